@@ -1,0 +1,11 @@
+# One warning set for every target; style.md calls them errors with gcc and clang.
+set(TINKC_WARNINGS
+    -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes
+    -Wvla -Wformat=2 -Wpointer-arith -Wcast-qual -Wundef -Wswitch-enum -Werror)
+
+function(tinkc_strict target)
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:${TINKC_WARNINGS}>)
+    set_target_properties(${target} PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON
+                          C_EXTENSIONS OFF)
+    target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
+endfunction()

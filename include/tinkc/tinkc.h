@@ -1,0 +1,9 @@
+/* Everything in one include. */
+#ifndef TINKC_TINKC_H
+#define TINKC_TINKC_H
+
+#include <tinkc/error.h>
+#include <tinkc/export.h>
+#include <tinkc/version.h>
+
+#endif

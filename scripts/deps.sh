@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that building and testing need, where they are missing.
+# Touches the network only when something is missing.
+set -eu
+
+packages="
+    build-essential pkg-config cmake ninja-build git python3
+    clang-14 libclang-rt-14-dev llvm-14 clang-format-14 universal-ctags
+    libcurl4-openssl-dev libssl-dev libzstd-dev
+    libcmocka-dev libjansson-dev libprotobuf-c-dev protobuf-c-compiler
+"
+
+missing=""
+for package in $packages; do
+    state=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true)
+    [ "$state" = installed ] || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+as_root=""
+if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || {
+        echo "deps: need root or sudo to install:$missing" >&2
+        exit 1
+    }
+    as_root="sudo"
+fi
+echo "deps: installing$missing"
+export DEBIAN_FRONTEND=noninteractive
+$as_root apt-get update -qq
+# shellcheck disable=SC2086 # the list is meant to be split
+$as_root apt-get install -y -qq --no-install-recommends $missing >/dev/null

@@ -1,0 +1,39 @@
+/* Bump arena: many small objects that die together, e.g. one decoded message.
+ *
+ * Objects are never freed singly. In builds with TINKC_SANITIZED each object is a heap
+ * block of its own, so that ASan sees every overrun. Thread: one at a time. */
+#ifndef BASE_ARENA_H
+#define BASE_ARENA_H
+
+#include "base/limits.h"
+#include "base/str.h"
+#include "base/tk.h"
+
+typedef struct tk_arena_block tk_arena_block;
+
+typedef struct tk_arena {
+    tk_arena_block *head; /* newest block; NULL = nothing allocated yet */
+    size_t used_bytes;    /* handed out so far, for the cap */
+    size_t max_bytes;
+} tk_arena;
+
+/* No allocation happens before the first object. max_bytes 0 = TK_ARENA_MAX_BYTES. */
+void tk_arena_init(tk_arena *arena, size_t max_bytes);
+
+/* Frees everything; the arena is empty and usable again. Accepts an arena that was only
+ * zeroed. */
+void tk_arena_dispose(tk_arena *arena);
+
+/* Aligned for any object; NULL when out of memory, over the cap, or on overflow. */
+TK_NODISCARD void *tk_arena_alloc(tk_arena *arena, size_t size);
+TK_NODISCARD void *tk_arena_zalloc(tk_arena *arena, size_t size);
+TK_NODISCARD void *tk_arena_array(tk_arena *arena, size_t count, size_t size);
+
+/* Copies with a NUL behind; out->p is NULL when that failed. */
+TK_NODISCARD bool tk_arena_dup(tk_arena *arena, tk_str *out, const char *p, size_t n);
+
+/* Gives back the unused tail of the newest object: its size becomes `size` (not larger
+ * than it was). `ptr` must be the newest object. */
+void tk_arena_shrink_last(tk_arena *arena, void *ptr, size_t old_size, size_t size);
+
+#endif

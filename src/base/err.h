@@ -1,0 +1,48 @@
+/* tk_err: the internal error value. Lives on the caller's stack or inside a future, never
+ * allocates, so that reporting "out of memory" cannot fail. Filled once, where the fault
+ * is found; the first error wins. Becomes a tinkc_error at the public boundary. */
+#ifndef BASE_ERR_H
+#define BASE_ERR_H
+
+#include "base/limits.h"
+#include "base/tk.h"
+
+#define TK_ERR_NO_OFFSET ((size_t)-1)
+
+typedef struct tk_err {
+    tinkc_code code; /* TINKC_OK = nothing happened yet */
+    tinkc_category category;
+    int http_status;              /* 0 = no response was involved */
+    int64_t retry_after_ms;       /* -1 = no hint */
+    size_t offset;                /* byte offset into the input, or TK_ERR_NO_OFFSET */
+    char path[TK_ERR_PATH_BYTES]; /* field path, or "" */
+    char request_id[TK_ERR_ID_BYTES]; /* or "" */
+    char message[TK_ERR_MESSAGE_BYTES];
+} tk_err;
+
+#define TK_ERR_INIT                                                                      \
+    {                                                                                    \
+        TINKC_OK, TINKC_CATEGORY_UNKNOWN, 0, -1, TK_ERR_NO_OFFSET, "", "", ""            \
+    }
+
+void tk_err_clear(tk_err *err);
+
+/* Sets code and text unless *err already holds an error; err may be NULL. Returns `code`
+ * (also when the error was not stored), so that callers can `return tk_err_set(...)`.
+ * Text that does not fit is cut at a UTF-8 border. */
+tinkc_code tk_err_set(tk_err *err, tinkc_code code, const char *format, ...)
+    TK_PRINTF(3, 4);
+
+/* As tk_err_set, with a byte offset into the input that was read. */
+tinkc_code tk_err_at(tk_err *err, tinkc_code code, size_t offset, const char *format, ...)
+    TK_PRINTF(4, 5);
+
+/* TINKC_E_NOMEM with its fixed text. */
+tinkc_code tk_err_nomem(tk_err *err);
+
+/* Puts `segment` ("name" or "[3]") in front of the field path, as a decoder unwinds:
+ * "[3]" then "data" gives "data[3]". No effect when err is NULL. */
+void tk_err_under(tk_err *err, const char *segment);
+void tk_err_under_index(tk_err *err, size_t index);
+
+#endif

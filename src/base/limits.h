@@ -1,0 +1,25 @@
+/* Every size, depth and count limit, with its unit in the name. A buffer, a parser or a
+ * table that is not bounded by one of these (or by an argument) is a defect. */
+#ifndef BASE_LIMITS_H
+#define BASE_LIMITS_H
+
+#define TK_KIB ((size_t)1024)
+#define TK_MIB (TK_KIB * 1024)
+#define TK_GIB (TK_MIB * 1024)
+
+#define TK_ERR_MESSAGE_BYTES 320 /* one line; longer text is cut */
+#define TK_ERR_PATH_BYTES    128 /* "data[3].loss_fn_inputs.weights" */
+#define TK_ERR_ID_BYTES      128 /* a server's request id */
+
+#define TK_ARENA_BLOCK_BYTES (16 * TK_KIB) /* first block of an arena */
+#define TK_ARENA_MAX_BYTES   (2 * TK_GIB)  /* default cap of one arena */
+
+#define TK_JSON_MAX_DEPTH 128
+#define TK_JSON_MAX_BYTES (512 * TK_MIB)
+
+#define TK_BODY_MAX_BYTES   TK_GIB /* one request or response body, decompressed */
+#define TK_TENSOR_MAX_DIMS  32
+#define TK_STRING_MAX_BYTES (64 * TK_MIB) /* one string inside a message */
+#define TK_LOG_LINE_BYTES   1024
+
+#endif

@@ -1,0 +1,87 @@
+/* The parts that message structs are made of.
+ *
+ * Presence is explicit (A-068..A-075): a field is unset, null, or has a value. Unset
+ * fields take their default or are left out; null is written only where the field allows
+ * it. Arrays and strings borrow: when encoding from the caller, when decoding from the
+ * arena that the message was decoded into. */
+#ifndef WIRE_FIELD_H
+#define WIRE_FIELD_H
+
+#include "base/json.h"
+#include "base/str.h"
+#include "base/tk.h"
+
+typedef enum tk_presence { TK_UNSET = 0, TK_NULL = 1, TK_SET = 2 } tk_presence;
+
+typedef struct tk_i32s {
+    const int32_t *p;
+    size_t n;
+} tk_i32s;
+
+typedef struct tk_i64s {
+    const int64_t *p;
+    size_t n;
+} tk_i64s;
+
+typedef struct tk_f32s {
+    const float *p;
+    size_t n;
+} tk_f32s;
+
+typedef struct tk_bytes {
+    const unsigned char *p;
+    size_t n;
+} tk_bytes;
+
+/* One type per kind of field; `is` tells unset, null or set. */
+typedef struct tk_f_str {
+    tk_presence is;
+    tk_str v;
+} tk_f_str;
+
+typedef struct tk_f_bool {
+    tk_presence is;
+    bool v;
+} tk_f_bool;
+
+typedef struct tk_f_i64 {
+    tk_presence is;
+    int64_t v;
+} tk_f_i64;
+
+typedef struct tk_f_u64 {
+    tk_presence is;
+    uint64_t v;
+} tk_f_u64;
+
+typedef struct tk_f_num {
+    tk_presence is;
+    double v;
+} tk_f_num;
+
+/* Enumeration: `v` is the row of the field's name table; a name the table does not hold
+ * decodes to the table's "unknown" row, or is an error where there is none. */
+typedef struct tk_f_enum {
+    tk_presence is;
+    int v;
+} tk_f_enum;
+
+/* Point in time: microseconds since 1970-01-01T00:00:00Z. */
+typedef struct tk_f_time {
+    tk_presence is;
+    int64_t us;
+} tk_f_time;
+
+#define TK_F_STR(text)                                                                   \
+    {                                                                                    \
+        TK_SET,                                                                          \
+        {                                                                                \
+            (text), sizeof(text) - 1                                                     \
+        }                                                                                \
+    }
+#define TK_F_VAL(value)                                                                  \
+    {                                                                                    \
+        TK_SET, (value)                                                                  \
+    }
+
+#endif

@@ -1,0 +1,52 @@
+/* tinker://<run>/<kind>/<name>; exactly three parts, as the official SDK's parser. */
+#include "wire/path.h"
+#include "base/tk.h"
+
+#define PREFIX "tinker://"
+
+const char *tk_path_kind_name(tk_path_kind kind)
+{
+    return kind == TK_PATH_WEIGHTS ? "weights" : "sampler_weights";
+}
+
+const char *tk_path_checkpoint_type(tk_path_kind kind)
+{
+    return kind == TK_PATH_WEIGHTS ? "training" : "sampler";
+}
+
+static bool parse_kind(tk_path_kind *out, tk_str text)
+{
+    static const tk_path_kind kinds[] = {TK_PATH_WEIGHTS, TK_PATH_SAMPLER_WEIGHTS};
+    for (size_t i = 0; i < TK_ARRAY_LEN(kinds); i++) {
+        if (tk_str_is(text, tk_path_kind_name(kinds[i]))) {
+            *out = kinds[i];
+            return true;
+        }
+    }
+    return false;
+}
+
+tinkc_code tk_path_parse(tk_path *out, tk_str text, tk_err *err)
+{
+    if (!tk_str_has_prefix(text, PREFIX)) {
+        return tk_err_set(err, TINKC_E_INVALID,
+                          "checkpoint path must start with \"" PREFIX "\"");
+    }
+    tk_str rest = {text.p + sizeof(PREFIX) - 1, text.n - (sizeof(PREFIX) - 1)};
+    tk_path path = {0};
+    path.run = tk_str_cut(&rest, '/');
+    path.checkpoint_id = rest;
+    tk_str kind = tk_str_cut(&rest, '/');
+    path.name = tk_str_cut(&rest, '/');
+    if (path.run.n == 0 || path.name.p == NULL || rest.p != NULL) {
+        return tk_err_set(err, TINKC_E_INVALID,
+                          "checkpoint path must be tinker://<run>/<kind>/<name>");
+    }
+    if (!parse_kind(&path.kind, kind)) {
+        return tk_err_set(err, TINKC_E_INVALID,
+                          "\"" TK_STR_FMT "\" is neither weights nor sampler_weights",
+                          TK_STR_ARG(kind));
+    }
+    *out = path;
+    return TINKC_OK;
+}

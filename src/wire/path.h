@@ -1,0 +1,27 @@
+/* The tinker:// grammar (wire.md §8.7). Pure. Thread: any. */
+#ifndef WIRE_PATH_H
+#define WIRE_PATH_H
+
+#include "base/err.h"
+#include "base/str.h"
+
+typedef enum tk_path_kind {
+    TK_PATH_WEIGHTS,        /* training state */
+    TK_PATH_SAMPLER_WEIGHTS /* for sampling only */
+} tk_path_kind;
+
+typedef struct tk_path {
+    tk_str run; /* "<uuid>:train:0" */
+    tk_path_kind kind;
+    tk_str name;
+    tk_str checkpoint_id; /* "weights/<name>", as REST paths want it */
+} tk_path;
+
+/* Views into `text`. TINKC_E_INVALID with the reason when it is not a checkpoint path. */
+TK_NODISCARD tinkc_code tk_path_parse(tk_path *out, tk_str text, tk_err *err);
+
+/* "weights" or "sampler_weights", "training" or "sampler". Static storage. */
+const char *tk_path_kind_name(tk_path_kind kind);
+const char *tk_path_checkpoint_type(tk_path_kind kind);
+
+#endif

@@ -1,0 +1,130 @@
+/* Each block carries a header with its size, so that the peak can be known. Threads may
+ * allocate at once: one mutex guards the counters. */
+#include "support/failmem.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "support/test.h"
+
+typedef union header {
+    size_t size;
+    max_align_t align;
+} header;
+
+static struct {
+    pthread_mutex_t lock;
+    size_t calls, live, live_bytes, peak_bytes, fail_at;
+    bool fired;
+} state = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Counts one call; true when it is the one that must fail. Called with the lock held. */
+static bool should_fail(void)
+{
+    state.calls++;
+    if (state.fail_at == 0 || --state.fail_at != 0) {
+        return false;
+    }
+    state.fired = true;
+    return true;
+}
+
+static void *counted_realloc(void *user, void *ptr, size_t size)
+{
+    (void)user;
+    header *old = ptr != NULL ? (header *)ptr - 1 : NULL;
+    pthread_mutex_lock(&state.lock);
+    header *block = NULL;
+    size_t old_size = old != NULL ? old->size : 0;
+    if (!should_fail() && size < SIZE_MAX - sizeof(header)) {
+        block = realloc(old, size + sizeof(header));
+    }
+    if (block != NULL) {
+        block->size = size;
+        state.live += old == NULL;
+        state.live_bytes += size - old_size;
+        state.peak_bytes = TK_MAX(state.peak_bytes, state.live_bytes);
+    }
+    pthread_mutex_unlock(&state.lock);
+    return block != NULL ? block + 1 : NULL;
+}
+
+static void counted_free(void *user, void *ptr)
+{
+    (void)user;
+    header *block = (header *)ptr - 1;
+    pthread_mutex_lock(&state.lock);
+    state.live--;
+    state.live_bytes -= block->size;
+    pthread_mutex_unlock(&state.lock);
+    free(block);
+}
+
+void failmem_start(void)
+{
+    static const tk_mem_hooks hooks = {counted_realloc, counted_free, NULL};
+    state.calls = state.live = state.live_bytes = state.peak_bytes = state.fail_at = 0;
+    state.fired = false;
+    tk_mem_set_hooks(&hooks);
+}
+
+size_t failmem_stop(void)
+{
+    tk_mem_set_hooks(NULL);
+    return state.live;
+}
+
+size_t failmem_count(void)
+{
+    pthread_mutex_lock(&state.lock);
+    size_t n = state.calls;
+    pthread_mutex_unlock(&state.lock);
+    return n;
+}
+
+size_t failmem_peak_bytes(void)
+{
+    pthread_mutex_lock(&state.lock);
+    size_t n = state.peak_bytes;
+    pthread_mutex_unlock(&state.lock);
+    return n;
+}
+
+void failmem_fail_at(size_t n)
+{
+    pthread_mutex_lock(&state.lock);
+    state.fail_at = n;
+    state.fired = false;
+    pthread_mutex_unlock(&state.lock);
+}
+
+bool failmem_fired(void)
+{
+    pthread_mutex_lock(&state.lock);
+    bool fired = state.fired;
+    pthread_mutex_unlock(&state.lock);
+    return fired;
+}
+
+size_t failmem_sweep(bool (*scenario)(void *user), void *user, size_t stride)
+{
+    failmem_start();
+    bool ok = scenario(user);
+    size_t points = failmem_count();
+    size_t leaked = failmem_stop();
+    assert_true(ok);
+    assert_int_equal(leaked, 0);
+    for (size_t n = 1; n <= points; n += stride) {
+        failmem_start();
+        failmem_fail_at(n);
+        ok = scenario(user);
+        bool fired = failmem_fired();
+        leaked = failmem_stop();
+        if (leaked != 0 || (fired && ok)) {
+            fail_msg("allocation %zu of %zu failed: %zu blocks leaked, reported %s", n,
+                     points, leaked, ok ? "success" : "failure");
+        }
+    }
+    return points;
+}

@@ -1,0 +1,55 @@
+/* tinker:// paths (M-113, wire.md §8.7). */
+#include "support/test.h"
+#include "wire/path.h"
+
+static void test_path_parts(void **unused)
+{
+    (void)unused;
+    tk_path path;
+    tk_err err = TK_ERR_INIT;
+    tk_str text = TK_STR("tinker://a-b:train:0/weights/step-3");
+    assert_int_equal(tk_path_parse(&path, text, &err), TINKC_OK);
+    assert_true(tk_str_is(path.run, "a-b:train:0"));
+    assert_true(tk_str_is(path.name, "step-3"));
+    assert_true(tk_str_is(path.checkpoint_id, "weights/step-3"));
+    assert_int_equal(path.kind, TK_PATH_WEIGHTS);
+    text = TK_STR("tinker://r/sampler_weights/x");
+    assert_int_equal(tk_path_parse(&path, text, &err), TINKC_OK);
+    assert_int_equal(path.kind, TK_PATH_SAMPLER_WEIGHTS);
+    assert_string_equal(tk_path_checkpoint_type(path.kind), "sampler");
+}
+
+static void test_path_refusals(void **unused)
+{
+    (void)unused;
+    static const char *const bad[] = {
+        "",
+        "tinker:/r/weights/x",
+        "TINKER://r/weights/x",
+        "tinker://",
+        "tinker://r",
+        "tinker://r/x",
+        "tinker:///weights/x",
+        "tinker://r/weights/x/y",
+        "tinker://r/weights/x/",
+        "tinker://r/Weights/x",
+        "tinker://r/other/x",
+        "https://r/weights/x",
+    };
+    for (size_t i = 0; i < TK_ARRAY_LEN(bad); i++) {
+        tk_err err = TK_ERR_INIT;
+        tk_path path = {.name = TK_STR("untouched")};
+        assert_int_equal(tk_path_parse(&path, tk_str_of(bad[i]), &err), TINKC_E_INVALID);
+        assert_true(err.message[0] != '\0');
+        assert_true(tk_str_is(path.name, "untouched"));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_path_parts),
+        cmocka_unit_test(test_path_refusals),
+    };
+    return cmocka_run_group_tests_name("path", tests, NULL, NULL);
+}
