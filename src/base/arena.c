@@ -143,7 +143,8 @@ void tk_arena_shrink_last(tk_arena *arena, void *ptr, size_t old_size, size_t si
     size_t old_need = round_up(old_size);
     size_t new_need = round_up(size);
     tk_arena_block *block = arena->head;
-    if (block == NULL || block->data + block->used != (unsigned char *)ptr + old_need) {
+    if (new_need > old_need || block == NULL ||
+        block->data + block->used != (unsigned char *)ptr + old_need) {
         return;
     }
     block->used -= old_need - new_need;

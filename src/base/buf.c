@@ -72,7 +72,8 @@ char *tk_buf_reserve(tk_buf *buf, size_t n)
 
 void tk_buf_advance(tk_buf *buf, size_t n)
 {
-    if (buf->failure == TINKC_OK && n <= buf->capacity - buf->n) {
+    size_t room = TK_MIN(buf->capacity, buf->max);
+    if (buf->failure == TINKC_OK && n <= room - buf->n) {
         buf->n += n;
     }
 }
@@ -157,7 +158,7 @@ tk_str tk_buf_str(const tk_buf *buf)
 
 char *tk_buf_take(tk_buf *buf, size_t *n_out)
 {
-    char *p = buf->failure == TINKC_OK ? buf->p : NULL;
+    char *p = buf->failure == TINKC_OK && buf->n > 0 ? buf->p : NULL;
     *n_out = p != NULL ? buf->n : 0;
     if (p == NULL) {
         tk_free(buf->p);

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 void tk_err_clear(tk_err *err)
 {
     static const tk_err empty = TK_ERR_INIT;
@@ -13,22 +15,17 @@ void tk_err_clear(tk_err *err)
     }
 }
 
-/* Drops an incomplete UTF-8 sequence that cutting the text may have left at its end. */
-static void trim_partial_char(char *text)
+/* What snprintf left in text[0..size): whole characters, no control characters. The text
+ * may quote a server or a file. `n` is what snprintf returned. */
+static void tidy(char *text, size_t size, int n)
 {
-    size_t n = strlen(text);
-    size_t back = 0;
-    while (back < 3 && back < n && ((unsigned char)text[n - 1 - back] & 0xC0) == 0x80) {
-        back++;
+    text[size - 1] = '\0';
+    size_t len = strlen(text);
+    if (n < 0 || (size_t)n >= size) {
+        len = tk_utf8_whole(text, len);
+        text[len] = '\0';
     }
-    if (back >= n) {
-        return;
-    }
-    unsigned char lead = (unsigned char)text[n - 1 - back];
-    size_t need = lead >= 0xF0 ? 3 : lead >= 0xE0 ? 2 : lead >= 0xC0 ? 1 : 0;
-    if (need > back) {
-        text[n - 1 - back] = '\0';
-    }
+    tk_utf8_scrub(text, len);
 }
 
 static void store(tk_err *err, tinkc_code code, size_t offset, const char *format,
@@ -39,10 +36,9 @@ static void store(tk_err *err, tinkc_code code, size_t offset, const char *forma
     }
     err->code = code;
     err->offset = offset;
+    err->message[0] = '\0';
     int n = vsnprintf(err->message, sizeof(err->message), format, args);
-    if (n >= (int)sizeof(err->message)) {
-        trim_partial_char(err->message);
-    }
+    tidy(err->message, sizeof(err->message), n);
 }
 
 tinkc_code tk_err_set(tk_err *err, tinkc_code code, const char *format, ...)
@@ -77,9 +73,7 @@ void tk_err_under(tk_err *err, const char *segment)
     memcpy(inner, err->path, sizeof(inner));
     const char *dot = inner[0] != '\0' && inner[0] != '[' ? "." : "";
     int n = snprintf(err->path, sizeof(err->path), "%s%s%s", segment, dot, inner);
-    if (n >= (int)sizeof(err->path)) {
-        trim_partial_char(err->path);
-    }
+    tidy(err->path, sizeof(err->path), n);
 }
 
 void tk_err_under_index(tk_err *err, size_t index)

@@ -29,7 +29,8 @@ void tk_err_clear(tk_err *err);
 
 /* Sets code and text unless *err already holds an error; err may be NULL. Returns `code`
  * (also when the error was not stored), so that callers can `return tk_err_set(...)`.
- * Text that does not fit is cut at a UTF-8 border. */
+ * Text that does not fit is cut at a UTF-8 border; bytes that are not UTF-8 become '?',
+ * control characters become spaces. */
 tinkc_code tk_err_set(tk_err *err, tinkc_code code, const char *format, ...)
     TK_PRINTF(3, 4);
 
