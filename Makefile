@@ -1,6 +1,7 @@
 # What people type. The work is in CMake (CMakeLists.txt, CMakePresets.json) and scripts/.
 # `make demo` and `make test` each do everything on a fresh Debian 12.
 MAKEFLAGS += --no-print-directory
+PREFIX ?= /usr/local
 
 .PHONY: all deps build test check bench interop soak demo fuzz install clean
 all: build
@@ -34,7 +35,7 @@ demo: build
 	@scripts/demo.sh
 
 install: build
-	@cmake --install build
+	@cmake --install build --prefix "$(PREFIX)"
 
 clean:
 	rm -rf build

@@ -1,20 +1,47 @@
-# tinkc_module(name USES modules... LIBS libraries...)
+# tinkc_module(name USES modules... PKGS pkg-config-names... LIBS targets...)
+#
 # All of src/<name>/*.c as one object library `tk_<name>`, and a static test-side library
-# `tkm_<name>` that carries the module with everything below it.
+# `tkm_<name>` that carries the module with everything below it. A folder that does not
+# exist (yet), or that an option switched off, is skipped: USES names such a module without
+# harm. The source sees TINKC_HAVE_<USED>=0|1 for every module it names.
+#
+# The flags that a consumer of the static archive needs are kept in the global property
+# TINKC_PRIVATE_LIBS_<name>.
 function(tinkc_module name)
-    cmake_parse_arguments(M "" "" "USES;LIBS" ${ARGN})
+    cmake_parse_arguments(M "" "" "USES;PKGS;LIBS" ${ARGN})
     file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.c)
+    if(NOT sources)
+        return()
+    endif()
+    set(flags)
+    foreach(package ${M_PKGS})
+        string(MAKE_C_IDENTIFIER ${package} id)
+        pkg_check_modules(PKG_${id} REQUIRED IMPORTED_TARGET GLOBAL ${package})
+        list(APPEND M_LIBS PkgConfig::PKG_${id})
+        foreach(library ${PKG_${id}_LIBRARIES})
+            list(APPEND flags -l${library})
+        endforeach()
+    endforeach()
+    set_property(GLOBAL PROPERTY TINKC_PRIVATE_LIBS_${name} "${flags}")
+    set_property(GLOBAL PROPERTY TINKC_TARGETS_${name} "${M_LIBS}")
+
     add_library(tk_${name} OBJECT ${sources})
     tinkc_strict(tk_${name})
-    target_include_directories(tk_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src
-                               ${CMAKE_SOURCE_DIR}/include)
-    target_link_libraries(tk_${name} PUBLIC ${M_LIBS})
     add_library(tkm_${name} STATIC EXCLUDE_FROM_ALL $<TARGET_OBJECTS:tk_${name}>)
-    target_include_directories(tkm_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src
-                               ${CMAKE_SOURCE_DIR}/include)
-    target_link_libraries(tkm_${name} PUBLIC ${M_LIBS} m)
+    target_link_libraries(tkm_${name} PUBLIC m)
+    foreach(target tk_${name} tkm_${name})
+        target_include_directories(${target} PUBLIC ${CMAKE_SOURCE_DIR}/src
+                                   ${CMAKE_SOURCE_DIR}/include)
+        target_link_libraries(${target} PUBLIC ${M_LIBS})
+    endforeach()
     foreach(below ${M_USES})
-        target_link_libraries(tk_${name} PUBLIC tk_${below})
-        target_link_libraries(tkm_${name} PUBLIC tkm_${below})
+        string(TOUPPER ${below} upper)
+        set(have 0)
+        if(TARGET tk_${below})
+            set(have 1)
+            target_link_libraries(tk_${name} PUBLIC tk_${below})
+            target_link_libraries(tkm_${name} PUBLIC tkm_${below})
+        endif()
+        target_compile_definitions(tk_${name} PRIVATE TINKC_HAVE_${upper}=${have})
     endforeach()
 endfunction()

@@ -66,7 +66,10 @@ TINKC_API const char *tinkc_category_name(tinkc_category category);
 /* Releases *error and sets it to NULL. Accepts NULL and a pointer to NULL. */
 TINKC_API void tinkc_error_free(tinkc_error **error);
 
+/* What happened. */
 TINKC_API tinkc_code tinkc_error_code(const tinkc_error *error);
+
+/* Whose fault it was, as far as the server said so. */
 TINKC_API tinkc_category tinkc_error_category(const tinkc_error *error);
 
 /* One line of text, never NULL, valid until the error is freed. */

@@ -28,6 +28,7 @@ static void tidy(char *text, size_t size, int n)
     tk_utf8_scrub(text, len);
 }
 
+TK_PRINTF(4, 0)
 static void store(tk_err *err, tinkc_code code, size_t offset, const char *format,
                   va_list args)
 {

@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""Contracts are written down: every C file opens with a comment of 1 to 15 lines (a public
+header may say more), and every TINKC_API declaration has a comment of its own, above it or
+behind it on the same line.
+"""
+import re
+import sys
+
+import gatelib
+
+MAX_OPENING = 15
+DECLARATION = re.compile(r"^TINKC_API\b", re.M)
+
+
+def opening(path, text):
+    match = re.match(r"/\*.*?\*/", text, re.S)
+    if not match:
+        yield f"{path}:1: does not open with a comment"
+    elif match.group(0).count("\n") + 1 > MAX_OPENING and not path.startswith("include/"):
+        yield f"{path}:1: opening comment is longer than {MAX_OPENING} lines"
+
+
+def declarations(path, text):
+    lines = text.split("\n")
+    for match in DECLARATION.finditer(text):
+        first = gatelib.line_of(text, match.start()) - 1
+        last = first
+        while ";" not in lines[last]:
+            last += 1
+        above = first > 0 and lines[first - 1].rstrip().endswith("*/")
+        behind = "/*" in lines[last].partition(";")[2]
+        if above and re.search(r";.*/\*", lines[first - 1]):
+            above = False  # that comment belongs to the declaration before
+        if not above and not behind:
+            name = re.search(r"(tinkc_\w+)\s*\(", " ".join(lines[first:last + 1]))
+            yield f"{path}:{first + 1}: {name.group(1) if name else '?'} has no comment"
+
+
+def main():
+    root = gatelib.root_of(sys.argv)
+    problems, declared = [], 0
+    for path in gatelib.files(root, ".c", ".h"):
+        text = (root / path).read_text()
+        problems += opening(path, text)
+        if path.startswith("include/"):
+            declared += len(DECLARATION.findall(text))
+            problems += declarations(path, text)
+    gatelib.need(declared, "TINKC_API declarations")
+    return gatelib.finish(problems, f"{declared} public functions have their comment")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Each public header compiles alone, as C11 and as C++17, with gcc and clang, strictly;
+# and tinkc.h includes all of them.
+#   scripts/check-headers.sh [--root DIR]
+set -eu
+root=$(cd "$(dirname "$0")/.." && pwd)
+[ "${1:-}" != --root ] || root=$2
+strict="-Wall -Wextra -Werror -pedantic -fsyntax-only -I$root/include"
+count=0 failed=0
+for header in "$root"/include/tinkc/*.h; do
+    name=tinkc/$(basename "$header")
+    count=$((count + 1))
+    # twice, so that a missing include guard shows
+    source=$(printf '#include <%s>\n#include <%s>\nextern int unused_x;\n' "$name" "$name")
+    for compiler in "gcc -x c -std=c11" "clang-14 -x c -std=c11" \
+        "g++ -x c++ -std=c++17" "clang-14 -x c++ -std=c++17"; do
+        # shellcheck disable=SC2086 # words are meant to be split
+        $compiler $strict - <<<"$source" || { echo "$name: $compiler"; failed=1; }
+    done
+    case $name in tinkc/tinkc.h) continue ;; esac
+    grep -q "#include <$name>" "$root/include/tinkc/tinkc.h" ||
+        { echo "tinkc/tinkc.h does not include $name"; failed=1; }
+done
+[ "$failed" -eq 0 ] && [ "$count" -gt 0 ] && echo "$count headers, C11 and C++17"

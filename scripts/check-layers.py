@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""Include lines of src/ and include/ against the table of allowed dependencies.
+
+Modules only point down; a third-party header appears only in the modules that own it; public
+headers see nothing but the C standard library and each other. A header that no table names is
+refused, so that a new dependency is a decision.
+"""
+import re
+import sys
+
+import gatelib
+
+USES = {  # module: the modules whose headers it may include, besides its own
+    "base": set(),
+    "wire": {"base"},
+    "http": {"base"},
+    "text": {"base"},
+    "client": {"http", "wire", "text", "base"},
+    "engine": {"base"},
+    "server": {"engine", "wire", "text", "base"},
+    "cli": {"base"},
+}
+ONE_FILE = {("src/cli/cmd_serve.c", "server/srv.h")}
+
+THIRD_PARTY = [  # (header pattern, modules)
+    (r"curl/", {"http"}),
+    (r"zstd(_errors)?\.h$", {"wire"}),
+    (r"sqlite3\.h$", {"server"}),
+    (r"microhttpd\.h$", {"server"}),
+    (r"pcre2\.h$", {"text"}),
+    (r"utf8proc\.h$", {"text"}),
+    (r"archive(_entry)?\.h$", {"client", "server"}),
+    (r"openssl/", {"base", "client"}),
+    (r"(imm|emm|xmm|tmm|smm|nmm|avx512f|avx2)intrin\.h$|arm_neon\.h$|cpuid\.h$",
+     {"base", "wire", "text", "engine"}),
+    (r"jansson\.h$|protobuf-c/|cmocka\.h$|cblas\.h$", set()),
+]
+
+C_STANDARD = set("""
+    assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal
+    stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath
+    threads time uchar wchar wctype""".split())
+SYSTEM = C_STANDARD | set("""
+    arpa/inet dirent dlfcn endian fcntl getopt ifaddrs langinfo libgen link malloc net/if netdb
+    netinet/in netinet/tcp poll pthread pwd sched semaphore spawn strings sys/auxv sys/epoll
+    sys/eventfd sys/file sys/ioctl sys/mman sys/random sys/resource sys/sendfile sys/signalfd
+    sys/socket sys/stat sys/statvfs sys/syscall sys/time sys/timerfd sys/types sys/uio sys/un
+    sys/utsname sys/wait sysexits syslog termios unistd utime linux/futex""".split())
+PUBLIC_MAY_SEE = {"stdbool", "stddef", "stdint"}
+
+INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*([<\"])([^>\"]+)[>\"]", re.M)
+
+
+def blame_quoted(path, module, header):
+    if (path, header) in ONE_FILE:
+        return None
+    target, slash, _ = header.partition("/")
+    if not slash or target not in USES:
+        return f'"{header}" is not written as "module/file.h"'
+    if ".." in header:
+        return f'"{header}" leaves the source root'
+    if target != module and target not in USES[module]:
+        return f'{module} may not use {target} ("{header}")'
+    return None
+
+
+def blame_angled(module, header):
+    if header.startswith("tinkc/"):
+        return None
+    for pattern, owners in THIRD_PARTY:
+        if re.match(pattern, header):
+            return None if module in owners else f"<{header}> is not for {module}"
+    if header.endswith(".h") and header[:-2] in SYSTEM:
+        return None
+    return f"<{header}> is in no table of scripts/check-layers.py"
+
+
+def blame_public(kind, header):
+    if kind == "<" and (header.startswith("tinkc/") or header[:-2] in PUBLIC_MAY_SEE):
+        return None
+    return f"a public header may not include {header}"
+
+
+def main():
+    root = gatelib.root_of(sys.argv)
+    problems, lines, sources = [], 0, 0
+    for path in gatelib.files(root, ".c", ".h"):
+        top, _, rest = path.partition("/")
+        if top not in ("src", "include"):
+            continue
+        sources += 1
+        module = rest.split("/")[0]
+        text = (root / path).read_text()
+        if top == "src" and module not in USES:
+            problems.append(f"{path}: module {module} is in no table")
+            continue
+        for match in INCLUDE.finditer(gatelib.without_comments(text)):
+            lines += 1
+            kind, header = match.groups()
+            if top == "include":
+                why = blame_public(kind, header)
+            elif kind == '"':
+                why = blame_quoted(path, module, header)
+            else:
+                why = blame_angled(module, header)
+            if why:
+                problems.append(f"{path}:{gatelib.line_of(text, match.start())}: {why}")
+    gatelib.need(sources, "sources")
+    return gatelib.finish(problems, f"{lines} include lines in {sources} files")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

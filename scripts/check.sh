@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Every gate, one line each; all of them run even when one fails.
+#   scripts/check.sh [gate...]      only the named gates
+# The full output of a gate is in build/check/<gate>.log; a failure prints its end here.
+# Each gate is a script of its own and can be run alone.
+set -u
+cd "$(dirname "$0")/.."
+
+# name | command, the cheap ones first
+gates='
+format      | scripts/check-format.sh
+layers      | scripts/check-layers.py
+lengths     | scripts/check-lengths.py
+banned      | scripts/check-banned.py
+comments    | scripts/check-comments.py
+hygiene     | scripts/check-hygiene.py
+headers     | scripts/check-headers.sh
+exports     | scripts/check-exports.sh
+quiet       | scripts/check-quiet.sh
+tests       | scripts/test.sh
+clang       | scripts/check-preset.sh clang
+asan        | scripts/check-preset.sh asan
+tsan        | scripts/check-preset.sh tsan
+'
+
+only=" $* "
+mkdir -p build/check
+failed=0 count=0 began=$SECONDS
+
+run_gate() {
+    local name=$1 command=$2 log=build/check/$1.log start=$EPOCHREALTIME verdict=ok
+    # shellcheck disable=SC2086 # the command is words
+    $command >"$log" 2>&1 </dev/null || verdict=FAILED
+    local spent
+    spent=$(awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }')
+    printf '%-12s %-6s %7s s  %s\n' "$name" "$verdict" "$spent" "$(tail -n 1 "$log")"
+    if [ $verdict = FAILED ]; then
+        tail -n 40 "$log" | sed 's/^/    /'
+        failed=$((failed + 1))
+    fi
+}
+
+while IFS='|' read -r name command; do
+    name=${name// /}
+    [ -n "$name" ] || continue
+    if [ $# -gt 0 ] && [ "${only/ $name /}" = "$only" ]; then
+        continue
+    fi
+    count=$((count + 1))
+    run_gate "$name" "$command"
+done <<<"$gates"
+
+if [ $# -gt 0 ] && [ "$count" -ne $# ]; then
+    echo "check: unknown gate among: $*"
+    exit 2
+fi
+echo "$((count - failed)) of $count gates passed in $((SECONDS - began)) s"
+[ "$failed" -eq 0 ]
