@@ -81,3 +81,22 @@ tk_str tk_str_cut(tk_str *rest, char separator)
     rest->n -= head.n + 1;
     return head;
 }
+
+bool tk_str_take_digits(int *out, tk_str *rest, size_t width)
+{
+    if (width > 9 || rest->n < width) {
+        return false;
+    }
+    int value = 0;
+    for (size_t i = 0; i < width; i++) {
+        char c = rest->p[i];
+        if (c < '0' || c > '9') {
+            return false;
+        }
+        value = value * 10 + (c - '0');
+    }
+    rest->p += width;
+    rest->n -= width;
+    *out = value;
+    return true;
+}

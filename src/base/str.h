@@ -31,6 +31,10 @@ tk_str tk_str_trim(tk_str a);       /* ASCII white space at both ends */
  * 0}. */
 tk_str tk_str_cut(tk_str *rest, char separator);
 
+/* Takes exactly `width` decimal digits (at most 9) off the front of *rest; false, and
+ * nothing changed, when they are not there. */
+TK_NODISCARD bool tk_str_take_digits(int *out, tk_str *rest, size_t width);
+
 /* The whole view must be a decimal number ("-12", no sign "+", no spaces); false
  * otherwise or when it does not fit. *out is written only on success. */
 TK_NODISCARD bool tk_str_to_i64(tk_str a, int64_t *out);

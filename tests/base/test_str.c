@@ -55,6 +55,24 @@ static void test_str_cut(void **unused)
     assert_null(rest.p);
 }
 
+static void test_str_take_digits(void **unused)
+{
+    (void)unused;
+    tk_str rest = TK_STR("0042x");
+    int value = 7;
+    assert_false(tk_str_take_digits(&value, &rest, 5));
+    assert_false(tk_str_take_digits(&value, &rest, 6));
+    assert_int_equal(rest.n, 5);
+    assert_int_equal(value, 7);
+    assert_true(tk_str_take_digits(&value, &rest, 4));
+    assert_int_equal(value, 42);
+    assert_true(tk_str_is(rest, "x"));
+    rest = TK_STR("9999999999");
+    assert_false(tk_str_take_digits(&value, &rest, 10)); /* might not fit */
+    assert_true(tk_str_take_digits(&value, &rest, 9));
+    assert_int_equal(value, 999999999);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -62,6 +80,7 @@ int main(void)
         cmocka_unit_test(test_str_prefix_and_order),
         cmocka_unit_test(test_str_trim),
         cmocka_unit_test(test_str_cut),
+        cmocka_unit_test(test_str_take_digits),
     };
     return cmocka_run_group_tests_name("str", tests, NULL, NULL);
 }
