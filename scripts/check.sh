@@ -17,9 +17,15 @@ hygiene     | scripts/check-hygiene.py
 headers     | scripts/check-headers.sh
 exports     | scripts/check-exports.sh
 quiet       | scripts/check-quiet.sh
+docs        | scripts/gen-docs.py --check
+gates       | tests/docs/test_gates.sh
 tests       | scripts/test.sh
+conformance | scripts/check-conformance.py
+switches    | scripts/check-switches.sh
+consumers   | scripts/check-consumers.sh
 clang       | scripts/check-preset.sh clang
 asan        | scripts/check-preset.sh asan
+sweep       | scripts/check-sweep.sh
 tsan        | scripts/check-preset.sh tsan
 '
 

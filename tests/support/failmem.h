@@ -22,7 +22,7 @@ bool failmem_fired(void);        /* whether that failure has happened */
  * crash or leak otherwise, and must report failure (return false) when the injected
  * failure hit something it needed. Fails the running cmocka test when any of that is
  * violated. Returns the number of allocation points. `stride` 1 tries each point; larger
- * values sample. */
+ * values sample, unless TINKC_SWEEP_STRIDE in the environment says otherwise. */
 size_t failmem_sweep(bool (*scenario)(void *user), void *user, size_t stride);
 
 #endif

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""docs/conformance.md tells the truth: every claimed requirement has exactly one row, every
+row names tests that exist, that name the requirement, and that passed in the last test run.
+
+usage: check-conformance.py [--root DIR]      reads DIR/build/tests-run.txt
+
+The claim is the sentence `Claimed: A-001 to A-003, A-010.` of the document. A row is
+`| A-001 | what | test_name, test_other |`. A test is a cmocka function of tests/**/*.c or a
+script tests/docs/<name>.sh. "Names the requirement": its id, or a range that holds it
+(A-068..A-075), stands in a comment of the file.
+"""
+import re
+import sys
+
+import gatelib
+
+ROW = re.compile(r"^\|\s*([A-Z]-\d{3})\s*\|([^|]*)\|([^|]*)\|\s*$", re.M)
+ID_RANGE = re.compile(r"\b([A-Z])-(\d{3})\b(?:\s*(?:\.\.|to|-)\s*[A-Z]-(\d{3})\b)?")
+
+
+def expand(text):
+    """All ids of a text, ranges included."""
+    ids = set()
+    for letter, first, last in ID_RANGE.findall(text):
+        for number in range(int(first), int(last or first) + 1):
+            ids.add(f"{letter}-{number:03}")
+    return ids
+
+
+def find_tests(root):
+    """{test: ids that its file names}"""
+    tests = {}
+    for path in gatelib.files(root, ".c", ".sh"):
+        if not path.startswith("tests/"):
+            continue
+        text = (root / path).read_text()
+        if path.endswith(".c"):
+            ids = expand(gatelib.comments_only(text))
+            for name in re.findall(r"^static void (test_\w+)\(void \*\*", text, re.M):
+                tests[name] = tests.get(name, set()) | ids
+        elif path.startswith("tests/docs/"):
+            tests[path.rpartition("/")[2][:-3]] = expand(text)
+    return tests
+
+
+def last_run(root):
+    """(passed, failed) names of the last run, or None when there was none."""
+    file = root / "build/tests-run.txt"
+    if not file.exists():
+        return None
+    passed, failed = set(), set()
+    for line in file.read_text().splitlines():
+        verdict, _, function = line.split()
+        (passed if verdict == "ok" else failed).add(function)
+    return passed - failed, failed
+
+
+def check_row(row, tests, run):
+    identifier, what, cell = row
+    names = re.findall(r"\w+", cell)
+    if not what.strip():
+        yield f"{identifier}: says nothing"
+    if not names:
+        yield f"{identifier}: names no test"
+    for name in names:
+        if name not in tests:
+            yield f"{identifier}: there is no test {name}"
+        elif identifier not in tests[name]:
+            yield f"{identifier}: the file of {name} does not name {identifier}"
+        elif name in run[1]:
+            yield f"{identifier}: {name} failed in the last run"
+        elif name not in run[0]:
+            yield f"{identifier}: {name} did not run"
+
+
+def main():
+    root = gatelib.root_of(sys.argv)
+    text = (root / "docs/conformance.md").read_text()
+    claim = re.search(r"^Claimed: (.*?)\.$", text, re.M | re.S)
+    run = last_run(root)
+    if claim is None or run is None:
+        print("no sentence `Claimed: ...`" if run else "no build/tests-run.txt: run make test")
+        return 1
+    rows = [(i, w, t) for i, w, t in ROW.findall(text)]
+    problems, seen, claimed = [], set(), expand(claim.group(1))
+    tests = find_tests(root)
+    for row in rows:
+        if row[0] in seen:
+            problems.append(f"{row[0]}: has two rows")
+        seen.add(row[0])
+        problems += check_row(row, tests, run)
+    problems += [f"{i}: claimed, but has no row" for i in sorted(claimed - seen)]
+    problems += [f"{i}: has a row, but is not claimed" for i in sorted(seen - claimed)]
+    gatelib.need(len(rows), "rows")
+    return gatelib.finish(problems, f"{len(rows)} requirements, each with a test that passed")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

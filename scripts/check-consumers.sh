@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Installs build/ into a throw-away prefix and uses it as strangers do: pkg-config and CMake,
+# shared and static, C and C++. Each program is run.
+set -eu
+cd "$(dirname "$0")/.."
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+source=$PWD/tests/consumer
+version=$(sed -n 's/.*define TINKC_VERSION  *"\(.*\)"/\1/p' include/tinkc/version.h)
+count=0
+
+cmake --install build --prefix "$work/shared" >/dev/null
+libdir=$(dirname "$(find "$work/shared" -name 'libtinkc.so' -print -quit)")
+rel=${libdir#"$work/shared/"}
+cp -r "$work/shared" "$work/static"
+rm "$work/static/$rel"/libtinkc.so*
+
+# expect KIND PROGRAM: runs, prints the version, and depends on libtinkc.so only if shared
+expect() {
+    local kind=$1 program=$2 out
+    out=$(LD_LIBRARY_PATH="$work/shared/$rel" "$program") || { echo "$program failed"; exit 1; }
+    [ "$out" = "$version TINKC_E_TIMEOUT" ] || { echo "$program printed: $out"; exit 1; }
+    if readelf -d "$program" | grep -q 'NEEDED.*libtinkc\.so\.0\]'; then
+        [ "$kind" = shared ] || { echo "$program needs libtinkc.so"; exit 1; }
+    else
+        [ "$kind" = static ] || { echo "$program does not use libtinkc.so"; exit 1; }
+    fi
+    count=$((count + 1))
+}
+
+for kind in shared static; do
+    export PKG_CONFIG_PATH="$work/$kind/$rel/pkgconfig"
+    [ "$(pkg-config --modversion tinkc)" = "$version" ]
+    more=""
+    [ $kind = shared ] || more=--static
+    flags=$(pkg-config $more --cflags --libs tinkc)
+    # shellcheck disable=SC2086 # flags are words
+    gcc -std=c11 -Wall -Wextra -Werror "$source/main.c" $flags -o "$work/c-$kind"
+    expect $kind "$work/c-$kind"
+    # shellcheck disable=SC2086
+    g++ -std=c++17 -Wall -Wextra -Werror -x c++ "$source/main.c" -x none $flags \
+        -o "$work/cxx-$kind"
+    expect $kind "$work/cxx-$kind"
+
+    target=tinkc
+    [ $kind = shared ] || target=static
+    cmake -G Ninja -S "$source" -B "$work/cmake-$kind" -DTINKC_KIND=$target \
+        -DCMAKE_PREFIX_PATH="$work/shared" >"$work/log" || { cat "$work/log"; exit 1; }
+    cmake --build "$work/cmake-$kind" >"$work/log" || { cat "$work/log"; exit 1; }
+    expect $kind "$work/cmake-$kind/consumer"
+    expect $kind "$work/cmake-$kind/consumer_cxx"
+done
+
+# staged install, as packagers do it
+DESTDIR=$work/stage cmake --install build --prefix /usr >/dev/null
+[ -e "$work/stage/usr/$rel/libtinkc.so.0" ] || { echo "DESTDIR is not obeyed"; exit 1; }
+! grep -rlF -e "$PWD" -e "$work" "$work/shared/$rel/pkgconfig" "$work/shared/$rel/cmake" ||
+    { echo "an installed file names the build machine's paths"; exit 1; }
+echo "$count programs: pkg-config and CMake, shared and static, C and C++"

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# The C examples of README.md compile strictly, link with the built library and run; the
+# commands and links that it names exist. (M-173)
+. "$(dirname "$0")/lib.sh"
+build=${TINKC_BUILD_DIR:-build}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+awk -v dir="$work" '/^```c$/ { n++; on = 1; next } /^```/ { on = 0 }
+    on { print > (dir "/example" n ".c") }' README.md
+count=0
+for source in "$work"/example*.c; do
+    [ -e "$source" ] || break
+    count=$((count + 1))
+    expect "example $count compiles" ${CC:-cc} -std=c11 -Wall -Wextra -Werror -Iinclude "$source" \
+        -L"$build" -ltinkc -Wl,-rpath,"$(realpath "$build")" -o "$work/program"
+    expect "example $count runs" bash -c "'$work/program' >/dev/null"
+done
+expect "there is an example" test "$count" -gt 0
+expect "make demo and make test stand in the first 20 lines" bash -c \
+    "head -n 20 README.md | grep -q 'make demo' && head -n 20 README.md | grep -q 'make test'"
+for page in README.md HACKING.md SECURITY.md docs/*.md; do
+    for link in $(grep -o '](\([A-Za-z0-9_./-]*\))' "$page" | tr -d '])('); do
+        expect "$page: $link exists" test -e "$(dirname "$page")/$link"
+    done
+done
+for target in $(grep -oh '`make [a-z]*' README.md HACKING.md | cut -d' ' -f2 | sort -u); do
+    expect "make $target is a target" grep -q "^$target:" Makefile
+done
+for folder in $(sed -n 's/^| `\([a-z/]*\/\)`.*/\1/p' README.md); do
+    expect "$folder exists" test -d "$folder"
+done
+finish

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# A-147: every ported or dropped workaround of the official SDK carries a reason; the two that
+# only its language needs are dropped.
+. "$(dirname "$0")/lib.sh"
+page=docs/workarounds.md
+rows=$(grep -c '^| .* | \(kept\|changed\|dropped\) |' $page)
+expect "there are rows" test "$rows" -ge 20
+expect "every row says kept, changed or dropped" test "$rows" -eq \
+    "$(($(grep -c '^|' $page) - 2))"
+expect "every row has a reason of at least four words" awk -F' *\\| *' '
+    /^\|/ && NR > 1 && $3 ~ /^(kept|changed|dropped)$/ && split($5, w, " ") < 4 {
+        print "no reason: " $2; bad = 1 }
+    END { exit bad }' $page
+expect "sync-in-async guards are dropped" grep -q '^| Warns when a blocking.*| dropped |' $page
+expect "the subprocess is dropped" grep -q '^| Runs sampling in a child.*| dropped |' $page
+finish

@@ -1,0 +1,182 @@
+#!/usr/bin/env bash
+# The gates can fail: each is fed a small bad tree and must refuse it with the right words, and
+# the same tree without the fault and must accept it. Run by `make check`.
+set -u
+scripts=$(cd "$(dirname "$0")/../../scripts" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+count=0 failures=0
+
+# A clean tree that every gate accepts.
+fresh() {
+    rm -rf "$work/t"
+    mkdir -p "$work/t"/{src/base,src/wire,src/http,include/tinkc,tests/base,tests/exports,docs,build}
+    cat >"$work/t/include/tinkc/thing.h" <<'C'
+/* A thing. */
+#ifndef TINKC_THING_H
+#define TINKC_THING_H
+/* Does it. */
+__attribute__((visibility("default"))) int tinkc_thing_do(void);
+#endif
+C
+    sed -i 's/^__attr.*default"))) /TINKC_API /; 4i #define TINKC_API __attribute__((visibility("default")))' \
+        "$work/t/include/tinkc/thing.h"
+    printf '/* All. */\n#include <tinkc/thing.h>\n' >"$work/t/include/tinkc/tinkc.h"
+    cat >"$work/t/src/base/mem.c" <<'C'
+/* The door. */
+#include <stdlib.h>
+void *tk_malloc(size_t n);
+void *tk_malloc(size_t n)
+{
+    return malloc(n);
+}
+C
+    cat >"$work/t/src/wire/path.c" <<'C'
+/* Says "printf(malloc)" in a comment: malloc(1), printf("x"), exit(1). */
+#include "base/mem.h"
+#include <string.h>
+#include <tinkc/thing.h>
+int tinkc_thing_do(void)
+{
+    const char *text = "strcpy(a, b)";
+    return text[0];
+}
+C
+    cat >"$work/t/tests/base/test_mem.c" <<'C'
+/* A-001..A-002 */
+static void test_mem_one(void **unused)
+{
+    (void)unused;
+}
+C
+    printf 'Claimed: A-001 to A-002.\n\n| A-001 | x | test_mem_one |\n| A-002 | y | test_mem_one |\n' \
+        >"$work/t/docs/conformance.md"
+    echo "ok test_mem test_mem_one" >"$work/t/build/tests-run.txt"
+}
+
+# refuses GATE WORDS: the gate fails on the tree, and says WORDS
+refuses() {
+    count=$((count + 1))
+    local out
+    if out=$("$scripts/$1" --root "$work/t" 2>&1); then
+        echo "$1 accepts a tree it must refuse ($2)"
+        failures=$((failures + 1))
+    elif ! grep -qF -- "$2" <<<"$out"; then
+        printf '%s refuses, but does not say "%s":\n%s\n' "$1" "$2" "$out"
+        failures=$((failures + 1))
+    fi
+}
+accepts() {
+    count=$((count + 1))
+    local out
+    if ! out=$("$scripts/$1" --root "$work/t" 2>&1); then
+        printf '%s refuses a clean tree:\n%s\n' "$1" "$out"
+        failures=$((failures + 1))
+    fi
+}
+add() { printf '%s\n' "$2" >>"$work/t/$1"; }
+
+fresh
+for gate in check-layers.py check-lengths.py check-banned.py check-comments.py \
+    check-hygiene.py check-headers.sh check-conformance.py; do
+    accepts $gate
+done
+
+# layers
+fresh; add src/base/mem.c '#include "wire/path.h"'; refuses check-layers.py "base may not use wire"
+fresh; add src/wire/path.c '#include "http/http.h"'; refuses check-layers.py "wire may not use http"
+fresh; add src/wire/path.c '#include <curl/curl.h>'; refuses check-layers.py "is not for wire"
+fresh; add src/wire/path.c '#include <jansson.h>'; refuses check-layers.py "is not for wire"
+fresh; add src/wire/path.c '#include <novel.h>'; refuses check-layers.py "is in no table"
+fresh; add src/wire/path.c '#include "path.h"'; refuses check-layers.py "is not written as"
+fresh; add include/tinkc/thing.h '#include <stdio.h>'; refuses check-layers.py "public header"
+fresh; mkdir "$work/t/src/new"; echo >"$work/t/src/new/a.c"; refuses check-layers.py "module new"
+
+# lengths
+lines() { for ((i = 0; i < $1; i++)); do echo '    (void)0;'; done; }
+fresh; { echo 'void f(void)'; echo '{'; lines 98; echo '}'; } >>"$work/t/src/base/mem.c"
+refuses check-lengths.py "f has 101 lines"
+fresh; { echo 'void f(void)'; echo '{'; lines 97; echo '}'; } >>"$work/t/src/base/mem.c"
+accepts check-lengths.py
+fresh; yes '' | head -n 1001 >>"$work/t/src/base/mem.c"; refuses check-lengths.py "the limit is 1000"
+
+# banned calls
+for call in 'strcpy(a, b)' 'alloca(3)' 'sprintf(a, "x")' 'malloc(3)' 'free(p)' 'strdup(p)' \
+    'printf("x")' 'fputs("x", f)' 'exit(1)' 'abort()' 'assert(1)' 'signal(1, f)' 'getenv("x")' \
+    'setlocale(1, 0)' 'setrlimit(1, r)' 'strtol(a, 0, 1)' 'atoi(a)' 'rand()' 'time(0)' \
+    'usleep(1)' 'strerror(1)' 'system("x")'; do
+    fresh; add src/wire/path.c "void g(void) { $call; }"; refuses check-banned.py "${call%%(*}: "
+done
+fresh; add src/wire/path.c 'void g(void) { h(free); }'; refuses check-banned.py "base/mem.h"
+fresh; add src/wire/path.c 'void g(struct h *h) { h->free(0); h->realloc(0); }'; accepts check-banned.py
+fresh; add src/wire/path.c 'void g(void) { goto again; }'; refuses check-banned.py "goto only to out"
+fresh; add src/wire/path.c 'typedef int thing_t;'; refuses check-banned.py "do not end in _t"
+fresh; add src/wire/path.c "/* TO""DO: later */"; refuses check-banned.py "without an issue number"
+fresh; add src/wire/path.c "/* TO""DO (#12): later */"; accepts check-banned.py
+
+# comments
+fresh; sed -i 1d "$work/t/src/base/mem.c"; refuses check-comments.py "does not open with a comment"
+fresh; sed -i '/Does it/d' "$work/t/include/tinkc/thing.h"
+refuses check-comments.py "tinkc_thing_do has no comment"
+
+# hygiene
+fresh; add docs/x.md "see /ro""ot/thing"; refuses check-hygiene.py "machine path"
+fresh; add docs/x.md "https://mirror.inter""nal.corp/simple"; refuses check-hygiene.py "is not in the list"
+fresh; add docs/x.md "key tml-0123456789abc""defghijklmnop"; refuses check-hygiene.py "API key"
+fresh; add docs/x.md "-----BEGIN RSA PRI""VATE KEY-----"; refuses check-hygiene.py "private key"
+
+# headers
+fresh; add include/tinkc/thing.h 'size_t tinkc_thing_size(void);'; refuses check-headers.sh "tinkc/thing.h"
+fresh; add include/tinkc/thing.h 'int tinkc_thing_new(int new, int class);'
+refuses check-headers.sh "g++ -x c++ -std=c++17"
+fresh; echo '/* B. */' >"$work/t/include/tinkc/b.h"; refuses check-headers.sh "does not include tinkc/b.h"
+
+# exports
+library() { # compiles the tree's sources into its build/
+    gcc -shared -fPIC -fvisibility=hidden -I"$work/t/include" -I"$work/t/src" -w \
+        -x c "$@" -o "$work/t/build/libtinkc.so"
+    gcc -c -fPIC -fvisibility=hidden -I"$work/t/include" -w -x c "$@" -o "$work/t/build/x.o"
+    objcopy --localize-hidden "$work/t/build/x.o"
+    rm -f "$work/t/build/libtinkc.a"
+    ar rc "$work/t/build/libtinkc.a" "$work/t/build/x.o"
+}
+header='#include <tinkc/thing.h>'
+body='int tinkc_thing_do(void) { return 1; }'
+try() { printf '%s\n' "$header" "$body" "$1" >"$work/t/x.c"; library "$work/t/x.c"; }
+fresh; echo tinkc_thing_do >"$work/t/tests/exports/tinkc.sym"
+try ''; accepts check-exports.sh
+try 'TINKC_API int tinkc_more(void) { return 1; }'; refuses check-exports.sh "the exported list differs"
+try 'TINKC_API int tk_leak(void) { return 1; }'; refuses check-exports.sh "without the prefix"
+try 'TINKC_API int tinkc_counter = 1;'; refuses check-exports.sh "exported data"
+echo tinkc_gone >>"$work/t/tests/exports/tinkc.sym"
+try ''; refuses check-exports.sh "the exported list differs"
+fresh; : >"$work/t/tests/exports/tinkc.sym"
+printf '%s\n' 'int x;' >"$work/t/x.c"; library "$work/t/x.c"
+refuses check-exports.sh "declared but not exported: tinkc_thing_do"
+
+# quiet: what the library may not refer to
+for body in 'printf("x\n")' 'exit(1)' 'abort()' 'signal(2, 0)' 'putchar(65)'; do
+    count=$((count + 1))
+    printf '#include <stdio.h>\n#include <stdlib.h>\n#include <signal.h>\nvoid f(void) { %s; }\n' \
+        "$body" | gcc -shared -fPIC -x c - -o "$work/loud.so"
+    if "$scripts/check-quiet.sh" "$work/loud.so" >/dev/null; then
+        echo "check-quiet.sh accepts $body"
+        failures=$((failures + 1))
+    fi
+done
+
+# conformance
+fresh; add docs/conformance.md '| A-001 | again | test_mem_one |'; refuses check-conformance.py "two rows"
+fresh; sed -i 's/| test_mem_one |$/| test_absent |/' "$work/t/docs/conformance.md"
+refuses check-conformance.py "there is no test test_absent"
+fresh; : >"$work/t/build/tests-run.txt"; refuses check-conformance.py "did not run"
+fresh; echo "FAILED test_mem test_mem_one" >"$work/t/build/tests-run.txt"
+refuses check-conformance.py "failed in the last run"
+fresh; rm "$work/t/build/tests-run.txt"; refuses check-conformance.py "run make test"
+fresh; sed -i 's/A-002\./A-003./' "$work/t/docs/conformance.md"; refuses check-conformance.py "claimed, but has no row"
+fresh; add docs/conformance.md '| A-009 | z | test_mem_one |'; refuses check-conformance.py "not claimed"
+fresh; sed -i 's/A-001..A-002/A-001/' "$work/t/tests/base/test_mem.c"
+refuses check-conformance.py "does not name A-002"
+
+echo "$((count - failures)) of $count trees judged rightly"
+[ "$failures" -eq 0 ]
