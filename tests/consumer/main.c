@@ -1,5 +1,5 @@
-/* A program of somebody else: compiled as C and as C++ against an installed tinkc. It owns
- * names that libtinkc uses inside; they must not meet. */
+/* A program of somebody else: compiled as C and as C++ against an installed tinkc. It
+ * owns names that libtinkc uses inside; they must not meet. */
 #include <stdio.h>
 #include <string.h>
 
@@ -31,7 +31,7 @@ void tk_free(void *ptr)
 
 int main(void)
 {
-    printf("%s %s\n", tinkc_version(), tinkc_code_name(TINKC_E_TIMEOUT));
+    puts(tinkc_version());
     bool same = strcmp(tinkc_version(), TINKC_VERSION) == 0;
     return same && calls == 0 ? 0 : 1;
 }

@@ -121,7 +121,7 @@ refuses check-comments.py "tinkc_thing_do has no comment"
 
 # hygiene
 fresh; add docs/x.md "see /ro""ot/thing"; refuses check-hygiene.py "machine path"
-fresh; add docs/x.md "https://mirror.inter""nal.corp/simple"; refuses check-hygiene.py "is not in the list"
+fresh; add docs/x.md "https:/""/mirror.internal.corp/simple"; refuses check-hygiene.py "is not in the list"
 fresh; add docs/x.md "key tml-0123456789abc""defghijklmnop"; refuses check-hygiene.py "API key"
 fresh; add docs/x.md "-----BEGIN RSA PRI""VATE KEY-----"; refuses check-hygiene.py "private key"
 
