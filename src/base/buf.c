@@ -1,5 +1,5 @@
 /* Growth by doubling, clipped at the cap, so a buffer near its cap does not
- * over-allocate. */
+ * over-allocate; one large reservation gets its size, not the next power of two. */
 #include "base/buf.h"
 
 #include <stdarg.h>
@@ -39,11 +39,8 @@ void tk_buf_fail(tk_buf *buf, tinkc_code code)
 static bool grow(tk_buf *buf, size_t need)
 {
     size_t limit = buf->max < SIZE_MAX ? buf->max + 1 : buf->max;
-    size_t capacity = TK_MAX(buf->capacity, FIRST_CAPACITY);
-    while (capacity < need) {
-        capacity = capacity > limit / 2 ? limit : capacity * 2;
-    }
-    capacity = TK_MAX(TK_MIN(capacity, limit), need);
+    size_t twice = buf->capacity > limit / 2 ? limit : buf->capacity * 2;
+    size_t capacity = TK_MAX(TK_MIN(TK_MAX(twice, FIRST_CAPACITY), limit), need);
     char *p = tk_realloc(buf->p, capacity);
     if (p == NULL) {
         tk_buf_fail(buf, TINKC_E_NOMEM);

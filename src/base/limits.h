@@ -19,7 +19,11 @@
 
 #define TK_BODY_MAX_BYTES   TK_GIB /* one request or response body, decompressed */
 #define TK_TENSOR_MAX_DIMS  32
-#define TK_STRING_MAX_BYTES (64 * TK_MIB) /* one string inside a message */
+#define TK_STRING_MAX_BYTES (64 * TK_MIB)   /* one string inside a message */
+#define TK_TENSOR_MAP_MAX   128             /* named tensors of one datum */
+#define TK_NUM_MAP_MAX      4096            /* loss_fn_config, metrics */
+#define TK_DATUMS_MAX       (1024 * TK_KIB) /* datums of one request or result */
+#define TK_PB_MAX_DEPTH     100 /* protobuf groups inside each other, as protobuf itself */
 #define TK_LOG_LINE_BYTES   1024
 
 #endif

@@ -1,0 +1,133 @@
+/* Protobuf wire format: sizes, a writer into memory of known size, and a reader that
+ * hands out views.
+ *
+ * Ours because it measures (docs/decisions.md): the messages that travel are a few
+ * headers around large byte fields, which are copied once when written and not at all
+ * when read. Reading follows what protobuf itself does: unknown fields, groups and known
+ * numbers with another wire type are skipped, the last of several scalars counts,
+ * repeated fields concatenate, embedded messages merge. Input is hostile: every length is
+ * checked, nesting is bounded, errors carry the byte offset. Thread: any; one reader or
+ * writer is used by one thread at a time. */
+#ifndef WIRE_PB_H
+#define WIRE_PB_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "wire/field.h"
+#include "wire/value.h"
+
+typedef enum tk_pb_type {
+    TK_PB_VARINT = 0,
+    TK_PB_FIXED64 = 1,
+    TK_PB_BYTES = 2,
+    TK_PB_GROUP = 3,
+    TK_PB_GROUP_END = 4,
+    TK_PB_FIXED32 = 5
+} tk_pb_type;
+
+/* What stands in front of a field; usable as a case label. */
+#define TK_PB_TAG(number, type) (((uint32_t)(number) << 3) | (uint32_t)(type))
+
+/* ---- sizes: whole fields with their tags ---- */
+
+size_t tk_pb_varint_size(uint64_t value);
+size_t tk_pb_uint_size(uint32_t number, uint64_t value);
+size_t tk_pb_bytes_size(uint32_t number, size_t n); /* also strings and messages */
+size_t tk_pb_packed_size(uint32_t number, tk_i64s values);
+size_t tk_pb_double_entry_size(tk_str key); /* body of a map<string,double> entry */
+
+/* ---- writing ----
+ *
+ * The caller computes the exact size first. A write that does not fit sets `overflow` and
+ * writes nothing, so a wrong size is an error and never an overrun. */
+typedef struct tk_pb_writer {
+    unsigned char *p;
+    const unsigned char *end;
+    bool overflow;
+} tk_pb_writer;
+
+void tk_pb_writer_init(tk_pb_writer *w, void *room, size_t n);
+bool tk_pb_writer_is_full(const tk_pb_writer *w); /* every byte written, none refused */
+
+void tk_pb_put_uint(tk_pb_writer *w, uint32_t number, uint64_t value);
+void tk_pb_put_int(tk_pb_writer *w, uint32_t number, int64_t value); /* 10 bytes if < 0 */
+void tk_pb_put_head(tk_pb_writer *w, uint32_t number, size_t n);     /* n bytes follow */
+void tk_pb_put_str(tk_pb_writer *w, uint32_t number, tk_str text);
+void tk_pb_put_bytes(tk_pb_writer *w, uint32_t number, const void *data, size_t n);
+void tk_pb_put_packed(tk_pb_writer *w, uint32_t number, tk_i64s values);
+void tk_pb_put_double_entry(tk_pb_writer *w, uint32_t number, tk_str key, double value);
+
+/* Numbers as little-endian bytes: `count` items of 4 or 8 bytes. put_items writes no
+ * head: a column of many pieces has one for all. */
+void tk_pb_put_array(tk_pb_writer *w, uint32_t number, const void *items, size_t count,
+                     size_t item_bytes);
+void tk_pb_put_items(tk_pb_writer *w, const void *items, size_t count, size_t item_bytes);
+
+/* ---- reading ---- */
+
+/* One input, shared by the readers of all its levels. */
+typedef struct tk_pb_input {
+    const unsigned char *base; /* offsets in errors count from here */
+    tk_arena *arena;
+    tk_err *err; /* may be NULL */
+} tk_pb_input;
+
+typedef struct tk_pb_reader {
+    const tk_pb_input *in;
+    const unsigned char *p;
+    const unsigned char *end;
+    tinkc_code code; /* why tk_pb_next returned false: TINKC_OK = the end */
+} tk_pb_reader;
+
+typedef struct tk_pb_field {
+    uint32_t tag;            /* compare with TK_PB_TAG */
+    uint64_t value;          /* VARINT, FIXED64, FIXED32 */
+    tk_bytes bytes;          /* BYTES: a view into the input */
+    const unsigned char *at; /* the tag, for offsets */
+} tk_pb_field;
+
+void tk_pb_reader_init(tk_pb_reader *rd, const tk_pb_input *in, tk_bytes body);
+
+/* The next field; groups are passed over. False at the end and on malformed input, which
+ * rd->code tells apart. */
+TK_NODISCARD bool tk_pb_next(tk_pb_reader *rd, tk_pb_field *field);
+
+/* How often `tag` occurs, so that a repeated field is allocated once. TINKC_E_LIMIT above
+ * `max`. */
+TK_NODISCARD tinkc_code tk_pb_count(const tk_pb_input *in, tk_bytes body, uint32_t tag,
+                                    size_t max, size_t *out);
+
+/* Values of a field that was found. int32 and enums keep the low 32 bits, as protobuf
+ * does. */
+int32_t tk_pb_to_i32(const tk_pb_field *field);
+double tk_pb_to_double(const tk_pb_field *field);
+
+/* Valid UTF-8 within TK_STRING_MAX_BYTES, as a view. */
+TK_NODISCARD tinkc_code tk_pb_to_str(const tk_pb_input *in, const tk_pb_field *field,
+                                     tk_str *out);
+
+/* Repeated int64 that is a shape: packed and single values, appended. */
+typedef struct tk_pb_dims {
+    int64_t v[TK_TENSOR_MAX_DIMS];
+    size_t n;
+} tk_pb_dims;
+
+TK_NODISCARD tinkc_code tk_pb_add_dims(const tk_pb_input *in, const tk_pb_field *field,
+                                       tk_pb_dims *dims);
+
+/* Every map<string,double> entry with `tag` in `body`; the last of equal keys counts. A
+ * missing key reads as "", a missing value as 0. */
+TK_NODISCARD tinkc_code tk_pb_read_num_map(const tk_pb_input *in, tk_bytes body,
+                                           uint32_t tag, tk_num_map *out);
+
+/* Arena memory, or NULL with *code (and the input's err) set: TINKC_E_LIMIT when the
+ * arena's cap is what refused. */
+TK_NODISCARD void *tk_pb_alloc(const tk_pb_input *in, size_t count, size_t size,
+                               tinkc_code *code);
+
+/* Reports at the byte `at` points to; NULL = no offset. */
+tinkc_code tk_pb_fail(const tk_pb_input *in, const unsigned char *at, tinkc_code code,
+                      const char *format, ...) TK_PRINTF(4, 5);
+
+#endif

@@ -1,0 +1,432 @@
+/* Reading ForwardBackwardRequest. Each repeated field is counted first and allocated
+ * once. Messages that protobuf merges when they come twice (a map's value, a oneof
+ * member) are gathered in a plain struct first and turned into the result at the end. */
+#include <stdio.h>
+#include <string.h>
+
+#include "wire/pb_array.h"
+#include "wire/pb_fwdbwd.h"
+
+/* ---- tensors ---- */
+
+typedef enum encoding { ENCODING_NONE, ENCODING_DENSE, ENCODING_CSR } encoding;
+
+typedef struct raw_tensor {
+    encoding encoding;
+    tk_bytes values; /* dense, or the non-zeros */
+    tk_bytes crow;
+    tk_bytes col;
+    int32_t dtype;
+    tk_pb_dims shape;
+} raw_tensor;
+
+static tinkc_code read_csr(const tk_pb_input *in, tk_bytes body, raw_tensor *raw)
+{
+    tk_pb_reader rd;
+    tk_pb_field field;
+    if (raw->encoding != ENCODING_CSR) {
+        raw->values = raw->crow = raw->col = (tk_bytes){NULL, 0};
+        raw->encoding = ENCODING_CSR;
+    }
+    tk_pb_reader_init(&rd, in, body);
+    while (tk_pb_next(&rd, &field)) {
+        switch (field.tag) {
+        case TK_PB_TAG(1, TK_PB_BYTES):
+            raw->values = field.bytes;
+            break;
+        case TK_PB_TAG(2, TK_PB_BYTES):
+            raw->crow = field.bytes;
+            break;
+        case TK_PB_TAG(3, TK_PB_BYTES):
+            raw->col = field.bytes;
+            break;
+        default:
+            break;
+        }
+    }
+    return rd.code;
+}
+
+static tinkc_code read_raw_tensor(const tk_pb_input *in, tk_bytes body, raw_tensor *raw)
+{
+    tk_pb_reader rd;
+    tk_pb_field field;
+    tinkc_code code = TINKC_OK;
+    tk_pb_reader_init(&rd, in, body);
+    while (code == TINKC_OK && tk_pb_next(&rd, &field)) {
+        switch (field.tag) {
+        case TK_PB_TAG(1, TK_PB_BYTES):
+            raw->encoding = ENCODING_DENSE;
+            raw->values = field.bytes;
+            break;
+        case TK_PB_TAG(2, TK_PB_BYTES):
+            code = read_csr(in, field.bytes, raw);
+            break;
+        case TK_PB_TAG(3, TK_PB_VARINT):
+            raw->dtype = tk_pb_to_i32(&field);
+            break;
+        case TK_PB_TAG(4, TK_PB_VARINT):
+        case TK_PB_TAG(4, TK_PB_BYTES):
+            code = tk_pb_add_dims(in, &field, &raw->shape);
+            break;
+        default:
+            break;
+        }
+    }
+    return code != TINKC_OK ? code : rd.code;
+}
+
+static tinkc_code set_shape(const tk_pb_input *in, const tk_pb_dims *dims, tk_tensor *out)
+{
+    tinkc_code code = TINKC_OK;
+    out->has_shape = dims->n > 0;
+    if (!out->has_shape) {
+        return TINKC_OK;
+    }
+    int64_t *shape = tk_pb_alloc(in, dims->n, sizeof(*shape), &code);
+    if (shape == NULL) {
+        return code;
+    }
+    memcpy(shape, dims->v, dims->n * sizeof(*shape));
+    out->shape = (tk_i64s){shape, dims->n};
+    return TINKC_OK;
+}
+
+/* Row offsets rise from 0 to nnz, columns lie inside the shape: who walks the rows later
+ * need not check again. */
+static bool csr_is_sound(const tk_tensor *t)
+{
+    if (t->shape.n != 2 || t->col.n != t->n || t->crow.n == 0 ||
+        (uint64_t)t->shape.p[0] != t->crow.n - 1 || t->crow.p[0] != 0 ||
+        (uint64_t)t->crow.p[t->crow.n - 1] != t->n) {
+        return false;
+    }
+    for (size_t i = 1; i < t->crow.n; i++) {
+        if (t->crow.p[i] < t->crow.p[i - 1]) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < t->n; i++) {
+        if (t->col.p[i] < 0 || t->col.p[i] >= t->shape.p[1]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static tinkc_code finish_csr(const tk_pb_input *in, const raw_tensor *raw, tk_tensor *out)
+{
+    out->is_sparse = true;
+    tinkc_code code = tk_pb_array_i64s(in, raw->crow, &out->crow);
+    if (code == TINKC_OK) {
+        code = tk_pb_array_i64s(in, raw->col, &out->col);
+    }
+    if (code == TINKC_OK && !csr_is_sound(out)) {
+        code = tk_pb_fail(in, raw->crow.p, TINKC_E_DECODE,
+                          "sparse tensor: indices do not fit the shape");
+    }
+    return code;
+}
+
+static tinkc_code finish_tensor(const tk_pb_input *in, const raw_tensor *raw,
+                                tk_tensor *out)
+{
+    size_t count;
+    tk_tensor t = {.dtype = TK_DTYPE_UNSPECIFIED};
+    if (raw->encoding == ENCODING_NONE) {
+        return tk_pb_fail(in, NULL, TINKC_E_DECODE, "tensor has no data");
+    }
+    tinkc_code code = tk_pb_array_tensor(in, raw->values, raw->dtype, &t);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    if (!tk_pb_array_count(raw->shape.v, raw->shape.n, &count)) {
+        return tk_pb_fail(in, raw->values.p, TINKC_E_DECODE,
+                          "tensor: shape is negative or too large");
+    }
+    if (raw->encoding == ENCODING_DENSE && raw->shape.n > 0 && count != t.n) {
+        return tk_pb_fail(in, raw->values.p, TINKC_E_DECODE,
+                          "tensor: shape asks for %zu values, not %zu", count, t.n);
+    }
+    code = set_shape(in, &raw->shape, &t);
+    if (code == TINKC_OK && raw->encoding == ENCODING_CSR) {
+        code = finish_csr(in, raw, &t);
+    }
+    *out = t;
+    return code;
+}
+
+static tinkc_code read_tensor_entry(const tk_pb_input *in, tk_bytes body,
+                                    tk_named_tensor *out)
+{
+    tk_pb_reader rd;
+    tk_pb_field field;
+    tinkc_code code = TINKC_OK;
+    raw_tensor raw = {.encoding = ENCODING_NONE};
+    out->name = (tk_str){NULL, 0};
+    tk_pb_reader_init(&rd, in, body);
+    while (code == TINKC_OK && tk_pb_next(&rd, &field)) {
+        switch (field.tag) {
+        case TK_PB_TAG(1, TK_PB_BYTES):
+            code = tk_pb_to_str(in, &field, &out->name);
+            break;
+        case TK_PB_TAG(2, TK_PB_BYTES):
+            code = read_raw_tensor(in, field.bytes, &raw);
+            break;
+        default:
+            break;
+        }
+    }
+    code = code != TINKC_OK ? code : rd.code;
+    if (code == TINKC_OK) {
+        code = finish_tensor(in, &raw, &out->tensor);
+    }
+    if (code != TINKC_OK) {
+        char name[TK_ERR_PATH_BYTES];
+        (void)snprintf(name, sizeof(name), TK_STR_FMT, TK_STR_ARG(out->name));
+        tk_err_under(in->err, name);
+    }
+    return code;
+}
+
+/* Adds or replaces: the last of equal keys counts. The caller made room. */
+static void set_tensor(tk_named_tensor *items, size_t *n, const tk_named_tensor *item)
+{
+    size_t i = 0;
+    while (i < *n && !tk_str_eq(items[i].name, item->name)) {
+        i++;
+    }
+    items[i] = *item;
+    *n += i == *n;
+}
+
+/* ---- chunks ---- */
+
+typedef struct raw_chunk {
+    bool is_known;
+    tk_chunk_kind kind;
+    tk_bytes data;
+    tk_str format;
+    tk_f_i64 expected_tokens;
+} raw_chunk;
+
+static tinkc_code read_chunk_body(const tk_pb_input *in, tk_bytes body, raw_chunk *raw)
+{
+    tk_pb_reader rd;
+    tk_pb_field field;
+    tinkc_code code = TINKC_OK;
+    bool is_image = raw->kind == TK_CHUNK_IMAGE;
+    tk_pb_reader_init(&rd, in, body);
+    while (code == TINKC_OK && tk_pb_next(&rd, &field)) {
+        if (field.tag == TK_PB_TAG(1, TK_PB_BYTES)) {
+            raw->data = field.bytes;
+        } else if (is_image && field.tag == TK_PB_TAG(2, TK_PB_BYTES)) {
+            code = tk_pb_to_str(in, &field, &raw->format);
+        } else if (is_image && field.tag == TK_PB_TAG(3, TK_PB_VARINT)) {
+            raw->expected_tokens = (tk_f_i64){TK_SET, tk_pb_to_i32(&field)};
+        }
+    }
+    return code != TINKC_OK ? code : rd.code;
+}
+
+/* The same member of the oneof again merges, another one starts afresh. */
+static tinkc_code read_chunk_member(const tk_pb_input *in, tk_bytes body,
+                                    tk_chunk_kind kind, raw_chunk *raw)
+{
+    if (!raw->is_known || raw->kind != kind) {
+        *raw = (raw_chunk){.is_known = true, .kind = kind};
+    }
+    return read_chunk_body(in, body, raw);
+}
+
+static tinkc_code finish_chunk(const tk_pb_input *in, const raw_chunk *raw,
+                               const unsigned char *at, tk_chunk *out)
+{
+    tk_chunk chunk = {.kind = raw->kind, .expected_tokens = raw->expected_tokens};
+    if (!raw->is_known) {
+        return tk_pb_fail(in, at, TINKC_E_DECODE, "chunk of no known type");
+    }
+    if (raw->kind == TK_CHUNK_TEXT) {
+        tinkc_code code = tk_pb_array_i32s(in, raw->data, &chunk.tokens);
+        if (code != TINKC_OK) {
+            return code;
+        }
+    } else {
+        chunk.data = raw->data;
+    }
+    if (raw->kind == TK_CHUNK_IMAGE) {
+        if (!tk_str_is(raw->format, "png") && !tk_str_is(raw->format, "jpeg")) {
+            return tk_pb_fail(in, at, TINKC_E_DECODE, "image format must be png or jpeg");
+        }
+        chunk.format = tk_str_is(raw->format, "png") ? TK_IMAGE_PNG : TK_IMAGE_JPEG;
+    }
+    *out = chunk;
+    return TINKC_OK;
+}
+
+static tinkc_code read_chunk(const tk_pb_input *in, const tk_pb_field *entry,
+                             tk_chunk *out)
+{
+    tk_pb_reader rd;
+    tk_pb_field field;
+    tinkc_code code = TINKC_OK;
+    raw_chunk raw = {.is_known = false};
+    tk_pb_reader_init(&rd, in, entry->bytes);
+    while (code == TINKC_OK && tk_pb_next(&rd, &field)) {
+        switch (field.tag) {
+        case TK_PB_TAG(1, TK_PB_BYTES):
+            code = read_chunk_member(in, field.bytes, TK_CHUNK_TEXT, &raw);
+            break;
+        case TK_PB_TAG(2, TK_PB_BYTES):
+            code = read_chunk_member(in, field.bytes, TK_CHUNK_IMAGE, &raw);
+            break;
+        case TK_PB_TAG(3, TK_PB_BYTES):
+            code = read_chunk_member(in, field.bytes, TK_CHUNK_DMEL, &raw);
+            break;
+        default:
+            break;
+        }
+    }
+    code = code != TINKC_OK ? code : rd.code;
+    return code != TINKC_OK ? code : finish_chunk(in, &raw, entry->at, out);
+}
+
+/* ---- datums ---- */
+
+static tinkc_code read_chunks(const tk_pb_input *in, tk_bytes body, tk_model_input *out)
+{
+    const uint32_t tag = TK_PB_TAG(1, TK_PB_BYTES);
+    size_t count;
+    size_t n = 0;
+    tinkc_code code = tk_pb_count(in, body, tag, SIZE_MAX, &count);
+    tk_chunk *chunks =
+        code == TINKC_OK ? tk_pb_alloc(in, count, sizeof(*chunks), &code) : NULL;
+    if (chunks == NULL) {
+        return code;
+    }
+    tk_pb_reader rd;
+    tk_pb_field field;
+    tk_pb_reader_init(&rd, in, body);
+    while (code == TINKC_OK && tk_pb_next(&rd, &field)) {
+        if (field.tag == tag) {
+            code = read_chunk(in, &field, &chunks[n++]);
+        }
+    }
+    if (code != TINKC_OK) {
+        tk_err_under_index(in->err, n - 1);
+        tk_err_under(in->err, "model_input");
+    }
+    *out = (tk_model_input){chunks, n};
+    return code;
+}
+
+static tinkc_code read_inputs(const tk_pb_input *in, tk_bytes body, tk_tensor_map *out)
+{
+    const uint32_t tag = TK_PB_TAG(2, TK_PB_BYTES);
+    size_t count;
+    size_t n = 0;
+    tinkc_code code = tk_pb_count(in, body, tag, TK_TENSOR_MAP_MAX, &count);
+    tk_named_tensor *items =
+        code == TINKC_OK ? tk_pb_alloc(in, count, sizeof(*items), &code) : NULL;
+    if (items == NULL) {
+        return code;
+    }
+    tk_pb_reader rd;
+    tk_pb_field field;
+    tk_pb_reader_init(&rd, in, body);
+    while (code == TINKC_OK && tk_pb_next(&rd, &field)) {
+        tk_named_tensor item;
+        if (field.tag == tag) {
+            code = read_tensor_entry(in, field.bytes, &item);
+            if (code == TINKC_OK) {
+                set_tensor(items, &n, &item);
+            }
+        }
+    }
+    if (code != TINKC_OK) {
+        tk_err_under(in->err, "loss_fn_inputs");
+    }
+    *out = (tk_tensor_map){items, n};
+    return code;
+}
+
+static tinkc_code read_datums(const tk_pb_input *in, tk_bytes body,
+                              tk_fwdbwd_request *out)
+{
+    const uint32_t tag = TK_PB_TAG(3, TK_PB_BYTES);
+    size_t count;
+    size_t n = 0;
+    tinkc_code code = tk_pb_count(in, body, tag, TK_DATUMS_MAX, &count);
+    tk_datum *data =
+        code == TINKC_OK ? tk_pb_alloc(in, count, sizeof(*data), &code) : NULL;
+    if (data == NULL) {
+        return code;
+    }
+    tk_pb_reader rd;
+    tk_pb_field field;
+    tk_pb_reader_init(&rd, in, body);
+    while (code == TINKC_OK && tk_pb_next(&rd, &field)) {
+        if (field.tag != tag) {
+            continue;
+        }
+        code = read_chunks(in, field.bytes, &data[n].model_input);
+        if (code == TINKC_OK) {
+            code = read_inputs(in, field.bytes, &data[n].loss_fn_inputs);
+        }
+        n++;
+    }
+    if (code != TINKC_OK) {
+        tk_err_under_index(in->err, n - 1);
+        tk_err_under(in->err, "data");
+    }
+    out->data = data;
+    out->data_n = n;
+    return code;
+}
+
+static tinkc_code read_scalars(const tk_pb_input *in, tk_bytes body,
+                               tk_fwdbwd_request *out)
+{
+    tk_pb_reader rd;
+    tk_pb_field field;
+    tinkc_code code = TINKC_OK;
+    tk_pb_reader_init(&rd, in, body);
+    while (code == TINKC_OK && tk_pb_next(&rd, &field)) {
+        switch (field.tag) {
+        case TK_PB_TAG(1, TK_PB_BYTES):
+            code = tk_pb_to_str(in, &field, &out->model_id);
+            break;
+        case TK_PB_TAG(2, TK_PB_VARINT):
+            out->seq_id = tk_pb_to_i32(&field);
+            break;
+        case TK_PB_TAG(4, TK_PB_BYTES):
+            code = tk_pb_to_str(in, &field, &out->loss_fn);
+            break;
+        case TK_PB_TAG(6, TK_PB_VARINT):
+            out->forward_only = field.value != 0;
+            break;
+        default:
+            break;
+        }
+    }
+    return code != TINKC_OK ? code : rd.code;
+}
+
+tinkc_code tk_pb_fwdbwd_decode(tk_fwdbwd_request *out, tk_arena *arena, tk_bytes input,
+                               tk_err *err)
+{
+    const tk_pb_input in = {input.p, arena, err};
+    tk_fwdbwd_request request = {.seq_id = 0};
+    tinkc_code code = read_scalars(&in, input, &request);
+    if (code == TINKC_OK) {
+        code = tk_pb_read_num_map(&in, input, TK_PB_TAG(5, TK_PB_BYTES),
+                                  &request.loss_fn_config);
+    }
+    if (code == TINKC_OK) {
+        code = read_datums(&in, input, &request);
+    }
+    if (code == TINKC_OK) {
+        *out = request;
+    }
+    return code;
+}

@@ -1,0 +1,400 @@
+/* Writing ForwardBackwardRequest: check everything, compute the exact size, reserve once,
+ * write in one pass. Inner sizes are computed again where a length is written: that costs
+ * nanoseconds per tensor and needs no memory. Fields are written in the order of their
+ * numbers and left out when zero, as protobuf does; members of a oneof are always there.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "wire/pb_array.h"
+#include "wire/pb_fwdbwd.h"
+
+/* ---- checks ---- */
+
+/* `total` counts the array bytes seen so far: bounded by the buffer's room, so that no
+ * later sum can overflow. */
+typedef struct check {
+    size_t total;
+    size_t max;
+    tk_err *err;
+} check;
+
+static tinkc_code check_bytes(check *c, size_t count, size_t item_bytes)
+{
+    size_t bytes;
+    if (!tk_size_mul(&bytes, count, item_bytes) || bytes > c->max - c->total) {
+        return tk_err_set(c->err, TINKC_E_LIMIT, "larger than the limit of %zu bytes",
+                          c->max);
+    }
+    c->total += bytes;
+    return TINKC_OK;
+}
+
+static tinkc_code check_text(check *c, tk_str text)
+{
+    if (!tk_utf8_is_valid(text)) {
+        return tk_err_set(c->err, TINKC_E_INVALID, "text is not valid UTF-8");
+    }
+    return check_bytes(c, text.n, 1);
+}
+
+static tinkc_code check_image(check *c, const tk_chunk *chunk)
+{
+    if (chunk->format != TK_IMAGE_PNG && chunk->format != TK_IMAGE_JPEG) {
+        return tk_err_set(c->err, TINKC_E_INVALID, "image format must be png or jpeg");
+    }
+    const tk_f_i64 *expected = &chunk->expected_tokens;
+    if (expected->is == TK_SET && (expected->v < INT32_MIN || expected->v > INT32_MAX)) {
+        return tk_err_set(c->err, TINKC_E_INVALID, "expected_tokens does not fit int32");
+    }
+    return check_bytes(c, chunk->data.n, 1);
+}
+
+static tinkc_code check_chunk(check *c, const tk_chunk *chunk)
+{
+    switch (chunk->kind) {
+    case TK_CHUNK_TEXT:
+        return check_bytes(c, chunk->tokens.n, sizeof(int32_t));
+    case TK_CHUNK_IMAGE:
+        return check_image(c, chunk);
+    case TK_CHUNK_DMEL:
+        return check_bytes(c, chunk->data.n, 1);
+    case TK_CHUNK_IMAGE_POINTER:
+        return tk_err_set(c->err, TINKC_E_INVALID,
+                          "an image_asset_pointer chunk cannot be sent for training");
+    case TK_CHUNK_UNKNOWN:
+    default:
+        return tk_err_set(c->err, TINKC_E_INVALID,
+                          "a chunk of unknown type cannot be sent for training");
+    }
+}
+
+static tinkc_code check_csr(check *c, const tk_tensor *t)
+{
+    size_t rows =
+        t->shape.n == 2 && t->shape.p[0] >= 0 ? (size_t)t->shape.p[0] : SIZE_MAX;
+    if (!t->has_shape || rows == SIZE_MAX || t->crow.n != rows + 1 || t->col.n != t->n) {
+        return tk_err_set(c->err, TINKC_E_INVALID,
+                          "a sparse tensor needs a 2-D shape, rows + 1 row offsets and "
+                          "one column index per value");
+    }
+    tinkc_code code = check_bytes(c, t->crow.n, sizeof(int64_t));
+    return code != TINKC_OK ? code : check_bytes(c, t->col.n, sizeof(int64_t));
+}
+
+static tinkc_code check_tensor(check *c, const tk_tensor *t)
+{
+    if (t->dtype != TK_DTYPE_F32 && t->dtype != TK_DTYPE_I64) {
+        return tk_err_set(c->err, TINKC_E_INVALID, "dtype must be float32 or int64");
+    }
+    size_t n_dims = t->has_shape ? t->shape.n : 0;
+    size_t count = t->n;
+    if (n_dims > TK_TENSOR_MAX_DIMS) {
+        return tk_err_set(c->err, TINKC_E_LIMIT, "more than %d dimensions",
+                          TK_TENSOR_MAX_DIMS);
+    }
+    if (n_dims > 0 && !tk_pb_array_count(t->shape.p, n_dims, &count)) {
+        return tk_err_set(c->err, TINKC_E_INVALID, "shape is negative or too large");
+    }
+    if (!t->is_sparse && count != t->n) {
+        return tk_err_set(c->err, TINKC_E_INVALID, "shape asks for %zu values, not %zu",
+                          count, t->n);
+    }
+    tinkc_code code = t->is_sparse ? check_csr(c, t) : TINKC_OK;
+    if (code != TINKC_OK) {
+        return code;
+    }
+    return check_bytes(c, t->n, tk_pb_array_item_bytes((int32_t)t->dtype));
+}
+
+static tinkc_code check_inputs(check *c, const tk_tensor_map *map)
+{
+    if (map->n > TK_TENSOR_MAP_MAX) {
+        return tk_err_set(c->err, TINKC_E_LIMIT, "more than %d tensors",
+                          TK_TENSOR_MAP_MAX);
+    }
+    for (size_t i = 0; i < map->n; i++) {
+        tinkc_code code = check_text(c, map->items[i].name);
+        if (code == TINKC_OK) {
+            code = check_tensor(c, &map->items[i].tensor);
+        }
+        if (code != TINKC_OK) {
+            char name[TK_ERR_PATH_BYTES];
+            (void)snprintf(name, sizeof(name), TK_STR_FMT,
+                           TK_STR_ARG(map->items[i].name));
+            tk_err_under(c->err, name);
+            return code;
+        }
+    }
+    return TINKC_OK;
+}
+
+static tinkc_code check_datum(check *c, const tk_datum *datum)
+{
+    for (size_t i = 0; i < datum->model_input.n; i++) {
+        tinkc_code code = check_chunk(c, &datum->model_input.chunks[i]);
+        if (code != TINKC_OK) {
+            tk_err_under_index(c->err, i);
+            tk_err_under(c->err, "model_input");
+            return code;
+        }
+    }
+    tinkc_code code = check_inputs(c, &datum->loss_fn_inputs);
+    if (code != TINKC_OK) {
+        tk_err_under(c->err, "loss_fn_inputs");
+    }
+    return code;
+}
+
+static tinkc_code check_config(check *c, const tk_num_map *config)
+{
+    tinkc_code code = TINKC_OK;
+    if (config->n > TK_NUM_MAP_MAX) {
+        code = tk_err_set(c->err, TINKC_E_LIMIT, "more than %d entries", TK_NUM_MAP_MAX);
+    }
+    for (size_t i = 0; i < config->n && code == TINKC_OK; i++) {
+        code = check_text(c, config->items[i].name);
+    }
+    if (code != TINKC_OK) {
+        tk_err_under(c->err, "loss_fn_config");
+    }
+    return code;
+}
+
+static tinkc_code check_head(check *c, const tk_fwdbwd_request *r)
+{
+    if (r->data_n > TK_DATUMS_MAX) {
+        return tk_err_set(c->err, TINKC_E_LIMIT, "more than %zu datums", TK_DATUMS_MAX);
+    }
+    tinkc_code code = TINKC_OK;
+    const char *name = "seq_id";
+    if (r->seq_id < INT32_MIN || r->seq_id > INT32_MAX) {
+        code = tk_err_set(c->err, TINKC_E_INVALID, "does not fit int32");
+    }
+    if (code == TINKC_OK) {
+        code = check_text(c, r->model_id);
+        name = "model_id";
+    }
+    if (code == TINKC_OK) {
+        code = check_text(c, r->loss_fn);
+        name = "loss_fn";
+    }
+    if (code != TINKC_OK) {
+        tk_err_under(c->err, name);
+    }
+    return code;
+}
+
+static tinkc_code check_request(const tk_fwdbwd_request *r, size_t max, tk_err *err)
+{
+    check c = {0, max, err};
+    tinkc_code code = check_head(&c, r);
+    if (code == TINKC_OK) {
+        code = check_config(&c, &r->loss_fn_config);
+    }
+    for (size_t i = 0; i < r->data_n && code == TINKC_OK; i++) {
+        code = check_datum(&c, &r->data[i]);
+        if (code != TINKC_OK) {
+            tk_err_under_index(err, i);
+            tk_err_under(err, "data");
+        }
+    }
+    return code;
+}
+
+/* ---- sizes ---- */
+
+static tk_str format_name(tk_image_format format)
+{
+    return format == TK_IMAGE_PNG ? TK_STR("png") : TK_STR("jpeg");
+}
+
+/* A bytes field that is left out when empty. */
+static size_t plain_size(uint32_t number, size_t n)
+{
+    return n > 0 ? tk_pb_bytes_size(number, n) : 0;
+}
+
+/* Body of the message inside the Chunk. */
+static size_t chunk_body_size(const tk_chunk *chunk)
+{
+    if (chunk->kind == TK_CHUNK_TEXT) {
+        return plain_size(1, chunk->tokens.n * sizeof(int32_t));
+    }
+    size_t n = plain_size(1, chunk->data.n);
+    if (chunk->kind == TK_CHUNK_IMAGE) {
+        n += tk_pb_bytes_size(2, format_name(chunk->format).n);
+        if (chunk->expected_tokens.is == TK_SET) {
+            n += tk_pb_uint_size(3, (uint64_t)chunk->expected_tokens.v);
+        }
+    }
+    return n;
+}
+
+static size_t csr_size(const tk_tensor *t)
+{
+    return plain_size(1, t->n * tk_pb_array_item_bytes((int32_t)t->dtype)) +
+           plain_size(2, t->crow.n * sizeof(int64_t)) +
+           plain_size(3, t->col.n * sizeof(int64_t));
+}
+
+static tk_i64s wire_shape(const tk_tensor *t)
+{
+    return t->has_shape ? t->shape : (tk_i64s){NULL, 0};
+}
+
+static size_t tensor_size(const tk_tensor *t)
+{
+    size_t data =
+        t->is_sparse ? csr_size(t) : t->n * tk_pb_array_item_bytes((int32_t)t->dtype);
+    return tk_pb_bytes_size(1, data) + tk_pb_uint_size(3, (uint64_t)t->dtype) +
+           tk_pb_packed_size(4, wire_shape(t));
+}
+
+static size_t datum_size(const tk_datum *datum)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < datum->model_input.n; i++) {
+        size_t body = chunk_body_size(&datum->model_input.chunks[i]);
+        n += tk_pb_bytes_size(1, tk_pb_bytes_size(1, body));
+    }
+    for (size_t i = 0; i < datum->loss_fn_inputs.n; i++) {
+        const tk_named_tensor *item = &datum->loss_fn_inputs.items[i];
+        size_t entry = tk_pb_bytes_size(1, item->name.n) +
+                       tk_pb_bytes_size(2, tensor_size(&item->tensor));
+        n += tk_pb_bytes_size(2, entry);
+    }
+    return n;
+}
+
+static size_t request_size(const tk_fwdbwd_request *r)
+{
+    size_t n = plain_size(1, r->model_id.n) + plain_size(4, r->loss_fn.n);
+    n += r->seq_id != 0 ? tk_pb_uint_size(2, (uint64_t)r->seq_id) : 0;
+    n += r->forward_only ? tk_pb_uint_size(6, 1) : 0;
+    for (size_t i = 0; i < r->data_n; i++) {
+        n += tk_pb_bytes_size(3, datum_size(&r->data[i]));
+    }
+    for (size_t i = 0; i < r->loss_fn_config.n; i++) {
+        n +=
+            tk_pb_bytes_size(5, tk_pb_double_entry_size(r->loss_fn_config.items[i].name));
+    }
+    return n;
+}
+
+/* ---- writing ---- */
+
+static void put_plain_bytes(tk_pb_writer *w, uint32_t number, const void *p, size_t n)
+{
+    if (n > 0) {
+        tk_pb_put_bytes(w, number, p, n);
+    }
+}
+
+static void put_plain_array(tk_pb_writer *w, uint32_t number, const void *items,
+                            size_t count, size_t item_bytes)
+{
+    if (count > 0) {
+        tk_pb_put_array(w, number, items, count, item_bytes);
+    }
+}
+
+static uint32_t chunk_number(tk_chunk_kind kind)
+{
+    return kind == TK_CHUNK_TEXT ? 1 : kind == TK_CHUNK_IMAGE ? 2 : 3;
+}
+
+static void put_chunk(tk_pb_writer *w, const tk_chunk *chunk)
+{
+    size_t body = chunk_body_size(chunk);
+    tk_pb_put_head(w, 1, tk_pb_bytes_size(1, body));
+    tk_pb_put_head(w, chunk_number(chunk->kind), body);
+    if (chunk->kind == TK_CHUNK_TEXT) {
+        put_plain_array(w, 1, chunk->tokens.p, chunk->tokens.n, sizeof(int32_t));
+        return;
+    }
+    put_plain_bytes(w, 1, chunk->data.p, chunk->data.n);
+    if (chunk->kind == TK_CHUNK_IMAGE) {
+        tk_pb_put_str(w, 2, format_name(chunk->format));
+        if (chunk->expected_tokens.is == TK_SET) {
+            tk_pb_put_int(w, 3, chunk->expected_tokens.v);
+        }
+    }
+}
+
+static void put_tensor(tk_pb_writer *w, const tk_tensor *t)
+{
+    size_t item_bytes = tk_pb_array_item_bytes((int32_t)t->dtype);
+    if (t->is_sparse) {
+        tk_pb_put_head(w, 2, csr_size(t));
+        put_plain_array(w, 1, t->data, t->n, item_bytes);
+        put_plain_array(w, 2, t->crow.p, t->crow.n, sizeof(int64_t));
+        put_plain_array(w, 3, t->col.p, t->col.n, sizeof(int64_t));
+    } else {
+        tk_pb_put_array(w, 1, t->data, t->n, item_bytes);
+    }
+    tk_pb_put_uint(w, 3, (uint64_t)t->dtype);
+    tk_pb_put_packed(w, 4, wire_shape(t));
+}
+
+static void put_datum(tk_pb_writer *w, const tk_datum *datum)
+{
+    for (size_t i = 0; i < datum->model_input.n; i++) {
+        put_chunk(w, &datum->model_input.chunks[i]);
+    }
+    for (size_t i = 0; i < datum->loss_fn_inputs.n; i++) {
+        const tk_named_tensor *item = &datum->loss_fn_inputs.items[i];
+        size_t body = tensor_size(&item->tensor);
+        tk_pb_put_head(w, 2,
+                       tk_pb_bytes_size(1, item->name.n) + tk_pb_bytes_size(2, body));
+        tk_pb_put_str(w, 1, item->name);
+        tk_pb_put_head(w, 2, body);
+        put_tensor(w, &item->tensor);
+    }
+}
+
+static void put_request(tk_pb_writer *w, const tk_fwdbwd_request *r)
+{
+    put_plain_bytes(w, 1, r->model_id.p, r->model_id.n);
+    if (r->seq_id != 0) {
+        tk_pb_put_int(w, 2, r->seq_id);
+    }
+    for (size_t i = 0; i < r->data_n; i++) {
+        tk_pb_put_head(w, 3, datum_size(&r->data[i]));
+        put_datum(w, &r->data[i]);
+    }
+    put_plain_bytes(w, 4, r->loss_fn.p, r->loss_fn.n);
+    for (size_t i = 0; i < r->loss_fn_config.n; i++) {
+        const tk_named_num *num = &r->loss_fn_config.items[i];
+        tk_pb_put_double_entry(w, 5, num->name, num->v);
+    }
+    if (r->forward_only) {
+        tk_pb_put_uint(w, 6, 1);
+    }
+}
+
+tinkc_code tk_pb_fwdbwd_encode(tk_buf *out, const tk_fwdbwd_request *request, tk_err *err)
+{
+    tinkc_code code = tk_buf_status(out, err);
+    if (code == TINKC_OK) {
+        code = check_request(request, out->max - out->n, err);
+    }
+    if (code != TINKC_OK) {
+        return code;
+    }
+    size_t n = request_size(request);
+    void *room = tk_buf_reserve(out, n);
+    if (room == NULL) {
+        return tk_buf_status(out, err);
+    }
+    tk_pb_writer w;
+    tk_pb_writer_init(&w, room, n);
+    put_request(&w, request);
+    if (!tk_pb_writer_is_full(&w)) {
+        return tk_err_set(err, TINKC_E_INTERNAL, "wrong protobuf size");
+    }
+    tk_buf_advance(out, n);
+    return TINKC_OK;
+}

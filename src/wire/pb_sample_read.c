@@ -1,0 +1,202 @@
+/* Reading SampleResponse; see pb_sample.h. */
+#include <string.h>
+
+#include "base/mem.h"
+#include "wire/pb_array.h"
+#include "wire/pb_sample.h"
+
+static tinkc_code read_stop_reason(const tk_pb_input *in, const tk_pb_field *field,
+                                   tk_stop_reason *out)
+{
+    int32_t value = tk_pb_to_i32(field);
+    if (value != TK_STOP_STOP && value != TK_STOP_LENGTH) {
+        return tk_pb_fail(in, field->at, TINKC_E_DECODE, "unknown stop reason %d",
+                          (int)value);
+    }
+    *out = (tk_stop_reason)value;
+    return TINKC_OK;
+}
+
+static tinkc_code finish_sequence(const tk_pb_input *in, tk_bytes tokens,
+                                  tk_bytes logprobs, tk_sequence *out)
+{
+    tinkc_code code = tk_pb_array_i32s(in, tokens, &out->tokens);
+    if (code == TINKC_OK) {
+        code = tk_pb_array_f32s(in, logprobs, &out->logprobs);
+    }
+    if (code != TINKC_OK) {
+        return code;
+    }
+    out->has_logprobs = logprobs.n > 0;
+    if (out->has_logprobs && out->logprobs.n != out->tokens.n) {
+        return tk_pb_fail(in, logprobs.p, TINKC_E_DECODE, "%zu logprobs for %zu tokens",
+                          out->logprobs.n, out->tokens.n);
+    }
+    return TINKC_OK;
+}
+
+static tinkc_code read_sequence(const tk_pb_input *in, tk_bytes body, tk_sequence *out)
+{
+    tk_pb_reader rd;
+    tk_pb_field field;
+    tk_bytes tokens = {NULL, 0};
+    tk_bytes logprobs = {NULL, 0};
+    tinkc_code code = TINKC_OK;
+    *out = (tk_sequence){.stop_reason = TK_STOP_STOP};
+    tk_pb_reader_init(&rd, in, body);
+    while (code == TINKC_OK && tk_pb_next(&rd, &field)) {
+        switch (field.tag) {
+        case TK_PB_TAG(1, TK_PB_VARINT):
+            code = read_stop_reason(in, &field, &out->stop_reason);
+            break;
+        case TK_PB_TAG(2, TK_PB_BYTES):
+            tokens = field.bytes;
+            break;
+        case TK_PB_TAG(3, TK_PB_BYTES):
+            logprobs = field.bytes;
+            break;
+        default:
+            break;
+        }
+    }
+    code = code != TINKC_OK ? code : rd.code;
+    return code != TINKC_OK ? code : finish_sequence(in, tokens, logprobs, out);
+}
+
+static tinkc_code read_sequences(const tk_pb_input *in, tk_bytes body,
+                                 tk_sample_response *out)
+{
+    const uint32_t tag = TK_PB_TAG(1, TK_PB_BYTES);
+    size_t count;
+    size_t n = 0;
+    tinkc_code code = tk_pb_count(in, body, tag, SIZE_MAX, &count);
+    tk_sequence *sequences =
+        code == TINKC_OK ? tk_pb_alloc(in, count, sizeof(*sequences), &code) : NULL;
+    if (sequences == NULL) {
+        return code;
+    }
+    tk_pb_reader rd;
+    tk_pb_field field;
+    tk_pb_reader_init(&rd, in, body);
+    while (code == TINKC_OK && tk_pb_next(&rd, &field)) {
+        if (field.tag == tag) {
+            code = read_sequence(in, field.bytes, &sequences[n++]);
+        }
+    }
+    if (code != TINKC_OK) {
+        tk_err_under_index(in->err, n - 1);
+        tk_err_under(in->err, "sequences");
+    }
+    out->sequences = sequences;
+    out->sequences_n = n;
+    return code;
+}
+
+/* Gathered over all occurrences of the field: protobuf merges them. */
+typedef struct raw_topk {
+    tk_bytes token_ids;
+    tk_bytes logprobs;
+    uint32_t k;
+    uint32_t prompt_length;
+} raw_topk;
+
+static tinkc_code read_topk(const tk_pb_input *in, tk_bytes body, raw_topk *raw)
+{
+    tk_pb_reader rd;
+    tk_pb_field field;
+    tk_pb_reader_init(&rd, in, body);
+    while (tk_pb_next(&rd, &field)) {
+        switch (field.tag) {
+        case TK_PB_TAG(1, TK_PB_BYTES):
+            raw->token_ids = field.bytes;
+            break;
+        case TK_PB_TAG(2, TK_PB_BYTES):
+            raw->logprobs = field.bytes;
+            break;
+        case TK_PB_TAG(3, TK_PB_VARINT):
+            raw->k = (uint32_t)field.value;
+            break;
+        case TK_PB_TAG(4, TK_PB_VARINT):
+            raw->prompt_length = (uint32_t)field.value;
+            break;
+        default:
+            break;
+        }
+    }
+    return rd.code;
+}
+
+static tinkc_code finish_topk(const tk_pb_input *in, const raw_topk *raw,
+                              tk_sample_response *out)
+{
+    size_t cells;
+    size_t bytes;
+    tk_i32s ids;
+    tk_f32s logprobs;
+    if (raw->k == 0 || raw->prompt_length == 0) {
+        return TINKC_OK;
+    }
+    if (!tk_size_mul(&cells, raw->k, raw->prompt_length) ||
+        !tk_size_mul(&bytes, cells, 4) || raw->token_ids.n < bytes ||
+        raw->logprobs.n < bytes) {
+        return tk_pb_fail(in, raw->token_ids.p, TINKC_E_DECODE,
+                          "top-k table of %u x %u is longer than its data",
+                          (unsigned)raw->prompt_length, (unsigned)raw->k);
+    }
+    tinkc_code code = tk_pb_array_i32s(in, raw->token_ids, &ids);
+    if (code == TINKC_OK) {
+        code = tk_pb_array_f32s(in, raw->logprobs, &logprobs);
+    }
+    if (code == TINKC_OK) {
+        out->has_topk = true;
+        out->topk = (tk_topk_logprobs){raw->prompt_length, raw->k, ids.p, logprobs.p};
+    }
+    return code;
+}
+
+static tinkc_code read_prompt(const tk_pb_input *in, tk_bytes body,
+                              tk_sample_response *out)
+{
+    tk_pb_reader rd;
+    tk_pb_field field;
+    tk_bytes prompt = {NULL, 0};
+    raw_topk topk = {.k = 0};
+    tinkc_code code = TINKC_OK;
+    tk_pb_reader_init(&rd, in, body);
+    while (code == TINKC_OK && tk_pb_next(&rd, &field)) {
+        switch (field.tag) {
+        case TK_PB_TAG(2, TK_PB_BYTES):
+            prompt = field.bytes;
+            break;
+        case TK_PB_TAG(3, TK_PB_BYTES):
+            code = read_topk(in, field.bytes, &topk);
+            break;
+        case TK_PB_TAG(4, TK_PB_VARINT):
+            out->prompt_cache_hit_tokens = tk_pb_to_i32(&field);
+            break;
+        default:
+            break;
+        }
+    }
+    code = code != TINKC_OK ? code : rd.code;
+    if (code == TINKC_OK) {
+        code = tk_pb_array_f32s(in, prompt, &out->prompt_logprobs);
+        out->has_prompt_logprobs = prompt.n > 0;
+    }
+    return code != TINKC_OK ? code : finish_topk(in, &topk, out);
+}
+
+tinkc_code tk_pb_sample_decode(tk_sample_response *out, tk_arena *arena, tk_bytes input,
+                               tk_err *err)
+{
+    const tk_pb_input in = {input.p, arena, err};
+    tk_sample_response response = {.sequences_n = 0};
+    tinkc_code code = read_prompt(&in, input, &response);
+    if (code == TINKC_OK) {
+        code = read_sequences(&in, input, &response);
+    }
+    if (code == TINKC_OK) {
+        *out = response;
+    }
+    return code;
+}
