@@ -25,5 +25,6 @@
 #define TK_DATUMS_MAX       (1024 * TK_KIB) /* datums of one request or result */
 #define TK_PB_MAX_DEPTH     100 /* protobuf groups inside each other, as protobuf itself */
 #define TK_LOG_LINE_BYTES   1024
+#define TK_MAP_MAX_ENTRIES  (64 * 1024 * 1024)
 
 #endif
