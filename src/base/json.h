@@ -2,12 +2,13 @@
  *
  * Ours because it measures (docs/decisions.md): token arrays parse an order of magnitude
  * faster than with the packaged C libraries. Arrays that hold only numbers are stored
- * packed: TK_JSON_INTS when all are integers that fit int64, TK_JSON_REALS when all are
- * numbers and at least one is not such an integer. Read arrays through tk_json_len /
- * tk_json_at when the form does not matter. Input is hostile: limits on bytes and depth,
- * valid UTF-8 only, no lone surrogates, no numbers that overflow a double, errors carry
- * the byte offset. Thread: any, as long as an arena is used by one thread at a time.
- * Values are immutable. */
+ * packed: TK_JSON_INTS when all are integers that fit int64, TK_JSON_REALS when at least
+ * one has a fraction or exponent and the others are exact as doubles. No digit is lost:
+ * where an integer beyond 2^53 stands next to a real, the array is mixed. Read arrays
+ * through tk_json_len / tk_json_at when the form does not matter. Input is hostile:
+ * limits on bytes and depth, valid UTF-8 only, no lone surrogates, no numbers that
+ * overflow a double, errors carry the byte offset. Thread: any, as long as an arena is
+ * used by one thread at a time. Values are immutable. */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
 
@@ -67,7 +68,8 @@ struct tk_json_member {
 
 typedef struct tk_json_limits {
     size_t max_bytes; /* 0 = TK_JSON_MAX_BYTES */
-    size_t max_depth; /* 0 = TK_JSON_MAX_DEPTH */
+    size_t max_depth; /* arrays and objects inside each other; at most, and 0 means,
+                         TK_JSON_MAX_DEPTH */
 } tk_json_limits;
 
 /* Parses exactly one value with white space around it. On success *out lives in the
@@ -78,7 +80,8 @@ TK_NODISCARD tinkc_code tk_json_parse(const tk_json **out, tk_arena *arena,
                                       const char *text, size_t n,
                                       const tk_json_limits *limits, tk_err *err);
 
-const char *tk_json_type_name(tk_json_type type); /* "null", "integer", ... static */
+/* For messages: "null", "boolean", "integer", "number", "string", "array", "object". */
+const char *tk_json_type_name(tk_json_type type);
 
 /* The value of a key, or NULL when absent or when `object` is not an object (or NULL).
  * The last of several equal keys counts, as in Python. */
@@ -86,7 +89,7 @@ const tk_json *tk_json_get(const tk_json *object, const char *key);
 
 bool tk_json_is_array(const tk_json *value);
 size_t tk_json_len(const tk_json *value);               /* 0 when it is not an array */
-tk_json tk_json_at(const tk_json *array, size_t index); /* index < tk_json_len */
+tk_json tk_json_at(const tk_json *array, size_t index); /* null behind the end */
 
 /* Conversions: false, and *out untouched, when the type or the range does not fit. */
 TK_NODISCARD bool tk_json_to_i64(const tk_json *value, int64_t *out); /* 3, also 3.0 */
@@ -97,8 +100,9 @@ TK_NODISCARD bool tk_json_to_double(const tk_json *value, double *out);
  *
  * A writer puts commas and colons; it does not format for people. Failure is the buffer's
  * sticky failure; a value JSON cannot hold (NaN, infinity, bad UTF-8) or a call in the
- * wrong place (value without key, unbalanced end) fails the buffer with TINKC_E_INVALID.
- */
+ * wrong place (value without key, unbalanced end) fails the buffer with TINKC_E_INVALID;
+ * nesting beyond TK_JSON_MAX_DEPTH with TINKC_E_LIMIT. Doubles always get a fraction or
+ * an exponent ("3.0"), so that they read back as TK_JSON_REAL. */
 typedef struct tk_json_writer {
     tk_buf *out;
     unsigned depth;
@@ -129,5 +133,9 @@ void tk_json_put_f32s(tk_json_writer *w, const float *values, size_t n, bool nan
 void tk_json_put_doubles(tk_json_writer *w, const double *values, size_t n);
 
 void tk_json_put_value(tk_json_writer *w, const tk_json *value);
+
+/* Whether one whole value was written: TINKC_E_INVALID (and the buffer fails) when
+ * nothing was, or something is still open; else the buffer's status. */
+TK_NODISCARD tinkc_code tk_json_finish(tk_json_writer *w, tk_err *err);
 
 #endif
