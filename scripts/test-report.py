@@ -5,7 +5,7 @@ usage: test-report.py BUILD_DIR CTEST_STATUS
 
 Reads ctest's log, writes BUILD_DIR/tests-run.txt and prints `N passed, N failed`. A program
 that prints no cmocka lines counts as one test under its own name. A test that started and
-never ended (a crash, a time limit) has failed. The exit status is 0 only when ctest's is and
+never ended (a crash, a time limit) has failed, and so has one that was skipped. The exit status is 0 only when ctest's is and
 at least one test passed and none failed.
 """
 import re
@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 RUN = re.compile(r"^\[ RUN      \] (\w+)")
-END = re.compile(r"^\[  (     OK|SKIPPED| FAILED|  ERROR) ?\] (\w+)")
+END = re.compile(r"^\[ +(OK|SKIPPED|FAILED|ERROR) *\] (\w+)")
 
 
 def programs(log):
@@ -45,7 +45,7 @@ def functions(name, lines, passed):
         elif end and end.group(2) in results:
             # a group teardown can report FAILED after OK: the worse one counts
             before = results[end.group(2)] if end.group(2) != open_test else True
-            results[end.group(2)] = before and end.group(1).strip() == "OK"
+            results[end.group(2)] = before and end.group(1) == "OK"
             open_test = None
     if not results:
         return [(passed, name)]
