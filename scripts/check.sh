@@ -41,7 +41,8 @@ run_gate() {
     spent=$(awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }')
     printf '%-12s %-6s %7s s  %s\n' "$name" "$verdict" "$spent" "$(tail -n 1 "$log")"
     if [ $verdict = FAILED ]; then
-        tail -n 40 "$log" | sed 's/^/    /'
+        tail -n 120 "$log" | sed 's/^/    /'
+        echo "    (all of it: $log)"
         failed=$((failed + 1))
     fi
 }
