@@ -60,6 +60,26 @@ tinkc_code tk_err_at(tk_err *err, tinkc_code code, size_t offset, const char *fo
     return code;
 }
 
+tinkc_code tk_err_code_of_status(int http_status)
+{
+    static const struct {
+        int http_status;
+        tinkc_code code;
+    } table[] = {
+        {400, TINKC_E_BAD_REQUEST}, {401, TINKC_E_AUTH},
+        {402, TINKC_E_PAYMENT},     {403, TINKC_E_PERMISSION},
+        {404, TINKC_E_NOT_FOUND},   {409, TINKC_E_CONFLICT},
+        {410, TINKC_E_GONE},        {422, TINKC_E_UNPROCESSABLE},
+        {429, TINKC_E_RATE_LIMIT},
+    };
+    for (size_t i = 0; i < TK_ARRAY_LEN(table); i++) {
+        if (table[i].http_status == http_status) {
+            return table[i].code;
+        }
+    }
+    return http_status >= 500 && http_status <= 599 ? TINKC_E_SERVER : TINKC_E_STATUS;
+}
+
 tinkc_code tk_err_nomem(tk_err *err)
 {
     return tk_err_set(err, TINKC_E_NOMEM, "out of memory");

@@ -12,6 +12,7 @@
 typedef struct tk_err {
     tinkc_code code; /* TINKC_OK = nothing happened yet */
     tinkc_category category;
+    bool is_fatal;                /* set by an object that is dead now */
     int http_status;              /* 0 = no response was involved */
     int64_t retry_after_ms;       /* -1 = no hint */
     size_t offset;                /* byte offset into the input, or TK_ERR_NO_OFFSET */
@@ -22,7 +23,7 @@ typedef struct tk_err {
 
 #define TK_ERR_INIT                                                                      \
     {                                                                                    \
-        TINKC_OK, TINKC_CATEGORY_UNKNOWN, 0, -1, TK_ERR_NO_OFFSET, "", "", ""            \
+        TINKC_OK, TINKC_CATEGORY_UNKNOWN, false, 0, -1, TK_ERR_NO_OFFSET, "", "", ""     \
     }
 
 void tk_err_clear(tk_err *err);
@@ -37,6 +38,10 @@ tinkc_code tk_err_set(tk_err *err, tinkc_code code, const char *format, ...)
 /* As tk_err_set, with a byte offset into the input that was read. */
 tinkc_code tk_err_at(tk_err *err, tinkc_code code, size_t offset, const char *format, ...)
     TK_PRINTF(4, 5);
+
+/* The code for an HTTP status that is not a success: 404 gives TINKC_E_NOT_FOUND, 503
+ * TINKC_E_SERVER, anything without a code of its own (408 too) TINKC_E_STATUS. */
+tinkc_code tk_err_code_of_status(int http_status);
 
 /* TINKC_E_NOMEM with its fixed text. */
 tinkc_code tk_err_nomem(tk_err *err);

@@ -73,6 +73,24 @@ static void test_err_paths(void **unused)
     assert_int_equal(strncmp(err.path, "deep\xC3\xA9.deep", 11), 0);
 }
 
+static void test_err_code_of_every_status(void **unused)
+{
+    (void)unused;
+    static const int known[] = {400, 401, 402, 403, 404, 409, 410, 422, 429};
+    for (int status = -1; status < 1000; status++) {
+        tinkc_code expected = TINKC_E_STATUS;
+        for (size_t i = 0; i < TK_ARRAY_LEN(known); i++) {
+            if (known[i] == status) {
+                expected = (tinkc_code)(TINKC_E_BAD_REQUEST + i);
+            }
+        }
+        if (status >= 500 && status < 600) {
+            expected = TINKC_E_SERVER;
+        }
+        assert_int_equal(tk_err_code_of_status(status), expected);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -81,6 +99,7 @@ int main(void)
         cmocka_unit_test(test_err_long_text_is_cut_at_a_character),
         cmocka_unit_test(test_err_hostile_text_is_one_clean_line),
         cmocka_unit_test(test_err_paths),
+        cmocka_unit_test(test_err_code_of_every_status),
     };
     return cmocka_run_group_tests_name("err", tests, NULL, NULL);
 }

@@ -1,0 +1,23 @@
+/* Making tinkc_error objects at the public boundary, from tk_err. The public functions
+ * are in <tinkc/error.h>. Objects are immutable and counted. Thread: any. */
+#ifndef CLIENT_ERROR_H
+#define CLIENT_ERROR_H
+
+#include <tinkc/error.h>
+
+#include "base/err.h"
+
+/* The public form of *err (whose code is not TINKC_OK), with the error beneath it.
+ * Takes `cause` (may be NULL) in every case. Never NULL: without memory it is the static
+ * out-of-memory error, which needs none and which tinkc_error_free accepts. */
+tinkc_error *tk_error_new(const tk_err *err, tinkc_error *cause);
+
+/* As tk_error_new for a function with the usual `tinkc_error **` output, which may be
+ * NULL. Returns err->code. */
+tinkc_code tk_error_give(tinkc_error **out, const tk_err *err);
+
+/* One more owner; cannot fail. Each owner calls tinkc_error_free once. NULL gives NULL.
+ */
+tinkc_error *tk_error_ref(tinkc_error *error);
+
+#endif
