@@ -6,11 +6,10 @@
  * numbers can be in it, it is read straight into a packed arena array. The stacks die
  * with the call. */
 #include "base/json_num.h"
+#include "base/json_packed.h"
 #include "base/json_text.h"
 #include "base/mem.h"
-
-/* Integers up to here survive as doubles. */
-#define EXACT_DOUBLE (INT64_C(1) << 53)
+#include "base/utf8.h"
 
 typedef struct stack {
     void *items;
@@ -153,19 +152,6 @@ static int32_t unicode_escape(const reader *r, const char *p)
     return unit;
 }
 
-static void put_utf8(tk_buf *out, uint32_t c)
-{
-    char bytes[4];
-    size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-    static const unsigned char lead[] = {0, 0x00, 0xC0, 0xE0, 0xF0};
-    for (size_t i = n; i-- > 1;) {
-        bytes[i] = (char)(0x80 | (c & 0x3F));
-        c >>= 6;
-    }
-    bytes[0] = (char)(lead[n] | c);
-    tk_buf_put(out, bytes, n);
-}
-
 static tinkc_code read_unicode_escape(reader *r)
 {
     int32_t unit = unicode_escape(r, r->p);
@@ -183,7 +169,8 @@ static tinkc_code read_unicode_escape(reader *r)
         c = 0x10000 + ((c - 0xD800) << 10) + ((uint32_t)second - 0xDC00);
         r->p += 6;
     }
-    put_utf8(&r->unquoted, c);
+    char bytes[4];
+    tk_buf_put(&r->unquoted, bytes, tk_utf8_encode(bytes, c));
     return TINKC_OK;
 }
 
@@ -220,7 +207,7 @@ static tinkc_code skip_string_text(reader *r)
         if (*r->p == '"' || *r->p == '\\') {
             return TINKC_OK;
         }
-        size_t n = tk_json_text_utf8(r->p, r->end);
+        size_t n = tk_utf8_len(r->p, (size_t)(r->end - r->p));
         if (n == 0) {
             return fail(r, r->p, "invalid UTF-8");
         }
@@ -287,106 +274,12 @@ static tinkc_code enter(reader *r)
     return TINKC_OK;
 }
 
-/* How many elements the array has whose first element is at p, if no character up to the
- * next bracket contradicts that all are numbers; 0 otherwise. Blocks of 64 have no exit
- * inside, so that compilers vectorise them. */
-static size_t count_numbers(const char *p, const char *end)
-{
-    size_t commas = 0;
-    while (end - p >= 64) {
-        unsigned char found = 0;
-        unsigned char stops = 0;
-        for (int i = 0; i < 64; i++) {
-            unsigned char c = (unsigned char)p[i];
-            found = (unsigned char)(found + (c == ','));
-            /* Brackets, braces, letters of the literals, non-ASCII: not 'e' or 'E'. */
-            stops = (unsigned char)(stops | ((c | 0x20) >= 'f') | (c == '"'));
-        }
-        if (stops != 0) {
-            break;
-        }
-        commas += found;
-        p += 64;
-    }
-    for (; p < end; p++) {
-        unsigned char c = (unsigned char)*p;
-        commas += c == ',';
-        if ((c | 0x20) >= 'f' || c == '"') {
-            return c == ']' ? commas + 1 : 0;
-        }
-    }
-    return 0;
-}
-
-/* The token-array loop: integers of at most 7 digits, each with a comma right behind it
- * and at most one blank behind that. Stops at the first element that is not like that. */
-static size_t read_short_ints(reader *r, int64_t *cells, size_t n)
-{
-    const char *p = r->p;
-    while (r->end - p >= 10) {
-        uint64_t chars = tk_json_num_load8(p);
-        uint64_t others = tk_json_num_nondigits8(chars);
-        if (others == 0) {
-            break;
-        }
-        unsigned bits = (unsigned)__builtin_ctzll(others) & ~7U;
-        if (bits == 0 || p[bits / 8] != ',' || (*p == '0' && bits > 8)) {
-            break;
-        }
-        cells[n++] = tk_json_num_join8((chars - 0x3030303030303030U) << (64 - bits));
-        p += bits / 8 + 1;
-        p += *p == ' ';
-    }
-    r->p = p;
-    return n;
-}
-
 static tinkc_code read_number(reader *r, tk_json *out)
 {
     const char *at = r->p;
     const char *fault = tk_json_num_read(&at, r->end, out);
     r->p = at;
     return fault != NULL ? fail_here(r, fault) : TINKC_OK;
-}
-
-static bool is_exact_double(int64_t value)
-{
-    return value >= -EXACT_DOUBLE && value <= EXACT_DOUBLE;
-}
-
-/* Turns packed integers into packed doubles in place; false when one would change. */
-static bool cells_to_reals(void *cells, size_t n)
-{
-    const int64_t *ints = cells;
-    double *reals = cells;
-    for (size_t i = 0; i < n; i++) {
-        if (!is_exact_double(ints[i])) {
-            return false;
-        }
-    }
-    for (size_t i = 0; i < n; i++) {
-        reals[i] = (double)ints[i];
-    }
-    return true;
-}
-
-/* Puts one more number into the cells; false when no packed form can hold all of them. */
-static bool store_cell(void *cells, size_t n, bool *real, const tk_json *number)
-{
-    if (!*real && number->type == TK_JSON_INT) {
-        ((int64_t *)cells)[n] = number->as.integer;
-        return true;
-    }
-    if (number->type == TK_JSON_UINT || (!*real && !cells_to_reals(cells, n))) {
-        return false;
-    }
-    *real = true;
-    if (number->type == TK_JSON_REAL) {
-        ((double *)cells)[n] = number->as.real;
-        return true;
-    }
-    ((double *)cells)[n] = (double)number->as.integer;
-    return is_exact_double(number->as.integer);
 }
 
 /* Behind an element: true at the closing bracket, which is eaten, as is a comma. */
@@ -409,14 +302,14 @@ static tinkc_code read_packed(reader *r, tk_json *out, size_t count)
     bool real = false;
     bool closed = false;
     for (size_t n = 0; rc == TINKC_OK && !closed; n++) {
-        n = real ? n : read_short_ints(r, cells, n);
+        n = real ? n : tk_json_packed_read_ints(cells, n, &r->p, r->end);
         skip_space(r);
         tk_json number;
         if (!at_number(r)) {
             return fail_here(r, "expected a value");
         }
         rc = read_number(r, &number);
-        if (rc == TINKC_OK && !store_cell(cells, n, &real, &number)) {
+        if (rc == TINKC_OK && !tk_json_packed_store(cells, n, &real, &number)) {
             tk_arena_shrink_last(r->arena, cells, count * sizeof(int64_t), 0);
             return TINKC_OK;
         }
@@ -470,7 +363,7 @@ static tinkc_code read_array(reader *r, tk_json *out)
         r->p++;
     } else {
         const char *first = r->p;
-        size_t count = at_number(r) ? count_numbers(first, r->end) : 0;
+        size_t count = at_number(r) ? tk_json_packed_count(first, r->end) : 0;
         if (count > 0) {
             rc = read_packed(r, out, count);
         }

@@ -31,30 +31,4 @@ static inline const char *tk_json_text_plain_end(const char *p, const char *end)
     return p;
 }
 
-/* Bytes of the well-formed UTF-8 sequence at p (which is before `end`), or 0: overlong
- * forms, surrogates, values above U+10FFFF and cut sequences are not well-formed. */
-static inline size_t tk_json_text_utf8(const char *p, const char *end)
-{
-    const unsigned char *b = (const unsigned char *)p;
-    size_t have = (size_t)(end - p);
-    if (b[0] < 0x80) {
-        return 1;
-    }
-    if (b[0] < 0xC2 || b[0] > 0xF4 || have < 2) {
-        return 0;
-    }
-    unsigned char low = b[0] == 0xE0 ? 0xA0 : b[0] == 0xF0 ? 0x90 : 0x80;
-    unsigned char top = b[0] == 0xED ? 0x9F : b[0] == 0xF4 ? 0x8F : 0xBF;
-    if (b[1] < low || b[1] > top) {
-        return 0;
-    }
-    size_t n = b[0] < 0xE0 ? 2 : b[0] < 0xF0 ? 3 : 4;
-    for (size_t i = 2; i < n; i++) {
-        if (i >= have || (b[i] & 0xC0) != 0x80) {
-            return 0;
-        }
-    }
-    return n;
-}
-
 #endif

@@ -4,13 +4,13 @@
  * as far as it goes; tk_json_finish says whether it is whole. Arrays of numbers are
  * formatted block-wise on the stack: appending a block to the buffer costs one check. */
 #include <math.h>
-#include <openssl/evp.h>
 
+#include "base/base64.h"
 #include "base/json_num.h"
 #include "base/json_text.h"
+#include "base/utf8.h"
 
-#define BLOCK_BYTES  4096
-#define BASE64_BYTES 3072 /* give 4,096 characters */
+#define BLOCK_BYTES 4096
 
 void tk_json_writer_init(tk_json_writer *w, tk_buf *out)
 {
@@ -122,7 +122,7 @@ static void put_quoted(tk_buf *out, tk_str text)
     const char *stop = run + text.n;
     for (const char *p = run;;) {
         p = tk_json_text_plain_end(p, stop);
-        size_t n = p < stop ? tk_json_text_utf8(p, stop) : 0;
+        size_t n = p < stop ? tk_utf8_len(p, (size_t)(stop - p)) : 0;
         if (n > 1) {
             p += n;
             continue;
@@ -169,14 +169,8 @@ void tk_json_put_base64(tk_json_writer *w, const void *data, size_t n)
     if (!open_value(w)) {
         return;
     }
-    const unsigned char *bytes = data;
     tk_buf_putc(w->out, '"');
-    for (size_t at = 0; at < n; at += BASE64_BYTES) {
-        unsigned char text[BASE64_BYTES / 3 * 4 + 1];
-        int count =
-            EVP_EncodeBlock(text, bytes + at, (int)TK_MIN(n - at, (size_t)BASE64_BYTES));
-        tk_buf_put(w->out, text, (size_t)count);
-    }
+    tk_base64_encode(w->out, data, n);
     tk_buf_putc(w->out, '"');
 }
 

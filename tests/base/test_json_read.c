@@ -143,6 +143,7 @@ static void test_refused_structure(void **unused)
         {"[1,]", 3, "expected a value"},
         {"[1,2,3,]", 7, "expected a value"},
         {"[1,2,3,,4]", 7, "expected a value"},
+        {"[1,,,,,,,,,,,,,,,,,]", 3, "expected a value"},
         {"[\"a\",]", 5, "expected a value"},
         {"[,1]", 1, "expected a value"},
         {"[1 2]", 3, "expected ',' or ']'"},

@@ -241,30 +241,29 @@ static void test_100_continue(void **state)
     httpget_close(&c);
 }
 
-static void test_canned_answers(void **state)
+typedef struct expectation {
+    int status;
+    const char *header, *value, *body; /* each may be NULL */
+} expectation;
+
+static void expect_answer(fakeapi *api, const fakeapi_step *step, const expectation *e)
 {
-    fakeapi *api = *state;
-    char date[FAKEAPI_AFTER_DATE_SIZE];
-    const fakeapi_step steps[] = {
-        fakeapi_408("paused_capacity"),
-        fakeapi_try_again_because("paused_rate_limit", "too many"),
-        fakeapi_complete_metadata(4096),
-        fakeapi_failed("out of tokens", "user"),
-        fakeapi_429(FAKEAPI_AFTER_MS(1500)),
-        fakeapi_429(FAKEAPI_AFTER_S(7)),
-        fakeapi_429(fakeapi_after_date(date, 1779912000)),
-        fakeapi_429(NULL),
-        fakeapi_402(),
-        fakeapi_410(),
-        fakeapi_bare_400_chunked(),
-        fakeapi_bare_400_empty(),
-        fakeapi_422("model_id", "Field required"),
-        fakeapi_proto("\x0a\x00", 2),
-    };
-    static const struct {
-        int status;
-        const char *header, *value, *body;
-    } expected[] = {
+    httpget_response r;
+    assert_int_equal(play(api, step, &r), HTTPGET_OK);
+    assert_int_equal(r.status, e->status);
+    if (e->header != NULL) {
+        assert_string_equal(httpget_header(&r, e->header), e->value);
+    }
+    if (e->body != NULL) {
+        assert_string_equal(r.body.p, e->body);
+    }
+    httpget_response_dispose(&r);
+}
+
+/* queue states, in both forms of "try again". */
+static void test_canned_futures(void **state)
+{
+    static const expectation expected[] = {
         {408, "content-type", "application/json",
          "{\"type\":\"try_again\",\"request_id\":\"r\",\"queue_state\":\"paused_capacity\","
          "\"queue_state_reason\":null}"},
@@ -275,6 +274,21 @@ static void test_canned_answers(void **state)
          "{\"status\":\"complete_metadata\",\"request_id\":\"r\","
          "\"response_payload_size\":4096}"},
         {200, NULL, NULL, "{\"error\":\"out of tokens\",\"category\":\"user\"}"},
+        {200, "content-type", "application/x-protobuf", "\x0a"},
+    };
+    const fakeapi_step steps[] = {
+        fakeapi_408("paused_capacity"),
+        fakeapi_try_again_because("paused_rate_limit", "too many"),
+        fakeapi_complete_metadata(4096), fakeapi_failed("out of tokens", "user"),
+        fakeapi_proto("\x0a\x00", 2)};
+    for (size_t i = 0; i < TK_ARRAY_LEN(steps); i++) {
+        expect_answer(*state, &steps[i], &expected[i]);
+    }
+}
+
+static void test_canned_errors(void **state)
+{
+    static const expectation expected[] = {
         {429, "retry-after-ms", "1500", NULL},
         {429, "retry-after", "7", NULL},
         {429, "retry-after", "Wed, 27 May 2026 20:00:00 GMT", NULL},
@@ -286,20 +300,19 @@ static void test_canned_answers(void **state)
         {422, NULL, NULL,
          "{\"detail\":[{\"loc\":[\"body\",\"model_id\"],\"msg\":\"Field required\","
          "\"type\":\"value_error\"}]}"},
-        {200, "content-type", "application/x-protobuf", "\x0a"},
     };
+    char date[FAKEAPI_AFTER_DATE_SIZE];
+    const fakeapi_step steps[] = {fakeapi_429(FAKEAPI_AFTER_MS(1500)),
+                                  fakeapi_429(FAKEAPI_AFTER_S(7)),
+                                  fakeapi_429(fakeapi_after_date(date, 1779912000)),
+                                  fakeapi_429(NULL),
+                                  fakeapi_402(),
+                                  fakeapi_410(),
+                                  fakeapi_bare_400_chunked(),
+                                  fakeapi_bare_400_empty(),
+                                  fakeapi_422("model_id", "Field required")};
     for (size_t i = 0; i < TK_ARRAY_LEN(steps); i++) {
-        httpget_response r;
-        assert_int_equal(play(api, &steps[i], &r), HTTPGET_OK);
-        assert_int_equal(r.status, expected[i].status);
-        if (expected[i].header != NULL) {
-            assert_string_equal(httpget_header(&r, expected[i].header),
-                                expected[i].value);
-        }
-        if (expected[i].body != NULL) {
-            assert_string_equal(r.body.p, expected[i].body);
-        }
-        httpget_response_dispose(&r);
+        expect_answer(*state, &steps[i], &expected[i]);
     }
 }
 
@@ -413,7 +426,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_bodiless_answers, start, stop),
         cmocka_unit_test_setup_teardown(test_drip_by_permits, start, stop),
         cmocka_unit_test_setup_teardown(test_100_continue, start, stop),
-        cmocka_unit_test_setup_teardown(test_canned_answers, start, stop),
+        cmocka_unit_test_setup_teardown(test_canned_futures, start, stop),
+        cmocka_unit_test_setup_teardown(test_canned_errors, start, stop),
         cmocka_unit_test_setup_teardown(test_lose_first, start, stop),
         cmocka_unit_test_setup_teardown(test_lose_first_knows_ephemeral_saves, start,
                                         stop),

@@ -9,9 +9,14 @@
 #include "support/test.h"
 
 typedef union header {
-    size_t size;
+    struct {
+        size_t size;
+        bool is_exempt;
+    } block;
     max_align_t align;
 } header;
+
+static _Thread_local bool thread_is_exempt;
 
 static struct {
     pthread_mutex_t lock;
@@ -30,18 +35,32 @@ static bool should_fail(void)
     return true;
 }
 
+static void *exempt_realloc(header *old, size_t size)
+{
+    header *moved = realloc(old, size + sizeof(header));
+    if (moved != NULL) {
+        moved->block.size = size;
+        moved->block.is_exempt = true;
+    }
+    return moved != NULL ? moved + 1 : NULL;
+}
+
 static void *counted_realloc(void *user, void *ptr, size_t size)
 {
     (void)user;
     header *old = ptr != NULL ? (header *)ptr - 1 : NULL;
+    if (old != NULL ? old->block.is_exempt : thread_is_exempt) {
+        return exempt_realloc(old, size);
+    }
     pthread_mutex_lock(&state.lock);
     header *block = NULL;
-    size_t old_size = old != NULL ? old->size : 0;
+    size_t old_size = old != NULL ? old->block.size : 0;
     if (!should_fail() && size < SIZE_MAX - sizeof(header)) {
         block = realloc(old, size + sizeof(header));
     }
     if (block != NULL) {
-        block->size = size;
+        block->block.size = size;
+        block->block.is_exempt = false;
         state.live += old == NULL;
         state.live_bytes += size - old_size;
         state.peak_bytes = TK_MAX(state.peak_bytes, state.live_bytes);
@@ -54,11 +73,18 @@ static void counted_free(void *user, void *ptr)
 {
     (void)user;
     header *block = (header *)ptr - 1;
-    pthread_mutex_lock(&state.lock);
-    state.live--;
-    state.live_bytes -= block->size;
-    pthread_mutex_unlock(&state.lock);
+    if (!block->block.is_exempt) {
+        pthread_mutex_lock(&state.lock);
+        state.live--;
+        state.live_bytes -= block->block.size;
+        pthread_mutex_unlock(&state.lock);
+    }
     free(block);
+}
+
+void failmem_exempt_thread(void)
+{
+    thread_is_exempt = true;
 }
 
 void failmem_start(void)

@@ -18,6 +18,10 @@ size_t failmem_peak_bytes(void); /* the most that was alive at one time since th
 void failmem_fail_at(size_t n);  /* the nth from now fails, once; 0 = none */
 bool failmem_fired(void);        /* whether that failure has happened */
 
+/* What the calling thread allocates from now on is neither counted nor failed: it is part
+ * of the test (a scripted server in the same process), not of what is tested. */
+void failmem_exempt_thread(void);
+
 /* `scenario` returns whether it succeeded. It must succeed when nothing fails, must not
  * crash or leak otherwise, and must report failure (return false) when the injected
  * failure hit something it needed. Fails the running cmocka test when any of that is

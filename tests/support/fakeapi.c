@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "support/failmem.h"
 #include "support/fakeapi_int.h"
 
 #define EVENTS_PER_TURN 256
@@ -25,7 +26,7 @@ void fakeapi_wake(fakeapi *api)
 {
     uint64_t one = 1;
     if (write(api->wake_fd, &one, sizeof(one)) < 0 && errno != EAGAIN) {
-        fakeapi_die("eventfd: %s", strerror(errno));
+        fakeapi_die("eventfd: %m");
     }
 }
 
@@ -75,7 +76,7 @@ static void epoll_set(fakeapi *api, int op, int fd, unsigned events, void *who)
 {
     struct epoll_event event = {.events = events, .data = {.ptr = who}};
     if (epoll_ctl(api->epoll_fd, op, fd, &event) != 0) {
-        fakeapi_die("epoll_ctl: %s", strerror(errno));
+        fakeapi_die("epoll_ctl: %m");
     }
 }
 
@@ -134,7 +135,7 @@ static void accept_all(fakeapi *api)
         } else if (errno == EAGAIN) {
             return;
         } else if (errno != EINTR && errno != ECONNABORTED) {
-            fakeapi_die("accept: %s", strerror(errno));
+            fakeapi_die("accept: %m");
         }
     }
 }
@@ -180,6 +181,15 @@ static void on_event(fakeapi *api, const struct epoll_event *event)
 
 /* ---- time ---- */
 
+static void ring(fakeapi *api, fakeapi_conn *conn)
+{
+    if (conn->phase == FAKEAPI_AT_HANDLER) {
+        api->handler.alarm(api->handler.user, conn);
+    } else {
+        fakeapi_conn_resume(conn);
+    }
+}
+
 /* next_deadline_ns is only a lower bound (a connection may have ended since), so the scan
  * runs when it passes and not on each turn. */
 static void run_alarms(fakeapi *api)
@@ -192,7 +202,7 @@ static void run_alarms(fakeapi *api)
         next = conn->next;
         if (conn->deadline_ns != 0 && conn->deadline_ns <= now) {
             conn->deadline_ns = 0;
-            fakeapi_conn_resume(conn);
+            ring(api, conn);
         }
     }
     api->next_deadline_ns = 0;
@@ -219,13 +229,14 @@ static int timeout_ms(const fakeapi *api)
 static void *loop(void *user)
 {
     fakeapi *api = user;
+    failmem_exempt_thread(); /* the handler decodes with the library */
     struct epoll_event events[EVENTS_PER_TURN];
     int timeout = -1;
     bool should_stop = false;
     while (!should_stop) {
         int n = epoll_wait(api->epoll_fd, events, EVENTS_PER_TURN, timeout);
         if (n < 0 && errno != EINTR) {
-            fakeapi_die("epoll_wait: %s", strerror(errno));
+            fakeapi_die("epoll_wait: %m");
         }
         pthread_mutex_lock(&api->lock);
         for (int i = 0; i < n; i++) {
@@ -254,7 +265,7 @@ static void listen_on_loopback(fakeapi *api)
         bind(api->listen_fd, (struct sockaddr *)&address, sizeof(address)) != 0 ||
         listen(api->listen_fd, 4096) != 0 ||
         getsockname(api->listen_fd, (struct sockaddr *)&address, &size) != 0) {
-        fakeapi_die("cannot listen on loopback: %s", strerror(errno));
+        fakeapi_die("cannot listen on loopback: %m");
     }
     api->port = ntohs(address.sin_port);
     snprintf(api->url, sizeof(api->url), "http://127.0.0.1:%d", api->port);
@@ -269,7 +280,8 @@ static void start_thread(fakeapi *api)
     int rc = pthread_create(&api->thread, NULL, loop, api);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (rc != 0) {
-        fakeapi_die("thread: %s", strerror(rc));
+        errno = rc;
+        fakeapi_die("thread: %m");
     }
     pthread_setname_np(api->thread, "fakeapi");
 }
@@ -289,7 +301,7 @@ fakeapi *fakeapi_start(void)
     api->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     api->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (api->epoll_fd < 0 || api->wake_fd < 0) {
-        fakeapi_die("epoll: %s", strerror(errno));
+        fakeapi_die("epoll: %m");
     }
     epoll_set(api, EPOLL_CTL_ADD, api->wake_fd, EPOLLIN, NULL);
     epoll_set(api, EPOLL_CTL_ADD, api->listen_fd, EPOLLIN, api);

@@ -7,20 +7,20 @@
  *     fakeapi_reply(api, "POST", "/api/v1/x", &fakeapi_json("{}"));
  *     ... use a client on fakeapi_url(api) ...
  *     assert_int_equal(fakeapi_count(api, "POST", "/api/v1/x"), 2);
- *     fakeapi_stop(&api);
- *
- * One thread with epoll serves thousands of connections. Nothing sleeps: answers wait at
- * gates that the test opens, tests wait on conditions with a cap. Own sockets and no
- * library, because a library does not send half a head. Functions may be called from any
- * thread unless they say otherwise. Misuse and failures of the machine abort with a
- * message. Text given to it is copied. It allocates through fakeapi_mem.h only, so that
- * allocation sweeps of the library do not see it. */
+ *     fakeapi_stop(&api); */
 #ifndef SUPPORT_FAKEAPI_H
 #define SUPPORT_FAKEAPI_H
 
 #include <stdint.h>
 
 #include "support/fakeapi_http.h"
+
+/* One thread with epoll serves thousands of connections. Nothing sleeps: answers wait at
+ * gates that the test opens, tests wait on conditions with a cap. Own sockets and no
+ * library, because a library does not send half a head. Functions may be called from any
+ * thread. Misuse and failures of the machine abort with a message. Text given to it is
+ * copied. It allocates through fakeapi_mem.h only, so that allocation sweeps of the
+ * library do not see it. */
 
 typedef struct fakeapi fakeapi;
 typedef struct fakeapi_gate fakeapi_gate;

@@ -36,11 +36,13 @@ typedef struct fakeapi_answer {
 
 /* Answers what the script does not. `answer` either fills *out and returns true, or has
  * put the connection into a list with fakeapi_waiters_add and calls fakeapi_conn_answer
- * later; `gone` is told when such a connection ends first. `tick` runs on each turn of
- * the loop. `dispose` frees `user`. */
+ * later (a connection that ends leaves the list by itself); `alarm` is told when the
+ * deadline that it set for such a connection passes. `tick` runs on each turn of the
+ * loop. `dispose` frees `user`, after the thread has ended. */
 typedef struct fakeapi_handler {
     bool (*answer)(void *user, fakeapi_conn *conn, const fakeapi_request *request,
                    fakeapi_answer *out);
+    void (*alarm)(void *user, fakeapi_conn *conn);
     void (*tick)(void *user);
     void (*dispose)(void *user);
     void *user;
@@ -80,7 +82,8 @@ struct fakeapi_conn {
     size_t body_done;  /* of step.body */
     fakeapi_bytes out; /* to be sent now */
     size_t out_done;
-    uint64_t deadline_ns; /* 0 = none */
+    uint64_t deadline_ns;   /* 0 = none */
+    unsigned handler_flags; /* the handler's, while parked by it */
     fakeapi_waiters *waits_in;
     fakeapi_conn *wait_prev, *wait_next;
     fakeapi_conn *prev, *next; /* all connections */

@@ -27,7 +27,7 @@ httpget *httpget_connect(int port)
                                   .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0) {
-        fakeapi_die("socket: %s", strerror(errno));
+        fakeapi_die("socket: %m");
     }
     int on = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
