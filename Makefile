@@ -16,7 +16,7 @@ build: deps
 test: build
 	@scripts/test.sh
 
-check: deps
+check: build
 	@scripts/check.sh
 
 bench: build

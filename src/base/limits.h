@@ -24,6 +24,8 @@
 #define TK_NUM_MAP_MAX      4096            /* loss_fn_config, metrics */
 #define TK_DATUMS_MAX       (1024 * TK_KIB) /* datums of one request or result */
 #define TK_PB_MAX_DEPTH     100 /* protobuf groups inside each other, as protobuf itself */
+#define TK_TOPK_MAX_K       4096          /* columns of a top-k matrix */
+#define TK_TOPK_MAX_CELLS   (16 * TK_MIB) /* its rows times its columns */
 #define TK_LOG_LINE_BYTES   1024
 #define TK_MAP_MAX_ENTRIES  (64 * 1024 * 1024)
 

@@ -33,6 +33,31 @@ typedef struct tk_bytes {
     size_t n;
 } tk_bytes;
 
+typedef struct tk_strs {
+    const tk_str *p;
+    size_t n;
+} tk_strs;
+
+typedef struct tk_named_str {
+    tk_str name;
+    tk_str v;
+} tk_named_str;
+
+typedef struct tk_str_map {
+    const tk_named_str *items; /* in insertion order; names are unique */
+    size_t n;
+} tk_str_map;
+
+typedef struct tk_named_num {
+    tk_str name;
+    double v;
+} tk_named_num;
+
+typedef struct tk_num_map {
+    const tk_named_num *items; /* in insertion order; names are unique */
+    size_t n;
+} tk_num_map;
+
 /* One type per kind of field; `is` tells unset, null or set. */
 typedef struct tk_f_str {
     tk_presence is;
@@ -71,6 +96,27 @@ typedef struct tk_f_time {
     tk_presence is;
     int64_t us;
 } tk_f_time;
+
+typedef struct tk_f_strs {
+    tk_presence is;
+    tk_strs v;
+} tk_f_strs;
+
+typedef struct tk_f_str_map {
+    tk_presence is;
+    tk_str_map v;
+} tk_f_str_map;
+
+typedef struct tk_f_num_map {
+    tk_presence is;
+    tk_num_map v;
+} tk_f_num_map;
+
+/* A JSON value passed through as it is. */
+typedef struct tk_f_raw {
+    tk_presence is;
+    const tk_json *v;
+} tk_f_raw;
 
 #define TK_F_STR(text)                                                                   \
     {                                                                                    \

@@ -72,16 +72,6 @@ typedef struct tk_datum {
     tk_tensor_map loss_fn_inputs;
 } tk_datum;
 
-typedef struct tk_named_num {
-    tk_str name;
-    double v;
-} tk_named_num;
-
-typedef struct tk_num_map {
-    const tk_named_num *items;
-    size_t n;
-} tk_num_map;
-
 /* ---- the three messages that have a protobuf form ---- */
 
 typedef struct tk_fwdbwd_request {

@@ -1,0 +1,181 @@
+/* Tables and classification of what retrieve_future answers. */
+#include "wire/msg_future.h"
+
+#include <string.h>
+
+#include "wire/msg_model.h"
+#include "wire/msg_train.h"
+#include "wire/msg_value.h"
+#include "wire/msg_weights.h"
+
+static const char *const queue_words[] = {"unknown", "active", "paused_capacity",
+                                          "paused_rate_limit"};
+static const tk_names queue_names = {queue_words, TK_ARRAY_LEN(queue_words),
+                                     TK_QUEUE_UNKNOWN};
+
+static const char *const category_words[] = {"unknown", "server", "user"};
+static const tk_names category_names = {category_words, TK_ARRAY_LEN(category_words),
+                                        TINKC_CATEGORY_UNKNOWN};
+
+#define T tk_retrieve_future_request
+static const tk_field retrieve_rows[] = {
+    {TK_ROW(T, request_id, STR, TK_REQUIRED)},
+    {TK_ROW(T, allow_metadata_only, BOOL, TK_DEFAULT), .def.b = false},
+};
+#undef T
+
+#define T tk_try_again
+static const tk_field try_again_rows[] = {
+    {TK_LITERAL("type", "try_again")},
+    {TK_ROW(T, request_id, STR, TK_NULLABLE)},
+    {TK_ROW(T, queue_state, ENUM, TK_NULLABLE), .names = &queue_names},
+    {TK_ROW(T, queue_state_reason, STR, TK_NULLABLE)},
+    {TK_ROW(T, retry_after_ms, I64, TK_NULLABLE)},
+};
+#undef T
+
+static const tk_field metadata_rows[] = {
+    {TK_LITERAL("status", "complete_metadata")},
+    {TK_ROW(tk_complete_metadata, response_payload_size, I64, TK_NULLABLE),
+     TK_RANGE(0, INT64_MAX)},
+};
+
+#define T tk_request_failed
+static const tk_field failed_rows[] = {
+    {TK_ROW(T, error, STR, TK_REQUIRED)},
+    {TK_ROW(T, category, ENUM, TK_DEFAULT), .names = &category_names},
+};
+#undef T
+
+const tk_schema tk_msg_retrieve_future_request = {
+    TK_SCHEMA(tk_retrieve_future_request, "FutureRetrieveRequest", retrieve_rows)};
+const tk_schema tk_msg_try_again = {
+    TK_SCHEMA(tk_try_again, "TryAgainResponse", try_again_rows)};
+const tk_schema tk_msg_complete_metadata = {
+    TK_SCHEMA(tk_complete_metadata, "CompleteMetadataResponse", metadata_rows)};
+const tk_schema tk_msg_request_failed = {
+    TK_SCHEMA(tk_request_failed, "RequestFailedResponse", failed_rows)};
+
+const tk_future_info *tk_future_info_of(tk_future_type type)
+{
+    static const tk_future_info infos[TK_FUTURE_TYPES] = {
+        [TK_FUTURE_CREATE_MODEL] = {"CreateModel", &tk_msg_create_model_result, false},
+        [TK_FUTURE_FORWARD_BACKWARD] = {"ForwardBackward", &tk_msg_fwdbwd_output, true},
+        [TK_FUTURE_FORWARD] = {"Forward", &tk_msg_fwdbwd_output, true},
+        [TK_FUTURE_OPTIM_STEP] = {"OptimStep", &tk_msg_optim_step_result, false},
+        [TK_FUTURE_SAVE_WEIGHTS] = {"SaveWeights", &tk_msg_save_weights_result, false},
+        [TK_FUTURE_SAVE_WEIGHTS_FOR_SAMPLER] = {"SaveWeightsForSampler",
+                                                &tk_msg_save_for_sampler_result, false},
+        [TK_FUTURE_LOAD_WEIGHTS] = {"LoadWeights", &tk_msg_load_weights_result, false},
+        [TK_FUTURE_UNLOAD_MODEL] = {"UnloadModel", &tk_msg_unload_model_result, false},
+        [TK_FUTURE_SAMPLE] = {"Sample", &tk_msg_sample_response, true},
+    };
+    return &infos[type];
+}
+
+static bool contains_nocase(tk_str text, const char *word)
+{
+    size_t n = strlen(word);
+    for (size_t i = 0; i + n <= text.n; i++) {
+        tk_str part = {text.p + i, n};
+        if (tk_str_is_nocase(part, word)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool key_is(const tk_json *object, const char *key, const char *word)
+{
+    const tk_json *value = tk_json_get(object, key);
+    return value != NULL && value->type == TK_JSON_STRING &&
+           tk_str_is(value->as.string, word);
+}
+
+/* The reason of a failure as text, whatever JSON value it is. */
+static tinkc_code failure_text(tk_str *out, tk_arena *arena, const tk_json *error,
+                               tk_err *err)
+{
+    if (error->type == TK_JSON_STRING) {
+        *out = error->as.string;
+        return TINKC_OK;
+    }
+    tk_buf text;
+    tk_buf_init(&text, TK_STRING_MAX_BYTES);
+    tk_json_writer w;
+    tk_json_writer_init(&w, &text);
+    tk_json_put_value(&w, error);
+    tinkc_code code = tk_buf_status(&text, err);
+    if (code == TINKC_OK && !tk_arena_dup(arena, out, text.p, text.n)) {
+        code = tk_err_nomem(err);
+    }
+    tk_buf_dispose(&text);
+    return code;
+}
+
+static tinkc_code read_failure(tk_future_answer *out, tk_arena *arena, tk_err *err)
+{
+    const tk_json *category = tk_json_get(out->json, "category");
+    out->category = TINKC_CATEGORY_UNKNOWN;
+    if (category != NULL && category->type == TK_JSON_STRING) {
+        out->category =
+            (tinkc_category)tk_names_find(&category_names, category->as.string);
+    }
+    return failure_text(&out->error, arena, tk_json_get(out->json, "error"), err);
+}
+
+static tinkc_code read_metadata(tk_future_answer *out, tk_arena *arena, tk_err *err)
+{
+    tk_complete_metadata metadata;
+    tinkc_code code =
+        tk_schema_decode(&metadata, &tk_msg_complete_metadata, arena, out->json, 0, err);
+    out->payload_size = metadata.response_payload_size.v;
+    return code;
+}
+
+tinkc_code tk_future_classify(tk_future_answer *out, const tk_future_poll *poll,
+                              tk_arena *arena, tk_str body, tk_err *err)
+{
+    memset(out, 0, sizeof(*out));
+    out->kind = TK_ANSWER_MALFORMED;
+    if (contains_nocase(poll->content_type, "application/x-protobuf")) {
+        out->kind = TK_ANSWER_PROTO;
+        return TINKC_OK;
+    }
+    tinkc_code code = tk_json_parse(&out->json, arena, body.p, body.n, NULL, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    if (out->json->type != TK_JSON_OBJECT) {
+        return tk_schema_mismatch("object", out->json, err);
+    }
+    if (key_is(out->json, "type", "try_again")) {
+        out->kind = TK_ANSWER_TRY_AGAIN;
+        code = tk_schema_decode(&out->try_again, &tk_msg_try_again, arena, out->json, 0,
+                                NULL);
+        return code == TINKC_E_NOMEM ? tk_err_nomem(err) : TINKC_OK;
+    }
+    if (key_is(out->json, "status", "complete_metadata")) {
+        code = read_metadata(out, arena, err);
+        if (code == TINKC_OK) {
+            out->kind =
+                poll->allow_metadata_only ? TK_ANSWER_METADATA : TK_ANSWER_METADATA_TWICE;
+        }
+        return code;
+    }
+    if (tk_json_get(out->json, "error") != NULL) {
+        code = read_failure(out, arena, err);
+        out->kind = code == TINKC_OK ? TK_ANSWER_FAILED : TK_ANSWER_MALFORMED;
+        return code;
+    }
+    out->kind =
+        tk_future_info_of(poll->type)->is_proto ? TK_ANSWER_LEGACY : TK_ANSWER_RESULT;
+    return TINKC_OK;
+}
+
+void tk_future_read_408(tk_try_again *out, tk_arena *arena, tk_str body)
+{
+    if (tk_schema_decode_text(out, &tk_msg_try_again, arena, body, 0, NULL) != TINKC_OK) {
+        memset(out, 0, sizeof(*out));
+    }
+}

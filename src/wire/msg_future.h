@@ -1,0 +1,103 @@
+/* retrieve_future (wire.md §2.4, §4): the request, the answers, and what an answer means.
+ * Only 2xx answers are looked at here; statuses are the business of wire_error.h. */
+#ifndef WIRE_MSG_FUTURE_H
+#define WIRE_MSG_FUTURE_H
+
+#include "wire/schema.h"
+
+typedef struct tk_retrieve_future_request {
+    tk_f_str request_id;
+    tk_f_bool allow_metadata_only; /* false */
+} tk_retrieve_future_request;
+
+typedef enum tk_queue_state {
+    TK_QUEUE_UNKNOWN,
+    TK_QUEUE_ACTIVE,
+    TK_QUEUE_PAUSED_CAPACITY,
+    TK_QUEUE_PAUSED_RATE_LIMIT
+} tk_queue_state;
+
+/* "Not yet": a 200 with this type, or the body of a 408. Everything may be absent. */
+typedef struct tk_try_again {
+    tk_f_str request_id;
+    tk_f_enum queue_state; /* tk_queue_state */
+    tk_f_str queue_state_reason;
+    tk_f_i64 retry_after_ms;
+} tk_try_again;
+
+/* "Done, and this large": sent once, when the poll allowed it. */
+typedef struct tk_complete_metadata {
+    tk_f_i64 response_payload_size; /* null or absent = 0 */
+} tk_complete_metadata;
+
+/* Work that was accepted and failed. */
+typedef struct tk_request_failed {
+    tk_f_str error;
+    tk_f_enum category; /* tinkc_category; anything unexpected reads as unknown */
+} tk_request_failed;
+
+extern const tk_schema tk_msg_retrieve_future_request, tk_msg_try_again,
+    tk_msg_complete_metadata, tk_msg_request_failed;
+
+/* What a future is a promise of. */
+typedef enum tk_future_type {
+    TK_FUTURE_CREATE_MODEL,
+    TK_FUTURE_FORWARD_BACKWARD,
+    TK_FUTURE_FORWARD,
+    TK_FUTURE_OPTIM_STEP,
+    TK_FUTURE_SAVE_WEIGHTS,
+    TK_FUTURE_SAVE_WEIGHTS_FOR_SAMPLER,
+    TK_FUTURE_LOAD_WEIGHTS,
+    TK_FUTURE_UNLOAD_MODEL,
+    TK_FUTURE_SAMPLE
+} tk_future_type;
+
+#define TK_FUTURE_TYPES 9
+
+typedef struct tk_future_info {
+    const char *header;      /* X-Tinker-Request-Type */
+    const tk_schema *result; /* of the JSON form */
+    bool is_proto;           /* the official form is protobuf, asked for with Accept */
+} tk_future_info;
+
+const tk_future_info *tk_future_info_of(tk_future_type type);
+
+/* What came back, in the order in which it is checked (rows 12 to 19 of wire.md §4). */
+typedef enum tk_answer_kind {
+    TK_ANSWER_PROTO,          /* body is the protobuf result */
+    TK_ANSWER_TRY_AGAIN,      /* poll again */
+    TK_ANSWER_METADATA,       /* poll again with allow_metadata_only false */
+    TK_ANSWER_METADATA_TWICE, /* protocol error: it was not allowed any more */
+    TK_ANSWER_FAILED,         /* the work failed at the server */
+    TK_ANSWER_LEGACY,         /* JSON result where protobuf is the rule */
+    TK_ANSWER_RESULT,         /* JSON result */
+    TK_ANSWER_MALFORMED       /* not JSON, or not an object */
+} tk_answer_kind;
+
+typedef struct tk_future_poll {
+    tk_future_type type;
+    bool allow_metadata_only; /* what the request said */
+    tk_str content_type;      /* of the answer */
+} tk_future_poll;
+
+typedef struct tk_future_answer {
+    tk_answer_kind kind;
+    const tk_json *json;     /* all but PROTO and MALFORMED */
+    tk_try_again try_again;  /* TRY_AGAIN */
+    int64_t payload_size;    /* METADATA */
+    tinkc_category category; /* FAILED */
+    tk_str error;            /* FAILED: text, or the JSON text of another value */
+} tk_future_answer;
+
+/* Sorts a 2xx answer. Everything in *out lives in the arena. TINKC_OK for every kind but
+ * MALFORMED, which returns why (TINKC_E_PARSE, TINKC_E_DECODE, TINKC_E_LIMIT); only
+ * TINKC_E_NOMEM says nothing about the answer. */
+TK_NODISCARD tinkc_code tk_future_classify(tk_future_answer *out,
+                                           const tk_future_poll *poll, tk_arena *arena,
+                                           tk_str body, tk_err *err);
+
+/* The queue state in the body of a 408; all unset when there is none. Never fails: a body
+ * that does not parse is as good as none. */
+void tk_future_read_408(tk_try_again *out, tk_arena *arena, tk_str body);
+
+#endif

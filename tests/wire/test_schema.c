@@ -1,0 +1,484 @@
+/* The walk over message tables: presence, defaults, paths, strictness, hostile input
+ * (A-068..A-075, A-060, A-061, A-046, M-105, M-107, M-115, M-116, M-117). */
+#include <math.h>
+#include <stdio.h>
+
+#include "support/test.h"
+#include "wire/msg_future.h"
+#include "wire/msg_model.h"
+#include "wire/msg_rest.h"
+#include "wire/msg_session.h"
+#include "wire/msg_telemetry.h"
+#include "wire/msg_train.h"
+#include "wire/msg_value.h"
+#include "wire/schema.h"
+
+#define S(text) TK_F_STR(text)
+
+static void expect_json(const tk_schema *schema, const void *msg, const char *want)
+{
+    tk_buf out;
+    tk_buf_init(&out, TK_MIB);
+    tk_err err = TK_ERR_INIT;
+    tinkc_code code = tk_schema_encode(&out, schema, msg, &err);
+    if (code != TINKC_OK) {
+        fail_msg("%s: %s", err.path, err.message);
+    }
+    assert_string_equal(tk_buf_cstr(&out), want);
+    tk_buf_dispose(&out);
+}
+
+/* Nothing is appended, the path is exact. */
+static void expect_refused(const tk_schema *schema, const void *msg, const char *path)
+{
+    tk_buf out;
+    tk_buf_init(&out, TK_MIB);
+    tk_buf_puts(&out, "before");
+    tk_err err = TK_ERR_INIT;
+    assert_int_equal(tk_schema_encode(&out, schema, msg, &err), TINKC_E_INVALID);
+    assert_string_equal(err.path, path);
+    assert_true(tk_str_is(tk_buf_str(&out), "before"));
+    tk_buf_dispose(&out);
+}
+
+static tk_arena arena;
+
+static void decode_ok(void *msg, const tk_schema *schema, const char *text)
+{
+    tk_err err = TK_ERR_INIT;
+    tinkc_code code =
+        tk_schema_decode_text(msg, schema, &arena, tk_str_of(text), 0, &err);
+    if (code != TINKC_OK) {
+        fail_msg("%s: %s: %s", text, err.path, err.message);
+    }
+}
+
+static void decode_fails(const tk_schema *schema, const char *text, unsigned flags,
+                         const char *path, const char *message)
+{
+    unsigned char msg[4096];
+    assert_true(schema->size <= sizeof(msg));
+    memset(msg, 0xA5, sizeof(msg));
+    tk_err err = TK_ERR_INIT;
+    tinkc_code code =
+        tk_schema_decode_text(msg, schema, &arena, tk_str_of(text), flags, &err);
+    assert_int_equal(code, TINKC_E_DECODE);
+    assert_int_equal(err.code, TINKC_E_DECODE);
+    assert_string_equal(err.path, path);
+    if (strstr(err.message, message) == NULL) {
+        fail_msg("\"%s\" is not in \"%s\"", message, err.message);
+    }
+    for (size_t i = 0; i < schema->size; i++) {
+        assert_int_equal(msg[i], 0);
+    }
+}
+
+static int teardown(void **unused)
+{
+    (void)unused;
+    tk_arena_dispose(&arena);
+    return 0;
+}
+
+/* unset, null and value are three things, told apart in the JSON. */
+static void test_schema_three_states(void **unused)
+{
+    (void)unused;
+    tk_sampler_response msg = {.sampler_id = S("s"), .base_model = S("b")};
+    expect_json(&tk_msg_sampler_response, &msg,
+                "{\"sampler_id\":\"s\",\"base_model\":\"b\"}");
+    msg.model_path.is = TK_NULL;
+    expect_json(&tk_msg_sampler_response, &msg,
+                "{\"sampler_id\":\"s\",\"base_model\":\"b\",\"model_path\":null}");
+    msg.model_path = (tk_f_str)S("p");
+    expect_json(&tk_msg_sampler_response, &msg,
+                "{\"sampler_id\":\"s\",\"base_model\":\"b\",\"model_path\":\"p\"}");
+}
+
+/* zero, false and the empty string are values: they are sent when set. */
+static void test_schema_zero_is_a_value(void **unused)
+{
+    (void)unused;
+    tk_get_info_response msg = {.model_id = S(""),
+                                .is_lora = TK_F_VAL(false),
+                                .lora_rank = TK_F_VAL(0),
+                                .model_name = S("")};
+    expect_json(&tk_msg_get_info_response, &msg,
+                "{\"type\":\"get_info\",\"model_data\":{},\"model_id\":\"\","
+                "\"is_lora\":false,\"lora_rank\":0,\"model_name\":\"\"}");
+}
+
+/* unset is left out; null only where the row allows it. */
+static void test_schema_null_policy(void **unused)
+{
+    (void)unused;
+    tk_create_model_request msg = {
+        .session_id = S("s"), .model_seq_id = TK_F_VAL(0), .base_model = S("b")};
+    expect_json(&tk_msg_create_model_request, &msg,
+                "{\"session_id\":\"s\",\"model_seq_id\":0,\"base_model\":\"b\","
+                "\"type\":\"create_model\"}");
+    msg.lora_config.is = TK_NULL;
+    expect_refused(&tk_msg_create_model_request, &msg, "lora_config");
+}
+
+/* null to clear user metadata. */
+static void test_schema_null_clears_metadata(void **unused)
+{
+    (void)unused;
+    tk_create_model_request msg = {.session_id = S("s"),
+                                   .model_seq_id = TK_F_VAL(1),
+                                   .base_model = S("b"),
+                                   .user_metadata = {.is = TK_NULL}};
+    expect_json(&tk_msg_create_model_request, &msg,
+                "{\"session_id\":\"s\",\"model_seq_id\":1,\"base_model\":\"b\","
+                "\"user_metadata\":null,\"type\":\"create_model\"}");
+}
+
+/* the TTL is removed with null; leaving it out is an error before sending. */
+static void test_schema_ttl_null_or_nothing(void **unused)
+{
+    (void)unused;
+    tk_ttl_request msg = {.ttl_seconds = {.is = TK_NULL}};
+    expect_json(&tk_msg_ttl_request, &msg, "{\"ttl_seconds\":null}");
+    msg.ttl_seconds = (tk_f_i64)TK_F_VAL(60);
+    expect_json(&tk_msg_ttl_request, &msg, "{\"ttl_seconds\":60}");
+    msg.ttl_seconds.is = TK_UNSET;
+    expect_refused(&tk_msg_ttl_request, &msg, "ttl_seconds");
+    decode_ok(&msg, &tk_msg_ttl_request, "{\"ttl_seconds\":null}");
+    assert_int_equal(msg.ttl_seconds.is, TK_NULL);
+    decode_fails(&tk_msg_ttl_request, "{}", 0, "ttl_seconds", "missing");
+}
+
+/* Defaults are sent when unset, and are what a reader finds after decoding. */
+static void test_schema_defaults(void **unused)
+{
+    (void)unused;
+    tk_lora_config msg = {0};
+    static const char want[] = "{\"rank\":32,\"train_unembed\":true,\"train_mlp\":true,"
+                               "\"train_attn\":true}";
+    expect_json(&tk_msg_lora_config, &msg, want);
+    tk_schema_init(&msg, &tk_msg_lora_config);
+    assert_int_equal(msg.rank.is, TK_UNSET);
+    assert_int_equal(msg.rank.v, 32);
+    assert_true(msg.train_mlp.v);
+    expect_json(&tk_msg_lora_config, &msg, want);
+    decode_ok(&msg, &tk_msg_lora_config,
+              "{\"rank\":8,\"train_mlp\":false,\"seed\":null}");
+    assert_int_equal(msg.rank.v, 8);
+    assert_true(msg.train_attn.v);
+    assert_int_equal(msg.train_attn.is, TK_UNSET);
+    assert_false(msg.train_mlp.v);
+    assert_int_equal(msg.seed.is, TK_NULL);
+}
+
+/* Required fields, all the way down. */
+static void test_schema_required_paths(void **unused)
+{
+    (void)unused;
+    tk_create_session_request request = {.tags = {NULL, 0}};
+    expect_refused(&tk_msg_create_session_request, &request, "sdk_version");
+    tk_checkpoint checkpoints[] = {{.checkpoint_id = S("weights/a"),
+                                    .checkpoint_type = TK_F_VAL(0),
+                                    .time = {TK_SET, 0},
+                                    .tinker_path = S("p")},
+                                   {.checkpoint_id = S("weights/b"),
+                                    .checkpoint_type = TK_F_VAL(2),
+                                    .time = {TK_SET, 0},
+                                    .tinker_path = S("p")}};
+    tk_checkpoints_response list = {.checkpoints = checkpoints, .checkpoints_n = 2};
+    expect_refused(&tk_msg_checkpoints_response, &list, "checkpoints[1].checkpoint_type");
+    checkpoints[1].checkpoint_type.is = TK_UNSET;
+    expect_refused(&tk_msg_checkpoints_response, &list, "checkpoints[1].checkpoint_type");
+}
+
+/* Errors carry the path, what was expected and what was found. */
+static void test_schema_decode_paths(void **unused)
+{
+    (void)unused;
+#define RUN                                                                              \
+    "{\"training_run_id\":\"r\",\"base_model\":\"b\",\"model_owner\":\"o\","             \
+    "\"is_lora\":true,\"last_request_time\":0"
+    decode_fails(&tk_msg_training_runs_response,
+                 "{\"training_runs\":[" RUN "}," RUN
+                 ",\"last_checkpoint\":{\"checkpoint_id\":7}}],\"cursor\":{}}",
+                 0, "training_runs[1].last_checkpoint.checkpoint_id",
+                 "expected string, found integer");
+    decode_fails(&tk_msg_training_runs_response,
+                 "{\"training_runs\":[],\"cursor\":{\"limit\":1,\"total_count\":2}}", 0,
+                 "cursor.offset", "missing");
+    decode_fails(&tk_msg_training_runs_response, "{\"training_runs\":{},\"cursor\":{}}",
+                 0, "training_runs", "expected array, found object");
+    decode_fails(&tk_msg_training_runs_response, "{\"training_runs\":[1,2]}", 0,
+                 "training_runs[0]", "expected object, found integer");
+    decode_fails(&tk_msg_training_run, RUN ",\"user_metadata\":{\"a\":\"x\",\"b c\":1}}",
+                 0, "user_metadata.b?c", "expected string, found integer");
+    decode_fails(&tk_msg_training_run, "[]", 0, "", "expected object");
+    decode_fails(&tk_msg_training_run, RUN ",\"lora_rank\":1.5}", 0, "lora_rank",
+                 "expected 64-bit integer");
+    decode_fails(&tk_msg_training_run, RUN ",\"is_lora\":1}", 0, "is_lora",
+                 "expected boolean, found integer");
+#undef RUN
+}
+
+/* Wire.md §1.6: integers are no ids, literals must match, null is no required value. */
+static void test_schema_type_rules(void **unused)
+{
+    (void)unused;
+    decode_fails(&tk_msg_future_response, "{\"request_id\":12}", 0, "request_id",
+                 "expected string, found integer");
+    decode_fails(&tk_msg_future_response, "{\"request_id\":null}", 0, "request_id",
+                 "expected string, found null");
+    decode_fails(&tk_msg_create_model_result,
+                 "{\"model_id\":\"m\",\"type\":\"get_info\"}", 0, "type",
+                 "expected \"create_model\", found \"get_info\"");
+    decode_fails(&tk_msg_create_model_result, "{\"model_id\":\"m\",\"type\":1}", 0,
+                 "type", "expected string");
+    tk_model_result result;
+    decode_ok(&result, &tk_msg_create_model_result, "{\"model_id\":\"m\"}");
+    decode_ok(&result, &tk_msg_create_model_result,
+              "{\"model_id\":\"m\",\"type\":\"create_model\",\"base_model\":{},\"x\":1}");
+    decode_fails(&tk_msg_telemetry_response, "{}", 0, "status", "missing");
+    decode_fails(&tk_msg_telemetry_response, "{\"status\":\"ok\"}", 0, "status",
+                 "expected \"accepted\"");
+}
+
+/* A-061, M-116: unknown keys are ignored, or refused in strict mode, at any depth. */
+static void test_schema_strict_mode(void **unused)
+{
+    (void)unused;
+    static const char extra[] =
+        "{\"adam_params\":{\"beta3\":1},\"model_id\":\"m\",\"seq_id\":1}";
+    tk_optim_step_request msg;
+    decode_ok(&msg, &tk_msg_optim_step_request, extra);
+    decode_fails(&tk_msg_optim_step_request, extra, TK_DECODE_STRICT, "adam_params.beta3",
+                 "unknown key");
+    decode_fails(&tk_msg_heartbeat_request, "{\"session_id\":\"s\",\"Session_id\":\"s\"}",
+                 TK_DECODE_STRICT, "Session_id", "unknown key");
+    tk_create_session_request session;
+    tk_err err = TK_ERR_INIT;
+    tk_str free_form =
+        TK_STR("{\"tags\":[],\"user_metadata\":{\"any\":[1]},\"sdk_version\":\"1\"}");
+    assert_int_equal(tk_schema_decode_text(&session, &tk_msg_create_session_request,
+                                           &arena, free_form, TK_DECODE_STRICT, &err),
+                     TINKC_OK);
+}
+
+/* Extra keys in billing event_info are refused always, and nowhere else. */
+static void test_schema_closed_billing(void **unused)
+{
+    (void)unused;
+    tk_billing_info info;
+    decode_ok(&info, &tk_msg_billing_info,
+              "{\"type\":\"sampling_prefill\",\"cached\":true,\"token_count\":3}");
+    assert_int_equal(info.kind, TK_BILLING_SAMPLING_PREFILL);
+    assert_true(info.cached.v);
+    assert_int_equal(info.token_count.v, 3);
+    decode_fails(&tk_msg_billing_info,
+                 "{\"type\":\"training\",\"token_count\":3,\"x\":0}", 0, "x",
+                 "unknown key");
+    decode_fails(&tk_msg_billing_info, "{\"type\":\"gold\",\"token_count\":3}", 0, "type",
+                 "\"gold\" is not known");
+    decode_fails(&tk_msg_billing_info, "{\"token_count\":3}", 0, "type", "missing");
+    decode_fails(&tk_msg_billing_info, "{\"type\":3}", 0, "type", "expected string");
+}
+
+/* casing of enumeration words is ignored; unknown words only where allowed. */
+static void test_schema_enums(void **unused)
+{
+    (void)unused;
+    tk_try_again msg;
+    decode_ok(&msg, &tk_msg_try_again, "{\"queue_state\":\"Paused_Capacity\"}");
+    assert_int_equal(msg.queue_state.v, TK_QUEUE_PAUSED_CAPACITY);
+    decode_ok(&msg, &tk_msg_try_again, "{\"queue_state\":\"napping\"}");
+    assert_int_equal(msg.queue_state.is, TK_SET);
+    assert_int_equal(msg.queue_state.v, TK_QUEUE_UNKNOWN);
+    tk_trace_export_response export;
+    decode_ok(&export, &tk_msg_trace_export_response, "{\"status\":\"READY\"}");
+    assert_int_equal(export.status.v, TK_EXPORT_READY);
+    decode_fails(&tk_msg_trace_export_response, "{\"status\":\"done\"}", 0, "status",
+                 "\"done\" is not one of its values");
+    decode_fails(&tk_msg_trace_export_response, "{\"status\":2}", 0, "status",
+                 "expected string");
+}
+
+/* M-117: RFC 3339 or unix numbers in, RFC 3339 out. */
+static void test_schema_times(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *text;
+        int64_t us;
+    } good[] = {
+        {"\"2026-07-13T00:00:00Z\"", 1783900800000000},
+        {"\"2026-07-13T02:00:00.25+02:00\"", 1783900800250000},
+        {"1783900800", 1783900800000000},
+        {"1783900800.5", 1783900800500000},
+        {"1783900800123", 1783900800123000}, /* milliseconds, as pydantic */
+        {"253402300800", 253402300800000},   /* too late for seconds: 1978 */
+        {"-1.5", -1500000},
+    };
+    for (size_t i = 0; i < TK_ARRAY_LEN(good); i++) {
+        char text[128];
+        (void)snprintf(text, sizeof(text), "{\"url\":\"u\",\"expires\":%s}",
+                       good[i].text);
+        tk_archive_response msg;
+        decode_ok(&msg, &tk_msg_archive_response, text);
+        assert_int_equal(msg.expires.us, good[i].us);
+    }
+    static const char *const bad[] = {
+        "\"\"",  "\"yesterday\"", "true", "[1]",
+        "1e300", "-1e18",         "{}",   "\"2026-13-01T00:00:00Z\""};
+    for (size_t i = 0; i < TK_ARRAY_LEN(bad); i++) {
+        char text[128];
+        (void)snprintf(text, sizeof(text), "{\"url\":\"u\",\"expires\":%s}", bad[i]);
+        tk_archive_response msg;
+        tk_err err = TK_ERR_INIT;
+        tinkc_code code = tk_schema_decode_text(&msg, &tk_msg_archive_response, &arena,
+                                                tk_str_of(text), 0, &err);
+        assert_int_equal(code, TINKC_E_DECODE);
+    }
+    tk_archive_response msg = {.url = S("u"), .expires = {TK_SET, 1783900800250000}};
+    expect_json(&tk_msg_archive_response, &msg,
+                "{\"url\":\"u\",\"expires\":\"2026-07-13T00:00:00.250000Z\"}");
+    msg.expires.us = INT64_MAX;
+    expect_refused(&tk_msg_archive_response, &msg, "expires");
+}
+
+/* Ranges hold in both directions; 64-bit seeds keep their bits. */
+static void test_schema_integers(void **unused)
+{
+    (void)unused;
+    tk_lora_config msg = {.rank = TK_F_VAL(0)};
+    expect_refused(&tk_msg_lora_config, &msg, "rank");
+    decode_fails(&tk_msg_lora_config, "{\"rank\":-1}", 0, "rank", "not within");
+    decode_fails(&tk_msg_lora_config, "{\"rank\":1e30}", 0, "rank", "expected 64-bit");
+    decode_ok(&msg, &tk_msg_lora_config, "{\"rank\":4.0,\"seed\":18446744073709551615}");
+    assert_int_equal(msg.rank.v, 4);
+    assert_int_equal(msg.seed.v, -1);
+    decode_fails(&tk_msg_lora_config, "{\"seed\":18446744073709551616}", 0, "seed",
+                 "expected 64-bit");
+    decode_fails(&tk_msg_cursor, "{\"offset\":9223372036854775808}", 0, "offset",
+                 "expected 64-bit integer");
+}
+
+/* NaN and infinity are refused before sending, with the field. */
+static void test_schema_not_finite(void **unused)
+{
+    (void)unused;
+    const double bad[] = {(double)INFINITY, -(double)INFINITY, (double)NAN};
+    for (size_t i = 0; i < TK_ARRAY_LEN(bad); i++) {
+        tk_optim_step_request msg = {.model_id = S("m"),
+                                     .adam_params.eps = TK_F_VAL(bad[i])};
+        expect_refused(&tk_msg_optim_step_request, &msg, "adam_params.eps");
+        const tk_named_num metric = {TK_STR("loss"), bad[i]};
+        tk_optim_step_result result = {.metrics = {TK_SET, {&metric, 1}}};
+        expect_refused(&tk_msg_optim_step_result, &result, "metrics.loss");
+    }
+}
+
+/* A string that is not UTF-8 cannot travel; the field is named. */
+static void test_schema_bad_utf8(void **unused)
+{
+    (void)unused;
+    tk_heartbeat_request msg = {.session_id = {TK_SET, {"a\xff", 2}}};
+    tk_buf out;
+    tk_buf_init(&out, TK_MIB);
+    tk_err err = TK_ERR_INIT;
+    assert_int_equal(tk_schema_encode(&out, &tk_msg_heartbeat_request, &msg, &err),
+                     TINKC_E_INVALID);
+    assert_string_equal(err.path, "session_id");
+    assert_int_equal(out.n, 0);
+    tk_buf_dispose(&out);
+}
+
+/* The buffer's cap ends an encode; nothing of the message stays. */
+static void test_schema_cap(void **unused)
+{
+    (void)unused;
+    tk_heartbeat_request msg = {.session_id = S("0123456789")};
+    for (size_t cap = 1; cap < 60; cap++) {
+        tk_buf out;
+        tk_buf_init(&out, cap);
+        tk_err err = TK_ERR_INIT;
+        tinkc_code code = tk_schema_encode(&out, &tk_msg_heartbeat_request, &msg, &err);
+        size_t need =
+            strlen("{\"session_id\":\"0123456789\",\"type\":\"session_heartbeat\"}");
+        assert_int_equal(code, cap < need ? TINKC_E_LIMIT : TINKC_OK);
+        assert_int_equal(out.n, cap < need ? 0 : need);
+        tk_buf_dispose(&out);
+    }
+}
+
+/* Of equal keys the last counts, in objects and in maps, as in Python. */
+static void test_schema_duplicates(void **unused)
+{
+    (void)unused;
+    tk_optim_step_result msg;
+    decode_ok(&msg, &tk_msg_optim_step_result,
+              "{\"metrics\":null,\"metrics\":{\"b\":1,\"a\":2,\"b\":3,\"c\":4}}");
+    assert_int_equal(msg.metrics.v.n, 3);
+    expect_json(&tk_msg_optim_step_result, &msg,
+                "{\"metrics\":{\"a\":2.0,\"b\":3.0,\"c\":4.0}}");
+}
+
+/* Text that is no JSON: the error is the parser's, with its offset. */
+static void test_schema_not_json(void **unused)
+{
+    (void)unused;
+    static const char *const bad[] = {"", "nul", "{\"a\":}", "{} {}", "\xff"};
+    for (size_t i = 0; i < TK_ARRAY_LEN(bad); i++) {
+        tk_cursor msg;
+        memset(&msg, 0xA5, sizeof(msg));
+        tk_err err = TK_ERR_INIT;
+        assert_int_equal(tk_schema_decode_text(&msg, &tk_msg_cursor, &arena,
+                                               tk_str_of(bad[i]), 0, &err),
+                         TINKC_E_PARSE);
+        assert_int_not_equal(err.offset, TK_ERR_NO_OFFSET);
+        assert_int_equal(msg.offset.is, TK_UNSET);
+        assert_int_equal(msg.total_count.v, 0);
+    }
+}
+
+/* An error that is already there is kept; a missing err is no crash. */
+static void test_schema_err_contract(void **unused)
+{
+    (void)unused;
+    tk_cursor msg;
+    tk_err err = TK_ERR_INIT;
+    (void)tk_err_set(&err, TINKC_E_STATE, "earlier");
+    assert_int_equal(
+        tk_schema_decode_text(&msg, &tk_msg_cursor, &arena, TK_STR("{}"), 0, &err),
+        TINKC_E_DECODE);
+    assert_int_equal(err.code, TINKC_E_STATE);
+    assert_string_equal(err.message, "earlier");
+    assert_int_equal(
+        tk_schema_decode_text(&msg, &tk_msg_cursor, &arena, TK_STR("{}"), 0, NULL),
+        TINKC_E_DECODE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_schema_three_states),
+        cmocka_unit_test(test_schema_zero_is_a_value),
+        cmocka_unit_test(test_schema_null_policy),
+        cmocka_unit_test(test_schema_null_clears_metadata),
+        cmocka_unit_test_teardown(test_schema_ttl_null_or_nothing, teardown),
+        cmocka_unit_test_teardown(test_schema_defaults, teardown),
+        cmocka_unit_test(test_schema_required_paths),
+        cmocka_unit_test_teardown(test_schema_decode_paths, teardown),
+        cmocka_unit_test_teardown(test_schema_type_rules, teardown),
+        cmocka_unit_test_teardown(test_schema_strict_mode, teardown),
+        cmocka_unit_test_teardown(test_schema_closed_billing, teardown),
+        cmocka_unit_test_teardown(test_schema_enums, teardown),
+        cmocka_unit_test_teardown(test_schema_times, teardown),
+        cmocka_unit_test_teardown(test_schema_integers, teardown),
+        cmocka_unit_test(test_schema_not_finite),
+        cmocka_unit_test(test_schema_bad_utf8),
+        cmocka_unit_test(test_schema_cap),
+        cmocka_unit_test_teardown(test_schema_duplicates, teardown),
+        cmocka_unit_test_teardown(test_schema_not_json, teardown),
+        cmocka_unit_test_teardown(test_schema_err_contract, teardown),
+    };
+    return cmocka_run_group_tests_name("schema", tests, NULL, NULL);
+}
