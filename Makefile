@@ -16,7 +16,7 @@ build: deps
 test: build
 	@scripts/test.sh
 
-check: build
+check: deps
 	@scripts/check.sh
 
 bench: build

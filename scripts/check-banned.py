@@ -42,8 +42,7 @@ RULES = [  # (folders, excepted prefixes, names, why)
     (SRC, ("src/base/rand.c",), "rand random srand srandom rand_r drand48 lrand48 getrandom "
      "getentropy arc4random", "take randomness from base/rand.c"),
     (NO_PRINT, (), "sleep usleep", "waits have a deadline and a wake-up"),
-    (ALL_C, (), "strerror", "not safe among threads"),
-    (SRC, (), "localtime gmtime ctime asctime", "not safe among threads"),
+    (SRC, (), "strerror localtime gmtime ctime asctime", "not safe among threads"),
 ]
 PATTERNS = [  # (folders, excepted prefixes, regular expression, why)
     (NO_PRINT, (), r"\b(stdout|stderr)\b", "the library never prints"),

@@ -2,7 +2,7 @@
 # clang-format on every tracked C file. `scripts/check-format.sh --fix` rewrites them.
 set -eu
 cd "$(dirname "$0")/.."
-mapfile -t files < <(git ls-files '*.c' '*.h')
+mapfile -t files < <(git -c safe.directory='*' ls-files '*.c' '*.h')
 [ "${#files[@]}" -gt 0 ] || { echo "nothing to check: no sources"; exit 1; }
 if [ "${1:-}" = --fix ]; then
     exec clang-format-14 -i "${files[@]}"

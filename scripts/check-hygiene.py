@@ -18,7 +18,7 @@ HOSTS = re.compile(
     r"|([\w-]+\.)*thinkingmachines\.(dev|ai)|github\.com|keepachangelog\.com|semver\.org)$")
 PATTERNS = [
     (re.compile(r"(?<![\w./-])/(work|root|home/\w+|Users/\w+|mnt|workspace)/"), "machine path"),
-    (re.compile(r"(?<![\w./-])/tmp/[\w.]+"), "fixed name under /tmp"),
+    (re.compile(r"(?<![\w./-])/tmp/(?![\w.-]*XXXXXX)[\w.]+"), "fixed name under /tmp"),
     (re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----"), "private key"),
     (re.compile(r"\b(AKIA[0-9A-Z]{16}|gh[pousr]_\w{30,}|hf_[A-Za-z0-9]{30,}|sk-[A-Za-z0-9]{20,})"),
      "secret"),

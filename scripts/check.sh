@@ -8,6 +8,7 @@ cd "$(dirname "$0")/.."
 
 # name | command, the cheap ones first
 gates='
+build       | scripts/check-build.sh
 format      | scripts/check-format.sh
 layers      | scripts/check-layers.py
 lengths     | scripts/check-lengths.py

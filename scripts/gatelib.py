@@ -16,8 +16,9 @@ def root_of(argv):
 def files(root, *suffixes):
     """Tracked files (all files where there is no git), as sorted relative paths."""
     if (root / ".git").exists():
-        out = subprocess.run(["git", "-C", str(root), "ls-files", "-z"], check=True,
-                             capture_output=True, text=True).stdout
+        # a checkout that belongs to another user is still ours to read
+        out = subprocess.run(["git", "-c", "safe.directory=*", "-C", str(root), "ls-files",
+                              "-z"], check=True, capture_output=True, text=True).stdout
         names = [n for n in out.split("\0") if n and (root / n).is_file()]
     else:
         names = [os.path.relpath(os.path.join(d, f), root)

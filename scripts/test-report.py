@@ -16,8 +16,9 @@ RUN = re.compile(r"^\[ RUN      \] (\w+)")
 END = re.compile(r"^\[ +(OK|SKIPPED|FAILED|ERROR) *\] (\w+)")
 
 
-def programs(log):
-    """Yields (name, output lines, passed) per program of ctest's log."""
+def programs(log, failed):
+    """Yields (name, output lines, passed) per program of ctest's log. `failed` are the programs
+    that ctest lists as failed: its log says "Test Passed." even of one it could not start."""
     name, lines, passed = None, [], False
     for line in log.splitlines():
         start = re.match(r"^\d+/\d+ Testing: (\S+)", line)
@@ -26,7 +27,7 @@ def programs(log):
         elif name is not None and line.startswith("Test Passed."):
             passed = True
         elif name is not None and line.startswith(f'"{name}" end time'):
-            yield name, lines, passed
+            yield name, lines, passed and name not in failed
             name = None
         elif name is not None:
             lines.append(line)
@@ -54,13 +55,18 @@ def functions(name, lines, passed):
     return [(ok, function) for function, ok in results.items()]
 
 
+def read(file):
+    return file.read_text(errors="replace") if file.exists() else ""
+
+
 def main():
     build, status = Path(sys.argv[1]), int(sys.argv[2])
-    log_file = build / "Testing/Temporary/LastTest.log"
-    log = log_file.read_text(errors="replace") if log_file.exists() else ""
+    log = read(build / "Testing/Temporary/LastTest.log")
+    listed = {line.partition(":")[2]
+              for line in read(build / "Testing/Temporary/LastTestsFailed.log").splitlines()}
     passed = failed = 0
     failures, report = [], []
-    for name, lines, ok_program in programs(log):
+    for name, lines, ok_program in programs(log, listed):
         for ok, function in functions(name, lines, ok_program):
             passed, failed = passed + ok, failed + (not ok)
             report.append(f"{'ok' if ok else 'FAILED'} {name} {function}\n")

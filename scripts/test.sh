@@ -11,7 +11,7 @@ if [ $# -gt 0 ]; then
     shift
 fi
 
-rm -f "$dir/tests-run.txt" "$dir/Testing/Temporary/LastTest.log"
+rm -f "$dir/tests-run.txt" "$dir"/Testing/Temporary/LastTest*.log
 ctest --test-dir "$dir" -j2 --output-on-failure --no-tests=error "$@" </dev/null |
     grep -v -E '^(Label Time Summary|[a-z]+ *= .* sec\*proc|Internal ctest|Test project)'
 status=${PIPESTATUS[0]}

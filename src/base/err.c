@@ -1,6 +1,7 @@
 /* Filling tk_err; see err.h. No allocation, no locks. */
 #include "base/err.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -58,6 +59,25 @@ tinkc_code tk_err_at(tk_err *err, tinkc_code code, size_t offset, const char *fo
     store(err, code, offset, format, args);
     va_end(args);
     return code;
+}
+
+/* Not strerror: it is not thread-safe, and its text follows the locale. */
+static const char *errno_text(int errnum)
+{
+    const char *text = strerrordesc_np(errnum);
+    return text != NULL ? text : "unknown error";
+}
+
+tinkc_code tk_err_sys(tk_err *err, int errnum, const char *format, ...)
+{
+    tinkc_code code = errnum == ENOMEM ? TINKC_E_NOMEM : TINKC_E_IO;
+    char what[TK_ERR_MESSAGE_BYTES - 64]; /* a long path may not push the reason out */
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(what, sizeof(what), format, args);
+    va_end(args);
+    tidy(what, sizeof(what), n);
+    return tk_err_set(err, code, "%s: %s", what, errno_text(errnum));
 }
 
 tinkc_code tk_err_code_of_status(int http_status)

@@ -39,6 +39,10 @@ tinkc_code tk_err_set(tk_err *err, tinkc_code code, const char *format, ...)
 tinkc_code tk_err_at(tk_err *err, tinkc_code code, size_t offset, const char *format, ...)
     TK_PRINTF(4, 5);
 
+/* A failed system call: the text, ": " and the system's (untranslated) name for `errnum`.
+ * TINKC_E_NOMEM for ENOMEM, TINKC_E_IO for all others. */
+tinkc_code tk_err_sys(tk_err *err, int errnum, const char *format, ...) TK_PRINTF(3, 4);
+
 /* The code for an HTTP status that is not a success: 404 gives TINKC_E_NOT_FOUND, 503
  * TINKC_E_SERVER, anything without a code of its own (408 too) TINKC_E_STATUS. */
 tinkc_code tk_err_code_of_status(int http_status);

@@ -49,8 +49,8 @@ tinkc_code tk_pb_array_view(const tk_pb_input *in, tk_bytes bytes, size_t item_b
 
 tinkc_code tk_pb_array_i32s(const tk_pb_input *in, tk_bytes bytes, tk_i32s *out)
 {
-    const void *items;
-    size_t n;
+    const void *items = NULL;
+    size_t n = 0;
     tinkc_code code = tk_pb_array_view(in, bytes, sizeof(int32_t), &items, &n);
     if (code == TINKC_OK) {
         *out = (tk_i32s){items, n};
@@ -60,8 +60,8 @@ tinkc_code tk_pb_array_i32s(const tk_pb_input *in, tk_bytes bytes, tk_i32s *out)
 
 tinkc_code tk_pb_array_i64s(const tk_pb_input *in, tk_bytes bytes, tk_i64s *out)
 {
-    const void *items;
-    size_t n;
+    const void *items = NULL;
+    size_t n = 0;
     tinkc_code code = tk_pb_array_view(in, bytes, sizeof(int64_t), &items, &n);
     if (code == TINKC_OK) {
         *out = (tk_i64s){items, n};
@@ -71,8 +71,8 @@ tinkc_code tk_pb_array_i64s(const tk_pb_input *in, tk_bytes bytes, tk_i64s *out)
 
 tinkc_code tk_pb_array_f32s(const tk_pb_input *in, tk_bytes bytes, tk_f32s *out)
 {
-    const void *items;
-    size_t n;
+    const void *items = NULL;
+    size_t n = 0;
     tinkc_code code = tk_pb_array_view(in, bytes, sizeof(float), &items, &n);
     if (code == TINKC_OK) {
         *out = (tk_f32s){items, n};

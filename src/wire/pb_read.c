@@ -303,7 +303,7 @@ static void set_num(tk_named_num *items, size_t *n, const tk_named_num *num)
 tinkc_code tk_pb_read_num_map(const tk_pb_input *in, tk_bytes body, uint32_t tag,
                               tk_num_map *out)
 {
-    size_t count;
+    size_t count = 0;
     tinkc_code code = tk_pb_count(in, body, tag, TK_NUM_MAP_MAX, &count);
     if (code != TINKC_OK || count == 0) {
         *out = (tk_num_map){NULL, 0};

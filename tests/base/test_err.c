@@ -1,5 +1,8 @@
 /* tk_err: the first error wins, text is one clean line, paths grow inside out. */
 #include "base/err.h"
+
+#include <errno.h>
+
 #include "base/str.h"
 #include "support/test.h"
 
@@ -73,6 +76,25 @@ static void test_err_paths(void **unused)
     assert_int_equal(strncmp(err.path, "deep\xC3\xA9.deep", 11), 0);
 }
 
+static void test_err_sys(void **unused)
+{
+    (void)unused;
+    tk_err err = TK_ERR_INIT;
+    assert_int_equal(tk_err_sys(&err, ENOENT, "open %s", "/x"), TINKC_E_IO);
+    assert_string_equal(err.message, "open /x: No such file or directory");
+    tk_err_clear(&err);
+    assert_int_equal(tk_err_sys(&err, ENOMEM, "mmap"), TINKC_E_NOMEM);
+    tk_err_clear(&err);
+    assert_int_equal(tk_err_sys(&err, 987654, "x"), TINKC_E_IO);
+    assert_string_equal(err.message, "x: unknown error");
+    tk_err_clear(&err);
+    char path[1000];
+    memset(path, 'p', sizeof(path) - 1);
+    path[sizeof(path) - 1] = '\0';
+    assert_int_equal(tk_err_sys(&err, EACCES, "open %s", path), TINKC_E_IO);
+    assert_non_null(strstr(err.message, "p: Permission denied")); /* the end survives */
+}
+
 static void test_err_code_of_every_status(void **unused)
 {
     (void)unused;
@@ -99,6 +121,7 @@ int main(void)
         cmocka_unit_test(test_err_long_text_is_cut_at_a_character),
         cmocka_unit_test(test_err_hostile_text_is_one_clean_line),
         cmocka_unit_test(test_err_paths),
+        cmocka_unit_test(test_err_sys),
         cmocka_unit_test(test_err_code_of_every_status),
     };
     return cmocka_run_group_tests_name("err", tests, NULL, NULL);

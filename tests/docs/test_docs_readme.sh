@@ -18,6 +18,10 @@ done
 expect "there is an example" test "$count" -gt 0
 expect "make demo and make test stand in the first 20 lines" bash -c \
     "head -n 20 README.md | grep -q 'make demo' && head -n 20 README.md | grep -q 'make test'"
+version=$(sed -n 's/^#define TINKC_VERSION  *"\(.*\)"/\1/p' include/tinkc/version.h)
+expect "CMake and the header agree on $version" grep -q "VERSION $version " CMakeLists.txt
+expect "the changelog begins with $version" bash -c \
+    "grep -m1 '^## ' CHANGELOG.md | grep -q '^## $version'"
 for page in README.md HACKING.md SECURITY.md docs/*.md; do
     for link in $(grep -o '](\([A-Za-z0-9_./-]*\))' "$page" | tr -d '])('); do
         expect "$page: $link exists" test -e "$(dirname "$page")/$link"

@@ -178,5 +178,44 @@ fresh; add docs/conformance.md '| A-009 | z | test_mem_one |'; refuses check-con
 fresh; sed -i 's/A-001..A-002/A-001/' "$work/t/tests/base/test_mem.c"
 refuses check-conformance.py "does not name A-002"
 
+# test-report: what ctest's log says, counted. program NAME VERDICT LINES...
+fresh
+log=$work/t/build/Testing/Temporary
+mkdir -p "$log"
+program() {
+    local name=$1 verdict=$2
+    shift 2
+    printf '1/9 Testing: %s\nOutput:\n' "$name"
+    printf '%s\n' "$@" '<end of output>' "$verdict" "\"$name\" end time: x"
+}
+run='[ RUN      ]' ok='[       OK ]' bad='[  FAILED  ]' skip='[  SKIPPED ]'
+# counts WORDS STATUS CTEST: the closing line and the exit status, given ctest's status
+counts() {
+    count=$((count + 1))
+    local out status=0
+    out=$(python3 "$scripts/test-report.py" "$work/t/build" "$3") || status=1
+    out=${out##*$'\n'}
+    [ "$out" = "$1" ] && [ $status = "$2" ] ||
+        { echo "test-report: $out (status $status), expected $1 ($2)"; failures=$((failures + 1)); }
+}
+program a "Test Passed." "$run test_a" "$ok test_a" "$run test_b" "$ok test_b" >"$log/LastTest.log"
+counts "2 passed, 0 failed" 0 0
+counts "2 passed, 0 failed" 1 8 # ctest itself failed
+program s "Test Passed." "no cmocka here" >>"$log/LastTest.log"
+counts "3 passed, 0 failed" 0 0
+program b "Test Failed." "$run test_c" "$bad test_c" "$run test_d" "$ok test_d" >>"$log/LastTest.log"
+counts "4 passed, 1 failed" 1 8
+program c "Test Failed." "$run test_e" "$ok test_e" "$run test_f" >>"$log/LastTest.log" # crash
+counts "5 passed, 2 failed" 1 8
+program d "Test Passed." "$run test_g" "$skip test_g" >>"$log/LastTest.log"
+counts "5 passed, 3 failed" 1 0
+program e "Test Failed." "$run test_h" "$ok test_h" "LeakSanitizer" >>"$log/LastTest.log"
+counts "6 passed, 4 failed" 1 8
+program f "Test Passed." >>"$log/LastTest.log" # ctest says so of a program that is missing
+echo "6:f" >"$log/LastTestsFailed.log"
+counts "6 passed, 5 failed" 1 8
+: >"$log/LastTest.log"
+counts "0 passed, 0 failed" 1 0
+
 echo "$((count - failures)) of $count trees judged rightly"
 [ "$failures" -eq 0 ]
