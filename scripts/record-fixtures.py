@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Records what the official Tinker SDK puts on the wire and reads from it.
+
+For each pinned SDK version: a virtual environment, a recording server on loopback, the
+unmodified SDK driven through every operation (recorder/cases_*.py), the answers that it
+can read (recorder/answers_*.py) and values computed by its functions
+(recorder/goldens.py). The files land in tests/data/wire/<version>/ and are identical
+from run to run. Needs Python 3.11 or newer and a package index; the tests need neither.
+
+    scripts/record-fixtures.py              record all versions
+    scripts/record-fixtures.py --check      record elsewhere and compare with the tree
+"""
+
+import argparse
+import filecmp
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+RECORDER = ROOT / "scripts" / "recorder"
+VERSIONS = ("0.25.0", "0.36.0")  # what we match, and the newest when last recorded
+TORCH = "torch==2.15.0"  # custom losses and sparse conversion need it
+
+
+def pip(python, *args):
+    subprocess.run([str(python), "-m", "pip", "--disable-pip-version-check", "-q", *args], check=True)
+
+
+def environment(cache, version, with_torch):
+    home = cache / version
+    python = home / "bin" / "python"
+    if not (home / "ready").exists():
+        shutil.rmtree(home, ignore_errors=True)
+        venv.create(home, with_pip=True)
+        pip(python, "install", "-c", str(RECORDER / "constraints.txt"), f"tinker=={version}", "numpy")
+        (home / "ready").touch()
+    link = next(home.glob("lib/python*/site-packages")) / "shared-torch.pth"
+    if with_torch:
+        link.write_text(f"{shared_torch(cache, python)}\n")
+    else:
+        link.unlink(missing_ok=True)
+    return python
+
+
+def shared_torch(cache, python):
+    """One copy for all versions: it is larger than everything else together."""
+    home = cache / "torch"
+    if not (home / "ready").exists():
+        shutil.rmtree(home, ignore_errors=True)
+        pip(python, "install", "--target", str(home), "-c", str(RECORDER / "constraints.txt"), TORCH)
+        (home / "ready").touch()
+    return home
+
+
+def record(python, out):
+    with tempfile.TemporaryDirectory() as home:
+        # A clean environment: nothing of the caller's configuration may reach the files.
+        clean = {"HOME": home, "PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1"}
+        log = subprocess.run([str(python), str(RECORDER / "drive.py"), str(out)], env=clean,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if log.returncode:
+            sys.exit(f"{log.stdout}\nrecording failed")
+
+
+def write_index(out):
+    files = sorted(str(p.relative_to(out)) for p in out.rglob("*.json") if p.parent != out)
+    groups = {"sdk_version": out.name}
+    for kind in ("requests", "responses", "goldens"):
+        groups[kind] = [f for f in files if f.startswith(kind + "/")]
+    (out / "index.json").write_text(json.dumps(groups, indent=1) + "\n")
+
+
+def differences(ours, theirs):
+    names = {str(p.relative_to(d)) for d in (ours, theirs) for p in d.rglob("*.json")}
+    return sorted(n for n in names if not (ours / n).exists() or not (theirs / n).exists()
+                  or not filecmp.cmp(ours / n, theirs / n, shallow=False))
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--venvs", type=Path, default=ROOT / "build" / "fixtures-venv",
+                           help="where environments are kept (default: build/fixtures-venv)")
+    arguments.add_argument("--out", type=Path, default=ROOT / "tests" / "data" / "wire")
+    arguments.add_argument("--check", action="store_true", help="compare, write nothing")
+    arguments.add_argument("--no-torch", action="store_true",
+                           help="leave out what needs torch (a trial run: not for committing)")
+    options = arguments.parse_args()
+    failed = False
+    for version in VERSIONS:
+        python = environment(options.venvs.resolve(), version, not options.no_torch)
+        with tempfile.TemporaryDirectory() as scratch:
+            fresh = Path(scratch) / version
+            print(f"recording tinker {version}", flush=True)
+            record(python, fresh)
+            write_index(fresh)
+            kept = options.out / version
+            if options.check:
+                different = differences(fresh, kept)
+                failed = failed or bool(different)
+                print("\n".join(f"differs: {version}/{name}" for name in different) or "identical")
+            else:
+                shutil.rmtree(kept, ignore_errors=True)
+                shutil.copytree(fresh, kept)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
