@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Runs every benchmark of the release build, prints a table and writes build/bench.json.
+#   scripts/bench.sh [word...]      only programs whose name contains one of the words
+# A benchmark is an executable build/bench/bench_* or a script bench/bench_*.py; each prints
+# one JSON object per line: name, ratio (above 1: we are faster), bar, ok, detail. Exits
+# with 1 when a bar is missed or a benchmark fails.
+set -u
+cd "$(dirname "$0")/.."
+
+wanted() {
+    [ $# -gt 1 ] || return 0
+    local program=$1 word
+    shift
+    for word in "$@"; do
+        [[ ${program##*/} == *"$word"* ]] && return 0
+    done
+    return 1
+}
+
+lines=$(mktemp) || exit 1
+trap 'rm -f "$lines"' EXIT
+failed=0 count=0
+for program in build/bench/bench_* bench/bench_*.py; do
+    [ -f "$program" ] && [ -x "$program" ] && wanted "$program" "$@" || continue
+    count=$((count + 1))
+    case $program in
+    *.py) command=(/usr/bin/python3 "$program") ;;
+    *) command=("$program") ;;
+    esac
+    "${command[@]}" </dev/null >>"$lines" || {
+        echo "bench: $program failed" >&2
+        failed=1
+    }
+done
+if [ "$count" -eq 0 ]; then
+    echo "bench: no benchmark found (make build first)" >&2
+    exit 1
+fi
+python3 scripts/bench-report.py "$lines" build/bench.json || failed=1
+exit $failed
