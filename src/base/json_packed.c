@@ -39,23 +39,38 @@ size_t tk_json_packed_count(const char *p, const char *end)
     return 0;
 }
 
+/* The bit position of the first comma among eight characters; 64 when there is none. */
+static unsigned comma_bits(uint64_t chars)
+{
+    const uint64_t ones = 0x0101010101010101U;
+    uint64_t x = chars ^ ones * ',';
+    x = (x - ones) & ~x & (ones << 7); /* false alarms only behind the first comma */
+    return x != 0 ? (unsigned)__builtin_ctzll(x) & ~7U : 64;
+}
+
+/* Each element starts where the one before ended, so the way from one load to the next is
+ * what counts. It leads through the position of the comma alone: whether there are only
+ * digits before it and a blank behind it (as behind the first) is checked beside it. */
 size_t tk_json_packed_read_ints(int64_t *cells, size_t n, const char **at,
                                 const char *end)
 {
     const char *p = *at;
+    size_t first = end - p >= 10 ? comma_bits(tk_json_num_load8(p)) / 8 : 8;
+    size_t blank = first < 8 && p[first + 1] == ' ';
     while (end - p >= 10) {
         uint64_t chars = tk_json_num_load8(p);
-        uint64_t others = tk_json_num_nondigits8(chars);
-        if (others == 0) {
-            break;
-        }
-        unsigned bits = (unsigned)__builtin_ctzll(others) & ~7U;
-        if (bits == 0 || p[bits / 8] != ',' || (*p == '0' && bits > 8)) {
+        unsigned bits = comma_bits(chars);
+        if (bits == 0 || bits == 64 ||
+            tk_json_num_nondigits8(chars) << (64 - bits) != 0 ||
+            (*p == '0' && bits > 8)) {
             break;
         }
         cells[n++] = tk_json_num_join8((chars - 0x3030303030303030U) << (64 - bits));
         p += bits / 8 + 1;
-        p += *p == ' ';
+        if (blank != 0 && *p != ' ') {
+            break;
+        }
+        p += blank;
     }
     *at = p;
     return n;
