@@ -27,6 +27,7 @@ consumers   | scripts/check-consumers.sh
 clang       | scripts/check-preset.sh clang
 asan        | scripts/check-preset.sh asan
 sweep       | scripts/check-sweep.sh
+corpora     | scripts/check-corpora.sh
 tsan        | scripts/check-preset.sh tsan
 '
 
