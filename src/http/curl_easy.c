@@ -1,0 +1,297 @@
+/* One request as a libcurl easy handle: options, and the callbacks that collect the
+ * answer. Loop thread only. */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "http/curl_int.h"
+
+#define HEADERS_MAX_BYTES (256 * TK_KIB)
+#define BUFFER_BYTES      8192L /* per transfer: 2,000 parked polls must stay small */
+#define SESSION_IDLE_S                                                                   \
+    3600L /* heartbeats come every 10 s; never drop their connection                     \
+           */
+#define MAX_REDIRECTS 10L
+
+/* ---- callbacks ---- */
+
+static size_t on_header(char *p, size_t size, size_t n, void *user)
+{
+    tk_curl_transfer *transfer = user;
+    size_t bytes = size * n;
+    if (bytes >= 5 && memcmp(p, "HTTP/", 5) == 0) {
+        tk_buf_clear(&transfer->header_text); /* a new response: redirect or 1xx before */
+    }
+    transfer->head_is_whole =
+        bytes <= 2 && (p[0] == 0x0D || p[0] == 0x0A); /* the blank line behind it */
+    tk_buf_put(&transfer->header_text, p, bytes);
+    if (transfer->header_text.failure != TINKC_OK) {
+        transfer->why = transfer->header_text.failure == TINKC_E_NOMEM
+                            ? TK_HTTP_NOMEM
+                            : TK_HTTP_TOO_LARGE;
+        return 0;
+    }
+    return bytes;
+}
+
+static bool is_streamed(const tk_curl_transfer *transfer)
+{
+    long status = 0;
+    if (transfer->request->on_data == NULL) {
+        return false;
+    }
+    curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
+    return status >= 200 && status <= 299;
+}
+
+static size_t on_body(char *p, size_t size, size_t n, void *user)
+{
+    tk_curl_transfer *transfer = user;
+    size_t bytes = size * n;
+    if (is_streamed(transfer)) {
+        if (transfer->request->on_data(transfer->request, p, bytes)) {
+            return bytes;
+        }
+        transfer->why = TK_HTTP_CANCELLED;
+        return 0;
+    }
+    tk_buf_put(&transfer->body, p, bytes);
+    if (transfer->body.failure == TINKC_OK) {
+        return bytes;
+    }
+    transfer->why =
+        transfer->body.failure == TINKC_E_NOMEM ? TK_HTTP_NOMEM : TK_HTTP_TOO_LARGE;
+    return 0;
+}
+
+/* The file table is full: not an error of the request, it waits, because the
+ * library never changes process limits. */
+static curl_socket_t on_open_socket(void *user, curlsocktype purpose,
+                                    struct curl_sockaddr *address)
+{
+    tk_curl_transfer *transfer = user;
+    (void)purpose;
+    int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+    if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
+        transfer->out_of_sockets = true;
+    }
+    return fd;
+}
+
+/* ---- options ---- */
+
+static bool add_line(tk_curl_transfer *transfer, const char *line)
+{
+    struct curl_slist *longer = curl_slist_append(transfer->lines, line);
+    if (longer == NULL) {
+        return false;
+    }
+    transfer->lines = longer;
+    return true;
+}
+
+static bool set_headers(tk_curl_transfer *transfer)
+{
+    const tk_http_request *request = transfer->request;
+    bool ok = add_line(transfer, "Expect:"); /* no 100-continue round trip */
+    for (size_t i = 0; ok && i < request->headers_n; i++) {
+        ok = add_line(transfer, request->headers[i]);
+    }
+    return ok && curl_easy_setopt(transfer->easy, CURLOPT_HTTPHEADER, transfer->lines) ==
+                     CURLE_OK;
+}
+
+static bool set_body(tk_curl_transfer *transfer)
+{
+    const tk_http_request *request = transfer->request;
+    CURL *easy = transfer->easy;
+    if (request->method == TK_HTTP_GET) {
+        return curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L) == CURLE_OK;
+    }
+    bool wants_body = request->body != NULL || request->method == TK_HTTP_POST ||
+                      request->method == TK_HTTP_PUT;
+    bool ok = true;
+    if (wants_body) {
+        const char *body = request->body != NULL ? request->body : "";
+        curl_off_t n = request->body != NULL ? (curl_off_t)request->body_n : 0;
+        ok = curl_easy_setopt(easy, CURLOPT_POST, 1L) == CURLE_OK &&
+             curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, n) == CURLE_OK &&
+             curl_easy_setopt(easy, CURLOPT_POSTFIELDS, body) == CURLE_OK;
+    }
+    if (ok && request->method != TK_HTTP_POST) {
+        ok = curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST,
+                              tk_http_method_name(request->method)) == CURLE_OK;
+    }
+    return ok;
+}
+
+static bool set_text(CURL *easy, CURLoption option, const char *value)
+{
+    return value == NULL || curl_easy_setopt(easy, option, value) == CURLE_OK;
+}
+
+static bool set_security(tk_curl_transfer *transfer)
+{
+    const tk_curl_options *options = &transfer->owner->options;
+    CURL *easy = transfer->easy;
+    return set_text(easy, CURLOPT_CAINFO, options->ca_file) &&
+           set_text(easy, CURLOPT_CAPATH, options->ca_dir) &&
+           set_text(easy, CURLOPT_SSLCERT, options->client_cert) &&
+           set_text(easy, CURLOPT_SSLKEY, options->client_key) &&
+           set_text(easy, CURLOPT_PROXY, options->proxy) &&
+           set_text(easy, CURLOPT_NOPROXY, options->no_proxy) &&
+           curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, "http,https") == CURLE_OK;
+}
+
+static long http_version(const tk_curl_transfer *transfer)
+{
+    tk_http_group group = transfer->request->group;
+    bool http1 = transfer->owner->http1_only[group] ||
+                 transfer->owner->options.protocol[group] == TK_CURL_HTTP1;
+    return http1 ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS;
+}
+
+static bool set_behaviour(tk_curl_transfer *transfer)
+{
+    const tk_http_request *request = transfer->request;
+    CURL *easy = transfer->easy;
+    long fresh = request->fresh_connection ? 1L : 0L;
+    long follow = request->follow_redirects ? 1L : 0L;
+    /* Refused on a used handle that still has its buffer, which then has that size. */
+    (void)curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, BUFFER_BYTES);
+    bool ok =
+        curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
+        curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L) == CURLE_OK &&
+        curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, fresh) == CURLE_OK &&
+        curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, follow) == CURLE_OK &&
+        curl_easy_setopt(easy, CURLOPT_MAXREDIRS, MAX_REDIRECTS) == CURLE_OK &&
+        curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "") == CURLE_OK &&
+        curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, http_version(transfer)) == CURLE_OK;
+    if (ok && request->group == TK_HTTP_SESSION) {
+        ok = curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, SESSION_IDLE_S) == CURLE_OK;
+    }
+    return ok;
+}
+
+static long clip_ms(int64_t ms)
+{
+    return ms > 0 ? (long)TK_MIN(ms, (int64_t)INT32_MAX) : 1L;
+}
+
+bool tk_curl_easy_set_timeouts(tk_curl_transfer *transfer)
+{
+    const tk_http_request *request = transfer->request;
+    bool ok = true;
+    if (request->timeout_ms >= 0) {
+        int64_t left = transfer->deadline_ms - tk_clock_mono_ms(transfer->owner->clock);
+        ok = curl_easy_setopt(transfer->easy, CURLOPT_TIMEOUT_MS, clip_ms(left)) ==
+             CURLE_OK;
+    }
+    long connect_ms = request->connect_timeout_ms >= 0
+                          ? clip_ms(request->connect_timeout_ms)
+                          : (long)INT32_MAX;
+    return ok && curl_easy_setopt(transfer->easy, CURLOPT_CONNECTTIMEOUT_MS,
+                                  connect_ms) == CURLE_OK;
+}
+
+static bool set_callbacks(tk_curl_transfer *transfer)
+{
+    CURL *easy = transfer->easy;
+    return curl_easy_setopt(easy, CURLOPT_PRIVATE, transfer) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer->error_text) ==
+               CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_HEADERDATA, transfer) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open_socket) ==
+               CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, transfer) == CURLE_OK;
+}
+
+tinkc_code tk_curl_easy_setup(tk_curl_transfer *transfer, tk_err *err)
+{
+    size_t max = transfer->request->max_response_bytes;
+    tk_buf_init(&transfer->header_text, HEADERS_MAX_BYTES);
+    tk_buf_init(&transfer->body, max != 0 ? max : TK_BODY_MAX_BYTES);
+    if (curl_easy_setopt(transfer->easy, CURLOPT_URL, transfer->request->url) ==
+            CURLE_OK &&
+        set_callbacks(transfer) && set_headers(transfer) && set_body(transfer) &&
+        set_security(transfer) && set_behaviour(transfer) &&
+        tk_curl_easy_set_timeouts(transfer)) {
+        return TINKC_OK;
+    }
+    return tk_err_nomem(err); /* with constant options, setopt fails for nothing else */
+}
+
+/* ---- the end of a transfer ---- */
+
+static tk_http_failure failure_of(CURLcode code)
+{
+    switch ((int)code) {
+    case CURLE_OK:
+        return TK_HTTP_OK;
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_RESOLVE_PROXY:
+        return TK_HTTP_DNS;
+    case CURLE_COULDNT_CONNECT:
+    case CURLE_INTERFACE_FAILED:
+        return TK_HTTP_CONNECT;
+    case CURLE_OPERATION_TIMEDOUT:
+        return TK_HTTP_TIMEOUT;
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_ISSUER_ERROR:
+    case CURLE_SSL_CIPHER:
+        return TK_HTTP_TLS;
+    case CURLE_OUT_OF_MEMORY:
+        return TK_HTTP_NOMEM;
+    case CURLE_GOT_NOTHING:
+    case CURLE_RECV_ERROR:
+    case CURLE_SEND_ERROR:
+    case CURLE_PARTIAL_FILE:
+    case CURLE_HTTP2:
+    case CURLE_HTTP2_STREAM:
+        return TK_HTTP_RESET;
+    case CURLE_WEIRD_SERVER_REPLY:
+    case CURLE_UNSUPPORTED_PROTOCOL:
+    case CURLE_BAD_CONTENT_ENCODING:
+    case CURLE_TOO_MANY_REDIRECTS:
+    case CURLE_URL_MALFORMAT:
+        return TK_HTTP_PROTOCOL;
+    default:
+        return TK_HTTP_OTHER;
+    }
+}
+
+tk_http_failure tk_curl_easy_failure(const tk_curl_transfer *transfer, CURLcode code)
+{
+    if (transfer->why != TK_HTTP_OK) {
+        return transfer->why;
+    }
+    /* libcurl takes a connection that ends inside the headers for a whole response. */
+    bool cut = code == CURLE_OK && !transfer->head_is_whole;
+    return cut ? TK_HTTP_RESET : failure_of(code);
+}
+
+size_t tk_curl_easy_fields(const tk_curl_transfer *transfer, tk_http_field *out,
+                           size_t max)
+{
+    tk_str rest = tk_buf_str(&transfer->header_text);
+    size_t n = 0;
+    (void)tk_str_cut(&rest, '\n'); /* status line */
+    while (rest.n > 0 && n < max) {
+        tk_str line = tk_str_cut(&rest, '\n');
+        tk_str name = tk_str_cut(&line, ':');
+        if (line.p != NULL) {
+            out[n].name = tk_str_trim(name);
+            out[n].value = tk_str_trim(line);
+            n++;
+        }
+    }
+    return n;
+}

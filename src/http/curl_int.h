@@ -1,0 +1,77 @@
+/* Shared by the two files of the libcurl transport. */
+#ifndef HTTP_CURL_INT_H
+#define HTTP_CURL_INT_H
+
+#include <curl/curl.h>
+
+#include "base/buf.h"
+#include "base/list.h"
+#include "http/curl_transport.h"
+
+#define TK_CURL_SHARD_TRANSFERS 100
+#define TK_CURL_IDLE_EASY       64 /* handles kept for reuse */
+
+typedef struct tk_curl tk_curl;
+typedef struct tk_curl_shard tk_curl_shard;
+typedef struct tk_curl_transfer tk_curl_transfer;
+
+/* One request in flight, or waiting for a file descriptor. */
+struct tk_curl_transfer {
+    tk_list node; /* in shard->transfers or in curl->waiting */
+    tk_curl *owner;
+    tk_curl_shard *shard; /* NULL while waiting */
+    tk_http_request *request;
+    CURL *easy;
+    struct curl_slist *lines;
+    tk_buf header_text; /* of the last response */
+    tk_buf body;
+    tk_http_failure why; /* set by a callback that stops the transfer */
+    bool head_is_whole;
+    bool out_of_sockets; /* EMFILE, ENFILE: to be tried again */
+    int64_t deadline_ms; /* monotonic; counts waiting for a descriptor too */
+    char error_text[CURL_ERROR_SIZE];
+};
+
+struct tk_curl_shard {
+    tk_curl_shard *next;
+    tk_curl *owner;
+    CURLM *multi;
+    tk_http_group group;
+    uint32_t index;
+    size_t active;
+    int64_t timer_ms; /* monotonic; INT64_MAX: none */
+    tk_list transfers;
+};
+
+struct tk_curl {
+    tk_transport base;
+    const tk_clock *clock;
+    tk_curl_options options; /* texts are owned */
+    int epoll_fd;
+    tk_curl_shard **shards;
+    size_t shards_n, shards_capacity;
+    bool closing;
+    bool http1_only[TK_HTTP_GROUPS];
+    tk_list waiting; /* for a file descriptor */
+    int64_t waiting_until_ms;
+    CURL *idle[TK_CURL_IDLE_EASY];
+    size_t idle_n;
+};
+
+/* ---- curl_easy.c ---- */
+
+/* Sets every option of transfer->easy for its request. */
+TK_NODISCARD tinkc_code tk_curl_easy_setup(tk_curl_transfer *transfer, tk_err *err);
+
+/* Sets what is left until the transfer's deadline; part of the set-up, and again before a
+ * second start. */
+TK_NODISCARD bool tk_curl_easy_set_timeouts(tk_curl_transfer *transfer);
+
+/* Why the transfer ended, in the transport's terms. */
+tk_http_failure tk_curl_easy_failure(const tk_curl_transfer *transfer, CURLcode code);
+
+/* Cuts the collected header text into fields; at most `max`. Returns how many. */
+size_t tk_curl_easy_fields(const tk_curl_transfer *transfer, tk_http_field *out,
+                           size_t max);
+
+#endif

@@ -1,0 +1,463 @@
+/* Shards on one epoll, see curl_transport.h. Loop thread only, but for creation.
+ *
+ * libcurl tells us through two callbacks which sockets and which timeout each multi waits
+ * for; we tell it through curl_multi_socket_action what happened. `done` is called while
+ * no libcurl function is on the stack, so that it may submit and cancel. */
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/thread.h"
+#include "http/curl_int.h"
+
+#define EVENTS_PER_TURN  64
+#define STREAMS_PER_CONN 50L
+#define SOCKET_WAIT_MS   100 /* how long to wait before asking for a descriptor again */
+#define MAX_FIELDS       128
+
+static tk_curl *self(tk_transport *transport)
+{
+    return TK_CONTAINER_OF(transport, tk_curl, base);
+}
+
+/* ---- shards ---- */
+
+static int on_socket(CURL *easy, curl_socket_t fd, int what, void *user, void *known)
+{
+    tk_curl_shard *shard = user;
+    (void)easy;
+    if (what == CURL_POLL_REMOVE) {
+        (void)epoll_ctl(shard->owner->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+        return 0;
+    }
+    struct epoll_event event = {0};
+    event.events =
+        (what & CURL_POLL_IN ? EPOLLIN : 0U) | (what & CURL_POLL_OUT ? EPOLLOUT : 0U);
+    event.data.u64 = (uint64_t)shard->index << 32 | (uint32_t)fd;
+    int operation = known != NULL ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+    if (epoll_ctl(shard->owner->epoll_fd, operation, fd, &event) != 0 &&
+        errno == EEXIST) {
+        (void)epoll_ctl(shard->owner->epoll_fd, EPOLL_CTL_MOD, fd, &event);
+    }
+    curl_multi_assign(shard->multi, fd, shard); /* any non-NULL: it is registered */
+    return 0;
+}
+
+static int on_timer(CURLM *multi, long timeout_ms, void *user)
+{
+    tk_curl_shard *shard = user;
+    (void)multi;
+    shard->timer_ms =
+        timeout_ms < 0
+            ? INT64_MAX
+            : tk_clock_after(tk_clock_mono_ms(shard->owner->clock), timeout_ms);
+    return 0;
+}
+
+static bool set_shard_options(tk_curl_shard *shard)
+{
+    size_t connections = shard->owner->options.max_connections[shard->group];
+    long multiplex =
+        shard->group == TK_HTTP_TRAIN ? CURLPIPE_NOTHING : CURLPIPE_MULTIPLEX;
+    CURLM *multi = shard->multi;
+    return curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, on_socket) == CURLM_OK &&
+           curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, shard) == CURLM_OK &&
+           curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, on_timer) == CURLM_OK &&
+           curl_multi_setopt(multi, CURLMOPT_TIMERDATA, shard) == CURLM_OK &&
+           curl_multi_setopt(multi, CURLMOPT_PIPELINING, multiplex) == CURLM_OK &&
+           curl_multi_setopt(multi, CURLMOPT_MAX_CONCURRENT_STREAMS, STREAMS_PER_CONN) ==
+               CURLM_OK &&
+           curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS,
+                             (long)TK_CURL_SHARD_TRANSFERS) == CURLM_OK &&
+           curl_multi_setopt(multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)connections) ==
+               CURLM_OK;
+}
+
+static void free_shard(tk_curl_shard *shard)
+{
+    if (shard->multi != NULL) {
+        curl_multi_cleanup(shard->multi);
+    }
+    tk_free(shard);
+}
+
+static tk_curl_shard *add_shard(tk_curl *curl, tk_http_group group)
+{
+    if (curl->shards_n == curl->shards_capacity) {
+        size_t capacity = TK_MAX(curl->shards_capacity * 2, 8);
+        tk_curl_shard **shards =
+            tk_realloc_array(curl->shards, capacity, sizeof(*curl->shards));
+        if (shards == NULL) {
+            return NULL;
+        }
+        curl->shards = shards;
+        curl->shards_capacity = capacity;
+    }
+    tk_curl_shard *shard = tk_zalloc(sizeof(*shard));
+    if (shard == NULL) {
+        return NULL;
+    }
+    shard->owner = curl;
+    shard->group = group;
+    shard->index = (uint32_t)curl->shards_n;
+    shard->timer_ms = INT64_MAX;
+    tk_list_init(&shard->transfers);
+    shard->multi = curl_multi_init();
+    if (shard->multi == NULL || !set_shard_options(shard)) {
+        free_shard(shard);
+        return NULL;
+    }
+    curl->shards[curl->shards_n++] = shard;
+    return shard;
+}
+
+/* A limit on the connections of a group only holds inside one multi, so such a group
+ * stays on one shard. */
+static tk_curl_shard *pick_shard(tk_curl *curl, tk_http_group group)
+{
+    bool single = curl->options.max_connections[group] != 0;
+    for (size_t i = 0; i < curl->shards_n; i++) {
+        tk_curl_shard *shard = curl->shards[i];
+        if (shard->group == group &&
+            (single || shard->active < TK_CURL_SHARD_TRANSFERS)) {
+            return shard;
+        }
+    }
+    return add_shard(curl, group);
+}
+
+/* ---- transfers ---- */
+
+static void free_transfer(tk_curl_transfer *transfer)
+{
+    tk_curl *curl = transfer->owner;
+    if (transfer->easy != NULL && curl->idle_n < TK_CURL_IDLE_EASY) {
+        curl_easy_reset(transfer->easy);
+        curl->idle[curl->idle_n++] = transfer->easy;
+    } else if (transfer->easy != NULL) {
+        curl_easy_cleanup(transfer->easy);
+    }
+    curl_slist_free_all(transfer->lines);
+    tk_buf_dispose(&transfer->header_text);
+    tk_buf_dispose(&transfer->body);
+    tk_free(transfer);
+}
+
+static tk_curl_transfer *new_transfer(tk_curl *curl, tk_http_request *request)
+{
+    tk_curl_transfer *transfer = tk_zalloc(sizeof(*transfer));
+    if (transfer == NULL) {
+        return NULL;
+    }
+    transfer->owner = curl;
+    transfer->request = request;
+    tk_list_init(&transfer->node);
+    transfer->easy = curl->idle_n > 0 ? curl->idle[--curl->idle_n] : curl_easy_init();
+    if (transfer->easy == NULL) {
+        tk_free(transfer);
+        return NULL;
+    }
+    int64_t now = tk_clock_mono_ms(curl->clock);
+    transfer->deadline_ms =
+        request->timeout_ms >= 0 ? tk_clock_after(now, request->timeout_ms) : TK_FOREVER;
+    return transfer;
+}
+
+/* Puts a set-up transfer on a shard. */
+static tinkc_code start(tk_curl_transfer *transfer, tk_err *err)
+{
+    tk_curl_shard *shard = pick_shard(transfer->owner, transfer->request->group);
+    if (shard == NULL ||
+        curl_multi_add_handle(shard->multi, transfer->easy) != CURLM_OK) {
+        return tk_err_nomem(err);
+    }
+    transfer->shard = shard;
+    shard->active++;
+    tk_list_remove(&transfer->node);
+    tk_list_push_back(&shard->transfers, &transfer->node);
+    return TINKC_OK;
+}
+
+/* Takes it off its shard, or off the waiting list. */
+static void stop(tk_curl_transfer *transfer)
+{
+    if (transfer->shard != NULL) {
+        curl_multi_remove_handle(transfer->shard->multi, transfer->easy);
+        transfer->shard->active--;
+        transfer->shard = NULL;
+    }
+    tk_list_remove(&transfer->node);
+}
+
+static tinkc_code curl_submit(tk_transport *transport, tk_http_request *request,
+                              tk_err *err)
+{
+    tk_curl *curl = self(transport);
+    if (curl->closing) {
+        return tk_err_set(err, TINKC_E_CANCELLED, "the service is being closed");
+    }
+    tk_curl_transfer *transfer = new_transfer(curl, request);
+    if (transfer == NULL) {
+        return tk_err_nomem(err);
+    }
+    tinkc_code code = tk_curl_easy_setup(transfer, err);
+    if (code == TINKC_OK) {
+        code = start(transfer, err);
+    }
+    if (code != TINKC_OK) {
+        free_transfer(transfer);
+        return code;
+    }
+    request->impl = transfer;
+    return TINKC_OK;
+}
+
+/* Tells the owner, then frees. Nothing of libcurl is on the stack. */
+static void finish(tk_curl_transfer *transfer, tk_http_failure failure)
+{
+    tk_http_field fields[MAX_FIELDS];
+    tk_http_response response = {.failure = failure, .err = TK_ERR_INIT};
+    tk_http_request *request = transfer->request;
+    if (failure == TK_HTTP_OK) {
+        long status = 0;
+        curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
+        response.status = (int)status;
+        response.headers = fields;
+        response.headers_n = tk_curl_easy_fields(transfer, fields, MAX_FIELDS);
+        response.body = tk_buf_str(&transfer->body);
+    } else {
+        tinkc_code code = failure == TK_HTTP_TIMEOUT     ? TINKC_E_TIMEOUT
+                          : failure == TK_HTTP_CANCELLED ? TINKC_E_CANCELLED
+                          : failure == TK_HTTP_NOMEM     ? TINKC_E_NOMEM
+                          : failure == TK_HTTP_TOO_LARGE ? TINKC_E_LIMIT
+                                                         : TINKC_E_CONNECTION;
+        const char *detail = transfer->error_text[0] != '\0' ? transfer->error_text : "";
+        tk_err_set(&response.err, code, "%s%s%s", tk_http_failure_name(failure),
+                   detail[0] != '\0' ? ": " : "", detail);
+    }
+    request->impl = NULL;
+    request->done(request, &response);
+    free_transfer(transfer);
+}
+
+static void curl_cancel(tk_transport *transport, tk_http_request *request)
+{
+    (void)transport;
+    tk_curl_transfer *transfer = request->impl;
+    if (transfer != NULL) {
+        stop(transfer);
+        finish(transfer, TK_HTTP_CANCELLED);
+    }
+}
+
+/* ---- waiting for descriptors ---- */
+
+/* Back to the waiting list: the file table was full. It starts afresh later. */
+static void wait_for_socket(tk_curl *curl, tk_curl_transfer *transfer)
+{
+    transfer->out_of_sockets = false;
+    tk_buf_clear(&transfer->header_text);
+    tk_buf_clear(&transfer->body);
+    tk_list_push_back(&curl->waiting, &transfer->node);
+    curl->waiting_until_ms =
+        tk_clock_after(tk_clock_mono_ms(curl->clock), SOCKET_WAIT_MS);
+}
+
+static void retry_waiting(tk_curl *curl)
+{
+    int64_t now = tk_clock_mono_ms(curl->clock);
+    curl->waiting_until_ms = INT64_MAX;
+    tk_list again;
+    tk_list_init(&again);
+    tk_list_splice_back(&again, &curl->waiting);
+    tk_list *node;
+    while ((node = tk_list_pop_front(&again)) != NULL) {
+        tk_curl_transfer *transfer = TK_CONTAINER_OF(node, tk_curl_transfer, node);
+        if (now >= transfer->deadline_ms) {
+            finish(transfer, TK_HTTP_TIMEOUT);
+        } else if (!tk_curl_easy_set_timeouts(transfer) ||
+                   start(transfer, NULL) != TINKC_OK) {
+            finish(transfer, TK_HTTP_NOMEM);
+        }
+    }
+}
+
+/* ---- events ---- */
+
+static void note_http2_trouble(tk_curl *curl, const tk_curl_transfer *transfer,
+                               CURLcode code)
+{
+    if (code == CURLE_HTTP2 || code == CURLE_HTTP2_STREAM) {
+        curl->http1_only[transfer->request->group] = true;
+    }
+}
+
+static void collect(tk_curl *curl, tk_curl_shard *shard)
+{
+    CURLMsg *message;
+    int left;
+    while ((message = curl_multi_info_read(shard->multi, &left)) != NULL) {
+        if (message->msg != CURLMSG_DONE) {
+            continue;
+        }
+        char *owner = NULL;
+        CURLcode code = message->data.result;
+        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &owner);
+        tk_curl_transfer *transfer = (tk_curl_transfer *)(void *)owner;
+        stop(transfer);
+        if (code != CURLE_OK && transfer->out_of_sockets) {
+            wait_for_socket(curl, transfer);
+            continue;
+        }
+        note_http2_trouble(curl, transfer, code);
+        finish(transfer, tk_curl_easy_failure(transfer, code));
+    }
+}
+
+static void act(tk_curl *curl, tk_curl_shard *shard, curl_socket_t fd, int events)
+{
+    int running;
+    if (fd == CURL_SOCKET_TIMEOUT) {
+        shard->timer_ms = INT64_MAX; /* libcurl sets it anew if it wants one */
+    }
+    (void)curl_multi_socket_action(shard->multi, fd, events, &running);
+    collect(curl, shard);
+}
+
+static void curl_process(tk_transport *transport)
+{
+    tk_curl *curl = self(transport);
+    struct epoll_event events[EVENTS_PER_TURN];
+    int n = epoll_wait(curl->epoll_fd, events, EVENTS_PER_TURN, 0);
+    for (int i = 0; i < n; i++) {
+        uint32_t index = (uint32_t)(events[i].data.u64 >> 32);
+        int fd = (int)(uint32_t)events[i].data.u64;
+        int what = (events[i].events & EPOLLIN ? CURL_CSELECT_IN : 0) |
+                   (events[i].events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
+                   (events[i].events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0);
+        act(curl, curl->shards[index], fd, what);
+    }
+    int64_t now = tk_clock_mono_ms(curl->clock);
+    for (size_t i = 0; i < curl->shards_n; i++) {
+        if (curl->shards[i]->timer_ms <= now) {
+            act(curl, curl->shards[i], CURL_SOCKET_TIMEOUT, 0);
+        }
+    }
+    if (now >= curl->waiting_until_ms) {
+        retry_waiting(curl);
+    }
+}
+
+static int curl_fd(tk_transport *transport)
+{
+    return self(transport)->epoll_fd;
+}
+
+static int64_t curl_deadline(tk_transport *transport)
+{
+    tk_curl *curl = self(transport);
+    int64_t deadline = curl->waiting_until_ms;
+    for (size_t i = 0; i < curl->shards_n; i++) {
+        deadline = TK_MIN(deadline, curl->shards[i]->timer_ms);
+    }
+    return deadline;
+}
+
+/* ---- life ---- */
+
+static void free_options(tk_curl_options *options)
+{
+    const char **texts[] = {&options->ca_file,    &options->ca_dir, &options->client_cert,
+                            &options->client_key, &options->proxy,  &options->no_proxy};
+    for (size_t i = 0; i < TK_ARRAY_LEN(texts); i++) {
+        tk_free((void *)(uintptr_t)*texts[i]);
+        *texts[i] = NULL;
+    }
+}
+
+static bool copy_options(tk_curl_options *out, const tk_curl_options *options)
+{
+    *out = *options;
+    const char **texts[] = {&out->ca_file,    &out->ca_dir, &out->client_cert,
+                            &out->client_key, &out->proxy,  &out->no_proxy};
+    bool ok = true;
+    for (size_t i = 0; i < TK_ARRAY_LEN(texts); i++) {
+        if (*texts[i] != NULL) {
+            *texts[i] = ok ? tk_strdup(*texts[i]) : NULL;
+            ok = ok && *texts[i] != NULL;
+        }
+    }
+    return ok;
+}
+
+static void cancel_all(tk_curl *curl, tk_list *transfers)
+{
+    while (!tk_list_is_empty(transfers)) {
+        tk_curl_transfer *transfer =
+            TK_CONTAINER_OF(transfers->next, tk_curl_transfer, node);
+        curl_cancel(&curl->base, transfer->request);
+    }
+}
+
+static void curl_close(tk_transport *transport)
+{
+    tk_curl *curl = self(transport);
+    curl->closing = true;
+    cancel_all(curl, &curl->waiting);
+    for (size_t i = 0; i < curl->shards_n; i++) {
+        cancel_all(curl, &curl->shards[i]->transfers);
+    }
+    while (curl->idle_n > 0) {
+        curl_easy_cleanup(curl->idle[--curl->idle_n]);
+    }
+    for (size_t i = 0; i < curl->shards_n; i++) {
+        free_shard(curl->shards[i]);
+    }
+    tk_free(curl->shards);
+    close(curl->epoll_fd);
+    free_options(&curl->options);
+    tk_free(curl);
+}
+
+static CURLcode global_code;
+
+static void global_init(void)
+{
+    global_code = curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+static const tk_transport_ops curl_ops = {curl_submit,   curl_cancel,  curl_fd,
+                                          curl_deadline, curl_process, curl_close};
+
+tinkc_code tk_curl_transport_new(tk_transport **out, const tk_curl_options *options,
+                                 tk_err *err)
+{
+    static tk_once once = TK_ONCE_INIT;
+    tk_once_run(&once, global_init);
+    if (global_code != CURLE_OK) {
+        return tk_err_set(err, TINKC_E_INTERNAL, "libcurl does not start: %s",
+                          curl_easy_strerror(global_code));
+    }
+    tk_curl *curl = tk_zalloc(sizeof(*curl));
+    if (curl == NULL || !copy_options(&curl->options, options)) {
+        if (curl != NULL) {
+            free_options(&curl->options);
+        }
+        tk_free(curl);
+        return tk_err_nomem(err);
+    }
+    curl->base.ops = &curl_ops;
+    curl->clock = options->clock != NULL ? options->clock : &tk_clock_real;
+    curl->waiting_until_ms = INT64_MAX;
+    tk_list_init(&curl->waiting);
+    curl->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (curl->epoll_fd < 0) {
+        free_options(&curl->options);
+        tk_free(curl);
+        return tk_err_set(err, TINKC_E_IO, "epoll_create1: error %d", errno);
+    }
+    *out = &curl->base;
+    return TINKC_OK;
+}

@@ -1,0 +1,44 @@
+/* Names of the transport's enumerations, and header look-up. Pure. */
+#include "http/http.h"
+
+tk_str tk_http_header(const tk_http_response *response, const char *name)
+{
+    for (size_t i = 0; i < response->headers_n; i++) {
+        if (tk_str_is_nocase(response->headers[i].name, name)) {
+            return response->headers[i].value;
+        }
+    }
+    tk_str none = {NULL, 0};
+    return none;
+}
+
+const char *tk_http_method_name(tk_http_method method)
+{
+    static const char *const names[] = {"GET", "POST", "PUT", "PATCH", "DELETE"};
+    return names[method];
+}
+
+const char *tk_http_group_name(tk_http_group group)
+{
+    static const char *const names[] = {"session", "train", "sample",
+                                        "futures", "rest",  "telemetry"};
+    return group < TK_HTTP_GROUPS ? names[group] : "?";
+}
+
+const char *tk_http_failure_name(tk_http_failure failure)
+{
+    static const char *const names[] = {
+        "ok",
+        "name look-up failed",
+        "connection failed",
+        "TLS failed",
+        "connection lost",
+        "timed out",
+        "response too large",
+        "protocol error",
+        "cancelled",
+        "out of memory",
+        "failed",
+    };
+    return names[failure];
+}

@@ -1,0 +1,116 @@
+/* The transport contract: submit a request, be told when it is done, cancel it.
+ *
+ * A function table, so that tests put a scripted transport behind it and a second real
+ * one can follow; nothing of libcurl shows here. Everything runs on the loop's thread:
+ * `submit`, `cancel` and `process` are called there, and `done` is called from inside
+ * `process` or `cancel`, exactly once per submitted request. */
+#ifndef HTTP_HTTP_H
+#define HTTP_HTTP_H
+
+#include "base/err.h"
+#include "base/str.h"
+#include "base/tk.h"
+
+/* Connection groups (wire.md §1.5). Groups never share a connection. */
+typedef enum tk_http_group {
+    TK_HTTP_SESSION,
+    TK_HTTP_TRAIN, /* one request per connection */
+    TK_HTTP_SAMPLE,
+    TK_HTTP_FUTURES,
+    TK_HTTP_REST,
+    TK_HTTP_TELEMETRY,
+    TK_HTTP_GROUPS
+} tk_http_group;
+
+typedef enum tk_http_method {
+    TK_HTTP_GET,
+    TK_HTTP_POST,
+    TK_HTTP_PUT,
+    TK_HTTP_PATCH,
+    TK_HTTP_DELETE
+} tk_http_method;
+
+/* Why there is no (whole) response. */
+typedef enum tk_http_failure {
+    TK_HTTP_OK,        /* a whole response with some status */
+    TK_HTTP_DNS,       /* name look-up */
+    TK_HTTP_CONNECT,   /* refused, unreachable */
+    TK_HTTP_TLS,       /* handshake or certificate */
+    TK_HTTP_RESET,     /* connection lost before or inside the response */
+    TK_HTTP_TIMEOUT,   /* the request's own deadline */
+    TK_HTTP_TOO_LARGE, /* response over max_response_bytes */
+    TK_HTTP_PROTOCOL,  /* not HTTP, bad encoding */
+    TK_HTTP_CANCELLED, /* by tk_transport cancel or close */
+    TK_HTTP_NOMEM,
+    TK_HTTP_OTHER
+} tk_http_failure;
+
+typedef struct tk_http_field {
+    tk_str name;
+    tk_str value;
+} tk_http_field;
+
+/* Handed to `done`; borrowed for the time of the call. */
+typedef struct tk_http_response {
+    tk_http_failure failure;
+    tk_err err; /* text of the failure */
+    int status; /* 0 when failure says there is none */
+    const tk_http_field *headers;
+    size_t headers_n;
+    tk_str body; /* empty when on_data took it */
+} tk_http_response;
+
+typedef struct tk_http_request tk_http_request;
+
+/* Filled by the submitter, who keeps it and all it points to alive and unchanged until
+ * `done`. */
+struct tk_http_request {
+    tk_http_method method;
+    tk_http_group group;
+    const char *url;
+    const char *const *headers; /* "Name: value" */
+    size_t headers_n;
+    const void *body; /* NULL: none (POST and PUT then send Content-Length: 0) */
+    size_t body_n;
+    int64_t timeout_ms;         /* whole request; -1: none */
+    int64_t connect_timeout_ms; /* -1: none */
+    size_t max_response_bytes;
+    bool follow_redirects;
+    bool fresh_connection; /* do not reuse one (after a bare 400, wire.md §5.2) */
+    /* Streaming: called with each piece of a 2xx body instead of collecting it; false
+     * stops the transfer (done says CANCELLED). */
+    bool (*on_data)(tk_http_request *request, const char *p, size_t n);
+    void (*done)(tk_http_request *request, const tk_http_response *response);
+    void *user;
+    void *impl; /* the transport's own; NULL when not in flight */
+};
+
+typedef struct tk_transport tk_transport;
+
+typedef struct tk_transport_ops {
+    /* TINKC_OK: `done` will be called. Otherwise it will not, and err says why. */
+    tinkc_code (*submit)(tk_transport *transport, tk_http_request *request, tk_err *err);
+    /* Calls `done` with TK_HTTP_CANCELLED before it returns. No effect when not in
+     * flight. */
+    void (*cancel)(tk_transport *transport, tk_http_request *request);
+    int (*fd)(tk_transport *transport); /* readable when process has something to do */
+    /* Monotonic milliseconds at which process must run; INT64_MAX: never. */
+    int64_t (*deadline_ms)(tk_transport *transport);
+    void (*process)(tk_transport *transport);
+    /* Cancels what is in flight (calling `done`), frees the transport. Never waits for a
+     * name look-up or a slow peer. */
+    void (*close)(tk_transport *transport);
+} tk_transport_ops;
+
+struct tk_transport {
+    const tk_transport_ops *ops;
+};
+
+/* Value of a response header by name, ASCII case ignored; NULL pointer when absent. */
+tk_str tk_http_header(const tk_http_response *response, const char *name);
+
+const char *tk_http_method_name(tk_http_method method);
+const char *tk_http_group_name(tk_http_group group);
+const char *tk_http_failure_name(tk_http_failure failure);
+
+#endif

@@ -1,0 +1,72 @@
+/* The loop: one thread that owns a transport, timers and everything the client does
+ * between two network events. Other threads only post tasks to it.
+ *
+ * Threaded: a thread of ours runs it. Manual: the caller runs tk_loop_process on any one
+ * thread at a time. With a fake clock and a scripted transport a test drives it step by
+ * step. */
+#ifndef HTTP_LOOP_H
+#define HTTP_LOOP_H
+
+#include "base/clock.h"
+#include "base/heap.h"
+#include "base/mqueue.h"
+#include "http/http.h"
+
+typedef struct tk_loop tk_loop;
+typedef struct tk_task tk_task;
+typedef struct tk_timer tk_timer;
+
+/* Embedded in what it belongs to; posted from any thread, run once on the loop's thread.
+ */
+struct tk_task {
+    tk_mqueue_node node;
+    void (*run)(tk_task *task);
+};
+
+/* Embedded; used on the loop's thread only. */
+struct tk_timer {
+    tk_heap_node node;
+    void (*fire)(tk_timer *timer);
+};
+
+typedef struct tk_loop_options {
+    const tk_clock *clock;   /* borrowed, outlives the loop */
+    tk_transport *transport; /* taken on success: closed with the loop */
+    bool threaded;
+    const char *thread_name;
+} tk_loop_options;
+
+TK_NODISCARD tinkc_code tk_loop_new(tk_loop **out, const tk_loop_options *options,
+                                    tk_err *err);
+
+/* Thread: any but the loop's own. Runs the tasks that were posted, closes the transport
+ * (requests in flight are done with CANCELLED), fires no more timers, joins the thread
+ * and frees the loop. Whoever posts must have stopped. Sets *loop to NULL; accepts NULL.
+ */
+void tk_loop_close(tk_loop **loop);
+
+/* Thread: any. false when the loop is closing: the task stays with the caller. */
+TK_NODISCARD bool tk_loop_post(tk_loop *loop, tk_task *task);
+
+bool tk_loop_is_inside(
+    const tk_loop *loop); /* whether the caller is on the loop's thread */
+
+/* Manual mode; also used by waits. See tinkc_service_fd and friends for the contract. */
+int tk_loop_fd(const tk_loop *loop);
+int64_t tk_loop_deadline_ms(tk_loop *loop); /* milliseconds from now; -1: none */
+TK_NODISCARD tinkc_code tk_loop_process(tk_loop *loop, tk_err *err);
+
+/* ---- on the loop's thread ---- */
+
+int64_t
+tk_loop_now_ms(const tk_loop *loop); /* monotonic; read once per turn of the loop */
+void tk_timer_init(tk_timer *timer, void (*fire)(tk_timer *timer));
+/* Arms or moves it; fires once, not before `at_ms`. Cannot fail. */
+void tk_loop_timer_set(tk_loop *loop, tk_timer *timer, int64_t at_ms);
+void tk_loop_timer_clear(tk_loop *loop, tk_timer *timer);
+
+TK_NODISCARD tinkc_code tk_loop_submit(tk_loop *loop, tk_http_request *request,
+                                       tk_err *err);
+void tk_loop_cancel(tk_loop *loop, tk_http_request *request);
+
+#endif

@@ -1,0 +1,78 @@
+/* The retry layers of wire.md §4-5 as pure functions: what happened, how often, and what
+ * time it is go in; a decision comes out. They keep no state beyond the structs passed
+ * in, so that each row of the tables is one test with a number for "now". Deviations from
+ * the official SDK are rows of docs/deviations.md. */
+#ifndef HTTP_RETRY_H
+#define HTTP_RETRY_H
+
+#include "base/rand.h"
+#include "http/http.h"
+
+/* What one request came to, as far as retrying cares. */
+typedef struct tk_retry_outcome {
+    tk_http_failure failure; /* TK_HTTP_OK: look at status */
+    int status;
+    bool credential_failed; /* the credential command gave nothing: counts as no response
+                             */
+    int should_retry;       /* x-should-retry: 1 true, 0 false, -1 absent */
+    int64_t hint_ms;        /* retry-after-ms / retry-after; -1 none */
+    bool bare_400;          /* 400 with content-length 0 or absent */
+} tk_retry_outcome;
+
+/* What a response says beyond its status: x-should-retry, retry-after-ms and retry-after
+ * (wire.md §5.1; milliseconds rule over seconds, seconds over nothing; dates are compared
+ * with wall_us), and whether it is a bare 400. */
+tk_retry_outcome tk_retry_outcome_of(const tk_http_response *response, int64_t wall_us);
+
+/* The hint of a Retry-After pair in milliseconds, -1 when there is none that can be read;
+ * a date in the past is 0. Either may be empty. */
+int64_t tk_retry_hint_ms(tk_str retry_after_ms, tk_str retry_after, int64_t wall_us);
+
+/* No response at all, or 408, 409, 429, 5xx: may go better next time. */
+bool tk_retry_is_transient(const tk_retry_outcome *outcome);
+
+typedef struct tk_retry_decision {
+    enum { TK_RETRY_DONE, TK_RETRY_AGAIN, TK_RETRY_FAIL } what;
+    int64_t delay_ms; /* AGAIN */
+} tk_retry_decision;
+
+/* L1 (§5.1): `retries` taken so far, at most `max_retries`. */
+tk_retry_decision tk_retry_l1(const tk_retry_outcome *outcome, int retries,
+                              int max_retries, tk_rand *rand);
+
+/* P (§5.2): the per-group budget for bare 400s; *is_connection_error says that the
+ * outcome now counts as TK_HTTP_RESET, *replace that the connection must go. */
+typedef struct tk_retry_pool {
+    int budget; /* TK_RETRY_POOL_BUDGET at the start */
+} tk_retry_pool;
+#define TK_RETRY_POOL_BUDGET 16
+void tk_retry_pool_note(tk_retry_pool *pool, tk_retry_outcome *outcome, bool *replace);
+
+/* Billing pause (§5.5), per service. true: paused, try again later; false: fatal. */
+typedef struct tk_retry_billing {
+    bool has_first, has_logged;
+    int64_t first_ms, logged_ms;
+    int64_t max_pause_ms;
+} tk_retry_billing;
+bool tk_retry_billing_pause(tk_retry_billing *billing, int64_t now_ms, bool *log_now);
+
+/* L2 (§5.3). */
+typedef struct tk_retry_l2_state {
+    int64_t started_ms; /* of the first attempt; billing pauses count */
+    int k;              /* delays taken so far, billing pauses aside */
+} tk_retry_l2_state;
+tk_retry_decision tk_retry_l2(tk_retry_l2_state *state, const tk_retry_outcome *outcome,
+                              bool billing_paused, int64_t now_ms);
+
+/* Delays of L3 (§5.4), all options with the official defaults. */
+typedef struct tk_retry_l3_config {
+    int64_t base_ms; /* 500 */
+    int64_t max_ms;  /* 10000 */
+    double jitter;   /* 0.25, both ways */
+} tk_retry_l3_config;
+
+/* Delay after attempt `attempt` (0-based). What is retried: tk_retry_is_transient, and a
+ * future that is gone (410). */
+int64_t tk_retry_l3_delay(const tk_retry_l3_config *config, int attempt, tk_rand *rand);
+
+#endif

@@ -1,0 +1,317 @@
+/* The retry layers, row by row, with a number for "now" (wire.md §5; A-077..A-088, A-092,
+ * A-095). */
+#include "base/date.h"
+#include "http/retry.h"
+#include "support/test.h"
+
+static uint64_t no_jitter(void *user)
+{
+    (void)user;
+    return 0;
+}
+
+static uint64_t most_jitter(void *user)
+{
+    (void)user;
+    return UINT64_MAX;
+}
+
+static tk_retry_outcome status_of(int status)
+{
+    tk_retry_outcome outcome = {.status = status, .should_retry = -1, .hint_ms = -1};
+    return outcome;
+}
+
+static tk_retry_outcome failure_of(tk_http_failure failure)
+{
+    tk_retry_outcome outcome = {.failure = failure, .should_retry = -1, .hint_ms = -1};
+    return outcome;
+}
+
+static int64_t l1(tk_retry_outcome outcome, int retries, int max)
+{
+    tk_rand rand;
+    tk_rand_init_fn(&rand, no_jitter, NULL);
+    tk_retry_decision decision = tk_retry_l1(&outcome, retries, max, &rand);
+    return decision.what == TK_RETRY_AGAIN  ? decision.delay_ms
+           : decision.what == TK_RETRY_DONE ? -1
+                                            : -2;
+}
+
+/* L1 row "2xx". */
+static void test_retry_l1_success(void **unused)
+{
+    (void)unused;
+    for (int status = 200; status <= 299; status++) {
+        assert_int_equal(l1(status_of(status), 0, 10), -1);
+    }
+}
+
+/* 408, 409, 429 and 5xx are tried again, every other status is final. */
+static void test_retry_l1_status(void **unused)
+{
+    (void)unused;
+    for (int status = 300; status <= 599; status++) {
+        bool again = status == 408 || status == 409 || status == 429 || status >= 500;
+        assert_int_equal(l1(status_of(status), 0, 10), again ? 500 : -2);
+    }
+}
+
+/* no response is tried again; what the caller or we did is not. */
+static void test_retry_l1_no_response(void **unused)
+{
+    (void)unused;
+    static const tk_http_failure again[] = {
+        TK_HTTP_DNS,     TK_HTTP_CONNECT,  TK_HTTP_TLS,  TK_HTTP_RESET,
+        TK_HTTP_TIMEOUT, TK_HTTP_PROTOCOL, TK_HTTP_OTHER};
+    static const tk_http_failure final[] = {TK_HTTP_CANCELLED, TK_HTTP_TOO_LARGE,
+                                            TK_HTTP_NOMEM};
+    for (size_t i = 0; i < TK_ARRAY_LEN(again); i++) {
+        assert_int_equal(l1(failure_of(again[i]), 0, 10), 500);
+    }
+    for (size_t i = 0; i < TK_ARRAY_LEN(final); i++) {
+        assert_int_equal(l1(failure_of(final[i]), 0, 10), -2);
+    }
+    tk_retry_outcome no_credential = {
+        .credential_failed = true, .should_retry = -1, .hint_ms = -1};
+    assert_int_equal(l1(no_credential, 0, 10), 500);
+}
+
+/* x-should-retry rules over the table. */
+static void test_retry_l1_should_retry(void **unused)
+{
+    (void)unused;
+    tk_retry_outcome outcome = status_of(400);
+    outcome.should_retry = 1;
+    assert_int_equal(l1(outcome, 0, 10), 500);
+    outcome = status_of(503);
+    outcome.should_retry = 0;
+    assert_int_equal(l1(outcome, 0, 10), -2);
+}
+
+static void test_retry_l1_exhausted(void **unused)
+{
+    (void)unused;
+    assert_int_equal(l1(status_of(500), 9, 10), 10000);
+    assert_int_equal(l1(status_of(500), 10, 10), -2);
+    assert_int_equal(l1(status_of(500), 0, 0), -2);
+}
+
+/* 0.5, 1, 2, 4, 8, 10, 10 s, reduced by up to a quarter. */
+static void test_retry_l1_delays(void **unused)
+{
+    (void)unused;
+    static const int64_t full[] = {500, 1000, 2000, 4000, 8000, 10000, 10000};
+    for (int i = 0; i < (int)TK_ARRAY_LEN(full); i++) {
+        assert_int_equal(l1(status_of(500), i, 10), full[i]);
+    }
+    tk_rand rand;
+    tk_rand_init_fn(&rand, most_jitter, NULL);
+    tk_retry_outcome outcome = status_of(500);
+    int64_t delay = tk_retry_l1(&outcome, 0, 10, &rand).delay_ms;
+    assert_in_range(delay, 375, 376);
+}
+
+/* A-085..A-088: a hint in (0, 60 s] is used exactly, any other is ignored. */
+static void test_retry_l1_hints(void **unused)
+{
+    (void)unused;
+    static const struct {
+        int64_t hint, delay;
+    } rows[] = {{1500, 1500}, {1, 1}, {60000, 60000}, {60001, 500}, {0, 500}, {-1, 500}};
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        tk_retry_outcome outcome = status_of(429);
+        outcome.hint_ms = rows[i].hint;
+        assert_int_equal(l1(outcome, 0, 10), rows[i].delay);
+    }
+}
+
+/* A-084..A-087: the three spellings of a hint. */
+static void test_retry_hint_texts(void **unused)
+{
+    (void)unused;
+    int64_t now = 784111777 * INT64_C(1000000); /* Sun, 06 Nov 1994 08:49:37 GMT */
+    static const struct {
+        const char *ms, *after;
+        int64_t hint;
+    } rows[] = {
+        {"1500", "7", 1500},
+        {"1500.9", NULL, 1500},
+        {NULL, "2", 2000},
+        {NULL, "0.5", 500},
+        {"x", "3", 3000},
+        {NULL, "Sun, 06 Nov 1994 08:49:40 GMT", 3000},
+        {NULL, "Sunday, 06-Nov-94 08:49:40 GMT", 3000},
+        {NULL, "Sun Nov  6 08:49:40 1994", 3000},
+        {NULL, "Sun, 06 Nov 1994 08:49:30 GMT", 0},
+        {NULL, "soon", -1},
+        {NULL, "-5", -1},
+        {NULL, NULL, -1},
+        {NULL, "", -1},
+    };
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        assert_int_equal(
+            tk_retry_hint_ms(tk_str_of(rows[i].ms), tk_str_of(rows[i].after), now),
+            rows[i].hint);
+    }
+}
+
+static void test_retry_outcome_of_response(void **unused)
+{
+    (void)unused;
+    tk_http_field fields[] = {{TK_STR("Retry-After-Ms"), TK_STR("250")},
+                              {TK_STR("X-Should-Retry"), TK_STR("false")},
+                              {TK_STR("Content-Length"), TK_STR("0")}};
+    tk_http_response response = {.status = 400, .headers = fields, .headers_n = 3};
+    tk_retry_outcome outcome = tk_retry_outcome_of(&response, 0);
+    assert_int_equal(outcome.hint_ms, 250);
+    assert_int_equal(outcome.should_retry, 0);
+    assert_true(outcome.bare_400);
+    response.headers_n = 2;
+    assert_true(tk_retry_outcome_of(&response, 0).bare_400);
+    fields[2].value = TK_STR("17");
+    response.headers_n = 3;
+    assert_false(tk_retry_outcome_of(&response, 0).bare_400);
+    response.status = 404;
+    assert_false(tk_retry_outcome_of(&response, 0).bare_400);
+}
+
+/* P: success refills up to 16, a bare 400 costs one and becomes a connection error, and
+ * once the budget is used up it stays a 400. The connection goes in both cases. */
+static void test_retry_pool_budget(void **unused)
+{
+    (void)unused;
+    tk_retry_pool pool = {TK_RETRY_POOL_BUDGET};
+    bool replace;
+    for (int i = 0; i < 16; i++) {
+        tk_retry_outcome bare = status_of(400);
+        bare.bare_400 = true;
+        tk_retry_pool_note(&pool, &bare, &replace);
+        assert_true(replace);
+        assert_int_equal(bare.failure, TK_HTTP_RESET);
+    }
+    tk_retry_outcome bare = status_of(400);
+    bare.bare_400 = true;
+    tk_retry_pool_note(&pool, &bare, &replace);
+    assert_true(replace);
+    assert_int_equal(bare.failure, TK_HTTP_OK);
+    tk_retry_outcome good = status_of(200);
+    for (int i = 0; i < 20; i++) {
+        tk_retry_pool_note(&pool, &good, &replace);
+        assert_false(replace);
+    }
+    assert_int_equal(pool.budget, TK_RETRY_POOL_BUDGET);
+    tk_retry_outcome other = status_of(400);
+    tk_retry_pool_note(&pool, &other, &replace);
+    assert_false(replace);
+    assert_int_equal(other.failure, TK_HTTP_OK);
+    assert_int_equal(pool.budget, TK_RETRY_POOL_BUDGET);
+}
+
+/* L2: 1, 2, 4, 8, 16, 30, 30 s, until 5 minutes have passed since the first attempt. */
+static void test_retry_l2_delays(void **unused)
+{
+    (void)unused;
+    static const int64_t delays[] = {1000, 2000, 4000, 8000, 16000, 30000, 30000};
+    tk_retry_l2_state state = {.started_ms = 7000};
+    tk_retry_outcome outcome = status_of(503);
+    for (size_t i = 0; i < TK_ARRAY_LEN(delays); i++) {
+        tk_retry_decision decision = tk_retry_l2(&state, &outcome, false, 7000);
+        assert_int_equal(decision.what, TK_RETRY_AGAIN);
+        assert_int_equal(decision.delay_ms, delays[i]);
+    }
+    assert_int_equal(tk_retry_l2(&state, &outcome, false, 7000 + 290000).delay_ms, 10000);
+    assert_int_equal(tk_retry_l2(&state, &outcome, false, 7000 + 299999).delay_ms, 1);
+    assert_int_equal(tk_retry_l2(&state, &outcome, false, 7000 + 300000).what,
+                     TK_RETRY_FAIL);
+}
+
+static void test_retry_l2_rows(void **unused)
+{
+    (void)unused;
+    for (int status = 200; status <= 599; status++) {
+        tk_retry_l2_state state = {0};
+        tk_retry_outcome outcome = status_of(status);
+        outcome.should_retry = 1; /* not consulted here */
+        bool again = status == 408 || status == 409 || status == 429 || status >= 500;
+        int what = tk_retry_l2(&state, &outcome, false, 0).what;
+        assert_int_equal(what, status < 300 ? TK_RETRY_DONE
+                               : again      ? TK_RETRY_AGAIN
+                                            : TK_RETRY_FAIL);
+    }
+    tk_retry_l2_state state = {0};
+    tk_retry_outcome lost = failure_of(TK_HTTP_TIMEOUT);
+    assert_int_equal(tk_retry_l2(&state, &lost, false, 0).what, TK_RETRY_AGAIN);
+}
+
+/* L2 row 402: a pause of 5 s that does not count as an attempt, even after the 5 minutes.
+ */
+static void test_retry_l2_billing(void **unused)
+{
+    (void)unused;
+    tk_retry_l2_state state = {0};
+    tk_retry_outcome outcome = status_of(402);
+    assert_int_equal(tk_retry_l2(&state, &outcome, true, 400000).delay_ms, 5000);
+    assert_int_equal(state.k, 0);
+    assert_int_equal(tk_retry_l2(&state, &outcome, false, 0).what, TK_RETRY_FAIL);
+}
+
+/* §5.5 (1)-(4). */
+static void test_retry_billing_window(void **unused)
+{
+    (void)unused;
+    tk_retry_billing billing = {.max_pause_ms = 3600000};
+    bool log_now;
+    assert_true(tk_retry_billing_pause(&billing, 1000, &log_now));
+    assert_true(log_now);
+    assert_true(tk_retry_billing_pause(&billing, 61000, &log_now));
+    assert_false(log_now); /* not older than 60 s */
+    assert_true(tk_retry_billing_pause(&billing, 61001, &log_now));
+    assert_true(log_now);
+    for (int64_t now = 120000; now <= 3601000; now += 120000) {
+        assert_true(tk_retry_billing_pause(&billing, now, &log_now));
+    }
+    assert_true(tk_retry_billing_pause(&billing, 3601000, &log_now));
+    assert_false(tk_retry_billing_pause(&billing, 3601001, &log_now));
+    int64_t later = 3601001 + 400000; /* silence: a new incident */
+    assert_true(tk_retry_billing_pause(&billing, later, &log_now));
+    assert_true(log_now);
+}
+
+/* L3: 0.5 s doubling to 10 s, a quarter either way, never above the maximum. */
+static void test_retry_l3_delays(void **unused)
+{
+    (void)unused;
+    static const tk_retry_l3_config config = {500, 10000, 0.25};
+    tk_rand low, high;
+    tk_rand_init_fn(&low, no_jitter, NULL);
+    tk_rand_init_fn(&high, most_jitter, NULL);
+    assert_int_equal(tk_retry_l3_delay(&config, 0, &low), 375);
+    assert_in_range(tk_retry_l3_delay(&config, 0, &high), 624, 625);
+    assert_int_equal(tk_retry_l3_delay(&config, 3, &low), 3000);
+    assert_int_equal(tk_retry_l3_delay(&config, 5, &low), 7500);
+    assert_int_equal(tk_retry_l3_delay(&config, 5, &high), 10000);
+    assert_int_equal(tk_retry_l3_delay(&config, 1000000, &high), 10000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_retry_l1_success),
+        cmocka_unit_test(test_retry_l1_status),
+        cmocka_unit_test(test_retry_l1_no_response),
+        cmocka_unit_test(test_retry_l1_should_retry),
+        cmocka_unit_test(test_retry_l1_exhausted),
+        cmocka_unit_test(test_retry_l1_delays),
+        cmocka_unit_test(test_retry_l1_hints),
+        cmocka_unit_test(test_retry_hint_texts),
+        cmocka_unit_test(test_retry_outcome_of_response),
+        cmocka_unit_test(test_retry_pool_budget),
+        cmocka_unit_test(test_retry_l2_delays),
+        cmocka_unit_test(test_retry_l2_rows),
+        cmocka_unit_test(test_retry_l2_billing),
+        cmocka_unit_test(test_retry_billing_window),
+        cmocka_unit_test(test_retry_l3_delays),
+    };
+    return cmocka_run_group_tests_name("retry", tests, NULL, NULL);
+}

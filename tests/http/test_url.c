@@ -1,0 +1,114 @@
+/* One normalised key per server, and joining URLs (A-096..A-098, wire.md §1.1). */
+#include "http/url.h"
+#include "support/test.h"
+
+static void assert_key(const char *text, const char *expected)
+{
+    tk_url url;
+    tk_err err = TK_ERR_INIT;
+    tk_buf key;
+    tk_buf_init(&key, TK_KIB);
+    assert_int_equal(tk_url_parse(&url, tk_str_of(text), &err), TINKC_OK);
+    tk_url_key(&key, &url);
+    assert_string_equal(tk_buf_cstr(&key), expected);
+    tk_buf_dispose(&key);
+}
+
+/* path, slash, case and an explicit default port do not matter. */
+static void test_url_key_variants(void **unused)
+{
+    (void)unused;
+    static const char *const same[] = {
+        "https://h.example",     "https://h.example/",       "https://H.Example:443",
+        "HTTPS://h.example/a/b", "https://h.example:443/x/", "https://h.example:0443"};
+    for (size_t i = 0; i < TK_ARRAY_LEN(same); i++) {
+        assert_key(same[i], "https://h.example");
+    }
+    assert_key("http://[::1]:8000/x", "http://[::1]:8000");
+    assert_key("http://127.0.0.1:80", "http://127.0.0.1");
+}
+
+/* only the scheme's own default port is stripped. */
+static void test_url_key_ports(void **unused)
+{
+    (void)unused;
+    assert_key("https://h:80", "https://h:80");
+    assert_key("http://h:443", "http://h:443");
+    assert_key("http://h:8080/", "http://h:8080");
+}
+
+static void test_url_refusals(void **unused)
+{
+    (void)unused;
+    static const char *const bad[] = {
+        "",           "h.example",    "ftp://h",        "http://",     "http:///x",
+        "http://h:0", "http://h:",    "http://h:99999", "http://h:x",  "http://u:p@h",
+        "http://h?q", "http://h/x#f", "http://h x",     "http://[::1", "http://[::1]x",
+        "http://h\n", "http://:80",
+    };
+    for (size_t i = 0; i < TK_ARRAY_LEN(bad); i++) {
+        tk_url url = {.port = 7};
+        tk_err err = TK_ERR_INIT;
+        assert_int_equal(tk_url_parse(&url, tk_str_of(bad[i]), &err), TINKC_E_CONFIG);
+        assert_int_equal(url.port, 7);
+        assert_true(err.message[0] != '\0');
+    }
+}
+
+static void test_url_loopback(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *text;
+        bool is_loopback;
+    } rows[] = {{"http://localhost:1", true}, {"http://127.0.0.1", true},
+                {"http://127.9.9.9", true},   {"http://[::1]", true},
+                {"http://LocalHost", true},   {"http://127.evil.example", false},
+                {"http://10.0.0.1", false},   {"http://localhost.example", false}};
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        tk_url url;
+        assert_int_equal(tk_url_parse(&url, tk_str_of(rows[i].text), NULL), TINKC_OK);
+        assert_int_equal(url.is_loopback, rows[i].is_loopback);
+    }
+}
+
+static void test_url_join_keeps_base_path(void **unused)
+{
+    (void)unused;
+    static const char *const bases[] = {"https://h/services/p", "https://h/services/p/"};
+    for (size_t i = 0; i < TK_ARRAY_LEN(bases); i++) {
+        tk_buf url;
+        tk_buf_init(&url, TK_KIB);
+        tk_url_join(&url, tk_str_of(bases[i]), "/api/v1/x");
+        assert_string_equal(tk_buf_cstr(&url), "https://h/services/p/api/v1/x");
+        tk_buf_dispose(&url);
+    }
+}
+
+static void test_url_escape_and_query(void **unused)
+{
+    (void)unused;
+    tk_buf text;
+    tk_buf_init(&text, TK_KIB);
+    tk_url_escape(&text, TK_STR("a b:train:0/ü?%"), "/:");
+    assert_string_equal(tk_buf_cstr(&text), "a%20b:train:0/%C3%BC%3F%25");
+    tk_buf_clear(&text);
+    tk_url_query_add(&text, "limit", TK_STR("20"));
+    tk_url_query_add(&text, "starting_on", TK_STR("2026-07-13T00:00:00Z"));
+    assert_string_equal(tk_buf_cstr(&text),
+                        "limit=20&starting_on=2026-07-13T00%3A00%3A00Z");
+    tk_buf_dispose(&text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_url_key_variants),
+        cmocka_unit_test(test_url_key_ports),
+        cmocka_unit_test(test_url_refusals),
+        cmocka_unit_test(test_url_loopback),
+        cmocka_unit_test(test_url_join_keeps_base_path),
+        cmocka_unit_test(test_url_escape_and_query),
+    };
+    return cmocka_run_group_tests_name("url", tests, NULL, NULL);
+}
