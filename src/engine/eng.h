@@ -1,0 +1,178 @@
+/* The engine as the server sees it: models, adapters, losses, optimizer. No sockets, no
+ * SQL, no tensors in this header.
+ *
+ * A model is frozen once open and may carry many adapters. An adapter is LoRA weights,
+ * accumulated gradients and optimizer state. Everything that computes runs on the pool
+ * given at open.
+ *
+ * Thread: calls that share a pool must not overlap (the server has one engine thread).
+ * Errors: tinkc_code with text in *err; outputs are written, gradients and weights are
+ * changed, only on success.
+ *
+ * Bits: on one kernel table the numbers of a token depend on the tokens before it and on
+ * the weights, never on batch, chunking or thread count. Gradients are a left fold over
+ * data in order: 64 data in one call equal the same 64 over five calls. */
+#ifndef ENGINE_ENG_H
+#define ENGINE_ENG_H
+
+#include "base/err.h"
+#include "base/str.h"
+#include "base/tk.h"
+
+typedef struct eng_pool eng_pool;
+typedef struct eng_model eng_model;
+typedef struct eng_adapter eng_adapter;
+
+/* ---- threads ---- */
+
+/* threads 0 = one per online CPU. */
+TK_NODISCARD tinkc_code eng_pool_new(eng_pool **out, unsigned threads, tk_err *err);
+void eng_pool_free(eng_pool *pool); /* accepts NULL; after everything that uses it */
+
+/* ---- models ---- */
+
+/* A directory in Hugging Face layout: config.json, optional generation_config.json,
+ * model.safetensors or shards with model.safetensors.index.json. What is not supported is
+ * refused by name: TINKC_E_UNSUPPORTED; damaged files: TINKC_E_PARSE or TINKC_E_DECODE;
+ * NaN or infinity in a weight: TINKC_E_INVALID. The pool must outlive the model. */
+TK_NODISCARD tinkc_code eng_model_open(eng_model **out, eng_pool *pool,
+                                       const char *directory, tk_err *err);
+
+/* The same from memory that outlives the model (a model linked into the program).
+ * generation_config may be empty. */
+typedef struct eng_model_memory {
+    tk_str config;            /* config.json */
+    tk_str generation_config; /* generation_config.json */
+    tk_str weights;           /* one safetensors file */
+} eng_model_memory;
+
+TK_NODISCARD tinkc_code eng_model_open_memory(eng_model **out, eng_pool *pool,
+                                              const eng_model_memory *memory,
+                                              tk_err *err);
+
+void eng_model_free(eng_model *model); /* accepts NULL; its adapters first */
+
+typedef struct eng_model_info {
+    const char *architecture; /* "LlamaForCausalLM", ... static */
+    size_t layers, hidden, vocabulary;
+    size_t context;      /* max_position_embeddings */
+    uint64_t parameters; /* of the base model */
+    const int64_t *eos;  /* config.json and generation_config.json, no duplicates */
+    size_t n_eos;
+} eng_model_info;
+
+void eng_model_get_info(const eng_model *model, eng_model_info *out); /* borrows */
+
+/* ---- adapters ---- */
+
+typedef struct eng_lora_config {
+    size_t rank;                               /* 1..4096 */
+    double alpha;                              /* the scale is alpha / rank */
+    bool train_attn, train_mlp, train_unembed; /* at least one */
+    uint64_t seed;
+} eng_lora_config;
+
+#define ENG_LORA_CONFIG_INIT                                                             \
+    {                                                                                    \
+        .rank = 32, .alpha = 32.0, .train_attn = true, .train_mlp = true,                \
+        .train_unembed = true                                                            \
+    }
+
+/* A from the seeded generator, U(-1/sqrt(in), 1/sqrt(in)); B, gradients and moments 0. */
+TK_NODISCARD tinkc_code eng_adapter_new(eng_adapter **out, eng_model *model,
+                                        const eng_lora_config *config, tk_err *err);
+void eng_adapter_free(eng_adapter *adapter); /* accepts NULL */
+
+const eng_lora_config *eng_adapter_config(const eng_adapter *adapter);
+uint64_t eng_adapter_parameters(const eng_adapter *adapter);
+uint64_t eng_adapter_steps(const eng_adapter *adapter); /* optimizer steps so far */
+
+/* ---- losses ---- */
+
+typedef enum eng_array_type { ENG_ARRAY_F32, ENG_ARRAY_I64 } eng_array_type;
+
+/* One named loss input, as it came: dense, or CSR when `rows` is set. Bytes need not be
+ * aligned. */
+typedef struct eng_array {
+    tk_str name;
+    eng_array_type type;
+    const void *values; /* little-endian */
+    size_t n_values;
+    const int64_t *shape; /* NULL with n_dims 0: one dimension of n_values */
+    size_t n_dims;        /* 1 or 2 */
+    const void *rows;     /* CSR row pointers, shape[0] + 1 int64; NULL = dense */
+    size_t n_rows;
+    const void *columns; /* CSR column indices, n_values int64 */
+    size_t n_columns;
+} eng_array;
+
+typedef struct eng_datum {
+    const int32_t *tokens;
+    size_t n_tokens;
+    const eng_array *inputs;
+    size_t n_inputs;
+} eng_datum;
+
+typedef struct eng_setting { /* one entry of loss_fn_config */
+    tk_str name;
+    double value;
+} eng_setting;
+
+typedef struct eng_train_request {
+    tk_str loss_fn; /* cross_entropy, importance_sampling, ppo, cispo, dro */
+    const eng_setting *settings;
+    size_t n_settings;
+    const eng_datum *data;
+    size_t n_data;
+    bool forward_only; /* outputs and metrics, no gradients */
+    bool strict; /* refuse unknown inputs and missing weights, as the hosted service */
+} eng_train_request;
+
+typedef struct eng_output { /* of one datum, in request order */
+    size_t rows;            /* tokens */
+    size_t columns;         /* targets per token */
+    size_t n_dims;          /* 1: [rows]; 2: [rows, columns] */
+    const float *logprobs;
+    const float *elementwise_loss;
+} eng_output;
+
+typedef struct eng_metric {
+    char name[48]; /* exactly one colon: "loss:sum" */
+    double value;
+} eng_metric;
+
+typedef struct eng_result eng_result;
+struct eng_result {
+    eng_output *outputs;
+    size_t n_outputs;
+    eng_metric metrics[8];
+    size_t n_metrics;
+};
+
+/* Runs the request and, unless forward_only, adds its gradients to the adapter's. The
+ * whole request is checked first; TINKC_E_INVALID names the datum and the field. */
+TK_NODISCARD tinkc_code eng_adapter_forward_backward(eng_result **out,
+                                                     eng_adapter *adapter,
+                                                     const eng_train_request *request,
+                                                     tk_err *err);
+void eng_result_free(eng_result *result); /* accepts NULL */
+
+/* ---- optimizer ---- */
+
+typedef struct eng_adam {
+    double learning_rate, beta1, beta2, eps, weight_decay;
+    double grad_clip_norm; /* 0 = off */
+} eng_adam;
+
+#define ENG_ADAM_INIT                                                                    \
+    {                                                                                    \
+        .learning_rate = 1e-4, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-12                 \
+    }
+
+/* One AdamW step with the accumulated gradients, which are cleared. Without gradients it
+ * is a step with gradient 0. *grad_norm_out: global L2 norm before clipping, the metric
+ * unclipped_grad_l2:mean. */
+TK_NODISCARD tinkc_code eng_adapter_optim_step(eng_adapter *adapter, const eng_adam *adam,
+                                               double *grad_norm_out, tk_err *err);
+
+#endif

@@ -1,0 +1,203 @@
+/* AVX2 + FMA kernels. Built with -mavx2 -mfma for this file only, and used only when the
+ * machine says it has both. The tile keeps up to 6 x 16 sums in 12 registers over the
+ * whole reduction, so the order of additions never depends on the shape of the tile. */
+#include "engine/eng_kern.h"
+
+#if defined(__x86_64__) && !defined(ENG_DOUBLE)
+
+#include <immintrin.h>
+
+#include "engine/eng_vec.h"
+
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE void tile_rows(const eng_tile *t, const size_t rows)
+{
+    __m256 lo[ENG_ROWS], hi[ENG_ROWS];
+    const float *a[ENG_ROWS];
+    for (size_t r = 0; r < rows; r++) {
+        a[r] = t->a + r * t->a_row;
+        lo[r] = t->add ? _mm256_loadu_ps(t->c + r * t->c_row) : _mm256_setzero_ps();
+        hi[r] = t->add ? _mm256_loadu_ps(t->c + r * t->c_row + 8) : _mm256_setzero_ps();
+    }
+    const float *b = t->b;
+    for (size_t k = 0; k < t->k; k++) {
+        __m256 b_lo = _mm256_loadu_ps(b), b_hi = _mm256_loadu_ps(b + 8);
+        for (size_t r = 0; r < rows; r++) {
+            __m256 x = _mm256_broadcast_ss(a[r] + k * t->a_k);
+            lo[r] = _mm256_fmadd_ps(x, b_lo, lo[r]);
+            hi[r] = _mm256_fmadd_ps(x, b_hi, hi[r]);
+        }
+        b += t->b_k;
+    }
+    for (size_t r = 0; r < rows; r++) {
+        _mm256_storeu_ps(t->c + r * t->c_row, lo[r]);
+        _mm256_storeu_ps(t->c + r * t->c_row + 8, hi[r]);
+    }
+}
+
+static void tile(const eng_tile *t)
+{
+    switch (t->rows) {
+    case 1:
+        tile_rows(t, 1);
+        break;
+    case 2:
+        tile_rows(t, 2);
+        break;
+    case 3:
+        tile_rows(t, 3);
+        break;
+    case 4:
+        tile_rows(t, 4);
+        break;
+    case 5:
+        tile_rows(t, 5);
+        break;
+    default:
+        tile_rows(t, ENG_ROWS);
+        break;
+    }
+}
+
+INLINE __m256 load8(const void *b, size_t i, const bool bf16)
+{
+    if (!bf16) {
+        return _mm256_loadu_ps((const float *)b + i);
+    }
+    __m128i half = _mm_loadu_si128((const void *)((const uint16_t *)b + i));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(half), 16));
+}
+
+/* `wide` panels at once: independent streams hide the latency of memory and of FMA. */
+INLINE void strip_block(const eng_strip *s, size_t first, const size_t rows,
+                        const size_t wide, const bool bf16)
+{
+    __m256 sum[8];
+    for (size_t i = 0; i < rows * wide * 2; i++) {
+        sum[i] = _mm256_setzero_ps();
+    }
+    size_t panel = s->k * ENG_LANES;
+    size_t size = bf16 ? sizeof(uint16_t) : sizeof(float);
+    const char *b = (const char *)s->b + first * panel * size;
+    for (size_t k = 0; k < s->k; k++) {
+        for (size_t w = 0; w < wide; w++) {
+            const char *bw = b + w * panel * size;
+            __m256 lo = load8(bw, k * ENG_LANES, bf16);
+            __m256 hi = load8(bw, k * ENG_LANES + 8, bf16);
+            for (size_t r = 0; r < rows; r++) {
+                __m256 x = _mm256_broadcast_ss(s->a + r * s->a_row + k);
+                __m256 *at = sum + (r * wide + w) * 2;
+                at[0] = _mm256_fmadd_ps(x, lo, at[0]);
+                at[1] = _mm256_fmadd_ps(x, hi, at[1]);
+            }
+        }
+    }
+    for (size_t r = 0; r < rows; r++) {
+        for (size_t w = 0; w < wide; w++) {
+            float *c = s->c + r * s->c_row + (first + w) * ENG_LANES;
+            _mm256_storeu_ps(c, sum[(r * wide + w) * 2]);
+            _mm256_storeu_ps(c + 8, sum[(r * wide + w) * 2 + 1]);
+        }
+    }
+}
+
+INLINE void strip_rows(const eng_strip *s, const size_t rows, const size_t wide,
+                       const bool bf16)
+{
+    size_t p = 0;
+    for (; p + wide <= s->panels; p += wide) {
+        strip_block(s, p, rows, wide, bf16);
+    }
+    for (; p < s->panels; p++) {
+        strip_block(s, p, rows, 1, bf16);
+    }
+}
+
+INLINE void strip_any(const eng_strip *s, const bool bf16)
+{
+    eng_strip part = *s;
+    for (size_t r = 0; r < s->rows;) {
+        part.a = s->a + r * s->a_row;
+        part.c = s->c + r * s->c_row;
+        size_t left = s->rows - r;
+        if (left >= 4) {
+            strip_rows(&part, 4, 1, bf16);
+            r += 4;
+        } else if (left >= 2) {
+            strip_rows(&part, 2, 2, bf16);
+            r += 2;
+        } else {
+            strip_rows(&part, 1, 4, bf16);
+            r += 1;
+        }
+    }
+}
+
+static void strip(const eng_strip *s)
+{
+    strip_any(s, false);
+}
+
+static void strip_bf16(const eng_strip *s)
+{
+    strip_any(s, true);
+}
+
+static void widen(eng_real *out, const uint16_t *bf16, size_t n)
+{
+    vec_widen(out, bf16, n);
+}
+
+static eng_real dot(const eng_real *x, const eng_real *y, size_t n)
+{
+    return vec_dot(x, y, n);
+}
+
+static eng_real max(const eng_real *x, size_t n)
+{
+    return vec_max(x, n);
+}
+
+static eng_real exp_sum(eng_real *x, size_t n, eng_real top)
+{
+    return vec_exp_sum(x, n, top);
+}
+
+static void silu_mul(eng_real *out, const eng_real *gate, const eng_real *up, size_t n)
+{
+    vec_silu_mul(out, gate, up, n);
+}
+
+static void silu_mul_back(eng_real *d, eng_real *d_up, const eng_real *gate,
+                          const eng_real *up, size_t n)
+{
+    vec_silu_mul_back(d, d_up, gate, up, n);
+}
+
+static const eng_kern table = {
+    .name = "avx2",
+    .tile = tile,
+    .strip = strip,
+    .strip_bf16 = strip_bf16,
+    .widen = widen,
+    .dot = dot,
+    .max = max,
+    .exp_sum = exp_sum,
+    .silu_mul = silu_mul,
+    .silu_mul_back = silu_mul_back,
+};
+
+const eng_kern *eng_kern_avx2(void)
+{
+    return &table;
+}
+
+#else
+
+const eng_kern *eng_kern_avx2(void)
+{
+    return NULL;
+}
+
+#endif

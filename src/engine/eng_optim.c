@@ -1,0 +1,139 @@
+/* AdamW; see eng_optim.h. Elements are independent, so threads do not show. */
+#include "engine/eng_optim.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "engine/eng_lora.h"
+#include "engine/eng_math.h"
+
+#define PIECE ((size_t)8192)
+
+typedef struct job {
+    const eng_adamw *s;
+    double decay, rate, root;
+} job;
+
+static void step_pieces(void *user, size_t begin, size_t end, void *scratch)
+{
+    const job *j = user;
+    const eng_adamw *s = j->s;
+    double b1 = s->adam->beta1, b2 = s->adam->beta2, eps = s->adam->eps;
+    (void)scratch;
+    size_t last = TK_MIN(end * PIECE, s->n);
+    for (size_t i = begin * PIECE; i < last; i++) {
+        double g = (double)s->g[i] * s->grad_scale;
+        double m = b1 * (double)s->m[i] + (1.0 - b1) * g;
+        double v = b2 * (double)s->v[i] + (1.0 - b2) * g * g;
+        double p = (double)s->p[i] * j->decay;
+        s->m[i] = (eng_real)m;
+        s->v[i] = (eng_real)v;
+        s->p[i] = (eng_real)(p - j->rate * m / (sqrt(v) / j->root + eps));
+    }
+}
+
+void eng_adamw_run(eng_pool *pool, const eng_adamw *step)
+{
+    const eng_adam *a = step->adam;
+    job j = {.s = step};
+    j.decay = 1.0 - a->learning_rate * a->weight_decay;
+    j.rate = a->learning_rate / (1.0 - eng_powi(a->beta1, step->step));
+    j.root = sqrt(1.0 - eng_powi(a->beta2, step->step));
+    eng_pool_run(pool, (step->n + PIECE - 1) / PIECE, step_pieces, &j);
+}
+
+typedef struct norm_job {
+    const eng_real *g;
+    size_t n;
+    double *sums;
+} norm_job;
+
+static void norm_pieces(void *user, size_t begin, size_t end, void *scratch)
+{
+    const norm_job *j = user;
+    (void)scratch;
+    for (size_t piece = begin; piece < end; piece++) {
+        size_t last = TK_MIN((piece + 1) * PIECE, j->n);
+        double sum = 0;
+        for (size_t i = piece * PIECE; i < last; i++) {
+            sum += (double)j->g[i] * (double)j->g[i];
+        }
+        j->sums[piece] = sum;
+    }
+}
+
+tinkc_code eng_optim_norm2(eng_pool *pool, const eng_real *g, size_t n, double *out,
+                           tk_err *err)
+{
+    size_t pieces = (n + PIECE - 1) / PIECE;
+    norm_job j = {g, n, tk_array(pieces, sizeof(double))};
+    if (j.sums == NULL) {
+        return tk_err_nomem(err);
+    }
+    eng_pool_run(pool, pieces, norm_pieces, &j);
+    double sum = 0;
+    for (size_t i = 0; i < pieces; i++) {
+        sum += j.sums[i];
+    }
+    tk_free(j.sums);
+    *out = sum;
+    return TINKC_OK;
+}
+
+double eng_optim_clip(double norm, double clip)
+{
+    return clip > 0 && norm > clip ? clip / norm : 1.0;
+}
+
+tinkc_code eng_adam_check(const eng_adam *adam, tk_err *err)
+{
+    const struct {
+        const char *name;
+        double value, low, high; /* high itself is excluded */
+    } fields[] = {
+        {"learning_rate", adam->learning_rate, 0, INFINITY},
+        {"beta1", adam->beta1, 0, 1},
+        {"beta2", adam->beta2, 0, 1},
+        {"eps", adam->eps, 0, INFINITY},
+        {"weight_decay", adam->weight_decay, 0, INFINITY},
+        {"grad_clip_norm", adam->grad_clip_norm, 0, INFINITY},
+    };
+    for (size_t i = 0; i < TK_ARRAY_LEN(fields); i++) {
+        if (!(fields[i].value >= fields[i].low) || !(fields[i].value < fields[i].high)) {
+            return tk_err_set(err, TINKC_E_INVALID, "adam_params.%s is out of range",
+                              fields[i].name);
+        }
+    }
+    return TINKC_OK;
+}
+
+tinkc_code eng_adapter_optim_step(eng_adapter *adapter, const eng_adam *adam,
+                                  double *grad_norm_out, tk_err *err)
+{
+    eng_pool *pool = adapter->model->pool;
+    double norm2 = 0;
+    tinkc_code code = eng_adam_check(adam, err);
+    if (code == TINKC_OK) {
+        code = eng_optim_norm2(pool, adapter->grads, adapter->n, &norm2, err);
+    }
+    if (code != TINKC_OK) {
+        return code;
+    }
+    double norm = sqrt(norm2);
+    eng_adamw step = {.adam = adam,
+                      .step = adapter->steps + 1,
+                      .grad_scale = eng_optim_clip(norm, adam->grad_clip_norm),
+                      .p = adapter->weights,
+                      .m = adapter->moment1,
+                      .v = adapter->moment2,
+                      .g = adapter->grads,
+                      .n = adapter->n};
+    eng_adamw_run(pool, &step);
+    adapter->steps++;
+    memset(adapter->grads, 0, adapter->n * sizeof(eng_real));
+    adapter->has_grads = false;
+    eng_adapter_repack(adapter);
+    *grad_norm_out = norm;
+    return TINKC_OK;
+}

@@ -1,0 +1,22 @@
+/* The only threads of the engine: a pool that runs one loop at a time, cut into fixed
+ * contiguous parts. The caller is worker 0. Which worker computes an element never
+ * changes its value. Workers spin briefly between loops, because a wake-up across cores
+ * costs more than most loops; then they sleep. */
+#ifndef ENGINE_ENG_POOL_H
+#define ENGINE_ENG_POOL_H
+
+#include "engine/eng.h"
+
+/* Computes units [begin, end); `scratch` is the worker's own (see eng_pool_reserve). */
+typedef void (*eng_pool_fn)(void *user, size_t begin, size_t end, void *scratch);
+
+/* Runs `fn` over `units`. Thread: one caller at a time per pool. */
+void eng_pool_run(eng_pool *pool, size_t units, eng_pool_fn fn, void *user);
+
+/* Makes each worker's scratch at least `bytes` long, 64-byte aligned. Contents are lost
+ * when it grows. */
+TK_NODISCARD tinkc_code eng_pool_reserve(eng_pool *pool, size_t bytes, tk_err *err);
+
+unsigned eng_pool_size(const eng_pool *pool);
+
+#endif

@@ -1,0 +1,75 @@
+/* safetensors files: reading one or several of them as one set of named tensors, and
+ * writing one. The reader maps the files and copies nothing; data need not be aligned.
+ * Input is hostile: every length, offset and shape is checked against the file. Thread:
+ * an open set is immutable. */
+#ifndef ENGINE_ENG_SAFETENSORS_H
+#define ENGINE_ENG_SAFETENSORS_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "engine/eng_dtype.h"
+
+#define ENG_ST_MAX_DIMS 8
+
+typedef struct eng_st eng_st;
+
+typedef struct eng_st_tensor {
+    tk_str name;
+    tk_str dtype_name; /* as written */
+    bool known;        /* dtype is one the engine reads */
+    eng_dtype dtype;
+    size_t n_dims;
+    size_t shape[ENG_ST_MAX_DIMS];
+    size_t count; /* product of shape */
+    const void *data;
+} eng_st_tensor;
+
+/* model.safetensors, else the shards that model.safetensors.index.json names. */
+TK_NODISCARD tinkc_code eng_st_open_directory(eng_st **out, const char *directory,
+                                              tk_err *err);
+TK_NODISCARD tinkc_code eng_st_open_file(eng_st **out, const char *path, tk_err *err);
+
+/* `bytes` must outlive the set; `name` is for messages. */
+TK_NODISCARD tinkc_code eng_st_open_memory(eng_st **out, tk_str bytes, const char *name,
+                                           tk_err *err);
+void eng_st_close(eng_st *st); /* accepts NULL */
+
+const eng_st_tensor *eng_st_find(const eng_st *st, tk_str name); /* NULL = none */
+size_t eng_st_count(const eng_st *st);
+const eng_st_tensor *eng_st_at(const eng_st *st, size_t index); /* sorted by name */
+
+/* The value of a key of __metadata__ of the first file, or {NULL, 0}. */
+tk_str eng_st_metadata(const eng_st *st, const char *key);
+
+/* ---- writing ---- */
+
+typedef struct eng_st_entry {
+    const char *name;
+    eng_dtype dtype;
+    const size_t *shape;
+    size_t n_dims;
+    const void *data; /* little-endian, shape times size of dtype */
+} eng_st_entry;
+
+typedef struct eng_st_file {
+    const eng_st_entry *entries;
+    size_t n_entries;
+    const char *const *metadata; /* key, value, key, value, ..., NULL; or NULL */
+} eng_st_file;
+
+/* Appends length and header; the entries' data must follow in order. */
+void eng_st_put_header(tk_buf *out, const eng_st_file *file);
+
+size_t eng_st_entry_bytes(const eng_st_entry *entry);
+
+/* The whole file. */
+void eng_st_put(tk_buf *out, const eng_st_file *file);
+TK_NODISCARD tinkc_code eng_st_write(int fd, const eng_st_file *file, tk_err *err);
+
+/* Reads a whole small file; the caller frees out->p with tk_free. TINKC_E_MISSING when it
+ * does not exist. */
+TK_NODISCARD tinkc_code eng_file_read(tk_str *out, const char *path, size_t max_bytes,
+                                      tk_err *err);
+
+#endif

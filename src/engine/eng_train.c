@@ -1,0 +1,403 @@
+/* forward_backward: checks the whole request, runs data in groups of rows, adds gradients
+ * in datum order. On failure the gradients are put back as they were. */
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "engine/eng_head.h"
+#include "engine/eng_inputs.h"
+#include "engine/eng_math.h"
+
+#define GROUP_ROWS    512  /* data are run together until they have this many tokens */
+#define LOG_RATIO_MAX 20.0 /* in metrics only: a sentinel reference must not give inf */
+
+typedef struct result {
+    eng_result public;
+    float *values; /* owned; the outputs point into it */
+} result;
+
+typedef struct totals { /* for the ppo_* metrics */
+    double ratio, clipped, kl;
+    size_t n;
+} totals;
+
+typedef struct train {
+    eng_adapter *adapter;
+    eng_model *model;
+    const eng_train_request *request;
+    const eng_loss *loss;
+    eng_loss_token settings;
+    eng_item *items; /* [n_data] */
+    result *out;
+    double loss_sum;
+    totals all, active;
+    eng_real *backup; /* gradients before the call; NULL = they were zero */
+    /* the group that runs now */
+    size_t *row_item, *row_pos;
+    tk_err *err;
+} train;
+
+static void add_ratio(totals *t, const eng_loss_token *token)
+{
+    double gap = token->logprob - token->reference;
+    double bounded = gap < -LOG_RATIO_MAX  ? -LOG_RATIO_MAX
+                     : gap > LOG_RATIO_MAX ? LOG_RATIO_MAX
+                                           : gap;
+    double ratio = eng_exp(bounded);
+    t->ratio += ratio;
+    t->clipped += ratio < token->low || ratio > token->high ? 1 : 0;
+    t->kl -= bounded;
+    t->n++;
+}
+
+static eng_loss_token token_at(const train *t, const eng_item *item, size_t i)
+{
+    eng_loss_token token = t->settings;
+    if (item->weights != NULL) {
+        token.weight = (double)item->weights[i];
+    } else {
+        token.reference = (double)item->reference[i];
+        token.advantage = (double)item->advantage[i];
+    }
+    token.low = item->low != NULL ? (double)item->low[i] : token.low;
+    token.high = item->high != NULL ? (double)item->high[i] : token.high;
+    return token;
+}
+
+static void report_bad(train *t, size_t index, size_t pos, const char *what)
+{
+    (void)tk_err_set(t->err, TINKC_E_INVALID,
+                     "datum %zu, token %zu: the %s is not finite", index, pos, what);
+    tk_err_under_index(t->err, index);
+    tk_err_under(t->err, "data");
+}
+
+/* Value and derivative of all targets of one row. */
+static bool loss_row(void *user, size_t row, double *coef)
+{
+    train *t = user;
+    size_t index = t->row_item[row], pos = t->row_pos[row];
+    const eng_item *item = &t->items[index];
+    const eng_output *output = &t->out->public.outputs[index];
+    bool any = false;
+    for (size_t k = 0; k < item->columns; k++) {
+        size_t i = pos * item->columns + k;
+        eng_loss_token token = token_at(t, item, i);
+        token.logprob = (double)output->logprobs[i];
+        if (!isfinite(token.logprob)) {
+            report_bad(t, index, pos, "log-probability");
+            return false;
+        }
+        eng_loss_value value = t->loss->value(&token);
+        if (!isfinite(value.loss) || !isfinite(value.grad)) {
+            report_bad(t, index, pos, "loss");
+            return false;
+        }
+        t->loss_sum += value.loss;
+        ((float *)(uintptr_t)output->elementwise_loss)[i] = (float)value.loss;
+        if (t->loss->ratio_metrics) {
+            add_ratio(&t->all, &token);
+            if (token.advantage < 0 || token.advantage > 0) {
+                add_ratio(&t->active, &token);
+            }
+        }
+        coef[k] = value.grad;
+        any = any || value.grad < 0 || value.grad > 0;
+    }
+    return any;
+}
+
+typedef struct group {
+    size_t first, n; /* data */
+    size_t rows, max_k;
+    eng_seq *seqs;
+    const int32_t **targets;
+    size_t *k;
+    float **logprobs;
+} group;
+
+static tinkc_code group_rows(train *t, group *g, eng_work *work)
+{
+    g->seqs = eng_work_array(work, g->n, sizeof(*g->seqs));
+    g->targets = eng_work_array(work, g->rows, sizeof(*g->targets));
+    g->k = eng_work_array(work, g->rows, sizeof(*g->k));
+    g->logprobs = eng_work_array(work, g->rows, sizeof(*g->logprobs));
+    t->row_item = eng_work_array(work, g->rows, sizeof(*t->row_item));
+    t->row_pos = eng_work_array(work, g->rows, sizeof(*t->row_pos));
+    if (g->seqs == NULL || g->targets == NULL || g->k == NULL || g->logprobs == NULL ||
+        t->row_item == NULL || t->row_pos == NULL) {
+        return TINKC_E_NOMEM;
+    }
+    size_t row = 0;
+    for (size_t i = 0; i < g->n; i++) {
+        const eng_item *item = &t->items[g->first + i];
+        const eng_output *output = &t->out->public.outputs[g->first + i];
+        g->seqs[i] =
+            (eng_seq){.tokens = item->tokens, .n = item->n, .adapter = t->adapter};
+        if (eng_seq_make_blocks(&g->seqs[i], t->model, work) != TINKC_OK) {
+            return TINKC_E_NOMEM;
+        }
+        for (size_t pos = 0; pos < item->n; pos++, row++) {
+            g->targets[row] = item->targets + pos * item->columns;
+            g->k[row] = item->columns;
+            g->logprobs[row] = (float *)(uintptr_t)output->logprobs + pos * item->columns;
+            t->row_item[row] = g->first + i;
+            t->row_pos[row] = pos;
+        }
+    }
+    return TINKC_OK;
+}
+
+static tinkc_code run_head(train *t, const group *g, const eng_acts *acts,
+                           eng_real *d_hidden, bool *active)
+{
+    eng_work *work = &t->model->work;
+    bool forward_only = t->request->forward_only;
+    eng_head_args head = {.acts = acts,
+                          .adapter = t->adapter,
+                          .work = work,
+                          .targets = g->targets,
+                          .k = g->k,
+                          .logprobs = g->logprobs,
+                          .loss = forward_only ? NULL : loss_row,
+                          .user = t,
+                          .max_k = g->max_k,
+                          .d_hidden = d_hidden};
+    tinkc_code code = eng_head_run(&head, active, t->err);
+    if (code == TINKC_OK && forward_only) {
+        double *coef = eng_work_array(work, g->max_k, sizeof(*coef));
+        if (coef == NULL) {
+            return tk_err_nomem(t->err);
+        }
+        for (size_t row = 0; row < g->rows; row++) {
+            (void)loss_row(t, row, coef);
+        }
+    }
+    return code == TINKC_OK ? t->err->code : code;
+}
+
+static tinkc_code run_group(train *t, group *g)
+{
+    eng_work *work = &t->model->work;
+    eng_work_reset(work);
+    eng_acts acts;
+    bool keep = !t->request->forward_only && eng_adapter_trains_layers(t->adapter);
+    if (group_rows(t, g, work) != TINKC_OK ||
+        eng_acts_init(&acts, t->model, work, g->seqs, g->n, keep) != TINKC_OK) {
+        return tk_err_nomem(t->err);
+    }
+    eng_real *d_hidden = eng_work_reals(work, g->rows, t->model->config.hidden);
+    if (d_hidden == NULL) {
+        return tk_err_nomem(t->err);
+    }
+    bool active = false;
+    tinkc_code code = eng_forward(&acts, t->err);
+    if (code == TINKC_OK) {
+        code = run_head(t, g, &acts, d_hidden, &active);
+    }
+    if (code != TINKC_OK || !active) {
+        return code;
+    }
+    eng_backward_args back = {
+        .acts = &acts, .adapter = t->adapter, .d_hidden = d_hidden, .work = work};
+    return eng_backward(&back, t->err);
+}
+
+static tinkc_code run_groups(train *t)
+{
+    size_t n = t->request->n_data;
+    for (size_t first = 0; first < n;) {
+        group g = {.first = first};
+        while (first + g.n < n && (g.n == 0 || g.rows < GROUP_ROWS)) {
+            const eng_item *item = &t->items[first + g.n];
+            if (g.n > 0 && g.rows + item->n > GROUP_ROWS) {
+                break;
+            }
+            g.rows += item->n;
+            g.max_k = TK_MAX(g.max_k, item->columns);
+            g.n++;
+        }
+        tinkc_code code = run_group(t, &g);
+        if (code != TINKC_OK) {
+            return code;
+        }
+        first += g.n;
+    }
+    return TINKC_OK;
+}
+
+static void add_metric(eng_result *out, const char *name, double value)
+{
+    eng_metric *metric = &out->metrics[out->n_metrics++];
+    size_t n = TK_MIN(strlen(name), sizeof(metric->name) - 1);
+    memcpy(metric->name, name, n);
+    metric->name[n] = '\0';
+    metric->value = value;
+}
+
+static void fill_metrics(const train *t)
+{
+    eng_result *out = &t->out->public;
+    add_metric(out, "loss:sum", t->loss_sum);
+    if (!t->loss->ratio_metrics) {
+        return;
+    }
+    double all = (double)TK_MAX(t->all.n, (size_t)1);
+    double active = (double)TK_MAX(t->active.n, (size_t)1);
+    add_metric(out, "ppo_mean_ratio:mean", t->all.ratio / all);
+    add_metric(out, "ppo_clipped_fraction:mean", t->all.clipped / all);
+    add_metric(out, "ppo_kl_div:mean", t->all.kl / all);
+    add_metric(out, "ppo_active_mean_ratio:mean", t->active.ratio / active);
+    add_metric(out, "ppo_active_clipped_fraction:mean", t->active.clipped / active);
+    add_metric(out, "ppo_active_kl_div:mean", t->active.kl / active);
+}
+
+static tinkc_code read_items(train *t, eng_work *work)
+{
+    const eng_train_request *request = t->request;
+    t->items = eng_work_array(work, request->n_data, sizeof(*t->items));
+    if (t->items == NULL) {
+        return tk_err_nomem(t->err);
+    }
+    eng_inputs_reader reader = {
+        .model = t->model, .loss = t->loss, .strict = request->strict, .work = work};
+    for (size_t i = 0; i < request->n_data; i++) {
+        tinkc_code code =
+            eng_inputs_read(&reader, &request->data[i], &t->items[i], t->err);
+        if (code != TINKC_OK) {
+            tk_err_under_index(t->err, i);
+            tk_err_under(t->err, "data");
+            return code;
+        }
+    }
+    return TINKC_OK;
+}
+
+static tinkc_code make_result(train *t)
+{
+    size_t n = t->request->n_data, values = 0;
+    for (size_t i = 0; i < n; i++) {
+        values += t->items[i].n * t->items[i].columns;
+    }
+    t->out = tk_zalloc(sizeof(*t->out));
+    if (t->out == NULL) {
+        return tk_err_nomem(t->err);
+    }
+    eng_result *out = &t->out->public;
+    out->outputs = tk_zarray(n, sizeof(*out->outputs));
+    t->out->values = tk_zarray(values, 2 * sizeof(float));
+    if (out->outputs == NULL || t->out->values == NULL) {
+        return tk_err_nomem(t->err);
+    }
+    out->n_outputs = n;
+    float *at = t->out->values;
+    for (size_t i = 0; i < n; i++) {
+        const eng_item *item = &t->items[i];
+        size_t count = item->n * item->columns;
+        out->outputs[i] = (eng_output){.rows = item->n,
+                                       .columns = item->columns,
+                                       .n_dims = item->n_dims,
+                                       .logprobs = at,
+                                       .elementwise_loss = at + count};
+        at += 2 * count;
+    }
+    return TINKC_OK;
+}
+
+static tinkc_code save_grads(train *t)
+{
+    if (t->request->forward_only || !t->adapter->has_grads) {
+        return TINKC_OK;
+    }
+    t->backup = tk_memdup(t->adapter->grads, t->adapter->n * sizeof(eng_real));
+    return t->backup != NULL ? TINKC_OK : tk_err_nomem(t->err);
+}
+
+static void restore_grads(train *t)
+{
+    size_t bytes = t->adapter->n * sizeof(eng_real);
+    if (t->backup != NULL) {
+        memcpy(t->adapter->grads, t->backup, bytes);
+    } else if (!t->request->forward_only && !t->adapter->has_grads) {
+        memset(t->adapter->grads, 0, bytes);
+    }
+}
+
+static tinkc_code check_grads(const train *t)
+{
+    for (size_t i = 0; i < t->adapter->n; i++) {
+        if (!isfinite(t->adapter->grads[i])) {
+            return tk_err_set(t->err, TINKC_E_INVALID,
+                              "a gradient is NaN or infinite; the request was undone");
+        }
+    }
+    return TINKC_OK;
+}
+
+static tinkc_code run(train *t, eng_work *inputs)
+{
+    const eng_train_request *request = t->request;
+    t->loss = eng_loss_find(request->loss_fn);
+    if (t->loss == NULL) {
+        return tk_err_set(t->err, TINKC_E_INVALID,
+                          "loss_fn " TK_STR_FMT " is not one of %s",
+                          TK_STR_ARG(request->loss_fn), eng_loss_names());
+    }
+    tinkc_code code = eng_loss_configure(t->loss, request->settings, request->n_settings,
+                                         &t->settings, t->err);
+    if (code == TINKC_OK) {
+        code = read_items(t, inputs);
+    }
+    if (code == TINKC_OK) {
+        code = make_result(t);
+    }
+    if (code == TINKC_OK) {
+        code = save_grads(t);
+    }
+    if (code != TINKC_OK) {
+        return code;
+    }
+    code = run_groups(t);
+    if (code == TINKC_OK && !request->forward_only) {
+        code = check_grads(t);
+    }
+    if (code != TINKC_OK) {
+        restore_grads(t);
+    }
+    return code;
+}
+
+tinkc_code eng_adapter_forward_backward(eng_result **out, eng_adapter *adapter,
+                                        const eng_train_request *request, tk_err *err)
+{
+    tk_err local = TK_ERR_INIT;
+    eng_work inputs = {NULL, 0};
+    train t = {
+        .adapter = adapter, .model = adapter->model, .request = request, .err = &local};
+    tinkc_code code = run(&t, &inputs);
+    eng_work_reset(&adapter->model->work);
+    eng_work_dispose(&inputs);
+    tk_free(t.backup);
+    if (code != TINKC_OK) {
+        if (err != NULL && err->code == TINKC_OK) {
+            *err = local;
+        }
+        eng_result_free(t.out != NULL ? &t.out->public : NULL);
+        return code;
+    }
+    fill_metrics(&t);
+    adapter->has_grads = adapter->has_grads || !request->forward_only;
+    *out = &t.out->public;
+    return TINKC_OK;
+}
+
+void eng_result_free(eng_result *out)
+{
+    if (out == NULL) {
+        return;
+    }
+    result *whole = TK_CONTAINER_OF(out, result, public);
+    tk_free(whole->values);
+    tk_free(out->outputs);
+    tk_free(whole);
+}

@@ -1,0 +1,95 @@
+/* Bump allocation over a list of blocks; see eng_work.h. */
+#include "engine/eng_work.h"
+
+#include "base/mem.h"
+
+#define ALIGN     ((size_t)64)
+#define BLOCK_MIN ((size_t)256 * 1024)
+
+struct eng_work_block {
+    eng_work_block *next;
+    char *data; /* aligned */
+    size_t capacity, used;
+};
+
+static eng_work_block *add_block(eng_work *work, size_t capacity)
+{
+    size_t bytes;
+    if (!tk_size_add(&bytes, capacity, sizeof(eng_work_block) + ALIGN)) {
+        return NULL;
+    }
+    eng_work_block *block = tk_malloc(bytes);
+    if (block == NULL) {
+        return NULL;
+    }
+    char *data = (char *)(block + 1);
+    block->data = data + (ALIGN - (uintptr_t)data % ALIGN) % ALIGN;
+    block->capacity = capacity;
+    block->used = 0;
+    block->next = work->head;
+    work->head = block;
+    return block;
+}
+
+void *eng_work_array(eng_work *work, size_t count, size_t size)
+{
+    size_t bytes;
+    if (!tk_size_mul(&bytes, count, size) || bytes > SIZE_MAX / 2) {
+        return NULL;
+    }
+    bytes = TK_MAX((bytes + ALIGN - 1) & ~(ALIGN - 1), ALIGN);
+    eng_work_block *block = work->head;
+#ifdef TINKC_SANITIZED
+    block = add_block(work, bytes); /* each piece alone: ASan sees an overrun */
+#else
+    if (block == NULL || bytes > block->capacity - block->used) {
+        block = add_block(work, TK_MAX(bytes, BLOCK_MIN));
+    }
+#endif
+    if (block == NULL) {
+        return NULL;
+    }
+    void *piece = block->data + block->used;
+    block->used += bytes;
+    work->used += bytes;
+    return piece;
+}
+
+eng_real *eng_work_reals(eng_work *work, size_t rows, size_t columns)
+{
+    size_t count;
+    return tk_size_mul(&count, rows, columns)
+               ? eng_work_array(work, count, sizeof(eng_real))
+               : NULL;
+}
+
+static void free_blocks(eng_work *work)
+{
+    for (eng_work_block *block = work->head; block != NULL;) {
+        eng_work_block *next = block->next;
+        tk_free(block);
+        block = next;
+    }
+    work->head = NULL;
+}
+
+void eng_work_reset(eng_work *work)
+{
+#ifdef TINKC_SANITIZED
+    free_blocks(work);
+#else
+    if (work->head != NULL && work->head->next != NULL) {
+        free_blocks(work);
+        (void)add_block(work, work->used); /* failure shows at the next piece */
+    } else if (work->head != NULL) {
+        work->head->used = 0;
+    }
+#endif
+    work->used = 0;
+}
+
+void eng_work_dispose(eng_work *work)
+{
+    free_blocks(work);
+    work->used = 0;
+}
