@@ -1,0 +1,42 @@
+/* Log lines of the library. It writes nothing anywhere by itself: lines go to the
+ * function that a configuration names, and without one there are none.
+ *
+ * Every line has had its secrets masked (API keys, tokens, values of credential headers)
+ * and is one line of valid UTF-8 without control characters. */
+#ifndef TINKC_LOG_H
+#define TINKC_LOG_H
+
+#include <stdbool.h>
+
+#include <tinkc/export.h>
+
+TINKC_BEGIN_DECLS
+
+/* Values are part of the ABI. A level lets through itself and everything above it in this
+ * list. */
+typedef enum tinkc_log_level {
+    TINKC_LOG_OFF = 0,
+    TINKC_LOG_ERROR = 1, /* something that the caller asked for has failed */
+    TINKC_LOG_WARN = 2,  /* it goes on, but somebody should know */
+    TINKC_LOG_INFO = 3,  /* sessions, checkpoints, queue states */
+    TINKC_LOG_DEBUG = 4  /* every request */
+} tinkc_log_level;
+
+/* Receives one line, without a line break. `component` says which part speaks ("http",
+ * "session", ...). Both strings are valid during the call only. Runs on whatever thread
+ * has something to say, possibly on several at once, never with a lock held; it must not
+ * block. */
+typedef void (*tinkc_log_fn)(tinkc_log_level level, const char *component,
+                             const char *line, void *user);
+
+/* "off", "error", "warn", "info", "debug"; "?" for a value this version does not know.
+ * Static storage. */
+TINKC_API const char *tinkc_log_level_name(tinkc_log_level level);
+
+/* Reads one of these names (also "warning"), in lower case as TINKER_LOG has them. False,
+ * and *out untouched, for anything else and for NULL. */
+TINKC_API bool tinkc_log_level_parse(tinkc_log_level *out, const char *name);
+
+TINKC_END_DECLS
+
+#endif
