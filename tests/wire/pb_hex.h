@@ -18,17 +18,27 @@ static inline unsigned pb_hex_digit(char c)
     return c <= '9' ? (unsigned)(c - '0') : (unsigned)(c - 'a') + 10;
 }
 
-/* Blanks between bytes are ignored. */
+/* Blanks are ignored; "( ... )" stands for the length of what is inside and then that. */
 static inline tk_bytes pb_hex_bytes(pb_hex *hex, const char *text)
 {
+    size_t open[16];
+    size_t depth = 0;
     hex->n = 0;
-    for (const char *c = text; *c != '\0'; c += 2) {
-        while (*c == ' ') {
+    for (const char *c = text; *c != '\0'; c++) {
+        assert_true(hex->n < PB_HEX_MAX);
+        if (*c == '(') {
+            open[depth++] = hex->n++;
+        } else if (*c == ')') {
+            size_t at = open[--depth];
+            assert_true(hex->n - at - 1 < 128);
+            hex->p[at] = (unsigned char)(hex->n - at - 1);
+        } else if (*c != ' ') {
+            hex->p[hex->n++] =
+                (unsigned char)(pb_hex_digit(c[0]) << 4 | pb_hex_digit(c[1]));
             c++;
         }
-        assert_true(hex->n < PB_HEX_MAX && c[0] != '\0' && c[1] != '\0');
-        hex->p[hex->n++] = (unsigned char)(pb_hex_digit(c[0]) << 4 | pb_hex_digit(c[1]));
     }
+    assert_int_equal(depth, 0);
     tk_bytes view = {hex->p, hex->n};
     return view;
 }

@@ -1,0 +1,229 @@
+/* M-075, M-093, A-058: SampleResponse at its edges. */
+#include "support/test.h"
+#include "wire/pb_sample.h"
+
+#include "base/mem.h"
+#include "support/failmem.h"
+#include "wire/pb_hex.h"
+#include "wire/pb_random.h"
+
+typedef struct reading {
+    pb_hex hex;
+    tk_arena arena;
+    tk_err err;
+    tk_sample_response r;
+    tinkc_code code;
+} reading;
+
+static void read_hex(reading *d, const char *hex)
+{
+    static const tk_err none = TK_ERR_INIT;
+    d->err = none;
+    tk_arena_init(&d->arena, 0);
+    d->r = (tk_sample_response){.sequences_n = 99};
+    d->code = tk_pb_sample_decode(&d->r, &d->arena, pb_hex_bytes(&d->hex, hex), &d->err);
+}
+
+static void assert_refused(const char *hex, tinkc_code code)
+{
+    reading d;
+    read_hex(&d, hex);
+    assert_int_equal(d.code, code);
+    assert_int_equal(d.err.code, code);
+    assert_true(d.err.message[0] != '\0');
+    assert_int_equal(d.r.sequences_n, 99);
+    tk_arena_dispose(&d.arena);
+}
+
+/* Empty bytes and tables without cells are absent. */
+static void test_pb_sample_absent(void **unused)
+{
+    (void)unused;
+    static const char *const same[] = {
+        "0a()",
+        "0a(0800 12() 1a()) 12()",
+        "0a() 1a()",
+        "0a() 1a(0a(01000000) 12(00000000) 1801)",
+        "0a() 1a(0a(01000000) 12(00000000) 2001)",
+    };
+    for (size_t i = 0; i < TK_ARRAY_LEN(same); i++) {
+        reading d;
+        read_hex(&d, same[i]);
+        assert_int_equal(d.code, TINKC_OK);
+        assert_int_equal(d.r.sequences_n, 1);
+        assert_int_equal(d.r.sequences[0].tokens.n, 0);
+        assert_int_equal(d.r.sequences[0].stop_reason, TK_STOP_STOP);
+        assert_false(d.r.sequences[0].has_logprobs);
+        assert_false(d.r.has_prompt_logprobs);
+        assert_false(d.r.has_topk);
+        assert_int_equal(d.r.prompt_cache_hit_tokens, 0);
+        tk_arena_dispose(&d.arena);
+    }
+}
+
+/* 0 and 1 are known, anything else is a decode error. */
+static void test_pb_sample_stop_reasons(void **unused)
+{
+    (void)unused;
+    reading d;
+    read_hex(&d, "0a(0800) 0a(0801)");
+    assert_int_equal(d.code, TINKC_OK);
+    assert_int_equal(d.r.sequences[0].stop_reason, TK_STOP_STOP);
+    assert_int_equal(d.r.sequences[1].stop_reason, TK_STOP_LENGTH);
+    tk_arena_dispose(&d.arena);
+    assert_refused("0a(0802)", TINKC_E_DECODE);
+    assert_refused("0a(0807)", TINKC_E_DECODE);
+    assert_refused("0a(08ffffffffffffffffff01)", TINKC_E_DECODE);
+}
+
+/* A table of 1 x 2; more bytes than cells are allowed; pieces of the message merge. */
+static void test_pb_sample_topk(void **unused)
+{
+    (void)unused;
+    reading d;
+    read_hex(&d, "1a(0a(05000000 00000000 09000000) 1802)"
+                 "1a(12(000080bf 804fc3c7) 2001)");
+    assert_int_equal(d.code, TINKC_OK);
+    assert_true(d.r.has_topk);
+    assert_int_equal(d.r.topk.k, 2);
+    assert_int_equal(d.r.topk.prompt_length, 1);
+    assert_int_equal(d.r.topk.token_ids[0], 5);
+    assert_true(d.r.topk.logprobs[0] == -1.0F);
+    assert_int_equal(d.r.topk.token_ids[1], 0);
+    assert_true(d.r.topk.logprobs[1] == -99999.0F);
+    tk_arena_dispose(&d.arena);
+}
+
+static void test_pb_sample_refusals(void **unused)
+{
+    (void)unused;
+    assert_refused("0a(12(010000))", TINKC_E_DECODE); /* 3 bytes */
+    assert_refused("0a(12(01000000) 1a(0000))", TINKC_E_DECODE);
+    assert_refused("0a(12(01000000) 1a(00000000 00000000))", TINKC_E_DECODE);
+    assert_refused("0a(1a(00000000))", TINKC_E_DECODE); /* logprobs without tokens */
+    assert_refused("12(0000)", TINKC_E_DECODE);
+    /* tables that are longer than one of their arrays, or overflow */
+    assert_refused("1a(0a(00000000) 12(00000000) 1802 2001)", TINKC_E_DECODE);
+    assert_refused("1a(0a(00000000 00000000) 12(00000000) 1802 2001)", TINKC_E_DECODE);
+    assert_refused("1a(0a(00000000) 12(00000000 00000000) 1801 2002)", TINKC_E_DECODE);
+    assert_refused("1a(1801 2001)", TINKC_E_DECODE);
+    assert_refused("1a(0a(00000000) 12(00000000) 18ffffffff0f 20ffffffff0f)",
+                   TINKC_E_DECODE);
+    assert_refused("1a(0a(00000000) 12(00000000) 188080808008 208080808008)",
+                   TINKC_E_DECODE); /* 2^31 x 2^31 x 4 = 2^64 */
+    assert_refused("1a(0a(0000000000) 12(00000000) 1801 2001)", TINKC_E_DECODE);
+}
+
+static void assert_not_encoded(const tk_sample_response *response, tinkc_code code)
+{
+    tk_buf out;
+    tk_err err = TK_ERR_INIT;
+    tk_buf_init(&out, TK_KIB);
+    assert_int_equal(tk_pb_sample_encode(&out, response, &err), code);
+    assert_int_equal(out.n, 0);
+    assert_true(err.message[0] != '\0');
+    tk_buf_dispose(&out);
+}
+
+static void test_pb_sample_encode_refusals(void **unused)
+{
+    (void)unused;
+    static const int32_t tokens[2];
+    static const float logprobs[2];
+    tk_sequence s = {
+        .tokens = {tokens, 2}, .has_logprobs = true, .logprobs = {logprobs, 1}};
+    tk_sample_response r = {.sequences = &s, .sequences_n = 1};
+    assert_not_encoded(&r, TINKC_E_INVALID);
+    s.logprobs.n = 2;
+    s.stop_reason = (tk_stop_reason)7;
+    assert_not_encoded(&r, TINKC_E_INVALID);
+    s = (tk_sequence){.tokens = {tokens, SIZE_MAX / 2}};
+    assert_not_encoded(&r, TINKC_E_LIMIT);
+    r = (tk_sample_response){.prompt_cache_hit_tokens = INT64_C(1) << 31};
+    assert_not_encoded(&r, TINKC_E_INVALID);
+    r = (tk_sample_response){.has_topk = true, .topk = {SIZE_MAX, 1, tokens, logprobs}};
+    assert_not_encoded(&r, TINKC_E_INVALID);
+    r = (tk_sample_response){.has_topk = true, .topk = {1000, 1, tokens, logprobs}};
+    assert_not_encoded(&r, TINKC_E_LIMIT);
+    r = (tk_sample_response){.has_prompt_logprobs = true,
+                             .prompt_logprobs = {logprobs, 300}};
+    assert_not_encoded(&r, TINKC_E_LIMIT);
+}
+
+static tk_sample_response long_sample(pb_random *r)
+{
+    tk_sample_response sample;
+    do {
+        sample = pb_random_sample(r);
+    } while (sample.sequences_n < 2 || !sample.has_topk || !sample.has_prompt_logprobs);
+    return sample;
+}
+
+static void test_pb_sample_truncated(void **unused)
+{
+    (void)unused;
+    pb_random r;
+    tk_buf out;
+    size_t refused = 0;
+    pb_random_init(&r, 7);
+    tk_buf_init(&out, TK_MIB);
+    tk_sample_response sample = long_sample(&r);
+    assert_int_equal(tk_pb_sample_encode(&out, &sample, NULL), TINKC_OK);
+    for (size_t n = 0; n < out.n; n++) {
+        tk_arena arena;
+        tk_err err = TK_ERR_INIT;
+        tk_sample_response back = {.sequences_n = 99};
+        unsigned char *exact = tk_memdup(out.p, n); /* ASan sees a read past the cut */
+        tk_arena_init(&arena, 0);
+        tinkc_code code = tk_pb_sample_decode(&back, &arena, (tk_bytes){exact, n}, &err);
+        if (code != TINKC_OK) {
+            assert_true(code == TINKC_E_PARSE && err.offset <= n);
+            assert_int_equal(back.sequences_n, 99);
+            refused++;
+        }
+        tk_free(exact);
+        tk_arena_dispose(&arena);
+    }
+    assert_true(refused > out.n / 2);
+    tk_buf_dispose(&out);
+    tk_arena_dispose(&r.arena);
+}
+
+static bool scenario(void *user)
+{
+    tk_buf out;
+    tk_arena arena;
+    tk_sample_response back;
+    tk_buf_init(&out, TK_MIB);
+    tk_arena_init(&arena, 0);
+    bool ok = tk_pb_sample_encode(&out, user, NULL) == TINKC_OK;
+    tk_bytes bytes = {(const unsigned char *)out.p, out.n};
+    ok = ok && tk_pb_sample_decode(&back, &arena, bytes, NULL) == TINKC_OK;
+    tk_buf_dispose(&out);
+    tk_arena_dispose(&arena);
+    return ok;
+}
+
+static void test_pb_sample_sweep(void **unused)
+{
+    (void)unused;
+    pb_random r;
+    pb_random_init(&r, 7);
+    tk_sample_response sample = long_sample(&r);
+    assert_true(failmem_sweep(scenario, &sample, 1) >= 2);
+    tk_arena_dispose(&r.arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pb_sample_absent),
+        cmocka_unit_test(test_pb_sample_stop_reasons),
+        cmocka_unit_test(test_pb_sample_topk),
+        cmocka_unit_test(test_pb_sample_refusals),
+        cmocka_unit_test(test_pb_sample_encode_refusals),
+        cmocka_unit_test(test_pb_sample_truncated),
+        cmocka_unit_test(test_pb_sample_sweep),
+    };
+    return cmocka_run_group_tests_name("pb_sample", tests, NULL, NULL);
+}
