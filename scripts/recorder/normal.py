@@ -142,7 +142,7 @@ def fields(message, dtype=None):
 
 
 def canonical(message_class, data):
-    """The same message with map entries in key order: the SDK writes them in hash order."""
+    """The same message with map entries in a fixed order: the SDK writes them in hash order."""
     message = message_class.FromString(data)
     out = message.SerializeToString(deterministic=True)
     assert message_class.FromString(out) == message and len(out) == len(data)

@@ -1,0 +1,289 @@
+/* Reading of tests/data/wire (see its README) and comparison of JSON trees.
+ *
+ * Trees are compared by value: members in any order, 1 equal to 1.0. What the newer SDK
+ * says and we do not know yet is listed by name, so that nothing else can go missing. */
+#ifndef TESTS_WIRE_FIXTURES_H
+#define TESTS_WIRE_FIXTURES_H
+
+#include <math.h>
+#include <stdio.h>
+
+#include "base/base64.h"
+#include "base/date.h"
+#include "base/json.h"
+#include "support/test.h"
+#include "wire/field.h"
+
+#define FIXTURE_OLD "0.25.0" /* what we match: every key has to be known */
+#define FIXTURE_NEW "0.36.0" /* what we must get along with */
+
+enum {
+    FIXTURE_NULLS = 1u << 0, /* null and absent are the same */
+    FIXTURE_TIMES = 1u << 1, /* two texts of the same moment are the same */
+    FIXTURE_LATER = 1u << 2, /* keys of fixture_later may be missing in what we wrote */
+    FIXTURE_TYPES = 1u << 3  /* we may name the type where the SDK does not */
+};
+
+/* Keys that 0.36.0 has and 0.25.0 has not (docs/sdk-versions.md). */
+static const char *const fixture_later[] = {
+    "optimizer_config",
+    "topk_sample_logprobs",
+    "target_prompt_logprobs",
+    "prompt_alt_tokens_k",
+    "prompt_logprobs_last_n",
+    "record_stability_info",
+    "display_name",
+    "user_metadata",
+    "sample_sequence_ids",
+    "trainable",
+    "sampleable",
+    "event_details",
+    "cost_data_through",
+    "estimated_cost_usd",
+    "sample_cancel_enabled",
+    "sample_cancel_max_batch_size",
+    "custom_loss_server_side",
+    "sample_join_sampling_session",
+    "loss_fn_config_v2",
+    "sample_use_retrieve_futures",
+    "model_input_spans",
+    "loss_fn_input_spans",
+};
+
+static inline bool fixture_is_later(tk_str key)
+{
+    for (size_t i = 0; i < TK_ARRAY_LEN(fixture_later); i++) {
+        if (tk_str_is(key, fixture_later[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The parsed file, in the arena. */
+static inline const tk_json *fixture_load(tk_arena *arena, const char *version,
+                                          const char *name)
+{
+    char path[512];
+    int length = snprintf(path, sizeof(path), TEST_DATA_DIR "/wire/%s/%s", version, name);
+    assert_true(length > 0 && (size_t)length < sizeof(path));
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) {
+        fail_msg("cannot open %s", path);
+    }
+    tk_buf text;
+    tk_buf_init(&text, 4 * TK_MIB);
+    char block[4096];
+    for (size_t n; (n = fread(block, 1, sizeof(block), file)) > 0;) {
+        tk_buf_put(&text, block, n);
+    }
+    assert_int_equal(fclose(file), 0);
+    const tk_json *out;
+    tk_err err = TK_ERR_INIT;
+    if (tk_json_parse(&out, arena, tk_buf_cstr(&text), text.n, NULL, &err) != TINKC_OK) {
+        fail_msg("%s: %s", path, err.message);
+    }
+    tk_buf_dispose(&text);
+    return out;
+}
+
+static inline const tk_json *fixture_need(const tk_json *object, const char *key)
+{
+    const tk_json *value = tk_json_get(object, key);
+    if (value == NULL) {
+        fail_msg("no \"%s\" in the fixture", key);
+    }
+    return value;
+}
+
+/* A copy: members of arrays are handed out by value, and recursion wants an address. */
+static inline const tk_json *fixture_at(tk_arena *arena, const tk_json *array, size_t i)
+{
+    tk_json *value = tk_arena_alloc(arena, sizeof(*value));
+    assert_non_null(value);
+    *value = tk_json_at(array, i);
+    return value;
+}
+
+static inline const char *fixture_text(const tk_json *object, const char *key)
+{
+    const tk_json *value = fixture_need(object, key);
+    assert_int_equal(value->type, TK_JSON_STRING);
+    return value->as.string.p; /* has a NUL behind it */
+}
+
+static inline int64_t fixture_int(const tk_json *object, const char *key)
+{
+    int64_t out = 0;
+    assert_true(tk_json_to_i64(fixture_need(object, key), &out));
+    return out;
+}
+
+/* A number, also one that JSON cannot hold. */
+static inline double fixture_number(const tk_json *value)
+{
+    double out = 0;
+    if (value->type == TK_JSON_NULL ||
+        (value->type == TK_JSON_STRING && tk_str_is(value->as.string, "nan"))) {
+        return (double)NAN;
+    }
+    if (value->type == TK_JSON_STRING) {
+        assert_true(tk_str_is(value->as.string, "inf") ||
+                    tk_str_is(value->as.string, "-inf"));
+        return value->as.string.p[0] == '-' ? -(double)INFINITY : (double)INFINITY;
+    }
+    assert_true(tk_json_to_double(value, &out));
+    return out;
+}
+
+static inline bool fixture_same_number(double a, double b)
+{
+    return (isnan(a) && isnan(b)) ||
+           (a == b && signbit(a) == signbit(b)); /* -0 differs */
+}
+
+/* Bytes of a base64 member, in the arena. */
+static inline tk_bytes fixture_bytes(tk_arena *arena, const tk_json *object,
+                                     const char *key)
+{
+    tk_str text = fixture_need(object, key)->as.string;
+    size_t n = tk_base64_decoded_size(text);
+    unsigned char *p = tk_arena_alloc(arena, n + 1);
+    assert_non_null(p);
+    tk_err err = TK_ERR_INIT;
+    assert_int_equal(tk_base64_decode(p, text, &err), TINKC_OK);
+    tk_bytes out = {p, n};
+    return out;
+}
+
+/* ---- comparison ---- */
+
+typedef struct fixture_cmp {
+    tk_arena *arena;
+    unsigned rules;
+    tk_err where; /* path of the first difference */
+} fixture_cmp;
+
+static inline bool fixture_differs(fixture_cmp *cmp, const char *why)
+{
+    (void)tk_err_set(&cmp->where, TINKC_E_INVALID, "%s", why);
+    return false;
+}
+
+static inline bool fixture_same(fixture_cmp *cmp, const tk_json *got,
+                                const tk_json *want);
+
+static inline bool fixture_may_lack(const fixture_cmp *cmp, const tk_json_member *want)
+{
+    return ((cmp->rules & FIXTURE_NULLS) != 0 && want->value.type == TK_JSON_NULL) ||
+           ((cmp->rules & FIXTURE_LATER) != 0 && fixture_is_later(want->key));
+}
+
+static inline bool fixture_may_add(const fixture_cmp *cmp, const tk_json_member *got)
+{
+    return ((cmp->rules & FIXTURE_NULLS) != 0 && got->value.type == TK_JSON_NULL) ||
+           ((cmp->rules & FIXTURE_TYPES) != 0 && tk_str_is(got->key, "type"));
+}
+
+static inline bool fixture_same_objects(fixture_cmp *cmp, const tk_json *got,
+                                        const tk_json *want)
+{
+    for (size_t i = 0; i < want->as.object.n; i++) {
+        const tk_json_member *member = &want->as.object.members[i];
+        const tk_json *mine = tk_json_get(got, member->key.p);
+        bool same = mine != NULL ? fixture_same(cmp, mine, &member->value)
+                                 : fixture_may_lack(cmp, member);
+        bool added = mine != NULL && member->value.type == TK_JSON_NULL &&
+                     (cmp->rules & FIXTURE_TYPES) != 0 && tk_str_is(member->key, "type");
+        if (!same && !added) {
+            (void)fixture_differs(cmp, "missing");
+            tk_err_under(&cmp->where, member->key.p);
+            return false;
+        }
+    }
+    for (size_t i = 0; i < got->as.object.n; i++) {
+        const tk_json_member *member = &got->as.object.members[i];
+        if (tk_json_get(want, member->key.p) == NULL && !fixture_may_add(cmp, member)) {
+            (void)fixture_differs(cmp, "not in the recording");
+            tk_err_under(&cmp->where, member->key.p);
+            return false;
+        }
+    }
+    return true;
+}
+
+static inline bool fixture_same_arrays(fixture_cmp *cmp, const tk_json *got,
+                                       const tk_json *want)
+{
+    if (tk_json_len(got) != tk_json_len(want)) {
+        return fixture_differs(cmp, "length");
+    }
+    for (size_t i = 0; i < tk_json_len(want); i++) {
+        tk_json a = tk_json_at(got, i), b = tk_json_at(want, i);
+        if (!fixture_same(cmp, &a, &b)) {
+            tk_err_under_index(&cmp->where, i);
+            return false;
+        }
+    }
+    return true;
+}
+
+static inline bool fixture_same_texts(fixture_cmp *cmp, tk_str got, tk_str want)
+{
+    int64_t a, b;
+    bool same = tk_str_eq(got, want);
+    if (!same && (cmp->rules & FIXTURE_TIMES) != 0) {
+        tk_err err = TK_ERR_INIT;
+        char utc[64]; /* the SDK leaves a time without zone as it is; it means UTC */
+        (void)snprintf(utc, sizeof(utc), TK_STR_FMT "Z", TK_STR_ARG(want));
+        same = tk_date_parse(&a, got, &err) == TINKC_OK &&
+               (tk_date_parse(&b, want, &err) == TINKC_OK ||
+                tk_date_parse(&b, tk_str_of(utc), &err) == TINKC_OK) &&
+               a == b;
+    }
+    return same || fixture_differs(cmp, "another text");
+}
+
+static inline bool fixture_is_number(const tk_json *value)
+{
+    return value->type == TK_JSON_INT || value->type == TK_JSON_UINT ||
+           value->type == TK_JSON_REAL;
+}
+
+static inline bool fixture_same(fixture_cmp *cmp, const tk_json *got, const tk_json *want)
+{
+    if (fixture_is_number(got) && fixture_is_number(want)) {
+        int64_t i = 0, j = 0;
+        double a = 0, b = 0;
+        bool whole = tk_json_to_i64(got, &i);
+        bool same = whole == tk_json_to_i64(want, &j) && i == j &&
+                    tk_json_to_double(got, &a) && tk_json_to_double(want, &b) && a == b;
+        return same || fixture_differs(cmp, "another number");
+    }
+    if (tk_json_is_array(got) && tk_json_is_array(want)) {
+        return fixture_same_arrays(cmp, got, want);
+    }
+    if (got->type != want->type) {
+        return fixture_differs(cmp, "another type");
+    }
+    if (got->type == TK_JSON_OBJECT) {
+        return fixture_same_objects(cmp, got, want);
+    }
+    if (got->type == TK_JSON_STRING) {
+        return fixture_same_texts(cmp, got->as.string, want->as.string);
+    }
+    return got->type != TK_JSON_BOOL || got->as.boolean == want->as.boolean ||
+           fixture_differs(cmp, "another truth");
+}
+
+static inline void fixture_assert_same(tk_arena *arena, const tk_json *got,
+                                       const tk_json *want, unsigned rules,
+                                       const char *what)
+{
+    fixture_cmp cmp = {.arena = arena, .rules = rules, .where = TK_ERR_INIT};
+    if (!fixture_same(&cmp, got, want)) {
+        fail_msg("%s: %s: %s", what, cmp.where.path, cmp.where.message);
+    }
+}
+
+#endif
