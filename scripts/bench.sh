@@ -6,6 +6,7 @@
 # with 1 when a bar is missed or a benchmark fails.
 set -u
 cd "$(dirname "$0")/.."
+scripts/deps.sh bench || echo "bench: some comparisons are left out" >&2
 
 wanted() {
     [ $# -gt 1 ] || return 0

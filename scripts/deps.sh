@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that building and testing need, where they are missing.
 # Touches the network only when something is missing.
+#   scripts/deps.sh [bench]      with `bench` also what benchmarks compare us with
 set -eu
 
 packages="
@@ -9,6 +10,10 @@ packages="
     libcurl4-openssl-dev libssl-dev libzstd-dev
     libcmocka-dev libjansson-dev libprotobuf-c-dev protobuf-c-compiler
 "
+
+if [ "${1:-}" = bench ]; then
+    packages="$packages libopenblas0-pthread"
+fi
 
 missing=""
 for package in $packages; do

@@ -11,29 +11,88 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
+/* A row's 16 sums. Rows are separate variables, not an array: the compiler must keep them
+ * in registers. */
+typedef struct sums {
+    __m256 lo, hi;
+} sums;
+
+INLINE void row_load(sums *s, const eng_tile *t, const size_t r, const size_t rows)
+{
+    const float *c = t->c + r * t->c_row;
+    bool old = r < rows && t->add;
+    s->lo = old ? _mm256_loadu_ps(c) : _mm256_setzero_ps();
+    s->hi = old ? _mm256_loadu_ps(c + 8) : _mm256_setzero_ps();
+}
+
+INLINE void row_step(sums *s, const float *a, __m256 lo, __m256 hi)
+{
+    __m256 x = _mm256_broadcast_ss(a);
+    s->lo = _mm256_fmadd_ps(x, lo, s->lo);
+    s->hi = _mm256_fmadd_ps(x, hi, s->hi);
+}
+
+INLINE void row_store(const sums *s, const eng_tile *t, const size_t r, const size_t rows)
+{
+    if (r < rows) {
+        _mm256_storeu_ps(t->c + r * t->c_row, s->lo);
+        _mm256_storeu_ps(t->c + r * t->c_row + 8, s->hi);
+    }
+}
+
+/* Up to six rows; what lies behind `rows` is folded away. */
+typedef struct tile_sums {
+    sums r0, r1, r2, r3, r4, r5;
+} tile_sums;
+
+INLINE void tile_load(tile_sums *s, const eng_tile *t, const size_t rows)
+{
+    row_load(&s->r0, t, 0, rows);
+    row_load(&s->r1, t, 1, rows);
+    row_load(&s->r2, t, 2, rows);
+    row_load(&s->r3, t, 3, rows);
+    row_load(&s->r4, t, 4, rows);
+    row_load(&s->r5, t, 5, rows);
+}
+
+INLINE void tile_store(const tile_sums *s, const eng_tile *t, const size_t rows)
+{
+    row_store(&s->r0, t, 0, rows);
+    row_store(&s->r1, t, 1, rows);
+    row_store(&s->r2, t, 2, rows);
+    row_store(&s->r3, t, 3, rows);
+    row_store(&s->r4, t, 4, rows);
+    row_store(&s->r5, t, 5, rows);
+}
+
 INLINE void tile_rows(const eng_tile *t, const size_t rows)
 {
-    __m256 lo[ENG_ROWS], hi[ENG_ROWS];
-    const float *a[ENG_ROWS];
-    for (size_t r = 0; r < rows; r++) {
-        a[r] = t->a + r * t->a_row;
-        lo[r] = t->add ? _mm256_loadu_ps(t->c + r * t->c_row) : _mm256_setzero_ps();
-        hi[r] = t->add ? _mm256_loadu_ps(t->c + r * t->c_row + 8) : _mm256_setzero_ps();
-    }
-    const float *b = t->b;
-    for (size_t k = 0; k < t->k; k++) {
-        __m256 b_lo = _mm256_loadu_ps(b), b_hi = _mm256_loadu_ps(b + 8);
-        for (size_t r = 0; r < rows; r++) {
-            __m256 x = _mm256_broadcast_ss(a[r] + k * t->a_k);
-            lo[r] = _mm256_fmadd_ps(x, b_lo, lo[r]);
-            hi[r] = _mm256_fmadd_ps(x, b_hi, hi[r]);
+    tile_sums s;
+    tile_load(&s, t, rows);
+    const float *a = t->a, *b = t->b;
+    const size_t row = t->a_row, a_k = t->a_k, b_k = t->b_k;
+    for (size_t k = t->k; k > 0; k--) {
+        __m256 lo = _mm256_loadu_ps(b), hi = _mm256_loadu_ps(b + 8);
+        row_step(&s.r0, a, lo, hi);
+        if (rows > 1) {
+            row_step(&s.r1, a + row, lo, hi);
         }
-        b += t->b_k;
+        if (rows > 2) {
+            row_step(&s.r2, a + 2 * row, lo, hi);
+        }
+        if (rows > 3) {
+            row_step(&s.r3, a + 3 * row, lo, hi);
+        }
+        if (rows > 4) {
+            row_step(&s.r4, a + 4 * row, lo, hi);
+        }
+        if (rows > 5) {
+            row_step(&s.r5, a + 5 * row, lo, hi);
+        }
+        a += a_k;
+        b += b_k;
     }
-    for (size_t r = 0; r < rows; r++) {
-        _mm256_storeu_ps(t->c + r * t->c_row, lo[r]);
-        _mm256_storeu_ps(t->c + r * t->c_row + 8, hi[r]);
-    }
+    tile_store(&s, t, rows);
 }
 
 static void tile(const eng_tile *t)
