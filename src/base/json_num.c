@@ -1,12 +1,12 @@
 /* Text to numbers: the JSON number reader and the tk_str_to_* family of str.h.
  *
  * Doubles take one of three ways. (1) Up to 2^53 with a power of ten up to 22: both
- * operands are exact, one multiplication or division rounds correctly. (2) Otherwise the
- * product of the first 19 digits with a 128-bit power of ten (the method of Eisel and
- * Lemire), which says when it cannot decide. (3) Then libc's strtod, on a text of digits
- * and exponent only: without a decimal point it does not depend on the locale. 780 digits
- * and a sticky last one are enough, because no border between two doubles has more than
- * 767. */
+ * operands are exact, one multiplication or division rounds correctly. (2) Up to 19
+ * digits: their product with a 128-bit power of ten (the method of Eisel and Lemire; that
+ * it always decides is the result of Mushtak and Lemire, 2023). (3) More digits, where
+ * the first 19 do not settle it: libc's strtod, on a text of digits and exponent only;
+ * without a decimal point it does not depend on the locale. 780 digits and a sticky last
+ * one are enough, because no border between two doubles has more than 767. */
 #include "base/json_num.h"
 
 #include <float.h>
@@ -159,24 +159,20 @@ static void multiply_pow10(uint64_t mantissa, int exponent, uint64_t *hi, uint64
     *lo = (uint64_t)product;
 }
 
-/* Way 2. False when the 128 bits cannot decide the rounding. Infinity means overflow.
- * `keep` holds 54 bits: the 53 of the result and the one that rounds. */
-static bool product_double(uint64_t mantissa, int64_t exponent, double *out)
+/* Way 2, for a mantissa of exactly these digits. Infinity means overflow. `keep` holds 54
+ * bits: the 53 of the result and the one that rounds. */
+static double product_double(uint64_t mantissa, int64_t exponent)
 {
+    const uint64_t infinity = UINT64_C(0x7FF) << 52;
     if (mantissa == 0 || exponent < TK_JSON_POW10_MIN) {
-        *out = 0;
-        return true;
+        return 0;
     }
     if (exponent > 308) {
-        *out = double_of_bits(UINT64_C(0x7FF) << 52);
-        return true;
+        return double_of_bits(infinity);
     }
     int zeros = __builtin_clzll(mantissa);
     uint64_t hi, lo;
     multiply_pow10(mantissa << zeros, (int)exponent, &hi, &lo);
-    if (lo == UINT64_MAX && (exponent < -27 || exponent > TK_JSON_POW10_EXACT_MAX)) {
-        return false;
-    }
     int top = (int)(hi >> 63);
     uint64_t keep = hi >> (top + 9);
     /* 217706 / 2^16 is log2(10), close enough for every exponent here. */
@@ -184,8 +180,7 @@ static bool product_double(uint64_t mantissa, int64_t exponent, double *out)
     if (biased <= 0) {
         keep = biased > -63 ? keep >> (1 - biased) : 0;
         keep = (keep + (keep & 1)) >> 1;
-        *out = double_of_bits(keep); /* 2^52, if reached, is the exponent's first bit */
-        return true;
+        return double_of_bits(keep); /* 2^52, if reached, is the exponent's first bit */
     }
     bool halfway = lo <= 1 && exponent >= -4 && exponent <= 23 && (keep & 3) == 1 &&
                    keep << (top + 9) == hi;
@@ -195,11 +190,8 @@ static bool product_double(uint64_t mantissa, int64_t exponent, double *out)
         keep >>= 1;
         biased++;
     }
-    *out =
-        biased >= 0x7FF
-            ? double_of_bits(UINT64_C(0x7FF) << 52)
-            : double_of_bits((keep & ((UINT64_C(1) << 52) - 1)) | (uint64_t)biased << 52);
-    return true;
+    keep &= (UINT64_C(1) << 52) - 1;
+    return double_of_bits(biased < 0x7FF ? (uint64_t)biased << 52 | keep : infinity);
 }
 
 /* Way 3; `skip` leading zeros are known. */
@@ -238,13 +230,9 @@ static double many_digits_double(const scanned *s)
         mantissa = mantissa * 10 + digit_at(s, i);
     }
     int64_t exponent = (int64_t)s->int_digits - (int64_t)i + s->exponent;
-    double low, high;
-    if (product_double(mantissa, exponent, &low) &&
-        (i == s->digits || (product_double(mantissa + 1, exponent, &high) &&
-                            memcmp(&low, &high, sizeof(low)) == 0))) {
-        return low;
-    }
-    return slow_double(s, skip);
+    double low = product_double(mantissa, exponent);
+    bool same = i == s->digits || product_double(mantissa + 1, exponent) == low;
+    return same ? low : slow_double(s, skip);
 }
 
 /* False on overflow. */
@@ -254,9 +242,8 @@ static bool to_double(const scanned *s, double *out)
     int64_t exponent = (int64_t)s->int_digits - (int64_t)s->digits + s->exponent;
     if (s->digits > MANTISSA_DIGITS) {
         value = many_digits_double(s);
-    } else if (!small_double(s->low, exponent, &value) &&
-               !product_double(s->low, exponent, &value)) {
-        value = slow_double(s, 0);
+    } else if (!small_double(s->low, exponent, &value)) {
+        value = product_double(s->low, exponent);
     }
     if (value > DBL_MAX) {
         return false;

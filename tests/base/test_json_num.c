@@ -141,21 +141,43 @@ static void test_read_long_borders(void **unused)
     }
 }
 
+/* Exactly between two doubles, and just beside it, in up to 19 digits: the product with a
+ * rounded reciprocal must not fall on the wrong side. */
+static void test_read_halves(void **unused)
+{
+    (void)unused;
+    char text[64];
+    for (int i = 0; i < 3000; i++) {
+        uint64_t half = UINT64_C(1) << 53 | next_random() >> 11 | 1;
+        uint64_t factor = 1;
+        for (int shift = 0; shift <= 2; shift++) {
+            for (int beside = -1; beside <= 1; beside++) {
+                unsigned long long digits = half * factor + (uint64_t)beside;
+                (void)snprintf(text, sizeof(text), "%llue-%d", digits, shift);
+                check_reads(text);
+                (void)snprintf(text, sizeof(text), "%llue%d", digits, shift);
+                check_reads(text);
+            }
+            factor *= 10;
+        }
+    }
+}
+
 /* The exponent counts although it is beyond any double: the digits make up for it. */
 static void test_read_huge_exponents(void **unused)
 {
     (void)unused;
-    char text[3000];
+    static char text[30000];
     memset(text, '0', sizeof(text));
     text[1] = '.';
-    memcpy(text + 2500, "15e2498", 8);
+    memcpy(text + 25000, "15e24998", 9);
     check_reads(text);
     double value = 0;
     assert_true(tk_str_to_double(tk_str_of(text), &value));
     assert_true(value == 0.15);
     memset(text, '0', sizeof(text));
     memcpy(text, "25", 2);
-    memcpy(text + 2500, "e-2498", 7);
+    memcpy(text + 25000, "e-24998", 8);
     assert_true(tk_str_to_double(tk_str_of(text), &value));
     assert_true(value == 25.0);
 }
@@ -341,6 +363,7 @@ static void test_write_doubles(void **unused)
         {100.25, "100.25"},
         {4294967296.5, "4294967296.5"},
         {9007199254740991.0, "9007199254740991.0"},
+        {9007199254740994.0, "9007199254740994.0"},
     };
     for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
         char room[TK_JSON_NUM_BYTES + 1];
@@ -483,6 +506,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_read_borders),
         cmocka_unit_test(test_read_long_borders),
+        cmocka_unit_test(test_read_halves),
         cmocka_unit_test(test_read_huge_exponents),
         cmocka_unit_test(test_read_random),
         cmocka_unit_test(test_double_grammar),

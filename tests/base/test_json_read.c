@@ -100,6 +100,9 @@ static void test_accepted(void **unused)
         {"[0,10,200,3000,40000,500000,6000000,70000000,800000000,9000000000]",
          "[0,10,200,3000,40000,500000,6000000,70000000,800000000,9000000000]"},
         {"[1,  2,\t3,\n4 ,5]", "[1,2,3,4,5]"},
+        {"[1, 22,333, 4444,55555, 666666,7, 8]", "[1,22,333,4444,55555,666666,7,8]"},
+        {"[1,22, 333,4444, 55555,666666, 7,8]", "[1,22,333,4444,55555,666666,7,8]"},
+        {"[1, 22,\n333, 4444,  55555, 6,7, 8]", "[1,22,333,4444,55555,6,7,8]"},
         {"[-1,-22,-333,4444444,-55555555,666666666]",
          "[-1,-22,-333,4444444,-55555555,666666666]"},
     };
@@ -495,6 +498,24 @@ static void test_arena_limit(void **unused)
     }
 }
 
+/* Commas alone reserve no memory: the mistake is found first. */
+static void test_comma_flood(void **unused)
+{
+    (void)unused;
+    char text[2000];
+    memset(text, ',', sizeof(text));
+    memcpy(text, "[1", 2);
+    text[sizeof(text) - 1] = ']';
+    tk_arena arena;
+    tk_arena_init(&arena, 1024);
+    const tk_json *value;
+    tk_err err = TK_ERR_INIT;
+    assert_int_equal(tk_json_parse(&value, &arena, text, sizeof(text), NULL, &err),
+                     TINKC_E_PARSE);
+    assert_int_equal(err.offset, 3);
+    tk_arena_dispose(&arena);
+}
+
 static bool parse_scenario(void *user)
 {
     (void)user;
@@ -536,6 +557,7 @@ int main(void)
         cmocka_unit_test(test_depth_limit),
         cmocka_unit_test(test_byte_limit),
         cmocka_unit_test(test_arena_limit),
+        cmocka_unit_test(test_comma_flood),
         cmocka_unit_test(test_allocation_failures),
     };
     return cmocka_run_group_tests_name("json_read", tests, NULL, NULL);
