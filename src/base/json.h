@@ -20,7 +20,7 @@
 typedef enum tk_json_type {
     TK_JSON_NULL,
     TK_JSON_BOOL,
-    TK_JSON_INT,  /* fits int64 */
+    TK_JSON_INT,  /* fits int64; "-0" is 0, as in Python */
     TK_JSON_UINT, /* integer above INT64_MAX that fits uint64 */
     TK_JSON_REAL, /* has a fraction or exponent, or is an integer too large for the above
                    */
@@ -126,7 +126,8 @@ void tk_json_put_str(tk_json_writer *w, tk_str value);    /* non-ASCII unescaped
 void tk_json_put_base64(tk_json_writer *w, const void *data, size_t n);
 
 /* Whole arrays, without a call per element. f32 values are written with the fewest digits
- * that read back as the same float; NaN becomes null when nan_is_null, else it fails. */
+ * that read back as the same float, also by way of a double; NaN becomes null when
+ * nan_is_null, else it fails. */
 void tk_json_put_i32s(tk_json_writer *w, const int32_t *values, size_t n);
 void tk_json_put_i64s(tk_json_writer *w, const int64_t *values, size_t n);
 void tk_json_put_f32s(tk_json_writer *w, const float *values, size_t n, bool nan_is_null);

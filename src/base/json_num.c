@@ -194,6 +194,13 @@ static double product_double(uint64_t mantissa, int64_t exponent)
     return double_of_bits(biased < 0x7FF ? (uint64_t)biased << 52 | keep : infinity);
 }
 
+double tk_json_num_of_decimal(uint64_t mantissa, int64_t exponent)
+{
+    double value;
+    return small_double(mantissa, exponent, &value) ? value
+                                                    : product_double(mantissa, exponent);
+}
+
 /* Way 3; `skip` leading zeros are known. */
 static double slow_double(const scanned *s, size_t skip)
 {
@@ -238,13 +245,9 @@ static double many_digits_double(const scanned *s)
 /* False on overflow. */
 static bool to_double(const scanned *s, double *out)
 {
-    double value;
     int64_t exponent = (int64_t)s->int_digits - (int64_t)s->digits + s->exponent;
-    if (s->digits > MANTISSA_DIGITS) {
-        value = many_digits_double(s);
-    } else if (!small_double(s->low, exponent, &value)) {
-        value = product_double(s->low, exponent);
-    }
+    double value = s->digits > MANTISSA_DIGITS ? many_digits_double(s)
+                                               : tk_json_num_of_decimal(s->low, exponent);
     if (value > DBL_MAX) {
         return false;
     }

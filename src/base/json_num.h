@@ -16,6 +16,9 @@
  * negative zero without fraction or exponent is the integer 0, as in Python. */
 const char *tk_json_num_read(const char **at, const char *end, tk_json *out);
 
+/* The double nearest to mantissa * 10^exponent; infinity when it is too large. */
+double tk_json_num_of_decimal(uint64_t mantissa, int64_t exponent);
+
 /* Room that one number needs. The writers below may scribble over all of it; they return
  * the bytes that count and add no NUL. */
 #define TK_JSON_NUM_BYTES 32
@@ -25,7 +28,8 @@ size_t tk_json_num_put_u64(char *room, uint64_t value);
 
 /* Finite values only. Always with a fraction or an exponent ("3.0", "1e+16"), so that a
  * real stays a real; the choice between both forms is Python's. The float form has the
- * fewest digits that read back to the same float. */
+ * fewest digits that read back to the same float, also by way of a double, as most
+ * readers of JSON do it. */
 size_t tk_json_num_put_double(char *room, double value);
 size_t tk_json_num_put_float(char *room, float value);
 

@@ -201,17 +201,23 @@ size_t tk_json_num_put_double(char *room, double value)
     size_t sign = (size_t)(bits >> 63);
     uint64_t fraction = bits & ((UINT64_C(1) << 52) - 1);
     int biased = (int)((bits >> 52) & 0x7FF);
-    if (biased == 0) {
-        return sign + (fraction == 0
-                           ? put_whole(room + sign, 0)
-                           : put_decimal(room + sign, shortest(fraction, -1074, false)));
-    }
-    uint64_t c = fraction | UINT64_C(1) << 52;
-    int q = biased - 1075;
-    if (q <= 0 && q > -53 && (c & ((UINT64_C(1) << -q) - 1)) == 0) {
-        return sign + put_whole(room + sign, c >> -q);
+    uint64_t c = biased > 0 ? fraction | UINT64_C(1) << 52 : fraction;
+    int q = biased > 0 ? biased - 1075 : -1074;
+    if (c == 0 || (q <= 0 && q > -53 && (c & ((UINT64_C(1) << -q) - 1)) == 0)) {
+        return sign + put_whole(room + sign, c == 0 ? 0 : c >> -q);
     }
     return sign + put_decimal(room + sign, shortest(c, q, fraction == 0 && biased > 1));
+}
+
+/* The shortest decimal of a float can lie so close to the border to its neighbour that,
+ * read as a double, it becomes the border itself and then the neighbour. The digits of
+ * the float's exact value as a double are safe. */
+static size_t put_float_decimal(char *room, float magnitude, decimal d)
+{
+    if ((float)tk_json_num_of_decimal(d.digits, d.exponent) != magnitude) {
+        return tk_json_num_put_double(room, (double)magnitude);
+    }
+    return put_decimal(room, d);
 }
 
 size_t tk_json_num_put_float(char *room, float value)
@@ -222,15 +228,11 @@ size_t tk_json_num_put_float(char *room, float value)
     size_t sign = bits >> 31;
     uint32_t fraction = bits & ((UINT32_C(1) << 23) - 1);
     int biased = (int)((bits >> 23) & 0xFF);
-    if (biased == 0) {
-        return sign + (fraction == 0
-                           ? put_whole(room + sign, 0)
-                           : put_decimal(room + sign, shortest(fraction, -149, false)));
+    uint32_t c = biased > 0 ? fraction | UINT32_C(1) << 23 : fraction;
+    int q = biased > 0 ? biased - 150 : -149;
+    if (c == 0 || (q <= 0 && q > -24 && (c & ((UINT32_C(1) << -q) - 1)) == 0)) {
+        return sign + put_whole(room + sign, c == 0 ? 0 : c >> -q);
     }
-    uint32_t c = fraction | UINT32_C(1) << 23;
-    int q = biased - 150;
-    if (q <= 0 && q > -24 && (c & ((UINT32_C(1) << -q) - 1)) == 0) {
-        return sign + put_whole(room + sign, c >> -q);
-    }
-    return sign + put_decimal(room + sign, shortest(c, q, fraction == 0 && biased > 1));
+    decimal d = shortest(c, q, fraction == 0 && biased > 1);
+    return sign + put_float_decimal(room + sign, sign != 0 ? -value : value, d);
 }

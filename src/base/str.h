@@ -40,8 +40,8 @@ TK_NODISCARD bool tk_str_take_digits(int *out, tk_str *rest, size_t width);
 TK_NODISCARD bool tk_str_to_i64(tk_str a, int64_t *out);
 TK_NODISCARD bool tk_str_to_u64(tk_str a, uint64_t *out);
 
-/* A decimal fraction as JSON writes it (also "1e9", ".5" and "1." are refused). Correctly
- * rounded; overflow gives false. */
+/* A number as JSON writes it: "1e9" is one, ".5" and "1." are not. Correctly rounded;
+ * overflow gives false. */
 TK_NODISCARD bool tk_str_to_double(tk_str a, double *out);
 
 #endif

@@ -308,6 +308,7 @@ static void check_shortest(double value, bool as_float)
     assert_true(tk_str_to_double((tk_str){room, n}, &back));
     check_same(strtod(room, NULL), back, room);
     check_same(as_float ? (double)strtof(room, NULL) : back, value, room);
+    check_same(as_float ? (double)(float)back : back, value, room);
     int digits = 0;
     int trailing = 0;
     for (const char *p = room; *p != '\0' && *p != 'e'; p++) {
@@ -403,6 +404,10 @@ static void test_write_floats_shortest(void **unused)
     assert_string_equal(room, "1e-45");
     room[tk_json_num_put_float(room, -16777216.0F)] = '\0';
     assert_string_equal(room, "-16777216.0");
+    /* The shortest, 7.038531e-26, read as a double is the border to the neighbour. */
+    room[tk_json_num_put_float(room, 0x1.5c87fap-84F)] = '\0';
+    assert_true((float)strtod(room, NULL) == 0x1.5c87fap-84F);
+    assert_true(strtof(room, NULL) == 0x1.5c87fap-84F);
     for (int i = 0; i < 60000; i++) {
         float value = float_of((uint32_t)next_random());
         if (isfinite(value)) {
