@@ -4,6 +4,7 @@
 
 #include <tinkc/error.h>
 #include <tinkc/export.h>
+#include <tinkc/future.h>
 #include <tinkc/log.h>
 #include <tinkc/version.h>
 

@@ -37,6 +37,11 @@ static tinkc_error out_of_memory = {
     .message = "out of memory",
 };
 
+tinkc_error *tk_error_oom(void)
+{
+    return &out_of_memory;
+}
+
 const char *tinkc_code_name(tinkc_code code)
 {
     static const char *const names[] = {

@@ -16,6 +16,9 @@ tinkc_error *tk_error_new(const tk_err *err, tinkc_error *cause);
  * NULL. Returns err->code. */
 tinkc_code tk_error_give(tinkc_error **out, const tk_err *err);
 
+/* The static out-of-memory error. tinkc_error_free accepts it. */
+tinkc_error *tk_error_oom(void);
+
 /* One more owner; cannot fail. Each owner calls tinkc_error_free once. NULL gives NULL.
  */
 tinkc_error *tk_error_ref(tinkc_error *error);

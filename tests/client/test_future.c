@@ -1,0 +1,519 @@
+/* Futures and queues: exactly one completion on every path, waits that end, an
+ * explanation at any time (A-028, A-029, A-033, M-089, M-090, M-096, M-102). */
+#include <poll.h>
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "base/thread.h"
+#include "client/error.h"
+#include "client/tk_future.h"
+#include "support/failmem.h"
+#include "support/fakeclock.h"
+#include "support/test.h"
+
+/* ---- a driver whose manual loop completes what the test prepared ---- */
+
+typedef struct fake_driver {
+    tk_driver base;
+    int refs;
+    int driven;
+    tinkc_future *to_complete; /* completed by the third drive */
+} fake_driver;
+
+static void driver_ref(tk_driver *driver)
+{
+    ((fake_driver *)(void *)driver)->refs++;
+}
+
+static void driver_unref(tk_driver *driver)
+{
+    ((fake_driver *)(void *)driver)->refs--;
+}
+
+static bool driver_drive(tk_driver *driver, int64_t max_ms)
+{
+    fake_driver *self = (fake_driver *)(void *)driver;
+    (void)max_ms;
+    if (++self->driven == 3 && self->to_complete != NULL) {
+        (void)tk_future_complete(self->to_complete, NULL, NULL);
+    }
+    return true;
+}
+
+static const tk_driver_ops driver_ops = {driver_ref, driver_unref, driver_drive};
+
+static tinkc_future *new_future(void)
+{
+    return tk_future_new(NULL, "sample", TK_RESULT_TEXT);
+}
+
+static int freed;
+
+static void free_text(void *text)
+{
+    freed++;
+    tk_free(text);
+}
+
+static tk_err some_error(void)
+{
+    tk_err err = TK_ERR_INIT;
+    tk_err_set(&err, TINKC_E_SERVER, "it broke");
+    return err;
+}
+
+/* ---- completion ---- */
+
+/* the first outcome wins, later ones leave ownership with their caller. */
+static void test_future_completes_once(void **unused)
+{
+    (void)unused;
+    tinkc_future *future = new_future();
+    char *text = tk_strdup("hello");
+    tk_err err = some_error();
+    assert_int_equal(tinkc_future_wait(future, 0), TINKC_E_TIMEOUT);
+    assert_true(tk_future_complete(future, text, free_text));
+    assert_false(tk_future_complete(future, text, free_text));
+    assert_false(tk_future_fail(future, &err, NULL));
+    tinkc_future_cancel(future);
+    assert_int_equal(tinkc_future_wait(future, TINKC_FOREVER), TINKC_OK);
+    assert_null(tinkc_future_error(future));
+    void *out = NULL;
+    tinkc_error *error = NULL;
+    assert_int_equal(tk_future_take(&out, future, TK_RESULT_METRICS, &error),
+                     TINKC_E_STATE);
+    tinkc_error_free(&error);
+    assert_int_equal(tk_future_take(&out, future, TK_RESULT_TEXT, &error), TINKC_OK);
+    assert_ptr_equal(out, text);
+    assert_int_equal(tk_future_take(&out, future, TK_RESULT_TEXT, &error), TINKC_E_STATE);
+    tinkc_error_free(&error);
+    freed = 0;
+    tinkc_future_free(&future);
+    assert_null(future);
+    assert_int_equal(freed, 0);
+    tk_free(text);
+}
+
+static void test_future_frees_what_nobody_takes(void **unused)
+{
+    (void)unused;
+    tinkc_future *future = new_future();
+    freed = 0;
+    assert_true(tk_future_complete(future, tk_strdup("x"), free_text));
+    tinkc_future_free(&future);
+    assert_int_equal(freed, 1);
+}
+
+/* an error comes with its text and its cause, and can outlive the future. */
+static void test_future_error_and_cause(void **unused)
+{
+    (void)unused;
+    tinkc_future *future = new_future();
+    tk_err cause = TK_ERR_INIT, err = some_error();
+    tk_err_set(&cause, TINKC_E_PARSE, "bad byte");
+    assert_true(tk_future_fail(future, &err, tk_error_new(&cause, NULL)));
+    assert_int_equal(tinkc_future_wait(future, TINKC_FOREVER), TINKC_E_SERVER);
+    assert_string_equal(tinkc_error_message(tinkc_future_error(future)), "it broke");
+    tinkc_error *kept = tinkc_future_take_error(future);
+    void *out = NULL;
+    tinkc_error *error = NULL;
+    assert_int_equal(tk_future_wait_take(&out, future, TK_RESULT_TEXT, &error),
+                     TINKC_E_SERVER);
+    assert_int_equal(tinkc_error_code(tinkc_error_cause(kept)), TINKC_E_PARSE);
+    tinkc_error_free(&error);
+    tinkc_error_free(&kept);
+}
+
+/* NULL everywhere is an answer, not a crash. */
+static void test_future_null(void **unused)
+{
+    (void)unused;
+    tinkc_future *none = NULL;
+    tinkc_wait wait = TINKC_WAIT_INIT;
+    char text[64];
+    size_t index;
+    tinkc_future_free(NULL);
+    tinkc_future_free(&none);
+    tinkc_future_cancel(NULL);
+    assert_null(tinkc_future_ref(NULL));
+    assert_false(tinkc_future_is_done(NULL));
+    assert_null(tinkc_future_error(NULL));
+    assert_int_equal(tinkc_future_wait(NULL, 0), TINKC_E_STATE);
+    assert_int_equal(tinkc_future_on_done(NULL, NULL, NULL), TINKC_E_STATE);
+    assert_int_equal(tinkc_future_status(NULL, &wait), TINKC_E_STATE);
+    assert_true(tinkc_future_explain(NULL, text, sizeof(text)) > 0);
+    assert_int_equal(tinkc_future_wait_any(&index, &none, 1, 0), TINKC_E_STATE);
+    assert_int_equal(tinkc_future_wait_all(&none, 1, 0), TINKC_E_STATE);
+    assert_int_equal(tinkc_queue_add(NULL, NULL, NULL), TINKC_E_STATE);
+    assert_int_equal(tinkc_queue_fd(NULL), -1);
+    assert_int_equal(tinkc_queue_pending(NULL), 0);
+}
+
+/* Without memory there is still a future, done with the error. */
+static void test_future_without_memory(void **unused)
+{
+    (void)unused;
+    failmem_start();
+    failmem_fail_at(1);
+    tinkc_future *future = new_future();
+    assert_true(tk_future_is_static(future));
+    assert_int_equal(failmem_stop(), 0);
+    assert_true(tinkc_future_is_done(future));
+    assert_int_equal(tinkc_future_wait(future, TINKC_FOREVER), TINKC_E_NOMEM);
+    assert_int_equal(tinkc_error_code(tinkc_future_error(future)), TINKC_E_NOMEM);
+    void *out;
+    tinkc_error *error = NULL;
+    assert_int_equal(tk_future_take(&out, future, TK_RESULT_TEXT, &error), TINKC_E_NOMEM);
+    tinkc_error_free(&error);
+    tinkc_future_cancel(future);
+    tinkc_future_free(&future);
+    assert_null(future);
+}
+
+/* ---- callbacks, cancelling ---- */
+
+static void count_call(tinkc_future *future, void *user)
+{
+    assert_true(tinkc_future_is_done(future));
+    ++*(int *)user;
+}
+
+static void test_future_callback(void **unused)
+{
+    (void)unused;
+    int early = 0, late = 0;
+    tinkc_future *future = new_future();
+    assert_int_equal(tinkc_future_on_done(future, count_call, &early), TINKC_OK);
+    assert_int_equal(tinkc_future_on_done(future, count_call, &late), TINKC_E_STATE);
+    assert_true(tk_future_complete(future, NULL, NULL));
+    assert_int_equal(early, 1);
+    tinkc_future_free(&future);
+    future = new_future();
+    assert_true(tk_future_complete(future, NULL, NULL));
+    assert_int_equal(tinkc_future_on_done(future, count_call, &late), TINKC_OK);
+    assert_int_equal(late, 1);
+    tinkc_future_free(&future);
+}
+
+static void note_cancel(void *user)
+{
+    ++*(int *)user;
+}
+
+static void test_future_cancel(void **unused)
+{
+    (void)unused;
+    int cancelled = 0, called = 0;
+    tinkc_future *future = new_future();
+    tk_future_on_cancel(future, note_cancel, &cancelled);
+    assert_int_equal(tinkc_future_on_done(future, count_call, &called), TINKC_OK);
+    tinkc_future_cancel(future);
+    tinkc_future_cancel(future);
+    assert_int_equal(cancelled, 1);
+    assert_int_equal(called, 1);
+    assert_int_equal(tinkc_future_wait(future, TINKC_FOREVER), TINKC_E_CANCELLED);
+    assert_false(tk_future_complete(future, NULL, NULL));
+    tk_future_forget_cancel(future);
+    tinkc_future_free(&future);
+}
+
+static void test_future_forgotten_cancel(void **unused)
+{
+    (void)unused;
+    int cancelled = 0;
+    tinkc_future *future = new_future();
+    tk_future_on_cancel(future, note_cancel, &cancelled);
+    tk_future_forget_cancel(future);
+    tinkc_future_cancel(future);
+    assert_int_equal(cancelled, 0);
+    tinkc_future_free(&future);
+}
+
+/* ---- waiting ---- */
+
+static void complete_it(void *user)
+{
+    (void)tk_future_complete(user, NULL, NULL);
+}
+
+static void test_future_wait_across_threads(void **unused)
+{
+    (void)unused;
+    for (int i = 0; i < 200; i++) {
+        tinkc_future *future = new_future();
+        tk_thread thread;
+        assert_int_equal(tk_thread_start(&thread, "t", complete_it, future, NULL),
+                         TINKC_OK);
+        assert_int_equal(tinkc_future_wait(future, TINKC_FOREVER), TINKC_OK);
+        tk_thread_join(&thread);
+        tinkc_future_free(&future);
+    }
+}
+
+/* In manual mode the waiting thread runs the loop. */
+static void test_future_wait_drives_manual_loop(void **unused)
+{
+    (void)unused;
+    fake_driver driver = {.base = {&driver_ops, &tk_clock_real, true}};
+    tinkc_future *future = tk_future_new(&driver.base, "sample", TK_RESULT_NONE);
+    assert_int_equal(driver.refs, 1);
+    driver.to_complete = future;
+    assert_int_equal(tinkc_future_wait(future, TINKC_FOREVER), TINKC_OK);
+    assert_int_equal(driver.driven, 3);
+    tinkc_future_free(&future);
+    assert_int_equal(driver.refs, 0);
+}
+
+static void test_future_wait_all(void **unused)
+{
+    (void)unused;
+    tinkc_future *futures[3] = {new_future(), new_future(), new_future()};
+    tk_err err = some_error();
+    assert_true(tk_future_complete(futures[0], NULL, NULL));
+    assert_true(tk_future_fail(futures[2], &err, NULL));
+    assert_int_equal(tinkc_future_wait_all(futures, 3, 0), TINKC_E_TIMEOUT);
+    assert_true(tk_future_complete(futures[1], NULL, NULL));
+    assert_int_equal(tinkc_future_wait_all(futures, 3, TINKC_FOREVER), TINKC_E_SERVER);
+    assert_int_equal(tinkc_future_wait_all(futures, 2, TINKC_FOREVER), TINKC_OK);
+    for (int i = 0; i < 3; i++) {
+        tinkc_future_free(&futures[i]);
+    }
+}
+
+static void test_future_wait_any(void **unused)
+{
+    (void)unused;
+    size_t index = 99;
+    tinkc_future *futures[3] = {new_future(), new_future(), new_future()};
+    assert_int_equal(tinkc_future_wait_any(&index, futures, 3, 0), TINKC_E_TIMEOUT);
+    assert_int_equal(tinkc_future_wait_any(&index, futures, 3, 1), TINKC_E_TIMEOUT);
+    tk_thread thread;
+    assert_int_equal(tk_thread_start(&thread, "t", complete_it, futures[1], NULL),
+                     TINKC_OK);
+    assert_int_equal(tinkc_future_wait_any(&index, futures, 3, TINKC_FOREVER), TINKC_OK);
+    assert_int_equal(index, 1);
+    tk_thread_join(&thread);
+    for (int i = 0; i < 3; i++) {
+        tinkc_future_free(&futures[i]);
+    }
+}
+
+/* ---- queues ---- */
+
+static bool readable(const tinkc_queue *queue)
+{
+    struct pollfd fd = {.fd = tinkc_queue_fd(queue), .events = POLLIN};
+    return poll(&fd, 1, 0) == 1;
+}
+
+static void test_queue_order_and_fd(void **unused)
+{
+    (void)unused;
+    tinkc_queue *queue = NULL;
+    int tags[3];
+    tinkc_future *futures[3], *taken = NULL;
+    void *tag = NULL;
+    assert_int_equal(tinkc_queue_open(&queue, NULL), TINKC_OK);
+    assert_int_equal(tinkc_queue_take(queue, &taken, &tag, TINKC_FOREVER),
+                     TINKC_E_MISSING);
+    for (int i = 0; i < 3; i++) {
+        futures[i] = new_future();
+        assert_int_equal(tinkc_queue_add(queue, futures[i], &tags[i]), TINKC_OK);
+        assert_int_equal(tinkc_queue_add(queue, futures[i], &tags[i]), TINKC_E_STATE);
+    }
+    assert_int_equal(tinkc_queue_pending(queue), 3);
+    assert_int_equal(tinkc_queue_take(queue, &taken, &tag, 0), TINKC_E_TIMEOUT);
+    assert_false(readable(queue));
+    static const int order[] = {2, 0, 1};
+    for (int i = 0; i < 3; i++) {
+        assert_true(tk_future_complete(futures[order[i]], NULL, NULL));
+    }
+    for (int i = 0; i < 3; i++) {
+        assert_true(readable(queue));
+        assert_int_equal(tinkc_queue_take(queue, &taken, &tag, TINKC_FOREVER), TINKC_OK);
+        assert_ptr_equal(taken, futures[order[i]]);
+        assert_ptr_equal(tag, &tags[order[i]]);
+        tinkc_future_free(&taken);
+        tinkc_future_free(&futures[order[i]]);
+    }
+    assert_false(readable(queue));
+    tinkc_queue_close(&queue);
+    assert_null(queue);
+}
+
+/* A future that is done already can be taken at once; the caller's reference may go
+ * first. */
+static void test_queue_done_before_add(void **unused)
+{
+    (void)unused;
+    tinkc_queue *queue = NULL;
+    tinkc_future *future = new_future(), *taken = NULL;
+    assert_int_equal(tinkc_queue_open(&queue, NULL), TINKC_OK);
+    assert_true(tk_future_complete(future, NULL, NULL));
+    assert_int_equal(tinkc_queue_add(queue, future, NULL), TINKC_OK);
+    tinkc_future_free(&future);
+    assert_int_equal(tinkc_queue_take(queue, &taken, NULL, 0), TINKC_OK);
+    tinkc_future_free(&taken);
+    tinkc_queue_close(&queue);
+}
+
+static void test_queue_close_detaches(void **unused)
+{
+    (void)unused;
+    tinkc_queue *queue = NULL;
+    tinkc_future *open = new_future(), *done = new_future();
+    assert_int_equal(tinkc_queue_open(&queue, NULL), TINKC_OK);
+    assert_int_equal(tinkc_queue_add(queue, open, NULL), TINKC_OK);
+    assert_int_equal(tinkc_queue_add(queue, done, NULL), TINKC_OK);
+    assert_true(tk_future_complete(done, NULL, NULL));
+    tinkc_queue_close(&queue);
+    assert_false(tinkc_future_is_done(open));
+    assert_true(tk_future_complete(open, NULL, NULL));
+    tinkc_future_free(&open);
+    tinkc_future_free(&done);
+}
+
+typedef struct completer {
+    tk_thread thread;
+    tinkc_future *futures[500];
+} completer;
+
+static void complete_all(void *user)
+{
+    completer *c = user;
+    for (size_t i = 0; i < TK_ARRAY_LEN(c->futures); i++) {
+        assert_true(tk_future_complete(c->futures[i], NULL, NULL));
+        tinkc_future_free(&c->futures[i]);
+    }
+}
+
+/* M-090: every one of two thousand is taken once. */
+static void test_queue_many_threads(void **unused)
+{
+    (void)unused;
+    static completer completers[4];
+    static char seen[2000];
+    tinkc_queue *queue = NULL;
+    memset(seen, 0, sizeof(seen));
+    assert_int_equal(tinkc_queue_open(&queue, NULL), TINKC_OK);
+    for (size_t i = 0; i < 2000; i++) {
+        tinkc_future *future = new_future();
+        assert_int_equal(tinkc_queue_add(queue, future, &seen[i]), TINKC_OK);
+        completers[i / 500].futures[i % 500] = future;
+    }
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(tk_thread_start(&completers[i].thread, "c", complete_all,
+                                         &completers[i], NULL),
+                         TINKC_OK);
+    }
+    tinkc_future *taken = NULL;
+    void *tag = NULL;
+    for (size_t i = 0; i < 2000; i++) {
+        assert_int_equal(tinkc_queue_take(queue, &taken, &tag, TINKC_FOREVER), TINKC_OK);
+        ++*(char *)tag;
+        tinkc_future_free(&taken);
+    }
+    for (int i = 0; i < 4; i++) {
+        tk_thread_join(&completers[i].thread);
+    }
+    for (size_t i = 0; i < 2000; i++) {
+        assert_int_equal(seen[i], 1);
+    }
+    assert_int_equal(tinkc_queue_take(queue, &taken, &tag, 0), TINKC_E_MISSING);
+    tinkc_queue_close(&queue);
+}
+
+/* ---- the explanation ---- */
+
+static void test_future_explains_itself(void **unused)
+{
+    (void)unused;
+    fakeclock clock;
+    fakeclock_init(&clock);
+    fake_driver driver = {.base = {&driver_ops, &clock.clock, false}};
+    tinkc_future *future = tk_future_new(&driver.base, "sample", TK_RESULT_NONE);
+    tinkc_wait wait = TINKC_WAIT_INIT;
+    char text[512];
+    fakeclock_advance_ms(&clock, 1000);
+    tk_future_stage(future, TINKC_STAGE_WIRE);
+    tk_future_attempt(future);
+    tk_future_answer(future, 408);
+    tk_future_request_id(future, TK_STR("m:7"));
+    tk_future_stage(future, TINKC_STAGE_QUEUED);
+    tk_future_queue(future, TINKC_QUEUE_PAUSED_CAPACITY, TK_STR("no GPU is free"));
+    fakeclock_advance_ms(&clock, 2500);
+    tk_future_stage(future, TINKC_STAGE_QUEUED); /* the same stage: its clock goes on */
+    assert_int_equal(tinkc_future_status(future, &wait), TINKC_OK);
+    assert_int_equal(wait.stage, TINKC_STAGE_QUEUED);
+    assert_int_equal(wait.age_ms, 3500);
+    assert_int_equal(wait.stage_ms, 2500);
+    assert_int_equal(wait.silent_ms, 2500);
+    assert_int_equal(wait.attempts, 1);
+    assert_int_equal(wait.last_status, 408);
+    assert_int_equal(wait.queue_state, TINKC_QUEUE_PAUSED_CAPACITY);
+    assert_string_equal(wait.reason, "no GPU is free");
+    assert_string_equal(wait.operation, "sample");
+    size_t n = tinkc_future_explain(future, text, sizeof(text));
+    assert_int_equal(n, strlen(text));
+    assert_string_equal(text, "sample is queued at the server, the server is short of "
+                              "capacity: no GPU is free since 2.5 s (3.5 s in all, 1 "
+                              "request; last answer HTTP 408 2.5 s ago; m:7)");
+    assert_int_equal(tinkc_future_explain(future, text, 8), n);
+    assert_string_equal(text, "sample ");
+    assert_true(tk_future_complete(future, NULL, NULL));
+    assert_int_equal(tinkc_future_status(future, &wait), TINKC_OK);
+    assert_int_equal(wait.stage, TINKC_STAGE_DONE);
+    tinkc_future_free(&future);
+}
+
+static bool sweep_once(void *user)
+{
+    (void)user;
+    bool ok = true;
+    size_t index;
+    tinkc_queue *queue = NULL;
+    tinkc_future *futures[2] = {new_future(), new_future()}, *taken = NULL;
+    ok = ok && tinkc_future_wait_any(&index, futures, 2, 1) == TINKC_E_TIMEOUT;
+    ok = ok && tinkc_queue_open(&queue, NULL) == TINKC_OK;
+    tk_err err = some_error();
+    (void)tk_future_fail(futures[0], &err, NULL);
+    ok = ok && tinkc_future_wait(futures[0], TINKC_FOREVER) == TINKC_E_SERVER;
+    ok = ok && tinkc_queue_add(queue, futures[0], NULL) == TINKC_OK;
+    ok = ok && tinkc_queue_take(queue, &taken, NULL, 0) == TINKC_OK;
+    tinkc_future_free(&taken);
+    tinkc_queue_close(&queue);
+    tinkc_future_free(&futures[0]);
+    tinkc_future_free(&futures[1]);
+    return ok;
+}
+
+static void test_future_allocation_sweep(void **unused)
+{
+    (void)unused;
+    assert_true(failmem_sweep(sweep_once, NULL, 1) >= 4);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_future_completes_once),
+        cmocka_unit_test(test_future_frees_what_nobody_takes),
+        cmocka_unit_test(test_future_error_and_cause),
+        cmocka_unit_test(test_future_null),
+        cmocka_unit_test(test_future_without_memory),
+        cmocka_unit_test(test_future_callback),
+        cmocka_unit_test(test_future_cancel),
+        cmocka_unit_test(test_future_forgotten_cancel),
+        cmocka_unit_test(test_future_wait_across_threads),
+        cmocka_unit_test(test_future_wait_drives_manual_loop),
+        cmocka_unit_test(test_future_wait_all),
+        cmocka_unit_test(test_future_wait_any),
+        cmocka_unit_test(test_queue_order_and_fd),
+        cmocka_unit_test(test_queue_done_before_add),
+        cmocka_unit_test(test_queue_close_detaches),
+        cmocka_unit_test(test_queue_many_threads),
+        cmocka_unit_test(test_future_explains_itself),
+        cmocka_unit_test(test_future_allocation_sweep),
+    };
+    return cmocka_run_group_tests_name("future", tests, NULL, NULL);
+}
