@@ -77,6 +77,7 @@ const tk_schema tk_msg_model_input = {
 
 static const tk_field tensor_map_rows[] = {
     {.kind = TK_KIND_MSG_MAP,
+     .flags = TK_REQUIRED,
      TK_PAIR_(tk_tensor_map, items, n),
      .sub = &tk_msg_tensor,
      .item_size = sizeof(tk_named_tensor),
