@@ -2,6 +2,7 @@
 #include "wire/input.h"
 
 #include "base/mem.h"
+#include "base/utf8.h"
 
 /* A constant tensor starts with this byte, before its dtype. */
 #define DMEL_CONSTANT  0xFE
@@ -136,7 +137,7 @@ static size_t chunk_bytes(const tk_chunk *chunk, size_t token_bytes)
     case TK_CHUNK_DMEL:
         return chunk->data.n;
     case TK_CHUNK_IMAGE_POINTER:
-        return chunk->location.n;
+        return tk_utf8_count(chunk->location); /* characters, as the official SDK */
     case TK_CHUNK_UNKNOWN:
         break;
     }
