@@ -36,4 +36,6 @@
 
 #define TK_MAP_MAX_ENTRIES (64 * 1024 * 1024)
 
+#define TK_ENV_LIST_MAX 256 /* parts of a comma list such as TINKER_TAGS */
+
 #endif

@@ -1,0 +1,32 @@
+/* Environment variables, read through a table so that tests need not change the process's
+ * own. The only place that calls getenv. Thread: any, as long as nobody calls setenv. */
+#ifndef BASE_ENV_H
+#define BASE_ENV_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/str.h"
+
+typedef struct tk_env {
+    const char *(*get)(const char *name, void *user); /* NULL = not set */
+    void *user;
+} tk_env;
+
+/* `env` NULL is the environment of the process. The value, or NULL when it is not set;
+ * borrowed: valid until the environment changes. */
+const char *tk_env_get(const tk_env *env, const char *name);
+
+/* The same, with an empty value counting as not set. */
+const char *tk_env_get_nonempty(const tk_env *env, const char *name);
+
+/* True for 1, true, yes, on in any case, false for everything else, the empty value
+ * included; `fallback` when it is not set. As the official SDK reads TINKER_TELEMETRY. */
+bool tk_env_get_bool(const tk_env *env, const char *name, bool fallback);
+
+/* The parts between commas, in order, each once, not trimmed; an empty value is one empty
+ * part. Not set: no parts. Parts live in the arena. TINKC_E_LIMIT above TK_ENV_LIST_MAX
+ * parts, TINKC_E_NOMEM. */
+TK_NODISCARD tinkc_code tk_env_get_list(const tk_str **items, size_t *n, tk_arena *arena,
+                                        const tk_env *env, const char *name, tk_err *err);
+
+#endif
