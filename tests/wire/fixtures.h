@@ -159,7 +159,6 @@ static inline tk_bytes fixture_bytes(tk_arena *arena, const tk_json *object,
 /* ---- comparison ---- */
 
 typedef struct fixture_cmp {
-    tk_arena *arena;
     unsigned rules;
     tk_err where; /* path of the first difference */
 } fixture_cmp;
@@ -276,11 +275,10 @@ static inline bool fixture_same(fixture_cmp *cmp, const tk_json *got, const tk_j
            fixture_differs(cmp, "another truth");
 }
 
-static inline void fixture_assert_same(tk_arena *arena, const tk_json *got,
-                                       const tk_json *want, unsigned rules,
-                                       const char *what)
+static inline void fixture_assert_same(const tk_json *got, const tk_json *want,
+                                       unsigned rules, const char *what)
 {
-    fixture_cmp cmp = {.arena = arena, .rules = rules, .where = TK_ERR_INIT};
+    fixture_cmp cmp = {.rules = rules, .where = TK_ERR_INIT};
     if (!fixture_same(&cmp, got, want)) {
         fail_msg("%s: %s: %s", what, cmp.where.path, cmp.where.message);
     }

@@ -119,8 +119,8 @@ static bool check_request(const char *version, const char *what, const tk_json *
     if (tk_schema_decode(msg, schema, &arena, body, flags, &err) != TINKC_OK) {
         fail_msg("%s: decoding: %s: %s", what, err.path, err.message);
     }
-    fixture_assert_same(&arena, written_again(schema, msg, what), body,
-                        old ? 0 : FIXTURE_LATER, what);
+    fixture_assert_same(written_again(schema, msg, what), body, old ? 0 : FIXTURE_LATER,
+                        what);
     return true;
 }
 
@@ -215,8 +215,7 @@ static void check_answer(const tk_schema *schema, const tk_json *answer, verdict
         fail_msg("%s: %s: %s", what, accept ? "refused" : "accepted", err.message);
     }
     if (code == TINKC_OK && decoded != NULL) {
-        fixture_assert_same(&arena, written_again(schema, msg, what), decoded, rules,
-                            what);
+        fixture_assert_same(written_again(schema, msg, what), decoded, rules, what);
     }
 }
 
@@ -305,8 +304,8 @@ static void check_last(const tk_json *seen, const tk_future_answer *last, tinkc_
         tk_err err = TK_ERR_INIT;
         assert_int_equal(tk_schema_decode(msg, schema, &arena, last->json, 0, &err),
                          TINKC_OK);
-        fixture_assert_same(&arena, written_again(schema, msg, what), result,
-                            FIXTURE_NULLS, what);
+        fixture_assert_same(written_again(schema, msg, what), result, FIXTURE_NULLS,
+                            what);
     } else if (category != NULL && strcmp(what, "failed_category_case") != 0) {
         static const char *const words[] = {"unknown", "server", "user"};
         assert_int_equal(last->kind, TK_ANSWER_FAILED);

@@ -53,8 +53,7 @@ static void expect_nth(const tk_schema *schema, const void *msg, const char *nam
     const tk_json *got;
     assert_int_equal(tk_json_parse(&got, &arena, tk_buf_cstr(&out), out.n, NULL, &err),
                      TINKC_OK);
-    fixture_assert_same(&arena, got, fixture_need(recorded(name, index), "body"), 0,
-                        name);
+    fixture_assert_same(got, fixture_need(recorded(name, index), "body"), 0, name);
     tk_buf_dispose(&out);
 }
 

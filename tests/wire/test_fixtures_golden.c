@@ -164,7 +164,7 @@ static bool loses_value(const tk_json *conversion)
 {
     static const char *const texts[] = {"[1.0,2.9,-2.9]", "[9223372036854775808]",
                                         "[0.1,1e40]"};
-    fixture_cmp cmp = {.arena = &arena, .where = TK_ERR_INIT};
+    fixture_cmp cmp = {.where = TK_ERR_INIT};
     for (size_t i = 0; i < TK_ARRAY_LEN(texts); i++) {
         const tk_json *value;
         tk_err err = TK_ERR_INIT;
