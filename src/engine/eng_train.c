@@ -371,7 +371,7 @@ tinkc_code eng_adapter_forward_backward(eng_result **out, eng_adapter *adapter,
                                         const eng_train_request *request, tk_err *err)
 {
     tk_err local = TK_ERR_INIT;
-    eng_work inputs = {NULL, 0};
+    eng_work inputs = {NULL, 0, 0};
     train t = {
         .adapter = adapter, .model = adapter->model, .request = request, .err = &local};
     tinkc_code code = run(&t, &inputs);

@@ -43,7 +43,8 @@ void *eng_work_array(eng_work *work, size_t count, size_t size)
     block = add_block(work, bytes); /* each piece alone: ASan sees an overrun */
 #else
     if (block == NULL || bytes > block->capacity - block->used) {
-        block = add_block(work, TK_MAX(bytes, BLOCK_MIN));
+        block = add_block(work, TK_MAX(TK_MAX(bytes, work->want), BLOCK_MIN));
+        work->want = 0;
     }
 #endif
     if (block == NULL) {
@@ -80,7 +81,7 @@ void eng_work_reset(eng_work *work)
 #else
     if (work->head != NULL && work->head->next != NULL) {
         free_blocks(work);
-        (void)add_block(work, work->used); /* failure shows at the next piece */
+        work->want = work->used; /* one block next time */
     } else if (work->head != NULL) {
         work->head->used = 0;
     }
@@ -91,5 +92,5 @@ void eng_work_reset(eng_work *work)
 void eng_work_dispose(eng_work *work)
 {
     free_blocks(work);
-    work->used = 0;
+    *work = (eng_work){NULL, 0, 0};
 }

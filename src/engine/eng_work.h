@@ -12,6 +12,7 @@ typedef struct eng_work_block eng_work_block;
 typedef struct eng_work {
     eng_work_block *head;
     size_t used; /* bytes handed out since the last reset */
+    size_t want; /* size of the next block at least: what the last round used */
 } eng_work;
 
 /* NULL when out of memory or on overflow. Not zeroed. */

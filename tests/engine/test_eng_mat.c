@@ -1,0 +1,209 @@
+/* Packed matrices: the three products against double arithmetic, bits of a row whatever
+ * the other rows and the threads, packing and unpacking. */
+#include <math.h>
+
+#include "base/mem.h"
+#include "engine/eng_mat.h"
+#include "engine/eng_rng.h"
+#include "support/test.h"
+
+#define ROWS 110 /* more than one group of rows */
+#define N    37
+#define K    29
+
+typedef struct scene {
+    eng_pool *pool;
+    eng_mat w;
+    float rows[N * K]; /* the same, row by row */
+    float x[ROWS * K], y[ROWS * N], bias[N];
+} scene;
+
+static void fill(float *out, size_t n, uint64_t stream)
+{
+    eng_rng rng;
+    eng_rng_init(&rng, 4, stream);
+    for (size_t i = 0; i < n; i++) {
+        out[i] = eng_bf16_to_f32(eng_f32_to_bf16((float)eng_rng_unit(&rng) - 0.5f));
+    }
+}
+
+static scene *scene_new(unsigned threads, bool bf16)
+{
+    static scene s;
+    tk_err err = TK_ERR_INIT;
+    size_t bytes;
+    assert_int_equal(eng_pool_new(&s.pool, threads, &err), TINKC_OK);
+    assert_true(eng_mat_bytes(&bytes, N, K, bf16));
+    s.w = (eng_mat){tk_malloc(bytes), N, K, bf16};
+    assert_non_null(s.w.panels);
+    fill(s.rows, N * K, 1);
+    fill(s.x, ROWS * K, 2);
+    fill(s.y, ROWS * N, 3);
+    fill(s.bias, N, 4);
+    if (bf16) {
+        uint16_t half[N * K];
+        for (size_t i = 0; i < N * K; i++) {
+            half[i] = eng_f32_to_bf16(s.rows[i]);
+        }
+        eng_mat_pack_panels(&s.w, half, ENG_BF16, 0, (N + 15) / 16);
+    } else {
+        eng_mat_pack_panels(&s.w, s.rows, ENG_F32, 0, (N + 15) / 16);
+    }
+    return &s;
+}
+
+static void scene_free(scene *s)
+{
+    tk_free(s->w.panels);
+    eng_pool_free(s->pool);
+}
+
+static void near_to(double want, double have)
+{
+    if (!(fabs(want - have) <= 1e-5)) {
+        fail_msg("%.9g, wanted %.9g", have, want);
+    }
+}
+
+static double product(const scene *s, size_t row, size_t n)
+{
+    double sum = 0;
+    for (size_t k = 0; k < K; k++) {
+        sum += (double)s->x[row * K + k] * (double)s->rows[n * K + k];
+    }
+    return sum;
+}
+
+/* All forms of the forward product, for every number of rows up to 14 and for many. */
+static void check_forward(scene *s)
+{
+    static float whole[ROWS * N], out[ROWS * N];
+    eng_mul m = {.w = &s->w, .x = s->x, .ldx = K, .rows = ROWS, .y = whole, .ldy = N};
+    assert_int_equal(eng_mul_run(s->pool, &m, NULL), TINKC_OK);
+    for (size_t i = 0; i < ROWS * N; i++) {
+        near_to(product(s, i / N, i % N), (double)whole[i]);
+    }
+    m.y = out;
+    for (m.rows = 0; m.rows <= 14; m.rows++) {
+        assert_int_equal(eng_mul_run(s->pool, &m, NULL), TINKC_OK);
+        assert_memory_equal(out, whole, m.rows * N * sizeof(float));
+    }
+    m.rows = 9;
+    m.bias = s->bias;
+    assert_int_equal(eng_mul_run(s->pool, &m, NULL), TINKC_OK);
+    near_to(product(s, 8, N - 1) + (double)s->bias[N - 1], (double)out[9 * N - 1]);
+    m.add = true;
+    m.scale = 2;
+    assert_int_equal(eng_mul_run(s->pool, &m, NULL), TINKC_OK);
+    near_to(3 * product(s, 8, N - 1) + 2 * (double)s->bias[N - 1],
+            (double)out[9 * N - 1]);
+    m.bias = NULL;
+    m.scale = -3;
+    assert_int_equal(eng_mul_run(s->pool, &m, NULL), TINKC_OK);
+    near_to(2 * (double)s->bias[N - 1], (double)out[9 * N - 1]);
+}
+
+static void check_back(scene *s)
+{
+    static float whole[ROWS * K], out[ROWS * K];
+    eng_mul m = {.w = &s->w, .x = s->y, .ldx = N, .rows = ROWS, .y = whole, .ldy = K};
+    assert_int_equal(eng_mul_back_run(s->pool, &m, NULL), TINKC_OK);
+    for (size_t i = 0; i < ROWS * K; i++) {
+        double sum = 0;
+        for (size_t n = 0; n < N; n++) {
+            sum += (double)s->y[i / K * N + n] * (double)s->rows[n * K + i % K];
+        }
+        near_to(sum, (double)whole[i]);
+    }
+    m.y = out;
+    for (m.rows = 0; m.rows <= 14; m.rows++) {
+        assert_int_equal(eng_mul_back_run(s->pool, &m, NULL), TINKC_OK);
+        assert_memory_equal(out, whole, m.rows * K * sizeof(float));
+    }
+}
+
+/* c grows by a left fold over rows: cutting the rows changes nothing. Both orientations
+ * of the result hold the same bits. */
+static void check_outer(scene *s)
+{
+    static float whole[N * K], cut[N * K], turned[N * K];
+    fill(whole, N * K, 5);
+    memcpy(cut, whole, sizeof(cut));
+    for (size_t i = 0; i < N * K; i++) {
+        turned[i % K * N + i / K] = whole[i];
+    }
+    eng_outer o = {.a = s->y,
+                   .na = N,
+                   .lda = N,
+                   .b = s->x,
+                   .nb = K,
+                   .ldb = K,
+                   .rows = ROWS,
+                   .c = whole,
+                   .c_a = K,
+                   .c_b = 1};
+    double want = (double)whole[N * K - 1];
+    assert_int_equal(eng_outer_run(s->pool, &o, NULL), TINKC_OK);
+    for (size_t r = 0; r < ROWS; r++) {
+        want += (double)s->y[r * N + N - 1] * (double)s->x[r * K + K - 1];
+    }
+    near_to(want, (double)whole[N * K - 1]);
+    o.c = turned;
+    o.c_a = 1;
+    o.c_b = N;
+    assert_int_equal(eng_outer_run(s->pool, &o, NULL), TINKC_OK);
+    static const size_t cuts[] = {0, 1, 1, 40, 107, ROWS};
+    for (size_t i = 0; i + 1 < TK_ARRAY_LEN(cuts); i++) {
+        o.a = s->y + cuts[i] * N;
+        o.b = s->x + cuts[i] * K;
+        o.rows = cuts[i + 1] - cuts[i];
+        o.c = cut;
+        o.c_a = K;
+        o.c_b = 1;
+        assert_int_equal(eng_outer_run(s->pool, &o, NULL), TINKC_OK);
+    }
+    assert_memory_equal(whole, cut, sizeof(whole));
+    for (size_t i = 0; i < N * K; i++) {
+        assert_memory_equal(&whole[i], &turned[i % K * N + i / K], sizeof(float));
+    }
+}
+
+static void test_products(void **unused)
+{
+    (void)unused;
+    static const char *const names[] = {"generic", "avx2", "neon"};
+    static const unsigned threads[] = {1, 2, 7};
+    for (size_t i = 0; i < TK_ARRAY_LEN(names) * TK_ARRAY_LEN(threads) * 2; i++) {
+        if (eng_kern_select(names[i / 6])) {
+            scene *s = scene_new(threads[i / 2 % 3], i % 2 == 1);
+            check_forward(s);
+            check_back(s);
+            check_outer(s);
+            scene_free(s);
+        }
+    }
+}
+
+static void test_unpack_inverts_pack(void **unused)
+{
+    (void)unused;
+    for (size_t bf16 = 0; bf16 < 2; bf16++) {
+        scene *s = scene_new(1, bf16 == 1);
+        float back[N * K];
+        eng_mat_unpack(&s->w, back);
+        assert_memory_equal(back, s->rows, sizeof(back));
+        scene_free(s);
+    }
+    size_t bytes;
+    assert_false(eng_mat_bytes(&bytes, SIZE_MAX / 8, 64, false));
+    assert_false(eng_mat_bytes(&bytes, SIZE_MAX - 3, 1, true));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_products),
+        cmocka_unit_test(test_unpack_inverts_pack),
+    };
+    return cmocka_run_group_tests_name("eng_mat", tests, NULL, NULL);
+}
