@@ -1,5 +1,6 @@
-/* Growth by doubling, clipped at the cap, so a buffer near its cap does not
- * over-allocate; one large reservation gets its size, not the next power of two. */
+/* Growth by doubling while it is small, by a quarter from LARGE on (large blocks move by
+ * page tables, and a 100 MB body must not cost 200), clipped at the cap; one large
+ * reservation gets its size, not the next power of two. */
 #include "base/buf.h"
 
 #include <stdarg.h>
@@ -9,6 +10,7 @@
 #include "base/mem.h"
 
 #define FIRST_CAPACITY ((size_t)256)
+#define LARGE          (4 * TK_MIB)
 
 void tk_buf_init(tk_buf *buf, size_t max_bytes)
 {
@@ -39,8 +41,10 @@ void tk_buf_fail(tk_buf *buf, tinkc_code code)
 static bool grow(tk_buf *buf, size_t need)
 {
     size_t limit = buf->max < SIZE_MAX ? buf->max + 1 : buf->max;
-    size_t twice = buf->capacity > limit / 2 ? limit : buf->capacity * 2;
-    size_t capacity = TK_MAX(TK_MIN(TK_MAX(twice, FIRST_CAPACITY), limit), need);
+    size_t more = buf->capacity < LARGE ? buf->capacity : buf->capacity / 4;
+    size_t grown =
+        more > limit - TK_MIN(buf->capacity, limit) ? limit : buf->capacity + more;
+    size_t capacity = TK_MAX(TK_MIN(TK_MAX(grown, FIRST_CAPACITY), limit), need);
     char *p = tk_realloc(buf->p, capacity);
     if (p == NULL) {
         tk_buf_fail(buf, TINKC_E_NOMEM);

@@ -13,27 +13,13 @@ static tinkc_code fail_at(tk_err *err, size_t index, tinkc_code code)
     return code;
 }
 
-static tinkc_code bad_item(const char *expected, const tk_json *array, size_t index,
-                           tk_err *err)
+/* Elements that were not packed as integers: 3.0 is one, 2^63 is not. */
+static tinkc_code read_whole(int64_t *out, const tk_json *array, size_t n, tk_err *err)
 {
-    tk_json item = tk_json_at(array, index);
-    return fail_at(err, index, tk_schema_mismatch(expected, &item, err));
-}
-
-/* A double that is a whole number within int64. */
-static bool whole(double value, int64_t *out)
-{
-    tk_json real = {.type = TK_JSON_REAL, .as.real = value};
-    return tk_json_to_i64(&real, out);
-}
-
-static tinkc_code whole_numbers(int64_t *out, const tk_json *value, tk_err *err)
-{
-    for (size_t i = 0; i < value->as.reals.n; i++) {
-        if (!whole(value->as.reals.items[i], &out[i])) {
-            return fail_at(err, i,
-                           tk_err_set(err, TINKC_E_DECODE,
-                                      "expected a 64-bit integer, found another number"));
+    for (size_t i = 0; i < n; i++) {
+        tk_json item = tk_json_at(array, i);
+        if (!tk_json_to_i64(&item, &out[i])) {
+            return fail_at(err, i, tk_schema_mismatch("64-bit integer", &item, err));
         }
     }
     return TINKC_OK;
@@ -42,42 +28,25 @@ static tinkc_code whole_numbers(int64_t *out, const tk_json *value, tk_err *err)
 tinkc_code tk_schema_read_i64s(tk_i64s *out, tk_arena *arena, const tk_json *value,
                                tk_err *err)
 {
-    tk_i64s list = {NULL, tk_json_len(value)};
     if (!tk_json_is_array(value)) {
         return tk_schema_mismatch("array of integers", value, err);
     }
     if (value->type == TK_JSON_INTS) {
-        list.p = value->as.ints.items;
-    } else if (value->type == TK_JSON_REALS) {
-        int64_t *items = tk_arena_array(arena, list.n, sizeof(*items));
-        if (items == NULL) {
-            return tk_err_nomem(err);
-        }
-        tinkc_code code = whole_numbers(items, value, err);
-        if (code != TINKC_OK) {
-            return code;
-        }
-        list.p = items;
-    } else if (list.n > 0) {
-        return bad_item("integer", value, tk_schema_first_odd(value, false), err);
+        out->p = value->as.ints.items;
+        out->n = value->as.ints.n;
+        return TINKC_OK;
     }
-    *out = list;
-    return TINKC_OK;
-}
-
-size_t tk_schema_first_odd(const tk_json *array, bool null_is_fine)
-{
-    size_t n = tk_json_len(array);
-    size_t i = 0;
-    for (; i + 1 < n; i++) {
-        double number;
-        tk_json item = tk_json_at(array, i);
-        bool null_ok = null_is_fine && item.type == TK_JSON_NULL;
-        if (!null_ok && !tk_json_to_double(&item, &number)) {
-            break;
-        }
+    size_t n = tk_json_len(value);
+    int64_t *items = tk_arena_array(arena, n, sizeof(*items));
+    if (items == NULL) {
+        return tk_err_nomem(err);
     }
-    return i;
+    tinkc_code code = read_whole(items, value, n, err);
+    if (code == TINKC_OK) {
+        out->p = items;
+        out->n = n;
+    }
+    return code;
 }
 
 tinkc_code tk_schema_read_i32s(tk_i32s *out, tk_arena *arena, const tk_json *value,

@@ -11,9 +11,6 @@ void tk_schema_list_set(const tk_field *field, void *msg, const void *p, size_t 
 void tk_schema_presence_set(const tk_field *field, void *msg, tk_presence presence);
 void tk_schema_put_default(const tk_field *field, void *msg);
 
-/* Index of the first element that is no number (the last one when all the others are). */
-size_t tk_schema_first_odd(const tk_json *array, bool null_is_fine);
-
 /* The members of an object in document order, of equal keys only the last. NULL when out
  * of memory; the caller frees the list with tk_free. */
 TK_NODISCARD const tk_json_member **tk_schema_members(const tk_json *object,
