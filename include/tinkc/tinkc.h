@@ -2,6 +2,7 @@
 #ifndef TINKC_TINKC_H
 #define TINKC_TINKC_H
 
+#include <tinkc/config.h>
 #include <tinkc/error.h>
 #include <tinkc/export.h>
 #include <tinkc/future.h>
