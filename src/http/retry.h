@@ -6,30 +6,19 @@
 #define HTTP_RETRY_H
 
 #include "base/rand.h"
-#include "http/http.h"
+#include "base/tk.h"
 
-/* What one request came to, as far as retrying cares. */
+/* What one request came to, as far as retrying cares. Whoever fills it asks the one table
+ * of failures (wire/wire_error.h) whether it is transient. */
 typedef struct tk_retry_outcome {
-    tk_http_failure failure; /* TK_HTTP_OK: look at status */
-    int status;
-    bool credential_failed; /* the credential command gave nothing: counts as no response
-                             */
-    int should_retry;       /* x-should-retry: 1 true, 0 false, -1 absent */
-    int64_t hint_ms;        /* retry-after-ms / retry-after; -1 none */
-    bool bare_400;          /* 400 with content-length 0 or absent */
+    bool success;     /* 2xx */
+    bool transient;   /* the same request may go better next time: no response, 408, 5xx,
+                         ... */
+    bool bare_400;    /* 400 with content-length 0 or absent */
+    int status;       /* 0: no response */
+    int should_retry; /* x-should-retry: 1 true, 0 false, -1 absent */
+    int64_t hint_ms;  /* retry-after-ms / retry-after; -1 none */
 } tk_retry_outcome;
-
-/* What a response says beyond its status: x-should-retry, retry-after-ms and retry-after
- * (wire.md §5.1; milliseconds rule over seconds, seconds over nothing; dates are compared
- * with wall_us), and whether it is a bare 400. */
-tk_retry_outcome tk_retry_outcome_of(const tk_http_response *response, int64_t wall_us);
-
-/* The hint of a Retry-After pair in milliseconds, -1 when there is none that can be read;
- * a date in the past is 0. Either may be empty. */
-int64_t tk_retry_hint_ms(tk_str retry_after_ms, tk_str retry_after, int64_t wall_us);
-
-/* No response at all, or 408, 409, 429, 5xx: may go better next time. */
-bool tk_retry_is_transient(const tk_retry_outcome *outcome);
 
 typedef struct tk_retry_decision {
     enum { TK_RETRY_DONE, TK_RETRY_AGAIN, TK_RETRY_FAIL } what;
@@ -71,8 +60,8 @@ typedef struct tk_retry_l3_config {
     double jitter;   /* 0.25, both ways */
 } tk_retry_l3_config;
 
-/* Delay after attempt `attempt` (0-based). What is retried: tk_retry_is_transient, and a
- * future that is gone (410). */
+/* Delay after attempt `attempt` (0-based). What is retried: transient outcomes,
+ * and a future that is gone (410). */
 int64_t tk_retry_l3_delay(const tk_retry_l3_config *config, int attempt, tk_rand *rand);
 
 #endif

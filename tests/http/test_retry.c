@@ -1,6 +1,5 @@
-/* The retry layers, row by row, with a number for "now" (wire.md §5; A-077..A-088, A-092,
- * A-095). */
-#include "base/date.h"
+/* The retry layers, row by row, with a number for "now" (wire.md §5; A-085..A-088, A-092,
+ * A-095); which failures are transient is wire_error's table. */
 #include "http/retry.h"
 #include "support/test.h"
 
@@ -18,13 +17,19 @@ static uint64_t most_jitter(void *user)
 
 static tk_retry_outcome status_of(int status)
 {
-    tk_retry_outcome outcome = {.status = status, .should_retry = -1, .hint_ms = -1};
+    bool transient = status == 408 || status == 409 || status == 429 || status >= 500;
+    tk_retry_outcome outcome = {.success = status >= 200 && status <= 299,
+                                .transient = transient,
+                                .status = status,
+                                .should_retry = -1,
+                                .hint_ms = -1};
     return outcome;
 }
 
-static tk_retry_outcome failure_of(tk_http_failure failure)
+static tk_retry_outcome no_response(bool transient)
 {
-    tk_retry_outcome outcome = {.failure = failure, .should_retry = -1, .hint_ms = -1};
+    tk_retry_outcome outcome = {
+        .transient = transient, .should_retry = -1, .hint_ms = -1};
     return outcome;
 }
 
@@ -47,34 +52,14 @@ static void test_retry_l1_success(void **unused)
     }
 }
 
-/* 408, 409, 429 and 5xx are tried again, every other status is final. */
-static void test_retry_l1_status(void **unused)
+/* What is not transient is final at once. */
+static void test_retry_l1_final(void **unused)
 {
     (void)unused;
-    for (int status = 300; status <= 599; status++) {
-        bool again = status == 408 || status == 409 || status == 429 || status >= 500;
-        assert_int_equal(l1(status_of(status), 0, 10), again ? 500 : -2);
-    }
-}
-
-/* no response is tried again; what the caller or we did is not. */
-static void test_retry_l1_no_response(void **unused)
-{
-    (void)unused;
-    static const tk_http_failure again[] = {
-        TK_HTTP_DNS,     TK_HTTP_CONNECT,  TK_HTTP_TLS,  TK_HTTP_RESET,
-        TK_HTTP_TIMEOUT, TK_HTTP_PROTOCOL, TK_HTTP_OTHER};
-    static const tk_http_failure final[] = {TK_HTTP_CANCELLED, TK_HTTP_TOO_LARGE,
-                                            TK_HTTP_NOMEM};
-    for (size_t i = 0; i < TK_ARRAY_LEN(again); i++) {
-        assert_int_equal(l1(failure_of(again[i]), 0, 10), 500);
-    }
-    for (size_t i = 0; i < TK_ARRAY_LEN(final); i++) {
-        assert_int_equal(l1(failure_of(final[i]), 0, 10), -2);
-    }
-    tk_retry_outcome no_credential = {
-        .credential_failed = true, .should_retry = -1, .hint_ms = -1};
-    assert_int_equal(l1(no_credential, 0, 10), 500);
+    assert_int_equal(l1(status_of(404), 0, 10), -2);
+    assert_int_equal(l1(status_of(503), 0, 10), 500);
+    assert_int_equal(l1(no_response(true), 0, 10), 500);
+    assert_int_equal(l1(no_response(false), 0, 10), -2);
 }
 
 /* x-should-retry rules over the table. */
@@ -126,56 +111,6 @@ static void test_retry_l1_hints(void **unused)
     }
 }
 
-/* A-084..A-087: the three spellings of a hint. */
-static void test_retry_hint_texts(void **unused)
-{
-    (void)unused;
-    int64_t now = 784111777 * INT64_C(1000000); /* Sun, 06 Nov 1994 08:49:37 GMT */
-    static const struct {
-        const char *ms, *after;
-        int64_t hint;
-    } rows[] = {
-        {"1500", "7", 1500},
-        {"1500.9", NULL, 1500},
-        {NULL, "2", 2000},
-        {NULL, "0.5", 500},
-        {"x", "3", 3000},
-        {NULL, "Sun, 06 Nov 1994 08:49:40 GMT", 3000},
-        {NULL, "Sunday, 06-Nov-94 08:49:40 GMT", 3000},
-        {NULL, "Sun Nov  6 08:49:40 1994", 3000},
-        {NULL, "Sun, 06 Nov 1994 08:49:30 GMT", 0},
-        {NULL, "soon", -1},
-        {NULL, "-5", -1},
-        {NULL, NULL, -1},
-        {NULL, "", -1},
-    };
-    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
-        assert_int_equal(
-            tk_retry_hint_ms(tk_str_of(rows[i].ms), tk_str_of(rows[i].after), now),
-            rows[i].hint);
-    }
-}
-
-static void test_retry_outcome_of_response(void **unused)
-{
-    (void)unused;
-    tk_http_field fields[] = {{TK_STR("Retry-After-Ms"), TK_STR("250")},
-                              {TK_STR("X-Should-Retry"), TK_STR("false")},
-                              {TK_STR("Content-Length"), TK_STR("0")}};
-    tk_http_response response = {.status = 400, .headers = fields, .headers_n = 3};
-    tk_retry_outcome outcome = tk_retry_outcome_of(&response, 0);
-    assert_int_equal(outcome.hint_ms, 250);
-    assert_int_equal(outcome.should_retry, 0);
-    assert_true(outcome.bare_400);
-    response.headers_n = 2;
-    assert_true(tk_retry_outcome_of(&response, 0).bare_400);
-    fields[2].value = TK_STR("17");
-    response.headers_n = 3;
-    assert_false(tk_retry_outcome_of(&response, 0).bare_400);
-    response.status = 404;
-    assert_false(tk_retry_outcome_of(&response, 0).bare_400);
-}
-
 /* P: success refills up to 16, a bare 400 costs one and becomes a connection error, and
  * once the budget is used up it stays a 400. The connection goes in both cases. */
 static void test_retry_pool_budget(void **unused)
@@ -188,13 +123,14 @@ static void test_retry_pool_budget(void **unused)
         bare.bare_400 = true;
         tk_retry_pool_note(&pool, &bare, &replace);
         assert_true(replace);
-        assert_int_equal(bare.failure, TK_HTTP_RESET);
+        assert_int_equal(bare.status, 0);
+        assert_true(bare.transient);
     }
     tk_retry_outcome bare = status_of(400);
     bare.bare_400 = true;
     tk_retry_pool_note(&pool, &bare, &replace);
     assert_true(replace);
-    assert_int_equal(bare.failure, TK_HTTP_OK);
+    assert_int_equal(bare.status, 400);
     tk_retry_outcome good = status_of(200);
     for (int i = 0; i < 20; i++) {
         tk_retry_pool_note(&pool, &good, &replace);
@@ -204,7 +140,7 @@ static void test_retry_pool_budget(void **unused)
     tk_retry_outcome other = status_of(400);
     tk_retry_pool_note(&pool, &other, &replace);
     assert_false(replace);
-    assert_int_equal(other.failure, TK_HTTP_OK);
+    assert_int_equal(other.status, 400);
     assert_int_equal(pool.budget, TK_RETRY_POOL_BUDGET);
 }
 
@@ -240,7 +176,7 @@ static void test_retry_l2_rows(void **unused)
                                             : TK_RETRY_FAIL);
     }
     tk_retry_l2_state state = {0};
-    tk_retry_outcome lost = failure_of(TK_HTTP_TIMEOUT);
+    tk_retry_outcome lost = no_response(true);
     assert_int_equal(tk_retry_l2(&state, &lost, false, 0).what, TK_RETRY_AGAIN);
 }
 
@@ -298,14 +234,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_retry_l1_success),
-        cmocka_unit_test(test_retry_l1_status),
-        cmocka_unit_test(test_retry_l1_no_response),
+        cmocka_unit_test(test_retry_l1_final),
         cmocka_unit_test(test_retry_l1_should_retry),
         cmocka_unit_test(test_retry_l1_exhausted),
         cmocka_unit_test(test_retry_l1_delays),
         cmocka_unit_test(test_retry_l1_hints),
-        cmocka_unit_test(test_retry_hint_texts),
-        cmocka_unit_test(test_retry_outcome_of_response),
         cmocka_unit_test(test_retry_pool_budget),
         cmocka_unit_test(test_retry_l2_delays),
         cmocka_unit_test(test_retry_l2_rows),
