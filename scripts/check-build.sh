@@ -5,6 +5,7 @@ cd "$(dirname "$0")/.."
 cmake --preset release >/dev/null
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-cmake --build --preset release -j2 >"$log" 2>&1 || { cat "$log"; exit 1; }
+cmake --build --preset release -j2 >"$log" 2>&1 ||
+    { grep -v '^\[[0-9]*/[0-9]*\]' "$log"; exit 1; }
 ! grep -n 'warning:' "$log" || exit 1
 echo "release, warnings are errors"

@@ -8,7 +8,7 @@ targets=$(find fuzz -maxdepth 1 -name 'fuzz_*.c' -exec basename {} .c \; | sed '
 
 cmake --preset fuzz >/dev/null
 cmake --build --preset fuzz --target fuzzers -j2 >build/fuzz/build.log 2>&1 ||
-    { cat build/fuzz/build.log; exit 1; }
+    { grep -v '^\[[0-9]*/[0-9]*\]' build/fuzz/build.log; exit 1; }
 out=$(scripts/check-preset.sh asan -L fuzz --verbose 2>&1) || { echo "$out"; exit 1; }
 for name in $targets; do
     [ -x "build/fuzz/fuzz/fuzz_$name" ] || { echo "fuzz_$name was not built"; exit 1; }

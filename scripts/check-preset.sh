@@ -12,7 +12,8 @@ export TSAN_OPTIONS="${TSAN_OPTIONS:-second_deadlock_stack=1}"
 cmake --preset "$preset" >/dev/null
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-cmake --build --preset "$preset" -j2 >"$log" 2>&1 || { cat "$log"; exit 1; }
+cmake --build --preset "$preset" -j2 >"$log" 2>&1 ||
+    { grep -v '^\[[0-9]*/[0-9]*\]' "$log"; exit 1; }
 if grep -n 'warning:' "$log"; then
     echo "preset $preset does not build without warnings"
     exit 1

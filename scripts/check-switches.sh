@@ -11,7 +11,7 @@ for text in ON OFF; do
             { cmake -G Ninja -S . -B "$dir" -DCMAKE_BUILD_TYPE=Debug -DTINKC_TESTS=OFF \
                 -DTINKC_TEXT=$text -DTINKC_SERVER=$server -DTINKC_CLI=$cli &&
                 cmake --build "$dir" -j2; } >"$dir/log" 2>&1 ||
-                { cat "$dir/log"; echo "$dir does not build"; exit 1; }
+                { grep -v '^\[[0-9]*/[0-9]*\]' "$dir/log"; echo "$dir does not build"; exit 1; }
             ! grep -n 'warning:\|CMake Warning' "$dir/log" || exit 1
             count=$((count + 1))
         done

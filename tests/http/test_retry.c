@@ -170,7 +170,7 @@ static void test_retry_l2_rows(void **unused)
         tk_retry_outcome outcome = status_of(status);
         outcome.should_retry = 1; /* not consulted here */
         bool again = status == 408 || status == 409 || status == 429 || status >= 500;
-        int what = tk_retry_l2(&state, &outcome, false, 0).what;
+        int what = (int)tk_retry_l2(&state, &outcome, false, 0).what;
         assert_int_equal(what, status < 300 ? TK_RETRY_DONE
                                : again      ? TK_RETRY_AGAIN
                                             : TK_RETRY_FAIL);

@@ -198,7 +198,7 @@ static void test_pb_output_record_refusals(void **unused)
                    TINKC_E_DECODE);                               /* other fields */
     assert_refused("12(18ffffffffffffffffff01)", TINKC_E_DECODE); /* -1 datums */
     assert_refused("12(18ffffffffffffffff7f)", TINKC_E_LIMIT);    /* 2^63 - 1 */
-    assert_refused("12(18808040) 12(1801)", TINKC_E_LIMIT); /* the sum */
+    assert_refused("12(18808040) 12(1801)", TINKC_E_LIMIT);       /* the sum */
     assert_refused("0a(ff)", TINKC_E_PARSE);
     assert_refused("12(0a(ff))", TINKC_E_PARSE);
     assert_refused("12(12(0a(ff)))", TINKC_E_PARSE);
