@@ -162,7 +162,7 @@ static void bf16_against_f32(bench *b, unsigned threads)
 
 static void fill(bench *b)
 {
-    size_t f32, bf16;
+    size_t f32 = 0, bf16 = 0;
     if (!eng_mat_bytes(&f32, N, K, false) || !eng_mat_bytes(&bf16, N, K, true)) {
         die("too large");
     }
