@@ -132,14 +132,14 @@ static void test_keep_alive_and_close(void **state)
     assert_int_equal(httpget_read(c, &r), HTTPGET_OK);
     assert_string_equal(httpget_header(&r, "connection"), "close");
     httpget_response_dispose(&r);
-    assert_true(httpget_is_ended(c));
+    assert_int_equal(httpget_wait_end(c), HTTPGET_CLOSED);
     httpget_close(&c);
     c = open_to(api);
     assert_true(httpget_ask(
         c, &(httpget_request){.target = "/stay", .headers = "Connection: close\r\n"}));
     assert_int_equal(httpget_read(c, &r), HTTPGET_OK);
     httpget_response_dispose(&r);
-    assert_true(httpget_is_ended(c));
+    assert_int_equal(httpget_wait_end(c), HTTPGET_CLOSED);
     assert_int_equal(fakeapi_request_at(api, 6)->connection, 2);
     assert_true(fakeapi_wait_connections(api, 0));
     httpget_close(&c);
@@ -397,8 +397,8 @@ static void test_stop_with_work_under_way(void **state)
     fakeapi_stop(&api);
     assert_null(api);
     fakeapi_stop(&api);
-    assert_true(httpget_is_ended(c));
-    assert_true(httpget_is_ended(idle));
+    assert_int_equal(httpget_wait_end(c), HTTPGET_CLOSED);
+    assert_int_equal(httpget_wait_end(idle), HTTPGET_CLOSED);
     httpget_close(&c);
     httpget_close(&idle);
 }

@@ -65,7 +65,7 @@ static void test_connections_reset_at_accept(void **state)
     fakeapi *api = *state;
     fakeapi_reset_connections(api, 1);
     httpget *c = httpget_connect(fakeapi_port(api));
-    assert_true(c == NULL || httpget_is_ended(c));
+    assert_true(c == NULL || httpget_wait_end(c) == HTTPGET_RESET);
     httpget_close(&c);
     expect_outcome(api, &fakeapi_json("fine"), HTTPGET_OK, "fine");
     assert_int_equal(fakeapi_total(api), 1);
@@ -241,6 +241,30 @@ static void test_100_continue(void **state)
     httpget_close(&c);
 }
 
+/* An answer before the body is read does not turn into a reset that could lose it. */
+static void test_early_answers_end_politely(void **state)
+{
+    fakeapi *api = *state;
+    enum { SIZE = 512 * 1024 };
+    char *body = fakeapi_alloc(SIZE);
+    memset(body, 'x', SIZE);
+    fakeapi_reply(api, "POST", "/x",
+                  &(fakeapi_step){.status = 429, .body = "early", .early = true});
+    httpget *c = httpget_connect(fakeapi_port(api));
+    httpget_request request = {.target = "/x", .body = body, .body_n = SIZE};
+    assert_true(httpget_ask(c, &request));
+    httpget_response r;
+    assert_int_equal(httpget_read(c, &r), HTTPGET_OK);
+    assert_int_equal(r.status, 429);
+    assert_string_equal(r.body.p, "early");
+    httpget_response_dispose(&r);
+    assert_int_equal(httpget_wait_end(c), HTTPGET_CLOSED);
+    httpget_close(&c);
+    assert_true(fakeapi_wait_connections(api, 0));
+    assert_int_equal(fakeapi_abandoned(api), 0);
+    fakeapi_release(body);
+}
+
 typedef struct expectation {
     int status;
     const char *header, *value, *body; /* each may be NULL */
@@ -385,7 +409,7 @@ static void test_hostile_requests(void **state)
         assert_int_equal(r.status, rows[i].status);
         assert_true(r.length > 0);
         httpget_response_dispose(&r);
-        assert_true(httpget_is_ended(c));
+        assert_int_equal(httpget_wait_end(c), HTTPGET_CLOSED);
         httpget_close(&c);
     }
     fakeapi_bytes_dispose(&huge);
@@ -403,7 +427,7 @@ static void test_requests_cut_short(void **state)
         httpget *c = httpget_connect(fakeapi_port(api));
         assert_true(httpget_send(c, text, n));
         httpget_half_close(c);
-        assert_true(httpget_is_ended(c));
+        assert_int_equal(httpget_wait_end(c), HTTPGET_CLOSED);
         httpget_close(&c);
     }
     assert_true(fakeapi_wait_connections(api, 0));
@@ -426,6 +450,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_bodiless_answers, start, stop),
         cmocka_unit_test_setup_teardown(test_drip_by_permits, start, stop),
         cmocka_unit_test_setup_teardown(test_100_continue, start, stop),
+        cmocka_unit_test_setup_teardown(test_early_answers_end_politely, start, stop),
         cmocka_unit_test_setup_teardown(test_canned_futures, start, stop),
         cmocka_unit_test_setup_teardown(test_canned_errors, start, stop),
         cmocka_unit_test_setup_teardown(test_lose_first, start, stop),

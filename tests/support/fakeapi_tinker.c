@@ -282,7 +282,7 @@ static tinker *lock(fakeapi *api)
 static void unlock(tinker *t)
 {
     fakeapi *api = t->api;
-    bool has_due = t->has_due;
+    bool has_due = t->due != NULL;
     pthread_mutex_unlock(&api->lock);
     if (has_due) {
         fakeapi_wake(api);
@@ -370,10 +370,8 @@ void fakeapi_tinker_turn_away(fakeapi *api)
 {
     tinker *t = lock(api);
     for (size_t i = 0; i < t->futures.n; i++) {
-        tinker_future *future = t->futures.items[i];
-        future->is_due = future->is_due || future->polls.n > 0;
+        tinker_future_due(t, t->futures.items[i]);
     }
-    t->has_due = true;
     unlock(t);
 }
 

@@ -309,12 +309,20 @@ void tinker_turn_away(tinker *t, fakeapi_conn *conn)
     fakeapi_conn_answer(conn, &answer);
 }
 
+void tinker_future_due(tinker *t, tinker_future *future)
+{
+    if (!future->is_due && future->polls.n > 0) {
+        future->is_due = true;
+        future->next_due = t->due;
+        t->due = future;
+    }
+}
+
 void tinker_future_done(tinker *t, tinker_future *future, tinker_state state)
 {
     t->pending_n -= future->state == TINKER_PENDING;
     future->state = state;
-    future->is_due = future->polls.n > 0;
-    t->has_due = t->has_due || future->is_due;
+    tinker_future_due(t, future);
 }
 
 /* A connection that gets its answer may send its next poll at once, even for the same
@@ -333,18 +341,16 @@ static void serve_polls(tinker *t, tinker_future *future)
     }
 }
 
+/* What becomes due while polls are served waits for the next tick. */
 void tinker_futures_tick(tinker *t)
 {
-    if (!t->has_due) {
-        return;
-    }
-    t->has_due = false;
-    for (size_t i = 0; i < t->futures.n; i++) {
-        tinker_future *future = t->futures.items[i];
-        if (future->is_due) {
-            future->is_due = false;
-            serve_polls(t, future);
-        }
+    tinker_future *due = t->due;
+    t->due = NULL;
+    while (due != NULL) {
+        tinker_future *future = due;
+        due = future->next_due;
+        future->is_due = false;
+        serve_polls(t, future);
     }
 }
 

@@ -44,7 +44,8 @@ typedef struct tinker_future {
     bool has_proto;
     fakeapi_bytes json, proto; /* the result, ready from the start and told when DONE */
     fakeapi_waiters polls;
-    bool is_due; /* polls are to be answered by the next tick */
+    bool is_due; /* its polls are to be answered by the next tick */
+    struct tinker_future *next_due;
 } tinker_future;
 
 /* Who sent what before: hashes of key and payload. `value` is the index of a future, or
@@ -79,7 +80,7 @@ typedef struct tinker {
     tinker_memory *memory;    /* open addressing */
     size_t memory_n, memory_capacity;
     size_t pending_n, first_pending;
-    bool has_due;
+    tinker_future *due; /* newest first */
     size_t conflicts;
     tinker_failure *failures;
 } tinker;
@@ -132,6 +133,8 @@ tinker_recall tinker_remember(tinker_call *call, const char *scope, int64_t numb
 bool tinker_retrieve(tinker_call *call);
 void tinker_turn_away(tinker *t, fakeapi_conn *conn);
 void tinker_futures_tick(tinker *t);
+/* Its polls get what there is to say, in the next tick. */
+void tinker_future_due(tinker *t, tinker_future *future);
 void tinker_future_done(tinker *t, tinker_future *future, tinker_state state);
 tinker_future *tinker_future_find(tinker *t, const char *id);
 void tinker_futures_dispose(tinker *t);

@@ -318,10 +318,12 @@ const char *httpget_header(httpget_response *response, const char *name)
     return NULL;
 }
 
-bool httpget_is_ended(httpget *connection)
+httpget_outcome httpget_wait_end(httpget *connection)
 {
-    bool has_bytes = connection->in.n > 0 || receive(connection);
-    return !has_bytes && connection->end != HTTPGET_TIMEOUT;
+    if (connection->in.n > 0 || receive(connection)) {
+        return HTTPGET_OK;
+    }
+    return connection->end == HTTPGET_CUT ? HTTPGET_CLOSED : connection->end;
 }
 
 httpget_outcome httpget_once(int port, const httpget_request *request,

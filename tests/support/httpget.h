@@ -63,9 +63,9 @@ void httpget_response_dispose(httpget_response *response);
  * disposal. */
 const char *httpget_header(httpget_response *response, const char *name);
 
-/* Whether the connection ended: waits for the other side's FIN (true) or RST (also true),
- * false when bytes come instead or nothing happens within the cap. */
-bool httpget_is_ended(httpget *connection);
+/* How the connection ended: HTTPGET_CLOSED (FIN) or HTTPGET_RESET. HTTPGET_OK when bytes
+ * came instead, HTTPGET_TIMEOUT when nothing happened within the cap. */
+httpget_outcome httpget_wait_end(httpget *connection);
 
 /* One request on a connection of its own. */
 httpget_outcome httpget_once(int port, const httpget_request *request,
