@@ -1,0 +1,338 @@
+/* safetensors: what we write reads back, shards, and files that lie about themselves. */
+#include "engine/eng_safetensors.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "support/failmem.h"
+#include "support/test.h"
+
+static const float two_by_three[] = {1, 2, 3, 4, 5, 6};
+static const uint16_t halves[] = {0x3F80, 0x4000};
+static const size_t shape23[] = {2, 3}, shape2[] = {2}, shape0[] = {0, 4};
+
+static eng_st_file sample(void)
+{
+    static const eng_st_entry entries[] = {
+        {"b.matrix", ENG_F32, shape23, 2, two_by_three},
+        {"a \"quoted\" vector", ENG_BF16, shape2, 1, halves},
+        {"empty", ENG_F32, shape0, 2, NULL},
+        {"scalar", ENG_F32, NULL, 0, two_by_three + 3},
+    };
+    static const char *const metadata[] = {"format", "pt", NULL};
+    return (eng_st_file){entries, TK_ARRAY_LEN(entries), metadata};
+}
+
+static void put_sample(tk_buf *out)
+{
+    eng_st_file file = sample();
+    tk_buf_init(out, 4096);
+    eng_st_put(out, &file);
+    assert_int_equal(out->failure, TINKC_OK);
+}
+
+static void check_sample(const eng_st *st)
+{
+    assert_int_equal(eng_st_count(st), 4);
+    const eng_st_tensor *t = eng_st_find(st, TK_STR("b.matrix"));
+    assert_non_null(t);
+    assert_int_equal(t->n_dims, 2);
+    assert_int_equal(t->shape[1], 3);
+    assert_memory_equal(t->data, two_by_three, sizeof(two_by_three));
+    t = eng_st_find(st, TK_STR("a \"quoted\" vector"));
+    assert_non_null(t);
+    assert_true(t->known && t->dtype == ENG_BF16 && t->count == 2);
+    assert_memory_equal(t->data, halves, sizeof(halves));
+    assert_int_equal(eng_st_find(st, TK_STR("empty"))->count, 0);
+    t = eng_st_find(st, TK_STR("scalar"));
+    assert_true(t->n_dims == 0 && t->count == 1);
+    assert_null(eng_st_find(st, TK_STR("b.matri")));
+    assert_true(tk_str_is(eng_st_metadata(st, "format"), "pt"));
+    assert_int_equal(eng_st_metadata(st, "other").n, 0);
+}
+
+static void test_round_trip(void **unused)
+{
+    (void)unused;
+    tk_buf bytes;
+    tk_err err = TK_ERR_INIT;
+    eng_st *st = NULL;
+    put_sample(&bytes);
+    uint64_t header;
+    memcpy(&header, bytes.p, sizeof(header));
+    assert_int_equal(header % 8, 0);
+    assert_int_equal(eng_st_open_memory(&st, tk_buf_str(&bytes), "x", &err), TINKC_OK);
+    check_sample(st);
+    eng_st_close(st);
+    tk_buf_dispose(&bytes);
+}
+
+/* Cut at every byte of the header and of the data: an error, never a crash. */
+static void test_truncated(void **unused)
+{
+    (void)unused;
+    tk_buf bytes;
+    put_sample(&bytes);
+    for (size_t n = 0; n < bytes.n; n++) {
+        char *copy = tk_memdup(bytes.p, n); /* exactly n bytes: ASan sees a read behind */
+        tk_err err = TK_ERR_INIT;
+        eng_st *st = NULL;
+        tinkc_code code = eng_st_open_memory(&st, (tk_str){copy, n}, "cut", &err);
+        assert_int_not_equal(code, TINKC_OK);
+        assert_null(st);
+        assert_non_null(strstr(err.message, "cut"));
+        tk_free(copy);
+    }
+    tk_buf_dispose(&bytes);
+}
+
+typedef struct lie {
+    const char *header;
+    tinkc_code code;
+    const char *says;
+} lie;
+
+/* Eight bytes of data follow each header. */
+static const lie lies[] = {
+    {"[]", TINKC_E_DECODE, "not an object"},
+    {"{\"a\":3}", TINKC_E_DECODE, "dtype"},
+    {"{\"a\":{\"dtype\":\"F32\"}}", TINKC_E_DECODE, "shape"},
+    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2]}}", TINKC_E_DECODE, "data_offsets"},
+    {"{\"a\":{\"dtype\":7,\"shape\":[2],\"data_offsets\":[0,8]}}", TINKC_E_DECODE,
+     "dtype"},
+    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,9]}}", TINKC_E_DECODE,
+     "outside"},
+    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[8,0]}}", TINKC_E_DECODE,
+     "outside"},
+    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[-8,0]}}", TINKC_E_DECODE,
+     "outside"},
+    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,1e300]}}",
+     TINKC_E_DECODE, "outside"},
+    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[0,8]}}", TINKC_E_DECODE,
+     "do not fit"},
+    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[4611686018427387904],\"data_offsets\":[0,8]}}",
+     TINKC_E_DECODE, "do not fit"},
+    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296,2],"
+     "\"data_offsets\":[0,8]}}",
+     TINKC_E_DECODE, "shape"},
+    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1,1,1,1,1,1,1,1,2],\"data_offsets\":[0,8]}}",
+     TINKC_E_DECODE, "shape"},
+    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2.5],\"data_offsets\":[0,8]}}", TINKC_E_DECODE,
+     "shape"},
+    {"{\"a\":{\"dtype\":\"F32\",\"shape\":2,\"data_offsets\":[0,8]}}", TINKC_E_DECODE,
+     "shape"},
+    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},"
+     "\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}",
+     TINKC_E_DECODE, "twice"},
+    {"{\"a\":{\"dtype\":\"F32\"", TINKC_E_PARSE, "header"},
+};
+
+static tinkc_code open_header(const char *header, uint64_t length, eng_st **out,
+                              tk_err *err)
+{
+    tk_buf bytes;
+    tk_buf_init(&bytes, 4096);
+    tk_buf_put(&bytes, &length, sizeof(length));
+    tk_buf_puts(&bytes, header);
+    tk_buf_put(&bytes, two_by_three, 8);
+    tinkc_code code = eng_st_open_memory(out, tk_buf_str(&bytes), "liar", err);
+    tk_buf_dispose(&bytes);
+    return code;
+}
+
+static void test_lies(void **unused)
+{
+    (void)unused;
+    for (size_t i = 0; i < TK_ARRAY_LEN(lies); i++) {
+        tk_err err = TK_ERR_INIT;
+        eng_st *st = NULL;
+        tinkc_code code = open_header(lies[i].header, strlen(lies[i].header), &st, &err);
+        if (code != lies[i].code || strstr(err.message, lies[i].says) == NULL) {
+            fail_msg("%s: %s (%d)", lies[i].header, err.message, (int)code);
+        }
+    }
+    static const uint64_t lengths[] = {11, 1000, (uint64_t)1 << 40, UINT64_MAX};
+    for (size_t i = 0; i < TK_ARRAY_LEN(lengths); i++) {
+        tk_err err = TK_ERR_INIT;
+        eng_st *st = NULL;
+        assert_int_equal(open_header("{}", lengths[i], &st, &err), TINKC_E_DECODE);
+    }
+}
+
+/* Types that we do not read may be in the file; only using them is an error. */
+static void test_unknown_types_are_listed(void **unused)
+{
+    (void)unused;
+    static const char *const headers[] = {
+        "{\"a\":{\"dtype\":\"I64\",\"shape\":[1],\"data_offsets\":[0,8]}}",
+        "{\"a\":{\"dtype\":\"F8_E4M3\",\"shape\":[8],\"data_offsets\":[0,8]}}"};
+    for (size_t i = 0; i < TK_ARRAY_LEN(headers); i++) {
+        tk_err err = TK_ERR_INIT;
+        eng_st *st = NULL;
+        assert_int_equal(open_header(headers[i], strlen(headers[i]), &st, &err),
+                         TINKC_OK);
+        assert_false(eng_st_at(st, 0)->known);
+        eng_st_close(st);
+    }
+}
+
+/* ---- files ---- */
+
+static void write_text(const char *directory, const char *name, const char *text,
+                       size_t n)
+{
+    char path[512];
+    (void)snprintf(path, sizeof(path), "%s/%s", directory, name);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(text, 1, n, file), n);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void remove_all(const char *directory, const char *const *names)
+{
+    for (; *names != NULL; names++) {
+        char path[512];
+        (void)snprintf(path, sizeof(path), "%s/%s", directory, *names);
+        (void)unlink(path);
+    }
+    (void)rmdir(directory);
+}
+
+static char *new_directory(char *template)
+{
+    assert_non_null(mkdtemp(template));
+    return template;
+}
+
+static const char *const files[] = {"model.safetensors", "one.safetensors",
+                                    "two.safetensors", "model.safetensors.index.json",
+                                    NULL};
+
+static void write_shards(const char *directory)
+{
+    static const eng_st_entry one[] = {{"a", ENG_F32, shape2, 1, two_by_three}};
+    static const eng_st_entry two[] = {{"b", ENG_F32, shape2, 1, two_by_three + 2}};
+    const eng_st_entry *both[] = {one, two};
+    for (size_t i = 0; i < 2; i++) {
+        eng_st_file file = {both[i], 1, NULL};
+        tk_err err = TK_ERR_INIT;
+        char path[512];
+        (void)snprintf(path, sizeof(path), "%s/%s", directory, files[i + 1]);
+        int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        assert_true(fd >= 0);
+        assert_int_equal(eng_st_write(fd, &file, &err), TINKC_OK);
+        assert_int_equal(close(fd), 0);
+    }
+}
+
+static tinkc_code open_with_index(const char *directory, const char *index, eng_st **out,
+                                  tk_err *err)
+{
+    write_text(directory, "model.safetensors.index.json", index, strlen(index));
+    return eng_st_open_directory(out, directory, err);
+}
+
+static void test_shards(void **unused)
+{
+    (void)unused;
+    char template[] = "/tmp/eng-st-XXXXXX";
+    char *directory = new_directory(template);
+    eng_st *st = NULL;
+    tk_err err = TK_ERR_INIT;
+    assert_int_equal(eng_st_open_directory(&st, directory, &err), TINKC_E_MISSING);
+    write_shards(directory);
+    tk_err_clear(&err);
+    assert_int_equal(
+        open_with_index(directory,
+                        "{\"weight_map\":{\"a\":\"one.safetensors\","
+                        "\"x\":\"one.safetensors\",\"b\":\"two.safetensors\"}}",
+                        &st, &err),
+        TINKC_OK);
+    assert_int_equal(eng_st_count(st), 2);
+    assert_memory_equal(eng_st_find(st, TK_STR("b"))->data, two_by_three + 2, 8);
+    eng_st_close(st);
+    static const struct {
+        const char *index;
+        tinkc_code code;
+    } bad[] = {
+        {"{}", TINKC_E_DECODE},
+        {"{\"weight_map\":[]}", TINKC_E_DECODE},
+        {"{\"weight_map\":{\"a\":3}}", TINKC_E_DECODE},
+        {"{\"weight_map\":{\"a\":\"../one.safetensors\"}}", TINKC_E_DECODE},
+        {"{\"weight_map\":{\"a\":\".one\"}}", TINKC_E_DECODE},
+        {"{\"weight_map\":{\"a\":\"\"}}", TINKC_E_DECODE},
+        {"{\"weight_map\":{\"a\":\"one\\u0000.safetensors\"}}", TINKC_E_DECODE},
+        {"{\"weight_map\":{\"a\":\"three.safetensors\"}}", TINKC_E_MISSING},
+        {"{\"weight_map\":{\"a\":\"one.safetensors\",\"b\":", TINKC_E_PARSE},
+    };
+    for (size_t i = 0; i < TK_ARRAY_LEN(bad); i++) {
+        tk_err_clear(&err);
+        st = NULL;
+        assert_int_equal(open_with_index(directory, bad[i].index, &st, &err),
+                         bad[i].code);
+        assert_null(st);
+    }
+    remove_all(directory, files);
+}
+
+static void test_single_file_wins(void **unused)
+{
+    (void)unused;
+    char template[] = "/tmp/eng-st-XXXXXX";
+    char *directory = new_directory(template);
+    tk_buf bytes;
+    tk_err err = TK_ERR_INIT;
+    eng_st *st = NULL;
+    put_sample(&bytes);
+    write_text(directory, "model.safetensors", bytes.p, bytes.n);
+    assert_int_equal(open_with_index(directory, "not even JSON", &st, &err), TINKC_OK);
+    check_sample(st);
+    eng_st_close(st);
+    write_text(directory, "model.safetensors", "", 0);
+    assert_int_equal(eng_st_open_directory(&st, directory, &err), TINKC_E_DECODE);
+    tk_buf_dispose(&bytes);
+    remove_all(directory, files);
+}
+
+static bool scenario(void *user)
+{
+    const tk_buf *bytes = user;
+    tk_err err = TK_ERR_INIT;
+    eng_st *st = NULL;
+    tk_buf again;
+    tk_buf_init(&again, 4096);
+    eng_st_file file = sample();
+    eng_st_put(&again, &file);
+    bool ok = again.failure == TINKC_OK &&
+              eng_st_open_memory(&st, tk_buf_str(bytes), "x", &err) == TINKC_OK;
+    tk_buf_dispose(&again);
+    eng_st_close(st);
+    return ok;
+}
+
+static void test_allocation_failures(void **unused)
+{
+    (void)unused;
+    tk_buf bytes;
+    put_sample(&bytes);
+    assert_true(failmem_sweep(scenario, &bytes, 1) > 0);
+    tk_buf_dispose(&bytes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_truncated),
+        cmocka_unit_test(test_lies),
+        cmocka_unit_test(test_unknown_types_are_listed),
+        cmocka_unit_test(test_shards),
+        cmocka_unit_test(test_single_file_wins),
+        cmocka_unit_test(test_allocation_failures),
+    };
+    return cmocka_run_group_tests_name("eng_safetensors", tests, NULL, NULL);
+}
