@@ -160,17 +160,18 @@ tinkc_code eng_attn_forward(eng_pool *pool, const eng_attn *a, tk_err *err)
     const eng_config *c = a->config;
     job j = {.a = a, .kern = eng_kern_get(), .group = c->heads / c->kv_heads};
     j.scale = (eng_real)(1.0 / sqrt((double)c->head_dim));
-    size_t units = 0, keys = 0;
+    size_t units = 0, keys = 0, work = 0;
     for (size_t s = 0; s < a->n_seqs; s++) {
         a->seqs[s].first_unit = units;
         units += c->kv_heads * blocks_of(&a->seqs[s], j.group);
         keys = TK_MAX(keys, a->seqs[s].pos + a->seqs[s].n);
+        work += a->seqs[s].n * (a->seqs[s].pos + a->seqs[s].n) * c->heads * c->head_dim;
     }
     j.keys = ENG_ROUND_UP(keys, ENG_LANES);
     size_t reals = BLOCK_ROWS * (j.keys + c->head_dim + 1);
     tinkc_code code = eng_pool_reserve(pool, reals * sizeof(eng_real), err);
     if (code == TINKC_OK) {
-        eng_pool_run(pool, units, run_units, &j);
+        eng_pool_run_work(pool, units, work, run_units, &j);
     }
     return code;
 }

@@ -229,14 +229,15 @@ tinkc_code eng_attn_backward(eng_pool *pool, const eng_attn_grad *g, tk_err *err
     j.d = a->config->head_dim;
     j.width = eng_kv_width(a->config);
     j.scale = (eng_real)(1.0 / sqrt((double)j.d));
-    size_t keys = 0;
+    size_t keys = 0, work = 0;
     for (size_t s = 0; s < a->n_seqs; s++) {
         keys = TK_MAX(keys, a->seqs[s].n);
+        work += 2 * a->seqs[s].n * a->seqs[s].n * a->config->heads * j.d;
     }
     j.keys = ENG_ROUND_UP(keys, ENG_LANES);
     tinkc_code code = eng_pool_reserve(pool, unit_reals(&j) * sizeof(eng_real), err);
     if (code == TINKC_OK) {
-        eng_pool_run(pool, a->n_seqs * a->config->kv_heads, run_units, &j);
+        eng_pool_run_work(pool, a->n_seqs * a->config->kv_heads, work, run_units, &j);
     }
     return code;
 }

@@ -188,7 +188,8 @@ static tinkc_code run_piece(const piece *p, bool *active_out, tk_err *err)
         return code;
     }
     piece copy = *p;
-    eng_pool_run(l.model->pool, p->rows, score_rows, &copy);
+    size_t work = p->rows * p->config->vocabulary;
+    eng_pool_run_work(l.model->pool, p->rows, 8 * work, score_rows, &copy);
     if (args->loss == NULL) {
         return TINKC_OK;
     }
@@ -196,7 +197,7 @@ static tinkc_code run_piece(const piece *p, bool *active_out, tk_err *err)
         p->active[r] = args->loss(args->user, p->first + r, p->coef + r * args->max_k);
         *active_out = *active_out || p->active[r];
     }
-    eng_pool_run(l.model->pool, p->rows, gradient_rows, &copy);
+    eng_pool_run_work(l.model->pool, p->rows, work, gradient_rows, &copy);
     return back_runs(p, err);
 }
 

@@ -188,12 +188,12 @@ static void mul_panels(void *user, size_t begin, size_t end, void *scratch)
 tinkc_code eng_mul_run(eng_pool *pool, const eng_mul *m, tk_err *err)
 {
     job j = {.m = m, .kern = eng_kern_get(), .group = ROW_GROUP};
-    size_t panels = panel_count(m->w);
+    size_t panels = panel_count(m->w), work = m->rows * m->w->n * m->w->k / 4;
     if (m->rows == 0) {
         return TINKC_OK;
     }
     if (m->rows <= ENG_ROWS) {
-        eng_pool_run(pool, panels, mul_strips, &j);
+        eng_pool_run_work(pool, panels, work, mul_strips, &j);
         return TINKC_OK;
     }
     if (m->w->bf16) {
@@ -204,7 +204,7 @@ tinkc_code eng_mul_run(eng_pool *pool, const eng_mul *m, tk_err *err)
         }
     }
     j.row_groups = (m->rows + ROW_GROUP - 1) / ROW_GROUP;
-    eng_pool_run(pool, panels * j.row_groups, mul_panels, &j);
+    eng_pool_run_work(pool, panels * j.row_groups, work, mul_panels, &j);
     return TINKC_OK;
 }
 
@@ -286,7 +286,8 @@ tinkc_code eng_mul_back_run(eng_pool *pool, const eng_mul *m, tk_err *err)
     if (code != TINKC_OK) {
         return code;
     }
-    eng_pool_run(pool, panels * j.row_groups, back_panels, &j);
+    eng_pool_run_work(pool, panels * j.row_groups, m->rows * m->w->n * m->w->k / 4,
+                      back_panels, &j);
     return TINKC_OK;
 }
 
@@ -353,6 +354,7 @@ tinkc_code eng_outer_run(eng_pool *pool, const eng_outer *o, tk_err *err)
     if (code != TINKC_OK) {
         return code;
     }
-    eng_pool_run(pool, ENG_ROUND_UP(o->nb, ENG_LANES) / ENG_LANES, outer_panels, &j);
+    eng_pool_run_work(pool, ENG_ROUND_UP(o->nb, ENG_LANES) / ENG_LANES,
+                      o->rows * o->na * o->nb / 4, outer_panels, &j);
     return TINKC_OK;
 }

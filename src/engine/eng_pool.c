@@ -12,6 +12,7 @@
 #define ALIGN    ((size_t)64)
 #define SPINS    20000 /* about 100 us: longer than the gap between two loops */
 #define MAX_SIZE 256
+#define SMALL    ((size_t)32768) /* multiplications: a few microseconds */
 
 typedef struct worker {
     eng_pool *pool;
@@ -128,6 +129,16 @@ void eng_pool_run(eng_pool *pool, size_t units, eng_pool_fn fn, void *user)
         pthread_cond_wait(&pool->done, &pool->lock);
     }
     pthread_mutex_unlock(&pool->lock);
+}
+
+void eng_pool_run_work(eng_pool *pool, size_t units, size_t work, eng_pool_fn fn,
+                       void *user)
+{
+    if (work < SMALL && units > 0) {
+        fn(user, 0, units, pool->workers[0].scratch);
+    } else {
+        eng_pool_run(pool, units, fn, user);
+    }
 }
 
 tinkc_code eng_pool_reserve(eng_pool *pool, size_t bytes, tk_err *err)

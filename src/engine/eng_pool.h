@@ -13,6 +13,11 @@ typedef void (*eng_pool_fn)(void *user, size_t begin, size_t end, void *scratch)
 /* Runs `fn` over `units`. Thread: one caller at a time per pool. */
 void eng_pool_run(eng_pool *pool, size_t units, eng_pool_fn fn, void *user);
 
+/* The same, by the caller alone when `work` (about the number of multiplications) is too
+ * small to be worth waking anybody. */
+void eng_pool_run_work(eng_pool *pool, size_t units, size_t work, eng_pool_fn fn,
+                       void *user);
+
 /* Makes each worker's scratch at least `bytes` long, 64-byte aligned. Contents are lost
  * when it grows. */
 TK_NODISCARD tinkc_code eng_pool_reserve(eng_pool *pool, size_t bytes, tk_err *err);

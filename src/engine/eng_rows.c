@@ -5,7 +5,7 @@
 
 #include "engine/eng_rope.h"
 
-#define PIECE ((size_t)4096) /* numbers per unit of the gate */
+#define PIECE ((size_t)1024) /* numbers per unit of the gate */
 
 static void norm_rows(void *user, size_t begin, size_t end, void *scratch)
 {
@@ -27,7 +27,7 @@ static void norm_rows(void *user, size_t begin, size_t end, void *scratch)
 void eng_norm_forward(eng_pool *pool, const eng_norm *norm)
 {
     eng_norm copy = *norm;
-    eng_pool_run(pool, norm->rows, norm_rows, &copy);
+    eng_pool_run_work(pool, norm->rows, 2 * norm->rows * norm->n, norm_rows, &copy);
 }
 
 typedef struct norm_back {
@@ -74,7 +74,7 @@ void eng_norm_backward(eng_pool *pool, const eng_norm *norm, const eng_real *d_y
                        eng_real *d_x, bool add)
 {
     norm_back b = {norm, d_y, d_x, add};
-    eng_pool_run(pool, norm->rows, norm_back_rows, &b);
+    eng_pool_run_work(pool, norm->rows, 6 * norm->rows * norm->n, norm_back_rows, &b);
 }
 
 static void rotate_rows(void *user, size_t begin, size_t end, void *scratch)
@@ -93,7 +93,8 @@ static void rotate_rows(void *user, size_t begin, size_t end, void *scratch)
 void eng_rows_rotate(const eng_rotation *rotation)
 {
     eng_rotation copy = *rotation;
-    eng_pool_run(rotation->model->pool, rotation->rows, rotate_rows, &copy);
+    size_t work = 2 * rotation->rows * rotation->heads * rotation->model->config.head_dim;
+    eng_pool_run_work(rotation->model->pool, rotation->rows, work, rotate_rows, &copy);
 }
 
 typedef struct gate_job {
@@ -115,7 +116,7 @@ void eng_rows_gate(eng_pool *pool, eng_real *out, const eng_real *gate,
                    const eng_real *up, size_t n)
 {
     gate_job g = {out, gate, up, n};
-    eng_pool_run(pool, (n + PIECE - 1) / PIECE, gate_pieces, &g);
+    eng_pool_run_work(pool, (n + PIECE - 1) / PIECE, 16 * n, gate_pieces, &g);
 }
 
 static void gate_back_pieces(void *user, size_t begin, size_t end, void *scratch)
@@ -130,5 +131,6 @@ static void gate_back_pieces(void *user, size_t begin, size_t end, void *scratch
 void eng_rows_gate_backward(eng_pool *pool, const eng_gate_grad *g)
 {
     eng_gate_grad copy = *g;
-    eng_pool_run(pool, (g->n + PIECE - 1) / PIECE, gate_back_pieces, &copy);
+    eng_pool_run_work(pool, (g->n + PIECE - 1) / PIECE, 16 * g->n, gate_back_pieces,
+                      &copy);
 }
