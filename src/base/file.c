@@ -97,7 +97,7 @@ static tinkc_code read_all(tk_buf *buf, int fd, size_t hint, const char *path,
 tinkc_code tk_file_read(char **data, size_t *n_out, const char *path, size_t max_bytes,
                         tk_err *err)
 {
-    int fd;
+    int fd = -1;
     struct stat info;
     tinkc_code code = open_regular(&fd, &info, path, err);
     if (code != TINKC_OK) {
