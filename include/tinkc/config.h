@@ -30,6 +30,8 @@ typedef enum tinkc_loop {
  * TINKER_TELEMETRY, TINKER_LOG, CLOUDFLARE_ACCESS_CLIENT_ID / _SECRET, SSL_CERT_FILE,
  * SSL_CERT_DIR and the proxy variables). The caller owns *out. */
 TINKC_API tinkc_code tinkc_config_new(tinkc_config **out, tinkc_error **err);
+
+/* A copy that shares nothing with the original. The caller owns *out. */
 TINKC_API tinkc_code tinkc_config_copy(tinkc_config **out, const tinkc_config *config,
                                        tinkc_error **err);
 
@@ -59,18 +61,23 @@ typedef struct tinkc_config_option {
     const char *help;
 } tinkc_config_option;
 
+/* Row `index` of the table. */
 TINKC_API bool tinkc_config_option_at(tinkc_config_option *out, size_t index);
 
 /* Extra headers and query parameters for every request; later ones replace earlier ones
  * of the same name. NULL value removes. */
 TINKC_API tinkc_code tinkc_config_set_header(tinkc_config *config, const char *name,
                                              const char *value, tinkc_error **err);
+
+/* The same for parameters of the query. */
 TINKC_API tinkc_code tinkc_config_set_query(tinkc_config *config, const char *name,
                                             const char *value, tinkc_error **err);
 
 /* Metadata of the session; a NULL value is sent as null. */
 TINKC_API tinkc_code tinkc_config_set_metadata(tinkc_config *config, const char *key,
                                                const char *value, tinkc_error **err);
+
+/* A tag of the session; adding one twice keeps one. */
 TINKC_API tinkc_code tinkc_config_add_tag(tinkc_config *config, const char *tag,
                                           tinkc_error **err);
 

@@ -53,6 +53,11 @@ typedef enum tinkc_queue_state {
     TINKC_QUEUE_PAUSED_RATE_LIMIT = 3
 } tinkc_queue_state;
 
+/* Told when the server says that work of this service is paused, or runs again; on the
+ * loop's thread. `what` names the model or sampler; `reason` is never NULL. */
+typedef void (*tinkc_queue_state_fn)(tinkc_queue_state state, const char *reason,
+                                     const char *what, void *user);
+
 /* Explanation of a wait. Set `size` with TINKC_WAIT_INIT before use. */
 typedef struct tinkc_wait {
     size_t size;
@@ -80,6 +85,7 @@ TINKC_API void tinkc_future_free(tinkc_future **future);
 /* One more reference for the caller; returns its argument. Accepts NULL. */
 TINKC_API tinkc_future *tinkc_future_ref(tinkc_future *future);
 
+/* Whether it has completed, in whatever way. NULL is not done. */
 TINKC_API bool tinkc_future_is_done(const tinkc_future *future);
 
 /* Blocks until the future is done or `timeout_ms` have passed (TINKC_FOREVER: no end; 0:

@@ -22,7 +22,7 @@ void tk_future_attempt(tinkc_future *future)
     tk_mutex_unlock(&future->lock);
 }
 
-void tk_future_answer(tinkc_future *future, int status)
+void tk_future_answered(tinkc_future *future, int status)
 {
     tk_mutex_lock(&future->lock);
     future->last_status = status;

@@ -72,8 +72,8 @@ void tk_future_forget_cancel(tinkc_future *future);
 
 /* Progress notes; cheap; any thread. */
 void tk_future_stage(tinkc_future *future, tinkc_stage stage);
-void tk_future_attempt(tinkc_future *future);            /* one more request was sent */
-void tk_future_answer(tinkc_future *future, int status); /* -1: connection error */
+void tk_future_attempt(tinkc_future *future);              /* one more request was sent */
+void tk_future_answered(tinkc_future *future, int status); /* -1: connection error */
 void tk_future_queue(tinkc_future *future, tinkc_queue_state state, tk_str reason);
 void tk_future_request_id(tinkc_future *future, tk_str id);
 

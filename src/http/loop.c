@@ -20,7 +20,9 @@ struct tk_loop {
     int epoll_fd; /* holds the queue's and the transport's descriptors */
     int64_t now_ms;
     bool threaded;
-    bool ending; /* loop thread only, set by the last turn */
+    bool ending; /* loop thread only, set when it stops */
+    void (*on_stop)(void *user);
+    void *user;
     atomic_bool stop;
     atomic_bool busy;          /* somebody is inside tk_loop_process */
     _Atomic(pthread_t) runner; /* the thread inside; valid while busy */
@@ -130,6 +132,8 @@ tinkc_code tk_loop_new(tk_loop **out, const tk_loop_options *options, tk_err *er
     loop->clock = options->clock;
     loop->transport = options->transport;
     loop->threaded = options->threaded;
+    loop->on_stop = options->on_stop;
+    loop->user = options->user;
     loop->now_ms = tk_clock_mono_ms(loop->clock);
     tinkc_code code = tk_mqueue_init(&loop->queue, err);
     if (code != TINKC_OK) {
@@ -153,11 +157,9 @@ tinkc_code tk_loop_new(tk_loop **out, const tk_loop_options *options, tk_err *er
     return TINKC_OK;
 }
 
-void tk_loop_close(tk_loop **loop_ref)
+void tk_loop_stop(tk_loop *loop)
 {
-    tk_loop *loop = *loop_ref;
-    *loop_ref = NULL;
-    if (loop == NULL) {
+    if (loop->ending) {
         return;
     }
     tk_mqueue_close(&loop->queue);
@@ -169,7 +171,21 @@ void tk_loop_close(tk_loop **loop_ref)
     enter(loop); /* what runs below runs as if on the loop's thread */
     run_tasks(loop);
     loop->ending = true;
+    if (loop->on_stop != NULL) {
+        loop->on_stop(loop->user);
+    }
     loop->transport->ops->close(loop->transport);
+    atomic_store(&loop->busy, false);
+}
+
+void tk_loop_close(tk_loop **loop_ref)
+{
+    tk_loop *loop = *loop_ref;
+    *loop_ref = NULL;
+    if (loop == NULL) {
+        return;
+    }
+    tk_loop_stop(loop);
     close(loop->epoll_fd);
     tk_mqueue_dispose(&loop->queue);
     tk_free(loop);
@@ -199,6 +215,9 @@ int64_t tk_loop_deadline_ms(tk_loop *loop)
 tinkc_code tk_loop_process(tk_loop *loop, tk_err *err)
 {
     bool idle = false;
+    if (atomic_load(&loop->stop)) {
+        return tk_err_set(err, TINKC_E_STATE, "the service was closed");
+    }
     if (loop->threaded || !atomic_compare_exchange_strong(&loop->busy, &idle, true)) {
         return tk_err_set(err, TINKC_E_STATE,
                           loop->threaded ? "the service runs on a thread of its own"

@@ -34,15 +34,21 @@ typedef struct tk_loop_options {
     tk_transport *transport; /* taken on success: closed with the loop */
     bool threaded;
     const char *thread_name;
+    /* Called once while the loop stops, as if on its thread, after the last task and
+     * before the transport is closed; may be NULL. */
+    void (*on_stop)(void *user);
+    void *user;
 } tk_loop_options;
 
 TK_NODISCARD tinkc_code tk_loop_new(tk_loop **out, const tk_loop_options *options,
                                     tk_err *err);
 
-/* Thread: any but the loop's own. Runs the tasks that were posted, closes the transport
- * (requests in flight are done with CANCELLED), fires no more timers, joins the thread
- * and frees the loop. Whoever posts must have stopped. Sets *loop to NULL; accepts NULL.
- */
+/* Thread: any but the loop's own. Joins the thread, runs the tasks that were posted,
+ * calls on_stop, and closes the transport (requests in flight are done with CANCELLED).
+ * Posting fails from now on; no timer fires any more. The second call has no effect. */
+void tk_loop_stop(tk_loop *loop);
+
+/* Stops it and frees it. Nobody may use it any more. Sets *loop to NULL; accepts NULL. */
 void tk_loop_close(tk_loop **loop);
 
 /* Thread: any. false when the loop is closing: the task stays with the caller. */

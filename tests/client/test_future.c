@@ -437,7 +437,7 @@ static void test_future_explains_itself(void **unused)
     fakeclock_advance_ms(&clock, 1000);
     tk_future_stage(future, TINKC_STAGE_WIRE);
     tk_future_attempt(future);
-    tk_future_answer(future, 408);
+    tk_future_answered(future, 408);
     tk_future_request_id(future, TK_STR("m:7"));
     tk_future_stage(future, TINKC_STAGE_QUEUED);
     tk_future_queue(future, TINKC_QUEUE_PAUSED_CAPACITY, TK_STR("no GPU is free"));

@@ -71,7 +71,7 @@ static tk_loop *open_loop(null_transport *transport, const tk_clock *clock, bool
     tk_loop *loop = NULL;
     tk_err err = TK_ERR_INIT;
     *transport = (null_transport){.base = {&null_ops}};
-    tk_loop_options options = {clock, &transport->base, threaded, "tk-test"};
+    tk_loop_options options = {clock, &transport->base, threaded, "tk-test", NULL, NULL};
     assert_int_equal(tk_loop_new(&loop, &options, &err), TINKC_OK);
     return loop;
 }
@@ -267,7 +267,8 @@ static bool sweep_once(void *user)
     (void)user;
     null_transport transport = {.base = {&null_ops}};
     tk_loop *loop = NULL;
-    tk_loop_options options = {&tk_clock_real, &transport.base, true, "tk-test"};
+    tk_loop_options options = {
+        &tk_clock_real, &transport.base, true, "tk-test", NULL, NULL};
     if (tk_loop_new(&loop, &options, NULL) != TINKC_OK) {
         return false;
     }

@@ -1,0 +1,93 @@
+/* The service handle: one server, one credential, one session, one I/O loop.
+ *
+ * Opening makes no network call; the session is created when something needs it. Thread:
+ * any, unless a function says otherwise. A handle that is used after fork() in the child
+ * reports TINKC_E_STATE. */
+#ifndef TINKC_SERVICE_H
+#define TINKC_SERVICE_H
+
+#include <tinkc/config.h>
+#include <tinkc/error.h>
+#include <tinkc/future.h>
+
+TINKC_BEGIN_DECLS
+
+typedef struct tinkc_service tinkc_service;
+typedef struct tinkc_capabilities tinkc_capabilities;
+
+/* Copies `config` (NULL: defaults and environment). TINKC_E_CONFIG for an unusable URL or
+ * credential, TINKC_E_IO when the loop cannot be made. The caller owns *out. */
+TINKC_API tinkc_code tinkc_service_open(tinkc_service **out, const tinkc_config *config,
+                                        tinkc_error **err);
+
+/* Cancels what is unfinished, stops heartbeats and the loop, and frees the handle:
+ * returns within a moment even while a send or a name look-up hangs. Futures that the
+ * caller still holds complete with TINKC_E_CANCELLED. Sets *service to NULL; accepts
+ * NULL. Must not be called from a callback. */
+TINKC_API void tinkc_service_close(tinkc_service **service);
+
+/* ---- TINKC_LOOP_MANUAL ---- */
+
+/* Readable when tinkc_service_process has something to do; -1 when there is none. Owned
+ * by the service. */
+TINKC_API int tinkc_service_fd(const tinkc_service *service);
+
+/* Milliseconds until tinkc_service_process must be called even if the fd stays silent
+ * (heartbeats are part of it); 0 = now; -1 = no deadline. */
+TINKC_API int64_t tinkc_service_deadline_ms(const tinkc_service *service);
+
+/* Does what is ready and returns; callbacks run inside. One thread at a time:
+ * TINKC_E_STATE when another one is in it, or when the service has a thread of its own.
+ */
+TINKC_API tinkc_code tinkc_service_process(tinkc_service *service);
+
+/* ---- whole service ---- */
+
+/* What the server offers. Needs no session. Result: tinkc_future_take_capabilities. */
+TINKC_API tinkc_future *tinkc_service_capabilities(tinkc_service *service);
+
+/* Blocking twin: the caller owns *out. */
+TINKC_API tinkc_code tinkc_service_capabilities_wait(tinkc_capabilities **out,
+                                                     tinkc_service *service,
+                                                     tinkc_error **err);
+
+/* Takes the result out of a done future: the caller owns *out. TINKC_E_STATE when the
+ * future is not done, is of another kind, or was taken before; its own error when it
+ * failed. */
+TINKC_API tinkc_code tinkc_future_take_capabilities(tinkc_capabilities **out,
+                                                    tinkc_future *future,
+                                                    tinkc_error **err);
+
+/* Sets *capabilities to NULL; accepts NULL. */
+TINKC_API void tinkc_capabilities_free(tinkc_capabilities **capabilities);
+
+/* Models that the server offers; 0 for NULL. */
+TINKC_API size_t tinkc_capabilities_count(const tinkc_capabilities *capabilities);
+
+/* Name of a model, or NULL when the server gave none; borrowed. */
+TINKC_API const char *tinkc_capabilities_name(const tinkc_capabilities *capabilities,
+                                              size_t index);
+
+/* Its context length in tokens, or -1 when the server gave none. */
+TINKC_API int64_t tinkc_capabilities_context(const tinkc_capabilities *capabilities,
+                                             size_t index);
+
+/* Asks GET /api/v1/healthz. Result: none (tinkc_future_wait tells). */
+TINKC_API tinkc_future *tinkc_service_health(tinkc_service *service);
+
+/* Blocking twin. */
+TINKC_API tinkc_code tinkc_service_health_wait(tinkc_service *service, tinkc_error **err);
+
+/* The session id, or NULL while no session exists. Borrowed: valid while the service is
+ * open. */
+TINKC_API const char *tinkc_service_session_id(const tinkc_service *service);
+
+/* ---- queue observer ---- */
+
+/* At most one observer; NULL removes it. Set it before the first operation. */
+TINKC_API tinkc_code tinkc_service_on_queue_state(tinkc_service *service,
+                                                  tinkc_queue_state_fn fn, void *user);
+
+TINKC_END_DECLS
+
+#endif

@@ -1,0 +1,56 @@
+/* Credentials (wire.md §1.3): a key, a command that prints one, or a token that the
+ * server gives in exchange and that is refreshed before it expires. One refresh at a
+ * time. Loop thread only, but for tk_auth_choose. */
+#ifndef CLIENT_AUTH_H
+#define CLIENT_AUTH_H
+
+#include <tinkc/config.h>
+
+#include "base/err.h"
+#include "base/list.h"
+#include "base/str.h"
+#include "base/tk.h"
+
+typedef struct tk_core tk_core;
+typedef struct tk_auth tk_auth;
+typedef struct tk_auth_waiter tk_auth_waiter;
+
+/* Embedded in whoever needs a credential. */
+struct tk_auth_waiter {
+    tk_list node;
+    /* `credential` is valid for the time of the call. On an error it is NULL. */
+    void (*ready)(tk_auth_waiter *waiter, const char *credential, tinkc_code code,
+                  const tk_err *err);
+};
+
+typedef enum tk_auth_kind { TK_AUTH_KEY, TK_AUTH_COMMAND } tk_auth_kind;
+
+/* Which provider the configuration asks for: the five rows of wire.md §1.3. A loopback
+ * URL without any credential uses the key "tml-local". TINKC_E_CONFIG says what is
+ * missing. Pure. */
+TK_NODISCARD tinkc_code tk_auth_choose(tk_auth_kind *kind, const char **key,
+                                       const tinkc_config *config, bool is_loopback,
+                                       bool enforce_command, tk_err *err);
+
+TK_NODISCARD tinkc_code tk_auth_new(tk_auth **out, tk_core *core, bool is_loopback,
+                                    tk_err *err);
+void tk_auth_free(tk_auth **auth);
+
+/* Everybody who waits is told TINKC_E_CANCELLED; a running command is killed. */
+void tk_auth_shutdown(tk_auth *auth);
+
+/* A credential for an ordinary request: calls `ready`, perhaps before it returns. When a
+ * refresh fails, the old token is used. */
+void tk_auth_get(tk_auth *auth, tk_auth_waiter *waiter);
+void tk_auth_forget(tk_auth *auth, tk_auth_waiter *waiter); /* stops waiting */
+
+/* After client/config: whether to exchange the credential for a token, and whether the
+ * command is enforced. `done` is called when requests may go out. */
+void tk_auth_setup(tk_auth *auth, bool exchange, bool enforce_command,
+                   tk_auth_waiter *done);
+
+/* Expiry of a token in seconds since 1970 from its middle part; -1 when it cannot be
+ * read. Pure. */
+int64_t tk_auth_jwt_expiry(tk_str jwt);
+
+#endif

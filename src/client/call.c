@@ -1,0 +1,233 @@
+/* The layers around one request (wire.md §5.1-5.3, §5.5): credential, try, L1, P, L2. */
+#include "client/call.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/uuid.h"
+#include "client/core.h"
+#include "client/headers.h"
+#include "client/outcome.h"
+
+static void attempt(tk_call *call);
+static void ask_credential(tk_call *call);
+
+/* ---- the end ---- */
+
+static void finish(tk_call *call, const tk_call_answer *answer)
+{
+    call->state.running = false;
+    tk_loop_timer_clear(tk_core_loop(call->core), &call->state.timer);
+    tk_buf text = call->state.text; /* `done` may free the call */
+    call->state.text = (tk_buf){0};
+    call->done(call, answer);
+    tk_buf_dispose(&text);
+}
+
+static void finish_error(tk_call *call, const tk_err *err)
+{
+    tk_call_answer answer = {.code = err->code, .err = err};
+    answer.outcome.should_retry = -1;
+    answer.outcome.hint_ms = -1;
+    finish(call, &answer);
+}
+
+static void finish_response(tk_call *call, const tk_http_response *response,
+                            const tk_retry_outcome *outcome)
+{
+    tk_err err = TK_ERR_INIT;
+    tk_call_answer answer = {.outcome = *outcome, .response = response, .err = &err};
+    if (!outcome->success) {
+        int64_t wall_us = tk_clock_wall_us(tk_core_clock(call->core));
+        if (outcome->status == 0 && response->failure == TK_HTTP_OK) {
+            tk_err_set(&err, TINKC_E_CONNECTION, "the server answered with an empty 400");
+        } else {
+            tk_outcome_error(&err, response, wall_us);
+        }
+        answer.code = err.code;
+    }
+    finish(call, &answer);
+}
+
+/* ---- waiting ---- */
+
+static void wait_then(tk_call *call, int64_t delay_ms, void (*fire)(tk_timer *timer))
+{
+    tk_loop *loop = tk_core_loop(call->core);
+    if (call->future != NULL) {
+        tk_future_stage(call->future, TINKC_STAGE_BACKOFF);
+    }
+    tk_timer_init(&call->state.timer, fire);
+    tk_loop_timer_set(loop, &call->state.timer, tk_loop_now_ms(loop) + delay_ms);
+}
+
+static void fire_again(tk_timer *timer)
+{
+    tk_call *call = TK_CONTAINER_OF(timer, tk_call, state.timer);
+    call->state.retries++;
+    ask_credential(call);
+}
+
+static void fire_attempt(tk_timer *timer)
+{
+    attempt(TK_CONTAINER_OF(timer, tk_call, state.timer));
+}
+
+/* ---- one try ---- */
+
+/* L2 looks at what L1 could not mend. */
+static void after_l1(tk_call *call, const tk_http_response *response,
+                     const tk_retry_outcome *outcome)
+{
+    if (!call->endpoint->l2 || call->no_l2) {
+        finish_response(call, response, outcome);
+        return;
+    }
+    bool paused = outcome->status == 402 && tk_core_billing_pause(call->core);
+    if (call->pass_backpressure && (outcome->status == 429 || paused)) {
+        finish_response(call, response, outcome);
+        return;
+    }
+    tk_retry_decision decision = tk_retry_l2(&call->state.l2, outcome, paused,
+                                             tk_loop_now_ms(tk_core_loop(call->core)));
+    if (decision.what == TK_RETRY_AGAIN) {
+        wait_then(call, decision.delay_ms, fire_attempt);
+    } else {
+        finish_response(call, response, outcome);
+    }
+}
+
+static int max_retries(const tk_call *call)
+{
+    int own = call->endpoint->l1_retries;
+    return own >= 0 ? own : (int)tk_core_config(call->core)->max_retries;
+}
+
+static void on_response(tk_http_request *request, const tk_http_response *response)
+{
+    tk_call *call = request->user;
+    call->state.on_wire = false;
+    if (call->future != NULL) {
+        tk_future_answered(call->future,
+                           response->failure == TK_HTTP_OK ? response->status : -1);
+    }
+    tk_retry_outcome outcome =
+        tk_outcome_of(response, tk_clock_wall_us(tk_core_clock(call->core)));
+    tk_retry_pool *pool = tk_core_pool(call->core, request->group);
+    tk_retry_decision decision = tk_retry_l1(&outcome, call->state.retries,
+                                             max_retries(call), tk_core_rand(call->core));
+    if (decision.what == TK_RETRY_AGAIN) {
+        wait_then(call, decision.delay_ms, fire_again);
+        return;
+    }
+    tk_retry_pool_note(pool, &outcome, &call->state.fresh);
+    after_l1(call, response, &outcome);
+}
+
+static void fill_request(tk_call *call)
+{
+    const tinkc_config *config = tk_core_config(call->core);
+    const tk_endpoint *endpoint = call->endpoint;
+    tk_http_request *request = &call->state.request;
+    request->method = endpoint->method;
+    request->group = endpoint->group;
+    request->body = call->body;
+    request->body_n = call->body_n;
+    request->timeout_ms =
+        endpoint->timeout_ms != 0 ? endpoint->timeout_ms : config->timeout_ms;
+    request->connect_timeout_ms = config->connect_timeout_ms;
+    request->max_response_bytes = (size_t)config->max_response_bytes;
+    request->follow_redirects = endpoint->follow_redirects;
+    request->fresh_connection = call->state.fresh;
+    request->done = on_response;
+    request->user = call;
+}
+
+static void send_with(tk_call *call, const char *credential)
+{
+    tk_err err = TK_ERR_INIT;
+    fill_request(call);
+    if (tk_headers_build(call, credential, &err) != TINKC_OK) {
+        finish_error(call, &err);
+        return;
+    }
+    if (call->future != NULL) {
+        tk_future_stage(call->future,
+                        call->wire_stage != 0 ? call->wire_stage : TINKC_STAGE_WIRE);
+        tk_future_attempt(call->future);
+    }
+    call->state.on_wire = true;
+    if (tk_loop_submit(tk_core_loop(call->core), &call->state.request, &err) !=
+        TINKC_OK) {
+        call->state.on_wire = false;
+        finish_error(call, &err);
+    }
+}
+
+static void on_credential(tk_auth_waiter *waiter, const char *credential, tinkc_code code,
+                          const tk_err *err)
+{
+    tk_call *call = TK_CONTAINER_OF(waiter, tk_call, state.auth);
+    if (code != TINKC_OK) {
+        finish_error(call, err);
+        return;
+    }
+    send_with(call, credential);
+}
+
+static void ask_credential(tk_call *call)
+{
+    if (call->credential != NULL) {
+        send_with(call, call->credential);
+        return;
+    }
+    call->state.auth.ready = on_credential;
+    tk_auth_get(tk_core_auth(call->core), &call->state.auth);
+}
+
+/* ---- attempts ---- */
+
+static void attempt(tk_call *call)
+{
+    tk_err err = TK_ERR_INIT;
+    if (call->before_attempt != NULL && call->before_attempt(call, &err) != TINKC_OK) {
+        finish_error(call, &err);
+        return;
+    }
+    char uuid[TK_UUID_TEXT_BYTES];
+    tk_uuid_make(uuid, tk_core_rand(call->core));
+    (void)snprintf(call->state.idempotency_key, sizeof(call->state.idempotency_key),
+                   "tinkc-retry-%s", uuid);
+    call->state.retries = 0;
+    ask_credential(call);
+}
+
+void tk_call_start(tk_call *call)
+{
+    memset(&call->state, 0, sizeof(call->state));
+    tk_list_init(&call->state.auth.node);
+    call->state.running = true;
+    call->state.l2.started_ms = tk_loop_now_ms(tk_core_loop(call->core));
+    attempt(call);
+}
+
+bool tk_call_is_running(const tk_call *call)
+{
+    return call->state.running;
+}
+
+void tk_call_cancel(tk_call *call)
+{
+    if (!call->state.running) {
+        return;
+    }
+    if (call->state.on_wire) {
+        /* Ends in on_response with CANCELLED, which no layer repeats. */
+        tk_loop_cancel(tk_core_loop(call->core), &call->state.request);
+        return;
+    }
+    tk_auth_forget(tk_core_auth(call->core), &call->state.auth);
+    tk_err err = TK_ERR_INIT;
+    tk_err_set(&err, TINKC_E_CANCELLED, "cancelled");
+    finish_error(call, &err);
+}

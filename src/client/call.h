@@ -1,0 +1,73 @@
+/* One API call: encoded body in, response out, with the layers L1, P and L2 between.
+ *
+ * A call lives inside the operation that needs it. Loop thread only. It ends exactly
+ * once: `done` gets a 2xx response, or an error with everything a user needs to know. */
+#ifndef CLIENT_CALL_H
+#define CLIENT_CALL_H
+
+#include "base/buf.h"
+#include "client/auth.h"
+#include "client/endpoint.h"
+#include "client/tk_future.h"
+#include "http/loop.h"
+#include "http/retry.h"
+
+typedef struct tk_core tk_core;
+typedef struct tk_call tk_call;
+
+typedef struct tk_call_answer {
+    tinkc_code code; /* TINKC_OK: 2xx */
+    const tk_err *err;
+    tk_retry_outcome outcome;         /* of the last try */
+    const tk_http_response *response; /* of the last try; NULL when nothing was sent */
+} tk_call_answer;
+
+#define TK_CALL_EXTRA_HEADERS 6
+
+struct tk_call {
+    /* Set by the owner before tk_call_start; all borrowed until `done`. */
+    tk_core *core;
+    const tk_endpoint *endpoint;
+    const char *path_arg; /* for "{}"; NULL: none */
+    const char *query;    /* encoded, without "?"; NULL: none */
+    const void *body;     /* NULL: none */
+    size_t body_n;
+    const char *content_type;                 /* NULL: application/json */
+    const char *content_encoding;             /* NULL: none */
+    const char *accept;                       /* NULL: application/json */
+    const char *extra[TK_CALL_EXTRA_HEADERS]; /* "Name: value" lines, NULL-terminated */
+    const char *credential; /* NULL: the service's; set for the exchange itself */
+    bool no_l2;             /* for this call, although the endpoint has it */
+    bool pass_backpressure; /* 429, and 402 inside the pause, end the call: asample */
+    tinkc_future *future;   /* notes go there; may be NULL */
+    tinkc_stage wire_stage; /* noted while a request is out; 0: TINKC_STAGE_WIRE */
+    /* Before each L2 attempt: lets the owner change the body; may be NULL. An error ends
+     * the call. */
+    tinkc_code (*before_attempt)(tk_call *call, tk_err *err);
+    void (*done)(tk_call *call, const tk_call_answer *answer);
+    void *user;
+    /* Private to call.c. */
+    struct {
+        tk_http_request request;
+        tk_timer timer;
+        tk_auth_waiter auth;
+        tk_retry_l2_state l2;
+        int retries;
+        bool running, on_wire;
+        bool fresh;
+        char idempotency_key[64];
+        tk_buf text; /* URL and header lines, each with a NUL behind */
+        const char *lines[40];
+        tk_err err;
+    } state;
+};
+
+/* Sends it. The answer may arrive before this returns. */
+void tk_call_start(tk_call *call);
+
+/* Ends it with TINKC_E_CANCELLED, calling `done`. No effect when it is not running. */
+void tk_call_cancel(tk_call *call);
+
+bool tk_call_is_running(const tk_call *call);
+
+#endif

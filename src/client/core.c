@@ -1,0 +1,373 @@
+/* See core.h. Becoming ready is session.c's business; here are life, driving and the
+ * small shared things. */
+#include "client/core_int.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "http/curl_transport.h"
+#include "http/url.h"
+
+/* ---- the driver that futures see ---- */
+
+static tk_core *of_driver(tk_driver *driver)
+{
+    return TK_CONTAINER_OF(driver, tk_core, driver);
+}
+
+static void driver_ref(tk_driver *driver)
+{
+    (void)tk_core_ref(of_driver(driver));
+}
+
+static void driver_unref(tk_driver *driver)
+{
+    tk_core *core = of_driver(driver);
+    tk_core_unref(&core);
+}
+
+static bool driver_drive(tk_driver *driver, int64_t max_ms)
+{
+    tk_core *core = of_driver(driver);
+    if (tk_loop_process(core->loop, NULL) != TINKC_OK) {
+        return false;
+    }
+    int64_t wait = tk_loop_deadline_ms(core->loop);
+    wait = wait < 0 ? max_ms : TK_MIN(wait, max_ms);
+    struct pollfd fd = {.fd = tk_loop_fd(core->loop), .events = POLLIN};
+    (void)poll(&fd, 1, (int)wait);
+    return true;
+}
+
+static const tk_driver_ops driver_ops = {driver_ref, driver_unref, driver_drive};
+
+/* ---- life ---- */
+
+tk_core *tk_core_ref(tk_core *core)
+{
+    atomic_fetch_add(&core->refs, 1);
+    return core;
+}
+
+static void destroy(tk_core *core)
+{
+    tk_loop_close(&core->loop);
+    tk_auth_free(&core->auth);
+    tk_log_free(core->log);
+    tinkc_config_free(&core->config);
+    tk_free(core->base_url);
+    tk_free(atomic_load(&core->session_id));
+    tk_arena_dispose(&core->flags_arena);
+    tk_free(core);
+}
+
+void tk_core_unref(tk_core **core_ref)
+{
+    tk_core *core = *core_ref;
+    *core_ref = NULL;
+    if (core != NULL && atomic_fetch_sub(&core->refs, 1) == 1) {
+        destroy(core);
+    }
+}
+
+static tinkc_code check_url(tk_core *core, tk_url *url, tk_err *err)
+{
+    const char *text = core->config->base_url;
+    if (strcmp(text, "local") == 0) {
+        return tk_err_set(
+            err, TINKC_E_CONFIG,
+            "base_url \"local\" is for the tinkc program; start a server with "
+            "`tinkc serve` and set its URL");
+    }
+    tinkc_code code = tk_url_parse(url, tk_str_of(text), err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    core->base_url = tk_strdup(text);
+    return core->base_url != NULL ? TINKC_OK : tk_err_nomem(err);
+}
+
+static tinkc_code make_log(tk_core *core, tk_err *err)
+{
+    const tinkc_config *config = core->config;
+    tinkc_code code = tk_log_new(&core->log, (tinkc_log_level)config->log_level,
+                                 config->log_fn, config->log_user, err);
+    const char *secrets[] = {config->api_key, config->cf_access_secret};
+    for (size_t i = 0; code == TINKC_OK && i < TK_ARRAY_LEN(secrets); i++) {
+        if (secrets[i] != NULL) {
+            code = tk_log_add_secret(core->log, tk_str_of(secrets[i]), err);
+        }
+    }
+    return code;
+}
+
+static tinkc_code make_transport(tk_transport **out, const tk_core *core, tk_err *err)
+{
+    const tinkc_config *config = core->config;
+    tk_curl_options options = {.clock = core->driver.clock,
+                               .ca_file = config->ca_file,
+                               .ca_dir = config->ca_dir,
+                               .client_cert = config->client_cert,
+                               .client_key = config->client_key,
+                               .proxy = config->proxy,
+                               .no_proxy = config->no_proxy};
+    for (size_t i = 0; i < TK_HTTP_GROUPS; i++) {
+        options.protocol[i] = config->http1_only != 0 ? TK_CURL_HTTP1 : TK_CURL_AUTO;
+    }
+    if (config->train_single_connection != 0) {
+        options.max_connections[TK_HTTP_TRAIN] = 1;
+    }
+    return tk_curl_transport_new(out, &options, err);
+}
+
+static void on_stop(void *user)
+{
+    tk_core *core = user;
+    tk_op_cancel_all(&core->running);
+    tk_session_shutdown(core);
+    tk_auth_shutdown(core->auth);
+}
+
+static tinkc_code make_loop(tk_core *core, const tk_core_seams *seams, tk_err *err)
+{
+    tk_transport *transport = seams->transport;
+    if (transport == NULL) {
+        tinkc_code code = make_transport(&transport, core, err);
+        if (code != TINKC_OK) {
+            return code;
+        }
+    }
+    tk_loop_options options = {.clock = core->driver.clock,
+                               .transport = transport,
+                               .threaded = !core->driver.is_manual,
+                               .thread_name = "tinkc",
+                               .on_stop = on_stop,
+                               .user = core};
+    tinkc_code code = tk_loop_new(&core->loop, &options, err);
+    if (code != TINKC_OK && seams->transport == NULL) {
+        transport->ops->close(transport);
+    }
+    return code;
+}
+
+static void init_members(tk_core *core, const tk_core_seams *seams)
+{
+    atomic_init(&core->refs, 1);
+    core->driver.ops = &driver_ops;
+    core->driver.clock = seams->clock != NULL ? seams->clock : &tk_clock_real;
+    core->driver.is_manual = core->config->loop == TINKC_LOOP_MANUAL;
+    core->pid = getpid();
+    tk_list_init(&core->running);
+    tk_list_init(&core->waiting);
+    tk_arena_init(&core->flags_arena, TK_MIB);
+    tk_schema_init(&core->flags, &tk_msg_client_config);
+    core->billing.max_pause_ms =
+        core->flags.billing_exception_max_pause_duration_sec.v * 1000;
+    tk_budget_init(&core->response_budget,
+                   core->flags.inflight_response_bytes_semaphore_size.v);
+    tk_budget_init(&core->fwdbwd_budget,
+                   core->flags.fwdbwd_dispatch_bytes_semaphore_size.v);
+    for (size_t i = 0; i < TK_HTTP_GROUPS; i++) {
+        core->pools[i].budget = TK_RETRY_POOL_BUDGET;
+    }
+    tk_session_init(core);
+}
+
+static tinkc_code fill(tk_core *core, const tinkc_config *config,
+                       const tk_core_seams *seams, tk_err *err)
+{
+    tk_url url;
+    tinkc_code code = config != NULL ? tk_config_copy(&core->config, config, err)
+                                     : tk_config_new(&core->config, NULL, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    init_members(core, seams);
+    code = check_url(core, &url, err);
+    if (code == TINKC_OK) {
+        code = make_log(core, err);
+    }
+    if (code == TINKC_OK && seams->seed != 0) {
+        tk_rand_init(&core->rand, seams->seed);
+    } else if (code == TINKC_OK) {
+        code = tk_rand_init_os(&core->rand, err);
+    }
+    if (code == TINKC_OK) {
+        code = tk_auth_new(&core->auth, core, url.is_loopback, err);
+    }
+    return code == TINKC_OK ? make_loop(core, seams, err) : code;
+}
+
+tinkc_code tk_core_new(tk_core **out, const tinkc_config *config,
+                       const tk_core_seams *seams, tk_err *err)
+{
+    static const tk_core_seams real = {0};
+    tk_core *core = tk_zalloc(sizeof(*core));
+    if (core == NULL) {
+        return tk_err_nomem(err);
+    }
+    tinkc_code code = fill(core, config, seams != NULL ? seams : &real, err);
+    if (code != TINKC_OK) {
+        destroy(core);
+        return code;
+    }
+    *out = core;
+    return TINKC_OK;
+}
+
+void tk_core_shutdown(tk_core *core)
+{
+    atomic_store(&core->closed, true);
+    tk_loop_stop(core->loop);
+}
+
+tinkc_code tk_core_check(tk_core *core, tk_err *err)
+{
+    if (core->pid != getpid()) {
+        return tk_err_set(err, TINKC_E_STATE,
+                          "this handle belongs to the parent process; open a service of "
+                          "your own after fork()");
+    }
+    if (atomic_load(&core->closed)) {
+        return tk_err_set(err, TINKC_E_CANCELLED, "the service was closed");
+    }
+    return TINKC_OK;
+}
+
+/* ---- shared things ---- */
+
+bool tk_core_billing_pause(tk_core *core)
+{
+    bool log_now = false;
+    bool paused =
+        tk_retry_billing_pause(&core->billing, tk_loop_now_ms(core->loop), &log_now);
+    if (!paused) {
+        tk_log_write(core->log, TINKC_LOG_ERROR, "billing",
+                     "the server still refuses work for billing reasons; giving up");
+    } else if (log_now) {
+        tk_log_write(core->log, TINKC_LOG_WARN, "billing",
+                     "paused: the server refuses work for billing reasons (HTTP 402)");
+    }
+    return paused;
+}
+
+static const char *default_reason(tinkc_queue_state state)
+{
+    return state == TINKC_QUEUE_PAUSED_RATE_LIMIT ? "too many models or samplers at once"
+           : state == TINKC_QUEUE_PAUSED_CAPACITY ? "the service is short of capacity"
+                                                  : "unknown";
+}
+
+void tk_core_queue_state(tk_core *core, tinkc_queue_state state, tk_str reason,
+                         const char *what)
+{
+    char text[160];
+    (void)snprintf(text, sizeof(text), TK_STR_FMT, TK_STR_ARG(reason));
+    const char *why = reason.n > 0 ? text : default_reason(state);
+    if (core->observer != NULL) {
+        core->observer(state, why, what, core->observer_user);
+    }
+    int64_t now = tk_loop_now_ms(core->loop);
+    bool paused = state != TINKC_QUEUE_ACTIVE;
+    if (paused && (!core->paused_logged || now - core->paused_log_ms >= 60000)) {
+        core->paused_logged = true;
+        core->paused_log_ms = now;
+        tk_log_write(core->log, TINKC_LOG_WARN, "queue", "%s is paused: %s", what, why);
+    }
+}
+
+void tk_core_set_observer(tk_core *core, tinkc_queue_state_fn fn, void *user)
+{
+    core->observer = fn;
+    core->observer_user = user;
+}
+
+/* ---- accessors ---- */
+
+tk_driver *tk_core_driver(tk_core *core)
+{
+    return &core->driver;
+}
+
+tk_loop *tk_core_loop(tk_core *core)
+{
+    return core->loop;
+}
+
+const tinkc_config *tk_core_config(const tk_core *core)
+{
+    return core->config;
+}
+
+const tk_clock *tk_core_clock(const tk_core *core)
+{
+    return core->driver.clock;
+}
+
+tk_log *tk_core_log(tk_core *core)
+{
+    return core->log;
+}
+
+const char *tk_core_base_url(const tk_core *core)
+{
+    return core->base_url;
+}
+
+const tk_client_config *tk_core_flags(const tk_core *core)
+{
+    return &core->flags;
+}
+
+const char *tk_core_session_id(const tk_core *core)
+{
+    return atomic_load(&core->session_id);
+}
+
+int64_t tk_core_next_model_seq(tk_core *core)
+{
+    return atomic_fetch_add(&core->model_seq, 1);
+}
+
+int64_t tk_core_next_sampling_seq(tk_core *core)
+{
+    return atomic_fetch_add(&core->sampling_seq, 1);
+}
+
+tk_list *tk_core_running(tk_core *core)
+{
+    return &core->running;
+}
+
+tk_auth *tk_core_auth(tk_core *core)
+{
+    return core->auth;
+}
+
+tk_rand *tk_core_rand(tk_core *core)
+{
+    return &core->rand;
+}
+
+tk_retry_billing *tk_core_billing(tk_core *core)
+{
+    return &core->billing;
+}
+
+tk_retry_pool *tk_core_pool(tk_core *core, tk_http_group group)
+{
+    return &core->pools[group];
+}
+
+tk_budget *tk_core_response_budget(tk_core *core)
+{
+    return &core->response_budget;
+}
+
+tk_budget *tk_core_fwdbwd_budget(tk_core *core)
+{
+    return &core->fwdbwd_budget;
+}

@@ -1,0 +1,62 @@
+/* The struct behind core.h, for core.c and session.c only. */
+#ifndef CLIENT_CORE_INT_H
+#define CLIENT_CORE_INT_H
+
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "client/core.h"
+#include "client/op.h"
+
+/* How far the service has got. */
+typedef enum tk_phase {
+    TK_PHASE_NONE,   /* nothing known of the server */
+    TK_PHASE_BASIC,  /* configuration, credential, dynamic configuration */
+    TK_PHASE_SESSION /* and a session */
+} tk_phase;
+
+struct tk_core {
+    tk_driver driver;
+    atomic_size_t refs;
+    atomic_bool closed;
+    pid_t pid;
+    tinkc_config *config; /* immutable */
+    char *base_url;
+    tk_log *log;
+    tk_loop *loop;
+    _Atomic(char *) session_id; /* owned; written once */
+    atomic_int_least64_t model_seq, sampling_seq;
+    /* loop thread */
+    tk_rand rand;
+    tk_auth *auth;
+    tk_list running; /* of tk_op */
+    tk_client_config flags;
+    tk_arena flags_arena;
+    tk_retry_billing billing;
+    tk_retry_pool pools[TK_HTTP_GROUPS];
+    tk_budget response_budget, fwdbwd_budget;
+    tinkc_queue_state_fn observer;
+    void *observer_user;
+    bool paused_logged;
+    int64_t paused_log_ms;
+    /* becoming ready (session.c) */
+    tk_phase phase;
+    bool advancing;
+    tk_list waiting; /* of tk_ready */
+    tk_call setup_call;
+    tk_buf config_body; /* of client/config and client/dynamic_config */
+    tk_buf setup_body;  /* of create_session */
+    tk_auth_waiter setup_auth;
+    /* keeping the session (session.c) */
+    tk_call beat_call, refresh_call;
+    tk_buf beat_body;
+    tk_timer beat_timer, refresh_timer;
+    int64_t beat_ok_ms;
+    int64_t refresh_s;
+};
+
+/* session.c */
+void tk_session_init(tk_core *core);
+void tk_session_shutdown(tk_core *core);
+
+#endif

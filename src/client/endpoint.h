@@ -1,0 +1,45 @@
+/* Every endpoint as a row: path, group, timeout, retry layers (wire.md §2.0, §5.7). The
+ * one place that knows; calls name a row. */
+#ifndef CLIENT_ENDPOINT_H
+#define CLIENT_ENDPOINT_H
+
+#include "http/http.h"
+
+typedef enum tk_endpoint_id {
+    TK_EP_CLIENT_CONFIG,
+    TK_EP_AUTH_TOKEN,
+    TK_EP_DYNAMIC_CONFIG,
+    TK_EP_HEALTHZ,
+    TK_EP_CAPABILITIES,
+    TK_EP_CREATE_SESSION,
+    TK_EP_HEARTBEAT,
+    TK_EP_CREATE_MODEL,
+    TK_EP_GET_INFO,
+    TK_EP_UNLOAD_MODEL,
+    TK_EP_FORWARD_BACKWARD,
+    TK_EP_OPTIM_STEP,
+    TK_EP_SAVE_WEIGHTS,
+    TK_EP_SAVE_FOR_SAMPLER,
+    TK_EP_LOAD_WEIGHTS,
+    TK_EP_CREATE_SAMPLING,
+    TK_EP_ASAMPLE,
+    TK_EP_RETRIEVE_FUTURE,
+    TK_EP_SAMPLER, /* samplers/{id} */
+    TK_EP_WEIGHTS_INFO,
+    TK_EP_COUNT /* REST rows follow with the REST client */
+} tk_endpoint_id;
+
+typedef struct tk_endpoint {
+    const char *name; /* low-cardinality, for logs and hooks */
+    tk_http_method method;
+    const char *path; /* "/api/v1/asample"; "{}" = the call's path argument */
+    tk_http_group group;
+    int64_t timeout_ms; /* 0: the configured default */
+    int l1_retries;     /* -1: the configured default */
+    bool l2;
+    bool follow_redirects;
+} tk_endpoint;
+
+const tk_endpoint *tk_endpoint_at(tk_endpoint_id id);
+
+#endif

@@ -1,0 +1,15 @@
+/* What a response means, in the words of the retry layers and as an error: the bridge
+ * from the transport to the one table of failures (wire/wire_error.h). Pure. */
+#ifndef CLIENT_OUTCOME_H
+#define CLIENT_OUTCOME_H
+
+#include "base/err.h"
+#include "http/http.h"
+#include "http/retry.h"
+
+tk_retry_outcome tk_outcome_of(const tk_http_response *response, int64_t wall_us);
+
+/* Fills *err from a response that is no success (also: none at all). */
+void tk_outcome_error(tk_err *err, const tk_http_response *response, int64_t wall_us);
+
+#endif

@@ -1,0 +1,107 @@
+/* See simple.h. */
+#include "client/simple.h"
+
+#include "base/mem.h"
+
+#define BODY_MAX_BYTES (16 * TK_MIB)
+
+typedef struct simple {
+    tk_op op;
+    const tk_simple_spec *spec;
+    tk_ready ready;
+    tk_call call;
+    tk_buf body;
+    char *path_arg;
+} simple;
+
+static void on_answer(tk_call *call, const tk_call_answer *answer)
+{
+    simple *self = call->user;
+    tk_err err = TK_ERR_INIT;
+    if (answer->code != TINKC_OK) {
+        tk_op_fail(&self->op, answer->err);
+        return;
+    }
+    void *result = NULL;
+    if (self->spec->read != NULL) {
+        result = self->spec->read(answer->response->body, &err);
+        if (result == NULL) {
+            tk_op_fail(&self->op, &err);
+            return;
+        }
+    }
+    tk_op_complete(&self->op, result, self->spec->free_result);
+}
+
+static void on_ready(tk_ready *ready, tinkc_code code, const tk_err *err)
+{
+    simple *self = TK_CONTAINER_OF(ready, simple, ready);
+    if (code != TINKC_OK) {
+        tk_op_fail(&self->op, err);
+        return;
+    }
+    self->call = (tk_call){.core = self->op.core,
+                           .endpoint = tk_endpoint_at(self->spec->endpoint),
+                           .path_arg = self->path_arg,
+                           .body = self->body.n > 0 ? self->body.p : NULL,
+                           .body_n = self->body.n,
+                           .future = self->op.future,
+                           .done = on_answer,
+                           .user = self};
+    tk_call_start(&self->call);
+}
+
+static void start(tk_op *op)
+{
+    simple *self = TK_CONTAINER_OF(op, simple, op);
+    self->ready.need_session = self->spec->need_session;
+    self->ready.done = on_ready;
+    tk_core_when_ready(op->core, &self->ready);
+}
+
+static void cancel(tk_op *op)
+{
+    simple *self = TK_CONTAINER_OF(op, simple, op);
+    if (tk_call_is_running(&self->call)) {
+        tk_call_cancel(&self->call);
+        return;
+    }
+    tk_err err = TK_ERR_INIT;
+    tk_err_set(&err, TINKC_E_CANCELLED, "cancelled");
+    tk_core_forget_ready(op->core, &self->ready);
+    tk_op_fail(op, &err);
+}
+
+static void destroy(tk_op *op)
+{
+    simple *self = TK_CONTAINER_OF(op, simple, op);
+    tk_buf_dispose(&self->body);
+    tk_free(self->path_arg);
+    tk_free(self);
+}
+
+static const tk_op_type simple_type = {start, cancel, destroy};
+
+tinkc_future *tk_simple_run(tk_core *core, const tk_simple_spec *spec,
+                            const tk_schema *schema, const void *message,
+                            const char *path_arg)
+{
+    tk_err err = TK_ERR_INIT;
+    simple *self = tk_zalloc(sizeof(*self));
+    if (self == NULL) {
+        tk_err_nomem(&err);
+        return tk_future_refused(tk_core_driver(core), spec->operation, spec->kind, &err);
+    }
+    self->spec = spec;
+    tk_buf_init(&self->body, BODY_MAX_BYTES);
+    tk_op_init(&self->op, &simple_type, core, spec->operation, spec->kind);
+    tinkc_code code = TINKC_OK;
+    if (schema != NULL) {
+        code = tk_schema_encode(&self->body, schema, message, &err);
+    }
+    if (code == TINKC_OK && path_arg != NULL) {
+        self->path_arg = tk_strdup(path_arg);
+        code = self->path_arg != NULL ? TINKC_OK : tk_err_nomem(&err);
+    }
+    return code == TINKC_OK ? tk_op_submit(&self->op) : tk_op_refuse(&self->op, &err);
+}

@@ -1,0 +1,26 @@
+/* The plain operation: wait until the service is ready, make one call, turn the answer
+ * into a result. Most of the API is this. */
+#ifndef CLIENT_SIMPLE_H
+#define CLIENT_SIMPLE_H
+
+#include "client/core.h"
+#include "client/op.h"
+
+typedef struct tk_simple_spec {
+    const char *operation;
+    tk_result_kind kind;
+    tk_endpoint_id endpoint;
+    bool need_session;
+    /* Makes the result from the body of a 2xx; NULL (with *err set) when it cannot. Not
+     * needed for TK_RESULT_NONE. */
+    void *(*read)(tk_str body, tk_err *err);
+    void (*free_result)(void *result);
+} tk_simple_spec;
+
+/* `schema` NULL: no body. `path_arg` NULL: none. Both are copied or encoded before it
+ * returns. Thread: the caller's. */
+tinkc_future *tk_simple_run(tk_core *core, const tk_simple_spec *spec,
+                            const tk_schema *schema, const void *message,
+                            const char *path_arg);
+
+#endif
