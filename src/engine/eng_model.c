@@ -302,37 +302,38 @@ tinkc_code eng_model_open_memory(eng_model **out, eng_pool *pool,
     return code == TINKC_OK ? build(out, pool, &config, st, err) : code;
 }
 
-/* A missing file is TINKC_E_MISSING with an empty result. */
-static tinkc_code read_in(tk_str *out, const char *directory, const char *name,
+/* Fills *out, to be freed with tk_free. */
+static tinkc_code read_in(char **out, const char *directory, const char *name,
                           tk_err *err)
 {
-    char path[4096];
-    int n = snprintf(path, sizeof(path), "%s/%s", directory, name);
-    if (n < 0 || (size_t)n >= sizeof(path)) {
-        return tk_err_set(err, TINKC_E_LIMIT, "directory name is too long");
+    char *path = tk_file_join(directory, name);
+    if (path == NULL) {
+        return tk_err_nomem(err);
     }
-    return eng_file_read(out, path, CONFIG_MAX, err);
+    tinkc_code code = tk_file_read(out, NULL, path, CONFIG_MAX, err);
+    tk_free(path);
+    return code;
 }
 
 tinkc_code eng_model_open(eng_model **out, eng_pool *pool, const char *directory,
                           tk_err *err)
 {
-    tk_str config_text = {NULL, 0}, generation = {NULL, 0};
+    char *text = NULL, *generation = NULL;
     eng_config config;
     eng_st *st = NULL;
-    tk_err ignored = TK_ERR_INIT;
-    tinkc_code code = read_in(&config_text, directory, "config.json", err);
+    tk_err absent = TK_ERR_INIT;
+    tinkc_code code = read_in(&text, directory, "config.json", err);
     if (code != TINKC_OK) {
         return code;
     }
-    code = read_in(&generation, directory, "generation_config.json", &ignored);
+    code = read_in(&generation, directory, "generation_config.json", &absent);
     if (code == TINKC_OK || code == TINKC_E_MISSING) {
-        code = eng_config_read(&config, config_text, generation, err);
+        code = eng_config_read(&config, tk_str_of(text), tk_str_of(generation), err);
     } else {
-        (void)tk_err_set(err, code, "%s", ignored.message);
+        (void)tk_err_set(err, code, "%s", absent.message);
     }
-    tk_free((void *)(uintptr_t)config_text.p);
-    tk_free((void *)(uintptr_t)generation.p);
+    tk_free(text);
+    tk_free(generation);
     if (code == TINKC_OK) {
         code = eng_st_open_directory(&st, directory, err);
     }

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -344,14 +343,15 @@ static tinkc_code add_shards(eng_st *st, const tk_json *root, const char *direct
         if (i > 0 && seen_before(map, i)) {
             continue;
         }
-        char path[4096];
-        int n = snprintf(path, sizeof(path), "%s/" TK_STR_FMT, directory,
-                         TK_STR_ARG(value->as.string));
-        if (n < 0 || (size_t)n >= sizeof(path) || st->n_files == FILES_MAX) {
-            return tk_err_set(err, TINKC_E_LIMIT, "%s: too many or too long shard names",
-                              directory);
+        if (st->n_files == FILES_MAX) {
+            return tk_err_set(err, TINKC_E_LIMIT, "%s: too many shards", directory);
+        }
+        char *path = tk_file_join(directory, value->as.string.p);
+        if (path == NULL) {
+            return tk_err_nomem(err);
         }
         tinkc_code code = add_file(st, path, err);
+        tk_free(path);
         if (code != TINKC_OK) {
             return code;
         }
@@ -361,41 +361,41 @@ static tinkc_code add_shards(eng_st *st, const tk_json *root, const char *direct
 
 static tinkc_code add_index(eng_st *st, const char *directory, tk_err *err)
 {
-    char path[4096];
-    int n = snprintf(path, sizeof(path), "%s/model.safetensors.index.json", directory);
-    if (n < 0 || (size_t)n >= sizeof(path)) {
-        return tk_err_set(err, TINKC_E_LIMIT, "directory name is too long");
+    char *path = tk_file_join(directory, "model.safetensors.index.json");
+    if (path == NULL) {
+        return tk_err_nomem(err);
     }
-    tk_str text = {NULL, 0};
-    tinkc_code code = eng_file_read(&text, path, INDEX_MAX, err);
+    char *text = NULL;
+    size_t n;
+    tinkc_code code = tk_file_read(&text, &n, path, INDEX_MAX, err);
     if (code != TINKC_OK) {
+        tk_free(path);
         return code;
     }
     const tk_json *root;
     tk_err inner = TK_ERR_INIT;
-    code = tk_json_parse(&root, &st->arena, text.p, text.n, NULL, &inner);
+    code = tk_json_parse(&root, &st->arena, text, n, NULL, &inner);
     if (code != TINKC_OK) {
         code = tk_err_at(err, code, inner.offset, "%s: %s", path, inner.message);
     } else {
         code = add_shards(st, root, directory, err);
     }
-    tk_free((void *)(uintptr_t)text.p);
+    tk_free(text);
+    tk_free(path);
     return code;
 }
 
 tinkc_code eng_st_open_directory(eng_st **out, const char *directory, tk_err *err)
 {
-    char path[4096];
-    int n = snprintf(path, sizeof(path), "%s/model.safetensors", directory);
-    if (n < 0 || (size_t)n >= sizeof(path)) {
-        return tk_err_set(err, TINKC_E_LIMIT, "directory name is too long");
-    }
-    eng_st *st = new_set();
+    char *path = tk_file_join(directory, "model.safetensors");
+    eng_st *st = path != NULL ? new_set() : NULL;
     if (st == NULL) {
+        tk_free(path);
         return tk_err_nomem(err);
     }
     tinkc_code code =
         access(path, F_OK) == 0 ? add_file(st, path, err) : add_index(st, directory, err);
+    tk_free(path);
     return finish_open(out, st, code, err);
 }
 

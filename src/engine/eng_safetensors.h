@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/file.h"
 #include "base/str.h"
 #include "engine/eng_dtype.h"
 
@@ -65,11 +66,7 @@ size_t eng_st_entry_bytes(const eng_st_entry *entry);
 
 /* The whole file. */
 void eng_st_put(tk_buf *out, const eng_st_file *file);
-TK_NODISCARD tinkc_code eng_st_write(int fd, const eng_st_file *file, tk_err *err);
-
-/* Reads a whole small file; the caller frees out->p with tk_free. TINKC_E_MISSING when it
- * does not exist. */
-TK_NODISCARD tinkc_code eng_file_read(tk_str *out, const char *path, size_t max_bytes,
-                                      tk_err *err);
+TK_NODISCARD tinkc_code eng_st_write(tk_file_writer *writer, const eng_st_file *file,
+                                     tk_err *err);
 
 #endif

@@ -1,8 +1,6 @@
 /* The safetensors writer; see eng_safetensors.h. Tensors keep the order given; the header
  * is padded with spaces so that the data starts at a multiple of 8. */
-#include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/json.h"
 #include "engine/eng_safetensors.h"
@@ -83,36 +81,18 @@ void eng_st_put(tk_buf *out, const eng_st_file *file)
     }
 }
 
-static tinkc_code write_all(int fd, const char *data, size_t n, tk_err *err)
-{
-    while (n > 0) {
-        ssize_t done = write(fd, data, n);
-        if (done < 0 && errno == EINTR) {
-            continue;
-        }
-        if (done <= 0) {
-            char text[128];
-            return tk_err_set(err, TINKC_E_IO, "writing safetensors: %s",
-                              strerror_r(errno, text, sizeof(text)));
-        }
-        data += done;
-        n -= (size_t)done;
-    }
-    return TINKC_OK;
-}
-
-tinkc_code eng_st_write(int fd, const eng_st_file *file, tk_err *err)
+tinkc_code eng_st_write(tk_file_writer *writer, const eng_st_file *file, tk_err *err)
 {
     tk_buf header;
     tk_buf_init(&header, HEADER_MAX);
     eng_st_put_header(&header, file);
     tinkc_code code = tk_buf_status(&header, err);
     if (code == TINKC_OK) {
-        code = write_all(fd, header.p, header.n, err);
+        code = tk_file_writer_put(writer, header.p, header.n, err);
     }
     for (size_t i = 0; i < file->n_entries && code == TINKC_OK; i++) {
         const eng_st_entry *entry = &file->entries[i];
-        code = write_all(fd, entry->data, eng_st_entry_bytes(entry), err);
+        code = tk_file_writer_put(writer, entry->data, eng_st_entry_bytes(entry), err);
     }
     tk_buf_dispose(&header);
     return code;

@@ -1,7 +1,6 @@
 /* safetensors: what we write reads back, shards, and files that lie about themselves. */
 #include "engine/eng_safetensors.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -222,10 +221,10 @@ static void write_shards(const char *directory)
         tk_err err = TK_ERR_INIT;
         char path[512];
         (void)snprintf(path, sizeof(path), "%s/%s", directory, files[i + 1]);
-        int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-        assert_true(fd >= 0);
-        assert_int_equal(eng_st_write(fd, &file, &err), TINKC_OK);
-        assert_int_equal(close(fd), 0);
+        tk_file_writer *writer = NULL;
+        assert_int_equal(tk_file_writer_new(&writer, path, 0600, &err), TINKC_OK);
+        assert_int_equal(eng_st_write(writer, &file, &err), TINKC_OK);
+        assert_int_equal(tk_file_writer_commit(writer, &err), TINKC_OK);
     }
 }
 
