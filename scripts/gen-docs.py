@@ -1,12 +1,20 @@
 #!/usr/bin/env python3
-"""Writes the reference pages that come from the code: docs/errors.md, docs/limits.md.
+"""Writes the reference pages that come from the code: docs/errors.md, docs/limits.md,
+docs/schema.json and docs/messages.md.
 
     scripts/gen-docs.py            rewrite them
     scripts/gen-docs.py --check    fail when they differ from the code (A-146)
+
+The last two come from the program tools/dump_schemas of $TINKC_BUILD_DIR, or of the newest
+build that has it.
 """
 import difflib
+import json
+import os
 import re
+import subprocess
 import sys
+from pathlib import Path
 
 import gatelib
 
@@ -74,7 +82,79 @@ def limits_page(root):
     return "\n".join(out) + "\n"
 
 
-PAGES = {"docs/errors.md": errors_page, "docs/limits.md": limits_page}
+def schemas(root):
+    """All message tables, as the program prints them."""
+    places = [os.environ["TINKC_BUILD_DIR"]] if "TINKC_BUILD_DIR" in os.environ else \
+        [root / "build", root / "build/dev", root / "build/clang"]
+    programs = [Path(p) / "tools/dump_schemas" for p in places]
+    programs = [p for p in programs if p.exists()]
+    if not programs:
+        sys.exit("no tools/dump_schemas: build first")
+    newest = max(programs, key=lambda p: p.stat().st_mtime)
+    return json.loads(subprocess.run([newest], check=True, capture_output=True).stdout)
+
+
+def schema_page(root):
+    """Machine-readable: one message per block, one field per line."""
+    blocks = []
+    for message in schemas(root):
+        head = {k: v for k, v in message.items() if k not in ("fields", "variants")}
+        lines = [json.dumps(head)[:-1]]
+        for key in ("fields", "variants"):
+            if key in message:
+                items = ",\n   ".join(json.dumps(item) for item in message[key])
+                lines.append(f',\n  "{key}": [\n   {items}]' if items else f', "{key}": []')
+        blocks.append(" " + "".join(lines) + "}")
+    return "[\n" + ",\n".join(blocks) + "\n]\n"
+
+
+def field_rows(fields, prefix=""):
+    for field in fields:
+        name = prefix + field["name"]
+        kind = field["kind"].replace("message", field.get("message", ""))
+        if "words" in field:
+            kind = " / ".join(f"`{w}`" for w in field["words"])
+            kind += " / ..." if field.get("other_words") else ""
+        if "literal" in field:
+            kind = f'`"{field["literal"]}"`'
+        presence = "required" if field.get("required") else "optional"
+        presence = "always" if "literal" in field else presence
+        presence += ", null allowed" if field.get("nullable") else ""
+        default = f'`{json.dumps(field["default"])}`' if "default" in field else ""
+        if "range" in field:
+            low, high = field["range"]
+            kind += f", {low:,} or more" if high == 2**63 - 1 else f", {low:,} to {high:,}"
+        yield f"| `{name or '(the value itself)'}` | {kind} | {presence} | {default} |"
+        if "fields" in field:
+            mark = "[]." if field["kind"].endswith("[]") else "."
+            yield from field_rows(field["fields"], name + mark)
+
+
+def messages_page(root):
+    out = [NOTE.format("the tables of src/wire/schemas.c"), "# Messages\n",
+           "Every JSON message of the API, as the library encodes and decodes it. \"Default\" is\n"
+           "sent when the field is unset and read when it is absent; an optional field without one\n"
+           "is left out. Unknown keys are ignored unless a message is closed. The same tables,\n"
+           "machine-readable: [schema.json](schema.json)."]
+    head = "| field | kind | presence | default |\n|---|---|---|---|"
+    for message in schemas(root):
+        call = f" of {message['call']}" if message["call"] else ""
+        closed = "; closed: an unknown key is an error" if message.get("closed") else ""
+        out.append(f"\n## {message['name']}\n\n{message['direction'].capitalize()}{call}{closed}.\n")
+        if "shape" in message:
+            out.append(f"Form: {cell(message['shape'])}.")
+        if message.get("fields"):
+            out += [head, *field_rows(message["fields"])]
+        elif "fields" in message:
+            out.append("An empty object.")
+        for variant in message.get("variants", []):
+            out += [f"\n`{message['tag']}` = `{variant['tag']}`:\n", head,
+                    *field_rows(variant["fields"])]
+    return "\n".join(out) + "\n"
+
+
+PAGES = {"docs/errors.md": errors_page, "docs/limits.md": limits_page,
+         "docs/schema.json": schema_page, "docs/messages.md": messages_page}
 
 
 def main():
@@ -88,8 +168,9 @@ def main():
             file.write_text(new)
         elif old != new:
             differ += 1
-            sys.stdout.writelines(difflib.unified_diff(
+            diff = list(difflib.unified_diff(
                 old.splitlines(True), new.splitlines(True), path, "from the code"))
+            sys.stdout.writelines(diff[:40])
             print(f"{path} differs from the code: run scripts/gen-docs.py")
     if not differ:
         print(f"{len(PAGES)} generated pages")

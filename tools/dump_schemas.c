@@ -79,6 +79,18 @@ static void put_words(tk_json_writer *w, const tk_names *names)
     put_flag(w, "other_words", names->unknown >= 0);
 }
 
+static bool is_listed(const tk_schema *schema)
+{
+    for (size_t i = 0; i < tk_schemas_n; i++) {
+        if (tk_schemas[i].schema == schema) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void put_fields(tk_json_writer *w, const tk_schema *schema);
+
 static void put_field(tk_json_writer *w, const tk_field *field)
 {
     tk_json_begin_object(w);
@@ -101,6 +113,9 @@ static void put_field(tk_json_writer *w, const tk_field *field)
     }
     if (field->sub != NULL) {
         put_text(w, "message", field->sub->name);
+    }
+    if (field->sub != NULL && !is_listed(field->sub)) {
+        put_fields(w, field->sub); /* described here and nowhere else */
     }
     tk_json_end_object(w);
 }
