@@ -7,6 +7,7 @@
 #include <tinkc/export.h>
 #include <tinkc/future.h>
 #include <tinkc/log.h>
+#include <tinkc/service.h>
 #include <tinkc/version.h>
 
 #endif
