@@ -7,7 +7,9 @@
 #include <tinkc/export.h>
 #include <tinkc/future.h>
 #include <tinkc/log.h>
+#include <tinkc/params.h>
 #include <tinkc/service.h>
+#include <tinkc/types.h>
 #include <tinkc/version.h>
 
 #endif

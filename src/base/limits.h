@@ -27,8 +27,9 @@
 #define TK_TOPK_MAX_K       4096          /* columns of a top-k matrix */
 #define TK_TOPK_MAX_CELLS   (16 * TK_MIB) /* its rows times its columns */
 
-#define TK_LOG_LINE_BYTES 1024         /* one line with its NUL; longer ones are cut */
-#define TK_LOG_TEXT_BYTES (8 * TK_KIB) /* of a line before secrets are masked */
+#define TK_OPTIONS_MAX_BYTES 4096         /* an options struct of a future version */
+#define TK_LOG_LINE_BYTES    1024         /* one line with its NUL; longer ones are cut */
+#define TK_LOG_TEXT_BYTES    (8 * TK_KIB) /* of a line before secrets are masked */
 
 #define TK_REDACT_SECRETS_MAX      64 /* registered secrets of one context */
 #define TK_REDACT_SECRET_MIN_BYTES 4

@@ -187,24 +187,20 @@ static bool collect(column *c, const tk_fwdbwd_output *parts, tk_str name)
     return true;
 }
 
-/* `key`, `key_1`, `key_2`, ... one for each part. */
-static bool put_unique(tk_named_num *items, tk_arena *arena, const column *c, tk_str name)
+/* The name, with a NUL behind it; from the second part on with a number, "u:unique_1". */
+static bool name_item(tk_named_num *item, tk_arena *arena, tk_str name, size_t part)
 {
-    for (size_t i = 0; i < c->n; i++) {
-        items[i].v = c->values[i];
-        items[i].name = name;
-        if (i > 0) {
-            char suffix[24];
-            int digits = snprintf(suffix, sizeof(suffix), "_%zu", i);
-            char *text = tk_arena_alloc(arena, name.n + (size_t)digits + 1);
-            if (text == NULL) {
-                return false;
-            }
-            memcpy(text, name.p, name.n);
-            memcpy(text + name.n, suffix, (size_t)digits + 1);
-            items[i].name = (tk_str){text, name.n + (size_t)digits};
-        }
+    char suffix[24] = "";
+    int digits = part > 0 ? snprintf(suffix, sizeof(suffix), "_%zu", part) : 0;
+    char *text = tk_arena_alloc(arena, name.n + (size_t)digits + 1);
+    if (text == NULL) {
+        return false;
     }
+    if (name.n > 0) {
+        memcpy(text, name.p, name.n);
+    }
+    memcpy(text + name.n, suffix, (size_t)digits + 1);
+    item->name = (tk_str){text, name.n + (size_t)digits};
     return true;
 }
 
@@ -237,14 +233,12 @@ static tinkc_code combine_metrics(tk_num_map *out, tk_arena *arena, column *c,
         if (!collect(c, parts, name) || (how == REDUCE_NONE && c->n > 1)) {
             continue;
         }
-        if (how == REDUCE_UNIQUE) {
-            if (!put_unique(items + count, arena, c, name)) {
+        size_t copies = how == REDUCE_UNIQUE ? c->n : 1;
+        for (size_t part = 0; part < copies; part++) {
+            if (!name_item(&items[count], arena, name, part)) {
                 return tk_err_nomem(err);
             }
-            count += c->n;
-        } else {
-            items[count].name = name;
-            items[count++].v = reduce(how, c);
+            items[count++].v = how == REDUCE_UNIQUE ? c->values[part] : reduce(how, c);
         }
     }
     out->items = items;

@@ -7,8 +7,8 @@
 #include "wire/value.h"
 
 /* One output from the outputs of all parts, in part order: records concatenated, type of
- * the first, metrics reduced by the suffix of their name. New arrays live in the arena,
- * the rest borrows from the parts.
+ * the first, metrics reduced by the suffix of their name, which has a NUL behind it.
+ * New arrays live in the arena, the rest borrows from the parts.
  *
  * Where the official SDK fails or drops, a name without exactly one ':' or with an
  * unknown suffix is kept as it is when there is one part (wire.md §12 row 4) and dropped

@@ -13,7 +13,7 @@ static const tk_field future_rows[] = {
 #define T tk_lora_config
 static const tk_field lora_config_rows[] = {
     {TK_ROW(T, rank, I64, TK_DEFAULT), TK_RANGE(1, INT32_MAX), .def.i = DEFAULT_RANK},
-    {TK_ROW(T, seed, I64, TK_WRAP_U64)},
+    {TK_ROW(T, seed, U64, TK_SIGNED)},
     {TK_ROW(T, train_unembed, BOOL, TK_DEFAULT), .def.b = true},
     {TK_ROW(T, train_mlp, BOOL, TK_DEFAULT), .def.b = true},
     {TK_ROW(T, train_attn, BOOL, TK_DEFAULT), .def.b = true},

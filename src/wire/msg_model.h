@@ -13,7 +13,7 @@ typedef struct tk_future_response {
 
 typedef struct tk_lora_config {
     tk_f_i64 rank;
-    tk_f_i64 seed;
+    tk_f_u64 seed;                                  /* any 64 bits */
     tk_f_bool train_unembed, train_mlp, train_attn; /* true when unset */
 } tk_lora_config;
 

@@ -60,7 +60,7 @@ const tk_schema tk_msg_stops = {
 #define T tk_sampling_params
 static const tk_field sampling_params_rows[] = {
     {TK_ROW(T, max_tokens, I64, 0)},
-    {TK_ROW(T, seed, I64, TK_WRAP_U64)},
+    {TK_ROW(T, seed, U64, TK_SIGNED)},
     {TK_ROW(T, stop, MSG, 0), .sub = &tk_msg_stops},
     {TK_ROW(T, temperature, NUM, TK_DEFAULT), .def.d = 1.0},
     {TK_ROW(T, top_k, I64, TK_DEFAULT), .def.i = -1},

@@ -26,7 +26,7 @@ typedef struct tk_f_stops {
 
 typedef struct tk_sampling_params {
     tk_f_i64 max_tokens;
-    tk_f_i64 seed; /* any 64 bits */
+    tk_f_u64 seed; /* any 64 bits */
     tk_f_stops stop;
     tk_f_num temperature; /* 1 */
     tk_f_i64 top_k;       /* -1 = off */

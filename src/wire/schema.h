@@ -48,7 +48,7 @@ enum {
     TK_NAN_NULL = 1u << 4,  /* F32S: NaN travels as null */
     TK_OBJECT = 1u << 5,    /* RAW: must be an object */
     TK_MICROS = 1u << 7,    /* TIME: six digits of fraction, always */
-    TK_WRAP_U64 = 1u << 6 /* I64: integers up to UINT64_MAX are taken, their bits kept */
+    TK_SIGNED = 1u << 6     /* U64: negative integers are taken too, their bits kept */
 };
 
 /* Where the presence of a member is kept. */

@@ -19,10 +19,7 @@ static tinkc_code get_i64(const tk_field *field, int64_t *out, const tk_json *va
                           tk_err *err)
 {
     int64_t number;
-    uint64_t wide;
-    if ((field->flags & TK_WRAP_U64) != 0 && tk_json_to_u64(value, &wide)) {
-        number = (int64_t)wide;
-    } else if (!tk_json_to_i64(value, &number)) {
+    if (!tk_json_to_i64(value, &number)) {
         return tk_schema_mismatch("64-bit integer", value, err);
     }
     if ((field->min != 0 || field->max != 0) &&
@@ -33,6 +30,20 @@ static tinkc_code get_i64(const tk_field *field, int64_t *out, const tk_json *va
     }
     *out = number;
     return TINKC_OK;
+}
+
+static tinkc_code get_u64(const tk_field *field, uint64_t *out, const tk_json *value,
+                          tk_err *err)
+{
+    int64_t number;
+    if (tk_json_to_u64(value, out)) {
+        return TINKC_OK;
+    }
+    if ((field->flags & TK_SIGNED) != 0 && tk_json_to_i64(value, &number)) {
+        *out = (uint64_t)number;
+        return TINKC_OK;
+    }
+    return tk_schema_mismatch("unsigned 64-bit integer", value, err);
 }
 
 static tinkc_code get_enum(const tk_field *field, int *out, const tk_json *value,
@@ -256,9 +267,7 @@ static tinkc_code get_value(const tk_field *field, void *msg, const ctx *c,
     case TK_KIND_I64:
         return get_i64(field, at, value, c->err);
     case TK_KIND_U64:
-        return tk_json_to_u64(value, at)
-                   ? TINKC_OK
-                   : tk_schema_mismatch("unsigned 64-bit integer", value, c->err);
+        return get_u64(field, at, value, c->err);
     case TK_KIND_NUM:
         return tk_json_to_double(value, at) ? TINKC_OK
                                             : tk_schema_mismatch("number", value, c->err);

@@ -114,7 +114,7 @@ static void test_fixture_build_models(void **unused)
                                      .lora_config = {.is = TK_SET, .v = {.rank = V(32)}}};
     expect(&tk_msg_create_model_request, &plain, "models/create_model_default");
     plain.model_seq_id = (tk_f_i64)V(1);
-    plain.lora_config.v.seed = (tk_f_i64)V(0);
+    plain.lora_config.v.seed = (tk_f_u64)V(0);
     expect_nth(&tk_msg_create_model_request, &plain, "models/create_model_second", 1);
     tk_create_model_request full = {.session_id = S(SESSION),
                                     .model_seq_id = V(0),

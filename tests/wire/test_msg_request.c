@@ -215,7 +215,7 @@ static void test_request_sample_full(void **unused)
         .num_samples = TK_F_VAL(4),
         .prompt = PROMPT,
         .sampling_params = {.max_tokens = TK_F_VAL(16),
-                            .seed = TK_F_VAL(-1),
+                            .seed = TK_F_VAL(UINT64_MAX),
                             .stop = {TK_SET,
                                      {.form = TK_STOPS_TOKENS, .tokens = {stops, 1}}},
                             .temperature = TK_F_VAL(0.0),
@@ -225,12 +225,13 @@ static void test_request_sample_full(void **unused)
         .seq_id = TK_F_VAL(9),
         .prompt_logprobs = TK_F_VAL(true),
         .topk_prompt_logprobs = TK_F_VAL(3)};
-    expect(&tk_msg_sample_request, &msg,
-           "{\"num_samples\":4," PROMPT_JSON
-           "\"sampling_params\":{\"max_tokens\":16,\"seed\":-1,\"stop\":[7],"
-           "\"temperature\":0.0,\"top_k\":5,\"top_p\":0.5},\"sampling_session_id\":\"s\","
-           "\"seq_id\":9,\"prompt_logprobs\":true,\"topk_prompt_logprobs\":3,"
-           "\"type\":\"sample\"}");
+    expect(
+        &tk_msg_sample_request, &msg,
+        "{\"num_samples\":4," PROMPT_JSON
+        "\"sampling_params\":{\"max_tokens\":16,\"seed\":18446744073709551615,\"stop\":[7],"
+        "\"temperature\":0.0,\"top_k\":5,\"top_p\":0.5},\"sampling_session_id\":\"s\","
+        "\"seq_id\":9,\"prompt_logprobs\":true,\"topk_prompt_logprobs\":3,"
+        "\"type\":\"sample\"}");
 }
 
 /* prompt_logprobs is left out when unset and can never be null. */

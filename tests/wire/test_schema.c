@@ -354,9 +354,11 @@ static void test_schema_integers(void **unused)
     decode_fails(&tk_msg_lora_config, "{\"rank\":1e30}", 0, "rank", "expected 64-bit");
     decode_ok(&msg, &tk_msg_lora_config, "{\"rank\":4.0,\"seed\":18446744073709551615}");
     assert_int_equal(msg.rank.v, 4);
-    assert_int_equal(msg.seed.v, -1);
+    assert_true(msg.seed.v == UINT64_MAX);
+    decode_ok(&msg, &tk_msg_lora_config, "{\"seed\":-2}");
+    assert_true(msg.seed.v == UINT64_MAX - 1);
     decode_fails(&tk_msg_lora_config, "{\"seed\":18446744073709551616}", 0, "seed",
-                 "expected 64-bit");
+                 "expected unsigned 64-bit");
     decode_fails(&tk_msg_cursor, "{\"offset\":9223372036854775808}", 0, "offset",
                  "expected 64-bit integer");
 }

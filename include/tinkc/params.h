@@ -1,0 +1,175 @@
+/* Options of sampling, optimizing, LoRA and losses: plain structs that start from their
+ * _INIT macro, which holds the official SDK's defaults. The first member is the size of
+ * the struct, so that it can grow. Strings and arrays are borrowed for the duration of
+ * the call that gets the struct. */
+#ifndef TINKC_PARAMS_H
+#define TINKC_PARAMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tinkc/error.h>
+#include <tinkc/export.h>
+
+TINKC_BEGIN_DECLS
+
+/* A boolean that may be left out. */
+typedef enum tinkc_choice {
+    TINKC_CHOICE_UNSET = 0, /* not sent: the server decides */
+    TINKC_CHOICE_NO = 1,
+    TINKC_CHOICE_YES = 2
+} tinkc_choice;
+
+/* ---- sampling ---- */
+
+/* Where max_tokens is not given: up to the model's context. */
+#define TINKC_NO_MAX_TOKENS ((int64_t)-1)
+
+typedef struct tinkc_sampling_params {
+    size_t size;
+    int64_t max_tokens; /* TINKC_NO_MAX_TOKENS = not sent */
+    bool has_seed;
+    uint64_t seed;
+    double temperature; /* 0 = greedy */
+    int64_t top_k;      /* -1 = off */
+    double top_p;
+    /* At most one of the three; the form is kept on the wire. */
+    const char *stop;              /* one string */
+    const char *const *stop_texts; /* list of strings; may be empty when not NULL */
+    size_t stop_texts_n;
+    const int32_t *stop_tokens; /* list of token ids */
+    size_t stop_tokens_n;
+} tinkc_sampling_params;
+
+#define TINKC_SAMPLING_PARAMS_INIT                                                       \
+    {                                                                                    \
+        sizeof(tinkc_sampling_params), TINKC_NO_MAX_TOKENS, false, 0, 1.0, -1, 1.0,      \
+            NULL, NULL, 0, NULL, 0                                                       \
+    }
+
+/* TINKC_E_INVALID names the field: max_tokens below 1, temperature negative or not
+ * finite, top_p outside 0..1, more than one form of stop. */
+TINKC_API tinkc_code tinkc_sampling_params_check(const tinkc_sampling_params *params,
+                                                 tinkc_error **err);
+
+/* What is asked of one sample call besides prompt and parameters. */
+typedef struct tinkc_sample_options {
+    size_t size;
+    int64_t num_samples;
+    tinkc_choice prompt_logprobs;
+    int64_t topk_prompt_logprobs; /* 0 = off */
+} tinkc_sample_options;
+
+#define TINKC_SAMPLE_OPTIONS_INIT                                                        \
+    {                                                                                    \
+        sizeof(tinkc_sample_options), 1, TINKC_CHOICE_NO, 0                              \
+    }
+
+/* TINKC_E_INVALID: num_samples below 1, topk_prompt_logprobs negative. */
+TINKC_API tinkc_code tinkc_sample_options_check(const tinkc_sample_options *options,
+                                                tinkc_error **err);
+
+/* What a sample is taken from: exactly one of the three. */
+typedef struct tinkc_sample_target {
+    size_t size;
+    const char *sampling_session_id; /* an existing session */
+    const char *model_path;          /* tinker://<run>/... */
+    const char *base_model;
+} tinkc_sample_target;
+
+#define TINKC_SAMPLE_TARGET_INIT                                                         \
+    {                                                                                    \
+        sizeof(tinkc_sample_target), NULL, NULL, NULL                                    \
+    }
+
+/* TINKC_E_INVALID: none, or more than one, or a model_path that is no tinker:// path. */
+TINKC_API tinkc_code tinkc_sample_target_check(const tinkc_sample_target *target,
+                                               tinkc_error **err);
+
+/* ---- training ---- */
+
+/* AdamW with decoupled weight decay. The defaults differ from PyTorch's. */
+typedef struct tinkc_adam_params {
+    size_t size;
+    double learning_rate;
+    double beta1;
+    double beta2;
+    double eps;
+    double weight_decay;
+    double grad_clip_norm; /* 0 = off */
+} tinkc_adam_params;
+
+#define TINKC_ADAM_PARAMS_INIT                                                           \
+    {                                                                                    \
+        sizeof(tinkc_adam_params), 1e-4, 0.9, 0.95, 1e-12, 0.0, 0.0                      \
+    }
+
+/* TINKC_E_INVALID names the field: learning_rate, weight_decay or grad_clip_norm
+ * negative, a beta outside 0 <= beta < 1, eps not above 0, anything not finite. */
+TINKC_API tinkc_code tinkc_adam_params_check(const tinkc_adam_params *params,
+                                             tinkc_error **err);
+
+typedef struct tinkc_lora_config {
+    size_t size;
+    int64_t rank;
+    bool has_seed;
+    uint64_t seed;
+    bool train_unembed;
+    bool train_mlp;
+    bool train_attn;
+} tinkc_lora_config;
+
+#define TINKC_LORA_CONFIG_INIT                                                           \
+    {                                                                                    \
+        sizeof(tinkc_lora_config), 32, false, 0, true, true, true                        \
+    }
+
+/* TINKC_E_INVALID: rank below 1, or nothing to train. */
+TINKC_API tinkc_code tinkc_lora_config_check(const tinkc_lora_config *config,
+                                             tinkc_error **err);
+
+/* Loss functions that every server knows. */
+typedef enum tinkc_loss {
+    TINKC_LOSS_CROSS_ENTROPY = 0,
+    TINKC_LOSS_IMPORTANCE_SAMPLING = 1,
+    TINKC_LOSS_PPO = 2,
+    TINKC_LOSS_CISPO = 3,
+    TINKC_LOSS_DRO = 4,
+    TINKC_LOSS_OTHER = 5 /* by tinkc_loss_options.name, passed through as it is */
+} tinkc_loss;
+
+/* "cross_entropy", ...; NULL for TINKC_LOSS_OTHER and values that are none. Static. */
+TINKC_API const char *tinkc_loss_name(tinkc_loss loss);
+
+/* The loss of a name. TINKC_E_MISSING, and *out untouched, when it is not one of the
+ * five: use TINKC_LOSS_OTHER then. */
+TINKC_API tinkc_code tinkc_loss_parse(tinkc_loss *out, const char *name);
+
+/* One number of a loss function's configuration, e.g. "clip_low_threshold". */
+typedef struct tinkc_number {
+    const char *name;
+    double value;
+} tinkc_number;
+
+typedef struct tinkc_loss_options {
+    size_t size;
+    tinkc_loss loss;
+    const char *name; /* TINKC_LOSS_OTHER only, NULL otherwise */
+    const tinkc_number *config;
+    size_t config_n;
+} tinkc_loss_options;
+
+#define TINKC_LOSS_OPTIONS_INIT                                                          \
+    {                                                                                    \
+        sizeof(tinkc_loss_options), TINKC_LOSS_CROSS_ENTROPY, NULL, NULL, 0              \
+    }
+
+/* TINKC_E_INVALID: a name without TINKC_LOSS_OTHER or the other way round, an unknown
+ * loss, a configuration value without name, twice the same, or not finite. */
+TINKC_API tinkc_code tinkc_loss_options_check(const tinkc_loss_options *options,
+                                              tinkc_error **err);
+
+TINKC_END_DECLS
+
+#endif

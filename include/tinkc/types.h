@@ -1,0 +1,268 @@
+/* Values that go into requests: prompts, datums, tensors, and the options of training and
+ * sampling, each with the official SDK's defaults.
+ *
+ * Ownership: a function with an `out` argument makes an object that the caller frees with
+ * the matching _free, which sets the pointer to NULL and accepts NULL. Whatever is handed
+ * in is copied unless the name says borrow or take. Failure leaves every object as it was
+ * and every output untouched. Thread: an object may be used by one thread at a time;
+ * nothing here blocks. Every call that sends such an object has read it when it returns:
+ * the caller may change or free it then. */
+#ifndef TINKC_TYPES_H
+#define TINKC_TYPES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tinkc/error.h>
+#include <tinkc/export.h>
+
+TINKC_BEGIN_DECLS
+
+/* ---- model input: what a model reads ---- */
+
+typedef struct tinkc_model_input tinkc_model_input;
+
+typedef enum tinkc_image_format {
+    TINKC_IMAGE_PNG = 0,
+    TINKC_IMAGE_JPEG = 1
+} tinkc_image_format;
+
+/* Where an expected number of tokens is not known. */
+#define TINKC_UNKNOWN_TOKENS ((int64_t)-1)
+
+/* An empty input. TINKC_E_NOMEM, TINKC_E_INVALID. */
+TINKC_API tinkc_code tinkc_model_input_new(tinkc_model_input **out, tinkc_error **err);
+
+/* An input with one chunk of tokens. */
+TINKC_API tinkc_code tinkc_model_input_from_tokens(tinkc_model_input **out,
+                                                   const int32_t *tokens, size_t n,
+                                                   tinkc_error **err);
+
+/* A deep copy; borrowed tokens become its own. */
+TINKC_API tinkc_code tinkc_model_input_copy(tinkc_model_input **out,
+                                            const tinkc_model_input *input,
+                                            tinkc_error **err);
+
+/* Frees the input and sets *input to NULL. Accepts NULL. */
+TINKC_API void tinkc_model_input_free(tinkc_model_input **input);
+
+/* Appends a chunk of text tokens (wire: encoded_text). */
+TINKC_API tinkc_code tinkc_model_input_add_tokens(tinkc_model_input *input,
+                                                  const int32_t *tokens, size_t n,
+                                                  tinkc_error **err);
+
+/* Same without a copy: `tokens` must stay as they are until the input is freed. */
+TINKC_API tinkc_code tinkc_model_input_borrow_tokens(tinkc_model_input *input,
+                                                     const int32_t *tokens, size_t n,
+                                                     tinkc_error **err);
+
+/* Appends an image file. expected_tokens is advice to the server, and the length of the
+ * chunk; TINKC_UNKNOWN_TOKENS leaves it out. */
+TINKC_API tinkc_code tinkc_model_input_add_image(tinkc_model_input *input,
+                                                 const void *file, size_t n,
+                                                 tinkc_image_format format,
+                                                 int64_t expected_tokens,
+                                                 tinkc_error **err);
+
+/* Appends an image that the server fetches itself. For sampling only: it cannot be sent
+ * with training data. */
+TINKC_API tinkc_code tinkc_model_input_add_image_pointer(tinkc_model_input *input,
+                                                         const char *location,
+                                                         tinkc_image_format format,
+                                                         int64_t expected_tokens,
+                                                         tinkc_error **err);
+
+/* Appends audio as a tensor container. TINKC_E_INVALID when its header is not one. */
+TINKC_API tinkc_code tinkc_model_input_add_dmel(tinkc_model_input *input,
+                                                const void *container, size_t n,
+                                                tinkc_error **err);
+
+/* Number of chunks; 0 for NULL. */
+TINKC_API size_t tinkc_model_input_chunk_count(const tinkc_model_input *input);
+
+/* Length in tokens. TINKC_E_INVALID when an image has no expected_tokens. */
+TINKC_API tinkc_code tinkc_model_input_length(const tinkc_model_input *input,
+                                              int64_t *out, tinkc_error **err);
+
+/* The tokens of all chunks into tokens[0 .. size); *n_out is how many there are.
+ * TINKC_E_INVALID when a chunk is not text; TINKC_E_LIMIT when they do not fit, with
+ * *n_out set and nothing written (so size 0 and tokens NULL ask for the number). */
+TINKC_API tinkc_code tinkc_model_input_tokens(const tinkc_model_input *input,
+                                              int32_t *tokens, size_t size, size_t *n_out,
+                                              tinkc_error **err);
+
+/* ---- arrays and tensors ---- */
+
+/* Element types of the caller's arrays. */
+typedef enum tinkc_elem {
+    TINKC_ELEM_I8 = 0,
+    TINKC_ELEM_I16 = 1,
+    TINKC_ELEM_I32 = 2,
+    TINKC_ELEM_I64 = 3,
+    TINKC_ELEM_U8 = 4,
+    TINKC_ELEM_U16 = 5,
+    TINKC_ELEM_U32 = 6,
+    TINKC_ELEM_U64 = 7,
+    TINKC_ELEM_F32 = 8,
+    TINKC_ELEM_F64 = 9,
+    TINKC_ELEM_BF16 = 10, /* uint16_t: the upper half of a float */
+    TINKC_ELEM_BOOL = 11  /* bool */
+} tinkc_elem;
+
+/* The two types of elements that travel. */
+typedef enum tinkc_dtype {
+    TINKC_DTYPE_BY_NAME = 0, /* what the field's name asks for: target_tokens int64;
+                                weights, advantages, logprobs, clip_low_threshold,
+                                clip_high_threshold float32 */
+    TINKC_DTYPE_FLOAT32 = 1,
+    TINKC_DTYPE_INT64 = 2,
+    TINKC_DTYPE_INFER = 3 /* integers int64; floats and empty arrays float32 */
+} tinkc_dtype;
+
+/* Writes elements [first, first + n) of the row-major sequence to `out`. Called in order,
+ * on the thread of the call that converts. Anything but TINKC_OK ends it with that code.
+ */
+typedef tinkc_code (*tinkc_produce_fn)(void *user, size_t first, size_t n, void *out);
+
+enum {
+    TINKC_ARRAY_BORROW = 1, /* use the array itself when nothing has to be converted; it
+                               must stay as it is until the object is freed */
+    TINKC_ARRAY_COMPACT = 2 /* 2-D: send as sparse rows when that is smaller */
+};
+
+/* An array of the caller's: contiguous, a strided view, or made by a callback. Start from
+ * TINKC_ARRAY_INIT. */
+typedef struct tinkc_array {
+    size_t size; /* of this struct */
+    tinkc_elem elem;
+    const void *data; /* element [0, 0, ...]; unused with `produce` */
+    const int64_t *shape;
+    size_t ndim;            /* 0 = a scalar */
+    const int64_t *strides; /* in elements, may be 0 or negative; NULL = row major */
+    tinkc_produce_fn produce;
+    void *user;
+    tinkc_dtype dtype;
+    unsigned flags;
+    size_t *rounded; /* if not NULL: how many elements lost precision */
+} tinkc_array;
+
+#define TINKC_ARRAY_INIT                                                                 \
+    {                                                                                    \
+        sizeof(tinkc_array), TINKC_ELEM_F32, NULL, NULL, 0, NULL, NULL, NULL,            \
+            TINKC_DTYPE_BY_NAME, 0, NULL                                                 \
+    }
+
+/* A tensor as it travels: int64 or float32, with a shape. Immutable. */
+typedef struct tinkc_tensor tinkc_tensor;
+
+/* Converts. TINKC_E_INVALID: negative dimension, unsigned above INT64_MAX, a finite value
+ * beyond float32, a fraction or NaN where int64 is wanted, TINKC_DTYPE_BY_NAME (there is
+ * no name here). */
+TINKC_API tinkc_code tinkc_tensor_new(tinkc_tensor **out, const tinkc_array *array,
+                                      tinkc_error **err);
+
+/* Only for tensors made by tinkc_tensor_new; others belong to what they came from. */
+TINKC_API void tinkc_tensor_free(tinkc_tensor **tensor);
+
+/* TINKC_DTYPE_FLOAT32 or TINKC_DTYPE_INT64. All accessors accept NULL, an empty tensor.
+ */
+TINKC_API tinkc_dtype tinkc_tensor_dtype(const tinkc_tensor *tensor);
+
+/* Number of dimensions. */
+TINKC_API size_t tinkc_tensor_rank(const tinkc_tensor *tensor);
+
+/* Size of one dimension; 0 when there is none of that index. */
+TINKC_API int64_t tinkc_tensor_dim(const tinkc_tensor *tensor, size_t index);
+
+/* Elements in tinkc_tensor_f32 / _i64: all of them, or the non-zeros of a sparse one. */
+TINKC_API size_t tinkc_tensor_count(const tinkc_tensor *tensor);
+
+/* The elements in row-major order, borrowed; NULL when the dtype is the other one. */
+TINKC_API const float *tinkc_tensor_f32(const tinkc_tensor *tensor);
+
+/* The same for int64. */
+TINKC_API const int64_t *tinkc_tensor_i64(const tinkc_tensor *tensor);
+
+/* Whether only the non-zeros are kept, row by row (CSR). */
+TINKC_API bool tinkc_tensor_is_sparse(const tinkc_tensor *tensor);
+
+/* The column of each element of a sparse tensor; NULL for a dense one. Borrowed. */
+TINKC_API const int64_t *tinkc_tensor_columns(const tinkc_tensor *tensor);
+
+/* Where each row of a sparse tensor starts, rows + 1 entries; NULL for a dense one.
+ * Borrowed. */
+TINKC_API const int64_t *tinkc_tensor_row_starts(const tinkc_tensor *tensor);
+
+/* ---- datum: one training example ---- */
+
+typedef struct tinkc_datum tinkc_datum;
+
+/* Takes *input (and sets it to NULL) on success; on failure the caller keeps it. */
+TINKC_API tinkc_code tinkc_datum_new(tinkc_datum **out, tinkc_model_input **input,
+                                     tinkc_error **err);
+
+/* Frees the datum with its input and sets *datum to NULL. Accepts NULL. */
+TINKC_API void tinkc_datum_free(tinkc_datum **datum);
+
+/* Sets a loss function input; one of the same name is replaced. Errors as
+ * tinkc_tensor_new, and TINKC_E_INVALID for a name without a known dtype when
+ * array->dtype is TINKC_DTYPE_BY_NAME. */
+TINKC_API tinkc_code tinkc_datum_set(tinkc_datum *datum, const char *name,
+                                     const tinkc_array *array, tinkc_error **err);
+
+/* The same for a plain list; the dtype follows from the name, the shape is [n]. */
+TINKC_API tinkc_code tinkc_datum_set_i32(tinkc_datum *datum, const char *name,
+                                         const int32_t *values, size_t n,
+                                         tinkc_error **err);
+
+/* As tinkc_datum_set_i32. */
+TINKC_API tinkc_code tinkc_datum_set_i64(tinkc_datum *datum, const char *name,
+                                         const int64_t *values, size_t n,
+                                         tinkc_error **err);
+
+/* As tinkc_datum_set_i32. */
+TINKC_API tinkc_code tinkc_datum_set_f32(tinkc_datum *datum, const char *name,
+                                         const float *values, size_t n,
+                                         tinkc_error **err);
+
+/* As tinkc_datum_set_i32. */
+TINKC_API tinkc_code tinkc_datum_set_f64(tinkc_datum *datum, const char *name,
+                                         const double *values, size_t n,
+                                         tinkc_error **err);
+
+/* A copy of a tensor under a name. */
+TINKC_API tinkc_code tinkc_datum_set_tensor(tinkc_datum *datum, const char *name,
+                                            const tinkc_tensor *tensor,
+                                            tinkc_error **err);
+
+/* A loss function input, borrowed until the datum changes; NULL when there is none. */
+TINKC_API const tinkc_tensor *tinkc_datum_tensor(const tinkc_datum *datum,
+                                                 const char *name);
+
+/* The model input, borrowed until the datum is freed; NULL for NULL. */
+TINKC_API const tinkc_model_input *tinkc_datum_input(const tinkc_datum *datum);
+
+/* ---- metrics: name and number ---- */
+
+typedef struct tinkc_metrics tinkc_metrics;
+
+/* Number of metrics; 0 for NULL. */
+TINKC_API size_t tinkc_metrics_count(const tinkc_metrics *metrics);
+
+/* One of them; the name is borrowed. false when index is past the end. */
+TINKC_API bool tinkc_metrics_at(const tinkc_metrics *metrics, size_t index,
+                                const char **name_out, double *value_out);
+
+/* A metric by its whole name, e.g. "loss:sum". TINKC_E_MISSING, and *out untouched, when
+ * there is none. */
+TINKC_API tinkc_code tinkc_metrics_get(const tinkc_metrics *metrics, const char *name,
+                                       double *out);
+
+/* The loss of a training step: the metric "loss", else the first "loss:...".
+ * TINKC_E_MISSING when the server sent none. */
+TINKC_API tinkc_code tinkc_metrics_loss(const tinkc_metrics *metrics, double *out);
+
+TINKC_END_DECLS
+
+#endif

@@ -1,0 +1,39 @@
+/* The wire structs of the options in <tinkc/params.h>: read by size, checked, converted.
+ * NULL options mean all defaults. Strings borrow from the options, lists that had to be
+ * built live in the arena. TINKC_E_INVALID names the field in err->path. Thread: any. */
+#ifndef CLIENT_PARAMS_H
+#define CLIENT_PARAMS_H
+
+#include <tinkc/params.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "wire/msg_model.h"
+#include "wire/msg_sample.h"
+#include "wire/msg_train.h"
+
+TK_NODISCARD tinkc_code tk_params_sampling(tk_sampling_params *out, tk_arena *arena,
+                                           const tinkc_sampling_params *params,
+                                           tk_err *err);
+
+/* Fills num_samples, prompt_logprobs and topk_prompt_logprobs of the request. */
+TK_NODISCARD tinkc_code tk_params_sample_options(tk_sample_request *out,
+                                                 const tinkc_sample_options *options,
+                                                 tk_err *err);
+
+/* Fills sampling_session_id, model_path or base_model of the request. */
+TK_NODISCARD tinkc_code tk_params_sample_target(tk_sample_request *out,
+                                                const tinkc_sample_target *target,
+                                                tk_err *err);
+
+TK_NODISCARD tinkc_code tk_params_adam(tk_adam_params *out,
+                                       const tinkc_adam_params *params, tk_err *err);
+
+TK_NODISCARD tinkc_code tk_params_lora(tk_lora_config *out,
+                                       const tinkc_lora_config *config, tk_err *err);
+
+/* Fills loss_fn and loss_fn_config of the request. */
+TK_NODISCARD tinkc_code tk_params_loss(tk_fwdbwd_request *out, tk_arena *arena,
+                                       const tinkc_loss_options *options, tk_err *err);
+
+#endif

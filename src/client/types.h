@@ -1,0 +1,28 @@
+/* The wire structs behind the public values of <tinkc/types.h>. Borrowed; thread: as the
+ * public object. */
+#ifndef CLIENT_TYPES_H
+#define CLIENT_TYPES_H
+
+#include <tinkc/types.h>
+
+#include "base/err.h"
+#include "wire/value.h"
+
+/* Never NULL; an empty input for NULL. Valid until the object changes or dies. */
+const tk_model_input *tk_types_input(const tinkc_model_input *input);
+const tk_datum *tk_types_datum(const tinkc_datum *datum);
+
+/* The public face of a tensor or of metrics inside a result; it lives as long as those.
+ * The names of the metrics must have a NUL behind them, as JSON strings and the result of
+ * tk_metrics_combine have. */
+const tinkc_tensor *tk_types_tensor(const tk_tensor *tensor);
+const tinkc_metrics *tk_types_metrics(const tk_num_map *metrics);
+
+/* Reads an options struct that starts with its size: what a shorter (older) one lacks
+ * keeps the value it has in *out, which the caller filled with defaults. TINKC_E_INVALID
+ * when it was not initialised, TINKC_E_UNSUPPORTED when a longer (newer) one sets
+ * something that this version does not know. `in` may be NULL: all defaults. */
+TK_NODISCARD tinkc_code tk_types_options(void *out, size_t out_size, const void *in,
+                                         tk_err *err);
+
+#endif
