@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Writes the reference pages that come from the code: docs/errors.md, docs/limits.md,
-docs/schema.json and docs/messages.md.
+docs/config.md, docs/schema.json and docs/messages.md.
 
     scripts/gen-docs.py            rewrite them
     scripts/gen-docs.py --check    fail when they differ from the code (A-146)
 
-The last two come from the program tools/dump_schemas of $TINKC_BUILD_DIR, or of the newest
-build that has it.
+The last three come from the programs of tools/ in $TINKC_BUILD_DIR, or in the newest build that
+has them.
 """
 import difflib
 import json
@@ -82,16 +82,46 @@ def limits_page(root):
     return "\n".join(out) + "\n"
 
 
-def schemas(root):
-    """All message tables, as the program prints them."""
+def run_tool(root, name):
+    """What a program of tools/ prints."""
     places = [os.environ["TINKC_BUILD_DIR"]] if "TINKC_BUILD_DIR" in os.environ else \
         [root / "build", root / "build/dev", root / "build/clang"]
-    programs = [Path(p) / "tools/dump_schemas" for p in places]
+    programs = [Path(p) / "tools" / name for p in places]
     programs = [p for p in programs if p.exists()]
     if not programs:
-        sys.exit("no tools/dump_schemas: build first")
+        sys.exit(f"no tools/{name}: build first")
     newest = max(programs, key=lambda p: p.stat().st_mtime)
-    return json.loads(subprocess.run([newest], check=True, capture_output=True).stdout)
+    return subprocess.run([newest], check=True, capture_output=True, text=True).stdout
+
+
+def range_text(kind, values):
+    if kind == "choice":
+        return " / ".join(f"`{w}`" for w in values.split())
+    if not values:
+        return ""
+    low, high = (int(v) for v in values.split())
+    text = f"{low:,} or more" if high == 2**63 - 1 else f"{low:,} to {high:,}"
+    return text + (", or `none`" if kind == "duration_ms" else "")
+
+
+def config_page(root):
+    out = [NOTE.format("src/client/config_table.c"), "# Options\n",
+           "Set with `tinkc_config_set(config, name, value, &err)`. What is set there wins over the\n"
+           "environment, which wins over the default. The environment is read once, when the\n"
+           "configuration is made; an empty variable counts as not set. `TINKER_TAGS` adds tags to\n"
+           "the session.\n",
+           "| option | type | values | default | environment | what |\n|---|---|---|---|---|---|"]
+    for line in run_tool(root, "dump_config").splitlines():
+        name, kind, default, env, values, text = line.split("\t")
+        cells = [f"`{name}`", kind, range_text(kind, values), f"`{default}`" if default else "",
+                 f"`{env}`" if env else "", cell(text)]
+        out.append("| " + " | ".join(cells) + " |")
+    return "\n".join(out) + "\n"
+
+
+def schemas(root):
+    """All message tables."""
+    return json.loads(run_tool(root, "dump_schemas"))
 
 
 def schema_page(root):
@@ -154,7 +184,8 @@ def messages_page(root):
 
 
 PAGES = {"docs/errors.md": errors_page, "docs/limits.md": limits_page,
-         "docs/schema.json": schema_page, "docs/messages.md": messages_page}
+         "docs/config.md": config_page, "docs/schema.json": schema_page,
+         "docs/messages.md": messages_page}
 
 
 def main():
