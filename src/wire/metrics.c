@@ -145,16 +145,27 @@ int64_t tk_metrics_hash(double *values, size_t n)
     return result;
 }
 
+/* The larger (smaller) of two; NaN once there is one, as numpy has it. */
+static double larger(double a, double b)
+{
+    return isnan(b) || b > a ? b : a;
+}
+
+static double smaller(double a, double b)
+{
+    return isnan(b) || b < a ? b : a;
+}
+
 static double reduce(reduction how, const column *c)
 {
     double result = c->values[0];
     double high = c->values[0];
     for (size_t i = 1; i < c->n; i++) {
         double v = c->values[i];
-        high = v > high ? v : high;
-        result = how == REDUCE_SUM                 ? result + v
-                 : how == REDUCE_MIN && v < result ? v
-                                                   : result;
+        high = larger(high, v);
+        result = how == REDUCE_SUM   ? result + v
+                 : how == REDUCE_MIN ? smaller(result, v)
+                                     : result;
     }
     switch (how) {
     case REDUCE_MEAN:

@@ -90,6 +90,24 @@ static void test_metrics_reducers(void **unused)
     assert_int_equal(sum.metrics.n, 8); /* and the hash; all others are dropped */
 }
 
+/* A NaN of any part stays, whichever comes first. */
+static void test_metrics_nan_is_kept(void **unused)
+{
+    (void)unused;
+    const tk_named_num some[] = {{TK_STR("b:max"), 1.0}, {TK_STR("c:min"), 1.0}};
+    const tk_named_num bad[] = {{TK_STR("b:max"), (double)NAN},
+                                {TK_STR("c:min"), (double)NAN}};
+    for (int first = 0; first < 2; first++) {
+        tk_fwdbwd_output both[2] = {parts[0], parts[1]};
+        both[first].metrics = (tk_num_map)METRICS(bad);
+        both[1 - first].metrics = (tk_num_map)METRICS(some);
+        tk_fwdbwd_output sum;
+        assert_int_equal(tk_metrics_combine(&sum, &arena, both, 2, NULL), TINKC_OK);
+        assert_true(isnan(value_of(&sum, "b:max")));
+        assert_true(isnan(value_of(&sum, "c:min")));
+    }
+}
+
 /* wire.md §12 row 4: with one part, names without a known suffix are kept as they are. */
 static void test_metrics_one_part_is_lenient(void **unused)
 {
@@ -195,6 +213,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_metrics_reducers, teardown),
+        cmocka_unit_test_teardown(test_metrics_nan_is_kept, teardown),
         cmocka_unit_test_teardown(test_metrics_one_part_is_lenient, teardown),
         cmocka_unit_test_teardown(test_metrics_no_datums, teardown),
         cmocka_unit_test(test_metrics_loss),
