@@ -66,6 +66,18 @@ static tk_arena_block *add_block(tk_arena *arena, size_t need)
     return block;
 }
 
+bool tk_arena_reserve(tk_arena *arena, size_t size)
+{
+#ifdef TINKC_SANITIZED
+    (void)arena;
+    (void)size;
+    return true;
+#else
+    bool fits = arena->head != NULL && size <= arena->head->capacity - arena->head->used;
+    return fits || add_block(arena, size) != NULL;
+#endif
+}
+
 static size_t round_up(size_t size)
 {
 #ifdef TINKC_SANITIZED

@@ -29,6 +29,12 @@ TK_NODISCARD void *tk_arena_alloc(tk_arena *arena, size_t size);
 TK_NODISCARD void *tk_arena_zalloc(tk_arena *arena, size_t size);
 TK_NODISCARD void *tk_arena_array(tk_arena *arena, size_t count, size_t size);
 
+/* Room for objects of `size` bytes in one block. Large messages do this first: one block
+ * of their size goes back to malloc's pool and comes out of it again, where several small
+ * ones go back to the system and cost a page fault per 4 KiB each time. False when out of
+ * memory; not counted as used. */
+TK_NODISCARD bool tk_arena_reserve(tk_arena *arena, size_t size);
+
 /* Copies with a NUL behind; out->p is NULL when that failed. */
 TK_NODISCARD bool tk_arena_dup(tk_arena *arena, tk_str *out, const char *p, size_t n);
 

@@ -11,7 +11,7 @@
 static void copy_items(void *to, tk_bytes from, size_t item_bytes)
 {
     if (IS_LITTLE_ENDIAN) {
-        memcpy(to, from.p, from.n);
+        tk_pb_copy(to, from.p, from.n);
         return;
     }
     unsigned char *out = to;
@@ -128,21 +128,6 @@ tinkc_code tk_pb_array_tensor(const tk_pb_input *in, tk_bytes bytes, int32_t dty
         return widen_bf16(in, out->data, out);
     }
     return TINKC_OK;
-}
-
-size_t tk_pb_array_item_bytes(int32_t dtype)
-{
-    switch (dtype) {
-    case TK_DTYPE_I64:
-        return 8;
-    case TK_DTYPE_F32:
-    case TK_DTYPE_I32:
-        return 4;
-    case TK_DTYPE_BF16:
-        return 2;
-    default:
-        return 0;
-    }
 }
 
 bool tk_pb_array_count(const int64_t *dims, size_t n, size_t *out)

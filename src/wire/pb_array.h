@@ -28,7 +28,11 @@ TK_NODISCARD tinkc_code tk_pb_array_tensor(const tk_pb_input *in, tk_bytes bytes
                                            int32_t dtype, tk_tensor *out);
 
 /* Bytes per item of a dtype on the wire; 0 when it is unspecified or unknown. */
-size_t tk_pb_array_item_bytes(int32_t dtype);
+static inline size_t tk_pb_array_item_bytes(int32_t dtype)
+{
+    static const unsigned char bytes[] = {0, 4, 8, 4, 2};
+    return dtype > 0 && dtype <= TK_DTYPE_BF16 ? bytes[dtype] : 0;
+}
 
 /* Number of elements of a shape; false when a dimension is negative or the product (in
  * bytes of the widest type) overflows. No dimensions = 1. */

@@ -20,6 +20,15 @@ typedef struct raw_tensor {
     tk_pb_dims shape;
 } raw_tensor;
 
+/* Leaves the values of the dimensions alone: they are most of the struct. */
+static void raw_tensor_init(raw_tensor *raw)
+{
+    raw->encoding = ENCODING_NONE;
+    raw->values = raw->crow = raw->col = (tk_bytes){NULL, 0};
+    raw->dtype = TK_DTYPE_UNSPECIFIED;
+    raw->shape.n = 0;
+}
+
 static tinkc_code read_csr(const tk_pb_input *in, tk_bytes body, raw_tensor *raw)
 {
     tk_pb_reader rd;
@@ -162,7 +171,8 @@ static tinkc_code read_tensor_entry(const tk_pb_input *in, tk_bytes body,
     tk_pb_reader rd;
     tk_pb_field field;
     tinkc_code code = TINKC_OK;
-    raw_tensor raw = {.encoding = ENCODING_NONE};
+    raw_tensor raw;
+    raw_tensor_init(&raw);
     out->name = (tk_str){NULL, 0};
     tk_pb_reader_init(&rd, in, body);
     while (code == TINKC_OK && tk_pb_next(&rd, &field)) {
@@ -189,15 +199,26 @@ static tinkc_code read_tensor_entry(const tk_pb_input *in, tk_bytes body,
     return code;
 }
 
-/* Adds or replaces: the last of equal keys counts. The caller made room. */
-static void set_tensor(tk_named_tensor *items, size_t *n, const tk_named_tensor *item)
+/* The last of equal keys counts. */
+static tinkc_code add_tensor(const tk_pb_input *in, tk_bytes body, tk_pb_list *list)
 {
-    size_t i = 0;
-    while (i < *n && !tk_str_eq(items[i].name, item->name)) {
-        i++;
+    tk_named_tensor item;
+    tinkc_code code = read_tensor_entry(in, body, &item);
+    if (code != TINKC_OK) {
+        return code;
     }
-    items[i] = *item;
-    *n += i == *n;
+    tk_named_tensor *items = list->items;
+    for (size_t i = 0; i < list->n; i++) {
+        if (tk_str_eq(items[i].name, item.name)) {
+            items[i] = item;
+            return TINKC_OK;
+        }
+    }
+    items = tk_pb_list_add(in, list, sizeof(*items), TK_TENSOR_MAP_MAX, &code);
+    if (items != NULL) {
+        *items = item;
+    }
+    return code;
 }
 
 /* ---- chunks ---- */
@@ -291,104 +312,77 @@ static tinkc_code read_chunk(const tk_pb_input *in, const tk_pb_field *entry,
     return code != TINKC_OK ? code : finish_chunk(in, &raw, entry->at, out);
 }
 
-/* ---- datums ---- */
-
-static tinkc_code read_chunks(const tk_pb_input *in, tk_bytes body, tk_model_input *out)
+static tinkc_code add_chunk(const tk_pb_input *in, const tk_pb_field *field,
+                            tk_pb_list *list)
 {
-    const uint32_t tag = TK_PB_TAG(1, TK_PB_BYTES);
-    size_t count;
-    size_t n = 0;
-    tinkc_code code = tk_pb_count(in, body, tag, SIZE_MAX, &count);
-    tk_chunk *chunks =
-        code == TINKC_OK ? tk_pb_alloc(in, count, sizeof(*chunks), &code) : NULL;
-    if (chunks == NULL) {
-        return code;
-    }
-    tk_pb_reader rd;
-    tk_pb_field field;
-    tk_pb_reader_init(&rd, in, body);
-    while (code == TINKC_OK && tk_pb_next(&rd, &field)) {
-        if (field.tag == tag) {
-            code = read_chunk(in, &field, &chunks[n++]);
-        }
+    tinkc_code code = TINKC_OK;
+    tk_chunk *chunk = tk_pb_list_add(in, list, sizeof(*chunk), SIZE_MAX, &code);
+    if (chunk != NULL) {
+        code = read_chunk(in, field, chunk);
     }
     if (code != TINKC_OK) {
-        tk_err_under_index(in->err, n - 1);
+        tk_err_under_index(in->err, list->n - 1);
         tk_err_under(in->err, "model_input");
     }
-    *out = (tk_model_input){chunks, n};
     return code;
 }
 
-static tinkc_code read_inputs(const tk_pb_input *in, tk_bytes body, tk_tensor_map *out)
+/* ---- datums ---- */
+
+static tinkc_code read_datum(const tk_pb_input *in, tk_bytes body, tk_datum *out)
 {
-    const uint32_t tag = TK_PB_TAG(2, TK_PB_BYTES);
-    size_t count;
-    size_t n = 0;
-    tinkc_code code = tk_pb_count(in, body, tag, TK_TENSOR_MAP_MAX, &count);
-    tk_named_tensor *items =
-        code == TINKC_OK ? tk_pb_alloc(in, count, sizeof(*items), &code) : NULL;
-    if (items == NULL) {
-        return code;
-    }
     tk_pb_reader rd;
     tk_pb_field field;
+    tk_pb_list chunks = {NULL, 0, 0};
+    tk_pb_list inputs = {NULL, 0, 0};
+    tinkc_code code = TINKC_OK;
     tk_pb_reader_init(&rd, in, body);
     while (code == TINKC_OK && tk_pb_next(&rd, &field)) {
-        tk_named_tensor item;
-        if (field.tag == tag) {
-            code = read_tensor_entry(in, field.bytes, &item);
-            if (code == TINKC_OK) {
-                set_tensor(items, &n, &item);
+        if (field.tag == TK_PB_TAG(1, TK_PB_BYTES)) {
+            code = add_chunk(in, &field, &chunks);
+        } else if (field.tag == TK_PB_TAG(2, TK_PB_BYTES)) {
+            code = add_tensor(in, field.bytes, &inputs);
+            if (code != TINKC_OK) {
+                tk_err_under(in->err, "loss_fn_inputs");
             }
         }
     }
-    if (code != TINKC_OK) {
-        tk_err_under(in->err, "loss_fn_inputs");
-    }
-    *out = (tk_tensor_map){items, n};
-    return code;
+    out->model_input = (tk_model_input){chunks.items, chunks.n};
+    out->loss_fn_inputs = (tk_tensor_map){inputs.items, inputs.n};
+    return code != TINKC_OK ? code : rd.code;
 }
 
-static tinkc_code read_datums(const tk_pb_input *in, tk_bytes body,
-                              tk_fwdbwd_request *out)
+static tinkc_code add_datum(const tk_pb_input *in, tk_bytes body, tk_pb_list *list)
 {
-    const uint32_t tag = TK_PB_TAG(3, TK_PB_BYTES);
-    size_t count;
-    size_t n = 0;
-    tinkc_code code = tk_pb_count(in, body, tag, TK_DATUMS_MAX, &count);
-    tk_datum *data =
-        code == TINKC_OK ? tk_pb_alloc(in, count, sizeof(*data), &code) : NULL;
-    if (data == NULL) {
-        return code;
-    }
-    tk_pb_reader rd;
-    tk_pb_field field;
-    tk_pb_reader_init(&rd, in, body);
-    while (code == TINKC_OK && tk_pb_next(&rd, &field)) {
-        if (field.tag != tag) {
-            continue;
-        }
-        code = read_chunks(in, field.bytes, &data[n].model_input);
-        if (code == TINKC_OK) {
-            code = read_inputs(in, field.bytes, &data[n].loss_fn_inputs);
-        }
-        n++;
+    tinkc_code code = TINKC_OK;
+    tk_datum *datum = tk_pb_list_add(in, list, sizeof(*datum), TK_DATUMS_MAX, &code);
+    if (datum != NULL) {
+        code = read_datum(in, body, datum);
     }
     if (code != TINKC_OK) {
-        tk_err_under_index(in->err, n - 1);
+        tk_err_under_index(in->err, list->n - 1);
         tk_err_under(in->err, "data");
     }
-    out->data = data;
-    out->data_n = n;
     return code;
 }
 
-static tinkc_code read_scalars(const tk_pb_input *in, tk_bytes body,
+static tinkc_code add_config(const tk_pb_input *in, const tk_pb_field *field,
+                             tk_pb_list *list)
+{
+    tinkc_code code = tk_pb_add_num(in, field, list);
+    if (code != TINKC_OK) {
+        tk_err_under(in->err, "loss_fn_config");
+    }
+    return code;
+}
+
+static tinkc_code read_request(const tk_pb_input *in, tk_bytes body,
                                tk_fwdbwd_request *out)
 {
     tk_pb_reader rd;
     tk_pb_field field;
+    tk_pb_list data = {NULL, 0, 0};
+    tk_pb_list config = {NULL, 0, 0};
     tinkc_code code = TINKC_OK;
     tk_pb_reader_init(&rd, in, body);
     while (code == TINKC_OK && tk_pb_next(&rd, &field)) {
@@ -399,8 +393,14 @@ static tinkc_code read_scalars(const tk_pb_input *in, tk_bytes body,
         case TK_PB_TAG(2, TK_PB_VARINT):
             out->seq_id = tk_pb_to_i32(&field);
             break;
+        case TK_PB_TAG(3, TK_PB_BYTES):
+            code = add_datum(in, field.bytes, &data);
+            break;
         case TK_PB_TAG(4, TK_PB_BYTES):
             code = tk_pb_to_str(in, &field, &out->loss_fn);
+            break;
+        case TK_PB_TAG(5, TK_PB_BYTES):
+            code = add_config(in, &field, &config);
             break;
         case TK_PB_TAG(6, TK_PB_VARINT):
             out->forward_only = field.value != 0;
@@ -409,21 +409,20 @@ static tinkc_code read_scalars(const tk_pb_input *in, tk_bytes body,
             break;
         }
     }
+    out->data = data.items;
+    out->data_n = data.n;
+    out->loss_fn_config = (tk_num_map){config.items, config.n};
     return code != TINKC_OK ? code : rd.code;
 }
 
 tinkc_code tk_pb_fwdbwd_decode(tk_fwdbwd_request *out, tk_arena *arena, tk_bytes input,
                                tk_err *err)
 {
-    const tk_pb_input in = {input.p, arena, err};
+    tk_pb_input in;
     tk_fwdbwd_request request = {.seq_id = 0};
-    tinkc_code code = read_scalars(&in, input, &request);
+    tinkc_code code = tk_pb_input_open(&in, arena, input, err);
     if (code == TINKC_OK) {
-        code = tk_pb_read_num_map(&in, input, TK_PB_TAG(5, TK_PB_BYTES),
-                                  &request.loss_fn_config);
-    }
-    if (code == TINKC_OK) {
-        code = read_datums(&in, input, &request);
+        code = read_request(&in, input, &request);
     }
     if (code == TINKC_OK) {
         *out = request;

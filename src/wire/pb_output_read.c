@@ -156,82 +156,77 @@ static tinkc_code read_column(const tk_pb_input *in, tk_bytes body, column *out)
 
 /* ---- records ---- */
 
-static column *find_column(const record *r, tk_str name, size_t hint)
+static column *find_column(column *columns, size_t n, tk_str name, size_t hint)
 {
-    if (hint < r->n_columns && tk_str_eq(r->columns[hint].name, name)) {
-        return &r->columns[hint];
+    if (hint < n && tk_str_eq(columns[hint].name, name)) {
+        return &columns[hint];
     }
-    for (size_t i = 0; i < r->n_columns; i++) {
-        if (tk_str_eq(r->columns[i].name, name)) {
-            return &r->columns[i];
+    for (size_t i = 0; i < n; i++) {
+        if (tk_str_eq(columns[i].name, name)) {
+            return &columns[i];
         }
     }
     return NULL;
 }
 
-/* Adds or replaces: the last of equal keys counts. */
-static tinkc_code add_column(const tk_pb_input *in, tk_bytes body, record *out)
+/* The last of equal keys counts. */
+static tinkc_code add_column(const tk_pb_input *in, tk_bytes body, tk_pb_list *list)
 {
     column c;
     tinkc_code code = read_column(in, body, &c);
-    if (code == TINKC_OK) {
-        column *same = find_column(out, c.name, SIZE_MAX);
-        *(same != NULL ? same : &out->columns[out->n_columns++]) = c;
+    if (code != TINKC_OK) {
+        return code;
+    }
+    column *to = find_column(list->items, list->n, c.name, SIZE_MAX);
+    if (to == NULL) {
+        to = tk_pb_list_add(in, list, sizeof(c), TK_TENSOR_MAP_MAX, &code);
+    }
+    if (to != NULL) {
+        *to = c;
     }
     return code;
 }
 
 static tinkc_code read_record(const tk_pb_input *in, tk_bytes body, record *out)
 {
-    const uint32_t fields_tag = TK_PB_TAG(2, TK_PB_BYTES);
-    size_t count;
-    tk_str type_tag; /* informational: only its UTF-8 is checked */
-    *out = (record){.num_datums = 0};
-    tinkc_code code = tk_pb_count(in, body, fields_tag, TK_TENSOR_MAP_MAX, &count);
-    if (code == TINKC_OK) {
-        out->columns = tk_pb_alloc(in, count, sizeof(*out->columns), &code);
-    }
     tk_pb_reader rd;
     tk_pb_field field;
+    tk_pb_list columns = {NULL, 0, 0};
+    tk_str type_tag; /* informational: only its UTF-8 is checked */
+    tinkc_code code = TINKC_OK;
+    *out = (record){.num_datums = 0};
     tk_pb_reader_init(&rd, in, body);
     while (code == TINKC_OK && tk_pb_next(&rd, &field)) {
-        if (field.tag == fields_tag) {
-            code = add_column(in, field.bytes, out);
-        } else if (field.tag == TK_PB_TAG(1, TK_PB_BYTES)) {
+        switch (field.tag) {
+        case TK_PB_TAG(1, TK_PB_BYTES):
             code = tk_pb_to_str(in, &field, &type_tag);
-        } else if (field.tag == TK_PB_TAG(3, TK_PB_VARINT)) {
+            break;
+        case TK_PB_TAG(2, TK_PB_BYTES):
+            code = add_column(in, field.bytes, &columns);
+            break;
+        case TK_PB_TAG(3, TK_PB_VARINT):
             out->num_datums = (int64_t)field.value;
+            break;
+        default:
+            break;
         }
     }
-    return code;
+    out->columns = columns.items;
+    out->n_columns = columns.n;
+    return code != TINKC_OK ? code : rd.code;
 }
 
-static tinkc_code read_records(const tk_pb_input *in, tk_bytes body, record **out,
-                               size_t *n_out)
+static tinkc_code add_record(const tk_pb_input *in, tk_bytes body, tk_pb_list *list)
 {
-    const uint32_t tag = TK_PB_TAG(2, TK_PB_BYTES);
-    size_t count;
-    size_t n = 0;
-    tinkc_code code = tk_pb_count(in, body, tag, TK_DATUMS_MAX, &count);
-    record *records =
-        code == TINKC_OK ? tk_pb_alloc(in, count, sizeof(*records), &code) : NULL;
-    if (records == NULL) {
-        return code;
-    }
-    tk_pb_reader rd;
-    tk_pb_field field;
-    tk_pb_reader_init(&rd, in, body);
-    while (code == TINKC_OK && tk_pb_next(&rd, &field)) {
-        if (field.tag == tag) {
-            code = read_record(in, field.bytes, &records[n++]);
-        }
+    tinkc_code code = TINKC_OK;
+    record *r = tk_pb_list_add(in, list, sizeof(*r), TK_DATUMS_MAX, &code);
+    if (r != NULL) {
+        code = read_record(in, body, r);
     }
     if (code != TINKC_OK) {
-        tk_err_under_index(in->err, n - 1);
+        tk_err_under_index(in->err, list->n - 1);
         tk_err_under(in->err, "loss_fn_outputs");
     }
-    *out = records;
-    *n_out = n;
     return code;
 }
 
@@ -280,8 +275,9 @@ static tinkc_code check_record(const tk_pb_input *in, const record *first,
         }
     }
     for (size_t i = 0; i < r->n_columns || i < first->n_columns; i++) {
-        bool is_missing = i >= r->n_columns || i >= first->n_columns ||
-                          find_column(first, r->columns[i].name, i) == NULL;
+        bool is_missing =
+            i >= r->n_columns || i >= first->n_columns ||
+            find_column(first->columns, first->n_columns, r->columns[i].name, i) == NULL;
         if (is_missing) {
             return tk_pb_fail(in, NULL, TINKC_E_DECODE,
                               "records do not have the same fields");
@@ -361,15 +357,11 @@ static tinkc_code fill_datums(const tk_pb_input *in, const record *records, size
     return TINKC_OK;
 }
 
-static tinkc_code read_outputs(const tk_pb_input *in, tk_bytes body,
-                               tk_fwdbwd_output *out, size_t *n_records)
+static tinkc_code finish_outputs(const tk_pb_input *in, const tk_pb_list *records,
+                                 tk_fwdbwd_output *out)
 {
-    record *records = NULL;
     size_t total = 0;
-    tinkc_code code = read_records(in, body, &records, n_records);
-    if (code == TINKC_OK) {
-        code = set_counts(in, records, *n_records, &total);
-    }
+    tinkc_code code = set_counts(in, records->items, records->n, &total);
     if (code != TINKC_OK) {
         return code;
     }
@@ -379,21 +371,7 @@ static tinkc_code read_outputs(const tk_pb_input *in, tk_bytes body,
     }
     out->loss_fn_outputs = maps;
     out->loss_fn_outputs_n = total;
-    return fill_datums(in, records, *n_records, maps);
-}
-
-static tinkc_code read_type(const tk_pb_input *in, tk_bytes body, tk_str *out)
-{
-    tk_pb_reader rd;
-    tk_pb_field field;
-    tinkc_code code = TINKC_OK;
-    tk_pb_reader_init(&rd, in, body);
-    while (code == TINKC_OK && tk_pb_next(&rd, &field)) {
-        if (field.tag == TK_PB_TAG(1, TK_PB_BYTES)) {
-            code = tk_pb_to_str(in, &field, out);
-        }
-    }
-    return code != TINKC_OK ? code : rd.code;
+    return fill_datums(in, records->items, records->n, maps);
 }
 
 /* As the official SDK: the part behind the last colon when there are records, else the
@@ -410,21 +388,46 @@ static tk_str type_name(tk_str type, size_t n_records)
     return (tk_str){type.p != NULL ? type.p + from : NULL, type.n - from};
 }
 
+static tinkc_code read_output(const tk_pb_input *in, tk_bytes body, tk_fwdbwd_output *out)
+{
+    tk_pb_reader rd;
+    tk_pb_field field;
+    tk_pb_list records = {NULL, 0, 0};
+    tk_pb_list metrics = {NULL, 0, 0};
+    tk_str type = {NULL, 0};
+    tinkc_code code = TINKC_OK;
+    tk_pb_reader_init(&rd, in, body);
+    while (code == TINKC_OK && tk_pb_next(&rd, &field)) {
+        switch (field.tag) {
+        case TK_PB_TAG(1, TK_PB_BYTES):
+            code = tk_pb_to_str(in, &field, &type);
+            break;
+        case TK_PB_TAG(2, TK_PB_BYTES):
+            code = add_record(in, field.bytes, &records);
+            break;
+        case TK_PB_TAG(3, TK_PB_BYTES):
+            code = tk_pb_add_num(in, &field, &metrics);
+            break;
+        default:
+            break;
+        }
+    }
+    code = code != TINKC_OK ? code : rd.code;
+    out->loss_fn_output_type = type_name(type, records.n);
+    out->metrics = (tk_num_map){metrics.items, metrics.n};
+    return code != TINKC_OK ? code : finish_outputs(in, &records, out);
+}
+
 tinkc_code tk_pb_output_decode(tk_fwdbwd_output *out, tk_arena *arena, tk_bytes input,
                                tk_err *err)
 {
-    const tk_pb_input in = {input.p, arena, err};
+    tk_pb_input in;
     tk_fwdbwd_output output = {.loss_fn_outputs_n = 0};
-    size_t n_records = 0;
-    tinkc_code code = read_type(&in, input, &output.loss_fn_output_type);
+    tinkc_code code = tk_pb_input_open(&in, arena, input, err);
     if (code == TINKC_OK) {
-        code = tk_pb_read_num_map(&in, input, TK_PB_TAG(3, TK_PB_BYTES), &output.metrics);
+        code = read_output(&in, input, &output);
     }
     if (code == TINKC_OK) {
-        code = read_outputs(&in, input, &output, &n_records);
-    }
-    if (code == TINKC_OK) {
-        output.loss_fn_output_type = type_name(output.loss_fn_output_type, n_records);
         *out = output;
     }
     return code;

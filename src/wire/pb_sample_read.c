@@ -63,32 +63,17 @@ static tinkc_code read_sequence(const tk_pb_input *in, tk_bytes body, tk_sequenc
     return code != TINKC_OK ? code : finish_sequence(in, tokens, logprobs, out);
 }
 
-static tinkc_code read_sequences(const tk_pb_input *in, tk_bytes body,
-                                 tk_sample_response *out)
+static tinkc_code add_sequence(const tk_pb_input *in, tk_bytes body, tk_pb_list *list)
 {
-    const uint32_t tag = TK_PB_TAG(1, TK_PB_BYTES);
-    size_t count;
-    size_t n = 0;
-    tinkc_code code = tk_pb_count(in, body, tag, SIZE_MAX, &count);
-    tk_sequence *sequences =
-        code == TINKC_OK ? tk_pb_alloc(in, count, sizeof(*sequences), &code) : NULL;
-    if (sequences == NULL) {
-        return code;
-    }
-    tk_pb_reader rd;
-    tk_pb_field field;
-    tk_pb_reader_init(&rd, in, body);
-    while (code == TINKC_OK && tk_pb_next(&rd, &field)) {
-        if (field.tag == tag) {
-            code = read_sequence(in, field.bytes, &sequences[n++]);
-        }
+    tinkc_code code = TINKC_OK;
+    tk_sequence *sequence = tk_pb_list_add(in, list, sizeof(*sequence), SIZE_MAX, &code);
+    if (sequence != NULL) {
+        code = read_sequence(in, body, sequence);
     }
     if (code != TINKC_OK) {
-        tk_err_under_index(in->err, n - 1);
+        tk_err_under_index(in->err, list->n - 1);
         tk_err_under(in->err, "sequences");
     }
-    out->sequences = sequences;
-    out->sequences_n = n;
     return code;
 }
 
@@ -154,17 +139,21 @@ static tinkc_code finish_topk(const tk_pb_input *in, const raw_topk *raw,
     return code;
 }
 
-static tinkc_code read_prompt(const tk_pb_input *in, tk_bytes body,
-                              tk_sample_response *out)
+static tinkc_code read_response(const tk_pb_input *in, tk_bytes body,
+                                tk_sample_response *out)
 {
     tk_pb_reader rd;
     tk_pb_field field;
+    tk_pb_list sequences = {NULL, 0, 0};
     tk_bytes prompt = {NULL, 0};
     raw_topk topk = {.k = 0};
     tinkc_code code = TINKC_OK;
     tk_pb_reader_init(&rd, in, body);
     while (code == TINKC_OK && tk_pb_next(&rd, &field)) {
         switch (field.tag) {
+        case TK_PB_TAG(1, TK_PB_BYTES):
+            code = add_sequence(in, field.bytes, &sequences);
+            break;
         case TK_PB_TAG(2, TK_PB_BYTES):
             prompt = field.bytes;
             break;
@@ -178,6 +167,8 @@ static tinkc_code read_prompt(const tk_pb_input *in, tk_bytes body,
             break;
         }
     }
+    out->sequences = sequences.items;
+    out->sequences_n = sequences.n;
     code = code != TINKC_OK ? code : rd.code;
     if (code == TINKC_OK) {
         code = tk_pb_array_f32s(in, prompt, &out->prompt_logprobs);
@@ -189,11 +180,11 @@ static tinkc_code read_prompt(const tk_pb_input *in, tk_bytes body,
 tinkc_code tk_pb_sample_decode(tk_sample_response *out, tk_arena *arena, tk_bytes input,
                                tk_err *err)
 {
-    const tk_pb_input in = {input.p, arena, err};
+    tk_pb_input in;
     tk_sample_response response = {.sequences_n = 0};
-    tinkc_code code = read_prompt(&in, input, &response);
+    tinkc_code code = tk_pb_input_open(&in, arena, input, err);
     if (code == TINKC_OK) {
-        code = read_sequences(&in, input, &response);
+        code = read_response(&in, input, &response);
     }
     if (code == TINKC_OK) {
         *out = response;

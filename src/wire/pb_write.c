@@ -4,22 +4,7 @@
 
 #include "wire/pb.h"
 
-size_t tk_pb_varint_size(uint64_t value)
-{
-    /* 7 bits per byte: (bits * 9 + 64) / 64 is ceil(bits / 7) for 1..64 bits */
-    unsigned bits = 64U - (unsigned)__builtin_clzll(value | 1);
-    return (bits * 9 + 64) / 64;
-}
-
-size_t tk_pb_uint_size(uint32_t number, uint64_t value)
-{
-    return tk_pb_varint_size(TK_PB_TAG(number, TK_PB_VARINT)) + tk_pb_varint_size(value);
-}
-
-size_t tk_pb_bytes_size(uint32_t number, size_t n)
-{
-    return tk_pb_varint_size(TK_PB_TAG(number, TK_PB_BYTES)) + tk_pb_varint_size(n) + n;
-}
+#define PAIR_MAX_BYTES 15 /* a tag of 5 bytes and a number of 10 */
 
 static size_t packed_body(tk_i64s values)
 {
@@ -60,32 +45,43 @@ static bool fits(tk_pb_writer *w, size_t n)
     return !w->overflow;
 }
 
-static void put_varint(tk_pb_writer *w, uint64_t value)
+static unsigned char *raw_varint(unsigned char *p, uint64_t value)
 {
-    if (!fits(w, tk_pb_varint_size(value))) {
-        return;
-    }
-    unsigned char *p = w->p;
     while (value >= 0x80) {
         *p++ = (unsigned char)(value | 0x80);
         value >>= 7;
     }
     *p++ = (unsigned char)value;
-    w->p = p;
+    return p;
+}
+
+static void put_varint(tk_pb_writer *w, uint64_t value)
+{
+    if (fits(w, tk_pb_varint_size(value))) {
+        w->p = raw_varint(w->p, value);
+    }
+}
+
+/* Tag and number; the exact size is only asked for near the end. */
+static void put_pair(tk_pb_writer *w, uint32_t tag, uint64_t value)
+{
+    if ((size_t)(w->end - w->p) >= PAIR_MAX_BYTES ||
+        fits(w, tk_pb_varint_size(tag) + tk_pb_varint_size(value))) {
+        w->p = raw_varint(raw_varint(w->p, tag), value);
+    }
 }
 
 static void put_raw(tk_pb_writer *w, const void *data, size_t n)
 {
     if (n > 0 && fits(w, n)) {
-        memcpy(w->p, data, n);
+        tk_pb_copy(w->p, data, n);
         w->p += n;
     }
 }
 
 void tk_pb_put_uint(tk_pb_writer *w, uint32_t number, uint64_t value)
 {
-    put_varint(w, TK_PB_TAG(number, TK_PB_VARINT));
-    put_varint(w, value);
+    put_pair(w, TK_PB_TAG(number, TK_PB_VARINT), value);
 }
 
 void tk_pb_put_int(tk_pb_writer *w, uint32_t number, int64_t value)
@@ -95,8 +91,7 @@ void tk_pb_put_int(tk_pb_writer *w, uint32_t number, int64_t value)
 
 void tk_pb_put_head(tk_pb_writer *w, uint32_t number, size_t n)
 {
-    put_varint(w, TK_PB_TAG(number, TK_PB_BYTES));
-    put_varint(w, n);
+    put_pair(w, TK_PB_TAG(number, TK_PB_BYTES), n);
 }
 
 void tk_pb_put_bytes(tk_pb_writer *w, uint32_t number, const void *data, size_t n)

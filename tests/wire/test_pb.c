@@ -167,18 +167,26 @@ static void test_pb_group_depth(void **unused)
     assert_int_equal(nested_groups(TK_PB_MAX_DEPTH + 1), TINKC_E_PARSE);
 }
 
-static void test_pb_count_limit(void **unused)
+/* Items keep their values while the list grows, and the limit is exact. */
+static void test_pb_list(void **unused)
 {
     (void)unused;
     fixture f;
-    size_t n;
-    open_hex(&f, "0a00 0a00 1000 0a00");
-    tk_bytes body = {f.hex.p, f.hex.n};
-    assert_int_equal(tk_pb_count(&f.in, body, TK_PB_TAG(1, TK_PB_BYTES), 3, &n),
-                     TINKC_OK);
-    assert_int_equal(n, 3);
-    assert_int_equal(tk_pb_count(&f.in, body, TK_PB_TAG(1, TK_PB_BYTES), 2, &n),
-                     TINKC_E_LIMIT);
+    tk_pb_list list = {NULL, 0, 0};
+    tinkc_code code = TINKC_OK;
+    open_hex(&f, "");
+    for (size_t i = 0; i < 100; i++) {
+        size_t *item = tk_pb_list_add(&f.in, &list, sizeof(*item), 100, &code);
+        assert_non_null(item);
+        *item = i;
+    }
+    assert_null(tk_pb_list_add(&f.in, &list, sizeof(size_t), 100, &code));
+    assert_int_equal(code, TINKC_E_LIMIT);
+    assert_int_equal(list.n, 100);
+    for (size_t i = 0; i < 100; i++) {
+        assert_int_equal(((const size_t *)list.items)[i], i);
+    }
+    tk_arena_dispose(&f.arena);
 }
 
 /* Packed, single, and several pieces of a repeated int64 concatenate. */
@@ -230,25 +238,24 @@ static void test_pb_num_map(void **unused)
 {
     (void)unused;
     fixture f;
-    tk_num_map map;
-    open_hex(&f, "2a0c 0a0161 11000000000000f03f"
-                 "2a00"
-                 "2a03 0a0162"
-                 "2a0c 0a0161 110000000000000040");
-    tk_bytes body = {f.hex.p, f.hex.n};
-    assert_int_equal(tk_pb_read_num_map(&f.in, body, TK_PB_TAG(5, TK_PB_BYTES), &map),
-                     TINKC_OK);
-    assert_int_equal(map.n, 3);
-    assert_true(tk_str_is(map.items[0].name, "a"));
-    assert_true(map.items[0].v == 2.0);
-    assert_int_equal(map.items[1].name.n, 0);
-    assert_true(map.items[1].v == 0.0);
-    assert_true(tk_str_is(map.items[2].name, "b"));
+    tk_pb_field field;
+    tk_pb_list list = {NULL, 0, 0};
+    open_hex(&f, "2a(0a(61) 11000000000000f03f) 2a() 2a(0a(62))"
+                 "2a(0a(61) 110000000000000040)");
+    while (tk_pb_next(&f.rd, &field)) {
+        assert_int_equal(tk_pb_add_num(&f.in, &field, &list), TINKC_OK);
+    }
+    const tk_named_num *items = list.items;
+    assert_int_equal(list.n, 3);
+    assert_true(tk_str_is(items[0].name, "a"));
+    assert_true(items[0].v == 2.0);
+    assert_int_equal(items[1].name.n, 0);
+    assert_true(items[1].v == 0.0);
+    assert_true(tk_str_is(items[2].name, "b"));
     tk_arena_dispose(&f.arena);
-    open_hex(&f, "2a04 0a02c328"); /* bad UTF-8 in a key */
-    body = (tk_bytes){f.hex.p, f.hex.n};
-    assert_int_equal(tk_pb_read_num_map(&f.in, body, TK_PB_TAG(5, TK_PB_BYTES), &map),
-                     TINKC_E_PARSE);
+    open_hex(&f, "2a(0a(c328))"); /* bad UTF-8 in a key */
+    assert_true(tk_pb_next(&f.rd, &field));
+    assert_int_equal(tk_pb_add_num(&f.in, &field, &list), TINKC_E_PARSE);
     tk_arena_dispose(&f.arena);
 }
 
@@ -307,7 +314,7 @@ int main(void)
         cmocka_unit_test(test_pb_padded_varint),
         cmocka_unit_test(test_pb_groups_are_skipped),
         cmocka_unit_test(test_pb_group_depth),
-        cmocka_unit_test(test_pb_count_limit),
+        cmocka_unit_test(test_pb_list),
         cmocka_unit_test(test_pb_dims),
         cmocka_unit_test(test_pb_packed),
         cmocka_unit_test(test_pb_num_map),

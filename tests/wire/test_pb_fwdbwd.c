@@ -431,21 +431,35 @@ static void test_pb_fwdbwd_arena_limit(void **unused)
     tk_arena_dispose(&r.arena);
 }
 
-/* More tensors in a datum than the limit. */
+static tinkc_code read_many_tensors(size_t n)
+{
+    tk_buf out;
+    tk_arena arena;
+    tk_fwdbwd_request back;
+    tk_buf_init(&out, TK_MIB);
+    tk_arena_init(&arena, 0);
+    size_t body = n * 12;
+    const unsigned char head[] = {0x1a, (unsigned char)(body | 0x80),
+                                  (unsigned char)(body >> 7)};
+    tk_buf_put(&out, head, sizeof(head));
+    for (size_t i = 0; i < n; i++) {
+        char high = (char)('a' + i / 16);
+        char low = (char)('a' + i % 16);
+        const char entry[] = {0x12, 10, 0x0a, 2, high, low, 0x12, 4, 0x0a, 0, 0x18, 1};
+        tk_buf_put(&out, entry, sizeof(entry));
+    }
+    tk_bytes bytes = {(const unsigned char *)out.p, out.n};
+    tinkc_code code = tk_pb_fwdbwd_decode(&back, &arena, bytes, NULL);
+    tk_arena_dispose(&arena);
+    tk_buf_dispose(&out);
+    return code;
+}
+
 static void test_pb_fwdbwd_map_limit(void **unused)
 {
     (void)unused;
-    unsigned char bytes[3 + 2 * (TK_TENSOR_MAP_MAX + 1)] = {0x1a, 0x82, 0x02};
-    tk_fwdbwd_request back;
-    tk_arena arena;
-    for (size_t i = 0; i <= TK_TENSOR_MAP_MAX; i++) {
-        bytes[3 + 2 * i] = 0x12;
-    }
-    tk_arena_init(&arena, 0);
-    assert_int_equal(
-        tk_pb_fwdbwd_decode(&back, &arena, (tk_bytes){bytes, sizeof(bytes)}, NULL),
-        TINKC_E_LIMIT);
-    tk_arena_dispose(&arena);
+    assert_int_equal(read_many_tensors(TK_TENSOR_MAP_MAX), TINKC_OK);
+    assert_int_equal(read_many_tensors(TK_TENSOR_MAP_MAX + 1), TINKC_E_LIMIT);
 }
 
 static bool scenario(void *user)
@@ -473,6 +487,19 @@ static void test_pb_fwdbwd_sweep(void **unused)
     tk_arena_dispose(&r.arena);
 }
 
+/* A message that is large enough for memory in one piece. */
+static void test_pb_fwdbwd_sweep_large(void **unused)
+{
+    (void)unused;
+    static const float values[20000];
+    const tk_named_tensor item = {
+        TK_STR("weights"),
+        {.dtype = TK_DTYPE_F32, .data = values, .n = TK_ARRAY_LEN(values)}};
+    const tk_datum datum = {{NULL, 0}, {&item, 1}};
+    tk_fwdbwd_request request = {.data = &datum, .data_n = 1};
+    assert_true(failmem_sweep(scenario, &request, 1) >= 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -496,6 +523,7 @@ int main(void)
         cmocka_unit_test(test_pb_fwdbwd_arena_limit),
         cmocka_unit_test(test_pb_fwdbwd_map_limit),
         cmocka_unit_test(test_pb_fwdbwd_sweep),
+        cmocka_unit_test(test_pb_fwdbwd_sweep_large),
     };
     return cmocka_run_group_tests_name("pb_fwdbwd", tests, NULL, NULL);
 }
