@@ -3,7 +3,8 @@
  * Repetitions are interleaved and medians compared, in CPU time of the process, so that a
  * busy machine disturbs both sides alike. A result is one JSON object on a line of its
  * own: name, ratio (above 1: we are faster), bar (what we promise), ok (ratio >= bar),
- * detail. Exits with 0 also when a bar is missed: scripts/bench.sh decides. */
+ * detail; ratio and bar are null for a figure that has no other side. Exits with 0 also
+ * when a bar is missed: scripts/bench.sh decides. */
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H
 
@@ -62,8 +63,18 @@ static inline void bench_race(bench_side *ours, bench_side *theirs, double *ours
     *theirs_ns = bench_median(theirs->ns, BENCH_REPETITIONS);
 }
 
-static inline void bench_report(const char *name, double ratio, double bar,
-                                const char *detail)
+static inline void bench_put(tk_json_writer *w, const char *key, const double *value)
+{
+    tk_json_key(w, tk_str_of(key));
+    if (value != NULL) {
+        tk_json_put_double(w, *value);
+    } else {
+        tk_json_put_null(w);
+    }
+}
+
+static inline void bench_line(const char *name, const double *ratio, const double *bar,
+                              const char *detail)
 {
     tk_buf out;
     tk_json_writer w;
@@ -72,12 +83,10 @@ static inline void bench_report(const char *name, double ratio, double bar,
     tk_json_begin_object(&w);
     tk_json_key(&w, TK_STR("name"));
     tk_json_put_str(&w, tk_str_of(name));
-    tk_json_key(&w, TK_STR("ratio"));
-    tk_json_put_double(&w, ratio);
-    tk_json_key(&w, TK_STR("bar"));
-    tk_json_put_double(&w, bar);
+    bench_put(&w, "ratio", ratio);
+    bench_put(&w, "bar", bar);
     tk_json_key(&w, TK_STR("ok"));
-    tk_json_put_bool(&w, ratio >= bar);
+    tk_json_put_bool(&w, bar == NULL || *ratio >= *bar);
     tk_json_key(&w, TK_STR("detail"));
     tk_json_put_str(&w, tk_str_of(detail));
     tk_json_end_object(&w);
@@ -86,6 +95,18 @@ static inline void bench_report(const char *name, double ratio, double bar,
         (void)fflush(stdout);
     }
     tk_buf_dispose(&out);
+}
+
+static inline void bench_report(const char *name, double ratio, double bar,
+                                const char *detail)
+{
+    bench_line(name, &ratio, &bar, detail);
+}
+
+/* A figure that no bar belongs to. */
+static inline void bench_note(const char *name, const char *detail)
+{
+    bench_line(name, NULL, NULL, detail);
 }
 
 #endif

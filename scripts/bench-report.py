@@ -7,7 +7,8 @@ import json
 import pathlib
 import sys
 
-FIELDS = {"name": str, "ratio": (int, float), "bar": (int, float), "ok": bool}
+NUMBER = (int, float, type(None))  # null: a figure without a bar
+FIELDS = {"name": str, "ratio": NUMBER, "bar": NUMBER, "ok": bool}
 
 
 def read(path):
@@ -15,7 +16,7 @@ def read(path):
     for line in pathlib.Path(path).read_text().splitlines():
         row = json.loads(line)
         for field, kind in FIELDS.items():
-            if not isinstance(row.get(field), kind):
+            if field not in row or not isinstance(row[field], kind):
                 raise SystemExit(f"bench: bad {field} in: {line}")
         rows.append(row)
     return rows
@@ -27,7 +28,9 @@ def main():
     width = max([len(row["name"]) for row in rows], default=0)
     for row in rows:
         verdict = "ok" if row["ok"] else "MISSED"
-        print(f'{row["name"]:{width}}  {row["ratio"]:7.2f} x  bar {row["bar"]:g}  '
+        ratio = "-" if row["ratio"] is None else f'{row["ratio"]:.2f} x'
+        bar = "-" if row["bar"] is None else f'{row["bar"]:g}'
+        print(f'{row["name"]:{width}}  {ratio:>9}  bar {bar:4}  '
               f'{verdict:6}  {row.get("detail", "")}')
     missed = sum(not row["ok"] for row in rows)
     print(f"{len(rows)} results, {missed} below their bar")
