@@ -5,8 +5,8 @@ docs/config.md, docs/schema.json and docs/messages.md.
     scripts/gen-docs.py            rewrite them
     scripts/gen-docs.py --check    fail when they differ from the code (A-146)
 
-The last three come from the programs of tools/ in $TINKC_BUILD_DIR, or in the newest build that
-has them.
+All but the limits come, at least in part, from the programs of tools/ in $TINKC_BUILD_DIR, or in
+the newest build that has them.
 """
 import difflib
 import json
@@ -45,6 +45,20 @@ def errors_page(root):
             "| value | category |\n|---|---|"]
     for member, value, _ in enum_members(text, "tinkc_category"):
         out.append(f"| {value} | `{member}` |")
+    return "\n".join(out) + "\n" + failures_section(root, text)
+
+
+def failures_section(root, header):
+    codes = {value: member for member, value, _ in enum_members(header, "tinkc_code")}
+    out = ["\n## What a failure means\n",
+           "One table (`src/wire/wire_error.c`) decides for the whole library; the first row that\n"
+           "matches counts. \"As new work\": with a new sequence id, and only where doing it twice does\n"
+           "no harm.\n",
+           "| failure | code | class | tried again |\n|---|---|---|---|"]
+    for line in run_tool(root, "dump_errors").splitlines():
+        when, code, kind, retry = line.split("\t")
+        name = f"`{codes[int(code)]}`" if int(code) > 0 else ""
+        out.append(f"| {cell(when)} | {name} | {kind} | {retry} |")
     return "\n".join(out) + "\n"
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A-146: the generated reference (errors, limits, options with their defaults and environment
-# variables, messages) equals the code.
+# variables, messages) equals the code; A-076: the page of the failure table among it.
 . "$(dirname "$0")/lib.sh"
 expect "generated pages are up to date (else run scripts/gen-docs.py)" \
     python3 scripts/gen-docs.py --check
