@@ -14,6 +14,7 @@ TINKC_BEGIN_DECLS
 
 typedef struct tinkc_service tinkc_service;
 typedef struct tinkc_capabilities tinkc_capabilities;
+typedef struct tinkc_sampling tinkc_sampling;
 
 /* Copies `config` (NULL: defaults and environment). TINKC_E_CONFIG for an unusable URL or
  * credential, TINKC_E_IO when the loop cannot be made. The caller owns *out. */
@@ -81,6 +82,37 @@ TINKC_API tinkc_code tinkc_service_health_wait(tinkc_service *service, tinkc_err
 /* The session id, or NULL while no session exists. Borrowed: valid while the service is
  * open. */
 TINKC_API const char *tinkc_service_session_id(const tinkc_service *service);
+
+/* ---- sampling clients: <tinkc/sampling.h> ---- */
+
+/* A sampling client for a base model, a checkpoint ("tinker://..."), or both (then the
+ * checkpoint counts); NULL: not given. TINKC_E_INVALID when neither is, or the path is no
+ * tinker:// path. Result: tinkc_future_take_sampling. */
+TINKC_API tinkc_future *tinkc_service_create_sampling(tinkc_service *service,
+                                                      const char *base_model,
+                                                      const char *model_path);
+
+/* Blocking twin: the caller owns *out. */
+TINKC_API tinkc_code tinkc_service_create_sampling_wait(tinkc_sampling **out,
+                                                        tinkc_service *service,
+                                                        const char *base_model,
+                                                        const char *model_path,
+                                                        tinkc_error **err);
+
+/* Takes the client out of a done future: the caller owns *out (tinkc_sampling_close).
+ * Errors as tinkc_future_take_capabilities. */
+TINKC_API tinkc_code tinkc_future_take_sampling(tinkc_sampling **out,
+                                                tinkc_future *future, tinkc_error **err);
+
+/* ---- results that are one text ---- */
+
+/* Takes the text out of a done future: the caller frees it with tinkc_text_free. Errors
+ * as tinkc_future_take_capabilities. */
+TINKC_API tinkc_code tinkc_future_take_path(char **out, tinkc_future *future,
+                                            tinkc_error **err);
+
+/* Frees text that the library handed out. Accepts NULL. */
+TINKC_API void tinkc_text_free(char *text);
 
 /* ---- queue observer ---- */
 

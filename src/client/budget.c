@@ -4,6 +4,7 @@
 void tk_budget_init(tk_budget *budget, int64_t bytes)
 {
     budget->remaining = bytes;
+    budget->granting = false;
     tk_list_init(&budget->waiting);
 }
 
@@ -36,10 +37,15 @@ void tk_budget_release(tk_budget *budget, tk_budget_claim *claim)
         budget->remaining += claim->bytes;
         claim->held = false;
     }
+    if (budget->granting) {
+        return; /* one who was granted gave it back at once: thousands may */
+    }
+    budget->granting = true;
     while (budget->remaining >= 0 && !tk_list_is_empty(&budget->waiting)) {
         tk_list *node = tk_list_pop_front(&budget->waiting);
         tk_budget_claim *next = TK_CONTAINER_OF(node, tk_budget_claim, node);
         hold(budget, next);
         next->granted(next);
     }
+    budget->granting = false;
 }

@@ -11,6 +11,7 @@
 typedef struct tk_budget {
     int64_t remaining;
     tk_list waiting;
+    bool granting; /* somebody is granting already: what is released meanwhile is his */
 } tk_budget;
 
 typedef struct tk_budget_claim tk_budget_claim;
