@@ -82,8 +82,9 @@ TINKC_API tinkc_code tinkc_model_input_add_dmel(tinkc_model_input *input,
 TINKC_API size_t tinkc_model_input_chunk_count(const tinkc_model_input *input);
 
 /* Length in tokens. TINKC_E_INVALID when an image has no expected_tokens. */
-TINKC_API tinkc_code tinkc_model_input_length(const tinkc_model_input *input,
-                                              int64_t *out, tinkc_error **err);
+TINKC_API tinkc_code tinkc_model_input_length(int64_t *out,
+                                              const tinkc_model_input *input,
+                                              tinkc_error **err);
 
 /* The tokens of all chunks into tokens[0 .. size); *n_out is how many there are.
  * TINKC_E_INVALID when a chunk is not text; TINKC_E_LIMIT when they do not fit, with
@@ -251,17 +252,17 @@ typedef struct tinkc_metrics tinkc_metrics;
 TINKC_API size_t tinkc_metrics_count(const tinkc_metrics *metrics);
 
 /* One of them; the name is borrowed. false when index is past the end. */
-TINKC_API bool tinkc_metrics_at(const tinkc_metrics *metrics, size_t index,
-                                const char **name_out, double *value_out);
+TINKC_API bool tinkc_metrics_at(const char **name_out, double *value_out,
+                                const tinkc_metrics *metrics, size_t index);
 
 /* A metric by its whole name, e.g. "loss:sum". TINKC_E_MISSING, and *out untouched, when
  * there is none. */
-TINKC_API tinkc_code tinkc_metrics_get(const tinkc_metrics *metrics, const char *name,
-                                       double *out);
+TINKC_API tinkc_code tinkc_metrics_get(double *out, const tinkc_metrics *metrics,
+                                       const char *name);
 
 /* The loss of a training step: the metric "loss", else the first "loss:...".
  * TINKC_E_MISSING when the server sent none. */
-TINKC_API tinkc_code tinkc_metrics_loss(const tinkc_metrics *metrics, double *out);
+TINKC_API tinkc_code tinkc_metrics_loss(double *out, const tinkc_metrics *metrics);
 
 TINKC_END_DECLS
 

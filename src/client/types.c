@@ -157,8 +157,8 @@ size_t tinkc_metrics_count(const tinkc_metrics *metrics)
     return wire_metrics(metrics)->n;
 }
 
-bool tinkc_metrics_at(const tinkc_metrics *metrics, size_t index, const char **name_out,
-                      double *value_out)
+bool tinkc_metrics_at(const char **name_out, double *value_out,
+                      const tinkc_metrics *metrics, size_t index)
 {
     const tk_num_map *map = wire_metrics(metrics);
     if (index >= map->n || name_out == NULL || value_out == NULL) {
@@ -169,7 +169,7 @@ bool tinkc_metrics_at(const tinkc_metrics *metrics, size_t index, const char **n
     return true;
 }
 
-tinkc_code tinkc_metrics_get(const tinkc_metrics *metrics, const char *name, double *out)
+tinkc_code tinkc_metrics_get(double *out, const tinkc_metrics *metrics, const char *name)
 {
     if (name == NULL || out == NULL) {
         return TINKC_E_INVALID;
@@ -182,7 +182,7 @@ tinkc_code tinkc_metrics_get(const tinkc_metrics *metrics, const char *name, dou
     return TINKC_OK;
 }
 
-tinkc_code tinkc_metrics_loss(const tinkc_metrics *metrics, double *out)
+tinkc_code tinkc_metrics_loss(double *out, const tinkc_metrics *metrics)
 {
     if (out == NULL) {
         return TINKC_E_INVALID;

@@ -218,7 +218,7 @@ size_t tinkc_model_input_chunk_count(const tinkc_model_input *input)
     return tk_types_input(input)->n;
 }
 
-tinkc_code tinkc_model_input_length(const tinkc_model_input *input, int64_t *out,
+tinkc_code tinkc_model_input_length(int64_t *out, const tinkc_model_input *input,
                                     tinkc_error **err)
 {
     tk_err e = TK_ERR_INIT;

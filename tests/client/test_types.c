@@ -74,13 +74,13 @@ static void test_types_input_lengths(void **unused)
     size_t n = 0;
     int32_t out[8];
     assert_int_equal(tinkc_model_input_new(&input, NULL), TINKC_OK);
-    assert_int_equal(tinkc_model_input_length(input, &length, NULL), TINKC_OK);
+    assert_int_equal(tinkc_model_input_length(&length, input, NULL), TINKC_OK);
     assert_int_equal(length, 0);
     assert_int_equal(tinkc_model_input_borrow_tokens(input, tokens, 3, NULL), TINKC_OK);
     assert_ptr_equal(tk_types_input(input)->chunks[0].tokens.p, tokens);
     assert_int_equal(tinkc_model_input_add_tokens(input, tokens, 1, NULL), TINKC_OK);
     assert_int_equal(tinkc_model_input_add_tokens(input, NULL, 0, NULL), TINKC_OK);
-    assert_int_equal(tinkc_model_input_length(input, &length, NULL), TINKC_OK);
+    assert_int_equal(tinkc_model_input_length(&length, input, NULL), TINKC_OK);
     assert_int_equal(length, 4);
     assert_int_equal(tinkc_model_input_tokens(input, out, 8, &n, NULL), TINKC_OK);
     assert_int_equal(n, 4);
@@ -92,7 +92,7 @@ static void test_types_input_lengths(void **unused)
                                                  TINKC_UNKNOWN_TOKENS, NULL),
                      TINKC_OK);
     err = NULL;
-    code = tinkc_model_input_length(input, &length, &err);
+    code = tinkc_model_input_length(&length, input, &err);
     expect_error(code, err, TINKC_E_INVALID, "chunks[3]: ");
     assert_int_equal(length, 4);
     err = NULL;
@@ -125,7 +125,7 @@ static void test_types_input_refusals(void **unused)
     assert_int_equal(tinkc_model_input_add_dmel(input, "\x09", 1, NULL), TINKC_E_INVALID);
     assert_int_equal(tinkc_model_input_add_dmel(input, NULL, 3, NULL), TINKC_E_INVALID);
     assert_int_equal(tinkc_model_input_copy(&input, NULL, NULL), TINKC_E_INVALID);
-    assert_int_equal(tinkc_model_input_length(input, NULL, NULL), TINKC_E_INVALID);
+    assert_int_equal(tinkc_model_input_length(NULL, input, NULL), TINKC_E_INVALID);
     assert_int_equal(tinkc_model_input_chunk_count(input), 0);
     tinkc_model_input_free(&input);
 }
@@ -350,18 +350,18 @@ static void test_types_metrics(void **unused)
     const char *name = NULL;
     double value = -1.0;
     assert_int_equal(tinkc_metrics_count(metrics), 2);
-    assert_true(tinkc_metrics_at(metrics, 1, &name, &value));
+    assert_true(tinkc_metrics_at(&name, &value, metrics, 1));
     assert_string_equal(name, "loss:sum");
     assert_true(value == 2.5);
-    assert_false(tinkc_metrics_at(metrics, 2, &name, &value));
-    assert_int_equal(tinkc_metrics_get(metrics, "a:mean", &value), TINKC_OK);
+    assert_false(tinkc_metrics_at(&name, &value, metrics, 2));
+    assert_int_equal(tinkc_metrics_get(&value, metrics, "a:mean"), TINKC_OK);
     assert_true(value == 1.0);
-    assert_int_equal(tinkc_metrics_get(metrics, "a", &value), TINKC_E_MISSING);
-    assert_int_equal(tinkc_metrics_get(metrics, NULL, &value), TINKC_E_INVALID);
-    assert_int_equal(tinkc_metrics_loss(metrics, &value), TINKC_OK);
+    assert_int_equal(tinkc_metrics_get(&value, metrics, "a"), TINKC_E_MISSING);
+    assert_int_equal(tinkc_metrics_get(&value, metrics, NULL), TINKC_E_INVALID);
+    assert_int_equal(tinkc_metrics_loss(&value, metrics), TINKC_OK);
     assert_true(value == 2.5);
-    assert_int_equal(tinkc_metrics_loss(NULL, &value), TINKC_E_MISSING);
-    assert_int_equal(tinkc_metrics_loss(metrics, NULL), TINKC_E_INVALID);
+    assert_int_equal(tinkc_metrics_loss(&value, NULL), TINKC_E_MISSING);
+    assert_int_equal(tinkc_metrics_loss(NULL, metrics), TINKC_E_INVALID);
     assert_int_equal(tinkc_metrics_count(NULL), 0);
 }
 
