@@ -45,6 +45,10 @@ def errors_page(root):
             "| value | category |\n|---|---|"]
     for member, value, _ in enum_members(text, "tinkc_category"):
         out.append(f"| {value} | `{member}` |")
+    out += ["\n## Classes\n", "`tinkc_error_class()`: what it means for whoever might try again.\n",
+            "| value | class | meaning |\n|---|---|---|"]
+    for member, value, comment in enum_members(text, "tinkc_class"):
+        out.append(f"| {value} | `{member}` | {comment} |")
     return "\n".join(out) + "\n" + failures_section(root, text)
 
 

@@ -54,6 +54,14 @@ typedef enum tinkc_category {
     TINKC_CATEGORY_USER = 2
 } tinkc_category;
 
+/* What a failure means for whoever might try again. */
+typedef enum tinkc_class {
+    TINKC_CLASS_NONE = 0,      /* no error */
+    TINKC_CLASS_USER = 1,      /* the caller has to change something */
+    TINKC_CLASS_RETRYABLE = 2, /* may succeed later as it is, perhaps as new work */
+    TINKC_CLASS_FATAL = 3      /* neither */
+} tinkc_class;
+
 typedef struct tinkc_error tinkc_error;
 
 /* Symbolic name, e.g. "TINKC_E_TIMEOUT"; "TINKC_E_?" for a value this version does not
@@ -83,6 +91,15 @@ TINKC_API const char *tinkc_error_request_id(const tinkc_error *error);
 
 /* The server's Retry-After hint in milliseconds, or -1 when it gave none. */
 TINKC_API int64_t tinkc_error_retry_after_ms(const tinkc_error *error);
+
+/* The coarse class of the error, from the one table that the whole library decides by
+ * (docs/errors.md). A result that the server lost, and accepted work that failed there
+ * through no fault of the caller, are retryable as new work only: their class says so,
+ * tinkc_error_is_retryable does not. */
+TINKC_API tinkc_class tinkc_error_class(const tinkc_error *error);
+
+/* "none", "user", "retryable" or "fatal". Static storage. */
+TINKC_API const char *tinkc_class_name(tinkc_class class_of);
 
 /* Whether the same call may succeed later without a change on the caller's side. */
 TINKC_API bool tinkc_error_is_retryable(const tinkc_error *error);

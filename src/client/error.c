@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "wire/wire_error.h"
 
 /* "path: message (at byte 123)" */
 #define TEXT_BYTES (TK_ERR_PATH_BYTES + TK_ERR_MESSAGE_BYTES + 40)
@@ -186,23 +187,52 @@ int64_t tinkc_error_retry_after_ms(const tinkc_error *error)
     return error != NULL ? error->retry_after_ms : -1;
 }
 
+/* The status, or the one that the code stands for. */
+static int status_of(const tinkc_error *error)
+{
+    int status = error->http_status;
+    for (int s = 400; status == 0 && error->code != TINKC_E_STATUS && s <= 500; s++) {
+        status = tk_err_code_of_status(s) == error->code ? s : 0;
+    }
+    return status;
+}
+
+/* The headers of the answer are not kept: what they said was obeyed when it came. */
+static const tk_error_rule *rule_of(const tinkc_error *error)
+{
+    const tk_fault fault = {error->code, status_of(error), error->category,
+                            TK_SHOULD_RETRY_UNSAID};
+    return tk_wire_error_rule(&fault);
+}
+
+tinkc_class tinkc_error_class(const tinkc_error *error)
+{
+    if (error == NULL) {
+        return TINKC_CLASS_NONE;
+    }
+    if (error->is_fatal) {
+        return TINKC_CLASS_FATAL;
+    }
+    switch (rule_of(error)->class_of) {
+    case TK_ERROR_USER:
+        return TINKC_CLASS_USER;
+    case TK_ERROR_RETRYABLE:
+        return TINKC_CLASS_RETRYABLE;
+    case TK_ERROR_FATAL:
+        break;
+    }
+    return TINKC_CLASS_FATAL;
+}
+
+const char *tinkc_class_name(tinkc_class class_of)
+{
+    static const char *const names[] = {"none", "user", "retryable", "fatal"};
+    return (unsigned)class_of < TK_ARRAY_LEN(names) ? names[class_of] : "fatal";
+}
+
 bool tinkc_error_is_retryable(const tinkc_error *error)
 {
-    if (error == NULL || error->is_fatal) {
-        return false;
-    }
-    switch ((int)error->code) {
-    case TINKC_E_CONNECTION:
-    case TINKC_E_TIMEOUT:
-    case TINKC_E_CONFLICT:
-    case TINKC_E_RATE_LIMIT:
-    case TINKC_E_SERVER:
-        return true;
-    case TINKC_E_STATUS:
-        return error->http_status == 408;
-    default:
-        return false;
-    }
+    return error != NULL && !error->is_fatal && rule_of(error)->retry == TK_RETRY_SAME;
 }
 
 bool tinkc_error_is_fatal(const tinkc_error *error)

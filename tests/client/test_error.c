@@ -243,6 +243,49 @@ static void test_error_names(void **unused)
     assert_string_equal(tinkc_category_name((tinkc_category)9), "unknown");
 }
 
+/* A-094: the coarse class of every kind of error; what may be repeated as it is has class
+ * retryable, and nothing of another class may. */
+static void test_error_class(void **unused)
+{
+    (void)unused;
+    static const struct {
+        tinkc_code code;
+        int http_status;
+        tinkc_category category;
+        tinkc_class class_of;
+    } rows[] = {
+        {TINKC_E_INVALID, 0, TINKC_CATEGORY_UNKNOWN, TINKC_CLASS_USER},
+        {TINKC_E_CONNECTION, 0, TINKC_CATEGORY_UNKNOWN, TINKC_CLASS_RETRYABLE},
+        {TINKC_E_TIMEOUT, 0, TINKC_CATEGORY_UNKNOWN, TINKC_CLASS_RETRYABLE},
+        {TINKC_E_DECODE, 200, TINKC_CATEGORY_UNKNOWN, TINKC_CLASS_FATAL},
+        {TINKC_E_BAD_REQUEST, 400, TINKC_CATEGORY_UNKNOWN, TINKC_CLASS_USER},
+        {TINKC_E_STATUS, 408, TINKC_CATEGORY_UNKNOWN, TINKC_CLASS_RETRYABLE},
+        {TINKC_E_CONFLICT, 409, TINKC_CATEGORY_UNKNOWN, TINKC_CLASS_RETRYABLE},
+        {TINKC_E_GONE, 410, TINKC_CATEGORY_UNKNOWN, TINKC_CLASS_RETRYABLE},
+        {TINKC_E_RATE_LIMIT, 429, TINKC_CATEGORY_UNKNOWN, TINKC_CLASS_RETRYABLE},
+        {TINKC_E_SERVER, 503, TINKC_CATEGORY_UNKNOWN, TINKC_CLASS_RETRYABLE},
+        {TINKC_E_STATUS, 302, TINKC_CATEGORY_UNKNOWN, TINKC_CLASS_FATAL},
+        {TINKC_E_REQUEST, 200, TINKC_CATEGORY_USER, TINKC_CLASS_USER},
+        {TINKC_E_REQUEST, 200, TINKC_CATEGORY_SERVER, TINKC_CLASS_RETRYABLE},
+        {TINKC_E_REQUEST, 200, TINKC_CATEGORY_UNKNOWN, TINKC_CLASS_RETRYABLE},
+    };
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        tk_err err = code_err(rows[i].code);
+        err.http_status = rows[i].http_status;
+        err.category = rows[i].category;
+        tinkc_error *error = tk_error_new(&err, NULL);
+        assert_int_equal(tinkc_error_class(error), rows[i].class_of);
+        assert_true(!tinkc_error_is_retryable(error) ||
+                    rows[i].class_of == TINKC_CLASS_RETRYABLE);
+        tinkc_error_free(&error);
+    }
+    assert_int_equal(tinkc_error_class(NULL), TINKC_CLASS_NONE);
+    assert_string_equal(tinkc_class_name(TINKC_CLASS_NONE), "none");
+    assert_string_equal(tinkc_class_name(TINKC_CLASS_USER), "user");
+    assert_string_equal(tinkc_class_name(TINKC_CLASS_RETRYABLE), "retryable");
+    assert_string_equal(tinkc_class_name((tinkc_class)9), "fatal");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -258,6 +301,7 @@ int main(void)
         cmocka_unit_test(test_error_user_error_walks_the_causes),
         cmocka_unit_test(test_error_long_chain),
         cmocka_unit_test(test_error_names),
+        cmocka_unit_test(test_error_class),
     };
     return cmocka_run_group_tests_name("error", tests, NULL, NULL);
 }
