@@ -11,6 +11,7 @@
 
 #include <tinkc/error.h>
 #include <tinkc/export.h>
+#include <tinkc/future.h>
 
 TINKC_BEGIN_DECLS
 
@@ -59,14 +60,15 @@ typedef struct tinkc_sample_options {
     int64_t num_samples;
     tinkc_choice prompt_logprobs;
     int64_t topk_prompt_logprobs; /* 0 = off */
+    int64_t deadline_ms; /* for the whole sample, TINKC_E_TIMEOUT; TINKC_FOREVER: none */
 } tinkc_sample_options;
 
 #define TINKC_SAMPLE_OPTIONS_INIT                                                        \
     {                                                                                    \
-        sizeof(tinkc_sample_options), 1, TINKC_CHOICE_NO, 0                              \
+        sizeof(tinkc_sample_options), 1, TINKC_CHOICE_NO, 0, TINKC_FOREVER               \
     }
 
-/* TINKC_E_INVALID: num_samples below 1, topk_prompt_logprobs negative. */
+/* TINKC_E_INVALID: num_samples below 1, topk_prompt_logprobs or deadline_ms negative. */
 TINKC_API tinkc_code tinkc_sample_options_check(const tinkc_sample_options *options,
                                                 tinkc_error **err);
 

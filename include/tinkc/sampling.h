@@ -6,9 +6,14 @@
 #ifndef TINKC_SAMPLING_H
 #define TINKC_SAMPLING_H
 
+#include <tinkc/params.h>
 #include <tinkc/service.h>
+#include <tinkc/types.h>
 
 TINKC_BEGIN_DECLS
+
+typedef struct tinkc_samples tinkc_samples;   /* what sample gives */
+typedef struct tinkc_logprobs tinkc_logprobs; /* what compute_logprobs gives */
 
 /* Unfinished samples go on. Sets *sampling to NULL; accepts NULL. */
 TINKC_API void tinkc_sampling_close(tinkc_sampling **sampling);
@@ -23,6 +28,130 @@ TINKC_API tinkc_future *tinkc_sampling_get_base_model(tinkc_sampling *sampling);
 TINKC_API tinkc_code tinkc_sampling_get_base_model_wait(char **out,
                                                         tinkc_sampling *sampling,
                                                         tinkc_error **err);
+
+/* ---- samples ---- */
+
+/* Samples `options->num_samples` continuations of `prompt`. `params` NULL: temperature 1,
+ * up to the model's context; `options` NULL: one sample. TINKC_E_INVALID for an empty
+ * prompt or values out of range, before anything is sent. The server's push-back (429) is
+ * waited out, results that the server lost are asked for anew; what it refuses for good
+ * comes out as TINKC_E_REQUEST or by its status. TINKC_E_TIMEOUT after
+ * options->deadline_ms. Result: tinkc_future_take_samples. */
+TINKC_API tinkc_future *tinkc_sampling_sample(tinkc_sampling *sampling,
+                                              const tinkc_model_input *prompt,
+                                              const tinkc_sampling_params *params,
+                                              const tinkc_sample_options *options);
+
+/* Blocking twin: the caller owns *out. */
+TINKC_API tinkc_code tinkc_sampling_sample_wait(tinkc_samples **out,
+                                                tinkc_sampling *sampling,
+                                                const tinkc_model_input *prompt,
+                                                const tinkc_sampling_params *params,
+                                                const tinkc_sample_options *options,
+                                                tinkc_error **err);
+
+/* Takes the result out of a done future: the caller owns *out. Errors as
+ * tinkc_future_take_capabilities. */
+TINKC_API tinkc_code tinkc_future_take_samples(tinkc_samples **out, tinkc_future *future,
+                                               tinkc_error **err);
+
+/* Sets *samples to NULL; accepts NULL. */
+TINKC_API void tinkc_samples_free(tinkc_samples **samples);
+
+/* Number of continuations; 0 for NULL. */
+TINKC_API size_t tinkc_samples_count(const tinkc_samples *samples);
+
+/* Why a continuation ended. */
+typedef enum tinkc_stop_reason {
+    TINKC_STOP_STOP = 0,  /* a stop token or string, or the end of the text */
+    TINKC_STOP_LENGTH = 1 /* max_tokens */
+} tinkc_stop_reason;
+
+/* Tokens of one continuation, borrowed from the result; NULL with *n = 0 when there are
+ * none or `index` is past the end. `n` may be NULL, here and below. */
+TINKC_API const int32_t *tinkc_samples_tokens(const tinkc_samples *samples, size_t index,
+                                              size_t *n);
+
+/* The log-probability of each of those tokens; NULL with *n = 0 when the server sent
+ * none. */
+TINKC_API const float *tinkc_samples_logprobs(const tinkc_samples *samples, size_t index,
+                                              size_t *n);
+
+/* Why it ended; TINKC_STOP_STOP past the end. */
+TINKC_API tinkc_stop_reason tinkc_samples_stop_reason(const tinkc_samples *samples,
+                                                      size_t index);
+
+/* One value per prompt token, NaN where the server computed none (always the first);
+ * NULL with *n = 0 when they were not asked for. Borrowed. */
+TINKC_API const float *tinkc_samples_prompt_logprobs(const tinkc_samples *samples,
+                                                     size_t *n);
+
+/* Rows of the top-k table: one per prompt token, or 0 when there is no table. */
+TINKC_API size_t tinkc_samples_topk_rows(const tinkc_samples *samples);
+
+/* Row `position` of that table: *k pairs, best first; *k is 0 and both pointers NULL
+ * where the server computed none. Borrowed. TINKC_E_MISSING past the end, TINKC_E_INVALID
+ * without a place for the answer. */
+TINKC_API tinkc_code tinkc_samples_topk(const int32_t **token_ids, const float **logprobs,
+                                        size_t *k, const tinkc_samples *samples,
+                                        size_t position);
+
+/* Prompt tokens that the server found in its prefix cache. */
+TINKC_API int64_t tinkc_samples_cache_hits(const tinkc_samples *samples);
+
+/* ---- log-probabilities of a prompt ---- */
+
+/* Result: tinkc_future_take_logprobs. Errors as tinkc_sampling_sample. */
+TINKC_API tinkc_future *tinkc_sampling_compute_logprobs(tinkc_sampling *sampling,
+                                                        const tinkc_model_input *prompt);
+
+/* Blocking twin: the caller owns *out. */
+TINKC_API tinkc_code tinkc_sampling_compute_logprobs_wait(tinkc_logprobs **out,
+                                                          tinkc_sampling *sampling,
+                                                          const tinkc_model_input *prompt,
+                                                          tinkc_error **err);
+
+/* Takes the result out of a done future: the caller owns *out. */
+TINKC_API tinkc_code tinkc_future_take_logprobs(tinkc_logprobs **out,
+                                                tinkc_future *future, tinkc_error **err);
+
+/* Sets *logprobs to NULL; accepts NULL. */
+TINKC_API void tinkc_logprobs_free(tinkc_logprobs **logprobs);
+
+/* One value per prompt token, NaN where the server computed none. Borrowed. */
+TINKC_API const float *tinkc_logprobs_values(const tinkc_logprobs *logprobs, size_t *n);
+
+/* ---- many prompts ---- */
+
+/* Called for each prompt's result, in order of the prompts, on the calling thread.
+ * `samples` is NULL when that prompt failed (then `error` says why); both are borrowed
+ * for the time of the call. Return false to stop: what is unfinished is cancelled. */
+typedef bool (*tinkc_batch_fn)(size_t index, const tinkc_samples *samples,
+                               const tinkc_error *error, void *user);
+
+/* What to sample, and how. */
+typedef struct tinkc_sample_batch {
+    size_t size;
+    const tinkc_model_input *const *prompts;
+    size_t prompts_n;
+    const tinkc_sampling_params *params; /* as in tinkc_sampling_sample */
+    const tinkc_sample_options *options;
+    size_t max_in_flight; /* prompts at a time */
+    tinkc_batch_fn fn;
+    void *user;
+} tinkc_sample_batch;
+
+#define TINKC_SAMPLE_BATCH_INIT                                                          \
+    {                                                                                    \
+        sizeof(tinkc_sample_batch), NULL, 0, NULL, NULL, 400, NULL, NULL                 \
+    }
+
+/* Samples all prompts, at most max_in_flight at a time, and hands the results over in
+ * order. Blocks until all are handed over, or `fn` stopped it: TINKC_E_CANCELLED.
+ * TINKC_OK says nothing about single prompts. TINKC_E_INVALID without prompts or fn. */
+TINKC_API tinkc_code tinkc_sampling_batch(tinkc_sampling *sampling,
+                                          const tinkc_sample_batch *batch,
+                                          tinkc_error **err);
 
 TINKC_END_DECLS
 

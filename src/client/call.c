@@ -33,10 +33,13 @@ static void finish_error(tk_call *call, const tk_err *err)
 }
 
 static void finish_response(tk_call *call, const tk_http_response *response,
-                            const tk_retry_outcome *outcome)
+                            const tk_retry_outcome *outcome, bool backpressure)
 {
     tk_err err = TK_ERR_INIT;
-    tk_call_answer answer = {.outcome = *outcome, .response = response, .err = &err};
+    tk_call_answer answer = {.outcome = *outcome,
+                             .response = response,
+                             .err = &err,
+                             .backpressure = backpressure};
     if (!outcome->success) {
         int64_t wall_us = tk_clock_wall_us(tk_core_clock(call->core));
         if (outcome->status == 0 && response->failure == TK_HTTP_OK) {
@@ -80,12 +83,12 @@ static void after_l1(tk_call *call, const tk_http_response *response,
                      const tk_retry_outcome *outcome)
 {
     if (!call->endpoint->l2 || call->no_l2) {
-        finish_response(call, response, outcome);
+        finish_response(call, response, outcome, false);
         return;
     }
     bool paused = outcome->status == 402 && tk_core_billing_pause(call->core);
     if (call->pass_backpressure && (outcome->status == 429 || paused)) {
-        finish_response(call, response, outcome);
+        finish_response(call, response, outcome, true);
         return;
     }
     tk_retry_decision decision = tk_retry_l2(&call->state.l2, outcome, paused,
@@ -93,7 +96,7 @@ static void after_l1(tk_call *call, const tk_http_response *response,
     if (decision.what == TK_RETRY_AGAIN) {
         wait_then(call, decision.delay_ms, fire_attempt);
     } else {
-        finish_response(call, response, outcome);
+        finish_response(call, response, outcome, false);
     }
 }
 

@@ -11,6 +11,9 @@
 #include "http/curl_transport.h"
 #include "http/url.h"
 
+#define SERVER_MAX_BYTES (64 * TK_KIB)
+#define SOURCE_MAX_BYTES (64 * TK_KIB)
+
 /* ---- the driver that futures see ---- */
 
 static tk_core *of_driver(tk_driver *driver)
@@ -54,7 +57,10 @@ tk_core *tk_core_ref(tk_core *core)
 
 static void destroy(tk_core *core)
 {
-    tk_loop_close(&core->loop);
+    if (core->pid == getpid()) {
+        tk_loop_close(&core->loop); /* in a forked child its thread is not there */
+    }
+    tk_limiter_close(&core->limiter);
     tk_auth_free(&core->auth);
     tk_log_free(core->log);
     tinkc_config_free(&core->config);
@@ -121,6 +127,35 @@ static tinkc_code make_transport(tk_transport **out, const tk_core *core, tk_err
         options.max_connections[TK_HTTP_TRAIN] = 1;
     }
     return tk_curl_transport_new(out, &options, err);
+}
+
+/* Whoever uses the same server with the same key or command shares the limits. */
+static tinkc_code make_limiter(tk_core *core, const tk_url *url, tk_err *err)
+{
+    tk_auth_kind kind;
+    const char *key = NULL;
+    tk_buf server, source;
+    tk_buf_init(&server, SERVER_MAX_BYTES);
+    tk_buf_init(&source, SOURCE_MAX_BYTES);
+    tinkc_code code =
+        tk_auth_choose(&kind, &key, core->config, url->is_loopback, false, err);
+    if (code == TINKC_OK) {
+        tk_url_key(&server, url);
+        tk_buf_puts(&source, kind == TK_AUTH_KEY ? "key " : "command ");
+        tk_buf_puts(&source, kind == TK_AUTH_KEY ? key : core->config->credential_cmd);
+        code = tk_buf_status(&server, err);
+    }
+    if (code == TINKC_OK) {
+        code = tk_buf_status(&source, err);
+    }
+    if (code == TINKC_OK) {
+        code = tk_limiter_open(&core->limiter, tk_buf_str(&server), tk_buf_str(&source),
+                               err);
+    }
+    tk_mem_wipe(source.p, source.n);
+    tk_buf_dispose(&server);
+    tk_buf_dispose(&source);
+    return code;
 }
 
 static void on_stop(void *user)
@@ -198,7 +233,16 @@ static tinkc_code fill(tk_core *core, const tinkc_config *config,
     if (code == TINKC_OK) {
         code = tk_auth_new(&core->auth, core, url.is_loopback, err);
     }
-    return code == TINKC_OK ? make_loop(core, seams, err) : code;
+    if (code == TINKC_OK) {
+        code = make_limiter(core, &url, err);
+    }
+    if (code == TINKC_OK) {
+        code = make_loop(core, seams, err);
+    }
+    if (code == TINKC_OK) {
+        tk_limiter_port_init(&core->port, core->limiter, core->loop);
+    }
+    return code;
 }
 
 tinkc_code tk_core_new(tk_core **out, const tinkc_config *config,
@@ -370,4 +414,9 @@ tk_budget *tk_core_response_budget(tk_core *core)
 tk_budget *tk_core_fwdbwd_budget(tk_core *core)
 {
     return &core->fwdbwd_budget;
+}
+
+tk_limiter_port *tk_core_limiter_port(tk_core *core)
+{
+    return &core->port;
 }

@@ -14,6 +14,7 @@
 #include "client/budget.h"
 #include "client/call.h"
 #include "client/config_int.h"
+#include "client/limiter.h"
 #include "client/tk_future.h"
 #include "http/loop.h"
 #include "http/retry.h"
@@ -69,8 +70,9 @@ tk_auth *tk_core_auth(tk_core *core);
 tk_rand *tk_core_rand(tk_core *core);
 tk_retry_billing *tk_core_billing(tk_core *core);
 tk_retry_pool *tk_core_pool(tk_core *core, tk_http_group group);
-tk_budget *tk_core_response_budget(tk_core *core); /* after complete_metadata */
-tk_budget *tk_core_fwdbwd_budget(tk_core *core);   /* chunk submissions */
+tk_budget *tk_core_response_budget(tk_core *core);    /* after complete_metadata */
+tk_budget *tk_core_fwdbwd_budget(tk_core *core);      /* chunk submissions */
+tk_limiter_port *tk_core_limiter_port(tk_core *core); /* submissions of samples */
 
 /* Whether a 402 is still a pause (§5.5), with its log line. */
 bool tk_core_billing_pause(tk_core *core);

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "client/core.h"
+#include "client/limiter.h"
 #include "client/op.h"
 
 /* How far the service has got. */
@@ -24,6 +25,8 @@ struct tk_core {
     char *base_url;
     tk_log *log;
     tk_loop *loop;
+    tk_limiter *limiter; /* shared with other services; one of its owners */
+    tk_limiter_port port;
     _Atomic(char *) session_id; /* owned; written once */
     atomic_int_least64_t model_seq, sampling_seq;
     /* loop thread */

@@ -122,6 +122,9 @@ tinkc_code tk_params_sample_options(tk_sample_request *out,
     if (o.topk_prompt_logprobs < 0) {
         return bad(err, "topk_prompt_logprobs", "must be 0 or more");
     }
+    if (o.deadline_ms < 0 && o.deadline_ms != TINKC_FOREVER) {
+        return bad(err, "deadline_ms", "must be 0 or more, or TINKC_FOREVER");
+    }
     if (o.prompt_logprobs != TINKC_CHOICE_UNSET && o.prompt_logprobs != TINKC_CHOICE_NO &&
         o.prompt_logprobs != TINKC_CHOICE_YES) {
         return bad(err, "prompt_logprobs", "is none of the choices");

@@ -89,13 +89,19 @@ static bool is_stuck(tk_poll *poll)
 {
     const tinkc_config *config = tk_core_config(poll->core);
     int64_t now = tk_loop_now_ms(tk_core_loop(poll->core));
+    int64_t since = poll->state.started_ms;
+    if (poll->progress_ms != NULL) {
+        since = TK_MAX(since, *poll->progress_ms);
+    }
+    if (poll->never_stuck) {
+        return false;
+    }
     if (config->stuck_silent_ms >= 0 &&
         now - poll->state.answered_ms >= config->stuck_silent_ms) {
         fail_with(poll, TINKC_E_STUCK, "the server has not answered for too long");
         return true;
     }
-    if (config->stuck_total_ms >= 0 &&
-        now - poll->state.started_ms >= config->stuck_total_ms) {
+    if (config->stuck_total_ms >= 0 && now - since >= config->stuck_total_ms) {
         fail_with(poll, TINKC_E_STUCK, "the server has not finished for too long");
         return true;
     }

@@ -29,6 +29,10 @@ struct tk_poll {
     const char *what;     /* model or sampler, for the queue observer */
     double roundtrip_s;   /* X-Tinker-Create-Promise-Roundtrip-Time, first poll only */
     tinkc_future *future; /* notes go there; may be NULL */
+    bool never_stuck;     /* the server does not want stuck polls to be given up */
+    /* When something of the same kind last succeeded (monotonic milliseconds): while
+     * others make progress this one is not stuck; NULL: none of the kind. */
+    const int64_t *progress_ms;
     void (*done)(tk_poll *poll, const tk_poll_result *result);
     void *user;
     /* Private to poll.c. */
