@@ -30,6 +30,43 @@ static void test_buf_appends(void **unused)
     tk_buf_dispose(&buf);
 }
 
+/* Every way of appending, over every border of the capacity. */
+static void test_buf_growth(void **unused)
+{
+    (void)unused;
+    for (size_t first = 250; first < 262; first++) {
+        tk_buf buf;
+        tk_buf_init(&buf, 10000);
+        char text[300];
+        memset(text, 'a', sizeof(text));
+        tk_buf_put(&buf, text, first);
+        assert_int_equal(strlen(tk_buf_cstr(&buf)), first);
+        tk_buf_printf(&buf, "%s", "bcd");
+        tk_buf_putc(&buf, 'e');
+        tk_buf_put(&buf, text, sizeof(text));
+        const char *whole = tk_buf_cstr(&buf);
+        assert_int_equal(strlen(whole), first + 4 + sizeof(text));
+        assert_memory_equal(whole + first, "bcdea", 5);
+        assert_int_equal(whole[first + 3 + sizeof(text)], 'a');
+        tk_buf_dispose(&buf);
+    }
+}
+
+static void test_buf_reserve_all(void **unused)
+{
+    (void)unused;
+    tk_buf buf;
+    tk_buf_init(&buf, 600);
+    char *room = tk_buf_reserve(&buf, 600);
+    assert_non_null(room);
+    memset(room, 'x', 600);
+    tk_buf_advance(&buf, 600);
+    assert_int_equal(buf.n, 600);
+    assert_int_equal(strlen(tk_buf_cstr(&buf)), 600);
+    assert_true(buf.capacity <= 601);
+    tk_buf_dispose(&buf);
+}
+
 static void test_buf_cap_is_exact(void **unused)
 {
     (void)unused;
@@ -115,6 +152,7 @@ static bool grow_a_lot(void *user)
     tk_buf_init(&buf, 100000);
     for (int i = 0; i < 2000; i++) {
         tk_buf_printf(&buf, "%d,", i);
+        tk_buf_put(&buf, "0123456789", 10);
     }
     const char *text = tk_buf_cstr(&buf);
     tk_err err = TK_ERR_INIT;
@@ -124,7 +162,7 @@ static bool grow_a_lot(void *user)
         assert_int_equal(err.code, TINKC_E_NOMEM);
         assert_null(text);
     } else {
-        assert_int_equal(strlen(text), 8890);
+        assert_int_equal(strlen(text), 8890 + 20000);
     }
     tk_buf_dispose(&buf);
     return code == TINKC_OK;
@@ -133,13 +171,15 @@ static bool grow_a_lot(void *user)
 static void test_buf_sweep(void **unused)
 {
     (void)unused;
-    assert_in_range(failmem_sweep(grow_a_lot, NULL, 1), 2, 10);
+    assert_in_range(failmem_sweep(grow_a_lot, NULL, 1), 5, 12);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_buf_appends),
+        cmocka_unit_test(test_buf_growth),
+        cmocka_unit_test(test_buf_reserve_all),
         cmocka_unit_test(test_buf_cap_is_exact),
         cmocka_unit_test(test_buf_failure_is_sticky),
         cmocka_unit_test(test_buf_huge_request),

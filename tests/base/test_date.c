@@ -27,6 +27,8 @@ static void test_date_parse(void **unused)
     assert_parses("1970-01-01T01:30:00+01:30", 0);
     assert_parses("1969-12-31T16:00:00-08:00", 0);
     assert_parses("1970-01-01T00:00:00-00:00", 0);
+    assert_parses("1970-01-01T23:59:00+23:59", 0);
+    assert_parses("1969-12-31T00:01:00-23:59", 0);
     assert_parses("1970-01-01T00:00:00.5Z", 500000);
     assert_parses("1970-01-01T00:00:00.1234569999999999999999Z", 123456);
     assert_parses("2026-07-13T09:30:00Z", INT64_C(1783935000000000));
@@ -151,12 +153,25 @@ static void test_date_ignores_the_zone(void **unused)
     tzset();
 }
 
+static void test_date_offset_bounds(void **unused)
+{
+    (void)unused;
+    tk_date_fields noon = {.year = 2000, .month = 1, .day = 1, .hour = 12};
+    int64_t us = 77;
+    assert_false(tk_date_from_fields(&us, &noon, 1440));
+    assert_false(tk_date_from_fields(&us, &noon, -1440));
+    assert_int_equal(us, 77);
+    assert_true(tk_date_from_fields(&us, &noon, 1439));
+    assert_true(tk_date_from_fields(&us, &noon, -1439));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_date_parse),
         cmocka_unit_test(test_date_leap_seconds),
         cmocka_unit_test(test_date_refusals),
+        cmocka_unit_test(test_date_offset_bounds),
         cmocka_unit_test(test_date_format),
         cmocka_unit_test(test_date_every_day),
         cmocka_unit_test(test_date_ignores_the_zone),

@@ -39,6 +39,19 @@ static void test_date_http_short_years(void **unused)
                      parse("Mon, 13 Jul 2076 09:30:00 GMT", 0));
     assert_int_equal(parse("Monday, 13-Jul-76 09:30:01 GMT", NOW_2026),
                      parse("Mon, 13 Jul 1976 09:30:01 GMT", 0));
+    /* any of these makes it more than 50 years, whatever comes behind */
+    assert_int_equal(parse("Monday, 13-Jul-76 09:31:00 GMT", NOW_2026),
+                     parse("Tue, 13 Jul 1976 09:31:00 GMT", 0));
+    assert_int_equal(parse("Monday, 13-Jul-76 10:00:00 GMT", NOW_2026),
+                     parse("Tue, 13 Jul 1976 10:00:00 GMT", 0));
+    assert_int_equal(parse("Monday, 14-Jul-76 00:00:00 GMT", NOW_2026),
+                     parse("Wed, 14 Jul 1976 00:00:00 GMT", 0));
+    assert_int_equal(parse("Monday, 01-Aug-76 00:00:00 GMT", NOW_2026),
+                     parse("Sun, 01 Aug 1976 00:00:00 GMT", 0));
+    assert_int_equal(parse("Monday, 30-Jun-76 23:59:59 GMT", NOW_2026),
+                     parse("Tue, 30 Jun 2076 23:59:59 GMT", 0));
+    assert_int_equal(parse("Monday, 12-Jul-76 23:59:59 GMT", NOW_2026),
+                     parse("Sun, 12 Jul 2076 23:59:59 GMT", 0));
     assert_int_equal(parse("Monday, 01-Jan-77 00:00:00 GMT", NOW_2026),
                      parse("Mon, 01 Jan 1977 00:00:00 GMT", 0));
     int64_t at_1999 = parse("Fri, 31 Dec 1999 00:00:00 GMT", 0);
@@ -56,6 +69,9 @@ static void test_date_http_refusals(void **unused)
         "120",
         "garbage",
         "Sun, 06 Nov 1994 08:49:37",
+        "Sun, 06 Nov 1994 08:49:37 ",
+        ", 06 Nov 1994 08:49:37 GMT",
+        "Sun, 06  1994 08:49:37 GMT",
         "Sun, 06 Nov 1994 08:49:37 PST",
         "Sun, 06 Nov 1994 08:49:37 GMT ",
         " Sun, 06 Nov 1994 08:49:37 GMT",

@@ -50,6 +50,19 @@ static void test_err_long_text_is_cut_at_a_character(void **unused)
     }
 }
 
+/* The text that is longer than there is room by exactly one byte. */
+static void test_err_text_one_byte_too_long(void **unused)
+{
+    (void)unused;
+    char text[TK_ERR_MESSAGE_BYTES + 1];
+    memset(text, 'a', sizeof(text));
+    memcpy(text + TK_ERR_MESSAGE_BYTES - 2, "\xC3\xA9", 3);
+    tk_err err = TK_ERR_INIT;
+    (void)tk_err_set(&err, TINKC_E_INVALID, "%s", text);
+    assert_int_equal(strlen(err.message), TK_ERR_MESSAGE_BYTES - 2);
+    assert_null(strchr(err.message, '?'));
+}
+
 static void test_err_hostile_text_is_one_clean_line(void **unused)
 {
     (void)unused;
@@ -119,6 +132,7 @@ int main(void)
         cmocka_unit_test(test_err_first_wins),
         cmocka_unit_test(test_err_null_is_accepted),
         cmocka_unit_test(test_err_long_text_is_cut_at_a_character),
+        cmocka_unit_test(test_err_text_one_byte_too_long),
         cmocka_unit_test(test_err_hostile_text_is_one_clean_line),
         cmocka_unit_test(test_err_paths),
         cmocka_unit_test(test_err_sys),

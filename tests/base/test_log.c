@@ -100,6 +100,8 @@ static void test_log_level_names(void **unused)
     assert_false(tinkc_log_level_parse(&level, ""));
     assert_false(tinkc_log_level_parse(&level, NULL));
     assert_int_equal(level, TINKC_LOG_WARN);
+    assert_string_equal(tinkc_log_level_name((tinkc_log_level)(TINKC_LOG_DEBUG + 1)),
+                        "?");
     assert_string_equal(tinkc_log_level_name((tinkc_log_level)99), "?");
     assert_string_equal(tinkc_log_level_name((tinkc_log_level)-1), "?");
 }
@@ -193,6 +195,23 @@ static void test_log_secret_behind_a_long_mask(void **unused)
         tk_log_write(log, TINKC_LOG_INFO, "t", "%s", text);
         assert_string_equal(out.line, "***...");
     }
+    tk_log_free(log);
+}
+
+/* A line that just fits into what is formatted is whole; one byte more, and it is not. */
+static void test_log_longest_text(void **unused)
+{
+    (void)unused;
+    static char text[TK_LOG_TEXT_BYTES + 1];
+    sink out;
+    tk_log *log = new_log(TINKC_LOG_DEBUG, &out);
+    memset(text, 'x', TK_LOG_TEXT_BYTES);
+    memcpy(text, "eyJ", 3);
+    tk_log_write(log, TINKC_LOG_INFO, "t", "%s", text);
+    assert_string_equal(out.line, "***...");
+    text[TK_LOG_TEXT_BYTES - 1] = '\0';
+    tk_log_write(log, TINKC_LOG_INFO, "t", "%s", text);
+    assert_string_equal(out.line, "***");
     tk_log_free(log);
 }
 
@@ -314,6 +333,7 @@ int main(void)
         cmocka_unit_test(test_log_masks_by_pattern),
         cmocka_unit_test(test_log_secret_at_every_cut),
         cmocka_unit_test(test_log_secret_behind_a_long_mask),
+        cmocka_unit_test(test_log_longest_text),
         cmocka_unit_test(test_log_length),
         cmocka_unit_test(test_log_hostile_text),
         cmocka_unit_test(test_log_threads),

@@ -100,11 +100,17 @@ static void test_rand_bytes(void **unused)
 static void test_rand_os_seeds_differ(void **unused)
 {
     (void)unused;
+    tk_rand seeded;
     tk_rand a;
-    tk_rand b;
+    tk_rand_init(&seeded, 1);
+    tk_rand_init(&a, 1);
+    tk_rand b = a;
     assert_int_equal(tk_rand_init_os(&a, NULL), TINKC_OK);
     assert_int_equal(tk_rand_init_os(&b, NULL), TINKC_OK);
-    assert_true(memcmp(a.state, b.state, sizeof(a.state)) != 0);
+    for (size_t i = 0; i < TK_ARRAY_LEN(a.state); i++) {
+        assert_true(a.state[i] != b.state[i]);
+        assert_true(a.state[i] != seeded.state[i]);
+    }
     unsigned char large[5000];
     unsigned char again[5000];
     assert_int_equal(tk_rand_entropy(large, sizeof(large), NULL), TINKC_OK);

@@ -15,6 +15,8 @@ static void test_str_equality(void **unused)
     assert_true(tk_str_is_nocase(TK_STR("X-Api-KEY"), "x-api-key"));
     assert_false(tk_str_is_nocase(TK_STR("["), "{")); /* differ by the case bit only */
     assert_false(tk_str_is_nocase(TK_STR("abc"), "ab"));
+    assert_true(tk_str_is_nocase(TK_STR("AZaz"), "azAZ"));
+    assert_false(tk_str_is_nocase(TK_STR("@"), "`"));
     assert_true(tk_str_is_nocase(null_view, ""));
 }
 
@@ -23,9 +25,13 @@ static void test_str_prefix_and_order(void **unused)
     (void)unused;
     assert_true(tk_str_has_prefix(TK_STR("tml-1"), "tml-"));
     assert_false(tk_str_has_prefix(TK_STR("tml"), "tml-"));
+    assert_false(tk_str_has_prefix(TK_STR("html-x"), "tml-"));
     assert_true(tk_str_has_prefix(tk_str_of(NULL), ""));
     assert_true(tk_str_cmp(TK_STR("a"), TK_STR("b")) < 0);
     assert_true(tk_str_cmp(TK_STR("ab"), TK_STR("a")) > 0);
+    assert_true(tk_str_cmp(TK_STR("a"), TK_STR("ab")) < 0);
+    tk_str start = {"ax", 1};
+    assert_true(tk_str_cmp(start, TK_STR("ab")) < 0); /* what lies behind has no say */
     assert_true(tk_str_cmp(TK_STR("\x80"), TK_STR("a")) > 0); /* bytes are unsigned */
     assert_int_equal(tk_str_cmp(tk_str_of(NULL), TK_STR("")), 0);
 }
@@ -67,6 +73,10 @@ static void test_str_take_digits(void **unused)
     assert_true(tk_str_take_digits(&value, &rest, 4));
     assert_int_equal(value, 42);
     assert_true(tk_str_is(rest, "x"));
+    rest = TK_STR("07");
+    assert_true(tk_str_take_digits(&value, &rest, 2));
+    assert_int_equal(value, 7);
+    assert_int_equal(rest.n, 0);
     rest = TK_STR("9999999999");
     assert_false(tk_str_take_digits(&value, &rest, 10)); /* might not fit */
     assert_true(tk_str_take_digits(&value, &rest, 9));

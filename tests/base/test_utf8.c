@@ -78,10 +78,13 @@ static void test_utf8_refusals(void **unused)
 static void test_utf8_long_runs(void **unused)
 {
     (void)unused;
-    for (size_t n = 0; n < 40; n++) {
+    for (size_t n = 2; n < 40; n++) {
         char *text = tk_malloc(n);
         assert_non_null(text);
         memset(text, 'a', n);
+        memcpy(text, "\xC3\xA9", 2);
+        assert_int_equal(tk_utf8_valid_prefix(text, n), n);
+        memset(text, 'a', 2);
         assert_int_equal(tk_utf8_valid_prefix(text, n), n);
         for (size_t i = 0; i < n; i++) {
             text[i] = (char)0xFF;
@@ -113,6 +116,8 @@ static void test_utf8_cut(void **unused)
     assert_int_equal(tk_utf8_whole("\x80\x80\x80\x80\x80", 5), 5); /* no lead in reach */
     assert_int_equal(tk_utf8_whole("a\xFF", 2), 2);
     assert_int_equal(tk_utf8_whole(NULL, 0), 0);
+    assert_int_equal(tk_utf8_whole("\xE2", 1), 0);
+    assert_int_equal(tk_utf8_cut(TK_STR("a\xE2"), 2).n, 2); /* nothing was cut */
 }
 
 static void test_utf8_scrub(void **unused)
@@ -122,6 +127,32 @@ static void test_utf8_scrub(void **unused)
                   "1m \xC3\xA9 \xED\xA0\x80 \xE2\x82";
     tk_utf8_scrub(text, sizeof(text) - 1);
     assert_string_equal(text, "a b [0m   1m \xC3\xA9 ??? ??");
+}
+
+static void test_utf8_scrub_borders(void **unused)
+{
+    (void)unused;
+    char text[] = "\x1F!\x20!\x7E!\x7F!\xC2\x80!\xC2\x9F!\xC2\xA0!";
+    tk_utf8_scrub(text, sizeof(text) - 1);
+    assert_string_equal(text, " ! !~! !  !  !\xC2\xA0!");
+}
+
+/* A character that is cut short by the end of its memory: nothing behind is read. */
+static void test_utf8_cut_by_the_end_of_memory(void **unused)
+{
+    (void)unused;
+    static const char whole[] = "a\xF0\x9F\x98\x80";
+    for (size_t n = 2; n < 5; n++) {
+        char *text = tk_memdup(whole, n);
+        assert_non_null(text);
+        tk_str view = {text, n};
+        assert_int_equal(tk_utf8_valid_prefix(text, n), 1);
+        assert_int_equal(tk_utf8_count(view), n);
+        assert_int_equal(tk_utf8_whole(text, n), 1);
+        tk_utf8_scrub(text, n);
+        assert_memory_equal(text, "a???", n);
+        tk_free(text);
+    }
 }
 
 int main(void)
@@ -134,6 +165,8 @@ int main(void)
         cmocka_unit_test(test_utf8_count),
         cmocka_unit_test(test_utf8_cut),
         cmocka_unit_test(test_utf8_scrub),
+        cmocka_unit_test(test_utf8_scrub_borders),
+        cmocka_unit_test(test_utf8_cut_by_the_end_of_memory),
     };
     return cmocka_run_group_tests_name("utf8", tests, NULL, NULL);
 }
