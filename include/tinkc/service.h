@@ -9,12 +9,14 @@
 #include <tinkc/config.h>
 #include <tinkc/error.h>
 #include <tinkc/future.h>
+#include <tinkc/params.h>
 
 TINKC_BEGIN_DECLS
 
 typedef struct tinkc_service tinkc_service;
 typedef struct tinkc_capabilities tinkc_capabilities;
 typedef struct tinkc_sampling tinkc_sampling;
+typedef struct tinkc_training tinkc_training; /* <tinkc/training.h> */
 
 /* Copies `config` (NULL: defaults and environment). TINKC_E_CONFIG for an unusable URL or
  * credential, TINKC_E_IO when the loop cannot be made. The caller owns *out. */
@@ -119,6 +121,51 @@ TINKC_API void tinkc_text_free(char *text);
 /* At most one observer; NULL removes it. Set it before the first operation. */
 TINKC_API tinkc_code tinkc_service_on_queue_state(tinkc_service *service,
                                                   tinkc_queue_state_fn fn, void *user);
+
+/* ---- clients ---- */
+
+/* A new LoRA model on `base_model`. `lora` NULL: rank 32, all parts, server's seed. The
+ * arguments are read before it returns. Its operations are in <tinkc/training.h>. Result:
+ * tinkc_future_take_training. */
+TINKC_API tinkc_future *tinkc_service_create_training(tinkc_service *service,
+                                                      const char *base_model,
+                                                      const tinkc_lora_config *lora);
+
+/* Blocking twin: the caller owns *out. */
+TINKC_API tinkc_code tinkc_service_create_training_wait(tinkc_training **out,
+                                                        tinkc_service *service,
+                                                        const char *base_model,
+                                                        const tinkc_lora_config *lora,
+                                                        tinkc_error **err);
+
+typedef struct tinkc_from_state_options {
+    size_t size;
+    bool with_optimizer;              /* moments and step count too */
+    const char *base_model;           /* NULL: as the checkpoint says */
+    const char *weights_access_token; /* a key that may read it; NULL: one's own */
+} tinkc_from_state_options;
+
+#define TINKC_FROM_STATE_OPTIONS_INIT                                                    \
+    {                                                                                    \
+        sizeof(tinkc_from_state_options), false, NULL, NULL                              \
+    }
+
+/* A model that continues from `tinker://<run>/weights/<name>`. TINKC_E_INVALID for a path
+ * of another kind, TINKC_E_UNSUPPORTED when the checkpoint is not of a LoRA model.
+ * Result: tinkc_future_take_training. */
+TINKC_API tinkc_future *
+tinkc_service_create_training_from_state(tinkc_service *service, const char *path,
+                                         const tinkc_from_state_options *options);
+
+/* Blocking twin: the caller owns *out. */
+TINKC_API tinkc_code tinkc_service_create_training_from_state_wait(
+    tinkc_training **out, tinkc_service *service, const char *path,
+    const tinkc_from_state_options *options, tinkc_error **err);
+
+/* Takes the client out of a done future; the caller closes it with tinkc_training_close.
+ * Errors as tinkc_future_take_capabilities. */
+TINKC_API tinkc_code tinkc_future_take_training(tinkc_training **out,
+                                                tinkc_future *future, tinkc_error **err);
 
 TINKC_END_DECLS
 

@@ -1,0 +1,47 @@
+/* Operations of one model that are one request: wait for the turn, submit, give the turn
+ * back, wait for the result. Optimizer steps, saves, loads, unloading. */
+#ifndef CLIENT_TRAINING_OP_H
+#define CLIENT_TRAINING_OP_H
+
+#include "client/submit.h"
+#include "client/training.h"
+
+typedef struct tk_training_op tk_training_op;
+
+typedef struct tk_training_spec {
+    const char *operation;
+    tk_result_kind kind;
+    tk_endpoint_id endpoint;
+    tk_future_type type;
+    int64_t ids;      /* 1; 0: keeps its place in the order without an id */
+    bool is_step;     /* refused behind a batch that was applied in part */
+    bool draws_again; /* encoded anew before each L2 attempt */
+    /* Encodes the body; `seq_id` is the operation's. Must succeed with any seq_id up to
+     * the one it succeeded with, given as much room. */
+    tinkc_code (*encode)(tk_training_op *op, int64_t seq_id, tk_err *err);
+    /* Makes the result; NULL with *err set when it cannot. NULL for TK_RESULT_NONE. */
+    void *(*read)(tk_training_op *op, const tk_json *json, tk_err *err);
+    void (*free_result)(void *result);
+} tk_training_spec;
+
+struct tk_training_op {
+    tk_op op;
+    const tk_training_spec *spec;
+    tinkc_training *training;
+    tk_ticket *ticket;
+    tk_submit submit;
+    tk_buf body;
+    int64_t seq_id;
+    const void *message; /* what `encode` reads; valid during the call only */
+};
+
+/* Runs it. `message` is read before the call returns, except with draws_again: then only
+ * NULL may be given. Thread: the caller's. */
+tinkc_future *tk_training_run(tinkc_training *training, const tk_training_spec *spec,
+                              const void *message);
+
+/* The future of arguments that were refused. */
+tinkc_future *tk_training_refused(tinkc_training *training, const tk_training_spec *spec,
+                                  const tk_err *err);
+
+#endif

@@ -1,0 +1,168 @@
+/* Taking results of training operations out of futures, and the blocking twins: each is
+ * its operation, a wait and a take. A result without a place to go is freed. */
+#include <tinkc/training.h>
+
+#include "base/mem.h"
+#include "client/tk_future.h"
+#include "client/training.h"
+#include "client/training_result.h"
+
+/* Whether the result may be given to *out; frees it when there is no place for it. */
+static bool has_place(const void *out, void *result, void (*free_result)(void *))
+{
+    if (out == NULL) {
+        free_result(result);
+    }
+    return out != NULL;
+}
+
+static tinkc_code give_metrics(tinkc_metrics **out, tinkc_code code, void *result)
+{
+    if (code == TINKC_OK && has_place(out, result, tk_training_free_metrics)) {
+        *out = result;
+    }
+    return code;
+}
+
+tinkc_code tinkc_future_take_metrics(tinkc_metrics **out, tinkc_future *future,
+                                     tinkc_error **err)
+{
+    void *result = NULL;
+    tinkc_code code = tk_future_take(&result, future, TK_RESULT_METRICS, err);
+    return give_metrics(out, code, result);
+}
+
+static tinkc_code wait_metrics(tinkc_metrics **out, tinkc_future *future,
+                               tinkc_error **err)
+{
+    void *result = NULL;
+    tinkc_code code = tk_future_wait_take(&result, future, TK_RESULT_METRICS, err);
+    return give_metrics(out, code, result);
+}
+
+static tinkc_code give_model_info(tinkc_model_info **out, tinkc_code code, void *result)
+{
+    if (code == TINKC_OK && has_place(out, result, tk_training_free_info)) {
+        *out = result;
+    }
+    return code;
+}
+
+tinkc_code tinkc_future_take_model_info(tinkc_model_info **out, tinkc_future *future,
+                                        tinkc_error **err)
+{
+    void *result = NULL;
+    tinkc_code code = tk_future_take(&result, future, TK_RESULT_MODEL_INFO, err);
+    return give_model_info(out, code, result);
+}
+
+static tinkc_code wait_model_info(tinkc_model_info **out, tinkc_future *future,
+                                  tinkc_error **err)
+{
+    void *result = NULL;
+    tinkc_code code = tk_future_wait_take(&result, future, TK_RESULT_MODEL_INFO, err);
+    return give_model_info(out, code, result);
+}
+
+static tinkc_code give_path(char **out, tinkc_code code, void *result)
+{
+    if (code == TINKC_OK && has_place(out, result, tk_free)) {
+        *out = result;
+    }
+    return code;
+}
+
+static tinkc_code wait_path(char **out, tinkc_future *future, tinkc_error **err)
+{
+    void *result = NULL;
+    tinkc_code code = tk_future_wait_take(&result, future, TK_RESULT_TEXT, err);
+    return give_path(out, code, result);
+}
+
+static tinkc_code give_training(tinkc_training **out, tinkc_code code, void *result)
+{
+    if (code == TINKC_OK && has_place(out, result, tk_training_free)) {
+        *out = result;
+    }
+    return code;
+}
+
+tinkc_code tinkc_future_take_training(tinkc_training **out, tinkc_future *future,
+                                      tinkc_error **err)
+{
+    void *result = NULL;
+    tinkc_code code = tk_future_take(&result, future, TK_RESULT_TRAINING, err);
+    return give_training(out, code, result);
+}
+
+static tinkc_code wait_training(tinkc_training **out, tinkc_future *future,
+                                tinkc_error **err)
+{
+    void *result = NULL;
+    tinkc_code code = tk_future_wait_take(&result, future, TK_RESULT_TRAINING, err);
+    return give_training(out, code, result);
+}
+
+tinkc_code tinkc_training_optim_step_wait(tinkc_metrics **out, tinkc_training *training,
+                                          const tinkc_adam_params *adam,
+                                          tinkc_error **err)
+{
+    return wait_metrics(out, tinkc_training_optim_step(training, adam), err);
+}
+
+tinkc_code tinkc_training_save_state_wait(char **out, tinkc_training *training,
+                                          const char *name,
+                                          const tinkc_save_options *options,
+                                          tinkc_error **err)
+{
+    return wait_path(out, tinkc_training_save_state(training, name, options), err);
+}
+
+tinkc_code tinkc_training_save_weights_for_sampler_wait(char **out,
+                                                        tinkc_training *training,
+                                                        const char *name,
+                                                        const tinkc_save_options *options,
+                                                        tinkc_error **err)
+{
+    return wait_path(
+        out, tinkc_training_save_weights_for_sampler(training, name, options), err);
+}
+
+tinkc_code tinkc_training_get_info_wait(tinkc_model_info **out, tinkc_training *training,
+                                        tinkc_error **err)
+{
+    return wait_model_info(out, tinkc_training_get_info(training), err);
+}
+
+tinkc_code tinkc_service_create_training_wait(tinkc_training **out,
+                                              tinkc_service *service,
+                                              const char *base_model,
+                                              const tinkc_lora_config *lora,
+                                              tinkc_error **err)
+{
+    return wait_training(out, tinkc_service_create_training(service, base_model, lora),
+                         err);
+}
+
+tinkc_code tinkc_service_create_training_from_state_wait(
+    tinkc_training **out, tinkc_service *service, const char *path,
+    const tinkc_from_state_options *options, tinkc_error **err)
+{
+    return wait_training(
+        out, tinkc_service_create_training_from_state(service, path, options), err);
+}
+
+tinkc_code tinkc_training_load_state_wait(tinkc_training *training, const char *path,
+                                          bool with_optimizer, const char *token,
+                                          tinkc_error **err)
+{
+    return tk_future_wait_take(
+        NULL, tinkc_training_load_state(training, path, with_optimizer, token),
+        TK_RESULT_NONE, err);
+}
+
+tinkc_code tinkc_training_unload_wait(tinkc_training *training, tinkc_error **err)
+{
+    return tk_future_wait_take(NULL, tinkc_training_unload(training), TK_RESULT_NONE,
+                               err);
+}

@@ -1,0 +1,67 @@
+/* The turnstile of one model: training calls reach the server in the order in which they
+ * were called (wire.md §6.1).
+ *
+ * A call reserves its ids on the caller's thread (one atomic addition: whoever prepares
+ * its bytes holds up nobody, A-021). On the loop's thread its ticket is let in when every
+ * earlier id has been given back, and gives back all of its own at once when it leaves.
+ * Leaving before its turn, for whatever reason, leaves a hole that is stepped over: no
+ * later ticket waits for it (B-255).
+ *
+ * Only submissions pass here; waiting for results does not. */
+#ifndef CLIENT_TURN_H
+#define CLIENT_TURN_H
+
+#include <stdatomic.h>
+
+#include "base/list.h"
+#include "base/tk.h"
+
+typedef struct tk_turn {
+    atomic_int_least64_t next_id;
+    /* loop thread */
+    int64_t now;              /* every id below was given back */
+    struct tk_ticket *inside; /* who is let in; NULL: nobody */
+    tk_list waiting;          /* of tk_ticket, by first id; also those that left early */
+    bool moving;
+} tk_turn;
+
+typedef struct tk_ticket tk_ticket;
+
+struct tk_ticket {
+    tk_list node;
+    int64_t first; /* ids first .. first + n - 1 */
+    int64_t n;     /* 0: takes no id but keeps its place */
+    bool has_left;
+    void (*go)(void *user);
+    void *user;
+};
+
+/* `first_id`: where counting starts. */
+void tk_turn_init(tk_turn *turn, int64_t first_id);
+
+/* Frees the tickets of those who left early. Nobody may be waiting or inside. */
+void tk_turn_dispose(tk_turn *turn);
+
+/* A ticket without ids yet; NULL without memory. Thread: any. Belongs to the caller until
+ * tk_turn_enter. */
+TK_NODISCARD tk_ticket *tk_turn_ticket(int64_t n, void (*go)(void *user), void *user);
+
+/* Reserves the ids; cannot fail. Thread: any. Returns the first; seq_id = id + 1. */
+int64_t tk_turn_reserve(tk_turn *turn, tk_ticket *ticket);
+
+/* The id that the next call will get. Thread: any. */
+int64_t tk_turn_next(const tk_turn *turn);
+
+/* Frees a ticket that never entered (the service is closing). Accepts NULL. */
+void tk_turn_drop(tk_ticket **ticket);
+
+/* ---- loop thread ---- */
+
+/* Calls `go`, perhaps at once, when it is this ticket's turn. */
+void tk_turn_enter(tk_turn *turn, tk_ticket *ticket);
+
+/* Gives the ids back, from inside or from the queue; sets *ticket to NULL. May call `go`
+ * of others. `go` of this one is not called any more. Accepts NULL. */
+void tk_turn_leave(tk_turn *turn, tk_ticket **ticket);
+
+#endif

@@ -1,0 +1,654 @@
+/* A training client on the scripted peer: creating models, steps, checkpoints,
+ * information, bad input, cancelling (A-016, A-018, A-019, A-022 to A-026, A-029 to
+ * A-031, A-033).
+ * Links: peer */
+#include <tinkc/training.h>
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+
+#include "support/fakeapi_tinker.h"
+#include "support/servicefix.h"
+
+#define POST_STEP  "/api/v1/optim_step"
+#define POST_POLL  "/api/v1/retrieve_future"
+#define BASE_MODEL "Qwen/Qwen3-8B"
+
+typedef struct fixture {
+    fakeapi *api;
+    tinkc_service *service;
+    tinkc_training *training;
+} fixture;
+
+static fixture open_with(const fakeapi_tinker_options *options,
+                         const char *const *settings)
+{
+    fixture f = {.api = fakeapi_start()};
+    fakeapi_tinker(f.api, options);
+    f.service = servicefix_open(f.api, settings);
+    assert_int_equal(tinkc_service_create_training_wait(&f.training, f.service,
+                                                        BASE_MODEL, NULL, NULL),
+                     TINKC_OK);
+    return f;
+}
+
+static void close_all(fixture *f)
+{
+    tinkc_training_close(&f->training);
+    tinkc_service_close(&f->service);
+    fakeapi_stop(&f->api);
+}
+
+/* M-048: the official defaults on the wire. */
+static void test_training_create(void **unused)
+{
+    (void)unused;
+    fixture f = open_with(NULL, NULL);
+    char id[200];
+    (void)snprintf(id, sizeof(id), "%s:train:0", tinkc_service_session_id(f.service));
+    assert_string_equal(tinkc_training_model_id(f.training), id);
+    const fakeapi_request *seen = fakeapi_nth(f.api, "POST", "/api/v1/create_model", 0);
+    assert_non_null(strstr(seen->body, "\"model_seq_id\":0"));
+    assert_non_null(strstr(seen->body, "\"base_model\":\"" BASE_MODEL "\""));
+    assert_non_null(strstr(seen->body, "\"rank\":32"));
+    assert_non_null(strstr(seen->body, "\"train_mlp\":true"));
+    assert_null(strstr(seen->body, "seed"));
+    seen = fakeapi_nth(f.api, "POST", POST_POLL, 0);
+    assert_string_equal(fakeapi_header(seen, "x-tinker-request-type"), "CreateModel");
+    assert_non_null(fakeapi_header(seen, "x-tinker-create-promise-roundtrip-time"));
+    close_all(&f);
+}
+
+static void *create_one(void *user)
+{
+    tinkc_training *training = NULL;
+    assert_int_equal(
+        tinkc_service_create_training_wait(&training, user, BASE_MODEL, NULL, NULL),
+        TINKC_OK);
+    return training;
+}
+
+/* models made by 16 threads at once have dense, unique numbers. */
+static void test_training_create_from_threads(void **unused)
+{
+    (void)unused;
+    enum { N = 16 };
+    fakeapi *api = fakeapi_start();
+    fakeapi_tinker(api, NULL);
+    tinkc_service *service = servicefix_open(api, NULL);
+    pthread_t threads[N];
+    bool seen[N] = {false};
+    for (int i = 0; i < N; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, create_one, service), 0);
+    }
+    for (int i = 0; i < N; i++) {
+        void *result = NULL;
+        assert_int_equal(pthread_join(threads[i], &result), 0);
+        tinkc_training *training = result;
+        const char *number = strrchr(tinkc_training_model_id(training), ':') + 1;
+        int n = 0;
+        for (; *number != '\0'; number++) {
+            n = n * 10 + (*number - '0');
+        }
+        assert_in_range(n, 0, N - 1);
+        assert_false(seen[n]);
+        seen[n] = true;
+        tinkc_training_close(&training);
+    }
+    tinkc_service_close(&service);
+    fakeapi_stop(&api);
+}
+
+/* M-061, A-055: defaults on the wire; the metrics come back. */
+static void test_training_optim_step(void **unused)
+{
+    (void)unused;
+    fixture f = open_with(NULL, NULL);
+    tinkc_metrics *metrics = NULL;
+    double steps = 0;
+    assert_int_equal(tinkc_training_optim_step_wait(&metrics, f.training, NULL, NULL),
+                     TINKC_OK);
+    assert_int_equal(tinkc_metrics_get(&steps, metrics, "steps"), TINKC_OK);
+    assert_true(steps == 1.0);
+    tinkc_metrics_free(&metrics);
+    assert_null(metrics);
+    const char *body = fakeapi_nth(f.api, "POST", POST_STEP, 0)->body;
+    assert_non_null(strstr(body, "\"seq_id\":1,"));
+    assert_non_null(strstr(body, "\"learning_rate\":0.0001"));
+    assert_non_null(strstr(body, "\"beta2\":0.95"));
+    assert_int_equal(tinkc_training_optim_step_wait(NULL, f.training, NULL, NULL),
+                     TINKC_OK);
+    close_all(&f);
+}
+
+/* A-018, A-024: the next submission arrives although no result is there yet, and
+ * get_info is answered meanwhile. */
+static void test_training_submits_while_results_wait(void **unused)
+{
+    (void)unused;
+    fixture f = open_with(NULL, NULL);
+    tinkc_future *futures[3];
+    tinkc_model_info *info = NULL;
+    fakeapi_tinker_hold(f.api, true);
+    for (int i = 0; i < 3; i++) {
+        futures[i] = tinkc_training_optim_step(f.training, NULL);
+    }
+    assert_true(fakeapi_wait_for(f.api, "POST", POST_STEP, 3));
+    assert_int_equal(tinkc_training_get_info_wait(&info, f.training, NULL), TINKC_OK);
+    tinkc_model_info_free(&info);
+    for (int i = 0; i < 3; i++) {
+        assert_false(tinkc_future_is_done(futures[i]));
+    }
+    assert_int_equal(fakeapi_tinker_finish(f.api, 3), 3);
+    assert_int_equal(tinkc_future_wait_all(futures, 3, TINKC_FOREVER), TINKC_OK);
+    for (int i = 0; i < 3; i++) {
+        tinkc_future_free(&futures[i]);
+    }
+    close_all(&f);
+}
+
+/* A-015, A-019: within a model one submission at a time; models do not wait for each
+ * other. */
+static void test_training_one_submission_per_model(void **unused)
+{
+    (void)unused;
+    fixture f = open_with(NULL, NULL);
+    tinkc_training *other = NULL;
+    assert_int_equal(
+        tinkc_service_create_training_wait(&other, f.service, BASE_MODEL, NULL, NULL),
+        TINKC_OK);
+    fakeapi_gate *gate = fakeapi_gate_new(f.api);
+    fakeapi_default(f.api, "POST", POST_STEP,
+                    &(fakeapi_step){.pass = true, .gate = gate});
+    tinkc_future *futures[4];
+    for (int i = 0; i < 4; i++) {
+        futures[i] = tinkc_training_optim_step(i % 2 == 0 ? f.training : other, NULL);
+    }
+    assert_true(fakeapi_gate_wait(gate, 2));
+    assert_int_equal(fakeapi_count(f.api, "POST", POST_STEP), 2);
+    tinkc_wait wait = TINKC_WAIT_INIT;
+    assert_int_equal(tinkc_future_status(futures[2], &wait), TINKC_OK);
+    assert_int_equal(wait.stage, TINKC_STAGE_TURN);
+    fakeapi_gate_open(gate);
+    assert_int_equal(tinkc_future_wait_all(futures, 4, TINKC_FOREVER), TINKC_OK);
+    assert_int_equal(fakeapi_peak(f.api, "POST", POST_STEP), 2);
+    for (int i = 0; i < 4; i++) {
+        tinkc_future_free(&futures[i]);
+    }
+    tinkc_training_close(&other);
+    close_all(&f);
+}
+
+typedef struct mixer {
+    tinkc_training *training;
+    int number;
+} mixer;
+
+/* Every kind that has an id, many times. */
+static void *mix(void *user)
+{
+    const mixer *self = user;
+    for (int i = 0; i < 6; i++) {
+        char name[40];
+        tinkc_code code;
+        (void)snprintf(name, sizeof(name), "c%d-%d", self->number, i);
+        if (i % 3 == 0) {
+            code = tinkc_training_optim_step_wait(NULL, self->training, NULL, NULL);
+        } else if (i % 3 == 1) {
+            code = tinkc_training_save_state_wait(NULL, self->training, name, NULL, NULL);
+        } else {
+            code = tinkc_training_save_weights_for_sampler_wait(NULL, self->training,
+                                                                name, NULL, NULL);
+        }
+        assert_int_equal(code, TINKC_OK);
+    }
+    return NULL;
+}
+
+/* one numbering for all kinds: the server sees 1..N without gaps, in order. */
+static void test_training_one_numbering(void **unused)
+{
+    (void)unused;
+    enum { THREADS = 8 };
+    fixture f = open_with(NULL, NULL);
+    pthread_t threads[THREADS];
+    mixer mixers[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        mixers[i] = (mixer){f.training, i};
+        assert_int_equal(pthread_create(&threads[i], NULL, mix, &mixers[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    }
+    const char *id = tinkc_training_model_id(f.training);
+    size_t n = fakeapi_tinker_ops(f.api, id);
+    assert_int_equal(n, 1 + THREADS * 6);
+    for (size_t i = 1; i < n; i++) {
+        fakeapi_tinker_op op;
+        assert_true(fakeapi_tinker_op_at(f.api, id, i, &op));
+        assert_int_equal(op.seq_id, i);
+    }
+    assert_int_equal(fakeapi_tinker_conflicts(f.api), 0);
+    close_all(&f);
+}
+
+/* M-062, M-064: paths and options of saves. */
+static void test_training_save(void **unused)
+{
+    (void)unused;
+    fixture f = open_with(NULL, NULL);
+    char *path = NULL;
+    char expected[200];
+    tinkc_save_options options = TINKC_SAVE_OPTIONS_INIT;
+    options.ttl_seconds = 60;
+    assert_int_equal(
+        tinkc_training_save_state_wait(&path, f.training, "first", &options, NULL),
+        TINKC_OK);
+    (void)snprintf(expected, sizeof(expected), "tinker://%s/weights/first",
+                   tinkc_training_model_id(f.training));
+    assert_string_equal(path, expected);
+    tinkc_text_free(path);
+    const char *body = fakeapi_nth(f.api, "POST", "/api/v1/save_weights", 0)->body;
+    assert_non_null(strstr(body, "\"ttl_seconds\":60"));
+    assert_non_null(strstr(body, "\"overwrite\":false"));
+    assert_int_equal(tinkc_training_save_weights_for_sampler_wait(&path, f.training,
+                                                                  "first", NULL, NULL),
+                     TINKC_OK);
+    assert_non_null(strstr(path, "/sampler_weights/first"));
+    tinkc_text_free(path);
+    body = fakeapi_nth(f.api, "POST", "/api/v1/save_weights_for_sampler", 0)->body;
+    assert_null(strstr(body, "ttl_seconds"));
+    assert_non_null(strstr(body, "\"seq_id\":2"));
+    tinkc_text_free(NULL);
+    close_all(&f);
+}
+
+/* M-063: load into the model, with the token of somebody else. */
+static void test_training_load(void **unused)
+{
+    (void)unused;
+    fixture f = open_with(NULL, NULL);
+    char *path = NULL;
+    assert_int_equal(
+        tinkc_training_save_state_wait(&path, f.training, "state", NULL, NULL), TINKC_OK);
+    tinkc_training *second = NULL;
+    assert_int_equal(
+        tinkc_service_create_training_wait(&second, f.service, BASE_MODEL, NULL, NULL),
+        TINKC_OK);
+    assert_int_equal(tinkc_training_load_state_wait(second, path, true, "tml-x", NULL),
+                     TINKC_OK);
+    const char *body = fakeapi_nth(f.api, "POST", "/api/v1/load_weights", 0)->body;
+    assert_non_null(strstr(body, "\"optimizer\":true"));
+    assert_non_null(strstr(body, "\"weights_access_token\":\"tml-x\""));
+    assert_non_null(strstr(body, "\"seq_id\":1"));
+    tinkc_text_free(path);
+    tinkc_training_close(&second);
+    close_all(&f);
+}
+
+/* M-066, B-033: the tokenizer's id is cut at ":". */
+static void test_training_info(void **unused)
+{
+    (void)unused;
+    fixture f = open_with(NULL, NULL);
+    tinkc_model_info *info = NULL;
+    fakeapi_reply(f.api, "POST", "/api/v1/get_info",
+                  &fakeapi_json("{\"model_id\":\"m\",\"model_data\":{\"arch\":\"a\","
+                                "\"model_name\":\"n:1\",\"tokenizer_id\":\"t/u:x:y\"},"
+                                "\"is_lora\":true,\"lora_rank\":8}"));
+    assert_int_equal(tinkc_training_get_info_wait(&info, f.training, NULL), TINKC_OK);
+    assert_string_equal(tinkc_model_info_model_id(info), "m");
+    assert_string_equal(tinkc_model_info_model_name(info), "n:1");
+    assert_string_equal(tinkc_model_info_arch(info), "a");
+    assert_string_equal(tinkc_model_info_tokenizer_id(info), "t/u");
+    assert_true(tinkc_model_info_is_lora(info));
+    assert_int_equal(tinkc_model_info_lora_rank(info), 8);
+    tinkc_model_info_free(&info);
+    assert_null(info);
+    assert_null(tinkc_model_info_arch(NULL));
+    assert_int_equal(tinkc_model_info_lora_rank(NULL), -1);
+    close_all(&f);
+}
+
+/* Unloading stands behind what was called before, and takes no number. */
+static void test_training_unload(void **unused)
+{
+    (void)unused;
+    fixture f = open_with(NULL, NULL);
+    fakeapi_gate *gate = fakeapi_gate_new(f.api);
+    fakeapi_reply(f.api, "POST", POST_STEP, &(fakeapi_step){.pass = true, .gate = gate});
+    tinkc_future *step = tinkc_training_optim_step(f.training, NULL);
+    tinkc_future *unload = tinkc_training_unload(f.training);
+    assert_true(fakeapi_gate_wait(gate, 1));
+    assert_int_equal(fakeapi_count(f.api, "POST", "/api/v1/unload_model"), 0);
+    fakeapi_gate_open(gate);
+    assert_int_equal(tinkc_future_wait(unload, TINKC_FOREVER), TINKC_OK);
+    assert_int_equal(tinkc_future_wait(step, TINKC_FOREVER), TINKC_OK);
+    tinkc_future_free(&step);
+    tinkc_future_free(&unload);
+    close_all(&f);
+}
+
+/* ---- from a checkpoint ---- */
+
+static char *save_one(fixture *f)
+{
+    char *path = NULL;
+    assert_int_equal(
+        tinkc_training_save_state_wait(&path, f->training, "state", NULL, NULL),
+        TINKC_OK);
+    return path;
+}
+
+/* M-049: weights_info, create_model, load_weights; the load is seq_id 1. */
+static void test_training_from_state(void **unused)
+{
+    (void)unused;
+    fixture f = open_with(NULL, NULL);
+    char *path = save_one(&f);
+    tinkc_training *second = NULL;
+    tinkc_from_state_options options = TINKC_FROM_STATE_OPTIONS_INIT;
+    options.with_optimizer = true;
+    options.weights_access_token = "tml-other";
+    fakeapi_reply(f.api, "POST", "/api/v1/weights_info",
+                  &fakeapi_json("{\"base_model\":\"" BASE_MODEL "\",\"is_lora\":true,"
+                                "\"lora_rank\":4,\"train_mlp\":false,"
+                                "\"train_attn\":null}"));
+    assert_int_equal(tinkc_service_create_training_from_state_wait(&second, f.service,
+                                                                   path, &options, NULL),
+                     TINKC_OK);
+    const fakeapi_request *info = fakeapi_nth(f.api, "POST", "/api/v1/weights_info", 0);
+    assert_string_equal(fakeapi_header(info, "x-api-key"), "tml-other");
+    const char *body = fakeapi_nth(f.api, "POST", "/api/v1/create_model", 1)->body;
+    assert_non_null(strstr(body, "\"rank\":4"));
+    assert_non_null(strstr(body, "\"train_mlp\":false"));
+    assert_non_null(strstr(body, "\"train_attn\":true"));
+    assert_non_null(strstr(body, "\"train_unembed\":true"));
+    body = fakeapi_nth(f.api, "POST", "/api/v1/load_weights", 0)->body;
+    assert_non_null(strstr(body, "\"seq_id\":1"));
+    assert_non_null(strstr(body, "\"optimizer\":true"));
+    assert_non_null(strstr(body, "\"weights_access_token\":\"tml-other\""));
+    assert_int_equal(tinkc_training_optim_step_wait(NULL, second, NULL, NULL), TINKC_OK);
+    assert_non_null(
+        strstr(fakeapi_nth(f.api, "POST", POST_STEP, 0)->body, "\"seq_id\":2"));
+    tinkc_text_free(path);
+    tinkc_training_close(&second);
+    close_all(&f);
+}
+
+/* M-050: with the server's flag, one load that addresses the session. */
+static void test_training_from_state_by_load(void **unused)
+{
+    (void)unused;
+    fakeapi_tinker_options server = {.config =
+                                         "{\"create_model_via_load_weights\":true}"};
+    fixture f = open_with(&server, NULL);
+    char *path = save_one(&f);
+    tinkc_training *second = NULL;
+    tinkc_from_state_options options = TINKC_FROM_STATE_OPTIONS_INIT;
+    options.base_model = "other/base";
+    assert_int_equal(tinkc_service_create_training_from_state_wait(&second, f.service,
+                                                                   path, &options, NULL),
+                     TINKC_OK);
+    const char *body = fakeapi_nth(f.api, "POST", "/api/v1/load_weights", 0)->body;
+    assert_non_null(strstr(body, "\"model_seq_id\":1"));
+    assert_non_null(strstr(body, "\"base_model\":\"other/base\""));
+    assert_null(strstr(body, "\"seq_id\""));
+    assert_null(strstr(body, "\"model_id\""));
+    assert_int_equal(fakeapi_count(f.api, "POST", "/api/v1/weights_info"), 0);
+    assert_int_equal(fakeapi_count(f.api, "POST", "/api/v1/create_model"), 1);
+    assert_int_equal(tinkc_training_optim_step_wait(NULL, second, NULL, NULL), TINKC_OK);
+    assert_non_null(
+        strstr(fakeapi_nth(f.api, "POST", POST_STEP, 0)->body, "\"seq_id\":1,"));
+    tinkc_text_free(path);
+    tinkc_training_close(&second);
+    close_all(&f);
+}
+
+/* B-259: the LoRA check, in every variant. */
+static void test_training_from_state_without_lora(void **unused)
+{
+    (void)unused;
+    static const char *const answers[] = {
+        "{\"base_model\":\"b\",\"is_lora\":false,\"lora_rank\":null}",
+        "{\"base_model\":\"b\",\"is_lora\":true}"};
+    for (size_t i = 0; i < TK_ARRAY_LEN(answers); i++) {
+        fixture f = open_with(NULL, NULL);
+        tinkc_training *second = NULL;
+        fakeapi_reply(f.api, "POST", "/api/v1/weights_info",
+                      &(fakeapi_step){.body = answers[i]});
+        assert_int_equal(tinkc_service_create_training_from_state_wait(
+                             &second, f.service, "tinker://r/weights/w", NULL, NULL),
+                         TINKC_E_UNSUPPORTED);
+        assert_null(second);
+        close_all(&f);
+    }
+}
+
+/* ---- what is refused ---- */
+
+static void expect(tinkc_future *future, tinkc_code code)
+{
+    assert_non_null(future);
+    assert_int_equal(tinkc_future_wait(future, 0), code); /* done already */
+    assert_true(tinkc_error_message(tinkc_future_error(future))[0] != '\0');
+    tinkc_future_free(&future);
+}
+
+/* bad input comes out of the future, and nothing was sent. */
+static void test_training_refuses_bad_input(void **unused)
+{
+    (void)unused;
+    fixture f = open_with(NULL, NULL);
+    tinkc_adam_params adam = TINKC_ADAM_PARAMS_INIT;
+    tinkc_lora_config lora = TINKC_LORA_CONFIG_INIT;
+    tinkc_save_options save = TINKC_SAVE_OPTIONS_INIT;
+    char longname[300];
+    memset(longname, 'a', sizeof(longname) - 1);
+    longname[sizeof(longname) - 1] = '\0';
+    size_t before = fakeapi_total(f.api);
+    adam.beta1 = 2.0;
+    expect(tinkc_training_optim_step(f.training, &adam), TINKC_E_INVALID);
+    adam.beta1 = 0.9;
+    adam.learning_rate = (double)NAN;
+    expect(tinkc_training_optim_step(f.training, &adam), TINKC_E_INVALID);
+    expect(tinkc_training_save_state(f.training, NULL, NULL), TINKC_E_INVALID);
+    expect(tinkc_training_save_state(f.training, "", NULL), TINKC_E_INVALID);
+    expect(tinkc_training_save_state(f.training, "a/b", NULL), TINKC_E_INVALID);
+    expect(tinkc_training_save_state(f.training, "a b", NULL), TINKC_E_INVALID);
+    expect(tinkc_training_save_state(f.training, "\xff", NULL), TINKC_E_INVALID);
+    expect(tinkc_training_save_state(f.training, longname, NULL), TINKC_E_INVALID);
+    save.ttl_seconds = 0;
+    expect(tinkc_training_save_state(f.training, "a", &save), TINKC_E_INVALID);
+    save.ttl_seconds = -1;
+    save.overwrite = true;
+    expect(tinkc_training_save_weights_for_sampler(f.training, "a", &save),
+           TINKC_E_INVALID);
+    expect(tinkc_training_load_state(f.training, NULL, false, NULL), TINKC_E_INVALID);
+    expect(tinkc_training_load_state(f.training, "weights/w", false, NULL),
+           TINKC_E_INVALID);
+    expect(tinkc_training_load_state(f.training, "tinker://r/sampler_weights/w", false,
+                                     NULL),
+           TINKC_E_INVALID);
+    expect(tinkc_service_create_training(f.service, NULL, NULL), TINKC_E_INVALID);
+    expect(tinkc_service_create_training(f.service, "", NULL), TINKC_E_INVALID);
+    lora.train_attn = lora.train_mlp = lora.train_unembed = false;
+    expect(tinkc_service_create_training(f.service, "m", &lora), TINKC_E_INVALID);
+    expect(tinkc_service_create_training_from_state(f.service,
+                                                    "tinker://r/sampler_weights/w", NULL),
+           TINKC_E_INVALID);
+    assert_int_equal(fakeapi_total(f.api), before);
+    /* none of them took a number */
+    assert_int_equal(tinkc_training_optim_step_wait(NULL, f.training, NULL, NULL),
+                     TINKC_OK);
+    assert_non_null(
+        strstr(fakeapi_nth(f.api, "POST", POST_STEP, 0)->body, "\"seq_id\":1,"));
+    close_all(&f);
+}
+
+/* a NULL handle gives a resolved future, too. */
+static void test_training_null(void **unused)
+{
+    (void)unused;
+    tinkc_training *none = NULL;
+    expect(tinkc_training_optim_step(NULL, NULL), TINKC_E_STATE);
+    expect(tinkc_training_save_state(NULL, "a", NULL), TINKC_E_STATE);
+    expect(tinkc_training_save_weights_for_sampler(NULL, "a", NULL), TINKC_E_STATE);
+    expect(tinkc_training_load_state(NULL, "a", false, NULL), TINKC_E_STATE);
+    expect(tinkc_training_get_info(NULL), TINKC_E_STATE);
+    expect(tinkc_training_unload(NULL), TINKC_E_STATE);
+    expect(tinkc_service_create_training(NULL, "m", NULL), TINKC_E_STATE);
+    expect(tinkc_service_create_training_from_state(NULL, "m", NULL), TINKC_E_STATE);
+    assert_null(tinkc_training_model_id(NULL));
+    tinkc_training_close(NULL);
+    tinkc_training_close(&none);
+}
+
+/* what the server says reaches the caller, with its words. */
+static void test_training_server_errors(void **unused)
+{
+    (void)unused;
+    fixture f = open_with(NULL, NULL);
+    tinkc_error *error = NULL;
+    fakeapi_tinker_fail(f.api, "optim_step", "gradients are NaN", "user");
+    assert_int_equal(tinkc_training_optim_step_wait(NULL, f.training, NULL, &error),
+                     TINKC_E_REQUEST);
+    assert_non_null(strstr(tinkc_error_message(error), "gradients are NaN"));
+    assert_true(tinkc_error_is_user_error(error));
+    assert_non_null(tinkc_error_request_id(error));
+    tinkc_error_free(&error);
+    fakeapi_reply(f.api, "POST", POST_POLL, &fakeapi_json("[1]"));
+    assert_int_equal(tinkc_training_optim_step_wait(NULL, f.training, NULL, NULL),
+                     TINKC_E_DECODE);
+    fakeapi_reply(f.api, "POST", "/api/v1/save_weights",
+                  &fakeapi_json("{\"request_id\":7}"));
+    assert_int_equal(tinkc_training_save_state_wait(NULL, f.training, "a", NULL, NULL),
+                     TINKC_E_DECODE);
+    fakeapi_reply(f.api, "POST", POST_STEP, &fakeapi_detail(422, "no"));
+    assert_int_equal(tinkc_training_optim_step_wait(NULL, f.training, NULL, NULL),
+                     TINKC_E_UNPROCESSABLE);
+    /* and the next one works */
+    assert_int_equal(tinkc_training_optim_step_wait(NULL, f.training, NULL, NULL),
+                     TINKC_OK);
+    close_all(&f);
+}
+
+/* ---- cancelling and closing ---- */
+
+/* A-022, B-255: cancelled on the wire and while waiting for the turn: the third goes. */
+static void test_training_cancel_gives_the_turn_back(void **unused)
+{
+    (void)unused;
+    fixture f = open_with(NULL, NULL);
+    fakeapi_gate *gate = fakeapi_gate_new(f.api);
+    fakeapi_reply(f.api, "POST", POST_STEP, &(fakeapi_step){.gate = gate});
+    tinkc_future *futures[3];
+    for (int i = 0; i < 3; i++) {
+        futures[i] = tinkc_training_optim_step(f.training, NULL);
+    }
+    assert_true(fakeapi_gate_wait(gate, 1));
+    tinkc_future_cancel(futures[1]);
+    tinkc_future_cancel(futures[0]);
+    assert_int_equal(tinkc_future_wait(futures[2], TINKC_FOREVER), TINKC_OK);
+    assert_non_null(
+        strstr(fakeapi_nth(f.api, "POST", POST_STEP, 1)->body, "\"seq_id\":3"));
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(tinkc_future_wait(futures[i], 0),
+                         i < 2 ? TINKC_E_CANCELLED : TINKC_OK);
+        tinkc_future_free(&futures[i]);
+    }
+    close_all(&f);
+}
+
+/* while a result is awaited, and while the model is being made. */
+static void test_training_cancel_elsewhere(void **unused)
+{
+    (void)unused;
+    fixture f = open_with(NULL, NULL);
+    fakeapi_tinker_hold(f.api, true);
+    tinkc_future *step = tinkc_training_optim_step(f.training, NULL);
+    assert_true(fakeapi_wait_in_flight(f.api, "POST", POST_POLL, 1));
+    tinkc_future_cancel(step);
+    assert_int_equal(tinkc_future_wait(step, 0), TINKC_E_CANCELLED);
+    tinkc_future_free(&step);
+    tinkc_future *create = tinkc_service_create_training(f.service, BASE_MODEL, NULL);
+    assert_true(fakeapi_wait_in_flight(f.api, "POST", POST_POLL, 1));
+    tinkc_future_cancel(create);
+    tinkc_future_free(&create);
+    fakeapi_gate *gate = fakeapi_gate_new(f.api);
+    fakeapi_reply(f.api, "POST", "/api/v1/weights_info", &(fakeapi_step){.gate = gate});
+    create =
+        tinkc_service_create_training_from_state(f.service, "tinker://r/weights/w", NULL);
+    assert_true(fakeapi_gate_wait(gate, 1));
+    tinkc_future_cancel(create);
+    tinkc_future_free(&create);
+    fakeapi_tinker_hold(f.api, false);
+    assert_int_equal(tinkc_training_optim_step_wait(NULL, f.training, NULL, NULL),
+                     TINKC_OK);
+    close_all(&f);
+}
+
+/* A-026: closing ends everything, whatever it waits for; a handle closed before does not
+ * stop its operations. */
+static void test_training_close_service(void **unused)
+{
+    (void)unused;
+    fixture f = open_with(NULL, NULL);
+    fakeapi_gate *gate = fakeapi_gate_new(f.api);
+    fakeapi_tinker_hold(f.api, true);
+    tinkc_future *futures[4];
+    futures[0] = tinkc_training_optim_step(f.training, NULL);
+    assert_true(fakeapi_wait_in_flight(f.api, "POST", POST_POLL, 1));
+    fakeapi_reply(f.api, "POST", POST_STEP, &(fakeapi_step){.gate = gate});
+    for (int i = 1; i < 4; i++) {
+        futures[i] = tinkc_training_optim_step(f.training, NULL);
+    }
+    tinkc_training_close(&f.training);
+    assert_true(fakeapi_gate_wait(gate, 1));
+    tinkc_service_close(&f.service);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(tinkc_future_wait(futures[i], TINKC_FOREVER), TINKC_E_CANCELLED);
+        tinkc_future_free(&futures[i]);
+    }
+    close_all(&f);
+}
+
+static void test_training_after_close(void **unused)
+{
+    (void)unused;
+    fixture f = open_with(NULL, NULL);
+    tinkc_service_close(&f.service);
+    assert_int_equal(tinkc_training_optim_step_wait(NULL, f.training, NULL, NULL),
+                     TINKC_E_CANCELLED);
+    assert_int_equal(tinkc_training_get_info_wait(NULL, f.training, NULL),
+                     TINKC_E_CANCELLED);
+    close_all(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_training_create),
+        cmocka_unit_test(test_training_create_from_threads),
+        cmocka_unit_test(test_training_optim_step),
+        cmocka_unit_test(test_training_submits_while_results_wait),
+        cmocka_unit_test(test_training_one_submission_per_model),
+        cmocka_unit_test(test_training_one_numbering),
+        cmocka_unit_test(test_training_save),
+        cmocka_unit_test(test_training_load),
+        cmocka_unit_test(test_training_info),
+        cmocka_unit_test(test_training_unload),
+        cmocka_unit_test(test_training_from_state),
+        cmocka_unit_test(test_training_from_state_by_load),
+        cmocka_unit_test(test_training_from_state_without_lora),
+        cmocka_unit_test(test_training_refuses_bad_input),
+        cmocka_unit_test(test_training_null),
+        cmocka_unit_test(test_training_server_errors),
+        cmocka_unit_test(test_training_cancel_gives_the_turn_back),
+        cmocka_unit_test(test_training_cancel_elsewhere),
+        cmocka_unit_test(test_training_close_service),
+        cmocka_unit_test(test_training_after_close),
+    };
+    return cmocka_run_group_tests_name("training", tests, NULL, NULL);
+}
