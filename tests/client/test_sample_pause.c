@@ -1,0 +1,376 @@
+/* Push-back and dispatch limits of sampling on a fake clock (wire.md §7.1, §7.3, §5.5;
+ * A-003..A-008, A-080, A-084..A-090, A-095). */
+#include <stdio.h>
+
+#include "support/samplefix.h"
+
+static fakeanswer push_back(const char *name, const char *value)
+{
+    return (fakeanswer){.status = 429, .headers = {name, value}};
+}
+
+typedef struct pair {
+    clientfix f;
+    tinkc_sampling *sampling;
+} pair;
+
+static void open_pair(pair *p, const char *const *options)
+{
+    clientfix_open(&p->f, options);
+    p->sampling = samplefix_create(&p->f);
+}
+
+static void close_pair(pair *p)
+{
+    tinkc_sampling_close(&p->sampling);
+    clientfix_close(&p->f);
+}
+
+/* Nothing is sent for `ms` less one; then exactly `n` requests are out. */
+static void assert_paused(clientfix *f, int64_t ms, size_t n)
+{
+    size_t before = faketransport_count(&f->net, SAMPLE);
+    clientfix_advance(f, ms - 1);
+    assert_int_equal(faketransport_count(&f->net, SAMPLE), before);
+    clientfix_advance(f, 1);
+    assert_int_equal(faketransport_open(&f->net, SAMPLE), n);
+}
+
+/* A-085, A-086, A-087, A-088, A-090, A-080, A-084: the hint rules when it is longer than
+ * what the size of the request asks for: 1 s up to 128 KiB, 5 s above. */
+static void test_sample_pause_hints(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *name, *value, *name2, *value2;
+        size_t tokens;
+        int64_t pause_ms;
+    } rows[] = {
+        {NULL, NULL, NULL, NULL, 2, 1000},
+        {"retry-after-ms", "1500", "retry-after", "9", 2, 1500},
+        {"retry-after-ms", "1500.5", NULL, NULL, 2, 1501},
+        {"retry-after", "2", NULL, NULL, 2, 2000},
+        {"retry-after", "0.5", NULL, NULL, 2, 1000},
+        {"retry-after", "7", NULL, NULL, 2, 7000},
+        {"retry-after", "Thu, 01 Jan 2026 00:00:03 GMT", NULL, NULL, 2, 3000},
+        {"retry-after", "Wed, 31 Dec 2025 23:00:00 GMT", NULL, NULL, 2, 1000},
+        {"retry-after", "soon", NULL, NULL, 2, 1000},
+        {NULL, NULL, NULL, NULL, 13107, 1000},
+        {NULL, NULL, NULL, NULL, 13108, 5000},
+        {"retry-after", "2", NULL, NULL, 13108, 5000},
+        {"retry-after", "6", NULL, NULL, 13108, 6000},
+    };
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        pair p;
+        open_pair(&p, NULL);
+        tinkc_future *future = samplefix_sample(&p.f, p.sampling, rows[i].tokens);
+        fakeanswer answer = push_back(rows[i].name, rows[i].value);
+        answer.headers[2] = rows[i].name2;
+        answer.headers[3] = rows[i].value2;
+        assert_true(faketransport_answer(&p.f.net, SAMPLE, answer));
+        clientfix_turn(&p.f);
+        tinkc_wait wait = TINKC_WAIT_INIT;
+        assert_int_equal(tinkc_future_status(future, &wait), TINKC_OK);
+        assert_int_equal(wait.stage, TINKC_STAGE_BACKOFF);
+        assert_paused(&p.f, rows[i].pause_ms, 1);
+        /* the same request again, with the same id */
+        assert_string_equal(faketransport_nth(&p.f.net, SAMPLE, 0)->body,
+                            faketransport_nth(&p.f.net, SAMPLE, 1)->body);
+        assert_true(samplefix_accept(&p.f) && samplefix_finish(&p.f));
+        assert_int_equal(tinkc_future_wait(future, 0), TINKC_OK);
+        tinkc_future_free(&future);
+        close_pair(&p);
+    }
+}
+
+/* one 429 pauses every other sample; of 50, ten at a time go on. */
+static void test_sample_pause_all(void **unused)
+{
+    (void)unused;
+    enum { N = 50 };
+    pair p;
+    open_pair(&p, NULL);
+    tinkc_future *futures[N];
+    futures[0] = samplefix_sample(&p.f, p.sampling, 2);
+    assert_true(faketransport_answer(&p.f.net, SAMPLE, push_back(NULL, NULL)));
+    clientfix_turn(&p.f);
+    for (size_t i = 1; i < N; i++) {
+        futures[i] = samplefix_sample(&p.f, p.sampling, 2);
+    }
+    assert_int_equal(faketransport_count(&p.f.net, SAMPLE), 1);
+    assert_paused(&p.f, 1000, 11); /* the first one came in before it was throttled */
+    for (size_t i = 0; i < N; i++) {
+        assert_true(faketransport_open(&p.f.net, SAMPLE) <= 11);
+        assert_true(samplefix_accept(&p.f));
+    }
+    for (size_t i = 0; i < N; i++) {
+        assert_true(samplefix_finish(&p.f));
+    }
+    for (size_t i = 0; i < N; i++) {
+        assert_int_equal(tinkc_future_wait(futures[i], 0), TINKC_OK);
+        tinkc_future_free(&futures[i]);
+    }
+    close_pair(&p);
+}
+
+/* A-006: a pause that grows while samples wait for its end holds them longer. A-007: a
+ * shorter one does not bring its end nearer. */
+static void test_sample_pause_grows_only(void **unused)
+{
+    (void)unused;
+    pair p;
+    open_pair(&p, NULL);
+    tinkc_future *futures[3];
+    for (size_t i = 0; i < 3; i++) {
+        futures[i] = samplefix_sample(&p.f, p.sampling, 2);
+    }
+    assert_true(faketransport_answer(&p.f.net, SAMPLE, push_back("retry-after", "3")));
+    clientfix_advance(&p.f, 2000);
+    assert_true(faketransport_answer(&p.f.net, SAMPLE, push_back("retry-after", "5")));
+    clientfix_advance(&p.f, 500);
+    assert_true(faketransport_answer(&p.f.net, SAMPLE, push_back("retry-after", "1")));
+    clientfix_turn(&p.f);
+    assert_paused(&p.f, 4500, 3); /* 2 s + 5 s after the start, not 3 s, not 3.5 s */
+    for (size_t i = 0; i < 3; i++) {
+        tinkc_future_cancel(futures[i]);
+        tinkc_future_free(&futures[i]);
+    }
+    close_pair(&p);
+}
+
+/* the wall clock may jump. */
+static void test_sample_pause_is_monotonic(void **unused)
+{
+    (void)unused;
+    static const int64_t day_us = INT64_C(86400) * 1000000;
+    for (int sign = -1; sign <= 1; sign += 2) {
+        pair p;
+        open_pair(&p, NULL);
+        tinkc_future *future = samplefix_sample(&p.f, p.sampling, 2);
+        assert_true(
+            faketransport_answer(&p.f.net, SAMPLE, push_back("retry-after", "4")));
+        clientfix_turn(&p.f);
+        fakeclock_set_wall_us(&p.f.clock,
+                              tk_clock_wall_us(&p.f.clock.clock) + sign * day_us);
+        assert_paused(&p.f, 4000, 1);
+        tinkc_future_cancel(future);
+        tinkc_future_free(&future);
+        close_pair(&p);
+    }
+}
+
+/* A-008: shared by the same server and key, by nobody else; A-096: however it is written.
+ */
+static void test_sample_pause_is_shared(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *name, *value;
+        bool shared;
+    } rows[] = {{"api_key", "tml-test", true},
+                {"base_url", "HTTP://127.0.0.1:1/path/", true},
+                {"api_key", "tml-other", false},
+                {"base_url", "http://127.0.0.1:2", false},
+                {"base_url", "https://127.0.0.1:1", false}};
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        const char *options[] = {rows[i].name, rows[i].value, NULL};
+        pair a, b;
+        open_pair(&a, NULL);
+        open_pair(&b, options);
+        tinkc_future *first = samplefix_sample(&a.f, a.sampling, 2);
+        assert_true(
+            faketransport_answer(&a.f.net, SAMPLE, push_back("retry-after", "7")));
+        clientfix_turn(&a.f);
+        tinkc_future *second = samplefix_sample(&b.f, b.sampling, 2);
+        if (rows[i].shared) {
+            assert_paused(&b.f, 7000, 1);
+        } else {
+            assert_int_equal(faketransport_open(&b.f.net, SAMPLE), 1);
+        }
+        tinkc_future_cancel(first);
+        tinkc_future_free(&first);
+        tinkc_future_cancel(second);
+        tinkc_future_free(&second);
+        close_pair(&a);
+        close_pair(&b);
+    }
+}
+
+/* so many submissions at a time, and not more. */
+static void test_sample_pause_dispatch_limit(void **unused)
+{
+    (void)unused;
+    enum { N = 500 };
+    static const struct {
+        const char *option;
+        size_t limit;
+    } rows[] = {{NULL, 400}, {"7", 7}};
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        const char *options[] = {"sample_dispatch", rows[i].option, NULL};
+        pair p;
+        open_pair(&p, rows[i].option != NULL ? options : NULL);
+        tinkc_future *futures[N];
+        for (size_t j = 0; j < N; j++) {
+            futures[j] = samplefix_sample(&p.f, p.sampling, 2);
+        }
+        assert_int_equal(faketransport_open(&p.f.net, SAMPLE), rows[i].limit);
+        tinkc_wait wait = TINKC_WAIT_INIT;
+        assert_int_equal(tinkc_future_status(futures[N - 1], &wait), TINKC_OK);
+        assert_int_equal(wait.stage, TINKC_STAGE_BUDGET);
+        for (size_t j = 0; j < N; j++) {
+            assert_true(samplefix_accept(&p.f));
+            assert_int_equal(faketransport_open(&p.f.net, SAMPLE),
+                             TK_MIN(rows[i].limit, N - 1 - j));
+        }
+        for (size_t j = 0; j < N; j++) {
+            assert_true(samplefix_finish(&p.f));
+            assert_int_equal(tinkc_future_wait(futures[j], 0), TINKC_OK);
+            tinkc_future_free(&futures[j]);
+        }
+        close_pair(&p);
+    }
+}
+
+/* A release of one service lets a sample of another one in. */
+static void test_sample_pause_limit_is_shared(void **unused)
+{
+    (void)unused;
+    static const char *const options[] = {"sample_dispatch", "1", NULL};
+    pair a, b;
+    open_pair(&a, options);
+    open_pair(&b, options);
+    tinkc_future *first = samplefix_sample(&a.f, a.sampling, 2);
+    tinkc_future *second = samplefix_sample(&b.f, b.sampling, 2);
+    assert_int_equal(faketransport_open(&a.f.net, SAMPLE), 1);
+    assert_int_equal(faketransport_open(&b.f.net, SAMPLE), 0);
+    assert_true(samplefix_accept(&a.f));
+    clientfix_turn(&b.f);
+    assert_int_equal(faketransport_open(&b.f.net, SAMPLE), 1);
+    /* closing one leaves the other at work */
+    tinkc_future *third = samplefix_sample(&a.f, a.sampling, 2);
+    assert_int_equal(faketransport_open(&a.f.net, SAMPLE), 0);
+    close_pair(&b);
+    assert_int_equal(tinkc_future_wait(second, 0), TINKC_E_CANCELLED);
+    clientfix_turn(&a.f);
+    assert_true(samplefix_accept(&a.f));
+    assert_true(samplefix_finish(&a.f) && samplefix_finish(&a.f));
+    assert_int_equal(tinkc_future_wait(third, 0), TINKC_OK);
+    tinkc_future_free(&first);
+    tinkc_future_free(&second);
+    tinkc_future_free(&third);
+    close_pair(&a);
+}
+
+/* wire.md §7.1: the byte budget lets one in while anything is left. */
+static void test_sample_pause_byte_budget(void **unused)
+{
+    (void)unused;
+    pair p;
+    clientfix_open(&p.f, NULL);
+    faketransport_default(
+        &p.f.net, "client/config",
+        (fakeanswer){.body = "{\"sample_dispatch_bytes_semaphore_size\":1000}"});
+    p.sampling = samplefix_create(&p.f);
+    tinkc_future *futures[3];
+    for (size_t i = 0; i < 3; i++) {
+        futures[i] = samplefix_sample(&p.f, p.sampling, 60); /* 600 bytes each */
+    }
+    assert_int_equal(faketransport_open(&p.f.net, SAMPLE), 2);
+    assert_true(samplefix_accept(&p.f));
+    assert_int_equal(faketransport_open(&p.f.net, SAMPLE), 2);
+    for (size_t i = 0; i < 3; i++) {
+        tinkc_future_cancel(futures[i]);
+        tinkc_future_free(&futures[i]);
+    }
+    close_pair(&p);
+}
+
+/* wire.md §5.5: a 402 pauses submissions like a 429 until the window ends. */
+static void test_sample_pause_billing(void **unused)
+{
+    (void)unused;
+    pair p;
+    clientfix_open(&p.f, NULL);
+    faketransport_default(
+        &p.f.net, "client/config",
+        (fakeanswer){.body = "{\"billing_exception_max_pause_duration_sec\":10}"});
+    p.sampling = samplefix_create(&p.f);
+    tinkc_future *future = samplefix_sample(&p.f, p.sampling, 2);
+    faketransport_default(&p.f.net, SAMPLE, (fakeanswer){.status = 402});
+    assert_true(faketransport_answer(&p.f.net, SAMPLE, (fakeanswer){.status = 402}));
+    clientfix_turn(&p.f);
+    clientfix_advance(&p.f, 10000);
+    assert_int_equal(faketransport_count(&p.f.net, SAMPLE), 11);
+    assert_false(tinkc_future_is_done(future));
+    clientfix_advance(&p.f, 1000);
+    assert_int_equal(tinkc_future_wait(future, 0), TINKC_E_PAYMENT);
+    tinkc_future_free(&future);
+    close_pair(&p);
+}
+
+/* design §3: silent for ten minutes, or nothing completed for two hours. */
+static void test_sample_pause_stuck(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *flags, *silent, *total;
+        fakeanswer submit, poll;
+        int64_t end_ms; /* -1: never */
+    } rows[] = {
+        {"{}", NULL, NULL, {.failure = TK_HTTP_RESET}, {0}, 600000},
+        {"{}", "60000", NULL, {.failure = TK_HTTP_RESET}, {0}, 300000},
+        {"{\"sample_enable_stuck_detection\":false}",
+         "60000",
+         "60000",
+         {.failure = TK_HTTP_RESET},
+         {0},
+         -1},
+        {"{}", NULL, "60000", {.body = "{\"request_id\":\"r\"}"}, {.status = 410}, 60000},
+    };
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        const char *options[5] = {NULL};
+        size_t n = 0;
+        if (rows[i].silent != NULL) {
+            options[n++] = "stuck_silent";
+            options[n++] = rows[i].silent;
+        }
+        if (rows[i].total != NULL) {
+            options[n++] = "stuck_total";
+            options[n++] = rows[i].total;
+        }
+        pair p;
+        clientfix_open(&p.f, options);
+        faketransport_default(&p.f.net, "client/config",
+                              (fakeanswer){.body = rows[i].flags});
+        p.sampling = samplefix_create(&p.f);
+        faketransport_default(&p.f.net, SAMPLE, rows[i].submit);
+        faketransport_default(&p.f.net, POLL, rows[i].poll);
+        tinkc_future *future = samplefix_sample(&p.f, p.sampling, 2);
+        int64_t end = rows[i].end_ms;
+        clientfix_advance(&p.f, (end < 0 ? 700000 : end) - 1);
+        assert_false(tinkc_future_is_done(future));
+        clientfix_advance(&p.f, 25000);
+        assert_int_equal(tinkc_future_wait(future, 0),
+                         end < 0 ? TINKC_E_TIMEOUT : TINKC_E_STUCK);
+        tinkc_future_cancel(future);
+        tinkc_future_free(&future);
+        close_pair(&p);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sample_pause_hints),
+        cmocka_unit_test(test_sample_pause_all),
+        cmocka_unit_test(test_sample_pause_grows_only),
+        cmocka_unit_test(test_sample_pause_is_monotonic),
+        cmocka_unit_test(test_sample_pause_is_shared),
+        cmocka_unit_test(test_sample_pause_dispatch_limit),
+        cmocka_unit_test(test_sample_pause_limit_is_shared),
+        cmocka_unit_test(test_sample_pause_byte_budget),
+        cmocka_unit_test(test_sample_pause_billing),
+        cmocka_unit_test(test_sample_pause_stuck),
+    };
+    return cmocka_run_group_tests_name("sample_pause", tests, NULL, NULL);
+}
