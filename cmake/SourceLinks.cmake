@@ -3,7 +3,8 @@
 #
 #     * Links: wire jansson
 #
-# Each word is a module of ours (src/<word>) or a pkg-config package.
+# Each word is a module of ours (src/<word>), tools/pretrain (pretrain, pretrain_double) or a
+# pkg-config package.
 #
 # tinkc_source_links(out source): the libraries of that line. When a module is switched
 # off or not there (yet), the list is OFF and the caller leaves the program out.
@@ -15,7 +16,7 @@ function(tinkc_source_links out source)
     foreach(word ${words})
         if(TARGET tkm_${word})
             list(APPEND libs tkm_${word})
-        elseif(word MATCHES "^(base|wire|http|text|client|engine|server|cli)$")
+        elseif(word MATCHES "^(base|wire|http|text|client|engine|server|cli|pretrain.*)$")
             set(${out} OFF PARENT_SCOPE)
             return()
         else()

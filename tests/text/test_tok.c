@@ -1,0 +1,259 @@
+/* Byte-level BPE: ids of the embedded model's tokenizer against those of Hugging Face's
+ * `tokenizers` (frozen in data/text/pebble_ids.json), round trips, refusals. */
+#include "base/file.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "support/failmem.h"
+#include "support/test.h"
+#include "text/tok.h"
+
+#define PEBBLE TEST_DATA_DIR "/../../models/pebble-llama-2m/tokenizer.json"
+
+static tk_tok *open_pebble(void)
+{
+    tk_tok *tok = NULL;
+    tk_err err = TK_ERR_INIT;
+    assert_int_equal(tk_tok_load(&tok, PEBBLE, &err), TINKC_OK);
+    return tok;
+}
+
+static void check_ids(const tk_tok *tok, const tk_json *row)
+{
+    tk_err err = TK_ERR_INIT;
+    tk_str text = tk_json_get(row, "text")->as.string;
+    const tk_json *wanted = tk_json_get(row, "ids");
+    tk_tok_ids ids = {NULL, 0, 0};
+    assert_int_equal(tk_tok_encode(tok, text, &ids, &err), TINKC_OK);
+    assert_int_equal(ids.n, tk_json_len(wanted));
+    for (size_t i = 0; i < ids.n; i++) {
+        tk_json id = tk_json_at(wanted, i);
+        assert_int_equal(ids.ids[i], id.as.integer);
+    }
+    tk_tok_ids_dispose(&ids);
+}
+
+static void test_tok_ids_equal_reference(void **unused)
+{
+    (void)unused;
+    tk_tok *tok = open_pebble();
+    tk_err err = TK_ERR_INIT;
+    char *text = NULL;
+    size_t n = 0;
+    assert_int_equal(
+        tk_file_read(&text, &n, TEST_DATA_DIR "/text/pebble_ids.json", TK_MIB, &err),
+        TINKC_OK);
+    tk_arena arena;
+    tk_arena_init(&arena, 0);
+    const tk_json *rows = NULL;
+    assert_int_equal(tk_json_parse(&rows, &arena, text, n, NULL, &err), TINKC_OK);
+    assert_true(tk_json_len(rows) > 60);
+    for (size_t i = 0; i < tk_json_len(rows); i++) {
+        tk_json row = tk_json_at(rows, i);
+        check_ids(tok, &row);
+    }
+    tk_arena_dispose(&arena);
+    tk_free(text);
+    tk_tok_free(tok);
+}
+
+/* Any bytes come back as they were, also those that are not UTF-8. */
+static void test_tok_round_trip(void **unused)
+{
+    (void)unused;
+    tk_tok *tok = open_pebble();
+    tk_err err = TK_ERR_INIT;
+    uint64_t state = 1;
+    char text[300];
+    for (size_t round = 0; round < 500; round++) {
+        size_t n = round % sizeof(text);
+        for (size_t i = 0; i < n; i++) {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            unsigned byte = (unsigned)(state >> 56);
+            text[i] = round % 2 == 0 ? (char)byte : "ab <|end>1 "[byte % 11];
+        }
+        tk_tok_ids ids = {NULL, 0, 0};
+        tk_buf out;
+        tk_buf_init(&out, TK_KIB);
+        assert_int_equal(tk_tok_encode(tok, (tk_str){text, n}, &ids, &err), TINKC_OK);
+        tk_tok_decode(tok, ids.ids, ids.n, false, &out);
+        assert_true(tk_str_eq(tk_buf_str(&out), (tk_str){text, n}));
+        tk_buf_dispose(&out);
+        tk_tok_ids_dispose(&ids);
+    }
+    tk_tok_free(tok);
+}
+
+static void test_tok_lookup(void **unused)
+{
+    (void)unused;
+    tk_tok *tok = open_pebble();
+    assert_int_equal(tk_tok_size(tok), 2048);
+    assert_int_equal(tk_tok_id(tok, TK_STR("<|endoftext|>")), 0);
+    assert_int_equal(tk_tok_id(tok, TK_STR("no such token")), -1);
+    assert_true(tk_tok_is_special(tok, 4));
+    assert_false(tk_tok_is_special(tok, 5));
+    assert_false(tk_tok_is_special(tok, -1));
+    assert_true(tk_str_is(tk_tok_token(tok, 4), "<|end|>"));
+    assert_null(tk_tok_token(tok, 2048).p);
+    assert_null(tk_tok_token(tok, -1).p);
+    tk_tok_free(tok);
+}
+
+static void test_tok_decode_skips(void **unused)
+{
+    (void)unused;
+    tk_tok *tok = open_pebble();
+    tk_err err = TK_ERR_INIT;
+    tk_tok_ids ids = {NULL, 0, 0};
+    tk_str text = TK_STR("<|user|>Hi there<|end|>");
+    assert_int_equal(tk_tok_encode(tok, text, &ids, &err), TINKC_OK);
+    tk_buf out;
+    tk_buf_init(&out, TK_KIB);
+    tk_tok_decode(tok, ids.ids, ids.n, true, &out);
+    assert_true(tk_str_is(tk_buf_str(&out), "Hi there"));
+    tk_buf_clear(&out);
+    const int32_t unused_ids[] = {-5, 5000, INT32_MAX};
+    tk_tok_decode(tok, unused_ids, 3, false, &out);
+    assert_int_equal(out.n, 0);
+    tk_buf_dispose(&out);
+    tk_tok_ids_dispose(&ids);
+    tk_tok_free(tok);
+}
+
+/* The file with one piece replaced must be refused with this code. */
+static void check_refused(const char *from, const char *to, tinkc_code wanted)
+{
+    tk_err err = TK_ERR_INIT;
+    char *text = NULL;
+    size_t n = 0;
+    assert_int_equal(tk_file_read(&text, &n, PEBBLE, TK_MIB, &err), TINKC_OK);
+    char *at = strstr(text, from);
+    assert_non_null(at);
+    tk_buf changed;
+    tk_buf_init(&changed, 2 * TK_MIB);
+    tk_buf_put(&changed, text, (size_t)(at - text));
+    tk_buf_puts(&changed, to);
+    tk_buf_puts(&changed, at + strlen(from));
+    tk_tok *tok = NULL;
+    tinkc_code code = tk_tok_load_memory(&tok, tk_buf_str(&changed), &err);
+    if (code != wanted) {
+        fail_msg("%s -> %s: %d, %s", from, to, (int)code, err.message);
+    }
+    assert_null(tok);
+    tk_buf_dispose(&changed);
+    tk_free(text);
+}
+
+static void test_tok_refuses(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *from, *to;
+        tinkc_code code;
+    } rows[] = {
+        {"\"BPE\"", "\"Unigram\"", TINKC_E_UNSUPPORTED},
+        {"\"normalizer\": null", "\"normalizer\": {\"type\": \"NFC\"}",
+         TINKC_E_UNSUPPORTED},
+        {"\"ignore_merges\": false", "\"ignore_merges\": true", TINKC_E_UNSUPPORTED},
+        {"\"dropout\": null", "\"dropout\": 0.1", TINKC_E_UNSUPPORTED},
+        {"[0-9]", "[0-9]+", TINKC_E_UNSUPPORTED},
+        {"\"lstrip\": false", "\"lstrip\": true", TINKC_E_UNSUPPORTED},
+        {"\"use_regex\": false", "\"use_regex\": true", TINKC_E_UNSUPPORTED},
+        {"\"add_prefix_space\": false", "\"add_prefix_space\": true",
+         TINKC_E_UNSUPPORTED},
+        {"\"!\": ", "\"!!!!!!!!!\": ", TINKC_E_UNSUPPORTED}, /* a byte is missing */
+        {"\"version\": \"1.0\"", "\"version\": \"2.0\"", TINKC_E_DECODE},
+        {"\"id\": 1,", "\"id\": 2,", TINKC_E_DECODE},
+        {"\"id\": 1,", "\"id\": -1,", TINKC_E_DECODE},
+        {"\"id\": 1,", "\"id\": 99999999999,", TINKC_E_DECODE},
+        {"\"id\": 1,", "\"id\": \"1\",", TINKC_E_DECODE},
+        {"\"content\": \"<|user|>\"", "\"content\": \"\"", TINKC_E_DECODE},
+        {"\"content\": \"<|user|>\"", "\"content\": 3", TINKC_E_DECODE},
+        {"\"merges\": [", "\"merges\": [\"qq qq\", ", TINKC_E_DECODE},
+        {"\"merges\": [", "\"merges\": [\"a b c\", ", TINKC_E_DECODE},
+        {"\"merges\": [", "\"merges\": [7, ", TINKC_E_DECODE},
+        {"\"merges\": [", "\"other\": [", TINKC_E_DECODE},
+        {"\"vocab\": {", "\"vocab\": {\"!\": 2000000000, ", TINKC_E_DECODE},
+        {"{", "[", TINKC_E_PARSE},
+    };
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        check_refused(rows[i].from, rows[i].to, rows[i].code);
+    }
+    tk_tok *tok = NULL;
+    tk_err err = TK_ERR_INIT;
+    assert_int_equal(tk_tok_load(&tok, TEST_DATA_DIR "/no such file", &err),
+                     TINKC_E_MISSING);
+}
+
+/* A pair that comes twice has the rank of its last place: "a b" behind "b c" loses. */
+static void test_tok_duplicate_merge(void **unused)
+{
+    (void)unused;
+    tk_tok *tok = NULL;
+    tk_err err = TK_ERR_INIT;
+    char *text = NULL;
+    size_t n = 0;
+    assert_int_equal(tk_file_read(&text, &n, PEBBLE, TK_MIB, &err), TINKC_OK);
+    char *merges = strstr(text, "\"merges\": [");
+    char *vocab = strstr(text, "\"vocab\": {");
+    assert_true(merges != NULL && vocab != NULL && vocab < merges);
+    tk_buf file;
+    tk_buf_init(&file, 2 * TK_MIB);
+    tk_buf_put(&file, text, (size_t)(vocab - text));
+    tk_buf_puts(&file, "\"vocab\": {\"QX\": 2048, \"XZ\": 2049, ");
+    vocab += strlen("\"vocab\": {");
+    tk_buf_put(&file, vocab, (size_t)(merges - vocab));
+    tk_buf_puts(&file, "\"merges\": [\"Q X\", [\"X\", \"Z\"], \"Q X\"]}}");
+    assert_int_equal(tk_tok_load_memory(&tok, tk_buf_str(&file), &err), TINKC_OK);
+    tk_tok_ids ids = {NULL, 0, 0};
+    assert_int_equal(tk_tok_encode(tok, TK_STR("QXZ"), &ids, &err), TINKC_OK);
+    assert_int_equal(ids.n, 2);
+    assert_int_equal(ids.ids[1], 2049);
+    tk_tok_ids_dispose(&ids);
+    tk_tok_free(tok);
+    tk_buf_dispose(&file);
+    tk_free(text);
+}
+
+static bool load_and_encode(void *user)
+{
+    const tk_str *json = user;
+    tk_tok *tok = NULL;
+    tk_tok_ids ids = {NULL, 0, 0};
+    tk_err err = TK_ERR_INIT;
+    char text[200];
+    memset(text, 'a', sizeof(text));
+    tinkc_code code = tk_tok_load_memory(&tok, *json, &err);
+    if (code == TINKC_OK) {
+        code = tk_tok_encode(tok, (tk_str){text, sizeof(text)}, &ids, &err);
+    }
+    tk_tok_ids_dispose(&ids);
+    tk_tok_free(tok);
+    return code == TINKC_OK;
+}
+
+static void test_tok_out_of_memory(void **unused)
+{
+    (void)unused;
+    tk_err err = TK_ERR_INIT;
+    char *text = NULL;
+    size_t n = 0;
+    assert_int_equal(tk_file_read(&text, &n, PEBBLE, TK_MIB, &err), TINKC_OK);
+    tk_str json = {text, n};
+    assert_true(failmem_sweep(load_and_encode, &json, 1) > 5);
+    tk_free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tok_ids_equal_reference),
+        cmocka_unit_test(test_tok_round_trip),
+        cmocka_unit_test(test_tok_lookup),
+        cmocka_unit_test(test_tok_decode_skips),
+        cmocka_unit_test(test_tok_refuses),
+        cmocka_unit_test(test_tok_duplicate_merge),
+        cmocka_unit_test(test_tok_out_of_memory),
+    };
+    return cmocka_run_group_tests_name("tok", tests, NULL, NULL);
+}
