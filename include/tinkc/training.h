@@ -21,6 +21,7 @@
 
 TINKC_BEGIN_DECLS
 
+typedef struct tinkc_fwdbwd tinkc_fwdbwd; /* result of forward and forward_backward */
 typedef struct tinkc_model_info tinkc_model_info;
 
 /* Unfinished operations go on; their futures complete as usual. Sets *training to NULL;
@@ -29,6 +30,129 @@ TINKC_API void tinkc_training_close(tinkc_training **training);
 
 /* "<session>:train:<n>", or NULL for NULL. Borrowed: valid until the handle is closed. */
 TINKC_API const char *tinkc_training_model_id(const tinkc_training *training);
+
+/* ---- forward, forward_backward ---- */
+
+/* Called on the loop's thread as the parts of a large batch finish, with the part as the
+ * server sent it (its metrics are not reduced). `first` is the index of the part's first
+ * datum. The part is borrowed for the time of the call. Must not block. `user` must stay
+ * valid until the future is done; after a cancel, until the service is closed. */
+typedef void (*tinkc_chunk_fn)(const tinkc_fwdbwd *part, size_t first, size_t n,
+                               void *user);
+
+typedef struct tinkc_fwdbwd_options {
+    size_t size;
+    const tinkc_number *config; /* loss_fn_config, e.g. "clip_low_threshold" */
+    size_t config_n;
+    size_t max_parallel_chunks; /* requests under way at once; 0: no limit beyond the
+                                   server's byte budget */
+    tinkc_chunk_fn on_chunk;    /* or NULL */
+    bool chunks_in_order;       /* on_chunk sees part k only after parts 0..k-1 */
+    void *user;
+} tinkc_fwdbwd_options;
+
+#define TINKC_FWDBWD_OPTIONS_INIT                                                        \
+    {                                                                                    \
+        sizeof(tinkc_fwdbwd_options), NULL, 0, 0, NULL, false, NULL                      \
+    }
+
+/* Loss and logprobs without gradients. `loss` is a name ("cross_entropy", ...; see
+ * tinkc_loss_name); names that this version does not know are passed on. The batch is cut
+ * into chunks by count and size, as the server asks. Refused before anything is sent: an
+ * empty batch, a NULL datum, NaN in an input, an image pointer, text that is not UTF-8.
+ * Result: tinkc_future_take_fwdbwd. */
+TINKC_API tinkc_future *tinkc_training_forward(tinkc_training *training,
+                                               const tinkc_datum *const *data, size_t n,
+                                               const char *loss,
+                                               const tinkc_fwdbwd_options *options);
+
+/* Blocking twin. */
+TINKC_API tinkc_code tinkc_training_forward_wait(
+    tinkc_fwdbwd **out, tinkc_training *training, const tinkc_datum *const *data,
+    size_t n, const char *loss, const tinkc_fwdbwd_options *options, tinkc_error **err);
+
+/* As tinkc_training_forward, with gradients that are added to the model's accumulator.
+ * When a chunk fails after others were accepted, the error says how many were, and
+ * optim_steps that were called already and not sent yet fail with TINKC_E_STATE instead
+ * of stepping on partial gradients (option fail_step_after_partial). */
+TINKC_API tinkc_future *
+tinkc_training_forward_backward(tinkc_training *training, const tinkc_datum *const *data,
+                                size_t n, const char *loss,
+                                const tinkc_fwdbwd_options *options);
+
+/* Blocking twin. */
+TINKC_API tinkc_code tinkc_training_forward_backward_wait(
+    tinkc_fwdbwd **out, tinkc_training *training, const tinkc_datum *const *data,
+    size_t n, const char *loss, const tinkc_fwdbwd_options *options, tinkc_error **err);
+
+/* Custom loss: one datum's log-probabilities in, its gradient out. */
+typedef struct tinkc_custom_item {
+    const float *logprobs; /* [n], target shape flattened */
+    float *gradient;       /* [n], zeroed; the callback writes dLoss/dlogprobs, finite */
+    size_t n;
+} tinkc_custom_item;
+
+/* Computes the loss of the whole batch and the gradient of each item. Runs once, on the
+ * loop's thread: heartbeats and other operations of the service wait for it. Return 0, or
+ * any other value to fail the operation. Metrics are added with tinkc_metrics_put; the
+ * loss is put there as "loss" unless the callback did. `user` as for tinkc_chunk_fn. */
+typedef int (*tinkc_custom_loss_fn)(tinkc_custom_item *items, size_t n, double *loss,
+                                    tinkc_metrics *metrics, void *user);
+
+/* forward, then `fn`, then forward_backward with weights = -gradient, both with
+ * cross_entropy. Allowed inputs of a datum: target_tokens (1-D or 2-D) and weights, which
+ * are not used. Both halves have their place in the order from the call on: an optim_step
+ * that is called next steps on these gradients. Result: tinkc_future_take_fwdbwd; its
+ * metrics hold those of the callback too, which win. */
+TINKC_API tinkc_future *
+tinkc_training_forward_backward_custom(tinkc_training *training,
+                                       const tinkc_datum *const *data, size_t n,
+                                       tinkc_custom_loss_fn fn, void *user);
+
+/* Blocking twin. */
+TINKC_API tinkc_code tinkc_training_forward_backward_custom_wait(
+    tinkc_fwdbwd **out, tinkc_training *training, const tinkc_datum *const *data,
+    size_t n, tinkc_custom_loss_fn fn, void *user, tinkc_error **err);
+
+/* Takes the result out of a done future; the caller owns *out. Errors as
+ * tinkc_future_take_capabilities. */
+TINKC_API tinkc_code tinkc_future_take_fwdbwd(tinkc_fwdbwd **out, tinkc_future *future,
+                                              tinkc_error **err);
+
+/* Sets *result to NULL; accepts NULL. */
+TINKC_API void tinkc_fwdbwd_free(tinkc_fwdbwd **result);
+
+/* Number of datums; 0 for NULL. */
+TINKC_API size_t tinkc_fwdbwd_count(const tinkc_fwdbwd *result);
+
+/* What the server calls the kind of outputs, e.g. "CrossEntropyLossReturn". Borrowed. */
+TINKC_API const char *tinkc_fwdbwd_output_type(const tinkc_fwdbwd *result);
+
+/* The loss from the metrics ("loss" or "loss:<reduction>"); TINKC_E_MISSING when the
+ * server sent none. */
+TINKC_API tinkc_code tinkc_fwdbwd_loss(double *out, const tinkc_fwdbwd *result);
+
+/* Borrowed; valid until the result is freed. */
+TINKC_API const tinkc_metrics *tinkc_fwdbwd_metrics(const tinkc_fwdbwd *result);
+
+/* A named tensor of one datum, e.g. "logprobs": float32 or int64, row major.
+ * TINKC_E_MISSING when there is none of that name, TINKC_E_INVALID for the other type.
+ * Borrowed. */
+TINKC_API tinkc_code tinkc_fwdbwd_f32(const float **out, size_t *n,
+                                      const tinkc_fwdbwd *result, size_t datum,
+                                      const char *name);
+
+/* The same for int64. */
+TINKC_API tinkc_code tinkc_fwdbwd_i64(const int64_t **out, size_t *n,
+                                      const tinkc_fwdbwd *result, size_t datum,
+                                      const char *name);
+/* Its shape. Borrowed. */
+TINKC_API tinkc_code tinkc_fwdbwd_shape(const int64_t **dims, size_t *n,
+                                        const tinkc_fwdbwd *result, size_t datum,
+                                        const char *name);
+/* Names of a datum's tensors: NULL when index is past the end. Borrowed. */
+TINKC_API const char *tinkc_fwdbwd_name(const tinkc_fwdbwd *result, size_t datum,
+                                        size_t index);
 
 /* ---- optimizer ---- */
 
@@ -94,6 +218,15 @@ tinkc_training_save_weights_for_sampler(tinkc_training *training, const char *na
 TINKC_API tinkc_code tinkc_training_save_weights_for_sampler_wait(
     char **out, tinkc_training *training, const char *name,
     const tinkc_save_options *options, tinkc_error **err);
+
+/* A sampling client on the weights as they are at this point of the order; nothing is
+ * kept under a name. Result: tinkc_future_take_sampling. */
+TINKC_API tinkc_future *tinkc_training_save_and_sample(tinkc_training *training);
+
+/* Blocking twin. */
+TINKC_API tinkc_code tinkc_training_save_and_sample_wait(tinkc_sampling **out,
+                                                         tinkc_training *training,
+                                                         tinkc_error **err);
 
 /* Loads a checkpoint of save_state, with or without optimizer state. `token`: a key that
  * may read it; NULL: one's own. TINKC_E_INVALID for a path of another kind. Result: none.

@@ -9,6 +9,25 @@
 #include "base/err.h"
 #include "wire/value.h"
 
+/* Result of one request, or of a whole batch, which then owns its parts. */
+struct tinkc_fwdbwd {
+    tk_arena arena;
+    tk_fwdbwd_output out;
+    const char *output_type;
+    const char *const **names; /* [datum][tensor], NUL-terminated */
+    tinkc_fwdbwd **parts;
+    size_t parts_n;
+    tinkc_metrics *more; /* owned; what is shown instead of the metrics of `out` */
+};
+
+/* From the protobuf bytes of a result, which are copied. NULL with *err set. */
+TK_NODISCARD tinkc_fwdbwd *tk_fwdbwd_read(tk_str body, tk_err *err);
+
+/* The whole from its parts, which it takes (and the array) on success only. */
+TK_NODISCARD tinkc_fwdbwd *tk_fwdbwd_combine(tinkc_fwdbwd **parts, size_t n, tk_err *err);
+
+void tk_fwdbwd_free(void *result);
+
 /* A copy that the caller owns; `metrics` may be NULL: none. NULL with *err set. */
 TK_NODISCARD tinkc_metrics *tk_training_metrics(const tk_num_map *metrics, tk_err *err);
 void tk_training_free_metrics(void *metrics);

@@ -16,6 +16,29 @@ static bool has_place(const void *out, void *result, void (*free_result)(void *)
     return out != NULL;
 }
 
+static tinkc_code give_fwdbwd(tinkc_fwdbwd **out, tinkc_code code, void *result)
+{
+    if (code == TINKC_OK && has_place(out, result, tk_fwdbwd_free)) {
+        *out = result;
+    }
+    return code;
+}
+
+tinkc_code tinkc_future_take_fwdbwd(tinkc_fwdbwd **out, tinkc_future *future,
+                                    tinkc_error **err)
+{
+    void *result = NULL;
+    tinkc_code code = tk_future_take(&result, future, TK_RESULT_FWDBWD, err);
+    return give_fwdbwd(out, code, result);
+}
+
+static tinkc_code wait_fwdbwd(tinkc_fwdbwd **out, tinkc_future *future, tinkc_error **err)
+{
+    void *result = NULL;
+    tinkc_code code = tk_future_wait_take(&result, future, TK_RESULT_FWDBWD, err);
+    return give_fwdbwd(out, code, result);
+}
+
 static tinkc_code give_metrics(tinkc_metrics **out, tinkc_code code, void *result)
 {
     if (code == TINKC_OK && has_place(out, result, tk_training_free_metrics)) {
@@ -101,6 +124,34 @@ static tinkc_code wait_training(tinkc_training **out, tinkc_future *future,
     void *result = NULL;
     tinkc_code code = tk_future_wait_take(&result, future, TK_RESULT_TRAINING, err);
     return give_training(out, code, result);
+}
+
+tinkc_code tinkc_training_forward_wait(tinkc_fwdbwd **out, tinkc_training *training,
+                                       const tinkc_datum *const *data, size_t n,
+                                       const char *loss,
+                                       const tinkc_fwdbwd_options *options,
+                                       tinkc_error **err)
+{
+    return wait_fwdbwd(out, tinkc_training_forward(training, data, n, loss, options),
+                       err);
+}
+
+tinkc_code tinkc_training_forward_backward_wait(
+    tinkc_fwdbwd **out, tinkc_training *training, const tinkc_datum *const *data,
+    size_t n, const char *loss, const tinkc_fwdbwd_options *options, tinkc_error **err)
+{
+    return wait_fwdbwd(
+        out, tinkc_training_forward_backward(training, data, n, loss, options), err);
+}
+
+tinkc_code tinkc_training_forward_backward_custom_wait(tinkc_fwdbwd **out,
+                                                       tinkc_training *training,
+                                                       const tinkc_datum *const *data,
+                                                       size_t n, tinkc_custom_loss_fn fn,
+                                                       void *user, tinkc_error **err)
+{
+    return wait_fwdbwd(
+        out, tinkc_training_forward_backward_custom(training, data, n, fn, user), err);
 }
 
 tinkc_code tinkc_training_optim_step_wait(tinkc_metrics **out, tinkc_training *training,

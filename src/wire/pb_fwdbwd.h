@@ -16,6 +16,13 @@
 TK_NODISCARD tinkc_code tk_pb_fwdbwd_encode(tk_buf *out, const tk_fwdbwd_request *request,
                                             tk_err *err);
 
+/* Room that tk_pb_fwdbwd_put_seq needs. */
+#define TK_PB_FWDBWD_SEQ_BYTES 11
+
+/* Appends the seq_id to a message that was encoded without one: a body can be made before
+ * its number is known. Cannot fail when the buffer has room reserved. */
+void tk_pb_fwdbwd_put_seq(tk_buf *out, int64_t seq_id);
+
 /* Reads one message. *out is written only on success and borrows from `input` and the
  * arena. Tensors are checked: shape fits data, CSR indices lie inside the shape; an int32
  * or bfloat16 tensor is widened. Rows times columns of a CSR tensor fit size_t but are

@@ -398,3 +398,15 @@ tinkc_code tk_pb_fwdbwd_encode(tk_buf *out, const tk_fwdbwd_request *request, tk
     tk_buf_advance(out, n);
     return TINKC_OK;
 }
+
+void tk_pb_fwdbwd_put_seq(tk_buf *out, int64_t seq_id)
+{
+    size_t n = tk_pb_uint_size(2, (uint64_t)seq_id);
+    void *room = tk_buf_reserve(out, n);
+    if (room != NULL) {
+        tk_pb_writer w;
+        tk_pb_writer_init(&w, room, n);
+        tk_pb_put_int(&w, 2, seq_id);
+        tk_buf_advance(out, n);
+    }
+}

@@ -2,6 +2,7 @@
  * information, bad input, cancelling (A-016, A-018, A-019, A-022 to A-026, A-029 to
  * A-031, A-033).
  * Links: peer */
+#include <tinkc/sampling.h>
 #include <tinkc/training.h>
 
 #include <math.h>
@@ -11,9 +12,10 @@
 #include "support/fakeapi_tinker.h"
 #include "support/servicefix.h"
 
-#define POST_STEP  "/api/v1/optim_step"
-#define POST_POLL  "/api/v1/retrieve_future"
-#define BASE_MODEL "Qwen/Qwen3-8B"
+#define POST_STEP    "/api/v1/optim_step"
+#define POST_SAMPLER "/api/v1/save_weights_for_sampler"
+#define POST_POLL    "/api/v1/retrieve_future"
+#define BASE_MODEL   "Qwen/Qwen3-8B"
 
 typedef struct fixture {
     fakeapi *api;
@@ -264,6 +266,29 @@ static void test_training_save(void **unused)
     close_all(&f);
 }
 
+/* M-065: a sampling client on the weights as they are; a retried submission keeps its
+ * seq_id and draws another sampling session number (wire.md §2.3). */
+static void test_training_save_and_sample(void **unused)
+{
+    (void)unused;
+    static const char *const settings[] = {"loop", "manual", NULL};
+    fixture f = open_with(NULL, settings);
+    tinkc_sampling *sampling = NULL;
+    fakeapi_reply(f.api, "POST", POST_SAMPLER, &fakeapi_429(FAKEAPI_AFTER_MS(0)));
+    assert_int_equal(tinkc_training_save_and_sample_wait(&sampling, f.training, NULL),
+                     TINKC_OK);
+    assert_non_null(strstr(tinkc_sampling_session_id(sampling), ":sample:"));
+    for (size_t i = 0; i < 2; i++) {
+        const char *body = fakeapi_nth(f.api, "POST", POST_SAMPLER, i)->body;
+        assert_non_null(strstr(body, "\"seq_id\":1"));
+        assert_non_null(strstr(body, i == 0 ? "\"sampling_session_seq_id\":0"
+                                            : "\"sampling_session_seq_id\":1"));
+        assert_null(strstr(body, "\"path\""));
+    }
+    tinkc_sampling_close(&sampling);
+    close_all(&f);
+}
+
 /* M-063: load into the model, with the token of somebody else. */
 static void test_training_load(void **unused)
 {
@@ -497,6 +522,7 @@ static void test_training_null(void **unused)
     expect(tinkc_training_save_weights_for_sampler(NULL, "a", NULL), TINKC_E_STATE);
     expect(tinkc_training_load_state(NULL, "a", false, NULL), TINKC_E_STATE);
     expect(tinkc_training_get_info(NULL), TINKC_E_STATE);
+    expect(tinkc_training_save_and_sample(NULL), TINKC_E_STATE);
     expect(tinkc_training_unload(NULL), TINKC_E_STATE);
     expect(tinkc_service_create_training(NULL, "m", NULL), TINKC_E_STATE);
     expect(tinkc_service_create_training_from_state(NULL, "m", NULL), TINKC_E_STATE);
@@ -636,6 +662,7 @@ int main(void)
         cmocka_unit_test(test_training_one_submission_per_model),
         cmocka_unit_test(test_training_one_numbering),
         cmocka_unit_test(test_training_save),
+        cmocka_unit_test(test_training_save_and_sample),
         cmocka_unit_test(test_training_load),
         cmocka_unit_test(test_training_info),
         cmocka_unit_test(test_training_unload),
