@@ -241,7 +241,7 @@ static tinkc_code set_counts(const tk_pb_input *in, record *records, size_t n,
         if (r->num_datums < 0) {
             return tk_pb_fail(in, NULL, TINKC_E_DECODE, "num_datums is negative");
         }
-        if ((uint64_t)r->num_datums > TK_DATUMS_MAX - declared) {
+        if ((uint64_t)r->num_datums > TK_DATUMS_MAX) {
             return tk_pb_fail(in, NULL, TINKC_E_LIMIT, "more than %zu datums",
                               TK_DATUMS_MAX);
         }

@@ -297,7 +297,7 @@ static void test_pb_fwdbwd_encode_tensor_refusals(void **unused)
     item.tensor.dtype = TK_DTYPE_UNSPECIFIED;
     assert_not_encoded(&request, TINKC_E_INVALID, "data[0].loss_fn_inputs.w");
     item.tensor.dtype = TK_DTYPE_I64;
-    item.tensor.n = SIZE_MAX / 4; /* times 8 overflows */
+    item.tensor.n = SIZE_MAX / 8 + 2; /* times 8 is 8 */
     assert_not_encoded(&request, TINKC_E_LIMIT, "data[0].loss_fn_inputs.w");
     item.tensor.n = 2;
     item.name = TK_STR("\xFF");
