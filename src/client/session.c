@@ -9,6 +9,7 @@
 #define BODY_MAX_BYTES TK_MIB
 #define BEAT_WARN_MS   120000
 #define REFRESH_MIN_S  10
+#define SECONDS_MAX    (INT64_C(366) * 24 * 3600) /* what a server may ask us to wait */
 
 static void advance(tk_core *core);
 
@@ -115,7 +116,8 @@ static void fire_beat(tk_timer *timer)
 
 static void plan_refresh(tk_core *core)
 {
-    int64_t delay_ms = TK_MAX(core->refresh_s, REFRESH_MIN_S) * 1000;
+    int64_t seconds = TK_MIN(TK_MAX(core->refresh_s, REFRESH_MIN_S), SECONDS_MAX);
+    int64_t delay_ms = seconds * 1000;
     tk_loop_timer_set(core->loop, &core->refresh_timer,
                       tk_loop_now_ms(core->loop) + delay_ms);
 }
@@ -311,7 +313,9 @@ static void on_credential(tk_auth_waiter *waiter, const char *credential, tinkc_
 static void apply_flags(tk_core *core)
 {
     const tk_client_config *flags = &core->flags;
-    core->billing.max_pause_ms = flags->billing_exception_max_pause_duration_sec.v * 1000;
+    int64_t pause_s =
+        TK_MIN(flags->billing_exception_max_pause_duration_sec.v, SECONDS_MAX);
+    core->billing.max_pause_ms = pause_s * 1000;
     tk_budget_init(&core->response_budget,
                    flags->inflight_response_bytes_semaphore_size.v);
     tk_budget_init(&core->fwdbwd_budget, flags->fwdbwd_dispatch_bytes_semaphore_size.v);

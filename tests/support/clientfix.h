@@ -4,6 +4,8 @@
 #ifndef SUPPORT_CLIENTFIX_H
 #define SUPPORT_CLIENTFIX_H
 
+#include <stdio.h>
+
 #include <tinkc/service.h>
 
 #include "client/service.h"
@@ -17,7 +19,19 @@ typedef struct clientfix {
     fakeclock clock;
     faketransport net;
     tinkc_service *service;
+    char log[4096]; /* lines "level component: text" from info up */
+    size_t log_n;
 } clientfix;
+
+static inline void clientfix_log(tinkc_log_level level, const char *component,
+                                 const char *line, void *user)
+{
+    clientfix *f = user;
+    size_t room = sizeof(f->log) - f->log_n;
+    int n = snprintf(f->log + f->log_n, room, "%s %s: %s\n", tinkc_log_level_name(level),
+                     component, line);
+    f->log_n += TK_MIN((size_t)n, room - 1);
+}
 
 static inline void clientfix_turn(clientfix *f)
 {
@@ -44,17 +58,20 @@ static inline int64_t clientfix_now(const clientfix *f)
     return tk_clock_mono_ms(&f->clock.clock);
 }
 
-/* Options are name, value pairs ending in NULL, or NULL. Configuration, dynamic
- * configuration, session, sampling session and heartbeats are answered by themselves. */
-static inline void clientfix_open(clientfix *f, const char *const *options)
+/* Options are name, value pairs ending in a NULL name, or NULL. A NULL value unsets it.
+ */
+static inline void clientfix_open_bare(clientfix *f, const char *const *options)
 {
     tinkc_config *config = NULL;
     fakeclock_init(&f->clock);
     faketransport_init(&f->net, &f->clock.clock);
     f->service = NULL;
+    f->log_n = 0;
+    f->log[0] = '\0';
     assert_int_equal(tinkc_config_new(&config, NULL), TINKC_OK);
     const char *const own[] = {
-        "base_url", "http://127.0.0.1:1", "api_key", "tml-test", "loop", "manual", NULL};
+        "base_url", "http://127.0.0.1:1", "api_key", "tml-test", "loop",
+        "manual",   "log_level",          "info",    NULL};
     for (const char *const *o = own; *o != NULL; o += 2) {
         assert_int_equal(tinkc_config_set(config, o[0], o[1], NULL), TINKC_OK);
     }
@@ -62,11 +79,18 @@ static inline void clientfix_open(clientfix *f, const char *const *options)
         assert_int_equal(tinkc_config_set(config, options[0], options[1], NULL),
                          TINKC_OK);
     }
+    tinkc_config_set_log(config, clientfix_log, f);
     tk_core_seams seams = {
         .clock = &f->clock.clock, .transport = &f->net.transport, .seed = 1};
     tk_err err = TK_ERR_INIT;
     assert_int_equal(tk_service_open(&f->service, config, &seams, &err), TINKC_OK);
     tinkc_config_free(&config);
+}
+
+/* Configuration, dynamic configuration, session, sampling session and
+ * heartbeats are answered by themselves. */
+static inline void clientfix_answer_setup(clientfix *f)
+{
     faketransport_default(&f->net, "client/config", (fakeanswer){.body = "{}"});
     faketransport_default(&f->net, "client/dynamic_config", (fakeanswer){.body = "{}"});
     faketransport_default(&f->net, "create_session",
@@ -75,6 +99,12 @@ static inline void clientfix_open(clientfix *f, const char *const *options)
     faketransport_default(
         &f->net, "create_sampling_session",
         (fakeanswer){.body = "{\"sampling_session_id\":\"S:sample:0\"}"});
+}
+
+static inline void clientfix_open(clientfix *f, const char *const *options)
+{
+    clientfix_open_bare(f, options);
+    clientfix_answer_setup(f);
 }
 
 static inline void clientfix_close(clientfix *f)
