@@ -1,7 +1,9 @@
-/* The sampling handle on the scripted peer: creating, asking, closing (A-013, A-009).
+/* The sampling handle on the scripted peer: creating, asking, many prompts, closing
+ * (A-013, A-026, A-028).
  * Links: peer */
 #include <tinkc/sampling.h>
 
+#include "support/failmem.h"
 #include "support/fakeapi_tinker.h"
 #include "support/servicefix.h"
 
@@ -144,6 +146,186 @@ static void test_sampling_null_and_closed(void **unused)
     close_all(&f);
 }
 
+/* ---- many prompts ---- */
+
+#define PROMPTS 50
+
+typedef struct batched {
+    size_t next, failures, stop_at;
+} batched;
+
+static bool on_batch(size_t index, const tinkc_samples *samples, const tinkc_error *error,
+                     void *user)
+{
+    batched *b = user;
+    assert_int_equal(index, b->next);
+    b->next++;
+    assert_true((samples == NULL) == (error != NULL));
+    b->failures += error != NULL;
+    if (samples != NULL) {
+        /* the peer answers with the token behind the last one of the prompt */
+        size_t n = 0;
+        assert_int_equal(tinkc_samples_tokens(samples, 0, &n)[0], (int)index + 2);
+    }
+    return b->next != b->stop_at;
+}
+
+static void run_batch(fixture *f, batched *b, size_t max_in_flight, tinkc_code expected)
+{
+    tinkc_model_input *prompts[PROMPTS];
+    const tinkc_model_input *views[PROMPTS];
+    for (size_t i = 0; i < PROMPTS; i++) {
+        int32_t token = (int32_t)i + 1;
+        assert_int_equal(tinkc_model_input_from_tokens(&prompts[i], &token, 1, NULL),
+                         TINKC_OK);
+        views[i] = i == 20 ? NULL : prompts[i]; /* one that is refused */
+    }
+    tinkc_sampling_params params = TINKC_SAMPLING_PARAMS_INIT;
+    params.max_tokens = 1;
+    tinkc_sample_batch batch = TINKC_SAMPLE_BATCH_INIT;
+    batch.prompts = views;
+    batch.prompts_n = PROMPTS;
+    batch.params = &params;
+    batch.max_in_flight = max_in_flight;
+    batch.fn = on_batch;
+    batch.user = b;
+    assert_int_equal(tinkc_sampling_batch(f->sampling, &batch, NULL), expected);
+    for (size_t i = 0; i < PROMPTS; i++) {
+        tinkc_model_input_free(&prompts[i]);
+    }
+}
+
+/* In order, bounded, with the failure of one prompt in its place. */
+static void test_sampling_batch(void **unused)
+{
+    (void)unused;
+    fixture f;
+    open_sampling(&f);
+    batched b = {0};
+    run_batch(&f, &b, 4, TINKC_OK);
+    assert_int_equal(b.next, PROMPTS);
+    assert_int_equal(b.failures, 1);
+    assert_int_equal(fakeapi_count(f.api, "POST", "/api/v1/asample"), PROMPTS - 1);
+    assert_true(fakeapi_peak(f.api, "POST", "/api/v1/*") <= 4 + 1); /* and a heartbeat */
+    close_all(&f);
+}
+
+static void test_sampling_batch_stops(void **unused)
+{
+    (void)unused;
+    fixture f;
+    open_sampling(&f);
+    batched b = {.stop_at = 3};
+    run_batch(&f, &b, 2, TINKC_E_CANCELLED);
+    assert_int_equal(b.next, 3);
+    assert_true(fakeapi_count(f.api, "POST", "/api/v1/asample") <= 5);
+    close_all(&f);
+}
+
+static void test_sampling_batch_refused(void **unused)
+{
+    (void)unused;
+    fixture f;
+    open_sampling(&f);
+    tinkc_sample_batch batch = TINKC_SAMPLE_BATCH_INIT;
+    assert_int_equal(tinkc_sampling_batch(f.sampling, &batch, NULL), TINKC_E_INVALID);
+    batch.fn = on_batch;
+    batch.prompts_n = 1;
+    assert_int_equal(tinkc_sampling_batch(f.sampling, &batch, NULL), TINKC_E_INVALID);
+    batch.prompts_n = 0;
+    assert_int_equal(tinkc_sampling_batch(f.sampling, &batch, NULL), TINKC_OK);
+    batch.max_in_flight = 0;
+    assert_int_equal(tinkc_sampling_batch(f.sampling, &batch, NULL), TINKC_E_INVALID);
+    close_all(&f);
+}
+
+/* ---- the end of things ---- */
+
+static tinkc_future *sample_one(tinkc_sampling *sampling)
+{
+    static const int32_t tokens[] = {1, 2, 3};
+    tinkc_model_input *prompt = NULL;
+    if (tinkc_model_input_from_tokens(&prompt, tokens, 3, NULL) != TINKC_OK) {
+        return NULL;
+    }
+    tinkc_future *future = tinkc_sampling_sample(sampling, prompt, NULL, NULL);
+    tinkc_model_input_free(&prompt);
+    return future;
+}
+
+/* Closing the handle lets its samples end; closing the service ends them. */
+static void test_sampling_close_while_sampling(void **unused)
+{
+    (void)unused;
+    enum { N = 300 };
+    fixture f;
+    open_sampling(&f);
+    fakeapi_tinker_hold(f.api, true);
+    tinkc_future *futures[N];
+    for (size_t i = 0; i < N; i++) {
+        futures[i] = sample_one(f.sampling);
+    }
+    tinkc_sampling_close(&f.sampling);
+    assert_true(fakeapi_wait_for(f.api, "POST", "/api/v1/retrieve_future", 1));
+    assert_true(fakeapi_tinker_finish(f.api, 1) == 1);
+    size_t index = N;
+    assert_int_equal(tinkc_future_wait_any(&index, futures, N, TINKC_FOREVER), TINKC_OK);
+    assert_int_equal(tinkc_future_wait(futures[index], 0), TINKC_OK);
+    tinkc_service_close(&f.service);
+    size_t cancelled = 0;
+    for (size_t i = 0; i < N; i++) {
+        cancelled += tinkc_future_wait(futures[i], TINKC_FOREVER) == TINKC_E_CANCELLED;
+        tinkc_future_free(&futures[i]);
+    }
+    assert_true(cancelled >= N - 1 && cancelled <= N);
+    close_all(&f);
+}
+
+/* ---- allocation failures ---- */
+
+/* The peer starts and stops inside: its thread decodes with the same allocator. */
+static bool sweep_once(void *user)
+{
+    (void)user;
+    fakeapi *api = fakeapi_start();
+    fakeapi_tinker(api, NULL);
+    tinkc_config *config = NULL;
+    tinkc_service *service = NULL;
+    tinkc_sampling *sampling = NULL;
+    bool ok = tinkc_config_new(&config, NULL) == TINKC_OK &&
+              tinkc_config_set(config, "base_url", fakeapi_url(api), NULL) == TINKC_OK &&
+              tinkc_config_set(config, "api_key", "tml-k", NULL) == TINKC_OK &&
+              tinkc_config_set(config, "loop", "manual", NULL) == TINKC_OK &&
+              tinkc_service_open(&service, config, NULL) == TINKC_OK &&
+              tinkc_service_create_sampling_wait(&sampling, service, "m", NULL, NULL) ==
+                  TINKC_OK;
+    if (ok) {
+        tinkc_future *future = sample_one(sampling);
+        tinkc_samples *samples = NULL;
+        ok = tinkc_future_wait(future, TINKC_FOREVER) == TINKC_OK &&
+             tinkc_future_take_samples(&samples, future, NULL) == TINKC_OK;
+        tinkc_future_free(&future);
+        tinkc_samples_free(&samples);
+        if (!ok && failmem_fired()) { /* the next one works again */
+            future = sample_one(sampling);
+            assert_int_equal(tinkc_future_wait(future, TINKC_FOREVER), TINKC_OK);
+            tinkc_future_free(&future);
+        }
+    }
+    tinkc_sampling_close(&sampling);
+    tinkc_service_close(&service);
+    tinkc_config_free(&config);
+    fakeapi_stop(&api);
+    return ok;
+}
+
+/* A-028: with any one allocation failing, every wait returns and nothing leaks. */
+static void test_sampling_allocation_sweep(void **unused)
+{
+    (void)unused;
+    assert_true(failmem_sweep(sweep_once, NULL, 1) > 60);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -152,6 +334,11 @@ int main(void)
         cmocka_unit_test(test_sampling_create_fails),
         cmocka_unit_test(test_sampling_base_model),
         cmocka_unit_test(test_sampling_null_and_closed),
+        cmocka_unit_test(test_sampling_batch),
+        cmocka_unit_test(test_sampling_batch_stops),
+        cmocka_unit_test(test_sampling_batch_refused),
+        cmocka_unit_test(test_sampling_close_while_sampling),
+        cmocka_unit_test(test_sampling_allocation_sweep),
     };
     return cmocka_run_group_tests_name("sampling", tests, NULL, NULL);
 }
