@@ -191,6 +191,7 @@ static void test_limiter_fork(void **unused)
         tinkc_service *own = NULL;
         tinkc_service_close(&service);
         ok = ok && tk_limiter_count() == 0 &&
+             tinkc_config_set(config, "loop", "manual", NULL) == TINKC_OK &&
              tinkc_service_open(&own, config, NULL) == TINKC_OK &&
              tk_limiter_count() == 1;
         tinkc_service_close(&own);
