@@ -34,21 +34,6 @@ static const tk_field tensor_rows[] = {
 static const tk_schema tensor_schema = {
     TK_SCHEMA(tensor_json, "TensorData", tensor_rows)};
 
-static tinkc_code put_floats(tk_json_writer *w, const float *items, size_t n, tk_err *err)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (!isfinite(items[i])) {
-            tinkc_code code =
-                tk_err_set(err, TINKC_E_INVALID, "NaN and infinity cannot be sent");
-            tk_err_under_index(err, i);
-            tk_err_under(err, "data");
-            return code;
-        }
-    }
-    tk_json_put_f32s(w, items, n, false);
-    return TINKC_OK;
-}
-
 static tinkc_code encode_tensor(tk_json_writer *w, const void *value, tk_err *err)
 {
     const tk_tensor *t = value;
@@ -61,7 +46,8 @@ static tinkc_code encode_tensor(tk_json_writer *w, const void *value, tk_err *er
     if (t->dtype == TK_DTYPE_I64) {
         tk_json_put_i64s(w, t->data, t->n);
     } else {
-        code = put_floats(w, t->data, t->n, err);
+        code = tk_schema_put_f32s(w, t->data, t->n, false, err);
+        tk_err_under(err, "data");
     }
     tk_json_key(w, TK_STR("dtype"));
     tk_json_put_str(w, tk_str_of(tk_dtype_name(t->dtype)));

@@ -182,6 +182,11 @@ tinkc_code tk_schema_mismatch(const char *expected, const tk_json *found, tk_err
  */
 void tk_schema_under_key(tk_err *err, tk_str key);
 
+/* Writes an array of floats. NaN becomes null when nan_is_null; what JSON cannot hold is
+ * TINKC_E_INVALID with the index in err->path. */
+TK_NODISCARD tinkc_code tk_schema_put_f32s(tk_json_writer *w, const float *items,
+                                           size_t n, bool nan_is_null, tk_err *err);
+
 /* Arrays of numbers; null elements only where a NaN may stand. Out of the arena or
  * borrowed from the value. */
 TK_NODISCARD tinkc_code tk_schema_read_i64s(tk_i64s *out, tk_arena *arena,

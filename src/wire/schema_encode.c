@@ -83,8 +83,8 @@ static tinkc_code put_num_map(tk_json_writer *w, const tk_named_num *items, size
     return TINKC_OK;
 }
 
-static tinkc_code put_f32s(tk_json_writer *w, const float *items, size_t n,
-                           bool nan_is_null, tk_err *err)
+tinkc_code tk_schema_put_f32s(tk_json_writer *w, const float *items, size_t n,
+                              bool nan_is_null, tk_err *err)
 {
     for (size_t i = 0; i < n; i++) {
         if (!isfinite(items[i]) && !(nan_is_null && isnan(items[i]))) {
@@ -160,7 +160,7 @@ static tinkc_code put_list_value(tk_json_writer *w, const tk_field *field,
         tk_json_put_i64s(w, items, n);
         return TINKC_OK;
     case TK_KIND_F32S:
-        return put_f32s(w, items, n, (field->flags & TK_NAN_NULL) != 0, err);
+        return tk_schema_put_f32s(w, items, n, (field->flags & TK_NAN_NULL) != 0, err);
     case TK_KIND_STR_MAP:
         put_str_map(w, items, n);
         return TINKC_OK;

@@ -339,6 +339,12 @@ static void test_value_sample_response(void **unused)
     assert_int_equal(msg.topk.token_ids[4], 7);
     assert_true(msg.topk.logprobs[5] == TK_TOPK_MASK_LOGPROB);
     expect_json(&tk_msg_sample_response, &msg, text);
+    /* A row that begins with a mask is empty, whatever follows; a mask inside stays. */
+    static const int32_t ids[] = {0, 5, 6, 6, 0, 7};
+    static const float logprobs[] = {-99999.0F, -1.0F, -1.0F, -1.0F, -99999.0F, -2.0F};
+    const tk_topk_logprobs masked = {2, 3, ids, logprobs};
+    expect_json(&tk_msg_topk_logprobs, &masked,
+                "[null,[[6,-1.0],[0,-99999.0],[7,-2.0]]]");
     decode_ok(&msg, &tk_msg_sample_response, "{\"sequences\":[]}");
     assert_false(msg.has_prompt_logprobs || msg.has_topk);
     expect_json(&tk_msg_sample_response, &msg, "{\"sequences\":[],\"type\":\"sample\"}");

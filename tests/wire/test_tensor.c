@@ -348,7 +348,9 @@ static void test_tensor_borrows(void **unused)
     memcpy(bytes + 1, i64, sizeof(i64));
     tk_tensor_source odd = SOURCE(TK_ELEM_I64, i64);
     odd.data = bytes + 1; /* not aligned: has to be copied */
-    expect_i64(convert(odd, TK_DTYPE_I64), i64, 2);
+    tk_tensor copied = convert(odd, TK_DTYPE_I64);
+    assert_ptr_not_equal(copied.data, odd.data);
+    expect_i64(copied, i64, 2);
 }
 
 static tinkc_code check(tk_tensor t)
