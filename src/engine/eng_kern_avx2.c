@@ -128,35 +128,55 @@ INLINE __m256 load8(const void *b, size_t i, const bool bf16)
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(half), 16));
 }
 
-/* `wide` panels at once: independent streams hide the latency of memory and of FMA. */
-INLINE void strip_block(const eng_strip *s, size_t first, const size_t rows,
-                        const size_t wide, const bool bf16)
+#define AHEAD 16 /* inputs fetched ahead of use, in each stream; more was slower */
+
+/* Sums of rows x wide panels, two registers each. */
+typedef struct strip_sums {
+    __m256 v[8];
+} strip_sums;
+
+/* Inputs [k, end) of `wide` panels at once: independent streams hide the latency of
+ * memory and of FMA. What is needed AHEAD inputs later is fetched now; `skip` leads from
+ * the end of a panel to the next strip. */
+INLINE size_t strip_steps(strip_sums *sum, const eng_strip *s, const char *b, size_t k,
+                          size_t end, size_t skip, const size_t rows, const size_t wide,
+                          const bool bf16)
 {
-    __m256 sum[8];
-    for (size_t i = 0; i < rows * wide * 2; i++) {
-        sum[i] = _mm256_setzero_ps();
-    }
-    size_t panel = s->k * ENG_LANES;
-    size_t size = bf16 ? sizeof(uint16_t) : sizeof(float);
-    const char *b = (const char *)s->b + first * panel * size;
-    for (size_t k = 0; k < s->k; k++) {
+    const size_t size = bf16 ? sizeof(uint16_t) : sizeof(float);
+    const size_t panel = s->k * ENG_LANES * size;
+    for (; k < end; k++) {
         for (size_t w = 0; w < wide; w++) {
-            const char *bw = b + w * panel * size;
-            __m256 lo = load8(bw, k * ENG_LANES, bf16);
-            __m256 hi = load8(bw, k * ENG_LANES + 8, bf16);
+            const char *bw = b + w * panel + k * ENG_LANES * size;
+            _mm_prefetch(bw + AHEAD * ENG_LANES * size + skip, _MM_HINT_T0);
+            __m256 lo = load8(bw, 0, bf16), hi = load8(bw, 8, bf16);
             for (size_t r = 0; r < rows; r++) {
                 __m256 x = _mm256_broadcast_ss(s->a + r * s->a_row + k);
-                __m256 *at = sum + (r * wide + w) * 2;
+                __m256 *at = sum->v + (r * wide + w) * 2;
                 at[0] = _mm256_fmadd_ps(x, lo, at[0]);
                 at[1] = _mm256_fmadd_ps(x, hi, at[1]);
             }
         }
     }
+    return k;
+}
+
+INLINE void strip_block(const eng_strip *s, size_t first, const size_t rows,
+                        const size_t wide, const bool bf16)
+{
+    strip_sums sum;
+    for (size_t i = 0; i < rows * wide * 2; i++) {
+        sum.v[i] = _mm256_setzero_ps();
+    }
+    const size_t panel = s->k * ENG_LANES * (bf16 ? sizeof(uint16_t) : sizeof(float));
+    const char *b = (const char *)s->b + first * panel;
+    size_t near = s->k > AHEAD ? s->k - AHEAD : 0;
+    size_t k = strip_steps(&sum, s, b, 0, near, 0, rows, wide, bf16);
+    (void)strip_steps(&sum, s, b, k, s->k, (wide - 1) * panel, rows, wide, bf16);
     for (size_t r = 0; r < rows; r++) {
         for (size_t w = 0; w < wide; w++) {
             float *c = s->c + r * s->c_row + (first + w) * ENG_LANES;
-            _mm256_storeu_ps(c, sum[(r * wide + w) * 2]);
-            _mm256_storeu_ps(c + 8, sum[(r * wide + w) * 2 + 1]);
+            _mm256_storeu_ps(c, sum.v[(r * wide + w) * 2]);
+            _mm256_storeu_ps(c + 8, sum.v[(r * wide + w) * 2 + 1]);
         }
     }
 }

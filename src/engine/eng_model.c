@@ -252,8 +252,22 @@ static tinkc_code load_head(eng_model *model, tk_err *err)
                : code;
 }
 
+/* All weights in one block, so that large pages fit; what it is short of by rounding
+ * comes from a second one. */
+static void plan_store(eng_model *model)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < eng_st_count(model->st); i++) {
+        const eng_st_tensor *t = eng_st_at(model->st, i);
+        size_t each = t->dtype == ENG_BF16 ? sizeof(uint16_t) : sizeof(eng_real);
+        bytes += t->known ? t->count * each : 0; /* at most twice the mapped files */
+    }
+    model->store.want = bytes;
+}
+
 static tinkc_code load(eng_model *model, tk_err *err)
 {
+    plan_store(model);
     model->layers = tk_zarray(model->config.layers, sizeof(*model->layers));
     if (model->layers == NULL) {
         return tk_err_nomem(err);
@@ -285,6 +299,7 @@ static tinkc_code build(eng_model **out, eng_pool *pool, const eng_config *confi
         eng_model_free(model);
         return code;
     }
+    eng_st_drop_pages(st);
     *out = model;
     return TINKC_OK;
 }

@@ -399,6 +399,16 @@ tinkc_code eng_st_open_directory(eng_st **out, const char *directory, tk_err *er
     return finish_open(out, st, code, err);
 }
 
+void eng_st_drop_pages(const eng_st *st)
+{
+    for (size_t i = 0; i < st->n_files; i++) {
+        if (st->files[i].mapped) {
+            void *data = (void *)(uintptr_t)st->files[i].data;
+            (void)madvise(data, st->files[i].n, MADV_DONTNEED);
+        }
+    }
+}
+
 const eng_st_tensor *eng_st_find(const eng_st *st, tk_str name)
 {
     eng_st_tensor key = {.name = name};

@@ -36,6 +36,10 @@ TK_NODISCARD tinkc_code eng_st_open_memory(eng_st **out, tk_str bytes, const cha
                                            tk_err *err);
 void eng_st_close(eng_st *st); /* accepts NULL */
 
+/* Gives back the memory that reading the mapped files has filled; later reads get it
+ * from the files again. */
+void eng_st_drop_pages(const eng_st *st);
+
 const eng_st_tensor *eng_st_find(const eng_st *st, tk_str name); /* NULL = none */
 size_t eng_st_count(const eng_st *st);
 const eng_st_tensor *eng_st_at(const eng_st *st, size_t index); /* sorted by name */
