@@ -33,6 +33,13 @@ typedef struct eng_tile {
     bool add; /* the chain goes on from what c holds, instead of from 0 */
 } eng_tile;
 
+/* Rows of the next tile when `left` are left: 7 and 8 are better cut in two halves than
+ * into 6 and a rest whose few sums wait for each other. */
+static inline size_t eng_tile_rows(size_t left)
+{
+    return left == 7 || left == 8 ? 4 : TK_MIN((size_t)ENG_ROWS, left);
+}
+
 /* The same over several packed panels that follow one another, for few rows:
  * c[r][p * ENG_LANES + j] = sum over k of a[r * a_row + k] * b[(p * k_len + k)][j]. */
 typedef struct eng_strip {

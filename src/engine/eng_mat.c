@@ -148,9 +148,10 @@ static void mul_group(const job *j, const eng_real *panel, size_t p, size_t grou
     size_t last = TK_MIN((group + 1) * j->group, m->rows);
     size_t column = p * ENG_LANES;
     size_t width = TK_MIN((size_t)ENG_LANES, m->w->n - column);
-    for (size_t row = group * j->group; row < last; row += ENG_ROWS) {
+    for (size_t row = group * j->group, rows; row < last; row += rows) {
+        rows = eng_tile_rows(last - row);
         eng_tile t = {.k = m->w->k,
-                      .rows = TK_MIN((size_t)ENG_ROWS, last - row),
+                      .rows = rows,
                       .a = m->x + row * m->ldx,
                       .a_row = m->ldx,
                       .a_k = 1,
@@ -159,7 +160,7 @@ static void mul_group(const job *j, const eng_real *panel, size_t p, size_t grou
                       .c = c,
                       .c_row = ENG_LANES};
         j->kern->tile(&t);
-        finish(m, c, ENG_LANES, row, t.rows, column, width);
+        finish(m, c, ENG_LANES, row, rows, column, width);
     }
 }
 
@@ -244,9 +245,10 @@ static void back_unit(const job *j, size_t column, size_t group, eng_real *scrat
     for (size_t first = 0; first < m->w->n; first += BACK_BLOCK) {
         size_t count = TK_MIN((size_t)BACK_BLOCK, m->w->n - first);
         transpose(packed, j, column, first, count);
-        for (size_t row = row0; row < last; row += ENG_ROWS) {
+        for (size_t row = row0, rows; row < last; row += rows) {
+            rows = eng_tile_rows(last - row);
             eng_tile t = {.k = count,
-                          .rows = TK_MIN((size_t)ENG_ROWS, last - row),
+                          .rows = rows,
                           .a = m->x + row * m->ldx + first,
                           .a_row = m->ldx,
                           .a_k = 1,
