@@ -38,6 +38,9 @@ done
 for target in $(grep -oh '`make [a-z]*' README.md HACKING.md | cut -d' ' -f2 | sort -u); do
     expect "make $target is a target" grep -q "^$target:" Makefile
 done
+for script in $(grep -o 'scripts/[a-z-]*\.sh' Makefile | sort -u); do
+    expect "$script, which the Makefile runs, exists" test -x "$script"
+done
 for folder in $(sed -n 's/^| `\([a-z/]*\/\)`.*/\1/p' README.md); do
     expect "$folder exists" test -d "$folder"
 done
