@@ -17,8 +17,9 @@ fi
 
 missing=""
 for package in $packages; do
-    state=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true)
-    [ "$state" = installed ] || missing="$missing $package"
+    # one line per architecture that the package is known for
+    dpkg-query -W -f='${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed ||
+        missing="$missing $package"
 done
 [ -n "$missing" ] || exit 0
 
