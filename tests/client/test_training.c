@@ -62,16 +62,37 @@ static void test_training_create(void **unused)
     close_all(&f);
 }
 
-static void *create_one(void *user)
+typedef struct pair {
+    tinkc_service *service;
+    tinkc_training *training;
+    tinkc_sampling *sampling;
+} pair;
+
+static void *create_two(void *user)
 {
-    tinkc_training *training = NULL;
-    assert_int_equal(
-        tinkc_service_create_training_wait(&training, user, BASE_MODEL, NULL, NULL),
-        TINKC_OK);
-    return training;
+    pair *self = user;
+    assert_int_equal(tinkc_service_create_training_wait(&self->training, self->service,
+                                                        BASE_MODEL, NULL, NULL),
+                     TINKC_OK);
+    assert_int_equal(tinkc_service_create_sampling_wait(&self->sampling, self->service,
+                                                        BASE_MODEL, NULL, NULL),
+                     TINKC_OK);
+    return NULL;
 }
 
-/* models made by 16 threads at once have dense, unique numbers. */
+/* The number behind the last ":"; each of 0..n-1 may come once. */
+static void check_number(const char *id, bool *seen, int n)
+{
+    int number = 0;
+    for (const char *digit = strrchr(id, ':') + 1; *digit != '\0'; digit++) {
+        number = number * 10 + (*digit - '0');
+    }
+    assert_in_range(number, 0, n - 1);
+    assert_false(seen[number]);
+    seen[number] = true;
+}
+
+/* clients made by 16 threads at once have dense, unique numbers. */
 static void test_training_create_from_threads(void **unused)
 {
     (void)unused;
@@ -80,23 +101,18 @@ static void test_training_create_from_threads(void **unused)
     fakeapi_tinker(api, NULL);
     tinkc_service *service = servicefix_open(api, NULL);
     pthread_t threads[N];
-    bool seen[N] = {false};
+    pair pairs[N];
+    bool models[N] = {false}, samplers[N] = {false};
     for (int i = 0; i < N; i++) {
-        assert_int_equal(pthread_create(&threads[i], NULL, create_one, service), 0);
+        pairs[i] = (pair){.service = service};
+        assert_int_equal(pthread_create(&threads[i], NULL, create_two, &pairs[i]), 0);
     }
     for (int i = 0; i < N; i++) {
-        void *result = NULL;
-        assert_int_equal(pthread_join(threads[i], &result), 0);
-        tinkc_training *training = result;
-        const char *number = strrchr(tinkc_training_model_id(training), ':') + 1;
-        int n = 0;
-        for (; *number != '\0'; number++) {
-            n = n * 10 + (*number - '0');
-        }
-        assert_in_range(n, 0, N - 1);
-        assert_false(seen[n]);
-        seen[n] = true;
-        tinkc_training_close(&training);
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+        check_number(tinkc_training_model_id(pairs[i].training), models, N);
+        check_number(tinkc_sampling_session_id(pairs[i].sampling), samplers, N);
+        tinkc_training_close(&pairs[i].training);
+        tinkc_sampling_close(&pairs[i].sampling);
     }
     tinkc_service_close(&service);
     fakeapi_stop(&api);

@@ -1,5 +1,5 @@
-/* Combining chunk results and reducing their metrics (A-039..A-041; wire.md §6.4, §12 row
- * 4, Appendix C). */
+/* Combining chunk results and reducing their metrics (A-035, A-039..A-041; wire.md §6.4,
+ * §12 row 4, Appendix C). */
 #include "wire/metrics.h"
 
 #include <math.h>
