@@ -50,6 +50,13 @@ void tk_turn_drop(tk_ticket **ticket)
     *ticket = NULL;
 }
 
+/* A ticket without ids that reached the loop late may lie behind `now`. */
+static void give_back(tk_turn *turn, tk_ticket *ticket)
+{
+    turn->now = TK_MAX(turn->now, ticket->first + ticket->n);
+    tk_free(ticket);
+}
+
 /* Lets in who is next, and steps over holes. `go` may leave at once, which comes back
  * here: one loop does the work. */
 static void move_on(tk_turn *turn)
@@ -65,8 +72,7 @@ static void move_on(tk_turn *turn)
         }
         tk_list_remove(&ticket->node);
         if (ticket->has_left) {
-            turn->now = ticket->first + ticket->n;
-            tk_free(ticket);
+            give_back(turn, ticket);
             continue;
         }
         turn->inside = ticket;
@@ -101,8 +107,7 @@ void tk_turn_leave(tk_turn *turn, tk_ticket **ticket_ref)
     }
     if (ticket == turn->inside) {
         turn->inside = NULL;
-        turn->now = ticket->first + ticket->n;
-        tk_free(ticket);
+        give_back(turn, ticket);
     } else {
         ticket->has_left = true;
     }

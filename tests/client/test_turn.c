@@ -144,6 +144,28 @@ static void test_turn_without_id(void **unused)
     tk_turn_dispose(&turn);
 }
 
+/* Two threads: the one without an id was numbered first and reaches the loop last. */
+static void test_turn_without_id_late(void **unused)
+{
+    (void)unused;
+    tk_turn turn;
+    call calls[3];
+    order_n = 0;
+    tk_turn_init(&turn, 0);
+    reserve(&turn, &calls[0], 0);
+    reserve(&turn, &calls[1], 1);
+    reserve(&turn, &calls[2], 1);
+    tk_turn_enter(&turn, calls[1].ticket);
+    tk_turn_leave(&turn, &calls[1].ticket);
+    tk_turn_enter(&turn, calls[0].ticket);
+    assert_true(calls[0].is_inside);
+    tk_turn_leave(&turn, &calls[0].ticket);
+    tk_turn_enter(&turn, calls[2].ticket);
+    assert_true(calls[2].is_inside);
+    tk_turn_leave(&turn, &calls[2].ticket);
+    tk_turn_dispose(&turn);
+}
+
 /* One random schedule: calls of 1 to 3 ids enter and leave in any order. */
 static void play(tk_rand *rand)
 {
@@ -257,6 +279,7 @@ int main(void)
         cmocka_unit_test(test_turn_leaving_early),
         cmocka_unit_test(test_turn_leaving_inside_go),
         cmocka_unit_test(test_turn_without_id),
+        cmocka_unit_test(test_turn_without_id_late),
         cmocka_unit_test(test_turn_random_schedules),
         cmocka_unit_test(test_turn_blocks_of_threads),
         cmocka_unit_test(test_turn_no_memory),
