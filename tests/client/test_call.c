@@ -108,7 +108,7 @@ static void test_call_l1_delays(void **unused)
     answer(&c, (fakeanswer){.status = 503, .body = "{}"});
     assert_true(c.done);
     assert_int_equal(c.code, TINKC_E_SERVER);
-    char first[64], value[64], expected[8];
+    char first[64], value[64], expected[16];
     header(&c, 0, "x-idempotency-key", first);
     for (int i = 0; i < 11; i++) {
         (void)snprintf(expected, sizeof(expected), "%d", i);
