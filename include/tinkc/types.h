@@ -232,6 +232,26 @@ TINKC_API tinkc_code tinkc_datum_set_f64(tinkc_datum *datum, const char *name,
                                          const double *values, size_t n,
                                          tinkc_error **err);
 
+/* A list of lists, as rows of the caller's. Start from TINKC_ROWS_INIT. */
+typedef struct tinkc_rows {
+    size_t size; /* of this struct */
+    tinkc_elem elem;
+    const void *const *rows;
+    const size_t *lengths; /* elements of each row; all must be equal */
+    size_t n;              /* rows; 0 gives shape [0] */
+    tinkc_dtype dtype;
+} tinkc_rows;
+
+#define TINKC_ROWS_INIT                                                                  \
+    {                                                                                    \
+        sizeof(tinkc_rows), TINKC_ELEM_F32, NULL, NULL, 0, TINKC_DTYPE_BY_NAME           \
+    }
+
+/* Sets a 2-D loss function input from rows. Errors as tinkc_datum_set; a ragged list is
+ * TINKC_E_INVALID and names the row. */
+TINKC_API tinkc_code tinkc_datum_set_rows(tinkc_datum *datum, const char *name,
+                                          const tinkc_rows *rows, tinkc_error **err);
+
 /* A copy of a tensor under a name. */
 TINKC_API tinkc_code tinkc_datum_set_tensor(tinkc_datum *datum, const char *name,
                                             const tinkc_tensor *tensor,

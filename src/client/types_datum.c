@@ -252,6 +252,47 @@ tinkc_code tinkc_datum_set_f64(tinkc_datum *datum, const char *name, const doubl
     return set_list(datum, name, TINKC_ELEM_F64, values, n, err);
 }
 
+static tinkc_code convert_rows(tk_tensor *out, tk_arena *arena, const tinkc_rows *rows,
+                               tk_str name, tk_err *err)
+{
+    tinkc_rows r = TINKC_ROWS_INIT;
+    tk_dtype dtype = TK_DTYPE_UNSPECIFIED;
+    tinkc_code code = tk_types_options(&r, sizeof(r), rows, err);
+    if (code == TINKC_OK && r.n > 0 && (r.rows == NULL || r.lengths == NULL)) {
+        code = tk_err_set(err, TINKC_E_INVALID, "rows and lengths must not be NULL");
+    }
+    if (code == TINKC_OK) {
+        const int64_t shape[] = {r.n > 0 && r.lengths[0] > 0 ? 1 : 0};
+        tinkc_array like = TINKC_ARRAY_INIT; /* only to decide the dtype */
+        like.elem = r.elem;
+        like.dtype = r.dtype;
+        like.shape = shape;
+        like.ndim = 1;
+        code = pick_dtype(&dtype, &like, name, err);
+    }
+    const tk_tensor_rows source = {(tk_elem)r.elem, r.rows, r.lengths, r.n};
+    return code != TINKC_OK ? code
+                            : tk_tensor_from_rows(out, arena, &source, dtype, NULL, err);
+}
+
+tinkc_code tinkc_datum_set_rows(tinkc_datum *datum, const char *name,
+                                const tinkc_rows *rows, tinkc_error **err)
+{
+    tk_err e = TK_ERR_INIT;
+    tk_tensor tensor = {.dtype = TK_DTYPE_UNSPECIFIED};
+    if (datum == NULL || name == NULL || rows == NULL) {
+        (void)tk_err_set(&e, TINKC_E_INVALID, "datum, name and rows must not be NULL");
+        return tk_error_give(err, &e);
+    }
+    tk_str key = tk_str_of(name);
+    if (convert_rows(&tensor, &datum->arena, rows, key, &e) != TINKC_OK ||
+        put(datum, key, &tensor, &e) != TINKC_OK) {
+        tk_err_under(&e, name);
+        return tk_error_give(err, &e);
+    }
+    return TINKC_OK;
+}
+
 static bool copy_i64s(tk_i64s *list, tk_arena *arena)
 {
     if (list->n > 0) {

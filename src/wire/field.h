@@ -97,11 +97,6 @@ typedef struct tk_f_time {
     int64_t us;
 } tk_f_time;
 
-typedef struct tk_f_strs {
-    tk_presence is;
-    tk_strs v;
-} tk_f_strs;
-
 typedef struct tk_f_str_map {
     tk_presence is;
     tk_str_map v;

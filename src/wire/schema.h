@@ -1,6 +1,6 @@
 /* Messages as tables: a message is a C struct and a const tk_schema that says, row by
  * row, which JSON key each member is and how it travels. One encoder and one decoder walk
- * the tables; documentation, tests and fuzzers walk the same ones (registry.h).
+ * the tables; documentation, tests and fuzzers walk the same ones (schemas.h).
  *
  * Rules of the walk (A-068..A-075):
  *   encoding  unset   the row's default if it has one, else left out; an error if
@@ -117,8 +117,7 @@ typedef struct tk_codec {
 
 /* Exactly one of `fields`, `variants` and `codec` is used. A single row without a name
  * makes the struct transparent: its JSON form is that row's value, without an object
- * around it. With `check`, a rule over several members runs before encoding and after
- * decoding. */
+ * around it. Rules over several members are functions of the message (tk_..._check). */
 struct tk_schema {
     const char *name;
     size_t size; /* of the struct */
@@ -126,7 +125,6 @@ struct tk_schema {
     size_t n;
     const tk_union *variants;
     const tk_codec *codec;
-    tinkc_code (*check)(const void *msg, tk_err *err);
     bool closed; /* unknown keys are always an error */
 };
 

@@ -416,22 +416,13 @@ tinkc_code tk_schema_read(void *msg, const tk_schema *schema, tk_arena *arena,
 {
     const ctx c = {arena, flags, err};
     tk_schema_init(msg, schema);
-    tinkc_code code;
     if (schema->codec != NULL) {
-        code = schema->codec->decode(msg, arena, value, flags, err);
-    } else if (schema->variants != NULL) {
-        code = read_union(msg, schema->variants, &c, value);
-    } else {
-        code = read_fields(msg, schema, &c, value);
+        return schema->codec->decode(msg, arena, value, flags, err);
     }
-    if (code == TINKC_OK && schema->check != NULL) {
-        tk_err found = TK_ERR_INIT;
-        if (schema->check(msg, &found) != TINKC_OK) {
-            code = tk_err_set(err, TINKC_E_DECODE, "%s", found.message);
-            tk_err_under(err, found.path);
-        }
+    if (schema->variants != NULL) {
+        return read_union(msg, schema->variants, &c, value);
     }
-    return code;
+    return read_fields(msg, schema, &c, value);
 }
 
 tinkc_code tk_schema_decode(void *msg, const tk_schema *schema, tk_arena *arena,

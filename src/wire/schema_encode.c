@@ -316,12 +316,6 @@ static tinkc_code write_union(tk_json_writer *w, const tk_union *variants,
 tinkc_code tk_schema_write(tk_json_writer *w, const tk_schema *schema, const void *msg,
                            tk_err *err)
 {
-    if (schema->check != NULL) {
-        tinkc_code code = schema->check(msg, err);
-        if (code != TINKC_OK) {
-            return code;
-        }
-    }
     if (schema->codec != NULL) {
         tinkc_code code = schema->codec->encode(w, msg, err);
         return code != TINKC_OK ? code : tk_buf_status(w->out, err);

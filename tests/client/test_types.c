@@ -219,6 +219,41 @@ static void test_types_datum_refusals(void **unused)
     tinkc_datum_free(&datum);
 }
 
+/* nested lists become matrices; ragged ones are refused, with the row. */
+static void test_types_datum_rows(void **unused)
+{
+    (void)unused;
+    static const int32_t a[] = {1, 2}, b[] = {3, 4}, c[] = {5};
+    const void *const list[] = {a, b, c};
+    const size_t lengths[] = {2, 2, 1};
+    tinkc_datum *datum = new_datum();
+    tinkc_error *err = NULL;
+    tinkc_rows rows = TINKC_ROWS_INIT;
+    rows.elem = TINKC_ELEM_I32;
+    rows.rows = list;
+    rows.lengths = lengths;
+    rows.n = 2;
+    assert_int_equal(tinkc_datum_set_rows(datum, "target_tokens", &rows, NULL), TINKC_OK);
+    const tinkc_tensor *tensor = tinkc_datum_tensor(datum, "target_tokens");
+    assert_int_equal(tinkc_tensor_rank(tensor), 2);
+    assert_int_equal(tinkc_tensor_dim(tensor, 0), 2);
+    assert_int_equal(tinkc_tensor_i64(tensor)[3], 4);
+    rows.n = 3;
+    tinkc_code code = tinkc_datum_set_rows(datum, "weights", &rows, &err);
+    expect_error(code, err, TINKC_E_INVALID, "weights[2]: rows differ in length");
+    rows.n = 0;
+    rows.dtype = TINKC_DTYPE_INFER;
+    assert_int_equal(tinkc_datum_set_rows(datum, "none", &rows, NULL), TINKC_OK);
+    tensor = tinkc_datum_tensor(datum, "none");
+    assert_int_equal(tinkc_tensor_dtype(tensor), TINKC_DTYPE_FLOAT32);
+    assert_int_equal(tinkc_tensor_rank(tensor), 1);
+    rows.n = 1;
+    rows.lengths = NULL;
+    assert_int_equal(tinkc_datum_set_rows(datum, "x", &rows, NULL), TINKC_E_INVALID);
+    assert_int_equal(tinkc_datum_set_rows(datum, "x", NULL, NULL), TINKC_E_INVALID);
+    tinkc_datum_free(&datum);
+}
+
 /* No more inputs than the wire takes. */
 static void test_types_datum_many(void **unused)
 {
@@ -445,6 +480,7 @@ int main(void)
         cmocka_unit_test(test_types_input_refusals),
         cmocka_unit_test(test_types_datum_lists),
         cmocka_unit_test(test_types_datum_refusals),
+        cmocka_unit_test(test_types_datum_rows),
         cmocka_unit_test(test_types_datum_many),
         cmocka_unit_test(test_types_tensor_arrays),
         cmocka_unit_test(test_types_tensor_memory),
