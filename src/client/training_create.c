@@ -11,6 +11,7 @@
 #include "client/training.h"
 #include "client/types.h"
 #include "wire/msg_model.h"
+#include "wire/msg_session.h"
 #include "wire/msg_weights.h"
 
 #define BODY_MAX_BYTES TK_MIB
@@ -20,7 +21,7 @@
 typedef struct create {
     tk_op op;
     tk_ready ready;
-    tk_call info; /* weights_info */
+    tk_call call; /* auth/token, weights_info */
     tk_submit submit;
     tk_buf body;
     int64_t model_seq;
@@ -250,7 +251,7 @@ static void ask_info(create *self)
         tk_op_fail(&self->op, &err);
         return;
     }
-    self->info = (tk_call){.core = self->op.core,
+    self->call = (tk_call){.core = self->op.core,
                            .endpoint = tk_endpoint_at(TK_EP_WEIGHTS_INFO),
                            .body = self->body.p,
                            .body_n = self->body.n,
@@ -258,7 +259,65 @@ static void ask_info(create *self)
                            .future = self->op.future,
                            .done = on_info,
                            .user = self};
-    tk_call_start(&self->info);
+    tk_call_start(&self->call);
+}
+
+/* ---- the token of somebody else ---- */
+
+static void set_token(create *self, char *token)
+{
+    if (self->token != NULL) {
+        tk_mem_wipe(self->token, strlen(self->token));
+    }
+    tk_free(self->token);
+    self->token = token;
+}
+
+static void from_state(create *self)
+{
+    if (tk_core_flags(self->op.core)->create_model_via_load_weights.v) {
+        create_by_load(self);
+    } else {
+        ask_info(self);
+    }
+}
+
+static void on_token(tk_call *call, const tk_call_answer *answer)
+{
+    create *self = call->user;
+    tk_err err = TK_ERR_INIT;
+    tk_auth_token_response said = {.jwt = {.is = TK_UNSET}};
+    tk_arena arena;
+    if (answer->code != TINKC_OK) {
+        tk_op_fail(&self->op, answer->err);
+        return;
+    }
+    tk_arena_init(&arena, INFO_MAX_BYTES);
+    tinkc_code code = tk_schema_decode_text(&said, &tk_msg_auth_token_response, &arena,
+                                            answer->response->body, 0, &err);
+    char *token = code == TINKC_OK ? tk_strndup(said.jwt.v.p, said.jwt.v.n) : NULL;
+    tk_arena_dispose(&arena);
+    if (token == NULL) {
+        tk_err_nomem(&err); /* unless there is an error already */
+        tk_op_fail(&self->op, &err);
+        return;
+    }
+    set_token(self, token);
+    from_state(self);
+}
+
+/* Where credentials are exchanged for JWTs, his is too (wire.md §12 row 12). */
+static void exchange_token(create *self)
+{
+    self->call = (tk_call){.core = self->op.core,
+                           .endpoint = tk_endpoint_at(TK_EP_AUTH_TOKEN),
+                           .body = "{}",
+                           .body_n = 2,
+                           .credential = self->token,
+                           .future = self->op.future,
+                           .done = on_token,
+                           .user = self};
+    tk_call_start(&self->call);
 }
 
 /* ---- life ---- */
@@ -270,10 +329,10 @@ static void on_ready(tk_ready *ready, tinkc_code code, const tk_err *err)
         tk_op_fail(&self->op, err);
     } else if (self->path == NULL) {
         create_model(self);
-    } else if (tk_core_flags(self->op.core)->create_model_via_load_weights.v) {
-        create_by_load(self);
+    } else if (self->token != NULL && tk_core_flags(self->op.core)->pjwt_auth_enabled.v) {
+        exchange_token(self);
     } else {
-        ask_info(self);
+        from_state(self);
     }
 }
 
@@ -288,8 +347,8 @@ static void start(tk_op *op)
 static void cancel(tk_op *op)
 {
     create *self = of(op);
-    if (tk_call_is_running(&self->info)) {
-        tk_call_cancel(&self->info);
+    if (tk_call_is_running(&self->call)) {
+        tk_call_cancel(&self->call);
     } else if (self->submit.state.phase != TK_SUBMIT_IDLE) {
         tk_submit_cancel(&self->submit);
     } else {
@@ -307,10 +366,7 @@ static void destroy(tk_op *op)
     tk_buf_dispose(&self->body);
     tk_free(self->base_model);
     tk_free(self->path);
-    if (self->token != NULL) {
-        tk_mem_wipe(self->token, strlen(self->token));
-    }
-    tk_free(self->token);
+    set_token(self, NULL);
     tk_free(self);
 }
 

@@ -447,6 +447,41 @@ static void test_training_from_state_by_load(void **unused)
     close_all(&f);
 }
 
+/* B-258: where credentials are exchanged for JWTs, the token of somebody else is too, and
+ * the checkpoint is asked for and loaded with what came back. */
+static void test_training_from_state_exchanges_the_token(void **unused)
+{
+    (void)unused;
+    fakeapi *api = fakeapi_start();
+    fakeapi_tinker(api,
+                   &(fakeapi_tinker_options){.config = "{\"pjwt_auth_enabled\":true}"});
+    /* {"exp":99999999999}: the service itself asks once */
+    fakeapi_reply(api, "POST", "/api/v1/auth/token",
+                  &fakeapi_json("{\"jwt\":\"eyJh.eyJleHAiOjk5OTk5OTk5OTk5fQ.x\"}"));
+    fakeapi_reply(api, "POST", "/api/v1/auth/token",
+                  &fakeapi_json("{\"jwt\":\"eyJhis\"}"));
+    fakeapi_reply(api, "POST", "/api/v1/auth/token", &fakeapi_detail(403, "not you"));
+    tinkc_service *service = servicefix_open(api, NULL);
+    tinkc_from_state_options options = TINKC_FROM_STATE_OPTIONS_INIT;
+    options.weights_access_token = "tml-other";
+    fakeapi_default(api, "POST", "/api/v1/weights_info",
+                    &fakeapi_json("{\"base_model\":\"b\",\"is_lora\":false}"));
+    assert_int_equal(tinkc_service_create_training_from_state_wait(
+                         NULL, service, "tinker://r/weights/w", &options, NULL),
+                     TINKC_E_UNSUPPORTED);
+    assert_string_equal(
+        fakeapi_header(fakeapi_nth(api, "POST", "/api/v1/auth/token", 1), "x-api-key"),
+        "tml-other");
+    assert_string_equal(
+        fakeapi_header(fakeapi_nth(api, "POST", "/api/v1/weights_info", 0), "x-api-key"),
+        "eyJhis");
+    assert_int_equal(tinkc_service_create_training_from_state_wait(
+                         NULL, service, "tinker://r/weights/w", &options, NULL),
+                     TINKC_E_PERMISSION);
+    tinkc_service_close(&service);
+    fakeapi_stop(&api);
+}
+
 /* B-259: the LoRA check, in every variant. */
 static void test_training_from_state_without_lora(void **unused)
 {
@@ -684,6 +719,7 @@ int main(void)
         cmocka_unit_test(test_training_unload),
         cmocka_unit_test(test_training_from_state),
         cmocka_unit_test(test_training_from_state_by_load),
+        cmocka_unit_test(test_training_from_state_exchanges_the_token),
         cmocka_unit_test(test_training_from_state_without_lora),
         cmocka_unit_test(test_training_refuses_bad_input),
         cmocka_unit_test(test_training_null),
