@@ -185,8 +185,9 @@ static void test_tok_refuses(void **unused)
                      TINKC_E_MISSING);
 }
 
-/* A pair that comes twice has the rank of its last place: "a b" behind "b c" loses. */
-static void test_tok_duplicate_merge(void **unused)
+/* A pair that comes twice has the rank of its last place: "Q X" behind "X Z" loses. The
+ * leftmost of equal pairs is merged first. */
+static void test_tok_merge_order(void **unused)
 {
     (void)unused;
     tk_tok *tok = NULL;
@@ -200,15 +201,18 @@ static void test_tok_duplicate_merge(void **unused)
     tk_buf file;
     tk_buf_init(&file, 2 * TK_MIB);
     tk_buf_put(&file, text, (size_t)(vocab - text));
-    tk_buf_puts(&file, "\"vocab\": {\"QX\": 2048, \"XZ\": 2049, ");
+    tk_buf_puts(&file, "\"vocab\": {\"QX\": 2048, \"XZ\": 2049, \"QQ\": 2050, ");
     vocab += strlen("\"vocab\": {");
     tk_buf_put(&file, vocab, (size_t)(merges - vocab));
-    tk_buf_puts(&file, "\"merges\": [\"Q X\", [\"X\", \"Z\"], \"Q X\"]}}");
+    tk_buf_puts(&file, "\"merges\": [\"Q X\", [\"X\", \"Z\"], \"Q X\", \"Q Q\"]}}");
     assert_int_equal(tk_tok_load_memory(&tok, tk_buf_str(&file), &err), TINKC_OK);
     tk_tok_ids ids = {NULL, 0, 0};
     assert_int_equal(tk_tok_encode(tok, TK_STR("QXZ"), &ids, &err), TINKC_OK);
     assert_int_equal(ids.n, 2);
     assert_int_equal(ids.ids[1], 2049);
+    assert_int_equal(tk_tok_encode(tok, TK_STR("QQQ"), &ids, &err), TINKC_OK);
+    assert_int_equal(ids.n, 4);
+    assert_int_equal(ids.ids[2], 2050);
     tk_tok_ids_dispose(&ids);
     tk_tok_free(tok);
     tk_buf_dispose(&file);
@@ -252,7 +256,7 @@ int main(void)
         cmocka_unit_test(test_tok_lookup),
         cmocka_unit_test(test_tok_decode_skips),
         cmocka_unit_test(test_tok_refuses),
-        cmocka_unit_test(test_tok_duplicate_merge),
+        cmocka_unit_test(test_tok_merge_order),
         cmocka_unit_test(test_tok_out_of_memory),
     };
     return cmocka_run_group_tests_name("tok", tests, NULL, NULL);
