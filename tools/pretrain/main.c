@@ -1,13 +1,14 @@
 /* Trains the embedded model from nothing, on text of tools/corpus.
  *
  *   pretrain train --tokenizer FILE --text FILE --held-out FILE --run DIR
- *                  [--steps N] [--decay N]
+ *                  [--steps N] [--decay N] [--stop N]
  *   pretrain export --tokenizer FILE --run DIR --out DIR
  *
  * A run's directory holds checkpoint.safetensors and log.txt; `train` continues from the
  * checkpoint if there is one, bit for bit. The learning rate warms up, stays, and falls
- * as a cosine over the last --decay of --steps. A checkpoint is written every 5 minutes,
- * at the end, and on SIGTERM or SIGINT. */
+ * as a cosine over the last --decay of --steps. --stop ends the run after that step, as
+ * an interruption would, so that another schedule can take over. A checkpoint is written
+ * every 5 minutes, at the end, and on SIGTERM or SIGINT. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -50,7 +51,7 @@ static void on_signal(int number)
 
 typedef struct options {
     const char *tokenizer, *text, *held_out, *run, *out;
-    uint64_t steps, decay;
+    uint64_t steps, decay, stop;
 } options;
 
 typedef struct trainer {
@@ -143,13 +144,14 @@ static tinkc_code train_step(trainer *t, double *norm, tk_err *err)
 
 static tinkc_code train_loop(trainer *t, tk_err *err)
 {
+    uint64_t end = TK_MIN(t->o->steps, t->o->stop);
     int64_t saved = tk_clock_mono_ms(NULL);
     tinkc_code code = TINKC_OK;
-    while (code == TINKC_OK && t->net.step < t->o->steps && !stopped) {
+    while (code == TINKC_OK && t->net.step < end && !stopped) {
         double norm = 0;
         code = train_step(t, &norm, err);
         uint64_t step = t->net.step;
-        bool last = step == t->o->steps;
+        bool last = step == end;
         if (code == TINKC_OK && (step % LOG_EVERY == 0 || last)) {
             code = write_log(t, norm, step % HELD_OUT_EVERY == 0 || last, err);
         }
@@ -235,7 +237,8 @@ static bool read_options(options *o, int argc, char **argv)
                  {"--run", &o->run, NULL},
                  {"--out", &o->out, NULL},
                  {"--steps", NULL, &o->steps},
-                 {"--decay", NULL, &o->decay}};
+                 {"--decay", NULL, &o->decay},
+                 {"--stop", NULL, &o->stop}};
     for (int i = 2; i + 1 < argc; i += 2) {
         size_t k = 0;
         while (k < TK_ARRAY_LEN(known) && strcmp(known[k].name, argv[i]) != 0) {
@@ -255,7 +258,7 @@ static bool read_options(options *o, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    options o = {.steps = 6000, .decay = 1500};
+    options o = {.steps = 6000, .decay = 1500, .stop = UINT64_MAX};
     bool ok = read_options(&o, argc, argv);
     bool is_train = ok && strcmp(argv[1], "train") == 0 && o.text && o.held_out;
     bool is_export = ok && strcmp(argv[1], "export") == 0 && o.out;

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""docs/pebble.md from a model's directory, its training.log and pebble_report's output.
+
+  report.py MODEL_DIRECTORY REPORT > docs/pebble.md"""
+import json
+import os
+import re
+import sys
+
+BAR = 50  # characters of the longest bar
+
+
+def read_log(path):
+    """[(step, tokens, loss, held-out loss or None)]"""
+    rows = []
+    pattern = re.compile(r"step (\d+) tokens (\d+) loss ([\d.]+) .*?(?:held_out ([\d.]+))?$")
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            match = pattern.match(line.strip())
+            if match:
+                step, tokens, loss, held_out = match.groups()
+                rows.append((int(step), int(tokens), float(loss), float(held_out) if held_out else None))
+    return rows
+
+
+def curve(rows):
+    """The first lines, then those with a held-out loss: step, tokens, losses, a bar."""
+    shown = [row for i, row in enumerate(rows) if row[3] is not None or i < 4]
+    top = max(row[2] for row in shown)
+    lines = ["step    tokens    loss   held-out"]
+    for step, tokens, loss, held_out in shown:
+        second = f"{held_out:.4f}" if held_out is not None else "      "
+        bar = "#" * max(1, round(BAR * loss / top))
+        lines.append(f"{step:5d} {tokens:9d}  {loss:.4f}  {second}  {bar}".rstrip())
+    return "\n".join(lines)
+
+
+def main():
+    directory, report = sys.argv[1:]
+    with open(os.path.join(directory, "config.json"), encoding="utf-8") as file:
+        config = json.load(file)
+    rows = read_log(os.path.join(directory, "training.log"))
+    size = os.path.getsize(os.path.join(directory, "model.safetensors"))
+    with open(report, encoding="utf-8") as file:
+        text = file.read()
+    numbers, samples = text.split("\n1. ", 1)
+    hidden, layers, ffn = config["hidden_size"], config["num_hidden_layers"], config["intermediate_size"]
+    heads, kv = config["num_attention_heads"], config["num_key_value_heads"]
+    vocabulary = config["vocab_size"]
+    per_layer = 2 * hidden * hidden + 2 * hidden * hidden * kv // heads + 3 * hidden * ffn + 2 * hidden
+    parameters = vocabulary * hidden + layers * per_layer + hidden
+    print(f"""# The embedded model: tinkc/pebble-llama-2m
+
+A very small Llama that is trained by this repository's own engine on text that this
+repository generates, so that the first command works without a download. It writes simple
+sentences in the manner of short stories, follows its chat form, and gets one-digit sums
+often and two-digit sums hardly ever right: fine-tuning and reinforcement learning have
+something to improve. It knows nothing else, and it mixes up the names and things of a story.
+This page is written by `scripts/pebble.sh report`; do not edit it.
+
+## Sizes
+
+| | |
+|---|---|
+| architecture | LlamaForCausalLM, tied embeddings |
+| parameters | {parameters:,} |
+| hidden size, layers, heads, key/value heads | {hidden}, {layers}, {heads}, {kv} |
+| feed-forward size | {ffn} |
+| vocabulary | {vocabulary:,} (byte-level BPE, 5 special tokens, single digits) |
+| context | {config["max_position_embeddings"]:,} |
+| `model.safetensors` | {size:,} bytes, bf16 |
+
+## Chat form
+
+`<|endoftext|>` begins a text, then each message is `<|role|>content<|end|>` with role
+`system`, `user` or `assistant`. `<|end|>` ends an answer. The template is in
+`tokenizer_config.json`.
+
+## Recipe
+
+    scripts/pebble.sh text && scripts/pebble.sh train && scripts/pebble.sh export
+
+* Text: `tools/corpus`, seed 1, 36 MB; held-out text: seed 2, whose arithmetic has only pairs
+  of numbers that the training text never contains. Documents are stories (28 % of
+  documents), stories with questions (16), requests for stories (6), sums and differences
+  (24), counting (6), spelling backwards (8), facts (12).
+* Tokenizer: `tools/bpe` on the first 4 MB of it.
+* Training: `tools/pretrain`, all parameters, f32, {rows[-1][0]:,} steps, {rows[-1][1]:,} tokens, at
+  about 6,000 tokens per second of one core (AVX2). A batch is 4 sequences of 256 tokens; every 8th is 2 sequences of
+  1,024. AdamW (0.9, 0.98, eps 1e-8, decay 0.05 on matrices), gradients clipped at norm 1,
+  learning rate 3e-3 after 100 steps of warm-up, falling as a cosine from step 1,050 on; the
+  exact schedule is in `scripts/pebble.sh`.
+
+## Loss
+
+Nats per token; training loss is the mean since the line of the log before. The whole log is
+`{directory}/training.log`.
+
+```
+{curve(rows)}
+```
+
+{numbers.strip()}
+
+## Sample sheet
+
+Temperature 0.7, seed = number of the prompt, at most 160 tokens, special tokens not shown in
+answers. Each prompt stands behind `<|endoftext|>`.
+
+1. {samples.strip()}""")
+
+
+if __name__ == "__main__":
+    main()
