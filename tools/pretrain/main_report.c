@@ -142,6 +142,10 @@ static tinkc_code print_sums(report *r, tk_err *err)
 
 /* ---- sample sheet ---- */
 
+#define MARY                                                                             \
+    "<|user|>Mary the cat was very shy. Yesterday, Mary lost her red kite. Ben came to " \
+    "help. They found the kite under the table. Who helped Mary?<|end|><|assistant|>"
+
 static const char *const prompts[] = {
     "Once upon a time",
     "One day, a little",
@@ -161,8 +165,7 @@ static const char *const prompts[] = {
     "<|user|>Spell moon backwards.<|end|><|assistant|>",
     "<|user|>What is 4 + 5?<|end|><|assistant|>",
     "<|user|>What is 38 + 27?<|end|><|assistant|>",
-    "<|user|>Mary the cat was very shy. Yesterday, Mary lost her red kite. Ben came to "
-    "help. They found the kite under the table. Who helped Mary?<|end|><|assistant|>",
+    MARY,
     "<|user|>Max has a green hat. What does Max have?<|end|><|assistant|>",
 };
 
