@@ -181,7 +181,8 @@ static void decode(void *user)
     tk_err err = TK_ERR_INIT;
     eng_acts acts;
     eng_work_reset(&d->work);
-    if (eng_acts_init(&acts, d->model, &d->work, d->seqs, d->n, false) != TINKC_OK) {
+    if (eng_acts_init(&acts, d->model, &d->work, d->seqs, d->n, ENG_KEEP_NOTHING) !=
+        TINKC_OK) {
         die("out of memory");
     }
     check(eng_forward(&acts, &err), &err);

@@ -53,8 +53,17 @@ static void fill_sequences(eng_acts *acts)
     }
 }
 
+double eng_acts_bytes(const eng_config *config, size_t rows, size_t rank)
+{
+    size_t q = config->heads * config->head_dim, kv = config->kv_heads * config->head_dim;
+    size_t norm = config->qk_norm ? q + kv + config->heads + config->kv_heads : 0;
+    size_t row = 2 * config->hidden + 2 + norm + 2 * q + 2 * config->heads +
+                 2 * config->intermediate + ENG_N_LINEAR * rank;
+    return (double)row * (double)rows * (double)config->layers * sizeof(eng_real);
+}
+
 tinkc_code eng_acts_init(eng_acts *acts, eng_model *model, eng_work *work,
-                         const eng_seq *seqs, size_t n_seqs, bool keep)
+                         const eng_seq *seqs, size_t n_seqs, eng_keep keep)
 {
     const eng_config *c = &model->config;
     *acts = (eng_acts){.model = model, .seqs = seqs, .n_seqs = n_seqs, .keep = keep};
@@ -73,13 +82,17 @@ tinkc_code eng_acts_init(eng_acts *acts, eng_model *model, eng_work *work,
     }
     memset(acts->layers, 0, c->layers * sizeof(*acts->layers));
     for (size_t i = 0; i < c->layers && !m.failed; i++) {
-        if (keep || i == 0) {
+        if (keep == ENG_KEEP_ALL || i == 0) {
             make_layer(&m, &acts->layers[i], acts);
         } else {
             acts->layers[i] = acts->layers[0];
         }
+        if (keep == ENG_KEEP_INPUTS && i > 0) {
+            acts->layers[i].x_in = make(&m, c->hidden);
+        }
     }
-    acts->x_out = keep ? make(&m, c->hidden) : acts->layers[0].x_in;
+    bool own = keep != ENG_KEEP_NOTHING;
+    acts->x_out = own ? make(&m, c->hidden) : acts->layers[0].x_in;
     acts->inv_out = make(&m, 1);
     acts->hidden = make(&m, c->hidden);
     acts->normed = make(&m, c->hidden);

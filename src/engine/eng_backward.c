@@ -226,6 +226,21 @@ static tinkc_code projections_back(const pass *p, size_t index)
     return norm_back(p, &g);
 }
 
+static tinkc_code layer_back(const pass *p, size_t index)
+{
+    tinkc_code code = TINKC_OK;
+    if (p->acts->keep == ENG_KEEP_INPUTS) {
+        code = eng_forward_again(p->acts, index, p->err);
+    }
+    if (code == TINKC_OK) {
+        code = feed_forward_back(p, index);
+    }
+    if (code == TINKC_OK) {
+        code = attention_back(p, index);
+    }
+    return code == TINKC_OK ? projections_back(p, index) : code;
+}
+
 static bool allocate(pass *p)
 {
     const eng_config *c = p->config;
@@ -285,13 +300,7 @@ tinkc_code eng_backward(const eng_backward_args *args, tk_err *err)
     norm_grad g = {"norm", p.config->layers, norm, p.d_x, p.d_x, false};
     tinkc_code code = norm_back(&p, &g);
     for (size_t i = p.config->layers; i-- > 0 && code == TINKC_OK;) {
-        code = feed_forward_back(&p, i);
-        if (code == TINKC_OK) {
-            code = attention_back(&p, i);
-        }
-        if (code == TINKC_OK) {
-            code = projections_back(&p, i);
-        }
+        code = layer_back(&p, i);
     }
     return code == TINKC_OK ? emit_embed(&p) : code;
 }

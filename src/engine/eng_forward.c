@@ -9,8 +9,8 @@ typedef struct linear {
     size_t layer;
     eng_linear which;
     const eng_real *x;
-    eng_real *y;
-    bool add; /* onto the residual stream */
+    eng_real *y; /* NULL: only what the adapters keep of x */
+    bool add;    /* onto the residual stream */
 } linear;
 
 /* The adapters' part of a linear: runs of rows that share one. */
@@ -32,7 +32,7 @@ static tinkc_code apply_adapters(const eng_acts *acts, const linear *l, tk_err *
                                 .x = l->x + row * in,
                                 .ldx = in,
                                 .rows = rows,
-                                .y = l->y + row * out,
+                                .y = l->y != NULL ? l->y + row * out : NULL,
                                 .ldy = out,
                                 .u = acts->layers[l->layer].u[l->which] +
                                      row * adapter->config.rank};
@@ -135,7 +135,7 @@ static tinkc_code attend(const eng_acts *acts, size_t index, tk_err *err)
                      .n_seqs = acts->n_seqs,
                      .q = l->q,
                      .out = l->o,
-                     .stat = acts->keep ? l->stat : NULL};
+                     .stat = acts->keep != ENG_KEEP_NOTHING ? l->stat : NULL};
     tinkc_code code = eng_attn_forward(acts->model->pool, &attn, err);
     if (code != TINKC_OK) {
         return code;
@@ -146,27 +146,29 @@ static tinkc_code attend(const eng_acts *acts, size_t index, tk_err *err)
     return run_linear(acts, &o, err);
 }
 
-static tinkc_code feed_forward(const eng_acts *acts, size_t index, eng_real *out,
-                               tk_err *err)
+static tinkc_code run_gates(const eng_acts *acts, size_t index, tk_err *err)
 {
-    const eng_config *c = &acts->model->config;
     const eng_layer_acts *l = &acts->layers[index];
     linear gate = {index, ENG_GATE, acts->normed, l->gate, false};
     linear up = {index, ENG_UP, acts->normed, l->up, false};
-    linear down = {index, ENG_DOWN, acts->act, out, true};
     tinkc_code code = run_linear(acts, &gate, err);
-    if (code == TINKC_OK) {
-        code = run_linear(acts, &up, err);
-    }
-    if (code != TINKC_OK) {
-        return code;
-    }
+    return code == TINKC_OK ? run_linear(acts, &up, err) : code;
+}
+
+static tinkc_code run_down(const eng_acts *acts, size_t index, tk_err *err)
+{
+    const eng_config *c = &acts->model->config;
+    const eng_layer_acts *l = &acts->layers[index];
+    bool last = index + 1 == c->layers;
+    eng_real *out = last ? acts->x_out : acts->layers[index + 1].x_in;
+    linear down = {index, ENG_DOWN, acts->act, out, true};
     eng_rows_gate(acts->model->pool, acts->act, l->gate, l->up,
                   acts->rows * c->intermediate);
     memcpy(out, l->x_mid, acts->rows * c->hidden * sizeof(*out));
     return run_linear(acts, &down, err);
 }
 
+/* A layer up to what backward needs of it: all but the last projection. */
 static tinkc_code run_layer(const eng_acts *acts, size_t index, tk_err *err)
 {
     const eng_model *model = acts->model;
@@ -194,9 +196,20 @@ static tinkc_code run_layer(const eng_acts *acts, size_t index, tk_err *err)
     norm.w = model->layers[index].norm_post;
     norm.inv = l->inv_mid;
     eng_norm_forward(model->pool, &norm);
-    bool last = index + 1 == c->layers;
-    eng_real *out = last ? acts->x_out : acts->layers[index + 1].x_in;
-    return feed_forward(acts, index, out, err);
+    return run_gates(acts, index, err);
+}
+
+tinkc_code eng_forward_again(eng_acts *acts, size_t layer, tk_err *err)
+{
+    const eng_layer_acts *l = &acts->layers[layer];
+    tinkc_code code = run_layer(acts, layer, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    eng_rows_gate(acts->model->pool, acts->act, l->gate, l->up,
+                  acts->rows * acts->model->config.intermediate);
+    linear down = {layer, ENG_DOWN, acts->act, NULL, false};
+    return apply_adapters(acts, &down, err);
 }
 
 static void embed(const eng_acts *acts)
@@ -225,6 +238,9 @@ tinkc_code eng_forward(eng_acts *acts, tk_err *err)
     embed(acts);
     for (size_t i = 0; i < model->config.layers; i++) {
         code = run_layer(acts, i, err);
+        if (code == TINKC_OK) {
+            code = run_down(acts, i, err);
+        }
         if (code != TINKC_OK) {
             return code;
         }

@@ -1,8 +1,7 @@
 /* The layer loop. Rows of several sequences go through together; each sequence brings its
  * tokens, its first position, its key/value blocks and its adapter.
  *
- * With `keep`, every layer's activations that backward needs stay; otherwise layers share
- * one set. Memory comes from an eng_work that the caller resets. */
+ * Memory comes from an eng_work that the caller resets. */
 #ifndef ENGINE_ENG_FORWARD_H
 #define ENGINE_ENG_FORWARD_H
 
@@ -32,12 +31,20 @@ typedef struct eng_layer_acts {
     eng_real *u[ENG_N_LINEAR]; /* [rows][rank]: A x of each adapted linear */
 } eng_layer_acts;
 
+/* What stays after the forward pass. */
+typedef enum eng_keep {
+    ENG_KEEP_NOTHING, /* layers share one set of activations: decoding, forward only */
+    ENG_KEEP_ALL,     /* everything that backward needs */
+    ENG_KEEP_INPUTS   /* each layer's x_in; backward computes the rest again, to the same
+                         bits, for a third more time and a tenth of the memory */
+} eng_keep;
+
 typedef struct eng_acts {
     eng_model *model;
     const eng_seq *seqs;
     size_t n_seqs;
     size_t rows;
-    bool keep;
+    eng_keep keep;
     size_t rank;            /* largest rank among the adapters; 0 = none */
     size_t *positions;      /* [rows] */
     eng_attn_seq *attn;     /* [n_seqs] */
@@ -53,7 +60,10 @@ typedef struct eng_acts {
 
 /* Allocates everything from `work`. seqs must live as long as acts. */
 TK_NODISCARD tinkc_code eng_acts_init(eng_acts *acts, eng_model *model, eng_work *work,
-                                      const eng_seq *seqs, size_t n_seqs, bool keep);
+                                      const eng_seq *seqs, size_t n_seqs, eng_keep keep);
+
+/* Bytes of activations that ENG_KEEP_ALL would need for that many rows. */
+double eng_acts_bytes(const eng_config *config, size_t rows, size_t rank);
 
 /* Zeroed blocks for sequences that start at 0 and live as long as `work`: fills in blocks
  * and n_blocks. */
@@ -62,5 +72,8 @@ TK_NODISCARD tinkc_code eng_seq_make_blocks(eng_seq *seq, const eng_model *model
 
 /* Runs all layers and the final norm; fills acts and the key/value blocks. */
 TK_NODISCARD tinkc_code eng_forward(eng_acts *acts, tk_err *err);
+
+/* For ENG_KEEP_INPUTS: computes the activations of one layer again from its x_in. */
+TK_NODISCARD tinkc_code eng_forward_again(eng_acts *acts, size_t layer, tk_err *err);
 
 #endif

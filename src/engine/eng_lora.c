@@ -209,7 +209,7 @@ tinkc_code eng_lora_forward(const eng_lora_apply *l, tk_err *err)
                   .scale = l->adapter->scale,
                   .add = true};
     tinkc_code code = eng_mul_run(pool, &down, err);
-    return code == TINKC_OK ? eng_mul_run(pool, &up, err) : code;
+    return code == TINKC_OK && l->y != NULL ? eng_mul_run(pool, &up, err) : code;
 }
 
 static tinkc_code add_grads(const eng_lora_apply *l, const eng_real *su,

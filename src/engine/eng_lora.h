@@ -35,7 +35,7 @@ bool eng_adapter_trains_layers(const eng_adapter *adapter);
 /* After a change of `weights`. Cannot fail. */
 void eng_adapter_repack(eng_adapter *adapter);
 
-/* y += scale * B (A x) for some rows; u receives A x, [rows][rank]. */
+/* y += scale * B (A x) for some rows; u receives A x, [rows][rank]. Without y, u only. */
 typedef struct eng_lora_apply {
     const eng_adapter *adapter;
     const eng_lora *lora;

@@ -11,6 +11,7 @@
 
 #define CONFIG_MAX (4 * TK_MIB)
 #define SCAN_PIECE ((size_t)1 << 16)
+#define KEEP_MAX   2147483648.0 /* bytes of activations in a training step */
 
 size_t eng_model_inputs(const eng_config *config, eng_linear which)
 {
@@ -294,6 +295,7 @@ static tinkc_code build(eng_model **out, eng_pool *pool, const eng_config *confi
     model->config = *config;
     model->pool = pool;
     model->st = st;
+    model->keep_max_bytes = KEEP_MAX;
     tinkc_code code = load(model, err);
     if (code != TINKC_OK) {
         eng_model_free(model);

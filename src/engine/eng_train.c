@@ -176,12 +176,21 @@ static tinkc_code run_head(train *t, const group *g, const eng_acts *acts,
     return code == TINKC_OK ? t->err->code : code;
 }
 
+static eng_keep what_to_keep(const train *t, const group *g)
+{
+    if (t->request->forward_only || !eng_adapter_trains_layers(t->adapter)) {
+        return ENG_KEEP_NOTHING;
+    }
+    double bytes = eng_acts_bytes(&t->model->config, g->rows, t->adapter->config.rank);
+    return bytes > t->model->keep_max_bytes ? ENG_KEEP_INPUTS : ENG_KEEP_ALL;
+}
+
 static tinkc_code run_group(train *t, group *g)
 {
     eng_work *work = &t->model->work;
     eng_work_reset(work);
     eng_acts acts;
-    bool keep = !t->request->forward_only && eng_adapter_trains_layers(t->adapter);
+    eng_keep keep = what_to_keep(t, g);
     if (group_rows(t, g, work) != TINKC_OK ||
         eng_acts_init(&acts, t->model, work, g->seqs, g->n, keep) != TINKC_OK) {
         return tk_err_nomem(t->err);

@@ -124,6 +124,15 @@ static void check_alone(scene *s, const batch *b, const eng_result *together)
     }
 }
 
+/* Computing activations again instead of keeping them changes no bit. */
+static void check_recompute(scene *s, const batch *b, const float *grads)
+{
+    clear(s);
+    s->model->keep_max_bytes = 0;
+    eng_result_free(run(s, b, 0, DATA));
+    assert_memory_equal(s->adapter->grads, grads, s->adapter->n * sizeof(*grads));
+}
+
 /* Runs all on one table; the gradients of 1 thread are the reference of the others. */
 static void check_table(const char *name)
 {
@@ -147,6 +156,7 @@ static void check_table(const char *name)
         assert_memory_equal(s.adapter->grads, reference, bytes);
         check_split(&s, &b, reference);
         check_alone(&s, &b, together);
+        check_recompute(&s, &b, reference);
         eng_result_free(together);
         scene_dispose(&s);
     }

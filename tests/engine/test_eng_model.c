@@ -36,7 +36,8 @@ static void logits_of(eng_model *model, float *out)
     eng_acts acts;
     size_t hidden = model->config.hidden;
     assert_int_equal(eng_seq_make_blocks(&seq, model, &model->work), TINKC_OK);
-    assert_int_equal(eng_acts_init(&acts, model, &model->work, &seq, 1, false), TINKC_OK);
+    assert_int_equal(eng_acts_init(&acts, model, &model->work, &seq, 1, ENG_KEEP_NOTHING),
+                     TINKC_OK);
     assert_int_equal(eng_forward(&acts, &err), TINKC_OK);
     eng_logits l = {.model = model,
                     .x = acts.hidden + (seq.n - 1) * hidden,

@@ -136,7 +136,8 @@ static tinkc_code run_group(run *r, tk_err *err)
     }
     eng_acts acts;
     if (seqs == NULL ||
-        eng_acts_init(&acts, model, work, seqs, r->n_seqs, train) != TINKC_OK) {
+        eng_acts_init(&acts, model, work, seqs, r->n_seqs,
+                      train ? ENG_KEEP_ALL : ENG_KEEP_NOTHING) != TINKC_OK) {
         return tk_err_nomem(err);
     }
     eng_grad_hook hook = {collect, r};

@@ -12,7 +12,7 @@ static tinkc_code feed(eng_model *model, const eng_seq *seq, eng_real *logits,
 {
     eng_work_reset(&model->work);
     eng_acts acts;
-    if (eng_acts_init(&acts, model, &model->work, seq, 1, false) != TINKC_OK) {
+    if (eng_acts_init(&acts, model, &model->work, seq, 1, ENG_KEEP_NOTHING) != TINKC_OK) {
         return tk_err_nomem(err);
     }
     tinkc_code code = eng_forward(&acts, err);

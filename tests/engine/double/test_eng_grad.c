@@ -89,7 +89,8 @@ static double loss(scene *s)
         assert_int_equal(eng_seq_make_blocks(&seqs[d], model, work), TINKC_OK);
     }
     eng_acts acts;
-    assert_int_equal(eng_acts_init(&acts, model, work, seqs, 2, false), TINKC_OK);
+    assert_int_equal(eng_acts_init(&acts, model, work, seqs, 2, ENG_KEEP_NOTHING),
+                     TINKC_OK);
     assert_int_equal(eng_forward(&acts, &err), TINKC_OK);
     eng_real *logits = eng_work_reals(work, acts.rows, c->vocabulary);
     eng_real *u = eng_work_reals(work, acts.rows, 3);
@@ -222,7 +223,7 @@ static void run_hook(scene *s, probe *p)
         assert_int_equal(eng_seq_make_blocks(&seqs[d], model, work), TINKC_OK);
     }
     eng_acts acts;
-    assert_int_equal(eng_acts_init(&acts, model, work, seqs, 2, true), TINKC_OK);
+    assert_int_equal(eng_acts_init(&acts, model, work, seqs, 2, ENG_KEEP_ALL), TINKC_OK);
     assert_int_equal(eng_forward(&acts, &err), TINKC_OK);
     const int32_t *targets[2 * TOKENS];
     int32_t ids[2 * TOKENS];
