@@ -359,7 +359,7 @@ static tinkc_code give_error(tinkc_future *future, tinkc_error **err)
     return code;
 }
 
-tinkc_code tk_future_take(void **out, tinkc_future *future, tk_result_kind kind,
+tinkc_code tk_future_take(void *out, tinkc_future *future, tk_result_kind kind,
                           tinkc_error **err)
 {
     if (future == NULL || !tinkc_future_is_done(future)) {
@@ -371,6 +371,9 @@ tinkc_code tk_future_take(void **out, tinkc_future *future, tk_result_kind kind,
     if (future->kind != kind) {
         return refuse_take(err, "the future carries a result of another kind");
     }
+    if (out == NULL || kind == TK_RESULT_NONE) {
+        return TINKC_OK; /* a result that nobody wants goes with the future */
+    }
     tk_mutex_lock(&future->lock);
     bool taken = future->taken;
     void *result = future->result;
@@ -380,13 +383,11 @@ tinkc_code tk_future_take(void **out, tinkc_future *future, tk_result_kind kind,
     if (taken) {
         return refuse_take(err, "the result was taken before");
     }
-    if (out != NULL) {
-        *out = result;
-    }
+    memcpy(out, &result, sizeof(result)); /* whatever it points to */
     return TINKC_OK;
 }
 
-tinkc_code tk_future_wait_take(void **out, tinkc_future *future, tk_result_kind kind,
+tinkc_code tk_future_wait_take(void *out, tinkc_future *future, tk_result_kind kind,
                                tinkc_error **err)
 {
     (void)tinkc_future_wait(future, TINKC_FOREVER);

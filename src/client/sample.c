@@ -504,14 +504,9 @@ tinkc_code tinkc_sampling_sample_wait(tinkc_samples **out, tinkc_sampling *sampl
                                       const tinkc_sample_options *options,
                                       tinkc_error **err)
 {
-    void *result = NULL;
-    tinkc_code code = tk_future_wait_take(
-        &result, tinkc_sampling_sample(sampling, prompt, params, options),
-        TK_RESULT_SAMPLES, err);
-    if (code == TINKC_OK) {
-        *out = result;
-    }
-    return code;
+    return tk_future_wait_take(out,
+                               tinkc_sampling_sample(sampling, prompt, params, options),
+                               TK_RESULT_SAMPLES, err);
 }
 
 tinkc_code tinkc_sampling_compute_logprobs_wait(tinkc_logprobs **out,
@@ -519,12 +514,6 @@ tinkc_code tinkc_sampling_compute_logprobs_wait(tinkc_logprobs **out,
                                                 const tinkc_model_input *prompt,
                                                 tinkc_error **err)
 {
-    void *result = NULL;
-    tinkc_code code =
-        tk_future_wait_take(&result, tinkc_sampling_compute_logprobs(sampling, prompt),
-                            TK_RESULT_LOGPROBS, err);
-    if (code == TINKC_OK) {
-        *out = result;
-    }
-    return code;
+    return tk_future_wait_take(out, tinkc_sampling_compute_logprobs(sampling, prompt),
+                               TK_RESULT_LOGPROBS, err);
 }

@@ -105,12 +105,7 @@ tinkc_logprobs *tk_samples_read_logprobs(tk_str body, tk_err *err)
 tinkc_code tinkc_future_take_samples(tinkc_samples **out, tinkc_future *future,
                                      tinkc_error **err)
 {
-    void *result = NULL;
-    tinkc_code code = tk_future_take(&result, future, TK_RESULT_SAMPLES, err);
-    if (code == TINKC_OK) {
-        *out = result;
-    }
-    return code;
+    return tk_future_take(out, future, TK_RESULT_SAMPLES, err);
 }
 
 void tinkc_samples_free(tinkc_samples **samples)
@@ -124,12 +119,7 @@ void tinkc_samples_free(tinkc_samples **samples)
 tinkc_code tinkc_future_take_logprobs(tinkc_logprobs **out, tinkc_future *future,
                                       tinkc_error **err)
 {
-    void *result = NULL;
-    tinkc_code code = tk_future_take(&result, future, TK_RESULT_LOGPROBS, err);
-    if (code == TINKC_OK) {
-        *out = result;
-    }
-    return code;
+    return tk_future_take(out, future, TK_RESULT_LOGPROBS, err);
 }
 
 void tinkc_logprobs_free(tinkc_logprobs **logprobs)

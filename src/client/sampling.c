@@ -218,12 +218,7 @@ tinkc_future *tinkc_service_create_sampling(tinkc_service *service,
 tinkc_code tinkc_future_take_sampling(tinkc_sampling **out, tinkc_future *future,
                                       tinkc_error **err)
 {
-    void *result = NULL;
-    tinkc_code code = tk_future_take(&result, future, TK_RESULT_SAMPLING, err);
-    if (code == TINKC_OK) {
-        *out = result;
-    }
-    return code;
+    return tk_future_take(out, future, TK_RESULT_SAMPLING, err);
 }
 
 tinkc_code tinkc_service_create_sampling_wait(tinkc_sampling **out,
@@ -231,14 +226,9 @@ tinkc_code tinkc_service_create_sampling_wait(tinkc_sampling **out,
                                               const char *base_model,
                                               const char *model_path, tinkc_error **err)
 {
-    void *result = NULL;
-    tinkc_code code = tk_future_wait_take(
-        &result, tinkc_service_create_sampling(service, base_model, model_path),
+    return tk_future_wait_take(
+        out, tinkc_service_create_sampling(service, base_model, model_path),
         TK_RESULT_SAMPLING, err);
-    if (code == TINKC_OK) {
-        *out = result;
-    }
-    return code;
 }
 
 /* ---- what the server says about it ---- */

@@ -179,24 +179,14 @@ tinkc_future *tinkc_service_capabilities(tinkc_service *service)
 tinkc_code tinkc_future_take_capabilities(tinkc_capabilities **out, tinkc_future *future,
                                           tinkc_error **error)
 {
-    void *result = NULL;
-    tinkc_code code = tk_future_take(&result, future, TK_RESULT_CAPABILITIES, error);
-    if (code == TINKC_OK) {
-        *out = result;
-    }
-    return code;
+    return tk_future_take(out, future, TK_RESULT_CAPABILITIES, error);
 }
 
 tinkc_code tinkc_service_capabilities_wait(tinkc_capabilities **out,
                                            tinkc_service *service, tinkc_error **error)
 {
-    void *result = NULL;
-    tinkc_code code = tk_future_wait_take(&result, tinkc_service_capabilities(service),
-                                          TK_RESULT_CAPABILITIES, error);
-    if (code == TINKC_OK) {
-        *out = result;
-    }
-    return code;
+    return tk_future_wait_take(out, tinkc_service_capabilities(service),
+                               TK_RESULT_CAPABILITIES, error);
 }
 
 void tinkc_capabilities_free(tinkc_capabilities **capabilities)

@@ -7,12 +7,7 @@
 
 tinkc_code tinkc_future_take_path(char **out, tinkc_future *future, tinkc_error **err)
 {
-    void *result = NULL;
-    tinkc_code code = tk_future_take(&result, future, TK_RESULT_TEXT, err);
-    if (code == TINKC_OK) {
-        *out = result;
-    }
-    return code;
+    return tk_future_take(out, future, TK_RESULT_TEXT, err);
 }
 
 void tinkc_text_free(char *text)
@@ -22,10 +17,5 @@ void tinkc_text_free(char *text)
 
 tinkc_code tk_text_wait(char **out, tinkc_future *future, tinkc_error **err)
 {
-    void *result = NULL;
-    tinkc_code code = tk_future_wait_take(&result, future, TK_RESULT_TEXT, err);
-    if (code == TINKC_OK) {
-        *out = result;
-    }
-    return code;
+    return tk_future_wait_take(out, future, TK_RESULT_TEXT, err);
 }

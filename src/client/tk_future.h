@@ -77,14 +77,16 @@ void tk_future_answered(tinkc_future *future, int status); /* -1: connection err
 void tk_future_queue(tinkc_future *future, tinkc_queue_state state, tk_str reason);
 void tk_future_request_id(tinkc_future *future, tk_str id);
 
-/* The result of a done future, for take functions: TINKC_OK and *out, or TINKC_E_STATE or
- * the future's own error, in public form in *err (which may be NULL). */
-tinkc_code tk_future_take(void **out, tinkc_future *future, tk_result_kind kind,
+/* The result of a done future, for take functions: TINKC_OK and the result in the pointer
+ * at `out` (a `T **` for any T; not used for TK_RESULT_NONE), or TINKC_E_STATE,
+ * TINKC_E_INVALID when out is NULL, or the future's own error, in public form in *err
+ * (which may be NULL). */
+tinkc_code tk_future_take(void *out, tinkc_future *future, tk_result_kind kind,
                           tinkc_error **err);
 
 /* For blocking twins: waits without end, takes, frees the future. For TK_RESULT_NONE
  * `out` is NULL. */
-tinkc_code tk_future_wait_take(void **out, tinkc_future *future, tk_result_kind kind,
+tinkc_code tk_future_wait_take(void *out, tinkc_future *future, tk_result_kind kind,
                                tinkc_error **err);
 
 #endif

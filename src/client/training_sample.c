@@ -62,13 +62,6 @@ tinkc_code tinkc_training_save_and_sample_wait(tinkc_sampling **out,
                                                tinkc_training *training,
                                                tinkc_error **err)
 {
-    void *result = NULL;
-    tinkc_code code = tk_future_wait_take(
-        &result, tinkc_training_save_and_sample(training), TK_RESULT_SAMPLING, err);
-    if (code == TINKC_OK && out == NULL) {
-        tk_sampling_free(result);
-    } else if (code == TINKC_OK) {
-        *out = result;
-    }
-    return code;
+    return tk_future_wait_take(out, tinkc_training_save_and_sample(training),
+                               TK_RESULT_SAMPLING, err);
 }

@@ -1,5 +1,5 @@
 /* Taking results of training operations out of futures, and the blocking twins: each is
- * its operation, a wait and a take. A result without a place to go is freed. */
+ * its operation, a wait and a take. */
 #include <tinkc/training.h>
 
 #include "base/mem.h"
@@ -7,123 +7,56 @@
 #include "client/training.h"
 #include "client/training_result.h"
 
-/* Whether the result may be given to *out; frees it when there is no place for it. */
-static bool has_place(const void *out, void *result, void (*free_result)(void *))
-{
-    if (out == NULL) {
-        free_result(result);
-    }
-    return out != NULL;
-}
-
-static tinkc_code give_fwdbwd(tinkc_fwdbwd **out, tinkc_code code, void *result)
-{
-    if (code == TINKC_OK && has_place(out, result, tk_fwdbwd_free)) {
-        *out = result;
-    }
-    return code;
-}
-
 tinkc_code tinkc_future_take_fwdbwd(tinkc_fwdbwd **out, tinkc_future *future,
                                     tinkc_error **err)
 {
-    void *result = NULL;
-    tinkc_code code = tk_future_take(&result, future, TK_RESULT_FWDBWD, err);
-    return give_fwdbwd(out, code, result);
+    return tk_future_take(out, future, TK_RESULT_FWDBWD, err);
 }
 
 static tinkc_code wait_fwdbwd(tinkc_fwdbwd **out, tinkc_future *future, tinkc_error **err)
 {
-    void *result = NULL;
-    tinkc_code code = tk_future_wait_take(&result, future, TK_RESULT_FWDBWD, err);
-    return give_fwdbwd(out, code, result);
-}
-
-static tinkc_code give_metrics(tinkc_metrics **out, tinkc_code code, void *result)
-{
-    if (code == TINKC_OK && has_place(out, result, tk_training_free_metrics)) {
-        *out = result;
-    }
-    return code;
+    return tk_future_wait_take(out, future, TK_RESULT_FWDBWD, err);
 }
 
 tinkc_code tinkc_future_take_metrics(tinkc_metrics **out, tinkc_future *future,
                                      tinkc_error **err)
 {
-    void *result = NULL;
-    tinkc_code code = tk_future_take(&result, future, TK_RESULT_METRICS, err);
-    return give_metrics(out, code, result);
+    return tk_future_take(out, future, TK_RESULT_METRICS, err);
 }
 
 static tinkc_code wait_metrics(tinkc_metrics **out, tinkc_future *future,
                                tinkc_error **err)
 {
-    void *result = NULL;
-    tinkc_code code = tk_future_wait_take(&result, future, TK_RESULT_METRICS, err);
-    return give_metrics(out, code, result);
-}
-
-static tinkc_code give_model_info(tinkc_model_info **out, tinkc_code code, void *result)
-{
-    if (code == TINKC_OK && has_place(out, result, tk_training_free_info)) {
-        *out = result;
-    }
-    return code;
+    return tk_future_wait_take(out, future, TK_RESULT_METRICS, err);
 }
 
 tinkc_code tinkc_future_take_model_info(tinkc_model_info **out, tinkc_future *future,
                                         tinkc_error **err)
 {
-    void *result = NULL;
-    tinkc_code code = tk_future_take(&result, future, TK_RESULT_MODEL_INFO, err);
-    return give_model_info(out, code, result);
+    return tk_future_take(out, future, TK_RESULT_MODEL_INFO, err);
 }
 
 static tinkc_code wait_model_info(tinkc_model_info **out, tinkc_future *future,
                                   tinkc_error **err)
 {
-    void *result = NULL;
-    tinkc_code code = tk_future_wait_take(&result, future, TK_RESULT_MODEL_INFO, err);
-    return give_model_info(out, code, result);
-}
-
-static tinkc_code give_path(char **out, tinkc_code code, void *result)
-{
-    if (code == TINKC_OK && has_place(out, result, tk_free)) {
-        *out = result;
-    }
-    return code;
+    return tk_future_wait_take(out, future, TK_RESULT_MODEL_INFO, err);
 }
 
 static tinkc_code wait_path(char **out, tinkc_future *future, tinkc_error **err)
 {
-    void *result = NULL;
-    tinkc_code code = tk_future_wait_take(&result, future, TK_RESULT_TEXT, err);
-    return give_path(out, code, result);
-}
-
-static tinkc_code give_training(tinkc_training **out, tinkc_code code, void *result)
-{
-    if (code == TINKC_OK && has_place(out, result, tk_training_free)) {
-        *out = result;
-    }
-    return code;
+    return tk_future_wait_take(out, future, TK_RESULT_TEXT, err);
 }
 
 tinkc_code tinkc_future_take_training(tinkc_training **out, tinkc_future *future,
                                       tinkc_error **err)
 {
-    void *result = NULL;
-    tinkc_code code = tk_future_take(&result, future, TK_RESULT_TRAINING, err);
-    return give_training(out, code, result);
+    return tk_future_take(out, future, TK_RESULT_TRAINING, err);
 }
 
 static tinkc_code wait_training(tinkc_training **out, tinkc_future *future,
                                 tinkc_error **err)
 {
-    void *result = NULL;
-    tinkc_code code = tk_future_wait_take(&result, future, TK_RESULT_TRAINING, err);
-    return give_training(out, code, result);
+    return tk_future_wait_take(out, future, TK_RESULT_TRAINING, err);
 }
 
 tinkc_code tinkc_training_forward_wait(tinkc_fwdbwd **out, tinkc_training *training,
