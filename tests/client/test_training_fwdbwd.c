@@ -4,6 +4,7 @@
 #include <tinkc/training.h>
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 
 #include "base/arena.h"
@@ -312,10 +313,27 @@ static void test_fwdbwd_then_step(void **unused)
 
 /* ---- callbacks ---- */
 
+/* Written by the loop's thread, waited for by the test. */
 typedef struct seen_chunks {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
     size_t firsts[DATA_MAX];
     size_t n;
 } seen_chunks;
+
+#define SEEN_INIT                                                                        \
+    {                                                                                    \
+        .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER           \
+    }
+
+static void wait_seen(seen_chunks *seen, size_t n)
+{
+    pthread_mutex_lock(&seen->lock);
+    while (seen->n < n) {
+        pthread_cond_wait(&seen->changed, &seen->lock);
+    }
+    pthread_mutex_unlock(&seen->lock);
+}
 
 static void on_chunk(const tinkc_fwdbwd *part, size_t first, size_t n, void *user)
 {
@@ -325,7 +343,10 @@ static void on_chunk(const tinkc_fwdbwd *part, size_t first, size_t n, void *use
     assert_int_equal(tinkc_fwdbwd_count(part), n);
     assert_true(tinkc_metrics_at(&name, &value, tinkc_fwdbwd_metrics(part), 0));
     assert_string_equal(name, "loss:sum");
+    pthread_mutex_lock(&seen->lock);
     seen->firsts[seen->n++] = first;
+    pthread_cond_signal(&seen->changed);
+    pthread_mutex_unlock(&seen->lock);
 }
 
 /* The request id of the chunk with that seq_id. */
@@ -344,7 +365,7 @@ static const char *request_of(fixture *f, int64_t seq_id)
 static void run_callbacks(bool in_order, const size_t expected[3])
 {
     fixture f = open_with(SMALL);
-    seen_chunks seen = {.n = 0};
+    seen_chunks seen = SEEN_INIT;
     tinkc_fwdbwd_options options = TINKC_FWDBWD_OPTIONS_INIT;
     options.on_chunk = on_chunk;
     options.chunks_in_order = in_order;
@@ -357,6 +378,9 @@ static void run_callbacks(bool in_order, const size_t expected[3])
         assert_true(fakeapi_tinker_finish_one(f.api, request_of(&f, seq_id)));
         assert_true(
             fakeapi_wait_in_flight(f.api, "POST", POST_POLL, (size_t)(seq_id - 1)));
+        if (!in_order) {
+            wait_seen(&seen, (size_t)(4 - seq_id)); /* two answers may arrive together */
+        }
     }
     assert_int_equal(tinkc_future_wait(future, TINKC_FOREVER), TINKC_OK);
     assert_int_equal(seen.n, 3);
