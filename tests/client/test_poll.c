@@ -1,6 +1,6 @@
 /* The polling loop on a scripted transport and a fake clock: every row of the
  * retrieve_future table (wire.md §4), and what is told meanwhile (A-093, A-111, A-122,
- * A-123).
+ * A-123, A-152).
  */
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* One sample after the other on the scripted transport: what is sent, what comes back,
- * and which failures are tried again (wire.md §7.3, §5.4; A-078, A-079, A-081, A-091,
- * A-095). Pauses are test_sample_pause.c's. */
+ * and which failures are tried again (wire.md §7.3, §5.4; A-059, A-078, A-079, A-081,
+ * A-091, A-095). Pauses are test_sample_pause.c's. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

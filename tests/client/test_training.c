@@ -1,6 +1,6 @@
 /* A training client on the scripted peer: creating models, steps, checkpoints,
  * information, bad input, cancelling (A-016, A-018, A-019, A-022 to A-026, A-029 to
- * A-031, A-033).
+ * A-031, A-033, A-059, A-151).
  * Links: peer */
 #include <tinkc/sampling.h>
 #include <tinkc/training.h>

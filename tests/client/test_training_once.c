@@ -1,6 +1,6 @@
 /* Exactly once and no hang: training against a peer that loses, cuts and delays answers,
  * against a clock that only the test moves, and with failing allocations (A-015, A-022,
- * A-026, A-028, issue 3 "must show" 3 and 4).
+ * A-026, A-028, A-151, issue 3 "must show" 3 and 4).
  * Links: peer */
 #include <tinkc/sampling.h>
 #include <tinkc/training.h>
