@@ -184,6 +184,35 @@ static void test_products(void **unused)
     }
 }
 
+/* More outputs than are transposed at a time: the chain over them is not broken. */
+static void test_back_over_many_outputs(void **unused)
+{
+    (void)unused;
+    enum { MANY = 1100, INPUTS = 5, ROWS_HERE = 8 };
+    static float rows[MANY * INPUTS], y[ROWS_HERE * MANY], out[ROWS_HERE * INPUTS];
+    eng_pool *pool = NULL;
+    size_t bytes;
+    assert_int_equal(eng_pool_new(&pool, 2, NULL), TINKC_OK);
+    assert_true(eng_mat_bytes(&bytes, MANY, INPUTS, false));
+    eng_mat w = {tk_malloc(bytes), MANY, INPUTS, false};
+    fill(rows, MANY * INPUTS, 1);
+    fill(y, ROWS_HERE * MANY, 2);
+    eng_mat_pack_reals(&w, rows);
+    eng_mul m = {
+        .w = &w, .x = y, .ldx = MANY, .rows = ROWS_HERE, .y = out, .ldy = INPUTS};
+    assert_int_equal(eng_mul_back_run(pool, &m, NULL), TINKC_OK);
+    for (size_t i = 0; i < ROWS_HERE * INPUTS; i++) {
+        double sum = 0;
+        for (size_t n = 0; n < MANY; n++) {
+            sum +=
+                (double)y[i / INPUTS * MANY + n] * (double)rows[n * INPUTS + i % INPUTS];
+        }
+        near_to(sum, (double)out[i]);
+    }
+    tk_free(w.panels);
+    eng_pool_free(pool);
+}
+
 static void test_unpack_inverts_pack(void **unused)
 {
     (void)unused;
@@ -203,6 +232,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_products),
+        cmocka_unit_test(test_back_over_many_outputs),
         cmocka_unit_test(test_unpack_inverts_pack),
     };
     return cmocka_run_group_tests_name("eng_mat", tests, NULL, NULL);

@@ -21,8 +21,9 @@ typedef struct scene {
     eng_model *model;
     eng_adapter *adapter;
     int32_t tokens[2][TOKENS];
-    int64_t targets[2][TOKENS];
-    float weights[2][TOKENS];
+    int64_t targets[2][TOKENS * 2]; /* one target per token; two in the second datum */
+    float weights[2][TOKENS * 2];
+    int64_t shape[2];
     eng_array inputs[2][2];
     eng_datum data[2];
     eng_train_request request;
@@ -45,21 +46,29 @@ static void scene_init(scene *s, const tiny_spec *spec)
     }
     eng_adapter_repack(s->adapter);
     for (size_t d = 0; d < 2; d++) {
-        for (size_t i = 0; i < TOKENS; i++) {
-            s->tokens[d][i] = (int32_t)(eng_rng_next(&rng) % spec->vocabulary);
+        for (size_t i = 0; i < 2 * TOKENS; i++) {
+            s->tokens[d][i / 2] = (int32_t)(eng_rng_next(&rng) % spec->vocabulary);
             s->targets[d][i] = (int64_t)(eng_rng_next(&rng) % spec->vocabulary);
             s->weights[d][i] = i == 4 ? 0.0f : (float)eng_rng_unit(&rng) - 0.2f;
         }
         size_t n = TOKENS - 2 * d; /* two lengths */
+        size_t columns = 1 + d;
         s->inputs[d][0] = (eng_array){.name = TK_STR("target_tokens"),
                                       .type = ENG_ARRAY_I64,
                                       .values = s->targets[d],
-                                      .n_values = n};
+                                      .n_values = n * columns};
         s->inputs[d][1] = (eng_array){.name = TK_STR("weights"),
                                       .type = ENG_ARRAY_F32,
                                       .values = s->weights[d],
-                                      .n_values = n};
+                                      .n_values = n * columns};
         s->data[d] = (eng_datum){s->tokens[d], n, s->inputs[d], 2};
+    }
+    s->targets[1][5] = s->targets[1][4]; /* one id twice in a row */
+    s->shape[0] = TOKENS - 2;
+    s->shape[1] = 2;
+    for (size_t i = 0; i < 2; i++) {
+        s->inputs[1][i].shape = s->shape;
+        s->inputs[1][i].n_dims = 2;
     }
     s->request = (eng_train_request){
         .loss_fn = TK_STR("cross_entropy"), .data = s->data, .n_data = 2};
@@ -105,10 +114,15 @@ static double loss(scene *s)
     size_t row = 0;
     for (size_t d = 0; d < 2; d++) {
         for (size_t i = 0; i < s->data[d].n_tokens; i++, row++) {
-            eng_real *at = logits + row * c->vocabulary;
-            eng_real wanted = at[s->targets[d][i]];
+            eng_real *at = logits + row * c->vocabulary, wanted[2];
+            for (size_t k = 0; k <= d; k++) {
+                wanted[k] = at[s->targets[d][i * (1 + d) + k]];
+            }
             eng_softmax soft = eng_head_softmax(at, c->vocabulary);
-            sum -= (double)s->weights[d][i] * (wanted - soft.max - soft.log_sum);
+            for (size_t k = 0; k <= d; k++) {
+                sum -= (double)s->weights[d][i * (1 + d) + k] *
+                       (wanted[k] - soft.max - soft.log_sum);
+            }
         }
     }
     return sum;
@@ -205,9 +219,11 @@ typedef struct weighted {
 static bool row_loss(void *user, size_t row, double *coef)
 {
     const weighted *w = user;
-    size_t d = row >= w->rows0 ? 1 : 0;
-    coef[0] = -(double)w->s->weights[d][row - d * w->rows0];
-    return coef[0] < 0 || coef[0] > 0;
+    size_t d = row >= w->rows0 ? 1 : 0, at = (row - d * w->rows0) * (1 + d);
+    for (size_t k = 0; k <= d; k++) {
+        coef[k] = -(double)w->s->weights[d][at + k];
+    }
+    return coef[0] < 0 || coef[0] > 0 || d == 1;
 }
 
 /* One forward and backward with a hook and no adapter. */
@@ -226,16 +242,18 @@ static void run_hook(scene *s, probe *p)
     assert_int_equal(eng_acts_init(&acts, model, work, seqs, 2, ENG_KEEP_ALL), TINKC_OK);
     assert_int_equal(eng_forward(&acts, &err), TINKC_OK);
     const int32_t *targets[2 * TOKENS];
-    int32_t ids[2 * TOKENS];
-    float values[2 * TOKENS];
+    int32_t ids[2 * TOKENS][2];
+    float values[2 * TOKENS][2];
     float *logprobs[2 * TOKENS];
     size_t k[2 * TOKENS];
     for (size_t row = 0; row < acts.rows; row++) {
         size_t d = row >= seqs[0].n ? 1 : 0;
-        ids[row] = (int32_t)s->targets[d][row - d * seqs[0].n];
-        targets[row] = &ids[row];
-        logprobs[row] = &values[row];
-        k[row] = 1;
+        k[row] = 1 + d;
+        for (size_t i = 0; i < k[row]; i++) {
+            ids[row][i] = (int32_t)s->targets[d][(row - d * seqs[0].n) * k[row] + i];
+        }
+        targets[row] = ids[row];
+        logprobs[row] = values[row];
     }
     weighted w = {s, seqs[0].n};
     eng_grad_hook hook = {collect, p};
@@ -247,7 +265,7 @@ static void run_hook(scene *s, probe *p)
                           .logprobs = logprobs,
                           .loss = row_loss,
                           .user = &w,
-                          .max_k = 1,
+                          .max_k = 2,
                           .d_hidden =
                               eng_work_reals(work, acts.rows, model->config.hidden),
                           .hook = &hook};

@@ -46,6 +46,32 @@ static void test_adamw_goldens(void **unused)
     eng_pool_free(pool);
 }
 
+/* A large eps shows where it is added: behind the root, after its correction. */
+static void test_eps_outside_the_root(void **unused)
+{
+    (void)unused;
+    eng_adam adam = ENG_ADAM_INIT;
+    adam.learning_rate = 1;
+    adam.eps = 0.5;
+    double p = 0, m = 0.2, v = 0.09, g = 0.4;
+    tk_err err = TK_ERR_INIT;
+    eng_pool *pool;
+    assert_int_equal(eng_pool_new(&pool, 1, &err), TINKC_OK);
+    eng_adamw step = {.adam = &adam,
+                      .step = 3,
+                      .grad_scale = 0.5,
+                      .p = &p,
+                      .m = &m,
+                      .v = &v,
+                      .g = &g,
+                      .n = 1};
+    eng_adamw_run(pool, &step);
+    double m1 = 0.9 * 0.2 + 0.1 * 0.2, v1 = 0.95 * 0.09 + 0.05 * 0.04;
+    double m_hat = m1 / (1 - pow(0.9, 3)), v_hat = v1 / (1 - pow(0.95, 3));
+    near_to(p, -m_hat / (sqrt(v_hat) + 0.5), 1e-14);
+    eng_pool_free(pool);
+}
+
 static void test_clip(void **unused)
 {
     (void)unused;
@@ -150,6 +176,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_adamw_goldens),
+        cmocka_unit_test(test_eps_outside_the_root),
         cmocka_unit_test(test_clip),
         cmocka_unit_test(test_adapter_steps),
         cmocka_unit_test(test_parameters_checked),
