@@ -83,14 +83,19 @@ void eng_mat_unpack(const eng_mat *mat, eng_real *rows)
     }
 }
 
-/* Puts sums c[rows][ENG_LANES] (stride c_row) where they belong: columns from `column` on
- * of the rows from `row` on, `width` of them. */
-static void finish(const eng_mul *m, const eng_real *c, size_t c_row, size_t row,
-                   size_t rows, size_t column, size_t width)
+/* Finished sums and where they belong: [rows][width] from (row, column) on. */
+typedef struct region {
+    const eng_real *sums;
+    size_t stride;
+    size_t row, rows, column, width;
+} region;
+
+static void finish(const eng_mul *m, const region *b)
 {
-    for (size_t r = 0; r < rows; r++) {
-        eng_real *y = m->y + (row + r) * m->ldy + column;
-        const eng_real *from = c + r * c_row;
+    size_t width = b->width, column = b->column;
+    for (size_t r = 0; r < b->rows; r++) {
+        eng_real *y = m->y + (b->row + r) * m->ldy + column;
+        const eng_real *from = b->sums + r * b->stride;
         if (m->add && m->bias != NULL) {
             for (size_t j = 0; j < width; j++) {
                 y[j] += m->scale * from[j] + m->bias[column + j];
@@ -135,8 +140,12 @@ static void mul_strips(void *user, size_t begin, size_t end, void *scratch)
                        .c_row = STRIP * ENG_LANES};
         (m->w->bf16 ? j->kern->strip_bf16 : j->kern->strip)(&s);
         size_t column = p * ENG_LANES;
-        size_t width = TK_MIN(s.panels * ENG_LANES, m->w->n - column);
-        finish(m, c, s.c_row, 0, m->rows, column, width);
+        region b = {.sums = c,
+                    .stride = s.c_row,
+                    .rows = m->rows,
+                    .column = column,
+                    .width = TK_MIN(s.panels * ENG_LANES, m->w->n - column)};
+        finish(m, &b);
     }
 }
 
@@ -160,7 +169,8 @@ static void mul_group(const job *j, const eng_real *panel, size_t p, size_t grou
                       .c = c,
                       .c_row = ENG_LANES};
         j->kern->tile(&t);
-        finish(m, c, ENG_LANES, row, rows, column, width);
+        region b = {c, ENG_LANES, row, rows, column, width};
+        finish(m, &b);
     }
 }
 
@@ -261,7 +271,8 @@ static void back_unit(const job *j, size_t column, size_t group, eng_real *scrat
         }
     }
     size_t width = TK_MIN((size_t)ENG_LANES, m->w->k - column);
-    finish(m, sums, ENG_LANES, row0, last - row0, column, width);
+    region b = {sums, ENG_LANES, row0, last - row0, column, width};
+    finish(m, &b);
 }
 
 static void back_panels(void *user, size_t begin, size_t end, void *scratch)
