@@ -76,6 +76,17 @@ static void write_file(const char *directory, const char *name, const tk_buf *by
     assert_int_equal(fclose(file), 0);
 }
 
+/* From a directory: the paths and texts that the reading of files allocates, too. */
+static bool open_directory(void *user)
+{
+    tk_err err = TK_ERR_INIT;
+    eng_model *model = NULL;
+    bool ok = eng_model_open(&model, pool, user, &err) == TINKC_OK;
+    assert_true(ok || err.code == TINKC_E_NOMEM);
+    eng_model_free(model);
+    return ok;
+}
+
 static void test_directory_equals_memory(void **unused)
 {
     (void)unused;
@@ -94,6 +105,7 @@ static void test_directory_equals_memory(void **unused)
     write_file(directory, "model.safetensors", &files.weights);
     tk_err_clear(&err);
     assert_int_equal(eng_model_open(&model, pool, directory, &err), TINKC_OK);
+    assert_true(failmem_sweep(open_directory, directory, 1) > 10);
     float one[64], two[64];
     logits_of(model, one);
     logits_of(other, two);
