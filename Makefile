@@ -3,7 +3,7 @@
 MAKEFLAGS += --no-print-directory
 PREFIX ?= /usr/local
 
-.PHONY: all deps build test check bench soak demo fuzz install clean
+.PHONY: all deps build test check bench interop soak demo fuzz install clean
 all: build
 
 deps:
@@ -21,6 +21,9 @@ check: deps
 
 bench: build
 	@scripts/bench.sh
+
+interop: build
+	@scripts/interop.sh
 
 soak: build
 	@scripts/soak.sh
