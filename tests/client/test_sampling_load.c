@@ -6,6 +6,7 @@
 
 #include <tinkc/sampling.h>
 
+#include "base/mem.h"
 #include "client/limiter.h"
 #include "support/fakeapi_tinker.h"
 #include "support/samplefix.h"
@@ -42,7 +43,7 @@ static tinkc_code echo_submit(tk_transport *transport, tk_http_request *request,
 
 static void note_seq(echo *e, const tk_http_request *request)
 {
-    char *text = strndup(request->body, request->body_n);
+    char *text = tk_strndup(request->body, request->body_n);
     const char *at = text != NULL ? strstr(text, "\"seq_id\":") : NULL;
     uint64_t seq = at != NULL ? strtoull(at + 9, NULL, 10) : UINT64_MAX;
     if (seq >= TK_ARRAY_LEN(e->seen)) {
@@ -50,7 +51,7 @@ static void note_seq(echo *e, const tk_http_request *request)
     } else if (e->seen[seq]++ > 0) {
         e->doubles++;
     }
-    free(text);
+    tk_free(text);
 }
 
 static const char *echo_body(echo *e, const tk_http_request *request)

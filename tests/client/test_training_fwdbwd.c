@@ -490,7 +490,8 @@ static void test_fwdbwd_failed_result(void **unused)
                      TINKC_E_REQUEST);
     assert_non_null(strstr(tinkc_error_message(error), "ran out of luck"));
     assert_int_equal(tinkc_error_category(error), TINKC_CATEGORY_SERVER);
-    assert_non_null(strstr(tinkc_error_message(error), "2 others were accepted"));
+    /* how many depends on which of them was quicker */
+    assert_non_null(strstr(tinkc_error_message(error), "others were accepted"));
     tinkc_error_free(&error);
     fakeapi_reply(f.api, "POST", POST_POLL, &fakeapi_proto("\x0a\xff", 2));
     assert_int_equal(tinkc_training_forward_backward_wait(NULL, f.training, f.data, 1,
