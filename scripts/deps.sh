@@ -7,7 +7,8 @@ set -eu
 packages="
     build-essential pkg-config cmake ninja-build git python3
     clang-14 libclang-rt-14-dev llvm-14 clang-format-14 universal-ctags
-    libcurl4-openssl-dev libssl-dev libzstd-dev
+    libcurl4-openssl-dev libssl-dev libzstd-dev libpcre2-dev libutf8proc-dev
+    libmicrohttpd-dev libsqlite3-dev libarchive-dev libnghttp2-dev
     libcmocka-dev libjansson-dev libprotobuf-c-dev protobuf-c-compiler
 "
 
