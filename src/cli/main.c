@@ -1,0 +1,13 @@
+/* The `tinkc` program: the table of its commands, in the order in which the help shows
+ * them, and main. Everything else about a command is in its own file (cmd.h). */
+#include "cli/cmd.h"
+
+static const cmd_spec *const commands[] = {
+    &cmd_version,
+    NULL,
+};
+
+int main(int argc, char **argv)
+{
+    return cmd_main(commands, argc, argv);
+}
