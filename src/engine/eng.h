@@ -81,7 +81,17 @@ typedef struct eng_lora_config {
 /* A from the seeded generator, U(-1/sqrt(in), 1/sqrt(in)); B, gradients and moments 0. */
 TK_NODISCARD tinkc_code eng_adapter_new(eng_adapter **out, eng_model *model,
                                         const eng_lora_config *config, tk_err *err);
-void eng_adapter_free(eng_adapter *adapter); /* accepts NULL */
+void eng_adapter_free(eng_adapter *adapter); /* gives up one owner; accepts NULL */
+
+/* One more owner; returns `adapter`. Thread: any, as eng_adapter_free. */
+eng_adapter *eng_adapter_retain(eng_adapter *adapter);
+
+/* A frozen copy of the weights alone, without gradients and moments: what a sampler sees
+ * while training goes on. Forward only; training and optimizer steps are
+ * TINKC_E_INVALID. */
+TK_NODISCARD tinkc_code eng_adapter_snapshot(eng_adapter **out,
+                                             const eng_adapter *adapter, tk_err *err);
+bool eng_adapter_is_frozen(const eng_adapter *adapter);
 
 const eng_lora_config *eng_adapter_config(const eng_adapter *adapter);
 uint64_t eng_adapter_parameters(const eng_adapter *adapter);

@@ -46,17 +46,23 @@ static void lay_out(eng_adapter *adapter)
     }
 }
 
-static bool allocate(eng_adapter *adapter)
+static bool allocate_values(eng_adapter *adapter)
 {
-    size_t n = adapter->n, rank = adapter->config.rank;
+    size_t n = adapter->n;
     adapter->weights = tk_zarray(n, sizeof(eng_real));
+    if (adapter->frozen) {
+        return adapter->weights != NULL;
+    }
     adapter->grads = tk_zarray(n, sizeof(eng_real));
     adapter->moment1 = tk_zarray(n, sizeof(eng_real));
     adapter->moment2 = tk_zarray(n, sizeof(eng_real));
-    if (adapter->weights == NULL || adapter->grads == NULL || adapter->moment1 == NULL ||
-        adapter->moment2 == NULL) {
-        return false;
-    }
+    return adapter->weights != NULL && adapter->grads != NULL &&
+           adapter->moment1 != NULL && adapter->moment2 != NULL;
+}
+
+static bool allocate_panels(eng_adapter *adapter)
+{
+    size_t rank = adapter->config.rank;
     for (size_t i = 0; i < adapter->n_modules; i++) {
         eng_lora *m = &adapter->modules[i];
         size_t bytes;
@@ -114,8 +120,8 @@ static tinkc_code check_config(const eng_lora_config *config, tk_err *err)
     return TINKC_OK;
 }
 
-tinkc_code eng_adapter_new(eng_adapter **out, eng_model *model,
-                           const eng_lora_config *config, tk_err *err)
+tinkc_code eng_adapter_make(eng_adapter **out, eng_model *model,
+                            const eng_lora_config *config, bool frozen, tk_err *err)
 {
     tinkc_code code = check_config(config, err);
     if (code != TINKC_OK) {
@@ -125,27 +131,63 @@ tinkc_code eng_adapter_new(eng_adapter **out, eng_model *model,
     if (adapter == NULL) {
         return tk_err_nomem(err);
     }
+    atomic_init(&adapter->owners, 1);
     adapter->model = model;
     adapter->config = *config;
+    adapter->frozen = frozen;
     adapter->scale = (eng_real)(config->alpha / (double)config->rank);
     adapter->n_modules = model->config.layers * ENG_N_LINEAR + 1;
     adapter->modules = tk_zarray(adapter->n_modules, sizeof(eng_lora));
     if (adapter->modules != NULL) {
         lay_out(adapter);
     }
-    if (adapter->modules == NULL || !allocate(adapter)) {
+    if (adapter->modules == NULL || !allocate_values(adapter) ||
+        !allocate_panels(adapter)) {
         eng_adapter_free(adapter);
         return tk_err_nomem(err);
     }
-    initialise(adapter);
-    eng_adapter_repack(adapter);
     *out = adapter;
     return TINKC_OK;
 }
 
+tinkc_code eng_adapter_new(eng_adapter **out, eng_model *model,
+                           const eng_lora_config *config, tk_err *err)
+{
+    eng_adapter *adapter;
+    tinkc_code code = eng_adapter_make(&adapter, model, config, false, err);
+    if (code == TINKC_OK) {
+        initialise(adapter);
+        eng_adapter_repack(adapter);
+        *out = adapter;
+    }
+    return code;
+}
+
+tinkc_code eng_adapter_snapshot(eng_adapter **out, const eng_adapter *adapter,
+                                tk_err *err)
+{
+    eng_adapter *copy;
+    tinkc_code code =
+        eng_adapter_make(&copy, adapter->model, &adapter->config, true, err);
+    if (code == TINKC_OK) {
+        memcpy(copy->weights, adapter->weights, copy->n * sizeof(eng_real));
+        copy->steps = adapter->steps;
+        eng_adapter_repack(copy);
+        *out = copy;
+    }
+    return code;
+}
+
+eng_adapter *eng_adapter_retain(eng_adapter *adapter)
+{
+    (void)atomic_fetch_add_explicit(&adapter->owners, 1, memory_order_relaxed);
+    return adapter;
+}
+
 void eng_adapter_free(eng_adapter *adapter)
 {
-    if (adapter == NULL) {
+    if (adapter == NULL ||
+        atomic_fetch_sub_explicit(&adapter->owners, 1, memory_order_acq_rel) != 1) {
         return;
     }
     tk_free(adapter->modules);
@@ -155,6 +197,19 @@ void eng_adapter_free(eng_adapter *adapter)
     tk_free(adapter->moment2);
     eng_work_dispose(&adapter->packed);
     tk_free(adapter);
+}
+
+bool eng_adapter_is_frozen(const eng_adapter *adapter)
+{
+    return adapter->frozen;
+}
+
+tinkc_code eng_adapter_check_trainable(const eng_adapter *adapter, tk_err *err)
+{
+    return adapter->frozen ? tk_err_set(err, TINKC_E_INVALID,
+                                        "these weights are frozen: they can be sampled "
+                                        "from, not trained")
+                           : TINKC_OK;
 }
 
 const eng_lora_config *eng_adapter_config(const eng_adapter *adapter)

@@ -3,6 +3,8 @@
 #ifndef ENGINE_ENG_LORA_H
 #define ENGINE_ENG_LORA_H
 
+#include <stdatomic.h>
+
 #include "engine/eng_model.h"
 
 typedef struct eng_lora { /* one adapted linear */
@@ -13,6 +15,7 @@ typedef struct eng_lora { /* one adapted linear */
 } eng_lora;
 
 struct eng_adapter {
+    atomic_uint owners;
     eng_model *model; /* borrowed */
     eng_lora_config config;
     eng_real scale;    /* alpha / rank */
@@ -20,10 +23,20 @@ struct eng_adapter {
     size_t n_modules;
     size_t n;                                      /* parameters */
     eng_real *weights, *grads, *moment1, *moment2; /* n each */
+    bool frozen;                                   /* grads and moments are NULL */
     eng_work packed;
     uint64_t steps;
     bool has_grads; /* false: grads are all zero */
 };
+
+/* All zero, also B and A; `frozen` as in the struct. Not packed yet. */
+TK_NODISCARD tinkc_code eng_adapter_make(eng_adapter **out, eng_model *model,
+                                         const eng_lora_config *config, bool frozen,
+                                         tk_err *err);
+
+/* TINKC_E_INVALID for a frozen one. */
+TK_NODISCARD tinkc_code eng_adapter_check_trainable(const eng_adapter *adapter,
+                                                    tk_err *err);
 
 /* layer == config.layers: the head (which is ignored). */
 const eng_lora *eng_adapter_module(const eng_adapter *adapter, size_t layer,

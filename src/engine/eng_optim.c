@@ -113,7 +113,10 @@ tinkc_code eng_adapter_optim_step(eng_adapter *adapter, const eng_adam *adam,
 {
     eng_pool *pool = adapter->model->pool;
     double norm2 = 0;
-    tinkc_code code = eng_adam_check(adam, err);
+    tinkc_code code = eng_adapter_check_trainable(adapter, err);
+    if (code == TINKC_OK) {
+        code = eng_adam_check(adam, err);
+    }
     if (code == TINKC_OK) {
         code = eng_optim_norm2(pool, adapter->grads, adapter->n, &norm2, err);
     }

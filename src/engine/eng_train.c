@@ -346,14 +346,20 @@ static tinkc_code check_grads(const train *t)
 static tinkc_code run(train *t, eng_work *inputs)
 {
     const eng_train_request *request = t->request;
+    tinkc_code code = request->forward_only
+                          ? TINKC_OK
+                          : eng_adapter_check_trainable(t->adapter, t->err);
+    if (code != TINKC_OK) {
+        return code;
+    }
     t->loss = eng_loss_find(request->loss_fn);
     if (t->loss == NULL) {
         return tk_err_set(t->err, TINKC_E_INVALID,
                           "loss_fn " TK_STR_FMT " is not one of %s",
                           TK_STR_ARG(request->loss_fn), eng_loss_names());
     }
-    tinkc_code code = eng_loss_configure(t->loss, request->settings, request->n_settings,
-                                         &t->settings, t->err);
+    code = eng_loss_configure(t->loss, request->settings, request->n_settings,
+                              &t->settings, t->err);
     if (code == TINKC_OK) {
         code = read_items(t, inputs);
     }

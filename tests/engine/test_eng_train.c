@@ -650,6 +650,46 @@ static bool scenario(void *user)
     return ok;
 }
 
+/* A snapshot keeps the numbers of its moment while training goes on, and cannot be
+ * trained itself. It outlives the adapter; the last owner frees it. */
+static void test_snapshot(void **unused)
+{
+    (void)unused;
+    scene s;
+    scene_init(&s);
+    eng_array inputs[] = {ints("target_tokens", targets, N),
+                          floats("weights", weights, N)};
+    eng_datum datum = {tokens, N, inputs, 2};
+    eng_train_request request = {
+        .loss_fn = TK_STR("cross_entropy"), .data = &datum, .n_data = 1};
+    eng_adam adam = ENG_ADAM_INIT;
+    eng_adapter *frozen = NULL;
+    eng_result *r = NULL;
+    tk_err err = TK_ERR_INIT;
+    double norm;
+    assert_int_equal(eng_adapter_snapshot(&frozen, s.adapter, &err), TINKC_OK);
+    assert_true(eng_adapter_is_frozen(frozen) && !eng_adapter_is_frozen(s.adapter));
+    r = must_run(&s, "cross_entropy", inputs, 2);
+    double before = metric(r, "loss:sum");
+    eng_result_free(r);
+    assert_int_equal(eng_adapter_optim_step(s.adapter, &adam, &norm, &err), TINKC_OK);
+    assert_int_equal(eng_adapter_forward_backward(&r, frozen, &request, &err),
+                     TINKC_E_INVALID);
+    err = (tk_err)TK_ERR_INIT;
+    assert_int_equal(eng_adapter_optim_step(frozen, &adam, &norm, &err), TINKC_E_INVALID);
+    err = (tk_err)TK_ERR_INIT;
+    request.forward_only = true;
+    assert_ptr_equal(eng_adapter_retain(frozen), frozen);
+    eng_adapter_free(frozen);
+    eng_adapter_free(s.adapter);
+    s.adapter = NULL;
+    assert_int_equal(eng_adapter_forward_backward(&r, frozen, &request, &err), TINKC_OK);
+    assert_true(about(metric(r, "loss:sum"), before, 0));
+    eng_result_free(r);
+    eng_adapter_free(frozen);
+    scene_dispose(&s);
+}
+
 static void test_allocation_failures(void **unused)
 {
     (void)unused;
@@ -675,6 +715,7 @@ int main(void)
         cmocka_unit_test(test_failure_is_undone),
         cmocka_unit_test(test_fresh_adapters),
         cmocka_unit_test(test_lora_modules),
+        cmocka_unit_test(test_snapshot),
         cmocka_unit_test(test_allocation_failures),
     };
     return cmocka_run_group_tests_name("eng_train", tests, NULL, NULL);
