@@ -8,7 +8,7 @@
 
 static void use(const tk_tok *tok, tk_str text)
 {
-    tk_tok_ids ids = {NULL, 0, 0};
+    tk_tok_ids ids = {NULL, 0, 0, NULL};
     if (tk_tok_encode(tok, text, &ids, NULL) == TINKC_OK) {
         for (size_t i = 0; i < ids.n; i++) {
             if (tk_tok_token(tok, ids.ids[i]).p == NULL) {

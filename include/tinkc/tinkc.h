@@ -10,6 +10,7 @@
 #include <tinkc/params.h>
 #include <tinkc/sampling.h>
 #include <tinkc/service.h>
+#include <tinkc/tokenizer.h>
 #include <tinkc/training.h>
 #include <tinkc/types.h>
 #include <tinkc/version.h>

@@ -37,9 +37,12 @@
 
 #define TK_MAP_MAX_ENTRIES (64 * 1024 * 1024)
 
-#define TK_TOK_FILE_MAX_BYTES (256 * TK_MIB) /* one tokenizer.json */
-#define TK_TOK_TEXT_MAX_BYTES TK_GIB         /* of one encode */
-#define TK_TOK_MAX_TOKENS     (4 * 1024 * TK_KIB)
+#define TK_TOK_FILE_MAX_BYTES   (256 * TK_MIB) /* one tokenizer.json */
+#define TK_TOK_TEXT_MAX_BYTES   TK_GIB         /* of one encode */
+#define TK_TOK_MAX_TOKENS       (4 * 1024 * TK_KIB)
+#define TK_TOK_CONFIG_MAX_BYTES (16 * TK_MIB) /* one tokenizer_config.json */
+#define TK_TOK_ADDED_MAX_BYTES  4096          /* the text of one added token */
+#define TK_TOK_CACHE_MAX        32            /* tokenizers that stay loaded */
 
 #define TK_ENV_LIST_MAX 256 /* parts of a comma list such as TINKER_TAGS */
 

@@ -37,7 +37,8 @@ bool tk_tok_is_special(const tk_tok *tok, int32_t id)
 void tk_tok_ids_dispose(tk_tok_ids *ids)
 {
     tk_free(ids->ids);
-    *ids = (tk_tok_ids){NULL, 0, 0};
+    tk_free(ids->offsets);
+    *ids = (tk_tok_ids){NULL, 0, 0, NULL};
 }
 
 bool tk_tok_ids_reserve(tk_tok_ids *ids, size_t n)
@@ -120,6 +121,27 @@ tinkc_code tk_tok_encode(const tk_tok *tok, tk_str text, tk_tok_ids *out, tk_err
         return tk_err_nomem(err);
     }
     return TINKC_OK;
+}
+
+tinkc_code tk_tok_encode_how(const tk_tok *tok, tk_str text, tk_tok_how how,
+                             tk_tok_ids *out, tk_err *err)
+{
+    tinkc_code code = TINKC_OK;
+    if (!how.plain_text) {
+        code = tk_tok_encode(tok, text, out, err);
+    } else if (encode_plain(tok, text, out) != TINKC_OK) {
+        code = tk_err_nomem(err);
+    }
+    if (code == TINKC_OK && how.offsets) {
+        out->offsets = tk_zarray(2 * out->n, sizeof(*out->offsets));
+        size_t at = 0;
+        for (size_t i = 0; i < out->n && out->offsets != NULL; i++) {
+            out->offsets[2 * i] = at;
+            at += tok->entries[out->ids[i]].bytes.n;
+            out->offsets[2 * i + 1] = at;
+        }
+    }
+    return code;
 }
 
 void tk_tok_decode(const tk_tok *tok, const int32_t *ids, size_t n, bool skip_special,

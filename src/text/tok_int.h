@@ -2,6 +2,8 @@
 #ifndef TEXT_TOK_INT_H
 #define TEXT_TOK_INT_H
 
+#include <stdatomic.h>
+
 #include "base/arena.h"
 #include "base/map.h"
 #include "text/tok.h"
@@ -24,6 +26,8 @@ typedef struct tk_tok_added {
 } tk_tok_added;
 
 struct tk_tok {
+    atomic_size_t owners;
+    tk_tok_config config;
     tk_arena arena;
     tk_map ids; /* token -> entry */
     tk_tok_entry *entries;

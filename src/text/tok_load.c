@@ -402,6 +402,7 @@ tinkc_code tk_tok_load_memory(tk_tok **out, tk_str json, tk_err *err)
                           : tk_err_nomem(err);
     if (code == TINKC_OK) {
         tk_arena_init(&tok->arena, 0);
+        atomic_init(&tok->owners, 1);
         tk_map_init(&tok->ids, TK_MAP_BORROW_KEYS);
         loader l = {tok, root, err};
         code = load(&l);
@@ -432,6 +433,10 @@ void tk_tok_free(tk_tok *tok)
     if (tok == NULL) {
         return;
     }
+    if (atomic_fetch_sub(&tok->owners, 1) > 1) {
+        return;
+    }
+    tk_tok_config_dispose(&tok->config);
     tk_map_dispose(&tok->ids);
     tk_arena_dispose(&tok->arena);
     tk_free(tok->entries);

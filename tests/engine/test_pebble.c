@@ -45,7 +45,7 @@ static int close_scene(void **state)
 
 static tk_tok_ids encode(const scene *s, const char *text)
 {
-    tk_tok_ids ids = {NULL, 0, 0};
+    tk_tok_ids ids = {NULL, 0, 0, NULL};
     tk_err err = TK_ERR_INIT;
     assert_int_equal(tk_tok_encode(s->tok, tk_str_of(text), &ids, &err), TINKC_OK);
     return ids;

@@ -22,7 +22,7 @@ static void check_ids(const tk_tok *tok, const tk_json *row)
     tk_err err = TK_ERR_INIT;
     tk_str text = tk_json_get(row, "text")->as.string;
     const tk_json *wanted = tk_json_get(row, "ids");
-    tk_tok_ids ids = {NULL, 0, 0};
+    tk_tok_ids ids = {NULL, 0, 0, NULL};
     assert_int_equal(tk_tok_encode(tok, text, &ids, &err), TINKC_OK);
     assert_int_equal(ids.n, tk_json_len(wanted));
     for (size_t i = 0; i < ids.n; i++) {
@@ -71,7 +71,7 @@ static void test_tok_round_trip(void **unused)
             unsigned byte = (unsigned)(state >> 56);
             text[i] = round % 2 == 0 ? (char)byte : "ab <|end>1 "[byte % 11];
         }
-        tk_tok_ids ids = {NULL, 0, 0};
+        tk_tok_ids ids = {NULL, 0, 0, NULL};
         tk_buf out;
         tk_buf_init(&out, TK_KIB);
         assert_int_equal(tk_tok_encode(tok, (tk_str){text, n}, &ids, &err), TINKC_OK);
@@ -104,7 +104,7 @@ static void test_tok_decode_skips(void **unused)
     (void)unused;
     tk_tok *tok = open_pebble();
     tk_err err = TK_ERR_INIT;
-    tk_tok_ids ids = {NULL, 0, 0};
+    tk_tok_ids ids = {NULL, 0, 0, NULL};
     tk_str text = TK_STR("<|user|>Hi there<|end|>");
     assert_int_equal(tk_tok_encode(tok, text, &ids, &err), TINKC_OK);
     tk_buf out;
@@ -206,7 +206,7 @@ static void test_tok_merge_order(void **unused)
     tk_buf_put(&file, vocab, (size_t)(merges - vocab));
     tk_buf_puts(&file, "\"merges\": [\"Q X\", [\"X\", \"Z\"], \"Q X\", \"Q Q\"]}}");
     assert_int_equal(tk_tok_load_memory(&tok, tk_buf_str(&file), &err), TINKC_OK);
-    tk_tok_ids ids = {NULL, 0, 0};
+    tk_tok_ids ids = {NULL, 0, 0, NULL};
     assert_int_equal(tk_tok_encode(tok, TK_STR("QXZ"), &ids, &err), TINKC_OK);
     assert_int_equal(ids.n, 2);
     assert_int_equal(ids.ids[1], 2049);
@@ -223,7 +223,7 @@ static bool load_and_encode(void *user)
 {
     const tk_str *json = user;
     tk_tok *tok = NULL;
-    tk_tok_ids ids = {NULL, 0, 0};
+    tk_tok_ids ids = {NULL, 0, 0, NULL};
     tk_err err = TK_ERR_INIT;
     char text[200];
     memset(text, 'a', sizeof(text));

@@ -30,7 +30,7 @@ typedef struct report {
 static tinkc_code answer(report *r, const char *prompt, const pre_sampling *how,
                          tk_buf *out, tk_err *err)
 {
-    tk_tok_ids ids = {NULL, 0, 0};
+    tk_tok_ids ids = {NULL, 0, 0, NULL};
     tinkc_code code = tk_tok_encode(r->tok, tk_str_of(prompt), &ids, err);
     size_t given = ids.n;
     if (code == TINKC_OK) {

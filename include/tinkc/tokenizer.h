@@ -1,0 +1,191 @@
+/* Tokenizers: text to token ids and back, with the ids of Hugging Face's `tokenizers`.
+ *
+ * Loaded from a model's own files: tokenizer.json (byte-level BPE, or BPE with byte
+ * fallback) or a tiktoken vocabulary, with tokenizer_config.json beside it. What a file
+ * asks for and this cannot do exactly is refused by name (TINKC_E_UNSUPPORTED), never
+ * approximated. There are no functions of this header in a library built without
+ * TINKC_TEXT.
+ *
+ * Thread: a tokenizer is immutable; any number of threads may use one at once. Text is
+ * bytes with a length; what is not UTF-8 in it is read as U+FFFD, one for each maximal
+ * part that is invalid. Nothing here touches the network. */
+#ifndef TINKC_TOKENIZER_H
+#define TINKC_TOKENIZER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tinkc/error.h>
+#include <tinkc/export.h>
+
+TINKC_BEGIN_DECLS
+
+typedef struct tinkc_tokenizer tinkc_tokenizer;
+typedef struct tinkc_encoding tinkc_encoding; /* what encode gives */
+typedef struct tinkc_decoder tinkc_decoder;   /* ids to text, piece by piece */
+
+/* ---- loading ---- */
+
+/* `path` is a model's directory, its tokenizer.json or its tiktoken.model; the
+ * tokenizer_config.json (and chat_template.jinja) in the same directory is read too when
+ * it is there. The caller frees *out. TINKC_E_MISSING: no such file; TINKC_E_PARSE: not
+ * JSON; TINKC_E_DECODE: a field is missing or wrong; TINKC_E_UNSUPPORTED: a component
+ * that is not implemented; TINKC_E_LIMIT; TINKC_E_IO; TINKC_E_NOMEM. */
+TINKC_API tinkc_code tinkc_tokenizer_load(tinkc_tokenizer **out, const char *path,
+                                          tinkc_error **err);
+
+/* The same from memory: a whole tokenizer.json and, unless NULL, a whole
+ * tokenizer_config.json, both ended by a NUL. */
+TINKC_API tinkc_code tinkc_tokenizer_from_json(tinkc_tokenizer **out, const char *json,
+                                               const char *config, tinkc_error **err);
+
+/* As tinkc_tokenizer_load, but files that were loaded before (same path, size and time of
+ * change) are shared. The last 32 stay in memory until tinkc_tokenizer_cache_clear, even
+ * when the caller has freed *out. */
+TINKC_API tinkc_code tinkc_tokenizer_load_cached(tinkc_tokenizer **out, const char *path,
+                                                 tinkc_error **err);
+
+/* Lets go of what tinkc_tokenizer_load_cached keeps. */
+TINKC_API void tinkc_tokenizer_cache_clear(void);
+
+/* One more owner of the same tokenizer; each frees its pointer. NULL for NULL. */
+TINKC_API tinkc_tokenizer *tinkc_tokenizer_ref(tinkc_tokenizer *tokenizer);
+
+/* Sets *tokenizer to NULL; accepts NULL. */
+TINKC_API void tinkc_tokenizer_free(tinkc_tokenizer **tokenizer);
+
+/* ---- vocabulary ---- */
+
+/* One more than the largest id, added tokens included; 0 for NULL. */
+TINKC_API size_t tinkc_tokenizer_size(const tinkc_tokenizer *tokenizer);
+
+/* The id of a token as its file spells it ("\xc4\xa0the", "<|im_end|>"); -1 when there is
+ * none. */
+TINKC_API int32_t tinkc_tokenizer_id(const tinkc_tokenizer *tokenizer, const char *token);
+
+/* The token as its file spells it, ended by a NUL, NULL for an id that is not used. *n
+ * (unless NULL) is its length. Borrowed from the tokenizer. */
+TINKC_API const char *tinkc_tokenizer_token(const tinkc_tokenizer *tokenizer, int32_t id,
+                                            size_t *n);
+
+/* Whether decoding may skip it: an added token that is marked special. */
+TINKC_API bool tinkc_tokenizer_is_special(const tinkc_tokenizer *tokenizer, int32_t id);
+
+/* The special token of a role, by tokenizer_config.json: "bos_token", "eos_token",
+ * "pad_token", "unk_token", ... Borrowed; NULL without it. Its id is tinkc_tokenizer_id
+ * of that. */
+TINKC_API const char *tinkc_tokenizer_special(const tinkc_tokenizer *tokenizer,
+                                              const char *role);
+
+/* The chat template called `name` (NULL: the default one), as the file has it; NULL
+ * without one. Borrowed. */
+TINKC_API const char *tinkc_tokenizer_chat_template(const tinkc_tokenizer *tokenizer,
+                                                    const char *name);
+
+/* ---- text to ids ---- */
+
+/* How to encode. */
+typedef struct tinkc_encode_options {
+    size_t size;
+    bool add_special_tokens; /* what the post-processor adds: BOS, EOS. Rendered chat
+                                text holds them already */
+    bool plain_text;         /* special tokens in the text are ordinary text */
+    bool offsets;            /* keep where each token came from */
+} tinkc_encode_options;
+
+#define TINKC_ENCODE_OPTIONS_INIT                                                        \
+    {                                                                                    \
+        sizeof(tinkc_encode_options), false, false, false                                \
+    }
+
+/* The ids of text[0 .. n). `options` NULL: the defaults above. The caller frees *out.
+ * TINKC_E_LIMIT for a text of more than a gigabyte; TINKC_E_NOMEM; TINKC_E_INVALID. */
+TINKC_API tinkc_code tinkc_tokenizer_encode(tinkc_encoding **out,
+                                            const tinkc_tokenizer *tokenizer,
+                                            const char *text, size_t n,
+                                            const tinkc_encode_options *options,
+                                            tinkc_error **err);
+
+/* How many ids that gives. */
+TINKC_API tinkc_code tinkc_tokenizer_count(size_t *out, const tinkc_tokenizer *tokenizer,
+                                           const char *text, size_t n,
+                                           const tinkc_encode_options *options,
+                                           tinkc_error **err);
+
+/* Many texts. */
+typedef struct tinkc_text_batch {
+    size_t size;
+    const char *const *texts;
+    const size_t *lengths; /* NULL: each text ends with a NUL */
+    size_t texts_n;
+    size_t threads; /* at most this many; 0: one per processor */
+    const tinkc_encode_options *options;
+} tinkc_text_batch;
+
+#define TINKC_TEXT_BATCH_INIT                                                            \
+    {                                                                                    \
+        sizeof(tinkc_text_batch), NULL, NULL, 0, 0, NULL                                 \
+    }
+
+/* Encodes them all: out[0 .. texts_n) belong to the caller. On failure none is written:
+ * the error is that of the first text that failed. */
+TINKC_API tinkc_code tinkc_tokenizer_encode_batch(tinkc_encoding **out,
+                                                  const tinkc_tokenizer *tokenizer,
+                                                  const tinkc_text_batch *batch,
+                                                  tinkc_error **err);
+
+/* Sets *encoding to NULL; accepts NULL. */
+TINKC_API void tinkc_encoding_free(tinkc_encoding **encoding);
+
+/* The ids, borrowed; NULL with *n = 0 when there are none. `n` may be NULL. */
+TINKC_API const int32_t *tinkc_encoding_ids(const tinkc_encoding *encoding, size_t *n);
+
+/* Two numbers per id, when options.offsets was set: the bytes [begin, end) of the text
+ * that the token stands for, where normalisation changed the text the whole of what
+ * changed together; begin == end for a token that was added. *n is the number of ids. */
+TINKC_API const size_t *tinkc_encoding_offsets(const tinkc_encoding *encoding, size_t *n);
+
+/* ---- ids to text ---- */
+
+/* What to decode. */
+typedef struct tinkc_decode {
+    size_t size;
+    const int32_t *ids; /* ids that are not used give nothing */
+    size_t ids_n;
+    bool skip_special; /* leave special tokens out */
+} tinkc_decode;
+
+#define TINKC_DECODE_INIT                                                                \
+    {                                                                                    \
+        sizeof(tinkc_decode), NULL, 0, false                                             \
+    }
+
+/* The text, valid UTF-8 (U+FFFD where the ids are not) and ended by a NUL; the caller
+ * frees it with tinkc_text_free. *n (unless NULL) is its length: it may hold NULs. */
+TINKC_API tinkc_code tinkc_tokenizer_decode(char **out, size_t *n,
+                                            const tinkc_tokenizer *tokenizer,
+                                            const tinkc_decode *what, tinkc_error **err);
+
+/* Decodes a stream, such as ids being sampled: all that comes out of it together is what
+ * tinkc_tokenizer_decode gives for all ids together. A character is held back until it is
+ * whole. Keeps the tokenizer alive. Thread: one at a time. */
+TINKC_API tinkc_code tinkc_decoder_new(tinkc_decoder **out, tinkc_tokenizer *tokenizer,
+                                       bool skip_special, tinkc_error **err);
+
+/* Sets *decoder to NULL; accepts NULL. */
+TINKC_API void tinkc_decoder_free(tinkc_decoder **decoder);
+
+/* Takes more ids. The text that is certain now is at tinkc_decoder_text. */
+TINKC_API tinkc_code tinkc_decoder_push(tinkc_decoder *decoder, const int32_t *ids,
+                                        size_t n, tinkc_error **err);
+
+/* No more ids: what was held back comes out. The decoder is as new then. */
+TINKC_API tinkc_code tinkc_decoder_finish(tinkc_decoder *decoder, tinkc_error **err);
+
+/* What the last push or finish gave, ended by a NUL, valid until the next call. */
+TINKC_API const char *tinkc_decoder_text(const tinkc_decoder *decoder, size_t *n);
+
+TINKC_END_DECLS
+
+#endif
