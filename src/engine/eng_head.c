@@ -19,8 +19,14 @@ tinkc_code eng_head_logits(const eng_logits *l, tk_err *err)
                  .y = l->logits,
                  .ldy = c->vocabulary};
     tinkc_code code = eng_mul_run(l->model->pool, &m, err);
-    if (code != TINKC_OK || l->adapter == NULL || !l->adapter->config.train_unembed) {
-        return code;
+    return code == TINKC_OK && l->adapter != NULL ? eng_head_adapt(l, err) : code;
+}
+
+tinkc_code eng_head_adapt(const eng_logits *l, tk_err *err)
+{
+    const eng_config *c = &l->model->config;
+    if (!l->adapter->config.train_unembed) {
+        return TINKC_OK;
     }
     eng_lora_apply apply = {.adapter = l->adapter,
                             .lora = eng_adapter_module(l->adapter, c->layers, ENG_Q),

@@ -21,6 +21,9 @@ typedef struct eng_logits {
 
 TK_NODISCARD tinkc_code eng_head_logits(const eng_logits *l, tk_err *err);
 
+/* The adapter's part alone, added to logits that hold the base model's. */
+TK_NODISCARD tinkc_code eng_head_adapt(const eng_logits *l, tk_err *err);
+
 /* logits become exp(logit - max); the sum is in the fixed order of the vocabulary. */
 typedef struct eng_softmax {
     double max, sum, log_sum;

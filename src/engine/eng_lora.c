@@ -242,6 +242,8 @@ static void repack_modules(void *user, size_t begin, size_t end, void *scratch)
 
 void eng_adapter_repack(eng_adapter *adapter)
 {
+    static atomic_ullong last_identity;
+    adapter->identity = atomic_fetch_add(&last_identity, 1) + 1;
     eng_pool_run(adapter->model->pool, adapter->n_modules, repack_modules, adapter);
 }
 

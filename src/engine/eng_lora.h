@@ -26,6 +26,7 @@ struct eng_adapter {
     bool frozen;                                   /* grads and moments are NULL */
     eng_work packed;
     uint64_t steps;
+    uint64_t identity; /* of these weights: changes with them, never used twice, not 0 */
     bool has_grads; /* false: grads are all zero */
 };
 

@@ -1,0 +1,246 @@
+/* Requests: what is accepted, the copy that is kept, and its end. */
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "engine/eng_sample_int.h"
+
+#define SAMPLES_MAX ((size_t)1 << 16)
+#define STOPS_MAX   ((size_t)1 << 16)
+#define STOP_BYTES  ((size_t)64 * TK_KIB) /* of all stop strings together */
+
+static tinkc_code check_ids(const eng_sampler *s, const int32_t *ids, size_t n,
+                            const char *what, tk_err *err)
+{
+    size_t vocabulary = s->model->config.vocabulary;
+    for (size_t i = 0; i < n; i++) {
+        if (ids[i] < 0 || (size_t)ids[i] >= vocabulary) {
+            return tk_err_set(err, TINKC_E_INVALID,
+                              "%s %zu is %d; the vocabulary has %zu tokens", what, i,
+                              (int)ids[i], vocabulary);
+        }
+    }
+    return TINKC_OK;
+}
+
+static tinkc_code check_numbers(const eng_sample_request *r, tk_err *err)
+{
+    if (!(r->temperature >= 0) || !isfinite(r->temperature)) {
+        return tk_err_set(err, TINKC_E_INVALID,
+                          "temperature must be a number, 0 or above");
+    }
+    if (!(r->top_p >= 0)) {
+        return tk_err_set(err, TINKC_E_INVALID, "top_p must be a number, 0 or above");
+    }
+    if (r->num_samples < 1 || r->num_samples > SAMPLES_MAX) {
+        return tk_err_set(err, TINKC_E_INVALID, "num_samples must lie in 1..%zu",
+                          SAMPLES_MAX);
+    }
+    if (r->n_prompt < 1) {
+        return tk_err_set(err, TINKC_E_INVALID, "the prompt is empty");
+    }
+    if (r->topk_prompt_logprobs > TK_TOPK_MAX_K ||
+        r->topk_prompt_logprobs > TK_TOPK_MAX_CELLS / r->n_prompt) {
+        return tk_err_set(err, TINKC_E_LIMIT,
+                          "topk_prompt_logprobs must be at most %d, and %zu numbers in "
+                          "all",
+                          TK_TOPK_MAX_K, TK_TOPK_MAX_CELLS);
+    }
+    return TINKC_OK;
+}
+
+static tinkc_code check_stops(const eng_sampler *s, const eng_sample_request *r,
+                              tk_err *err)
+{
+    size_t bytes = 0;
+    if (r->stop_mode != ENG_STOP_LISTED) {
+        return TINKC_OK;
+    }
+    if (r->n_stop_tokens > STOPS_MAX || r->n_stop_strings > STOPS_MAX) {
+        return tk_err_set(err, TINKC_E_LIMIT, "at most %zu stops", STOPS_MAX);
+    }
+    if (r->n_stop_strings > 0 && s->config.token_bytes == NULL) {
+        return tk_err_set(err, TINKC_E_UNSUPPORTED,
+                          "stop strings need a tokenizer, and this model has none; stop "
+                          "with token ids instead");
+    }
+    for (size_t i = 0; i < r->n_stop_strings; i++) {
+        if (r->stop_strings[i].n == 0) {
+            return tk_err_set(err, TINKC_E_INVALID, "stop string %zu is empty", i);
+        }
+        if (r->stop_strings[i].n > STOP_BYTES - bytes) {
+            return tk_err_set(err, TINKC_E_LIMIT,
+                              "stop strings must have at most %zu bytes together",
+                              STOP_BYTES);
+        }
+        bytes += r->stop_strings[i].n;
+    }
+    return check_ids(s, r->stop_tokens, r->n_stop_tokens, "stop token", err);
+}
+
+/* Tokens per sample. The last one is drawn and never fed: it needs no memory. */
+static tinkc_code find_limit(const eng_sampler *s, const eng_sample_request *r,
+                             size_t *out, tk_err *err)
+{
+    size_t context = s->model->config.context, most = TK_MAX(r->max_tokens, (size_t)1);
+    if (r->n_prompt > context || most > context - r->n_prompt) {
+        return tk_err_set(err, TINKC_E_INVALID,
+                          "Prompt length plus max_tokens exceeds the model's context "
+                          "window: %zu + %zu > %zu",
+                          r->n_prompt, most, context);
+    }
+    size_t positions =
+        s->pages.max > context / ENG_KV_BLOCK ? context : s->pages.max * ENG_KV_BLOCK + 1;
+    if (r->n_prompt + most > positions) {
+        return tk_err_set(err, TINKC_E_LIMIT,
+                          "%zu + %zu tokens never fit in the memory for keys and values, "
+                          "which holds %zu",
+                          r->n_prompt, most, positions);
+    }
+    *out = r->max_tokens > 0 ? r->max_tokens : TK_MIN(context, positions) - r->n_prompt;
+    return TINKC_OK;
+}
+
+static tinkc_code check_request(const eng_sampler *s, const eng_sample_request *r,
+                                size_t *limit, tk_err *err)
+{
+    tinkc_code code = check_numbers(r, err);
+    if (code == TINKC_OK && r->adapter != NULL && r->adapter->model != s->model) {
+        code = tk_err_set(err, TINKC_E_INVALID, "the adapter belongs to another model");
+    }
+    if (code == TINKC_OK) {
+        code = find_limit(s, r, limit, err);
+    }
+    if (code == TINKC_OK) {
+        code = check_ids(s, r->prompt, r->n_prompt, "prompt token", err);
+    }
+    return code == TINKC_OK ? check_stops(s, r, err) : code;
+}
+
+static bool copy_stops(eng_sample_job *job, const eng_sample_request *r)
+{
+    size_t bytes = 0;
+    job->stop_mode = r->stop_mode;
+    if (r->stop_mode != ENG_STOP_LISTED) {
+        return true;
+    }
+    for (size_t i = 0; i < r->n_stop_strings; i++) {
+        bytes += r->stop_strings[i].n;
+    }
+    job->stop_tokens = tk_array(r->n_stop_tokens, sizeof(int32_t));
+    job->stop_strings = tk_array(r->n_stop_strings, sizeof(tk_str));
+    job->stop_text = tk_malloc(bytes);
+    if (job->stop_tokens == NULL || job->stop_strings == NULL || job->stop_text == NULL) {
+        return false;
+    }
+    if (r->n_stop_tokens > 0) {
+        memcpy(job->stop_tokens, r->stop_tokens, r->n_stop_tokens * sizeof(int32_t));
+    }
+    job->n_stop_tokens = r->n_stop_tokens;
+    char *at = job->stop_text;
+    for (size_t i = 0; i < r->n_stop_strings; i++) {
+        size_t n = r->stop_strings[i].n;
+        memcpy(at, r->stop_strings[i].p, n);
+        job->stop_strings[i] = (tk_str){at, n};
+        job->longest_stop = TK_MAX(job->longest_stop, n);
+        at += n;
+    }
+    job->n_stop_strings = r->n_stop_strings;
+    return true;
+}
+
+/* Gaps first; the rows are filled in as the prompt is computed. */
+static bool make_prompt_scores(eng_sample_job *job, const eng_sample_request *r)
+{
+    if (!r->prompt_logprobs && r->topk_prompt_logprobs == 0) {
+        return true;
+    }
+    size_t cells = r->n_prompt * r->topk_prompt_logprobs;
+    job->topk = r->topk_prompt_logprobs;
+    job->prompt_logprobs = tk_array(r->n_prompt, sizeof(float));
+    job->topk_ids = tk_zarray(cells, sizeof(int32_t));
+    job->topk_logprobs = tk_array(cells, sizeof(float));
+    if (job->prompt_logprobs == NULL || job->topk_ids == NULL ||
+        job->topk_logprobs == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < r->n_prompt; i++) {
+        job->prompt_logprobs[i] = NAN;
+    }
+    for (size_t i = 0; i < cells; i++) {
+        job->topk_logprobs[i] = -99999.0f;
+    }
+    return true;
+}
+
+static bool fill(eng_sampler *sampler, eng_sample_job *job, const eng_sample_request *r)
+{
+    job->samples = tk_zarray(r->num_samples, sizeof(eng_sample));
+    job->prompt = tk_memdup(r->prompt, r->n_prompt * sizeof(int32_t));
+    if (job->samples == NULL || job->prompt == NULL || !copy_stops(job, r) ||
+        !make_prompt_scores(job, r)) {
+        return false;
+    }
+    uint64_t seed = r->has_seed ? r->seed : tk_rand_u64(&sampler->rand);
+    job->n_prompt = r->n_prompt;
+    job->n_samples = r->num_samples;
+    for (size_t i = 0; i < job->n_samples; i++) {
+        eng_rng_init(&job->samples[i].rng, seed + i, 0);
+        tk_buf_init(&job->samples[i].tail, TK_STRING_MAX_BYTES);
+    }
+    job->options = (eng_draw_options){.temperature = r->temperature,
+                                      .top_p = r->top_p,
+                                      .top_k = r->top_k,
+                                      .raw_logprobs = r->raw_logprobs};
+    return true;
+}
+
+tinkc_code eng_sample_job_new(eng_sample_job **out, eng_sampler *sampler,
+                              const eng_sample_request *request, tk_err *err)
+{
+    size_t limit = 0;
+    tinkc_code code = check_request(sampler, request, &limit, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    eng_sample_job *job = tk_zalloc(sizeof(*job));
+    if (job == NULL) {
+        return tk_err_nomem(err);
+    }
+    tk_list_init(&job->node);
+    tk_err_clear(&job->err);
+    job->limit = limit;
+    if (!fill(sampler, job, request)) {
+        eng_sample_job_free(sampler, job);
+        return tk_err_nomem(err);
+    }
+    if (request->adapter != NULL) {
+        job->adapter = eng_adapter_retain(request->adapter);
+        job->weights = job->adapter->identity;
+    }
+    *out = job;
+    return TINKC_OK;
+}
+
+void eng_sample_job_free(eng_sampler *sampler, eng_sample_job *job)
+{
+    for (size_t i = 0; i < job->n_samples; i++) {
+        eng_sample *sample = &job->samples[i];
+        eng_sample_drop_pages(sampler, sample);
+        tk_free(sample->pages);
+        tk_free(sample->tokens);
+        tk_free(sample->logprobs);
+        tk_buf_dispose(&sample->tail);
+    }
+    tk_list_remove(&job->node);
+    eng_adapter_free(job->adapter);
+    tk_free(job->samples);
+    tk_free(job->prompt);
+    tk_free(job->stop_tokens);
+    tk_free(job->stop_strings);
+    tk_free(job->stop_text);
+    tk_free(job->prompt_logprobs);
+    tk_free(job->topk_ids);
+    tk_free(job->topk_logprobs);
+    tk_free(job);
+}

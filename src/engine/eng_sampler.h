@@ -1,0 +1,121 @@
+/* Sampling: a sampler belongs to one model and runs many requests at once, of any
+ * adapters of that model (continuous batching). The caller turns the crank:
+ * eng_sampler_step does one bounded piece of work (one token for everything that runs,
+ * and a chunk of prompts) and reports through the callbacks, on the calling thread.
+ *
+ * Callbacks may add and cancel requests; they must not step or free the sampler.
+ *
+ * Bits: tokens and log-probabilities of a request depend on its prompt, options and
+ * weights only; see eng.h. Thread: as eng.h. */
+#ifndef ENGINE_ENG_SAMPLER_H
+#define ENGINE_ENG_SAMPLER_H
+
+#include "engine/eng.h"
+
+typedef struct eng_sampler eng_sampler;
+
+typedef struct eng_sampler_config {
+    size_t max_sequences; /* sequences decoded at once; more wait in order */
+    size_t max_kv_bytes;  /* keys and values in memory, prefix cache included */
+    size_t prefill_chunk; /* prompt tokens per step */
+    /* Bytes of a token for stop strings (special tokens as their text); false = unknown
+     * id. The bytes are read before the next call. NULL: requests with stop strings are
+     * refused. */
+    bool (*token_bytes)(void *user, int32_t token, tk_str *out);
+    void *user;
+} eng_sampler_config;
+
+/* The model must outlive the sampler. TINKC_E_INVALID when a limit is 0 or max_kv_bytes
+ * does not hold a single block. */
+TK_NODISCARD tinkc_code eng_sampler_new(eng_sampler **out, eng_model *model,
+                                        const eng_sampler_config *config, tk_err *err);
+void eng_sampler_free(eng_sampler *sampler); /* accepts NULL; drops what runs, no
+                                                callbacks */
+
+typedef enum eng_stop_mode {
+    ENG_STOP_EOS,   /* the model's EOS ids only (stop absent or null) */
+    ENG_STOP_NONE,  /* stop = []: nothing stops it but the limit */
+    ENG_STOP_LISTED /* the listed ones and EOS */
+} eng_stop_mode;
+
+typedef struct eng_sample_request {
+    eng_adapter *adapter;  /* NULL = base model. Retained until the request is finished;
+                            * must not change meanwhile: see eng_adapter_snapshot */
+    const int32_t *prompt; /* copied; n_prompt >= 1 */
+    size_t n_prompt;
+    size_t num_samples; /* >= 1; sample i uses seed + i; they share one prefill */
+    size_t max_tokens; /* 0 = until EOS, or until the context (or max_kv_bytes) is full */
+    double temperature; /* 0 = greedy, lowest id among equals */
+    double top_p;       /* >= 1 off; 0 keeps the best one */
+    int64_t top_k;      /* <= 0 off */
+    bool has_seed;      /* false: a fresh random seed */
+    uint64_t seed;
+    eng_stop_mode stop_mode;
+    const int32_t *stop_tokens; /* copied */
+    size_t n_stop_tokens;
+    const tk_str *stop_strings; /* copied; none is empty */
+    size_t n_stop_strings;
+    bool prompt_logprobs;
+    size_t topk_prompt_logprobs; /* > 0 implies prompt_logprobs */
+    bool raw_logprobs;           /* T = 1 log-probabilities whatever the temperature */
+} eng_sample_request;
+
+#define ENG_SAMPLE_REQUEST_INIT                                                          \
+    {                                                                                    \
+        .num_samples = 1, .temperature = 1.0, .top_p = 1.0, .top_k = -1                  \
+    }
+
+typedef struct eng_sequence { /* never empty */
+    const int32_t *tokens;
+    const float *logprobs;
+    size_t n;
+    bool stopped; /* false: length */
+} eng_sequence;
+
+typedef struct eng_sample_result { /* borrowed: valid during on_done */
+    const eng_sequence *sequences;
+    size_t n_sequences;
+    const float *prompt_logprobs; /* n_prompt, [0] = NaN; NULL unless asked */
+    const int32_t *topk_ids;      /* [n_prompt][topk], gaps 0 */
+    const float *topk_logprobs;   /* [n_prompt][topk], descending, gaps -99999 */
+    size_t topk;
+    size_t prompt_cache_hit_tokens; /* 0 with prompt log-probabilities: they need every
+                                     * position computed */
+} eng_sample_result;
+
+typedef struct eng_sample_listener {
+    /* Optional: each token as it is drawn, for streams. */
+    void (*on_token)(void *user, size_t sample, int32_t token, float logprob);
+    /* Exactly once per accepted request that is not cancelled: result, or NULL and err.
+     */
+    void (*on_done)(void *user, const eng_sample_result *result, const tk_err *err);
+    void *user;
+} eng_sample_listener;
+
+/* Checks everything and queues. TINKC_E_INVALID: ids out of range, numbers that make no
+ * sense, prompt plus max_tokens above the context. TINKC_E_LIMIT: could never fit in
+ * max_kv_bytes. */
+TK_NODISCARD tinkc_code eng_sampler_add(eng_sampler *sampler,
+                                        const eng_sample_request *request,
+                                        const eng_sample_listener *listener,
+                                        uint64_t *id_out, tk_err *err);
+
+/* No callback afterwards; unknown ids are ignored. */
+void eng_sampler_cancel(eng_sampler *sampler, uint64_t id);
+
+bool eng_sampler_busy(const eng_sampler *sampler);
+
+/* One bounded piece of work; nothing to do = returns at once. Failures of one request go
+ * to its on_done; the code says only whether the sampler itself can go on. */
+TK_NODISCARD tinkc_code eng_sampler_step(eng_sampler *sampler, tk_err *err);
+
+typedef struct eng_sampler_load {
+    size_t requests;       /* accepted, not finished */
+    size_t sequences;      /* of them: samples that hold keys and values */
+    size_t prefill_tokens; /* prompt tokens that the next steps have to compute */
+    size_t kv_bytes;       /* in use by sequences, without the prefix cache */
+} eng_sampler_load;
+
+void eng_sampler_get_load(const eng_sampler *sampler, eng_sampler_load *out);
+
+#endif
