@@ -140,7 +140,7 @@ static void writer_free(tk_file_writer *writer)
     tk_free(writer);
 }
 
-static char *directory_of(const char *path)
+char *tk_file_parent(const char *path)
 {
     const char *slash = strrchr(path, '/');
     if (slash == NULL) {
@@ -158,7 +158,7 @@ static tinkc_code fill_names(tk_file_writer *writer, const char *path, tk_err *e
     }
     size_t size = strlen(path) + 32;
     writer->path = tk_strdup(path);
-    writer->dir = directory_of(path);
+    writer->dir = tk_file_parent(path);
     writer->temp = tk_malloc(size);
     if (writer->path == NULL || writer->dir == NULL || writer->temp == NULL) {
         return tk_err_nomem(err);
@@ -218,7 +218,7 @@ void tk_file_writer_abort(tk_file_writer *writer)
     writer_free(writer);
 }
 
-static tinkc_code sync_directory(const char *dir, tk_err *err)
+tinkc_code tk_file_sync_directory(const char *dir, tk_err *err)
 {
     int fd = open_retrying(dir, O_RDONLY | O_DIRECTORY, 0);
     if (fd < 0) {
@@ -247,7 +247,7 @@ tinkc_code tk_file_writer_commit(tk_file_writer *writer, tk_err *err)
         tk_file_writer_abort(writer);
         return code;
     }
-    tinkc_code code = sync_directory(writer->dir, err);
+    tinkc_code code = tk_file_sync_directory(writer->dir, err);
     writer_free(writer);
     return code;
 }

@@ -37,6 +37,13 @@ void tk_file_writer_abort(tk_file_writer *writer); /* accepts NULL */
 /* Makes the directory and all that are missing above it; one that is there is fine. */
 TK_NODISCARD tinkc_code tk_file_mkdirs(const char *path, mode_t mode, tk_err *err);
 
+/* The directory that holds `path`: "." when it has no slash. The caller frees it with
+ * tk_free; NULL when out of memory. */
+TK_NODISCARD char *tk_file_parent(const char *path);
+
+/* fsync of a directory: makes what was renamed in it last. Allocates nothing. */
+TK_NODISCARD tinkc_code tk_file_sync_directory(const char *path, tk_err *err);
+
 /* "dir/name" with exactly one slash between them; `name` alone when dir is "". The caller
  * frees it with tk_free; NULL when out of memory. Neither is checked for ".." . */
 TK_NODISCARD char *tk_file_join(const char *dir, const char *name);

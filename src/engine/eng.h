@@ -185,4 +185,8 @@ typedef struct eng_adam {
 TK_NODISCARD tinkc_code eng_adapter_optim_step(eng_adapter *adapter, const eng_adam *adam,
                                                double *grad_norm_out, tk_err *err);
 
+/* ---- checkpoints ---- */
+
+#include "engine/eng_checkpoint.h"
+
 #endif

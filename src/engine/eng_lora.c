@@ -7,8 +7,6 @@
 #include "base/mem.h"
 #include "engine/eng_rng.h"
 
-#define RANK_MAX 4096
-
 const eng_lora *eng_adapter_module(const eng_adapter *adapter, size_t layer,
                                    eng_linear which)
 {
@@ -105,9 +103,9 @@ static tinkc_code check_config(const eng_lora_config *config, tk_err *err)
     if (config->rank < 1) {
         return tk_err_set(err, TINKC_E_INVALID, "lora_config.rank must be positive");
     }
-    if (config->rank > RANK_MAX) {
+    if (config->rank > ENG_LORA_RANK_MAX) {
         return tk_err_set(err, TINKC_E_INVALID, "lora_config.rank must be at most %d",
-                          RANK_MAX);
+                          ENG_LORA_RANK_MAX);
     }
     if (!(config->alpha > 0) || !isfinite(config->alpha)) {
         return tk_err_set(err, TINKC_E_INVALID, "lora alpha must be a number above 0");

@@ -7,6 +7,8 @@
 
 #include "engine/eng_model.h"
 
+#define ENG_LORA_RANK_MAX 4096
+
 typedef struct eng_lora { /* one adapted linear */
     bool on;
     size_t in, out;

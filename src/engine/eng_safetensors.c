@@ -49,6 +49,11 @@ void eng_st_close(eng_st *st)
     tk_free(st);
 }
 
+tk_str eng_st_bytes(const eng_st *st)
+{
+    return (tk_str){st->files[0].data, st->files[0].n};
+}
+
 static bool read_dtype(eng_st_tensor *t, size_t *size_out)
 {
     static const struct {

@@ -40,6 +40,8 @@ void eng_st_close(eng_st *st); /* accepts NULL */
  * from the files again. */
 void eng_st_drop_pages(const eng_st *st);
 
+tk_str eng_st_bytes(const eng_st *st); /* the first file, whole */
+
 const eng_st_tensor *eng_st_find(const eng_st *st, tk_str name); /* NULL = none */
 size_t eng_st_count(const eng_st *st);
 const eng_st_tensor *eng_st_at(const eng_st *st, size_t index); /* sorted by name */
