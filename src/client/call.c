@@ -1,13 +1,14 @@
 /* The layers around one request (wire.md §5.1-5.3, §5.5): credential, try, L1, P, L2. */
 #include "client/call.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/uuid.h"
 #include "client/core.h"
 #include "client/headers.h"
 #include "client/outcome.h"
+
+#define KEY_PREFIX "tinkc-retry-"
 
 static void attempt(tk_call *call);
 static void ask_credential(tk_call *call);
@@ -197,10 +198,9 @@ static void attempt(tk_call *call)
         finish_error(call, &err);
         return;
     }
-    char uuid[TK_UUID_TEXT_BYTES];
-    tk_uuid_make(uuid, tk_core_rand(call->core));
-    (void)snprintf(call->state.idempotency_key, sizeof(call->state.idempotency_key),
-                   "tinkc-retry-%s", uuid);
+    memcpy(call->state.idempotency_key, KEY_PREFIX, sizeof(KEY_PREFIX) - 1);
+    tk_uuid_make(call->state.idempotency_key + sizeof(KEY_PREFIX) - 1,
+                 tk_core_rand(call->core));
     call->state.retries = 0;
     ask_credential(call);
 }

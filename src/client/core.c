@@ -8,11 +8,13 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "client/headers.h"
 #include "http/curl_transport.h"
 #include "http/url.h"
 
-#define SERVER_MAX_BYTES (64 * TK_KIB)
-#define SOURCE_MAX_BYTES (64 * TK_KIB)
+#define SERVER_MAX_BYTES  (64 * TK_KIB)
+#define SOURCE_MAX_BYTES  (64 * TK_KIB)
+#define HEADERS_MAX_BYTES (256 * TK_KIB)
 
 /* ---- the driver that futures see ---- */
 
@@ -65,6 +67,8 @@ static void destroy(tk_core *core)
     tk_log_free(core->log);
     tinkc_config_free(&core->config);
     tk_free(core->base_url);
+    tk_mem_wipe(core->common_headers.p, core->common_headers.n);
+    tk_buf_dispose(&core->common_headers);
     tk_free(atomic_load(&core->session_id));
     tk_arena_dispose(&core->flags_arena);
     tk_free(core);
@@ -197,6 +201,7 @@ static void init_members(tk_core *core, const tk_core_seams *seams)
     core->pid = getpid();
     tk_list_init(&core->running);
     tk_list_init(&core->waiting);
+    tk_buf_init(&core->common_headers, HEADERS_MAX_BYTES);
     tk_arena_init(&core->flags_arena, TK_MIB);
     tk_schema_init(&core->flags, &tk_msg_client_config);
     core->billing.max_pause_ms =
@@ -221,7 +226,11 @@ static tinkc_code fill(tk_core *core, const tinkc_config *config,
         return code;
     }
     init_members(core, seams);
-    code = check_url(core, &url, err);
+    tk_headers_common(&core->common_headers, core->config);
+    code = tk_buf_status(&core->common_headers, err);
+    if (code == TINKC_OK) {
+        code = check_url(core, &url, err);
+    }
     if (code == TINKC_OK) {
         code = make_log(core, err);
     }
@@ -354,6 +363,11 @@ const tk_clock *tk_core_clock(const tk_core *core)
 tk_log *tk_core_log(tk_core *core)
 {
     return core->log;
+}
+
+tk_str tk_core_common_headers(const tk_core *core)
+{
+    return tk_buf_str(&core->common_headers);
 }
 
 const char *tk_core_base_url(const tk_core *core)

@@ -46,6 +46,7 @@ const tinkc_config *tk_core_config(const tk_core *core);
 const tk_clock *tk_core_clock(const tk_core *core);
 tk_log *tk_core_log(tk_core *core);
 const char *tk_core_base_url(const tk_core *core);
+tk_str tk_core_common_headers(const tk_core *core); /* of tk_headers_common */
 
 /* Thread: any. TINKC_E_STATE in a forked child, TINKC_E_CANCELLED after the close. */
 TK_NODISCARD tinkc_code tk_core_check(tk_core *core, tk_err *err);

@@ -23,6 +23,7 @@ struct tk_core {
     pid_t pid;
     tinkc_config *config; /* immutable */
     char *base_url;
+    tk_buf common_headers; /* immutable */
     tk_log *log;
     tk_loop *loop;
     tk_limiter *limiter; /* shared with other services; one of its owners */

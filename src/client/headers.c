@@ -1,20 +1,23 @@
-/* See headers.h. Lines are collected in one buffer as NUL-terminated texts; their
- * addresses are taken at the end, when the buffer does not move any more. */
+/* See headers.h. Lines are collected as NUL-terminated texts: those of the service once,
+ * those of a try in the call's own buffer, whose lines get their addresses at the end,
+ * when it does not move any more. No printf: this is done for every request. */
 #include "client/headers.h"
 
 #include <string.h>
 
 #include <tinkc/version.h>
 
+#include "base/json_num.h"
 #include "client/core.h"
 #include "http/url.h"
 
 #define TEXT_MAX_BYTES (256 * TK_KIB)
+#define TEXT_BYTES     512 /* of an ordinary try */
 
-/* A header that the configuration or the call sets replaces ours of the same name. */
-static bool is_overridden(const tk_call *call, const char *name)
+/* A header that the configuration sets replaces ours of the same name. */
+static bool is_overridden(const tinkc_config *config, const char *name)
 {
-    const tk_pairs *headers = &tk_core_config(call->core)->headers;
+    const tk_pairs *headers = &config->headers;
     for (size_t i = 0; i < headers->n; i++) {
         if (tk_str_is_nocase(tk_str_of(headers->items[i].name), name)) {
             return true;
@@ -23,18 +26,26 @@ static bool is_overridden(const tk_call *call, const char *name)
     return false;
 }
 
-static void put_line(tk_call *call, const char *name, const char *value)
+static void put_pair(tk_buf *text, const char *name, const char *value)
 {
-    if (value != NULL && !is_overridden(call, name)) {
-        tk_buf_printf(&call->state.text, "%s: %s", name, value);
-        tk_buf_putc(&call->state.text, '\0');
+    tk_buf_puts(text, name);
+    tk_buf_put(text, ": ", 2);
+    tk_buf_put(text, value, strlen(value) + 1);
+}
+
+static void put_line(tk_buf *text, const tinkc_config *config, const char *name,
+                     const char *value)
+{
+    if (value != NULL && !is_overridden(config, name)) {
+        put_pair(text, name, value);
     }
 }
 
-static void put_number(tk_call *call, const char *name, int64_t value)
+static void put_number(tk_buf *text, const char *name, int64_t value)
 {
-    tk_buf_printf(&call->state.text, "%s: %lld", name, (long long)value);
-    tk_buf_putc(&call->state.text, '\0');
+    char number[TK_JSON_NUM_BYTES + 1];
+    number[tk_json_num_put_i64(number, value)] = '\0';
+    put_pair(text, name, number);
 }
 
 static const char *arch_name(void)
@@ -66,57 +77,48 @@ static const char *os_name(void)
 }
 
 /* Seconds without trailing zeros: "60", "0.25". */
-static void put_read_timeout(tk_call *call, int64_t timeout_ms)
+static void put_read_timeout(tk_buf *text, int64_t timeout_ms)
 {
     if (timeout_ms < 0) {
         return;
     }
     if (timeout_ms % 1000 == 0) {
-        put_number(call, "x-stainless-read-timeout", timeout_ms / 1000);
+        put_number(text, "x-stainless-read-timeout", timeout_ms / 1000);
         return;
     }
-    tk_buf_printf(&call->state.text, "x-stainless-read-timeout: %lld.%03lld",
+    tk_buf_printf(text, "x-stainless-read-timeout: %lld.%03lld",
                   (long long)(timeout_ms / 1000), (long long)(timeout_ms % 1000));
-    tk_buf_putc(&call->state.text, '\0');
+    tk_buf_putc(text, '\0');
 }
 
-static void put_identity(tk_call *call)
+void tk_headers_common(tk_buf *out, const tinkc_config *config)
+{
+    put_line(out, config, "User-Agent", "tinkc/" TINKC_VERSION);
+    put_line(out, config, "X-Stainless-Package-Version", config->sdk_version);
+    put_line(out, config, "X-Stainless-OS", os_name());
+    put_line(out, config, "X-Stainless-Arch", arch_name());
+    put_line(out, config, "X-Stainless-Runtime", "C");
+    put_line(out, config, "X-Stainless-Runtime-Version", TINKC_VERSION);
+    put_line(out, config, "X-Stainless-Async", "async:epoll");
+    put_line(out, config, "CF-Access-Client-Id", config->cf_access_id);
+    put_line(out, config, "CF-Access-Client-Secret", config->cf_access_secret);
+    for (size_t i = 0; i < config->headers.n; i++) {
+        put_pair(out, config->headers.items[i].name, config->headers.items[i].value);
+    }
+}
+
+static void put_content(tk_buf *text, const tk_call *call)
 {
     const tinkc_config *config = tk_core_config(call->core);
-    put_line(call, "User-Agent", "tinkc/" TINKC_VERSION);
-    put_line(call, "X-Stainless-Package-Version", config->sdk_version);
-    put_line(call, "X-Stainless-OS", os_name());
-    put_line(call, "X-Stainless-Arch", arch_name());
-    put_line(call, "X-Stainless-Runtime", "C");
-    put_line(call, "X-Stainless-Runtime-Version", TINKC_VERSION);
-    put_line(call, "X-Stainless-Async", "async:epoll");
-    put_line(call, "CF-Access-Client-Id", config->cf_access_id);
-    put_line(call, "CF-Access-Client-Secret", config->cf_access_secret);
-}
-
-static void put_content(tk_call *call)
-{
-    put_line(call, "Accept", call->accept != NULL ? call->accept : "application/json");
+    put_line(text, config, "Accept",
+             call->accept != NULL ? call->accept : "application/json");
     if (call->endpoint->method == TK_HTTP_GET) {
         return;
     }
-    put_line(call, "Content-Type",
+    put_line(text, config, "Content-Type",
              call->content_type != NULL ? call->content_type : "application/json");
-    put_line(call, "Content-Encoding", call->content_encoding);
-    put_line(call, "X-Idempotency-Key", call->state.idempotency_key);
-}
-
-static void put_extra(tk_call *call)
-{
-    const tk_pairs *headers = &tk_core_config(call->core)->headers;
-    for (size_t i = 0; i < headers->n; i++) {
-        tk_buf_printf(&call->state.text, "%s: %s", headers->items[i].name,
-                      headers->items[i].value);
-        tk_buf_putc(&call->state.text, '\0');
-    }
-    for (size_t i = 0; i < TK_CALL_EXTRA_HEADERS && call->extra[i] != NULL; i++) {
-        tk_buf_put(&call->state.text, call->extra[i], strlen(call->extra[i]) + 1);
-    }
+    put_line(text, config, "Content-Encoding", call->content_encoding);
+    put_line(text, config, "X-Idempotency-Key", call->state.idempotency_key);
 }
 
 /* Base, path with its argument, and the query of the configuration and of the call. */
@@ -146,37 +148,61 @@ static void put_url(tk_call *call)
     tk_buf_putc(text, '\0');
 }
 
+static bool point_at(tk_call *call, const char *line)
+{
+    size_t n = call->state.request.headers_n;
+    if (n == TK_ARRAY_LEN(call->state.lines)) {
+        return false;
+    }
+    call->state.lines[n] = line;
+    call->state.request.headers_n = n + 1;
+    return true;
+}
+
+static bool point_at_all(tk_call *call, tk_str text)
+{
+    const char *end = text.p + text.n;
+    bool ok = true;
+    for (const char *at = text.p; ok && at < end; at += strlen(at) + 1) {
+        ok = point_at(call, at);
+    }
+    return ok;
+}
+
 static tinkc_code point_at_lines(tk_call *call, tk_err *err)
 {
-    const char *at = call->state.text.p;
-    const char *end = at + call->state.text.n;
-    size_t n = 0;
-    call->state.request.url = at;
-    for (at += strlen(at) + 1; at < end; at += strlen(at) + 1) {
-        if (n == TK_ARRAY_LEN(call->state.lines)) {
-            return tk_err_set(err, TINKC_E_LIMIT, "more than %zu header lines", n);
-        }
-        call->state.lines[n++] = at;
-    }
+    tk_str text = tk_buf_str(&call->state.text);
+    size_t url_n = strlen(text.p) + 1;
+    tk_str rest = {text.p + url_n, text.n - url_n};
+    call->state.request.url = text.p;
     call->state.request.headers = call->state.lines;
-    call->state.request.headers_n = n;
-    return TINKC_OK;
+    call->state.request.headers_n = 0;
+    bool ok = point_at_all(call, rest) &&
+              point_at_all(call, tk_core_common_headers(call->core));
+    for (size_t i = 0; ok && i < TK_CALL_EXTRA_HEADERS && call->extra[i] != NULL; i++) {
+        ok = point_at(call, call->extra[i]);
+    }
+    return ok ? TINKC_OK
+              : tk_err_set(err, TINKC_E_LIMIT, "more than %zu header lines",
+                           TK_ARRAY_LEN(call->state.lines));
 }
 
 tinkc_code tk_headers_build(tk_call *call, const char *credential, tk_err *err)
 {
     tk_buf *text = &call->state.text;
+    const tinkc_config *config = tk_core_config(call->core);
     if (text->max == 0) {
         tk_buf_init(text, TEXT_MAX_BYTES);
     }
     tk_buf_clear(text);
+    if (tk_buf_reserve(text, TEXT_BYTES) == NULL) {
+        return tk_buf_status(text, err);
+    }
     put_url(call);
-    put_content(call);
-    put_identity(call);
-    put_line(call, "X-API-Key", credential);
-    put_number(call, "x-stainless-retry-count", call->state.retries);
-    put_read_timeout(call, call->state.request.timeout_ms);
-    put_extra(call);
+    put_content(text, call);
+    put_line(text, config, "X-API-Key", credential);
+    put_number(text, "x-stainless-retry-count", call->state.retries);
+    put_read_timeout(text, call->state.request.timeout_ms);
     tinkc_code code = tk_buf_status(text, err);
     return code == TINKC_OK ? point_at_lines(call, err) : code;
 }

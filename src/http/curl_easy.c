@@ -5,14 +5,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "http/curl_int.h"
 
 #define HEADERS_MAX_BYTES (256 * TK_KIB)
 #define BUFFER_BYTES      8192L /* per transfer: 2,000 parked polls must stay small */
 #define SESSION_IDLE_S                                                                   \
-    3600L /* heartbeats come every 10 s; never drop their connection                     \
-           */
-#define MAX_REDIRECTS 10L
+    3600L                   /* heartbeats come every 10 s; never drop their connection   \
+                             */
+#define DEFAULT_IDLE_S 118L /* libcurl's own */
+#define MAX_REDIRECTS  10L
 
 /* ---- callbacks ---- */
 
@@ -81,49 +83,49 @@ static curl_socket_t on_open_socket(void *user, curlsocktype purpose,
 
 /* ---- options ---- */
 
-static bool add_line(tk_curl_transfer *transfer, const char *line)
-{
-    struct curl_slist *longer = curl_slist_append(transfer->lines, line);
-    if (longer == NULL) {
-        return false;
-    }
-    transfer->lines = longer;
-    return true;
-}
-
+/* libcurl only reads the list and copies nothing of it, so it is made of the request's
+ * own lines and not of copies. */
 static bool set_headers(tk_curl_transfer *transfer)
 {
+    static char no_expect[] = "Expect:"; /* no 100-continue round trip */
     const tk_http_request *request = transfer->request;
-    bool ok = add_line(transfer, "Expect:"); /* no 100-continue round trip */
-    for (size_t i = 0; ok && i < request->headers_n; i++) {
-        ok = add_line(transfer, request->headers[i]);
+    size_t n = request->headers_n + 1;
+    if (n > transfer->lines_capacity) {
+        struct curl_slist *lines =
+            tk_realloc_array(transfer->lines, n, sizeof(*transfer->lines));
+        if (lines == NULL) {
+            return false;
+        }
+        transfer->lines = lines;
+        transfer->lines_capacity = n;
     }
-    return ok && curl_easy_setopt(transfer->easy, CURLOPT_HTTPHEADER, transfer->lines) ==
-                     CURLE_OK;
+    struct curl_slist *lines = transfer->lines;
+    lines[0].data = no_expect;
+    for (size_t i = 1; i < n; i++) {
+        lines[i].data = (char *)(uintptr_t)request->headers[i - 1];
+        lines[i - 1].next = &lines[i];
+    }
+    lines[n - 1].next = NULL;
+    return curl_easy_setopt(transfer->easy, CURLOPT_HTTPHEADER, lines) == CURLE_OK;
 }
 
+/* The handle remembers the method and the body of its last request: all is said anew. */
 static bool set_body(tk_curl_transfer *transfer)
 {
     const tk_http_request *request = transfer->request;
     CURL *easy = transfer->easy;
-    if (request->method == TK_HTTP_GET) {
-        return curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L) == CURLE_OK;
+    bool is_custom = request->method != TK_HTTP_GET && request->method != TK_HTTP_POST;
+    const char *name = is_custom ? tk_http_method_name(request->method) : NULL;
+    bool ok = curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, name) == CURLE_OK;
+    if (request->body == NULL && request->method != TK_HTTP_POST &&
+        request->method != TK_HTTP_PUT) {
+        return ok && curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L) == CURLE_OK;
     }
-    bool wants_body = request->body != NULL || request->method == TK_HTTP_POST ||
-                      request->method == TK_HTTP_PUT;
-    bool ok = true;
-    if (wants_body) {
-        const char *body = request->body != NULL ? request->body : "";
-        curl_off_t n = request->body != NULL ? (curl_off_t)request->body_n : 0;
-        ok = curl_easy_setopt(easy, CURLOPT_POST, 1L) == CURLE_OK &&
-             curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, n) == CURLE_OK &&
-             curl_easy_setopt(easy, CURLOPT_POSTFIELDS, body) == CURLE_OK;
-    }
-    if (ok && request->method != TK_HTTP_POST) {
-        ok = curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST,
-                              tk_http_method_name(request->method)) == CURLE_OK;
-    }
-    return ok;
+    const char *body = request->body != NULL ? request->body : "";
+    curl_off_t n = request->body != NULL ? (curl_off_t)request->body_n : 0;
+    return ok && curl_easy_setopt(easy, CURLOPT_POST, 1L) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, n) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_POSTFIELDS, body) == CURLE_OK;
 }
 
 static bool set_text(CURL *easy, CURLoption option, const char *value)
@@ -159,20 +161,12 @@ static bool set_behaviour(tk_curl_transfer *transfer)
     CURL *easy = transfer->easy;
     long fresh = request->fresh_connection ? 1L : 0L;
     long follow = request->follow_redirects ? 1L : 0L;
-    /* Refused on a used handle that still has its buffer, which then has that size. */
-    (void)curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, BUFFER_BYTES);
-    bool ok =
-        curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
-        curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L) == CURLE_OK &&
-        curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, fresh) == CURLE_OK &&
-        curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, follow) == CURLE_OK &&
-        curl_easy_setopt(easy, CURLOPT_MAXREDIRS, MAX_REDIRECTS) == CURLE_OK &&
-        curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "") == CURLE_OK &&
-        curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, http_version(transfer)) == CURLE_OK;
-    if (ok && request->group == TK_HTTP_SESSION) {
-        ok = curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, SESSION_IDLE_S) == CURLE_OK;
-    }
-    return ok;
+    long idle_s = request->group == TK_HTTP_SESSION ? SESSION_IDLE_S : DEFAULT_IDLE_S;
+    return curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, fresh) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, follow) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, idle_s) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, http_version(transfer)) ==
+               CURLE_OK;
 }
 
 static long clip_ms(int64_t ms)
@@ -183,17 +177,17 @@ static long clip_ms(int64_t ms)
 bool tk_curl_easy_set_timeouts(tk_curl_transfer *transfer)
 {
     const tk_http_request *request = transfer->request;
-    bool ok = true;
+    long whole_ms = 0; /* none */
     if (request->timeout_ms >= 0) {
-        int64_t left = transfer->deadline_ms - tk_clock_mono_ms(transfer->owner->clock);
-        ok = curl_easy_setopt(transfer->easy, CURLOPT_TIMEOUT_MS, clip_ms(left)) ==
-             CURLE_OK;
+        whole_ms =
+            clip_ms(transfer->deadline_ms - tk_clock_mono_ms(transfer->owner->clock));
     }
     long connect_ms = request->connect_timeout_ms >= 0
                           ? clip_ms(request->connect_timeout_ms)
                           : (long)INT32_MAX;
-    return ok && curl_easy_setopt(transfer->easy, CURLOPT_CONNECTTIMEOUT_MS,
-                                  connect_ms) == CURLE_OK;
+    return curl_easy_setopt(transfer->easy, CURLOPT_TIMEOUT_MS, whole_ms) == CURLE_OK &&
+           curl_easy_setopt(transfer->easy, CURLOPT_CONNECTTIMEOUT_MS, connect_ms) ==
+               CURLE_OK;
 }
 
 static bool set_callbacks(tk_curl_transfer *transfer)
@@ -211,19 +205,37 @@ static bool set_callbacks(tk_curl_transfer *transfer)
            curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, transfer) == CURLE_OK;
 }
 
-tinkc_code tk_curl_easy_setup(tk_curl_transfer *transfer, tk_err *err)
+static bool set_constants(CURL *easy)
 {
-    size_t max = transfer->request->max_response_bytes;
-    tk_buf_init(&transfer->header_text, HEADERS_MAX_BYTES);
-    tk_buf_init(&transfer->body, max != 0 ? max : TK_BODY_MAX_BYTES);
-    if (curl_easy_setopt(transfer->easy, CURLOPT_URL, transfer->request->url) ==
-            CURLE_OK &&
-        set_callbacks(transfer) && set_headers(transfer) && set_body(transfer) &&
-        set_security(transfer) && set_behaviour(transfer) &&
-        tk_curl_easy_set_timeouts(transfer)) {
+    return curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, BUFFER_BYTES) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_MAXREDIRS, MAX_REDIRECTS) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "") == CURLE_OK;
+}
+
+tinkc_code tk_curl_easy_open(tk_curl_transfer *transfer, tk_err *err)
+{
+    transfer->easy = curl_easy_init();
+    if (transfer->easy != NULL && set_constants(transfer->easy) &&
+        set_callbacks(transfer) && set_security(transfer)) {
         return TINKC_OK;
     }
     return tk_err_nomem(err); /* with constant options, setopt fails for nothing else */
+}
+
+tinkc_code tk_curl_easy_setup(tk_curl_transfer *transfer, tk_err *err)
+{
+    size_t max = transfer->request->max_response_bytes;
+    transfer->header_text.max = HEADERS_MAX_BYTES;
+    transfer->body.max = max != 0 ? max : TK_BODY_MAX_BYTES;
+    if (curl_easy_setopt(transfer->easy, CURLOPT_URL, transfer->request->url) ==
+            CURLE_OK &&
+        set_headers(transfer) && set_body(transfer) && set_behaviour(transfer) &&
+        tk_curl_easy_set_timeouts(transfer)) {
+        return TINKC_OK;
+    }
+    return tk_err_nomem(err);
 }
 
 /* ---- the end of a transfer ---- */

@@ -9,20 +9,21 @@
 #include "http/curl_transport.h"
 
 #define TK_CURL_SHARD_TRANSFERS 100
-#define TK_CURL_IDLE_EASY       64 /* handles kept for reuse */
+#define TK_CURL_IDLE_TRANSFERS  64 /* kept for reuse, with their easy handle */
 
 typedef struct tk_curl tk_curl;
 typedef struct tk_curl_shard tk_curl_shard;
 typedef struct tk_curl_transfer tk_curl_transfer;
 
-/* One request in flight, or waiting for a file descriptor. */
+/* One request in flight, or waiting for a file descriptor; or none, kept for the next. */
 struct tk_curl_transfer {
-    tk_list node; /* in shard->transfers or in curl->waiting */
+    tk_list node; /* in shard->transfers, curl->waiting or curl->idle */
     tk_curl *owner;
     tk_curl_shard *shard; /* NULL while waiting */
     tk_http_request *request;
     CURL *easy;
-    struct curl_slist *lines;
+    struct curl_slist *lines; /* an array; the texts are the request's */
+    size_t lines_capacity;
     tk_buf header_text; /* of the last response */
     tk_buf body;
     tk_http_failure why; /* set by a callback that stops the transfer */
@@ -54,13 +55,16 @@ struct tk_curl {
     bool http1_only[TK_HTTP_GROUPS];
     tk_list waiting; /* for a file descriptor */
     int64_t waiting_until_ms;
-    CURL *idle[TK_CURL_IDLE_EASY];
+    tk_list idle; /* of transfers, the warmest first */
     size_t idle_n;
 };
 
 /* ---- curl_easy.c ---- */
 
-/* Sets every option of transfer->easy for its request. */
+/* Makes transfer->easy and sets the options that all requests share. */
+TK_NODISCARD tinkc_code tk_curl_easy_open(tk_curl_transfer *transfer, tk_err *err);
+
+/* Sets every other option of transfer->easy for its request. */
 TK_NODISCARD tinkc_code tk_curl_easy_setup(tk_curl_transfer *transfer, tk_err *err);
 
 /* Sets what is left until the transfer's deadline; part of the set-up, and again before a

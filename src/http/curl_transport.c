@@ -16,6 +16,7 @@
 #define STREAMS_PER_CONN 50L
 #define SOCKET_WAIT_MS   100 /* how long to wait before asking for a descriptor again */
 #define MAX_FIELDS       128
+#define IDLE_BODY_BYTES  (16 * TK_KIB) /* kept with an idle transfer */
 
 static tk_curl *self(tk_transport *transport)
 {
@@ -132,36 +133,68 @@ static tk_curl_shard *pick_shard(tk_curl *curl, tk_http_group group)
 
 static void free_transfer(tk_curl_transfer *transfer)
 {
-    tk_curl *curl = transfer->owner;
-    if (transfer->easy != NULL && curl->idle_n < TK_CURL_IDLE_EASY) {
-        curl_easy_reset(transfer->easy);
-        curl->idle[curl->idle_n++] = transfer->easy;
-    } else if (transfer->easy != NULL) {
+    if (transfer->easy != NULL) {
         curl_easy_cleanup(transfer->easy);
     }
-    curl_slist_free_all(transfer->lines);
+    tk_free(transfer->lines);
     tk_buf_dispose(&transfer->header_text);
     tk_buf_dispose(&transfer->body);
     tk_free(transfer);
 }
 
-static tk_curl_transfer *new_transfer(tk_curl *curl, tk_http_request *request)
+/* Setting up an easy handle costs as much as a small request, so that they are kept; what
+ * a large answer took is given back. */
+static void put_away(tk_curl_transfer *transfer)
 {
+    tk_curl *curl = transfer->owner;
+    if (curl->closing || curl->idle_n == TK_CURL_IDLE_TRANSFERS) {
+        free_transfer(transfer);
+        return;
+    }
+    if (transfer->body.capacity > IDLE_BODY_BYTES) {
+        tk_buf_dispose(&transfer->body);
+    }
+    tk_buf_clear(&transfer->body);
+    tk_buf_clear(&transfer->header_text);
+    transfer->request = NULL;
+    transfer->why = TK_HTTP_OK;
+    transfer->head_is_whole = false;
+    transfer->out_of_sockets = false;
+    transfer->error_text[0] = '\0';
+    tk_list_push_front(&curl->idle, &transfer->node);
+    curl->idle_n++;
+}
+
+static tk_curl_transfer *open_transfer(tk_curl *curl)
+{
+    tk_list *idle = tk_list_pop_front(&curl->idle);
+    if (idle != NULL) {
+        curl->idle_n--;
+        return TK_CONTAINER_OF(idle, tk_curl_transfer, node);
+    }
     tk_curl_transfer *transfer = tk_zalloc(sizeof(*transfer));
     if (transfer == NULL) {
         return NULL;
     }
     transfer->owner = curl;
-    transfer->request = request;
     tk_list_init(&transfer->node);
-    transfer->easy = curl->idle_n > 0 ? curl->idle[--curl->idle_n] : curl_easy_init();
-    if (transfer->easy == NULL) {
-        tk_free(transfer);
+    if (tk_curl_easy_open(transfer, NULL) != TINKC_OK) {
+        free_transfer(transfer);
         return NULL;
     }
-    int64_t now = tk_clock_mono_ms(curl->clock);
-    transfer->deadline_ms =
-        request->timeout_ms >= 0 ? tk_clock_after(now, request->timeout_ms) : TK_FOREVER;
+    return transfer;
+}
+
+static tk_curl_transfer *new_transfer(tk_curl *curl, tk_http_request *request)
+{
+    tk_curl_transfer *transfer = open_transfer(curl);
+    if (transfer != NULL) {
+        int64_t now = tk_clock_mono_ms(curl->clock);
+        transfer->request = request;
+        transfer->deadline_ms = request->timeout_ms >= 0
+                                    ? tk_clock_after(now, request->timeout_ms)
+                                    : TK_FOREVER;
+    }
     return transfer;
 }
 
@@ -214,7 +247,7 @@ static tinkc_code curl_submit(tk_transport *transport, tk_http_request *request,
     return TINKC_OK;
 }
 
-/* Tells the owner, then frees. Nothing of libcurl is on the stack. */
+/* Tells the owner, then puts it away. Nothing of libcurl is on the stack. */
 static void finish(tk_curl_transfer *transfer, tk_http_failure failure)
 {
     tk_http_field fields[MAX_FIELDS];
@@ -239,7 +272,7 @@ static void finish(tk_curl_transfer *transfer, tk_http_failure failure)
     }
     request->impl = NULL;
     request->done(request, &response);
-    free_transfer(transfer);
+    put_away(transfer);
 }
 
 static void curl_cancel(tk_transport *transport, tk_http_request *request)
@@ -409,8 +442,9 @@ static void curl_close(tk_transport *transport)
     for (size_t i = 0; i < curl->shards_n; i++) {
         cancel_all(curl, &curl->shards[i]->transfers);
     }
-    while (curl->idle_n > 0) {
-        curl_easy_cleanup(curl->idle[--curl->idle_n]);
+    tk_list *idle;
+    while ((idle = tk_list_pop_front(&curl->idle)) != NULL) {
+        free_transfer(TK_CONTAINER_OF(idle, tk_curl_transfer, node));
     }
     for (size_t i = 0; i < curl->shards_n; i++) {
         free_shard(curl->shards[i]);
@@ -452,6 +486,7 @@ tinkc_code tk_curl_transport_new(tk_transport **out, const tk_curl_options *opti
     curl->clock = options->clock != NULL ? options->clock : &tk_clock_real;
     curl->waiting_until_ms = INT64_MAX;
     tk_list_init(&curl->waiting);
+    tk_list_init(&curl->idle);
     curl->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (curl->epoll_fd < 0) {
         free_options(&curl->options);

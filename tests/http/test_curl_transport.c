@@ -125,47 +125,92 @@ static void close_fixture(fixture *f)
     fakeapi_stop(&f->api);
 }
 
+typedef struct method_row {
+    tk_http_method method;
+    const char *name, *body, *length;
+} method_row;
+
+static const method_row method_rows[] = {
+    {TK_HTTP_GET, "GET", NULL, NULL},      {TK_HTTP_POST, "POST", "{\"a\":1}", "7"},
+    {TK_HTTP_POST, "POST", NULL, "0"},     {TK_HTTP_PUT, "PUT", "x", "1"},
+    {TK_HTTP_PUT, "PUT", NULL, "0"},       {TK_HTTP_PATCH, "PATCH", "yy", "2"},
+    {TK_HTTP_DELETE, "DELETE", NULL, NULL}};
+
+static void send_row(fixture *f, const method_row *row)
+{
+    static const char *const lines[] = {"X-Mine: 1", "Content-Type: text/x"};
+    probe p;
+    probe_init(&p, f, row->method, "/x");
+    p.request.body = row->body;
+    p.request.body_n = row->body != NULL ? strlen(row->body) : 0;
+    p.request.headers = lines;
+    p.request.headers_n = 2;
+    run(&p);
+    assert_int_equal(p.status, 200);
+    assert_string_equal(p.body, "hello");
+    assert_string_equal(p.header, "yes");
+    const fakeapi_request *seen = fakeapi_request_at(f->api, fakeapi_total(f->api) - 1);
+    assert_string_equal(seen->method, row->name);
+    assert_string_equal(seen->body, row->body != NULL ? row->body : "");
+    assert_string_equal(fakeapi_header(seen, "x-mine"), "1");
+    assert_null(fakeapi_header(seen, "expect"));
+    assert_non_null(fakeapi_header(seen, "accept-encoding"));
+    const char *length = fakeapi_header(seen, "content-length");
+    if (row->length != NULL) {
+        assert_string_equal(length, row->length);
+    } else {
+        assert_null(length);
+    }
+}
+
+/* Handles are used again: what one request was leaves no trace on the next. */
 static void test_curl_methods_and_bodies(void **unused)
 {
     (void)unused;
-    static const struct {
-        tk_http_method method;
-        const char *name, *body, *length;
-    } rows[] = {
-        {TK_HTTP_GET, "GET", NULL, NULL},      {TK_HTTP_POST, "POST", "{\"a\":1}", "7"},
-        {TK_HTTP_POST, "POST", NULL, "0"},     {TK_HTTP_PUT, "PUT", "x", "1"},
-        {TK_HTTP_PUT, "PUT", NULL, "0"},       {TK_HTTP_PATCH, "PATCH", "yy", "2"},
-        {TK_HTTP_DELETE, "DELETE", NULL, NULL}};
     fixture f;
     open_fixture(&f, NULL);
     fakeapi_default(f.api, "*", "/x",
                     &(fakeapi_step){.body = "hello", .headers = "X-Test: yes \r\n"});
-    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
-        static const char *const lines[] = {"X-Mine: 1", "Content-Type: text/x"};
-        probe p;
-        probe_init(&p, &f, rows[i].method, "/x");
-        p.request.body = rows[i].body;
-        p.request.body_n = rows[i].body != NULL ? strlen(rows[i].body) : 0;
-        p.request.headers = lines;
-        p.request.headers_n = 2;
-        run(&p);
-        assert_int_equal(p.status, 200);
-        assert_string_equal(p.body, "hello");
-        assert_string_equal(p.header, "yes");
-        const fakeapi_request *seen = fakeapi_request_at(f.api, i);
-        assert_string_equal(seen->method, rows[i].name);
-        assert_string_equal(seen->body, rows[i].body != NULL ? rows[i].body : "");
-        assert_string_equal(fakeapi_header(seen, "x-mine"), "1");
-        assert_null(fakeapi_header(seen, "expect"));
-        assert_non_null(fakeapi_header(seen, "accept-encoding"));
-        const char *length = fakeapi_header(seen, "content-length");
-        if (rows[i].length != NULL) {
-            assert_string_equal(length, rows[i].length);
-        } else {
-            assert_null(length);
+    for (size_t i = 0; i < TK_ARRAY_LEN(method_rows); i++) {
+        for (size_t k = 0; k < TK_ARRAY_LEN(method_rows); k++) {
+            send_row(&f, &method_rows[i]);
+            send_row(&f, &method_rows[k]);
         }
     }
     assert_int_equal(fakeapi_connections_total(f.api), 1); /* kept alive */
+    close_fixture(&f);
+}
+
+/* The same of its options: redirects, a deadline, a failure. */
+static void test_curl_handles_forget(void **unused)
+{
+    (void)unused;
+    fixture f;
+    probe p;
+    open_fixture(&f, NULL);
+    fakeapi_default(f.api, "GET", "/there", &(fakeapi_step){.body = "there"});
+    fakeapi_default(f.api, "GET", "/moved",
+                    &(fakeapi_step){.status = 302, .headers = "Location: /there\r\n"});
+    fakeapi_default(f.api, "GET", "/never", &(fakeapi_step){.fault = FAKEAPI_NEVER});
+    fakeapi_default(f.api, "GET", "/cut", &(fakeapi_step){.fault = FAKEAPI_CUT_HEAD});
+    probe_init(&p, &f, TK_HTTP_GET, "/moved");
+    p.request.follow_redirects = true;
+    run(&p);
+    assert_int_equal(p.status, 200);
+    probe_init(&p, &f, TK_HTTP_GET, "/moved");
+    run(&p);
+    assert_int_equal(p.status, 302);
+    probe_init(&p, &f, TK_HTTP_GET, "/never");
+    p.request.timeout_ms = 20;
+    run(&p);
+    assert_int_equal(p.failure, TK_HTTP_TIMEOUT);
+    probe_init(&p, &f, TK_HTTP_GET, "/cut");
+    run(&p);
+    assert_int_equal(p.failure, TK_HTTP_RESET);
+    probe_init(&p, &f, TK_HTTP_GET, "/there");
+    run(&p);
+    assert_int_equal(p.failure, TK_HTTP_OK);
+    assert_string_equal(p.body, "there");
     close_fixture(&f);
 }
 
@@ -485,6 +530,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_curl_methods_and_bodies),
+        cmocka_unit_test(test_curl_handles_forget),
         cmocka_unit_test(test_curl_failures),
         cmocka_unit_test(test_curl_refused_and_unknown_host),
         cmocka_unit_test(test_curl_response_cap),
