@@ -20,7 +20,7 @@ make_held_out() {
 
 make_text() {
     make_held_out
-    python3 tools/corpus/corpus.py --seed 1 --bytes 36000000 >$work/train.txt
+    python3 tools/corpus/corpus.py --seed 1 --bytes 100000000 >$work/train.txt
     python3 tools/corpus/corpus.py --seed 1 --bytes 4000000 >$work/tokenizer.txt
     python3 tools/bpe/bpe.py --text $work/tokenizer.txt --vocabulary 2048 --out $work/tokenizer
 }
@@ -30,12 +30,8 @@ run_training() {
         --text $work/train.txt --held-out $work/held_out.txt --run $work/run "$@"
 }
 
-# The committed model's schedule: its end was moved, because how much a busy machine
-# would do was not known.
 train() {
-    run_training --steps 2400 --decay 1350 --stop 1953
-    run_training --steps 2750 --decay 1700 --stop 2190
-    run_training --steps 3050 --decay 2000 --stop 2900
+    run_training --steps 20000 --decay 10000
 }
 
 export_model() {

@@ -100,7 +100,7 @@ static void test_pebble_greedy_is_stable(void **state)
 {
     check_greedy(
         *state, "<|endoftext|>Once upon a time",
-        " there was a lazy boy named James. One afternoon, it was Finn's birthday. James wanted to give him something");
+        ", there was a happy boy named Leo. Leo wanted to learn how to play the piano. He tried and tried,");
     check_greedy(*state, "<|endoftext|><|user|>Hello!<|end|><|assistant|>",
                  "Hello! How can I help you?<|end|>");
 }

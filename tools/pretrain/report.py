@@ -53,9 +53,9 @@ def main():
 
 A very small Llama that is trained by this repository's own engine on text that this
 repository generates, so that the first command works without a download. It writes simple
-sentences in the manner of short stories, follows its chat form, and gets one-digit sums
-often and two-digit sums hardly ever right: fine-tuning and reinforcement learning have
-something to improve. It knows nothing else, and it mixes up the names and things of a story.
+sentences in the manner of short stories, follows its chat form, gets one-digit sums right
+and two-digit sums that it never saw hardly ever: fine-tuning and reinforcement learning have
+something to improve. It knows nothing else, and it counts past where it should stop.
 This page is written by `scripts/pebble.sh report`; do not edit it.
 
 ## Sizes
@@ -80,7 +80,7 @@ This page is written by `scripts/pebble.sh report`; do not edit it.
 
     scripts/pebble.sh text && scripts/pebble.sh train && scripts/pebble.sh export
 
-* Text: `tools/corpus`, seed 1, 36 MB; held-out text: seed 2, whose arithmetic has only pairs
+* Text: `tools/corpus`, seed 1, 100 MB; held-out text: seed 2, whose arithmetic has only pairs
   of numbers that the training text never contains. Documents are stories (28 % of
   documents), stories with questions (16), requests for stories (6), sums and differences
   (24), counting (6), spelling backwards (8), facts (12).
@@ -88,7 +88,7 @@ This page is written by `scripts/pebble.sh report`; do not edit it.
 * Training: `tools/pretrain`, all parameters, f32, {rows[-1][0]:,} steps, {rows[-1][1]:,} tokens, at
   about 6,000 tokens per second of one core (AVX2). A batch is 4 sequences of 256 tokens; every 8th is 2 sequences of
   1,024. AdamW (0.9, 0.98, eps 1e-8, decay 0.05 on matrices), gradients clipped at norm 1,
-  learning rate 3e-3 after 100 steps of warm-up, falling as a cosine from step 1,050 on; the
+  learning rate 3e-3 after 100 steps of warm-up, falling as a cosine over the second half; the
   exact schedule is in `scripts/pebble.sh`.
 
 ## Loss
