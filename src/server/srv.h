@@ -1,0 +1,54 @@
+/* The local server: the Tinker API over HTTP on the engine. What the `serve` command and
+ * the tests see of src/server; its parts are in docs/internals/server.md.
+ *
+ * Thread: start, stop and the questions are for one thread at a time. No signals are
+ * handled here: whoever starts a server decides when to stop it. */
+#ifndef SERVER_SRV_H
+#define SERVER_SRV_H
+
+#include <tinkc/log.h>
+
+#include "base/err.h"
+#include "base/tk.h"
+
+typedef struct srv srv;
+
+typedef struct srv_pair { /* of an option NAME=VALUE */
+    const char *name;
+    const char *value;
+} srv_pair;
+
+typedef struct srv_options {
+    const char *host;       /* address to listen on; NULL = 127.0.0.1 */
+    unsigned port;          /* 0 = one that is free */
+    const char *data;       /* directory of everything that is kept; made when missing */
+    const srv_pair *models; /* name = directory in Hugging Face layout */
+    size_t n_models;
+    const srv_pair *aliases; /* name = name of a model above, or of the embedded one */
+    size_t n_aliases;
+    unsigned threads;    /* of the engine; 0 = one per CPU */
+    const char *api_key; /* NULL = none: every key is taken, but only on loopback */
+    bool strict;         /* refuse what the hosted service refuses */
+    int64_t poll_ms;     /* how long a poll is held; 0 = SRV_POLL_MS */
+    tinkc_log_level log_level;
+    tinkc_log_fn log; /* NULL = silent */
+    void *log_user;
+} srv_options;
+
+#define SRV_POLL_MS 40000
+
+/* Opens the data directory, the models and the socket, and answers requests from then on,
+ * on threads of its own. Options are copied. TINKC_E_CONFIG for options that do not fit
+ * together (an address beyond loopback without a key, an unknown alias), TINKC_E_STATE
+ * when another server has the data directory, TINKC_E_IO; and what a model's files are
+ * refused with. */
+TK_NODISCARD tinkc_code srv_start(srv **out, const srv_options *options, tk_err *err);
+
+/* Takes no more work, finishes the training request that runs, answers what is parked,
+ * and frees the server. Sets *server to NULL; accepts NULL. */
+void srv_stop(srv **server);
+
+unsigned srv_port(const srv *server);
+const char *srv_url(const srv *server); /* "http://127.0.0.1:8000"; until the stop */
+
+#endif

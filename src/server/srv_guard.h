@@ -1,0 +1,23 @@
+/* Who may ask: the key, and the headers that tell a web page from a program. Pure.
+ * Thread: any. */
+#ifndef SERVER_SRV_GUARD_H
+#define SERVER_SRV_GUARD_H
+
+#include "base/err.h"
+#include "base/str.h"
+
+typedef struct srv_guard {
+    const char *api_key; /* NULL = every key, also none */
+    bool loopback;       /* only names of this machine are taken as Host */
+} srv_guard;
+
+typedef struct srv_guard_caller {
+    tk_str host, origin, key; /* headers; empty = absent */
+    bool open;                /* the route needs no key */
+} srv_guard_caller;
+
+/* 0 = come in; else the status (401, 403) and the text in *err. Comparing keys takes the
+ * same time wherever they differ. */
+int srv_guard_check(const srv_guard *guard, const srv_guard_caller *caller, tk_err *err);
+
+#endif

@@ -1,0 +1,26 @@
+/* The listening socket, and what the process may have open. Thread: any. */
+#ifndef SERVER_SRV_LISTEN_H
+#define SERVER_SRV_LISTEN_H
+
+#include "base/err.h"
+#include "base/tk.h"
+
+typedef struct srv_listen {
+    int fd; /* -1 = none */
+    unsigned port;
+} srv_listen;
+
+/* `host` is a numeric address, or "localhost". TINKC_E_CONFIG for another name,
+ * TINKC_E_IO when the address cannot be had. */
+TK_NODISCARD tinkc_code srv_listen_open(srv_listen *out, const char *host, unsigned port,
+                                        tk_err *err);
+void srv_listen_close(srv_listen *listen); /* accepts a closed one */
+
+/* Whether only this machine can reach `host`. */
+bool srv_listen_is_loopback(const char *host);
+
+/* Raises the soft limit of descriptors to the hard one; connections that fit, with some
+ * descriptors left for files. */
+unsigned srv_listen_max_connections(void);
+
+#endif

@@ -1,0 +1,75 @@
+/* The route table, see srv_route.h. */
+#include "server/srv_route.h"
+
+#include <string.h>
+
+#include "server/srv_poll.h"
+#include "server/srv_session.h"
+
+#define API "/api/v1/"
+
+const srv_route srv_routes[] = {
+    /* service and session */
+    {"POST", API "client/config", srv_session_config, 0, 0},
+    {"POST", API "client/dynamic_config", srv_session_dynamic_config, 0, 0},
+    {"GET", API "healthz", srv_session_health, SRV_ROUTE_OPEN, 0},
+    {"GET", API "get_server_capabilities", srv_session_capabilities, 0, 0},
+    {"POST", API "create_session", srv_session_create, 0, 0},
+    {"POST", API "session_heartbeat", srv_session_heartbeat, 0, 0},
+    {"POST", API "telemetry", srv_session_telemetry, 0, TK_SRV_BODY_SAMPLE_BYTES},
+    /* futures */
+    {"POST", API "retrieve_future", srv_poll_retrieve, 0, 0},
+};
+const size_t srv_routes_n = TK_ARRAY_LEN(srv_routes);
+
+/* "**" takes two segments as one parameter, with the slash between them. */
+static bool take_two(tk_str *path, tk_str *out)
+{
+    const char *begin = path->p;
+    tk_str first = tk_str_cut(path, '/');
+    tk_str second = tk_str_cut(path, '/');
+    *out = (tk_str){begin, first.n + 1 + second.n};
+    return first.n > 0 && second.n > 0;
+}
+
+static bool match(const char *pattern, tk_str path, tk_str params[SRV_PARAMS_MAX])
+{
+    tk_str want = tk_str_of(pattern);
+    size_t n = 0;
+    while (want.n > 0 && path.n > 0) {
+        tk_str word = tk_str_cut(&want, '/');
+        if (tk_str_is(word, "**")) {
+            if (n == SRV_PARAMS_MAX || !take_two(&path, &params[n++])) {
+                return false;
+            }
+            continue;
+        }
+        tk_str have = tk_str_cut(&path, '/');
+        if (tk_str_is(word, "*")) {
+            if (n == SRV_PARAMS_MAX || have.n == 0) {
+                return false;
+            }
+            params[n++] = have;
+        } else if (!tk_str_eq(word, have)) {
+            return false;
+        }
+    }
+    return want.p == NULL && path.p == NULL;
+}
+
+const srv_route *srv_route_find(const char *method, tk_str path,
+                                tk_str params[SRV_PARAMS_MAX], int *status)
+{
+    *status = 404;
+    for (size_t i = 0; i < srv_routes_n; i++) {
+        const srv_route *route = &srv_routes[i];
+        if (!match(route->pattern, path, params)) {
+            continue;
+        }
+        if (strcmp(route->method, method) == 0) {
+            return route;
+        }
+        *status = 405;
+    }
+    return NULL;
+}

@@ -1,0 +1,40 @@
+/* Sessions, and the routes of a service that need no model: configuration, health,
+ * capabilities, heartbeat, telemetry. */
+#ifndef SERVER_SRV_SESSION_H
+#define SERVER_SRV_SESSION_H
+
+#include "base/clock.h"
+#include "base/uuid.h"
+#include "server/srv_request.h"
+
+#define SRV_SESSION_NS (INT64_C(300000) * TK_NS_PER_MS) /* without a heartbeat */
+
+/* Under the server's lock. Ended sessions stay known to the store only. */
+typedef struct srv_session {
+    char id[TK_UUID_TEXT_BYTES];
+    char *key; /* owned; X-Idempotency-Key that made it, or NULL */
+    int64_t seen_ns;
+    bool beaten;      /* has sent a heartbeat: those who never do are not reaped */
+    tk_list models;   /* srv_model.of_session */
+    tk_list samplers; /* srv_sampler.of_session */
+} srv_session;
+
+srv_verdict srv_session_config(srv *server, srv_request *request);
+srv_verdict srv_session_dynamic_config(srv *server, srv_request *request);
+srv_verdict srv_session_health(srv *server, srv_request *request);
+srv_verdict srv_session_capabilities(srv *server, srv_request *request);
+srv_verdict srv_session_create(srv *server, srv_request *request);
+srv_verdict srv_session_heartbeat(srv *server, srv_request *request);
+srv_verdict srv_session_telemetry(srv *server, srv_request *request);
+
+/* The session or NULL. Under the lock. */
+srv_session *srv_session_find(srv *server, tk_str id);
+
+/* Ends sessions that have not been heard of; their models are unloaded. Thread: keeper.
+ */
+void srv_session_sweep(srv *server, int64_t now_ns);
+
+/* Frees all of them; for the stop. */
+void srv_session_free_all(srv *server);
+
+#endif

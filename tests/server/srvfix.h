@@ -1,0 +1,106 @@
+/* A server in this process on a free port, with a data directory of its own, and requests
+ * to it. */
+#ifndef SERVER_SRVFIX_H
+#define SERVER_SRVFIX_H
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "server/srv.h"
+#include "support/httpget.h"
+#include "support/test.h"
+
+typedef struct srvfix {
+    srv *server;
+    char data[64];
+    tk_arena arena; /* of answers */
+    int status;     /* of the last answer */
+} srvfix;
+
+static inline void srvfix_start(srvfix *f, srv_options options)
+{
+    tk_err err = TK_ERR_INIT;
+    options.data = f->data;
+    if (options.threads == 0) {
+        options.threads = 1;
+    }
+    if (srv_start(&f->server, &options, &err) != TINKC_OK) {
+        fail_msg("srv_start: %s", err.message);
+    }
+}
+
+static inline void srvfix_open(srvfix *f, srv_options options)
+{
+    memset(f, 0, sizeof(*f));
+    (void)snprintf(f->data, sizeof(f->data), "/tmp/tinkc-test-XXXXXX");
+    assert_non_null(mkdtemp(f->data));
+    tk_arena_init(&f->arena, 0);
+    srvfix_start(f, options);
+}
+
+static inline void srvfix_restart(srvfix *f, srv_options options)
+{
+    srv_stop(&f->server);
+    srvfix_start(f, options);
+}
+
+static inline void srvfix_close(srvfix *f)
+{
+    char command[96];
+    srv_stop(&f->server);
+    tk_arena_dispose(&f->arena);
+    (void)snprintf(command, sizeof(command), "rm -rf %s", f->data);
+    assert_int_equal(system(command), 0);
+}
+
+static inline int srvfix_port(srvfix *f)
+{
+    return (int)srv_port(f->server);
+}
+
+/* One request; the JSON of the answer (NULL when it has none), the status in f->status.
+ */
+static inline const tk_json *srvfix_ask(srvfix *f, const char *method, const char *path,
+                                        const char *body)
+{
+    httpget_response response;
+    const httpget_request request = {.method = method, .target = path, .body = body};
+    assert_int_equal(httpget_once(srvfix_port(f), &request, &response), HTTPGET_OK);
+    f->status = response.status;
+    const tk_json *json = NULL;
+    if (response.body.n > 0) {
+        tk_err err = TK_ERR_INIT;
+        (void)!tk_json_parse(&json, &f->arena, response.body.p, response.body.n, NULL,
+                             &err);
+    }
+    httpget_response_dispose(&response);
+    return json;
+}
+
+static inline const tk_json *srvfix_post(srvfix *f, const char *path, const char *body)
+{
+    return srvfix_ask(f, "POST", path, body);
+}
+
+/* The string under a key of an answer. */
+static inline const char *srvfix_text(const tk_json *json, const char *key)
+{
+    const tk_json *value = tk_json_get(json, key);
+    assert_non_null(value);
+    assert_int_equal(value->type, TK_JSON_STRING);
+    return value->as.string.p;
+}
+
+static inline const char *srvfix_session(srvfix *f)
+{
+    const tk_json *json =
+        srvfix_post(f, "/api/v1/create_session",
+                    "{\"tags\":[],\"user_metadata\":{},\"sdk_version\":\"0.25.0\","
+                    "\"type\":\"create_session\"}");
+    assert_int_equal(f->status, 200);
+    return srvfix_text(json, "session_id");
+}
+
+#endif
