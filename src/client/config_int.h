@@ -7,6 +7,7 @@
 #include "base/env.h"
 #include "base/err.h"
 #include "base/tk.h"
+#include "http/http.h"
 
 /* Names with texts, in order of insertion; owned. A NULL value is a null. */
 typedef struct tk_pairs {
@@ -42,6 +43,8 @@ struct tinkc_config {
     int64_t heartbeat_ms;
     int64_t http1_only;
     int64_t train_single_connection;
+    int64_t http1[TK_HTTP_GROUPS];
+    int64_t connections[TK_HTTP_GROUPS]; /* 0 = no limit */
     int64_t sample_dispatch;
     int64_t sample_dispatch_throttled;
     int64_t sample_resubmits;

@@ -30,6 +30,19 @@ static const char *log_word(const char *value)
     return known ? value : NULL;
 }
 
+/* The same two options for each group of connections. */
+#define GROUP_HTTP1(name, group)                                                         \
+    {                                                                                    \
+        "http1_" name, TK_OPTION_BOOL, AT(http1[group]), "false", NULL, NULL, 0, 1,      \
+            NULL, "never negotiate HTTP/2 for " name " requests"                         \
+    }
+#define GROUP_CONNECTIONS(name, group)                                                   \
+    {                                                                                    \
+        "connections_" name, TK_OPTION_INT, AT(connections[group]), "0", NULL, NULL, 0,  \
+            100000, NULL,                                                                \
+            "connections for " name " requests; 0: as many as requests are under way"    \
+    }
+
 static const tk_option options[] = {
     {"base_url", TK_OPTION_STRING, AT(base_url), TK_CONFIG_DEFAULT_URL, "TINKER_BASE_URL",
      NULL, 0, 0, NULL, "URL of the service"},
@@ -77,6 +90,18 @@ static const tk_option options[] = {
      "never negotiate HTTP/2"},
     {"train_single_connection", TK_OPTION_BOOL, AT(train_single_connection), "false",
      NULL, NULL, 0, 1, NULL, "one connection for all training requests"},
+    GROUP_HTTP1("session", TK_HTTP_SESSION),
+    GROUP_HTTP1("train", TK_HTTP_TRAIN),
+    GROUP_HTTP1("sample", TK_HTTP_SAMPLE),
+    GROUP_HTTP1("futures", TK_HTTP_FUTURES),
+    GROUP_HTTP1("rest", TK_HTTP_REST),
+    GROUP_HTTP1("telemetry", TK_HTTP_TELEMETRY),
+    GROUP_CONNECTIONS("session", TK_HTTP_SESSION),
+    GROUP_CONNECTIONS("train", TK_HTTP_TRAIN),
+    GROUP_CONNECTIONS("sample", TK_HTTP_SAMPLE),
+    GROUP_CONNECTIONS("futures", TK_HTTP_FUTURES),
+    GROUP_CONNECTIONS("rest", TK_HTTP_REST),
+    GROUP_CONNECTIONS("telemetry", TK_HTTP_TELEMETRY),
     {"sample_dispatch", TK_OPTION_INT, AT(sample_dispatch), "400", NULL, NULL, 1, 100000,
      NULL, "samples submitted at a time"},
     {"sample_dispatch_throttled", TK_OPTION_INT, AT(sample_dispatch_throttled), "10",

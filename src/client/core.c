@@ -125,7 +125,9 @@ static tinkc_code make_transport(tk_transport **out, const tk_core *core, tk_err
                                .proxy = config->proxy,
                                .no_proxy = config->no_proxy};
     for (size_t i = 0; i < TK_HTTP_GROUPS; i++) {
-        options.protocol[i] = config->http1_only != 0 ? TK_CURL_HTTP1 : TK_CURL_AUTO;
+        bool http1 = config->http1_only != 0 || config->http1[i] != 0;
+        options.protocol[i] = http1 ? TK_CURL_HTTP1 : TK_CURL_AUTO;
+        options.max_connections[i] = (size_t)config->connections[i];
     }
     if (config->train_single_connection != 0) {
         options.max_connections[TK_HTTP_TRAIN] = 1;

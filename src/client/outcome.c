@@ -16,6 +16,8 @@ static tinkc_code code_of(tk_http_failure failure)
         return TINKC_E_NOMEM;
     case TK_HTTP_TOO_LARGE:
         return TINKC_E_LIMIT;
+    case TK_HTTP_TRUST:
+        return TINKC_E_CONFIG; /* trying again does not help */
     case TK_HTTP_DNS:
     case TK_HTTP_CONNECT:
     case TK_HTTP_TLS:

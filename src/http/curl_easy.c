@@ -133,12 +133,22 @@ static bool set_text(CURL *easy, CURLoption option, const char *value)
     return value == NULL || curl_easy_setopt(easy, option, value) == CURLE_OK;
 }
 
+/* libcurl adds its built-in file and folder unless told otherwise: whoever names one of
+ * the two means it instead of the system's. */
+static bool set_trust(CURL *easy, const tk_curl_options *options)
+{
+    if (options->ca_file == NULL && options->ca_dir == NULL) {
+        return true;
+    }
+    return curl_easy_setopt(easy, CURLOPT_CAINFO, options->ca_file) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_CAPATH, options->ca_dir) == CURLE_OK;
+}
+
 static bool set_security(tk_curl_transfer *transfer)
 {
     const tk_curl_options *options = &transfer->owner->options;
     CURL *easy = transfer->easy;
-    return set_text(easy, CURLOPT_CAINFO, options->ca_file) &&
-           set_text(easy, CURLOPT_CAPATH, options->ca_dir) &&
+    return set_trust(easy, options) &&
            set_text(easy, CURLOPT_SSLCERT, options->client_cert) &&
            set_text(easy, CURLOPT_SSLKEY, options->client_key) &&
            set_text(easy, CURLOPT_PROXY, options->proxy) &&
@@ -161,10 +171,15 @@ static bool set_behaviour(tk_curl_transfer *transfer)
     CURL *easy = transfer->easy;
     long fresh = request->fresh_connection ? 1L : 0L;
     long follow = request->follow_redirects ? 1L : 0L;
+    /* Rather wait for the first connection to say whether it carries several requests
+     * than open one for each of a burst. */
+    bool may_share =
+        request->group != TK_HTTP_TRAIN && strncmp(request->url, "https:", 6) == 0;
     long idle_s = request->group == TK_HTTP_SESSION ? SESSION_IDLE_S : DEFAULT_IDLE_S;
     return curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, fresh) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, follow) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, idle_s) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_PIPEWAIT, may_share ? 1L : 0L) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, http_version(transfer)) ==
                CURLE_OK;
 }
@@ -254,12 +269,13 @@ static tk_http_failure failure_of(CURLcode code)
     case CURLE_OPERATION_TIMEDOUT:
         return TK_HTTP_TIMEOUT;
     case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_SSL_CIPHER:
+        return TK_HTTP_TLS;
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CACERT_BADFILE:
     case CURLE_SSL_CERTPROBLEM:
     case CURLE_SSL_ISSUER_ERROR:
-    case CURLE_SSL_CIPHER:
-        return TK_HTTP_TLS;
+        return TK_HTTP_TRUST;
     case CURLE_OUT_OF_MEMORY:
         return TK_HTTP_NOMEM;
     case CURLE_GOT_NOTHING:

@@ -53,7 +53,8 @@ struct tk_curl {
     size_t shards_n, shards_capacity;
     bool closing;
     bool http1_only[TK_HTTP_GROUPS];
-    tk_list waiting; /* for a file descriptor */
+    int http2_trouble[TK_HTTP_GROUPS]; /* -1: it has worked */
+    tk_list waiting;                   /* for a file descriptor */
     int64_t waiting_until_ms;
     tk_list idle; /* of transfers, the warmest first */
     size_t idle_n;

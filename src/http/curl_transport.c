@@ -12,11 +12,13 @@
 #include "base/thread.h"
 #include "http/curl_int.h"
 
-#define EVENTS_PER_TURN  64
-#define STREAMS_PER_CONN 50L
-#define SOCKET_WAIT_MS   100 /* how long to wait before asking for a descriptor again */
-#define MAX_FIELDS       128
-#define IDLE_BODY_BYTES  (16 * TK_KIB) /* kept with an idle transfer */
+#define EVENTS_PER_TURN   64
+#define STREAMS_PER_CONN  50L
+#define SOCKET_WAIT_MS    100 /* how long to wait before asking for a descriptor again */
+#define MAX_FIELDS        128
+#define IDLE_BODY_BYTES   (16 * TK_KIB) /* kept with an idle transfer */
+#define HTTP2_WORKS       (-1)
+#define HTTP2_TROUBLE_MAX 2
 
 static tk_curl *self(tk_transport *transport)
 {
@@ -115,14 +117,17 @@ static tk_curl_shard *add_shard(tk_curl *curl, tk_http_group group)
 }
 
 /* A limit on the connections of a group only holds inside one multi, so such a group
- * stays on one shard. */
-static tk_curl_shard *pick_shard(tk_curl *curl, tk_http_group group)
+ * stays on one shard. Behind TLS a shard holds what one HTTP/2 connection carries: with
+ * more, libcurl opens a connection for each request that no longer fits on the first. */
+static tk_curl_shard *pick_shard(tk_curl *curl, const tk_http_request *request)
 {
+    tk_http_group group = request->group;
     bool single = curl->options.max_connections[group] != 0;
+    bool is_tls = strncmp(request->url, "https:", 6) == 0;
+    size_t most = is_tls ? (size_t)STREAMS_PER_CONN : TK_CURL_SHARD_TRANSFERS;
     for (size_t i = 0; i < curl->shards_n; i++) {
         tk_curl_shard *shard = curl->shards[i];
-        if (shard->group == group &&
-            (single || shard->active < TK_CURL_SHARD_TRANSFERS)) {
+        if (shard->group == group && (single || shard->active < most)) {
             return shard;
         }
     }
@@ -201,7 +206,7 @@ static tk_curl_transfer *new_transfer(tk_curl *curl, tk_http_request *request)
 /* Puts a set-up transfer on a shard. */
 static tinkc_code start(tk_curl_transfer *transfer, tk_err *err)
 {
-    tk_curl_shard *shard = pick_shard(transfer->owner, transfer->request->group);
+    tk_curl_shard *shard = pick_shard(transfer->owner, transfer->request);
     if (shard == NULL ||
         curl_multi_add_handle(shard->multi, transfer->easy) != CURLM_OK) {
         return tk_err_nomem(err);
@@ -265,6 +270,7 @@ static void finish(tk_curl_transfer *transfer, tk_http_failure failure)
                           : failure == TK_HTTP_CANCELLED ? TINKC_E_CANCELLED
                           : failure == TK_HTTP_NOMEM     ? TINKC_E_NOMEM
                           : failure == TK_HTTP_TOO_LARGE ? TINKC_E_LIMIT
+                          : failure == TK_HTTP_TRUST     ? TINKC_E_CONFIG
                                                          : TINKC_E_CONNECTION;
         const char *detail = transfer->error_text[0] != '\0' ? transfer->error_text : "";
         tk_err_set(&response.err, code, "%s%s%s", tk_http_failure_name(failure),
@@ -319,12 +325,36 @@ static void retry_waiting(tk_curl *curl)
 
 /* ---- events ---- */
 
-static void note_http2_trouble(tk_curl *curl, const tk_curl_transfer *transfer,
-                               CURLcode code)
+/* A group in which HTTP/2 never worked goes on over HTTP/1.1 after one framing error, or
+ * two lost requests, which may have had another reason. Where it has worked, a failure is
+ * one of the server or of the network, not of the protocol. */
+static void judge_http2(tk_curl *curl, const tk_curl_transfer *transfer, CURLcode code)
 {
-    if (code == CURLE_HTTP2 || code == CURLE_HTTP2_STREAM) {
-        curl->http1_only[transfer->request->group] = true;
+    tk_http_group group = transfer->request->group;
+    int *trouble = &curl->http2_trouble[group];
+    long version = 0;
+    if (*trouble == HTTP2_WORKS) {
+        return;
     }
+    switch ((int)code) {
+    case CURLE_OK:
+        curl_easy_getinfo(transfer->easy, CURLINFO_HTTP_VERSION, &version);
+        *trouble = version == CURL_HTTP_VERSION_2_0 ? HTTP2_WORKS : 0;
+        break;
+    case CURLE_HTTP2:
+        *trouble = HTTP2_TROUBLE_MAX;
+        break;
+    case CURLE_HTTP2_STREAM:
+    case CURLE_GOT_NOTHING:
+    case CURLE_PARTIAL_FILE:
+    case CURLE_RECV_ERROR:
+    case CURLE_SEND_ERROR:
+        ++*trouble;
+        break;
+    default:
+        break;
+    }
+    curl->http1_only[group] |= *trouble >= HTTP2_TROUBLE_MAX;
 }
 
 static void collect(tk_curl *curl, tk_curl_shard *shard)
@@ -344,7 +374,7 @@ static void collect(tk_curl *curl, tk_curl_shard *shard)
             wait_for_socket(curl, transfer);
             continue;
         }
-        note_http2_trouble(curl, transfer, code);
+        judge_http2(curl, transfer, code);
         finish(transfer, tk_curl_easy_failure(transfer, code));
     }
 }

@@ -32,6 +32,7 @@ const char *tk_http_failure_name(tk_http_failure failure)
         "name look-up failed",
         "connection failed",
         "TLS failed",
+        "certificate not accepted",
         "connection lost",
         "timed out",
         "response too large",

@@ -35,7 +35,8 @@ typedef enum tk_http_failure {
     TK_HTTP_OK,        /* a whole response with some status */
     TK_HTTP_DNS,       /* name look-up */
     TK_HTTP_CONNECT,   /* refused, unreachable */
-    TK_HTTP_TLS,       /* handshake or certificate */
+    TK_HTTP_TLS,       /* handshake broken off */
+    TK_HTTP_TRUST,     /* a certificate is not accepted, or cannot be read */
     TK_HTTP_RESET,     /* connection lost before or inside the response */
     TK_HTTP_TIMEOUT,   /* the request's own deadline */
     TK_HTTP_TOO_LARGE, /* response over max_response_bytes */

@@ -176,7 +176,9 @@ static void test_call_l1_local_failures(void **unused)
     static const struct {
         tk_http_failure failure;
         tinkc_code code;
-    } rows[] = {{TK_HTTP_TOO_LARGE, TINKC_E_LIMIT}, {TK_HTTP_NOMEM, TINKC_E_NOMEM}};
+    } rows[] = {{TK_HTTP_TOO_LARGE, TINKC_E_LIMIT},
+                {TK_HTTP_NOMEM, TINKC_E_NOMEM},
+                {TK_HTTP_TRUST, TINKC_E_CONFIG}};
     for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
         called c;
         open_call(&c, BOTH_PATH);

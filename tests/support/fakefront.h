@@ -1,7 +1,8 @@
 /* fakefront: TLS and HTTP/2 in front of the scripted peer (fakeapi.h), for tests.
  *
  *     fakeapi *api = fakeapi_start();
- *     fakefront *front = fakefront_start(api, &(fakefront_options){FAKEFRONT_HTTP2});
+ *     fakefront_options options = {.talk = FAKEFRONT_HTTP2};
+ *     fakefront *front = fakefront_start(api, &options);
  *     ... a client on fakefront_url(front) that trusts fakefront_ca_file(front) ...
  *     fakefront_stop(&front);
  *     fakeapi_stop(&api);
@@ -39,7 +40,6 @@ typedef struct fakefront_options {
     fakefront_talk talk;
     fakefront_cert cert;
     bool wants_client; /* refuses clients without the certificate of fakefront_client_* */
-    unsigned max_streams; /* that it announces; 0 = 1000 */
 } fakefront_options;
 
 /* The peer must live longer. */

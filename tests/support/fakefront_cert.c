@@ -106,7 +106,10 @@ static void write_files(fakefront *front, const identity *ca, const identity *cl
 void fakefront_cert_make(fakefront *front)
 {
     bool other = front->options.cert == FAKEFRONT_CERT_OTHER_HOST;
-    identity ca = make("front authority", NULL, NULL, false);
+    static _Atomic int made; /* no two authorities of a process share a name */
+    char name[32];
+    (void)snprintf(name, sizeof(name), "front authority %d", atomic_fetch_add(&made, 1));
+    identity ca = make(name, NULL, NULL, false);
     identity server =
         make("front", &ca, other ? "DNS:elsewhere.example" : "IP:127.0.0.1,DNS:localhost",
              front->options.cert == FAKEFRONT_CERT_EXPIRED);

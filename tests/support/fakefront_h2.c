@@ -316,9 +316,8 @@ void fakefront_h2_begin(fakefront_conn *conn)
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data);
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_close);
-    unsigned most = conn->front->options.max_streams;
     nghttp2_settings_entry settings[] = {
-        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, most != 0 ? most : STREAMS_MAX}};
+        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, STREAMS_MAX}};
     if (nghttp2_session_server_new(&conn->h2, callbacks, conn) != 0 ||
         nghttp2_submit_settings(conn->h2, NGHTTP2_FLAG_NONE, settings, 1) != 0) {
         fakeapi_die("front: nghttp2");
