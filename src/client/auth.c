@@ -78,24 +78,28 @@ tinkc_code tk_auth_choose(tk_auth_kind *kind, const char **key,
 
 /* ---- tokens ---- */
 
-int64_t tk_auth_jwt_expiry(tk_str jwt)
+const tk_json *tk_auth_jwt_claims(tk_str jwt, tk_arena *arena)
 {
-    int64_t expiry = -1;
     tk_str rest = jwt;
     (void)tk_str_cut(&rest, '.');
     tk_str middle = tk_str_cut(&rest, '.');
+    const tk_json *json = NULL;
+    char *bytes = tk_arena_alloc(arena, middle.n);
+    bool ok = middle.n > 0 && bytes != NULL &&
+              tk_base64_decode_url(bytes, middle, NULL) == TINKC_OK &&
+              tk_json_parse(&json, arena, bytes, tk_base64_decoded_size(middle), NULL,
+                            NULL) == TINKC_OK;
+    return ok ? json : NULL;
+}
+
+int64_t tk_auth_jwt_expiry(tk_str jwt)
+{
+    int64_t expiry = -1;
     tk_arena arena;
     tk_arena_init(&arena, TK_MIB);
-    const tk_json *json = NULL;
-    char *bytes = tk_arena_alloc(&arena, middle.n);
-    if (middle.n > 0 && bytes != NULL &&
-        tk_base64_decode_url(bytes, middle, NULL) == TINKC_OK &&
-        tk_json_parse(&json, &arena, bytes, tk_base64_decoded_size(middle), NULL, NULL) ==
-            TINKC_OK) {
-        const tk_json *exp = tk_json_get(json, "exp");
-        if (exp == NULL || !tk_json_to_i64(exp, &expiry)) {
-            expiry = -1;
-        }
+    const tk_json *exp = tk_json_get(tk_auth_jwt_claims(jwt, &arena), "exp");
+    if (exp == NULL || !tk_json_to_i64(exp, &expiry)) {
+        expiry = -1;
     }
     tk_arena_dispose(&arena);
     return expiry;
@@ -306,6 +310,11 @@ void tk_auth_get(tk_auth *auth, tk_auth_waiter *waiter)
     if (!auth->fetching) {
         fetch(auth);
     }
+}
+
+bool tk_auth_is_exchanged(const tk_auth *auth)
+{
+    return auth->exchanging;
 }
 
 void tk_auth_forget(tk_auth *auth, tk_auth_waiter *waiter)

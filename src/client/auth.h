@@ -7,6 +7,7 @@
 #include <tinkc/config.h>
 
 #include "base/err.h"
+#include "base/json.h"
 #include "base/list.h"
 #include "base/str.h"
 #include "base/tk.h"
@@ -48,6 +49,13 @@ void tk_auth_forget(tk_auth *auth, tk_auth_waiter *waiter); /* stops waiting */
  * command is enforced. `done` is called when requests may go out. */
 void tk_auth_setup(tk_auth *auth, bool exchange, bool enforce_command,
                    tk_auth_waiter *done);
+
+/* Whether what tk_auth_get gives is a token of the server, got in exchange. */
+bool tk_auth_is_exchanged(const tk_auth *auth);
+
+/* The claims of a token, its middle part; NULL when there are none to be read. The value
+ * lives in the arena. The signature is not checked. Pure. */
+const tk_json *tk_auth_jwt_claims(tk_str jwt, tk_arena *arena);
 
 /* Expiry of a token in seconds since 1970 from its middle part; -1 when it cannot be
  * read. Pure. */

@@ -117,6 +117,10 @@ static void on_response(tk_http_request *request, const tk_http_response *respon
     }
     tk_retry_outcome outcome =
         tk_outcome_of(response, tk_clock_wall_us(tk_core_clock(call->core)));
+    if (call->pass_status != 0 && outcome.status == call->pass_status) {
+        finish_response(call, response, &outcome, false);
+        return;
+    }
     tk_retry_pool *pool = tk_core_pool(call->core, request->group);
     tk_retry_decision decision = tk_retry_l1(&outcome, call->state.retries,
                                              max_retries(call), tk_core_rand(call->core));

@@ -41,6 +41,7 @@ struct tk_call {
     const char *credential; /* NULL: the service's; set for the exchange itself */
     bool no_l2;             /* for this call, although the endpoint has it */
     bool pass_backpressure; /* 429, and 402 inside the pause, end the call: asample */
+    int pass_status; /* a status that ends the call at once, whatever the layers say; 0 */
     tinkc_future *future;   /* notes go there; may be NULL */
     tinkc_stage wire_stage; /* noted while a request is out; 0: TINKC_STAGE_WIRE */
     /* Before each L2 attempt: lets the owner change the body; may be NULL. An error ends

@@ -124,6 +124,10 @@ static const tk_option options[] = {
      "an optim_step behind a batch that was applied in part fails locally"},
     {"max_response_bytes", TK_OPTION_INT, AT(max_response_bytes), "1073741824", NULL,
      NULL, 1024, INT64_C(1) << 40, NULL, "largest answer that is read"},
+    {"archive_poll", TK_OPTION_MS, AT(archive_poll_ms), "30000", NULL, NULL, 1, DAY_MS,
+     NULL, "pause before asking again for an archive that is being built"},
+    {"archive_tries", TK_OPTION_INT, AT(archive_tries), "6", NULL, NULL, 1, 100000, NULL,
+     "times such an archive is asked for"},
 };
 
 const tk_option *tk_option_at(size_t index)

@@ -26,7 +26,22 @@ typedef enum tk_endpoint_id {
     TK_EP_RETRIEVE_FUTURE,
     TK_EP_SAMPLER, /* samplers/{id} */
     TK_EP_WEIGHTS_INFO,
-    TK_EP_COUNT /* REST rows follow with the REST client */
+    TK_EP_RUNS,
+    TK_EP_RUN,             /* training_runs/{run} */
+    TK_EP_RUN_CHECKPOINTS, /* training_runs/{run}/checkpoints */
+    TK_EP_CHECKPOINT, /* DELETE; here and below: training_runs/{run/checkpoints/id} */
+    TK_EP_ARCHIVE,
+    TK_EP_PUBLISH,
+    TK_EP_UNPUBLISH,
+    TK_EP_TTL,
+    TK_EP_USER_CHECKPOINTS,
+    TK_EP_SESSIONS,
+    TK_EP_SESSION, /* sessions/{id} */
+    TK_EP_PROJECT,
+    TK_EP_TRACE_EXPORT,
+    TK_EP_AUDIT,
+    TK_EP_BILLING,
+    TK_EP_COUNT
 } tk_endpoint_id;
 
 typedef struct tk_endpoint {

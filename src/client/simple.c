@@ -11,7 +11,7 @@ typedef struct simple {
     tk_ready ready;
     tk_call call;
     tk_buf body;
-    char *path_arg;
+    char *path_arg, *query;
 } simple;
 
 static void on_answer(tk_call *call, const tk_call_answer *answer)
@@ -43,6 +43,7 @@ static void on_ready(tk_ready *ready, tinkc_code code, const tk_err *err)
     self->call = (tk_call){.core = self->op.core,
                            .endpoint = tk_endpoint_at(self->spec->endpoint),
                            .path_arg = self->path_arg,
+                           .query = self->query,
                            .body = self->body.n > 0 ? self->body.p : NULL,
                            .body_n = self->body.n,
                            .future = self->op.future,
@@ -77,14 +78,20 @@ static void destroy(tk_op *op)
     simple *self = TK_CONTAINER_OF(op, simple, op);
     tk_buf_dispose(&self->body);
     tk_free(self->path_arg);
+    tk_free(self->query);
     tk_free(self);
 }
 
 static const tk_op_type simple_type = {start, cancel, destroy};
 
-tinkc_future *tk_simple_run(tk_core *core, const tk_simple_spec *spec,
-                            const tk_schema *schema, const void *message,
-                            const char *path_arg)
+static tinkc_code copy_text(char **out, const char *text, tk_err *err)
+{
+    *out = text != NULL ? tk_strdup(text) : NULL;
+    return text != NULL && *out == NULL ? tk_err_nomem(err) : TINKC_OK;
+}
+
+tinkc_future *tk_simple_start(tk_core *core, const tk_simple_spec *spec,
+                              const tk_simple_args *args)
 {
     tk_err err = TK_ERR_INIT;
     simple *self = tk_zalloc(sizeof(*self));
@@ -96,12 +103,23 @@ tinkc_future *tk_simple_run(tk_core *core, const tk_simple_spec *spec,
     tk_buf_init(&self->body, BODY_MAX_BYTES);
     tk_op_init(&self->op, &simple_type, core, spec->operation, spec->kind);
     tinkc_code code = TINKC_OK;
-    if (schema != NULL) {
-        code = tk_schema_encode(&self->body, schema, message, &err);
+    if (args->schema != NULL) {
+        code = tk_schema_encode(&self->body, args->schema, args->message, &err);
     }
-    if (code == TINKC_OK && path_arg != NULL) {
-        self->path_arg = tk_strdup(path_arg);
-        code = self->path_arg != NULL ? TINKC_OK : tk_err_nomem(&err);
+    if (code == TINKC_OK) {
+        code = copy_text(&self->path_arg, args->path_arg, &err);
+    }
+    if (code == TINKC_OK) {
+        code = copy_text(&self->query, args->query, &err);
     }
     return code == TINKC_OK ? tk_op_submit(&self->op) : tk_op_refuse(&self->op, &err);
+}
+
+tinkc_future *tk_simple_run(tk_core *core, const tk_simple_spec *spec,
+                            const tk_schema *schema, const void *message,
+                            const char *path_arg)
+{
+    return tk_simple_start(
+        core, spec,
+        &(tk_simple_args){.schema = schema, .message = message, .path_arg = path_arg});
 }

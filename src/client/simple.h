@@ -17,8 +17,22 @@ typedef struct tk_simple_spec {
     void (*free_result)(void *result);
 } tk_simple_spec;
 
-/* `schema` NULL: no body. `path_arg` NULL: none. Both are copied or encoded before it
- * returns. Thread: the caller's. */
+/* What one such call is about; all may be NULL. Copied or encoded before the call
+ * returns.
+ */
+typedef struct tk_simple_args {
+    const tk_schema *schema; /* of the body */
+    const void *message;
+    const char *path_arg;
+    const char *query; /* encoded, without "?" */
+} tk_simple_args;
+
+/* Thread: the caller's. */
+tinkc_future *tk_simple_start(tk_core *core, const tk_simple_spec *spec,
+                              const tk_simple_args *args);
+
+/* The same without a query. `schema` NULL: no body. `path_arg` NULL: none. Both are
+ * copied or encoded before it returns. Thread: the caller's. */
 tinkc_future *tk_simple_run(tk_core *core, const tk_simple_spec *spec,
                             const tk_schema *schema, const void *message,
                             const char *path_arg);

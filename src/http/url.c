@@ -142,6 +142,65 @@ void tk_url_join(tk_buf *out, tk_str base, const char *path)
     tk_buf_puts(out, path);
 }
 
+/* "https://host:port" of an absolute URL, as it is written. */
+static tk_str authority_part(tk_str url)
+{
+    size_t slashes = 0, n = 0;
+    for (; n < url.n; n++) {
+        slashes += url.p[n] == '/' ? 1 : 0;
+        if (slashes == 3 || url.p[n] == '?' || url.p[n] == '#') {
+            break;
+        }
+    }
+    return (tk_str){url.p, n};
+}
+
+bool tk_url_same_origin(tk_str a, tk_str b)
+{
+    tk_url first, second;
+    tk_buf keys[2];
+    if (tk_url_parse(&first, authority_part(a), NULL) != TINKC_OK ||
+        tk_url_parse(&second, authority_part(b), NULL) != TINKC_OK) {
+        return false;
+    }
+    tk_buf_init(&keys[0], a.n + 16);
+    tk_buf_init(&keys[1], b.n + 16);
+    tk_url_key(&keys[0], &first);
+    tk_url_key(&keys[1], &second);
+    bool same = keys[0].failure == TINKC_OK && keys[1].failure == TINKC_OK &&
+                tk_str_eq(tk_buf_str(&keys[0]), tk_buf_str(&keys[1]));
+    tk_buf_dispose(&keys[0]);
+    tk_buf_dispose(&keys[1]);
+    return same;
+}
+
+tinkc_code tk_url_resolve(tk_buf *out, tk_str base, tk_str location, tk_err *err)
+{
+    tk_url url;
+    size_t start = out->n;
+    tk_str server = authority_part(base);
+    bool has_scheme = location.n > 0 && location.p[0] != '/';
+    if (location.n == 0 || has_control_or_space(location)) {
+        return tk_err_set(err, TINKC_E_DECODE, "the server redirects to nowhere");
+    }
+    if (tk_str_has_prefix(location, "//")) {
+        const char *colon = memchr(server.p, ':', server.n);
+        tk_buf_put(out, server.p, colon != NULL ? (size_t)(colon - server.p) + 1 : 0);
+    } else if (!has_scheme) {
+        tk_buf_put(out, server.p, server.n);
+    }
+    tk_buf_put(out, location.p, location.n);
+    if (out->failure != TINKC_OK) {
+        return tk_buf_status(out, err);
+    }
+    tk_str whole = {out->p + start, out->n - start};
+    if (tk_url_parse(&url, authority_part(whole), NULL) != TINKC_OK) {
+        return tk_err_set(err, TINKC_E_DECODE,
+                          "the server redirects to something that is no URL");
+    }
+    return TINKC_OK;
+}
+
 static bool is_unreserved(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||

@@ -27,6 +27,16 @@ void tk_url_key(tk_buf *out, const tk_url *url);
 /* Base (with or without a slash at its end) and "/api/v1/x": the base's path is kept. */
 void tk_url_join(tk_buf *out, tk_str base, const char *path);
 
+/* The absolute URL that a Location header means, seen from a request to the server of
+ * `base`: absolute, "//host/..." or "/path". Control characters, spaces, user info and
+ * other schemes are refused: TINKC_E_DECODE. */
+TK_NODISCARD tinkc_code tk_url_resolve(tk_buf *out, tk_str base, tk_str location,
+                                       tk_err *err);
+
+/* Whether two absolute URLs, which may have paths and queries, name the same server by
+ * scheme, host and port. False when one is not a URL. */
+bool tk_url_same_origin(tk_str a, tk_str b);
+
 /* Appends with everything but unreserved characters percent-encoded; `keep` lists further
  * characters that stay, e.g. "/:" for checkpoint ids. */
 void tk_url_escape(tk_buf *out, tk_str text, const char *keep);

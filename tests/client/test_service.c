@@ -24,7 +24,7 @@ static fakeapi *start_peer(void)
     return api;
 }
 
-/* M-045: without training or sampling there is no session. */
+/* M-045, M-129: without training or sampling there is no session. */
 static void test_service_capabilities(void **unused)
 {
     (void)unused;

@@ -100,9 +100,64 @@ static void test_url_escape_and_query(void **unused)
     tk_buf_dispose(&text);
 }
 
+/* M-122: what a Location header means; what is no URL is refused. */
+static void test_url_resolve(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *base, *location, *url; /* NULL: refused */
+    } rows[] = {
+        {"https://h/p", "https://cdn.example/a?b=c#d", "https://cdn.example/a?b=c#d"},
+        {"https://h/p", "//cdn.example/a", "https://cdn.example/a"},
+        {"http://h:8000/p?q=/x", "/a/b?c", "http://h:8000/a/b?c"},
+        {"https://h", "/a", "https://h/a"},
+        {"https://h/p", "", NULL},
+        {"https://h/p", "ftp://x/y", NULL},
+        {"https://h/p", "file:///etc/passwd", NULL},
+        {"https://h/p", "a/b", NULL},
+        {"https://h/p", "https://u@h/", NULL},
+        {"https://h/p", "/a b", NULL},
+    };
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        tk_buf out;
+        tk_buf_init(&out, 1024);
+        tinkc_code code = tk_url_resolve(&out, tk_str_of(rows[i].base),
+                                         tk_str_of(rows[i].location), NULL);
+        assert_int_equal(code, rows[i].url != NULL ? TINKC_OK : TINKC_E_DECODE);
+        if (rows[i].url != NULL) {
+            assert_string_equal(tk_buf_cstr(&out), rows[i].url);
+        }
+        tk_buf_dispose(&out);
+    }
+}
+
+/* Credentials stay with their server. */
+static void test_url_same_origin(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *a, *b;
+        bool same;
+    } rows[] = {
+        {"https://h/x?y=1", "https://H:443", true},
+        {"http://h/", "http://h:80/z#f", true},
+        {"https://h/", "http://h/", false},
+        {"https://h/", "https://h.evil.example/", false},
+        {"https://h/", "https://h:8443/", false},
+        {"https://h", "nonsense", false},
+        {"https://h", "https://evil.example?https://h", false},
+    };
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        assert_int_equal(tk_url_same_origin(tk_str_of(rows[i].a), tk_str_of(rows[i].b)),
+                         rows[i].same);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_url_resolve),
+        cmocka_unit_test(test_url_same_origin),
         cmocka_unit_test(test_url_key_variants),
         cmocka_unit_test(test_url_key_ports),
         cmocka_unit_test(test_url_refusals),

@@ -1,0 +1,550 @@
+/* Runs, checkpoints, sessions, audit and billing: what a service keeps, without training
+ * or sampling. No call here creates a session.
+ *
+ * Results are plain structs that the library allocates; the caller frees each with its
+ * function. Never make one yourself: later versions add members at the end. Texts are
+ * NULL where the server gave none, times are microseconds since 1970 (UTC).
+ *
+ * A checkpoint is named by its path, "tinker://<run>/weights/<name>" or
+ * "tinker://<run>/sampler_weights/<name>", that is "tinker://", the id of its run, "/"
+ * and its checkpoint id. Arguments are read before a call returns. Thread: any. */
+#ifndef TINKC_REST_H
+#define TINKC_REST_H
+
+#include <tinkc/params.h>
+#include <tinkc/service.h>
+
+TINKC_BEGIN_DECLS
+
+/* A time that the server did not give: never, or not known. */
+#define TINKC_NO_TIME INT64_MIN
+
+/* Whose runs and sessions are looked at. */
+typedef enum tinkc_scope {
+    TINKC_SCOPE_OWNED = 0,
+    TINKC_SCOPE_ACCESSIBLE = 1 /* also what others share */
+} tinkc_scope;
+
+typedef enum tinkc_checkpoint_type {
+    TINKC_CHECKPOINT_TRAINING = 0, /* weights/... */
+    TINKC_CHECKPOINT_SAMPLER = 1   /* sampler_weights/... */
+} tinkc_checkpoint_type;
+
+typedef struct tinkc_checkpoint {
+    const char *id; /* "weights/<name>" */
+    tinkc_checkpoint_type type;
+    const char *path; /* tinker://... */
+    int64_t time_us;
+    int64_t size_bytes; /* -1: not known */
+    bool is_public;
+    int64_t expires_us; /* TINKC_NO_TIME: never */
+} tinkc_checkpoint;
+
+/* One page of checkpoints, or all of a run. */
+typedef struct tinkc_checkpoints {
+    const tinkc_checkpoint *items;
+    size_t n;
+    int64_t total; /* of all pages; -1: the server did not say */
+} tinkc_checkpoints;
+
+/* A name with a text, e.g. of metadata or of a header. */
+typedef struct tinkc_pair {
+    const char *name;
+    const char *value;
+} tinkc_pair;
+
+typedef struct tinkc_run {
+    const char *id;
+    const char *base_model;
+    const char *owner;
+    bool is_lora;
+    bool is_corrupted;
+    int64_t lora_rank; /* -1: not known */
+    int64_t last_request_us;
+    const tinkc_checkpoint *last_checkpoint; /* NULL: none */
+    const tinkc_checkpoint *last_sampler_checkpoint;
+    const tinkc_pair *metadata;
+    size_t metadata_n;
+    bool has_metadata; /* false: the server sent none, or null */
+} tinkc_run;
+
+/* One page of runs. */
+typedef struct tinkc_runs {
+    const tinkc_run *items;
+    size_t n;
+    int64_t total; /* of all pages */
+} tinkc_runs;
+
+/* Where the archive of a checkpoint can be fetched, without credentials. */
+typedef struct tinkc_archive {
+    const char *url;
+    int64_t expires_us;
+} tinkc_archive;
+
+typedef struct tinkc_weights_info {
+    const char *base_model;
+    bool is_lora;
+    int64_t lora_rank; /* -1: not known */
+    tinkc_choice train_unembed, train_mlp, train_attn;
+} tinkc_weights_info;
+
+typedef struct tinkc_sampler_info {
+    const char *id;
+    const char *base_model;
+    const char *model_path; /* NULL: the base model itself */
+} tinkc_sampler_info;
+
+typedef struct tinkc_session_info {
+    const char *const *run_ids;
+    size_t run_ids_n;
+    const char *const *sampler_ids;
+    size_t sampler_ids_n;
+} tinkc_session_info;
+
+/* One page of session ids. */
+typedef struct tinkc_sessions {
+    const char *const *ids;
+    size_t n;
+} tinkc_sessions;
+
+typedef struct tinkc_whoami {
+    const char *user_urn;
+    const char *email; /* may be NULL */
+} tinkc_whoami;
+
+typedef struct tinkc_audit_entry {
+    int64_t time_us;
+    const char *event;
+    const char *model_id; /* these three may be NULL */
+    const char *path;
+    const char *purpose;
+} tinkc_audit_entry;
+
+typedef struct tinkc_audit {
+    const tinkc_audit_entry *items;
+    size_t n;
+} tinkc_audit;
+
+typedef enum tinkc_billing_kind {
+    TINKC_BILLING_TRAINING = 0,
+    TINKC_BILLING_SAMPLING_PREFILL = 1,
+    TINKC_BILLING_SAMPLING_SAMPLE = 2,
+    TINKC_BILLING_CHECKPOINT = 3,
+    TINKC_BILLING_STORAGE = 4
+} tinkc_billing_kind;
+
+/* Use within one hour. */
+typedef struct tinkc_billing_event {
+    int64_t start_us, end_us;
+    const char *base_model; /* these five may be NULL */
+    const char *user_id, *user_name;
+    const char *session_id;
+    const char *project_id;
+    tinkc_billing_kind kind;
+    int64_t token_count;   /* training, sampling; else -1 */
+    bool is_cached;        /* sampling prefill */
+    int64_t count;         /* checkpoint; else -1 */
+    double gigabyte_hours; /* storage; else 0 */
+} tinkc_billing_event;
+
+typedef struct tinkc_billing_session {
+    const char *session_id;
+    const tinkc_pair *metadata;
+    size_t metadata_n;
+    bool has_metadata;
+} tinkc_billing_session;
+
+typedef struct tinkc_billing {
+    const tinkc_billing_event *items;
+    size_t n;
+    const tinkc_billing_session *sessions;
+    size_t sessions_n;
+} tinkc_billing;
+
+/* "training" or "sampler"; "training", "sampling_prefill", ... Static storage. */
+TINKC_API const char *tinkc_checkpoint_type_name(tinkc_checkpoint_type type);
+
+/* The word of the wire for a kind of billing event. Static storage. */
+TINKC_API const char *tinkc_billing_kind_name(tinkc_billing_kind kind);
+
+/* Writes a time as RFC 3339 in UTC ("2026-07-13T08:00:00Z", with microseconds when there
+ * are any) into `text`, always NUL-terminated; "" when it has no such form. Returns the
+ * length. `size` of 32 is enough. */
+TINKC_API size_t tinkc_time_format(char *text, size_t size, int64_t time_us);
+
+/* Reads RFC 3339; without a zone it is UTC, a date alone is its midnight.
+ * TINKC_E_INVALID, and *out untouched, when it is none. */
+TINKC_API tinkc_code tinkc_time_parse(int64_t *out, const char *text, tinkc_error **err);
+
+/* ---- runs ---- */
+
+/* Result: tinkc_future_take_run. TINKC_E_INVALID for an id that cannot be one. */
+TINKC_API tinkc_future *tinkc_rest_get_run(tinkc_service *service, const char *run_id,
+                                           tinkc_scope scope);
+
+/* Blocking twin: the caller owns *out. */
+TINKC_API tinkc_code tinkc_rest_get_run_wait(tinkc_run **out, tinkc_service *service,
+                                             const char *run_id, tinkc_scope scope,
+                                             tinkc_error **err);
+
+/* The run of a checkpoint. Result: tinkc_future_take_run. */
+TINKC_API tinkc_future *tinkc_rest_get_run_of_path(tinkc_service *service,
+                                                   const char *path, tinkc_scope scope);
+
+/* Blocking twin: the caller owns *out. */
+TINKC_API tinkc_code tinkc_rest_get_run_of_path_wait(tinkc_run **out,
+                                                     tinkc_service *service,
+                                                     const char *path, tinkc_scope scope,
+                                                     tinkc_error **err);
+
+/* Takes the result out of a done future: the caller owns *out. Errors as
+ * tinkc_future_take_capabilities, here and in all take functions below. */
+TINKC_API tinkc_code tinkc_future_take_run(tinkc_run **out, tinkc_future *future,
+                                           tinkc_error **err);
+
+/* Sets *run to NULL; accepts NULL. So do all free functions below. */
+TINKC_API void tinkc_run_free(tinkc_run **run);
+
+/* Which part of a list. */
+typedef struct tinkc_list_options {
+    size_t size;
+    int64_t limit; /* 0: the default of the official SDK: 20 runs or sessions, 100
+                      checkpoints */
+    int64_t offset;
+    tinkc_scope scope;      /* runs and sessions */
+    const char *project_id; /* runs; NULL: of any */
+} tinkc_list_options;
+
+#define TINKC_LIST_OPTIONS_INIT                                                          \
+    {                                                                                    \
+        sizeof(tinkc_list_options), 0, 0, TINKC_SCOPE_OWNED, NULL                        \
+    }
+
+/* One page, the latest first. `options` NULL: the first 20. All pages: tinkc_pager_runs.
+ * Result: tinkc_future_take_runs. */
+TINKC_API tinkc_future *tinkc_rest_list_runs(tinkc_service *service,
+                                             const tinkc_list_options *options);
+
+/* Blocking twin: the caller owns *out. */
+TINKC_API tinkc_code tinkc_rest_list_runs_wait(tinkc_runs **out, tinkc_service *service,
+                                               const tinkc_list_options *options,
+                                               tinkc_error **err);
+
+/* Takes the result out of a done future: the caller owns *out. */
+TINKC_API tinkc_code tinkc_future_take_runs(tinkc_runs **out, tinkc_future *future,
+                                            tinkc_error **err);
+
+/* Frees the page with its runs. */
+TINKC_API void tinkc_runs_free(tinkc_runs **runs);
+
+/* ---- checkpoints ---- */
+
+/* All checkpoints of a run. Result: tinkc_future_take_checkpoints. */
+TINKC_API tinkc_future *tinkc_rest_list_checkpoints(tinkc_service *service,
+                                                    const char *run_id);
+
+/* Blocking twin: the caller owns *out. */
+TINKC_API tinkc_code tinkc_rest_list_checkpoints_wait(tinkc_checkpoints **out,
+                                                      tinkc_service *service,
+                                                      const char *run_id,
+                                                      tinkc_error **err);
+
+/* One page of the user's checkpoints, newest first. `options` NULL: the first 100. All
+ * pages: tinkc_pager_checkpoints. Result: tinkc_future_take_checkpoints. */
+TINKC_API tinkc_future *
+tinkc_rest_list_user_checkpoints(tinkc_service *service,
+                                 const tinkc_list_options *options);
+
+/* Blocking twin: the caller owns *out. */
+TINKC_API tinkc_code tinkc_rest_list_user_checkpoints_wait(
+    tinkc_checkpoints **out, tinkc_service *service, const tinkc_list_options *options,
+    tinkc_error **err);
+
+/* Takes the result out of a done future: the caller owns *out. */
+TINKC_API tinkc_code tinkc_future_take_checkpoints(tinkc_checkpoints **out,
+                                                   tinkc_future *future,
+                                                   tinkc_error **err);
+
+/* Frees the page with its checkpoints. */
+TINKC_API void tinkc_checkpoints_free(tinkc_checkpoints **checkpoints);
+
+/* Deletes a checkpoint for good. Result: none. */
+TINKC_API tinkc_future *tinkc_rest_delete_checkpoint(tinkc_service *service,
+                                                     const char *path);
+
+/* Blocking twin. */
+TINKC_API tinkc_code tinkc_rest_delete_checkpoint_wait(tinkc_service *service,
+                                                       const char *path,
+                                                       tinkc_error **err);
+
+/* Lets everybody read it. TINKC_E_CONFLICT when everybody can. Result: none. */
+TINKC_API tinkc_future *tinkc_rest_publish_checkpoint(tinkc_service *service,
+                                                      const char *path);
+
+/* Blocking twin. */
+TINKC_API tinkc_code tinkc_rest_publish_checkpoint_wait(tinkc_service *service,
+                                                        const char *path,
+                                                        tinkc_error **err);
+
+/* The opposite. Result: none. */
+TINKC_API tinkc_future *tinkc_rest_unpublish_checkpoint(tinkc_service *service,
+                                                        const char *path);
+
+/* Blocking twin. */
+TINKC_API tinkc_code tinkc_rest_unpublish_checkpoint_wait(tinkc_service *service,
+                                                          const char *path,
+                                                          tinkc_error **err);
+
+/* Where a time to live is asked for: no expiry. */
+#define TINKC_NO_TTL ((int64_t)-1)
+
+/* Lets it expire in so many seconds, or never (TINKC_NO_TTL). TINKC_E_INVALID for other
+ * values below 1. Result: none. */
+TINKC_API tinkc_future *tinkc_rest_set_checkpoint_ttl(tinkc_service *service,
+                                                      const char *path,
+                                                      int64_t ttl_seconds);
+
+/* Blocking twin. */
+TINKC_API tinkc_code tinkc_rest_set_checkpoint_ttl_wait(tinkc_service *service,
+                                                        const char *path,
+                                                        int64_t ttl_seconds,
+                                                        tinkc_error **err);
+
+/* Asks for a URL of the checkpoint as an archive, and asks again (options archive_poll
+ * and archive_tries) while the server is still building it. Result:
+ * tinkc_future_take_archive. To have the files: tinkc_download_checkpoint. */
+TINKC_API tinkc_future *tinkc_rest_archive_url(tinkc_service *service, const char *path);
+
+/* Blocking twin: the caller owns *out. */
+TINKC_API tinkc_code tinkc_rest_archive_url_wait(tinkc_archive **out,
+                                                 tinkc_service *service, const char *path,
+                                                 tinkc_error **err);
+
+/* Takes the result out of a done future: the caller owns *out. */
+TINKC_API tinkc_code tinkc_future_take_archive(tinkc_archive **out, tinkc_future *future,
+                                               tinkc_error **err);
+
+/* Frees it. */
+TINKC_API void tinkc_archive_free(tinkc_archive **archive);
+
+/* What kind of weights a checkpoint holds. Result: tinkc_future_take_weights_info. */
+TINKC_API tinkc_future *tinkc_rest_weights_info(tinkc_service *service, const char *path);
+
+/* Blocking twin: the caller owns *out. */
+TINKC_API tinkc_code tinkc_rest_weights_info_wait(tinkc_weights_info **out,
+                                                  tinkc_service *service,
+                                                  const char *path, tinkc_error **err);
+
+/* Takes the result out of a done future: the caller owns *out. */
+TINKC_API tinkc_code tinkc_future_take_weights_info(tinkc_weights_info **out,
+                                                    tinkc_future *future,
+                                                    tinkc_error **err);
+
+/* Frees it. */
+TINKC_API void tinkc_weights_info_free(tinkc_weights_info **info);
+
+/* ---- samplers and sessions ---- */
+
+/* Result: tinkc_future_take_sampler_info. */
+TINKC_API tinkc_future *tinkc_rest_get_sampler(tinkc_service *service,
+                                               const char *sampler_id);
+
+/* Blocking twin: the caller owns *out. */
+TINKC_API tinkc_code tinkc_rest_get_sampler_wait(tinkc_sampler_info **out,
+                                                 tinkc_service *service,
+                                                 const char *sampler_id,
+                                                 tinkc_error **err);
+
+/* Takes the result out of a done future: the caller owns *out. */
+TINKC_API tinkc_code tinkc_future_take_sampler_info(tinkc_sampler_info **out,
+                                                    tinkc_future *future,
+                                                    tinkc_error **err);
+
+/* Frees it. */
+TINKC_API void tinkc_sampler_info_free(tinkc_sampler_info **info);
+
+/* Result: tinkc_future_take_session_info. */
+TINKC_API tinkc_future *tinkc_rest_get_session(tinkc_service *service,
+                                               const char *session_id, tinkc_scope scope);
+
+/* Blocking twin: the caller owns *out. */
+TINKC_API tinkc_code tinkc_rest_get_session_wait(tinkc_session_info **out,
+                                                 tinkc_service *service,
+                                                 const char *session_id,
+                                                 tinkc_scope scope, tinkc_error **err);
+
+/* Takes the result out of a done future: the caller owns *out. */
+TINKC_API tinkc_code tinkc_future_take_session_info(tinkc_session_info **out,
+                                                    tinkc_future *future,
+                                                    tinkc_error **err);
+
+/* Frees it. */
+TINKC_API void tinkc_session_info_free(tinkc_session_info **info);
+
+/* One page. `options` NULL: the first 20. All pages: tinkc_pager_sessions. Result:
+ * tinkc_future_take_sessions. */
+TINKC_API tinkc_future *tinkc_rest_list_sessions(tinkc_service *service,
+                                                 const tinkc_list_options *options);
+
+/* Blocking twin: the caller owns *out. */
+TINKC_API tinkc_code tinkc_rest_list_sessions_wait(tinkc_sessions **out,
+                                                   tinkc_service *service,
+                                                   const tinkc_list_options *options,
+                                                   tinkc_error **err);
+
+/* Takes the result out of a done future: the caller owns *out. */
+TINKC_API tinkc_code tinkc_future_take_sessions(tinkc_sessions **out,
+                                                tinkc_future *future, tinkc_error **err);
+
+/* Frees it. */
+TINKC_API void tinkc_sessions_free(tinkc_sessions **sessions);
+
+/* Moves a session, with its runs, to a project; cannot be undone, only changed. Result:
+ * none. */
+TINKC_API tinkc_future *tinkc_rest_assign_project(tinkc_service *service,
+                                                  const char *session_id,
+                                                  const char *project_id);
+
+/* Blocking twin. */
+TINKC_API tinkc_code tinkc_rest_assign_project_wait(tinkc_service *service,
+                                                    const char *session_id,
+                                                    const char *project_id,
+                                                    tinkc_error **err);
+
+/* Lets the server write a trace of the session and gives a URL of it, valid for about an
+ * hour. Asks every 5 s; TINKC_E_REQUEST when the server failed to write it, TINKC_E_STUCK
+ * after option stuck_total. Result: tinkc_future_take_path. */
+TINKC_API tinkc_future *tinkc_rest_export_trace(tinkc_service *service,
+                                                const char *session_id);
+
+/* Blocking twin: the caller frees *out with tinkc_text_free. */
+TINKC_API tinkc_code tinkc_rest_export_trace_wait(char **out, tinkc_service *service,
+                                                  const char *session_id,
+                                                  tinkc_error **err);
+
+/* ---- account ---- */
+
+/* Who the credential belongs to, from the token that the service holds; no request beyond
+ * getting one. TINKC_E_UNSUPPORTED when the credential is a plain key. Result:
+ * tinkc_future_take_whoami. */
+TINKC_API tinkc_future *tinkc_rest_whoami(tinkc_service *service);
+
+/* Blocking twin: the caller owns *out. */
+TINKC_API tinkc_code tinkc_rest_whoami_wait(tinkc_whoami **out, tinkc_service *service,
+                                            tinkc_error **err);
+
+/* Takes the result out of a done future: the caller owns *out. */
+TINKC_API tinkc_code tinkc_future_take_whoami(tinkc_whoami **out, tinkc_future *future,
+                                              tinkc_error **err);
+
+/* Frees it. */
+TINKC_API void tinkc_whoami_free(tinkc_whoami **whoami);
+
+typedef enum tinkc_audit_events {
+    TINKC_AUDIT_ALL = 0,
+    TINKC_AUDIT_CHECKPOINTS = 1
+} tinkc_audit_events;
+
+/* The audit log of one UTC day ("2026-07-13"; NULL: today), for administrators.
+ * TINKC_E_INVALID when it is no date. Result: tinkc_future_take_audit. */
+TINKC_API tinkc_future *tinkc_rest_audit(tinkc_service *service,
+                                         tinkc_audit_events events, const char *day);
+
+/* Blocking twin: the caller owns *out. */
+TINKC_API tinkc_code tinkc_rest_audit_wait(tinkc_audit **out, tinkc_service *service,
+                                           tinkc_audit_events events, const char *day,
+                                           tinkc_error **err);
+
+/* Takes the result out of a done future: the caller owns *out. */
+TINKC_API tinkc_code tinkc_future_take_audit(tinkc_audit **out, tinkc_future *future,
+                                             tinkc_error **err);
+
+/* Frees it. */
+TINKC_API void tinkc_audit_free(tinkc_audit **audit);
+
+/* Use per hour in [start_us, end_us): whole UTC hours, at most 14 days (the server
+ * checks). Result: tinkc_future_take_billing. */
+TINKC_API tinkc_future *tinkc_rest_billing(tinkc_service *service, int64_t start_us,
+                                           int64_t end_us);
+
+/* Blocking twin: the caller owns *out. */
+TINKC_API tinkc_code tinkc_rest_billing_wait(tinkc_billing **out, tinkc_service *service,
+                                             int64_t start_us, int64_t end_us,
+                                             tinkc_error **err);
+
+/* Takes the result out of a done future: the caller owns *out. */
+TINKC_API tinkc_code tinkc_future_take_billing(tinkc_billing **out, tinkc_future *future,
+                                               tinkc_error **err);
+
+/* Frees it. */
+TINKC_API void tinkc_billing_free(tinkc_billing **billing);
+
+/* ---- all pages ----
+ *
+ * A pager walks a list item by item and asks for a page when it needs one. What moved
+ * between two pages because the list changed meanwhile is not handed out twice; when the
+ * list became shorter the pager steps back, so that nothing is skipped. One thread at a
+ * time; the service must stay open. */
+
+typedef struct tinkc_pager tinkc_pager;
+
+typedef struct tinkc_pager_options {
+    size_t size;
+    int64_t page;           /* items per request; 0: 100 runs or sessions, 1000
+                               checkpoints */
+    int64_t limit;          /* stop after so many items; 0: all */
+    int64_t offset;         /* where to begin */
+    tinkc_scope scope;      /* runs and sessions */
+    const char *project_id; /* runs; NULL: of any */
+} tinkc_pager_options;
+
+#define TINKC_PAGER_OPTIONS_INIT                                                         \
+    {                                                                                    \
+        sizeof(tinkc_pager_options), 0, 0, 0, TINKC_SCOPE_OWNED, NULL                    \
+    }
+
+/* A pager over the runs. Makes no request. TINKC_E_INVALID for negative numbers. The
+ * caller owns *out. */
+TINKC_API tinkc_code tinkc_pager_runs(tinkc_pager **out, tinkc_service *service,
+                                      const tinkc_pager_options *options,
+                                      tinkc_error **err);
+
+/* The same over all checkpoints of the user. */
+TINKC_API tinkc_code tinkc_pager_checkpoints(tinkc_pager **out, tinkc_service *service,
+                                             const tinkc_pager_options *options,
+                                             tinkc_error **err);
+
+/* The same over the sessions. */
+TINKC_API tinkc_code tinkc_pager_sessions(tinkc_pager **out, tinkc_service *service,
+                                          const tinkc_pager_options *options,
+                                          tinkc_error **err);
+
+/* Sets *pager to NULL; accepts NULL. */
+TINKC_API void tinkc_pager_close(tinkc_pager **pager);
+
+/* The next run, borrowed until the next call on this pager. Blocks while a page is
+ * fetched. TINKC_E_MISSING at the end; any other error leaves the pager where it was, so
+ * that the call may be repeated. TINKC_E_STATE on a pager of another kind. */
+TINKC_API tinkc_code tinkc_pager_next_run(const tinkc_run **out, tinkc_pager *pager,
+                                          tinkc_error **err);
+
+/* The same for a pager over checkpoints. */
+TINKC_API tinkc_code tinkc_pager_next_checkpoint(const tinkc_checkpoint **out,
+                                                 tinkc_pager *pager, tinkc_error **err);
+
+/* The same for a pager over sessions: the id. */
+TINKC_API tinkc_code tinkc_pager_next_session(const char **out, tinkc_pager *pager,
+                                              tinkc_error **err);
+
+/* Whether there is another item; asks for a page when that is the way to know. On an
+ * error *out is not written. */
+TINKC_API tinkc_code tinkc_pager_has_next(bool *out, tinkc_pager *pager,
+                                          tinkc_error **err);
+
+/* How many items there are in all, as the last page said; -1 before the first page, or
+ * when the server does not say (sessions). */
+TINKC_API int64_t tinkc_pager_total(const tinkc_pager *pager);
+
+TINKC_END_DECLS
+
+#endif
