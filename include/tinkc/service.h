@@ -29,7 +29,11 @@ TINKC_API tinkc_code tinkc_service_open(tinkc_service **out, const tinkc_config 
  * NULL. Must not be called from a callback. */
 TINKC_API void tinkc_service_close(tinkc_service **service);
 
-/* ---- TINKC_LOOP_MANUAL ---- */
+/* ---- TINKC_LOOP_MANUAL ----
+ *
+ * Whoever stops driving a service should close it: its unfinished samples hold places in
+ * limits that all services of the process with the same server and credential share, and
+ * only progress or tinkc_service_close gives them back. */
 
 /* Readable when tinkc_service_process has something to do; -1 when there is none. Owned
  * by the service. */

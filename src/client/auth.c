@@ -11,6 +11,7 @@
 
 #define REFRESH_AHEAD_S 300 /* in the background */
 #define REFRESH_NOW_S   60  /* before a request goes out */
+#define UNKNOWN_LIFE_S  600 /* of a token that does not say when it ends */
 #define RETRY_MS        60000
 #define COMMAND_KEEP_MS 60000 /* how long the command's output is used */
 #define LOCAL_KEY       "tml-local"
@@ -24,7 +25,7 @@ struct tk_auth {
     bool had_token;
     char *token;       /* COMMAND: its output; exchanging: the JWT. Owned, wiped */
     int64_t token_ms;  /* monotonic, when it came */
-    int64_t expires_s; /* JWT, wall clock; -1 unknown */
+    int64_t expires_s; /* JWT, wall clock */
     tk_list waiters;
     bool fetching;
     tk_command *command;
@@ -114,12 +115,14 @@ static void drop(char **text)
     }
 }
 
+static int64_t now_s(const tk_auth *auth)
+{
+    return tk_clock_wall_us(tk_core_clock(auth->core)) / 1000000;
+}
+
 static int64_t life_left_s(const tk_auth *auth)
 {
-    if (auth->token == NULL || auth->expires_s < 0) {
-        return 0;
-    }
-    return auth->expires_s - tk_clock_wall_us(tk_core_clock(auth->core)) / 1000000;
+    return auth->token != NULL ? auth->expires_s - now_s(auth) : 0;
 }
 
 static bool is_usable(const tk_auth *auth)
@@ -195,11 +198,33 @@ static bool keep_token(tk_auth *auth, tk_str text, tk_err *err)
 
 /* ---- the exchange ---- */
 
+tinkc_code tk_auth_read_token(char **out, const tk_call_answer *answer, tk_err *err)
+{
+    tk_auth_token_response said = {0};
+    tk_arena arena;
+    if (answer->code != TINKC_OK) {
+        *err = *answer->err;
+        return answer->code;
+    }
+    tk_arena_init(&arena, TK_MIB);
+    tinkc_code code = tk_schema_decode_text(&said, &tk_msg_auth_token_response, &arena,
+                                            answer->response->body, 0, err);
+    char *copy = code == TINKC_OK ? tk_strndup(said.jwt.v.p, said.jwt.v.n) : NULL;
+    if (code == TINKC_OK && copy == NULL) {
+        code = tk_err_nomem(err);
+    }
+    tk_arena_dispose(&arena);
+    if (code == TINKC_OK) {
+        *out = copy;
+    }
+    return code;
+}
+
 static void plan_refresh(tk_auth *auth, bool ok)
 {
     tk_loop *loop = tk_core_loop(auth->core);
     int64_t delay_ms = RETRY_MS;
-    if (ok && auth->expires_s >= 0) {
+    if (ok) {
         delay_ms = TK_MAX(life_left_s(auth) - REFRESH_AHEAD_S, 0) * 1000;
     }
     tk_loop_timer_set(loop, &auth->timer, tk_loop_now_ms(loop) + delay_ms);
@@ -209,20 +234,17 @@ static void on_token(tk_call *call, const tk_call_answer *answer)
 {
     tk_auth *auth = call->user;
     tk_err err = TK_ERR_INIT;
-    tk_auth_token_response said = {0};
-    tk_arena arena;
-    tk_arena_init(&arena, TK_MIB);
+    char *token = NULL;
     drop(&auth->credential);
-    bool ok = false;
-    if (answer->code != TINKC_OK) {
-        err = *answer->err;
-    } else if (tk_schema_decode_text(&said, &tk_msg_auth_token_response, &arena,
-                                     answer->response->body, 0, &err) == TINKC_OK &&
-               keep_token(auth, said.jwt.v, &err)) {
-        auth->expires_s = tk_auth_jwt_expiry(said.jwt.v);
-        ok = true;
+    bool ok = tk_auth_read_token(&token, answer, &err) == TINKC_OK &&
+              keep_token(auth, tk_str_of(token), &err);
+    if (ok) {
+        auth->expires_s = tk_auth_jwt_expiry(tk_str_of(token));
+        if (auth->expires_s < 0) {
+            auth->expires_s = now_s(auth) + UNKNOWN_LIFE_S;
+        }
     }
-    tk_arena_dispose(&arena);
+    drop(&token);
     if (err.code != TINKC_E_CANCELLED) {
         plan_refresh(auth, ok);
     }
@@ -359,7 +381,6 @@ tinkc_code tk_auth_new(tk_auth **out, tk_core *core, bool is_loopback, tk_err *e
     }
     auth->core = core;
     auth->is_loopback = is_loopback;
-    auth->expires_s = -1;
     tk_list_init(&auth->waiters);
     tk_timer_init(&auth->timer, fire_refresh);
     *out = auth;

@@ -57,6 +57,12 @@ bool tk_auth_is_exchanged(const tk_auth *auth);
  * lives in the arena. The signature is not checked. Pure. */
 const tk_json *tk_auth_jwt_claims(tk_str jwt, tk_arena *arena);
 
+/* The token that the server gave for a credential, out of the answer of auth/token. The
+ * caller owns *out and wipes it. */
+typedef struct tk_call_answer tk_call_answer;
+TK_NODISCARD tinkc_code tk_auth_read_token(char **out, const tk_call_answer *answer,
+                                           tk_err *err);
+
 /* Expiry of a token in seconds since 1970 from its middle part; -1 when it cannot be
  * read. Pure. */
 int64_t tk_auth_jwt_expiry(tk_str jwt);

@@ -15,14 +15,14 @@
 typedef struct tk_core tk_core;
 typedef struct tk_call tk_call;
 
-typedef struct tk_call_answer {
+struct tk_call_answer {
     tinkc_code code; /* TINKC_OK: 2xx */
     const tk_err *err;
     tk_retry_outcome outcome;         /* of the last try */
     const tk_http_response *response; /* of the last try; NULL when nothing was sent */
     bool backpressure; /* pass_backpressure: the server says later, with this same request
                         */
-} tk_call_answer;
+};
 
 #define TK_CALL_EXTRA_HEADERS 6
 

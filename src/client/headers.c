@@ -86,8 +86,13 @@ static void put_read_timeout(tk_buf *text, int64_t timeout_ms)
         put_number(text, "x-stainless-read-timeout", timeout_ms / 1000);
         return;
     }
-    tk_buf_printf(text, "x-stainless-read-timeout: %lld.%03lld",
-                  (long long)(timeout_ms / 1000), (long long)(timeout_ms % 1000));
+    int digits = 3;
+    int64_t fraction = timeout_ms % 1000;
+    for (; fraction % 10 == 0; fraction /= 10) {
+        digits--;
+    }
+    tk_buf_printf(text, "x-stainless-read-timeout: %lld.%0*lld",
+                  (long long)(timeout_ms / 1000), digits, (long long)fraction);
     tk_buf_putc(text, '\0');
 }
 

@@ -286,19 +286,8 @@ static void on_token(tk_call *call, const tk_call_answer *answer)
 {
     create *self = call->user;
     tk_err err = TK_ERR_INIT;
-    tk_auth_token_response said = {.jwt = {.is = TK_UNSET}};
-    tk_arena arena;
-    if (answer->code != TINKC_OK) {
-        tk_op_fail(&self->op, answer->err);
-        return;
-    }
-    tk_arena_init(&arena, INFO_MAX_BYTES);
-    tinkc_code code = tk_schema_decode_text(&said, &tk_msg_auth_token_response, &arena,
-                                            answer->response->body, 0, &err);
-    char *token = code == TINKC_OK ? tk_strndup(said.jwt.v.p, said.jwt.v.n) : NULL;
-    tk_arena_dispose(&arena);
-    if (token == NULL) {
-        tk_err_nomem(&err); /* unless there is an error already */
+    char *token = NULL;
+    if (tk_auth_read_token(&token, answer, &err) != TINKC_OK) {
         tk_op_fail(&self->op, &err);
         return;
     }

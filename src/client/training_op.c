@@ -10,10 +10,17 @@ static tk_training_op *of(tk_op *op)
     return TK_CONTAINER_OF(op, tk_training_op, op);
 }
 
+static void free_message(const tk_training_spec *spec, const void *message)
+{
+    if (spec->free_message != NULL && message != NULL) {
+        spec->free_message((void *)(uintptr_t)message);
+    }
+}
+
 /* ---- loop thread ---- */
 
 /* Gives the turn back, then ends: the one way out. */
-static void fail(tk_training_op *self, const tk_err *err)
+void tk_training_op_fail(tk_training_op *self, const tk_err *err)
 {
     tk_turn_leave(&self->training->turn, &self->ticket);
     tk_op_fail(&self->op, err);
@@ -23,7 +30,7 @@ static void on_settled(tk_submit *submit, tinkc_code code, const tk_err *err)
 {
     tk_training_op *self = submit->user;
     if (code != TINKC_OK) {
-        fail(self, err);
+        tk_training_op_fail(self, err);
         return;
     }
     tk_buf_dispose(&self->body);
@@ -68,16 +75,24 @@ static void submit_now(void *user)
     tk_err err = TK_ERR_INIT;
     if (self->body.n == 0 && !spec->draws_again) {
         tk_err_nomem(&err);
-        fail(self, &err);
+        tk_training_op_fail(self, &err);
         return;
     }
     if (spec->is_step && self->seq_id - 1 < self->training->refuse_steps_below) {
         tk_err_set(&err, TINKC_E_STATE,
                    "not sent: a batch before this step was applied only in part "
                    "(option fail_step_after_partial)");
-        fail(self, &err);
+        tk_training_op_fail(self, &err);
         return;
     }
+    if (spec->before == NULL || !spec->before(self)) {
+        tk_training_op_go_on(self);
+    }
+}
+
+void tk_training_op_go_on(tk_training_op *self)
+{
+    const tk_training_spec *spec = self->spec;
     self->submit.core = self->op.core;
     self->submit.endpoint = spec->endpoint;
     self->submit.type = spec->type;
@@ -108,9 +123,13 @@ static void cancel(tk_op *op)
         tk_submit_cancel(&self->submit);
         return;
     }
+    if (tk_call_is_running(&self->call)) {
+        tk_call_cancel(&self->call);
+        return;
+    }
     tk_err err = TK_ERR_INIT;
     tk_err_set(&err, TINKC_E_CANCELLED, "cancelled");
-    fail(self, &err);
+    tk_training_op_fail(self, &err);
 }
 
 static void destroy(tk_op *op)
@@ -119,6 +138,7 @@ static void destroy(tk_op *op)
     tk_turn_drop(&self->ticket); /* only there when it never entered */
     tk_training_unref(&self->training);
     tk_buf_dispose(&self->body);
+    free_message(self->spec, self->message);
     tk_free(self);
 }
 
@@ -163,6 +183,7 @@ tinkc_future *tk_training_run(tinkc_training *training, const tk_training_spec *
     tk_err err = TK_ERR_INIT;
     tk_training_op *self = tk_zalloc(sizeof(*self));
     if (self == NULL) {
+        free_message(spec, message);
         tk_err_nomem(&err);
         return tk_training_refused(training, spec, &err);
     }
@@ -173,6 +194,8 @@ tinkc_future *tk_training_run(tinkc_training *training, const tk_training_spec *
     tk_buf_init(&self->body, BODY_MAX_BYTES);
     tk_op_init(&self->op, &training_type, training->core, spec->operation, spec->kind);
     tinkc_code code = prepare(self, &err);
-    self->message = NULL;
+    if (spec->free_message == NULL) {
+        self->message = NULL;
+    }
     return code == TINKC_OK ? tk_op_submit(&self->op) : tk_op_refuse(&self->op, &err);
 }

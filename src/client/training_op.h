@@ -16,6 +16,11 @@ typedef struct tk_training_spec {
     int64_t ids;      /* 1; 0: keeps its place in the order without an id */
     bool is_step;     /* refused behind a batch that was applied in part */
     bool draws_again; /* encoded anew before each L2 attempt */
+    /* On the loop, when the turn has come: true when it has started op->call and will go
+     * on with tk_training_op_go_on or tk_training_op_fail. NULL: nothing to do. */
+    bool (*before)(tk_training_op *op);
+    /* Set: tk_training_run takes `message` over, and frees it with this. */
+    void (*free_message)(void *message);
     /* Encodes the body; `seq_id` is the operation's. Must succeed with any seq_id up to
      * the one it succeeded with, given as much room. */
     tinkc_code (*encode)(tk_training_op *op, int64_t seq_id, tk_err *err);
@@ -32,8 +37,13 @@ struct tk_training_op {
     tk_submit submit;
     tk_buf body;
     int64_t seq_id;
-    const void *message; /* what `encode` reads; valid during the call only */
+    const void *message; /* what `encode` reads; NULL after the call unless taken over */
+    tk_call call;        /* of `before` */
 };
+
+/* Loop thread: submits the body; ends the operation with its turn given back. */
+void tk_training_op_go_on(tk_training_op *op);
+void tk_training_op_fail(tk_training_op *op, const tk_err *err);
 
 /* Runs it. `message` is read before the call returns, except with draws_again: then only
  * NULL may be given. Thread: the caller's. */

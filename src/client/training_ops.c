@@ -70,12 +70,11 @@ tinkc_future *tinkc_training_optim_step(tinkc_training *training,
 
 /* ---- checkpoints ---- */
 
-/* What `encode` of a save or load needs. */
+/* What `encode` of a save needs. */
 typedef struct checkpoint {
-    const char *path; /* a name when saving */
+    const char *path; /* its name */
     int64_t ttl_seconds;
-    bool overwrite, optimizer;
-    const char *token;
+    bool overwrite;
 } checkpoint;
 
 /* The part behind the last "/" of a path: no "/", printable, not too long. */
@@ -241,18 +240,96 @@ tinkc_future *tinkc_training_save_weights_for_sampler(tinkc_training *training,
     return tk_training_run(training, &sampler_spec, &c);
 }
 
+/* Kept until the end: the token may be exchanged when the turn has come. */
+typedef struct load {
+    char *path;
+    bool optimizer;
+    char *token; /* of somebody else; NULL: none */
+} load;
+
+static void set_token(load *l, char *token)
+{
+    if (l->token != NULL) {
+        tk_mem_wipe(l->token, strlen(l->token));
+        tk_free(l->token);
+    }
+    l->token = token;
+}
+
+static void free_load(void *message)
+{
+    load *l = message;
+    set_token(l, NULL);
+    tk_free(l->path);
+    tk_free(l);
+}
+
+static load *new_load(const char *path, bool optimizer, const char *token)
+{
+    load *l = tk_zalloc(sizeof(*l));
+    if (l == NULL) {
+        return NULL;
+    }
+    l->optimizer = optimizer;
+    l->path = tk_strdup(path);
+    l->token = token != NULL ? tk_strdup(token) : NULL;
+    if (l->path == NULL || (token != NULL && l->token == NULL)) {
+        free_load(l);
+        return NULL;
+    }
+    return l;
+}
+
 static tinkc_code encode_load(tk_training_op *op, int64_t seq_id, tk_err *err)
 {
-    const checkpoint *c = op->message;
+    const load *l = op->message;
     tk_load_weights_request request = {
         .model_id = {TK_SET, tk_str_of(op->training->model_id)},
         .seq_id = {TK_SET, seq_id},
-        .path = {TK_SET, tk_str_of(c->path)},
-        .optimizer = {TK_SET, c->optimizer},
-        .weights_access_token = {c->token != NULL ? TK_SET : TK_UNSET,
-                                 tk_str_of(c->token)},
+        .path = {TK_SET, tk_str_of(l->path)},
+        .optimizer = {TK_SET, l->optimizer},
+        .weights_access_token = {l->token != NULL ? TK_SET : TK_UNSET,
+                                 tk_str_of(l->token)},
     };
     return tk_schema_encode(&op->body, &tk_msg_load_weights_request, &request, err);
+}
+
+static void on_token(tk_call *call, const tk_call_answer *answer)
+{
+    tk_training_op *op = call->user;
+    tk_err err = TK_ERR_INIT;
+    char *token = NULL;
+    tinkc_code code = tk_auth_read_token(&token, answer, &err);
+    if (code == TINKC_OK) {
+        set_token((load *)(uintptr_t)op->message, token);
+        tk_buf_clear(&op->body);
+        code = encode_load(op, op->seq_id, &err);
+    }
+    if (code == TINKC_OK) {
+        tk_training_op_go_on(op);
+    } else {
+        tk_training_op_fail(op, &err);
+    }
+}
+
+/* Where credentials are exchanged for JWTs, somebody else's is too (B-258). */
+static bool exchange_token(tk_training_op *op)
+{
+    const load *l = op->message;
+    tk_core *core = op->op.core;
+    if (l->token == NULL || !tk_core_flags(core)->pjwt_auth_enabled.v) {
+        return false;
+    }
+    op->call = (tk_call){.core = core,
+                         .endpoint = tk_endpoint_at(TK_EP_AUTH_TOKEN),
+                         .body = "{}",
+                         .body_n = 2,
+                         .credential = l->token,
+                         .future = op->op.future,
+                         .done = on_token,
+                         .user = op};
+    tk_call_start(&op->call);
+    return true;
 }
 
 static const tk_training_spec load_spec = {.operation = "load_state",
@@ -260,6 +337,8 @@ static const tk_training_spec load_spec = {.operation = "load_state",
                                            .endpoint = TK_EP_LOAD_WEIGHTS,
                                            .type = TK_FUTURE_LOAD_WEIGHTS,
                                            .ids = 1,
+                                           .before = exchange_token,
+                                           .free_message = free_load,
                                            .encode = encode_load};
 
 tinkc_code tk_training_check_path(const char *path, tk_err *err)
@@ -281,14 +360,18 @@ tinkc_future *tinkc_training_load_state(tinkc_training *training, const char *pa
                                         bool with_optimizer, const char *token)
 {
     tk_err err = TK_ERR_INIT;
-    checkpoint c = {.path = path, .optimizer = with_optimizer, .token = token};
     if (training == NULL) {
         return tk_service_none(load_spec.operation, load_spec.kind);
     }
-    if (tk_training_check_path(path, &err) != TINKC_OK) {
-        return tk_training_refused(training, &load_spec, &err);
+    load *l = NULL;
+    if (tk_training_check_path(path, &err) == TINKC_OK) {
+        l = new_load(path, with_optimizer, token);
+        if (l == NULL) {
+            tk_err_nomem(&err);
+        }
     }
-    return tk_training_run(training, &load_spec, &c);
+    return l != NULL ? tk_training_run(training, &load_spec, l)
+                     : tk_training_refused(training, &load_spec, &err);
 }
 
 /* ---- unload ---- */

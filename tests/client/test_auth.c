@@ -228,6 +228,24 @@ static void test_auth_on_demand_fails(void **unused)
     clientfix_close(&x.f);
 }
 
+/* A token that does not say when it ends counts for ten minutes: one exchange serves many
+ * requests, and it is refreshed ahead of that. */
+static void test_auth_token_without_expiry(void **unused)
+{
+    (void)unused;
+    exchange x;
+    open_exchange(&x, "one", 1000);
+    faketransport_default(&x.f.net, TOKEN, (fakeanswer){.body = "{\"jwt\":\"opaque\"}"});
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(health(&x), TINKC_OK);
+        clientfix_advance(&x.f, 50000);
+    }
+    assert_int_equal(faketransport_count(&x.f.net, TOKEN), 1);
+    clientfix_advance(&x.f, 100000);
+    assert_int_equal(faketransport_count(&x.f.net, TOKEN), 2);
+    clientfix_close(&x.f);
+}
+
 /* The first exchange decides whether the service comes up. */
 static void test_auth_first_exchange_fails(void **unused)
 {
@@ -331,6 +349,7 @@ int main(void)
         cmocka_unit_test(test_auth_refresh_fails),
         cmocka_unit_test(test_auth_refresh_on_demand),
         cmocka_unit_test(test_auth_on_demand_fails),
+        cmocka_unit_test(test_auth_token_without_expiry),
         cmocka_unit_test(test_auth_first_exchange_fails),
         cmocka_unit_test(test_auth_command),
         cmocka_unit_test(test_auth_command_is_silent),

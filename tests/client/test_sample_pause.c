@@ -261,6 +261,39 @@ static void test_sample_pause_limit_is_shared(void **unused)
     close_pair(&a);
 }
 
+/* A service with a manual loop that nobody drives any more keeps its places, those that
+ * were granted without its knowledge, too; closing it gives all of them back, whoever
+ * still holds its futures and handles. */
+static void test_sample_pause_undriven(void **unused)
+{
+    (void)unused;
+    static const char *const options[] = {"sample_dispatch", "2", NULL};
+    pair a, b;
+    open_pair(&a, options);
+    open_pair(&b, options);
+    tinkc_future *held = samplefix_sample(&a.f, a.sampling, 2);
+    tinkc_future *others = samplefix_sample(&b.f, b.sampling, 2);
+    tinkc_future *granted = samplefix_sample(&a.f, a.sampling, 2);
+    assert_int_equal(faketransport_open(&a.f.net, SAMPLE), 1);
+    assert_true(samplefix_accept(&b.f)); /* its place goes to `granted` of a */
+    tinkc_future *waiting = samplefix_sample(&b.f, b.sampling, 2);
+    clientfix_advance(&b.f, 60000);
+    assert_int_equal(faketransport_open(&b.f.net, SAMPLE), 0);
+    tinkc_service_close(&a.f.service);
+    assert_int_equal(tinkc_future_wait(held, 0), TINKC_E_CANCELLED);
+    assert_int_equal(tinkc_future_wait(granted, 0), TINKC_E_CANCELLED);
+    clientfix_turn(&b.f);
+    assert_true(samplefix_accept(&b.f));
+    assert_true(samplefix_finish(&b.f) && samplefix_finish(&b.f));
+    assert_int_equal(tinkc_future_wait(waiting, 0), TINKC_OK);
+    tinkc_future_free(&held);
+    tinkc_future_free(&others);
+    tinkc_future_free(&granted);
+    tinkc_future_free(&waiting);
+    close_pair(&a);
+    close_pair(&b);
+}
+
 /* wire.md §7.1: the byte budget lets one in while anything is left. */
 static void test_sample_pause_byte_budget(void **unused)
 {
@@ -368,6 +401,7 @@ int main(void)
         cmocka_unit_test(test_sample_pause_is_shared),
         cmocka_unit_test(test_sample_pause_dispatch_limit),
         cmocka_unit_test(test_sample_pause_limit_is_shared),
+        cmocka_unit_test(test_sample_pause_undriven),
         cmocka_unit_test(test_sample_pause_byte_budget),
         cmocka_unit_test(test_sample_pause_billing),
         cmocka_unit_test(test_sample_pause_stuck),

@@ -85,6 +85,32 @@ static void test_service_headers(void **unused)
     fakeapi_stop(&api);
 }
 
+/* As Python prints a float. */
+static void test_service_read_timeout(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *option, *header;
+    } rows[] = {{"90000", "90"},     {"61500", "61.5"},  {"60250", "60.25"},
+                {"60001", "60.001"}, {"60010", "60.01"}, {"none", NULL}};
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        fakeapi *api = start_peer();
+        const char *const options[] = {"timeout", rows[i].option, NULL};
+        tinkc_service *service = servicefix_open(api, options);
+        assert_int_equal(tinkc_service_health_wait(service, NULL), TINKC_OK);
+        const char *said =
+            fakeapi_header(fakeapi_nth(api, "POST", "/api/v1/client/config", 0),
+                           "x-stainless-read-timeout");
+        if (rows[i].header == NULL) {
+            assert_null(said);
+        } else {
+            assert_string_equal(said, rows[i].header);
+        }
+        tinkc_service_close(&service);
+        fakeapi_stop(&api);
+    }
+}
+
 /* A caller's header replaces ours, and goes out once. */
 static void test_service_header_override(void **unused)
 {
@@ -320,6 +346,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_service_capabilities),
         cmocka_unit_test(test_service_headers),
+        cmocka_unit_test(test_service_read_timeout),
         cmocka_unit_test(test_service_header_override),
         cmocka_unit_test(test_service_error),
         cmocka_unit_test(test_service_start_failure_is_not_sticky),

@@ -482,6 +482,50 @@ static void test_training_from_state_exchanges_the_token(void **unused)
     fakeapi_stop(&api);
 }
 
+/* B-258: the same when the checkpoint is loaded into a model that exists. Without the
+ * exchange nothing is loaded, and the turn is given back. */
+static void test_training_load_exchanges_the_token(void **unused)
+{
+    (void)unused;
+    fakeapi *api = fakeapi_start();
+    fakeapi_tinker(api,
+                   &(fakeapi_tinker_options){.config = "{\"pjwt_auth_enabled\":true}"});
+    fakeapi_reply(api, "POST", "/api/v1/auth/token",
+                  &fakeapi_json("{\"jwt\":\"eyJh.eyJleHAiOjk5OTk5OTk5OTk5fQ.x\"}"));
+    fakeapi_reply(api, "POST", "/api/v1/auth/token", &fakeapi_detail(403, "not you"));
+    fakeapi_reply(api, "POST", "/api/v1/auth/token",
+                  &fakeapi_json("{\"jwt\":\"eyJhis\"}"));
+    tinkc_service *service = servicefix_open(api, NULL);
+    tinkc_training *training = NULL;
+    assert_int_equal(
+        tinkc_service_create_training_wait(&training, service, BASE_MODEL, NULL, NULL),
+        TINKC_OK);
+    char *path = NULL;
+    assert_int_equal(tinkc_training_save_state_wait(&path, training, "s", NULL, NULL),
+                     TINKC_OK);
+    tinkc_training_close(&training);
+    assert_int_equal(
+        tinkc_service_create_training_wait(&training, service, BASE_MODEL, NULL, NULL),
+        TINKC_OK);
+    assert_int_equal(
+        tinkc_training_load_state_wait(training, path, false, "tml-other", NULL),
+        TINKC_E_PERMISSION);
+    assert_int_equal(fakeapi_count(api, "POST", "/api/v1/load_weights"), 0);
+    assert_int_equal(
+        tinkc_training_load_state_wait(training, path, false, "tml-other", NULL),
+        TINKC_OK);
+    assert_string_equal(
+        fakeapi_header(fakeapi_nth(api, "POST", "/api/v1/auth/token", 2), "x-api-key"),
+        "tml-other");
+    const fakeapi_request *load = fakeapi_nth(api, "POST", "/api/v1/load_weights", 0);
+    assert_non_null(strstr(load->body, "\"weights_access_token\":\"eyJhis\""));
+    assert_null(strstr(load->body, "tml-other"));
+    tinkc_text_free(path);
+    tinkc_training_close(&training);
+    tinkc_service_close(&service);
+    fakeapi_stop(&api);
+}
+
 /* B-259: the LoRA check, in every variant. */
 static void test_training_from_state_without_lora(void **unused)
 {
@@ -720,6 +764,7 @@ int main(void)
         cmocka_unit_test(test_training_from_state),
         cmocka_unit_test(test_training_from_state_by_load),
         cmocka_unit_test(test_training_from_state_exchanges_the_token),
+        cmocka_unit_test(test_training_load_exchanges_the_token),
         cmocka_unit_test(test_training_from_state_without_lora),
         cmocka_unit_test(test_training_refuses_bad_input),
         cmocka_unit_test(test_training_null),
