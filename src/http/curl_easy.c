@@ -1,6 +1,7 @@
 /* One request as a libcurl easy handle: options, and the callbacks that collect the
  * answer. Loop thread only. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -47,16 +48,40 @@ static bool is_streamed(const tk_curl_transfer *transfer)
     return status >= 200 && status <= 299;
 }
 
+static void tell_head(tk_curl_transfer *transfer)
+{
+    tk_http_field fields[TK_CURL_FIELDS];
+    tk_http_response head = {.failure = TK_HTTP_OK, .err = TK_ERR_INIT};
+    transfer->head_was_told = true;
+    if (transfer->request->on_head != NULL) {
+        tk_curl_easy_head(transfer, &head, fields, TK_CURL_FIELDS);
+        transfer->request->on_head(transfer->request, &head);
+    }
+}
+
+static size_t stream_body(tk_curl_transfer *transfer, const char *p, size_t n)
+{
+    if (!transfer->head_was_told) {
+        tell_head(transfer);
+    }
+    switch (transfer->request->on_data(transfer->request, p, n)) {
+    case TK_HTTP_TAKE:
+        return n;
+    case TK_HTTP_PAUSE:
+        return CURL_WRITEFUNC_PAUSE;
+    case TK_HTTP_STOP:
+        break;
+    }
+    transfer->why = TK_HTTP_CANCELLED;
+    return 0;
+}
+
 static size_t on_body(char *p, size_t size, size_t n, void *user)
 {
     tk_curl_transfer *transfer = user;
     size_t bytes = size * n;
     if (is_streamed(transfer)) {
-        if (transfer->request->on_data(transfer->request, p, bytes)) {
-            return bytes;
-        }
-        transfer->why = TK_HTTP_CANCELLED;
-        return 0;
+        return stream_body(transfer, p, bytes);
     }
     tk_buf_put(&transfer->body, p, bytes);
     if (transfer->body.failure == TINKC_OK) {
@@ -65,6 +90,35 @@ static size_t on_body(char *p, size_t size, size_t n, void *user)
     transfer->why =
         transfer->body.failure == TINKC_E_NOMEM ? TK_HTTP_NOMEM : TK_HTTP_TOO_LARGE;
     return 0;
+}
+
+static size_t on_read(char *p, size_t size, size_t n, void *user)
+{
+    tk_curl_transfer *transfer = user;
+    tk_http_request *request = transfer->request;
+    uint64_t left = request->body_n - transfer->sent;
+    size_t most = (size_t)TK_MIN((uint64_t)(size * n), left);
+    if (most == 0) {
+        return 0;
+    }
+    size_t got = request->read_body(request, transfer->sent, p, most);
+    if (got == 0 || got > most) {
+        transfer->why = TK_HTTP_CANCELLED; /* shorter than it was said to be, or failed */
+        return CURL_READFUNC_ABORT;
+    }
+    transfer->sent += got;
+    return got;
+}
+
+/* The body is sent again, e.g. on a new connection. */
+static int on_seek(void *user, curl_off_t offset, int origin)
+{
+    tk_curl_transfer *transfer = user;
+    if (origin != SEEK_SET || offset < 0) {
+        return CURL_SEEKFUNC_FAIL;
+    }
+    transfer->sent = (uint64_t)offset;
+    return CURL_SEEKFUNC_OK;
 }
 
 /* The file table is full: not an error of the request, it waits, because the
@@ -117,12 +171,13 @@ static bool set_body(tk_curl_transfer *transfer)
     bool is_custom = request->method != TK_HTTP_GET && request->method != TK_HTTP_POST;
     const char *name = is_custom ? tk_http_method_name(request->method) : NULL;
     bool ok = curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, name) == CURLE_OK;
-    if (request->body == NULL && request->method != TK_HTTP_POST &&
-        request->method != TK_HTTP_PUT) {
+    if (request->body == NULL && request->read_body == NULL &&
+        request->method != TK_HTTP_POST && request->method != TK_HTTP_PUT) {
         return ok && curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L) == CURLE_OK;
     }
-    const char *body = request->body != NULL ? request->body : "";
-    curl_off_t n = request->body != NULL ? (curl_off_t)request->body_n : 0;
+    bool reads = request->read_body != NULL;
+    const char *body = request->body != NULL || reads ? request->body : "";
+    curl_off_t n = request->body != NULL || reads ? (curl_off_t)request->body_n : 0;
     return ok && curl_easy_setopt(easy, CURLOPT_POST, 1L) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, n) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_POSTFIELDS, body) == CURLE_OK;
@@ -176,7 +231,11 @@ static bool set_behaviour(tk_curl_transfer *transfer)
     bool may_share =
         request->group != TK_HTTP_TRAIN && strncmp(request->url, "https:", 6) == 0;
     long idle_s = request->group == TK_HTTP_SESSION ? SESSION_IDLE_S : DEFAULT_IDLE_S;
+    long silence_s = (long)TK_MIN((request->idle_timeout_ms + 999) / 1000, 86400);
     return curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, fresh) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, silence_s > 0 ? 1L : 0L) ==
+               CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, silence_s) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, follow) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, idle_s) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_PIPEWAIT, may_share ? 1L : 0L) == CURLE_OK &&
@@ -215,6 +274,10 @@ static bool set_callbacks(tk_curl_transfer *transfer)
            curl_easy_setopt(easy, CURLOPT_HEADERDATA, transfer) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_READFUNCTION, on_read) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_READDATA, transfer) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, on_seek) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_SEEKDATA, transfer) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open_socket) ==
                CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, transfer) == CURLE_OK;
@@ -306,8 +369,8 @@ tk_http_failure tk_curl_easy_failure(const tk_curl_transfer *transfer, CURLcode 
     return cut ? TK_HTTP_RESET : failure_of(code);
 }
 
-size_t tk_curl_easy_fields(const tk_curl_transfer *transfer, tk_http_field *out,
-                           size_t max)
+/* Cuts the collected header text into fields. */
+static size_t cut_fields(const tk_curl_transfer *transfer, tk_http_field *out, size_t max)
 {
     tk_str rest = tk_buf_str(&transfer->header_text);
     size_t n = 0;
@@ -322,4 +385,14 @@ size_t tk_curl_easy_fields(const tk_curl_transfer *transfer, tk_http_field *out,
         }
     }
     return n;
+}
+
+void tk_curl_easy_head(const tk_curl_transfer *transfer, tk_http_response *out,
+                       tk_http_field *fields, size_t max)
+{
+    long status = 0;
+    curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
+    out->status = (int)status;
+    out->headers = fields;
+    out->headers_n = cut_fields(transfer, fields, max);
 }

@@ -9,6 +9,7 @@
 #include "http/curl_transport.h"
 
 #define TK_CURL_SHARD_TRANSFERS 100
+#define TK_CURL_FIELDS          128
 #define TK_CURL_IDLE_TRANSFERS  64 /* kept for reuse, with their easy handle */
 
 typedef struct tk_curl tk_curl;
@@ -28,6 +29,8 @@ struct tk_curl_transfer {
     tk_buf body;
     tk_http_failure why; /* set by a callback that stops the transfer */
     bool head_is_whole;
+    bool head_was_told;
+    uint64_t sent;       /* of a body that is read from its owner */
     bool out_of_sockets; /* EMFILE, ENFILE: to be tried again */
     int64_t deadline_ms; /* monotonic; counts waiting for a descriptor too */
     char error_text[CURL_ERROR_SIZE];
@@ -72,11 +75,11 @@ TK_NODISCARD tinkc_code tk_curl_easy_setup(tk_curl_transfer *transfer, tk_err *e
  * second start. */
 TK_NODISCARD bool tk_curl_easy_set_timeouts(tk_curl_transfer *transfer);
 
+/* Fills status and headers of a response; `fields` has room for `max`. */
+void tk_curl_easy_head(const tk_curl_transfer *transfer, tk_http_response *out,
+                       tk_http_field *fields, size_t max);
+
 /* Why the transfer ended, in the transport's terms. */
 tk_http_failure tk_curl_easy_failure(const tk_curl_transfer *transfer, CURLcode code);
-
-/* Cuts the collected header text into fields; at most `max`. Returns how many. */
-size_t tk_curl_easy_fields(const tk_curl_transfer *transfer, tk_http_field *out,
-                           size_t max);
 
 #endif

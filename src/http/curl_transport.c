@@ -15,7 +15,6 @@
 #define EVENTS_PER_TURN   64
 #define STREAMS_PER_CONN  50L
 #define SOCKET_WAIT_MS    100 /* how long to wait before asking for a descriptor again */
-#define MAX_FIELDS        128
 #define IDLE_BODY_BYTES   (16 * TK_KIB) /* kept with an idle transfer */
 #define HTTP2_WORKS       (-1)
 #define HTTP2_TROUBLE_MAX 2
@@ -164,6 +163,8 @@ static void put_away(tk_curl_transfer *transfer)
     transfer->request = NULL;
     transfer->why = TK_HTTP_OK;
     transfer->head_is_whole = false;
+    transfer->head_was_told = false;
+    transfer->sent = 0;
     transfer->out_of_sockets = false;
     transfer->error_text[0] = '\0';
     tk_list_push_front(&curl->idle, &transfer->node);
@@ -255,15 +256,11 @@ static tinkc_code curl_submit(tk_transport *transport, tk_http_request *request,
 /* Tells the owner, then puts it away. Nothing of libcurl is on the stack. */
 static void finish(tk_curl_transfer *transfer, tk_http_failure failure)
 {
-    tk_http_field fields[MAX_FIELDS];
+    tk_http_field fields[TK_CURL_FIELDS];
     tk_http_response response = {.failure = failure, .err = TK_ERR_INIT};
     tk_http_request *request = transfer->request;
     if (failure == TK_HTTP_OK) {
-        long status = 0;
-        curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
-        response.status = (int)status;
-        response.headers = fields;
-        response.headers_n = tk_curl_easy_fields(transfer, fields, MAX_FIELDS);
+        tk_curl_easy_head(transfer, &response, fields, TK_CURL_FIELDS);
         response.body = tk_buf_str(&transfer->body);
     } else {
         tinkc_code code = failure == TK_HTTP_TIMEOUT     ? TINKC_E_TIMEOUT
@@ -291,12 +288,24 @@ static void curl_cancel(tk_transport *transport, tk_http_request *request)
     }
 }
 
+/* libcurl may hand over what it kept right here; the end is only noticed in `process`,
+ * which its timer asks for. */
+static void curl_resume(tk_transport *transport, tk_http_request *request)
+{
+    (void)transport;
+    tk_curl_transfer *transfer = request->impl;
+    if (transfer != NULL && transfer->shard != NULL) {
+        (void)curl_easy_pause(transfer->easy, CURLPAUSE_CONT);
+    }
+}
+
 /* ---- waiting for descriptors ---- */
 
 /* Back to the waiting list: the file table was full. It starts afresh later. */
 static void wait_for_socket(tk_curl *curl, tk_curl_transfer *transfer)
 {
     transfer->out_of_sockets = false;
+    transfer->sent = 0;
     tk_buf_clear(&transfer->header_text);
     tk_buf_clear(&transfer->body);
     tk_list_push_back(&curl->waiting, &transfer->node);
@@ -492,8 +501,9 @@ static void global_init(void)
     global_code = curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
-static const tk_transport_ops curl_ops = {curl_submit,   curl_cancel,  curl_fd,
-                                          curl_deadline, curl_process, curl_close};
+static const tk_transport_ops curl_ops = {curl_submit, curl_cancel,   curl_resume,
+                                          curl_fd,     curl_deadline, curl_process,
+                                          curl_close};
 
 tinkc_code tk_curl_transport_new(tk_transport **out, const tk_curl_options *options,
                                  tk_err *err)

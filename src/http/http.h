@@ -63,6 +63,15 @@ typedef struct tk_http_response {
 
 typedef struct tk_http_request tk_http_request;
 
+/* What becomes of a streamed body. */
+typedef enum tk_http_flow {
+    TK_HTTP_STOP, /* ends the transfer; done says CANCELLED */
+    TK_HTTP_TAKE, /* the piece was taken */
+    TK_HTTP_PAUSE /* not now: it comes again after `resume`, and nothing before */
+} tk_http_flow;
+
+#define TK_HTTP_BODY_FAILED SIZE_MAX
+
 /* Filled by the submitter, who keeps it and all it points to alive and unchanged until
  * `done`. */
 struct tk_http_request {
@@ -78,9 +87,15 @@ struct tk_http_request {
     size_t max_response_bytes;
     bool follow_redirects;
     bool fresh_connection; /* do not reuse one (after a bare 400, wire.md §5.2) */
-    /* Streaming: called with each piece of a 2xx body instead of collecting it; false
-     * stops the transfer (done says CANCELLED). */
-    bool (*on_data)(tk_http_request *request, const char *p, size_t n);
+    /* A body that is not in memory: puts up to n of its body_n bytes from `offset` on
+     * into p and says how many; TK_HTTP_BODY_FAILED ends the transfer (done says
+     * CANCELLED). `body` is NULL then. May be asked for the same bytes again. */
+    size_t (*read_body)(tk_http_request *request, uint64_t offset, char *p, size_t n);
+    int64_t idle_timeout_ms; /* no byte for so long; in whole seconds; 0: no such limit */
+    /* Streaming: called with each piece of a 2xx body instead of collecting it. Before
+     * the first one on_head, which may be NULL, gets status and headers. */
+    void (*on_head)(tk_http_request *request, const tk_http_response *head);
+    tk_http_flow (*on_data)(tk_http_request *request, const char *p, size_t n);
     void (*done)(tk_http_request *request, const tk_http_response *response);
     void *user;
     void *impl; /* the transport's own; NULL when not in flight */
@@ -94,6 +109,8 @@ typedef struct tk_transport_ops {
     /* Calls `done` with TK_HTTP_CANCELLED before it returns. No effect when not in
      * flight. */
     void (*cancel)(tk_transport *transport, tk_http_request *request);
+    /* A paused body goes on. No effect when not in flight or not paused. */
+    void (*resume)(tk_transport *transport, tk_http_request *request);
     int (*fd)(tk_transport *transport); /* readable when process has something to do */
     /* Monotonic milliseconds at which process must run; INT64_MAX: never. */
     int64_t (*deadline_ms)(tk_transport *transport);

@@ -265,3 +265,10 @@ void tk_loop_cancel(tk_loop *loop, tk_http_request *request)
 {
     loop->transport->ops->cancel(loop->transport, request);
 }
+
+void tk_loop_resume(tk_loop *loop, tk_http_request *request)
+{
+    if (!loop->ending) {
+        loop->transport->ops->resume(loop->transport, request);
+    }
+}

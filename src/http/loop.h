@@ -74,5 +74,6 @@ void tk_loop_timer_clear(tk_loop *loop, tk_timer *timer);
 TK_NODISCARD tinkc_code tk_loop_submit(tk_loop *loop, tk_http_request *request,
                                        tk_err *err);
 void tk_loop_cancel(tk_loop *loop, tk_http_request *request);
+void tk_loop_resume(tk_loop *loop, tk_http_request *request);
 
 #endif

@@ -110,8 +110,15 @@ static void echo_close(tk_transport *transport)
     (void)transport;
 }
 
-static const tk_transport_ops echo_ops = {echo_submit,   echo_cancel,  echo_fd,
-                                          echo_deadline, echo_process, echo_close};
+static void echo_resume(tk_transport *transport, tk_http_request *request)
+{
+    (void)transport;
+    (void)request;
+}
+
+static const tk_transport_ops echo_ops = {echo_submit, echo_cancel,   echo_resume,
+                                          echo_fd,     echo_deadline, echo_process,
+                                          echo_close};
 
 typedef struct caller {
     tinkc_sampling *sampling;

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "http/curl_transport.h"
 #include "support/failmem.h"
@@ -291,12 +292,12 @@ static void test_curl_response_cap(void **unused)
     close_fixture(&f);
 }
 
-static bool take_piece(tk_http_request *request, const char *bytes, size_t n)
+static tk_http_flow take_piece(tk_http_request *request, const char *bytes, size_t n)
 {
     probe *p = request->user;
     (void)bytes;
     p->streamed += n;
-    return p->streamed < 6;
+    return p->streamed < 6 ? TK_HTTP_TAKE : TK_HTTP_STOP;
 }
 
 /* Streaming hands over pieces of a 2xx body; an error body is collected as usual. */
@@ -324,6 +325,130 @@ static void test_curl_streaming(void **unused)
     run(&p);
     assert_int_equal(p.status, 404);
     assert_string_equal(p.body, "{\"detail\":\"no\"}");
+    close_fixture(&f);
+}
+
+/* Takes everything but lets each piece wait for one resume. */
+typedef struct pauser {
+    probe p;
+    tk_buf got;
+    bool ready;
+    int pauses, heads;
+    int head_status;
+} pauser;
+
+static void note_head(tk_http_request *request, const tk_http_response *head)
+{
+    pauser *self = TK_CONTAINER_OF(request, pauser, p.request);
+    tk_str value = tk_http_header(head, "x-test");
+    self->heads++;
+    self->head_status = head->status;
+    assert_int_equal(self->got.n, 0);
+    assert_true(tk_str_is(value, "yes"));
+}
+
+static tk_http_flow pause_piece(tk_http_request *request, const char *bytes, size_t n)
+{
+    pauser *self = TK_CONTAINER_OF(request, pauser, p.request);
+    if (!self->ready) {
+        self->pauses++;
+        return TK_HTTP_PAUSE;
+    }
+    self->ready = false;
+    tk_buf_put(&self->got, bytes, n);
+    return TK_HTTP_TAKE;
+}
+
+/* a reader that pauses gets every byte once, in order; the head comes first. */
+static void test_curl_pause(void **unused)
+{
+    (void)unused;
+    enum { SIZE = 300000 };
+    fixture f;
+    open_fixture(&f, NULL);
+    char *body = test_malloc(SIZE);
+    for (size_t i = 0; i < SIZE; i++) {
+        body[i] = (char)(i % 251);
+    }
+    fakeapi_reply(
+        f.api, "GET", "/x",
+        &(fakeapi_step){.body = body, .body_n = SIZE, .headers = "X-Test: yes\r\n"});
+    pauser self = {0};
+    tk_buf_init(&self.got, TK_MIB);
+    probe_init(&self.p, &f, TK_HTTP_GET, "/x");
+    self.p.request.on_head = note_head;
+    self.p.request.on_data = pause_piece;
+    submit(&self.p);
+    while (f.done == 0) {
+        int before = self.pauses;
+        for (int i = 0; i < 1000 && self.pauses == before && f.done == 0; i++) {
+            struct pollfd fd = {.fd = f.transport->ops->fd(f.transport),
+                                .events = POLLIN};
+            (void)poll(&fd, 1, 1);
+            f.transport->ops->process(f.transport);
+        }
+        self.ready = true;
+        f.transport->ops->resume(f.transport, &self.p.request);
+    }
+    assert_int_equal(self.p.failure, TK_HTTP_OK);
+    assert_int_equal(self.heads, 1);
+    assert_int_equal(self.head_status, 200);
+    assert_true(self.pauses > 10);
+    assert_int_equal(self.got.n, SIZE);
+    assert_memory_equal(self.got.p, body, SIZE);
+    tk_buf_dispose(&self.got);
+    test_free(body);
+    close_fixture(&f);
+}
+
+static size_t make_body(tk_http_request *request, uint64_t offset, char *p, size_t n)
+{
+    (void)request;
+    for (size_t i = 0; i < n; i++) {
+        p[i] = (char)('a' + (offset + i) % 26);
+    }
+    return n;
+}
+
+static size_t fail_body(tk_http_request *request, uint64_t offset, char *p, size_t n)
+{
+    return offset < 20000 ? make_body(request, offset, p, TK_MIN(n, (size_t)20000))
+                          : TK_HTTP_BODY_FAILED;
+}
+
+/* a body that is read piece by piece; one that fails ends the transfer. */
+static void test_curl_read_body(void **unused)
+{
+    (void)unused;
+    enum { SIZE = 100000 };
+    static const tk_http_method methods[] = {TK_HTTP_POST, TK_HTTP_PUT, TK_HTTP_PATCH};
+    fixture f;
+    open_fixture(&f, NULL);
+    fakeapi_default(f.api, "*", "/x", &fakeapi_json("{}"));
+    probe p;
+    for (size_t i = 0; i < TK_ARRAY_LEN(methods); i++) {
+        probe_init(&p, &f, methods[i], "/x");
+        p.request.read_body = make_body;
+        p.request.body_n = SIZE;
+        run(&p);
+        assert_int_equal(p.status, 200);
+        const fakeapi_request *seen = fakeapi_request_at(f.api, i);
+        assert_string_equal(seen->method, tk_http_method_name(methods[i]));
+        assert_int_equal(seen->body_n, SIZE);
+        for (size_t at = 0; at < SIZE; at++) {
+            assert_int_equal(seen->body[at], 'a' + (int)(at % 26));
+        }
+    }
+    probe_init(&p, &f, TK_HTTP_POST, "/x");
+    p.request.read_body = fail_body;
+    p.request.body_n = SIZE;
+    run(&p);
+    assert_int_equal(p.failure, TK_HTTP_CANCELLED);
+    probe_init(&p, &f, TK_HTTP_POST, "/x");
+    p.request.body = "plain";
+    p.request.body_n = 5;
+    run(&p); /* the handle forgot the reader */
+    assert_int_equal(p.status, 200);
     close_fixture(&f);
 }
 
@@ -535,6 +660,8 @@ int main(void)
         cmocka_unit_test(test_curl_refused_and_unknown_host),
         cmocka_unit_test(test_curl_response_cap),
         cmocka_unit_test(test_curl_streaming),
+        cmocka_unit_test(test_curl_pause),
+        cmocka_unit_test(test_curl_read_body),
         cmocka_unit_test(test_curl_redirects),
         cmocka_unit_test(test_curl_groups_are_apart),
         cmocka_unit_test(test_curl_fresh_connection),

@@ -63,8 +63,15 @@ static void null_close(tk_transport *transport)
     self->closed++;
 }
 
-static const tk_transport_ops null_ops = {null_submit,   null_cancel,  null_fd,
-                                          null_deadline, null_process, null_close};
+static void null_resume(tk_transport *transport, tk_http_request *request)
+{
+    (void)transport;
+    (void)request;
+}
+
+static const tk_transport_ops null_ops = {null_submit, null_cancel,   null_resume,
+                                          null_fd,     null_deadline, null_process,
+                                          null_close};
 
 static tk_loop *open_loop(null_transport *transport, const tk_clock *clock, bool threaded)
 {
