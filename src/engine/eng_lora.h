@@ -29,7 +29,7 @@ struct eng_adapter {
     eng_work packed;
     uint64_t steps;
     uint64_t identity; /* of these weights: changes with them, never used twice, not 0 */
-    bool has_grads; /* false: grads are all zero */
+    bool has_grads;    /* false: grads are all zero */
 };
 
 /* All zero, also B and A; `frozen` as in the struct. Not packed yet. */

@@ -80,14 +80,12 @@ static eng_page *new_page(eng_pages *pages)
     return page;
 }
 
-eng_page *eng_pages_take(eng_pages *pages, bool *nomem)
+eng_page *eng_pages_take(eng_pages *pages)
 {
     tk_list *node = tk_list_pop_front(&pages->spare);
     eng_page *page = node != NULL ? TK_CONTAINER_OF(node, eng_page, unused) : NULL;
-    *nomem = false;
     if (page == NULL && pages->allocated < pages->max) {
         page = new_page(pages);
-        *nomem = page == NULL;
     }
     if (page == NULL) {
         node = tk_list_pop_front(&pages->unused);
@@ -97,7 +95,6 @@ eng_page *eng_pages_take(eng_pages *pages, bool *nomem)
         page = TK_CONTAINER_OF(node, eng_page, unused);
         unpublish(pages, page);
     }
-    *nomem = false;
     memset(page->blocks, 0, pages->page_bytes);
     page->serial = pages->next_serial++;
     page->refs = 1;

@@ -59,9 +59,9 @@ static inline eng_real *eng_page_block(const eng_page *page, const eng_config *c
     return page->blocks + layer * eng_kv_block_reals(config);
 }
 
-/* A zeroed page held once, at the cost of an unused one if need be. NULL: none available
- * or out of memory (*nomem then). */
-TK_NODISCARD eng_page *eng_pages_take(eng_pages *pages, bool *nomem);
+/* A zeroed page held once, at the cost of an unused one if need be. NULL: none available,
+ * or out of memory. */
+TK_NODISCARD eng_page *eng_pages_take(eng_pages *pages);
 void eng_pages_hold(eng_pages *pages, eng_page *page);
 void eng_pages_release(eng_pages *pages, eng_page *page);
 

@@ -116,29 +116,29 @@ static bool preempt(eng_sampler *sampler, const eng_sample_job *job, size_t inde
 
 static eng_page *take(eng_sampler *sampler, const eng_sample_job *job, size_t index)
 {
-    bool nomem;
     eng_page *page;
     do {
-        page = eng_pages_take(&sampler->pages, &nomem);
+        page = eng_pages_take(&sampler->pages);
     } while (page == NULL && preempt(sampler, job, index));
     return page;
 }
 
-/* The page that is written next must be the sample's alone. */
+/* The page that is written next must be the sample's alone. Those who share it may have
+ * to give way first: then it is, without a copy. */
 static bool own_last_page(eng_sampler *sampler, eng_sample_job *job, size_t index)
 {
     eng_sample *sample = &job->samples[index];
     size_t at = sample->done / ENG_KV_BLOCK;
-    if (at >= sample->n_pages || sample->pages[at]->refs == 1) {
-        return true;
+    while (at < sample->n_pages && sample->pages[at]->refs > 1) {
+        eng_page *copy = eng_pages_take(&sampler->pages);
+        if (copy != NULL) {
+            memcpy(copy->blocks, sample->pages[at]->blocks, sampler->pages.page_bytes);
+            eng_pages_release(&sampler->pages, sample->pages[at]);
+            sample->pages[at] = copy;
+        } else if (!preempt(sampler, job, index)) {
+            return false;
+        }
     }
-    eng_page *copy = take(sampler, job, index);
-    if (copy == NULL) {
-        return false;
-    }
-    memcpy(copy->blocks, sample->pages[at]->blocks, sampler->pages.page_bytes);
-    eng_pages_release(&sampler->pages, sample->pages[at]);
-    sample->pages[at] = copy;
     return true;
 }
 
