@@ -1,0 +1,255 @@
+"""Our engine against transformers and PEFT, on models that transformers makes and saves.
+
+    engine_compare.py PROGRAM WORK [--base-only] [--pebble DIR]
+
+For each model: logits and log-probabilities of the base model, and 50 greedy tokens.
+With PEFT (not --base-only): an adapter that PEFT saves gives the same logits, gradients
+and, after ten AdamW steps, weights; the adapter that we export gives PEFT our logits. All
+in float32 with eager attention. Ends with 1 when a bar is missed.
+
+A request to PROGRAM (build/tests/interop_engine) is a JSON file: model, threads, tokens,
+targets, weights (one list per datum), adapter (PEFT directory or null), steps, adam, greedy
+(tokens), export (directory to write), out (safetensors file to write).
+"""
+import argparse
+import json
+import pathlib
+import subprocess
+
+import torch
+import transformers
+from safetensors.torch import load_file
+
+LOGITS, GRADIENTS, WEIGHTS = 1e-4, 1e-3, 1e-5
+GREEDY, STEPS = 50, 10
+# The step is small because the first one is lr * sign(gradient): where a gradient is nothing but
+# rounding (1e-7 beside others of 1), its sign and with it the step are anybody's.
+ADAM = {"learning_rate": 1e-4, "beta1": 0.9, "beta2": 0.95, "eps": 1e-8, "weight_decay": 0.01}
+LEAVES = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj", "lm_head"]
+LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
+          "high_freq_factor": 4.0, "original_max_position_embeddings": 32}
+NEW = int(transformers.__version__.split(".")[0]) >= 5
+
+TINY = {"hidden_size": 24, "intermediate_size": 40, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 101}
+SMALL = {"hidden_size": 128, "intermediate_size": 352, "num_hidden_layers": 4,
+         "num_attention_heads": 8, "num_key_value_heads": 2, "vocab_size": 1000}
+
+
+def rope(theta, scaling=None):
+    """The rotary parameters as this version of transformers spells them."""
+    if NEW:
+        return {"rope_parameters": {"rope_type": "default", "rope_theta": theta, **(scaling or {})}}
+    return {"rope_theta": theta, "rope_scaling": scaling}
+
+
+def cases():
+    """Name, model class, configuration class, members, stored type."""
+    t = transformers
+    llama, qwen2, qwen3 = ((t.LlamaForCausalLM, t.LlamaConfig), (t.Qwen2ForCausalLM, t.Qwen2Config),
+                           (t.Qwen3ForCausalLM, t.Qwen3Config))
+    f32, bf16 = torch.float32, torch.bfloat16
+    for label, size in (("tiny", TINY), ("small", SMALL)):
+        dim = {"head_dim": 16} if label == "small" else {"head_dim": 8}
+        scaled = {**size, **rope(500000.0, LLAMA3), "rms_norm_eps": 1e-5}
+        yield f"{label} llama-3, untied", *llama, {**scaled, "tie_word_embeddings": False}, f32
+        yield f"{label} llama-3, tied, bf16", *llama, {**scaled, "tie_word_embeddings": True}, bf16
+        yield f"{label} qwen2, tied", *qwen2, {**size, **rope(1e6), "tie_word_embeddings": True}, f32
+        yield f"{label} qwen2, untied, bf16", *qwen2, {**size, **rope(1e6), "tie_word_embeddings": False}, bf16
+        yield f"{label} qwen3, tied, bf16", *qwen3, {**size, **dim, **rope(1e6), "tie_word_embeddings": True}, bf16
+        yield f"{label} qwen3, untied", *qwen3, {**size, **dim, **rope(1e6), "tie_word_embeddings": False}, f32
+
+
+def randomise(model, generator):
+    """Weights far from the usual small ones, so that a wrong bias, norm or scale shows."""
+    with torch.no_grad():
+        for name, p in model.named_parameters():
+            noise = torch.randn(p.shape, generator=generator)
+            if "norm" in name:
+                p.copy_(1 + 0.2 * noise)
+            else:
+                p.copy_(noise * (0.5 if p.dim() == 1 else p.shape[-1] ** -0.5))
+
+
+def make_data(vocabulary, generator, lengths=(70, 1, 33)):
+    def ids(n):
+        return torch.randint(vocabulary, (n,), generator=generator).tolist()
+    weights = [torch.randn(n, generator=generator).tolist() for n in lengths]
+    return {"tokens": [ids(n) for n in lengths], "targets": [ids(n) for n in lengths], "weights": weights}
+
+
+def logits_of(model, tokens):
+    return model(torch.tensor([tokens])).logits[0]
+
+
+def logprobs_of(model, data, i):
+    rows = torch.log_softmax(logits_of(model, data["tokens"][i]), -1)
+    return rows.gather(1, torch.tensor(data["targets"][i])[:, None])[:, 0]
+
+
+def loss_of(model, data):
+    return sum(-(torch.tensor(data["weights"][i]) * logprobs_of(model, data, i)).sum()
+               for i in range(len(data["tokens"])))
+
+
+@torch.no_grad()
+def greedy_of(model, prompt):
+    tokens = list(prompt)
+    for _ in range(GREEDY):
+        tokens.append(int(logits_of(model, tokens)[-1].argmax()))
+    return tokens[len(prompt):]
+
+
+class Report:
+    def __init__(self):
+        self.failed = 0
+
+    def line(self, case, what, value, bar, good):
+        self.failed += not good
+        print(f'{"ok    " if good else "WRONG "} {case:28} {what:34} {value:<12} bar {bar}', flush=True)
+
+    def near(self, case, what, have, want, bar, relative=False):
+        gap = (have.reshape(want.shape).double() - want.double()).abs().max().item()
+        if relative:
+            gap /= max(want.abs().max().item(), 1e-30)
+        self.line(case, what, f"{gap:.1e}", bar, gap <= bar)
+
+    def same(self, case, what, have, want):
+        equal = sum(a == b for a, b in zip(have, want))
+        self.line(case, what, f"{equal} of {len(want)}", len(want), have == want)
+
+
+def ask(program, work, request):
+    path = work / "request.json"
+    request["out"] = str(work / "out.safetensors")
+    path.write_text(json.dumps(request))
+    answer = subprocess.run([program, str(path)], check=True, stdout=subprocess.PIPE, text=True).stdout
+    return json.loads(answer), load_file(request["out"])
+
+
+def compare_base(report, case, model, data, answer, tensors):
+    with torch.no_grad():
+        report.near(case, "logits", tensors["logits"], logits_of(model, data["tokens"][0]), LOGITS)
+    report.same(case, "greedy tokens", answer["greedy"], greedy_of(model, data["tokens"][0][:8]))
+
+
+def make_adapter(model, where, generator):
+    import peft
+    config = peft.LoraConfig(r=4, lora_alpha=32, target_modules=LEAVES, lora_dropout=0.0, bias="none",
+                             task_type="CAUSAL_LM")
+    lora = peft.get_peft_model(model, config)
+    with torch.no_grad():
+        for name, p in lora.named_parameters():
+            if "lora_" in name:
+                p.copy_(0.1 * torch.randn(p.shape, generator=generator) * p.shape[-1] ** -0.5)
+    lora.save_pretrained(where, save_embedding_layers=False)
+    return lora
+
+
+def trained(lora):
+    """Our name of each adapted weight -> its parameter."""
+    return {name.removeprefix("base_model.model.").replace(".default.weight", ""): p
+            for name, p in lora.named_parameters() if "lora_" in name}
+
+
+def compare_gradients(report, case, lora, data, tensors):
+    worst, name = 0.0, ""
+    for key, p in trained(lora).items():
+        have = tensors[f"grad.{key}"]
+        gap = ((have - p.grad).abs().max() / p.grad.abs().max().clamp_min(1e-30)).item()
+        worst, name = max((worst, name), (gap, key))
+    report.line(case, "gradients, worst of a tensor", f"{worst:.1e}", GRADIENTS, worst <= GRADIENTS)
+
+
+def train_theirs(report, case, lora, data, answer, tensors):
+    with torch.no_grad():
+        report.near(case, "logits with PEFT's adapter", tensors["lora_logits"],
+                    logits_of(lora, data["tokens"][0]), LOGITS)
+    parameters = list(trained(lora).values())
+    optimizer = torch.optim.AdamW(parameters, lr=ADAM["learning_rate"], betas=(ADAM["beta1"], ADAM["beta2"]),
+                                  eps=ADAM["eps"], weight_decay=ADAM["weight_decay"])
+    losses = []
+    for step in range(STEPS):
+        optimizer.zero_grad()
+        loss = loss_of(lora, data)
+        loss.backward()
+        losses.append(loss.item())
+        if step == 0:
+            for i in range(len(data["tokens"])):
+                report.near(case, f"logprobs of datum {i}", tensors[f"logprobs.{i}"],
+                            logprobs_of(lora, data, i).detach(), LOGITS)
+            compare_gradients(report, case, lora, data, tensors)
+        optimizer.step()
+    report.near(case, "loss of ten steps", torch.tensor(answer["losses"]), torch.tensor(losses), 1e-3)
+
+
+def compare_export(report, case, lora, load, data, tensors, export):
+    import peft
+    ours = load_file(str(export / "adapter_model.safetensors"))
+    gap = max((ours[f"base_model.model.{key}.weight"] - p.detach()).abs().max().item()
+              for key, p in trained(lora).items())
+    report.line(case, "weights after ten AdamW steps", f"{gap:.1e}", WEIGHTS, gap <= WEIGHTS)
+    mine = peft.PeftModel.from_pretrained(load(), str(export)).eval()
+    with torch.no_grad():
+        report.near(case, "logits of our adapter in PEFT", tensors["trained_logits"],
+                    logits_of(mine, data["tokens"][0]), LOGITS)
+    return mine
+
+
+def run_case(report, options, case, directory, cls, adapter):
+    """`directory` holds a saved model; with `adapter` PEFT takes part."""
+    work = options.work / case.replace(",", "").replace(" ", "-")
+    work.mkdir(parents=True, exist_ok=True)
+    kind = {"dtype": torch.float32} if NEW else {"torch_dtype": torch.float32}
+
+    def load():
+        return cls.from_pretrained(str(directory), attn_implementation="eager", **kind).eval()
+    model = load()
+    generator = torch.Generator().manual_seed(7)
+    data = make_data(model.config.vocab_size, generator)
+    request = {**data, "model": str(directory), "threads": 2, "greedy": GREEDY, "adapter": None}
+    if not adapter:
+        answer, tensors = ask(options.program, work, request)
+        compare_base(report, case, model, data, answer, tensors)
+        with torch.no_grad():
+            for i in range(len(data["tokens"])):
+                report.near(case, f"logprobs of datum {i}", tensors[f"logprobs.{i}"],
+                            logprobs_of(model, data, i), LOGITS)
+        return
+    lora = make_adapter(load(), work / "peft", generator).eval()
+    request.update(adapter=str(work / "peft"), steps=STEPS, adam=ADAM, export=str(work / "ours"))
+    answer, tensors = ask(options.program, work, request)
+    compare_base(report, case, model, data, answer, tensors)
+    train_theirs(report, case, lora, data, answer, tensors)
+    mine = compare_export(report, case, lora, load, data, tensors, work / "ours")
+    report.same(case, "greedy tokens with the adapter", answer["greedy_lora"],
+                greedy_of(mine, data["tokens"][0][:8]))
+
+
+def main():
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("program")
+    arguments.add_argument("work", type=pathlib.Path)
+    arguments.add_argument("--base-only", action="store_true")
+    arguments.add_argument("--pebble")
+    options = arguments.parse_args()
+    torch.set_num_threads(2)
+    transformers.utils.logging.disable_progress_bar()
+    report = Report()
+    print(f"transformers {transformers.__version__}, torch {torch.__version__}", flush=True)
+    for seed, (case, cls, config, members, kind) in enumerate(cases()):
+        torch.manual_seed(seed)
+        model = cls(config(max_position_embeddings=256, **members))
+        randomise(model, torch.Generator().manual_seed(seed))
+        directory = options.work / f"model-{seed}"
+        model.to(kind).save_pretrained(str(directory))
+        run_case(report, options, case, directory, cls, not options.base_only)
+    if options.pebble:
+        run_case(report, options, "pebble-llama-2m", pathlib.Path(options.pebble),
+                 transformers.LlamaForCausalLM, not options.base_only)
+    print(f"{report.failed} differences", flush=True)
+    return 1 if report.failed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
