@@ -12,10 +12,13 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "server/srv_catalog.h"
+#include "server/srv_engine.h"
 #include "server/srv_http.h"
 #include "server/srv_int.h"
 #include "server/srv_keeper.h"
 #include "server/srv_listen.h"
+#include "server/srv_model.h"
+#include "server/srv_sampler.h"
 #include "server/srv_session.h"
 #include "server/srv_store.h"
 #include "server/srv_work.h"
@@ -141,6 +144,9 @@ static tinkc_code open_parts(srv *server, const srv_options *options, tk_err *er
         code = srv_catalog_new(&server->catalog, options, err);
     }
     if (code == TINKC_OK) {
+        code = srv_engine_new(&server->engine, server, err);
+    }
+    if (code == TINKC_OK) {
         code = srv_keeper_start(server, err);
     }
     if (code == TINKC_OK) {
@@ -186,9 +192,10 @@ tinkc_code srv_start(srv **out, const srv_options *options, tk_err *err)
 
 static void free_parts(srv *server)
 {
+    srv_engine_free(server->engine);
+    srv_model_free_all(server);
+    srv_sampler_free_all(server);
     srv_session_free_all(server);
-    tk_map_dispose(&server->models);
-    tk_map_dispose(&server->samplers);
     srv_futures_dispose(&server->futures);
     srv_catalog_free(server->catalog);
     srv_store_close(server->store);
@@ -221,6 +228,7 @@ void srv_stop(srv **server_at)
     if (server->http != NULL) {
         srv_http_quiesce(server->http);
     }
+    srv_engine_stop(server->engine); /* after the job that runs */
     srv_keeper_stop(server);
     srv_http_free(server->http); /* waits for what workers have */
     srv_work_free(server->work);

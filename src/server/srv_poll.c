@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "server/srv_int.h"
+#include "server/srv_model.h"
 #include "server/srv_reply.h"
 #include "wire/msg_value.h"
 #include "wire/pb_output.h"
@@ -149,5 +150,6 @@ srv_verdict srv_poll_retrieve(srv *server, srv_request *request)
     if (parked) {
         return SRV_PARKED;
     }
-    return known ? answer(request) : srv_reply_fail(request, 404, "Future not found");
+    return known ? answer(request)
+                 : srv_model_answer_lost(server, request, msg.request_id.v);
 }

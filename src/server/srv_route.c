@@ -3,8 +3,13 @@
 
 #include <string.h>
 
+#include "server/srv_model.h"
 #include "server/srv_poll.h"
+#include "server/srv_sample.h"
+#include "server/srv_sampler.h"
 #include "server/srv_session.h"
+#include "server/srv_train.h"
+#include "server/srv_weights.h"
 
 #define API "/api/v1/"
 
@@ -17,6 +22,22 @@ const srv_route srv_routes[] = {
     {"POST", API "create_session", srv_session_create, 0, 0},
     {"POST", API "session_heartbeat", srv_session_heartbeat, 0, 0},
     {"POST", API "telemetry", srv_session_telemetry, 0, TK_SRV_BODY_SAMPLE_BYTES},
+    /* models and training */
+    {"POST", API "create_model", srv_model_create, 0, 0},
+    {"POST", API "get_info", srv_model_get_info, 0, 0},
+    {"POST", API "unload_model", srv_model_unload, 0, 0},
+    {"POST", API "forward_backward", srv_train_forward_backward, SRV_ROUTE_HEAVY,
+     TK_SRV_BODY_TRAIN_BYTES},
+    {"POST", API "forward", srv_train_forward, SRV_ROUTE_HEAVY, TK_SRV_BODY_TRAIN_BYTES},
+    {"POST", API "optim_step", srv_train_optim_step, 0, 0},
+    {"POST", API "save_weights", srv_weights_save, 0, 0},
+    {"POST", API "save_weights_for_sampler", srv_weights_save_for_sampler, 0, 0},
+    {"POST", API "load_weights", srv_weights_load, 0, 0},
+    {"POST", API "weights_info", srv_weights_info, 0, 0},
+    /* sampling */
+    {"POST", API "create_sampling_session", srv_sampler_create, 0, 0},
+    {"GET", API "samplers/*", srv_sampler_get, 0, 0},
+    {"POST", API "asample", srv_sample_submit, SRV_ROUTE_HEAVY, TK_SRV_BODY_SAMPLE_BYTES},
     /* futures */
     {"POST", API "retrieve_future", srv_poll_retrieve, 0, 0},
 };

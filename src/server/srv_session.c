@@ -6,7 +6,9 @@
 #include "base/mem.h"
 #include "server/srv_catalog.h"
 #include "server/srv_int.h"
+#include "server/srv_model.h"
 #include "server/srv_reply.h"
+#include "server/srv_sampler.h"
 #include "server/srv_store.h"
 #include "wire/msg_session.h"
 #include "wire/msg_telemetry.h"
@@ -184,6 +186,8 @@ static void take_out(srv *server, srv_session *session)
         (void)tk_map_remove(&server->session_keys, tk_str_of(session->key));
     }
     (void)tk_map_remove(&server->sessions, tk_str_of(session->id));
+    srv_model_orphan(server, session);
+    srv_sampler_orphan(server, session);
     free_session(session);
 }
 

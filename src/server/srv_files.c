@@ -1,0 +1,62 @@
+/* See srv_files.h. Links are never followed: a name in a directory is removed as such. */
+#include "server/srv_files.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+
+tinkc_code srv_files_make_parent(const char *path, tk_err *err)
+{
+    const char *slash = strrchr(path, '/');
+    char *parent = tk_strndup(path, slash != NULL ? (size_t)(slash - path) : 0);
+    if (parent == NULL) {
+        return tk_err_nomem(err);
+    }
+    tinkc_code code = tk_file_mkdirs(parent, 0777, err);
+    tk_free(parent);
+    return code;
+}
+
+static bool is_entry(const struct dirent *entry)
+{
+    return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+}
+
+int64_t srv_files_size(const char *directory)
+{
+    int64_t total = 0;
+    DIR *dir = opendir(directory);
+    const struct dirent *entry;
+    while (dir != NULL && (entry = readdir(dir)) != NULL) {
+        struct stat st;
+        if (is_entry(entry) &&
+            fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISREG(st.st_mode)) {
+            total += st.st_size;
+        }
+    }
+    if (dir != NULL) {
+        (void)closedir(dir);
+    }
+    return total;
+}
+
+void srv_files_remove_dir(const char *directory)
+{
+    DIR *dir = opendir(directory);
+    const struct dirent *entry;
+    while (dir != NULL && (entry = readdir(dir)) != NULL) {
+        if (is_entry(entry)) {
+            (void)unlinkat(dirfd(dir), entry->d_name, 0);
+        }
+    }
+    if (dir != NULL) {
+        (void)closedir(dir);
+    }
+    (void)rmdir(directory);
+}

@@ -1,0 +1,19 @@
+/* Directories of checkpoints: flat folders of files that we wrote. Blocking. Thread: any.
+ */
+#ifndef SERVER_SRV_FILES_H
+#define SERVER_SRV_FILES_H
+
+#include "base/err.h"
+#include "base/tk.h"
+
+/* Makes the directories above `path`. */
+TK_NODISCARD tinkc_code srv_files_make_parent(const char *path, tk_err *err);
+
+/* Bytes of the files in a directory; 0 when it cannot be read. */
+int64_t srv_files_size(const char *directory);
+
+/* Removes a directory with its files. What cannot be removed is left for the next
+ * start. */
+void srv_files_remove_dir(const char *directory);
+
+#endif

@@ -1,0 +1,184 @@
+/* Jobs and their submission (wire.md §11 rows 16 and 17). */
+#include "server/srv_job.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "server/srv_engine.h"
+#include "server/srv_int.h"
+#include "server/srv_model.h"
+#include "server/srv_reply.h"
+#include "wire/msg_model.h"
+
+srv_job *srv_job_new(srv *server, srv_job_kind kind)
+{
+    srv_job *job = tk_zalloc(sizeof(*job));
+    if (job == NULL) {
+        return NULL;
+    }
+    job->server = server;
+    job->kind = kind;
+    job->order.kind = SRV_ORDER_BARRIER;
+    tk_list_init(&job->order.link);
+    tk_arena_init(&job->arena, TK_GIB);
+    tk_buf_init(&job->body, 1);
+    tk_buf_init(&job->plain, TK_BODY_MAX_BYTES);
+    return job;
+}
+
+void srv_job_free(srv_job *job)
+{
+    if (job == NULL) {
+        return;
+    }
+    srv_uncount_body(job->server, job->counted);
+    tk_buf_dispose(&job->body);
+    tk_buf_dispose(&job->plain);
+    tk_arena_dispose(&job->arena);
+    tk_free(job);
+}
+
+void srv_job_adopt(srv_job *job, srv_request *request)
+{
+    tk_arena_dispose(&job->arena);
+    tk_buf_dispose(&job->body);
+    job->arena = request->arena;
+    job->body = request->body;
+    job->counted += request->counted;
+    request->counted = 0;
+    tk_arena_init(&request->arena, TK_MIB);
+    tk_buf_init(&request->body, 1);
+}
+
+/* ---- submission ---- */
+
+tinkc_code srv_job_digest(char out[TK_SHA256_HEX_BYTES], const srv_submit *submit,
+                          tk_err *err)
+{
+    tk_buf buf;
+    tk_buf_init(&buf, TK_JSON_MAX_BYTES);
+    tk_str bytes = submit->bytes;
+    tinkc_code code = TINKC_OK;
+    if (submit->schema != NULL) {
+        tk_buf_puts(&buf, submit->schema->name);
+        code = tk_schema_encode(&buf, submit->schema, submit->msg, err);
+        bytes = tk_buf_str(&buf);
+    }
+    if (code == TINKC_OK) {
+        code = tk_sha256_hex(out, bytes.p != NULL ? bytes.p : "", bytes.n, err);
+    }
+    tk_buf_dispose(&buf);
+    return code;
+}
+
+srv_verdict srv_job_reply(srv_request *request, const char *request_id,
+                          const char *model_id)
+{
+    const tk_future_response msg = {
+        .request_id = {TK_SET, tk_str_of(request_id)},
+        .model_id = {model_id != NULL ? TK_SET : TK_UNSET, tk_str_of(model_id)},
+    };
+    return srv_reply_msg(request, &tk_msg_future_response, &msg);
+}
+
+typedef struct entry { /* what came of an attempt to enter, outside of the lock */
+    int status;        /* 200, 404, 409, ... */
+    char id[SRV_MODEL_ID_BYTES + 24];
+    char model_id[SRV_MODEL_ID_BYTES];
+    bool entered; /* the job is in the order now */
+    tk_err err;
+} entry;
+
+static void refuse(entry *out, int status, const char *text)
+{
+    out->status = status;
+    (void)tk_err_set(&out->err, TINKC_E_INVALID, "%s", text);
+}
+
+/* The request was seen before. */
+static void repeat(entry *out, const srv_future *future, const char *digest)
+{
+    if (strcmp(future->digest, digest) != 0) {
+        refuse(out, 409, "sequence number reused for another request");
+        return;
+    }
+    out->status = 200;
+    (void)snprintf(out->id, sizeof(out->id), "%s", future->id);
+}
+
+/* Under the lock. */
+static void enter(entry *out, srv_job *job, const srv_submit *submit, tk_str key,
+                  const char *digest)
+{
+    srv *server = job->server;
+    srv_model *model = srv_model_find(server, submit->model_id);
+    if (model == NULL || model->unloading) {
+        out->status = 404;
+        return;
+    }
+    int64_t seq = submit->seq > 0 ? submit->seq : srv_order_next_seq(&model->order);
+    (void)snprintf(out->model_id, sizeof(out->model_id), "%s", model->id);
+    (void)snprintf(out->id, sizeof(out->id), "%s:%lld", model->id, (long long)seq);
+    const srv_future *old = submit->seq > 0
+                                ? srv_future_find(&server->futures, tk_str_of(out->id))
+                                : srv_future_find_idem(&server->futures, key);
+    if (old != NULL) {
+        repeat(out, old, digest);
+        return;
+    }
+    if (srv_order_is_late(&model->order, seq)) {
+        refuse(out, 400, "seq_id is below one of an operation that was taken already");
+        return;
+    }
+    if (model->order.n >= TK_SRV_JOBS_MAX) {
+        refuse(out, 429, "too many requests of this model are waiting");
+        return;
+    }
+    const srv_future_spec spec = {.id = tk_str_of(out->id),
+                                  .idem = submit->seq > 0 ? TK_STR("") : key,
+                                  .type = submit->type,
+                                  .digest = digest};
+    if (srv_future_add(&job->future, &server->futures, &spec, &out->err) != TINKC_OK) {
+        out->status = out->err.code == TINKC_E_LIMIT ? 429 : 500;
+        return;
+    }
+    job->model = model;
+    job->order.seq = seq;
+    job->order.arrived_ns = tk_clock_mono_ns(NULL);
+    model->unloading = job->kind == SRV_JOB_UNLOAD;
+    srv_order_add(&model->order, &job->order);
+    srv_engine_wake(server->engine);
+    out->status = 200;
+    out->entered = true;
+}
+
+srv_verdict srv_job_submit(srv_request *request, srv_job *job, const srv_submit *submit)
+{
+    srv *server = job->server;
+    char digest[TK_SHA256_HEX_BYTES];
+    entry out = {.err = TK_ERR_INIT};
+    tk_err err = TK_ERR_INIT;
+    if (srv_job_digest(digest, submit, &err) != TINKC_OK) {
+        srv_job_free(job);
+        return srv_reply_error(request, &err);
+    }
+    tk_str key = request->idempotency_key;
+    tk_str model_id = submit->model_id;
+    srv_job_adopt(job, request);
+    tk_mutex_lock(&server->lock);
+    enter(&out, job, submit, key, digest);
+    tk_mutex_unlock(&server->lock);
+    srv_verdict verdict;
+    if (out.status == 404) {
+        verdict = srv_model_answer_missing(server, request, model_id);
+    } else if (out.status != 200) {
+        verdict = srv_reply_fail(request, out.status, "%s", out.err.message);
+    } else {
+        verdict = srv_job_reply(request, out.id, out.model_id);
+    }
+    if (!out.entered) {
+        srv_job_free(job);
+    }
+    return verdict;
+}

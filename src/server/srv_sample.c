@@ -1,0 +1,366 @@
+/* asample: decode, check, queue; then the run and its result (wire.md §2.4, §8). */
+#include "server/srv_sample.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "server/srv_engine.h"
+#include "server/srv_int.h"
+#include "server/srv_job.h"
+#include "server/srv_poll.h"
+#include "server/srv_reply.h"
+#include "server/srv_run.h"
+#include "wire/msg_sample.h"
+#include "wire/pb_sample.h"
+
+#define SAMPLES_PER_REQUEST 1024
+#define RESULT_BYTES        TK_GIB
+
+void srv_sample_free(srv_sample *sample)
+{
+    if (sample == NULL) {
+        return;
+    }
+    srv_uncount_body(sample->server, sample->counted);
+    tk_buf_dispose(&sample->body);
+    tk_arena_dispose(&sample->arena);
+    tk_free(sample);
+}
+
+/* ---- from the message ---- */
+
+static tinkc_code convert_prompt(eng_sample_request *out, tk_arena *arena,
+                                 const tk_model_input *prompt, tk_err *err)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < prompt->n; i++) {
+        if (prompt->chunks[i].kind != TK_CHUNK_TEXT) {
+            return tk_err_set(err, TINKC_E_INVALID, "this server takes text only");
+        }
+        n += prompt->chunks[i].tokens.n;
+    }
+    if (n == 0) {
+        return tk_err_set(err, TINKC_E_INVALID, "the prompt must not be empty");
+    }
+    int32_t *tokens = tk_arena_array(arena, n, sizeof(*tokens));
+    if (tokens == NULL) {
+        return tk_err_nomem(err);
+    }
+    out->prompt = tokens;
+    out->n_prompt = n;
+    for (size_t i = 0; i < prompt->n; i++) {
+        for (size_t k = 0; k < prompt->chunks[i].tokens.n; k++) {
+            *tokens++ = prompt->chunks[i].tokens.p[k];
+        }
+    }
+    return TINKC_OK;
+}
+
+static void convert_stop(eng_sample_request *out, const tk_f_stops *stop)
+{
+    if (stop->is != TK_SET) {
+        out->stop_mode = ENG_STOP_EOS;
+        return;
+    }
+    out->stop_mode = ENG_STOP_LISTED;
+    switch (stop->v.form) {
+    case TK_STOPS_TEXT:
+        out->stop_strings = &stop->v.text;
+        out->n_stop_strings = 1;
+        break;
+    case TK_STOPS_TEXTS:
+        out->stop_strings = stop->v.texts.p;
+        out->n_stop_strings = stop->v.texts.n;
+        break;
+    case TK_STOPS_TOKENS:
+        out->stop_tokens = stop->v.tokens.p;
+        out->n_stop_tokens = stop->v.tokens.n;
+        break;
+    }
+    if (out->n_stop_strings == 0 && out->n_stop_tokens == 0) {
+        out->stop_mode = ENG_STOP_NONE;
+    }
+}
+
+static tinkc_code convert(eng_sample_request *out, tk_arena *arena,
+                          const tk_sample_request *msg, tk_err *err)
+{
+    const tk_sampling_params *params = &msg->sampling_params;
+    if (msg->num_samples.v < 1 || msg->num_samples.v > SAMPLES_PER_REQUEST) {
+        return tk_err_set(err, TINKC_E_INVALID, "num_samples must be 1 to %d",
+                          SAMPLES_PER_REQUEST);
+    }
+    if (params->max_tokens.is == TK_SET && params->max_tokens.v < 1) {
+        return tk_err_set(err, TINKC_E_INVALID, "max_tokens must be positive");
+    }
+    if (msg->topk_prompt_logprobs.v < 0 || msg->topk_prompt_logprobs.v > TK_TOPK_MAX_K) {
+        return tk_err_set(err, TINKC_E_INVALID, "topk_prompt_logprobs is out of range");
+    }
+    *out = (eng_sample_request){
+        .num_samples = (size_t)msg->num_samples.v,
+        .max_tokens = params->max_tokens.is == TK_SET ? (size_t)params->max_tokens.v : 0,
+        .temperature = params->temperature.v,
+        .top_p = params->top_p.v,
+        .top_k = params->top_k.v,
+        .has_seed = params->seed.is == TK_SET,
+        .seed = params->seed.v,
+        .prompt_logprobs = msg->prompt_logprobs.is == TK_SET && msg->prompt_logprobs.v,
+        .topk_prompt_logprobs = (size_t)msg->topk_prompt_logprobs.v,
+    };
+    convert_stop(out, &params->stop);
+    return convert_prompt(out, arena, &msg->prompt, err);
+}
+
+/* ---- submission ---- */
+
+typedef struct attempt {
+    srv_sample *sample;
+    srv_sampler *own; /* of a request without a sampling session; else NULL */
+    const tk_sample_request *msg;
+    tk_str key;
+    const char *digest;
+    /* what came of it */
+    int status;
+    bool entered;
+    char id[192];
+    tk_err err;
+} attempt;
+
+/* Under the lock. */
+static srv_sampler *find_sampler(srv *server, attempt *a)
+{
+    if (a->own != NULL) {
+        char uuid[TK_UUID_TEXT_BYTES];
+        tk_uuid_make(uuid, &server->rand);
+        (void)snprintf(a->id, sizeof(a->id), "%s", uuid);
+        return a->own;
+    }
+    srv_sampler *sampler = tk_map_get(&server->samplers, a->msg->sampling_session_id.v);
+    if (sampler != NULL) {
+        (void)snprintf(a->id, sizeof(a->id), "%s:%lld", sampler->id,
+                       (long long)a->msg->seq_id.v);
+    }
+    return sampler;
+}
+
+/* Under the lock. */
+static void enter(srv *server, attempt *a)
+{
+    srv_sampler *sampler = find_sampler(server, a);
+    if (sampler == NULL) {
+        a->status = 404;
+        (void)tk_err_set(&a->err, TINKC_E_MISSING, "Sampling session not found");
+        return;
+    }
+    const srv_future *old = a->own == NULL
+                                ? srv_future_find(&server->futures, tk_str_of(a->id))
+                                : srv_future_find_idem(&server->futures, a->key);
+    if (old != NULL) {
+        bool same = strcmp(old->digest, a->digest) == 0;
+        a->status = same ? 200 : 409;
+        (void)snprintf(a->id, sizeof(a->id), "%s", old->id);
+        (void)tk_err_set(&a->err, TINKC_E_CONFLICT,
+                         "sequence number reused for another request");
+        return;
+    }
+    const srv_future_spec spec = {tk_str_of(a->id), a->own == NULL ? TK_STR("") : a->key,
+                                  TK_FUTURE_SAMPLE, a->digest};
+    srv_sample *sample = a->sample;
+    if (srv_future_add(&sample->future, &server->futures, &spec, &a->err) != TINKC_OK) {
+        a->status = a->err.code == TINKC_E_LIMIT ? 429 : 500;
+        return;
+    }
+    sample->sampler = sampler;
+    if (!srv_engine_add_sample(server->engine, sample)) {
+        srv_future_drop(&server->futures, sample->future);
+        a->status = 429;
+        (void)tk_err_set(&a->err, TINKC_E_RATE_LIMIT, "too many samples are waiting");
+        return;
+    }
+    sampler->owners += a->own == NULL;
+    sampler->max_seq = TK_MAX(sampler->max_seq, a->own == NULL ? a->msg->seq_id.v : 0);
+    a->status = 200;
+    a->entered = true;
+}
+
+static srv_sample *make_sample(srv *server)
+{
+    srv_sample *sample = tk_zalloc(sizeof(*sample));
+    if (sample != NULL) {
+        sample->server = server;
+        tk_list_init(&sample->link);
+        tk_arena_init(&sample->arena, TK_GIB);
+        tk_buf_init(&sample->body, 1);
+    }
+    return sample;
+}
+
+/* The request's memory goes with the sample: prompt and stops are views into it. */
+static void adopt(srv_sample *sample, srv_request *request)
+{
+    sample->arena = request->arena;
+    sample->counted = request->counted;
+    sample->body = request->body;
+    request->counted = 0;
+    tk_arena_init(&request->arena, TK_MIB);
+    tk_buf_init(&request->body, 1);
+}
+
+static srv_verdict submit(srv_request *request, const tk_sample_request *msg,
+                          const eng_sample_request *converted, srv_sampler *own)
+{
+    srv *server = request->server;
+    char digest[TK_SHA256_HEX_BYTES];
+    tk_err err = TK_ERR_INIT;
+    const srv_submit same = {.schema = &tk_msg_sample_request, .msg = msg};
+    srv_sample *sample = make_sample(server);
+    if (sample == NULL || srv_job_digest(digest, &same, &err) != TINKC_OK) {
+        srv_sample_free(sample);
+        srv_sampler_free(own);
+        return srv_reply_fail(request, 500, "out of memory");
+    }
+    attempt a = {.sample = sample,
+                 .own = own,
+                 .msg = msg,
+                 .digest = digest,
+                 .key = request->idempotency_key,
+                 .err = TK_ERR_INIT};
+    sample->request = *converted;
+    adopt(sample, request);
+    tk_mutex_lock(&server->lock);
+    enter(server, &a);
+    tk_mutex_unlock(&server->lock);
+    if (!a.entered) {
+        srv_sample_free(sample);
+        srv_sampler_free(own);
+    }
+    return a.status == 200 ? srv_job_reply(request, a.id, NULL)
+                           : srv_reply_fail(request, a.status, "%s", a.err.message);
+}
+
+srv_verdict srv_sample_submit(srv *server, srv_request *request)
+{
+    tk_err err = TK_ERR_INIT;
+    tk_sample_mode mode;
+    eng_sample_request converted;
+    (void)server;
+    /* In the arena, because the stop string is a member of it. */
+    tk_sample_request *msg = tk_arena_zalloc(&request->arena, sizeof(*msg));
+    if (msg == NULL) {
+        return srv_reply_fail(request, 500, "out of memory");
+    }
+    if (!srv_request_decode(request, &tk_msg_sample_request, msg)) {
+        return SRV_ANSWERED;
+    }
+    if (tk_sample_request_check(msg, &mode, &err) != TINKC_OK ||
+        convert(&converted, &request->arena, msg, &err) != TINKC_OK) {
+        return srv_reply_error(request, &err);
+    }
+    srv_sampler *own = NULL;
+    if (mode != TK_SAMPLE_BY_SESSION) {
+        srv_sampler_spec spec;
+        if (!srv_sampler_resolve(&spec, request, msg->base_model.v, msg->model_path.v)) {
+            return SRV_ANSWERED;
+        }
+        own = srv_sampler_new(&spec);
+        if (own == NULL) {
+            return srv_reply_fail(request, 500, "out of memory");
+        }
+    }
+    return submit(request, msg, &converted, own);
+}
+
+/* ---- on the engine thread ---- */
+
+static void finish(srv_sample *sample)
+{
+    srv *server = sample->server;
+    tk_mutex_lock(&server->lock);
+    tk_list_remove(&sample->link);
+    srv_engine_sample_ended(server->engine, sample);
+    srv_sampler_release(server, sample->sampler);
+    tk_mutex_unlock(&server->lock);
+    srv_sample_free(sample);
+}
+
+static tinkc_code encode(tk_buf *out, const srv_sample *sample,
+                         const eng_sample_result *result, tk_err *err)
+{
+    tk_sequence *sequences = tk_array(result->n_sequences, sizeof(*sequences));
+    if (sequences == NULL) {
+        return tk_err_nomem(err);
+    }
+    for (size_t i = 0; i < result->n_sequences; i++) {
+        const eng_sequence *at = &result->sequences[i];
+        sequences[i] = (tk_sequence){
+            .stop_reason = at->stopped ? TK_STOP_STOP : TK_STOP_LENGTH,
+            .tokens = {at->tokens, at->n},
+            .has_logprobs = true,
+            .logprobs = {at->logprobs, at->n},
+        };
+    }
+    tk_sample_response msg = {
+        .sequences = sequences,
+        .sequences_n = result->n_sequences,
+        .has_prompt_logprobs = result->prompt_logprobs != NULL,
+        .has_topk = result->topk > 0,
+        .prompt_cache_hit_tokens = (int64_t)result->prompt_cache_hit_tokens,
+    };
+    if (msg.has_prompt_logprobs) {
+        msg.prompt_logprobs =
+            (tk_f32s){result->prompt_logprobs, sample->request.n_prompt};
+    }
+    if (msg.has_topk) {
+        msg.topk = (tk_topk_logprobs){sample->request.n_prompt, result->topk,
+                                      result->topk_ids, result->topk_logprobs};
+    }
+    tinkc_code code = tk_pb_sample_encode(out, &msg, err);
+    tk_free(sequences);
+    return code;
+}
+
+static void on_done(void *user, const eng_sample_result *result, const tk_err *err)
+{
+    srv_sample *sample = user;
+    srv *server = sample->server;
+    tk_err why = err != NULL ? *err : (tk_err)TK_ERR_INIT;
+    tk_buf buf;
+    tk_buf_init(&buf, RESULT_BYTES);
+    if (result != NULL && encode(&buf, sample, result, &why) == TINKC_OK) {
+        uint64_t n = 0;
+        for (size_t i = 0; i < result->n_sequences; i++) {
+            n += result->sequences[i].n;
+        }
+        srv_engine_count(server->engine, 0, sample->request.n_prompt, n);
+        srv_poll_finish(server, sample->future, srv_blob_take(&buf), true);
+    } else {
+        tk_buf_dispose(&buf);
+        srv_run_fail(server, sample->future, &why);
+    }
+    finish(sample);
+}
+
+static tinkc_code load_adapter(srv_sampler *sampler, tk_err *err)
+{
+    if (sampler->dir == NULL || sampler->adapter != NULL) {
+        return TINKC_OK;
+    }
+    return eng_adapter_open(&sampler->adapter, sampler->base->model, sampler->dir, err);
+}
+
+void srv_sample_start(srv_sample *sample, eng_sampler *sampler)
+{
+    tk_err err = TK_ERR_INIT;
+    uint64_t id = 0;
+    const eng_sample_listener listener = {.on_done = on_done, .user = sample};
+    tinkc_code code = load_adapter(sample->sampler, &err);
+    if (code == TINKC_OK) {
+        sample->request.adapter = sample->sampler->adapter;
+        code = eng_sampler_add(sampler, &sample->request, &listener, &id, &err);
+    }
+    if (code != TINKC_OK) {
+        srv_run_fail(sample->server, sample->future, &err);
+        finish(sample);
+    }
+}

@@ -1,0 +1,273 @@
+/* libtinkc against the real server: train, save, load, sample.
+ * Links: client */
+#include <math.h>
+#include <tinkc/sampling.h>
+#include <tinkc/training.h>
+
+#include "server/srvfix.h"
+
+#define MODEL "pebble-llama-2m"
+
+typedef struct e2e {
+    srvfix srv;
+    tinkc_service *service;
+    tinkc_training *training;
+} e2e;
+
+#define OK(call)                                                                         \
+    do {                                                                                 \
+        tinkc_error *err = NULL;                                                         \
+        if ((call) != TINKC_OK) {                                                        \
+            fail_msg("%s: %s", #call, tinkc_error_message(err));                         \
+        }                                                                                \
+    } while (0)
+
+static tinkc_service *open_service(srvfix *f)
+{
+    tinkc_config *config = NULL;
+    tinkc_service *service = NULL;
+    OK(tinkc_config_new(&config, &err));
+    OK(tinkc_config_set(config, "base_url", srv_url(f->server), &err));
+    OK(tinkc_config_set(config, "api_key", "tml-test-key", &err));
+    OK(tinkc_config_set(config, "proxy", "", &err));
+    OK(tinkc_service_open(&service, config, &err));
+    tinkc_config_free(&config);
+    return service;
+}
+
+static tinkc_training *new_training(tinkc_service *service)
+{
+    tinkc_training *training = NULL;
+    tinkc_lora_config lora = TINKC_LORA_CONFIG_INIT;
+    lora.rank = 8;
+    lora.has_seed = true;
+    lora.seed = 7;
+    OK(tinkc_service_create_training_wait(&training, service, MODEL, &lora, &err));
+    return training;
+}
+
+static void open_e2e(e2e *t)
+{
+    memset(t, 0, sizeof(*t));
+    srvfix_open(&t->srv, (srv_options){0});
+    t->service = open_service(&t->srv);
+    t->training = new_training(t->service);
+}
+
+static void close_e2e(e2e *t)
+{
+    tinkc_training_close(&t->training);
+    tinkc_service_close(&t->service);
+    srvfix_close(&t->srv);
+}
+
+static tinkc_model_input *input_of(const int32_t *tokens, size_t n)
+{
+    tinkc_model_input *input = NULL;
+    OK(tinkc_model_input_from_tokens(&input, tokens, n, &err));
+    return input;
+}
+
+static const int32_t text[] = {5, 17, 9, 40, 12, 33, 8, 21};
+#define N 7 /* tokens of a datum; targets are shifted by one */
+
+static tinkc_datum *datum(void)
+{
+    const float weights[N] = {1, 1, 1, 1, 1, 1, 1};
+    tinkc_model_input *input = input_of(text, N);
+    tinkc_datum *out = NULL;
+    OK(tinkc_datum_new(&out, &input, &err));
+    OK(tinkc_datum_set_i32(out, "target_tokens", text + 1, N, &err));
+    OK(tinkc_datum_set_f32(out, "weights", weights, N, &err));
+    return out;
+}
+
+static double train_once(tinkc_training *training)
+{
+    tinkc_datum *d = datum();
+    const tinkc_datum *data[] = {d};
+    tinkc_fwdbwd *result = NULL;
+    tinkc_adam_params adam = TINKC_ADAM_PARAMS_INIT;
+    adam.learning_rate = 0.01;
+    double loss = 0;
+    tinkc_future *step;
+    tinkc_future *pass =
+        tinkc_training_forward_backward(training, data, 1, "cross_entropy", NULL);
+    step = tinkc_training_optim_step(training, &adam);
+    assert_int_equal(tinkc_future_wait(pass, TINKC_FOREVER), TINKC_OK);
+    OK(tinkc_future_take_fwdbwd(&result, pass, &err));
+    assert_int_equal(tinkc_future_wait(step, TINKC_FOREVER), TINKC_OK);
+    assert_int_equal(tinkc_fwdbwd_loss(&loss, result), TINKC_OK);
+    tinkc_future_free(&pass);
+    tinkc_future_free(&step);
+    tinkc_fwdbwd_free(&result);
+    tinkc_datum_free(&d);
+    return loss;
+}
+
+/* The log-probabilities of the datum, exactly. */
+static void forward(tinkc_training *training, float out[N])
+{
+    tinkc_datum *d = datum();
+    const tinkc_datum *data[] = {d};
+    tinkc_fwdbwd *result = NULL;
+    const float *values = NULL;
+    size_t n = 0;
+    OK(tinkc_training_forward_wait(&result, training, data, 1, "cross_entropy", NULL,
+                                   &err));
+    assert_int_equal(tinkc_fwdbwd_f32(&values, &n, result, 0, "logprobs"), TINKC_OK);
+    assert_int_equal(n, N);
+    memcpy(out, values, N * sizeof(*out));
+    tinkc_fwdbwd_free(&result);
+    tinkc_datum_free(&d);
+}
+
+/* Training lowers the loss, through the wire. */
+static void training_learns(void **state)
+{
+    (void)state;
+    e2e t;
+    open_e2e(&t);
+    double first = train_once(t.training);
+    double last = first;
+    for (int i = 0; i < 8; i++) {
+        last = train_once(t.training);
+    }
+    assert_true(last < first / 2);
+    close_e2e(&t);
+}
+
+/* What was saved loads bit for bit, with its optimizer, also after a restart. */
+static void state_survives(void **state)
+{
+    (void)state;
+    e2e t;
+    char *path = NULL;
+    float before[N], after[N];
+    open_e2e(&t);
+    (void)train_once(t.training);
+    OK(tinkc_training_save_state_wait(&path, t.training, "one", NULL, &err));
+    (void)train_once(t.training);
+    forward(t.training, before);
+    tinkc_training_close(&t.training);
+    tinkc_service_close(&t.service);
+    srvfix_restart(&t.srv, (srv_options){0});
+    t.service = open_service(&t.srv);
+    tinkc_from_state_options options = TINKC_FROM_STATE_OPTIONS_INIT;
+    options.with_optimizer = true;
+    OK(tinkc_service_create_training_from_state_wait(&t.training, t.service, path,
+                                                     &options, &err));
+    (void)train_once(t.training); /* the same step once more */
+    forward(t.training, after);
+    assert_memory_equal(before, after, sizeof(before));
+    tinkc_text_free(path);
+    close_e2e(&t);
+}
+
+static void sample(tinkc_sampling *sampling, int32_t out[6])
+{
+    tinkc_model_input *prompt = input_of(text, 3);
+    tinkc_sampling_params params = TINKC_SAMPLING_PARAMS_INIT;
+    tinkc_samples *samples = NULL;
+    size_t n = 0;
+    params.max_tokens = 6;
+    params.has_seed = true;
+    params.seed = 11;
+    params.stop_texts = (const char *const[]){NULL};
+    OK(tinkc_sampling_sample_wait(&samples, sampling, prompt, &params, NULL, &err));
+    assert_int_equal(tinkc_samples_count(samples), 1);
+    const int32_t *tokens = tinkc_samples_tokens(samples, 0, &n);
+    assert_int_equal(n, 6);
+    memcpy(out, tokens, 6 * sizeof(*out));
+    assert_non_null(tinkc_samples_logprobs(samples, 0, &n));
+    tinkc_samples_free(&samples);
+    tinkc_model_input_free(&prompt);
+}
+
+/* The base model, a named checkpoint and an ephemeral sampler; the latter two hold the
+ * same weights, and later training does not reach them. */
+static void samplers_are_frozen(void **state)
+{
+    (void)state;
+    e2e t;
+    char *path = NULL;
+    tinkc_sampling *base = NULL, *named = NULL, *frozen = NULL;
+    int32_t a[6], b[6], c[6];
+    open_e2e(&t);
+    OK(tinkc_service_create_sampling_wait(&base, t.service, MODEL, NULL, &err));
+    sample(base, a);
+    for (int i = 0; i < 6; i++) {
+        (void)train_once(t.training);
+    }
+    OK(tinkc_training_save_weights_for_sampler_wait(&path, t.training, "s1", NULL, &err));
+    OK(tinkc_training_save_and_sample_wait(&frozen, t.training, &err));
+    for (int i = 0; i < 6; i++) {
+        (void)train_once(t.training);
+    }
+    OK(tinkc_service_create_sampling_wait(&named, t.service, NULL, path, &err));
+    sample(named, b);
+    sample(frozen, c);
+    assert_memory_equal(b, c, sizeof(b));
+    assert_memory_not_equal(a, b, sizeof(a));
+    sample(base, c);
+    assert_memory_equal(a, c, sizeof(a));
+    tinkc_text_free(path);
+    tinkc_sampling_close(&base);
+    tinkc_sampling_close(&named);
+    tinkc_sampling_close(&frozen);
+    close_e2e(&t);
+}
+
+/* compute_logprobs of a sampler and forward of the model that it came from: same bits. */
+static void logprobs_agree(void **state)
+{
+    (void)state;
+    e2e t;
+    float trained[N];
+    tinkc_sampling *sampling = NULL;
+    tinkc_logprobs *logprobs = NULL;
+    size_t n = 0;
+    open_e2e(&t);
+    (void)train_once(t.training);
+    forward(t.training, trained);
+    OK(tinkc_training_save_and_sample_wait(&sampling, t.training, &err));
+    tinkc_model_input *prompt = input_of(text, N + 1);
+    OK(tinkc_sampling_compute_logprobs_wait(&logprobs, sampling, prompt, &err));
+    const float *values = tinkc_logprobs_values(logprobs, &n);
+    assert_int_equal(n, N + 1);
+    assert_true(isnan(values[0]));
+    assert_memory_equal(values + 1, trained, sizeof(trained));
+    tinkc_logprobs_free(&logprobs);
+    tinkc_model_input_free(&prompt);
+    tinkc_sampling_close(&sampling);
+    close_e2e(&t);
+}
+
+/* wire.md §11 row 10: failed work says whose fault it was. */
+static void mistakes_are_the_users(void **state)
+{
+    (void)state;
+    e2e t;
+    open_e2e(&t);
+    tinkc_datum *d = datum();
+    const tinkc_datum *data[] = {d};
+    tinkc_error *error = NULL;
+    tinkc_code code = tinkc_training_forward_backward_wait(NULL, t.training, data, 1,
+                                                           "no_such_loss", NULL, &error);
+    assert_int_equal(code, TINKC_E_REQUEST);
+    assert_int_equal(tinkc_error_category(error), TINKC_CATEGORY_USER);
+    tinkc_error_free(&error);
+    tinkc_datum_free(&d);
+    (void)train_once(t.training); /* the order goes on */
+    close_e2e(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(training_learns),        cmocka_unit_test(state_survives),
+        cmocka_unit_test(samplers_are_frozen),    cmocka_unit_test(logprobs_agree),
+        cmocka_unit_test(mistakes_are_the_users),
+    };
+    return cmocka_run_group_tests_name("srv_client", tests, NULL, NULL);
+}
