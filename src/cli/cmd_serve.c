@@ -1,5 +1,8 @@
 /* `tinkc serve`: the server of server/srv.h until a signal ends it. The only command that
  * sees more than the public headers and base/. */
+#if TINKC_HAVE_SERVER
+
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,9 +22,8 @@ typedef struct serve {
     srv_options options;
     srv_pair models[PAIRS_MAX];
     srv_pair aliases[PAIRS_MAX];
-    char *names; /* what NAME= was cut out of, owned */
-    char *data;  /* owned */
-    char *key;   /* owned */
+    char *data; /* owned */
+    char *key;  /* owned */
 } serve;
 
 /* NAME=VALUE options into pairs; false when one is not like that. */
@@ -148,7 +150,8 @@ static void free_pairs(const srv_pair *pairs, size_t n)
 {
     for (size_t i = 0; i < n && i < PAIRS_MAX; i++) {
         char *name = NULL;
-        memcpy(&name, &pairs[i].name, sizeof(name)); /* ours, though srv_pair says const */
+        memcpy(&name, &pairs[i].name,
+               sizeof(name)); /* ours, though srv_pair says const */
         tk_free(name);
     }
 }
@@ -168,7 +171,8 @@ static int run(const cmd_args *args)
 }
 
 static const cmd_option options[] = {
-    {"host", 0, CMD_TEXT, "ADDRESS", "Listen there (127.0.0.1); others need a key.", false},
+    {"host", 0, CMD_TEXT, "ADDRESS", "Listen there (127.0.0.1); others need a key.",
+     false},
     {"port", 0, CMD_INT, "PORT", "Listen there (8000); 0 takes a free one.", false},
     {"data", 0, CMD_TEXT, "DIR", "Keep everything there (~/.local/share/tinkc).", false},
     {"model", 0, CMD_TEXT, "NAME=DIR", "Serve a model in Hugging Face layout.", true},
@@ -186,7 +190,14 @@ const cmd_spec cmd_serve = {
     .help = "Run a local server with the Tinker API.",
     .more = "Prints \"listening on URL\" when it is ready, and runs until it is told to\n"
             "stop (SIGTERM, Ctrl-C). Without --model it serves the small model that is\n"
-            "part of this program, pebble-llama-2m.\n",
+            "part of this program, pebble-llama-2m.",
     .options = options,
     .run = run,
 };
+
+#else
+
+/* A build without the server has no such command; main.c leaves it out. */
+typedef int cmd_serve_nothing;
+
+#endif

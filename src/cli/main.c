@@ -3,6 +3,9 @@
 #include "cli/cmd.h"
 
 static const cmd_spec *const commands[] = {
+#if TINKC_HAVE_SERVER
+    &cmd_serve,
+#endif
     &cmd_version,
     NULL,
 };
