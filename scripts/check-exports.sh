@@ -1,20 +1,24 @@
 #!/usr/bin/env bash
 # What the built libraries show: the shared one exactly the list in tests/exports/tinkc.sym,
 # functions only (A-012), the static one no global but tinkc_*.
-#   scripts/check-exports.sh [--update] [--root DIR]    DIR holds build/ and tests/exports/
+#   scripts/check-exports.sh [--update] [--root DIR] [--build DIR]
+# The root holds build/ (unless that is named) and tests/exports/.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 update=no
+build=
 while [ $# -gt 0 ]; do
     case $1 in
     --update) update=yes ;;
     --root) root=$2; shift ;;
+    --build) build=$2; shift ;;
     esac
     shift
 done
 list=$root/tests/exports/tinkc.sym
-shared=$root/build/libtinkc.so
-static=$root/build/libtinkc.a
+build=${build:-$root/build}
+shared=$build/libtinkc.so
+static=$build/libtinkc.a
 failed=0
 say() { echo "$*"; failed=1; }
 

@@ -155,14 +155,27 @@ printf '%s\n' 'int x;' >"$work/t/x.c"; library "$work/t/x.c"
 refuses check-exports.sh "declared but not exported: tinkc_thing_do"
 
 # quiet: what the library may not refer to
-for body in 'printf("x\n")' 'exit(1)' 'abort()' 'signal(2, 0)' 'putchar(65)'; do
-    count=$((count + 1))
-    printf '#include <stdio.h>\n#include <stdlib.h>\n#include <signal.h>\nvoid f(void) { %s; }\n' \
-        "$body" | gcc -shared -fPIC -x c - -o "$work/loud.so"
-    if "$scripts/check-quiet.sh" "$work/loud.so" >/dev/null; then
-        echo "check-quiet.sh accepts $body"
-        failures=$((failures + 1))
-    fi
+for body in 'printf("x\n")' 'exit(1)' 'abort()' 'signal(2, 0)' 'putchar(65)' 'sigaction(2, 0, 0)' \
+    'setrlimit(RLIMIT_NOFILE, 0)' 'fprintf(stderr, "%d", 1)' 'chdir("/")' 'setenv("a", "b", 1)'; do
+    rm -f "$work"/loud.*
+    cat >"$work/loud.c" <<C
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+void f(void) { $body; }
+C
+    gcc -w -shared -fPIC "$work/loud.c" -o "$work/loud.so"
+    gcc -w -c "$work/loud.c" -o "$work/loud.o"
+    ar rc "$work/loud.a" "$work/loud.o"
+    for library in "$work/loud.so" "$work/loud.a"; do
+        count=$((count + 1))
+        if "$scripts/check-quiet.sh" "$library" >/dev/null; then
+            echo "check-quiet.sh accepts $body in ${library##*.}"
+            failures=$((failures + 1))
+        fi
+    done
 done
 
 # conformance
