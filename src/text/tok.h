@@ -79,8 +79,9 @@ typedef struct tk_tok_stream {
     const tk_tok *tok;
     bool skip_special;
     bool started;    /* a token has been decoded */
+    bool text_begun; /* nothing is taken off the front any more */
+    size_t stripped; /* characters taken off it so far */
     tk_buf held;     /* bytes that more ids may change */
-    size_t stripped; /* characters taken off the front */
 } tk_tok_stream;
 
 void tk_tok_stream_init(tk_tok_stream *stream, const tk_tok *tok, bool skip_special);

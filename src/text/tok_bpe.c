@@ -1,139 +1,188 @@
 /* The merge loop over one piece: the pair of lowest rank first, the leftmost of equals.
- * A linked list and a heap of candidates, because a piece may be as long as the text. */
-#include "base/mem.h"
+ *
+ * Short pieces live in arrays that are searched for the lowest rank each time; long ones,
+ * which may be as long as the text, in a list with a heap of candidates: n log n. */
 #include "text/tok_int.h"
 
-#define NONE    UINT32_MAX
-#define INLINED 64 /* symbols for which no memory is allocated */
+#define NONE  UINT32_MAX
+#define SHORT 100 /* symbols */
 
-typedef struct symbol {
-    int32_t id; /* -1 = merged into the one before */
-    uint32_t prev, next;
-} symbol;
+/* ---- short pieces ---- */
 
-typedef struct candidate {
-    uint32_t rank, left; /* the order of merging */
-    uint64_t pair;       /* what stood there when it was found */
-} candidate;
+typedef struct pairs {
+    uint32_t rank[SHORT];
+    int32_t id[SHORT];
+} pairs;
 
-typedef struct piece {
-    const tk_tok *tok;
-    symbol *symbols;
-    candidate *heap;
-    size_t n_heap;
-} piece;
-
-static const tk_tok_merge *find_merge(const tk_tok *tok, uint64_t pair)
+static void look_up(const tk_tok *tok, pairs *p, const int32_t *ids, size_t i)
 {
-    size_t low = 0, high = tok->n_merges;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (tok->merges[middle].pair < pair) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < tok->n_merges && tok->merges[low].pair == pair ? &tok->merges[low]
-                                                                : NULL;
+    const tk_tok_merge *m = tk_tok_find_merge(tok, ids[i], ids[i + 1]);
+    p->rank[i] = m != NULL ? m->rank : TK_TOK_NO_RANK;
+    p->id[i] = m != NULL ? m->id : -1;
 }
 
-static bool before(const candidate *a, const candidate *b)
+static size_t lowest(const pairs *p, size_t n)
 {
-    return a->rank != b->rank ? a->rank < b->rank : a->left < b->left;
-}
-
-static void push(piece *p, candidate c)
-{
-    size_t at = p->n_heap++;
-    while (at > 0 && before(&c, &p->heap[(at - 1) / 2])) {
-        p->heap[at] = p->heap[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    p->heap[at] = c;
-}
-
-static candidate pop(piece *p)
-{
-    candidate top = p->heap[0], last = p->heap[--p->n_heap];
+    uint32_t best = p->rank[0];
     size_t at = 0;
-    for (size_t child = 1; child < p->n_heap; child = 2 * at + 1) {
-        if (child + 1 < p->n_heap && before(&p->heap[child + 1], &p->heap[child])) {
-            child++;
-        }
-        if (!before(&p->heap[child], &last)) {
+    for (size_t i = 1; i < n; i++) {
+        bool lower = p->rank[i] < best;
+        best = lower ? p->rank[i] : best;
+        at = lower ? i : at;
+    }
+    return at;
+}
+
+static size_t merge_short(const tk_tok *tok, int32_t *ids, size_t n)
+{
+    pairs p;
+    for (size_t i = 0; i + 1 < n; i++) {
+        look_up(tok, &p, ids, i);
+    }
+    while (n > 1) {
+        size_t at = lowest(&p, n - 1);
+        if (p.rank[at] == TK_TOK_NO_RANK) {
             break;
         }
-        p->heap[at] = p->heap[child];
-        at = child;
+        ids[at] = p.id[at];
+        size_t behind = n - at - 2;
+        memmove(ids + at + 1, ids + at + 2, behind * sizeof(*ids));
+        memmove(p.rank + at, p.rank + at + 1, behind * sizeof(p.rank[0]));
+        memmove(p.id + at, p.id + at + 1, behind * sizeof(p.id[0]));
+        n--;
+        if (at + 1 < n) {
+            look_up(tok, &p, ids, at);
+        }
+        if (at > 0) {
+            look_up(tok, &p, ids, at - 1);
+        }
     }
-    p->heap[at] = last;
+    return n;
+}
+
+/* ---- long pieces ---- */
+
+/* Keys are rank << 32 | position; four children, because a miss costs more than a
+ * comparison. */
+static void sift_down(uint64_t *heap, size_t n, size_t at)
+{
+    uint64_t key = heap[at];
+    for (;;) {
+        size_t first = 4 * at + 1;
+        if (first >= n) {
+            break;
+        }
+        size_t best = first, end = TK_MIN(first + 4, n);
+        for (size_t child = first + 1; child < end; child++) {
+            best = heap[child] < heap[best] ? child : best;
+        }
+        if (heap[best] >= key) {
+            break;
+        }
+        heap[at] = heap[best];
+        at = best;
+    }
+    heap[at] = key;
+}
+
+static bool push(tk_tok_work *w, uint64_t key)
+{
+    if (!tk_tok_work_room(&w->heap, &w->heap_max, w->heap_n + 1, sizeof(*w->heap))) {
+        return false;
+    }
+    size_t at = w->heap_n++;
+    while (at > 0 && key < w->heap[(at - 1) / 4]) {
+        w->heap[at] = w->heap[(at - 1) / 4];
+        at = (at - 1) / 4;
+    }
+    w->heap[at] = key;
+    return true;
+}
+
+static void rank_node(const tk_tok *tok, tk_tok_node *nodes, uint32_t i)
+{
+    uint32_t next = nodes[i].next;
+    const tk_tok_merge *m =
+        next != NONE ? tk_tok_find_merge(tok, nodes[i].id, nodes[next].id) : NULL;
+    nodes[i].rank = m != NULL ? m->rank : TK_TOK_NO_RANK;
+}
+
+static bool offer(const tk_tok *tok, tk_tok_work *w, uint32_t i)
+{
+    rank_node(tok, w->nodes, i);
+    return w->nodes[i].rank == TK_TOK_NO_RANK ||
+           push(w, (uint64_t)w->nodes[i].rank << 32 | i);
+}
+
+static bool fill(const tk_tok *tok, tk_tok_work *w, const int32_t *ids, size_t n)
+{
+    if (n >= NONE || !tk_tok_work_room(&w->nodes, &w->nodes_max, n, sizeof(*w->nodes)) ||
+        !tk_tok_work_room(&w->heap, &w->heap_max, n, sizeof(*w->heap))) {
+        return false;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t next = i + 1 < n ? i + 1 : NONE;
+        w->nodes[i] = (tk_tok_node){ids[i], i > 0 ? i - 1 : NONE, next, TK_TOK_NO_RANK};
+    }
+    w->heap_n = 0;
+    for (uint32_t i = 0; i + 1 < n; i++) {
+        rank_node(tok, w->nodes, i);
+        if (w->nodes[i].rank != TK_TOK_NO_RANK) {
+            w->heap[w->heap_n++] = (uint64_t)w->nodes[i].rank << 32 | i;
+        }
+    }
+    for (size_t i = w->heap_n / 4 + 1; i-- > 0 && w->heap_n > 1;) {
+        sift_down(w->heap, w->heap_n, i);
+    }
+    return true;
+}
+
+static uint64_t pop(tk_tok_work *w)
+{
+    uint64_t top = w->heap[0];
+    w->heap[0] = w->heap[--w->heap_n];
+    if (w->heap_n > 1) {
+        sift_down(w->heap, w->heap_n, 0);
+    }
     return top;
 }
 
-static void consider(piece *p, uint32_t left)
+static size_t merge_long(const tk_tok *tok, tk_tok_work *w, int32_t *ids, size_t n)
 {
-    uint32_t right = left != NONE ? p->symbols[left].next : NONE;
-    if (right == NONE) {
-        return;
+    if (!fill(tok, w, ids, n)) {
+        return SIZE_MAX;
     }
-    uint64_t pair = TK_TOK_PAIR(p->symbols[left].id, p->symbols[right].id);
-    const tk_tok_merge *merge = find_merge(p->tok, pair);
-    if (merge != NULL) {
-        push(p, (candidate){merge->rank, left, pair});
-    }
-}
-
-static void merge_all(piece *p)
-{
-    symbol *s = p->symbols;
-    while (p->n_heap > 0) {
-        candidate c = pop(p);
-        uint32_t right = s[c.left].id >= 0 ? s[c.left].next : NONE;
-        if (right == NONE || TK_TOK_PAIR(s[c.left].id, s[right].id) != c.pair) {
+    while (w->heap_n > 0) {
+        uint64_t top = pop(w);
+        uint32_t left = (uint32_t)top;
+        tk_tok_node *nodes = w->nodes;
+        if (nodes[left].id < 0 || nodes[left].rank != (uint32_t)(top >> 32)) {
             continue; /* one of the two has been merged since */
         }
-        s[c.left].id = find_merge(p->tok, c.pair)->id;
-        s[c.left].next = s[right].next;
-        if (s[right].next != NONE) {
-            s[s[right].next].prev = c.left;
+        uint32_t right = nodes[left].next;
+        nodes[left].id = tk_tok_find_merge(tok, nodes[left].id, nodes[right].id)->id;
+        nodes[left].next = nodes[right].next;
+        if (nodes[right].next != NONE) {
+            nodes[nodes[right].next].prev = left;
         }
-        s[right].id = -1;
-        consider(p, s[c.left].prev);
-        consider(p, c.left);
+        nodes[right].id = -1;
+        nodes[right].rank = TK_TOK_NO_RANK;
+        if ((nodes[left].prev != NONE && !offer(tok, w, nodes[left].prev)) ||
+            !offer(tok, w, left)) {
+            return SIZE_MAX;
+        }
     }
+    size_t kept = 0;
+    for (uint32_t i = 0; i != NONE; i = w->nodes[i].next) {
+        ids[kept++] = w->nodes[i].id;
+    }
+    return kept;
 }
 
-tinkc_code tk_tok_bpe(const tk_tok *tok, tk_str text, tk_tok_ids *out)
+size_t tk_tok_merge_all(const tk_tok *tok, tk_tok_work *work, int32_t *ids, size_t n)
 {
-    symbol symbols[INLINED];
-    candidate heap[3 * INLINED];
-    piece p = {tok, symbols, heap, 0};
-    if (!tk_tok_ids_reserve(out, text.n)) {
-        return TINKC_E_NOMEM;
+    if (n < 2) {
+        return n;
     }
-    if (text.n > INLINED) {
-        p.symbols = tk_array(text.n, sizeof(symbol));
-        p.heap = tk_array(text.n, 3 * sizeof(candidate)); /* each merge adds at most 2 */
-    }
-    bool ok = p.symbols != NULL && p.heap != NULL;
-    for (size_t i = 0; ok && i < text.n; i++) {
-        uint32_t at = (uint32_t)i;
-        p.symbols[i] = (symbol){tok->byte_ids[(unsigned char)text.p[i]],
-                                i > 0 ? at - 1 : NONE, i + 1 < text.n ? at + 1 : NONE};
-    }
-    for (size_t i = 0; ok && i < text.n; i++) {
-        consider(&p, (uint32_t)i);
-    }
-    if (ok) {
-        merge_all(&p);
-    }
-    for (uint32_t i = 0; ok && i != NONE; i = p.symbols[i].next) {
-        out->ids[out->n++] = p.symbols[i].id;
-    }
-    if (text.n > INLINED) {
-        tk_free(p.symbols);
-        tk_free(p.heap);
-    }
-    return ok ? TINKC_OK : TINKC_E_NOMEM;
+    return n <= SHORT ? merge_short(tok, ids, n) : merge_long(tok, work, ids, n);
 }

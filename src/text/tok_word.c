@@ -1,0 +1,337 @@
+/* One piece to ids: from the cache of words, or through the merge loop and into it.
+ *
+ * A vocabulary of characters may come with a whole document as one piece. It is cut where
+ * no merge can join: between two characters, each a symbol, that stand side by side in no
+ * merge (last character of the left part, first of the right). What is merged on one side
+ * of such a place never depends on the other. */
+#include "base/mem.h"
+#include "text/tok_int.h"
+#include "text/uni.h"
+
+#define WORD_BYTES      15
+#define WORD_IDS        4
+#define WORD_BITS_MIN   9
+#define WORD_BITS_MAX   16 /* 2 MiB */
+#define PHRASE_BITS_MIN 6
+#define PHRASE_BITS_MAX 14 /* 2 MiB */
+#define ID_BITS         24
+
+static const char blank[] = "\xE2\x96\x81"; /* U+2581 */
+
+/* ---- the caches ---- */
+
+/* Space for more, when many of the places were used: what is in it is forgotten. Without
+ * memory it stays as small as it is. */
+static void grow(void *items, unsigned *bits, size_t *put, unsigned most, size_t size)
+{
+    unsigned wanted =
+        *bits == 0 ? (size == sizeof(tk_tok_word) ? WORD_BITS_MIN : PHRASE_BITS_MIN)
+                   : TK_MIN(*bits + 3, most);
+    void *fresh = wanted > *bits ? tk_zarray((size_t)1 << wanted, size) : NULL;
+    *put = 0;
+    if (fresh == NULL) {
+        return;
+    }
+    void *old;
+    memcpy(&old, items, sizeof(old));
+    tk_free(old);
+    memcpy(items, &fresh, sizeof(fresh));
+    *bits = wanted;
+}
+
+static inline uint64_t load8(const char *p)
+{
+    uint64_t v;
+    memcpy(&v, p, sizeof(v));
+    return v;
+}
+
+/* The piece as a key, its length in the last byte. */
+static inline void word_key(tk_tok_word *key, tk_str piece, size_t readable)
+{
+    char copy[16] = {0};
+    const char *p = piece.p;
+    if (readable < 16) {
+        memcpy(copy, piece.p, piece.n);
+        p = copy;
+    }
+    uint64_t low = load8(p), high = load8(p + 8);
+    if (piece.n < 8) {
+        low &= ((uint64_t)1 << 8 * piece.n) - 1;
+        high = 0;
+    } else {
+        high &= ((uint64_t)1 << 8 * (piece.n - 8)) - 1;
+    }
+    key->low = low;
+    key->high = high | (uint64_t)piece.n << 56;
+}
+
+static inline size_t word_slot(const tk_tok_work *w, const tk_tok_word *key)
+{
+    uint64_t h = (key->low ^ key->high * TK_TOK_SPREAD) * 0xD6E8FEB86659FD93u;
+    return (size_t)((h ^ h >> 29) * TK_TOK_SPREAD >> (64 - w->word_bits));
+}
+
+static inline bool word_get(const tk_tok_work *w, const tk_tok_word *key, tk_tok_ids *out)
+{
+    if (w->word_bits == 0) {
+        return false;
+    }
+    const tk_tok_word *e = &w->words[word_slot(w, key)];
+    if (e->low != key->low || e->high != key->high) {
+        return false;
+    }
+    int32_t *to = out->ids + out->n;
+    to[0] = (int32_t)(e->ids[0] & ((1u << ID_BITS) - 1));
+    to[1] = (int32_t)e->ids[1];
+    to[2] = (int32_t)e->ids[2];
+    to[3] = (int32_t)e->ids[3];
+    out->n += e->ids[0] >> ID_BITS;
+    return true;
+}
+
+static void word_put(tk_tok_work *w, tk_tok_word *key, const int32_t *ids, size_t n)
+{
+    if (w->words_put++ >= ((size_t)1 << w->word_bits) / 2 || w->word_bits == 0) {
+        grow(&w->words, &w->word_bits, &w->words_put, WORD_BITS_MAX, sizeof(*key));
+        if (w->word_bits == 0) {
+            return;
+        }
+    }
+    for (size_t i = 0; i < WORD_IDS; i++) {
+        key->ids[i] = i < n ? (uint32_t)ids[i] : 0;
+    }
+    key->ids[0] |= (uint32_t)n << ID_BITS;
+    w->words[word_slot(w, key)] = *key;
+}
+
+static uint64_t phrase_hash(tk_str piece)
+{
+    uint64_t h = piece.n * TK_TOK_SPREAD;
+    size_t i = 0;
+    for (; i + 8 <= piece.n; i += 8) {
+        h = (h ^ load8(piece.p + i)) * 0xD6E8FEB86659FD93u;
+        h ^= h >> 32;
+    }
+    uint64_t rest = 0;
+    memcpy(&rest, piece.p + i, piece.n - i);
+    h = (h ^ rest) * 0xD6E8FEB86659FD93u;
+    h ^= h >> 32;
+    return h * TK_TOK_SPREAD;
+}
+
+static bool phrase_get(const tk_tok_work *w, uint64_t hash, tk_str piece, tk_tok_ids *out)
+{
+    if (w->phrase_bits == 0) {
+        return false;
+    }
+    const tk_tok_phrase *e = &w->phrases[hash >> (64 - w->phrase_bits)];
+    if (e->hash != hash || e->n != piece.n || memcmp(e->bytes, piece.p, piece.n) != 0) {
+        return false;
+    }
+    memcpy(out->ids + out->n, e->ids, e->n_ids * sizeof(e->ids[0]));
+    out->n += e->n_ids;
+    return true;
+}
+
+static void phrase_put(tk_tok_work *w, uint64_t hash, tk_str piece, const int32_t *ids,
+                       size_t n)
+{
+    if (w->phrases_put++ >= (size_t)1 << w->phrase_bits || w->phrase_bits == 0) {
+        grow(&w->phrases, &w->phrase_bits, &w->phrases_put, PHRASE_BITS_MAX,
+             sizeof(*w->phrases));
+        if (w->phrase_bits == 0) {
+            return;
+        }
+    }
+    tk_tok_phrase *e = &w->phrases[hash >> (64 - w->phrase_bits)];
+    e->hash = hash;
+    e->n = (uint8_t)piece.n;
+    e->n_ids = (uint8_t)n;
+    memcpy(e->bytes, piece.p, piece.n);
+    memcpy(e->ids, ids, n * sizeof(*ids));
+}
+
+/* ---- pieces ---- */
+
+static bool is_plain(const tk_tok *tok, int32_t id)
+{
+    return id != tok->unk && tok->entries[id].byte < 0;
+}
+
+/* Merges the symbols between places that nothing crosses, one stretch after the other. */
+static tinkc_code merge_stretches(const tk_tok *tok, tk_tok_work *w, size_t n,
+                                  tk_tok_ids *out)
+{
+    int32_t *s = w->symbols;
+    for (size_t begin = 0, end; begin < n; begin = end) {
+        end = begin + 1;
+        while (end < n &&
+               (tok->byte_level || !is_plain(tok, s[end - 1]) || !is_plain(tok, s[end]) ||
+                tk_tok_is_junction(tok, s[end - 1], s[end]))) {
+            end++;
+        }
+        size_t kept = tk_tok_merge_all(tok, w, s + begin, end - begin);
+        if (kept == SIZE_MAX) {
+            return TINKC_E_NOMEM;
+        }
+        memcpy(out->ids + out->n, s + begin, kept * sizeof(*s));
+        out->n += kept;
+    }
+    return TINKC_OK;
+}
+
+static tinkc_code merge_piece(const tk_tok *tok, tk_tok_work *w, tk_str piece,
+                              tk_tok_ids *out)
+{
+    if (tok->ignore_merges) {
+        int32_t whole = tk_tok_index_get(tok, piece, true);
+        if (whole >= 0) {
+            out->ids[out->n++] = whole;
+            return TINKC_OK;
+        }
+    }
+    size_t n = tk_tok_symbols(tok, w, piece);
+    return n != SIZE_MAX ? merge_stretches(tok, w, n, out) : TINKC_E_NOMEM;
+}
+
+/* There is room for piece.n + WORD_IDS more ids. */
+static tinkc_code encode_long(const tk_tok *tok, tk_tok_work *w, tk_str piece,
+                              tk_tok_ids *out)
+{
+    if (piece.n > TK_TOK_PHRASE_BYTES) {
+        return merge_piece(tok, w, piece, out);
+    }
+    uint64_t hash = phrase_hash(piece);
+    if (phrase_get(w, hash, piece, out)) {
+        return TINKC_OK;
+    }
+    size_t before = out->n;
+    tinkc_code code = merge_piece(tok, w, piece, out);
+    if (code == TINKC_OK && out->n - before <= TK_TOK_PHRASE_IDS) {
+        phrase_put(w, hash, piece, out->ids + before, out->n - before);
+    }
+    return code;
+}
+
+static tinkc_code encode_piece(const tk_tok *tok, tk_tok_work *w, tk_str piece,
+                               size_t readable, tk_tok_ids *out)
+{
+    if (out->capacity - out->n < piece.n + TK_TOK_PHRASE_IDS &&
+        !tk_tok_ids_reserve(out, piece.n + TK_TOK_PHRASE_IDS)) {
+        return TINKC_E_NOMEM;
+    }
+    if (piece.n > WORD_BYTES) {
+        return encode_long(tok, w, piece, out);
+    }
+    tk_tok_word key;
+    word_key(&key, piece, readable);
+    if (word_get(w, &key, out)) {
+        return TINKC_OK;
+    }
+    size_t before = out->n;
+    tinkc_code code = merge_piece(tok, w, piece, out);
+    size_t n = out->n - before;
+    if (code == TINKC_OK && n > 0 && n <= WORD_IDS) {
+        word_put(w, &key, out->ids + before, n);
+    }
+    return code;
+}
+
+/* The end of the first stretch of the piece: before a U+2581 that no merge joins with the
+ * character to its left. */
+static size_t cut(const tk_tok *tok, tk_str piece)
+{
+    for (size_t at = 1; at < piece.n;) {
+        const char *found = memchr(piece.p + at, blank[0], piece.n - at);
+        if (found == NULL || (size_t)(piece.p + piece.n - found) < 3) {
+            break;
+        }
+        at = (size_t)(found - piece.p);
+        if (memcmp(found, blank, 3) == 0) {
+            size_t n = 1;
+            while ((found[-(ptrdiff_t)n] & 0xC0) == 0x80) {
+                n++;
+            }
+            int32_t id = tk_tok_char_id(tok, found - n, n);
+            if (id >= 0 && is_plain(tok, id) && !tok->joins_blank[id]) {
+                return at;
+            }
+        }
+        at += 3;
+    }
+    return piece.n;
+}
+
+tinkc_code tk_tok_word_encode(const tk_tok *tok, tk_tok_work *work, tk_str piece,
+                              size_t readable, tk_tok_ids *out)
+{
+    if (tok->byte_level || tok->ignore_merges || tok->joins_blank == NULL) {
+        return piece.n > 0 ? encode_piece(tok, work, piece, readable, out) : TINKC_OK;
+    }
+    while (piece.n > 0) {
+        size_t n = cut(tok, piece);
+        tinkc_code code = encode_piece(tok, work, (tk_str){piece.p, n}, readable, out);
+        if (code != TINKC_OK) {
+            return code;
+        }
+        piece = (tk_str){piece.p + n, piece.n - n};
+        readable -= n;
+    }
+    return TINKC_OK;
+}
+
+/* ---- where ids come from ---- */
+
+static bool is_known(const tk_tok *tok, const char *p, size_t n)
+{
+    if (tok->byte_level) {
+        return tok->byte_ids[(unsigned char)*p] >= 0;
+    }
+    if (tk_tok_char_id(tok, p, n) >= 0) {
+        return true;
+    }
+    for (size_t i = 0; i < n && tok->byte_fallback; i++) {
+        if (tok->byte_ids[(unsigned char)p[i]] < 0) {
+            return false;
+        }
+    }
+    return tok->byte_fallback;
+}
+
+/* Characters without an id belong to the token before or, as unknown ones, are the token.
+ */
+static size_t unknown_span(const tk_tok *tok, const char *text, size_t n, bool one)
+{
+    size_t at = 0, len = 1;
+    while (at < n) {
+        if (!tok->byte_level) {
+            bool valid;
+            len = TK_MAX(tk_tok_utf8_step(text + at, n - at, &valid), (size_t)1);
+            if (!valid) {
+                break;
+            }
+        }
+        if (is_known(tok, text + at, len) || (one && at > 0)) {
+            break;
+        }
+        at += len;
+    }
+    return at;
+}
+
+size_t tk_tok_word_span(const tk_tok *tok, const char *text, size_t n, int32_t id)
+{
+    size_t span = 0;
+    if (id == tok->unk) {
+        span = unknown_span(tok, text, n, !tok->fuse_unk);
+    }
+    if (span == 0) {
+        const tk_tok_entry *e = &tok->entries[id];
+        span = TK_MIN(e->byte >= 0 && !tok->byte_level ? 1 : e->raw.n, n);
+    }
+    if (tok->unk < 0) {
+        span += unknown_span(tok, text + span, n - span, false);
+    }
+    return span;
+}
