@@ -8,6 +8,7 @@
 #include <tinkc/future.h>
 #include <tinkc/log.h>
 #include <tinkc/params.h>
+#include <tinkc/raw.h>
 #include <tinkc/rest.h>
 #include <tinkc/sampling.h>
 #include <tinkc/service.h>

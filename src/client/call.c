@@ -117,6 +117,10 @@ static void on_response(tk_http_request *request, const tk_http_response *respon
     }
     tk_retry_outcome outcome =
         tk_outcome_of(response, tk_clock_wall_us(tk_core_clock(call->core)));
+    if (call->state.handed_over) {
+        finish_response(call, response, &outcome, false);
+        return;
+    }
     if (call->pass_status != 0 && outcome.status == call->pass_status) {
         finish_response(call, response, &outcome, false);
         return;
@@ -130,6 +134,45 @@ static void on_response(tk_http_request *request, const tk_http_response *respon
     }
     tk_retry_pool_note(pool, &outcome, &call->state.fresh);
     after_l1(call, response, &outcome);
+}
+
+static size_t relay_read(tk_http_request *request, uint64_t offset, char *p, size_t n)
+{
+    tk_call *call = request->user;
+    return call->read_body(call, offset, p, n);
+}
+
+static void relay_head(tk_http_request *request, const tk_http_response *head)
+{
+    tk_call *call = request->user;
+    call->state.handed_over = true;
+    if (call->future != NULL) {
+        tk_future_stage(call->future, TINKC_STAGE_DOWNLOADING);
+    }
+    if (call->on_head != NULL) {
+        call->on_head(call, head);
+    }
+}
+
+static tk_http_flow relay_data(tk_http_request *request, const char *p, size_t n)
+{
+    tk_call *call = request->user;
+    return call->on_data(call, p, n);
+}
+
+static void fill_streams(tk_call *call)
+{
+    tk_http_request *request = &call->state.request;
+    request->read_body = call->read_body != NULL ? relay_read : NULL;
+    request->idle_timeout_ms = 0;
+    request->on_head = NULL;
+    request->on_data = NULL;
+    if (call->on_data != NULL) {
+        request->on_head = relay_head;
+        request->on_data = relay_data;
+        request->idle_timeout_ms = TK_MAX(request->timeout_ms, 0);
+        request->timeout_ms = -1;
+    }
 }
 
 static void fill_request(tk_call *call)
@@ -149,6 +192,7 @@ static void fill_request(tk_call *call)
     request->fresh_connection = call->state.fresh;
     request->done = on_response;
     request->user = call;
+    fill_streams(call);
 }
 
 static void send_with(tk_call *call, const char *credential)
@@ -185,7 +229,7 @@ static void on_credential(tk_auth_waiter *waiter, const char *credential, tinkc_
 
 static void ask_credential(tk_call *call)
 {
-    if (call->credential != NULL) {
+    if (call->credential != NULL || call->anonymous) {
         send_with(call, call->credential);
         return;
     }

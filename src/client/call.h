@@ -25,6 +25,7 @@ struct tk_call_answer {
 };
 
 #define TK_CALL_EXTRA_HEADERS 6
+#define TK_CALL_LINES         40
 
 struct tk_call {
     /* Set by the owner before tk_call_start; all borrowed until `done`. */
@@ -38,6 +39,16 @@ struct tk_call {
     const char *content_encoding;             /* NULL: none */
     const char *accept;                       /* NULL: application/json */
     const char *extra[TK_CALL_EXTRA_HEADERS]; /* "Name: value" lines, NULL-terminated */
+    const char *const *lines; /* more of them; each replaces ours of the same name */
+    size_t lines_n;
+    const char *url; /* absolute: instead of server, path and configured query; or NULL */
+    bool anonymous;  /* the server of `url` is not ours: no credential, no identity */
+    /* A body that is not in memory, a body that is not collected: see http.h. Once
+     * something was handed over, the call is not repeated. While on_data is set the
+     * timeout is one of silence. */
+    size_t (*read_body)(tk_call *call, uint64_t offset, char *p, size_t n);
+    void (*on_head)(tk_call *call, const tk_http_response *head);
+    tk_http_flow (*on_data)(tk_call *call, const char *p, size_t n);
     const char *credential; /* NULL: the service's; set for the exchange itself */
     bool no_l2;             /* for this call, although the endpoint has it */
     bool pass_backpressure; /* 429, and 402 inside the pause, end the call: asample */
@@ -57,10 +68,11 @@ struct tk_call {
         tk_retry_l2_state l2;
         int retries;
         bool running, on_wire;
+        bool handed_over;
         bool fresh;
         char idempotency_key[64];
         tk_buf text; /* URL and header lines, each with a NUL behind */
-        const char *lines[40];
+        const char *lines[TK_CALL_LINES];
         tk_err err;
     } state;
 };

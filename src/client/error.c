@@ -256,3 +256,18 @@ const tinkc_error *tinkc_error_cause(const tinkc_error *error)
 {
     return error != NULL ? error->cause : NULL;
 }
+
+void tk_error_read(tk_err *err, const tinkc_error *error)
+{
+    if (error == NULL || err == NULL) {
+        return;
+    }
+    const char *request_id = tinkc_error_request_id(error);
+    tk_err_set(err, tinkc_error_code(error), "%s", tinkc_error_message(error));
+    err->category = tinkc_error_category(error);
+    err->http_status = tinkc_error_http_status(error);
+    err->retry_after_ms = tinkc_error_retry_after_ms(error);
+    if (request_id != NULL) {
+        (void)snprintf(err->request_id, sizeof(err->request_id), "%s", request_id);
+    }
+}

@@ -4,6 +4,7 @@
 #include "client/headers.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include <tinkc/version.h>
 
@@ -130,9 +131,13 @@ static void put_content(tk_buf *text, const tk_call *call)
 static void put_url(tk_call *call)
 {
     tk_buf *text = &call->state.text;
+    if (call->url != NULL) {
+        tk_buf_put(text, call->url, strlen(call->url) + 1);
+        return;
+    }
     const tk_pairs *query = &tk_core_config(call->core)->query;
     const char *path = call->endpoint->path;
-    const char *hole = strstr(path, "{}");
+    const char *hole = call->path_arg != NULL ? strstr(path, "{}") : NULL;
     tk_url_join(text, tk_str_of(tk_core_base_url(call->core)), "");
     tk_buf_put(text, path, hole != NULL ? (size_t)(hole - path) : strlen(path));
     if (hole != NULL) {
@@ -153,6 +158,20 @@ static void put_url(tk_call *call)
     tk_buf_putc(text, '\0');
 }
 
+/* A line that the call brings replaces ours of the same name. */
+static bool is_replaced(const tk_call *call, const char *line)
+{
+    size_t name_n = strcspn(line, ":");
+    for (size_t i = 0; i < call->lines_n; i++) {
+        tk_str theirs = tk_str_of(call->lines[i]);
+        tk_str name = tk_str_cut(&theirs, ':');
+        if (name.n == name_n && strncasecmp(name.p, line, name_n) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool point_at(tk_call *call, const char *line)
 {
     size_t n = call->state.request.headers_n;
@@ -169,7 +188,7 @@ static bool point_at_all(tk_call *call, tk_str text)
     const char *end = text.p + text.n;
     bool ok = true;
     for (const char *at = text.p; ok && at < end; at += strlen(at) + 1) {
-        ok = point_at(call, at);
+        ok = is_replaced(call, at) || point_at(call, at);
     }
     return ok;
 }
@@ -183,9 +202,12 @@ static tinkc_code point_at_lines(tk_call *call, tk_err *err)
     call->state.request.headers = call->state.lines;
     call->state.request.headers_n = 0;
     bool ok = point_at_all(call, rest) &&
-              point_at_all(call, tk_core_common_headers(call->core));
+              (call->anonymous || point_at_all(call, tk_core_common_headers(call->core)));
     for (size_t i = 0; ok && i < TK_CALL_EXTRA_HEADERS && call->extra[i] != NULL; i++) {
         ok = point_at(call, call->extra[i]);
+    }
+    for (size_t i = 0; ok && i < call->lines_n; i++) {
+        ok = point_at(call, call->lines[i]);
     }
     return ok ? TINKC_OK
               : tk_err_set(err, TINKC_E_LIMIT, "more than %zu header lines",
@@ -205,9 +227,14 @@ tinkc_code tk_headers_build(tk_call *call, const char *credential, tk_err *err)
     }
     put_url(call);
     put_content(text, call);
-    put_line(text, config, "X-API-Key", credential);
-    put_number(text, "x-stainless-retry-count", call->state.retries);
-    put_read_timeout(text, call->state.request.timeout_ms);
+    if (call->anonymous) {
+        put_pair(text, "User-Agent", "tinkc/" TINKC_VERSION);
+    } else {
+        put_line(text, config, "X-API-Key", credential);
+        put_number(text, "x-stainless-retry-count", call->state.retries);
+        put_read_timeout(text, call->on_data != NULL ? call->state.request.idle_timeout_ms
+                                                     : call->state.request.timeout_ms);
+    }
     tinkc_code code = tk_buf_status(text, err);
     return code == TINKC_OK ? point_at_lines(call, err) : code;
 }

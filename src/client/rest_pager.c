@@ -1,7 +1,5 @@
 /* The public pagers: three sources for the one walk of pager.c, each a list function of
  * the REST client that is waited for. Runs on the calling thread. */
-#include <stdio.h>
-
 #include "base/mem.h"
 #include "client/core.h"
 #include "client/error.h"
@@ -65,19 +63,6 @@ static tk_page describe(const tinkc_pager *pager)
     return (tk_page){pager->page.sessions->n, -1};
 }
 
-/* The error keeps its status and the server's words. */
-static void copy_error(tk_err *err, const tinkc_error *error)
-{
-    const char *request_id = tinkc_error_request_id(error);
-    tk_err_set(err, tinkc_error_code(error), "%s", tinkc_error_message(error));
-    err->category = tinkc_error_category(error);
-    err->http_status = tinkc_error_http_status(error);
-    err->retry_after_ms = tinkc_error_retry_after_ms(error);
-    if (request_id != NULL) {
-        (void)snprintf(err->request_id, sizeof(err->request_id), "%s", request_id);
-    }
-}
-
 static tinkc_code fetch(void *user, int64_t offset, int64_t limit, tk_page *out,
                         tk_err *err)
 {
@@ -93,7 +78,7 @@ static tinkc_code fetch(void *user, int64_t offset, int64_t limit, tk_page *out,
     tinkc_future *future = ask(pager, &options, &kind);
     tinkc_code code = tk_future_wait_take(&page, future, kind, &error);
     if (code != TINKC_OK) {
-        copy_error(err, error);
+        tk_error_read(err, error);
         tinkc_error_free(&error);
         return code;
     }

@@ -34,7 +34,8 @@ typedef enum tk_result_kind {
     TK_RESULT_SESSIONS,
     TK_RESULT_WHOAMI,
     TK_RESULT_AUDIT,
-    TK_RESULT_BILLING
+    TK_RESULT_BILLING,
+    TK_RESULT_RAW
 } tk_result_kind;
 
 typedef struct tk_driver tk_driver;

@@ -1,0 +1,128 @@
+/* Requests that the library has no function for: any method and path, extra headers and
+ * query, any body (also multipart/form-data that is read while it is sent), and the
+ * answer as it is: status, headers, bytes, collected or streamed.
+ *
+ * They carry the service's credential and headers as every other request does, unless the
+ * URL is of another server: then they carry none. No call here creates a session.
+ * Arguments are copied before a call returns; files are opened then. Thread: any. */
+#ifndef TINKC_RAW_H
+#define TINKC_RAW_H
+
+#include <tinkc/rest.h>
+#include <tinkc/service.h>
+
+TINKC_BEGIN_DECLS
+
+typedef struct tinkc_raw_response tinkc_raw_response;
+typedef struct tinkc_raw_stream tinkc_raw_stream;
+
+/* Puts up to n bytes of a part, from `offset` on, into `out`; returns how many, or
+ * SIZE_MAX to give up. Called on the loop's thread and must not block; may be asked for
+ * the same bytes again. */
+typedef size_t (*tinkc_read_fn)(void *user, uint64_t offset, char *out, size_t n);
+
+/* One part of a form: a field or a file. Exactly one of `data`, `path` and `read`. */
+typedef struct tinkc_part {
+    const char *name;
+    const char *filename;     /* NULL: a plain field; with `path`: its last component */
+    const char *content_type; /* NULL: none for fields, application/octet-stream */
+    const void *data;         /* from memory; data_n may be 0 */
+    size_t data_n;
+    const char *path; /* from a regular file */
+    tinkc_read_fn read;
+    void *read_user;
+    uint64_t read_n; /* how many bytes `read` has */
+} tinkc_part;
+
+typedef struct tinkc_raw_request {
+    size_t size;
+    const char *method; /* GET, POST, PUT, PATCH, DELETE */
+    const char *path;   /* "/api/v1/...", or an absolute URL */
+    const tinkc_pair *query;
+    size_t query_n;
+    const tinkc_pair *headers; /* replace the library's of the same name */
+    size_t headers_n;
+    const void *body;
+    size_t body_n;
+    const char *content_type; /* NULL: application/json */
+    const tinkc_part *parts;  /* instead of a body: multipart/form-data */
+    size_t parts_n;
+    bool multipart;     /* send a form even without parts */
+    int64_t timeout_ms; /* 0: option timeout; for streams the longest silence */
+    int max_retries;    /* -1: option max_retries; POST and PATCH are repeated too, with
+                           the same idempotency key */
+    bool any_status;    /* a status that is no success is an answer, not an error */
+} tinkc_raw_request;
+
+#define TINKC_RAW_REQUEST_INIT                                                           \
+    {                                                                                    \
+        sizeof(tinkc_raw_request), "GET", NULL, NULL, 0, NULL, 0, NULL, 0, NULL, NULL,   \
+            0, false, 0, -1, false                                                       \
+    }
+
+/* Sends it and collects the answer, up to option max_response_bytes. Redirects are
+ * answers (any_status): they are not followed. TINKC_E_INVALID for a request that cannot
+ * be sent. Result: tinkc_future_take_raw_response. */
+TINKC_API tinkc_future *tinkc_raw_send(tinkc_service *service,
+                                       const tinkc_raw_request *request);
+
+/* Blocking twin: the caller owns *out. */
+TINKC_API tinkc_code tinkc_raw_send_wait(tinkc_raw_response **out, tinkc_service *service,
+                                         const tinkc_raw_request *request,
+                                         tinkc_error **err);
+
+/* Takes the result out of a done future: the caller owns *out. Errors as
+ * tinkc_future_take_capabilities. */
+TINKC_API tinkc_code tinkc_future_take_raw_response(tinkc_raw_response **out,
+                                                    tinkc_future *future,
+                                                    tinkc_error **err);
+
+/* Sets *response to NULL; accepts NULL. */
+TINKC_API void tinkc_raw_response_free(tinkc_raw_response **response);
+
+/* HTTP status; 0 for NULL. */
+TINKC_API int tinkc_raw_response_status(const tinkc_raw_response *response);
+
+/* Value of the first header of that name (any case), or NULL; borrowed. */
+TINKC_API const char *tinkc_raw_response_header(const tinkc_raw_response *response,
+                                                const char *name);
+
+/* All headers in order; false past the end. Borrowed. */
+TINKC_API bool tinkc_raw_response_header_at(tinkc_pair *out,
+                                            const tinkc_raw_response *response,
+                                            size_t index);
+
+/* The body with a NUL behind it; *n (which may be NULL) is its length. Borrowed. */
+TINKC_API const char *tinkc_raw_response_body(const tinkc_raw_response *response,
+                                              size_t *n);
+
+/* ---- streamed answers ---- */
+
+/* Sends it and waits for the head of the answer. At most 256 KiB of the body are held at
+ * a time: a reader that is slow slows the server down. A status that is no success is an
+ * error (any_status is ignored). Not to be called on the loop's thread: TINKC_E_STATE.
+ * The caller owns *out; one thread at a time. */
+TINKC_API tinkc_code tinkc_raw_open(tinkc_raw_stream **out, tinkc_service *service,
+                                    const tinkc_raw_request *request, tinkc_error **err);
+
+/* Status and headers of the answer, without body; borrowed from the stream. */
+TINKC_API const tinkc_raw_response *tinkc_raw_stream_head(const tinkc_raw_stream *stream);
+
+/* Waits for bytes and puts up to `size` of them into `out`; *n = 0 at the end. At most
+ * `timeout_ms` (TINKC_FOREVER: no end): TINKC_E_TIMEOUT, and the call may be repeated. */
+TINKC_API tinkc_code tinkc_raw_stream_read(size_t *n, tinkc_raw_stream *stream, char *out,
+                                           size_t size, int64_t timeout_ms,
+                                           tinkc_error **err);
+
+/* Ends the transfer if it is not over. Sets *stream to NULL; accepts NULL. */
+TINKC_API void tinkc_raw_stream_close(tinkc_raw_stream **stream);
+
+/* Sends it and writes the body of the answer to `file`, which appears when it is whole,
+ * or not at all. *written (may be NULL) is its size. */
+TINKC_API tinkc_code tinkc_raw_save(uint64_t *written, tinkc_service *service,
+                                    const tinkc_raw_request *request, const char *file,
+                                    tinkc_error **err);
+
+TINKC_END_DECLS
+
+#endif

@@ -1,0 +1,123 @@
+/* A request of the caller's own making whose answer is collected: one call, as the plain
+ * operations of simple.c, with the caller's method, URL, headers and body. */
+#include <tinkc/raw.h>
+
+#include "base/mem.h"
+#include "client/op.h"
+#include "client/raw_response.h"
+#include "client/request.h"
+#include "client/service.h"
+#include "client/types.h"
+
+typedef struct raw {
+    tk_op op;
+    tk_ready ready;
+    tk_call call;
+    tk_request request;
+    bool any_status;
+} raw;
+
+static const char operation[] = "raw";
+
+static void on_answer(tk_call *call, const tk_call_answer *answer)
+{
+    raw *self = call->user;
+    tk_err err = TK_ERR_INIT;
+    bool answered = answer->response != NULL && answer->response->failure == TK_HTTP_OK;
+    if (answer->code != TINKC_OK && !(self->any_status && answered)) {
+        tk_op_fail(&self->op, answer->err);
+        return;
+    }
+    tinkc_raw_response *response = tk_raw_response_copy(answer->response, &err);
+    if (response != NULL) {
+        tk_op_complete(&self->op, response, tk_raw_response_free);
+    } else {
+        tk_op_fail(&self->op, &err);
+    }
+}
+
+static size_t read_form(tk_call *call, uint64_t offset, char *p, size_t n)
+{
+    raw *self = call->user;
+    return tk_request_read(&self->request, offset, p, n);
+}
+
+static void on_ready(tk_ready *ready, tinkc_code code, const tk_err *err)
+{
+    raw *self = TK_CONTAINER_OF(ready, raw, ready);
+    if (code != TINKC_OK) {
+        tk_op_fail(&self->op, err);
+        return;
+    }
+    self->call = (tk_call){.core = self->op.core,
+                           .future = self->op.future,
+                           .done = on_answer,
+                           .user = self};
+    tk_request_apply(&self->call, &self->request);
+    self->call.read_body = self->request.multipart != NULL ? read_form : NULL;
+    tk_call_start(&self->call);
+}
+
+static void start(tk_op *op)
+{
+    raw *self = TK_CONTAINER_OF(op, raw, op);
+    self->ready.done = on_ready;
+    tk_core_when_ready(op->core, &self->ready);
+}
+
+static void cancel(tk_op *op)
+{
+    raw *self = TK_CONTAINER_OF(op, raw, op);
+    if (tk_call_is_running(&self->call)) {
+        tk_call_cancel(&self->call);
+        return;
+    }
+    tk_err err = TK_ERR_INIT;
+    tk_err_set(&err, TINKC_E_CANCELLED, "cancelled");
+    tk_core_forget_ready(op->core, &self->ready);
+    tk_op_fail(op, &err);
+}
+
+static void destroy(tk_op *op)
+{
+    raw *self = TK_CONTAINER_OF(op, raw, op);
+    tk_request_dispose(&self->request);
+    tk_free(self);
+}
+
+static const tk_op_type raw_type = {start, cancel, destroy};
+
+tinkc_future *tinkc_raw_send(tinkc_service *service, const tinkc_raw_request *request)
+{
+    if (service == NULL) {
+        return tk_service_none(operation, TK_RESULT_RAW);
+    }
+    tk_err err = TK_ERR_INIT;
+    tk_core *core = tk_service_core(service);
+    raw *self = tk_zalloc(sizeof(*self));
+    if (self == NULL) {
+        tk_err_nomem(&err);
+        return tk_future_refused(tk_core_driver(core), operation, TK_RESULT_RAW, &err);
+    }
+    tinkc_raw_request mine = TINKC_RAW_REQUEST_INIT;
+    tk_op_init(&self->op, &raw_type, core, operation, TK_RESULT_RAW);
+    tinkc_code code = tk_types_options(&mine, sizeof(mine), request, &err);
+    if (code == TINKC_OK) {
+        self->any_status = mine.any_status;
+        code =
+            tk_request_init(&self->request, request, tk_core_base_url(core), false, &err);
+    }
+    return code == TINKC_OK ? tk_op_submit(&self->op) : tk_op_refuse(&self->op, &err);
+}
+
+tinkc_code tinkc_future_take_raw_response(tinkc_raw_response **out, tinkc_future *future,
+                                          tinkc_error **err)
+{
+    return tk_future_take(out, future, TK_RESULT_RAW, err);
+}
+
+tinkc_code tinkc_raw_send_wait(tinkc_raw_response **out, tinkc_service *service,
+                               const tinkc_raw_request *request, tinkc_error **err)
+{
+    return tk_future_wait_take(out, tinkc_raw_send(service, request), TK_RESULT_RAW, err);
+}
