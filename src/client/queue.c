@@ -60,6 +60,10 @@ static tinkc_code init_queue(tinkc_queue *queue, tk_err *err)
 tinkc_code tinkc_queue_open(tinkc_queue **out, tinkc_error **error)
 {
     tk_err err = TK_ERR_INIT;
+    if (out == NULL) {
+        tk_err_set(&err, TINKC_E_INVALID, "no place for the result");
+        return tk_error_give(error, &err);
+    }
     tinkc_queue *queue = tk_zalloc(sizeof(*queue));
     if (queue == NULL) {
         tk_err_nomem(&err);

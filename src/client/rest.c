@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/date.h"
+#include "base/utf8.h"
 #include "client/rest_result.h"
 #include "client/service.h"
 #include "client/simple.h"
@@ -65,7 +66,8 @@ static bool is_plain(tk_str text)
             return false;
         }
     }
-    return text.n > 0 && !tk_str_is(text, ".") && !tk_str_is(text, "..");
+    return text.n > 0 && tk_utf8_is_valid(text) && !tk_str_is(text, ".") &&
+           !tk_str_is(text, "..");
 }
 
 tinkc_code tk_rest_check_id(const char *id, const char *what, tk_err *err)
@@ -295,6 +297,9 @@ tinkc_future *tinkc_rest_weights_info(tinkc_service *service, const char *text)
     tk_path path;
     begin(&r);
     r.err.code = tk_path_parse(&path, tk_str_of(text), &r.err);
+    if (r.err.code == TINKC_OK && !is_plain(path.name)) {
+        tk_err_set(&r.err, TINKC_E_INVALID, "the path names no checkpoint");
+    }
     tk_weights_info_request message = {.tinker_path = {TK_SET, tk_str_of(text)}};
     r.args.schema = &tk_msg_weights_info_request;
     r.args.message = &message;

@@ -174,12 +174,6 @@ static void destroy_creation(tk_op *op)
 static const tk_op_type creation_type = {start_creation, cancel_creation,
                                          destroy_creation};
 
-static tinkc_code copy_text(char **out, const char *text, tk_err *err)
-{
-    *out = text != NULL ? tk_strdup(text) : NULL;
-    return text != NULL && *out == NULL ? tk_err_nomem(err) : TINKC_OK;
-}
-
 static tinkc_code fill_creation(creation *self, const char *base_model,
                                 const char *model_path, tk_err *err)
 {
@@ -187,9 +181,12 @@ static tinkc_code fill_creation(creation *self, const char *base_model,
                                                 .model_path = optional(model_path)};
     tinkc_code code = tk_sampling_session_check(&asked, err);
     if (code == TINKC_OK) {
-        code = copy_text(&self->base_model, base_model, err);
+        code = tk_text_copy(&self->base_model, base_model, "base_model", err);
     }
-    return code == TINKC_OK ? copy_text(&self->model_path, model_path, err) : code;
+    if (code == TINKC_OK) {
+        code = tk_text_copy(&self->model_path, model_path, "model_path", err);
+    }
+    return code;
 }
 
 tinkc_future *tinkc_service_create_sampling(tinkc_service *service,

@@ -8,6 +8,7 @@
 #include "client/params.h"
 #include "client/service.h"
 #include "client/submit.h"
+#include "client/text.h"
 #include "client/training.h"
 #include "client/types.h"
 #include "wire/msg_model.h"
@@ -363,15 +364,6 @@ static const tk_op_type create_type = {start, cancel, destroy};
 
 /* ---- the caller's thread ---- */
 
-static tinkc_code keep(char **out, const char *text, tk_err *err)
-{
-    if (text == NULL) {
-        return TINKC_OK;
-    }
-    *out = tk_strdup(text);
-    return *out != NULL ? TINKC_OK : tk_err_nomem(err);
-}
-
 static create *new_create(tk_core *core, const char *operation)
 {
     create *self = tk_zalloc(sizeof(*self));
@@ -417,7 +409,7 @@ tinkc_future *tinkc_service_create_training(tinkc_service *service,
                           ? tk_params_lora(&self->lora, lora, &err)
                           : tk_err_set(&err, TINKC_E_INVALID, "no base model");
     if (code == TINKC_OK) {
-        code = keep(&self->base_model, base_model, &err);
+        code = tk_text_copy(&self->base_model, base_model, "base_model", &err);
     }
     return run(self, code, &err);
 }
@@ -442,13 +434,14 @@ tinkc_service_create_training_from_state(tinkc_service *service, const char *pat
         code = tk_training_check_path(path, &err);
     }
     if (code == TINKC_OK) {
-        code = keep(&self->path, path, &err);
+        code = tk_text_copy(&self->path, path, "path", &err);
     }
     if (code == TINKC_OK) {
-        code = keep(&self->base_model, o.base_model, &err);
+        code = tk_text_copy(&self->base_model, o.base_model, "base_model", &err);
     }
     if (code == TINKC_OK) {
-        code = keep(&self->token, o.weights_access_token, &err);
+        code = tk_text_copy(&self->token, o.weights_access_token, "weights_access_token",
+                            &err);
     }
     return run(self, code, &err);
 }

@@ -7,6 +7,7 @@
 #include "client/params.h"
 #include "client/service.h"
 #include "client/simple.h"
+#include "client/text.h"
 #include "client/training_op.h"
 #include "client/training_result.h"
 #include "client/types.h"
@@ -264,16 +265,16 @@ static void free_load(void *message)
     tk_free(l);
 }
 
-static load *new_load(const char *path, bool optimizer, const char *token)
+static load *new_load(const char *path, bool optimizer, const char *token, tk_err *err)
 {
     load *l = tk_zalloc(sizeof(*l));
     if (l == NULL) {
+        tk_err_nomem(err);
         return NULL;
     }
     l->optimizer = optimizer;
-    l->path = tk_strdup(path);
-    l->token = token != NULL ? tk_strdup(token) : NULL;
-    if (l->path == NULL || (token != NULL && l->token == NULL)) {
+    if (tk_text_copy(&l->path, path, "path", err) != TINKC_OK ||
+        tk_text_copy(&l->token, token, "token", err) != TINKC_OK) {
         free_load(l);
         return NULL;
     }
@@ -348,6 +349,9 @@ tinkc_code tk_training_check_path(const char *path, tk_err *err)
         return tk_err_set(err, TINKC_E_INVALID, "no checkpoint path");
     }
     tinkc_code code = tk_path_parse(&parsed, tk_str_of(path), err);
+    if (code == TINKC_OK && parsed.name.n == 0) {
+        code = tk_err_set(err, TINKC_E_INVALID, "the path names no checkpoint");
+    }
     if (code == TINKC_OK && parsed.kind != TK_PATH_WEIGHTS) {
         code = tk_err_set(err, TINKC_E_INVALID,
                           "a sampler checkpoint holds no training state: use a path of "
@@ -365,10 +369,7 @@ tinkc_future *tinkc_training_load_state(tinkc_training *training, const char *pa
     }
     load *l = NULL;
     if (tk_training_check_path(path, &err) == TINKC_OK) {
-        l = new_load(path, with_optimizer, token);
-        if (l == NULL) {
-            tk_err_nomem(&err);
-        }
+        l = new_load(path, with_optimizer, token, &err);
     }
     return l != NULL ? tk_training_run(training, &load_spec, l)
                      : tk_training_refused(training, &load_spec, &err);

@@ -1,6 +1,7 @@
 /* tinker://<run>/<kind>/<name>; exactly three parts, as the official SDK's parser. */
 #include "wire/path.h"
 #include "base/tk.h"
+#include "base/utf8.h"
 
 #define PREFIX "tinker://"
 
@@ -31,6 +32,9 @@ tinkc_code tk_path_parse(tk_path *out, tk_str text, tk_err *err)
     if (!tk_str_has_prefix(text, PREFIX)) {
         return tk_err_set(err, TINKC_E_INVALID,
                           "checkpoint path must start with \"" PREFIX "\"");
+    }
+    if (!tk_utf8_is_valid(text)) {
+        return tk_err_set(err, TINKC_E_INVALID, "checkpoint path is not UTF-8");
     }
     tk_str rest = {text.p + sizeof(PREFIX) - 1, text.n - (sizeof(PREFIX) - 1)};
     tk_path path = {0};
