@@ -21,6 +21,7 @@ const srv_route srv_routes[] = {
     {"GET", API "get_server_capabilities", srv_session_capabilities, 0, 0},
     {"POST", API "create_session", srv_session_create, 0, 0},
     {"POST", API "session_heartbeat", srv_session_heartbeat, 0, 0},
+    {"POST", API "sessions/*/finish", srv_session_finish, 0, 0},
     {"POST", API "telemetry", srv_session_telemetry, 0, TK_SRV_BODY_SAMPLE_BYTES},
     /* models and training */
     {"POST", API "create_model", srv_model_create, 0, 0},

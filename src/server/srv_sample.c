@@ -11,6 +11,7 @@
 #include "server/srv_poll.h"
 #include "server/srv_reply.h"
 #include "server/srv_run.h"
+#include "wire/msg_model.h"
 #include "wire/msg_sample.h"
 #include "wire/pb_sample.h"
 
@@ -196,6 +197,25 @@ static srv_sample *make_sample(srv *server)
     return sample;
 }
 
+/* The answer of asample: with an id per sample. */
+static srv_verdict reply(srv_request *request, const char *id, size_t n)
+{
+    tk_str *ids = tk_arena_array(&request->arena, n, sizeof(*ids));
+    for (size_t i = 0; ids != NULL && i < n; i++) {
+        char text[224];
+        int length = snprintf(text, sizeof(text), "%s:%zu", id, i);
+        if (!tk_arena_dup(&request->arena, &ids[i], text, (size_t)length)) {
+            ids = NULL;
+        }
+    }
+    if (ids == NULL) {
+        return srv_reply_fail(request, 500, "out of memory");
+    }
+    const tk_sample_future_response msg = {.request_id = {TK_SET, tk_str_of(id)},
+                                           .sample_sequence_ids = {ids, n}};
+    return srv_reply_msg(request, &tk_msg_sample_future_response, &msg);
+}
+
 /* The request's memory goes with the sample: prompt and stops are views into it. */
 static void adopt(srv_sample *sample, srv_request *request)
 {
@@ -235,7 +255,7 @@ static srv_verdict submit(srv_request *request, const tk_sample_request *msg,
         srv_sample_free(sample);
         srv_sampler_free(own);
     }
-    return a.status == 200 ? srv_job_reply(request, a.id, NULL)
+    return a.status == 200 ? reply(request, a.id, converted->num_samples)
                            : srv_reply_fail(request, a.status, "%s", a.err.message);
 }
 

@@ -191,6 +191,20 @@ static void take_out(srv *server, srv_session *session)
     free_session(session);
 }
 
+srv_verdict srv_session_finish(srv *server, srv_request *request)
+{
+    tk_mutex_lock(&server->lock);
+    srv_session *session = srv_session_find(server, request->params[0]);
+    if (session != NULL) {
+        take_out(server, session);
+    }
+    tk_mutex_unlock(&server->lock);
+    if (session == NULL && !srv_store_has_session(server->store, request->params[0])) {
+        return srv_reply_fail(request, 404, "Session not found");
+    }
+    return srv_reply_fixed(request, 200, SRV_TYPE_JSON, TK_STR("{}"));
+}
+
 void srv_session_sweep(srv *server, int64_t now_ns)
 {
     size_t cursor = 0;

@@ -25,6 +25,8 @@ srv_verdict srv_session_health(srv *server, srv_request *request);
 srv_verdict srv_session_capabilities(srv *server, srv_request *request);
 srv_verdict srv_session_create(srv *server, srv_request *request);
 srv_verdict srv_session_heartbeat(srv *server, srv_request *request);
+/* A client that closes (SDK 0.36): models and samplers of the session are let go. */
+srv_verdict srv_session_finish(srv *server, srv_request *request);
 srv_verdict srv_session_telemetry(srv *server, srv_request *request);
 
 /* The session or NULL. Under the lock. */

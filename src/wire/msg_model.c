@@ -10,6 +10,13 @@ static const tk_field future_rows[] = {
 };
 #undef T
 
+#define T tk_sample_future_response
+static const tk_field sample_future_rows[] = {
+    {TK_ROW(T, request_id, STR, TK_REQUIRED)},
+    {TK_BARE_LIST(T, sample_sequence_ids, STRS, TK_OMIT_ZERO)},
+};
+#undef T
+
 #define T tk_lora_config
 static const tk_field lora_config_rows[] = {
     {TK_ROW(T, rank, I64, TK_DEFAULT), TK_RANGE(1, INT32_MAX), .def.i = DEFAULT_RANK},
@@ -72,6 +79,8 @@ static const tk_field unload_model_result_rows[] = {
 
 const tk_schema tk_msg_future_response = {
     TK_SCHEMA(tk_future_response, "UntypedAPIFuture", future_rows)};
+const tk_schema tk_msg_sample_future_response = {
+    TK_SCHEMA(tk_sample_future_response, "SampleFuture", sample_future_rows)};
 const tk_schema tk_msg_lora_config = {
     TK_SCHEMA(tk_lora_config, "LoraConfig", lora_config_rows)};
 const tk_schema tk_msg_create_model_request = {

@@ -11,6 +11,13 @@ typedef struct tk_future_response {
     tk_f_str model_id;
 } tk_future_response;
 
+/* The same of asample, with an id per sample, which the official SDK wants from 0.36 on.
+ */
+typedef struct tk_sample_future_response {
+    tk_f_str request_id;
+    tk_strs sample_sequence_ids;
+} tk_sample_future_response;
+
 typedef struct tk_lora_config {
     tk_f_i64 rank;
     tk_f_u64 seed;                                  /* any 64 bits */
@@ -52,10 +59,10 @@ typedef struct tk_get_info_response {
     tk_f_str model_name;
 } tk_get_info_response;
 
-extern const tk_schema tk_msg_future_response, tk_msg_lora_config,
-    tk_msg_create_model_request, tk_msg_create_model_result, tk_msg_get_info_request,
-    tk_msg_model_data, tk_msg_get_info_response, tk_msg_unload_model_request,
-    tk_msg_unload_model_result;
+extern const tk_schema tk_msg_future_response, tk_msg_sample_future_response,
+    tk_msg_lora_config, tk_msg_create_model_request, tk_msg_create_model_result,
+    tk_msg_get_info_request, tk_msg_model_data, tk_msg_get_info_response,
+    tk_msg_unload_model_request, tk_msg_unload_model_result;
 
 /* The client's rule: at least one train_* flag is true (unset counts as true). */
 TK_NODISCARD tinkc_code tk_lora_config_check(const tk_lora_config *config, tk_err *err);

@@ -37,6 +37,7 @@ const tk_schemas_row tk_schemas[] = {
     {&tk_msg_sampler_response, RESP, "GET " API "samplers/{sampler_id}"},
 
     {&tk_msg_future_response, RESP, "every call that returns a future"},
+    {&tk_msg_sample_future_response, RESP, "POST " API "asample"},
     {&tk_msg_lora_config, PART, ""},
     {&tk_msg_create_model_request, REQ, "POST " API "create_model"},
     {&tk_msg_create_model_result, RES, "create_model"},
