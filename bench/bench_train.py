@@ -1,0 +1,122 @@
+#!/usr/bin/python3
+"""A training step of our engine against PyTorch + PEFT: same model files, threads, data.
+
+Needs build/torch-venv, which `make interop` makes; a note without it. The steps of both
+sides alternate and the fastest of each counts, in wall time: other programs only ever slow
+one down. PyTorch computes in float32, its fastest format on CPUs without bf16
+units, with its default attention.
+    bench_train.py [pebble|half]     only one of the two models
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+VENV = ROOT / "build" / "torch-venv"
+THREADS, RANK = 2, 32
+LEAVES = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj", "lm_head"]
+
+
+def say(name, ratio, bar, detail):
+    print(json.dumps({"name": name, "ratio": ratio, "bar": bar, "ok": bar is None or ratio >= bar,
+                      "detail": detail}), flush=True)
+
+
+class Ours:
+    def __init__(self, directory, data, tokens):
+        build = os.environ.get("TINKC_BUILD_DIR", str(ROOT / "build"))
+        command = [f"{build}/bench/bench_train", directory, THREADS, RANK, data, tokens]
+        self.process = subprocess.Popen([str(part) for part in command], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+        self.peak = 0
+
+    def step(self):
+        """Wall seconds."""
+        self.process.stdin.write("step\n")
+        self.process.stdin.flush()
+        wall, _, self.peak = [int(word) for word in self.process.stdout.readline().split()]
+        return wall / 1e9
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+class Theirs:
+    def __init__(self, directory, data, tokens):
+        import peft
+        import torch
+        import transformers
+        self.torch = torch
+        torch.set_num_threads(THREADS)
+        model = transformers.AutoModelForCausalLM.from_pretrained(directory, dtype=torch.float32)
+        config = peft.LoraConfig(r=RANK, lora_alpha=32, target_modules=LEAVES, task_type="CAUSAL_LM")
+        self.model = peft.get_peft_model(model, config)
+        vocabulary = model.config.vocab_size
+        self.ids = torch.arange(data * tokens).reshape(data, tokens) * 7919 % vocabulary
+        self.targets = (torch.arange(data * tokens) + 1) * 7919 % vocabulary
+        trained = [p for p in self.model.parameters() if p.requires_grad]
+        self.optimizer = torch.optim.AdamW(trained, lr=1e-4, betas=(0.9, 0.95), eps=1e-12, weight_decay=0)
+
+    def step(self):
+        """Wall seconds."""
+        start = time.perf_counter()
+        logits = self.model(self.ids).logits
+        loss = self.torch.nn.functional.cross_entropy(logits.flatten(0, 1), self.targets, reduction="sum")
+        loss.backward()
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        return time.perf_counter() - start
+
+
+def race(name, directory, data, tokens, repetitions, bar):
+    ours, theirs = Ours(directory, data, tokens), Theirs(directory, data, tokens)
+    a, b = [], []
+    for i in range(repetitions + 1):
+        a.append(ours.step())
+        b.append(theirs.step())
+    a, b = min(a[1:]), min(b[1:])
+    say(name, b / a, bar, f"rank {RANK}, {data} x {tokens} tokens, {THREADS} threads: ours {a:.3f} s "
+        f"({data * tokens / a:.0f} tokens/s, peak {ours.peak / 1048576:.2f} GiB), PyTorch {b:.3f} s")
+    ours.close()
+
+
+def save_half_billion(directory):
+    """The shape of Qwen2.5-0.5B, random, in bf16 as released weights are."""
+    import torch
+    import transformers
+    config = transformers.Qwen2Config(
+        hidden_size=896, intermediate_size=4864, num_hidden_layers=24, num_attention_heads=14,
+        num_key_value_heads=2, vocab_size=151936, max_position_embeddings=32768, tie_word_embeddings=True,
+        rope_parameters={"rope_type": "default", "rope_theta": 1e6})
+    torch.manual_seed(1)
+    transformers.Qwen2ForCausalLM(config).to(torch.bfloat16).save_pretrained(directory)
+
+
+def main():
+    python = VENV / "bin" / "python"
+    if not (VENV / "ready").exists():
+        say("engine: training step vs PyTorch + PEFT", None, None, "left out: make interop installs PyTorch")
+        return 0
+    if pathlib.Path(sys.prefix) != VENV:
+        os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_VERBOSITY="error")
+        os.execv(python, [str(python), "-W", "ignore", __file__, *sys.argv[1:]])
+    import transformers
+    transformers.utils.logging.disable_progress_bar()
+    wanted = sys.argv[1:] or ["pebble", "half"]
+    if "pebble" in wanted:
+        race("engine: training step, embedded model, vs PyTorch + PEFT",
+             str(ROOT / "models" / "pebble-llama-2m"), 8, 128, 10, 1.0)
+    if "half" in wanted:
+        with tempfile.TemporaryDirectory() as directory:
+            save_half_billion(directory)
+            race("engine: training step, 0.5B, vs PyTorch + PEFT", directory, 4, 128, 3, 0.8)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
