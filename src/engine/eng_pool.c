@@ -1,5 +1,7 @@
-/* A generation counter starts a loop, a countdown ends it; both are spun on for a while
- * and then waited for under one mutex. */
+/* A loop is cut into pieces; whoever is free takes the next one, so that a thread which
+ * other programs keep from running holds up one piece, not its share of the loop. One
+ * word holds the number of the loop and the pieces that nobody has taken; a countdown
+ * ends the loop. Both are spun on for a while and then waited for under one mutex. */
 #include "engine/eng_pool.h"
 
 #include <pthread.h>
@@ -10,9 +12,11 @@
 #include "base/mem.h"
 
 #define ALIGN    ((size_t)64)
-#define SPINS    20000 /* about 100 us: longer than the gap between two loops */
+#define SPINS    4000 /* about 50 us: longer than the gap between two loops */
 #define MAX_SIZE 256
-#define SMALL    ((size_t)32768) /* multiplications: a few microseconds */
+#define SMALL    ((size_t)32768)   /* multiplications: a few microseconds */
+#define LARGE    ((size_t)1 << 22) /* a millisecond: worth more pieces than threads */
+#define PIECES   8                 /* of a large loop, per thread */
 
 typedef struct worker {
     eng_pool *pool;
@@ -29,10 +33,13 @@ struct eng_pool {
     worker *workers;
     pthread_mutex_t lock;
     pthread_cond_t work, done;
-    atomic_uint generation;
-    atomic_uint pending; /* workers that have not finished the current loop */
-    atomic_uint sleepers;
+    _Atomic uint64_t ticket; /* number of the loop << 32 | pieces left to take */
+    atomic_uint unfinished;  /* pieces of the current loop */
+    atomic_uint sleepers;    /* workers */
+    atomic_bool asleep;      /* the caller */
     atomic_bool stop;
+    /* the current loop: constant while a piece of it is taken and not finished */
+    size_t pieces;
     size_t units;
     eng_pool_fn fn;
     void *user;
@@ -47,28 +54,57 @@ static void relax(void)
 #endif
 }
 
-static void run_part(eng_pool *pool, unsigned index)
+static bool work_left(const eng_pool *pool)
 {
-    size_t base = pool->units / pool->size, extra = pool->units % pool->size;
-    size_t begin = base * index + TK_MIN((size_t)index, extra);
-    size_t end = begin + base + (index < extra ? 1 : 0);
-    if (begin < end) {
+    return (uint32_t)atomic_load_explicit(&pool->ticket, memory_order_acquire) > 0;
+}
+
+static bool take_piece(eng_pool *pool, size_t *piece)
+{
+    uint64_t ticket = atomic_load_explicit(&pool->ticket, memory_order_acquire);
+    while ((uint32_t)ticket > 0) {
+        if (atomic_compare_exchange_weak(&pool->ticket, &ticket, ticket - 1)) {
+            *piece = (uint32_t)ticket - 1;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void wake(eng_pool *pool, pthread_cond_t *condition)
+{
+    pthread_mutex_lock(&pool->lock);
+    pthread_cond_broadcast(condition);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+/* Takes pieces until there are none. */
+static void run_pieces(eng_pool *pool, unsigned index)
+{
+    size_t piece;
+    while (take_piece(pool, &piece)) {
+        size_t base = pool->units / pool->pieces, extra = pool->units % pool->pieces;
+        size_t begin = base * piece + TK_MIN(piece, extra);
+        size_t end = begin + base + (piece < extra ? 1 : 0);
         pool->fn(pool->user, begin, end, pool->workers[index].scratch);
+        if (atomic_fetch_sub(&pool->unfinished, 1) == 1 && atomic_load(&pool->asleep)) {
+            wake(pool, &pool->done);
+        }
     }
 }
 
-/* Returns when the generation is no longer `seen` or the pool stops. */
-static void await_work(eng_pool *pool, unsigned seen)
+/* Returns when there is work or the pool stops. */
+static void await_work(eng_pool *pool)
 {
     for (unsigned i = 0; i < pool->spins; i++) {
-        if (atomic_load_explicit(&pool->generation, memory_order_acquire) != seen) {
+        if (work_left(pool)) {
             return;
         }
         relax();
     }
     pthread_mutex_lock(&pool->lock);
     atomic_fetch_add(&pool->sleepers, 1);
-    while (atomic_load(&pool->generation) == seen) {
+    while ((uint32_t)atomic_load(&pool->ticket) == 0 && !atomic_load(&pool->stop)) {
         pthread_cond_wait(&pool->work, &pool->lock);
     }
     atomic_fetch_sub(&pool->sleepers, 1);
@@ -80,64 +116,67 @@ static void *worker_main(void *user)
     worker *self = user;
     eng_pool *pool = self->pool;
     unsigned index = (unsigned)(self - pool->workers);
-    for (unsigned seen = 0;; seen++) {
-        await_work(pool, seen);
-        if (atomic_load_explicit(&pool->stop, memory_order_acquire)) {
-            return NULL;
-        }
-        run_part(pool, index);
-        if (atomic_fetch_sub(&pool->pending, 1) == 1) {
-            pthread_mutex_lock(&pool->lock);
-            pthread_cond_signal(&pool->done);
-            pthread_mutex_unlock(&pool->lock);
-        }
+    while (!atomic_load_explicit(&pool->stop, memory_order_acquire)) {
+        await_work(pool);
+        run_pieces(pool, index);
     }
+    return NULL;
 }
 
-static void release(eng_pool *pool)
+static void await_end(eng_pool *pool)
 {
-    atomic_fetch_add(&pool->generation, 1);
-    if (atomic_load(&pool->sleepers) > 0) {
-        pthread_mutex_lock(&pool->lock);
-        pthread_cond_broadcast(&pool->work);
-        pthread_mutex_unlock(&pool->lock);
+    for (unsigned i = 0; i < pool->spins; i++) {
+        if (atomic_load_explicit(&pool->unfinished, memory_order_acquire) == 0) {
+            return;
+        }
+        relax();
     }
+    pthread_mutex_lock(&pool->lock);
+    atomic_store(&pool->asleep, true);
+    while (atomic_load(&pool->unfinished) != 0) {
+        pthread_cond_wait(&pool->done, &pool->lock);
+    }
+    atomic_store(&pool->asleep, false);
+    pthread_mutex_unlock(&pool->lock);
 }
 
-void eng_pool_run(eng_pool *pool, size_t units, eng_pool_fn fn, void *user)
+static void run_cut(eng_pool *pool, size_t units, size_t pieces, eng_pool_fn fn,
+                    void *user)
 {
-    pool->units = units;
-    pool->fn = fn;
-    pool->user = user;
     if (pool->size == 1 || units <= 1) {
         if (units > 0) {
             fn(user, 0, units, pool->workers[0].scratch);
         }
         return;
     }
-    atomic_store(&pool->pending, pool->size - 1);
-    release(pool);
-    run_part(pool, 0);
-    for (unsigned i = 0; i < pool->spins; i++) {
-        if (atomic_load_explicit(&pool->pending, memory_order_acquire) == 0) {
-            return;
-        }
-        relax();
+    pool->units = units;
+    pool->fn = fn;
+    pool->user = user;
+    pool->pieces = TK_MIN(units, pieces);
+    atomic_store(&pool->unfinished, (unsigned)pool->pieces);
+    uint64_t loop = (atomic_load(&pool->ticket) >> 32) + 1;
+    atomic_store(&pool->ticket, loop << 32 | pool->pieces);
+    if (atomic_load(&pool->sleepers) > 0) {
+        wake(pool, &pool->work);
     }
-    pthread_mutex_lock(&pool->lock);
-    while (atomic_load(&pool->pending) != 0) {
-        pthread_cond_wait(&pool->done, &pool->lock);
-    }
-    pthread_mutex_unlock(&pool->lock);
+    run_pieces(pool, 0);
+    await_end(pool);
+}
+
+void eng_pool_run(eng_pool *pool, size_t units, eng_pool_fn fn, void *user)
+{
+    run_cut(pool, units, (size_t)PIECES * pool->size, fn, user);
 }
 
 void eng_pool_run_work(eng_pool *pool, size_t units, size_t work, eng_pool_fn fn,
                        void *user)
 {
-    if (work < SMALL && units > 0) {
-        fn(user, 0, units, pool->workers[0].scratch);
-    } else {
+    if (work >= LARGE) {
         eng_pool_run(pool, units, fn, user);
+    } else if (work >= SMALL) {
+        run_cut(pool, units, pool->size, fn, user);
+    } else if (units > 0) {
+        fn(user, 0, units, pool->workers[0].scratch);
     }
 }
 
@@ -222,7 +261,7 @@ void eng_pool_free(eng_pool *pool)
         return;
     }
     atomic_store(&pool->stop, true);
-    release(pool);
+    wake(pool, &pool->work);
     for (unsigned i = 0; i < pool->started; i++) {
         pthread_join(pool->workers[i + 1].thread, NULL);
     }

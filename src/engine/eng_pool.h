@@ -1,13 +1,14 @@
-/* The only threads of the engine: a pool that runs one loop at a time, cut into fixed
- * contiguous parts. The caller is worker 0. Which worker computes an element never
- * changes its value. Workers spin briefly between loops, because a wake-up across cores
- * costs more than most loops; then they sleep. */
+/* The only threads of the engine: a pool that runs one loop at a time, cut into
+ * contiguous pieces that free workers take. The caller is worker 0. Which worker computes
+ * an element never changes its value. Workers spin briefly between loops, because a
+ * wake-up across cores costs more than most loops; then they sleep. */
 #ifndef ENGINE_ENG_POOL_H
 #define ENGINE_ENG_POOL_H
 
 #include "engine/eng.h"
 
-/* Computes units [begin, end); `scratch` is the worker's own (see eng_pool_reserve). */
+/* Computes units [begin, end), several times per loop with different ones; `scratch` is
+ * the worker's own (see eng_pool_reserve). */
 typedef void (*eng_pool_fn)(void *user, size_t begin, size_t end, void *scratch);
 
 /* Runs `fn` over `units`. Thread: one caller at a time per pool. */

@@ -1,5 +1,8 @@
-/* The thread pool: every unit once, contiguous parts, scratch of one's own. */
+/* The thread pool: every unit once, contiguous pieces, scratch of one's own. */
 #include "engine/eng_pool.h"
+
+#include <sched.h>
+#include <stdatomic.h>
 
 #include "support/test.h"
 
@@ -55,22 +58,41 @@ static void test_every_unit_once(void **unused)
     eng_pool_free(NULL);
 }
 
+typedef struct meeting {
+    atomic_uint arrived;
+    void *scratch[2];
+} meeting;
+
+/* Each of two units waits for the other, so two threads must run them. */
+static void meet(void *user, size_t begin, size_t end, void *scratch)
+{
+    meeting *m = user;
+    assert_int_equal(end, begin + 1);
+    m->scratch[begin] = scratch;
+    atomic_fetch_add(&m->arrived, 1);
+    for (int i = 0; i < 100000000 && atomic_load(&m->arrived) < 2; i++) {
+        (void)sched_yield();
+    }
+}
+
 static void test_scratch(void **unused)
 {
     (void)unused;
     eng_pool *pool = NULL;
     tk_err err = TK_ERR_INIT;
     static marks m;
+    meeting two = {.scratch = {NULL, NULL}};
     assert_int_equal(eng_pool_new(&pool, 2, &err), TINKC_OK);
     assert_int_equal(eng_pool_reserve(pool, 5000, &err), TINKC_OK);
-    eng_pool_run(pool, 2, mark, &m);
-    assert_non_null(m.scratch[0]);
-    assert_non_null(m.scratch[1]);
-    assert_ptr_not_equal(m.scratch[0], m.scratch[1]);
-    assert_int_equal((uintptr_t)m.scratch[0] % 64, 0);
+    eng_pool_run(pool, 2, meet, &two);
+    assert_int_equal(atomic_load(&two.arrived), 2);
+    assert_true(two.scratch[0] != NULL && two.scratch[1] != NULL);
+    assert_ptr_not_equal(two.scratch[0], two.scratch[1]);
+    assert_int_equal((uintptr_t)two.scratch[0] % 64, 0);
+    eng_pool_run(pool, 1, mark, &m); /* one unit: the caller's own */
     void *kept = m.scratch[0];
     assert_int_equal(eng_pool_reserve(pool, 4000, &err), TINKC_OK); /* never shrinks */
-    eng_pool_run(pool, 2, mark, &m);
+    eng_pool_run(pool, 1, mark, &m);
     assert_ptr_equal(m.scratch[0], kept);
     assert_int_equal(eng_pool_reserve(pool, SIZE_MAX - 5, &err), TINKC_E_NOMEM);
     eng_pool_free(pool);
