@@ -116,7 +116,7 @@ static tinkc_code sample(tinkc_training *training, tinkc_error **err)
 
 int main(int argc, char **argv)
 {
-    const char *model = argc > 1 ? argv[1] : "pebble-llama-2m";
+    const char *model = argc > 1 ? argv[1] : "tinkc/pebble-llama-2m";
     tinkc_service *service = NULL;
     tinkc_training *training = NULL;
     tinkc_error *err = NULL;

@@ -1,13 +1,47 @@
 #!/usr/bin/env bash
-# make demo: shows the Tinker API at work, on this machine, without a key or a network.
-#   scripts/demo.sh [build directory]
-# Until the server is there the other side is the tests' scripted peer.
+# make demo: a server on this machine, a fine-tuning through libtinkc, the difference that
+# it makes. No key, no network.
+#   scripts/demo.sh [build directory [steps]]
+# The server's data stays in <build directory>/demo.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${1:-build}
-program=$build/tests/wire_demo
-if [ ! -x "$program" ]; then
-    echo "demo: $program is missing; type: make demo" >&2
-    exit 1
-fi
-exec "$program"
+shift || true
+for program in "$build/tinkc" "$build/tools/demo"; do
+    [ -x "$program" ] || {
+        echo "demo: $program is missing; type: make demo" >&2
+        exit 1
+    }
+done
+
+data=$build/demo
+rm -rf "$data"
+mkdir -p "$data"
+"$build/tinkc" serve --port 0 --data "$data" >"$data/out" 2>"$data/log" &
+server=$!
+stop() {
+    kill "$server" 2>/dev/null || true
+    wait "$server" 2>/dev/null || true
+}
+trap stop EXIT
+
+# The line comes when the server is ready; a server that ends first never writes it.
+until url=$(sed -n 's/^listening on //p' "$data/out") && [ -n "$url" ]; do
+    kill -0 "$server" 2>/dev/null || {
+        echo "demo: the server did not start:" >&2
+        cat "$data/log" >&2
+        exit 1
+    }
+    sleep 0.05
+done
+echo "Server: $url"
+env -u TINKER_API_KEY TINKER_BASE_URL="$url" "$build/tools/demo" "$@"
+stop
+echo "  in $data/"
+
+cat <<END
+
+Go on with
+  $build/tinkc serve
+  cc examples/train.c \$(pkg-config --cflags --libs tinkc) -o train    # after make install
+END

@@ -190,7 +190,7 @@ const cmd_spec cmd_serve = {
     .help = "Run a local server with the Tinker API.",
     .more = "Prints \"listening on URL\" when it is ready, and runs until it is told to\n"
             "stop (SIGTERM, Ctrl-C). Without --model it serves the small model that is\n"
-            "part of this program, pebble-llama-2m.",
+            "part of this program, tinkc/pebble-llama-2m.",
     .options = options,
     .run = run,
 };

@@ -5,7 +5,7 @@
 
 #include "base/str.h"
 
-#define SRV_EMBED_NAME "pebble-llama-2m"
+#define SRV_EMBED_NAME "tinkc/pebble-llama-2m"
 
 typedef struct srv_embed {
     tk_str config, generation_config, weights, tokenizer, tokenizer_config;

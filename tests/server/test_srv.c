@@ -136,14 +136,14 @@ static void capabilities_name_models(void **state)
 {
     (void)state;
     srvfix f;
-    const srv_pair alias = {"Qwen/Qwen3-8B", "pebble-llama-2m"};
+    const srv_pair alias = {"Qwen/Qwen3-8B", "tinkc/pebble-llama-2m"};
     srvfix_open(&f, (srv_options){.aliases = &alias, .n_aliases = 1});
     const tk_json *json = srvfix_ask(&f, "GET", "/api/v1/get_server_capabilities", NULL);
     const tk_json *models = tk_json_get(json, "supported_models");
     assert_int_equal(tk_json_len(models), 2);
     tk_json first = tk_json_at(models, 0);
     tk_json second = tk_json_at(models, 1);
-    assert_string_equal(srvfix_text(&first, "model_name"), "pebble-llama-2m");
+    assert_string_equal(srvfix_text(&first, "model_name"), "tinkc/pebble-llama-2m");
     assert_string_equal(srvfix_text(&second, "model_name"), "Qwen/Qwen3-8B");
     srvfix_close(&f);
 }

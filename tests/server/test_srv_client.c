@@ -6,7 +6,7 @@
 
 #include "server/srvfix.h"
 
-#define MODEL "pebble-llama-2m"
+#define MODEL "tinkc/pebble-llama-2m"
 
 typedef struct e2e {
     srvfix srv;

@@ -1,6 +1,6 @@
 /* A whole conversation with a Tinker server over one plain connection: the library's
  * message codecs, a raw socket, nothing of the client library. The conversation test
- * sweeps it for allocation failures, the wire demo shows it to people.
+ * sweeps it for allocation failures.
  *
  * Answers that are lost (reset, closed, cut short) are asked for again with the same
  * bytes; everything else that is not 2xx ends the conversation. Blocking; one thread.
