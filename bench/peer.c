@@ -1,6 +1,9 @@
 /* The scripted peer of the tests as a program, for benchmarks that must not count the
  * server's CPU: prints its URL on a line of stdout and serves until stdin ends.
- *   peer [parked]     the first `parked` polls stay without an answer
+ *   peer PARKED DELAY_MS
+ * The first PARKED polls stay without an answer; samples and polls are answered after
+ * DELAY_MS. Without a delay an answer may come while libcurl is still looking at what it
+ * sent, which no server far away can do, and which makes half of a client's work vanish.
  * Every sample gets the same 64 tokens with their logprobs; there is no model behind it.
  *
  * Links: peer */
@@ -44,8 +47,12 @@ static void say(fakeapi *api, const char *path, const char *text)
     fakeapi_default(api, "*", path, &(fakeapi_step){.body = text});
 }
 
-static void write_script(fakeapi *api, unsigned parked, const tk_buf *result)
+static void write_script(fakeapi *api, unsigned parked, unsigned delay_ms,
+                         const tk_buf *result)
 {
+    fakeapi_step accepted = {.body = "{\"request_id\":\"r\"}", .delay_ms = delay_ms};
+    fakeapi_step answer = fakeapi_proto(result->p, result->n);
+    answer.delay_ms = delay_ms;
     say(api, "/api/v1/client/config", "{\"sample_max_concurrent_requests\":20000}");
     say(api, "/api/v1/client/dynamic_config", "{}");
     say(api, "/api/v1/create_session",
@@ -54,18 +61,19 @@ static void write_script(fakeapi *api, unsigned parked, const tk_buf *result)
     say(api, "/api/v1/create_sampling_session",
         "{\"type\":\"create_sampling_session\",\"sampling_session_id\":\"s\"}");
     say(api, "/api/v1/telemetry", "{\"status\":\"accepted\"}");
-    say(api, "/api/v1/asample", "{\"request_id\":\"r\"}");
+    fakeapi_default(api, "POST", "/api/v1/asample", &accepted);
     if (parked > 0) {
         fakeapi_reply(api, "POST", POLL,
                       &(fakeapi_step){.repeat = parked, .gate = fakeapi_gate_new(api)});
     }
-    fakeapi_default(api, "POST", POLL, &fakeapi_proto(result->p, result->n));
+    fakeapi_default(api, "POST", POLL, &answer);
 }
 
 int main(int argc, char **argv)
 {
     tk_buf result;
     unsigned parked = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 0;
+    unsigned delay_ms = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
     struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
     if (!encode_result(&result)) {
         return die("no result");
@@ -74,7 +82,7 @@ int main(int argc, char **argv)
         return die("too few files");
     }
     fakeapi *api = fakeapi_start();
-    write_script(api, parked, &result);
+    write_script(api, parked, delay_ms, &result);
     printf("%s\n", fakeapi_url(api));
     (void)fflush(stdout);
     while (poll(&input, 1, FORGET_MS) == 0) {

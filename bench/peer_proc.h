@@ -16,21 +16,22 @@ typedef struct peer_proc {
     char url[64];
 } peer_proc;
 
-static inline void peer_exec(int input, int output, unsigned parked)
+static inline void peer_exec(int input, int output, unsigned parked, unsigned delay_ms)
 {
-    char path[4096], number[16];
+    char path[4096], numbers[2][16];
     ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - sizeof("/peer"));
     char *slash = n > 0 ? memrchr(path, '/', (size_t)n) : NULL;
     if (slash != NULL && dup2(input, STDIN_FILENO) >= 0 &&
         dup2(output, STDOUT_FILENO) >= 0) {
         memcpy(slash, "/peer", sizeof("/peer"));
-        (void)snprintf(number, sizeof(number), "%u", parked);
-        (void)execl(path, path, number, (char *)NULL);
+        (void)snprintf(numbers[0], sizeof(numbers[0]), "%u", parked);
+        (void)snprintf(numbers[1], sizeof(numbers[1]), "%u", delay_ms);
+        (void)execl(path, path, numbers[0], numbers[1], (char *)NULL);
     }
     _exit(127);
 }
 
-static inline void peer_start(peer_proc *peer, unsigned parked)
+static inline void peer_start(peer_proc *peer, unsigned parked, unsigned delay_ms)
 {
     int input[2], output[2];
     if (pipe2(input, O_CLOEXEC) != 0 || pipe2(output, O_CLOEXEC) != 0) {
@@ -39,7 +40,7 @@ static inline void peer_start(peer_proc *peer, unsigned parked)
     }
     peer->pid = fork();
     if (peer->pid == 0) {
-        peer_exec(input[0], output[1], parked);
+        peer_exec(input[0], output[1], parked, delay_ms);
     }
     close(input[0]);
     close(output[1]);

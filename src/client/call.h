@@ -73,7 +73,6 @@ struct tk_call {
         char idempotency_key[64];
         tk_buf text; /* URL and header lines, each with a NUL behind */
         const char *lines[TK_CALL_LINES];
-        tk_err err;
     } state;
 };
 

@@ -47,7 +47,26 @@ static bool driver_drive(tk_driver *driver, int64_t max_ms)
     return true;
 }
 
-static const tk_driver_ops driver_ops = {driver_ref, driver_unref, driver_drive};
+static bool driver_later(tk_driver *driver, tk_task *task)
+{
+    tk_core *core = of_driver(driver);
+    bool inside = tk_loop_is_inside(core->loop);
+    if (inside) {
+        tk_loop_later(core->loop, task);
+    }
+    return inside;
+}
+
+static void driver_now(tk_driver *driver)
+{
+    tk_core *core = of_driver(driver);
+    if (tk_loop_is_inside(core->loop)) {
+        tk_loop_run_late(core->loop);
+    }
+}
+
+static const tk_driver_ops driver_ops = {driver_ref, driver_unref, driver_drive,
+                                         driver_later, driver_now};
 
 /* ---- life ---- */
 
@@ -323,6 +342,7 @@ void tk_core_queue_state(tk_core *core, tinkc_queue_state state, tk_str reason,
     (void)snprintf(text, sizeof(text), TK_STR_FMT, TK_STR_ARG(reason));
     const char *why = reason.n > 0 ? text : default_reason(state);
     if (core->observer != NULL) {
+        tk_loop_run_late(core->loop); /* code of the user, see tk_driver_ops */
         core->observer(state, why, what, core->observer_user);
     }
     int64_t now = tk_loop_now_ms(core->loop);

@@ -110,6 +110,36 @@ void tinkc_future_free(tinkc_future **future_ref)
 
 /* ---- completing ---- */
 
+static void wake(tk_task *task)
+{
+    tinkc_future *future = TK_CONTAINER_OF(task, tinkc_future, wake_task);
+    tk_cond_broadcast(&future->changed);
+    tinkc_future_free(&future);
+}
+
+/* A turn of the loop often completes several futures of one waiting thread, and to wake
+ * it costs more than to complete them: that is done once, when the turn ends. */
+static void wake_sleepers(tinkc_future *future)
+{
+    tk_driver *driver = future->driver;
+    future->wake_task.run = wake;
+    (void)tinkc_future_ref(future);
+    if (driver == NULL || driver->ops->later == NULL ||
+        !driver->ops->later(driver, &future->wake_task)) {
+        wake(&future->wake_task);
+    }
+}
+
+/* Code of the user may wait for a thread that is still to be woken. */
+static void call_on_done(tinkc_future *future, tinkc_future_fn on_done, void *user)
+{
+    tk_driver *driver = future->driver;
+    if (driver != NULL && driver->ops->now != NULL) {
+        driver->ops->now(driver);
+    }
+    on_done(future, user);
+}
+
 /* Called with the lock held by whoever set the outcome; releases it, then tells
  * everybody. The caller's reference keeps the future alive meanwhile. */
 static void announce(tinkc_future *future)
@@ -120,11 +150,14 @@ static void announce(tinkc_future *future)
     tinkc_queue *queue = future->queue;
     tinkc_future_fn on_done = future->on_done;
     void *user = future->on_done_user;
-    tk_cond_broadcast(&future->changed);
+    bool sleepers = future->sleepers > 0;
     tk_waiter_wake_all(&future->waiters);
     tk_mutex_unlock(&future->lock);
+    if (sleepers) {
+        wake_sleepers(future);
+    }
     if (on_done != NULL) {
-        on_done(future, user);
+        call_on_done(future, on_done, user);
     }
     if (queue != NULL) {
         tk_queue_ready(queue, future);
@@ -259,9 +292,11 @@ static bool sleep_until(tinkc_future *future, int64_t deadline_ns)
 {
     tk_mutex_lock(&future->lock);
     bool in_time = true;
+    future->sleepers++;
     while (!atomic_load(&future->done) && in_time) {
         in_time = tk_cond_wait_until(&future->changed, &future->lock, deadline_ns);
     }
+    future->sleepers--;
     tk_mutex_unlock(&future->lock);
     return in_time;
 }

@@ -24,6 +24,8 @@ struct tinkc_future {
     void (*free_result)(void *);
     tinkc_error *error;
     bool taken;
+    size_t sleepers;   /* threads in tinkc_future_wait */
+    tk_task wake_task; /* wakes them when the loop's turn ends */
     tinkc_future_fn on_done;
     void *on_done_user;
     void (*on_cancel)(void *user);

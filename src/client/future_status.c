@@ -34,7 +34,11 @@ void tk_future_answered(tinkc_future *future, int status)
 
 static void copy_text(char *out, size_t size, tk_str text)
 {
-    (void)snprintf(out, size, TK_STR_FMT, TK_STR_ARG(text));
+    size_t n = TK_MIN(text.n, size - 1);
+    if (n > 0) {
+        memcpy(out, text.p, n);
+    }
+    out[n] = '\0';
 }
 
 void tk_future_queue(tinkc_future *future, tinkc_queue_state state, tk_str reason)
@@ -53,6 +57,14 @@ void tk_future_request_id(tinkc_future *future, tk_str id)
 }
 
 /* ---- reading it ---- */
+
+bool tk_future_is_paused(tinkc_future *future)
+{
+    tk_mutex_lock(&future->lock);
+    tinkc_queue_state state = future->queue_state;
+    tk_mutex_unlock(&future->lock);
+    return state == TINKC_QUEUE_PAUSED_CAPACITY || state == TINKC_QUEUE_PAUSED_RATE_LIMIT;
+}
 
 static void fill(tinkc_wait *out, const tinkc_future *future)
 {

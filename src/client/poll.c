@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json_num.h"
 #include "client/core.h"
 
 #define BODY_MAX_BYTES (4 * TK_KIB)
@@ -74,14 +75,10 @@ static void note_queue(tk_poll *poll, const tk_try_again *said)
 
 static tinkc_stage stage_of(const tk_poll *poll)
 {
-    tinkc_wait wait = TINKC_WAIT_INIT;
     if (poll->state.want_payload) {
         return TINKC_STAGE_DOWNLOADING;
     }
-    (void)tinkc_future_status(poll->future, &wait);
-    bool paused = wait.queue_state == TINKC_QUEUE_PAUSED_CAPACITY ||
-                  wait.queue_state == TINKC_QUEUE_PAUSED_RATE_LIMIT;
-    return paused ? TINKC_STAGE_QUEUED : TINKC_STAGE_RUNNING;
+    return tk_future_is_paused(poll->future) ? TINKC_STAGE_QUEUED : TINKC_STAGE_RUNNING;
 }
 
 /* A server that says nothing at all, or never finishes, ends the wait (design §3). */
@@ -283,17 +280,34 @@ static tinkc_code encode_body(tk_poll *poll, tk_err *err)
                             err);
 }
 
+/* Each line has room for TK_JSON_NUM_BYTES behind its text. Return the end. */
+static char *put_text(char *out, const char *text)
+{
+    size_t n = strlen(text);
+    memcpy(out, text, n + 1);
+    return out + n;
+}
+
+static char *put_number(char *out, int64_t number)
+{
+    out += tk_json_num_put_i64(out, number);
+    *out = '\0';
+    return out;
+}
+
 static void set_headers(tk_poll *poll)
 {
     tk_call *call = &poll->state.call;
-    (void)snprintf(poll->state.iteration_line, sizeof(poll->state.iteration_line),
-                   "X-Tinker-Request-Iteration: %lld", (long long)poll->state.iteration);
-    (void)snprintf(poll->state.type_line, sizeof(poll->state.type_line),
-                   "X-Tinker-Request-Type: %s", tk_future_info_of(poll->type)->header);
     int64_t us = (int64_t)(poll->roundtrip_s * 1e6);
-    (void)snprintf(poll->state.roundtrip_line, sizeof(poll->state.roundtrip_line),
-                   "X-Tinker-Create-Promise-Roundtrip-Time: %lld.%06lld",
-                   (long long)(us / 1000000), (long long)(us % 1000000));
+    char *end = put_text(poll->state.iteration_line, "X-Tinker-Request-Iteration: ");
+    (void)put_number(end, poll->state.iteration);
+    end = put_text(poll->state.type_line, "X-Tinker-Request-Type: ");
+    (void)put_text(end, tk_future_info_of(poll->type)->header);
+    end =
+        put_text(poll->state.roundtrip_line, "X-Tinker-Create-Promise-Roundtrip-Time: ");
+    end = put_number(end, us / 1000000);
+    (void)put_number(end, 1000000 + us % 1000000); /* all six digits, behind a 1 */
+    *end = '.';
     call->extra[0] = "X-Stainless-Raw-Response: raw";
     call->extra[1] = poll->state.iteration_line;
     call->extra[2] = poll->state.type_line;

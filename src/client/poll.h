@@ -48,7 +48,7 @@ struct tk_poll {
         bool want_payload; /* allow_metadata_only is false */
         bool running, waiting;
         char iteration_line[64];
-        char roundtrip_line[96];
+        char roundtrip_line[128];
         char type_line[64];
     } state;
 };

@@ -2,10 +2,9 @@
  * new sequence id, the right to submit, the submission (the same one as long as the
  * server pushes back), the result. Encoded on the caller's thread, lives on the loop's.
  */
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "base/json_num.h"
 #include "base/mem.h"
 #include "client/op.h"
 #include "client/params.h"
@@ -17,11 +16,12 @@
 #include "wire/input.h"
 #include "wire/wire_error.h"
 
-#define TAIL_BYTES 128
-#define L3_JITTER  0.25
-#define ID_BYTES   256
-#define SEQ_KEY    "\"seq_id\":"
-#define SEQ_WIDEST INT64_MAX /* reserves room for any number */
+#define TAIL_BYTES   128
+#define AROUND_BYTES 512 /* the request without its tokens */
+#define L3_JITTER    0.25
+#define ID_BYTES     256
+#define SEQ_KEY      "\"seq_id\":"
+#define SEQ_WIDEST   INT64_MAX /* reserves room for any number */
 
 /* What the sample waits for; says what to undo when it ends. */
 typedef enum place {
@@ -222,8 +222,9 @@ static tinkc_code read_accepted(sample *self, tk_str body, tk_err *err)
         code = tk_err_set(err, TINKC_E_DECODE, "the server's request_id is too long");
     }
     if (code == TINKC_OK) {
-        (void)snprintf(self->request_id, sizeof(self->request_id), TK_STR_FMT,
-                       TK_STR_ARG(said.request_id.v));
+        tk_str id = said.request_id.v;
+        memcpy(self->request_id, id.n > 0 ? id.p : "", id.n);
+        self->request_id[id.n] = '\0';
     }
     tk_arena_dispose(&arena);
     return code;
@@ -294,7 +295,8 @@ static void write_seq(sample *self)
 {
     int64_t seq = atomic_fetch_add(&self->sampling->next_seq, 1);
     self->body.n = self->seq_at;
-    tk_buf_printf(&self->body, "%" PRId64, seq);
+    char number[TK_JSON_NUM_BYTES];
+    tk_buf_put(&self->body, number, tk_json_num_put_i64(number, seq));
     tk_buf_puts(&self->body, self->tail);
 }
 
@@ -411,6 +413,11 @@ static tinkc_code encode(sample *self, tk_sample_request *request,
     }
     size_t estimate = tk_model_input_bytes(&request->prompt, TK_SAMPLE_TOKEN_BYTES);
     self->estimate_bytes = (int64_t)TK_MIN(estimate, (size_t)INT64_MAX);
+    /* Token ids take about six of the bytes that the limiter counts for each. */
+    if (estimate < TK_BODY_MAX_BYTES / 2 &&
+        tk_buf_reserve(&self->body, estimate / 10 * 6 + AROUND_BYTES) == NULL) {
+        return tk_buf_status(&self->body, err);
+    }
     tinkc_code code = tk_schema_encode(&self->body, &tk_msg_sample_request, request, err);
     return code == TINKC_OK ? split(self, err) : code;
 }

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "base/tk.h"
+#include "http/loop.h"
 
 /* What kind of result a future carries; take functions check it. */
 typedef enum tk_result_kind {
@@ -48,6 +49,10 @@ typedef struct tk_driver_ops {
      * this loop has a thread of its own, or another thread is driving it right now: then
      * the caller just sleeps. */
     bool (*drive)(tk_driver *driver, int64_t max_ms);
+    /* On the loop's thread: runs the task at the end of the turn, or before code of the
+     * user does (`now`). False elsewhere. NULL: there is no loop. */
+    bool (*later)(tk_driver *driver, tk_task *task);
+    void (*now)(tk_driver *driver);
 } tk_driver_ops;
 
 struct tk_driver {
@@ -88,6 +93,7 @@ void tk_future_attempt(tinkc_future *future);              /* one more request w
 void tk_future_answered(tinkc_future *future, int status); /* -1: connection error */
 void tk_future_queue(tinkc_future *future, tinkc_queue_state state, tk_str reason);
 void tk_future_request_id(tinkc_future *future, tk_str id);
+bool tk_future_is_paused(tinkc_future *future); /* the last tk_future_queue said so */
 
 /* The result of a done future, for take functions: TINKC_OK and the result in the pointer
  * at `out` (a `T **` for any T; not used for TK_RESULT_NONE), or TINKC_E_STATE,

@@ -17,7 +17,8 @@ struct tk_loop {
     tk_transport *transport;
     tk_mqueue queue;
     tk_heap timers;
-    int epoll_fd; /* holds the queue's and the transport's descriptors */
+    tk_mqueue_node *late; /* tasks for the end of the turn, the last one first */
+    int epoll_fd;         /* holds the queue's and the transport's descriptors */
     int64_t now_ms;
     bool threaded;
     bool ending; /* loop thread only, set when it stops */
@@ -29,14 +30,27 @@ struct tk_loop {
     tk_thread thread;
 };
 
-static void run_tasks(tk_loop *loop)
+static void run_all(tk_mqueue_node *node)
 {
-    tk_mqueue_node *node = tk_mqueue_take_all(&loop->queue);
     while (node != NULL) {
         tk_mqueue_node *next = node->next; /* the task may free itself */
         tk_task *task = TK_CONTAINER_OF(node, tk_task, node);
         task->run(task);
         node = next;
+    }
+}
+
+static void run_tasks(tk_loop *loop)
+{
+    run_all(tk_mqueue_take_all(&loop->queue));
+}
+
+void tk_loop_run_late(tk_loop *loop)
+{
+    while (loop->late != NULL) {
+        tk_mqueue_node *late = loop->late;
+        loop->late = NULL;
+        run_all(late);
     }
 }
 
@@ -59,6 +73,7 @@ static void turn(tk_loop *loop)
     loop->transport->ops->process(loop->transport);
     loop->now_ms = tk_clock_mono_ms(loop->clock);
     fire_timers(loop);
+    tk_loop_run_late(loop);
 }
 
 static int64_t next_deadline(tk_loop *loop)
@@ -175,6 +190,7 @@ void tk_loop_stop(tk_loop *loop)
         loop->on_stop(loop->user);
     }
     loop->transport->ops->close(loop->transport);
+    tk_loop_run_late(loop);
     atomic_store(&loop->busy, false);
 }
 
@@ -194,6 +210,12 @@ void tk_loop_close(tk_loop **loop_ref)
 bool tk_loop_post(tk_loop *loop, tk_task *task)
 {
     return tk_mqueue_post(&loop->queue, &task->node);
+}
+
+void tk_loop_later(tk_loop *loop, tk_task *task)
+{
+    task->node.next = loop->late;
+    loop->late = &task->node;
 }
 
 bool tk_loop_is_inside(const tk_loop *loop)

@@ -54,6 +54,10 @@ void tk_loop_close(tk_loop **loop);
 /* Thread: any. false when the loop is closing: the task stays with the caller. */
 TK_NODISCARD bool tk_loop_post(tk_loop *loop, tk_task *task);
 
+/* Loop thread: runs the task once when this turn ends, or at tk_loop_run_late. */
+void tk_loop_later(tk_loop *loop, tk_task *task);
+void tk_loop_run_late(tk_loop *loop);
+
 bool tk_loop_is_inside(
     const tk_loop *loop); /* whether the caller is on the loop's thread */
 

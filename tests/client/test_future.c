@@ -1,11 +1,13 @@
 /* Futures and queues: exactly one completion on every path, waits that end, an
  * explanation at any time (A-028, A-029, A-033, M-089, M-090, M-096, M-102). */
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 
 #include "base/mem.h"
 #include "base/thread.h"
 #include "client/error.h"
+#include "client/future_int.h"
 #include "client/tk_future.h"
 #include "support/failmem.h"
 #include "support/fakeclock.h"
@@ -40,7 +42,8 @@ static bool driver_drive(tk_driver *driver, int64_t max_ms)
     return true;
 }
 
-static const tk_driver_ops driver_ops = {driver_ref, driver_unref, driver_drive};
+static const tk_driver_ops driver_ops = {driver_ref, driver_unref, driver_drive, NULL,
+                                         NULL};
 
 static tinkc_future *new_future(void)
 {
@@ -262,6 +265,101 @@ static void test_future_wait_drives_manual_loop(void **unused)
     assert_int_equal(driver.driven, 3);
     tinkc_future_free(&future);
     assert_int_equal(driver.refs, 0);
+}
+
+/* ---- waking late ---- */
+
+typedef struct late_driver {
+    tk_driver base;
+    tk_task *late[4];
+    size_t n;
+} late_driver;
+
+static void no_ref(tk_driver *driver)
+{
+    (void)driver;
+}
+
+static bool late_later(tk_driver *driver, tk_task *task)
+{
+    late_driver *self = (late_driver *)(void *)driver;
+    self->late[self->n++] = task;
+    return true;
+}
+
+static void late_now(tk_driver *driver)
+{
+    late_driver *self = (late_driver *)(void *)driver;
+    while (self->n > 0) {
+        tk_task *task = self->late[--self->n];
+        task->run(task);
+    }
+}
+
+static const tk_driver_ops late_ops = {no_ref, no_ref, NULL, late_later, late_now};
+
+typedef struct sleeper {
+    tk_thread thread;
+    tinkc_future *future;
+    atomic_bool woke;
+} sleeper;
+
+static void sleep_on(void *user)
+{
+    sleeper *self = user;
+    (void)tinkc_future_wait(self->future, TINKC_FOREVER);
+    atomic_store(&self->woke, true);
+}
+
+static void start_sleeper(sleeper *self, tk_driver *driver)
+{
+    tinkc_future *future = tk_future_new(driver, "sample", TK_RESULT_NONE);
+    self->future = future;
+    assert_int_equal(tk_thread_start(&self->thread, "t", sleep_on, self, NULL), TINKC_OK);
+    size_t sleepers = 0;
+    while (sleepers == 0) {
+        tk_mutex_lock(&future->lock);
+        sleepers = future->sleepers;
+        tk_mutex_unlock(&future->lock);
+        (void)sched_yield();
+    }
+}
+
+static void check_woken(tinkc_future *future, void *user)
+{
+    sleeper *other = user;
+    (void)future;
+    tk_thread_join(&other->thread); /* would never end if it still slept */
+    assert_true(atomic_load(&other->woke));
+}
+
+/* Who sleeps is woken when the loop's turn ends, but before a callback of the user. A
+ * future without sleepers gives the loop nothing to do. */
+static void test_future_wakes_at_the_end_of_the_turn(void **unused)
+{
+    (void)unused;
+    late_driver driver = {.base = {&late_ops, &tk_clock_real, false}};
+    static sleeper first, second;
+    start_sleeper(&first, &driver.base);
+    start_sleeper(&second, &driver.base);
+    tinkc_future *quiet = tk_future_new(&driver.base, "sample", TK_RESULT_NONE);
+    tinkc_future *told = tk_future_new(&driver.base, "sample", TK_RESULT_NONE);
+    assert_int_equal(tinkc_future_on_done(told, check_woken, &first), TINKC_OK);
+    assert_true(tk_future_complete(quiet, NULL, NULL));
+    assert_int_equal(driver.n, 0);
+    assert_true(tk_future_complete(first.future, NULL, NULL));
+    assert_int_equal(driver.n, 1);
+    assert_true(tinkc_future_is_done(first.future));
+    assert_true(tk_future_complete(told, NULL, NULL));
+    assert_int_equal(driver.n, 0);
+    assert_true(tk_future_complete(second.future, NULL, NULL));
+    late_now(&driver.base);
+    tk_thread_join(&second.thread);
+    assert_true(atomic_load(&second.woke));
+    tinkc_future_free(&quiet);
+    tinkc_future_free(&told);
+    tinkc_future_free(&first.future);
+    tinkc_future_free(&second.future);
 }
 
 static void test_future_wait_all(void **unused)
@@ -506,6 +604,7 @@ int main(void)
         cmocka_unit_test(test_future_forgotten_cancel),
         cmocka_unit_test(test_future_wait_across_threads),
         cmocka_unit_test(test_future_wait_drives_manual_loop),
+        cmocka_unit_test(test_future_wakes_at_the_end_of_the_turn),
         cmocka_unit_test(test_future_wait_all),
         cmocka_unit_test(test_future_wait_any),
         cmocka_unit_test(test_queue_order_and_fd),

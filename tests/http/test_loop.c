@@ -140,6 +140,55 @@ static void test_loop_tasks_from_threads(void **unused)
     assert_int_equal(transport.closed, 1);
 }
 
+/* ---- the end of a turn ---- */
+
+typedef struct late_task {
+    tk_task first, late;
+    tk_timer timer;
+    tk_loop *loop;
+    char order[8];
+    size_t n;
+} late_task;
+
+static void run_first(tk_task *task)
+{
+    late_task *self = TK_CONTAINER_OF(task, late_task, first);
+    self->order[self->n++] = 'a';
+    tk_loop_later(self->loop, &self->late);
+    tk_loop_timer_set(self->loop, &self->timer, tk_loop_now_ms(self->loop));
+}
+
+static void run_timer(tk_timer *timer)
+{
+    late_task *self = TK_CONTAINER_OF(timer, late_task, timer);
+    self->order[self->n++] = 'b';
+}
+
+static void run_late(tk_task *task)
+{
+    late_task *self = TK_CONTAINER_OF(task, late_task, late);
+    self->order[self->n++] = 'c';
+}
+
+/* What is put off runs once, behind everything else of the turn; also when the turn is
+ * the last one. */
+static void test_loop_later(void **unused)
+{
+    (void)unused;
+    null_transport transport;
+    tk_loop *loop = open_loop(&transport, &tk_clock_real, false);
+    late_task task = {{{0}, run_first}, {{0}, run_late}, {{0}, NULL}, loop, "", 0};
+    tk_timer_init(&task.timer, run_timer);
+    assert_true(tk_loop_post(loop, &task.first));
+    assert_int_equal(tk_loop_process(loop, NULL), TINKC_OK);
+    assert_string_equal(task.order, "abc");
+    assert_int_equal(tk_loop_process(loop, NULL), TINKC_OK);
+    assert_string_equal(task.order, "abc");
+    assert_true(tk_loop_post(loop, &task.first));
+    tk_loop_close(&loop);
+    assert_string_equal(task.order, "abcac");
+}
+
 static void test_loop_process_belongs_to_one(void **unused)
 {
     (void)unused;
@@ -293,6 +342,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_loop_tasks_from_threads),
+        cmocka_unit_test(test_loop_later),
         cmocka_unit_test(test_loop_process_belongs_to_one),
         cmocka_unit_test(test_loop_timers),
         cmocka_unit_test(test_loop_timer_repeats),
