@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Contracts are written down: every C file opens with a comment of 1 to 15 lines (a header,
 which may explain a whole subsystem, 25), and every TINKC_API declaration has a comment of its own, above it or
-behind it on the same line.
+behind it on the same line. A public header says in its opening which threads may call, and for
+every function that hands out an object there or at the function who owns it.
 """
 import re
 import sys
@@ -36,6 +37,19 @@ def declarations(path, text):
             yield f"{path}:{first + 1}: {name.group(1) if name else '?'} has no comment"
 
 
+def contracts(path, text):
+    start = re.match(r"/\*.*?\*/", text, re.S)
+    start = start.group(0) if start else ""
+    if DECLARATION.search(text) and not re.search(r"thread", start, re.I):
+        yield f"{path}:1: the opening comment says nothing about threads"
+    for comment, declaration in re.findall(
+            r"(/\*(?:(?!\*/).)*\*/)\s*TINKC_API\s+([^;]*?);", text, re.S):
+        hands_out = re.search(r"\(\s*(?!const\b)\w+ \*\*out\b", declaration)
+        if hands_out and not re.search(r"\b(own|free|close|twin)", comment + start, re.I):
+            name = re.search(r"(tinkc_\w+)\s*\(", declaration)
+            yield f"{path}: {name.group(1) if name else '?'}: nobody owns what it hands out"
+
+
 def main():
     root = gatelib.root_of(sys.argv)
     problems, declared = [], 0
@@ -45,6 +59,7 @@ def main():
         if path.startswith("include/"):
             declared += len(DECLARATION.findall(text))
             problems += declarations(path, text)
+            problems += contracts(path, text)
     gatelib.need(declared, "TINKC_API declarations")
     return gatelib.finish(problems, f"{declared} public functions have their comment")
 

@@ -2,7 +2,7 @@
  * function that a configuration names, and without one there are none.
  *
  * Every line has had its secrets masked (API keys, tokens, values of credential headers)
- * and is one line of valid UTF-8 without control characters. */
+ * and is one line of valid UTF-8 without control characters. Thread: any. */
 #ifndef TINKC_LOG_H
 #define TINKC_LOG_H
 

@@ -12,7 +12,7 @@ fresh() {
     rm -rf "$work/t"
     mkdir -p "$work/t"/{src/base,src/wire,src/http,include/tinkc,tests/base,tests/exports,docs,build}
     cat >"$work/t/include/tinkc/thing.h" <<'C'
-/* A thing. */
+/* A thing. Thread: any. */
 #ifndef TINKC_THING_H
 #define TINKC_THING_H
 /* Does it. */
@@ -130,6 +130,14 @@ fresh; add include/tinkc/thing.h 'size_t tinkc_thing_size(void);'; refuses check
 fresh; add include/tinkc/thing.h 'int tinkc_thing_new(int new, int class);'
 refuses check-headers.sh "g++ -x c++ -std=c++17"
 fresh; echo '/* B. */' >"$work/t/include/tinkc/b.h"; refuses check-headers.sh "does not include tinkc/b.h"
+
+# contracts of public headers
+fresh; sed -i 's/ Thread: any.//' "$work/t/include/tinkc/thing.h"
+refuses check-comments.py "says nothing about threads"
+fresh; sed -i 's|^#endif|/* Makes one. */\nTINKC_API int tinkc_thing_make(tinkc_thing **out);\n#endif|' "$work/t/include/tinkc/thing.h"
+refuses check-comments.py "tinkc_thing_make: nobody owns"
+fresh; sed -i 's|^#endif|/* The caller owns *out. */\nTINKC_API int tinkc_thing_make(tinkc_thing **out);\n#endif|' "$work/t/include/tinkc/thing.h"
+accepts check-comments.py
 
 # exports
 library() { # compiles the tree's sources into its build/
