@@ -1,11 +1,12 @@
 /* Every backward kernel alone against finite differences, in double precision: norm,
- * gate, attention, linear with adapter, losses. The scalar loss is a fixed weighting of
- * the outputs. */
+ * gate, rotation, attention, linear with adapter, head with softmax, losses. The scalar
+ * loss is a fixed weighting of the outputs. */
 #include <math.h>
 #include <stdio.h>
 
 #include "base/mem.h"
 #include "engine/eng_attn.h"
+#include "engine/eng_head.h"
 #include "engine/eng_lora.h"
 #include "engine/eng_loss.h"
 #include "engine/eng_rng.h"
@@ -281,6 +282,158 @@ static void test_linear_with_adapter(void **unused)
     eng_pool_free(pool);
 }
 
+/* ---- rotation ---- */
+
+#define TURN_ROWS 3
+
+typedef struct turn_case {
+    eng_model *model;
+    double x[TURN_ROWS * 64], turned[TURN_ROWS * 64], weight[TURN_ROWS * 64];
+    size_t n;
+    eng_rotation rotation;
+} turn_case;
+
+static double turn_value(void *user)
+{
+    turn_case *c = user;
+    memcpy(c->turned, c->x, c->n * sizeof(double));
+    c->rotation.x = c->turned;
+    c->rotation.back = false;
+    eng_rows_rotate(&c->rotation);
+    return dot(c->turned, c->weight, c->n);
+}
+
+static void test_rotation(void **unused)
+{
+    (void)unused;
+    static const size_t positions[TURN_ROWS] = {0, 1, 9};
+    tk_err err = TK_ERR_INIT;
+    eng_pool *pool = new_pool();
+    tiny_files files;
+    static turn_case c;
+    tiny_files_init(&files, &tiny_llama);
+    c.model = tiny_open(pool, &files);
+    assert_int_equal(eng_model_reserve_rope(c.model, 10, &err), TINKC_OK);
+    size_t heads = c.model->config.kv_heads;
+    c.n = TURN_ROWS * heads * c.model->config.head_dim;
+    assert_true(c.n <= TK_ARRAY_LEN(c.x));
+    c.rotation = (eng_rotation){
+        .model = c.model, .rows = TURN_ROWS, .heads = heads, .positions = positions};
+    fill(c.x, c.n, 1);
+    fill(c.weight, c.n, 2);
+    double grad[TK_ARRAY_LEN(c.x)];
+    memcpy(grad, c.weight, sizeof(grad));
+    c.rotation.x = grad;
+    c.rotation.back = true;
+    eng_rows_rotate(&c.rotation);
+    check("rotation", turn_value, &c, c.x, grad, c.n);
+    eng_model_free(c.model);
+    eng_pool_free(pool);
+    tiny_files_dispose(&files);
+}
+
+/* ---- head, softmax and the head's adapter ---- */
+
+#define HEAD_ROWS 3
+
+typedef struct head_case {
+    eng_adapter *adapter;
+    double x[HEAD_ROWS * 64], logits[HEAD_ROWS * 256], u[HEAD_ROWS * 4];
+} head_case;
+
+static const int32_t head_targets[HEAD_ROWS][2] = {{3, 5}, {0, 0}, {7, 7}};
+static const size_t head_k[HEAD_ROWS] = {2, 1, 2}; /* one target twice in a row */
+static const double head_coef[HEAD_ROWS][2] = {{-0.7, 0.4}, {-1, 0}, {0.3, 0.9}};
+
+static double head_value(void *user)
+{
+    head_case *c = user;
+    const eng_model *model = c->adapter->model;
+    size_t vocabulary = model->config.vocabulary;
+    eng_logits l = {.model = model,
+                    .adapter = c->adapter,
+                    .x = c->x,
+                    .rows = HEAD_ROWS,
+                    .logits = c->logits,
+                    .u = c->u};
+    double value = 0;
+    eng_adapter_repack(c->adapter);
+    assert_int_equal(eng_head_logits(&l, NULL), TINKC_OK);
+    for (size_t r = 0; r < HEAD_ROWS; r++) {
+        const double *row = c->logits + r * vocabulary;
+        double sum = 0;
+        for (size_t i = 0; i < vocabulary; i++) {
+            sum += exp(row[i]);
+        }
+        for (size_t k = 0; k < head_k[r]; k++) {
+            value += head_coef[r][k] * (row[head_targets[r][k]] - log(sum));
+        }
+    }
+    return value;
+}
+
+static bool head_loss(void *user, size_t row, double *coef)
+{
+    (void)user;
+    memcpy(coef, head_coef[row], head_k[row] * sizeof(double));
+    return true;
+}
+
+static void check_head(head_case *c)
+{
+    eng_model *model = c->adapter->model;
+    size_t hidden = model->config.hidden;
+    float logprobs[HEAD_ROWS][2];
+    float *const logprob_rows[] = {logprobs[0], logprobs[1], logprobs[2]};
+    const int32_t *const targets[] = {head_targets[0], head_targets[1], head_targets[2]};
+    double d_hidden[HEAD_ROWS * 64];
+    eng_work work = {NULL, 0, 0};
+    eng_acts acts = {.model = model, .rows = HEAD_ROWS, .hidden = c->x};
+    eng_head_args args = {.acts = &acts,
+                          .adapter = c->adapter,
+                          .work = &work,
+                          .targets = targets,
+                          .k = head_k,
+                          .logprobs = logprob_rows,
+                          .loss = head_loss,
+                          .max_k = 2,
+                          .d_hidden = d_hidden};
+    bool active = false;
+    assert_int_equal(eng_head_run(&args, &active, NULL), TINKC_OK);
+    assert_true(active);
+    check("hidden", head_value, c, c->x, d_hidden, HEAD_ROWS * hidden);
+    const eng_lora *m = eng_adapter_module(c->adapter, model->config.layers, ENG_Q);
+    size_t rank = c->adapter->config.rank;
+    check("head A", head_value, c, c->adapter->weights + m->a_at,
+          c->adapter->grads + m->a_at, rank * m->in);
+    check("head B", head_value, c, c->adapter->weights + m->b_at,
+          c->adapter->grads + m->b_at, rank * m->out);
+    eng_work_dispose(&work);
+}
+
+static void test_head(void **unused)
+{
+    (void)unused;
+    static head_case c;
+    eng_pool *pool = new_pool();
+    eng_lora_config config = ENG_LORA_CONFIG_INIT;
+    tiny_files files;
+    config.rank = 4;
+    config.alpha = 4;
+    tiny_files_init(&files, &tiny_qwen2);
+    eng_model *model = tiny_open(pool, &files);
+    assert_true(model->config.hidden <= 64 && model->config.vocabulary <= 256);
+    assert_int_equal(eng_adapter_new(&c.adapter, model, &config, NULL), TINKC_OK);
+    fill(c.adapter->weights, c.adapter->n, 5);
+    fill(c.x, TK_ARRAY_LEN(c.x), 6);
+    eng_adapter_repack(c.adapter);
+    check_head(&c);
+    eng_adapter_free(c.adapter);
+    eng_model_free(model);
+    eng_pool_free(pool);
+    tiny_files_dispose(&files);
+}
+
 /* ---- losses: the derivative that is used is that of the value ---- */
 
 static void test_losses(void **unused)
@@ -315,6 +468,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_norm),      cmocka_unit_test(test_gate),
         cmocka_unit_test(test_attention), cmocka_unit_test(test_linear_with_adapter),
+        cmocka_unit_test(test_rotation),  cmocka_unit_test(test_head),
         cmocka_unit_test(test_losses),
     };
     return cmocka_run_group_tests_name("eng_back", tests, NULL, NULL);
