@@ -51,6 +51,7 @@
 #define TK_SRV_BODY_SAMPLE_BYTES (32 * TK_MIB) /* of asample */
 #define TK_SRV_BODY_TRAIN_BYTES  (256 * TK_MIB) /* of forward_backward, as it comes */
 #define TK_SRV_BODIES_BYTES      TK_GIB       /* all bodies that are in memory at once */
+#define TK_SRV_STREAM_BYTES      (4 * TK_MIB) /* of a stream whose reader is slow */
 #define TK_SRV_ID_BYTES          256          /* an id or key that a client sends */
 #define TK_SRV_NAME_BYTES        255          /* name of a checkpoint */
 #define TK_SRV_QUERY_MAX         16           /* parameters of a URL */

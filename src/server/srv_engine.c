@@ -324,6 +324,17 @@ static void drop_samples(tk_list *samples)
     }
 }
 
+/* Nobody will add to these any more. */
+static void end_streams(tk_list *samples)
+{
+    for (tk_list *at = samples->next; at != samples; at = at->next) {
+        srv_sample *sample = TK_CONTAINER_OF(at, srv_sample, link);
+        if (sample->stream != NULL) {
+            srv_stream_end(sample->stream);
+        }
+    }
+}
+
 void srv_engine_stop(srv_engine *engine)
 {
     if (engine == NULL || !engine->runs) {
@@ -334,6 +345,8 @@ void srv_engine_stop(srv_engine *engine)
     tk_mutex_unlock(&engine->server->lock);
     tk_thread_join(&engine->thread);
     engine->runs = false;
+    end_streams(&engine->samples);
+    end_streams(&engine->active);
 }
 
 void srv_engine_free(srv_engine *engine)

@@ -13,6 +13,7 @@
 #include "server/srv_listen.h"
 #include "server/srv_reply.h"
 #include "server/srv_route.h"
+#include "server/srv_stream.h"
 #include "server/srv_work.h"
 
 #define IDLE_S    120 /* a connection without traffic and without a parked request */
@@ -20,7 +21,8 @@
 #define GOODBYE_NS                                                                       \
     (INT64_C(5000) * TK_NS_PER_MS) /* for answers in flight at the stop                  \
                                     */
-#define CONNS_FLOOR 64
+#define STREAM_BLOCK 4096
+#define CONNS_FLOOR  64
 
 struct srv_http {
     srv *server;
@@ -200,6 +202,33 @@ static void read_head(exchange *x, const char *method, const char *url)
     atomic_fetch_add_explicit(&x->http->server->n_requests, 1, memory_order_relaxed);
 }
 
+/* ---- streams ---- */
+
+static void on_stream_resume(void *user)
+{
+    exchange *x = user;
+    on_resume(x->request);
+}
+
+/* Under the stream's lock: nobody resumes before this has returned. */
+static void on_stream_wait(void *user)
+{
+    exchange *x = user;
+    srv_http *http = x->http;
+    MHD_suspend_connection(x->connection);
+    tk_mutex_lock(&http->lock);
+    http->suspended++;
+    tk_mutex_unlock(&http->lock);
+}
+
+static ssize_t read_stream(void *user, uint64_t pos, char *out, size_t max)
+{
+    (void)pos;
+    exchange *x = user;
+    long n = srv_stream_take(x->request->stream, out, max, on_stream_wait, x);
+    return n >= 0 ? (ssize_t)n : MHD_CONTENT_READER_END_OF_STREAM;
+}
+
 /* ---- the answer ---- */
 
 static void release_blob(void *blob)
@@ -210,6 +239,12 @@ static void release_blob(void *blob)
 static struct MHD_Response *make_response(srv_request *request)
 {
     struct MHD_Response *response;
+    if (request->stream != NULL) {
+        request->stream->resume = on_stream_resume;
+        request->stream->user = request->http;
+        return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK,
+                                                 read_stream, request->http, NULL);
+    }
     srv_blob *blob = request->answer;
     if (blob != NULL && blob->n > 0) {
         response = MHD_create_response_from_buffer_with_free_callback_cls(

@@ -127,6 +127,10 @@ static void enter(entry *out, srv_job *job, const srv_submit *submit, tk_str key
         repeat(out, old, digest);
         return;
     }
+    if (atomic_load(&server->stopping)) {
+        refuse(out, 503, "the server is stopping");
+        return;
+    }
     if (srv_order_is_late(&model->order, seq)) {
         refuse(out, 400, "seq_id is below one of an operation that was taken already");
         return;

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "server/srv_int.h"
 #include "server/srv_reply.h"
+#include "server/srv_stream.h"
 
 #define ARENA_BYTES (TK_GIB)
 
@@ -24,6 +25,9 @@ srv_request *srv_request_new(srv *server)
 void srv_request_free(srv_request *request)
 {
     srv_uncount_body(request->server, request->counted);
+    if (request->stream != NULL) {
+        srv_stream_leave(request->stream);
+    }
     srv_blob_release(request->answer);
     srv_blob_release(request->poll.result);
     tk_free(request->poll.id);

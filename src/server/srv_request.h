@@ -16,6 +16,7 @@
 typedef struct srv srv;
 typedef struct srv_route srv_route;
 typedef struct srv_future srv_future;
+typedef struct srv_stream srv_stream;
 
 #define SRV_PARAMS_MAX  3
 #define SRV_HEADERS_MAX 4
@@ -63,6 +64,7 @@ typedef struct srv_request {
     tk_str fixed;             /* static bytes, when there is no blob */
     srv_header headers[SRV_HEADERS_MAX];
     size_t n_headers;
+    srv_stream *stream; /* one ownership; a body that is made while it is sent */
 
     /* parked */
     tk_list waiting;       /* in a future's list, or in a list on its way out */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "server/srv_info.h"
 #include "server/srv_model.h"
 #include "server/srv_poll.h"
 #include "server/srv_sample.h"
@@ -39,8 +40,15 @@ const srv_route srv_routes[] = {
     {"POST", API "create_sampling_session", srv_sampler_create, 0, 0},
     {"GET", API "samplers/*", srv_sampler_get, 0, 0},
     {"POST", API "asample", srv_sample_submit, SRV_ROUTE_HEAVY, TK_SRV_BODY_SAMPLE_BYTES},
+    {"POST", API "stream_sample", srv_sample_submit_stream, SRV_ROUTE_HEAVY,
+     TK_SRV_BODY_SAMPLE_BYTES},
     /* futures */
     {"POST", API "retrieve_future", srv_poll_retrieve, 0, 0},
+    /* ours; /v1 is kept free for an OpenAI-compatible API */
+    {"GET", "/", srv_info_root, SRV_ROUTE_OPEN, 0},
+    {"GET", "/metrics", srv_info_metrics, 0, 0},
+    {"GET", "/tinkc/v1/models/*/*", srv_info_tokenizer, 0, 0},
+    {"GET", "/tinkc/v1/models/*/*/*", srv_info_tokenizer, 0, 0},
 };
 const size_t srv_routes_n = TK_ARRAY_LEN(srv_routes);
 
@@ -76,7 +84,8 @@ static bool match(const char *pattern, tk_str path, tk_str params[SRV_PARAMS_MAX
             return false;
         }
     }
-    return want.p == NULL && path.p == NULL;
+    /* Without a rest, or both with an empty one behind a last slash. */
+    return want.n == 0 && path.n == 0 && (want.p == NULL) == (path.p == NULL);
 }
 
 const srv_route *srv_route_find(const char *method, tk_str path,
@@ -85,6 +94,7 @@ const srv_route *srv_route_find(const char *method, tk_str path,
     *status = 404;
     for (size_t i = 0; i < srv_routes_n; i++) {
         const srv_route *route = &srv_routes[i];
+        memset(params, 0, SRV_PARAMS_MAX * sizeof(*params));
         if (!match(route->pattern, path, params)) {
             continue;
         }

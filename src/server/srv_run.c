@@ -180,11 +180,13 @@ static tinkc_code run_load(srv_job *job, tk_err *err)
 
 static void run_unload(srv_job *job)
 {
+    char id[SRV_MODEL_ID_BYTES];
+    (void)snprintf(id, sizeof(id), "%s", job->model->id);
+    srv_model_remove(job->server, job->model);
     if (job->future != NULL) {
-        const tk_model_result msg = {.model_id = {TK_SET, tk_str_of(job->model->id)}};
+        const tk_model_result msg = {.model_id = {TK_SET, tk_str_of(id)}};
         srv_run_finish_msg(job->server, job->future, &tk_msg_unload_model_result, &msg);
     }
-    srv_model_remove(job->server, job->model);
 }
 
 static tinkc_code run(srv_job *job, tk_err *err)
@@ -218,10 +220,10 @@ void srv_run_job(srv_job *job)
     tk_err err = TK_ERR_INIT;
     bool create = job->kind == SRV_JOB_CREATE;
     if (run(job, &err) != TINKC_OK) {
-        srv_run_fail(job->server, job->future, &err);
         if (create) {
             srv_model_remove(job->server, job->model);
         }
+        srv_run_fail(job->server, job->future, &err);
     }
     srv_job_free(job);
 }

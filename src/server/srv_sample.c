@@ -24,6 +24,8 @@ void srv_sample_free(srv_sample *sample)
         return;
     }
     srv_uncount_body(sample->server, sample->counted);
+    srv_stream_release(sample->stream);
+    tk_buf_dispose(&sample->held);
     tk_buf_dispose(&sample->body);
     tk_arena_dispose(&sample->arena);
     tk_free(sample);
@@ -145,42 +147,66 @@ static srv_sampler *find_sampler(srv *server, attempt *a)
     return sampler;
 }
 
-/* Under the lock. */
-static void enter(srv *server, attempt *a)
+/* Whether the request was seen before; then it is answered. Under the lock. */
+static bool is_repeated(srv *server, attempt *a)
 {
-    srv_sampler *sampler = find_sampler(server, a);
-    if (sampler == NULL) {
-        a->status = 404;
-        (void)tk_err_set(&a->err, TINKC_E_MISSING, "Sampling session not found");
-        return;
-    }
     const srv_future *old = a->own == NULL
                                 ? srv_future_find(&server->futures, tk_str_of(a->id))
                                 : srv_future_find_idem(&server->futures, a->key);
-    if (old != NULL) {
-        bool same = strcmp(old->digest, a->digest) == 0;
-        a->status = same ? 200 : 409;
-        (void)snprintf(a->id, sizeof(a->id), "%s", old->id);
-        (void)tk_err_set(&a->err, TINKC_E_CONFLICT,
-                         "sequence number reused for another request");
+    if (old == NULL) {
+        return false;
+    }
+    a->status = strcmp(old->digest, a->digest) == 0 ? 200 : 409;
+    (void)snprintf(a->id, sizeof(a->id), "%s", old->id);
+    (void)tk_err_set(&a->err, TINKC_E_CONFLICT,
+                     "sequence number reused for another request");
+    return true;
+}
+
+static void refuse(attempt *a, int status, const char *text)
+{
+    a->status = status;
+    (void)tk_err_set(&a->err, TINKC_E_STATE, "%s", text);
+}
+
+/* Under the lock. */
+static void enter(srv *server, attempt *a)
+{
+    srv_sample *sample = a->sample;
+    srv_sampler *sampler = find_sampler(server, a);
+    if (sampler == NULL) {
+        refuse(a, 404, "Sampling session not found");
         return;
     }
-    const srv_future_spec spec = {tk_str_of(a->id), a->own == NULL ? TK_STR("") : a->key,
-                                  TK_FUTURE_SAMPLE, a->digest};
-    srv_sample *sample = a->sample;
-    if (srv_future_add(&sample->future, &server->futures, &spec, &a->err) != TINKC_OK) {
-        a->status = a->err.code == TINKC_E_LIMIT ? 429 : 500;
+    if (atomic_load(&server->stopping)) {
+        refuse(a, 503, "the server is stopping");
         return;
+    }
+    if (sample->stream == NULL) {
+        if (is_repeated(server, a)) {
+            return;
+        }
+        const srv_future_spec spec = {tk_str_of(a->id),
+                                      a->own == NULL ? TK_STR("") : a->key,
+                                      TK_FUTURE_SAMPLE, a->digest};
+        if (srv_future_add(&sample->future, &server->futures, &spec, &a->err) !=
+            TINKC_OK) {
+            a->status = a->err.code == TINKC_E_LIMIT ? 429 : 500;
+            return;
+        }
     }
     sample->sampler = sampler;
     if (!srv_engine_add_sample(server->engine, sample)) {
-        srv_future_drop(&server->futures, sample->future);
-        a->status = 429;
-        (void)tk_err_set(&a->err, TINKC_E_RATE_LIMIT, "too many samples are waiting");
+        if (sample->future != NULL) {
+            srv_future_drop(&server->futures, sample->future);
+        }
+        refuse(a, 429, "too many samples are waiting");
         return;
     }
     sampler->owners += a->own == NULL;
-    sampler->max_seq = TK_MAX(sampler->max_seq, a->own == NULL ? a->msg->seq_id.v : 0);
+    if (a->own == NULL && sample->stream == NULL) {
+        sampler->max_seq = TK_MAX(sampler->max_seq, a->msg->seq_id.v);
+    }
     a->status = 200;
     a->entered = true;
 }
@@ -193,6 +219,7 @@ static srv_sample *make_sample(srv *server)
         tk_list_init(&sample->link);
         tk_arena_init(&sample->arena, TK_GIB);
         tk_buf_init(&sample->body, 1);
+        tk_buf_init(&sample->held, 64 * TK_KIB);
     }
     return sample;
 }
@@ -227,8 +254,17 @@ static void adopt(srv_sample *sample, srv_request *request)
     tk_buf_init(&request->body, 1);
 }
 
+static srv_verdict reply_stream(srv_request *request, srv_stream *stream)
+{
+    request->stream = stream;
+    (void)srv_reply_header(request, "Cache-Control", "no-cache");
+    return srv_reply_fixed(request, 200, "text/event-stream", TK_STR(""));
+}
+
+/* Takes `own` and both ownerships of `stream` over; either may be NULL. */
 static srv_verdict submit(srv_request *request, const tk_sample_request *msg,
-                          const eng_sample_request *converted, srv_sampler *own)
+                          const eng_sample_request *converted, srv_sampler *own,
+                          srv_stream *stream)
 {
     srv *server = request->server;
     char digest[TK_SHA256_HEX_BYTES];
@@ -236,6 +272,8 @@ static srv_verdict submit(srv_request *request, const tk_sample_request *msg,
     const srv_submit same = {.schema = &tk_msg_sample_request, .msg = msg};
     srv_sample *sample = make_sample(server);
     if (sample == NULL || srv_job_digest(digest, &same, &err) != TINKC_OK) {
+        srv_stream_release(stream);
+        srv_stream_release(stream);
         srv_sample_free(sample);
         srv_sampler_free(own);
         return srv_reply_fail(request, 500, "out of memory");
@@ -247,6 +285,7 @@ static srv_verdict submit(srv_request *request, const tk_sample_request *msg,
                  .key = request->idempotency_key,
                  .err = TK_ERR_INIT};
     sample->request = *converted;
+    sample->stream = stream;
     adopt(sample, request);
     tk_mutex_lock(&server->lock);
     enter(server, &a);
@@ -255,16 +294,20 @@ static srv_verdict submit(srv_request *request, const tk_sample_request *msg,
         srv_sample_free(sample);
         srv_sampler_free(own);
     }
+    if (a.status == 200 && stream != NULL) {
+        return reply_stream(request, stream);
+    }
+    srv_stream_release(stream);
     return a.status == 200 ? reply(request, a.id, converted->num_samples)
                            : srv_reply_fail(request, a.status, "%s", a.err.message);
 }
 
-srv_verdict srv_sample_submit(srv *server, srv_request *request)
+/* Decodes and submits; with `stream` the tokens are the answer. */
+static srv_verdict take(srv_request *request, bool streamed)
 {
     tk_err err = TK_ERR_INIT;
     tk_sample_mode mode;
     eng_sample_request converted;
-    (void)server;
     /* In the arena, because the stop string is a member of it. */
     tk_sample_request *msg = tk_arena_zalloc(&request->arena, sizeof(*msg));
     if (msg == NULL) {
@@ -273,9 +316,15 @@ srv_verdict srv_sample_submit(srv *server, srv_request *request)
     if (!srv_request_decode(request, &tk_msg_sample_request, msg)) {
         return SRV_ANSWERED;
     }
+    if (streamed && msg->sampling_session_id.is == TK_SET && msg->seq_id.is != TK_SET) {
+        msg->seq_id = (tk_f_i64){TK_SET, 0}; /* a stream is never resent */
+    }
     if (tk_sample_request_check(msg, &mode, &err) != TINKC_OK ||
         convert(&converted, &request->arena, msg, &err) != TINKC_OK) {
         return srv_reply_error(request, &err);
+    }
+    if (streamed && converted.num_samples != 1) {
+        return srv_reply_fail(request, 400, "a stream has one sample");
     }
     srv_sampler *own = NULL;
     if (mode != TK_SAMPLE_BY_SESSION) {
@@ -284,11 +333,27 @@ srv_verdict srv_sample_submit(srv *server, srv_request *request)
             return SRV_ANSWERED;
         }
         own = srv_sampler_new(&spec);
-        if (own == NULL) {
-            return srv_reply_fail(request, 500, "out of memory");
-        }
     }
-    return submit(request, msg, &converted, own);
+    srv_stream *stream = streamed ? srv_stream_new() : NULL;
+    if ((mode != TK_SAMPLE_BY_SESSION && own == NULL) || (streamed && stream == NULL)) {
+        srv_stream_release(stream);
+        srv_stream_release(stream);
+        srv_sampler_free(own);
+        return srv_reply_fail(request, 500, "out of memory");
+    }
+    return submit(request, msg, &converted, own, stream);
+}
+
+srv_verdict srv_sample_submit(srv *server, srv_request *request)
+{
+    (void)server;
+    return take(request, false);
+}
+
+srv_verdict srv_sample_submit_stream(srv *server, srv_request *request)
+{
+    (void)server;
+    return take(request, true);
 }
 
 /* ---- on the engine thread ---- */
@@ -340,25 +405,57 @@ static tinkc_code encode(tk_buf *out, const srv_sample *sample,
     return code;
 }
 
+static void fail(srv_sample *sample, const tk_err *err)
+{
+    if (sample->stream != NULL) {
+        srv_sample_stream_done(sample, NULL, err);
+    } else {
+        srv_run_fail(sample->server, sample->future, err);
+    }
+}
+
+static void tell(srv_sample *sample, const eng_sample_result *result)
+{
+    tk_err err = TK_ERR_INIT;
+    if (sample->stream != NULL) {
+        srv_sample_stream_done(sample, result, NULL);
+        return;
+    }
+    tk_buf buf;
+    tk_buf_init(&buf, RESULT_BYTES);
+    if (encode(&buf, sample, result, &err) != TINKC_OK) {
+        tk_buf_dispose(&buf);
+        fail(sample, &err);
+        return;
+    }
+    srv_poll_finish(sample->server, sample->future, srv_blob_take(&buf), true);
+}
+
 static void on_done(void *user, const eng_sample_result *result, const tk_err *err)
 {
     srv_sample *sample = user;
-    srv *server = sample->server;
-    tk_err why = err != NULL ? *err : (tk_err)TK_ERR_INIT;
-    tk_buf buf;
-    tk_buf_init(&buf, RESULT_BYTES);
-    if (result != NULL && encode(&buf, sample, result, &why) == TINKC_OK) {
+    if (result != NULL) {
         uint64_t n = 0;
         for (size_t i = 0; i < result->n_sequences; i++) {
             n += result->sequences[i].n;
         }
-        srv_engine_count(server->engine, 0, sample->request.n_prompt, n);
-        srv_poll_finish(server, sample->future, srv_blob_take(&buf), true);
+        srv_engine_count(sample->server->engine, 0, sample->request.n_prompt, n);
+        tell(sample, result);
     } else {
-        tk_buf_dispose(&buf);
-        srv_run_fail(server, sample->future, &why);
+        fail(sample, err);
     }
     finish(sample);
+}
+
+static void on_token(void *user, size_t index, int32_t token, float logprob)
+{
+    (void)index;
+    srv_sample *sample = user;
+    srv_sample_stream_token(sample, token, logprob);
+    if (sample->abandoned) {
+        eng_sampler_cancel(sample->runs_on, sample->run_id);
+        finish(sample);
+    }
 }
 
 static tinkc_code load_adapter(srv_sampler *sampler, tk_err *err)
@@ -372,15 +469,20 @@ static tinkc_code load_adapter(srv_sampler *sampler, tk_err *err)
 void srv_sample_start(srv_sample *sample, eng_sampler *sampler)
 {
     tk_err err = TK_ERR_INIT;
-    uint64_t id = 0;
-    const eng_sample_listener listener = {.on_done = on_done, .user = sample};
+    const eng_sample_listener listener = {
+        .on_token = sample->stream != NULL ? on_token : NULL,
+        .on_done = on_done,
+        .user = sample,
+    };
+    sample->runs_on = sampler;
     tinkc_code code = load_adapter(sample->sampler, &err);
     if (code == TINKC_OK) {
         sample->request.adapter = sample->sampler->adapter;
-        code = eng_sampler_add(sampler, &sample->request, &listener, &id, &err);
+        code =
+            eng_sampler_add(sampler, &sample->request, &listener, &sample->run_id, &err);
     }
     if (code != TINKC_OK) {
-        srv_run_fail(sample->server, sample->future, &err);
+        fail(sample, &err);
         finish(sample);
     }
 }

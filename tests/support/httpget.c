@@ -3,6 +3,7 @@
 #include "support/httpget.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -205,7 +206,8 @@ static httpget_outcome read_chunks(httpget *connection, httpget_response *out)
         ok = take_line(connection, &line);
         size = 0;
         for (size_t i = 0; ok && i < line.n && line.p[i] != '\r'; i++) {
-            const char *digits = "0123456789abcdef", *at = strchr(digits, line.p[i]);
+            const char *digits = "0123456789abcdef";
+            const char *at = strchr(digits, tolower((unsigned char)line.p[i]));
             ok = at != NULL;
             size = size * 16 + (ok ? (uint64_t)(at - digits) : 0);
         }
