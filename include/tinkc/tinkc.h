@@ -3,6 +3,7 @@
 #define TINKC_TINKC_H
 
 #include <tinkc/config.h>
+#include <tinkc/download.h>
 #include <tinkc/error.h>
 #include <tinkc/export.h>
 #include <tinkc/future.h>

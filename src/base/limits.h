@@ -35,6 +35,13 @@
 #define TK_REDACT_SECRET_MIN_BYTES 4
 #define TK_REDACT_SECRET_MAX_BYTES (4 * TK_KIB) /* a JWT with many claims */
 
+#define TK_UNPACK_MAX_BYTES   (1024 * TK_GIB) /* files of one archive */
+#define TK_UNPACK_MAX_FILES   100000
+#define TK_UNPACK_MAX_DEPTH   32
+#define TK_UNPACK_PATH_BYTES  4096 /* of a member */
+#define TK_UNPACK_RATIO       100 /* files to archive, beyond the slack: more is a bomb */
+#define TK_UNPACK_SLACK_BYTES (64 * TK_MIB)
+
 #define TK_MAP_MAX_ENTRIES (64 * 1024 * 1024)
 
 #define TK_TOK_FILE_MAX_BYTES   (256 * TK_MIB) /* one tokenizer.json */

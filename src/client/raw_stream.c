@@ -29,7 +29,8 @@ static tinkc_code open_stream(tinkc_raw_stream **out, tinkc_service *service,
     if (stream == NULL) {
         return tk_err_nomem(err);
     }
-    tinkc_code code = tk_request_init(&own, request, tk_core_base_url(core), true, err);
+    tinkc_code code =
+        tk_request_init(&own, request, tk_core_base_url(core), TK_REQUEST_STREAMS, err);
     if (code == TINKC_OK) {
         code = tk_stream_open(&stream->stream, core, &own, err);
     }

@@ -193,7 +193,7 @@ static tinkc_code set_body(tk_request *out, const tinkc_raw_request *from, tk_er
 }
 
 tinkc_code tk_request_init(tk_request *out, const tinkc_raw_request *request,
-                           const char *base_url, bool streams, tk_err *err)
+                           const char *base_url, unsigned flags, tk_err *err)
 {
     tinkc_raw_request from = TINKC_RAW_REQUEST_INIT;
     *out = (tk_request){.endpoint = {.name = "raw", .group = TK_HTTP_REST}};
@@ -209,9 +209,11 @@ tinkc_code tk_request_init(tk_request *out, const tinkc_raw_request *request,
     }
     if (code == TINKC_OK) {
         code = set_target(out, &from, base_url, err);
+        out->anonymous = out->anonymous || (flags & TK_REQUEST_ANONYMOUS) != 0;
+        out->endpoint.follow_redirects = (flags & TK_REQUEST_ANONYMOUS) != 0;
     }
     if (code == TINKC_OK) {
-        code = set_lines(out, &from, streams, err);
+        code = set_lines(out, &from, (flags & TK_REQUEST_STREAMS) != 0, err);
     }
     if (code == TINKC_OK) {
         code = set_body(out, &from, err);

@@ -22,11 +22,18 @@ typedef struct tk_request {
     bool anonymous;
 } tk_request;
 
-/* From the public form. `streams`: its body will be streamed. TINKC_E_INVALID says what
+enum {
+    TK_REQUEST_STREAMS = 1u << 0, /* the answer will be streamed */
+    TK_REQUEST_ANONYMOUS =
+        1u << 1 /* nothing of ours goes along, redirects are followed */
+};
+
+/* From the public form; `flags` as above. TINKC_E_INVALID says what
  * is wrong; TINKC_E_IO for a file that cannot be opened. On failure there is nothing to
  * dispose of. `base_url` tells which servers are sent the credential. */
 TK_NODISCARD tinkc_code tk_request_init(tk_request *out, const tinkc_raw_request *request,
-                                        const char *base_url, bool streams, tk_err *err);
+                                        const char *base_url, unsigned flags,
+                                        tk_err *err);
 void tk_request_dispose(tk_request *request); /* also of one that was only zeroed */
 
 /* Sets what the request decides; the call borrows from it. For a form the owner of the

@@ -363,6 +363,15 @@ tinkc_code tk_stream_read(size_t *n, tk_stream *stream, char *p, size_t size,
     return code;
 }
 
+bool tk_stream_is_over(tk_stream *stream)
+{
+    shared *s = stream->shared;
+    tk_mutex_lock(&s->lock);
+    bool over = s->ended;
+    tk_mutex_unlock(&s->lock);
+    return over;
+}
+
 void tk_stream_pause(tk_core *core, int64_t ms)
 {
     tk_driver *driver = tk_core_driver(core);

@@ -30,6 +30,10 @@ TK_NODISCARD tinkc_code tk_stream_head(const tinkc_raw_response **out, tk_stream
 TK_NODISCARD tinkc_code tk_stream_read(size_t *n, tk_stream *stream, char *p, size_t size,
                                        int64_t timeout_ms, tk_err *err);
 
+/* Whether the request has ended, well or not; bytes may still be there to be read. Tells
+ * a wait that was too short from a request that took too long. */
+bool tk_stream_is_over(tk_stream *stream);
+
 /* Sleeps, and drives a manual loop meanwhile. */
 void tk_stream_pause(tk_core *core, int64_t ms);
 

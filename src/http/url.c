@@ -3,6 +3,7 @@
 #include "http/url.h"
 
 #include <string.h>
+#include <strings.h>
 
 static bool has_control_or_space(tk_str text)
 {
@@ -158,20 +159,11 @@ static tk_str authority_part(tk_str url)
 bool tk_url_same_origin(tk_str a, tk_str b)
 {
     tk_url first, second;
-    tk_buf keys[2];
-    if (tk_url_parse(&first, authority_part(a), NULL) != TINKC_OK ||
-        tk_url_parse(&second, authority_part(b), NULL) != TINKC_OK) {
-        return false;
-    }
-    tk_buf_init(&keys[0], a.n + 16);
-    tk_buf_init(&keys[1], b.n + 16);
-    tk_url_key(&keys[0], &first);
-    tk_url_key(&keys[1], &second);
-    bool same = keys[0].failure == TINKC_OK && keys[1].failure == TINKC_OK &&
-                tk_str_eq(tk_buf_str(&keys[0]), tk_buf_str(&keys[1]));
-    tk_buf_dispose(&keys[0]);
-    tk_buf_dispose(&keys[1]);
-    return same;
+    return tk_url_parse(&first, authority_part(a), NULL) == TINKC_OK &&
+           tk_url_parse(&second, authority_part(b), NULL) == TINKC_OK &&
+           first.is_https == second.is_https && first.port == second.port &&
+           first.host.n == second.host.n &&
+           strncasecmp(first.host.p, second.host.p, first.host.n) == 0;
 }
 
 tinkc_code tk_url_resolve(tk_buf *out, tk_str base, tk_str location, tk_err *err)
