@@ -1,0 +1,238 @@
+/* Decoding through the sampler, on a randomly initialised model in the shape of
+ * Qwen2.5-0.5B: one sequence against reading the same bytes in four streams, bf16
+ * against f32 weights, 32 sequences against one. On two threads in wall time, which means
+ * something on an idle machine only (threads wait for each other 200 times per token); on
+ * one thread in CPU time, which always does. The fastest step of each side counts: other
+ * programs only ever slow one down.
+ * Links: engine */
+#include "bench_model.h"
+
+#include "engine/eng_sampler.h"
+
+#define THREADS 2  /* at most */
+#define WIDE    32 /* sequences decoded together */
+#define PROMPT  64
+#define FEW     4 /* layers, where all of them would only take longer */
+#define ROUNDS  4 /* in turn: a busy machine disturbs all sides alike */
+
+/* ---- decoding ---- */
+
+static clockid_t clock_in_use;
+
+static double now_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(clock_in_use, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+static void done(void *user, const eng_sample_result *result, const tk_err *err)
+{
+    (void)user;
+    if (result == NULL) {
+        die(err->message);
+    }
+}
+
+/* The fastest of `steps` steps in which n samples of one prompt get a token each. */
+static double decode_ns(eng_model *model, size_t n, size_t steps)
+{
+    tk_err err = TK_ERR_INIT;
+    eng_sampler *sampler = NULL;
+    eng_sampler_config config = {
+        .max_sequences = WIDE, .max_kv_bytes = (size_t)1 << 30, .prefill_chunk = PROMPT};
+    int32_t prompt[PROMPT] = {7, 5, 3};
+    eng_sample_request request = ENG_SAMPLE_REQUEST_INIT;
+    request.prompt = prompt;
+    request.n_prompt = PROMPT;
+    request.num_samples = n;
+    request.max_tokens = steps + 2;
+    request.stop_mode = ENG_STOP_NONE;
+    request.has_seed = true;
+    eng_sample_listener listener = {NULL, done, NULL};
+    uint64_t id;
+    double best = 1e300;
+    check(eng_sampler_new(&sampler, model, &config, &err), &err);
+    check(eng_sampler_add(sampler, &request, &listener, &id, &err), &err);
+    for (size_t i = 0; eng_sampler_busy(sampler); i++) {
+        double start = now_ns();
+        check(eng_sampler_step(sampler, &err), &err);
+        if (i > 1) { /* behind the prompt and the first copies of its last block */
+            best = TK_MIN(best, now_ns() - start);
+        }
+    }
+    eng_sampler_free(sampler);
+    return best;
+}
+
+/* ---- reading the same bytes ---- */
+
+typedef struct reading {
+    eng_pool *pool;
+    size_t threads;
+    const char *data;
+    size_t bytes;
+    uint64_t sum[THREADS * 8];
+} reading;
+
+static void read_part(void *user, size_t begin, size_t end, void *scratch)
+{
+    reading *r = user;
+    (void)scratch;
+    for (size_t part = begin; part < end; part++) {
+        size_t n = r->bytes / r->threads / 4 / sizeof(uint64_t);
+        const uint64_t *s0 = (const void *)(r->data + part * (r->bytes / r->threads));
+        const uint64_t *s1 = s0 + n, *s2 = s1 + n, *s3 = s2 + n;
+        uint64_t sum[4] = {0};
+        for (size_t i = 0; i + 4 <= n; i += 4) {
+            for (size_t l = 0; l < 4; l++) {
+                sum[l] += s0[i + l] + s1[i + l] + s2[i + l] + s3[i + l];
+            }
+        }
+        r->sum[part * 8] = sum[0] + sum[1] + sum[2] + sum[3];
+    }
+}
+
+static void read_all(void *user)
+{
+    reading *r = user;
+    eng_pool_run(r->pool, r->threads, read_part, r);
+}
+
+static size_t weight_bytes(const eng_model *model)
+{
+    size_t bytes = model->head.n * model->head.k * 2;
+    for (size_t i = 0; i < model->config.layers; i++) {
+        for (size_t w = 0; w < ENG_N_LINEAR; w++) {
+            bytes += model->layers[i].w[w].n * model->layers[i].w[w].k * 2;
+        }
+    }
+    return bytes;
+}
+
+/* ---- the same matrices with many rows: the rate that batching can reach ---- */
+
+#define MATRIX_ROWS 384
+
+typedef struct matrix {
+    eng_model *model;
+    eng_real *x, *y;
+} matrix;
+
+static void multiply(void *user)
+{
+    matrix *m = user;
+    const eng_mat *w = &m->model->layers[0].w[ENG_GATE];
+    eng_mul mul = {
+        .w = w, .x = m->x, .ldx = w->k, .rows = MATRIX_ROWS, .y = m->y, .ldy = w->n};
+    tk_err err = TK_ERR_INIT;
+    check(eng_mul_run(m->model->pool, &mul, &err), &err);
+}
+
+/* ---- measuring ---- */
+
+static double best_ns(void (*run)(void *user), void *user, int repetitions)
+{
+    double best = 1e300;
+    for (int i = 0; i < repetitions; i++) {
+        double start = now_ns();
+        run(user);
+        best = TK_MIN(best, now_ns() - start);
+    }
+    return best;
+}
+
+typedef struct figures {
+    double one, many, reads, product; /* ns */
+    size_t bytes;
+} figures;
+
+static void measure(eng_model *model, figures *f)
+{
+    reading r = {.pool = model->pool,
+                 .threads = eng_pool_size(model->pool),
+                 .bytes = weight_bytes(model)};
+    r.data = model->head.panels; /* the first of them; the others follow */
+    matrix m = {model, tk_zarray(MATRIX_ROWS * HIDDEN, sizeof(eng_real)),
+                tk_zarray((size_t)MATRIX_ROWS * INTERMEDIATE, sizeof(eng_real))};
+    if (m.x == NULL || m.y == NULL) {
+        die("out of memory");
+    }
+    *f = (figures){1e300, 1e300, 1e300, 1e300, r.bytes};
+    for (int i = 0; i < ROUNDS; i++) {
+        f->one = TK_MIN(f->one, decode_ns(model, 1, 8));
+        f->reads = TK_MIN(f->reads, best_ns(read_all, &r, 4));
+        f->many = TK_MIN(f->many, decode_ns(model, WIDE, 3));
+        f->product = TK_MIN(f->product, best_ns(multiply, &m, 8));
+    }
+    tk_free(m.x);
+    tk_free(m.y);
+}
+
+static void report(const figures *f, const char *threads)
+{
+    char name[96], detail[160];
+    (void)snprintf(detail, sizeof(detail),
+                   "%.1f tokens/s; %.1f GB/s of weights against %.1f GB/s read",
+                   1e9 / f->one, (double)f->bytes / f->one, (double)f->bytes / f->reads);
+    (void)snprintf(name, sizeof(name),
+                   "engine: decoding 0.5B, one sequence, vs reading its bytes, %s",
+                   threads);
+    bench_report(name, f->reads / f->one, 0.8, detail);
+    double matrix_rate = 2.0 * MATRIX_ROWS * HIDDEN * INTERMEDIATE / f->product;
+    double vector_rate = (double)f->bytes / f->one; /* two operations per bf16 weight */
+    (void)snprintf(detail, sizeof(detail),
+                   "%.1f tokens/s, %.1f with one; matrix %.1f, vector %.1f GFLOP/s",
+                   1e9 * WIDE / f->many, 1e9 / f->one, matrix_rate, vector_rate);
+    (void)snprintf(name, sizeof(name),
+                   "engine: decoding 0.5B, 32 sequences vs 1, over matrix vs vector, %s",
+                   threads);
+    bench_report(name, WIDE * f->one / f->many / (matrix_rate / vector_rate), 0.7,
+                 detail);
+}
+
+/* Few layers are enough: the weights still do not fit in any cache. */
+static void bench_formats(eng_pool *pool, const char *threads)
+{
+    eng_model *half = open_model(pool, FEW, ENG_BF16);
+    eng_model *full = open_model(pool, FEW, ENG_F32);
+    double half_ns = 1e300, full_ns = 1e300;
+    for (int i = 0; i < ROUNDS; i++) {
+        half_ns = TK_MIN(half_ns, decode_ns(half, 1, 8));
+        full_ns = TK_MIN(full_ns, decode_ns(full, 1, 8));
+    }
+    char name[96], detail[160];
+    (void)snprintf(name, sizeof(name), "engine: decoding, bf16 vs f32 weights, %s",
+                   threads);
+    (void)snprintf(detail, sizeof(detail), "%d of %d layers: %.1f against %.1f tokens/s",
+                   FEW, LAYERS, 1e9 / half_ns, 1e9 / full_ns);
+    bench_report(name, full_ns / half_ns, 1.3, detail);
+    eng_model_free(half);
+    eng_model_free(full);
+}
+
+static void bench_threads(unsigned threads)
+{
+    const char *name = threads > 1 ? "2 threads" : "1 thread";
+    tk_err err = TK_ERR_INIT;
+    eng_pool *pool = NULL;
+    figures f;
+    clock_in_use = threads > 1 ? CLOCK_MONOTONIC : CLOCK_PROCESS_CPUTIME_ID;
+    check(eng_pool_new(&pool, threads, &err), &err);
+    eng_model *model = open_model(pool, LAYERS, ENG_BF16);
+    measure(model, &f);
+    report(&f, name);
+    eng_model_free(model);
+    bench_formats(pool, name);
+    eng_pool_free(pool);
+}
+
+int main(void)
+{
+    bench_threads(1);
+    bench_threads(THREADS);
+    bench_note("engine: decoding vs llama.cpp",
+               "not measured: llama-cpp-python comes as source only and takes many "
+               "minutes to build");
+    return 0;
+}
