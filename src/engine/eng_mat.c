@@ -121,7 +121,7 @@ typedef struct job {
     size_t group;
 } job;
 
-/* Few rows: whole strips straight from the packed weights. */
+/* Few rows: whole strips straight from the packed weights. A unit is a strip. */
 static void mul_strips(void *user, size_t begin, size_t end, void *scratch)
 {
     const job *j = user;
@@ -129,10 +129,11 @@ static void mul_strips(void *user, size_t begin, size_t end, void *scratch)
     (void)scratch;
     eng_real c[ENG_ROWS * STRIP * ENG_LANES];
     size_t size = m->w->bf16 ? sizeof(uint16_t) : sizeof(eng_real);
-    for (size_t p = begin; p < end; p += STRIP) {
+    size_t panels = TK_MIN(end * STRIP, panel_count(m->w));
+    for (size_t p = begin * STRIP; p < panels; p += STRIP) {
         eng_strip s = {.k = m->w->k,
                        .rows = m->rows,
-                       .panels = TK_MIN((size_t)STRIP, end - p),
+                       .panels = TK_MIN((size_t)STRIP, panels - p),
                        .a = m->x,
                        .a_row = m->ldx,
                        .b = (const char *)m->w->panels + p * m->w->k * ENG_LANES * size,
@@ -204,7 +205,7 @@ tinkc_code eng_mul_run(eng_pool *pool, const eng_mul *m, tk_err *err)
         return TINKC_OK;
     }
     if (m->rows <= ENG_ROWS) {
-        eng_pool_run_work(pool, panels, work, mul_strips, &j);
+        eng_pool_run_work(pool, (panels + STRIP - 1) / STRIP, work, mul_strips, &j);
         return TINKC_OK;
     }
     if (m->w->bf16) {
