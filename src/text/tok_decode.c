@@ -50,7 +50,7 @@ static void put_token(tk_tok_stream *s, const tk_tok_entry *e, tk_buf *out)
         if (s->started) {
             tk_buf_putc(out, ' ');
         }
-        tk_buf_put(out, e->token.p, e->token.n);
+        tk_buf_put(out, e->text.p, e->text.n);
         break;
     case TK_TOK_DECODE_BYTES:
         tk_buf_put(&s->held, e->text.p, e->text.n);

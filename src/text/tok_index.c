@@ -27,24 +27,28 @@ static tk_str text_of(const tk_tok *tok, int32_t id, bool raw)
     return raw ? tok->entries[id].raw : tok->entries[id].token;
 }
 
-static size_t slot_of(const tk_tok *tok, tk_str text, bool raw)
+static tk_tok_slot *slot_of(const tk_tok *tok, tk_str text, bool raw)
 {
     const tk_tok_index *index = index_of(tok, raw);
-    size_t at = (size_t)tk_hash_bytes(tok->hash_key, text.p, text.n) & index->mask;
-    while (index->slots[at] >= 0 &&
-           !tk_str_eq(text_of(tok, index->slots[at], raw), text)) {
+    uint64_t hash = tk_hash_bytes(tok->hash_key, text.p, text.n);
+    uint32_t tag = (uint32_t)(hash >> 32);
+    tk_tok_slot *slots = index->slots;
+    size_t at = (size_t)hash & index->mask;
+    while (slots[at].id >= 0 &&
+           (slots[at].tag != tag || !tk_str_eq(text_of(tok, slots[at].id, raw), text))) {
         at = (at + 1) & index->mask;
     }
-    return at;
+    return &slots[at];
 }
 
 int32_t tk_tok_index_get(const tk_tok *tok, tk_str text, bool raw)
 {
-    const tk_tok_index *index = index_of(tok, raw);
-    return index->slots != NULL ? index->slots[slot_of(tok, text, raw)] : -1;
+    return index_of(tok, raw)->slots != NULL ? slot_of(tok, text, raw)->id : -1;
 }
 
 void tk_tok_index_put(tk_tok *tok, int32_t id, bool raw)
 {
-    index_of(tok, raw)->slots[slot_of(tok, text_of(tok, id, raw), raw)] = id;
+    tk_str text = text_of(tok, id, raw);
+    uint64_t hash = tk_hash_bytes(tok->hash_key, text.p, text.n);
+    *slot_of(tok, text, raw) = (tk_tok_slot){(uint32_t)(hash >> 32), id};
 }

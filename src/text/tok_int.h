@@ -13,6 +13,7 @@
 #include "text/tok_scan.h"
 
 #define TK_TOK_NO_RANK UINT32_MAX
+#define TK_TOK_CHARS   0x10000u /* characters that have tables */
 
 typedef struct tk_tok_entry { /* one id; all zero when the id is not used */
     tk_str token;             /* as in the file */
@@ -24,8 +25,13 @@ typedef struct tk_tok_entry { /* one id; all zero when the id is not used */
 } tk_tok_entry;
 
 /* An open hash table of ids, by the text of their entries. */
+typedef struct tk_tok_slot {
+    uint32_t tag; /* more of the hash: spares a look at most entries that differ */
+    int32_t id;   /* -1 = free */
+} tk_tok_slot;
+
 typedef struct tk_tok_index {
-    int32_t *slots; /* -1 = free */
+    tk_tok_slot *slots;
     size_t mask;
 } tk_tok_index;
 
@@ -168,6 +174,13 @@ typedef struct tk_tok_pool {
     tk_tok_work *free;
 } tk_tok_pool;
 
+/* When a character of a byte-level vocabulary may be one symbol from the start. */
+typedef struct tk_tok_whole {
+    uint32_t before[256][256];    /* by the byte before it and its first */
+    uint32_t behind[64][256];     /* by its last byte and the one behind it */
+    uint32_t ranks[TK_TOK_CHARS]; /* the rank that must be lower than both */
+} tk_tok_whole;
+
 struct tk_tok {
     atomic_size_t owners;
     tk_tok_config config;
@@ -180,11 +193,16 @@ struct tk_tok {
     tk_tok_merge *merges;
     unsigned merge_shift; /* 64 - log2 of their number */
     size_t merge_mask;
+    uint64_t *maybe; /* a bit per hash that has a merge: most pairs have none, and this
+                        small table says so without a miss of the cache */
+    unsigned maybe_shift;
 
     bool byte_level, byte_fallback, fuse_unk, ignore_merges;
     int32_t unk;           /* -1 = none */
     int32_t byte_ids[256]; /* byte_level: of the byte; else of <0xHH>; -1 = none */
-    int32_t *char_ids;     /* not byte_level: of the characters below TK_TOK_CHARS */
+    int32_t *char_ids;     /* of the characters below TK_TOK_CHARS; byte_level: of those
+                              that are a token */
+    tk_tok_whole *whole;   /* byte_level: see tok_whole.c */
     bool *joins_blank;     /* not byte_level: per id, whether a merge has the character
                               to the left of U+2581 */
     uint64_t *junctions;   /* not byte_level: pairs of characters that a merge joins */
@@ -204,8 +222,6 @@ struct tk_tok {
     tk_tok_pool *pool;
 };
 
-#define TK_TOK_CHARS 0x10000u
-
 /* Odd, and without a pattern: multiplying spreads keys over the upper bits. */
 #define TK_TOK_SPREAD 0x9E3779B97F4A7C15u
 
@@ -214,8 +230,10 @@ static inline const tk_tok_merge *tk_tok_find_merge(const tk_tok *tok, int32_t l
 {
     uint32_t l = (uint32_t)left, r = (uint32_t)right;
     uint64_t h = (((uint64_t)l << 32 | r) ^ tok->hash_key.k0) * TK_TOK_SPREAD;
-    h ^= h >> 32;
-    h *= TK_TOK_SPREAD;
+    uint64_t bit = h >> tok->maybe_shift;
+    if (!(tok->maybe[bit / 64] >> bit % 64 & 1)) {
+        return NULL;
+    }
     for (size_t at = (size_t)(h >> tok->merge_shift);; at = (at + 1) & tok->merge_mask) {
         const tk_tok_merge *m = &tok->merges[at];
         if (m->left == l && m->right == r) {
@@ -324,6 +342,15 @@ size_t tk_tok_symbols(const tk_tok *tok, tk_tok_work *work, tk_str piece);
 TK_NODISCARD tinkc_code tk_tok_chars_init(tk_tok *tok, tk_err *err);
 bool tk_tok_is_junction(const tk_tok *tok, int32_t left, int32_t right);
 void tk_tok_junction_put(tk_tok *tok, int32_t left, int32_t right);
+
+/* ---- tok_whole.c ---- */
+
+/* Fills `whole` of a byte-level vocabulary; entries and merges are complete. */
+TK_NODISCARD tinkc_code tk_tok_whole_init(tk_tok *tok, tk_err *err);
+
+/* The id of the character at piece.p[at], of two or three bytes, when it may be one
+ * symbol; else -1. *n is its length. */
+int32_t tk_tok_whole_at(const tk_tok *tok, tk_str piece, size_t at, size_t *n);
 
 /* ---- tok_work.c ---- */
 

@@ -88,7 +88,9 @@ void tk_tok_free(tk_tok *tok)
     tk_free(tok->tokens.slots);
     tk_free(tok->raws.slots);
     tk_free(tok->merges);
+    tk_free(tok->maybe);
     tk_free(tok->char_ids);
+    tk_free(tok->whole);
     tk_free(tok->joins_blank);
     tk_free(tok->junctions);
     tk_free(tok->added);

@@ -6,8 +6,9 @@
 
 #include "base/mem.h"
 
-#define MATCH_LIMIT 10000000 /* steps of the interpreter, when the JIT's stack is short  \
-                              */
+#define MATCH_LIMIT                                                                      \
+    10000000 /* steps of the interpreter, when the JIT's stack is short                  \
+              */
 #define HEAP_KIB (64 * 1024)
 
 struct tk_tok_regex {

@@ -12,12 +12,25 @@ int32_t tk_tok_char_id(const tk_tok *tok, const char *p, size_t n)
                             : tk_tok_index_get(tok, (tk_str){p, n}, false);
 }
 
+/* Characters that tok_whole.c has proved safe are one symbol, all other bytes one each.
+ */
 static size_t byte_symbols(const tk_tok *tok, tk_str piece, int32_t *out)
 {
-    size_t n = 0;
+    size_t n = 0, len = 1;
     bool unknown = false; /* the last symbol is one */
-    for (size_t i = 0; i < piece.n; i++) {
-        int32_t id = tok->byte_ids[(unsigned char)piece.p[i]];
+    const unsigned char *p = (const unsigned char *)piece.p;
+    for (size_t i = 0; i < piece.n; i += len) {
+        len = 1;
+        if (p[i] >= 0xC2 && p[i] < 0xF0) {
+            int32_t whole = tk_tok_whole_at(tok, piece, i, &len);
+            if (whole >= 0) {
+                out[n++] = whole;
+                unknown = false;
+                continue;
+            }
+            len = 1;
+        }
+        int32_t id = tok->byte_ids[p[i]];
         if (id >= 0) {
             out[n++] = id;
             unknown = false;

@@ -190,7 +190,9 @@ static tinkc_code finish(const tk_tok_loader *l)
             tk_tok_index_put(tok, (int32_t)i, true);
         }
     }
-    return tk_tok_trie_build(&tok->raw_trie, tok, false, l->err);
+    tinkc_code code = tk_tok_whole_init(tok, l->err);
+    return code == TINKC_OK ? tk_tok_trie_build(&tok->raw_trie, tok, false, l->err)
+                            : code;
 }
 
 tinkc_code tk_tok_tiktoken_load(tk_tok **out, tk_str file, const tk_tok_config *config,

@@ -220,9 +220,11 @@ tinkc_code tk_tok_merges_init(tk_tok *tok, size_t n, tk_err *err)
     }
     size_t size = (size_t)1 << bits;
     tok->merges = tk_array(size, sizeof(*tok->merges));
-    if (tok->merges == NULL) {
+    tok->maybe = tk_zarray(TK_MAX(4 * size / 64, (size_t)1), sizeof(*tok->maybe));
+    if (tok->merges == NULL || tok->maybe == NULL) {
         return tk_err_nomem(err);
     }
+    tok->maybe_shift = 64 - (bits + 2);
     memset(tok->merges, 0xFF, size * sizeof(*tok->merges));
     tok->merge_mask = size - 1;
     tok->merge_shift = 64 - bits;
@@ -233,8 +235,8 @@ void tk_tok_merges_put(tk_tok *tok, tk_tok_merge merge)
 {
     uint64_t h =
         (((uint64_t)merge.left << 32 | merge.right) ^ tok->hash_key.k0) * TK_TOK_SPREAD;
-    h ^= h >> 32;
-    h *= TK_TOK_SPREAD;
+    uint64_t bit = h >> tok->maybe_shift;
+    tok->maybe[bit / 64] |= (uint64_t)1 << bit % 64;
     size_t at = (size_t)(h >> tok->merge_shift);
     while (tok->merges[at].left != UINT32_MAX &&
            (tok->merges[at].left != merge.left || tok->merges[at].right != merge.right)) {
@@ -387,24 +389,33 @@ static bool replaced(tk_tok *tok, tk_str *text, const tk_tok_norm *norm, tk_buf 
     return buf->failure == TINKC_OK && tk_arena_dup(&tok->arena, text, buf->p, buf->n);
 }
 
-static bool finish_entry(tk_tok *tok, tk_tok_entry *e, tk_buf *buf)
+static bool decoded_text(tk_tok *tok, tk_str token, tk_str *out, tk_buf *buf)
 {
-    tk_str bytes = e->token;
-    bool ok = true;
-    e->byte = byte_of(e->token);
-    if (tok->byte_level || tok->decoder.kind == TK_TOK_DECODE_BYTES) {
-        ok = alphabet_bytes(&tok->arena, e->token, &bytes);
-    }
-    e->raw = tok->byte_level ? bytes : e->token;
-    e->text = tok->decoder.kind == TK_TOK_DECODE_BYTES ? bytes : e->token;
+    *out = token;
+    bool ok = tok->decoder.kind != TK_TOK_DECODE_BYTES ||
+              alphabet_bytes(&tok->arena, token, out);
     for (size_t i = 0; i < tok->decoder.n_replace && ok; i++) {
-        ok = replaced(tok, &e->text, &tok->decoder.replace[i], buf);
+        ok = replaced(tok, out, &tok->decoder.replace[i], buf);
     }
     return ok;
 }
 
-/* Added tokens that are looked for in normalised text are normalised themselves. */
-static tinkc_code normalize_added(const tk_tok_loader *l)
+static bool finish_entry(tk_tok *tok, tk_tok_entry *e, tk_buf *buf)
+{
+    bool ok = decoded_text(tok, e->token, &e->text, buf);
+    e->byte = byte_of(e->token);
+    e->raw = e->token;
+    if (ok && tok->byte_level && tok->decoder.kind == TK_TOK_DECODE_BYTES) {
+        e->raw = e->text;
+    } else if (ok && tok->byte_level) {
+        ok = alphabet_bytes(&tok->arena, e->token, &e->raw);
+    }
+    return ok;
+}
+
+/* Added tokens that are looked for in normalised text are normalised themselves, and
+ * decode to that. */
+static tinkc_code normalize_added(const tk_tok_loader *l, tk_buf *buf)
 {
     tk_tok *tok = l->tok;
     tk_tok_work *work = tk_tok_work_take(tok->pool);
@@ -416,7 +427,8 @@ static tinkc_code normalize_added(const tk_tok_loader *l)
         if (a->normalized) {
             code = tk_tok_normalize(tok, work, a->content, &normal, &map);
             if (code != TINKC_OK ||
-                !tk_arena_dup(&tok->arena, &a->content, normal.p, normal.n)) {
+                !tk_arena_dup(&tok->arena, &a->content, normal.p, normal.n) ||
+                !decoded_text(tok, a->content, &tok->entries[a->id].text, buf)) {
                 code = tk_err_nomem(l->err);
             }
         }
@@ -437,11 +449,14 @@ tinkc_code tk_tok_finish(const tk_tok_loader *l)
         tk_tok_entry *e = &tok->entries[i];
         ok = e->token.p == NULL || finish_entry(tok, e, &buf);
     }
-    tk_buf_dispose(&buf);
-    if (!ok) {
-        return tk_err_nomem(l->err);
+    tinkc_code code = ok ? TINKC_OK : tk_err_nomem(l->err);
+    if (code == TINKC_OK && tok->byte_level) {
+        code = tk_tok_whole_init(tok, l->err);
     }
-    tinkc_code code = normalize_added(l);
+    if (code == TINKC_OK) {
+        code = normalize_added(l, &buf);
+    }
+    tk_buf_dispose(&buf);
     if (code == TINKC_OK) {
         code = tk_tok_trie_build(&tok->raw_trie, tok, false, l->err);
     }
