@@ -230,8 +230,9 @@ void srv_stop(srv **server_at)
     }
     srv_engine_stop(server->engine); /* after the job that runs */
     srv_keeper_stop(server);
-    srv_http_free(server->http); /* waits for what workers have */
+    srv_http_stop(server->http); /* waits for what workers have */
     srv_work_free(server->work);
+    srv_http_free(server->http);
     free_parts(server);
 }
 

@@ -33,6 +33,7 @@ struct srv_http {
     tk_cond idle;
     size_t suspended; /* under lock: requests that workers or futures have */
     size_t active;    /* under lock: requests between first byte and last */
+    size_t answering; /* under lock: of those, complete: an answer is due */
 };
 
 typedef struct exchange {
@@ -320,6 +321,7 @@ static enum MHD_Result on_complete(exchange *x)
     MHD_suspend_connection(x->connection);
     tk_mutex_lock(&http->lock);
     http->suspended++;
+    http->answering++;
     tk_mutex_unlock(&http->lock);
     srv_work_post(http->server->work, x->request);
     return MHD_YES;
@@ -364,11 +366,13 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **s
     if (x == NULL) {
         return;
     }
+    bool posted = x->posted;
     srv_request_free(x->request);
     tk_free(x);
     *state = NULL;
     tk_mutex_lock(&http->lock);
     http->active--;
+    http->answering -= posted;
     tk_mutex_unlock(&http->lock);
     tk_cond_broadcast(&http->idle);
 }
@@ -444,9 +448,20 @@ static void wait_idle(srv_http *http)
     while (http->suspended > 0) { /* stopping the daemon now would abort */
         tk_cond_wait(&http->idle, &http->lock);
     }
-    while (http->active > 0 && tk_cond_wait_until(&http->idle, &http->lock, deadline)) {
+    /* Half-sent requests are not waited for: their clients may have left. */
+    while (http->answering > 0 &&
+           tk_cond_wait_until(&http->idle, &http->lock, deadline)) {
     }
     tk_mutex_unlock(&http->lock);
+}
+
+void srv_http_stop(srv_http *http)
+{
+    if (http != NULL && http->daemon != NULL) {
+        wait_idle(http);
+        MHD_stop_daemon(http->daemon);
+        http->daemon = NULL;
+    }
 }
 
 void srv_http_free(srv_http *http)
@@ -454,10 +469,7 @@ void srv_http_free(srv_http *http)
     if (http == NULL) {
         return;
     }
-    if (http->daemon != NULL) {
-        wait_idle(http);
-        MHD_stop_daemon(http->daemon);
-    }
+    srv_http_stop(http);
     srv_listen_close(&http->listen);
     tk_cond_dispose(&http->idle);
     tk_mutex_dispose(&http->lock);

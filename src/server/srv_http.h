@@ -20,7 +20,10 @@ unsigned srv_http_port(const srv_http *http);
 void srv_http_quiesce(srv_http *http);
 
 /* Waits until every suspended request was resumed and its answer sent or given up, then
- * frees. Accepts NULL. */
+ * ends the thread. Accepts NULL. */
+void srv_http_stop(srv_http *http);
+
+/* After the threads that resume requests have ended, too. Accepts NULL. */
 void srv_http_free(srv_http *http);
 
 typedef struct srv_http_stats {

@@ -1,0 +1,187 @@
+/* Every route under hostile bodies and paths: never a 5xx of our own making, and the next
+ * honest request is answered.
+ * Links: wire */
+#include "server/srv_route.h"
+#include "server/srvfix.h"
+#include "wire/zstd.h"
+
+/* A path that matches the pattern, with `filler` for each segment that is free. */
+static void fill(char *out, size_t size, const char *pattern, const char *filler)
+{
+    size_t n = 0;
+    for (const char *p = pattern; *p != '\0' && n + 64 < size; p++) {
+        if (p[0] == '*' && p[1] == '*') {
+            n += (size_t)snprintf(out + n, size - n, "weights/%s", filler);
+            p++;
+        } else if (*p == '*') {
+            n += (size_t)snprintf(out + n, size - n, "%s", filler);
+        } else {
+            out[n++] = *p;
+        }
+    }
+    out[n] = '\0';
+}
+
+static int send_one(srvfix *f, const httpget_request *request)
+{
+    httpget_response response;
+    httpget_outcome outcome = httpget_once(srvfix_port(f), request, &response);
+    int status = outcome == HTTPGET_OK ? response.status : 0;
+    if (status >= 400 && status < 500) {
+        assert_true(response.has_length);
+        assert_true(response.length > 0);
+    }
+    httpget_response_dispose(&response);
+    return status;
+}
+
+static void try_body(srvfix *f, const char *target, const char *method, tk_str body,
+                     const char *headers)
+{
+    static const char *const types[] = {"application/json", "application/x-protobuf"};
+    for (size_t i = 0; i < TK_ARRAY_LEN(types); i++) {
+        const httpget_request request = {.method = method,
+                                         .target = target,
+                                         .body = body.n > 0 ? body.p : NULL,
+                                         .body_n = body.n,
+                                         .content_type = types[i],
+                                         .headers = headers};
+        int status = send_one(f, &request);
+        if (status >= 500 && status != 501) {
+            fail_msg("%s %s: %d for %.60s", method, target, status, body.p);
+        }
+    }
+}
+
+static const char *const bodies[] = {
+    "",
+    "{",
+    "null",
+    "[]",
+    "\"text\"",
+    "{\"session_id\":null}",
+    "{\"session_id\":{},\"model_id\":[],\"request_id\":{},\"seq_id\":\"x\"}",
+    "{\"session_id\":\"s\",\"model_id\":\"m\",\"seq_id\":-9223372036854775808,"
+    "\"model_seq_id\":9223372036854775807,\"base_model\":\"b\",\"path\":\"p\","
+    "\"optimizer\":true,\"request_id\":\"r\",\"tinker_path\":\"tinker://a/weights/..\","
+    "\"sampling_session_seq_id\":-1,\"tags\":[],\"sdk_version\":\"v\"}",
+    "{\"session_id\":\"\\u0000\",\"model_id\":\"\\u0000\",\"request_id\":\"\\u0000\","
+    "\"tinker_path\":\"tinker:///weights/\",\"tags\":[],\"sdk_version\":\"\\ud83d\\ude00\"}",
+    "{\"prompt\":{\"chunks\":[{\"type\":\"encoded_text\",\"tokens\":[1e99]}]},"
+    "\"sampling_params\":{\"temperature\":-1,\"top_p\":9}}",
+    "{\"forward_backward_input\":{\"data\":[{\"loss_fn_inputs\":{\"weights\":{\"data\":[1],"
+    "\"dtype\":\"float32\",\"shape\":[1000000000,1000000000]}},\"model_input\":{\"chunks\":"
+    "[]}}],\"loss_fn\":\"x\"},\"model_id\":\"m\"}",
+    "\xff\xfe\x00\x01",
+    "\x0a\xff\xff\xff\xff\x0f",
+    "\x1a\x80\x80\x80\x80\x08\x0a",
+};
+
+static const char *const fillers[] = {
+    "x", "..", "%2e%2e%2f%2e%2e", "%00", "a%3Atrain%3A0", "%ff%fe", "'%20OR%201=1--",
+};
+
+static void bodies_and_paths(void **state)
+{
+    (void)state;
+    srvfix f;
+    char target[512];
+    char deep[20001];
+    memset(deep, '[', sizeof(deep));
+    srvfix_open(&f, (srv_options){.poll_ms = 1});
+    for (size_t r = 0; r < srv_routes_n; r++) {
+        const srv_route *route = &srv_routes[r];
+        fill(target, sizeof(target), route->pattern, "x");
+        for (size_t i = 0; i < TK_ARRAY_LEN(bodies); i++) {
+            try_body(&f, target, route->method, tk_str_of(bodies[i]), NULL);
+        }
+        try_body(&f, target, route->method, (tk_str){deep, sizeof(deep)}, NULL);
+        try_body(&f, target, route->method, tk_str_of("not zstd"),
+                 "Content-Encoding: zstd\r\n");
+        for (size_t i = 0; i < TK_ARRAY_LEN(fillers); i++) {
+            fill(target, sizeof(target), route->pattern, fillers[i]);
+            try_body(&f, target, route->method, TK_STR("{}"), NULL);
+        }
+    }
+    (void)srvfix_session(&f);
+    srvfix_close(&f);
+}
+
+/* A megabyte of zeros in a few bytes, many times over: bounded by the decoder's cap. */
+static void compressed_bombs(void **state)
+{
+    (void)state;
+    srvfix f;
+    tk_buf packed;
+    tk_zstd zstd;
+    tk_err err = TK_ERR_INIT;
+    const size_t n = 32 * TK_MIB;
+    char *zeros = calloc(n, 1);
+    assert_non_null(zeros);
+    tk_buf_init(&packed, TK_MIB);
+    tk_zstd_init(&zstd);
+    const tk_bytes bytes = {(const unsigned char *)zeros, n};
+    for (int i = 0; i < 8; i++) {
+        assert_int_equal(tk_zstd_compress(&zstd, &packed, bytes, 0, &err), TINKC_OK);
+    }
+    tk_zstd_dispose(&zstd);
+    free(zeros);
+    srvfix_open(&f, (srv_options){0});
+    const httpget_request request = {.method = "POST",
+                                     .target = "/api/v1/forward_backward",
+                                     .body = packed.p,
+                                     .body_n = packed.n,
+                                     .content_type = "application/x-protobuf",
+                                     .headers = "Content-Encoding: zstd\r\n"};
+    int status = send_one(&f, &request);
+    assert_true(status == 422 || status == 429);
+    (void)srvfix_session(&f);
+    tk_buf_dispose(&packed);
+    srvfix_close(&f);
+}
+
+/* Bytes that are no HTTP, requests that stop in the middle, headers without end. */
+static void broken_http(void **state)
+{
+    (void)state;
+    static const char *const pieces[] = {
+        "\r\n\r\n\r\n",
+        "GET\r\n\r\n",
+        "GET / HTTP/9.9\r\nHost: localhost\r\n\r\n",
+        "POST /api/v1/create_session HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
+        "POST /api/v1/create_session HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
+        "99999999999999999999\r\n\r\n",
+        "POST /api/v1/create_session HTTP/1.1\r\nHost: localhost\r\n"
+        "Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+        "POST /api/v1/create_session HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n"
+        "\r\n{",
+        "GET /api/v1/healthz HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+    };
+    srvfix f;
+    char *header = malloc(100000);
+    assert_non_null(header);
+    int n = snprintf(header, 100000, "GET / HTTP/1.1\r\nHost: localhost\r\nX: ");
+    memset(header + n, 'a', 100000 - (size_t)n);
+    srvfix_open(&f, (srv_options){0});
+    for (size_t i = 0; i < TK_ARRAY_LEN(pieces); i++) {
+        httpget *connection = httpget_connect(srvfix_port(&f));
+        (void)httpget_send(connection, pieces[i], strlen(pieces[i]));
+        httpget_close(&connection);
+    }
+    httpget *connection = httpget_connect(srvfix_port(&f));
+    (void)httpget_send(connection, header, 100000);
+    httpget_close(&connection);
+    free(header);
+    (void)srvfix_session(&f);
+    srvfix_close(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bodies_and_paths),
+        cmocka_unit_test(compressed_bombs),
+        cmocka_unit_test(broken_http),
+    };
+    return cmocka_run_group_tests_name("srv_hostile", tests, NULL, NULL);
+}
