@@ -151,9 +151,7 @@ static void make_trouble(fakeapi *api, const trouble *what)
         fakeapi_lose_first(api, "POST", "*", what->second);
     }
     if (what->delay_ms > 0) {
-        fakeapi_default(api, "POST", "/api/v1/optim_step",
-                        &(fakeapi_step){.pass = true, .delay_ms = what->delay_ms});
-        fakeapi_default(api, "POST", "/api/v1/save*",
+        fakeapi_default(api, "POST", "/api/v1/*",
                         &(fakeapi_step){.pass = true, .delay_ms = what->delay_ms});
     }
 }
@@ -406,6 +404,69 @@ static bool scenario(void *user)
     return ok;
 }
 
+typedef enum act { ACT_BATCH, ACT_STEP, ACT_SAVE, ACT_SAMPLE, ACTS } act;
+
+typedef struct stage {
+    world *w;
+    tinkc_training *training;
+    tinkc_sampling *sampling; /* from ACT_SAVE on */
+    const tinkc_datum *datum;
+} stage;
+
+static bool perform(stage *s, act what)
+{
+    const tinkc_datum *data[3] = {s->datum, s->datum, s->datum};
+    tinkc_future *future = NULL;
+    switch (what) {
+    case ACT_BATCH:
+        return finish(s->w, tinkc_training_forward_backward(s->training, data, 3,
+                                                            "cross_entropy", NULL));
+    case ACT_STEP:
+        return finish(s->w, tinkc_training_optim_step(s->training, NULL));
+    case ACT_SAVE:
+        future = tinkc_training_save_and_sample(s->training);
+        (void)drive(s->w, future);
+        (void)tinkc_future_take_sampling(&s->sampling, future, NULL);
+        tinkc_future_free(&future);
+        return s->sampling != NULL;
+    case ACT_SAMPLE:
+    case ACTS:
+        break;
+    }
+    return finish(s->w, tinkc_sampling_sample(s->sampling, tinkc_datum_input(s->datum),
+                                              NULL, NULL));
+}
+
+/* Create, batch, step, save, sample, close; what failed is done again at once, by the
+ * same client, and works. */
+static bool whole_scenario(void *user)
+{
+    world w = {.api = user};
+    fakeclock_init(&w.clock);
+    bool ok = open_service(&w);
+    tinkc_datum *datum = ok ? make_datum() : NULL;
+    stage s = {.w = &w, .datum = datum};
+    if (datum != NULL) {
+        s.training = create(&w);
+        ok = s.training != NULL;
+        if (!ok) {
+            s.training = create(&w);
+            assert_non_null(s.training);
+        }
+    }
+    for (int what = 0; datum != NULL && what < ACTS; what++) {
+        bool first = perform(&s, (act)what);
+        assert_true(first || perform(&s, (act)what));
+        ok = ok && first;
+    }
+    ok = ok && datum != NULL;
+    tinkc_sampling_close(&s.sampling);
+    tinkc_training_close(&s.training);
+    tinkc_datum_free(&datum);
+    tinkc_service_close(&w.service);
+    return ok;
+}
+
 static void sweep(bool custom)
 {
     fakeapi *api = fakeapi_start();
@@ -421,6 +482,18 @@ static void test_once_allocation_sweep(void **unused)
 {
     (void)unused;
     sweep(false);
+}
+
+/* Issue 3, 4: wherever one allocation of a whole session fails, the same client goes on.
+ */
+static void test_once_allocation_sweep_whole(void **unused)
+{
+    (void)unused;
+    fakeapi *api = fakeapi_start();
+    fakeapi_tinker(api,
+                   &(fakeapi_tinker_options){.config = "{\"fwdbwd_max_chunk_len\":1}"});
+    assert_true(failmem_sweep(whole_scenario, api, 1) > 100);
+    fakeapi_stop(&api);
 }
 
 static void test_once_allocation_sweep_custom(void **unused)
@@ -442,6 +515,7 @@ int main(void)
         cmocka_unit_test(test_once_close_anywhere),
         cmocka_unit_test(test_once_allocation_sweep),
         cmocka_unit_test(test_once_allocation_sweep_custom),
+        cmocka_unit_test(test_once_allocation_sweep_whole),
     };
     return cmocka_run_group_tests_name("training_once", tests, NULL, NULL);
 }

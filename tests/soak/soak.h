@@ -24,11 +24,12 @@ typedef struct soak_peer {
     char url[64];
 } soak_peer;
 
-/* Heartbeats that the peer saw. */
-typedef struct soak_beats {
-    size_t n;
+/* What the peer saw. */
+typedef struct soak_seen {
+    size_t beats; /* heartbeats */
     double longest_gap_s;
-} soak_beats;
+    size_t conflicts; /* numbers of a model that came twice with different work */
+} soak_seen;
 
 static inline void soak_die(const char *what)
 {
@@ -43,9 +44,9 @@ static inline double soak_now_s(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-static inline soak_beats soak_count_beats(fakeapi *api)
+static inline soak_seen soak_look(fakeapi *api)
 {
-    soak_beats beats = {0};
+    soak_seen seen = {.conflicts = fakeapi_tinker_conflicts(api)};
     uint64_t last = 0;
     for (size_t i = 0; i < fakeapi_total(api); i++) {
         const fakeapi_request *request = fakeapi_request_at(api, i);
@@ -53,14 +54,14 @@ static inline soak_beats soak_count_beats(fakeapi *api)
         bool is_beat = strcmp(request->path, "/api/v1/session_heartbeat") == 0;
         if (is_beat) {
             double gap = (double)(request->arrived_ns - last) / 1e9;
-            beats.longest_gap_s = gap > beats.longest_gap_s ? gap : beats.longest_gap_s;
-            beats.n++;
+            seen.longest_gap_s = gap > seen.longest_gap_s ? gap : seen.longest_gap_s;
+            seen.beats++;
         }
         if (is_start || is_beat) {
             last = request->arrived_ns;
         }
     }
-    return beats;
+    return seen;
 }
 
 static inline void soak_serve(int ask, int answer, bool hold)
@@ -77,8 +78,8 @@ static inline void soak_serve(int ask, int answer, bool hold)
     (void)snprintf(url, sizeof(url), "%s", fakeapi_url(api));
     bool ok = write(answer, url, sizeof(url)) == (ssize_t)sizeof(url);
     while (ok && read(ask, &word, 1) == 1) {
-        soak_beats beats = soak_count_beats(api);
-        ok = write(answer, &beats, sizeof(beats)) == (ssize_t)sizeof(beats);
+        soak_seen seen = soak_look(api);
+        ok = write(answer, &seen, sizeof(seen)) == (ssize_t)sizeof(seen);
     }
     _exit(0);
 }
@@ -105,14 +106,14 @@ static inline void soak_start(soak_peer *peer, bool hold)
     }
 }
 
-static inline soak_beats soak_beats_of(soak_peer *peer)
+static inline soak_seen soak_ask(soak_peer *peer)
 {
-    soak_beats beats = {0};
+    soak_seen seen = {0};
     if (write(peer->ask, "b", 1) != 1 ||
-        read(peer->answer, &beats, sizeof(beats)) != (ssize_t)sizeof(beats)) {
+        read(peer->answer, &seen, sizeof(seen)) != (ssize_t)sizeof(seen)) {
         soak_die("the peer does not answer");
     }
-    return beats;
+    return seen;
 }
 
 static inline void soak_stop(soak_peer *peer)

@@ -49,7 +49,7 @@ int main(int argc, char **argv)
         tinkc_samples_free(&result);
         samples++;
     }
-    soak_beats beats = soak_beats_of(&peer);
+    soak_seen seen = soak_ask(&peer);
     atomic_store(&stop_now, true);
     for (size_t i = 0; i < n; i++) {
         (void)pthread_join(threads[i], NULL);
@@ -57,9 +57,10 @@ int main(int argc, char **argv)
     size_t expected = (size_t)(seconds / BAR_S);
     (void)snprintf(detail, sizeof(detail),
                    "%zu beats in %.0f s, longest gap %.2f s (bar %.0f), %zu samples",
-                   beats.n, seconds, beats.longest_gap_s, BAR_S, samples);
-    int failed = soak_report("heartbeats_under_load",
-                             beats.n >= expected && beats.longest_gap_s <= BAR_S, detail);
+                   seen.beats, seconds, seen.longest_gap_s, BAR_S, samples);
+    int failed =
+        soak_report("heartbeats_under_load",
+                    seen.beats >= expected && seen.longest_gap_s <= BAR_S, detail);
     tinkc_model_input_free(&prompt);
     tinkc_sampling_close(&sampling);
     tinkc_service_close(&service);
