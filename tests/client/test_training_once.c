@@ -493,6 +493,7 @@ static void test_once_allocation_sweep_whole(void **unused)
     fakeapi_tinker(api,
                    &(fakeapi_tinker_options){.config = "{\"fwdbwd_max_chunk_len\":1}"});
     assert_true(failmem_sweep(whole_scenario, api, 1) > 100);
+    assert_int_equal(fakeapi_tinker_conflicts(api), 0);
     fakeapi_stop(&api);
 }
 

@@ -26,7 +26,8 @@ void failmem_exempt_thread(void);
  * crash or leak otherwise, and must report failure (return false) when the injected
  * failure hit something it needed. Fails the running cmocka test when any of that is
  * violated. Returns the number of allocation points. `stride` 1 tries each point; larger
- * values sample, unless TINKC_SWEEP_STRIDE in the environment says otherwise. */
+ * values sample, unless TINKC_SWEEP_STRIDE in the environment says otherwise. Under TSan
+ * every 16th of them is tried. */
 size_t failmem_sweep(bool (*scenario)(void *user), void *user, size_t stride);
 
 #endif
