@@ -1,6 +1,7 @@
 /* The thread of deadlines, see srv_keeper.h. */
 #include "server/srv_keeper.h"
 
+#include "server/srv_checkpoint.h"
 #include "server/srv_int.h"
 #include "server/srv_poll.h"
 #include "server/srv_session.h"
@@ -28,6 +29,7 @@ static void run(void *user)
             srv_poll_release(&released);
             if (sweep && !stopping) {
                 srv_session_sweep(server, now);
+                srv_checkpoint_sweep(server);
             }
             tk_mutex_lock(&server->lock);
             continue;

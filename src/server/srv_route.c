@@ -3,9 +3,11 @@
 
 #include <string.h>
 
+#include "server/srv_checkpoint.h"
 #include "server/srv_info.h"
 #include "server/srv_model.h"
 #include "server/srv_poll.h"
+#include "server/srv_rest.h"
 #include "server/srv_sample.h"
 #include "server/srv_sampler.h"
 #include "server/srv_session.h"
@@ -44,6 +46,23 @@ const srv_route srv_routes[] = {
      TK_SRV_BODY_SAMPLE_BYTES},
     /* futures */
     {"POST", API "retrieve_future", srv_poll_retrieve, 0, 0},
+    /* runs and checkpoints */
+    {"GET", API "training_runs", srv_rest_list_runs, 0, 0},
+    {"GET", API "training_runs/*", srv_rest_get_run, 0, 0},
+    {"GET", API "training_runs/*/checkpoints", srv_checkpoint_list_run, 0, 0},
+    {"DELETE", API "training_runs/*/checkpoints/**", srv_checkpoint_delete, 0, 0},
+    {"DELETE", API "training_runs/*/checkpoints/*", srv_checkpoint_refuse_bare, 0, 0},
+    {"POST", API "training_runs/*/checkpoints/**/publish", srv_checkpoint_publish, 0, 0},
+    {"DELETE", API "training_runs/*/checkpoints/**/publish", srv_checkpoint_unpublish, 0,
+     0},
+    {"PUT", API "training_runs/*/checkpoints/**/ttl", srv_checkpoint_set_ttl, 0, 0},
+    {"GET", API "checkpoints", srv_checkpoint_list_all, 0, 0},
+    /* sessions */
+    {"GET", API "sessions", srv_rest_list_sessions, 0, 0},
+    {"GET", API "sessions/*", srv_rest_get_session, 0, 0},
+    {"PUT", API "sessions/*/project", srv_rest_no_projects, 0, 0},
+    {"GET", API "sessions/*/trace_export", srv_rest_no_traces, 0, 0},
+    {"GET", API "audit", srv_rest_no_audit, 0, 0},
     /* ours; /v1 is kept free for an OpenAI-compatible API */
     {"GET", "/", srv_info_root, SRV_ROUTE_OPEN, 0},
     {"GET", "/metrics", srv_info_metrics, 0, 0},

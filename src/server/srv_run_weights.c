@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "server/srv_checkpoint.h"
 #include "server/srv_engine.h"
 #include "server/srv_files.h"
 #include "server/srv_int.h"
@@ -106,6 +107,7 @@ tinkc_code srv_run_save(srv_job *job, tk_err *err)
     tk_err ignored = TK_ERR_INIT;
     const tk_path path = {
         .run = tk_str_of(model->id), .kind = job->kind_of_path, .name = job->name};
+    srv_checkpoint_sweep(job->server); /* a name is free when its time is over */
     if (!job->overwrite &&
         srv_store_get_checkpoint(&there, job->server->store, &job->arena, &path,
                                  &ignored) == TINKC_OK) {

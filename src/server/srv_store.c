@@ -231,6 +231,20 @@ tinkc_code srv_store_add_run(srv_store *store, const srv_store_run *run, tk_err 
     return code;
 }
 
+void srv_store_read_run(srv_store_run *out, srv_sql *sql, tk_arena *arena)
+{
+    out->id = srv_sql_get_text(sql, arena, 0);
+    out->session_id = srv_sql_get_text(sql, arena, 1);
+    out->base_model = srv_sql_get_text(sql, arena, 2);
+    out->rank = srv_sql_get_i64(sql, 3);
+    out->train_unembed = srv_sql_get_i64(sql, 4) != 0;
+    out->train_mlp = srv_sql_get_i64(sql, 5) != 0;
+    out->train_attn = srv_sql_get_i64(sql, 6) != 0;
+    out->user_metadata = srv_sql_get_text(sql, arena, 7);
+    out->created_us = srv_sql_get_i64(sql, 8);
+    out->last_request_us = srv_sql_get_i64(sql, 9);
+}
+
 tinkc_code srv_store_get_run(srv_store_run *out, srv_store *store, tk_arena *arena,
                              tk_str id, tk_err *err)
 {
@@ -238,22 +252,11 @@ tinkc_code srv_store_get_run(srv_store_run *out, srv_store *store, tk_arena *are
     srv_store_run run = {0};
     tk_mutex_lock(&store->lock);
     srv_sql_begin(&sql, store->db,
-                  "SELECT id, session_id, base_model, lora_rank, train_unembed,"
-                  " train_mlp, train_attn, user_metadata, created_us, last_request_us"
-                  " FROM runs WHERE id = ?");
+                  "SELECT " SRV_STORE_RUN_COLUMNS " FROM runs WHERE id = ?");
     srv_sql_text(&sql, id);
     bool found = srv_sql_row(&sql);
     if (found) {
-        run.id = srv_sql_get_text(&sql, arena, 0);
-        run.session_id = srv_sql_get_text(&sql, arena, 1);
-        run.base_model = srv_sql_get_text(&sql, arena, 2);
-        run.rank = srv_sql_get_i64(&sql, 3);
-        run.train_unembed = srv_sql_get_i64(&sql, 4) != 0;
-        run.train_mlp = srv_sql_get_i64(&sql, 5) != 0;
-        run.train_attn = srv_sql_get_i64(&sql, 6) != 0;
-        run.user_metadata = srv_sql_get_text(&sql, arena, 7);
-        run.created_us = srv_sql_get_i64(&sql, 8);
-        run.last_request_us = srv_sql_get_i64(&sql, 9);
+        srv_store_read_run(&run, &sql, arena);
     }
     tinkc_code code = srv_sql_done(&sql, err);
     tk_mutex_unlock(&store->lock);

@@ -84,9 +84,74 @@ TK_NODISCARD tinkc_code srv_store_last_checkpoint(srv_store_checkpoint *out,
                                                   srv_store *store, tk_arena *arena,
                                                   tk_str run_id, tk_err *err);
 
+/* Deletes one; its directory's name goes to *dir (arena). TINKC_E_MISSING. */
+TK_NODISCARD tinkc_code srv_store_delete_checkpoint(tk_str *dir, srv_store *store,
+                                                    tk_arena *arena, const tk_path *path,
+                                                    tk_err *err);
+/* TINKC_E_MISSING; TINKC_E_CONFLICT when it is so already. */
+TK_NODISCARD tinkc_code srv_store_publish_checkpoint(srv_store *store, tk_arena *arena,
+                                                     const tk_path *path, bool is_public,
+                                                     tk_err *err);
+/* `expires_us` 0 = never. TINKC_E_MISSING. */
+TK_NODISCARD tinkc_code srv_store_expire_checkpoint(srv_store *store, tk_arena *arena,
+                                                    const tk_path *path,
+                                                    int64_t expires_us, tk_err *err);
+
+/* Deletes one checkpoint that is past its time at `now_us`; its directory's name goes to
+ * *dir (arena), which is empty when there is none. */
+TK_NODISCARD tinkc_code srv_store_take_expired(tk_str *dir, srv_store *store,
+                                               tk_arena *arena, int64_t now_us,
+                                               tk_err *err);
+
 /* Absolute directory of a checkpoint, or a new unique one for a name (`dir` is its name
  * for the row). Arena. */
 TK_NODISCARD tinkc_code srv_store_dir(const char **out, srv_store *store, tk_arena *arena,
                                       tk_str dir, tk_err *err);
+
+/* ---- lists, newest first; strings and arrays live in the arena ---- */
+
+typedef struct srv_store_page {
+    int64_t limit, offset; /* not negative */
+} srv_store_page;
+
+typedef struct srv_store_runs {
+    const srv_store_run *p;
+    size_t n;
+    int64_t total; /* of all pages */
+} srv_store_runs;
+
+TK_NODISCARD tinkc_code srv_store_list_runs(srv_store_runs *out, srv_store *store,
+                                            tk_arena *arena, const srv_store_page *page,
+                                            tk_err *err);
+
+typedef struct srv_store_filter {
+    tk_str run_id; /* empty = of all runs */
+    bool has_kind;
+    tk_path_kind kind;
+    srv_store_page page;
+} srv_store_filter;
+
+typedef struct srv_store_checkpoints {
+    const srv_store_checkpoint *p;
+    size_t n;
+    int64_t total; /* of all pages */
+} srv_store_checkpoints;
+
+/* Those past their time are left out. */
+TK_NODISCARD tinkc_code srv_store_list_checkpoints(srv_store_checkpoints *out,
+                                                   srv_store *store, tk_arena *arena,
+                                                   const srv_store_filter *filter,
+                                                   tk_err *err);
+
+TK_NODISCARD tinkc_code srv_store_list_sessions(tk_strs *ids, srv_store *store,
+                                                tk_arena *arena,
+                                                const srv_store_page *page, tk_err *err);
+/* Ids of the runs and of the samplers of one session, oldest first. */
+TK_NODISCARD tinkc_code srv_store_list_session_runs(tk_strs *ids, srv_store *store,
+                                                    tk_arena *arena, tk_str session_id,
+                                                    tk_err *err);
+TK_NODISCARD tinkc_code srv_store_list_session_samplers(tk_strs *ids, srv_store *store,
+                                                        tk_arena *arena,
+                                                        tk_str session_id, tk_err *err);
 
 #endif

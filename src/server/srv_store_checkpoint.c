@@ -4,11 +4,7 @@
 #include "base/mem.h"
 #include "server/srv_store_int.h"
 
-#define COLUMNS                                                                          \
-    "row, run_id, kind, name, dir, created_us, expires_us, size_bytes, is_public,"       \
-    " has_optimizer"
-
-static void read_row(srv_store_checkpoint *out, srv_sql *sql, tk_arena *arena)
+void srv_store_read_checkpoint(srv_store_checkpoint *out, srv_sql *sql, tk_arena *arena)
 {
     out->row = srv_sql_get_i64(sql, 0);
     out->run_id = srv_sql_get_text(sql, arena, 1);
@@ -29,7 +25,7 @@ static tinkc_code finish_one(srv_store_checkpoint *out, srv_sql *sql, tk_arena *
     srv_store_checkpoint found = {0};
     bool any = srv_sql_row(sql);
     if (any) {
-        read_row(&found, sql, arena);
+        srv_store_read_checkpoint(&found, sql, arena);
     }
     tinkc_code code = srv_sql_done(sql, err);
     if (code == TINKC_OK && !any) {
@@ -54,7 +50,7 @@ tinkc_code srv_store_get_checkpoint(srv_store_checkpoint *out, srv_store *store,
     srv_sql sql;
     tk_mutex_lock(&store->lock);
     srv_sql_begin(&sql, store->db,
-                  "SELECT " COLUMNS " FROM checkpoints"
+                  "SELECT " SRV_STORE_CHECKPOINT_COLUMNS " FROM checkpoints"
                   " WHERE run_id = ? AND kind = ? AND name = ?"
                   " AND (expires_us = 0 OR expires_us > ?)");
     bind_key(&sql, path->run, path->kind, path->name);
@@ -70,7 +66,8 @@ tinkc_code srv_store_last_checkpoint(srv_store_checkpoint *out, srv_store *store
     srv_sql sql;
     tk_mutex_lock(&store->lock);
     srv_sql_begin(&sql, store->db,
-                  "SELECT " COLUMNS " FROM checkpoints WHERE run_id = ?"
+                  "SELECT " SRV_STORE_CHECKPOINT_COLUMNS
+                  " FROM checkpoints WHERE run_id = ?"
                   " ORDER BY row DESC LIMIT 1");
     srv_sql_text(&sql, run_id);
     tinkc_code code = finish_one(out, &sql, arena, err);

@@ -12,4 +12,15 @@ struct srv_store {
     char *checkpoints; /* directory; constant */
 };
 
+#define SRV_STORE_CHECKPOINT_COLUMNS                                                     \
+    "row, run_id, kind, name, dir, created_us, expires_us, size_bytes, is_public,"       \
+    " has_optimizer"
+#define SRV_STORE_RUN_COLUMNS                                                            \
+    "id, session_id, base_model, lora_rank, train_unembed, train_mlp, train_attn,"       \
+    " user_metadata, created_us, last_request_us"
+
+/* The current row of a SELECT of those columns; strings in the arena. Under the lock. */
+void srv_store_read_checkpoint(srv_store_checkpoint *out, srv_sql *sql, tk_arena *arena);
+void srv_store_read_run(srv_store_run *out, srv_sql *sql, tk_arena *arena);
+
 #endif

@@ -1,0 +1,284 @@
+/* Runs, checkpoints and sessions over plain HTTP, as the official SDK asks for them.
+ * Links: wire */
+#include "base/clock.h"
+#include "server/srvfix.h"
+
+#define MODEL "tinkc/pebble-llama-2m"
+
+typedef struct rest {
+    srvfix srv;
+    char session[64];
+    char run[96]; /* "<session>:train:0" */
+} rest;
+
+/* Polls until a future has its result. */
+static const tk_json *result_of(srvfix *f, const tk_json *future)
+{
+    char body[256];
+    const tk_json *json;
+    assert_int_equal(f->status, 200);
+    (void)snprintf(body, sizeof(body), "{\"request_id\":\"%s\"}",
+                   srvfix_text(future, "request_id"));
+    do {
+        json = srvfix_post(f, "/api/v1/retrieve_future", body);
+    } while (f->status == 408);
+    assert_int_equal(f->status, 200);
+    if (tk_json_get(json, "error") != NULL) {
+        fail_msg("%s", srvfix_text(json, "error"));
+    }
+    return json;
+}
+
+static void make_run(rest *t, int index)
+{
+    char body[512];
+    (void)snprintf(body, sizeof(body),
+                   "{\"session_id\":\"%s\",\"model_seq_id\":%d,\"base_model\":\"" MODEL
+                   "\",\"user_metadata\":{\"colour\":\"green\"},"
+                   "\"lora_config\":{\"rank\":4},\"type\":\"create_model\"}",
+                   t->session, index);
+    (void)result_of(&t->srv, srvfix_post(&t->srv, "/api/v1/create_model", body));
+    (void)snprintf(t->run, sizeof(t->run), "%s:train:%d", t->session, index);
+}
+
+static void open_rest(rest *t)
+{
+    memset(t, 0, sizeof(*t));
+    srvfix_open(&t->srv, (srv_options){0});
+    (void)snprintf(t->session, sizeof(t->session), "%s", srvfix_session(&t->srv));
+    make_run(t, 0);
+}
+
+static void save(rest *t, int seq, const char *route, const char *more)
+{
+    char body[512], path[64];
+    (void)snprintf(path, sizeof(path), "/api/v1/%s", route);
+    (void)snprintf(body, sizeof(body), "{\"model_id\":\"%s\",\"seq_id\":%d,%s}", t->run,
+                   seq, more);
+    (void)result_of(&t->srv, srvfix_post(&t->srv, path, body));
+}
+
+/* A request below the run's checkpoints. */
+static const tk_json *ask(rest *t, const char *method, const char *tail, const char *body)
+{
+    char path[512];
+    (void)snprintf(path, sizeof(path), "/api/v1/training_runs/%s/checkpoints%s", t->run,
+                   tail);
+    return srvfix_ask(&t->srv, method, path, body);
+}
+
+static int status_of(rest *t, const char *method, const char *tail, const char *body)
+{
+    (void)ask(t, method, tail, body);
+    return t->srv.status;
+}
+
+static int64_t number(const tk_json *json, const char *key)
+{
+    const tk_json *value = tk_json_get(json, key);
+    assert_non_null(value);
+    assert_int_equal(value->type, TK_JSON_INT);
+    return value->as.integer;
+}
+
+static int64_t cursor_of(const tk_json *json, const char *key)
+{
+    return number(tk_json_get(json, "cursor"), key);
+}
+
+/* wire.md §11 row 20: lists and saves say the same path. */
+static void checkpoints_are_listed(void **state)
+{
+    (void)state;
+    rest t;
+    char path[256];
+    open_rest(&t);
+    save(&t, 1, "save_weights", "\"path\":\"one\"");
+    save(&t, 2, "save_weights_for_sampler", "\"path\":\"two\",\"ttl_seconds\":3600");
+    const tk_json *list = tk_json_get(ask(&t, "GET", "", NULL), "checkpoints");
+    assert_int_equal(t.srv.status, 200);
+    assert_int_equal(tk_json_len(list), 2);
+    tk_json newest = tk_json_at(list, 0), oldest = tk_json_at(list, 1);
+    assert_string_equal(srvfix_text(&newest, "checkpoint_id"), "sampler_weights/two");
+    assert_string_equal(srvfix_text(&newest, "checkpoint_type"), "sampler");
+    assert_int_equal(tk_json_get(&newest, "expires_at")->type, TK_JSON_STRING);
+    assert_string_equal(srvfix_text(&oldest, "checkpoint_type"), "training");
+    (void)snprintf(path, sizeof(path), "tinker://%s/weights/one", t.run);
+    assert_string_equal(srvfix_text(&oldest, "tinker_path"), path);
+    assert_true(number(&oldest, "size_bytes") > 1000);
+    assert_false(tk_json_get(&oldest, "public")->as.boolean);
+    srvfix_close(&t.srv);
+}
+
+/* wire.md §11 row 23: total_count is the full count, also behind the end. */
+static void pages_know_the_total(void **state)
+{
+    (void)state;
+    rest t;
+    open_rest(&t);
+    for (int i = 1; i <= 3; i++) {
+        char more[32];
+        (void)snprintf(more, sizeof(more), "\"path\":\"c%d\"", i);
+        save(&t, i, "save_weights", more);
+    }
+    const tk_json *json =
+        srvfix_ask(&t.srv, "GET", "/api/v1/checkpoints?limit=2&offset=1", NULL);
+    tk_json first = tk_json_at(tk_json_get(json, "checkpoints"), 0);
+    assert_int_equal(tk_json_len(tk_json_get(json, "checkpoints")), 2);
+    assert_string_equal(srvfix_text(&first, "checkpoint_id"), "weights/c2");
+    assert_int_equal(cursor_of(json, "total_count"), 3);
+    assert_int_equal(cursor_of(json, "limit"), 2);
+    assert_int_equal(cursor_of(json, "offset"), 1);
+    json = srvfix_ask(&t.srv, "GET", "/api/v1/checkpoints?offset=99", NULL);
+    assert_int_equal(tk_json_len(tk_json_get(json, "checkpoints")), 0);
+    assert_int_equal(cursor_of(json, "total_count"), 3);
+    json = srvfix_ask(&t.srv, "GET", "/api/v1/checkpoints?limit=0", NULL);
+    assert_int_equal(tk_json_len(tk_json_get(json, "checkpoints")), 0);
+    assert_int_equal(cursor_of(json, "total_count"), 3);
+    (void)srvfix_ask(&t.srv, "GET", "/api/v1/checkpoints?limit=-1", NULL);
+    assert_int_equal(t.srv.status, 422);
+    (void)srvfix_ask(&t.srv, "GET", "/api/v1/checkpoints?offset=many", NULL);
+    assert_int_equal(t.srv.status, 422);
+    srvfix_close(&t.srv);
+}
+
+static void runs_are_listed(void **state)
+{
+    (void)state;
+    rest t;
+    char path[256];
+    open_rest(&t);
+    save(&t, 1, "save_weights", "\"path\":\"one\"");
+    make_run(&t, 1);
+    const tk_json *json =
+        srvfix_ask(&t.srv, "GET", "/api/v1/training_runs?limit=1", NULL);
+    assert_int_equal(t.srv.status, 200);
+    assert_int_equal(tk_json_len(tk_json_get(json, "training_runs")), 1);
+    assert_int_equal(cursor_of(json, "total_count"), 2);
+    tk_json run = tk_json_at(tk_json_get(json, "training_runs"), 0);
+    assert_string_equal(srvfix_text(&run, "training_run_id"), t.run);
+    (void)snprintf(path, sizeof(path), "/api/v1/training_runs/%s%%3Atrain%%3A0",
+                   t.session);
+    json = srvfix_ask(&t.srv, "GET", path, NULL);
+    assert_int_equal(t.srv.status, 200);
+    assert_string_equal(srvfix_text(json, "base_model"), MODEL);
+    assert_int_equal(number(json, "lora_rank"), 4);
+    assert_string_equal(srvfix_text(tk_json_get(json, "user_metadata"), "colour"),
+                        "green");
+    assert_string_equal(
+        srvfix_text(tk_json_get(json, "last_checkpoint"), "checkpoint_id"),
+        "weights/one");
+    (void)srvfix_ask(&t.srv, "GET", "/api/v1/training_runs/nobody", NULL);
+    assert_int_equal(t.srv.status, 404);
+    srvfix_close(&t.srv);
+}
+
+/* wire.md §11 row 21: ids of two segments, with ":" and "%3A". */
+static void checkpoints_are_changed(void **state)
+{
+    (void)state;
+    rest t;
+    open_rest(&t);
+    save(&t, 1, "save_weights", "\"path\":\"one\"");
+    assert_int_equal(status_of(&t, "POST", "/weights/one/publish", NULL), 200);
+    assert_int_equal(status_of(&t, "POST", "/weights/one/publish", NULL), 409);
+    tk_json first = tk_json_at(tk_json_get(ask(&t, "GET", "", NULL), "checkpoints"), 0);
+    assert_true(tk_json_get(&first, "public")->as.boolean);
+    assert_int_equal(status_of(&t, "DELETE", "/weights/one/publish", NULL), 200);
+    assert_int_equal(status_of(&t, "DELETE", "/weights/one/publish", NULL), 409);
+    assert_int_equal(status_of(&t, "PUT", "/weights/one/ttl", "{\"ttl_seconds\":60}"),
+                     200);
+    assert_int_equal(status_of(&t, "PUT", "/weights/one/ttl", "{\"ttl_seconds\":null}"),
+                     200);
+    assert_int_equal(status_of(&t, "PUT", "/weights/one/ttl", "{\"ttl_seconds\":0}"),
+                     400);
+    assert_int_equal(status_of(&t, "PUT", "/weights/one/ttl", "{}"), 422);
+    first = tk_json_at(tk_json_get(ask(&t, "GET", "", NULL), "checkpoints"), 0);
+    assert_int_equal(tk_json_get(&first, "expires_at")->type, TK_JSON_NULL);
+    assert_int_equal(status_of(&t, "PUT", "/weights/two/ttl", "{\"ttl_seconds\":1}"),
+                     404);
+    assert_int_equal(status_of(&t, "DELETE", "/one", NULL), 400);
+    assert_int_equal(status_of(&t, "DELETE", "/plans/one", NULL), 400);
+    assert_int_equal(status_of(&t, "DELETE", "/weights/..", NULL), 422);
+    assert_int_equal(status_of(&t, "DELETE", "/sampler_weights/one", NULL), 404);
+    (void)snprintf(t.run, sizeof(t.run), "%s%%3Atrain%%3A0", t.session);
+    assert_int_equal(status_of(&t, "DELETE", "/weights/one", NULL), 204);
+    assert_int_equal(status_of(&t, "DELETE", "/weights/one", NULL), 404);
+    char command[160];
+    (void)snprintf(command, sizeof(command), "test -z \"$(find %s/checkpoints -type f)\"",
+                   t.srv.data);
+    assert_int_equal(system(command), 0); /* its files went with it */
+    srvfix_close(&t.srv);
+}
+
+/* What is past its time is in no list, cannot be loaded, and its name is free. */
+static void expired_ones_vanish(void **state)
+{
+    (void)state;
+    rest t;
+    open_rest(&t);
+    save(&t, 1, "save_weights", "\"path\":\"one\",\"ttl_seconds\":1");
+    int64_t end = tk_clock_wall_us(NULL) + 1000001;
+    const tk_json *json;
+    do {
+        json = ask(&t, "GET", "", NULL);
+    } while (tk_clock_wall_us(NULL) < end);
+    json = ask(&t, "GET", "", NULL);
+    assert_int_equal(tk_json_len(tk_json_get(json, "checkpoints")), 0);
+    assert_int_equal(status_of(&t, "POST", "/weights/one/publish", NULL), 404);
+    save(&t, 2, "save_weights", "\"path\":\"one\"");
+    json = ask(&t, "GET", "", NULL);
+    assert_int_equal(tk_json_len(tk_json_get(json, "checkpoints")), 1);
+    srvfix_close(&t.srv);
+}
+
+static void sessions_are_listed(void **state)
+{
+    (void)state;
+    rest t;
+    char path[128];
+    open_rest(&t);
+    const tk_json *json = srvfix_ask(&t.srv, "GET", "/api/v1/sessions?limit=5", NULL);
+    assert_int_equal(tk_json_len(tk_json_get(json, "sessions")), 1);
+    assert_string_equal(tk_json_at(tk_json_get(json, "sessions"), 0).as.string.p,
+                        t.session);
+    (void)snprintf(path, sizeof(path), "/api/v1/sessions/%s", t.session);
+    json = srvfix_ask(&t.srv, "GET", path, NULL);
+    assert_int_equal(tk_json_len(tk_json_get(json, "training_run_ids")), 1);
+    assert_int_equal(tk_json_len(tk_json_get(json, "sampler_ids")), 0);
+    (void)srvfix_ask(&t.srv, "GET", "/api/v1/sessions/nobody", NULL);
+    assert_int_equal(t.srv.status, 404);
+    srvfix_close(&t.srv);
+}
+
+static void later_routes_say_so(void **state)
+{
+    (void)state;
+    rest t;
+    open_rest(&t);
+    static const char *const routes[][2] = {
+        {"GET", "/api/v1/audit"},
+        {"GET", "/api/v1/sessions/s/trace_export"},
+        {"PUT", "/api/v1/sessions/s/project"},
+    };
+    for (size_t i = 0; i < TK_ARRAY_LEN(routes); i++) {
+        const tk_json *json = srvfix_ask(&t.srv, routes[i][0], routes[i][1], NULL);
+        assert_int_equal(t.srv.status, 501);
+        assert_non_null(srvfix_text(json, "detail"));
+    }
+    srvfix_close(&t.srv);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(checkpoints_are_listed),
+        cmocka_unit_test(pages_know_the_total),
+        cmocka_unit_test(runs_are_listed),
+        cmocka_unit_test(checkpoints_are_changed),
+        cmocka_unit_test(expired_ones_vanish),
+        cmocka_unit_test(sessions_are_listed),
+        cmocka_unit_test(later_routes_say_so),
+    };
+    return cmocka_run_group_tests_name("srv_rest", tests, NULL, NULL);
+}
