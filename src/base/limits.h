@@ -51,6 +51,16 @@
 #define TK_TOK_ADDED_MAX_BYTES  4096          /* the text of one added token */
 #define TK_TOK_CACHE_MAX        32            /* tokenizers that stay loaded */
 
+#define TK_JINJA_SOURCE_MAX_BYTES (2 * TK_MIB)   /* one chat template */
+#define TK_JINJA_TREE_MAX_BYTES   (256 * TK_MIB) /* its syntax tree */
+#define TK_JINJA_MAX_NAMES        1024           /* used in one scope */
+#define TK_JINJA_MAX_NESTING      100  /* of expressions, and of blocks, in a template */
+#define TK_JINJA_MAX_DEPTH        1000 /* of evaluation; a macro call takes about eight */
+#define TK_JINJA_MAX_STEPS        (64 * 1024 * TK_KIB) /* nodes, items and 16 bytes of text */
+#define TK_JINJA_MAX_MEMORY_BYTES (512 * TK_MIB)       /* values of one render */
+#define TK_JINJA_MAX_OUTPUT_BYTES (256 * TK_MIB)
+#define TK_JINJA_MAX_RANGE        100000 /* as jinja2's sandbox */
+
 #define TK_ENV_LIST_MAX 256 /* parts of a comma list such as TINKER_TAGS */
 
 #define TK_SRV_HEADER_BYTES      (16 * TK_KIB) /* request line and headers, and buffers */

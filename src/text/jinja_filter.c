@@ -1,0 +1,567 @@
+/* Filters on text and single values, and the table of all filters by name. What jinja2
+ * has and templates for chats do not use (urlize, wordwrap ...) is known by name only. */
+#include <math.h>
+#include <string.h>
+
+#include "base/json_num.h"
+#include "text/jinja_run.h"
+
+#define FILTER(name)                                                                     \
+    static bool name(tk_jrun *run, tk_jval self, const tk_jargs *args, tk_jval *out)
+
+/* ---- text ---- */
+
+enum { CASE_LOWER, CASE_UPPER, CASE_CAPITALIZE };
+
+FILTER(do_case)
+{
+    static const tk_jstr_case how[] = {TK_JSTR_LOWER, TK_JSTR_UPPER, TK_JSTR_CAPITALIZE};
+    tk_str s;
+    if (!tk_jval_to_str(run, &self, &s) || !tk_jrun_bytes(run, s.n)) {
+        return false;
+    }
+    tk_buf buf;
+    tk_buf_init(&buf, run->max_output);
+    tk_jstr_put_case(&buf, s, how[args->op]);
+    bool ok = tk_jval_take(run, &buf, out);
+    out->flag = ok && self.type == TK_JT_STR ? self.flag : 0;
+    return ok;
+}
+
+/* Words start behind blanks and ( { [ < -. */
+FILTER(do_title)
+{
+    (void)args;
+    tk_str s;
+    if (!tk_jval_to_str(run, &self, &s) || !tk_jrun_bytes(run, s.n)) {
+        return false;
+    }
+    tk_buf buf;
+    tk_buf_init(&buf, run->max_output);
+    bool starts = true;
+    uint32_t code;
+    for (size_t k; (k = tk_jstr_char(&code, s)) > 0; s.p += k, s.n -= k) {
+        bool is_gap = tk_jstr_space(s.p, s.n) > 0 ||
+                      (code < 0x80 && code > 0 && strchr("-({[<", (int)code) != NULL);
+        tk_jstr_put_case(&buf, (tk_str){s.p, k}, starts ? TK_JSTR_UPPER : TK_JSTR_LOWER);
+        starts = is_gap;
+    }
+    return tk_jval_take(run, &buf, out);
+}
+
+FILTER(do_trim)
+{
+    tk_str s, set;
+    const tk_jval *chars = tk_jargs_at(args, 0);
+    if (!tk_jval_to_str(run, &self, &s) || !tk_jrun_bytes(run, s.n)) {
+        return false;
+    }
+    if (chars == NULL || chars->type == TK_JT_NONE) {
+        s = tk_jstr_rstrip(tk_jstr_lstrip(s));
+    } else if (!tk_jargs_str(run, args, 0, &set)) {
+        return false;
+    } else {
+        s = tk_jstr_rstrip_set(tk_jstr_lstrip_set(s, set), set);
+    }
+    *out = tk_jval_str(s);
+    out->flag = self.type == TK_JT_STR ? self.flag : 0;
+    return true;
+}
+
+FILTER(do_string)
+{
+    (void)args;
+    tk_str s;
+    if (!tk_jval_to_str(run, &self, &s)) {
+        return false;
+    }
+    *out = tk_jval_str(s);
+    out->flag = self.type == TK_JT_STR ? self.flag : 0;
+    return true;
+}
+
+enum { MARK_SAFE, MARK_ESCAPE, MARK_FORCE };
+
+FILTER(do_markup)
+{
+    tk_str s;
+    if (!tk_jval_to_str(run, &self, &s)) {
+        return false;
+    }
+    bool is_safe = self.type == TK_JT_STR && self.flag != 0;
+    *out = tk_jval_str(s);
+    if (args->op == MARK_FORCE || (args->op == MARK_ESCAPE && !is_safe)) {
+        tk_buf buf;
+        tk_buf_init(&buf, run->max_output);
+        tk_jstr_put_escaped(&buf, s);
+        if (!tk_jval_take(run, &buf, out)) {
+            return false;
+        }
+    }
+    out->flag = 1;
+    return true;
+}
+
+FILTER(do_replace)
+{
+    tk_str s, from, to;
+    int64_t count;
+    const tk_jval *limit = tk_jargs_at(args, 2);
+    if (!tk_jval_to_str(run, &self, &s) ||
+        !tk_jval_to_str(run, tk_jargs_at(args, 0), &from) ||
+        !tk_jval_to_str(run, tk_jargs_at(args, 1), &to)) {
+        return false;
+    }
+    if (limit == NULL || limit->type == TK_JT_NONE) {
+        count = -1;
+    } else if (!tk_jargs_int(run, args, 2, -1, &count)) {
+        return false;
+    }
+    tk_jval items[3] = {tk_jval_str(from), tk_jval_str(to), tk_jval_int(count)};
+    tk_jargs placed = {.items = items, .n = 3};
+    bool is_unsafe;
+    const tk_jfunc *method =
+        tk_jinja_find_method(TK_JT_STR, TK_STR("replace"), &is_unsafe);
+    return method->call(run, tk_jval_str(s), &placed, out);
+}
+
+FILTER(do_indent)
+{
+    tk_str s, unit = TK_STR("");
+    int64_t width = 4;
+    const tk_jval *how = tk_jargs_at(args, 0);
+    bool first = tk_jargs_bool(args, 1, false), blank = tk_jargs_bool(args, 2, false);
+    if (!tk_jval_to_str(run, &self, &s) || !tk_jrun_bytes(run, s.n)) {
+        return false;
+    }
+    if (how != NULL && how->type == TK_JT_STR) {
+        unit = how->as.s;
+        width = 1;
+    } else if (!tk_jargs_int(run, args, 0, 4, &width)) {
+        return false;
+    }
+    if (width > 1000) {
+        return tk_jrun_fail(run, TINKC_E_LIMIT, "indent: width is too large");
+    }
+    tk_buf buf;
+    tk_buf_init(&buf, run->max_output);
+    bool starts = first;
+    for (size_t i = 0; i < s.n; i++) {
+        bool is_empty = s.p[i] == '\n';
+        for (int64_t k = 0; starts && (!is_empty || blank) && k < width; k++) {
+            tk_buf_put(&buf, unit.n > 0 ? unit.p : " ", unit.n > 0 ? unit.n : 1);
+        }
+        tk_buf_putc(&buf, s.p[i]);
+        starts = is_empty;
+    }
+    bool ok = tk_jrun_bytes(run, buf.n) && tk_jval_take(run, &buf, out);
+    if (!ok) {
+        tk_buf_dispose(&buf);
+    }
+    return ok;
+}
+
+FILTER(do_format)
+{
+    tk_str s;
+    if (!tk_jval_to_str(run, &self, &s)) {
+        return false;
+    }
+    tk_jval values;
+    if (args->n_named > 0) {
+        tk_jdict dict = {
+            .entries = args->named, .n = args->n_named, .cap = args->n_named};
+        values = (tk_jval){.type = TK_JT_DICT, .as.dict = &dict};
+        return tk_jval_percent(run, s, values, out);
+    }
+    tk_jlist list = {.items = args->items, .n = args->n, .cap = args->n};
+    values = tk_jval_list(&list, TK_JT_TUPLE);
+    return tk_jval_percent(run, s, values, out);
+}
+
+FILTER(do_center)
+{
+    tk_jval items[1];
+    int64_t width;
+    tk_str s;
+    if (!tk_jval_to_str(run, &self, &s) || !tk_jargs_int(run, args, 0, 80, &width)) {
+        return false;
+    }
+    items[0] = tk_jval_int(width);
+    tk_jargs placed = {.items = items, .n = 1};
+    bool is_unsafe;
+    const tk_jfunc *method =
+        tk_jinja_find_method(TK_JT_STR, TK_STR("center"), &is_unsafe);
+    placed.op = method->op;
+    return method->call(run, tk_jval_str(s), &placed, out);
+}
+
+FILTER(do_wordcount)
+{
+    (void)args;
+    tk_str s;
+    if (!tk_jval_to_str(run, &self, &s) || !tk_jrun_bytes(run, s.n)) {
+        return false;
+    }
+    int64_t words = 0;
+    bool inside = false;
+    uint32_t code;
+    for (size_t k; (k = tk_jstr_char(&code, s)) > 0; s.p += k, s.n -= k) {
+        bool is_word = tk_jstr_is_alpha(code) || tk_jstr_is_numeric(code) || code == '_';
+        words += is_word && !inside;
+        inside = is_word;
+    }
+    *out = tk_jval_int(words);
+    return true;
+}
+
+FILTER(do_truncate)
+{
+    tk_str s, end = TK_STR("...");
+    int64_t length, leeway;
+    const tk_jval *tail = tk_jargs_at(args, 2);
+    bool kill = tk_jargs_bool(args, 1, false);
+    if (!tk_jval_to_str(run, &self, &s) || !tk_jargs_int(run, args, 0, 255, &length) ||
+        !tk_jargs_int(run, args, 3, 5, &leeway) ||
+        (tail != NULL && !tk_jval_to_str(run, tail, &end)) || !tk_jrun_bytes(run, s.n)) {
+        return false;
+    }
+    int64_t n_end = (int64_t)tk_jstr_count(end), n = (int64_t)tk_jstr_count(s);
+    if (length < n_end || leeway < 0) {
+        return tk_jrun_raise(run, "expected length >= %lld, got %lld", (long long)n_end,
+                             (long long)length);
+    }
+    *out = tk_jval_str(s);
+    if (n <= length + leeway) {
+        return true;
+    }
+    tk_str cut = {s.p, tk_jstr_offset(s, (size_t)(length - n_end))};
+    size_t blank = kill ? SIZE_MAX : tk_jstr_rfind(cut, TK_STR(" "));
+    if (blank != SIZE_MAX) {
+        cut.n = blank;
+    }
+    return tk_jval_concat(run, cut, end, out);
+}
+
+FILTER(do_urlencode)
+{
+    (void)args;
+    if (self.type == TK_JT_DICT || self.type == TK_JT_LIST) {
+        return tk_jrun_fail(run, TINKC_E_UNSUPPORTED, "urlencode of a collection");
+    }
+    tk_str s;
+    if (!tk_jval_to_str(run, &self, &s) || !tk_jrun_bytes(run, s.n)) {
+        return false;
+    }
+    tk_buf buf;
+    tk_buf_init(&buf, run->max_output);
+    for (size_t i = 0; i < s.n; i++) {
+        unsigned char c = (unsigned char)s.p[i];
+        bool plain = (c | 0x20U) - 'a' < 26U || c - (unsigned)'0' < 10U ||
+                     (c != 0 && strchr("_.-~/", c) != NULL);
+        if (plain) {
+            tk_buf_putc(&buf, (char)c);
+        } else {
+            tk_buf_printf(&buf, "%%%02X", c);
+        }
+    }
+    return tk_jval_take(run, &buf, out);
+}
+
+/* ---- values ---- */
+
+FILTER(do_default)
+{
+    const tk_jval *value = tk_jargs_at(args, 0);
+    bool falsy_too = tk_jargs_bool(args, 1, false);
+    (void)run;
+    bool is_missing =
+        self.type == TK_JT_UNDEFINED || (falsy_too && !tk_jval_truth(&self));
+    *out = !is_missing ? self : value != NULL ? *value : tk_jval_str(TK_STR(""));
+    return true;
+}
+
+/* Digits with one underscore between them, a sign, blanks around: what int() takes. */
+static bool parse_int(tk_str s, int64_t *out)
+{
+    char room[24];
+    size_t n = 0;
+    s = tk_jstr_rstrip(tk_jstr_lstrip(s));
+    for (size_t i = 0; i < s.n && n < sizeof(room); i++) {
+        if ((s.p[i] == '+' && i == 0) ||
+            (s.p[i] == '_' && i > 0 && i + 1 < s.n && s.p[i - 1] != '_')) {
+            continue;
+        }
+        room[n++] = s.p[i];
+    }
+    return n < sizeof(room) && tk_str_to_i64((tk_str){room, n}, out);
+}
+
+static bool parse_float(tk_str s, double *out)
+{
+    s = tk_jstr_rstrip(tk_jstr_lstrip(s));
+    bool negative = s.n > 0 && s.p[0] == '-';
+    if (s.n > 0 && (s.p[0] == '-' || s.p[0] == '+')) {
+        s.p++;
+        s.n--;
+    }
+    if (tk_str_is_nocase(s, "inf") || tk_str_is_nocase(s, "infinity") ||
+        tk_str_is_nocase(s, "nan")) {
+        *out = (s.p[0] | 0x20) == 'n' ? NAN : negative ? -INFINITY : INFINITY;
+        return true;
+    }
+    char room[512];
+    size_t n = 0;
+    if (s.n == 0 || s.n > sizeof(room) - 4 || s.p[0] == '-' || s.p[0] == '+') {
+        return false;
+    }
+    while (s.n > 1 && s.p[0] == '0' && s.p[1] >= '0' && s.p[1] <= '9') {
+        s.p++;
+        s.n--;
+    }
+    if (s.p[0] == '.') {
+        room[n++] = '0';
+    }
+    for (size_t i = 0; i < s.n; i++) {
+        bool ends = s.p[i] == '.' && (i + 1 == s.n || (s.p[i + 1] | 0x20) == 'e');
+        if (ends && i == 0) {
+            return false;
+        }
+        if (!ends) {
+            room[n++] = s.p[i];
+        }
+    }
+    if (!tk_str_to_double((tk_str){room, n}, out)) {
+        return false;
+    }
+    *out = negative ? -*out : *out;
+    return true;
+}
+
+static bool fits_int(double value)
+{
+    return value > -9.2e18 && value < 9.2e18;
+}
+
+FILTER(do_int)
+{
+    (void)run;
+    const tk_jval *fallback = tk_jargs_at(args, 0);
+    int64_t base = 10, i;
+    double f;
+    if (!tk_jargs_int(run, args, 1, 10, &base)) {
+        return false;
+    }
+    if (base != 10) {
+        return tk_jrun_fail(run, TINKC_E_UNSUPPORTED, "int with a base");
+    }
+    if (tk_jval_as_int(&self, &i)) {
+        *out = tk_jval_int(i);
+    } else if (self.type == TK_JT_FLOAT && fits_int(self.as.f)) {
+        *out = tk_jval_int((int64_t)self.as.f);
+    } else if (self.type == TK_JT_STR && parse_int(self.as.s, &i)) {
+        *out = tk_jval_int(i);
+    } else if (self.type == TK_JT_STR && parse_float(self.as.s, &f) && fits_int(f)) {
+        *out = tk_jval_int((int64_t)f);
+    } else if (self.type == TK_JT_UNDEFINED) {
+        return tk_jrun_undefined(run, self);
+    } else {
+        *out = fallback != NULL ? *fallback : tk_jval_int(0);
+    }
+    return true;
+}
+
+FILTER(do_float)
+{
+    (void)run;
+    const tk_jval *fallback = tk_jargs_at(args, 0);
+    double f;
+    if (tk_jval_is_number(&self)) {
+        *out = tk_jval_float(tk_jval_as_double(&self));
+    } else if (self.type == TK_JT_STR && parse_float(self.as.s, &f)) {
+        *out = tk_jval_float(f);
+    } else if (self.type == TK_JT_UNDEFINED) {
+        return tk_jrun_undefined(run, self);
+    } else {
+        *out = fallback != NULL ? *fallback : tk_jval_float(0);
+    }
+    return true;
+}
+
+FILTER(do_abs)
+{
+    (void)args;
+    int64_t i;
+    if (tk_jval_as_int(&self, &i)) {
+        if (i == INT64_MIN) {
+            return tk_jrun_fail(run, TINKC_E_LIMIT, "an integer needs more than 64 bits");
+        }
+        *out = tk_jval_int(i < 0 ? -i : i);
+        return true;
+    }
+    if (self.type == TK_JT_FLOAT) {
+        *out = tk_jval_float(fabs(self.as.f));
+        return true;
+    }
+    return tk_jrun_raise(run, "bad operand type for abs(): '%s'",
+                         tk_jval_type_name(&self));
+}
+
+/* round() of Python: half to even, decided on the decimal that was meant. */
+static double round_half_even(double value, int64_t digits)
+{
+    double scale = pow(10, (double)digits);
+    double scaled = value * scale;
+    double r = nearbyint(scaled);
+    /* The product may have been rounded onto a half that the value is not. */
+    if (fabs(scaled - trunc(scaled)) - 0.5 == 0.0 && digits > 0) {
+        double error = fma(value, scale, -scaled);
+        if (error > 0) {
+            r = ceil(scaled);
+        } else if (error < 0) {
+            r = floor(scaled);
+        }
+    }
+    return r / scale;
+}
+
+FILTER(do_round)
+{
+    int64_t digits;
+    tk_str how = TK_STR("common");
+    if (!tk_jargs_int(run, args, 0, 0, &digits) ||
+        (tk_jargs_at(args, 1) != NULL && !tk_jargs_str(run, args, 1, &how))) {
+        return false;
+    }
+    if (!tk_jval_is_number(&self)) {
+        return tk_jrun_raise(run, "type %s doesn't define __round__ method",
+                             tk_jval_type_name(&self));
+    }
+    if (digits < -300 || digits > 300) {
+        return tk_jrun_fail(run, TINKC_E_LIMIT, "round: too many digits");
+    }
+    double value = tk_jval_as_double(&self), scale = pow(10, (double)digits);
+    if (tk_str_is(how, "common")) {
+        int64_t i;
+        if (tk_jval_as_int(&self, &i) && digits >= 0) {
+            *out = tk_jval_int(i);
+            return true;
+        }
+        value = round_half_even(value, digits);
+    } else if (tk_str_is(how, "ceil") || tk_str_is(how, "floor")) {
+        value = (how.p[0] == 'c' ? ceil(value * scale) : floor(value * scale)) / scale;
+    } else {
+        return tk_jrun_raise(run, "method must be common, ceil or floor");
+    }
+    *out = tk_jval_float(value);
+    return true;
+}
+
+FILTER(do_attr)
+{
+    tk_str name;
+    if (!tk_jval_to_str(run, tk_jargs_at(args, 0), &name)) {
+        return false;
+    }
+    if (self.type == TK_JT_DICT) { /* attributes only, never items */
+        bool is_unsafe = false;
+        if (tk_jinja_find_method(TK_JT_DICT, name, &is_unsafe) == NULL) {
+            *out = tk_jval_undef(name, TK_JU_OBJECT + TK_JT_DICT);
+            return true;
+        }
+    }
+    return tk_jval_attr(run, self, name, out);
+}
+
+FILTER(do_from_json)
+{
+    (void)args;
+    if (run->job->strict) {
+        return tk_jrun_raise(run, "No filter named 'from_json' found.");
+    }
+    tk_str text;
+    const tk_json *json = NULL;
+    if (!tk_jval_to_str(run, &self, &text) || !tk_jrun_bytes(run, text.n)) {
+        return false;
+    }
+    tk_err err = TK_ERR_INIT;
+    if (tk_json_parse(&json, &run->arena, text.p != NULL ? text.p : "", text.n, NULL,
+                      &err) != TINKC_OK) {
+        return tk_jrun_fail(run, err.code == TINKC_E_PARSE ? TINKC_E_INVALID : err.code,
+                            "from_json: %s", err.message);
+    }
+    return tk_jval_of_json(run, json, out);
+}
+
+FILTER(do_unsupported)
+{
+    (void)self;
+    (void)args;
+    (void)out;
+    return tk_jrun_fail(run, TINKC_E_UNSUPPORTED, "a filter that is not supported");
+}
+
+static const tk_jfunc filters[] = {
+    {"tojson", "ensure_ascii indent separators sort_keys", tk_jfilter_tojson, 0, 4, 0},
+    {"trim", "chars", do_trim, 0, 1, 0},
+    {"string", "", do_string, 0, 0, 0},
+    {"lower", "", do_case, 0, 0, CASE_LOWER},
+    {"upper", "", do_case, 0, 0, CASE_UPPER},
+    {"capitalize", "", do_case, 0, 0, CASE_CAPITALIZE},
+    {"title", "", do_title, 0, 0, 0},
+    {"replace", "old new count", do_replace, 2, 3, 0},
+    {"default", "default_value boolean", do_default, 0, 2, 0},
+    {"d", "default_value boolean", do_default, 0, 2, 0},
+    {"safe", "", do_markup, 0, 0, MARK_SAFE},
+    {"escape", "", do_markup, 0, 0, MARK_ESCAPE},
+    {"e", "", do_markup, 0, 0, MARK_ESCAPE},
+    {"forceescape", "", do_markup, 0, 0, MARK_FORCE},
+    {"indent", "width first blank", do_indent, 0, 3, 0},
+    {"format", "", do_format, 0, -1, 0},
+    {"center", "width", do_center, 0, 1, 0},
+    {"wordcount", "", do_wordcount, 0, 0, 0},
+    {"truncate", "length killwords end leeway", do_truncate, 0, 4, 0},
+    {"urlencode", "", do_urlencode, 0, 0, 0},
+    {"int", "default base", do_int, 0, 2, 0},
+    {"float", "default", do_float, 0, 1, 0},
+    {"abs", "", do_abs, 0, 0, 0},
+    {"round", "precision method", do_round, 0, 2, 0},
+    {"attr", "name", do_attr, 1, 1, 0},
+    {"filesizeformat", "", do_unsupported, 0, -1, 0},
+    {"pprint", "", do_unsupported, 0, -1, 0},
+    {"random", "", do_unsupported, 0, -1, 0},
+    {"striptags", "", do_unsupported, 0, -1, 0},
+    {"urlize", "", do_unsupported, 0, -1, 0},
+    {"wordwrap", "", do_unsupported, 0, -1, 0},
+    {"xmlattr", "", do_unsupported, 0, -1, 0},
+};
+
+const void *tk_jinja_find_filter(tk_str name)
+{
+    for (size_t i = 0; i < TK_ARRAY_LEN(filters); i++) {
+        if (tk_str_is(name, filters[i].name)) {
+            return &filters[i];
+        }
+    }
+    for (const tk_jfunc *f = tk_jfilters_seq; f->name != NULL; f++) {
+        if (tk_str_is(name, f->name)) {
+            return f;
+        }
+    }
+    return NULL;
+}
+
+bool tk_jinja_filter(tk_jrun *run, tk_str name, tk_jval self, const tk_jargs *args,
+                     tk_jval *out)
+{
+    static const tk_jfunc from_json = {"from_json", "", do_from_json, 0, 0, 0};
+    const tk_jfunc *filter = tk_jinja_find_filter(name);
+    if (filter == NULL && tk_str_is(name, "from_json")) {
+        filter = &from_json;
+    }
+    if (filter == NULL) {
+        return tk_jrun_raise(run, "No filter named '" TK_STR_FMT "' found.",
+                             TK_STR_ARG(name));
+    }
+    return tk_jfunc_call(run, filter, self, args, out);
+}
