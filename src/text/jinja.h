@@ -40,6 +40,8 @@ typedef struct tk_jinja_job {
     bool has_now; /* strftime_now gives now_us in UTC, else the local time */
     int64_t now_us;
     size_t max_output_bytes; /* 0 = TK_JINJA_MAX_OUTPUT_BYTES */
+    size_t max_memory_bytes; /* 0 = TK_JINJA_MAX_MEMORY_BYTES */
+    size_t max_steps;        /* 0 = TK_JINJA_MAX_STEPS */
     tk_buf *spans; /* if not NULL: a tk_jinja_span is appended per generation block */
 } tk_jinja_job;
 

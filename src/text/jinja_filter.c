@@ -127,7 +127,7 @@ FILTER(do_replace)
 
 FILTER(do_indent)
 {
-    tk_str s, unit = TK_STR("");
+    tk_str s, unit = TK_STR(" ");
     int64_t width = 4;
     const tk_jval *how = tk_jargs_at(args, 0);
     bool first = tk_jargs_bool(args, 1, false), blank = tk_jargs_bool(args, 2, false);
@@ -145,20 +145,22 @@ FILTER(do_indent)
     }
     tk_buf buf;
     tk_buf_init(&buf, run->max_output);
-    bool starts = first;
-    for (size_t i = 0; i < s.n; i++) {
-        bool is_empty = s.p[i] == '\n';
-        for (int64_t k = 0; starts && (!is_empty || blank) && k < width; k++) {
-            tk_buf_put(&buf, unit.n > 0 ? unit.p : " ", unit.n > 0 ? unit.n : 1);
+    for (bool is_first = true, more = true; more; is_first = false) {
+        size_t n = 0, end = 0;
+        uint32_t code;
+        while (n < s.n && (end = tk_jstr_line_end((tk_str){s.p + n, s.n - n})) == 0) {
+            n += tk_jstr_char(&code, (tk_str){s.p + n, s.n - n});
         }
-        tk_buf_putc(&buf, s.p[i]);
-        starts = is_empty;
+        bool indents = is_first ? first : n > 0 || blank;
+        for (int64_t k = 0; indents && k < width; k++) {
+            tk_buf_put(&buf, unit.p, unit.n);
+        }
+        tk_buf_put(&buf, s.p, n);
+        tk_buf_puts(&buf, end > 0 ? "\n" : "");
+        s = (tk_str){s.p + n + end, s.n - n - end};
+        more = end > 0;
     }
-    bool ok = tk_jrun_bytes(run, buf.n) && tk_jval_take(run, &buf, out);
-    if (!ok) {
-        tk_buf_dispose(&buf);
-    }
-    return ok;
+    return tk_jval_take(run, &buf, out) && tk_jrun_bytes(run, out->as.s.n);
 }
 
 FILTER(do_format)

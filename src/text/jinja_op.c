@@ -254,7 +254,7 @@ bool tk_jval_binary(tk_jrun *run, int op, tk_jval a, tk_jval b, tk_jval *out)
     if (op == '*') {
         return multiply(run, a, b, out);
     }
-    if (op == '%' && a.type == TK_JT_STR && b.type != TK_JT_UNDEFINED) {
+    if (op == '%' && a.type == TK_JT_STR) {
         return tk_jval_percent(run, a.as.s, b, out);
     }
     return bad_operands(run, op, &a, &b);
@@ -454,6 +454,7 @@ static bool index_of(tk_jrun *run, tk_jval object, int64_t index, bool *found,
         tk_str rest = {object.as.s.p + at, object.as.s.n - at};
         uint32_t code;
         *out = tk_jval_str((tk_str){rest.p, tk_jstr_char(&code, rest)});
+        out->flag = object.flag;
     } else if (object.type == TK_JT_RANGE) {
         *out = tk_jval_int(object.as.range->start + index * object.as.range->step);
     } else {

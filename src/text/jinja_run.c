@@ -148,10 +148,11 @@ tinkc_code tk_jinja_render(tk_buf *out, const tk_jinja *tpl, const tk_jinja_job 
                    .out_start = out->n,
                    .max_output = job->max_output_bytes > 0 ? job->max_output_bytes
                                                            : TK_JINJA_MAX_OUTPUT_BYTES,
-                   .steps_left = TK_JINJA_MAX_STEPS,
+                   .steps_left = job->max_steps > 0 ? job->max_steps : TK_JINJA_MAX_STEPS,
                    .line = 1,
                    .err = err};
-    tk_arena_init(&run.arena, TK_JINJA_MAX_MEMORY_BYTES);
+    tk_arena_init(&run.arena, job->max_memory_bytes > 0 ? job->max_memory_bytes
+                                                        : TK_JINJA_MAX_MEMORY_BYTES);
     size_t spans_before = job->spans != NULL ? job->spans->n : 0;
     bool ok = run_all(&run, tpl);
     if (ok && tk_buf_status(out, err) != TINKC_OK) {
@@ -165,7 +166,9 @@ tinkc_code tk_jinja_render(tk_buf *out, const tk_jinja *tpl, const tk_jinja_job 
         if (job->spans != NULL) {
             job->spans->n = spans_before;
         }
-        return err->code;
+        return err->code != TINKC_OK ? err->code
+                                     : tk_err_set(err, TINKC_E_INTERNAL,
+                                                  "template failed without a reason");
     }
     return TINKC_OK;
 }

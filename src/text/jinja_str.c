@@ -143,6 +143,18 @@ size_t tk_jstr_rfind(tk_str s, tk_str needle)
     return SIZE_MAX;
 }
 
+size_t tk_jstr_line_end(tk_str s)
+{
+    uint32_t code = 0;
+    size_t k = tk_jstr_char(&code, s);
+    if (code == '\r' && s.n > 1 && s.p[1] == '\n') {
+        return 2;
+    }
+    bool ends = (code >= 10 && code <= 13) || (code >= 0x1c && code <= 0x1e) ||
+                code == 0x85 || code == 0x2028 || code == 0x2029;
+    return ends ? k : 0;
+}
+
 /* ---- case ---- */
 
 static const struct {

@@ -21,6 +21,9 @@ tk_str tk_jstr_rstrip_set(tk_str s, tk_str set);
  * and, in *code, its value. */
 size_t tk_jstr_char(uint32_t *code, tk_str s);
 
+/* Bytes of the line end (str.splitlines) at the start, 0 when there is none. */
+size_t tk_jstr_line_end(tk_str s);
+
 size_t tk_jstr_count(tk_str s); /* characters */
 
 /* Byte offset of character `index`, s.n when there are not so many. */

@@ -269,19 +269,6 @@ METHOD(do_split)
                  : split_at(run, self, by, max, list);
 }
 
-/* Bytes of the line end at the start of s, 0 = none. */
-static size_t line_end(tk_str s)
-{
-    uint32_t code;
-    size_t k = tk_jstr_char(&code, s);
-    if (code == '\r' && s.n > 1 && s.p[1] == '\n') {
-        return 2;
-    }
-    bool ends = (code >= 10 && code <= 13) || (code >= 0x1c && code <= 0x1e) ||
-                code == 0x85 || code == 0x2028 || code == 0x2029;
-    return ends ? k : 0;
-}
-
 METHOD(do_splitlines)
 {
     tk_jlist *list;
@@ -294,7 +281,7 @@ METHOD(do_splitlines)
     while (s.n > 0) {
         size_t n = 0, end = 0;
         uint32_t code;
-        while (n < s.n && (end = line_end((tk_str){s.p + n, s.n - n})) == 0) {
+        while (n < s.n && (end = tk_jstr_line_end((tk_str){s.p + n, s.n - n})) == 0) {
             n += tk_jstr_char(&code, (tk_str){s.p + n, s.n - n});
         }
         if (!add_part(run, self, list, (tk_str){s.p, keep ? n + end : n})) {

@@ -83,6 +83,10 @@ bool tk_jval_concat(tk_jrun *run, tk_str a, tk_str b, tk_jval *out)
         *out = tk_jval_str((tk_str){a.p, a.n + b.n});
         return true;
     }
+    if (a.n + b.n == 0) {
+        *out = tk_jval_str(TK_STR(""));
+        return true;
+    }
     char *room = tk_jrun_bytes(run, a.n) ? string_room(run, a.n + b.n) : NULL;
     if (room == NULL) {
         return false;
