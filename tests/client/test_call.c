@@ -120,6 +120,22 @@ static void test_call_l1_delays(void **unused)
     close_call(&c);
 }
 
+/* wire.md §5.1: every 2xx is a success, at once. */
+static void test_call_l1_success(void **unused)
+{
+    (void)unused;
+    for (int status = 200; status <= 299; status++) {
+        called c;
+        open_call(&c, L1_PATH);
+        answer(&c, (fakeanswer){.status = status,
+                                .body = "{}",
+                                .headers = {"x-should-retry", "true"}});
+        assert_true(c.done);
+        assert_int_equal(c.code, TINKC_OK);
+        close_call(&c);
+    }
+}
+
 /* which statuses are tried again, and the server's last word. */
 static void test_call_l1_statuses(void **unused)
 {
@@ -287,6 +303,35 @@ static void test_call_pool_budget(void **unused)
     close_call(&c);
 }
 
+/* wire.md §5.2: what is neither a success nor a bare 400 leaves the budget as it is, and
+ * a success never fills it beyond 16. */
+static void test_call_pool_untouched(void **unused)
+{
+    (void)unused;
+    static const char *const options[] = {"max_retries", "0", NULL};
+    static const fakeanswer rows[] = {{.status = 503, .body = "{}"},
+                                      {.status = 404, .body = "{}"},
+                                      {.status = 400, .body = "{\"detail\":\"x\"}"},
+                                      {.failure = TK_HTTP_RESET},
+                                      {.failure = TK_HTTP_TIMEOUT}};
+    called c;
+    open_with(&c, L1_PATH, options, NULL);
+    tk_retry_pool *pool = tk_core_pool(tk_service_core(c.f.service), TK_HTTP_SESSION);
+    answer(&c, (fakeanswer){.body = "{}"});
+    assert_int_equal(pool->budget, TK_RETRY_POOL_BUDGET);
+    pool->budget = 7;
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        c.done = false;
+        tk_call_start(&c.call);
+        clientfix_turn(&c.f);
+        assert_false(faketransport_nth(&c.f.net, L1_PATH, i + 1)->fresh_connection);
+        answer(&c, rows[i]);
+        assert_true(c.done);
+        assert_int_equal(pool->budget, 7);
+    }
+    close_call(&c);
+}
+
 /* wire.md §5.3: 1, 2, 4, 8, 16, 30 ... s until 300 s have passed; a new key each time. */
 static void test_call_l2(void **unused)
 {
@@ -371,6 +416,34 @@ static void test_call_billing(void **unused)
     close_call(&c);
 }
 
+static size_t lines_with(const clientfix *f, const char *text)
+{
+    size_t n = 0;
+    for (const char *at = strstr(f->log, text); at != NULL; at = strstr(at + 1, text)) {
+        n++;
+    }
+    return n;
+}
+
+/* wire.md §5.5 (2), (3): a warning at first and when the last one is older than a minute,
+ * an error at the end. */
+static void test_call_billing_log(void **unused)
+{
+    (void)unused;
+    called c;
+    open_with(&c, L2_PATH, NULL, "{\"billing_exception_max_pause_duration_sec\":100}");
+    for (int ms = 0; ms <= 100000; ms += 5000) {
+        answer(&c, (fakeanswer){.status = 402, .body = "{}"});
+        assert_int_equal(lines_with(&c.f, "paused: the server"), ms <= 60000 ? 1 : 2);
+        assert_again(&c, 5000, 5000);
+    }
+    assert_int_equal(lines_with(&c.f, "giving up"), 0);
+    answer(&c, (fakeanswer){.status = 402, .body = "{}"});
+    assert_true(c.done);
+    assert_int_equal(lines_with(&c.f, "giving up"), 1);
+    close_call(&c);
+}
+
 /* A pause costs L2 no attempt: the next delay is still the first. */
 static void test_call_billing_costs_no_attempt(void **unused)
 {
@@ -442,6 +515,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_call_l1_delays),
+        cmocka_unit_test(test_call_l1_success),
         cmocka_unit_test(test_call_l1_statuses),
         cmocka_unit_test(test_call_l1_failures),
         cmocka_unit_test(test_call_l1_local_failures),
@@ -449,10 +523,12 @@ int main(void)
         cmocka_unit_test(test_call_l1_error),
         cmocka_unit_test(test_call_pool),
         cmocka_unit_test(test_call_pool_budget),
+        cmocka_unit_test(test_call_pool_untouched),
         cmocka_unit_test(test_call_l2),
         cmocka_unit_test(test_call_l2_statuses),
         cmocka_unit_test(test_call_both),
         cmocka_unit_test(test_call_billing),
+        cmocka_unit_test(test_call_billing_log),
         cmocka_unit_test(test_call_billing_costs_no_attempt),
         cmocka_unit_test(test_call_billing_incident),
         cmocka_unit_test(test_call_backpressure),

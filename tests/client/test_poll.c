@@ -225,19 +225,39 @@ static void test_poll_row_5_server_errors(void **unused)
     }
 }
 
-/* Rows 6 and 7: three bad requests are forgiven, the fourth is not. */
-static void test_poll_rows_6_7_bad_request(void **unused)
+/* Row 6: three bad requests are forgiven, at once; connection errors count anew. */
+static void test_poll_row_6_bad_request(void **unused)
 {
     (void)unused;
     polled p;
     open_polled(&p);
     for (int i = 0; i < 3; i++) {
+        answer(&p, (fakeanswer){.failure = TK_HTTP_RESET});
+        assert_again(&p, 1000);
         answer_status(&p, 400);
         assert_again(&p, 0);
     }
-    answer_status(&p, 400);
-    assert_failed(&p, TINKC_E_BAD_REQUEST);
     close_polled(&p);
+}
+
+/* Row 7: the fourth is not; what comes between forgives nothing, but for a 408. */
+static void test_poll_row_7_bad_request(void **unused)
+{
+    (void)unused;
+    static const int between[] = {429, 503};
+    for (size_t i = 0; i < TK_ARRAY_LEN(between); i++) {
+        polled p;
+        open_polled(&p);
+        for (int k = 0; k < 3; k++) {
+            answer_status(&p, 400);
+            assert_again(&p, 0);
+        }
+        answer_status(&p, between[i]);
+        clientfix_advance(&p.f, 30000);
+        answer_status(&p, 400);
+        assert_failed(&p, TINKC_E_BAD_REQUEST);
+        close_polled(&p);
+    }
 }
 
 /* P, wire.md §5.2: after sixteen a bare 400 is what it says. */
@@ -260,15 +280,26 @@ static void test_poll_bare_400_budget(void **unused)
     close_polled(&p);
 }
 
-/* Rows 8 and 9. */
-static void test_poll_rows_8_9_billing(void **unused)
+/* Row 8: five seconds each, for as long as the window lasts. */
+static void test_poll_row_8_billing(void **unused)
+{
+    (void)unused;
+    polled p;
+    open_polled(&p);
+    for (int ms = 0; ms <= 3600000; ms += 5000) {
+        answer_status(&p, 402);
+        assert_again(&p, 5000);
+    }
+    close_polled(&p);
+}
+
+/* Row 9: the window is over. */
+static void test_poll_row_9_billing(void **unused)
 {
     (void)unused;
     polled p;
     open_as(&p, TK_FUTURE_OPTIM_STEP,
             "{\"billing_exception_max_pause_duration_sec\":12}");
-    answer(&p, (fakeanswer){.failure = TK_HTTP_RESET});
-    assert_again(&p, 1000);
     for (int i = 0; i < 3; i++) {
         answer_status(&p, 402);
         assert_again(&p, 5000);
@@ -365,8 +396,8 @@ static void test_poll_row_13_try_again(void **unused)
 static const fakeanswer metadata = {
     .body = "{\"status\":\"complete_metadata\",\"response_payload_size\":60}"};
 
-/* Rows 14 and 15. */
-static void test_poll_rows_14_15_metadata(void **unused)
+/* Row 14: asks again at once, now for all of it. */
+static void test_poll_row_14_metadata(void **unused)
 {
     (void)unused;
     polled p;
@@ -377,6 +408,17 @@ static void test_poll_rows_14_15_metadata(void **unused)
     assert_again(&p, 0);
     assert_non_null(strstr(faketransport_nth(&p.f.net, POLL, 1)->body,
                            "\"allow_metadata_only\":false"));
+    close_polled(&p);
+}
+
+/* Row 15: a server that answers the second time with metadata, too. */
+static void test_poll_row_15_metadata(void **unused)
+{
+    (void)unused;
+    polled p;
+    open_as(&p, TK_FUTURE_SAMPLE, NULL);
+    answer(&p, metadata);
+    assert_again(&p, 0);
     answer(&p, metadata);
     assert_failed(&p, TINKC_E_DECODE);
     close_polled(&p);
@@ -576,15 +618,18 @@ int main(void)
         cmocka_unit_test(test_poll_row_3_408_text),
         cmocka_unit_test(test_poll_row_4_429),
         cmocka_unit_test(test_poll_row_5_server_errors),
-        cmocka_unit_test(test_poll_rows_6_7_bad_request),
+        cmocka_unit_test(test_poll_row_6_bad_request),
+        cmocka_unit_test(test_poll_row_7_bad_request),
         cmocka_unit_test(test_poll_bare_400_budget),
-        cmocka_unit_test(test_poll_rows_8_9_billing),
+        cmocka_unit_test(test_poll_row_8_billing),
+        cmocka_unit_test(test_poll_row_9_billing),
         cmocka_unit_test(test_poll_row_8_keeps_counts),
         cmocka_unit_test(test_poll_row_10_gone),
         cmocka_unit_test(test_poll_row_11_others),
         cmocka_unit_test(test_poll_row_12_protobuf),
         cmocka_unit_test(test_poll_row_13_try_again),
-        cmocka_unit_test(test_poll_rows_14_15_metadata),
+        cmocka_unit_test(test_poll_row_14_metadata),
+        cmocka_unit_test(test_poll_row_15_metadata),
         cmocka_unit_test(test_poll_row_14_budget),
         cmocka_unit_test(test_poll_row_16_failed),
         cmocka_unit_test(test_poll_row_17_legacy),
