@@ -8,8 +8,8 @@ static void open_server(srvfix *f)
     srvfix_open(f, (srv_options){0});
 }
 
-/* wire.md §11 row 1: client/config answers 200, without credential exchange. */
-static void config_is_answered(void **state)
+/* S-001: client/config answers 200, without credential exchange. */
+static void test_srv_config_is_answered(void **state)
 {
     (void)state;
     srvfix f;
@@ -24,8 +24,8 @@ static void config_is_answered(void **state)
     srvfix_close(&f);
 }
 
-/* wire.md §11 rows 3, 4 and 27. */
-static void sessions_live(void **state)
+/* S-003, S-004, S-027. */
+static void test_srv_sessions_live(void **state)
 {
     (void)state;
     srvfix f;
@@ -49,8 +49,8 @@ static void sessions_live(void **state)
     srvfix_close(&f);
 }
 
-/* wire.md §11 row 16: a repeated create_session gives the same session. */
-static void session_is_made_once(void **state)
+/* S-016: a repeated create_session gives the same session. */
+static void test_srv_session_is_made_once(void **state)
 {
     (void)state;
     srvfix f;
@@ -72,8 +72,8 @@ static void session_is_made_once(void **state)
     srvfix_close(&f);
 }
 
-/* wire.md §11 row 13: bodies and lengths of 4xx. */
-static void errors_have_a_shape(void **state)
+/* S-013: bodies and lengths of 4xx. */
+static void test_srv_errors_have_a_shape(void **state)
 {
     (void)state;
     srvfix f;
@@ -109,8 +109,8 @@ static int status_with(srvfix *f, const char *headers)
     return status;
 }
 
-/* wire.md §11 row 2; a key is needed once one is set. */
-static void key_is_checked(void **state)
+/* S-002; a key is needed once one is set. */
+static void test_srv_key_is_checked(void **state)
 {
     (void)state;
     srvfix f;
@@ -122,7 +122,8 @@ static void key_is_checked(void **state)
     srvfix_close(&f);
 }
 
-static void web_pages_are_refused(void **state)
+/* S-002: without a key of its own the server takes any; browsers stay out. */
+static void test_srv_web_pages_are_refused(void **state)
 {
     (void)state;
     srvfix f;
@@ -132,7 +133,7 @@ static void web_pages_are_refused(void **state)
     srvfix_close(&f);
 }
 
-static void capabilities_name_models(void **state)
+static void test_srv_capabilities_name_models(void **state)
 {
     (void)state;
     srvfix f;
@@ -161,7 +162,7 @@ static tinkc_code try_start(srv_options options)
     return code;
 }
 
-static void starts_only_when_safe(void **state)
+static void test_srv_starts_only_when_safe(void **state)
 {
     (void)state;
     srvfix f;
@@ -182,7 +183,7 @@ static void starts_only_when_safe(void **state)
 }
 
 /* A body over the route's limit is refused before it is read, and the server goes on. */
-static void large_bodies_are_refused(void **state)
+static void test_srv_large_bodies_are_refused(void **state)
 {
     (void)state;
     srvfix f;
@@ -212,15 +213,15 @@ static void large_bodies_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(config_is_answered),
-        cmocka_unit_test(sessions_live),
-        cmocka_unit_test(session_is_made_once),
-        cmocka_unit_test(errors_have_a_shape),
-        cmocka_unit_test(key_is_checked),
-        cmocka_unit_test(web_pages_are_refused),
-        cmocka_unit_test(capabilities_name_models),
-        cmocka_unit_test(starts_only_when_safe),
-        cmocka_unit_test(large_bodies_are_refused),
+        cmocka_unit_test(test_srv_config_is_answered),
+        cmocka_unit_test(test_srv_sessions_live),
+        cmocka_unit_test(test_srv_session_is_made_once),
+        cmocka_unit_test(test_srv_errors_have_a_shape),
+        cmocka_unit_test(test_srv_key_is_checked),
+        cmocka_unit_test(test_srv_web_pages_are_refused),
+        cmocka_unit_test(test_srv_capabilities_name_models),
+        cmocka_unit_test(test_srv_starts_only_when_safe),
+        cmocka_unit_test(test_srv_large_bodies_are_refused),
     };
     return cmocka_run_group_tests_name("srv", tests, NULL, NULL);
 }

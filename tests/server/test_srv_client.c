@@ -123,7 +123,7 @@ static void forward(tinkc_training *training, float out[N])
 }
 
 /* Training lowers the loss, through the wire. */
-static void training_learns(void **state)
+static void test_srv_training_learns(void **state)
 {
     (void)state;
     e2e t;
@@ -138,7 +138,7 @@ static void training_learns(void **state)
 }
 
 /* What was saved loads bit for bit, with its optimizer, also after a restart. */
-static void state_survives(void **state)
+static void test_srv_state_survives(void **state)
 {
     (void)state;
     e2e t;
@@ -186,7 +186,7 @@ static void sample(tinkc_sampling *sampling, int32_t out[6])
 
 /* The base model, a named checkpoint and an ephemeral sampler; the latter two hold the
  * same weights, and later training does not reach them. */
-static void samplers_are_frozen(void **state)
+static void test_srv_samplers_are_frozen(void **state)
 {
     (void)state;
     e2e t;
@@ -219,7 +219,7 @@ static void samplers_are_frozen(void **state)
 }
 
 /* compute_logprobs of a sampler and forward of the model that it came from: same bits. */
-static void logprobs_agree(void **state)
+static void test_srv_logprobs_agree(void **state)
 {
     (void)state;
     e2e t;
@@ -243,8 +243,8 @@ static void logprobs_agree(void **state)
     close_e2e(&t);
 }
 
-/* wire.md §11 row 10: failed work says whose fault it was. */
-static void mistakes_are_the_users(void **state)
+/* S-010: failed work says whose fault it was. */
+static void test_srv_mistakes_are_the_users(void **state)
 {
     (void)state;
     e2e t;
@@ -265,9 +265,11 @@ static void mistakes_are_the_users(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(training_learns),        cmocka_unit_test(state_survives),
-        cmocka_unit_test(samplers_are_frozen),    cmocka_unit_test(logprobs_agree),
-        cmocka_unit_test(mistakes_are_the_users),
+        cmocka_unit_test(test_srv_training_learns),
+        cmocka_unit_test(test_srv_state_survives),
+        cmocka_unit_test(test_srv_samplers_are_frozen),
+        cmocka_unit_test(test_srv_logprobs_agree),
+        cmocka_unit_test(test_srv_mistakes_are_the_users),
     };
     return cmocka_run_group_tests_name("srv_client", tests, NULL, NULL);
 }

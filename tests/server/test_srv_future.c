@@ -66,7 +66,7 @@ static int teardown(void **state)
 }
 
 /* Every poll of an id gets the result, and the deadlines are gone with them. */
-static void result_releases_all(void **state)
+static void test_srv_result_releases_all(void **state)
 {
     srv_futures *futures = *state;
     srv_future *future = add(futures, "m:1", "");
@@ -88,7 +88,7 @@ static void result_releases_all(void **state)
     srv_request_free(b);
 }
 
-static void deadline_releases_one(void **state)
+static void test_srv_deadline_releases_one(void **state)
 {
     srv_futures *futures = *state;
     srv_future *future = add(futures, "m:1", "");
@@ -112,7 +112,7 @@ static void deadline_releases_one(void **state)
 }
 
 /* A result is kept for an hour, and results together have a limit. */
-static void results_expire(void **state)
+static void test_srv_results_expire(void **state)
 {
     srv_futures *futures = *state;
     tk_list released;
@@ -128,7 +128,7 @@ static void results_expire(void **state)
     assert_int_equal(futures->result_bytes, 0);
 }
 
-static void large_results_push_out_old_ones(void **state)
+static void test_srv_large_results_push_out_old_ones(void **state)
 {
     srv_futures *futures = *state;
     tk_list released;
@@ -149,8 +149,8 @@ static void large_results_push_out_old_ones(void **state)
     srv_request_free(late);
 }
 
-/* Row 12: announced first, and only when the poll allows it. */
-static void large_results_are_announced(void **state)
+/* S-012: announced first, and only when the poll allows it. */
+static void test_srv_large_results_are_announced(void **state)
 {
     srv_futures *futures = *state;
     tk_list released;
@@ -170,7 +170,7 @@ static void large_results_are_announced(void **state)
     srv_request_free(takes);
 }
 
-static void failures_have_a_category(void **state)
+static void test_srv_failures_have_a_category(void **state)
 {
     (void)state;
     srv_blob *blob = srv_future_failure("no \"such\" loss", TINKC_CATEGORY_USER);
@@ -185,12 +185,14 @@ static void failures_have_a_category(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(result_releases_all, setup, teardown),
-        cmocka_unit_test_setup_teardown(deadline_releases_one, setup, teardown),
-        cmocka_unit_test_setup_teardown(results_expire, setup, teardown),
-        cmocka_unit_test_setup_teardown(large_results_push_out_old_ones, setup, teardown),
-        cmocka_unit_test_setup_teardown(large_results_are_announced, setup, teardown),
-        cmocka_unit_test(failures_have_a_category),
+        cmocka_unit_test_setup_teardown(test_srv_result_releases_all, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_srv_deadline_releases_one, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_srv_results_expire, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_srv_large_results_push_out_old_ones, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_srv_large_results_are_announced, setup,
+                                        teardown),
+        cmocka_unit_test(test_srv_failures_have_a_category),
     };
     return cmocka_run_group_tests_name("srv_future", tests, NULL, NULL);
 }

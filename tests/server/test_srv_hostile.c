@@ -81,7 +81,8 @@ static const char *const fillers[] = {
     "x", "..", "%2e%2e%2f%2e%2e", "%00", "a%3Atrain%3A0", "%ff%fe", "'%20OR%201=1--",
 };
 
-static void bodies_and_paths(void **state)
+/* S-013. */
+static void test_srv_bodies_and_paths(void **state)
 {
     (void)state;
     srvfix f;
@@ -107,8 +108,9 @@ static void bodies_and_paths(void **state)
     srvfix_close(&f);
 }
 
-/* A megabyte of zeros in a few bytes, many times over: bounded by the decoder's cap. */
-static void compressed_bombs(void **state)
+/* S-024: a megabyte of zeros in a few bytes, many times over: bounded by the decoder's
+ * cap. */
+static void test_srv_compressed_bombs(void **state)
 {
     (void)state;
     srvfix f;
@@ -141,7 +143,7 @@ static void compressed_bombs(void **state)
 }
 
 /* Bytes that are no HTTP, requests that stop in the middle, headers without end. */
-static void broken_http(void **state)
+static void test_srv_broken_http(void **state)
 {
     (void)state;
     static const char *const pieces[] = {
@@ -179,9 +181,9 @@ static void broken_http(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bodies_and_paths),
-        cmocka_unit_test(compressed_bombs),
-        cmocka_unit_test(broken_http),
+        cmocka_unit_test(test_srv_bodies_and_paths),
+        cmocka_unit_test(test_srv_compressed_bombs),
+        cmocka_unit_test(test_srv_broken_http),
     };
     return cmocka_run_group_tests_name("srv_hostile", tests, NULL, NULL);
 }

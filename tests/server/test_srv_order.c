@@ -1,4 +1,4 @@
-/* wire.md §11 row 17: the order of a model's requests, without a clock. */
+/* S-017: the order of a model's requests, without a clock. */
 #include "server/srv_order.h"
 #include "support/test.h"
 
@@ -25,7 +25,7 @@ static void expect(srv_order *order, srv_order_node *node, int64_t now)
 }
 
 /* Parts of one batch, the first one last: they run in order. */
-static void first_part_comes_last(void **state)
+static void test_srv_first_part_comes_last(void **state)
 {
     (void)state;
     srv_order order;
@@ -44,7 +44,7 @@ static void first_part_comes_last(void **state)
 }
 
 /* A part that was never sent does not stop what comes behind it. */
-static void barrier_ends_the_wait(void **state)
+static void test_srv_barrier_ends_the_wait(void **state)
 {
     (void)state;
     srv_order order;
@@ -61,7 +61,7 @@ static void barrier_ends_the_wait(void **state)
     assert_false(srv_order_is_late(&order, 6));
 }
 
-static void time_ends_the_wait(void **state)
+static void test_srv_time_ends_the_wait(void **state)
 {
     (void)state;
     srv_order order;
@@ -78,7 +78,7 @@ static void time_ends_the_wait(void **state)
 }
 
 /* Forward-only requests run at once, but never before a step below them. */
-static void forward_is_not_held(void **state)
+static void test_srv_forward_is_not_held(void **state)
 {
     (void)state;
     srv_order order;
@@ -99,7 +99,7 @@ static void forward_is_not_held(void **state)
 }
 
 /* After a forward ran early, the id behind it need not wait for it. */
-static void early_forward_is_counted(void **state)
+static void test_srv_early_forward_is_counted(void **state)
 {
     (void)state;
     srv_order order;
@@ -118,11 +118,11 @@ static void early_forward_is_counted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(first_part_comes_last),
-        cmocka_unit_test(barrier_ends_the_wait),
-        cmocka_unit_test(time_ends_the_wait),
-        cmocka_unit_test(forward_is_not_held),
-        cmocka_unit_test(early_forward_is_counted),
+        cmocka_unit_test(test_srv_first_part_comes_last),
+        cmocka_unit_test(test_srv_barrier_ends_the_wait),
+        cmocka_unit_test(test_srv_time_ends_the_wait),
+        cmocka_unit_test(test_srv_forward_is_not_held),
+        cmocka_unit_test(test_srv_early_forward_is_counted),
     };
     return cmocka_run_group_tests_name("srv_order", tests, NULL, NULL);
 }

@@ -108,8 +108,8 @@ static const char *save_body(fix *t, int seq, const char *overwrite)
                        t->model, seq, overwrite);
 }
 
-/* Row 3: hosted shapes of ids. */
-static void ids_have_hosted_shapes(void **state)
+/* S-003: hosted shapes of ids. */
+static void test_srv_ids_have_hosted_shapes(void **state)
 {
     (void)state;
     fix t;
@@ -125,7 +125,7 @@ static void ids_have_hosted_shapes(void **state)
                                 t.session));
     assert_string_equal(srvfix_text(json, "sampling_session_id"),
                         format_body(&t, "%s:sample:3", t.session));
-    /* Row 21: also percent-encoded. */
+    /* S-021: also percent-encoded. */
     json = srvfix_ask(&t.f, "GET",
                       format_body(&t, API "samplers/%s%%3Asample%%3A3", t.session), NULL);
     assert_int_equal(t.f.status, 200);
@@ -133,8 +133,8 @@ static void ids_have_hosted_shapes(void **state)
     close_fix(&t);
 }
 
-/* Row 16: the same request again is the same work; another one under its id is not. */
-static void work_is_done_once(void **state)
+/* S-016: the same request again is the same work; another one under its id is not. */
+static void test_srv_work_is_done_once(void **state)
 {
     (void)state;
     fix t;
@@ -159,8 +159,8 @@ static void work_is_done_once(void **state)
     close_fix(&t);
 }
 
-/* Rows 7 and 11: results stay; unknown ids are 404, lost ones 410. */
-static void results_stay(void **state)
+/* S-007, S-011: results stay; unknown ids are 404, lost ones 410. */
+static void test_srv_results_stay(void **state)
 {
     (void)state;
     fix t;
@@ -187,8 +187,9 @@ static void results_stay(void **state)
     close_fix(&t);
 }
 
-/* Row 6: a poll that comes early is held, then told to come again, and why. */
-static void polls_are_held(void **state)
+/* S-005, S-006: a request is accepted before it runs; a poll that comes early is held,
+ * then told to come again, and why. */
+static void test_srv_polls_are_held(void **state)
 {
     (void)state;
     fix t;
@@ -212,8 +213,8 @@ static void polls_are_held(void **state)
     close_fix(&t);
 }
 
-/* Rows 7 and 25: many polls for one id, all released by the result. */
-static void parked_polls_are_released(void **state)
+/* S-007, S-025: many polls for one id, all released by the result. */
+static void test_srv_parked_polls_are_released(void **state)
 {
     (void)state;
     enum { POLLS = 40 };
@@ -242,7 +243,7 @@ static void parked_polls_are_released(void **state)
 }
 
 /* A stop answers what is parked. */
-static void stop_answers_polls(void **state)
+static void test_srv_stop_answers_polls(void **state)
 {
     (void)state;
     fix t;
@@ -267,9 +268,9 @@ static void stop_answers_polls(void **state)
     close_fix(&t);
 }
 
-/* Row 17: a step that comes ends the wait for a part that never does; what comes behind
+/* S-017: a step that comes ends the wait for a part that never does; what comes behind
  * its step is refused. */
-static void gaps_do_not_hang(void **state)
+static void test_srv_gaps_do_not_hang(void **state)
 {
     (void)state;
     fix t;
@@ -284,8 +285,8 @@ static void gaps_do_not_hang(void **state)
     close_fix(&t);
 }
 
-/* Row 10: failed work is a result with a category. */
-static void failures_are_results(void **state)
+/* S-009, S-010: failed work is a result with a category. */
+static void test_srv_failures_are_results(void **state)
 {
     (void)state;
     fix t;
@@ -344,8 +345,8 @@ static int post_bytes(fix *t, const char *headers, tk_str body, char id[256])
     return status;
 }
 
-/* Rows 8, 15 and 24: protobuf in and out, zstd. */
-static void protobuf_both_ways(void **state)
+/* S-008, S-014, S-015, S-024: protobuf in and out, names of metrics, zstd. */
+static void test_srv_protobuf_both_ways(void **state)
 {
     (void)state;
     fix t;
@@ -380,6 +381,13 @@ static void protobuf_both_ways(void **state)
     const tk_bytes body = {(const unsigned char *)response.body.p, response.body.n};
     assert_int_equal(tk_pb_output_decode(&output, &t.f.arena, body, &err), TINKC_OK);
     assert_int_equal(output.loss_fn_outputs_n, 1);
+    assert_true(output.metrics.n > 0);
+    for (size_t i = 0; i < output.metrics.n; i++) {
+        tk_str reduction = output.metrics.items[i].name;
+        tk_str name = tk_str_cut(&reduction, ':');
+        assert_true(name.n > 0 && reduction.n > 0);
+        assert_null(memchr(reduction.p, ':', reduction.n));
+    }
     assert_true(tk_str_is(output.loss_fn_outputs[0].items[0].name, "logprobs"));
     assert_int_equal(output.loss_fn_outputs[0].items[0].tensor.n, 2);
     httpget_response_dispose(&response);
@@ -390,7 +398,7 @@ static void protobuf_both_ways(void **state)
 }
 
 /* Names that would leave the directory, or that nobody could type. */
-static void names_are_checked(void **state)
+static void test_srv_names_are_checked(void **state)
 {
     (void)state;
     fix t;
@@ -407,8 +415,9 @@ static void names_are_checked(void **state)
     close_fix(&t);
 }
 
-/* A name is saved once, unless it may be overwritten. */
-static void checkpoints_are_not_lost(void **state)
+/* S-020: a name is saved once, unless it may be overwritten; paths as the SDK reads them.
+ */
+static void test_srv_checkpoints_are_not_lost(void **state)
 {
     (void)state;
     fix t;
@@ -433,7 +442,7 @@ static void checkpoints_are_not_lost(void **state)
 }
 
 /* A model made by loading: its id is computed by the client. */
-static void models_are_made_by_loading(void **state)
+static void test_srv_models_are_made_by_loading(void **state)
 {
     (void)state;
     fix t;
@@ -457,8 +466,8 @@ static void models_are_made_by_loading(void **state)
     close_fix(&t);
 }
 
-/* Row 18 and the ranks, in strict mode only. */
-static void strict_refuses_more(void **state)
+/* S-018 and the ranks, in strict mode only. */
+static void test_srv_strict_refuses_more(void **state)
 {
     (void)state;
     fix t;
@@ -479,7 +488,8 @@ static void strict_refuses_more(void **state)
     close_fix(&t);
 }
 
-static void unloaded_models_are_gone(void **state)
+/* S-026: get_info names the model until it is unloaded. */
+static void test_srv_unloaded_models_are_gone(void **state)
 {
     (void)state;
     fix t;
@@ -501,7 +511,7 @@ static void unloaded_models_are_gone(void **state)
 }
 
 /* Appendix B: tokens as they are drawn, then why it ended. */
-static void samples_are_streamed(void **state)
+static void test_srv_samples_are_streamed(void **state)
 {
     (void)state;
     fix t;
@@ -545,7 +555,7 @@ static void samples_are_streamed(void **state)
     close_fix(&t);
 }
 
-static void samples_are_checked(void **state)
+static void test_srv_samples_are_checked(void **state)
 {
     (void)state;
     static const char *const bad[] = {
@@ -583,7 +593,28 @@ static void samples_are_checked(void **state)
     close_fix(&t);
 }
 
-static void server_tells_about_itself(void **state)
+/* S-019: too many samples are refused with 429, and the server goes on. */
+static void test_srv_overload_is_429(void **state)
+{
+    (void)state;
+    fix t;
+    int accepted = 0;
+    open_fix(&t, (srv_options){0});
+    do {
+        (void)srvfix_post(&t.f, API "asample",
+                          "{\"base_model\":\"" MODEL "\",\"num_samples\":1024,"
+                          "\"prompt\":{\"chunks\":[{\"tokens\":[5],\"type\":"
+                          "\"encoded_text\"}]},\"sampling_params\":{\"max_tokens\":"
+                          "400,\"stop\":[]}}");
+        accepted += t.f.status == 200;
+    } while (t.f.status == 200 && accepted < 100);
+    assert_int_equal(t.f.status, 429);
+    assert_true(accepted >= (int)(TK_SRV_SAMPLES_MAX / 1024));
+    (void)srvfix_session(&t.f);
+    close_fix(&t);
+}
+
+static void test_srv_server_tells_about_itself(void **state)
 {
     (void)state;
     fix t;
@@ -609,23 +640,24 @@ static void server_tells_about_itself(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ids_have_hosted_shapes),
-        cmocka_unit_test(work_is_done_once),
-        cmocka_unit_test(results_stay),
-        cmocka_unit_test(polls_are_held),
-        cmocka_unit_test(parked_polls_are_released),
-        cmocka_unit_test(stop_answers_polls),
-        cmocka_unit_test(gaps_do_not_hang),
-        cmocka_unit_test(failures_are_results),
-        cmocka_unit_test(protobuf_both_ways),
-        cmocka_unit_test(names_are_checked),
-        cmocka_unit_test(checkpoints_are_not_lost),
-        cmocka_unit_test(models_are_made_by_loading),
-        cmocka_unit_test(strict_refuses_more),
-        cmocka_unit_test(unloaded_models_are_gone),
-        cmocka_unit_test(samples_are_streamed),
-        cmocka_unit_test(samples_are_checked),
-        cmocka_unit_test(server_tells_about_itself),
+        cmocka_unit_test(test_srv_ids_have_hosted_shapes),
+        cmocka_unit_test(test_srv_work_is_done_once),
+        cmocka_unit_test(test_srv_results_stay),
+        cmocka_unit_test(test_srv_polls_are_held),
+        cmocka_unit_test(test_srv_parked_polls_are_released),
+        cmocka_unit_test(test_srv_stop_answers_polls),
+        cmocka_unit_test(test_srv_gaps_do_not_hang),
+        cmocka_unit_test(test_srv_failures_are_results),
+        cmocka_unit_test(test_srv_protobuf_both_ways),
+        cmocka_unit_test(test_srv_names_are_checked),
+        cmocka_unit_test(test_srv_checkpoints_are_not_lost),
+        cmocka_unit_test(test_srv_models_are_made_by_loading),
+        cmocka_unit_test(test_srv_strict_refuses_more),
+        cmocka_unit_test(test_srv_unloaded_models_are_gone),
+        cmocka_unit_test(test_srv_samples_are_streamed),
+        cmocka_unit_test(test_srv_samples_are_checked),
+        cmocka_unit_test(test_srv_overload_is_429),
+        cmocka_unit_test(test_srv_server_tells_about_itself),
     };
     return cmocka_run_group_tests_name("srv_wire", tests, NULL, NULL);
 }
