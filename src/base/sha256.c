@@ -2,6 +2,7 @@
 #include "base/sha256.h"
 
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 
 #include "base/mem.h"
 
@@ -31,6 +32,19 @@ tinkc_code tk_sha256_hex(char out[TK_SHA256_HEX_BYTES], const void *data, size_t
 {
     unsigned char digest[DIGEST_BYTES];
     if (EVP_Digest(data, n, digest, NULL, EVP_sha256(), NULL) != 1) {
+        return refused(err);
+    }
+    to_hex(out, digest);
+    return TINKC_OK;
+}
+
+tinkc_code tk_sha256_hmac_hex(char out[TK_SHA256_HEX_BYTES], tk_str key, tk_str data,
+                              tk_err *err)
+{
+    unsigned char digest[DIGEST_BYTES];
+    if (key.n > INT32_MAX ||
+        HMAC(EVP_sha256(), key.p, (int)key.n, (const unsigned char *)data.p, data.n,
+             digest, NULL) == NULL) {
         return refused(err);
     }
     to_hex(out, digest);

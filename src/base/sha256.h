@@ -4,6 +4,7 @@
 #define BASE_SHA256_H
 
 #include "base/err.h"
+#include "base/str.h"
 #include "base/tk.h"
 
 #define TK_SHA256_HEX_BYTES 65 /* 64 digits and a NUL */
@@ -11,6 +12,10 @@
 /* The digest of one piece of memory. TINKC_E_INTERNAL when libcrypto refuses. */
 TK_NODISCARD tinkc_code tk_sha256_hex(char out[TK_SHA256_HEX_BYTES], const void *data,
                                       size_t n, tk_err *err);
+
+/* HMAC (RFC 2104) over SHA-256. TINKC_E_INTERNAL when libcrypto refuses. */
+TK_NODISCARD tinkc_code tk_sha256_hmac_hex(char out[TK_SHA256_HEX_BYTES], tk_str key,
+                                           tk_str data, tk_err *err);
 
 /* The digest of a stream: new, any number of updates, finish (once), free. */
 typedef struct tk_sha256 tk_sha256;

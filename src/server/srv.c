@@ -124,6 +124,9 @@ static tinkc_code copy_texts(srv *server, const srv_options *options, tk_err *er
     if (code == TINKC_OK && server->api_key != NULL) {
         code = tk_log_add_secret(server->log, tk_str_of(server->api_key), err);
     }
+    if (code == TINKC_OK) {
+        code = tk_rand_entropy(server->archive_key, sizeof(server->archive_key), err);
+    }
     return code == TINKC_OK ? tk_rand_init_os(&server->rand, err) : code;
 }
 

@@ -143,7 +143,9 @@ static void read_headers(exchange *x)
     if (key.n <= TK_SRV_ID_BYTES && !keep_text(request, &request->idempotency_key, key)) {
         refuse(x, 500, "out of memory");
     }
-    if (!keep_text(request, &request->host, header(c, MHD_HTTP_HEADER_HOST))) {
+    if (!keep_text(request, &request->host, header(c, MHD_HTTP_HEADER_HOST)) ||
+        !keep_text(request, &request->range, header(c, MHD_HTTP_HEADER_RANGE)) ||
+        !keep_text(request, &request->if_range, header(c, MHD_HTTP_HEADER_IF_RANGE))) {
         refuse(x, 500, "out of memory");
     }
     if (MHD_get_connection_values(c, MHD_GET_ARGUMENT_KIND, NULL, NULL) >
@@ -245,6 +247,15 @@ static struct MHD_Response *make_response(srv_request *request)
         request->stream->user = request->http;
         return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK,
                                                  read_stream, request->http, NULL);
+    }
+    if (request->file.fd >= 0) {
+        response = MHD_create_response_from_fd_at_offset64(
+            (uint64_t)request->file.size, request->file.fd,
+            (uint64_t)request->file.offset);
+        if (response != NULL) {
+            request->file.fd = -1; /* the response closes it */
+        }
+        return response;
     }
     srv_blob *blob = request->answer;
     if (blob != NULL && blob->n > 0) {

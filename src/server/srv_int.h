@@ -26,8 +26,9 @@ typedef struct srv_work srv_work;
 struct srv {
     /* constant between start and stop */
     tk_log *log;
-    char *data;    /* directory */
-    char *api_key; /* or NULL */
+    char *data;                    /* directory */
+    char *api_key;                 /* or NULL */
+    unsigned char archive_key[32]; /* signs links (srv_archive.h) */
     bool strict;
     int64_t poll_ms;
     char url[128];

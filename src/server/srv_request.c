@@ -1,6 +1,8 @@
 /* The life of a request, see srv_request.h. */
 #include "server/srv_request.h"
 
+#include <unistd.h>
+
 #include "base/mem.h"
 #include "server/srv_int.h"
 #include "server/srv_reply.h"
@@ -15,6 +17,7 @@ srv_request *srv_request_new(srv *server)
         return NULL;
     }
     request->server = server;
+    request->file.fd = -1;
     tk_arena_init(&request->arena, ARENA_BYTES);
     tk_buf_init(&request->body, 1);
     tk_list_init(&request->waiting);
@@ -27,6 +30,9 @@ void srv_request_free(srv_request *request)
     srv_uncount_body(request->server, request->counted);
     if (request->stream != NULL) {
         srv_stream_leave(request->stream);
+    }
+    if (request->file.fd >= 0) {
+        (void)close(request->file.fd);
     }
     srv_blob_release(request->answer);
     srv_blob_release(request->poll.result);

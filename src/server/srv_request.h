@@ -19,7 +19,7 @@ typedef struct srv_future srv_future;
 typedef struct srv_stream srv_stream;
 
 #define SRV_PARAMS_MAX  3
-#define SRV_HEADERS_MAX 4
+#define SRV_HEADERS_MAX 6
 
 typedef struct srv_header {
     const char *name;  /* static */
@@ -29,6 +29,12 @@ typedef struct srv_header {
 typedef struct srv_query {
     tk_str name, value; /* decoded; in the arena */
 } srv_query;
+
+/* A body that is a part of a file. */
+typedef struct srv_file {
+    int fd; /* owned; -1 = none */
+    int64_t offset, size;
+} srv_file;
 
 /* What a poll was told when it left its future: a copy, good without a lock. */
 typedef struct srv_poll {
@@ -53,6 +59,7 @@ typedef struct srv_request {
     size_t n_query;
     tk_str idempotency_key; /* or empty */
     tk_str host;            /* header Host, for absolute URLs */
+    tk_str range, if_range; /* headers of those names, or empty */
     bool sends_proto;       /* Content-Type is protobuf */
     bool sends_zstd;        /* Content-Encoding is zstd */
     bool wants_proto;       /* Accept names protobuf */
@@ -64,6 +71,7 @@ typedef struct srv_request {
     tk_str fixed;             /* static bytes, when there is no blob */
     srv_header headers[SRV_HEADERS_MAX];
     size_t n_headers;
+    srv_file file;      /* when there is one, the body */
     srv_stream *stream; /* one ownership; a body that is made while it is sent */
 
     /* parked */

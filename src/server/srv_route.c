@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "server/srv_archive.h"
 #include "server/srv_checkpoint.h"
 #include "server/srv_info.h"
 #include "server/srv_model.h"
@@ -56,6 +57,9 @@ const srv_route srv_routes[] = {
     {"DELETE", API "training_runs/*/checkpoints/**/publish", srv_checkpoint_unpublish, 0,
      0},
     {"PUT", API "training_runs/*/checkpoints/**/ttl", srv_checkpoint_set_ttl, 0, 0},
+    {"GET", API "training_runs/*/checkpoints/**/archive", srv_archive_redirect, 0, 0},
+    {"GET", "/tinkc/v1/archives/*/**", srv_archive_get, SRV_ROUTE_OPEN | SRV_ROUTE_HEAVY,
+     0},
     {"GET", API "checkpoints", srv_checkpoint_list_all, 0, 0},
     /* sessions */
     {"GET", API "sessions", srv_rest_list_sessions, 0, 0},

@@ -50,11 +50,24 @@ static void test_sha256_stream(void **unused)
     assert_int_equal(failmem_sweep(stream, NULL, 1), 1);
 }
 
+/* RFC 4231, test case 2. */
+static void test_sha256_hmac(void **unused)
+{
+    (void)unused;
+    char hex[TK_SHA256_HEX_BYTES];
+    assert_int_equal(tk_sha256_hmac_hex(hex, TK_STR("Jefe"),
+                                        TK_STR("what do ya want for nothing?"), NULL),
+                     TINKC_OK);
+    assert_string_equal(
+        hex, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sha256_vectors),
         cmocka_unit_test(test_sha256_stream),
+        cmocka_unit_test(test_sha256_hmac),
     };
     return cmocka_run_group_tests_name("sha256", tests, NULL, NULL);
 }

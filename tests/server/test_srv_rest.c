@@ -1,65 +1,11 @@
 /* Runs, checkpoints and sessions over plain HTTP, as the official SDK asks for them.
  * Links: wire */
 #include "base/clock.h"
-#include "server/srvfix.h"
-
-#define MODEL "tinkc/pebble-llama-2m"
-
-typedef struct rest {
-    srvfix srv;
-    char session[64];
-    char run[96]; /* "<session>:train:0" */
-} rest;
-
-/* Polls until a future has its result. */
-static const tk_json *result_of(srvfix *f, const tk_json *future)
-{
-    char body[256];
-    const tk_json *json;
-    assert_int_equal(f->status, 200);
-    (void)snprintf(body, sizeof(body), "{\"request_id\":\"%s\"}",
-                   srvfix_text(future, "request_id"));
-    do {
-        json = srvfix_post(f, "/api/v1/retrieve_future", body);
-    } while (f->status == 408);
-    assert_int_equal(f->status, 200);
-    if (tk_json_get(json, "error") != NULL) {
-        fail_msg("%s", srvfix_text(json, "error"));
-    }
-    return json;
-}
-
-static void make_run(rest *t, int index)
-{
-    char body[512];
-    (void)snprintf(body, sizeof(body),
-                   "{\"session_id\":\"%s\",\"model_seq_id\":%d,\"base_model\":\"" MODEL
-                   "\",\"user_metadata\":{\"colour\":\"green\"},"
-                   "\"lora_config\":{\"rank\":4},\"type\":\"create_model\"}",
-                   t->session, index);
-    (void)result_of(&t->srv, srvfix_post(&t->srv, "/api/v1/create_model", body));
-    (void)snprintf(t->run, sizeof(t->run), "%s:train:%d", t->session, index);
-}
-
-static void open_rest(rest *t)
-{
-    memset(t, 0, sizeof(*t));
-    srvfix_open(&t->srv, (srv_options){0});
-    (void)snprintf(t->session, sizeof(t->session), "%s", srvfix_session(&t->srv));
-    make_run(t, 0);
-}
-
-static void save(rest *t, int seq, const char *route, const char *more)
-{
-    char body[512], path[64];
-    (void)snprintf(path, sizeof(path), "/api/v1/%s", route);
-    (void)snprintf(body, sizeof(body), "{\"model_id\":\"%s\",\"seq_id\":%d,%s}", t->run,
-                   seq, more);
-    (void)result_of(&t->srv, srvfix_post(&t->srv, path, body));
-}
+#include "server/restfix.h"
 
 /* A request below the run's checkpoints. */
-static const tk_json *ask(rest *t, const char *method, const char *tail, const char *body)
+static const tk_json *ask(restfix *t, const char *method, const char *tail,
+                          const char *body)
 {
     char path[512];
     (void)snprintf(path, sizeof(path), "/api/v1/training_runs/%s/checkpoints%s", t->run,
@@ -67,7 +13,7 @@ static const tk_json *ask(rest *t, const char *method, const char *tail, const c
     return srvfix_ask(&t->srv, method, path, body);
 }
 
-static int status_of(rest *t, const char *method, const char *tail, const char *body)
+static int status_of(restfix *t, const char *method, const char *tail, const char *body)
 {
     (void)ask(t, method, tail, body);
     return t->srv.status;
@@ -90,11 +36,12 @@ static int64_t cursor_of(const tk_json *json, const char *key)
 static void checkpoints_are_listed(void **state)
 {
     (void)state;
-    rest t;
+    restfix t;
     char path[256];
-    open_rest(&t);
-    save(&t, 1, "save_weights", "\"path\":\"one\"");
-    save(&t, 2, "save_weights_for_sampler", "\"path\":\"two\",\"ttl_seconds\":3600");
+    restfix_open(&t);
+    restfix_save(&t, 1, "save_weights", "\"path\":\"one\"");
+    restfix_save(&t, 2, "save_weights_for_sampler",
+                 "\"path\":\"two\",\"ttl_seconds\":3600");
     const tk_json *list = tk_json_get(ask(&t, "GET", "", NULL), "checkpoints");
     assert_int_equal(t.srv.status, 200);
     assert_int_equal(tk_json_len(list), 2);
@@ -114,12 +61,12 @@ static void checkpoints_are_listed(void **state)
 static void pages_know_the_total(void **state)
 {
     (void)state;
-    rest t;
-    open_rest(&t);
+    restfix t;
+    restfix_open(&t);
     for (int i = 1; i <= 3; i++) {
         char more[32];
         (void)snprintf(more, sizeof(more), "\"path\":\"c%d\"", i);
-        save(&t, i, "save_weights", more);
+        restfix_save(&t, i, "save_weights", more);
     }
     const tk_json *json =
         srvfix_ask(&t.srv, "GET", "/api/v1/checkpoints?limit=2&offset=1", NULL);
@@ -145,11 +92,11 @@ static void pages_know_the_total(void **state)
 static void runs_are_listed(void **state)
 {
     (void)state;
-    rest t;
+    restfix t;
     char path[256];
-    open_rest(&t);
-    save(&t, 1, "save_weights", "\"path\":\"one\"");
-    make_run(&t, 1);
+    restfix_open(&t);
+    restfix_save(&t, 1, "save_weights", "\"path\":\"one\"");
+    restfix_run(&t, 1);
     const tk_json *json =
         srvfix_ask(&t.srv, "GET", "/api/v1/training_runs?limit=1", NULL);
     assert_int_equal(t.srv.status, 200);
@@ -161,7 +108,7 @@ static void runs_are_listed(void **state)
                    t.session);
     json = srvfix_ask(&t.srv, "GET", path, NULL);
     assert_int_equal(t.srv.status, 200);
-    assert_string_equal(srvfix_text(json, "base_model"), MODEL);
+    assert_string_equal(srvfix_text(json, "base_model"), RESTFIX_MODEL);
     assert_int_equal(number(json, "lora_rank"), 4);
     assert_string_equal(srvfix_text(tk_json_get(json, "user_metadata"), "colour"),
                         "green");
@@ -177,9 +124,9 @@ static void runs_are_listed(void **state)
 static void checkpoints_are_changed(void **state)
 {
     (void)state;
-    rest t;
-    open_rest(&t);
-    save(&t, 1, "save_weights", "\"path\":\"one\"");
+    restfix t;
+    restfix_open(&t);
+    restfix_save(&t, 1, "save_weights", "\"path\":\"one\"");
     assert_int_equal(status_of(&t, "POST", "/weights/one/publish", NULL), 200);
     assert_int_equal(status_of(&t, "POST", "/weights/one/publish", NULL), 409);
     tk_json first = tk_json_at(tk_json_get(ask(&t, "GET", "", NULL), "checkpoints"), 0);
@@ -215,9 +162,9 @@ static void checkpoints_are_changed(void **state)
 static void expired_ones_vanish(void **state)
 {
     (void)state;
-    rest t;
-    open_rest(&t);
-    save(&t, 1, "save_weights", "\"path\":\"one\",\"ttl_seconds\":1");
+    restfix t;
+    restfix_open(&t);
+    restfix_save(&t, 1, "save_weights", "\"path\":\"one\",\"ttl_seconds\":1");
     int64_t end = tk_clock_wall_us(NULL) + 1000001;
     const tk_json *json;
     do {
@@ -226,7 +173,7 @@ static void expired_ones_vanish(void **state)
     json = ask(&t, "GET", "", NULL);
     assert_int_equal(tk_json_len(tk_json_get(json, "checkpoints")), 0);
     assert_int_equal(status_of(&t, "POST", "/weights/one/publish", NULL), 404);
-    save(&t, 2, "save_weights", "\"path\":\"one\"");
+    restfix_save(&t, 2, "save_weights", "\"path\":\"one\"");
     json = ask(&t, "GET", "", NULL);
     assert_int_equal(tk_json_len(tk_json_get(json, "checkpoints")), 1);
     srvfix_close(&t.srv);
@@ -235,9 +182,9 @@ static void expired_ones_vanish(void **state)
 static void sessions_are_listed(void **state)
 {
     (void)state;
-    rest t;
+    restfix t;
     char path[128];
-    open_rest(&t);
+    restfix_open(&t);
     const tk_json *json = srvfix_ask(&t.srv, "GET", "/api/v1/sessions?limit=5", NULL);
     assert_int_equal(tk_json_len(tk_json_get(json, "sessions")), 1);
     assert_string_equal(tk_json_at(tk_json_get(json, "sessions"), 0).as.string.p,
@@ -254,8 +201,8 @@ static void sessions_are_listed(void **state)
 static void later_routes_say_so(void **state)
 {
     (void)state;
-    rest t;
-    open_rest(&t);
+    restfix t;
+    restfix_open(&t);
     static const char *const routes[][2] = {
         {"GET", "/api/v1/audit"},
         {"GET", "/api/v1/sessions/s/trace_export"},
