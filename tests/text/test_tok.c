@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "support/failmem.h"
 #include "support/test.h"
+#include "support/tokfix.h"
 #include "text/tok_int.h"
 
 #define PEBBLE TEST_DATA_DIR "/../../models/pebble-llama-2m/tokenizer.json"
@@ -243,33 +244,152 @@ static void test_tok_merge_order(void **unused)
     tk_free(text);
 }
 
+/* Both fixtures: loading, encoding short and long pieces with and without offsets,
+ * decoding. */
 static bool load_and_encode(void *user)
 {
     const tk_str *json = user;
     tk_tok *tok = NULL;
-    tk_tok_ids ids = {NULL, 0, 0, NULL};
+    tk_tok_ids ids = {NULL, 0, 0, NULL}, more = {NULL, 0, 0, NULL};
     tk_err err = TK_ERR_INIT;
-    char text[200];
+    char text[400];
     memset(text, 'a', sizeof(text));
-    tinkc_code code = tk_tok_load_memory(&tok, *json, &err);
+    memcpy(text, "the cafe\xCC\x81 \xFF <|b|> ", 19);
+    tk_buf out;
+    tk_buf_init(&out, TK_KIB);
+    tinkc_code code = tk_tok_open_memory(
+        &tok, *json, TK_STR("{\"bos_token\": \"<|a|>\", \"chat_template\": \"x\"}"),
+        &err);
     if (code == TINKC_OK) {
-        code = tk_tok_encode(tok, (tk_str){text, sizeof(text)}, &ids, &err);
+        tk_tok_how how = {.offsets = true};
+        code = tk_tok_encode_how(tok, (tk_str){text, sizeof(text)}, how, &ids, &err);
     }
+    if (code == TINKC_OK) {
+        code = tk_tok_encode(tok, (tk_str){text, 30}, &more, &err);
+    }
+    if (code == TINKC_OK) {
+        assert_in_range(ids.n, 100, 125);
+        assert_memory_equal(ids.ids, more.ids, 8 * sizeof(ids.ids[0]));
+        tk_tok_decode(tok, ids.ids, ids.n, false, &out);
+        code = tk_buf_status(&out, &err);
+    }
+    tk_buf_dispose(&out);
     tk_tok_ids_dispose(&ids);
+    tk_tok_ids_dispose(&more);
     tk_tok_free(tok);
-    return code == TINKC_OK;
+    /* without memory for its caches it works all the same */
+    return code == TINKC_OK && !failmem_fired();
 }
 
 static void test_tok_out_of_memory(void **unused)
 {
     (void)unused;
+    void (*const fixtures[])(tk_buf *) = {tokfix_bytes, tokfix_chars};
+    for (size_t i = 0; i < TK_ARRAY_LEN(fixtures); i++) {
+        tk_buf file;
+        tk_buf_init(&file, TK_MIB);
+        fixtures[i](&file);
+        tk_str json = tk_buf_str(&file);
+        assert_true(failmem_sweep(load_and_encode, &json, 1) > 5);
+        tk_buf_dispose(&file);
+    }
+}
+
+static bool load_pattern(void *user)
+{
+    tk_tok_regex *regex = NULL;
+    tk_tok_matcher matcher = {NULL};
     tk_err err = TK_ERR_INIT;
-    char *text = NULL;
-    size_t n = 0;
-    assert_int_equal(tk_file_read(&text, &n, PEBBLE, TK_MIB, &err), TINKC_OK);
-    tk_str json = {text, n};
-    assert_true(failmem_sweep(load_and_encode, &json, 1) > 5);
+    size_t range[2];
+    (void)user;
+    tinkc_code code = tk_tok_regex_new(&regex, TK_STR("[a-z&&[^aeiou]]+|\\p{L}"), &err);
+    if (code == TINKC_OK) {
+        code = tk_tok_regex_find(regex, &matcher, TK_STR("abcd"), 1, range);
+    }
+    tk_tok_matcher_dispose(&matcher);
+    tk_tok_regex_free(regex);
+    if (code == TINKC_OK) {
+        assert_true(range[0] == 1 && range[1] == 4);
+    }
+    return code == TINKC_OK && !failmem_fired(); /* the JIT may be done without */
+}
+
+static void test_tok_pattern_out_of_memory(void **unused)
+{
+    (void)unused;
+    assert_true(failmem_sweep(load_pattern, NULL, 1) > 5);
+}
+
+/* A piece as long as the text, of one character and of a cycle of three: the ids are
+ * those of its parts, and it ends soon (n log n; make bench has the times). */
+static void test_tok_long_pieces(void **unused)
+{
+    (void)unused;
+    void (*const fixtures[])(tk_buf *) = {tokfix_bytes, tokfix_chars};
+    enum { N = 40000 };
+    char *text = tk_malloc(N);
+    assert_non_null(text);
+    for (size_t i = 0; i < TK_ARRAY_LEN(fixtures); i++) {
+        tk_buf file;
+        tk_buf_init(&file, TK_MIB);
+        fixtures[i](&file);
+        tk_tok *tok = NULL;
+        tk_err err = TK_ERR_INIT;
+        assert_int_equal(tk_tok_load_memory(&tok, tk_buf_str(&file), &err), TINKC_OK);
+        tk_tok_ids ids = {NULL, 0, 0, NULL};
+        memset(text, 'a', N);
+        assert_int_equal(tk_tok_encode(tok, (tk_str){text, N}, &ids, &err), TINKC_OK);
+        assert_true(ids.n == N / 4 ||
+                    ids.n == N / 4 + 1); /* aaaa, and a blank in front */
+        for (size_t k = 0; k < N; k++) {
+            text[k] = "the"[k % 3];
+        }
+        ids.n = 0;
+        assert_int_equal(tk_tok_encode(tok, (tk_str){text, N - 1}, &ids, &err), TINKC_OK);
+        assert_true(ids.n == (N - 1) / 3); /* the, the first with its blank */
+        tk_tok_ids_dispose(&ids);
+        tk_tok_free(tok);
+        tk_buf_dispose(&file);
+    }
     tk_free(text);
+}
+
+/* What the tokens stand for, in bytes of the text as it was given: also where it was not
+ * UTF-8 or was normalised. */
+static void test_tok_offsets(void **unused)
+{
+    (void)unused;
+    tk_buf file;
+    tk_buf_init(&file, TK_MIB);
+    tokfix_bytes(&file);
+    tk_tok *tok = NULL;
+    tk_err err = TK_ERR_INIT;
+    assert_int_equal(tk_tok_load_memory(&tok, tk_buf_str(&file), &err), TINKC_OK);
+    static const size_t wanted[] = {0,  3,  3,  7,  7,  8,  8,  9,  9,
+                                    10, 10, 13, 13, 14, 14, 21, 21, 22};
+    tk_tok_ids ids = {NULL, 0, 0, NULL};
+    tk_str text = TK_STR("the the cae\xCC\x81\n <|b|>\xFF");
+    assert_int_equal(
+        tk_tok_encode_how(tok, text, (tk_tok_how){.offsets = true}, &ids, &err),
+        TINKC_OK);
+    assert_true(ids.n >= TK_ARRAY_LEN(wanted) / 2);
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(ids.offsets[i], wanted[i]);
+    }
+    size_t last = ids.n - 1;
+    assert_int_equal(ids.offsets[2 * last], 20);
+    assert_int_equal(ids.offsets[2 * last + 1], 21);
+    bool special = false, accent = false;
+    for (size_t i = 0; i < ids.n; i++) {
+        size_t begin = ids.offsets[2 * i], end = ids.offsets[2 * i + 1];
+        special = special || (ids.ids[i] == 302 && begin == 13 && end == 20);
+        accent = accent || (begin == 10 && end == 13);
+    }
+    assert_true(special);
+    assert_true(accent);
+    tk_tok_ids_dispose(&ids);
+    tk_tok_free(tok);
+    tk_buf_dispose(&file);
 }
 
 int main(void)
@@ -282,6 +402,9 @@ int main(void)
         cmocka_unit_test(test_tok_refuses),
         cmocka_unit_test(test_tok_merge_order),
         cmocka_unit_test(test_tok_out_of_memory),
+        cmocka_unit_test(test_tok_pattern_out_of_memory),
+        cmocka_unit_test(test_tok_long_pieces),
+        cmocka_unit_test(test_tok_offsets),
     };
     return cmocka_run_group_tests_name("tok", tests, NULL, NULL);
 }
