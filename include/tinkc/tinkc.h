@@ -14,6 +14,7 @@
 #include <tinkc/sampling.h>
 #include <tinkc/service.h>
 #include <tinkc/tokenizer.h>
+#include <tinkc/stream.h>
 #include <tinkc/training.h>
 #include <tinkc/types.h>
 #include <tinkc/version.h>

@@ -78,6 +78,8 @@ static const tk_endpoint endpoints[TK_EP_COUNT] = {
     [TK_EP_AUDIT] = {"audit", TK_HTTP_GET, API "audit", TK_HTTP_REST, 0, -1, true, true},
     [TK_EP_BILLING] = {"billing", TK_HTTP_GET, API "billing/usage/events", TK_HTTP_REST,
                        0, -1, true, true},
+    [TK_EP_STREAM_SAMPLE] = {"stream_sample", TK_HTTP_POST, API "stream_sample",
+                             TK_HTTP_SAMPLE, 0, 0, true, true},
 };
 
 const tk_endpoint *tk_endpoint_at(tk_endpoint_id id)

@@ -486,6 +486,26 @@ tinkc_future *tinkc_sampling_sample(tinkc_sampling *sampling,
     return code == TINKC_OK ? tk_op_submit(&self->op) : tk_op_refuse(&self->op, &err);
 }
 
+tinkc_future *tk_sample_resend(tinkc_sampling *sampling, tk_buf *body,
+                               int64_t estimate_bytes)
+{
+    static const char operation[] = "sample";
+    tk_err err = TK_ERR_INIT;
+    sample *self = make(sampling, operation, TK_RESULT_SAMPLES);
+    if (self == NULL) {
+        tk_buf_dispose(body);
+        return refuse_nomem(sampling, operation, TK_RESULT_SAMPLES);
+    }
+    tk_buf_dispose(&self->body);
+    self->body = *body;
+    *body = (tk_buf){0};
+    self->estimate_bytes = estimate_bytes;
+    tinkc_code code = tk_buf_reserve(&self->body, TK_JSON_NUM_BYTES) != NULL
+                          ? split(self, &err)
+                          : tk_err_nomem(&err);
+    return code == TINKC_OK ? tk_op_submit(&self->op) : tk_op_refuse(&self->op, &err);
+}
+
 tinkc_future *tinkc_sampling_compute_logprobs(tinkc_sampling *sampling,
                                               const tinkc_model_input *prompt)
 {

@@ -17,8 +17,14 @@ struct tinkc_sampling {
     tk_budget slots; /* samples under way, with their results (wire.md §5.4) */
     size_t running;
     int64_t progress_ms; /* when one last succeeded, or the first began */
+    bool no_stream;      /* the server has no stream_sample */
 };
 
 tinkc_sampling *tk_sampling_ref(tinkc_sampling *sampling);
+
+/* An ordinary sample of a request that is encoded already, with a seq_id of its own. Takes
+ * *body (empty afterwards) in every case. Thread: any. */
+tinkc_future *tk_sample_resend(tinkc_sampling *sampling, tk_buf *body,
+                               int64_t estimate_bytes);
 
 #endif

@@ -592,7 +592,7 @@ static void test_download_hostile_members(void **unused)
         {{"fifo", AE_IFIFO, NULL, 0, NULL}, TINKC_E_DECODE, "neither"},
         {{"device", AE_IFCHR, NULL, 0, NULL}, TINKC_E_DECODE, "neither"},
         {{"disk", AE_IFBLK, NULL, 0, NULL}, TINKC_E_DECODE, "neither"},
-        {{"/tmp/tinkc-evil", 0, NULL, 3, "bad"}, TINKC_E_DECODE, "absolute"},
+        {{"/nonexistent/evil", 0, NULL, 3, "bad"}, TINKC_E_DECODE, "absolute"},
         {{"../evil", 0, NULL, 3, "bad"}, TINKC_E_DECODE, "out of"},
         {{"a/../../evil", 0, NULL, 3, "bad"}, TINKC_E_DECODE, "out of"},
         {{"a/..", AE_IFDIR, NULL, 0, NULL}, TINKC_E_DECODE, "out of"},
@@ -613,7 +613,7 @@ static void test_download_hostile_members(void **unused)
         end(&f);
     }
     free(wide);
-    assert_int_equal(access("/tmp/tinkc-evil", F_OK), -1);
+    assert_int_equal(access("/nonexistent/evil", F_OK), -1);
 }
 
 /* M-131: bombs: by ratio, by size, by number. */

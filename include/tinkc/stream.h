@@ -1,0 +1,75 @@
+/* Sampling token by token: each token is handed over as soon as its event is whole.
+ *
+ * The endpoint (POST stream_sample) is not part of the official SDK; where a server has
+ * none, an ordinary sample is taken instead and its tokens are handed over one by one.
+ * Nothing is collected: memory does not grow with the length. */
+#ifndef TINKC_STREAM_H
+#define TINKC_STREAM_H
+
+#include <tinkc/sampling.h>
+
+TINKC_BEGIN_DECLS
+
+typedef enum tinkc_stream_kind {
+    TINKC_STREAM_TOKEN = 0,
+    TINKC_STREAM_DONE = 1 /* the last event */
+} tinkc_stream_kind;
+
+/* Texts are borrowed until the next event. */
+typedef struct tinkc_stream_event {
+    tinkc_stream_kind kind;
+    int64_t token_id;          /* -1: the server sent only text */
+    const char *token;         /* its text; NULL: the server sent only the id */
+    int64_t index;             /* place in the continuation, from 0 */
+    double logprob;            /* NaN: not sent */
+    const char *finish_reason; /* DONE: "stop", "length", ...; else NULL */
+    int64_t total_tokens;      /* DONE: tokens handed over, or what the server says */
+    bool is_whole_sample;      /* from an ordinary sample: the server cannot stream */
+} tinkc_stream_event;
+
+/* Return false to stop: the connection is closed, the future ends with
+ * TINKC_E_CANCELLED. */
+typedef bool (*tinkc_stream_fn)(const tinkc_stream_event *event, void *user);
+
+/* Samples one continuation of `prompt` and calls `fn` with each token and at the end, on
+ * the loop's thread, where it must not block. `params` as in tinkc_sampling_sample. The
+ * server's push-back is waited out; a connection that is lost after the first token is an
+ * error (TINKC_E_CONNECTION), since another try would give other tokens. Result: none.
+ * Thread: any. */
+TINKC_API tinkc_future *tinkc_sampling_stream(tinkc_sampling *sampling,
+                                              const tinkc_model_input *prompt,
+                                              const tinkc_sampling_params *params,
+                                              tinkc_stream_fn fn, void *user);
+
+/* Blocking twin. */
+TINKC_API tinkc_code tinkc_sampling_stream_wait(tinkc_sampling *sampling,
+                                                const tinkc_model_input *prompt,
+                                                const tinkc_sampling_params *params,
+                                                tinkc_stream_fn fn, void *user,
+                                                tinkc_error **err);
+
+/* ---- pulled ---- */
+
+typedef struct tinkc_stream tinkc_stream;
+
+/* The same, for a thread that takes the events when it wants them: at most a few hundred
+ * are kept, then the server has to wait. The caller owns *out. Thread: any; the stream
+ * then belongs to one thread at a time, not the loop's. */
+TINKC_API tinkc_code tinkc_stream_open(tinkc_stream **out, tinkc_sampling *sampling,
+                                       const tinkc_model_input *prompt,
+                                       const tinkc_sampling_params *params,
+                                       tinkc_error **err);
+
+/* The next event, borrowed until the next call. Waits at most `timeout_ms`
+ * (TINKC_FOREVER: no end): TINKC_E_TIMEOUT, and it may be called again. TINKC_E_MISSING
+ * behind the last event; else the stream's error. */
+TINKC_API tinkc_code tinkc_stream_next(const tinkc_stream_event **out,
+                                       tinkc_stream *stream, int64_t timeout_ms,
+                                       tinkc_error **err);
+
+/* Ends the stream if it is not over. Sets *stream to NULL; accepts NULL. */
+TINKC_API void tinkc_stream_close(tinkc_stream **stream);
+
+TINKC_END_DECLS
+
+#endif
