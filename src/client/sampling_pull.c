@@ -159,9 +159,12 @@ static tinkc_code open_stream(tinkc_stream **out, tinkc_sampling *sampling,
         return tk_err_set(err, sampling == NULL ? TINKC_E_STATE : TINKC_E_INVALID,
                           "stream: no handle, or no place for the result");
     }
+    tinkc_code code = tk_core_check(sampling->core, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
     tinkc_stream *stream = tk_zalloc(sizeof(*stream));
-    tinkc_code code =
-        stream != NULL ? new_shared(&s, sampling->core, err) : tk_err_nomem(err);
+    code = stream != NULL ? new_shared(&s, sampling->core, err) : tk_err_nomem(err);
     if (code != TINKC_OK) {
         tk_free(stream);
         return code;
