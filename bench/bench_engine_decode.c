@@ -191,15 +191,17 @@ static void report(const figures *f, const char *threads)
                  detail);
 }
 
-/* Few layers are enough: the weights still do not fit in any cache. */
-static void bench_formats(eng_pool *pool, const char *threads)
+typedef struct models {
+    eng_model *whole;       /* bf16 */
+    eng_model *half, *full; /* bf16 and f32, few layers: still larger than any cache */
+} models;
+
+static void bench_formats(const models *m, const char *threads)
 {
-    eng_model *half = open_model(pool, FEW, ENG_BF16);
-    eng_model *full = open_model(pool, FEW, ENG_F32);
     double half_ns = 1e300, full_ns = 1e300;
     for (int i = 0; i < ROUNDS; i++) {
-        half_ns = TK_MIN(half_ns, decode_ns(half, 1, 8));
-        full_ns = TK_MIN(full_ns, decode_ns(full, 1, 8));
+        half_ns = TK_MIN(half_ns, decode_ns(m->half, 1, 8));
+        full_ns = TK_MIN(full_ns, decode_ns(m->full, 1, 8));
     }
     char name[96], detail[160];
     (void)snprintf(name, sizeof(name), "engine: decoding, bf16 vs f32 weights, %s",
@@ -207,11 +209,9 @@ static void bench_formats(eng_pool *pool, const char *threads)
     (void)snprintf(detail, sizeof(detail), "%d of %d layers: %.1f against %.1f tokens/s",
                    FEW, LAYERS, 1e9 / half_ns, 1e9 / full_ns);
     bench_report(name, full_ns / half_ns, 1.3, detail);
-    eng_model_free(half);
-    eng_model_free(full);
 }
 
-static void bench_threads(unsigned threads)
+static void bench_threads(models *m, unsigned threads)
 {
     const char *name = threads > 1 ? "2 threads" : "1 thread";
     tk_err err = TK_ERR_INIT;
@@ -219,20 +219,30 @@ static void bench_threads(unsigned threads)
     figures f;
     clock_in_use = threads > 1 ? CLOCK_MONOTONIC : CLOCK_PROCESS_CPUTIME_ID;
     check(eng_pool_new(&pool, threads, &err), &err);
-    eng_model *model = open_model(pool, LAYERS, ENG_BF16);
-    measure(model, &f);
+    eng_pool *before = m->whole->pool;
+    m->whole->pool = m->half->pool = m->full->pool = pool;
+    measure(m->whole, &f);
     report(&f, name);
-    eng_model_free(model);
-    bench_formats(pool, name);
+    bench_formats(m, name);
+    m->whole->pool = m->half->pool = m->full->pool = before;
     eng_pool_free(pool);
 }
 
 int main(void)
 {
-    bench_threads(1);
-    bench_threads(THREADS);
+    tk_err err = TK_ERR_INIT;
+    eng_pool *pool = NULL;
+    check(eng_pool_new(&pool, THREADS, &err), &err);
+    models m = {open_model(pool, LAYERS, ENG_BF16), open_model(pool, FEW, ENG_BF16),
+                open_model(pool, FEW, ENG_F32)};
+    bench_threads(&m, 1);
+    bench_threads(&m, THREADS);
     bench_note("engine: decoding vs llama.cpp",
                "not measured: llama-cpp-python comes as source only and takes many "
                "minutes to build");
+    eng_model_free(m.whole);
+    eng_model_free(m.half);
+    eng_model_free(m.full);
+    eng_pool_free(pool);
     return 0;
 }

@@ -27,7 +27,7 @@ done
 for source in src/base/*.c tests/support/failmem.c tests/engine/support/tiny.c; do
     compile "$source"
 done
-for name in kern mat forward train bits; do
+for name in kern mat forward train bits draw sampler sample_bits; do
     # shellcheck disable=SC2086
     $cc $flags "tests/engine/test_eng_$name.c" $objects -lcmocka -lcrypto -lm -lpthread \
         -o "$out/test_eng_$name"
