@@ -2,8 +2,8 @@
 """A training step of our engine against PyTorch + PEFT: same model files, threads, data.
 
 Needs build/torch-venv, which `make interop` makes; a note without it. The steps of both
-sides alternate and the fastest of each counts, in wall time: other programs only ever slow
-one down. PyTorch computes in float32, its fastest format on CPUs without bf16
+sides alternate and the fastest of each counts: other programs only ever slow one down. The
+ratio is the worse one of wall and CPU time, because a busy machine spoils the first. PyTorch computes in float32, its fastest format on CPUs without bf16
 units, with its default attention.
     bench_train.py [pebble|half]     only one of the two models
 """
@@ -35,11 +35,11 @@ class Ours:
         self.peak = 0
 
     def step(self):
-        """Wall seconds."""
+        """Wall and CPU seconds."""
         self.process.stdin.write("step\n")
         self.process.stdin.flush()
-        wall, _, self.peak = [int(word) for word in self.process.stdout.readline().split()]
-        return wall / 1e9
+        wall, cpu, self.peak = [int(word) for word in self.process.stdout.readline().split()]
+        return wall / 1e9, cpu / 1e9
 
     def close(self):
         self.process.stdin.close()
@@ -63,14 +63,14 @@ class Theirs:
         self.optimizer = torch.optim.AdamW(trained, lr=1e-4, betas=(0.9, 0.95), eps=1e-12, weight_decay=0)
 
     def step(self):
-        """Wall seconds."""
-        start = time.perf_counter()
+        """Wall and CPU seconds."""
+        start, cpu = time.perf_counter(), time.process_time()
         logits = self.model(self.ids).logits
         loss = self.torch.nn.functional.cross_entropy(logits.flatten(0, 1), self.targets, reduction="sum")
         loss.backward()
         self.optimizer.step()
         self.optimizer.zero_grad()
-        return time.perf_counter() - start
+        return time.perf_counter() - start, time.process_time() - cpu
 
 
 def race(name, directory, data, tokens, repetitions, bar):
@@ -79,9 +79,11 @@ def race(name, directory, data, tokens, repetitions, bar):
     for i in range(repetitions + 1):
         a.append(ours.step())
         b.append(theirs.step())
-    a, b = min(a[1:]), min(b[1:])
-    say(name, b / a, bar, f"rank {RANK}, {data} x {tokens} tokens, {THREADS} threads: ours {a:.3f} s "
-        f"({data * tokens / a:.0f} tokens/s, peak {ours.peak / 1048576:.2f} GiB), PyTorch {b:.3f} s")
+    (wall, cpu), (their_wall, their_cpu) = ([min(times) for times in zip(*side[1:])] for side in (a, b))
+    say(name, min(their_wall / wall, their_cpu / cpu), bar,
+        f"rank {RANK}, {data} x {tokens} tokens, {THREADS} threads: ours {wall:.3f} s ({cpu:.3f} s CPU, "
+        f"{data * tokens / wall:.0f} tokens/s, peak {ours.peak / 1048576:.2f} GiB), "
+        f"PyTorch {their_wall:.3f} s ({their_cpu:.3f} s CPU)")
     ours.close()
 
 
