@@ -96,6 +96,7 @@ static int read_options(serve *s, const cmd_args *args)
     o->aliases = s->aliases;
     o->threads = (unsigned)threads;
     o->api_key = cmd_text(args, "api-key", NULL);
+    o->faults = cmd_text(args, "faults", NULL);
     o->strict = cmd_has(args, "strict");
     o->data = cmd_text(args, "data", NULL);
     if (o->data == NULL) {
@@ -180,6 +181,7 @@ static const cmd_option options[] = {
     {"threads", 0, CMD_INT, "N", "Threads that compute (0: one per CPU).", false},
     {"api-key", 0, CMD_TEXT, "KEY", "Clients must send this key (tml-...).", false},
     {"api-key-file", 0, CMD_TEXT, "FILE", "The key is in this file.", false},
+    {"faults", 0, CMD_TEXT, "FILE", "Inject faults, for tests (docs/faults.md).", false},
     {"strict", 0, CMD_FLAG, NULL, "Refuse what the hosted service refuses.", false},
     {0},
 };

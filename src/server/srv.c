@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "server/srv_catalog.h"
 #include "server/srv_engine.h"
+#include "server/srv_fault.h"
 #include "server/srv_http.h"
 #include "server/srv_int.h"
 #include "server/srv_keeper.h"
@@ -146,6 +147,9 @@ static tinkc_code open_parts(srv *server, const srv_options *options, tk_err *er
     if (code == TINKC_OK) {
         code = srv_catalog_new(&server->catalog, options, err);
     }
+    if (code == TINKC_OK && options->faults != NULL) {
+        code = srv_faults_open(&server->faults, options->faults, err);
+    }
     if (code == TINKC_OK) {
         code = srv_engine_new(&server->engine, server, err);
     }
@@ -201,6 +205,7 @@ static void free_parts(srv *server)
     srv_session_free_all(server);
     srv_futures_dispose(&server->futures);
     srv_catalog_free(server->catalog);
+    srv_faults_free(server->faults);
     srv_store_close(server->store);
     if (server->data_lock >= 0) {
         (void)!ftruncate(server->data_lock, 0);

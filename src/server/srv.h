@@ -29,6 +29,7 @@ typedef struct srv_options {
     unsigned threads;    /* of the engine; 0 = one per CPU */
     const char *api_key; /* NULL = none: every key is taken, but only on loopback */
     bool strict;         /* refuse what the hosted service refuses */
+    const char *faults;  /* file of faults to inject (srv_fault.h), or NULL */
     int64_t poll_ms;     /* how long a poll is held; 0 = SRV_POLL_MS */
     tinkc_log_level log_level;
     tinkc_log_fn log; /* NULL = silent */

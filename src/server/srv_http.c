@@ -239,9 +239,31 @@ static void release_blob(void *blob)
     srv_blob_release(blob);
 }
 
+/* Half of a body, then the end of the connection. */
+static ssize_t read_half(void *user, uint64_t at, char *out, size_t max)
+{
+    const srv_request *request = user;
+    tk_str body = request->answer != NULL
+                      ? (tk_str){request->answer->p, request->answer->n}
+                      : request->fixed;
+    size_t half = body.n / 2;
+    if (at >= half) {
+        return MHD_CONTENT_READER_END_WITH_ERROR;
+    }
+    size_t n = TK_MIN(half - (size_t)at, max);
+    memcpy(out, body.p + at, n);
+    return (ssize_t)n;
+}
+
 static struct MHD_Response *make_response(srv_request *request)
 {
     struct MHD_Response *response;
+    if (request->loss == SRV_LOSS_HALF && request->stream == NULL &&
+        request->file.fd < 0) {
+        size_t n = request->answer != NULL ? request->answer->n : request->fixed.n;
+        return MHD_create_response_from_callback(n, STREAM_BLOCK, read_half, request,
+                                                 NULL);
+    }
     if (request->stream != NULL) {
         request->stream->resume = on_stream_resume;
         request->stream->user = request->http;
@@ -276,6 +298,9 @@ static struct MHD_Response *make_response(srv_request *request)
 static enum MHD_Result send_answer(exchange *x)
 {
     srv_request *request = x->request;
+    if (request->loss == SRV_LOSS_ALL) {
+        return MHD_NO; /* closes the connection */
+    }
     struct MHD_Response *response = make_response(request);
     if (response == NULL) {
         return MHD_NO;

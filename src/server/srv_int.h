@@ -19,6 +19,7 @@
 
 typedef struct srv_catalog srv_catalog;
 typedef struct srv_engine srv_engine;
+typedef struct srv_faults srv_faults;
 typedef struct srv_http srv_http;
 typedef struct srv_store srv_store;
 typedef struct srv_work srv_work;
@@ -37,6 +38,7 @@ struct srv {
     srv_store *store;
     srv_engine *engine;
     srv_work *work;
+    srv_faults *faults; /* or NULL; its counts under the lock */
     srv_http *http;
     tk_thread keeper; /* deadlines and expiry: srv_keeper.c */
     bool keeper_runs;

@@ -2,11 +2,22 @@
 #include "server/srv_keeper.h"
 
 #include "server/srv_checkpoint.h"
+#include "server/srv_fault.h"
 #include "server/srv_int.h"
 #include "server/srv_poll.h"
 #include "server/srv_session.h"
+#include "server/srv_work.h"
 
 #define SWEEP_NS (INT64_C(10000) * TK_NS_PER_MS) /* between looks for what is too old */
+
+/* Delayed requests go to the workers once more. */
+static void post_all(srv *server, tk_list *requests)
+{
+    tk_list *node;
+    while ((node = tk_list_pop_front(requests)) != NULL) {
+        srv_work_post(server->work, TK_CONTAINER_OF(node, srv_request, waiting));
+    }
+}
 
 static void run(void *user)
 {
@@ -19,14 +30,18 @@ static void run(void *user)
         tk_list released;
         tk_list_init(&released);
         srv_future_release_due(&server->futures, stopping ? TK_FOREVER : now, &released);
+        tk_list held;
+        tk_list_init(&held);
+        srv_faults_release(server->faults, stopping ? TK_FOREVER : now, &held);
         bool sweep = now >= sweep_at;
         if (sweep) {
             sweep_at = now + SWEEP_NS;
             srv_future_expire(&server->futures, now);
         }
-        if (sweep || !tk_list_is_empty(&released)) {
+        if (sweep || !tk_list_is_empty(&released) || !tk_list_is_empty(&held)) {
             tk_mutex_unlock(&server->lock);
             srv_poll_release(&released);
+            post_all(server, &held);
             if (sweep && !stopping) {
                 srv_session_sweep(server, now);
                 srv_checkpoint_sweep(server);
@@ -37,7 +52,8 @@ static void run(void *user)
         if (stopping) {
             break;
         }
-        int64_t next = srv_future_next_deadline(&server->futures);
+        int64_t next = TK_MIN(srv_future_next_deadline(&server->futures),
+                              srv_faults_next(server->faults));
         (void)tk_cond_wait_until(&server->keeper_wake, &server->lock,
                                  TK_MIN(next, sweep_at));
     }

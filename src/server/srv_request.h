@@ -30,6 +30,9 @@ typedef struct srv_query {
     tk_str name, value; /* decoded; in the arena */
 } srv_query;
 
+/* What of the answer does not arrive, on purpose (srv_fault.h). */
+typedef enum srv_loss { SRV_LOSS_NONE, SRV_LOSS_HALF, SRV_LOSS_ALL } srv_loss;
+
 /* A body that is a part of a file. */
 typedef struct srv_file {
     int fd; /* owned; -1 = none */
@@ -71,10 +74,12 @@ typedef struct srv_request {
     tk_str fixed;             /* static bytes, when there is no blob */
     srv_header headers[SRV_HEADERS_MAX];
     size_t n_headers;
+    srv_loss loss;
     srv_file file;      /* when there is one, the body */
     srv_stream *stream; /* one ownership; a body that is made while it is sent */
 
     /* parked */
+    int64_t held_until_ns; /* by a fault; 0 = it was not */
     tk_list waiting;       /* in a future's list, or in a list on its way out */
     tk_heap_node deadline; /* in the table's heap of deadlines */
     srv_future *future;    /* that it waits for */

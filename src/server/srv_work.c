@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/thread.h"
+#include "server/srv_fault.h"
 #include "server/srv_reply.h"
 #include "server/srv_route.h"
 
@@ -45,7 +46,7 @@ static void run(void *user)
     worker *me = user;
     srv_request *request;
     while ((request = take(me)) != NULL) {
-        if (request->route->handler(request->server, request) == SRV_PARKED) {
+        if (srv_faults_handle(request->server, request) == SRV_PARKED) {
             continue;
         }
         if (request->status == 0) {
