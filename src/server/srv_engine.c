@@ -9,9 +9,10 @@
 #include "server/srv_run.h"
 #include "server/srv_sample.h"
 
-#define MAX_SEQUENCES 256
-#define PREFILL_CHUNK 512
-#define OWED_MAX_NS   (INT64_C(5000) * TK_NS_PER_MS)
+#define MAX_SEQUENCES  256
+#define PREFILL_CHUNK  512
+#define KV_FLOOR_BYTES (256 * TK_MIB)
+#define OWED_MAX_NS    (INT64_C(5000) * TK_NS_PER_MS)
 
 /* One per base model: the crank, and the text of tokens for stop strings. */
 typedef struct crank {
@@ -100,13 +101,20 @@ static bool token_bytes(void *user, int32_t token, tk_str *out)
     return c->text.failure == TINKC_OK;
 }
 
-/* A quarter of the machine's memory for keys and values, within reason. */
-static size_t kv_bytes(void)
+/* Keys and values: room for one whole context at least, for a few hundred sequences of a
+ * small model, and never more than a quarter of the machine's memory for all models. */
+static size_t kv_bytes(const srv_base *base, size_t n_bases)
 {
     long pages = sysconf(_SC_PHYS_PAGES);
     long page = sysconf(_SC_PAGESIZE);
     size_t memory = pages > 0 && page > 0 ? (size_t)pages * (size_t)page : TK_GIB;
-    return TK_MIN(TK_MAX(memory / 4, 64 * TK_MIB), 4 * TK_GIB);
+    size_t most = TK_MAX(memory / 4 / n_bases, 64 * TK_MIB);
+    size_t context = 0;
+    if (!tk_size_mul(&context, base->info.context, base->info.layers) ||
+        !tk_size_mul(&context, context, base->info.hidden * 2 * sizeof(float))) {
+        context = most;
+    }
+    return TK_MIN(TK_MAX(context, KV_FLOOR_BYTES), most);
 }
 
 static tinkc_code open_crank(crank *c, const srv_base *base, size_t bytes, tk_err *err)
@@ -210,6 +218,9 @@ static bool next_turn(srv_engine *engine, turn *out)
     tk_list_init(&out->samples);
     tk_list_init(&out->dropped);
     bool busy = any_busy(engine);
+    if (!busy) {
+        engine->owed_ns = 0; /* who has no work has no claim */
+    }
     tk_mutex_lock(&server->lock);
     for (;;) {
         int64_t now = tk_clock_mono_ns(NULL);
@@ -273,9 +284,9 @@ static tinkc_code open_cranks(srv_engine *engine, tk_err *err)
     if (engine->cranks == NULL) {
         return tk_err_nomem(err);
     }
-    size_t bytes = TK_MAX(kv_bytes() / catalog->n_bases, 64 * TK_MIB);
     for (size_t i = 0; i < catalog->n_bases; i++) {
         engine->n_cranks++;
+        size_t bytes = kv_bytes(&catalog->bases[i], catalog->n_bases);
         tinkc_code code = open_crank(&engine->cranks[i], &catalog->bases[i], bytes, err);
         if (code != TINKC_OK) {
             return code;

@@ -120,6 +120,10 @@ tinkc_code srv_store_open(srv_store **out, const char *data, tk_err *err)
     if (code == TINKC_OK) {
         code = open_db(store, data, err);
     }
+    if (code == TINKC_OK) {
+        size_t removed = 0;
+        code = srv_store_sweep(store, &removed, err);
+    }
     if (code != TINKC_OK) {
         srv_store_close(store);
         return code;

@@ -23,4 +23,8 @@ struct srv_store {
 void srv_store_read_checkpoint(srv_store_checkpoint *out, srv_sql *sql, tk_arena *arena);
 void srv_store_read_run(srv_store_run *out, srv_sql *sql, tk_arena *arena);
 
+/* Removes directories of checkpoints without a row; *removed says how many. Only at the
+ * open, while nobody saves. */
+TK_NODISCARD tinkc_code srv_store_sweep(srv_store *store, size_t *removed, tk_err *err);
+
 #endif
