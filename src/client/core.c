@@ -2,7 +2,6 @@
  * small shared things. */
 #include "client/core_int.h"
 
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,15 +35,7 @@ static void driver_unref(tk_driver *driver)
 
 static bool driver_drive(tk_driver *driver, int64_t max_ms)
 {
-    tk_core *core = of_driver(driver);
-    if (tk_loop_process(core->loop, NULL) != TINKC_OK) {
-        return false;
-    }
-    int64_t wait = tk_loop_deadline_ms(core->loop);
-    wait = wait < 0 ? max_ms : TK_MIN(wait, max_ms);
-    struct pollfd fd = {.fd = tk_loop_fd(core->loop), .events = POLLIN};
-    (void)poll(&fd, 1, (int)wait);
-    return true;
+    return tk_loop_drive(of_driver(driver)->loop, max_ms);
 }
 
 static bool driver_later(tk_driver *driver, tk_task *task)

@@ -45,7 +45,7 @@ typedef struct tk_driver tk_driver;
 typedef struct tk_driver_ops {
     void (*ref)(tk_driver *driver);
     void (*unref)(tk_driver *driver);
-    /* Manual loops only: does what is ready, then waits up to max_ms for more. False when
+    /* Manual loops only: waits up to max_ms for something to do, and does it. False when
      * this loop has a thread of its own, or another thread is driving it right now: then
      * the caller just sleeps. */
     bool (*drive)(tk_driver *driver, int64_t max_ms);

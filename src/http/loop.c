@@ -3,6 +3,7 @@
 #include "http/loop.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -25,8 +26,9 @@ struct tk_loop {
     void (*on_stop)(void *user);
     void *user;
     atomic_bool stop;
-    atomic_bool busy;          /* somebody is inside tk_loop_process */
-    _Atomic(pthread_t) runner; /* the thread inside; valid while busy */
+    atomic_bool busy;             /* somebody is inside tk_loop_process */
+    atomic_int_least64_t next_ms; /* next deadline, as the last turn left it */
+    _Atomic(pthread_t) runner;    /* the thread inside; valid while busy */
     tk_thread thread;
 };
 
@@ -91,6 +93,20 @@ static int wait_ms(tk_loop *loop)
     }
     int64_t left = deadline - tk_clock_mono_ms(loop->clock);
     return left <= 0 ? 0 : (int)TK_MIN(left, (int64_t)INT32_MAX);
+}
+
+bool tk_loop_drive(tk_loop *loop, int64_t max_ms)
+{
+    if (loop->threaded || atomic_load(&loop->busy)) {
+        return false;
+    }
+    /* The timers themselves may only be looked at by whoever is inside. */
+    int64_t next = atomic_load(&loop->next_ms);
+    int64_t left = next - tk_clock_mono_ms(loop->clock);
+    int64_t wait = left <= 0 ? 0 : TK_MIN(left, max_ms);
+    struct pollfd fd = {.fd = loop->epoll_fd, .events = POLLIN};
+    (void)poll(&fd, 1, (int)TK_MIN(wait, (int64_t)INT32_MAX));
+    return tk_loop_process(loop, NULL) == TINKC_OK;
 }
 
 static void enter(tk_loop *loop)
@@ -247,6 +263,7 @@ tinkc_code tk_loop_process(tk_loop *loop, tk_err *err)
     }
     atomic_store(&loop->runner, pthread_self());
     turn(loop);
+    atomic_store(&loop->next_ms, next_deadline(loop));
     atomic_store(&loop->busy, false);
     return TINKC_OK;
 }

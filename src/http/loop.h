@@ -65,6 +65,9 @@ bool tk_loop_is_inside(
 int tk_loop_fd(const tk_loop *loop);
 int64_t tk_loop_deadline_ms(tk_loop *loop); /* milliseconds from now; -1: none */
 TK_NODISCARD tinkc_code tk_loop_process(tk_loop *loop, tk_err *err);
+/* Waits up to max_ms for something to do, and does it. False when another thread is
+ * driving the loop right now, or it has a thread of its own. */
+bool tk_loop_drive(tk_loop *loop, int64_t max_ms);
 
 /* ---- on the loop's thread ---- */
 

@@ -140,6 +140,26 @@ static void test_loop_tasks_from_threads(void **unused)
     assert_int_equal(transport.closed, 1);
 }
 
+/* Whoever waits for one thing must not sleep on when it is done: driving waits first and
+ * works then. The wait is far longer than any test. */
+static void test_loop_drive(void **unused)
+{
+    (void)unused;
+    null_transport transport;
+    atomic_int count = 0;
+    tk_loop *loop = open_loop(&transport, &tk_clock_real, false);
+    counted_task task = {{{0}, count_task}, &count, loop, false};
+    assert_true(tk_loop_drive(loop, INT64_MAX)); /* the first turn is due */
+    assert_true(tk_loop_post(loop, &task.task));
+    assert_true(tk_loop_drive(loop, INT64_MAX));
+    assert_int_equal(count, 1);
+    assert_true(tk_loop_drive(loop, 1)); /* nothing to do: ends all the same */
+    tk_loop_close(&loop);
+    loop = open_loop(&transport, &tk_clock_real, true);
+    assert_false(tk_loop_drive(loop, INT64_MAX));
+    tk_loop_close(&loop);
+}
+
 /* ---- the end of a turn ---- */
 
 typedef struct late_task {
@@ -342,6 +362,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_loop_tasks_from_threads),
+        cmocka_unit_test(test_loop_drive),
         cmocka_unit_test(test_loop_later),
         cmocka_unit_test(test_loop_process_belongs_to_one),
         cmocka_unit_test(test_loop_timers),
