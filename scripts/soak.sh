@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# The long measurements: memory, heartbeats under load, closing, and a minute of mixed work
-# under TSan. One line per result; exits with 1 when a bar is missed.
+# The long measurements: memory, heartbeats under load, closing, kill -9 of a server, and a
+# minute of mixed work under TSan. One line per result; exits with 1 when a bar is missed.
 set -u
 cd "$(dirname "$0")/.."
 failed=0
 for program in build/tests/soak_memory build/tests/soak_heartbeat build/tests/soak_close; do
     "$program" || failed=1
 done
+build/tests/test_srv_kill 50 || failed=1
 cmake --preset tsan >/dev/null &&
     cmake --build --preset tsan --target soak_mix >/dev/null || exit 1
 # as in check-preset.sh: gcc 12's TSan knows 28 random address bits
