@@ -4,7 +4,8 @@
 set -u
 cd "$(dirname "$0")/.."
 failed=0
-for program in build/tests/soak_memory build/tests/soak_heartbeat build/tests/soak_close; do
+for program in build/tests/soak_memory build/tests/soak_heartbeat build/tests/soak_close \
+    build/tests/soak_server; do
     "$program" || failed=1
 done
 build/tests/test_srv_kill 50 || failed=1
