@@ -103,6 +103,41 @@ static tinkc_code fill_outputs(tk_tensor_map *maps, tk_arena *arena,
     return TINKC_OK;
 }
 
+/* How many outputs from `first` on have its trailing shape: one record holds those. */
+static size_t run_of(const eng_result *result, size_t first)
+{
+    const eng_output *head = &result->outputs[first];
+    size_t n = 1;
+    while (first + n < result->n_outputs) {
+        const eng_output *at = &result->outputs[first + n];
+        if (at->n_dims != head->n_dims ||
+            (at->n_dims > 1 && at->columns != head->columns)) {
+            break;
+        }
+        n++;
+    }
+    return n;
+}
+
+/* Records of different shapes are messages of their own, one behind the other: protobuf
+ * reads that as one message with the records of all. */
+static tinkc_code encode_records(tk_buf *out, const eng_result *result,
+                                 const tk_tensor_map *maps, tk_num_map metrics,
+                                 tk_err *err)
+{
+    tk_fwdbwd_output msg = {.loss_fn_output_type = TK_STR("TorchLossReturn"),
+                            .metrics = metrics};
+    tinkc_code code = TINKC_OK;
+    for (size_t i = 0; code == TINKC_OK && i < result->n_outputs;) {
+        msg.loss_fn_outputs = maps + i;
+        msg.loss_fn_outputs_n = run_of(result, i);
+        code = tk_pb_output_encode(out, &msg, err);
+        msg.metrics.n = 0;
+        i += msg.loss_fn_outputs_n;
+    }
+    return code;
+}
+
 static tinkc_code encode_result(tk_buf *out, const eng_result *result, tk_err *err)
 {
     tk_arena arena;
@@ -117,13 +152,8 @@ static tinkc_code encode_result(tk_buf *out, const eng_result *result, tk_err *e
             metrics[i] = (tk_named_num){tk_str_of(result->metrics[i].name),
                                         result->metrics[i].value};
         }
-        const tk_fwdbwd_output msg = {
-            .loss_fn_output_type = TK_STR("TorchLossReturn"),
-            .loss_fn_outputs = maps,
-            .loss_fn_outputs_n = result->n_outputs,
-            .metrics = {metrics, result->n_metrics},
-        };
-        code = tk_pb_output_encode(out, &msg, err);
+        const tk_num_map map = {metrics, result->n_metrics};
+        code = encode_records(out, result, maps, map, err);
     }
     tk_arena_dispose(&arena);
     return code;

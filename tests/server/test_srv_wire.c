@@ -397,6 +397,36 @@ static void test_srv_protobuf_both_ways(void **state)
     close_fix(&t);
 }
 
+/* Two targets per token beside one: records of two shapes in one result. */
+static void test_srv_outputs_of_two_shapes(void **state)
+{
+    (void)state;
+    fix t;
+    open_fix(&t, (srv_options){0});
+    const char *one = "{\"loss_fn_inputs\":{\"target_tokens\":{\"data\":[7],\"dtype\":"
+                      "\"int64\"},\"weights\":{\"data\":[1.0],\"dtype\":\"float32\"}},"
+                      "\"model_input\":{\"chunks\":[{\"tokens\":[5],\"type\":"
+                      "\"encoded_text\"}]}}";
+    const char *two = "{\"loss_fn_inputs\":{\"target_tokens\":{\"data\":[7,8],\"dtype\":"
+                      "\"int64\",\"shape\":[1,2]},\"weights\":{\"data\":[1.0,0.5],"
+                      "\"dtype\":\"float32\",\"shape\":[1,2]}},\"model_input\":{"
+                      "\"chunks\":[{\"tokens\":[5],\"type\":\"encoded_text\"}]}}";
+    const char *id =
+        submit(&t, API "forward_backward",
+               format_body(&t,
+                           "{\"forward_backward_input\":{\"data\":[%s,%s],\"loss_fn\":"
+                           "\"cross_entropy\"},\"model_id\":\"%s\",\"seq_id\":1}",
+                           one, two, t.model));
+    const tk_json *json = result_of(&t, id);
+    const tk_json *outputs = tk_json_get(json, "loss_fn_outputs");
+    assert_int_equal(tk_json_len(outputs), 2);
+    tk_json second = tk_json_at(outputs, 1);
+    const tk_json *shape = tk_json_get(tk_json_get(&second, "logprobs"), "shape");
+    assert_int_equal(tk_json_at(shape, 1).as.integer, 2);
+    assert_int_equal(tk_json_get(json, "metrics")->type, TK_JSON_OBJECT);
+    close_fix(&t);
+}
+
 /* Names that would leave the directory, or that nobody could type. */
 static void test_srv_names_are_checked(void **state)
 {
@@ -649,6 +679,7 @@ int main(void)
         cmocka_unit_test(test_srv_gaps_do_not_hang),
         cmocka_unit_test(test_srv_failures_are_results),
         cmocka_unit_test(test_srv_protobuf_both_ways),
+        cmocka_unit_test(test_srv_outputs_of_two_shapes),
         cmocka_unit_test(test_srv_names_are_checked),
         cmocka_unit_test(test_srv_checkpoints_are_not_lost),
         cmocka_unit_test(test_srv_models_are_made_by_loading),
