@@ -2,6 +2,7 @@
 #ifndef TINKC_TINKC_H
 #define TINKC_TINKC_H
 
+#include <tinkc/chat.h>
 #include <tinkc/config.h>
 #include <tinkc/download.h>
 #include <tinkc/error.h>
@@ -13,8 +14,8 @@
 #include <tinkc/rest.h>
 #include <tinkc/sampling.h>
 #include <tinkc/service.h>
-#include <tinkc/tokenizer.h>
 #include <tinkc/stream.h>
+#include <tinkc/tokenizer.h>
 #include <tinkc/training.h>
 #include <tinkc/types.h>
 #include <tinkc/version.h>

@@ -88,6 +88,6 @@ int cmd_bad_usage(const cmd_args *args, const char *format, ...) TINKC_PRINTF(2,
  * (a full disk, a closed pipe) makes CMD_FAILED out of success. */
 int cmd_main(const cmd_spec *const *table, int argc, char *const *argv);
 
-extern const cmd_spec cmd_serve, cmd_version;
+extern const cmd_spec cmd_serve, cmd_render, cmd_tokenize, cmd_detokenize, cmd_version;
 
 #endif

@@ -6,8 +6,10 @@ static const cmd_spec *const commands[] = {
 #if TINKC_HAVE_SERVER
     &cmd_serve,
 #endif
-    &cmd_version,
-    NULL,
+#if TINKC_HAVE_TEXT
+    &cmd_render,  &cmd_tokenize, &cmd_detokenize,
+#endif
+    &cmd_version, NULL,
 };
 
 int main(int argc, char **argv)

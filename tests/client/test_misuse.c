@@ -65,7 +65,10 @@ static const char *const fine_with_null[] = {
     "tinkc_future_ref",      /* gives its argument back */
     NULL};
 static const char *const fine_with_outputs[] = {
-    "tinkc_config_new", "tinkc_queue_open", "tinkc_model_input_new",
+    "tinkc_config_new",
+    "tinkc_queue_open",
+    "tinkc_model_input_new",
+    "tinkc_chat_new",
     "tinkc_model_input_from_tokens", /* of no tokens */
     NULL};
 

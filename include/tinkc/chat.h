@@ -1,0 +1,199 @@
+/* Conversations: chat templates to text, and to tokens with a mask for training.
+ *
+ * Templates are the Jinja that models ship (chat_template of tokenizer_config.json, or
+ * chat_template.jinja), run as Hugging Face transformers runs them: same text, same
+ * refusals. Template and messages may be hostile: time, memory and output are bounded
+ * (TINKC_E_LIMIT). There are no functions of this header in a library built without
+ * TINKC_TEXT.
+ *
+ * Ownership: a function with an `out` argument makes an object that the caller frees with
+ * the matching _free, which sets the pointer to NULL and accepts NULL. What is handed in
+ * is copied. Failure leaves objects and outputs as they were. Thread: a template is
+ * immutable, any number of threads may use one; every other object by one thread at a
+ * time. Nothing here touches the network. */
+#ifndef TINKC_CHAT_H
+#define TINKC_CHAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tinkc/error.h>
+#include <tinkc/export.h>
+#include <tinkc/tokenizer.h>
+#include <tinkc/types.h>
+
+TINKC_BEGIN_DECLS
+
+typedef struct tinkc_chat_template tinkc_chat_template;
+typedef struct tinkc_chat tinkc_chat;         /* messages, tools, variables */
+typedef struct tinkc_rendered tinkc_rendered; /* tokens with labels and weights */
+
+/* ---- templates ---- */
+
+/* From its source. TINKC_E_PARSE with the line; TINKC_E_UNSUPPORTED: a part of Jinja that
+ * chat templates do not use; TINKC_E_LIMIT; TINKC_E_NOMEM. */
+TINKC_API tinkc_code tinkc_chat_template_new(tinkc_chat_template **out,
+                                             const char *source, tinkc_error **err);
+
+/* From a *.jinja file, a tokenizer_config.json, or a directory with either. Special
+ * tokens of a tokenizer_config.json become variables (bos_token ...). `name`: of several
+ * templates; NULL is "default", and "tool_use" for conversations with tools. Further
+ * errors: TINKC_E_MISSING, TINKC_E_IO, TINKC_E_DECODE. */
+TINKC_API tinkc_code tinkc_chat_template_load(tinkc_chat_template **out, const char *path,
+                                              const char *name, tinkc_error **err);
+
+/* The template that came with a tokenizer. Errors as tinkc_chat_template_load. */
+TINKC_API tinkc_code tinkc_chat_template_of(tinkc_chat_template **out,
+                                            const tinkc_tokenizer *tokenizer,
+                                            const char *name, tinkc_error **err);
+
+/* Sets *tpl to NULL; accepts NULL. */
+TINKC_API void tinkc_chat_template_free(tinkc_chat_template **tpl);
+
+/* ---- conversations ---- */
+
+/* An empty one. TINKC_E_NOMEM. */
+TINKC_API tinkc_code tinkc_chat_new(tinkc_chat **out, tinkc_error **err);
+
+/* Sets *chat to NULL; accepts NULL. */
+TINKC_API void tinkc_chat_free(tinkc_chat **chat);
+
+/* Appends {"role": role, "content": content}. */
+TINKC_API tinkc_code tinkc_chat_add(tinkc_chat *chat, const char *role,
+                                    const char *content, tinkc_error **err);
+
+/* Appends from JSON: one message (an object with role, content as text or parts,
+ * tool_calls, reasoning_content, ...), an array of messages, or an object with "messages"
+ * whose other keys become variables. TINKC_E_PARSE, TINKC_E_DECODE. */
+TINKC_API tinkc_code tinkc_chat_add_json(tinkc_chat *chat, const char *json, size_t n,
+                                         tinkc_error **err);
+
+/* Sets a variable of the template from a JSON value: "tools" to an array of functions,
+ * "enable_thinking" to "false". */
+TINKC_API tinkc_code tinkc_chat_set(tinkc_chat *chat, const char *name, const char *json,
+                                    tinkc_error **err);
+
+/* Number of messages; 0 for NULL. */
+TINKC_API size_t tinkc_chat_count(const tinkc_chat *chat);
+
+/* ---- text ---- */
+
+/* The wall clock, for `now_us`. */
+#define TINKC_CHAT_NOW INT64_MIN
+
+/* How to render. */
+typedef struct tinkc_chat_options {
+    size_t size;                /* of this struct */
+    bool add_generation_prompt; /* end with what the assistant's turn begins with */
+    bool continue_final;        /* end inside the last message, for the model to go on */
+    bool strict; /* refuse what transformers refuses although it would work: list.append,
+                    from_json */
+    int64_t now_us; /* what strftime_now sees: microseconds since 1970 in UTC;
+                       TINKC_CHAT_NOW: the local time of the machine */
+} tinkc_chat_options;
+
+#define TINKC_CHAT_OPTIONS_INIT                                                          \
+    {                                                                                    \
+        sizeof(tinkc_chat_options), false, false, false, TINKC_CHAT_NOW                  \
+    }
+
+/* The text, ended by a NUL; the caller frees it with tinkc_text_free. *n (unless NULL) is
+ * its length. `options` may be NULL. TINKC_E_INVALID, with the template's line: what
+ * raises an exception in jinja2, raise_exception() of the template itself too. */
+TINKC_API tinkc_code tinkc_chat_render(char **out, size_t *n,
+                                       const tinkc_chat_template *tpl,
+                                       const tinkc_chat *chat,
+                                       const tinkc_chat_options *options,
+                                       tinkc_error **err);
+
+/* ---- tokens ---- */
+
+/* Which tokens count in the loss. */
+typedef enum tinkc_loss_on {
+    TINKC_LOSS_ON_ASSISTANT = 0, /* every assistant turn, with its end-of-turn token */
+    TINKC_LOSS_ON_LAST = 1,      /* the last assistant turn */
+    TINKC_LOSS_ON_ALL = 2        /* everything */
+} tinkc_loss_on;
+
+/* A run of tokens that belong together. */
+typedef struct tinkc_chat_part {
+    size_t begin, end; /* tokens */
+    int64_t message;   /* index; -1: no message, or it could not be told */
+    const char *role;  /* of that message, "" without one; borrowed */
+    bool is_content;   /* text of the message itself; else of the template */
+    bool is_trained;   /* by loss_on */
+} tinkc_chat_part;
+
+/* Weight of the tokens of a part. */
+typedef float (*tinkc_weigh_fn)(void *user, const tinkc_chat_part *part);
+
+/* How to make training data of a conversation. */
+typedef struct tinkc_train_options {
+    size_t size;
+    tinkc_loss_on loss_on;
+    tinkc_weigh_fn weigh; /* NULL: 1 where is_trained, else 0 */
+    void *user;
+    const tinkc_chat_options *chat; /* strict and now_us count; NULL: defaults */
+} tinkc_train_options;
+
+#define TINKC_TRAIN_OPTIONS_INIT                                                         \
+    {                                                                                    \
+        sizeof(tinkc_train_options), TINKC_LOSS_ON_ASSISTANT, NULL, NULL, NULL           \
+    }
+
+/* The tokens of a whole conversation, each with its weight. Templates with
+ * {% generation %} say what is trained; for others each assistant turn starts where the
+ * messages before it, rendered with the generation prompt, end.
+ * TINKC_E_UNSUPPORTED: the template is not prefix-stable (the beginning of the
+ * conversation is not the beginning of the text, e.g. because earlier reasoning is left
+ * out), and names the message. Further errors as tinkc_chat_render and
+ * tinkc_tokenizer_encode. */
+TINKC_API tinkc_code tinkc_chat_tokens(tinkc_rendered **out,
+                                       const tinkc_chat_template *tpl,
+                                       const tinkc_chat *chat,
+                                       const tinkc_tokenizer *tokenizer,
+                                       const tinkc_train_options *options,
+                                       tinkc_error **err);
+
+/* Sets *rendered to NULL; accepts NULL. */
+TINKC_API void tinkc_rendered_free(tinkc_rendered **rendered);
+
+/* The text that was tokenized, borrowed. *n (unless NULL) is its length. */
+TINKC_API const char *tinkc_rendered_text(const tinkc_rendered *rendered, size_t *n);
+
+/* The token ids, borrowed. */
+TINKC_API const int32_t *tinkc_rendered_tokens(const tinkc_rendered *rendered, size_t *n);
+
+/* The weight of each token, borrowed; not shifted: weight i belongs to token i. */
+TINKC_API const float *tinkc_rendered_weights(const tinkc_rendered *rendered, size_t *n);
+
+/* Number of parts; they cover all tokens in order. */
+TINKC_API size_t tinkc_rendered_part_count(const tinkc_rendered *rendered);
+
+/* One of them; false when index is past the end. */
+TINKC_API bool tinkc_rendered_part(tinkc_chat_part *out, const tinkc_rendered *rendered,
+                                   size_t index);
+
+/* What usually goes wrong and is wrong here: a doubled BOS, one that the template lacks,
+ * a turn without an end-of-turn token, a token across the border of a turn, nothing to
+ * train. One line each, borrowed; NULL past the last. */
+TINKC_API const char *tinkc_rendered_warning(const tinkc_rendered *rendered,
+                                             size_t index);
+
+/* A datum for cross_entropy: input all tokens but the last, target_tokens all but the
+ * first, weights those of the targets. TINKC_E_INVALID for less than two tokens. */
+TINKC_API tinkc_code tinkc_rendered_datum(tinkc_datum **out,
+                                          const tinkc_rendered *rendered,
+                                          tinkc_error **err);
+
+/* tinkc_chat_tokens and tinkc_rendered_datum in one. */
+TINKC_API tinkc_code tinkc_chat_datum(tinkc_datum **out, const tinkc_chat_template *tpl,
+                                      const tinkc_chat *chat,
+                                      const tinkc_tokenizer *tokenizer,
+                                      const tinkc_train_options *options,
+                                      tinkc_error **err);
+
+TINKC_END_DECLS
+
+#endif

@@ -1,0 +1,65 @@
+/* Text in and out of commands. */
+#include "cli/cmd_text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+
+bool cmd_text_read(tk_buf *out, const char *path)
+{
+    bool is_stdin = path == NULL || strcmp(path, "-") == 0;
+    FILE *file = is_stdin ? stdin : fopen(path, "rb");
+    if (file == NULL) {
+        (void)cmd_fail("cannot open %s", path);
+        return false;
+    }
+    bool ok = true;
+    for (size_t n = 1; ok && n > 0;) {
+        char *room = tk_buf_reserve(out, 64 * TK_KIB);
+        ok = room != NULL;
+        n = ok ? fread(room, 1, 64 * TK_KIB, file) : 0;
+        if (ok) {
+            tk_buf_advance(out, n);
+        }
+    }
+    bool is_bad = ferror(file) != 0;
+    if (!is_stdin) {
+        fclose(file);
+    }
+    if (!ok || is_bad) {
+        (void)cmd_fail(is_bad ? "cannot read %s" : "%s is too large",
+                       is_stdin ? "standard input" : path);
+    }
+    return ok && !is_bad;
+}
+
+void cmd_text_put_json(const char *text, size_t n)
+{
+    tk_buf buf;
+    tk_json_writer w;
+    tk_buf_init(&buf, TK_GIB);
+    tk_json_writer_init(&w, &buf);
+    tk_json_put_str(&w, (tk_str){text, n});
+    if (tk_json_finish(&w, NULL) == TINKC_OK) {
+        fwrite(buf.p, 1, buf.n, stdout);
+    } else {
+        fputs("null", stdout);
+    }
+    tk_buf_dispose(&buf);
+}
+
+void cmd_text_put_visible(const char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if (c == '\n' || c == '\t' || c == '\r') {
+            printf("\\%c", c == '\n' ? 'n' : c == '\t' ? 't' : 'r');
+        } else if (c < ' ' || c == 0x7f) {
+            printf("\\x%02x", c);
+        } else {
+            putchar(c);
+        }
+    }
+}

@@ -1,0 +1,226 @@
+/* `tinkc tokenize` and `tinkc detokenize`: text to token ids and back, with the tokenizer
+ * of a model's directory. */
+#if TINKC_HAVE_TEXT
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <tinkc/service.h>
+#include <tinkc/tokenizer.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "cli/cmd.h"
+#include "cli/cmd_text.h"
+
+static const char *tokenizer_path(const cmd_args *args)
+{
+    return cmd_text(args, "tokenizer", NULL);
+}
+
+/* The operands joined by blanks, or the file, or standard input. */
+static bool read_input(const cmd_args *args, tk_buf *out)
+{
+    if (cmd_operands(args) == 0) {
+        return cmd_text_read(out, cmd_text(args, "file", NULL));
+    }
+    for (size_t i = 0; i < cmd_operands(args); i++) {
+        tk_buf_puts(out, i > 0 ? " " : "");
+        tk_buf_puts(out, cmd_operand(args, i));
+    }
+    return true;
+}
+
+/* ---- tokenize ---- */
+
+static void show_ids(const cmd_args *args, const int32_t *ids, size_t n)
+{
+    bool is_json = cmd_wants_json(args);
+    printf(is_json ? "[" : "");
+    for (size_t i = 0; i < n; i++) {
+        printf("%s%" PRId32, i == 0 ? "" : is_json ? ", " : " ", ids[i]);
+    }
+    printf(is_json ? "]\n" : "\n");
+}
+
+static void show_pieces(const tinkc_tokenizer *tokenizer, const tinkc_encoding *encoding,
+                        const char *text)
+{
+    size_t n = 0;
+    const int32_t *ids = tinkc_encoding_ids(encoding, &n);
+    const size_t *offsets = tinkc_encoding_offsets(encoding, NULL);
+    for (size_t i = 0; i < n; i++) {
+        printf("%8" PRId32 "  %c ", ids[i],
+               tinkc_tokenizer_is_special(tokenizer, ids[i]) ? '*' : ' ');
+        cmd_text_put_visible(text + offsets[2 * i], offsets[2 * i + 1] - offsets[2 * i]);
+        putchar('\n');
+    }
+}
+
+static int tokenize(const cmd_args *args, const tinkc_tokenizer *tokenizer,
+                    const char *text, size_t n)
+{
+    tinkc_encode_options options = TINKC_ENCODE_OPTIONS_INIT;
+    options.add_special_tokens = cmd_has(args, "special");
+    options.plain_text = cmd_has(args, "plain");
+    options.offsets = cmd_has(args, "pieces");
+    tinkc_encoding *encoding = NULL;
+    tinkc_error *error = NULL;
+    if (tinkc_tokenizer_encode(&encoding, tokenizer, text, n, &options, &error) !=
+        TINKC_OK) {
+        return cmd_fail_error(&error, NULL);
+    }
+    size_t n_ids = 0;
+    const int32_t *ids = tinkc_encoding_ids(encoding, &n_ids);
+    if (cmd_has(args, "count")) {
+        printf("%zu\n", n_ids);
+    } else if (options.offsets) {
+        show_pieces(tokenizer, encoding, text);
+    } else {
+        show_ids(args, ids, n_ids);
+    }
+    tinkc_encoding_free(&encoding);
+    return CMD_OK;
+}
+
+static int run_tokenize(const cmd_args *args)
+{
+    if (tokenizer_path(args) == NULL) {
+        return cmd_bad_usage(args, "Missing option '--tokenizer'.");
+    }
+    tinkc_tokenizer *tokenizer = NULL;
+    tinkc_error *error = NULL;
+    if (tinkc_tokenizer_load(&tokenizer, tokenizer_path(args), &error) != TINKC_OK) {
+        return cmd_fail_error(&error, NULL);
+    }
+    tk_buf text;
+    tk_buf_init(&text, CMD_TEXT_MAX_BYTES);
+    int code = CMD_FAILED;
+    if (read_input(args, &text) && tk_buf_cstr(&text) != NULL) {
+        code = tokenize(args, tokenizer, text.p, text.n);
+    }
+    tk_buf_dispose(&text);
+    tinkc_tokenizer_free(&tokenizer);
+    return code;
+}
+
+/* ---- detokenize ---- */
+
+/* Ids between blanks, commas and brackets. */
+static int32_t *read_ids(tk_str text, size_t *n)
+{
+    int32_t *ids = tk_array(text.n / 2 + 2, sizeof(*ids));
+    *n = 0;
+    for (size_t i = 0; ids != NULL && i < text.n;) {
+        if (memchr(" ,\t\r\n[]", text.p[i], 7) != NULL) {
+            i++;
+            continue;
+        }
+        size_t start = i;
+        int64_t id;
+        while (i < text.n && memchr(" ,\t\r\n[]", text.p[i], 7) == NULL) {
+            i++;
+        }
+        tk_str word = {text.p + start, i - start};
+        if (!tk_str_to_i64(word, &id) || id < 0 || id > INT32_MAX) {
+            (void)cmd_fail("'" TK_STR_FMT "' is not a token id", TK_STR_ARG(word));
+            tk_free(ids);
+            return NULL;
+        }
+        ids[(*n)++] = (int32_t)id;
+    }
+    return ids;
+}
+
+static int detokenize(const cmd_args *args, const tinkc_tokenizer *tokenizer, tk_str text)
+{
+    size_t n = 0;
+    int32_t *ids = read_ids(text, &n);
+    if (ids == NULL) {
+        return CMD_FAILED;
+    }
+    tinkc_decode what = TINKC_DECODE_INIT;
+    what.ids = ids;
+    what.ids_n = n;
+    what.skip_special = cmd_has(args, "skip-special");
+    char *out = NULL;
+    tinkc_error *error = NULL;
+    tinkc_code code = tinkc_tokenizer_decode(&out, &n, tokenizer, &what, &error);
+    tk_free(ids);
+    if (code != TINKC_OK) {
+        return cmd_fail_error(&error, NULL);
+    }
+    if (cmd_wants_json(args)) {
+        cmd_text_put_json(out, n);
+        putchar('\n');
+    } else {
+        fwrite(out, 1, n, stdout);
+    }
+    tinkc_text_free(out);
+    return CMD_OK;
+}
+
+static int run_detokenize(const cmd_args *args)
+{
+    if (tokenizer_path(args) == NULL) {
+        return cmd_bad_usage(args, "Missing option '--tokenizer'.");
+    }
+    tinkc_tokenizer *tokenizer = NULL;
+    tinkc_error *error = NULL;
+    if (tinkc_tokenizer_load(&tokenizer, tokenizer_path(args), &error) != TINKC_OK) {
+        return cmd_fail_error(&error, NULL);
+    }
+    tk_buf text;
+    tk_buf_init(&text, CMD_TEXT_MAX_BYTES);
+    int code = CMD_FAILED;
+    if (read_input(args, &text)) {
+        code = detokenize(args, tokenizer, tk_buf_str(&text));
+    }
+    tk_buf_dispose(&text);
+    tinkc_tokenizer_free(&tokenizer);
+    return code;
+}
+
+static const cmd_option tokenize_options[] = {
+    {"tokenizer", 't', CMD_TEXT, "PATH", "A model's directory, or its tokenizer.json.",
+     false},
+    {"file", 'i', CMD_TEXT, "FILE", "Read the text from FILE (default: standard input).",
+     false},
+    {"special", 0, CMD_FLAG, NULL,
+     "Add what the tokenizer adds around a text (BOS, EOS).", false},
+    {"plain", 0, CMD_FLAG, NULL, "Read special tokens in the text as ordinary text.",
+     false},
+    {"pieces", 'p', CMD_FLAG, NULL, "One line per token, with its text.", false},
+    {"count", 'c', CMD_FLAG, NULL, "Show the number of tokens only.", false},
+    {NULL, 0, CMD_FLAG, NULL, NULL, false},
+};
+
+const cmd_spec cmd_tokenize = {
+    .name = "tokenize",
+    .operands = "[TEXT]...",
+    .max_operands = SIZE_MAX,
+    .help = "Turn text into token ids.",
+    .more = "The text is the operands, a file, or standard input, byte for byte.",
+    .options = tokenize_options,
+    .run = run_tokenize,
+};
+
+static const cmd_option detokenize_options[] = {
+    {"tokenizer", 't', CMD_TEXT, "PATH", "A model's directory, or its tokenizer.json.",
+     false},
+    {"file", 'i', CMD_TEXT, "FILE", "Read the ids from FILE (default: standard input).",
+     false},
+    {"skip-special", 's', CMD_FLAG, NULL, "Leave special tokens out.", false},
+    {NULL, 0, CMD_FLAG, NULL, NULL, false},
+};
+
+const cmd_spec cmd_detokenize = {
+    .name = "detokenize",
+    .operands = "[ID]...",
+    .max_operands = SIZE_MAX,
+    .help = "Turn token ids into text.",
+    .more = "Ids stand between blanks, commas or brackets: a JSON array will do.",
+    .options = detokenize_options,
+    .run = run_detokenize,
+};
+
+#endif
