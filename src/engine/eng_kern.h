@@ -40,15 +40,17 @@ static inline size_t eng_tile_rows(size_t left)
     return left == 7 || left == 8 ? 4 : TK_MIN((size_t)ENG_ROWS, left);
 }
 
-/* The same over several packed panels that follow one another, for few rows:
- * c[r][p * ENG_LANES + j] = sum over k of a[r * a_row + k] * b[(p * k_len + k)][j]. */
+/* The same over several packed panels at once, for few rows:
+ * c[r][p * ENG_LANES + j] = sum over k of a[r * a_row + k] * b[p * b_panel + k][j]. What
+ * follows a panel in memory is what is asked for next: it may be fetched ahead. */
 typedef struct eng_strip {
     size_t k;
     size_t rows; /* 1..ENG_ROWS */
     size_t panels;
     const eng_real *a;
     size_t a_row;
-    const void *b; /* eng_real or bf16, by the function */
+    const void *b;  /* eng_real or bf16, by the function */
+    size_t b_panel; /* rows of ENG_LANES numbers from one panel to the next */
     eng_real *c;
     size_t c_row;
 } eng_strip;

@@ -135,27 +135,20 @@ typedef struct strip_sums {
     __m256 v[8];
 } strip_sums;
 
-typedef struct strip_part {
-    const eng_strip *s;
-    const char *b; /* first panel */
-    size_t k, end; /* inputs */
-    size_t skip;   /* bytes from the end of a panel to where its stream goes on */
-} strip_part;
-
-/* Some inputs of `wide` panels at once: independent streams hide the latency of memory
- * and of FMA. What is needed AHEAD inputs later is fetched now. */
-INLINE void strip_steps(strip_sums *sum, const strip_part *p, const size_t rows,
-                        const size_t wide, const bool bf16)
+/* `wide` panels at once: independent streams hide the latency of memory and of FMA. What
+ * is needed AHEAD inputs later is fetched now. */
+INLINE void strip_steps(strip_sums *sum, const eng_strip *s, const char *b,
+                        const size_t rows, const size_t wide, const bool bf16)
 {
     const size_t size = bf16 ? sizeof(uint16_t) : sizeof(float);
-    const size_t panel = p->s->k * ENG_LANES * size;
-    for (size_t k = p->k; k < p->end; k++) {
+    const size_t panel = s->b_panel * ENG_LANES * size;
+    for (size_t k = 0; k < s->k; k++) {
         for (size_t w = 0; w < wide; w++) {
-            const char *bw = p->b + w * panel + k * ENG_LANES * size;
-            _mm_prefetch(bw + AHEAD * ENG_LANES * size + p->skip, _MM_HINT_T0);
+            const char *bw = b + w * panel + k * ENG_LANES * size;
+            _mm_prefetch(bw + AHEAD * ENG_LANES * size, _MM_HINT_T0);
             __m256 lo = load8(bw, 0, bf16), hi = load8(bw, 8, bf16);
             for (size_t r = 0; r < rows; r++) {
-                __m256 x = _mm256_broadcast_ss(p->s->a + r * p->s->a_row + k);
+                __m256 x = _mm256_broadcast_ss(s->a + r * s->a_row + k);
                 __m256 *at = sum->v + (r * wide + w) * 2;
                 at[0] = _mm256_fmadd_ps(x, lo, at[0]);
                 at[1] = _mm256_fmadd_ps(x, hi, at[1]);
@@ -171,13 +164,9 @@ INLINE void strip_block(const eng_strip *s, size_t first, const size_t rows,
     for (size_t i = 0; i < rows * wide * 2; i++) {
         sum.v[i] = _mm256_setzero_ps();
     }
-    const size_t panel = s->k * ENG_LANES * (bf16 ? sizeof(uint16_t) : sizeof(float));
-    const char *b = (const char *)s->b + first * panel;
-    size_t near = s->k > AHEAD ? s->k - AHEAD : 0;
-    strip_part body = {s, b, 0, near, 0};
-    strip_part tail = {s, b, near, s->k, (wide - 1) * panel};
-    strip_steps(&sum, &body, rows, wide, bf16);
-    strip_steps(&sum, &tail, rows, wide, bf16);
+    const size_t size = bf16 ? sizeof(uint16_t) : sizeof(float);
+    const char *b = (const char *)s->b + first * s->b_panel * ENG_LANES * size;
+    strip_steps(&sum, s, b, rows, wide, bf16);
     for (size_t r = 0; r < rows; r++) {
         for (size_t w = 0; w < wide; w++) {
             float *c = s->c + r * s->c_row + (first + w) * ENG_LANES;

@@ -31,7 +31,7 @@ static void strip(const eng_strip *s)
                       .a = s->a,
                       .a_row = s->a_row,
                       .a_k = 1,
-                      .b = b + p * s->k * ENG_LANES,
+                      .b = b + p * s->b_panel * ENG_LANES,
                       .b_k = ENG_LANES,
                       .c = s->c + p * ENG_LANES,
                       .c_row = s->c_row};
@@ -58,7 +58,7 @@ static void strip_bf16(const eng_strip *s)
     const uint16_t *b = s->b;
     for (size_t p = 0; p < s->panels; p++) {
         for (size_t r = 0; r < s->rows; r++) {
-            strip_bf16_row(s, s->a + r * s->a_row, b + p * s->k * ENG_LANES,
+            strip_bf16_row(s, s->a + r * s->a_row, b + p * s->b_panel * ENG_LANES,
                            s->c + r * s->c_row + p * ENG_LANES);
         }
     }

@@ -151,7 +151,7 @@ INLINE void strip_row(const eng_strip *s, size_t r, size_t first, const size_t w
     quad s0 = quad_zero(), s1 = quad_zero(), s2 = quad_zero(), s3 = quad_zero();
     const float *a = s->a + r * s->a_row;
     float *c = s->c + r * s->c_row + first * ENG_LANES;
-    const size_t panel = s->k * ENG_LANES;
+    const size_t panel = s->b_panel * ENG_LANES;
     for (size_t k = 0, at = first * panel; k < s->k; k++, at += ENG_LANES) {
         quad b = load_panel(s->b, at, bf16);
         quad_step(&s0, a[k], &b);

@@ -121,32 +121,47 @@ typedef struct job {
     size_t group;
 } job;
 
-/* Few rows: whole strips straight from the packed weights. A unit is a strip. */
-static void mul_strips(void *user, size_t begin, size_t end, void *scratch)
+/* `count` panels from `first` on, `apart` from each other. */
+static void mul_strip(const job *j, size_t first, size_t count, size_t apart)
 {
-    const job *j = user;
     const eng_mul *m = j->m;
-    (void)scratch;
     eng_real c[ENG_ROWS * STRIP * ENG_LANES];
     size_t size = m->w->bf16 ? sizeof(uint16_t) : sizeof(eng_real);
-    size_t panels = TK_MIN(end * STRIP, panel_count(m->w));
-    for (size_t p = begin * STRIP; p < panels; p += STRIP) {
-        eng_strip s = {.k = m->w->k,
-                       .rows = m->rows,
-                       .panels = TK_MIN((size_t)STRIP, panels - p),
-                       .a = m->x,
-                       .a_row = m->ldx,
-                       .b = (const char *)m->w->panels + p * m->w->k * ENG_LANES * size,
-                       .c = c,
-                       .c_row = STRIP * ENG_LANES};
-        (m->w->bf16 ? j->kern->strip_bf16 : j->kern->strip)(&s);
-        size_t column = p * ENG_LANES;
-        region b = {.sums = c,
+    eng_strip s = {.k = m->w->k,
+                   .rows = m->rows,
+                   .panels = count,
+                   .a = m->x,
+                   .a_row = m->ldx,
+                   .b = (const char *)m->w->panels + first * m->w->k * ENG_LANES * size,
+                   .b_panel = apart * m->w->k,
+                   .c = c,
+                   .c_row = STRIP * ENG_LANES};
+    (m->w->bf16 ? j->kern->strip_bf16 : j->kern->strip)(&s);
+    for (size_t i = 0; i < count; i++) {
+        size_t column = (first + i * apart) * ENG_LANES;
+        region b = {.sums = c + i * ENG_LANES,
                     .stride = s.c_row,
                     .rows = m->rows,
                     .column = column,
-                    .width = TK_MIN(s.panels * ENG_LANES, m->w->n - column)};
+                    .width = TK_MIN((size_t)ENG_LANES, m->w->n - column)};
         finish(m, &b);
+    }
+}
+
+/* Few rows: straight from the packed weights, whose bytes are read once. STRIP panels at
+ * a time, a quarter of the range apart: each of these streams goes on from panel to panel
+ * without a jump, as long as the range is. A unit is STRIP panels. */
+static void mul_strips(void *user, size_t begin, size_t end, void *scratch)
+{
+    const job *j = user;
+    (void)scratch;
+    size_t first = begin * STRIP, last = TK_MIN(end * STRIP, panel_count(j->m->w));
+    size_t apart = (last - first) / STRIP, rest = (last - first) % STRIP;
+    for (size_t i = 0; i < apart; i++) {
+        mul_strip(j, first + i, STRIP, apart);
+    }
+    if (rest > 0) {
+        mul_strip(j, last - rest, rest, 1);
     }
 }
 

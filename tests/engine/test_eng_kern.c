@@ -101,6 +101,7 @@ static void check_chain(const eng_kern *kern)
                            .a = a,
                            .a_row = MAX_K,
                            .b = b,
+                           .b_panel = MAX_K,
                            .c = c[0],
                            .c_row = MAX_PANELS * ENG_LANES};
             kern->strip(&s);
