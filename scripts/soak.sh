@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# The long measurements: memory, heartbeats under load, closing, kill -9 of a server, and a
-# minute of mixed work under TSan. One line per result; exits with 1 when a bar is missed.
+# The long measurements: memory, heartbeats under load, closing, kill -9 of a server, a download
+# of 2 GB, a stream of 1 GB, and a minute of mixed work under TSan. One line per result; exits with
+# 1 when a bar is missed.
 set -u
 cd "$(dirname "$0")/.."
 failed=0
 for program in build/tests/soak_memory build/tests/soak_heartbeat build/tests/soak_close \
-    build/tests/soak_server; do
+    build/tests/soak_server build/tests/soak_download build/tests/soak_stream; do
     "$program" || failed=1
 done
 build/tests/test_srv_kill 50 || failed=1

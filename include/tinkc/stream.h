@@ -2,7 +2,8 @@
  *
  * The endpoint (POST stream_sample) is not part of the official SDK; where a server has
  * none, an ordinary sample is taken instead and its tokens are handed over one by one.
- * Nothing is collected: memory does not grow with the length. */
+ * Nothing is collected: memory does not grow with the length. Thread: any, unless a
+ * function says otherwise. */
 #ifndef TINKC_STREAM_H
 #define TINKC_STREAM_H
 

@@ -22,8 +22,8 @@ struct tinkc_sampling {
 
 tinkc_sampling *tk_sampling_ref(tinkc_sampling *sampling);
 
-/* An ordinary sample of a request that is encoded already, with a seq_id of its own. Takes
- * *body (empty afterwards) in every case. Thread: any. */
+/* An ordinary sample of a request that is encoded already, with a seq_id of its own.
+ * Takes *body (empty afterwards) in every case. Thread: any. */
 tinkc_future *tk_sample_resend(tinkc_sampling *sampling, tk_buf *body,
                                int64_t estimate_bytes);
 

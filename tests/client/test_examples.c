@@ -71,6 +71,27 @@ static void test_examples_train(void **unused)
     fakeapi_stop(&api);
 }
 
+/* The guide to managing: lists, a stream (here without one at the server), a raw request.
+ */
+static void test_examples_manage(void **unused)
+{
+    (void)unused;
+    char said[SAID_BYTES];
+    fakeapi *api = fakeapi_start();
+    fakeapi_tinker(api, NULL);
+    fakeapi_default(api, "GET", "/api/v1/checkpoints",
+                    &fakeapi_json("{\"checkpoints\":[{\"checkpoint_id\":\"weights/1\","
+                                  "\"checkpoint_type\":\"training\",\"time\":"
+                                  "\"2026-01-01T00:00:00Z\",\"tinker_path\":"
+                                  "\"tinker://r/weights/1\",\"size_bytes\":7}]}"));
+    fakeapi_default(api, "GET", "/api/v1/healthz", &fakeapi_json("{\"status\":\"ok\"}"));
+    assert_int_equal(run_example(api, "manage", said), 0);
+    assert_string_equal(said, "tinker://r/weights/1  7 bytes\n"
+                              "tokens 14 15 16 17 (length)\n"
+                              "status 200\n");
+    fakeapi_stop(&api);
+}
+
 /* What a user sees when the server refuses. */
 static void test_examples_train_fails(void **unused)
 {
@@ -89,6 +110,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_examples_train),
         cmocka_unit_test(test_examples_train_fails),
+        cmocka_unit_test(test_examples_manage),
     };
     return cmocka_run_group_tests_name("examples", tests, NULL, NULL);
 }

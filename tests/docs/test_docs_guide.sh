@@ -4,8 +4,8 @@
 . "$(dirname "$0")/lib.sh"
 guide=docs/guide/training.md
 expect "it says so plainly" grep -q 'asynchronous' "$guide"
-for name in $(grep -o 'tinkc_[a-z0-9_]*' "$guide" | sort -u); do
-    expect "$guide: $name is in a public header" grep -qw "$name" -r include/tinkc
+for name in $(grep -oh 'tinkc_[a-z0-9_]*' docs/guide/*.md | sort -u); do
+    expect "guide: $name is in a public header" grep -qw "$name" -r include/tinkc
 done
 for way in _wait tinkc_future_wait tinkc_future_wait_all tinkc_queue tinkc_future_on_done; do
     expect "it names $way" grep -q "$way" "$guide"

@@ -129,6 +129,22 @@ static void send_body(fileserver *server, int fd, uint64_t from, uint64_t until)
     }
 }
 
+/* False: it is the file's turn. */
+static bool send_text(int fd, const fileserver_reply *reply)
+{
+    char head[256];
+    if (reply->text == NULL) {
+        return false;
+    }
+    int n = snprintf(head, sizeof(head),
+                     "HTTP/1.1 %d X\r\nConnection: close\r\nContent-Type: "
+                     "application/json\r\nContent-Length: %zu\r\n\r\n",
+                     reply->status, strlen(reply->text));
+    (void)!(send_all(fd, head, (size_t)n) &&
+            send_all(fd, reply->text, strlen(reply->text)));
+    return true;
+}
+
 static void serve(fileserver *server, int fd)
 {
     char head[HEAD_BYTES];
@@ -146,7 +162,7 @@ static void serve(fileserver *server, int fd)
     }
     uint64_t from = first_byte(head, &reply, &ranged);
     uint64_t until = reply.cut < server->options.size ? reply.cut : server->options.size;
-    if (send_head(server, fd, &reply, from, ranged)) {
+    if (!send_text(fd, &reply) && send_head(server, fd, &reply, from, ranged)) {
         send_body(server, fd, from, until);
     }
     if (reply.reset) {

@@ -21,6 +21,7 @@ typedef struct fileserver_reply {
     bool ignore_range;    /* the whole file, whatever was asked */
     bool no_length;       /* the end of the connection ends the body */
     uint64_t wrong_range; /* added to the first byte named in Content-Range */
+    const char *text;     /* this instead of the file; static */
 } fileserver_reply;
 
 #define FILESERVER_NO_CUT UINT64_MAX
