@@ -235,14 +235,14 @@ static tinkc_code scan_all(run *r, size_t stage, tk_str piece)
 {
     tk_tok_scan_fn scan = r->tok->stages[stage].scanner->scan;
     const unsigned char *p = (const unsigned char *)piece.p, *end = p + piece.n;
+    if (stage + 1 == r->tok->n_stages && !r->how.offsets && r->tok->byte_level) {
+        return tk_tok_word_encode_all(r->tok, r->work, scan, piece,
+                                      (size_t)(r->end - piece.p), r->out);
+    }
     tinkc_code code = TINKC_OK;
-    bool last = stage + 1 == r->tok->n_stages && !r->how.offsets;
     while (p < end && code == TINKC_OK) {
         size_t n = scan(p, end);
-        tk_str part = {(const char *)p, n};
-        code = last ? tk_tok_word_encode(r->tok, r->work, part, (size_t)(r->end - part.p),
-                                         r->out)
-                    : run_stage(r, stage + 1, part);
+        code = run_stage(r, stage + 1, (tk_str){(const char *)p, n});
         p += n;
     }
     return code;

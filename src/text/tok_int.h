@@ -153,7 +153,8 @@ typedef struct tk_tok_node { /* a symbol of a long piece */
 typedef struct tk_tok_work tk_tok_work;
 struct tk_tok_work {
     tk_tok_work *next;
-    tk_tok_word *words;
+    void *word_memory;
+    tk_tok_word *words; /* in it, at a border of a cache line; a line holds two words */
     unsigned word_bits; /* there are 1 << word_bits; 0 = none */
     size_t words_put;
     tk_tok_phrase *phrases;
@@ -325,6 +326,12 @@ size_t tk_tok_merge_all(const tk_tok *tok, tk_tok_work *work, int32_t *ids, size
 TK_NODISCARD tinkc_code tk_tok_word_encode(const tk_tok *tok, tk_tok_work *work,
                                            tk_str piece, size_t readable,
                                            tk_tok_ids *out);
+
+/* The same for all pieces that a total scanner finds in `text`, with the look into the
+ * cache some pieces ahead. */
+TK_NODISCARD tinkc_code tk_tok_word_encode_all(const tk_tok *tok, tk_tok_work *work,
+                                               tk_tok_scan_fn scan, tk_str text,
+                                               size_t readable, tk_tok_ids *out);
 
 /* How many bytes of text[0..n) the id stands for, which is the next of its ids. */
 size_t tk_tok_word_span(const tk_tok *tok, const char *text, size_t n, int32_t id);

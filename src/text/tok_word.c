@@ -11,32 +11,50 @@
 #define WORD_BYTES      15
 #define WORD_IDS        4
 #define WORD_BITS_MIN   9
-#define WORD_BITS_MAX   16 /* 2 MiB */
+#define WORD_BITS_MAX   17 /* 4 MiB */
 #define PHRASE_BITS_MIN 6
-#define PHRASE_BITS_MAX 14 /* 2 MiB */
+#define PHRASE_BITS_MAX 15 /* 4 MiB */
 #define ID_BITS         24
+#define LINE            64 /* bytes of a cache line */
+#define AHEAD           16 /* pieces between asking for a line and reading it */
 
 static const char blank[] = "\xE2\x96\x81"; /* U+2581 */
 
 /* ---- the caches ---- */
 
-/* Space for more, when many of the places were used: what is in it is forgotten. Without
- * memory it stays as small as it is. */
-static void grow(void *items, unsigned *bits, size_t *put, unsigned most, size_t size)
+/* More places, when many of those there are were used: what is in them is forgotten.
+ * Without memory there stay as few as there are. */
+static unsigned more_bits(unsigned bits, unsigned least, unsigned most)
 {
-    unsigned wanted =
-        *bits == 0 ? (size == sizeof(tk_tok_word) ? WORD_BITS_MIN : PHRASE_BITS_MIN)
-                   : TK_MIN(*bits + 3, most);
-    void *fresh = wanted > *bits ? tk_zarray((size_t)1 << wanted, size) : NULL;
-    *put = 0;
-    if (fresh == NULL) {
-        return;
+    return bits == 0 ? least : TK_MIN(bits + 3, most);
+}
+
+static void grow_words(tk_tok_work *w)
+{
+    unsigned bits = more_bits(w->word_bits, WORD_BITS_MIN, WORD_BITS_MAX);
+    size_t size = ((size_t)1 << bits) * sizeof(*w->words);
+    w->words_put = 0;
+    void *memory = bits > w->word_bits ? tk_zalloc(size + LINE) : NULL;
+    if (memory != NULL) {
+        tk_free(w->word_memory);
+        w->word_memory = memory;
+        w->words =
+            (tk_tok_word *)(((uintptr_t)memory + LINE - 1) & ~(uintptr_t)(LINE - 1));
+        w->word_bits = bits;
     }
-    void *old;
-    memcpy(&old, items, sizeof(old));
-    tk_free(old);
-    memcpy(items, &fresh, sizeof(fresh));
-    *bits = wanted;
+}
+
+static void grow_phrases(tk_tok_work *w)
+{
+    unsigned bits = more_bits(w->phrase_bits, PHRASE_BITS_MIN, PHRASE_BITS_MAX);
+    w->phrases_put = 0;
+    void *fresh =
+        bits > w->phrase_bits ? tk_zarray((size_t)1 << bits, sizeof(*w->phrases)) : NULL;
+    if (fresh != NULL) {
+        tk_free(w->phrases);
+        w->phrases = fresh;
+        w->phrase_bits = bits;
+    }
 }
 
 static inline uint64_t load8(const char *p)
@@ -66,10 +84,11 @@ static inline void word_key(tk_tok_word *key, tk_str piece, size_t readable)
     key->high = high | (uint64_t)piece.n << 56;
 }
 
-static inline size_t word_slot(const tk_tok_work *w, const tk_tok_word *key)
+/* The first of the two places of a word. */
+static inline tk_tok_word *word_line(const tk_tok_work *w, const tk_tok_word *key)
 {
     uint64_t h = (key->low ^ key->high * TK_TOK_SPREAD) * 0xD6E8FEB86659FD93u;
-    return (size_t)((h ^ h >> 29) * TK_TOK_SPREAD >> (64 - w->word_bits));
+    return &w->words[(h ^ h >> 29) * TK_TOK_SPREAD >> (64 - w->word_bits) & ~(size_t)1];
 }
 
 static inline bool word_get(const tk_tok_work *w, const tk_tok_word *key, tk_tok_ids *out)
@@ -77,9 +96,12 @@ static inline bool word_get(const tk_tok_work *w, const tk_tok_word *key, tk_tok
     if (w->word_bits == 0) {
         return false;
     }
-    const tk_tok_word *e = &w->words[word_slot(w, key)];
+    const tk_tok_word *e = word_line(w, key);
     if (e->low != key->low || e->high != key->high) {
-        return false;
+        e++;
+        if (e->low != key->low || e->high != key->high) {
+            return false;
+        }
     }
     int32_t *to = out->ids + out->n;
     to[0] = (int32_t)(e->ids[0] & ((1u << ID_BITS) - 1));
@@ -90,10 +112,11 @@ static inline bool word_get(const tk_tok_work *w, const tk_tok_word *key, tk_tok
     return true;
 }
 
+/* In front of what was there; the older of the two goes. */
 static void word_put(tk_tok_work *w, tk_tok_word *key, const int32_t *ids, size_t n)
 {
     if (w->words_put++ >= ((size_t)1 << w->word_bits) / 2 || w->word_bits == 0) {
-        grow(&w->words, &w->word_bits, &w->words_put, WORD_BITS_MAX, sizeof(*key));
+        grow_words(w);
         if (w->word_bits == 0) {
             return;
         }
@@ -102,7 +125,9 @@ static void word_put(tk_tok_work *w, tk_tok_word *key, const int32_t *ids, size_
         key->ids[i] = i < n ? (uint32_t)ids[i] : 0;
     }
     key->ids[0] |= (uint32_t)n << ID_BITS;
-    w->words[word_slot(w, key)] = *key;
+    tk_tok_word *line = word_line(w, key);
+    line[1] = line[0];
+    line[0] = *key;
 }
 
 static uint64_t phrase_hash(tk_str piece)
@@ -138,8 +163,7 @@ static void phrase_put(tk_tok_work *w, uint64_t hash, tk_str piece, const int32_
                        size_t n)
 {
     if (w->phrases_put++ >= (size_t)1 << w->phrase_bits || w->phrase_bits == 0) {
-        grow(&w->phrases, &w->phrase_bits, &w->phrases_put, PHRASE_BITS_MAX,
-             sizeof(*w->phrases));
+        grow_phrases(w);
         if (w->phrase_bits == 0) {
             return;
         }
@@ -214,11 +238,28 @@ static tinkc_code encode_long(const tk_tok *tok, tk_tok_work *w, tk_str piece,
     return code;
 }
 
+/* A short piece that is not in the cache. */
+static tinkc_code encode_word(const tk_tok *tok, tk_tok_work *w, tk_tok_word *key,
+                              tk_str piece, tk_tok_ids *out)
+{
+    size_t before = out->n;
+    tinkc_code code = merge_piece(tok, w, piece, out);
+    size_t n = out->n - before;
+    if (code == TINKC_OK && n > 0 && n <= WORD_IDS) {
+        word_put(w, key, out->ids + before, n);
+    }
+    return code;
+}
+
+static inline bool make_room(tk_tok_ids *out, size_t n)
+{
+    return out->capacity - out->n >= n || tk_tok_ids_reserve(out, n);
+}
+
 static tinkc_code encode_piece(const tk_tok *tok, tk_tok_work *w, tk_str piece,
                                size_t readable, tk_tok_ids *out)
 {
-    if (out->capacity - out->n < piece.n + TK_TOK_PHRASE_IDS &&
-        !tk_tok_ids_reserve(out, piece.n + TK_TOK_PHRASE_IDS)) {
+    if (!make_room(out, piece.n + TK_TOK_PHRASE_IDS)) {
         return TINKC_E_NOMEM;
     }
     if (piece.n > WORD_BYTES) {
@@ -226,16 +267,46 @@ static tinkc_code encode_piece(const tk_tok *tok, tk_tok_work *w, tk_str piece,
     }
     tk_tok_word key;
     word_key(&key, piece, readable);
-    if (word_get(w, &key, out)) {
-        return TINKC_OK;
+    return word_get(w, &key, out) ? TINKC_OK : encode_word(tok, w, &key, piece, out);
+}
+
+tinkc_code tk_tok_word_encode_all(const tk_tok *tok, tk_tok_work *work,
+                                  tk_tok_scan_fn scan, tk_str text, size_t readable,
+                                  tk_tok_ids *out)
+{
+    const unsigned char *p = (const unsigned char *)text.p;
+    const unsigned char *end = p + text.n, *limit = p + readable;
+    while (p < end) {
+        tk_str pieces[AHEAD];
+        tk_tok_word keys[AHEAD];
+        size_t n = 0;
+        const unsigned char *begin = p;
+        for (; n < AHEAD && p < end; n++) {
+            pieces[n] = (tk_str){(const char *)p, scan(p, end)};
+            if (pieces[n].n <= WORD_BYTES) {
+                word_key(&keys[n], pieces[n], (size_t)(limit - p));
+                if (work->word_bits != 0) {
+                    __builtin_prefetch(word_line(work, &keys[n]));
+                }
+            }
+            p += pieces[n].n;
+        }
+        if (!make_room(out, (size_t)(p - begin) + AHEAD * TK_TOK_PHRASE_IDS)) {
+            return TINKC_E_NOMEM;
+        }
+        for (size_t i = 0; i < n; i++) {
+            if (pieces[i].n <= WORD_BYTES && word_get(work, &keys[i], out)) {
+                continue;
+            }
+            tinkc_code code = pieces[i].n <= WORD_BYTES
+                                  ? encode_word(tok, work, &keys[i], pieces[i], out)
+                                  : encode_long(tok, work, pieces[i], out);
+            if (code != TINKC_OK) {
+                return code;
+            }
+        }
     }
-    size_t before = out->n;
-    tinkc_code code = merge_piece(tok, w, piece, out);
-    size_t n = out->n - before;
-    if (code == TINKC_OK && n > 0 && n <= WORD_IDS) {
-        word_put(w, &key, out->ids + before, n);
-    }
-    return code;
+    return TINKC_OK;
 }
 
 /* The end of the first stretch of the piece: before a U+2581 that no merge joins with the

@@ -20,7 +20,7 @@ tinkc_code tk_tok_pool_new(tk_tok_pool **out, tk_err *err)
 
 static void free_work(tk_tok_work *work)
 {
-    tk_free(work->words);
+    tk_free(work->word_memory);
     tk_free(work->phrases);
     tk_free(work->symbols);
     tk_free(work->nodes);
