@@ -22,6 +22,8 @@ tinkc_code tk_mqueue_init(tk_mqueue *queue, tk_err *err)
     queue->last = NULL;
     queue->signalled = false;
     queue->closed = false;
+    queue->rests = false;
+    queue->is_shy = false;
     return TINKC_OK;
 }
 
@@ -57,7 +59,9 @@ bool tk_mqueue_post(tk_mqueue *queue, tk_mqueue_node *node)
             queue->first = node;
         }
         queue->last = node;
-        set_signalled(queue, true);
+        if (queue->rests || !queue->is_shy) {
+            set_signalled(queue, true);
+        }
     }
     tk_mutex_unlock(&queue->lock);
     return open;
@@ -76,9 +80,20 @@ tk_mqueue_node *tk_mqueue_take_all(tk_mqueue *queue)
     tk_mqueue_node *all = queue->first;
     queue->first = NULL;
     queue->last = NULL;
+    queue->rests = false;
     set_signalled(queue, false);
     tk_mutex_unlock(&queue->lock);
     return all;
+}
+
+bool tk_mqueue_rest(tk_mqueue *queue)
+{
+    tk_mutex_lock(&queue->lock);
+    queue->is_shy = true;
+    queue->rests = queue->first == NULL && !queue->signalled;
+    bool rests = queue->rests;
+    tk_mutex_unlock(&queue->lock);
+    return rests;
 }
 
 void tk_mqueue_close(tk_mqueue *queue)

@@ -7,6 +7,9 @@
  * all messages at once. All of this happens under one lock, so that the descriptor is
  * readable exactly while there is something to take.
  *
+ * A consumer that calls tk_mqueue_rest before each sleep spares the others the writes
+ * while it is awake: from the first call on, posts are silent unless it rests.
+ *
  * Messages are intrusive nodes: posting allocates nothing. Locks: its own, a leaf. */
 #ifndef BASE_MQUEUE_H
 #define BASE_MQUEUE_H
@@ -26,6 +29,8 @@ typedef struct tk_mqueue {
     int fd;
     bool signalled;
     bool closed;
+    bool rests;  /* the consumer may be asleep */
+    bool is_shy; /* it says when */
 } tk_mqueue;
 
 /* TINKC_E_IO when the process has no descriptor left. */
@@ -45,6 +50,11 @@ void tk_mqueue_wake(tk_mqueue *queue);
 /* All messages in the order of posting, linked through `next`, or NULL; the descriptor is
  * not readable afterwards. Thread: the consumer. */
 TK_NODISCARD tk_mqueue_node *tk_mqueue_take_all(tk_mqueue *queue);
+
+/* Before the consumer sleeps on the descriptor: true when nothing waits and the next post
+ * will make the descriptor readable; false when it must not sleep. Thread: the consumer.
+ */
+TK_NODISCARD bool tk_mqueue_rest(tk_mqueue *queue);
 
 /* From now on posts fail; what is inside can still be taken, and a take after the close
  * is the last that can return anything. Wakes the consumer. Thread: any. */

@@ -121,7 +121,9 @@ static void thread_main(void *user)
     enter(loop);
     while (!atomic_load(&loop->stop)) {
         struct epoll_event events[2];
-        (void)epoll_wait(loop->epoll_fd, events, 2, wait_ms(loop));
+        int wait = wait_ms(loop);
+        wait = tk_mqueue_rest(&loop->queue) ? wait : 0;
+        (void)epoll_wait(loop->epoll_fd, events, 2, wait);
         turn(loop);
     }
     atomic_store(&loop->busy, false);

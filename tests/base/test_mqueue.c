@@ -51,6 +51,34 @@ static void test_mqueue_one_write_per_batch(void **unused)
     tk_mqueue_dispose(&queue);
 }
 
+/* A consumer that says when it rests is not woken while it is awake, and never rests on a
+ * message. */
+static void test_mqueue_rest(void **unused)
+{
+    (void)unused;
+    tk_mqueue queue;
+    message messages[2];
+    assert_int_equal(tk_mqueue_init(&queue, NULL), TINKC_OK);
+    assert_true(tk_mqueue_rest(&queue));
+    assert_true(tk_mqueue_post(&queue, &messages[0].node)); /* asleep: wakes */
+    assert_true(readable(&queue, 0));
+    assert_false(tk_mqueue_rest(&queue));
+    assert_ptr_equal(tk_mqueue_take_all(&queue), &messages[0].node);
+    assert_true(tk_mqueue_post(&queue, &messages[1].node)); /* awake: does not */
+    assert_false(readable(&queue, 0));
+    assert_false(tk_mqueue_rest(&queue));
+    assert_ptr_equal(tk_mqueue_take_all(&queue), &messages[1].node);
+    assert_true(tk_mqueue_rest(&queue));
+    assert_null(tk_mqueue_take_all(&queue));
+    tk_mqueue_wake(&queue); /* is always heard */
+    assert_true(readable(&queue, 0));
+    assert_false(tk_mqueue_rest(&queue));
+    assert_null(tk_mqueue_take_all(&queue));
+    tk_mqueue_close(&queue);
+    assert_false(tk_mqueue_rest(&queue));
+    tk_mqueue_dispose(&queue);
+}
+
 static void test_mqueue_wake_without_message(void **unused)
 {
     (void)unused;
@@ -212,6 +240,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_mqueue_one_write_per_batch),
+        cmocka_unit_test(test_mqueue_rest),
         cmocka_unit_test(test_mqueue_wake_without_message),
         cmocka_unit_test(test_mqueue_close),
         cmocka_unit_test(test_mqueue_without_descriptors),
