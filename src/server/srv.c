@@ -22,6 +22,7 @@
 #include "server/srv_sampler.h"
 #include "server/srv_session.h"
 #include "server/srv_store.h"
+#include "server/srv_usage.h"
 #include "server/srv_work.h"
 
 #define WORKERS 3
@@ -145,6 +146,9 @@ static tinkc_code open_parts(srv *server, const srv_options *options, tk_err *er
         code = srv_store_open(&server->store, server->data, err);
     }
     if (code == TINKC_OK) {
+        code = srv_usage_new(&server->usage, err);
+    }
+    if (code == TINKC_OK) {
         code = srv_catalog_new(&server->catalog, options, err);
     }
     if (code == TINKC_OK && options->faults != NULL) {
@@ -197,6 +201,15 @@ tinkc_code srv_start(srv **out, const srv_options *options, tk_err *err)
 
 /* ---- stop ---- */
 
+static void write_usage(srv *server)
+{
+    tk_err err = TK_ERR_INIT;
+    if (server->usage != NULL && server->store != NULL &&
+        srv_usage_write(server->usage, server->store, &err) != TINKC_OK) {
+        tk_log_write(server->log, TINKC_LOG_WARN, "usage", "%s", err.message);
+    }
+}
+
 static void free_parts(srv *server)
 {
     srv_engine_free(server->engine);
@@ -206,6 +219,8 @@ static void free_parts(srv *server)
     srv_futures_dispose(&server->futures);
     srv_catalog_free(server->catalog);
     srv_faults_free(server->faults);
+    write_usage(server);
+    srv_usage_free(server->usage);
     srv_store_close(server->store);
     if (server->data_lock >= 0) {
         (void)!ftruncate(server->data_lock, 0);

@@ -22,6 +22,7 @@ typedef struct srv_engine srv_engine;
 typedef struct srv_faults srv_faults;
 typedef struct srv_http srv_http;
 typedef struct srv_store srv_store;
+typedef struct srv_usage srv_usage;
 typedef struct srv_work srv_work;
 
 struct srv {
@@ -36,6 +37,7 @@ struct srv {
     int data_lock; /* descriptor */
     srv_catalog *catalog;
     srv_store *store;
+    srv_usage *usage;
     srv_engine *engine;
     srv_work *work;
     srv_faults *faults; /* or NULL; its counts under the lock */

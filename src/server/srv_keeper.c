@@ -6,9 +6,18 @@
 #include "server/srv_int.h"
 #include "server/srv_poll.h"
 #include "server/srv_session.h"
+#include "server/srv_usage.h"
 #include "server/srv_work.h"
 
 #define SWEEP_NS (INT64_C(10000) * TK_NS_PER_MS) /* between looks for what is too old */
+
+static void write_usage(srv *server)
+{
+    tk_err err = TK_ERR_INIT;
+    if (srv_usage_write(server->usage, server->store, &err) != TINKC_OK) {
+        tk_log_write(server->log, TINKC_LOG_WARN, "usage", "%s", err.message);
+    }
+}
 
 /* Delayed requests go to the workers once more. */
 static void post_all(srv *server, tk_list *requests)
@@ -45,6 +54,7 @@ static void run(void *user)
             if (sweep && !stopping) {
                 srv_session_sweep(server, now);
                 srv_checkpoint_sweep(server);
+                write_usage(server);
             }
             tk_mutex_lock(&server->lock);
             continue;

@@ -29,7 +29,7 @@ static tinkc_code fill_last(tk_f_checkpoint *out, srv_request *request, tk_str r
 }
 
 /* Metadata is kept as the client wrote it; the wire's form here has strings only. */
-static void fill_metadata(tk_f_str_map *out, tk_arena *arena, tk_str text)
+void srv_rest_fill_metadata(tk_f_str_map *out, tk_arena *arena, tk_str text)
 {
     const tk_json *json = NULL;
     tk_err ignored = TK_ERR_INIT;
@@ -62,7 +62,7 @@ static tinkc_code fill_run(tk_training_run *out, srv_request *request,
         .lora_rank = {TK_SET, row->rank},
         .last_request_time = {TK_SET, row->last_request_us},
     };
-    fill_metadata(&out->user_metadata, &request->arena, row->user_metadata);
+    srv_rest_fill_metadata(&out->user_metadata, &request->arena, row->user_metadata);
     tinkc_code code =
         fill_last(&out->last_checkpoint, request, row->id, TK_PATH_WEIGHTS, err);
     return code == TINKC_OK ? fill_last(&out->last_sampler_checkpoint, request, row->id,

@@ -7,6 +7,9 @@
 
 srv_verdict srv_rest_list_runs(srv *server, srv_request *request);
 srv_verdict srv_rest_get_run(srv *server, srv_request *request);
+/* The strings of a JSON object; null when it is none. Strings in the arena. */
+void srv_rest_fill_metadata(tk_f_str_map *out, tk_arena *arena, tk_str text);
+
 srv_verdict srv_rest_list_sessions(srv *server, srv_request *request);
 srv_verdict srv_rest_get_session(srv *server, srv_request *request);
 

@@ -13,6 +13,7 @@
 #include "server/srv_sampler.h"
 #include "server/srv_session.h"
 #include "server/srv_train.h"
+#include "server/srv_usage.h"
 #include "server/srv_weights.h"
 
 #define API "/api/v1/"
@@ -66,6 +67,7 @@ const srv_route srv_routes[] = {
     {"GET", API "sessions/*", srv_rest_get_session, 0, 0},
     {"PUT", API "sessions/*/project", srv_rest_no_projects, 0, 0},
     {"GET", API "sessions/*/trace_export", srv_rest_no_traces, 0, 0},
+    {"GET", API "billing/usage/events", srv_usage_events, 0, 0},
     {"GET", API "audit", srv_rest_no_audit, 0, 0},
     /* ours; /v1 is kept free for an OpenAI-compatible API */
     {"GET", "/", srv_info_root, SRV_ROUTE_OPEN, 0},

@@ -9,6 +9,7 @@
 #include "server/srv_int.h"
 #include "server/srv_model.h"
 #include "server/srv_poll.h"
+#include "server/srv_usage.h"
 #include "wire/msg_model.h"
 #include "wire/msg_train.h"
 #include "wire/msg_weights.h"
@@ -176,6 +177,9 @@ static tinkc_code run_train(srv_job *job, tk_err *err)
         return code;
     }
     srv_engine_count(job->server->engine, job->n_tokens, 0, 0);
+    srv_usage_add(job->server->usage, TK_BILLING_TRAINING,
+                  tk_str_of(job->model->base_name), tk_str_of(job->model->id),
+                  job->n_tokens);
     srv_poll_finish(job->server, job->future, srv_blob_take(&buf), true);
     return TINKC_OK;
 }

@@ -16,6 +16,7 @@
 #include "server/srv_poll.h"
 #include "server/srv_run.h"
 #include "server/srv_store.h"
+#include "server/srv_usage.h"
 #include "wire/msg_weights.h"
 
 /* ---- save ---- */
@@ -127,6 +128,8 @@ tinkc_code srv_run_save(srv_job *job, tk_err *err)
         code = add_row(job, dir, full, err);
     }
     if (code == TINKC_OK) {
+        srv_usage_add(job->server->usage, TK_BILLING_CHECKPOINT,
+                      tk_str_of(model->base_name), tk_str_of(model->id), 1);
         finish_save(job);
     }
     return code;

@@ -108,6 +108,32 @@ TK_NODISCARD tinkc_code srv_store_take_expired(tk_str *dir, srv_store *store,
 TK_NODISCARD tinkc_code srv_store_dir(const char **out, srv_store *store, tk_arena *arena,
                                       tk_str dir, tk_err *err);
 
+/* ---- usage ---- */
+
+typedef struct srv_store_usage {
+    int64_t bucket_us; /* the hour's start */
+    tk_str base_model, session_id;
+    int64_t kind; /* tk_billing_kind */
+    int64_t amount;
+} srv_store_usage;
+
+typedef struct srv_store_usages {
+    const srv_store_usage *p;
+    size_t n;
+} srv_store_usages;
+
+/* Adds to the counters, all or none. */
+TK_NODISCARD tinkc_code srv_store_add_usage(srv_store *store, const srv_store_usage *rows,
+                                            size_t n, tk_err *err);
+/* Those of hours that begin in [span_us[0], span_us[1]), by hour and session. Arena. */
+TK_NODISCARD tinkc_code srv_store_list_usage(srv_store_usages *out, srv_store *store,
+                                             tk_arena *arena, const int64_t span_us[2],
+                                             tk_err *err);
+/* A session's metadata: JSON, or empty. Arena. TINKC_E_MISSING. */
+TK_NODISCARD tinkc_code srv_store_session_metadata(tk_str *out, srv_store *store,
+                                                   tk_arena *arena, tk_str id,
+                                                   tk_err *err);
+
 /* ---- lists, newest first; strings and arrays live in the arena ---- */
 
 typedef struct srv_store_page {

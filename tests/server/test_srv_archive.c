@@ -47,7 +47,7 @@ static void open_with_one(restfix *t, char link[1024])
 }
 
 /* wire.md §11 row 22. */
-static void archive_is_a_tar(void **state)
+static void test_srv_archive_is_a_tar(void **state)
 {
     (void)state;
     restfix t;
@@ -76,7 +76,7 @@ static void archive_is_a_tar(void **state)
 }
 
 /* A download that was cut goes on: same bytes, from any place. */
-static void parts_fit_together(void **state)
+static void test_srv_parts_fit_together(void **state)
 {
     (void)state;
     restfix t;
@@ -105,7 +105,7 @@ static void parts_fit_together(void **state)
     srvfix_close(&t.srv);
 }
 
-static void ranges_are_read(void **state)
+static void test_srv_ranges_are_read(void **state)
 {
     (void)state;
     static const struct {
@@ -131,7 +131,7 @@ static void ranges_are_read(void **state)
 }
 
 /* Only this server's links work, for this checkpoint, without a key. */
-static void links_are_signed(void **state)
+static void test_srv_links_are_signed(void **state)
 {
     (void)state;
     restfix t;
@@ -160,7 +160,7 @@ static void links_are_signed(void **state)
 }
 
 /* The files that our client unpacks are those of the checkpoint. */
-static void client_downloads(void **state)
+static void test_srv_client_downloads(void **state)
 {
     (void)state;
     restfix t;
@@ -195,9 +195,11 @@ static void client_downloads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(archive_is_a_tar), cmocka_unit_test(parts_fit_together),
-        cmocka_unit_test(ranges_are_read),  cmocka_unit_test(links_are_signed),
-        cmocka_unit_test(client_downloads),
+        cmocka_unit_test(test_srv_archive_is_a_tar),
+        cmocka_unit_test(test_srv_parts_fit_together),
+        cmocka_unit_test(test_srv_ranges_are_read),
+        cmocka_unit_test(test_srv_links_are_signed),
+        cmocka_unit_test(test_srv_client_downloads),
     };
     return cmocka_run_group_tests_name("srv_archive", tests, NULL, NULL);
 }

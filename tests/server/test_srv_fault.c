@@ -44,7 +44,7 @@ static httpget_outcome beat(srvfix *f, const char *id, int *status)
     return outcome;
 }
 
-static void answers_are_lost(void **state)
+static void test_srv_answers_are_lost(void **state)
 {
     (void)state;
     srvfix f;
@@ -61,7 +61,7 @@ static void answers_are_lost(void **state)
     srvfix_close(&f);
 }
 
-static void statuses_are_given(void **state)
+static void test_srv_statuses_are_given(void **state)
 {
     (void)state;
     srvfix f;
@@ -78,7 +78,7 @@ static void statuses_are_given(void **state)
 }
 
 /* The delay ends, and a stop does not wait for it. */
-static void delays_end(void **state)
+static void test_srv_delays_end(void **state)
 {
     (void)state;
     srvfix f;
@@ -99,7 +99,7 @@ static void delays_end(void **state)
     httpget_close(&connection);
 }
 
-static void bad_rules_are_refused(void **state)
+static void test_srv_bad_rules_are_refused(void **state)
 {
     (void)state;
     static const char *const rules[] = {
@@ -220,14 +220,14 @@ static void compare(const char *rules)
 }
 
 /* Every answer is lost once; weights and optimizer end with the same bits. */
-static void lost_answers_change_no_bit(void **state)
+static void test_srv_lost_answers_change_no_bit(void **state)
 {
     (void)state;
     compare("{\"route\":\"*\",\"action\":\"drop\",\"once\":true}");
 }
 
 /* Cut bodies, refusals before the work, pauses and delays, all at once. */
-static void a_bad_day_changes_no_bit(void **state)
+static void test_srv_a_bad_day_changes_no_bit(void **state)
 {
     (void)state;
     compare("{\"route\":\"retrieve_future\",\"action\":\"try_again\","
@@ -244,12 +244,12 @@ static void a_bad_day_changes_no_bit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(answers_are_lost),
-        cmocka_unit_test(statuses_are_given),
-        cmocka_unit_test(delays_end),
-        cmocka_unit_test(bad_rules_are_refused),
-        cmocka_unit_test(lost_answers_change_no_bit),
-        cmocka_unit_test(a_bad_day_changes_no_bit),
+        cmocka_unit_test(test_srv_answers_are_lost),
+        cmocka_unit_test(test_srv_statuses_are_given),
+        cmocka_unit_test(test_srv_delays_end),
+        cmocka_unit_test(test_srv_bad_rules_are_refused),
+        cmocka_unit_test(test_srv_lost_answers_change_no_bit),
+        cmocka_unit_test(test_srv_a_bad_day_changes_no_bit),
     };
     return cmocka_run_group_tests_name("srv_fault", tests, NULL, NULL);
 }

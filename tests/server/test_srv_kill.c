@@ -331,7 +331,7 @@ static void one_kill(killing *k)
 
 static int n_kills = 10;
 
-static void answered_saves_survive(void **state)
+static void test_srv_answered_saves_survive(void **state)
 {
     (void)state;
     char command[96];
@@ -367,7 +367,7 @@ int main(int argc, char **argv)
         n_kills = (int)n;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(answered_saves_survive),
+        cmocka_unit_test(test_srv_answered_saves_survive),
     };
     return cmocka_run_group_tests_name("srv_kill", tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* Runs, checkpoints and sessions over plain HTTP, as the official SDK asks for them.
  * Links: wire */
 #include "base/clock.h"
+#include "base/date.h"
 #include "server/restfix.h"
 
 /* A request below the run's checkpoints. */
@@ -33,7 +34,7 @@ static int64_t cursor_of(const tk_json *json, const char *key)
 }
 
 /* wire.md §11 row 20: lists and saves say the same path. */
-static void checkpoints_are_listed(void **state)
+static void test_srv_checkpoints_are_listed(void **state)
 {
     (void)state;
     restfix t;
@@ -58,7 +59,7 @@ static void checkpoints_are_listed(void **state)
 }
 
 /* wire.md §11 row 23: total_count is the full count, also behind the end. */
-static void pages_know_the_total(void **state)
+static void test_srv_pages_know_the_total(void **state)
 {
     (void)state;
     restfix t;
@@ -89,7 +90,7 @@ static void pages_know_the_total(void **state)
     srvfix_close(&t.srv);
 }
 
-static void runs_are_listed(void **state)
+static void test_srv_runs_are_listed(void **state)
 {
     (void)state;
     restfix t;
@@ -121,7 +122,7 @@ static void runs_are_listed(void **state)
 }
 
 /* wire.md §11 row 21: ids of two segments, with ":" and "%3A". */
-static void checkpoints_are_changed(void **state)
+static void test_srv_checkpoints_are_changed(void **state)
 {
     (void)state;
     restfix t;
@@ -159,7 +160,7 @@ static void checkpoints_are_changed(void **state)
 }
 
 /* What is past its time is in no list, cannot be loaded, and its name is free. */
-static void expired_ones_vanish(void **state)
+static void test_srv_expired_ones_vanish(void **state)
 {
     (void)state;
     restfix t;
@@ -179,7 +180,7 @@ static void expired_ones_vanish(void **state)
     srvfix_close(&t.srv);
 }
 
-static void sessions_are_listed(void **state)
+static void test_srv_sessions_are_listed(void **state)
 {
     (void)state;
     restfix t;
@@ -198,7 +199,7 @@ static void sessions_are_listed(void **state)
     srvfix_close(&t.srv);
 }
 
-static void later_routes_say_so(void **state)
+static void test_srv_later_routes_say_so(void **state)
 {
     (void)state;
     restfix t;
@@ -216,16 +217,57 @@ static void later_routes_say_so(void **state)
     srvfix_close(&t.srv);
 }
 
+/* Usage is counted by hour, model and session, and survives a restart. */
+static void test_srv_usage_is_counted(void **state)
+{
+    (void)state;
+    restfix t;
+    char path[256], from[TK_DATE_TEXT_BYTES], to[TK_DATE_TEXT_BYTES];
+    restfix_open(&t);
+    restfix_save(&t, 1, "save_weights", "\"path\":\"one\"");
+    restfix_save(&t, 2, "save_weights", "\"path\":\"two\"");
+    srvfix_restart(&t.srv, (srv_options){0});
+    const int64_t hour = INT64_C(3600000000);
+    int64_t now = tk_clock_wall_us(NULL);
+    assert_true(tk_date_format(from, now - now % hour - hour));
+    assert_true(tk_date_format(to, now - now % hour + 2 * hour));
+    (void)snprintf(path, sizeof(path),
+                   "/api/v1/billing/usage/events?starting_on=%s&ending_before=%s", from,
+                   to);
+    const tk_json *json = srvfix_ask(&t.srv, "GET", path, NULL);
+    assert_int_equal(t.srv.status, 200);
+    int64_t saves = 0;
+    for (size_t i = 0; i < tk_json_len(tk_json_get(json, "data")); i++) {
+        const tk_json event = tk_json_at(tk_json_get(json, "data"), i);
+        const tk_json *info = tk_json_get(&event, "event_info");
+        assert_string_equal(srvfix_text(info, "type"), "checkpoint");
+        assert_string_equal(srvfix_text(&event, "base_model"), RESTFIX_MODEL);
+        assert_string_equal(srvfix_text(&event, "session_id"), t.session);
+        saves += number(info, "count");
+    }
+    assert_int_equal(saves, 2);
+    assert_non_null(tk_json_get(tk_json_get(json, "sessions"), t.session));
+    (void)snprintf(path, sizeof(path),
+                   "/api/v1/billing/usage/events?starting_on=%s&ending_before=%s", to,
+                   from);
+    (void)srvfix_ask(&t.srv, "GET", path, NULL);
+    assert_int_equal(t.srv.status, 400);
+    (void)srvfix_ask(&t.srv, "GET", "/api/v1/billing/usage/events", NULL);
+    assert_int_equal(t.srv.status, 400);
+    srvfix_close(&t.srv);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(checkpoints_are_listed),
-        cmocka_unit_test(pages_know_the_total),
-        cmocka_unit_test(runs_are_listed),
-        cmocka_unit_test(checkpoints_are_changed),
-        cmocka_unit_test(expired_ones_vanish),
-        cmocka_unit_test(sessions_are_listed),
-        cmocka_unit_test(later_routes_say_so),
+        cmocka_unit_test(test_srv_checkpoints_are_listed),
+        cmocka_unit_test(test_srv_pages_know_the_total),
+        cmocka_unit_test(test_srv_runs_are_listed),
+        cmocka_unit_test(test_srv_checkpoints_are_changed),
+        cmocka_unit_test(test_srv_expired_ones_vanish),
+        cmocka_unit_test(test_srv_sessions_are_listed),
+        cmocka_unit_test(test_srv_later_routes_say_so),
+        cmocka_unit_test(test_srv_usage_is_counted),
     };
     return cmocka_run_group_tests_name("srv_rest", tests, NULL, NULL);
 }
