@@ -75,9 +75,7 @@ static tinkc_code open_embedded(srv_catalog *catalog, const char *data, tk_err *
     }
     tinkc_code code = eng_model_open_memory(&base->model, catalog->pool, &memory, err);
     if (code == TINKC_OK) {
-        code = tk_tok_load_memory(&base->tok, embed.tokenizer, err);
-    }
-    if (code == TINKC_OK) {
+        base->tok = srv_text_load_memory(embed.tokenizer);
         code = unpack_tokenizer(&base->tokenizer_dir, data, &embed, err);
     }
     if (code == TINKC_OK) {
@@ -106,8 +104,7 @@ static tinkc_code open_directory(srv_catalog *catalog, const srv_pair *pair, tk_
         return tk_err_nomem(err);
     }
     /* Without it only stop strings are refused. */
-    tk_err ignored = TK_ERR_INIT;
-    (void)!tk_tok_load(&base->tok, path, &ignored);
+    base->tok = srv_text_load(path);
     tk_free(path);
     return TINKC_OK;
 }
@@ -181,7 +178,7 @@ void srv_catalog_free(srv_catalog *catalog)
     }
     for (size_t i = 0; i < catalog->n_bases; i++) {
         srv_base *base = &catalog->bases[i];
-        tk_tok_free(base->tok);
+        srv_text_free(base->tok);
         eng_model_free(base->model);
         tk_free(base->tokenizer_dir);
         tk_free(base->name);

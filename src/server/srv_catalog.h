@@ -6,7 +6,7 @@
 
 #include "engine/eng.h"
 #include "server/srv.h"
-#include "text/tok.h"
+#include "server/srv_text.h"
 
 typedef struct srv_base {
     char *name;

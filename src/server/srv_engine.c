@@ -92,11 +92,10 @@ void srv_engine_get_stats(srv_engine *engine, srv_engine_stats *out)
 static bool token_bytes(void *user, int32_t token, tk_str *out)
 {
     crank *c = user;
-    if (c->base->tok == NULL || tk_tok_token(c->base->tok, token).p == NULL) {
+    tk_buf_clear(&c->text);
+    if (c->base->tok == NULL || !srv_text_put(c->base->tok, token, &c->text)) {
         return false;
     }
-    tk_buf_clear(&c->text);
-    tk_tok_decode(c->base->tok, &token, 1, false, &c->text);
     *out = tk_buf_str(&c->text);
     return c->text.failure == TINKC_OK;
 }

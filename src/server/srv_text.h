@@ -1,0 +1,18 @@
+/* The text of tokens, for stop strings and streams. In a build without src/text there is
+ * none: models then have no tokenizer, and stop strings are refused. Thread: any. */
+#ifndef SERVER_SRV_TEXT_H
+#define SERVER_SRV_TEXT_H
+
+#include "base/buf.h"
+
+typedef struct tk_tok tk_tok;
+
+/* NULL when the file is not there or is of a kind that we cannot read. */
+tk_tok *srv_text_load(const char *path);
+tk_tok *srv_text_load_memory(tk_str json);
+void srv_text_free(tk_tok *tok); /* accepts NULL */
+
+/* Appends the token's bytes, special tokens as their text; false for an unknown id. */
+bool srv_text_put(const tk_tok *tok, int32_t token, tk_buf *out);
+
+#endif
