@@ -7,11 +7,16 @@
 #include "client/core.h"
 #include "client/headers.h"
 #include "client/outcome.h"
+#include "http/url.h"
 
 #define KEY_PREFIX "tinkc-retry-"
 
+#define URL_MAX_BYTES (64 * TK_KIB)
+#define HOPS_MAX      10
+
 static void attempt(tk_call *call);
 static void ask_credential(tk_call *call);
+static void forget_redirects(tk_call *call);
 
 /* ---- the end ---- */
 
@@ -20,9 +25,12 @@ static void finish(tk_call *call, const tk_call_answer *answer)
     call->state.running = false;
     tk_loop_timer_clear(tk_core_loop(call->core), &call->state.timer);
     tk_buf text = call->state.text; /* `done` may free the call */
+    tk_buf moved = call->state.moved;
     call->state.text = (tk_buf){0};
+    call->state.moved = (tk_buf){0};
     call->done(call, answer);
     tk_buf_dispose(&text);
+    tk_buf_dispose(&moved);
 }
 
 static void finish_error(tk_call *call, const tk_err *err)
@@ -69,6 +77,7 @@ static void fire_again(tk_timer *timer)
 {
     tk_call *call = TK_CONTAINER_OF(timer, tk_call, state.timer);
     call->state.retries++;
+    forget_redirects(call);
     ask_credential(call);
 }
 
@@ -101,6 +110,56 @@ static void after_l1(tk_call *call, const tk_http_response *response,
     }
 }
 
+/* ---- redirects ---- */
+
+static void forget_redirects(tk_call *call)
+{
+    call->state.hops = 0;
+    call->state.moved_away = false;
+    call->state.moved_to_get = false;
+    tk_buf_dispose(&call->state.moved);
+    tk_buf_init(&call->state.moved, URL_MAX_BYTES);
+}
+
+static bool is_redirect(const tk_call *call, const tk_http_response *response)
+{
+    int status = response->status;
+    return response->failure == TK_HTTP_OK &&
+           tk_http_header(response, "location").n > 0 &&
+           call->endpoint->follow_redirects && !call->anonymous &&
+           call->state.hops < HOPS_MAX &&
+           (status == 301 || status == 302 || status == 303 || status == 307 ||
+            status == 308);
+}
+
+/* We follow and not the transport: it would take the credential to any server. As
+ * everywhere, all but 307 and 308 turn a request into a GET. */
+static void follow(tk_call *call, const tk_http_response *response)
+{
+    tk_err err = TK_ERR_INIT;
+    tk_buf url;
+    tk_buf_init(&url, URL_MAX_BYTES);
+    tinkc_code code = tk_url_resolve(&url, tk_str_of(call->state.request.url),
+                                     tk_http_header(response, "location"), &err);
+    if (code == TINKC_OK && tk_buf_cstr(&url) == NULL) {
+        code = tk_buf_status(&url, &err);
+    }
+    if (code != TINKC_OK) {
+        tk_buf_dispose(&url);
+        finish_error(call, &err);
+        return;
+    }
+    tk_str base = tk_str_of(tk_core_base_url(call->core));
+    call->state.hops++;
+    call->state.moved_away =
+        call->state.moved_away || !tk_url_same_origin(tk_buf_str(&url), base);
+    call->state.moved_to_get =
+        call->state.moved_to_get || (response->status != 307 && response->status != 308);
+    tk_buf_dispose(&call->state.moved);
+    call->state.moved = url;
+    ask_credential(call);
+}
+
 static int max_retries(const tk_call *call)
 {
     int own = call->endpoint->l1_retries;
@@ -123,6 +182,10 @@ static void on_response(tk_http_request *request, const tk_http_response *respon
     }
     if (call->pass_status != 0 && outcome.status == call->pass_status) {
         finish_response(call, response, &outcome, false);
+        return;
+    }
+    if (is_redirect(call, response)) {
+        follow(call, response);
         return;
     }
     tk_retry_pool *pool = tk_core_pool(call->core, request->group);
@@ -163,7 +226,8 @@ static tk_http_flow relay_data(tk_http_request *request, const char *p, size_t n
 static void fill_streams(tk_call *call)
 {
     tk_http_request *request = &call->state.request;
-    request->read_body = call->read_body != NULL ? relay_read : NULL;
+    request->read_body =
+        call->read_body != NULL && !call->state.moved_to_get ? relay_read : NULL;
     request->idle_timeout_ms = 0;
     request->on_head = NULL;
     request->on_data = NULL;
@@ -180,15 +244,16 @@ static void fill_request(tk_call *call)
     const tinkc_config *config = tk_core_config(call->core);
     const tk_endpoint *endpoint = call->endpoint;
     tk_http_request *request = &call->state.request;
-    request->method = endpoint->method;
+    bool to_get = call->state.moved_to_get;
+    request->method = to_get ? TK_HTTP_GET : endpoint->method;
     request->group = endpoint->group;
-    request->body = call->body;
-    request->body_n = call->body_n;
+    request->body = to_get ? NULL : call->body;
+    request->body_n = to_get ? 0 : call->body_n;
     request->timeout_ms =
         endpoint->timeout_ms != 0 ? endpoint->timeout_ms : config->timeout_ms;
     request->connect_timeout_ms = config->connect_timeout_ms;
     request->max_response_bytes = (size_t)config->max_response_bytes;
-    request->follow_redirects = endpoint->follow_redirects;
+    request->follow_redirects = endpoint->follow_redirects && call->anonymous;
     request->fresh_connection = call->state.fresh;
     request->done = on_response;
     request->user = call;
@@ -250,6 +315,7 @@ static void attempt(tk_call *call)
     tk_uuid_make(call->state.idempotency_key + sizeof(KEY_PREFIX) - 1,
                  tk_core_rand(call->core));
     call->state.retries = 0;
+    forget_redirects(call);
     ask_credential(call);
 }
 

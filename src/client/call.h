@@ -69,6 +69,9 @@ struct tk_call {
         int retries;
         bool running, on_wire;
         bool handed_over;
+        int hops;     /* redirects followed in this try */
+        tk_buf moved; /* where the last one led; empty: none */
+        bool moved_away, moved_to_get;
         bool fresh;
         char idempotency_key[64];
         tk_buf text; /* URL and header lines, each with a NUL behind */

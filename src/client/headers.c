@@ -118,7 +118,7 @@ static void put_content(tk_buf *text, const tk_call *call)
     const tinkc_config *config = tk_core_config(call->core);
     put_line(text, config, "Accept",
              call->accept != NULL ? call->accept : "application/json");
-    if (call->endpoint->method == TK_HTTP_GET) {
+    if (call->state.request.method == TK_HTTP_GET) {
         return;
     }
     put_line(text, config, "Content-Type",
@@ -131,8 +131,9 @@ static void put_content(tk_buf *text, const tk_call *call)
 static void put_url(tk_call *call)
 {
     tk_buf *text = &call->state.text;
-    if (call->url != NULL) {
-        tk_buf_put(text, call->url, strlen(call->url) + 1);
+    const char *url = call->state.moved.n > 0 ? call->state.moved.p : call->url;
+    if (url != NULL) {
+        tk_buf_put(text, url, strlen(url) + 1);
         return;
     }
     const tk_pairs *query = &tk_core_config(call->core)->query;
@@ -156,6 +157,12 @@ static void put_url(tk_call *call)
         tk_buf_puts(text, call->query);
     }
     tk_buf_putc(text, '\0');
+}
+
+/* What goes to another server than ours carries nothing of us. */
+static bool is_anonymous(const tk_call *call)
+{
+    return call->anonymous || call->state.moved_away;
 }
 
 /* A line that the call brings replaces ours of the same name. */
@@ -201,8 +208,9 @@ static tinkc_code point_at_lines(tk_call *call, tk_err *err)
     call->state.request.url = text.p;
     call->state.request.headers = call->state.lines;
     call->state.request.headers_n = 0;
-    bool ok = point_at_all(call, rest) &&
-              (call->anonymous || point_at_all(call, tk_core_common_headers(call->core)));
+    bool ok =
+        point_at_all(call, rest) &&
+        (is_anonymous(call) || point_at_all(call, tk_core_common_headers(call->core)));
     for (size_t i = 0; ok && i < TK_CALL_EXTRA_HEADERS && call->extra[i] != NULL; i++) {
         ok = point_at(call, call->extra[i]);
     }
@@ -227,7 +235,7 @@ tinkc_code tk_headers_build(tk_call *call, const char *credential, tk_err *err)
     }
     put_url(call);
     put_content(text, call);
-    if (call->anonymous) {
+    if (is_anonymous(call)) {
         put_pair(text, "User-Agent", "tinkc/" TINKC_VERSION);
     } else {
         put_line(text, config, "X-API-Key", credential);

@@ -132,6 +132,62 @@ static void test_service_header_override(void **unused)
     fakeapi_stop(&api);
 }
 
+/* M-033: redirects on the own server keep the key; on another one they lose it and all
+ * else that is ours. */
+static void test_service_redirects(void **unused)
+{
+    (void)unused;
+    char location[128];
+    fakeapi *api = start_peer(), *other = fakeapi_start();
+    (void)snprintf(location, sizeof(location), "Location: %s/there\r\n",
+                   fakeapi_url(other));
+    fakeapi_reply(api, "GET", HEALTH,
+                  &(fakeapi_step){.status = 307, .headers = "Location: /moved\r\n"});
+    fakeapi_default(api, "GET", "/moved",
+                    &(fakeapi_step){.status = 302, .headers = location});
+    fakeapi_default(other, "GET", "/there", &fakeapi_json("{}"));
+    tinkc_config *config = servicefix_config(api, NULL);
+    tinkc_service *service = NULL;
+    assert_int_equal(tinkc_config_set_header(config, "X-Secret", "s", NULL), TINKC_OK);
+    assert_int_equal(tinkc_config_set(config, "cf_access_secret", "cf-secret", NULL),
+                     TINKC_OK);
+    assert_int_equal(tinkc_service_open(&service, config, NULL), TINKC_OK);
+    tinkc_config_free(&config);
+    assert_int_equal(tinkc_service_health_wait(service, NULL), TINKC_OK);
+    const fakeapi_request *near = fakeapi_nth(api, "GET", "/moved", 0);
+    const fakeapi_request *far = fakeapi_nth(other, "GET", "/there", 0);
+    assert_string_equal(fakeapi_header(near, "x-api-key"), "tml-test-key");
+    assert_string_equal(fakeapi_header(near, "x-secret"), "s");
+    assert_null(fakeapi_header(far, "x-api-key"));
+    assert_null(fakeapi_header(far, "x-secret"));
+    assert_null(fakeapi_header(far, "cf-access-client-secret"));
+    assert_null(fakeapi_header(far, "x-stainless-os"));
+    tinkc_service_close(&service);
+    fakeapi_stop(&api);
+    fakeapi_stop(&other);
+}
+
+/* Redirects in a circle, and to nowhere, end with an error. */
+static void test_service_redirect_circle(void **unused)
+{
+    (void)unused;
+    fakeapi *api = start_peer();
+    fakeapi_default(
+        api, "GET", HEALTH,
+        &(fakeapi_step){.status = 302, .headers = "Location: " HEALTH "\r\n"});
+    tinkc_service *service = servicefix_open(api, NULL);
+    assert_int_equal(tinkc_service_health_wait(service, NULL), TINKC_E_STATUS);
+    assert_int_equal(fakeapi_count(api, "GET", HEALTH), 11);
+    fakeapi_default(api, "GET", HEALTH, &(fakeapi_step){.status = 302});
+    assert_int_equal(tinkc_service_health_wait(service, NULL), TINKC_E_STATUS);
+    fakeapi_default(
+        api, "GET", HEALTH,
+        &(fakeapi_step){.status = 302, .headers = "Location: file:///etc/passwd\r\n"});
+    assert_int_equal(tinkc_service_health_wait(service, NULL), TINKC_E_DECODE);
+    tinkc_service_close(&service);
+    fakeapi_stop(&api);
+}
+
 /* 404 reaches the server once and comes back with the server's words. */
 static void test_service_error(void **unused)
 {
@@ -348,6 +404,8 @@ int main(void)
         cmocka_unit_test(test_service_headers),
         cmocka_unit_test(test_service_read_timeout),
         cmocka_unit_test(test_service_header_override),
+        cmocka_unit_test(test_service_redirects),
+        cmocka_unit_test(test_service_redirect_circle),
         cmocka_unit_test(test_service_error),
         cmocka_unit_test(test_service_start_failure_is_not_sticky),
         cmocka_unit_test(test_service_two_tenants),
