@@ -286,6 +286,24 @@ static void test_prompt_logprobs(void **state)
     assert_memory_equal(r1.prompt + 1, r2.prompt + 1, (PROMPT - 1) * sizeof(float));
 }
 
+/* More columns than tokens: what is left over are gaps. */
+static void test_topk_of_all_tokens(void **state)
+{
+    fixture *f = *state;
+    f->request.n_prompt = 2;
+    f->request.topk_prompt_logprobs = 60;
+    sample(&f->s, &f->request, &r1);
+    double sum = 0;
+    for (size_t i = 0; i < 50; i++) {
+        sum += exp((double)r1.top[60 + i]);
+    }
+    assert_true(fabs(sum - 1) < 1e-5);
+    for (size_t i = 50; i < 60; i++) {
+        assert_int_equal(r1.top_ids[60 + i], 0);
+        assert_true(r1.top[60 + i] < -99998.0f);
+    }
+}
+
 /* A full block of a prompt is found again: by the same weights only, and not when every
  * position has to be computed. */
 static void test_prefix_cache(void **state)
@@ -480,6 +498,7 @@ int main(void)
         T(test_greedy),
         T(test_temperature_logprobs),
         T(test_prompt_logprobs),
+        T(test_topk_of_all_tokens),
         T(test_prefix_cache),
         T(test_prefix_of_a_next_turn),
         T(test_refuses_too_long),
