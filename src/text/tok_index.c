@@ -27,10 +27,14 @@ static tk_str text_of(const tk_tok *tok, int32_t id, bool raw)
     return raw ? tok->entries[id].raw : tok->entries[id].token;
 }
 
-static tk_tok_slot *slot_of(const tk_tok *tok, tk_str text, bool raw)
+uint64_t tk_tok_index_hash(const tk_tok *tok, tk_str text)
+{
+    return tk_hash_bytes(tok->hash_key, text.p, text.n);
+}
+
+static tk_tok_slot *slot_of(const tk_tok *tok, tk_str text, uint64_t hash, bool raw)
 {
     const tk_tok_index *index = index_of(tok, raw);
-    uint64_t hash = tk_hash_bytes(tok->hash_key, text.p, text.n);
     uint32_t tag = (uint32_t)(hash >> 32);
     tk_tok_slot *slots = index->slots;
     size_t at = (size_t)hash & index->mask;
@@ -41,14 +45,32 @@ static tk_tok_slot *slot_of(const tk_tok *tok, tk_str text, bool raw)
     return &slots[at];
 }
 
+int32_t tk_tok_index_find(const tk_tok *tok, tk_str text, uint64_t hash)
+{
+    return slot_of(tok, text, hash, false)->id;
+}
+
+void tk_tok_index_prefetch(const tk_tok *tok, uint64_t hash, int depth)
+{
+    const tk_tok_slot *slot = &tok->tokens.slots[hash & tok->tokens.mask];
+    if (depth == 0) {
+        __builtin_prefetch(slot);
+    } else if (slot->id >= 0 && slot->tag == (uint32_t)(hash >> 32)) {
+        const tk_tok_entry *e = &tok->entries[slot->id];
+        __builtin_prefetch(depth == 1 ? (const void *)e : e->token.p);
+    }
+}
+
 int32_t tk_tok_index_get(const tk_tok *tok, tk_str text, bool raw)
 {
-    return index_of(tok, raw)->slots != NULL ? slot_of(tok, text, raw)->id : -1;
+    return index_of(tok, raw)->slots != NULL
+               ? slot_of(tok, text, tk_tok_index_hash(tok, text), raw)->id
+               : -1;
 }
 
 void tk_tok_index_put(tk_tok *tok, int32_t id, bool raw)
 {
     tk_str text = text_of(tok, id, raw);
-    uint64_t hash = tk_hash_bytes(tok->hash_key, text.p, text.n);
-    *slot_of(tok, text, raw) = (tk_tok_slot){(uint32_t)(hash >> 32), id};
+    uint64_t hash = tk_tok_index_hash(tok, text);
+    *slot_of(tok, text, hash, raw) = (tk_tok_slot){(uint32_t)(hash >> 32), id};
 }

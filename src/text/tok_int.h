@@ -255,6 +255,13 @@ TK_NODISCARD bool tk_tok_index_init(tk_tok_index *index, size_t n);
 int32_t tk_tok_index_get(const tk_tok *tok, tk_str text, bool raw);
 void tk_tok_index_put(tk_tok *tok, int32_t id, bool raw);
 
+/* The same in steps, for many look-ups at once, by token only: what find will read is
+ * asked for by prefetch with the depths 0, 1 and 2, each some time after the one before.
+ */
+uint64_t tk_tok_index_hash(const tk_tok *tok, tk_str text);
+void tk_tok_index_prefetch(const tk_tok *tok, uint64_t hash, int depth);
+int32_t tk_tok_index_find(const tk_tok *tok, tk_str text, uint64_t hash);
+
 /* ---- tok_utf8.c ---- */
 
 /* Bytes of the first character of p[0..n), n > 0, *valid; or of its maximal invalid part,

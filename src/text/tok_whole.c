@@ -33,9 +33,18 @@ static bool all_tails(tk_str text)
     return true;
 }
 
+/* What the merges need to know of a token, together in few bytes: there are more merges
+ * than fit a cache. */
+typedef struct brief {
+    uint8_t first, last;
+    bool empty, all_tails; /* the end of a character only */
+    bool begun;            /* the start of a character only */
+    uint16_t c;            /* the character that it is; 0 = none */
+} brief;
+
 /* The lowest ranks of merges that tear a character apart, by the bytes on both sides of
  * its border. */
-static void note_limits(tk_tok_whole *w, const tk_tok *tok)
+static void note_limits(tk_tok_whole *w, const tk_tok *tok, const brief *briefs)
 {
     memset(w, 0xFF, sizeof(*w));
     for (size_t i = 0; i <= tok->merge_mask; i++) {
@@ -43,18 +52,16 @@ static void note_limits(tk_tok_whole *w, const tk_tok *tok)
         if (m->left == UINT32_MAX) {
             continue;
         }
-        tk_str left = tok->entries[m->left].raw, right = tok->entries[m->right].raw;
-        if (left.n == 0 || right.n == 0 || is_tail((unsigned char)right.p[0])) {
+        const brief *left = &briefs[m->left], *right = &briefs[m->right];
+        if (left->empty || right->empty || is_tail(right->first)) {
             continue;
         }
-        unsigned char last = (unsigned char)left.p[left.n - 1];
-        unsigned char first = (unsigned char)right.p[0];
-        if (all_tails(left)) { /* the end of a character */
-            uint32_t *limit = &w->behind[last & 63][first];
+        if (left->all_tails) {
+            uint32_t *limit = &w->behind[left->last & 63][right->first];
             *limit = TK_MIN(*limit, m->rank);
         }
-        if (right.n < char_bytes(first)) { /* the start of one */
-            uint32_t *limit = &w->before[last][first];
+        if (right->begun) {
+            uint32_t *limit = &w->before[left->last][right->first];
             *limit = TK_MIN(*limit, m->rank);
         }
     }
@@ -109,40 +116,60 @@ static bool is_char(const tk_tok_entry *e, uint32_t *c)
 }
 
 /* Takes out the characters that have a merge before they are there. */
-static void drop_early(tk_tok_whole *w, const tk_tok *tok)
+static void drop_early(tk_tok_whole *w, const tk_tok *tok, const brief *briefs)
 {
     for (size_t i = 0; i <= tok->merge_mask; i++) {
         const tk_tok_merge *m = &tok->merges[i];
         if (m->left == UINT32_MAX) {
             continue;
         }
-        const uint32_t sides[] = {m->left, m->right};
+        const uint16_t sides[] = {briefs[m->left].c, briefs[m->right].c};
         for (size_t k = 0; k < 2; k++) {
-            uint32_t c;
-            if (is_char(&tok->entries[sides[k]], &c) && m->rank <= w->ranks[c]) {
-                w->ranks[c] = TK_TOK_NO_RANK;
+            if (sides[k] != 0 && m->rank <= w->ranks[sides[k]]) {
+                w->ranks[sides[k]] = TK_TOK_NO_RANK;
             }
         }
     }
 }
 
+static brief brief_of(const tk_tok_entry *e)
+{
+    if (e->raw.n == 0) {
+        return (brief){.empty = true};
+    }
+    unsigned char first = (unsigned char)e->raw.p[0];
+    uint32_t c = 0;
+    bool is_one = is_char(e, &c);
+    return (brief){first,
+                   (uint8_t)e->raw.p[e->raw.n - 1],
+                   false,
+                   is_tail(first) && all_tails(e->raw),
+                   e->raw.n < char_bytes(first),
+                   (uint16_t)(is_one ? c : 0)};
+}
+
 tinkc_code tk_tok_whole_init(tk_tok *tok, tk_err *err)
 {
+    brief *briefs = tk_array(tok->n_entries, sizeof(*briefs));
     tok->whole = tk_malloc(sizeof(*tok->whole));
     tok->char_ids = tk_array(TK_TOK_CHARS, sizeof(*tok->char_ids));
-    if (tok->whole == NULL || tok->char_ids == NULL) {
+    if (briefs == NULL || tok->whole == NULL || tok->char_ids == NULL) {
+        tk_free(briefs);
         return tk_err_nomem(err);
     }
     memset(tok->char_ids, 0xFF, TK_TOK_CHARS * sizeof(*tok->char_ids));
-    note_limits(tok->whole, tok);
     for (size_t i = 0; i < tok->n_entries; i++) {
-        uint32_t c;
-        if (is_char(&tok->entries[i], &c)) {
-            tok->whole->ranks[c] = highest_rank(tok, (int32_t)i);
-            tok->char_ids[c] = (int32_t)i;
+        briefs[i] = brief_of(&tok->entries[i]);
+    }
+    note_limits(tok->whole, tok, briefs);
+    for (size_t i = 0; i < tok->n_entries; i++) {
+        if (briefs[i].c != 0) {
+            tok->whole->ranks[briefs[i].c] = highest_rank(tok, (int32_t)i);
+            tok->char_ids[briefs[i].c] = (int32_t)i;
         }
     }
-    drop_early(tok->whole, tok);
+    drop_early(tok->whole, tok, briefs);
+    tk_free(briefs);
     return TINKC_OK;
 }
 

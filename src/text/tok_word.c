@@ -22,41 +22,6 @@ static const char blank[] = "\xE2\x96\x81"; /* U+2581 */
 
 /* ---- the caches ---- */
 
-/* More places, when many of those there are were used: what is in them is forgotten.
- * Without memory there stay as few as there are. */
-static unsigned more_bits(unsigned bits, unsigned least, unsigned most)
-{
-    return bits == 0 ? least : TK_MIN(bits + 3, most);
-}
-
-static void grow_words(tk_tok_work *w)
-{
-    unsigned bits = more_bits(w->word_bits, WORD_BITS_MIN, WORD_BITS_MAX);
-    size_t size = ((size_t)1 << bits) * sizeof(*w->words);
-    w->words_put = 0;
-    void *memory = bits > w->word_bits ? tk_zalloc(size + LINE) : NULL;
-    if (memory != NULL) {
-        tk_free(w->word_memory);
-        w->word_memory = memory;
-        w->words =
-            (tk_tok_word *)(((uintptr_t)memory + LINE - 1) & ~(uintptr_t)(LINE - 1));
-        w->word_bits = bits;
-    }
-}
-
-static void grow_phrases(tk_tok_work *w)
-{
-    unsigned bits = more_bits(w->phrase_bits, PHRASE_BITS_MIN, PHRASE_BITS_MAX);
-    w->phrases_put = 0;
-    void *fresh =
-        bits > w->phrase_bits ? tk_zarray((size_t)1 << bits, sizeof(*w->phrases)) : NULL;
-    if (fresh != NULL) {
-        tk_free(w->phrases);
-        w->phrases = fresh;
-        w->phrase_bits = bits;
-    }
-}
-
 static inline uint64_t load8(const char *p)
 {
     uint64_t v;
@@ -89,6 +54,35 @@ static inline tk_tok_word *word_line(const tk_tok_work *w, const tk_tok_word *ke
 {
     uint64_t h = (key->low ^ key->high * TK_TOK_SPREAD) * 0xD6E8FEB86659FD93u;
     return &w->words[(h ^ h >> 29) * TK_TOK_SPREAD >> (64 - w->word_bits) & ~(size_t)1];
+}
+
+/* More places, when many of those there are were used. Without memory there stay as few
+ * as there are. */
+static unsigned more_bits(unsigned bits, unsigned least, unsigned most)
+{
+    return bits == 0 ? least : TK_MIN(bits + 3, most);
+}
+
+static void grow_words(tk_tok_work *w)
+{
+    tk_tok_work old = *w;
+    unsigned bits = more_bits(w->word_bits, WORD_BITS_MIN, WORD_BITS_MAX);
+    size_t size = ((size_t)1 << bits) * sizeof(*w->words);
+    w->words_put = 0;
+    void *memory = bits > w->word_bits ? tk_zalloc(size + LINE) : NULL;
+    if (memory == NULL) {
+        return;
+    }
+    w->word_memory = memory;
+    w->words = (tk_tok_word *)(((uintptr_t)memory + LINE - 1) & ~(uintptr_t)(LINE - 1));
+    w->word_bits = bits;
+    for (size_t i = 0; old.word_bits != 0 && i < (size_t)1 << old.word_bits; i++) {
+        if (old.words[i].high != 0) {
+            tk_tok_word *line = word_line(w, &old.words[i]);
+            line[line[0].high != 0] = old.words[i];
+        }
+    }
+    tk_free(old.word_memory);
 }
 
 static inline bool word_get(const tk_tok_work *w, const tk_tok_word *key, tk_tok_ids *out)
@@ -157,6 +151,23 @@ static bool phrase_get(const tk_tok_work *w, uint64_t hash, tk_str piece, tk_tok
     memcpy(out->ids + out->n, e->ids, e->n_ids * sizeof(e->ids[0]));
     out->n += e->n_ids;
     return true;
+}
+
+static void grow_phrases(tk_tok_work *w)
+{
+    unsigned bits = more_bits(w->phrase_bits, PHRASE_BITS_MIN, PHRASE_BITS_MAX);
+    w->phrases_put = 0;
+    tk_tok_phrase *fresh =
+        bits > w->phrase_bits ? tk_zarray((size_t)1 << bits, sizeof(*w->phrases)) : NULL;
+    if (fresh == NULL) {
+        return;
+    }
+    for (size_t i = 0; w->phrase_bits != 0 && i < (size_t)1 << w->phrase_bits; i++) {
+        fresh[w->phrases[i].hash >> (64 - bits)] = w->phrases[i];
+    }
+    tk_free(w->phrases);
+    w->phrases = fresh;
+    w->phrase_bits = bits;
 }
 
 static void phrase_put(tk_tok_work *w, uint64_t hash, tk_str piece, const int32_t *ids,

@@ -71,7 +71,7 @@ static void check_ids(const tinkc_tokenizer *t, const char *text,
     tinkc_encoding_free(&encoding);
 }
 
-/* A-131: add_bos_token of the config counts where Python's class rebuilds the
+/* add_bos_token of the config counts where Python's class rebuilds the
  * post-processor, as for DeepSeek; special tokens of the text are optional. */
 static void test_tokenizer_encode(void **unused)
 {
@@ -211,7 +211,7 @@ static void remove_dir(char *dir)
     tk_free(dir);
 }
 
-/* B-073: files that were loaded are shared, until they change or are let go. */
+/* Files that were loaded are shared, until they change or are let go. */
 static void test_tokenizer_cache(void **unused)
 {
     (void)unused;
