@@ -34,13 +34,13 @@ static void plan_next(tk_pager *pager, int64_t old_total)
     }
 }
 
-/* As much as is still wanted, but whole pages: what is left over costs nothing, another
- * request does. */
+/* A whole page, or what is still wanted when that is less. */
 static tinkc_code fetch(tk_pager *pager, tk_err *err)
 {
     tk_page page = {0};
     int64_t old_total = pager->page.total;
-    int64_t limit = pager->page_size;
+    int64_t limit =
+        pager->left > 0 ? TK_MIN(pager->page_size, pager->left) : pager->page_size;
     tinkc_code code =
         pager->source.fetch(pager->source.user, pager->offset, limit, &page, err);
     if (code != TINKC_OK) {

@@ -261,6 +261,14 @@ static void test_pager_checkpoints_counted(void **unused)
     assert_int_equal(take(pager, 100), 100);
     assert_int_equal(fakeapi_count(api, "GET", path), 4);
     tinkc_pager_close(&pager);
+
+    script_pages(api, path, "checkpoints", 100, 100);
+    options.limit = 100; /* known beforehand: the page is no larger */
+    assert_int_equal(tinkc_pager_checkpoints(&pager, service, &options, NULL), TINKC_OK);
+    assert_int_equal(take(pager, SIZE_MAX), 100);
+    assert_int_equal(fakeapi_count(api, "GET", path), 5);
+    assert_string_equal(fakeapi_nth(api, "GET", path, 4)->query, "limit=100&offset=0");
+    tinkc_pager_close(&pager);
     assert_int_equal(fakeapi_count(api, "POST", "/api/v1/create_session"), 0);
     tinkc_service_close(&service);
     fakeapi_stop(&api);
@@ -292,7 +300,7 @@ static void test_pager_runs(void **unused)
     assert_int_equal(tinkc_pager_next_run(&run, pager, NULL), TINKC_E_MISSING);
     assert_int_equal(fakeapi_count(api, "GET", path), 2);
     assert_string_equal(fakeapi_nth(api, "GET", path, 1)->query,
-                        "limit=100&offset=100&access_scope=accessible&project_id=p%201");
+                        "limit=50&offset=100&access_scope=accessible&project_id=p%201");
     assert_int_equal(tinkc_pager_next_session(&(const char *){NULL}, pager, NULL),
                      TINKC_E_STATE);
     tinkc_pager_close(&pager);
