@@ -4,8 +4,11 @@
 
 Every check is an assertion; the first that fails ends the program with its text.
 """
+import io
 import sys
+import tarfile
 import time
+import urllib.request
 
 import tinker
 from tinker import types
@@ -170,6 +173,57 @@ def check_sampler_errors(service):
     raise AssertionError("a checkpoint that is not there was opened")
 
 
+def check_archive(rest, path):
+    """0.25 downloads checkpoints as a tar; newer SDKs have another way."""
+    if not hasattr(rest, "get_checkpoint_archive_url_from_tinker_path"):
+        return
+    url = rest.get_checkpoint_archive_url_from_tinker_path(path).result().url
+    with urllib.request.urlopen(url) as answer:
+        archive = tarfile.open(fileobj=io.BytesIO(answer.read()))
+    names = sorted(archive.getnames())
+    assert {"adapter_config.json", "adapter_model.safetensors",
+            "checkpoint_complete"} <= set(names), names
+
+
+def check_rest(service, training, state, sampler):
+    rest = service.create_rest_client()
+    run_id = training.model_id
+    runs = rest.list_training_runs(limit=100).result()
+    assert run_id in [r.training_run_id for r in runs.training_runs], runs
+    run = rest.get_training_run(run_id).result()
+    assert run.base_model == MODEL and run.is_lora and run.lora_rank == 8, run
+    assert run.last_checkpoint is not None, run
+    listed = {c.tinker_path: c for c in rest.list_checkpoints(run_id).result().checkpoints}
+    assert set(listed) == {state, sampler}, listed
+    assert listed[state].checkpoint_id == "weights/state-1", listed
+    assert listed[sampler].checkpoint_type == "sampler", listed
+    assert listed[state].size_bytes > 0
+    everything = rest.list_user_checkpoints(limit=1000).result()
+    assert everything.cursor.total_count >= 2, everything.cursor
+    info = rest.get_weights_info_by_tinker_path(state).result()
+    assert info.base_model == MODEL and info.lora_rank == 8, info
+
+    def now(path):
+        found = rest.list_checkpoints(run_id).result().checkpoints
+        return {c.tinker_path: c for c in found}[path]
+
+    rest.publish_checkpoint_from_tinker_path(state).result()
+    assert now(state).public
+    rest.unpublish_checkpoint_from_tinker_path(state).result()
+    assert not now(state).public
+    rest.set_checkpoint_ttl_from_tinker_path(state, 3600).result()
+    assert now(state).expires_at is not None
+    rest.set_checkpoint_ttl_from_tinker_path(state, None).result()
+    assert now(state).expires_at is None
+    check_archive(rest, sampler)
+    session_id = run_id.split(":")[0]
+    assert session_id in rest.list_sessions(limit=1000).result().sessions
+    session = rest.get_session(session_id).result()
+    assert run_id in session.training_run_ids and session.sampler_ids, session
+    rest.delete_checkpoint_from_tinker_path(sampler).result()
+    assert sampler not in [c.tinker_path for c in rest.list_checkpoints(run_id).result().checkpoints]
+
+
 def check_custom_loss(training):
     import torch  # noqa: F401  (the SDK differentiates with it)
 
@@ -193,8 +247,9 @@ def main():
     check_mistakes(training)
     check_learning(training)
     check_many_chunks(training)
-    check_state(service, training)
-    check_sampling(service, training)
+    state = check_state(service, training)
+    sampler = check_sampling(service, training)
+    check_rest(service, training, state, sampler)
     check_sampler_errors(service)
     if "--torch" in sys.argv:
         check_custom_loss(training)
