@@ -409,6 +409,9 @@ static tinkc_code cut_final(tk_buf *out, size_t start, const tk_chat *chat, tk_e
         return tk_err_set(err, TINKC_E_INVALID,
                           "continue_final_message: the last message has no text");
     }
+    if (tk_buf_cstr(out) == NULL) {
+        return tk_err_nomem(err);
+    }
     tk_str text = {out->p + start, out->n - start};
     tk_str forms[2] = {content, tk_str_trim(content)};
     for (size_t k = 0; k < 2; k++) {

@@ -307,6 +307,9 @@ static tinkc_code lay_out(layer *x, tk_chat_loss loss, tk_chat_layout *out, tk_e
 {
     size_t n = x->chat->n;
     tinkc_code code = render(x, n, false, &x->text, err);
+    if (code == TINKC_OK && tk_buf_cstr(&x->text) == NULL) { /* also: not NULL any more */
+        code = tk_err_nomem(err);
+    }
     if (code == TINKC_OK) {
         code = find_borders(x, &out->is_stable, err);
     }

@@ -218,7 +218,7 @@ static bool is_cased(uint32_t code)
 
 static bool is_case_ignorable(uint32_t code)
 {
-    int c = utf8proc_category((utf8proc_int32_t)code);
+    utf8proc_category_t c = utf8proc_category((utf8proc_int32_t)code);
     return c == UTF8PROC_CATEGORY_MN || c == UTF8PROC_CATEGORY_ME ||
            c == UTF8PROC_CATEGORY_CF || c == UTF8PROC_CATEGORY_LM ||
            c == UTF8PROC_CATEGORY_SK || code == '\'' || code == '.' || code == ':' ||
@@ -280,7 +280,7 @@ void tk_jstr_put_case(tk_buf *out, tk_str s, tk_jstr_case how)
 
 bool tk_jstr_is_printable(uint32_t code)
 {
-    int c = utf8proc_category((utf8proc_int32_t)code);
+    utf8proc_category_t c = utf8proc_category((utf8proc_int32_t)code);
     return code == ' ' || !(c == UTF8PROC_CATEGORY_CC || c == UTF8PROC_CATEGORY_CF ||
                             c == UTF8PROC_CATEGORY_CS || c == UTF8PROC_CATEGORY_CO ||
                             c == UTF8PROC_CATEGORY_CN || c == UTF8PROC_CATEGORY_ZL ||
@@ -289,7 +289,7 @@ bool tk_jstr_is_printable(uint32_t code)
 
 bool tk_jstr_is_alpha(uint32_t code)
 {
-    int c = utf8proc_category((utf8proc_int32_t)code);
+    utf8proc_category_t c = utf8proc_category((utf8proc_int32_t)code);
     return c >= UTF8PROC_CATEGORY_LU && c <= UTF8PROC_CATEGORY_LO;
 }
 
@@ -308,7 +308,7 @@ bool tk_jstr_is_digit(uint32_t code)
 
 bool tk_jstr_is_numeric(uint32_t code)
 {
-    int c = utf8proc_category((utf8proc_int32_t)code);
+    utf8proc_category_t c = utf8proc_category((utf8proc_int32_t)code);
     return c == UTF8PROC_CATEGORY_ND || c == UTF8PROC_CATEGORY_NL ||
            c == UTF8PROC_CATEGORY_NO;
 }

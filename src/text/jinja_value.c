@@ -29,7 +29,8 @@ tk_jval tk_jval_float(double value)
 
 tk_jval tk_jval_str(tk_str s)
 {
-    return (tk_jval){.type = TK_JT_STR, .as.s = s};
+    /* Never a NULL pointer: whoever cuts a text adds to it. */
+    return (tk_jval){.type = TK_JT_STR, .as.s = {s.p != NULL ? s.p : "", s.n}};
 }
 
 tk_jval tk_jval_text(const char *text)
@@ -685,7 +686,9 @@ bool tk_jval_iterate(tk_jrun *run, tk_jval value, tk_jlist *out)
     }
     if (value.type == TK_JT_ITER) {
         tk_jlist *from = value.as.list;
-        *out = (tk_jlist){.items = from->items + from->at, .n = from->n - from->at};
+        if (from->at < from->n) {
+            *out = (tk_jlist){.items = from->items + from->at, .n = from->n - from->at};
+        }
         out->cap = out->n;
         from->at = from->n;
         return true;
