@@ -123,7 +123,7 @@ static void test_srv_bad_rules_are_refused(void **state)
         assert_int_equal(fclose(out), 0);
         srv *server = NULL;
         tk_err err = TK_ERR_INIT;
-        char data[64] = "/tmp/tinkc-test-XXXXXX", command[96];
+        char data[64] = "/tmp/tinkc-test-XXXXXX", command[160];
         assert_non_null(mkdtemp(data));
         const srv_options options = {.data = data, .faults = file, .threads = 1};
         assert_int_equal(srv_start(&server, &options, &err), TINKC_E_CONFIG);
