@@ -109,6 +109,16 @@ static tinkc_code replace(srv_store *store, tk_arena *arena,
     return code == TINKC_OK ? insert(store, checkpoint, err) : code;
 }
 
+static tinkc_code touch_run(srv_store *store, const srv_store_checkpoint *checkpoint,
+                            tk_err *err)
+{
+    srv_sql sql;
+    srv_sql_begin(&sql, store->db, "UPDATE runs SET last_request_us = ? WHERE id = ?");
+    srv_sql_i64(&sql, checkpoint->created_us);
+    srv_sql_text(&sql, checkpoint->run_id);
+    return srv_sql_done(&sql, err);
+}
+
 tinkc_code srv_store_add_checkpoint(srv_store *store, tk_arena *arena,
                                     const srv_store_checkpoint *checkpoint,
                                     bool overwrite, tk_str *old_dir, tk_err *err)
@@ -120,6 +130,9 @@ tinkc_code srv_store_add_checkpoint(srv_store *store, tk_arena *arena,
     if (code == TINKC_OK) {
         code = overwrite ? replace(store, arena, checkpoint, old_dir, err)
                          : insert(store, checkpoint, err);
+        if (code == TINKC_OK) {
+            code = touch_run(store, checkpoint, err);
+        }
         if (code == TINKC_OK) {
             code = srv_sql_exec(store->db, "COMMIT", err);
         } else {

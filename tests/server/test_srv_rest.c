@@ -3,6 +3,8 @@
 #include "base/clock.h"
 #include "base/date.h"
 #include "server/restfix.h"
+#include "server/srv_checkpoint.h"
+#include "server/srv_session.h"
 
 /* A request below the run's checkpoints. */
 static const tk_json *ask(restfix *t, const char *method, const char *tail,
@@ -31,6 +33,14 @@ static int64_t number(const tk_json *json, const char *key)
 static int64_t cursor_of(const tk_json *json, const char *key)
 {
     return number(tk_json_get(json, "cursor"), key);
+}
+
+static void assert_no_files(restfix *t)
+{
+    char command[160];
+    (void)snprintf(command, sizeof(command), "test -z \"$(find %s/checkpoints -type f)\"",
+                   t->srv.data);
+    assert_int_equal(system(command), 0);
 }
 
 /* wire.md §11 row 20: lists and saves say the same path. */
@@ -152,10 +162,7 @@ static void test_srv_checkpoints_are_changed(void **state)
     (void)snprintf(t.run, sizeof(t.run), "%s%%3Atrain%%3A0", t.session);
     assert_int_equal(status_of(&t, "DELETE", "/weights/one", NULL), 204);
     assert_int_equal(status_of(&t, "DELETE", "/weights/one", NULL), 404);
-    char command[160];
-    (void)snprintf(command, sizeof(command), "test -z \"$(find %s/checkpoints -type f)\"",
-                   t.srv.data);
-    assert_int_equal(system(command), 0); /* its files went with it */
+    assert_no_files(&t); /* they went with it */
     srvfix_close(&t.srv);
 }
 
@@ -174,6 +181,8 @@ static void test_srv_expired_ones_vanish(void **state)
     json = ask(&t, "GET", "", NULL);
     assert_int_equal(tk_json_len(tk_json_get(json, "checkpoints")), 0);
     assert_int_equal(status_of(&t, "POST", "/weights/one/publish", NULL), 404);
+    srv_checkpoint_sweep(t.srv.server); /* as the keeper does by and by */
+    assert_no_files(&t);
     restfix_save(&t, 2, "save_weights", "\"path\":\"one\"");
     json = ask(&t, "GET", "", NULL);
     assert_int_equal(tk_json_len(tk_json_get(json, "checkpoints")), 1);
@@ -196,6 +205,35 @@ static void test_srv_sessions_are_listed(void **state)
     assert_int_equal(tk_json_len(tk_json_get(json, "sampler_ids")), 0);
     (void)srvfix_ask(&t.srv, "GET", "/api/v1/sessions/nobody", NULL);
     assert_int_equal(t.srv.status, 404);
+    srvfix_close(&t.srv);
+}
+
+/* A session whose heartbeats stop lets go of its models; one that never sent any stays.
+ */
+static void test_srv_silent_sessions_end(void **state)
+{
+    (void)state;
+    restfix t;
+    char beat[128], info[160];
+    restfix_open(&t);
+    (void)snprintf(beat, sizeof(beat), "{\"session_id\":\"%s\"}", t.session);
+    (void)snprintf(info, sizeof(info), "{\"model_id\":\"%s\"}", t.run);
+    const int64_t later = tk_clock_mono_ns(NULL) + 2 * SRV_SESSION_NS;
+    srv_session_sweep(t.srv.server, later);
+    (void)srvfix_post(&t.srv, "/api/v1/get_info", info);
+    assert_int_equal(t.srv.status, 200);
+    (void)srvfix_post(&t.srv, "/api/v1/session_heartbeat", beat);
+    assert_int_equal(t.srv.status, 200);
+    srv_session_sweep(t.srv.server, tk_clock_mono_ns(NULL)); /* not yet */
+    (void)srvfix_post(&t.srv, "/api/v1/get_info", info);
+    assert_int_equal(t.srv.status, 200);
+    srv_session_sweep(t.srv.server, later);
+    do {
+        (void)srvfix_post(&t.srv, "/api/v1/get_info", info);
+    } while (t.srv.status == 200); /* the engine thread unloads it */
+    assert_int_equal(t.srv.status, 404);
+    (void)srvfix_ask(&t.srv, "GET", "/api/v1/sessions", NULL);
+    assert_int_equal(t.srv.status, 200);
     srvfix_close(&t.srv);
 }
 
@@ -266,6 +304,7 @@ int main(void)
         cmocka_unit_test(test_srv_checkpoints_are_changed),
         cmocka_unit_test(test_srv_expired_ones_vanish),
         cmocka_unit_test(test_srv_sessions_are_listed),
+        cmocka_unit_test(test_srv_silent_sessions_end),
         cmocka_unit_test(test_srv_later_routes_say_so),
         cmocka_unit_test(test_srv_usage_is_counted),
     };
