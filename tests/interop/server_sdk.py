@@ -13,6 +13,8 @@ import urllib.request
 import tinker
 from tinker import types
 
+from server_rest import check_rest
+
 MODEL = None  # what the server calls its model
 TEXT = [5, 17, 9, 40, 12, 33, 8, 21]
 N = len(TEXT) - 1
@@ -251,6 +253,7 @@ def main():
     sampler = check_sampling(service, training)
     check_rest(service, training, state, sampler)
     check_sampler_errors(service)
+    check_rest(service, training, MODEL)
     if "--torch" in sys.argv:
         check_custom_loss(training)
     print(f"tinker {tinker.__version__}: all calls agree, {time.monotonic() - began:.1f} s")
