@@ -131,6 +131,10 @@ FILTER(do_indent)
     int64_t width = 4;
     const tk_jval *how = tk_jargs_at(args, 0);
     bool first = tk_jargs_bool(args, 1, false), blank = tk_jargs_bool(args, 2, false);
+    if (self.type != TK_JT_STR) {
+        return tk_jrun_raise(run, "unsupported operand type(s) for +=: '%s' and 'str'",
+                             tk_jval_type_name(&self));
+    }
     if (!tk_jval_to_str(run, &self, &s) || !tk_jrun_bytes(run, s.n)) {
         return false;
     }
@@ -160,7 +164,9 @@ FILTER(do_indent)
         s = (tk_str){s.p + n + end, s.n - n - end};
         more = end > 0;
     }
-    return tk_jval_take(run, &buf, out) && tk_jrun_bytes(run, out->as.s.n);
+    bool ok = tk_jval_take(run, &buf, out) && tk_jrun_bytes(run, out->as.s.n);
+    out->flag = ok ? self.flag : 0;
+    return ok;
 }
 
 FILTER(do_format)
@@ -223,19 +229,28 @@ FILTER(do_truncate)
     int64_t length, leeway;
     const tk_jval *tail = tk_jargs_at(args, 2);
     bool kill = tk_jargs_bool(args, 1, false);
+    int64_t n = tk_jval_length(&self);
+    if (n < 0) {
+        return tk_jrun_raise(run, "object of type '%s' has no len()",
+                             tk_jval_type_name(&self));
+    }
     if (!tk_jval_to_str(run, &self, &s) || !tk_jargs_int(run, args, 0, 255, &length) ||
         !tk_jargs_int(run, args, 3, 5, &leeway) ||
         (tail != NULL && !tk_jval_to_str(run, tail, &end)) || !tk_jrun_bytes(run, s.n)) {
         return false;
     }
-    int64_t n_end = (int64_t)tk_jstr_count(end), n = (int64_t)tk_jstr_count(s);
+    int64_t n_end = (int64_t)tk_jstr_count(end);
     if (length < n_end || leeway < 0) {
         return tk_jrun_raise(run, "expected length >= %lld, got %lld", (long long)n_end,
                              (long long)length);
     }
-    *out = tk_jval_str(s);
+    *out = self;
     if (n <= length + leeway) {
         return true;
+    }
+    if (self.type != TK_JT_STR) {
+        return tk_jrun_raise(run, "'%s' object cannot be truncated",
+                             tk_jval_type_name(&self));
     }
     tk_str cut = {s.p, tk_jstr_offset(s, (size_t)(length - n_end))};
     size_t blank = kill ? SIZE_MAX : tk_jstr_rfind(cut, TK_STR(" "));
@@ -248,7 +263,7 @@ FILTER(do_truncate)
 FILTER(do_urlencode)
 {
     (void)args;
-    if (self.type == TK_JT_DICT || self.type == TK_JT_LIST) {
+    if (self.type == TK_JT_UNDEFINED || self.type >= TK_JT_LIST) {
         return tk_jrun_fail(run, TINKC_E_UNSUPPORTED, "urlencode of a collection");
     }
     tk_str s;
@@ -367,6 +382,9 @@ FILTER(do_int)
         *out = tk_jval_int((int64_t)f);
     } else if (self.type == TK_JT_UNDEFINED) {
         return tk_jrun_undefined(run, self);
+    } else if ((self.type == TK_JT_FLOAT && isfinite(self.as.f)) ||
+               (self.type == TK_JT_STR && parse_float(self.as.s, &f) && isfinite(f))) {
+        return tk_jrun_fail(run, TINKC_E_LIMIT, "an integer needs more than 64 bits");
     } else {
         *out = fallback != NULL ? *fallback : tk_jval_int(0);
     }

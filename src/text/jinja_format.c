@@ -220,8 +220,11 @@ bool tk_jval_percent(tk_jrun *run, tk_str format, tk_jval values, tk_jval *out)
             tk_buf_putc(&buf, c);
         }
     }
-    bool all_used = values.type == TK_JT_DICT ||
-                    p.used == (values.type == TK_JT_TUPLE ? values.as.list->n : 1);
+    /* Whatever has items counts as a mapping, whose keys need not all be used. */
+    bool is_mapping = values.type == TK_JT_DICT || values.type == TK_JT_LIST ||
+                      values.type == TK_JT_RANGE || values.type == TK_JT_UNDEFINED;
+    bool all_used =
+        is_mapping || p.used == (values.type == TK_JT_TUPLE ? values.as.list->n : 1);
     if (ok && !all_used) {
         ok = tk_jrun_raise(run, "not all arguments converted during string formatting");
     }

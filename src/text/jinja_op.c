@@ -101,6 +101,9 @@ static bool float_binary(tk_jrun *run, int op, double a, double b, tk_jval *out)
         r = a / b;
     } else if (op == TK_JOP_POW) {
         r = pow(a, b);
+        if (isinf(r) && isfinite(a) && isfinite(b)) {
+            return tk_jrun_raise(run, "Numerical result out of range");
+        }
     } else {
         double rest = fmod(a, b);
         if ((rest < 0 || rest > 0) && (rest < 0) != (b < 0)) {

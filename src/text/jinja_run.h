@@ -68,7 +68,8 @@ struct tk_jval {
 struct tk_jlist {
     tk_jval *items;
     size_t n, cap;
-    size_t at; /* ITER: how many were taken; CYCLER: the current one */
+    size_t at;   /* ITER: how many were taken; CYCLER: the current one */
+    tk_err *why; /* ITER: what walking it raises, or NULL */
 };
 
 typedef struct tk_jentry {

@@ -48,6 +48,34 @@ static bool attribute_of(tk_jrun *run, tk_jval item, tk_jval path, tk_jval *out)
     return true;
 }
 
+/* A generator of jinja2 raises when it is walked, not when it is made: what went wrong is
+ * kept for then. Lack of memory, of steps and of support is told at once. */
+static bool lazily(tk_jrun *run, bool ok, tk_jval *out)
+{
+    if (ok || run->err->code != TINKC_E_INVALID) {
+        return ok;
+    }
+    tk_err why = *run->err;
+    tk_jlist *list;
+    tk_err_clear(run->err);
+    if (!tk_jlist_new(run, &list, 0)) {
+        return false;
+    }
+    list->why = tk_jrun_alloc(run, 1, sizeof(*list->why));
+    if (list->why == NULL) {
+        return false;
+    }
+    *list->why = why;
+    *out = tk_jval_list(list, TK_JT_ITER);
+    return true;
+}
+
+#define LAZY(name, of)                                                                   \
+    FILTER(name)                                                                         \
+    {                                                                                    \
+        return lazily(run, of(run, self, args, out), out);                               \
+    }
+
 /* ---- length, ends, conversion ---- */
 
 FILTER(do_length)
@@ -81,7 +109,8 @@ FILTER(do_first)
 {
     tk_jlist items;
     bool is_last = args->op == 1;
-    if (self.type == TK_JT_ITER && !is_last) { /* takes one only */
+    bool takes_one = self.type == TK_JT_ITER && !is_last && self.as.list->why == NULL;
+    if (takes_one) {
         tk_jlist *from = self.as.list;
         *out = from->at < from->n ? from->items[from->at++]
                                   : tk_jval_undef(TK_STR("No first item, sequence was "
@@ -111,7 +140,9 @@ FILTER(do_reverse)
         return tk_jval_slice(run, self, bounds, out);
     }
     tk_jlist items, *list;
-    if (!tk_jval_iterate(run, self, &items) || !new_list(run, TK_JT_ITER, &list, out)) {
+    bool is_generator = self.type == TK_JT_ITER || self.type == TK_JT_UNDEFINED;
+    if (!tk_jval_iterate(run, self, &items) ||
+        !new_list(run, is_generator ? TK_JT_LIST : TK_JT_ITER, &list, out)) {
         return false;
     }
     for (size_t i = items.n; i-- > 0;) {
@@ -249,6 +280,20 @@ static bool sort_key(tk_jrun *run, tk_jval item, const tk_jval *attribute, bool 
     return true;
 }
 
+/* jinja2 sorts by lists of keys: keys that are equal are never asked for their order. */
+static bool sort_by(tk_jrun *run, tk_jval item, const tk_jval *attribute, bool exact,
+                    tk_jval *out)
+{
+    tk_jval key;
+    tk_jlist *list;
+    if (!sort_key(run, item, attribute, exact, &key)) {
+        return false;
+    }
+    return new_list(run, TK_JT_LIST, &list, out) && tk_jlist_add(run, list, key);
+}
+
+enum { BY_LIST = 0, BY_KEY = 1 };
+
 FILTER(do_sort)
 {
     tk_jlist items;
@@ -262,7 +307,8 @@ FILTER(do_sort)
     }
     for (size_t i = 0; i < items.n; i++) {
         all[i].value = items.items[i];
-        if (!sort_key(run, items.items[i], tk_jargs_at(args, 2), exact, &all[i].key)) {
+        if (!(args->op == BY_KEY ? sort_key : sort_by)(
+                run, items.items[i], tk_jargs_at(args, 2), exact, &all[i].key)) {
             return false;
         }
     }
@@ -468,7 +514,7 @@ FILTER(do_select)
     {                                                                                    \
         tk_jargs with = *args;                                                           \
         with.op = (bits);                                                                \
-        return do_select(run, self, &with, out);                                         \
+        return lazily(run, do_select(run, self, &with, out), out);                       \
     }
 SELECTOR(do_plain_select, SELECT)
 SELECTOR(do_plain_reject, REJECT)
@@ -512,7 +558,7 @@ FILTER(do_groupby)
     tk_jval sorted_items;
     tk_jval sort_args[3] = {tk_jval_bool(false),
                             tk_jval_bool(tk_jargs_bool(args, 2, false)), *attribute};
-    tk_jargs placed = {.items = sort_args, .n = 3};
+    tk_jargs placed = {.items = sort_args, .n = 3, .op = BY_KEY};
     tk_jlist *list, *group = NULL;
     tk_jval last = tk_jval_none();
     if (!do_sort(run, self, &placed, &sorted_items) ||
@@ -550,6 +596,11 @@ FILTER(do_slice)
     return tk_jrun_fail(run, TINKC_E_UNSUPPORTED, "filter slice");
 }
 
+LAZY(lazy_items, do_items)
+LAZY(lazy_unique, do_unique)
+LAZY(lazy_map, do_map)
+LAZY(lazy_batch, do_batch)
+
 const tk_jfunc tk_jfilters_seq[] = {
     {"length", "", do_length, 0, 0, 0},
     {"count", "", do_length, 0, 0, 0},
@@ -557,20 +608,20 @@ const tk_jfunc tk_jfilters_seq[] = {
     {"first", "", do_first, 0, 0, 0},
     {"last", "", do_first, 0, 0, 1},
     {"reverse", "", do_reverse, 0, 0, 0},
-    {"items", "", do_items, 0, 0, 0},
+    {"items", "", lazy_items, 0, 0, 0},
     {"join", "d attribute", do_join, 0, 2, 0},
-    {"sort", "reverse case_sensitive attribute", do_sort, 0, 3, 0},
+    {"sort", "reverse case_sensitive attribute", do_sort, 0, 3, BY_LIST},
     {"dictsort", "case_sensitive by reverse", do_dictsort, 0, 3, 0},
-    {"unique", "case_sensitive attribute", do_unique, 0, 2, 0},
+    {"unique", "case_sensitive attribute", lazy_unique, 0, 2, 0},
     {"min", "case_sensitive attribute", do_min_max, 0, 2, 0},
     {"max", "case_sensitive attribute", do_min_max, 0, 2, 1},
     {"sum", "attribute start", do_sum, 0, 2, 0},
-    {"map", "", do_map, 0, -1, 0},
+    {"map", "", lazy_map, 0, -1, 0},
     {"select", "", do_plain_select, 0, -1, 0},
     {"reject", "", do_plain_reject, 0, -1, 0},
     {"selectattr", "", do_selectattr, 0, -1, 0},
     {"rejectattr", "", do_rejectattr, 0, -1, 0},
-    {"batch", "linecount fill_with", do_batch, 1, 2, 0},
+    {"batch", "linecount fill_with", lazy_batch, 1, 2, 0},
     {"groupby", "attribute default case_sensitive", do_groupby, 1, 3, 0},
     {"slice", "", do_slice, 0, -1, 0},
     {NULL, NULL, NULL, 0, 0, 0},

@@ -686,6 +686,10 @@ bool tk_jval_iterate(tk_jrun *run, tk_jval value, tk_jlist *out)
     }
     if (value.type == TK_JT_ITER) {
         tk_jlist *from = value.as.list;
+        if (from->why != NULL) {
+            *run->err = *from->why;
+            return false;
+        }
         if (from->at < from->n) {
             *out = (tk_jlist){.items = from->items + from->at, .n = from->n - from->at};
         }
