@@ -38,13 +38,10 @@ static inline void word_key(tk_tok_word *key, tk_str piece, size_t readable)
         memcpy(copy, piece.p, piece.n);
         p = copy;
     }
-    uint64_t low = load8(p), high = load8(p + 8);
-    if (piece.n < 8) {
-        low &= ((uint64_t)1 << 8 * piece.n) - 1;
-        high = 0;
-    } else {
-        high &= ((uint64_t)1 << 8 * (piece.n - 8)) - 1;
-    }
+    static const uint64_t ones = ~(uint64_t)0;
+    size_t in_low = TK_MIN(piece.n, (size_t)8), in_high = piece.n - in_low;
+    uint64_t low = load8(p) & ones >> (64 - 8 * in_low);
+    uint64_t high = load8(p + 8) & ~(ones << 8 * in_high);
     key->low = low;
     key->high = high | (uint64_t)piece.n << 56;
 }
