@@ -175,7 +175,7 @@ static tk_billing_event event_of(const srv_store_usage *row)
         .bucket_start = {TK_SET, row->bucket_us},
         .bucket_end = {TK_SET, row->bucket_us + HOUR_US},
         .base_model = {TK_SET, row->base_model},
-        .session_id = {TK_SET, row->session_id},
+        .session_id = {row->session_id.n > 0 ? TK_SET : TK_NULL, row->session_id},
     };
     event.event_info.kind = (tk_billing_kind)row->kind;
     if (event.event_info.kind == TK_BILLING_CHECKPOINT) {
