@@ -1,4 +1,4 @@
-/* Downloads of checkpoints: the signed link, the tar, parts of it, and our own client.
+/* S-022: downloads of checkpoints: the signed link, the tar, parts of it, our client.
  * Links: client */
 #include <tinkc/download.h>
 

@@ -1,5 +1,5 @@
-/* Futures and parked polls without HTTP: requests are plain structs whose resume counts.
- */
+/* S-006: futures and parked polls without HTTP; a request is a plain struct whose resume
+ * counts. */
 #include "base/mem.h"
 #include "server/srv_int.h"
 #include "server/srv_poll.h"

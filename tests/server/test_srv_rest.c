@@ -1,4 +1,4 @@
-/* Runs, checkpoints and sessions over plain HTTP, as the official SDK asks for them.
+/* S-020, S-021, S-023: runs, checkpoints and sessions over plain HTTP.
  * Links: wire */
 #include "base/clock.h"
 #include "base/date.h"
