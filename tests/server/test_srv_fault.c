@@ -1,4 +1,4 @@
-/* Faults on purpose, and what libtinkc makes of them.
+/* A-151: faults on purpose, and what libtinkc makes of them.
  * Links: client */
 #include <tinkc/training.h>
 
