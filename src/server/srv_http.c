@@ -471,9 +471,8 @@ unsigned srv_http_port(const srv_http *http)
 
 void srv_http_quiesce(srv_http *http)
 {
-    MHD_socket fd = MHD_quiesce_daemon(http->daemon);
-    if (fd == http->listen.fd) {
-        srv_listen_close(&http->listen);
+    if (MHD_quiesce_daemon(http->daemon) == http->listen.fd) {
+        srv_listen_refuse(&http->listen);
     }
 }
 

@@ -66,6 +66,11 @@ tinkc_code srv_listen_open(srv_listen *out, const char *host, unsigned port, tk_
     return TINKC_OK;
 }
 
+void srv_listen_refuse(const srv_listen *listen)
+{
+    (void)shutdown(listen->fd, SHUT_RDWR);
+}
+
 void srv_listen_close(srv_listen *listen)
 {
     if (listen->fd >= 0) {

@@ -14,6 +14,11 @@ typedef struct srv_listen {
  * TINKC_E_IO when the address cannot be had. */
 TK_NODISCARD tinkc_code srv_listen_open(srv_listen *out, const char *host, unsigned port,
                                         tk_err *err);
+
+/* Nobody can connect any more. The descriptor stays open: the daemon's thread may be
+ * about to name it to the kernel, and a closed number can be another file by then. */
+void srv_listen_refuse(const srv_listen *listen);
+
 void srv_listen_close(srv_listen *listen); /* accepts a closed one */
 
 /* Whether only this machine can reach `host`. */
