@@ -1,5 +1,6 @@
 /* The dispatcher: finds the command in the table, has its arguments read, runs it, and
  * turns the outcome into an exit code. Owns nothing that outlives cmd_main. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <tinkc/version.h>
@@ -83,6 +84,12 @@ static bool choose(cmd_args *args, int *at, int argc, char *const *argv, int *co
     return args->command != NULL;
 }
 
+static int show_version(void)
+{
+    printf("tinkc %s\n", tinkc_version());
+    return CMD_OK;
+}
+
 static int run_command(cmd_args *args, int at, int argc, char *const *argv)
 {
     const cmd_spec *command = args->command;
@@ -93,6 +100,9 @@ static int run_command(cmd_args *args, int at, int argc, char *const *argv)
         cmd_help_command(command);
         return CMD_OK;
     }
+    if (cmd_has(args, "version")) {
+        return show_version();
+    }
     if (args->n_operands < command->min_operands) {
         return bad_usage(command, "Missing argument: %s.", command->operands);
     }
@@ -100,7 +110,9 @@ static int run_command(cmd_args *args, int at, int argc, char *const *argv)
         return bad_usage(command, "Got unexpected extra argument (%s).",
                          args->operands[command->max_operands]);
     }
-    return command->run(args);
+    cmd_fail_set_verbose(cmd_has(args, "verbose"));
+    int code = command->run(args);
+    return cmd_interrupted() ? CMD_INTERRUPTED : code;
 }
 
 static int run(cmd_args *args, int argc, char *const *argv)
@@ -110,22 +122,32 @@ static int run(cmd_args *args, int argc, char *const *argv)
         return CMD_USAGE;
     }
     if (cmd_has(args, "version")) {
-        printf("tinkc %s\n", tinkc_version());
-        return CMD_OK;
+        return show_version();
     }
     if (args->wants_help || at >= argc) {
         cmd_help_program(args->table);
         return args->wants_help ? CMD_OK : CMD_USAGE;
     }
-    args->wants_json = strcmp(cmd_text(args, "format", "table"), "json") == 0;
-    args->n_values = 0;
     int code;
     return choose(args, &at, argc, argv, &code) ? run_command(args, at, argc, argv)
                                                 : code;
 }
 
+/* A reader that has seen enough closes its pipe: that needs no words. */
+static int flush(int code)
+{
+    bool was_lost = ferror(stdout) != 0;
+    errno = 0;
+    bool is_lost = fflush(stdout) != 0 || was_lost;
+    if (!is_lost || code != CMD_OK) {
+        return code;
+    }
+    return errno == EPIPE || was_lost ? CMD_FAILED : cmd_fail("cannot write the output");
+}
+
 int cmd_main(const cmd_spec *const *table, int argc, char *const *argv)
 {
+    cmd_signal_init();
     size_t room = argc > 0 ? (size_t)argc : 1;
     cmd_args args = {.table = table};
     args.values = tk_zarray(room, sizeof(*args.values));
@@ -138,6 +160,5 @@ int cmd_main(const cmd_spec *const *table, int argc, char *const *argv)
     }
     tk_free(args.values);
     tk_free(args.operands);
-    bool is_lost = ferror(stdout) != 0 || fflush(stdout) != 0;
-    return is_lost && code == CMD_OK ? cmd_fail("cannot write the output") : code;
+    return flush(code);
 }

@@ -59,7 +59,9 @@ void cmd_help_program(const cmd_spec *const *table)
         if (name[n] == '\0') {
             row(name, (*table)->help);
         } else if (strncmp(group, name, (size_t)n + 1) != 0) {
-            printf("  %.*s ...\n", n, name);
+            char left[64];
+            (void)snprintf(left, sizeof(left), "%.*s ...", n, name);
+            row(left, cmd_list_group_help(name, (size_t)n));
             group = name;
         }
     }
@@ -68,8 +70,9 @@ void cmd_help_program(const cmd_spec *const *table)
 
 void cmd_help_group(const cmd_spec *const *table, const char *group)
 {
-    printf("Usage: tinkc %s COMMAND [ARGS]...\n\nCommands:\n", group);
     size_t n = strlen(group);
+    printf("Usage: tinkc %s COMMAND [ARGS]...\n\n%s\n\nCommands:\n", group,
+           cmd_list_group_help(group, n));
     for (; *table != NULL; table++) {
         if (strncmp((*table)->name, group, n) == 0 && (*table)->name[n] == ' ') {
             row((*table)->name + n + 1, (*table)->help);
@@ -85,6 +88,15 @@ void cmd_help_command(const cmd_spec *command)
         printf("\n%s\n", command->more);
     }
     list_options(command->options);
+    printf("\nThe options of 'tinkc --help' may be given here, too.\n");
+    if (command->examples != NULL) {
+        printf("\nExamples:\n");
+        for (const char *line = command->examples; *line != '\0';) {
+            int size = (int)strcspn(line, "\n");
+            printf("  %.*s\n", size, line);
+            line += size + (line[size] == '\n');
+        }
+    }
 }
 
 int cmd_vbad_usage(const cmd_spec *command, const char *format, va_list list)
@@ -105,30 +117,4 @@ int cmd_bad_usage(const cmd_args *args, const char *format, ...)
     int code = cmd_vbad_usage(args->command, format, list);
     va_end(list);
     return code;
-}
-
-int cmd_fail(const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    fprintf(stderr, "Error: ");
-    vfprintf(stderr, format, list);
-    fputc('\n', stderr);
-    va_end(list);
-    return CMD_FAILED;
-}
-
-int cmd_fail_error(tinkc_error **error, const char *format, ...)
-{
-    fprintf(stderr, "Error: ");
-    if (format != NULL && format[0] != '\0') {
-        va_list list;
-        va_start(list, format);
-        vfprintf(stderr, format, list);
-        va_end(list);
-        fprintf(stderr, ": ");
-    }
-    fprintf(stderr, "%s\n", tinkc_error_message(*error));
-    tinkc_error_free(error);
-    return CMD_FAILED;
 }

@@ -10,6 +10,7 @@ typedef struct cmd_value {
     const cmd_option *option;
     const char *text; /* NULL for a flag; borrowed from argv */
     int64_t integer;
+    double number;
 } cmd_value;
 
 struct cmd_args {
@@ -19,12 +20,21 @@ struct cmd_args {
     size_t n_values;
     const char **operands; /* owned, room for argc */
     size_t n_operands;
-    bool wants_json;
     bool wants_help;
 };
 
-/* --help, --version, --format: before the name of the command. Ends in a NULL name. */
+/* Options of the program: before or behind the name of the command. Ends in a NULL name.
+ */
 extern const cmd_option cmd_globals[];
+
+/* What a group is about, or "". */
+const char *cmd_list_group_help(const char *group, size_t n);
+
+/* How many -v there were: what error lines say. */
+void cmd_fail_set_verbose(bool verbose);
+
+/* Ctrl-C ends the program with 130, a closed pipe is an error of the write. */
+void cmd_signal_init(void);
 
 /* Reads options (of args->command, or the global ones while that is NULL) and operands
  * from argv[*at], and moves *at. Global options end at the first operand. False after

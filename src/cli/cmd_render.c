@@ -8,7 +8,7 @@
 #include <tinkc/service.h>
 #include <tinkc/tokenizer.h>
 
-#include "cli/cmd.h"
+#include "cli/cmd_list.h"
 #include "cli/cmd_text.h"
 
 typedef struct render {

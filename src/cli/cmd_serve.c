@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "cli/cmd.h"
+#include "cli/cmd_list.h"
 #include "server/srv.h"
 
 #define PAIRS_MAX     64

@@ -9,7 +9,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "cli/cmd.h"
+#include "cli/cmd_list.h"
 #include "cli/cmd_text.h"
 
 static const char *tokenizer_path(const cmd_args *args)

@@ -2,17 +2,22 @@
 #include <stdio.h>
 #include <tinkc/version.h>
 
-#include "cli/cmd.h"
+#include "cli/cmd_list.h"
+#include "cli/cmd_out.h"
 
 static int run(const cmd_args *args)
 {
-    if (cmd_wants_json(args)) {
-        printf("{\n  \"version\": \"%s\",\n  \"sdk_level\": \"%s\"\n}\n", tinkc_version(),
-               TINKC_SDK_LEVEL);
-    } else {
+    if (!cmd_wants_json(args)) {
         printf("tinkc %s\n", tinkc_version());
+        return CMD_OK;
     }
-    return CMD_OK;
+    cmd_json json;
+    cmd_json_init(&json);
+    tk_json_begin_object(&json.w);
+    cmd_json_pair(&json, "version", tinkc_version());
+    cmd_json_pair(&json, "sdk_level", TINKC_SDK_LEVEL);
+    tk_json_end_object(&json.w);
+    return cmd_json_print(&json, args);
 }
 
 const cmd_spec cmd_version = {

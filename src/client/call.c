@@ -325,6 +325,8 @@ void tk_call_start(tk_call *call)
     tk_list_init(&call->state.auth.node);
     call->state.running = true;
     call->state.l2.started_ms = tk_loop_now_ms(tk_core_loop(call->core));
+    int64_t budget_ms = tk_core_config(call->core)->retry_total_ms;
+    call->state.l2.budget_ms = budget_ms >= 0 ? budget_ms : INT64_MAX;
     attempt(call);
 }
 

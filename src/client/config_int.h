@@ -40,6 +40,7 @@ struct tinkc_config {
     int64_t timeout_ms;
     int64_t connect_timeout_ms;
     int64_t max_retries;
+    int64_t retry_total_ms;
     int64_t heartbeat_ms;
     int64_t http1_only;
     int64_t train_single_connection;

@@ -84,6 +84,8 @@ static const tk_option options[] = {
      DAY_MS, NULL, "connecting"},
     {"max_retries", TK_OPTION_INT, AT(max_retries), "10", NULL, NULL, 0, 1000, NULL,
      "tries of one request beyond the first, where it may be repeated"},
+    {"retry_total", TK_OPTION_MS, AT(retry_total_ms), "300000", NULL, NULL, 0, DAY_MS,
+     NULL, "how long such a request is begun anew when those have failed"},
     {"heartbeat", TK_OPTION_MS, AT(heartbeat_ms), "10000", NULL, NULL, 100, DAY_MS, NULL,
      "time between two heartbeats of the session"},
     {"http1_only", TK_OPTION_BOOL, AT(http1_only), "false", NULL, NULL, 0, 1, NULL,

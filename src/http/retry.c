@@ -5,7 +5,6 @@
 #define L1_MAX_MS         10000
 #define L1_JITTER         0.25
 #define HINT_MAX_MS       60000 /* a longer hint is ignored, as the official SDK does */
-#define L2_BUDGET_MS      300000
 #define L2_MAX_MS         30000
 #define BILLING_WAIT_MS   5000
 #define BILLING_FORGET_MS 300000 /* no 402 for so long: a new incident */
@@ -104,12 +103,12 @@ tk_retry_decision tk_retry_l2(tk_retry_l2_state *state, const tk_retry_outcome *
         return again_after(BILLING_WAIT_MS);
     }
     int64_t elapsed = now_ms - state->started_ms;
-    if (!outcome->transient || elapsed >= L2_BUDGET_MS) {
+    if (!outcome->transient || elapsed >= state->budget_ms) {
         return decision_fail;
     }
     int64_t delay = doubled(1000, state->k, L2_MAX_MS);
     state->k++;
-    return again_after(TK_MIN(delay, L2_BUDGET_MS - elapsed));
+    return again_after(TK_MIN(delay, state->budget_ms - elapsed));
 }
 
 int64_t tk_retry_l3_delay(const tk_retry_l3_config *config, int attempt, tk_rand *rand)

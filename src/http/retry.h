@@ -47,6 +47,7 @@ bool tk_retry_billing_pause(tk_retry_billing *billing, int64_t now_ms, bool *log
 
 /* L2 (§5.3). */
 typedef struct tk_retry_l2_state {
+    int64_t budget_ms;  /* no new attempt after so long; the official one is 300000 */
     int64_t started_ms; /* of the first attempt; billing pauses count */
     int k;              /* delays taken so far, billing pauses aside */
 } tk_retry_l2_state;

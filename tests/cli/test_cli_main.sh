@@ -22,6 +22,8 @@ try --format json version
 expect "version as JSON" has "$out" '"version": "'"$version"'"'
 try -fjson version
 expect "a short option with its value" has "$out" '"version"'
+try version -f jsonl
+expect "a global option behind the command" has "$out" '{"version": "'
 try version --help
 expect "a command's help" has "$out" "Usage: tinkc version [OPTIONS]"
 
@@ -40,7 +42,7 @@ usage_error "unknown letter" "No such option: -x" version -x
 usage_error "unknown global option" "No such option: --nosuch" --nosuch version
 usage_error "extra operand" "Got unexpected extra argument (more)." version more
 usage_error "operand behind --" "Got unexpected extra argument (-h)." version -- -h
-usage_error "bad choice" "Invalid value for '--format': 'xml' is not one of table|json." \
+usage_error "bad choice" "Invalid value for '--format': 'xml' is not one of table|json|jsonl." \
     --format xml version
 usage_error "value missing" "Option '--format' requires an argument." --format
 usage_error "flag with a value" "Option '--version' takes no value." --version=1

@@ -149,7 +149,7 @@ static void test_retry_l2_delays(void **unused)
 {
     (void)unused;
     static const int64_t delays[] = {1000, 2000, 4000, 8000, 16000, 30000, 30000};
-    tk_retry_l2_state state = {.started_ms = 7000};
+    tk_retry_l2_state state = {.budget_ms = 300000, .started_ms = 7000};
     tk_retry_outcome outcome = status_of(503);
     for (size_t i = 0; i < TK_ARRAY_LEN(delays); i++) {
         tk_retry_decision decision = tk_retry_l2(&state, &outcome, false, 7000);
@@ -166,7 +166,7 @@ static void test_retry_l2_rows(void **unused)
 {
     (void)unused;
     for (int status = 200; status <= 599; status++) {
-        tk_retry_l2_state state = {0};
+        tk_retry_l2_state state = {.budget_ms = 300000};
         tk_retry_outcome outcome = status_of(status);
         outcome.should_retry = 1; /* not consulted here */
         bool again = status == 408 || status == 409 || status == 429 || status >= 500;
@@ -175,7 +175,7 @@ static void test_retry_l2_rows(void **unused)
                                : again      ? TK_RETRY_AGAIN
                                             : TK_RETRY_FAIL);
     }
-    tk_retry_l2_state state = {0};
+    tk_retry_l2_state state = {.budget_ms = 300000};
     tk_retry_outcome lost = no_response(true);
     assert_int_equal(tk_retry_l2(&state, &lost, false, 0).what, TK_RETRY_AGAIN);
 }
@@ -185,7 +185,7 @@ static void test_retry_l2_rows(void **unused)
 static void test_retry_l2_billing(void **unused)
 {
     (void)unused;
-    tk_retry_l2_state state = {0};
+    tk_retry_l2_state state = {.budget_ms = 300000};
     tk_retry_outcome outcome = status_of(402);
     assert_int_equal(tk_retry_l2(&state, &outcome, true, 400000).delay_ms, 5000);
     assert_int_equal(state.k, 0);
