@@ -3,7 +3,7 @@
 MAKEFLAGS += --no-print-directory
 PREFIX ?= /usr/local
 
-.PHONY: all deps build test check bench interop soak demo fuzz install clean
+.PHONY: all deps build test check bench interop soak mutate demo fuzz install clean
 all: build
 
 deps:
@@ -27,6 +27,9 @@ interop: build
 
 soak: build
 	@scripts/soak.sh
+
+mutate: deps
+	@scripts/mutate.py
 
 fuzz: deps
 	@scripts/fuzz.sh

@@ -155,6 +155,8 @@ static void test_poll_row_2_408(void **unused)
         answer_status(&p, 400);
         assert_again(&p, 0);
     }
+    answer(&p, (fakeanswer){.failure = TK_HTTP_RESET});
+    assert_again(&p, 1000);
     answer_status(&p, 408);
     assert_again(&p, 0);
     answer(&p, (fakeanswer){.failure = TK_HTTP_RESET});
@@ -166,7 +168,8 @@ static void test_poll_row_2_408(void **unused)
     close_polled(&p);
 }
 
-/* Row 3: a body that is no JSON leaves the count of bad requests alone. */
+/* Row 3: a body that is no JSON leaves the count of bad requests alone; connection
+ * errors count anew. */
 static void test_poll_row_3_408_text(void **unused)
 {
     (void)unused;
@@ -180,8 +183,12 @@ static void test_poll_row_3_408_text(void **unused)
             answer_status(&p, 400);
             assert_again(&p, 0);
         }
+        answer(&p, (fakeanswer){.failure = TK_HTTP_RESET});
+        assert_again(&p, 1000);
         answer(&p, (fakeanswer){.status = 408, .body = bodies[i]});
         assert_again(&p, 0);
+        answer(&p, (fakeanswer){.failure = TK_HTTP_RESET});
+        assert_again(&p, 1000); /* not 2 s */
         answer_status(&p, 400);
         assert_failed(&p, TINKC_E_BAD_REQUEST);
         close_polled(&p);

@@ -254,6 +254,27 @@ static void test_sample_gone(void **unused)
     clientfix_close(&f);
 }
 
+/* wire.md §5.4: every new attempt has an id of its own; the server may know the old one.
+ */
+static void test_sample_new_id(void **unused)
+{
+    (void)unused;
+    clientfix f;
+    clientfix_open(&f, NULL);
+    tinkc_sampling *sampling = samplefix_create(&f);
+    tinkc_future *future = samplefix_sample(&f, sampling, 2);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(seq_of(&f, i), i);
+        assert_true(samplefix_accept(&f));
+        assert_true(faketransport_answer(&f.net, POLL, (fakeanswer){.status = 410}));
+        clientfix_advance(&f, 10000);
+    }
+    tinkc_future_cancel(future);
+    tinkc_future_free(&future);
+    tinkc_sampling_close(&sampling);
+    clientfix_close(&f);
+}
+
 static void fail_work(clientfix *f, const char *category)
 {
     char body[96];
@@ -545,6 +566,7 @@ int main(void)
         cmocka_unit_test(test_sample_refused),
         cmocka_unit_test(test_sample_null),
         cmocka_unit_test(test_sample_gone),
+        cmocka_unit_test(test_sample_new_id),
         cmocka_unit_test(test_sample_categories),
         cmocka_unit_test(test_sample_layers),
         cmocka_unit_test(test_sample_user_errors),

@@ -346,19 +346,13 @@ static void test_sample_pause_stuck(void **unused)
 {
     (void)unused;
     static const struct {
-        const char *flags, *silent, *total;
+        const char *silent, *total;
         fakeanswer submit, poll;
-        int64_t end_ms; /* -1: never */
+        int64_t end_ms;
     } rows[] = {
-        {"{}", NULL, NULL, {.failure = TK_HTTP_RESET}, {0}, 600000},
-        {"{}", "60000", NULL, {.failure = TK_HTTP_RESET}, {0}, 300000},
-        {"{\"sample_enable_stuck_detection\":false}",
-         "60000",
-         "60000",
-         {.failure = TK_HTTP_RESET},
-         {0},
-         -1},
-        {"{}", NULL, "60000", {.body = "{\"request_id\":\"r\"}"}, {.status = 410}, 60000},
+        {NULL, NULL, {.failure = TK_HTTP_RESET}, {0}, 600000},
+        {"60000", NULL, {.failure = TK_HTTP_RESET}, {0}, 300000},
+        {NULL, "60000", {.body = "{\"request_id\":\"r\"}"}, {.status = 410}, 60000},
     };
     for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
         const char *options[5] = {NULL};
@@ -372,23 +366,95 @@ static void test_sample_pause_stuck(void **unused)
             options[n++] = rows[i].total;
         }
         pair p;
-        clientfix_open(&p.f, options);
-        faketransport_default(&p.f.net, "client/config",
-                              (fakeanswer){.body = rows[i].flags});
-        p.sampling = samplefix_create(&p.f);
+        open_pair(&p, options);
         faketransport_default(&p.f.net, SAMPLE, rows[i].submit);
         faketransport_default(&p.f.net, POLL, rows[i].poll);
         tinkc_future *future = samplefix_sample(&p.f, p.sampling, 2);
-        int64_t end = rows[i].end_ms;
-        clientfix_advance(&p.f, (end < 0 ? 700000 : end) - 1);
+        clientfix_advance(&p.f, rows[i].end_ms - 1);
         assert_false(tinkc_future_is_done(future));
         clientfix_advance(&p.f, 25000);
-        assert_int_equal(tinkc_future_wait(future, 0),
-                         end < 0 ? TINKC_E_TIMEOUT : TINKC_E_STUCK);
+        assert_int_equal(tinkc_future_wait(future, 0), TINKC_E_STUCK);
+        tinkc_future_free(&future);
+        close_pair(&p);
+    }
+}
+
+/* wire.md §5.4: the server's flag switches it off, while submitting and while polling. */
+static void test_sample_pause_stuck_off(void **unused)
+{
+    (void)unused;
+    static const char *const options[] = {"stuck_silent", "60000", "stuck_total", "60000",
+                                          NULL};
+    for (int polls = 0; polls < 2; polls++) {
+        pair p;
+        clientfix_open(&p.f, options);
+        faketransport_default(
+            &p.f.net, "client/config",
+            (fakeanswer){.body = "{\"sample_enable_stuck_detection\":false}"});
+        p.sampling = samplefix_create(&p.f);
+        tinkc_future *future = samplefix_sample(&p.f, p.sampling, 2);
+        const char *path = polls != 0 ? POLL : SAMPLE;
+        assert_true(polls == 0 || samplefix_accept(&p.f));
+        faketransport_default(&p.f.net, path, (fakeanswer){.failure = TK_HTTP_RESET});
+        assert_true(
+            faketransport_answer(&p.f.net, path, (fakeanswer){.failure = TK_HTTP_RESET}));
+        clientfix_advance(&p.f, 700000);
+        assert_false(tinkc_future_is_done(future));
         tinkc_future_cancel(future);
         tinkc_future_free(&future);
         close_pair(&p);
     }
+}
+
+/* wire.md §5.4: a sample that succeeds is progress for all of the handle. */
+static void test_sample_pause_stuck_progress(void **unused)
+{
+    (void)unused;
+    static const char *const options[] = {"stuck_total", "60000", NULL};
+    static const fakeanswer not_yet = {.status = 408, .body = "{}"};
+    pair p;
+    open_pair(&p, options);
+    tinkc_future *slow = samplefix_sample(&p.f, p.sampling, 2);
+    assert_true(samplefix_accept(&p.f));
+    clientfix_advance(&p.f, 50000);
+    tinkc_future *quick = samplefix_sample(&p.f, p.sampling, 2);
+    assert_true(samplefix_accept(&p.f));
+    assert_true(faketransport_answer(&p.f.net, POLL, not_yet)); /* the slow one's */
+    clientfix_turn(&p.f);
+    assert_true(samplefix_finish(&p.f));
+    assert_int_equal(tinkc_future_wait(quick, 0), TINKC_OK);
+    clientfix_advance(&p.f, 59999);
+    assert_true(faketransport_answer(&p.f.net, POLL, not_yet));
+    clientfix_turn(&p.f);
+    assert_false(tinkc_future_is_done(slow));
+    clientfix_advance(&p.f, 1);
+    assert_true(faketransport_answer(&p.f.net, POLL, not_yet));
+    clientfix_turn(&p.f);
+    assert_int_equal(tinkc_future_wait(slow, 0), TINKC_E_STUCK);
+    tinkc_future_free(&slow);
+    tinkc_future_free(&quick);
+    close_pair(&p);
+}
+
+/* wire.md §5.4: time in which nothing was asked for does not count. */
+static void test_sample_pause_stuck_idle(void **unused)
+{
+    (void)unused;
+    static const char *const options[] = {"stuck_total", "60000", NULL};
+    pair p;
+    open_pair(&p, options);
+    for (int i = 0; i < 2; i++) {
+        clientfix_advance(&p.f, 61000);
+        tinkc_future *future = samplefix_sample(&p.f, p.sampling, 2);
+        assert_true(samplefix_accept(&p.f));
+        assert_true(faketransport_answer(&p.f.net, POLL, (fakeanswer){.status = 410}));
+        clientfix_advance(&p.f, 10000);
+        assert_false(tinkc_future_is_done(future));
+        assert_true(samplefix_accept(&p.f) && samplefix_finish(&p.f));
+        assert_int_equal(tinkc_future_wait(future, 0), TINKC_OK);
+        tinkc_future_free(&future);
+    }
+    close_pair(&p);
 }
 
 int main(void)
@@ -405,6 +471,9 @@ int main(void)
         cmocka_unit_test(test_sample_pause_byte_budget),
         cmocka_unit_test(test_sample_pause_billing),
         cmocka_unit_test(test_sample_pause_stuck),
+        cmocka_unit_test(test_sample_pause_stuck_off),
+        cmocka_unit_test(test_sample_pause_stuck_progress),
+        cmocka_unit_test(test_sample_pause_stuck_idle),
     };
     return cmocka_run_group_tests_name("sample_pause", tests, NULL, NULL);
 }

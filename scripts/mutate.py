@@ -1,0 +1,262 @@
+#!/usr/bin/env python3
+"""Takes behaviours out of the code, one at a time, and sees that the tests named for each
+notice: tests/mutations/*.txt (the format is in the README there). Not part of `make check`.
+
+usage: mutate.py [--list] [ROW|PROGRAM|FILE]...     all entries without arguments
+
+Works on a copy of the tree under build/mutate. Fails when an entry survives, does not apply
+or does not compile, and when a row of the scope has no entry.
+"""
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import gatelib
+
+LIMIT_S = 60  # a test that takes longer hangs
+ROW_ID = re.compile(r"\b([A-Z]+\d?)-(\d+)\b(?:\s*\.\.\s*[A-Z]+\d?-(\d+)\b)?")
+
+
+class Entry:
+    def __init__(self, rows, place):
+        self.rows, self.place = rows, place
+        self.why, self.program, self.tests, self.also = "", "", [], []
+        self.edits = []  # [file, old lines, new lines]
+
+    def check(self):
+        if not (self.why and self.program and self.tests and self.edits):
+            sys.exit(f"{self.place}: an entry needs why, test, file and a text")
+        return self
+
+
+def expand(text):
+    """The rows that a text names, ranges included, with the width of the first number."""
+    rows = []
+    for table, first, last in ROW_ID.findall(text):
+        for number in range(int(first), int(last or first) + 1):
+            rows.append(f"{table}-{number:0{len(first)}}")
+    return rows
+
+
+def parse_edit(entry, file, line):
+    sign, text = line[0], line[2:]
+    if sign == "-":
+        if not entry.edits or entry.edits[-1][0] != file or entry.edits[-1][2]:
+            entry.edits.append([file, [], []])
+        entry.edits[-1][1].append(text)
+    else:
+        entry.edits[-1][2].append(text)
+
+
+def parse(path, scope, entries):
+    entry, file = None, ""
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        word, _, rest = line.partition(" ")
+        place = f"{path.name}:{number}"
+        if line[:2] in ("- ", "+ ") or line in ("-", "+"):
+            parse_edit(entry, file, line)
+        elif not line.strip() or line[0] == "#":
+            continue
+        elif line[0] == "[":
+            entry = Entry(expand(line), place)
+            entries.append(entry)
+        elif word == "scope":
+            scope += expand(rest.partition(":")[0])
+        elif word == "why":
+            entry.why = rest.strip()
+        elif word == "also":
+            entry.also = rest.split()
+        elif word == "test":
+            program, _, tests = rest.partition(":")
+            entry.program, entry.tests = program.strip(), tests.replace(",", " ").split()
+        elif word == "file":
+            file = rest.strip()
+            entry.edits.append([file, [], []])
+        else:
+            sys.exit(f"{place}: what is this? {line}")
+
+
+def load(root):
+    scope, entries = [], []
+    for path in sorted((root / "tests/mutations").glob("*.txt")):
+        parse(path, scope, entries)
+    for entry in entries:
+        entry.edits = [e for e in entry.edits if e[1]]
+        entry.check()
+    gatelib.need(len(entries), "mutations")
+    return scope, entries
+
+
+def uncovered(root, scope, entries):
+    """What the scope asks for and no entry has."""
+    rows = dict(re.findall(r"^\|\s*([A-Z]-\d{3})\s*\|[^|]*\|([^|]*)\|", (
+        root / "docs/conformance.md").read_text(), re.M))
+    problems, owner = [], {}
+    for row in scope:
+        tests = [t for e in entries if row in e.rows for t in e.tests]
+        if not tests:
+            problems.append(f"{row}: no mutation")
+        elif row[:2] == "A-" and not set(tests) & set(re.findall(r"\w+", rows.get(row, ""))):
+            problems.append(f"{row}: no mutation names a test of its row in conformance.md")
+        elif row[:2] != "A-":
+            key = row.partition("-")[0], tests[0]
+            if owner.setdefault(key, row) != row:
+                problems.append(f"{row}: has no test of its own ({tests[0]}: {owner[key]})")
+    return problems
+
+
+class Tree:
+    """The private copy."""
+
+    def __init__(self, root):
+        self.root = root
+        self.dir = root / "build/mutate/tree"
+        self.build_dir = self.dir / "build/dev"
+        self.only = root / "build/mutate/only.so"
+
+    def copy(self):
+        names = gatelib.files(self.root)
+        for name in names:
+            source, target = self.root / name, self.dir / name
+            data = source.read_bytes()
+            if not target.exists() or target.read_bytes() != data:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(data)
+                target.chmod(source.stat().st_mode)
+        for name in set(gatelib.files(self.dir)) - set(names):
+            (self.dir / name).unlink()
+
+    def configure(self):
+        # unused variables and the like are part of many mutations: no warnings
+        run(["cmake", "--preset", "dev", "-DCMAKE_C_FLAGS=-w",
+             "-DCMAKE_C_FLAGS_DEBUG=-O1 -g"], self.dir)
+        run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-o", str(self.only),
+             str(self.root / "tests/mutations/only.c")], self.dir)
+
+    def build(self, targets):
+        if not targets:
+            return True
+        command = ["cmake", "--build", str(self.build_dir), "--target", *targets]
+        return subprocess.run(command, capture_output=True).returncode == 0
+
+    def passes(self, program, test):
+        """None when there is no such test."""
+        env = dict(os.environ, MUTATE_ONLY=test, TINKC_BUILD_DIR=str(self.build_dir))
+        if program == "docs":
+            script = self.dir / f"tests/docs/{test}.sh"
+            return bounded([str(script)], self.dir, env)[0] == 0 if script.exists() else None
+        env["LD_PRELOAD"] = str(self.only)
+        path = self.build_dir / "tests" / program
+        code, out = bounded([str(path)], path.parent, env)
+        if f"[ RUN      ] {test}\n" not in out:
+            return None
+        return code == 0 and f"[       OK ] {test}\n" in out
+
+
+def run(command, cwd):
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
+
+
+def bounded(command, cwd, env):
+    """(exit status, output); the whole group of processes ends with it."""
+    with subprocess.Popen(command, cwd=cwd, env=env, text=True, errors="replace",
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, start_new_session=True) as child:
+        try:
+            out = child.communicate(timeout=LIMIT_S)[0]
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            out = child.communicate()[0]
+            return -1, out
+    return child.returncode, out
+
+
+def targets_of(entry):
+    return entry.also + ([] if entry.program == "docs" else [entry.program])
+
+
+def apply(tree, entry):
+    """{path: the text before}, or None when a text is not there exactly once."""
+    before, after = {}, {}
+    for file, old, new in entry.edits:
+        path = tree.dir / file
+        if not path.exists():
+            return None
+        before.setdefault(path, path.read_text())
+        text = after.get(path, before[path])
+        if text.count("\n".join(old)) != 1:
+            return None
+        after[path] = text.replace("\n".join(old), "\n".join(new))
+    for path, text in after.items():
+        path.write_text(text)
+    return before
+
+
+def verdict_of(tree, entry):
+    before = apply(tree, entry)
+    if before is None:
+        return "STALE"
+    try:
+        if not tree.build(targets_of(entry)):
+            return "BROKEN"
+        for test in entry.tests:
+            if tree.passes(entry.program, test) is not False:
+                return f"SURVIVED {test}"
+        return "killed"
+    finally:
+        for path, text in before.items():
+            path.write_text(text)
+
+
+def check_untouched(tree, entries):
+    """Every test passes as long as nothing is changed."""
+    if not tree.build(sorted({t for e in entries for t in targets_of(e)})):
+        sys.exit("the tree does not build")
+    for program, test in sorted({(e.program, t) for e in entries for t in e.tests}):
+        if tree.passes(program, test) is not True:
+            sys.exit(f"{program}: {test} does not pass, or is not there, without a mutation")
+
+
+def wanted(entry, words):
+    names = entry.rows + [entry.program] + entry.tests + [e[0] for e in entry.edits]
+    return not words or any(w in names or w == entry.place.partition(":")[0] for w in words)
+
+
+def main():
+    root = gatelib.root_of(sys.argv)
+    words = [a for a in sys.argv[1:] if not a.startswith("--")]
+    scope, entries = load(root)
+    chosen = [e for e in entries if wanted(e, words)]
+    problems = uncovered(root, scope, entries) if not words else []
+    if "--list" in sys.argv:
+        for entry in chosen:
+            print(f"{entry.place:20} {' '.join(entry.rows):24} {entry.why}")
+        return gatelib.finish(problems, f"{len(chosen)} mutations, {len(scope)} rows")
+    tree = Tree(root)
+    tree.copy()
+    tree.configure()
+    check_untouched(tree, chosen)
+    # neighbours change the same file: one less to compile again
+    chosen.sort(key=lambda e: (e.edits[0][0], e.program))
+    killed = 0
+    for entry in chosen:
+        start = time.monotonic()
+        verdict = verdict_of(tree, entry)
+        killed += verdict == "killed"
+        line = f"{verdict:9} {' '.join(entry.rows)}: {entry.why} ({entry.place}, " \
+               f"{entry.program}, {time.monotonic() - start:.1f} s)"
+        print(line, flush=True)
+        if verdict != "killed":
+            problems.append(line)
+    print(f"{killed} of {len(chosen)} killed")
+    return gatelib.finish(problems, f"{len(scope)} rows in scope, each with a mutation")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
