@@ -8,7 +8,7 @@
  *
  * Thread: a tokenizer is immutable; any number of threads may use one at once. Text is
  * bytes with a length; what is not UTF-8 in it is read as U+FFFD, one for each maximal
- * part that is invalid. Nothing here touches the network. */
+ * part that is invalid. Only tinkc_*_get_tokenizer touch the network. */
 #ifndef TINKC_TOKENIZER_H
 #define TINKC_TOKENIZER_H
 
@@ -16,8 +16,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <tinkc/download.h>
 #include <tinkc/error.h>
 #include <tinkc/export.h>
+#include <tinkc/service.h>
 
 TINKC_BEGIN_DECLS
 
@@ -54,6 +56,66 @@ TINKC_API tinkc_tokenizer *tinkc_tokenizer_ref(tinkc_tokenizer *tokenizer);
 
 /* Sets *tokenizer to NULL; accepts NULL. */
 TINKC_API void tinkc_tokenizer_free(tinkc_tokenizer **tokenizer);
+
+/* ---- the tokenizer of a model ----
+ *
+ * Which one it is: what the server names for the model, else a rule over the model's name
+ * ("org/name:..." is "org/name", "org/name/variant" too, Llama 3 has an ungated copy,
+ * Kimi a fixed revision). Where it is, the first place that has it:
+ *  1. the directory that the name (or the server) gives, if it is one here;
+ *  2. the cache of Hugging Face's programs (HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE,
+ * HF_HOME);
+ *  3. the cache of this library, which nothing but the user ever empties;
+ *  4. the server of the handle: `tinkc serve` has the files of its models;
+ *  5. the hub (HF_ENDPOINT), with the token of HF_TOKEN, HUGGING_FACE_HUB_TOKEN or the
+ *     token file. Redirects to other servers do not get the token. What was loaded is
+ *     then kept in the library's cache, all files or none. HF_HUB_OFFLINE=1: not asked.
+ *
+ * These functions block; thread: any but the loop's. Tokenizers are shared as by
+ * tinkc_tokenizer_load_cached. The caller frees *out. TINKC_E_MISSING when no place has
+ * it; the message says where it was looked for, the causes beneath say each in full. A
+ * place that has it in a form that cannot be used ends the search with its error, as
+ * tinkc_tokenizer_load. */
+
+/* Where to look. NULL is as described above. */
+typedef struct tinkc_tokenizer_options {
+    size_t size;
+    const char *directory;    /* look here and nowhere else, ask nobody */
+    const char *tokenizer_id; /* "org/name" or "org/name:revision": this one */
+    const char *revision;     /* branch, tag or commit at the hub */
+    const char *cache_dir;    /* NULL: $XDG_CACHE_HOME/tinkc or ~/.cache/tinkc */
+    const char *hub_url;
+    const char *hub_token; /* "": none */
+    bool offline;          /* no request at all, not even to the server */
+    tinkc_progress_fn fn;  /* as in tinkc_download_url; false: TINKC_E_CANCELLED */
+    void *user;
+} tinkc_tokenizer_options;
+
+#define TINKC_TOKENIZER_OPTIONS_INIT                                                     \
+    {                                                                                    \
+        sizeof(tinkc_tokenizer_options), NULL, NULL, NULL, NULL, NULL, NULL, false,      \
+            NULL, NULL                                                                   \
+    }
+
+/* Of the model that is being trained: asks the server what it is (get_info). */
+TINKC_API tinkc_code tinkc_training_get_tokenizer(tinkc_tokenizer **out,
+                                                  tinkc_training *training,
+                                                  const tinkc_tokenizer_options *options,
+                                                  tinkc_error **err);
+
+/* Of the model that is sampled from: asks the server for its base model. */
+TINKC_API tinkc_code tinkc_sampling_get_tokenizer(tinkc_tokenizer **out,
+                                                  tinkc_sampling *sampling,
+                                                  const tinkc_tokenizer_options *options,
+                                                  tinkc_error **err);
+
+/* Of a model by its name, "org/name", or by its directory. `service` may be NULL: then no
+ * server is asked, only the hub. */
+TINKC_API tinkc_code tinkc_service_get_tokenizer(tinkc_tokenizer **out,
+                                                 tinkc_service *service,
+                                                 const char *model,
+                                                 const tinkc_tokenizer_options *options,
+                                                 tinkc_error **err);
 
 /* ---- vocabulary ---- */
 

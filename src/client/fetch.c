@@ -174,7 +174,8 @@ static tinkc_code send_request(tk_fetch *fetch, tk_err *err)
 {
     char range[64];
     tk_core *core = fetch->options.core;
-    tinkc_pair headers[4] = {{"Accept", "*/*"}, {"Accept-Encoding", "identity"}};
+    unsigned flags = TK_REQUEST_STREAMS;
+    tinkc_pair headers[5] = {{"Accept", "*/*"}, {"Accept-Encoding", "identity"}};
     tinkc_raw_request request = TINKC_RAW_REQUEST_INIT;
     request.path = tk_buf_cstr(&fetch->url);
     request.headers = headers;
@@ -187,9 +188,13 @@ static tinkc_code send_request(tk_fetch *fetch, tk_err *err)
     if (request.headers_n == 3 && fetch->etag[0] != '\0') {
         headers[request.headers_n++] = (tinkc_pair){"If-Range", fetch->etag};
     }
+    if (fetch->options.authorization != NULL) {
+        headers[request.headers_n++] =
+            (tinkc_pair){"Authorization", fetch->options.authorization};
+    }
+    flags |= fetch->options.from_service ? 0u : (unsigned)TK_REQUEST_ANONYMOUS;
     tk_request own = {0};
-    tinkc_code code = tk_request_init(&own, &request, tk_core_base_url(core),
-                                      TK_REQUEST_STREAMS | TK_REQUEST_ANONYMOUS, err);
+    tinkc_code code = tk_request_init(&own, &request, tk_core_base_url(core), flags, err);
     if (code == TINKC_OK) {
         code = tk_stream_open(&fetch->stream, core, &own, err);
     }

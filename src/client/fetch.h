@@ -17,8 +17,12 @@ typedef struct tk_fetch_options {
     bool (*tick)(void *user); /* while waiting and with each piece; false: give up */
     void *user;
     int64_t retry_ms;
-    int max_failures;   /* in a row */
-    const char *sha256; /* NULL: what the server says, if it does; borrowed */
+    int max_failures;          /* in a row */
+    const char *sha256;        /* NULL: what the server says, if it does; borrowed */
+    bool from_service;         /* a path of the service's own server, with its credential;
+                                  redirects are errors. Else nothing of ours goes along */
+    const char *authorization; /* header for the server of the URL, and for none that it
+                                  redirects to; NULL: none; borrowed */
 } tk_fetch_options;
 
 /* Makes no request. */

@@ -160,7 +160,11 @@ static void start(tk_op *op)
     transfer *self = TK_CONTAINER_OF(op, transfer, op);
     self->shared->running = self;
     self->ready.done = on_ready;
-    tk_core_when_ready(op->core, &self->ready);
+    if (self->request.anonymous) {
+        on_ready(&self->ready, TINKC_OK, NULL); /* our own server has no part in it */
+    } else {
+        tk_core_when_ready(op->core, &self->ready);
+    }
 }
 
 static void cancel(tk_op *op)

@@ -13,4 +13,19 @@ tk_tok *tk_tokenizer_tok(const tinkc_tokenizer *tokenizer);
 /* Takes the caller's ownership over. */
 tinkc_tokenizer *tk_tokenizer_of(tk_tok *tok);
 
+/* What tells one content behind a key from another. */
+typedef struct tk_tokenizer_stamp {
+    int64_t a, b, c;
+} tk_tokenizer_stamp;
+
+/* The process's cache of loaded tokenizers; a key is a path or another name. `find` gives
+ * one more owner, or NULL; `keep` adds an owner of its own, or, without memory, does
+ * nothing. Thread: any. */
+tk_tok *tk_tokenizer_cache_find(const char *key, const tk_tokenizer_stamp *stamp);
+void tk_tokenizer_cache_keep(const char *key, const tk_tokenizer_stamp *stamp,
+                             tk_tok *tok);
+
+/* The stamp of a tokenizer's directory or file; false when it is not there. */
+bool tk_tokenizer_cache_stamp(tk_tokenizer_stamp *out, const char *path);
+
 #endif

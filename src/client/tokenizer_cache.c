@@ -1,5 +1,6 @@
-/* The tokenizers that a process has loaded, by file: at most TK_TOK_CACHE_MAX, the one
- * unused for longest goes first. Guarded by one lock, which is not held while loading. */
+/* The tokenizers that a process has loaded, by file or other key: at most
+ * TK_TOK_CACHE_MAX, the one unused for longest goes first. Guarded by one lock, which is
+ * not held while loading. */
 #if TINKC_HAVE_TEXT
 #include <sys/stat.h>
 
@@ -10,9 +11,8 @@
 #include "client/tokenizer.h"
 
 typedef struct slot {
-    char *path; /* NULL = free */
-    struct timespec changed;
-    off_t bytes;
+    char *key; /* NULL = free */
+    tk_tokenizer_stamp stamp;
     tk_tok *tok;
     uint64_t used; /* the larger, the later */
 } slot;
@@ -21,26 +21,29 @@ static slot slots[TK_TOK_CACHE_MAX];
 static uint64_t uses;
 static tk_mutex lock = TK_MUTEX_INIT;
 
-static bool is_same(const slot *s, const char *path, const struct stat *file)
+static bool is_key(const slot *s, const char *key)
 {
-    return s->path != NULL && tk_str_is(tk_str_of(s->path), path) &&
-           s->bytes == file->st_size && s->changed.tv_sec == file->st_mtim.tv_sec &&
-           s->changed.tv_nsec == file->st_mtim.tv_nsec;
+    return s->key != NULL && tk_str_is(tk_str_of(s->key), key);
+}
+
+static bool is_same(const tk_tokenizer_stamp *x, const tk_tokenizer_stamp *y)
+{
+    return x->a == y->a && x->b == y->b && x->c == y->c;
 }
 
 static void empty(slot *s)
 {
-    tk_free(s->path);
+    tk_free(s->key);
     tk_tok_free(s->tok);
-    *s = (slot){.path = NULL};
+    *s = (slot){.key = NULL};
 }
 
-static tk_tok *find(const char *path, const struct stat *file)
+tk_tok *tk_tokenizer_cache_find(const char *key, const tk_tokenizer_stamp *stamp)
 {
     tk_tok *found = NULL;
     tk_mutex_lock(&lock);
     for (size_t i = 0; i < TK_TOK_CACHE_MAX && found == NULL; i++) {
-        if (is_same(&slots[i], path, file)) {
+        if (is_key(&slots[i], key) && is_same(&slots[i].stamp, stamp)) {
             slots[i].used = ++uses;
             found = tk_tok_ref(slots[i].tok);
         }
@@ -49,18 +52,17 @@ static tk_tok *find(const char *path, const struct stat *file)
     return found;
 }
 
-/* Without memory for the path it is not kept: the caller has it all the same. */
-static void keep(const char *path, const struct stat *file, tk_tok *tok)
+void tk_tokenizer_cache_keep(const char *key, const tk_tokenizer_stamp *stamp,
+                             tk_tok *tok)
 {
-    char *copy = tk_strdup(path);
+    char *copy = tk_strdup(key);
     if (copy == NULL) {
         return;
     }
     tk_mutex_lock(&lock);
     slot *oldest = &slots[0];
     for (size_t i = 0; i < TK_TOK_CACHE_MAX; i++) {
-        bool stale = slots[i].path != NULL && tk_str_is(tk_str_of(slots[i].path), path);
-        if (stale) {
+        if (is_key(&slots[i], key)) {
             empty(&slots[i]);
         }
         if (slots[i].used < oldest->used) {
@@ -68,32 +70,43 @@ static void keep(const char *path, const struct stat *file, tk_tok *tok)
         }
     }
     empty(oldest);
-    *oldest = (slot){copy, file->st_mtim, file->st_size, tk_tok_ref(tok), ++uses};
+    *oldest = (slot){copy, *stamp, tk_tok_ref(tok), ++uses};
     tk_mutex_unlock(&lock);
+}
+
+bool tk_tokenizer_cache_stamp(tk_tokenizer_stamp *out, const char *path)
+{
+    static const char *const vocabularies[] = {"tokenizer.json", "tiktoken.model"};
+    struct stat file;
+    bool found = stat(path, &file) == 0;
+    bool is_directory = found && S_ISDIR(file.st_mode);
+    for (size_t i = 0; is_directory && i < TK_ARRAY_LEN(vocabularies); i++) {
+        char *inside = tk_file_join(path, vocabularies[i]);
+        is_directory = inside == NULL || stat(inside, &file) != 0;
+        tk_free(inside);
+    }
+    if (found) {
+        *out = (tk_tokenizer_stamp){(int64_t)file.st_size, (int64_t)file.st_mtim.tv_sec,
+                                    (int64_t)file.st_mtim.tv_nsec};
+    }
+    return found;
 }
 
 tinkc_code tinkc_tokenizer_load_cached(tinkc_tokenizer **out, const char *path,
                                        tinkc_error **err)
 {
-    struct stat file;
-    if (out == NULL || path == NULL || stat(path, &file) != 0) {
+    tk_tokenizer_stamp stamp;
+    if (out == NULL || path == NULL || !tk_tokenizer_cache_stamp(&stamp, path)) {
         return tinkc_tokenizer_load(out, path, err);
     }
-    if (S_ISDIR(file.st_mode)) {
-        char *inside = tk_file_join(path, "tokenizer.json");
-        if (inside != NULL && stat(inside, &file) != 0) {
-            (void)stat(path, &file);
-        }
-        tk_free(inside);
-    }
-    tk_tok *tok = find(path, &file);
+    tk_tok *tok = tk_tokenizer_cache_find(path, &stamp);
     if (tok != NULL) {
         *out = tk_tokenizer_of(tok);
         return TINKC_OK;
     }
     tinkc_code code = tinkc_tokenizer_load(out, path, err);
     if (code == TINKC_OK) {
-        keep(path, &file, tk_tokenizer_tok(*out));
+        tk_tokenizer_cache_keep(path, &stamp, tk_tokenizer_tok(*out));
     }
     return code;
 }

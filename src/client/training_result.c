@@ -416,6 +416,11 @@ const char *tinkc_model_info_arch(const tinkc_model_info *info)
     return info != NULL ? text_of(&info->said.model_data.arch) : NULL;
 }
 
+const char *tk_training_info_tokenizer(const tinkc_model_info *info)
+{
+    return text_of(&info->said.model_data.tokenizer_id);
+}
+
 const char *tinkc_model_info_tokenizer_id(const tinkc_model_info *info)
 {
     return info != NULL ? info->tokenizer_id : NULL;

@@ -1,0 +1,372 @@
+/* See tokenizer_hub.h. Files come into memory (each has its limit), then into a directory
+ * that nobody else knows, which is renamed when its tokenizer could be loaded. */
+#if TINKC_HAVE_TEXT
+#include "client/tokenizer_hub.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/sha256.h"
+#include "client/fetch.h"
+#include "http/url.h"
+
+#define URL_MAX_BYTES (8 * TK_KIB)
+#define PIECE_BYTES   (64 * TK_KIB)
+#define MAX_FAILURES  3
+#define RETRY_MS      500
+#define DIR_MODE      0777 /* as the umask allows */
+#define FILE_MODE     0666
+
+/* What a tokenizer is made of; the first vocabulary that is there counts. */
+static const struct {
+    const char *name;
+    bool is_vocabulary;
+    size_t max_bytes;
+} files[] = {
+    {"tokenizer_config.json", false, TK_TOK_CONFIG_MAX_BYTES},
+    {"chat_template.jinja", false, TK_TOK_CONFIG_MAX_BYTES},
+    {"tokenizer.json", true, TK_TOK_FILE_MAX_BYTES},
+    {"tiktoken.model", true, TK_TOK_FILE_MAX_BYTES},
+};
+
+/* ---- one file ---- */
+
+typedef struct pull {
+    const char *url;  /* or a path of the service's server */
+    const char *name; /* of the file, for the progress */
+    const tinkc_tokenizer_options *options;
+    tk_fetch *fetch;
+} pull;
+
+static tinkc_code locate(void *user, tk_buf *url, int64_t *expires_us, tk_err *err)
+{
+    const pull *self = user;
+    (void)err;
+    tk_buf_puts(url, self->url);
+    *expires_us = INT64_MAX;
+    return TINKC_OK;
+}
+
+static bool tell(void *user)
+{
+    const pull *self = user;
+    if (self->options->fn == NULL) {
+        return true;
+    }
+    tinkc_progress progress = {.received = tk_fetch_received(self->fetch),
+                               .total = tk_fetch_total(self->fetch),
+                               .file = self->name,
+                               .connections = tk_fetch_connections(self->fetch)};
+    return self->options->fn(&progress, self->options->user);
+}
+
+/* Reads all of it behind what is in *out. */
+static tinkc_code pull_all(pull *self, tk_core *core, const char *authorization,
+                           tk_buf *out, tk_err *err)
+{
+    tk_fetch_options options = {.core = core,
+                                .locate = locate,
+                                .tick = tell,
+                                .user = self,
+                                .retry_ms = RETRY_MS,
+                                .max_failures = MAX_FAILURES,
+                                .from_service = self->url[0] == '/',
+                                .authorization = authorization};
+    tinkc_code code = tk_fetch_new(&self->fetch, &options, err);
+    size_t n = 1;
+    while (code == TINKC_OK && n > 0) {
+        char *room = tk_buf_reserve(out, PIECE_BYTES);
+        if (room == NULL) {
+            code = tk_buf_status(out, err);
+            break;
+        }
+        code = tk_fetch_read(&n, self->fetch, room, PIECE_BYTES, err);
+        if (code == TINKC_OK) {
+            tk_buf_advance(out, n);
+        }
+    }
+    tk_fetch_free(&self->fetch);
+    return code;
+}
+
+/* ---- the service's own server ---- */
+
+static tinkc_code pull_served(tk_buf *out, tk_core *core, const char *model,
+                              const char *name, const tinkc_tokenizer_options *options,
+                              tk_err *err)
+{
+    tk_buf path;
+    tk_buf_init(&path, URL_MAX_BYTES);
+    tk_buf_puts(&path, "/tinkc/v1/models/");
+    tk_url_escape(&path, tk_str_of(model), "/");
+    tk_buf_putc(&path, '/');
+    tk_buf_puts(&path, name);
+    pull self = {.url = tk_buf_cstr(&path), .name = name, .options = options};
+    tinkc_code code = self.url != NULL ? pull_all(&self, core, NULL, out, err)
+                                       : tk_buf_status(&path, err);
+    tk_buf_dispose(&path);
+    return code;
+}
+
+/* Key and stamp of what a server gave: the same bytes are the same tokenizer. */
+static tinkc_code stamp_served(tk_buf *key, tk_tokenizer_stamp *stamp, tk_str json,
+                               tk_str config, tk_err *err)
+{
+    char hex[TK_SHA256_HEX_BYTES];
+    tk_sha256 *sha = NULL;
+    tinkc_code code = tk_sha256_new(&sha, err);
+    if (code == TINKC_OK) {
+        code = tk_sha256_update(sha, json.p, json.n, err);
+    }
+    if (code == TINKC_OK && config.n > 0) {
+        code = tk_sha256_update(sha, config.p, config.n, err);
+    }
+    if (code == TINKC_OK) {
+        code = tk_sha256_finish(hex, sha, err);
+    }
+    tk_sha256_free(sha);
+    if (code == TINKC_OK) {
+        tk_buf_printf(key, "sha256:%s", hex);
+        *stamp = (tk_tokenizer_stamp){(int64_t)json.n, (int64_t)config.n, 0};
+        code = tk_buf_cstr(key) != NULL ? TINKC_OK : tk_buf_status(key, err);
+    }
+    return code;
+}
+
+static tinkc_code open_served(tk_tok **out, tk_str json, tk_str config, tk_err *err)
+{
+    tk_tokenizer_stamp stamp;
+    tk_buf key;
+    tk_tok *tok = NULL;
+    tk_buf_init(&key, TK_KIB);
+    tinkc_code code = stamp_served(&key, &stamp, json, config, err);
+    if (code == TINKC_OK) {
+        tok = tk_tokenizer_cache_find(key.p, &stamp);
+    }
+    if (code == TINKC_OK && tok == NULL) {
+        code = tk_tok_open_memory(&tok, json, config, err);
+        if (code == TINKC_OK) {
+            tk_tokenizer_cache_keep(key.p, &stamp, tok);
+        }
+    }
+    tk_buf_dispose(&key);
+    if (code == TINKC_OK) {
+        *out = tok;
+    }
+    return code;
+}
+
+tinkc_code tk_tokenizer_hub_serve(tk_tok **out, tk_core *core, const char *model,
+                                  const tinkc_tokenizer_options *options, tk_err *err)
+{
+    tk_buf json, config;
+    tk_err none = TK_ERR_INIT;
+    tk_buf_init(&json, TK_TOK_FILE_MAX_BYTES);
+    tk_buf_init(&config, TK_TOK_CONFIG_MAX_BYTES);
+    tinkc_code code = pull_served(&json, core, model, "tokenizer.json", options, err);
+    if (code == TINKC_OK) {
+        code = pull_served(&config, core, model, "tokenizer_config.json", options, &none);
+        if (code == TINKC_E_NOT_FOUND) {
+            tk_buf_clear(&config);
+            code = TINKC_OK;
+        } else if (code != TINKC_OK) {
+            *err = none;
+        }
+    }
+    if (code == TINKC_OK) {
+        code = open_served(out, tk_buf_str(&json), tk_buf_str(&config), err);
+    }
+    tk_buf_dispose(&json);
+    tk_buf_dispose(&config);
+    return code;
+}
+
+/* ---- the hub ---- */
+
+typedef struct hub {
+    tk_core *core;
+    const tk_tokenizer_places *places;
+    const tk_tokenizer_id *id;
+    const tinkc_tokenizer_options *options;
+    char *authorization; /* NULL: none */
+    char *stage;         /* the directory that is being filled */
+} hub;
+
+static tinkc_code make_authorization(hub *self, tk_err *err)
+{
+    static const char scheme[] = "Bearer ";
+    const char *token = self->places->token;
+    if (token == NULL) {
+        return TINKC_OK;
+    }
+    size_t n = strlen(token);
+    self->authorization = tk_malloc(sizeof(scheme) + n);
+    if (self->authorization == NULL) {
+        return tk_err_nomem(err);
+    }
+    memcpy(self->authorization, scheme, sizeof(scheme) - 1);
+    memcpy(self->authorization + sizeof(scheme) - 1, token, n + 1);
+    tk_err why = TK_ERR_INIT;
+    tinkc_code code = tk_log_add_secret(tk_core_log(self->core), tk_str_of(token), &why);
+    return code == TINKC_E_NOMEM ? tk_err_nomem(err) : TINKC_OK;
+}
+
+static tinkc_code pull_hub_file(hub *self, tk_buf *out, const char *name, tk_err *err)
+{
+    tk_buf url;
+    tk_buf_init(&url, URL_MAX_BYTES);
+    tk_buf_printf(&url, "%s/%s/resolve/", self->places->hub_url, self->id->id);
+    tk_url_escape(&url, tk_str_of(self->id->revision), "");
+    tk_buf_printf(&url, "/%s", name);
+    pull one = {.url = tk_buf_cstr(&url), .name = name, .options = self->options};
+    tinkc_code code = one.url != NULL
+                          ? pull_all(&one, self->core, self->authorization, out, err)
+                          : tk_buf_status(&url, err);
+    tk_buf_dispose(&url);
+    return code;
+}
+
+/* Into the stage. TINKC_E_NOT_FOUND when the hub has none. */
+static tinkc_code get_file(hub *self, size_t i, tk_err *err)
+{
+    tk_buf data;
+    tk_buf_init(&data, files[i].max_bytes);
+    tinkc_code code = pull_hub_file(self, &data, files[i].name, err);
+    char *path = NULL;
+    if (code == TINKC_OK) {
+        path = tk_file_join(self->stage, files[i].name);
+        code = path != NULL ? tk_file_replace(path, data.p, data.n, FILE_MODE, err)
+                            : tk_err_nomem(err);
+    }
+    tk_free(path);
+    tk_buf_dispose(&data);
+    return code;
+}
+
+static tinkc_code get_files(hub *self, tk_err *err)
+{
+    bool has_vocabulary = false;
+    for (size_t i = 0; i < TK_ARRAY_LEN(files) && !has_vocabulary; i++) {
+        tk_err why = TK_ERR_INIT;
+        tinkc_code code = get_file(self, i, &why);
+        has_vocabulary = code == TINKC_OK && files[i].is_vocabulary;
+        bool is_last = i + 1 == TK_ARRAY_LEN(files);
+        if (code != TINKC_OK && (code != TINKC_E_NOT_FOUND || is_last)) {
+            *err = why;
+            return code;
+        }
+    }
+    return TINKC_OK;
+}
+
+/* ---- the directory ---- */
+
+/* A new directory of our own in `parent`; NULL when that cannot be. */
+static char *make_stage(const char *parent)
+{
+    tk_err ignored = TK_ERR_INIT;
+    char *stage = tk_file_join(parent, ".part-XXXXXX");
+    if (stage != NULL && (tk_file_mkdirs(parent, DIR_MODE, &ignored) != TINKC_OK ||
+                          mkdtemp(stage) == NULL)) {
+        tk_free(stage);
+        stage = NULL;
+    }
+    return stage;
+}
+
+static void remove_stage(hub *self)
+{
+    for (size_t i = 0; i < TK_ARRAY_LEN(files); i++) {
+        char *path = tk_file_join(self->stage, files[i].name);
+        if (path != NULL) {
+            (void)unlink(path);
+        }
+        tk_free(path);
+    }
+    (void)rmdir(self->stage);
+}
+
+/* Best effort: a cache that cannot be written costs the next download, no more. One that
+ * another process has filled meanwhile is as good as ours. */
+static bool install(hub *self, const char *directory)
+{
+    tk_err ignored = TK_ERR_INIT;
+    if (chmod(self->stage, 0755) != 0 || rename(self->stage, directory) != 0) {
+        return false;
+    }
+    char *parent = tk_file_parent(directory);
+    if (parent != NULL) {
+        (void)!tk_file_sync_directory(parent, &ignored);
+    }
+    tk_free(parent);
+    return true;
+}
+
+static tinkc_code stage_near(hub *self, const char *directory, tk_err *err)
+{
+    char *parent = directory != NULL ? tk_file_parent(directory) : NULL;
+    self->stage = parent != NULL ? make_stage(parent) : NULL;
+    tk_free(parent);
+    if (self->stage == NULL) {
+        self->stage = make_stage("/tmp");
+    }
+    return self->stage != NULL
+               ? TINKC_OK
+               : tk_err_set(err, TINKC_E_IO,
+                            "no directory can be made, neither in the cache nor in /tmp");
+}
+
+static tinkc_code get_into(tk_tok **out, hub *self, const char *directory, tk_err *err)
+{
+    tk_tok *tok = NULL;
+    tinkc_code code = get_files(self, err);
+    if (code == TINKC_OK) {
+        code = tk_tok_open(&tok, self->stage, err);
+    }
+    bool is_kept = code == TINKC_OK && directory != NULL && install(self, directory);
+    tk_tokenizer_stamp stamp;
+    if (is_kept && tk_tokenizer_cache_stamp(&stamp, directory)) {
+        tk_tokenizer_cache_keep(directory, &stamp, tok);
+    }
+    if (!is_kept) {
+        remove_stage(self);
+    }
+    if (code == TINKC_OK) {
+        *out = tok;
+    }
+    return code;
+}
+
+tinkc_code tk_tokenizer_hub_get(tk_tok **out, tk_core *core,
+                                const tk_tokenizer_places *places,
+                                const tk_tokenizer_id *id,
+                                const tinkc_tokenizer_options *options, tk_err *err)
+{
+    hub self = {.core = core, .places = places, .id = id, .options = options};
+    char *directory = NULL;
+    tinkc_code code = make_authorization(&self, err);
+    if (code == TINKC_OK && places->cache != NULL) {
+        code = tk_tokenizer_place_own(&directory, places, id, err);
+    }
+    if (code == TINKC_OK) {
+        code = stage_near(&self, directory, err);
+    }
+    if (code == TINKC_OK) {
+        code = get_into(out, &self, directory, err);
+    }
+    if (self.authorization != NULL) {
+        tk_mem_wipe(self.authorization, strlen(self.authorization));
+    }
+    tk_free(self.authorization);
+    tk_free(self.stage);
+    tk_free(directory);
+    return code;
+}
+
+#endif

@@ -1,0 +1,295 @@
+/* See tokenizer_place.h. */
+#if TINKC_HAVE_TEXT
+#include "client/tokenizer_place.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "http/url.h"
+
+#define PATH_MAX_BYTES  (8 * TK_KIB)
+#define TOKEN_MAX_BYTES (4 * TK_KIB)
+#define REF_MAX_BYTES   (4 * TK_KIB)
+#define HUB_URL         "https://huggingface.co"
+
+/* Ends a chain of appends: the text belongs to the caller. */
+static tinkc_code take(char **out, tk_buf *text, tk_err *err)
+{
+    size_t n;
+    tk_buf_putc(text, '\0');
+    tinkc_code code = tk_buf_status(text, err);
+    *out = code == TINKC_OK ? tk_buf_take(text, &n) : NULL;
+    tk_buf_dispose(text);
+    return code;
+}
+
+/* base + tail, both may be empty. */
+static tinkc_code join(char **out, const char *base, const char *tail, tk_err *err)
+{
+    tk_buf text;
+    tk_buf_init(&text, PATH_MAX_BYTES);
+    tk_buf_puts(&text, base);
+    tk_buf_puts(&text, tail);
+    return take(out, &text, err);
+}
+
+/* ---- what the environment says ---- */
+
+/* `name` under the user's directory of caches; *out stays NULL without one. */
+static tinkc_code in_user_cache(char **out, const tk_env *env, const char *name,
+                                tk_err *err)
+{
+    const char *xdg = tk_env_get_nonempty(env, "XDG_CACHE_HOME");
+    const char *home = tk_env_get_nonempty(env, "HOME");
+    tk_buf text;
+    if (xdg == NULL && home == NULL) {
+        return TINKC_OK;
+    }
+    tk_buf_init(&text, PATH_MAX_BYTES);
+    tk_buf_puts(&text, xdg != NULL ? xdg : home);
+    tk_buf_puts(&text, xdg != NULL ? "/" : "/.cache/");
+    tk_buf_puts(&text, name);
+    return take(out, &text, err);
+}
+
+static tinkc_code find_hf_home(char **out, const tk_env *env, tk_err *err)
+{
+    const char *home = tk_env_get_nonempty(env, "HF_HOME");
+    return home != NULL ? join(out, home, "", err)
+                        : in_user_cache(out, env, "huggingface", err);
+}
+
+static tinkc_code find_hf_cache(char **out, const tk_env *env, const char *hf_home,
+                                tk_err *err)
+{
+    static const char *const names[] = {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"};
+    for (size_t i = 0; i < TK_ARRAY_LEN(names); i++) {
+        const char *value = tk_env_get_nonempty(env, names[i]);
+        if (value != NULL) {
+            return join(out, value, "", err);
+        }
+    }
+    return hf_home != NULL ? join(out, hf_home, "/hub", err) : TINKC_OK;
+}
+
+/* The first line that is not blank; one that could not be a header's value is none. */
+static tinkc_code clean_token(char **out, tk_str text, tk_err *err)
+{
+    tk_str token = tk_str_trim(text);
+    for (size_t i = 0; i < token.n; i++) {
+        if (token.p[i] <= ' ' || token.p[i] == 0x7f) {
+            return tk_err_set(err, TINKC_E_CONFIG,
+                              "the token of the hub holds a blank or control character");
+        }
+    }
+    if (token.n > 0) {
+        *out = tk_strndup(token.p, token.n);
+    }
+    return token.n == 0 || *out != NULL ? TINKC_OK : tk_err_nomem(err);
+}
+
+static tinkc_code read_token_file(char **out, const char *path, tk_err *err)
+{
+    tk_err why = TK_ERR_INIT;
+    char *data = NULL;
+    size_t n = 0;
+    tinkc_code code = tk_file_read(&data, &n, path, TOKEN_MAX_BYTES, &why);
+    if (code != TINKC_OK) {
+        return code == TINKC_E_NOMEM ? tk_err_nomem(err) : TINKC_OK; /* then none */
+    }
+    code = clean_token(out, (tk_str){data, n}, err);
+    tk_mem_wipe(data, n);
+    tk_free(data);
+    return code;
+}
+
+static tinkc_code find_token(char **out, const char *given, const tk_env *env,
+                             const char *hf_home, tk_err *err)
+{
+    static const char *const names[] = {"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"};
+    if (given != NULL) {
+        return clean_token(out, tk_str_of(given), err);
+    }
+    for (size_t i = 0; i < TK_ARRAY_LEN(names); i++) {
+        const char *value = tk_env_get_nonempty(env, names[i]);
+        if (value != NULL) {
+            return clean_token(out, tk_str_of(value), err);
+        }
+    }
+    const char *path = tk_env_get_nonempty(env, "HF_TOKEN_PATH");
+    if (path != NULL || hf_home == NULL) {
+        return path != NULL ? read_token_file(out, path, err) : TINKC_OK;
+    }
+    char *usual = NULL;
+    tinkc_code code = join(&usual, hf_home, "/token", err);
+    if (code == TINKC_OK) {
+        code = read_token_file(out, usual, err);
+    }
+    tk_free(usual);
+    return code;
+}
+
+static tinkc_code find_hub(char **out, const char *given, const tk_env *env, tk_err *err)
+{
+    const char *url = given != NULL ? given : tk_env_get_nonempty(env, "HF_ENDPOINT");
+    tk_url parsed;
+    url = url != NULL ? url : HUB_URL;
+    tinkc_code code = tk_url_parse(&parsed, tk_str_of(url), err);
+    if (code == TINKC_OK) {
+        code = join(out, url, "", err);
+    }
+    for (size_t n = code == TINKC_OK ? strlen(*out) : 0; n > 0 && (*out)[n - 1] == '/';) {
+        (*out)[--n] = '\0';
+    }
+    return code;
+}
+
+void tk_tokenizer_places_dispose(tk_tokenizer_places *places)
+{
+    tk_free(places->hf_cache);
+    tk_free(places->cache);
+    tk_free(places->hub_url);
+    if (places->token != NULL) {
+        tk_mem_wipe(places->token, strlen(places->token));
+    }
+    tk_free(places->token);
+    *places = (tk_tokenizer_places){.token = NULL};
+}
+
+tinkc_code tk_tokenizer_places_init(tk_tokenizer_places *out,
+                                    const tinkc_tokenizer_options *options,
+                                    const tk_env *env, tk_err *err)
+{
+    tk_tokenizer_places made = {
+        .hub_is_off = options->offline || tk_env_get_bool(env, "HF_HUB_OFFLINE", false) ||
+                      tk_env_get_bool(env, "TRANSFORMERS_OFFLINE", false)};
+    char *hf_home = NULL;
+    tinkc_code code = find_hf_home(&hf_home, env, err);
+    if (code == TINKC_OK) {
+        code = find_hf_cache(&made.hf_cache, env, hf_home, err);
+    }
+    if (code == TINKC_OK) {
+        code = options->cache_dir != NULL ? join(&made.cache, options->cache_dir, "", err)
+                                          : in_user_cache(&made.cache, env, "tinkc", err);
+    }
+    if (code == TINKC_OK) {
+        code = find_hub(&made.hub_url, options->hub_url, env, err);
+    }
+    if (code == TINKC_OK && !made.hub_is_off) {
+        code = find_token(&made.token, options->hub_token, env, hf_home, err);
+    }
+    tk_free(hf_home);
+    if (code != TINKC_OK) {
+        tk_tokenizer_places_dispose(&made);
+        return code;
+    }
+    *out = made;
+    return TINKC_OK;
+}
+
+/* ---- directories ---- */
+
+static bool is_file(const char *directory, const char *name)
+{
+    struct stat info;
+    char *path = tk_file_join(directory, name);
+    bool found = path != NULL && stat(path, &info) == 0 && S_ISREG(info.st_mode);
+    tk_free(path);
+    return found;
+}
+
+bool tk_tokenizer_place_has(const char *directory)
+{
+    return is_file(directory, "tokenizer.json") || is_file(directory, "tiktoken.model");
+}
+
+/* "models--org--name", as Hugging Face writes it. */
+static void put_folder(tk_buf *out, const tk_tokenizer_id *id)
+{
+    tk_buf_puts(out, "/models--");
+    for (const char *c = id->id; *c != '\0'; c++) {
+        if (*c == '/') {
+            tk_buf_puts(out, "--");
+        } else {
+            tk_buf_putc(out, *c);
+        }
+    }
+}
+
+static bool is_commit(const char *text)
+{
+    return strlen(text) == 40 && strspn(text, "0123456789abcdef") == 40;
+}
+
+/* What refs/<revision> names, into `revision`; as it is when there is no such file. */
+static tinkc_code read_ref(tk_buf *revision, const char *folder, tk_err *err)
+{
+    tk_err why = TK_ERR_INIT;
+    tk_buf path;
+    char *data = NULL;
+    tk_buf_init(&path, PATH_MAX_BYTES);
+    tk_buf_printf(&path, "%s/refs/" TK_STR_FMT, folder, TK_STR_ARG(tk_buf_str(revision)));
+    tinkc_code code = tk_buf_cstr(&path) != NULL
+                          ? tk_file_read(&data, NULL, path.p, REF_MAX_BYTES, &why)
+                          : tk_buf_status(&path, &why);
+    if (code == TINKC_OK) {
+        tk_str commit = tk_str_trim(tk_str_of(data));
+        tk_buf_clear(revision);
+        tk_buf_put(revision, commit.p, commit.n);
+    }
+    tk_buf_dispose(&path);
+    tk_free(data);
+    return code == TINKC_E_NOMEM ? tk_err_nomem(err) : TINKC_OK;
+}
+
+tinkc_code tk_tokenizer_place_hf(char **out, char **where,
+                                 const tk_tokenizer_places *places,
+                                 const tk_tokenizer_id *id, tk_err *err)
+{
+    char *folder = NULL, *snapshot = NULL;
+    tk_buf text, revision;
+    tk_buf_init(&text, PATH_MAX_BYTES);
+    tk_buf_init(&revision, REF_MAX_BYTES);
+    tk_buf_puts(&text, places->hf_cache);
+    put_folder(&text, id);
+    tinkc_code code = take(&folder, &text, err);
+    if (code == TINKC_OK) {
+        tk_buf_puts(&revision, id->revision);
+        code = is_commit(id->revision) ? TINKC_OK : read_ref(&revision, folder, err);
+    }
+    if (code == TINKC_OK && tk_tokenizer_rule_is_path(tk_buf_str(&revision), 1)) {
+        tk_buf_init(&text, PATH_MAX_BYTES);
+        tk_buf_printf(&text, "%s/snapshots/" TK_STR_FMT, folder,
+                      TK_STR_ARG(tk_buf_str(&revision)));
+        code = take(&snapshot, &text, err);
+    }
+    tk_buf_dispose(&revision);
+    if (code != TINKC_OK) {
+        tk_free(folder);
+        return code;
+    }
+    if (snapshot != NULL && !tk_tokenizer_place_has(snapshot)) {
+        tk_free(snapshot);
+        snapshot = NULL;
+    }
+    *out = snapshot;
+    *where = folder;
+    return TINKC_OK;
+}
+
+tinkc_code tk_tokenizer_place_own(char **out, const tk_tokenizer_places *places,
+                                  const tk_tokenizer_id *id, tk_err *err)
+{
+    tk_buf text;
+    tk_buf_init(&text, PATH_MAX_BYTES);
+    tk_buf_printf(&text, "%s/hub", places->cache);
+    put_folder(&text, id);
+    tk_buf_putc(&text, '/');
+    tk_url_escape(&text, tk_str_of(id->revision), "");
+    return take(out, &text, err);
+}
+
+#endif
