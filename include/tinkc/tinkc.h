@@ -8,6 +8,7 @@
 #include <tinkc/error.h>
 #include <tinkc/export.h>
 #include <tinkc/future.h>
+#include <tinkc/hooks.h>
 #include <tinkc/log.h>
 #include <tinkc/params.h>
 #include <tinkc/raw.h>

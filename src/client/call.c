@@ -6,6 +6,7 @@
 #include "base/uuid.h"
 #include "client/core.h"
 #include "client/headers.h"
+#include "client/hooks.h"
 #include "client/outcome.h"
 #include "http/url.h"
 
@@ -61,12 +62,41 @@ static void finish_response(tk_call *call, const tk_http_response *response,
     finish(call, &answer);
 }
 
+/* ---- hooks ---- */
+
+static void start_span(tk_call *call)
+{
+    const tk_span *parent = call->future != NULL ? tk_future_span(call->future) : NULL;
+    tinkc_hook what = {.kind = TINKC_SPAN_HTTP,
+                       .name = call->endpoint->name,
+                       .parent = parent != NULL ? parent->id : 0,
+                       .attempt = call->state.sent++,
+                       .bytes_out = (int64_t)call->state.request.body_n};
+    tk_hooks_start(&call->state.span, tk_core_hooks(call->core),
+                   parent != NULL ? parent->context : NULL, &what);
+    call->state.received = 0;
+}
+
+static void end_span(tk_call *call, const tk_http_response *response)
+{
+    tinkc_hook what = {.http_status =
+                           response->failure == TK_HTTP_OK ? response->status : 0,
+                       .attempt = call->state.sent - 1,
+                       .bytes_out = (int64_t)call->state.request.body_n,
+                       .bytes_in = call->state.received + (int64_t)response->body.n};
+    if (tk_span_is_open(&call->state.span)) {
+        tk_span_end(&call->state.span, tk_outcome_code(response), &what);
+    }
+}
+
 /* ---- waiting ---- */
 
-static void wait_then(tk_call *call, int64_t delay_ms, void (*fire)(tk_timer *timer))
+static void wait_then(tk_call *call, const tk_retry_outcome *outcome, int64_t delay_ms,
+                      void (*fire)(tk_timer *timer))
 {
     tk_loop *loop = tk_core_loop(call->core);
     if (call->future != NULL) {
+        tk_span_retry(tk_future_span(call->future), TINKC_OK, outcome->status, delay_ms);
         tk_future_stage(call->future, TINKC_STAGE_BACKOFF);
     }
     tk_timer_init(&call->state.timer, fire);
@@ -104,7 +134,7 @@ static void after_l1(tk_call *call, const tk_http_response *response,
     tk_retry_decision decision = tk_retry_l2(&call->state.l2, outcome, paused,
                                              tk_loop_now_ms(tk_core_loop(call->core)));
     if (decision.what == TK_RETRY_AGAIN) {
-        wait_then(call, decision.delay_ms, fire_attempt);
+        wait_then(call, outcome, decision.delay_ms, fire_attempt);
     } else {
         finish_response(call, response, outcome, false);
     }
@@ -170,6 +200,7 @@ static void on_response(tk_http_request *request, const tk_http_response *respon
 {
     tk_call *call = request->user;
     call->state.on_wire = false;
+    end_span(call, response);
     if (call->future != NULL) {
         tk_future_answered(call->future,
                            response->failure == TK_HTTP_OK ? response->status : -1);
@@ -192,7 +223,7 @@ static void on_response(tk_http_request *request, const tk_http_response *respon
     tk_retry_decision decision = tk_retry_l1(&outcome, call->state.retries,
                                              max_retries(call), tk_core_rand(call->core));
     if (decision.what == TK_RETRY_AGAIN) {
-        wait_then(call, decision.delay_ms, fire_again);
+        wait_then(call, &outcome, decision.delay_ms, fire_again);
         return;
     }
     tk_retry_pool_note(pool, &outcome, &call->state.fresh);
@@ -220,7 +251,9 @@ static void relay_head(tk_http_request *request, const tk_http_response *head)
 static tk_http_flow relay_data(tk_http_request *request, const char *p, size_t n)
 {
     tk_call *call = request->user;
-    return call->on_data(call, p, n);
+    tk_http_flow flow = call->on_data(call, p, n);
+    call->state.received += flow == TK_HTTP_TAKE ? (int64_t)n : 0;
+    return flow;
 }
 
 static void fill_streams(tk_call *call)
@@ -274,9 +307,11 @@ static void send_with(tk_call *call, const char *credential)
         tk_future_attempt(call->future);
     }
     call->state.on_wire = true;
+    start_span(call);
     if (tk_loop_submit(tk_core_loop(call->core), &call->state.request, &err) !=
         TINKC_OK) {
         call->state.on_wire = false;
+        tk_span_end(&call->state.span, err.code, NULL);
         finish_error(call, &err);
     }
 }

@@ -73,6 +73,9 @@ struct tk_call {
         tk_buf moved; /* where the last one led; empty: none */
         bool moved_away, moved_to_get;
         bool fresh;
+        tk_span span;     /* of the request on the wire */
+        int64_t received; /* bytes handed over */
+        int sent;         /* requests so far */
         char idempotency_key[64];
         tk_buf text; /* URL and header lines, each with a NUL behind */
         const char *lines[TK_CALL_LINES];

@@ -35,12 +35,12 @@ static void driver_unref(tk_driver *driver)
 
 static bool driver_drive(tk_driver *driver, int64_t max_ms)
 {
-    return tk_loop_drive(of_driver(driver)->loop, max_ms);
+    return tk_loop_drive(of_driver(driver)->base->loop, max_ms);
 }
 
 static bool driver_later(tk_driver *driver, tk_task *task)
 {
-    tk_core *core = of_driver(driver);
+    tk_core *core = of_driver(driver)->base;
     bool inside = tk_loop_is_inside(core->loop);
     if (inside) {
         tk_loop_later(core->loop, task);
@@ -50,7 +50,7 @@ static bool driver_later(tk_driver *driver, tk_task *task)
 
 static void driver_now(tk_driver *driver)
 {
-    tk_core *core = of_driver(driver);
+    tk_core *core = of_driver(driver)->base;
     if (tk_loop_is_inside(core->loop)) {
         tk_loop_run_late(core->loop);
     }
@@ -81,16 +81,54 @@ static void destroy(tk_core *core)
     tk_buf_dispose(&core->common_headers);
     tk_free(atomic_load(&core->session_id));
     tk_arena_dispose(&core->flags_arena);
+    tk_hooks_dispose(&core->hooks);
     tk_free(core);
+}
+
+static void destroy_view(tk_core *view)
+{
+    tk_core_unref(&view->base);
+    tk_context_free(&view->context);
+    tk_free(view);
 }
 
 void tk_core_unref(tk_core **core_ref)
 {
     tk_core *core = *core_ref;
     *core_ref = NULL;
-    if (core != NULL && atomic_fetch_sub(&core->refs, 1) == 1) {
+    if (core == NULL || atomic_fetch_sub(&core->refs, 1) != 1) {
+        return;
+    }
+    if (core->base != core) {
+        destroy_view(core);
+    } else {
         destroy(core);
     }
+}
+
+tinkc_code tk_core_in_context(tk_core **out, tk_core *core, const tinkc_context *context,
+                              tk_err *err)
+{
+    tk_context *copy = NULL;
+    tinkc_code code = tk_core_check(core, err);
+    if (code == TINKC_OK) {
+        code = tk_context_new(&copy, context, err);
+    }
+    if (code != TINKC_OK) {
+        return code;
+    }
+    tk_core *view = tk_zalloc(sizeof(*view));
+    if (view == NULL) {
+        tk_context_free(&copy);
+        return tk_err_nomem(err);
+    }
+    atomic_init(&view->refs, 1);
+    view->base = tk_core_ref(core->base);
+    view->context = copy;
+    view->driver = core->base->driver;
+    view->driver.context = copy;
+    *out = view;
+    return TINKC_OK;
 }
 
 static tinkc_code check_url(tk_core *core, tk_url *url, tk_err *err)
@@ -207,6 +245,8 @@ static tinkc_code make_loop(tk_core *core, const tk_core_seams *seams, tk_err *e
 static void init_members(tk_core *core, const tk_core_seams *seams)
 {
     atomic_init(&core->refs, 1);
+    core->base = core;
+    core->driver.hooks = &core->hooks;
     core->driver.ops = &driver_ops;
     core->driver.clock = seams->clock != NULL ? seams->clock : &tk_clock_real;
     core->driver.is_manual = core->config->loop == TINKC_LOOP_MANUAL;
@@ -238,6 +278,10 @@ static tinkc_code fill(tk_core *core, const tinkc_config *config,
         return code;
     }
     init_members(core, seams);
+    code = tk_hooks_init(&core->hooks, core->driver.clock, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
     tk_headers_common(&core->common_headers, core->config);
     code = tk_buf_status(&core->common_headers, err);
     if (code == TINKC_OK) {
@@ -285,18 +329,18 @@ tinkc_code tk_core_new(tk_core **out, const tinkc_config *config,
 
 void tk_core_shutdown(tk_core *core)
 {
-    atomic_store(&core->closed, true);
-    tk_loop_stop(core->loop);
+    atomic_store(&core->base->closed, true);
+    tk_loop_stop(core->base->loop);
 }
 
 tinkc_code tk_core_check(tk_core *core, tk_err *err)
 {
-    if (core->pid != getpid()) {
+    if (core->base->pid != getpid()) {
         return tk_err_set(err, TINKC_E_STATE,
                           "this handle belongs to the parent process; open a service of "
                           "your own after fork()");
     }
-    if (atomic_load(&core->closed)) {
+    if (atomic_load(&core->base->closed)) {
         return tk_err_set(err, TINKC_E_CANCELLED, "the service was closed");
     }
     return TINKC_OK;
@@ -306,6 +350,7 @@ tinkc_code tk_core_check(tk_core *core, tk_err *err)
 
 bool tk_core_billing_pause(tk_core *core)
 {
+    core = core->base;
     bool log_now = false;
     bool paused =
         tk_retry_billing_pause(&core->billing, tk_loop_now_ms(core->loop), &log_now);
@@ -329,6 +374,7 @@ static const char *default_reason(tinkc_queue_state state)
 void tk_core_queue_state(tk_core *core, tinkc_queue_state state, tk_str reason,
                          const char *what)
 {
+    core = core->base;
     char text[160];
     (void)snprintf(text, sizeof(text), TK_STR_FMT, TK_STR_ARG(reason));
     const char *why = reason.n > 0 ? text : default_reason(state);
@@ -347,8 +393,8 @@ void tk_core_queue_state(tk_core *core, tinkc_queue_state state, tk_str reason,
 
 void tk_core_set_observer(tk_core *core, tinkc_queue_state_fn fn, void *user)
 {
-    core->observer = fn;
-    core->observer_user = user;
+    core->base->observer = fn;
+    core->base->observer_user = user;
 }
 
 /* ---- accessors ---- */
@@ -360,90 +406,95 @@ tk_driver *tk_core_driver(tk_core *core)
 
 tk_loop *tk_core_loop(tk_core *core)
 {
-    return core->loop;
+    return core->base->loop;
 }
 
 const tinkc_config *tk_core_config(const tk_core *core)
 {
-    return core->config;
+    return core->base->config;
 }
 
 const tk_clock *tk_core_clock(const tk_core *core)
 {
-    return core->driver.clock;
+    return core->base->driver.clock;
 }
 
 tk_log *tk_core_log(tk_core *core)
 {
-    return core->log;
+    return core->base->log;
+}
+
+tk_hooks *tk_core_hooks(tk_core *core)
+{
+    return &core->base->hooks;
 }
 
 tk_str tk_core_common_headers(const tk_core *core)
 {
-    return tk_buf_str(&core->common_headers);
+    return tk_buf_str(&core->base->common_headers);
 }
 
 const char *tk_core_base_url(const tk_core *core)
 {
-    return core->base_url;
+    return core->base->base_url;
 }
 
 const tk_client_config *tk_core_flags(const tk_core *core)
 {
-    return &core->flags;
+    return &core->base->flags;
 }
 
 const char *tk_core_session_id(const tk_core *core)
 {
-    return atomic_load(&core->session_id);
+    return atomic_load(&core->base->session_id);
 }
 
 int64_t tk_core_next_model_seq(tk_core *core)
 {
-    return atomic_fetch_add(&core->model_seq, 1);
+    return atomic_fetch_add(&core->base->model_seq, 1);
 }
 
 int64_t tk_core_next_sampling_seq(tk_core *core)
 {
-    return atomic_fetch_add(&core->sampling_seq, 1);
+    return atomic_fetch_add(&core->base->sampling_seq, 1);
 }
 
 tk_list *tk_core_running(tk_core *core)
 {
-    return &core->running;
+    return &core->base->running;
 }
 
 tk_auth *tk_core_auth(tk_core *core)
 {
-    return core->auth;
+    return core->base->auth;
 }
 
 tk_rand *tk_core_rand(tk_core *core)
 {
-    return &core->rand;
+    return &core->base->rand;
 }
 
 tk_retry_billing *tk_core_billing(tk_core *core)
 {
-    return &core->billing;
+    return &core->base->billing;
 }
 
 tk_retry_pool *tk_core_pool(tk_core *core, tk_http_group group)
 {
-    return &core->pools[group];
+    return &core->base->pools[group];
 }
 
 tk_budget *tk_core_response_budget(tk_core *core)
 {
-    return &core->response_budget;
+    return &core->base->response_budget;
 }
 
 tk_budget *tk_core_fwdbwd_budget(tk_core *core)
 {
-    return &core->fwdbwd_budget;
+    return &core->base->fwdbwd_budget;
 }
 
 tk_limiter_port *tk_core_limiter_port(tk_core *core)
 {
-    return &core->port;
+    return &core->base->port;
 }

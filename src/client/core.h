@@ -1,5 +1,7 @@
 /* What stands behind a tinkc_service: configuration, loop, credentials, session, limits.
  *
+ * A view is the same core with a context of its own: every function takes either, and
+ * what is called through a view carries its context in the driver of its futures.
  * Reference-counted: the service handle, every client, every future and every running
  * operation hold one. Loop thread only, unless a function says otherwise. */
 #ifndef CLIENT_CORE_H
@@ -14,6 +16,7 @@
 #include "client/budget.h"
 #include "client/call.h"
 #include "client/config_int.h"
+#include "client/hooks.h"
 #include "client/limiter.h"
 #include "client/tk_future.h"
 #include "http/loop.h"
@@ -38,6 +41,10 @@ struct tk_ready {
 /* Thread: any. */
 TK_NODISCARD tinkc_code tk_core_new(tk_core **out, const tinkc_config *config,
                                     const tk_core_seams *seams, tk_err *err);
+/* A view of the same service with a copy of this context; the caller owns *out.
+ * TINKC_E_INVALID, TINKC_E_NOMEM. */
+TK_NODISCARD tinkc_code tk_core_in_context(tk_core **out, tk_core *core,
+                                           const tinkc_context *context, tk_err *err);
 tk_core *tk_core_ref(tk_core *core);
 void tk_core_unref(tk_core **core);
 tk_driver *tk_core_driver(tk_core *core);
@@ -45,6 +52,7 @@ tk_loop *tk_core_loop(tk_core *core);
 const tinkc_config *tk_core_config(const tk_core *core);
 const tk_clock *tk_core_clock(const tk_core *core);
 tk_log *tk_core_log(tk_core *core);
+tk_hooks *tk_core_hooks(tk_core *core);
 const char *tk_core_base_url(const tk_core *core);
 tk_str tk_core_common_headers(const tk_core *core); /* of tk_headers_common */
 

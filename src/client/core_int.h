@@ -19,6 +19,9 @@ typedef enum tk_phase {
 struct tk_core {
     tk_driver driver;
     atomic_size_t refs;
+    tk_core *base; /* itself; of a view a reference, and nothing below is used but: */
+    tk_context *context; /* a view's */
+    tk_hooks hooks;
     atomic_bool closed;
     pid_t pid;
     tinkc_config *config; /* immutable */

@@ -39,10 +39,20 @@ static tinkc_future *alloc_future(void)
     return future;
 }
 
+static void start_span(tk_span *span, tk_driver *driver, const char *operation)
+{
+    tinkc_hook what = {.kind = TINKC_SPAN_OPERATION, .name = operation};
+    tk_hooks_start(span, driver != NULL ? driver->hooks : NULL,
+                   driver != NULL ? driver->context : NULL, &what);
+}
+
 tinkc_future *tk_future_new(tk_driver *driver, const char *operation, tk_result_kind kind)
 {
+    tk_span unborn;
     tinkc_future *future = alloc_future();
     if (future == NULL) {
+        start_span(&unborn, driver, operation);
+        tk_span_end(&unborn, TINKC_E_NOMEM, NULL);
         return &oom_future;
     }
     atomic_init(&future->refs, 1);
@@ -57,6 +67,7 @@ tinkc_future *tk_future_new(tk_driver *driver, const char *operation, tk_result_
     future->answer_ms = -1;
     tk_list_init(&future->queue_node);
     tk_list_init(&future->waiters);
+    start_span(&future->span, driver, operation);
     return future;
 }
 
@@ -164,15 +175,37 @@ static void announce(tinkc_future *future)
     }
 }
 
-bool tk_future_complete(tinkc_future *future, void *result, void (*free_result)(void *))
+/* Whether this is the first outcome. True: the lock is held until it is announced. */
+static bool settle(tinkc_future *future)
 {
     tk_mutex_lock(&future->lock);
-    if (atomic_load(&future->done)) {
+    if (atomic_load(&future->done) || future->is_settled) {
         tk_mutex_unlock(&future->lock);
+        return false;
+    }
+    future->is_settled = true;
+    return true;
+}
+
+/* Whoever finds the future done may rely on the hooks having been told. */
+static void tell_hooks(tinkc_future *future)
+{
+    tinkc_hook what = {.http_status = tinkc_error_http_status(future->error)};
+    if (tk_span_is_open(&future->span)) {
+        tk_mutex_unlock(&future->lock);
+        tk_span_end(&future->span, tinkc_error_code(future->error), &what);
+        tk_mutex_lock(&future->lock);
+    }
+}
+
+bool tk_future_complete(tinkc_future *future, void *result, void (*free_result)(void *))
+{
+    if (!settle(future)) {
         return false;
     }
     future->result = result;
     future->free_result = free_result;
+    tell_hooks(future);
     announce(future);
     return true;
 }
@@ -180,13 +213,12 @@ bool tk_future_complete(tinkc_future *future, void *result, void (*free_result)(
 bool tk_future_fail(tinkc_future *future, const tk_err *err, tinkc_error *cause)
 {
     tinkc_error *error = tk_error_new(err, cause);
-    tk_mutex_lock(&future->lock);
-    if (atomic_load(&future->done)) {
-        tk_mutex_unlock(&future->lock);
+    if (!settle(future)) {
         tinkc_error_free(&error);
         return false;
     }
     future->error = error;
+    tell_hooks(future);
     announce(future);
     return true;
 }

@@ -18,8 +18,10 @@ struct tinkc_future {
     tk_result_kind kind;
     bool is_static;
     atomic_bool done;
+    tk_span span;
     tk_mutex lock;
     tk_cond changed;
+    bool is_settled; /* the outcome is decided; hooks are told before it is done */
     void *result;
     void (*free_result)(void *);
     tinkc_error *error;

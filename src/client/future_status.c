@@ -41,12 +41,19 @@ static void copy_text(char *out, size_t size, tk_str text)
     out[n] = '\0';
 }
 
-void tk_future_queue(tinkc_future *future, tinkc_queue_state state, tk_str reason)
+bool tk_future_queue(tinkc_future *future, tinkc_queue_state state, tk_str reason)
 {
     tk_mutex_lock(&future->lock);
+    bool changed = future->queue_state != state;
     future->queue_state = state;
     copy_text(future->reason, sizeof(future->reason), reason);
     tk_mutex_unlock(&future->lock);
+    return changed;
+}
+
+const tk_span *tk_future_span(const tinkc_future *future)
+{
+    return &future->span;
 }
 
 void tk_future_request_id(tinkc_future *future, tk_str id)

@@ -127,6 +127,18 @@ static void put_content(tk_buf *text, const tk_call *call)
     put_line(text, config, "X-Idempotency-Key", call->state.idempotency_key);
 }
 
+/* Of the operation's context; the same with every request that it makes. */
+static void put_trace(tk_buf *text, const tk_call *call)
+{
+    const tinkc_config *config = tk_core_config(call->core);
+    const tinkc_context *context = tinkc_future_context(call->future);
+    if (context != NULL && context->traceparent != NULL &&
+        !is_overridden(config, "traceparent")) {
+        put_line(text, config, "traceparent", context->traceparent);
+        put_line(text, config, "tracestate", context->tracestate);
+    }
+}
+
 /* Base, path with its argument, and the query of the configuration and of the call. */
 static void put_url(tk_call *call)
 {
@@ -242,6 +254,7 @@ tinkc_code tk_headers_build(tk_call *call, const char *credential, tk_err *err)
         put_number(text, "x-stainless-retry-count", call->state.retries);
         put_read_timeout(text, call->on_data != NULL ? call->state.request.idle_timeout_ms
                                                      : call->state.request.timeout_ms);
+        put_trace(text, call);
     }
     tinkc_code code = tk_buf_status(text, err);
     return code == TINKC_OK ? point_at_lines(call, err) : code;

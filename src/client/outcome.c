@@ -35,6 +35,14 @@ static bool is_success(const tk_http_response *response)
            response->status <= 299;
 }
 
+tinkc_code tk_outcome_code(const tk_http_response *response)
+{
+    if (response->failure != TK_HTTP_OK) {
+        return code_of(response->failure);
+    }
+    return is_success(response) ? TINKC_OK : tk_err_code_of_status(response->status);
+}
+
 tk_retry_outcome tk_outcome_of(const tk_http_response *response, int64_t wall_us)
 {
     tk_retry_outcome outcome = {.should_retry = -1, .hint_ms = -1};

@@ -9,6 +9,9 @@
 
 tk_retry_outcome tk_outcome_of(const tk_http_response *response, int64_t wall_us);
 
+/* TINKC_OK for a 2xx, else what kind of failure it is. */
+tinkc_code tk_outcome_code(const tk_http_response *response);
+
 /* Fills *err from a response that is no success (also: none at all). */
 void tk_outcome_error(tk_err *err, const tk_http_response *response, int64_t wall_us);
 

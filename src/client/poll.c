@@ -57,6 +57,14 @@ static tinkc_queue_state public_state(tk_queue_state state)
     return TINKC_QUEUE_UNKNOWN;
 }
 
+static void tell_queue(const tk_poll *poll, tinkc_queue_state state, tk_str why)
+{
+    char reason[160];
+    (void)snprintf(reason, sizeof(reason), TK_STR_FMT, TK_STR_ARG(why));
+    tinkc_hook what = {.event = TINKC_HOOK_QUEUE, .queue_state = state, .reason = reason};
+    tk_span_point(tk_future_span(poll->future), &what);
+}
+
 static void note_queue(tk_poll *poll, const tk_try_again *said)
 {
     bool known = said->queue_state.is == TK_SET;
@@ -67,8 +75,8 @@ static void note_queue(tk_poll *poll, const tk_try_again *said)
     }
     tinkc_queue_state state = public_state((tk_queue_state)said->queue_state.v);
     tk_str why = reason ? said->queue_state_reason.v : (tk_str){NULL, 0};
-    if (poll->future != NULL) {
-        tk_future_queue(poll->future, state, why);
+    if (poll->future != NULL && tk_future_queue(poll->future, state, why)) {
+        tell_queue(poll, state, why);
     }
     tk_core_queue_state(poll->core, state, why, poll->what);
 }
@@ -189,6 +197,15 @@ static void succeed(tk_poll *poll, const tk_http_response *response,
     finish(poll, &result);
 }
 
+/* That the server is not ready yet (also as a 408) is no failure. */
+static void tell_retry(const tk_poll *poll, const tk_retry_outcome *outcome,
+                       int64_t delay_ms)
+{
+    if (poll->future != NULL && !outcome->success && outcome->status != 408) {
+        tk_span_retry(tk_future_span(poll->future), TINKC_OK, outcome->status, delay_ms);
+    }
+}
+
 static void act(tk_poll *poll, tk_poll_decision decision, const tk_call_answer *answer,
                 const tk_future_answer *said)
 {
@@ -197,6 +214,7 @@ static void act(tk_poll *poll, tk_poll_decision decision, const tk_call_answer *
         succeed(poll, answer->response, said);
         return;
     case TK_POLL_AGAIN:
+        tell_retry(poll, &answer->outcome, decision.delay_ms);
         again(poll, decision.delay_ms);
         return;
     case TK_POLL_PAYLOAD:

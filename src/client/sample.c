@@ -70,8 +70,8 @@ static void leave(sample *self)
     tk_loop_timer_clear(loop_of(self), &self->timer);
     tk_loop_timer_clear(loop_of(self), &self->deadline);
     tk_limiter_release(&self->claim);
-    self->sampling->running--;
-    tk_budget_release(&self->sampling->slots, &self->slot);
+    self->sampling->base->running--;
+    tk_budget_release(&self->sampling->base->slots, &self->slot);
 }
 
 static void fail(sample *self, const tk_err *err)
@@ -103,7 +103,7 @@ static void succeed(sample *self, tk_str body)
         fail(self, &err);
         return;
     }
-    self->sampling->progress_ms = tk_loop_now_ms(loop_of(self));
+    self->sampling->base->progress_ms = tk_loop_now_ms(loop_of(self));
     leave(self);
     tk_op_complete(&self->op, result,
                    is_logprobs ? tk_samples_free_logprobs : tk_samples_free);
@@ -123,7 +123,7 @@ static bool is_stuck(const sample *self)
     bool silent = config->stuck_silent_ms >= 0 &&
                   now - self->answered_ms >= config->stuck_silent_ms;
     bool unproductive = config->stuck_total_ms >= 0 &&
-                        now - self->sampling->progress_ms >= config->stuck_total_ms;
+                        now - self->sampling->base->progress_ms >= config->stuck_total_ms;
     return detects_stuck(self) && (silent || unproductive);
 }
 
@@ -174,6 +174,7 @@ static void failed(sample *self, const tk_err *err)
                                  config->sample_retry_max_ms, L3_JITTER};
     int64_t delay =
         tk_retry_l3_delay(&delays, self->attempts++, tk_core_rand(self->op.core));
+    tk_span_retry(tk_future_span(self->op.future), err->code, err->http_status, delay);
     pause_until(self, tk_loop_now_ms(loop_of(self)) + delay, fire_begin);
 }
 
@@ -201,7 +202,7 @@ static void start_poll(sample *self)
                            .what = self->sampling->id,
                            .future = self->op.future,
                            .never_stuck = !detects_stuck(self),
-                           .progress_ms = &self->sampling->progress_ms,
+                           .progress_ms = &self->sampling->base->progress_ms,
                            .done = on_polled,
                            .user = self};
     tk_poll_start(&self->poll);
@@ -236,10 +237,11 @@ static void fire_submit(tk_timer *timer)
     submit(TK_CONTAINER_OF(timer, sample, timer));
 }
 
-static void pushed_back(sample *self, int64_t hint_ms)
+static void pushed_back(sample *self, const tk_retry_outcome *said)
 {
     tk_limiter *limiter = tk_core_limiter_port(self->op.core)->limiter;
-    int64_t pause = tk_limiter_pause_ms(self->estimate_bytes, hint_ms);
+    int64_t pause = tk_limiter_pause_ms(self->estimate_bytes, said->hint_ms);
+    tk_span_retry(tk_future_span(self->op.future), TINKC_OK, said->status, pause);
     tk_limiter_back_off(limiter, tk_loop_now_ms(loop_of(self)) + pause);
     submit(self);
 }
@@ -252,7 +254,7 @@ static void on_submitted(tk_call *call, const tk_call_answer *answer)
         self->answered_ms = tk_loop_now_ms(loop_of(self));
     }
     if (answer->backpressure && !self->is_late) {
-        pushed_back(self, answer->outcome.hint_ms);
+        pushed_back(self, &answer->outcome);
     } else if (answer->code != TINKC_OK) {
         failed(self, answer->err);
     } else if (read_accepted(self, answer->response->body, &err) != TINKC_OK) {
@@ -293,7 +295,7 @@ static void on_granted(tk_limiter_claim *claim)
 /* Cannot fail: encoding reserved room for the longest number. */
 static void write_seq(sample *self)
 {
-    int64_t seq = atomic_fetch_add(&self->sampling->next_seq, 1);
+    int64_t seq = atomic_fetch_add(&self->sampling->base->next_seq, 1);
     self->body.n = self->seq_at;
     char number[TK_JSON_NUM_BYTES];
     tk_buf_put(&self->body, number, tk_json_num_put_i64(number, seq));
@@ -355,8 +357,8 @@ static void start(tk_op *op)
     tinkc_sampling *sampling = self->sampling;
     int64_t now = tk_loop_now_ms(loop_of(self));
     self->answered_ms = now;
-    if (sampling->running++ == 0) {
-        sampling->progress_ms = now;
+    if (sampling->base->running++ == 0) {
+        sampling->base->progress_ms = now;
     }
     tk_timer_init(&self->timer, fire_begin);
     tk_timer_init(&self->deadline, fire_deadline);
@@ -365,7 +367,7 @@ static void start(tk_op *op)
     }
     tk_future_stage(op->future, TINKC_STAGE_BUDGET);
     if (!is_retried(self) ||
-        tk_budget_acquire(&sampling->slots, &self->slot, 1, on_slot)) {
+        tk_budget_acquire(&sampling->base->slots, &self->slot, 1, on_slot)) {
         begin(self);
     }
 }

@@ -3,6 +3,7 @@
 #include "client/sampling_int.h"
 
 #include "base/mem.h"
+#include "client/error.h"
 #include "client/op.h"
 #include "client/service.h"
 #include "client/simple.h"
@@ -27,6 +28,7 @@ tinkc_code tk_sampling_new(tinkc_sampling **out, tk_core *core,
     }
     atomic_init(&sampling->refs, 1);
     atomic_init(&sampling->next_seq, 0);
+    sampling->base = sampling;
     sampling->core = tk_core_ref(core);
     sampling->id = id;
     /* A budget admits while nothing is owed: n - 1 admits n. */
@@ -49,11 +51,51 @@ void tinkc_sampling_close(tinkc_sampling **sampling_ref)
         return;
     }
     *sampling_ref = NULL;
-    if (atomic_fetch_sub(&sampling->refs, 1) == 1) {
-        tk_core_unref(&sampling->core);
-        tk_free(sampling->id);
-        tk_free(sampling);
+    if (atomic_fetch_sub(&sampling->refs, 1) != 1) {
+        return;
     }
+    if (sampling->base != sampling) {
+        tinkc_sampling_close(&sampling->base);
+    } else {
+        tk_free(sampling->id);
+    }
+    tk_core_unref(&sampling->core);
+    tk_free(sampling);
+}
+
+static tinkc_code make_view(tinkc_sampling **out, tinkc_sampling *sampling,
+                            const tinkc_context *said, tk_err *err)
+{
+    tk_core *core = NULL;
+    tinkc_code code = tk_core_in_context(&core, sampling->core, said, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    tinkc_sampling *view = tk_zalloc(sizeof(*view));
+    if (view == NULL) {
+        tk_core_unref(&core);
+        return tk_err_nomem(err);
+    }
+    atomic_init(&view->refs, 1);
+    view->core = core;
+    view->base = tk_sampling_ref(sampling->base);
+    view->id = sampling->id;
+    *out = view;
+    return TINKC_OK;
+}
+
+tinkc_code tinkc_sampling_with_context(tinkc_sampling **out, tinkc_sampling *sampling,
+                                       const tinkc_context *context, tinkc_error **error)
+{
+    tk_err err = TK_ERR_INIT;
+    if (out == NULL) {
+        tk_err_set(&err, TINKC_E_INVALID, "no place for the result");
+    } else if (sampling == NULL) {
+        tk_err_set(&err, TINKC_E_STATE, "the handle is NULL");
+    } else if (make_view(out, sampling, context, &err) == TINKC_OK) {
+        return TINKC_OK;
+    }
+    return tk_error_give(error, &err);
 }
 
 void tk_sampling_free(void *sampling)

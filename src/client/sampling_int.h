@@ -10,8 +10,9 @@
  * loop's thread. The handle owns one reference, each unfinished sample another. */
 struct tinkc_sampling {
     atomic_size_t refs;
-    tk_core *core; /* a reference */
-    char *id;
+    tk_core *core;        /* a reference */
+    tinkc_sampling *base; /* itself; of a second handle with a context: a reference */
+    char *id;             /* the base's, as all below */
     atomic_int_least64_t next_seq; /* sequence id of the next sample, from 0 */
     /* loop thread */
     tk_budget slots; /* samples under way, with their results (wire.md §5.4) */

@@ -238,10 +238,11 @@ static void fire_submit(tk_timer *timer)
     submit(TK_CONTAINER_OF(timer, tk_sampling_streaming, timer));
 }
 
-static void pushed_back(tk_sampling_streaming *self, int64_t hint_ms)
+static void pushed_back(tk_sampling_streaming *self, const tk_retry_outcome *said)
 {
     tk_limiter *limiter = tk_core_limiter_port(self->op.core)->limiter;
-    int64_t pause = tk_limiter_pause_ms(self->estimate_bytes, hint_ms);
+    int64_t pause = tk_limiter_pause_ms(self->estimate_bytes, said->hint_ms);
+    tk_span_retry(tk_future_span(self->op.future), TINKC_OK, said->status, pause);
     tk_limiter_back_off(limiter, tk_loop_now_ms(loop_of(self)) + pause);
     submit(self);
 }
@@ -252,9 +253,9 @@ static void on_answer(tk_call *call, const tk_call_answer *answer)
     if (self->err.code != TINKC_OK) {
         fail(self, &self->err);
     } else if (answer->backpressure && !self->op.cancelled) {
-        pushed_back(self, answer->outcome.hint_ms);
+        pushed_back(self, &answer->outcome);
     } else if (answer->code != TINKC_OK && cannot_stream(answer)) {
-        self->sampling->no_stream = true;
+        self->sampling->base->no_stream = true;
         sample_instead(self);
     } else if (answer->code != TINKC_OK) {
         fail(self, answer->err);
@@ -320,7 +321,7 @@ static void start(tk_op *op)
     if (self->sink.begin != NULL) {
         self->sink.begin(self->sink.user, self);
     }
-    if (self->sampling->no_stream) {
+    if (self->sampling->base->no_stream) {
         sample_instead(self);
         return;
     }
@@ -384,7 +385,7 @@ static tinkc_code encode(tk_sampling_streaming *self, const tinkc_model_input *p
         size_t estimate = tk_model_input_bytes(&request.prompt, TK_SAMPLE_TOKEN_BYTES);
         self->estimate_bytes = (int64_t)TK_MIN(estimate, (size_t)INT64_MAX);
         request.seq_id =
-            (tk_f_i64){TK_SET, atomic_fetch_add(&self->sampling->next_seq, 1)};
+            (tk_f_i64){TK_SET, atomic_fetch_add(&self->sampling->base->next_seq, 1)};
         code = tk_schema_encode(&self->body, &tk_msg_sample_request, &request, err);
     }
     tk_arena_dispose(&arena);

@@ -12,6 +12,7 @@
 
 struct tinkc_service {
     tk_core *core;
+    bool is_second; /* made with a context: closing it ends nothing else */
 };
 
 tk_core *tk_service_core(const tinkc_service *service)
@@ -56,11 +57,34 @@ void tinkc_service_close(tinkc_service **service_ref)
         return;
     }
     *service_ref = NULL;
-    if (tk_core_check(service->core, NULL) == TINKC_OK) {
+    if (!service->is_second && tk_core_check(service->core, NULL) == TINKC_OK) {
         tk_core_shutdown(service->core); /* a forked child has no thread to stop */
     }
     tk_core_unref(&service->core);
     tk_free(service);
+}
+
+tinkc_code tinkc_service_with_context(tinkc_service **out, tinkc_service *service,
+                                      const tinkc_context *context, tinkc_error **error)
+{
+    tk_err err = TK_ERR_INIT;
+    tk_core *core = NULL;
+    if (out == NULL) {
+        tk_err_set(&err, TINKC_E_INVALID, "no place for the result");
+    } else if (service == NULL) {
+        tk_err_set(&err, TINKC_E_STATE, "the handle is NULL");
+    } else if (tk_core_in_context(&core, service->core, context, &err) == TINKC_OK) {
+        tinkc_service *second = tk_zalloc(sizeof(*second));
+        if (second != NULL) {
+            second->core = core;
+            second->is_second = true;
+            *out = second;
+            return TINKC_OK;
+        }
+        tk_core_unref(&core);
+        tk_err_nomem(&err);
+    }
+    return tk_error_give(error, &err);
 }
 
 /* ---- driving ---- */

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "base/tk.h"
+#include "client/hooks.h"
 #include "http/loop.h"
 
 /* What kind of result a future carries; take functions check it. */
@@ -59,6 +60,8 @@ struct tk_driver {
     const tk_driver_ops *ops;
     const tk_clock *clock;
     bool is_manual;
+    tk_hooks *hooks;           /* NULL: none */
+    const tk_context *context; /* of what is called through it; or NULL */
 };
 
 /* Never NULL: when memory is short this is a static future that is done with
@@ -91,7 +94,10 @@ void tk_future_forget_cancel(tinkc_future *future);
 void tk_future_stage(tinkc_future *future, tinkc_stage stage);
 void tk_future_attempt(tinkc_future *future);              /* one more request was sent */
 void tk_future_answered(tinkc_future *future, int status); /* -1: connection error */
-void tk_future_queue(tinkc_future *future, tinkc_queue_state state, tk_str reason);
+/* Whether that is another state than before. */
+bool tk_future_queue(tinkc_future *future, tinkc_queue_state state, tk_str reason);
+/* The span of the operation; it ends when the future is done. */
+const tk_span *tk_future_span(const tinkc_future *future);
 void tk_future_request_id(tinkc_future *future, tk_str id);
 bool tk_future_is_paused(tinkc_future *future); /* the last tk_future_queue said so */
 

@@ -2,6 +2,7 @@
 #include "client/training.h"
 
 #include "base/mem.h"
+#include "client/error.h"
 
 tinkc_code tk_training_new(tinkc_training **out, tk_core *core, tk_str model_id,
                            int64_t first_id, tk_err *err)
@@ -17,6 +18,7 @@ tinkc_code tk_training_new(tinkc_training **out, tk_core *core, tk_str model_id,
         return tk_err_nomem(err);
     }
     atomic_init(&training->refs, 1);
+    training->base = training;
     training->core = tk_core_ref(core);
     tk_turn_init(&training->turn, first_id);
     training->limits = (tk_split_limits){flags->fwdbwd_max_chunk_len.v,
@@ -40,10 +42,52 @@ void tk_training_unref(tinkc_training **training_ref)
     if (training == NULL || atomic_fetch_sub(&training->refs, 1) != 1) {
         return;
     }
-    tk_turn_dispose(&training->turn);
+    if (training->base != training) {
+        tk_training_unref(&training->base);
+    } else {
+        tk_turn_dispose(&training->turn);
+        tk_free(training->model_id);
+    }
     tk_core_unref(&training->core);
-    tk_free(training->model_id);
     tk_free(training);
+}
+
+static tinkc_code make_view(tinkc_training **out, tinkc_training *training,
+                            const tinkc_context *said, tk_err *err)
+{
+    tk_core *core = NULL;
+    tinkc_code code = tk_core_in_context(&core, training->core, said, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    tinkc_training *view = tk_zalloc(sizeof(*view));
+    if (view == NULL) {
+        tk_core_unref(&core);
+        return tk_err_nomem(err);
+    }
+    atomic_init(&view->refs, 1);
+    view->core = core;
+    view->base = tk_training_ref(training->base);
+    view->model_id = training->model_id;
+    view->limits = training->limits;
+    view->parallel = training->parallel;
+    view->compress = training->compress;
+    *out = view;
+    return TINKC_OK;
+}
+
+tinkc_code tinkc_training_with_context(tinkc_training **out, tinkc_training *training,
+                                       const tinkc_context *context, tinkc_error **error)
+{
+    tk_err err = TK_ERR_INIT;
+    if (out == NULL) {
+        tk_err_set(&err, TINKC_E_INVALID, "no place for the result");
+    } else if (training == NULL) {
+        tk_err_set(&err, TINKC_E_STATE, "the handle is NULL");
+    } else if (make_view(out, training, context, &err) == TINKC_OK) {
+        return TINKC_OK;
+    }
+    return tk_error_give(error, &err);
 }
 
 void tk_training_free(void *result)
@@ -55,7 +99,7 @@ void tk_training_free(void *result)
 void tk_training_spoil(tinkc_training *training)
 {
     if (tk_core_config(training->core)->fail_step_after_partial != 0) {
-        training->refuse_steps_below = tk_turn_next(&training->turn);
+        training->base->refuse_steps_below = tk_turn_next(&training->base->turn);
     }
 }
 

@@ -13,14 +13,15 @@
 
 struct tinkc_training {
     atomic_size_t refs;
-    tk_core *core; /* a reference */
-    char *model_id;
-    tk_turn turn;
+    tk_core *core;        /* a reference */
+    tinkc_training *base; /* itself; of a second handle with a context: a reference */
+    char *model_id;       /* the base's */
+    tk_turn turn;         /* the base's */
     /* of the server's flags, which do not change */
     tk_split_limits limits;
     bool parallel, compress;
-    /* Loop thread: optim_steps whose id is below were called while a batch was partly
-     * applied; they are refused (design §3). */
+    /* Loop thread, the base's: optim_steps whose id is below were called while a batch
+     * was partly applied; they are refused (design §3). */
     int64_t refuse_steps_below;
 };
 

@@ -41,7 +41,7 @@ static custom *of(tk_op *op)
 static void fail(custom *self, const tk_err *err)
 {
     tk_err copy = *err; /* it may lie in the batch */
-    tk_turn_leave(&self->training->turn, &self->ticket);
+    tk_turn_leave(&self->training->base->turn, &self->ticket);
     tk_op_fail(&self->op, &copy);
 }
 
@@ -224,7 +224,7 @@ static void on_submitted(tk_batch *batch)
     if (batch->code != TINKC_OK && tk_batch_is_partial(batch)) {
         tk_training_spoil(self->training);
     }
-    tk_turn_leave(&self->training->turn, &self->ticket);
+    tk_turn_leave(&self->training->base->turn, &self->ticket);
 }
 
 static void on_done(tk_batch *batch)
@@ -258,7 +258,7 @@ static void start(tk_op *op)
     custom *self = of(op);
     tinkc_training *training = tk_training_ref(self->training);
     tk_future_stage(op->future, TINKC_STAGE_TURN);
-    tk_turn_enter(&training->turn, self->ticket);
+    tk_turn_enter(&training->base->turn, self->ticket);
     tk_training_unref(&training);
 }
 
@@ -392,7 +392,7 @@ static tinkc_code prepare(custom *self, const tk_training_data *data, tk_err *er
         tk_future_is_static(self->op.future)) {
         return tk_err_nomem(err);
     }
-    self->first_id = tk_turn_reserve(&self->training->turn, self->ticket);
+    self->first_id = tk_turn_reserve(&self->training->base->turn, self->ticket);
     tk_batch_number(&self->batch, self->first_id);
     return TINKC_OK;
 }

@@ -45,7 +45,7 @@ static void on_submitted(tk_batch *batch)
 {
     fwdbwd *self = batch->user;
     note_partial(self);
-    tk_turn_leave(&self->training->turn, &self->ticket);
+    tk_turn_leave(&self->training->base->turn, &self->ticket);
 }
 
 static void on_done(tk_batch *batch)
@@ -77,7 +77,7 @@ static void start(tk_op *op)
     fwdbwd *self = of(op);
     tinkc_training *training = tk_training_ref(self->training);
     tk_future_stage(op->future, TINKC_STAGE_TURN);
-    tk_turn_enter(&training->turn, self->ticket);
+    tk_turn_enter(&training->base->turn, self->ticket);
     tk_training_unref(&training);
 }
 
@@ -90,7 +90,7 @@ static void cancel(tk_op *op)
     }
     tk_err err = TK_ERR_INIT;
     tk_err_set(&err, TINKC_E_CANCELLED, "cancelled");
-    tk_turn_leave(&self->training->turn, &self->ticket);
+    tk_turn_leave(&self->training->base->turn, &self->ticket);
     tk_op_fail(op, &err);
 }
 
@@ -121,7 +121,8 @@ static tinkc_code prepare(fwdbwd *self, const tk_fwdbwd_request *request, tk_err
     if (self->ticket == NULL || tk_future_is_static(self->op.future)) {
         return tk_err_nomem(err);
     }
-    tk_batch_number(&self->batch, tk_turn_reserve(&self->training->turn, self->ticket));
+    tk_batch_number(&self->batch,
+                    tk_turn_reserve(&self->training->base->turn, self->ticket));
     return TINKC_OK;
 }
 

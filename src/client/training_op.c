@@ -22,7 +22,7 @@ static void free_message(const tk_training_spec *spec, const void *message)
 /* Gives the turn back, then ends: the one way out. */
 void tk_training_op_fail(tk_training_op *self, const tk_err *err)
 {
-    tk_turn_leave(&self->training->turn, &self->ticket);
+    tk_turn_leave(&self->training->base->turn, &self->ticket);
     tk_op_fail(&self->op, err);
 }
 
@@ -34,7 +34,7 @@ static void on_settled(tk_submit *submit, tinkc_code code, const tk_err *err)
         return;
     }
     tk_buf_dispose(&self->body);
-    tk_turn_leave(&self->training->turn, &self->ticket);
+    tk_turn_leave(&self->training->base->turn, &self->ticket);
 }
 
 static void on_done(tk_submit *submit, const tk_poll_result *said)
@@ -78,7 +78,7 @@ static void submit_now(void *user)
         tk_training_op_fail(self, &err);
         return;
     }
-    if (spec->is_step && self->seq_id - 1 < self->training->refuse_steps_below) {
+    if (spec->is_step && self->seq_id - 1 < self->training->base->refuse_steps_below) {
         tk_err_set(&err, TINKC_E_STATE,
                    "not sent: a batch before this step was applied only in part "
                    "(option fail_step_after_partial)");
@@ -112,7 +112,7 @@ static void start(tk_op *op)
     tk_training_op *self = of(op);
     tinkc_training *training = tk_training_ref(self->training);
     tk_future_stage(op->future, TINKC_STAGE_TURN);
-    tk_turn_enter(&training->turn, self->ticket);
+    tk_turn_enter(&training->base->turn, self->ticket);
     tk_training_unref(&training);
 }
 
@@ -169,7 +169,7 @@ static tinkc_code prepare(tk_training_op *self, tk_err *err)
     if (code != TINKC_OK) {
         return code;
     }
-    self->seq_id = tk_turn_reserve(&self->training->turn, self->ticket) + 1;
+    self->seq_id = tk_turn_reserve(&self->training->base->turn, self->ticket) + 1;
     if (!spec->draws_again) {
         tk_buf_clear(&self->body);
         (void)spec->encode(self, self->seq_id, err); /* submit_now looks at the body */

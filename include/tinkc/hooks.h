@@ -1,0 +1,146 @@
+/* Hooks: what the library does, told as it happens; and the context in which it does it.
+ *
+ * An operation (a call that returns a future) and every HTTP attempt is a span: it starts
+ * once and ends once, with TINKC_HOOK_STOP or TINKC_HOOK_ERROR, whatever happens to it
+ * (failure, cancelling, closing, lack of memory). Beside the two there are points:
+ * retries, pauses of the server's queue, tokens that were used; after a cancel they may
+ * follow the end. Names come from fixed
+ * lists, never from data. Metrics (<tinkc/metrics.h>) and traces (<tinkc/trace.h>) are
+ * built on this and on nothing else.
+ *
+ * A context is a trace parent and tags. It belongs to a handle: a second handle on the
+ * same service, model or sampler is made with it, and whatever is called through that
+ * handle carries it, on whatever thread the work goes on: submission, polls, retries,
+ * hooks, callbacks. There is no hidden per-thread state. */
+#ifndef TINKC_HOOKS_H
+#define TINKC_HOOKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tinkc/error.h>
+#include <tinkc/export.h>
+#include <tinkc/future.h>
+#include <tinkc/service.h>
+
+TINKC_BEGIN_DECLS
+
+/* ---- context ---- */
+
+typedef struct tinkc_tag {
+    const char *name, *value;
+} tinkc_tag;
+
+/* Start from TINKC_CONTEXT_INIT. Everything is copied when a handle is made with it. */
+typedef struct tinkc_context {
+    size_t size;
+    const char *traceparent; /* W3C, "00-<32 hex>-<16 hex>-<2 hex>"; NULL: none is sent */
+    const char *tracestate;  /* sent beside it; NULL: none */
+    const tinkc_tag *tags;   /* for hooks and traces; not sent */
+    size_t tags_n;
+} tinkc_context;
+
+#define TINKC_CONTEXT_INIT                                                               \
+    {                                                                                    \
+        sizeof(tinkc_context), NULL, NULL, NULL, 0                                       \
+    }
+
+/* A second handle on the same service whose calls, and those of clients that are made
+ * from it, carry the context (instead of the one that `service` has). Closing it closes
+ * nothing else; closing the first one ends the service for both. The headers go to the
+ * service's own server only, unchanged with every request of an operation, and never
+ * replace headers that the caller configured. TINKC_E_INVALID for a traceparent or
+ * tracestate that is not in the standard's form, a tracestate alone, more than 64 tags, a
+ * tag without name or value; TINKC_E_CANCELLED after the close. The caller owns *out.
+ * Thread: any. */
+TINKC_API tinkc_code tinkc_service_with_context(tinkc_service **out,
+                                                tinkc_service *service,
+                                                const tinkc_context *context,
+                                                tinkc_error **err);
+
+/* The same for one model: both handles share its order. The caller owns *out. */
+TINKC_API tinkc_code tinkc_training_with_context(tinkc_training **out,
+                                                 tinkc_training *training,
+                                                 const tinkc_context *context,
+                                                 tinkc_error **err);
+
+/* The same for one sampler. The caller owns *out. */
+TINKC_API tinkc_code tinkc_sampling_with_context(tinkc_sampling **out,
+                                                 tinkc_sampling *sampling,
+                                                 const tinkc_context *context,
+                                                 tinkc_error **err);
+
+/* The context that the operation was called with, or NULL. Borrowed: valid while the
+ * caller holds the future. Thread: any; also in its callback. */
+TINKC_API const tinkc_context *tinkc_future_context(const tinkc_future *future);
+
+/* ---- hooks ---- */
+
+/* Values are part of the ABI; new ones are added at the end: ignore unknown ones. */
+typedef enum tinkc_hook_event {
+    TINKC_HOOK_START = 0,
+    TINKC_HOOK_STOP = 1,  /* the span ended well */
+    TINKC_HOOK_ERROR = 2, /* the span ended with an error */
+    TINKC_HOOK_RETRY = 3, /* something failed and will be tried again */
+    TINKC_HOOK_QUEUE = 4, /* the server paused the work or went on with it */
+    TINKC_HOOK_TOKENS = 5 /* tokens were used; told once for each use */
+} tinkc_hook_event;
+
+typedef enum tinkc_span_kind {
+    TINKC_SPAN_OPERATION = 0, /* a call of the API, from the call to its completion */
+    TINKC_SPAN_HTTP = 1       /* one request on the wire and its answer */
+} tinkc_span_kind;
+
+/* What tokens were used for. */
+typedef enum tinkc_token_kind {
+    TINKC_TOKENS_TRAINING = 0,
+    TINKC_TOKENS_PREFILL = 1,        /* of a prompt */
+    TINKC_TOKENS_CACHED_PREFILL = 2, /* of a prompt, found in the server's cache */
+    TINKC_TOKENS_SAMPLED = 3
+} tinkc_token_kind;
+
+/* What happened. Made by the library: later versions add members at the end. Valid during
+ * the call only, with all texts. */
+typedef struct tinkc_hook {
+    tinkc_hook_event event;
+    tinkc_span_kind kind;
+    uint64_t span;    /* its number, unique in the service; never 0 */
+    uint64_t parent;  /* HTTP: the operation's span, or 0 (heartbeats, setup) */
+    const char *name; /* operation ("sample") or endpoint ("retrieve_future"); static */
+    int64_t time_ns;  /* now, monotonic */
+    int64_t duration_ns; /* STOP, ERROR: since the start */
+    tinkc_code code;     /* ERROR, RETRY: what went wrong; else TINKC_OK */
+    int http_status;     /* HTTP ends, RETRY: of the answer; 0: none */
+    int attempt;         /* HTTP: how often this request was sent before */
+    int64_t bytes_out;   /* HTTP: of the body that is sent */
+    int64_t bytes_in;    /* HTTP ends: of the body that came */
+    int64_t delay_ms;    /* RETRY: until the next try */
+    const char *reason;  /* RETRY: "429", "503", "connection", ...; static. QUEUE: the
+                            server's words. Else NULL */
+    tinkc_queue_state queue_state; /* QUEUE */
+    tinkc_token_kind token_kind;   /* TOKENS */
+    int64_t tokens;                /* TOKENS */
+    const tinkc_context *context;  /* of the operation, or NULL */
+} tinkc_hook;
+
+/* Runs on the thread where it happens, several at once, never with a lock held. Must not
+ * block. It may call the library, but for tinkc_service_close. When a future is done, the
+ * hooks have been told. */
+typedef void (*tinkc_hook_fn)(const tinkc_hook *event, void *user);
+
+/* Adds a hook; there is no way to remove it. It is told of spans that start from now on.
+ * `release` (or NULL) is called with `user` once, when the service, its clients and its
+ * futures are all gone and nothing will be told any more; on failure it is not called.
+ * TINKC_E_STATE for NULL and after the close, TINKC_E_INVALID without a function,
+ * TINKC_E_LIMIT beyond 8 hooks. Thread: any. */
+TINKC_API tinkc_code tinkc_service_add_hook(tinkc_service *service, tinkc_hook_fn fn,
+                                            void *user, void (*release)(void *user));
+
+/* "training", "prefill", "cached_prefill" or "sampled"; "?" for a value this version does
+ * not know. Static storage. */
+TINKC_API const char *tinkc_token_kind_name(tinkc_token_kind kind);
+
+TINKC_END_DECLS
+
+#endif
