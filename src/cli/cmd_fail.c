@@ -62,6 +62,9 @@ void cmd_fail_set_verbose(bool verbose)
     is_verbose = verbose;
 }
 
+/* A server that has no such thing is in good health. */
+static const words not_offered = {TINKC_E_SERVER, "Not offered by this server", NULL};
+
 static const words *words_of(tinkc_code code)
 {
     static const words none = {TINKC_OK, NULL, NULL};
@@ -137,7 +140,9 @@ int cmd_fail_error(tinkc_error **error, const char *format, ...)
         (void)vsnprintf(what, sizeof(what), format, list);
         va_end(list);
     }
-    const words *w = words_of(tinkc_error_code(*error));
+    const words *w = tinkc_error_http_status(*error) == 501
+                         ? &not_offered
+                         : words_of(tinkc_error_code(*error));
     (void)snprintf(text, sizeof(text), "%s%s%s%s%s", what, what[0] != '\0' ? ": " : "",
                    w->what != NULL ? w->what : "", w->what != NULL ? ": " : "",
                    tinkc_error_message(*error));

@@ -7,13 +7,36 @@
 #include "cli/cmd_int.h"
 
 const cmd_spec *const cmd_list[] = {
+    &cmd_run_list,
+    &cmd_run_info,
+    &cmd_checkpoint_list,
+    &cmd_checkpoint_info,
+    &cmd_checkpoint_publish,
+    &cmd_checkpoint_unpublish,
+    &cmd_checkpoint_set_ttl,
+    &cmd_checkpoint_delete,
+    &cmd_checkpoint_download,
+    &cmd_session_list,
+    &cmd_session_info,
+    &cmd_session_assign,
+    &cmd_session_export_trace,
+    &cmd_billing_usage,
+    &cmd_models,
+    &cmd_weights_info,
+    &cmd_sampler_info,
+    &cmd_whoami,
+    &cmd_audit,
+    &cmd_health,
 #if TINKC_HAVE_SERVER
     &cmd_serve,
 #endif
 #if TINKC_HAVE_TEXT
-    &cmd_render,  &cmd_tokenize, &cmd_detokenize,
+    &cmd_render,
+    &cmd_tokenize,
+    &cmd_detokenize,
 #endif
-    &cmd_version, NULL,
+    &cmd_version,
+    NULL,
 };
 
 static const struct {
@@ -21,7 +44,7 @@ static const struct {
 } groups[] = {
     {"run", "Training runs: list, show."},
     {"checkpoint", "Checkpoints: list, show, share, expire, delete, download."},
-    {"session", "Sessions: list, show, trace."},
+    {"session", "Sessions: list, show, move, trace."},
     {"billing", "What was used."},
     {NULL, NULL},
 };

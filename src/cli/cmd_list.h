@@ -5,6 +5,15 @@
 #include "cli/cmd.h"
 
 extern const cmd_spec cmd_serve, cmd_render, cmd_tokenize, cmd_detokenize, cmd_version;
+extern const cmd_spec cmd_run_list, cmd_run_info;
+extern const cmd_spec cmd_checkpoint_list, cmd_checkpoint_info, cmd_checkpoint_publish,
+    cmd_checkpoint_unpublish, cmd_checkpoint_set_ttl, cmd_checkpoint_delete,
+    cmd_checkpoint_download;
+extern const cmd_spec cmd_session_list, cmd_session_info, cmd_session_assign,
+    cmd_session_export_trace;
+extern const cmd_spec cmd_billing_usage;
+extern const cmd_spec cmd_whoami, cmd_models, cmd_audit, cmd_health, cmd_weights_info,
+    cmd_sampler_info;
 
 /* In the order in which the help shows them; ends in NULL. */
 extern const cmd_spec *const cmd_list[];

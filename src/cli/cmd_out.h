@@ -98,8 +98,10 @@ void cmd_progress_end(void);
 
 /* ---- questions ---- */
 
-/* Asks on standard error and reads a line of standard input: true for y or yes. At the
- * end of input it is no. */
-bool cmd_confirm(const char *format, ...) TINKC_PRINTF(1, 2);
+typedef enum cmd_answer { CMD_NO, CMD_YES, CMD_NO_ANSWER } cmd_answer;
+
+/* Asks on standard error and reads a line of standard input: y or yes is yes, the end of
+ * input is no answer, anything else is no. */
+cmd_answer cmd_confirm(const char *format, ...) TINKC_PRINTF(1, 2);
 
 #endif

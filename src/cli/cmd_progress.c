@@ -41,7 +41,7 @@ void cmd_progress_end(void)
     }
 }
 
-bool cmd_confirm(const char *format, ...)
+cmd_answer cmd_confirm(const char *format, ...)
 {
     va_list list;
     va_start(list, format);
@@ -52,8 +52,9 @@ bool cmd_confirm(const char *format, ...)
     char line[LINE_BYTES];
     if (fgets(line, sizeof(line), stdin) == NULL) {
         fputc('\n', stderr);
-        return false;
+        return CMD_NO_ANSWER;
     }
     tk_str answer = tk_str_trim(tk_str_of(line));
-    return tk_str_is_nocase(answer, "y") || tk_str_is_nocase(answer, "yes");
+    bool is_yes = tk_str_is_nocase(answer, "y") || tk_str_is_nocase(answer, "yes");
+    return is_yes ? CMD_YES : CMD_NO;
 }
