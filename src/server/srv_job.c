@@ -53,17 +53,24 @@ void srv_job_adopt(srv_job *job, srv_request *request)
 
 /* ---- submission ---- */
 
-tinkc_code srv_job_digest(char out[TK_SHA256_HEX_BYTES], const srv_submit *submit,
-                          tk_err *err)
+tinkc_code srv_job_digest(char out[TK_SHA256_HEX_BYTES], const srv_request *request,
+                          const srv_submit *submit, tk_err *err)
 {
     tk_buf buf;
     tk_buf_init(&buf, TK_JSON_MAX_BYTES);
     tk_str bytes = submit->bytes;
     tinkc_code code = TINKC_OK;
     if (submit->schema != NULL) {
+        tk_err why = TK_ERR_INIT;
         tk_buf_puts(&buf, submit->schema->name);
-        code = tk_schema_encode(&buf, submit->schema, submit->msg, err);
+        code = tk_schema_encode(&buf, submit->schema, submit->msg, &why);
         bytes = tk_buf_str(&buf);
+        if (code == TINKC_E_INVALID) { /* a null that we would not write ourselves */
+            code = TINKC_OK;
+            bytes = tk_buf_str(&request->body);
+        } else if (code != TINKC_OK) {
+            (void)tk_err_set(err, code, "%s", why.message);
+        }
     }
     if (code == TINKC_OK) {
         code = tk_sha256_hex(out, bytes.p != NULL ? bytes.p : "", bytes.n, err);
@@ -131,6 +138,10 @@ static void enter(entry *out, srv_job *job, const srv_submit *submit, tk_str key
         refuse(out, 503, "the server is stopping");
         return;
     }
+    if (seq > SRV_ORDER_SEQ_MAX) {
+        refuse(out, 400, "seq_id is too large");
+        return;
+    }
     if (srv_order_is_late(&model->order, seq)) {
         refuse(out, 400, "seq_id is below one of an operation that was taken already");
         return;
@@ -163,7 +174,7 @@ srv_verdict srv_job_submit(srv_request *request, srv_job *job, const srv_submit 
     char digest[TK_SHA256_HEX_BYTES];
     entry out = {.err = TK_ERR_INIT};
     tk_err err = TK_ERR_INIT;
-    if (srv_job_digest(digest, submit, &err) != TINKC_OK) {
+    if (srv_job_digest(digest, request, submit, &err) != TINKC_OK) {
         srv_job_free(job);
         return srv_reply_error(request, &err);
     }

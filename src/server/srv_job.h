@@ -67,8 +67,9 @@ typedef struct srv_submit {
  * over, also on failure. Thread: a worker. */
 srv_verdict srv_job_submit(srv_request *request, srv_job *job, const srv_submit *submit);
 
-/* SHA-256 of what makes two requests the same. */
+/* SHA-256 of what makes two requests the same; `request` still has its body. */
 TK_NODISCARD tinkc_code srv_job_digest(char out[TK_SHA256_HEX_BYTES],
+                                       const srv_request *request,
                                        const srv_submit *submit, tk_err *err);
 
 /* 200 {"request_id", "model_id"}. */

@@ -222,7 +222,7 @@ srv_verdict srv_model_submit_new(srv_request *request, srv_job *job,
     char model_id[SRV_MODEL_ID_BYTES];
     char id[SRV_MODEL_ID_BYTES + 4];
     srv_model *model = spec->session_id.n < TK_UUID_TEXT_BYTES ? make_model(spec) : NULL;
-    if (model == NULL || srv_job_digest(digest, submit, &err) != TINKC_OK) {
+    if (model == NULL || srv_job_digest(digest, request, submit, &err) != TINKC_OK) {
         bool unknown = spec->session_id.n >= TK_UUID_TEXT_BYTES;
         if (model != NULL) {
             free_model(model);

@@ -17,6 +17,9 @@
 
 #define SRV_ORDER_HOLD_NS (INT64_C(2000) * TK_NS_PER_MS)
 
+/* The largest id that may be added. */
+#define SRV_ORDER_SEQ_MAX (INT64_C(1) << 53)
+
 /* Forwards that ran before smaller ids came; beyond that many, what waits for them waits
  * for the clock or a barrier. */
 #define SRV_ORDER_EARLY_MAX 64

@@ -272,7 +272,7 @@ static srv_verdict submit(srv_request *request, const tk_sample_request *msg,
     tk_err err = TK_ERR_INIT;
     const srv_submit same = {.schema = &tk_msg_sample_request, .msg = msg};
     srv_sample *sample = make_sample(server);
-    if (sample == NULL || srv_job_digest(digest, &same, &err) != TINKC_OK) {
+    if (sample == NULL || srv_job_digest(digest, request, &same, &err) != TINKC_OK) {
         srv_stream_release(stream);
         srv_stream_release(stream);
         srv_sample_free(sample);

@@ -129,14 +129,22 @@ static void test_srv_compressed_bombs(void **state)
     tk_zstd_dispose(&zstd);
     free(zeros);
     srvfix_open(&f, (srv_options){0});
-    const httpget_request request = {.method = "POST",
-                                     .target = "/api/v1/forward_backward",
-                                     .body = packed.p,
-                                     .body_n = packed.n,
-                                     .content_type = "application/x-protobuf",
-                                     .headers = "Content-Encoding: zstd\r\n"};
-    int status = send_one(&f, &request);
-    assert_true(status == 422 || status == 429);
+    for (size_t r = 0; r < srv_routes_n; r++) {
+        char target[512];
+        fill(target, sizeof(target), srv_routes[r].pattern, "x");
+        const httpget_request request = {.method = srv_routes[r].method,
+                                         .target = target,
+                                         .body = packed.p,
+                                         .body_n = packed.n,
+                                         .content_type = "application/x-protobuf",
+                                         .headers = "Content-Encoding: zstd\r\n"};
+        int status = send_one(&f, &request);
+        assert_true(status < 500 || status == 501);
+        if ((srv_routes[r].flags & SRV_ROUTE_HEAVY) != 0 &&
+            strcmp(srv_routes[r].method, "POST") == 0) {
+            assert_true(status == 422 || status == 429);
+        }
+    }
     (void)srvfix_session(&f);
     tk_buf_dispose(&packed);
     srvfix_close(&f);
@@ -178,12 +186,51 @@ static void test_srv_broken_http(void **state)
     srvfix_close(&f);
 }
 
+/* One client per route that stops in the middle, of its head or of its body. Others are
+ * answered meanwhile; and so are they, once they go on, a byte at a time. */
+static void test_srv_slow_clients(void **state)
+{
+    (void)state;
+    srvfix f;
+    httpget **clients = calloc(srv_routes_n, sizeof(*clients));
+    fakeapi_bytes *whole = calloc(srv_routes_n, sizeof(*whole));
+    assert_non_null(clients);
+    assert_non_null(whole);
+    srvfix_open(&f, (srv_options){.poll_ms = 1});
+    for (size_t r = 0; r < srv_routes_n; r++) {
+        char target[512];
+        bool body = strcmp(srv_routes[r].method, "GET") != 0;
+        fill(target, sizeof(target), srv_routes[r].pattern, "x");
+        httpget_write(&whole[r], &(httpget_request){.method = srv_routes[r].method,
+                                                    .target = target,
+                                                    .body = body ? "{\"a\":1}" : NULL});
+        clients[r] = httpget_connect(srvfix_port(&f));
+        assert_true(httpget_send(clients[r], whole[r].p, whole[r].n - 4));
+    }
+    (void)srvfix_session(&f);
+    for (size_t r = 0; r < srv_routes_n; r++) {
+        httpget_response response;
+        size_t sent = whole[r].n - 4;
+        assert_true(httpget_send_split(clients[r], whole[r].p + sent, 4, 1));
+        assert_int_equal(httpget_read(clients[r], &response), HTTPGET_OK);
+        assert_true(response.status < 500 || response.status == 501);
+        httpget_response_dispose(&response);
+        httpget_close(&clients[r]);
+        fakeapi_bytes_dispose(&whole[r]);
+    }
+    free(clients);
+    free(whole);
+    (void)srvfix_session(&f);
+    srvfix_close(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_srv_bodies_and_paths),
         cmocka_unit_test(test_srv_compressed_bombs),
         cmocka_unit_test(test_srv_broken_http),
+        cmocka_unit_test(test_srv_slow_clients),
     };
     return cmocka_run_group_tests_name("srv_hostile", tests, NULL, NULL);
 }
