@@ -75,7 +75,9 @@ static tinkc_code open_embedded(srv_catalog *catalog, const char *data, tk_err *
     }
     tinkc_code code = eng_model_open_memory(&base->model, catalog->pool, &memory, err);
     if (code == TINKC_OK) {
-        base->tok = srv_text_load_memory(embed.tokenizer);
+        code = srv_text_load_memory(&base->tok, embed.tokenizer, err);
+    }
+    if (code == TINKC_OK) {
         code = unpack_tokenizer(&base->tokenizer_dir, data, &embed, err);
     }
     if (code == TINKC_OK) {
@@ -104,9 +106,9 @@ static tinkc_code open_directory(srv_catalog *catalog, const srv_pair *pair, tk_
         return tk_err_nomem(err);
     }
     /* Without it only stop strings are refused. */
-    base->tok = srv_text_load(path);
+    code = srv_text_load(&base->tok, path, err);
     tk_free(path);
-    return TINKC_OK;
+    return code;
 }
 
 static tinkc_code add_name(srv_catalog *catalog, const char *name, srv_base *base,

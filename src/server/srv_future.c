@@ -118,6 +118,7 @@ void srv_future_look(srv_request *request, const srv_future *future)
     srv_poll *poll = &request->poll;
     srv_blob_release(poll->result);
     poll->done = future->done;
+    poll->starved = future->starved;
     poll->is_proto = future->is_proto;
     poll->type = (int)future->type;
     poll->result = future->result != NULL ? srv_blob_retain(future->result) : NULL;
@@ -166,6 +167,7 @@ void srv_future_finish(srv_futures *futures, srv_future *future, srv_blob *resul
     future->done = true;
     future->done_ns = now_ns;
     future->is_proto = is_proto;
+    future->starved = result == NULL;
     future->result = result;
     futures->result_bytes += result != NULL ? result->n : 0;
     tk_list_remove(&future->age);

@@ -29,7 +29,8 @@ struct srv_future {
     char digest[TK_SHA256_HEX_BYTES]; /* of the request */
     bool done;
     bool is_proto;    /* the result is protobuf; a failure is always JSON */
-    srv_blob *result; /* NULL when pending or forgotten */
+    bool starved;     /* there was no memory for a result: a failure of the server's */
+    srv_blob *result; /* NULL when pending, starved or forgotten */
     int64_t done_ns;
     tk_list waiters; /* srv_request.waiting */
     /* why it is still pending, for polls: */

@@ -124,12 +124,13 @@ srv_verdict srv_model_create(srv *server, srv_request *request)
 static void free_model(srv_model *model)
 {
     tk_list_remove(&model->of_session);
+    srv_job_free(model->farewell);
     tk_free(model->id);
     tk_free(model->base_name);
     tk_free(model);
 }
 
-static srv_model *make_model(const srv_model_spec *spec)
+static srv_model *make_model(srv *server, const srv_model_spec *spec)
 {
     srv_model *model = tk_zalloc(sizeof(*model));
     if (model == NULL) {
@@ -144,7 +145,8 @@ static srv_model *make_model(const srv_model_spec *spec)
     model->base = spec->base;
     model->lora = spec->lora;
     srv_order_init(&model->order, 0);
-    if (model->id == NULL || model->base_name == NULL) {
+    model->farewell = srv_job_new(server, SRV_JOB_UNLOAD);
+    if (model->id == NULL || model->base_name == NULL || model->farewell == NULL) {
         free_model(model);
         return NULL;
     }
@@ -221,7 +223,8 @@ srv_verdict srv_model_submit_new(srv_request *request, srv_job *job,
     char digest[TK_SHA256_HEX_BYTES];
     char model_id[SRV_MODEL_ID_BYTES];
     char id[SRV_MODEL_ID_BYTES + 4];
-    srv_model *model = spec->session_id.n < TK_UUID_TEXT_BYTES ? make_model(spec) : NULL;
+    srv_model *model =
+        spec->session_id.n < TK_UUID_TEXT_BYTES ? make_model(server, spec) : NULL;
     if (model == NULL || srv_job_digest(digest, request, submit, &err) != TINKC_OK) {
         bool unknown = spec->session_id.n >= TK_UUID_TEXT_BYTES;
         if (model != NULL) {
@@ -381,10 +384,11 @@ void srv_model_orphan(srv *server, srv_session *session)
     tk_list *node;
     while ((node = tk_list_pop_front(&session->models)) != NULL) {
         srv_model *model = TK_CONTAINER_OF(node, srv_model, of_session);
-        srv_job *job = model->unloading ? NULL : srv_job_new(server, SRV_JOB_UNLOAD);
-        if (job == NULL) {
+        if (model->unloading) {
             continue;
         }
+        srv_job *job = model->farewell;
+        model->farewell = NULL;
         job->model = model;
         job->order.seq = srv_order_next_seq(&model->order);
         job->order.arrived_ns = tk_clock_mono_ns(NULL);

@@ -18,6 +18,7 @@ struct srv_model {
     eng_lora_config lora;
     srv_order order;
     bool unloading;       /* an unload is in the order */
+    srv_job *farewell;    /* owned: the unload at the end of the session, made in time */
     eng_adapter *adapter; /* the engine thread's; NULL until created */
 };
 

@@ -11,6 +11,9 @@
 #include "wire/pb_output.h"
 #include "wire/pb_sample.h"
 
+static const char starved[] =
+    "{\"error\":\"the server is out of memory\",\"category\":\"server\"}";
+
 static srv_verdict answer_pending(srv_request *request)
 {
     const srv_poll *poll = &request->poll;
@@ -69,6 +72,9 @@ static srv_verdict answer(srv_request *request)
     srv_poll *poll = &request->poll;
     if (!poll->done) {
         return answer_pending(request);
+    }
+    if (poll->starved) {
+        return srv_reply_fixed(request, 200, SRV_TYPE_JSON, TK_STR(starved));
     }
     if (poll->result == NULL) {
         return srv_reply_fail(request, 410, "the result is not kept any more");

@@ -44,6 +44,7 @@ typedef struct srv_poll {
     char *id; /* owned; of the future */
     bool allow_metadata;
     bool done;
+    bool starved;
     bool is_proto;
     int type;         /* tk_future_type */
     srv_blob *result; /* owned; NULL = none (any more) */

@@ -35,6 +35,7 @@ typedef struct walk {
     const tk_map *known;
     const char *root;
     size_t removed;
+    bool starved; /* something was left for the next start */
 } walk;
 
 /* `below` is "", "<run>" or "<run>/<kind>"; directories three levels down are
@@ -46,6 +47,7 @@ static void visit(walk *w, const char *below, int level)
     tk_buf_printf(&path, "%s/%s", w->root, below);
     const char *text = tk_buf_cstr(&path);
     DIR *dir = text != NULL ? opendir(text) : NULL;
+    w->starved = w->starved || text == NULL;
     const struct dirent *entry;
     while (dir != NULL && (entry = readdir(dir)) != NULL) {
         tk_buf name;
@@ -58,11 +60,13 @@ static void visit(walk *w, const char *below, int level)
             tk_buf_clear(&path);
             tk_buf_printf(&path, "%s/%s", w->root, inner);
             const char *full = tk_buf_cstr(&path);
+            w->starved = w->starved || full == NULL;
             if (full != NULL) {
                 srv_files_remove_dir(full);
                 w->removed++;
             }
         }
+        w->starved = w->starved || name.failure != TINKC_OK;
         tk_buf_dispose(&name);
     }
     if (dir != NULL) {
@@ -82,6 +86,7 @@ tinkc_code srv_store_sweep(srv_store *store, size_t *removed, tk_err *err)
         walk w = {.known = &known, .root = store->checkpoints};
         visit(&w, "", 0);
         *removed = w.removed;
+        code = w.starved ? tk_err_nomem(err) : TINKC_OK;
     }
     tk_map_dispose(&known);
     tk_arena_dispose(&arena);

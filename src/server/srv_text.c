@@ -5,18 +5,30 @@
 
 #include "text/tok.h"
 
-tk_tok *srv_text_load(const char *path)
+/* A file that is not there, or that we cannot read, is no failure; no memory is. */
+static tinkc_code settle(tk_tok **out, tk_tok *tok, tinkc_code code, tk_err *err)
 {
-    tk_tok *tok = NULL;
-    tk_err ignored = TK_ERR_INIT;
-    return tk_tok_load(&tok, path, &ignored) == TINKC_OK ? tok : NULL;
+    if (code == TINKC_E_NOMEM) {
+        return tk_err_nomem(err);
+    }
+    *out = code == TINKC_OK ? tok : NULL;
+    return TINKC_OK;
 }
 
-tk_tok *srv_text_load_memory(tk_str json)
+tinkc_code srv_text_load(tk_tok **out, const char *path, tk_err *err)
 {
     tk_tok *tok = NULL;
-    tk_err ignored = TK_ERR_INIT;
-    return tk_tok_load_memory(&tok, json, &ignored) == TINKC_OK ? tok : NULL;
+    tk_err why = TK_ERR_INIT;
+    tinkc_code code = tk_tok_load(&tok, path, &why);
+    return settle(out, tok, code, err);
+}
+
+tinkc_code srv_text_load_memory(tk_tok **out, tk_str json, tk_err *err)
+{
+    tk_tok *tok = NULL;
+    tk_err why = TK_ERR_INIT;
+    tinkc_code code = tk_tok_load_memory(&tok, json, &why);
+    return settle(out, tok, code, err);
 }
 
 void srv_text_free(tk_tok *tok)
@@ -35,16 +47,20 @@ bool srv_text_put(const tk_tok *tok, int32_t token, tk_buf *out)
 
 #else
 
-tk_tok *srv_text_load(const char *path)
+tinkc_code srv_text_load(tk_tok **out, const char *path, tk_err *err)
 {
     (void)path;
-    return NULL;
+    (void)err;
+    *out = NULL;
+    return TINKC_OK;
 }
 
-tk_tok *srv_text_load_memory(tk_str json)
+tinkc_code srv_text_load_memory(tk_tok **out, tk_str json, tk_err *err)
 {
     (void)json;
-    return NULL;
+    (void)err;
+    *out = NULL;
+    return TINKC_OK;
 }
 
 void srv_text_free(tk_tok *tok)

@@ -7,9 +7,10 @@
 
 typedef struct tk_tok tk_tok;
 
-/* NULL when the file is not there or is of a kind that we cannot read. */
-tk_tok *srv_text_load(const char *path);
-tk_tok *srv_text_load_memory(tk_str json);
+/* *out is NULL when the file is not there or is of a kind that we cannot read.
+ * TINKC_E_NOMEM. */
+TK_NODISCARD tinkc_code srv_text_load(tk_tok **out, const char *path, tk_err *err);
+TK_NODISCARD tinkc_code srv_text_load_memory(tk_tok **out, tk_str json, tk_err *err);
 void srv_text_free(tk_tok *tok); /* accepts NULL */
 
 /* Appends the token's bytes, special tokens as their text; false for an unknown id. */

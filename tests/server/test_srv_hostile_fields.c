@@ -1,4 +1,4 @@
-/* S-013: every route with an honest body that is spoiled in one place: wrong types and
+/* Every route with an honest body that is spoiled in one place: wrong types and
  * numbers beyond all bounds for each field, names that try paths, cut protobuf and zstd.
  * Never a 5xx, and the same server then trains, saves and samples as ever.
  * Links: wire */
@@ -298,6 +298,7 @@ static void expect_service(fix *t)
     tk_buf_dispose(&body);
 }
 
+/* S-013. */
 static void test_srv_fields_are_spoiled(void **state)
 {
     (void)state;
@@ -424,6 +425,7 @@ static void expect_no_strays(const fix *t)
     assert_int_equal(system(command), 0);
 }
 
+/* S-013. */
 static void test_srv_names_are_no_paths(void **state)
 {
     (void)state;
@@ -443,6 +445,7 @@ static void test_srv_names_are_no_paths(void **state)
 
 /* ---- names in paths of URLs ---- */
 
+/* S-013. */
 static void test_srv_urls_are_no_paths(void **state)
 {
     (void)state;
