@@ -11,4 +11,24 @@ if(TARGET tk_cli)
     endif()
     target_link_libraries(tinkc_program PRIVATE tkm_base)
     install(TARGETS tinkc_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+
+    # Manual pages and the completion of bash, from the same table of commands as --help.
+    add_executable(dump_cli ${CMAKE_SOURCE_DIR}/tools/dump_cli.c)
+    tinkc_strict(dump_cli)
+    set_target_properties(dump_cli PROPERTIES
+        RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tools)
+    target_link_libraries(dump_cli PRIVATE tkm_cli tkm_client tkm_base)
+    set(man ${CMAKE_BINARY_DIR}/man)
+    add_custom_command(OUTPUT ${man}/stamp
+        COMMAND ${CMAKE_COMMAND} -E rm -rf ${man}
+        COMMAND ${CMAKE_COMMAND} -E make_directory ${man}
+        COMMAND dump_cli ${man}
+        COMMAND tinkc_program completion bash > ${man}/completion.bash
+        COMMAND ${CMAKE_COMMAND} -E touch ${man}/stamp
+        DEPENDS dump_cli tinkc_program VERBATIM)
+    add_custom_target(man ALL DEPENDS ${man}/stamp)
+    install(DIRECTORY ${man}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1
+            FILES_MATCHING PATTERN "*.1")
+    install(FILES ${man}/completion.bash RENAME tinkc
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 endif()

@@ -9,7 +9,7 @@ packages="
     clang-14 libclang-rt-14-dev llvm-14 clang-format-14 universal-ctags
     libcurl4-openssl-dev libssl-dev libzstd-dev libpcre2-dev libutf8proc-dev
     libmicrohttpd-dev libsqlite3-dev libarchive-dev libnghttp2-dev
-    libcmocka-dev libjansson-dev libprotobuf-c-dev protobuf-c-compiler
+    man-db libcmocka-dev libjansson-dev libprotobuf-c-dev protobuf-c-compiler
 "
 
 if [ "${1:-}" = bench ]; then

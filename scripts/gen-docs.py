@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes the reference pages that come from the code: docs/errors.md, docs/limits.md,
-docs/config.md, docs/schema.json and docs/messages.md.
+docs/config.md, docs/schema.json, docs/messages.md and docs/cli.md.
 
     scripts/gen-docs.py            rewrite them
     scripts/gen-docs.py --check    fail when they differ from the code (A-146)
@@ -201,9 +201,13 @@ def messages_page(root):
     return "\n".join(out) + "\n"
 
 
+def cli_page(root):
+    return NOTE.format("the table of src/cli/cmd_list.c") + "\n" + run_tool(root, "dump_cli")
+
+
 PAGES = {"docs/errors.md": errors_page, "docs/limits.md": limits_page,
          "docs/config.md": config_page, "docs/schema.json": schema_page,
-         "docs/messages.md": messages_page}
+         "docs/messages.md": messages_page, "docs/cli.md": cli_page}
 
 
 def main():

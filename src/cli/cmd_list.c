@@ -35,6 +35,7 @@ const cmd_spec *const cmd_list[] = {
     &cmd_tokenize,
     &cmd_detokenize,
 #endif
+    &cmd_completion_bash,
     &cmd_version,
     NULL,
 };
@@ -46,6 +47,7 @@ static const struct {
     {"checkpoint", "Checkpoints: list, show, share, expire, delete, download."},
     {"session", "Sessions: list, show, move, trace."},
     {"billing", "What was used."},
+    {"completion", "Completion scripts for shells."},
     {NULL, NULL},
 };
 

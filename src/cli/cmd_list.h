@@ -14,6 +14,7 @@ extern const cmd_spec cmd_session_list, cmd_session_info, cmd_session_assign,
 extern const cmd_spec cmd_billing_usage;
 extern const cmd_spec cmd_whoami, cmd_models, cmd_audit, cmd_health, cmd_weights_info,
     cmd_sampler_info;
+extern const cmd_spec cmd_completion_bash;
 
 /* In the order in which the help shows them; ends in NULL. */
 extern const cmd_spec *const cmd_list[];
