@@ -13,7 +13,7 @@ import gatelib
 HOSTS = re.compile(
     r"^(localhost|127\.0\.0\.1|\[::1\]|\d+\.\d+\.\d+\.\d+"
     r"|([\w-]+\.)*(example|invalid|test)|([\w-]+\.)*example\.(com|org|net)"
-    r"|(www\.)?apache\.org|www\.rfc-editor\.org|json-schema\.org|protobuf\.dev"
+    r"|(www\.)?apache\.org|www\.rfc-editor\.org|json-schema\.org|www\.w3\.org|protobuf\.dev"
     r"|tinker\.thinkingmachines\.dev|tinker-docs\.thinkingmachines\.ai|huggingface\.co"
     r"|([\w-]+\.)*thinkingmachines\.(dev|ai)|github\.com|keepachangelog\.com|semver\.org)$")
 PATTERNS = [

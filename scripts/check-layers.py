@@ -43,8 +43,8 @@ C_STANDARD = set("""
 SYSTEM = C_STANDARD | set("""
     arpa/inet dirent dlfcn endian fcntl getopt ifaddrs langinfo libgen link malloc net/if netdb
     netinet/in netinet/tcp poll pthread pwd sched semaphore spawn strings sys/auxv sys/epoll
-    sys/eventfd sys/file sys/ioctl sys/mman sys/random sys/resource sys/sendfile sys/signalfd
-    sys/socket sys/stat sys/statvfs sys/syscall sys/time sys/timerfd sys/types sys/uio sys/un
+    sys/eventfd sys/file sys/ioctl sys/mman sys/prctl sys/random sys/resource sys/sendfile
+    sys/signalfd sys/socket sys/stat sys/statvfs sys/syscall sys/time sys/timerfd sys/types sys/uio sys/un
     sys/utsname sys/wait sysexits syslog termios unistd utime linux/futex""".split())
 PUBLIC_MAY_SEE = {"stdbool", "stddef", "stdint"}
 

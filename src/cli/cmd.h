@@ -108,8 +108,12 @@ int cmd_bad_usage(const cmd_args *args, const char *format, ...) TINKC_PRINTF(2,
  * It ends the program at once with CMD_INTERRUPTED, unless the command has something to
  * clean up and says so first. */
 
-/* From now on the first Ctrl-C is only noted; the second one ends the program. */
+/* From now on the first Ctrl-C (or SIGTERM) is only noted; the second one ends the
+ * program. */
 void cmd_signal_catch(void);
+
+/* The opposite: what was noted is forgotten, the next one ends the program. */
+void cmd_signal_release(void);
 
 /* Whether there was one. Whoever sees it cleans up and returns CMD_INTERRUPTED. */
 bool cmd_interrupted(void);

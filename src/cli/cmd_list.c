@@ -7,6 +7,9 @@
 #include "cli/cmd_int.h"
 
 const cmd_spec *const cmd_list[] = {
+#if TINKC_HAVE_TEXT
+    &cmd_train,
+#endif
     &cmd_run_list,
     &cmd_run_info,
     &cmd_checkpoint_list,

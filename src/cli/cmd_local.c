@@ -1,13 +1,230 @@
-/* The private server of --local. */
+/* The private server of --local: found by its lock file, or started, and stopped. */
 #include "cli/cmd_local.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/env.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#define URL_BYTES 256
+#define START_MS  60000 /* until a server has said its URL */
+#define STOP_MS   20000 /* until it is killed */
+#define TRIES     3     /* two programs may start one at the same moment */
+
+static struct {
+    pid_t pid; /* 0: none of ours */
+    char url[URL_BYTES];
+} local;
+
+char *cmd_local_data(void)
+{
+    const char *xdg = tk_env_get_nonempty(NULL, "XDG_DATA_HOME");
+    const char *home = tk_env_get_nonempty(NULL, "HOME");
+    if (xdg != NULL) {
+        return tk_file_join(xdg, "tinkc");
+    }
+    return home != NULL ? tk_file_join(home, ".local/share/tinkc") : NULL;
+}
+
+#if TINKC_HAVE_SERVER
+
+/* ---- one that runs already ---- */
+
+/* Whether a server holds the directory; its URL (or "" while it starts) in local.url. */
+static bool look_up(const char *data)
+{
+    char *path = tk_file_join(data, "lock");
+    int fd = path != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    tk_free(path);
+    if (fd < 0) {
+        return false;
+    }
+    bool is_held = flock(fd, LOCK_SH | LOCK_NB) != 0;
+    ssize_t n = is_held ? pread(fd, local.url, sizeof(local.url) - 1, 0) : 0;
+    local.url[n > 0 ? n : 0] = '\0';
+    (void)close(fd);
+    return is_held;
+}
+
+/* Waits while one is starting. False: there is none. */
+static bool join(const char *data)
+{
+    int64_t end = tk_clock_mono_ms(NULL) + START_MS;
+    while (look_up(data)) {
+        if (local.url[0] != '\0') {
+            return true;
+        }
+        if (tk_clock_mono_ms(NULL) > end) {
+            return false;
+        }
+        (void)poll(NULL, 0, 20);
+    }
+    return false;
+}
+
+/* ---- one of our own ---- */
+
+/* In the child. Its own process group, so that Ctrl-C reaches only us and we can finish
+ * what is under way; a signal when we die, so that nothing is left behind. */
+static void become_server(const char *data, const char *log, int out, pid_t parent)
+{
+    (void)setpgid(0, 0);
+    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent) {
+        _exit(CMD_FAILED);
+    }
+    int null = open("/dev/null", O_RDWR);
+    int errors = log != NULL ? open(log, O_WRONLY | O_CREAT | O_TRUNC, 0600) : -1;
+    (void)dup2(null, STDIN_FILENO);
+    (void)dup2(out, STDOUT_FILENO);
+    if (errors >= 0) {
+        (void)dup2(errors, STDERR_FILENO);
+    }
+    (void)execl("/proc/self/exe", "tinkc", "serve", "--port", "0", "--data", data,
+                (char *)NULL);
+    _exit(CMD_FAILED);
+}
+
+/* The line that a server says when it is ready, into local.url. */
+static bool read_url(int fd)
+{
+    char line[URL_BYTES];
+    size_t n = 0;
+    int64_t end = tk_clock_mono_ms(NULL) + START_MS;
+    while (n + 1 < sizeof(line)) {
+        struct pollfd ready = {fd, POLLIN, 0};
+        int64_t left = end - tk_clock_mono_ms(NULL);
+        if (left <= 0 || poll(&ready, 1, (int)left) <= 0 || read(fd, line + n, 1) != 1) {
+            return false;
+        }
+        if (line[n] == '\n') {
+            break;
+        }
+        n++;
+    }
+    line[n] = '\0';
+    const char *words = "listening on ";
+    if (strncmp(line, words, strlen(words)) != 0) {
+        return false;
+    }
+    (void)snprintf(local.url, sizeof(local.url), "%s", line + strlen(words));
+    return true;
+}
+
+static bool start(const char *data, const char *log)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        return false;
+    }
+    pid_t parent = getpid();
+    local.pid = fork();
+    if (local.pid == 0) {
+        become_server(data, log, ends[1], parent);
+    }
+    (void)close(ends[1]);
+    bool ok = local.pid > 0 && read_url(ends[0]);
+    (void)close(ends[0]);
+    if (!ok) {
+        cmd_local_end();
+    }
+    return ok;
+}
+
+/* What the server said last: why it did not start. */
+static int fail(const char *log)
+{
+    char *text = NULL;
+    size_t n = 0;
+    if (log == NULL || tk_file_read(&text, &n, log, TK_MIB, NULL) != TINKC_OK) {
+        return cmd_fail("the local server did not start");
+    }
+    tk_str rest = tk_str_trim((tk_str){text, n}), line = {NULL, 0};
+    while (rest.p != NULL) {
+        line = tk_str_cut(&rest, '\n');
+    }
+    const char *said = tk_str_has_prefix(line, "Error: ") ? line.p + 7 : line.p;
+    size_t length = line.n - (size_t)(said - line.p);
+    int code = cmd_fail("the local server did not start: %.*s", (int)length, said);
+    tk_free(text);
+    return code;
+}
+
+static bool find_or_start(const char *data, const char *log)
+{
+    tk_err err = TK_ERR_INIT;
+    if (tk_file_mkdirs(data, 0700, &err) != TINKC_OK) {
+        return false;
+    }
+    for (int i = 0; i < TRIES; i++) {
+        if (join(data) || start(data, log)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int cmd_local_start(char **url, const cmd_args *args)
+{
+    int code = CMD_OK;
+    if (local.url[0] == '\0') {
+        char *data = cmd_local_data();
+        char *log = data != NULL && !cmd_has(args, "verbose")
+                        ? tk_file_join(data, "local.log")
+                        : NULL;
+        if (data == NULL) {
+            code = cmd_fail("no HOME is set: --local has no place for its data");
+        } else if (!find_or_start(data, log)) {
+            code = fail(log);
+        }
+        tk_free(log);
+        tk_free(data);
+    }
+    if (code == CMD_OK) {
+        *url = tk_strdup(local.url);
+        code = *url != NULL ? CMD_OK : cmd_fail("out of memory");
+    }
+    return code;
+}
+
+#else
 
 int cmd_local_start(char **url, const cmd_args *args)
 {
     (void)url;
     (void)args;
-    return cmd_fail("--local is not in this build");
+    return cmd_fail("this build of tinkc has no server: --local is not possible");
 }
+
+#endif
 
 void cmd_local_end(void)
 {
+    pid_t pid = local.pid;
+    local.pid = 0;
+    local.url[0] = '\0';
+    if (pid <= 0) {
+        return;
+    }
+    int64_t end = tk_clock_mono_ms(NULL) + STOP_MS;
+    (void)kill(pid, SIGTERM);
+    while (waitpid(pid, NULL, WNOHANG) == 0) {
+        if (tk_clock_mono_ms(NULL) > end) {
+            (void)kill(pid, SIGKILL);
+            (void)waitpid(pid, NULL, 0);
+            return;
+        }
+        (void)poll(NULL, 0, 2);
+    }
 }

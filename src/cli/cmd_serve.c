@@ -8,11 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/env.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/cmd_list.h"
+#include "cli/cmd_local.h"
 #include "server/srv.h"
 
 #define PAIRS_MAX     64
@@ -46,16 +46,6 @@ static bool read_pairs(const cmd_args *args, const char *option, srv_pair *out, 
         }
     }
     return true;
-}
-
-static char *default_data(void)
-{
-    const char *xdg = tk_env_get_nonempty(NULL, "XDG_DATA_HOME");
-    const char *home = tk_env_get_nonempty(NULL, "HOME");
-    if (xdg != NULL) {
-        return tk_file_join(xdg, "tinkc");
-    }
-    return home != NULL ? tk_file_join(home, ".local/share/tinkc") : NULL;
 }
 
 /* The first line of a file, so that the key need not be in a list of processes. */
@@ -100,7 +90,7 @@ static int read_options(serve *s, const cmd_args *args)
     o->strict = cmd_has(args, "strict");
     o->data = cmd_text(args, "data", NULL);
     if (o->data == NULL) {
-        s->data = default_data();
+        s->data = cmd_local_data();
         o->data = s->data;
     }
     if (o->data == NULL) {

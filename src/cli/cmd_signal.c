@@ -1,6 +1,6 @@
-/* Ctrl-C and closed pipes. Owns the one flag that the handler sets. By default SIGINT
- * ends the program with 130 at once; commands that must clean up ask for it to be noted
- * instead. SIGPIPE is ignored: the write fails with EPIPE and cmd_main sees it. */
+/* Ctrl-C, SIGTERM and closed pipes. Owns the one flag that the handler sets. By default
+ * SIGINT ends the program with 130 at once; commands that must clean up ask for it to be
+ * noted instead. SIGPIPE is ignored: the write fails with EPIPE and cmd_main sees it. */
 #include <signal.h>
 #include <unistd.h>
 
@@ -31,7 +31,16 @@ void cmd_signal_init(void)
 
 void cmd_signal_catch(void)
 {
+    struct sigaction action = {.sa_handler = on_interrupt};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGTERM, &action, NULL);
     is_caught = 1;
+}
+
+void cmd_signal_release(void)
+{
+    is_caught = 0;
+    is_noted = 0;
 }
 
 bool cmd_interrupted(void)

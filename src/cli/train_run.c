@@ -331,6 +331,7 @@ tinkc_code train_run_all(train_run *run)
 {
     pipeline p = {.run = run, .next = run->state->step};
     run->eval_last = NAN;
+    run->first = run->state->step;
     p.rows = tk_array(run->plan->batch, sizeof(*p.rows));
     p.data = tk_array(TK_MAX(run->plan->batch, run->eval->n), sizeof(*p.data));
     tinkc_code code =

@@ -30,6 +30,7 @@ typedef struct train_run {
     train_curve curve;
     train_metrics metrics;
     /* results */
+    size_t first;     /* step that this run began behind */
     size_t tokens;    /* read in the steps of this run */
     double seconds;   /* that they took */
     double eval_last; /* NaN: not measured */

@@ -1,0 +1,140 @@
+/* `tinkc --local`: a private server that lives as long as the command, however that ends;
+ * and a server that is there already is joined.
+ * Links: client text server */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "support/program.h"
+#include "support/test.h"
+
+#define MODEL   "tinkc/pebble-llama-2m"
+#define WAIT_MS 120000
+
+static const char data[] = "{\"prompt\":\"One, two,\",\"completion\":\" three\"}\n";
+
+/* Whether a server holds the data directory. */
+static bool is_served(const program *p)
+{
+    int fd = open(program_path(p, "data/tinkc/lock"), O_RDONLY | O_CLOEXEC);
+    bool is_held = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0;
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return is_held;
+}
+
+static void wait_served(const program *p, bool wanted)
+{
+    int64_t end = tk_clock_mono_ms(NULL) + WAIT_MS;
+    while (is_served(p) != wanted) {
+        assert_true(tk_clock_mono_ms(NULL) < end);
+        (void)usleep(2000);
+    }
+}
+
+static void open_program(program *p)
+{
+    program_open(p, TINKC_PROGRAM);
+    program_write_file(p, "d.jsonl", data);
+}
+
+#define TRAIN(steps) "train", "d.jsonl", "--model", MODEL, "--steps", steps, "--rank", "2"
+
+static void test_local_command(void **state)
+{
+    (void)state;
+    program p;
+    open_program(&p);
+    program_run(&p, PROGRAM_ARGS("--local", TRAIN("2")));
+    assert_int_equal(p.code, 0);
+    assert_false(is_served(&p)); /* it is over when the command is */
+    assert_true(program_said(&p.out, "/sampler_weights/d"));
+    assert_false(program_said(&p.err, "listening"));      /* its log is in a file */
+    program_run(&p, PROGRAM_ARGS(TRAIN("2"), "--local")); /* behind the command, too */
+    assert_int_equal(p.code, 0);
+    program_env(&p, "TINKER_BASE_URL=local");
+    program_run(&p, PROGRAM_ARGS(TRAIN("2")));
+    assert_int_equal(p.code, 0);
+    program_run(&p,
+                PROGRAM_ARGS("--local", "--base-url", "http://127.0.0.1:1", TRAIN("2")));
+    assert_int_equal(p.code, 2);
+    program_close(&p);
+}
+
+/* The command dies; so does the server, without anybody to stop it. */
+static void test_local_killed(void **state)
+{
+    (void)state;
+    static const int signals[] = {SIGKILL, SIGTERM, SIGINT};
+    program p;
+    open_program(&p);
+    for (size_t i = 0; i < TK_ARRAY_LEN(signals); i++) {
+        program_start(&p, PROGRAM_ARGS("--local", TRAIN("100000"), "--restart",
+                                       "--save-every", "0"));
+        assert_true(program_wait_text(&p, true, "step 1/100000"));
+        assert_true(is_served(&p));
+        assert_int_equal(kill(p.pid, signals[i]), 0);
+        program_end(&p);
+        assert_int_not_equal(p.code, 0);
+        if (signals[i] != SIGKILL) { /* it could still save: Ctrl-C is not the server's */
+            assert_int_equal(p.code, 130);
+            assert_true(program_said(&p.err, "--resume goes on from it"));
+        }
+        wait_served(&p, false);
+    }
+    program_run(&p, PROGRAM_ARGS("--local", TRAIN("2"), "--restart"));
+    assert_int_equal(p.code, 0);
+    program_close(&p);
+}
+
+/* A second command uses the server of the first. */
+static void test_local_joins(void **state)
+{
+    (void)state;
+    program p, q;
+    char xdg[128];
+    open_program(&p);
+    open_program(&q);
+    (void)snprintf(xdg, sizeof(xdg), "XDG_DATA_HOME=%s/data", p.dir);
+    program_env(&q, xdg);
+    program_start(&p, PROGRAM_ARGS("serve", "--port", "0"));
+    assert_true(program_wait_text(&p, false, "listening on http://127.0.0.1:"));
+    program_run(&q, PROGRAM_ARGS("--local", TRAIN("2")));
+    assert_int_equal(q.code, 0);
+    assert_int_not_equal(access(program_path(&q, "data"), F_OK), 0);
+    assert_true(is_served(&p)); /* not ours to stop */
+    assert_int_equal(kill(p.pid, SIGTERM), 0);
+    program_end(&p);
+    assert_int_equal(p.code, 0);
+    program_close(&q);
+    program_close(&p);
+}
+
+static void test_local_cannot_start(void **state)
+{
+    (void)state;
+    program p;
+    open_program(&p);
+    program_env(&p, "XDG_DATA_HOME=/dev/null");
+    program_run(&p, PROGRAM_ARGS("--local", TRAIN("2")));
+    assert_int_equal(p.code, 1);
+    assert_true(program_said(&p.err, "Error: the local server did not start"));
+    program_close(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_local_command),
+        cmocka_unit_test(test_local_killed),
+        cmocka_unit_test(test_local_joins),
+        cmocka_unit_test(test_local_cannot_start),
+    };
+    return cmocka_run_group_tests_name("cmd_local", tests, NULL, NULL);
+}

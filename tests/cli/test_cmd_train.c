@@ -1,0 +1,388 @@
+/* `tinkc train` as a user runs it, against the real server: it learns, it says what is
+ * wrong with data, and a run that was killed goes on exactly.
+ * Links: client text server */
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "server/srvfix.h"
+#include "support/program.h"
+
+#define MODEL   "tinkc/pebble-llama-2m"
+#define DATA    TEST_DATA_DIR "/../../examples/data/"
+#define WAIT_MS 120000
+
+static const char two_lines[] =
+    "{\"messages\":[{\"role\":\"user\",\"content\":\"Say red.\"},"
+    "{\"role\":\"assistant\",\"content\":\"red\"}]}\n"
+    "{\"prompt\":\"One, two,\",\"completion\":\" three\"}\n"
+    "{\"messages\":[{\"role\":\"user\",\"content\":\"Say blue.\"},"
+    "{\"role\":\"assistant\",\"content\":\"blue\"}]}\n";
+
+typedef struct fix {
+    srvfix srv;
+    program p;
+    char url[64];
+} fix;
+
+static void fix_open(fix *f, const char *faults)
+{
+    srv_options options = {.log_level = TINKC_LOG_OFF};
+    memset(f, 0, sizeof(*f));
+    program_open(&f->p, TINKC_PROGRAM);
+    if (faults != NULL) {
+        program_write_file(&f->p, "faults.json", faults);
+        options.faults = program_path(&f->p, "faults.json");
+    }
+    srvfix_open(&f->srv, options);
+    (void)snprintf(f->url, sizeof(f->url), "TINKER_BASE_URL=%s", srv_url(f->srv.server));
+    program_env(&f->p, f->url);
+    program_write_file(&f->p, "d.jsonl", two_lines);
+}
+
+static void fix_close(fix *f)
+{
+    program_close(&f->p);
+    srvfix_close(&f->srv);
+}
+
+/* ---- learning ---- */
+
+static double number_of(const tk_json *json, const char *key)
+{
+    double value = 0;
+    const tk_json *found = tk_json_get(json, key);
+    assert_non_null(found);
+    assert_true(tk_json_to_double(found, &value));
+    return value;
+}
+
+static const tk_json *parse(fix *f, const char *text, size_t n)
+{
+    const tk_json *json = NULL;
+    tk_err err = TK_ERR_INIT;
+    if (tk_json_parse(&json, &f->srv.arena, text, n, NULL, &err) != TINKC_OK) {
+        fail_msg("%s in: %s", err.message, text);
+    }
+    return json;
+}
+
+/* The data that comes with the examples: a lower loss on lines that were not trained on.
+ */
+static void test_train_learns(void **state)
+{
+    (void)state;
+    static const char *const sets[][2] = {
+        {DATA "orders.jsonl", DATA "orders-held-out.jsonl"},
+        {DATA "weather.jsonl", DATA "weather-held-out.jsonl"}};
+    fix f;
+    fix_open(&f, NULL);
+    for (size_t i = 0; i < TK_ARRAY_LEN(sets); i++) {
+        program_run(&f.p, PROGRAM_ARGS("train", sets[i][0], "--model", MODEL, "--eval",
+                                       sets[i][1], "--steps", "8", "--batch", "4", "--lr",
+                                       "3e-3", "--rank", "4", "--format", "json"));
+        if (f.p.code != 0) {
+            fail_msg("%s", f.p.err.p);
+        }
+        const tk_json *json = parse(&f, f.p.out.p, f.p.out.n);
+        double first = number_of(json, "eval_loss_first");
+        double last = number_of(json, "eval_loss_last");
+        print_message("held-out loss %.4f -> %.4f\n", first, last);
+        assert_true(last < 0.8 * first);
+        assert_true(number_of(json, "loss_last") < number_of(json, "loss_first"));
+        assert_true(number_of(json, "steps") == 8);
+        assert_non_null(strstr(srvfix_text(json, "weights"), "/sampler_weights/"));
+    }
+    fix_close(&f);
+}
+
+/* For people: curve, losses, paths; progress on standard error, and the picture. */
+static void test_train_shows(void **state)
+{
+    (void)state;
+    fix f;
+    char *svg = NULL;
+    size_t n = 0;
+    fix_open(&f, NULL);
+    program_run(&f.p, PROGRAM_ARGS("train", "d.jsonl", "--model", MODEL, "--eval",
+                                   "d.jsonl", "--steps", "4", "--batch", "2", "--rank",
+                                   "2", "--svg", "loss.svg", "--save", "my-name"));
+    assert_int_equal(f.p.code, 0);
+    assert_true(program_said(&f.p.out, "held-out loss"));
+    assert_true(program_said(&f.p.out, "step 0 to 4; o held-out"));
+    assert_true(program_said(&f.p.out, "/sampler_weights/my-name\n"));
+    assert_false(program_said(&f.p.out, "ETA"));
+    assert_true(program_said(&f.p.err, "step 4/4  loss "));
+    assert_true(program_said(&f.p.err, "tokens/s  ETA 0:00"));
+    assert_true(program_read_file(&f.p, "loss.svg", &svg, &n));
+    assert_non_null(strstr(svg, "<polyline"));
+    tk_free(svg);
+    f.p.columns = 40;
+    program_run(&f.p, PROGRAM_ARGS("train", "d.jsonl", "--model", MODEL, "--steps", "3",
+                                   "--batch", "1", "--rank", "2"));
+    assert_int_equal(f.p.code, 0);
+    assert_true(program_said(&f.p.out, "\r\033[K")); /* in place, on a terminal */
+    fix_close(&f);
+}
+
+/* ---- data ---- */
+
+static void test_train_bad_data(void **state)
+{
+    (void)state;
+    fix f;
+    fix_open(&f, NULL);
+    program_write_file(&f.p, "bad.jsonl",
+                       "{\"prompt\":\"a\",\"completion\":\"b\"}\n\n{\"text\":1}\n"
+                       "{\"prompt\":\"a\",\"completion\":\"\"}\n");
+    program_run(&f.p, PROGRAM_ARGS("train", "bad.jsonl", "--model", MODEL));
+    assert_int_equal(f.p.code, 1);
+    assert_true(program_said(&f.p.err, "bad.jsonl:3: has neither"));
+    assert_true(program_said(&f.p.err, "bad.jsonl:4: nothing to train"));
+    assert_true(program_said(&f.p.err,
+                             "Error: 2 of 3 lines of bad.jsonl cannot be trained on\n"));
+    assert_true(program_said(&f.p.err, "--skip-bad"));
+    assert_int_equal(f.p.out.n, 0);
+    program_run(&f.p, PROGRAM_ARGS("train", "bad.jsonl", "--model", MODEL, "--skip-bad",
+                                   "--check", "--format", "json"));
+    assert_int_equal(f.p.code, 0);
+    assert_true(number_of(parse(&f, f.p.out.p, f.p.out.n), "rows") == 1);
+    program_write_file(&f.p, "empty.jsonl", "\n");
+    program_run(&f.p, PROGRAM_ARGS("train", "empty.jsonl", "--model", MODEL));
+    assert_int_equal(f.p.code, 1);
+    assert_true(program_said(&f.p.err, "empty.jsonl has nothing to train on"));
+    fix_close(&f);
+}
+
+static void test_train_usage(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *const args[8];
+        const char *words;
+        int code;
+    } cases[] = {
+        {{"train", NULL}, "Missing argument: FILE.", 2},
+        {{"train", "d.jsonl", NULL}, "Missing option '--model'.", 2},
+        {{"train", "d.jsonl", "-m", MODEL, "--rank", "0", NULL}, "'--rank': '0'", 2},
+        {{"train", "d.jsonl", "-m", MODEL, "--lr", "-1", NULL}, "'--lr': '-1'", 2},
+        {{"train", "d.jsonl", "-m", MODEL, "--save", "a/b", NULL}, "is not a name", 2},
+        {{"train", "d.jsonl", "-m", MODEL, "--seed", "-4", NULL}, "'--seed': '-4'", 2},
+        {{"train", "none.jsonl", "-m", MODEL, NULL}, "cannot open none.jsonl", 1},
+        {{"train", "d.jsonl", "-m", "no/model", NULL}, "Error: ", 1},
+        {{"train", "d.jsonl", "-m", MODEL, "--metrics", "no/dir", NULL}, "no/dir", 1},
+    };
+    fix f;
+    fix_open(&f, NULL);
+    for (size_t i = 0; i < TK_ARRAY_LEN(cases); i++) {
+        program_run(&f.p, cases[i].args);
+        if (f.p.code != cases[i].code || !program_said(&f.p.err, cases[i].words)) {
+            fail_msg("case %zu: %d: %s", i, f.p.code, f.p.err.p);
+        }
+        assert_int_equal(f.p.out.n, 0);
+    }
+    fix_close(&f);
+}
+
+/* ---- going on ---- */
+
+#define RUN_ARGS(name)                                                                   \
+    "train", "d.jsonl", "--model", MODEL, "--steps", "8", "--batch", "2", "--rank", "2", \
+        "--lr", "3e-3", "--save-every", "3", "--save", name, "--metrics", name ".m",     \
+        "--schedule", "cosine"
+
+/* The files of the checkpoint that a state file names, all in one. */
+static void read_weights(fix *f, const char *state_name, tk_buf *out)
+{
+    char *text = NULL, *data = NULL, command[512];
+    size_t n = 0;
+    assert_true(program_read_file(&f->p, state_name, &text, &n));
+    const tk_json *json = parse(f, text, n);
+    const tk_json *finished = tk_json_get(json, "finished");
+    assert_true(finished != NULL && finished->as.boolean);
+    const char *name = strrchr(srvfix_text(json, "checkpoint"), '/') + 1;
+    (void)snprintf(command, sizeof(command),
+                   "cat $(find %s/checkpoints -path '*/weights/%s.*/*' -type f "
+                   "-name '*.safetensors' | sort) >%s/all",
+                   f->srv.data, name, f->p.dir);
+    assert_int_equal(system(command), 0);
+    assert_true(program_read_file(&f->p, "all", &data, &n));
+    tk_buf_put(out, data, n);
+    tk_free(text);
+    tk_free(data);
+}
+
+/* The losses of all steps, as they are written. */
+static void read_losses(fix *f, const char *name, tk_buf *out)
+{
+    char *text = NULL;
+    size_t n = 0;
+    assert_true(program_read_file(&f->p, name, &text, &n));
+    for (const char *at = text; (at = strstr(at, "\"loss\":")) != NULL; at++) {
+        tk_buf_put(out, at, strcspn(at, ","));
+        tk_buf_putc(out, '\n');
+    }
+    tk_free(text);
+}
+
+static bool has_step(const fix *f, const char *name, const char *step)
+{
+    char *text = NULL;
+    size_t n = 0;
+    bool found = program_read_file(&f->p, name, &text, &n) && strstr(text, step) != NULL;
+    tk_free(text);
+    return found;
+}
+
+/* Waits until the metrics have the step. */
+static void wait_step(const fix *f, const char *name, const char *step)
+{
+    int64_t end = tk_clock_mono_ms(NULL) + WAIT_MS;
+    while (!has_step(f, name, step)) {
+        assert_true(tk_clock_mono_ms(NULL) < end);
+        (void)usleep(2000);
+    }
+}
+
+/* One forward_backward never gets its answer: the run cannot end before it is killed. */
+#define HANGS(after)                                                                     \
+    "{\"rules\":[{\"route\":\"forward_backward\",\"action\":\"delay\",\"delay_ms\":"     \
+    "3600000,\"skip\":" after ",\"times\":1}]}"
+
+static void compare_runs(fix *f, const char *a, const char *b)
+{
+    char name[64];
+    tk_buf one, two;
+    tk_buf_init(&one, 64 * TK_MIB);
+    tk_buf_init(&two, 64 * TK_MIB);
+    (void)snprintf(name, sizeof(name), "%s.train.json", a);
+    read_weights(f, name, &one);
+    (void)snprintf(name, sizeof(name), "%s.train.json", b);
+    read_weights(f, name, &two);
+    assert_true(one.n > 10000); /* adapter and both moments */
+    assert_int_equal(one.n, two.n);
+    assert_memory_equal(one.p, two.p, one.n);
+    tk_buf_clear(&one);
+    tk_buf_clear(&two);
+    (void)snprintf(name, sizeof(name), "%s.m", a);
+    read_losses(f, name, &one);
+    (void)snprintf(name, sizeof(name), "%s.m", b);
+    read_losses(f, name, &two);
+    assert_int_equal(one.n, two.n);
+    assert_memory_equal(one.p, two.p, one.n);
+    tk_buf_dispose(&one);
+    tk_buf_dispose(&two);
+}
+
+/* kill -9 in the middle, then --resume: the same weights, moments and losses as a run
+ * that nobody disturbed, bit for bit. */
+static void test_train_killed_and_resumed(void **state)
+{
+    (void)state;
+    fix f;
+    fix_open(&f, HANGS("5"));
+    program_start(&f.p, PROGRAM_ARGS(RUN_ARGS("killed")));
+    wait_step(&f, "killed.m", "\"step\":5,"); /* two steps behind the checkpoint */
+    assert_int_equal(kill(f.p.pid, SIGKILL), 0);
+    program_end(&f.p);
+    assert_int_equal(f.p.code, 128 + SIGKILL);
+    assert_true(has_step(&f, "killed.train.json", "\"step\":3,"));
+
+    program_run(&f.p, PROGRAM_ARGS(RUN_ARGS("killed")));
+    assert_int_equal(f.p.code, 1); /* not by accident from the beginning */
+    assert_true(program_said(&f.p.err, "after step 3 of 8"));
+    program_run(&f.p, PROGRAM_ARGS("train", "d.jsonl", "--save", "killed", "--resume",
+                                   "--lr", "0.5"));
+    assert_int_equal(f.p.code, 1);
+    assert_true(program_said(&f.p.err, "--lr was 3e-3 when the run began"));
+
+    program_run(&f.p, PROGRAM_ARGS("train", "d.jsonl", "--save", "killed", "--resume",
+                                   "--save-every", "3", "--metrics", "killed.m",
+                                   "--format", "json"));
+    if (f.p.code != 0) {
+        fail_msg("%s", f.p.err.p);
+    }
+    assert_true(number_of(parse(&f, f.p.out.p, f.p.out.n), "resumed_from") == 3);
+    program_run(&f.p, PROGRAM_ARGS(RUN_ARGS("whole")));
+    assert_int_equal(f.p.code, 0);
+    compare_runs(&f, "killed", "whole");
+
+    program_run(&f.p, PROGRAM_ARGS("train", "d.jsonl", "--save", "whole", "--resume"));
+    assert_int_equal(f.p.code, 0); /* nothing left to do */
+    assert_true(program_said(&f.p.err, "This run is finished"));
+    program_write_file(&f.p, "d.jsonl", two_lines + 1);
+    program_run(&f.p, PROGRAM_ARGS("train", "d.jsonl", "--save", "whole", "--resume"));
+    assert_int_equal(f.p.code, 1);
+    assert_true(program_said(&f.p.err, "is not what the run"));
+    fix_close(&f);
+}
+
+/* Ctrl-C: what is under way ends, a checkpoint is saved, 130; --resume goes on. */
+static void test_train_interrupted(void **state)
+{
+    (void)state;
+    fix f;
+    fix_open(&f, NULL);
+    program_start(&f.p, PROGRAM_ARGS("train", "d.jsonl", "--model", MODEL, "--steps",
+                                     "100000", "--batch", "2", "--rank", "2", "--metrics",
+                                     "i.m", "--save", "i", "--save-every", "0"));
+    wait_step(&f, "i.m", "\"step\":2,");
+    assert_int_equal(kill(f.p.pid, SIGINT), 0);
+    program_end(&f.p);
+    assert_int_equal(f.p.code, 130);
+    assert_true(program_said(&f.p.err, "of 100000: --resume goes on from it."));
+    assert_true(has_step(&f, "i.train.json", "\"finished\":false"));
+    assert_true(has_step(&f, "i.train.json", "/weights/i-0"));
+    fix_close(&f);
+}
+
+/* A server that fails in the middle: the error, and what is left. */
+static void test_train_server_fails(void **state)
+{
+    (void)state;
+    fix f;
+    fix_open(&f, "{\"rules\":[{\"route\":\"forward_backward\",\"action\":\"status\","
+                 "\"status\":400,\"detail\":\"no more\",\"skip\":3}]}");
+    program_run(&f.p, PROGRAM_ARGS("train", "d.jsonl", "--model", MODEL, "--steps", "8",
+                                   "--batch", "1", "--rank", "2", "--save-every", "2"));
+    assert_int_equal(f.p.code, 1);
+    assert_true(program_said(&f.p.err, "Error: Training stopped"));
+    assert_true(program_said(&f.p.err, "no more"));
+    assert_true(program_said(&f.p.err, "The last checkpoint is of step 2"));
+    fix_close(&f);
+}
+
+static void test_train_no_server(void **state)
+{
+    (void)state;
+    program p;
+    program_open(&p, TINKC_PROGRAM);
+    program_write_file(&p, "d.jsonl", two_lines);
+    program_env(&p, "TINKER_BASE_URL=https://127.0.0.1:1");
+    program_run(&p, PROGRAM_ARGS("train", "d.jsonl", "-m", MODEL, "--set",
+                                 "retry_total=0", "--set", "max_retries=0"));
+    assert_int_equal(p.code, 1);
+    assert_true(program_said(&p.err, "Error: "));
+    program_env(&p, "TINKER_BASE_URL=https://example.invalid");
+    program_run(&p, PROGRAM_ARGS("train", "d.jsonl", "-m", MODEL));
+    assert_int_equal(p.code, 1); /* no key */
+    assert_true(program_said(&p.err, "TINKER_API_KEY"));
+    program_close(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_train_learns),
+        cmocka_unit_test(test_train_shows),
+        cmocka_unit_test(test_train_bad_data),
+        cmocka_unit_test(test_train_usage),
+        cmocka_unit_test(test_train_killed_and_resumed),
+        cmocka_unit_test(test_train_interrupted),
+        cmocka_unit_test(test_train_server_fails),
+        cmocka_unit_test(test_train_no_server),
+    };
+    return cmocka_run_group_tests_name("cmd_train", tests, NULL, NULL);
+}
