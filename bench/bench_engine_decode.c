@@ -237,9 +237,6 @@ int main(void)
                 open_model(pool, FEW, ENG_F32)};
     bench_threads(&m, 1);
     bench_threads(&m, THREADS);
-    bench_note("engine: decoding vs llama.cpp",
-               "not measured: llama-cpp-python comes as source only and takes many "
-               "minutes to build");
     eng_model_free(m.whole);
     eng_model_free(m.half);
     eng_model_free(m.full);
