@@ -75,7 +75,7 @@ def main():
     if len(found) < 100:
         sys.exit("gen-misuse: found too few functions")
     destroyers = {re.match(r"(tinkc_\w+)", a[0])[1]: n + "(&o{0})"
-                  for r, n, a in found if re.search(r"_(free|close)$", n) and a[0].count("*") == 2}
+                  for r, n, a in found if re.search(r"_(free|close)$", n) and len(a) == 1 and a[0].count("*") == 2}
     rows = []
     with open(sys.argv[1], "w") as out:
         for returned, name, arguments in found:

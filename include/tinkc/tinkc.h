@@ -10,6 +10,7 @@
 #include <tinkc/future.h>
 #include <tinkc/hooks.h>
 #include <tinkc/log.h>
+#include <tinkc/metrics.h>
 #include <tinkc/params.h>
 #include <tinkc/raw.h>
 #include <tinkc/rest.h>
@@ -17,6 +18,7 @@
 #include <tinkc/service.h>
 #include <tinkc/stream.h>
 #include <tinkc/tokenizer.h>
+#include <tinkc/trace.h>
 #include <tinkc/training.h>
 #include <tinkc/types.h>
 #include <tinkc/version.h>

@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "client/error.h"
 #include "client/future_int.h"
 #include "client/types.h"
@@ -80,8 +81,12 @@ static tinkc_code check(const tinkc_context *said, tk_err *err)
                           TAGS_MAX);
     }
     for (size_t i = 0; i < said->tags_n; i++) {
-        if (said->tags[i].name == NULL || said->tags[i].value == NULL) {
-            return tk_err_set(err, TINKC_E_INVALID, "tag %zu has no name or value", i);
+        const tinkc_tag *tag = &said->tags[i];
+        if (tag->name == NULL || tag->value == NULL ||
+            !tk_utf8_is_valid(tk_str_of(tag->name)) ||
+            !tk_utf8_is_valid(tk_str_of(tag->value))) {
+            return tk_err_set(err, TINKC_E_INVALID,
+                              "tag %zu has no name or value, or is not UTF-8", i);
         }
     }
     return TINKC_OK;

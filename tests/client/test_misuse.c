@@ -63,12 +63,14 @@ static const char *const fine_with_null[] = {
     "tinkc_loss_options_check",
     "tinkc_future_wait_all", /* none to wait for */
     "tinkc_future_ref",      /* gives its argument back */
+    "tinkc_trace_close",     /* nothing to close */
     NULL};
 static const char *const fine_with_outputs[] = {
     "tinkc_config_new",
     "tinkc_queue_open",
     "tinkc_model_input_new",
     "tinkc_chat_new",
+    "tinkc_meter_new",
     "tinkc_model_input_from_tokens", /* of no tokens */
     NULL};
 

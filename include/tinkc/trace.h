@@ -1,0 +1,36 @@
+/* Traces: what a service does, as a file for Perfetto (ui.perfetto.dev) or
+ * chrome://tracing.
+ *
+ * A recorder built on the hooks (<tinkc/hooks.h>): every operation and every request is a
+ * slice with its attributes and tags, retries and pauses are marks, tokens are counters.
+ * No addresses, headers or bodies are in it. Lines are written as they come, some at a
+ * time: the file of a program that crashed opens too. Thread: any. */
+#ifndef TINKC_TRACE_H
+#define TINKC_TRACE_H
+
+#include <tinkc/error.h>
+#include <tinkc/export.h>
+#include <tinkc/service.h>
+
+TINKC_BEGIN_DECLS
+
+typedef struct tinkc_trace tinkc_trace;
+
+/* Makes the file, or empties it. TINKC_E_IO names it. The caller owns *out. */
+TINKC_API tinkc_code tinkc_trace_open(tinkc_trace **out, const char *path,
+                                      tinkc_error **err);
+
+/* Records the service from now on; one recorder may serve several. Errors as
+ * tinkc_service_add_hook. Thread: any. */
+TINKC_API tinkc_code tinkc_trace_attach(tinkc_trace *trace, tinkc_service *service,
+                                        tinkc_error **err);
+
+/* Writes the end of the file and closes it; what services do afterwards is not recorded.
+ * TINKC_E_IO when something could not be written, TINKC_E_NOMEM when events were lost for
+ * lack of memory; it is closed in every case. Sets *trace to NULL; accepts NULL. Thread:
+ * any, also while services work. */
+TINKC_API tinkc_code tinkc_trace_close(tinkc_trace **trace, tinkc_error **err);
+
+TINKC_END_DECLS
+
+#endif
