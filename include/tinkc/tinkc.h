@@ -17,6 +17,7 @@
 #include <tinkc/sampling.h>
 #include <tinkc/service.h>
 #include <tinkc/stream.h>
+#include <tinkc/telemetry.h>
 #include <tinkc/tokenizer.h>
 #include <tinkc/trace.h>
 #include <tinkc/training.h>

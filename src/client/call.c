@@ -8,6 +8,7 @@
 #include "client/headers.h"
 #include "client/hooks.h"
 #include "client/outcome.h"
+#include "client/telemetry_layer.h"
 #include "http/url.h"
 
 #define KEY_PREFIX "tinkc-retry-"
@@ -133,6 +134,10 @@ static void after_l1(tk_call *call, const tk_http_response *response,
     }
     tk_retry_decision decision = tk_retry_l2(&call->state.l2, outcome, paused,
                                              tk_loop_now_ms(tk_core_loop(call->core)));
+    if (!paused) {
+        tk_telemetry_call_failed(call, response, outcome,
+                                 decision.what == TK_RETRY_AGAIN);
+    }
     if (decision.what == TK_RETRY_AGAIN) {
         wait_then(call, outcome, decision.delay_ms, fire_attempt);
     } else {
@@ -201,6 +206,7 @@ static void on_response(tk_http_request *request, const tk_http_response *respon
     tk_call *call = request->user;
     call->state.on_wire = false;
     end_span(call, response);
+    tk_telemetry_heard(tk_core_telemetry(call->core), response->failure == TK_HTTP_OK);
     if (call->future != NULL) {
         tk_future_answered(call->future,
                            response->failure == TK_HTTP_OK ? response->status : -1);

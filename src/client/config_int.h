@@ -37,6 +37,7 @@ struct tinkc_config {
     int64_t loop;
     int64_t log_level;
     int64_t telemetry;
+    int64_t telemetry_drain_ms;
     int64_t timeout_ms;
     int64_t connect_timeout_ms;
     int64_t max_retries;

@@ -72,6 +72,7 @@ static void destroy(tk_core *core)
     if (core->pid == getpid()) {
         tk_loop_close(&core->loop); /* in a forked child its thread is not there */
     }
+    tk_telemetry_free(&core->telemetry);
     tk_limiter_close(&core->limiter);
     tk_auth_free(&core->auth);
     tk_log_free(core->log);
@@ -218,6 +219,7 @@ static void on_stop(void *user)
     tk_op_cancel_all(&core->running);
     tk_session_shutdown(core);
     tk_auth_shutdown(core->auth);
+    tk_telemetry_shutdown(core->telemetry);
 }
 
 static tinkc_code make_loop(tk_core *core, const tk_core_seams *seams, tk_err *err)
@@ -302,6 +304,9 @@ static tinkc_code fill(tk_core *core, const tinkc_config *config,
         code = make_limiter(core, &url, err);
     }
     if (code == TINKC_OK) {
+        code = tk_telemetry_new(&core->telemetry, core, seams->seed, err);
+    }
+    if (code == TINKC_OK) {
         code = make_loop(core, seams, err);
     }
     if (code == TINKC_OK) {
@@ -330,6 +335,7 @@ tinkc_code tk_core_new(tk_core **out, const tinkc_config *config,
 void tk_core_shutdown(tk_core *core)
 {
     atomic_store(&core->base->closed, true);
+    tk_telemetry_close(core->base->telemetry);
     tk_loop_stop(core->base->loop);
 }
 
@@ -427,6 +433,11 @@ tk_log *tk_core_log(tk_core *core)
 tk_hooks *tk_core_hooks(tk_core *core)
 {
     return &core->base->hooks;
+}
+
+tk_telemetry *tk_core_telemetry(tk_core *core)
+{
+    return core->base->telemetry;
 }
 
 tk_str tk_core_common_headers(const tk_core *core)

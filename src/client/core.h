@@ -18,6 +18,7 @@
 #include "client/config_int.h"
 #include "client/hooks.h"
 #include "client/limiter.h"
+#include "client/telemetry.h"
 #include "client/tk_future.h"
 #include "http/loop.h"
 #include "http/retry.h"
@@ -53,6 +54,7 @@ const tinkc_config *tk_core_config(const tk_core *core);
 const tk_clock *tk_core_clock(const tk_core *core);
 tk_log *tk_core_log(tk_core *core);
 tk_hooks *tk_core_hooks(tk_core *core);
+tk_telemetry *tk_core_telemetry(tk_core *core); /* NULL: off */
 const char *tk_core_base_url(const tk_core *core);
 tk_str tk_core_common_headers(const tk_core *core); /* of tk_headers_common */
 

@@ -29,7 +29,8 @@ struct tk_core {
     tk_buf common_headers; /* immutable */
     tk_log *log;
     tk_loop *loop;
-    tk_limiter *limiter; /* shared with other services; one of its owners */
+    tk_telemetry *telemetry; /* NULL: off */
+    tk_limiter *limiter;     /* shared with other services; one of its owners */
     tk_limiter_port port;
     _Atomic(char *) session_id; /* owned; written once */
     atomic_int_least64_t model_seq, sampling_seq;

@@ -80,6 +80,8 @@ static const tk_endpoint endpoints[TK_EP_COUNT] = {
                        0, -1, true, true},
     [TK_EP_STREAM_SAMPLE] = {"stream_sample", TK_HTTP_POST, API "stream_sample",
                              TK_HTTP_SAMPLE, 0, 0, true, true},
+    [TK_EP_TELEMETRY] = {"telemetry", TK_HTTP_POST, API "telemetry", TK_HTTP_TELEMETRY,
+                         5000, 0, false, true},
 };
 
 const tk_endpoint *tk_endpoint_at(tk_endpoint_id id)

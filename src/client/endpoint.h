@@ -42,6 +42,7 @@ typedef enum tk_endpoint_id {
     TK_EP_AUDIT,
     TK_EP_BILLING,
     TK_EP_STREAM_SAMPLE,
+    TK_EP_TELEMETRY,
     TK_EP_COUNT
 } tk_endpoint_id;
 

@@ -84,6 +84,11 @@ bool tk_future_is_static(const tinkc_future *future)
     return future->is_static;
 }
 
+const char *tk_future_operation(const tinkc_future *future)
+{
+    return future->operation;
+}
+
 tinkc_future *tinkc_future_ref(tinkc_future *future)
 {
     if (future != NULL && !future->is_static) {

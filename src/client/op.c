@@ -3,6 +3,7 @@
 #include "client/op.h"
 
 #include "client/core.h"
+#include "wire/wire_error.h"
 
 static void destroy(tk_op *op)
 {
@@ -116,7 +117,10 @@ void tk_op_complete(tk_op *op, void *result, void (*free_result)(void *))
 void tk_op_fail(tk_op *op, const tk_err *err)
 {
     bool mine = leave(op);
-    (void)tk_future_fail(op->future, err, NULL);
+    if (tk_future_fail(op->future, err, NULL)) {
+        tk_telemetry_failed(tk_core_telemetry(op->core), tk_future_operation(op->future),
+                            err, tk_wire_error_is_user(err->http_status, err->category));
+    }
     if (mine) {
         destroy(op);
     }

@@ -7,6 +7,7 @@
 
 #include "base/json_num.h"
 #include "client/core.h"
+#include "client/telemetry_layer.h"
 
 #define BODY_MAX_BYTES (4 * TK_KIB)
 
@@ -282,7 +283,9 @@ static void on_answer(tk_call *call, const tk_call_answer *answer)
     if (said.kind == TK_ANSWER_TRY_AGAIN && answer->code == TINKC_OK) {
         note_queue(poll, &said.try_again);
     }
-    act(poll, tk_poll_rule(&poll->state.counts, &event), answer, &said);
+    tk_poll_decision decision = tk_poll_rule(&poll->state.counts, &event);
+    tk_telemetry_polled(poll, answer, &said, decision);
+    act(poll, decision, answer, &said);
 }
 
 /* ---- one poll ---- */

@@ -12,6 +12,7 @@
 #include "client/samples.h"
 #include "client/sampling_int.h"
 #include "client/service.h"
+#include "client/telemetry_layer.h"
 #include "client/types.h"
 #include "wire/input.h"
 #include "wire/wire_error.h"
@@ -162,7 +163,9 @@ static void failed(sample *self, const tk_err *err)
 {
     const tinkc_config *config = tk_core_config(self->op.core);
     tk_limiter_release(&self->claim);
-    if (!may_repeat(self, err)) {
+    bool again = may_repeat(self, err);
+    tk_telemetry_sample_failed(self->op.core, err, self->attempts, again);
+    if (!again) {
         fail(self, err);
         return;
     }

@@ -206,6 +206,7 @@ static void on_session(tk_call *call, const tk_call_answer *answer)
         give_up(core, &err);
         return;
     }
+    tk_telemetry_begin(core->telemetry, tk_core_session_id(core));
     core->beat_ok_ms = tk_loop_now_ms(core->loop);
     plan_beat(core);
     plan_refresh(core);

@@ -71,6 +71,7 @@ struct tk_driver {
 tinkc_future *tk_future_new(tk_driver *driver, const char *operation,
                             tk_result_kind kind);
 bool tk_future_is_static(const tinkc_future *future);
+const char *tk_future_operation(const tinkc_future *future); /* as given; static */
 
 /* A future that is done with this error: for arguments refused at the call. */
 tinkc_future *tk_future_refused(tk_driver *driver, const char *operation,

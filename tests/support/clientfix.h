@@ -59,7 +59,7 @@ static inline int64_t clientfix_now(const clientfix *f)
 }
 
 /* Options are name, value pairs ending in a NULL name, or NULL. A NULL value unsets it.
- */
+ * Without telemetry, unless they say otherwise: tests count requests. */
 static inline void clientfix_open_bare(clientfix *f, const char *const *options)
 {
     tinkc_config *config = NULL;
@@ -70,8 +70,9 @@ static inline void clientfix_open_bare(clientfix *f, const char *const *options)
     f->log[0] = '\0';
     assert_int_equal(tinkc_config_new(&config, NULL), TINKC_OK);
     const char *const own[] = {
-        "base_url", "http://127.0.0.1:1", "api_key", "tml-test", "loop",
-        "manual",   "log_level",          "info",    NULL};
+        "base_url", "http://127.0.0.1:1", "api_key", "tml-test",  "loop",
+        "manual",   "log_level",          "info",    "telemetry", "false",
+        NULL};
     for (const char *const *o = own; *o != NULL; o += 2) {
         assert_int_equal(tinkc_config_set(config, o[0], o[1], NULL), TINKC_OK);
     }
@@ -96,6 +97,8 @@ static inline void clientfix_answer_setup(clientfix *f)
     faketransport_default(&f->net, "create_session",
                           (fakeanswer){.body = "{\"session_id\":\"S\"}"});
     faketransport_default(&f->net, "session_heartbeat", (fakeanswer){.body = "{}"});
+    faketransport_default(&f->net, "telemetry",
+                          (fakeanswer){.body = "{\"status\":\"accepted\"}"});
     faketransport_default(
         &f->net, "create_sampling_session",
         (fakeanswer){.body = "{\"sampling_session_id\":\"S:sample:0\"}"});

@@ -25,7 +25,8 @@ void failmem_exempt_thread(void);
 /* `scenario` returns whether it succeeded. It must succeed when nothing fails, must not
  * crash or leak otherwise, and must report failure (return false) when the injected
  * failure hit something it needed. Fails the running cmocka test when any of that is
- * violated. Returns the number of allocation points. `stride` 1 tries each point; larger
+ * violated. Configurations made meanwhile have no telemetry, unless they ask for it.
+ * Returns the number of allocation points. `stride` 1 tries each point; larger
  * values sample, unless TINKC_SWEEP_STRIDE in the environment says otherwise. Under TSan
  * every 16th of them is tried. */
 size_t failmem_sweep(bool (*scenario)(void *user), void *user, size_t stride);

@@ -1,0 +1,72 @@
+/* Telemetry: events that a service reports to its server, its own and the program's.
+ *
+ * On by default, as in the official SDK; off with TINKER_TELEMETRY=0, with the option
+ * `telemetry`, or in a library built without it. Then these functions do nothing and say
+ * TINKC_OK. The library reports the start and end of a session, operations that failed
+ * and what it had to repeat; secrets are masked before an event is queued. At most 10,000
+ * events wait; what comes on top is counted and dropped. A server that does not accept
+ * events is given up after a few tries. Thread: any. */
+#ifndef TINKC_TELEMETRY_H
+#define TINKC_TELEMETRY_H
+
+#include <tinkc/error.h>
+#include <tinkc/service.h>
+
+TINKC_BEGIN_DECLS
+
+/* Values are part of the ABI. */
+typedef enum tinkc_severity {
+    TINKC_SEVERITY_DEBUG = 0,
+    TINKC_SEVERITY_INFO = 1,
+    TINKC_SEVERITY_WARNING = 2,
+    TINKC_SEVERITY_ERROR = 3,
+    TINKC_SEVERITY_CRITICAL = 4
+} tinkc_severity;
+
+/* An event of the program's own. `name` is one of few: letters, digits, '_', '.' and '-',
+ * at most 64 bytes, no ids (four digits in a row are refused); what differs from event to
+ * event goes into `data`, a JSON object of at most 8 KiB, or NULL. TINKC_E_INVALID for a
+ * name or a severity that does not fit, TINKC_E_PARSE for data that is no JSON object,
+ * TINKC_E_LIMIT when the queue is full. */
+TINKC_API tinkc_code tinkc_telemetry_event(tinkc_service *service, const char *name,
+                                           tinkc_severity severity, const char *data,
+                                           tinkc_error **err);
+
+/* A failure of the program's own. The user's errors (tinkc_error_is_user_error) become
+ * `user_error` of severity WARNING, others an exception of severity ERROR. Operations of
+ * the library that fail report themselves. Sent without waiting for others. */
+TINKC_API tinkc_code tinkc_telemetry_error(tinkc_service *service,
+                                           const tinkc_error *error, tinkc_error **err);
+
+/* The same for a failure that is no tinkc_error. `trace` may be NULL. */
+TINKC_API tinkc_code tinkc_telemetry_exception(tinkc_service *service, const char *type,
+                                               const char *message, const char *trace,
+                                               tinkc_severity severity,
+                                               tinkc_error **err);
+
+/* Sends what is queued and waits for it, e.g. before the program ends badly.
+ * TINKC_E_TIMEOUT when it was not done in time, or was given up. tinkc_service_close does
+ * it by itself. Must not be called from a callback. */
+TINKC_API tinkc_code tinkc_telemetry_flush(tinkc_service *service, int64_t timeout_ms,
+                                           tinkc_error **err);
+
+typedef struct tinkc_telemetry_counts {
+    size_t size;
+    bool is_on;      /* false: switched off, or given up */
+    uint64_t queued; /* wait to be sent, those under way included */
+    uint64_t sent;   /* accepted by the server */
+    uint64_t dropped;
+} tinkc_telemetry_counts;
+
+#define TINKC_TELEMETRY_COUNTS_INIT                                                      \
+    {                                                                                    \
+        sizeof(tinkc_telemetry_counts), false, 0, 0, 0                                   \
+    }
+
+/* Fills *out (its `size` must be set). TINKC_E_STATE for NULL. */
+TINKC_API tinkc_code tinkc_telemetry_count(tinkc_service *service,
+                                           tinkc_telemetry_counts *out);
+
+TINKC_END_DECLS
+
+#endif
