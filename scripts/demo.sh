@@ -43,5 +43,5 @@ cat <<END
 
 Go on with
   $build/tinkc serve
-  cc examples/train.c \$(pkg-config --cflags --libs tinkc) -o train    # after make install
+  cc examples/01_hello.c \$(pkg-config --cflags --libs tinkc) -o hello    # after make install
 END

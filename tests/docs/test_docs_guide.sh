@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A-032: the guide says that operations are asynchronous and how to block, and what it shows is in
-# the examples, which are compiled and run (tests/client/test_examples.c).
+# the examples, which are compiled and run (tests/cli/test_examples.c).
 . "$(dirname "$0")/lib.sh"
 guide=docs/guide/training.md
 expect "it says so plainly" grep -q 'asynchronous' "$guide"
@@ -23,7 +23,7 @@ expect "there are blocks of C" test "$blocks" -gt 3
 expect "each stands in an example as it is" test "$blocks" -eq "$found"
 for example in examples/*.c; do
     name=$(basename "$example" .c)
-    expect "$name is run by a test" grep -q "\"$name\"" tests/client/test_examples.c
+    expect "$name is run by a test" grep -q "\"$name\"" tests/cli/test_examples*.c
 done
 for link in $(grep -o '](\([A-Za-z0-9_./-]*\))' "$guide" | tr -d '])('); do
     expect "$guide: $link exists" test -e "docs/guide/$link"

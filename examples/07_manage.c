@@ -2,7 +2,7 @@
  * named on the command line, streams a sample, and sends a request of its own.
  * docs/guide/managing.md explains it.
  *
- *     TINKER_BASE_URL=http://127.0.0.1:8000 ./manage [folder] */
+ *     TINKER_BASE_URL=http://127.0.0.1:8000 ./07_manage [folder] */
 #include <inttypes.h>
 #include <stdio.h>
 

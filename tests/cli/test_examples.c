@@ -1,0 +1,145 @@
+/* A-032: the programs of examples/ are built as a user would build them, and each prints
+ * a number that shows that it did what it says, with the model of the real server. */
+#include <math.h>
+#include <sys/stat.h>
+
+#include "cli/examples.h"
+
+static examples e;
+
+static int start(void **unused)
+{
+    (void)unused;
+    examples_start(&e, NULL);
+    return 0;
+}
+
+static int stop(void **unused)
+{
+    (void)unused;
+    examples_stop(&e);
+    return 0;
+}
+
+/* The answer to a question that the model knows is nearly certain. */
+static void test_examples_hello(void **unused)
+{
+    (void)unused;
+    size_t tokens = 0;
+    double logprob = 1;
+    const char *line = examples_line(&e, "01_hello", NULL, "I am Pebble");
+    assert_int_equal(sscanf(line,
+                            "I am Pebble, a very small language model.\n"
+                            "%zu tokens, log-probability %lf",
+                            &tokens, &logprob),
+                     2);
+    assert_true(tokens > 5);
+    assert_true(logprob <= 0 && logprob > -1);
+}
+
+#ifndef TINKC_SANITIZED
+
+/* the training loop of the guide; the questions were not trained. */
+static void test_examples_sft(void **unused)
+{
+    (void)unused;
+    int before = -1, of = 0, after = 0;
+    const char *line = examples_line(&e, "02_sft", NULL, "right answers");
+    assert_int_equal(
+        sscanf(line, "right answers: %d of %d before, %d after", &before, &of, &after),
+        3);
+    assert_int_equal(before, 0);
+    assert_int_equal(of, 8);
+    assert_true(after >= 5);
+}
+
+/* The callback's gradient moves the preference, also in pairs that were not trained. */
+static void test_examples_dpo(void **unused)
+{
+    (void)unused;
+    int before = -1, of = 0, after = 0;
+    const char *line = examples_line(&e, "04_dpo", NULL, "short answers");
+    assert_int_equal(sscanf(line, "short answers preferred: %d of %d before, %d after",
+                            &before, &of, &after),
+                     3);
+    assert_int_equal(before, 0);
+    assert_int_equal(of, 6);
+    assert_true(after >= 4);
+}
+
+/* All come back; the most frequent answer is as frequent as its probability says (five
+ * standard deviations). */
+static void test_examples_many(void **unused)
+{
+    (void)unused;
+    int samples = 0, late = -1, best = -1;
+    double frequency = 0, p = 1;
+    const char *line = examples_line(&e, "05_many", NULL, "2000 samples");
+    assert_int_equal(sscanf(line,
+                            "%d samples, %d of them overtaken by a later one\n"
+                            "most frequent: %d, in %lf of them; its probability is %lf",
+                            &samples, &late, &best, &frequency, &p),
+                     5);
+    assert_true(p > 0.01 && p < 1);
+    assert_true(fabs(frequency - p) < 5 * sqrt(p * (1 - p) / samples));
+}
+
+/* Lists, downloads what another example has saved, streams, and asks for itself. */
+static void test_examples_manage(void **unused)
+{
+    (void)unused;
+    char folder[128], file[192];
+    struct stat st;
+    (void)snprintf(folder, sizeof(folder), "%s/got", e.data);
+    (void)snprintf(file, sizeof(file), "%s/adapter_model.safetensors", folder);
+    assert_int_equal(examples_run(&e, "02_sft", NULL), 0);
+    const char *line = examples_line(&e, "07_manage", folder, "tinker://");
+    assert_non_null(strstr(line, "/weights/manners  "));
+    assert_non_null(strstr(e.said, "\ntokens "));
+    assert_non_null(strstr(e.said, "\nstatus 200\n"));
+    assert_int_equal(stat(file, &st), 0);
+    assert_true(st.st_size > 0);
+}
+
+#endif
+
+/* Every tick of the program's own timer led to a sample. */
+static void test_examples_epoll(void **unused)
+{
+    (void)unused;
+    int ticks = 0, samples = 0, tokens = 0;
+    const char *line = examples_line(&e, "06_epoll", NULL, "20 ticks");
+    assert_int_equal(
+        sscanf(line, "%d ticks, %d samples, %d tokens", &ticks, &samples, &tokens), 3);
+    assert_int_equal(samples, 20);
+    assert_true(tokens >= samples && tokens <= 8 * samples);
+}
+
+/* What a user sees when the server refuses. */
+static void test_examples_refused(void **unused)
+{
+    (void)unused;
+    examples other;
+    char key[] = "tml-the-right-one";
+    examples_start(&other, key);
+    assert_int_equal(setenv("TINKER_API_KEY", "tml-another", 1), 0);
+    assert_int_equal(examples_run(&other, "01_hello", NULL), 1);
+    assert_memory_equal(other.said, "TINKC_E_AUTH: ", strlen("TINKC_E_AUTH: "));
+    assert_int_equal(examples_run(&other, "02_sft", NULL), 1);
+    assert_memory_equal(other.said, "TINKC_E_AUTH: ", strlen("TINKC_E_AUTH: "));
+    assert_int_equal(unsetenv("TINKER_API_KEY"), 0);
+    examples_stop(&other);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_examples_hello),   cmocka_unit_test(test_examples_epoll),
+        cmocka_unit_test(test_examples_refused),
+#ifndef TINKC_SANITIZED
+        cmocka_unit_test(test_examples_sft),     cmocka_unit_test(test_examples_dpo),
+        cmocka_unit_test(test_examples_many),    cmocka_unit_test(test_examples_manage),
+#endif
+    };
+    return cmocka_run_group_tests_name("examples", tests, start, stop);
+}

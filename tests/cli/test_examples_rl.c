@@ -1,0 +1,61 @@
+/* The reinforcement learning of examples/03_rl.c: for each of three seeds the reward at
+ * the end is far above that at the start. Under a sanitizer, where the model computes for
+ * minutes, nothing is run: tests/cli/test_examples.c runs what is short. */
+#include "cli/examples.h"
+
+static examples e;
+
+static int start(void **unused)
+{
+    (void)unused;
+    examples_start(&e, NULL);
+    return 0;
+}
+
+static int stop(void **unused)
+{
+    (void)unused;
+    examples_stop(&e);
+    return 0;
+}
+
+static void check_seed(char *seed)
+{
+    double first = 1, last = 0;
+    const char *line = examples_line(&e, "03_rl", seed, "reward: ");
+    assert_int_equal(
+        sscanf(line, "reward: %lf at the start, %lf at the end", &first, &last), 2);
+    assert_true(first >= 0 && last <= 1);
+    assert_true(last > first + 0.3);
+}
+
+static void test_examples_rl_seed1(void **unused)
+{
+    (void)unused;
+    char seed[] = "1";
+    check_seed(seed);
+}
+
+static void test_examples_rl_seed2(void **unused)
+{
+    (void)unused;
+    char seed[] = "2";
+    check_seed(seed);
+}
+
+static void test_examples_rl_seed3(void **unused)
+{
+    (void)unused;
+    char seed[] = "3";
+    check_seed(seed);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_examples_rl_seed1),
+        cmocka_unit_test(test_examples_rl_seed2),
+        cmocka_unit_test(test_examples_rl_seed3),
+    };
+    return cmocka_run_group_tests_name("examples_rl", tests, start, stop);
+}
