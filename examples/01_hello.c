@@ -58,7 +58,7 @@ int main(void)
         code = tinkc_service_create_sampling_wait(&sampling, service, MODEL, NULL, &err);
     }
     if (code == TINKC_OK) {
-        code = tinkc_tokenizer_load(&tokenizer, "models/pebble-llama-2m", &err);
+        code = tinkc_sampling_get_tokenizer(&tokenizer, sampling, NULL, &err);
     }
     if (code == TINKC_OK) {
         code = tinkc_tokenizer_encode(&encoding, tokenizer, question, strlen(question),

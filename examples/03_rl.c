@@ -175,10 +175,10 @@ int main(int argc, char **argv)
     tinkc_lora_config lora = TINKC_LORA_CONFIG_INIT;
     lora.has_seed = true;
     lora.seed = state = seed;
-    check(tinkc_tokenizer_load(&tokenizer, "models/pebble-llama-2m", &err), &err);
     check(tinkc_service_open(&service, NULL, &err), &err);
     check(tinkc_service_create_training_wait(&training, service, MODEL, &lora, &err),
           &err);
+    check(tinkc_training_get_tokenizer(&tokenizer, training, NULL, &err), &err);
     double first = 0, last = 0; /* before anything was learnt; after STEPS - 1 steps */
     for (int i = 0; i < STEPS; i++) {
         last = step(training);

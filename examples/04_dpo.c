@@ -158,7 +158,7 @@ int main(void)
     check(tinkc_service_open(&service, NULL, &err), &err);
     check(tinkc_service_create_training_wait(&training, service, MODEL, &lora, &err),
           &err);
-    check(tinkc_tokenizer_load(&tokenizer, "models/pebble-llama-2m", &err), &err);
+    check(tinkc_training_get_tokenizer(&tokenizer, training, NULL, &err), &err);
     check(tinkc_chat_template_of(&chat_template, tokenizer, NULL, &err), &err);
     for (size_t i = 0; i < PAIRS; i++) {
         make_pair(&p, i);

@@ -106,7 +106,7 @@ int main(void)
     check(tinkc_service_open(&service, NULL, &err), &err);
     check(tinkc_service_create_sampling_wait(&sampling, service, MODEL, NULL, &err),
           &err);
-    check(tinkc_tokenizer_load(&tokenizer, "models/pebble-llama-2m", &err), &err);
+    check(tinkc_sampling_get_tokenizer(&tokenizer, sampling, NULL, &err), &err);
     check(tinkc_queue_open(&queue, &err), &err);
 
     submit(queue, sampling);

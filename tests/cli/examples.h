@@ -36,9 +36,7 @@ static inline pid_t examples_spawn(char *const *argv, bool with_stderr, int *fd)
         if (with_stderr) {
             (void)dup2(ends[1], STDERR_FILENO);
         }
-        if (chdir(TINKC_SOURCE_DIR) == 0) { /* for what the examples read */
-            (void)execv(argv[0], argv);
-        }
+        (void)execv(argv[0], argv);
         _exit(127);
     }
     (void)close(ends[1]);
@@ -95,6 +93,7 @@ static inline int examples_run(examples *e, const char *name, char *argument)
     ssize_t got = 0;
     (void)snprintf(path, sizeof(path), "%s/%s", EXAMPLES_DIR, name);
     assert_int_equal(setenv("TINKER_BASE_URL", e->url, 1), 0);
+    assert_int_equal(setenv("XDG_CACHE_HOME", e->data, 1), 0);
     assert_int_equal(setenv("NO_PROXY", "127.0.0.1", 1), 0);
     pid_t child = examples_spawn(argv, true, &fd);
     while ((got = read(fd, e->said + n, sizeof(e->said) - 1 - n)) > 0) {
