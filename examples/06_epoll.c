@@ -55,7 +55,8 @@ static void tick(app *a)
 
 static void watch(app *a, int fd)
 {
-    struct epoll_event event = {0};
+    struct epoll_event event;
+    memset(&event, 0, sizeof(event));
     event.events = EPOLLIN;
     event.data.fd = fd;
     if (epoll_ctl(a->epoll, EPOLL_CTL_ADD, fd, &event) != 0) {

@@ -51,6 +51,16 @@ for kind in shared static; do
     expect $kind "$work/cmake-$kind/consumer_cxx"
 done
 
+# the examples, as their readers compile them
+flags=$(PKG_CONFIG_PATH="$work/shared/$rel/pkgconfig" pkg-config --cflags --libs tinkc)
+for example in examples/*.c; do
+    # shellcheck disable=SC2086
+    cc -Wall -Wextra -Werror "$example" $flags -lm -o "$work/example"
+    # shellcheck disable=SC2086
+    c++ -std=c++17 -Wall -Wextra -Werror -x c++ "$example" -x none $flags -lm -o "$work/example"
+    count=$((count + 2))
+done
+
 # staged install, as packagers do it
 DESTDIR=$work/stage cmake --install build --prefix /usr >/dev/null
 [ -e "$work/stage/usr/$rel/libtinkc.so.0" ] || { echo "DESTDIR is not obeyed"; exit 1; }

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# The Python line with which `make demo` ends, as it is printed but for the port, with both pinned
+# versions of the official SDK (installed by server_sdk.sh or here).
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+. tests/docs/demo_lines.sh
+export HF_HUB_OFFLINE=1 TRANSFORMERS_VERBOSITY=error PYTHONDONTWRITEBYTECODE=1 PYTHONWARNINGS=ignore
+demo_run "${TINKC_BUILD_DIR:-build}" || exit 1
+demo_serve || exit 1
+failed=0
+for version in 0.25.0 0.36.0; do
+    home=build/sdk-venv/$version
+    if [ ! -e "$home/bin/tinker" ]; then
+        python3 -m venv "$home" &&
+            "$home/bin/python" -m pip --disable-pip-version-check -q install "tinker==$version" ||
+            exit 1
+    fi
+    said=$(PATH=$PWD/$home/bin:$PATH timeout 300 bash -c "$(demo_line python3)")
+    case $said in
+    "I am Pebble, a very small language model."*) echo "tinker $version: $said" ;;
+    *) echo "tinker $version said: $said" && failed=1 ;;
+    esac
+done
+exit $failed
