@@ -97,6 +97,7 @@ static tinkc_code init(srv *server, const srv_options *options, tk_err *err)
 {
     server->data_lock = -1;
     server->strict = options->strict;
+    srv_adapters_init(&server->adapters, options->adapter_bytes);
     server->poll_ms = options->poll_ms > 0 ? options->poll_ms : SRV_POLL_MS;
     tk_map_init(&server->sessions, TK_MAP_BORROW_KEYS);
     tk_map_init(&server->session_keys, TK_MAP_BORROW_KEYS);

@@ -26,11 +26,12 @@ typedef struct srv_options {
     size_t n_models;
     const srv_pair *aliases; /* name = name of a model above, or of the embedded one */
     size_t n_aliases;
-    unsigned threads;    /* of the engine; 0 = one per CPU */
-    const char *api_key; /* NULL = none: every key is taken, but only on loopback */
-    bool strict;         /* refuse what the hosted service refuses */
-    const char *faults;  /* file of faults to inject (srv_fault.h), or NULL */
-    int64_t poll_ms;     /* how long a poll is held; 0 = SRV_POLL_MS */
+    unsigned threads;     /* of the engine; 0 = one per CPU */
+    const char *api_key;  /* NULL = none: every key is taken, but only on loopback */
+    bool strict;          /* refuse what the hosted service refuses */
+    const char *faults;   /* file of faults to inject (srv_fault.h), or NULL */
+    size_t adapter_bytes; /* of samplers, in memory; 0 = an eighth of what there is */
+    int64_t poll_ms;      /* how long a poll is held; 0 = SRV_POLL_MS */
     tinkc_log_level log_level;
     tinkc_log_fn log; /* NULL = silent */
     void *log_user;

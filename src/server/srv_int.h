@@ -15,6 +15,7 @@
 #include "base/rand.h"
 #include "base/thread.h"
 #include "server/srv.h"
+#include "server/srv_adapters.h"
 #include "server/srv_future.h"
 
 typedef struct srv_catalog srv_catalog;
@@ -39,6 +40,7 @@ struct srv {
     srv_store *store;
     srv_usage *usage;
     srv_engine *engine;
+    srv_adapters adapters; /* the engine thread's */
     srv_work *work;
     srv_faults *faults; /* or NULL; its counts under the lock */
     srv_http *http;

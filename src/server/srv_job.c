@@ -9,6 +9,7 @@
 #include "server/srv_int.h"
 #include "server/srv_model.h"
 #include "server/srv_reply.h"
+#include "server/srv_session.h"
 #include "wire/msg_model.h"
 
 srv_job *srv_job_new(srv *server, srv_job_kind kind)
@@ -124,6 +125,7 @@ static void enter(entry *out, srv_job *job, const srv_submit *submit, tk_str key
         out->status = 404;
         return;
     }
+    srv_session_hear(server, submit->model_id);
     int64_t seq = submit->seq > 0 ? submit->seq : srv_order_next_seq(&model->order);
     (void)snprintf(out->model_id, sizeof(out->model_id), "%s", model->id);
     (void)snprintf(out->id, sizeof(out->id), "%s:%lld", model->id, (long long)seq);

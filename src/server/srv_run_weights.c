@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "server/srv_adapters.h"
 #include "server/srv_checkpoint.h"
 #include "server/srv_engine.h"
 #include "server/srv_files.h"
@@ -162,6 +163,7 @@ tinkc_code srv_run_snapshot(srv_job *job, tk_err *err)
         srv_sampler_free(sampler);
         return code;
     }
+    srv_adapters_use(server, sampler);
     tk_err ignored = TK_ERR_INIT; /* the row is for listings only */
     (void)!srv_store_add_sampler(server->store, id, model->session_id, model->base_name,
                                  NULL, &ignored);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "server/srv_adapters.h"
 #include "server/srv_engine.h"
 #include "server/srv_int.h"
 #include "server/srv_job.h"
@@ -179,6 +180,7 @@ static void enter(srv *server, attempt *a)
         refuse(a, 404, "Sampling session not found");
         return;
     }
+    srv_session_hear(server, tk_str_of(sampler->id));
     if (atomic_load(&server->stopping)) {
         refuse(a, 503, "the server is stopping");
         return;
@@ -470,14 +472,6 @@ static void on_token(void *user, size_t index, int32_t token, float logprob)
     }
 }
 
-static tinkc_code load_adapter(srv_sampler *sampler, tk_err *err)
-{
-    if (sampler->dir == NULL || sampler->adapter != NULL) {
-        return TINKC_OK;
-    }
-    return eng_adapter_open(&sampler->adapter, sampler->base->model, sampler->dir, err);
-}
-
 void srv_sample_start(srv_sample *sample, eng_sampler *sampler)
 {
     tk_err err = TK_ERR_INIT;
@@ -487,7 +481,7 @@ void srv_sample_start(srv_sample *sample, eng_sampler *sampler)
         .user = sample,
     };
     sample->runs_on = sampler;
-    tinkc_code code = load_adapter(sample->sampler, &err);
+    tinkc_code code = srv_adapters_load(sample->server, sample->sampler, &err);
     if (code == TINKC_OK) {
         sample->request.adapter = sample->sampler->adapter;
         code =

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "server/srv_adapters.h"
 #include "server/srv_engine.h"
 #include "server/srv_int.h"
 #include "server/srv_reply.h"
@@ -21,7 +22,7 @@ void srv_sampler_free(srv_sampler *sampler)
         return;
     }
     tk_list_remove(&sampler->of_session);
-    eng_adapter_free(sampler->adapter);
+    srv_adapters_forget(sampler);
     tk_free(sampler->id);
     tk_free(sampler->base_name);
     tk_free(sampler->path);
@@ -46,6 +47,7 @@ srv_sampler *srv_sampler_new(const srv_sampler_spec *spec)
     }
     tk_list_init(&sampler->of_session);
     tk_list_init(&sampler->dropped);
+    tk_list_init(&sampler->resident);
     sampler->owners = 1;
     sampler->max_seq = -1;
     sampler->base = spec->base;

@@ -21,9 +21,12 @@ typedef struct srv_sampler {
     int64_t max_seq;    /* the largest seq_id of a sample; -1 = none. Under the lock */
     char *base_name;
     const srv_base *base;
-    char *path;           /* tinker://..., or NULL */
-    char *dir;            /* of the checkpoint, loaded when it is first used; or NULL */
-    eng_adapter *adapter; /* the engine thread's; NULL = the base model, or not loaded */
+    char *path; /* tinker://..., or NULL */
+    /* the engine thread's, see srv_adapters.h */
+    tk_list resident;     /* in srv_adapters.used while there is an adapter */
+    char *dir;            /* of the weights, loaded when they are needed; or NULL */
+    bool owns_dir;        /* nobody else knows it */
+    eng_adapter *adapter; /* NULL = the base model, or not loaded */
 } srv_sampler;
 
 srv_verdict srv_sampler_create(srv *server, srv_request *request);

@@ -171,11 +171,20 @@ srv_verdict srv_session_telemetry(srv *server, srv_request *request)
                            TK_STR("{\"status\":\"accepted\"}"));
 }
 
+void srv_session_hear(srv *server, tk_str id)
+{
+    srv_session *session = srv_session_find(server, tk_str_cut(&id, ':'));
+    if (session != NULL) {
+        session->seen_ns = tk_clock_mono_ns(NULL);
+    }
+}
+
 /* ---- end ---- */
 
 static bool is_stale(const srv_session *session, int64_t now_ns)
 {
-    return session->beaten && now_ns - session->seen_ns > SRV_SESSION_NS;
+    int64_t limit = session->beaten ? SRV_SESSION_NS : SRV_SESSION_MUTE_NS;
+    return now_ns - session->seen_ns > limit;
 }
 
 /* Under the lock. */

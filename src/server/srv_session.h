@@ -7,14 +7,17 @@
 #include "base/uuid.h"
 #include "server/srv_request.h"
 
-#define SRV_SESSION_NS (INT64_C(300000) * TK_NS_PER_MS) /* without a heartbeat */
+/* After so long without being heard of, a session ends: one that has sent heartbeats, and
+ * one that never did (a short program, or requests by hand). */
+#define SRV_SESSION_NS      (INT64_C(300000) * TK_NS_PER_MS)
+#define SRV_SESSION_MUTE_NS (INT64_C(1800000) * TK_NS_PER_MS)
 
 /* Under the server's lock. Ended sessions stay known to the store only. */
 typedef struct srv_session {
     char id[TK_UUID_TEXT_BYTES];
-    char *key; /* owned; X-Idempotency-Key that made it, or NULL */
-    int64_t seen_ns;
-    bool beaten;      /* has sent a heartbeat: those who never do are not reaped */
+    char *key;        /* owned; X-Idempotency-Key that made it, or NULL */
+    int64_t seen_ns;  /* the last heartbeat, training request or sample */
+    bool beaten;      /* has sent a heartbeat */
     tk_list models;   /* srv_model.of_session */
     tk_list samplers; /* srv_sampler.of_session */
 } srv_session;
@@ -31,6 +34,10 @@ srv_verdict srv_session_telemetry(srv *server, srv_request *request);
 
 /* The session or NULL. Under the lock. */
 srv_session *srv_session_find(srv *server, tk_str id);
+
+/* It was heard of: a session, or the id of one of its models or samplers. Under the lock.
+ */
+void srv_session_hear(srv *server, tk_str id);
 
 /* Ends sessions that have not been heard of; their models are unloaded. Thread: keeper.
  */

@@ -208,8 +208,7 @@ static void test_srv_sessions_are_listed(void **state)
     srvfix_close(&t.srv);
 }
 
-/* A session whose heartbeats stop lets go of its models; one that never sent any stays.
- */
+/* A session whose heartbeats stop lets go of its models. */
 static void test_srv_silent_sessions_end(void **state)
 {
     (void)state;
@@ -234,6 +233,27 @@ static void test_srv_silent_sessions_end(void **state)
     assert_int_equal(t.srv.status, 404);
     (void)srvfix_ask(&t.srv, "GET", "/api/v1/sessions", NULL);
     assert_int_equal(t.srv.status, 200);
+    srvfix_close(&t.srv);
+}
+
+/* One that never sent a heartbeat is given more time, counted from its last request. */
+static void test_srv_mute_sessions_end(void **state)
+{
+    (void)state;
+    restfix t;
+    char info[160];
+    restfix_open(&t);
+    (void)snprintf(info, sizeof(info), "{\"model_id\":\"%s\"}", t.run);
+    const int64_t limit = tk_clock_mono_ns(NULL) + SRV_SESSION_MUTE_NS;
+    restfix_save(&t, 1, "save_weights", "\"path\":\"one\""); /* heard of after that */
+    srv_session_sweep(t.srv.server, limit);
+    (void)srvfix_post(&t.srv, "/api/v1/get_info", info);
+    assert_int_equal(t.srv.status, 200);
+    srv_session_sweep(t.srv.server, tk_clock_mono_ns(NULL) + SRV_SESSION_MUTE_NS + 1);
+    do {
+        (void)srvfix_post(&t.srv, "/api/v1/get_info", info);
+    } while (t.srv.status == 200); /* the engine thread unloads it */
+    assert_int_equal(t.srv.status, 404);
     srvfix_close(&t.srv);
 }
 
@@ -305,6 +325,7 @@ int main(void)
         cmocka_unit_test(test_srv_expired_ones_vanish),
         cmocka_unit_test(test_srv_sessions_are_listed),
         cmocka_unit_test(test_srv_silent_sessions_end),
+        cmocka_unit_test(test_srv_mute_sessions_end),
         cmocka_unit_test(test_srv_later_routes_say_so),
         cmocka_unit_test(test_srv_usage_is_counted),
     };

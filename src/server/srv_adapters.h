@@ -1,0 +1,34 @@
+/* Weights of samplers in memory. A reinforcement loop makes a sampler per step and seldom
+ * looks back, so only those used last stay, within a budget; the others wait on disk
+ * until somebody samples from them again, with the same bits.
+ *
+ * Thread: engine, or whoever frees a sampler after it has ended. */
+#ifndef SERVER_SRV_ADAPTERS_H
+#define SERVER_SRV_ADAPTERS_H
+
+#include "base/err.h"
+#include "base/list.h"
+#include "base/tk.h"
+
+typedef struct srv srv;
+typedef struct srv_sampler srv_sampler;
+
+typedef struct srv_adapters {
+    tk_list used; /* srv_sampler.resident, least recently used first */
+    size_t limit; /* bytes */
+} srv_adapters;
+
+/* `limit` 0: an eighth of the machine's memory. */
+void srv_adapters_init(srv_adapters *adapters, size_t limit);
+
+/* Makes the sampler's weights resident, if it has any. */
+TK_NODISCARD tinkc_code srv_adapters_load(srv *server, srv_sampler *sampler, tk_err *err);
+
+/* The sampler was given weights, or they are used: it goes last. Others may leave, never
+ * this one. What cannot be written to disk stays. */
+void srv_adapters_use(srv *server, srv_sampler *sampler);
+
+/* Frees the weights, and what was written for them. */
+void srv_adapters_forget(srv_sampler *sampler);
+
+#endif
