@@ -19,11 +19,12 @@ typedef struct tk_tokenizer_stamp {
 } tk_tokenizer_stamp;
 
 /* The process's cache of loaded tokenizers; a key is a path or another name. `find` gives
- * one more owner, or NULL; `keep` adds an owner of its own, or, without memory, does
- * nothing. Thread: any. */
+ * one more owner, or NULL; `keep` adds an owner of its own, or fails with TINKC_E_NOMEM.
+ * Thread: any. */
 tk_tok *tk_tokenizer_cache_find(const char *key, const tk_tokenizer_stamp *stamp);
-void tk_tokenizer_cache_keep(const char *key, const tk_tokenizer_stamp *stamp,
-                             tk_tok *tok);
+TK_NODISCARD tinkc_code tk_tokenizer_cache_keep(const char *key,
+                                                const tk_tokenizer_stamp *stamp,
+                                                tk_tok *tok, tk_err *err);
 
 /* The stamp of a tokenizer's directory or file; false when it is not there. */
 bool tk_tokenizer_cache_stamp(tk_tokenizer_stamp *out, const char *path);

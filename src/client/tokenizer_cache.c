@@ -2,9 +2,10 @@
  * TK_TOK_CACHE_MAX, the one unused for longest goes first. Guarded by one lock, which is
  * not held while loading. */
 #if TINKC_HAVE_TEXT
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-#include "base/file.h"
 #include "base/mem.h"
 #include "base/thread.h"
 #include "client/error.h"
@@ -52,12 +53,12 @@ tk_tok *tk_tokenizer_cache_find(const char *key, const tk_tokenizer_stamp *stamp
     return found;
 }
 
-void tk_tokenizer_cache_keep(const char *key, const tk_tokenizer_stamp *stamp,
-                             tk_tok *tok)
+tinkc_code tk_tokenizer_cache_keep(const char *key, const tk_tokenizer_stamp *stamp,
+                                   tk_tok *tok, tk_err *err)
 {
     char *copy = tk_strdup(key);
     if (copy == NULL) {
-        return;
+        return tk_err_nomem(err);
     }
     tk_mutex_lock(&lock);
     slot *oldest = &slots[0];
@@ -72,19 +73,31 @@ void tk_tokenizer_cache_keep(const char *key, const tk_tokenizer_stamp *stamp,
     empty(oldest);
     *oldest = (slot){copy, *stamp, tk_tok_ref(tok), ++uses};
     tk_mutex_unlock(&lock);
+    return TINKC_OK;
+}
+
+/* In a directory its vocabulary. */
+static bool look(struct stat *out, const char *path)
+{
+    static const char *const vocabularies[] = {"tokenizer.json", "tiktoken.model"};
+    bool found = stat(path, out) == 0;
+    int folder =
+        found && S_ISDIR(out->st_mode) ? open(path, O_DIRECTORY | O_CLOEXEC) : -1;
+    for (size_t i = 0; folder >= 0 && i < TK_ARRAY_LEN(vocabularies); i++) {
+        if (fstatat(folder, vocabularies[i], out, 0) == 0) {
+            break;
+        }
+    }
+    if (folder >= 0) {
+        close(folder);
+    }
+    return found;
 }
 
 bool tk_tokenizer_cache_stamp(tk_tokenizer_stamp *out, const char *path)
 {
-    static const char *const vocabularies[] = {"tokenizer.json", "tiktoken.model"};
     struct stat file;
-    bool found = stat(path, &file) == 0;
-    bool is_directory = found && S_ISDIR(file.st_mode);
-    for (size_t i = 0; is_directory && i < TK_ARRAY_LEN(vocabularies); i++) {
-        char *inside = tk_file_join(path, vocabularies[i]);
-        is_directory = inside == NULL || stat(inside, &file) != 0;
-        tk_free(inside);
-    }
+    bool found = look(&file, path);
     if (found) {
         *out = (tk_tokenizer_stamp){(int64_t)file.st_size, (int64_t)file.st_mtim.tv_sec,
                                     (int64_t)file.st_mtim.tv_nsec};
@@ -93,22 +106,27 @@ bool tk_tokenizer_cache_stamp(tk_tokenizer_stamp *out, const char *path)
 }
 
 tinkc_code tinkc_tokenizer_load_cached(tinkc_tokenizer **out, const char *path,
-                                       tinkc_error **err)
+                                       tinkc_error **error)
 {
+    tk_err err = TK_ERR_INIT;
     tk_tokenizer_stamp stamp;
     if (out == NULL || path == NULL || !tk_tokenizer_cache_stamp(&stamp, path)) {
-        return tinkc_tokenizer_load(out, path, err);
+        return tinkc_tokenizer_load(out, path, error);
     }
     tk_tok *tok = tk_tokenizer_cache_find(path, &stamp);
-    if (tok != NULL) {
-        *out = tk_tokenizer_of(tok);
-        return TINKC_OK;
+    tinkc_code code = TINKC_OK;
+    if (tok == NULL) {
+        code = tk_tok_open(&tok, path, &err);
+        if (code == TINKC_OK) {
+            code = tk_tokenizer_cache_keep(path, &stamp, tok, &err);
+        }
     }
-    tinkc_code code = tinkc_tokenizer_load(out, path, err);
-    if (code == TINKC_OK) {
-        tk_tokenizer_cache_keep(path, &stamp, tk_tokenizer_tok(*out));
+    if (code != TINKC_OK) {
+        tk_tok_free(tok);
+        return tk_error_give(error, &err);
     }
-    return code;
+    *out = tk_tokenizer_of(tok);
+    return TINKC_OK;
 }
 
 void tinkc_tokenizer_cache_clear(void)

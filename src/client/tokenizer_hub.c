@@ -4,6 +4,7 @@
 #include "client/tokenizer_hub.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,7 @@
 #define URL_MAX_BYTES (8 * TK_KIB)
 #define PIECE_BYTES   (64 * TK_KIB)
 #define MAX_FAILURES  3
-#define RETRY_MS      500
+#define RETRY_MS      200
 #define DIR_MODE      0777 /* as the umask allows */
 #define FILE_MODE     0666
 
@@ -152,35 +153,38 @@ static tinkc_code open_served(tk_tok **out, tk_str json, tk_str config, tk_err *
     if (code == TINKC_OK && tok == NULL) {
         code = tk_tok_open_memory(&tok, json, config, err);
         if (code == TINKC_OK) {
-            tk_tokenizer_cache_keep(key.p, &stamp, tok);
+            code = tk_tokenizer_cache_keep(key.p, &stamp, tok, err);
         }
     }
     tk_buf_dispose(&key);
-    if (code == TINKC_OK) {
-        *out = tok;
+    if (code != TINKC_OK) {
+        tk_tok_free(tok);
+        return code;
     }
-    return code;
+    *out = tok;
+    return TINKC_OK;
 }
 
 tinkc_code tk_tokenizer_hub_serve(tk_tok **out, tk_core *core, const char *model,
                                   const tinkc_tokenizer_options *options, tk_err *err)
 {
     tk_buf json, config;
-    tk_err none = TK_ERR_INIT;
+    tk_err why = TK_ERR_INIT;
     tk_buf_init(&json, TK_TOK_FILE_MAX_BYTES);
     tk_buf_init(&config, TK_TOK_CONFIG_MAX_BYTES);
     tinkc_code code = pull_served(&json, core, model, "tokenizer.json", options, err);
     if (code == TINKC_OK) {
-        code = pull_served(&config, core, model, "tokenizer_config.json", options, &none);
+        code = pull_served(&config, core, model, "tokenizer_config.json", options, &why);
         if (code == TINKC_E_NOT_FOUND) {
             tk_buf_clear(&config);
             code = TINKC_OK;
         } else if (code != TINKC_OK) {
-            *err = none;
+            *err = why;
         }
     }
     if (code == TINKC_OK) {
-        code = open_served(out, tk_buf_str(&json), tk_buf_str(&config), err);
+        tk_str with = config.n > 0 ? tk_buf_str(&config) : (tk_str){NULL, 0};
+        code = open_served(out, tk_buf_str(&json), with, err);
     }
     tk_buf_dispose(&json);
     tk_buf_dispose(&config);
@@ -196,6 +200,7 @@ typedef struct hub {
     const tinkc_tokenizer_options *options;
     char *authorization; /* NULL: none */
     char *stage;         /* the directory that is being filled */
+    char *parent;        /* of its place in the cache; NULL: no cache */
 } hub;
 
 static tinkc_code make_authorization(hub *self, tk_err *err)
@@ -267,27 +272,31 @@ static tinkc_code get_files(hub *self, tk_err *err)
 
 /* ---- the directory ---- */
 
-/* A new directory of our own in `parent`; NULL when that cannot be. */
-static char *make_stage(const char *parent)
+/* A new directory of our own in `parent`, which is made. */
+static tinkc_code make_stage(char **out, const char *parent, tk_err *err)
 {
-    tk_err ignored = TK_ERR_INIT;
     char *stage = tk_file_join(parent, ".part-XXXXXX");
-    if (stage != NULL && (tk_file_mkdirs(parent, DIR_MODE, &ignored) != TINKC_OK ||
-                          mkdtemp(stage) == NULL)) {
-        tk_free(stage);
-        stage = NULL;
+    tinkc_code code =
+        stage != NULL ? tk_file_mkdirs(parent, DIR_MODE, err) : tk_err_nomem(err);
+    if (code == TINKC_OK && mkdtemp(stage) == NULL) {
+        code = tk_err_sys(err, errno, "%s", stage);
     }
-    return stage;
+    if (code != TINKC_OK) {
+        tk_free(stage);
+        return code;
+    }
+    *out = stage;
+    return TINKC_OK;
 }
 
 static void remove_stage(hub *self)
 {
-    for (size_t i = 0; i < TK_ARRAY_LEN(files); i++) {
-        char *path = tk_file_join(self->stage, files[i].name);
-        if (path != NULL) {
-            (void)unlink(path);
-        }
-        tk_free(path);
+    int folder = open(self->stage, O_DIRECTORY | O_CLOEXEC);
+    for (size_t i = 0; folder >= 0 && i < TK_ARRAY_LEN(files); i++) {
+        (void)unlinkat(folder, files[i].name, 0);
+    }
+    if (folder >= 0) {
+        close(folder);
     }
     (void)rmdir(self->stage);
 }
@@ -300,26 +309,23 @@ static bool install(hub *self, const char *directory)
     if (chmod(self->stage, 0755) != 0 || rename(self->stage, directory) != 0) {
         return false;
     }
-    char *parent = tk_file_parent(directory);
-    if (parent != NULL) {
-        (void)!tk_file_sync_directory(parent, &ignored);
-    }
-    tk_free(parent);
+    (void)!tk_file_sync_directory(self->parent, &ignored);
     return true;
 }
 
 static tinkc_code stage_near(hub *self, const char *directory, tk_err *err)
 {
-    char *parent = directory != NULL ? tk_file_parent(directory) : NULL;
-    self->stage = parent != NULL ? make_stage(parent) : NULL;
-    tk_free(parent);
-    if (self->stage == NULL) {
-        self->stage = make_stage("/tmp");
+    tk_err why = TK_ERR_INIT;
+    if (directory != NULL) {
+        self->parent = tk_file_parent(directory);
+        tinkc_code code = self->parent != NULL
+                              ? make_stage(&self->stage, self->parent, &why)
+                              : tk_err_nomem(&why);
+        if (code == TINKC_OK || code == TINKC_E_NOMEM) {
+            return code == TINKC_OK ? code : tk_err_nomem(err);
+        }
     }
-    return self->stage != NULL
-               ? TINKC_OK
-               : tk_err_set(err, TINKC_E_IO,
-                            "no directory can be made, neither in the cache nor in /tmp");
+    return make_stage(&self->stage, "/tmp", err);
 }
 
 static tinkc_code get_into(tk_tok **out, hub *self, const char *directory, tk_err *err)
@@ -332,15 +338,17 @@ static tinkc_code get_into(tk_tok **out, hub *self, const char *directory, tk_er
     bool is_kept = code == TINKC_OK && directory != NULL && install(self, directory);
     tk_tokenizer_stamp stamp;
     if (is_kept && tk_tokenizer_cache_stamp(&stamp, directory)) {
-        tk_tokenizer_cache_keep(directory, &stamp, tok);
+        code = tk_tokenizer_cache_keep(directory, &stamp, tok, err);
     }
     if (!is_kept) {
         remove_stage(self);
     }
-    if (code == TINKC_OK) {
-        *out = tok;
+    if (code != TINKC_OK) {
+        tk_tok_free(tok);
+        return code;
     }
-    return code;
+    *out = tok;
+    return TINKC_OK;
 }
 
 tinkc_code tk_tokenizer_hub_get(tk_tok **out, tk_core *core,
@@ -365,6 +373,7 @@ tinkc_code tk_tokenizer_hub_get(tk_tok **out, tk_core *core,
     }
     tk_free(self.authorization);
     tk_free(self.stage);
+    tk_free(self.parent);
     tk_free(directory);
     return code;
 }

@@ -29,7 +29,7 @@ typedef struct lookup {
 
 /* `place` in the summary; `why` in full among the causes. Only what a place cannot say
  * about the model itself (no connection, no permission) is worse than "missing". */
-static void note(lookup *self, const char *place, const tk_err *why)
+static tinkc_code note(lookup *self, const char *place, const tk_err *why, tk_err *err)
 {
     bool is_absent = why->code == TINKC_E_MISSING || why->code == TINKC_E_NOT_FOUND ||
                      why->code == TINKC_E_INVALID;
@@ -43,13 +43,17 @@ static void note(lookup *self, const char *place, const tk_err *why)
         self->worst = *why;
     }
     self->told = tk_error_new(why, self->told);
+    bool is_short =
+        self->summary.failure == TINKC_E_NOMEM || self->told == tk_error_oom();
+    return is_short ? tk_err_nomem(err) : TINKC_OK;
 }
 
-static void note_absent(lookup *self, const char *place, const char *where)
+static tinkc_code note_absent(lookup *self, const char *place, const char *where,
+                              tk_err *err)
 {
     tk_err why = TK_ERR_INIT;
     (void)tk_err_set(&why, TINKC_E_MISSING, "%s: no tokenizer there", where);
-    note(self, place, &why);
+    return note(self, place, &why, err);
 }
 
 /* Whether an error ends the search: memory, the caller's will, and files that are there
@@ -92,6 +96,16 @@ static bool is_directory(const char *path)
     return path != NULL && stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+/* A name that may be a directory: loads it, or notes that it is none. */
+static tinkc_code try_one(lookup *self, const char *name, tk_err *err)
+{
+    if (is_directory(name) && tk_tokenizer_place_has(name)) {
+        return load(self, name, err);
+    }
+    bool is_meant = is_directory(name) || name[0] == '/' || name[0] == '.';
+    return is_meant ? note_absent(self, "directory", name, err) : TINKC_OK;
+}
+
 /* A server's word counts as a directory only when it is absolute: "org/name" is not
  * meant to be one of the current directory. */
 static tinkc_code try_named(lookup *self, tk_err *err)
@@ -99,18 +113,13 @@ static tinkc_code try_named(lookup *self, tk_err *err)
     const tk_tokenizer_search *s = self->search;
     const char *names[] = {s->options->tokenizer_id, s->server_id, s->model};
     const bool callers[] = {true, false, s->is_callers_word};
+    tinkc_code code = TINKC_OK;
     for (size_t i = 0; i < TK_ARRAY_LEN(names) && self->tok == NULL; i++) {
-        bool may_be = names[i] != NULL && (callers[i] || names[i][0] == '/');
-        if (may_be && is_directory(names[i])) {
-            if (tk_tokenizer_place_has(names[i])) {
-                return load(self, names[i], err);
-            }
-            note_absent(self, "directory", names[i]);
-        } else if (may_be && (names[i][0] == '/' || names[i][0] == '.')) {
-            note_absent(self, "directory", names[i]);
+        if (code == TINKC_OK && names[i] != NULL && (callers[i] || names[i][0] == '/')) {
+            code = try_one(self, names[i], err);
         }
     }
-    return TINKC_OK;
+    return code;
 }
 
 static tinkc_code try_hf_cache(lookup *self, tk_err *err)
@@ -124,7 +133,7 @@ static tinkc_code try_hf_cache(lookup *self, tk_err *err)
     if (code == TINKC_OK && directory != NULL) {
         code = load(self, directory, err);
     } else if (code == TINKC_OK) {
-        note_absent(self, "Hugging Face's cache", where);
+        code = note_absent(self, "Hugging Face's cache", where, err);
     }
     tk_free(directory);
     tk_free(where);
@@ -141,7 +150,7 @@ static tinkc_code try_own_cache(lookup *self, tk_err *err)
     if (code == TINKC_OK && tk_tokenizer_place_has(directory)) {
         code = load(self, directory, err);
     } else if (code == TINKC_OK) {
-        note_absent(self, "tinkc's cache", directory);
+        code = note_absent(self, "tinkc's cache", directory, err);
     }
     tk_free(directory);
     return code;
@@ -170,10 +179,7 @@ static tinkc_code try_server(lookup *self, tk_err *err)
     if (code != TINKC_OK && is_final(code)) {
         return end(err, "the server's files", &why);
     }
-    if (code != TINKC_OK) {
-        note(self, "the server", &why);
-    }
-    return TINKC_OK;
+    return code == TINKC_OK ? code : note(self, "the server", &why, err);
 }
 
 /* Without a service there is still a way to the hub: one whose server is never asked. */
@@ -235,10 +241,8 @@ static tinkc_code try_hub(lookup *self, tk_err *err)
     if (code != TINKC_OK && is_final(code)) {
         return end(err, "the hub's files", &why);
     }
-    if (code != TINKC_OK) {
-        note(self, self->places.hub_is_off ? "the hub (offline)" : "the hub", &why);
-    }
-    return TINKC_OK;
+    const char *place = self->places.hub_is_off ? "the hub (offline)" : "the hub";
+    return code == TINKC_OK ? code : note(self, place, &why, err);
 }
 
 /* ---- all places ---- */
@@ -255,8 +259,8 @@ static tinkc_code prepare(lookup *self, tk_err *err)
     tinkc_code code =
         tk_tokenizer_rule(&self->id, s->model, said, s->options->revision, &why);
     self->has_id = code == TINKC_OK;
-    if (code != TINKC_OK) {
-        note(self, "a name at the hub", &why);
+    if (code != TINKC_OK && note(self, "a name at the hub", &why, err) != TINKC_OK) {
+        return TINKC_E_NOMEM;
     }
     return tk_tokenizer_places_init(&self->places, s->options, s->env, err);
 }
@@ -276,9 +280,9 @@ static tinkc_code search_all(lookup *self, tk_err *err)
     }
     tk_err *worst = &self->worst;
     tinkc_code code = worst->code != TINKC_OK ? worst->code : TINKC_E_MISSING;
-    (void)tk_err_set(err, code, "no tokenizer of \"%s\"%s%s found: %s",
-                     self->search->model, self->has_id ? ", that is " : "",
-                     self->has_id ? self->id.id : "",
+    (void)tk_err_set(err, code, "no tokenizer of %s%s%s%s: %s", self->search->model,
+                     self->has_id ? " (at the hub: " : "",
+                     self->has_id ? self->id.id : "", self->has_id ? ")" : "",
                      tk_buf_cstr(&self->summary) != NULL ? self->summary.p : "");
     err->http_status = worst->http_status;
     err->retry_after_ms = worst->retry_after_ms;

@@ -2,8 +2,10 @@
 #if TINKC_HAVE_TEXT
 #include "client/tokenizer_place.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/file.h"
@@ -192,18 +194,19 @@ tinkc_code tk_tokenizer_places_init(tk_tokenizer_places *out,
 
 /* ---- directories ---- */
 
-static bool is_file(const char *directory, const char *name)
-{
-    struct stat info;
-    char *path = tk_file_join(directory, name);
-    bool found = path != NULL && stat(path, &info) == 0 && S_ISREG(info.st_mode);
-    tk_free(path);
-    return found;
-}
-
 bool tk_tokenizer_place_has(const char *directory)
 {
-    return is_file(directory, "tokenizer.json") || is_file(directory, "tiktoken.model");
+    static const char *const names[] = {"tokenizer.json", "tiktoken.model"};
+    struct stat info;
+    bool found = false;
+    int folder = open(directory, O_DIRECTORY | O_CLOEXEC);
+    for (size_t i = 0; folder >= 0 && !found && i < TK_ARRAY_LEN(names); i++) {
+        found = fstatat(folder, names[i], &info, 0) == 0 && S_ISREG(info.st_mode);
+    }
+    if (folder >= 0) {
+        close(folder);
+    }
+    return found;
 }
 
 /* "models--org--name", as Hugging Face writes it. */

@@ -285,20 +285,26 @@ static tinkc_code read_beside(char **data, size_t *n, const char *dir, const cha
     return code;
 }
 
+/* In a directory tokenizer.json, or tiktoken.model when only that is there. */
+static char *find_vocabulary(const char *dir)
+{
+    char *json = tk_file_join(dir, "tokenizer.json");
+    if (json == NULL || is_file(json)) {
+        return json;
+    }
+    char *tiktoken = tk_file_join(dir, "tiktoken.model");
+    bool counts = tiktoken == NULL || is_file(tiktoken);
+    tk_free(counts ? json : tiktoken);
+    return counts ? tiktoken : json;
+}
+
 /* The vocabulary's own path, and the directory in which the others lie. */
 static tinkc_code find_files(const char *path, char **vocabulary, char **dir, tk_err *err)
 {
     struct stat st;
     if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
-        char *tiktoken = tk_file_join(path, "tiktoken.model");
-        *vocabulary = tk_file_join(path, "tokenizer.json");
+        *vocabulary = find_vocabulary(path);
         *dir = tk_strdup(path);
-        if (is_file(tiktoken) && !is_file(*vocabulary)) {
-            tk_free(*vocabulary);
-            *vocabulary = tiktoken;
-            tiktoken = NULL;
-        }
-        tk_free(tiktoken);
     } else {
         const char *slash = strrchr(path, '/');
         *vocabulary = tk_strdup(path);

@@ -1,11 +1,14 @@
 /* <tinkc/tokenizer.h>: loading, encoding one text and many on threads, decoding whole and
  * in pieces, the cache of loaded files; every bad argument is an error. */
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <tinkc/tokenizer.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "client/tokenizer.h"
 #include "support/failmem.h"
 #include "support/test.h"
 #include "support/tokfix.h"
@@ -71,7 +74,7 @@ static void check_ids(const tinkc_tokenizer *t, const char *text,
     tinkc_encoding_free(&encoding);
 }
 
-/* add_bos_token of the config counts where Python's class rebuilds the
+/* M-135: add_bos_token of the config counts where Python's class rebuilds the
  * post-processor, as for DeepSeek; special tokens of the text are optional. */
 static void test_tokenizer_encode(void **unused)
 {
@@ -152,6 +155,7 @@ static void test_tokenizer_batch(void **unused)
     tinkc_tokenizer_free(&t);
 }
 
+/* M-135: what is no character becomes U+FFFD, whole and in pieces. */
 static void test_tokenizer_decode(void **unused)
 {
     (void)unused;
@@ -239,7 +243,77 @@ static void test_tokenizer_cache(void **unused)
     remove_dir(dir);
 }
 
-/* A tiktoken vocabulary: all bytes, "th" and "the"; special tokens of the config. */
+/* M-140: at most 32 stay; the one unused for longest goes. */
+static void test_tokenizer_cache_bound(void **unused)
+{
+    (void)unused;
+    tinkc_tokenizer *t = open_fixture(CONFIG);
+    tk_tokenizer_stamp stamp = {1, 2, 3}, other = {1, 2, 4};
+    char key[16];
+    for (int i = 0; i <= TK_TOK_CACHE_MAX; i++) {
+        (void)snprintf(key, sizeof(key), "key %d", i);
+        assert_int_equal(tk_tokenizer_cache_keep(key, &stamp, tk_tokenizer_tok(t), NULL),
+                         TINKC_OK);
+        tk_tok_free(tk_tokenizer_cache_find("key 1", &stamp)); /* stays in use */
+    }
+    size_t found = 0;
+    for (int i = 0; i <= TK_TOK_CACHE_MAX; i++) {
+        (void)snprintf(key, sizeof(key), "key %d", i);
+        tk_tok *tok = tk_tokenizer_cache_find(key, &stamp);
+        found += tok != NULL ? 1 : 0;
+        assert_true((tok == NULL) == (i == 0));
+        assert_null(tk_tokenizer_cache_find(key, &other));
+        tk_tok_free(tok);
+    }
+    assert_int_equal(found, TK_TOK_CACHE_MAX);
+    assert_int_equal(tk_tokenizer_cache_keep("more", &stamp, tk_tokenizer_tok(t), NULL),
+                     TINKC_OK);
+    tk_tok *evicted = tk_tokenizer_cache_find("key 1", &stamp);
+    assert_null(evicted); /* found first above, so unused for longest */
+    tinkc_tokenizer_cache_clear();
+    tinkc_tokenizer_free(&t);
+}
+
+static void *load_often(void *dir)
+{
+    for (int i = 0; i < 50; i++) {
+        tinkc_tokenizer *t = NULL;
+        if (tinkc_tokenizer_load_cached(&t, dir, NULL) != TINKC_OK ||
+            tinkc_tokenizer_id(t, "<|a|>") != 301) {
+            return dir;
+        }
+        tinkc_tokenizer_free(&t);
+        if (i % 10 == 9) {
+            tinkc_tokenizer_cache_clear();
+        }
+    }
+    return NULL;
+}
+
+/* M-140: the cache is shared by all threads. */
+static void test_tokenizer_cache_threads(void **unused)
+{
+    (void)unused;
+    tk_buf file;
+    tk_buf_init(&file, TK_MIB);
+    tokfix_bytes(&file);
+    char *dir = make_dir("tokenizer.json", tk_buf_str(&file));
+    pthread_t threads[4];
+    for (size_t i = 0; i < TK_ARRAY_LEN(threads); i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, load_often, dir), 0);
+    }
+    for (size_t i = 0; i < TK_ARRAY_LEN(threads); i++) {
+        void *failed = NULL;
+        assert_int_equal(pthread_join(threads[i], &failed), 0);
+        assert_null(failed);
+    }
+    tinkc_tokenizer_cache_clear();
+    tk_buf_dispose(&file);
+    remove_dir(dir);
+}
+
+/* M-134: a tiktoken vocabulary: all bytes, "th" and "the"; special tokens of the config.
+ */
 static void test_tokenizer_tiktoken(void **unused)
 {
     (void)unused;
@@ -317,6 +391,8 @@ int main(void)
         cmocka_unit_test(test_tokenizer_batch),
         cmocka_unit_test(test_tokenizer_decode),
         cmocka_unit_test(test_tokenizer_cache),
+        cmocka_unit_test(test_tokenizer_cache_bound),
+        cmocka_unit_test(test_tokenizer_cache_threads),
         cmocka_unit_test(test_tokenizer_tiktoken),
         cmocka_unit_test(test_tokenizer_bad_arguments),
     };

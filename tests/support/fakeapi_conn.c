@@ -51,6 +51,8 @@ void fakeapi_conn_close(fakeapi_conn *conn, bool with_reset)
         struct linger now = {.l_onoff = 1, .l_linger = 0};
         setsockopt(conn->fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
     }
+    /* closing alone keeps it in the set while a child of fork has it open */
+    (void)epoll_ctl(api->epoll_fd, EPOLL_CTL_DEL, conn->fd, NULL);
     close(conn->fd);
     conn->phase = FAKEAPI_CLOSED;
     conn->deadline_ns = 0;

@@ -34,6 +34,7 @@ static void check_ids(const tk_tok *tok, const tk_json *row)
     tk_tok_ids_dispose(&ids);
 }
 
+/* M-133: the embedded model's ids are those of the reference. */
 static void test_tok_ids_equal_reference(void **unused)
 {
     (void)unused;
@@ -121,6 +122,7 @@ static void test_tok_lookup(void **unused)
     tk_tok_free(tok);
 }
 
+/* M-135: special tokens can be left out. */
 static void test_tok_decode_skips(void **unused)
 {
     (void)unused;

@@ -122,6 +122,7 @@ static void check_text(const char *name, const tk_tok *tok, const tk_json *row, 
     tk_buf_dispose(&pieces);
 }
 
+/* A-130, M-133: every component that is implemented, with the ids of the reference. */
 static void test_tok_cases(void **unused)
 {
     (void)unused;

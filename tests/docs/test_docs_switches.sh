@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# A-135: heavy parts are switches, and continuous integration builds every combination of them.
+. "$(dirname "$0")/lib.sh"
+gate=scripts/check-switches.sh
+expect "ci runs the gates" grep -q 'make check' .ci/run
+expect "the gate is one of them" grep -qE "^switches +\| $gate\$" scripts/check.sh
+parts=$(sed -n 's/^option(TINKC_\([A-Z]*\) .* ON)$/\1/p' CMakeLists.txt | grep -vx TESTS)
+expect "there are the parts text, server and program" test "$(echo $parts)" = "TEXT SERVER CLI"
+for part in $parts; do
+    name=${part,,}
+    expect "$gate switches TINKC_$part both ways" grep -q "^ *for $name in ON OFF; do" $gate
+    expect "$gate gives TINKC_$part to the build" grep -q -- "-DTINKC_$part=\$$name" $gate
+done
+header=$(sed -n 's/.*TINKC_API.* \(tinkc_[a-z0-9_]*\)(.*/\1/p' include/tinkc/tokenizer.h include/tinkc/chat.h)
+for name in $header; do
+    file=$(grep -rlE "^(tinkc|[a-z0-9_ ]+\**) *\*?$name\(" src/client | head -n 1)
+    expect "$name ($file) is built with TINKC_TEXT only" grep -q '^#if TINKC_HAVE_TEXT' "${file:-/dev/null}"
+done
+expect "names were found" test "$(echo "$header" | wc -l)" -gt 10
+finish
