@@ -4,13 +4,14 @@
 gate=scripts/check-switches.sh
 expect "ci runs the gates" grep -q 'make check' .ci/run
 expect "the gate is one of them" grep -qE "^switches +\| $gate\$" scripts/check.sh
-parts=$(sed -n 's/^option(TINKC_\([A-Z]*\) .* ON)$/\1/p' CMakeLists.txt | grep -vx TESTS)
-expect "there are the parts text, server and program" test "$(echo $parts)" = "TEXT SERVER CLI"
-for part in $parts; do
-    name=${part,,}
-    expect "$gate switches TINKC_$part both ways" grep -q "^ *for $name in ON OFF; do" $gate
-    expect "$gate gives TINKC_$part to the build" grep -q -- "-DTINKC_$part=\$$name" $gate
+for part in $(sed -n 's/^option(TINKC_\([A-Z]*\) .* ON)$/\1/p' CMakeLists.txt | grep -vx TESTS); do
+    expect "$gate gives TINKC_$part to the build" grep -q -- "-DTINKC_$part=\"\$[0-9]\"" $gate
 done
+for part in text server cli; do
+    expect "there is the switch ${part^^}" grep -q "^option(TINKC_${part^^} .* ON)\$" CMakeLists.txt
+    expect "$gate turns it both ways" grep -q "^ *for $part in ON OFF; do" $gate
+done
+expect "telemetry off is built" grep -qE "^build (ON|OFF) (ON|OFF) (ON|OFF) OFF\$" $gate
 header=$(sed -n 's/.*TINKC_API.* \(tinkc_[a-z0-9_]*\)(.*/\1/p' include/tinkc/tokenizer.h include/tinkc/chat.h)
 for name in $header; do
     file=$(grep -rlE "^(tinkc|[a-z0-9_ ]+\**) *\*?$name\(" src/client | head -n 1)
