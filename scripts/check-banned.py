@@ -35,7 +35,7 @@ RULES = [  # (folders, excepted prefixes, names, why)
     (NO_PRINT, (), "signal sigaction sigset siginterrupt sigprocmask",
      "the library installs no signal handlers"),
     (SRC, ("src/base/env.c",), "getenv secure_getenv", "read the environment in base/env.c"),
-    (SRC, (), "setenv unsetenv putenv clearenv setlocale localeconv",
+    (SRC, ("src/cli/cmd_out.c",), "setenv unsetenv putenv clearenv setlocale localeconv",
      "process-wide state that is not ours"),
     (NO_PRINT, (), "setrlimit prlimit umask chdir fork vfork system popen daemon",
      "process-wide state that is not ours"),

@@ -1,10 +1,10 @@
 /* `tinkc billing usage`: use per hour, as a table, as JSON, or as CSV, in the forms of
  * the official program: tables and CSV have one column for each field that occurs, JSON
  * keeps the shape of the API. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/str.h"
 #include "cli/cmd_list.h"
 #include "cli/cmd_rest.h"
@@ -220,19 +220,19 @@ static int show_lines(const tinkc_billing *billing)
 /* ---- CSV ---- */
 
 /* As RFC 4180 has it: quotes only where they are needed. */
-static void put_csv(FILE *to, const char *text, bool is_last)
+static void put_csv(tk_buf *to, const char *text, bool is_last)
 {
     bool quoted = strpbrk(text, ",\"\r\n") != NULL;
-    fputs(quoted ? "\"" : "", to);
+    tk_buf_puts(to, quoted ? "\"" : "");
     for (; *text != '\0'; text++) {
-        fputs(*text == '"' ? "\"" : "", to);
-        fputc(*text, to);
+        tk_buf_puts(to, *text == '"' ? "\"" : "");
+        tk_buf_putc(to, *text);
     }
-    fputs(quoted ? "\"" : "", to);
-    fputs(is_last ? "\r\n" : ",", to);
+    tk_buf_puts(to, quoted ? "\"" : "");
+    tk_buf_puts(to, is_last ? "\r\n" : ",");
 }
 
-static void write_usage(FILE *to, const tinkc_billing *billing)
+static void write_usage(tk_buf *to, const tinkc_billing *billing)
 {
     columns c;
     char word[CMD_WORD_BYTES];
@@ -247,43 +247,46 @@ static void write_usage(FILE *to, const tinkc_billing *billing)
     }
 }
 
-static void write_sessions(FILE *to, const tinkc_billing *billing)
+static void write_sessions(tk_buf *to, const tinkc_billing *billing)
 {
     put_csv(to, "session_id", false);
     put_csv(to, "user_metadata", true);
     for (size_t i = 0; i < billing->sessions_n; i++) {
         const tinkc_billing_session *s = &billing->sessions[i];
         cmd_json json;
+        tk_buf text;
+        tk_buf_init(&text, TK_GIB);
         cmd_json_init(&json);
         if (s->has_metadata) {
             cmd_rest_put_metadata(&json, s->metadata, s->metadata_n, true);
         }
-        const char *text = tk_buf_cstr(&json.buf);
+        cmd_json_layout(&text, tk_buf_str(&json.buf), false);
         put_csv(to, s->session_id, false);
-        put_csv(to, or_empty(text), true);
+        put_csv(to, or_empty(tk_buf_cstr(&text)), true);
+        tk_buf_dispose(&text);
         cmd_json_dispose(&json);
     }
 }
 
 static int write_csv(const char *path, const tinkc_billing *billing,
-                     void (*write)(FILE *, const tinkc_billing *), size_t rows)
+                     void (*write)(tk_buf *, const tinkc_billing *), size_t rows)
 {
-    if (strcmp(path, "-") == 0) {
-        write(stdout, billing);
-        return CMD_OK;
+    tk_buf csv;
+    tk_err err = TK_ERR_INIT;
+    int result = CMD_OK;
+    tk_buf_init(&csv, TK_GIB);
+    write(&csv, billing);
+    if (tk_buf_status(&csv, &err) != TINKC_OK) {
+        result = cmd_fail("%s", err.message);
+    } else if (strcmp(path, "-") == 0) {
+        fwrite(csv.p, 1, csv.n, stdout);
+    } else if (tk_file_replace(path, csv.p, csv.n, 0666, &err) != TINKC_OK) {
+        result = cmd_fail("%s", err.message);
+    } else {
+        fprintf(stderr, "Wrote %zu row(s) to %s\n", rows, path);
     }
-    FILE *to = fopen(path, "wb");
-    if (to == NULL) {
-        return cmd_fail("Cannot write %s: %s", path, strerror(errno));
-    }
-    write(to, billing);
-    bool is_lost = ferror(to) != 0;
-    is_lost = fclose(to) != 0 || is_lost;
-    if (is_lost) {
-        return cmd_fail("Cannot write %s", path);
-    }
-    fprintf(stderr, "Wrote %zu row(s) to %s\n", rows, path);
-    return CMD_OK;
+    tk_buf_dispose(&csv);
+    return result;
 }
 
 static int show(const cmd_args *args, const tinkc_billing *billing)

@@ -78,6 +78,7 @@ void cmd_json_pair(cmd_json *json, const char *key, const char *text)
 /* ---- layout ---- */
 
 typedef struct layout {
+    tk_buf *out;
     bool in_lines;
     size_t depth;
 } layout;
@@ -85,99 +86,109 @@ typedef struct layout {
 static void new_line(const layout *l)
 {
     if (l->in_lines) {
-        printf("\n%*s", (int)(2 * l->depth), "");
+        tk_buf_printf(l->out, "\n%*s", (int)(2 * l->depth), "");
     }
 }
 
 /* A character of a string; returns the bytes it has. */
-static size_t show_character(const char *p, size_t n)
+static size_t put_character(tk_buf *out, const char *p, size_t n)
 {
     uint32_t c = 0;
     size_t size = tk_utf8_decode(&c, p, n);
     if (size <= 1) {
-        putchar(p[0]);
+        tk_buf_putc(out, p[0]);
         return 1;
     }
     if (c > 0xffff) {
         c -= 0x10000;
-        printf("\\u%04x\\u%04x", 0xd800 + (unsigned)(c >> 10),
-               0xdc00 + (unsigned)(c & 0x3ff));
+        tk_buf_printf(out, "\\u%04x\\u%04x", 0xd800 + (unsigned)(c >> 10),
+                      0xdc00 + (unsigned)(c & 0x3ff));
     } else {
-        printf("\\u%04x", (unsigned)c);
+        tk_buf_printf(out, "\\u%04x", (unsigned)c);
     }
     return size;
 }
 
-static size_t show_string(const char *p, size_t n)
+static size_t put_string(tk_buf *out, const char *p, size_t n)
 {
     size_t i = 1;
-    putchar('"');
+    tk_buf_putc(out, '"');
     while (i < n && p[i] != '"') {
         if (p[i] == '\\') {
-            putchar('\\');
+            tk_buf_putc(out, '\\');
             i++;
         }
-        i += show_character(p + i, n - i);
+        i += put_character(out, p + i, n - i);
     }
-    putchar('"');
+    tk_buf_putc(out, '"');
     return i + 1;
 }
 
-static void show_mark(layout *l, const char *p, size_t left)
+static void put_mark(layout *l, const char *p, size_t left)
 {
+    tk_buf_putc(l->out, p[0]);
     if (p[0] == '{' || p[0] == '[') {
         bool is_empty = left > 1 && (p[1] == '}' || p[1] == ']');
-        putchar(p[0]);
         l->depth++;
         if (!is_empty) {
             new_line(l);
         }
-    } else if (p[0] == ',') {
-        putchar(',');
-        l->in_lines ? new_line(l) : (void)putchar(' ');
-    } else if (p[0] == ':') {
-        fputs(": ", stdout);
-    } else {
-        putchar(p[0]);
+    } else if (p[0] == ',' && l->in_lines) {
+        new_line(l);
+    } else if (p[0] == ',' || p[0] == ':') {
+        tk_buf_putc(l->out, ' ');
     }
 }
 
-static void show_end(layout *l, char mark, char before)
+static void put_end(layout *l, char mark, char before)
 {
     l->depth--;
     if (before != '{' && before != '[') {
         new_line(l);
     }
-    putchar(mark);
+    tk_buf_putc(l->out, mark);
 }
 
-static void show(tk_str text, bool in_lines)
+void cmd_json_layout(tk_buf *out, tk_str text, bool in_lines)
 {
-    layout l = {in_lines, 0};
+    layout l = {out, in_lines, 0};
     for (size_t i = 0; i < text.n;) {
         char c = text.p[i];
         if (c == '"') {
-            i += show_string(text.p + i, text.n - i);
+            i += put_string(out, text.p + i, text.n - i);
             continue;
         }
         if (c == '}' || c == ']') {
-            show_end(&l, c, text.p[i - 1]);
+            put_end(&l, c, text.p[i - 1]);
         } else {
-            show_mark(&l, text.p + i, text.n - i);
+            put_mark(&l, text.p + i, text.n - i);
         }
         i++;
     }
-    putchar('\n');
+}
+
+static bool show(tk_str text, bool in_lines)
+{
+    tk_buf out;
+    tk_buf_init(&out, 8 * TK_GIB);
+    cmd_json_layout(&out, text, in_lines);
+    tk_buf_putc(&out, '\n');
+    bool ok = out.failure == TINKC_OK;
+    if (ok) {
+        fwrite(out.p, 1, out.n, stdout);
+    }
+    tk_buf_dispose(&out);
+    return ok;
 }
 
 int cmd_json_print(cmd_json *json, const cmd_args *args)
 {
     tk_err err = TK_ERR_INIT;
     int result = CMD_OK;
-    if (tk_json_finish(&json->w, &err) == TINKC_OK) {
-        show(tk_buf_str(&json->buf), cmd_format_of(args) != CMD_JSONL);
-    } else {
+    if (tk_json_finish(&json->w, &err) != TINKC_OK) {
         result = cmd_fail("%s", err.message);
+    } else if (!show(tk_buf_str(&json->buf), cmd_format_of(args) != CMD_JSONL)) {
+        result = cmd_fail("out of memory");
     }
     cmd_json_dispose(json);
     return result;
@@ -185,10 +196,8 @@ int cmd_json_print(cmd_json *json, const cmd_args *args)
 
 bool cmd_json_line(cmd_json *json)
 {
-    bool ok = tk_json_finish(&json->w, NULL) == TINKC_OK;
-    if (ok) {
-        show(tk_buf_str(&json->buf), false);
-    }
+    bool ok =
+        tk_json_finish(&json->w, NULL) == TINKC_OK && show(tk_buf_str(&json->buf), false);
     tk_buf_clear(&json->buf);
     tk_json_writer_init(&json->w, &json->buf);
     return ok && ferror(stdout) == 0;

@@ -79,6 +79,9 @@ void cmd_json_time(cmd_json *json, int64_t time_us);  /* RFC 3339; none: null */
 void cmd_json_count(cmd_json *json, int64_t value);   /* below 0: null */
 void cmd_json_pair(cmd_json *json, const char *key, const char *text);
 
+/* Lays a compact JSON text out, in lines or in one; appends it to *out. */
+void cmd_json_layout(tk_buf *out, tk_str text, bool in_lines);
+
 /* Shows the one value that was written, and frees it. */
 int cmd_json_print(cmd_json *json, const cmd_args *args);
 

@@ -1,0 +1,335 @@
+/* What the commands over the REST interface say, byte for byte, in the three formats, and
+ * what they ask the server for: runs, checkpoints, sessions, account. */
+#include "cli/clifix.h"
+
+#define CHECKPOINT_ONE_LINE                                                              \
+    "{\"checkpoint_id\": \"weights/0001\", \"checkpoint_type\": \"training\", "          \
+    "\"time\": \"2024-07-13T08:00:00Z\", \"tinker_path\": \"" CLI_ONE "\", "             \
+    "\"size_bytes\": 1536, \"public\": true, \"expires_at\": \"2124-08-01T00:00:00Z\"}"
+
+static const fakeapi_request *last(clifix *f)
+{
+    return fakeapi_request_at(f->api, fakeapi_total(f->api) - 1);
+}
+
+/* M-151, M-153, M-154, C-036, C-037, C-039: columns, chosen columns, title; values in
+ * words. */
+static void test_cli_run_list_table(void **unused)
+{
+    (void)unused;
+    clifix f;
+    clifix_begin(&f);
+    clifix_expect(&f, "run list --limit 1",
+                  "1 training run (2 more not shown, use --limit to see more)\n"
+                  "Run ID     Base Model  LoRA    Last Update  Status\n"
+                  "─────────  ──────────  ──────  ───────────  ──────\n"
+                  "S:train:0  m/b         Rank 8  2024-07-15   OK\n");
+    assert_string_equal(last(&f)->query, "limit=1&offset=0&access_scope=owned");
+    clifix_expect(&f, "run list -c checkpoint_time,owner,checkpoint --limit 1",
+                  "1 training run (2 more not shown, use --limit to see more)\n"
+                  "Checkpoint Time  Owner  Last Checkpoint\n"
+                  "───────────────  ─────  ───────────────\n"
+                  "2024-07-13       me     weights/0001\n");
+    clifix_refused(&f, "run list --columns id,nosuch", 2, "Unknown column(s): nosuch");
+    clifix_refused(&f, "run list --limit -1", 2, "Error: --limit and --offset");
+    clifix_end(&f);
+}
+
+/* M-153, C-012, C-040: one document, indented by two, keys in the official order; one
+ * line per run with jsonl; non-ASCII escaped. */
+static void test_cli_run_list_json(void **unused)
+{
+    (void)unused;
+    static const char run[] =
+        "{\"training_run_id\": \"S:train:0\", \"base_model\": \"m/b\", "
+        "\"model_owner\": \"me\", \"is_lora\": true, \"corrupted\": false, "
+        "\"lora_rank\": 8, \"last_request_time\": \"2024-07-15T08:00:00Z\", "
+        "\"last_checkpoint\": " CHECKPOINT_ONE_LINE
+        ", \"last_sampler_checkpoint\": null, "
+        "\"user_metadata\": {\"note\": \"h\\u00e9\"}}\n";
+    clifix f;
+    clifix_begin(&f);
+    clifix_expect(&f, "--format jsonl run list --limit 1", run);
+    clifix_expect(&f, "run info S:train:0 --format jsonl", run);
+    clifix_expect(&f, "run list -f json --limit 1",
+                  "{\n  \"runs\": [\n    {\n"
+                  "      \"training_run_id\": \"S:train:0\",\n"
+                  "      \"base_model\": \"m/b\",\n"
+                  "      \"model_owner\": \"me\",\n"
+                  "      \"is_lora\": true,\n"
+                  "      \"corrupted\": false,\n"
+                  "      \"lora_rank\": 8,\n"
+                  "      \"last_request_time\": \"2024-07-15T08:00:00Z\",\n"
+                  "      \"last_checkpoint\": {\n"
+                  "        \"checkpoint_id\": \"weights/0001\",\n"
+                  "        \"checkpoint_type\": \"training\",\n"
+                  "        \"time\": \"2024-07-13T08:00:00Z\",\n"
+                  "        \"tinker_path\": \"" CLI_ONE "\",\n"
+                  "        \"size_bytes\": 1536,\n"
+                  "        \"public\": true,\n"
+                  "        \"expires_at\": \"2124-08-01T00:00:00Z\"\n"
+                  "      },\n"
+                  "      \"last_sampler_checkpoint\": null,\n"
+                  "      \"user_metadata\": {\n"
+                  "        \"note\": \"h\\u00e9\"\n"
+                  "      }\n    }\n  ]\n}\n");
+    clifix_end(&f);
+}
+
+/* M-151, C-041, C-042: one run. */
+static void test_cli_run_info(void **unused)
+{
+    (void)unused;
+    clifix f;
+    clifix_begin(&f);
+    clifix_expect(&f, "run info S:train:0",
+                  "Training Run: S:train:0\n"
+                  "Property                  Value\n"
+                  "────────────────────────  ───────────────────────────────\n"
+                  "Run ID                    S:train:0\n"
+                  "Base Model                m/b\n"
+                  "Owner                     me\n"
+                  "LoRA                      Yes (Rank 8)\n"
+                  "Last Update               2024-07-15\n"
+                  "Status                    OK\n"
+                  "Last Training Checkpoint  weights/0001\n"
+                  "  - Time                  2024-07-13\n"
+                  "  - Path                  " CLI_ONE "\n"
+                  "Metadata\n"
+                  "  - note                  h\xc3\xa9\n");
+    clifix_refused(&f, "run info", 2, "Missing argument: RUN_ID.");
+    clifix_end(&f);
+}
+
+/* M-159, C-088, C-089: scope, project and offset reach the server. */
+static void test_cli_list_options(void **unused)
+{
+    (void)unused;
+    clifix f;
+    clifix_begin(&f);
+    proc *p = clifix_run(
+        &f, "run list --limit 5 --offset 7 --access-scope accessible --project p");
+    assert_int_equal(p->status, 0);
+    proc_free(&p);
+    assert_string_equal(last(&f)->query,
+                        "limit=5&offset=7&access_scope=accessible&project_id=p");
+    p = clifix_run(&f, "run info S:train:0 --access-scope accessible");
+    proc_free(&p);
+    assert_string_equal(last(&f)->query, "access_scope=accessible");
+    p = clifix_run(&f, "checkpoint list --limit 5 --offset 1");
+    proc_free(&p);
+    assert_string_equal(last(&f)->query, "limit=5&offset=1");
+    clifix_end(&f);
+}
+
+/* M-159: credentials and server as options; they win over the environment. */
+static void test_cli_connection_options(void **unused)
+{
+    (void)unused;
+    clifix f;
+    char line[256];
+    clifix_begin(&f);
+    (void)snprintf(line, sizeof(line),
+                   "health --base-url %s --api-key tml-other-key-0000000 --timeout 50.5",
+                   fakeapi_url(f.api));
+    f.env[0] = "TINKER_BASE_URL=http://127.0.0.1:1"; /* would not answer */
+    fakeapi_default(f.api, "GET", CLI_API "healthz", &fakeapi_json("{}"));
+    clifix_expect(&f, line, "ok\n");
+    assert_string_equal(fakeapi_header(last(&f), "x-api-key"), "tml-other-key-0000000");
+    clifix_refused(&f, "health --timeout x", 2, "'x' is not a valid number.");
+    clifix_refused(&f, "health --timeout -1", 1, "timeout");
+    clifix_refused(&f, "health --set nosuch=1", 1, "nosuch");
+    clifix_refused(&f, "health --local --base-url http://127.0.0.1:1", 2, "not both");
+    clifix_end(&f);
+}
+
+/* M-151, C-043, C-045, C-046: checkpoints of all runs, and of one. */
+static void test_cli_checkpoint_list(void **unused)
+{
+    (void)unused;
+    static const char rows[] =
+        "Checkpoint ID        Type      Size    Public  Created     Expires     Path\n"
+        "───────────────────  ────────  ──────  ──────  ──────────  ──────────  "
+        "──────────────────────────────────────\n"
+        "weights/0001         training  1.5 KB  Yes     2024-07-13  2124-08-01  " CLI_ONE
+        "\n"
+        "sampler_weights/two  sampler   N/A     No      2024-07-14  Never       " CLI_TWO
+        "\n";
+    clifix f;
+    char out[1024];
+    clifix_begin(&f);
+    (void)snprintf(out, sizeof(out), "2 checkpoints\n%s", rows);
+    clifix_expect(&f, "checkpoint list", out);
+    assert_string_equal(last(&f)->query, "limit=20&offset=0");
+    (void)snprintf(out, sizeof(out), "2 checkpoints for run S:train:0\n%s", rows);
+    clifix_expect(&f, "checkpoint list --run-id S:train:0", out);
+    fakeapi_default(f.api, "GET", CLI_API "checkpoints",
+                    &fakeapi_json("{\"checkpoints\":[]}"));
+    clifix_expect(&f, "checkpoint list", "No checkpoints found\n");
+    clifix_expect(&f, "checkpoint list -f json", "{\n  \"checkpoints\": []\n}\n");
+    clifix_expect(&f, "checkpoint list -f jsonl", "");
+    clifix_end(&f);
+}
+
+/* C-047: the run's id is in the document, not in the lines. */
+static void test_cli_checkpoint_list_json(void **unused)
+{
+    (void)unused;
+    clifix f;
+    clifix_begin(&f);
+    clifix_expect(&f, "checkpoint list --run-id S:train:0 -f jsonl",
+                  CHECKPOINT_ONE_LINE "\n{\"checkpoint_id\": \"sampler_weights/two\", "
+                                      "\"checkpoint_type\": \"sampler\", "
+                                      "\"time\": \"2024-07-14T08:00:00.250000Z\", "
+                                      "\"tinker_path\": \"" CLI_TWO
+                                      "\", \"size_bytes\": null, "
+                                      "\"public\": false, \"expires_at\": null}\n");
+    proc *p = clifix_run(&f, "checkpoint list --run-id S:train:0 -f json");
+    assert_ptr_equal(
+        strstr(proc_out(p), "{\n  \"run_id\": \"S:train:0\",\n  \"checkpoints\": [\n"),
+        proc_out(p));
+    proc_free(&p);
+    clifix_end(&f);
+}
+
+static void reply_pages(fakeapi *api, size_t total, size_t page)
+{
+    for (size_t from = 0; from < total; from += page) {
+        fakeapi_bytes body = {0};
+        fakeapi_bytes_puts(&body, "{\"checkpoints\":[");
+        for (size_t i = from; i < from + page && i < total; i++) {
+            fakeapi_bytes_printf(
+                &body,
+                "%s{\"checkpoint_id\":\"weights/%zu\",\"checkpoint_type\":\"training\","
+                "\"time\":\"2024-07-13T08:00:00Z\",\"tinker_path\":"
+                "\"tinker://r/weights/%zu\"}",
+                i > from ? "," : "", i, i);
+        }
+        fakeapi_bytes_printf(&body,
+                             "],\"cursor\":{\"offset\":%zu,\"limit\":%zu,"
+                             "\"total_count\":%zu}}",
+                             from, page, total);
+        fakeapi_reply(api, "GET", CLI_API "checkpoints",
+                      &(fakeapi_step){.body = fakeapi_bytes_cstr(&body)});
+        fakeapi_bytes_dispose(&body);
+    }
+}
+
+static size_t count_lines(const char *text)
+{
+    size_t n = 0;
+    for (; *text != '\0'; text++) {
+        n += *text == '\n';
+    }
+    return n;
+}
+
+/* A-124, A-127, C-044: --limit 0 fetches everything, page by page: 2,350 checkpoints are
+ * three requests, a hundred of them one. */
+static void test_cli_limit_zero(void **unused)
+{
+    (void)unused;
+    clifix f;
+    clifix_begin(&f);
+    reply_pages(f.api, 2350, 1000);
+    proc *p = clifix_run(&f, "checkpoint list --limit 0 -f jsonl");
+    assert_int_equal(p->status, 0);
+    assert_int_equal(count_lines(proc_out(p)), 2350);
+    assert_int_equal(fakeapi_count(f.api, "GET", CLI_API "checkpoints"), 3);
+    assert_int_equal(fakeapi_steps_left(f.api), 0);
+    proc_free(&p);
+    fakeapi_forget(f.api);
+    reply_pages(f.api, 100, 100);
+    p = clifix_run(&f, "checkpoint list --limit 100");
+    assert_int_equal(count_lines(proc_out(p)), 103);
+    assert_int_equal(fakeapi_count(f.api, "GET", CLI_API "checkpoints"), 1);
+    proc_free(&p);
+    clifix_end(&f);
+}
+
+/* C-048, C-033, C-034: one checkpoint with what its run adds. */
+static void test_cli_checkpoint_info(void **unused)
+{
+    (void)unused;
+    clifix f;
+    clifix_begin(&f);
+    clifix_expect(&f, "checkpoint info " CLI_ONE,
+                  "Checkpoint: weights/0001\n"
+                  "Property         Value\n"
+                  "───────────────  ───────────────────────────────\n"
+                  "Checkpoint ID    weights/0001\n"
+                  "Type             training\n"
+                  "Tinker Path      " CLI_ONE "\n"
+                  "Size             1.5 KB\n"
+                  "Public           Yes\n"
+                  "Created          2024-07-13\n"
+                  "Expires          2124-08-01\n"
+                  "Training Run ID  S:train:0\n"
+                  "LoRA             Yes (Rank 8)\n");
+    clifix_expect(&f, "checkpoint info -f jsonl " CLI_ONE,
+                  "{\"checkpoint_id\": \"weights/0001\", \"checkpoint_type\": "
+                  "\"training\", \"time\": \"2024-07-13T08:00:00Z\", \"tinker_path\": "
+                  "\"" CLI_ONE "\", \"size_bytes\": 1536, \"public\": true, "
+                  "\"expires_at\": \"2124-08-01T00:00:00Z\", \"is_lora\": true, "
+                  "\"lora_rank\": 8}\n");
+    clifix_refused(&f, "checkpoint info tinker://S:train:0/weights/none", 1,
+                   "Error: Checkpoint not found: tinker://S:train:0/weights/none\n");
+    static const char *const bad[] = {"x",
+                                      "tinker://r",
+                                      "tinker://r/other/x",
+                                      "tinker://r/weights/",
+                                      "tinker:///weights/x",
+                                      "tinker://r/weights/x/y"};
+    for (size_t i = 0; i < TK_ARRAY_LEN(bad); i++) {
+        char line[128];
+        (void)snprintf(line, sizeof(line), "checkpoint info %s", bad[i]);
+        clifix_refused(&f, line, 2, "Error: Invalid checkpoint path: ");
+    }
+    clifix_end(&f);
+}
+
+/* C-049, C-050: silent in both formats when they succeed; exactly one of --ttl and
+ * --remove. */
+static void test_cli_checkpoint_changes(void **unused)
+{
+    (void)unused;
+    static const char path[] = CLI_RUNS "/" CLI_RUN "/checkpoints/weights/0001";
+    clifix f;
+    clifix_begin(&f);
+    fakeapi_default(f.api, "*", CLI_RUNS "/" CLI_RUN "/checkpoints/weights/0001/*",
+                    &fakeapi_json("{}"));
+    clifix_expect(&f, "checkpoint publish " CLI_ONE, "");
+    assert_string_equal(last(&f)->method, "POST");
+    clifix_expect(&f, "checkpoint unpublish -f json " CLI_ONE, "");
+    assert_string_equal(last(&f)->method, "DELETE");
+    assert_int_equal(strncmp(last(&f)->path, path, strlen(path)), 0);
+    clifix_expect(&f, "checkpoint set-ttl " CLI_ONE " --ttl 3600", "");
+    assert_string_equal(last(&f)->body, "{\"ttl_seconds\":3600}");
+    clifix_expect(&f, "checkpoint set-ttl " CLI_ONE " --remove", "");
+    assert_string_equal(last(&f)->body, "{\"ttl_seconds\":null}");
+    clifix_refused(&f, "checkpoint set-ttl " CLI_ONE, 2, "Must specify either --ttl");
+    clifix_refused(&f, "checkpoint set-ttl --ttl 1 --remove " CLI_ONE, 2,
+                   "both --ttl and");
+    clifix_refused(&f, "checkpoint set-ttl --ttl 0 " CLI_ONE, 2, "1 or more seconds");
+    clifix_refused(&f, "checkpoint set-ttl --ttl x " CLI_ONE, 2, "not a valid integer");
+    clifix_refused(&f, "checkpoint publish no-path", 2, "Invalid checkpoint path");
+    clifix_refused(&f, "checkpoint unpublish no-path", 2, "Invalid checkpoint path");
+    clifix_end(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cli_run_list_table),
+        cmocka_unit_test(test_cli_run_list_json),
+        cmocka_unit_test(test_cli_run_info),
+        cmocka_unit_test(test_cli_list_options),
+        cmocka_unit_test(test_cli_connection_options),
+        cmocka_unit_test(test_cli_checkpoint_list),
+        cmocka_unit_test(test_cli_checkpoint_list_json),
+        cmocka_unit_test(test_cli_limit_zero),
+        cmocka_unit_test(test_cli_checkpoint_info),
+        cmocka_unit_test(test_cli_checkpoint_changes),
+    };
+    return cmocka_run_group_tests_name("cli_rest", tests, NULL, NULL);
+}
