@@ -1,9 +1,10 @@
 /* The dispatcher: finds the command in the table, has its arguments read, runs it, and
  * turns the outcome into an exit code. Owns nothing that outlives cmd_main. */
-#include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <tinkc/version.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "cli/cmd_int.h"
@@ -134,15 +135,20 @@ static int run(cmd_args *args, int argc, char *const *argv)
 }
 
 /* A reader that has seen enough closes its pipe: that needs no words. */
+static bool is_unread(void)
+{
+    struct pollfd out = {STDOUT_FILENO, POLLOUT, 0};
+    return poll(&out, 1, 0) > 0 && (out.revents & POLLERR) != 0;
+}
+
 static int flush(int code)
 {
-    bool was_lost = ferror(stdout) != 0;
-    errno = 0;
-    bool is_lost = fflush(stdout) != 0 || was_lost;
+    bool is_lost = ferror(stdout) != 0;
+    is_lost = fflush(stdout) != 0 || is_lost;
     if (!is_lost || code != CMD_OK) {
         return code;
     }
-    return errno == EPIPE || was_lost ? CMD_FAILED : cmd_fail("cannot write the output");
+    return is_unread() ? CMD_FAILED : cmd_fail("cannot write the output");
 }
 
 int cmd_main(const cmd_spec *const *table, int argc, char *const *argv)
