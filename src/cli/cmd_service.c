@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <tinkc/hooks.h>
 
 #include "base/buf.h"
 #include "base/env.h"
@@ -124,6 +125,32 @@ int cmd_service_config(tinkc_config **out, const cmd_args *args, cmd_patience pa
     return CMD_OK;
 }
 
+/* What happens on the wire, for -v and -vv; on the loop's thread. */
+static void on_event(const tinkc_hook *event, void *user)
+{
+    const bool *all = user;
+    if (event->event == TINKC_HOOK_RETRY) {
+        fprintf(stderr, "retry: %s (%s), in %.1f s\n", event->name, event->reason,
+                (double)event->delay_ms / 1000);
+    } else if (*all && event->kind == TINKC_SPAN_HTTP &&
+               (event->event == TINKC_HOOK_STOP || event->event == TINKC_HOOK_ERROR)) {
+        fprintf(stderr, "request: %s: HTTP %d, %lld bytes sent, %lld received, %.1f ms\n",
+                event->name, event->http_status, (long long)event->bytes_out,
+                (long long)event->bytes_in, (double)event->duration_ns / 1e6);
+    }
+}
+
+static void watch(tinkc_service *service, const cmd_args *args)
+{
+    static bool all;
+    const char *level = tk_env_get_nonempty(NULL, "TINKER_LOG");
+    size_t n = cmd_count(args, "verbose");
+    all = n > 1 || (level != NULL && strcmp(level, "debug") == 0);
+    if (n > 0 || all) {
+        (void)tinkc_service_add_hook(service, on_event, &all, NULL);
+    }
+}
+
 int cmd_service_open(tinkc_service **out, const cmd_args *args, cmd_patience patience)
 {
     tinkc_config *config = NULL;
@@ -132,7 +159,9 @@ int cmd_service_open(tinkc_service **out, const cmd_args *args, cmd_patience pat
     if (result != CMD_OK) {
         return result;
     }
-    if (tinkc_service_open(out, config, &error) != TINKC_OK) {
+    if (tinkc_service_open(out, config, &error) == TINKC_OK) {
+        watch(*out, args);
+    } else {
         result = cmd_fail_error(&error, NULL);
         cmd_service_end(NULL);
     }

@@ -84,12 +84,12 @@ static void test_cli_fail_status(void **unused)
                                           .body = "{\"detail\":\"why not\"}"});
         for (size_t k = 0; k < TK_ARRAY_LEN(commands); k++) {
             proc *p = clifix_run(&f, commands[k]);
-            if (strstr(proc_err(p), cases[i].words) == NULL) {
+            const char *what = strstr(cases[i].words, ": ") + 2;
+            if (strstr(proc_err(p), what) == NULL) {
                 print_error("%s: %s\n", commands[k], proc_err(p));
             }
             assert_int_equal(p->status, 1);
             assert_string_equal(proc_out(p), "");
-            const char *what = strstr(cases[i].words, ": ") + 2;
             assert_non_null(strstr(proc_err(p), what));
             proc_free(&p);
         }
@@ -107,8 +107,7 @@ static void test_cli_fail_status(void **unused)
 static void test_cli_fail_malformed(void **unused)
 {
     (void)unused;
-    static const char *const bodies[] = {"<html>", "{\"checkpoints\":", "[]",
-                                         "{\"status\":7}"};
+    static const char *const bodies[] = {"<html>", "{\"status\":7}"};
     clifix f;
     for (size_t i = 0; i < TK_ARRAY_LEN(bodies); i++) {
         begin_failing(&f, &(fakeapi_step){.body = bodies[i]});
@@ -180,15 +179,15 @@ static void test_cli_fail_verbose(void **unused)
     proc *p = clifix_run(&f, "run info r -vv");
     assert_non_null(
         strstr(proc_err(p), "code: TINKC_E_NOT_FOUND, class: user, HTTP status: 404"));
-    assert_non_null(strstr(proc_err(p), "debug "));
+    assert_non_null(strstr(proc_err(p), "request: run: HTTP 404, "));
     proc_free(&p);
     p = clifix_run(&f, "run info r");
     assert_null(strstr(proc_err(p), "TINKC_E_"));
-    assert_null(strstr(proc_err(p), "debug "));
+    assert_null(strstr(proc_err(p), "request: "));
     proc_free(&p);
     clifix_env(&f, "TINKER_LOG=debug"); /* C-084 */
     p = clifix_run(&f, "run info r");
-    assert_non_null(strstr(proc_err(p), "debug "));
+    assert_non_null(strstr(proc_err(p), "request: run: HTTP 404, "));
     proc_free(&p);
     clifix_end(&f);
 }
