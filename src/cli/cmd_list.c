@@ -9,6 +9,7 @@
 const cmd_spec *const cmd_list[] = {
 #if TINKC_HAVE_TEXT
     &cmd_train,
+    &cmd_sample,
 #endif
     &cmd_run_list,
     &cmd_run_info,

@@ -103,6 +103,10 @@ static void start_on_pipes(program *p, const char *const *args)
     assert_int_equal(pipe2(in, O_CLOEXEC), 0);
     assert_int_equal(pipe2(out, O_CLOEXEC), 0);
     assert_int_equal(pipe2(err, O_CLOEXEC), 0);
+    if (p->no_reader) {
+        (void)close(out[0]);
+        out[0] = -1;
+    }
     p->pid = fork();
     assert_true(p->pid >= 0);
     if (p->pid == 0) {

@@ -16,7 +16,8 @@ typedef struct program {
     const char *env[PROGRAM_WORDS_MAX]; /* NAME=VALUE, besides HOME and PATH */
     const char *input;                  /* of standard input; NULL: empty */
     size_t input_n;                     /* 0: strlen(input) */
-    unsigned columns;                   /* not 0: output and errors are a terminal */
+    bool no_reader;   /* nobody reads what it writes: the pipe is closed */
+    unsigned columns; /* not 0: output and errors are a terminal */
     /* how it went */
     pid_t pid;
     int in_fd, out_fd, err_fd; /* -1: closed */

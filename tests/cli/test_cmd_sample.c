@@ -1,0 +1,282 @@
+/* `tinkc sample` as a user runs it: prompts of every kind, every format, and what can go
+ * wrong. M-157: text, file, tokens, conversations, JSON, streams.
+ * Links: peer client text server */
+#include "base/mem.h"
+#include "server/srvfix.h"
+#include "support/fakeapi_tinker.h"
+#include "support/program.h"
+
+#define MODEL "tinkc/pebble-llama-2m"
+#define BASE  "sample", "-m", MODEL, "--max-tokens", "6", "--seed", "3"
+
+typedef struct fix {
+    srvfix srv;
+    program p;
+    char url[64];
+} fix;
+
+static void fix_open(fix *f)
+{
+    memset(f, 0, sizeof(*f));
+    program_open(&f->p, TINKC_PROGRAM);
+    srvfix_open(&f->srv, (srv_options){.log_level = TINKC_LOG_OFF});
+    (void)snprintf(f->url, sizeof(f->url), "TINKER_BASE_URL=%s", srv_url(f->srv.server));
+    program_env(&f->p, f->url);
+}
+
+static void fix_close(fix *f)
+{
+    program_close(&f->p);
+    srvfix_close(&f->srv);
+}
+
+/* Runs it and expects success; what it wrote, borrowed. */
+static const char *run(fix *f, const char *const *args)
+{
+    program_run(&f->p, args);
+    if (f->p.code != 0) {
+        fail_msg("%d: %s", f->p.code, f->p.err.n > 0 ? f->p.err.p : "");
+    }
+    assert_int_equal(f->p.err.n, 0);
+    return f->p.out.p;
+}
+
+static const tk_json *run_json(fix *f, const char *const *args)
+{
+    const tk_json *json = NULL;
+    tk_err err = TK_ERR_INIT;
+    const char *text = run(f, args);
+    assert_int_equal(tk_json_parse(&json, &f->srv.arena, text, f->p.out.n, NULL, &err),
+                     TINKC_OK);
+    return json;
+}
+
+static char *keep(const char *text)
+{
+    char *copy = tk_strdup(text);
+    assert_non_null(copy);
+    return copy;
+}
+
+/* M-157: one prompt, however it is given, has one continuation. */
+static void test_sample_prompts(void **state)
+{
+    (void)state;
+    static const char *const sources[][4] = {
+        {"--file", "p.txt", NULL},
+        {"--file", "p.json", NULL},
+        {"--file", "p-object.json", NULL},
+        {"--text", NULL},
+        {NULL},
+    };
+    fix f;
+    fix_open(&f);
+    char *expected = keep(run(&f, PROGRAM_ARGS(BASE, "Once upon a time")));
+    assert_true(strlen(expected) > 4);
+    program_run(&f.p, PROGRAM_ARGS("tokenize", "-t",
+                                   TEST_DATA_DIR "/../../models/pebble-llama-2m",
+                                   "--format", "json", "Once upon a time"));
+    assert_int_equal(f.p.code, 0);
+    char *ids = keep(f.p.out.p);
+    char object[256];
+    (void)snprintf(object, sizeof(object), "{\"tokens\":%s}", ids);
+    program_write_file(&f.p, "p.txt", "Once upon a time");
+    program_write_file(&f.p, "p.json", ids);
+    program_write_file(&f.p, "p-object.json", object);
+    for (size_t i = 0; i < TK_ARRAY_LEN(sources); i++) {
+        const char *args[16] = {BASE};
+        for (size_t k = 0; sources[i][k] != NULL; k++) {
+            args[7 + k] = sources[i][k];
+        }
+        f.p.input = i >= 3 ? "Once upon a time" : NULL;
+        assert_string_equal(run(&f, args), expected);
+    }
+    f.p.input = NULL;
+    assert_string_equal(run(&f, PROGRAM_ARGS(BASE, "--tokens", ids)), expected);
+    assert_string_equal(run(&f, PROGRAM_ARGS(BASE, "--stream", "Once upon a time")),
+                        expected);
+    tk_free(expected);
+    tk_free(ids);
+    fix_close(&f);
+}
+
+/* M-157: what a user says goes through the chat template, and the answer ends itself. */
+static void test_sample_chat(void **state)
+{
+    (void)state;
+    fix f;
+    fix_open(&f);
+    assert_string_equal(run(&f, PROGRAM_ARGS("sample", "-m", MODEL, "--temperature", "0",
+                                             "--chat", "What is 2 + 3?")),
+                        "5\n");
+    program_write_file(&f.p, "m.json",
+                       "[{\"role\":\"user\",\"content\":\"What is 2 + 3?\"}]");
+    assert_string_equal(run(&f, PROGRAM_ARGS("sample", "-m", MODEL, "--temperature", "0",
+                                             "--messages", "m.json")),
+                        "5\n");
+    assert_string_equal(run(&f, PROGRAM_ARGS("sample", "-m", MODEL, "--temperature", "0",
+                                             "-s", "--file", "m.json")),
+                        "5\n");
+    program_write_file(&f.p, "bad.json", "[{\"content\":3}, 4]");
+    program_run(&f.p, PROGRAM_ARGS("sample", "-m", MODEL, "--messages", "bad.json"));
+    assert_int_equal(f.p.code, 1);
+    assert_true(program_said(&f.p.err, "Error: "));
+    fix_close(&f);
+}
+
+static void test_sample_json(void **state)
+{
+    (void)state;
+    fix f;
+    fix_open(&f);
+    const tk_json *json = run_json(
+        &f, PROGRAM_ARGS("--format", "json", BASE, "-n", "3", "--prompt-logprobs",
+                         "--topk-prompt-logprobs", "2", "A little cat sat"));
+    const tk_json *list = tk_json_get(json, "sequences");
+    assert_int_equal(tk_json_len(list), 3);
+    for (size_t i = 0; i < 3; i++) {
+        const tk_json one = tk_json_at(list, i);
+        size_t n = tk_json_len(tk_json_get(&one, "tokens"));
+        assert_true(n >= 1 && n <= 6);
+        assert_int_equal(tk_json_len(tk_json_get(&one, "logprobs")), n);
+        (void)srvfix_text(&one, "text");
+    }
+    size_t n_prompt = tk_json_len(tk_json_get(json, "prompt_logprobs"));
+    assert_true(n_prompt >= 3);
+    assert_int_equal(tk_json_len(tk_json_get(json, "topk_prompt_logprobs")), n_prompt);
+    assert_string_equal(srvfix_text(json, "type"), "sample");
+    (void)run(&f, PROGRAM_ARGS("--format", "jsonl", BASE, "-n", "3", "A cat"));
+    size_t lines = 0;
+    for (const char *at = f.p.out.p; (at = strchr(at, '\n')) != NULL; at++) {
+        lines++;
+    }
+    assert_int_equal(lines, 3);
+    const char *stream = run(&f, PROGRAM_ARGS("--format", "jsonl", BASE, "-s", "A cat"));
+    assert_non_null(strstr(stream, "{\"token\": "));
+    assert_non_null(strstr(stream, "\"stop_reason\": \""));
+    fix_close(&f);
+}
+
+static void test_sample_text(void **state)
+{
+    (void)state;
+    fix f;
+    fix_open(&f);
+    const char *text = run(&f, PROGRAM_ARGS(BASE, "-n", "2", "A cat"));
+    assert_non_null(strstr(text, "Sample 1 ("));
+    assert_non_null(strstr(text, "\nSample 2 ("));
+    text = run(&f, PROGRAM_ARGS(BASE, "--logprobs", "--temperature", "0", "--chat",
+                                "What is 2 + 3?"));
+    assert_non_null(strstr(text, "  5\n"));
+    assert_non_null(strstr(text, "<|end|>\n"));
+    text = run(
+        &f, PROGRAM_ARGS(BASE, "--stop", " time", "--temperature", "0", "Once upon a"));
+    assert_null(strstr(text, "there"));
+    f.p.columns = 40; /* a terminal, not of UTF-8 */
+    program_env(&f.p, "LC_ALL=C");
+    program_run(&f.p, PROGRAM_ARGS(BASE, "A cat"));
+    assert_int_equal(f.p.code, 0);
+    for (size_t i = 0; i < f.p.out.n; i++) {
+        unsigned char c = (unsigned char)f.p.out.p[i];
+        assert_true((c >= ' ' && c < 0x7f) || c == '\n' || c == '\r');
+    }
+    fix_close(&f);
+}
+
+static void test_sample_usage(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *const args[8];
+        const char *words;
+        int code;
+    } cases[] = {
+        {{"sample", "a", NULL}, "Missing option '--model'.", 2},
+        {{"sample", "-m", MODEL, "a", "--tokens", "1", NULL}, "Give one prompt", 2},
+        {{"sample", "-m", MODEL, "--tokens", "1 x", NULL}, "not a list of ids", 2},
+        {{"sample", "-m", MODEL, "--tokens", "", NULL}, "not a list of ids", 2},
+        {{"sample", "-m", MODEL, "a", "-n", "0", NULL}, "-n is 1 to", 2},
+        {{"sample", "-m", MODEL, "a", "--max-tokens", "0", NULL}, "max_tokens", 2},
+        {{"sample", "-m", MODEL, "a", "--temperature", "-1", NULL}, "temperature", 2},
+        {{"sample", "-m", MODEL, "a", "--top-p", "2", NULL}, "top_p", 2},
+        {{"sample", "-m", MODEL, "a", "-s", "-n", "2", NULL}, "--stream is for one", 2},
+        {{"sample", "-m", MODEL, "a", "-s", "-fjson", NULL}, "--format jsonl", 2},
+        {{"sample", "-m", MODEL, "--file", "none", NULL}, "cannot open none", 1},
+        {{"sample", "-m", "no/such", "a", NULL}, "Cannot open no/such", 1},
+        {{"sample", "-m", "tinker://no/weights/a", "a", NULL}, "Cannot open", 1},
+        {{"sample", "-m", MODEL, "", NULL}, "prompt", 1},
+    };
+    fix f;
+    fix_open(&f);
+    for (size_t i = 0; i < TK_ARRAY_LEN(cases); i++) {
+        program_run(&f.p, cases[i].args);
+        if (f.p.code != cases[i].code || !program_said(&f.p.err, cases[i].words)) {
+            fail_msg("case %zu: %d: %s", i, f.p.code, f.p.err.n > 0 ? f.p.err.p : "");
+        }
+        assert_int_equal(f.p.out.n, 0);
+    }
+    fix_close(&f);
+}
+
+/* No server, no key, a bad key, a server that says nonsense, a reader that went away. */
+static void test_sample_faults(void **state)
+{
+    (void)state;
+    program p;
+    char url[64];
+    fakeapi *api = fakeapi_start();
+    const fakeapi_tinker_options options = {.api_key = "tml-right"};
+    fakeapi_tinker(api, &options);
+    (void)snprintf(url, sizeof(url), "TINKER_BASE_URL=%s", fakeapi_url(api));
+    program_open(&p, TINKC_PROGRAM);
+    program_env(&p, "TINKER_BASE_URL=http://127.0.0.1:1");
+    program_run(&p, PROGRAM_ARGS("sample", "-m", "a/b", "--tokens", "1"));
+    assert_int_equal(p.code, 1);
+    assert_true(program_said(&p.err, "Error: Cannot open a/b: Connection failed"));
+    assert_true(program_said(&p.err, "Hint: "));
+    program_env(&p, "TINKER_BASE_URL=https://tinker.example");
+    program_run(&p, PROGRAM_ARGS("sample", "-m", "a/b", "--tokens", "1"));
+    assert_int_equal(p.code, 1);
+    assert_true(program_said(&p.err, "TINKER_API_KEY"));
+    program_env(&p, url);
+    program_env(&p, "TINKER_API_KEY=tml-wrong");
+    program_run(&p, PROGRAM_ARGS("sample", "-m", "a/b", "--tokens", "1"));
+    assert_int_equal(p.code, 1);
+    assert_true(program_said(&p.err, "Authentication failed"));
+    assert_false(program_said(&p.err, "tml-wrong"));
+    program_run(&p, PROGRAM_ARGS("sample", "-m", "a/b", "--tokens", "1 2", "--api-key",
+                                 "tml-right", "--max-tokens", "2", "-fjson"));
+    assert_int_equal(p.code, 0); /* without a tokenizer: tokens, and no text */
+    assert_true(program_said(&p.out, "\"text\": null"));
+    fakeapi_default(api, "POST", "/api/v1/create_sampling_session",
+                    &fakeapi_json("{\"nonsense\": [1"));
+    program_env(&p, "TINKER_API_KEY=tml-right");
+    program_run(&p, PROGRAM_ARGS("sample", "-m", "a/b", "--tokens", "1"));
+    assert_int_equal(p.code, 1);
+    assert_true(program_said(&p.err, "Malformed answer"));
+    program_close(&p);
+    fakeapi_stop(&api);
+}
+
+static void test_sample_closed_pipe(void **state)
+{
+    (void)state;
+    fix f;
+    fix_open(&f);
+    f.p.no_reader = true;
+    program_run(&f.p, PROGRAM_ARGS(BASE, "A cat"));
+    assert_int_equal(f.p.code, 1);
+    assert_int_equal(f.p.err.n, 0); /* who closed it knows */
+    fix_close(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sample_prompts),     cmocka_unit_test(test_sample_chat),
+        cmocka_unit_test(test_sample_json),        cmocka_unit_test(test_sample_text),
+        cmocka_unit_test(test_sample_usage),       cmocka_unit_test(test_sample_faults),
+        cmocka_unit_test(test_sample_closed_pipe),
+    };
+    return cmocka_run_group_tests_name("cmd_sample", tests, NULL, NULL);
+}
