@@ -76,6 +76,18 @@ static tinkc_code set_option(tinkc_config *config, const tk_option *option,
     return set_number(config, option, effective, err);
 }
 
+/* Who names a file or a folder of certificates trusts nothing else: what the environment
+ * says of the other one does not count any more. */
+static void replace_trust(tinkc_config *config, const tk_option *option)
+{
+    bool is_file = member(config, option) == (void *)&config->ca_file;
+    bool is_dir = member(config, option) == (void *)&config->ca_dir;
+    if (config->trust_is_env && (is_file || is_dir)) {
+        drop_text(is_file ? &config->ca_dir : &config->ca_file, false);
+        config->trust_is_env = false;
+    }
+}
+
 tinkc_code tk_config_set(tinkc_config *config, const char *name, const char *value,
                          tk_err *err)
 {
@@ -83,7 +95,11 @@ tinkc_code tk_config_set(tinkc_config *config, const char *name, const char *val
     if (option == NULL) {
         return tk_err_set(err, TINKC_E_CONFIG, "there is no option \"%.60s\"", name);
     }
-    return set_option(config, option, value, err);
+    tinkc_code code = set_option(config, option, value, err);
+    if (code == TINKC_OK && value != NULL) {
+        replace_trust(config, option);
+    }
+    return code;
 }
 
 /* ---- pairs ---- */
@@ -206,6 +222,7 @@ static tinkc_code fill(tinkc_config *config, const tk_env *env, tk_err *err)
             return code;
         }
     }
+    config->trust_is_env = true;
     return read_tags(config, env, err);
 }
 
@@ -255,6 +272,7 @@ tinkc_code tk_config_copy(tinkc_config **out, const tinkc_config *config, tk_err
         free_config(copy);
         return code;
     }
+    copy->trust_is_env = config->trust_is_env;
     copy->log_fn = config->log_fn;
     copy->log_user = config->log_user;
     *out = copy;

@@ -62,7 +62,8 @@ struct tinkc_config {
     tk_pairs headers;
     tk_pairs query;
     tk_pairs metadata;
-    tk_pairs tags; /* names only */
+    tk_pairs tags;     /* names only */
+    bool trust_is_env; /* ca_file and ca_dir are the environment's */
     tinkc_log_fn log_fn;
     void *log_user;
 };

@@ -1,6 +1,8 @@
 /* Credentials: which provider, the exchange for a token and its refreshes on a fake
  * clock, the credential command (wire.md §1.3; A-107). */
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "base/base64.h"
 #include "base/buf.h"
@@ -299,6 +301,61 @@ static void test_auth_command_is_silent(void **unused)
     }
 }
 
+static size_t lines_of(const char *path)
+{
+    size_t n = 0;
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    for (int c = fgetc(file); c != EOF; c = fgetc(file)) {
+        n += c == '\n';
+    }
+    (void)fclose(file);
+    return n;
+}
+
+/* docs/deviations.md: before there is a credential a command that fails ends the request
+ * at once, and is run once, not eleven times; the next request runs it again. */
+static void test_auth_command_fails_once(void **unused)
+{
+    (void)unused;
+    char path[] = "/tmp/tinkc-auth-XXXXXX", command[128];
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    (void)snprintf(command, sizeof(command), "echo run >>%s; exit 1", path);
+    clientfix f;
+    assert_int_equal(health_with_command(&f, command, "{}"), TINKC_E_AUTH);
+    assert_int_equal(lines_of(path), 1);
+    assert_int_equal(tinkc_service_health_wait(f.service, NULL), TINKC_E_AUTH);
+    assert_int_equal(lines_of(path), 2);
+    clientfix_close(&f);
+    assert_int_equal(unlink(path), 0);
+}
+
+/* docs/deviations.md: later the last credential goes out, with a warning. Its output
+ * counts for a minute. */
+static void test_auth_command_fails_later(void **unused)
+{
+    (void)unused;
+    char path[] = "/tmp/tinkc-auth-XXXXXX", command[128], value[64];
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    (void)snprintf(command, sizeof(command), "rm %s && echo tml-first", path);
+    clientfix f;
+    assert_int_equal(health_with_command(&f, command, "{}"), TINKC_OK);
+    fakeclock_advance_ms(&f.clock, 59999);
+    assert_int_equal(tinkc_service_health_wait(f.service, NULL), TINKC_OK);
+    assert_null(strstr(f.log, "credential not refreshed"));
+    fakeclock_advance_ms(&f.clock, 1);
+    assert_int_equal(tinkc_service_health_wait(f.service, NULL), TINKC_OK);
+    assert_non_null(strstr(f.log, "warn auth: credential not refreshed"));
+    assert_true(faketransport_header(faketransport_nth(&f.net, HEALTH, 2), "x-api-key",
+                                     value, sizeof(value)));
+    assert_string_equal(value, "tml-first");
+    clientfix_close(&f);
+}
+
 /* A slow one is killed, with what it started, when the service closes; otherwise this
  * test would take ten minutes. */
 static void test_auth_command_killed(void **unused)
@@ -353,6 +410,8 @@ int main(void)
         cmocka_unit_test(test_auth_first_exchange_fails),
         cmocka_unit_test(test_auth_command),
         cmocka_unit_test(test_auth_command_is_silent),
+        cmocka_unit_test(test_auth_command_fails_once),
+        cmocka_unit_test(test_auth_command_fails_later),
         cmocka_unit_test(test_auth_command_killed),
         cmocka_unit_test(test_auth_command_enforced),
     };

@@ -110,6 +110,38 @@ static void test_config_environment_words(void **unused)
     }
 }
 
+/* Naming a file or a folder of certificates replaces both of the environment's; naming
+ * both keeps both. */
+static void test_config_trust(void **unused)
+{
+    (void)unused;
+    static const char *const pairs[] = {"SSL_CERT_FILE", "/f", "SSL_CERT_DIR", "/d",
+                                        NULL};
+    static const struct {
+        const char *names[2];
+        const char *file, *dir;
+    } rows[] = {{{NULL, NULL}, "/f", "/d"},
+                {{"ca_file", NULL}, "mine", ""},
+                {{"ca_dir", NULL}, "", "mine"},
+                {{"ca_file", "ca_dir"}, "mine", "mine"},
+                {{"ca_dir", "ca_file"}, "mine", "mine"},
+                {{"timeout", NULL}, "/f", "/d"}};
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        tinkc_config *config = config_in(pairs), *copy = NULL;
+        assert_int_equal(tinkc_config_copy(&copy, config, NULL), TINKC_OK);
+        for (size_t k = 0; k < 2 && rows[i].names[k] != NULL; k++) {
+            bool is_text = strncmp(rows[i].names[k], "ca_", 3) == 0;
+            assert_int_equal(
+                tinkc_config_set(copy, rows[i].names[k], is_text ? "mine" : "1", NULL),
+                TINKC_OK);
+        }
+        assert_option(copy, "ca_file", rows[i].file);
+        assert_option(copy, "ca_dir", rows[i].dir);
+        tinkc_config_free(&config);
+        tinkc_config_free(&copy);
+    }
+}
+
 /* M-011. */
 static void test_config_hides_secrets(void **unused)
 {
@@ -248,6 +280,7 @@ int main(void)
         cmocka_unit_test(test_config_defaults),
         cmocka_unit_test(test_config_environment),
         cmocka_unit_test(test_config_environment_words),
+        cmocka_unit_test(test_config_trust),
         cmocka_unit_test(test_config_hides_secrets),
         cmocka_unit_test(test_config_durations),
         cmocka_unit_test(test_config_refusals),

@@ -141,35 +141,49 @@ static void test_limiter_registry(void **unused)
     assert_int_equal(tk_limiter_count(), 0);
 }
 
+/* All have called before the first one closes. */
+typedef struct first {
+    pthread_barrier_t *all;
+    const tk_limiter *limiter; /* NULL: it failed */
+} first;
+
 static void *first_call(void *user)
 {
+    first *self = user;
     tinkc_config *config = NULL;
     tinkc_service *service = NULL;
-    (void)user;
-    bool ok =
-        tinkc_config_new(&config, NULL) == TINKC_OK &&
+    if (tinkc_config_new(&config, NULL) == TINKC_OK &&
         tinkc_config_set(config, "base_url", "http://127.0.0.1:1", NULL) == TINKC_OK &&
         tinkc_config_set(config, "api_key", "tml-k", NULL) == TINKC_OK &&
-        tinkc_service_open(&service, config, NULL) == TINKC_OK;
+        tinkc_service_open(&service, config, NULL) == TINKC_OK) {
+        self->limiter = tk_core_limiter_port(tk_service_core(service))->limiter;
+    }
+    (void)pthread_barrier_wait(self->all);
     tinkc_config_free(&config);
     tinkc_service_close(&service);
-    return ok ? user : NULL;
+    return NULL;
 }
 
-/* runs first in this program, so that nothing is initialised yet. */
+/* A-011: runs first in this program, so that nothing is initialised yet. They share one
+ * limiter. */
 static void test_limiter_first_call(void **unused)
 {
     (void)unused;
-    pthread_t threads[32];
-    int token = 0;
-    for (size_t i = 0; i < TK_ARRAY_LEN(threads); i++) {
-        assert_int_equal(pthread_create(&threads[i], NULL, first_call, &token), 0);
+    enum { N = 32 };
+    pthread_t threads[N];
+    first callers[N];
+    pthread_barrier_t all;
+    assert_int_equal(pthread_barrier_init(&all, NULL, N), 0);
+    for (size_t i = 0; i < N; i++) {
+        callers[i] = (first){.all = &all};
+        assert_int_equal(pthread_create(&threads[i], NULL, first_call, &callers[i]), 0);
     }
-    for (size_t i = 0; i < TK_ARRAY_LEN(threads); i++) {
-        void *result = NULL;
-        assert_int_equal(pthread_join(threads[i], &result), 0);
-        assert_ptr_equal(result, &token);
+    for (size_t i = 0; i < N; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+        assert_non_null(callers[i].limiter);
+        assert_ptr_equal(callers[i].limiter, callers[0].limiter);
     }
+    assert_int_equal(pthread_barrier_destroy(&all), 0);
     assert_int_equal(tk_limiter_count(), 0);
 }
 

@@ -1,5 +1,5 @@
 /* Push-back and dispatch limits of sampling on a fake clock (wire.md §7.1, §7.3, §5.5;
- * A-003..A-008, A-080, A-084..A-090, A-095). */
+ * A-003..A-008, A-010, A-080, A-084..A-090, A-095, A-096, A-098). */
 #include <stdio.h>
 
 #include "support/samplefix.h"
@@ -26,10 +26,11 @@ static void close_pair(pair *p)
     clientfix_close(&p->f);
 }
 
-/* Nothing is sent for `ms` less one; then exactly `n` requests are out. */
+/* Nothing is out, nor sent for `ms` less one; then exactly `n` requests are out. */
 static void assert_paused(clientfix *f, int64_t ms, size_t n)
 {
     size_t before = faketransport_count(&f->net, SAMPLE);
+    assert_int_equal(faketransport_open(&f->net, SAMPLE), 0);
     clientfix_advance(f, ms - 1);
     assert_int_equal(faketransport_count(&f->net, SAMPLE), before);
     clientfix_advance(f, 1);

@@ -1,5 +1,5 @@
 /* The service handle on the scripted peer: becoming ready, headers, retries, closing
- * (A-013, A-026, A-107, A-110, M-014, M-029, M-045).
+ * (A-013, A-014, A-026, A-107, A-110, M-014, M-029, M-045).
  * Links: peer */
 #include <poll.h>
 #include <stdio.h>
@@ -349,22 +349,33 @@ static void test_service_bad_configuration(void **unused)
     fakeapi_stop(&api);
 }
 
-/* M-168: a handle of the parent is refused in the child, and does no harm there. */
+/* M-168, A-014: a handle of the parent is refused in the child, and closing it there does
+ * no harm: a request that the parent has under way is answered, on its connection. */
 static void test_service_after_fork(void **unused)
 {
     (void)unused;
     fakeapi *api = start_peer();
     tinkc_service *service = servicefix_open(api, NULL);
     assert_int_equal(tinkc_service_health_wait(service, NULL), TINKC_OK);
+    fakeapi_gate *gate = fakeapi_gate_new(api);
+    fakeapi_reply(api, "GET", HEALTH, &(fakeapi_step){.body = "{}", .gate = gate});
+    tinkc_future *future = tinkc_service_health(service);
+    assert_true(fakeapi_gate_wait(gate, 1));
+    size_t connections = fakeapi_connections_total(api);
     pid_t child = fork();
     if (child == 0) {
         bool ok = tinkc_service_health_wait(service, NULL) == TINKC_E_STATE;
+        tinkc_service_close(&service);
+        tinkc_future_free(&future);
         _exit(ok ? 0 : 1);
     }
     int status = -1;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    assert_int_equal(tinkc_service_health_wait(service, NULL), TINKC_OK);
+    fakeapi_gate_open(gate);
+    assert_int_equal(tinkc_future_wait(future, 30000), TINKC_OK);
+    tinkc_future_free(&future);
+    assert_int_equal(fakeapi_connections_total(api), connections);
     tinkc_service_close(&service);
     fakeapi_stop(&api);
 }

@@ -201,7 +201,8 @@ static void test_tls_not_trusted(void **unused)
     fakeapi *api = fakeapi_start();
     fakefront *front =
         fakefront_start(api, &(fakefront_options){.talk = FAKEFRONT_HTTP2});
-    const char *const options[] = {"base_url", fakefront_url(front), NULL};
+    const char *const options[] = {
+        "base_url", fakefront_url(front), "max_retries", "0", "retry_total", "0", NULL};
     tinkc_service *service = servicefix_open(api, options);
     tinkc_error *error = NULL;
     assert_int_equal(tinkc_service_health_wait(service, &error), TINKC_E_CONFIG);
@@ -210,6 +211,7 @@ static void test_tls_not_trusted(void **unused)
     assert_false(tinkc_error_is_retryable(error));
     tinkc_error_free(&error);
     assert_int_equal(fakeapi_total(api), 0);
+    assert_true(fakefront_wait_refused(front));
     assert_int_equal(fakefront_refused(front), 1);
     tinkc_service_close(&service);
     fakefront_stop(&front);

@@ -18,12 +18,21 @@
 
 #include "support/fakefront_int.h"
 
-#define READ_BYTES 16384
+#define READ_BYTES      16384
+#define REFUSED_WAIT_MS 60000
 
 static const char garbage[] = "SSH-2.0-none of this is HTTP\r\n"
                               "and neither is the rest of it, however long it gets\r\n";
 
 /* ---- sockets ---- */
+
+static void tell(int event_fd)
+{
+    uint64_t one = 1;
+    if (write(event_fd, &one, sizeof(one)) < 0) {
+        fakeapi_die("front: eventfd: %m");
+    }
+}
 
 static void set_nonblocking(int fd)
 {
@@ -141,6 +150,7 @@ static bool shake_hands(fakefront_conn *conn)
     int why = SSL_get_error(conn->ssl, rc);
     if (why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE) {
         atomic_fetch_add(&conn->front->refused_n, 1);
+        tell(conn->front->refused_fd);
         fakefront_conn_close(conn, false);
     }
     return false;
@@ -360,8 +370,9 @@ fakefront *fakefront_start(fakeapi *api, const fakefront_options *options)
     front->api = api;
     front->options = *options;
     front->wake_fd = eventfd(0, EFD_CLOEXEC);
+    front->refused_fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
     front->tls = SSL_CTX_new(TLS_server_method());
-    if (front->wake_fd < 0 || front->tls == NULL) {
+    if (front->wake_fd < 0 || front->refused_fd < 0 || front->tls == NULL) {
         fakeapi_die("front: no event or TLS context");
     }
     SSL_CTX_set_mode(front->tls,
@@ -381,10 +392,7 @@ void fakefront_stop(fakefront **handle)
     }
     *handle = NULL;
     atomic_store(&front->should_stop, true);
-    uint64_t one = 1;
-    if (write(front->wake_fd, &one, sizeof(one)) < 0) {
-        fakeapi_die("front: eventfd: %m");
-    }
+    tell(front->wake_fd);
     pthread_join(front->thread, NULL);
     for (fakefront_conn *c = front->conns; c != NULL; c = c->next) {
         fakefront_conn_close(c, true);
@@ -392,6 +400,7 @@ void fakefront_stop(fakefront **handle)
     drop_closed(front);
     close(front->listen_fd);
     close(front->wake_fd);
+    close(front->refused_fd);
     SSL_CTX_free(front->tls);
     fakefront_cert_remove(front);
     fakeapi_release(front);
@@ -430,6 +439,14 @@ size_t fakefront_connections(const fakefront *front)
 size_t fakefront_refused(const fakefront *front)
 {
     return atomic_load(&front->refused_n);
+}
+
+bool fakefront_wait_refused(fakefront *front)
+{
+    struct pollfd fd = {.fd = front->refused_fd, .events = POLLIN};
+    uint64_t one;
+    return poll(&fd, 1, REFUSED_WAIT_MS) == 1 &&
+           read(front->refused_fd, &one, sizeof(one)) == (ssize_t)sizeof(one);
 }
 
 size_t fakefront_http2(const fakefront *front)

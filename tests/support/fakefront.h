@@ -57,6 +57,9 @@ size_t fakefront_connections(const fakefront *front);
 size_t fakefront_refused(const fakefront *front);
 size_t fakefront_http2(const fakefront *front);
 
+/* The client hears of a refusal before the front does: waits for the next one, capped. */
+bool fakefront_wait_refused(fakefront *front);
+
 /* The most requests that were ever open at once on one HTTP/2 connection. */
 size_t fakefront_peak_streams(const fakefront *front);
 

@@ -58,6 +58,7 @@ struct fakefront {
     fakefront_options options;
     SSL_CTX *tls;
     int listen_fd, wake_fd;
+    int refused_fd; /* a semaphore: one for each handshake that failed */
     pthread_t thread;
     atomic_bool should_stop;
     fakefront_conn *conns;
