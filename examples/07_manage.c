@@ -1,10 +1,12 @@
-/* What is not training: lists the checkpoints, downloads the newest into a folder that is
- * named on the command line, streams a sample, and sends a request of its own.
- * docs/guide/managing.md explains it.
+/* What is not training: lists the checkpoints, takes the newest as the start of a new
+ * model and downloads it into a folder that is named on the command line, streams a
+ * sample, and sends a request of its own. docs/guide/managing.md and checkpoints.md
+ * explain it.
  *
  *     TINKER_BASE_URL=http://127.0.0.1:8000 ./07_manage [folder] */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <tinkc/tinkc.h>
 
@@ -31,6 +33,26 @@ static tinkc_code list(tinkc_service *service, char *newest, size_t size,
         tinkc_error_free(err);
         code = TINKC_OK;
     }
+    return code;
+}
+
+/* A model that goes on where the checkpoint stopped. */
+static tinkc_code resume(tinkc_service *service, const char *path, tinkc_error **err)
+{
+    tinkc_training *training = NULL;
+    tinkc_model_info *info = NULL;
+    tinkc_from_state_options options = TINKC_FROM_STATE_OPTIONS_INIT;
+    options.with_optimizer = true;
+    tinkc_code code = tinkc_service_create_training_from_state_wait(&training, service,
+                                                                    path, &options, err);
+    if (code == TINKC_OK) {
+        code = tinkc_training_get_info_wait(&info, training, err);
+    }
+    if (code == TINKC_OK) {
+        printf("goes on with rank %" PRId64 "\n", tinkc_model_info_lora_rank(info));
+    }
+    tinkc_model_info_free(&info);
+    tinkc_training_close(&training);
     return code;
 }
 
@@ -104,6 +126,9 @@ int main(int argc, char **argv)
     tinkc_code code = tinkc_service_open(&service, NULL, &error);
     if (code == TINKC_OK) {
         code = list(service, newest, sizeof(newest), &error);
+    }
+    if (code == TINKC_OK && strstr(newest, "/weights/") != NULL) {
+        code = resume(service, newest, &error);
     }
     if (code == TINKC_OK && argc > 1 && newest[0] != '\0') {
         code = download(service, newest, argv[1], &error);

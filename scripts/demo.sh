@@ -18,6 +18,7 @@ done
 data=$build/demo
 rm -rf "$data"
 mkdir -p "$data"
+: >"$data/out"
 "$build/tinkc" serve --port 0 --data "$data" >"$data/out" 2>"$data/log" &
 server=$!
 stop() {

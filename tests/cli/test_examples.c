@@ -95,6 +95,7 @@ static void test_examples_manage(void **unused)
     assert_int_equal(examples_run(&e, "02_sft", NULL), 0);
     const char *line = examples_line(&e, "07_manage", folder, "tinker://");
     assert_non_null(strstr(line, "/weights/manners  "));
+    assert_non_null(strstr(e.said, "\ngoes on with rank 32\n"));
     assert_non_null(strstr(e.said, "\ntokens "));
     assert_non_null(strstr(e.said, "\nstatus 200\n"));
     assert_int_equal(stat(file, &st), 0);

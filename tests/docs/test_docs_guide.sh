@@ -2,7 +2,7 @@
 # A-032: the guide says that operations are asynchronous and how to block, and what it shows is in
 # the examples, which are compiled and run (tests/cli/test_examples.c).
 . "$(dirname "$0")/lib.sh"
-guide=docs/guide/training.md
+guide=docs/guide/waits.md
 expect "it says so plainly" grep -q 'asynchronous' "$guide"
 for name in $(grep -oh 'tinkc_[a-z0-9_]*' docs/guide/*.md | sort -u); do
     expect "guide: $name is in a public header" grep -qw "$name" -r include/tinkc
@@ -25,7 +25,21 @@ for example in examples/*.c; do
     name=$(basename "$example" .c)
     expect "$name is run by a test" grep -q "\"$name\"" tests/cli/test_examples*.c
 done
-for link in $(grep -o '](\([A-Za-z0-9_./-]*\))' "$guide" | tr -d '])('); do
-    expect "$guide: $link exists" test -e "docs/guide/$link"
+for page in docs/guide/*.md; do
+    for link in $(grep -o '](\([A-Za-z0-9_./-]*\))' "$page" | tr -d '])('); do
+        expect "$page: $link exists" test -e "docs/guide/$link"
+    done
+    expect "$page is named by docs/guide/start.md" \
+        grep -q "($(basename "$page"))" docs/guide/start.md <(echo "(start.md)")
+done
+for page in $(grep -oh 'docs/guide/[a-z-]*\.md' examples/*.c README.md); do
+    expect "$page exists" test -e "$page"
+done
+for example in $(grep -oh '`0[0-9]_[a-z]*\.c`' docs/guide/*.md README.md | tr -d '`'); do
+    expect "$example exists" test -e "examples/$example"
+done
+for example in examples/*.c; do
+    expect "README.md names $example" grep -q "($example)" README.md
+    expect "$example has less than 200 lines" test "$(wc -l <"$example")" -lt 200
 done
 finish
