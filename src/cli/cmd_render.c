@@ -27,19 +27,25 @@ static void render_dispose(render *r)
 
 /* ---- what to render ---- */
 
-static bool open_template(render *r, const cmd_args *args)
+static bool has_tokenizer(const cmd_args *args)
 {
-    const char *model = cmd_text(args, "tokenizer", NULL);
+    return cmd_has(args, "tokenizer") || cmd_has(args, "model");
+}
+
+static int open_template(render *r, const cmd_args *args)
+{
     const char *path = cmd_text(args, "template", NULL);
     const char *name = cmd_text(args, "name", NULL);
-    if (model != NULL &&
-        tinkc_tokenizer_load(&r->tokenizer, model, &r->error) != TINKC_OK) {
-        return false;
+    if (has_tokenizer(args)) {
+        int result = cmd_text_tokenizer(&r->tokenizer, args);
+        if (result != CMD_OK) {
+            return result;
+        }
     }
     tinkc_code code =
         path != NULL ? tinkc_chat_template_load(&r->tpl, path, name, &r->error)
                      : tinkc_chat_template_of(&r->tpl, r->tokenizer, name, &r->error);
-    return code == TINKC_OK;
+    return code == TINKC_OK ? CMD_OK : cmd_fail_error(&r->error, NULL);
 }
 
 /* NAME=JSON; what is no JSON is a string. */
@@ -78,8 +84,8 @@ static bool read_chat(render *r, const cmd_args *args)
              tinkc_chat_add_json(r->chat, json.p != NULL ? json.p : "", json.n,
                                  &r->error) == TINKC_OK;
     }
-    for (size_t i = 0; ok && i < cmd_count(args, "set"); i++) {
-        ok = set_variable(r, cmd_at(args, "set", i));
+    for (size_t i = 0; ok && i < cmd_count(args, "var"); i++) {
+        ok = set_variable(r, cmd_at(args, "var", i));
     }
     tk_buf_dispose(&json);
     return ok;
@@ -198,32 +204,33 @@ static int show_tokens(render *r, const cmd_args *args)
 static int run(const cmd_args *args)
 {
     bool wants_tokens = cmd_has(args, "tokens");
-    if (!cmd_has(args, "tokenizer") && (wants_tokens || !cmd_has(args, "template"))) {
-        return cmd_bad_usage(args, wants_tokens ? "--tokens needs --tokenizer."
-                                                : "Missing option '--tokenizer' or "
-                                                  "'--template'.");
+    if (!has_tokenizer(args) && (wants_tokens || !cmd_has(args, "template"))) {
+        return cmd_bad_usage(args, wants_tokens
+                                       ? "--tokens needs --tokenizer or --model."
+                                       : "Missing option '--tokenizer', '--model' or "
+                                         "'--template'.");
     }
-    for (size_t i = 0; i < cmd_count(args, "set"); i++) {
-        if (strchr(cmd_at(args, "set", i), '=') == NULL) {
+    for (size_t i = 0; i < cmd_count(args, "var"); i++) {
+        if (strchr(cmd_at(args, "var", i), '=') == NULL) {
             return cmd_bad_usage(args,
-                                 "Invalid value for '--set': '%s' is not NAME=VALUE.",
-                                 cmd_at(args, "set", i));
+                                 "Invalid value for '--var': '%s' is not NAME=VALUE.",
+                                 cmd_at(args, "var", i));
         }
     }
     render r = {.tpl = NULL};
-    int code = CMD_FAILED;
-    if (open_template(&r, args) && read_chat(&r, args)) {
+    int code = open_template(&r, args);
+    if (code == CMD_OK && read_chat(&r, args)) {
         code = wants_tokens ? show_tokens(&r, args) : show_text(&r, args);
-    } else if (r.error != NULL) {
-        code = cmd_fail_error(&r.error, NULL);
+    } else if (code == CMD_OK) {
+        code = r.error != NULL ? cmd_fail_error(&r.error, NULL) : CMD_FAILED;
     }
     render_dispose(&r);
     return code;
 }
 
 static const cmd_option options[] = {
-    {"tokenizer", 't', CMD_TEXT, "PATH", "A model's directory, with its template.",
-     false},
+    CMD_TEXT_TOKENIZER,
+    CMD_TEXT_MODEL,
     {"template", 0, CMD_TEXT, "PATH",
      "Another template: *.jinja or tokenizer_config.json.", false},
     {"name", 0, CMD_TEXT, "NAME", "Which of several templates.", false},
@@ -234,7 +241,7 @@ static const cmd_option options[] = {
     {"tokens", 'k', CMD_FLAG, NULL, "Show tokens with role, message and weight.", false},
     {"loss-on", 0, CMD_CHOICE, "assistant|last|all", "What is trained (with --tokens).",
      false},
-    {"set", 's', CMD_TEXT, "NAME=VALUE", "A variable of the template, JSON or text.",
+    {"var", 's', CMD_TEXT, "NAME=VALUE", "A variable of the template, JSON or text.",
      true},
     {"strict", 0, CMD_FLAG, NULL, "Refuse whatever transformers refuses.", false},
     {NULL, 0, CMD_FLAG, NULL, NULL, false},

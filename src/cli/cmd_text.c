@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "cli/cmd_service.h"
 
 bool cmd_text_read(tk_buf *out, const char *path)
 {
@@ -34,6 +35,65 @@ bool cmd_text_read(tk_buf *out, const char *path)
     }
     return ok && !is_bad;
 }
+
+#if TINKC_HAVE_TEXT
+
+/* Leaves *service NULL when there is no key and nobody said which server: caches and hub
+ * need none. */
+static int open_service(tinkc_service **service, const cmd_args *args)
+{
+    tinkc_config *config = NULL;
+    tinkc_error *error = NULL;
+    int result = cmd_service_config(&config, args, CMD_BRIEF);
+    if (result != CMD_OK) {
+        return result;
+    }
+    tinkc_code code = tinkc_service_open(service, config, &error);
+    tinkc_config_free(&config);
+    bool is_named = cmd_has(args, "base-url") || cmd_has(args, "api-key");
+    if (code != TINKC_OK && (code != TINKC_E_CONFIG || is_named)) {
+        result = cmd_fail_error(&error, NULL);
+        cmd_service_end(NULL);
+        return result;
+    }
+    tinkc_error_free(&error);
+    return CMD_OK;
+}
+
+static int find_model(tinkc_tokenizer **out, const cmd_args *args, const char *model)
+{
+    tinkc_service *service = NULL;
+    tinkc_error *error = NULL;
+    int result = open_service(&service, args);
+    if (result != CMD_OK) {
+        return result;
+    }
+    if (tinkc_service_get_tokenizer(out, service, model, NULL, &error) != TINKC_OK) {
+        result = cmd_fail_error(&error, NULL);
+    }
+    cmd_service_end(&service);
+    return result;
+}
+
+int cmd_text_tokenizer(tinkc_tokenizer **out, const cmd_args *args)
+{
+    const char *path = cmd_text(args, "tokenizer", NULL);
+    const char *model = cmd_text(args, "model", NULL);
+    tinkc_error *error = NULL;
+    if ((path != NULL) == (model != NULL)) {
+        return cmd_bad_usage(args, path != NULL
+                                       ? "Give --tokenizer or --model, not both."
+                                       : "Missing option '--tokenizer' or '--model'.");
+    }
+    if (model != NULL) {
+        return find_model(out, args, model);
+    }
+    return tinkc_tokenizer_load(out, path, &error) == TINKC_OK
+               ? CMD_OK
+               : cmd_fail_error(&error, NULL);
+}
+
+#endif
 
 void cmd_text_put_json(const char *text, size_t n)
 {

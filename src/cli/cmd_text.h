@@ -3,6 +3,8 @@
 #ifndef CLI_CMD_TEXT_H
 #define CLI_CMD_TEXT_H
 
+#include <tinkc/tokenizer.h>
+
 #include "base/buf.h"
 #include "cli/cmd.h"
 
@@ -12,6 +14,27 @@
 /* All of a file, or of standard input for NULL and "-", appended to *out. False after
  * having said what is wrong. */
 bool cmd_text_read(tk_buf *out, const char *path);
+
+#if TINKC_HAVE_TEXT
+
+/* Rows of the table of options for it. */
+#define CMD_TEXT_TOKENIZER                                                               \
+    {                                                                                    \
+        "tokenizer", 't', CMD_TEXT, "PATH",                                              \
+            "A model's directory, or its tokenizer.json.", false                         \
+    }
+#define CMD_TEXT_MODEL                                                                   \
+    {                                                                                    \
+        "model", 'm', CMD_TEXT, "NAME",                                                  \
+            "A model by name: from caches, the server or the hub.", false                \
+    }
+
+/* The tokenizer that --tokenizer or --model names. For a name the server of the global
+ * options is asked too, unless there is nothing that says which (no key, no URL). The
+ * caller frees *out. CMD_OK, or another exit code after having said what is wrong. */
+int cmd_text_tokenizer(tinkc_tokenizer **out, const cmd_args *args);
+
+#endif
 
 /* One JSON string with quotes, for output. */
 void cmd_text_put_json(const char *text, size_t n);

@@ -1,5 +1,5 @@
 /* `tinkc tokenize` and `tinkc detokenize`: text to token ids and back, with the tokenizer
- * of a model's directory. */
+ * of a model. */
 #if TINKC_HAVE_TEXT
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,11 +12,6 @@
 #include "cli/cmd_list.h"
 #include "cli/cmd_text.h"
 
-static const char *tokenizer_path(const cmd_args *args)
-{
-    return cmd_text(args, "tokenizer", NULL);
-}
-
 /* The operands joined by blanks, or the file, or standard input. */
 static bool read_input(const cmd_args *args, tk_buf *out)
 {
@@ -28,6 +23,25 @@ static bool read_input(const cmd_args *args, tk_buf *out)
         tk_buf_puts(out, cmd_operand(args, i));
     }
     return true;
+}
+
+typedef int (*text_fn)(const cmd_args *args, const tinkc_tokenizer *tokenizer,
+                       tk_str text);
+
+/* Tokenizer first: whoever waits at a terminal should not type in vain. */
+static int run(const cmd_args *args, text_fn fn)
+{
+    tinkc_tokenizer *tokenizer = NULL;
+    int code = cmd_text_tokenizer(&tokenizer, args);
+    if (code != CMD_OK) {
+        return code;
+    }
+    tk_buf text;
+    tk_buf_init(&text, CMD_TEXT_MAX_BYTES);
+    code = read_input(args, &text) ? fn(args, tokenizer, tk_buf_str(&text)) : CMD_FAILED;
+    tk_buf_dispose(&text);
+    tinkc_tokenizer_free(&tokenizer);
+    return code;
 }
 
 /* ---- tokenize ---- */
@@ -56,16 +70,16 @@ static void show_pieces(const tinkc_tokenizer *tokenizer, const tinkc_encoding *
     }
 }
 
-static int tokenize(const cmd_args *args, const tinkc_tokenizer *tokenizer,
-                    const char *text, size_t n)
+static int tokenize(const cmd_args *args, const tinkc_tokenizer *tokenizer, tk_str input)
 {
+    const char *text = input.p != NULL ? input.p : "";
     tinkc_encode_options options = TINKC_ENCODE_OPTIONS_INIT;
     options.add_special_tokens = cmd_has(args, "special");
     options.plain_text = cmd_has(args, "plain");
     options.offsets = cmd_has(args, "pieces");
     tinkc_encoding *encoding = NULL;
     tinkc_error *error = NULL;
-    if (tinkc_tokenizer_encode(&encoding, tokenizer, text, n, &options, &error) !=
+    if (tinkc_tokenizer_encode(&encoding, tokenizer, text, input.n, &options, &error) !=
         TINKC_OK) {
         return cmd_fail_error(&error, NULL);
     }
@@ -80,27 +94,6 @@ static int tokenize(const cmd_args *args, const tinkc_tokenizer *tokenizer,
     }
     tinkc_encoding_free(&encoding);
     return CMD_OK;
-}
-
-static int run_tokenize(const cmd_args *args)
-{
-    if (tokenizer_path(args) == NULL) {
-        return cmd_bad_usage(args, "Missing option '--tokenizer'.");
-    }
-    tinkc_tokenizer *tokenizer = NULL;
-    tinkc_error *error = NULL;
-    if (tinkc_tokenizer_load(&tokenizer, tokenizer_path(args), &error) != TINKC_OK) {
-        return cmd_fail_error(&error, NULL);
-    }
-    tk_buf text;
-    tk_buf_init(&text, CMD_TEXT_MAX_BYTES);
-    int code = CMD_FAILED;
-    if (read_input(args, &text) && tk_buf_cstr(&text) != NULL) {
-        code = tokenize(args, tokenizer, text.p, text.n);
-    }
-    tk_buf_dispose(&text);
-    tinkc_tokenizer_free(&tokenizer);
-    return code;
 }
 
 /* ---- detokenize ---- */
@@ -159,30 +152,19 @@ static int detokenize(const cmd_args *args, const tinkc_tokenizer *tokenizer, tk
     return CMD_OK;
 }
 
+static int run_tokenize(const cmd_args *args)
+{
+    return run(args, tokenize);
+}
+
 static int run_detokenize(const cmd_args *args)
 {
-    if (tokenizer_path(args) == NULL) {
-        return cmd_bad_usage(args, "Missing option '--tokenizer'.");
-    }
-    tinkc_tokenizer *tokenizer = NULL;
-    tinkc_error *error = NULL;
-    if (tinkc_tokenizer_load(&tokenizer, tokenizer_path(args), &error) != TINKC_OK) {
-        return cmd_fail_error(&error, NULL);
-    }
-    tk_buf text;
-    tk_buf_init(&text, CMD_TEXT_MAX_BYTES);
-    int code = CMD_FAILED;
-    if (read_input(args, &text)) {
-        code = detokenize(args, tokenizer, tk_buf_str(&text));
-    }
-    tk_buf_dispose(&text);
-    tinkc_tokenizer_free(&tokenizer);
-    return code;
+    return run(args, detokenize);
 }
 
 static const cmd_option tokenize_options[] = {
-    {"tokenizer", 't', CMD_TEXT, "PATH", "A model's directory, or its tokenizer.json.",
-     false},
+    CMD_TEXT_TOKENIZER,
+    CMD_TEXT_MODEL,
     {"file", 'i', CMD_TEXT, "FILE", "Read the text from FILE (default: standard input).",
      false},
     {"special", 0, CMD_FLAG, NULL,
@@ -205,8 +187,8 @@ const cmd_spec cmd_tokenize = {
 };
 
 static const cmd_option detokenize_options[] = {
-    {"tokenizer", 't', CMD_TEXT, "PATH", "A model's directory, or its tokenizer.json.",
-     false},
+    CMD_TEXT_TOKENIZER,
+    CMD_TEXT_MODEL,
     {"file", 'i', CMD_TEXT, "FILE", "Read the ids from FILE (default: standard input).",
      false},
     {"skip-special", 's', CMD_FLAG, NULL, "Leave special tokens out.", false},

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tokenize, detokenize and render (M-161), on the embedded model's tokenizer.
+# tokenize, detokenize and render, on the embedded model's tokenizer.
 . "$(dirname "$0")/lib.sh"
 "$TINKC" --help | grep -q '^  render ' || exit 0 # built without tokenizers
 model=models/pebble-llama-2m
@@ -26,7 +26,7 @@ expect "special tokens left out" [ "$out" = he ]
 try detokenize -t $model 1 x
 expect "a bad id" [ "$status $err" = "1 Error: 'x' is not a token id" ]
 try tokenize hello
-expect "no tokenizer" has "$status $err" "Missing option '--tokenizer'."
+expect "no tokenizer" has "$status $err" "Missing option '--tokenizer' or '--model'."
 expect "is a usage error" [ $status -eq 2 ]
 try tokenize -t "$dir" hello
 expect "no such tokenizer" [ $status -eq 1 ]
@@ -52,14 +52,14 @@ try render -t $model -k "$dir/one.json"
 expect "a warning" has "$err" "Warning: no token has a weight"
 expect "is not a failure" [ $status -eq 0 ]
 echo '{{ x }}{{ y }}{{ messages|length }}' >"$dir/t.jinja"
-try render --template "$dir/t.jinja" --set x=5 --set 'y=a "text"' "$dir/chat.json"
+try render --template "$dir/t.jinja" --var x=5 --var 'y=a "text"' "$dir/chat.json"
 expect "variables" [ "$out" = '5a "text"2' ]
 echo '{{ raise_exception("why not") }}' >"$dir/t.jinja"
 try render --template "$dir/t.jinja" "$dir/chat.json"
 expect "the template's own error" [ "$status $err" = "1 Error: template line 1: why not" ]
 try render "$dir/chat.json"
 expect "no template" [ $status -eq 2 ]
-try render --template "$dir/t.jinja" --set x "$dir/chat.json"
+try render --template "$dir/t.jinja" --var x "$dir/chat.json"
 expect "a variable without a value" [ $status -eq 2 ]
 echo '[' >"$dir/chat.json"
 try render -t $model "$dir/chat.json"
