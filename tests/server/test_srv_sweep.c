@@ -1,4 +1,4 @@
-/* A-149: the server with every allocation failing once: while it starts, and while it
+/* The server with every allocation failing once: while it starts, and while it
  * serves a session from its first request to its last. A request that meets a failure is
  * answered with one, or its connection is closed; the next one works, and nothing leaks.
  * The requests come from this thread without an allocation of the library's.
