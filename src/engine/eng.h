@@ -167,6 +167,21 @@ TK_NODISCARD tinkc_code eng_adapter_forward_backward(eng_result **out,
                                                      tk_err *err);
 void eng_result_free(eng_result *result); /* accepts NULL */
 
+/* The same in bounded pieces, with the same bits, so that samplers and other adapters can
+ * run in between. From begin to end the request must live, and this adapter must not be
+ * stepped, saved, loaded or trained. */
+typedef struct eng_train eng_train;
+TK_NODISCARD tinkc_code eng_train_begin(eng_train **out, eng_adapter *adapter,
+                                        const eng_train_request *request, tk_err *err);
+/* One piece; *more = whether others follow. After a failure only eng_train_free is left.
+ */
+TK_NODISCARD tinkc_code eng_train_step(eng_train *train, bool *more, tk_err *err);
+/* Runs what is left and frees `train`, also on failure; then the gradients are as they
+ * were before. */
+TK_NODISCARD tinkc_code eng_train_end(eng_result **out, eng_train *train, tk_err *err);
+/* Gives it up: the gradients are put back. Accepts NULL. */
+void eng_train_free(eng_train *train);
+
 /* ---- optimizer ---- */
 
 typedef struct eng_adam {

@@ -172,6 +172,17 @@ tinkc_code eng_sampler_step(eng_sampler *sampler, tk_err *err)
     return TINKC_OK;
 }
 
+uint64_t eng_sampler_first_waiting(const eng_sampler *sampler)
+{
+    for (tk_list *at = sampler->jobs.next; at != &sampler->jobs; at = at->next) {
+        const eng_sample_job *job = TK_CONTAINER_OF(at, eng_sample_job, node);
+        if (!job->started) {
+            return job->id;
+        }
+    }
+    return 0;
+}
+
 void eng_sampler_get_load(const eng_sampler *sampler, eng_sampler_load *out)
 {
     *out =

@@ -109,6 +109,10 @@ bool eng_sampler_busy(const eng_sampler *sampler);
  * to its on_done; the code says only whether the sampler itself can go on. */
 TK_NODISCARD tinkc_code eng_sampler_step(eng_sampler *sampler, tk_err *err);
 
+/* Requests begin in the order of their ids: the first one that has not begun, because
+ * there is no room for it yet; 0 = none waits. */
+uint64_t eng_sampler_first_waiting(const eng_sampler *sampler);
+
 typedef struct eng_sampler_load {
     size_t requests;       /* accepted, not finished */
     size_t sequences;      /* of them: samples that hold keys and values */

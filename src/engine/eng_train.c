@@ -1,5 +1,6 @@
 /* forward_backward: checks the whole request, runs data in groups of rows, adds gradients
- * in datum order. On failure the gradients are put back as they were. */
+ * in datum order. On failure the gradients are put back as they were. Between two groups
+ * nothing lives in the model's working memory: others may compute there. */
 #include <math.h>
 #include <string.h>
 
@@ -21,7 +22,7 @@ typedef struct totals { /* for the ppo_* metrics */
     size_t n;
 } totals;
 
-typedef struct train {
+struct eng_train {
     eng_adapter *adapter;
     eng_model *model;
     const eng_train_request *request;
@@ -32,10 +33,14 @@ typedef struct train {
     double loss_sum;
     totals all, active;
     eng_real *backup; /* gradients before the call; NULL = they were zero */
+    bool touched;     /* the gradients may have changed */
+    size_t next;      /* the first datum that has not run */
+    eng_work inputs;  /* of `items` */
     /* the group that runs now */
     size_t *row_item, *row_pos;
-    tk_err *err;
-} train;
+    tk_err *err; /* `failure` */
+    tk_err failure;
+};
 
 static void add_ratio(totals *t, const eng_loss_token *token)
 {
@@ -50,7 +55,7 @@ static void add_ratio(totals *t, const eng_loss_token *token)
     t->n++;
 }
 
-static eng_loss_token token_at(const train *t, const eng_item *item, size_t i)
+static eng_loss_token token_at(const eng_train *t, const eng_item *item, size_t i)
 {
     eng_loss_token token = t->settings;
     if (item->weights != NULL) {
@@ -64,7 +69,7 @@ static eng_loss_token token_at(const train *t, const eng_item *item, size_t i)
     return token;
 }
 
-static void report_bad(train *t, size_t index, size_t pos, const char *what)
+static void report_bad(eng_train *t, size_t index, size_t pos, const char *what)
 {
     (void)tk_err_set(t->err, TINKC_E_INVALID,
                      "datum %zu, token %zu: the %s is not finite", index, pos, what);
@@ -75,7 +80,7 @@ static void report_bad(train *t, size_t index, size_t pos, const char *what)
 /* Value and derivative of all targets of one row. */
 static bool loss_row(void *user, size_t row, double *coef)
 {
-    train *t = user;
+    eng_train *t = user;
     size_t index = t->row_item[row], pos = t->row_pos[row];
     const eng_item *item = &t->items[index];
     const eng_output *output = &t->out->public.outputs[index];
@@ -116,7 +121,7 @@ typedef struct group {
     float **logprobs;
 } group;
 
-static tinkc_code group_rows(train *t, group *g, eng_work *work)
+static tinkc_code group_rows(eng_train *t, group *g, eng_work *work)
 {
     g->seqs = eng_work_array(work, g->n, sizeof(*g->seqs));
     g->targets = eng_work_array(work, g->rows, sizeof(*g->targets));
@@ -148,7 +153,7 @@ static tinkc_code group_rows(train *t, group *g, eng_work *work)
     return TINKC_OK;
 }
 
-static tinkc_code run_head(train *t, const group *g, const eng_acts *acts,
+static tinkc_code run_head(eng_train *t, const group *g, const eng_acts *acts,
                            eng_real *d_hidden, bool *active)
 {
     eng_work *work = &t->model->work;
@@ -176,7 +181,7 @@ static tinkc_code run_head(train *t, const group *g, const eng_acts *acts,
     return code == TINKC_OK ? t->err->code : code;
 }
 
-static eng_keep what_to_keep(const train *t, const group *g)
+static eng_keep what_to_keep(const eng_train *t, const group *g)
 {
     if (t->request->forward_only || !eng_adapter_trains_layers(t->adapter)) {
         return ENG_KEEP_NOTHING;
@@ -185,7 +190,7 @@ static eng_keep what_to_keep(const train *t, const group *g)
     return bytes > t->model->keep_max_bytes ? ENG_KEEP_INPUTS : ENG_KEEP_ALL;
 }
 
-static tinkc_code run_group(train *t, group *g)
+static tinkc_code run_group(eng_train *t, group *g)
 {
     eng_work *work = &t->model->work;
     eng_work_reset(work);
@@ -212,27 +217,22 @@ static tinkc_code run_group(train *t, group *g)
     return eng_backward(&back, t->err);
 }
 
-static tinkc_code run_groups(train *t)
+/* The next data, until they have GROUP_ROWS tokens. */
+static tinkc_code run_next(eng_train *t)
 {
     size_t n = t->request->n_data;
-    for (size_t first = 0; first < n;) {
-        group g = {.first = first};
-        while (first + g.n < n && (g.n == 0 || g.rows < GROUP_ROWS)) {
-            const eng_item *item = &t->items[first + g.n];
-            if (g.n > 0 && g.rows + item->n > GROUP_ROWS) {
-                break;
-            }
-            g.rows += item->n;
-            g.max_k = TK_MAX(g.max_k, item->columns);
-            g.n++;
+    group g = {.first = t->next};
+    while (g.first + g.n < n && (g.n == 0 || g.rows < GROUP_ROWS)) {
+        const eng_item *item = &t->items[g.first + g.n];
+        if (g.n > 0 && g.rows + item->n > GROUP_ROWS) {
+            break;
         }
-        tinkc_code code = run_group(t, &g);
-        if (code != TINKC_OK) {
-            return code;
-        }
-        first += g.n;
+        g.rows += item->n;
+        g.max_k = TK_MAX(g.max_k, item->columns);
+        g.n++;
     }
-    return TINKC_OK;
+    t->next += g.n;
+    return run_group(t, &g);
 }
 
 static void add_metric(eng_result *out, const char *name, double value)
@@ -244,7 +244,7 @@ static void add_metric(eng_result *out, const char *name, double value)
     metric->value = value;
 }
 
-static void fill_metrics(const train *t)
+static void fill_metrics(const eng_train *t)
 {
     eng_result *out = &t->out->public;
     add_metric(out, "loss:sum", t->loss_sum);
@@ -261,7 +261,7 @@ static void fill_metrics(const train *t)
     add_metric(out, "ppo_active_kl_div:mean", t->active.kl / active);
 }
 
-static tinkc_code read_items(train *t, eng_work *work)
+static tinkc_code read_items(eng_train *t, eng_work *work)
 {
     const eng_train_request *request = t->request;
     t->items = eng_work_array(work, request->n_data, sizeof(*t->items));
@@ -282,7 +282,7 @@ static tinkc_code read_items(train *t, eng_work *work)
     return TINKC_OK;
 }
 
-static tinkc_code make_result(train *t)
+static tinkc_code make_result(eng_train *t)
 {
     size_t n = t->request->n_data, values = 0;
     for (size_t i = 0; i < n; i++) {
@@ -313,7 +313,7 @@ static tinkc_code make_result(train *t)
     return TINKC_OK;
 }
 
-static tinkc_code save_grads(train *t)
+static tinkc_code save_grads(eng_train *t)
 {
     if (t->request->forward_only || !t->adapter->has_grads) {
         return TINKC_OK;
@@ -322,17 +322,21 @@ static tinkc_code save_grads(train *t)
     return t->backup != NULL ? TINKC_OK : tk_err_nomem(t->err);
 }
 
-static void restore_grads(train *t)
+static void restore_grads(eng_train *t)
 {
     size_t bytes = t->adapter->n * sizeof(eng_real);
+    if (!t->touched) {
+        return;
+    }
     if (t->backup != NULL) {
         memcpy(t->adapter->grads, t->backup, bytes);
-    } else if (!t->request->forward_only && !t->adapter->has_grads) {
+    } else if (!t->adapter->has_grads) {
         memset(t->adapter->grads, 0, bytes);
     }
+    t->touched = false;
 }
 
-static tinkc_code check_grads(const train *t)
+static tinkc_code check_grads(const eng_train *t)
 {
     for (size_t i = 0; i < t->adapter->n; i++) {
         if (!isfinite(t->adapter->grads[i])) {
@@ -343,7 +347,8 @@ static tinkc_code check_grads(const train *t)
     return TINKC_OK;
 }
 
-static tinkc_code run(train *t, eng_work *inputs)
+/* Everything that can be refused, before anything is computed. */
+static tinkc_code prepare(eng_train *t)
 {
     const eng_train_request *request = t->request;
     tinkc_code code = request->forward_only
@@ -361,7 +366,7 @@ static tinkc_code run(train *t, eng_work *inputs)
     code = eng_loss_configure(t->loss, request->settings, request->n_settings,
                               &t->settings, t->err);
     if (code == TINKC_OK) {
-        code = read_items(t, inputs);
+        code = read_items(t, &t->inputs);
     }
     if (code == TINKC_OK) {
         code = make_result(t);
@@ -369,41 +374,92 @@ static tinkc_code run(train *t, eng_work *inputs)
     if (code == TINKC_OK) {
         code = save_grads(t);
     }
-    if (code != TINKC_OK) {
-        return code;
-    }
-    code = run_groups(t);
-    if (code == TINKC_OK && !request->forward_only) {
-        code = check_grads(t);
-    }
-    if (code != TINKC_OK) {
-        restore_grads(t);
+    t->touched = code == TINKC_OK && !request->forward_only;
+    return code;
+}
+
+static tinkc_code pass_on(const eng_train *t, tinkc_code code, tk_err *err)
+{
+    if (code != TINKC_OK && err != NULL && err->code == TINKC_OK) {
+        *err = t->failure;
     }
     return code;
+}
+
+tinkc_code eng_train_begin(eng_train **out, eng_adapter *adapter,
+                           const eng_train_request *request, tk_err *err)
+{
+    eng_train *t = tk_zalloc(sizeof(*t));
+    if (t == NULL) {
+        return tk_err_nomem(err);
+    }
+    t->adapter = adapter;
+    t->model = adapter->model;
+    t->request = request;
+    t->failure = (tk_err)TK_ERR_INIT;
+    t->err = &t->failure;
+    tinkc_code code = pass_on(t, prepare(t), err);
+    if (code != TINKC_OK) {
+        eng_train_free(t);
+        return code;
+    }
+    *out = t;
+    return TINKC_OK;
+}
+
+tinkc_code eng_train_step(eng_train *t, bool *more, tk_err *err)
+{
+    tinkc_code code = t->failure.code;
+    if (code == TINKC_OK && t->next < t->request->n_data) {
+        code = run_next(t);
+        eng_work_reset(&t->model->work);
+    }
+    if (code != TINKC_OK) {
+        return pass_on(t, code, err);
+    }
+    *more = t->next < t->request->n_data;
+    return TINKC_OK;
+}
+
+tinkc_code eng_train_end(eng_result **out, eng_train *t, tk_err *err)
+{
+    bool more = true;
+    tinkc_code code = TINKC_OK;
+    while (code == TINKC_OK && more) {
+        code = eng_train_step(t, &more, err);
+    }
+    if (code == TINKC_OK && !t->request->forward_only) {
+        code = pass_on(t, check_grads(t), err);
+    }
+    if (code == TINKC_OK) {
+        fill_metrics(t);
+        t->adapter->has_grads = t->adapter->has_grads || !t->request->forward_only;
+        t->touched = false;
+        *out = &t->out->public;
+        t->out = NULL;
+    }
+    eng_train_free(t);
+    return code;
+}
+
+void eng_train_free(eng_train *t)
+{
+    if (t == NULL) {
+        return;
+    }
+    restore_grads(t);
+    eng_result_free(t->out != NULL ? &t->out->public : NULL);
+    eng_work_dispose(&t->inputs);
+    tk_free(t->backup);
+    tk_free(t);
 }
 
 tinkc_code eng_adapter_forward_backward(eng_result **out, eng_adapter *adapter,
                                         const eng_train_request *request, tk_err *err)
 {
-    tk_err local = TK_ERR_INIT;
-    eng_work inputs = {NULL, 0, 0};
-    train t = {
-        .adapter = adapter, .model = adapter->model, .request = request, .err = &local};
-    tinkc_code code = run(&t, &inputs);
-    eng_work_reset(&adapter->model->work);
-    eng_work_dispose(&inputs);
-    tk_free(t.backup);
-    if (code != TINKC_OK) {
-        if (err != NULL && err->code == TINKC_OK) {
-            *err = local;
-        }
-        eng_result_free(t.out != NULL ? &t.out->public : NULL);
-        return code;
-    }
-    fill_metrics(&t);
-    adapter->has_grads = adapter->has_grads || !request->forward_only;
-    *out = &t.out->public;
-    return TINKC_OK;
+    eng_train *t = NULL;
+    tinkc_code code = eng_train_begin(&t, adapter, request, err);
+    return code == TINKC_OK ? eng_train_end(out, t, err) : code;
 }
 
 void eng_result_free(eng_result *out)

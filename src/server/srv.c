@@ -98,6 +98,8 @@ static tinkc_code init(srv *server, const srv_options *options, tk_err *err)
     server->data_lock = -1;
     server->strict = options->strict;
     srv_adapters_init(&server->adapters, options->adapter_bytes);
+    server->on_step = options->on_step;
+    server->hook_user = options->hook_user;
     server->poll_ms = options->poll_ms > 0 ? options->poll_ms : SRV_POLL_MS;
     tk_map_init(&server->sessions, TK_MAP_BORROW_KEYS);
     tk_map_init(&server->session_keys, TK_MAP_BORROW_KEYS);
@@ -252,7 +254,7 @@ void srv_stop(srv **server_at)
     if (server->http != NULL) {
         srv_http_quiesce(server->http);
     }
-    srv_engine_stop(server->engine); /* after the job that runs */
+    srv_engine_stop(server->engine); /* after the jobs that have begun */
     srv_keeper_stop(server);
     srv_http_stop(server->http); /* waits for what workers have */
     srv_work_free(server->work);

@@ -18,6 +18,10 @@ typedef struct srv_pair { /* of an option NAME=VALUE */
     const char *value;
 } srv_pair;
 
+/* What the engine does next: a piece of a training request, or one for all samples. */
+typedef enum srv_step { SRV_STEP_TRAIN, SRV_STEP_SAMPLE } srv_step;
+typedef void (*srv_step_fn)(void *user, srv_step step);
+
 typedef struct srv_options {
     const char *host;       /* address to listen on; NULL = 127.0.0.1 */
     unsigned port;          /* 0 = one that is free */
@@ -32,6 +36,8 @@ typedef struct srv_options {
     const char *faults;   /* file of faults to inject (srv_fault.h), or NULL */
     size_t adapter_bytes; /* of samplers, in memory; 0 = an eighth of what there is */
     int64_t poll_ms;      /* how long a poll is held; 0 = SRV_POLL_MS */
+    srv_step_fn on_step;  /* for tests: before each step, on the engine thread; or NULL */
+    void *hook_user;
     tinkc_log_level log_level;
     tinkc_log_fn log; /* NULL = silent */
     void *log_user;
@@ -46,8 +52,8 @@ typedef struct srv_options {
  * refused with. */
 TK_NODISCARD tinkc_code srv_start(srv **out, const srv_options *options, tk_err *err);
 
-/* Takes no more work, finishes the training request that runs, answers what is parked,
- * and frees the server. Sets *server to NULL; accepts NULL. */
+/* Takes no more work, finishes the training requests that have begun, answers what is
+ * parked, and frees the server. Sets *server to NULL; accepts NULL. */
 void srv_stop(srv **server);
 
 unsigned srv_port(const srv *server);

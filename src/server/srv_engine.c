@@ -18,7 +18,9 @@
 typedef struct crank {
     eng_sampler *sampler;
     const srv_base *base;
-    tk_buf text; /* of the last token asked for */
+    tk_buf text;         /* of the last token asked for */
+    uint64_t waits_from; /* samples from this id on have no room; 0 = all have. Under the
+                          * server's lock */
 } crank;
 
 struct srv_engine {
@@ -55,6 +57,28 @@ bool srv_engine_add_sample(srv_engine *engine, srv_sample *sample)
     tk_list_push_back(&engine->samples, &sample->link);
     tk_cond_signal(&engine->wake);
     return true;
+}
+
+bool srv_engine_has_samples(const srv_engine *engine)
+{
+    return engine->n_samples > 0;
+}
+
+srv_wait srv_engine_why(const srv_engine *engine, const srv_sample *sample)
+{
+    uint64_t from = 0;
+    for (size_t i = 0; i < engine->n_cranks; i++) {
+        if (engine->cranks[i].base == sample->sampler->base) {
+            from = engine->cranks[i].waits_from;
+        }
+    }
+    if (from > 0 && sample->queue_id >= from) {
+        return (srv_wait){TK_QUEUE_PAUSED_CAPACITY, "there is no room for more samples"};
+    }
+    if (sample->queue_id == 0 && engine->n_samples >= TK_SRV_SAMPLES_MAX) {
+        return (srv_wait){TK_QUEUE_PAUSED_CAPACITY, "too many samples are waiting"};
+    }
+    return (srv_wait){TK_QUEUE_ACTIVE, NULL};
 }
 
 void srv_engine_drop_sampler(srv_engine *engine, srv_sampler *sampler)
@@ -142,13 +166,21 @@ static bool any_busy(const srv_engine *engine)
 
 static void step_samplers(srv_engine *engine)
 {
+    srv *server = engine->server;
+    if (server->on_step != NULL) {
+        server->on_step(server->hook_user, SRV_STEP_SAMPLE);
+    }
     for (size_t i = 0; i < engine->n_cranks; i++) {
         tk_err err = TK_ERR_INIT;
         if (eng_sampler_busy(engine->cranks[i].sampler) &&
             eng_sampler_step(engine->cranks[i].sampler, &err) != TINKC_OK) {
-            tk_log_write(engine->server->log, TINKC_LOG_ERROR, "engine", "sampling: %s",
+            tk_log_write(server->log, TINKC_LOG_ERROR, "engine", "sampling: %s",
                          err.message);
         }
+        uint64_t waits = eng_sampler_first_waiting(engine->cranks[i].sampler);
+        tk_mutex_lock(&server->lock);
+        engine->cranks[i].waits_from = waits;
+        tk_mutex_unlock(&server->lock);
     }
 }
 
@@ -172,17 +204,33 @@ static void start_samples(srv_engine *engine, tk_list *samples)
 
 /* ---- jobs ---- */
 
-/* The next job of the model whose turn it is; under the lock. */
-static srv_job *pick_job(srv_engine *engine, int64_t now)
+/* What a model wants to run: the rest of its request, or at any time but at the stop the
+ * next one. Under the lock. */
+static srv_job *next_of(srv_model *model, int64_t now, bool stop)
+{
+    if (model->running != NULL || stop) {
+        return model->running;
+    }
+    srv_order_node *node = srv_order_take(&model->order, now);
+    if (node == NULL) {
+        return NULL;
+    }
+    srv_job *job = TK_CONTAINER_OF(node, srv_job, order);
+    job->began = true;
+    model->running = job->kind == SRV_JOB_TRAIN ? job : NULL;
+    return job;
+}
+
+/* The next piece of work of the model whose turn it is; under the lock. */
+static srv_job *pick_job(srv_engine *engine, int64_t now, bool stop)
 {
     srv *server = engine->server;
     for (int pass = 0; pass < 2; pass++) {
         void *value = NULL;
         while (tk_map_next(&server->models, &engine->turn, NULL, &value)) {
-            srv_model *model = value;
-            srv_order_node *node = srv_order_take(&model->order, now);
-            if (node != NULL) {
-                return TK_CONTAINER_OF(node, srv_job, order);
+            srv_job *job = next_of(value, now, stop);
+            if (job != NULL) {
+                return job;
             }
         }
         engine->turn = 0;
@@ -224,7 +272,8 @@ static bool next_turn(srv_engine *engine, turn *out)
     for (;;) {
         int64_t now = tk_clock_mono_ns(NULL);
         bool stop = atomic_load(&server->stopping);
-        out->job = stop || (busy && engine->owed_ns > 0) ? NULL : pick_job(engine, now);
+        bool wait = busy && engine->owed_ns > 0 && !stop;
+        out->job = wait ? NULL : pick_job(engine, now, stop);
         tk_list_splice_back(&out->samples, &engine->samples);
         tk_list_splice_back(&out->dropped, &engine->dropped);
         if (stop || busy || out->job != NULL || !tk_list_is_empty(&out->samples) ||
@@ -255,11 +304,11 @@ static void run(void *user)
         start_samples(engine, &now.samples);
         int64_t began = tk_clock_mono_ns(NULL);
         if (now.job != NULL) {
-            srv_run_job(now.job);
+            bool done = srv_run_job(now.job);
             int64_t spent = tk_clock_mono_ns(NULL) - began;
             engine->owed_ns = TK_MIN(engine->owed_ns + spent, OWED_MAX_NS);
             tk_mutex_lock(&engine->server->lock);
-            engine->stats.jobs++;
+            engine->stats.jobs += done;
             tk_mutex_unlock(&engine->server->lock);
         } else {
             step_samplers(engine);

@@ -1,6 +1,7 @@
 /* The engine thread: the only one that computes. Takes jobs from the models' orders in
- * turn, one at a time, and turns the samplers' crank in between: as long as both have
- * work, each gets half of the time. */
+ * turn, training requests in pieces of a few hundred tokens, and turns the samplers'
+ * crank in between: as long as both have work, each gets half of the time, and a large
+ * request holds up neither samples nor other models. */
 #ifndef SERVER_SRV_ENGINE_H
 #define SERVER_SRV_ENGINE_H
 
@@ -13,8 +14,8 @@ typedef struct srv_engine srv_engine;
 
 TK_NODISCARD tinkc_code srv_engine_new(srv_engine **out, srv *server, tk_err *err);
 
-/* Finishes the job that runs and ends the thread; `stopping` must be set. What is added
- * later is only kept. Accepts NULL. */
+/* Finishes the jobs that have begun and ends the thread; `stopping` must be set. What is
+ * added later is only kept. Accepts NULL. */
 void srv_engine_stop(srv_engine *engine);
 
 /* Drops what did not run (its futures stay pending). Nobody may use it any more. Accepts
@@ -27,6 +28,10 @@ void srv_engine_wake(srv_engine *engine);
 /* A sample to run, taken over. False when too many wait: it is still the caller's. Under
  * the server's lock. */
 TK_NODISCARD bool srv_engine_add_sample(srv_engine *engine, srv_sample *sample);
+
+/* Why a sample has no result yet. Under the server's lock. */
+srv_wait srv_engine_why(const srv_engine *engine, const srv_sample *sample);
+bool srv_engine_has_samples(const srv_engine *engine); /* likewise */
 
 /* A sample is done with. Under the server's lock. */
 void srv_engine_sample_ended(srv_engine *engine, const srv_sample *sample);

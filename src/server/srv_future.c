@@ -98,7 +98,6 @@ tinkc_code srv_future_add(srv_future **out, srv_futures *futures,
     tk_list_init(&future->waiters);
     tk_list_push_back(&futures->pending, &future->age);
     future->type = spec->type;
-    future->state = TK_QUEUE_ACTIVE;
     if (spec->digest != NULL) {
         memcpy(future->digest, spec->digest, sizeof(future->digest));
     }
@@ -122,8 +121,12 @@ void srv_future_look(srv_request *request, const srv_future *future)
     poll->is_proto = future->is_proto;
     poll->type = (int)future->type;
     poll->result = future->result != NULL ? srv_blob_retain(future->result) : NULL;
-    poll->state = (int)future->state;
-    poll->reason = future->reason;
+    srv_wait wait = {TK_QUEUE_ACTIVE, NULL};
+    if (future->why != NULL) {
+        wait = future->why(future->owner);
+    }
+    poll->state = (int)wait.state;
+    poll->reason = wait.reason;
 }
 
 static void unpark(srv_futures *futures, srv_request *request, tk_list *released)
@@ -166,6 +169,7 @@ void srv_future_finish(srv_futures *futures, srv_future *future, srv_blob *resul
 {
     future->done = true;
     future->done_ns = now_ns;
+    future->why = NULL;
     future->is_proto = is_proto;
     future->starved = result == NULL;
     future->result = result;

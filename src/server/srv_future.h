@@ -21,6 +21,12 @@
 
 #define SRV_FUTURE_MS INT64_C(3600000) /* after completion */
 
+/* What a poll that comes early is told (wire.md §4). */
+typedef struct srv_wait {
+    tk_queue_state state;
+    const char *reason; /* static, or NULL */
+} srv_wait;
+
 struct srv_future {
     tk_list age; /* all futures: pending ones as made, then as completed */
     char *id;    /* owned */
@@ -33,9 +39,9 @@ struct srv_future {
     srv_blob *result; /* NULL when pending, starved or forgotten */
     int64_t done_ns;
     tk_list waiters; /* srv_request.waiting */
-    /* why it is still pending, for polls: */
-    tk_queue_state state;
-    const char *reason; /* static, or NULL */
+    /* Why it is still pending, for polls; NULL once it is done. Under the lock. */
+    srv_wait (*why)(const void *owner);
+    const void *owner; /* lives until the future is done */
 };
 
 typedef struct srv_futures {

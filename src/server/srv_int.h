@@ -34,6 +34,8 @@ struct srv {
     unsigned char archive_key[32]; /* signs links (srv_archive.h) */
     bool strict;
     int64_t poll_ms;
+    srv_step_fn on_step; /* or NULL */
+    void *hook_user;
     char url[128];
     int data_lock; /* descriptor */
     srv_catalog *catalog;

@@ -34,6 +34,7 @@ void srv_job_free(srv_job *job)
         return;
     }
     srv_uncount_body(job->server, job->counted);
+    eng_train_free(job->steps);
     tk_buf_dispose(&job->body);
     tk_buf_dispose(&job->plain);
     tk_arena_dispose(&job->arena);
@@ -88,6 +89,53 @@ srv_verdict srv_job_reply(srv_request *request, const char *request_id,
         .model_id = {model_id != NULL ? TK_SET : TK_UNSET, tk_str_of(model_id)},
     };
     return srv_reply_msg(request, &tk_msg_future_response, &msg);
+}
+
+/* Somebody else has work for the engine. */
+static bool others_run(const srv *server, const srv_model *model)
+{
+    size_t cursor = 0;
+    void *value = NULL;
+    while (tk_map_next(&server->models, &cursor, NULL, &value)) {
+        const srv_model *other = value;
+        if (other != model && (other->running != NULL || other->order.n > 0)) {
+            return true;
+        }
+    }
+    return srv_engine_has_samples(server->engine);
+}
+
+static srv_wait why_waiting(const void *owner)
+{
+    const srv_job *job = owner;
+    const srv_model *model = job->model;
+    if (job->began || model->running != NULL) {
+        return (srv_wait){TK_QUEUE_ACTIVE, NULL};
+    }
+    if (srv_order_is_held(&model->order, &job->order, tk_clock_mono_ns(NULL))) {
+        return (srv_wait){TK_QUEUE_ACTIVE, "waits for requests with smaller seq_ids"};
+    }
+    if (others_run(job->server, model)) {
+        return (srv_wait){TK_QUEUE_PAUSED_CAPACITY, "the engine works for others"};
+    }
+    return (srv_wait){TK_QUEUE_ACTIVE, NULL};
+}
+
+/* A queue that takes no more tells all that stand in it. */
+static srv_wait why_in_queue(const void *owner)
+{
+    const srv_job *job = owner;
+    if (!job->began && job->model->order.n >= TK_SRV_JOBS_MAX) {
+        return (srv_wait){TK_QUEUE_PAUSED_RATE_LIMIT,
+                          "too many requests of this model are waiting"};
+    }
+    return why_waiting(owner);
+}
+
+void srv_job_watch(srv_job *job)
+{
+    job->future->why = why_in_queue;
+    job->future->owner = job;
 }
 
 typedef struct entry { /* what came of an attempt to enter, outside of the lock */
@@ -165,6 +213,7 @@ static void enter(entry *out, srv_job *job, const srv_submit *submit, tk_str key
     job->order.arrived_ns = tk_clock_mono_ns(NULL);
     model->unloading = job->kind == SRV_JOB_UNLOAD;
     srv_order_add(&model->order, &job->order);
+    srv_job_watch(job);
     srv_engine_wake(server->engine);
     out->status = 200;
     out->entered = true;

@@ -31,7 +31,9 @@ typedef struct srv_job {
     tk_buf body, plain; /* its bytes, as they came and decompressed */
     size_t counted;     /* of them in the server's total */
 
+    bool began;              /* the engine has taken it; under the lock */
     eng_train_request train; /* TRAIN */
+    eng_train *steps;        /* TRAIN: what was computed so far; the engine thread's */
     size_t n_tokens;         /* of it, for the counters */
     eng_adam adam;           /* OPTIM */
     tk_path_kind kind_of_path;
@@ -71,6 +73,10 @@ srv_verdict srv_job_submit(srv_request *request, srv_job *job, const srv_submit 
 TK_NODISCARD tinkc_code srv_job_digest(char out[TK_SHA256_HEX_BYTES],
                                        const srv_request *request,
                                        const srv_submit *submit, tk_err *err);
+
+/* The job's future can tell from now on why it waits. Under the lock; the job is in its
+ * model's order. */
+void srv_job_watch(srv_job *job);
 
 /* 200 {"request_id", "model_id"}. */
 srv_verdict srv_job_reply(srv_request *request, const char *request_id,

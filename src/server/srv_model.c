@@ -194,6 +194,7 @@ static created enter(srv *server, srv_model *model, srv_job *job,
     job->order.seq = 0;
     job->order.arrived_ns = tk_clock_mono_ns(NULL);
     srv_order_add(&model->order, &job->order);
+    srv_job_watch(job);
     srv_engine_wake(server->engine);
     return (created){200, NULL, true};
 }

@@ -17,6 +17,7 @@ struct srv_model {
     const srv_base *base;
     eng_lora_config lora;
     srv_order order;
+    srv_job *running;     /* a training request with steps left; under the lock */
     bool unloading;       /* an unload is in the order */
     srv_job *farewell;    /* owned: the unload at the end of the session, made in time */
     eng_adapter *adapter; /* the engine thread's; NULL until created */

@@ -30,7 +30,7 @@ void srv_order_add(srv_order *order, srv_order_node *node)
     order->max_seq = TK_MAX(order->max_seq, node->seq);
 }
 
-static bool is_held(const srv_order *order, const srv_order_node *node, int64_t now_ns)
+bool srv_order_is_held(const srv_order *order, const srv_order_node *node, int64_t now_ns)
 {
     return node->kind == SRV_ORDER_GRADIENT && node->seq > order->next &&
            order->n_barriers == 0 && now_ns - node->arrived_ns < SRV_ORDER_HOLD_NS;
@@ -40,7 +40,7 @@ static srv_order_node *find(const srv_order *order, int64_t now_ns)
 {
     for (tk_list *at = order->waiting.next; at != &order->waiting; at = at->next) {
         srv_order_node *node = TK_CONTAINER_OF(at, srv_order_node, link);
-        if (!is_held(order, node, now_ns)) {
+        if (!srv_order_is_held(order, node, now_ns)) {
             return node;
         }
     }

@@ -61,6 +61,10 @@ void srv_order_add(srv_order *order, srv_order_node *node);
 /* Takes out the next request that may run at `now_ns`, or NULL. */
 srv_order_node *srv_order_take(srv_order *order, int64_t now_ns);
 
+/* Whether this one waits for smaller ids. */
+bool srv_order_is_held(const srv_order *order, const srv_order_node *node,
+                       int64_t now_ns);
+
 /* When srv_order_take should be asked again if nothing is added: 0 = now (something may
  * run), TK_FOREVER = nothing waits. */
 int64_t srv_order_deadline(const srv_order *order, int64_t now_ns);

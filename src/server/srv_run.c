@@ -160,11 +160,25 @@ static tinkc_code encode_result(tk_buf *out, const eng_result *result, tk_err *e
     return code;
 }
 
-static tinkc_code run_train(srv_job *job, tk_err *err)
+/* One piece of the request, or with the last one its result. */
+static tinkc_code run_train(srv_job *job, bool *more, tk_err *err)
 {
     eng_result *result = NULL;
-    tinkc_code code =
-        eng_adapter_forward_backward(&result, job->model->adapter, &job->train, err);
+    tinkc_code code = TINKC_OK;
+    if (job->steps == NULL) {
+        code = eng_train_begin(&job->steps, job->model->adapter, &job->train, err);
+    }
+    if (code == TINKC_OK) {
+        if (job->server->on_step != NULL) {
+            job->server->on_step(job->server->hook_user, SRV_STEP_TRAIN);
+        }
+        code = eng_train_step(job->steps, more, err);
+    }
+    if (code != TINKC_OK || *more) {
+        return code;
+    }
+    code = eng_train_end(&result, job->steps, err);
+    job->steps = NULL;
     if (code != TINKC_OK) {
         return code;
     }
@@ -223,7 +237,7 @@ static void run_unload(srv_job *job)
     }
 }
 
-static tinkc_code run(srv_job *job, tk_err *err)
+static tinkc_code run(srv_job *job, bool *more, tk_err *err)
 {
     if (job->kind != SRV_JOB_CREATE && job->kind != SRV_JOB_UNLOAD &&
         job->model->adapter == NULL) {
@@ -233,7 +247,7 @@ static tinkc_code run(srv_job *job, tk_err *err)
     case SRV_JOB_CREATE:
         return run_create(job, err);
     case SRV_JOB_TRAIN:
-        return run_train(job, err);
+        return run_train(job, more, err);
     case SRV_JOB_OPTIM:
         return run_optim(job, err);
     case SRV_JOB_SAVE:
@@ -249,15 +263,26 @@ static tinkc_code run(srv_job *job, tk_err *err)
     return tk_err_set(err, TINKC_E_INTERNAL, "unknown kind of job");
 }
 
-void srv_run_job(srv_job *job)
+bool srv_run_job(srv_job *job)
 {
     tk_err err = TK_ERR_INIT;
+    bool more = false;
     bool create = job->kind == SRV_JOB_CREATE;
-    if (run(job, &err) != TINKC_OK) {
+    tinkc_code code = run(job, &more, &err);
+    if (code == TINKC_OK && more) {
+        return false;
+    }
+    if (job->kind == SRV_JOB_TRAIN) {
+        tk_mutex_lock(&job->server->lock);
+        job->model->running = NULL;
+        tk_mutex_unlock(&job->server->lock);
+    }
+    if (code != TINKC_OK) {
         if (create) {
             srv_model_remove(job->server, job->model);
         }
         srv_run_fail(job->server, job->future, &err);
     }
     srv_job_free(job);
+    return true;
 }

@@ -4,9 +4,9 @@
 
 #include "server/srv_job.h"
 
-/* Runs the job, finishes its future and frees it; an unload frees its model too. Without
- * the server's lock. */
-void srv_run_job(srv_job *job);
+/* Runs the job, of a training request one piece. True when that was all: its future is
+ * finished and it is freed; an unload frees its model too. Without the server's lock. */
+bool srv_run_job(srv_job *job);
 
 /* Failed work for a poll: whose fault it was, by the code. */
 void srv_run_fail(srv *server, srv_future *future, const tk_err *err);

@@ -171,6 +171,12 @@ static void refuse(attempt *a, int status, const char *text)
     (void)tk_err_set(&a->err, TINKC_E_STATE, "%s", text);
 }
 
+static srv_wait why_waiting(const void *owner)
+{
+    const srv_sample *sample = owner;
+    return srv_engine_why(sample->server->engine, sample);
+}
+
 /* Under the lock. */
 static void enter(srv *server, attempt *a)
 {
@@ -205,6 +211,10 @@ static void enter(srv *server, attempt *a)
         }
         refuse(a, 429, "too many samples are waiting");
         return;
+    }
+    if (sample->future != NULL) {
+        sample->future->why = why_waiting;
+        sample->future->owner = sample;
     }
     sampler->owners += a->own == NULL;
     if (a->own == NULL && sample->stream == NULL) {
@@ -490,5 +500,9 @@ void srv_sample_start(srv_sample *sample, eng_sampler *sampler)
     if (code != TINKC_OK) {
         fail(sample, &err);
         finish(sample);
+        return;
     }
+    tk_mutex_lock(&sample->server->lock);
+    sample->queue_id = sample->run_id;
+    tk_mutex_unlock(&sample->server->lock);
 }

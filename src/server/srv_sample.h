@@ -16,6 +16,7 @@ struct srv_sample {
     tk_buf body;
     size_t counted;
     eng_sample_request request;
+    uint64_t queue_id; /* in the sampler's queue; 0 = not there yet. Under the lock */
 
     /* of a stream, the engine thread's */
     srv_stream *stream; /* one ownership; NULL = the result goes to the future */

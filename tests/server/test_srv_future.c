@@ -98,6 +98,12 @@ static void test_srv_result_releases_all(void **state)
     srv_request_free(b);
 }
 
+static srv_wait why_busy(const void *owner)
+{
+    assert_non_null(owner);
+    return (srv_wait){TK_QUEUE_PAUSED_CAPACITY, "busy"};
+}
+
 static void test_srv_deadline_releases_one(void **state)
 {
     srv_futures *futures = *state;
@@ -105,8 +111,8 @@ static void test_srv_deadline_releases_one(void **state)
     srv_request *a = poll_of("m:1"), *b = poll_of("m:1");
     tk_list released;
     tk_list_init(&released);
-    future->state = TK_QUEUE_PAUSED_CAPACITY;
-    future->reason = "busy";
+    future->why = why_busy;
+    future->owner = futures;
     srv_future_park(futures, future, a, 10 * MS);
     srv_future_park(futures, future, b, 20 * MS);
     srv_future_release_due(futures, 10 * MS, &released);

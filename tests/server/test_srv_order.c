@@ -35,6 +35,8 @@ static void test_srv_first_part_comes_last(void **state)
     srv_order_add(&order, &two);
     expect(&order, NULL, 0);
     assert_int_equal(srv_order_deadline(&order, 0), 2 * S);
+    assert_true(srv_order_is_held(&order, &three, 0));
+    assert_false(srv_order_is_held(&order, &three, 2 * S));
     srv_order_add(&order, &one);
     assert_int_equal(srv_order_deadline(&order, 0), 0);
     expect(&order, &one, 0);
