@@ -125,6 +125,9 @@ TINKC_API tinkc_code tinkc_future_status(const tinkc_future *future, tinkc_wait 
 TINKC_API size_t tinkc_future_explain(const tinkc_future *future, char *text,
                                       size_t size);
 
+/* The same for a wait that was read before. */
+TINKC_API size_t tinkc_wait_explain(const tinkc_wait *wait, char *text, size_t size);
+
 /* Waits until all are done: TINKC_OK, or the code of the first (lowest index) that
  * failed, or TINKC_E_TIMEOUT when some are not done. NULL entries give TINKC_E_STATE. */
 TINKC_API tinkc_code tinkc_future_wait_all(tinkc_future *const *futures, size_t n,

@@ -92,6 +92,13 @@ TINKC_API tinkc_code tinkc_service_health_wait(tinkc_service *service, tinkc_err
  * open. */
 TINKC_API const char *tinkc_service_session_id(const tinkc_service *service);
 
+/* Every operation of the service that is not done, for people who ask why nothing
+ * happens: up to `max` of them in out[], the oldest first (out[0].size must be set, see
+ * TINKC_WAIT_INIT), with tinkc_wait_explain for a sentence each. Returns how many there
+ * are in all; out NULL or max 0: only that. Takes no part of the loop, so that it works
+ * while a callback blocks it. Not for signal handlers. 0 for NULL and after the close. */
+TINKC_API size_t tinkc_service_waits(tinkc_service *service, tinkc_wait *out, size_t max);
+
 /* ---- sampling clients: <tinkc/sampling.h> ---- */
 
 /* A sampling client for a base model, a checkpoint ("tinker://..."), or both (then the

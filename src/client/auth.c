@@ -235,6 +235,9 @@ static void on_token(tk_call *call, const tk_call_answer *answer)
     tk_auth *auth = call->user;
     tk_err err = TK_ERR_INIT;
     char *token = NULL;
+    if (auth->kind == TK_AUTH_COMMAND && auth->credential != NULL) {
+        tk_log_remove_secret(tk_core_log(auth->core), tk_str_of(auth->credential));
+    }
     drop(&auth->credential);
     bool ok = tk_auth_read_token(&token, answer, &err) == TINKC_OK &&
               keep_token(auth, tk_str_of(token), &err);
@@ -287,7 +290,11 @@ static void on_output(void *user, tk_str output)
         tk_err_set(&err, TINKC_E_AUTH, "the credential command printed nothing");
         failed(auth, &err);
     } else if (auth->exchanging) {
-        exchange(auth, output);
+        if (tk_log_add_secret(tk_core_log(auth->core), output, &err) == TINKC_E_NOMEM) {
+            failed(auth, &err);
+        } else {
+            exchange(auth, output);
+        }
     } else if (keep_token(auth, output, &err)) {
         fetched(auth);
     } else {

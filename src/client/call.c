@@ -9,6 +9,7 @@
 #include "client/hooks.h"
 #include "client/outcome.h"
 #include "client/telemetry_layer.h"
+#include "client/wirelog.h"
 #include "http/url.h"
 
 #define KEY_PREFIX "tinkc-retry-"
@@ -205,6 +206,7 @@ static void on_response(tk_http_request *request, const tk_http_response *respon
 {
     tk_call *call = request->user;
     call->state.on_wire = false;
+    tk_wirelog_answered(call, response);
     end_span(call, response);
     tk_telemetry_heard(tk_core_telemetry(call->core), response->failure == TK_HTTP_OK);
     if (call->future != NULL) {
@@ -313,6 +315,7 @@ static void send_with(tk_call *call, const char *credential)
         tk_future_attempt(call->future);
     }
     call->state.on_wire = true;
+    tk_wirelog_sent(call);
     start_span(call);
     if (tk_loop_submit(tk_core_loop(call->core), &call->state.request, &err) !=
         TINKC_OK) {

@@ -68,6 +68,7 @@ struct tk_call {
         tk_retry_l2_state l2;
         int retries;
         bool running, on_wire;
+        int64_t sent_ms; /* the last request, for the log */
         bool handed_over;
         int hops;     /* redirects followed in this try */
         tk_buf moved; /* where the last one led; empty: none */

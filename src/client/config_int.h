@@ -36,6 +36,7 @@ struct tinkc_config {
     /* numbers; durations in milliseconds, -1 = none */
     int64_t loop;
     int64_t log_level;
+    int64_t wire_dump;
     int64_t telemetry;
     int64_t telemetry_drain_ms;
     int64_t timeout_ms;

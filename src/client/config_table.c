@@ -11,8 +11,9 @@
 #define AT(member) offsetof(struct tinkc_config, member)
 #define DAY_MS     INT64_C(86400000)
 
-/* TINKER_TELEMETRY: on for these words, off for any other (wire.md §1.2). */
-static const char *telemetry_word(const char *value)
+/* TINKER_TELEMETRY: on for these words, off for any other (wire.md §1.2); our own
+ * switches read the same. */
+static const char *switch_word(const char *value)
 {
     static const char *const on[] = {"1", "true", "yes", "on"};
     for (size_t i = 0; i < TK_ARRAY_LEN(on); i++) {
@@ -23,11 +24,12 @@ static const char *telemetry_word(const char *value)
     return "false";
 }
 
-/* TINKER_LOG: "debug" or "info" exactly; anything else leaves the default. */
+/* TINKER_LOG: a level in lower case, of which the official SDK knows "debug" and "info";
+ * anything else leaves the default. */
 static const char *log_word(const char *value)
 {
-    bool known = strcmp(value, "debug") == 0 || strcmp(value, "info") == 0;
-    return known ? value : NULL;
+    tinkc_log_level level;
+    return tinkc_log_level_parse(&level, value) ? tinkc_log_level_name(level) : NULL;
 }
 
 /* The same two options for each group of connections. */
@@ -76,8 +78,10 @@ static const tk_option options[] = {
      "who runs the I/O loop: a thread of the library, or the caller"},
     {"log_level", TK_OPTION_CHOICE, AT(log_level), "warn", "TINKER_LOG", log_word, 0, 4,
      "off error warn info debug", "which lines the log function gets"},
-    {"telemetry", TK_OPTION_BOOL, AT(telemetry), "true", "TINKER_TELEMETRY",
-     telemetry_word, 0, 1, NULL, "report events to the server"},
+    {"wire_dump", TK_OPTION_BOOL, AT(wire_dump), "false", "TINKC_WIRE_DUMP", switch_word,
+     0, 1, NULL, "log every request and answer whole, secrets masked; implies debug"},
+    {"telemetry", TK_OPTION_BOOL, AT(telemetry), "true", "TINKER_TELEMETRY", switch_word,
+     0, 1, NULL, "report events to the server"},
     {"telemetry_drain", TK_OPTION_MS, AT(telemetry_drain_ms), "30000", NULL, NULL, 0,
      DAY_MS, NULL,
      "closing waits so long for the last events, while the server takes them"},

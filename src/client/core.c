@@ -83,6 +83,7 @@ static void destroy(tk_core *core)
     tk_free(atomic_load(&core->session_id));
     tk_arena_dispose(&core->flags_arena);
     tk_hooks_dispose(&core->hooks);
+    tk_waits_dispose(&core->waits);
     tk_free(core);
 }
 
@@ -152,8 +153,10 @@ static tinkc_code check_url(tk_core *core, tk_url *url, tk_err *err)
 static tinkc_code make_log(tk_core *core, tk_err *err)
 {
     const tinkc_config *config = core->config;
-    tinkc_code code = tk_log_new(&core->log, (tinkc_log_level)config->log_level,
-                                 config->log_fn, config->log_user, err);
+    tinkc_log_level level =
+        config->wire_dump != 0 ? TINKC_LOG_DEBUG : (tinkc_log_level)config->log_level;
+    tinkc_code code =
+        tk_log_new(&core->log, level, config->log_fn, config->log_user, err);
     const char *secrets[] = {config->api_key, config->cf_access_secret};
     for (size_t i = 0; code == TINKC_OK && i < TK_ARRAY_LEN(secrets); i++) {
         if (secrets[i] != NULL) {
@@ -220,6 +223,7 @@ static void on_stop(void *user)
     tk_session_shutdown(core);
     tk_auth_shutdown(core->auth);
     tk_telemetry_shutdown(core->telemetry);
+    tk_waits_shutdown(&core->waits);
 }
 
 static tinkc_code make_loop(tk_core *core, const tk_core_seams *seams, tk_err *err)
@@ -302,6 +306,9 @@ static tinkc_code fill(tk_core *core, const tinkc_config *config,
     }
     if (code == TINKC_OK) {
         code = make_limiter(core, &url, err);
+    }
+    if (code == TINKC_OK) {
+        code = tk_waits_init(&core->waits, core, err);
     }
     if (code == TINKC_OK) {
         code = tk_telemetry_new(&core->telemetry, core, seams->seed, err);
@@ -438,6 +445,11 @@ tk_hooks *tk_core_hooks(tk_core *core)
 tk_telemetry *tk_core_telemetry(tk_core *core)
 {
     return core->base->telemetry;
+}
+
+tk_waits *tk_core_waits(tk_core *core)
+{
+    return &core->base->waits;
 }
 
 tk_str tk_core_common_headers(const tk_core *core)

@@ -24,6 +24,8 @@
 #include "http/retry.h"
 #include "wire/msg_session.h"
 
+typedef struct tk_waits tk_waits; /* client/waits.h */
+
 /* Seams for tests; zeroed = the real ones. */
 typedef struct tk_core_seams {
     const tk_clock *clock;
@@ -55,6 +57,7 @@ const tk_clock *tk_core_clock(const tk_core *core);
 tk_log *tk_core_log(tk_core *core);
 tk_hooks *tk_core_hooks(tk_core *core);
 tk_telemetry *tk_core_telemetry(tk_core *core); /* NULL: off */
+tk_waits *tk_core_waits(tk_core *core);
 const char *tk_core_base_url(const tk_core *core);
 tk_str tk_core_common_headers(const tk_core *core); /* of tk_headers_common */
 

@@ -8,6 +8,7 @@
 #include "client/core.h"
 #include "client/limiter.h"
 #include "client/op.h"
+#include "client/waits.h"
 
 /* How far the service has got. */
 typedef enum tk_phase {
@@ -30,7 +31,8 @@ struct tk_core {
     tk_log *log;
     tk_loop *loop;
     tk_telemetry *telemetry; /* NULL: off */
-    tk_limiter *limiter;     /* shared with other services; one of its owners */
+    tk_waits waits;
+    tk_limiter *limiter; /* shared with other services; one of its owners */
     tk_limiter_port port;
     _Atomic(char *) session_id; /* owned; written once */
     atomic_int_least64_t model_seq, sampling_seq;

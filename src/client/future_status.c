@@ -5,6 +5,8 @@
 
 #include "client/future_int.h"
 
+#define SECONDS_BYTES 32
+
 void tk_future_stage(tinkc_future *future, tinkc_stage stage)
 {
     tk_mutex_lock(&future->lock);
@@ -124,11 +126,20 @@ static const char *pause_text(tinkc_queue_state state)
                                                     : "";
 }
 
+/* One digit behind the point, in every locale. */
+static const char *seconds_text(char out[SECONDS_BYTES], int64_t ms)
+{
+    (void)snprintf(out, SECONDS_BYTES, "%lld.%d", (long long)(ms / 1000),
+                   (int)(ms % 1000 / 100));
+    return out;
+}
+
 static void last_answer_text(char *out, size_t size, const tinkc_wait *wait)
 {
     if (wait->last_status > 0) {
-        (void)snprintf(out, size, "; last answer HTTP %d %.1f s ago", wait->last_status,
-                       (double)wait->silent_ms / 1000);
+        char ago[SECONDS_BYTES];
+        (void)snprintf(out, size, "; last answer HTTP %d %s s ago", wait->last_status,
+                       seconds_text(ago, wait->silent_ms));
     } else if (wait->last_status < 0) {
         (void)snprintf(out, size, "; the last connection failed");
     } else {
@@ -136,20 +147,27 @@ static void last_answer_text(char *out, size_t size, const tinkc_wait *wait)
     }
 }
 
+size_t tinkc_wait_explain(const tinkc_wait *wait, char *text, size_t size)
+{
+    if (wait == NULL || wait->size < sizeof(*wait)) {
+        return (size_t)snprintf(text, size, "no operation");
+    }
+    char answer[96], stage_s[SECONDS_BYTES], age_s[SECONDS_BYTES];
+    bool is_queued = wait->stage == TINKC_STAGE_QUEUED;
+    last_answer_text(answer, sizeof(answer), wait);
+    int n = snprintf(
+        text, size, "%s %s%s%s%s since %s s (%s s in all, %d %s%s%s%s)", wait->operation,
+        stage_text(wait->stage), is_queued ? pause_text(wait->queue_state) : "",
+        wait->reason[0] != '\0' ? ": " : "", wait->reason,
+        seconds_text(stage_s, wait->stage_ms), seconds_text(age_s, wait->age_ms),
+        wait->attempts, wait->attempts == 1 ? "request" : "requests", answer,
+        wait->request_id[0] != '\0' ? "; " : "", wait->request_id);
+    return n > 0 ? (size_t)n : 0;
+}
+
 size_t tinkc_future_explain(const tinkc_future *future, char *text, size_t size)
 {
     tinkc_wait wait = TINKC_WAIT_INIT;
-    if (tinkc_future_status(future, &wait) != TINKC_OK) {
-        return (size_t)snprintf(text, size, "no operation");
-    }
-    char answer[96];
-    last_answer_text(answer, sizeof(answer), &wait);
-    int n = snprintf(text, size, "%s %s%s%s%s since %.1f s (%.1f s in all, %d %s%s%s%s)",
-                     wait.operation, stage_text(wait.stage),
-                     wait.stage == TINKC_STAGE_QUEUED ? pause_text(wait.queue_state) : "",
-                     wait.reason[0] != '\0' ? ": " : "", wait.reason,
-                     (double)wait.stage_ms / 1000, (double)wait.age_ms / 1000,
-                     wait.attempts, wait.attempts == 1 ? "request" : "requests", answer,
-                     wait.request_id[0] != '\0' ? "; " : "", wait.request_id);
-    return n > 0 ? (size_t)n : 0;
+    bool ok = tinkc_future_status(future, &wait) == TINKC_OK;
+    return tinkc_wait_explain(ok ? &wait : NULL, text, size);
 }

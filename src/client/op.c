@@ -3,6 +3,7 @@
 #include "client/op.h"
 
 #include "client/core.h"
+#include "client/waits.h"
 #include "wire/wire_error.h"
 
 static void destroy(tk_op *op)
@@ -26,6 +27,7 @@ static void run_start(tk_task *task)
     tk_op *op = TK_CONTAINER_OF(task, tk_op, task);
     op->started = true;
     tk_list_push_back(tk_core_running(op->core), &op->node);
+    tk_waits_watch(tk_core_waits(op->core), op);
     op->type->start(op);
 }
 
@@ -57,6 +59,7 @@ void tk_op_init(tk_op *op, const tk_op_type *type, tk_core *core, const char *op
     op->core = tk_core_ref(core);
     op->future = tk_future_new(tk_core_driver(core), operation, kind);
     tk_list_init(&op->node);
+    tk_list_init(&op->pending);
     op->task.run = run_start;
     op->cancel_task.run = run_cancel;
     atomic_init(&op->cancel_posted, false);
@@ -84,7 +87,9 @@ tinkc_future *tk_op_submit(tk_op *op)
         return future;
     }
     tk_future_on_cancel(future, on_cancel, op);
+    tk_waits_enter(tk_core_waits(op->core), op);
     if (!tk_loop_post(tk_core_loop(op->core), &op->task)) {
+        tk_waits_leave(tk_core_waits(op->core), op);
         tk_future_forget_cancel(future);
         tk_err_set(&err, TINKC_E_CANCELLED, "the service was closed");
         (void)tk_future_fail(future, &err, NULL);
@@ -98,6 +103,7 @@ static bool leave(tk_op *op)
 {
     op->ended = true;
     tk_list_remove(&op->node);
+    tk_waits_leave(tk_core_waits(op->core), op);
     tk_future_forget_cancel(op->future);
     return !atomic_load(&op->cancel_posted);
 }

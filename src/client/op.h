@@ -28,6 +28,8 @@ struct tk_op {
     tk_core *core;        /* a reference */
     tinkc_future *future; /* a reference */
     tk_list node;         /* in the core's list while it runs */
+    tk_list pending;      /* in its tk_waits from the call on */
+    int64_t tell_ms;      /* when the log hears of it next; loop thread */
     tk_task task;
     tk_task cancel_task;
     atomic_bool cancel_posted;

@@ -206,6 +206,8 @@ static void on_session(tk_call *call, const tk_call_answer *answer)
         give_up(core, &err);
         return;
     }
+    tk_log_write(core->log, TINKC_LOG_INFO, "session", "session %s",
+                 tk_core_session_id(core));
     tk_telemetry_begin(core->telemetry, tk_core_session_id(core));
     core->beat_ok_ms = tk_loop_now_ms(core->loop);
     plan_beat(core);

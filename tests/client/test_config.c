@@ -90,7 +90,8 @@ static void test_config_environment(void **unused)
     tinkc_config_free(&config);
 }
 
-/* wire.md §1.2: telemetry is off for any word but four; TINKER_LOG knows two. */
+/* wire.md §1.2, M-141: telemetry is off for any word but four; TINKER_LOG knows the
+ * levels in lower case. */
 static void test_config_environment_words(void **unused)
 {
     (void)unused;
@@ -100,7 +101,11 @@ static void test_config_environment_words(void **unused)
                 {"TINKER_TELEMETRY", "nope", "telemetry", "false"},
                 {"TINKER_TELEMETRY", "YES", "telemetry", "true"},
                 {"TINKER_LOG", "info", "log_level", "info"},
+                {"TINKER_LOG", "error", "log_level", "error"},
+                {"TINKER_LOG", "warning", "log_level", "warn"},
+                {"TINKER_LOG", "off", "log_level", "off"},
                 {"TINKER_LOG", "DEBUG", "log_level", "warn"},
+                {"TINKC_WIRE_DUMP", "1", "wire_dump", "true"},
                 {"TINKER_BASE_URL", "", "base_url", TK_CONFIG_DEFAULT_URL}};
     for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
         const char *pairs[] = {rows[i].name, rows[i].value, NULL};

@@ -19,7 +19,7 @@ typedef struct clientfix {
     fakeclock clock;
     faketransport net;
     tinkc_service *service;
-    char log[4096]; /* lines "level component: text" from info up */
+    char log[65536]; /* lines "level component: text" from info up */
     size_t log_n;
 } clientfix;
 
