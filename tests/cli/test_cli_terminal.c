@@ -1,0 +1,220 @@
+/* What a terminal gets: tables that fit, colour, progress on standard error; what a pipe
+ * and other locales get; and Ctrl-C. */
+#include <signal.h>
+
+#include "base/str.h"
+#include "base/utf8.h"
+#include "cli/clifix.h"
+
+static const char *const tables[] = {
+    "run list --limit 1",       "run info S:train:0",
+    "checkpoint list",          "checkpoint list --run-id S:train:0",
+    "checkpoint info " CLI_ONE,
+};
+
+/* The longest line, in characters, without what makes colours. */
+static size_t widest(const char *text)
+{
+    size_t most = 0, n = 0;
+    for (; *text != '\0'; text++) {
+        if (*text == '\033') {
+            text = strchr(text, 'm');
+            assert_non_null(text);
+            continue;
+        }
+        n += ((unsigned char)*text & 0xc0) != 0x80; /* not inside a character */
+        n = *text == '\n' ? 0 : n;
+        most = TK_MAX(most, n);
+    }
+    return most;
+}
+
+/* The text without colours, line ends and blanks: what was said, however it was cut. */
+static void squeeze(char *out, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        if (*text == '\033') {
+            text = strchr(text, 'm');
+        } else if (*text != ' ' && *text != '\n') {
+            *out++ = *text;
+        }
+    }
+    *out = '\0';
+}
+
+/* C-013, M-153: on a terminal of any width no line is longer, and nothing is left out. */
+static void test_cli_terminal_widths(void **unused)
+{
+    (void)unused;
+    static const int widths[] = {20, 40, 60, 80, 132};
+    clifix f;
+    clifix_begin(&f);
+    for (size_t i = 0; i < TK_ARRAY_LEN(tables); i++) {
+        for (size_t k = 0; k < TK_ARRAY_LEN(widths); k++) {
+            char said[8192];
+            f.options.out_columns = widths[k];
+            proc *p = clifix_run(&f, tables[i]);
+            assert_int_equal(p->status, 0);
+            if (widest(proc_out(p)) > (size_t)widths[k]) {
+                print_error("%s at %d:\n%s\n", tables[i], widths[k], proc_out(p));
+            }
+            assert_true(widest(proc_out(p)) <= (size_t)widths[k]);
+            assert_true(p->said.n < sizeof(said));
+            squeeze(said, proc_out(p));
+            assert_non_null(strstr(said, strstr(tables[i], "checkpoint") != NULL
+                                             ? "weights/0001"
+                                             : "S:train:0"));
+            proc_free(&p);
+        }
+    }
+    clifix_end(&f);
+}
+
+/* The forms of a narrow table: texts wrap, then rows become blocks. */
+static void test_cli_terminal_forms(void **unused)
+{
+    (void)unused;
+    clifix f;
+    clifix_begin(&f);
+    clifix_env(&f, "NO_COLOR=1");
+    f.options.out_columns = 40;
+    clifix_expect(&f, "run list --limit 1",
+                  "1 training run (2 more not shown, use\n--limit to see more)\n"
+                  "Run ID: S:train:0\nBase Model: m/b\nLoRA: Rank 8\n"
+                  "Last Update: 2024-07-15\nStatus: OK\n");
+    f.options.out_columns = 48;
+    clifix_expect(&f, "run list --limit 1",
+                  "1 training run (2 more not shown, use --limit to\nsee more)\n"
+                  "Run ID     Base       LoRA    Last        Status\n"
+                  "           Model              Update\n"
+                  "─────────  ─────────  ──────  ──────────  ──────\n"
+                  "S:train:0  m/b        Rank 8  2024-07-15  OK\n");
+    clifix_end(&f);
+}
+
+/* C-092: colour only where it is wanted. */
+static void test_cli_terminal_color(void **unused)
+{
+    (void)unused;
+    clifix f;
+    clifix_begin(&f);
+    f.options.out_columns = 80;
+    proc *p = clifix_run(&f, "run list --limit 1");
+    assert_non_null(strstr(proc_out(p), "\033[96mS:train:0\033[0m"));
+    proc_free(&p);
+    p = clifix_run(&f, "run list --limit 1 --no-color");
+    assert_null(strchr(proc_out(p), '\033'));
+    proc_free(&p);
+    f.env[3] = "TERM=dumb";
+    p = clifix_run(&f, "run list --limit 1");
+    assert_null(strchr(proc_out(p), '\033'));
+    proc_free(&p);
+    f.env[3] = "TERM=xterm";
+    clifix_env(&f, "NO_COLOR=1");
+    p = clifix_run(&f, "run list --limit 1");
+    assert_null(strchr(proc_out(p), '\033'));
+    proc_free(&p);
+    clifix_end(&f);
+}
+
+/* Where the locale is not UTF-8 everything is ASCII and nothing is lost; JSON is ASCII
+ * everywhere. */
+static void test_cli_terminal_locale(void **unused)
+{
+    (void)unused;
+    static const char *const lines[] = {"run info S:train:0", "run list --limit 1",
+                                        "checkpoint list", "-f json run info S:train:0"};
+    clifix f;
+    clifix_begin(&f);
+    for (size_t i = 0; i < TK_ARRAY_LEN(lines); i++) {
+        for (int on_terminal = 0; on_terminal < 2; on_terminal++) {
+            f.env[2] = "LC_ALL=C";
+            f.options.out_columns = on_terminal ? 40 : 0;
+            proc *p = clifix_run(&f, lines[i]);
+            assert_int_equal(p->status, 0);
+            for (const char *c = proc_out(p); *c != '\0'; c++) {
+                assert_true((unsigned char)*c < 0x80);
+            }
+            assert_true(i % 3 != 0 || strstr(proc_out(p), "h\\u00e9") != NULL);
+            proc_free(&p);
+        }
+    }
+    clifix_end(&f);
+}
+
+static void reply_pages(fakeapi *api)
+{
+    for (int page = 0; page < 3; page++) {
+        fakeapi_bytes body = {0};
+        fakeapi_bytes_puts(&body, "{\"checkpoints\":[");
+        for (int i = 0; i < 1000; i++) {
+            fakeapi_bytes_printf(
+                &body,
+                "%s{\"checkpoint_id\":\"weights/%d\",\"checkpoint_type\":\"training\","
+                "\"time\":\"2024-07-13T08:00:00Z\",\"tinker_path\":"
+                "\"tinker://r/weights/%d\"}",
+                i > 0 ? "," : "", 1000 * page + i, 1000 * page + i);
+        }
+        fakeapi_bytes_printf(&body,
+                             "],\"cursor\":{\"offset\":%d,\"limit\":1000,"
+                             "\"total_count\":3000}}",
+                             1000 * page);
+        fakeapi_reply(api, "GET", CLI_API "checkpoints",
+                      &(fakeapi_step){.body = fakeapi_bytes_cstr(&body)});
+        fakeapi_bytes_dispose(&body);
+    }
+}
+
+/* M-162, C-014, C-038: progress is on standard error, and only on a terminal. */
+static void test_cli_terminal_progress(void **unused)
+{
+    (void)unused;
+    clifix f;
+    clifix_begin(&f);
+    reply_pages(f.api);
+    f.options.err_columns = 80;
+    proc *p = clifix_run(&f, "checkpoint list --limit 0 -f jsonl");
+    assert_int_equal(p->status, 0);
+    assert_non_null(strstr(proc_err(p), "Fetching checkpoints: "));
+    assert_null(strstr(proc_out(p), "Fetching"));
+    /* the line is taken away at the end */
+    size_t n = strlen(proc_err(p));
+    assert_string_equal(proc_err(p) + n - 4, "\r\033[K");
+    proc_free(&p);
+    reply_pages(f.api);
+    f.options.err_columns = 0;
+    p = clifix_run(&f, "checkpoint list --limit 0 -f jsonl");
+    assert_string_equal(proc_err(p), "");
+    proc_free(&p);
+    clifix_end(&f);
+}
+
+/* M-156, C-010: Ctrl-C while a server is silent: exit code 130 at once, no words. */
+static void test_cli_terminal_interrupt(void **unused)
+{
+    (void)unused;
+    clifix f;
+    clifix_begin(&f);
+    fakeapi_default(f.api, "GET", CLI_RUNS, &(fakeapi_step){.fault = FAKEAPI_NEVER});
+    proc *p = clifix_start(&f, "run list");
+    assert_true(fakeapi_wait_for(f.api, "GET", CLI_RUNS, 1));
+    proc_signal(p, SIGINT);
+    assert_int_equal(proc_wait(p), 130);
+    assert_string_equal(proc_out(p), "");
+    assert_string_equal(proc_err(p), "");
+    proc_free(&p);
+    clifix_end(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cli_terminal_widths),
+        cmocka_unit_test(test_cli_terminal_forms),
+        cmocka_unit_test(test_cli_terminal_color),
+        cmocka_unit_test(test_cli_terminal_locale),
+        cmocka_unit_test(test_cli_terminal_progress),
+        cmocka_unit_test(test_cli_terminal_interrupt),
+    };
+    return cmocka_run_group_tests_name("cli_terminal", tests, NULL, NULL);
+}
