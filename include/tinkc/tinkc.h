@@ -9,6 +9,7 @@
 #include <tinkc/export.h>
 #include <tinkc/future.h>
 #include <tinkc/hooks.h>
+#include <tinkc/ledger.h>
 #include <tinkc/log.h>
 #include <tinkc/metrics.h>
 #include <tinkc/params.h>

@@ -25,6 +25,15 @@ static tinkc_code encode_part(tk_batch_part *part, const tk_fwdbwd_request *requ
     return code;
 }
 
+static int64_t count_tokens(const tk_datum *data, size_t n)
+{
+    int64_t tokens = 0;
+    for (size_t i = 0; i < n; i++) {
+        tokens += tk_ledger_count(&data[i].model_input);
+    }
+    return TK_MIN(tokens, TK_LEDGER_MOST);
+}
+
 static tinkc_code make_parts(tk_batch *batch, const tk_split *split, tk_err *err)
 {
     batch->parts = tk_zarray(split->n, sizeof(*batch->parts));
@@ -58,9 +67,19 @@ tinkc_code tk_batch_prepare(tk_batch *batch, const tk_fwdbwd_request *request,
     }
     tk_arena_dispose(&arena);
     for (size_t i = 0; code == TINKC_OK && i < batch->n; i++) {
-        code = encode_part(&batch->parts[i], request, err);
+        tk_batch_part *part = &batch->parts[i];
+        part->tokens = count_tokens(request->data + part->first, part->n);
+        batch->tokens += part->tokens;
+        code = encode_part(part, request, err);
     }
     return code;
+}
+
+tinkc_code tk_batch_reserve(tk_batch *batch, int64_t times, tk_err *err)
+{
+    tinkc_training *base = batch->training->base;
+    return tk_ledger_reserve_step(&batch->ledger, tk_core_ledger(base->core), base->run,
+                                  atomic_load(&base->steps), times * batch->tokens, err);
 }
 
 void tk_batch_number(tk_batch *batch, int64_t first_id)
@@ -85,6 +104,7 @@ void tk_batch_number(tk_batch *batch, int64_t first_id)
 
 void tk_batch_dispose(tk_batch *batch)
 {
+    tk_ledger_release_all(&batch->ledger);
     for (size_t i = 0; i < batch->n; i++) {
         tk_buf_dispose(&batch->parts[i].plain);
         tk_buf_dispose(&batch->parts[i].packed);
@@ -232,6 +252,21 @@ static void deliver(tk_batch *batch, const tk_batch_part *part)
     }
 }
 
+/* What the server says it could not do was not charged. */
+static void settle_tokens(tk_batch_part *part, tinkc_code code)
+{
+    tk_batch *batch = part->batch;
+    if (code == TINKC_OK) {
+        tk_ledger_use use = {.tokens = {[TINKC_TOKENS_TRAINING] = part->tokens}};
+        tk_ledger_spend(&batch->ledger, part->tokens, &use,
+                        tk_future_span(batch->future));
+    } else if (code == TINKC_E_REQUEST) {
+        tk_ledger_release(&batch->ledger, part->tokens);
+    } else {
+        tk_ledger_doubt(&batch->ledger, part->tokens);
+    }
+}
+
 static void on_done(tk_submit *submit, const tk_poll_result *said)
 {
     tk_batch_part *part = submit->user;
@@ -240,6 +275,7 @@ static void on_done(tk_submit *submit, const tk_poll_result *said)
     hold(batch);
     batch->polling--;
     part->phase = TK_PART_DONE;
+    settle_tokens(part, said->code);
     if (said->code == TINKC_E_CANCELLED && batch->code != TINKC_OK) {
         let_go(batch); /* stopped by us: the server may well have applied it */
         return;
@@ -266,6 +302,9 @@ static void on_settled(tk_submit *submit, tinkc_code code, const tk_err *err)
     batch->posting--;
     if (code != TINKC_OK) {
         part->phase = TK_PART_DONE;
+        if (submit->is_doubtful) {
+            tk_ledger_doubt(&batch->ledger, part->tokens);
+        }
         fail(batch, part, err); /* first: the bytes are not for parts of this batch */
     }
     tk_budget_release(tk_core_fwdbwd_budget(batch->training->core), &part->claim);

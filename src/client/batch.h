@@ -22,6 +22,7 @@ struct tk_batch_part {
     tk_buf plain;  /* the protobuf request */
     tk_buf packed; /* compressed; empty: sent plain */
     size_t first, n, bytes;
+    int64_t tokens;
     enum { TK_PART_IDLE, TK_PART_BUDGET, TK_PART_POST, TK_PART_POLL, TK_PART_DONE } phase;
     tinkc_fwdbwd *result; /* owned */
 };
@@ -45,6 +46,8 @@ struct tk_batch {
     /* Made by tk_batch_prepare. */
     tk_batch_part *parts;
     size_t n;
+    int64_t tokens;
+    tk_ledger_claim ledger; /* of tk_batch_reserve */
     /* Progress; for the owner to read. */
     tinkc_code code;
     tk_err err;
@@ -60,6 +63,10 @@ struct tk_batch {
  * returns. TINKC_E_INVALID names the value. Thread: the caller's. */
 TK_NODISCARD tinkc_code tk_batch_prepare(tk_batch *batch,
                                          const tk_fwdbwd_request *request, tk_err *err);
+
+/* Reserves the tokens that sending it `times` will use. TINKC_E_BUDGET. Thread: the
+ * caller's. */
+TK_NODISCARD tinkc_code tk_batch_reserve(tk_batch *batch, int64_t times, tk_err *err);
 
 /* Numbers the parts from `first_id` on and compresses them where the server asks for it.
  * Cannot fail: what cannot be compressed is sent plain. Thread: the caller's. */

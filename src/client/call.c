@@ -38,7 +38,8 @@ static void finish(tk_call *call, const tk_call_answer *answer)
 
 static void finish_error(tk_call *call, const tk_err *err)
 {
-    tk_call_answer answer = {.code = err->code, .err = err};
+    tk_call_answer answer = {
+        .code = err->code, .err = err, .is_doubtful = call->state.is_doubtful};
     answer.outcome.should_retry = -1;
     answer.outcome.hint_ms = -1;
     finish(call, &answer);
@@ -51,6 +52,7 @@ static void finish_response(tk_call *call, const tk_http_response *response,
     tk_call_answer answer = {.outcome = *outcome,
                              .response = response,
                              .err = &err,
+                             .is_doubtful = call->state.is_doubtful,
                              .backpressure = backpressure};
     if (!outcome->success) {
         int64_t wall_us = tk_clock_wall_us(tk_core_clock(call->core));
@@ -209,6 +211,7 @@ static void on_response(tk_http_request *request, const tk_http_response *respon
     tk_wirelog_answered(call, response);
     end_span(call, response);
     tk_telemetry_heard(tk_core_telemetry(call->core), response->failure == TK_HTTP_OK);
+    call->state.is_doubtful |= tk_outcome_is_doubtful(response);
     if (call->future != NULL) {
         tk_future_answered(call->future,
                            response->failure == TK_HTTP_OK ? response->status : -1);

@@ -20,6 +20,7 @@ struct tk_call_answer {
     const tk_err *err;
     tk_retry_outcome outcome;         /* of the last try */
     const tk_http_response *response; /* of the last try; NULL when nothing was sent */
+    bool is_doubtful;  /* failed: the server may have taken a request nevertheless */
     bool backpressure; /* pass_backpressure: the server says later, with this same request
                         */
 };
@@ -77,6 +78,7 @@ struct tk_call {
         tk_span span;     /* of the request on the wire */
         int64_t received; /* bytes handed over */
         int sent;         /* requests so far */
+        bool is_doubtful;
         char idempotency_key[64];
         tk_buf text; /* URL and header lines, each with a NUL behind */
         const char *lines[TK_CALL_LINES];

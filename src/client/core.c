@@ -84,6 +84,7 @@ static void destroy(tk_core *core)
     tk_arena_dispose(&core->flags_arena);
     tk_hooks_dispose(&core->hooks);
     tk_waits_dispose(&core->waits);
+    tk_ledger_dispose(&core->ledger);
     tk_free(core);
 }
 
@@ -285,6 +286,9 @@ static tinkc_code fill(tk_core *core, const tinkc_config *config,
     }
     init_members(core, seams);
     code = tk_hooks_init(&core->hooks, core->driver.clock, err);
+    if (code == TINKC_OK) {
+        code = tk_ledger_init(&core->ledger, err);
+    }
     if (code != TINKC_OK) {
         return code;
     }
@@ -450,6 +454,11 @@ tk_telemetry *tk_core_telemetry(tk_core *core)
 tk_waits *tk_core_waits(tk_core *core)
 {
     return &core->base->waits;
+}
+
+tk_ledger *tk_core_ledger(tk_core *core)
+{
+    return &core->base->ledger;
 }
 
 tk_str tk_core_common_headers(const tk_core *core)

@@ -17,6 +17,7 @@
 #include "client/call.h"
 #include "client/config_int.h"
 #include "client/hooks.h"
+#include "client/ledger.h"
 #include "client/limiter.h"
 #include "client/telemetry.h"
 #include "client/tk_future.h"
@@ -58,6 +59,7 @@ tk_log *tk_core_log(tk_core *core);
 tk_hooks *tk_core_hooks(tk_core *core);
 tk_telemetry *tk_core_telemetry(tk_core *core); /* NULL: off */
 tk_waits *tk_core_waits(tk_core *core);
+tk_ledger *tk_core_ledger(tk_core *core);
 const char *tk_core_base_url(const tk_core *core);
 tk_str tk_core_common_headers(const tk_core *core); /* of tk_headers_common */
 

@@ -23,6 +23,7 @@ struct tk_core {
     tk_core *base; /* itself; of a view a reference, and nothing below is used but: */
     tk_context *context; /* a view's */
     tk_hooks hooks;
+    tk_ledger ledger;
     atomic_bool closed;
     pid_t pid;
     tinkc_config *config; /* immutable */

@@ -43,6 +43,28 @@ tinkc_code tk_outcome_code(const tk_http_response *response)
     return is_success(response) ? TINKC_OK : tk_err_code_of_status(response->status);
 }
 
+bool tk_outcome_is_doubtful(const tk_http_response *response)
+{
+    switch (response->failure) {
+    case TK_HTTP_OK:
+        return response->status >= 500 || response->status == 408;
+    case TK_HTTP_DNS:
+    case TK_HTTP_CONNECT:
+    case TK_HTTP_TLS:
+    case TK_HTTP_TRUST:
+        return false;
+    case TK_HTTP_TIMEOUT:
+    case TK_HTTP_CANCELLED:
+    case TK_HTTP_NOMEM:
+    case TK_HTTP_TOO_LARGE:
+    case TK_HTTP_RESET:
+    case TK_HTTP_PROTOCOL:
+    case TK_HTTP_OTHER:
+        break;
+    }
+    return true;
+}
+
 tk_retry_outcome tk_outcome_of(const tk_http_response *response, int64_t wall_us)
 {
     tk_retry_outcome outcome = {.should_retry = -1, .hint_ms = -1};

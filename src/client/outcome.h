@@ -12,6 +12,9 @@ tk_retry_outcome tk_outcome_of(const tk_http_response *response, int64_t wall_us
 /* TINKC_OK for a 2xx, else what kind of failure it is. */
 tinkc_code tk_outcome_code(const tk_http_response *response);
 
+/* Whether the server may have done what it was asked for, though this is no 2xx. */
+bool tk_outcome_is_doubtful(const tk_http_response *response);
+
 /* Fills *err from a response that is no success (also: none at all). */
 void tk_outcome_error(tk_err *err, const tk_http_response *response, int64_t wall_us);
 

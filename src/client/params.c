@@ -150,6 +150,16 @@ static tk_f_str optional(const char *text)
     return (tk_f_str){text != NULL ? TK_SET : TK_UNSET, tk_str_of(text)};
 }
 
+int64_t tk_params_most_sampled(const tk_sample_request *request)
+{
+    int64_t samples = request->num_samples.is == TK_SET ? request->num_samples.v : 1;
+    const tk_f_i64 *each = &request->sampling_params.max_tokens;
+    if (each->is != TK_SET) {
+        return -1;
+    }
+    return each->v > INT64_MAX / samples ? INT64_MAX : each->v * samples;
+}
+
 tinkc_code tk_params_sample_target(tk_sample_request *out,
                                    const tinkc_sample_target *target, tk_err *err)
 {

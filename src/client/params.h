@@ -21,6 +21,9 @@ TK_NODISCARD tinkc_code tk_params_sample_options(tk_sample_request *out,
                                                  const tinkc_sample_options *options,
                                                  tk_err *err);
 
+/* The most tokens that all continuations of the request can have; -1: it does not say. */
+int64_t tk_params_most_sampled(const tk_sample_request *request);
+
 /* Fills sampling_session_id, model_path or base_model of the request. */
 TK_NODISCARD tinkc_code tk_params_sample_target(tk_sample_request *out,
                                                 const tinkc_sample_target *target,

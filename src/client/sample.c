@@ -42,6 +42,9 @@ typedef struct sample {
     size_t seq_at;
     char tail[TAIL_BYTES];
     int64_t estimate_bytes;
+    tk_sample_cost cost;
+    tk_ledger_claim ledger;
+    bool is_doubtful; /* the server may have taken the attempt under way */
     /* progress */
     tk_budget_claim slot;
     tk_limiter_claim claim;
@@ -71,6 +74,9 @@ static void leave(sample *self)
     tk_loop_timer_clear(loop_of(self), &self->timer);
     tk_loop_timer_clear(loop_of(self), &self->deadline);
     tk_limiter_release(&self->claim);
+    if (self->is_doubtful) {
+        tk_ledger_doubt(&self->ledger, self->cost.most);
+    }
     self->sampling->base->running--;
     tk_budget_release(&self->sampling->base->slots, &self->slot);
 }
@@ -98,12 +104,17 @@ static void succeed(sample *self, tk_str body)
 {
     tk_err err = TK_ERR_INIT;
     bool is_logprobs = self->is_logprobs;
-    void *result = is_logprobs ? (void *)tk_samples_read_logprobs(body, &err)
+    tk_samples_usage usage = {0};
+    void *result = is_logprobs ? (void *)tk_samples_read_logprobs(&usage, body, &err)
                                : (void *)tk_samples_read(body, &err);
     if (result == NULL) {
         fail(self, &err);
         return;
     }
+    usage = is_logprobs ? usage : tk_samples_usage_of(result);
+    self->is_doubtful = false;
+    tk_sample_spend(&self->ledger, &self->cost, usage.cached, usage.sampled,
+                    self->op.future);
     self->sampling->base->progress_ms = tk_loop_now_ms(loop_of(self));
     leave(self);
     tk_op_complete(&self->op, result,
@@ -159,6 +170,17 @@ static void fire_begin(tk_timer *timer)
     begin(TK_CONTAINER_OF(timer, sample, timer));
 }
 
+/* The next attempt is new work: if the last one may have been done it costs once more. */
+static tinkc_code reserve_again(sample *self, tk_err *err)
+{
+    if (!self->is_doubtful) {
+        return TINKC_OK;
+    }
+    tk_ledger_doubt(&self->ledger, self->cost.most);
+    self->is_doubtful = false;
+    return tk_sample_reserve(&self->ledger, self->sampling, &self->cost, err);
+}
+
 static void failed(sample *self, const tk_err *err)
 {
     const tinkc_config *config = tk_core_config(self->op.core);
@@ -171,6 +193,11 @@ static void failed(sample *self, const tk_err *err)
     }
     if (is_stuck(self)) {
         fail_with(self, TINKC_E_STUCK, "the server has made no progress for too long");
+        return;
+    }
+    tk_err refused = TK_ERR_INIT;
+    if (reserve_again(self, &refused) != TINKC_OK) {
+        fail(self, &refused);
         return;
     }
     tk_retry_l3_config delays = {config->sample_retry_base_ms,
@@ -193,6 +220,7 @@ static void on_polled(tk_poll *poll, const tk_poll_result *result)
     if (result->err->http_status != 0 || result->code == TINKC_E_REQUEST) {
         self->answered_ms = tk_loop_now_ms(loop_of(self));
     }
+    self->is_doubtful = result->code != TINKC_E_REQUEST; /* that was not charged */
     failed(self, result->err);
 }
 
@@ -256,6 +284,7 @@ static void on_submitted(tk_call *call, const tk_call_answer *answer)
     if (answer->outcome.status != 0) {
         self->answered_ms = tk_loop_now_ms(loop_of(self));
     }
+    self->is_doubtful |= answer->code == TINKC_OK || answer->is_doubtful;
     if (answer->backpressure && !self->is_late) {
         pushed_back(self, &answer->outcome);
     } else if (answer->code != TINKC_OK) {
@@ -378,6 +407,7 @@ static void start(tk_op *op)
 static void destroy(tk_op *op)
 {
     sample *self = TK_CONTAINER_OF(op, sample, op);
+    tk_ledger_release_all(&self->ledger);
     tk_buf_dispose(&self->body);
     tinkc_sampling_close(&self->sampling);
     tk_free(self);
@@ -424,7 +454,15 @@ static tinkc_code encode(sample *self, tk_sample_request *request,
         return tk_buf_status(&self->body, err);
     }
     tinkc_code code = tk_schema_encode(&self->body, &tk_msg_sample_request, request, err);
-    return code == TINKC_OK ? split(self, err) : code;
+    if (code == TINKC_OK) {
+        code = split(self, err);
+    }
+    if (code == TINKC_OK) {
+        code = tk_sample_cost_of(&self->cost, self->sampling, request, err);
+    }
+    return code == TINKC_OK
+               ? tk_sample_reserve(&self->ledger, self->sampling, &self->cost, err)
+               : code;
 }
 
 static sample *make(tinkc_sampling *sampling, const char *operation, tk_result_kind kind)
@@ -492,7 +530,7 @@ tinkc_future *tinkc_sampling_sample(tinkc_sampling *sampling,
 }
 
 tinkc_future *tk_sample_resend(tinkc_sampling *sampling, tk_buf *body,
-                               int64_t estimate_bytes)
+                               int64_t estimate_bytes, const tk_sample_cost *cost)
 {
     static const char operation[] = "sample";
     tk_err err = TK_ERR_INIT;
@@ -508,6 +546,10 @@ tinkc_future *tk_sample_resend(tinkc_sampling *sampling, tk_buf *body,
     tinkc_code code = tk_buf_reserve(&self->body, TK_JSON_NUM_BYTES) != NULL
                           ? split(self, &err)
                           : tk_err_nomem(&err);
+    self->cost = *cost;
+    if (code == TINKC_OK) {
+        code = tk_sample_reserve(&self->ledger, sampling, cost, &err);
+    }
     return code == TINKC_OK ? tk_op_submit(&self->op) : tk_op_refuse(&self->op, &err);
 }
 

@@ -58,6 +58,20 @@ tinkc_samples *tk_samples_read(tk_str body, tk_err *err)
     return samples;
 }
 
+static tk_samples_usage usage_of(const tk_sample_response *said)
+{
+    tk_samples_usage usage = {.cached = said->prompt_cache_hit_tokens};
+    for (size_t i = 0; i < said->sequences_n; i++) {
+        usage.sampled += (int64_t)said->sequences[i].tokens.n;
+    }
+    return usage;
+}
+
+tk_samples_usage tk_samples_usage_of(const tinkc_samples *samples)
+{
+    return usage_of(&samples->said);
+}
+
 void tk_samples_free_logprobs(void *logprobs)
 {
     tk_free(logprobs);
@@ -86,7 +100,8 @@ static tinkc_logprobs *copy_logprobs(const tk_sample_response *said, tk_err *err
     return logprobs;
 }
 
-tinkc_logprobs *tk_samples_read_logprobs(tk_str body, tk_err *err)
+tinkc_logprobs *tk_samples_read_logprobs(tk_samples_usage *usage, tk_str body,
+                                         tk_err *err)
 {
     tk_sample_response said = {0};
     tinkc_logprobs *logprobs = NULL;
@@ -94,6 +109,7 @@ tinkc_logprobs *tk_samples_read_logprobs(tk_str body, tk_err *err)
     tk_arena_init(&arena, 0);
     tk_bytes bytes = {(const unsigned char *)body.p, body.n};
     if (tk_pb_sample_decode(&said, &arena, bytes, err) == TINKC_OK) {
+        *usage = usage_of(&said);
         logprobs = copy_logprobs(&said, err);
     }
     tk_arena_dispose(&arena);

@@ -21,7 +21,9 @@ tinkc_code tk_sampling_new(tinkc_sampling **out, tk_core *core,
     }
     tinkc_sampling *sampling = tk_zalloc(sizeof(*sampling));
     char *id = tk_strndup(sampling_session_id.p, sampling_session_id.n);
-    if (sampling == NULL || id == NULL) {
+    if (sampling == NULL || id == NULL ||
+        tk_ledger_open_run(&sampling->run, tk_core_ledger(core), sampling_session_id,
+                           err) != TINKC_OK) {
         tk_free(sampling);
         tk_free(id);
         return tk_err_nomem(err);

@@ -36,6 +36,10 @@ struct tk_sampling_streaming {
     place place;
     tk_buf body;
     int64_t estimate_bytes;
+    tk_sample_cost cost;
+    tk_ledger_claim ledger;
+    bool is_doubtful;      /* the server may have taken it */
+    int64_t cached, total; /* of the last event */
     tk_limiter_claim claim;
     tk_timer timer;
     tk_call call;
@@ -57,6 +61,13 @@ static void leave(tk_sampling_streaming *self)
 {
     tk_loop_timer_clear(loop_of(self), &self->timer);
     tk_limiter_release(&self->claim);
+    if (self->is_done && self->place == PLACE_CALL) {
+        tk_sample_spend(&self->ledger, &self->cost, self->cached, self->total,
+                        self->op.future);
+    } else if (self->is_doubtful) {
+        tk_ledger_doubt(&self->ledger, self->cost.most);
+    }
+    tk_ledger_release_all(&self->ledger);
 }
 
 static void fail(tk_sampling_streaming *self, const tk_err *err)
@@ -97,6 +108,7 @@ static bool hand_over_end(tk_sampling_streaming *self, const char *reason, int64
                                 .total_tokens = total >= 0 ? total : self->tokens,
                                 .is_whole_sample = whole};
     self->is_done = true;
+    self->total = event.total_tokens;
     return self->sink.event(self->sink.user, &event);
 }
 
@@ -123,6 +135,9 @@ static bool read_event(tk_sampling_streaming *self, const tk_stream_event *said)
     }
     if (more && said->finish_reason.is == TK_SET) {
         int64_t total = said->total_tokens.is == TK_SET ? said->total_tokens.v : -1;
+        self->cached = said->prompt_cache_hit_tokens.is == TK_SET
+                           ? said->prompt_cache_hit_tokens.v
+                           : 0;
         more = hand_over_end(self, said->finish_reason.v.p, total, false);
     }
     if (!more) {
@@ -219,7 +234,8 @@ static void sample_instead(tk_sampling_streaming *self)
 {
     leave(self);
     self->place = PLACE_SAMPLE;
-    self->sample = tk_sample_resend(self->sampling, &self->body, self->estimate_bytes);
+    self->sample =
+        tk_sample_resend(self->sampling, &self->body, self->estimate_bytes, &self->cost);
     tinkc_future *sample = tinkc_future_ref(self->sample); /* it may be done already */
     (void)tinkc_future_on_done(sample, on_sample, self);
     tinkc_future_free(&sample);
@@ -250,6 +266,7 @@ static void pushed_back(tk_sampling_streaming *self, const tk_retry_outcome *sai
 static void on_answer(tk_call *call, const tk_call_answer *answer)
 {
     tk_sampling_streaming *self = call->user;
+    self->is_doubtful |= answer->code == TINKC_OK || answer->is_doubtful;
     if (self->err.code != TINKC_OK) {
         fail(self, &self->err);
     } else if (answer->backpressure && !self->op.cancelled) {
@@ -360,6 +377,7 @@ static void destroy(tk_op *op)
     if (self->sink.end != NULL) {
         self->sink.end(self->sink.user);
     }
+    tk_ledger_release_all(&self->ledger);
     tinkc_future_free(&self->sample);
     tk_buf_dispose(&self->body);
     tk_sse_dispose(&self->sse);
@@ -387,6 +405,12 @@ static tinkc_code encode(tk_sampling_streaming *self, const tinkc_model_input *p
         request.seq_id =
             (tk_f_i64){TK_SET, atomic_fetch_add(&self->sampling->base->next_seq, 1)};
         code = tk_schema_encode(&self->body, &tk_msg_sample_request, &request, err);
+    }
+    if (code == TINKC_OK) {
+        code = tk_sample_cost_of(&self->cost, self->sampling, &request, err);
+    }
+    if (code == TINKC_OK) {
+        code = tk_sample_reserve(&self->ledger, self->sampling, &self->cost, err);
     }
     tk_arena_dispose(&arena);
     return code;

@@ -57,11 +57,13 @@ static void on_accepted(tk_call *call, const tk_call_answer *answer)
     tk_err err = TK_ERR_INIT;
     submit->state.phase = TK_SUBMIT_IDLE;
     if (answer->code != TINKC_OK) {
+        submit->is_doubtful = answer->is_doubtful;
         submit->settled(submit, answer->code, answer->err);
         return;
     }
     tinkc_code code = read_request_id(submit, answer->response->body, &err);
     if (code != TINKC_OK) {
+        submit->is_doubtful = true;
         submit->settled(submit, code, &err);
         return;
     }

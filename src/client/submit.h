@@ -29,6 +29,7 @@ struct tk_submit {
     void (*settled)(tk_submit *submit, tinkc_code code, const tk_err *err);
     void (*done)(tk_submit *submit, const tk_poll_result *result);
     void *user;
+    bool is_doubtful; /* for `settled` with an error: it may have been accepted */
     /* Private to submit.c. */
     struct {
         tk_call call;

@@ -13,7 +13,10 @@ tinkc_code tk_training_new(tinkc_training **out, tk_core *core, tk_str model_id,
         return tk_err_nomem(err);
     }
     training->model_id = tk_strndup(model_id.p, model_id.n);
-    if (training->model_id == NULL) {
+    if (training->model_id == NULL ||
+        tk_ledger_open_run(&training->run, tk_core_ledger(core), model_id, err) !=
+            TINKC_OK) {
+        tk_free(training->model_id);
         tk_free(training);
         return tk_err_nomem(err);
     }

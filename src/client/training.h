@@ -16,7 +16,9 @@ struct tinkc_training {
     tk_core *core;        /* a reference */
     tinkc_training *base; /* itself; of a second handle with a context: a reference */
     char *model_id;       /* the base's */
-    tk_turn turn;         /* the base's */
+    tk_turn turn;         /* the base's, as these two: */
+    tk_ledger_run *run;
+    atomic_size_t steps; /* optim_steps called so far */
     /* of the server's flags, which do not change */
     tk_split_limits limits;
     bool parallel, compress;

@@ -382,6 +382,9 @@ static tinkc_code prepare(custom *self, const tk_training_data *data, tk_err *er
     if (code == TINKC_OK) {
         code = tk_batch_prepare(&self->batch, &request, err);
     }
+    if (code == TINKC_OK) {
+        code = tk_batch_reserve(&self->batch, 2, err); /* both halves */
+    }
     tk_arena_dispose(&arena);
     if (code != TINKC_OK) {
         return code;

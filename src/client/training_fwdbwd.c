@@ -114,6 +114,9 @@ static tinkc_code prepare(fwdbwd *self, const tk_fwdbwd_request *request, tk_err
     if (code == TINKC_OK) {
         code = tk_batch_prepare(&self->batch, request, err);
     }
+    if (code == TINKC_OK) {
+        code = tk_batch_reserve(&self->batch, 1, err);
+    }
     if (code != TINKC_OK) {
         return code;
     }

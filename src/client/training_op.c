@@ -170,6 +170,7 @@ static tinkc_code prepare(tk_training_op *self, tk_err *err)
         return code;
     }
     self->seq_id = tk_turn_reserve(&self->training->base->turn, self->ticket) + 1;
+    (void)atomic_fetch_add(&self->training->base->steps, spec->is_step);
     if (!spec->draws_again) {
         tk_buf_clear(&self->body);
         (void)spec->encode(self, self->seq_id, err); /* submit_now looks at the body */

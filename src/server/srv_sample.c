@@ -444,14 +444,15 @@ static void tell(srv_sample *sample, const eng_sample_result *result)
     srv_poll_finish(sample->server, sample->future, srv_blob_take(&buf), true);
 }
 
-static void count_tokens(const srv_sample *sample, uint64_t n_sampled)
+static void count_tokens(const srv_sample *sample, uint64_t n_cached, uint64_t n_sampled)
 {
     srv *server = sample->server;
     tk_str base = tk_str_of(sample->sampler->base_name);
     tk_str session = tk_str_of(sample->sampler->id);
     srv_engine_count(server->engine, 0, sample->request.n_prompt, n_sampled);
     srv_usage_add(server->usage, TK_BILLING_SAMPLING_PREFILL, base, session,
-                  sample->request.n_prompt);
+                  sample->request.n_prompt - n_cached);
+    srv_usage_add_cached(server->usage, base, session, n_cached);
     srv_usage_add(server->usage, TK_BILLING_SAMPLING_SAMPLE, base, session, n_sampled);
 }
 
@@ -463,7 +464,7 @@ static void on_done(void *user, const eng_sample_result *result, const tk_err *e
         for (size_t i = 0; i < result->n_sequences; i++) {
             n += result->sequences[i].n;
         }
-        count_tokens(sample, n);
+        count_tokens(sample, result->prompt_cache_hit_tokens, n);
         tell(sample, result);
     } else {
         fail(sample, err);

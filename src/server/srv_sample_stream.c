@@ -80,6 +80,8 @@ void srv_sample_stream_done(srv_sample *sample, const eng_sample_result *result,
         const char *reason = result->sequences[0].stopped ? "stop" : "length";
         event.finish_reason = (tk_f_str){TK_SET, tk_str_of(reason)};
         event.total_tokens = (tk_f_i64){TK_SET, (int64_t)result->sequences[0].n};
+        event.prompt_cache_hit_tokens =
+            (tk_f_i64){TK_SET, (int64_t)result->prompt_cache_hit_tokens};
     } else {
         text.as.string = tk_str_of(err->message);
         event.error = (tk_f_raw){TK_SET, &text};

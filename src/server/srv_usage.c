@@ -14,6 +14,7 @@
 
 #define HOUR_US    (INT64_C(3600) * 1000000)
 #define SPAN_MAX_H (14 * 24)
+#define CACHED     256  /* added to the kind of a counter */
 #define PENDING    4096 /* counters that wait to be written */
 
 struct srv_usage {
@@ -105,15 +106,15 @@ static void count(tk_map *map, const srv_store_usage *row)
     tk_buf_dispose(&key);
 }
 
-void srv_usage_add(srv_usage *usage, tk_billing_kind kind, tk_str base_model,
-                   tk_str session, uint64_t amount)
+static void add(srv_usage *usage, int64_t kind, tk_str base_model, tk_str session,
+                uint64_t amount)
 {
     int64_t now = tk_clock_wall_us(NULL);
     const srv_store_usage row = {
         .bucket_us = now - now % HOUR_US,
         .base_model = base_model,
         .session_id = tk_str_cut(&session, ':'),
-        .kind = (int64_t)kind,
+        .kind = kind,
         .amount = (int64_t)TK_MIN(amount, (uint64_t)INT32_MAX),
     };
     if (amount > 0) {
@@ -121,6 +122,18 @@ void srv_usage_add(srv_usage *usage, tk_billing_kind kind, tk_str base_model,
         count(&usage->pending, &row);
         tk_mutex_unlock(&usage->lock);
     }
+}
+
+void srv_usage_add(srv_usage *usage, tk_billing_kind kind, tk_str base_model,
+                   tk_str session, uint64_t amount)
+{
+    add(usage, (int64_t)kind, base_model, session, amount);
+}
+
+void srv_usage_add_cached(srv_usage *usage, tk_str base_model, tk_str session,
+                          uint64_t amount)
+{
+    add(usage, TK_BILLING_SAMPLING_PREFILL + CACHED, base_model, session, amount);
 }
 
 tinkc_code srv_usage_write(srv_usage *usage, srv_store *store, tk_err *err)
@@ -177,14 +190,14 @@ static tk_billing_event event_of(const srv_store_usage *row)
         .base_model = {TK_SET, row->base_model},
         .session_id = {row->session_id.n > 0 ? TK_SET : TK_NULL, row->session_id},
     };
-    event.event_info.kind = (tk_billing_kind)row->kind;
+    event.event_info.kind = (tk_billing_kind)(row->kind % CACHED);
     if (event.event_info.kind == TK_BILLING_CHECKPOINT) {
         event.event_info.count = (tk_f_i64){TK_SET, row->amount};
     } else {
         event.event_info.token_count = (tk_f_i64){TK_SET, row->amount};
     }
     if (event.event_info.kind == TK_BILLING_SAMPLING_PREFILL) {
-        event.event_info.cached = (tk_f_bool){TK_SET, false};
+        event.event_info.cached = (tk_f_bool){TK_SET, row->kind >= CACHED};
     }
     return event;
 }

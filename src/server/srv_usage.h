@@ -22,6 +22,10 @@ void srv_usage_free(srv_usage *usage); /* accepts NULL; what was not written is 
 void srv_usage_add(srv_usage *usage, tk_billing_kind kind, tk_str base_model,
                    tk_str session, uint64_t amount);
 
+/* The same for tokens of prompts that were found in the cache. */
+void srv_usage_add_cached(srv_usage *usage, tk_str base_model, tk_str session,
+                          uint64_t amount);
+
 /* Writes what was counted. On failure it stays for the next time. Blocking. */
 TK_NODISCARD tinkc_code srv_usage_write(srv_usage *usage, srv_store *store, tk_err *err);
 

@@ -91,6 +91,7 @@ static const tk_field stream_event_rows[] = {
     {TK_ROW(T, logprob, NUM, TK_NULLABLE)},
     {TK_ROW(T, finish_reason, STR, TK_NULLABLE)},
     {TK_ROW(T, total_tokens, I64, TK_NULLABLE)},
+    {TK_ROW(T, prompt_cache_hit_tokens, I64, TK_NULLABLE)},
     {TK_ROW(T, error, RAW, TK_NULLABLE)},
 };
 #undef T

@@ -52,7 +52,8 @@ typedef struct tk_stream_event {
     tk_f_num logprob;
     tk_f_str finish_reason; /* set: the stream is over */
     tk_f_i64 total_tokens;
-    tk_f_raw error; /* set: it failed */
+    tk_f_i64 prompt_cache_hit_tokens; /* with the end */
+    tk_f_raw error;                   /* set: it failed */
 } tk_stream_event;
 
 extern const tk_schema tk_msg_stops, tk_msg_sampling_params, tk_msg_sample_request,
