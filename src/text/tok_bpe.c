@@ -33,9 +33,10 @@ static size_t lowest(const pairs *p, size_t n)
     return at;
 }
 
-static size_t merge_short(const tk_tok *tok, int32_t *ids, size_t n)
+static size_t merge_short(const tk_tok *tok, tk_tok_work *w, int32_t *ids, size_t n)
 {
     pairs p;
+    size_t turns = n;
     for (size_t i = 0; i + 1 < n; i++) {
         look_up(tok, &p, ids, i);
     }
@@ -44,6 +45,7 @@ static size_t merge_short(const tk_tok *tok, int32_t *ids, size_t n)
         if (p.rank[at] == TK_TOK_NO_RANK) {
             break;
         }
+        turns += n;
         ids[at] = p.id[at];
         size_t behind = n - at - 2;
         memmove(ids + at + 1, ids + at + 2, behind * sizeof(*ids));
@@ -57,6 +59,7 @@ static size_t merge_short(const tk_tok *tok, int32_t *ids, size_t n)
             look_up(tok, &p, ids, at - 1);
         }
     }
+    w->turns += turns;
     return n;
 }
 
@@ -152,7 +155,8 @@ static size_t merge_long(const tk_tok *tok, tk_tok_work *w, int32_t *ids, size_t
     if (!fill(tok, w, ids, n)) {
         return SIZE_MAX;
     }
-    while (w->heap_n > 0) {
+    size_t turns = n;
+    for (; w->heap_n > 0; turns++) {
         uint64_t top = pop(w);
         uint32_t left = (uint32_t)top;
         tk_tok_node *nodes = w->nodes;
@@ -172,6 +176,7 @@ static size_t merge_long(const tk_tok *tok, tk_tok_work *w, int32_t *ids, size_t
             return SIZE_MAX;
         }
     }
+    w->turns += turns;
     size_t kept = 0;
     for (uint32_t i = 0; i != NONE; i = w->nodes[i].next) {
         ids[kept++] = w->nodes[i].id;
@@ -184,5 +189,5 @@ size_t tk_tok_merge_all(const tk_tok *tok, tk_tok_work *work, int32_t *ids, size
     if (n < 2) {
         return n;
     }
-    return n <= SHORT ? merge_short(tok, ids, n) : merge_long(tok, work, ids, n);
+    return n <= SHORT ? merge_short(tok, work, ids, n) : merge_long(tok, work, ids, n);
 }

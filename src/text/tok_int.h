@@ -166,6 +166,7 @@ struct tk_tok_work {
     size_t nodes_max;
     uint64_t *heap;
     size_t heap_n, heap_max;
+    uint64_t turns; /* of the loops that merge, for tests of how work grows */
     tk_buf repaired, normal[2], prefixed;
     tk_tok_matcher matcher;
 };
