@@ -21,6 +21,7 @@ quiet       | scripts/check-quiet.sh
 docs        | scripts/gen-docs.py --check
 gates       | tests/docs/test_gates.sh
 tests       | scripts/test.sh
+secrets     | scripts/check-secrets.sh
 conformance | scripts/check-conformance.py
 switches    | scripts/check-switches.sh
 consumers   | scripts/check-consumers.sh

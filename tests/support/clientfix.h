@@ -11,6 +11,7 @@
 #include "client/service.h"
 #include "support/fakeclock.h"
 #include "support/faketransport.h"
+#include "support/talk.h"
 #include "support/test.h"
 
 #define CLIENTFIX_TURNS 8 /* enough for any chain of answers that tests script */
@@ -31,6 +32,7 @@ static inline void clientfix_log(tinkc_log_level level, const char *component,
     int n = snprintf(f->log + f->log_n, room, "%s %s: %s\n", tinkc_log_level_name(level),
                      component, line);
     f->log_n += TK_MIN((size_t)n, room - 1);
+    talk_log(level, component, line, NULL);
 }
 
 static inline void clientfix_turn(clientfix *f)
@@ -81,6 +83,9 @@ static inline void clientfix_open_bare(clientfix *f, const char *const *options)
                          TINKC_OK);
     }
     tinkc_config_set_log(config, clientfix_log, f);
+    if (talk_is_on()) {
+        assert_int_equal(tinkc_config_set(config, "wire_dump", "true", NULL), TINKC_OK);
+    }
     tk_core_seams seams = {
         .clock = &f->clock.clock, .transport = &f->net.transport, .seed = 1};
     tk_err err = TK_ERR_INIT;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "support/fakeapi_tinker_int.h"
+#include "support/talk.h"
 #include "wire/path.h"
 
 /* ---- without state ---- */
@@ -37,6 +38,7 @@ bool tinker_capabilities(tinker_call *call)
 
 bool tinker_telemetry(tinker_call *call)
 {
+    talk_write("events", call->request->body, call->request->body_n);
     return answer_text(call, "{\"status\":\"accepted\"}");
 }
 

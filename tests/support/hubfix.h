@@ -40,6 +40,7 @@ static inline void hubfix_log(tinkc_log_level level, const char *component,
     int n = snprintf(f->log + f->log_n, sizeof(f->log) - f->log_n, "%d %s %s\n",
                      (int)level, component, line);
     f->log_n = TK_MIN(f->log_n + (size_t)n, sizeof(f->log) - 1);
+    talk_log(level, component, line, NULL);
 }
 
 static inline void hubfix_begin(hubfix *f)
