@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The Python line with which `make demo` ends, as it is printed but for the port, with both pinned
-# versions of the official SDK (installed by server_sdk.sh or here).
+# versions of the official SDK (installed by server_sdk.sh, which runs before, or here).
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/docs/demo_lines.sh
