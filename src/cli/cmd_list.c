@@ -10,7 +10,10 @@ const cmd_spec *const cmd_list[] = {
 #if TINKC_HAVE_TEXT
     &cmd_train,
     &cmd_sample,
+    &cmd_chat,
 #endif
+    &cmd_doctor,
+    &cmd_config,
     &cmd_run_list,
     &cmd_run_info,
     &cmd_checkpoint_list,

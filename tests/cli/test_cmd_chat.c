@@ -1,0 +1,193 @@
+/* `tinkc chat` as a user runs it: turns, commands, formats, and Ctrl-C.
+ * Links: peer client text server */
+#include <signal.h>
+
+#include "base/mem.h"
+#include "server/srvfix.h"
+#include "support/fakeapi_tinker.h"
+#include "support/program.h"
+
+#define MODEL     "tinkc/pebble-llama-2m"
+#define MODEL_DIR TEST_DATA_DIR "/../../models/pebble-llama-2m"
+#define CHAT      "chat", "-m", MODEL, "--temperature", "0"
+
+typedef struct fix {
+    srvfix srv;
+    program p;
+    char url[64];
+} fix;
+
+static void fix_open(fix *f)
+{
+    memset(f, 0, sizeof(*f));
+    program_open(&f->p, TINKC_PROGRAM);
+    srvfix_open(&f->srv, (srv_options){.log_level = TINKC_LOG_OFF});
+    (void)snprintf(f->url, sizeof(f->url), "TINKER_BASE_URL=%s", srv_url(f->srv.server));
+    program_env(&f->p, f->url);
+}
+
+static void fix_close(fix *f)
+{
+    program_close(&f->p);
+    srvfix_close(&f->srv);
+}
+
+/* Lines of standard input are turns; answers are all that is on standard output. */
+static void test_chat_turns(void **state)
+{
+    (void)state;
+    fix f;
+    char *saved = NULL;
+    size_t n = 0;
+    fix_open(&f);
+    f.p.input = "What is 2 + 3?\r\n\nWhat is 4 + 4?\n/save all.json\n/reset\n"
+                "What is 1 + 1?\n/save one.json\n/quit\nWhat is 2 + 2?\n";
+    program_run(&f.p, PROGRAM_ARGS(CHAT));
+    assert_int_equal(f.p.code, 0);
+    assert_int_equal(f.p.err.n, 0);
+    assert_string_equal(f.p.out.p, "5\n8\n2\n");
+    assert_true(program_read_file(&f.p, "all.json", &saved, &n));
+    assert_string_equal(saved,
+                        "{\"messages\":[{\"role\":\"user\",\"content\":\"What is 2 + "
+                        "3?\"},{\"role\":\"assistant\",\"content\":\"5\"},{\"role\":"
+                        "\"user\",\"content\":\"What is 4 + 4?\"},{\"role\":"
+                        "\"assistant\",\"content\":\"8\"}]}\n");
+    tk_free(saved);
+    assert_true(program_read_file(&f.p, "one.json", &saved, &n));
+    assert_null(strstr(saved, "4 + 4"));
+    tk_free(saved);
+    fix_close(&f);
+}
+
+static void test_chat_formats(void **state)
+{
+    (void)state;
+    fix f;
+    const tk_json *json = NULL;
+    tk_err err = TK_ERR_INIT;
+    fix_open(&f);
+    f.p.input = "/system Be kind.\nWhat is 2 + 3?\n";
+    program_run(&f.p, PROGRAM_ARGS(CHAT, "--format", "json"));
+    assert_int_equal(f.p.code, 0);
+    assert_int_equal(tk_json_parse(&json, &f.srv.arena, f.p.out.p, f.p.out.n, NULL, &err),
+                     TINKC_OK);
+    const tk_json *list = tk_json_get(json, "messages");
+    assert_int_equal(tk_json_len(list), 3);
+    const tk_json first = tk_json_at(list, 0);
+    assert_string_equal(srvfix_text(&first, "role"), "system");
+    f.p.input = "What is 2 + 3?\nWhat is 4 + 4?\n";
+    program_run(&f.p, PROGRAM_ARGS(CHAT, "--format", "jsonl", "--system", "Be kind."));
+    assert_int_equal(f.p.code, 0);
+    assert_true(
+        program_said(&f.p.out, "\"content\": \"5\", \"stop_reason\": \"stop\"}\n"));
+    assert_true(program_said(&f.p.out, "\"content\": \"8\""));
+    fix_close(&f);
+}
+
+static void test_chat_failures(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *input, *words;
+    } cases[] = {
+        {"/nosuch\nWhat is 2 + 3?\n", "no such command: /nosuch"},
+        {"/save\n", "/save needs the name"},
+        {"/save no/dir/file\n", "no/dir"},
+        {"\xff\xfe\n", "Error: "},
+    };
+    fix f;
+    fix_open(&f);
+    for (size_t i = 0; i < TK_ARRAY_LEN(cases); i++) {
+        f.p.input = cases[i].input;
+        program_run(&f.p, PROGRAM_ARGS(CHAT));
+        assert_int_equal(f.p.code, 1); /* a script stops at the first failure */
+        if (!program_said(&f.p.err, cases[i].words)) {
+            fail_msg("case %zu: %s", i, f.p.err.n > 0 ? f.p.err.p : "");
+        }
+        assert_false(program_said(&f.p.out, "5"));
+    }
+    f.p.input = NULL;
+    program_run(&f.p, PROGRAM_ARGS(CHAT)); /* nothing said, nothing answered */
+    assert_int_equal(f.p.code, 0);
+    assert_int_equal(f.p.out.n, 0);
+    program_run(&f.p, PROGRAM_ARGS("chat"));
+    assert_int_equal(f.p.code, 2);
+    f.p.input = "What is 2 + 3?\n";
+    f.p.no_reader = true;
+    program_run(&f.p, PROGRAM_ARGS(CHAT));
+    assert_int_equal(f.p.code, 1);
+    program_env(&f.p, "TINKER_BASE_URL=http://127.0.0.1:1");
+    program_run(&f.p, PROGRAM_ARGS(CHAT));
+    assert_int_equal(f.p.code, 1);
+    assert_true(program_said(&f.p.err, "Connection failed"));
+    fix_close(&f);
+}
+
+/* On a terminal: a prompt, errors that one can go on after, Ctrl-D. */
+static void test_chat_terminal(void **state)
+{
+    (void)state;
+    fix f;
+    fix_open(&f);
+    f.p.columns = 40;
+    program_start(&f.p, PROGRAM_ARGS(CHAT));
+    assert_true(program_wait_text(&f.p, false, "> "));
+    program_send(&f.p, "/nosuch\n");
+    assert_true(program_wait_text(&f.p, false, "Error: no such command"));
+    program_send(&f.p, "What is 2 + 3?\n");
+    assert_true(program_wait_text(&f.p, false, "\r\n5"));
+    program_send(&f.p, "\x04");
+    program_end(&f.p);
+    assert_int_equal(f.p.code, 0);
+    fix_close(&f);
+}
+
+/* Ctrl-C stops the answer, whose beginning stays; the next one ends the program. */
+static void test_chat_interrupt(void **state)
+{
+    (void)state;
+    static const char token[] = "data: {\"token_id\":60}\n\n";
+    program p;
+    char url[64];
+    fakeapi *api = fakeapi_start();
+    fakeapi_tinker(api, NULL);
+    fakeapi_default(api, "POST", "/api/v1/stream_sample",
+                    &(fakeapi_step){.body = token,
+                                    .content_type = "text/event-stream",
+                                    .framing = FAKEAPI_CHUNKED,
+                                    .fault = FAKEAPI_STALL_BODY,
+                                    .cut = sizeof(token) - 1});
+    (void)snprintf(url, sizeof(url), "TINKER_BASE_URL=%s", fakeapi_url(api));
+    program_open(&p, TINKC_PROGRAM);
+    program_env(&p, url);
+    p.columns = 60;
+    program_start(&p, PROGRAM_ARGS("chat", "-m", MODEL_DIR));
+    assert_true(program_wait_text(&p, false, "> "));
+    program_send(&p, "Count.\n");
+    assert_true(fakeapi_wait_for(api, "POST", "/api/v1/stream_sample", 1));
+    assert_true(program_wait_text(&p, false, "\r\n7")); /* token 60 */
+    program_send(&p, "\x03");
+    assert_true(program_wait_text(&p, false, "[stopped]\r\n> "));
+    program_send(&p, "/save c.json\n/nosuch\n");
+    assert_true(program_wait_text(&p, false, "no such command"));
+    char *saved = NULL;
+    size_t n = 0;
+    assert_true(program_read_file(&p, "c.json", &saved, &n));
+    assert_non_null(strstr(saved, "{\"role\":\"assistant\",\"content\":\"7\"}"));
+    tk_free(saved);
+    program_send(&p, "\x03");
+    program_end(&p);
+    assert_int_equal(p.code, 130);
+    program_close(&p);
+    fakeapi_stop(&api);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_chat_turns),     cmocka_unit_test(test_chat_formats),
+        cmocka_unit_test(test_chat_failures),  cmocka_unit_test(test_chat_terminal),
+        cmocka_unit_test(test_chat_interrupt),
+    };
+    return cmocka_run_group_tests_name("cmd_chat", tests, NULL, NULL);
+}
