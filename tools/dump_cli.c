@@ -17,6 +17,7 @@ static const struct {
     {"TINKER_PROJECT_ID", "The project of new sessions."},
     {"TINKER_TAGS", "Tags of new sessions, between commas."},
     {"TINKER_LOG", "debug or info: what the library does, on standard error."},
+    {"TINKC_WIRE_DUMP", "1 with TINKER_LOG: every request whole, secrets masked."},
     {"TINKER_TELEMETRY", "0 switches reports to the server off."},
     {"CLOUDFLARE_ACCESS_CLIENT_ID", "With _SECRET: headers for Cloudflare Access."},
     {"HTTPS_PROXY", "Also HTTP_PROXY, ALL_PROXY and NO_PROXY: proxies."},
@@ -38,7 +39,8 @@ static const char description[] =
     "Trains, samples and serves language models with the Tinker API. Results go to\n"
     "standard output as tables, or as JSON with --format json (one document) or\n"
     "--format jsonl (one line per item); progress, questions and errors go to standard\n"
-    "error. Options of the program may stand before or behind the command.";
+    "error. Options of the program may stand before or behind the command. SIGUSR1 makes\n"
+    "it say on standard error what it waits for.";
 
 /* Whether the command at `at` opens a page: it has one word, or is the first of its
  * group. */

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "cli/cmd_int.h"
+#include "cli/cmd_waits.h"
 
 /* Whether `name` is `first` followed by one more word, which starts at *second then. */
 static bool is_in_group(const char *name, const char *first, const char **second)
@@ -154,6 +155,7 @@ static int flush(int code)
 int cmd_main(const cmd_spec *const *table, int argc, char *const *argv)
 {
     cmd_signal_init();
+    cmd_waits_init();
     size_t room = argc > 0 ? (size_t)argc : 1;
     cmd_args args = {.table = table};
     args.values = tk_zarray(room, sizeof(*args.values));
