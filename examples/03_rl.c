@@ -46,6 +46,7 @@ static void ask(group *g, tinkc_sampling *sampling)
     check(tinkc_tokenizer_encode(&encoding, tokenizer, text, strlen(text), NULL, &err),
           &err);
     const int32_t *ids = tinkc_encoding_ids(encoding, &g->prompt_n);
+    require(g->prompt_n <= TOKENS_MAX, "a short question");
     memcpy(g->prompt, ids, g->prompt_n * sizeof(ids[0]));
     tinkc_encoding_free(&encoding);
 
@@ -81,9 +82,10 @@ static tinkc_datum *make_datum(const group *g, const tinkc_samples *samples, siz
 {
     int32_t tokens[TOKENS_MAX];
     float logprobs[TOKENS_MAX] = {0}, advantages[TOKENS_MAX] = {0};
-    size_t n = 0, asked = g->prompt_n;
+    size_t n = 0, known = 0, asked = g->prompt_n;
     const int32_t *answer = tinkc_samples_tokens(samples, k, &n);
-    const float *sampled = tinkc_samples_logprobs(samples, k, NULL);
+    const float *sampled = tinkc_samples_logprobs(samples, k, &known);
+    require(known == n && asked + n <= TOKENS_MAX, "an answer with log-probabilities");
     memcpy(tokens, g->prompt, asked * sizeof(tokens[0]));
     memcpy(tokens + asked, answer, n * sizeof(tokens[0]));
     for (size_t i = 0; i < n; i++) { /* token i of the answer is target asked - 1 + i */

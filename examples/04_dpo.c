@@ -111,6 +111,8 @@ static void measure(tinkc_training *training, const preferences *p, double out[2
         const float *logprobs = NULL;
         size_t n = 0;
         check(tinkc_fwdbwd_f32(&logprobs, &n, result, i, "logprobs"), &err);
+        require(n == tinkc_tensor_count(tinkc_datum_tensor(p->data[i], "weights")),
+                "a log-probability for each target");
         out[i] = answer_logprob(p->data[i], logprobs, n);
     }
     tinkc_fwdbwd_free(&result);

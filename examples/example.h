@@ -22,4 +22,13 @@ static inline void check(tinkc_code code, tinkc_error **err)
     }
 }
 
+/* Ends the program unless what must be so is so. */
+static inline void require(bool holds, const char *what)
+{
+    if (!holds) {
+        fprintf(stderr, "expected: %s\n", what);
+        exit(1);
+    }
+}
+
 #endif
