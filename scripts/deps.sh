@@ -13,7 +13,7 @@ packages="
 "
 
 if [ "${1:-}" = bench ]; then
-    packages="$packages libopenblas0-pthread python3-venv"
+    packages="$packages libopenblas0-pthread python3-venv valgrind"
 fi
 
 missing=""
