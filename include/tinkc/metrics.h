@@ -40,6 +40,17 @@ TINKC_API void tinkc_meter_free(tinkc_meter **meter);
 TINKC_API tinkc_code tinkc_meter_read(tinkc_readings **out, tinkc_meter *meter,
                                       tinkc_error **err);
 
+/* What is counted, with the label's name:
+ *   tinkc_operations_total, tinkc_operations_failed_total        operation
+ *   tinkc_operations_in_flight, tinkc_http_requests_in_flight    -
+ *   tinkc_operation_duration_seconds                             operation
+ *   tinkc_http_request_duration_seconds                          endpoint
+ *   tinkc_http_requests_total, tinkc_http_requests_failed_total  endpoint
+ *   tinkc_http_answers_total                                     status
+ *   tinkc_http_sent_bytes_total, tinkc_http_received_bytes_total -
+ *   tinkc_errors_total                                           code
+ *   tinkc_retries_total, tinkc_queue_pauses_total                reason
+ *   tinkc_tokens_total                                           kind */
 typedef enum tinkc_metric_kind {
     TINKC_METRIC_COUNTER = 0,  /* only grows */
     TINKC_METRIC_GAUGE = 1,    /* as it is now */

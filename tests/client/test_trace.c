@@ -86,8 +86,8 @@ static size_t count(const tk_json *root, const char *phase, const char *name,
     return n;
 }
 
-/* A-139: operation and requests are slices with the same ids at both ends; tags, the
- * trace parent, errors and retries are in it. */
+/* A-139, M-146: operation and requests are slices with the same ids at both ends; tags,
+ * the trace parent, errors and retries are in it. */
 static void test_trace_events(void **unused)
 {
     (void)unused;
