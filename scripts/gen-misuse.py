@@ -52,7 +52,12 @@ def function(returned, name, arguments, destroyers):
     call = f"{name}({', '.join(p[0] for p in parts)})"
     out = [f"static verdict call_{name}(const handles *g, bool outs, tinkc_error **err)", "{",
            "    (void)g, (void)outs, (void)err;", "    verdict v = {0};"]
+    # what comes first is the output: it must stay as it was, not become NULL
+    is_output = (returned == "tinkc_code" and parts and not name.endswith(("_close", "_free"))
+                 and (parts[0][1] or "").endswith("*o0 = NULL;"))
     out += ["    " + p[1] for p in parts if p[1]]
+    if is_output:
+        out.append("    o0 = (void *)(uintptr_t)&untouched;")
     if returned == "tinkc_code":
         out.append(f"    v.code = {call};")
     elif returned == "tinkc_future *":
@@ -62,6 +67,9 @@ def function(returned, name, arguments, destroyers):
         out += [f"    tinkc_error *e = {call};", "    tinkc_error_free(&e);"]
     else:
         out.append(f"    (void){call};")
+    if is_output:
+        out += ["    v.wrote |= o0 == NULL;",
+                "    o0 = (const void *)o0 == &untouched ? NULL : o0;"]
     for index, part in enumerate(parts):
         if part[1] and "*o" in part[1]:
             out.append(f"    v.wrote |= o{index} != NULL;")

@@ -141,7 +141,9 @@ class Tree:
         if not targets:
             return True
         command = ["cmake", "--build", str(self.build_dir), "--target", *targets]
-        return subprocess.run(command, capture_output=True).returncode == 0
+        done = subprocess.run(command, capture_output=True, text=True)
+        self.said = done.stdout + done.stderr
+        return done.returncode == 0
 
     def passes(self, program, test):
         """None when there is no such test."""
@@ -217,7 +219,7 @@ def verdict_of(tree, entry):
 def check_untouched(tree, entries):
     """Every test passes as long as nothing is changed."""
     if not tree.build(sorted({t for e in entries for t in targets_of(e)})):
-        sys.exit("the tree does not build")
+        sys.exit(f"{tree.said}\nthe tree does not build")
     for program, test in sorted({(e.program, t) for e in entries for t in e.tests}):
         if tree.passes(program, test) is not True:
             sys.exit(f"{program}: {test} does not pass, or is not there, without a mutation")

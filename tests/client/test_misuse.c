@@ -1,6 +1,6 @@
-/* A-013, A-033, A-012: every public function survives NULL, closed handles and handles
- * without anything else, and says so clearly; outputs stay untouched; nothing is sent.
- * The calls are generated from the headers (scripts/gen-misuse.py).
+/* A-012, A-013, A-030, A-033: every public function survives NULL, closed handles and
+ * handles without anything else, and says so clearly; outputs stay as they were; nothing
+ * is sent. The calls are generated from the headers (scripts/gen-misuse.py).
  * Links: peer */
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +41,8 @@ typedef struct row {
     bool has_error;
     bool of_client; /* takes a training or sampling client */
 } row;
+
+static const int untouched; /* where outputs point before the call */
 
 #include "misuse_calls.inc"
 

@@ -695,10 +695,12 @@ static void test_training_cancel_elsewhere(void **unused)
     tinkc_future_cancel(step);
     assert_int_equal(tinkc_future_wait(step, 0), TINKC_E_CANCELLED);
     tinkc_future_free(&step);
+    assert_true(fakeapi_wait_in_flight(f.api, "POST", POST_POLL, 0)); /* given up */
     tinkc_future *create = tinkc_service_create_training(f.service, BASE_MODEL, NULL);
     assert_true(fakeapi_wait_in_flight(f.api, "POST", POST_POLL, 1));
     tinkc_future_cancel(create);
     tinkc_future_free(&create);
+    assert_true(fakeapi_wait_in_flight(f.api, "POST", POST_POLL, 0));
     fakeapi_gate *gate = fakeapi_gate_new(f.api);
     fakeapi_reply(f.api, "POST", "/api/v1/weights_info", &(fakeapi_step){.gate = gate});
     create =

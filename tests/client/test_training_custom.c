@@ -170,6 +170,14 @@ static void test_custom_loss_in_chunks(void **unused)
     tinkc_future *step = tinkc_training_optim_step(f.training, NULL);
     assert_int_equal(tinkc_future_wait(loss, TINKC_FOREVER), TINKC_OK);
     assert_int_equal(tinkc_future_wait(step, TINKC_FOREVER), TINKC_OK);
+    tinkc_fwdbwd *result = NULL;
+    double sum = 0;
+    assert_int_equal(tinkc_future_take_fwdbwd(&result, loss, NULL), TINKC_OK);
+    assert_int_equal(tinkc_fwdbwd_count(result), 4); /* of all chunks */
+    assert_int_equal(tinkc_metrics_get(&sum, tinkc_fwdbwd_metrics(result), "loss:sum"),
+                     TINKC_OK);
+    assert_true(sum == 4 * 3 * 2.0);
+    tinkc_fwdbwd_free(&result);
     for (size_t i = 0; i < 8; i++) {
         check_request(&f, i, i < 4, i < 4 ? 0.0F : -1.0F / 12.0F);
     }

@@ -201,9 +201,21 @@ static void test_fwdbwd_serial_chunks(void **unused)
 {
     (void)unused;
     fixture f = open_with(SMALL_LINE);
-    assert_int_equal(tinkc_training_forward_backward_wait(NULL, f.training, f.data, 5,
-                                                          "cross_entropy", NULL, NULL),
-                     TINKC_OK);
+    fakeapi_gate *gate = fakeapi_gate_new(f.api);
+    fakeapi_default(f.api, "POST", POST_FB, &(fakeapi_step){.pass = true, .gate = gate});
+    tinkc_future *future =
+        tinkc_training_forward_backward(f.training, f.data, 5, "cross_entropy", NULL);
+    for (size_t i = 0; i < 5; i++) {
+        assert_true(fakeapi_wait_for(f.api, "POST", POST_FB, i + 1));
+        for (int k = 0; k < 5; k++) { /* time for others to come, if there are any */
+            assert_int_equal(tinkc_training_get_info_wait(NULL, f.training, NULL),
+                             TINKC_OK);
+        }
+        assert_int_equal(fakeapi_count(f.api, "POST", POST_FB), i + 1);
+        fakeapi_gate_let(gate, 1);
+    }
+    assert_int_equal(tinkc_future_wait(future, TINKC_FOREVER), TINKC_OK);
+    tinkc_future_free(&future);
     assert_int_equal(fakeapi_peak(f.api, "POST", POST_FB), 1);
     for (size_t i = 0; i < 5; i++) {
         assert_int_equal(seq_at(f.api, i, NULL), i + 1);

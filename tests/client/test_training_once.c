@@ -271,6 +271,28 @@ static void test_once_cancel_in_backoff(void **unused)
     clientfix_close(&f);
 }
 
+/* A-026: closed while one backs off and one waits for its turn: nothing of the network
+ * would ever end them. */
+static void test_once_close_in_backoff(void **unused)
+{
+    (void)unused;
+    clientfix f;
+    clientfix_open(&f, NULL);
+    tinkc_training *training = create_scripted(&f);
+    faketransport_default(&f.net, "optim_step",
+                          (fakeanswer){.status = 503, .body = "{}"});
+    tinkc_future *futures[] = {tinkc_training_optim_step(training, NULL),
+                               tinkc_training_optim_step(training, NULL)};
+    clientfix_turn(&f);
+    tinkc_training_close(&training);
+    tinkc_service_close(&f.service);
+    for (size_t i = 0; i < TK_ARRAY_LEN(futures); i++) {
+        assert_int_equal(tinkc_future_wait(futures[i], 0), TINKC_E_CANCELLED);
+        tinkc_future_free(&futures[i]);
+    }
+    clientfix_close(&f);
+}
+
 /* five minutes of 503 end the submission; the next one goes. */
 static void test_once_submission_gives_up(void **unused)
 {
@@ -511,6 +533,7 @@ int main(void)
         cmocka_unit_test(test_once_reset_mid_body),
         cmocka_unit_test(test_once_delayed),
         cmocka_unit_test(test_once_cancel_in_backoff),
+        cmocka_unit_test(test_once_close_in_backoff),
         cmocka_unit_test(test_once_submission_gives_up),
         cmocka_unit_test(test_once_roundtrip_header),
         cmocka_unit_test(test_once_close_anywhere),
