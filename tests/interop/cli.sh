@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# tinkc and the official command line program side by side on the same server: what both have
+# says the same. JSON: same keys, same values; tables: same columns, rows and titles; the only
+# differences are those of docs/cli-differences.md, which tests/interop/cli_compare.py knows.
+set -u
+cd "$(dirname "$0")/../.."
+program=$PWD/${TINKC_BUILD_DIR:-build}/tinkc
+version=0.25.0
+work=$(mktemp -d) || exit 1
+server=
+trap '[ -n "$server" ] && kill "$server"; rm -rf "$work"' EXIT
+export HF_HUB_OFFLINE=1 PYTHONDONTWRITEBYTECODE=1 NO_PROXY=127.0.0.1 COLUMNS=400 LC_ALL=C.UTF-8
+unset TINKER_TAGS TINKER_PROJECT_ID TINKER_CREDENTIAL_CMD
+
+home=$PWD/build/sdk-venv/cli-$version
+if [ ! -e "$home/ready" ]; then
+    rm -rf "$home"
+    python3 -m venv "$home" || exit 1
+    "$home/bin/python" -m pip --disable-pip-version-check -q install "tinker==$version" || exit 1
+    touch "$home/ready"
+fi
+
+"$program" serve --port 0 --data "$work/data" >"$work/out" 2>"$work/err" &
+server=$!
+url=
+for _ in $(seq 200); do
+    url=$(sed -n 's/^listening on //p' "$work/out")
+    [ -n "$url" ] && break
+    sleep 0.05
+done
+[ -n "$url" ] || { cat "$work/err"; exit 1; }
+export TINKER_BASE_URL=$url TINKER_API_KEY=tml-interop
+
+"$home/bin/python" -W ignore - <<'PYTHON' >"$work/run" || exit 1
+import tinker
+service = tinker.ServiceClient(user_metadata={"note": "h\u00e9"})
+training = service.create_lora_training_client(base_model="tinkc/pebble-llama-2m", rank=8,
+                                               user_metadata={"name": "a \"b\" \u00e9"})
+datum = tinker.Datum(model_input=tinker.ModelInput.from_ints([5, 6, 7]),
+                     loss_fn_inputs={"target_tokens": [6, 7, 8], "weights": [1.0, 1.0, 1.0]})
+training.forward_backward([datum], "cross_entropy").result()
+for name in ("one", "two", "three", "four", "five"):
+    training.save_state(name).result()
+training.save_weights_for_sampler("sampler").result()
+other = service.create_lora_training_client(base_model="tinkc/pebble-llama-2m", rank=4)
+other.save_state("one").result()
+path = training.save_weights_for_sampler("last").result().path
+print(path.split("/")[2])
+PYTHON
+
+python3 -B tests/interop/cli_compare.py --ours "$program" --official "$home/bin/tinker" \
+    --run "$(cat "$work/run")" --work "$work"
+failed=$?
+kill -TERM "$server" && wait "$server" || { echo "the server did not stop well"; failed=1; }
+server=
+exit $failed
