@@ -299,6 +299,36 @@ static void test_cli_audit(void **unused)
     clifix_end(&f);
 }
 
+/* C-079 to C-085: what the environment says reaches the server; questions make no session
+ * and report nothing. */
+static void test_cli_environment(void **unused)
+{
+    (void)unused;
+    clifix f;
+    clifix_begin(&f);
+    clifix_env(&f, "TINKER_CREDENTIAL_CMD=echo tml-from-the-command");
+    clifix_env(&f, "CLOUDFLARE_ACCESS_CLIENT_ID=id");
+    clifix_env(&f, "CLOUDFLARE_ACCESS_CLIENT_SECRET=hush-hush");
+    clifix_env(&f, "TINKER_TELEMETRY=1");
+    clifix_env(&f, "TINKER_TAGS=a,b");
+    clifix_env(&f, "TINKER_PROJECT_ID=p");
+    f.env[1] = "TINKER_API_KEY=";
+    proc *p = clifix_run(&f, "run info " CLI_RUN);
+    assert_int_equal(p->status, 0);
+    proc_free(&p);
+    assert_string_equal(fakeapi_header(last(&f), "x-api-key"), "tml-from-the-command");
+    assert_string_equal(fakeapi_header(last(&f), "cf-access-client-id"), "id");
+    assert_string_equal(fakeapi_header(last(&f), "cf-access-client-secret"), "hush-hush");
+    assert_int_equal(fakeapi_count(f.api, "POST", CLI_API "create_session"), 0);
+    assert_int_equal(fakeapi_count(f.api, "POST", CLI_API "telemetry*"), 0);
+    f.env[1] = "TINKER_API_KEY=" CLI_KEY;
+    f.env[4] = "X=";
+    p = clifix_run(&f, "run info " CLI_RUN);
+    proc_free(&p);
+    assert_string_equal(fakeapi_header(last(&f), "x-api-key"), CLI_KEY);
+    clifix_end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -311,6 +341,7 @@ int main(void)
         cmocka_unit_test(test_cli_whoami),
         cmocka_unit_test(test_cli_single_answers),
         cmocka_unit_test(test_cli_audit),
+        cmocka_unit_test(test_cli_environment),
     };
     return cmocka_run_group_tests_name("cli_account", tests, NULL, NULL);
 }

@@ -38,8 +38,8 @@ static void test_cli_delete_refuses(void **unused)
     clifix_end(&f);
 }
 
-/* M-155, C-053: asks on standard error; anything but yes keeps everything, and so does
- * the end of input, as an error. */
+/* M-155, C-011, C-053: asks on standard error; anything but yes keeps everything, and so
+ * does the end of input, as an error. */
 static void test_cli_delete_asks(void **unused)
 {
     (void)unused;
@@ -109,8 +109,8 @@ static void test_cli_delete_filters(void **unused)
     }
 }
 
-/* M-155, M-156, C-054, C-055, C-091: one that fails does not keep the others, and the
- * exit code says so. */
+/* M-155, M-156, C-007, C-054, C-055, C-091: one that fails does not keep the others, and
+ * the exit code says so. */
 static void test_cli_delete_in_part(void **unused)
 {
     (void)unused;

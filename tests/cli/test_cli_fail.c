@@ -167,8 +167,8 @@ static void test_cli_fail_configuration(void **unused)
     clifix_end(&f);
 }
 
-/* C-006, C-032: with -v also code, class and status; with -vv each request, without the
- * key. */
+/* C-006, C-032, C-092: with -v also code, class and status; with -vv each request,
+ * without the key. */
 static void test_cli_fail_verbose(void **unused)
 {
     (void)unused;

@@ -12,8 +12,8 @@ static const fakeapi_request *last(clifix *f)
     return fakeapi_request_at(f->api, fakeapi_total(f->api) - 1);
 }
 
-/* M-151, M-153, M-154, C-036, C-037, C-039: columns, chosen columns, title; values in
- * words. */
+/* M-151, M-153, M-154, C-008, C-036, C-037, C-039: columns, chosen columns, title; values
+ * in words. */
 static void test_cli_run_list_table(void **unused)
 {
     (void)unused;
@@ -35,8 +35,8 @@ static void test_cli_run_list_table(void **unused)
     clifix_end(&f);
 }
 
-/* M-153, C-012, C-040: one document, indented by two, keys in the official order; one
- * line per run with jsonl; non-ASCII escaped. */
+/* M-153, C-012, C-040, C-092: one document, indented by two, keys in the official order;
+ * one line per run with jsonl; non-ASCII escaped. */
 static void test_cli_run_list_json(void **unused)
 {
     (void)unused;
@@ -122,7 +122,7 @@ static void test_cli_list_options(void **unused)
     clifix_end(&f);
 }
 
-/* M-159: credentials and server as options; they win over the environment. */
+/* M-159, C-005: credentials and server as options; they win over the environment. */
 static void test_cli_connection_options(void **unused)
 {
     (void)unused;
@@ -143,7 +143,7 @@ static void test_cli_connection_options(void **unused)
     clifix_end(&f);
 }
 
-/* M-151, C-043, C-045, C-046: checkpoints of all runs, and of one. */
+/* M-151, C-017, C-043, C-045, C-046: checkpoints of all runs, and of one. */
 static void test_cli_checkpoint_list(void **unused)
 {
     (void)unused;

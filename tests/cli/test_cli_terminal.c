@@ -42,7 +42,8 @@ static void squeeze(char *out, const char *text)
     *out = '\0';
 }
 
-/* C-013, M-153: on a terminal of any width no line is longer, and nothing is left out. */
+/* C-013, C-092, M-153: on a terminal of any width no line is longer, and nothing is left
+ * out. */
 static void test_cli_terminal_widths(void **unused)
 {
     (void)unused;
