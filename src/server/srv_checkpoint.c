@@ -180,12 +180,11 @@ static void remove_files(srv *server, tk_arena *arena, tk_str dir)
     }
 }
 
-/* The answer to a change: nobody reads its body. */
+/* The answer to a change: nobody reads its body. What is so already is no conflict: the
+ * official client tries a 409 again for minutes, and a repeated request may only be one
+ * whose answer was lost (wire.md §12 row 10). */
 static srv_verdict reply_changed(srv_request *request, tinkc_code code, const tk_err *err)
 {
-    if (code == TINKC_E_CONFLICT) {
-        return srv_reply_fail(request, 409, "%s", err->message);
-    }
     return code == TINKC_OK ? srv_reply_fixed(request, 200, SRV_TYPE_JSON, TK_STR("{}"))
                             : srv_reply_error(request, err);
 }

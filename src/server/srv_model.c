@@ -370,8 +370,10 @@ srv_verdict srv_model_answer_lost(srv *server, srv_request *request, tk_str id)
         bool known = false;
         tk_str rest = id;
         lost = was_used(server, (tk_str){id.p, colon - 1}, seq, &known);
-        if (!known) { /* before a restart, or of a session that has ended */
-            lost = srv_store_has_session(server->store, tk_str_cut(&rest, ':'));
+        if (!known) { /* before a restart, of a session that has ended, or of none */
+            tk_str first = tk_str_cut(&rest, ':');
+            lost = srv_store_has_session(server->store, first) ||
+                   tk_str_is(first, srv_store_instance(server->store));
         }
     }
     return lost ? srv_reply_fail(request, 410, "the result is not kept any more")

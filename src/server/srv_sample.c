@@ -12,6 +12,7 @@
 #include "server/srv_poll.h"
 #include "server/srv_reply.h"
 #include "server/srv_run.h"
+#include "server/srv_store.h"
 #include "server/srv_usage.h"
 #include "wire/msg_model.h"
 #include "wire/msg_sample.h"
@@ -136,9 +137,9 @@ typedef struct attempt {
 static srv_sampler *find_sampler(srv *server, attempt *a)
 {
     if (a->own != NULL) {
-        char uuid[TK_UUID_TEXT_BYTES];
-        tk_uuid_make(uuid, &server->rand);
-        (void)snprintf(a->id, sizeof(a->id), "%s", uuid);
+        (void)snprintf(a->id, sizeof(a->id), "%s:sample:%llu",
+                       srv_store_instance(server->store),
+                       (unsigned long long)(tk_rand_u64(&server->rand) >> 1));
         return a->own;
     }
     srv_sampler *sampler = tk_map_get(&server->samplers, a->msg->sampling_session_id.v);

@@ -39,6 +39,8 @@ static const char *const migrations[] = {
     " bucket_us INTEGER NOT NULL, base_model TEXT NOT NULL, session_id TEXT NOT NULL,"
     " kind INTEGER NOT NULL, amount INTEGER NOT NULL,"
     " PRIMARY KEY(bucket_us, base_model, session_id, kind)) WITHOUT ROWID;",
+    "CREATE TABLE instance(id TEXT NOT NULL);"
+    "INSERT INTO instance VALUES(lower(hex(randomblob(16))));",
 };
 
 /* ---- open ---- */
@@ -61,22 +63,40 @@ static tinkc_code migrate(sqlite3 *db, tk_err *err)
         return tk_err_set(err, TINKC_E_UNSUPPORTED,
                           "the data directory belongs to a newer version of tinkc");
     }
-    for (; code == TINKC_OK && version < (int64_t)TK_ARRAY_LEN(migrations); version++) {
-        char pragma[64];
-        (void)snprintf(pragma, sizeof(pragma), "PRAGMA user_version = %d",
-                       (int)version + 1);
-        code = srv_sql_exec(db, "BEGIN IMMEDIATE", err);
-        if (code == TINKC_OK) {
-            code = srv_sql_exec(db, migrations[version], err);
-        }
-        if (code == TINKC_OK) {
-            code = srv_sql_exec(db, pragma, err);
-        }
-        if (code == TINKC_OK) {
-            code = srv_sql_exec(db, "COMMIT", err);
-        }
+    if (code != TINKC_OK || version == (int64_t)TK_ARRAY_LEN(migrations)) {
+        return code;
     }
+    char pragma[64];
+    (void)snprintf(pragma, sizeof(pragma), "PRAGMA user_version = %d",
+                   (int)TK_ARRAY_LEN(migrations));
+    code = srv_sql_exec(db, "BEGIN IMMEDIATE", err);
+    for (; code == TINKC_OK && version < (int64_t)TK_ARRAY_LEN(migrations); version++) {
+        code = srv_sql_exec(db, migrations[version], err);
+    }
+    if (code == TINKC_OK) {
+        code = srv_sql_exec(db, pragma, err);
+    }
+    return code == TINKC_OK ? srv_sql_exec(db, "COMMIT", err) : code;
+}
+
+static tinkc_code read_instance(srv_store *store, tk_err *err)
+{
+    srv_sql sql;
+    tk_arena arena;
+    tk_arena_init(&arena, TK_MIB);
+    srv_sql_begin(&sql, store->db, "SELECT id FROM instance");
+    if (srv_sql_row(&sql)) {
+        (void)snprintf(store->instance, sizeof(store->instance), TK_STR_FMT,
+                       TK_STR_ARG(srv_sql_get_text(&sql, &arena, 0)));
+    }
+    tinkc_code code = srv_sql_done(&sql, err);
+    tk_arena_dispose(&arena);
     return code;
+}
+
+const char *srv_store_instance(const srv_store *store)
+{
+    return store->instance;
 }
 
 static tinkc_code open_db(srv_store *store, const char *data, tk_err *err)
@@ -100,7 +120,10 @@ static tinkc_code open_db(srv_store *store, const char *data, tk_err *err)
                                    "PRAGMA busy_timeout = 5000;"
                                    "PRAGMA journal_size_limit = 16777216;",
                                    err);
-    return code == TINKC_OK ? migrate(store->db, err) : code;
+    if (code == TINKC_OK) {
+        code = migrate(store->db, err);
+    }
+    return code == TINKC_OK ? read_instance(store, err) : code;
 }
 
 tinkc_code srv_store_open(srv_store **out, const char *data, tk_err *err)

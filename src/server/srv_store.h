@@ -23,6 +23,10 @@ void srv_store_close(srv_store *store); /* accepts NULL */
 
 /* ---- sessions ---- */
 
+/* A name of this data directory, for ids that belong to no session: it is the same after
+ * a restart. Static as long as the store. */
+const char *srv_store_instance(const srv_store *store);
+
 TK_NODISCARD tinkc_code srv_store_add_session(srv_store *store, const char *id,
                                               const tk_create_session_request *msg,
                                               tk_err *err);

@@ -53,8 +53,7 @@ tinkc_code srv_store_publish_checkpoint(srv_store *store, tk_arena *arena,
         return code;
     }
     if (before.is_public == is_public) {
-        return tk_err_set(err, TINKC_E_CONFLICT, "Checkpoint is already %s",
-                          is_public ? "public" : "private");
+        return TINKC_OK;
     }
     srv_sql sql;
     tk_str dir;

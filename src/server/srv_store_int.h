@@ -10,6 +10,7 @@ struct srv_store {
     tk_mutex lock;
     sqlite3 *db;       /* under lock */
     char *checkpoints; /* directory; constant */
+    char instance[40]; /* constant */
 };
 
 #define SRV_STORE_CHECKPOINT_COLUMNS                                                     \
