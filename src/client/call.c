@@ -104,7 +104,8 @@ static void wait_then(tk_call *call, const tk_retry_outcome *outcome, int64_t de
         tk_future_stage(call->future, TINKC_STAGE_BACKOFF);
     }
     tk_timer_init(&call->state.timer, fire);
-    tk_loop_timer_set(loop, &call->state.timer, tk_loop_now_ms(loop) + delay_ms);
+    tk_loop_timer_set(loop, &call->state.timer,
+                      tk_core_pause_end_ms(call->core, delay_ms));
 }
 
 static void fire_again(tk_timer *timer)

@@ -257,6 +257,7 @@ static void init_members(tk_core *core, const tk_core_seams *seams)
     core->driver.ops = &driver_ops;
     core->driver.clock = seams->clock != NULL ? seams->clock : &tk_clock_real;
     core->driver.is_manual = core->config->loop == TINKC_LOOP_MANUAL;
+    core->most_pause_ms = seams->most_pause_ms;
     core->pid = getpid();
     tk_list_init(&core->running);
     tk_list_init(&core->waiting);
@@ -434,6 +435,15 @@ const tinkc_config *tk_core_config(const tk_core *core)
 const tk_clock *tk_core_clock(const tk_core *core)
 {
     return core->base->driver.clock;
+}
+
+int64_t tk_core_pause_end_ms(const tk_core *core, int64_t delay_ms)
+{
+    const tk_core *base = core->base;
+    if (base->most_pause_ms > 0) {
+        delay_ms = TK_MIN(delay_ms, base->most_pause_ms);
+    }
+    return tk_loop_now_ms(base->loop) + delay_ms;
 }
 
 tk_log *tk_core_log(tk_core *core)

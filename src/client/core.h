@@ -32,6 +32,7 @@ typedef struct tk_core_seams {
     const tk_clock *clock;
     tk_transport *transport; /* taken on success */
     uint64_t seed;           /* 0: from the system */
+    int64_t most_pause_ms;   /* before another attempt; 0: as long as the rules say */
 } tk_core_seams;
 
 /* Somebody who waits for the service to be ready for requests. */
@@ -55,6 +56,8 @@ tk_driver *tk_core_driver(tk_core *core);
 tk_loop *tk_core_loop(tk_core *core);
 const tinkc_config *tk_core_config(const tk_core *core);
 const tk_clock *tk_core_clock(const tk_core *core);
+/* When an attempt after this pause is due. Thread: loop. */
+int64_t tk_core_pause_end_ms(const tk_core *core, int64_t delay_ms);
 tk_log *tk_core_log(tk_core *core);
 tk_hooks *tk_core_hooks(tk_core *core);
 tk_telemetry *tk_core_telemetry(tk_core *core); /* NULL: off */

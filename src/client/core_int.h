@@ -37,6 +37,7 @@ struct tk_core {
     tk_limiter_port port;
     _Atomic(char *) session_id; /* owned; written once */
     atomic_int_least64_t model_seq, sampling_seq;
+    int64_t most_pause_ms; /* a seam; 0 = none */
     /* loop thread */
     tk_rand rand;
     tk_auth *auth;

@@ -135,7 +135,8 @@ static void again(tk_poll *poll, int64_t delay_ms)
         tk_future_stage(poll->future, TINKC_STAGE_BACKOFF);
     }
     poll->state.waiting = true;
-    tk_loop_timer_set(loop, &poll->state.timer, tk_loop_now_ms(loop) + delay_ms);
+    tk_loop_timer_set(loop, &poll->state.timer,
+                      tk_core_pause_end_ms(poll->core, delay_ms));
 }
 
 static void budget_granted(tk_budget_claim *claim)
