@@ -19,6 +19,7 @@ const cmd_option cmd_globals[] = {
      true},
     {"verbose", 'v', CMD_FLAG, NULL, "Say more on standard error; twice: every request.",
      true},
+    {"stats", 0, CMD_FLAG, NULL, "Show at the end what was done, in numbers.", false},
     {"no-color", 0, CMD_FLAG, NULL, "No colour, as with NO_COLOR.", false},
     {"version", 0, CMD_FLAG, NULL, "Show the version and exit.", false},
     {NULL, 0, CMD_FLAG, NULL, NULL, false},

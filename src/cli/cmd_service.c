@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/cmd_local.h"
+#include "cli/cmd_stats.h"
 #include "cli/cmd_waits.h"
 
 #define NAME_BYTES 64
@@ -162,6 +163,7 @@ int cmd_service_open(tinkc_service **out, const cmd_args *args, cmd_patience pat
     }
     if (tinkc_service_open(out, config, &error) == TINKC_OK) {
         watch(*out, args);
+        cmd_stats_start(*out, args);
         cmd_waits_begin(*out);
     } else {
         result = cmd_fail_error(&error, NULL);
@@ -175,5 +177,6 @@ void cmd_service_end(tinkc_service **service)
 {
     cmd_waits_end();
     tinkc_service_close(service);
+    cmd_stats_end();
     cmd_local_end();
 }

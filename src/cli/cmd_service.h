@@ -1,6 +1,6 @@
-/* A service from the global options: --api-key, --base-url, --local, --timeout, --set and
- * --verbose over the environment. Opening makes no request; a session comes into being
- * when something needs one. */
+/* A service from the global options: --api-key, --base-url, --local, --timeout, --set,
+ * --verbose and --stats over the environment. Opening makes no request; a session comes
+ * into being when something needs one. */
 #ifndef CLI_CMD_SERVICE_H
 #define CLI_CMD_SERVICE_H
 
@@ -22,8 +22,8 @@ int cmd_service_config(tinkc_config **out, const cmd_args *args, cmd_patience pa
 /* A service with that configuration; the same results. */
 int cmd_service_open(tinkc_service **out, const cmd_args *args, cmd_patience patience);
 
-/* Closes the service (NULL allowed) and ends what --local started. For every
- * cmd_service_open and every cmd_service_config that said CMD_OK. */
+/* Closes the service (NULL allowed), shows --stats and ends what --local started. For
+ * every cmd_service_open and every cmd_service_config that said CMD_OK. */
 void cmd_service_end(tinkc_service **service);
 
 #endif

@@ -2,6 +2,7 @@
  * the first step, trains (train_run.h), and shows what came out. */
 #if TINKC_HAVE_TEXT
 #include "cli/cmd_train.h"
+#include <tinkc/ledger.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -284,6 +285,12 @@ static int end_run(train *t, tinkc_code code)
         return fail_run(t);
     }
     int result = write_svg(t);
+    if (t->run.is_used_up) {
+        return cmd_fail(
+            "the budget of %lld tokens does not hold another step; stopped after "
+            "step %zu of %zu: --resume goes on from it",
+            (long long)t->run.budget, t->state.step, t->plan.steps);
+    }
     if (t->run.was_stopped) {
         fprintf(stderr, "Stopped after step %zu of %zu: --resume goes on from it.\n",
                 t->state.step, t->plan.steps);
@@ -309,6 +316,7 @@ static int run_training(train *t)
                          .save_every = (size_t)cmd_int(t->args, "save-every", 50),
                          .eval_every = (size_t)cmd_int(t->args, "eval-every", 0),
                          .state_path = t->state_path,
+                         .budget = cmd_int(t->args, "budget-tokens", -1),
                          .is_stopped = cmd_interrupted,
                          .on_step = cmd_train_progress,
                          .user = &t->run,
@@ -338,6 +346,7 @@ static int prepare_and_run(train *t, const tk_buf *data, const tk_buf *eval)
     if (result != CMD_OK) {
         return result;
     }
+    (void)tinkc_service_set_budget(t->service, cmd_int(t->args, "budget-tokens", -1));
     result = ask_context(t, &context);
     if (result == CMD_OK) {
         result = open_tokenizer(t);
@@ -387,6 +396,9 @@ static int run(const cmd_args *args)
     memset(&t, 0, sizeof(t));
     t.args = args;
     cmd_train_given(t.settings, args);
+    if (cmd_int(args, "budget-tokens", 0) < 0) {
+        return cmd_bad_usage(args, "--budget-tokens is a number from 0 on.");
+    }
     if (cmd_int(args, "save-every", 1) < 0 || cmd_int(args, "eval-every", 1) < 0) {
         return cmd_bad_usage(args, "--save-every and --eval-every are steps from 0 on.");
     }
@@ -444,6 +456,7 @@ static const cmd_option options[] = {
      false},
     {"eval-every", 0, CMD_INT, "N", "Steps between two measurements (0: first and last).",
      false},
+    {"budget-tokens", 0, CMD_INT, "N", "Stop, and save, before more are used.", false},
     {"metrics", 0, CMD_TEXT, "FILE", "Write each step's numbers there, as JSON lines.",
      false},
     {"svg", 0, CMD_TEXT, "FILE", "Draw the loss there.", false},

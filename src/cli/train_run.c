@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <tinkc/ledger.h>
 #include <tinkc/rest.h>
 
 #include "base/clock.h"
@@ -69,6 +70,32 @@ static tinkc_future *submit_save(train_run *run, size_t done)
 static bool is_due(size_t done, size_t every, size_t steps)
 {
     return done == steps || (every > 0 && done % every == 0);
+}
+
+/* Whether the next step, with the measurement behind it, fits into the budget. */
+static bool fits(pipeline *p)
+{
+    train_run *run = p->run;
+    int64_t step = 0, eval = 0;
+    tinkc_ledger *ledger = NULL;
+    if (run->budget < 0 ||
+        tinkc_service_read_ledger(&ledger, run->service, NULL) != TINKC_OK) {
+        return true; /* if it does not, the call says so */
+    }
+    size_t n = train_plan_batch(run->plan, p->next, p->rows);
+    for (size_t i = 0; i < n; i++) {
+        p->data[i] = run->data->rows[p->rows[i]].datum;
+    }
+    (void)tinkc_estimate_batch(&step, p->data, n, NULL);
+    if (run->eval->n > 0 && is_due(p->next + 1, run->eval_every, run->plan->steps)) {
+        for (size_t i = 0; i < run->eval->n; i++) {
+            p->data[i] = run->eval->rows[i].datum;
+        }
+        (void)tinkc_estimate_batch(&eval, p->data, run->eval->n, NULL);
+    }
+    bool ok = step + eval <= tinkc_ledger_left(ledger);
+    tinkc_ledger_free(&ledger);
+    return ok;
 }
 
 static void submit(pipeline *p)
@@ -307,7 +334,11 @@ static tinkc_code run_steps(pipeline *p)
     while (code == TINKC_OK) {
         run->was_stopped = run->was_stopped || run->is_stopped();
         while (!run->was_stopped && p->n < AHEAD && p->next < run->plan->steps) {
-            submit(p);
+            if (fits(p)) {
+                submit(p);
+            } else {
+                run->was_stopped = run->is_used_up = true;
+            }
         }
         if (p->n == 0) {
             break;

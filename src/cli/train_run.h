@@ -22,6 +22,7 @@ typedef struct train_run {
     size_t save_every;      /* steps; 0: only at the end */
     size_t eval_every;      /* steps; 0: at the start and at the end */
     const char *state_path;
+    int64_t budget;           /* tokens of the service; negative: none */
     bool (*is_stopped)(void); /* asked a few times a second */
     void (*on_step)(void *user, const train_record *record);
     void *user;
@@ -35,6 +36,7 @@ typedef struct train_run {
     double seconds;   /* that they took */
     double eval_last; /* NaN: not measured */
     bool was_stopped;
+    bool is_used_up;    /* stopped because the next step does not fit into the budget */
     tinkc_error *error; /* of a call, owned; or: */
     tk_err err;
 } train_run;
