@@ -158,7 +158,11 @@ static tinkc_code take_events(conversation *c, tinkc_stream *stream,
                       cmd_model_put(event->token, strlen(event->token));
         }
     }
-    return code == TINKC_E_MISSING || code == TINKC_E_TIMEOUT ? TINKC_OK : code;
+    if (code == TINKC_E_MISSING || code == TINKC_E_TIMEOUT) { /* the end, or Ctrl-C */
+        tinkc_error_free(error);
+        return TINKC_OK;
+    }
+    return code;
 }
 
 static tinkc_code answer_to(conversation *c, tk_buf *answer, tinkc_error **error)

@@ -71,7 +71,7 @@ static state check_configuration(doctor *d)
     tinkc_error *error = NULL;
     (void)tinkc_config_get(d->config, "base_url", url, sizeof(url));
     if (!doctor_url_parse(&d->url, url)) {
-        d->hint = "Set TINKER_BASE_URL or --base-url to a URL: https://host.";
+        d->hint = "Set TINKER_BASE_URL or --base-url to an http or https URL.";
         return note(d, FAILED, "the base URL is '%s'", url);
     }
     d->has_key = value_of(d, "api_key", value, sizeof(value)) != NULL ||

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "server/srvfix.h"
 #include "support/program.h"
@@ -69,6 +70,20 @@ static const tk_json *parse(fix *f, const char *text, size_t n)
     return json;
 }
 
+/* The first lines of a file; all of them would take long under sanitizers. */
+static void write_head(fix *f, const char *name, const char *path, size_t lines)
+{
+    char *text = NULL;
+    assert_int_equal(tk_file_read(&text, NULL, path, TK_MIB, NULL), TINKC_OK);
+    char *end = text;
+    while (lines-- > 0 && strchr(end, '\n') != NULL) {
+        end = strchr(end, '\n') + 1;
+    }
+    *end = '\0';
+    program_write_file(&f->p, name, text);
+    tk_free(text);
+}
+
 /* The data that comes with the examples: a lower loss on lines that were not trained on.
  */
 static void test_train_learns(void **state)
@@ -80,9 +95,11 @@ static void test_train_learns(void **state)
     fix f;
     fix_open(&f, NULL);
     for (size_t i = 0; i < TK_ARRAY_LEN(sets); i++) {
-        program_run(&f.p, PROGRAM_ARGS("train", sets[i][0], "--model", MODEL, "--eval",
-                                       sets[i][1], "--steps", "8", "--batch", "4", "--lr",
-                                       "3e-3", "--rank", "4", "--format", "json"));
+        write_head(&f, "held-out.jsonl", sets[i][1], 8);
+        program_run(&f.p,
+                    PROGRAM_ARGS("train", sets[i][0], "--model", MODEL, "--eval",
+                                 "held-out.jsonl", "--steps", "6", "--batch", "3", "--lr",
+                                 "6e-3", "--rank", "4", "--format", "json"));
         if (f.p.code != 0) {
             fail_msg("%s", f.p.err.p);
         }
@@ -92,7 +109,7 @@ static void test_train_learns(void **state)
         print_message("held-out loss %.4f -> %.4f\n", first, last);
         assert_true(last < 0.8 * first);
         assert_true(number_of(json, "loss_last") < number_of(json, "loss_first"));
-        assert_true(number_of(json, "steps") == 8);
+        assert_true(number_of(json, "steps") == 6);
         assert_non_null(strstr(srvfix_text(json, "weights"), "/sampler_weights/"));
     }
     fix_close(&f);
