@@ -324,6 +324,21 @@ int64_t tk_wait_deadline_ns(int64_t timeout_ms)
                : tk_clock_after(now, timeout_ms * TK_NS_PER_MS);
 }
 
+void tk_wait_change(tk_driver *driver, tk_cond *changed, tk_mutex *lock,
+                    int64_t deadline_ns)
+{
+    if (!driver->is_manual) {
+        (void)tk_cond_wait_until(changed, lock, deadline_ns);
+        return;
+    }
+    tk_mutex_unlock(lock);
+    bool drove = driver->ops->drive(driver, TK_WAIT_SLICE_MS);
+    tk_mutex_lock(lock);
+    if (!drove) {
+        (void)tk_cond_wait_until(changed, lock, tk_wait_deadline_ns(TK_WAIT_SLICE_MS));
+    }
+}
+
 /* Sleeps until the future changes; false when the deadline has passed. */
 static bool sleep_until(tinkc_future *future, int64_t deadline_ns)
 {

@@ -3,16 +3,14 @@
 #include <tinkc/raw.h>
 
 #include "base/mem.h"
-#include "client/op.h"
+#include "client/op_call.h"
 #include "client/raw_response.h"
 #include "client/request.h"
 #include "client/service.h"
 #include "client/types.h"
 
 typedef struct raw {
-    tk_op op;
-    tk_ready ready;
-    tk_call call;
+    tk_op_call base;
     tk_request request;
     bool any_status;
 } raw;
@@ -25,14 +23,14 @@ static void on_answer(tk_call *call, const tk_call_answer *answer)
     tk_err err = TK_ERR_INIT;
     bool answered = answer->response != NULL && answer->response->failure == TK_HTTP_OK;
     if (answer->code != TINKC_OK && !(self->any_status && answered)) {
-        tk_op_fail(&self->op, answer->err);
+        tk_op_fail(&self->base.op, answer->err);
         return;
     }
     tinkc_raw_response *response = tk_raw_response_copy(answer->response, &err);
     if (response != NULL) {
-        tk_op_complete(&self->op, response, tk_raw_response_free);
+        tk_op_complete(&self->base.op, response, tk_raw_response_free);
     } else {
-        tk_op_fail(&self->op, &err);
+        tk_op_fail(&self->base.op, &err);
     }
 }
 
@@ -42,50 +40,32 @@ static size_t read_form(tk_call *call, uint64_t offset, char *p, size_t n)
     return tk_request_read(&self->request, offset, p, n);
 }
 
-static void on_ready(tk_ready *ready, tinkc_code code, const tk_err *err)
+static void send(tk_op_call *call)
 {
-    raw *self = TK_CONTAINER_OF(ready, raw, ready);
-    if (code != TINKC_OK) {
-        tk_op_fail(&self->op, err);
-        return;
-    }
-    self->call = (tk_call){.core = self->op.core,
-                           .future = self->op.future,
-                           .done = on_answer,
-                           .user = self};
-    tk_request_apply(&self->call, &self->request);
-    self->call.read_body = self->request.multipart != NULL ? read_form : NULL;
-    tk_call_start(&self->call);
+    raw *self = TK_CONTAINER_OF(call, raw, base);
+    self->base.call = (tk_call){.core = self->base.op.core,
+                                .future = self->base.op.future,
+                                .done = on_answer,
+                                .user = self};
+    tk_request_apply(&self->base.call, &self->request);
+    self->base.call.read_body = self->request.multipart != NULL ? read_form : NULL;
+    tk_call_start(&self->base.call);
 }
 
 static void start(tk_op *op)
 {
-    raw *self = TK_CONTAINER_OF(op, raw, op);
-    self->ready.done = on_ready;
-    tk_core_when_ready(op->core, &self->ready);
-}
-
-static void cancel(tk_op *op)
-{
-    raw *self = TK_CONTAINER_OF(op, raw, op);
-    if (tk_call_is_running(&self->call)) {
-        tk_call_cancel(&self->call);
-        return;
-    }
-    tk_err err = TK_ERR_INIT;
-    tk_err_set(&err, TINKC_E_CANCELLED, "cancelled");
-    tk_core_forget_ready(op->core, &self->ready);
-    tk_op_fail(op, &err);
+    raw *self = TK_CONTAINER_OF(op, raw, base.op);
+    tk_op_call_start(&self->base, false, send);
 }
 
 static void destroy(tk_op *op)
 {
-    raw *self = TK_CONTAINER_OF(op, raw, op);
+    raw *self = TK_CONTAINER_OF(op, raw, base.op);
     tk_request_dispose(&self->request);
     tk_free(self);
 }
 
-static const tk_op_type raw_type = {start, cancel, destroy};
+static const tk_op_type raw_type = {start, tk_op_call_cancel, destroy};
 
 tinkc_future *tinkc_raw_send(tinkc_service *service, const tinkc_raw_request *request)
 {
@@ -100,14 +80,15 @@ tinkc_future *tinkc_raw_send(tinkc_service *service, const tinkc_raw_request *re
         return tk_future_refused(tk_core_driver(core), operation, TK_RESULT_RAW, &err);
     }
     tinkc_raw_request mine = TINKC_RAW_REQUEST_INIT;
-    tk_op_init(&self->op, &raw_type, core, operation, TK_RESULT_RAW);
+    tk_op_init(&self->base.op, &raw_type, core, operation, TK_RESULT_RAW);
     tinkc_code code = tk_types_options(&mine, sizeof(mine), request, &err);
     if (code == TINKC_OK) {
         self->any_status = mine.any_status;
         code =
             tk_request_init(&self->request, request, tk_core_base_url(core), false, &err);
     }
-    return code == TINKC_OK ? tk_op_submit(&self->op) : tk_op_refuse(&self->op, &err);
+    return code == TINKC_OK ? tk_op_submit(&self->base.op)
+                            : tk_op_refuse(&self->base.op, &err);
 }
 
 tinkc_code tinkc_future_take_raw_response(tinkc_raw_response **out, tinkc_future *future,

@@ -5,7 +5,7 @@
 
 #include "base/date.h"
 #include "base/mem.h"
-#include "client/op.h"
+#include "client/op_call.h"
 #include "client/rest.h"
 #include "client/rest_result.h"
 #include "client/service.h"
@@ -30,10 +30,8 @@ typedef struct kind {
 } kind;
 
 struct asking {
-    tk_op op;
+    tk_op_call base;
     const kind *kind;
-    tk_ready ready;
-    tk_call call;
     tk_timer timer;
     bool waiting; /* the timer is set */
     tk_buf path_arg;
@@ -44,7 +42,7 @@ static void ask(asking *self);
 
 static void fail(asking *self, const tk_err *err)
 {
-    tk_op_fail(&self->op, err);
+    tk_op_fail(&self->base.op, err);
 }
 
 static void fire(tk_timer *timer)
@@ -56,14 +54,14 @@ static void fire(tk_timer *timer)
 
 static void ask_later(asking *self, int64_t delay_ms)
 {
-    tk_core *core = self->op.core;
+    tk_core *core = self->base.op.core;
     int64_t now = tk_loop_now_ms(tk_core_loop(core));
     if (self->tries == 1 || now - self->started_ms >= NOTE_AFTER_MS) {
         tk_log_write(tk_core_log(core), TINKC_LOG_INFO, "rest",
                      "%s: not ready yet, asking again in %lld s", self->kind->operation,
                      (long long)(delay_ms / 1000));
     }
-    tk_future_stage(self->op.future, TINKC_STAGE_RUNNING);
+    tk_future_stage(self->base.op.future, TINKC_STAGE_RUNNING);
     self->waiting = true;
     tk_timer_init(&self->timer, fire);
     tk_loop_timer_set(tk_core_loop(core), &self->timer, now + delay_ms);
@@ -74,7 +72,7 @@ static void ask_later(asking *self, int64_t delay_ms)
 /* The end of life that came with a redirect, or a quarter of an hour. */
 static int64_t expiry_of(asking *self, const tk_http_response *response)
 {
-    int64_t now = tk_clock_wall_us(tk_core_clock(self->op.core));
+    int64_t now = tk_clock_wall_us(tk_core_clock(self->base.op.core));
     int64_t us;
     tk_str said = tk_http_header(response, "expires");
     if (said.p != NULL && tk_date_parse_http(&us, said, now, NULL) == TINKC_OK) {
@@ -90,14 +88,14 @@ static void redirected(asking *self, const tk_http_response *response)
     tk_buf url;
     tk_buf_init(&url, ARG_MAX_BYTES);
     tk_str location = tk_http_header(response, "location");
-    if (tk_url_resolve(&url, tk_str_of(tk_core_base_url(self->op.core)), location,
+    if (tk_url_resolve(&url, tk_str_of(tk_core_base_url(self->base.op.core)), location,
                        &err) == TINKC_OK) {
         result =
             tk_rest_result_archive_at(tk_buf_str(&url), expiry_of(self, response), &err);
     }
     tk_buf_dispose(&url);
     if (result != NULL) {
-        tk_op_complete(&self->op, result, tk_rest_result_free);
+        tk_op_complete(&self->base.op, result, tk_rest_result_free);
     } else {
         fail(self, &err);
     }
@@ -105,13 +103,13 @@ static void redirected(asking *self, const tk_http_response *response)
 
 static void on_archive(asking *self, const tk_call_answer *answer)
 {
-    const tinkc_config *config = tk_core_config(self->op.core);
+    const tinkc_config *config = tk_core_config(self->base.op.core);
     int status = answer->outcome.status;
     tk_err err = TK_ERR_INIT;
     if (answer->code == TINKC_OK) {
         void *result = tk_rest_result_archive(answer->response->body, &err);
         if (result != NULL) {
-            tk_op_complete(&self->op, result, tk_rest_result_free);
+            tk_op_complete(&self->base.op, result, tk_rest_result_free);
         } else {
             fail(self, &err);
         }
@@ -141,7 +139,7 @@ static void on_ready_trace(asking *self, const tk_trace_export_response *said)
         }
     }
     if (url != NULL) {
-        tk_op_complete(&self->op, url, tk_free);
+        tk_op_complete(&self->base.op, url, tk_free);
     } else {
         fail(self, &err);
     }
@@ -150,7 +148,7 @@ static void on_ready_trace(asking *self, const tk_trace_export_response *said)
 static void on_status(asking *self, const tk_trace_export_response *said)
 {
     tk_err err = TK_ERR_INIT;
-    tk_core *core = self->op.core;
+    tk_core *core = self->base.op.core;
     int64_t most = tk_core_config(core)->stuck_total_ms;
     int64_t age = tk_loop_now_ms(tk_core_loop(core)) - self->started_ms;
     if (said->status.v == TK_EXPORT_READY) {
@@ -203,53 +201,41 @@ static void on_answer(tk_call *call, const tk_call_answer *answer)
 static void ask(asking *self)
 {
     self->tries++;
-    self->call = (tk_call){.core = self->op.core,
-                           .endpoint = tk_endpoint_at(self->kind->endpoint),
-                           .path_arg = self->path_arg.p,
-                           .pass_status = self->kind->pass_status,
-                           .future = self->op.future,
-                           .done = on_answer,
-                           .user = self};
-    tk_call_start(&self->call);
+    self->base.call = (tk_call){.core = self->base.op.core,
+                                .endpoint = tk_endpoint_at(self->kind->endpoint),
+                                .path_arg = self->path_arg.p,
+                                .pass_status = self->kind->pass_status,
+                                .future = self->base.op.future,
+                                .done = on_answer,
+                                .user = self};
+    tk_call_start(&self->base.call);
 }
 
-static void on_ready(tk_ready *ready, tinkc_code code, const tk_err *err)
+static void send(tk_op_call *call)
 {
-    asking *self = TK_CONTAINER_OF(ready, asking, ready);
-    if (code != TINKC_OK) {
-        fail(self, err);
-        return;
-    }
-    self->started_ms = tk_loop_now_ms(tk_core_loop(self->op.core));
+    asking *self = TK_CONTAINER_OF(call, asking, base);
+    self->started_ms = tk_loop_now_ms(tk_core_loop(self->base.op.core));
     ask(self);
 }
 
 static void start(tk_op *op)
 {
-    asking *self = TK_CONTAINER_OF(op, asking, op);
-    self->ready.done = on_ready;
-    tk_core_when_ready(op->core, &self->ready);
+    asking *self = TK_CONTAINER_OF(op, asking, base.op);
+    tk_op_call_start(&self->base, false, send);
 }
 
 static void cancel(tk_op *op)
 {
-    asking *self = TK_CONTAINER_OF(op, asking, op);
-    if (tk_call_is_running(&self->call)) {
-        tk_call_cancel(&self->call);
-        return;
-    }
+    asking *self = TK_CONTAINER_OF(op, asking, base.op);
     if (self->waiting) {
         tk_loop_timer_clear(tk_core_loop(op->core), &self->timer);
     }
-    tk_err err = TK_ERR_INIT;
-    tk_err_set(&err, TINKC_E_CANCELLED, "cancelled");
-    tk_core_forget_ready(op->core, &self->ready);
-    fail(self, &err);
+    tk_op_call_cancel(op);
 }
 
 static void destroy(tk_op *op)
 {
-    asking *self = TK_CONTAINER_OF(op, asking, op);
+    asking *self = TK_CONTAINER_OF(op, asking, base.op);
     tk_buf_dispose(&self->path_arg);
     tk_free(self);
 }
@@ -262,7 +248,7 @@ static asking *make(tk_core *core, const kind *of)
     if (self != NULL) {
         self->kind = of;
         tk_buf_init(&self->path_arg, ARG_MAX_BYTES);
-        tk_op_init(&self->op, &asking_type, core, of->operation, of->result);
+        tk_op_init(&self->base.op, &asking_type, core, of->operation, of->result);
     }
     return self;
 }
@@ -276,7 +262,8 @@ static tinkc_future *submit(asking *self, tk_core *core, const kind *of, tk_err 
     if (err->code == TINKC_OK && tk_buf_cstr(&self->path_arg) == NULL) {
         (void)tk_buf_status(&self->path_arg, err);
     }
-    return err->code == TINKC_OK ? tk_op_submit(&self->op) : tk_op_refuse(&self->op, err);
+    return err->code == TINKC_OK ? tk_op_submit(&self->base.op)
+                                 : tk_op_refuse(&self->base.op, err);
 }
 
 tinkc_future *tinkc_rest_archive_url(tinkc_service *service, const char *path)

@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "client/error.h"
-#include "client/op.h"
+#include "client/op_call.h"
 #include "client/service.h"
 #include "client/simple.h"
 #include "client/text.h"
@@ -114,9 +114,7 @@ const char *tinkc_sampling_session_id(const tinkc_sampling *sampling)
 /* ---- creating one ---- */
 
 typedef struct creation {
-    tk_op op;
-    tk_ready ready;
-    tk_call call;
+    tk_op_call base;
     tk_buf body;
     char *base_model, *model_path; /* or NULL */
 } creation;
@@ -142,12 +140,12 @@ static void on_created(tk_call *call, const tk_call_answer *answer)
     tk_err err = TK_ERR_INIT;
     tinkc_sampling *sampling = NULL;
     if (answer->code != TINKC_OK) {
-        tk_op_fail(&self->op, answer->err);
-    } else if (read_created(&sampling, self->op.core, answer->response->body, &err) !=
-               TINKC_OK) {
-        tk_op_fail(&self->op, &err);
+        tk_op_fail(&self->base.op, answer->err);
+    } else if (read_created(&sampling, self->base.op.core, answer->response->body,
+                            &err) != TINKC_OK) {
+        tk_op_fail(&self->base.op, &err);
     } else {
-        tk_op_complete(&self->op, sampling, tk_sampling_free);
+        tk_op_complete(&self->base.op, sampling, tk_sampling_free);
     }
 }
 
@@ -156,15 +154,11 @@ static tk_f_str optional(const char *text)
     return (tk_f_str){text != NULL ? TK_SET : TK_UNSET, tk_str_of(text)};
 }
 
-static void on_ready(tk_ready *ready, tinkc_code code, const tk_err *ready_err)
+static void send(tk_op_call *call)
 {
-    creation *self = TK_CONTAINER_OF(ready, creation, ready);
+    creation *self = TK_CONTAINER_OF(call, creation, base);
     tk_err err = TK_ERR_INIT;
-    if (code != TINKC_OK) {
-        tk_op_fail(&self->op, ready_err);
-        return;
-    }
-    tk_core *core = self->op.core;
+    tk_core *core = self->base.op.core;
     tk_create_sampling_session_request request = {
         .session_id = optional(tk_core_session_id(core)),
         .sampling_session_seq_id = {TK_SET, tk_core_next_sampling_seq(core)},
@@ -172,50 +166,35 @@ static void on_ready(tk_ready *ready, tinkc_code code, const tk_err *ready_err)
         .model_path = optional(self->model_path)};
     if (tk_schema_encode(&self->body, &tk_msg_create_sampling_session_request, &request,
                          &err) != TINKC_OK) {
-        tk_op_fail(&self->op, &err);
+        tk_op_fail(&self->base.op, &err);
         return;
     }
-    self->call = (tk_call){.core = core,
-                           .endpoint = tk_endpoint_at(TK_EP_CREATE_SAMPLING),
-                           .body = self->body.p,
-                           .body_n = self->body.n,
-                           .future = self->op.future,
-                           .done = on_created,
-                           .user = self};
-    tk_call_start(&self->call);
+    self->base.call = (tk_call){.core = core,
+                                .endpoint = tk_endpoint_at(TK_EP_CREATE_SAMPLING),
+                                .body = self->body.p,
+                                .body_n = self->body.n,
+                                .future = self->base.op.future,
+                                .done = on_created,
+                                .user = self};
+    tk_call_start(&self->base.call);
 }
 
 static void start_creation(tk_op *op)
 {
-    creation *self = TK_CONTAINER_OF(op, creation, op);
-    self->ready.need_session = true;
-    self->ready.done = on_ready;
-    tk_core_when_ready(op->core, &self->ready);
-}
-
-static void cancel_creation(tk_op *op)
-{
-    creation *self = TK_CONTAINER_OF(op, creation, op);
-    if (tk_call_is_running(&self->call)) {
-        tk_call_cancel(&self->call);
-        return;
-    }
-    tk_err err = TK_ERR_INIT;
-    tk_err_set(&err, TINKC_E_CANCELLED, "cancelled");
-    tk_core_forget_ready(op->core, &self->ready);
-    tk_op_fail(op, &err);
+    creation *self = TK_CONTAINER_OF(op, creation, base.op);
+    tk_op_call_start(&self->base, true, send);
 }
 
 static void destroy_creation(tk_op *op)
 {
-    creation *self = TK_CONTAINER_OF(op, creation, op);
+    creation *self = TK_CONTAINER_OF(op, creation, base.op);
     tk_buf_dispose(&self->body);
     tk_free(self->base_model);
     tk_free(self->model_path);
     tk_free(self);
 }
 
-static const tk_op_type creation_type = {start_creation, cancel_creation,
+static const tk_op_type creation_type = {start_creation, tk_op_call_cancel,
                                          destroy_creation};
 
 static tinkc_code fill_creation(creation *self, const char *base_model,
@@ -250,10 +229,10 @@ tinkc_future *tinkc_service_create_sampling(tinkc_service *service,
                                  &err);
     }
     tk_buf_init(&self->body, BODY_MAX_BYTES);
-    tk_op_init(&self->op, &creation_type, core, operation, TK_RESULT_SAMPLING);
+    tk_op_init(&self->base.op, &creation_type, core, operation, TK_RESULT_SAMPLING);
     return fill_creation(self, base_model, model_path, &err) == TINKC_OK
-               ? tk_op_submit(&self->op)
-               : tk_op_refuse(&self->op, &err);
+               ? tk_op_submit(&self->base.op)
+               : tk_op_refuse(&self->base.op, &err);
 }
 
 tinkc_code tinkc_future_take_sampling(tinkc_sampling **out, tinkc_future *future,

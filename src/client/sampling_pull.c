@@ -212,23 +212,6 @@ void tinkc_stream_close(tinkc_stream **stream_ref)
 
 /* ---- the reader's side ---- */
 
-/* The lock is held before and after. */
-static void wait_a_moment(shared *s, int64_t deadline_ns)
-{
-    tk_driver *driver = tk_core_driver(s->core);
-    if (!driver->is_manual) {
-        (void)tk_cond_wait_until(&s->changed, &s->lock, deadline_ns);
-        return;
-    }
-    tk_mutex_unlock(&s->lock);
-    bool drove = driver->ops->drive(driver, TK_WAIT_SLICE_MS);
-    tk_mutex_lock(&s->lock);
-    if (!drove) {
-        (void)tk_cond_wait_until(&s->changed, &s->lock,
-                                 tk_wait_deadline_ns(TK_WAIT_SLICE_MS));
-    }
-}
-
 /* There is none left, and none will come. */
 static tinkc_code at_end(tinkc_stream *stream, tk_err *err)
 {
@@ -252,7 +235,7 @@ static tinkc_code take(item **out, tinkc_stream *stream, int64_t timeout_ms, boo
         if (timeout_ms >= 0 && tk_clock_mono_ns(&tk_clock_real) >= deadline_ns) {
             return tk_err_set(err, TINKC_E_TIMEOUT, "no event came in time");
         }
-        wait_a_moment(s, deadline_ns);
+        tk_wait_change(tk_core_driver(s->core), &s->changed, &s->lock, deadline_ns);
     }
     if (s->n == 0) {
         return at_end(stream, err);

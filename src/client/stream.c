@@ -8,7 +8,7 @@
 #include "base/thread.h"
 #include "client/error.h"
 #include "client/future_int.h"
-#include "client/op.h"
+#include "client/op_call.h"
 
 typedef struct transfer transfer;
 
@@ -34,9 +34,7 @@ struct tk_stream {
 };
 
 struct transfer {
-    tk_op op;
-    tk_ready ready;
-    tk_call call;
+    tk_op_call base;
     tk_request request;
     shared *shared;
 };
@@ -102,8 +100,8 @@ static void run_resume(tk_task *task)
     s->resume_posted = false;
     s->paused = false;
     tk_mutex_unlock(&s->lock);
-    if (s->running != NULL && tk_call_is_running(&s->running->call)) {
-        tk_loop_resume(tk_core_loop(s->core), &s->running->call.state.request);
+    if (s->running != NULL && tk_call_is_running(&s->running->base.call)) {
+        tk_loop_resume(tk_core_loop(s->core), &s->running->base.call.state.request);
     }
     drop(s);
 }
@@ -123,7 +121,7 @@ static void on_answer(tk_call *call, const tk_call_answer *answer)
         if (s->out_of_memory) {
             tk_err_nomem(&err);
         }
-        tk_op_fail(&self->op, s->out_of_memory ? &err : answer->err);
+        tk_op_fail(&self->base.op, s->out_of_memory ? &err : answer->err);
         return;
     }
     if (s->head == NULL) { /* a body of no bytes */
@@ -131,59 +129,41 @@ static void on_answer(tk_call *call, const tk_call_answer *answer)
     }
     if (s->head == NULL) {
         tk_err_nomem(&err);
-        tk_op_fail(&self->op, &err);
+        tk_op_fail(&self->base.op, &err);
     } else {
-        tk_op_complete(&self->op, NULL, NULL);
+        tk_op_complete(&self->base.op, NULL, NULL);
     }
 }
 
-static void on_ready(tk_ready *ready, tinkc_code code, const tk_err *err)
+static void send(tk_op_call *call)
 {
-    transfer *self = TK_CONTAINER_OF(ready, transfer, ready);
-    if (code != TINKC_OK) {
-        tk_op_fail(&self->op, err);
-        return;
-    }
-    self->call = (tk_call){.core = self->op.core,
-                           .future = self->op.future,
-                           .on_head = on_head,
-                           .on_data = on_data,
-                           .done = on_answer,
-                           .user = self};
-    tk_request_apply(&self->call, &self->request);
-    self->call.read_body = self->request.multipart != NULL ? read_form : NULL;
-    tk_call_start(&self->call);
+    transfer *self = TK_CONTAINER_OF(call, transfer, base);
+    self->base.call = (tk_call){.core = self->base.op.core,
+                                .future = self->base.op.future,
+                                .on_head = on_head,
+                                .on_data = on_data,
+                                .done = on_answer,
+                                .user = self};
+    tk_request_apply(&self->base.call, &self->request);
+    self->base.call.read_body = self->request.multipart != NULL ? read_form : NULL;
+    tk_call_start(&self->base.call);
 }
 
 static void start(tk_op *op)
 {
-    transfer *self = TK_CONTAINER_OF(op, transfer, op);
+    transfer *self = TK_CONTAINER_OF(op, transfer, base.op);
     self->shared->running = self;
-    self->ready.done = on_ready;
     if (self->request.anonymous) {
-        on_ready(&self->ready, TINKC_OK, NULL); /* our own server has no part in it */
+        send(&self->base); /* our own server has no part in it */
     } else {
-        tk_core_when_ready(op->core, &self->ready);
+        tk_op_call_start(&self->base, false, send);
     }
-}
-
-static void cancel(tk_op *op)
-{
-    transfer *self = TK_CONTAINER_OF(op, transfer, op);
-    if (tk_call_is_running(&self->call)) {
-        tk_call_cancel(&self->call);
-        return;
-    }
-    tk_err err = TK_ERR_INIT;
-    tk_err_set(&err, TINKC_E_CANCELLED, "cancelled");
-    tk_core_forget_ready(op->core, &self->ready);
-    tk_op_fail(op, &err);
 }
 
 /* The future is done before this: who sees `ended` finds the error there. */
 static void destroy(tk_op *op)
 {
-    transfer *self = TK_CONTAINER_OF(op, transfer, op);
+    transfer *self = TK_CONTAINER_OF(op, transfer, base.op);
     shared *s = self->shared;
     s->running = NULL;
     tk_mutex_lock(&s->lock);
@@ -195,7 +175,7 @@ static void destroy(tk_op *op)
     drop(s);
 }
 
-static const tk_op_type transfer_type = {start, cancel, destroy};
+static const tk_op_type transfer_type = {start, tk_op_call_cancel, destroy};
 
 /* ---- life ---- */
 
@@ -245,9 +225,9 @@ tinkc_code tk_stream_open(tk_stream **out, tk_core *core, tk_request *request,
     self->shared = s;
     self->request = *request;
     *request = (tk_request){0};
-    tk_op_init(&self->op, &transfer_type, core, "stream", TK_RESULT_NONE);
+    tk_op_init(&self->base.op, &transfer_type, core, "stream", TK_RESULT_NONE);
     stream->shared = s;
-    stream->future = tk_op_submit(&self->op);
+    stream->future = tk_op_submit(&self->base.op);
     *out = stream;
     return TINKC_OK;
 }
@@ -267,23 +247,6 @@ void tk_stream_close(tk_stream **stream_ref)
 
 /* ---- the reader's side ---- */
 
-/* Waits a moment for something to change; the lock is held before and after. */
-static void wait_a_moment(shared *s, int64_t deadline_ns)
-{
-    tk_driver *driver = tk_core_driver(s->core);
-    if (!driver->is_manual) {
-        (void)tk_cond_wait_until(&s->changed, &s->lock, deadline_ns);
-        return;
-    }
-    tk_mutex_unlock(&s->lock);
-    bool drove = driver->ops->drive(driver, TK_WAIT_SLICE_MS);
-    tk_mutex_lock(&s->lock);
-    if (!drove) {
-        (void)tk_cond_wait_until(&s->changed, &s->lock,
-                                 tk_wait_deadline_ns(TK_WAIT_SLICE_MS));
-    }
-}
-
 /* The lock is held. */
 static tinkc_code wait_for(tk_stream *stream, bool (*is_there)(const shared *s),
                            int64_t timeout_ms, tk_err *err)
@@ -294,7 +257,7 @@ static tinkc_code wait_for(tk_stream *stream, bool (*is_there)(const shared *s),
         if (timeout_ms >= 0 && tk_clock_mono_ns(&tk_clock_real) >= deadline_ns) {
             return tk_err_set(err, TINKC_E_TIMEOUT, "nothing came in time");
         }
-        wait_a_moment(s, deadline_ns);
+        tk_wait_change(tk_core_driver(s->core), &s->changed, &s->lock, deadline_ns);
     }
     if (is_there(s)) {
         return TINKC_OK;
