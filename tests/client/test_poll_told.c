@@ -1,6 +1,6 @@
 /* What the polling loop tells the caller's future while it waits, and the limits on
- * waiting that can be switched off: with test_poll.c, a test for every branch of the loop
- * (A-152; A-123, M-096). */
+ * waiting that can be switched off: with test_poll.c and test_poll_answers.c, a test for
+ * every branch of the loop (A-152; A-123, M-096). */
 #include <stdio.h>
 
 #include "client/poll.h"

@@ -1,128 +1,20 @@
-/* A training client on the scripted peer: creating models, steps, checkpoints,
- * information, bad input, cancelling (A-016, A-018, A-019, A-022 to A-026, A-029 to
- * A-031, A-033, A-059, A-151).
+/* A training client on the scripted peer: steps, checkpoints, information, bad input,
+ * cancelling (A-015, A-016, A-018, A-019, A-022, A-024 to A-026, A-029 to A-031, A-033,
+ * A-059, A-151). How clients are made is test_training_create.c's.
  * Links: peer */
-#include <tinkc/sampling.h>
-#include <tinkc/training.h>
-
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 
-#include "support/fakeapi_tinker.h"
-#include "support/servicefix.h"
+#include <tinkc/sampling.h>
 
-#define POST_STEP    "/api/v1/optim_step"
-#define POST_SAMPLER "/api/v1/save_weights_for_sampler"
-#define POST_POLL    "/api/v1/retrieve_future"
-#define BASE_MODEL   "Qwen/Qwen3-8B"
-
-typedef struct fixture {
-    fakeapi *api;
-    tinkc_service *service;
-    tinkc_training *training;
-} fixture;
-
-static fixture open_with(const fakeapi_tinker_options *options,
-                         const char *const *settings)
-{
-    fixture f = {.api = fakeapi_start()};
-    fakeapi_tinker(f.api, options);
-    f.service = servicefix_open(f.api, settings);
-    assert_int_equal(tinkc_service_create_training_wait(&f.training, f.service,
-                                                        BASE_MODEL, NULL, NULL),
-                     TINKC_OK);
-    return f;
-}
-
-static void close_all(fixture *f)
-{
-    tinkc_training_close(&f->training);
-    tinkc_service_close(&f->service);
-    fakeapi_stop(&f->api);
-}
-
-/* M-048: the official defaults on the wire. */
-static void test_training_create(void **unused)
-{
-    (void)unused;
-    fixture f = open_with(NULL, NULL);
-    char id[200];
-    (void)snprintf(id, sizeof(id), "%s:train:0", tinkc_service_session_id(f.service));
-    assert_string_equal(tinkc_training_model_id(f.training), id);
-    const fakeapi_request *seen = fakeapi_nth(f.api, "POST", "/api/v1/create_model", 0);
-    assert_non_null(strstr(seen->body, "\"model_seq_id\":0"));
-    assert_non_null(strstr(seen->body, "\"base_model\":\"" BASE_MODEL "\""));
-    assert_non_null(strstr(seen->body, "\"rank\":32"));
-    assert_non_null(strstr(seen->body, "\"train_mlp\":true"));
-    assert_null(strstr(seen->body, "seed"));
-    seen = fakeapi_nth(f.api, "POST", POST_POLL, 0);
-    assert_string_equal(fakeapi_header(seen, "x-tinker-request-type"), "CreateModel");
-    assert_non_null(fakeapi_header(seen, "x-tinker-create-promise-roundtrip-time"));
-    close_all(&f);
-}
-
-typedef struct pair {
-    tinkc_service *service;
-    tinkc_training *training;
-    tinkc_sampling *sampling;
-} pair;
-
-static void *create_two(void *user)
-{
-    pair *self = user;
-    assert_int_equal(tinkc_service_create_training_wait(&self->training, self->service,
-                                                        BASE_MODEL, NULL, NULL),
-                     TINKC_OK);
-    assert_int_equal(tinkc_service_create_sampling_wait(&self->sampling, self->service,
-                                                        BASE_MODEL, NULL, NULL),
-                     TINKC_OK);
-    return NULL;
-}
-
-/* The number behind the last ":"; each of 0..n-1 may come once. */
-static void check_number(const char *id, bool *seen, int n)
-{
-    int number = 0;
-    for (const char *digit = strrchr(id, ':') + 1; *digit != '\0'; digit++) {
-        number = number * 10 + (*digit - '0');
-    }
-    assert_in_range(number, 0, n - 1);
-    assert_false(seen[number]);
-    seen[number] = true;
-}
-
-/* clients made by 16 threads at once have dense, unique numbers. */
-static void test_training_create_from_threads(void **unused)
-{
-    (void)unused;
-    enum { N = 16 };
-    fakeapi *api = fakeapi_start();
-    fakeapi_tinker(api, NULL);
-    tinkc_service *service = servicefix_open(api, NULL);
-    pthread_t threads[N];
-    pair pairs[N];
-    bool models[N] = {false}, samplers[N] = {false};
-    for (int i = 0; i < N; i++) {
-        pairs[i] = (pair){.service = service};
-        assert_int_equal(pthread_create(&threads[i], NULL, create_two, &pairs[i]), 0);
-    }
-    for (int i = 0; i < N; i++) {
-        assert_int_equal(pthread_join(threads[i], NULL), 0);
-        check_number(tinkc_training_model_id(pairs[i].training), models, N);
-        check_number(tinkc_sampling_session_id(pairs[i].sampling), samplers, N);
-        tinkc_training_close(&pairs[i].training);
-        tinkc_sampling_close(&pairs[i].sampling);
-    }
-    tinkc_service_close(&service);
-    fakeapi_stop(&api);
-}
+#include "support/trainfix.h"
 
 /* M-061, A-055: defaults on the wire; the metrics come back. */
 static void test_training_optim_step(void **unused)
 {
     (void)unused;
-    fixture f = open_with(NULL, NULL);
+    trainfix f = trainfix_open(NULL, NULL);
     tinkc_metrics *metrics = NULL;
     double steps = 0;
     assert_int_equal(tinkc_training_optim_step_wait(&metrics, f.training, NULL, NULL),
@@ -137,7 +29,7 @@ static void test_training_optim_step(void **unused)
     assert_non_null(strstr(body, "\"beta2\":0.95"));
     assert_int_equal(tinkc_training_optim_step_wait(NULL, f.training, NULL, NULL),
                      TINKC_OK);
-    close_all(&f);
+    trainfix_close(&f);
 }
 
 /* A-018, A-024: the next submission arrives although no result is there yet, and
@@ -145,7 +37,7 @@ static void test_training_optim_step(void **unused)
 static void test_training_submits_while_results_wait(void **unused)
 {
     (void)unused;
-    fixture f = open_with(NULL, NULL);
+    trainfix f = trainfix_open(NULL, NULL);
     tinkc_future *futures[3];
     tinkc_model_info *info = NULL;
     fakeapi_tinker_hold(f.api, true);
@@ -163,7 +55,7 @@ static void test_training_submits_while_results_wait(void **unused)
     for (int i = 0; i < 3; i++) {
         tinkc_future_free(&futures[i]);
     }
-    close_all(&f);
+    trainfix_close(&f);
 }
 
 /* A-015, A-019: within a model one submission at a time; models do not wait for each
@@ -171,7 +63,7 @@ static void test_training_submits_while_results_wait(void **unused)
 static void test_training_one_submission_per_model(void **unused)
 {
     (void)unused;
-    fixture f = open_with(NULL, NULL);
+    trainfix f = trainfix_open(NULL, NULL);
     tinkc_training *other = NULL;
     assert_int_equal(
         tinkc_service_create_training_wait(&other, f.service, BASE_MODEL, NULL, NULL),
@@ -197,7 +89,7 @@ static void test_training_one_submission_per_model(void **unused)
         tinkc_future_free(&futures[i]);
     }
     tinkc_training_close(&other);
-    close_all(&f);
+    trainfix_close(&f);
 }
 
 typedef struct mixer {
@@ -231,7 +123,7 @@ static void test_training_one_numbering(void **unused)
 {
     (void)unused;
     enum { THREADS = 8 };
-    fixture f = open_with(NULL, NULL);
+    trainfix f = trainfix_open(NULL, NULL);
     pthread_t threads[THREADS];
     mixer mixers[THREADS];
     for (int i = 0; i < THREADS; i++) {
@@ -250,14 +142,14 @@ static void test_training_one_numbering(void **unused)
         assert_int_equal(op.seq_id, i);
     }
     assert_int_equal(fakeapi_tinker_conflicts(f.api), 0);
-    close_all(&f);
+    trainfix_close(&f);
 }
 
 /* M-062, M-064: paths and options of saves. */
 static void test_training_save(void **unused)
 {
     (void)unused;
-    fixture f = open_with(NULL, NULL);
+    trainfix f = trainfix_open(NULL, NULL);
     char *path = NULL;
     char expected[200];
     tinkc_save_options options = TINKC_SAVE_OPTIONS_INIT;
@@ -281,7 +173,7 @@ static void test_training_save(void **unused)
     assert_null(strstr(body, "ttl_seconds"));
     assert_non_null(strstr(body, "\"seq_id\":2"));
     tinkc_text_free(NULL);
-    close_all(&f);
+    trainfix_close(&f);
 }
 
 /* M-065: a sampling client on the weights as they are; a retried submission keeps its
@@ -290,7 +182,7 @@ static void test_training_save_and_sample(void **unused)
 {
     (void)unused;
     static const char *const settings[] = {"loop", "manual", NULL};
-    fixture f = open_with(NULL, settings);
+    trainfix f = trainfix_open(NULL, settings);
     tinkc_sampling *sampling = NULL;
     fakeapi_reply(f.api, "POST", POST_SAMPLER, &fakeapi_429(FAKEAPI_AFTER_MS(0)));
     assert_int_equal(tinkc_training_save_and_sample_wait(&sampling, f.training, NULL),
@@ -304,14 +196,14 @@ static void test_training_save_and_sample(void **unused)
         assert_null(strstr(body, "\"path\""));
     }
     tinkc_sampling_close(&sampling);
-    close_all(&f);
+    trainfix_close(&f);
 }
 
 /* M-063: load into the model, with the token of somebody else. */
 static void test_training_load(void **unused)
 {
     (void)unused;
-    fixture f = open_with(NULL, NULL);
+    trainfix f = trainfix_open(NULL, NULL);
     char *path = NULL;
     assert_int_equal(
         tinkc_training_save_state_wait(&path, f.training, "state", NULL, NULL), TINKC_OK);
@@ -327,14 +219,14 @@ static void test_training_load(void **unused)
     assert_non_null(strstr(body, "\"seq_id\":1"));
     tinkc_text_free(path);
     tinkc_training_close(&second);
-    close_all(&f);
+    trainfix_close(&f);
 }
 
 /* M-066, B-033: the tokenizer's id is cut at ":". */
 static void test_training_info(void **unused)
 {
     (void)unused;
-    fixture f = open_with(NULL, NULL);
+    trainfix f = trainfix_open(NULL, NULL);
     tinkc_model_info *info = NULL;
     fakeapi_reply(f.api, "POST", "/api/v1/get_info",
                   &fakeapi_json("{\"model_id\":\"m\",\"model_data\":{\"arch\":\"a\","
@@ -351,14 +243,14 @@ static void test_training_info(void **unused)
     assert_null(info);
     assert_null(tinkc_model_info_arch(NULL));
     assert_int_equal(tinkc_model_info_lora_rank(NULL), -1);
-    close_all(&f);
+    trainfix_close(&f);
 }
 
 /* Unloading stands behind what was called before, and takes no number. */
 static void test_training_unload(void **unused)
 {
     (void)unused;
-    fixture f = open_with(NULL, NULL);
+    trainfix f = trainfix_open(NULL, NULL);
     fakeapi_gate *gate = fakeapi_gate_new(f.api);
     fakeapi_reply(f.api, "POST", POST_STEP, &(fakeapi_step){.pass = true, .gate = gate});
     tinkc_future *step = tinkc_training_optim_step(f.training, NULL);
@@ -370,182 +262,7 @@ static void test_training_unload(void **unused)
     assert_int_equal(tinkc_future_wait(step, TINKC_FOREVER), TINKC_OK);
     tinkc_future_free(&step);
     tinkc_future_free(&unload);
-    close_all(&f);
-}
-
-/* ---- from a checkpoint ---- */
-
-static char *save_one(fixture *f)
-{
-    char *path = NULL;
-    assert_int_equal(
-        tinkc_training_save_state_wait(&path, f->training, "state", NULL, NULL),
-        TINKC_OK);
-    return path;
-}
-
-/* M-049: weights_info, create_model, load_weights; the load is seq_id 1. */
-static void test_training_from_state(void **unused)
-{
-    (void)unused;
-    fixture f = open_with(NULL, NULL);
-    char *path = save_one(&f);
-    tinkc_training *second = NULL;
-    tinkc_from_state_options options = TINKC_FROM_STATE_OPTIONS_INIT;
-    options.with_optimizer = true;
-    options.weights_access_token = "tml-other";
-    fakeapi_reply(f.api, "POST", "/api/v1/weights_info",
-                  &fakeapi_json("{\"base_model\":\"" BASE_MODEL "\",\"is_lora\":true,"
-                                "\"lora_rank\":4,\"train_mlp\":false,"
-                                "\"train_attn\":null}"));
-    assert_int_equal(tinkc_service_create_training_from_state_wait(&second, f.service,
-                                                                   path, &options, NULL),
-                     TINKC_OK);
-    const fakeapi_request *info = fakeapi_nth(f.api, "POST", "/api/v1/weights_info", 0);
-    assert_string_equal(fakeapi_header(info, "x-api-key"), "tml-other");
-    const char *body = fakeapi_nth(f.api, "POST", "/api/v1/create_model", 1)->body;
-    assert_non_null(strstr(body, "\"rank\":4"));
-    assert_non_null(strstr(body, "\"train_mlp\":false"));
-    assert_non_null(strstr(body, "\"train_attn\":true"));
-    assert_non_null(strstr(body, "\"train_unembed\":true"));
-    body = fakeapi_nth(f.api, "POST", "/api/v1/load_weights", 0)->body;
-    assert_non_null(strstr(body, "\"seq_id\":1"));
-    assert_non_null(strstr(body, "\"optimizer\":true"));
-    assert_non_null(strstr(body, "\"weights_access_token\":\"tml-other\""));
-    assert_int_equal(tinkc_training_optim_step_wait(NULL, second, NULL, NULL), TINKC_OK);
-    assert_non_null(
-        strstr(fakeapi_nth(f.api, "POST", POST_STEP, 0)->body, "\"seq_id\":2"));
-    tinkc_text_free(path);
-    tinkc_training_close(&second);
-    close_all(&f);
-}
-
-/* M-050: with the server's flag, one load that addresses the session. */
-static void test_training_from_state_by_load(void **unused)
-{
-    (void)unused;
-    fakeapi_tinker_options server = {.config =
-                                         "{\"create_model_via_load_weights\":true}"};
-    fixture f = open_with(&server, NULL);
-    char *path = save_one(&f);
-    tinkc_training *second = NULL;
-    tinkc_from_state_options options = TINKC_FROM_STATE_OPTIONS_INIT;
-    options.base_model = "other/base";
-    assert_int_equal(tinkc_service_create_training_from_state_wait(&second, f.service,
-                                                                   path, &options, NULL),
-                     TINKC_OK);
-    const char *body = fakeapi_nth(f.api, "POST", "/api/v1/load_weights", 0)->body;
-    assert_non_null(strstr(body, "\"model_seq_id\":1"));
-    assert_non_null(strstr(body, "\"base_model\":\"other/base\""));
-    assert_null(strstr(body, "\"seq_id\""));
-    assert_null(strstr(body, "\"model_id\""));
-    assert_int_equal(fakeapi_count(f.api, "POST", "/api/v1/weights_info"), 0);
-    assert_int_equal(fakeapi_count(f.api, "POST", "/api/v1/create_model"), 1);
-    assert_int_equal(tinkc_training_optim_step_wait(NULL, second, NULL, NULL), TINKC_OK);
-    assert_non_null(
-        strstr(fakeapi_nth(f.api, "POST", POST_STEP, 0)->body, "\"seq_id\":1,"));
-    tinkc_text_free(path);
-    tinkc_training_close(&second);
-    close_all(&f);
-}
-
-/* B-258: where credentials are exchanged for JWTs, the token of somebody else is too, and
- * the checkpoint is asked for and loaded with what came back. */
-static void test_training_from_state_exchanges_the_token(void **unused)
-{
-    (void)unused;
-    fakeapi *api = fakeapi_start();
-    fakeapi_tinker(api,
-                   &(fakeapi_tinker_options){.config = "{\"pjwt_auth_enabled\":true}"});
-    /* {"exp":99999999999}: the service itself asks once */
-    fakeapi_reply(api, "POST", "/api/v1/auth/token",
-                  &fakeapi_json("{\"jwt\":\"eyJh.eyJleHAiOjk5OTk5OTk5OTk5fQ.x\"}"));
-    fakeapi_reply(api, "POST", "/api/v1/auth/token",
-                  &fakeapi_json("{\"jwt\":\"eyJhis\"}"));
-    fakeapi_reply(api, "POST", "/api/v1/auth/token", &fakeapi_detail(403, "not you"));
-    tinkc_service *service = servicefix_open(api, NULL);
-    tinkc_from_state_options options = TINKC_FROM_STATE_OPTIONS_INIT;
-    options.weights_access_token = "tml-other";
-    fakeapi_default(api, "POST", "/api/v1/weights_info",
-                    &fakeapi_json("{\"base_model\":\"b\",\"is_lora\":false}"));
-    assert_int_equal(tinkc_service_create_training_from_state_wait(
-                         NULL, service, "tinker://r/weights/w", &options, NULL),
-                     TINKC_E_UNSUPPORTED);
-    assert_string_equal(
-        fakeapi_header(fakeapi_nth(api, "POST", "/api/v1/auth/token", 1), "x-api-key"),
-        "tml-other");
-    assert_string_equal(
-        fakeapi_header(fakeapi_nth(api, "POST", "/api/v1/weights_info", 0), "x-api-key"),
-        "eyJhis");
-    assert_int_equal(tinkc_service_create_training_from_state_wait(
-                         NULL, service, "tinker://r/weights/w", &options, NULL),
-                     TINKC_E_PERMISSION);
-    tinkc_service_close(&service);
-    fakeapi_stop(&api);
-}
-
-/* B-258: the same when the checkpoint is loaded into a model that exists. Without the
- * exchange nothing is loaded, and the turn is given back. */
-static void test_training_load_exchanges_the_token(void **unused)
-{
-    (void)unused;
-    fakeapi *api = fakeapi_start();
-    fakeapi_tinker(api,
-                   &(fakeapi_tinker_options){.config = "{\"pjwt_auth_enabled\":true}"});
-    fakeapi_reply(api, "POST", "/api/v1/auth/token",
-                  &fakeapi_json("{\"jwt\":\"eyJh.eyJleHAiOjk5OTk5OTk5OTk5fQ.x\"}"));
-    fakeapi_reply(api, "POST", "/api/v1/auth/token", &fakeapi_detail(403, "not you"));
-    fakeapi_reply(api, "POST", "/api/v1/auth/token",
-                  &fakeapi_json("{\"jwt\":\"eyJhis\"}"));
-    tinkc_service *service = servicefix_open(api, NULL);
-    tinkc_training *training = NULL;
-    assert_int_equal(
-        tinkc_service_create_training_wait(&training, service, BASE_MODEL, NULL, NULL),
-        TINKC_OK);
-    char *path = NULL;
-    assert_int_equal(tinkc_training_save_state_wait(&path, training, "s", NULL, NULL),
-                     TINKC_OK);
-    tinkc_training_close(&training);
-    assert_int_equal(
-        tinkc_service_create_training_wait(&training, service, BASE_MODEL, NULL, NULL),
-        TINKC_OK);
-    assert_int_equal(
-        tinkc_training_load_state_wait(training, path, false, "tml-other", NULL),
-        TINKC_E_PERMISSION);
-    assert_int_equal(fakeapi_count(api, "POST", "/api/v1/load_weights"), 0);
-    assert_int_equal(
-        tinkc_training_load_state_wait(training, path, false, "tml-other", NULL),
-        TINKC_OK);
-    assert_string_equal(
-        fakeapi_header(fakeapi_nth(api, "POST", "/api/v1/auth/token", 2), "x-api-key"),
-        "tml-other");
-    const fakeapi_request *load = fakeapi_nth(api, "POST", "/api/v1/load_weights", 0);
-    assert_non_null(strstr(load->body, "\"weights_access_token\":\"eyJhis\""));
-    assert_null(strstr(load->body, "tml-other"));
-    tinkc_text_free(path);
-    tinkc_training_close(&training);
-    tinkc_service_close(&service);
-    fakeapi_stop(&api);
-}
-
-/* B-259: the LoRA check, in every variant. */
-static void test_training_from_state_without_lora(void **unused)
-{
-    (void)unused;
-    static const char *const answers[] = {
-        "{\"base_model\":\"b\",\"is_lora\":false,\"lora_rank\":null}",
-        "{\"base_model\":\"b\",\"is_lora\":true}"};
-    for (size_t i = 0; i < TK_ARRAY_LEN(answers); i++) {
-        fixture f = open_with(NULL, NULL);
-        tinkc_training *second = NULL;
-        fakeapi_reply(f.api, "POST", "/api/v1/weights_info",
-                      &(fakeapi_step){.body = answers[i]});
-        assert_int_equal(tinkc_service_create_training_from_state_wait(
-                             &second, f.service, "tinker://r/weights/w", NULL, NULL),
-                         TINKC_E_UNSUPPORTED);
-        assert_null(second);
-        close_all(&f);
-    }
+    trainfix_close(&f);
 }
 
 /* ---- what is refused ---- */
@@ -562,7 +279,7 @@ static void expect(tinkc_future *future, tinkc_code code)
 static void test_training_refuses_bad_input(void **unused)
 {
     (void)unused;
-    fixture f = open_with(NULL, NULL);
+    trainfix f = trainfix_open(NULL, NULL);
     tinkc_adam_params adam = TINKC_ADAM_PARAMS_INIT;
     tinkc_lora_config lora = TINKC_LORA_CONFIG_INIT;
     tinkc_save_options save = TINKC_SAVE_OPTIONS_INIT;
@@ -606,7 +323,7 @@ static void test_training_refuses_bad_input(void **unused)
                      TINKC_OK);
     assert_non_null(
         strstr(fakeapi_nth(f.api, "POST", POST_STEP, 0)->body, "\"seq_id\":1,"));
-    close_all(&f);
+    trainfix_close(&f);
 }
 
 /* a NULL handle gives a resolved future, too. */
@@ -632,7 +349,7 @@ static void test_training_null(void **unused)
 static void test_training_server_errors(void **unused)
 {
     (void)unused;
-    fixture f = open_with(NULL, NULL);
+    trainfix f = trainfix_open(NULL, NULL);
     tinkc_error *error = NULL;
     fakeapi_tinker_fail(f.api, "optim_step", "gradients are NaN", "user");
     assert_int_equal(tinkc_training_optim_step_wait(NULL, f.training, NULL, &error),
@@ -654,7 +371,7 @@ static void test_training_server_errors(void **unused)
     /* and the next one works */
     assert_int_equal(tinkc_training_optim_step_wait(NULL, f.training, NULL, NULL),
                      TINKC_OK);
-    close_all(&f);
+    trainfix_close(&f);
 }
 
 /* ---- cancelling and closing ---- */
@@ -663,7 +380,7 @@ static void test_training_server_errors(void **unused)
 static void test_training_cancel_gives_the_turn_back(void **unused)
 {
     (void)unused;
-    fixture f = open_with(NULL, NULL);
+    trainfix f = trainfix_open(NULL, NULL);
     fakeapi_gate *gate = fakeapi_gate_new(f.api);
     fakeapi_reply(f.api, "POST", POST_STEP, &(fakeapi_step){.gate = gate});
     tinkc_future *futures[3];
@@ -681,14 +398,14 @@ static void test_training_cancel_gives_the_turn_back(void **unused)
                          i < 2 ? TINKC_E_CANCELLED : TINKC_OK);
         tinkc_future_free(&futures[i]);
     }
-    close_all(&f);
+    trainfix_close(&f);
 }
 
 /* while a result is awaited, and while the model is being made. */
 static void test_training_cancel_elsewhere(void **unused)
 {
     (void)unused;
-    fixture f = open_with(NULL, NULL);
+    trainfix f = trainfix_open(NULL, NULL);
     fakeapi_tinker_hold(f.api, true);
     tinkc_future *step = tinkc_training_optim_step(f.training, NULL);
     assert_true(fakeapi_wait_in_flight(f.api, "POST", POST_POLL, 1));
@@ -711,7 +428,7 @@ static void test_training_cancel_elsewhere(void **unused)
     fakeapi_tinker_hold(f.api, false);
     assert_int_equal(tinkc_training_optim_step_wait(NULL, f.training, NULL, NULL),
                      TINKC_OK);
-    close_all(&f);
+    trainfix_close(&f);
 }
 
 /* A-026: closing ends everything, whatever it waits for; a handle closed before does not
@@ -719,7 +436,7 @@ static void test_training_cancel_elsewhere(void **unused)
 static void test_training_close_service(void **unused)
 {
     (void)unused;
-    fixture f = open_with(NULL, NULL);
+    trainfix f = trainfix_open(NULL, NULL);
     fakeapi_gate *gate = fakeapi_gate_new(f.api);
     fakeapi_tinker_hold(f.api, true);
     tinkc_future *futures[4];
@@ -736,26 +453,24 @@ static void test_training_close_service(void **unused)
         assert_int_equal(tinkc_future_wait(futures[i], TINKC_FOREVER), TINKC_E_CANCELLED);
         tinkc_future_free(&futures[i]);
     }
-    close_all(&f);
+    trainfix_close(&f);
 }
 
 static void test_training_after_close(void **unused)
 {
     (void)unused;
-    fixture f = open_with(NULL, NULL);
+    trainfix f = trainfix_open(NULL, NULL);
     tinkc_service_close(&f.service);
     assert_int_equal(tinkc_training_optim_step_wait(NULL, f.training, NULL, NULL),
                      TINKC_E_CANCELLED);
     assert_int_equal(tinkc_training_get_info_wait(NULL, f.training, NULL),
                      TINKC_E_CANCELLED);
-    close_all(&f);
+    trainfix_close(&f);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_training_create),
-        cmocka_unit_test(test_training_create_from_threads),
         cmocka_unit_test(test_training_optim_step),
         cmocka_unit_test(test_training_submits_while_results_wait),
         cmocka_unit_test(test_training_one_submission_per_model),
@@ -765,11 +480,6 @@ int main(void)
         cmocka_unit_test(test_training_load),
         cmocka_unit_test(test_training_info),
         cmocka_unit_test(test_training_unload),
-        cmocka_unit_test(test_training_from_state),
-        cmocka_unit_test(test_training_from_state_by_load),
-        cmocka_unit_test(test_training_from_state_exchanges_the_token),
-        cmocka_unit_test(test_training_load_exchanges_the_token),
-        cmocka_unit_test(test_training_from_state_without_lora),
         cmocka_unit_test(test_training_refuses_bad_input),
         cmocka_unit_test(test_training_null),
         cmocka_unit_test(test_training_server_errors),

@@ -1,102 +1,17 @@
-/* forward and forward_backward on the scripted peer: chunks, order, budgets, results,
- * failures (A-015, A-017, A-018, A-020, A-022, A-024, A-028, A-029, A-034 to A-038).
+/* forward and forward_backward on the scripted peer: chunks, order, budgets, results
+ * (A-015, A-017, A-018, A-019, A-020, A-030, A-034 to A-038). What fails is
+ * test_training_fwdbwd_fail.c's.
  * Links: peer */
-#include <tinkc/training.h>
-
-#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 
-#include "base/arena.h"
-#include "support/fakeapi_tinker.h"
-#include "support/servicefix.h"
-#include "wire/pb_fwdbwd.h"
-
-#define POST_FB    "/api/v1/forward_backward"
-#define POST_STEP  "/api/v1/optim_step"
-#define POST_POLL  "/api/v1/retrieve_future"
-#define DATA_MAX   8
-#define SMALL      "{\"fwdbwd_max_chunk_len\":1}"
-#define SMALL_LINE "{\"fwdbwd_max_chunk_len\":1,\"parallel_fwdbwd_chunks\":false}"
-
-typedef struct fixture {
-    fakeapi *api;
-    tinkc_service *service;
-    tinkc_training *training;
-    tinkc_datum *datums[DATA_MAX];
-    const tinkc_datum *data[DATA_MAX];
-} fixture;
-
-/* Datum i has i + 2 tokens. */
-static tinkc_datum *make_datum(size_t i)
-{
-    tinkc_model_input *input = NULL;
-    tinkc_datum *datum = NULL;
-    int32_t tokens[DATA_MAX + 2];
-    float weights[DATA_MAX + 2];
-    for (size_t k = 0; k < i + 2; k++) {
-        tokens[k] = (int32_t)k;
-        weights[k] = 1.0F;
-    }
-    assert_int_equal(tinkc_model_input_from_tokens(&input, tokens, i + 2, NULL),
-                     TINKC_OK);
-    assert_int_equal(tinkc_datum_new(&datum, &input, NULL), TINKC_OK);
-    assert_int_equal(tinkc_datum_set_i32(datum, "target_tokens", tokens, i + 2, NULL),
-                     TINKC_OK);
-    assert_int_equal(tinkc_datum_set_f32(datum, "weights", weights, i + 2, NULL),
-                     TINKC_OK);
-    return datum;
-}
-
-static fixture open_with(const char *flags)
-{
-    fixture f = {.api = fakeapi_start()};
-    fakeapi_tinker_options server = {.config = flags};
-    fakeapi_tinker(f.api, &server);
-    f.service = servicefix_open(f.api, NULL);
-    assert_int_equal(
-        tinkc_service_create_training_wait(&f.training, f.service, "m", NULL, NULL),
-        TINKC_OK);
-    for (size_t i = 0; i < DATA_MAX; i++) {
-        f.datums[i] = make_datum(i);
-        f.data[i] = f.datums[i];
-    }
-    return f;
-}
-
-static void close_all(fixture *f)
-{
-    for (size_t i = 0; i < DATA_MAX; i++) {
-        tinkc_datum_free(&f->datums[i]);
-    }
-    tinkc_training_close(&f->training);
-    tinkc_service_close(&f->service);
-    fakeapi_stop(&f->api);
-}
-
-/* seq_id of the nth forward_backward request, as it arrived. */
-static int64_t seq_at(fakeapi *api, size_t nth, size_t *datums)
-{
-    const fakeapi_request *seen = fakeapi_nth(api, "POST", POST_FB, nth);
-    tk_arena arena;
-    tk_fwdbwd_request request;
-    tk_bytes body = {(const unsigned char *)seen->body, seen->body_n};
-    assert_string_equal(fakeapi_header(seen, "content-type"), "application/x-protobuf");
-    tk_arena_init(&arena, 0);
-    assert_int_equal(tk_pb_fwdbwd_decode(&request, &arena, body, NULL), TINKC_OK);
-    int64_t seq_id = request.seq_id;
-    if (datums != NULL) {
-        *datums = request.data_n;
-    }
-    tk_arena_dispose(&arena);
-    return seq_id;
-}
+#include "support/batchfix.h"
 
 /* M-052, A-030: one chunk; everything of the result can be read. */
 static void test_fwdbwd_result(void **unused)
 {
     (void)unused;
-    fixture f = open_with(NULL);
+    batchfix f = batchfix_open(NULL);
     tinkc_fwdbwd *result = NULL;
     const float *values = NULL;
     const int64_t *dims = NULL, *integers = NULL;
@@ -125,19 +40,19 @@ static void test_fwdbwd_result(void **unused)
     assert_int_equal(tinkc_metrics_count(tinkc_fwdbwd_metrics(result)), 1);
     tinkc_fwdbwd_free(&result);
     assert_null(result);
-    assert_int_equal(seq_at(f.api, 0, NULL), 1);
+    assert_int_equal(batchfix_seq(f.api, 0, NULL), 1);
     const fakeapi_request *poll = fakeapi_nth(f.api, "POST", POST_POLL, 1);
     assert_string_equal(fakeapi_header(poll, "x-tinker-request-type"), "ForwardBackward");
     assert_string_equal(fakeapi_header(poll, "accept"), "application/x-protobuf");
     assert_int_equal(tinkc_fwdbwd_count(NULL), 0);
-    close_all(&f);
+    batchfix_close(&f);
 }
 
 /* forward is the same request with forward_only. */
 static void test_fwdbwd_forward(void **unused)
 {
     (void)unused;
-    fixture f = open_with(NULL);
+    batchfix f = batchfix_open(NULL);
     tinkc_fwdbwd_options options = TINKC_FWDBWD_OPTIONS_INIT;
     tinkc_number config = {"clip_low_threshold", 0.5};
     fakeapi_tinker_op op;
@@ -154,7 +69,7 @@ static void test_fwdbwd_forward(void **unused)
     assert_string_equal(
         fakeapi_header(fakeapi_nth(f.api, "POST", POST_POLL, 1), "x-tinker-request-type"),
         "Forward");
-    close_all(&f);
+    batchfix_close(&f);
 }
 
 /* A-034, A-017, M-055: chunks by count; 2..n together, the first when all are accepted.
@@ -162,7 +77,7 @@ static void test_fwdbwd_forward(void **unused)
 static void test_fwdbwd_parallel_chunks(void **unused)
 {
     (void)unused;
-    fixture f = open_with(SMALL);
+    batchfix f = batchfix_open(SMALL);
     fakeapi_gate *gate = fakeapi_gate_new(f.api);
     tinkc_fwdbwd *result = NULL;
     double loss = 0;
@@ -173,12 +88,12 @@ static void test_fwdbwd_parallel_chunks(void **unused)
     assert_int_equal(fakeapi_count(f.api, "POST", POST_FB), 3);
     bool seen[5] = {false};
     for (size_t i = 0; i < 3; i++) {
-        seen[seq_at(f.api, i, NULL)] = true;
+        seen[batchfix_seq(f.api, i, NULL)] = true;
     }
     assert_true(seen[2] && seen[3] && seen[4]);
     fakeapi_gate_let(gate, 3);
     assert_true(fakeapi_wait_for(f.api, "POST", POST_FB, 4));
-    assert_int_equal(seq_at(f.api, 3, NULL), 1);
+    assert_int_equal(batchfix_seq(f.api, 3, NULL), 1);
     fakeapi_gate_open(gate);
     assert_int_equal(tinkc_future_wait(future, TINKC_FOREVER), TINKC_OK);
     assert_int_equal(tinkc_future_take_fwdbwd(&result, future, NULL), TINKC_OK);
@@ -193,14 +108,14 @@ static void test_fwdbwd_parallel_chunks(void **unused)
     }
     tinkc_fwdbwd_free(&result);
     tinkc_future_free(&future);
-    close_all(&f);
+    batchfix_close(&f);
 }
 
 /* in serial mode one request at a time, seq_id ascending. */
 static void test_fwdbwd_serial_chunks(void **unused)
 {
     (void)unused;
-    fixture f = open_with(SMALL_LINE);
+    batchfix f = batchfix_open(SMALL_LINE);
     fakeapi_gate *gate = fakeapi_gate_new(f.api);
     fakeapi_default(f.api, "POST", POST_FB, &(fakeapi_step){.pass = true, .gate = gate});
     tinkc_future *future =
@@ -218,17 +133,17 @@ static void test_fwdbwd_serial_chunks(void **unused)
     tinkc_future_free(&future);
     assert_int_equal(fakeapi_peak(f.api, "POST", POST_FB), 1);
     for (size_t i = 0; i < 5; i++) {
-        assert_int_equal(seq_at(f.api, i, NULL), i + 1);
+        assert_int_equal(batchfix_seq(f.api, i, NULL), i + 1);
     }
-    close_all(&f);
+    batchfix_close(&f);
 }
 
 /* cut by bytes: a datum of k tokens counts 4k + 8k + 4k. */
 static void test_fwdbwd_chunks_by_bytes(void **unused)
 {
     (void)unused;
-    fixture f = open_with("{\"fwdbwd_max_chunk_bytes_count\":80,"
-                          "\"parallel_fwdbwd_chunks\":false}");
+    batchfix f = batchfix_open("{\"fwdbwd_max_chunk_bytes_count\":80,"
+                               "\"parallel_fwdbwd_chunks\":false}");
     size_t n = 0;
     assert_int_equal(tinkc_training_forward_backward_wait(NULL, f.training, f.data, 5,
                                                           "cross_entropy", NULL, NULL),
@@ -236,17 +151,17 @@ static void test_fwdbwd_chunks_by_bytes(void **unused)
     static const size_t expected[] = {2, 1, 1, 1}; /* 32 + 48 = 80; 64; 80; 96 alone */
     assert_int_equal(fakeapi_count(f.api, "POST", POST_FB), 4);
     for (size_t i = 0; i < 4; i++) {
-        (void)seq_at(f.api, i, &n);
+        (void)batchfix_seq(f.api, i, &n);
         assert_int_equal(n, expected[i]);
     }
-    close_all(&f);
+    batchfix_close(&f);
 }
 
 /* limit 2: never more than two submissions at once. */
 static void test_fwdbwd_max_parallel(void **unused)
 {
     (void)unused;
-    fixture f = open_with(SMALL);
+    batchfix f = batchfix_open(SMALL);
     fakeapi_gate *gate = fakeapi_gate_new(f.api);
     tinkc_fwdbwd_options options = TINKC_FWDBWD_OPTIONS_INIT;
     options.max_parallel_chunks = 2;
@@ -263,15 +178,15 @@ static void test_fwdbwd_max_parallel(void **unused)
     assert_int_equal(fakeapi_peak(f.api, "POST", POST_FB), 2);
     assert_int_equal(fakeapi_count(f.api, "POST", POST_FB), 8);
     tinkc_future_free(&future);
-    close_all(&f);
+    batchfix_close(&f);
 }
 
 /* M-058: the byte budget: a chunk is admitted while anything is left of it. */
 static void test_fwdbwd_budget(void **unused)
 {
     (void)unused;
-    fixture f = open_with("{\"fwdbwd_max_chunk_len\":1,"
-                          "\"fwdbwd_dispatch_bytes_semaphore_size\":60}");
+    batchfix f = batchfix_open("{\"fwdbwd_max_chunk_len\":1,"
+                               "\"fwdbwd_dispatch_bytes_semaphore_size\":60}");
     fakeapi_gate *gate = fakeapi_gate_new(f.api);
     fakeapi_default(f.api, "POST", POST_FB, &(fakeapi_step){.pass = true, .gate = gate});
     tinkc_future *future =
@@ -284,21 +199,22 @@ static void test_fwdbwd_budget(void **unused)
     fakeapi_gate_open(gate);
     assert_int_equal(tinkc_future_wait(future, TINKC_FOREVER), TINKC_OK);
     tinkc_future_free(&future);
-    close_all(&f);
+    batchfix_close(&f);
 }
 
 /* M-032: zstd when the server asks for it. */
 static void test_fwdbwd_compressed(void **unused)
 {
     (void)unused;
-    fixture f = open_with("{\"proto_compress_fwdbwd\":true,\"fwdbwd_max_chunk_len\":2}");
+    batchfix f =
+        batchfix_open("{\"proto_compress_fwdbwd\":true,\"fwdbwd_max_chunk_len\":2}");
     assert_int_equal(tinkc_training_forward_backward_wait(NULL, f.training, f.data, 4,
                                                           "cross_entropy", NULL, NULL),
                      TINKC_OK);
     const fakeapi_request *seen = fakeapi_nth(f.api, "POST", POST_FB, 1);
     assert_string_equal(fakeapi_header(seen, "content-encoding"), "zstd");
     assert_int_equal(fakeapi_tinker_ops(f.api, tinkc_training_model_id(f.training)), 3);
-    close_all(&f);
+    batchfix_close(&f);
 }
 
 /* A-018, A-021: the step behind a batch is submitted while results are awaited; its
@@ -306,7 +222,7 @@ static void test_fwdbwd_compressed(void **unused)
 static void test_fwdbwd_then_step(void **unused)
 {
     (void)unused;
-    fixture f = open_with(SMALL);
+    batchfix f = batchfix_open(SMALL);
     fakeapi_tinker_hold(f.api, true);
     tinkc_future *batch =
         tinkc_training_forward_backward(f.training, f.data, 3, "cross_entropy", NULL);
@@ -320,7 +236,7 @@ static void test_fwdbwd_then_step(void **unused)
     assert_int_equal(tinkc_future_wait(step, TINKC_FOREVER), TINKC_OK);
     tinkc_future_free(&batch);
     tinkc_future_free(&step);
-    close_all(&f);
+    batchfix_close(&f);
 }
 
 /* ---- callbacks ---- */
@@ -362,7 +278,7 @@ static void on_chunk(const tinkc_fwdbwd *part, size_t first, size_t n, void *use
 }
 
 /* The request id of the chunk with that seq_id. */
-static const char *request_of(fixture *f, int64_t seq_id)
+static const char *request_of(batchfix *f, int64_t seq_id)
 {
     const char *id = tinkc_training_model_id(f->training);
     static fakeapi_tinker_op op;
@@ -376,7 +292,7 @@ static const char *request_of(fixture *f, int64_t seq_id)
 
 static void run_callbacks(bool in_order, const size_t expected[3])
 {
-    fixture f = open_with(SMALL);
+    batchfix f = batchfix_open(SMALL);
     seen_chunks seen = SEEN_INIT;
     tinkc_fwdbwd_options options = TINKC_FWDBWD_OPTIONS_INIT;
     options.on_chunk = on_chunk;
@@ -400,7 +316,7 @@ static void run_callbacks(bool in_order, const size_t expected[3])
         assert_int_equal(seen.firsts[i], expected[i]);
     }
     tinkc_future_free(&future);
-    close_all(&f);
+    batchfix_close(&f);
 }
 
 /* chunks that finish in reverse are seen so; or in order when asked. */
@@ -409,227 +325,6 @@ static void test_fwdbwd_callbacks(void **unused)
     (void)unused;
     run_callbacks(false, (const size_t[]){2, 1, 0});
     run_callbacks(true, (const size_t[]){0, 1, 2});
-}
-
-/* ---- failures ---- */
-
-/* A-022, B-255, design §3: a chunk that is refused fails the batch and says what was
- * applied; the first chunk is never sent; the step behind it fails here; what comes
- * after works. */
-static void test_fwdbwd_failed_chunk(void **unused)
-{
-    (void)unused;
-    fixture f = open_with(SMALL);
-    fakeapi_gate *gate = fakeapi_gate_new(f.api);
-    fakeapi_reply(f.api, "POST", POST_FB,
-                  &(fakeapi_step){
-                      .status = 422, .body = "{\"detail\":\"bad chunk\"}", .gate = gate});
-    tinkc_future *batch =
-        tinkc_training_forward_backward(f.training, f.data, 4, "cross_entropy", NULL);
-    tinkc_future *step = tinkc_training_optim_step(f.training, NULL);
-    tinkc_future *next =
-        tinkc_training_forward_backward(f.training, f.data, 1, "cross_entropy", NULL);
-    tinkc_future *second = tinkc_training_optim_step(f.training, NULL);
-    assert_true(fakeapi_wait_for(f.api, "POST", POST_POLL, 1 + 2)); /* two accepted */
-    fakeapi_gate_open(gate);
-    assert_int_equal(tinkc_future_wait(batch, TINKC_FOREVER), TINKC_E_UNPROCESSABLE);
-    const char *text = tinkc_error_message(tinkc_future_error(batch));
-    assert_non_null(strstr(text, "of 4 failed, 2 others were accepted"));
-    assert_non_null(strstr(text, "bad chunk"));
-    assert_int_equal(tinkc_future_wait(step, TINKC_FOREVER), TINKC_E_STATE);
-    assert_int_equal(tinkc_future_wait(next, TINKC_FOREVER), TINKC_OK);
-    assert_int_equal(tinkc_future_wait(second, TINKC_FOREVER), TINKC_E_STATE);
-    assert_int_equal(fakeapi_count(f.api, "POST", POST_STEP), 0);
-    assert_int_equal(fakeapi_count(f.api, "POST", POST_FB), 4); /* 2, 3, 4 and `next` */
-    /* a step that is called knowing of the failure is sent */
-    assert_int_equal(tinkc_training_optim_step_wait(NULL, f.training, NULL, NULL),
-                     TINKC_OK);
-    tinkc_future_free(&batch);
-    tinkc_future_free(&step);
-    tinkc_future_free(&next);
-    tinkc_future_free(&second);
-    close_all(&f);
-}
-
-/* The option: the step is sent although the batch was applied in part. */
-static void test_fwdbwd_step_after_partial(void **unused)
-{
-    (void)unused;
-    static const char *const settings[] = {"fail_step_after_partial", "false", NULL};
-    fixture f = open_with(SMALL);
-    tinkc_training_close(&f.training);
-    tinkc_service_close(&f.service);
-    f.service = servicefix_open(f.api, settings);
-    assert_int_equal(
-        tinkc_service_create_training_wait(&f.training, f.service, "m", NULL, NULL),
-        TINKC_OK);
-    fakeapi_reply(f.api, "POST", POST_FB, &fakeapi_detail(422, "bad chunk"));
-    tinkc_future *batch =
-        tinkc_training_forward_backward(f.training, f.data, 4, "cross_entropy", NULL);
-    tinkc_future *step = tinkc_training_optim_step(f.training, NULL);
-    assert_int_equal(tinkc_future_wait(batch, TINKC_FOREVER), TINKC_E_UNPROCESSABLE);
-    assert_int_equal(tinkc_future_wait(step, TINKC_FOREVER), TINKC_OK);
-    tinkc_future_free(&batch);
-    tinkc_future_free(&step);
-    close_all(&f);
-}
-
-/* A single chunk that is refused applied nothing: the step behind it goes out. */
-static void test_fwdbwd_failed_single(void **unused)
-{
-    (void)unused;
-    fixture f = open_with(NULL);
-    fakeapi_reply(f.api, "POST", POST_FB, &fakeapi_detail(404, "no such model"));
-    tinkc_future *batch =
-        tinkc_training_forward_backward(f.training, f.data, 4, "cross_entropy", NULL);
-    tinkc_future *step = tinkc_training_optim_step(f.training, NULL);
-    assert_int_equal(tinkc_future_wait(batch, TINKC_FOREVER), TINKC_E_NOT_FOUND);
-    assert_int_equal(tinkc_future_wait(step, TINKC_FOREVER), TINKC_OK);
-    tinkc_future_free(&batch);
-    tinkc_future_free(&step);
-    close_all(&f);
-}
-
-/* work that fails at the server, and a result that cannot be read. */
-static void test_fwdbwd_failed_result(void **unused)
-{
-    (void)unused;
-    fixture f = open_with(SMALL);
-    tinkc_error *error = NULL;
-    fakeapi_tinker_fail(f.api, "forward_backward", "ran out of luck", "server");
-    assert_int_equal(tinkc_training_forward_backward_wait(NULL, f.training, f.data, 3,
-                                                          "cross_entropy", NULL, &error),
-                     TINKC_E_REQUEST);
-    assert_non_null(strstr(tinkc_error_message(error), "ran out of luck"));
-    assert_int_equal(tinkc_error_category(error), TINKC_CATEGORY_SERVER);
-    /* how many depends on which of them was quicker */
-    assert_non_null(strstr(tinkc_error_message(error), "others were accepted"));
-    tinkc_error_free(&error);
-    close_all(&f); /* a last poll of theirs may still be on its way to the script */
-    f = open_with(SMALL);
-    fakeapi_reply(f.api, "POST", POST_POLL, &fakeapi_proto("\x0a\xff", 2));
-    assert_int_equal(tinkc_training_forward_backward_wait(NULL, f.training, f.data, 1,
-                                                          "cross_entropy", NULL, &error),
-                     TINKC_E_PARSE);
-    assert_true(tinkc_error_message(error)[0] != '\0');
-    tinkc_error_free(&error);
-    assert_int_equal(tinkc_training_forward_backward_wait(NULL, f.training, f.data, 3,
-                                                          "cross_entropy", NULL, NULL),
-                     TINKC_OK);
-    close_all(&f);
-}
-
-/* cancelled on the wire, waiting for bytes, polling: the next one goes. */
-static void test_fwdbwd_cancel(void **unused)
-{
-    (void)unused;
-    fixture f = open_with("{\"fwdbwd_max_chunk_len\":1,"
-                          "\"fwdbwd_dispatch_bytes_semaphore_size\":1}");
-    fakeapi_gate *gate = fakeapi_gate_new(f.api);
-    fakeapi_reply(f.api, "POST", POST_FB, &(fakeapi_step){.gate = gate});
-    tinkc_future *batch =
-        tinkc_training_forward_backward(f.training, f.data, 4, "cross_entropy", NULL);
-    tinkc_future *waiting =
-        tinkc_training_forward_backward(f.training, f.data, 4, "cross_entropy", NULL);
-    assert_true(fakeapi_gate_wait(gate, 1)); /* one on the wire, two wait for bytes */
-    tinkc_future_cancel(waiting);
-    tinkc_future_cancel(batch);
-    assert_int_equal(tinkc_training_forward_backward_wait(NULL, f.training, f.data, 2,
-                                                          "cross_entropy", NULL, NULL),
-                     TINKC_OK);
-    tinkc_future_free(&batch);
-    tinkc_future_free(&waiting);
-    fakeapi_tinker_hold(f.api, true);
-    batch = tinkc_training_forward_backward(f.training, f.data, 3, "cross_entropy", NULL);
-    assert_true(fakeapi_wait_in_flight(f.api, "POST", POST_POLL, 3));
-    tinkc_future_cancel(batch);
-    assert_true(fakeapi_wait_in_flight(f.api, "POST", POST_POLL, 0));
-    fakeapi_tinker_hold(f.api, false);
-    assert_int_equal(tinkc_training_optim_step_wait(NULL, f.training, NULL, NULL),
-                     TINKC_OK);
-    tinkc_future_free(&batch);
-    close_all(&f);
-}
-
-/* A-024, A-025: fifty slow submissions: the call returns at once (nothing was answered),
- * and no hidden timeout ends it. */
-static void test_fwdbwd_submit_does_not_wait(void **unused)
-{
-    (void)unused;
-    enum { N = 50 };
-    fixture f = open_with(SMALL_LINE);
-    fakeapi_gate *gate = fakeapi_gate_new(f.api);
-    const tinkc_datum *data[N];
-    tinkc_model_info *info = NULL;
-    for (size_t i = 0; i < N; i++) {
-        data[i] = f.data[i % DATA_MAX];
-    }
-    fakeapi_default(f.api, "POST", POST_FB, &(fakeapi_step){.pass = true, .gate = gate});
-    tinkc_future *future =
-        tinkc_training_forward_backward(f.training, data, N, "cross_entropy", NULL);
-    assert_false(tinkc_future_is_done(future));
-    assert_int_equal(tinkc_training_get_info_wait(&info, f.training, NULL), TINKC_OK);
-    tinkc_model_info_free(&info);
-    assert_true(fakeapi_gate_wait(gate, 1));
-    fakeapi_gate_open(gate);
-    assert_int_equal(tinkc_future_wait(future, TINKC_FOREVER), TINKC_OK);
-    assert_int_equal(fakeapi_count(f.api, "POST", POST_FB), N);
-    tinkc_future_free(&future);
-    close_all(&f);
-}
-
-/* ---- bad input ---- */
-
-static void expect(tinkc_future *future, tinkc_code code, const char *text)
-{
-    assert_int_equal(tinkc_future_wait(future, 0), code);
-    assert_non_null(strstr(tinkc_error_message(tinkc_future_error(future)), text));
-    tinkc_future_free(&future);
-}
-
-/* refused before anything is sent, and without a number taken. */
-static void test_fwdbwd_bad_input(void **unused)
-{
-    (void)unused;
-    fixture f = open_with(NULL);
-    const tinkc_datum *hole[2] = {f.data[0], NULL};
-    tinkc_model_input *pointer = NULL;
-    tinkc_datum *bad = NULL;
-    float nan = NAN;
-    assert_int_equal(tinkc_model_input_new(&pointer, NULL), TINKC_OK);
-    assert_int_equal(
-        tinkc_model_input_add_image_pointer(pointer, "s3://x", TINKC_IMAGE_PNG, 4, NULL),
-        TINKC_OK);
-    assert_int_equal(tinkc_datum_new(&bad, &pointer, NULL), TINKC_OK);
-    const tinkc_datum *image[1] = {bad};
-    size_t before = fakeapi_total(f.api);
-    expect(tinkc_training_forward(f.training, f.data, 0, "x", NULL), TINKC_E_INVALID,
-           "empty");
-    expect(tinkc_training_forward(f.training, NULL, 2, "x", NULL), TINKC_E_INVALID,
-           "empty");
-    expect(tinkc_training_forward(f.training, hole, 2, "x", NULL), TINKC_E_INVALID,
-           "NULL");
-    expect(tinkc_training_forward(f.training, f.data, 1, NULL, NULL), TINKC_E_INVALID,
-           "loss");
-    expect(tinkc_training_forward(f.training, f.data, 1, "", NULL), TINKC_E_INVALID,
-           "loss");
-    expect(tinkc_training_forward(f.training, f.data, 1, "\xff", NULL), TINKC_E_INVALID,
-           "");
-    expect(tinkc_training_forward(f.training, image, 1, "x", NULL), TINKC_E_INVALID,
-           "pointer");
-    assert_int_equal(tinkc_datum_set_f32(bad, "weights", &nan, 1, NULL), TINKC_OK);
-    expect(tinkc_training_forward_backward(f.training, image, 1, "x", NULL),
-           TINKC_E_INVALID, "NaN");
-    expect(tinkc_training_forward(NULL, f.data, 1, "x", NULL), TINKC_E_STATE, "");
-    expect(tinkc_training_forward_backward(NULL, f.data, 1, "x", NULL), TINKC_E_STATE,
-           "");
-    assert_int_equal(fakeapi_total(f.api), before);
-    assert_int_equal(tinkc_training_forward_backward_wait(NULL, f.training, f.data, 1,
-                                                          "cross_entropy", NULL, NULL),
-                     TINKC_OK);
-    assert_int_equal(seq_at(f.api, 0, NULL), 1);
-    tinkc_datum_free(&bad);
-    close_all(&f);
 }
 
 int main(void)
@@ -645,13 +340,6 @@ int main(void)
         cmocka_unit_test(test_fwdbwd_compressed),
         cmocka_unit_test(test_fwdbwd_then_step),
         cmocka_unit_test(test_fwdbwd_callbacks),
-        cmocka_unit_test(test_fwdbwd_failed_chunk),
-        cmocka_unit_test(test_fwdbwd_step_after_partial),
-        cmocka_unit_test(test_fwdbwd_failed_single),
-        cmocka_unit_test(test_fwdbwd_failed_result),
-        cmocka_unit_test(test_fwdbwd_cancel),
-        cmocka_unit_test(test_fwdbwd_submit_does_not_wait),
-        cmocka_unit_test(test_fwdbwd_bad_input),
     };
     return cmocka_run_group_tests_name("training_fwdbwd", tests, NULL, NULL);
 }
