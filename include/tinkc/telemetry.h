@@ -45,8 +45,8 @@ TINKC_API tinkc_code tinkc_telemetry_exception(tinkc_service *service, const cha
                                                tinkc_error **err);
 
 /* Sends what is queued and waits for it, e.g. before the program ends badly.
- * TINKC_E_TIMEOUT when it was not done in time, or was given up. tinkc_service_close does
- * it by itself. Must not be called from a callback. */
+ * TINKC_E_TIMEOUT when it was not done in time, or was given up; TINKC_E_STATE from a
+ * callback, which the loop waits for. tinkc_service_close does it by itself. */
 TINKC_API tinkc_code tinkc_telemetry_flush(tinkc_service *service, int64_t timeout_ms,
                                            tinkc_error **err);
 

@@ -211,7 +211,10 @@ static void on_response(tk_http_request *request, const tk_http_response *respon
     call->state.on_wire = false;
     tk_wirelog_answered(call, response);
     end_span(call, response);
-    tk_telemetry_heard(tk_core_telemetry(call->core), response->failure == TK_HTTP_OK);
+    if (response->failure != TK_HTTP_CANCELLED) {
+        tk_telemetry_heard(tk_core_telemetry(call->core),
+                           response->failure == TK_HTTP_OK);
+    }
     call->state.is_doubtful |= tk_outcome_is_doubtful(response);
     if (call->future != NULL) {
         tk_future_answered(call->future,

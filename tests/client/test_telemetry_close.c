@@ -3,7 +3,11 @@
  * Links: peer */
 #include <tinkc/telemetry.h>
 
+#include <stdatomic.h>
+#include <stdio.h>
+
 #include <tinkc/sampling.h>
+#include <tinkc/training.h>
 
 #include "base/thread.h"
 #include "support/fakeapi_tinker.h"
@@ -75,8 +79,7 @@ static void test_close_server_gone(void **unused)
     assert_null(service);
 }
 
-/* One that takes no events now is waited for as long as the option says; work that was
- * under way is cancelled before, not behind that. */
+/* One that takes no events now is waited for as long as the option says. */
 static void test_close_server_hangs(void **unused)
 {
     (void)unused;
@@ -91,6 +94,51 @@ static void test_close_server_hangs(void **unused)
     assert_true(fakeapi_gate_wait(work, 1));
     tinkc_service_close(&service);
     assert_int_equal(tinkc_future_wait(future, 0), TINKC_E_CANCELLED);
+    tinkc_future_free(&future);
+    fakeapi_stop(&api);
+}
+
+static void open_gate(tinkc_future *future, void *user)
+{
+    (void)future;
+    fakeapi_gate_open(user);
+}
+
+static void note_accepted(tinkc_log_level level, const char *component, const char *line,
+                          void *user)
+{
+    (void)level;
+    (void)component;
+    if (strstr(line, "telemetry: 200 in") != NULL) {
+        atomic_store((atomic_bool *)user, true);
+    }
+}
+
+/* Work that is under way is cancelled before the events are waited for, not behind. */
+static void test_close_cancels_first(void **unused)
+{
+    (void)unused;
+    static const char *const options[] = {"log_level", "debug", NULL};
+    atomic_bool is_accepted = false;
+    fakeapi *api = fakeapi_start();
+    fakeapi_tinker(api, NULL);
+    fakeapi_gate *gate = fakeapi_gate_new(api), *work = fakeapi_gate_new(api);
+    fakeapi_reply(api, "POST", PATH,
+                  &(fakeapi_step){.gate = gate, .body = "{\"status\":\"accepted\"}"});
+    fakeapi_reply(api, "GET", "/api/v1/healthz", &(fakeapi_step){.gate = work});
+    tinkc_config *config = servicefix_config(api, options);
+    tinkc_config_set_log(config, note_accepted, &is_accepted);
+    tinkc_service *service = NULL;
+    assert_int_equal(tinkc_service_open(&service, config, NULL), TINKC_OK);
+    tinkc_config_free(&config);
+    tinkc_future *future = tinkc_service_health(service);
+    assert_int_equal(tinkc_future_on_done(future, open_gate, gate), TINKC_OK);
+    assert_true(fakeapi_gate_wait(work, 1));
+    assert_int_equal(tinkc_telemetry_event(service, "e", TINKC_SEVERITY_INFO, NULL, NULL),
+                     TINKC_OK);
+    tinkc_service_close(&service);
+    assert_int_equal(tinkc_future_wait(future, 0), TINKC_E_CANCELLED);
+    assert_true(atomic_load(&is_accepted)); /* the cancelled one let the events through */
     tinkc_future_free(&future);
     fakeapi_stop(&api);
 }
@@ -118,6 +166,105 @@ static void test_close_flush(void **unused)
     assert_int_equal(tinkc_telemetry_flush(service, 60000, &error), TINKC_E_TIMEOUT);
     tinkc_error_free(&error);
     tinkc_service_close(&service);
+    fakeapi_stop(&api);
+}
+
+static tinkc_datum *make_datum(void)
+{
+    static const int32_t tokens[3] = {1, 2, 3};
+    tinkc_model_input *input = NULL;
+    tinkc_datum *datum = NULL;
+    tinkc_array targets = TINKC_ARRAY_INIT;
+    targets.elem = TINKC_ELEM_I32;
+    targets.data = tokens;
+    targets.shape = &(int64_t){3};
+    targets.ndim = 1;
+    assert_int_equal(tinkc_model_input_from_tokens(&input, tokens, 3, NULL), TINKC_OK);
+    assert_int_equal(tinkc_datum_new(&datum, &input, NULL), TINKC_OK);
+    assert_int_equal(tinkc_datum_set(datum, "target_tokens", &targets, NULL), TINKC_OK);
+    return datum;
+}
+
+#define STEPS 20
+
+/* Steps of training, each with an event that is to be sent at once. */
+static void train(fakeapi *api, const char *telemetry)
+{
+    const char *options[] = {"telemetry", telemetry, NULL};
+    tinkc_service *service = servicefix_open(api, options);
+    tinkc_training *training = NULL;
+    tinkc_datum *datum = make_datum();
+    assert_int_equal(
+        tinkc_service_create_training_wait(&training, service, "m", NULL, NULL),
+        TINKC_OK);
+    for (int i = 0; i < STEPS; i++) {
+        assert_int_equal(tinkc_telemetry_exception(service, "Trouble", "told", NULL,
+                                                   TINKC_SEVERITY_ERROR, NULL),
+                         TINKC_OK);
+        assert_int_equal(tinkc_training_forward_backward_wait(
+                             NULL, training, (const tinkc_datum *const *)&datum, 1,
+                             "cross_entropy", NULL, NULL),
+                         TINKC_OK);
+        assert_int_equal(tinkc_training_optim_step_wait(NULL, training, NULL, NULL),
+                         TINKC_OK);
+    }
+    tinkc_datum_free(&datum);
+    tinkc_training_close(&training);
+    tinkc_service_close(&service);
+}
+
+/* A-141: to a loop of training an endpoint that answers 500 makes no difference: the same
+ * requests, but for a few to that endpoint. */
+static void test_close_refused_while_training(void **unused)
+{
+    (void)unused;
+    static const char *const paths[] = {"create_model", "forward_backward", "optim_step"};
+    char path[64];
+    fakeapi *apis[2];
+    for (int i = 0; i < 2; i++) {
+        apis[i] = fakeapi_start();
+        fakeapi_tinker(apis[i], NULL);
+        fakeapi_default(apis[i], "POST", PATH, &fakeapi_detail(500, "broken"));
+        train(apis[i], i == 0 ? "false" : "true");
+    }
+    for (size_t i = 0; i < TK_ARRAY_LEN(paths); i++) {
+        (void)snprintf(path, sizeof(path), "/api/v1/%s", paths[i]);
+        assert_int_equal(fakeapi_count(apis[0], "POST", path), i == 0 ? 1 : STEPS);
+        assert_int_equal(fakeapi_count(apis[1], "POST", path),
+                         fakeapi_count(apis[0], "POST", path));
+    }
+    assert_int_equal(fakeapi_count(apis[0], "POST", PATH), 0);
+    assert_in_range(fakeapi_count(apis[1], "POST", PATH), 1, 8);
+    fakeapi_stop(&apis[0]);
+    fakeapi_stop(&apis[1]);
+}
+
+typedef struct inside {
+    tinkc_service *service;
+    tinkc_code code;
+} inside;
+
+static void flush_inside(tinkc_future *future, void *user)
+{
+    inside *self = user;
+    (void)future;
+    self->code = tinkc_telemetry_flush(self->service, 1000, NULL);
+}
+
+/* A callback that flushes is told that it cannot, instead of waiting for itself. */
+static void test_close_flush_inside(void **unused)
+{
+    (void)unused;
+    static const char *const options[] = {"loop", "manual", NULL};
+    fakeapi *api = fakeapi_start();
+    fakeapi_tinker(api, NULL);
+    inside self = {servicefix_open(api, options), TINKC_OK};
+    tinkc_future *future = tinkc_service_health(self.service);
+    assert_int_equal(tinkc_future_on_done(future, flush_inside, &self), TINKC_OK);
+    assert_int_equal(tinkc_future_wait(future, TINKC_FOREVER), TINKC_OK);
+    assert_int_equal(self.code, TINKC_E_STATE);
+    tinkc_future_free(&future);
+    tinkc_service_close(&self.service);
     fakeapi_stop(&api);
 }
 
@@ -164,8 +311,11 @@ int main(void)
         cmocka_unit_test(test_close_silent),
         cmocka_unit_test(test_close_server_gone),
         cmocka_unit_test(test_close_server_hangs),
+        cmocka_unit_test(test_close_cancels_first),
         cmocka_unit_test(test_close_flush),
         cmocka_unit_test(test_close_threads),
+        cmocka_unit_test(test_close_flush_inside),
+        cmocka_unit_test(test_close_refused_while_training),
     };
     return cmocka_run_group_tests_name("telemetry_close", tests, NULL, NULL);
 }

@@ -1,9 +1,12 @@
 /* Waits that explain themselves, on a fake clock: in the log behind 30 s and then every
- * minute, and as a list of all that is pending. */
+ * minute, and as a list of all that is pending, from any thread.
+ * Links: peer */
 #include <stdio.h>
 
 #include "client/waits.h"
+#include "support/fakeapi_tinker.h"
 #include "support/samplefix.h"
+#include "support/servicefix.h"
 
 static size_t count(const char *text, const char *part)
 {
@@ -152,12 +155,64 @@ static void test_waits_arguments(void **unused)
     clientfix_close(&f);
 }
 
+typedef struct watcher {
+    tinkc_service *service;
+    atomic_bool is_over;
+    size_t most;
+} watcher;
+
+static void look(void *user)
+{
+    watcher *self = user;
+    while (!atomic_load(&self->is_over)) {
+        char text[640];
+        tinkc_wait waits[4] = {TINKC_WAIT_INIT};
+        size_t n = tinkc_service_waits(self->service, waits, 4);
+        self->most = TK_MAX(self->most, n);
+        for (size_t i = 0; i < TK_MIN(n, 4); i++) {
+            (void)tinkc_wait_explain(&waits[i], text, sizeof(text));
+            assert_memory_equal(text, "health ", 7);
+        }
+    }
+}
+
+/* One thread looks while operations come and go. */
+static void test_waits_list_meanwhile(void **unused)
+{
+    (void)unused;
+    fakeapi *api = fakeapi_start();
+    fakeapi_tinker(api, NULL);
+    watcher self = {.service = servicefix_open(api, NULL)};
+    fakeapi_gate *gate = fakeapi_gate_new(api);
+    fakeapi_reply(api, "GET", "/api/v1/healthz",
+                  &(fakeapi_step){.gate = gate, .body = "{}"});
+    tinkc_future *slow = tinkc_service_health(self.service);
+    assert_true(fakeapi_gate_wait(gate, 1));
+    tk_thread thread;
+    assert_int_equal(tk_thread_start(&thread, "look", look, &self, NULL), TINKC_OK);
+    for (int i = 0; i < 100; i++) {
+        assert_int_equal(tinkc_service_health_wait(self.service, NULL), TINKC_OK);
+        assert_int_equal(tinkc_service_waits(self.service, NULL, 0), 1);
+    }
+    fakeapi_gate_open(gate);
+    assert_int_equal(tinkc_future_wait(slow, TINKC_FOREVER), TINKC_OK);
+    tinkc_future_free(&slow);
+    atomic_store(&self.is_over, true);
+    tk_thread_join(&thread);
+    assert_true(self.most <= 2);
+    tinkc_service_close(&self.service);
+    fakeapi_stop(&api);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_waits_log),       cmocka_unit_test(test_waits_log_is_quiet),
-        cmocka_unit_test(test_waits_log_many),  cmocka_unit_test(test_waits_list),
+        cmocka_unit_test(test_waits_log),
+        cmocka_unit_test(test_waits_log_is_quiet),
+        cmocka_unit_test(test_waits_log_many),
+        cmocka_unit_test(test_waits_list),
         cmocka_unit_test(test_waits_arguments),
+        cmocka_unit_test(test_waits_list_meanwhile),
     };
     return cmocka_run_group_tests_name("waits", tests, NULL, NULL);
 }
