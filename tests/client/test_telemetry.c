@@ -263,8 +263,9 @@ static void run_sample(clientfix *f, tinkc_sampling *sampling)
     tinkc_future_free(&future);
 }
 
-/* An endpoint that answers 500 is asked eight times, with growing pauses, while work goes
- * on as if it were not there; then never again, and nothing is queued any more. */
+/* A-141: an endpoint that answers 500 is asked eight times, with growing pauses, while
+ * work goes on as if it were not there; then never again, and nothing is queued any more.
+ */
 static void test_telemetry_given_up(void **unused)
 {
     (void)unused;
