@@ -4,6 +4,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+#define LARGE_PAGE ((uintptr_t)2 << 20)
 
 static void *libc_realloc(void *user, void *ptr, size_t size)
 {
@@ -93,6 +96,20 @@ void tk_free(void *ptr)
     if (ptr != NULL) {
         hooks.free(hooks.user, ptr);
     }
+}
+
+void tk_mem_scattered(void *ptr, size_t size)
+{
+#ifdef MADV_HUGEPAGE
+    uintptr_t begin = ((uintptr_t)ptr + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1);
+    uintptr_t end = ((uintptr_t)ptr + size) & ~(LARGE_PAGE - 1);
+    if (begin < end) {
+        (void)madvise((void *)begin, end - begin, MADV_HUGEPAGE);
+    }
+#else
+    (void)ptr;
+    (void)size;
+#endif
 }
 
 void tk_mem_wipe(void *ptr, size_t size)

@@ -35,6 +35,10 @@ TK_NODISCARD char *tk_strndup(const char *text, size_t size); /* adds the NUL */
 
 void tk_free(void *ptr); /* accepts NULL */
 
+/* For a new block of megabytes that will be read all over: asks the system to back it by
+ * large pages, before anything is written to it. Advice; it may change nothing. */
+void tk_mem_scattered(void *ptr, size_t size);
+
 /* Overwrites a secret in a way the compiler may not drop. */
 void tk_mem_wipe(void *ptr, size_t size);
 

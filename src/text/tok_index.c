@@ -12,6 +12,7 @@ bool tk_tok_index_init(tk_tok_index *index, size_t n)
     if (index->slots == NULL) {
         return false;
     }
+    tk_mem_scattered(index->slots, size * sizeof(*index->slots));
     memset(index->slots, 0xFF, size * sizeof(*index->slots));
     index->mask = size - 1;
     return true;

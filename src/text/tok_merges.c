@@ -18,17 +18,18 @@ typedef struct pending { /* a merge under way */
 
 tinkc_code tk_tok_merges_init(tk_tok *tok, size_t n, tk_err *err)
 {
-    unsigned bits = 4;
-    while (((size_t)1 << bits) < 2 * n) {
+    unsigned bits = 4; /* at most 5 of 8 places are used: a small table is a fast one */
+    while (5 * ((size_t)1 << bits) < 8 * n) {
         bits++;
     }
     size_t size = (size_t)1 << bits;
     tok->merges = tk_array(size, sizeof(*tok->merges));
-    tok->maybe = tk_zarray(TK_MAX(4 * size / 64, (size_t)1), sizeof(*tok->maybe));
+    tok->maybe = tk_zarray(TK_MAX(8 * size / 64, (size_t)1), sizeof(*tok->maybe));
     if (tok->merges == NULL || tok->maybe == NULL) {
         return tk_err_nomem(err);
     }
-    tok->maybe_shift = 64 - (bits + 2);
+    tok->maybe_shift = 64 - (bits + 3);
+    tk_mem_scattered(tok->merges, size * sizeof(*tok->merges));
     memset(tok->merges, 0xFF, size * sizeof(*tok->merges));
     tok->merge_mask = size - 1;
     tok->merge_shift = 64 - bits;

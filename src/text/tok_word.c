@@ -66,10 +66,12 @@ static void grow_words(tk_tok_work *w)
     unsigned bits = more_bits(w->word_bits, WORD_BITS_MIN, WORD_BITS_MAX);
     size_t size = ((size_t)1 << bits) * sizeof(*w->words);
     w->words_put = 0;
-    void *memory = bits > w->word_bits ? tk_zalloc(size + LINE) : NULL;
+    void *memory = bits > w->word_bits ? tk_malloc(size + LINE) : NULL;
     if (memory == NULL) {
         return;
     }
+    tk_mem_scattered(memory, size + LINE);
+    memset(memory, 0, size + LINE);
     w->word_memory = memory;
     w->words = (tk_tok_word *)(((uintptr_t)memory + LINE - 1) & ~(uintptr_t)(LINE - 1));
     w->word_bits = bits;
