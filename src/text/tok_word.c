@@ -84,12 +84,10 @@ static void grow_words(tk_tok_work *w)
     tk_free(old.word_memory);
 }
 
-static inline bool word_get(const tk_tok_work *w, const tk_tok_word *key, tk_tok_ids *out)
+/* `e`: the word's line; false when it is not there. */
+static inline bool word_take(const tk_tok_word *e, const tk_tok_word *key,
+                             tk_tok_ids *out)
 {
-    if (w->word_bits == 0) {
-        return false;
-    }
-    const tk_tok_word *e = word_line(w, key);
     if (e->low != key->low || e->high != key->high) {
         e++;
         if (e->low != key->low || e->high != key->high) {
@@ -103,6 +101,11 @@ static inline bool word_get(const tk_tok_work *w, const tk_tok_word *key, tk_tok
     to[3] = (int32_t)e->ids[3];
     out->n += e->ids[0] >> ID_BITS;
     return true;
+}
+
+static inline bool word_get(const tk_tok_work *w, const tk_tok_word *key, tk_tok_ids *out)
+{
+    return w->word_bits != 0 && word_take(word_line(w, key), key, out);
 }
 
 /* In front of what was there; the older of the two goes. */
@@ -289,14 +292,16 @@ tinkc_code tk_tok_word_encode_all(const tk_tok *tok, tk_tok_work *work,
     while (p < end) {
         tk_str pieces[AHEAD];
         tk_tok_word keys[AHEAD];
-        size_t n = 0;
+        size_t lines[AHEAD], n = 0;
         const unsigned char *begin = p;
+        const tk_tok_word *words = work->words;
         for (; n < AHEAD && p < end; n++) {
             pieces[n] = (tk_str){(const char *)p, scan(p, end)};
             if (pieces[n].n <= WORD_BYTES) {
                 word_key(&keys[n], pieces[n], (size_t)(limit - p));
-                if (work->word_bits != 0) {
-                    __builtin_prefetch(word_line(work, &keys[n]));
+                if (words != NULL) {
+                    lines[n] = (size_t)(word_line(work, &keys[n]) - words);
+                    __builtin_prefetch(&words[lines[n]]);
                 }
             }
             p += pieces[n].n;
@@ -305,12 +310,14 @@ tinkc_code tk_tok_word_encode_all(const tk_tok *tok, tk_tok_work *work,
             return TINKC_E_NOMEM;
         }
         for (size_t i = 0; i < n; i++) {
-            if (pieces[i].n <= WORD_BYTES && word_get(work, &keys[i], out)) {
+            bool is_short = pieces[i].n <= WORD_BYTES;
+            bool is_same = words != NULL && words == work->words; /* did not grow */
+            if (is_short && (is_same ? word_take(&words[lines[i]], &keys[i], out)
+                                     : word_get(work, &keys[i], out))) {
                 continue;
             }
-            tinkc_code code = pieces[i].n <= WORD_BYTES
-                                  ? encode_word(tok, work, &keys[i], pieces[i], out)
-                                  : encode_long(tok, work, pieces[i], out);
+            tinkc_code code = is_short ? encode_word(tok, work, &keys[i], pieces[i], out)
+                                       : encode_long(tok, work, pieces[i], out);
             if (code != TINKC_OK) {
                 return code;
             }
