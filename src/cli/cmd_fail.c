@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/redact.h"
-#include "base/utf8.h"
 #include "cli/cmd_int.h"
+#include "cli/cmd_out.h"
 
 #define LINE_BYTES 4096
 
@@ -84,9 +84,16 @@ const char *cmd_hint(tinkc_code code)
 static void say(const char *prefix, const char *text)
 {
     char line[LINE_BYTES];
+    tk_buf safe;
     size_t n = tk_redact_apply(NULL, line, sizeof(line), tk_str_of(text), false);
-    tk_utf8_scrub(line, n);
-    fprintf(stderr, "%s%s\n", prefix, line);
+    tk_buf_init(&safe, 16 * LINE_BYTES);
+    cmd_out_put_safe(&safe, (tk_str){line, n});
+    if (safe.failure == TINKC_OK) {
+        fprintf(stderr, "%s" TK_STR_FMT "\n", prefix, TK_STR_ARG(tk_buf_str(&safe)));
+    } else {
+        fprintf(stderr, "%sout of memory\n", prefix);
+    }
+    tk_buf_dispose(&safe);
 }
 
 int cmd_fail(const char *format, ...)

@@ -5,12 +5,15 @@
 
 #include "cli/cmd_int.h"
 
-/* Width of the left column of a list; longer entries push theirs to the right. */
+/* Width of the left column of a list; behind a longer entry the text begins in the next
+ * line. */
 #define COLUMN 26
 
 static void row(const char *left, const char *right)
 {
-    printf("  %-*s %s\n", COLUMN, left, right);
+    bool is_long = strlen(left) > COLUMN;
+    printf("  %-*s%s%*s%s\n", COLUMN, left, is_long ? "\n" : " ",
+           is_long ? COLUMN + 3 : 0, "", right);
 }
 
 static void list_options(const cmd_option *options)

@@ -146,6 +146,10 @@ static void test_cli_terminal_locale(void **unused)
             proc_free(&p);
         }
     }
+    fakeapi_default(f.api, "GET", CLI_RUNS "/x", &fakeapi_detail(404, "caf\xc3\xa9"));
+    clifix_refused(&f, "run info x", 1, "HTTP 404: caf\\u00e9\n");
+    f.env[2] = "LC_ALL=C.UTF-8";
+    clifix_refused(&f, "run info x", 1, "HTTP 404: caf\xc3\xa9\n");
     clifix_end(&f);
 }
 
