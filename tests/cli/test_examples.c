@@ -39,7 +39,7 @@ static void test_examples_hello(void **unused)
 
 #ifndef TINKC_SANITIZED
 
-/* the training loop of the guide; the questions were not trained. */
+/* A-032, M-173: the training loop of the guide; the questions were not trained. */
 static void test_examples_sft(void **unused)
 {
     (void)unused;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A-146: the generated reference (errors, limits, options with their defaults and environment
+# A-146, M-173: the generated reference (errors, limits, options with their defaults and environment
 # variables, messages) equals the code; A-076: the page of the failure table among it.
 . "$(dirname "$0")/lib.sh"
 expect "generated pages are up to date (else run scripts/gen-docs.py)" \
