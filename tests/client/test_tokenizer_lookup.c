@@ -35,7 +35,7 @@ static tinkc_code of_training(hubfix *f, const char *info, tinkc_error **error)
 
 #define INFO(data) "{\"model_id\":\"m\",\"type\":\"get_info\",\"model_data\":{" data "}}"
 
-/* get_info with an id, with id:revision, without an id. */
+/* get_info with an id, with id:revision, without an id. */
 static void test_lookup_get_info(void **unused)
 {
     (void)unused;
@@ -85,7 +85,7 @@ static void test_lookup_no_info(void **unused)
     hubfix_end(&f);
 }
 
-/* M-132: a sampling client is asked for its base model; the caller's word counts before
+/* M-132, A-132: a sampling client is asked for its base model; the caller's counts before
  * the server's. */
 static void test_lookup_sampling(void **unused)
 {

@@ -42,7 +42,8 @@ static void test_rule_said(void **unused)
     check_rows(rows, TK_ARRAY_LEN(rows));
 }
 
-/* without it the model's name decides; Llama 3 has an ungated copy. */
+/* A-131, A-132, M-134: without it the model's name decides; Llama 3 has an ungated copy,
+ * Kimi fixed revisions. */
 static void test_rule_model(void **unused)
 {
     (void)unused;
