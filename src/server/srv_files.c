@@ -2,6 +2,7 @@
 #include "server/srv_files.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -59,4 +60,41 @@ void srv_files_remove_dir(const char *directory)
         (void)closedir(dir);
     }
     (void)rmdir(directory);
+}
+
+static tinkc_code link_files(DIR *from, int to, tk_err *err)
+{
+    const struct dirent *entry;
+    while ((entry = readdir(from)) != NULL) {
+        if (is_entry(entry) &&
+            linkat(dirfd(from), entry->d_name, to, entry->d_name, 0) != 0) {
+            return tk_err_sys(err, errno, "%s", entry->d_name);
+        }
+    }
+    return TINKC_OK;
+}
+
+tinkc_code srv_files_link_dir(const char *from, const char *to, tk_err *err)
+{
+    tinkc_code code = tk_file_mkdirs(to, 0777, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    DIR *source = opendir(from);
+    int target = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    code = source != NULL && target >= 0 ? link_files(source, target, err)
+                                         : tk_err_sys(err, errno, "%s", from);
+    if (target >= 0) {
+        (void)close(target);
+    }
+    if (source != NULL) {
+        (void)closedir(source);
+    }
+    if (code == TINKC_OK) {
+        code = tk_file_sync_directory(to, err);
+    }
+    if (code != TINKC_OK) {
+        srv_files_remove_dir(to);
+    }
+    return code;
 }

@@ -150,20 +150,49 @@ srv_verdict srv_rest_get_session(srv *server, srv_request *request)
 
 /* ---- what there is not ---- */
 
+/* The official client tries statuses of 500 and above again, unless told not to. */
+static srv_verdict reply_not_here(srv_request *request, const char *text)
+{
+    (void)srv_reply_header(request, "x-should-retry", "false");
+    return srv_reply_fail(request, 501, "%s", text);
+}
+
 srv_verdict srv_rest_no_audit(srv *server, srv_request *request)
 {
     (void)server;
-    return srv_reply_fail(request, 501, "a local server keeps no audit log");
+    return reply_not_here(request, "a local server keeps no audit log");
 }
 
 srv_verdict srv_rest_no_traces(srv *server, srv_request *request)
 {
     (void)server;
-    return srv_reply_fail(request, 501, "a local server exports no traces");
+    return reply_not_here(request, "a local server exports no traces");
 }
 
 srv_verdict srv_rest_no_projects(srv *server, srv_request *request)
 {
     (void)server;
-    return srv_reply_fail(request, 501, "a local server has no projects");
+    return reply_not_here(request, "a local server has no projects");
+}
+
+srv_verdict srv_rest_no_external(srv *server, srv_request *request)
+{
+    (void)server;
+    return reply_not_here(request, "a local server exports no weights to other storage: "
+                                   "save_weights_for_sampler and the archive of the "
+                                   "checkpoint give the same files");
+}
+
+srv_verdict srv_rest_no_custom_losses(srv *server, srv_request *request)
+{
+    (void)server;
+    return reply_not_here(request, "a local server runs no custom losses: the client "
+                                   "differentiates them itself");
+}
+
+srv_verdict srv_rest_not_served(srv *server, srv_request *request)
+{
+    (void)server;
+    return reply_not_here(request, "a local server does not serve this; its "
+                                   "client/config says so");
 }

@@ -17,5 +17,8 @@ srv_verdict srv_rest_get_session(srv *server, srv_request *request);
 srv_verdict srv_rest_no_audit(srv *server, srv_request *request);
 srv_verdict srv_rest_no_traces(srv *server, srv_request *request);
 srv_verdict srv_rest_no_projects(srv *server, srv_request *request);
+srv_verdict srv_rest_no_external(srv *server, srv_request *request);
+srv_verdict srv_rest_no_custom_losses(srv *server, srv_request *request);
+srv_verdict srv_rest_not_served(srv *server, srv_request *request);
 
 #endif

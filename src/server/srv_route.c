@@ -5,12 +5,14 @@
 
 #include "server/srv_archive.h"
 #include "server/srv_checkpoint.h"
+#include "server/srv_copy.h"
 #include "server/srv_info.h"
 #include "server/srv_model.h"
 #include "server/srv_poll.h"
 #include "server/srv_rest.h"
 #include "server/srv_sample.h"
 #include "server/srv_sampler.h"
+#include "server/srv_search.h"
 #include "server/srv_session.h"
 #include "server/srv_train.h"
 #include "server/srv_usage.h"
@@ -40,6 +42,9 @@ const srv_route srv_routes[] = {
     {"POST", API "save_weights_for_sampler", srv_weights_save_for_sampler, 0, 0},
     {"POST", API "load_weights", srv_weights_load, 0, 0},
     {"POST", API "weights_info", srv_weights_info, 0, 0},
+    {"POST", API "copy_weights", srv_copy_weights, 0, 0},
+    {"POST", API "save_weights_external", srv_rest_no_external, 0, 0},
+    {"POST", API "create_custom_loss", srv_rest_no_custom_losses, 0, 0},
     /* sampling */
     {"POST", API "create_sampling_session", srv_sampler_create, 0, 0},
     {"GET", API "samplers/*", srv_sampler_get, 0, 0},
@@ -48,6 +53,9 @@ const srv_route srv_routes[] = {
      TK_SRV_BODY_SAMPLE_BYTES},
     /* futures */
     {"POST", API "retrieve_future", srv_poll_retrieve, 0, 0},
+    {"POST", API "retrieve_futures", srv_rest_not_served, 0, 0},
+    {"POST", API "cancel_future", srv_rest_not_served, 0, 0},
+    {"POST", API "join_sampling_session", srv_rest_not_served, 0, 0},
     /* runs and checkpoints */
     {"GET", API "training_runs", srv_rest_list_runs, 0, 0},
     {"GET", API "training_runs/*", srv_rest_get_run, 0, 0},
@@ -59,11 +67,14 @@ const srv_route srv_routes[] = {
      0},
     {"PUT", API "training_runs/*/checkpoints/**/ttl", srv_checkpoint_set_ttl, 0, 0},
     {"GET", API "training_runs/*/checkpoints/**/archive", srv_archive_redirect, 0, 0},
+    {"GET", API "training_runs/*/checkpoints/**/external_weights_urls",
+     srv_rest_no_external, 0, 0},
     {"GET", "/tinkc/v1/archives/*/**", srv_archive_get, SRV_ROUTE_OPEN | SRV_ROUTE_HEAVY,
      0},
     {"GET", API "checkpoints", srv_checkpoint_list_all, 0, 0},
     /* sessions */
     {"GET", API "sessions", srv_rest_list_sessions, 0, 0},
+    {"POST", API "sessions/search", srv_search_sessions, 0, 0},
     {"GET", API "sessions/*", srv_rest_get_session, 0, 0},
     {"PUT", API "sessions/*/project", srv_rest_no_projects, 0, 0},
     {"GET", API "sessions/*/trace_export", srv_rest_no_traces, 0, 0},

@@ -184,4 +184,29 @@ TK_NODISCARD tinkc_code srv_store_list_session_samplers(tk_strs *ids, srv_store 
                                                         tk_arena *arena,
                                                         tk_str session_id, tk_err *err);
 
+/* ---- search ---- */
+
+typedef struct srv_store_search {
+    tk_str id; /* {NULL, 0} = any */
+    int64_t before_us;
+    tk_str before_id; /* behind this one, newest first */
+    int64_t limit;
+} srv_store_search;
+
+typedef struct srv_store_found {
+    tk_str id, user_metadata, project_id;
+    int64_t created_us, n_checkpoints, checkpoint_bytes;
+} srv_store_found;
+
+typedef struct srv_store_founds {
+    const srv_store_found *p;
+    size_t n;
+} srv_store_founds;
+
+/* Strings live in the arena. */
+TK_NODISCARD tinkc_code srv_store_search_sessions(srv_store_founds *out, srv_store *store,
+                                                  tk_arena *arena,
+                                                  const srv_store_search *search,
+                                                  tk_err *err);
+
 #endif

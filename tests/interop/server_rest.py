@@ -45,6 +45,7 @@ def check_usage(rest):
 
 def check_checkpoints(rest, run, path):
     rest.publish_checkpoint_from_tinker_path(path).result()
+    rest.publish_checkpoint_from_tinker_path(path).result()  # again: no conflict
     listed = rest.list_checkpoints(run).result().checkpoints
     one = next(c for c in listed if c.tinker_path == path)
     assert one.public and one.expires_at is None, one
@@ -60,7 +61,29 @@ def check_checkpoints(rest, run, path):
     assert behind.cursor.total_count == mine.cursor.total_count, behind
 
 
-def check_rest(service, training, model):
+def check_newer(rest, run, path):
+    """Calls that only newer versions have."""
+    import tinker.types as types
+    if hasattr(rest, "copy_weights"):
+        copied = rest.copy_weights(path, "any-project", ttl_seconds=3600).result()
+        assert copied.endswith(path.split("/", 3)[3]) and copied != path, copied
+        listed = [c.tinker_path for c in rest.list_user_checkpoints().result().checkpoints]
+        assert copied in listed, listed
+        rest.delete_checkpoint_from_tinker_path(copied).result()
+        assert rest.get_weights_info_by_tinker_path(path).result().is_lora
+    if hasattr(rest, "search_sessions"):
+        session = run.split(":")[0]
+        found = rest.search_sessions(types.SessionSearchRequest(session_id=session)).result()
+        assert [s.session_id for s in found.sessions] == [session], found
+        found = rest.search_sessions(types.SessionSearchRequest(
+            user_metadata={"suite": "interop"}, limit=1)).result()
+        assert len(found.sessions) == 1 and found.next_cursor is not None, found
+        found = rest.search_sessions(types.SessionSearchRequest(
+            user_metadata={"suite": "nothing"})).result()
+        assert found.sessions == [], found
+
+
+def check_rest_client(service, training, model):
     rest = service.create_rest_client()
     run = training.model_id
     path = training.save_state("rest-1").result().path
@@ -76,6 +99,7 @@ def check_rest(service, training, model):
     assert session in rest.list_sessions().result().sessions
     assert run in rest.get_session(session).result().training_run_ids
     check_checkpoints(rest, run, path)
+    check_newer(rest, run, path)
     if hasattr(rest, "get_checkpoint_archive_url_from_tinker_path"):  # gone in 0.36
         check_archive(rest, sampler_path)
     check_usage(rest)

@@ -13,7 +13,7 @@ import urllib.request
 import tinker
 from tinker import types
 
-from server_rest import check_rest
+from server_rest import check_rest_client
 
 MODEL = None  # what the server calls its model
 TEXT = [5, 17, 9, 40, 12, 33, 8, 21]
@@ -253,7 +253,7 @@ def main():
     sampler = check_sampling(service, training)
     check_rest(service, training, state, sampler)
     check_sampler_errors(service)
-    check_rest(service, training, MODEL)
+    check_rest_client(service, training, MODEL)
     if "--torch" in sys.argv:
         check_custom_loss(training)
     print(f"tinker {tinker.__version__}: all calls agree, {time.monotonic() - began:.1f} s")

@@ -56,6 +56,18 @@ static const struct {
                      "honest\",\"optimizer\":true,\"weights_access_token\":\"t\","
                      "\"session_id\":\"$S\",\"model_seq_id\":8,\"base_model\":\"b\"}"},
     {"weights_info", "{\"tinker_path\":\"tinker://$M/weights/honest\"}"},
+    {"copy_weights", "{\"source_path\":\"tinker://$M/weights/honest\",\"ttl_seconds\":"
+                     "3600,\"session_id\":\"$S\",\"model_seq_id\":77}"},
+    {"save_weights_external", "{\"model_id\":\"$M\",\"path\":\"n\",\"seq_id\":3}"},
+    {"create_custom_loss", "{\"a\":1}"},
+    {"retrieve_futures", "{\"session_id\":\"$S\"}"},
+    {"cancel_future", "{\"request_id\":\"$M:0\"}"},
+    {"join_sampling_session", "{\"session_id\":\"$S\"}"},
+    {"sessions/search",
+     "{\"session_id\":\"$S\",\"user_metadata\":{\"a\":\"b\"},\"project_ids\":[\"p\"],"
+     "\"display_name\":\"d\",\"owner\":{\"type\":\"own\"},\"statuses\":[{\"type\":"
+     "\"active\"}],\"limit\":3,\"cursor\":{\"last_created_at\":"
+     "\"2026-01-01T00:00:00Z\",\"last_session_id\":\"$S\"}}"},
     {"create_sampling_session",
      "{\"session_id\":\"$S\",\"sampling_session_seq_id\":9,\"base_model\":\"b\","
      "\"model_path\":\"tinker://$M/weights/honest\"}"},

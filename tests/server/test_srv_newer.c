@@ -1,0 +1,205 @@
+/* Routes of newer versions of the official SDK: copies of checkpoints, the search for
+ * sessions, and what is not served here. */
+#include "server/restfix.h"
+
+#define API "/api/v1/"
+
+static const tk_json *copy(restfix *t, const char *more)
+{
+    char body[1024];
+    (void)snprintf(body, sizeof(body), "{\"source_path\":\"tinker://%s/weights/one\"%s}",
+                   t->run, more);
+    return srvfix_post(&t->srv, API "copy_weights", body);
+}
+
+static int weights_info(restfix *t, const char *path)
+{
+    char body[512];
+    (void)snprintf(body, sizeof(body), "{\"tinker_path\":\"%s\"}", path);
+    (void)srvfix_post(&t->srv, API "weights_info", body);
+    return t->srv.status;
+}
+
+static void delete_path(restfix *t, const char *path)
+{
+    char target[512];
+    tk_str rest = tk_str_of(path + strlen("tinker://"));
+    tk_str run = tk_str_cut(&rest, '/');
+    (void)snprintf(target, sizeof(target),
+                   API "training_runs/" TK_STR_FMT "/checkpoints/" TK_STR_FMT,
+                   TK_STR_ARG(run), TK_STR_ARG(rest));
+    (void)srvfix_ask(&t->srv, "DELETE", target, NULL);
+    assert_int_equal(t->srv.status, 204);
+}
+
+/* A copy has a run of its own, outlives its source, and can be sampled from. */
+static void test_srv_checkpoints_are_copied(void **state)
+{
+    (void)state;
+    restfix t;
+    char path[256], more[256], source[256], body[512];
+    restfix_open(&t);
+    restfix_save(&t, 1, "save_weights", "\"path\":\"one\"");
+    (void)snprintf(
+        path, sizeof(path), "%s",
+        srvfix_text(copy(&t, ",\"destination_project_id\":\"p\""), "tinker_path"));
+    assert_int_equal(t.srv.status, 200);
+    assert_null(strstr(path, t.session));
+    (void)snprintf(source, sizeof(source), "tinker://%s/weights/one", t.run);
+    delete_path(&t, source);
+    assert_int_equal(weights_info(&t, source), 404);
+    assert_int_equal(weights_info(&t, path), 200);
+    (void)snprintf(
+        body, sizeof(body),
+        "{\"prompt\":{\"chunks\":[{\"type\":\"encoded_text\",\"tokens\":[5]}]},"
+        "\"sampling_params\":{\"max_tokens\":1},\"model_path\":\"%s\"}",
+        path);
+    (void)restfix_result(&t.srv, srvfix_post(&t.srv, API "asample", body));
+    /* What was copied is kept over a restart, and belongs to nobody's session. */
+    srvfix_restart(&t.srv, (srv_options){0});
+    assert_int_equal(weights_info(&t, path), 200);
+    srvfix_close(&t.srv);
+    restfix_open(&t);
+    restfix_save(&t, 1, "save_weights", "\"path\":\"one\"");
+    (void)snprintf(more, sizeof(more), ",\"session_id\":\"%s\",\"model_seq_id\":5",
+                   t.session);
+    for (int i = 0; i < 2; i++) { /* the second is the first one, sent again */
+        const tk_json *json = copy(&t, more);
+        assert_int_equal(t.srv.status, 200);
+        assert_non_null(strstr(srvfix_text(json, "tinker_path"), ":train:5/weights/one"));
+    }
+    srvfix_close(&t.srv);
+}
+
+static void test_srv_copies_are_checked(void **state)
+{
+    (void)state;
+    restfix t;
+    restfix_open(&t);
+    (void)copy(&t, "");
+    assert_int_equal(t.srv.status, 404);
+    restfix_save(&t, 1, "save_weights", "\"path\":\"one\"");
+    (void)copy(&t, ",\"ttl_seconds\":60");
+    assert_int_equal(t.srv.status, 422);
+    (void)copy(&t, ",\"session_id\":\"nobody\",\"model_seq_id\":1");
+    assert_int_equal(t.srv.status, 404);
+    (void)copy(&t, ",\"session_id\":\"nobody\"");
+    assert_int_equal(t.srv.status, 422);
+    (void)srvfix_post(&t.srv, API "copy_weights", "{\"source_path\":\"x\"}");
+    assert_int_equal(t.srv.status, 400);
+    (void)copy(&t, ",\"ttl_seconds\":3600");
+    assert_int_equal(t.srv.status, 200);
+    srvfix_close(&t.srv);
+}
+
+/* ---- search ---- */
+
+static void make_session(srvfix *f, const char *colour, char out[64])
+{
+    char body[256];
+    (void)snprintf(body, sizeof(body),
+                   "{\"tags\":[],\"user_metadata\":{\"colour\":\"%s\",\"n\":1},"
+                   "\"sdk_version\":\"x\"}",
+                   colour);
+    const tk_json *json = srvfix_post(f, API "create_session", body);
+    (void)snprintf(out, 64, "%s", srvfix_text(json, "session_id"));
+}
+
+static const tk_json *search(srvfix *f, const char *body, size_t n)
+{
+    const tk_json *json = srvfix_post(f, API "sessions/search", body);
+    assert_int_equal(f->status, 200);
+    assert_int_equal(tk_json_len(tk_json_get(json, "sessions")), n);
+    return json;
+}
+
+static const char *id_at(const tk_json *json, size_t i)
+{
+    tk_json at = tk_json_at(tk_json_get(json, "sessions"), i);
+    return srvfix_text(&at, "session_id");
+}
+
+static void test_srv_sessions_are_searched(void **state)
+{
+    (void)state;
+    srvfix f;
+    char red[64], green[64], again[64], body[512];
+    srvfix_open(&f, (srv_options){0});
+    make_session(&f, "red", red);
+    make_session(&f, "green", green);
+    make_session(&f, "red", again);
+    const tk_json *json = search(&f, "{}", 3);
+    assert_string_equal(id_at(json, 0), again); /* newest first */
+    json = search(&f, "{\"user_metadata\":{\"colour\":\"red\"}}", 2);
+    assert_string_equal(id_at(json, 1), red);
+    (void)snprintf(body, sizeof(body), "{\"session_id\":\"%s\"}", green);
+    json = search(&f, body, 1);
+    tk_json one = tk_json_at(tk_json_get(json, "sessions"), 0);
+    assert_string_equal(srvfix_text(tk_json_get(&one, "status"), "type"), "active");
+    assert_string_equal(srvfix_text(tk_json_get(&one, "user_metadata"), "colour"),
+                        "green");
+    assert_int_equal(tk_json_get(&one, "checkpoints_count")->as.integer, 0);
+    json = search(&f, "{\"limit\":2}", 2);
+    const tk_json *cursor = tk_json_get(json, "next_cursor");
+    (void)snprintf(body, sizeof(body),
+                   "{\"limit\":2,\"cursor\":{\"last_created_at\":\"%s\","
+                   "\"last_session_id\":\"%s\"}}",
+                   srvfix_text(cursor, "last_created_at"),
+                   srvfix_text(cursor, "last_session_id"));
+    json = search(&f, body, 1);
+    assert_string_equal(id_at(json, 0), red);
+    assert_null(tk_json_get(json, "next_cursor"));
+    /* One that is over is not active; nothing here has a name or a project. */
+    (void)snprintf(body, sizeof(body), API "sessions/%s/finish", green);
+    (void)srvfix_post(&f, body, "{}");
+    (void)search(&f, "{\"statuses\":[{\"type\":\"active\"}]}", 2);
+    (void)search(&f, "{\"statuses\":[{\"type\":\"failed\"}]}", 0);
+    (void)search(&f, "{\"display_name\":\"x\"}", 0);
+    (void)search(&f, "{\"project_ids\":[\"p\"]}", 0);
+    (void)srvfix_post(&f, API "sessions/search", "{\"limit\":0}");
+    assert_int_equal(f.status, 422);
+    srvfix_close(&f);
+}
+
+/* ---- what is not served ---- */
+
+/* 501 with a text, and a word to the official client not to try again. */
+static void test_srv_what_is_not_served_says_so(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *method, *path;
+    } calls[] = {
+        {"POST", API "save_weights_external"},
+        {"POST", API "create_custom_loss"},
+        {"POST", API "retrieve_futures"},
+        {"POST", API "cancel_future"},
+        {"POST", API "join_sampling_session"},
+        {"GET", API "training_runs/a/checkpoints/weights/b/external_weights_urls"},
+    };
+    srvfix f;
+    srvfix_open(&f, (srv_options){0});
+    for (size_t i = 0; i < TK_ARRAY_LEN(calls); i++) {
+        httpget_response response;
+        const httpget_request request = {.method = calls[i].method,
+                                         .target = calls[i].path,
+                                         .body = i < 5 ? "{}" : NULL};
+        assert_int_equal(httpget_once(srvfix_port(&f), &request, &response), HTTPGET_OK);
+        assert_int_equal(response.status, 501);
+        assert_string_equal(httpget_header(&response, "x-should-retry"), "false");
+        assert_non_null(strstr(response.body.p, "{\"detail\":\"a local server "));
+        httpget_response_dispose(&response);
+    }
+    srvfix_close(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_srv_checkpoints_are_copied),
+        cmocka_unit_test(test_srv_copies_are_checked),
+        cmocka_unit_test(test_srv_sessions_are_searched),
+        cmocka_unit_test(test_srv_what_is_not_served_says_so),
+    };
+    return cmocka_run_group_tests_name("srv_newer", tests, NULL, NULL);
+}
