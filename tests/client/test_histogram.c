@@ -43,6 +43,19 @@ static void test_histogram_quantiles(void **unused)
     assert_int_equal(histogram.max_ns, values[N - 1]);
 }
 
+/* M-147: the rank is exact where the values lie apart. */
+static void test_histogram_ranks(void **unused)
+{
+    (void)unused;
+    memset(&histogram, 0, sizeof(histogram));
+    for (int i = 0; i < 9; i++) {
+        tk_histogram_add(&histogram, 32 * US);
+    }
+    tk_histogram_add(&histogram, 1000000 * US);
+    assert_int_equal(tk_histogram_quantile(&histogram, 0.9), 32 * US);
+    assert_int_equal(tk_histogram_quantile(&histogram, 0.91), 1000000 * US);
+}
+
 /* M-147: what lies exactly at a power of two counts as below it, a nanosecond more not.
  */
 static void test_histogram_edges(void **unused)
@@ -79,6 +92,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_histogram_quantiles),
+        cmocka_unit_test(test_histogram_ranks),
         cmocka_unit_test(test_histogram_edges),
         cmocka_unit_test(test_histogram_extremes),
     };

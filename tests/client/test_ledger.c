@@ -385,6 +385,10 @@ static void test_ledger_of_batches(void **unused)
     assert_int_equal(
         tinkc_training_forward_wait(NULL, training, data, 1, "cross_entropy", NULL, NULL),
         TINKC_OK);
+    assert_int_equal(tinkc_service_set_budget(service, 79), TINKC_OK);
+    assert_int_equal(
+        tinkc_training_forward_wait(NULL, training, data, 1, "cross_entropy", NULL, NULL),
+        TINKC_E_BUDGET);
     assert_int_equal(tinkc_service_read_ledger(&ledger, service, NULL), TINKC_OK);
     assert_int_equal(tinkc_ledger_total(ledger, TINKC_TOKENS_TRAINING), 70);
     assert_int_equal(tinkc_ledger_steps(ledger, 0), 3);
