@@ -9,12 +9,13 @@
 #include "support/proc.h"
 #include "support/test.h"
 
-#define CLI_API  "/api/v1/"
-#define CLI_RUN  "S:train:0"
-#define CLI_RUNS CLI_API "training_runs"
-#define CLI_ONE  "tinker://" CLI_RUN "/weights/0001"
-#define CLI_TWO  "tinker://" CLI_RUN "/sampler_weights/two"
-#define CLI_KEY  "tml-test-secret-0123456789"
+#define CLI_API     "/api/v1/"
+#define CLI_RUN     "S:train:0"
+#define CLI_RUNS    CLI_API "training_runs"
+#define CLI_ONE     "tinker://" CLI_RUN "/weights/0001"
+#define CLI_TWO     "tinker://" CLI_RUN "/sampler_weights/two"
+#define CLI_SESSION "0b3a6c1e-7d27-4a57-9b1e-000000000001"
+#define CLI_KEY     "tml-test-secret-0123456789"
 
 #define CLI_CHECKPOINT_ONE                                                               \
     "{\"checkpoint_id\":\"weights/0001\",\"checkpoint_type\":\"training\",\"time\":"     \
@@ -61,6 +62,37 @@ static inline void clifix_world(fakeapi *api)
                     &fakeapi_json("{\"checkpoints\":[" CLI_CHECKPOINT_ONE
                                   "," CLI_CHECKPOINT_TWO "],\"cursor\":{\"offset\":0,"
                                   "\"limit\":20,\"total_count\":2}}"));
+}
+
+/* What the other commands ask for. */
+static inline void clifix_wide_world(fakeapi *api)
+{
+    fakeapi_default(api, "GET", CLI_API "sessions",
+                    &fakeapi_json("{\"sessions\":[\"" CLI_SESSION "\"]}"));
+    fakeapi_default(api, "GET", CLI_API "sessions/S",
+                    &fakeapi_json("{\"training_run_ids\":[\"" CLI_RUN "\"],"
+                                  "\"sampler_ids\":[\"" CLI_SESSION ":sample:0\"]}"));
+    fakeapi_default(api, "GET", CLI_API "get_server_capabilities",
+                    &fakeapi_json("{\"supported_models\":[{\"model_name\":"
+                                  "\"somebody/a-model-with-a-long-name-70B-Instruct\","
+                                  "\"max_context_length\":131072}]}"));
+    fakeapi_default(api, "POST", CLI_API "weights_info",
+                    &fakeapi_json("{\"base_model\":\"m\",\"is_lora\":true,"
+                                  "\"lora_rank\":16,\"train_mlp\":false}"));
+    fakeapi_default(api, "GET", CLI_API "samplers/x",
+                    &fakeapi_json("{\"sampler_id\":\"x\",\"base_model\":\"m\","
+                                  "\"model_path\":\"" CLI_TWO "\"}"));
+    fakeapi_default(api, "GET", CLI_API "audit",
+                    &fakeapi_json("{\"entries\":[{\"timestamp\":\"2026-07-13T08:00:00Z\","
+                                  "\"event\":\"save\",\"model_id\":\"" CLI_SESSION
+                                  "\",\"tinker_path\":\"" CLI_TWO
+                                  "\",\"purpose\":\"h\xc3\xa9\"}]}"));
+    fakeapi_default(api, "GET", CLI_API "billing/usage/events",
+                    &fakeapi_json("{\"data\":[{\"bucket_start\":\"2026-07-13T00:00:00Z\","
+                                  "\"bucket_end\":\"2026-07-13T01:00:00Z\","
+                                  "\"session_id\":\"" CLI_SESSION "\",\"event_info\":"
+                                  "{\"type\":\"training\",\"token_count\":12}}]}"));
+    fakeapi_default(api, "GET", CLI_API "healthz", &fakeapi_json("{}"));
 }
 
 static inline void clifix_begin(clifix *f)

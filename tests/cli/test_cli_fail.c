@@ -229,12 +229,27 @@ static void test_cli_fail_output(void **unused)
 {
     (void)unused;
     static const char *const lines[] = {
-        "run list --limit 1",       "-f json run list --limit 1",
-        "-f jsonl checkpoint list", "--help",
-        "completion bash",          "version"};
+        "run list --limit 1",
+        "-f json run list --limit 1",
+        "-f jsonl checkpoint list",
+        "run info " CLI_RUN,
+        "checkpoint info " CLI_ONE,
+        "session list --limit 1",
+        "session info S",
+        "models",
+        "weights-info " CLI_ONE,
+        "sampler-info x",
+        "audit -f jsonl",
+        "billing usage 2026-07-13 2026-07-14 --csv -",
+        "health",
+        "--help",
+        "completion bash",
+        "version",
+    };
     clifix f;
     clifix_begin(&f);
-    for (size_t i = 0; i < TK_ARRAY_LEN(lines); i++) {
+    clifix_wide_world(f.api);
+    for (size_t i = 0; i < TK_ARRAY_LEN(lines); i += STEP) {
         f.options.close_out = true;
         clifix_refused(&f, lines[i], 1, "");
         f.options.close_out = false;

@@ -13,9 +13,18 @@
 #endif
 
 static const char *const tables[] = {
-    "run list --limit 1",       "run info S:train:0",
-    "checkpoint list",          "checkpoint list --run-id S:train:0",
+    "run list --limit 1",
+    "run info S:train:0",
+    "checkpoint list",
+    "checkpoint list --run-id S:train:0",
     "checkpoint info " CLI_ONE,
+    "session list --limit 1",
+    "session info S",
+    "models",
+    "weights-info " CLI_ONE,
+    "sampler-info x",
+    "audit",
+    "billing usage 2026-07-13 2026-07-14",
 };
 
 /* The longest line, in characters, without what makes colours. */
@@ -53,9 +62,24 @@ static void squeeze(char *out, const char *text)
 static void test_cli_terminal_widths(void **unused)
 {
     (void)unused;
-    static const int widths[] = {20, 40, 60, 80, 132};
+    static const int widths[] = {20, 40, 80};
+    static const char *const marks[TK_ARRAY_LEN(tables)] = {
+        "S:train:0",
+        "S:train:0",
+        "weights/0001",
+        "sampler_weights/two",
+        "weights/0001",
+        CLI_SESSION,
+        CLI_SESSION,
+        "131072",
+        "N/A",
+        CLI_TWO,
+        "2026-07-13T08:00:00Z",
+        "training",
+    };
     clifix f;
     clifix_begin(&f);
+    clifix_wide_world(f.api);
     for (size_t i = 0; i < TK_ARRAY_LEN(tables); i += STEP) {
         for (size_t k = 0; k < TK_ARRAY_LEN(widths); k++) {
             char said[8192];
@@ -68,9 +92,7 @@ static void test_cli_terminal_widths(void **unused)
             assert_true(widest(proc_out(p)) <= (size_t)widths[k]);
             assert_true(p->said.n < sizeof(said));
             squeeze(said, proc_out(p));
-            assert_non_null(strstr(said, strstr(tables[i], "checkpoint") != NULL
-                                             ? "weights/0001"
-                                             : "S:train:0"));
+            assert_non_null(strstr(said, marks[i]));
             proc_free(&p);
         }
     }
@@ -129,20 +151,36 @@ static void test_cli_terminal_color(void **unused)
 static void test_cli_terminal_locale(void **unused)
 {
     (void)unused;
-    static const char *const lines[] = {"run info S:train:0", "run list --limit 1",
-                                        "checkpoint list", "-f json run info S:train:0"};
+    static const struct {
+        const char *line, *mark;
+    } cases[] = {
+        {"run info S:train:0", "h\\u00e9"},
+        {"-f json run info S:train:0", "h\\u00e9"},
+        {"-f jsonl audit", "h\\u00e9"},
+        {"audit", "h\\u00e9"},
+        {"run list --limit 1", "S:train:0"},
+        {"checkpoint list", "weights/0001"},
+        {"checkpoint info " CLI_ONE, "weights/0001"},
+        {"session list --limit 1", "0b3a"},
+        {"session info S", "0b3a"},
+        {"models", "131072"},
+        {"weights-info " CLI_ONE, "16"},
+        {"sampler-info x", "x"},
+        {"billing usage 2026-07-13 2026-07-14", "training"},
+    };
     clifix f;
     clifix_begin(&f);
-    for (size_t i = 0; i < TK_ARRAY_LEN(lines); i++) {
+    clifix_wide_world(f.api);
+    for (size_t i = 0; i < TK_ARRAY_LEN(cases); i += STEP) {
         for (int on_terminal = 0; on_terminal < 2; on_terminal++) {
             f.env[2] = "LC_ALL=C";
             f.options.out_columns = on_terminal ? 40 : 0;
-            proc *p = clifix_run(&f, lines[i]);
+            proc *p = clifix_run(&f, cases[i].line);
             assert_int_equal(p->status, 0);
             for (const char *c = proc_out(p); *c != '\0'; c++) {
                 assert_true((unsigned char)*c < 0x80);
             }
-            assert_true(i % 3 != 0 || strstr(proc_out(p), "h\\u00e9") != NULL);
+            assert_non_null(strstr(proc_out(p), cases[i].mark));
             proc_free(&p);
         }
     }
