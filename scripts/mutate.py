@@ -4,6 +4,7 @@ notice: tests/mutations/*.txt (the format is in the README there). Not part of `
 
 usage: mutate.py [--list] [ROW|PROGRAM|FILE]...     all entries without arguments
 
+--list runs nothing: it says which entries there are, and which of them do not apply any more.
 Works on a copy of the tree under build/mutate. Fails when an entry survives, does not apply
 or does not compile, and when a row of the scope has no entry.
 """
@@ -183,11 +184,11 @@ def targets_of(entry):
     return entry.also + ([] if entry.program == "docs" else [entry.program])
 
 
-def apply(tree, entry):
-    """{path: the text before}, or None when a text is not there exactly once."""
+def texts(root, entry):
+    """({path: its text}, {path: its text with the change}), or None when it does not apply."""
     before, after = {}, {}
     for file, old, new in entry.edits:
-        path = tree.dir / file
+        path = root / file
         if not path.exists():
             return None
         before.setdefault(path, path.read_text())
@@ -195,16 +196,17 @@ def apply(tree, entry):
         if text.count("\n".join(old)) != 1:
             return None
         after[path] = text.replace("\n".join(old), "\n".join(new))
-    for path, text in after.items():
-        path.write_text(text)
-    return before
+    return before, after
 
 
 def verdict_of(tree, entry):
-    before = apply(tree, entry)
-    if before is None:
+    found = texts(tree.dir, entry)
+    if found is None:
         return "STALE"
+    before, after = found
     try:
+        for path, text in after.items():
+            path.write_text(text)
         if not tree.build(targets_of(entry)):
             return "BROKEN"
         for test in entry.tests:
@@ -239,6 +241,8 @@ def main():
     if "--list" in sys.argv:
         for entry in chosen:
             print(f"{entry.place:20} {' '.join(entry.rows):24} {entry.why}")
+            if texts(root, entry) is None:
+                problems.append(f"STALE     {' '.join(entry.rows)}: {entry.why} ({entry.place})")
         return gatelib.finish(problems, f"{len(chosen)} mutations, {len(scope)} rows")
     tree = Tree(root)
     tree.copy()

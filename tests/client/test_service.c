@@ -373,7 +373,7 @@ static void test_service_after_fork(void **unused)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     fakeapi_gate_open(gate);
-    assert_int_equal(tinkc_future_wait(future, 30000), TINKC_OK);
+    assert_int_equal(tinkc_future_wait(future, 60000), TINKC_OK);
     tinkc_future_free(&future);
     assert_int_equal(fakeapi_connections_total(api), connections);
     tinkc_service_close(&service);

@@ -202,7 +202,8 @@ static void test_tls_not_trusted(void **unused)
     fakefront *front =
         fakefront_start(api, &(fakefront_options){.talk = FAKEFRONT_HTTP2});
     const char *const options[] = {
-        "base_url", fakefront_url(front), "max_retries", "0", "retry_total", "0", NULL};
+        "base_url", fakefront_url(front), "max_retries", "0", "retry_total",
+        "0",        "connect_timeout",    "60000",       NULL};
     tinkc_service *service = servicefix_open(api, options);
     tinkc_error *error = NULL;
     assert_int_equal(tinkc_service_health_wait(service, &error), TINKC_E_CONFIG);
