@@ -18,6 +18,7 @@ const cmd_spec *const cmd_list[] = {
     &cmd_run_info,
     &cmd_checkpoint_list,
     &cmd_checkpoint_info,
+    &cmd_checkpoint_save,
     &cmd_checkpoint_publish,
     &cmd_checkpoint_unpublish,
     &cmd_checkpoint_set_ttl,

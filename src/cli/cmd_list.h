@@ -4,7 +4,8 @@
 
 #include "cli/cmd.h"
 
-extern const cmd_spec cmd_train, cmd_sample, cmd_chat, cmd_doctor, cmd_config;
+extern const cmd_spec cmd_train, cmd_sample, cmd_chat, cmd_doctor, cmd_config,
+    cmd_checkpoint_save;
 extern const cmd_spec cmd_serve, cmd_render, cmd_tokenize, cmd_detokenize, cmd_version;
 extern const cmd_spec cmd_run_list, cmd_run_info;
 extern const cmd_spec cmd_checkpoint_list, cmd_checkpoint_info, cmd_checkpoint_publish,

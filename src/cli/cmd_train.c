@@ -319,6 +319,7 @@ static int run_training(train *t)
                          .budget = cmd_int(t->args, "budget-tokens", -1),
                          .is_stopped = cmd_interrupted,
                          .on_step = cmd_train_progress,
+                         .on_wait = cmd_train_waiting,
                          .user = &t->run,
                          .state = &t->state,
                          .err = TK_ERR_INIT};

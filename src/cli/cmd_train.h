@@ -39,6 +39,9 @@ void cmd_train_say_rest(const train_report *report);
  * the train_run. */
 void cmd_train_progress(void *user, const train_record *record);
 
+/* Says what a step waits for, on a terminal, when that takes long. */
+void cmd_train_waiting(void *user, const tinkc_future *future);
+
 /* ---- what came out ---- */
 
 int cmd_train_summary(const train_run *run, const char *model, size_t from_step,

@@ -12,6 +12,7 @@
 #define PROBLEMS_SHOWN 20
 #define WARNINGS_SHOWN 5
 #define LINES          20 /* of progress where there is no terminal */
+#define LONG_MS        5000
 #define BAR            24
 #define BAR_COLUMNS    88 /* a narrower terminal gets no bar */
 
@@ -84,6 +85,17 @@ void cmd_train_progress(void *user, const train_record *record)
     bar[BAR] = '\0';
     cmd_progress("step %zu/%zu [%s] loss %.4f  %.0f tokens/s  ETA %s", record->step,
                  steps, bar, record->loss, rate, left);
+}
+
+void cmd_train_waiting(void *user, const tinkc_future *future)
+{
+    char text[256];
+    tinkc_wait wait = TINKC_WAIT_INIT;
+    (void)user;
+    if (tinkc_future_status(future, &wait) == TINKC_OK && wait.age_ms > LONG_MS) {
+        (void)tinkc_future_explain(future, text, sizeof(text));
+        cmd_progress("%.*s", (int)TK_MIN(columns_of_errors() - 1, sizeof(text)), text);
+    }
 }
 
 /* ---- summary ---- */

@@ -25,6 +25,8 @@ typedef struct train_run {
     int64_t budget;           /* tokens of the service; negative: none */
     bool (*is_stopped)(void); /* asked a few times a second */
     void (*on_step)(void *user, const train_record *record);
+    void (*on_wait)(void *user,
+                    const tinkc_future *future); /* as often, while it waits */
     void *user;
     /* owned by the caller, kept up to date here */
     train_state *state; /* texts of checkpoints are put into its arena */

@@ -157,6 +157,41 @@ static void test_sample_json(void **state)
     fix_close(&f);
 }
 
+/* M-158: a LoRA that is not trained, saved; what is saved can be sampled from. */
+static void test_checkpoint_save(void **state)
+{
+    (void)state;
+    fix f;
+    char *text = NULL;
+    size_t n = 0;
+    fix_open(&f);
+    char *base = keep(run(&f, PROGRAM_ARGS(BASE, "A cat")));
+    const tk_json *json = run_json(
+        &f, PROGRAM_ARGS("checkpoint", "save", "-m", MODEL, "--rank", "2", "--seed", "7",
+                         "--name", "zero", "-o", "saved.json", "--format", "json"));
+    const char *path = srvfix_text(json, "weights_path");
+    assert_string_equal(srvfix_text(json, "base_model"), MODEL);
+    assert_non_null(strstr(path, "/sampler_weights/zero"));
+    assert_true(program_read_file(&f.p, "saved.json", &text, &n));
+    assert_non_null(strstr(text, path));
+    tk_free(text);
+    assert_string_equal(run(&f, PROGRAM_ARGS("sample", "-m", path, "--max-tokens", "6",
+                                             "--seed", "3", "A cat")),
+                        base); /* it changes nothing yet */
+    tk_free(base);
+    program_run(&f.p, PROGRAM_ARGS("checkpoint", "save", "-m", MODEL, "--rank", "0"));
+    assert_int_equal(f.p.code, 2);
+    program_run(&f.p, PROGRAM_ARGS("checkpoint", "save", "-m", MODEL, "--no-attn",
+                                   "--no-mlp", "--no-unembed"));
+    assert_int_equal(f.p.code, 2);
+    program_run(&f.p, PROGRAM_ARGS("checkpoint", "save", "-m", "no/such"));
+    assert_int_equal(f.p.code, 1);
+    assert_true(program_said(&f.p.err, "Cannot open no/such"));
+    program_run(&f.p, PROGRAM_ARGS("checkpoint", "save"));
+    assert_int_equal(f.p.code, 2);
+    fix_close(&f);
+}
+
 static void test_sample_text(void **state)
 {
     (void)state;
@@ -276,7 +311,7 @@ int main(void)
         cmocka_unit_test(test_sample_prompts),     cmocka_unit_test(test_sample_chat),
         cmocka_unit_test(test_sample_json),        cmocka_unit_test(test_sample_text),
         cmocka_unit_test(test_sample_usage),       cmocka_unit_test(test_sample_faults),
-        cmocka_unit_test(test_sample_closed_pipe),
+        cmocka_unit_test(test_sample_closed_pipe), cmocka_unit_test(test_checkpoint_save),
     };
     return cmocka_run_group_tests_name("cmd_sample", tests, NULL, NULL);
 }

@@ -293,6 +293,20 @@ static void compare_runs(fix *f, const char *a, const char *b)
     tk_buf_dispose(&two);
 }
 
+/* How many checkpoints the server has whose name begins like that. */
+static void expect_kept(fix *f, const char *name, unsigned wanted)
+{
+    char command[256];
+    unsigned n = 99;
+    (void)snprintf(command, sizeof(command),
+                   "find %s/checkpoints -type d -name '%s*' | wc -l", f->srv.data, name);
+    FILE *end = popen(command, "r");
+    assert_non_null(end);
+    assert_int_equal(fscanf(end, "%u", &n), 1);
+    assert_int_equal(pclose(end), 0);
+    assert_int_equal(n, wanted);
+}
+
 /* kill -9 in the middle, then --resume: the same weights, moments and losses as a run
  * that nobody disturbed, bit for bit. */
 static void test_train_killed_and_resumed(void **state)
@@ -325,6 +339,8 @@ static void test_train_killed_and_resumed(void **state)
     program_run(&f.p, PROGRAM_ARGS(RUN_ARGS("whole")));
     assert_int_equal(f.p.code, 0);
     compare_runs(&f, "killed", "whole");
+    expect_kept(&f, "whole-0", 0); /* those in between are not needed any more */
+    expect_kept(&f, "whole.", 2);  /* for going on, and for sampling */
 
     program_run(&f.p, PROGRAM_ARGS("train", "d.jsonl", "--save", "whole", "--resume"));
     assert_int_equal(f.p.code, 0); /* nothing left to do */
