@@ -87,6 +87,12 @@ static void test_doctor_all_is_well(void **state)
     program_run(&f.p, PROGRAM_ARGS("doctor"));
     assert_int_equal(f.p.code, 0);
     assert_true(program_said(&f.p.out, "sampling"));
+    f.p.columns = 0;
+    f.p.no_reader = true;
+    program_run(&f.p, PROGRAM_ARGS("doctor", "--format", "jsonl"));
+    assert_int_equal(f.p.code, 1);
+    program_run(&f.p, PROGRAM_ARGS("config"));
+    assert_int_equal(f.p.code, 1);
     srvfix_close(&real);
     fix_close(&f);
 }

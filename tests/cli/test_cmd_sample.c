@@ -1,5 +1,5 @@
 /* `tinkc sample` as a user runs it: prompts of every kind, every format, and what can go
- * wrong. M-157: text, file, tokens, conversations, JSON, streams.
+ * wrong. M-157, C-087: text, file, tokens, conversations, JSON, streams.
  * Links: peer client text server */
 #include "base/mem.h"
 #include "server/srvfix.h"

@@ -1,6 +1,6 @@
 /* `tinkc train` as a user runs it, against the real server: it learns, it says what is
  * wrong with data, and a run that was killed goes on exactly.
- * Links: client text server */
+ * Links: peer client text server */
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "server/srvfix.h"
+#include "support/fakeapi_tinker.h"
 #include "support/program.h"
 
 #define MODEL   "tinkc/pebble-llama-2m"
@@ -387,6 +388,37 @@ static void test_train_server_fails(void **state)
     fix_close(&f);
 }
 
+/* A bad key, an answer that is nonsense, and nobody who reads the summary. */
+static void test_train_faults(void **state)
+{
+    (void)state;
+    fix f;
+    char url[64];
+    fakeapi *api = fakeapi_start();
+    const fakeapi_tinker_options options = {.api_key = "tml-right"};
+    fakeapi_tinker(api, &options);
+    (void)snprintf(url, sizeof(url), "TINKER_BASE_URL=%s", fakeapi_url(api));
+    fix_open(&f, NULL);
+    f.p.no_reader = true;
+    program_run(&f.p, PROGRAM_ARGS("train", "d.jsonl", "-m", MODEL, "--steps", "1",
+                                   "--batch", "1", "--rank", "2"));
+    assert_int_equal(f.p.code, 1);
+    assert_true(has_step(&f, "d.train.json", "\"finished\":true")); /* it is saved */
+    program_env(&f.p, url);
+    program_env(&f.p, "TINKER_API_KEY=tml-wrong");
+    program_run(&f.p, PROGRAM_ARGS("train", "d.jsonl", "-m", MODEL));
+    assert_int_equal(f.p.code, 1);
+    assert_true(program_said(&f.p.err, "Authentication failed"));
+    assert_false(program_said(&f.p.err, "tml-wrong"));
+    program_env(&f.p, "TINKER_API_KEY=tml-right");
+    fakeapi_default(api, "GET", "/api/v1/get_server_capabilities", &fakeapi_json("[{"));
+    program_run(&f.p, PROGRAM_ARGS("train", "d.jsonl", "-m", MODEL));
+    assert_int_equal(f.p.code, 1);
+    assert_true(program_said(&f.p.err, "Malformed answer"));
+    fix_close(&f);
+    fakeapi_stop(&api);
+}
+
 static void test_train_no_server(void **state)
 {
     (void)state;
@@ -415,6 +447,7 @@ int main(void)
         cmocka_unit_test(test_train_killed_and_resumed),
         cmocka_unit_test(test_train_interrupted),
         cmocka_unit_test(test_train_server_fails),
+        cmocka_unit_test(test_train_faults),
         cmocka_unit_test(test_train_no_server),
     };
     return cmocka_run_group_tests_name("cmd_train", tests, NULL, NULL);
