@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -306,7 +305,7 @@ static void remove_stage(hub *self)
 static bool install(hub *self, const char *directory)
 {
     tk_err ignored = TK_ERR_INIT;
-    if (chmod(self->stage, 0755) != 0 || rename(self->stage, directory) != 0) {
+    if (rename(self->stage, directory) != 0) { /* stays the user's own: 0700 */
         return false;
     }
     (void)!tk_file_sync_directory(self->parent, &ignored);

@@ -134,6 +134,7 @@ typedef struct tk_tok_word { /* a short piece and its ids; all zero = free */
     uint32_t ids[4];         /* how many there are: the top byte of the first */
 } tk_tok_word;
 
+#define TK_TOK_WORD_BYTES   15
 #define TK_TOK_PHRASE_BYTES 54
 #define TK_TOK_PHRASE_IDS   16
 
@@ -176,6 +177,12 @@ typedef struct tk_tok_pool {
     tk_tok_work *free;
 } tk_tok_pool;
 
+/* A token by its bytes, as the key of a word; high 0 = free. */
+typedef struct tk_tok_brief {
+    uint64_t low, high;
+    int32_t id;
+} tk_tok_brief;
+
 /* When a character of a byte-level vocabulary may be one symbol from the start. */
 typedef struct tk_tok_whole {
     uint32_t before[256][256];    /* by the byte before it and its first */
@@ -190,8 +197,12 @@ struct tk_tok {
     tk_hash_key hash_key;
     tk_tok_entry *entries;
     size_t n_entries;
-    tk_tok_index tokens; /* by token */
-    tk_tok_index raws;   /* by the bytes that a piece has; only when ignore_merges */
+    tk_tok_index tokens;  /* by token */
+    tk_tok_index raws;    /* by the bytes that a piece has, when those are more than
+                             TK_TOK_WORD_BYTES; only when ignore_merges */
+    tk_tok_brief *briefs; /* the shorter ones */
+    unsigned brief_shift;
+    size_t brief_mask;
     tk_tok_merge *merges;
     unsigned merge_shift; /* 64 - log2 of their number */
     size_t merge_mask;
@@ -246,6 +257,39 @@ static inline const tk_tok_merge *tk_tok_find_merge(const tk_tok *tok, int32_t l
         }
     }
 }
+
+/* ---- words as keys ---- */
+
+static inline uint64_t tk_tok_load8(const char *p)
+{
+    uint64_t v;
+    memcpy(&v, p, sizeof(v));
+    return v;
+}
+
+/* A piece of 1 to TK_TOK_WORD_BYTES bytes as a key, its length in the last byte.
+ * `readable`: bytes that may be read from its start. */
+static inline void tk_tok_word_key(tk_tok_word *key, tk_str piece, size_t readable)
+{
+    char copy[16] = {0};
+    const char *p = piece.p;
+    if (readable < 16) {
+        memcpy(copy, piece.p, piece.n);
+        p = copy;
+    }
+    static const uint64_t ones = ~(uint64_t)0;
+    size_t in_low = TK_MIN(piece.n, (size_t)8), in_high = piece.n - in_low;
+    uint64_t low = tk_tok_load8(p) & ones >> (64 - 8 * in_low);
+    uint64_t high = tk_tok_load8(p + 8) & ~(ones << 8 * in_high);
+    key->low = low;
+    key->high = high | (uint64_t)piece.n << 56;
+}
+
+/* ---- tok_brief.c ---- */
+
+/* Fills tok->briefs and tok->raws with every token that is not added. */
+TK_NODISCARD tinkc_code tk_tok_brief_init(tk_tok *tok, tk_err *err);
+int32_t tk_tok_brief_get(const tk_tok *tok, const tk_tok_word *key); /* -1: none */
 
 /* ---- tok_index.c ---- */
 

@@ -87,6 +87,7 @@ void tk_tok_free(tk_tok *tok)
     tk_free(tok->entries);
     tk_free(tok->tokens.slots);
     tk_free(tok->raws.slots);
+    tk_free(tok->briefs);
     tk_free(tok->merges);
     tk_free(tok->maybe);
     tk_free(tok->char_ids);
@@ -133,15 +134,6 @@ const tk_tok_config *tk_tok_get_config(const tk_tok *tok)
 
 /* ---- tokenizer.json ---- */
 
-static void index_raws(tk_tok *tok)
-{
-    for (size_t i = 0; tok->ignore_merges && i < tok->n_entries; i++) {
-        if (tok->entries[i].token.p != NULL && !tok->entries[i].added) {
-            tk_tok_index_put(tok, (int32_t)i, true);
-        }
-    }
-}
-
 static tinkc_code load(const tk_tok_loader *l)
 {
     if (!tk_tok_json_is(tk_json_get(l->root, "version"), "1.0")) {
@@ -154,8 +146,8 @@ static tinkc_code load(const tk_tok_loader *l)
     for (size_t i = 0; i < TK_ARRAY_LEN(steps) && code == TINKC_OK; i++) {
         code = steps[i](l);
     }
-    if (code == TINKC_OK) {
-        index_raws(l->tok);
+    if (code == TINKC_OK && l->tok->ignore_merges) {
+        code = tk_tok_brief_init(l->tok, l->err);
     }
     return code;
 }

@@ -186,11 +186,11 @@ static tinkc_code finish(const tk_tok_loader *l)
         tk_tok_entry *e = &tok->entries[i];
         e->byte = -1;
         e->raw = e->text = e->token;
-        if (e->token.p != NULL && !e->added) {
-            tk_tok_index_put(tok, (int32_t)i, true);
-        }
     }
-    tinkc_code code = tk_tok_whole_init(tok, l->err);
+    tinkc_code code = tk_tok_brief_init(tok, l->err);
+    if (code == TINKC_OK) {
+        code = tk_tok_whole_init(tok, l->err);
+    }
     return code == TINKC_OK ? tk_tok_trie_build(&tok->raw_trie, tok, false, l->err)
                             : code;
 }

@@ -8,7 +8,6 @@
 #include "text/tok_int.h"
 #include "text/uni.h"
 
-#define WORD_BYTES      15
 #define WORD_IDS        4
 #define WORD_BITS_MIN   9
 #define WORD_BITS_MAX   17 /* 4 MiB */
@@ -21,30 +20,6 @@
 static const char blank[] = "\xE2\x96\x81"; /* U+2581 */
 
 /* ---- the caches ---- */
-
-static inline uint64_t load8(const char *p)
-{
-    uint64_t v;
-    memcpy(&v, p, sizeof(v));
-    return v;
-}
-
-/* The piece as a key, its length in the last byte. */
-static inline void word_key(tk_tok_word *key, tk_str piece, size_t readable)
-{
-    char copy[16] = {0};
-    const char *p = piece.p;
-    if (readable < 16) {
-        memcpy(copy, piece.p, piece.n);
-        p = copy;
-    }
-    static const uint64_t ones = ~(uint64_t)0;
-    size_t in_low = TK_MIN(piece.n, (size_t)8), in_high = piece.n - in_low;
-    uint64_t low = load8(p) & ones >> (64 - 8 * in_low);
-    uint64_t high = load8(p + 8) & ~(ones << 8 * in_high);
-    key->low = low;
-    key->high = high | (uint64_t)piece.n << 56;
-}
 
 /* The first of the two places of a word. */
 static inline tk_tok_word *word_line(const tk_tok_work *w, const tk_tok_word *key)
@@ -131,7 +106,7 @@ static uint64_t phrase_hash(tk_str piece)
     uint64_t h = piece.n * TK_TOK_SPREAD;
     size_t i = 0;
     for (; i + 8 <= piece.n; i += 8) {
-        h = (h ^ load8(piece.p + i)) * 0xD6E8FEB86659FD93u;
+        h = (h ^ tk_tok_load8(piece.p + i)) * 0xD6E8FEB86659FD93u;
         h ^= h >> 32;
     }
     uint64_t rest = 0;
@@ -218,11 +193,13 @@ static tinkc_code merge_stretches(const tk_tok *tok, tk_tok_work *w, size_t n,
     return TINKC_OK;
 }
 
+/* `key` of a short piece, NULL for others. */
 static tinkc_code merge_piece(const tk_tok *tok, tk_tok_work *w, tk_str piece,
-                              tk_tok_ids *out)
+                              const tk_tok_word *key, tk_tok_ids *out)
 {
     if (tok->ignore_merges) {
-        int32_t whole = tk_tok_index_get(tok, piece, true);
+        int32_t whole =
+            key != NULL ? tk_tok_brief_get(tok, key) : tk_tok_index_get(tok, piece, true);
         if (whole >= 0) {
             out->ids[out->n++] = whole;
             return TINKC_OK;
@@ -237,14 +214,14 @@ static tinkc_code encode_long(const tk_tok *tok, tk_tok_work *w, tk_str piece,
                               tk_tok_ids *out)
 {
     if (piece.n > TK_TOK_PHRASE_BYTES) {
-        return merge_piece(tok, w, piece, out);
+        return merge_piece(tok, w, piece, NULL, out);
     }
     uint64_t hash = phrase_hash(piece);
     if (phrase_get(w, hash, piece, out)) {
         return TINKC_OK;
     }
     size_t before = out->n;
-    tinkc_code code = merge_piece(tok, w, piece, out);
+    tinkc_code code = merge_piece(tok, w, piece, NULL, out);
     if (code == TINKC_OK && out->n - before <= TK_TOK_PHRASE_IDS) {
         phrase_put(w, hash, piece, out->ids + before, out->n - before);
     }
@@ -256,7 +233,7 @@ static tinkc_code encode_word(const tk_tok *tok, tk_tok_work *w, tk_tok_word *ke
                               tk_str piece, tk_tok_ids *out)
 {
     size_t before = out->n;
-    tinkc_code code = merge_piece(tok, w, piece, out);
+    tinkc_code code = merge_piece(tok, w, piece, key, out);
     size_t n = out->n - before;
     if (code == TINKC_OK && n > 0 && n <= WORD_IDS) {
         word_put(w, key, out->ids + before, n);
@@ -275,11 +252,11 @@ static tinkc_code encode_piece(const tk_tok *tok, tk_tok_work *w, tk_str piece,
     if (!make_room(out, piece.n + TK_TOK_PHRASE_IDS)) {
         return TINKC_E_NOMEM;
     }
-    if (piece.n > WORD_BYTES) {
+    if (piece.n > TK_TOK_WORD_BYTES) {
         return encode_long(tok, w, piece, out);
     }
     tk_tok_word key;
-    word_key(&key, piece, readable);
+    tk_tok_word_key(&key, piece, readable);
     return word_get(w, &key, out) ? TINKC_OK : encode_word(tok, w, &key, piece, out);
 }
 
@@ -297,8 +274,8 @@ tinkc_code tk_tok_word_encode_all(const tk_tok *tok, tk_tok_work *work,
         const tk_tok_word *words = work->words;
         for (; n < AHEAD && p < end; n++) {
             pieces[n] = (tk_str){(const char *)p, scan(p, end)};
-            if (pieces[n].n <= WORD_BYTES) {
-                word_key(&keys[n], pieces[n], (size_t)(limit - p));
+            if (pieces[n].n <= TK_TOK_WORD_BYTES) {
+                tk_tok_word_key(&keys[n], pieces[n], (size_t)(limit - p));
                 if (words != NULL) {
                     lines[n] = (size_t)(word_line(work, &keys[n]) - words);
                     __builtin_prefetch(&words[lines[n]]);
@@ -310,7 +287,7 @@ tinkc_code tk_tok_word_encode_all(const tk_tok *tok, tk_tok_work *work,
             return TINKC_E_NOMEM;
         }
         for (size_t i = 0; i < n; i++) {
-            bool is_short = pieces[i].n <= WORD_BYTES;
+            bool is_short = pieces[i].n <= TK_TOK_WORD_BYTES;
             bool is_same = words != NULL && words == work->words; /* did not grow */
             if (is_short && (is_same ? word_take(&words[lines[i]], &keys[i], out)
                                      : word_get(work, &keys[i], out))) {
