@@ -135,6 +135,7 @@ typedef struct eng_train_request {
     const eng_datum *data;
     size_t n_data;
     bool forward_only; /* outputs and metrics, no gradients */
+    size_t piece_rows; /* tokens that run together at most; 0 = 512. Changes no bit */
     bool strict; /* refuse unknown inputs and missing weights, as the hosted service */
 } eng_train_request;
 

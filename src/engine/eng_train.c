@@ -217,14 +217,15 @@ static tinkc_code run_group(eng_train *t, group *g)
     return eng_backward(&back, t->err);
 }
 
-/* The next data, until they have GROUP_ROWS tokens. */
+/* The next data, as many as run together. */
 static tinkc_code run_next(eng_train *t)
 {
     size_t n = t->request->n_data;
+    size_t most = t->request->piece_rows > 0 ? t->request->piece_rows : GROUP_ROWS;
     group g = {.first = t->next};
-    while (g.first + g.n < n && (g.n == 0 || g.rows < GROUP_ROWS)) {
+    while (g.first + g.n < n && (g.n == 0 || g.rows < most)) {
         const eng_item *item = &t->items[g.first + g.n];
-        if (g.n > 0 && g.rows + item->n > GROUP_ROWS) {
+        if (g.n > 0 && g.rows + item->n > most) {
             break;
         }
         g.rows += item->n;

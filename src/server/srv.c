@@ -98,6 +98,8 @@ static tinkc_code init(srv *server, const srv_options *options, tk_err *err)
     server->data_lock = -1;
     server->strict = options->strict;
     srv_adapters_init(&server->adapters, options->adapter_bytes);
+    server->piece_rows = options->piece_rows;
+    server->sequences = options->sequences > 0 ? options->sequences : SRV_SEQUENCES;
     server->on_step = options->on_step;
     server->hook_user = options->hook_user;
     server->poll_ms = options->poll_ms > 0 ? options->poll_ms : SRV_POLL_MS;

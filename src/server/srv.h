@@ -36,14 +36,17 @@ typedef struct srv_options {
     const char *faults;   /* file of faults to inject (srv_fault.h), or NULL */
     size_t adapter_bytes; /* of samplers, in memory; 0 = an eighth of what there is */
     int64_t poll_ms;      /* how long a poll is held; 0 = SRV_POLL_MS */
-    srv_step_fn on_step;  /* for tests: before each step, on the engine thread; or NULL */
+    size_t piece_rows;   /* tokens of a training request in one piece; 0 = the engine's */
+    size_t sequences;    /* decoded at once; 0 = SRV_SEQUENCES */
+    srv_step_fn on_step; /* for tests: before each step, on the engine thread; or NULL */
     void *hook_user;
     tinkc_log_level log_level;
     tinkc_log_fn log; /* NULL = silent */
     void *log_user;
 } srv_options;
 
-#define SRV_POLL_MS 40000
+#define SRV_POLL_MS   40000
+#define SRV_SEQUENCES 256
 
 /* Opens the data directory, the models and the socket, and answers requests from then on,
  * on threads of its own. Options are copied. TINKC_E_CONFIG for options that do not fit

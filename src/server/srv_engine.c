@@ -9,7 +9,6 @@
 #include "server/srv_run.h"
 #include "server/srv_sample.h"
 
-#define MAX_SEQUENCES  256
 #define PREFILL_CHUNK  512
 #define KV_FLOOR_BYTES (256 * TK_MIB)
 #define OWED_MAX_NS    (INT64_C(5000) * TK_NS_PER_MS)
@@ -140,12 +139,13 @@ static size_t kv_bytes(const srv_base *base, size_t n_bases)
     return TK_MIN(TK_MAX(context, KV_FLOOR_BYTES), most);
 }
 
-static tinkc_code open_crank(crank *c, const srv_base *base, size_t bytes, tk_err *err)
+static tinkc_code open_crank(crank *c, const srv_base *base, size_t bytes,
+                             size_t sequences, tk_err *err)
 {
     c->base = base;
     tk_buf_init(&c->text, 64 * TK_KIB);
     const eng_sampler_config config = {
-        .max_sequences = MAX_SEQUENCES,
+        .max_sequences = sequences,
         .max_kv_bytes = bytes,
         .prefill_chunk = PREFILL_CHUNK,
         .token_bytes = base->tok != NULL ? token_bytes : NULL,
@@ -335,7 +335,8 @@ static tinkc_code open_cranks(srv_engine *engine, tk_err *err)
     for (size_t i = 0; i < catalog->n_bases; i++) {
         engine->n_cranks++;
         size_t bytes = kv_bytes(&catalog->bases[i], catalog->n_bases);
-        tinkc_code code = open_crank(&engine->cranks[i], &catalog->bases[i], bytes, err);
+        tinkc_code code = open_crank(&engine->cranks[i], &catalog->bases[i], bytes,
+                                     engine->server->sequences, err);
         if (code != TINKC_OK) {
             return code;
         }

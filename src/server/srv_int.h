@@ -34,6 +34,7 @@ struct srv {
     unsigned char archive_key[32]; /* signs links (srv_archive.h) */
     bool strict;
     int64_t poll_ms;
+    size_t piece_rows, sequences;
     srv_step_fn on_step; /* or NULL */
     void *hook_user;
     char url[128];

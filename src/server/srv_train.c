@@ -149,6 +149,7 @@ static tinkc_code convert(srv_job *job, tk_arena *arena, const tk_fwdbwd_request
         .data = data,
         .n_data = msg->data_n,
         .forward_only = msg->forward_only,
+        .piece_rows = job->server->piece_rows,
         .strict = job->server->strict,
     };
     return TINKC_OK;

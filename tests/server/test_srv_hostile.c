@@ -117,13 +117,14 @@ static void test_srv_compressed_bombs(void **state)
     tk_buf packed;
     tk_zstd zstd;
     tk_err err = TK_ERR_INIT;
+    enum { FRAMES = 8 }; /* equal ones; all of them for the route that unpacks them */
     const size_t n = 32 * TK_MIB;
     char *zeros = calloc(n, 1);
     assert_non_null(zeros);
     tk_buf_init(&packed, TK_MIB);
     tk_zstd_init(&zstd);
     const tk_bytes bytes = {(const unsigned char *)zeros, n};
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < FRAMES; i++) {
         assert_int_equal(tk_zstd_compress(&zstd, &packed, bytes, 0, &err), TINKC_OK);
     }
     tk_zstd_dispose(&zstd);
@@ -131,11 +132,12 @@ static void test_srv_compressed_bombs(void **state)
     srvfix_open(&f, (srv_options){0});
     for (size_t r = 0; r < srv_routes_n; r++) {
         char target[512];
+        bool all = strstr(srv_routes[r].pattern, "/forward_backward") != NULL;
         fill(target, sizeof(target), srv_routes[r].pattern, "x");
         const httpget_request request = {.method = srv_routes[r].method,
                                          .target = target,
                                          .body = packed.p,
-                                         .body_n = packed.n,
+                                         .body_n = all ? packed.n : packed.n / FRAMES,
                                          .content_type = "application/x-protobuf",
                                          .headers = "Content-Encoding: zstd\r\n"};
         int status = send_one(&f, &request);

@@ -8,7 +8,8 @@
 
 #define API    "/api/v1/"
 #define CAP_S  60
-#define TOKENS 300 /* of a datum: two of them are two steps */
+#define ROOM   3 /* sequences at once */
+#define TOKENS 4 /* of a datum, and of a piece */
 
 /* ---- the gate ---- */
 
@@ -101,8 +102,11 @@ static void open_fix(fix *t)
     *t = (fix){
         .gate = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER}};
     restfix *r = &t->rest;
-    srvfix_open(&r->srv,
-                (srv_options){.poll_ms = 1, .on_step = on_step, .hook_user = &t->gate});
+    srvfix_open(&r->srv, (srv_options){.poll_ms = 1,
+                                       .piece_rows = TOKENS,
+                                       .sequences = ROOM,
+                                       .on_step = on_step,
+                                       .hook_user = &t->gate});
     (void)snprintf(r->session, sizeof(r->session), "%s", srvfix_session(&r->srv));
     restfix_run(r, 0);
 }
@@ -278,7 +282,7 @@ static void test_srv_waiting_samples_are_told(void **state)
     (void)state;
     fix t;
     open_fix(&t);
-    const tk_json *many = sample(&t, 256, "\"max_tokens\":64,\"stop\":[]");
+    const tk_json *many = sample(&t, ROOM, "\"max_tokens\":64,\"stop\":[]");
     assert_int_equal(step_at_gate(&t.gate), SRV_STEP_SAMPLE);
     (void)next_step(&t.gate); /* the prompt: from now on all are there */
     const tk_json *late = sample(&t, 1, "\"max_tokens\":1");

@@ -166,7 +166,7 @@ static void start(srvfix *f, talk *t)
 static size_t stride_of(size_t points, bool all)
 {
 #if defined(__SANITIZE_THREAD__)
-    size_t tries = 12;
+    size_t tries = all ? 24 : 12;
 #else
     size_t tries = all ? 1000 : 80;
 #endif
