@@ -428,6 +428,29 @@ static void test_hooks_context_of_threads(void **unused)
     fakeapi_stop(&api);
 }
 
+/* a second handle outlives the first one, and says that the service is closed. */
+static void test_hooks_context_after_the_close(void **unused)
+{
+    (void)unused;
+    clientfix f;
+    tinkc_context context = context_with(NULL);
+    tinkc_service *second = NULL, *third = NULL;
+    clientfix_open(&f, NULL);
+    assert_int_equal(tinkc_service_with_context(&second, f.service, &context, NULL),
+                     TINKC_OK);
+    assert_true(tinkc_service_fd(second) >= 0);
+    hookfix_attach(&hooks, second);
+    clientfix_close(&f);
+    assert_int_equal(tinkc_service_health_wait(second, NULL), TINKC_E_CANCELLED);
+    assert_int_equal(tinkc_service_with_context(&third, second, &context, NULL),
+                     TINKC_E_CANCELLED);
+    assert_int_equal(tinkc_service_process(second), TINKC_E_CANCELLED);
+    assert_true(hookfix_is_balanced(&hooks));
+    assert_int_equal(hooks.released, 0);
+    tinkc_service_close(&second);
+    assert_int_equal(hooks.released, 1);
+}
+
 static tinkc_code try_context(clientfix *f, tinkc_context context)
 {
     tinkc_service *second = NULL;
@@ -498,6 +521,7 @@ int main(void)
         cmocka_unit_test(test_hooks_trace_headers),
         cmocka_unit_test(test_hooks_trace_is_not_forced),
         cmocka_unit_test(test_hooks_context_of_threads),
+        cmocka_unit_test(test_hooks_context_after_the_close),
         cmocka_unit_test(test_hooks_context_refusals),
     };
     return cmocka_run_group_tests_name("hooks", tests, NULL, NULL);
