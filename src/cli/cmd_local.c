@@ -1,13 +1,14 @@
 /* The private server of --local: found by its lock file, or started, and stopped. */
 #include "cli/cmd_local.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,8 +25,9 @@
 
 static struct {
     pid_t pid; /* 0: none of ours */
+    int users; /* with our read lock; -1: none */
     char url[URL_BYTES];
-} local;
+} local = {.users = -1};
 
 char *cmd_local_data(void)
 {
@@ -38,6 +40,69 @@ char *cmd_local_data(void)
 }
 
 #if TINKC_HAVE_SERVER
+
+/* ---- who uses it ---- */
+
+/* Locks of the open file (not of the process): they survive our fork and other opens. */
+static bool lock_users(int fd, int command, short type)
+{
+    struct flock lock = {.l_type = type, .l_whence = SEEK_SET};
+    return fcntl(fd, command, &lock) == 0;
+}
+
+static int open_users(const char *data)
+{
+    char *path = tk_file_join(data, "users");
+    int fd = path != NULL ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
+    tk_free(path);
+    return fd;
+}
+
+/* Waits while a server that is nobody's any more ends. */
+static bool become_user(const char *data)
+{
+    int64_t end = tk_clock_mono_ms(NULL) + START_MS;
+    local.users = open_users(data);
+    while (local.users >= 0 && !lock_users(local.users, F_OFD_SETLK, F_RDLCK)) {
+        if (tk_clock_mono_ms(NULL) > end) {
+            (void)close(local.users);
+            local.users = -1;
+            break;
+        }
+        (void)poll(NULL, 0, 5);
+    }
+    return local.users >= 0;
+}
+
+/* A server that waits for its lock, or has it, is no user. */
+static bool has_users(int fd)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_RDLCK;
+}
+
+static int watched = -1; /* the file of the server's watching thread, until its end */
+
+static void *watch_users(void *unused)
+{
+    (void)unused;
+    while (!lock_users(watched, F_OFD_SETLKW, F_WRLCK)) {
+        if (errno != EINTR) {
+            break;
+        }
+    }
+    (void)kill(getpid(), SIGTERM);
+    return NULL;
+}
+
+/* The thread ends with the process; so does the lock, and only then may others begin. */
+bool cmd_local_watch(const char *data)
+{
+    pthread_t thread;
+    watched = open_users(data);
+    return watched >= 0 && pthread_create(&thread, NULL, watch_users, NULL) == 0 &&
+           pthread_detach(thread) == 0;
+}
 
 /* ---- one that runs already ---- */
 
@@ -76,14 +141,10 @@ static bool join(const char *data)
 /* ---- one of our own ---- */
 
 /* In the child. Its own process group, so that Ctrl-C reaches only us and we can finish
- * what is under way; a signal when we die, so that nothing is left behind. */
-static void become_server(const char *data, const char *log, int out, pid_t parent)
+ * what is under way, and others keep their server. */
+static void become_server(const char *data, const char *log, int out)
 {
     (void)setpgid(0, 0);
-    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() != parent) {
-        _exit(CMD_FAILED);
-    }
     int null = open("/dev/null", O_RDWR);
     int errors = log != NULL ? open(log, O_WRONLY | O_CREAT | O_TRUNC, 0600) : -1;
     (void)dup2(null, STDIN_FILENO);
@@ -91,8 +152,8 @@ static void become_server(const char *data, const char *log, int out, pid_t pare
     if (errors >= 0) {
         (void)dup2(errors, STDERR_FILENO);
     }
-    (void)execl("/proc/self/exe", "tinkc", "serve", "--port", "0", "--data", data,
-                (char *)NULL);
+    (void)execl("/proc/self/exe", "tinkc", "serve", "--private", "--port", "0", "--data",
+                data, (char *)NULL);
     _exit(CMD_FAILED);
 }
 
@@ -122,22 +183,40 @@ static bool read_url(int fd)
     return true;
 }
 
+/* Waits for the end of our server; while it is nobody else's, if others may have it. */
+static void await_end(bool is_shared)
+{
+    int64_t end = tk_clock_mono_ms(NULL) + STOP_MS;
+    while (local.pid > 0 && waitpid(local.pid, NULL, WNOHANG) == 0) {
+        if (is_shared && has_users(local.users)) {
+            break;
+        }
+        if (tk_clock_mono_ms(NULL) > end) {
+            (void)kill(local.pid, SIGKILL);
+            (void)waitpid(local.pid, NULL, 0);
+            break;
+        }
+        (void)poll(NULL, 0, 2);
+    }
+    local.pid = 0;
+}
+
 static bool start(const char *data, const char *log)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) {
         return false;
     }
-    pid_t parent = getpid();
     local.pid = fork();
     if (local.pid == 0) {
-        become_server(data, log, ends[1], parent);
+        become_server(data, log, ends[1]);
     }
     (void)close(ends[1]);
     bool ok = local.pid > 0 && read_url(ends[0]);
     (void)close(ends[0]);
-    if (!ok) {
-        cmd_local_end();
+    if (!ok && local.pid > 0) {
+        (void)kill(local.pid, SIGTERM);
+        await_end(false);
     }
     return ok;
 }
@@ -164,7 +243,7 @@ static int fail(const char *log)
 static bool find_or_start(const char *data, const char *log)
 {
     tk_err err = TK_ERR_INIT;
-    if (tk_file_mkdirs(data, 0700, &err) != TINKC_OK) {
+    if (tk_file_mkdirs(data, 0700, &err) != TINKC_OK || !become_user(data)) {
         return false;
     }
     for (int i = 0; i < TRIES; i++) {
@@ -187,6 +266,7 @@ int cmd_local_start(char **url, const cmd_args *args)
             code = cmd_fail("no HOME is set: --local has no place for its data");
         } else if (!find_or_start(data, log)) {
             code = fail(log);
+            cmd_local_end();
         }
         tk_free(log);
         tk_free(data);
@@ -198,6 +278,17 @@ int cmd_local_start(char **url, const cmd_args *args)
     return code;
 }
 
+void cmd_local_end(void)
+{
+    local.url[0] = '\0';
+    if (local.users >= 0) {
+        (void)lock_users(local.users, F_OFD_SETLK, F_UNLCK);
+        await_end(true);
+        (void)close(local.users);
+        local.users = -1;
+    }
+}
+
 #else
 
 int cmd_local_start(char **url, const cmd_args *args)
@@ -207,24 +298,8 @@ int cmd_local_start(char **url, const cmd_args *args)
     return cmd_fail("this build of tinkc has no server: --local is not possible");
 }
 
-#endif
-
 void cmd_local_end(void)
 {
-    pid_t pid = local.pid;
-    local.pid = 0;
-    local.url[0] = '\0';
-    if (pid <= 0) {
-        return;
-    }
-    int64_t end = tk_clock_mono_ms(NULL) + STOP_MS;
-    (void)kill(pid, SIGTERM);
-    while (waitpid(pid, NULL, WNOHANG) == 0) {
-        if (tk_clock_mono_ms(NULL) > end) {
-            (void)kill(pid, SIGKILL);
-            (void)waitpid(pid, NULL, 0);
-            return;
-        }
-        (void)poll(NULL, 0, 2);
-    }
 }
+
+#endif

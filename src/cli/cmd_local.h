@@ -1,7 +1,9 @@
 /* The private server of --local, or of the base URL "local": our own executable as
- * `serve --port 0` on the user's data directory for the life of the command, or the
- * server that already runs on it. At most one per process. It dies with us, however we
- * die. */
+ * `serve --private` on the user's data directory, or the server that already runs on it.
+ * At most one per process. Every command of it holds a read lock on the file "users" of
+ * the directory; a private server waits for the write lock and ends when it has it: when
+ * the last command is over, however that ended. A command takes its lock before it looks
+ * for a server, so that none can be found that is about to end. */
 #ifndef CLI_CMD_LOCAL_H
 #define CLI_CMD_LOCAL_H
 
@@ -15,7 +17,12 @@ char *cmd_local_data(void);
  * exit code after having said what is wrong. A second call gives the same server. */
 int cmd_local_start(char **url, const cmd_args *args);
 
-/* Stops what was started here and waits for its end; nothing otherwise. */
+/* Gives the server up, and waits for its end if it was started here and nobody else uses
+ * it. */
 void cmd_local_end(void);
+
+/* In the private server itself: sends it SIGTERM when no command uses `data` any more.
+ * False: that cannot be watched. */
+bool cmd_local_watch(const char *data);
 
 #endif

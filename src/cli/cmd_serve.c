@@ -24,6 +24,7 @@ typedef struct serve {
     srv_pair aliases[PAIRS_MAX];
     char *data; /* owned */
     char *key;  /* owned */
+    bool is_private;
 } serve;
 
 /* NAME=VALUE options into pairs; false when one is not like that. */
@@ -88,6 +89,7 @@ static int read_options(serve *s, const cmd_args *args)
     o->api_key = cmd_text(args, "api-key", NULL);
     o->faults = cmd_text(args, "faults", NULL);
     o->strict = cmd_has(args, "strict");
+    s->is_private = cmd_has(args, "private");
     o->data = cmd_text(args, "data", NULL);
     if (o->data == NULL) {
         s->data = cmd_local_data();
@@ -118,18 +120,23 @@ static void block_signals(sigset_t *set)
     pthread_sigmask(SIG_BLOCK, set, NULL);
 }
 
-static int serve_until_signal(const srv_options *options)
+static int serve_until_signal(const serve *s)
 {
     sigset_t set;
     srv *server = NULL;
     tk_err err = TK_ERR_INIT;
     int signal_number = 0;
     block_signals(&set);
-    if (srv_start(&server, options, &err) != TINKC_OK) {
+    if (srv_start(&server, &s->options, &err) != TINKC_OK) {
         return cmd_fail("%s", err.message);
     }
-    printf("listening on %s\n", srv_url(server));
-    int result = fflush(stdout) == 0 ? CMD_OK : CMD_FAILED;
+    int result = CMD_OK;
+    if (s->is_private && !cmd_local_watch(s->options.data)) {
+        result = cmd_fail("cannot watch who uses %s", s->options.data);
+    } else {
+        printf("listening on %s\n", srv_url(server));
+        result = fflush(stdout) == 0 ? CMD_OK : CMD_FAILED;
+    }
     while (result == CMD_OK && sigwait(&set, &signal_number) != 0) {
     }
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);
@@ -152,7 +159,7 @@ static int run(const cmd_args *args)
     serve s = {.options = {.log_level = TINKC_LOG_INFO, .log = log_line}};
     int result = read_options(&s, args);
     if (result == CMD_OK) {
-        result = serve_until_signal(&s.options);
+        result = serve_until_signal(&s);
     }
     free_pairs(s.models, s.options.n_models);
     free_pairs(s.aliases, s.options.n_aliases);
@@ -173,6 +180,7 @@ static const cmd_option options[] = {
     {"api-key-file", 0, CMD_TEXT, "FILE", "The key is in this file.", false},
     {"faults", 0, CMD_TEXT, "FILE", "Inject faults, for tests (docs/faults.md).", false},
     {"strict", 0, CMD_FLAG, NULL, "Refuse what the hosted service refuses.", false},
+    {"private", 0, CMD_FLAG, NULL, "Stop when the last --local command is over.", false},
     {0},
 };
 

@@ -116,6 +116,38 @@ static void test_local_joins(void **state)
     program_close(&p);
 }
 
+/* The first command ends, or is killed; the second, which joined its server, keeps it,
+ * and the first does not wait for the second. Both are over: so is the server. */
+static void test_local_outlives_its_starter(void **state)
+{
+    (void)state;
+    for (int is_killed = 0; is_killed < 2; is_killed++) {
+        program p, q;
+        char xdg[128];
+        open_program(&p);
+        open_program(&q);
+        (void)snprintf(xdg, sizeof(xdg), "XDG_DATA_HOME=%s/data", p.dir);
+        program_env(&q, xdg);
+        program_start(&p, PROGRAM_ARGS("--local", "chat", "--model", MODEL));
+        wait_served(&p, true);
+        program_start(&q, PROGRAM_ARGS("--local", TRAIN("100000"), "--save-every", "0"));
+        assert_true(program_wait_text(&q, true, "step 1/100000"));
+        if (is_killed) {
+            assert_int_equal(kill(p.pid, SIGKILL), 0);
+        }
+        program_end(&p); /* its input ends */
+        assert_int_equal(p.code, is_killed ? 128 + SIGKILL : 0);
+        assert_true(is_served(&p));
+        assert_int_equal(kill(q.pid, SIGINT), 0); /* saves: its server is there */
+        program_end(&q);
+        assert_int_equal(q.code, 130);
+        assert_true(program_said(&q.err, "--resume goes on from it"));
+        wait_served(&p, false);
+        program_close(&q);
+        program_close(&p);
+    }
+}
+
 static void test_local_cannot_start(void **state)
 {
     (void)state;
@@ -134,6 +166,7 @@ int main(void)
         cmocka_unit_test(test_local_command),
         cmocka_unit_test(test_local_killed),
         cmocka_unit_test(test_local_joins),
+        cmocka_unit_test(test_local_outlives_its_starter),
         cmocka_unit_test(test_local_cannot_start),
     };
     return cmocka_run_group_tests_name("cmd_local", tests, NULL, NULL);
