@@ -211,7 +211,7 @@ static void on_response(tk_http_request *request, const tk_http_response *respon
     call->state.on_wire = false;
     tk_wirelog_answered(call, response);
     end_span(call, response);
-    if (response->failure != TK_HTTP_CANCELLED) {
+    if (response->failure != TK_HTTP_CANCELLED && !call->anonymous) {
         tk_telemetry_heard(tk_core_telemetry(call->core),
                            response->failure == TK_HTTP_OK);
     }

@@ -123,7 +123,7 @@ void tk_op_complete(tk_op *op, void *result, void (*free_result)(void *))
 void tk_op_fail(tk_op *op, const tk_err *err)
 {
     bool mine = leave(op);
-    if (tk_future_fail(op->future, err, NULL)) {
+    if (tk_future_fail(op->future, err, NULL) && !op->is_foreign) {
         tk_telemetry_failed(tk_core_telemetry(op->core), tk_future_operation(op->future),
                             err, tk_wire_error_is_user(err->http_status, err->category));
     }

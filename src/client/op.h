@@ -34,6 +34,7 @@ struct tk_op {
     tk_task cancel_task;
     atomic_bool cancel_posted;
     bool started, ended, cancelled;
+    bool is_foreign; /* with another server than the service's: that one is not told */
 };
 
 /* Takes a reference of core; makes the future. */

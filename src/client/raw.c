@@ -86,6 +86,7 @@ tinkc_future *tinkc_raw_send(tinkc_service *service, const tinkc_raw_request *re
         self->any_status = mine.any_status;
         code =
             tk_request_init(&self->request, request, tk_core_base_url(core), false, &err);
+        self->base.op.is_foreign = self->request.anonymous;
     }
     return code == TINKC_OK ? tk_op_submit(&self->base.op)
                             : tk_op_refuse(&self->base.op, &err);

@@ -226,6 +226,7 @@ tinkc_code tk_stream_open(tk_stream **out, tk_core *core, tk_request *request,
     self->request = *request;
     *request = (tk_request){0};
     tk_op_init(&self->base.op, &transfer_type, core, "stream", TK_RESULT_NONE);
+    self->base.op.is_foreign = self->request.anonymous;
     stream->shared = s;
     stream->future = tk_op_submit(&self->base.op);
     *out = stream;

@@ -6,6 +6,9 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <tinkc/raw.h>
+#include <tinkc/telemetry.h>
+
 #include "client/service.h"
 #include "client/tokenizer_lookup.h"
 #include "support/failmem.h"
@@ -100,6 +103,32 @@ static void test_hub_kimi(void **unused)
         tinkc_tokenizer_free(&tokenizer);
     }
     tk_buf_dispose(&file);
+    hubfix_end(&f);
+}
+
+/* M-137: what another server says is not told to the service's, and nobody takes its
+ * answers for the service's. */
+static void test_hub_is_not_reported(void **unused)
+{
+    (void)unused;
+    hubfix f;
+    tinkc_telemetry_counts counts = TINKC_TELEMETRY_COUNTS_INIT;
+    tinkc_raw_request request = TINKC_RAW_REQUEST_INIT;
+    hubfix_begin(&f);
+    tinkc_service_close(&f.service);
+    tinkc_config *config = servicefix_config(f.api, NULL);
+    assert_int_equal(tinkc_config_set(config, "telemetry", "true", NULL), TINKC_OK);
+    assert_int_equal(tinkc_service_open(&f.service, config, NULL), TINKC_OK);
+    tinkc_config_free(&config);
+    f.options.revision = "main"; /* then the server is not asked for files */
+    hubfix_lacks(&f, MODEL, TINKC_E_MISSING, "the hub: HTTP 404");
+    request.path = fakeapi_url(f.hub);
+    tinkc_future *future = tinkc_raw_send(f.service, &request);
+    assert_int_equal(tinkc_future_wait(future, 60000), TINKC_E_NOT_FOUND);
+    tinkc_future_free(&future);
+    assert_int_equal(tinkc_telemetry_flush(f.service, 60000, NULL), TINKC_OK);
+    assert_int_equal(tinkc_telemetry_count(f.service, &counts), TINKC_OK);
+    assert_int_equal(counts.queued + counts.sent + counts.dropped, 0);
     hubfix_end(&f);
 }
 
@@ -427,6 +456,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hub_files),
         cmocka_unit_test(test_hub_kimi),
+        cmocka_unit_test(test_hub_is_not_reported),
         cmocka_unit_test(test_hub_token),
         cmocka_unit_test(test_hub_token_sources),
         cmocka_unit_test(test_hub_offline),
