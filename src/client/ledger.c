@@ -173,9 +173,20 @@ static int64_t take(tk_ledger_claim *claim, int64_t part)
     return part;
 }
 
-void tk_ledger_spend(tk_ledger_claim *claim, int64_t part, const tk_ledger_use *use,
+/* A server may say anything: no number of its makes the sums wrap. */
+static tk_ledger_use believable(const tk_ledger_use *said)
+{
+    tk_ledger_use use = *said;
+    for (size_t i = 0; i < TK_LEDGER_KINDS; i++) {
+        use.tokens[i] = TK_MAX(TK_MIN(use.tokens[i], TK_LEDGER_MOST), 0);
+    }
+    return use;
+}
+
+void tk_ledger_spend(tk_ledger_claim *claim, int64_t part, const tk_ledger_use *said,
                      const tk_span *span)
 {
+    tk_ledger_use use = believable(said);
     tk_ledger *ledger = claim->ledger;
     tk_ledger_run *run = claim->run;
     int64_t used = 0;
@@ -185,15 +196,15 @@ void tk_ledger_spend(tk_ledger_claim *claim, int64_t part, const tk_ledger_use *
     part = take(claim, part);
     tk_mutex_lock(&ledger->lock);
     for (size_t i = 0; i < TK_LEDGER_KINDS; i++) {
-        run->used[i] += use->tokens[i];
-        used += use->tokens[i];
+        run->used[i] += use.tokens[i];
+        used += use.tokens[i];
     }
     if (claim->step < run->steps_n) {
-        run->steps[claim->step] += use->tokens[TINKC_TOKENS_TRAINING];
+        run->steps[claim->step] += use.tokens[TINKC_TOKENS_TRAINING];
     }
     (void)atomic_fetch_add(&ledger->committed, used - part);
     tk_mutex_unlock(&ledger->lock);
-    tell(span, use);
+    tell(span, &use);
 }
 
 void tk_ledger_doubt(tk_ledger_claim *claim, int64_t part)

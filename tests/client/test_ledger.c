@@ -55,6 +55,26 @@ static void test_ledger_stops_at_the_token(void **unused)
     tk_ledger_dispose(&ledger);
 }
 
+/* Numbers that no server can mean neither wrap nor give anything back. */
+static void test_ledger_absurd_numbers(void **unused)
+{
+    (void)unused;
+    static const int64_t said[] = {INT64_MAX, INT64_MAX, INT64_MIN, -1};
+    tk_ledger ledger = {0};
+    tk_ledger_run *run = NULL;
+    assert_int_equal(tk_ledger_init(&ledger, NULL), TINKC_OK);
+    assert_int_equal(tk_ledger_open_run(&run, &ledger, TK_STR("r"), NULL), TINKC_OK);
+    for (size_t i = 0; i < TK_ARRAY_LEN(said); i++) {
+        tk_ledger_claim claim = {0};
+        tk_ledger_use use = {.tokens = {[TINKC_TOKENS_SAMPLED] = said[i]}};
+        assert_int_equal(tk_ledger_reserve(&claim, &ledger, run, 5, NULL), TINKC_OK);
+        tk_ledger_spend(&claim, 5, &use, &silent);
+    }
+    assert_int_equal(run->used[TINKC_TOKENS_SAMPLED], 2 * TK_LEDGER_MOST);
+    assert_int_equal(atomic_load(&ledger.committed), 2 * TK_LEDGER_MOST);
+    tk_ledger_dispose(&ledger);
+}
+
 typedef struct spender {
     tk_ledger *ledger;
     tk_ledger_run *run;
@@ -408,6 +428,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ledger_stops_at_the_token),
+        cmocka_unit_test(test_ledger_absurd_numbers),
         cmocka_unit_test(test_ledger_threads),
         cmocka_unit_test(test_ledger_of_a_sample),
         cmocka_unit_test(test_ledger_of_failures),
