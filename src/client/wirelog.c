@@ -11,9 +11,10 @@
 /* More than a line holds, so that the log sees that the text is cut. */
 #define SHOWN_BYTES (TK_LOG_TEXT_BYTES + 1)
 
-static tk_str without_query(const char *url)
+static tk_str without_query(tk_str url)
 {
-    return (tk_str){url, strcspn(url, "?#")};
+    tk_str path = tk_str_cut(&url, '?');
+    return tk_str_cut(&path, '#');
 }
 
 static bool dumps(const tk_call *call)
@@ -34,7 +35,9 @@ static bool is_configured(const tk_call *call, tk_str name)
 
 static void dump_field(const tk_call *call, char direction, tk_str name, tk_str value)
 {
-    tk_str shown = is_configured(call, name) ? (tk_str){"***", 3} : value;
+    tk_str shown = is_configured(call, name)            ? (tk_str){"***", 3}
+                   : tk_str_is_nocase(name, "location") ? without_query(value)
+                                                        : value;
     tk_log_write(tk_core_log(call->core), TINKC_LOG_DEBUG, COMPONENT,
                  "%c " TK_STR_FMT ": " TK_STR_FMT, direction, TK_STR_ARG(name),
                  TK_STR_ARG(shown));
@@ -65,7 +68,7 @@ static void dump_body(const tk_call *call, char direction, tk_str body, bool is_
 static void dump_request(const tk_call *call)
 {
     const tk_http_request *request = &call->state.request;
-    tk_str url = without_query(request->url);
+    tk_str url = without_query(tk_str_of(request->url));
     tk_log_write(tk_core_log(call->core), TINKC_LOG_DEBUG, COMPONENT, "> %s " TK_STR_FMT,
                  tk_http_method_name(request->method), TK_STR_ARG(url));
     for (size_t i = 0; i < request->headers_n; i++) {
@@ -103,7 +106,7 @@ void tk_wirelog_answered(const tk_call *call, const tk_http_response *response)
         return;
     }
     const tk_http_request *request = &call->state.request;
-    tk_str url = without_query(request->url);
+    tk_str url = without_query(tk_str_of(request->url));
     int64_t took_ms = tk_loop_now_ms(tk_core_loop(call->core)) - call->state.sent_ms;
     const char *method = tk_http_method_name(request->method);
     if (response->failure != TK_HTTP_OK) {

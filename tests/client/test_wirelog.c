@@ -154,6 +154,26 @@ static void test_wirelog_exchange(void **unused)
     clientfix_close(&f);
 }
 
+/* Where a redirect leads is shown, but not its query: there a signed URL has what opens
+ * it. */
+static void test_wirelog_redirect(void **unused)
+{
+    (void)unused;
+    clientfix f;
+    open_dumping(&f, NULL);
+    fakeanswer moved = {.status = 302,
+                        .headers = {"location", "https://store.test/a?sp=r&sig=shy-part"},
+                        .body = "{}"};
+    faketransport_default(&f.net, HEALTH, moved);
+    tinkc_future *future = tinkc_service_health(f.service);
+    clientfix_turn(&f);
+    tinkc_future_cancel(future);
+    tinkc_future_free(&future);
+    assert_non_null(strstr(f.log, "location: https://store.test/a\n"));
+    assert_null(strstr(f.log, "shy-"));
+    clientfix_close(&f);
+}
+
 /* A body of megabytes is one line of the usual length. */
 static void test_wirelog_long_body(void **unused)
 {
@@ -182,6 +202,7 @@ int main(void)
         cmocka_unit_test(test_wirelog_dump),
         cmocka_unit_test(test_wirelog_dump_of_a_stranger),
         cmocka_unit_test(test_wirelog_exchange),
+        cmocka_unit_test(test_wirelog_redirect),
         cmocka_unit_test(test_wirelog_long_body),
     };
     return cmocka_run_group_tests_name("wirelog", tests, NULL, NULL);
