@@ -42,9 +42,9 @@ TINKC_API tinkc_code tinkc_tokenizer_load(tinkc_tokenizer **out, const char *pat
 TINKC_API tinkc_code tinkc_tokenizer_from_json(tinkc_tokenizer **out, const char *json,
                                                const char *config, tinkc_error **err);
 
-/* As tinkc_tokenizer_load, but files that were loaded before (same path, size and time of
- * change) are shared. The last 32 stay in memory until tinkc_tokenizer_cache_clear, even
- * when the caller has freed *out. */
+/* As tinkc_tokenizer_load, but files that were loaded before (same path, each of the same
+ * size and time of change) are shared. The last 32 stay in memory until
+ * tinkc_tokenizer_cache_clear, even when the caller has freed *out. */
 TINKC_API tinkc_code tinkc_tokenizer_load_cached(tinkc_tokenizer **out, const char *path,
                                                  tinkc_error **err);
 

@@ -26,7 +26,8 @@ TK_NODISCARD tinkc_code tk_tokenizer_cache_keep(const char *key,
                                                 const tk_tokenizer_stamp *stamp,
                                                 tk_tok *tok, tk_err *err);
 
-/* The stamp of a tokenizer's directory or file; false when it is not there. */
+/* The stamp of a tokenizer's directory or file, with those that are read beside it; false
+ * when it is not there. */
 bool tk_tokenizer_cache_stamp(tk_tokenizer_stamp *out, const char *path);
 
 #endif

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/thread.h"
 #include "client/error.h"
@@ -76,31 +77,52 @@ tinkc_code tk_tokenizer_cache_keep(const char *key, const tk_tokenizer_stamp *st
     return TINKC_OK;
 }
 
-/* In a directory its vocabulary. */
-static bool look(struct stat *out, const char *path)
+/* One more file of the tokenizer; that there is none counts, too. */
+static bool add_file(tk_tokenizer_stamp *sum, int folder, const char *name)
 {
-    static const char *const vocabularies[] = {"tokenizer.json", "tiktoken.model"};
-    bool found = stat(path, out) == 0;
-    int folder =
-        found && S_ISDIR(out->st_mode) ? open(path, O_DIRECTORY | O_CLOEXEC) : -1;
-    for (size_t i = 0; folder >= 0 && i < TK_ARRAY_LEN(vocabularies); i++) {
-        if (fstatat(folder, vocabularies[i], out, 0) == 0) {
-            break;
-        }
+    struct stat info;
+    bool found = fstatat(folder, name, &info, 0) == 0;
+    uint64_t parts[] = {found ? (uint64_t)info.st_size + 1 : 0,
+                        found ? (uint64_t)info.st_mtim.tv_sec : 0,
+                        found ? (uint64_t)info.st_mtim.tv_nsec : 0};
+    sum->a = (int64_t)((uint64_t)sum->a * 1000003 + parts[0]);
+    sum->b = (int64_t)((uint64_t)sum->b * 1000003 + parts[1]);
+    sum->c = (int64_t)((uint64_t)sum->c * 1000003 + parts[2]);
+    return found;
+}
+
+/* The files that tk_tok_open reads: the vocabulary, and what lies beside it. */
+static bool add_files(tk_tokenizer_stamp *sum, const char *path, const char *folder)
+{
+    static const char *const beside[] = {"tokenizer_config.json", "chat_template.jinja"};
+    int fd = open(folder, O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) {
+        return false;
     }
-    if (folder >= 0) {
-        close(folder);
+    bool found = path != NULL ? add_file(sum, AT_FDCWD, path)
+                              : add_file(sum, fd, "tokenizer.json") ||
+                                    add_file(sum, fd, "tiktoken.model");
+    for (size_t i = 0; i < TK_ARRAY_LEN(beside); i++) {
+        (void)add_file(sum, fd, beside[i]);
     }
+    close(fd);
     return found;
 }
 
 bool tk_tokenizer_cache_stamp(tk_tokenizer_stamp *out, const char *path)
 {
-    struct stat file;
-    bool found = look(&file, path);
+    struct stat info;
+    tk_tokenizer_stamp sum = {0, 0, 0};
+    if (stat(path, &info) != 0) {
+        return false;
+    }
+    char *parent = S_ISDIR(info.st_mode) ? NULL : tk_file_parent(path);
+    bool is_whole = S_ISDIR(info.st_mode) || parent != NULL;
+    bool found = is_whole && add_files(&sum, parent != NULL ? path : NULL,
+                                       parent != NULL ? parent : path);
+    tk_free(parent);
     if (found) {
-        *out = (tk_tokenizer_stamp){(int64_t)file.st_size, (int64_t)file.st_mtim.tv_sec,
-                                    (int64_t)file.st_mtim.tv_nsec};
+        *out = sum;
     }
     return found;
 }

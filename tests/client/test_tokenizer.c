@@ -243,6 +243,43 @@ static void test_tokenizer_cache(void **unused)
     remove_dir(dir);
 }
 
+/* What lies beside the vocabulary counts as well: another chat template is another
+ * tokenizer, whether the directory or the file is named. */
+static void test_tokenizer_cache_beside(void **unused)
+{
+    (void)unused;
+    static const char *const names[] = {"tokenizer_config.json", "chat_template.jinja"};
+    static const char *const texts[] = {"{\"eos_token\":\"<|b|>\"}", "JJ"};
+    tk_buf file;
+    tk_buf_init(&file, TK_MIB);
+    tokfix_bytes(&file);
+    char *dir = make_dir("tokenizer.json", tk_buf_str(&file));
+    char *json = tk_file_join(dir, "tokenizer.json");
+    for (size_t i = 0; i < TK_ARRAY_LEN(names); i++) {
+        tinkc_tokenizer *old[2] = {NULL, NULL}, *fresh[2] = {NULL, NULL};
+        char *path = tk_file_join(dir, names[i]);
+        assert_int_equal(tinkc_tokenizer_load_cached(&old[0], dir, NULL), TINKC_OK);
+        assert_int_equal(tinkc_tokenizer_load_cached(&old[1], json, NULL), TINKC_OK);
+        assert_int_equal(tk_file_replace(path, texts[i], strlen(texts[i]), 0600, NULL),
+                         TINKC_OK);
+        assert_int_equal(tinkc_tokenizer_load_cached(&fresh[0], dir, NULL), TINKC_OK);
+        assert_int_equal(tinkc_tokenizer_load_cached(&fresh[1], json, NULL), TINKC_OK);
+        for (size_t k = 0; k < 2; k++) {
+            assert_ptr_not_equal(old[k], fresh[k]);
+            assert_string_equal(tinkc_tokenizer_special(fresh[k], "eos_token"), "<|b|>");
+            assert_string_equal(tinkc_tokenizer_chat_template(fresh[k], NULL),
+                                i == 0 ? "J" : "JJ");
+            tinkc_tokenizer_free(&old[k]);
+            tinkc_tokenizer_free(&fresh[k]);
+        }
+        tk_free(path);
+    }
+    tinkc_tokenizer_cache_clear();
+    tk_free(json);
+    tk_buf_dispose(&file);
+    remove_dir(dir);
+}
+
 /* M-140: at most 32 stay; the one unused for longest goes. */
 static void test_tokenizer_cache_bound(void **unused)
 {
@@ -391,6 +428,7 @@ int main(void)
         cmocka_unit_test(test_tokenizer_batch),
         cmocka_unit_test(test_tokenizer_decode),
         cmocka_unit_test(test_tokenizer_cache),
+        cmocka_unit_test(test_tokenizer_cache_beside),
         cmocka_unit_test(test_tokenizer_cache_bound),
         cmocka_unit_test(test_tokenizer_cache_threads),
         cmocka_unit_test(test_tokenizer_tiktoken),
