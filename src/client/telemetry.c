@@ -126,7 +126,8 @@ bool tk_telemetry_add(tk_telemetry *t, const tk_event *event, bool urgent)
     tk_telemetry_lane *to =
         &t->lanes[t->lanes[TK_TELEMETRY_SESSION].id != NULL ? TK_TELEMETRY_SESSION
                                                             : TK_TELEMETRY_NO_SESSION];
-    bool added = push(t, to, event);
+    /* Given up meanwhile: nobody would settle it, and a flush would wait for ever. */
+    bool added = tk_telemetry_is_on(t) && push(t, to, event);
     bool wake = added && !t->wake_posted &&
                 (urgent || !t->planned || to->queued >= TK_TELEMETRY_BATCH);
     t->urgent = t->urgent || (added && urgent);
