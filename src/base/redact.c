@@ -51,7 +51,9 @@ tinkc_code tk_redact_add(tk_redact *redact, tk_str secret, tk_err *err)
         return tk_err_set(err, TINKC_E_LIMIT, "a secret of %zu bytes is too long",
                           secret.n);
     }
-    if (find_secret(redact, secret) < redact->count) {
+    size_t known = find_secret(redact, secret);
+    if (known < redact->count) {
+        redact->uses[known]++;
         return TINKC_OK;
     }
     if (redact->count == TK_REDACT_SECRETS_MAX) {
@@ -64,6 +66,7 @@ tinkc_code tk_redact_add(tk_redact *redact, tk_str secret, tk_err *err)
     }
     redact->secrets[redact->count] = copy;
     redact->sizes[redact->count] = secret.n;
+    redact->uses[redact->count] = 1;
     redact->count++;
     return TINKC_OK;
 }
@@ -71,13 +74,14 @@ tinkc_code tk_redact_add(tk_redact *redact, tk_str secret, tk_err *err)
 void tk_redact_remove(tk_redact *redact, tk_str secret)
 {
     size_t i = find_secret(redact, secret);
-    if (i == redact->count) {
+    if (i == redact->count || --redact->uses[i] > 0) {
         return;
     }
     free_secret(redact, i);
     redact->count--;
     redact->secrets[i] = redact->secrets[redact->count];
     redact->sizes[i] = redact->sizes[redact->count];
+    redact->uses[i] = redact->uses[redact->count];
 }
 
 /* Bytes of the longest registered secret at the start of `rest`, or 0. */

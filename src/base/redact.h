@@ -16,14 +16,16 @@
 typedef struct tk_redact {
     char *secrets[TK_REDACT_SECRETS_MAX]; /* copies, wiped when freed */
     size_t sizes[TK_REDACT_SECRETS_MAX];
+    size_t uses[TK_REDACT_SECRETS_MAX]; /* how often it was added */
     size_t count;
 } tk_redact;
 
 void tk_redact_init(tk_redact *redact);
 void tk_redact_dispose(tk_redact *redact);
 
-/* Keeps a copy of the secret until it is removed; one that is there already is not added
- * again. TINKC_E_INVALID below TK_REDACT_SECRET_MIN_BYTES (it would hide ordinary text),
+/* Keeps a copy of the secret until it is removed as often as it was added: who renews a
+ * secret may add the new one, which may be the same, and then remove the old one.
+ * TINKC_E_INVALID below TK_REDACT_SECRET_MIN_BYTES (it would hide ordinary text),
  * TINKC_E_LIMIT above TK_REDACT_SECRET_MAX_BYTES or when there are too many,
  * TINKC_E_NOMEM. */
 TK_NODISCARD tinkc_code tk_redact_add(tk_redact *redact, tk_str secret, tk_err *err);

@@ -183,6 +183,8 @@ static void test_redact_limits(void **unused)
     assert_int_equal(tk_redact_add(&redact, TK_STR("one more"), NULL), TINKC_E_LIMIT);
     assert_int_equal(tk_redact_add(&redact, TK_STR("secret-5"), NULL), TINKC_OK);
     tk_redact_remove(&redact, TK_STR("secret-5"));
+    assert_int_equal(tk_redact_add(&redact, TK_STR("one more"), NULL), TINKC_E_LIMIT);
+    tk_redact_remove(&redact, TK_STR("secret-5")); /* as often as it was added */
     assert_int_equal(tk_redact_add(&redact, TK_STR("one more"), NULL), TINKC_OK);
     tk_redact_dispose(&redact);
 }

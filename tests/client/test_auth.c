@@ -356,6 +356,23 @@ static void test_auth_command_fails_later(void **unused)
     clientfix_close(&f);
 }
 
+/* A command that prints the same credential again: it stays a secret of the log. */
+static void test_auth_command_repeats(void **unused)
+{
+    (void)unused;
+    clientfix f;
+    assert_int_equal(health_with_command(&f, "echo shy-credential", "{}"), TINKC_OK);
+    for (int i = 0; i < 2; i++) {
+        fakeclock_advance_ms(&f.clock, 60000);
+        assert_int_equal(tinkc_service_health_wait(f.service, NULL), TINKC_OK);
+    }
+    tk_log_write(tk_core_log(tk_service_core(f.service)), TINKC_LOG_WARN, "test",
+                 "refused: shy-credential");
+    assert_non_null(strstr(f.log, "warn test: refused: ***"));
+    assert_null(strstr(f.log, "shy-"));
+    clientfix_close(&f);
+}
+
 /* A slow one is killed, with what it started, when the service closes; otherwise this
  * test would take ten minutes. */
 static void test_auth_command_killed(void **unused)
@@ -412,6 +429,7 @@ int main(void)
         cmocka_unit_test(test_auth_command_is_silent),
         cmocka_unit_test(test_auth_command_fails_once),
         cmocka_unit_test(test_auth_command_fails_later),
+        cmocka_unit_test(test_auth_command_repeats),
         cmocka_unit_test(test_auth_command_killed),
         cmocka_unit_test(test_auth_command_enforced),
     };
