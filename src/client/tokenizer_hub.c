@@ -198,6 +198,7 @@ typedef struct hub {
     const tk_tokenizer_id *id;
     const tinkc_tokenizer_options *options;
     char *authorization; /* NULL: none */
+    bool is_masked;      /* the log knows the token */
     char *stage;         /* the directory that is being filled */
     char *parent;        /* of its place in the cache; NULL: no cache */
 } hub;
@@ -218,6 +219,7 @@ static tinkc_code make_authorization(hub *self, tk_err *err)
     memcpy(self->authorization + sizeof(scheme) - 1, token, n + 1);
     tk_err why = TK_ERR_INIT;
     tinkc_code code = tk_log_add_secret(tk_core_log(self->core), tk_str_of(token), &why);
+    self->is_masked = code == TINKC_OK;
     return code == TINKC_E_NOMEM ? tk_err_nomem(err) : TINKC_OK;
 }
 
@@ -366,6 +368,9 @@ tinkc_code tk_tokenizer_hub_get(tk_tok **out, tk_core *core,
     }
     if (code == TINKC_OK) {
         code = get_into(out, &self, directory, err);
+    }
+    if (self.is_masked) {
+        tk_log_remove_secret(tk_core_log(core), tk_str_of(places->token));
     }
     if (self.authorization != NULL) {
         tk_mem_wipe(self.authorization, strlen(self.authorization));

@@ -165,6 +165,23 @@ static void test_hub_token(void **unused)
     hubfix_end(&f);
 }
 
+/* A program that renews its token of the hub leaves room for other secrets. */
+static void test_hub_many_tokens(void **unused)
+{
+    (void)unused;
+    hubfix f;
+    char token[32];
+    hubfix_begin(&f);
+    tk_log *log = tk_core_log(tk_service_core(f.service));
+    f.options.hub_token = token;
+    for (int i = 0; i <= TK_REDACT_SECRETS_MAX; i++) {
+        (void)snprintf(token, sizeof(token), "renewed-%d", i);
+        hubfix_lacks(&f, MODEL, TINKC_E_MISSING, "the hub: HTTP 404");
+    }
+    assert_int_equal(tk_log_add_secret(log, TK_STR("one more"), NULL), TINKC_OK);
+    hubfix_end(&f);
+}
+
 typedef struct variables {
     const char *pairs[9];
 } variables;
@@ -458,6 +475,7 @@ int main(void)
         cmocka_unit_test(test_hub_kimi),
         cmocka_unit_test(test_hub_is_not_reported),
         cmocka_unit_test(test_hub_token),
+        cmocka_unit_test(test_hub_many_tokens),
         cmocka_unit_test(test_hub_token_sources),
         cmocka_unit_test(test_hub_offline),
         cmocka_unit_test(test_hub_refuses),
