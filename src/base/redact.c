@@ -163,10 +163,18 @@ typedef struct credential {
 } credential;
 
 static const credential credentials[] = {
-    {"x-api-key", true},   {"authorization", true},   {"cf-access-client-secret", true},
-    {"cookie", true},      {"api_key", false},        {"api-key", false},
-    {"signature", false},  {"security-token", false}, {"password", false},
+    {"x-api-key", true},
+    {"authorization", true},
+    {"cf-access-client-secret", true},
+    {"cookie", true},
+    {"api_key", false},
+    {"api-key", false},
+    {"signature", false},
+    {"security-token", false},
+    {"password", false},
     {"credential", false},
+    {"jwt", false},
+    {"sig", false}, /* of a signed URL; behind the longer "signature" */
 };
 
 static bool starts_with_name(tk_str rest, const char *name)

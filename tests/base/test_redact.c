@@ -79,6 +79,8 @@ static void test_redact_headers_in_any_notation(void **unused)
         {"CF-Access-Client-Id: id.access", "CF-Access-Client-Id: id.access"},
         {"Set-Cookie: a=b; c=d", "Set-Cookie: ***"},
         {"?X-Amz-Signature=abc&b=1 next", "?X-Amz-Signature=***&b=1 next"},
+        {"?sp=r&sig=a%2Fb&sv=1", "?sp=r&sig=***&sv=1"},
+        {"{\"jwt\":\"ab c\",\"design\":\"x\"}", "{\"jwt\":\"***\",\"design\":\"x\"}"},
         {"?X-Amz-Credential=A%2Fb&c=1", "?X-Amz-Credential=***&c=1"},
         {"api_key=abc; next", "api_key=***; next"},
         {"api-key: abc next", "api-key: *** next"},

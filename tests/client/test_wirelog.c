@@ -154,6 +154,24 @@ static void test_wirelog_exchange(void **unused)
     clientfix_close(&f);
 }
 
+/* A token that does not look like one is hidden in the answer that brings it, too. */
+static void test_wirelog_exchange_opaque(void **unused)
+{
+    (void)unused;
+    clientfix f;
+    open_dumping(&f, NULL);
+    faketransport_default(&f.net, "client/config",
+                          (fakeanswer){.body = "{\"pjwt_auth_enabled\":true}"});
+    faketransport_default(&f.net, "auth/token",
+                          (fakeanswer){.body = "{\"jwt\":\"shy-token\"}"});
+    tinkc_sampling *sampling = samplefix_create(&f);
+    assert_non_null(strstr(f.log, "http: < {\"jwt\":\"***\"}\n"));
+    assert_non_null(strstr(f.log, "http: < {\"pjwt_auth_enabled\":true}\n"));
+    assert_null(strstr(f.log, "shy-"));
+    tinkc_sampling_close(&sampling);
+    clientfix_close(&f);
+}
+
 /* Where a redirect leads is shown, but not its query: there a signed URL has what opens
  * it. */
 static void test_wirelog_redirect(void **unused)
@@ -202,6 +220,7 @@ int main(void)
         cmocka_unit_test(test_wirelog_dump),
         cmocka_unit_test(test_wirelog_dump_of_a_stranger),
         cmocka_unit_test(test_wirelog_exchange),
+        cmocka_unit_test(test_wirelog_exchange_opaque),
         cmocka_unit_test(test_wirelog_redirect),
         cmocka_unit_test(test_wirelog_long_body),
     };
