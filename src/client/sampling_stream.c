@@ -108,7 +108,7 @@ static bool hand_over_end(tk_sampling_streaming *self, const char *reason, int64
                                 .total_tokens = total >= 0 ? total : self->tokens,
                                 .is_whole_sample = whole};
     self->is_done = true;
-    self->total = event.total_tokens;
+    self->total = TK_MAX(event.total_tokens, self->tokens); /* those did come */
     return self->sink.event(self->sink.user, &event);
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <tinkc/ledger.h>
 #include <tinkc/stream.h>
 
 #include "base/buf.h"
@@ -109,6 +110,39 @@ static void test_stream_callback(void **unused)
     assert_non_null(strstr(seen->body, "\"seq_id\":0"));
     assert_non_null(strstr(seen->body, tinkc_sampling_session_id(f.sampling)));
     end(&f);
+}
+
+/* The ledger counts what came when the server's total is less, and believes no total that
+ * cannot be. */
+static void test_stream_is_counted(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *total;
+        int64_t counted;
+    } rows[] = {{"0", 1}, {"5", 5}, {"-9", 1}, {"9223372036854775807", INT64_C(1) << 40}};
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        fix f;
+        heard l = {0};
+        char body[128];
+        tinkc_ledger *ledger = NULL;
+        begin(&f, NULL);
+        (void)snprintf(body, sizeof(body),
+                       "data: {\"token_id\":7}\n\n"
+                       "data: {\"finish_reason\":\"stop\",\"total_tokens\":%s}\n\n",
+                       rows[i].total);
+        fakeapi_step step = sse(body);
+        fakeapi_reply(f.api, "POST", STREAM, &step);
+        assert_int_equal(
+            tinkc_sampling_stream_wait(f.sampling, f.prompt, NULL, note, &l, NULL),
+            TINKC_OK);
+        assert_int_equal(tinkc_service_read_ledger(&ledger, f.service, NULL), TINKC_OK);
+        assert_int_equal(tinkc_ledger_total(ledger, TINKC_TOKENS_SAMPLED),
+                         rows[i].counted);
+        assert_int_equal(tinkc_ledger_total(ledger, TINKC_TOKENS_PREFILL), 3);
+        tinkc_ledger_free(&ledger);
+        end(&f);
+    }
 }
 
 /* over the network in pieces of each size. */
@@ -480,6 +514,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stream_callback),
+        cmocka_unit_test(test_stream_is_counted),
         cmocka_unit_test(test_stream_split),
         cmocka_unit_test(test_stream_first_token_at_once),
         cmocka_unit_test(test_stream_back_pressure),
