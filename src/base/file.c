@@ -232,9 +232,9 @@ tinkc_code tk_file_sync_directory(const char *dir, tk_err *err)
     return TINKC_OK;
 }
 
-tinkc_code tk_file_writer_commit(tk_file_writer *writer, tk_err *err)
+/* `synced` is whether what came before went well, else errno says why. */
+static tinkc_code put_in_place(tk_file_writer *writer, bool synced, tk_err *err)
 {
-    bool synced = fsync(writer->fd) == 0;
     int errnum = synced ? 0 : errno;
     bool closed = close(writer->fd) == 0;
     errnum = synced && !closed ? errno : errnum;
@@ -243,13 +243,32 @@ tinkc_code tk_file_writer_commit(tk_file_writer *writer, tk_err *err)
         errnum = errno;
     }
     if (errnum != 0) {
-        tinkc_code code = failed(err, errnum, "write", writer->path);
+        return failed(err, errnum, "write", writer->path);
+    }
+    return TINKC_OK;
+}
+
+tinkc_code tk_file_writer_commit(tk_file_writer *writer, tk_err *err)
+{
+    tinkc_code code = put_in_place(writer, fsync(writer->fd) == 0, err);
+    if (code != TINKC_OK) {
         tk_file_writer_abort(writer);
         return code;
     }
-    tinkc_code code = tk_file_sync_directory(writer->dir, err);
+    code = tk_file_sync_directory(writer->dir, err);
     writer_free(writer);
     return code;
+}
+
+tinkc_code tk_file_writer_publish(tk_file_writer *writer, tk_err *err)
+{
+    tinkc_code code = put_in_place(writer, true, err);
+    if (code != TINKC_OK) {
+        tk_file_writer_abort(writer);
+        return code;
+    }
+    writer_free(writer);
+    return TINKC_OK;
 }
 
 tinkc_code tk_file_replace(const char *path, const void *data, size_t n, mode_t mode,

@@ -34,6 +34,10 @@ TK_NODISCARD tinkc_code tk_file_writer_put(tk_file_writer *writer, const void *d
 TK_NODISCARD tinkc_code tk_file_writer_commit(tk_file_writer *writer, tk_err *err);
 void tk_file_writer_abort(tk_file_writer *writer); /* accepts NULL */
 
+/* A commit that does not wait for the disk: for what can be made again, because a crash
+ * of the machine may leave an empty file. Frees the writer. */
+TK_NODISCARD tinkc_code tk_file_writer_publish(tk_file_writer *writer, tk_err *err);
+
 /* Makes the directory and all that are missing above it; one that is there is fine. */
 TK_NODISCARD tinkc_code tk_file_mkdirs(const char *path, mode_t mode, tk_err *err);
 

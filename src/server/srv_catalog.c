@@ -9,6 +9,23 @@
 #include "base/mem.h"
 #include "server/srv_embed.h"
 
+/* Every start compares the files and writes again what differs, so no start waits for the
+ * disk. */
+static tinkc_code publish(const char *path, tk_str content, tk_err *err)
+{
+    tk_file_writer *writer = NULL;
+    tinkc_code code = tk_file_writer_new(&writer, path, 0644, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    code = tk_file_writer_put(writer, content.p, content.n, err);
+    if (code != TINKC_OK) {
+        tk_file_writer_abort(writer);
+        return code;
+    }
+    return tk_file_writer_publish(writer, err);
+}
+
 static tinkc_code write_file(const char *dir, const char *name, tk_str content,
                              tk_err *err)
 {
@@ -21,8 +38,7 @@ static tinkc_code write_file(const char *dir, const char *name, tk_str content,
     tk_err ignored = TK_ERR_INIT;
     bool same = tk_file_read(&old, &n, path, content.n, &ignored) == TINKC_OK &&
                 n == content.n && memcmp(old, content.p, n) == 0;
-    tinkc_code code =
-        same ? TINKC_OK : tk_file_replace(path, content.p, content.n, 0644, err);
+    tinkc_code code = same ? TINKC_OK : publish(path, content, err);
     tk_free(old);
     tk_free(path);
     return code;

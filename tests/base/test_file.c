@@ -188,6 +188,22 @@ static void test_file_failed_write_changes_nothing(void **unused)
     assert_int_equal(entries_in_root(), 1);
 }
 
+static void test_file_published(void **unused)
+{
+    (void)unused;
+    tk_file_writer *writer = NULL;
+    put("a", "old");
+    assert_int_equal(tk_file_writer_new(&writer, in_root("a"), 0644, NULL), TINKC_OK);
+    assert_int_equal(tk_file_writer_put(writer, "new", 3, NULL), TINKC_OK);
+    assert_holds("a", "old");
+    assert_int_equal(tk_file_writer_publish(writer, NULL), TINKC_OK);
+    assert_holds("a", "new");
+    assert_int_equal(mkdir(in_root("dir"), 0700), 0);
+    assert_int_equal(tk_file_writer_new(&writer, path, 0644, NULL), TINKC_OK);
+    assert_int_equal(tk_file_writer_publish(writer, NULL), TINKC_E_IO);
+    assert_int_equal(entries_in_root(), 2);
+}
+
 static void test_file_replace_refusals(void **unused)
 {
     (void)unused;
@@ -305,6 +321,7 @@ int main(void)
         file_test(test_file_read_refusals),
         file_test(test_file_mode_and_links),
         file_test(test_file_failed_write_changes_nothing),
+        file_test(test_file_published),
         file_test(test_file_replace_refusals),
         file_test(test_file_writer),
         file_test(test_file_relative_path),
