@@ -63,7 +63,8 @@ TINKC_API tinkc_code tinkc_stream_open(tinkc_stream **out, tinkc_sampling *sampl
 
 /* The next event, borrowed until the next call. Waits at most `timeout_ms`
  * (TINKC_FOREVER: no end): TINKC_E_TIMEOUT, and it may be called again. TINKC_E_MISSING
- * behind the last event; else the stream's error. */
+ * behind the last event; else the stream's error. A stream that ended because its request
+ * timed out is TINKC_E_CONNECTION here, unless the wait has no end. */
 TINKC_API tinkc_code tinkc_stream_next(const tinkc_stream_event **out,
                                        tinkc_stream *stream, int64_t timeout_ms,
                                        tinkc_error **err);

@@ -235,7 +235,8 @@ static int say(conversation *c, const char *text)
         drop_last(c);
         result = cmd_fail_error(&error, NULL);
     } else if (!add(c, "assistant", answer.p != NULL ? answer.p : "", answer.n)) {
-        result = cmd_fail("out of memory");
+        drop_last(c);
+        result = cmd_fail("the conversation is too long: /reset begins anew");
     } else {
         show_line(c, &answer);
     }
@@ -303,8 +304,8 @@ static int command(conversation *c, const char *line, bool *is_over)
 
 /* ---- lines ---- */
 
-/* The next line without its end; false at the end of input. One that is too long ends it,
- * too. */
+/* The next line without its end; false at the end of input. What does not fit in it is
+ * read, too, and line->failure says so. */
 static bool next_line(conversation *c, tk_buf *line)
 {
     int byte;
@@ -319,7 +320,20 @@ static bool next_line(conversation *c, tk_buf *line)
     if (line->n > 0 && line->failure == TINKC_OK && line->p[line->n - 1] == '\r') {
         line->n--;
     }
-    return (byte != EOF || line->n > 0) && tk_buf_cstr(line) != NULL;
+    bool is_whole = tk_buf_cstr(line) != NULL;
+    return byte != EOF || line->n > 0 || !is_whole;
+}
+
+static int take_line(conversation *c, const tk_buf *line, bool *is_over)
+{
+    if (line->failure != TINKC_OK) {
+        return cmd_fail("the line is too long: at most %zu bytes",
+                        (size_t)LINE_MAX_BYTES - 1);
+    }
+    if (memchr(line->p, '\0', line->n) != NULL) {
+        return cmd_fail("the line has a NUL byte: it is no text");
+    }
+    return line->p[0] == '/' ? command(c, line->p, is_over) : say(c, line->p);
 }
 
 static int converse(conversation *c)
@@ -329,10 +343,10 @@ static int converse(conversation *c)
     bool is_over = false;
     tk_buf_init(&line, LINE_MAX_BYTES);
     while (!is_over && next_line(c, &line)) {
-        if (line.n == 0) {
+        if (line.n == 0 && line.failure == TINKC_OK) {
             continue;
         }
-        int code = line.p[0] == '/' ? command(c, line.p, &is_over) : say(c, line.p);
+        int code = take_line(c, &line, &is_over);
         /* a person can try again; a script must not go on with half a conversation */
         if (code != CMD_OK && !c->is_terminal) {
             result = code;

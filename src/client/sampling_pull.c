@@ -212,8 +212,9 @@ void tinkc_stream_close(tinkc_stream **stream_ref)
 
 /* ---- the reader's side ---- */
 
-/* There is none left, and none will come. */
-static tinkc_code at_end(tinkc_stream *stream, tk_err *err)
+/* There is none left, and none will come. A reader whose wait has an end must not take a
+ * request that timed out for an event that is late. */
+static tinkc_code at_end(tinkc_stream *stream, bool is_bounded, tk_err *err)
 {
     const tinkc_error *error = tinkc_future_error(stream->future);
     if (stream->shared->out_of_memory || tk_future_is_static(stream->future)) {
@@ -221,6 +222,9 @@ static tinkc_code at_end(tinkc_stream *stream, tk_err *err)
     }
     if (error != NULL) {
         tk_error_read(err, error);
+        if (is_bounded && err->code == TINKC_E_TIMEOUT) {
+            err->code = TINKC_E_CONNECTION;
+        }
         return err->code;
     }
     return tk_err_set(err, TINKC_E_MISSING, "the stream is at its end");
@@ -238,7 +242,7 @@ static tinkc_code take(item **out, tinkc_stream *stream, int64_t timeout_ms, boo
         tk_wait_change(tk_core_driver(s->core), &s->changed, &s->lock, deadline_ns);
     }
     if (s->n == 0) {
-        return at_end(stream, err);
+        return at_end(stream, timeout_ms >= 0, err);
     }
     *out = TK_CONTAINER_OF(tk_list_pop_front(&s->items), item, node);
     s->n--;

@@ -106,6 +106,21 @@ static void test_chat_failures(void **state)
         }
         assert_false(program_said(&f.p.out, "5"));
     }
+    f.p.input = "What is\0 2 + 3?\n";
+    f.p.input_n = 17;
+    program_run(&f.p, PROGRAM_ARGS(CHAT));
+    assert_int_equal(f.p.code, 1);
+    assert_true(program_said(&f.p.err, "NUL byte"));
+    f.p.input_n = 0;
+    char *text = tk_malloc(2 * TK_MIB);
+    assert_non_null(text);
+    memset(text, 'a', 2 * TK_MIB);
+    text[2 * TK_MIB - 1] = '\0';
+    f.p.input = text;
+    program_run(&f.p, PROGRAM_ARGS(CHAT));
+    assert_int_equal(f.p.code, 1);
+    assert_true(program_said(&f.p.err, "the line is too long"));
+    tk_free(text);
     f.p.input = NULL;
     program_run(&f.p, PROGRAM_ARGS(CHAT)); /* nothing said, nothing answered */
     assert_int_equal(f.p.code, 0);
@@ -182,12 +197,38 @@ static void test_chat_interrupt(void **state)
     fakeapi_stop(&api);
 }
 
+/* A server that falls silent: the request's own timeout ends the answer. */
+static void test_chat_silent_server(void **state)
+{
+    (void)state;
+    static const char token[] = "data: {\"token_id\":60}\n\n";
+    program p;
+    char url[64];
+    fakeapi *api = fakeapi_start();
+    fakeapi_tinker(api, NULL);
+    fakeapi_default(api, "POST", "/api/v1/stream_sample",
+                    &(fakeapi_step){.body = token,
+                                    .content_type = "text/event-stream",
+                                    .framing = FAKEAPI_CHUNKED,
+                                    .fault = FAKEAPI_STALL_BODY,
+                                    .cut = sizeof(token) - 1});
+    (void)snprintf(url, sizeof(url), "TINKER_BASE_URL=%s", fakeapi_url(api));
+    program_open(&p, TINKC_PROGRAM);
+    program_env(&p, url);
+    p.input = "Count.\n";
+    program_run(&p, PROGRAM_ARGS("chat", "-m", MODEL_DIR, "--timeout", "1"));
+    assert_int_equal(p.code, 1);
+    assert_true(program_said(&p.err, "timed out"));
+    program_close(&p);
+    fakeapi_stop(&api);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_chat_turns),     cmocka_unit_test(test_chat_formats),
         cmocka_unit_test(test_chat_failures),  cmocka_unit_test(test_chat_terminal),
-        cmocka_unit_test(test_chat_interrupt),
+        cmocka_unit_test(test_chat_interrupt), cmocka_unit_test(test_chat_silent_server),
     };
     return cmocka_run_group_tests_name("cmd_chat", tests, NULL, NULL);
 }
