@@ -13,7 +13,9 @@ bool cmd_text_read(tk_buf *out, const char *path)
     bool is_stdin = path == NULL || strcmp(path, "-") == 0;
     FILE *file = is_stdin ? stdin : fopen(path, "rb");
     if (file == NULL) {
-        (void)cmd_fail("cannot open %s", path);
+        tk_err err = TK_ERR_INIT;
+        (void)tk_err_sys(&err, errno, "cannot open %s", path);
+        (void)cmd_fail("%s", err.message);
         return false;
     }
     bool ok = true;

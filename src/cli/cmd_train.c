@@ -4,9 +4,11 @@
 #include "cli/cmd_train.h"
 #include <tinkc/ledger.h>
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -67,6 +69,22 @@ static int set_name(train *t)
     (void)snprintf(t->state_path, sizeof(t->state_path), "%s%s",
                    state != NULL ? state : t->name, state != NULL ? "" : ".train.json");
     return CMD_OK;
+}
+
+/* A file that is written when hours have passed must not fail only then. */
+static bool can_write(const char *path)
+{
+    const char *slash = path != NULL ? strrchr(path, '/') : NULL;
+    size_t n = slash == NULL ? 0 : slash == path ? 1 : (size_t)(slash - path);
+    char *folder = n > 0 ? tk_strndup(path, n) : tk_strdup(".");
+    bool ok = folder != NULL && access(folder, W_OK) == 0;
+    if (path != NULL && !ok) {
+        tk_err err = TK_ERR_INIT;
+        (void)tk_err_sys(&err, errno, "cannot write %s", path);
+        (void)cmd_fail("%s", err.message);
+    }
+    tk_free(folder);
+    return ok || path == NULL;
 }
 
 /* What an earlier run left, and what this one may do with it. */
@@ -403,9 +421,16 @@ static int run(const cmd_args *args)
     if (cmd_int(args, "save-every", 1) < 0 || cmd_int(args, "eval-every", 1) < 0) {
         return cmd_bad_usage(args, "--save-every and --eval-every are steps from 0 on.");
     }
+    if (cmd_has(args, "resume") && cmd_has(args, "restart")) {
+        return cmd_bad_usage(args, "Give --resume or --restart, not both.");
+    }
     tk_buf_init(&data, CMD_TEXT_MAX_BYTES);
     tk_buf_init(&eval, CMD_TEXT_MAX_BYTES);
     int result = set_name(&t);
+    if (result == CMD_OK && !cmd_has(args, "check") &&
+        (!can_write(t.state_path) || !can_write(cmd_text(args, "svg", NULL)))) {
+        result = CMD_FAILED;
+    }
     if (result == CMD_OK) {
         result = read_files(&t, &data, &eval);
     }

@@ -31,7 +31,7 @@ static const whole wholes[] = {
     {TRAIN_WARMUP, offsetof(train_numbers, warmup), 0, 0, 100000000},
     {TRAIN_BATCH, offsetof(train_numbers, batch), 16, 1, 65536},
     {TRAIN_EPOCHS, offsetof(train_numbers, epochs), 3, 1, 1000000},
-    {TRAIN_STEPS, offsetof(train_numbers, steps), 0, 0, 100000000},
+    {TRAIN_STEPS, offsetof(train_numbers, steps), 0, 1, 100000000},
     {TRAIN_MAX_LENGTH, offsetof(train_numbers, max_length), 0, 0, 100000000},
 };
 
