@@ -96,6 +96,10 @@ int cmd_fail_hint(const char *hint, const char *format, ...) TINKC_PRINTF(2, 3);
  * request id and causes. Frees *error. CMD_FAILED, or CMD_INTERRUPTED after Ctrl-C. */
 int cmd_fail_error(tinkc_error **error, const char *format, ...) TINKC_PRINTF(2, 3);
 
+/* The same where the input was bad and no server is to blame: only "WHAT: MESSAGE". Frees
+ * *error. */
+int cmd_fail_input(tinkc_error **error, const char *what);
+
 /* What to do about a failure of this kind; NULL when there is nothing to say. */
 const char *cmd_hint(tinkc_code code);
 

@@ -119,6 +119,13 @@ int cmd_fail_hint(const char *hint, const char *format, ...)
     return CMD_FAILED;
 }
 
+int cmd_fail_input(tinkc_error **error, const char *what)
+{
+    int code = cmd_fail("%s: %s", what, tinkc_error_message(*error));
+    tinkc_error_free(error);
+    return code;
+}
+
 static void show_details(const tinkc_error *error)
 {
     for (; error != NULL; error = tinkc_error_cause(error)) {

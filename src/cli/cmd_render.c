@@ -222,7 +222,7 @@ static int run(const cmd_args *args)
     if (code == CMD_OK && read_chat(&r, args)) {
         code = wants_tokens ? show_tokens(&r, args) : show_text(&r, args);
     } else if (code == CMD_OK) {
-        code = r.error != NULL ? cmd_fail_error(&r.error, NULL) : CMD_FAILED;
+        code = r.error != NULL ? cmd_fail_input(&r.error, "The messages") : CMD_FAILED;
     }
     render_dispose(&r);
     return code;

@@ -72,7 +72,7 @@ static int read_messages(cmd_prompt *prompt, const cmd_args *args)
     int result = make_chat(prompt, args);
     if (result == CMD_OK && tinkc_chat_add_json(prompt->chat, prompt->text,
                                                 prompt->text_n, &error) != TINKC_OK) {
-        result = cmd_fail_error(&error, "The messages");
+        result = cmd_fail_input(&error, "The messages");
     }
     return result;
 }
@@ -80,6 +80,9 @@ static int read_messages(cmd_prompt *prompt, const cmd_args *args)
 static int read_turn(cmd_prompt *prompt, const cmd_args *args)
 {
     tinkc_error *error = NULL;
+    if (memchr(prompt->text, '\0', prompt->text_n) != NULL) {
+        return cmd_fail("the prompt has a NUL byte: it is no text");
+    }
     int result = make_chat(prompt, args);
     if (result == CMD_OK &&
         tinkc_chat_add(prompt->chat, "user", prompt->text, &error) != TINKC_OK) {

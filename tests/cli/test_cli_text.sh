@@ -64,4 +64,5 @@ expect "a variable without a value" [ $status -eq 2 ]
 echo '[' >"$dir/chat.json"
 try render -t $model "$dir/chat.json"
 expect "no JSON" [ $status -eq 1 ]
+expect "no server is to blame" [ "${err#*base URL}" = "$err" ]
 finish

@@ -121,6 +121,16 @@ static void test_sample_chat(void **state)
     program_run(&f.p, PROGRAM_ARGS("sample", "-m", MODEL, "--messages", "bad.json"));
     assert_int_equal(f.p.code, 1);
     assert_true(program_said(&f.p.err, "Error: "));
+    program_write_file(&f.p, "bad.json", "[");
+    program_run(&f.p, PROGRAM_ARGS("sample", "-m", MODEL, "--messages", "bad.json"));
+    assert_int_equal(f.p.code, 1);
+    assert_true(program_said(&f.p.err, "Error: The messages: JSON: "));
+    assert_false(program_said(&f.p.err, "base URL")); /* no server was asked */
+    f.p.input = "What\0?";
+    f.p.input_n = 6;
+    program_run(&f.p, PROGRAM_ARGS("sample", "-m", MODEL, "--chat"));
+    assert_int_equal(f.p.code, 1);
+    assert_true(program_said(&f.p.err, "NUL byte"));
     fix_close(&f);
 }
 
