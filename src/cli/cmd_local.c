@@ -21,7 +21,7 @@
 #define URL_BYTES 256
 #define START_MS  60000 /* until a server has said its URL */
 #define STOP_MS   20000 /* until it is killed */
-#define TRIES     3     /* two programs may start one at the same moment */
+#define TRIES     3     /* somebody may run `serve` at the same moment */
 
 static struct {
     pid_t pid; /* 0: none of ours */
@@ -43,11 +43,27 @@ char *cmd_local_data(void)
 
 /* ---- who uses it ---- */
 
+#define USER_BYTE  0 /* of the file "users": read locks of commands */
+#define START_BYTE 1 /* held while a command looks for a server and starts one */
+
 /* Locks of the open file (not of the process): they survive our fork and other opens. */
-static bool lock_users(int fd, int command, short type)
+static bool lock_byte(int fd, off_t byte, int command, short type)
 {
-    struct flock lock = {.l_type = type, .l_whence = SEEK_SET};
+    struct flock lock = {
+        .l_type = type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
     return fcntl(fd, command, &lock) == 0;
+}
+
+static bool await_byte(int fd, off_t byte, short type)
+{
+    int64_t end = tk_clock_mono_ms(NULL) + START_MS;
+    while (!lock_byte(fd, byte, F_OFD_SETLK, type)) {
+        if (tk_clock_mono_ms(NULL) > end) {
+            return false;
+        }
+        (void)poll(NULL, 0, 5);
+    }
+    return true;
 }
 
 static int open_users(const char *data)
@@ -61,15 +77,10 @@ static int open_users(const char *data)
 /* Waits while a server that is nobody's any more ends. */
 static bool become_user(const char *data)
 {
-    int64_t end = tk_clock_mono_ms(NULL) + START_MS;
     local.users = open_users(data);
-    while (local.users >= 0 && !lock_users(local.users, F_OFD_SETLK, F_RDLCK)) {
-        if (tk_clock_mono_ms(NULL) > end) {
-            (void)close(local.users);
-            local.users = -1;
-            break;
-        }
-        (void)poll(NULL, 0, 5);
+    if (local.users >= 0 && !await_byte(local.users, USER_BYTE, F_RDLCK)) {
+        (void)close(local.users);
+        local.users = -1;
     }
     return local.users >= 0;
 }
@@ -77,7 +88,8 @@ static bool become_user(const char *data)
 /* A server that waits for its lock, or has it, is no user. */
 static bool has_users(int fd)
 {
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    struct flock lock = {
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = USER_BYTE, .l_len = 1};
     return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_RDLCK;
 }
 
@@ -86,7 +98,7 @@ static int watched = -1; /* the file of the server's watching thread, until its 
 static void *watch_users(void *unused)
 {
     (void)unused;
-    while (!lock_users(watched, F_OFD_SETLKW, F_WRLCK)) {
+    while (!lock_byte(watched, USER_BYTE, F_OFD_SETLKW, F_WRLCK)) {
         if (errno != EINTR) {
             break;
         }
@@ -246,12 +258,15 @@ static bool find_or_start(const char *data, const char *log)
     if (tk_file_mkdirs(data, 0700, &err) != TINKC_OK || !become_user(data)) {
         return false;
     }
-    for (int i = 0; i < TRIES; i++) {
-        if (join(data) || start(data, log)) {
-            return true;
+    /* one at a time: who looks at a server's lock may keep another from getting it */
+    bool ok = false;
+    if (await_byte(local.users, START_BYTE, F_WRLCK)) {
+        for (int i = 0; !ok && i < TRIES; i++) {
+            ok = join(data) || start(data, log);
         }
+        (void)lock_byte(local.users, START_BYTE, F_OFD_SETLK, F_UNLCK);
     }
-    return false;
+    return ok;
 }
 
 int cmd_local_start(char **url, const cmd_args *args)
@@ -282,7 +297,7 @@ void cmd_local_end(void)
 {
     local.url[0] = '\0';
     if (local.users >= 0) {
-        (void)lock_users(local.users, F_OFD_SETLK, F_UNLCK);
+        (void)lock_byte(local.users, USER_BYTE, F_OFD_SETLK, F_UNLCK);
         await_end(true);
         (void)close(local.users);
         local.users = -1;

@@ -148,6 +148,28 @@ static void test_local_outlives_its_starter(void **state)
     }
 }
 
+/* Many begin at the same moment: one starts the server, and all have it. */
+static void test_local_all_at_once(void **state)
+{
+    (void)state;
+    program p[6];
+    char xdg[128];
+    for (size_t i = 0; i < TK_ARRAY_LEN(p); i++) {
+        open_program(&p[i]);
+        (void)snprintf(xdg, sizeof(xdg), "XDG_DATA_HOME=%s/data", p[0].dir);
+        program_env(&p[i], xdg);
+        program_start(&p[i], PROGRAM_ARGS("--local", "health"));
+    }
+    for (size_t i = 0; i < TK_ARRAY_LEN(p); i++) {
+        program_end(&p[i]);
+        assert_int_equal(p[i].code, 0);
+    }
+    wait_served(&p[0], false);
+    for (size_t i = TK_ARRAY_LEN(p); i-- > 0;) {
+        program_close(&p[i]);
+    }
+}
+
 static void test_local_cannot_start(void **state)
 {
     (void)state;
@@ -167,6 +189,7 @@ int main(void)
         cmocka_unit_test(test_local_killed),
         cmocka_unit_test(test_local_joins),
         cmocka_unit_test(test_local_outlives_its_starter),
+        cmocka_unit_test(test_local_all_at_once),
         cmocka_unit_test(test_local_cannot_start),
     };
     return cmocka_run_group_tests_name("cmd_local", tests, NULL, NULL);
