@@ -23,12 +23,6 @@
 #define STOP_MS   20000 /* until it is killed */
 #define TRIES     3     /* somebody may run `serve` at the same moment */
 
-static struct {
-    pid_t pid; /* 0: none of ours */
-    int users; /* with our read lock; -1: none */
-    char url[URL_BYTES];
-} local = {.users = -1};
-
 char *cmd_local_data(void)
 {
     const char *xdg = tk_env_get_nonempty(NULL, "XDG_DATA_HOME");
@@ -40,6 +34,12 @@ char *cmd_local_data(void)
 }
 
 #if TINKC_HAVE_SERVER
+
+static struct {
+    pid_t pid; /* 0: none of ours */
+    int users; /* with our read lock; -1: none */
+    char url[URL_BYTES];
+} local = {.users = -1};
 
 /* ---- who uses it ---- */
 
