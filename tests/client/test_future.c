@@ -257,7 +257,8 @@ static void test_future_wait_across_threads(void **unused)
 static void test_future_wait_drives_manual_loop(void **unused)
 {
     (void)unused;
-    fake_driver driver = {.base = {&driver_ops, &tk_clock_real, true}};
+    fake_driver driver = {
+        .base = {.ops = &driver_ops, .clock = &tk_clock_real, .is_manual = true}};
     tinkc_future *future = tk_future_new(&driver.base, "sample", TK_RESULT_NONE);
     assert_int_equal(driver.refs, 1);
     driver.to_complete = future;
@@ -338,7 +339,8 @@ static void check_woken(tinkc_future *future, void *user)
 static void test_future_wakes_at_the_end_of_the_turn(void **unused)
 {
     (void)unused;
-    late_driver driver = {.base = {&late_ops, &tk_clock_real, false}};
+    late_driver driver = {
+        .base = {.ops = &late_ops, .clock = &tk_clock_real, .is_manual = false}};
     static sleeper first, second;
     start_sleeper(&first, &driver.base);
     start_sleeper(&second, &driver.base);
@@ -528,7 +530,8 @@ static void test_future_explains_itself(void **unused)
     (void)unused;
     fakeclock clock;
     fakeclock_init(&clock);
-    fake_driver driver = {.base = {&driver_ops, &clock.clock, false}};
+    fake_driver driver = {
+        .base = {.ops = &driver_ops, .clock = &clock.clock, .is_manual = false}};
     tinkc_future *future = tk_future_new(&driver.base, "sample", TK_RESULT_NONE);
     tinkc_wait wait = TINKC_WAIT_INIT;
     char text[512];
