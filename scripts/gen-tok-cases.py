@@ -41,6 +41,7 @@ TEXTS = [
     "x\u180ey\u0085z\ufeff\u200b\u00a0\u3000", "<|user|>Hi<|end|>  <|end|>\n<l> <r> <b>one two one",
     "someone one. Norm\u0301 Norḿ ab abb aabbb  x\ty <b>", "if (x) {\n\treturn a[1]/b; // ok\n}\n\n/\n",
     "▁a ▁▁ b", "\x00\x01\x7f", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" * 5, "q\u4e00\u4e01 zq \t tab",
+    "\U00011938 \U00011935\U00011930 a\U00011938\u0301",
 ]
 
 

@@ -78,6 +78,21 @@ def inert():
                 if (ours(text.encode()) != text.encode() or
                         unicodedata.normalize(form, text) != text):
                     found.add(c)
+    return found | unsplit()
+
+
+def unsplit():
+    """Characters that the reference does not take apart, and the ends of pairs that it does
+    not join, but others do."""
+    found = set()
+    nfc, nfd, nfkd = normalizers.NFC(), normalizers.NFD(), normalizers.NFKD()
+    for c in map(chr, CPS[1:]):
+        for reference, form in (nfd, "NFD"), (nfkd, "NFKD"):
+            if reference.normalize_str(c) == c != unicodedata.normalize(form, c):
+                found.add(ord(c))
+        parts = unicodedata.normalize("NFD", c)
+        if nfc.normalize_str(parts) == parts != unicodedata.normalize("NFC", parts):
+            found.add(ord(parts[-1]))
     return found
 
 
