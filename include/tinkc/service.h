@@ -27,8 +27,9 @@ TINKC_API tinkc_code tinkc_service_open(tinkc_service **out, const tinkc_config 
  * returns within a moment even while a send or a name look-up hangs. Futures that the
  * caller still holds complete with TINKC_E_CANCELLED. With telemetry, it first hands the
  * last events to the server: as long as that takes them, at most `telemetry_drain` (30
- * s); not at all when the last request got no answer, and no longer than one request (5
- * s) when the server takes nothing any more. Sets *service to NULL; accepts NULL. Must
+ * s); not at all when the last request got no answer, 100 ms when there is work to
+ * cancel, and no longer than one request (5 s) when the server takes nothing any more.
+ * Sets *service to NULL; accepts NULL. Must
  * not be called from a callback. */
 TINKC_API void tinkc_service_close(tinkc_service **service);
 

@@ -25,6 +25,7 @@
 #define TK_TELEMETRY_TRIES       8     /* failures in a row, then it is given up */
 #define TK_TELEMETRY_PAUSE_MS    1000  /* behind the first failure; doubles */
 #define TK_TELEMETRY_PAUSE_MAX   30000
+#define TK_TELEMETRY_HURRY_MS    100 /* for the last ones, when work is cut off */
 #define TK_TELEMETRY_EVENT_BYTES (16 * TK_KIB) /* of one event, encoded */
 #define TK_TELEMETRY_NAME_BYTES  64            /* of an event's name */
 

@@ -42,7 +42,7 @@ struct tk_telemetry {
     bool wake_posted, urgent, flush_now;
     tk_task wake_task;
     /* loop thread */
-    tk_timer flush_timer, retry_timer;
+    tk_timer flush_timer, retry_timer, hurry_timer;
     int64_t flush_at_ms, last_flush_ms;
     bool pausing; /* the retry timer runs */
     tk_call call;

@@ -122,6 +122,7 @@ static void stop(tk_telemetry *t)
     atomic_store(&t->off, true);
     tk_loop_timer_clear(loop, &t->flush_timer);
     tk_loop_timer_clear(loop, &t->retry_timer);
+    tk_loop_timer_clear(loop, &t->hurry_timer);
     end_batch(t, false);
     tk_mutex_lock(&t->lock);
     tk_telemetry_drop(t);
@@ -133,6 +134,11 @@ static void fire_retry(tk_timer *timer)
     tk_telemetry *t = TK_CONTAINER_OF(timer, tk_telemetry, retry_timer);
     t->pausing = false;
     pump(t);
+}
+
+static void fire_hurry(tk_timer *timer)
+{
+    tk_telemetry_shutdown(TK_CONTAINER_OF(timer, tk_telemetry, hurry_timer));
 }
 
 /* A server without the endpoint is not asked twice; while closing nothing is. */
@@ -233,6 +239,11 @@ static void run_wake(tk_task *task)
     t->urgent = t->flush_now = t->wake_posted = false;
     tk_mutex_unlock(&t->lock);
     if (atomic_load(&t->closing)) {
+        /* Who closes while a server lets work wait is not to wait for it, too. */
+        if (!tk_list_is_empty(tk_core_running(t->core))) {
+            tk_loop_timer_set(tk_core_loop(t->core), &t->hurry_timer,
+                              now + TK_TELEMETRY_HURRY_MS);
+        }
         tk_op_cancel_all(tk_core_running(t->core));
     }
     if (!tk_telemetry_is_on(t)) {
@@ -261,6 +272,7 @@ void tk_telemetry_send_init(tk_telemetry *t)
     tk_buf_init(&t->body, BODY_MAX_BYTES);
     tk_timer_init(&t->flush_timer, fire_flush);
     tk_timer_init(&t->retry_timer, fire_retry);
+    tk_timer_init(&t->hurry_timer, fire_hurry);
 }
 
 void tk_telemetry_shutdown(tk_telemetry *t)

@@ -406,6 +406,7 @@ static void test_training_cancel_elsewhere(void **unused)
 {
     (void)unused;
     trainfix f = trainfix_open(NULL, NULL);
+    fakeapi_clock_manual(f.api); /* a held poll does not end by itself */
     fakeapi_tinker_hold(f.api, true);
     tinkc_future *step = tinkc_training_optim_step(f.training, NULL);
     assert_true(fakeapi_wait_in_flight(f.api, "POST", POST_POLL, 1));
