@@ -10,8 +10,11 @@ build=${1:-build}
 out=$(pwd)/build/check/talk
 rm -rf "$out"
 mkdir -p "$out"
-tests='service training training_fwdbwd sampling rest auth tokenizer_hub
-    telemetry_event telemetry_close hooks srv_client'
+# Everything that talks to a server, but what swaps the allocator under a trace (raw) or
+# judges its own log (waits, wirelog).
+tests='service training training_create training_fwdbwd training_once training_custom
+    sampling sampling_stream rest download auth timeout tokenizer tokenizer_hub
+    telemetry_event telemetry_close hooks srv_client srv_fault srv_ledger srv_tokenizer'
 secrets='tml-[A-Za-z0-9]|eyJ[A-Za-z0-9]|hf_[A-Za-z]|cf-secret'
 
 for name in $tests; do
