@@ -126,7 +126,8 @@ def config_page(root):
     out = [NOTE.format("src/client/config_table.c"), "# Options\n",
            "Set with `tinkc_config_set(config, name, value, &err)`. What is set there wins over the\n"
            "environment, which wins over the default. The environment is read once, when the\n"
-           "configuration is made; an empty variable counts as not set. `TINKER_TAGS` adds tags to\n"
+           "configuration is made; an empty variable counts as not set, except that an\n"
+           "empty `TINKER_TELEMETRY` means off, as in the official SDK. `TINKER_TAGS` adds tags to\n"
            "the session.\n",
            "| option | type | values | default | environment | what |\n|---|---|---|---|---|---|"]
     for line in run_tool(root, "dump_config").splitlines():

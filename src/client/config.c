@@ -208,15 +208,22 @@ static tinkc_code read_tags(tinkc_config *config, const tk_env *env, tk_err *err
     return code;
 }
 
+/* An empty variable counts as absent, but for one with a spelling of its own: the
+ * official SDK takes an empty TINKER_TELEMETRY for off. */
+static const char *read_env(const tk_option *option, const tk_env *env)
+{
+    if (option->env == NULL || option->from_env == NULL) {
+        return option->env != NULL ? tk_env_get_nonempty(env, option->env) : NULL;
+    }
+    const char *value = tk_env_get(env, option->env);
+    return value != NULL ? option->from_env(value) : NULL;
+}
+
 static tinkc_code fill(tinkc_config *config, const tk_env *env, tk_err *err)
 {
     const tk_option *option;
     for (size_t i = 0; (option = tk_option_at(i)) != NULL; i++) {
-        const char *value =
-            option->env != NULL ? tk_env_get_nonempty(env, option->env) : NULL;
-        if (value != NULL && option->from_env != NULL) {
-            value = option->from_env(value);
-        }
+        const char *value = read_env(option, env);
         tinkc_code code = set_option(config, option, value, err);
         if (code != TINKC_OK) {
             return code;

@@ -99,6 +99,7 @@ static void test_config_environment_words(void **unused)
         const char *name, *value, *option, *expected;
     } rows[] = {{"TINKER_TELEMETRY", "0", "telemetry", "false"},
                 {"TINKER_TELEMETRY", "nope", "telemetry", "false"},
+                {"TINKER_TELEMETRY", "", "telemetry", "false"},
                 {"TINKER_TELEMETRY", "YES", "telemetry", "true"},
                 {"TINKER_LOG", "info", "log_level", "info"},
                 {"TINKER_LOG", "error", "log_level", "error"},
