@@ -48,8 +48,9 @@ tinkc_code tk_redact_add(tk_redact *redact, tk_str secret, tk_err *err)
                           secret.n);
     }
     if (secret.n > TK_REDACT_SECRET_MAX_BYTES) {
-        return tk_err_set(err, TINKC_E_LIMIT, "a secret of %zu bytes is too long",
-                          secret.n);
+        return tk_err_set(err, TINKC_E_LIMIT,
+                          "a secret of %zu bytes is too long: at most %zu", secret.n,
+                          TK_REDACT_SECRET_MAX_BYTES);
     }
     size_t known = find_secret(redact, secret);
     if (known < redact->count) {

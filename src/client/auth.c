@@ -181,10 +181,10 @@ static void failed(tk_auth *auth, const tk_err *err)
 static bool keep_token(tk_auth *auth, tk_str text, tk_err *err)
 {
     char *copy = tk_strndup(text.p, text.n);
-    if (copy == NULL ||
-        tk_log_add_secret(tk_core_log(auth->core), text, err) != TINKC_OK) {
+    tinkc_code code = copy != NULL ? tk_log_add_secret(tk_core_log(auth->core), text, err)
+                                   : tk_err_nomem(err);
+    if (code != TINKC_OK) {
         drop(&copy);
-        tk_err_nomem(err);
         return false;
     }
     if (auth->token != NULL) {

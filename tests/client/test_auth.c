@@ -289,6 +289,23 @@ static void test_auth_command(void **unused)
     clientfix_close(&f);
 }
 
+/* A credential that is longer than the log can mask is refused with both numbers. */
+static void test_auth_command_too_long(void **unused)
+{
+    (void)unused;
+    clientfix f;
+    assert_int_equal(health_with_command(&f, "printf %04096d 0", "{}"), TINKC_OK);
+    clientfix_close(&f);
+    tinkc_error *error = NULL;
+    assert_int_equal(health_with_command(&f, "printf %04097d 0", "{}"), TINKC_E_LIMIT);
+    assert_int_equal(tinkc_service_health_wait(f.service, &error), TINKC_E_LIMIT);
+    assert_non_null(strstr(tinkc_error_message(error), "4097"));
+    assert_non_null(strstr(tinkc_error_message(error), "4096"));
+    assert_int_equal(f.net.seen_n, 0);
+    tinkc_error_free(&error);
+    clientfix_close(&f);
+}
+
 static void test_auth_command_is_silent(void **unused)
 {
     (void)unused;
@@ -426,6 +443,7 @@ int main(void)
         cmocka_unit_test(test_auth_token_without_expiry),
         cmocka_unit_test(test_auth_first_exchange_fails),
         cmocka_unit_test(test_auth_command),
+        cmocka_unit_test(test_auth_command_too_long),
         cmocka_unit_test(test_auth_command_is_silent),
         cmocka_unit_test(test_auth_command_fails_once),
         cmocka_unit_test(test_auth_command_fails_later),
