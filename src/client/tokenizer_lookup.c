@@ -209,8 +209,9 @@ static tinkc_code ask_hub(lookup *self, tk_err *err)
     const tk_tokenizer_search *s = self->search;
     tinkc_service *own = NULL;
     tk_core *core = s->core;
-    tinkc_code code = TINKC_OK;
-    if (core == NULL) {
+    tinkc_code code =
+        tk_tokenizer_places_find_token(&self->places, s->options, s->env, err);
+    if (code == TINKC_OK && core == NULL) {
         code = open_way(&own, err);
         core = code == TINKC_OK ? tk_service_core(own) : NULL;
     }

@@ -180,9 +180,6 @@ tinkc_code tk_tokenizer_places_init(tk_tokenizer_places *out,
     if (code == TINKC_OK) {
         code = find_hub(&made.hub_url, options->hub_url, env, err);
     }
-    if (code == TINKC_OK && !made.hub_is_off) {
-        code = find_token(&made.token, options->hub_token, env, hf_home, err);
-    }
     tk_free(hf_home);
     if (code != TINKC_OK) {
         tk_tokenizer_places_dispose(&made);
@@ -190,6 +187,19 @@ tinkc_code tk_tokenizer_places_init(tk_tokenizer_places *out,
     }
     *out = made;
     return TINKC_OK;
+}
+
+tinkc_code tk_tokenizer_places_find_token(tk_tokenizer_places *places,
+                                          const tinkc_tokenizer_options *options,
+                                          const tk_env *env, tk_err *err)
+{
+    char *hf_home = NULL;
+    tinkc_code code = find_hf_home(&hf_home, env, err);
+    if (code == TINKC_OK) {
+        code = find_token(&places->token, options->hub_token, env, hf_home, err);
+    }
+    tk_free(hf_home);
+    return code;
 }
 
 /* ---- directories ---- */

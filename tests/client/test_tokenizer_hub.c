@@ -252,12 +252,25 @@ static void test_hub_token_sources(void **unused)
             assert_string_equal(found, rows[i].wanted);
         }
     }
+    hubfix_end(&f);
+}
+
+/* M-137: a token that no header can hold is told to whom needs it, and nobody is asked
+ * without it; what the cache has needs none. */
+static void test_hub_bad_token(void **unused)
+{
+    (void)unused;
+    hubfix f;
     variables bad = {{"HF_TOKEN", "hf_a\r\nX-Evil: 1", NULL}};
     tinkc_error *error = NULL;
+    hubfix_begin(&f);
     f.options.hub_token = NULL;
     assert_int_equal(search_in(&f, &bad, &error), TINKC_E_CONFIG);
     assert_null(strstr(tinkc_error_message(error), "Evil"));
+    assert_int_equal(fakeapi_total(f.hub), 0);
     tinkc_error_free(&error);
+    hubfix_put(&f, PLACE "/tokenizer.json", f.json.p);
+    assert_int_equal(search_in(&f, &bad, &error), TINKC_OK);
     hubfix_end(&f);
 }
 
@@ -477,6 +490,7 @@ int main(void)
         cmocka_unit_test(test_hub_token),
         cmocka_unit_test(test_hub_many_tokens),
         cmocka_unit_test(test_hub_token_sources),
+        cmocka_unit_test(test_hub_bad_token),
         cmocka_unit_test(test_hub_offline),
         cmocka_unit_test(test_hub_refuses),
         cmocka_unit_test(test_hub_broken),
