@@ -1,0 +1,215 @@
+/* What forward_backward refuses, and that it names the datum and the field. */
+#include "engine/support/training.h"
+
+typedef struct refusal {
+    const char *loss;
+    eng_array inputs[3];
+    size_t n_inputs;
+    const char *says, *path;
+    bool strict;
+} refusal;
+
+static void check_refusal(scene *s, const refusal *want)
+{
+    eng_array good[] = {ints("target_tokens", targets, N), floats("weights", weights, N),
+                        floats("logprobs", reference, N),
+                        floats("advantages", advantages, N)};
+    eng_datum data[] = {{tokens, N, good, want->strict ? 2 : 4},
+                        {tokens, N, want->inputs, want->n_inputs}};
+    eng_train_request request = {.loss_fn = tk_str_of(want->loss),
+                                 .data = data,
+                                 .n_data = 2,
+                                 .strict = want->strict};
+    tk_err err = TK_ERR_INIT;
+    eng_result *r = NULL;
+    tinkc_code code = eng_adapter_forward_backward(&r, s->adapter, &request, &err);
+    if (code != TINKC_E_INVALID || strstr(err.message, want->says) == NULL ||
+        strcmp(err.path, want->path) != 0) {
+        fail_msg("%s: %s at %s (%d)", want->says, err.message, err.path, (int)code);
+    }
+    assert_null(r);
+    assert_false(s->adapter->has_grads);
+}
+
+static void test_bad_inputs_are_named(void **unused)
+{
+    (void)unused;
+    scene s;
+    scene_init(&s);
+    static const int64_t outside[N] = {1, 2, 37, 0, 0}, negative[N] = {1, 2, -1, 0, 0};
+    static const float bad[N] = {0, 1, NAN, 0, 0}, infinite[N] = {INFINITY};
+    const refusal table[] = {
+        {"cross_entropy",
+         {floats("weights", weights, N)},
+         1,
+         "missing",
+         "data[1].loss_fn_inputs.target_tokens",
+         false},
+        {"cross_entropy",
+         {ints("target_tokens", targets, N - 1)},
+         1,
+         "4 x 1",
+         "data[1].loss_fn_inputs.target_tokens",
+         false},
+        {"cross_entropy",
+         {ints("target_tokens", outside, N)},
+         1,
+         "37, outside the vocabulary of 37",
+         "data[1].loss_fn_inputs.target_tokens",
+         false},
+        {"cross_entropy",
+         {ints("target_tokens", negative, N)},
+         1,
+         "-1, outside",
+         "data[1].loss_fn_inputs.target_tokens",
+         false},
+        {"cross_entropy",
+         {floats("target_tokens", weights, N)},
+         1,
+         "int64",
+         "data[1].loss_fn_inputs.target_tokens",
+         false},
+        {"cross_entropy",
+         {ints("target_tokens", targets, N), floats("weights", bad, N)},
+         2,
+         "value 2 is NaN",
+         "data[1].loss_fn_inputs.weights",
+         false},
+        {"cross_entropy",
+         {ints("target_tokens", targets, N), floats("weights", weights, 3)},
+         2,
+         "3 x 1",
+         "data[1].loss_fn_inputs.weights",
+         false},
+        {"cross_entropy",
+         {ints("target_tokens", targets, N)},
+         1,
+         "missing",
+         "data[1].loss_fn_inputs.weights",
+         true},
+        {"cross_entropy",
+         {ints("target_tokens", targets, N), floats("weights", weights, N),
+          floats("mask", weights, N)},
+         3,
+         "Could not convert loss function inputs to array record",
+         "data[1].loss_fn_inputs.mask",
+         true},
+        {"ppo",
+         {ints("target_tokens", targets, N), floats("logprobs", reference, N)},
+         2,
+         "missing",
+         "data[1].loss_fn_inputs.advantages",
+         false},
+        {"dro",
+         {ints("target_tokens", targets, N), floats("logprobs", infinite, N),
+          floats("advantages", advantages, N)},
+         3,
+         "value 0 is NaN or infinite",
+         "data[1].loss_fn_inputs.logprobs",
+         false},
+        /* exp(l - q) of a sentinel with a real advantage */
+        {"importance_sampling",
+         {ints("target_tokens", targets, N), floats("logprobs", reference, N),
+          floats("advantages", (const float[]){1, 1, 1, 1, 1}, N)},
+         3,
+         "datum 1, token 4: the loss is not finite",
+         "data[1]",
+         false},
+    };
+    for (size_t i = 0; i < TK_ARRAY_LEN(table); i++) {
+        check_refusal(&s, &table[i]);
+    }
+    scene_dispose(&s);
+}
+
+static void test_bad_shapes_are_named(void **unused)
+{
+    (void)unused;
+    scene s;
+    scene_init(&s);
+    static const int64_t shapes[][2] = {{N, 2}, {-1, 1}, {N, 0}, {N, INT64_MAX}, {2, N}};
+    for (size_t i = 0; i < TK_ARRAY_LEN(shapes); i++) {
+        refusal want = {.loss = "cross_entropy",
+                        .inputs = {ints("target_tokens", targets, N)},
+                        .n_inputs = 1,
+                        .says = "target_tokens",
+                        .path = "data[1].loss_fn_inputs.target_tokens"};
+        want.inputs[0].shape = shapes[i];
+        want.inputs[0].n_dims = 2;
+        check_refusal(&s, &want);
+    }
+    static const int64_t good[] = {N, 2}, huge[] = {N, 1 << 30};
+    static const int64_t rows[][N + 1] = {
+        {0, 1, 2, 3, 4, 4}, {1, 1, 2, 3, 4, 5}, {0, 3, 2, 3, 4, 5}, {0, 9, 2, 3, 4, 5}};
+    static const int64_t columns[] = {0, 1, 0, 1, 0}, far[] = {0, 2, 0, 1, 0};
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows) + 2; i++) {
+        refusal want = {.loss = "cross_entropy",
+                        .inputs = {ints("target_tokens", targets, N)},
+                        .n_inputs = 1,
+                        .says = "CSR",
+                        .path = "data[1].loss_fn_inputs.target_tokens"};
+        eng_array *a = &want.inputs[0];
+        a->shape = good;
+        a->n_dims = 2;
+        a->rows = i < 4 ? rows[i] : (const int64_t[]){0, 1, 2, 3, 4, 5};
+        a->n_rows = i == 5 ? N : N + 1;
+        a->columns = i == 4 ? far : columns;
+        a->n_columns = N;
+        want.says = i == 5 ? "shape" : "CSR";
+        check_refusal(&s, &want);
+    }
+    /* A CSR shape may not be a memory bomb. */
+    eng_array bomb = ints("target_tokens", targets, 0);
+    bomb.shape = huge;
+    bomb.n_dims = 2;
+    bomb.rows = (const int64_t[N + 1]){0};
+    bomb.n_rows = N + 1;
+    bomb.columns = columns;
+    eng_result *r = NULL;
+    tk_err err = TK_ERR_INIT;
+    assert_int_equal(run(&s, "cross_entropy", &bomb, 1, &r, &err), TINKC_E_LIMIT);
+    scene_dispose(&s);
+}
+
+static void test_bad_tokens_are_named(void **unused)
+{
+    (void)unused;
+    scene s;
+    scene_init(&s);
+    static int32_t many[600];
+    static const int32_t outside[] = {0, 37}, negative[] = {-1};
+    const struct {
+        const int32_t *ids;
+        size_t n;
+        const char *says;
+    } table[] = {{many, 0, "no tokens"},
+                 {many, 600, "context window of 512"},
+                 {outside, 2, "token 1 is 37"},
+                 {negative, 1, "token 0 is -1"}};
+    for (size_t i = 0; i < TK_ARRAY_LEN(table); i++) {
+        eng_datum datum = {table[i].ids, table[i].n, NULL, 0};
+        eng_train_request request = {
+            .loss_fn = TK_STR("cross_entropy"), .data = &datum, .n_data = 1};
+        tk_err err = TK_ERR_INIT;
+        eng_result *r = NULL;
+        assert_int_equal(eng_adapter_forward_backward(&r, s.adapter, &request, &err),
+                         TINKC_E_INVALID);
+        assert_non_null(strstr(err.message, table[i].says));
+        assert_string_equal(err.path, "data[0].model_input");
+    }
+    eng_result *r = NULL;
+    tk_err err = TK_ERR_INIT;
+    assert_int_equal(run(&s, "no_such_loss", NULL, 0, &r, &err), TINKC_E_INVALID);
+    assert_non_null(strstr(err.message, "cross_entropy, importance_sampling"));
+    scene_dispose(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bad_inputs_are_named),
+        cmocka_unit_test(test_bad_shapes_are_named),
+        cmocka_unit_test(test_bad_tokens_are_named),
+    };
+    return cmocka_run_group_tests_name("eng_inputs", tests, NULL, NULL);
+}
