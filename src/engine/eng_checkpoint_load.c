@@ -184,7 +184,8 @@ static tinkc_code read_steps(source *s)
         return TINKC_OK;
     }
     tk_str steps = eng_st_metadata(s->optimizer, "steps");
-    return tk_str_to_u64(steps, &s->info.steps)
+    return tk_str_to_u64(steps, &s->info.steps) &&
+                   s->info.steps < INT64_MAX /* the next step has a number, too */
                ? TINKC_OK
                : damaged(s, ENG_CKPT_OPTIMIZER, "has no step count");
 }

@@ -159,6 +159,9 @@ static tinkc_code read_llama3(const reader *r, const tk_json *scaling, eng_rope_
         code = read_real(r, scaling, "original_max_position_embeddings", 8192,
                          &c->original_context);
     }
+    if (code == TINKC_OK && c->factor < 1) {
+        return bad_field(r, "factor", "at least 1");
+    }
     if (code == TINKC_OK && c->high_freq_factor <= c->low_freq_factor) {
         return bad_field(r, "high_freq_factor", "above low_freq_factor");
     }
@@ -177,6 +180,9 @@ static tinkc_code read_rope(const reader *r, eng_config *c)
     bool theta_inside = present(new_style, "rope_theta") != NULL;
     tinkc_code code = read_real(r, theta_inside ? new_style : r->root, "rope_theta",
                                 10000.0, &c->rope.theta);
+    if (code == TINKC_OK && c->rope.theta < 1) { /* frequencies without a bound */
+        return bad_field(r, "rope_theta", "at least 1");
+    }
     if (code != TINKC_OK || scaling == NULL) {
         return code;
     }

@@ -215,7 +215,7 @@ static tinkc_code system_error(tk_err *err, const char *path)
 
 static tinkc_code map_file(mapping *out, const char *path, tk_err *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not block */
     if (fd < 0) {
         return system_error(err, path);
     }

@@ -1,6 +1,7 @@
 /* forward_backward: checks the whole request, runs data in groups of rows, adds gradients
  * in datum order. On failure the gradients are put back as they were. Between two groups
  * nothing lives in the model's working memory: others may compute there. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -71,10 +72,19 @@ static eng_loss_token token_at(const eng_train *t, const eng_item *item, size_t 
 
 static void report_bad(eng_train *t, size_t index, size_t pos, const char *what)
 {
+    if (t->err->code != TINKC_OK) {
+        return; /* the path is the first one's */
+    }
     (void)tk_err_set(t->err, TINKC_E_INVALID,
                      "datum %zu, token %zu: the %s is not finite", index, pos, what);
     tk_err_under_index(t->err, index);
     tk_err_under(t->err, "data");
+}
+
+/* As a float, which is what outputs and gradients are. */
+static bool is_finite(double value)
+{
+    return fabs(value) <= (double)FLT_MAX;
 }
 
 /* Value and derivative of all targets of one row. */
@@ -94,7 +104,7 @@ static bool loss_row(void *user, size_t row, double *coef)
             return false;
         }
         eng_loss_value value = t->loss->value(&token);
-        if (!isfinite(value.loss) || !isfinite(value.grad)) {
+        if (!is_finite(value.loss) || !is_finite(value.grad)) {
             report_bad(t, index, pos, "loss");
             return false;
         }
@@ -262,6 +272,25 @@ static void fill_metrics(const eng_train *t)
     add_metric(out, "ppo_active_kl_div:mean", t->active.kl / active);
 }
 
+/* Bounds per token, against each other or against the settings; where the advantage is 0
+ * they may be padding. */
+static tinkc_code check_clips(const eng_train *t, const eng_item *item)
+{
+    bool any = item->low != NULL || item->high != NULL;
+    for (size_t i = 0; any && i < item->n * item->columns; i++) {
+        eng_loss_token token = token_at(t, item, i);
+        bool counts = token.advantage < 0 || token.advantage > 0;
+        if (counts && token.low > token.high) {
+            (void)tk_err_set(t->err, TINKC_E_INVALID,
+                             "token %zu: clip_low_threshold is above clip_high_threshold",
+                             i);
+            tk_err_under(t->err, "loss_fn_inputs");
+            return TINKC_E_INVALID;
+        }
+    }
+    return TINKC_OK;
+}
+
 static tinkc_code read_items(eng_train *t, eng_work *work)
 {
     const eng_train_request *request = t->request;
@@ -274,6 +303,9 @@ static tinkc_code read_items(eng_train *t, eng_work *work)
     for (size_t i = 0; i < request->n_data; i++) {
         tinkc_code code =
             eng_inputs_read(&reader, &request->data[i], &t->items[i], t->err);
+        if (code == TINKC_OK) {
+            code = check_clips(t, &t->items[i]);
+        }
         if (code != TINKC_OK) {
             tk_err_under_index(t->err, i);
             tk_err_under(t->err, "data");

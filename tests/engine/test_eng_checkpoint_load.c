@@ -293,12 +293,26 @@ static void test_bad_moments(void **unused)
     scene_dispose(&s);
 }
 
+/* The number of the next step may not wrap around: its bias correction would divide by 0.
+ */
+static void test_bad_step_count(void **unused)
+{
+    (void)unused;
+    scene s;
+    scene_init(&s, &tiny_llama, 1);
+    s.adapter->steps = UINT64_MAX;
+    save(&s, s.adapter, true);
+    s.adapter->steps = 0;
+    expect_load(&s, s.adapter, true, "no step count");
+    scene_dispose(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_mismatch),    cmocka_unit_test(test_damage),
         cmocka_unit_test(test_bad_config),  cmocka_unit_test(test_foreign),
-        cmocka_unit_test(test_bad_moments),
+        cmocka_unit_test(test_bad_moments), cmocka_unit_test(test_bad_step_count),
     };
     return cmocka_run_group_tests_name("eng_checkpoint_load", tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 
 typedef struct refusal {
     const char *loss;
-    eng_array inputs[3];
+    eng_array inputs[4];
     size_t n_inputs;
     const char *says, *path;
     bool strict;
@@ -171,6 +171,59 @@ static void test_bad_shapes_are_named(void **unused)
     scene_dispose(&s);
 }
 
+/* Values that a float does not hold, in several tokens: the first one is named, once,
+ * also when nothing is trained. */
+static void test_overflow_is_named(void **unused)
+{
+    (void)unused;
+    scene s;
+    scene_init(&s);
+    static const float far[N] = {-3, -200, -200, -200, -200}, ones[N] = {1, 1, 1, 1, 1};
+    eng_array inputs[] = {ints("target_tokens", targets, N), floats("logprobs", far, N),
+                          floats("advantages", ones, N)};
+    eng_datum data[] = {{tokens, N, inputs, 3}, {tokens, N, inputs, 3}};
+    eng_train_request request = {
+        .loss_fn = TK_STR("importance_sampling"), .data = data, .n_data = 2};
+    for (int i = 0; i < 2; i++) {
+        tk_err err = TK_ERR_INIT;
+        eng_result *r = NULL;
+        request.forward_only = i == 1;
+        assert_int_equal(eng_adapter_forward_backward(&r, s.adapter, &request, &err),
+                         TINKC_E_INVALID);
+        assert_string_equal(err.message, "datum 0, token 1: the loss is not finite");
+        assert_string_equal(err.path, "data[0]");
+        assert_null(r);
+    }
+    scene_dispose(&s);
+}
+
+/* Per token or from the settings: a low bound above the high one leaves nothing between.
+ */
+static void test_crossed_clips_are_named(void **unused)
+{
+    (void)unused;
+    scene s;
+    scene_init(&s);
+    static const float low[N] = {0.8f, 0.8f, 1.5f, 0.8f, 0.8f};
+    static const float high[N] = {1, 1, 1, 0.5f, 1};
+    refusal want = {.loss = "ppo",
+                    .inputs = {ints("target_tokens", targets, N),
+                               floats("logprobs", reference, N),
+                               floats("advantages", advantages, N),
+                               floats("clip_low_threshold", low, N)},
+                    .n_inputs = 4,
+                    .says = "token 2: clip_low_threshold is above",
+                    .path = "data[1].loss_fn_inputs"};
+    check_refusal(&s, &want);
+    want.inputs[3] = floats("clip_high_threshold", high, N);
+    want.says = "token 3: clip_low_threshold is above";
+    check_refusal(&s, &want);
+    static const float padded[N] = {1, 1, 1, 1, 0}; /* the last advantage is 0 */
+    want.inputs[3] = floats("clip_high_threshold", padded, N);
+    eng_result_free(must_run(&s, want.loss, want.inputs, want.n_inputs));
+    scene_dispose(&s);
+}
+
 static void test_bad_tokens_are_named(void **unused)
 {
     (void)unused;
@@ -210,6 +263,8 @@ int main(void)
         cmocka_unit_test(test_bad_inputs_are_named),
         cmocka_unit_test(test_bad_shapes_are_named),
         cmocka_unit_test(test_bad_tokens_are_named),
+        cmocka_unit_test(test_overflow_is_named),
+        cmocka_unit_test(test_crossed_clips_are_named),
     };
     return cmocka_run_group_tests_name("eng_inputs", tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -297,6 +298,21 @@ static void test_single_file_wins(void **unused)
     remove_all(directory, files);
 }
 
+/* A FIFO that nobody writes to is refused, not waited for. */
+static void test_fifo(void **unused)
+{
+    (void)unused;
+    char template[] = "/tmp/eng-st-XXXXXX", path[512];
+    char *directory = new_directory(template);
+    tk_err err = TK_ERR_INIT;
+    eng_st *st = NULL;
+    (void)snprintf(path, sizeof(path), "%s/model.safetensors", directory);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(eng_st_open_directory(&st, directory, &err), TINKC_E_DECODE);
+    assert_non_null(strstr(err.message, "not a safetensors file"));
+    remove_all(directory, files);
+}
+
 static bool scenario(void *user)
 {
     const tk_buf *bytes = user;
@@ -331,6 +347,7 @@ int main(void)
         cmocka_unit_test(test_unknown_types_are_listed),
         cmocka_unit_test(test_shards),
         cmocka_unit_test(test_single_file_wins),
+        cmocka_unit_test(test_fifo),
         cmocka_unit_test(test_allocation_failures),
     };
     return cmocka_run_group_tests_name("eng_safetensors", tests, NULL, NULL);

@@ -25,9 +25,11 @@ static void test_cross_entropy_outputs(void **unused)
     assert_true(about(metric(r, "loss:sum"), sum, 1e-9));
     assert_int_equal(r->n_metrics, 1);
     for (size_t i = 0; i < r->n_metrics; i++) { /* clients split keys at the colon */
-        const char *colon = strchr(r->metrics[i].name, ':');
-        assert_non_null(colon);
-        assert_null(strchr(colon + 1, ':'));
+        size_t colons = 0;
+        for (size_t k = 0; r->metrics[i].name[k] != '\0'; k++) {
+            colons += r->metrics[i].name[k] == ':';
+        }
+        assert_int_equal(colons, 1);
     }
     eng_result_free(r);
     scene_dispose(&s);
