@@ -127,29 +127,21 @@ int cmd_service_config(tinkc_config **out, const cmd_args *args, cmd_patience pa
     return CMD_OK;
 }
 
-/* What happens on the wire, for -v and -vv; on the loop's thread. */
+/* Retries, for -v; on the loop's thread. Requests are in the library's own log. */
 static void on_event(const tinkc_hook *event, void *user)
 {
-    const bool *all = user;
+    (void)user;
     if (event->event == TINKC_HOOK_RETRY) {
         fprintf(stderr, "retry: %s (%s), in %.1f s\n", event->name, event->reason,
                 (double)event->delay_ms / 1000);
-    } else if (*all && event->kind == TINKC_SPAN_HTTP &&
-               (event->event == TINKC_HOOK_STOP || event->event == TINKC_HOOK_ERROR)) {
-        fprintf(stderr, "request: %s: HTTP %d, %lld bytes sent, %lld received, %.1f ms\n",
-                event->name, event->http_status, (long long)event->bytes_out,
-                (long long)event->bytes_in, (double)event->duration_ns / 1e6);
     }
 }
 
 static void watch(tinkc_service *service, const cmd_args *args)
 {
-    static bool all;
     const char *level = tk_env_get_nonempty(NULL, "TINKER_LOG");
-    size_t n = cmd_count(args, "verbose");
-    all = n > 1 || (level != NULL && strcmp(level, "debug") == 0);
-    if (n > 0 || all) {
-        (void)tinkc_service_add_hook(service, on_event, &all, NULL);
+    if (cmd_has(args, "verbose") || (level != NULL && strcmp(level, "debug") == 0)) {
+        (void)tinkc_service_add_hook(service, on_event, NULL, NULL);
     }
 }
 

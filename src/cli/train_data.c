@@ -339,7 +339,9 @@ static tinkc_code read_line(train_set *set, reading *r, tk_arena *arena)
 tinkc_code train_data_read(train_set *out, const train_source *source, const char *text,
                            size_t n, tk_err *err)
 {
-    tk_str rest = {text, n};
+    static const char mark[] = "\xef\xbb\xbf"; /* some editors begin UTF-8 with it */
+    size_t skipped = n >= 3 && memcmp(text, mark, 3) == 0 ? 3 : 0;
+    tk_str rest = {text + skipped, n - skipped};
     tk_arena arena;
     tinkc_code code = TINKC_OK;
     tk_arena_init(&arena, 0);

@@ -3,43 +3,20 @@
 #include <signal.h>
 
 #include "base/mem.h"
-#include "server/srvfix.h"
-#include "support/fakeapi_tinker.h"
-#include "support/program.h"
+#include "cli/modelfix.h"
 
-#define MODEL     "tinkc/pebble-llama-2m"
+#define MODEL     MODELFIX_NAME
 #define MODEL_DIR TEST_DATA_DIR "/../../models/pebble-llama-2m"
 #define CHAT      "chat", "-m", MODEL, "--temperature", "0"
-
-typedef struct fix {
-    srvfix srv;
-    program p;
-    char url[64];
-} fix;
-
-static void fix_open(fix *f)
-{
-    memset(f, 0, sizeof(*f));
-    program_open(&f->p, TINKC_PROGRAM);
-    srvfix_open(&f->srv, (srv_options){.log_level = TINKC_LOG_OFF});
-    (void)snprintf(f->url, sizeof(f->url), "TINKER_BASE_URL=%s", srv_url(f->srv.server));
-    program_env(&f->p, f->url);
-}
-
-static void fix_close(fix *f)
-{
-    program_close(&f->p);
-    srvfix_close(&f->srv);
-}
 
 /* Lines of standard input are turns; answers are all that is on standard output. */
 static void test_chat_turns(void **state)
 {
     (void)state;
-    fix f;
+    modelfix f;
     char *saved = NULL;
     size_t n = 0;
-    fix_open(&f);
+    modelfix_open(&f, NULL);
     f.p.input = "What is 2 + 3?\r\n\nWhat is 4 + 4?\n/save all.json\n/reset\n"
                 "What is 1 + 1?\n/save one.json\n/quit\nWhat is 2 + 2?\n";
     program_run(&f.p, PROGRAM_ARGS(CHAT));
@@ -56,16 +33,16 @@ static void test_chat_turns(void **state)
     assert_true(program_read_file(&f.p, "one.json", &saved, &n));
     assert_null(strstr(saved, "4 + 4"));
     tk_free(saved);
-    fix_close(&f);
+    modelfix_close(&f);
 }
 
 static void test_chat_formats(void **state)
 {
     (void)state;
-    fix f;
+    modelfix f;
     const tk_json *json = NULL;
     tk_err err = TK_ERR_INIT;
-    fix_open(&f);
+    modelfix_open(&f, NULL);
     f.p.input = "/system Be kind.\nWhat is 2 + 3?\n";
     program_run(&f.p, PROGRAM_ARGS(CHAT, "--format", "json"));
     assert_int_equal(f.p.code, 0);
@@ -81,7 +58,7 @@ static void test_chat_formats(void **state)
     assert_true(
         program_said(&f.p.out, "\"content\": \"5\", \"stop_reason\": \"stop\"}\n"));
     assert_true(program_said(&f.p.out, "\"content\": \"8\""));
-    fix_close(&f);
+    modelfix_close(&f);
 }
 
 static void test_chat_failures(void **state)
@@ -95,8 +72,8 @@ static void test_chat_failures(void **state)
         {"/save no/dir/file\n", "no/dir"},
         {"\xff\xfe\n", "Error: "},
     };
-    fix f;
-    fix_open(&f);
+    modelfix f;
+    modelfix_open(&f, NULL);
     for (size_t i = 0; i < TK_ARRAY_LEN(cases); i++) {
         f.p.input = cases[i].input;
         program_run(&f.p, PROGRAM_ARGS(CHAT));
@@ -135,15 +112,15 @@ static void test_chat_failures(void **state)
     program_run(&f.p, PROGRAM_ARGS(CHAT));
     assert_int_equal(f.p.code, 1);
     assert_true(program_said(&f.p.err, "Connection failed"));
-    fix_close(&f);
+    modelfix_close(&f);
 }
 
 /* On a terminal: a prompt, errors that one can go on after, Ctrl-D. */
 static void test_chat_terminal(void **state)
 {
     (void)state;
-    fix f;
-    fix_open(&f);
+    modelfix f;
+    modelfix_open(&f, NULL);
     f.p.columns = 40;
     program_start(&f.p, PROGRAM_ARGS(CHAT));
     assert_true(program_wait_text(&f.p, false, "> "));
@@ -154,25 +131,30 @@ static void test_chat_terminal(void **state)
     program_send(&f.p, "\x04");
     program_end(&f.p);
     assert_int_equal(f.p.code, 0);
-    fix_close(&f);
+    modelfix_close(&f);
 }
 
-/* Ctrl-C stops the answer, whose beginning stays; the next one ends the program. */
-static void test_chat_interrupt(void **state)
+/* A peer whose answers are one token and then silence. */
+static fakeapi *one_token_peer(char url[MODELFIX_URL_BYTES])
 {
-    (void)state;
     static const char token[] = "data: {\"token_id\":60}\n\n";
-    program p;
-    char url[64];
-    fakeapi *api = fakeapi_start();
-    fakeapi_tinker(api, NULL);
+    fakeapi *api = modelfix_peer(url, NULL);
     fakeapi_default(api, "POST", "/api/v1/stream_sample",
                     &(fakeapi_step){.body = token,
                                     .content_type = "text/event-stream",
                                     .framing = FAKEAPI_CHUNKED,
                                     .fault = FAKEAPI_STALL_BODY,
                                     .cut = sizeof(token) - 1});
-    (void)snprintf(url, sizeof(url), "TINKER_BASE_URL=%s", fakeapi_url(api));
+    return api;
+}
+
+/* Ctrl-C stops the answer, whose beginning stays; the next one ends the program. */
+static void test_chat_interrupt(void **state)
+{
+    (void)state;
+    program p;
+    char url[MODELFIX_URL_BYTES];
+    fakeapi *api = one_token_peer(url);
     program_open(&p, TINKC_PROGRAM);
     program_env(&p, url);
     p.columns = 60;
@@ -201,18 +183,9 @@ static void test_chat_interrupt(void **state)
 static void test_chat_silent_server(void **state)
 {
     (void)state;
-    static const char token[] = "data: {\"token_id\":60}\n\n";
     program p;
-    char url[64];
-    fakeapi *api = fakeapi_start();
-    fakeapi_tinker(api, NULL);
-    fakeapi_default(api, "POST", "/api/v1/stream_sample",
-                    &(fakeapi_step){.body = token,
-                                    .content_type = "text/event-stream",
-                                    .framing = FAKEAPI_CHUNKED,
-                                    .fault = FAKEAPI_STALL_BODY,
-                                    .cut = sizeof(token) - 1});
-    (void)snprintf(url, sizeof(url), "TINKER_BASE_URL=%s", fakeapi_url(api));
+    char url[MODELFIX_URL_BYTES];
+    fakeapi *api = one_token_peer(url);
     program_open(&p, TINKC_PROGRAM);
     program_env(&p, url);
     p.input = "Count.\n";

@@ -2,36 +2,13 @@
  * wrong. M-157, C-087: text, file, tokens, conversations, JSON, streams.
  * Links: peer client text server */
 #include "base/mem.h"
-#include "server/srvfix.h"
-#include "support/fakeapi_tinker.h"
-#include "support/program.h"
+#include "cli/modelfix.h"
 
-#define MODEL "tinkc/pebble-llama-2m"
+#define MODEL MODELFIX_NAME
 #define BASE  "sample", "-m", MODEL, "--max-tokens", "6", "--seed", "3"
 
-typedef struct fix {
-    srvfix srv;
-    program p;
-    char url[64];
-} fix;
-
-static void fix_open(fix *f)
-{
-    memset(f, 0, sizeof(*f));
-    program_open(&f->p, TINKC_PROGRAM);
-    srvfix_open(&f->srv, (srv_options){.log_level = TINKC_LOG_OFF});
-    (void)snprintf(f->url, sizeof(f->url), "TINKER_BASE_URL=%s", srv_url(f->srv.server));
-    program_env(&f->p, f->url);
-}
-
-static void fix_close(fix *f)
-{
-    program_close(&f->p);
-    srvfix_close(&f->srv);
-}
-
 /* Runs it and expects success; what it wrote, borrowed. */
-static const char *run(fix *f, const char *const *args)
+static const char *run(modelfix *f, const char *const *args)
 {
     program_run(&f->p, args);
     if (f->p.code != 0) {
@@ -41,7 +18,7 @@ static const char *run(fix *f, const char *const *args)
     return f->p.out.p;
 }
 
-static const tk_json *run_json(fix *f, const char *const *args)
+static const tk_json *run_json(modelfix *f, const char *const *args)
 {
     const tk_json *json = NULL;
     tk_err err = TK_ERR_INIT;
@@ -69,8 +46,8 @@ static void test_sample_prompts(void **state)
         {"--text", NULL},
         {NULL},
     };
-    fix f;
-    fix_open(&f);
+    modelfix f;
+    modelfix_open(&f, NULL);
     char *expected = keep(run(&f, PROGRAM_ARGS(BASE, "Once upon a time")));
     assert_true(strlen(expected) > 4);
     program_run(&f.p, PROGRAM_ARGS("tokenize", "-t",
@@ -97,15 +74,15 @@ static void test_sample_prompts(void **state)
                         expected);
     tk_free(expected);
     tk_free(ids);
-    fix_close(&f);
+    modelfix_close(&f);
 }
 
 /* M-157: what a user says goes through the chat template, and the answer ends itself. */
 static void test_sample_chat(void **state)
 {
     (void)state;
-    fix f;
-    fix_open(&f);
+    modelfix f;
+    modelfix_open(&f, NULL);
     assert_string_equal(run(&f, PROGRAM_ARGS("sample", "-m", MODEL, "--temperature", "0",
                                              "--chat", "What is 2 + 3?")),
                         "5\n");
@@ -131,14 +108,14 @@ static void test_sample_chat(void **state)
     program_run(&f.p, PROGRAM_ARGS("sample", "-m", MODEL, "--chat"));
     assert_int_equal(f.p.code, 1);
     assert_true(program_said(&f.p.err, "NUL byte"));
-    fix_close(&f);
+    modelfix_close(&f);
 }
 
 static void test_sample_json(void **state)
 {
     (void)state;
-    fix f;
-    fix_open(&f);
+    modelfix f;
+    modelfix_open(&f, NULL);
     const tk_json *json = run_json(
         &f, PROGRAM_ARGS("--format", "json", BASE, "-n", "3", "--prompt-logprobs",
                          "--topk-prompt-logprobs", "2", "A little cat sat"));
@@ -164,17 +141,17 @@ static void test_sample_json(void **state)
     const char *stream = run(&f, PROGRAM_ARGS("--format", "jsonl", BASE, "-s", "A cat"));
     assert_non_null(strstr(stream, "{\"token\": "));
     assert_non_null(strstr(stream, "\"stop_reason\": \""));
-    fix_close(&f);
+    modelfix_close(&f);
 }
 
 /* M-158: a LoRA that is not trained, saved; what is saved can be sampled from. */
 static void test_checkpoint_save(void **state)
 {
     (void)state;
-    fix f;
+    modelfix f;
     char *text = NULL;
     size_t n = 0;
-    fix_open(&f);
+    modelfix_open(&f, NULL);
     char *base = keep(run(&f, PROGRAM_ARGS(BASE, "A cat")));
     const tk_json *json = run_json(
         &f, PROGRAM_ARGS("checkpoint", "save", "-m", MODEL, "--rank", "2", "--seed", "7",
@@ -199,14 +176,14 @@ static void test_checkpoint_save(void **state)
     assert_true(program_said(&f.p.err, "Cannot open no/such"));
     program_run(&f.p, PROGRAM_ARGS("checkpoint", "save"));
     assert_int_equal(f.p.code, 2);
-    fix_close(&f);
+    modelfix_close(&f);
 }
 
 static void test_sample_text(void **state)
 {
     (void)state;
-    fix f;
-    fix_open(&f);
+    modelfix f;
+    modelfix_open(&f, NULL);
     const char *text = run(&f, PROGRAM_ARGS(BASE, "-n", "2", "A cat"));
     assert_non_null(strstr(text, "Sample 1 ("));
     assert_non_null(strstr(text, "\nSample 2 ("));
@@ -225,7 +202,7 @@ static void test_sample_text(void **state)
         unsigned char c = (unsigned char)f.p.out.p[i];
         assert_true((c >= ' ' && c < 0x7f) || c == '\n' || c == '\r');
     }
-    fix_close(&f);
+    modelfix_close(&f);
 }
 
 static void test_sample_usage(void **state)
@@ -251,8 +228,8 @@ static void test_sample_usage(void **state)
         {{"sample", "-m", "tinker://no/weights/a", "a", NULL}, "Cannot open", 1},
         {{"sample", "-m", MODEL, "", NULL}, "prompt", 1},
     };
-    fix f;
-    fix_open(&f);
+    modelfix f;
+    modelfix_open(&f, NULL);
     for (size_t i = 0; i < TK_ARRAY_LEN(cases); i++) {
         program_run(&f.p, cases[i].args);
         if (f.p.code != cases[i].code || !program_said(&f.p.err, cases[i].words)) {
@@ -260,7 +237,7 @@ static void test_sample_usage(void **state)
         }
         assert_int_equal(f.p.out.n, 0);
     }
-    fix_close(&f);
+    modelfix_close(&f);
 }
 
 /* No server, no key, a bad key, a server that says nonsense, a reader that went away. */
@@ -268,11 +245,8 @@ static void test_sample_faults(void **state)
 {
     (void)state;
     program p;
-    char url[64];
-    fakeapi *api = fakeapi_start();
-    const fakeapi_tinker_options options = {.api_key = "tml-right"};
-    fakeapi_tinker(api, &options);
-    (void)snprintf(url, sizeof(url), "TINKER_BASE_URL=%s", fakeapi_url(api));
+    char url[MODELFIX_URL_BYTES];
+    fakeapi *api = modelfix_peer(url, "tml-right");
     program_open(&p, TINKC_PROGRAM);
     program_env(&p, "TINKER_BASE_URL=http://127.0.0.1:1");
     program_run(&p, PROGRAM_ARGS("sample", "-m", "a/b", "--tokens", "1"));
@@ -306,13 +280,13 @@ static void test_sample_faults(void **state)
 static void test_sample_closed_pipe(void **state)
 {
     (void)state;
-    fix f;
-    fix_open(&f);
+    modelfix f;
+    modelfix_open(&f, NULL);
     f.p.no_reader = true;
     program_run(&f.p, PROGRAM_ARGS(BASE, "A cat"));
     assert_int_equal(f.p.code, 1);
     assert_int_equal(f.p.err.n, 0); /* who closed it knows */
-    fix_close(&f);
+    modelfix_close(&f);
 }
 
 int main(void)

@@ -4,40 +4,23 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "server/srvfix.h"
-#include "support/program.h"
+#include "cli/modelfix.h"
 
-#define MODEL "tinkc/pebble-llama-2m"
+#define MODEL MODELFIX_NAME
 
 static const char lines[] = "{\"prompt\":\"One, two,\",\"completion\":\" three\"}\n";
 
-typedef struct fix {
-    srvfix srv;
-    program p;
-    char url[64];
-} fix;
-
-static void fix_open(fix *f)
+static void fix_open(modelfix *f)
 {
-    memset(f, 0, sizeof(*f));
-    program_open(&f->p, TINKC_PROGRAM);
-    srvfix_open(&f->srv, (srv_options){.log_level = TINKC_LOG_OFF});
-    (void)snprintf(f->url, sizeof(f->url), "TINKER_BASE_URL=%s", srv_url(f->srv.server));
-    program_env(&f->p, f->url);
+    modelfix_open(f, NULL);
     program_write_file(&f->p, "d.jsonl", lines);
-}
-
-static void fix_close(fix *f)
-{
-    program_close(&f->p);
-    srvfix_close(&f->srv);
 }
 
 /* M-147: a table for people, JSON where JSON was asked for, nothing otherwise. */
 static void test_cmd_stats(void **unused)
 {
     (void)unused;
-    fix f;
+    modelfix f;
     const tk_json *json = NULL;
     fix_open(&f);
     program_run(&f.p, PROGRAM_ARGS("models", "--stats"));
@@ -52,18 +35,18 @@ static void test_cmd_stats(void **unused)
     assert_true(tk_json_len(tk_json_get(json, "metrics")) > 5);
     program_run(&f.p, PROGRAM_ARGS("models"));
     assert_false(program_said(&f.p.err, "tinkc_operations_total"));
-    fix_close(&f);
+    modelfix_close(&f);
 }
 
 /* The number behind a text that the program said on standard error. */
-static long number_behind(const fix *f, const char *text)
+static long number_behind(const modelfix *f, const char *text)
 {
     const char *at = strstr(f->p.err.p, text);
     assert_non_null(at);
     return strtol(at + strlen(text), NULL, 10);
 }
 
-static void train(fix *f, const char *more, const char *value)
+static void train(modelfix *f, const char *more, const char *value)
 {
     program_run(&f->p, PROGRAM_ARGS("train", "d.jsonl", "--model", MODEL, "--steps", "3",
                                     "--batch", "1", "--rank", "2", "--restart", "--stats",
@@ -76,7 +59,7 @@ static void test_cmd_budget(void **unused)
 {
     (void)unused;
     static const char used[] = "tinkc_tokens_total{training} ";
-    fix f;
+    modelfix f;
     char budget[32];
     fix_open(&f);
     train(&f, "--seed", "1");
@@ -97,7 +80,7 @@ static void test_cmd_budget(void **unused)
     assert_true(program_said(&f.p.err, "step 3/3"));
     train(&f, "--budget-tokens", "-1");
     assert_int_equal(f.p.code, 2);
-    fix_close(&f);
+    modelfix_close(&f);
 }
 
 int main(void)

@@ -8,11 +8,9 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "server/srvfix.h"
-#include "support/fakeapi_tinker.h"
-#include "support/program.h"
+#include "cli/modelfix.h"
 
-#define MODEL   "tinkc/pebble-llama-2m"
+#define MODEL   MODELFIX_NAME
 #define DATA    TEST_DATA_DIR "/../../examples/data/"
 #define WAIT_MS 120000
 
@@ -23,31 +21,10 @@ static const char two_lines[] =
     "{\"messages\":[{\"role\":\"user\",\"content\":\"Say blue.\"},"
     "{\"role\":\"assistant\",\"content\":\"blue\"}]}\n";
 
-typedef struct fix {
-    srvfix srv;
-    program p;
-    char url[64];
-} fix;
-
-static void fix_open(fix *f, const char *faults)
+static void fix_open(modelfix *f, const char *faults)
 {
-    srv_options options = {.log_level = TINKC_LOG_OFF};
-    memset(f, 0, sizeof(*f));
-    program_open(&f->p, TINKC_PROGRAM);
-    if (faults != NULL) {
-        program_write_file(&f->p, "faults.json", faults);
-        options.faults = program_path(&f->p, "faults.json");
-    }
-    srvfix_open(&f->srv, options);
-    (void)snprintf(f->url, sizeof(f->url), "TINKER_BASE_URL=%s", srv_url(f->srv.server));
-    program_env(&f->p, f->url);
+    modelfix_open(f, faults);
     program_write_file(&f->p, "d.jsonl", two_lines);
-}
-
-static void fix_close(fix *f)
-{
-    program_close(&f->p);
-    srvfix_close(&f->srv);
 }
 
 /* ---- learning ---- */
@@ -61,7 +38,7 @@ static double number_of(const tk_json *json, const char *key)
     return value;
 }
 
-static const tk_json *parse(fix *f, const char *text, size_t n)
+static const tk_json *parse(modelfix *f, const char *text, size_t n)
 {
     const tk_json *json = NULL;
     tk_err err = TK_ERR_INIT;
@@ -72,7 +49,7 @@ static const tk_json *parse(fix *f, const char *text, size_t n)
 }
 
 /* The first lines of a file; all of them would take long under sanitizers. */
-static void write_head(fix *f, const char *name, const char *path, size_t lines)
+static void write_head(modelfix *f, const char *name, const char *path, size_t lines)
 {
     char *text = NULL;
     assert_int_equal(tk_file_read(&text, NULL, path, TK_MIB, NULL), TINKC_OK);
@@ -93,7 +70,7 @@ static void test_train_learns(void **state)
     static const char *const sets[][2] = {
         {DATA "orders.jsonl", DATA "orders-held-out.jsonl"},
         {DATA "weather.jsonl", DATA "weather-held-out.jsonl"}};
-    fix f;
+    modelfix f;
     fix_open(&f, NULL);
     for (size_t i = 0; i < TK_ARRAY_LEN(sets); i++) {
         write_head(&f, "held-out.jsonl", sets[i][1], 8);
@@ -113,14 +90,14 @@ static void test_train_learns(void **state)
         assert_true(number_of(json, "steps") == 6);
         assert_non_null(strstr(srvfix_text(json, "weights"), "/sampler_weights/"));
     }
-    fix_close(&f);
+    modelfix_close(&f);
 }
 
 /* For people: curve, losses, paths; progress on standard error, and the picture. */
 static void test_train_shows(void **state)
 {
     (void)state;
-    fix f;
+    modelfix f;
     char *svg = NULL;
     size_t n = 0;
     fix_open(&f, NULL);
@@ -142,7 +119,7 @@ static void test_train_shows(void **state)
                                    "--batch", "1", "--rank", "2"));
     assert_int_equal(f.p.code, 0);
     assert_true(program_said(&f.p.out, "\r\033[K")); /* in place, on a terminal */
-    fix_close(&f);
+    modelfix_close(&f);
 }
 
 /* ---- data ---- */
@@ -150,7 +127,7 @@ static void test_train_shows(void **state)
 static void test_train_bad_data(void **state)
 {
     (void)state;
-    fix f;
+    modelfix f;
     fix_open(&f, NULL);
     program_write_file(&f.p, "bad.jsonl",
                        "{\"prompt\":\"a\",\"completion\":\"b\"}\n\n{\"text\":1}\n"
@@ -171,7 +148,7 @@ static void test_train_bad_data(void **state)
     program_run(&f.p, PROGRAM_ARGS("train", "empty.jsonl", "--model", MODEL));
     assert_int_equal(f.p.code, 1);
     assert_true(program_said(&f.p.err, "empty.jsonl has nothing to train on"));
-    fix_close(&f);
+    modelfix_close(&f);
 }
 
 static void test_train_usage(void **state)
@@ -202,7 +179,7 @@ static void test_train_usage(void **state)
         {{"train", "d.jsonl", "-m", "no/model", NULL}, "Error: ", 1},
         {{"train", "d.jsonl", "-m", MODEL, "--metrics", "no/dir", NULL}, "no/dir", 1},
     };
-    fix f;
+    modelfix f;
     fix_open(&f, NULL);
     for (size_t i = 0; i < TK_ARRAY_LEN(cases); i++) {
         program_run(&f.p, cases[i].args);
@@ -211,7 +188,7 @@ static void test_train_usage(void **state)
         }
         assert_int_equal(f.p.out.n, 0);
     }
-    fix_close(&f);
+    modelfix_close(&f);
 }
 
 /* ---- going on ---- */
@@ -222,7 +199,7 @@ static void test_train_usage(void **state)
         "--schedule", "cosine"
 
 /* The files of the checkpoint that a state file names, all in one. */
-static void read_weights(fix *f, const char *state_name, tk_buf *out)
+static void read_weights(modelfix *f, const char *state_name, tk_buf *out)
 {
     char *text = NULL, *data = NULL, command[512];
     size_t n = 0;
@@ -243,7 +220,7 @@ static void read_weights(fix *f, const char *state_name, tk_buf *out)
 }
 
 /* The losses of all steps, as they are written. */
-static void read_losses(fix *f, const char *name, tk_buf *out)
+static void read_losses(modelfix *f, const char *name, tk_buf *out)
 {
     char *text = NULL;
     size_t n = 0;
@@ -255,7 +232,7 @@ static void read_losses(fix *f, const char *name, tk_buf *out)
     tk_free(text);
 }
 
-static bool has_step(const fix *f, const char *name, const char *step)
+static bool has_step(const modelfix *f, const char *name, const char *step)
 {
     char *text = NULL;
     size_t n = 0;
@@ -265,7 +242,7 @@ static bool has_step(const fix *f, const char *name, const char *step)
 }
 
 /* Waits until the metrics have the step. */
-static void wait_step(const fix *f, const char *name, const char *step)
+static void wait_step(const modelfix *f, const char *name, const char *step)
 {
     int64_t end = tk_clock_mono_ms(NULL) + WAIT_MS;
     while (!has_step(f, name, step)) {
@@ -279,7 +256,7 @@ static void wait_step(const fix *f, const char *name, const char *step)
     "{\"rules\":[{\"route\":\"forward_backward\",\"action\":\"delay\",\"delay_ms\":"     \
     "3600000,\"skip\":" after ",\"times\":1}]}"
 
-static void compare_runs(fix *f, const char *a, const char *b)
+static void compare_runs(modelfix *f, const char *a, const char *b)
 {
     char name[64];
     tk_buf one, two;
@@ -305,7 +282,7 @@ static void compare_runs(fix *f, const char *a, const char *b)
 }
 
 /* How many checkpoints the server has whose name begins like that. */
-static void expect_kept(fix *f, const char *name, unsigned wanted)
+static void expect_kept(modelfix *f, const char *name, unsigned wanted)
 {
     char command[256];
     unsigned n = 99;
@@ -323,7 +300,7 @@ static void expect_kept(fix *f, const char *name, unsigned wanted)
 static void test_train_killed_and_resumed(void **state)
 {
     (void)state;
-    fix f;
+    modelfix f;
     fix_open(&f, HANGS("5"));
     program_start(&f.p, PROGRAM_ARGS(RUN_ARGS("killed")));
     wait_step(&f, "killed.m", "\"step\":5,"); /* two steps behind the checkpoint */
@@ -360,14 +337,14 @@ static void test_train_killed_and_resumed(void **state)
     program_run(&f.p, PROGRAM_ARGS("train", "d.jsonl", "--save", "whole", "--resume"));
     assert_int_equal(f.p.code, 1);
     assert_true(program_said(&f.p.err, "is not what the run"));
-    fix_close(&f);
+    modelfix_close(&f);
 }
 
 /* Ctrl-C: what is under way ends, a checkpoint is saved, 130; --resume goes on. */
 static void test_train_interrupted(void **state)
 {
     (void)state;
-    fix f;
+    modelfix f;
     fix_open(&f, NULL);
     program_start(&f.p, PROGRAM_ARGS("train", "d.jsonl", "--model", MODEL, "--steps",
                                      "100000", "--batch", "2", "--rank", "2", "--metrics",
@@ -379,14 +356,14 @@ static void test_train_interrupted(void **state)
     assert_true(program_said(&f.p.err, "of 100000: --resume goes on from it."));
     assert_true(has_step(&f, "i.train.json", "\"finished\":false"));
     assert_true(has_step(&f, "i.train.json", "/weights/i-0"));
-    fix_close(&f);
+    modelfix_close(&f);
 }
 
 /* A server that fails in the middle: the error, and what is left. */
 static void test_train_server_fails(void **state)
 {
     (void)state;
-    fix f;
+    modelfix f;
     fix_open(&f, "{\"rules\":[{\"route\":\"forward_backward\",\"action\":\"status\","
                  "\"status\":400,\"detail\":\"no more\",\"skip\":3}]}");
     program_run(&f.p, PROGRAM_ARGS("train", "d.jsonl", "--model", MODEL, "--steps", "8",
@@ -395,19 +372,16 @@ static void test_train_server_fails(void **state)
     assert_true(program_said(&f.p.err, "Error: Training stopped"));
     assert_true(program_said(&f.p.err, "no more"));
     assert_true(program_said(&f.p.err, "The last checkpoint is of step 2"));
-    fix_close(&f);
+    modelfix_close(&f);
 }
 
 /* A bad key, an answer that is nonsense, and nobody who reads the summary. */
 static void test_train_faults(void **state)
 {
     (void)state;
-    fix f;
-    char url[64];
-    fakeapi *api = fakeapi_start();
-    const fakeapi_tinker_options options = {.api_key = "tml-right"};
-    fakeapi_tinker(api, &options);
-    (void)snprintf(url, sizeof(url), "TINKER_BASE_URL=%s", fakeapi_url(api));
+    modelfix f;
+    char url[MODELFIX_URL_BYTES];
+    fakeapi *api = modelfix_peer(url, "tml-right");
     fix_open(&f, NULL);
     f.p.no_reader = true;
     program_run(&f.p, PROGRAM_ARGS("train", "d.jsonl", "-m", MODEL, "--steps", "1",
@@ -425,7 +399,7 @@ static void test_train_faults(void **state)
     program_run(&f.p, PROGRAM_ARGS("train", "d.jsonl", "-m", MODEL));
     assert_int_equal(f.p.code, 1);
     assert_true(program_said(&f.p.err, "Malformed answer"));
-    fix_close(&f);
+    modelfix_close(&f);
     fakeapi_stop(&api);
 }
 

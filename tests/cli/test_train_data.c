@@ -170,6 +170,26 @@ static void test_train_data_empty(void **state)
     train_data_dispose(&set);
 }
 
+/* A byte order mark before the first line is no part of it; elsewhere it is no JSON. */
+static void test_train_data_mark(void **state)
+{
+    (void)state;
+    train_set set;
+    notes told;
+    read_text(&set, &told, 0,
+              "\xef\xbb\xbf{\"prompt\":\"a\",\"completion\":\"b\"}\n"
+              "\xef\xbb\xbf{\"prompt\":\"a\",\"completion\":\"b\"}\n");
+    assert_int_equal(set.n, 1);
+    assert_int_equal(set.rows[0].line, 1);
+    assert_int_equal(set.problems, 1);
+    assert_int_equal(told.at[0].line, 2);
+    train_data_dispose(&set);
+    read_text(&set, &told, 0, "\xef\xbb\xbf");
+    assert_int_equal(set.n, 0);
+    assert_int_equal(set.problems, 0);
+    train_data_dispose(&set);
+}
+
 static void test_train_data_no_template(void **state)
 {
     (void)state;
@@ -190,6 +210,7 @@ int main(void)
         cmocka_unit_test(test_train_data_rows),
         cmocka_unit_test(test_train_data_problems),
         cmocka_unit_test(test_train_data_empty),
+        cmocka_unit_test(test_train_data_mark),
         cmocka_unit_test(test_train_data_no_template),
     };
     return cmocka_run_group_tests_name("train_data", tests, open_model, close_model);
