@@ -77,6 +77,7 @@ static void leave(sample *self)
     if (self->is_doubtful) {
         tk_ledger_doubt(&self->ledger, self->cost.most);
     }
+    tk_ledger_release_all(&self->ledger); /* who sees the end may spend it */
     self->sampling->base->running--;
     tk_budget_release(&self->sampling->base->slots, &self->slot);
 }

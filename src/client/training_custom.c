@@ -42,6 +42,7 @@ static void fail(custom *self, const tk_err *err)
 {
     tk_err copy = *err; /* it may lie in the batch */
     tk_turn_leave(&self->training->base->turn, &self->ticket);
+    tk_ledger_release_all(&self->batch.ledger); /* the half that was not sent */
     tk_op_fail(&self->op, &copy);
 }
 

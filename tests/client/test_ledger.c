@@ -131,6 +131,26 @@ typedef struct fixture {
     tinkc_sampling *sampling;
 } fixture;
 
+/* What is reserved when an operation has failed, before anybody finds its future done. */
+typedef struct watch {
+    tinkc_service *service;
+    int failed;
+    int64_t reserved;
+} watch;
+
+static void look(const tinkc_hook *event, void *user)
+{
+    watch *w = user;
+    tinkc_ledger *ledger = NULL;
+    if (event->event == TINKC_HOOK_ERROR && event->kind == TINKC_SPAN_OPERATION &&
+        event->code != TINKC_E_CANCELLED) {
+        (void)tinkc_service_read_ledger(&ledger, w->service, NULL);
+        w->failed++;
+        w->reserved += ledger != NULL ? tinkc_ledger_reserved(ledger) : 1;
+        tinkc_ledger_free(&ledger);
+    }
+}
+
 static void open_all(fixture *t)
 {
     clientfix_open(&t->f, NULL);
@@ -190,12 +210,15 @@ static void test_ledger_of_a_sample(void **unused)
     close_all(&t);
 }
 
-/* What was refused costs nothing, what may have been done is uncertain. */
+/* What was refused costs nothing and is given back before the future is done; what may
+ * have been done is uncertain. */
 static void test_ledger_of_failures(void **unused)
 {
     (void)unused;
     fixture t;
     open_all(&t);
+    watch w = {.service = t.f.service};
+    assert_int_equal(tinkc_service_add_hook(w.service, look, &w, NULL), TINKC_OK);
     tinkc_future *refused = sample(&t);
     assert_true(faketransport_answer(&t.f.net, SAMPLE, (fakeanswer){.status = 422}));
     clientfix_turn(&t.f);
@@ -216,6 +239,8 @@ static void test_ledger_of_failures(void **unused)
     tinkc_future_cancel(posted);
     clientfix_turn(&t.f);
     expect(&t, 0, 14, 0);
+    assert_int_equal(w.failed, 2);
+    assert_int_equal(w.reserved, 0);
     tinkc_future_free(&refused);
     tinkc_future_free(&failed);
     tinkc_future_free(&cancelled);
@@ -375,6 +400,17 @@ static void test_ledger_allocation_sweep(void **unused)
     assert_true(failmem_sweep(batch_once, NULL, 1) > 60);
 }
 
+static int refuse(tinkc_custom_item *items, size_t n, double *loss,
+                  tinkc_metrics *metrics, void *user)
+{
+    (void)items;
+    (void)n;
+    (void)loss;
+    (void)metrics;
+    (void)user;
+    return 1;
+}
+
 /* Chunks are counted one by one; what the server refused is given back; steps are
  * told apart by the optim_steps that were called. */
 static void test_ledger_of_batches(void **unused)
@@ -387,9 +423,11 @@ static void test_ledger_of_batches(void **unused)
     tinkc_ledger *ledger = NULL;
     tinkc_datum *a = datum(10), *b = datum(20);
     const tinkc_datum *data[] = {a, b};
+    watch w = {.service = service};
     assert_int_equal(
         tinkc_service_create_training_wait(&training, service, "m", NULL, NULL),
         TINKC_OK);
+    assert_int_equal(tinkc_service_add_hook(service, look, &w, NULL), TINKC_OK);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(tinkc_training_forward_backward_wait(
                              NULL, training, data, 2, "cross_entropy", NULL, NULL),
@@ -416,6 +454,12 @@ static void test_ledger_of_batches(void **unused)
     assert_int_equal(tinkc_ledger_step_tokens(ledger, 0, 2), 10);
     assert_int_equal(tinkc_ledger_uncertain(ledger), 0);
     assert_int_equal(tinkc_ledger_reserved(ledger), 0);
+    assert_int_equal(tinkc_service_set_budget(service, -1), TINKC_OK);
+    assert_int_not_equal(tinkc_training_forward_backward_custom_wait(
+                             NULL, training, data, 1, refuse, NULL, NULL),
+                         TINKC_OK);
+    assert_int_equal(w.failed, 3);
+    assert_int_equal(w.reserved, 0);
     tinkc_ledger_free(&ledger);
     tinkc_datum_free(&a);
     tinkc_datum_free(&b);
