@@ -3,7 +3,8 @@
  * answer as it is: status, headers, bytes, collected or streamed.
  *
  * They carry the service's credential and headers as every other request does, unless the
- * URL is of another server: then they carry none. No call here creates a session.
+ * URL is of another server: then they carry none, and the service's own server is not
+ * asked for anything. No call here creates a session.
  * Arguments are copied before a call returns; files are opened then. Thread: any. */
 #ifndef TINKC_RAW_H
 #define TINKC_RAW_H

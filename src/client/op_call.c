@@ -13,6 +13,10 @@ static void on_ready(tk_ready *ready, tinkc_code code, const tk_err *err)
 
 void tk_op_call_start(tk_op_call *self, bool need_session, void (*send)(tk_op_call *self))
 {
+    if (self->op.is_foreign) {
+        send(self); /* our own server has no part in it */
+        return;
+    }
     self->send = send;
     self->ready.need_session = need_session;
     self->ready.done = on_ready;

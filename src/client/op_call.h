@@ -15,8 +15,9 @@ struct tk_op_call {
     void (*send)(tk_op_call *self);
 };
 
-/* Calls `send` when the service is ready (with a session, if it needs one), which starts
- * the call or ends the operation; ends it with the reason when the service is not. */
+/* Calls `send` when the service is ready (with a session, if it needs one; at once for a
+ * foreign operation), which starts the call or ends the operation; ends it with the
+ * reason when the service is not. */
 void tk_op_call_start(tk_op_call *self, bool need_session,
                       void (*send)(tk_op_call *self));
 

@@ -84,8 +84,7 @@ tinkc_future *tinkc_raw_send(tinkc_service *service, const tinkc_raw_request *re
     tinkc_code code = tk_types_options(&mine, sizeof(mine), request, &err);
     if (code == TINKC_OK) {
         self->any_status = mine.any_status;
-        code =
-            tk_request_init(&self->request, request, tk_core_base_url(core), false, &err);
+        code = tk_request_init(&self->request, request, tk_core_base_url(core), 0, &err);
         self->base.op.is_foreign = self->request.anonymous;
     }
     return code == TINKC_OK ? tk_op_submit(&self->base.op)

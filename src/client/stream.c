@@ -153,11 +153,7 @@ static void start(tk_op *op)
 {
     transfer *self = TK_CONTAINER_OF(op, transfer, base.op);
     self->shared->running = self;
-    if (self->request.anonymous) {
-        send(&self->base); /* our own server has no part in it */
-    } else {
-        tk_op_call_start(&self->base, false, send);
-    }
+    tk_op_call_start(&self->base, false, send);
 }
 
 /* The future is done before this: who sees `ended` finds the error there. */
