@@ -1,7 +1,7 @@
-/* Tokens and syntax tree of a template: made by jinja_lex.c, jinja_parse.c and
- * jinja_expr.c, annotated by jinja_scope.c, walked by jinja_eval.c and jinja_exec.c. All
- * of it lives in the template's arena; names are interned, so equal names are equal
- * pointers. Immutable once parsed. */
+/* Tokens and syntax tree of a template: made by jinja_lex.c, jinja_parse.c, jinja_expr.c
+ * and jinja_operand.c, annotated by jinja_scope.c, walked by jinja_eval.c and
+ * jinja_exec.c. All of it lives in the template's arena; names are interned, so equal
+ * names are equal pointers. Immutable once parsed. */
 #ifndef TEXT_JINJA_AST_H
 #define TEXT_JINJA_AST_H
 
@@ -142,6 +142,10 @@ bool tk_jinja_syntax(tk_jparse *p, int line, const char *format, ...) TK_PRINTF(
 bool tk_jinja_oom(tk_jparse *p); /* no memory, or the template's arena is full */
 
 TK_NODISCARD tk_jnode *tk_jnode_new(tk_jparse *p, tk_jkind kind);
+TK_NODISCARD tk_jnode *tk_jnode_make(tk_jparse *p, tk_jkind kind, tk_jnode *a,
+                                     tk_jnode *b);
+/* Puts `node` at the end of a list whose last link is *tail. */
+void tk_jnode_append(tk_jnode ***tail, tk_jnode *node);
 bool tk_jtok_is(const tk_jparse *p, const char *op); /* current token is that operator */
 bool tk_jtok_word(const tk_jparse *p, const char *word); /* ... is that name */
 bool tk_jtok_skip(tk_jparse *p, const char *op);
@@ -155,6 +159,8 @@ TK_NODISCARD bool tk_jtok_name(tk_jparse *p, tk_str *out);
 
 /* `with_cond`: whether "a if b else c" may stand there without parentheses. */
 TK_NODISCARD tk_jnode *tk_jinja_expr(tk_jparse *p, bool with_cond);
+/* An operand with its sign, and with the filters and tests behind it if `with_filter`. */
+TK_NODISCARD tk_jnode *tk_jinja_unary(tk_jparse *p, bool with_filter);
 /* An expression or a tuple without parentheses; `stop` is a word that ends it, or NULL.
  */
 TK_NODISCARD tk_jnode *tk_jinja_tuple(tk_jparse *p, bool with_cond, const char *stop);

@@ -384,7 +384,7 @@ FILTER(do_int)
         return tk_jrun_undefined(run, self);
     } else if ((self.type == TK_JT_FLOAT && isfinite(self.as.f)) ||
                (self.type == TK_JT_STR && parse_float(self.as.s, &f) && isfinite(f))) {
-        return tk_jrun_fail(run, TINKC_E_LIMIT, "an integer needs more than 64 bits");
+        return tk_jrun_too_large(run);
     } else {
         *out = fallback != NULL ? *fallback : tk_jval_int(0);
     }
@@ -414,7 +414,7 @@ FILTER(do_abs)
     int64_t i;
     if (tk_jval_as_int(&self, &i)) {
         if (i == INT64_MIN) {
-            return tk_jrun_fail(run, TINKC_E_LIMIT, "an integer needs more than 64 bits");
+            return tk_jrun_too_large(run);
         }
         *out = tk_jval_int(i < 0 ? -i : i);
         return true;
@@ -563,9 +563,12 @@ const void *tk_jinja_find_filter(tk_str name)
             return &filters[i];
         }
     }
-    for (const tk_jfunc *f = tk_jfilters_seq; f->name != NULL; f++) {
-        if (tk_str_is(name, f->name)) {
-            return f;
+    static const tk_jfunc *const more[] = {tk_jfilters_seq, tk_jfilters_sort};
+    for (size_t i = 0; i < TK_ARRAY_LEN(more); i++) {
+        for (const tk_jfunc *f = more[i]; f->name != NULL; f++) {
+            if (tk_str_is(name, f->name)) {
+                return f;
+            }
         }
     }
     return NULL;

@@ -62,6 +62,22 @@ tk_jnode *tk_jnode_new(tk_jparse *p, tk_jkind kind)
     return node;
 }
 
+void tk_jnode_append(tk_jnode ***tail, tk_jnode *node)
+{
+    **tail = node;
+    *tail = &node->next;
+}
+
+tk_jnode *tk_jnode_make(tk_jparse *p, tk_jkind kind, tk_jnode *a, tk_jnode *b)
+{
+    tk_jnode *node = tk_jnode_new(p, kind);
+    if (node != NULL) {
+        node->a = a;
+        node->b = b;
+    }
+    return node;
+}
+
 const tk_jtok *tk_jtok_now(const tk_jparse *p)
 {
     return &p->toks[p->at];

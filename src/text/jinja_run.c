@@ -36,6 +36,11 @@ bool tk_jrun_raise(tk_jrun *run, const char *format, ...)
     return false;
 }
 
+bool tk_jrun_too_large(tk_jrun *run)
+{
+    return tk_jrun_fail(run, TINKC_E_LIMIT, "an integer needs more than 64 bits");
+}
+
 bool tk_jrun_undefined(tk_jrun *run, tk_jval value)
 {
     if (value.flag == TK_JU_PARAM) {

@@ -175,6 +175,7 @@ struct tk_jfunc {
 bool tk_jrun_fail(tk_jrun *run, tinkc_code code, const char *format, ...) TK_PRINTF(3, 4);
 bool tk_jrun_raise(tk_jrun *run, const char *format, ...)
     TK_PRINTF(2, 3); /* as an exception of jinja2 or Python: TINKC_E_INVALID */
+bool tk_jrun_too_large(tk_jrun *run); /* an integer needs more than 64 bits */
 bool tk_jrun_undefined(tk_jrun *run, tk_jval value); /* raises UndefinedError */
 TK_NODISCARD bool tk_jrun_step(tk_jrun *run, size_t n);
 TK_NODISCARD bool tk_jrun_bytes(tk_jrun *run, size_t n); /* pays for that much text */
@@ -196,8 +197,26 @@ TK_NODISCARD bool tk_jval_take(tk_jrun *run, tk_buf *buf, tk_jval *out); /* its 
 TK_NODISCARD bool tk_jval_concat(tk_jrun *run, tk_str a, tk_str b, tk_jval *out);
 
 TK_NODISCARD bool tk_jlist_new(tk_jrun *run, tk_jlist **out, size_t room);
+/* The same as a value: *list is new and empty. */
+TK_NODISCARD bool tk_jlist_make(tk_jrun *run, tk_jtype type, tk_jlist **list,
+                                tk_jval *out);
 TK_NODISCARD bool tk_jlist_add(tk_jrun *run, tk_jlist *list, tk_jval value);
 tk_jval tk_jval_list(tk_jlist *list, tk_jtype type);
+
+TK_NODISCARD bool tk_jval_of_json(tk_jrun *run, const tk_json *json, tk_jval *out);
+
+bool tk_jval_truth(const tk_jval *value);
+bool tk_jval_is_number(const tk_jval *value);            /* bool too */
+bool tk_jval_as_int(const tk_jval *value, int64_t *out); /* int or bool */
+double tk_jval_as_double(const tk_jval *value);
+const char *tk_jval_type_name(const tk_jval *value); /* as Python calls it */
+
+/* Everything that a for loop would see. The array is borrowed or new. */
+TK_NODISCARD bool tk_jval_iterate(tk_jrun *run, tk_jval value, tk_jlist *out);
+/* -1 when it has no length. */
+int64_t tk_jval_length(const tk_jval *value);
+
+/* ---- dicts (jinja_dict.c) ---- */
 
 TK_NODISCARD bool tk_jdict_new(tk_jrun *run, tk_jdict **out);
 TK_NODISCARD bool tk_jdict_put(tk_jrun *run, tk_jdict *dict, tk_jval key, tk_jval value);
@@ -208,23 +227,13 @@ tk_jval *tk_jdict_get(const tk_jdict *dict, tk_str key); /* NULL: not there */
 void tk_jdict_remove(tk_jdict *dict, tk_jentry *entry);
 bool tk_jval_is_hashable(const tk_jval *value);
 
-TK_NODISCARD bool tk_jval_of_json(tk_jrun *run, const tk_json *json, tk_jval *out);
+/* ---- equality and order (jinja_compare.c) ---- */
 
-bool tk_jval_truth(const tk_jval *value);
-bool tk_jval_is_number(const tk_jval *value);            /* bool too */
-bool tk_jval_as_int(const tk_jval *value, int64_t *out); /* int or bool */
-double tk_jval_as_double(const tk_jval *value);
-const char *tk_jval_type_name(const tk_jval *value); /* as Python calls it */
 TK_NODISCARD bool tk_jval_equal(tk_jrun *run, const tk_jval *a, const tk_jval *b,
                                 bool *out);
 /* -1, 0, 1; raises TypeError when they have no order. */
 TK_NODISCARD bool tk_jval_compare(tk_jrun *run, const tk_jval *a, const tk_jval *b,
                                   int *out);
-
-/* Everything that a for loop would see. The array is borrowed or new. */
-TK_NODISCARD bool tk_jval_iterate(tk_jrun *run, tk_jval value, tk_jlist *out);
-/* -1 when it has no length. */
-int64_t tk_jval_length(const tk_jval *value);
 
 /* ---- text of values (jinja_text.c) ---- */
 
@@ -241,6 +250,9 @@ TK_NODISCARD bool tk_jval_binary(tk_jrun *run, int op, tk_jval a, tk_jval b,
                                  tk_jval *out);
 TK_NODISCARD bool tk_jval_relate(tk_jrun *run, int op, tk_jval a, tk_jval b, bool *out);
 TK_NODISCARD bool tk_jval_negate(tk_jrun *run, tk_jval a, bool plus, tk_jval *out);
+
+/* ---- attributes and items (jinja_item.c) ---- */
+
 TK_NODISCARD bool tk_jval_attr(tk_jrun *run, tk_jval object, tk_str name, tk_jval *out);
 TK_NODISCARD bool tk_jval_item(tk_jrun *run, tk_jval object, tk_jval key, tk_jval *out);
 /* Bounds are NONE when they are not given. */
@@ -274,7 +286,7 @@ TK_NODISCARD bool tk_jinja_test(tk_jrun *run, tk_str name, tk_jval self,
 /* A method of a value; NULL when its type has none of that name. *is_unsafe when it would
  * change the object. */
 const tk_jfunc *tk_jinja_find_method(tk_jtype type, tk_str name, bool *is_unsafe);
-extern const tk_jfunc tk_jmethods_str[], tk_jfilters_seq[], tk_jfilters_text[];
+extern const tk_jfunc tk_jmethods_str[], tk_jfilters_seq[], tk_jfilters_sort[];
 TK_NODISCARD bool tk_jval_percent(tk_jrun *run, tk_str format, tk_jval values,
                                   tk_jval *out);
 TK_NODISCARD bool tk_jmethod_format(tk_jrun *run, tk_jval self, const tk_jargs *args,
