@@ -1,20 +1,17 @@
 /* The whole client behind TLS, over HTTP/1.1 and HTTP/2 and where HTTP/2 is broken: the
  * same conversation, each piece of work applied once (A-100, A-104, A-105, A-149).
  * Links: peer front */
-#include <poll.h>
 #include <string.h>
 
 #include <tinkc/sampling.h>
 #include <tinkc/training.h>
 
-#include "client/service.h"
 #include "support/fakeapi_tinker.h"
-#include "support/fakeclock.h"
 #include "support/fakefront.h"
 #include "support/servicefix.h"
+#include "support/worldfix.h"
 
-#define STEPS      3
-#define BACKOFF_MS 40000 /* no back-off is longer; other timers are left alone */
+#define STEPS 3
 
 static tinkc_datum *make_datum(void)
 {
@@ -30,13 +27,7 @@ static tinkc_datum *make_datum(void)
     return datum;
 }
 
-/* A service whose loop and clock are the test's: back-offs cost no time. */
-typedef struct world {
-    fakeclock clock;
-    tinkc_service *service;
-} world;
-
-static void open_world(world *w, fakeapi *api, fakefront *front,
+static void open_world(worldfix *w, fakeapi *api, fakefront *front,
                        const char *const *options)
 {
     static const char *const own[] = {"loop",         "manual",   "heartbeat", "86400000",
@@ -53,34 +44,22 @@ static void open_world(world *w, fakeapi *api, fakefront *front,
             tinkc_config_set(config, "ca_file", fakefront_ca_file(front), NULL),
             TINKC_OK);
     }
-    fakeclock_init(&w->clock);
-    tk_core_seams seams = {.clock = &w->clock.clock};
-    assert_int_equal(tk_service_open(&w->service, config, &seams, NULL), TINKC_OK);
+    assert_true(worldfix_open(w, config));
     tinkc_config_free(&config);
 }
 
-/* Runs the loop until the future is done; when nothing moves, the clock goes on. */
-static void drive(world *w, tinkc_future *future)
+static void drive(worldfix *w, tinkc_future *future)
 {
-    while (!tinkc_future_is_done(future)) {
-        struct pollfd fd = {.fd = tinkc_service_fd(w->service), .events = POLLIN};
-        int64_t deadline = tinkc_service_deadline_ms(w->service);
-        if (deadline != 0 && poll(&fd, 1, 5) == 0 && deadline > 0 &&
-            deadline <= BACKOFF_MS) {
-            fakeclock_advance_ms(&w->clock, deadline);
-        }
-        assert_int_equal(tinkc_service_process(w->service), TINKC_OK);
-    }
-    assert_int_equal(tinkc_future_wait(future, 0), TINKC_OK);
+    assert_int_equal(worldfix_drive(w, future), TINKC_OK);
 }
 
-static void finish(world *w, tinkc_future *future)
+static void finish(worldfix *w, tinkc_future *future)
 {
     drive(w, future);
     tinkc_future_free(&future);
 }
 
-static void train_and_sample(world *w)
+static void train_and_sample(worldfix *w)
 {
     tinkc_training *training = NULL;
     tinkc_sampling *sampling = NULL;
@@ -140,7 +119,7 @@ static void converse(const row *r, fakeapi_fault lost)
     }
     fakefront *front =
         r->clear ? NULL : fakefront_start(api, &(fakefront_options){.talk = r->talk});
-    world w;
+    worldfix w = {.api = api};
     open_world(&w, api, front, r->options);
     train_and_sample(&w);
     tinkc_service_close(&w.service);

@@ -9,27 +9,18 @@
 #include <stdio.h>
 
 #include "base/rand.h"
-#include "client/service.h"
 #include "support/clientfix.h"
 #include "support/failmem.h"
 #include "support/fakeapi_tinker.h"
 #include "support/servicefix.h"
+#include "support/worldfix.h"
 
 #define MODELS     3
 #define OPERATIONS 200
-#define BACKOFF_MS 40000 /* no back-off is longer; other timers are left alone */
 
-/* A service whose loop and clock are the test's, on the peer. */
-typedef struct world {
-    fakeapi *api;
-    fakeclock clock;
-    tinkc_service *service;
-} world;
-
-static bool open_service(world *w)
+static bool open_service(worldfix *w)
 {
     tinkc_config *config = NULL;
-    tk_core_seams seams = {.clock = &w->clock.clock};
     static const char *const options[] = {
         "api_key",   "tml-k",    "loop",         "manual",   "proxy", "",
         "heartbeat", "86400000", "stuck_silent", "86400000", NULL};
@@ -38,32 +29,16 @@ static bool open_service(world *w)
     for (const char *const *o = options; ok && o[0] != NULL; o += 2) {
         ok = tinkc_config_set(config, o[0], o[1], NULL) == TINKC_OK;
     }
-    ok = ok && tk_service_open(&w->service, config, &seams, NULL) == TINKC_OK;
+    ok = ok && worldfix_open(w, config);
     tinkc_config_free(&config);
     return ok;
 }
 
-/* Runs the loop until the future is done; when nothing moves, the clock goes on to the
- * end of the next back-off. */
-static tinkc_code drive(world *w, tinkc_future *future)
-{
-    while (!tinkc_future_is_done(future)) {
-        struct pollfd fd = {.fd = tinkc_service_fd(w->service), .events = POLLIN};
-        int64_t deadline = tinkc_service_deadline_ms(w->service);
-        if (deadline != 0 && poll(&fd, 1, 1) == 0 && deadline > 0 &&
-            deadline <= BACKOFF_MS) {
-            fakeclock_advance_ms(&w->clock, deadline);
-        }
-        assert_int_equal(tinkc_service_process(w->service), TINKC_OK);
-    }
-    return tinkc_future_wait(future, 0);
-}
-
-static tinkc_training *create(world *w)
+static tinkc_training *create(worldfix *w)
 {
     tinkc_training *training = NULL;
     tinkc_future *future = tinkc_service_create_training(w->service, "m", NULL);
-    (void)drive(w, future);
+    (void)worldfix_drive(w, future);
     (void)tinkc_future_take_training(&training, future, NULL);
     tinkc_future_free(&future);
     return training;
@@ -158,10 +133,9 @@ static void make_trouble(fakeapi *api, const trouble *what)
 
 static void run_once(const trouble *what)
 {
-    world w = {.api = fakeapi_start()};
+    worldfix w = {.api = fakeapi_start()};
     fakeapi_tinker(w.api,
                    &(fakeapi_tinker_options){.config = "{\"fwdbwd_max_chunk_len\":1}"});
-    fakeclock_init(&w.clock);
     assert_true(open_service(&w));
     tinkc_training *models[MODELS];
     size_t ids[MODELS] = {0};
@@ -181,7 +155,7 @@ static void run_once(const trouble *what)
         ids[i % MODELS] += n;
     }
     for (size_t i = 0; i < OPERATIONS; i++) {
-        assert_int_equal(drive(&w, futures[i]), TINKC_OK);
+        assert_int_equal(worldfix_drive(&w, futures[i]), TINKC_OK);
         tinkc_future_free(&futures[i]);
     }
     for (size_t i = 0; i < MODELS; i++) {
@@ -347,10 +321,9 @@ static void test_once_close_anywhere(void **unused)
 {
     (void)unused;
     for (int turns = 0; turns < 40; turns++) {
-        world w = {.api = fakeapi_start()};
+        worldfix w = {.api = fakeapi_start()};
         fakeapi_tinker(
             w.api, &(fakeapi_tinker_options){.config = "{\"fwdbwd_max_chunk_len\":1}"});
-        fakeclock_init(&w.clock);
         assert_true(open_service(&w));
         tinkc_datum *datum = make_datum();
         tinkc_training *training = create(&w);
@@ -388,9 +361,9 @@ static int flat_loss(tinkc_custom_item *items, size_t n, double *loss,
     return tinkc_metrics_put(metrics, "mine", 1.0) == TINKC_OK ? 0 : 1;
 }
 
-static bool finish(world *w, tinkc_future *future)
+static bool finish(worldfix *w, tinkc_future *future)
 {
-    tinkc_code code = drive(w, future);
+    tinkc_code code = worldfix_drive(w, future);
     tinkc_future_free(&future);
     return code == TINKC_OK;
 }
@@ -400,8 +373,7 @@ static bool is_custom;
 /* Create, batch, step, close. What comes after the failure works. */
 static bool scenario(void *user)
 {
-    world w = {.api = user};
-    fakeclock_init(&w.clock);
+    worldfix w = {.api = user};
     const tinkc_datum *data[3] = {NULL, NULL, NULL};
     bool ok = open_service(&w);
     tinkc_datum *datum = ok ? make_datum() : NULL;
@@ -429,7 +401,7 @@ static bool scenario(void *user)
 typedef enum act { ACT_BATCH, ACT_STEP, ACT_SAVE, ACT_SAMPLE, ACTS } act;
 
 typedef struct stage {
-    world *w;
+    worldfix *w;
     tinkc_training *training;
     tinkc_sampling *sampling; /* from ACT_SAVE on */
     const tinkc_datum *datum;
@@ -447,7 +419,7 @@ static bool perform(stage *s, act what)
         return finish(s->w, tinkc_training_optim_step(s->training, NULL));
     case ACT_SAVE:
         future = tinkc_training_save_and_sample(s->training);
-        (void)drive(s->w, future);
+        (void)worldfix_drive(s->w, future);
         (void)tinkc_future_take_sampling(&s->sampling, future, NULL);
         tinkc_future_free(&future);
         return s->sampling != NULL;
@@ -463,8 +435,7 @@ static bool perform(stage *s, act what)
  * same client, and works. */
 static bool whole_scenario(void *user)
 {
-    world w = {.api = user};
-    fakeclock_init(&w.clock);
+    worldfix w = {.api = user};
     bool ok = open_service(&w);
     tinkc_datum *datum = ok ? make_datum() : NULL;
     stage s = {.w = &w, .datum = datum};
