@@ -102,11 +102,15 @@ static off_t restore(streams *s)
 static tinkc_code run_one(fakeapi *api, const fakefront *front, bool trusted,
                           const snapshot *before)
 {
-    const char *const options[] = {
-        "base_url",    fakefront_url(front),
-        "max_retries", "0",
-        "ca_file",     trusted ? fakefront_ca_file(front) : NULL,
-        NULL};
+    const char *const options[] = {"base_url",
+                                   fakefront_url(front),
+                                   "max_retries",
+                                   "0",
+                                   "connect_timeout",
+                                   "60000",
+                                   "ca_file",
+                                   trusted ? fakefront_ca_file(front) : NULL,
+                                   NULL};
     tinkc_service *service = servicefix_open(api, options);
     tinkc_training *training = NULL;
     tinkc_code code =

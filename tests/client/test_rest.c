@@ -1,12 +1,11 @@
-/* The REST client on the scripted peer and, where time passes, on the scripted transport
- * (M-120 to M-129, M-045).
+/* The REST client on the scripted peer (M-120 to M-129, M-045); where time passes, see
+ * test_rest_poll.c.
  * Links: peer */
 #include <stdio.h>
 
 #include <tinkc/rest.h>
 
 #include "base/base64.h"
-#include "support/clientfix.h"
 #include "support/failmem.h"
 #include "support/fakeapi.h"
 #include "support/servicefix.h"
@@ -376,88 +375,6 @@ static void test_rest_archive_url(void **unused)
     end(&f);
 }
 
-#define ARCHIVE_REST "training_runs/S:train:0/checkpoints/weights/0001/archive"
-
-/* M-122: 503 is waited out, 30 s at a time or as the server says, six times. */
-static void test_rest_archive_503(void **unused)
-{
-    (void)unused;
-    clientfix f;
-    clientfix_open(&f, NULL);
-    fakeanswer later = {.status = 503, .body = "{}"};
-    tinkc_future *future = tinkc_rest_archive_url(f.service, PATH);
-    clientfix_turn(&f);
-    assert_true(faketransport_answer(&f.net, ARCHIVE_REST, later));
-    clientfix_advance(&f, 29999);
-    assert_int_equal(faketransport_count(&f.net, ARCHIVE_REST), 1);
-    clientfix_advance(&f, 1);
-    assert_int_equal(faketransport_count(&f.net, ARCHIVE_REST), 2);
-    fakeanswer hinted = later;
-    hinted.headers[0] = "retry-after";
-    hinted.headers[1] = "3";
-    assert_true(faketransport_answer(&f.net, ARCHIVE_REST, hinted));
-    clientfix_advance(&f, 3000);
-    assert_int_equal(faketransport_count(&f.net, ARCHIVE_REST), 3);
-    for (size_t i = 3; i < 6; i++) {
-        assert_true(faketransport_answer(&f.net, ARCHIVE_REST, later));
-        clientfix_advance(&f, 30000);
-        assert_int_equal(faketransport_count(&f.net, ARCHIVE_REST), i + 1);
-    }
-    assert_false(tinkc_future_is_done(future));
-    assert_true(faketransport_answer(&f.net, ARCHIVE_REST, later));
-    clientfix_turn(&f);
-    assert_int_equal(tinkc_future_wait(future, 0), TINKC_E_SERVER);
-    assert_non_null(strstr(f.log, "asking again"));
-    tinkc_future_free(&future);
-    future = tinkc_rest_archive_url(f.service, PATH);
-    clientfix_turn(&f);
-    assert_true(faketransport_answer(&f.net, ARCHIVE_REST, later));
-    clientfix_turn(&f);
-    tinkc_future_cancel(future);
-    clientfix_turn(&f);
-    assert_int_equal(tinkc_future_wait(future, 0), TINKC_E_CANCELLED);
-    tinkc_future_free(&future);
-    clientfix_close(&f);
-}
-
-#define TRACE "sessions/a/trace_export"
-
-/* M-125: pending every 5 s, then the URL; a failure has the server's words. */
-static void test_rest_export_trace(void **unused)
-{
-    (void)unused;
-    clientfix f;
-    char *url = NULL;
-    clientfix_open(&f, NULL);
-    tinkc_future *future = tinkc_rest_export_trace(f.service, "a");
-    clientfix_turn(&f);
-    for (int i = 0; i < 3; i++) {
-        assert_true(faketransport_answer(
-            &f.net, TRACE, (fakeanswer){.body = "{\"status\":\"pending\"}"}));
-        clientfix_advance(&f, 4999);
-        assert_int_equal(faketransport_open(&f.net, TRACE), 0);
-        clientfix_advance(&f, 1);
-    }
-    assert_true(faketransport_answer(
-        &f.net, TRACE,
-        (fakeanswer){.body = "{\"status\":\"ready\",\"url\":\"https://t\"}"}));
-    clientfix_turn(&f);
-    assert_int_equal(tinkc_future_take_path(&url, future, NULL), TINKC_OK);
-    assert_string_equal(url, "https://t");
-    tinkc_text_free(url);
-    tinkc_future_free(&future);
-    future = tinkc_rest_export_trace(f.service, "a");
-    clientfix_turn(&f);
-    assert_true(faketransport_answer(
-        &f.net, TRACE,
-        (fakeanswer){.body = "{\"status\":\"failed\",\"error\":\"no data\"}"}));
-    clientfix_turn(&f);
-    assert_int_equal(tinkc_future_wait(future, 0), TINKC_E_REQUEST);
-    assert_non_null(strstr(tinkc_error_message(tinkc_future_error(future)), "no data"));
-    tinkc_future_free(&future);
-    clientfix_close(&f);
-}
-
 /* Nothing that could name something else reaches the server. */
 static void test_rest_refuses(void **unused)
 {
@@ -593,8 +510,6 @@ int main(void)
         cmocka_unit_test(test_rest_billing),
         cmocka_unit_test(test_rest_whoami),
         cmocka_unit_test(test_rest_archive_url),
-        cmocka_unit_test(test_rest_archive_503),
-        cmocka_unit_test(test_rest_export_trace),
         cmocka_unit_test(test_rest_refuses),
         cmocka_unit_test(test_rest_errors),
         cmocka_unit_test(test_rest_allocation_sweep),
