@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -208,8 +209,18 @@ static bool set_security(tk_curl_transfer *transfer)
            set_text(easy, CURLOPT_SSLKEY, options->client_key) &&
            set_text(easy, CURLOPT_PROXY, options->proxy) &&
            set_text(easy, CURLOPT_NOPROXY, options->no_proxy) &&
-           curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, "http,https") == CURLE_OK;
+           curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK;
+}
+
+/* Who asked over TLS is not led to a server that anybody can impersonate. */
+static bool set_redirects(tk_curl_transfer *transfer)
+{
+    const tk_http_request *request = transfer->request;
+    bool is_tls = strncasecmp(request->url, "https:", 6) == 0;
+    return curl_easy_setopt(transfer->easy, CURLOPT_FOLLOWLOCATION,
+                            request->follow_redirects ? 1L : 0L) == CURLE_OK &&
+           curl_easy_setopt(transfer->easy, CURLOPT_REDIR_PROTOCOLS_STR,
+                            is_tls ? "https" : "http,https") == CURLE_OK;
 }
 
 static long http_version(const tk_curl_transfer *transfer)
@@ -225,7 +236,6 @@ static bool set_behaviour(tk_curl_transfer *transfer)
     const tk_http_request *request = transfer->request;
     CURL *easy = transfer->easy;
     long fresh = request->fresh_connection ? 1L : 0L;
-    long follow = request->follow_redirects ? 1L : 0L;
     /* Rather wait for the first connection to say whether it carries several requests
      * than open one for each of a burst. */
     bool may_share =
@@ -236,7 +246,6 @@ static bool set_behaviour(tk_curl_transfer *transfer)
            curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, silence_s > 0 ? 1L : 0L) ==
                CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, silence_s) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, follow) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, idle_s) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_PIPEWAIT, may_share ? 1L : 0L) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, http_version(transfer)) ==
@@ -309,8 +318,8 @@ tinkc_code tk_curl_easy_setup(tk_curl_transfer *transfer, tk_err *err)
     transfer->body.max = max != 0 ? max : TK_BODY_MAX_BYTES;
     if (curl_easy_setopt(transfer->easy, CURLOPT_URL, transfer->request->url) ==
             CURLE_OK &&
-        set_headers(transfer) && set_body(transfer) && set_behaviour(transfer) &&
-        tk_curl_easy_set_timeouts(transfer)) {
+        set_headers(transfer) && set_body(transfer) && set_redirects(transfer) &&
+        set_behaviour(transfer) && tk_curl_easy_set_timeouts(transfer)) {
         return TINKC_OK;
     }
     return tk_err_nomem(err);

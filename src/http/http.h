@@ -85,7 +85,7 @@ struct tk_http_request {
     int64_t timeout_ms;         /* whole request; -1: none */
     int64_t connect_timeout_ms; /* -1: none */
     size_t max_response_bytes;
-    bool follow_redirects;
+    bool follow_redirects; /* but never from https to http */
     bool fresh_connection; /* do not reuse one (after a bare 400, wire.md §5.2) */
     /* A body that is not in memory: puts up to n of its body_n bytes from `offset` on
      * into p and says how many; TK_HTTP_BODY_FAILED ends the transfer (done says
