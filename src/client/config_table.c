@@ -67,7 +67,7 @@ static const tk_option options[] = {
     {"ca_dir", TK_OPTION_STRING, AT(ca_dir), NULL, "SSL_CERT_DIR", NULL, 0, 0, NULL,
      "directory of certificates to trust, in the same way"},
     {"client_cert", TK_OPTION_STRING, AT(client_cert), NULL, NULL, NULL, 0, 0, NULL,
-     "client certificate (PEM)"},
+     "client certificate (PEM), for the service's own server only"},
     {"client_key", TK_OPTION_STRING, AT(client_key), NULL, NULL, NULL, 0, 0, NULL,
      "key of the client certificate (PEM)"},
     {"proxy", TK_OPTION_STRING, AT(proxy), NULL, NULL, NULL, 0, 0, NULL,

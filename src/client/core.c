@@ -175,6 +175,7 @@ static tinkc_code make_transport(tk_transport **out, const tk_core *core, tk_err
                                .ca_dir = config->ca_dir,
                                .client_cert = config->client_cert,
                                .client_key = config->client_key,
+                               .client_url = core->base_url,
                                .proxy = config->proxy,
                                .no_proxy = config->no_proxy};
     for (size_t i = 0; i < TK_HTTP_GROUPS; i++) {

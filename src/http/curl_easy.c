@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "http/curl_int.h"
+#include "http/url.h"
 
 #define HEADERS_MAX_BYTES (256 * TK_KIB)
 #define BUFFER_BYTES      8192L /* per transfer: 2,000 parked polls must stay small */
@@ -204,23 +205,43 @@ static bool set_security(tk_curl_transfer *transfer)
 {
     const tk_curl_options *options = &transfer->owner->options;
     CURL *easy = transfer->easy;
-    return set_trust(easy, options) &&
-           set_text(easy, CURLOPT_SSLCERT, options->client_cert) &&
-           set_text(easy, CURLOPT_SSLKEY, options->client_key) &&
-           set_text(easy, CURLOPT_PROXY, options->proxy) &&
+    return set_trust(easy, options) && set_text(easy, CURLOPT_PROXY, options->proxy) &&
            set_text(easy, CURLOPT_NOPROXY, options->no_proxy) &&
            curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK;
 }
 
-/* Who asked over TLS is not led to a server that anybody can impersonate. */
-static bool set_redirects(tk_curl_transfer *transfer)
+/* Whether the server of this request may see the client certificate. */
+static bool has_identity(const tk_curl_transfer *transfer)
+{
+    const tk_curl_options *options = &transfer->owner->options;
+    return options->client_cert != NULL &&
+           (options->client_url == NULL ||
+            tk_url_same_origin(tk_str_of(transfer->request->url),
+                               tk_str_of(options->client_url)));
+}
+
+/* Who asked over TLS is not led to a server that anybody can impersonate. libcurl would
+ * show the certificate also to the server that a redirect names. */
+static bool set_redirects(tk_curl_transfer *transfer, bool identity)
 {
     const tk_http_request *request = transfer->request;
     bool is_tls = strncasecmp(request->url, "https:", 6) == 0;
     return curl_easy_setopt(transfer->easy, CURLOPT_FOLLOWLOCATION,
-                            request->follow_redirects ? 1L : 0L) == CURLE_OK &&
+                            request->follow_redirects && !identity ? 1L : 0L) ==
+               CURLE_OK &&
            curl_easy_setopt(transfer->easy, CURLOPT_REDIR_PROTOCOLS_STR,
                             is_tls ? "https" : "http,https") == CURLE_OK;
+}
+
+/* Said anew for each request: the handle may have served another server before. */
+static bool set_identity(tk_curl_transfer *transfer, bool identity)
+{
+    const tk_curl_options *options = &transfer->owner->options;
+    const char *cert = identity ? options->client_cert : NULL;
+    const char *key = identity ? options->client_key : NULL;
+    return options->client_cert == NULL ||
+           (curl_easy_setopt(transfer->easy, CURLOPT_SSLCERT, cert) == CURLE_OK &&
+            curl_easy_setopt(transfer->easy, CURLOPT_SSLKEY, key) == CURLE_OK);
 }
 
 static long http_version(const tk_curl_transfer *transfer)
@@ -314,12 +335,14 @@ tinkc_code tk_curl_easy_open(tk_curl_transfer *transfer, tk_err *err)
 tinkc_code tk_curl_easy_setup(tk_curl_transfer *transfer, tk_err *err)
 {
     size_t max = transfer->request->max_response_bytes;
+    bool identity = has_identity(transfer);
     transfer->header_text.max = HEADERS_MAX_BYTES;
     transfer->body.max = max != 0 ? max : TK_BODY_MAX_BYTES;
     if (curl_easy_setopt(transfer->easy, CURLOPT_URL, transfer->request->url) ==
             CURLE_OK &&
-        set_headers(transfer) && set_body(transfer) && set_redirects(transfer) &&
-        set_behaviour(transfer) && tk_curl_easy_set_timeouts(transfer)) {
+        set_headers(transfer) && set_body(transfer) && set_identity(transfer, identity) &&
+        set_redirects(transfer, identity) && set_behaviour(transfer) &&
+        tk_curl_easy_set_timeouts(transfer)) {
         return TINKC_OK;
     }
     return tk_err_nomem(err);

@@ -441,8 +441,10 @@ static int64_t curl_deadline(tk_transport *transport)
 
 static void free_options(tk_curl_options *options)
 {
-    const char **texts[] = {&options->ca_file,    &options->ca_dir, &options->client_cert,
-                            &options->client_key, &options->proxy,  &options->no_proxy};
+    const char **texts[] = {&options->ca_file,     &options->ca_dir,
+                            &options->client_cert, &options->client_key,
+                            &options->client_url,  &options->proxy,
+                            &options->no_proxy};
     for (size_t i = 0; i < TK_ARRAY_LEN(texts); i++) {
         tk_free((void *)(uintptr_t)*texts[i]);
         *texts[i] = NULL;
@@ -452,8 +454,9 @@ static void free_options(tk_curl_options *options)
 static bool copy_options(tk_curl_options *out, const tk_curl_options *options)
 {
     *out = *options;
-    const char **texts[] = {&out->ca_file,    &out->ca_dir, &out->client_cert,
-                            &out->client_key, &out->proxy,  &out->no_proxy};
+    const char **texts[] = {&out->ca_file,    &out->ca_dir,     &out->client_cert,
+                            &out->client_key, &out->client_url, &out->proxy,
+                            &out->no_proxy};
     bool ok = true;
     for (size_t i = 0; i < TK_ARRAY_LEN(texts); i++) {
         if (*texts[i] != NULL) {

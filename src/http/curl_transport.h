@@ -22,8 +22,9 @@ typedef struct tk_curl_options {
     const char *ca_dir;
     const char *client_cert;
     const char *client_key;
-    const char *proxy;    /* NULL: the environment's; "": none */
-    const char *no_proxy; /* NULL: the environment's */
+    const char *client_url; /* the server that gets the certificate; NULL: each one */
+    const char *proxy;      /* NULL: the environment's; "": none */
+    const char *no_proxy;   /* NULL: the environment's */
     tk_curl_protocol protocol[TK_HTTP_GROUPS];
     size_t max_connections[TK_HTTP_GROUPS]; /* 0: no limit beyond the file table */
 } tk_curl_options;
