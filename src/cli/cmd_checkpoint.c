@@ -268,6 +268,7 @@ static int run_set_ttl(const cmd_args *args)
 }
 
 #define ONE_PATH .operands = "CHECKPOINT_PATH", .min_operands = 1, .max_operands = 1
+#define OF_OWNER ONE_PATH, .more = "Only the owner of the training run can do that."
 
 static const cmd_option list_options[] = {
     {"run-id", 0, CMD_TEXT, "ID", "Only those of this training run, all of them.", false},
@@ -296,17 +297,15 @@ const cmd_spec cmd_checkpoint_info = {
 
 const cmd_spec cmd_checkpoint_publish = {
     .name = "checkpoint publish",
-    ONE_PATH,
+    OF_OWNER,
     .help = "Let everybody read a checkpoint.",
-    .more = "Only the owner of the training run can do that.",
     .run = run_publish,
 };
 
 const cmd_spec cmd_checkpoint_unpublish = {
     .name = "checkpoint unpublish",
-    ONE_PATH,
+    OF_OWNER,
     .help = "Make a published checkpoint private again.",
-    .more = "Only the owner of the training run can do that.",
     .run = run_unpublish,
 };
 

@@ -24,9 +24,10 @@ static void list_options(const cmd_option *options)
         int n = options->letter != 0
                     ? snprintf(left, sizeof(left), "-%c, ", options->letter)
                     : snprintf(left, sizeof(left), "    ");
-        (void)snprintf(left + n, sizeof(left) - (size_t)n, "--%s%s%s", options->name,
+        (void)snprintf(left + n, sizeof(left) - (size_t)n, "--%s%s%s%s", options->name,
                        options->value != NULL ? " " : "",
-                       options->value != NULL ? options->value : "");
+                       options->value != NULL ? options->value : "",
+                       options->value != NULL && options->repeats ? "..." : "");
         row(left, options->help);
     }
     row("-h, --help", "Show this text and exit.");

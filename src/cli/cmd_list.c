@@ -52,7 +52,7 @@ static const struct {
     const char *name, *help;
 } groups[] = {
     {"run", "Training runs: list, show."},
-    {"checkpoint", "Checkpoints: list, show, share, expire, delete, download."},
+    {"checkpoint", "Checkpoints: list, show, save, share, expire, delete, download."},
     {"session", "Sessions: list, show, move, trace."},
     {"billing", "What was used."},
     {"completion", "Completion scripts for shells."},

@@ -254,10 +254,6 @@ static int fail(const char *log)
 
 static bool find_or_start(const char *data, const char *log)
 {
-    tk_err err = TK_ERR_INIT;
-    if (tk_file_mkdirs(data, 0700, &err) != TINKC_OK || !become_user(data)) {
-        return false;
-    }
     /* one at a time: who looks at a server's lock may keep another from getting it */
     bool ok = false;
     if (await_byte(local.users, START_BYTE, F_WRLCK)) {
@@ -269,6 +265,23 @@ static bool find_or_start(const char *data, const char *log)
     return ok;
 }
 
+static int begin(const char *data, const char *log)
+{
+    tk_err err = TK_ERR_INIT;
+    if (tk_file_mkdirs(data, 0700, &err) != TINKC_OK) {
+        return cmd_fail("the local server did not start: %s", err.message);
+    }
+    if (!become_user(data)) {
+        return cmd_fail("the local server did not start: cannot lock %s/users", data);
+    }
+    if (find_or_start(data, log)) {
+        return CMD_OK;
+    }
+    int code = fail(log);
+    cmd_local_end();
+    return code;
+}
+
 int cmd_local_start(char **url, const cmd_args *args)
 {
     int code = CMD_OK;
@@ -277,12 +290,9 @@ int cmd_local_start(char **url, const cmd_args *args)
         char *log = data != NULL && !cmd_has(args, "verbose")
                         ? tk_file_join(data, "local.log")
                         : NULL;
-        if (data == NULL) {
-            code = cmd_fail("no HOME is set: --local has no place for its data");
-        } else if (!find_or_start(data, log)) {
-            code = fail(log);
-            cmd_local_end();
-        }
+        code = data != NULL
+                   ? begin(data, log)
+                   : cmd_fail("no HOME is set: --local has no place for its data");
         tk_free(log);
         tk_free(data);
     }

@@ -56,7 +56,7 @@ bool cmd_model_put(const char *text, size_t n);
         {"top-k", 0, CMD_INT, "K", "Only the K likeliest (-1: all).", false},             \
         {"seed", 0, CMD_INT, "N", "The same seed gives the same text.", false},           \
     {                                                                                     \
-        "stop", 0, CMD_TEXT, "TEXT", "Stop at this text; may be repeated.", true          \
+        "stop", 0, CMD_TEXT, "TEXT", "Stop at this text.", true                           \
     }
 
 #endif

@@ -49,7 +49,7 @@ static bool read_pairs(const cmd_args *args, const char *option, srv_pair *out, 
     return true;
 }
 
-/* The first line of a file, so that the key need not be in a list of processes. */
+/* From a file, so that the key need not be in a list of processes. */
 static int read_key(serve *s, const char *path)
 {
     tk_err err = TK_ERR_INIT;
@@ -197,7 +197,7 @@ const cmd_spec cmd_serve = {
 
 #else
 
-/* A build without the server has no such command; main.c leaves it out. */
+/* A build without the server has no such command; cmd_list.c leaves it out. */
 typedef int cmd_serve_nothing;
 
 #endif

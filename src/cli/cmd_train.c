@@ -92,12 +92,12 @@ static int read_state(train *t, const char *digest)
 {
     tk_err err = TK_ERR_INIT;
     bool resume = cmd_has(t->args, "resume");
+    bool is_anew = cmd_has(t->args, "restart") || cmd_has(t->args, "check");
     tinkc_code code = train_state_read(&t->state, t->state_path, &err);
     if (code != TINKC_OK && code != TINKC_E_MISSING) {
         return cmd_fail("%s", err.message);
     }
-    if (code == TINKC_OK && !resume && !t->state.is_finished &&
-        !cmd_has(t->args, "restart")) {
+    if (code == TINKC_OK && !resume && !t->state.is_finished && !is_anew) {
         return cmd_fail_hint("Go on with --resume, or begin anew with --restart.",
                              "%s is of a run that ended after step %zu of %zu",
                              t->state_path, t->state.step, t->state.steps);
@@ -284,6 +284,7 @@ static int write_svg(train *t)
 static int fail_run(train *t)
 {
     train_run *run = &t->run;
+    cmd_signal_release(); /* who pressed Ctrl-C must hear that nothing was saved */
     if (run->error == NULL) {
         (void)cmd_fail("%s", run->err.message);
     } else {
@@ -303,15 +304,17 @@ static int end_run(train *t, tinkc_code code)
         return fail_run(t);
     }
     int result = write_svg(t);
+    /* before the first step there is nothing to save */
+    const char *advice = t->state.step > 0 ? ": --resume goes on from it" : "";
     if (t->run.is_used_up) {
         return cmd_fail(
             "the budget of %lld tokens does not hold another step; stopped after "
-            "step %zu of %zu: --resume goes on from it",
-            (long long)t->run.budget, t->state.step, t->plan.steps);
+            "step %zu of %zu%s",
+            (long long)t->run.budget, t->state.step, t->plan.steps, advice);
     }
     if (t->run.was_stopped) {
-        fprintf(stderr, "Stopped after step %zu of %zu: --resume goes on from it.\n",
-                t->state.step, t->plan.steps);
+        fprintf(stderr, "Stopped after step %zu of %zu%s.\n", t->state.step,
+                t->plan.steps, advice);
         return CMD_INTERRUPTED;
     }
     int shown =

@@ -146,8 +146,10 @@ static int summary_json(const train_run *run, const char *model, size_t from_ste
 
 static void put_row(const char *name, double first, double last)
 {
-    if (isfinite(last)) {
+    if (isfinite(last) && isfinite(first)) {
         printf("%-14s %.4f -> %.4f\n", name, first, last);
+    } else if (isfinite(last)) { /* --eval came with --resume: there is no first one */
+        printf("%-14s %.4f\n", name, last);
     }
 }
 

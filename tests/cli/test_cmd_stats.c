@@ -75,9 +75,15 @@ static void test_cmd_budget(void **unused)
     assert_int_equal(f.p.code, 1);
     assert_true(program_said(&f.p.err, "stopped after step 2 of 3"));
     assert_int_equal(number_behind(&f, used), cost / 3 * 2);
-    program_run(&f.p, PROGRAM_ARGS("train", "d.jsonl", "--model", MODEL, "--resume"));
+    program_run(&f.p, PROGRAM_ARGS("train", "d.jsonl", "--model", MODEL, "--resume",
+                                   "--eval", "d.jsonl"));
     assert_int_equal(f.p.code, 0);
     assert_true(program_said(&f.p.err, "step 3/3"));
+    assert_true(program_said(&f.p.out, "held-out loss "));
+    assert_false(program_said(&f.p.out, "nan")); /* there is no first one to compare */
+    train(&f, "--budget-tokens", "1");
+    assert_int_equal(f.p.code, 1);
+    assert_true(program_said(&f.p.err, "stopped after step 0 of 3\n"));
     train(&f, "--budget-tokens", "-1");
     assert_int_equal(f.p.code, 2);
     modelfix_close(&f);

@@ -312,6 +312,8 @@ static void test_train_killed_and_resumed(void **state)
     program_run(&f.p, PROGRAM_ARGS(RUN_ARGS("killed")));
     assert_int_equal(f.p.code, 1); /* not by accident from the beginning */
     assert_true(program_said(&f.p.err, "after step 3 of 8"));
+    program_run(&f.p, PROGRAM_ARGS(RUN_ARGS("killed"), "--check"));
+    assert_int_equal(f.p.code, 0); /* which touches nothing */
     program_run(&f.p, PROGRAM_ARGS("train", "d.jsonl", "--save", "killed", "--resume",
                                    "--lr", "0.5"));
     assert_int_equal(f.p.code, 1);
@@ -356,6 +358,25 @@ static void test_train_interrupted(void **state)
     assert_true(program_said(&f.p.err, "of 100000: --resume goes on from it."));
     assert_true(has_step(&f, "i.train.json", "\"finished\":false"));
     assert_true(has_step(&f, "i.train.json", "/weights/i-0"));
+    modelfix_close(&f);
+}
+
+/* A stop that cannot be saved is a failure, and no silent one. */
+static void test_train_stop_unsaved(void **state)
+{
+    (void)state;
+    modelfix f;
+    fix_open(&f, "{\"rules\":[{\"route\":\"save_weights\",\"action\":\"status\","
+                 "\"status\":400,\"detail\":\"disk full\"}]}");
+    program_start(&f.p,
+                  PROGRAM_ARGS("train", "d.jsonl", "--model", MODEL, "--steps", "100000",
+                               "--batch", "2", "--rank", "2", "--save-every", "0"));
+    assert_true(program_wait_text(&f.p, true, "step 1/100000"));
+    assert_int_equal(kill(f.p.pid, SIGINT), 0);
+    program_end(&f.p);
+    assert_int_equal(f.p.code, 1);
+    assert_true(program_said(&f.p.err, "Error: Training stopped: "));
+    assert_true(program_said(&f.p.err, "disk full"));
     modelfix_close(&f);
 }
 
@@ -430,6 +451,7 @@ int main(void)
         cmocka_unit_test(test_train_usage),
         cmocka_unit_test(test_train_killed_and_resumed),
         cmocka_unit_test(test_train_interrupted),
+        cmocka_unit_test(test_train_stop_unsaved),
         cmocka_unit_test(test_train_server_fails),
         cmocka_unit_test(test_train_faults),
         cmocka_unit_test(test_train_no_server),
