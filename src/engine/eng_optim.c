@@ -1,6 +1,7 @@
 /* AdamW; see eng_optim.h. Elements are independent, so threads do not show. */
 #include "engine/eng_optim.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -95,7 +96,7 @@ tinkc_code eng_adam_check(const eng_adam *adam, tk_err *err)
         {"learning_rate", adam->learning_rate, 0, INFINITY},
         {"beta1", adam->beta1, 0, 1},
         {"beta2", adam->beta2, 0, 1},
-        {"eps", adam->eps, 0, INFINITY},
+        {"eps", adam->eps, DBL_MIN, INFINITY}, /* 0: what never moved is divided by 0 */
         {"weight_decay", adam->weight_decay, 0, INFINITY},
         {"grad_clip_norm", adam->grad_clip_norm, 0, INFINITY},
     };

@@ -208,9 +208,11 @@ static tinkc_code keep_mapping(eng_st *st, mapping m, tk_err *err)
 
 static tinkc_code system_error(tk_err *err, const char *path)
 {
-    tinkc_code code = errno == ENOENT ? TINKC_E_MISSING : TINKC_E_IO;
-    char text[128];
-    return tk_err_set(err, code, "%s: %s", path, strerror_r(errno, text, sizeof(text)));
+    if (errno == ENOENT) {
+        return tk_err_set(err, TINKC_E_MISSING,
+                          "cannot open %s: No such file or directory", path);
+    }
+    return tk_err_sys(err, errno, "cannot read %s", path);
 }
 
 static tinkc_code map_file(mapping *out, const char *path, tk_err *err)

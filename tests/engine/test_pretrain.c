@@ -9,11 +9,13 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "data.h"
 #include "engine/eng_rng.h"
 #include "files.h"
 #include "sample.h"
 #include "support/test.h"
 
+#define PEBBLE TEST_DATA_DIR "/../../models/pebble-llama-2m/tokenizer.json"
 #define SEQS   3
 #define LENGTH 20
 
@@ -161,12 +163,41 @@ static void test_pretrain_exports(void **unused)
     assert_int_equal(rmdir(directory), 0);
 }
 
+/* A text that is too short for a sequence is refused; one that just fits begins anew. */
+static void test_pretrain_text(void **unused)
+{
+    (void)unused;
+    char directory[256];
+    make_directory(directory, sizeof(directory));
+    char *path = tk_file_join(directory, "t");
+    tk_err err = TK_ERR_INIT;
+    tk_tok *tok = NULL;
+    pre_data data;
+    assert_int_equal(tk_tok_load(&tok, PEBBLE, &err), TINKC_OK);
+    assert_int_equal(tk_file_replace(path, "", 0, 0644, &err), TINKC_OK);
+    assert_int_equal(pre_data_load(&data, tok, path, 1, &err), TINKC_E_INVALID);
+    assert_int_equal(tk_file_replace(path, "1234\n", 5, 0644, &err), TINKC_OK);
+    tk_err_clear(&err);
+    assert_int_equal(pre_data_load(&data, tok, path, 5, &err), TINKC_E_INVALID);
+    assert_non_null(strstr(err.message, "5 tokens, 6 are needed"));
+    assert_int_equal(pre_data_load(&data, tok, path, 4, NULL), TINKC_OK);
+    for (int i = 0; i < 3; i++) {
+        assert_ptr_equal(pre_data_next(&data, 4).tokens, data.ids.ids);
+    }
+    pre_data_dispose(&data);
+    tk_tok_free(tok);
+    remove_file(directory, "t");
+    tk_free(path);
+    assert_int_equal(rmdir(directory), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pretrain_learns),
         cmocka_unit_test(test_pretrain_resumes),
         cmocka_unit_test(test_pretrain_exports),
+        cmocka_unit_test(test_pretrain_text),
     };
     return cmocka_run_group_tests_name("pretrain", tests, NULL, NULL);
 }

@@ -35,7 +35,7 @@ typedef struct demo {
 
 /* ---- text ---- */
 
-/* The chat form of the embedded model; `answer` NULL leaves it to the model. */
+/* The chat form of the embedded model; without `answer` that is left to the model. */
 static tinkc_code encode(demo *d, const task_item *item, bool answer,
                          tinkc_encoding **out)
 {

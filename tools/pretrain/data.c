@@ -29,7 +29,8 @@ static tinkc_code encode_lines(pre_data *data, const tk_tok *tok, tk_str text,
     return code;
 }
 
-tinkc_code pre_data_load(pre_data *data, const tk_tok *tok, const char *path, tk_err *err)
+tinkc_code pre_data_load(pre_data *data, const tk_tok *tok, const char *path,
+                         size_t longest, tk_err *err)
 {
     *data = (pre_data){.next = 0};
     char *text = NULL;
@@ -39,6 +40,10 @@ tinkc_code pre_data_load(pre_data *data, const tk_tok *tok, const char *path, tk
         code = encode_lines(data, tok, (tk_str){text, n}, err);
     }
     tk_free(text);
+    if (code == TINKC_OK && data->ids.n <= longest) {
+        code = tk_err_set(err, TINKC_E_INVALID, "%s has %zu tokens, %zu are needed", path,
+                          data->ids.n, longest + 1);
+    }
     if (code != TINKC_OK) {
         pre_data_dispose(data);
     }

@@ -14,13 +14,13 @@ typedef struct pre_data {
     size_t next; /* document with which the next sequence begins */
 } pre_data;
 
+/* TINKC_E_INVALID when the text has no sequence of `longest` inputs. */
 TK_NODISCARD tinkc_code pre_data_load(pre_data *data, const tk_tok *tok, const char *path,
-                                      tk_err *err);
+                                      size_t longest, tk_err *err);
 void pre_data_dispose(pre_data *data);
 
 /* The next sequence of n inputs. A document that it cuts comes again, whole, at the start
- * of the next one; at the end of the text it begins anew. n must be less than the text.
- */
+ * of the next one; at the end of the text it begins anew. n is at most `longest`. */
 pre_seq pre_data_next(pre_data *data, size_t n);
 
 #endif

@@ -198,11 +198,11 @@ static tinkc_code train(trainer *t, tk_err *err)
     tinkc_code code = open_run(t, err);
     size_t next = t->data.next;
     if (code == TINKC_OK) {
-        code = pre_data_load(&t->data, t->tok, t->o->text, err);
+        code = pre_data_load(&t->data, t->tok, t->o->text, LONG_SEQ, err);
         t->data.next = next;
     }
     if (code == TINKC_OK) {
-        code = pre_data_load(&t->held_out, t->tok, t->o->held_out, err);
+        code = pre_data_load(&t->held_out, t->tok, t->o->held_out, SHORT_SEQ, err);
     }
     char *path = tk_file_join(t->o->run, "log.txt");
     t->log = code == TINKC_OK && path != NULL ? fopen(path, "a") : NULL;

@@ -49,7 +49,7 @@ static tinkc_code answer(report *r, const char *prompt, const pre_sampling *how,
 static tinkc_code print_loss(report *r, const char *text, tk_err *err)
 {
     pre_data data;
-    tinkc_code code = pre_data_load(&data, r->tok, text, err);
+    tinkc_code code = pre_data_load(&data, r->tok, text, SEQ, err);
     if (code != TINKC_OK) {
         return code;
     }

@@ -155,6 +155,7 @@ static void test_parameters_checked(void **unused)
         {offsetof(eng_adam, beta1), 1, "beta1"},
         {offsetof(eng_adam, beta2), -0.1, "beta2"},
         {offsetof(eng_adam, eps), INFINITY, "eps"},
+        {offsetof(eng_adam, eps), 0, "eps"},
         {offsetof(eng_adam, weight_decay), NAN, "weight_decay"},
         {offsetof(eng_adam, grad_clip_norm), -1, "grad_clip_norm"},
     };
