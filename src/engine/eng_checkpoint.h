@@ -20,8 +20,9 @@ typedef struct eng_save_options {
 } eng_save_options;
 
 /* Writes `directory` whole or not at all: into a temporary one beside it, which is synced
- * and renamed. Its parent must be there; when `directory` is, TINKC_E_CONFLICT. Only a
- * failure to sync the parent, the last step, leaves the checkpoint in place. */
+ * and renamed. Its parent must be there; when `directory` is, TINKC_E_CONFLICT. Numbers
+ * that are NaN or infinite: TINKC_E_INVALID. Only a failure to sync the parent, the last
+ * step, leaves the checkpoint in place. */
 TK_NODISCARD tinkc_code eng_adapter_save(const eng_adapter *adapter,
                                          const char *directory,
                                          const eng_save_options *options, tk_err *err);

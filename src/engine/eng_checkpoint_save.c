@@ -399,20 +399,39 @@ static tinkc_code save_directory(save *s, const char *directory, const char *par
     return code;
 }
 
+/* What cannot be loaded is not saved. */
+static tinkc_code check_finite(const save *s, bool optimizer)
+{
+    const eng_adapter *a = s->adapter;
+    const eng_real *sets[] = {a->weights, a->moment1, a->moment2};
+    for (size_t i = 0; i < (optimizer ? 3 : 1); i++) {
+        if (eng_dtype_find_bad(sets[i], ENG_F32, a->n) < a->n) {
+            return tk_err_set(s->err, TINKC_E_INVALID,
+                              "the %s are NaN or infinite: training has diverged",
+                              i == 0 ? "weights" : "moments of the optimizer");
+        }
+    }
+    return TINKC_OK;
+}
+
 static tinkc_code run(save *s, const char *directory)
 {
     const eng_save_options *options = s->options;
     if (sizeof(eng_real) != sizeof(float)) {
         return tk_err_set(s->err, TINKC_E_UNSUPPORTED, "this build has no checkpoints");
     }
-    if (options != NULL && options->optimizer && s->adapter->frozen && !s->peft) {
+    bool optimizer = options != NULL && options->optimizer && !s->peft;
+    if (optimizer && s->adapter->frozen) {
         return tk_err_set(s->err, TINKC_E_INVALID,
                           "frozen weights have no optimizer state to save");
     }
+    tinkc_code code = check_finite(s, optimizer);
+    if (code != TINKC_OK) {
+        return code;
+    }
     char *target = without_slash(directory);
     char *parent = target != NULL ? tk_file_parent(target) : NULL;
-    tinkc_code code =
-        parent != NULL ? save_directory(s, target, parent) : tk_err_nomem(s->err);
+    code = parent != NULL ? save_directory(s, target, parent) : tk_err_nomem(s->err);
     tk_free(target);
     tk_free(parent);
     return code;

@@ -1,5 +1,6 @@
 /* Checkpoints: what is written, that training goes on from them as if it had never
  * stopped, and that failed writes leave nothing behind. */
+#include <math.h>
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -163,6 +164,30 @@ static void test_names(void **unused)
 
 /* ---- writing that fails ---- */
 
+/* What could not be loaded is not saved, as after steps with an absurd rate. */
+static void test_not_finite(void **unused)
+{
+    (void)unused;
+    scene s;
+    eng_save_options options = {true, NULL};
+    scene_init(&s, &tiny_llama, 1);
+    s.adapter->moment2[1] = INFINITY;
+    tk_err err = TK_ERR_INIT;
+    assert_int_equal(eng_adapter_save(s.adapter, s.at, &options, &err), TINKC_E_INVALID);
+    assert_non_null(strstr(err.message, "moments"));
+    options.optimizer = false;
+    assert_int_equal(eng_adapter_save(s.adapter, s.at, &options, NULL), TINKC_OK);
+    remove_directory(s.at);
+    s.adapter->weights[s.adapter->n - 1] = NAN;
+    tk_err_clear(&err);
+    assert_int_equal(eng_adapter_save(s.adapter, s.at, &options, &err), TINKC_E_INVALID);
+    assert_non_null(strstr(err.message, "the weights are NaN or infinite"));
+    assert_int_equal(eng_adapter_export_peft(s.adapter, s.at, &options, NULL),
+                     TINKC_E_INVALID);
+    assert_int_equal(count_entries(s.home), 0);
+    scene_dispose(&s);
+}
+
 static void test_write_failures(void **unused)
 {
     (void)unused;
@@ -239,9 +264,13 @@ static void test_allocation_failures(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_continue),       cmocka_unit_test(test_weights_only),
-        cmocka_unit_test(test_open),           cmocka_unit_test(test_names),
-        cmocka_unit_test(test_write_failures), cmocka_unit_test(test_allocation_failures),
+        cmocka_unit_test(test_continue),
+        cmocka_unit_test(test_weights_only),
+        cmocka_unit_test(test_open),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_write_failures),
+        cmocka_unit_test(test_allocation_failures),
     };
     return cmocka_run_group_tests_name("eng_checkpoint", tests, NULL, NULL);
 }
