@@ -58,6 +58,8 @@ static tinkc_code lock_data(srv *server, tk_err *err)
     } else if (flock(server->data_lock, LOCK_EX | LOCK_NB) != 0) {
         code = tk_err_set(err, TINKC_E_STATE, "another server uses the data directory %s",
                           server->data);
+        (void)close(server->data_lock);
+        server->data_lock = -1; /* what it holds is the other's URL */
     }
     tk_free(path);
     return code;

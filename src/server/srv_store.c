@@ -166,6 +166,18 @@ void srv_store_close(srv_store *store)
     tk_free(store);
 }
 
+tinkc_code srv_store_end(srv_store *store, tinkc_code code, tk_err *err)
+{
+    tk_err ignored = TK_ERR_INIT;
+    if (code == TINKC_OK) {
+        code = srv_sql_exec(store->db, "COMMIT", err);
+    }
+    if (code != TINKC_OK) {
+        (void)!srv_sql_exec(store->db, "ROLLBACK", &ignored);
+    }
+    return code;
+}
+
 /* ---- sessions ---- */
 
 static tinkc_code json_of(tk_buf *out, const tk_create_session_request *msg, tk_err *err)

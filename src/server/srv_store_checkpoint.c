@@ -124,7 +124,6 @@ tinkc_code srv_store_add_checkpoint(srv_store *store, tk_arena *arena,
                                     bool overwrite, tk_str *old_dir, tk_err *err)
 {
     *old_dir = (tk_str){"", 0};
-    tk_err ignored = TK_ERR_INIT;
     tk_mutex_lock(&store->lock);
     tinkc_code code = srv_sql_exec(store->db, "BEGIN IMMEDIATE", err);
     if (code == TINKC_OK) {
@@ -133,11 +132,7 @@ tinkc_code srv_store_add_checkpoint(srv_store *store, tk_arena *arena,
         if (code == TINKC_OK) {
             code = touch_run(store, checkpoint, err);
         }
-        if (code == TINKC_OK) {
-            code = srv_sql_exec(store->db, "COMMIT", err);
-        } else {
-            (void)!srv_sql_exec(store->db, "ROLLBACK", &ignored);
-        }
+        code = srv_store_end(store, code, err);
     }
     tk_mutex_unlock(&store->lock);
     return code;

@@ -24,6 +24,11 @@ struct srv_store {
 void srv_store_read_checkpoint(srv_store_checkpoint *out, srv_sql *sql, tk_arena *arena);
 void srv_store_read_run(srv_store_run *out, srv_sql *sql, tk_arena *arena);
 
+/* Ends the transaction that is open: commits when `code` is TINKC_OK, else (also when the
+ * commit fails) rolls back, so that the next one can begin. Returns the first failure.
+ * Under the lock. */
+TK_NODISCARD tinkc_code srv_store_end(srv_store *store, tinkc_code code, tk_err *err);
+
 /* Removes directories of checkpoints without a row; *removed says how many. Only at the
  * open, while nobody saves. */
 TK_NODISCARD tinkc_code srv_store_sweep(srv_store *store, size_t *removed, tk_err *err);

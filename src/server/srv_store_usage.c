@@ -19,18 +19,13 @@ static tinkc_code add_one(srv_store *store, const srv_store_usage *row, tk_err *
 tinkc_code srv_store_add_usage(srv_store *store, const srv_store_usage *rows, size_t n,
                                tk_err *err)
 {
-    tk_err ignored = TK_ERR_INIT;
     tk_mutex_lock(&store->lock);
     tinkc_code code = srv_sql_exec(store->db, "BEGIN IMMEDIATE", err);
     if (code == TINKC_OK) {
         for (size_t i = 0; code == TINKC_OK && i < n; i++) {
             code = add_one(store, &rows[i], err);
         }
-        if (code == TINKC_OK) {
-            code = srv_sql_exec(store->db, "COMMIT", err);
-        } else {
-            (void)!srv_sql_exec(store->db, "ROLLBACK", &ignored);
-        }
+        code = srv_store_end(store, code, err);
     }
     tk_mutex_unlock(&store->lock);
     return code;

@@ -1,5 +1,7 @@
 /* The server as a whole: who may ask, session routes, limits, start and stop.
  * Links: wire */
+#include "base/file.h"
+#include "base/mem.h"
 #include "base/uuid.h"
 #include "server/srvfix.h"
 
@@ -162,6 +164,25 @@ static tinkc_code try_start(srv_options options)
     return code;
 }
 
+/* Who is refused leaves the URL of the server that runs, by which others find it. */
+static void test_srv_lock_names_the_server(void **state)
+{
+    (void)state;
+    srvfix f;
+    open_server(&f);
+    char path[80];
+    (void)snprintf(path, sizeof(path), "%s/lock", f.data);
+    assert_int_equal(try_start((srv_options){.data = f.data}), TINKC_E_STATE);
+    char *url = NULL;
+    size_t n = 0;
+    tk_err err = TK_ERR_INIT;
+    assert_int_equal(tk_file_read(&url, &n, path, 1024, &err), TINKC_OK);
+    assert_int_equal(n, strlen(srv_url(f.server)));
+    assert_memory_equal(url, srv_url(f.server), n);
+    tk_free(url);
+    srvfix_close(&f);
+}
+
 static void test_srv_starts_only_when_safe(void **state)
 {
     (void)state;
@@ -220,6 +241,7 @@ int main(void)
         cmocka_unit_test(test_srv_key_is_checked),
         cmocka_unit_test(test_srv_web_pages_are_refused),
         cmocka_unit_test(test_srv_capabilities_name_models),
+        cmocka_unit_test(test_srv_lock_names_the_server),
         cmocka_unit_test(test_srv_starts_only_when_safe),
         cmocka_unit_test(test_srv_large_bodies_are_refused),
     };

@@ -1,0 +1,116 @@
+/* The store when SQLite refuses: what failed is not there, and the next change works. */
+#include "server/srv_store_int.h"
+#include "server/srvfix.h"
+
+typedef struct fix {
+    char data[64];
+    srv_store *store;
+    tk_arena arena;
+} fix;
+
+static void open_fix(fix *f)
+{
+    tk_err err = TK_ERR_INIT;
+    srvfix_make_dir(f->data);
+    tk_arena_init(&f->arena, 0);
+    assert_int_equal(srv_store_open(&f->store, f->data, &err), TINKC_OK);
+}
+
+static void close_fix(fix *f)
+{
+    char command[96];
+    srv_store_close(f->store);
+    tk_arena_dispose(&f->arena);
+    (void)snprintf(command, sizeof(command), "rm -rf %s", f->data);
+    assert_int_equal(system(command), 0);
+}
+
+static void run_sql(fix *f, const char *text)
+{
+    tk_err err = TK_ERR_INIT;
+    if (srv_sql_exec(f->store->db, text, &err) != TINKC_OK) {
+        fail_msg("%s: %s", text, err.message);
+    }
+}
+
+/* Rows of `table` name a parent that does not exist, which SQLite finds out at COMMIT and
+ * leaves the transaction open. */
+static void break_commits(fix *f, const char *table)
+{
+    char trigger[256];
+    run_sql(f, "PRAGMA foreign_keys = ON;"
+               "CREATE TABLE parents(id INTEGER PRIMARY KEY);"
+               "CREATE TABLE orphans(id REFERENCES parents(id)"
+               " DEFERRABLE INITIALLY DEFERRED);");
+    (void)snprintf(trigger, sizeof(trigger),
+                   "CREATE TRIGGER broken AFTER INSERT ON %s BEGIN"
+                   " INSERT INTO orphans VALUES(1); END",
+                   table);
+    run_sql(f, trigger);
+}
+
+static void mend_commits(fix *f)
+{
+    run_sql(f, "DROP TRIGGER broken");
+}
+
+static tinkc_code add_checkpoint(fix *f)
+{
+    const srv_store_checkpoint row = {.run_id = TK_STR("run"),
+                                      .kind = TK_PATH_WEIGHTS,
+                                      .name = TK_STR("name"),
+                                      .dir = TK_STR("run/weights/name.1"),
+                                      .created_us = 1};
+    tk_str old;
+    tk_err err = TK_ERR_INIT;
+    return srv_store_add_checkpoint(f->store, &f->arena, &row, false, &old, &err);
+}
+
+/* A commit that fails ends its transaction: the next one can begin. */
+static void test_srv_failed_checkpoint_is_rolled_back(void **state)
+{
+    (void)state;
+    fix f;
+    srv_store_checkpoint found;
+    tk_err err = TK_ERR_INIT;
+    const tk_path path = {
+        .run = TK_STR("run"), .kind = TK_PATH_WEIGHTS, .name = TK_STR("name")};
+    open_fix(&f);
+    break_commits(&f, "checkpoints");
+    assert_int_not_equal(add_checkpoint(&f), TINKC_OK);
+    assert_int_equal(srv_store_get_checkpoint(&found, f.store, &f.arena, &path, &err),
+                     TINKC_E_MISSING);
+    mend_commits(&f);
+    assert_int_equal(add_checkpoint(&f), TINKC_OK);
+    close_fix(&f);
+}
+
+static void test_srv_failed_usage_is_rolled_back(void **state)
+{
+    (void)state;
+    fix f;
+    srv_store_usages list = {0};
+    tk_err err = TK_ERR_INIT;
+    const int64_t span[2] = {0, 10};
+    const srv_store_usage row = {
+        .base_model = TK_STR("m"), .session_id = TK_STR("s"), .amount = 3};
+    open_fix(&f);
+    break_commits(&f, "usage");
+    assert_int_not_equal(srv_store_add_usage(f.store, &row, 1, &err), TINKC_OK);
+    mend_commits(&f);
+    assert_int_equal(srv_store_add_usage(f.store, &row, 1, &err), TINKC_OK);
+    assert_int_equal(srv_store_list_usage(&list, f.store, &f.arena, span, &err),
+                     TINKC_OK);
+    assert_int_equal(list.n, 1);
+    assert_int_equal(list.p[0].amount, 3);
+    close_fix(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_srv_failed_checkpoint_is_rolled_back),
+        cmocka_unit_test(test_srv_failed_usage_is_rolled_back),
+    };
+    return cmocka_run_group_tests_name("srv_store", tests, NULL, NULL);
+}
