@@ -8,8 +8,9 @@
 #include "server/srv_reply.h"
 #include "server/srv_weights.h"
 
-#define LIMIT_MAX 1000
-#define TTL_MAX_S INT64_C(3153600000) /* a century */
+#define LIMIT_MAX      1000
+#define TTL_MAX_S      INT64_C(3153600000) /* a century */
+#define DIR_NAME_BYTES 200 /* with what is put behind it, less than file systems take */
 
 /* ---- from the request ---- */
 
@@ -246,6 +247,30 @@ srv_verdict srv_checkpoint_set_ttl(srv *server, srv_request *request)
     tinkc_code code =
         srv_store_expire_checkpoint(server->store, &request->arena, &path, expires, &err);
     return reply_changed(request, code, &err);
+}
+
+/* ---- directories ---- */
+
+/* "<run>/<kind>/<name>.<random>". The random end keeps the old one readable while a name
+ * is saved again; the name is only for people, so a long one may be cut. */
+tinkc_code srv_checkpoint_new_dir(tk_str *dir, const char **full, srv *server,
+                                  tk_arena *arena, const tk_path *path, tk_err *err)
+{
+    tk_str name = {path->name.p, TK_MIN(path->name.n, DIR_NAME_BYTES)};
+    tk_mutex_lock(&server->lock);
+    uint64_t unique = tk_rand_u64(&server->rand);
+    tk_mutex_unlock(&server->lock);
+    tk_buf buf;
+    tk_buf_init(&buf, TK_KIB);
+    tk_buf_printf(&buf, TK_STR_FMT "/%s/" TK_STR_FMT ".%016llx", TK_STR_ARG(path->run),
+                  tk_path_kind_name(path->kind), TK_STR_ARG(name),
+                  (unsigned long long)unique);
+    tinkc_code code = tk_buf_status(&buf, err);
+    if (code == TINKC_OK && !tk_arena_dup(arena, dir, buf.p, buf.n)) {
+        code = tk_err_nomem(err);
+    }
+    tk_buf_dispose(&buf);
+    return code == TINKC_OK ? srv_store_dir(full, server->store, arena, *dir, err) : code;
 }
 
 /* ---- the end ---- */

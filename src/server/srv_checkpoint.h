@@ -28,6 +28,12 @@ TK_NODISCARD bool srv_checkpoint_path(tk_path *out, srv_request *request);
 TK_NODISCARD bool srv_checkpoint_page(srv_store_page *out, srv_request *request,
                                       int64_t default_limit);
 
+/* A directory for a new checkpoint, which does not exist yet: its name for the row in
+ * *dir, its path in *full (arena). */
+TK_NODISCARD tinkc_code srv_checkpoint_new_dir(tk_str *dir, const char **full,
+                                               srv *server, tk_arena *arena,
+                                               const tk_path *path, tk_err *err);
+
 /* Deletes what is past its time, rows first, then files. Thread: keeper or engine. */
 void srv_checkpoint_sweep(srv *server);
 

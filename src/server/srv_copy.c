@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/uuid.h"
+#include "server/srv_checkpoint.h"
 #include "server/srv_files.h"
 #include "server/srv_int.h"
 #include "server/srv_model.h"
@@ -129,21 +130,12 @@ static tinkc_code link_files(copying *c, tk_str *dir, const char **full, tk_err 
 {
     srv *server = c->server;
     const char *from = NULL;
-    tk_mutex_lock(&server->lock);
-    uint64_t unique = tk_rand_u64(&server->rand);
-    tk_mutex_unlock(&server->lock);
-    char text[SRV_MODEL_ID_BYTES + TK_SRV_NAME_BYTES + 64];
-    int n = snprintf(text, sizeof(text), "%s/%s/" TK_STR_FMT ".%016llx", c->run_id,
-                     tk_path_kind_name(c->source.kind), TK_STR_ARG(c->source.name),
-                     (unsigned long long)unique);
+    const tk_path path = {
+        .run = tk_str_of(c->run_id), .kind = c->source.kind, .name = c->source.name};
     tk_arena *arena = &c->request->arena;
-    tinkc_code code =
-        tk_arena_dup(arena, dir, text, (size_t)n) ? TINKC_OK : tk_err_nomem(err);
+    tinkc_code code = srv_store_dir(&from, server->store, arena, c->from.dir, err);
     if (code == TINKC_OK) {
-        code = srv_store_dir(&from, server->store, arena, c->from.dir, err);
-    }
-    if (code == TINKC_OK) {
-        code = srv_store_dir(full, server->store, arena, *dir, err);
+        code = srv_checkpoint_new_dir(dir, full, server, arena, &path, err);
     }
     return code == TINKC_OK ? srv_files_link_dir(from, *full, err) : code;
 }

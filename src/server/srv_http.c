@@ -34,6 +34,7 @@ struct srv_http {
     size_t suspended; /* under lock: requests that workers or futures have */
     size_t active;    /* under lock: requests between first byte and last */
     size_t answering; /* under lock: of those, complete: an answer is due */
+    bool closing;     /* under lock: the workers get no more */
 };
 
 typedef struct exchange {
@@ -347,6 +348,18 @@ static enum MHD_Result on_body(exchange *x, const char *data, size_t n)
     return MHD_YES;
 }
 
+/* Counts a complete request; false when the workers may not have it any more. Nobody is
+ * suspended behind the back of a stop, which the library would answer with an abort. */
+static bool admit(srv_http *http)
+{
+    tk_mutex_lock(&http->lock);
+    bool open = !http->closing;
+    http->suspended += open;
+    http->answering++;
+    tk_mutex_unlock(&http->lock);
+    return open;
+}
+
 static enum MHD_Result on_complete(exchange *x)
 {
     srv_http *http = x->http;
@@ -354,11 +367,11 @@ static enum MHD_Result on_complete(exchange *x)
         return send_answer(x);
     }
     x->posted = true;
+    if (!admit(http)) {
+        refuse(x, 503, "the server is stopping");
+        return send_answer(x);
+    }
     MHD_suspend_connection(x->connection);
-    tk_mutex_lock(&http->lock);
-    http->suspended++;
-    http->answering++;
-    tk_mutex_unlock(&http->lock);
     srv_work_post(http->server->work, x->request);
     return MHD_YES;
 }
@@ -471,6 +484,9 @@ unsigned srv_http_port(const srv_http *http)
 
 void srv_http_quiesce(srv_http *http)
 {
+    tk_mutex_lock(&http->lock);
+    http->closing = true;
+    tk_mutex_unlock(&http->lock);
     if (MHD_quiesce_daemon(http->daemon) == http->listen.fd) {
         srv_listen_refuse(&http->listen);
     }

@@ -16,7 +16,7 @@ TK_NODISCARD tinkc_code srv_http_new(srv_http **out, srv *server, const char *ho
                                      unsigned port, tk_err *err);
 unsigned srv_http_port(const srv_http *http);
 
-/* No new connections, no new requests (503). */
+/* No new connections, no new requests: what is complete from now on gets a 503. */
 void srv_http_quiesce(srv_http *http);
 
 /* Waits until every suspended request was resumed and its answer sent or given up, then

@@ -1,13 +1,7 @@
 /* Saving and loading on the engine thread. A checkpoint is written whole into a directory
  * of its own, then gets its row, then is answered: what was answered survives. */
-#include <dirent.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/file.h"
-#include "base/mem.h"
 #include "server/srv_adapters.h"
 #include "server/srv_checkpoint.h"
 #include "server/srv_engine.h"
@@ -21,30 +15,6 @@
 #include "wire/msg_weights.h"
 
 /* ---- save ---- */
-
-/* "<run>/<kind>/<name>.<random>", with its parents made. The random end keeps the old
- * one readable while a name is saved again. */
-static tinkc_code new_dir(tk_str *out, const char **full, srv_job *job, tk_err *err)
-{
-    srv *server = job->server;
-    tk_mutex_lock(&server->lock);
-    uint64_t unique = tk_rand_u64(&server->rand);
-    tk_mutex_unlock(&server->lock);
-    tk_buf buf;
-    tk_buf_init(&buf, 1024);
-    tk_buf_printf(&buf, "%s/%s/" TK_STR_FMT ".%016llx", job->model->id,
-                  tk_path_kind_name(job->kind_of_path), TK_STR_ARG(job->name),
-                  (unsigned long long)unique);
-    tinkc_code code = tk_buf_status(&buf, err);
-    if (code == TINKC_OK && !tk_arena_dup(&job->arena, out, buf.p, buf.n)) {
-        code = tk_err_nomem(err);
-    }
-    tk_buf_dispose(&buf);
-    if (code == TINKC_OK) {
-        code = srv_store_dir(full, server->store, &job->arena, *out, err);
-    }
-    return code == TINKC_OK ? srv_files_make_parent(*full, err) : code;
-}
 
 static tinkc_code refuse_taken(const srv_job *job, tk_err *err)
 {
@@ -117,7 +87,11 @@ tinkc_code srv_run_save(srv_job *job, tk_err *err)
     }
     tk_str dir;
     const char *full = NULL;
-    tinkc_code code = new_dir(&dir, &full, job, err);
+    tinkc_code code =
+        srv_checkpoint_new_dir(&dir, &full, job->server, &job->arena, &path, err);
+    if (code == TINKC_OK) {
+        code = srv_files_make_parent(full, err);
+    }
     if (code == TINKC_OK) {
         const eng_save_options options = {
             .optimizer = job->kind_of_path == TK_PATH_WEIGHTS,

@@ -1,0 +1,96 @@
+/* Polls of results: held, released, told to come again (wire.md §11).
+ * Links: wire */
+#include "server/wirefix.h"
+
+/* S-007, S-011: results stay; unknown ids are 404, lost ones 410. */
+static void test_srv_results_stay(void **state)
+{
+    (void)state;
+    fix t;
+    open_fix(&t, (srv_options){0});
+    const char *id = submit(&t, API "optim_step", step_body(&t, 1, "0.1"));
+    for (int i = 0; i < 3; i++) {
+        assert_non_null(tk_json_get(result_of(&t, id), "metrics"));
+        assert_int_equal(t.f.status, 200);
+    }
+    (void)result_of(&t, format_body(&t, "%s:9", t.model));
+    assert_int_equal(t.f.status, 404);
+    (void)result_of(&t, "nonsense");
+    assert_int_equal(t.f.status, 404);
+    const char *save = submit(
+        &t, API "save_weights",
+        format_body(&t, "{\"model_id\":\"%s\",\"path\":\"a-1\",\"seq_id\":2}", t.model));
+    (void)result_of(&t, save);
+    srvfix_restart(&t.f, (srv_options){0});
+    (void)result_of(&t, id);
+    assert_int_equal(t.f.status, 410);
+    const tk_json *json = srvfix_post(&t.f, API "optim_step", step_body(&t, 3, "0.1"));
+    assert_int_equal(t.f.status, 404);
+    assert_non_null(strstr(srvfix_text(json, "detail"), "/weights/a-1"));
+    close_fix(&t);
+}
+
+/* S-005, S-006: a request is accepted before it runs; a poll that comes early is held,
+ * then told to come again, and why. */
+static void test_srv_polls_are_held(void **state)
+{
+    (void)state;
+    fix t;
+    open_fix(&t, (srv_options){.poll_ms = 20});
+    /* Held by rule 17: the first part has not come. */
+    const char *id =
+        submit(&t, API "forward_backward", train_body(&t, 2, "cross_entropy"));
+    const char *body = format_body(&t, "{\"request_id\":\"%s\"}", id);
+    const tk_json *json = srvfix_post(&t.f, API "retrieve_future", body);
+    assert_int_equal(t.f.status, 408);
+    assert_string_equal(srvfix_text(json, "type"), "try_again");
+    assert_string_equal(srvfix_text(json, "queue_state"), "active");
+    assert_string_equal(srvfix_text(json, "request_id"), id);
+    const char *first =
+        submit(&t, API "forward_backward", train_body(&t, 1, "cross_entropy"));
+    json = result_of(&t, id);
+    assert_int_equal(t.f.status, 200);
+    assert_int_equal(tk_json_len(tk_json_get(json, "loss_fn_outputs")), 1);
+    (void)result_of(&t, first);
+    assert_int_equal(t.f.status, 200);
+    close_fix(&t);
+}
+
+/* S-007, S-025: many polls for one id, all released by the result. */
+static void test_srv_parked_polls_are_released(void **state)
+{
+    (void)state;
+    enum { POLLS = 40 };
+    fix t;
+    httpget *polls[POLLS];
+    open_fix(&t, (srv_options){0});
+    const char *id =
+        submit(&t, API "forward_backward", train_body(&t, 2, "cross_entropy"));
+    const httpget_request request = {.method = "POST",
+                                     .target = API "retrieve_future",
+                                     .body =
+                                         format_body(&t, "{\"request_id\":\"%s\"}", id)};
+    for (int i = 0; i < POLLS; i++) {
+        polls[i] = httpget_connect(srvfix_port(&t.f));
+        assert_true(httpget_ask(polls[i], &request));
+    }
+    (void)submit(&t, API "optim_step", step_body(&t, 3, "0.1"));
+    for (int i = 0; i < POLLS; i++) {
+        httpget_response response;
+        assert_int_equal(httpget_read(polls[i], &response), HTTPGET_OK);
+        assert_int_equal(response.status, 200);
+        httpget_response_dispose(&response);
+        httpget_close(&polls[i]);
+    }
+    close_fix(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_srv_results_stay),
+        cmocka_unit_test(test_srv_polls_are_held),
+        cmocka_unit_test(test_srv_parked_polls_are_released),
+    };
+    return cmocka_run_group_tests_name("srv_poll", tests, NULL, NULL);
+}

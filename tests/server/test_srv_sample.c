@@ -1,0 +1,117 @@
+/* Sampling, request by request: streams, checks, overload (wire.md §11).
+ * Links: wire */
+#include "server/wirefix.h"
+
+/* Appendix B: tokens as they are drawn, then why it ended. */
+static void test_srv_samples_are_streamed(void **state)
+{
+    (void)state;
+    fix t;
+    open_fix(&t, (srv_options){0});
+    httpget_response response;
+    const httpget_request request = {
+        .method = "POST",
+        .target = API "stream_sample",
+        .headers = "Accept: text/event-stream\r\n",
+        .body = "{\"base_model\":\"" MODEL "\",\"prompt\":{\"chunks\":[{\"tokens\":[5,7],"
+                "\"type\":\"encoded_text\"}]},\"sampling_params\":{\"max_tokens\":5,"
+                "\"stop\":[],\"seed\":1}}"};
+    assert_int_equal(httpget_once(srvfix_port(&t.f), &request, &response), HTTPGET_OK);
+    assert_int_equal(response.status, 200);
+    assert_string_equal(httpget_header(&response, "Content-Type"), "text/event-stream");
+    tk_str rest = {response.body.p, response.body.n};
+    int tokens = 0, ends = 0;
+    while (rest.n > 0) {
+        tk_str line = tk_str_cut(&rest, '\n');
+        const tk_json *json = NULL;
+        tk_err err = TK_ERR_INIT;
+        if (line.n == 0) {
+            continue;
+        }
+        assert_true(tk_str_has_prefix(line, "data: "));
+        assert_int_equal(
+            tk_json_parse(&json, &t.f.arena, line.p + 6, line.n - 6, NULL, &err),
+            TINKC_OK);
+        if (tk_json_get(json, "finish_reason") != NULL) {
+            assert_string_equal(srvfix_text(json, "finish_reason"), "length");
+            assert_int_equal(tk_json_get(json, "total_tokens")->as.integer, 5);
+            ends++;
+        } else {
+            assert_int_equal(tk_json_get(json, "index")->as.integer, tokens);
+            tokens++;
+        }
+    }
+    assert_int_equal(tokens, 5);
+    assert_int_equal(ends, 1);
+    httpget_response_dispose(&response);
+    close_fix(&t);
+}
+
+static void test_srv_samples_are_checked(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "\"num_samples\":0",
+        "\"num_samples\":1000000",
+        "\"topk_prompt_logprobs\":-1",
+        "\"model_path\":\"tinker://x/weights/y\"",
+    };
+    fix t;
+    open_fix(&t, (srv_options){0});
+    for (size_t i = 0; i < TK_ARRAY_LEN(bad); i++) {
+        (void)srvfix_post(&t.f, API "asample",
+                          format_body(&t,
+                                      "{\"base_model\":\"" MODEL "\",\"prompt\":{"
+                                      "\"chunks\":[{\"tokens\":[5],\"type\":"
+                                      "\"encoded_text\"}]},\"sampling_params\":{},%s}",
+                                      bad[i]));
+        assert_int_equal(t.f.status, 400);
+    }
+    (void)srvfix_post(&t.f, API "asample",
+                      "{\"base_model\":\"" MODEL "\",\"prompt\":{\"chunks\":[]},"
+                      "\"sampling_params\":{\"max_tokens\":1}}");
+    assert_int_equal(t.f.status, 400);
+    (void)srvfix_post(&t.f, API "asample",
+                      "{\"sampling_session_id\":\"nobody\",\"seq_id\":0,\"prompt\":{"
+                      "\"chunks\":[{\"tokens\":[5],\"type\":\"encoded_text\"}]},"
+                      "\"sampling_params\":{\"max_tokens\":1}}");
+    assert_int_equal(t.f.status, 404);
+    /* A token that the model does not have fails there. */
+    const char *id = submit(&t, API "asample",
+                            "{\"base_model\":\"" MODEL "\",\"prompt\":{\"chunks\":["
+                            "{\"tokens\":[99999999],\"type\":\"encoded_text\"}]},"
+                            "\"sampling_params\":{\"max_tokens\":1}}");
+    assert_string_equal(srvfix_text(result_of(&t, id), "category"), "user");
+    close_fix(&t);
+}
+
+/* S-019: too many samples are refused with 429, and the server goes on. */
+static void test_srv_overload_is_429(void **state)
+{
+    (void)state;
+    fix t;
+    int accepted = 0;
+    open_fix(&t, (srv_options){0});
+    do {
+        (void)srvfix_post(&t.f, API "asample",
+                          "{\"base_model\":\"" MODEL "\",\"num_samples\":1024,"
+                          "\"prompt\":{\"chunks\":[{\"tokens\":[5],\"type\":"
+                          "\"encoded_text\"}]},\"sampling_params\":{\"max_tokens\":"
+                          "400,\"stop\":[]}}");
+        accepted += t.f.status == 200;
+    } while (t.f.status == 200 && accepted < 100);
+    assert_int_equal(t.f.status, 429);
+    assert_true(accepted >= (int)(TK_SRV_SAMPLES_MAX / 1024));
+    (void)srvfix_session(&t.f);
+    close_fix(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_srv_samples_are_streamed),
+        cmocka_unit_test(test_srv_samples_are_checked),
+        cmocka_unit_test(test_srv_overload_is_429),
+    };
+    return cmocka_run_group_tests_name("srv_sample", tests, NULL, NULL);
+}

@@ -1,0 +1,152 @@
+/* The stop of a server, with requests under way.
+ * Links: wire */
+#include <poll.h>
+#include <pthread.h>
+#include <time.h>
+
+#include "server/wirefix.h"
+
+/* A stop answers what is parked. */
+static void test_srv_stop_answers_polls(void **state)
+{
+    (void)state;
+    fix t;
+    open_fix(&t, (srv_options){0});
+    const char *id =
+        submit(&t, API "forward_backward", train_body(&t, 9, "cross_entropy"));
+    const httpget_request request = {.method = "POST",
+                                     .target = API "retrieve_future",
+                                     .body =
+                                         format_body(&t, "{\"request_id\":\"%s\"}", id)};
+    httpget *poll = httpget_connect(srvfix_port(&t.f));
+    assert_true(httpget_ask(poll, &request));
+    (void)srvfix_session(&t.f); /* the poll has very likely been parked by now */
+    srv_stop(&t.f.server);
+    httpget_response response;
+    httpget_outcome outcome = httpget_read(poll, &response);
+    if (outcome == HTTPGET_OK) { /* else it came too late to be taken */
+        assert_true(response.status == 503 || response.status == 200);
+    }
+    httpget_response_dispose(&response);
+    httpget_close(&poll);
+    close_fix(&t);
+}
+
+/* ---- a stop that waits for the engine ---- */
+
+typedef struct gate {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool reached; /* the engine stands here */
+    bool open;
+} gate;
+
+static void gate_wait(gate *g, const bool *flag)
+{
+    struct timespec end;
+    (void)clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += 60;
+    while (!*flag && pthread_cond_timedwait(&g->changed, &g->lock, &end) == 0) {
+    }
+}
+
+static void on_step(void *user, srv_step step)
+{
+    (void)step;
+    gate *g = user;
+    pthread_mutex_lock(&g->lock);
+    g->reached = true;
+    pthread_cond_broadcast(&g->changed);
+    gate_wait(g, &g->open);
+    pthread_mutex_unlock(&g->lock);
+}
+
+static void *stop_server(void *server)
+{
+    srv_stop(server);
+    return NULL;
+}
+
+/* How many requests the server has seen the head of, this one among them. */
+static unsigned long long heads_seen(fix *t)
+{
+    static const char name[] = "\ntinkc_requests_total ";
+    httpget_response response;
+    unsigned long long n = 0;
+    const httpget_request request = {.method = "GET", .target = "/metrics"};
+    assert_int_equal(httpget_once(srvfix_port(&t->f), &request, &response), HTTPGET_OK);
+    const char *at = strstr(response.body.p, name);
+    assert_non_null(at);
+    for (at += sizeof(name) - 1; *at >= '0' && *at <= '9'; at++) {
+        n = n * 10 + (unsigned long long)(*at - '0');
+    }
+    httpget_response_dispose(&response);
+    return n;
+}
+
+/* Sends all of a request but the end of its body, and waits until the head was read. */
+static httpget *ask_half(fix *t, tk_str *rest)
+{
+    static const char text[] =
+        "POST " API "create_session HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        "Content-Type: application/json\r\nContent-Length: 34\r\n\r\n"
+        "{\"tags\":[],\"sdk_version\":\"0.25.0\"}";
+    *rest = TK_STR("0.25.0\"}");
+    unsigned long long expected = heads_seen(t) + 1;
+    httpget *connection = httpget_connect(srvfix_port(&t->f));
+    assert_true(httpget_send(connection, text, sizeof(text) - 1 - rest->n));
+    while (heads_seen(t) <= expected++) {
+    }
+    return connection;
+}
+
+static void wait_refused(int port)
+{
+    httpget *connection;
+    while ((connection = httpget_connect(port)) != NULL) {
+        httpget_close(&connection);
+        (void)poll(NULL, 0, 1);
+    }
+}
+
+/* A request whose last byte comes after the stop has begun is refused: were it taken, the
+ * stop could not know that it has to wait for it. */
+static void test_srv_stop_takes_no_more(void **state)
+{
+    (void)state;
+    gate g = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    fix t;
+    pthread_t thread;
+    tk_str rest;
+    open_fix(&t, (srv_options){.on_step = on_step, .hook_user = &g});
+    int port = srvfix_port(&t.f);
+    (void)submit(&t, API "forward_backward", train_body(&t, 1, "cross_entropy"));
+    pthread_mutex_lock(&g.lock);
+    gate_wait(&g, &g.reached);
+    assert_true(g.reached);
+    pthread_mutex_unlock(&g.lock);
+    httpget *half = ask_half(&t, &rest);
+    assert_int_equal(pthread_create(&thread, NULL, stop_server, &t.f.server), 0);
+    wait_refused(port);
+    httpget_response response;
+    assert_true(httpget_send(half, rest.p, rest.n));
+    assert_int_equal(httpget_read(half, &response), HTTPGET_OK);
+    assert_int_equal(response.status, 503);
+    httpget_response_dispose(&response);
+    httpget_close(&half);
+    pthread_mutex_lock(&g.lock);
+    g.open = true;
+    pthread_cond_broadcast(&g.changed);
+    pthread_mutex_unlock(&g.lock);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    close_fix(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_srv_stop_answers_polls),
+        cmocka_unit_test(test_srv_stop_takes_no_more),
+    };
+    return cmocka_run_group_tests_name("srv_stop", tests, NULL, NULL);
+}
