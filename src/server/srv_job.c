@@ -193,7 +193,8 @@ static void enter(entry *out, srv_job *job, const srv_submit *submit, tk_str key
         return;
     }
     if (srv_order_is_late(&model->order, seq)) {
-        refuse(out, 400, "seq_id is below one of an operation that was taken already");
+        refuse(out, 400,
+               "seq_id is not above that of an operation that was taken already");
         return;
     }
     if (model->order.n >= TK_SRV_JOBS_MAX) {

@@ -9,7 +9,7 @@ void srv_order_init(srv_order *order, int64_t first_seq)
 
 bool srv_order_is_late(const srv_order *order, int64_t seq)
 {
-    return seq < order->barrier;
+    return seq <= order->barrier;
 }
 
 int64_t srv_order_next_seq(const srv_order *order)

@@ -50,7 +50,8 @@ typedef struct srv_order {
 
 void srv_order_init(srv_order *order, int64_t first_seq);
 
-/* Whether a barrier above this id was taken already: the request must be refused. */
+/* Whether a barrier with this id or a larger one was taken already: the request comes too
+ * late, or a second time, and must be refused. */
 bool srv_order_is_late(const srv_order *order, int64_t seq);
 
 /* An id for a request that has none: behind everything that came so far. */

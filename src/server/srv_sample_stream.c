@@ -66,6 +66,8 @@ void srv_sample_stream_token(srv_sample *sample, int32_t token, float logprob)
     };
     sample->n_streamed++;
     if (!put_event(sample, &event)) {
+        srv_stream_end(
+            sample->stream); /* its reader, if there is one, waits for no more */
         sample->abandoned = true;
     }
     tk_buf_dispose(&text);

@@ -50,14 +50,23 @@ static void unlock_and_wake(srv_stream *stream)
     }
 }
 
+/* Makes room of what was sent, when that is at least half: each byte moves once. */
+static void drop_taken(srv_stream *stream)
+{
+    size_t left = stream->pending.n - stream->taken;
+    if (stream->taken == 0 || left > stream->taken) {
+        return;
+    }
+    memmove(stream->pending.p, stream->pending.p + stream->taken, left);
+    stream->pending.n = left;
+    stream->taken = 0;
+}
+
 bool srv_stream_put(srv_stream *stream, tk_str bytes)
 {
     tk_mutex_lock(&stream->lock);
     if (!stream->gone && !stream->ended) {
-        if (stream->taken > 0 && stream->taken == stream->pending.n) {
-            tk_buf_clear(&stream->pending);
-            stream->taken = 0;
-        }
+        drop_taken(stream);
         tk_buf_put(&stream->pending, bytes.p, bytes.n);
         stream->ended = stream->pending.failure != TINKC_OK;
     }

@@ -117,6 +117,24 @@ static void test_srv_early_forward_is_counted(void **state)
     assert_int_equal(srv_order_next_seq(&order), 4);
 }
 
+/* A step whose result is forgotten is not made twice. */
+static void test_srv_barrier_is_taken_once(void **state)
+{
+    (void)state;
+    srv_order order;
+    srv_order_init(&order, 0);
+    srv_order_node create = b(0), step = b(3);
+    assert_false(srv_order_is_late(&order, 0));
+    srv_order_add(&order, &create);
+    expect(&order, &create, 0);
+    assert_false(srv_order_is_late(&order, 1));
+    assert_false(srv_order_is_late(&order, 3));
+    srv_order_add(&order, &step);
+    expect(&order, &step, 0);
+    assert_true(srv_order_is_late(&order, 3));
+    assert_false(srv_order_is_late(&order, 4));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -125,6 +143,7 @@ int main(void)
         cmocka_unit_test(test_srv_time_ends_the_wait),
         cmocka_unit_test(test_srv_forward_is_not_held),
         cmocka_unit_test(test_srv_early_forward_is_counted),
+        cmocka_unit_test(test_srv_barrier_is_taken_once),
     };
     return cmocka_run_group_tests_name("srv_order", tests, NULL, NULL);
 }
