@@ -82,6 +82,33 @@ static tinkc_code enter(srv *server, srv_session *session, tk_err *err)
     return code;
 }
 
+/* Under the lock; whoever calls frees it. */
+static void take_out(srv *server, srv_session *session)
+{
+    if (session->key != NULL &&
+        tk_map_get(&server->session_keys, tk_str_of(session->key)) == session) {
+        (void)tk_map_remove(&server->session_keys, tk_str_of(session->key));
+    }
+    (void)tk_map_remove(&server->sessions, tk_str_of(session->id));
+    srv_model_orphan(server, session);
+    srv_sampler_orphan(server, session);
+}
+
+/* False when there is no such session. */
+static bool end_session(srv *server, tk_str id)
+{
+    tk_mutex_lock(&server->lock);
+    srv_session *session = srv_session_find(server, id);
+    if (session != NULL) {
+        take_out(server, session);
+    }
+    tk_mutex_unlock(&server->lock);
+    if (session != NULL) {
+        free_session(session);
+    }
+    return session != NULL;
+}
+
 static srv_verdict reply_created(srv_request *request, const char *id)
 {
     const tk_create_session_response msg = {.session_id = {TK_SET, tk_str_of(id)}};
@@ -99,6 +126,7 @@ static srv_session *make_session(srv_request *request)
     session->seen_ns = tk_clock_mono_ns(NULL);
     tk_list_init(&session->models);
     tk_list_init(&session->samplers);
+    tk_list_init(&session->ended);
     if (key.n > 0 && session->key == NULL) {
         tk_free(session);
         return NULL;
@@ -133,6 +161,9 @@ srv_verdict srv_session_create(srv *server, srv_request *request)
     }
     if (code == TINKC_OK && old == NULL) {
         code = srv_store_add_session(server->store, id, &msg, &err);
+        if (code != TINKC_OK) {
+            (void)end_session(server, tk_str_of(id));
+        }
     }
     if (code == TINKC_E_RATE_LIMIT) {
         return srv_reply_fail(request, 429, "%s", err.message);
@@ -187,28 +218,10 @@ static bool is_stale(const srv_session *session, int64_t now_ns)
     return now_ns - session->seen_ns > limit;
 }
 
-/* Under the lock. */
-static void take_out(srv *server, srv_session *session)
-{
-    if (session->key != NULL &&
-        tk_map_get(&server->session_keys, tk_str_of(session->key)) == session) {
-        (void)tk_map_remove(&server->session_keys, tk_str_of(session->key));
-    }
-    (void)tk_map_remove(&server->sessions, tk_str_of(session->id));
-    srv_model_orphan(server, session);
-    srv_sampler_orphan(server, session);
-    free_session(session);
-}
-
 srv_verdict srv_session_finish(srv *server, srv_request *request)
 {
-    tk_mutex_lock(&server->lock);
-    srv_session *session = srv_session_find(server, request->params[0]);
-    if (session != NULL) {
-        take_out(server, session);
-    }
-    tk_mutex_unlock(&server->lock);
-    if (session == NULL && !srv_store_has_session(server->store, request->params[0])) {
+    tk_str id = request->params[0];
+    if (!end_session(server, id) && !srv_store_has_session(server->store, id)) {
         return srv_reply_fail(request, 404, "Session not found");
     }
     return srv_reply_fixed(request, 200, SRV_TYPE_JSON, TK_STR("{}"));
@@ -218,16 +231,23 @@ void srv_session_sweep(srv *server, int64_t now_ns)
 {
     size_t cursor = 0;
     void *value = NULL;
+    tk_list ended, *node;
+    tk_list_init(&ended);
     tk_mutex_lock(&server->lock);
     while (tk_map_next(&server->sessions, &cursor, NULL, &value)) {
         srv_session *session = value;
         if (is_stale(session, now_ns)) {
-            tk_log_write(server->log, TINKC_LOG_INFO, "session", "%s has gone silent",
-                         session->id);
             take_out(server, session);
+            tk_list_push_back(&ended, &session->ended);
         }
     }
     tk_mutex_unlock(&server->lock);
+    while ((node = tk_list_pop_front(&ended)) != NULL) {
+        srv_session *session = TK_CONTAINER_OF(node, srv_session, ended);
+        tk_log_write(server->log, TINKC_LOG_INFO, "session", "%s has gone silent",
+                     session->id);
+        free_session(session);
+    }
 }
 
 void srv_session_free_all(srv *server)

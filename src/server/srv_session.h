@@ -20,6 +20,7 @@ typedef struct srv_session {
     bool beaten;      /* has sent a heartbeat */
     tk_list models;   /* srv_model.of_session */
     tk_list samplers; /* srv_sampler.of_session */
+    tk_list ended;    /* of those that are to be freed */
 } srv_session;
 
 srv_verdict srv_session_config(srv *server, srv_request *request);
