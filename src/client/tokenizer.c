@@ -49,7 +49,9 @@ tinkc_code tinkc_tokenizer_from_json(tinkc_tokenizer **out, const char *json,
         return give(err, &e, "out and json must not be NULL");
     }
     tk_tok *tok = NULL;
-    if (tk_tok_open_memory(&tok, tk_str_of(json), tk_str_of(config), &e) != TINKC_OK) {
+    const tk_str no_jinja = {NULL, 0};
+    if (tk_tok_open_memory(&tok, tk_str_of(json), tk_str_of(config), no_jinja, &e) !=
+        TINKC_OK) {
         return tk_error_give(err, &e);
     }
     *out = tk_tokenizer_of(tok);

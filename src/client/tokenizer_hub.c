@@ -114,18 +114,45 @@ static tinkc_code pull_served(tk_buf *out, tk_core *core, const char *model,
     return code;
 }
 
-/* Key and stamp of what a server gave: the same bytes are the same tokenizer. */
-static tinkc_code stamp_served(tk_buf *key, tk_tokenizer_stamp *stamp, tk_str json,
-                               tk_str config, tk_err *err)
+/* The files of a tokenizer, as a server gave them. */
+typedef struct served {
+    tk_buf json, config, jinja; /* of the last two, empty = there is none */
+} served;
+
+/* One that need not be there. */
+static tinkc_code pull_beside(tk_buf *out, tk_core *core, const char *model,
+                              const char *name, const tinkc_tokenizer_options *options,
+                              tk_err *err)
 {
+    tk_err why = TK_ERR_INIT;
+    tinkc_code code = pull_served(out, core, model, name, options, &why);
+    if (code == TINKC_E_NOT_FOUND) {
+        tk_buf_clear(out);
+        return TINKC_OK;
+    }
+    if (code != TINKC_OK) {
+        *err = why;
+    }
+    return code;
+}
+
+static tk_str view(const tk_buf *buf)
+{
+    return buf->n > 0 ? tk_buf_str(buf) : (tk_str){NULL, 0};
+}
+
+/* Key and stamp of what a server gave: the same bytes are the same tokenizer. */
+static tinkc_code stamp_served(tk_buf *key, tk_tokenizer_stamp *stamp, const served *s,
+                               tk_err *err)
+{
+    const tk_buf *const parts[] = {&s->json, &s->config, &s->jinja};
     char hex[TK_SHA256_HEX_BYTES];
     tk_sha256 *sha = NULL;
     tinkc_code code = tk_sha256_new(&sha, err);
-    if (code == TINKC_OK) {
-        code = tk_sha256_update(sha, json.p, json.n, err);
-    }
-    if (code == TINKC_OK && config.n > 0) {
-        code = tk_sha256_update(sha, config.p, config.n, err);
+    for (size_t i = 0; code == TINKC_OK && i < TK_ARRAY_LEN(parts); i++) {
+        if (parts[i]->n > 0) {
+            code = tk_sha256_update(sha, parts[i]->p, parts[i]->n, err);
+        }
     }
     if (code == TINKC_OK) {
         code = tk_sha256_finish(hex, sha, err);
@@ -133,24 +160,26 @@ static tinkc_code stamp_served(tk_buf *key, tk_tokenizer_stamp *stamp, tk_str js
     tk_sha256_free(sha);
     if (code == TINKC_OK) {
         tk_buf_printf(key, "sha256:%s", hex);
-        *stamp = (tk_tokenizer_stamp){(int64_t)json.n, (int64_t)config.n, 0};
+        *stamp = (tk_tokenizer_stamp){(int64_t)s->json.n, (int64_t)s->config.n,
+                                      (int64_t)s->jinja.n};
         code = tk_buf_cstr(key) != NULL ? TINKC_OK : tk_buf_status(key, err);
     }
     return code;
 }
 
-static tinkc_code open_served(tk_tok **out, tk_str json, tk_str config, tk_err *err)
+static tinkc_code open_served(tk_tok **out, const served *s, tk_err *err)
 {
     tk_tokenizer_stamp stamp;
     tk_buf key;
     tk_tok *tok = NULL;
     tk_buf_init(&key, TK_KIB);
-    tinkc_code code = stamp_served(&key, &stamp, json, config, err);
+    tinkc_code code = stamp_served(&key, &stamp, s, err);
     if (code == TINKC_OK) {
         tok = tk_tokenizer_cache_find(key.p, &stamp);
     }
     if (code == TINKC_OK && tok == NULL) {
-        code = tk_tok_open_memory(&tok, json, config, err);
+        code = tk_tok_open_memory(&tok, tk_buf_str(&s->json), view(&s->config),
+                                  view(&s->jinja), err);
         if (code == TINKC_OK) {
             code = tk_tokenizer_cache_keep(key.p, &stamp, tok, err);
         }
@@ -167,26 +196,23 @@ static tinkc_code open_served(tk_tok **out, tk_str json, tk_str config, tk_err *
 tinkc_code tk_tokenizer_hub_serve(tk_tok **out, tk_core *core, const char *model,
                                   const tinkc_tokenizer_options *options, tk_err *err)
 {
-    tk_buf json, config;
-    tk_err why = TK_ERR_INIT;
-    tk_buf_init(&json, TK_TOK_FILE_MAX_BYTES);
-    tk_buf_init(&config, TK_TOK_CONFIG_MAX_BYTES);
-    tinkc_code code = pull_served(&json, core, model, "tokenizer.json", options, err);
+    served s;
+    tk_buf_init(&s.json, TK_TOK_FILE_MAX_BYTES);
+    tk_buf_init(&s.config, TK_TOK_CONFIG_MAX_BYTES);
+    tk_buf_init(&s.jinja, TK_TOK_CONFIG_MAX_BYTES);
+    tinkc_code code = pull_served(&s.json, core, model, "tokenizer.json", options, err);
     if (code == TINKC_OK) {
-        code = pull_served(&config, core, model, "tokenizer_config.json", options, &why);
-        if (code == TINKC_E_NOT_FOUND) {
-            tk_buf_clear(&config);
-            code = TINKC_OK;
-        } else if (code != TINKC_OK) {
-            *err = why;
-        }
+        code = pull_beside(&s.config, core, model, "tokenizer_config.json", options, err);
     }
     if (code == TINKC_OK) {
-        tk_str with = config.n > 0 ? tk_buf_str(&config) : (tk_str){NULL, 0};
-        code = open_served(out, tk_buf_str(&json), with, err);
+        code = pull_beside(&s.jinja, core, model, "chat_template.jinja", options, err);
     }
-    tk_buf_dispose(&json);
-    tk_buf_dispose(&config);
+    if (code == TINKC_OK) {
+        code = open_served(out, &s, err);
+    }
+    tk_buf_dispose(&s.json);
+    tk_buf_dispose(&s.config);
+    tk_buf_dispose(&s.jinja);
     return code;
 }
 

@@ -7,8 +7,9 @@
 #include "client/tokenizer.h"
 #include "client/tokenizer_place.h"
 
-/* GET /tinkc/v1/models/<model>/tokenizer.json and tokenizer_config.json. The caller owns
- * *out. TINKC_E_NOT_FOUND where the server has no such model or route. */
+/* GET /tinkc/v1/models/<model>/tokenizer.json, and tokenizer_config.json and
+ * chat_template.jinja where there are such. The caller owns *out. TINKC_E_NOT_FOUND where
+ * the server has no such model or route. */
 TK_NODISCARD tinkc_code tk_tokenizer_hub_serve(tk_tok **out, tk_core *core,
                                                const char *model,
                                                const tinkc_tokenizer_options *options,

@@ -77,11 +77,15 @@ srv_verdict srv_info_metrics(srv *server, srv_request *request)
 
 /* ---- tokenizer files ---- */
 
+typedef struct served {
+    const char *name, *type;
+} served;
+
 static srv_verdict reply_file(srv_request *request, const srv_base *base,
-                              const char *name)
+                              const served *file)
 {
     tk_err err = TK_ERR_INIT;
-    char *path = tk_file_join(base->tokenizer_dir, name);
+    char *path = tk_file_join(base->tokenizer_dir, file->name);
     char *data = NULL;
     size_t n = 0;
     if (path == NULL) {
@@ -91,18 +95,22 @@ static srv_verdict reply_file(srv_request *request, const srv_base *base,
     tk_free(path);
     if (code != TINKC_OK) {
         return srv_reply_fail(request, code == TINKC_E_MISSING ? 404 : 500,
-                              "%s cannot be read", name);
+                              "%s cannot be read", file->name);
     }
     tk_buf buf;
     tk_buf_init(&buf, TK_TOK_FILE_MAX_BYTES);
     tk_buf_put(&buf, data, n);
     tk_free(data);
-    return srv_reply_buf(request, 200, SRV_TYPE_JSON, &buf);
+    return srv_reply_buf(request, 200, file->type, &buf);
 }
 
 srv_verdict srv_info_tokenizer(srv *server, srv_request *request)
 {
-    static const char *const files[] = {"tokenizer.json", "tokenizer_config.json"};
+    static const served files[] = {
+        {"tokenizer.json", SRV_TYPE_JSON},
+        {"tokenizer_config.json", SRV_TYPE_JSON},
+        {"chat_template.jinja", "text/plain; charset=utf-8"},
+    };
     tk_str name = request->params[0];
     tk_str file = request->params[1];
     if (request->params[2].n > 0) { /* "org/model": one piece of memory with its slash */
@@ -111,8 +119,8 @@ srv_verdict srv_info_tokenizer(srv *server, srv_request *request)
     }
     const srv_base *base = srv_catalog_find(server->catalog, name);
     for (size_t i = 0; base != NULL && i < TK_ARRAY_LEN(files); i++) {
-        if (tk_str_is(file, files[i])) {
-            return reply_file(request, base, files[i]);
+        if (tk_str_is(file, files[i].name)) {
+            return reply_file(request, base, &files[i]);
         }
     }
     return srv_reply_fail(request, 404, "no such model or file");

@@ -21,10 +21,10 @@ TK_NODISCARD tinkc_code tk_tok_load(tk_tok **out, const char *path, tk_err *err)
 TK_NODISCARD tinkc_code tk_tok_load_memory(tk_tok **out, tk_str json, tk_err *err);
 
 /* With its config: `path` is a directory, a tokenizer.json or a tiktoken.model; what lies
- * beside it is read too. `config` {NULL, 0}: none. */
+ * beside it is read too. `config`, `jinja` (a template beside it) {NULL, 0}: none. */
 TK_NODISCARD tinkc_code tk_tok_open(tk_tok **out, const char *path, tk_err *err);
 TK_NODISCARD tinkc_code tk_tok_open_memory(tk_tok **out, tk_str json, tk_str config,
-                                           tk_err *err);
+                                           tk_str jinja, tk_err *err);
 
 tk_tok *tk_tok_ref(tk_tok *tok); /* one more owner; accepts NULL */
 void tk_tok_free(tk_tok *tok);   /* one owner less; accepts NULL */

@@ -250,11 +250,13 @@ static tinkc_code assemble(tk_tok **out, const files *f, tk_err *err)
     return TINKC_OK;
 }
 
-tinkc_code tk_tok_open_memory(tk_tok **out, tk_str json, tk_str config, tk_err *err)
+tinkc_code tk_tok_open_memory(tk_tok **out, tk_str json, tk_str config, tk_str jinja,
+                              tk_err *err)
 {
-    files f = {.vocabulary_n = json.n, .config_n = config.n};
+    files f = {.vocabulary_n = json.n, .config_n = config.n, .jinja_n = jinja.n};
     memcpy(&f.vocabulary, &json.p, sizeof(f.vocabulary));
     memcpy(&f.config, &config.p, sizeof(f.config));
+    memcpy(&f.jinja, &jinja.p, sizeof(f.jinja));
     return assemble(out, &f, err);
 }
 

@@ -4,6 +4,9 @@
 #include <tinkc/tokenizer.h>
 #include <tinkc/training.h>
 
+#include <unistd.h>
+
+#include "base/file.h"
 #include "server/srvfix.h"
 
 #define MODEL "tinkc/pebble-llama-2m"
@@ -23,11 +26,11 @@ typedef struct fix {
         }                                                                                \
     } while (0)
 
-static void begin(fix *f)
+static void begin(fix *f, srv_options options)
 {
     tinkc_config *config = NULL;
     *f = (fix){.options = TINKC_TOKENIZER_OPTIONS_INIT};
-    srvfix_open(&f->srv, (srv_options){0});
+    srvfix_open(&f->srv, options);
     (void)snprintf(f->cache, sizeof(f->cache), "%s/cache", f->srv.data);
     f->options.cache_dir = f->cache;
     f->options.hub_url = "http://127.0.0.1:1";
@@ -74,7 +77,7 @@ static void test_tokenizer_of_clients(void **unused)
     tinkc_training *training = NULL;
     tinkc_sampling *sampling = NULL;
     tinkc_tokenizer *tokenizer = NULL;
-    begin(&f);
+    begin(&f, (srv_options){0});
     OK(tinkc_service_create_training_wait(&training, f.service, MODEL, NULL, &err));
     OK(tinkc_training_get_tokenizer(&tokenizer, training, &f.options, &err));
     assert_works(&tokenizer);
@@ -92,7 +95,7 @@ static void test_tokenizer_of_name(void **unused)
     (void)unused;
     fix f;
     tinkc_tokenizer *tokenizer = NULL, *again = NULL;
-    begin(&f);
+    begin(&f, (srv_options){0});
     OK(tinkc_service_get_tokenizer(&tokenizer, f.service, MODEL, &f.options, &err));
     OK(tinkc_service_get_tokenizer(&again, f.service, MODEL ":7", &f.options, &err));
     assert_ptr_equal(tokenizer, again);
@@ -101,12 +104,57 @@ static void test_tokenizer_of_name(void **unused)
     end(&f);
 }
 
+/* A directory with the embedded model, whose template is a file of its own. */
+static void make_model(char dir[64])
+{
+    static const char *const files[] = {"config.json", "model.safetensors",
+                                        "tokenizer.json"};
+    char from[512], to[128];
+    tk_err err = TK_ERR_INIT;
+    srvfix_make_dir(dir);
+    for (size_t i = 0; i < TK_ARRAY_LEN(files); i++) {
+        (void)snprintf(from, sizeof(from), "%s/../../models/pebble-llama-2m/%s",
+                       TEST_DATA_DIR, files[i]);
+        (void)snprintf(to, sizeof(to), "%s/%s", dir, files[i]);
+        assert_int_equal(symlink(from, to), 0);
+    }
+    (void)snprintf(to, sizeof(to), "%s/tokenizer_config.json", dir);
+    assert_int_equal(tk_file_replace(to, "{}", 2, 0644, &err), TINKC_OK);
+    (void)snprintf(to, sizeof(to), "%s/chat_template.jinja", dir);
+    assert_int_equal(tk_file_replace(to, "hello", 5, 0644, &err), TINKC_OK);
+}
+
+/* M-132: a template that lies beside tokenizer_config.json comes along. */
+static void test_tokenizer_brings_its_template(void **unused)
+{
+    (void)unused;
+    fix f;
+    char dir[64], command[96];
+    tinkc_tokenizer *tokenizer = NULL;
+    make_model(dir);
+    const srv_pair model = {"own/model", dir};
+    begin(&f, (srv_options){.models = &model, .n_models = 1});
+    OK(tinkc_service_get_tokenizer(&tokenizer, f.service, "own/model", &f.options, &err));
+    const char *text = tinkc_tokenizer_chat_template(tokenizer, NULL);
+    assert_non_null(text);
+    assert_string_equal(text, "hello");
+    tinkc_tokenizer_free(&tokenizer);
+    /* The embedded one has none. */
+    (void)srvfix_ask(&f.srv, "GET", "/tinkc/v1/models/" MODEL "/chat_template.jinja",
+                     NULL);
+    assert_int_equal(f.srv.status, 404);
+    end(&f);
+    (void)snprintf(command, sizeof(command), "rm -rf %s", dir);
+    assert_int_equal(system(command), 0);
+}
+
 int main(void)
 {
     (void)setenv("HF_HUB_CACHE", "/nowhere", 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tokenizer_of_clients),
         cmocka_unit_test(test_tokenizer_of_name),
+        cmocka_unit_test(test_tokenizer_brings_its_template),
     };
     return cmocka_run_group_tests_name("srv_tokenizer", tests, NULL, NULL);
 }

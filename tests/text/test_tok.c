@@ -261,7 +261,7 @@ static bool load_and_encode(void *user)
     tk_buf_init(&out, TK_KIB);
     tinkc_code code = tk_tok_open_memory(
         &tok, *json, TK_STR("{\"bos_token\": \"<|a|>\", \"chat_template\": \"x\"}"),
-        &err);
+        TK_STR("y"), &err);
     if (code == TINKC_OK) {
         tk_tok_how how = {.offsets = true};
         code = tk_tok_encode_how(tok, (tk_str){text, sizeof(text)}, how, &ids, &err);
