@@ -88,7 +88,7 @@ eng_adapter *eng_adapter_retain(eng_adapter *adapter);
 
 /* A frozen copy of the weights alone, without gradients and moments: what a sampler sees
  * while training goes on. Forward only; training and optimizer steps are
- * TINKC_E_INVALID. */
+ * TINKC_E_INVALID, as is a copy of weights that are NaN or infinite. */
 TK_NODISCARD tinkc_code eng_adapter_snapshot(eng_adapter **out,
                                              const eng_adapter *adapter, tk_err *err);
 bool eng_adapter_is_frozen(const eng_adapter *adapter);

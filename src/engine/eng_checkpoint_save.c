@@ -404,14 +404,12 @@ static tinkc_code check_finite(const save *s, bool optimizer)
 {
     const eng_adapter *a = s->adapter;
     const eng_real *sets[] = {a->weights, a->moment1, a->moment2};
-    for (size_t i = 0; i < (optimizer ? 3 : 1); i++) {
-        if (eng_dtype_find_bad(sets[i], ENG_F32, a->n) < a->n) {
-            return tk_err_set(s->err, TINKC_E_INVALID,
-                              "the %s are NaN or infinite: training has diverged",
-                              i == 0 ? "weights" : "moments of the optimizer");
-        }
+    tinkc_code code = TINKC_OK;
+    for (size_t i = 0; i < (optimizer ? 3 : 1) && code == TINKC_OK; i++) {
+        const char *what = i == 0 ? "weights" : "moments of the optimizer";
+        code = eng_adapter_check_finite(a, sets[i], what, s->err);
     }
-    return TINKC_OK;
+    return code;
 }
 
 static tinkc_code run(save *s, const char *directory)

@@ -165,8 +165,10 @@ tinkc_code eng_adapter_snapshot(eng_adapter **out, const eng_adapter *adapter,
                                 tk_err *err)
 {
     eng_adapter *copy;
-    tinkc_code code =
-        eng_adapter_make(&copy, adapter->model, &adapter->config, true, err);
+    tinkc_code code = eng_adapter_check_finite(adapter, adapter->weights, "weights", err);
+    if (code == TINKC_OK) {
+        code = eng_adapter_make(&copy, adapter->model, &adapter->config, true, err);
+    }
     if (code == TINKC_OK) {
         memcpy(copy->weights, adapter->weights, copy->n * sizeof(eng_real));
         copy->steps = adapter->steps;
@@ -208,6 +210,18 @@ tinkc_code eng_adapter_check_trainable(const eng_adapter *adapter, tk_err *err)
                                         "these weights are frozen: they can be sampled "
                                         "from, not trained")
                            : TINKC_OK;
+}
+
+tinkc_code eng_adapter_check_finite(const eng_adapter *adapter, const eng_real *values,
+                                    const char *what, tk_err *err)
+{
+    for (size_t i = 0; i < adapter->n; i++) {
+        if (!isfinite(values[i])) {
+            return tk_err_set(err, TINKC_E_INVALID,
+                              "the %s are NaN or infinite: training has diverged", what);
+        }
+    }
+    return TINKC_OK;
 }
 
 const eng_lora_config *eng_adapter_config(const eng_adapter *adapter)

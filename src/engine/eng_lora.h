@@ -41,6 +41,12 @@ TK_NODISCARD tinkc_code eng_adapter_make(eng_adapter **out, eng_model *model,
 TK_NODISCARD tinkc_code eng_adapter_check_trainable(const eng_adapter *adapter,
                                                     tk_err *err);
 
+/* TINKC_E_INVALID when one of its arrays, `values`, holds NaN or infinity: that can be
+ * neither loaded again nor sampled from. */
+TK_NODISCARD tinkc_code eng_adapter_check_finite(const eng_adapter *adapter,
+                                                 const eng_real *values, const char *what,
+                                                 tk_err *err);
+
 /* layer == config.layers: the head (which is ignored). */
 const eng_lora *eng_adapter_module(const eng_adapter *adapter, size_t layer,
                                    eng_linear which);

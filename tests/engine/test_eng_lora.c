@@ -131,12 +131,28 @@ static void test_snapshot(void **unused)
     scene_dispose(&s);
 }
 
+/* What could only be sampled from in vain is not copied. */
+static void test_snapshot_of_nan(void **unused)
+{
+    (void)unused;
+    scene s;
+    scene_init(&s);
+    eng_adapter *frozen = NULL;
+    tk_err err = TK_ERR_INIT;
+    s.adapter->weights[s.adapter->n - 1] = NAN;
+    assert_int_equal(eng_adapter_snapshot(&frozen, s.adapter, &err), TINKC_E_INVALID);
+    assert_non_null(strstr(err.message, "the weights are NaN or infinite"));
+    assert_null(frozen);
+    scene_dispose(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fresh_adapters),
         cmocka_unit_test(test_lora_modules),
         cmocka_unit_test(test_snapshot),
+        cmocka_unit_test(test_snapshot_of_nan),
     };
     return cmocka_run_group_tests_name("eng_lora", tests, NULL, NULL);
 }
