@@ -202,6 +202,9 @@ static void man_options(FILE *to, const cmd_option *options)
         }
         fputc('\n', to);
         put_line(to, "", options->help);
+        if (options->repeats && options->kind != CMD_FLAG) {
+            fputs("May be given more than once.\n", to);
+        }
     }
 }
 

@@ -36,12 +36,8 @@ static bool put(cmd_listing *list, const tinkc_checkpoint *checkpoint)
 
 static void put_title(cmd_listing *list, const char *run_id, int64_t left)
 {
-    char more[96] = "";
-    if (left > 0) {
-        (void)snprintf(more, sizeof(more),
-                       " (%lld more not shown, use --limit to see more)",
-                       (long long)left);
-    }
+    char more[CMD_REST_MORE_BYTES];
+    (void)cmd_rest_more(more, left);
     const char *run = run_id != NULL ? run_id : "";
     const char *of = run_id != NULL ? " for run " : "";
     if (list->n == 0) {

@@ -67,6 +67,17 @@ const char *cmd_rest_lora(char out[CMD_WORD_BYTES], bool is_lora, int64_t rank,
     return out;
 }
 
+const char *cmd_rest_more(char out[CMD_REST_MORE_BYTES], int64_t left)
+{
+    out[0] = '\0';
+    if (left > 0) {
+        (void)snprintf(out, CMD_REST_MORE_BYTES,
+                       " (%lld more not shown, use --limit to see more)",
+                       (long long)left);
+    }
+    return out;
+}
+
 /* ---- objects ---- */
 
 void cmd_rest_put_checkpoint_keys(cmd_json *json, const tinkc_checkpoint *checkpoint)

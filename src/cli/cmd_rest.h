@@ -34,6 +34,11 @@ int cmd_rest_page(tinkc_pager_options *out, const cmd_args *args);
 const char *cmd_rest_lora(char out[CMD_WORD_BYTES], bool is_lora, int64_t rank,
                           bool in_words);
 
+#define CMD_REST_MORE_BYTES 96
+
+/* What the title of a list says of those that it does not show; "" for none. */
+const char *cmd_rest_more(char out[CMD_REST_MORE_BYTES], int64_t left);
+
 void cmd_rest_put_checkpoint(cmd_json *json, const tinkc_checkpoint *checkpoint);
 void cmd_rest_put_checkpoint_keys(cmd_json *json, const tinkc_checkpoint *checkpoint);
 void cmd_rest_put_run(cmd_json *json, const tinkc_run *run);

@@ -103,12 +103,8 @@ static int choose(choice *out, const cmd_args *args)
 
 static void put_title(cmd_listing *list, int64_t left)
 {
-    char more[96] = "";
-    if (left > 0) {
-        (void)snprintf(more, sizeof(more),
-                       " (%lld more not shown, use --limit to see more)",
-                       (long long)left);
-    }
+    char more[CMD_REST_MORE_BYTES];
+    (void)cmd_rest_more(more, left);
     if (list->n == 0) {
         cmd_table_title(list->table, "No training runs found");
     } else {

@@ -10,35 +10,6 @@
 
 /* ---- tokens ---- */
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == ',' || c == '\t' || c == '\r' || c == '\n' || c == '[' ||
-           c == ']';
-}
-
-/* Numbers between blanks, commas and brackets. */
-static bool parse_tokens(cmd_prompt *prompt, tk_str text)
-{
-    prompt->tokens = tk_array(text.n / 2 + 1, sizeof(*prompt->tokens));
-    for (size_t i = 0; prompt->tokens != NULL && i < text.n;) {
-        size_t begin = i;
-        int64_t id = -1;
-        while (i < text.n && !is_blank(text.p[i])) {
-            i++;
-        }
-        if (i > begin) {
-            if (!tk_str_to_i64((tk_str){text.p + begin, i - begin}, &id) || id < 0 ||
-                id > INT32_MAX) {
-                return false;
-            }
-            prompt->tokens[prompt->tokens_n++] = (int32_t)id;
-        } else {
-            i++;
-        }
-    }
-    return prompt->tokens_n > 0;
-}
-
 static bool copy_ints(cmd_prompt *prompt, const tk_json *ints)
 {
     prompt->tokens = tk_array(ints->as.ints.n, sizeof(*prompt->tokens));
@@ -149,7 +120,10 @@ int cmd_prompt_read(cmd_prompt *prompt, const cmd_args *args)
     }
     if (tokens != NULL) {
         prompt->kind = CMD_PROMPT_TOKENS;
-        return parse_tokens(prompt, tk_str_of(tokens))
+        tk_str bad;
+        return cmd_text_ids(&prompt->tokens, &prompt->tokens_n, &bad,
+                            tk_str_of(tokens)) &&
+                       prompt->tokens_n > 0
                    ? CMD_OK
                    : cmd_bad_usage(args, "Invalid value for '--tokens': not a list of "
                                          "ids.");

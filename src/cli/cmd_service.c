@@ -13,7 +13,8 @@
 #include "cli/cmd_stats.h"
 #include "cli/cmd_waits.h"
 
-#define NAME_BYTES 64
+#define NAME_BYTES          64
+#define TIMEOUT_MAX_SECONDS (7 * 86400) /* what the library takes */
 
 static void log_line(tinkc_log_level level, const char *component, const char *line,
                      void *user)
@@ -49,10 +50,8 @@ static tinkc_code set_timeout(tinkc_config *config, const cmd_args *args,
                               tinkc_error **error)
 {
     char text[32];
-    double seconds = cmd_number(args, "timeout", 0);
-    double most = 7 * 86400.0;
     (void)snprintf(text, sizeof(text), "%lld",
-                   (long long)(TK_MAX(TK_MIN(seconds, most), -1) * 1000));
+                   (long long)(cmd_number(args, "timeout", 0) * 1000));
     return tinkc_config_set(config, "timeout", text, error);
 }
 
@@ -109,6 +108,11 @@ int cmd_service_config(tinkc_config **out, const cmd_args *args, cmd_patience pa
 {
     if (cmd_has(args, "local") && cmd_has(args, "base-url")) {
         return cmd_bad_usage(args, "Give --local or --base-url, not both.");
+    }
+    double seconds = cmd_number(args, "timeout", 1);
+    if (!(seconds >= 0.001 && seconds <= TIMEOUT_MAX_SECONDS)) {
+        return cmd_bad_usage(args, "--timeout is 0.001 to %d seconds.",
+                             TIMEOUT_MAX_SECONDS);
     }
     tinkc_config *config = NULL;
     tinkc_error *error = NULL;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/mem.h"
 #include "cli/cmd_service.h"
 
 bool cmd_text_read(tk_buf *out, const char *path)
@@ -96,6 +97,38 @@ int cmd_text_tokenizer(tinkc_tokenizer **out, const cmd_args *args)
 }
 
 #endif
+
+static bool is_between(char c)
+{
+    return memchr(" ,\t\r\n[]", c, 7) != NULL;
+}
+
+bool cmd_text_ids(int32_t **out, size_t *n, tk_str *bad, tk_str text)
+{
+    int32_t *ids = tk_array(text.n / 2 + 1, sizeof(*ids));
+    size_t count = 0;
+    *bad = (tk_str){NULL, 0};
+    for (size_t i = 0; ids != NULL && i < text.n;) {
+        size_t begin = i;
+        int64_t id = -1;
+        while (i < text.n && !is_between(text.p[i])) {
+            i++;
+        }
+        tk_str word = {text.p + begin, i - begin};
+        if (word.n == 0) {
+            i++;
+        } else if (tk_str_to_i64(word, &id) && id >= 0 && id <= INT32_MAX) {
+            ids[count++] = (int32_t)id;
+        } else {
+            *bad = word;
+            tk_free(ids);
+            return false;
+        }
+    }
+    *out = ids;
+    *n = count;
+    return ids != NULL;
+}
 
 void cmd_text_put_json(const char *text, size_t n)
 {

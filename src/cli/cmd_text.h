@@ -6,6 +6,7 @@
 #include <tinkc/tokenizer.h>
 
 #include "base/buf.h"
+#include "base/str.h"
 #include "cli/cmd.h"
 
 /* The largest input of one command. */
@@ -35,6 +36,10 @@ bool cmd_text_read(tk_buf *out, const char *path);
 int cmd_text_tokenizer(tinkc_tokenizer **out, const cmd_args *args);
 
 #endif
+
+/* Token ids between blanks, commas and brackets; the caller frees *out with tk_free.
+ * False: *bad is the word that is no id, or empty when memory ran out. */
+bool cmd_text_ids(int32_t **out, size_t *n, tk_str *bad, tk_str text);
 
 /* One JSON string with quotes, for output. */
 void cmd_text_put_json(const char *text, size_t n);

@@ -98,38 +98,14 @@ static int tokenize(const cmd_args *args, const tinkc_tokenizer *tokenizer, tk_s
 
 /* ---- detokenize ---- */
 
-/* Ids between blanks, commas and brackets. */
-static int32_t *read_ids(tk_str text, size_t *n)
-{
-    int32_t *ids = tk_array(text.n / 2 + 2, sizeof(*ids));
-    *n = 0;
-    for (size_t i = 0; ids != NULL && i < text.n;) {
-        if (memchr(" ,\t\r\n[]", text.p[i], 7) != NULL) {
-            i++;
-            continue;
-        }
-        size_t start = i;
-        int64_t id;
-        while (i < text.n && memchr(" ,\t\r\n[]", text.p[i], 7) == NULL) {
-            i++;
-        }
-        tk_str word = {text.p + start, i - start};
-        if (!tk_str_to_i64(word, &id) || id < 0 || id > INT32_MAX) {
-            (void)cmd_fail("'" TK_STR_FMT "' is not a token id", TK_STR_ARG(word));
-            tk_free(ids);
-            return NULL;
-        }
-        ids[(*n)++] = (int32_t)id;
-    }
-    return ids;
-}
-
 static int detokenize(const cmd_args *args, const tinkc_tokenizer *tokenizer, tk_str text)
 {
     size_t n = 0;
-    int32_t *ids = read_ids(text, &n);
-    if (ids == NULL) {
-        return CMD_FAILED;
+    int32_t *ids = NULL;
+    tk_str bad;
+    if (!cmd_text_ids(&ids, &n, &bad, text)) {
+        return bad.n > 0 ? cmd_fail("'" TK_STR_FMT "' is not a token id", TK_STR_ARG(bad))
+                         : cmd_fail("out of memory");
     }
     tinkc_decode what = TINKC_DECODE_INIT;
     what.ids = ids;

@@ -137,7 +137,9 @@ static void test_cli_connection_options(void **unused)
     clifix_expect(&f, line, "ok\n");
     assert_string_equal(fakeapi_header(last(&f), "x-api-key"), "tml-other-key-0000000");
     clifix_refused(&f, "health --timeout x", 2, "'x' is not a valid number.");
-    clifix_refused(&f, "health --timeout -1", 1, "timeout");
+    clifix_refused(&f, "health --timeout -1", 2, "--timeout is 0.001 to 604800 ");
+    clifix_refused(&f, "health --timeout 0", 2, "--timeout is 0.001 to 604800 ");
+    clifix_refused(&f, "health --timeout 604801", 2, "--timeout is 0.001 to 604800 ");
     clifix_refused(&f, "health --set nosuch=1", 1, "nosuch");
     clifix_refused(&f, "health --local --base-url http://127.0.0.1:1", 2, "not both");
     clifix_end(&f);
