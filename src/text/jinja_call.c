@@ -319,7 +319,7 @@ static bool do_range(tk_jrun *run, tk_jval self, const tk_jargs *args, tk_jval *
     if (range == NULL) {
         return false;
     }
-    *range = (tk_jrange){a, step, (size_t)n};
+    *range = (tk_jrange){.start = a, .stop = b, .step = step, .n = (size_t)n};
     *out = (tk_jval){.type = TK_JT_RANGE, .as.range = range};
     return true;
 }

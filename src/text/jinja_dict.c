@@ -8,17 +8,19 @@
 /* Below this many entries a search from the front is faster than a hash. */
 #define FEW 8
 
-bool tk_jval_is_hashable(const tk_jval *value)
+bool tk_jval_is_hashable(tk_jrun *run, const tk_jval *value, bool *out)
 {
-    if (value->type == TK_JT_TUPLE) {
-        for (size_t i = 0; i < value->as.list->n; i++) {
-            if (!tk_jval_is_hashable(&value->as.list->items[i])) {
-                return false;
-            }
-        }
+    *out = value->type != TK_JT_LIST && value->type != TK_JT_DICT;
+    if (value->type != TK_JT_TUPLE) {
         return true;
     }
-    return value->type != TK_JT_LIST && value->type != TK_JT_DICT;
+    bool ok = tk_jrun_enter(run);
+    for (size_t i = 0; ok && *out && i < value->as.list->n; i++) {
+        ok = tk_jrun_step(run, 1) &&
+             tk_jval_is_hashable(run, &value->as.list->items[i], out);
+    }
+    tk_jrun_leave(run);
+    return ok;
 }
 
 /* Nobody can send many keys with one hash without knowing where the arena lies. */
@@ -85,10 +87,14 @@ static bool same_key(tk_jrun *run, const tk_jval *a, const tk_jval *b, bool *out
 bool tk_jdict_find(tk_jrun *run, const tk_jdict *dict, tk_jval key, tk_jentry **out)
 {
     *out = NULL;
-    if (!tk_jval_is_hashable(&key)) {
+    bool is_hashable = false, is_same = false;
+    if (!tk_jval_is_hashable(run, &key, &is_hashable) ||
+        !tk_jrun_bytes(run, key.type == TK_JT_STR ? key.as.s.n : 0)) {
+        return false;
+    }
+    if (!is_hashable) {
         return tk_jrun_raise(run, "unhashable type: '%s'", tk_jval_type_name(&key));
     }
-    bool is_same = false;
     if (dict->slots == NULL) {
         for (size_t i = 0; i < dict->n; i++) {
             if (!same_key(run, &dict->entries[i].key, &key, &is_same)) {

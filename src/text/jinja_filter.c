@@ -58,7 +58,7 @@ FILTER(do_trim)
     }
     if (chars == NULL || chars->type == TK_JT_NONE) {
         s = tk_jstr_rstrip(tk_jstr_lstrip(s));
-    } else if (!tk_jargs_str(run, args, 0, &set)) {
+    } else if (!tk_jargs_str(run, args, 0, &set) || !tk_jrun_product(run, s.n, set.n)) {
         return false;
     } else {
         s = tk_jstr_rstrip_set(tk_jstr_lstrip_set(s, set), set);
@@ -245,7 +245,7 @@ FILTER(do_truncate)
                              (long long)length);
     }
     *out = self;
-    if (n <= length + leeway) {
+    if (n - leeway <= length) {
         return true;
     }
     if (self.type != TK_JT_STR) {
@@ -362,7 +362,6 @@ static bool fits_int(double value)
 
 FILTER(do_int)
 {
-    (void)run;
     const tk_jval *fallback = tk_jargs_at(args, 0);
     int64_t base = 10, i;
     double f;
@@ -371,6 +370,9 @@ FILTER(do_int)
     }
     if (base != 10) {
         return tk_jrun_fail(run, TINKC_E_UNSUPPORTED, "int with a base");
+    }
+    if (self.type == TK_JT_STR && !tk_jrun_bytes(run, self.as.s.n)) {
+        return false;
     }
     if (tk_jval_as_int(&self, &i)) {
         *out = tk_jval_int(i);
@@ -393,9 +395,11 @@ FILTER(do_int)
 
 FILTER(do_float)
 {
-    (void)run;
     const tk_jval *fallback = tk_jargs_at(args, 0);
     double f;
+    if (self.type == TK_JT_STR && !tk_jrun_bytes(run, self.as.s.n)) {
+        return false;
+    }
     if (tk_jval_is_number(&self)) {
         *out = tk_jval_float(tk_jval_as_double(&self));
     } else if (self.type == TK_JT_STR && parse_float(self.as.s, &f)) {

@@ -146,8 +146,11 @@ typedef struct percent {
 static bool next_value(tk_jrun *run, percent *p, tk_str key, tk_jval *out)
 {
     if (key.p != NULL) {
-        tk_jval *value =
-            p->values.type == TK_JT_DICT ? tk_jdict_get(p->values.as.dict, key) : NULL;
+        const tk_jdict *dict = p->values.type == TK_JT_DICT ? p->values.as.dict : NULL;
+        if (dict != NULL && !tk_jrun_step(run, dict->slots == NULL ? dict->n : 1)) {
+            return false;
+        }
+        tk_jval *value = dict != NULL ? tk_jdict_get(dict, key) : NULL;
         if (value == NULL) {
             return tk_jrun_raise(run, "format requires a mapping with '" TK_STR_FMT "'",
                                  TK_STR_ARG(key));
@@ -259,9 +262,14 @@ static bool field_value(tk_jrun *run, tk_str field, const tk_jargs *args, size_t
         *out = args->items[index];
     } else {
         bool found = false;
+        if (!tk_jrun_step(run, args->n_named)) {
+            return false;
+        }
         for (size_t i = 0; i < args->n_named && !found; i++) {
             found = tk_str_eq(args->named[i].key.as.s, name);
-            *out = found ? args->named[i].value : *out;
+            if (found) {
+                *out = args->named[i].value;
+            }
         }
         if (!found) {
             return tk_jrun_raise(run, "'" TK_STR_FMT "'", TK_STR_ARG(name));

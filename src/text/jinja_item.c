@@ -46,6 +46,9 @@ static bool own_attr(tk_jrun *run, tk_jval object, tk_str name, bool *found, tk_
     if (object.type == TK_JT_NAMESPACE) {
         tk_jval *value = tk_jdict_get(object.as.dict, name);
         *found = value != NULL;
+        if (!tk_jrun_bytes(run, name.n)) {
+            return false;
+        }
         if (*found) {
             *out = *value;
         }
@@ -127,11 +130,14 @@ bool tk_jval_item(tk_jrun *run, tk_jval object, tk_jval key, tk_jval *out)
     if (object.type == TK_JT_UNDEFINED) {
         return tk_jrun_undefined(run, object);
     }
-    bool found = false;
+    bool found = false, is_hashable = false;
     int64_t index;
     bool is_sequence = object.type == TK_JT_STR || object.type == TK_JT_LIST ||
                        object.type == TK_JT_TUPLE || object.type == TK_JT_RANGE;
-    if (object.type == TK_JT_DICT && tk_jval_is_hashable(&key)) {
+    if (object.type == TK_JT_DICT && !tk_jval_is_hashable(run, &key, &is_hashable)) {
+        return false;
+    }
+    if (object.type == TK_JT_DICT && is_hashable) {
         tk_jentry *entry = NULL;
         if (!tk_jdict_find(run, object.as.dict, key, &entry)) {
             return false;
@@ -167,7 +173,7 @@ bool tk_jval_item(tk_jrun *run, tk_jval object, tk_jval key, tk_jval *out)
 /* ---- slices ---- */
 
 typedef struct slice {
-    int64_t start, step;
+    int64_t start, stop, step;
     size_t n;
 } slice;
 
@@ -205,6 +211,7 @@ static bool slice_of(tk_jrun *run, const tk_jval bounds[3], int64_t n, slice *ou
     int64_t distance = step > 0 ? stop - start : start - stop;
     int64_t stride = step > 0 ? step : -step;
     out->start = start;
+    out->stop = stop;
     out->step = step;
     out->n = distance > 0 ? (size_t)((distance - 1) / stride + 1) : 0;
     return true;
@@ -252,6 +259,14 @@ static bool slice_list(tk_jrun *run, tk_jval list, const slice *range, tk_jval *
     return true;
 }
 
+/* What the range has at `index`, which may be one behind either end. */
+static bool range_at(const tk_jrange *range, int64_t index, int64_t *out)
+{
+    int64_t offset;
+    return !__builtin_mul_overflow(index, range->step, &offset) &&
+           !__builtin_add_overflow(range->start, offset, out);
+}
+
 bool tk_jval_slice(tk_jrun *run, tk_jval object, const tk_jval bounds[3], tk_jval *out)
 {
     if (object.type == TK_JT_UNDEFINED) {
@@ -274,9 +289,10 @@ bool tk_jval_slice(tk_jrun *run, tk_jval object, const tk_jval bounds[3], tk_jva
         if (made == NULL || !slice_of(run, bounds, tk_jval_length(&object), &range)) {
             return false;
         }
-        const tk_jrange *from = object.as.range;
-        *made = (tk_jrange){from->start + range.start * from->step, 0, range.n};
-        if (__builtin_mul_overflow(from->step, range.step, &made->step)) {
+        *made = (tk_jrange){.n = range.n};
+        if (!range_at(object.as.range, range.start, &made->start) ||
+            !range_at(object.as.range, range.stop, &made->stop) ||
+            __builtin_mul_overflow(object.as.range->step, range.step, &made->step)) {
             return tk_jrun_too_large(run);
         }
         *out = (tk_jval){.type = TK_JT_RANGE, .as.range = made};

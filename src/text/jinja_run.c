@@ -82,6 +82,12 @@ bool tk_jrun_bytes(tk_jrun *run, size_t n)
     return tk_jrun_step(run, n / 16);
 }
 
+bool tk_jrun_product(tk_jrun *run, size_t n, size_t m)
+{
+    size_t bytes = 0;
+    return tk_jrun_bytes(run, tk_size_mul(&bytes, n, m) ? bytes : SIZE_MAX);
+}
+
 void *tk_jrun_alloc(tk_jrun *run, size_t n, size_t size)
 {
     void *p = tk_arena_array(&run->arena, n, size);

@@ -84,7 +84,7 @@ struct tk_jdict {
 };
 
 struct tk_jrange {
-    int64_t start, step;
+    int64_t start, stop, step;
     size_t n;
 };
 
@@ -179,6 +179,8 @@ bool tk_jrun_too_large(tk_jrun *run); /* an integer needs more than 64 bits */
 bool tk_jrun_undefined(tk_jrun *run, tk_jval value); /* raises UndefinedError */
 TK_NODISCARD bool tk_jrun_step(tk_jrun *run, size_t n);
 TK_NODISCARD bool tk_jrun_bytes(tk_jrun *run, size_t n); /* pays for that much text */
+/* Pays for comparing each of n bytes with m others. */
+TK_NODISCARD bool tk_jrun_product(tk_jrun *run, size_t n, size_t m);
 TK_NODISCARD void *tk_jrun_alloc(tk_jrun *run, size_t n, size_t size);
 TK_NODISCARD bool tk_jrun_enter(tk_jrun *run);
 void tk_jrun_leave(tk_jrun *run);
@@ -225,7 +227,8 @@ TK_NODISCARD bool tk_jdict_find(tk_jrun *run, const tk_jdict *dict, tk_jval key,
                                 tk_jentry **out);
 tk_jval *tk_jdict_get(const tk_jdict *dict, tk_str key); /* NULL: not there */
 void tk_jdict_remove(tk_jdict *dict, tk_jentry *entry);
-bool tk_jval_is_hashable(const tk_jval *value);
+/* Whether it can be a key; false only when the run fails. */
+TK_NODISCARD bool tk_jval_is_hashable(tk_jrun *run, const tk_jval *value, bool *out);
 
 /* ---- equality and order (jinja_compare.c) ---- */
 

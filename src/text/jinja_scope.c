@@ -35,6 +35,13 @@ static name_use *find(const scope *s, tk_str name)
     return NULL;
 }
 
+/* The same, for a name that is likely to stand at `at`: an if compares all names of a
+ * scope with all of each branch. */
+static name_use *find_near(const scope *s, size_t at, tk_str name)
+{
+    return at < s->n && s->names[at].name.p == name.p ? &s->names[at] : find(s, name);
+}
+
 static bool is_known_outside(const scope *s, tk_str name)
 {
     for (s = s->parent; s != NULL; s = s->parent) {
@@ -150,6 +157,11 @@ static bool walk_expr(tk_jparse *p, scope *s, tk_jnode *node)
 
 /* ---- statements that open no scope ---- */
 
+static bool is_elif(const tk_jnode *node)
+{
+    return node != NULL && node->kind == TK_J_IF && node->flag;
+}
+
 /* What the branches of an if have in common. `all` has every name they use, hits[i] the
  * number of branches that newly set name i. */
 typedef struct branches {
@@ -159,9 +171,11 @@ typedef struct branches {
     size_t n;
 } branches;
 
-static bool note_name(tk_jparse *p, branches *b, name_use use, bool is_new_store)
+/* `at` is where the name stands in its branch: nearly always its place in `all` too. */
+static bool note_name(tk_jparse *p, branches *b, size_t at, name_use use,
+                      bool is_new_store)
 {
-    name_use *sum = find(&b->all, use.name);
+    name_use *sum = b->n == 0 ? NULL : find_near(&b->all, at, use.name);
     if (sum == NULL) {
         if (!add(p, &b->all, use)) {
             return false;
@@ -193,7 +207,7 @@ static bool walk_branch(tk_jparse *p, const scope *s, tk_jnode *body, branches *
     ok = ok && walk_list(p, &alone, body);
     for (size_t i = 0; ok && i < alone.n; i++) {
         bool was_stored = i < s->n && s->names[i].is_stored;
-        ok = note_name(p, b, alone.names[i], alone.names[i].is_stored && !was_stored);
+        ok = note_name(p, b, i, alone.names[i], alone.names[i].is_stored && !was_stored);
     }
     b->n++;
     tk_free(alone.names);
@@ -210,15 +224,14 @@ static bool walk_if(tk_jparse *p, scope *s, tk_jnode *node)
     bool ok = true;
     for (tk_jnode *branch = node; ok && branch != NULL; branch = branch->other) {
         ok = walk_expr(p, s, branch->a) && walk_branch(p, s, branch->body, &b);
-        if (branch->other == NULL || !branch->other->flag ||
-            branch->other->kind != TK_J_IF) {
+        if (!is_elif(branch->other)) {
             ok = ok && walk_branch(p, s, branch->other, &b);
             break;
         }
     }
     for (size_t i = 0; ok && i < b.all.n; i++) {
         name_use use = b.all.names[i];
-        name_use *known = find(s, use.name);
+        name_use *known = find_near(s, i, use.name);
         if (known != NULL) {
             known->is_stored |= use.is_stored;
             continue;
@@ -341,13 +354,18 @@ static bool open_one(tk_jparse *p, const scope *parent, const opened *o, bool is
 static bool mentions(const tk_jnode *node, const char *name)
 {
     for (; node != NULL; node = node->next) {
-        if ((node->kind == TK_J_NAME && tk_str_is(node->text, name)) ||
-            mentions(node->a, name) || mentions(node->b, name) ||
-            mentions(node->c, name) || mentions(node->d, name) ||
-            mentions(node->list, name) || mentions(node->body, name) ||
-            mentions(node->other, name)) {
-            return true;
-        }
+        const tk_jnode *at = node;
+        bool more;
+        do { /* a chain of elif may be longer than the stack is deep */
+            more = is_elif(at->other);
+            if ((at->kind == TK_J_NAME && tk_str_is(at->text, name)) ||
+                mentions(at->a, name) || mentions(at->b, name) || mentions(at->c, name) ||
+                mentions(at->d, name) || mentions(at->list, name) ||
+                mentions(at->body, name) || (!more && mentions(at->other, name))) {
+                return true;
+            }
+            at = at->other;
+        } while (more);
     }
     return false;
 }
@@ -392,9 +410,7 @@ static bool open_branches(tk_jparse *p, scope *s, tk_jnode *branch)
         if (!open_scopes(p, s, branch->body)) {
             return false;
         }
-        bool is_elif = branch->other != NULL && branch->other->flag &&
-                       branch->other->kind == TK_J_IF;
-        if (!is_elif) {
+        if (!is_elif(branch->other)) {
             return open_scopes(p, s, branch->other);
         }
         branch = branch->other;

@@ -13,7 +13,8 @@ bool tk_jval_path(tk_jrun *run, tk_jval item, tk_jval path, tk_jval *out)
         tk_str part = tk_str_cut(&rest, '.');
         int64_t index;
         bool is_index = part.n > 0 && part.p[0] != '-' && tk_str_to_i64(part, &index);
-        if (!tk_jval_item(run, *out, is_index ? tk_jval_int(index) : tk_jval_str(part),
+        if (!tk_jrun_step(run, 1) ||
+            !tk_jval_item(run, *out, is_index ? tk_jval_int(index) : tk_jval_str(part),
                           out)) {
             return false;
         }
@@ -171,7 +172,7 @@ TK_JFILTER(do_sum)
     const tk_jval *attribute = tk_jargs_at(args, 0), *start = tk_jargs_at(args, 1);
     tk_jlist items;
     *out = start != NULL ? *start : tk_jval_int(0);
-    if (!tk_jval_iterate(run, self, &items)) {
+    if (!tk_jval_iterate(run, self, &items) || !tk_jrun_step(run, items.n)) {
         return false;
     }
     for (size_t i = 0; i < items.n; i++) {
@@ -241,7 +242,7 @@ TK_JFILTER(do_select)
         return tk_jrun_raise(run, "Missing parameter for attribute name");
     }
     const tk_jval *test = args->n > skip ? &args->items[skip] : NULL;
-    if (!tk_jval_iterate(run, self, &items) ||
+    if (!tk_jval_iterate(run, self, &items) || !tk_jrun_step(run, items.n) ||
         !tk_jlist_make(run, TK_JT_ITER, &list, out)) {
         return false;
     }

@@ -10,10 +10,13 @@ static bool fold(tk_jrun *run, tk_jval *value)
     if (value->type != TK_JT_STR) {
         return true;
     }
+    if (!tk_jrun_bytes(run, value->as.s.n)) {
+        return false;
+    }
     tk_buf buf;
     tk_buf_init(&buf, run->max_output);
     tk_jstr_put_case(&buf, value->as.s, TK_JSTR_LOWER);
-    return tk_jrun_bytes(run, value->as.s.n) && tk_jval_take(run, &buf, value);
+    return tk_jval_take(run, &buf, value);
 }
 
 typedef struct sort_item {
@@ -170,8 +173,8 @@ TK_JFILTER(do_unique)
     const tk_jval *attribute = tk_jargs_at(args, 1);
     tk_jlist items, *list;
     tk_jdict *seen;
-    if (!tk_jval_iterate(run, self, &items) || !tk_jdict_new(run, &seen) ||
-        !tk_jlist_make(run, TK_JT_ITER, &list, out)) {
+    if (!tk_jval_iterate(run, self, &items) || !tk_jrun_step(run, items.n) ||
+        !tk_jdict_new(run, &seen) || !tk_jlist_make(run, TK_JT_ITER, &list, out)) {
         return false;
     }
     for (size_t i = 0; i < items.n; i++) {

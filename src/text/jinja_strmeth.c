@@ -33,7 +33,7 @@ METHOD(do_strip)
         s = (args->op & LEFT) != 0 ? tk_jstr_lstrip(s) : s;
         return give(self, (args->op & RIGHT) != 0 ? tk_jstr_rstrip(s) : s, out);
     }
-    if (!tk_jargs_str(run, args, 0, &set) || !tk_jrun_step(run, set.n)) {
+    if (!tk_jargs_str(run, args, 0, &set) || !tk_jrun_product(run, s.n, set.n)) {
         return false;
     }
     s = (args->op & LEFT) != 0 ? tk_jstr_lstrip_set(s, set) : s;
@@ -42,12 +42,13 @@ METHOD(do_strip)
 
 METHOD(do_case)
 {
+    if (!tk_jrun_bytes(run, self.as.s.n)) {
+        return false;
+    }
     tk_buf buf;
     tk_buf_init(&buf, run->max_output);
     tk_jstr_put_case(&buf, self.as.s, (tk_jstr_case)args->op);
-    bool ok = tk_jrun_bytes(run, self.as.s.n) && tk_jval_take(run, &buf, out);
-    if (!ok) {
-        tk_buf_dispose(&buf);
+    if (!tk_jval_take(run, &buf, out)) {
         return false;
     }
     out->flag = self.flag;
@@ -99,6 +100,9 @@ METHOD(do_ends)
     }
     bool holds = false;
     for (size_t i = 0; i < list.n && !holds; i++) {
+        if (!tk_jrun_step(run, 1)) {
+            return false;
+        }
         if (list.items[i].type != TK_JT_STR) {
             return tk_jrun_raise(run,
                                  "%s first arg must be str or a tuple of str, not %s",
@@ -123,6 +127,9 @@ METHOD(do_find)
         return false;
     }
     bool from_end = args->op == RFIND || args->op == RINDEX;
+    if (from_end && !tk_jrun_product(run, s.n, needle.n)) {
+        return false;
+    }
     size_t at = s.p == NULL && self.as.s.p != NULL ? SIZE_MAX
                 : from_end                         ? tk_jstr_rfind(s, needle)
                                                    : tk_jstr_find(s, needle, 0);
@@ -131,7 +138,7 @@ METHOD(do_find)
     }
     *out = tk_jval_int(
         at == SIZE_MAX ? -1 : (int64_t)(tk_jstr_count((tk_str){s.p, at}) + skipped));
-    return !from_end || tk_jrun_step(run, s.n);
+    return true;
 }
 
 METHOD(do_count)
@@ -265,8 +272,10 @@ METHOD(do_split)
     if (by.n == 0) {
         return tk_jrun_raise(run, "empty separator");
     }
-    return right ? rsplit_at(run, self, by, max, list)
-                 : split_at(run, self, by, max, list);
+    if (!right) {
+        return split_at(run, self, by, max, list);
+    }
+    return tk_jrun_product(run, self.as.s.n, by.n) && rsplit_at(run, self, by, max, list);
 }
 
 METHOD(do_splitlines)
@@ -305,6 +314,9 @@ METHOD(do_partition)
         return tk_jrun_raise(run, "empty separator");
     }
     bool right = args->op == RIGHT;
+    if (right && !tk_jrun_product(run, s.n, by.n)) {
+        return false;
+    }
     size_t at = right ? tk_jstr_rfind(s, by) : tk_jstr_find(s, by, 0);
     tk_str none = {"", 0};
     tk_str parts[3] = {right ? none : s, none, right ? s : none};
@@ -321,7 +333,7 @@ METHOD(do_partition)
 METHOD(do_remove)
 {
     tk_str affix, s = self.as.s;
-    if (!tk_jargs_str(run, args, 0, &affix)) {
+    if (!tk_jargs_str(run, args, 0, &affix) || !tk_jrun_bytes(run, affix.n)) {
         return false;
     }
     if (affix.n > 0 && ends_so(s, affix, args->op == LEFT)) {

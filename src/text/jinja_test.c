@@ -128,9 +128,11 @@ TEST(do_letters)
 TEST(do_exists)
 {
     if (self.type != TK_JT_STR) {
+        bool is_hashable = false;
         *out = tk_jval_bool(false);
-        return tk_jval_is_hashable(&self) ||
-               tk_jrun_raise(run, "unhashable type: '%s'", tk_jval_type_name(&self));
+        return tk_jval_is_hashable(run, &self, &is_hashable) &&
+               (is_hashable ||
+                tk_jrun_raise(run, "unhashable type: '%s'", tk_jval_type_name(&self)));
     }
     *out = tk_jval_bool((args->op == 'f' ? tk_jinja_find_filter(self.as.s)
                                          : tk_jinja_find_test(self.as.s)) != NULL);

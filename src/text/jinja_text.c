@@ -83,7 +83,7 @@ static void put_range(tk_buf *out, const tk_jrange *range)
     tk_buf_puts(out, "range(");
     put_int(out, range->start);
     tk_buf_puts(out, ", ");
-    put_int(out, range->start + (int64_t)range->n * range->step);
+    put_int(out, range->stop);
     if (range->step != 1) {
         tk_buf_puts(out, ", ");
         put_int(out, range->step);

@@ -198,6 +198,65 @@ static void test_jinja_bounds(void **unused)
     expect_code("{{ range(10 ** 9) }}", TINKC_E_INVALID);
 }
 
+/* Work that makes nothing new is paid for as well: a template that walks, compares or
+ * hashes the same large value again and again ends. */
+static void test_jinja_pays(void **unused)
+{
+    (void)unused;
+    static const char *const endless[] = {
+        "{% set ns = namespace(t=1) %}{% for i in range(3000) %}{% set ns.t = (ns.t,) %}"
+        "{% endfor %}{{ ns.t in {} }}",
+        "{% set ns = namespace(t=1) %}{% for i in range(20) %}{% set ns.t = (ns.t, ns.t) %}"
+        "{% endfor %}{{ {}[ns.t] }}",
+        "{% set ns = namespace(t=1) %}{% for i in range(20) %}{% set ns.t = (ns.t, ns.t) %}"
+        "{% endfor %}{{ ns.t is filter }}",
+        "{{ ('a' * 2000).strip('b' * 2000 ~ 'a') }}",
+        "{{ ('a' * 2000)|trim('b' * 2000 ~ 'a') }}",
+        "{{ ('a' * 4000).rfind('a' * 1999 ~ 'b') }}",
+        "{{ ('a' * 4000).rsplit('a' * 1999 ~ 'b') }}",
+        "{{ ('a' * 4000).rpartition('a' * 1999 ~ 'b') }}",
+        "{% set l = range(1000)|list %}{% for i in range(300) %}{% if l|sum %}{% endif %}"
+        "{% endfor %}",
+        "{% set l = [0] * 1000 %}{% for i in range(300) %}{% if l|select %}{% endif %}"
+        "{% endfor %}",
+        "{% set l = [0] * 1000 %}{% for i in range(300) %}{% if l|unique %}{% endif %}"
+        "{% endfor %}",
+        "{% set t = 'a' * 99999 %}{% for i in range(999) %}{% set x = t.removeprefix(t) %}"
+        "{% endfor %}",
+        "{% set s = 'a' * 99999 %}{% set d = {} %}{% for i in range(999) %}"
+        "{% set x = d.get(s) %}{% endfor %}",
+        "{% set s = 'a' * 99999 %}{% set n = namespace() %}{% for i in range(999) %}"
+        "{% set x = n[s] %}{% endfor %}",
+        "{% set s = ' ' * 99999 %}{% for i in range(999) %}{% set x = s|int %}{% endfor %}",
+        "{% set s = ' ' * 99999 %}{% for i in range(999) %}{% set x = s|float %}{% endfor %}",
+        "{% set t = ('x',) * 999 %}{% for i in range(999) %}{% set x = 'a'.endswith(t) %}"
+        "{% endfor %}",
+        "{% set l = [] %}{% set _ = l.append(l) %}{% set p = '0.' * 9999 ~ '0' %}"
+        "{% for i in range(99) %}{% set x = [l]|map(attribute=p)|list %}{% endfor %}",
+        "{{ (['A' * 300000] * 99)|sort }}",
+        "{{ ('A' * 300000, 'A' * 300000, 'A' * 300000, 'A' * 1000000)|min }}",
+    };
+    for (size_t i = 0; i < TK_ARRAY_LEN(endless); i++) {
+        expect_code(endless[i], TINKC_E_LIMIT);
+    }
+}
+
+/* Numbers at the end of 64 bits, and ranges as Python shows them. */
+static void test_jinja_number_edges(void **unused)
+{
+    (void)unused;
+    expect_text("{{ 'abc'|truncate(9223372036854775807) }}", "abc");
+    expect_text("{{ 'abcdefghij'|truncate(4, true, '..', 5) }}", "ab..");
+    expect_text("{{ 'abcdefghi'|truncate(4, true, '..', 5) }}", "abcdefghi");
+    expect_text("{{ range(0, 10, 3) }}{{ range(5, 3) }}", "range(0, 10, 3)range(5, 3)");
+    expect_text("{{ range(0, 10, 3)[1:] }}{{ range(10)[::-1] }}",
+                "range(3, 12, 3)range(9, -1, -1)");
+    expect_text("{{ range(9223372036854775800, 9223372036854775807, 5) }}",
+                "range(9223372036854775800, 9223372036854775807, 5)");
+    expect_code("{{ range(9223372036854775800, 9223372036854775807, 5)[1:] }}",
+                TINKC_E_LIMIT);
+}
+
 static void repeat(tk_buf *buf, const char *text, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -225,6 +284,8 @@ static void test_jinja_deep_source(void **unused)
         {"{{ x", " if x else x", " }}", 50000, TINKC_E_LIMIT},
         {"{{ x }}", "{# #}", "", 450000, TINKC_E_LIMIT},
         {"{% macro m() %}{{ 1", " + 1", " }}{% endmacro %}", 50000, TINKC_E_LIMIT},
+        {"{% macro m() %}{% if x %}", "{%elif x%}", "{% endif %}{% endmacro %}", 100000,
+         TINKC_OK},
     };
     for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
         tk_buf source;
@@ -361,6 +422,8 @@ int main(void)
         cmocka_unit_test(test_jinja_snippets),
         cmocka_unit_test(test_jinja_families),
         cmocka_unit_test(test_jinja_bounds),
+        cmocka_unit_test(test_jinja_pays),
+        cmocka_unit_test(test_jinja_number_edges),
         cmocka_unit_test(test_jinja_deep_source),
         cmocka_unit_test(test_jinja_extensions),
         cmocka_unit_test(test_jinja_error_lines),
