@@ -4,9 +4,8 @@
  * once and ends once, with TINKC_HOOK_STOP or TINKC_HOOK_ERROR, whatever happens to it
  * (failure, cancelling, closing, lack of memory). Beside the two there are points:
  * retries, pauses of the server's queue, tokens that were used; after a cancel they may
- * follow the end. Names come from fixed
- * lists, never from data. Metrics (<tinkc/metrics.h>) and traces (<tinkc/trace.h>) are
- * built on this and on nothing else.
+ * follow the end. Names come from fixed lists, never from data. Metrics
+ * (<tinkc/metrics.h>) and traces (<tinkc/trace.h>) are built on this and on nothing else.
  *
  * A context is a trace parent and tags. It belongs to a handle: a second handle on the
  * same service, model or sampler is made with it, and whatever is called through that
@@ -52,8 +51,9 @@ typedef struct tinkc_context {
  * service's own server only, unchanged with every request of an operation, and never
  * replace headers that the caller configured. TINKC_E_INVALID for a traceparent or
  * tracestate that is not in the standard's form, a tracestate alone, more than 64 tags, a
- * tag without name or value; TINKC_E_CANCELLED after the close. The caller owns *out.
- * Thread: any. */
+ * tag without name or value or not in UTF-8; TINKC_E_STATE for NULL, TINKC_E_CANCELLED
+ * after the close, TINKC_E_NOMEM: *out stays as it is. The caller owns *out, closed as
+ * the first one. Thread: any. */
 TINKC_API tinkc_code tinkc_service_with_context(tinkc_service **out,
                                                 tinkc_service *service,
                                                 const tinkc_context *context,

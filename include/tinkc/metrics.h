@@ -3,8 +3,8 @@
  * A meter is built on the hooks (<tinkc/hooks.h>) and on nothing else: without one
  * nothing is counted, and hooks work without it. Reading gives a copy that does not
  * change, as rows, as JSON, or as text for Prometheus. Names and labels come from fixed
- * lists. Times are seconds; quantiles are at most 4 % above the true ones. Thread: any.
- */
+ * lists. Times are seconds; quantiles are at most 4 %, or a microsecond, above the
+ * true ones. Thread: any. */
 #ifndef TINKC_METRICS_H
 #define TINKC_METRICS_H
 

@@ -110,7 +110,8 @@ TINKC_API tinkc_code tinkc_raw_open(tinkc_raw_stream **out, tinkc_service *servi
 TINKC_API const tinkc_raw_response *tinkc_raw_stream_head(const tinkc_raw_stream *stream);
 
 /* Waits for bytes and puts up to `size` of them into `out`; *n = 0 at the end. At most
- * `timeout_ms` (TINKC_FOREVER: no end): TINKC_E_TIMEOUT, and the call may be repeated. */
+ * `timeout_ms` (TINKC_FOREVER: no end): TINKC_E_TIMEOUT, and the call may be repeated.
+ * TINKC_E_STATE for NULL, and where it would have to wait on the loop's thread. */
 TINKC_API tinkc_code tinkc_raw_stream_read(size_t *n, tinkc_raw_stream *stream, char *out,
                                            size_t size, int64_t timeout_ms,
                                            tinkc_error **err);
@@ -119,7 +120,8 @@ TINKC_API tinkc_code tinkc_raw_stream_read(size_t *n, tinkc_raw_stream *stream, 
 TINKC_API void tinkc_raw_stream_close(tinkc_raw_stream **stream);
 
 /* Sends it and writes the body of the answer to `file`, which appears when it is whole,
- * or not at all. *written (may be NULL) is its size. */
+ * or not at all. *written (may be NULL) is its size. Errors as tinkc_raw_open; TINKC_E_IO
+ * when the file cannot be written. Not on the loop's thread. */
 TINKC_API tinkc_code tinkc_raw_save(uint64_t *written, tinkc_service *service,
                                     const tinkc_raw_request *request, const char *file,
                                     tinkc_error **err);

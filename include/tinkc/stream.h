@@ -42,7 +42,7 @@ TINKC_API tinkc_future *tinkc_sampling_stream(tinkc_sampling *sampling,
                                               const tinkc_sampling_params *params,
                                               tinkc_stream_fn fn, void *user);
 
-/* Blocking twin. */
+/* Blocking twin; not on the loop's thread. */
 TINKC_API tinkc_code tinkc_sampling_stream_wait(tinkc_sampling *sampling,
                                                 const tinkc_model_input *prompt,
                                                 const tinkc_sampling_params *params,
@@ -54,15 +54,19 @@ TINKC_API tinkc_code tinkc_sampling_stream_wait(tinkc_sampling *sampling,
 typedef struct tinkc_stream tinkc_stream;
 
 /* The same, for a thread that takes the events when it wants them: at most a few hundred
- * are kept, then the server has to wait. The caller owns *out. Thread: any; the stream
- * then belongs to one thread at a time, not the loop's. */
+ * are kept, then the server has to wait. The caller owns *out. TINKC_E_INVALID for a
+ * prompt or parameters that cannot be sent, TINKC_E_STATE for NULL, TINKC_E_CANCELLED
+ * after the close, TINKC_E_NOMEM: *out stays as it is. What goes wrong later comes out of
+ * tinkc_stream_next. Thread: any; the stream then belongs to one thread at a time, not
+ * the loop's. */
 TINKC_API tinkc_code tinkc_stream_open(tinkc_stream **out, tinkc_sampling *sampling,
                                        const tinkc_model_input *prompt,
                                        const tinkc_sampling_params *params,
                                        tinkc_error **err);
 
 /* The next event, borrowed until the next call. Waits at most `timeout_ms`
- * (TINKC_FOREVER: no end): TINKC_E_TIMEOUT, and it may be called again. TINKC_E_MISSING
+ * (TINKC_FOREVER: no end): TINKC_E_TIMEOUT, and it may be called again. TINKC_E_STATE for
+ * NULL, and where it would have to wait on the loop's thread. TINKC_E_MISSING
  * behind the last event; else the stream's error. A stream that ended because its request
  * timed out is TINKC_E_CONNECTION here, unless the wait has no end. */
 TINKC_API tinkc_code tinkc_stream_next(const tinkc_stream_event **out,

@@ -49,6 +49,19 @@ void tk_cond_dispose(tk_cond *cond)
     (void)pthread_cond_destroy(&cond->os);
 }
 
+tinkc_code tk_cond_init_with(tk_cond *cond, tk_mutex *mutex, tk_err *err)
+{
+    tinkc_code code = tk_mutex_init(mutex, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    code = tk_cond_init(cond, err);
+    if (code != TINKC_OK) {
+        tk_mutex_dispose(mutex);
+    }
+    return code;
+}
+
 void tk_cond_signal(tk_cond *cond)
 {
     (void)pthread_cond_signal(&cond->os);

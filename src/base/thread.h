@@ -35,6 +35,9 @@ void tk_cond_dispose(tk_cond *cond);
 void tk_cond_signal(tk_cond *cond);
 void tk_cond_broadcast(tk_cond *cond);
 
+/* A lock and the condition that goes with it: both, or neither. */
+TK_NODISCARD tinkc_code tk_cond_init_with(tk_cond *cond, tk_mutex *mutex, tk_err *err);
+
 /* Both may wake for no reason: call them in a loop around the condition. The second
  * returns false once the monotonic clock of tk_clock_real has reached deadline_ns;
  * TK_FOREVER waits without end. */

@@ -168,23 +168,11 @@ static bool exists(const char *path)
     return lstat(path, &info) == 0;
 }
 
-/* The parent of a path without slashes at its end: "." when it names none. */
-static char *parent_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    if (slash == NULL) {
-        return tk_strdup(".");
-    }
-    return tk_strndup(path, slash == path ? 1 : (size_t)(slash - path));
-}
-
+/* Best effort: what is there is whole in any case. */
 static void sync_folder(const char *path)
 {
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0) {
-        (void)fsync(fd);
-        close(fd);
-    }
+    tk_err ignored = TK_ERR_INIT;
+    (void)!tk_file_sync_directory(path, &ignored);
 }
 
 /* Puts `made` in the place of `target`. What is there goes to `aside` first and comes
@@ -235,7 +223,7 @@ static tinkc_code make_names(place *at, const char *target, tk_err *err)
     }
     char *work = tk_malloc(n + sizeof(suffix));
     at->target = tk_strndup(target, n);
-    at->parent = at->target != NULL ? parent_of(at->target) : NULL;
+    at->parent = at->target != NULL ? tk_file_parent(at->target) : NULL;
     if (work == NULL || at->parent == NULL) {
         tk_free(work);
         return tk_err_nomem(err);
@@ -352,7 +340,7 @@ static tinkc_code get_file(download *d, const char *file, tk_err *err)
     if (exists(file) && !d->options.overwrite) {
         return tk_err_set(err, TINKC_E_STATE, "%s: is there already", file);
     }
-    char *parent = parent_of(file);
+    char *parent = tk_file_parent(file);
     tinkc_code code =
         parent != NULL ? tk_file_mkdirs(parent, DIR_MODE, err) : tk_err_nomem(err);
     tk_free(parent);

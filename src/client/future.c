@@ -27,12 +27,7 @@ static tinkc_future *alloc_future(void)
     if (future == NULL) {
         return NULL;
     }
-    if (tk_mutex_init(&future->lock, NULL) != TINKC_OK) {
-        tk_free(future);
-        return NULL;
-    }
-    if (tk_cond_init(&future->changed, NULL) != TINKC_OK) {
-        tk_mutex_dispose(&future->lock);
+    if (tk_cond_init_with(&future->changed, &future->lock, NULL) != TINKC_OK) {
         tk_free(future);
         return NULL;
     }

@@ -40,19 +40,16 @@ static void unref(tinkc_queue *queue)
 
 static tinkc_code init_queue(tinkc_queue *queue, tk_err *err)
 {
-    tinkc_code code = tk_mutex_init(&queue->lock, err);
+    tinkc_code code = tk_cond_init_with(&queue->changed, &queue->lock, err);
     if (code != TINKC_OK) {
         return code;
     }
-    code = tk_cond_init(&queue->changed, err);
-    if (code == TINKC_OK) {
-        queue->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-        if (queue->fd >= 0) {
-            return TINKC_OK;
-        }
-        code = tk_err_set(err, TINKC_E_IO, "eventfd: error %d", errno);
-        tk_cond_dispose(&queue->changed);
+    queue->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (queue->fd >= 0) {
+        return TINKC_OK;
     }
+    code = tk_err_set(err, TINKC_E_IO, "eventfd: error %d", errno);
+    tk_cond_dispose(&queue->changed);
     tk_mutex_dispose(&queue->lock);
     return code;
 }

@@ -131,14 +131,8 @@ static tinkc_code new_shared(shared **out, tk_core *core, tk_err *err)
     if (s == NULL) {
         return tk_err_nomem(err);
     }
-    tinkc_code code = tk_mutex_init(&s->lock, err);
+    tinkc_code code = tk_cond_init_with(&s->changed, &s->lock, err);
     if (code != TINKC_OK) {
-        tk_free(s);
-        return code;
-    }
-    code = tk_cond_init(&s->changed, err);
-    if (code != TINKC_OK) {
-        tk_mutex_dispose(&s->lock);
         tk_free(s);
         return code;
     }
@@ -235,6 +229,10 @@ static tinkc_code take(item **out, tinkc_stream *stream, int64_t timeout_ms, boo
 {
     shared *s = stream->shared;
     int64_t deadline_ns = tk_wait_deadline_ns(timeout_ms);
+    bool must_wait = s->n == 0 && !s->ended && timeout_ms != 0;
+    if (must_wait && tk_loop_is_inside(tk_core_loop(s->core))) {
+        return tk_err_set(err, TINKC_E_STATE, "this call waits: not from a callback");
+    }
     while (s->n == 0 && !s->ended) {
         if (timeout_ms >= 0 && tk_clock_mono_ns(&tk_clock_real) >= deadline_ns) {
             return tk_err_set(err, TINKC_E_TIMEOUT, "no event came in time");

@@ -181,14 +181,8 @@ static tinkc_code new_shared(shared **out, tk_core *core, tk_err *err)
     if (s == NULL) {
         return tk_err_nomem(err);
     }
-    tinkc_code code = tk_mutex_init(&s->lock, err);
+    tinkc_code code = tk_cond_init_with(&s->changed, &s->lock, err);
     if (code != TINKC_OK) {
-        tk_free(s);
-        return code;
-    }
-    code = tk_cond_init(&s->changed, err);
-    if (code != TINKC_OK) {
-        tk_mutex_dispose(&s->lock);
         tk_free(s);
         return code;
     }
@@ -250,6 +244,10 @@ static tinkc_code wait_for(tk_stream *stream, bool (*is_there)(const shared *s),
 {
     shared *s = stream->shared;
     int64_t deadline_ns = tk_wait_deadline_ns(timeout_ms);
+    bool must_wait = !is_there(s) && !s->ended && timeout_ms != 0;
+    if (must_wait && tk_loop_is_inside(tk_core_loop(s->core))) {
+        return tk_err_set(err, TINKC_E_STATE, "this call waits: not from a callback");
+    }
     while (!is_there(s) && !s->ended) {
         if (timeout_ms >= 0 && tk_clock_mono_ns(&tk_clock_real) >= deadline_ns) {
             return tk_err_set(err, TINKC_E_TIMEOUT, "nothing came in time");

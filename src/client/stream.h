@@ -2,8 +2,8 @@
  * drives a manual loop, while it arrives. A ring of fixed size lies between them: when it
  * is full the transfer pauses.
  *
- * tk_stream_open may be called on any thread; the others on one thread at a time that is
- * not the loop's. Freed with tk_stream_close, which ends the transfer. */
+ * Used by one thread at a time that is not the loop's. Freed with tk_stream_close, which
+ * ends the transfer. */
 #ifndef CLIENT_STREAM_H
 #define CLIENT_STREAM_H
 
@@ -22,7 +22,8 @@ TK_NODISCARD tinkc_code tk_stream_open(tk_stream **out, tk_core *core,
 void tk_stream_close(tk_stream **stream); /* accepts NULL */
 
 /* Waits up to timeout_ms (-1: without end) for the head. TINKC_E_TIMEOUT: it may be asked
- * again; else the error of the request. *out belongs to the stream. */
+ * again; TINKC_E_STATE: it would have to wait on the loop's thread; else the error of the
+ * request. *out belongs to the stream. */
 TK_NODISCARD tinkc_code tk_stream_head(const tinkc_raw_response **out, tk_stream *stream,
                                        int64_t timeout_ms, tk_err *err);
 

@@ -280,19 +280,6 @@ static tinkc_code make_ids(tk_telemetry *t, uint64_t seed, tk_err *err)
     return code;
 }
 
-static tinkc_code make_locks(tk_telemetry *t, tk_err *err)
-{
-    tinkc_code code = tk_mutex_init(&t->lock, err);
-    if (code != TINKC_OK) {
-        return code;
-    }
-    code = tk_cond_init(&t->changed, err);
-    if (code != TINKC_OK) {
-        tk_mutex_dispose(&t->lock);
-    }
-    return code;
-}
-
 tinkc_code tk_telemetry_new(tk_telemetry **out, tk_core *core, uint64_t seed, tk_err *err)
 {
     *out = NULL;
@@ -303,7 +290,7 @@ tinkc_code tk_telemetry_new(tk_telemetry **out, tk_core *core, uint64_t seed, tk
     if (t == NULL) {
         return tk_err_nomem(err);
     }
-    tinkc_code code = make_locks(t, err);
+    tinkc_code code = tk_cond_init_with(&t->changed, &t->lock, err);
     if (code != TINKC_OK) {
         tk_free(t);
         return code;

@@ -77,7 +77,7 @@ static tinkc_code find_hf_cache(char **out, const tk_env *env, const char *hf_ho
     return hf_home != NULL ? join(out, hf_home, "/hub", err) : TINKC_OK;
 }
 
-/* The first line that is not blank; one that could not be a header's value is none. */
+/* Without the blanks around it; what could not be a header's value is refused. */
 static tinkc_code clean_token(char **out, tk_str text, tk_err *err)
 {
     tk_str token = tk_str_trim(text);

@@ -280,6 +280,38 @@ static void test_raw_save_cut(void **unused)
     end(&f);
 }
 
+typedef struct inside {
+    tinkc_raw_stream *stream;
+    tinkc_code code;
+} inside;
+
+static void read_inside(tinkc_future *future, void *user)
+{
+    inside *at = user;
+    char piece[4];
+    size_t n = 0;
+    (void)future;
+    at->code = tinkc_raw_stream_read(&n, at->stream, piece, sizeof(piece), 1, NULL);
+}
+
+/* What a callback hears that waits for its own loop; the gate opens when it is set. */
+static tinkc_code read_on_the_loop(tinkc_service *service, tinkc_raw_stream *stream,
+                                   fakeapi_gate *gate)
+{
+    inside at = {.stream = stream};
+    tinkc_raw_request request = request_to("GET", "/y");
+    tinkc_future *future = tinkc_raw_send(service, &request);
+    assert_int_equal(tinkc_future_on_done(future, read_inside, &at), TINKC_OK);
+    fakeapi_gate_open(gate);
+    assert_int_equal(tinkc_future_wait(future, TINKC_FOREVER), TINKC_OK);
+    tinkc_future_free(&future);
+    /* the callback has run when another operation has */
+    future = tinkc_raw_send(service, &request);
+    assert_int_equal(tinkc_future_wait(future, TINKC_FOREVER), TINKC_OK);
+    tinkc_future_free(&future);
+    return at.code;
+}
+
 /* A-117: pieces arrive while the server still sends; closing in the middle ends it. */
 static void test_raw_stream_pull(void **unused)
 {
@@ -290,7 +322,7 @@ static void test_raw_stream_pull(void **unused)
         fakeapi *api = fakeapi_start();
         fakeapi_default(api, "POST", "/api/v1/client/*", &fakeapi_json("{}"));
         tinkc_service *service = servicefix_open(api, options);
-        fakeapi_gate *gate = fakeapi_gate_new(api);
+        fakeapi_gate *gate = fakeapi_gate_new(api), *later = fakeapi_gate_new(api);
         tinkc_raw_stream *stream = NULL;
         char piece[16];
         size_t n = 0;
@@ -307,6 +339,11 @@ static void test_raw_stream_pull(void **unused)
         assert_memory_equal(piece, "abcd", 4);
         assert_int_equal(tinkc_raw_stream_read(&n, stream, piece, sizeof(piece), 1, NULL),
                          TINKC_E_TIMEOUT);
+        fakeapi_step held = fakeapi_json("{}");
+        held.gate = later;
+        fakeapi_reply(api, "GET", "/y", &held);
+        fakeapi_reply(api, "GET", "/y", &held);
+        assert_int_equal(read_on_the_loop(service, stream, later), TINKC_E_STATE);
         tinkc_raw_stream_close(&stream);
         assert_null(stream);
         tinkc_service_close(&service);

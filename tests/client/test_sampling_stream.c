@@ -206,6 +206,53 @@ static void test_stream_first_token_at_once(void **unused)
     }
 }
 
+/* What a reader hears that waits on the loop's own thread, which has to bring the event.
+ */
+typedef struct inside {
+    tinkc_stream *stream;
+    tinkc_code waits, asks;
+} inside;
+
+static void read_inside(tinkc_future *future, void *user)
+{
+    inside *at = user;
+    const tinkc_stream_event *event = NULL;
+    (void)future;
+    at->waits = tinkc_stream_next(&event, at->stream, 1, NULL);
+    at->asks = tinkc_stream_next(&event, at->stream, 0, NULL);
+}
+
+static void test_stream_not_on_the_loop(void **unused)
+{
+    (void)unused;
+    static const char *const loops[] = {"thread", "manual"};
+    for (size_t i = 0; i < TK_ARRAY_LEN(loops); i++) {
+        const char *options[] = {"loop", loops[i], NULL};
+        fix f;
+        begin(&f, options);
+        fakeapi_step step = sse(three), health = fakeapi_json("{\"status\":\"ok\"}");
+        step.gate = fakeapi_gate_new(f.api);
+        health.gate = fakeapi_gate_new(f.api); /* the callback is set before it is done */
+        fakeapi_reply(f.api, "POST", STREAM, &step);
+        fakeapi_reply(f.api, "GET", "/api/v1/healthz", &health);
+        inside at = {.waits = TINKC_OK, .asks = TINKC_OK};
+        assert_int_equal(tinkc_stream_open(&at.stream, f.sampling, f.prompt, NULL, NULL),
+                         TINKC_OK);
+        tinkc_future *future = tinkc_service_health(f.service);
+        assert_int_equal(tinkc_future_on_done(future, read_inside, &at), TINKC_OK);
+        fakeapi_gate_open(health.gate);
+        assert_int_equal(tinkc_future_wait(future, TINKC_FOREVER), TINKC_OK);
+        tinkc_future_free(&future);
+        /* the callback has run when another operation has */
+        assert_int_equal(tinkc_service_health_wait(f.service, NULL), TINKC_OK);
+        assert_int_equal(at.waits, TINKC_E_STATE);
+        assert_int_equal(at.asks, TINKC_E_TIMEOUT);
+        fakeapi_gate_open(step.gate);
+        tinkc_stream_close(&at.stream);
+        end(&f);
+    }
+}
+
 /* A-112: a reader that waits makes the server wait: 3 MB of events pass through a few
  * hundred kilobytes, in order. */
 static void test_stream_back_pressure(void **unused)
@@ -517,6 +564,7 @@ int main(void)
         cmocka_unit_test(test_stream_is_counted),
         cmocka_unit_test(test_stream_split),
         cmocka_unit_test(test_stream_first_token_at_once),
+        cmocka_unit_test(test_stream_not_on_the_loop),
         cmocka_unit_test(test_stream_back_pressure),
         cmocka_unit_test(test_stream_cancel),
         cmocka_unit_test(test_stream_faults),
