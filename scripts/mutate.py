@@ -2,12 +2,12 @@
 """Takes behaviours out of the code, one at a time, and sees that the tests named for each
 notice: tests/mutations/*.txt (the format is in the README there). Not part of `make check`.
 
-usage: mutate.py [--list] [ROW|PROGRAM|FILE]...     all entries without arguments
-
---list runs nothing: it says which entries there are, and which of them do not apply any more.
+Without words all entries, else those of the rows, tests, programs or files named. --list runs
+nothing: it says which entries there are, and which of them do not apply any more.
 Works on a copy of the tree under build/mutate. Fails when an entry survives, does not apply
 or does not compile, and when a row of the scope has no entry.
 """
+import argparse
 import os
 import re
 import signal
@@ -233,12 +233,19 @@ def wanted(entry, words):
 
 
 def main():
-    root = gatelib.root_of(sys.argv)
-    words = [a for a in sys.argv[1:] if not a.startswith("--")]
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--list", action="store_true", help="run nothing")
+    parser.add_argument("words", nargs="*", metavar="ROW|TEST|PROGRAM|FILE")
+    options = parser.parse_args()
+    words = options.words
+    root = gatelib.root_of([])
     scope, entries = load(root)
+    for word in words:
+        gatelib.need(sum(wanted(e, [word]) for e in entries), f"mutation of {word}")
     chosen = [e for e in entries if wanted(e, words)]
     problems = uncovered(root, scope, entries) if not words else []
-    if "--list" in sys.argv:
+    if options.list:
         for entry in chosen:
             print(f"{entry.place:20} {' '.join(entry.rows):24} {entry.why}")
             if texts(root, entry) is None:

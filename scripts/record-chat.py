@@ -52,6 +52,9 @@ def record():
 
 
 def main():
+    if sys.argv[1:] not in ([], ["--check"]):
+        print(__doc__)
+        return 2
     text = json.dumps(record(), ensure_ascii=False, indent=1) + "\n"
     if "--check" in sys.argv:
         same = OUT.read_text(encoding="utf-8") == text

@@ -4,6 +4,7 @@
 # 1 when a bar is missed.
 set -u
 cd "$(dirname "$0")/.."
+[ $# -eq 0 ] || { echo "soak: takes no arguments; one alone: build/tests/soak_NAME"; exit 2; }
 failed=0
 for program in build/tests/soak_memory build/tests/soak_heartbeat build/tests/soak_close \
     build/tests/soak_server build/tests/soak_download build/tests/soak_stream; do
