@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that building and testing need, where they are missing.
 # Touches the network only when something is missing.
-#   scripts/deps.sh [bench]      with `bench` also what benchmarks compare us with
+#   scripts/deps.sh [bench|interop]      also what benchmarks or comparisons with others need
 set -eu
 
 packages="
@@ -12,8 +12,13 @@ packages="
     man-db libcmocka-dev libjansson-dev libprotobuf-c-dev protobuf-c-compiler
 "
 
-if [ "${1:-}" = bench ]; then
-    packages="$packages libopenblas0-pthread python3-venv valgrind"
+case ${1:-} in
+bench) packages="$packages libopenblas0-pthread python3-venv valgrind" ;;
+interop) packages="$packages python3-venv" ;;
+esac
+if [ $# -gt 0 ]; then # from Debian only where no other is installed
+    command -v node >/dev/null || packages="$packages nodejs"
+    command -v npm >/dev/null || packages="$packages npm"
 fi
 
 missing=""

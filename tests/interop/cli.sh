@@ -2,33 +2,13 @@
 # tinkc and the official command line program side by side on the same server: what both have
 # says the same. JSON: same keys, same values; tables: same columns, rows and titles; the only
 # differences are those of docs/cli-differences.md, which tests/interop/cli_compare.py knows.
-set -u
-cd "$(dirname "$0")/../.."
-program=$PWD/${TINKC_BUILD_DIR:-build}/tinkc
+. "$(dirname "$0")/lib.sh"
 version=0.25.0
-work=$(mktemp -d) || exit 1
-server=
-trap '[ -n "$server" ] && kill "$server"; rm -rf "$work"' EXIT
-export HF_HUB_OFFLINE=1 PYTHONDONTWRITEBYTECODE=1 NO_PROXY=127.0.0.1 COLUMNS=400 LC_ALL=C.UTF-8
-unset TINKER_TAGS TINKER_PROJECT_ID TINKER_CREDENTIAL_CMD
+export COLUMNS=400 LC_ALL=C.UTF-8
 
 home=$PWD/build/sdk-venv/cli-$version
-if [ ! -e "$home/ready" ]; then
-    rm -rf "$home"
-    python3 -m venv "$home" || exit 1
-    "$home/bin/python" -m pip --disable-pip-version-check -q install "tinker==$version" || exit 1
-    touch "$home/ready"
-fi
-
-"$program" serve --port 0 --data "$work/data" >"$work/out" 2>"$work/err" &
-server=$!
-url=
-for _ in $(seq 200); do
-    url=$(sed -n 's/^listening on //p' "$work/out")
-    [ -n "$url" ] && break
-    sleep 0.05
-done
-[ -n "$url" ] || { cat "$work/err"; exit 1; }
+make_venv "$home" "tinker==$version" || exit 1
+serve || exit 1
 export TINKER_BASE_URL=$url TINKER_API_KEY=tml-interop
 
 "$home/bin/python" -W ignore - <<'PYTHON' >"$work/run" || exit 1
@@ -48,9 +28,8 @@ path = training.save_weights_for_sampler("last").result().path
 print(path.split("/")[2])
 PYTHON
 
-python3 -B tests/interop/cli_compare.py --ours "$program" --official "$home/bin/tinker" \
+python3 -B tests/interop/cli_compare.py --ours "$build/tinkc" --official "$home/bin/tinker" \
     --run "$(cat "$work/run")" --work "$work"
 failed=$?
-kill -TERM "$server" && wait "$server" || { echo "the server did not stop well"; failed=1; }
-server=
+serve_end || failed=1
 exit $failed

