@@ -1,50 +1,22 @@
-/* ForwardBackwardRequest: what the reader accepts must survive writing and reading again,
- * to the same bytes.
+/* ForwardBackwardRequest, read, written and read again (fuzz_pb.h).
  *
  * Links: wire */
-#include <string.h>
-
-#include "fuzz.h"
+#include "fuzz_pb.h"
 #include "wire/pb_fwdbwd.h"
 
-#define ARENA_MAX_BYTES (64 * TK_MIB)
-
-static tinkc_code read_message(tk_fwdbwd_request *out, tk_arena *arena, const void *p,
-                               size_t n)
+static tinkc_code decode(void *out, tk_arena *arena, tk_bytes input, tk_err *err)
 {
-    tk_bytes input = {p, n};
-    tk_err err = TK_ERR_INIT;
-    tinkc_code code = tk_pb_fwdbwd_decode(out, arena, input, &err);
-    if (code != err.code || (code != TINKC_OK && err.message[0] == '\0')) {
-        fuzz_fail("the error does not tell what the call returned");
-    }
-    return code;
+    return tk_pb_fwdbwd_decode(out, arena, input, err);
+}
+
+static tinkc_code encode(tk_buf *out, const void *message)
+{
+    return tk_pb_fwdbwd_encode(out, message, NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     tk_fwdbwd_request message;
-    tk_arena arena;
-    tk_buf first;
-    tk_buf second;
-    tk_arena_init(&arena, ARENA_MAX_BYTES);
-    tk_buf_init(&first, ARENA_MAX_BYTES);
-    tk_buf_init(&second, ARENA_MAX_BYTES);
-    if (read_message(&message, &arena, data, size) != TINKC_OK) {
-        goto out;
-    }
-    tinkc_code code = tk_pb_fwdbwd_encode(&first, &message, NULL);
-    if (code != TINKC_OK ||
-        read_message(&message, &arena, first.p, first.n) != TINKC_OK ||
-        tk_pb_fwdbwd_encode(&second, &message, NULL) != TINKC_OK) {
-        fuzz_fail("what was read cannot be written and read again");
-    }
-    if (first.n != second.n || (first.n > 0 && memcmp(first.p, second.p, first.n) != 0)) {
-        fuzz_fail("the second writing differs from the first");
-    }
-out:
-    tk_buf_dispose(&first);
-    tk_buf_dispose(&second);
-    tk_arena_dispose(&arena);
-    return 0;
+    const fuzz_pb pb = {&message, decode, encode, NULL};
+    return fuzz_pb_run(&pb, data, size);
 }
