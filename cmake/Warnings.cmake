@@ -1,4 +1,4 @@
-# One warning set for every target; style.md calls them errors with gcc and clang.
+# One warning set for every target; errors with gcc and with clang.
 set(TINKC_WARNINGS
     -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes
     -Wvla -Wformat=2 -Wpointer-arith -Wcast-qual -Wundef -Wswitch-enum -Werror)

@@ -128,7 +128,13 @@ def config_page(root):
            "environment, which wins over the default. The environment is read once, when the\n"
            "configuration is made; an empty variable counts as not set, except that an\n"
            "empty `TINKER_TELEMETRY` means off, as in the official SDK. `TINKER_TAGS` adds tags to\n"
-           "the session.\n",
+           "the session.\n\n"
+           "Other variables, which no option stands for: tokenizers are looked for as Hugging Face's\n"
+           "programs do it (`HF_HUB_CACHE`, `HUGGINGFACE_HUB_CACHE`, `HF_HOME`, `XDG_CACHE_HOME`;\n"
+           "`HF_ENDPOINT`; `HF_TOKEN`, `HUGGING_FACE_HUB_TOKEN`, `HF_TOKEN_PATH`; no request with\n"
+           "`HF_HUB_OFFLINE` or `TRANSFORMERS_OFFLINE`). The program `tinkc` reads `XDG_DATA_HOME`\n"
+           "(where a local server keeps its data) and `NO_COLOR`, `COLUMNS` and `TERM` (how it shows\n"
+           "things).\n",
            "| option | type | values | default | environment | what |\n|---|---|---|---|---|---|"]
     for line in run_tool(root, "dump_config").splitlines():
         name, kind, default, env, values, text = line.split("\t")
@@ -212,7 +218,10 @@ PAGES = {"docs/errors.md": errors_page, "docs/limits.md": limits_page,
 
 
 def main():
-    root = gatelib.root_of(sys.argv)
+    if sys.argv[1:] not in ([], ["--check"]):
+        print(__doc__)
+        return 2
+    root = gatelib.root_of([])
     differ = 0
     for path, page in PAGES.items():
         new = page(root)

@@ -110,17 +110,21 @@ static void test_cli_fail_status(void **unused)
     }
 }
 
-/* M-156: what is not JSON, and what is not the message; nothing is half shown. */
+/* M-156, C-031: what is not JSON, and what is not the message; nothing is half shown. */
 static void test_cli_fail_malformed(void **unused)
 {
     (void)unused;
-    static const char *const bodies[] = {"<html>", "{\"status\":7}"};
+    static const struct {
+        const char *body;
+        const char *words;
+    } cases[] = {{"<html>", "Malformed answer: "},
+                 {"{\"status\":7}", "Unexpected answer: "}};
     clifix f;
-    for (size_t i = 0; i < TK_ARRAY_LEN(bodies); i++) {
-        begin_failing(&f, &(fakeapi_step){.body = bodies[i]});
+    for (size_t i = 0; i < TK_ARRAY_LEN(cases); i++) {
+        begin_failing(&f, &(fakeapi_step){.body = cases[i].body});
         for (size_t k = 0; k < TK_ARRAY_LEN(commands); k += STEP) {
             if (reads_answer(commands[k])) {
-                clifix_refused(&f, commands[k], 1, "Error: ");
+                clifix_refused(&f, commands[k], 1, cases[i].words);
             }
         }
         clifix_end(&f);

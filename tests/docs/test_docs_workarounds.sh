@@ -8,7 +8,7 @@ expect "there are rows" test "$rows" -ge 20
 expect "every row says kept, changed or dropped" test "$rows" -eq \
     "$(($(grep -c '^|' $page) - 2))"
 expect "every row has a reason of at least four words" awk -F' *\\| *' '
-    /^\|/ && NR > 1 && $3 ~ /^(kept|changed|dropped)$/ && split($5, w, " ") < 4 {
+    /^\|/ && NR > 1 && $3 ~ /^(kept|changed|dropped)$/ && split($4, w, " ") < 4 {
         print "no reason: " $2; bad = 1 }
     END { exit bad }' $page
 expect "sync-in-async guards are dropped" grep -q '^| Warns when a blocking.*| dropped |' $page
