@@ -171,16 +171,27 @@ static void test_call_both(void **unused)
     callfix_close(&c);
 }
 
+static void open_billing(callfix *c)
+{
+    callfix_open_with(c, L2_PATH, NULL,
+                      "{\"billing_exception_max_pause_duration_sec\":20}");
+}
+
+/* One 402 and its pause. */
+static void pause_once(callfix *c)
+{
+    callfix_answer(c, (fakeanswer){.status = 402, .body = "{}"});
+    callfix_again(c, 5000, 5000);
+}
+
 /* wire.md §5.5: five seconds each, until the window ends; then it is fatal. */
 static void test_call_billing(void **unused)
 {
     (void)unused;
     callfix c;
-    callfix_open_with(&c, L2_PATH, NULL,
-                      "{\"billing_exception_max_pause_duration_sec\":20}");
+    open_billing(&c);
     for (int i = 0; i < 5; i++) {
-        callfix_answer(&c, (fakeanswer){.status = 402, .body = "{}"});
-        callfix_again(&c, 5000, 5000);
+        pause_once(&c);
     }
     callfix_answer(&c, (fakeanswer){.status = 402, .body = "{\"detail\":\"pay\"}"});
     assert_true(c.done);
@@ -223,8 +234,7 @@ static void test_call_billing_costs_no_attempt(void **unused)
     (void)unused;
     callfix c;
     callfix_open(&c, L2_PATH);
-    callfix_answer(&c, (fakeanswer){.status = 402, .body = "{}"});
-    callfix_again(&c, 5000, 5000);
+    pause_once(&c);
     callfix_answer(&c, (fakeanswer){.status = 503, .body = "{}"});
     callfix_again(&c, 1000, 1000);
     callfix_close(&c);
@@ -235,13 +245,10 @@ static void test_call_billing_incident(void **unused)
 {
     (void)unused;
     callfix c;
-    callfix_open_with(&c, L2_PATH, NULL,
-                      "{\"billing_exception_max_pause_duration_sec\":20}");
-    callfix_answer(&c, (fakeanswer){.status = 402, .body = "{}"});
-    callfix_again(&c, 5000, 5000);
+    open_billing(&c);
+    pause_once(&c);
     clientfix_advance(&c.f, 301000);
-    callfix_answer(&c, (fakeanswer){.status = 402, .body = "{}"});
-    callfix_again(&c, 5000, 5000);
+    pause_once(&c);
     callfix_close(&c);
 }
 
@@ -250,13 +257,10 @@ static void test_call_billing_counts_from_first(void **unused)
 {
     (void)unused;
     callfix c;
-    callfix_open_with(&c, L2_PATH, NULL,
-                      "{\"billing_exception_max_pause_duration_sec\":20}");
-    callfix_answer(&c, (fakeanswer){.status = 402, .body = "{}"});
-    callfix_again(&c, 5000, 5000);
+    open_billing(&c);
+    pause_once(&c);
     clientfix_advance(&c.f, 10000);
-    callfix_answer(&c, (fakeanswer){.status = 402, .body = "{}"});
-    callfix_again(&c, 5000, 5000);
+    pause_once(&c);
     clientfix_advance(&c.f, 1); /* 20 s and a bit after the first, 5 s after the last */
     callfix_answer(&c, (fakeanswer){.status = 402, .body = "{}"});
     assert_true(c.done);

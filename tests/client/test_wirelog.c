@@ -94,6 +94,15 @@ static void test_wirelog_dump(void **unused)
     clientfix_close(&f);
 }
 
+/* Whatever the answer is. */
+static void ask_health(clientfix *f)
+{
+    tinkc_future *future = tinkc_service_health(f->service);
+    clientfix_turn(f);
+    tinkc_future_cancel(future);
+    tinkc_future_free(&future);
+}
+
 /* What the library cannot know to be a secret is hidden when it may be one. */
 static void test_wirelog_dump_of_a_stranger(void **unused)
 {
@@ -123,13 +132,22 @@ static void test_wirelog_dump_of_a_stranger(void **unused)
     clientfix_answer_setup(&f);
     faketransport_default(&f.net, "client/config?tenant=shy-query",
                           (fakeanswer){.body = "{}"});
-    tinkc_future *future = tinkc_service_health(f.service);
-    clientfix_turn(&f);
-    tinkc_future_cancel(future);
-    tinkc_future_free(&future);
+    ask_health(&f);
     assert_non_null(strstr(f.log, "http: > X-Tenant: ***\n"));
     assert_null(strstr(f.log, "shy-"));
     clientfix_close(&f);
+}
+
+/* Dumps a service that exchanges its key, up to the first session. */
+static tinkc_sampling *open_exchanging(clientfix *f, const char *answer)
+{
+    open_dumping(f, NULL);
+    faketransport_default(&f->net, "client/config",
+                          (fakeanswer){.body = "{\"pjwt_auth_enabled\":true}"});
+    faketransport_default(&f->net, "auth/token", (fakeanswer){.body = answer});
+    tinkc_sampling *sampling = samplefix_create(f);
+    assert_non_null(strstr(f->log, "http: < {\"jwt\":\"***\"}\n"));
+    return sampling;
 }
 
 /* The exchange of a key for a token shows neither. */
@@ -137,17 +155,11 @@ static void test_wirelog_exchange(void **unused)
 {
     (void)unused;
     clientfix f;
-    open_dumping(&f, NULL);
-    faketransport_default(&f.net, "client/config",
-                          (fakeanswer){.body = "{\"pjwt_auth_enabled\":true}"});
-    faketransport_default(&f.net, "auth/token",
-                          (fakeanswer){.body = "{\"jwt\":\"" JWT "\"}"});
-    tinkc_sampling *sampling = samplefix_create(&f);
     char sent[256];
+    tinkc_sampling *sampling = open_exchanging(&f, "{\"jwt\":\"" JWT "\"}");
     assert_true(faketransport_header(faketransport_nth(&f.net, "create_session", 0),
                                      "x-api-key", sent, sizeof(sent)));
     assert_string_equal(sent, JWT);
-    assert_non_null(strstr(f.log, "http: < {\"jwt\":\"***\"}\n"));
     assert_null(strstr(f.log, "eyJ"));
     assert_null(strstr(f.log, "tml-"));
     tinkc_sampling_close(&sampling);
@@ -159,13 +171,7 @@ static void test_wirelog_exchange_opaque(void **unused)
 {
     (void)unused;
     clientfix f;
-    open_dumping(&f, NULL);
-    faketransport_default(&f.net, "client/config",
-                          (fakeanswer){.body = "{\"pjwt_auth_enabled\":true}"});
-    faketransport_default(&f.net, "auth/token",
-                          (fakeanswer){.body = "{\"jwt\":\"shy-token\"}"});
-    tinkc_sampling *sampling = samplefix_create(&f);
-    assert_non_null(strstr(f.log, "http: < {\"jwt\":\"***\"}\n"));
+    tinkc_sampling *sampling = open_exchanging(&f, "{\"jwt\":\"shy-token\"}");
     assert_non_null(strstr(f.log, "http: < {\"pjwt_auth_enabled\":true}\n"));
     assert_null(strstr(f.log, "shy-"));
     tinkc_sampling_close(&sampling);
@@ -183,10 +189,7 @@ static void test_wirelog_redirect(void **unused)
                         .headers = {"location", "https://store.test/a?sp=r&sig=shy-part"},
                         .body = "{}"};
     faketransport_default(&f.net, HEALTH, moved);
-    tinkc_future *future = tinkc_service_health(f.service);
-    clientfix_turn(&f);
-    tinkc_future_cancel(future);
-    tinkc_future_free(&future);
+    ask_health(&f);
     assert_non_null(strstr(f.log, "location: https://store.test/a\n"));
     assert_null(strstr(f.log, "shy-"));
     clientfix_close(&f);
