@@ -279,7 +279,7 @@ static void expect(tinkc_future *future, tinkc_code code)
 static void test_training_refuses_bad_input(void **unused)
 {
     (void)unused;
-    trainfix f = trainfix_open(NULL, NULL);
+    trainfix f = trainfix_open(NULL, SERVICEFIX_QUIET);
     tinkc_adam_params adam = TINKC_ADAM_PARAMS_INIT;
     tinkc_lora_config lora = TINKC_LORA_CONFIG_INIT;
     tinkc_save_options save = TINKC_SAVE_OPTIONS_INIT;

@@ -50,7 +50,7 @@ static inline batchfix batchfix_open(const char *flags)
     batchfix f = {.api = fakeapi_start()};
     fakeapi_tinker_options server = {.config = flags};
     fakeapi_tinker(f.api, &server);
-    f.service = servicefix_open(f.api, NULL);
+    f.service = servicefix_open(f.api, SERVICEFIX_QUIET);
     assert_int_equal(
         tinkc_service_create_training_wait(&f.training, f.service, "m", NULL, NULL),
         TINKC_OK);

@@ -50,6 +50,10 @@ static inline void servicefix_record(tinkc_service *service)
     assert_int_equal(tinkc_trace_attach(servicefix_trace, service, NULL), TINKC_OK);
 }
 
+/* For tests that count requests: none is sent because time goes by. */
+#define SERVICEFIX_QUIET                                                                 \
+    ((const char *const[]){"heartbeat", "none", "telemetry", "false", NULL})
+
 static inline tinkc_service *servicefix_open(fakeapi *api, const char *const *options)
 {
     tinkc_config *config = servicefix_config(api, options);
