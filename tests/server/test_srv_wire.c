@@ -5,7 +5,7 @@
 #include "wire/pb_output.h"
 #include "wire/zstd.h"
 
-/* S-003: hosted shapes of ids. */
+/* S-003, S-026: hosted shapes of ids; a sampler names its base model. */
 static void test_srv_ids_have_hosted_shapes(void **state)
 {
     (void)state;
