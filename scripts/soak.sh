@@ -12,7 +12,10 @@ for program in build/tests/soak_memory build/tests/soak_heartbeat build/tests/so
 done
 build/tests/test_srv_kill 50 || failed=1
 cmake --preset tsan >/dev/null &&
-    cmake --build --preset tsan --target soak_mix >/dev/null || exit 1
+    cmake --build --preset tsan --target soak_mix >/dev/null || {
+    echo "soak: soak_mix does not build for TSan"
+    exit 1
+}
 # as in check-preset.sh: gcc 12's TSan knows 28 random address bits
 fixed=""
 bits=$(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 0)
