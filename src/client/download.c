@@ -2,11 +2,9 @@
  * beside the target and renamed at the end. On the calling thread. */
 #include <tinkc/download.h>
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,6 +17,7 @@
 #include "client/error.h"
 #include "client/fetch.h"
 #include "client/service.h"
+#include "client/stage.h"
 #include "client/types.h"
 #include "client/unpack.h"
 
@@ -26,7 +25,6 @@
 #define FILE_MODE   0666
 #define STARTS_MAX  3 /* when the file at the server changes under us */
 #define PIECE_BYTES (64 * TK_KIB)
-#define TREE_DEPTH  (TK_UNPACK_MAX_DEPTH + 2)
 
 typedef struct download {
     tinkc_service *service;
@@ -124,44 +122,6 @@ static tinkc_code read_fetch(void *user, size_t *n, char *p, size_t size, tk_err
 
 /* ---- directories ---- */
 
-/* Removes what lies in the open directory; takes the descriptor. */
-static void empty_folder(int fd, int depth)
-{
-    DIR *folder = fdopendir(fd);
-    if (folder == NULL) {
-        close(fd);
-        return;
-    }
-    struct dirent *entry;
-    while ((entry = readdir(folder)) != NULL) {
-        const char *name = entry->d_name;
-        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
-            continue;
-        }
-        if (unlinkat(dirfd(folder), name, 0) == 0 || depth == 0) {
-            continue;
-        }
-        int next =
-            openat(dirfd(folder), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (next >= 0) {
-            empty_folder(next, depth - 1);
-            (void)unlinkat(dirfd(folder), name, AT_REMOVEDIR);
-        }
-    }
-    (void)closedir(folder);
-}
-
-static void remove_tree(const char *path)
-{
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd >= 0) {
-        empty_folder(fd, TREE_DEPTH);
-        (void)rmdir(path);
-    } else {
-        (void)unlink(path);
-    }
-}
-
 static bool exists(const char *path)
 {
     struct stat info;
@@ -197,50 +157,49 @@ static tinkc_code install(const char *made, const char *target, const char *asid
     return tk_err_sys(err, why, "%s", target);
 }
 
-/* The workplace beside the target: <target>.part-XXXXXX with "files" and "old" in it. */
+/* The stage beside the target, with "files" and "old" in it. */
 typedef struct place {
-    char *target, *parent, *work, *files, *old;
+    tk_stage stage;
+    char *target, *parent, *files, *old;
 } place;
 
 static void leave(place *at)
 {
-    if (at->work != NULL) {
-        remove_tree(at->work);
-    }
+    tk_stage_end(&at->stage, true);
     tk_free(at->target);
     tk_free(at->parent);
-    tk_free(at->work);
     tk_free(at->files);
     tk_free(at->old);
 }
 
+/* A crash between the two steps of `install` leaves no target, but what was there before
+ * in "old": that is the user's, and stays. */
+static tinkc_code make_stage(place *at, tk_err *err)
+{
+    const char *slash = strrchr(at->target, '/');
+    const char *name = slash != NULL ? slash + 1 : at->target;
+    tinkc_code code = tk_file_mkdirs(at->parent, DIR_MODE, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    tk_stage_sweep(at->parent, name, exists(at->target) ? NULL : "old");
+    return tk_stage_make(&at->stage, at->parent, name, err);
+}
+
 static tinkc_code make_names(place *at, const char *target, tk_err *err)
 {
-    static const char suffix[] = ".part-XXXXXX";
     size_t n = strlen(target);
     while (n > 1 && target[n - 1] == '/') {
         n--;
     }
-    char *work = tk_malloc(n + sizeof(suffix));
     at->target = tk_strndup(target, n);
     at->parent = at->target != NULL ? tk_file_parent(at->target) : NULL;
-    if (work == NULL || at->parent == NULL) {
-        tk_free(work);
-        return tk_err_nomem(err);
-    }
-    memcpy(work, target, n);
-    memcpy(work + n, suffix, sizeof(suffix));
-    tinkc_code code = tk_file_mkdirs(at->parent, DIR_MODE, err);
-    if (code == TINKC_OK && mkdtemp(work) == NULL) {
-        code = tk_err_sys(err, errno, "%s", work);
-    }
+    tinkc_code code = at->parent != NULL ? make_stage(at, err) : tk_err_nomem(err);
     if (code != TINKC_OK) {
-        tk_free(work);
         return code;
     }
-    at->work = work;
-    at->files = tk_file_join(work, "files");
-    at->old = tk_file_join(work, "old");
+    at->files = tk_file_join(at->stage.path, "files");
+    at->old = tk_file_join(at->stage.path, "old");
     return at->files != NULL && at->old != NULL ? TINKC_OK : tk_err_nomem(err);
 }
 
@@ -281,7 +240,7 @@ static tinkc_code fill(download *d, const char *folder, tk_err *err)
             *err = why;
             return code;
         }
-        remove_tree(folder);
+        tk_stage_remove_tree(folder);
         d->progress.written = 0;
         d->progress.files = 0;
     }

@@ -3,10 +3,7 @@
 #if TINKC_HAVE_TEXT
 #include "client/tokenizer_hub.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,6 +11,7 @@
 #include "base/mem.h"
 #include "base/sha256.h"
 #include "client/fetch.h"
+#include "client/stage.h"
 #include "http/url.h"
 
 #define URL_MAX_BYTES (8 * TK_KIB)
@@ -225,7 +223,7 @@ typedef struct hub {
     const tinkc_tokenizer_options *options;
     char *authorization; /* NULL: none */
     bool is_masked;      /* the log knows the token */
-    char *stage;         /* the directory that is being filled */
+    tk_stage stage;      /* the directory that is being filled */
     char *parent;        /* of its place in the cache; NULL: no cache */
 } hub;
 
@@ -272,7 +270,7 @@ static tinkc_code get_file(hub *self, size_t i, tk_err *err)
     tinkc_code code = pull_hub_file(self, &data, files[i].name, err);
     char *path = NULL;
     if (code == TINKC_OK) {
-        path = tk_file_join(self->stage, files[i].name);
+        path = tk_file_join(self->stage.path, files[i].name);
         code = path != NULL ? tk_file_replace(path, data.p, data.n, FILE_MODE, err)
                             : tk_err_nomem(err);
     }
@@ -299,45 +297,28 @@ static tinkc_code get_files(hub *self, tk_err *err)
 
 /* ---- the directory ---- */
 
-/* A new directory of our own in `parent`, which is made. */
-static tinkc_code make_stage(char **out, const char *parent, tk_err *err)
-{
-    char *stage = tk_file_join(parent, ".part-XXXXXX");
-    tinkc_code code =
-        stage != NULL ? tk_file_mkdirs(parent, DIR_MODE, err) : tk_err_nomem(err);
-    if (code == TINKC_OK && mkdtemp(stage) == NULL) {
-        code = tk_err_sys(err, errno, "%s", stage);
-    }
-    if (code != TINKC_OK) {
-        tk_free(stage);
-        return code;
-    }
-    *out = stage;
-    return TINKC_OK;
-}
-
-static void remove_stage(hub *self)
-{
-    int folder = open(self->stage, O_DIRECTORY | O_CLOEXEC);
-    for (size_t i = 0; folder >= 0 && i < TK_ARRAY_LEN(files); i++) {
-        (void)unlinkat(folder, files[i].name, 0);
-    }
-    if (folder >= 0) {
-        close(folder);
-    }
-    (void)rmdir(self->stage);
-}
-
 /* Best effort: a cache that cannot be written costs the next download, no more. One that
  * another process has filled meanwhile is as good as ours. */
 static bool install(hub *self, const char *directory)
 {
     tk_err ignored = TK_ERR_INIT;
-    if (rename(self->stage, directory) != 0) { /* stays the user's own: 0700 */
+    if (rename(self->stage.path, directory) != 0) { /* stays the user's own: 0700 */
         return false;
     }
     (void)!tk_file_sync_directory(self->parent, &ignored);
     return true;
+}
+
+/* In the parent of its place, which is made; those that lie there are of the same model.
+ */
+static tinkc_code stage_in(hub *self, tk_err *err)
+{
+    tinkc_code code = tk_file_mkdirs(self->parent, DIR_MODE, err);
+    if (code == TINKC_OK) {
+        tk_stage_sweep(self->parent, "", NULL);
+        code = tk_stage_make(&self->stage, self->parent, "", err);
+    }
+    return code;
 }
 
 static tinkc_code stage_near(hub *self, const char *directory, tk_err *err)
@@ -345,14 +326,13 @@ static tinkc_code stage_near(hub *self, const char *directory, tk_err *err)
     tk_err why = TK_ERR_INIT;
     if (directory != NULL) {
         self->parent = tk_file_parent(directory);
-        tinkc_code code = self->parent != NULL
-                              ? make_stage(&self->stage, self->parent, &why)
-                              : tk_err_nomem(&why);
+        tinkc_code code =
+            self->parent != NULL ? stage_in(self, &why) : tk_err_nomem(&why);
         if (code == TINKC_OK || code == TINKC_E_NOMEM) {
             return code == TINKC_OK ? code : tk_err_nomem(err);
         }
     }
-    return make_stage(&self->stage, "/tmp", err);
+    return tk_stage_make(&self->stage, "/tmp", "", err);
 }
 
 static tinkc_code get_into(tk_tok **out, hub *self, const char *directory, tk_err *err)
@@ -360,16 +340,14 @@ static tinkc_code get_into(tk_tok **out, hub *self, const char *directory, tk_er
     tk_tok *tok = NULL;
     tinkc_code code = get_files(self, err);
     if (code == TINKC_OK) {
-        code = tk_tok_open(&tok, self->stage, err);
+        code = tk_tok_open(&tok, self->stage.path, err);
     }
     bool is_kept = code == TINKC_OK && directory != NULL && install(self, directory);
     tk_tokenizer_stamp stamp;
     if (is_kept && tk_tokenizer_cache_stamp(&stamp, directory)) {
         code = tk_tokenizer_cache_keep(directory, &stamp, tok, err);
     }
-    if (!is_kept) {
-        remove_stage(self);
-    }
+    tk_stage_end(&self->stage, !is_kept);
     if (code != TINKC_OK) {
         tk_tok_free(tok);
         return code;
@@ -402,7 +380,6 @@ tinkc_code tk_tokenizer_hub_get(tk_tok **out, tk_core *core,
         tk_mem_wipe(self.authorization, strlen(self.authorization));
     }
     tk_free(self.authorization);
-    tk_free(self.stage);
     tk_free(self.parent);
     tk_free(directory);
     return code;

@@ -423,6 +423,19 @@ static void test_hub_at_once(void **unused)
     hubfix_end(&f);
 }
 
+/* M-137: what a crashed program left there goes with the next download. */
+static void test_hub_stale_stage(void **unused)
+{
+    (void)unused;
+    hubfix f;
+    hubfix_begin(&f);
+    hubfix_serve(f.hub, FILES "tokenizer.json", f.json.p);
+    hubfix_put(&f, "own/hub/models--org--m/.tinkc-part-A1b2C3/tokenizer.json", "x");
+    hubfix_find(&f, MODEL);
+    assert_int_equal(entries(&f, "own/hub/models--org--m"), 1);
+    hubfix_end(&f);
+}
+
 /* ---- no memory ---- */
 
 typedef struct sweep {
@@ -497,6 +510,7 @@ int main(void)
         cmocka_unit_test(test_hub_no_cache),
         cmocka_unit_test(test_hub_cancel),
         cmocka_unit_test(test_hub_at_once),
+        cmocka_unit_test(test_hub_stale_stage),
         cmocka_unit_test(test_hub_allocation_sweep),
     };
     return cmocka_run_group_tests_name("tokenizer_hub", tests, NULL, NULL);
