@@ -38,16 +38,35 @@ typedef struct train {
 
 /* ---- names and files ---- */
 
+/* What a server takes in the name of a checkpoint; it refuses others only when there is
+ * something to save. */
+static bool is_plain(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           c == '_' || c == '-' || c == '.';
+}
+
+static bool is_name(const char *name)
+{
+    size_t n = 0;
+    while (is_plain(name[n])) {
+        n++;
+    }
+    return n > 0 && n <= 200 && name[n] == '\0' && name[0] != '.';
+}
+
 /* --save, or the name of the data file without its folder and ending. */
 static int set_name(train *t)
 {
-    const char *data = cmd_operand(t->args, 0);
+    bool is_stdin = strcmp(cmd_operand(t->args, 0), "-") == 0;
+    const char *data = is_stdin ? "stdin" : cmd_operand(t->args, 0);
     const char *slash = strrchr(data, '/');
     const char *name = cmd_text(t->args, "save", NULL);
     const char *state = cmd_text(t->args, "state", NULL);
-    if (name != NULL &&
-        (name[0] == '\0' || strlen(name) > 200 || strpbrk(name, "/ \t\r\n") != NULL)) {
-        return cmd_bad_usage(t->args, "Invalid value for '--save': '%s' is not a name.",
+    if (name != NULL && !is_name(name)) {
+        return cmd_bad_usage(t->args,
+                             "Invalid value for '--save': '%s' is not a name (letters, "
+                             "digits, _, - and .).",
                              name);
     }
     (void)snprintf(t->name, sizeof(t->name), "%.200s",
@@ -60,7 +79,7 @@ static int set_name(train *t)
             *dot = '\0';
         }
         for (char *c = t->name; *c != '\0'; c++) {
-            *c = (unsigned char)*c <= ' ' ? '-' : *c;
+            *c = is_plain(*c) && (c > t->name || *c != '.') ? *c : '-';
         }
     }
     if (state != NULL && strlen(state) >= sizeof(t->state_path)) {
@@ -75,14 +94,17 @@ static int set_name(train *t)
 static bool can_write(const char *path)
 {
     const char *slash = path != NULL ? strrchr(path, '/') : NULL;
-    size_t n = slash == NULL ? 0 : slash == path ? 1 : (size_t)(slash - path);
-    char *folder = n > 0 ? tk_strndup(path, n) : tk_strdup(".");
+    size_t n = slash != NULL ? (size_t)(slash - path) + 1 : 0;
+    char *parent = n > 0 ? tk_strndup(path, n) : tk_strdup(".");
+    /* with a dot behind it, because a file is no folder */
+    char *folder = parent != NULL ? tk_file_join(parent, ".") : NULL;
     bool ok = folder != NULL && access(folder, W_OK) == 0;
     if (path != NULL && !ok) {
         tk_err err = TK_ERR_INIT;
         (void)tk_err_sys(&err, errno, "cannot write %s", path);
         (void)cmd_fail("%s", err.message);
     }
+    tk_free(parent);
     tk_free(folder);
     return ok || path == NULL;
 }

@@ -164,6 +164,9 @@ static void test_train_usage(void **state)
         {{"train", "d.jsonl", "-m", MODEL, "--rank", "0", NULL}, "'--rank': '0'", 2},
         {{"train", "d.jsonl", "-m", MODEL, "--lr", "-1", NULL}, "'--lr': '-1'", 2},
         {{"train", "d.jsonl", "-m", MODEL, "--save", "a/b", NULL}, "is not a name", 2},
+        {{"train", "d.jsonl", "-m", MODEL, "--save", "a#", NULL}, "is not a name", 2},
+        {{"train", "d.jsonl", "-m", MODEL, "--save", ".a", NULL}, "is not a name", 2},
+        {{"train", "d.jsonl", "-m", MODEL, "--save", "", NULL}, "is not a name", 2},
         {{"train", "d.jsonl", "-m", MODEL, "--seed", "-4", NULL}, "'--seed': '-4'", 2},
         {{"train", "d.jsonl", "-m", MODEL, "-n", "0", NULL}, "'--steps': '0'", 2},
         {{"train", "d.jsonl", "-m", MODEL, "--resume", "--restart", NULL}, "not both", 2},
@@ -175,6 +178,9 @@ static void test_train_usage(void **state)
          1},
         {{"train", "d.jsonl", "-m", MODEL, "--svg", "no/dir", NULL},
          "Error: cannot write no/dir: No such",
+         1},
+        {{"train", "d.jsonl", "-m", MODEL, "--svg", "d.jsonl/a", NULL},
+         "Error: cannot write d.jsonl/a: Not a directory",
          1},
         {{"train", "d.jsonl", "-m", "no/model", NULL}, "Error: ", 1},
         {{"train", "d.jsonl", "-m", MODEL, "--metrics", "no/dir", NULL}, "no/dir", 1},
@@ -188,6 +194,25 @@ static void test_train_usage(void **state)
         }
         assert_int_equal(f.p.out.n, 0);
     }
+    modelfix_close(&f);
+}
+
+/* A data file may be called as its owner likes: a checkpoint may not. */
+static void test_train_names(void **state)
+{
+    (void)state;
+    modelfix f;
+    fix_open(&f, NULL);
+    program_write_file(&f.p, ".my data (1).jsonl", two_lines);
+    program_run(&f.p, PROGRAM_ARGS("train", ".my data (1).jsonl", "-m", MODEL, "--steps",
+                                   "1", "--batch", "1", "--rank", "2"));
+    assert_int_equal(f.p.code, 0);
+    assert_true(program_said(&f.p.out, "/sampler_weights/-my-data--1-\n"));
+    f.p.input = two_lines;
+    program_run(&f.p, PROGRAM_ARGS("train", "-", "-m", MODEL, "--steps", "1", "--batch",
+                                   "1", "--rank", "2"));
+    assert_int_equal(f.p.code, 0);
+    assert_true(program_said(&f.p.out, "/sampler_weights/stdin\n"));
     modelfix_close(&f);
 }
 
@@ -449,6 +474,7 @@ int main(void)
         cmocka_unit_test(test_train_shows),
         cmocka_unit_test(test_train_bad_data),
         cmocka_unit_test(test_train_usage),
+        cmocka_unit_test(test_train_names),
         cmocka_unit_test(test_train_killed_and_resumed),
         cmocka_unit_test(test_train_interrupted),
         cmocka_unit_test(test_train_stop_unsaved),
