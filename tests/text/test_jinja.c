@@ -207,7 +207,7 @@ static void test_jinja_pays(void **unused)
         "{% set ns = namespace(t=1) %}{% for i in range(3000) %}{% set ns.t = (ns.t,) %}"
         "{% endfor %}{{ ns.t in {} }}",
         "{% set ns = namespace(t=1) %}{% for i in range(20) %}{% set ns.t = (ns.t, ns.t) %}"
-        "{% endfor %}{{ {}[ns.t] }}",
+        "{% endfor %}{{ {}.get(ns.t) }}",
         "{% set ns = namespace(t=1) %}{% for i in range(20) %}{% set ns.t = (ns.t, ns.t) %}"
         "{% endfor %}{{ ns.t is filter }}",
         "{{ ('a' * 2000).strip('b' * 2000 ~ 'a') }}",
@@ -219,7 +219,7 @@ static void test_jinja_pays(void **unused)
         "{% endfor %}",
         "{% set l = [0] * 1000 %}{% for i in range(300) %}{% if l|select %}{% endif %}"
         "{% endfor %}",
-        "{% set l = [0] * 1000 %}{% for i in range(300) %}{% if l|unique %}{% endif %}"
+        "{% set l = ['a'] * 1000 %}{% for i in range(300) %}{% if l|unique(true) %}{% endif %}"
         "{% endfor %}",
         "{% set t = 'a' * 99999 %}{% for i in range(999) %}{% set x = t.removeprefix(t) %}"
         "{% endfor %}",
@@ -233,8 +233,7 @@ static void test_jinja_pays(void **unused)
         "{% endfor %}",
         "{% set l = [] %}{% set _ = l.append(l) %}{% set p = '0.' * 9999 ~ '0' %}"
         "{% for i in range(99) %}{% set x = [l]|map(attribute=p)|list %}{% endfor %}",
-        "{{ (['A' * 300000] * 99)|sort }}",
-        "{{ ('A' * 300000, 'A' * 300000, 'A' * 300000, 'A' * 1000000)|min }}",
+        "{{ (['A' * 350000] * 99)|sort }}",
     };
     for (size_t i = 0; i < TK_ARRAY_LEN(endless); i++) {
         expect_code(endless[i], TINKC_E_LIMIT);
