@@ -129,8 +129,10 @@ tinkc_code srv_run_snapshot(srv_job *job, tk_err *err)
     tinkc_code code = eng_adapter_snapshot(&sampler->adapter, model->adapter, err);
     if (code == TINKC_OK) {
         tk_mutex_lock(&server->lock);
-        code = srv_sampler_enter(
-            server, sampler, srv_session_find(server, tk_str_of(model->session_id)), err);
+        srv_session *session = srv_session_find(server, tk_str_of(model->session_id));
+        code = session != NULL
+                   ? srv_sampler_enter(server, sampler, session, err)
+                   : tk_err_set(err, TINKC_E_MISSING, "the session has ended");
         tk_mutex_unlock(&server->lock);
     }
     if (code != TINKC_OK) {

@@ -72,7 +72,7 @@ tinkc_code srv_sampler_enter(srv *server, srv_sampler *sampler, srv_session *ses
         return tk_err_set(err, TINKC_E_LIMIT, "too many sampling sessions");
     }
     tinkc_code code = tk_map_put(&server->samplers, id, sampler, err);
-    if (code == TINKC_OK && session != NULL) {
+    if (code == TINKC_OK) {
         tk_list_push_back(&session->samplers, &sampler->of_session);
     }
     return code;

@@ -44,8 +44,8 @@ typedef struct srv_sampler_spec {
 srv_sampler *srv_sampler_new(const srv_sampler_spec *spec);
 void srv_sampler_free(srv_sampler *sampler); /* thread: engine, or after it */
 
-/* Puts it into the map and its session's list (which may have ended: NULL). Under the
- * lock. TINKC_E_LIMIT, TINKC_E_NOMEM: it is still the caller's. */
+/* Puts it into the map and its session's list, with which it ends. Under the lock.
+ * TINKC_E_CONFLICT, TINKC_E_LIMIT, TINKC_E_NOMEM: it is still the caller's. */
 TK_NODISCARD tinkc_code srv_sampler_enter(srv *server, srv_sampler *sampler,
                                           srv_session *session, tk_err *err);
 

@@ -1,8 +1,9 @@
 /* Sessions at their ends: one that could not be stored, one that has gone silent. */
 #include <sqlite3.h>
+#include <stdatomic.h>
 
 #include "server/srv_session.h"
-#include "server/srvfix.h"
+#include "server/wirefix.h"
 
 static void run_sql(const srvfix *f, const char *text)
 {
@@ -86,11 +87,64 @@ static void test_srv_log_holds_nobody_up(void **state)
     srvfix_close(&l.f);
 }
 
+/* ---- the end, with work under way ---- */
+
+typedef struct ending {
+    const char *session, *model;
+    srvfix side; /* the engine thread's own */
+    atomic_int saved, finished;
+} ending;
+
+/* Before the first step of a training request: a snapshot is queued behind it, and then
+ * the session ends. */
+static void on_step(void *user, srv_step step)
+{
+    (void)step;
+    ending *e = user;
+    char text[256];
+    (void)snprintf(text, sizeof(text),
+                   "{\"model_id\":\"%s\",\"sampling_session_seq_id\":0,\"seq_id\":2}",
+                   e->model);
+    (void)srvfix_post(&e->side, API "save_weights_for_sampler", text);
+    atomic_store(&e->saved, e->side.status);
+    (void)snprintf(text, sizeof(text), API "sessions/%s/finish", e->session);
+    (void)srvfix_post(&e->side, text, "{}");
+    atomic_store(&e->finished, e->side.status);
+}
+
+/* A sampler that is made after the end of its session would stay for ever. */
+static void test_srv_no_sampler_after_the_end(void **state)
+{
+    (void)state;
+    fix t;
+    ending e = {.session = NULL};
+    httpget_response metrics;
+    const httpget_request request = {.method = "GET", .target = "/metrics"};
+    open_fix(&t, (srv_options){.on_step = on_step, .hook_user = &e});
+    e.session = t.session;
+    e.model = t.model;
+    e.side.server = t.f.server;
+    tk_arena_init(&e.side.arena, 0);
+    (void)result_of(
+        &t, submit(&t, API "forward_backward", train_body(&t, 1, "cross_entropy")));
+    assert_int_equal(t.f.status, 200);
+    assert_int_equal(atomic_load(&e.saved), 200);
+    assert_int_equal(atomic_load(&e.finished), 200);
+    const tk_json *json = result_of(&t, format_body(&t, "%s:2", t.model));
+    assert_string_equal(srvfix_text(json, "category"), "user");
+    assert_int_equal(httpget_once(srvfix_port(&t.f), &request, &metrics), HTTPGET_OK);
+    assert_non_null(strstr(metrics.body.p, "\ntinkc_samplers 0\n"));
+    httpget_response_dispose(&metrics);
+    close_fix(&t);
+    tk_arena_dispose(&e.side.arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_srv_session_without_row_is_gone),
         cmocka_unit_test(test_srv_log_holds_nobody_up),
+        cmocka_unit_test(test_srv_no_sampler_after_the_end),
     };
     return cmocka_run_group_tests_name("srv_session", tests, NULL, NULL);
 }
