@@ -161,10 +161,11 @@ typedef struct tinkc_billing {
     size_t sessions_n;
 } tinkc_billing;
 
-/* "training" or "sampler"; "training", "sampling_prefill", ... Static storage. */
+/* "training" or "sampler". Static storage. */
 TINKC_API const char *tinkc_checkpoint_type_name(tinkc_checkpoint_type type);
 
-/* The word of the wire for a kind of billing event. Static storage. */
+/* The word of the wire for a kind of billing event: "training", "sampling_prefill", ...
+ * Static storage. */
 TINKC_API const char *tinkc_billing_kind_name(tinkc_billing_kind kind);
 
 /* Writes a time as RFC 3339 in UTC ("2026-07-13T08:00:00Z", with microseconds when there

@@ -5,7 +5,8 @@
  * TINKC_OK. The library reports the start and end of a session, operations that failed
  * and what it had to repeat; secrets are masked before an event is queued. At most 10,000
  * events wait; what comes on top is counted and dropped. A server that does not accept
- * events is given up after a few tries. Thread: any. */
+ * events is given up after a few tries. With an `err`: TINKC_E_STATE for NULL,
+ * TINKC_E_CANCELLED after the close. Arguments are copied. Thread: any. */
 #ifndef TINKC_TELEMETRY_H
 #define TINKC_TELEMETRY_H
 
@@ -34,11 +35,14 @@ TINKC_API tinkc_code tinkc_telemetry_event(tinkc_service *service, const char *n
 
 /* A failure of the program's own. The user's errors (tinkc_error_is_user_error) become
  * `user_error` of severity WARNING, others an exception of severity ERROR. Operations of
- * the library that fail report themselves. Sent without waiting for others. */
+ * the library that fail report themselves. Sent without waiting for others; dropped and
+ * counted when the queue is full. A NULL error is none. */
 TINKC_API tinkc_code tinkc_telemetry_error(tinkc_service *service,
                                            const tinkc_error *error, tinkc_error **err);
 
-/* The same for a failure that is no tinkc_error. `trace` may be NULL. */
+/* The same for a failure that is no tinkc_error. `trace` may be NULL. TINKC_E_INVALID
+ * without a type or message, or for a severity that does not fit; TINKC_E_LIMIT when the
+ * queue is full. */
 TINKC_API tinkc_code tinkc_telemetry_exception(tinkc_service *service, const char *type,
                                                const char *message, const char *trace,
                                                tinkc_severity severity,

@@ -16,7 +16,8 @@ TINKC_BEGIN_DECLS
 
 typedef struct tinkc_trace tinkc_trace;
 
-/* Makes the file, or empties it. TINKC_E_IO names it. The caller owns *out. */
+/* Makes the file, or empties it. The caller owns *out, freed with tinkc_trace_close.
+ * TINKC_E_IO names the file; TINKC_E_INVALID without a path; TINKC_E_NOMEM. */
 TINKC_API tinkc_code tinkc_trace_open(tinkc_trace **out, const char *path,
                                       tinkc_error **err);
 

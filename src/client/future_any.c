@@ -77,11 +77,7 @@ static tinkc_code wait_at_gate(size_t *index, tinkc_future *const *futures, size
                                int64_t deadline_ns, tk_waiter *waiters)
 {
     tk_waiter_gate gate = {0};
-    if (tk_mutex_init(&gate.lock, NULL) != TINKC_OK) {
-        return TINKC_E_NOMEM;
-    }
-    if (tk_cond_init(&gate.opened, NULL) != TINKC_OK) {
-        tk_mutex_dispose(&gate.lock);
+    if (tk_cond_init_with(&gate.opened, &gate.lock, NULL) != TINKC_OK) {
         return TINKC_E_NOMEM;
     }
     tk_driver *manual = first_manual(futures, n);
