@@ -1,6 +1,6 @@
-/* Runs the real program. Everything is non-blocking and driven by one poll loop, so that
- * no pipe can fill up unseen; a program that does not end is killed after a generous
- * time. */
+/* Runs the real program. Both outputs are read by one poll loop, so that neither pipe can
+ * fill up unseen; input is written at once and must fit a pipe. A program that does not
+ * end is killed after a generous time. */
 #include "support/program.h"
 
 #include <errno.h>
