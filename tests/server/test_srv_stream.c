@@ -1,4 +1,5 @@
-/* Bodies that are made while they are sent, without a connection. Links: text */
+/* Bodies that are made while they are sent, without a connection.
+ * Links: text */
 #include "server/srv_embed.h"
 #include "server/srv_sample.h"
 #include "support/test.h"
