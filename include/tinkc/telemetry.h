@@ -4,9 +4,9 @@
  * `telemetry`, or in a library built without it. Then these functions do nothing and say
  * TINKC_OK. The library reports the start and end of a session, operations that failed
  * and what it had to repeat; secrets are masked before an event is queued. At most 10,000
- * events wait; what comes on top is counted and dropped. A server that does not accept
- * events is given up after a few tries. With an `err`: TINKC_E_STATE for NULL,
- * TINKC_E_CANCELLED after the close. Arguments are copied. Thread: any. */
+ * events of 16 MiB in all wait; what comes on top is counted and dropped. A server that
+ * does not accept events is given up after a few tries. With an `err`: TINKC_E_STATE for
+ * NULL, TINKC_E_CANCELLED after the close. Arguments are copied. Thread: any. */
 #ifndef TINKC_TELEMETRY_H
 #define TINKC_TELEMETRY_H
 

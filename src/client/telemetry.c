@@ -62,6 +62,7 @@ void tk_telemetry_drop(tk_telemetry *t)
         }
         t->lanes[i].queued = 0;
     }
+    t->queued_bytes = 0;
 }
 
 /* ---- queueing: any thread ---- */
@@ -89,7 +90,8 @@ static bool push(tk_telemetry *t, tk_telemetry_lane *to, const tk_event *event)
     tk_telemetry_item *made = NULL;
     tk_buf_init(&text, TK_TELEMETRY_EVENT_BYTES);
     if (t->pushed - t->settled < TK_TELEMETRY_QUEUE_MAX &&
-        fill_and_encode(t, to, event, &text) == TINKC_OK) {
+        fill_and_encode(t, to, event, &text) == TINKC_OK &&
+        text.n <= TK_TELEMETRY_QUEUE_BYTES - t->queued_bytes) {
         made = tk_malloc(sizeof(*made) + text.n);
     }
     if (made != NULL) {
@@ -98,6 +100,7 @@ static bool push(tk_telemetry *t, tk_telemetry_lane *to, const tk_event *event)
         tk_list_init(&made->node);
         tk_list_push_back(&to->queue, &made->node);
         to->queued++;
+        t->queued_bytes += text.n;
         to->next_index++;
         t->pushed++;
     } else {

@@ -18,12 +18,13 @@
 #include "base/rand.h"
 #include "wire/msg_telemetry.h"
 
-#define TK_TELEMETRY_BATCH       100   /* events of one request */
-#define TK_TELEMETRY_QUEUE_MAX   10000 /* events that wait, of one service */
-#define TK_TELEMETRY_FLUSH_MS    10000 /* longest that one waits for others */
-#define TK_TELEMETRY_URGENT_MS   1000  /* least time between two that do not wait */
-#define TK_TELEMETRY_TRIES       8     /* failures in a row, then it is given up */
-#define TK_TELEMETRY_PAUSE_MS    1000  /* behind the first failure; doubles */
+#define TK_TELEMETRY_BATCH       100           /* events of one request */
+#define TK_TELEMETRY_QUEUE_MAX   10000         /* events that wait, of one service */
+#define TK_TELEMETRY_QUEUE_BYTES (16 * TK_MIB) /* of all of them, encoded */
+#define TK_TELEMETRY_FLUSH_MS    10000         /* longest that one waits for others */
+#define TK_TELEMETRY_URGENT_MS   1000 /* least time between two that do not wait */
+#define TK_TELEMETRY_TRIES       8    /* failures in a row, then it is given up */
+#define TK_TELEMETRY_PAUSE_MS    1000 /* behind the first failure; doubles */
 #define TK_TELEMETRY_PAUSE_MAX   30000
 #define TK_TELEMETRY_HURRY_MS    100 /* for the last ones, when work is cut off */
 #define TK_TELEMETRY_EVENT_BYTES (16 * TK_KIB) /* of one event, encoded */

@@ -36,7 +36,8 @@ struct tk_telemetry {
     tk_rand rand;
     tk_telemetry_lane lanes[TK_TELEMETRY_LANES];
     uint64_t pushed, settled, sent, dropped;
-    int failures; /* in a row */
+    size_t queued_bytes; /* texts in the lanes */
+    int failures;        /* in a row */
     int64_t started_us;
     bool planned; /* the flush timer runs, or a wake is on its way to set it */
     bool wake_posted, urgent, flush_now;

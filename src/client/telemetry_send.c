@@ -39,7 +39,9 @@ static size_t take_events(tk_telemetry *t, tk_list *out, const char **id)
         }
         size_t n = 0;
         for (; n < TK_TELEMETRY_BATCH && from->queued > 0; n++, from->queued--) {
-            tk_list_push_back(out, tk_list_pop_front(&from->queue));
+            tk_list *node = tk_list_pop_front(&from->queue);
+            t->queued_bytes -= TK_CONTAINER_OF(node, tk_telemetry_item, node)->n;
+            tk_list_push_back(out, node);
         }
         *id = from->id;
         return n;

@@ -72,6 +72,32 @@ static void test_telemetry_overflow(void **unused)
     clientfix_close(&f);
 }
 
+/* nor what does not fit into 16 MiB; what was sent makes room. */
+static void test_telemetry_overflow_bytes(void **unused)
+{
+    (void)unused;
+    clientfix f;
+    static char data[8000];
+    clientfix_open(&f, telefix_on);
+    (void)snprintf(data, sizeof(data), "{\"a\":\"%07900d\"}", 0);
+    const size_t fit = (16 << 20) / sizeof(data);
+    for (int round = 0; round < 2; round++) {
+        size_t n = 0;
+        while (n < 10000 && telefix_log(&f, "large", data) == TINKC_OK) {
+            n++;
+        }
+        assert_in_range(n, fit - fit / 10, fit);
+        assert_int_equal(telefix_counts(&f).queued, n);
+        assert_int_equal(telefix_counts(&f).dropped, round + 1);
+        for (int i = 0; i < 20; i++) {
+            clientfix_turn(&f);
+        }
+        clientfix_advance(&f, 10000); /* the last ones are no full batch */
+        assert_int_equal(telefix_counts(&f).queued, 0);
+    }
+    clientfix_close(&f);
+}
+
 /* One event waits ten seconds for others; then all that is there goes. */
 static void test_telemetry_period(void **unused)
 {
@@ -382,6 +408,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_telemetry_batches),
         cmocka_unit_test(test_telemetry_overflow),
+        cmocka_unit_test(test_telemetry_overflow_bytes),
         cmocka_unit_test(test_telemetry_period),
         cmocka_unit_test(test_telemetry_session),
         cmocka_unit_test(test_telemetry_process),
