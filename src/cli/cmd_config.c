@@ -17,18 +17,19 @@
 /* Options that the environment may set (tinkc/config.h), and those of the program. */
 static const struct {
     const char *name, *variable, *option;
+    bool empty_counts; /* elsewhere an empty variable is none */
 } sources[] = {
-    {"base_url", "TINKER_BASE_URL", "base-url"},
-    {"api_key", "TINKER_API_KEY", "api-key"},
-    {"credential_cmd", "TINKER_CREDENTIAL_CMD", NULL},
-    {"project_id", "TINKER_PROJECT_ID", NULL},
-    {"cf_access_id", "CLOUDFLARE_ACCESS_CLIENT_ID", NULL},
-    {"cf_access_secret", "CLOUDFLARE_ACCESS_CLIENT_SECRET", NULL},
-    {"ca_file", "SSL_CERT_FILE", NULL},
-    {"ca_dir", "SSL_CERT_DIR", NULL},
-    {"log_level", "TINKER_LOG", "verbose"},
-    {"telemetry", "TINKER_TELEMETRY", NULL},
-    {"timeout", NULL, "timeout"},
+    {"base_url", "TINKER_BASE_URL", "base-url", false},
+    {"api_key", "TINKER_API_KEY", "api-key", false},
+    {"credential_cmd", "TINKER_CREDENTIAL_CMD", NULL, false},
+    {"project_id", "TINKER_PROJECT_ID", NULL, false},
+    {"cf_access_id", "CLOUDFLARE_ACCESS_CLIENT_ID", NULL, false},
+    {"cf_access_secret", "CLOUDFLARE_ACCESS_CLIENT_SECRET", NULL, false},
+    {"ca_file", "SSL_CERT_FILE", NULL, false},
+    {"ca_dir", "SSL_CERT_DIR", NULL, false},
+    {"log_level", "TINKER_LOG", "verbose", false},
+    {"telemetry", "TINKER_TELEMETRY", NULL, true},
+    {"timeout", NULL, "timeout", false},
 };
 
 /* Whether --set names it. */
@@ -62,9 +63,10 @@ static const char *source_of(char out[CMD_WORD_BYTES], const cmd_args *args,
             (void)snprintf(out, CMD_WORD_BYTES, "--%s", sources[i].option);
             return out;
         }
-        if (sources[i].variable != NULL &&
-            tk_env_get_nonempty(NULL, sources[i].variable) != NULL) {
-            return sources[i].variable;
+        const char *variable = sources[i].variable;
+        const char *text = variable != NULL ? tk_env_get(NULL, variable) : NULL;
+        if (text != NULL && (sources[i].empty_counts || text[0] != '\0')) {
+            return variable;
         }
     }
     return "default";

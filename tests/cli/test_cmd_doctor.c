@@ -247,6 +247,9 @@ static void test_config_sources(void **state)
     assert_true(program_said(&f.p.out, "https://arg.example"));
     assert_true(program_said(&f.p.out, "--api-key"));
     assert_false(program_said(&f.p.out, "tml-other"));
+    program_env(&f.p, "TINKER_TELEMETRY="); /* an empty one means off, too */
+    program_run(&f.p, PROGRAM_ARGS("config", "--format", "json"));
+    expect_option(&f, "telemetry", "false", "TINKER_TELEMETRY");
     program_run(&f.p, PROGRAM_ARGS("config", "--format", "jsonl"));
     assert_true(program_said(&f.p.out, "{\"name\": \"base_url\""));
     program_run(&f.p, PROGRAM_ARGS("config", "--set", "nosuch=1"));
