@@ -25,6 +25,9 @@ GREEDY, STEPS = 50, 10
 # The step is small because the first one is lr * sign(gradient): where a gradient is nothing but
 # rounding (1e-7 beside others of 1), its sign and with it the step are anybody's.
 ADAM = {"learning_rate": 1e-4, "beta1": 0.9, "beta2": 0.95, "eps": 1e-8, "weight_decay": 0.01}
+# A trained model has weights whose gradient is 1e-6 beside others of 2, less than float32 keeps of
+# them: divided by its own size alone its sign would decide.
+ADAM_TRAINED = {**ADAM, "eps": 1e-3}
 LEAVES = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj", "lm_head"]
 LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
           "high_freq_factor": 4.0, "original_max_position_embeddings": 32}
@@ -161,13 +164,13 @@ def compare_gradients(report, case, lora, data, tensors):
     report.line(case, "gradients, worst of a tensor", f"{worst:.1e}", GRADIENTS, worst <= GRADIENTS)
 
 
-def train_theirs(report, case, lora, data, answer, tensors):
+def train_theirs(report, case, lora, data, adam, answer, tensors):
     with torch.no_grad():
         report.near(case, "logits with PEFT's adapter", tensors["lora_logits"],
                     logits_of(lora, data["tokens"][0]), LOGITS)
     parameters = list(trained(lora).values())
-    optimizer = torch.optim.AdamW(parameters, lr=ADAM["learning_rate"], betas=(ADAM["beta1"], ADAM["beta2"]),
-                                  eps=ADAM["eps"], weight_decay=ADAM["weight_decay"])
+    optimizer = torch.optim.AdamW(parameters, lr=adam["learning_rate"], betas=(adam["beta1"], adam["beta2"]),
+                                  eps=adam["eps"], weight_decay=adam["weight_decay"])
     losses = []
     for step in range(STEPS):
         optimizer.zero_grad()
@@ -196,8 +199,8 @@ def compare_export(report, case, lora, load, data, tensors, export):
     return mine
 
 
-def run_case(report, options, case, directory, cls, adapter):
-    """`directory` holds a saved model; with `adapter` PEFT takes part."""
+def run_case(report, options, case, directory, cls, adam):
+    """`directory` holds a saved model; with `adam`, its settings, PEFT takes part."""
     work = options.work / case.replace(",", "").replace(" ", "-")
     work.mkdir(parents=True, exist_ok=True)
     kind = {"dtype": torch.float32} if NEW else {"torch_dtype": torch.float32}
@@ -208,7 +211,7 @@ def run_case(report, options, case, directory, cls, adapter):
     generator = torch.Generator().manual_seed(7)
     data = make_data(model.config.vocab_size, generator)
     request = {**data, "model": str(directory), "threads": 2, "greedy": GREEDY, "adapter": None}
-    if not adapter:
+    if adam is None:
         answer, tensors = ask(options.program, work, request)
         compare_base(report, case, model, data, answer, tensors)
         with torch.no_grad():
@@ -217,10 +220,10 @@ def run_case(report, options, case, directory, cls, adapter):
                             logprobs_of(model, data, i), LOGITS)
         return
     lora = make_adapter(load(), work / "peft", generator).eval()
-    request.update(adapter=str(work / "peft"), steps=STEPS, adam=ADAM, export=str(work / "ours"))
+    request.update(adapter=str(work / "peft"), steps=STEPS, adam=adam, export=str(work / "ours"))
     answer, tensors = ask(options.program, work, request)
     compare_base(report, case, model, data, answer, tensors)
-    train_theirs(report, case, lora, data, answer, tensors)
+    train_theirs(report, case, lora, data, adam, answer, tensors)
     mine = compare_export(report, case, lora, load, data, tensors, work / "ours")
     report.same(case, "greedy tokens with the adapter", answer["greedy_lora"],
                 greedy_of(mine, data["tokens"][0][:8]))
@@ -243,10 +246,10 @@ def main():
         randomise(model, torch.Generator().manual_seed(seed))
         directory = options.work / f"model-{seed}"
         model.to(kind).save_pretrained(str(directory))
-        run_case(report, options, case, directory, cls, not options.base_only)
+        run_case(report, options, case, directory, cls, None if options.base_only else ADAM)
     if options.pebble:
         run_case(report, options, "pebble-llama-2m", pathlib.Path(options.pebble),
-                 transformers.LlamaForCausalLM, not options.base_only)
+                 transformers.LlamaForCausalLM, None if options.base_only else ADAM_TRAINED)
     print(f"{report.failed} differences", flush=True)
     return 1 if report.failed else 0
 
