@@ -181,7 +181,9 @@ static created enter(srv *server, srv_model *model, srv_job *job,
         return (created){429, "too many models are loaded", false};
     }
     if (srv_future_add(&job->future, &server->futures, future, &err) != TINKC_OK) {
-        return (created){500, "out of memory", false};
+        bool full = err.code == TINKC_E_LIMIT; /* for now: clients come back */
+        return full ? (created){429, "too many unfinished requests", false}
+                    : (created){500, "out of memory", false};
     }
     if (tk_map_put(&server->models, tk_str_of(model->id), model, &err) != TINKC_OK) {
         srv_future_drop(&server->futures, job->future);

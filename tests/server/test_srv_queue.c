@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "server/restfix.h"
+#include "server/srv_int.h"
 
 #define API    "/api/v1/"
 #define CAP_S  60
@@ -324,6 +325,58 @@ static void test_srv_full_queues_are_told(void **state)
     close_fix(&t);
 }
 
+/* Fills the table with futures that nobody finishes; the last of them. */
+static srv_future *fill_futures(srv *server)
+{
+    srv_futures *all = &server->futures;
+    srv_future *last = NULL;
+    tk_err err = TK_ERR_INIT;
+    char id[32];
+    tk_mutex_lock(&server->lock);
+    for (size_t i = 0;
+         all->by_id.count < TK_SRV_FUTURES_MAX || !tk_list_is_empty(&all->done); i++) {
+        (void)snprintf(id, sizeof(id), "filler:%zu", i);
+        const srv_future_spec spec = {tk_str_of(id), TK_STR(""), TK_FUTURE_SAMPLE, NULL};
+        assert_int_equal(srv_future_add(&last, all, &spec, &err), TINKC_OK);
+    }
+    tk_mutex_unlock(&server->lock);
+    return last;
+}
+
+/* S-019: a table of futures that is full refuses every kind of work in the way that
+ * makes clients come back, and takes them then. */
+static void test_srv_full_futures_are_429(void **state)
+{
+    (void)state;
+    restfix t;
+    char model[256], step[256];
+    restfix_open(&t);
+    (void)snprintf(model, sizeof(model),
+                   "{\"session_id\":\"%s\",\"model_seq_id\":1,\"base_model\":"
+                   "\"" RESTFIX_MODEL "\",\"lora_config\":{\"rank\":4}}",
+                   t.session);
+    (void)snprintf(step, sizeof(step),
+                   "{\"adam_params\":{\"learning_rate\":0.1},\"model_id\":\"%s\","
+                   "\"seq_id\":1}",
+                   t.run);
+    srv_future *one = fill_futures(t.srv.server);
+    (void)srvfix_post(&t.srv, API "optim_step", step);
+    assert_int_equal(t.srv.status, 429);
+    (void)srvfix_post(&t.srv, API "asample",
+                      "{\"prompt\":{\"chunks\":[{\"type\":\"encoded_text\",\"tokens\":"
+                      "[5]}]},\"sampling_params\":{\"max_tokens\":1},"
+                      "\"base_model\":\"" RESTFIX_MODEL "\"}");
+    assert_int_equal(t.srv.status, 429);
+    const tk_json *json = srvfix_post(&t.srv, API "create_model", model);
+    assert_int_equal(t.srv.status, 429);
+    assert_string_equal(srvfix_text(json, "detail"), "too many unfinished requests");
+    tk_mutex_lock(&t.srv.server->lock);
+    srv_future_drop(&t.srv.server->futures, one);
+    tk_mutex_unlock(&t.srv.server->lock);
+    restfix_run(&t, 1);
+    srvfix_close(&t.srv);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -332,6 +385,7 @@ int main(void)
         cmocka_unit_test(test_srv_turns_change_no_bit),
         cmocka_unit_test(test_srv_waiting_samples_are_told),
         cmocka_unit_test(test_srv_full_queues_are_told),
+        cmocka_unit_test(test_srv_full_futures_are_429),
     };
     return cmocka_run_group_tests_name("srv_queue", tests, NULL, NULL);
 }
