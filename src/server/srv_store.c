@@ -41,6 +41,7 @@ static const char *const migrations[] = {
     " PRIMARY KEY(bucket_us, base_model, session_id, kind)) WITHOUT ROWID;",
     "CREATE TABLE instance(id TEXT NOT NULL);"
     "INSERT INTO instance VALUES(lower(hex(randomblob(16))));",
+    "CREATE INDEX sessions_by_time ON sessions(created_us);", /* the id comes with it */
 };
 
 /* ---- open ---- */

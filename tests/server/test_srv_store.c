@@ -1,4 +1,5 @@
-/* The store when SQLite refuses: what failed is not there, and the next change works. */
+/* The store when SQLite refuses: what failed is not there, and the next change works; and
+ * how much of it a page reads. */
 #include "server/srv_store_int.h"
 #include "server/srvfix.h"
 
@@ -106,11 +107,83 @@ static void test_srv_failed_usage_is_rolled_back(void **state)
     close_fix(&f);
 }
 
+/* ---- pages ---- */
+
+#define SESSIONS 1000
+#define PAGE     5
+
+static void add_sessions(fix *f)
+{
+    char text[256];
+    (void)snprintf(text, sizeof(text),
+                   "WITH RECURSIVE c(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM c"
+                   " WHERE i < %d)"
+                   " INSERT INTO sessions SELECT printf('s%%04d', i * 7 %% %d), i, '[]',"
+                   " NULL, NULL, NULL FROM c",
+                   SESSIONS, SESSIONS);
+    run_sql(f, text);
+}
+
+/* Adds up the rows that a statement went through without looking for them. */
+static int on_statement(unsigned what, void *user, void *statement, void *unused)
+{
+    int *steps = user;
+    (void)what;
+    (void)unused;
+    *steps += sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_FULLSCAN_STEP, 1);
+    return 0;
+}
+
+static void expect_short_pages(fix *f)
+{
+    tk_err err = TK_ERR_INIT;
+    tk_strs ids = {0};
+    srv_store_founds found = {0};
+    int steps = 0;
+    const srv_store_page page = {.limit = PAGE, .offset = 0};
+    const srv_store_search search = {
+        .before_us = SESSIONS / 2, .before_id = TK_STR(""), .limit = PAGE};
+    assert_int_equal(
+        sqlite3_trace_v2(f->store->db, SQLITE_TRACE_PROFILE, on_statement, &steps),
+        SQLITE_OK);
+    assert_int_equal(srv_store_list_sessions(&ids, f->store, &f->arena, &page, &err),
+                     TINKC_OK);
+    assert_int_equal(ids.n, PAGE);
+    assert_true(tk_str_is(ids.p[0], "s0000")); /* 7000 modulo 1000: the newest */
+    assert_true(tk_str_is(ids.p[1], "s0993"));
+    assert_in_range(steps, 0, 2 * PAGE);
+    steps = 0;
+    assert_int_equal(
+        srv_store_search_sessions(&found, f->store, &f->arena, &search, &err), TINKC_OK);
+    assert_int_equal(found.n, PAGE);
+    assert_int_equal(found.p[0].created_us, SESSIONS / 2 - 1);
+    assert_in_range(steps, 0, 2 * PAGE);
+    (void)sqlite3_trace_v2(f->store->db, 0, NULL, NULL);
+}
+
+/* A page of sessions reads no more of them than it shows, also in a database that was
+ * made before there was an index. */
+static void test_srv_session_pages_use_an_index(void **state)
+{
+    (void)state;
+    fix f;
+    tk_err err = TK_ERR_INIT;
+    open_fix(&f);
+    add_sessions(&f);
+    expect_short_pages(&f);
+    run_sql(&f, "DROP INDEX sessions_by_time; PRAGMA user_version = 2");
+    srv_store_close(f.store);
+    assert_int_equal(srv_store_open(&f.store, f.data, &err), TINKC_OK);
+    expect_short_pages(&f);
+    close_fix(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_srv_failed_checkpoint_is_rolled_back),
         cmocka_unit_test(test_srv_failed_usage_is_rolled_back),
+        cmocka_unit_test(test_srv_session_pages_use_an_index),
     };
     return cmocka_run_group_tests_name("srv_store", tests, NULL, NULL);
 }
