@@ -43,13 +43,14 @@ void srv_sql_null(srv_sql *sql)
 
 bool srv_sql_row(srv_sql *sql)
 {
-    if (sql->failure != SQLITE_OK) {
+    if (sql->failure != SQLITE_OK || sql->ended) {
         return false;
     }
     int result = sqlite3_step(sql->stmt);
     if (result == SQLITE_ROW) {
         return true;
     }
+    sql->ended = true; /* another step would begin anew */
     note(sql, result == SQLITE_DONE ? SQLITE_OK : result);
     return false;
 }

@@ -14,6 +14,7 @@ typedef struct srv_sql {
     sqlite3_stmt *stmt;
     int n_bound;
     int failure; /* first result code that was no success */
+    bool ended;  /* there is no further row */
 } srv_sql;
 
 /* Prepares; failures are kept until srv_sql_done. */

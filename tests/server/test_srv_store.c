@@ -107,6 +107,37 @@ static void test_srv_failed_usage_is_rolled_back(void **state)
     close_fix(&f);
 }
 
+static int on_run(unsigned what, void *user, void *statement, void *text)
+{
+    int *runs = user;
+    (void)what;
+    (void)statement;
+    (void)text;
+    (*runs)++;
+    return 0;
+}
+
+/* A statement whose last row was read is not run once more when it is ended. */
+static void test_srv_statements_run_once(void **state)
+{
+    (void)state;
+    fix f;
+    int runs = 0;
+    srv_sql sql;
+    tk_err err = TK_ERR_INIT;
+    open_fix(&f);
+    (void)sqlite3_trace_v2(f.store->db, SQLITE_TRACE_STMT, on_run, &runs);
+    srv_sql_begin(&sql, f.store->db, "SELECT 1 UNION ALL SELECT 2");
+    assert_true(srv_sql_row(&sql));
+    assert_true(srv_sql_row(&sql));
+    assert_int_equal(srv_sql_get_i64(&sql, 0), 2);
+    assert_false(srv_sql_row(&sql));
+    assert_false(srv_sql_row(&sql));
+    assert_int_equal(srv_sql_done(&sql, &err), TINKC_OK);
+    assert_int_equal(runs, 1);
+    close_fix(&f);
+}
+
 /* ---- pages ---- */
 
 #define SESSIONS 1000
@@ -183,6 +214,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_srv_failed_checkpoint_is_rolled_back),
         cmocka_unit_test(test_srv_failed_usage_is_rolled_back),
+        cmocka_unit_test(test_srv_statements_run_once),
         cmocka_unit_test(test_srv_session_pages_use_an_index),
     };
     return cmocka_run_group_tests_name("srv_store", tests, NULL, NULL);
