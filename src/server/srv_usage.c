@@ -202,39 +202,39 @@ static tk_billing_event event_of(const srv_store_usage *row)
     return event;
 }
 
-static bool is_listed(const tk_named_billing_session *sessions, size_t n, tk_str id)
+/* The sessions of the rows, each once, in the order of their first row. */
+static tinkc_code collect_ids(tk_map *out, const srv_store_usages *list, tk_err *err)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (tk_str_eq(sessions[i].name, id)) {
-            return true;
+    tinkc_code code = TINKC_OK;
+    for (size_t i = 0; code == TINKC_OK && i < list->n; i++) {
+        tk_str id = list->p[i].session_id;
+        if (!tk_map_has(out, id)) {
+            code = tk_map_put(out, id, NULL, err);
         }
     }
-    return false;
+    return code;
 }
 
-/* Each session once, with its metadata; rows come sorted by session within an hour. */
-static tinkc_code fill_sessions(tk_billing_response *reply, srv_request *request,
-                                const srv_store_usages *list, tk_err *err)
+static tinkc_code read_sessions(tk_billing_response *reply, srv_request *request,
+                                const tk_map *ids, tk_err *err)
 {
     tk_named_billing_session *all =
-        tk_arena_array(&request->arena, list->n, sizeof(*all));
-    size_t n = 0;
-    if (list->n > 0 && all == NULL) {
+        tk_arena_array(&request->arena, ids->count, sizeof(*all));
+    size_t cursor = 0, n = 0;
+    tk_str id;
+    if (ids->count > 0 && all == NULL) {
         return tk_err_nomem(err);
     }
-    for (size_t i = 0; i < list->n; i++) {
-        tk_str id = list->p[i].session_id;
+    while (tk_map_next(ids, &cursor, &id, NULL)) {
         tk_str metadata = {"", 0};
-        if (is_listed(all, n, id)) {
-            continue;
-        }
+        tk_err why = TK_ERR_INIT;
         tinkc_code code = srv_store_session_metadata(&metadata, request->server->store,
-                                                     &request->arena, id, err);
+                                                     &request->arena, id, &why);
         if (code == TINKC_E_MISSING) {
             continue;
         }
         if (code != TINKC_OK) {
-            return code;
+            return tk_err_set(err, code, "%s", why.message);
         }
         all[n] = (tk_named_billing_session){.name = id};
         srv_rest_fill_metadata(&all[n++].session.user_metadata, &request->arena,
@@ -243,6 +243,20 @@ static tinkc_code fill_sessions(tk_billing_response *reply, srv_request *request
     reply->sessions = all;
     reply->sessions_n = n;
     return TINKC_OK;
+}
+
+/* Each session once, with its metadata. */
+static tinkc_code fill_sessions(tk_billing_response *reply, srv_request *request,
+                                const srv_store_usages *list, tk_err *err)
+{
+    tk_map ids;
+    tk_map_init(&ids, TK_MAP_BORROW_KEYS);
+    tinkc_code code = collect_ids(&ids, list, err);
+    if (code == TINKC_OK) {
+        code = read_sessions(reply, request, &ids, err);
+    }
+    tk_map_dispose(&ids);
+    return code;
 }
 
 srv_verdict srv_usage_events(srv *server, srv_request *request)

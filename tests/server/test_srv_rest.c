@@ -1,10 +1,14 @@
 /* S-020, S-021, S-023: runs, checkpoints and sessions over plain HTTP.
  * Links: wire */
+#include <stdatomic.h>
+
 #include "base/clock.h"
 #include "base/date.h"
 #include "server/restfix.h"
 #include "server/srv_checkpoint.h"
+#include "server/srv_int.h"
 #include "server/srv_session.h"
+#include "server/srv_store_int.h"
 
 /* A request below the run's checkpoints. */
 static const tk_json *ask(restfix *t, const char *method, const char *tail,
@@ -317,6 +321,52 @@ static void test_srv_usage_is_counted(void **state)
     srvfix_close(&t.srv);
 }
 
+static int on_statement(unsigned what, void *user, void *statement, void *unused)
+{
+    (void)what;
+    (void)unused;
+    if (strstr(sqlite3_sql(statement), "SELECT user_metadata") != NULL) {
+        atomic_fetch_add((atomic_int *)user, 1);
+    }
+    return 0;
+}
+
+/* Each session of a list of usage is looked up once, however many rows it has, and one
+ * that is gone is left out. */
+static void test_srv_usage_reads_a_session_once(void **state)
+{
+    (void)state;
+    restfix t;
+    enum { HOURS = 24 };
+    const int64_t hour = INT64_C(3600000000);
+    atomic_int reads = 0;
+    tk_err err = TK_ERR_INIT;
+    restfix_open(&t);
+    srv_store *store = t.srv.server->store;
+    for (int i = 0; i < 2 * HOURS; i++) {
+        const srv_store_usage row = {.bucket_us = hour * (i / 2),
+                                     .base_model = TK_STR(RESTFIX_MODEL),
+                                     .session_id = i % 2 == 0 ? TK_STR("gone")
+                                                              : tk_str_of(t.session),
+                                     .amount = 1};
+        assert_int_equal(srv_store_add_usage(store, &row, 1, &err), TINKC_OK);
+    }
+    tk_mutex_lock(&store->lock);
+    (void)sqlite3_trace_v2(store->db, SQLITE_TRACE_STMT, on_statement, &reads);
+    tk_mutex_unlock(&store->lock);
+    const tk_json *json =
+        srvfix_ask(&t.srv, "GET",
+                   "/api/v1/billing/usage/events?starting_on=1970-01-01T00:00:00Z"
+                   "&ending_before=1970-01-02T00:00:00Z",
+                   NULL);
+    assert_int_equal(t.srv.status, 200);
+    assert_int_equal(tk_json_len(tk_json_get(json, "data")), 2 * HOURS);
+    assert_null(tk_json_get(tk_json_get(json, "sessions"), "gone"));
+    assert_non_null(tk_json_get(tk_json_get(json, "sessions"), t.session));
+    assert_int_equal(atomic_load(&reads), 2);
+    srvfix_close(&t.srv);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -330,6 +380,7 @@ int main(void)
         cmocka_unit_test(test_srv_mute_sessions_end),
         cmocka_unit_test(test_srv_later_routes_say_so),
         cmocka_unit_test(test_srv_usage_is_counted),
+        cmocka_unit_test(test_srv_usage_reads_a_session_once),
     };
     return cmocka_run_group_tests_name("srv_rest", tests, NULL, NULL);
 }
