@@ -133,18 +133,22 @@ static bool stands_alone(tk_str text, size_t begin, size_t end)
            (end == text.n || !(value(text, end, &n) & TK_UNI_WORD));
 }
 
+/* A token of white space may lie in what the one before it took: up to `begun` is known
+ * to be white space then, and is not read again. */
 static void take_spaces(tk_tok_match *m, const tk_tok_added *a, tk_str text, size_t begun)
 {
     size_t n;
     if (a->lstrip) {
-        size_t begin = m->begin;
-        while (begin > 0 && is_space(value(text, before(text, begin), &n))) {
-            begin = before(text, begin);
+        while (m->begin > begun && is_space(value(text, before(text, m->begin), &n))) {
+            m->begin = before(text, m->begin);
         }
-        m->begin = TK_MAX(begin, begun);
+        m->begin = TK_MAX(m->begin, begun);
     }
-    while (a->rstrip && m->end < text.n && is_space(value(text, m->end, &n))) {
-        m->end += n;
+    if (a->rstrip) {
+        m->end = TK_MAX(m->end, begun);
+        while (m->end < text.n && is_space(value(text, m->end, &n))) {
+            m->end += n;
+        }
     }
 }
 
