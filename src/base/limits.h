@@ -49,6 +49,7 @@
 #define TK_TOK_MAX_TOKENS       (4 * 1024 * TK_KIB)
 #define TK_TOK_CONFIG_MAX_BYTES (16 * TK_MIB) /* one tokenizer_config.json */
 #define TK_TOK_ADDED_MAX_BYTES  4096          /* the text of one added token */
+#define TK_TOK_SPLIT_MAX_BYTES  (2 * TK_GIB)  /* read to find a tiktoken file's merges */
 #define TK_TOK_CACHE_MAX        32            /* tokenizers that stay loaded */
 
 #define TK_JINJA_SOURCE_MAX_BYTES (2 * TK_MIB)   /* one chat template */

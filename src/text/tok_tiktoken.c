@@ -54,15 +54,19 @@ static tinkc_code for_lines(const tk_tok_loader *l, tk_str file, line_fn each, v
 typedef struct totals {
     int64_t top;
     size_t tokens;
+    uint64_t work; /* bytes of the beginnings and ends of tokens that splits() looks up */
 } totals;
 
 static tinkc_code count(const tk_tok_loader *l, const line *at, void *user)
 {
-    (void)l;
     totals *t = user;
     t->top = TK_MAX(t->top, at->rank);
     t->tokens++;
-    return TINKC_OK;
+    t->work += (uint64_t)at->n * at->n;
+    return t->work <= TK_TOK_SPLIT_MAX_BYTES
+               ? TINKC_OK
+               : tk_err_set(l->err, TINKC_E_LIMIT,
+                            "tiktoken vocabulary: too many long tokens");
 }
 
 static tinkc_code put(const tk_tok_loader *l, const line *at, void *user)
@@ -199,7 +203,7 @@ tinkc_code tk_tok_tiktoken_load(tk_tok **out, tk_str file, const tk_tok_config *
                                 tk_err *err)
 {
     tk_tok_loader l = {.err = err};
-    totals t = {-1, 0};
+    totals t = {-1, 0, 0};
     tinkc_code code = tk_tok_new(&l.tok, err);
     if (code == TINKC_OK) {
         code = for_lines(&l, file, count, &t);
