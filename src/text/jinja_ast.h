@@ -132,6 +132,7 @@ typedef struct tk_jparse {
     int depth;
     int loops; /* around the current statement */
     int line;
+    uint64_t compared; /* names, by jinja_scope.c */
     tk_err *err;
 } tk_jparse;
 

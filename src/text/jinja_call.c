@@ -177,6 +177,9 @@ static bool bind_rest(tk_jrun *run, tk_jscope *scope, const tk_jmacro *macro,
     }
     for (size_t i = 0; i < args->n_named; i++) {
         tk_jval key = args->named[i].key;
+        if (!tk_jrun_step(run, 1 + n_params / 8)) {
+            return false;
+        }
         if (is_param(node, key.as.s) ||
             (node->uses_caller && tk_str_is(key.as.s, "caller"))) {
             continue;
@@ -201,6 +204,9 @@ static bool bind_all(tk_jrun *run, tk_jscope *scope, const tk_jmacro *macro,
     size_t i = 0;
     for (const tk_jnode *param = macro->node->list; param != NULL; param = param->next) {
         const tk_jval *named = named_arg(args, param->text);
+        if (!tk_jrun_step(run, 1 + args->n_named / 8)) {
+            return false;
+        }
         if (i < args->n && named != NULL) {
             return tk_jrun_raise(run,
                                  "macro '" TK_STR_FMT

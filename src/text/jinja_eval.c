@@ -3,13 +3,18 @@
 
 static bool eval_name(tk_jrun *run, tk_str name, tk_jval *out)
 {
+    size_t looked = 0;
     for (const tk_jscope *s = run->scope; s != NULL; s = s->parent) {
         for (size_t i = s->n; i-- > 0;) {
             if (s->vars[i].name.p == name.p) {
                 *out = s->vars[i].is_missing ? tk_jval_undef(name, 0) : s->vars[i].value;
-                return tk_jrun_step(run, 1);
+                return tk_jrun_step(run, 1 + (looked + s->n - i) / 8);
             }
         }
+        looked += s->n + 1;
+    }
+    if (!tk_jrun_step(run, looked / 8)) {
+        return false;
     }
     const tk_jval *value = tk_jdict_get(run->context, name);
     if (value != NULL) {

@@ -20,7 +20,7 @@ static bool add_var(tk_jrun *run, tk_jscope *scope, tk_jvar var)
     for (size_t i = 0; i < scope->n; i++) {
         if (scope->vars[i].name.p == var.name.p) {
             scope->vars[i] = var;
-            return true;
+            return tk_jrun_step(run, i / 8);
         }
     }
     if (scope->n == scope->cap) {

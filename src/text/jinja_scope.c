@@ -2,7 +2,9 @@
  * which names a scope hides from the data because it sets them (further down) before it
  * reads them. Scopes are those of the template, of a loop's body, of a macro and so on;
  * {% if %} opens none, but a name that only some of its branches set is not hidden.
- * One walk per scope for its own names, then one per scope inside it. */
+ * One walk per scope for its own names, then one per scope inside it. Names are searched
+ * for from the front, which is fast for templates that people write: the others are
+ * stopped by the number of names they compare. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -25,27 +27,38 @@ static bool walk_list(tk_jparse *p, scope *s, tk_jnode *node);
 static bool walk_expr(tk_jparse *p, scope *s, tk_jnode *node);
 static bool open_scopes(tk_jparse *p, scope *s, tk_jnode *node);
 
-static name_use *find(const scope *s, tk_str name)
+/* Pays for what p->compared has grown to. */
+static bool pay(tk_jparse *p)
 {
-    for (size_t i = 0; i < s->n; i++) {
-        if (s->names[i].name.p == name.p) {
-            return &s->names[i];
-        }
+    if (p->compared > TK_JINJA_MAX_COMPARED) {
+        tk_err_set(p->err, TINKC_E_LIMIT, "template has too many names");
+        return false;
     }
-    return NULL;
+    return true;
+}
+
+static name_use *find(tk_jparse *p, const scope *s, tk_str name)
+{
+    size_t i = 0;
+    while (i < s->n && s->names[i].name.p != name.p) {
+        i++;
+    }
+    p->compared += i + 1;
+    return i < s->n ? &s->names[i] : NULL;
 }
 
 /* The same, for a name that is likely to stand at `at`: an if compares all names of a
  * scope with all of each branch. */
-static name_use *find_near(const scope *s, size_t at, tk_str name)
+static name_use *find_near(tk_jparse *p, const scope *s, size_t at, tk_str name)
 {
-    return at < s->n && s->names[at].name.p == name.p ? &s->names[at] : find(s, name);
+    p->compared++;
+    return at < s->n && s->names[at].name.p == name.p ? &s->names[at] : find(p, s, name);
 }
 
-static bool is_known_outside(const scope *s, tk_str name)
+static bool is_known_outside(tk_jparse *p, const scope *s, tk_str name)
 {
     for (s = s->parent; s != NULL; s = s->parent) {
-        if (find(s, name) != NULL) {
+        if (find(p, s, name) != NULL) {
             return true;
         }
     }
@@ -73,20 +86,21 @@ static bool add(tk_jparse *p, scope *s, name_use use)
 
 static bool load(tk_jparse *p, scope *s, tk_str name)
 {
-    if (find(s, name) != NULL || is_known_outside(s, name)) {
-        return true;
+    if (find(p, s, name) != NULL || is_known_outside(p, s, name)) {
+        return pay(p);
     }
-    return add(p, s, (name_use){name, false, false});
+    return pay(p) && add(p, s, (name_use){name, false, false});
 }
 
 static bool store(tk_jparse *p, scope *s, tk_str name)
 {
-    name_use *use = find(s, name);
+    name_use *use = find(p, s, name);
     if (use != NULL) {
         use->is_stored = true;
-        return true;
+        return pay(p);
     }
-    return add(p, s, (name_use){name, true, !is_known_outside(s, name)});
+    bool is_known = is_known_outside(p, s, name);
+    return pay(p) && add(p, s, (name_use){name, true, !is_known});
 }
 
 static bool store_target(tk_jparse *p, scope *s, const tk_jnode *target)
@@ -175,7 +189,7 @@ typedef struct branches {
 static bool note_name(tk_jparse *p, branches *b, size_t at, name_use use,
                       bool is_new_store)
 {
-    name_use *sum = b->n == 0 ? NULL : find_near(&b->all, at, use.name);
+    name_use *sum = b->n == 0 ? NULL : find_near(p, &b->all, at, use.name);
     if (sum == NULL) {
         if (!add(p, &b->all, use)) {
             return false;
@@ -200,7 +214,7 @@ static bool note_name(tk_jparse *p, branches *b, size_t at, name_use use,
 static bool walk_branch(tk_jparse *p, const scope *s, tk_jnode *body, branches *b)
 {
     scope alone = {.parent = s->parent, .is_soft = true};
-    bool ok = true;
+    bool ok = pay(p);
     for (size_t i = 0; ok && i < s->n; i++) {
         ok = add(p, &alone, s->names[i]);
     }
@@ -231,7 +245,7 @@ static bool walk_if(tk_jparse *p, scope *s, tk_jnode *node)
     }
     for (size_t i = 0; ok && i < b.all.n; i++) {
         name_use use = b.all.names[i];
-        name_use *known = find_near(s, i, use.name);
+        name_use *known = find_near(p, s, i, use.name);
         if (known != NULL) {
             known->is_stored |= use.is_stored;
             continue;
@@ -351,17 +365,19 @@ static bool open_one(tk_jparse *p, const scope *parent, const opened *o, bool is
     return ok;
 }
 
-static bool mentions(const tk_jnode *node, const char *name)
+static bool mentions(tk_jparse *p, const tk_jnode *node, const char *name)
 {
     for (; node != NULL; node = node->next) {
         const tk_jnode *at = node;
         bool more;
         do { /* a chain of elif may be longer than the stack is deep */
             more = is_elif(at->other);
+            p->compared++;
             if ((at->kind == TK_J_NAME && tk_str_is(at->text, name)) ||
-                mentions(at->a, name) || mentions(at->b, name) || mentions(at->c, name) ||
-                mentions(at->d, name) || mentions(at->list, name) ||
-                mentions(at->body, name) || (!more && mentions(at->other, name))) {
+                mentions(p, at->a, name) || mentions(p, at->b, name) ||
+                mentions(p, at->c, name) || mentions(p, at->d, name) ||
+                mentions(p, at->list, name) || mentions(p, at->body, name) ||
+                (!more && mentions(p, at->other, name))) {
                 return true;
             }
             at = at->other;
@@ -389,11 +405,11 @@ static bool open_stmt(tk_jparse *p, const scope *s, tk_jnode *node)
         return false;
     }
     if (is_macro) { /* only now is it known that the tree is not too deep to search */
-        node->flag = mentions(node->body, "varargs");
-        node->uses_kwargs = mentions(node->body, "kwargs");
-        node->uses_caller = mentions(node->body, "caller");
+        node->flag = mentions(p, node->body, "varargs");
+        node->uses_kwargs = mentions(p, node->body, "kwargs");
+        node->uses_caller = mentions(p, node->body, "caller");
     }
-    return true;
+    return pay(p);
 }
 
 static bool opens_scope(const tk_jnode *node)

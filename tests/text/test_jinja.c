@@ -256,6 +256,14 @@ static void test_jinja_number_edges(void **unused)
                 TINKC_E_LIMIT);
 }
 
+/* Names "a<from>" and on, between commas. */
+static void put_names(tk_buf *out, size_t from, size_t n)
+{
+    for (size_t i = from; i < from + n; i++) {
+        tk_buf_printf(out, "%sa%zu", i > from ? "," : "", i);
+    }
+}
+
 static void repeat(tk_buf *buf, const char *text, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -297,6 +305,37 @@ static void test_jinja_deep_source(void **unused)
     }
     tk_jinja *tpl = NULL;
     assert_int_equal(tk_jinja_parse(&tpl, TK_STR("a\xff"), NULL), TINKC_E_PARSE);
+}
+
+/* Names are searched for one by one, scope by scope: who has many pays for it. */
+static void test_jinja_many_names(void **unused)
+{
+    (void)unused;
+    enum { SCOPES = 60, NAMES = 1000 };
+    tk_buf source;
+    tk_buf_init(&source, 4 * TK_MIB);
+    for (size_t i = 0; i < SCOPES; i++) { /* searched while it is parsed */
+        tk_buf_puts(&source, "{% for x in [");
+        put_names(&source, i * NAMES, NAMES);
+        tk_buf_puts(&source, "] %}");
+    }
+    repeat(&source, "{{a0}}", 100000);
+    repeat(&source, "{% endfor %}", SCOPES);
+    expect_code(tk_buf_cstr(&source), TINKC_E_LIMIT);
+    tk_buf_clear(&source); /* searched when it runs */
+    tk_buf_puts(&source, "{% set ");
+    put_names(&source, 0, NAMES);
+    tk_buf_puts(&source,
+                " = range(1000) %}{% for i in range(20000) %}{{ z }}{% endfor %}");
+    expect_code(tk_buf_cstr(&source), TINKC_E_LIMIT);
+    tk_buf_clear(&source); /* compared with the arguments of a call */
+    tk_buf_puts(&source, "{% macro m(");
+    put_names(&source, 0, NAMES);
+    tk_buf_puts(&source, ") %}{{ kwargs.z }}{% endmacro %}{% set d = {} %}"
+                         "{% for i in range(5000) %}{% set _ = d.update({i|string: 1}) %}"
+                         "{% endfor %}{{ m(**d) }}");
+    expect_code(tk_buf_cstr(&source), TINKC_E_LIMIT);
+    tk_buf_dispose(&source);
 }
 
 /* What jinja2's sandbox refuses and real templates use. */
@@ -424,6 +463,7 @@ int main(void)
         cmocka_unit_test(test_jinja_pays),
         cmocka_unit_test(test_jinja_number_edges),
         cmocka_unit_test(test_jinja_deep_source),
+        cmocka_unit_test(test_jinja_many_names),
         cmocka_unit_test(test_jinja_extensions),
         cmocka_unit_test(test_jinja_error_lines),
         cmocka_unit_test(test_jinja_strings_are_values),
