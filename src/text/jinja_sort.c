@@ -109,27 +109,38 @@ static bool sort_by(tk_jrun *run, tk_jval item, const tk_jval *attribute, bool e
     return tk_jlist_make(run, TK_JT_LIST, &list, out) && tk_jlist_add(run, list, key);
 }
 
+/* The items of `from`, each with itself as its key. */
+static bool to_sort(tk_jrun *run, tk_jval from, sort_item **out, size_t *n)
+{
+    tk_jlist items;
+    if (!tk_jval_iterate(run, from, &items)) {
+        return false;
+    }
+    *n = items.n;
+    *out = tk_jrun_alloc(run, items.n + 1, sizeof(**out));
+    for (size_t i = 0; *out != NULL && i < items.n; i++) {
+        (*out)[i] = (sort_item){items.items[i], items.items[i]};
+    }
+    return *out != NULL;
+}
+
 enum { BY_LIST = 0, BY_KEY = 1 };
 
 TK_JFILTER(do_sort)
 {
-    tk_jlist items;
     bool reverse = tk_jargs_bool(args, 0, false), exact = tk_jargs_bool(args, 1, false);
-    if (!tk_jval_iterate(run, self, &items)) {
+    sort_item *all;
+    size_t n;
+    if (!to_sort(run, self, &all, &n)) {
         return false;
     }
-    sort_item *all = tk_jrun_alloc(run, items.n + 1, sizeof(*all));
-    if (all == NULL) {
-        return false;
-    }
-    for (size_t i = 0; i < items.n; i++) {
-        all[i].value = items.items[i];
+    for (size_t i = 0; i < n; i++) {
         if (!(args->op == BY_KEY ? sort_key : sort_by)(
-                run, items.items[i], tk_jargs_at(args, 2), exact, &all[i].key)) {
+                run, all[i].value, tk_jargs_at(args, 2), exact, &all[i].key)) {
             return false;
         }
     }
-    return sorted(run, all, items.n, reverse, out);
+    return sorted(run, all, n, reverse, out);
 }
 
 TK_JFILTER(do_dictsort)
@@ -148,23 +159,19 @@ TK_JFILTER(do_dictsort)
         return tk_jrun_raise(run, "'%s' object has no attribute 'items'",
                              tk_jval_type_name(&self));
     }
-    tk_jlist items;
     tk_jview view = {self.as.dict, 'i'};
-    if (!tk_jval_iterate(run, (tk_jval){.type = TK_JT_VIEW, .as.view = &view}, &items)) {
+    sort_item *all;
+    size_t n;
+    if (!to_sort(run, (tk_jval){.type = TK_JT_VIEW, .as.view = &view}, &all, &n)) {
         return false;
     }
-    sort_item *all = tk_jrun_alloc(run, items.n + 1, sizeof(*all));
-    if (all == NULL) {
-        return false;
-    }
-    for (size_t i = 0; i < items.n; i++) {
-        all[i].value = items.items[i];
-        all[i].key = items.items[i].as.list->items[by_value];
+    for (size_t i = 0; i < n; i++) {
+        all[i].key = all[i].value.as.list->items[by_value];
         if (!exact && !fold(run, &all[i].key)) {
             return false;
         }
     }
-    return sorted(run, all, items.n, reverse, out);
+    return sorted(run, all, n, reverse, out);
 }
 
 TK_JFILTER(do_unique)
