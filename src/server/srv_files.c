@@ -11,14 +11,46 @@
 #include "base/file.h"
 #include "base/mem.h"
 
+static tinkc_code make_lasting(const char *path, tk_err *err);
+
+/* mkdir, and the sync without which a crash may take the new name away again. */
+static tinkc_code make_one(const char *path, const char *parent, tk_err *err)
+{
+    struct stat st;
+    int errnum = mkdir(path, 0777) == 0 ? 0 : errno;
+    if (errnum == ENOENT && strcmp(path, parent) != 0) {
+        tinkc_code code = make_lasting(parent, err);
+        if (code != TINKC_OK) {
+            return code;
+        }
+        errnum = mkdir(path, 0777) == 0 ? 0 : errno;
+    }
+    if (errnum == 0) {
+        tinkc_code code = tk_file_sync_directory(parent, err);
+        if (code != TINKC_OK) {
+            (void)rmdir(path);
+        }
+        return code;
+    }
+    if (errnum == EEXIST) {
+        errnum = stat(path, &st) != 0 ? errno : S_ISDIR(st.st_mode) ? 0 : ENOTDIR;
+    }
+    return errnum == 0 ? TINKC_OK : tk_err_sys(err, errnum, "make directory %s", path);
+}
+
+/* Makes a directory and those that are missing above it. */
+static tinkc_code make_lasting(const char *path, tk_err *err)
+{
+    char *parent = tk_file_parent(path);
+    tinkc_code code = parent != NULL ? make_one(path, parent, err) : tk_err_nomem(err);
+    tk_free(parent);
+    return code;
+}
+
 tinkc_code srv_files_make_parent(const char *path, tk_err *err)
 {
-    const char *slash = strrchr(path, '/');
-    char *parent = tk_strndup(path, slash != NULL ? (size_t)(slash - path) : 0);
-    if (parent == NULL) {
-        return tk_err_nomem(err);
-    }
-    tinkc_code code = tk_file_mkdirs(parent, 0777, err);
+    char *parent = tk_file_parent(path);
+    tinkc_code code = parent != NULL ? make_lasting(parent, err) : tk_err_nomem(err);
     tk_free(parent);
     return code;
 }
@@ -76,7 +108,7 @@ static tinkc_code link_files(DIR *from, int to, tk_err *err)
 
 tinkc_code srv_files_link_dir(const char *from, const char *to, tk_err *err)
 {
-    tinkc_code code = tk_file_mkdirs(to, 0777, err);
+    tinkc_code code = make_lasting(to, err);
     if (code != TINKC_OK) {
         return code;
     }

@@ -6,14 +6,14 @@
 #include "base/err.h"
 #include "base/tk.h"
 
-/* Makes the directories above `path`. */
+/* Makes the directories above `path` that are missing, each synced into its parent. */
 TK_NODISCARD tinkc_code srv_files_make_parent(const char *path, tk_err *err);
 
 /* Bytes of the files in a directory; 0 when it cannot be read. */
 int64_t srv_files_size(const char *directory);
 
-/* Makes `to`, with its parents, a directory of hard links to the files of `from`. What
- * was made is removed on failure. */
+/* Makes `to`, with its parents, a directory of hard links to the files of `from`; when it
+ * returns they outlive a crash. `to` is removed on failure. */
 TK_NODISCARD tinkc_code srv_files_link_dir(const char *from, const char *to, tk_err *err);
 
 /* Removes a directory with its files. What cannot be removed is left for the next
