@@ -107,15 +107,26 @@ static bool read_body(copying *c)
     return read_ttl(c, body) && choose_run(c, body);
 }
 
-/* The run's row: that of the source under another id. One that is there already is taken
- * for the first attempt of the same request. */
+/* Whether weights of `a` can be those of `b`. */
+static bool is_same_shape(const srv_store_run *a, const srv_store_run *b)
+{
+    return tk_str_eq(a->base_model, b->base_model) && a->rank == b->rank &&
+           a->train_unembed == b->train_unembed && a->train_mlp == b->train_mlp &&
+           a->train_attn == b->train_attn;
+}
+
+/* The run's row: that of the source under another id. It may be there, of an earlier
+ * attempt or of another copy into the same run. */
 static tinkc_code add_run(copying *c, tk_err *err)
 {
     srv_store_run there;
     tk_err ignored = TK_ERR_INIT;
     if (srv_store_get_run(&there, c->server->store, &c->request->arena,
                           tk_str_of(c->run_id), &ignored) == TINKC_OK) {
-        return TINKC_OK;
+        return is_same_shape(&c->run, &there)
+                   ? TINKC_OK
+                   : tk_err_set(err, TINKC_E_CONFLICT,
+                                "model_seq_id is in use by another kind of model");
     }
     tk_str session = tk_str_of(c->run_id);
     c->run.id = tk_str_of(c->run_id);
@@ -138,6 +149,30 @@ static tinkc_code link_files(copying *c, tk_str *dir, const char **full, tk_err 
         code = srv_checkpoint_new_dir(dir, full, server, arena, &path, err);
     }
     return code == TINKC_OK ? srv_files_link_dir(from, *full, err) : code;
+}
+
+/* There is a checkpoint of that name in the run. It is the copy that is asked for when
+ * the answer to the first attempt was lost. */
+static tinkc_code judge_there(copying *c, tk_err *err)
+{
+    srv_store *store = c->server->store;
+    tk_arena *arena = &c->request->arena;
+    const char *source = NULL, *dir = NULL;
+    srv_store_checkpoint there;
+    const tk_path path = {
+        .run = tk_str_of(c->run_id), .kind = c->source.kind, .name = c->source.name};
+    tinkc_code code = srv_store_get_checkpoint(&there, store, arena, &path, err);
+    if (code == TINKC_OK) {
+        code = srv_store_dir(&source, store, arena, c->from.dir, err);
+    }
+    if (code == TINKC_OK) {
+        code = srv_store_dir(&dir, store, arena, there.dir, err);
+    }
+    if (code == TINKC_OK && !srv_files_is_linked(source, dir)) {
+        code = tk_err_set(err, TINKC_E_CONFLICT,
+                          "the run has another checkpoint of that name");
+    }
+    return code;
 }
 
 static tinkc_code copy(copying *c, tk_err *err)
@@ -165,12 +200,14 @@ static tinkc_code copy(copying *c, tk_err *err)
     row.is_public = false;
     row.created_us = tk_clock_wall_us(NULL);
     row.expires_us = c->ttl_seconds > 0 ? row.created_us + c->ttl_seconds * 1000000 : 0;
-    code = srv_store_add_checkpoint(store, arena, &row, false, &old, err);
+    tk_err why = TK_ERR_INIT;
+    code = srv_store_add_checkpoint(store, arena, &row, false, &old, &why);
     if (code != TINKC_OK) {
         srv_files_remove_dir(full);
     }
-    /* There already: the answer to the first attempt was lost. */
-    return code == TINKC_E_CONFLICT ? TINKC_OK : code;
+    return code == TINKC_OK           ? TINKC_OK
+           : code == TINKC_E_CONFLICT ? judge_there(c, err)
+                                      : tk_err_set(err, code, "%s", why.message);
 }
 
 srv_verdict srv_copy_weights(srv *server, srv_request *request)
@@ -180,8 +217,10 @@ srv_verdict srv_copy_weights(srv *server, srv_request *request)
     if (!read_body(&c)) {
         return SRV_ANSWERED;
     }
-    if (copy(&c, &err) != TINKC_OK) {
-        return srv_reply_error(request, &err);
+    tinkc_code code = copy(&c, &err);
+    if (code != TINKC_OK) {
+        return code == TINKC_E_CONFLICT ? srv_reply_fail(request, 409, "%s", err.message)
+                                        : srv_reply_error(request, &err);
     }
     (void)snprintf(c.path, sizeof(c.path), "tinker://%s/%s/" TK_STR_FMT, c.run_id,
                    tk_path_kind_name(c.source.kind), TK_STR_ARG(c.source.name));

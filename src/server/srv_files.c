@@ -130,3 +130,41 @@ tinkc_code srv_files_link_dir(const char *from, const char *to, tk_err *err)
     }
     return code;
 }
+
+/* How many entries `a` has; -1 when one of them is not the same file in `b`. */
+static int64_t count_linked(DIR *a, DIR *b)
+{
+    const struct dirent *entry;
+    int64_t n = 0;
+    while ((entry = readdir(a)) != NULL) {
+        struct stat x, y;
+        if (!is_entry(entry)) {
+            continue;
+        }
+        if (fstatat(dirfd(a), entry->d_name, &x, AT_SYMLINK_NOFOLLOW) != 0 ||
+            fstatat(dirfd(b), entry->d_name, &y, AT_SYMLINK_NOFOLLOW) != 0 ||
+            x.st_ino != y.st_ino || x.st_dev != y.st_dev) {
+            return -1;
+        }
+        n++;
+    }
+    return n;
+}
+
+bool srv_files_is_linked(const char *a, const char *b)
+{
+    DIR *first = opendir(a);
+    DIR *second = opendir(b);
+    bool same = false;
+    if (first != NULL && second != NULL) {
+        int64_t n = count_linked(first, second);
+        same = n >= 0 && count_linked(second, first) == n;
+    }
+    if (first != NULL) {
+        (void)closedir(first);
+    }
+    if (second != NULL) {
+        (void)closedir(second);
+    }
+    return same;
+}

@@ -92,6 +92,46 @@ static void test_srv_copies_are_checked(void **state)
     srvfix_close(&t.srv);
 }
 
+/* A name that the run has already is the copy that was asked for, sent again, only when
+ * it was made of the same source. */
+static void test_srv_copies_of_others_conflict(void **state)
+{
+    (void)state;
+    restfix t;
+    char more[256], other[512];
+    restfix_open(&t);
+    restfix_save(&t, 1, "save_weights", "\"path\":\"one\"");
+    (void)snprintf(more, sizeof(more), ",\"session_id\":\"%s\",\"model_seq_id\":5",
+                   t.session);
+    (void)copy(&t, more);
+    assert_int_equal(t.srv.status, 200);
+    restfix_run(&t, 1);
+    restfix_save(&t, 1, "save_weights", "\"path\":\"one\"");
+    const tk_json *json = copy(&t, more); /* of the second run now */
+    assert_int_equal(t.srv.status, 409);
+    assert_non_null(strstr(srvfix_text(json, "detail"), "another checkpoint"));
+    /* The first source is still the same one; saved anew it is not. */
+    (void)snprintf(t.run, sizeof(t.run), "%s:train:0", t.session);
+    (void)copy(&t, more);
+    assert_int_equal(t.srv.status, 200);
+    restfix_save(&t, 2, "save_weights", "\"path\":\"one\",\"overwrite\":true");
+    (void)copy(&t, more);
+    assert_int_equal(t.srv.status, 409);
+    /* A run holds weights of one shape. */
+    (void)snprintf(other, sizeof(other),
+                   "{\"session_id\":\"%s\",\"model_seq_id\":2,\"base_model\":"
+                   "\"" RESTFIX_MODEL "\",\"lora_config\":{\"rank\":8}}",
+                   t.session);
+    (void)restfix_result(&t.srv, srvfix_post(&t.srv, API "create_model", other));
+    (void)snprintf(t.run, sizeof(t.run), "%s:train:2", t.session);
+    restfix_save(&t, 1, "save_weights", "\"path\":\"two\"");
+    (void)snprintf(other, sizeof(other),
+                   "{\"source_path\":\"tinker://%s/weights/two\"%s}", t.run, more);
+    (void)srvfix_post(&t.srv, API "copy_weights", other);
+    assert_int_equal(t.srv.status, 409);
+    srvfix_close(&t.srv);
+}
+
 /* ---- search ---- */
 
 static void make_session(srvfix *f, const char *colour, char out[64])
@@ -198,6 +238,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_srv_checkpoints_are_copied),
         cmocka_unit_test(test_srv_copies_are_checked),
+        cmocka_unit_test(test_srv_copies_of_others_conflict),
         cmocka_unit_test(test_srv_sessions_are_searched),
         cmocka_unit_test(test_srv_what_is_not_served_says_so),
     };
