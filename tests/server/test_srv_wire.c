@@ -5,12 +5,41 @@
 #include "wire/pb_output.h"
 #include "wire/zstd.h"
 
+/* Most tests share a server, which takes its time to load: each has its own session. */
+static srvfix shared;
+
+static int start_shared(void **state)
+{
+    (void)state;
+    srvfix_open(&shared, (srv_options){0});
+    return 0;
+}
+
+static int stop_shared(void **state)
+{
+    (void)state;
+    srvfix_close(&shared);
+    return 0;
+}
+
+static void join(fix *t)
+{
+    *t = (fix){.f.server = shared.server};
+    tk_arena_init(&t->f.arena, 0);
+    open_model(t);
+}
+
+static void leave(fix *t)
+{
+    tk_arena_dispose(&t->f.arena);
+}
+
 /* S-003, S-026: hosted shapes of ids; a sampler names its base model. */
 static void test_srv_ids_have_hosted_shapes(void **state)
 {
     (void)state;
     fix t;
-    open_fix(&t, (srv_options){0});
+    join(&t);
     assert_string_equal(t.model, format_body(&t, "%s:train:0", t.session));
     const char *id = submit(&t, API "optim_step", step_body(&t, 1, "0.1"));
     assert_string_equal(id, format_body(&t, "%s:train:0:1", t.session));
@@ -27,7 +56,7 @@ static void test_srv_ids_have_hosted_shapes(void **state)
                       format_body(&t, API "samplers/%s%%3Asample%%3A3", t.session), NULL);
     assert_int_equal(t.f.status, 200);
     assert_string_equal(srvfix_text(json, "base_model"), MODEL);
-    close_fix(&t);
+    leave(&t);
 }
 
 /* S-016: the same request again is the same work; another one under its id is not. */
@@ -35,7 +64,7 @@ static void test_srv_work_is_done_once(void **state)
 {
     (void)state;
     fix t;
-    open_fix(&t, (srv_options){0});
+    join(&t);
     const char *first = submit(&t, API "optim_step", step_body(&t, 1, "0.1"));
     (void)result_of(&t, first);
     assert_string_equal(submit(&t, API "optim_step", step_body(&t, 1, "1e-1")), first);
@@ -53,7 +82,7 @@ static void test_srv_work_is_done_once(void **state)
     assert_string_equal(one, two);
     assert_string_equal(srvfix_text(result_of(&t, one), "sampling_session_id"),
                         format_body(&t, "%s:sample:4", t.session));
-    close_fix(&t);
+    leave(&t);
 }
 
 /* S-017: a step that comes ends the wait for a part that never does; what comes behind
@@ -62,7 +91,7 @@ static void test_srv_gaps_do_not_hang(void **state)
 {
     (void)state;
     fix t;
-    open_fix(&t, (srv_options){0});
+    join(&t);
     const char *part =
         submit(&t, API "forward_backward", train_body(&t, 2, "cross_entropy"));
     const char *step = submit(&t, API "optim_step", step_body(&t, 3, "0.1"));
@@ -70,7 +99,7 @@ static void test_srv_gaps_do_not_hang(void **state)
     assert_non_null(tk_json_get(result_of(&t, step), "metrics"));
     (void)srvfix_post(&t.f, API "forward_backward", train_body(&t, 1, "cross_entropy"));
     assert_int_equal(t.f.status, 400);
-    close_fix(&t);
+    leave(&t);
 }
 
 /* S-009, S-010: failed work is a result with a category. */
@@ -78,13 +107,13 @@ static void test_srv_failures_are_results(void **state)
 {
     (void)state;
     fix t;
-    open_fix(&t, (srv_options){0});
+    join(&t);
     const char *id = submit(&t, API "forward_backward", train_body(&t, 1, "no_such"));
     const tk_json *json = result_of(&t, id);
     assert_int_equal(t.f.status, 200);
     assert_string_equal(srvfix_text(json, "category"), "user");
     (void)srvfix_text(json, "error");
-    close_fix(&t);
+    leave(&t);
 }
 
 /* The bytes of a protobuf request with one datum. */
@@ -142,7 +171,7 @@ static void test_srv_protobuf_both_ways(void **state)
     tk_buf plain, packed;
     tk_zstd zstd;
     tk_err err = TK_ERR_INIT;
-    open_fix(&t, (srv_options){0});
+    join(&t);
     tk_buf_init(&plain, TK_MIB);
     tk_buf_init(&packed, TK_MIB);
     tk_zstd_init(&zstd);
@@ -182,7 +211,7 @@ static void test_srv_protobuf_both_ways(void **state)
     tk_zstd_dispose(&zstd);
     tk_buf_dispose(&plain);
     tk_buf_dispose(&packed);
-    close_fix(&t);
+    leave(&t);
 }
 
 /* Two targets per token beside one: records of two shapes in one result. */
@@ -190,7 +219,7 @@ static void test_srv_outputs_of_two_shapes(void **state)
 {
     (void)state;
     fix t;
-    open_fix(&t, (srv_options){0});
+    join(&t);
     const char *one = "{\"loss_fn_inputs\":{\"target_tokens\":{\"data\":[7],\"dtype\":"
                       "\"int64\"},\"weights\":{\"data\":[1.0],\"dtype\":\"float32\"}},"
                       "\"model_input\":{\"chunks\":[{\"tokens\":[5],\"type\":"
@@ -212,7 +241,7 @@ static void test_srv_outputs_of_two_shapes(void **state)
     const tk_json *shape = tk_json_get(tk_json_get(&second, "logprobs"), "shape");
     assert_int_equal(tk_json_at(shape, 1).as.integer, 2);
     assert_int_equal(tk_json_get(json, "metrics")->type, TK_JSON_OBJECT);
-    close_fix(&t);
+    leave(&t);
 }
 
 /* S-018 and the ranks, in strict mode only. */
@@ -230,11 +259,11 @@ static void test_srv_strict_refuses_more(void **state)
                                   t.model, t.model));
     assert_int_equal(t.f.status, 400);
     close_fix(&t);
-    open_fix(&t, (srv_options){0});
+    join(&t);
     (void)submit(&t, API "create_model", create_body(&t, 1, "{\"rank\":6}"));
     (void)srvfix_post(&t.f, API "create_model", create_body(&t, 2, "{\"rank\":0}"));
     assert_int_equal(t.f.status, 422);
-    close_fix(&t);
+    leave(&t);
 }
 
 static void test_srv_server_tells_about_itself(void **state)
@@ -272,5 +301,5 @@ int main(void)
         cmocka_unit_test(test_srv_strict_refuses_more),
         cmocka_unit_test(test_srv_server_tells_about_itself),
     };
-    return cmocka_run_group_tests_name("srv_wire", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("srv_wire", tests, start_shared, stop_shared);
 }

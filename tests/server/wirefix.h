@@ -60,12 +60,17 @@ static inline const char *create_body(fix *t, int seq, const char *lora)
         t->session, seq, lora);
 }
 
-static inline void open_fix(fix *t, srv_options options)
+static inline void open_model(fix *t)
 {
-    srvfix_open(&t->f, options);
     t->session = srvfix_session(&t->f);
     const char *id = submit(t, API "create_model", create_body(t, 0, "{\"rank\":4}"));
     t->model = srvfix_text(result_of(t, id), "model_id");
+}
+
+static inline void open_fix(fix *t, srv_options options)
+{
+    srvfix_open(&t->f, options);
+    open_model(t);
 }
 
 static inline void close_fix(fix *t)
