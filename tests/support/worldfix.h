@@ -69,7 +69,8 @@ static inline tinkc_code worldfix_drive(worldfix *w, tinkc_future *future)
     while (!tinkc_future_is_done(future)) {
         struct pollfd fd = {.fd = tinkc_service_fd(w->service), .events = POLLIN};
         int64_t deadline = tinkc_service_deadline_ms(w->service);
-        bool is_silent = deadline != 0 && poll(&fd, 1, 1) == 0;
+        /* with nothing on the wire only the clock brings something */
+        bool is_silent = deadline != 0 && poll(&fd, 1, w->on_wire == 0 ? 0 : 1) == 0;
         if (is_silent && deadline > 0 && deadline <= WORLDFIX_BACKOFF_MS &&
             (w->on_wire == 0 || worldfix_is_backing_off(w))) {
             fakeclock_advance_ms(&w->clock, deadline);
