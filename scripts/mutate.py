@@ -4,8 +4,8 @@ notice: tests/mutations/*.txt (the format is in the README there). Not part of `
 
 Without words all entries, else those of the rows, tests, programs or files named. --list runs
 nothing: it says which entries there are, and which of them do not apply any more.
-Works on a copy of the tree under build/mutate. Fails when an entry survives, does not apply
-or does not compile, and when a row of the scope has no entry.
+Works on a copy of the tree under build/mutate. Fails when an entry survives, does not apply,
+does not compile or does not start, and when a row of the scope has no entry.
 """
 import argparse
 import os
@@ -14,11 +14,15 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import gatelib
 
 LIMIT_S = 60  # a test that takes longer hangs
+NOT_RUN, TOO_LONG = "not run", "too long"  # besides the exit statuses
+PASSED, ABSENT, UNSTARTED = "passed", "absent", "unstarted"
+KILLS = ("assertion", "crash", "limit")
 ROW_ID = re.compile(r"\b([A-Z]+\d?)-(\d+)\b(?:\s*\.\.\s*[A-Z]+\d?-(\d+)\b)?")
 
 
@@ -146,18 +150,36 @@ class Tree:
         self.said = done.stdout + done.stderr
         return done.returncode == 0
 
-    def passes(self, program, test):
-        """None when there is no such test."""
+    def outcome(self, program, test):
+        """One of PASSED, ABSENT, UNSTARTED and KILLS."""
         env = dict(os.environ, MUTATE_ONLY=test, TINKC_BUILD_DIR=str(self.build_dir))
         if program == "docs":
             script = self.dir / f"tests/docs/{test}.sh"
-            return bounded([str(script)], self.dir, env)[0] == 0 if script.exists() else None
+            if not script.exists():
+                return ABSENT
+            code, _ = bounded([str(script)], self.dir, env)
+            return outcome_of_script(code)
         env["LD_PRELOAD"] = str(self.only)
         path = self.build_dir / "tests" / program
-        code, out = bounded([str(path)], path.parent, env)
-        if f"[ RUN      ] {test}\n" not in out:
-            return None
-        return code == 0 and f"[       OK ] {test}\n" in out
+        return outcome_of_program(test, *bounded([str(path)], path.parent, env))
+
+
+def outcome_of_script(code):
+    if code in (NOT_RUN, 126, 127):  # the shell's own words for the same
+        return UNSTARTED
+    return PASSED if code == 0 else "limit" if code == TOO_LONG else "assertion"
+
+
+def outcome_of_program(test, code, out):
+    if code == NOT_RUN or "[==========]" not in out:
+        return UNSTARTED  # the loader's failure, not the test's
+    if f"[ RUN      ] {test}\n" not in out:
+        return ABSENT
+    if code == 0 and f"[       OK ] {test}\n" in out:
+        return PASSED
+    if code == TOO_LONG:
+        return "limit"
+    return "crash" if code < 0 or "Test failed with exception" in out else "assertion"
 
 
 def run(command, cwd):
@@ -168,15 +190,18 @@ def run(command, cwd):
 
 def bounded(command, cwd, env):
     """(exit status, output); the whole group of processes ends with it."""
-    with subprocess.Popen(command, cwd=cwd, env=env, text=True, errors="replace",
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, start_new_session=True) as child:
+    try:
+        child = subprocess.Popen(command, cwd=cwd, env=env, text=True, errors="replace",
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                 stderr=subprocess.STDOUT, start_new_session=True)
+    except OSError as error:
+        return NOT_RUN, str(error)
+    with child:
         try:
             out = child.communicate(timeout=LIMIT_S)[0]
         except subprocess.TimeoutExpired:
             os.killpg(child.pid, signal.SIGKILL)
-            out = child.communicate()[0]
-            return -1, out
+            return TOO_LONG, child.communicate()[0]
     return child.returncode, out
 
 
@@ -209,10 +234,12 @@ def verdict_of(tree, entry):
             path.write_text(text)
         if not tree.build(targets_of(entry)):
             return "BROKEN"
+        reasons = []
         for test in entry.tests:
-            if tree.passes(entry.program, test) is not False:
-                return f"SURVIVED {test}"
-        return "killed"
+            reasons.append(tree.outcome(entry.program, test))
+            if reasons[-1] not in KILLS:
+                return {PASSED: "SURVIVED"}.get(reasons[-1], reasons[-1].upper()) + f" {test}"
+        return "killed: " + ", ".join(sorted(set(reasons)))
     finally:
         for path, text in before.items():
             path.write_text(text)
@@ -223,8 +250,9 @@ def check_untouched(tree, entries):
     if not tree.build(sorted({t for e in entries for t in targets_of(e)})):
         sys.exit(f"{tree.said}\nthe tree does not build")
     for program, test in sorted({(e.program, t) for e in entries for t in e.tests}):
-        if tree.passes(program, test) is not True:
-            sys.exit(f"{program}: {test} does not pass, or is not there, without a mutation")
+        outcome = tree.outcome(program, test)
+        if outcome != PASSED:
+            sys.exit(f"{program}: {test}: {outcome} without a mutation")
 
 
 def wanted(entry, words):
@@ -257,17 +285,20 @@ def main():
     check_untouched(tree, chosen)
     # neighbours change the same file: one less to compile again
     chosen.sort(key=lambda e: (e.edits[0][0], e.program))
-    killed = 0
+    reasons = Counter()
     for entry in chosen:
         start = time.monotonic()
         verdict = verdict_of(tree, entry)
-        killed += verdict == "killed"
-        line = f"{verdict:9} {' '.join(entry.rows)}: {entry.why} ({entry.place}, " \
+        line = f"{verdict:17} {' '.join(entry.rows)}: {entry.why} ({entry.place}, " \
                f"{entry.program}, {time.monotonic() - start:.1f} s)"
         print(line, flush=True)
-        if verdict != "killed":
+        killed, _, reason = verdict.partition("killed: ")
+        if killed:
             problems.append(line)
-    print(f"{killed} of {len(chosen)} killed")
+        else:
+            reasons[reason] += 1
+    print(f"{sum(reasons.values())} of {len(chosen)} killed: " +
+          ", ".join(f"{count} by {reason}" for reason, count in reasons.most_common()))
     return gatelib.finish(problems, f"{len(scope)} rows in scope, each with a mutation")
 
 
