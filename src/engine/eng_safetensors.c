@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/map.h"
 #include "base/mem.h"
 
 #define HEADER_MAX  ((size_t)100 * TK_MIB)
@@ -321,15 +322,18 @@ static bool is_plain_name(tk_str name)
            memchr(name.p, '/', name.n) == NULL && memchr(name.p, '\0', name.n) == NULL;
 }
 
-static bool seen_before(const tk_json *map, size_t i)
+static tinkc_code add_shard(eng_st *st, tk_str name, const char *directory, tk_err *err)
 {
-    tk_str name = map->as.object.members[i].value.as.string;
-    for (size_t j = 0; j < i; j++) {
-        if (tk_str_eq(map->as.object.members[j].value.as.string, name)) {
-            return true;
-        }
+    if (st->n_files == FILES_MAX) {
+        return tk_err_set(err, TINKC_E_LIMIT, "%s: too many shards", directory);
     }
-    return false;
+    char *path = tk_file_join(directory, name.p);
+    if (path == NULL) {
+        return tk_err_nomem(err);
+    }
+    tinkc_code code = add_file(st, path, err);
+    tk_free(path);
+    return code;
 }
 
 static tinkc_code add_shards(eng_st *st, const tk_json *root, const char *directory,
@@ -340,30 +344,24 @@ static tinkc_code add_shards(eng_st *st, const tk_json *root, const char *direct
         return tk_err_set(err, TINKC_E_DECODE,
                           "%s/model.safetensors.index.json: no weight_map", directory);
     }
-    for (size_t i = 0; i < map->as.object.n; i++) {
+    tinkc_code code = TINKC_OK;
+    tk_map seen; /* the index decides how many tensors name how many shards */
+    tk_map_init(&seen, TK_MAP_BORROW_KEYS);
+    for (size_t i = 0; code == TINKC_OK && i < map->as.object.n; i++) {
         const tk_json *value = &map->as.object.members[i].value;
         if (value->type != TK_JSON_STRING || !is_plain_name(value->as.string)) {
-            return tk_err_set(err, TINKC_E_DECODE,
-                              "%s/model.safetensors.index.json: bad file name",
-                              directory);
-        }
-        if (i > 0 && seen_before(map, i)) {
-            continue;
-        }
-        if (st->n_files == FILES_MAX) {
-            return tk_err_set(err, TINKC_E_LIMIT, "%s: too many shards", directory);
-        }
-        char *path = tk_file_join(directory, value->as.string.p);
-        if (path == NULL) {
-            return tk_err_nomem(err);
-        }
-        tinkc_code code = add_file(st, path, err);
-        tk_free(path);
-        if (code != TINKC_OK) {
-            return code;
+            code =
+                tk_err_set(err, TINKC_E_DECODE,
+                           "%s/model.safetensors.index.json: bad file name", directory);
+        } else if (!tk_map_has(&seen, value->as.string)) {
+            code = add_shard(st, value->as.string, directory, err);
+            if (code == TINKC_OK) {
+                code = tk_map_put(&seen, value->as.string, NULL, err);
+            }
         }
     }
-    return TINKC_OK;
+    tk_map_dispose(&seen);
+    return code;
 }
 
 static tinkc_code add_index(eng_st *st, const char *directory, tk_err *err)

@@ -279,6 +279,38 @@ static void test_shards(void **unused)
     remove_all(directory, files);
 }
 
+#ifdef TINKC_SANITIZED
+#define INDEX_NAMES 50000 /* the property is the same, the time is not */
+#else
+#define INDEX_NAMES 400000
+#endif
+
+/* An index that names the last of its shards over and over: reading it takes a time in
+ * proportion to its length. In proportion to the square it would take minutes. */
+static void test_long_index(void **unused)
+{
+    (void)unused;
+    char template[] = "/tmp/eng-st-XXXXXX";
+    char *directory = new_directory(template);
+    eng_st *st = NULL;
+    tk_err err = TK_ERR_INIT;
+    tk_buf index;
+    write_shards(directory);
+    tk_buf_init(&index, 64 * TK_MIB);
+    tk_buf_puts(&index, "{\"weight_map\":{\"a\":\"one.safetensors\"");
+    for (int i = 0; i < INDEX_NAMES; i++) {
+        tk_buf_printf(&index, ",\"%d\":\"%s.safetensors\"", i,
+                      i < INDEX_NAMES / 2 ? "one" : "two");
+    }
+    tk_buf_puts(&index, "}}");
+    assert_int_equal(open_with_index(directory, tk_buf_cstr(&index), &st, &err),
+                     TINKC_OK);
+    assert_int_equal(eng_st_count(st), 2);
+    eng_st_close(st);
+    tk_buf_dispose(&index);
+    remove_all(directory, files);
+}
+
 static void test_single_file_wins(void **unused)
 {
     (void)unused;
@@ -346,6 +378,7 @@ int main(void)
         cmocka_unit_test(test_lies),
         cmocka_unit_test(test_unknown_types_are_listed),
         cmocka_unit_test(test_shards),
+        cmocka_unit_test(test_long_index),
         cmocka_unit_test(test_single_file_wins),
         cmocka_unit_test(test_fifo),
         cmocka_unit_test(test_allocation_failures),
