@@ -182,20 +182,3 @@ uint64_t eng_sampler_first_waiting(const eng_sampler *sampler)
     }
     return 0;
 }
-
-void eng_sampler_get_load(const eng_sampler *sampler, eng_sampler_load *out)
-{
-    *out =
-        (eng_sampler_load){.kv_bytes = sampler->pages.held * sampler->pages.page_bytes};
-    for (tk_list *at = sampler->jobs.next; at != &sampler->jobs; at = at->next) {
-        const eng_sample_job *job = TK_CONTAINER_OF(at, eng_sample_job, node);
-        out->requests++;
-        for (size_t i = 0; i < eng_sample_count(job); i++) {
-            const eng_sample *sample = &job->samples[i];
-            out->sequences += sample->n_pages > 0;
-            if (!sample->finished) {
-                out->prefill_tokens += eng_sample_length(job, sample) - sample->done - 1;
-            }
-        }
-    }
-}

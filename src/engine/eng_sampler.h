@@ -113,13 +113,4 @@ TK_NODISCARD tinkc_code eng_sampler_step(eng_sampler *sampler, tk_err *err);
  * there is no room for it yet; 0 = none waits. */
 uint64_t eng_sampler_first_waiting(const eng_sampler *sampler);
 
-typedef struct eng_sampler_load {
-    size_t requests;       /* accepted, not finished */
-    size_t sequences;      /* of them: samples that hold keys and values */
-    size_t prefill_tokens; /* prompt tokens that the next steps have to compute */
-    size_t kv_bytes;       /* in use by sequences, without the prefix cache */
-} eng_sampler_load;
-
-void eng_sampler_get_load(const eng_sampler *sampler, eng_sampler_load *out);
-
 #endif
