@@ -197,7 +197,8 @@ typedef struct eng_adam {
 
 /* One AdamW step with the accumulated gradients, which are cleared. Without gradients it
  * is a step with gradient 0. *grad_norm_out: global L2 norm before clipping, the metric
- * unclipped_grad_l2:mean. */
+ * unclipped_grad_l2:mean. TINKC_E_INVALID, with nothing changed, when `adam` is out of
+ * range or the weights would get too large to compute with. */
 TK_NODISCARD tinkc_code eng_adapter_optim_step(eng_adapter *adapter, const eng_adam *adam,
                                                double *grad_norm_out, tk_err *err);
 

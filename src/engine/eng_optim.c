@@ -3,6 +3,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -11,9 +12,12 @@
 
 #define PIECE ((size_t)8192)
 
+#define LARGEST 1e18 /* the square of a larger weight or gradient is no float */
+
 typedef struct job {
     const eng_adamw *s;
     double decay, rate, root;
+    atomic_bool overflows;
 } job;
 
 static void step_pieces(void *user, size_t begin, size_t end, void *scratch)
@@ -34,14 +38,70 @@ static void step_pieces(void *user, size_t begin, size_t end, void *scratch)
     }
 }
 
-void eng_adamw_run(eng_pool *pool, const eng_adamw *step)
+static bool fits(const job *j, size_t i)
+{
+    const eng_adamw *s = j->s;
+    double b1 = s->adam->beta1, b2 = s->adam->beta2;
+    double g = (double)s->g[i] * s->grad_scale;
+    double m = b1 * (double)s->m[i] + (1.0 - b1) * g;
+    double v = b2 * (double)s->v[i] + (1.0 - b2) * g * g;
+    double p = (double)s->p[i] * j->decay;
+    p -= j->rate * m / (sqrt(v) / j->root + s->adam->eps);
+    return fabs(g) <= LARGEST && fabs(p) <= LARGEST;
+}
+
+/* Looks at each element only where a bound without roots and divisions does not do. */
+static void check_pieces(void *user, size_t begin, size_t end, void *scratch)
+{
+    job *j = user;
+    const eng_adamw *s = j->s;
+    double b1 = s->adam->beta1, most = j->rate / s->adam->eps;
+    bool all = true;
+    (void)scratch;
+    size_t first = begin * PIECE, last = TK_MIN(end * PIECE, s->n);
+    for (size_t i = first; i < last; i++) {
+        double g = (double)s->g[i] * s->grad_scale;
+        double m = b1 * (double)s->m[i] + (1.0 - b1) * g;
+        double p = (double)s->p[i] * j->decay;
+        all &= fabs(p) + most * fabs(m) <= LARGEST; /* without a branch */
+        all &= fabs(g) <= LARGEST;
+    }
+    for (size_t i = first; !all && i < last; i++) {
+        if (!fits(j, i)) {
+            atomic_store_explicit(&j->overflows, true, memory_order_relaxed);
+            return;
+        }
+    }
+}
+
+static void begin_job(job *j, const eng_adamw *step)
 {
     const eng_adam *a = step->adam;
-    job j = {.s = step};
-    j.decay = 1.0 - a->learning_rate * a->weight_decay;
-    j.rate = a->learning_rate / (1.0 - eng_powi(a->beta1, step->step));
-    j.root = sqrt(1.0 - eng_powi(a->beta2, step->step));
+    j->s = step;
+    j->decay = 1.0 - a->learning_rate * a->weight_decay;
+    j->rate = a->learning_rate / (1.0 - eng_powi(a->beta1, step->step));
+    j->root = sqrt(1.0 - eng_powi(a->beta2, step->step));
+    atomic_init(&j->overflows, false);
+}
+
+void eng_adamw_run(eng_pool *pool, const eng_adamw *step)
+{
+    job j;
+    begin_job(&j, step);
     eng_pool_run(pool, (step->n + PIECE - 1) / PIECE, step_pieces, &j);
+}
+
+tinkc_code eng_adamw_check(eng_pool *pool, const eng_adamw *step, tk_err *err)
+{
+    job j;
+    begin_job(&j, step);
+    eng_pool_run(pool, (step->n + PIECE - 1) / PIECE, check_pieces, &j);
+    return atomic_load_explicit(&j.overflows, memory_order_relaxed)
+               ? tk_err_set(err, TINKC_E_INVALID,
+                            "the step would make weights that are too large to compute "
+                            "with: adam_params.learning_rate is too large, or training "
+                            "has diverged; nothing was changed")
+               : TINKC_OK;
 }
 
 typedef struct norm_job {
@@ -133,6 +193,10 @@ tinkc_code eng_adapter_optim_step(eng_adapter *adapter, const eng_adam *adam,
                       .v = adapter->moment2,
                       .g = adapter->grads,
                       .n = adapter->n};
+    code = eng_adamw_check(pool, &step, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
     eng_adamw_run(pool, &step);
     adapter->steps++;
     memset(adapter->grads, 0, adapter->n * sizeof(eng_real));

@@ -19,6 +19,11 @@ typedef struct eng_adamw {
 
 void eng_adamw_run(eng_pool *pool, const eng_adamw *step);
 
+/* TINKC_E_INVALID when the step would leave numbers that overflow in the next pass.
+ * Changes nothing. */
+TK_NODISCARD tinkc_code eng_adamw_check(eng_pool *pool, const eng_adamw *step,
+                                        tk_err *err);
+
 /* Sum of squares in double, in an order that does not depend on threads. */
 TK_NODISCARD tinkc_code eng_optim_norm2(eng_pool *pool, const eng_real *g, size_t n,
                                         double *out, tk_err *err);

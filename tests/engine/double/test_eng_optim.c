@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "base/mem.h"
 #include "engine/eng_lora.h"
 #include "engine/support/tiny.h"
 #include "support/test.h"
@@ -173,6 +174,57 @@ static void test_parameters_checked(void **unused)
     scene_dispose(&s);
 }
 
+/* A step that would end in numbers nothing can be computed with is refused as a whole:
+ * the gradients wait for a better one. */
+static void test_absurd_steps(void **unused)
+{
+    (void)unused;
+    scene s;
+    scene_init(&s);
+    size_t n = s.one->n, b = s.one->modules[0].b_at, bytes = n * sizeof(eng_real);
+    eng_real *before = tk_array(n, sizeof(eng_real));
+    assert_non_null(before);
+    memcpy(before, s.one->weights, bytes);
+    const struct {
+        double gradient, rate, eps, clip;
+        tinkc_code code;
+    } rows[] = {
+        {1, 1e30, 1e-12, 0, TINKC_E_INVALID},    {1, 1e300, 1e-300, 0, TINKC_E_INVALID},
+        {1e19, 1e-4, 1e-12, 0, TINKC_E_INVALID}, {1e19, 1e-4, 1e-12, 1, TINKC_OK},
+        {0, 1e30, 1e-12, 0, TINKC_OK},    /* nothing moves */
+        {1, 1e-4, 1e-300, 0, TINKC_OK},   /* eps does not matter beside the root */
+        {1e-3, 1e10, 1e-12, 0, TINKC_OK}, /* as bad, but it can be computed with */
+    };
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        eng_adam adam = ENG_ADAM_INIT;
+        tk_err err = TK_ERR_INIT;
+        double norm = 7;
+        uint64_t steps = eng_adapter_steps(s.one);
+        adam.learning_rate = rows[i].rate;
+        adam.eps = rows[i].eps;
+        adam.grad_clip_norm = rows[i].clip;
+        memcpy(s.one->weights, before, bytes);
+        memset(s.one->moment1, 0, bytes);
+        memset(s.one->moment2, 0, bytes);
+        s.one->grads[b] = rows[i].gradient;
+        assert_int_equal(eng_adapter_optim_step(s.one, &adam, &norm, &err), rows[i].code);
+        if (rows[i].code == TINKC_OK) {
+            assert_int_equal(eng_adapter_steps(s.one), steps + 1);
+            near_to(s.one->grads[b], 0, 0);
+            continue;
+        }
+        assert_non_null(strstr(err.message, "learning_rate"));
+        assert_int_equal(eng_adapter_steps(s.one), steps);
+        assert_memory_equal(s.one->weights, before, bytes);
+        near_to(s.one->grads[b], rows[i].gradient, 0);
+        near_to(s.one->moment1[b], 0, 0);
+        near_to(s.one->moment2[b], 0, 0);
+        near_to(norm, 7, 0);
+    }
+    tk_free(before);
+    scene_dispose(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -181,6 +233,7 @@ int main(void)
         cmocka_unit_test(test_clip),
         cmocka_unit_test(test_adapter_steps),
         cmocka_unit_test(test_parameters_checked),
+        cmocka_unit_test(test_absurd_steps),
     };
     return cmocka_run_group_tests_name("eng_optim", tests, NULL, NULL);
 }
