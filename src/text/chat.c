@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "text/jinja_str.h"
 
 struct tk_chat_template {
     tk_arena arena; /* variables */
@@ -327,23 +328,23 @@ tk_str tk_chat_role(const tk_chat *chat, size_t index)
     return role != NULL && role->type == TK_JSON_STRING ? role->as.string : TK_STR("");
 }
 
-bool tk_chat_text_at(const tk_json *message, size_t index, tk_str *out)
+bool tk_chat_text_next(tk_chat_texts *at, tk_str *out)
 {
     static const char *const keys[] = {"reasoning_content", "thinking", "content"};
-    for (size_t k = 0; k < TK_ARRAY_LEN(keys); k++) {
-        const tk_json *value = tk_json_get(message, keys[k]);
-        bool is_text = value != NULL && value->type == TK_JSON_STRING;
-        if (is_text && index-- == 0) {
-            *out = value->as.string;
-            return true;
+    while (at->value != NULL || at->key < TK_ARRAY_LEN(keys)) {
+        if (at->value == NULL) {
+            at->value = tk_json_get(at->message, keys[at->key++]);
+            at->item = 0;
         }
-        size_t n = tk_json_len(value);
-        for (size_t i = 0; i < n && value->type == TK_JSON_ARRAY; i++) {
-            const tk_json *text = tk_json_get(&value->as.array.items[i], "text");
-            if (text != NULL && text->type == TK_JSON_STRING && index-- == 0) {
-                *out = text->as.string;
-                return true;
-            }
+        const tk_json *text = at->value;
+        if (text != NULL && text->type == TK_JSON_ARRAY && at->item < text->as.array.n) {
+            text = tk_json_get(&text->as.array.items[at->item++], "text");
+        } else {
+            at->value = NULL;
+        }
+        if (text != NULL && text->type == TK_JSON_STRING) {
+            *out = text->as.string;
+            return true;
         }
     }
     return false;
@@ -401,8 +402,8 @@ tinkc_code tk_chat_render_first(tk_buf *out, const tk_chat_template *tpl,
 static tinkc_code cut_final(tk_buf *out, size_t start, const tk_chat *chat, tk_err *err)
 {
     tk_str content = {NULL, 0}, next;
-    for (size_t i = 0;
-         chat->n > 0 && tk_chat_text_at(&chat->messages[chat->n - 1], i, &next); i++) {
+    tk_chat_texts texts = {.message = chat->n > 0 ? &chat->messages[chat->n - 1] : NULL};
+    while (texts.message != NULL && tk_chat_text_next(&texts, &next)) {
         content = next;
     }
     if (content.p == NULL) {
@@ -415,12 +416,10 @@ static tinkc_code cut_final(tk_buf *out, size_t start, const tk_chat *chat, tk_e
     tk_str text = {out->p + start, out->n - start};
     tk_str forms[2] = {content, tk_str_trim(content)};
     for (size_t k = 0; k < 2; k++) {
-        for (size_t at = text.n + 1; at-- > 0 && forms[k].n <= text.n;) {
-            if (at + forms[k].n <= text.n &&
-                memcmp(text.p + at, forms[k].p, forms[k].n) == 0) {
-                out->n = start + at + forms[k].n;
-                return TINKC_OK;
-            }
+        size_t at = tk_jstr_rfind(text, forms[k]);
+        if (at != SIZE_MAX) {
+            out->n = start + at + forms[k].n;
+            return TINKC_OK;
         }
     }
     return tk_err_set(err, TINKC_E_UNSUPPORTED,

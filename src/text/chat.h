@@ -94,8 +94,14 @@ TK_NODISCARD tinkc_code tk_chat_render_first(tk_buf *out, const tk_chat_template
                                              const tk_jinja_job *job, tk_err *err);
 bool tk_chat_template_is_marked(const tk_chat_template *tpl, const tk_chat *chat);
 
-/* Texts of a message that a template may show: content, its parts, reasoning. *out is the
- * one at `index`; false behind the last. */
-bool tk_chat_text_at(const tk_json *message, size_t index, tk_str *out);
+/* Texts of a message that a template may show: reasoning, content, its parts. Starts with
+ * only `message` set; false behind the last. */
+typedef struct tk_chat_texts {
+    const tk_json *message;
+    const tk_json *value; /* of the key before `key`, which has more; or NULL */
+    size_t key, item;
+} tk_chat_texts;
+
+bool tk_chat_text_next(tk_chat_texts *at, tk_str *out);
 
 #endif

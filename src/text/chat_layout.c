@@ -96,7 +96,8 @@ static size_t trim_end(const layer *x, size_t message, size_t start, size_t end)
 {
     tk_str turn = {x->text.p + start, end - start}, text;
     size_t keep = tk_jstr_rstrip(turn).n;
-    for (size_t k = 0; tk_chat_text_at(&x->chat->messages[message], k, &text); k++) {
+    tk_chat_texts texts = {.message = &x->chat->messages[message]};
+    while (tk_chat_text_next(&texts, &text)) {
         size_t at = text.n > 0 ? tk_jstr_find(turn, text, 0) : NOWHERE;
         if (at != NOWHERE) {
             keep = TK_MAX(keep, at + text.n);
@@ -199,9 +200,8 @@ static void cut_contents(const layer *x, cuts *c, size_t room)
 {
     for (size_t i = 0; i < x->chat->n; i++) {
         tk_str text;
-        for (size_t k = 0;
-             x->borders[i] != NOWHERE && tk_chat_text_at(&x->chat->messages[i], k, &text);
-             k++) {
+        tk_chat_texts texts = {.message = &x->chat->messages[i]};
+        while (x->borders[i] != NOWHERE && tk_chat_text_next(&texts, &text)) {
             tk_str forms[2] = {text, tk_jstr_rstrip(tk_jstr_lstrip(text))};
             for (size_t f = 0; f < 2; f++) {
                 size_t at =
@@ -259,7 +259,8 @@ static tinkc_code make_parts(layer *x, tk_chat_loss loss, tk_chat_layout *out,
     size_t n_texts = 0, n_spans = x->spans.n / sizeof(tk_jinja_span);
     tk_str text;
     for (size_t i = 0; i < x->chat->n; i++) {
-        for (size_t k = 0; tk_chat_text_at(&x->chat->messages[i], k, &text); k++) {
+        tk_chat_texts texts = {.message = &x->chat->messages[i]};
+        while (tk_chat_text_next(&texts, &text)) {
             n_texts++;
         }
     }

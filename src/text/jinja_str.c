@@ -5,6 +5,7 @@
 #include <string.h>
 #include <utf8proc.h>
 
+#include "base/hash.h"
 #include "base/utf8.h"
 
 static bool is_space(uint32_t c)
@@ -130,17 +131,44 @@ size_t tk_jstr_find(tk_str s, tk_str needle, size_t from)
     return hit != NULL ? (size_t)(hit - s.p) : SIZE_MAX;
 }
 
+/* Modulo 2^61 - 1, of a below 2^62 and b below 2^61. */
+#define PRIME (((uint64_t)1 << 61) - 1)
+
+static uint64_t times(uint64_t a, uint64_t b)
+{
+    unsigned __int128 product = (unsigned __int128)a * b;
+    uint64_t sum = (uint64_t)(product >> 61) + ((uint64_t)product & PRIME);
+    return sum % PRIME;
+}
+
+/* By a rolling hash, so that every byte of s is read twice and not once per byte of the
+ * needle. Nobody can make hashes collide without knowing where s lies. */
 size_t tk_jstr_rfind(tk_str s, tk_str needle)
 {
-    if (needle.n > s.n) {
-        return SIZE_MAX;
+    if (needle.n == 0 || needle.n > s.n) {
+        return needle.n == 0 ? s.n : SIZE_MAX;
     }
-    for (size_t at = s.n - needle.n + 1; at-- > 0;) {
-        if (needle.n == 0 || memcmp(s.p + at, needle.p, needle.n) == 0) {
+    tk_hash_key key = {(uint64_t)(uintptr_t)s.p, (uint64_t)(uintptr_t)&key};
+    uint64_t base = tk_hash_bytes(key, &key, sizeof(key)) % PRIME;
+    uint64_t wanted = 0, have = 0, top = 1;
+    size_t at = s.n - needle.n;
+    for (size_t i = needle.n; i-- > 0;) {
+        wanted = times(wanted, base) + (unsigned char)needle.p[i];
+        have = times(have, base) + (unsigned char)s.p[at + i];
+        top = i > 0 ? times(top, base) : top;
+    }
+    wanted %= PRIME;
+    for (;; at--) {
+        have %= PRIME;
+        if (have == wanted && memcmp(s.p + at, needle.p, needle.n) == 0) {
             return at;
         }
+        if (at == 0) {
+            return SIZE_MAX;
+        }
+        uint64_t last = times((unsigned char)s.p[at + needle.n - 1], top);
+        have = times(have + PRIME - last, base) + (unsigned char)s.p[at - 1];
     }
-    return SIZE_MAX;
 }
 
 size_t tk_jstr_line_end(tk_str s)

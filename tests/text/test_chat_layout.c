@@ -1,0 +1,84 @@
+/* Conversations that were made to be slow to lay out. */
+#include "base/buf.h"
+#include "support/test.h"
+#include "text/chat.h"
+
+typedef struct kit {
+    tk_chat_template *tpl;
+    tk_chat chat;
+    tk_err err;
+} kit;
+
+/* One message of a role whose content is n times the part. */
+static void open_kit(kit *k, const char *source, const char *role, const char *part,
+                     size_t n)
+{
+    tk_buf json;
+    k->err = (tk_err)TK_ERR_INIT;
+    tk_buf_init(&json, 64 * TK_MIB);
+    tk_buf_printf(&json, "{\"role\": \"%s\", \"content\": [", role);
+    for (size_t i = 0; i < n; i++) {
+        tk_buf_puts(&json, i > 0 ? "," : "");
+        tk_buf_puts(&json, part);
+    }
+    tk_buf_puts(&json, "]}");
+    tk_chat_init(&k->chat);
+    assert_int_equal(tk_chat_add_json(&k->chat, tk_buf_str(&json), &k->err), TINKC_OK);
+    assert_int_equal(tk_chat_template_new(&k->tpl, tk_str_of(source), &k->err), TINKC_OK);
+    tk_buf_dispose(&json);
+}
+
+static void close_kit(kit *k)
+{
+    tk_chat_template_free(k->tpl);
+    tk_chat_dispose(&k->chat);
+}
+
+/* The texts of a message are visited once each: counting up to each would not end. */
+static void test_chat_many_parts(void **unused)
+{
+    (void)unused;
+    kit k;
+    open_kit(&k, "<{{ messages[0].content[0].text }}>", "assistant", "{\"text\":\"a\"}",
+             300000);
+    tk_chat_how how = {.continue_final = true};
+    tk_buf out;
+    tk_buf_init(&out, TK_MIB);
+    assert_int_equal(tk_chat_render(&out, k.tpl, &k.chat, &how, &k.err), TINKC_OK);
+    assert_true(tk_str_is(tk_buf_str(&out), "<a"));
+    tk_buf_dispose(&out);
+    close_kit(&k);
+}
+
+/* Reasoning comes before the content; a part without text, and arrays of numbers, have
+ * none. */
+static void test_chat_texts(void **unused)
+{
+    (void)unused;
+    static const char json[] =
+        "{\"content\": [{\"text\": \"c\"}, {\"type\": \"image\"}, 5, {\"text\": \"d\"}],"
+        "\"thinking\": [1, 2, 3], \"reasoning_content\": \"r\"}";
+    static const char *const wanted[] = {"r", "c", "d"};
+    kit k;
+    open_kit(&k, "", "user", "1", 3);
+    assert_int_equal(tk_chat_add_json(&k.chat, tk_str_of(json), &k.err), TINKC_OK);
+    tk_chat_texts at = {.message = &k.chat.messages[1]};
+    tk_str text;
+    for (size_t i = 0; i < TK_ARRAY_LEN(wanted); i++) {
+        assert_true(tk_chat_text_next(&at, &text) && tk_str_is(text, wanted[i]));
+    }
+    assert_false(tk_chat_text_next(&at, &text));
+    assert_false(tk_chat_text_next(&at, &text));
+    at = (tk_chat_texts){.message = &k.chat.messages[0]};
+    assert_false(tk_chat_text_next(&at, &text));
+    close_kit(&k);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_chat_many_parts),
+        cmocka_unit_test(test_chat_texts),
+    };
+    return cmocka_run_group_tests_name("chat_layout", tests, NULL, NULL);
+}
