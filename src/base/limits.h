@@ -61,7 +61,8 @@
 #define TK_JINJA_MAX_STEPS        (64 * 1024 * TK_KIB) /* nodes, items and 16 bytes of text */
 #define TK_JINJA_MAX_MEMORY_BYTES (512 * TK_MIB)       /* values of one render */
 #define TK_JINJA_MAX_OUTPUT_BYTES (256 * TK_MIB)
-#define TK_JINJA_MAX_RANGE        100000 /* as jinja2's sandbox */
+#define TK_JINJA_MAX_RANGE        100000       /* as jinja2's sandbox */
+#define TK_CHAT_SEARCH_MAX_BYTES  (4 * TK_GIB) /* for the texts of a conversation */
 
 #define TK_ENV_LIST_MAX 256 /* parts of a comma list such as TINKER_TAGS */
 

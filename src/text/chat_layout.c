@@ -21,8 +21,18 @@ typedef struct layer {
     size_t *borders; /* n + 1: where message i begins; NOWHERE = not known */
     size_t *starts;  /* n: where its trained part begins; NOWHERE = it has none */
     size_t *ends;
-    tk_err why; /* of the last border that was not found */
+    tk_err why;        /* of the last border that was not found */
+    uint64_t searched; /* bytes, for the texts of the messages */
 } layer;
+
+/* Each text is searched for in all of its message: a message of many parts would take
+ * the square of its length. Past the limit nothing is found any more, and lay_out fails.
+ */
+static bool may_search(layer *x, size_t bytes)
+{
+    x->searched += bytes;
+    return x->searched <= TK_CHAT_SEARCH_MAX_BYTES;
+}
 
 /* The text of the first n messages into x->scratch (or x->text, with spans). */
 static tinkc_code render(layer *x, size_t n, bool prompt, tk_buf *out, tk_err *err)
@@ -92,13 +102,14 @@ static tinkc_code unstable(const layer *x, size_t message, const char *what, tk_
 }
 
 /* Without the white space behind the end of the turn, but with all of the content. */
-static size_t trim_end(const layer *x, size_t message, size_t start, size_t end)
+static size_t trim_end(layer *x, size_t message, size_t start, size_t end)
 {
     tk_str turn = {x->text.p + start, end - start}, text;
     size_t keep = tk_jstr_rstrip(turn).n;
     tk_chat_texts texts = {.message = &x->chat->messages[message]};
     while (tk_chat_text_next(&texts, &text)) {
-        size_t at = text.n > 0 ? tk_jstr_find(turn, text, 0) : NOWHERE;
+        bool searches = text.n > 0 && may_search(x, turn.n);
+        size_t at = searches ? tk_jstr_find(turn, text, 0) : NOWHERE;
         if (at != NOWHERE) {
             keep = TK_MAX(keep, at + text.n);
         }
@@ -183,11 +194,11 @@ static void cut(cuts *c, size_t at)
 
 /* Where the text of a message lies in its region: behind the start of its turn for an
  * assistant, else the last place, so that a role's name in the header is not taken. */
-static size_t locate(const layer *x, size_t i, tk_str text, size_t from)
+static size_t locate(layer *x, size_t i, tk_str text, size_t from)
 {
     size_t end = x->borders[i + 1];
     size_t begin = x->starts[i] != NOWHERE ? x->starts[i] : from;
-    if (end == NOWHERE || begin > end) {
+    if (end == NOWHERE || begin > end || !may_search(x, end - begin)) {
         return NOWHERE;
     }
     tk_str region = {x->text.p + begin, end - begin};
@@ -196,7 +207,7 @@ static size_t locate(const layer *x, size_t i, tk_str text, size_t from)
     return at != NOWHERE ? begin + at : NOWHERE;
 }
 
-static void cut_contents(const layer *x, cuts *c, size_t room)
+static void cut_contents(layer *x, cuts *c, size_t room)
 {
     for (size_t i = 0; i < x->chat->n; i++) {
         tk_str text;
@@ -320,6 +331,9 @@ static tinkc_code lay_out(layer *x, tk_chat_loss loss, tk_chat_layout *out, tk_e
     }
     if (code == TINKC_OK) {
         code = make_parts(x, loss, out, err);
+    }
+    if (code == TINKC_OK && x->searched > TK_CHAT_SEARCH_MAX_BYTES) {
+        code = tk_err_set(err, TINKC_E_LIMIT, "the messages have too many parts");
     }
     return code;
 }

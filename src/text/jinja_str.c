@@ -131,14 +131,19 @@ size_t tk_jstr_find(tk_str s, tk_str needle, size_t from)
     return hit != NULL ? (size_t)(hit - s.p) : SIZE_MAX;
 }
 
-/* Modulo 2^61 - 1, of a below 2^62 and b below 2^61. */
 #define PRIME (((uint64_t)1 << 61) - 1)
 
+static uint64_t reduced(uint64_t a)
+{
+    uint64_t sum = (a >> 61) + (a & PRIME);
+    return sum < PRIME ? sum : sum - PRIME;
+}
+
+/* a * b modulo PRIME; both are below it. */
 static uint64_t times(uint64_t a, uint64_t b)
 {
     unsigned __int128 product = (unsigned __int128)a * b;
-    uint64_t sum = (uint64_t)(product >> 61) + ((uint64_t)product & PRIME);
-    return sum % PRIME;
+    return reduced((uint64_t)(product >> 61) + ((uint64_t)product & PRIME));
 }
 
 /* By a rolling hash, so that every byte of s is read twice and not once per byte of the
@@ -149,17 +154,15 @@ size_t tk_jstr_rfind(tk_str s, tk_str needle)
         return needle.n == 0 ? s.n : SIZE_MAX;
     }
     tk_hash_key key = {(uint64_t)(uintptr_t)s.p, (uint64_t)(uintptr_t)&key};
-    uint64_t base = tk_hash_bytes(key, &key, sizeof(key)) % PRIME;
+    uint64_t base = reduced(tk_hash_bytes(key, &key, sizeof(key)));
     uint64_t wanted = 0, have = 0, top = 1;
     size_t at = s.n - needle.n;
     for (size_t i = needle.n; i-- > 0;) {
-        wanted = times(wanted, base) + (unsigned char)needle.p[i];
-        have = times(have, base) + (unsigned char)s.p[at + i];
-        top = i > 0 ? times(top, base) : top;
+        wanted = reduced(times(wanted, base) + (unsigned char)needle.p[i]);
+        have = reduced(times(have, base) + (unsigned char)s.p[at + i]);
+        top = times(top, base);
     }
-    wanted %= PRIME;
     for (;; at--) {
-        have %= PRIME;
         if (have == wanted && memcmp(s.p + at, needle.p, needle.n) == 0) {
             return at;
         }
@@ -167,7 +170,7 @@ size_t tk_jstr_rfind(tk_str s, tk_str needle)
             return SIZE_MAX;
         }
         uint64_t last = times((unsigned char)s.p[at + needle.n - 1], top);
-        have = times(have + PRIME - last, base) + (unsigned char)s.p[at - 1];
+        have = reduced(times(have, base) + (unsigned char)s.p[at - 1] + PRIME - last);
     }
 }
 

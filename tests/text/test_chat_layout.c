@@ -50,6 +50,32 @@ static void test_chat_many_parts(void **unused)
     close_kit(&k);
 }
 
+/* Each part is searched for in its message: what would take the square of a long one is
+ * refused. */
+static void test_chat_search_is_bounded(void **unused)
+{
+    (void)unused;
+    static const char source[] =
+        "{% for m in messages %}{% for p in m.content %}{{ p.text }}"
+        "{% endfor %}{% endfor %}";
+    static const struct {
+        size_t n;
+        tinkc_code wanted;
+    } rows[] = {{100, TINKC_OK}, {300000, TINKC_E_LIMIT}};
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        kit k;
+        open_kit(&k, source, "user", "{\"text\":\"the same\"}", rows[i].n);
+        tk_chat_layout layout = {.n = 0};
+        tk_chat_how how = {.strict = true};
+        assert_int_equal(
+            tk_chat_lay_out(&layout, k.tpl, &k.chat, &how, TK_CHAT_LOSS_ALL, &k.err),
+            rows[i].wanted);
+        assert_int_equal(layout.n, rows[i].wanted == TINKC_OK ? 2 : 0);
+        tk_chat_layout_dispose(&layout);
+        close_kit(&k);
+    }
+}
+
 /* Reasoning comes before the content; a part without text, and arrays of numbers, have
  * none. */
 static void test_chat_texts(void **unused)
@@ -78,6 +104,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_chat_many_parts),
+        cmocka_unit_test(test_chat_search_is_bounded),
         cmocka_unit_test(test_chat_texts),
     };
     return cmocka_run_group_tests_name("chat_layout", tests, NULL, NULL);
