@@ -1,9 +1,7 @@
 /* Filters on text and single values, and the table of all filters by name. What jinja2
  * has and templates for chats do not use (urlize, wordwrap ...) is known by name only. */
-#include <math.h>
 #include <string.h>
 
-#include "base/json_num.h"
 #include "text/jinja_run.h"
 
 #define FILTER(name)                                                                     \
@@ -298,189 +296,6 @@ FILTER(do_default)
     return true;
 }
 
-/* Digits with one underscore between them, a sign, blanks around: what int() takes. */
-static bool parse_int(tk_str s, int64_t *out)
-{
-    char room[24];
-    size_t n = 0;
-    s = tk_jstr_rstrip(tk_jstr_lstrip(s));
-    for (size_t i = 0; i < s.n && n < sizeof(room); i++) {
-        if ((s.p[i] == '+' && i == 0) ||
-            (s.p[i] == '_' && i > 0 && i + 1 < s.n && s.p[i - 1] != '_')) {
-            continue;
-        }
-        room[n++] = s.p[i];
-    }
-    return n < sizeof(room) && tk_str_to_i64((tk_str){room, n}, out);
-}
-
-static bool parse_float(tk_str s, double *out)
-{
-    s = tk_jstr_rstrip(tk_jstr_lstrip(s));
-    bool negative = s.n > 0 && s.p[0] == '-';
-    if (s.n > 0 && (s.p[0] == '-' || s.p[0] == '+')) {
-        s.p++;
-        s.n--;
-    }
-    if (tk_str_is_nocase(s, "inf") || tk_str_is_nocase(s, "infinity") ||
-        tk_str_is_nocase(s, "nan")) {
-        *out = (s.p[0] | 0x20) == 'n' ? NAN : negative ? -INFINITY : INFINITY;
-        return true;
-    }
-    char room[512];
-    size_t n = 0;
-    if (s.n == 0 || s.n > sizeof(room) - 4 || s.p[0] == '-' || s.p[0] == '+') {
-        return false;
-    }
-    while (s.n > 1 && s.p[0] == '0' && s.p[1] >= '0' && s.p[1] <= '9') {
-        s.p++;
-        s.n--;
-    }
-    if (s.p[0] == '.') {
-        room[n++] = '0';
-    }
-    for (size_t i = 0; i < s.n; i++) {
-        bool ends = s.p[i] == '.' && (i + 1 == s.n || (s.p[i + 1] | 0x20) == 'e');
-        if (ends && i == 0) {
-            return false;
-        }
-        if (!ends) {
-            room[n++] = s.p[i];
-        }
-    }
-    if (!tk_str_to_double((tk_str){room, n}, out)) {
-        return false;
-    }
-    *out = negative ? -*out : *out;
-    return true;
-}
-
-static bool fits_int(double value)
-{
-    return value > -9.2e18 && value < 9.2e18;
-}
-
-FILTER(do_int)
-{
-    const tk_jval *fallback = tk_jargs_at(args, 0);
-    int64_t base = 10, i;
-    double f;
-    if (!tk_jargs_int(run, args, 1, 10, &base)) {
-        return false;
-    }
-    if (base != 10) {
-        return tk_jrun_fail(run, TINKC_E_UNSUPPORTED, "int with a base");
-    }
-    if (self.type == TK_JT_STR && !tk_jrun_bytes(run, self.as.s.n)) {
-        return false;
-    }
-    if (tk_jval_as_int(&self, &i)) {
-        *out = tk_jval_int(i);
-    } else if (self.type == TK_JT_FLOAT && fits_int(self.as.f)) {
-        *out = tk_jval_int((int64_t)self.as.f);
-    } else if (self.type == TK_JT_STR && parse_int(self.as.s, &i)) {
-        *out = tk_jval_int(i);
-    } else if (self.type == TK_JT_STR && parse_float(self.as.s, &f) && fits_int(f)) {
-        *out = tk_jval_int((int64_t)f);
-    } else if (self.type == TK_JT_UNDEFINED) {
-        return tk_jrun_undefined(run, self);
-    } else if ((self.type == TK_JT_FLOAT && isfinite(self.as.f)) ||
-               (self.type == TK_JT_STR && parse_float(self.as.s, &f) && isfinite(f))) {
-        return tk_jrun_too_large(run);
-    } else {
-        *out = fallback != NULL ? *fallback : tk_jval_int(0);
-    }
-    return true;
-}
-
-FILTER(do_float)
-{
-    const tk_jval *fallback = tk_jargs_at(args, 0);
-    double f;
-    if (self.type == TK_JT_STR && !tk_jrun_bytes(run, self.as.s.n)) {
-        return false;
-    }
-    if (tk_jval_is_number(&self)) {
-        *out = tk_jval_float(tk_jval_as_double(&self));
-    } else if (self.type == TK_JT_STR && parse_float(self.as.s, &f)) {
-        *out = tk_jval_float(f);
-    } else if (self.type == TK_JT_UNDEFINED) {
-        return tk_jrun_undefined(run, self);
-    } else {
-        *out = fallback != NULL ? *fallback : tk_jval_float(0);
-    }
-    return true;
-}
-
-FILTER(do_abs)
-{
-    (void)args;
-    int64_t i;
-    if (tk_jval_as_int(&self, &i)) {
-        if (i == INT64_MIN) {
-            return tk_jrun_too_large(run);
-        }
-        *out = tk_jval_int(i < 0 ? -i : i);
-        return true;
-    }
-    if (self.type == TK_JT_FLOAT) {
-        *out = tk_jval_float(fabs(self.as.f));
-        return true;
-    }
-    return tk_jrun_raise(run, "bad operand type for abs(): '%s'",
-                         tk_jval_type_name(&self));
-}
-
-/* round() of Python: half to even, decided on the decimal that was meant. */
-static double round_half_even(double value, int64_t digits)
-{
-    double scale = pow(10, (double)digits);
-    double scaled = value * scale;
-    double r = nearbyint(scaled);
-    /* The product may have been rounded onto a half that the value is not. */
-    if (fabs(scaled - trunc(scaled)) - 0.5 == 0.0 && digits > 0) {
-        double error = fma(value, scale, -scaled);
-        if (error > 0) {
-            r = ceil(scaled);
-        } else if (error < 0) {
-            r = floor(scaled);
-        }
-    }
-    return r / scale;
-}
-
-FILTER(do_round)
-{
-    int64_t digits;
-    tk_str how = TK_STR("common");
-    if (!tk_jargs_int(run, args, 0, 0, &digits) ||
-        (tk_jargs_at(args, 1) != NULL && !tk_jargs_str(run, args, 1, &how))) {
-        return false;
-    }
-    if (!tk_jval_is_number(&self)) {
-        return tk_jrun_raise(run, "type %s doesn't define __round__ method",
-                             tk_jval_type_name(&self));
-    }
-    if (digits < -300 || digits > 300) {
-        return tk_jrun_fail(run, TINKC_E_LIMIT, "round: too many digits");
-    }
-    double value = tk_jval_as_double(&self), scale = pow(10, (double)digits);
-    if (tk_str_is(how, "common")) {
-        int64_t i;
-        if (tk_jval_as_int(&self, &i) && digits >= 0) {
-            *out = tk_jval_int(i);
-            return true;
-        }
-        value = round_half_even(value, digits);
-    } else if (tk_str_is(how, "ceil") || tk_str_is(how, "floor")) {
-        value = (how.p[0] == 'c' ? ceil(value * scale) : floor(value * scale)) / scale;
-    } else {
-        return tk_jrun_raise(run, "method must be common, ceil or floor");
-    }
-    *out = tk_jval_float(value);
-    return true;
-}
-
 FILTER(do_attr)
 {
     tk_str name;
@@ -546,10 +361,6 @@ static const tk_jfunc filters[] = {
     {"wordcount", "", do_wordcount, 0, 0, 0},
     {"truncate", "length killwords end leeway", do_truncate, 0, 4, 0},
     {"urlencode", "", do_urlencode, 0, 0, 0},
-    {"int", "default base", do_int, 0, 2, 0},
-    {"float", "default", do_float, 0, 1, 0},
-    {"abs", "", do_abs, 0, 0, 0},
-    {"round", "precision method", do_round, 0, 2, 0},
     {"attr", "name", do_attr, 1, 1, 0},
     {"filesizeformat", "", do_unsupported, 0, -1, 0},
     {"pprint", "", do_unsupported, 0, -1, 0},
@@ -567,7 +378,8 @@ const void *tk_jinja_find_filter(tk_str name)
             return &filters[i];
         }
     }
-    static const tk_jfunc *const more[] = {tk_jfilters_seq, tk_jfilters_sort};
+    static const tk_jfunc *const more[] = {tk_jfilters_seq, tk_jfilters_sort,
+                                           tk_jfilters_number};
     for (size_t i = 0; i < TK_ARRAY_LEN(more); i++) {
         for (const tk_jfunc *f = more[i]; f->name != NULL; f++) {
             if (tk_str_is(name, f->name)) {

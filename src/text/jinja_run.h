@@ -289,7 +289,8 @@ TK_NODISCARD bool tk_jinja_test(tk_jrun *run, tk_str name, tk_jval self,
 /* A method of a value; NULL when its type has none of that name. *is_unsafe when it would
  * change the object. */
 const tk_jfunc *tk_jinja_find_method(tk_jtype type, tk_str name, bool *is_unsafe);
-extern const tk_jfunc tk_jmethods_str[], tk_jfilters_seq[], tk_jfilters_sort[];
+extern const tk_jfunc tk_jmethods_str[], tk_jfilters_seq[], tk_jfilters_sort[],
+    tk_jfilters_number[];
 TK_NODISCARD bool tk_jval_percent(tk_jrun *run, tk_str format, tk_jval values,
                                   tk_jval *out);
 TK_NODISCARD bool tk_jmethod_format(tk_jrun *run, tk_jval self, const tk_jargs *args,

@@ -1,4 +1,4 @@
-/* What the filters on sequences share. Inside the text module. */
+/* What the files of filters share. Inside the text module. */
 #ifndef TEXT_JINJA_SEQ_H
 #define TEXT_JINJA_SEQ_H
 

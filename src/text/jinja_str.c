@@ -337,6 +337,18 @@ bool tk_jstr_is_digit(uint32_t code)
            (code >= 0x2460 && code <= 0x2468);
 }
 
+int tk_jstr_decimal(uint32_t code)
+{
+    if (code < 0x80) {
+        return code >= '0' && code <= '9' ? (int)(code - '0') : -1;
+    }
+    uint32_t first = code; /* digits stand ten by ten, some scripts next to each other */
+    while (utf8proc_category((utf8proc_int32_t)first) == UTF8PROC_CATEGORY_ND) {
+        first--;
+    }
+    return first < code ? (int)((code - first - 1) % 10) : -1;
+}
+
 bool tk_jstr_is_numeric(uint32_t code)
 {
     utf8proc_category_t c = utf8proc_category((utf8proc_int32_t)code);

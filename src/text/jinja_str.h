@@ -48,6 +48,7 @@ bool tk_jstr_is_printable(uint32_t code);
 bool tk_jstr_is_alpha(uint32_t code);
 bool tk_jstr_is_digit(uint32_t code);
 bool tk_jstr_is_numeric(uint32_t code);
+int tk_jstr_decimal(uint32_t code); /* the value of a decimal digit, -1: it is none */
 bool tk_jstr_is_upper(uint32_t code);
 bool tk_jstr_is_lower(uint32_t code);
 
