@@ -19,7 +19,8 @@ from pathlib import Path
 
 import gatelib
 
-LIMIT_S = 60  # a test that takes longer hangs
+# a test hangs when it takes longer than both the least and so many times its usual time
+LEAST_S, MOST_S, TIMES = 10, 60, 20
 NOT_RUN, TOO_LONG = "not run", "too long"  # besides the exit statuses
 PASSED, ABSENT, UNSTARTED = "passed", "absent", "unstarted"
 KILLS = ("assertion", "crash", "limit")
@@ -122,6 +123,7 @@ class Tree:
         self.dir = root / "build/mutate/tree"
         self.build_dir = self.dir / "build/dev"
         self.only = root / "build/mutate/only.so"
+        self.limits = {}  # seconds, by program and test
 
     def copy(self):
         names = gatelib.files(self.root)
@@ -153,15 +155,16 @@ class Tree:
     def outcome(self, program, test):
         """One of PASSED, ABSENT, UNSTARTED and KILLS."""
         env = dict(os.environ, MUTATE_ONLY=test, TINKC_BUILD_DIR=str(self.build_dir))
+        limit = self.limits.get((program, test), MOST_S)
         if program == "docs":
             script = self.dir / f"tests/docs/{test}.sh"
             if not script.exists():
                 return ABSENT
-            code, _ = bounded([str(script)], self.dir, env)
+            code, _ = bounded([str(script)], self.dir, env, limit)
             return outcome_of_script(code)
         env["LD_PRELOAD"] = str(self.only)
         path = self.build_dir / "tests" / program
-        return outcome_of_program(test, *bounded([str(path)], path.parent, env))
+        return outcome_of_program(test, *bounded([str(path)], path.parent, env, limit))
 
 
 def outcome_of_script(code):
@@ -188,7 +191,7 @@ def run(command, cwd):
         sys.exit(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
 
 
-def bounded(command, cwd, env):
+def bounded(command, cwd, env, limit):
     """(exit status, output); the whole group of processes ends with it."""
     try:
         child = subprocess.Popen(command, cwd=cwd, env=env, text=True, errors="replace",
@@ -198,7 +201,7 @@ def bounded(command, cwd, env):
         return NOT_RUN, str(error)
     with child:
         try:
-            out = child.communicate(timeout=LIMIT_S)[0]
+            out = child.communicate(timeout=limit)[0]
         except subprocess.TimeoutExpired:
             os.killpg(child.pid, signal.SIGKILL)
             return TOO_LONG, child.communicate()[0]
@@ -246,13 +249,16 @@ def verdict_of(tree, entry):
 
 
 def check_untouched(tree, entries):
-    """Every test passes as long as nothing is changed."""
+    """Every test passes as long as nothing is changed; says how long each may take."""
     if not tree.build(sorted({t for e in entries for t in targets_of(e)})):
         sys.exit(f"{tree.said}\nthe tree does not build")
     for program, test in sorted({(e.program, t) for e in entries for t in e.tests}):
+        start = time.monotonic()
         outcome = tree.outcome(program, test)
         if outcome != PASSED:
             sys.exit(f"{program}: {test}: {outcome} without a mutation")
+        usual = time.monotonic() - start
+        tree.limits[program, test] = min(max(LEAST_S, TIMES * usual), MOST_S)
 
 
 def wanted(entry, words):

@@ -229,6 +229,7 @@ static void test_sampling_load_parallel(void **unused)
     assert_true(fakeapi_gate_wait(gate, N));
     assert_int_equal(fakeapi_in_flight(api, "POST", "/api/v1/asample"), N);
     tinkc_sampling_close(&other);
+    assert_int_equal(tinkc_service_health_wait(service, NULL), TINKC_OK);
     fakeapi_gate_open(gate);
     for (size_t i = 0; i < N; i++) {
         assert_int_equal(pthread_join(threads[i], NULL), 0);

@@ -256,11 +256,16 @@ typedef struct seen_chunks {
 
 static void wait_seen(seen_chunks *seen, size_t n)
 {
+    struct timespec end;
+    (void)clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += FAKEAPI_WAIT_CAP_S;
     pthread_mutex_lock(&seen->lock);
-    while (seen->n < n) {
-        pthread_cond_wait(&seen->changed, &seen->lock);
+    while (seen->n < n &&
+           pthread_cond_timedwait(&seen->changed, &seen->lock, &end) == 0) {
     }
+    size_t have = seen->n;
     pthread_mutex_unlock(&seen->lock);
+    assert_true(have >= n);
 }
 
 static void on_chunk(const tinkc_fwdbwd *part, size_t first, size_t n, void *user)
