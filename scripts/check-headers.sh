@@ -5,7 +5,7 @@
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 [ "${1:-}" != --root ] || root=$2
-strict="-Wall -Wextra -Werror -pedantic -fsyntax-only -I$root/include"
+strict=(-Wall -Wextra -Werror -pedantic -fsyntax-only "-I$root/include")
 count=0 failed=0
 for header in "$root"/include/tinkc/*.h; do
     name=tinkc/$(basename "$header")
@@ -15,7 +15,7 @@ for header in "$root"/include/tinkc/*.h; do
     for compiler in "gcc -x c -std=c11" "clang-14 -x c -std=c11" \
         "g++ -x c++ -std=c++17" "clang-14 -x c++ -std=c++17"; do
         # shellcheck disable=SC2086 # words are meant to be split
-        $compiler $strict - <<<"$source" || { echo "$name: $compiler"; failed=1; }
+        $compiler "${strict[@]}" - <<<"$source" || { echo "$name: $compiler"; failed=1; }
     done
     case $name in tinkc/tinkc.h) continue ;; esac
     grep -q "#include <$name>" "$root/include/tinkc/tinkc.h" ||

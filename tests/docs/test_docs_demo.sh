@@ -11,7 +11,7 @@ expect "it ends with three lines" test "$(wc -l <"$work/lines")" -eq 3
 expect "the second is Python" test "$(demo_line 'python3 -c .*base_url=' | wc -l)" -eq 1
 expect "8000 is the server's own port" grep -q 'listening on http://127.0.0.1:8000' docs/guide/server.md
 expect "the first starts a server" demo_serve
-line=$(demo_line 'cc ')
+line=$(demo_line '\(eval \)\?cc ')
 expect "the third compiles with pkg-config" grep -q 'pkg-config --cflags --libs tinkc' <<<"$line"
 expect "the third says who the model is" \
     test "$(timeout 60 bash -c "$line" | head -n 1)" = "I am Pebble, a very small language model."
