@@ -2,7 +2,11 @@
 # clang-format on every tracked C file. `scripts/check-format.sh --fix` rewrites them.
 set -eu
 cd "$(dirname "$0")/.."
-mapfile -t files < <(git -c safe.directory='*' ls-files '*.c' '*.h')
+if [ -e .git ]; then
+    mapfile -t files < <(git -c safe.directory='*' ls-files '*.c' '*.h')
+else # an archive of the tree
+    mapfile -t files < <(find . -path ./build -prune -o -name '*.[ch]' -print)
+fi
 [ "${#files[@]}" -gt 0 ] || { echo "nothing to check: no sources"; exit 1; }
 if [ "${1:-}" = --fix ]; then
     exec clang-format-14 -i "${files[@]}"

@@ -35,7 +35,7 @@ if [ "$(id -u)" -ne 0 ]; then
         echo "deps: need root or sudo to install:$missing" >&2
         exit 1
     }
-    as_root="sudo"
+    as_root="sudo env DEBIAN_FRONTEND=noninteractive" # sudo drops ours
 fi
 echo "deps: installing$missing"
 export DEBIAN_FRONTEND=noninteractive

@@ -162,8 +162,8 @@ class Tree:
                 return ABSENT
             code, _ = bounded([str(script)], self.dir, env, limit)
             return outcome_of_script(code)
-        env["LD_PRELOAD"] = str(self.only)
         path = self.build_dir / "tests" / program
+        env["LD_PRELOAD"] = os.path.relpath(self.only, path.parent)  # takes no blanks
         return outcome_of_program(test, *bounded([str(path)], path.parent, env, limit))
 
 
