@@ -178,6 +178,15 @@ static void failed(tk_auth *auth, const tk_err *err)
     tell_all(auth, err->code, err);
 }
 
+/* The log masks only so many secrets: a token that goes gives its place back. */
+static void forget_token(tk_auth *auth)
+{
+    if (auth->token != NULL) {
+        tk_log_remove_secret(tk_core_log(auth->core), tk_str_of(auth->token));
+    }
+    drop(&auth->token);
+}
+
 static bool keep_token(tk_auth *auth, tk_str text, tk_err *err)
 {
     char *copy = tk_strndup(text.p, text.n);
@@ -187,10 +196,7 @@ static bool keep_token(tk_auth *auth, tk_str text, tk_err *err)
         drop(&copy);
         return false;
     }
-    if (auth->token != NULL) {
-        tk_log_remove_secret(tk_core_log(auth->core), tk_str_of(auth->token));
-    }
-    drop(&auth->token);
+    forget_token(auth);
     auth->token = copy;
     auth->token_ms = tk_clock_mono_ms(tk_core_clock(auth->core));
     return true;
@@ -265,6 +271,9 @@ static void exchange(tk_auth *auth, tk_str credential)
     if (auth->credential == NULL) {
         tk_err err = TK_ERR_INIT;
         tk_err_nomem(&err);
+        if (auth->kind == TK_AUTH_COMMAND) {
+            tk_log_remove_secret(tk_core_log(auth->core), credential);
+        }
         failed(auth, &err);
         return;
     }
@@ -290,10 +299,10 @@ static void on_output(void *user, tk_str output)
         tk_err_set(&err, TINKC_E_AUTH, "the credential command printed nothing");
         failed(auth, &err);
     } else if (auth->exchanging) {
-        if (tk_log_add_secret(tk_core_log(auth->core), output, &err) == TINKC_E_NOMEM) {
-            failed(auth, &err);
-        } else {
+        if (tk_log_add_secret(tk_core_log(auth->core), output, &err) == TINKC_OK) {
             exchange(auth, output);
+        } else { /* what cannot be masked is not used */
+            failed(auth, &err);
         }
     } else if (keep_token(auth, output, &err)) {
         fetched(auth);
@@ -366,7 +375,7 @@ void tk_auth_setup(tk_auth *auth, bool exchanging, bool enforce_command,
         return;
     }
     if (exchanging != auth->exchanging || kind != auth->kind) {
-        drop(&auth->token);
+        forget_token(auth);
     }
     auth->kind = kind;
     auth->key = key;

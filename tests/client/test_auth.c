@@ -390,6 +390,93 @@ static void test_auth_command_repeats(void **unused)
     clientfix_close(&f);
 }
 
+/* How many secrets more the service's log could mask. */
+static size_t room_for_secrets(clientfix *f)
+{
+    tk_log *log = tk_core_log(tk_service_core(f->service));
+    tk_err err = TK_ERR_INIT;
+    char filler[32];
+    size_t n = 0;
+    do {
+        (void)snprintf(filler, sizeof(filler), "filler-%zu", n);
+    } while (tk_log_add_secret(log, tk_str_of(filler), &err) == TINKC_OK && ++n < 1000);
+    for (size_t i = 0; i < n; i++) {
+        (void)snprintf(filler, sizeof(filler), "filler-%zu", i);
+        tk_log_remove_secret(log, tk_str_of(filler));
+    }
+    return n;
+}
+
+/* The log can mask a limited number of secrets; a token that is replaced gives its place
+ * to the new one, however often. */
+static void test_auth_refreshes_stay_masked(void **unused)
+{
+    (void)unused;
+    exchange x;
+    char name[32], body[256];
+    open_exchange(&x, "token-0", 1000);
+    assert_int_equal(health(&x), TINKC_OK);
+    size_t room = room_for_secrets(&x.f);
+    for (int i = 1; i <= 2 * TK_REDACT_SECRETS_MAX; i++) {
+        (void)snprintf(name, sizeof(name), "token-%d", i);
+        (void)token_body(body, sizeof(body), name, 1000 + 700 * i);
+        faketransport_default(&x.f.net, TOKEN, (fakeanswer){.body = body});
+        clientfix_advance(&x.f, 700000);
+        assert_int_equal(faketransport_count(&x.f.net, TOKEN), i + 1);
+    }
+    assert_int_equal(room_for_secrets(&x.f), room);
+    assert_int_equal(health(&x), TINKC_OK);
+    assert_true(sent_with(&x, HEALTH, 1, name));
+    body[strlen(body) - 2] = '\0';
+    tk_log_write(tk_core_log(tk_service_core(x.f.service)), TINKC_LOG_WARN, "test",
+                 "refused: %s", body + 8);
+    assert_non_null(strstr(x.f.log, "warn test: refused: ***\n"));
+    clientfix_close(&x.f);
+}
+
+/* What the command printed gives its place to the token that is got for it. */
+static void test_auth_exchange_gives_places_back(void **unused)
+{
+    (void)unused;
+    exchange x;
+    static const char *const options[] = {"credential_cmd", "echo shy-credential",
+                                          "api_key", NULL, NULL};
+    clientfix_open(&x.f, options);
+    faketransport_default(&x.f.net, "client/config",
+                          (fakeanswer){.body = "{\"pjwt_auth_enabled\":true}"});
+    faketransport_default(&x.f.net, HEALTH, (fakeanswer){.body = "{}"});
+    faketransport_default(
+        &x.f.net, TOKEN,
+        (fakeanswer){.body = token_body(x.body, sizeof(x.body), "one", 1000)});
+    assert_int_equal(tinkc_service_health_wait(x.f.service, NULL), TINKC_OK);
+    assert_true(sent_with(&x, TOKEN, 0, "shy-credential"));
+    assert_true(sent_with(&x, HEALTH, 0, "one."));
+    assert_int_equal(room_for_secrets(&x.f), TK_REDACT_SECRETS_MAX - 1);
+    clientfix_close(&x.f);
+}
+
+/* A credential that the log cannot mask is not sent for a token either. */
+static void test_auth_exchange_too_long(void **unused)
+{
+    (void)unused;
+    char path[] = "/tmp/tinkc-auth-XXXXXX", command[128];
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    (void)snprintf(command, sizeof(command),
+                   "rm %s 2>&- && echo tml-first || printf %%04097d 0", path);
+    clientfix f;
+    const char *options[] = {"credential_cmd", command, "api_key", NULL, NULL};
+    clientfix_open(&f, options);
+    faketransport_default(&f.net, "client/config",
+                          (fakeanswer){.body = "{\"pjwt_auth_enabled\":true}"});
+    faketransport_default(&f.net, TOKEN, (fakeanswer){.status = 403, .body = "{}"});
+    assert_int_equal(tinkc_service_health_wait(f.service, NULL), TINKC_E_LIMIT);
+    assert_int_equal(faketransport_count(&f.net, "client/config"), 1);
+    assert_int_equal(faketransport_count(&f.net, TOKEN), 0);
+    clientfix_close(&f);
+}
+
 /* A slow one is killed, with what it started, when the service closes; otherwise this
  * test would take ten minutes. */
 static void test_auth_command_killed(void **unused)
@@ -448,6 +535,9 @@ int main(void)
         cmocka_unit_test(test_auth_command_fails_once),
         cmocka_unit_test(test_auth_command_fails_later),
         cmocka_unit_test(test_auth_command_repeats),
+        cmocka_unit_test(test_auth_refreshes_stay_masked),
+        cmocka_unit_test(test_auth_exchange_gives_places_back),
+        cmocka_unit_test(test_auth_exchange_too_long),
         cmocka_unit_test(test_auth_command_killed),
         cmocka_unit_test(test_auth_command_enforced),
     };
