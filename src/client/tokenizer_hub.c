@@ -244,7 +244,12 @@ static tinkc_code make_authorization(hub *self, tk_err *err)
     tk_err why = TK_ERR_INIT;
     tinkc_code code = tk_log_add_secret(tk_core_log(self->core), tk_str_of(token), &why);
     self->is_masked = code == TINKC_OK;
-    return code == TINKC_E_NOMEM ? tk_err_nomem(err) : TINKC_OK;
+    if (code == TINKC_OK || code == TINKC_E_INVALID) { /* too short to be one */
+        return TINKC_OK;
+    }
+    return code == TINKC_E_NOMEM
+               ? tk_err_nomem(err)
+               : tk_err_set(err, code, "the token of the hub: %s", why.message);
 }
 
 static tinkc_code pull_hub_file(hub *self, tk_buf *out, const char *name, tk_err *err)

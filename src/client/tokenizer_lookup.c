@@ -227,15 +227,14 @@ static tinkc_code try_hub(lookup *self, tk_err *err)
 {
     tk_err why = TK_ERR_INIT;
     tinkc_code code = TINKC_E_MISSING;
+    const char *url = self->places.hub_url != NULL ? self->places.hub_url : "HF_ENDPOINT";
     if (!self->has_id) {
         return TINKC_OK;
     }
     if (self->places.hub_is_off) {
-        (void)tk_err_set(&why, code, "%s: offline, nobody was asked",
-                         self->places.hub_url);
+        (void)tk_err_set(&why, code, "%s: offline, nobody was asked", url);
     } else if (self->id.is_private) {
-        (void)tk_err_set(&why, code, "%s: has no files of %s", self->places.hub_url,
-                         self->id.id);
+        (void)tk_err_set(&why, code, "%s: has no files of %s", url, self->id.id);
     } else {
         code = ask_hub(self, &why);
     }

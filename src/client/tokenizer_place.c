@@ -178,7 +178,11 @@ tinkc_code tk_tokenizer_places_init(tk_tokenizer_places *out,
                                           : in_user_cache(&made.cache, env, "tinkc", err);
     }
     if (code == TINKC_OK) {
-        code = find_hub(&made.hub_url, options->hub_url, env, err);
+        tk_err why = TK_ERR_INIT;
+        code = find_hub(&made.hub_url, options->hub_url, env, &why);
+        bool later = code == TINKC_E_CONFIG && options->hub_url == NULL;
+        code = later || code == TINKC_OK ? TINKC_OK
+                                         : tk_err_set(err, code, "%s", why.message);
     }
     tk_free(hf_home);
     if (code != TINKC_OK) {
@@ -195,6 +199,12 @@ tinkc_code tk_tokenizer_places_find_token(tk_tokenizer_places *places,
 {
     char *hf_home = NULL;
     tinkc_code code = find_hf_home(&hf_home, env, err);
+    if (code == TINKC_OK && places->hub_url == NULL) {
+        tk_err why = TK_ERR_INIT;
+        code = find_hub(&places->hub_url, options->hub_url, env, &why);
+        code = code == TINKC_OK ? code
+                                : tk_err_set(err, code, "HF_ENDPOINT: %s", why.message);
+    }
     if (code == TINKC_OK) {
         code = find_token(&places->token, options->hub_token, env, hf_home, err);
     }

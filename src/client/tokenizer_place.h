@@ -12,7 +12,7 @@
 typedef struct tk_tokenizer_places {
     char *hf_cache; /* NULL: nobody says where, and there is no home directory */
     char *cache;    /* NULL: the same */
-    char *hub_url;  /* without a slash at its end */
+    char *hub_url;  /* without a slash at its end; NULL: HF_ENDPOINT is malformed */
     char *token;    /* NULL: none, or not looked for yet */
     bool hub_is_off;
 } tk_tokenizer_places;
@@ -23,7 +23,7 @@ TK_NODISCARD tinkc_code tk_tokenizer_places_init(tk_tokenizer_places *out,
                                                  const tk_env *env, tk_err *err);
 
 /* Fills `token`, once, when the hub is about to be asked: the places on this machine must
- * answer also when it is malformed (TINKC_E_CONFIG). */
+ * answer also when it, or HF_ENDPOINT, is malformed (TINKC_E_CONFIG). */
 TK_NODISCARD tinkc_code tk_tokenizer_places_find_token(
     tk_tokenizer_places *places, const tinkc_tokenizer_options *options,
     const tk_env *env, tk_err *err);

@@ -274,6 +274,53 @@ static void test_hub_bad_token(void **unused)
     hubfix_end(&f);
 }
 
+/* A token that the log could not mask is not sent; one too short to be one is no
+ * secret. */
+static void test_hub_long_token(void **unused)
+{
+    (void)unused;
+    hubfix f;
+    tinkc_error *error = NULL;
+    variables none = {{NULL}};
+    char token[TK_REDACT_SECRET_MAX_BYTES + 2];
+    memset(token, 'a', sizeof(token) - 1);
+    token[sizeof(token) - 1] = '\0';
+    hubfix_begin(&f);
+    f.options.hub_token = token;
+    assert_int_equal(search_in(&f, &none, &error), TINKC_E_LIMIT);
+    assert_non_null(strstr(tinkc_error_message(error), "token of the hub"));
+    assert_int_equal(fakeapi_total(f.hub), 0);
+    tinkc_error_free(&error);
+    f.options.hub_token = "abc";
+    assert_int_equal(search_in(&f, &none, &error), TINKC_E_MISSING);
+    assert_true(fakeapi_total(f.hub) > 0);
+    tinkc_error_free(&error);
+    hubfix_end(&f);
+}
+
+/* M-137: a malformed HF_ENDPOINT is told to whom needs the hub, without what it
+ * says; the cache needs none. */
+static void test_hub_bad_endpoint(void **unused)
+{
+    (void)unused;
+    hubfix f;
+    tinkc_error *error = NULL;
+    variables bad = {{"HF_ENDPOINT", "https://me:secret@hub", NULL}};
+    variables off = {{"HF_ENDPOINT", "ftp://hub", "HF_HUB_OFFLINE", "1", NULL}};
+    hubfix_begin(&f);
+    f.options.hub_url = NULL;
+    assert_int_equal(search_in(&f, &bad, &error), TINKC_E_CONFIG);
+    assert_non_null(strstr(tinkc_error_message(error), "HF_ENDPOINT"));
+    assert_null(strstr(tinkc_error_message(error), "secret"));
+    tinkc_error_free(&error);
+    assert_int_equal(search_in(&f, &off, &error), TINKC_E_MISSING);
+    tinkc_error_free(&error);
+    hubfix_put(&f, PLACE "/tokenizer.json", f.json.p);
+    assert_int_equal(search_in(&f, &bad, &error), TINKC_OK);
+    assert_int_equal(fakeapi_total(f.hub), 0);
+    hubfix_end(&f);
+}
+
 /* M-137: the hub's URL from the environment; offline nobody is asked there. */
 static void test_hub_offline(void **unused)
 {
@@ -504,6 +551,8 @@ int main(void)
         cmocka_unit_test(test_hub_many_tokens),
         cmocka_unit_test(test_hub_token_sources),
         cmocka_unit_test(test_hub_bad_token),
+        cmocka_unit_test(test_hub_long_token),
+        cmocka_unit_test(test_hub_bad_endpoint),
         cmocka_unit_test(test_hub_offline),
         cmocka_unit_test(test_hub_refuses),
         cmocka_unit_test(test_hub_broken),
