@@ -20,7 +20,10 @@ const char *tk_env_get(const tk_env *env, const char *name);
 const char *tk_env_get_nonempty(const tk_env *env, const char *name);
 
 /* True for 1, true, yes, on in any case, false for everything else, the empty value
- * included; `fallback` when it is not set. As the official SDK reads TINKER_TELEMETRY. */
+ * included. As the official SDK reads TINKER_TELEMETRY. */
+bool tk_env_is_on(const char *value);
+
+/* The same of a variable; `fallback` when it is not set. */
 bool tk_env_get_bool(const tk_env *env, const char *name, bool fallback);
 
 /* The parts between commas, in order, each once, not trimmed; an empty value is one empty

@@ -6,6 +6,7 @@
 
 #include <tinkc/version.h>
 
+#include "base/env.h"
 #include "base/str.h"
 
 #define AT(member) offsetof(struct tinkc_config, member)
@@ -15,13 +16,7 @@
  * switches read the same. */
 static const char *switch_word(const char *value)
 {
-    static const char *const on[] = {"1", "true", "yes", "on"};
-    for (size_t i = 0; i < TK_ARRAY_LEN(on); i++) {
-        if (tk_str_is_nocase(tk_str_of(value), on[i])) {
-            return "true";
-        }
-    }
-    return "false";
+    return tk_env_is_on(value) ? "true" : "false";
 }
 
 /* TINKER_LOG: a level in lower case, of which the official SDK knows "debug" and "info";
