@@ -100,8 +100,10 @@ int cmd_fail_error(tinkc_error **error, const char *format, ...) TINKC_PRINTF(2,
  * *error. */
 int cmd_fail_input(tinkc_error **error, const char *what);
 
-/* What to do about a failure of this kind; NULL when there is nothing to say. */
+/* What to do about a failure of this kind, and about this one; static, NULL when there is
+ * nothing to say. */
 const char *cmd_hint(tinkc_code code);
+const char *cmd_hint_of(const tinkc_error *error);
 
 /* The usage line, then "Error: TEXT", on standard error; returns CMD_USAGE. For what the
  * parser cannot know, such as options that exclude each other. */

@@ -51,7 +51,7 @@ static state note(doctor *d, state result, const char *format, ...)
 /* A failed call; the hint by its code unless there is a better one. Frees *error. */
 static state note_error(doctor *d, tinkc_error **error, const char *hint)
 {
-    d->hint = hint != NULL ? hint : cmd_hint(tinkc_error_code(*error));
+    d->hint = hint != NULL ? hint : cmd_hint_of(*error);
     (void)note(d, FAILED, "%s", tinkc_error_message(*error));
     tinkc_error_free(error);
     return FAILED;

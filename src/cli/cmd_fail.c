@@ -21,7 +21,7 @@ static const words table[] = {
     {TINKC_E_INVALID, NULL, NULL},
     {TINKC_E_STATE, NULL, NULL},
     {TINKC_E_CONFIG, "Configuration error",
-     "Set TINKER_API_KEY and TINKER_BASE_URL, or --api-key and --base-url."},
+     "'tinkc config' shows every option, and where its value comes from."},
     {TINKC_E_LIMIT, NULL, "docs/limits.md has the limits."},
     {TINKC_E_MISSING, NULL, NULL},
     {TINKC_E_PARSE, "Malformed answer",
@@ -76,9 +76,33 @@ static const words *words_of(tinkc_code code)
     return &none;
 }
 
+/* Two settings that everybody needs, by how the library's message begins. */
+static const char *hint_of_setting(const char *message)
+{
+    static const char *const rows[][2] = {
+        {"no API key", "Set TINKER_API_KEY, or --api-key."},
+        {"an API key", "Set TINKER_API_KEY, or --api-key."},
+        {"base URL", "Set TINKER_BASE_URL, or --base-url."},
+    };
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        if (strncmp(message, rows[i][0], strlen(rows[i][0])) == 0) {
+            return rows[i][1];
+        }
+    }
+    return NULL;
+}
+
 const char *cmd_hint(tinkc_code code)
 {
     return words_of(code)->hint;
+}
+
+const char *cmd_hint_of(const tinkc_error *error)
+{
+    tinkc_code code = tinkc_error_code(error);
+    const char *hint =
+        code == TINKC_E_CONFIG ? hint_of_setting(tinkc_error_message(error)) : NULL;
+    return hint != NULL ? hint : cmd_hint(code);
 }
 
 static void say(const char *prefix, const char *text)
@@ -154,16 +178,16 @@ int cmd_fail_error(tinkc_error **error, const char *format, ...)
         (void)vsnprintf(what, sizeof(what), format, list);
         va_end(list);
     }
-    const words *w = tinkc_error_http_status(*error) == 501
-                         ? &not_offered
-                         : words_of(tinkc_error_code(*error));
+    bool offered = tinkc_error_http_status(*error) != 501;
+    const words *w = offered ? words_of(tinkc_error_code(*error)) : &not_offered;
+    const char *hint = offered ? cmd_hint_of(*error) : not_offered.hint;
     (void)snprintf(text, sizeof(text), "%s%s%s%s%s", what, what[0] != '\0' ? ": " : "",
                    w->what != NULL ? w->what : "", w->what != NULL ? ": " : "",
                    tinkc_error_message(*error));
     if (!cmd_interrupted()) {
         say("Error: ", text);
-        if (w->hint != NULL) {
-            say("Hint: ", w->hint);
+        if (hint != NULL) {
+            say("Hint: ", hint);
         }
         if (is_verbose) {
             show_details(*error);

@@ -168,12 +168,15 @@ static void test_cli_fail_configuration(void **unused)
         clifix_refused(&f, commands[i], 1, "Error: Configuration error: ");
     }
     f.env[1] = "TINKER_API_KEY=no-key";
-    clifix_refused(&f, "run list", 1,
-                   "\nHint: Set TINKER_API_KEY and TINKER_BASE_URL, or --api-key and "
-                   "--base-url.\n");
+    clifix_refused(&f, "run list", 1, "\nHint: Set TINKER_API_KEY, or --api-key.\n");
     f.env[1] = "TINKER_API_KEY=" CLI_KEY;
     f.env[0] = "TINKER_BASE_URL=ftp://x";
-    clifix_refused(&f, "run list", 1, "Error: Configuration error: ");
+    clifix_refused(&f, "run list", 1, "Error: Configuration error: base URL");
+    clifix_refused(&f, "run list", 1, "\nHint: Set TINKER_BASE_URL, or --base-url.\n");
+    f.env[0] = "TINKER_BASE_URL=https://tinker.invalid";
+    clifix_refused(&f, "run list --set no_such_option=1", 1,
+                   "\nHint: 'tinkc config' shows every option, and where its value comes "
+                   "from.\n");
     assert_int_equal(fakeapi_total(f.api), 0);
     clifix_end(&f);
 }
