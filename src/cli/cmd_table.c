@@ -234,11 +234,26 @@ static void show_rule(const size_t *widths, size_t n)
     putchar('\n');
 }
 
+/* The same, but a word that is too long stays whole: the terminal wraps it, and an id can
+ * be copied from there. */
+static tk_str take_words(tk_str *rest, size_t width)
+{
+    tk_str line = take_line(rest, width);
+    if (rest->p == line.p + line.n) { /* cut inside of a word, or the end */
+        const char *blank = rest->n > 0 ? memchr(rest->p, ' ', rest->n) : NULL;
+        size_t n = blank != NULL ? (size_t)(blank - rest->p) : rest->n;
+        size_t next = n + (blank != NULL);
+        line.n += n;
+        *rest = (tk_str){rest->p + next, rest->n - next};
+    }
+    return line;
+}
+
 static void show_wrapped(const cmd_table *table, tk_str text, size_t width,
                          const char *color)
 {
     do {
-        show_colored(table, take_line(&text, width), color);
+        show_colored(table, take_words(&text, width), color);
         putchar('\n');
     } while (text.n > 0);
 }

@@ -27,10 +27,12 @@ static const char *const tables[] = {
     "billing usage 2026-07-13 2026-07-14",
 };
 
-/* The longest line, in characters, without what makes colours. */
+/* The longest line, in characters, without what makes colours; but a line of one word,
+ * which is left to the terminal, so that an id can be copied. */
 static size_t widest(const char *text)
 {
     size_t most = 0, n = 0;
+    bool has_blank = false;
     for (; *text != '\0'; text++) {
         if (*text == '\033') {
             text = strchr(text, 'm');
@@ -38,8 +40,12 @@ static size_t widest(const char *text)
             continue;
         }
         n += ((unsigned char)*text & 0xc0) != 0x80; /* not inside a character */
-        n = *text == '\n' ? 0 : n;
-        most = TK_MAX(most, n);
+        has_blank = has_blank || *text == ' ';
+        if (*text == '\n') {
+            most = has_blank ? TK_MAX(most, n - 1) : most;
+            has_blank = false;
+            n = 0;
+        }
     }
     return most;
 }
@@ -118,6 +124,12 @@ static void test_cli_terminal_forms(void **unused)
                   "           Model              Update\n"
                   "─────────  ─────────  ──────  ──────────  ──────\n"
                   "S:train:0  m/b        Rank 8  2024-07-15  OK\n");
+    clifix_wide_world(f.api);
+    f.options.out_columns = 20; /* C-013: an id is not wrapped */
+    proc *p = clifix_run(&f, "session list --limit 1");
+    assert_true(strlen(CLI_SESSION) > 20);
+    assert_non_null(strstr(proc_out(p), "\n" CLI_SESSION "\n"));
+    proc_free(&p);
     clifix_end(&f);
 }
 
