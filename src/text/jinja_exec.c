@@ -141,12 +141,15 @@ static bool filter_items(tk_jrun *run, const tk_jnode *node, tk_jlist *items)
         return false;
     }
     for (size_t i = 0; i < items->n; i++) {
-        tk_jval test;
+        tk_jval test, item = items->items[i];
         run->scope = scope;
-        bool ok = tk_jscope_assign(run, node->a, items->items[i]) &&
-                  tk_jinja_eval(run, node->c, &test);
+        bool ok =
+            tk_jscope_assign(run, node->a, item) && tk_jinja_eval(run, node->c, &test);
+        if (ok && node->a->kind == TK_J_TUPLE) { /* the loop sees what was taken apart */
+            ok = tk_jinja_eval(run, node->a, &item);
+        }
         run->scope = outer;
-        if (!ok || (tk_jval_truth(&test) && !tk_jlist_add(run, &kept, items->items[i]))) {
+        if (!ok || (tk_jval_truth(&test) && !tk_jlist_add(run, &kept, item))) {
             return false;
         }
     }

@@ -9,7 +9,7 @@
 #include "text/jinja_run.h"
 
 typedef struct spec {
-    bool left, center, zero, plus, blank;
+    bool left, center, zero, plus, blank, other_form;
     int64_t width, precision; /* -1 = not given */
     char kind;
 } spec;
@@ -51,38 +51,44 @@ static bool put_fixed(tk_jrun *run, tk_buf *out, double number, int64_t digits)
     return true;
 }
 
+static void put_int(tk_buf *out, const spec *how, uint64_t value)
+{
+    char text[32];
+    unsigned long long u = value;
+    int n = how->kind == 'x'   ? snprintf(text, sizeof(text), "%llx", u)
+            : how->kind == 'X' ? snprintf(text, sizeof(text), "%llX", u)
+            : how->kind == 'o' ? snprintf(text, sizeof(text), "%llo", u)
+                               : snprintf(text, sizeof(text), "%llu", u);
+    for (int64_t zeros = TK_MIN(how->precision, 1000) - n; zeros > 0; zeros--) {
+        tk_buf_putc(out, '0');
+    }
+    tk_buf_put(out, text, (size_t)n);
+}
+
 static bool put_number(tk_jrun *run, tk_buf *out, const spec *how, const tk_jval *value)
 {
     int64_t i = 0;
     double f = tk_jval_as_double(value);
     bool is_float = how->kind == 'f' || how->kind == 'F';
-    bool negative = is_float ? signbit(f) != 0 : false;
     if (!is_float && !tk_jval_as_int(value, &i)) {
-        if (how->kind != 'd' || !(f > -9e15 && f < 9e15)) {
+        if (how->kind != 'd' || !isfinite(f)) {
             return tk_jrun_raise(run, "%%%c format: an integer is required", how->kind);
+        }
+        if (!(f > -9.2e18 && f < 9.2e18)) {
+            return tk_jrun_too_large(run);
         }
         i = (int64_t)f;
     }
-    negative = is_float ? negative : i < 0;
+    if (how->other_form || how->precision > 1000) {
+        return tk_jrun_fail(run, TINKC_E_UNSUPPORTED,
+                            "a format with '#' or so many digits");
+    }
+    bool negative = is_float ? signbit(f) != 0 : i < 0;
     tk_buf_puts(out, negative ? "-" : how->plus ? "+" : how->blank ? " " : "");
-    uint64_t u = i < 0 ? 0 - (uint64_t)i : (uint64_t)i;
     if (is_float) {
         return put_fixed(run, out, fabs(f), how->precision < 0 ? 6 : how->precision);
     }
-    const char *format = how->kind == 'x'   ? "%llx"
-                         : how->kind == 'X' ? "%llX"
-                         : how->kind == 'o' ? "%llo"
-                                            : "%llu";
-    char text[32];
-    int n = snprintf(text, sizeof(text), "%llu", (unsigned long long)u);
-    if (format[3] == 'x') {
-        n = snprintf(text, sizeof(text), "%llx", (unsigned long long)u);
-    } else if (format[3] == 'X') {
-        n = snprintf(text, sizeof(text), "%llX", (unsigned long long)u);
-    } else if (format[3] == 'o') {
-        n = snprintf(text, sizeof(text), "%llo", (unsigned long long)u);
-    }
-    tk_buf_put(out, text, (size_t)n);
+    put_int(out, how, i < 0 ? 0 - (uint64_t)i : (uint64_t)i);
     return true;
 }
 
@@ -186,6 +192,7 @@ static bool one_percent(tk_jrun *run, tk_str f, size_t *at, percent *p, tk_buf *
         how.plus |= f.p[*at] == '+';
         how.blank |= f.p[*at] == ' ';
         how.zero |= f.p[*at] == '0';
+        how.other_form |= f.p[*at] == '#';
     }
     (void)take_number(f, at, &how.width);
     if (*at < f.n && f.p[*at] == '.') {
@@ -240,9 +247,15 @@ bool tk_jval_percent(tk_jrun *run, tk_str format, tk_jval values, tk_jval *out)
 
 /* ---- str.format ---- */
 
-/* The value of "name.attr[0]"; *next counts the fields without a name. */
-static bool field_value(tk_jrun *run, tk_str field, const tk_jargs *args, size_t *next,
-                        tk_jval *out)
+/* How the fields of one text are numbered. */
+typedef struct numbering {
+    size_t next;
+    bool by_hand, by_itself;
+} numbering;
+
+/* The value of "name.attr[0]". */
+static bool field_value(tk_jrun *run, tk_str field, const tk_jargs *args,
+                        numbering *fields, tk_jval *out)
 {
     size_t n = 0;
     while (n < field.n && field.p[n] != '.' && field.p[n] != '[') {
@@ -252,7 +265,13 @@ static bool field_value(tk_jrun *run, tk_str field, const tk_jargs *args, size_t
     int64_t index;
     bool is_index = n == 0 || tk_str_to_i64(name, &index);
     if (is_index) {
-        index = n == 0 ? (int64_t)(*next)++ : index;
+        fields->by_itself |= n == 0;
+        fields->by_hand |= n > 0;
+        if (fields->by_hand && fields->by_itself) {
+            return tk_jrun_raise(run, "cannot switch between manual field specification "
+                                      "and automatic field numbering");
+        }
+        index = n == 0 ? (int64_t)fields->next++ : index;
         if (index < 0 || (uint64_t)index >= args->n) {
             return tk_jrun_raise(run,
                                  "Replacement index %lld out of range for positional "
@@ -288,6 +307,10 @@ static bool read_spec(tk_jrun *run, tk_str text, char conversion, const tk_jval 
     bool is_number = tk_jval_is_number(value) && conversion == '\0';
     *how = (spec){.width = -1, .precision = -1, .kind = conversion == 'r' ? 'r' : 's'};
     how->left = !is_number;
+    if (text.n > 0 && conversion == '\0' && !is_number && value->type != TK_JT_STR) {
+        return tk_jrun_raise(run, "unsupported format string passed to %s.__format__",
+                             tk_jval_type_name(value));
+    }
     if (at < text.n && strchr("<>^", text.p[at]) != NULL && text.p[at] != '\0') {
         how->left = text.p[at] == '<';
         how->center = text.p[at] == '^';
@@ -308,11 +331,25 @@ static bool read_spec(tk_jrun *run, tk_str text, char conversion, const tk_jval 
         (void)take_number(text, &at, &how->precision);
     }
     if (at < text.n && strchr("sdxXof", text.p[at]) != NULL && text.p[at] != '\0') {
-        how->kind = text.p[at++];
+        char kind = text.p[at++];
+        if (is_number == (kind == 's')) {
+            return tk_jrun_raise(run, "Unknown format code '%c' for object of type '%s'",
+                                 kind, is_number ? tk_jval_type_name(value) : "str");
+        }
+        bool is_int = is_number && kind != 'f';
+        if (is_int && (value->type == TK_JT_FLOAT || how->precision >= 0)) {
+            return tk_jrun_raise(
+                run, "format code '%c' is for integers, without precision", kind);
+        }
+        how->kind = is_number ? kind : how->kind;
     } else if (is_number && value->type == TK_JT_INT) {
         how->kind = how->plus || how->blank ? 'd' : how->kind;
     }
-    if (at < text.n || (how->kind == 's' && is_number && how->precision >= 0)) {
+    if (!is_number && (how->plus || how->blank)) {
+        return tk_jrun_raise(run, "Sign not allowed in string format specifier");
+    }
+    bool is_short = how->kind == 's' && is_number; /* as str() shows it */
+    if (at < text.n || (is_short && (how->precision >= 0 || how->plus || how->blank))) {
         return tk_jrun_fail(run, TINKC_E_UNSUPPORTED, "format specifier '" TK_STR_FMT "'",
                             TK_STR_ARG(text));
     }
@@ -321,7 +358,7 @@ static bool read_spec(tk_jrun *run, tk_str text, char conversion, const tk_jval 
 
 /* From behind "{" to behind "}". */
 static bool one_field(tk_jrun *run, tk_str f, size_t *at, const tk_jargs *args,
-                      size_t *next, tk_buf *out)
+                      numbering *fields, tk_buf *out)
 {
     size_t end = tk_jstr_find(f, TK_STR("}"), *at);
     if (end == SIZE_MAX) {
@@ -337,7 +374,7 @@ static bool one_field(tk_jrun *run, tk_str f, size_t *at, const tk_jargs *args,
     }
     tk_jval value;
     spec how;
-    return field_value(run, field, args, next, &value) &&
+    return field_value(run, field, args, fields, &value) &&
            read_spec(run, spec_text, conversion, &value, &how) &&
            put_value(run, out, &how, &value);
 }
@@ -347,7 +384,7 @@ bool tk_jmethod_format(tk_jrun *run, tk_jval self, const tk_jargs *args, tk_jval
     tk_str f = self.as.s;
     tk_buf buf;
     tk_buf_init(&buf, run->max_output);
-    size_t next = 0;
+    numbering fields = {.next = 0};
     bool ok = tk_jrun_bytes(run, f.n);
     for (size_t i = 0; ok && i < f.n;) {
         char c = f.p[i++];
@@ -356,7 +393,7 @@ bool tk_jmethod_format(tk_jrun *run, tk_jval self, const tk_jargs *args, tk_jval
             tk_buf_putc(&buf, c);
             i++;
         } else if (c == '{') {
-            ok = one_field(run, f, &i, args, &next, &buf);
+            ok = one_field(run, f, &i, args, &fields, &buf);
         } else if (c == '}') {
             ok = tk_jrun_raise(run, "Single '}' encountered in format string");
         } else {

@@ -318,6 +318,9 @@ static bool lex_name(lexer *x)
         end++;
     }
     tk_str name = {x->s + x->at, end - x->at};
+    if (!tk_jstr_is_identifier(name)) {
+        return tk_jinja_syntax(x->p, x->line, "Invalid character in identifier");
+    }
     bool ok = tk_jinja_intern(x->p, &name) && add(x, TK_JTOK_NAME, name);
     advance(x, end);
     return ok;

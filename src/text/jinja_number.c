@@ -174,11 +174,31 @@ TK_JFILTER(do_abs)
                          tk_jval_type_name(&self));
 }
 
+/* To a multiple of ten to the power -digits, half to even. */
+static bool round_int(tk_jrun *run, int64_t value, int64_t digits, int64_t *out)
+{
+    int64_t unit = 1;
+    if (digits < -17) {
+        return tk_jrun_fail(run, TINKC_E_LIMIT, "round: too many digits");
+    }
+    for (; digits < 0; digits++) {
+        unit *= 10;
+    }
+    int64_t rest = value % unit;
+    int64_t twice = 2 * (rest < 0 ? -rest : rest);
+    bool away = twice > unit || (twice == unit && value / unit % 2 != 0);
+    int64_t step = !away ? 0 : rest < 0 ? -unit : unit;
+    return !__builtin_add_overflow(value - rest, step, out) || tk_jrun_too_large(run);
+}
+
 /* round() of Python: half to even, decided on the decimal that was meant. */
 static double round_half_even(double value, int64_t digits)
 {
     double scale = pow(10, (double)digits);
     double scaled = value * scale;
+    if (!(fabs(scaled) < 9007199254740992.0) && digits > 0) {
+        return value; /* has no digits there */
+    }
     double r = nearbyint(scaled);
     /* The product may have been rounded onto a half that the value is not. */
     if (fabs(scaled - trunc(scaled)) - 0.5 == 0.0 && digits > 0) {
@@ -210,13 +230,14 @@ TK_JFILTER(do_round)
     double value = tk_jval_as_double(&self), scale = pow(10, (double)digits);
     if (tk_str_is(how, "common")) {
         int64_t i;
-        if (tk_jval_as_int(&self, &i) && digits >= 0) {
+        if (tk_jval_as_int(&self, &i)) {
             *out = tk_jval_int(i);
-            return true;
+            return digits >= 0 || round_int(run, i, digits, &out->as.i);
         }
         value = round_half_even(value, digits);
     } else if (tk_str_is(how, "ceil") || tk_str_is(how, "floor")) {
         value = (how.p[0] == 'c' ? ceil(value * scale) : floor(value * scale)) / scale;
+        value += 0.0; /* Python's are integers in between: there is no -0 */
     } else {
         return tk_jrun_raise(run, "method must be common, ceil or floor");
     }

@@ -287,6 +287,18 @@ static void put_lower(tk_buf *out, tk_str s, size_t at, uint32_t code)
     }
 }
 
+static void put_folded(tk_buf *out, uint32_t code)
+{
+    utf8proc_int32_t folded[8];
+    int last = 0;
+    utf8proc_ssize_t n = utf8proc_decompose_char(
+        (utf8proc_int32_t)code, folded, TK_ARRAY_LEN(folded), UTF8PROC_CASEFOLD, &last);
+    for (utf8proc_ssize_t i = 0; i < n && i < (utf8proc_ssize_t)TK_ARRAY_LEN(folded);
+         i++) {
+        put_code(out, (uint32_t)folded[i]);
+    }
+}
+
 void tk_jstr_put_case(tk_buf *out, tk_str s, tk_jstr_case how)
 {
     bool in_word = false;
@@ -298,6 +310,8 @@ void tk_jstr_put_case(tk_buf *out, tk_str s, tk_jstr_case how)
                      (how == TK_JSTR_SWAP && tk_jstr_is_lower(code));
         if (how == TK_JSTR_SWAP && !is_cased(code)) {
             put_code(out, code);
+        } else if (how == TK_JSTR_FOLD) {
+            put_folded(out, code);
         } else if (upper) {
             put_upper(out, code, how == TK_JSTR_TITLE || how == TK_JSTR_CAPITALIZE);
         } else {
@@ -322,6 +336,23 @@ bool tk_jstr_is_alpha(uint32_t code)
 {
     utf8proc_category_t c = utf8proc_category((utf8proc_int32_t)code);
     return c >= UTF8PROC_CATEGORY_LU && c <= UTF8PROC_CATEGORY_LO;
+}
+
+bool tk_jstr_is_identifier(tk_str s)
+{
+    uint32_t code = 0;
+    bool is_first = true;
+    for (size_t k; (k = tk_jstr_char(&code, s)) > 0; s.p += k, s.n -= k) {
+        utf8proc_category_t c = utf8proc_category((utf8proc_int32_t)code);
+        bool starts = tk_jstr_is_alpha(code) || c == UTF8PROC_CATEGORY_NL;
+        bool follows = c == UTF8PROC_CATEGORY_ND || c == UTF8PROC_CATEGORY_MN ||
+                       c == UTF8PROC_CATEGORY_MC || c == UTF8PROC_CATEGORY_PC;
+        if (code >= 0x80 && !starts && (is_first || !follows)) {
+            return false;
+        }
+        is_first = false;
+    }
+    return true;
 }
 
 bool tk_jstr_is_digit(uint32_t code)

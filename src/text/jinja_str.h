@@ -39,7 +39,8 @@ typedef enum tk_jstr_case {
     TK_JSTR_UPPER,
     TK_JSTR_TITLE,      /* str.title */
     TK_JSTR_CAPITALIZE, /* str.capitalize */
-    TK_JSTR_SWAP
+    TK_JSTR_SWAP,
+    TK_JSTR_FOLD /* str.casefold */
 } tk_jstr_case;
 
 void tk_jstr_put_case(tk_buf *out, tk_str s, tk_jstr_case how);
@@ -50,6 +51,8 @@ bool tk_jstr_is_digit(uint32_t code);
 bool tk_jstr_is_numeric(uint32_t code);
 int tk_jstr_decimal(uint32_t code); /* the value of a decimal digit, -1: it is none */
 bool tk_jstr_is_upper(uint32_t code);
+/* Whether its characters beyond ASCII may stand in a name. */
+bool tk_jstr_is_identifier(tk_str s);
 bool tk_jstr_is_lower(uint32_t code);
 
 /* As repr() of a str. */

@@ -529,7 +529,7 @@ const tk_jfunc tk_jmethods_str[] = {
     {"replace", "", do_replace, 2, 3, 0},
     {"join", "", do_join, 1, 1, 0},
     {"lower", "", do_case, 0, 0, TK_JSTR_LOWER},
-    {"casefold", "", do_case, 0, 0, TK_JSTR_LOWER},
+    {"casefold", "", do_case, 0, 0, TK_JSTR_FOLD},
     {"upper", "", do_case, 0, 0, TK_JSTR_UPPER},
     {"title", "", do_case, 0, 0, TK_JSTR_TITLE},
     {"capitalize", "", do_case, 0, 0, TK_JSTR_CAPITALIZE},
