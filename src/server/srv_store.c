@@ -39,8 +39,8 @@ static const char *const migrations[] = {
     " bucket_us INTEGER NOT NULL, base_model TEXT NOT NULL, session_id TEXT NOT NULL,"
     " kind INTEGER NOT NULL, amount INTEGER NOT NULL,"
     " PRIMARY KEY(bucket_us, base_model, session_id, kind)) WITHOUT ROWID;",
-    "CREATE TABLE instance(id TEXT NOT NULL);"
-    "INSERT INTO instance VALUES(lower(hex(randomblob(16))));",
+    ("CREATE TABLE instance(id TEXT NOT NULL);"
+     "INSERT INTO instance VALUES(lower(hex(randomblob(16))));"),
     "CREATE INDEX sessions_by_time ON sessions(created_us);", /* the id comes with it */
 };
 
