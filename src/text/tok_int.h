@@ -161,8 +161,6 @@ struct tk_tok_work {
     tk_tok_phrase *phrases;
     unsigned phrase_bits;
     size_t phrases_put;
-    int32_t *symbols;
-    size_t symbols_max;
     tk_tok_node *nodes;
     size_t nodes_max;
     uint64_t *heap;
@@ -185,9 +183,12 @@ typedef struct tk_tok_brief {
 
 /* When a character of a byte-level vocabulary may be one symbol from the start. */
 typedef struct tk_tok_whole {
-    uint32_t before[256][256];    /* by the byte before it and its first */
-    uint32_t behind[64][256];     /* by its last byte and the one behind it */
-    uint32_t ranks[TK_TOK_CHARS]; /* the rank that must be lower than both */
+    uint32_t before[256][256]; /* by the byte before it and its first */
+    uint32_t behind[64][256];  /* by its last byte and the one behind it */
+    struct {
+        uint32_t rank; /* must be lower than both; TK_TOK_NO_RANK = never */
+        int32_t id;
+    } chars[TK_TOK_CHARS];
 } tk_tok_whole;
 
 struct tk_tok {
@@ -213,13 +214,11 @@ struct tk_tok {
     bool byte_level, byte_fallback, fuse_unk, ignore_merges;
     int32_t unk;           /* -1 = none */
     int32_t byte_ids[256]; /* byte_level: of the byte; else of <0xHH>; -1 = none */
-    int32_t *char_ids;     /* of the characters below TK_TOK_CHARS; byte_level: of those
-                              that are a token */
+    int32_t *char_ids;     /* not byte_level: of the characters below TK_TOK_CHARS */
     tk_tok_whole *whole;   /* byte_level: see tok_whole.c */
-    bool *joins_blank;     /* not byte_level: per id, whether a merge has the character
-                              to the left of U+2581 */
-    uint64_t *junctions;   /* not byte_level: pairs of characters that a merge joins */
-    size_t junction_mask;
+    uint64_t *junctions;   /* a bit per hash of two characters that a merge joins: the
+                              last one of its left part, the first one of its right */
+    unsigned junction_shift;
 
     tk_tok_added *added;
     size_t n_added;
@@ -256,6 +255,21 @@ static inline const tk_tok_merge *tk_tok_find_merge(const tk_tok *tok, int32_t l
             return NULL;
         }
     }
+}
+
+static inline uint64_t tk_tok_junction_bit(const tk_tok *tok, uint32_t left,
+                                           uint32_t right)
+{
+    uint64_t h = ((uint64_t)left << 32 | right) ^ tok->hash_key.k1;
+    return h * TK_TOK_SPREAD >> tok->junction_shift;
+}
+
+/* Whether a merge may join what ends with the character `left` and what begins with
+ * `right`. A false yes costs time only. */
+static inline bool tk_tok_is_junction(const tk_tok *tok, uint32_t left, uint32_t right)
+{
+    uint64_t bit = tk_tok_junction_bit(tok, left, right);
+    return tok->junctions[bit / 64] >> bit % 64 & 1;
 }
 
 /* ---- words as keys ---- */
@@ -393,23 +407,31 @@ size_t tk_tok_word_span(const tk_tok *tok, const char *text, size_t n, int32_t i
 /* The id of a character of a vocabulary of characters, or -1. */
 int32_t tk_tok_char_id(const tk_tok *tok, const char *p, size_t n);
 
-/* The piece as symbols, at most one per byte, into work->symbols. SIZE_MAX when out of
- * memory. */
-size_t tk_tok_symbols(const tk_tok *tok, tk_tok_work *work, tk_str piece);
+/* Appends the ids of the piece by merging; `out` has room for piece.n more. */
+TK_NODISCARD tinkc_code tk_tok_symbols_merge(const tk_tok *tok, tk_tok_work *work,
+                                             tk_str piece, tk_tok_ids *out);
 
-/* What the tables need that only a vocabulary of characters has. */
+/* The ids of the characters of a vocabulary of characters. */
 TK_NODISCARD tinkc_code tk_tok_chars_init(tk_tok *tok, tk_err *err);
-bool tk_tok_is_junction(const tk_tok *tok, int32_t left, int32_t right);
-void tk_tok_junction_put(tk_tok *tok, int32_t left, int32_t right);
 
 /* ---- tok_whole.c ---- */
 
 /* Fills `whole` of a byte-level vocabulary; entries and merges are complete. */
 TK_NODISCARD tinkc_code tk_tok_whole_init(tk_tok *tok, tk_err *err);
 
-/* The id of the character at piece.p[at], of two or three bytes, when it may be one
- * symbol; else -1. *n is its length. */
-int32_t tk_tok_whole_at(const tk_tok *tok, tk_str piece, size_t at, size_t *n);
+/* The id of the character c, which is piece.p[at..end) with two or three bytes, when it
+ * may be one symbol; else -1. */
+static inline int32_t tk_tok_whole_at(const tk_tok *tok, tk_str piece, size_t at,
+                                      size_t end, uint32_t c)
+{
+    const tk_tok_whole *w = tok->whole;
+    const unsigned char *p = (const unsigned char *)piece.p;
+    uint32_t rank = w->chars[c].rank;
+    bool safe = rank != TK_TOK_NO_RANK &&
+                (at == 0 || rank < w->before[p[at - 1]][p[at]]) &&
+                (end == piece.n || rank < w->behind[p[end - 1] & 63][p[end]]);
+    return safe ? w->chars[c].id : -1;
+}
 
 /* ---- tok_work.c ---- */
 
@@ -451,6 +473,7 @@ TK_NODISCARD tinkc_code tk_tok_merges_load(const tk_tok_loader *l);
 /* Tables for n merges, all free; the last rank of a pair counts. */
 TK_NODISCARD tinkc_code tk_tok_merges_init(tk_tok *tok, size_t n, tk_err *err);
 void tk_tok_merges_put(tk_tok *tok, tk_tok_merge merge);
+void tk_tok_junction_put(tk_tok *tok, uint32_t left, uint32_t right);
 
 /* An empty tokenizer; entries for the ids below n. */
 TK_NODISCARD tinkc_code tk_tok_new(tk_tok **out, tk_err *err);

@@ -92,7 +92,6 @@ void tk_tok_free(tk_tok *tok)
     tk_free(tok->maybe);
     tk_free(tok->char_ids);
     tk_free(tok->whole);
-    tk_free(tok->joins_blank);
     tk_free(tok->junctions);
     tk_free(tok->added);
     tk_free(tok);

@@ -25,10 +25,12 @@ tinkc_code tk_tok_merges_init(tk_tok *tok, size_t n, tk_err *err)
     size_t size = (size_t)1 << bits;
     tok->merges = tk_array(size, sizeof(*tok->merges));
     tok->maybe = tk_zarray(TK_MAX(8 * size / 64, (size_t)1), sizeof(*tok->maybe));
-    if (tok->merges == NULL || tok->maybe == NULL) {
+    tok->junctions = tk_zarray(4 * size / 64, sizeof(*tok->junctions));
+    if (tok->merges == NULL || tok->maybe == NULL || tok->junctions == NULL) {
         return tk_err_nomem(err);
     }
     tok->maybe_shift = 64 - (bits + 3);
+    tok->junction_shift = 64 - (bits + 2);
     tk_mem_scattered(tok->merges, size * sizeof(*tok->merges));
     memset(tok->merges, 0xFF, size * sizeof(*tok->merges));
     tok->merge_mask = size - 1;
@@ -71,29 +73,21 @@ static bool merge_parts(const tk_json *item, tk_str *left, tk_str *right)
     return true;
 }
 
-static int32_t edge_char(const tk_tok *tok, tk_str token, bool last)
+void tk_tok_junction_put(tk_tok *tok, uint32_t left, uint32_t right)
 {
-    size_t at = 0, n = 1;
-    if (last) {
-        at = token.n - 1;
-        while (at > 0 && ((unsigned char)token.p[at] & 0xC0) == 0x80) {
-            at--;
-        }
-    }
-    (void)tk_uni_decode((const unsigned char *)token.p + at, &n);
-    return tk_tok_char_id(tok, token.p + at, n);
+    uint64_t bit = tk_tok_junction_bit(tok, left, right);
+    tok->junctions[bit / 64] |= (uint64_t)1 << bit % 64;
 }
 
-/* Which characters the merge brings together, for tok_word.c. */
+/* Of a vocabulary of characters; for a byte-level one tok_whole.c does it. */
 static void note_junction(tk_tok *tok, tk_str left, tk_str right)
 {
-    int32_t a = edge_char(tok, left, true), b = edge_char(tok, right, false);
-    if (a >= 0 && b >= 0) {
-        tk_tok_junction_put(tok, a, b);
-        if (right.n >= 3 && memcmp(right.p, "\xE2\x96\x81", 3) == 0) {
-            tok->joins_blank[a] = true;
-        }
+    size_t at = left.n - 1, n;
+    while (at > 0 && ((unsigned char)left.p[at] & 0xC0) == 0x80) {
+        at--;
     }
+    tk_tok_junction_put(tok, tk_uni_decode((const unsigned char *)left.p + at, &n),
+                        tk_uni_decode((const unsigned char *)right.p, &n));
 }
 
 /* The texts of n merges from `first` on; the joined ones lie in *joined. */
@@ -165,17 +159,6 @@ static tinkc_code store_group(const tk_tok_loader *l, const pending *group, size
     return TINKC_OK;
 }
 
-static tinkc_code make_junctions(tk_tok *tok, size_t n, tk_err *err)
-{
-    size_t size = 16;
-    while (size < 2 * n) {
-        size *= 2;
-    }
-    tok->junctions = tk_zarray(size, sizeof(*tok->junctions));
-    tok->junction_mask = size - 1;
-    return tok->junctions != NULL ? tk_tok_chars_init(tok, err) : tk_err_nomem(err);
-}
-
 tinkc_code tk_tok_merges_load(const tk_tok_loader *l)
 {
     const tk_json *merges = tk_json_get(tk_json_get(l->root, "model"), "merges");
@@ -185,7 +168,7 @@ tinkc_code tk_tok_merges_load(const tk_tok_loader *l)
     }
     tinkc_code code = tk_tok_merges_init(l->tok, n, l->err);
     if (code == TINKC_OK && !l->tok->byte_level) {
-        code = make_junctions(l->tok, n, l->err);
+        code = tk_tok_chars_init(l->tok, l->err);
     }
     pending group[GROUP];
     tk_buf joined;

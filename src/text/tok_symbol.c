@@ -1,8 +1,17 @@
-/* What the merge loop starts from: one symbol per byte of a byte-level vocabulary, or one
- * per character, with <0xHH> or the unknown token for what is not in the vocabulary. */
+/* A piece through the merge loop. It starts from one symbol per byte of a byte-level
+ * vocabulary, or one per character, with <0xHH> or the unknown token for what is not in
+ * the vocabulary.
+ *
+ * The piece is cut where no merge can join: between two characters, each a symbol, that
+ * stand side by side in no merge (last character of the left part, first of the right).
+ * What is merged on one side of such a place never depends on the other. A vocabulary of
+ * characters may come with a whole document as one piece, and most characters of a
+ * Chinese sentence stand alone or in pairs. */
 #include "base/mem.h"
 #include "text/tok_int.h"
 #include "text/uni.h"
+
+#define NO_CHAR UINT32_MAX
 
 int32_t tk_tok_char_id(const tk_tok *tok, const char *p, size_t n)
 {
@@ -12,34 +21,74 @@ int32_t tk_tok_char_id(const tk_tok *tok, const char *p, size_t n)
                             : tk_tok_index_get(tok, (tk_str){p, n}, false);
 }
 
+/* ---- stretches ---- */
+
+/* The symbols that may still be joined lie behind the ids that are done. */
+typedef struct stretch {
+    const tk_tok *tok;
+    tk_tok_work *work;
+    int32_t *ids;
+    size_t begin, n;
+    uint32_t last; /* the character that the last symbol is; NO_CHAR = it is none */
+    bool failed;
+} stretch;
+
+static inline void finish(stretch *s)
+{
+    if (s->n - s->begin > 1) {
+        size_t kept =
+            tk_tok_merge_all(s->tok, s->work, s->ids + s->begin, s->n - s->begin);
+        s->failed = s->failed || kept == SIZE_MAX;
+        s->n = s->failed ? s->n : s->begin + kept;
+    }
+    s->begin = s->n;
+}
+
+static inline void put_char(stretch *s, uint32_t c, int32_t id)
+{
+    if (s->last != NO_CHAR && !tk_tok_is_junction(s->tok, s->last, c)) {
+        finish(s);
+    }
+    s->ids[s->n++] = id;
+    s->last = c;
+}
+
+static inline void put_other(stretch *s, int32_t id)
+{
+    s->ids[s->n++] = id;
+    s->last = NO_CHAR;
+}
+
+/* ---- symbols ---- */
+
 /* Characters that tok_whole.c has proved safe are one symbol, all other bytes one each.
  */
-static size_t byte_symbols(const tk_tok *tok, tk_str piece, int32_t *out)
+static void put_bytes(stretch *s, tk_str piece)
 {
-    size_t n = 0, len = 1;
+    const tk_tok *tok = s->tok;
+    size_t len;
     bool unknown = false; /* the last symbol is one */
     const unsigned char *p = (const unsigned char *)piece.p;
     for (size_t i = 0; i < piece.n; i += len) {
-        len = 1;
         if (p[i] >= 0xC2 && p[i] < 0xF0) {
-            int32_t whole = tk_tok_whole_at(tok, piece, i, &len);
+            uint32_t c = tk_uni_decode(p + i, &len);
+            int32_t whole = tk_tok_whole_at(tok, piece, i, i + len, c);
             if (whole >= 0) {
-                out[n++] = whole;
+                put_char(s, c, whole);
                 unknown = false;
                 continue;
             }
-            len = 1;
         }
+        len = 1;
         int32_t id = tok->byte_ids[p[i]];
         if (id >= 0) {
-            out[n++] = id;
+            put_other(s, id);
             unknown = false;
         } else if (tok->unk >= 0 && !(unknown && tok->fuse_unk)) {
-            out[n++] = tok->unk;
+            put_other(s, tok->unk);
             unknown = true;
         }
     }
-    return n;
 }
 
 static bool has_bytes(const tk_tok *tok, const char *p, size_t n)
@@ -54,54 +103,64 @@ static bool has_bytes(const tk_tok *tok, const char *p, size_t n)
 
 /* An unknown token is put down only when the next known character or the end comes: as in
  * the reference, the bytes of a character between them stand before it. */
-static size_t char_symbols(const tk_tok *tok, tk_str piece, int32_t *out)
+static void put_chars(stretch *s, tk_str piece)
 {
-    size_t n = 0, len;
+    const tk_tok *tok = s->tok;
+    size_t len;
     bool pending = false;
     for (size_t at = 0; at < piece.n; at += len) {
         const char *p = piece.p + at;
-        (void)tk_uni_decode((const unsigned char *)p, &len);
+        uint32_t c = tk_uni_decode((const unsigned char *)p, &len);
         int32_t id = tk_tok_char_id(tok, p, len);
         if (id >= 0) {
             if (pending) {
-                out[n++] = tok->unk;
+                put_other(s, tok->unk);
                 pending = false;
             }
-            out[n++] = id;
+            if (id != tok->unk) {
+                put_char(s, c, id);
+            } else {
+                put_other(s, id);
+            }
         } else if (has_bytes(tok, p, len)) {
             for (size_t i = 0; i < len; i++) {
-                out[n++] = tok->byte_ids[(unsigned char)p[i]];
+                put_other(s, tok->byte_ids[(unsigned char)p[i]]);
             }
         } else if (tok->unk >= 0) {
             if (pending && !tok->fuse_unk) {
-                out[n++] = tok->unk;
+                put_other(s, tok->unk);
             }
             pending = true;
         }
     }
     if (pending) {
-        out[n++] = tok->unk;
+        put_other(s, tok->unk);
     }
-    return n;
 }
 
-size_t tk_tok_symbols(const tk_tok *tok, tk_tok_work *work, tk_str piece)
+tinkc_code tk_tok_symbols_merge(const tk_tok *tok, tk_tok_work *work, tk_str piece,
+                                tk_tok_ids *out)
 {
-    if (!tk_tok_work_room(&work->symbols, &work->symbols_max, piece.n,
-                          sizeof(*work->symbols))) {
-        return SIZE_MAX;
+    stretch s = {tok, work, out->ids, out->n, out->n, NO_CHAR, false};
+    if (tok->byte_level) {
+        put_bytes(&s, piece);
+    } else {
+        put_chars(&s, piece);
     }
-    return tok->byte_level ? byte_symbols(tok, piece, work->symbols)
-                           : char_symbols(tok, piece, work->symbols);
+    finish(&s);
+    if (s.failed) {
+        return TINKC_E_NOMEM;
+    }
+    out->n = s.n;
+    return TINKC_OK;
 }
 
-/* ---- tables of a vocabulary of characters ---- */
+/* ---- the table of a vocabulary of characters ---- */
 
 tinkc_code tk_tok_chars_init(tk_tok *tok, tk_err *err)
 {
     tok->char_ids = tk_array(TK_TOK_CHARS, sizeof(*tok->char_ids));
-    tok->joins_blank = tk_zarray(tok->n_entries, sizeof(*tok->joins_blank));
-    if (tok->char_ids == NULL || tok->joins_blank == NULL) {
+    if (tok->char_ids == NULL) {
         return tk_err_nomem(err);
     }
     memset(tok->char_ids, 0xFF, TK_TOK_CHARS * sizeof(*tok->char_ids));
@@ -117,31 +176,4 @@ tinkc_code tk_tok_chars_init(tk_tok *tok, tk_err *err)
         }
     }
     return TINKC_OK;
-}
-
-static size_t junction_slot(const tk_tok *tok, uint64_t pair)
-{
-    uint64_t h = (pair ^ tok->hash_key.k0) * TK_TOK_SPREAD;
-    size_t at = (size_t)(h >> 32) & tok->junction_mask;
-    while (tok->junctions[at] != 0 && tok->junctions[at] != pair) {
-        at = (at + 1) & tok->junction_mask;
-    }
-    return at;
-}
-
-/* Ids are below 2^31: a pair is never 0 with the top bit set. */
-static uint64_t pair_of(int32_t left, int32_t right)
-{
-    return 1ull << 63 | (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
-}
-
-bool tk_tok_is_junction(const tk_tok *tok, int32_t left, int32_t right)
-{
-    return tok->junctions[junction_slot(tok, pair_of(left, right))] != 0;
-}
-
-void tk_tok_junction_put(tk_tok *tok, int32_t left, int32_t right)
-{
-    uint64_t pair = pair_of(left, right);
-    tok->junctions[junction_slot(tok, pair)] = pair;
 }

@@ -8,7 +8,9 @@
  *   - no merge of X itself, as one symbol, has a rank up to R: it could not have happened
  *     before X was there.
  * The merges of X are then the first that concern its bytes, and doing them at once
- * changes nothing. Texts in other scripts start with a third of the symbols. */
+ * changes nothing. Texts in other scripts start with a third of the symbols.
+ *
+ * Here too is noted which characters a merge brings side by side, for tok_symbol.c. */
 #include "base/mem.h"
 #include "text/tok_int.h"
 #include "text/uni.h"
@@ -16,6 +18,11 @@
 static bool is_tail(unsigned char c)
 {
     return (c & 0xC0) == 0x80;
+}
+
+static bool is_many(unsigned char lead)
+{
+    return lead >= 0xC2 && lead < 0xF0;
 }
 
 static size_t char_bytes(unsigned char lead)
@@ -40,19 +47,23 @@ typedef struct brief {
     bool empty, all_tails; /* the end of a character only */
     bool begun;            /* the start of a character only */
     uint16_t c;            /* the character that it is; 0 = none */
+    uint16_t head, tail;   /* the characters at its ends; 0 = none, or of one byte */
 } brief;
 
 /* The lowest ranks of merges that tear a character apart, by the bytes on both sides of
  * its border. */
-static void note_limits(tk_tok_whole *w, const tk_tok *tok, const brief *briefs)
+static void note_limits(tk_tok *tok, const brief *briefs)
 {
-    memset(w, 0xFF, sizeof(*w));
+    tk_tok_whole *w = tok->whole;
     for (size_t i = 0; i <= tok->merge_mask; i++) {
         const tk_tok_merge *m = &tok->merges[i];
         if (m->left == UINT32_MAX) {
             continue;
         }
         const brief *left = &briefs[m->left], *right = &briefs[m->right];
+        if (left->tail != 0 && right->head != 0) {
+            tk_tok_junction_put(tok, left->tail, right->head);
+        }
         if (left->empty || right->empty || is_tail(right->first)) {
             continue;
         }
@@ -102,17 +113,25 @@ static uint32_t highest_rank(const tk_tok *tok, int32_t id)
     return s[0] == id ? highest : TK_TOK_NO_RANK;
 }
 
-/* Whether the entry is one character of two or more bytes, below TK_TOK_CHARS. */
-static bool is_char(const tk_tok_entry *e, uint32_t *c)
+/* The character of two or three bytes with which the text begins; 0 = none. */
+static uint16_t head_char(tk_str text)
 {
     bool valid = false;
-    if (e->added || e->raw.n < 2 || e->raw.n > 3 ||
-        tk_tok_utf8_step(e->raw.p, e->raw.n, &valid) != e->raw.n || !valid) {
-        return false;
+    size_t n =
+        is_many((unsigned char)text.p[0]) ? tk_tok_utf8_step(text.p, text.n, &valid) : 0;
+    return valid && n <= 3 ? (uint16_t)tk_uni_decode((const unsigned char *)text.p, &n)
+                           : 0;
+}
+
+static uint16_t tail_char(tk_str text)
+{
+    for (size_t n = 2; n <= TK_MIN(text.n, (size_t)3); n++) {
+        tk_str end = {text.p + text.n - n, n};
+        if (!is_tail((unsigned char)end.p[0])) {
+            return char_bytes((unsigned char)end.p[0]) == n ? head_char(end) : 0;
+        }
     }
-    size_t n;
-    *c = tk_uni_decode((const unsigned char *)e->raw.p, &n);
-    return true;
+    return 0;
 }
 
 /* Takes out the characters that have a merge before they are there. */
@@ -125,8 +144,8 @@ static void drop_early(tk_tok_whole *w, const tk_tok *tok, const brief *briefs)
         }
         const uint16_t sides[] = {briefs[m->left].c, briefs[m->right].c};
         for (size_t k = 0; k < 2; k++) {
-            if (sides[k] != 0 && m->rank <= w->ranks[sides[k]]) {
-                w->ranks[sides[k]] = TK_TOK_NO_RANK;
+            if (sides[k] != 0 && m->rank <= w->chars[sides[k]].rank) {
+                w->chars[sides[k]].rank = TK_TOK_NO_RANK;
             }
         }
     }
@@ -138,49 +157,37 @@ static brief brief_of(const tk_tok_entry *e)
         return (brief){.empty = true};
     }
     unsigned char first = (unsigned char)e->raw.p[0];
-    uint32_t c = 0;
-    bool is_one = is_char(e, &c);
-    return (brief){first,
-                   (uint8_t)e->raw.p[e->raw.n - 1],
-                   false,
-                   is_tail(first) && all_tails(e->raw),
-                   e->raw.n < char_bytes(first),
-                   (uint16_t)(is_one ? c : 0)};
+    unsigned char last = (unsigned char)e->raw.p[e->raw.n - 1];
+    uint16_t head = head_char(e->raw);
+    return (brief){.first = first,
+                   .last = last,
+                   .all_tails = is_tail(first) && all_tails(e->raw),
+                   .begun = e->raw.n < char_bytes(first),
+                   .c = e->added || e->raw.n != char_bytes(first) ? 0 : head,
+                   .head = head,
+                   .tail = is_tail(last) ? tail_char(e->raw) : 0};
 }
 
 tinkc_code tk_tok_whole_init(tk_tok *tok, tk_err *err)
 {
     brief *briefs = tk_array(tok->n_entries, sizeof(*briefs));
     tok->whole = tk_malloc(sizeof(*tok->whole));
-    tok->char_ids = tk_array(TK_TOK_CHARS, sizeof(*tok->char_ids));
-    if (briefs == NULL || tok->whole == NULL || tok->char_ids == NULL) {
+    if (briefs == NULL || tok->whole == NULL) {
         tk_free(briefs);
         return tk_err_nomem(err);
     }
-    memset(tok->char_ids, 0xFF, TK_TOK_CHARS * sizeof(*tok->char_ids));
+    memset(tok->whole, 0xFF, sizeof(*tok->whole));
     for (size_t i = 0; i < tok->n_entries; i++) {
         briefs[i] = brief_of(&tok->entries[i]);
     }
-    note_limits(tok->whole, tok, briefs);
+    note_limits(tok, briefs);
     for (size_t i = 0; i < tok->n_entries; i++) {
         if (briefs[i].c != 0) {
-            tok->whole->ranks[briefs[i].c] = highest_rank(tok, (int32_t)i);
-            tok->char_ids[briefs[i].c] = (int32_t)i;
+            tok->whole->chars[briefs[i].c].rank = highest_rank(tok, (int32_t)i);
+            tok->whole->chars[briefs[i].c].id = (int32_t)i;
         }
     }
     drop_early(tok->whole, tok, briefs);
     tk_free(briefs);
     return TINKC_OK;
-}
-
-int32_t tk_tok_whole_at(const tk_tok *tok, tk_str piece, size_t at, size_t *n)
-{
-    const unsigned char *p = (const unsigned char *)piece.p;
-    uint32_t c = tk_uni_decode(p + at, n);
-    uint32_t rank = tok->whole->ranks[c];
-    size_t end = at + *n;
-    bool safe = rank != TK_TOK_NO_RANK &&
-                (at == 0 || rank < tok->whole->before[p[at - 1]][p[at]]) &&
-                (end == piece.n || rank < tok->whole->behind[p[end - 1] & 63][p[end]]);
-    return safe ? tok->char_ids[c] : -1;
 }

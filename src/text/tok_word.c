@@ -1,9 +1,4 @@
-/* One piece to ids: from the cache of words, or through the merge loop and into it.
- *
- * A vocabulary of characters may come with a whole document as one piece. It is cut where
- * no merge can join: between two characters, each a symbol, that stand side by side in no
- * merge (last character of the left part, first of the right). What is merged on one side
- * of such a place never depends on the other. */
+/* One piece to ids: from the cache of words, or through the merge loop and into it. */
 #include "base/mem.h"
 #include "text/tok_int.h"
 #include "text/uni.h"
@@ -17,7 +12,8 @@
 #define LINE            64 /* bytes of a cache line */
 #define AHEAD           16 /* pieces between asking for a line and reading it */
 
-static const char blank[] = "\xE2\x96\x81"; /* U+2581 */
+#define BLANK 0x2581
+static const char blank[] = "\xE2\x96\x81";
 
 /* ---- the caches ---- */
 
@@ -166,33 +162,6 @@ static void phrase_put(tk_tok_work *w, uint64_t hash, tk_str piece, const int32_
 
 /* ---- pieces ---- */
 
-static bool is_plain(const tk_tok *tok, int32_t id)
-{
-    return id != tok->unk && tok->entries[id].byte < 0;
-}
-
-/* Merges the symbols between places that nothing crosses, one stretch after the other. */
-static tinkc_code merge_stretches(const tk_tok *tok, tk_tok_work *w, size_t n,
-                                  tk_tok_ids *out)
-{
-    int32_t *s = w->symbols;
-    for (size_t begin = 0, end; begin < n; begin = end) {
-        end = begin + 1;
-        while (end < n &&
-               (tok->byte_level || !is_plain(tok, s[end - 1]) || !is_plain(tok, s[end]) ||
-                tk_tok_is_junction(tok, s[end - 1], s[end]))) {
-            end++;
-        }
-        size_t kept = tk_tok_merge_all(tok, w, s + begin, end - begin);
-        if (kept == SIZE_MAX) {
-            return TINKC_E_NOMEM;
-        }
-        memcpy(out->ids + out->n, s + begin, kept * sizeof(*s));
-        out->n += kept;
-    }
-    return TINKC_OK;
-}
-
 /* `key` of a short piece, NULL for others. */
 static tinkc_code merge_piece(const tk_tok *tok, tk_tok_work *w, tk_str piece,
                               const tk_tok_word *key, tk_tok_ids *out)
@@ -205,8 +174,7 @@ static tinkc_code merge_piece(const tk_tok *tok, tk_tok_work *w, tk_str piece,
             return TINKC_OK;
         }
     }
-    size_t n = tk_tok_symbols(tok, w, piece);
-    return n != SIZE_MAX ? merge_stretches(tok, w, n, out) : TINKC_E_NOMEM;
+    return tk_tok_symbols_merge(tok, w, piece, out);
 }
 
 /* There is room for piece.n + WORD_IDS more ids. */
@@ -303,8 +271,17 @@ tinkc_code tk_tok_word_encode_all(const tk_tok *tok, tk_tok_work *work,
     return TINKC_OK;
 }
 
-/* The end of the first stretch of the piece: before a U+2581 that no merge joins with the
- * character to its left. */
+/* Whether no merge joins the character with a U+2581 behind it; see tok_symbol.c. */
+static bool stands_alone(const tk_tok *tok, const char *p, size_t n)
+{
+    size_t len;
+    uint32_t c = tk_uni_decode((const unsigned char *)p, &len);
+    const int32_t ids[] = {tk_tok_char_id(tok, p, n), tok->char_ids[BLANK]};
+    return ids[0] >= 0 && ids[0] != tok->unk && ids[1] >= 0 && ids[1] != tok->unk &&
+           !tk_tok_is_junction(tok, c, BLANK);
+}
+
+/* The end of the first stretch of the piece. */
 static size_t cut(const tk_tok *tok, tk_str piece)
 {
     for (size_t at = 1; at < piece.n;) {
@@ -318,8 +295,7 @@ static size_t cut(const tk_tok *tok, tk_str piece)
             while ((found[-(ptrdiff_t)n] & 0xC0) == 0x80) {
                 n++;
             }
-            int32_t id = tk_tok_char_id(tok, found - n, n);
-            if (id >= 0 && is_plain(tok, id) && !tok->joins_blank[id]) {
+            if (stands_alone(tok, found - n, n)) {
                 return at;
             }
         }
@@ -331,7 +307,7 @@ static size_t cut(const tk_tok *tok, tk_str piece)
 tinkc_code tk_tok_word_encode(const tk_tok *tok, tk_tok_work *work, tk_str piece,
                               size_t readable, tk_tok_ids *out)
 {
-    if (tok->byte_level || tok->ignore_merges || tok->joins_blank == NULL) {
+    if (tok->byte_level || tok->ignore_merges) {
         return piece.n > 0 ? encode_piece(tok, work, piece, readable, out) : TINKC_OK;
     }
     while (piece.n > 0) {

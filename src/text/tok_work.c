@@ -22,7 +22,6 @@ static void free_work(tk_tok_work *work)
 {
     tk_free(work->word_memory);
     tk_free(work->phrases);
-    tk_free(work->symbols);
     tk_free(work->nodes);
     tk_free(work->heap);
     tk_buf_dispose(&work->repaired);
@@ -70,11 +69,6 @@ tk_tok_work *tk_tok_work_take(tk_tok_pool *pool)
 /* Space that one huge text needed is not kept for small ones. */
 static void trim(tk_tok_work *work)
 {
-    if (work->symbols_max > TK_MIB / sizeof(*work->symbols)) {
-        tk_free(work->symbols);
-        work->symbols = NULL;
-        work->symbols_max = 0;
-    }
     if (work->nodes_max > TK_MIB / sizeof(*work->nodes)) {
         tk_free(work->nodes);
         tk_free(work->heap);
