@@ -105,12 +105,26 @@ static size_t ascii_run(const char *p, size_t n)
     return i;
 }
 
+/* Three bytes whose first puts no bounds on the second; most of the world's text that is
+ * not ASCII and not of two. */
+static bool is_plain_three(const unsigned char *u)
+{
+    return u[0] > 0xE0 && u[0] < 0xF0 && u[0] != 0xED && is_tail(u[1]) && is_tail(u[2]);
+}
+
 size_t tk_utf8_valid_prefix(const char *p, size_t n)
 {
+    const unsigned char *u = (const unsigned char *)p;
     size_t i = 0;
     while (i < n) {
-        if ((unsigned char)p[i] < 0x80) {
+        if (u[i] < 0x80) {
             i += ascii_run(p + i, n - i);
+            continue;
+        }
+        while (n - i >= 3 && is_plain_three(u + i)) {
+            i += 3;
+        }
+        if (i == n || u[i] < 0x80) {
             continue;
         }
         size_t len = tk_utf8_len(p + i, n - i);

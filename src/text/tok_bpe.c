@@ -9,25 +9,26 @@
 
 /* ---- short pieces ---- */
 
-typedef struct pairs {
-    uint32_t rank[SHORT];
-    int32_t id[SHORT];
-} pairs;
+typedef struct symbol {
+    int32_t id;
+    uint32_t rank; /* of the merge with the next one */
+    int32_t joined;
+} symbol;
 
-static void look_up(const tk_tok *tok, pairs *p, const int32_t *ids, size_t i)
+static inline void look_up(const tk_tok *tok, symbol *s)
 {
-    const tk_tok_merge *m = tk_tok_find_merge(tok, ids[i], ids[i + 1]);
-    p->rank[i] = m != NULL ? m->rank : TK_TOK_NO_RANK;
-    p->id[i] = m != NULL ? m->id : -1;
+    const tk_tok_merge *m = tk_tok_find_merge(tok, s[0].id, s[1].id);
+    s->rank = m != NULL ? m->rank : TK_TOK_NO_RANK;
+    s->joined = m != NULL ? m->id : -1;
 }
 
-static size_t lowest(const pairs *p, size_t n)
+static size_t lowest(const symbol *s, size_t n)
 {
-    uint32_t best = p->rank[0];
+    uint32_t best = s[0].rank;
     size_t at = 0;
     for (size_t i = 1; i < n; i++) {
-        bool lower = p->rank[i] < best;
-        best = lower ? p->rank[i] : best;
+        bool lower = s[i].rank < best;
+        best = lower ? s[i].rank : best;
         at = lower ? i : at;
     }
     return at;
@@ -35,31 +36,33 @@ static size_t lowest(const pairs *p, size_t n)
 
 static size_t merge_short(const tk_tok *tok, tk_tok_work *w, int32_t *ids, size_t n)
 {
-    pairs p;
+    symbol s[SHORT];
     size_t turns = n;
-    for (size_t i = 0; i + 1 < n; i++) {
-        look_up(tok, &p, ids, i);
+    s[0].id = ids[0];
+    for (size_t i = 1; i < n; i++) {
+        s[i].id = ids[i];
+        look_up(tok, &s[i - 1]);
     }
     while (n > 1) {
-        size_t at = lowest(&p, n - 1);
-        if (p.rank[at] == TK_TOK_NO_RANK) {
+        size_t at = lowest(s, n - 1);
+        if (s[at].rank == TK_TOK_NO_RANK) {
             break;
         }
         turns += n;
-        ids[at] = p.id[at];
-        size_t behind = n - at - 2;
-        memmove(ids + at + 1, ids + at + 2, behind * sizeof(*ids));
-        memmove(p.rank + at, p.rank + at + 1, behind * sizeof(p.rank[0]));
-        memmove(p.id + at, p.id + at + 1, behind * sizeof(p.id[0]));
+        s[at].id = s[at].joined;
         n--;
+        memmove(&s[at + 1], &s[at + 2], (n - at - 1) * sizeof(*s));
         if (at + 1 < n) {
-            look_up(tok, &p, ids, at);
+            look_up(tok, &s[at]);
         }
         if (at > 0) {
-            look_up(tok, &p, ids, at - 1);
+            look_up(tok, &s[at - 1]);
         }
     }
     w->turns += turns;
+    for (size_t i = 0; i < n; i++) {
+        ids[i] = s[i].id;
+    }
     return n;
 }
 
@@ -188,6 +191,11 @@ size_t tk_tok_merge_all(const tk_tok *tok, tk_tok_work *work, int32_t *ids, size
 {
     if (n < 2) {
         return n;
+    }
+    if (n == 2) {
+        const tk_tok_merge *m = tk_tok_find_merge(tok, ids[0], ids[1]);
+        ids[0] = m != NULL ? m->id : ids[0];
+        return m != NULL ? 1 : 2;
     }
     return n <= SHORT ? merge_short(tok, work, ids, n) : merge_long(tok, work, ids, n);
 }

@@ -28,6 +28,21 @@ int32_t tk_tok_brief_get(const tk_tok *tok, const tk_tok_word *key)
     return found->high != 0 ? found->id : -1;
 }
 
+/* Both ends and the length tell nearly all pieces from the few hundred long tokens. */
+static size_t lengthy_bit(const tk_tok *tok, tk_str piece)
+{
+    uint64_t ends = tk_tok_load8(piece.p) * TK_TOK_SPREAD ^
+                    tk_tok_load8(piece.p + piece.n - 8) ^ piece.n ^ tok->hash_key.k0;
+    return (size_t)(ends * 0xD6E8FEB86659FD93u >> 32) % TK_TOK_LENGTHY;
+}
+
+int32_t tk_tok_lengthy_get(const tk_tok *tok, tk_str piece)
+{
+    size_t bit = lengthy_bit(tok, piece);
+    return tok->lengthy[bit / 64] >> bit % 64 & 1 ? tk_tok_index_get(tok, piece, true)
+                                                  : -1;
+}
+
 static bool counts(const tk_tok_entry *e)
 {
     return e->token.p != NULL && !e->added && e->raw.n > 0;
@@ -64,6 +79,8 @@ tinkc_code tk_tok_brief_init(tk_tok *tok, tk_err *err)
             continue;
         }
         if (raw.n > TK_TOK_WORD_BYTES) {
+            size_t bit = lengthy_bit(tok, raw);
+            tok->lengthy[bit / 64] |= (uint64_t)1 << bit % 64;
             tk_tok_index_put(tok, (int32_t)i, true);
             continue;
         }

@@ -14,6 +14,7 @@
 
 #define TK_TOK_NO_RANK UINT32_MAX
 #define TK_TOK_CHARS   0x10000u /* characters that have tables */
+#define TK_TOK_LENGTHY 0x20000u
 
 typedef struct tk_tok_entry { /* one id; all zero when the id is not used */
     tk_str token;             /* as in the file */
@@ -204,6 +205,9 @@ struct tk_tok {
     tk_tok_brief *briefs; /* the shorter ones */
     unsigned brief_shift;
     size_t brief_mask;
+    uint64_t
+        lengthy[TK_TOK_LENGTHY / 64]; /* a bit per hash of those in raws: most long
+                                         pieces are none, and need no more than this */
     tk_tok_merge *merges;
     unsigned merge_shift; /* 64 - log2 of their number */
     size_t merge_mask;
@@ -215,7 +219,7 @@ struct tk_tok {
     int32_t unk;           /* -1 = none */
     int32_t byte_ids[256]; /* byte_level: of the byte; else of <0xHH>; -1 = none */
     int32_t *char_ids;     /* not byte_level: of the characters below TK_TOK_CHARS */
-    tk_tok_whole *whole;   /* byte_level: see tok_whole.c */
+    tk_tok_whole *whole;   /* byte_level, when all bytes have ids: see tok_whole.c */
     uint64_t *junctions;   /* a bit per hash of two characters that a merge joins: the
                               last one of its left part, the first one of its right */
     unsigned junction_shift;
@@ -304,6 +308,9 @@ static inline void tk_tok_word_key(tk_tok_word *key, tk_str piece, size_t readab
 /* Fills tok->briefs and tok->raws with every token that is not added. */
 TK_NODISCARD tinkc_code tk_tok_brief_init(tk_tok *tok, tk_err *err);
 int32_t tk_tok_brief_get(const tk_tok *tok, const tk_tok_word *key); /* -1: none */
+
+/* The same for a piece of more than TK_TOK_WORD_BYTES. */
+int32_t tk_tok_lengthy_get(const tk_tok *tok, tk_str piece);
 
 /* ---- tok_index.c ---- */
 

@@ -40,6 +40,16 @@ static INLINED at skip(at p, at end, unsigned set)
     return p;
 }
 
+/* The same for as long as they are not ASCII. */
+static INLINED at skip_beyond(at p, at end, unsigned set)
+{
+    size_t n;
+    while (p < end && *p >= 0x80 && IS(tk_uni_of(tk_uni_decode(p, &n)), set)) {
+        p += n;
+    }
+    return p;
+}
+
 /* The same for a set whose ASCII part is the letters: eight bytes at a time, because the
  * end of a word is what a branch predictor cannot know. */
 static INLINED at skip_letters(at p, at end, unsigned set)
@@ -62,7 +72,7 @@ static INLINED at skip_letters(at p, at end, unsigned set)
         if (p == end || !IS(value_at(p, &n), set)) {
             return p;
         }
-        p += n;
+        p = skip_beyond(p + n, end, set);
     }
 }
 

@@ -29,9 +29,13 @@ typedef struct stretch {
     tk_tok_work *work;
     int32_t *ids;
     size_t begin, n;
-    uint32_t last; /* the character that the last symbol is; NO_CHAR = it is none */
     bool failed;
 } stretch;
+
+static inline void put(stretch *s, int32_t id)
+{
+    s->ids[s->n++] = id;
+}
 
 static inline void finish(stretch *s)
 {
@@ -44,52 +48,75 @@ static inline void finish(stretch *s)
     s->begin = s->n;
 }
 
-static inline void put_char(stretch *s, uint32_t c, int32_t id)
-{
-    if (s->last != NO_CHAR && !tk_tok_is_junction(s->tok, s->last, c)) {
-        finish(s);
-    }
-    s->ids[s->n++] = id;
-    s->last = c;
-}
+/* ---- byte-level ---- */
 
-static inline void put_other(stretch *s, int32_t id)
-{
-    s->ids[s->n++] = id;
-    s->last = NO_CHAR;
-}
+/* A character of a piece, of two or three bytes. */
+typedef struct glyph {
+    uint32_t c;
+    int32_t whole; /* its id when it is one symbol; -1 = it is its bytes */
+} glyph;
 
-/* ---- symbols ---- */
+/* Whether no merge joins what is on the left of p, which ends with the character a, with
+ * what is on the right, which begins with b. The table of junctions knows the merges of
+ * whole characters, the others those of parts of them. */
+static inline bool is_border(const tk_tok *tok, glyph a, glyph b, const unsigned char *p)
+{
+    const tk_tok_whole *w = tok->whole;
+    return !tk_tok_is_junction(tok, a.c, b.c) &&
+           (a.whole >= 0 || w->behind[p[-1] & 63][p[0]] == TK_TOK_NO_RANK) &&
+           (b.whole >= 0 || w->before[p[-1]][p[0]] == TK_TOK_NO_RANK);
+}
 
 /* Characters that tok_whole.c has proved safe are one symbol, all other bytes one each.
  */
 static void put_bytes(stretch *s, tk_str piece)
 {
     const tk_tok *tok = s->tok;
-    size_t len;
-    bool unknown = false; /* the last symbol is one */
     const unsigned char *p = (const unsigned char *)piece.p;
-    for (size_t i = 0; i < piece.n; i += len) {
-        if (p[i] >= 0xC2 && p[i] < 0xF0) {
-            uint32_t c = tk_uni_decode(p + i, &len);
-            int32_t whole = tk_tok_whole_at(tok, piece, i, i + len, c);
-            if (whole >= 0) {
-                put_char(s, c, whole);
-                unknown = false;
-                continue;
+    glyph last = {NO_CHAR, -1};
+    size_t len;
+    for (size_t at = 0; at < piece.n; at += len) {
+        if (p[at] < 0xC2 || p[at] >= 0xF0) {
+            len = 1;
+            put(s, tok->byte_ids[p[at]]);
+            last.c = NO_CHAR;
+            continue;
+        }
+        glyph here;
+        here.c = tk_uni_decode(p + at, &len);
+        here.whole = tk_tok_whole_at(tok, piece, at, at + len, here.c);
+        if (last.c != NO_CHAR && is_border(tok, last, here, p + at)) {
+            finish(s);
+        }
+        if (here.whole >= 0) {
+            put(s, here.whole);
+        } else {
+            for (size_t i = at; i < at + len; i++) {
+                put(s, tok->byte_ids[p[i]]);
             }
         }
-        len = 1;
-        int32_t id = tok->byte_ids[p[i]];
+        last = here;
+    }
+}
+
+/* The same for a vocabulary that lacks some bytes. */
+static void put_known_bytes(stretch *s, tk_str piece)
+{
+    const tk_tok *tok = s->tok;
+    bool unknown = false; /* the last symbol is one */
+    for (size_t i = 0; i < piece.n; i++) {
+        int32_t id = tok->byte_ids[(unsigned char)piece.p[i]];
         if (id >= 0) {
-            put_other(s, id);
+            put(s, id);
             unknown = false;
         } else if (tok->unk >= 0 && !(unknown && tok->fuse_unk)) {
-            put_other(s, tok->unk);
+            put(s, tok->unk);
             unknown = true;
         }
     }
 }
+
+/* ---- characters ---- */
 
 static bool has_bytes(const tk_tok *tok, const char *p, size_t n)
 {
@@ -106,6 +133,7 @@ static bool has_bytes(const tk_tok *tok, const char *p, size_t n)
 static void put_chars(stretch *s, tk_str piece)
 {
     const tk_tok *tok = s->tok;
+    uint32_t last = NO_CHAR;
     size_t len;
     bool pending = false;
     for (size_t at = 0; at < piece.n; at += len) {
@@ -114,38 +142,42 @@ static void put_chars(stretch *s, tk_str piece)
         int32_t id = tk_tok_char_id(tok, p, len);
         if (id >= 0) {
             if (pending) {
-                put_other(s, tok->unk);
+                put(s, tok->unk);
                 pending = false;
+            } else if (last != NO_CHAR && !tk_tok_is_junction(tok, last, c)) {
+                finish(s);
             }
-            if (id != tok->unk) {
-                put_char(s, c, id);
-            } else {
-                put_other(s, id);
-            }
-        } else if (has_bytes(tok, p, len)) {
+            put(s, id);
+            last = id != tok->unk ? c : NO_CHAR;
+            continue;
+        }
+        last = NO_CHAR;
+        if (has_bytes(tok, p, len)) {
             for (size_t i = 0; i < len; i++) {
-                put_other(s, tok->byte_ids[(unsigned char)p[i]]);
+                put(s, tok->byte_ids[(unsigned char)p[i]]);
             }
         } else if (tok->unk >= 0) {
             if (pending && !tok->fuse_unk) {
-                put_other(s, tok->unk);
+                put(s, tok->unk);
             }
             pending = true;
         }
     }
     if (pending) {
-        put_other(s, tok->unk);
+        put(s, tok->unk);
     }
 }
 
 tinkc_code tk_tok_symbols_merge(const tk_tok *tok, tk_tok_work *work, tk_str piece,
                                 tk_tok_ids *out)
 {
-    stretch s = {tok, work, out->ids, out->n, out->n, NO_CHAR, false};
-    if (tok->byte_level) {
+    stretch s = {tok, work, out->ids, out->n, out->n, false};
+    if (!tok->byte_level) {
+        put_chars(&s, piece);
+    } else if (tok->whole != NULL) {
         put_bytes(&s, piece);
     } else {
-        put_chars(&s, piece);
+        put_known_bytes(&s, piece);
     }
     finish(&s);
     if (s.failed) {

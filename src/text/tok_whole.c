@@ -168,8 +168,21 @@ static brief brief_of(const tk_tok_entry *e)
                    .tail = is_tail(last) ? tail_char(e->raw) : 0};
 }
 
+static bool has_all_bytes(const tk_tok *tok)
+{
+    for (size_t i = 0; i < 256; i++) {
+        if (tok->byte_ids[i] < 0 && i < 0xF5 && i != 0xC0 && i != 0xC1) {
+            return false; /* one that may be in UTF-8 */
+        }
+    }
+    return true;
+}
+
 tinkc_code tk_tok_whole_init(tk_tok *tok, tk_err *err)
 {
+    if (!has_all_bytes(tok)) {
+        return TINKC_OK;
+    }
     brief *briefs = tk_array(tok->n_entries, sizeof(*briefs));
     tok->whole = tk_malloc(sizeof(*tok->whole));
     if (briefs == NULL || tok->whole == NULL) {

@@ -168,7 +168,7 @@ static tinkc_code merge_piece(const tk_tok *tok, tk_tok_work *w, tk_str piece,
 {
     if (tok->ignore_merges) {
         int32_t whole =
-            key != NULL ? tk_tok_brief_get(tok, key) : tk_tok_index_get(tok, piece, true);
+            key != NULL ? tk_tok_brief_get(tok, key) : tk_tok_lengthy_get(tok, piece);
         if (whole >= 0) {
             out->ids[out->n++] = whole;
             return TINKC_OK;
@@ -177,11 +177,19 @@ static tinkc_code merge_piece(const tk_tok *tok, tk_tok_work *w, tk_str piece,
     return tk_tok_symbols_merge(tok, w, piece, out);
 }
 
+/* Whether the long piece ends in Han or Kana: half a sentence, which does not come again
+ * as words do, and which merges as fast as a cache that misses. */
+static bool is_sentence(tk_str piece)
+{
+    unsigned char lead = (unsigned char)piece.p[piece.n - 3];
+    return lead >= 0xE3 && lead <= 0xE9;
+}
+
 /* There is room for piece.n + WORD_IDS more ids. */
 static tinkc_code encode_long(const tk_tok *tok, tk_tok_work *w, tk_str piece,
                               tk_tok_ids *out)
 {
-    if (piece.n > TK_TOK_PHRASE_BYTES) {
+    if (piece.n > TK_TOK_PHRASE_BYTES || is_sentence(piece)) {
         return merge_piece(tok, w, piece, NULL, out);
     }
     uint64_t hash = phrase_hash(piece);
