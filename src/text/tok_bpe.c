@@ -195,6 +195,7 @@ size_t tk_tok_merge_all(const tk_tok *tok, tk_tok_work *work, int32_t *ids, size
     if (n == 2) {
         const tk_tok_merge *m = tk_tok_find_merge(tok, ids[0], ids[1]);
         ids[0] = m != NULL ? m->id : ids[0];
+        work->turns += 2;
         return m != NULL ? 1 : 2;
     }
     return n <= SHORT ? merge_short(tok, work, ids, n) : merge_long(tok, work, ids, n);
