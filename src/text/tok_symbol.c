@@ -148,7 +148,7 @@ static void put_chars(stretch *s, tk_str piece)
                 finish(s);
             }
             put(s, id);
-            last = id != tok->unk ? c : NO_CHAR;
+            last = c;
             continue;
         }
         last = NO_CHAR;

@@ -284,8 +284,7 @@ static bool stands_alone(const tk_tok *tok, const char *p, size_t n)
 {
     size_t len;
     uint32_t c = tk_uni_decode((const unsigned char *)p, &len);
-    const int32_t ids[] = {tk_tok_char_id(tok, p, n), tok->char_ids[BLANK]};
-    return ids[0] >= 0 && ids[0] != tok->unk && ids[1] >= 0 && ids[1] != tok->unk &&
+    return tk_tok_char_id(tok, p, n) >= 0 && tok->char_ids[BLANK] >= 0 &&
            !tk_tok_is_junction(tok, c, BLANK);
 }
 

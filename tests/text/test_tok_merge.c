@@ -16,6 +16,7 @@
 
 typedef struct vocab {
     bool bytes, fallback, fuse;
+    const char *unknown; /* its token, which may be one of a character */
     bool shuffled; /* ranks do not follow the order in which tokens can come to be */
     char tokens[TOKENS][128];
     size_t lengths[TOKENS], n;
@@ -165,8 +166,9 @@ static void make(vocab *v, size_t seed)
     v->shuffled = seed % 4 >= 2;
     v->fallback = !v->bytes && seed % 8 < 4;
     v->fuse = seed % 16 < 8;
+    v->unknown = seed % 32 < 16 ? "<unk>" : "a";
     if (!v->bytes) {
-        put_token(v, "<unk>", 5);
+        put_token(v, v->unknown, strlen(v->unknown));
     }
     for (int i = 0; i < 256; i++) {
         char text[8];
@@ -174,7 +176,9 @@ static void make(vocab *v, size_t seed)
         put_token(v, v->bytes ? (char[]){(char)i} : text, v->bytes ? 1 : 6);
     }
     for (size_t i = 0; i + 3 < TK_ARRAY_LEN(alphabet) && !v->bytes; i++) {
-        put_token(v, alphabet[i], strlen(alphabet[i]));
+        if (strcmp(alphabet[i], v->unknown) != 0) {
+            put_token(v, alphabet[i], strlen(alphabet[i]));
+        }
     }
     for (size_t i = 0; i < MERGES; i++) {
         grow(v);
@@ -202,6 +206,8 @@ static tk_tok *load(const vocab *v)
     tk_json_writer w;
     tk_tok *tok = NULL;
     tk_err err = TK_ERR_INIT;
+    char unknown[16];
+    (void)snprintf(unknown, sizeof(unknown), "\"%s\"", v->unknown);
     tk_buf_init(&file, TK_MIB);
     tk_buf_printf(&file,
                   "{\"version\":\"1.0\",\"added_tokens\":[],\"normalizer\":null,"
@@ -211,7 +217,7 @@ static tk_tok *load(const vocab *v)
                   v->bytes ? "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,"
                              "\"use_regex\":false}"
                            : "null",
-                  v->bytes ? "null" : "\"<unk>\"", v->fuse ? "true" : "false",
+                  v->bytes ? "null" : unknown, v->fuse ? "true" : "false",
                   v->fallback ? "true" : "false");
     for (size_t i = 0; i < v->n; i++) {
         tk_buf_puts(&file, i > 0 ? "," : "");
