@@ -28,7 +28,7 @@ int32_t tk_tok_brief_get(const tk_tok *tok, const tk_tok_word *key)
     return found->high != 0 ? found->id : -1;
 }
 
-/* Both ends and the length tell nearly all pieces from the few hundred long tokens. */
+/* Both ends and the length tell nearly all pieces from the few thousand long tokens. */
 static size_t lengthy_bit(const tk_tok *tok, tk_str piece)
 {
     uint64_t ends = tk_tok_load8(piece.p) * TK_TOK_SPREAD ^

@@ -77,7 +77,8 @@ def pieces(text, size):
 
 
 def corpora():
-    for name, text in ("english", tokdata.english()), ("languages", tokdata.multilingual()):
+    for name, text in (("english", tokdata.english()), ("languages", tokdata.multilingual()),
+                       ("chinese", tokdata.chinese())):
         if QUICK:
             text = text[:: 1] if len(text) < 400_000 else text[:200_000] + text[-200_000:]
         yield name, text
@@ -111,6 +112,19 @@ def random_strings(count, specials, seed=11):
         else:
             words = [rng.choice(likely), rng.choice(["the", "don't", "Ünïcode", "1234567", "__x"])]
             yield "".join(rng.choice(words + specials[:1] + [" "]) for _ in range(n // 3))
+
+
+def from_vocabulary(tokenizer, count, seed=5):
+    """Tokens side by side, and cut: what merges join across their borders, whole or in part."""
+    rng = random.Random(seed)
+    size = tokenizer.get_vocab_size()
+    texts = [t for t in tokenizer.decode_batch([[i] for i in range(size)])
+             if t and "\ufffd" not in t]
+    beyond = [t for t in texts if any(c > "\u007f" for c in t)] or texts
+    for i in range(count):
+        few = [rng.choice(beyond if rng.random() < 0.8 else texts) for _ in range(rng.randrange(1, 9))]
+        text = "".join(few)
+        yield text[rng.randrange(2):len(text) - rng.randrange(2)]
 
 
 def glued(specials):
@@ -154,6 +168,8 @@ def check(report, name, path, texts):
     compare(report, f"{name}: code points", ours, theirs, list(code_points(name in WHOLE)))
     strings = list(random_strings(5000 if QUICK else 100_000, specials))
     compare(report, f"{name}: random", ours, theirs, strings)
+    compare(report, f"{name}: vocabulary", ours, theirs,
+            list(from_vocabulary(tokenizer, 5000 if QUICK else 50_000)))
     compare(report, f"{name}: with specials", ours, theirs, strings[:2000], True)
     compare(report, f"{name}: special", ours, theirs, list(glued(specials[:300] or ["<s>"])))
     check_decode(report, name, ours, tokenizer, strings[:1000] + pieces(texts[1][1], 20_000))
