@@ -64,10 +64,16 @@ METHOD(dict_pop)
         return tk_jrun_raise(run, "pop: no such key");
     }
     *out = entry != NULL ? entry->value : *fallback;
+    for (size_t i = 0; entry != NULL && i < self.as.dict->n; i++) { /* hashed anew */
+        const tk_jval *key = &self.as.dict->entries[i].key;
+        if (!tk_jrun_step(run, 1 + (key->type == TK_JT_STR ? key->as.s.n / 16 : 0))) {
+            return false;
+        }
+    }
     if (entry != NULL) {
         tk_jdict_remove(self.as.dict, entry);
     }
-    return tk_jrun_step(run, self.as.dict->n);
+    return true;
 }
 
 METHOD(dict_setdefault)

@@ -234,6 +234,9 @@ static void test_jinja_pays(void **unused)
         "{% set l = [] %}{% set _ = l.append(l) %}{% set p = '0.' * 9999 ~ '0' %}"
         "{% for i in range(99) %}{% set x = [l]|map(attribute=p)|list %}{% endfor %}",
         "{{ (['A' * 350000] * 99)|sort }}",
+        "{% set d = {} %}{% for i in range(20) %}{% set _ = d.update({'a' * 9999 ~ i: 1}) %}"
+        "{% endfor %}{% for i in range(999) %}{% set _ = d.update({'x': 1}) %}"
+        "{% set _ = d.pop('x') %}{% endfor %}",
     };
     for (size_t i = 0; i < TK_ARRAY_LEN(endless); i++) {
         expect_code(endless[i], TINKC_E_LIMIT);
