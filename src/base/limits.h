@@ -44,13 +44,14 @@
 
 #define TK_MAP_MAX_ENTRIES (64 * 1024 * 1024)
 
-#define TK_TOK_FILE_MAX_BYTES   (256 * TK_MIB) /* one tokenizer.json */
-#define TK_TOK_TEXT_MAX_BYTES   TK_GIB         /* of one encode */
-#define TK_TOK_MAX_TOKENS       (4 * 1024 * TK_KIB)
-#define TK_TOK_CONFIG_MAX_BYTES (16 * TK_MIB) /* one tokenizer_config.json */
-#define TK_TOK_ADDED_MAX_BYTES  4096          /* the text of one added token */
-#define TK_TOK_SPLIT_MAX_BYTES  (2 * TK_GIB)  /* read to find a tiktoken file's merges */
-#define TK_TOK_CACHE_MAX        32            /* tokenizers that stay loaded */
+#define TK_TOK_FILE_MAX_BYTES    (256 * TK_MIB) /* one tokenizer.json */
+#define TK_TOK_TEXT_MAX_BYTES    TK_GIB         /* of one encode */
+#define TK_TOK_MAX_TOKENS        (4 * 1024 * TK_KIB)
+#define TK_TOK_CONFIG_MAX_BYTES  (16 * TK_MIB) /* one tokenizer_config.json */
+#define TK_TOK_ADDED_MAX_BYTES   4096          /* the text of one added token */
+#define TK_TOK_PATTERN_MAX_BYTES (64 * TK_KIB) /* one split pattern */
+#define TK_TOK_SPLIT_MAX_BYTES   (2 * TK_GIB)  /* read to find a tiktoken file's merges */
+#define TK_TOK_CACHE_MAX         32            /* tokenizers that stay loaded */
 
 #define TK_JINJA_SOURCE_MAX_BYTES (2 * TK_MIB)          /* one chat template */
 #define TK_JINJA_TREE_MAX_BYTES   (256 * TK_MIB)        /* its syntax tree */
@@ -61,7 +62,8 @@
 #define TK_JINJA_MAX_STEPS        (64 * 1024 * TK_KIB) /* nodes, items and 16 bytes of text */
 #define TK_JINJA_MAX_MEMORY_BYTES (512 * TK_MIB)       /* values of one render */
 #define TK_JINJA_MAX_OUTPUT_BYTES (256 * TK_MIB)
-#define TK_JINJA_MAX_RANGE        100000       /* as jinja2's sandbox */
+#define TK_JINJA_MAX_RANGE        100000 /* as jinja2's sandbox */
+#define TK_CHAT_MAX_VARS          4096   /* of one conversation, beside its messages */
 #define TK_CHAT_SEARCH_MAX_BYTES  (4 * TK_GIB) /* for the texts of a conversation */
 
 #define TK_ENV_LIST_MAX 256 /* parts of a comma list such as TINKER_TAGS */

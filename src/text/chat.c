@@ -242,25 +242,33 @@ static tinkc_code add_all(tk_chat *chat, const tk_json *array, tk_err *err)
     return code;
 }
 
-static tinkc_code set_var(tk_chat *chat, tk_str name, const tk_json *value, tk_err *err)
+/* So that setting `more` variables cannot fail. */
+static tinkc_code make_vars(tk_chat *chat, size_t more, tk_err *err)
 {
-    for (size_t i = 0; i < chat->n_vars; i++) {
-        if (tk_str_eq(chat->vars[i].name, name)) {
-            chat->vars[i].value = value;
-            return TINKC_OK;
-        }
+    if (more > TK_CHAT_MAX_VARS - chat->n_vars) {
+        return tk_err_set(err, TINKC_E_LIMIT, "a conversation with too many variables");
     }
-    if (chat->n_vars == chat->cap_vars) {
-        size_t cap = chat->cap_vars + 8;
-        tk_jinja_var *vars = tk_realloc_array(chat->vars, cap, sizeof(*vars));
-        if (vars == NULL) {
-            return tk_err_nomem(err);
-        }
-        chat->vars = vars;
-        chat->cap_vars = cap;
+    if (more <= chat->cap_vars - chat->n_vars) {
+        return TINKC_OK;
     }
-    chat->vars[chat->n_vars++] = (tk_jinja_var){name, value};
+    size_t cap = chat->n_vars + more + 8;
+    tk_jinja_var *vars = tk_realloc_array(chat->vars, cap, sizeof(*vars));
+    if (vars == NULL) {
+        return tk_err_nomem(err);
+    }
+    chat->vars = vars;
+    chat->cap_vars = cap;
     return TINKC_OK;
+}
+
+static void set_var(tk_chat *chat, tk_str name, const tk_json *value)
+{
+    size_t i = 0;
+    while (i < chat->n_vars && !tk_str_eq(chat->vars[i].name, name)) {
+        i++;
+    }
+    chat->vars[i] = (tk_jinja_var){name, value};
+    chat->n_vars = TK_MAX(chat->n_vars, i + 1);
 }
 
 static tinkc_code add_document(tk_chat *chat, const tk_json *root, tk_err *err)
@@ -269,17 +277,15 @@ static tinkc_code add_document(tk_chat *chat, const tk_json *root, tk_err *err)
     if (!tk_json_is_array(messages)) {
         return tk_err_set(err, TINKC_E_DECODE, "messages is not an array");
     }
-    size_t n = chat->n, n_vars = chat->n_vars;
-    tinkc_code code = add_all(chat, messages, err);
+    tinkc_code code = make_vars(chat, root->as.object.n, err);
+    if (code == TINKC_OK) {
+        code = add_all(chat, messages, err);
+    }
     for (size_t i = 0; code == TINKC_OK && i < root->as.object.n; i++) {
         const tk_json_member *member = &root->as.object.members[i];
         if (!tk_str_is(member->key, "messages")) {
-            code = set_var(chat, member->key, &member->value, err);
+            set_var(chat, member->key, &member->value);
         }
-    }
-    if (code != TINKC_OK) {
-        chat->n = n;
-        chat->n_vars = n_vars;
     }
     return code;
 }
@@ -319,7 +325,11 @@ tinkc_code tk_chat_set(tk_chat *chat, tk_str name, tk_str json, tk_err *err)
     if (!tk_arena_dup(&chat->arena, &copy, name.p, name.n)) {
         return tk_err_nomem(err);
     }
-    return set_var(chat, copy, value, err);
+    code = make_vars(chat, 1, err);
+    if (code == TINKC_OK) {
+        set_var(chat, copy, value);
+    }
+    return code;
 }
 
 tk_str tk_chat_role(const tk_chat *chat, size_t index)

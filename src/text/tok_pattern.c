@@ -246,6 +246,10 @@ static tinkc_code put_group(reader *r)
 
 tinkc_code tk_tok_regex_translate(tk_buf *out, tk_str pattern, tk_err *err)
 {
+    if (pattern.n > TK_TOK_PATTERN_MAX_BYTES) { /* each property costs a long list */
+        return tk_err_set(err, TINKC_E_LIMIT,
+                          "tokenizer.json: a split pattern of %zu bytes", pattern.n);
+    }
     reader r = {pattern.p, pattern.p + pattern.n, out, err, 0};
     tinkc_code code = TINKC_OK;
     tk_uni_ready();

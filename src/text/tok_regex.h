@@ -17,7 +17,7 @@ typedef struct tk_tok_matcher {
     void *data; /* pcre2_match_data */
 } tk_tok_matcher;
 
-/* Immutable afterwards. TINKC_E_UNSUPPORTED names what is not. */
+/* Immutable afterwards. TINKC_E_UNSUPPORTED names what is not; TINKC_E_LIMIT. */
 TK_NODISCARD tinkc_code tk_tok_regex_new(tk_tok_regex **out, tk_str pattern, tk_err *err);
 void tk_tok_regex_free(tk_tok_regex *regex); /* accepts NULL */
 

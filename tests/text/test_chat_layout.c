@@ -76,6 +76,32 @@ static void test_chat_search_is_bounded(void **unused)
     }
 }
 
+/* Variables are compared with each other: more than anybody sets are refused, and the
+ * conversation is as it was. */
+static void test_chat_many_variables(void **unused)
+{
+    (void)unused;
+    tk_buf json;
+    kit k;
+    open_kit(&k, "{{ v1 }}{{ messages|length }}", "user", "1", 1);
+    assert_int_equal(tk_chat_set(&k.chat, TK_STR("v1"), TK_STR("5"), &k.err), TINKC_OK);
+    tk_buf_init(&json, 16 * TK_MIB);
+    tk_buf_puts(&json, "{\"messages\": [{}]");
+    for (size_t i = 0; i < 300000; i++) {
+        tk_buf_printf(&json, ",\"v%zu\":%zu", i, i);
+    }
+    tk_buf_puts(&json, "}");
+    assert_int_equal(tk_chat_add_json(&k.chat, tk_buf_str(&json), &k.err), TINKC_E_LIMIT);
+    tk_buf out;
+    tk_buf_init(&out, TK_MIB);
+    assert_int_equal(tk_chat_render(&out, k.tpl, &k.chat, &(tk_chat_how){0}, &k.err),
+                     TINKC_OK);
+    assert_true(tk_str_is(tk_buf_str(&out), "51"));
+    tk_buf_dispose(&out);
+    tk_buf_dispose(&json);
+    close_kit(&k);
+}
+
 /* Reasoning comes before the content; a part without text, and arrays of numbers, have
  * none. */
 static void test_chat_texts(void **unused)
@@ -105,6 +131,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_chat_many_parts),
         cmocka_unit_test(test_chat_search_is_bounded),
+        cmocka_unit_test(test_chat_many_variables),
         cmocka_unit_test(test_chat_texts),
     };
     return cmocka_run_group_tests_name("chat_layout", tests, NULL, NULL);

@@ -189,12 +189,29 @@ static void test_pattern_translation(void **unused)
     }
 }
 
+/* A pattern of millions of properties is refused before any is written out. */
+static void test_pattern_length(void **unused)
+{
+    (void)unused;
+    tk_err err = TK_ERR_INIT;
+    tk_buf pattern;
+    tk_tok_regex *regex = NULL;
+    tk_buf_init(&pattern, 64 * TK_MIB);
+    for (size_t i = 0; i < 6000000; i++) {
+        tk_buf_put(&pattern, "\\p{L}", 5);
+    }
+    assert_int_equal(tk_tok_regex_new(&regex, tk_buf_str(&pattern), &err), TINKC_E_LIMIT);
+    assert_null(regex);
+    tk_buf_dispose(&pattern);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_scan_equals_pcre2),
         cmocka_unit_test(test_scan_total),
         cmocka_unit_test(test_pattern_translation),
+        cmocka_unit_test(test_pattern_length),
     };
     return cmocka_run_group_tests_name("tok_scan", tests, NULL, NULL);
 }
