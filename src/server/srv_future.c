@@ -14,6 +14,7 @@ void srv_futures_init(srv_futures *futures)
     tk_heap_init(&futures->deadlines);
     futures->n_waiting = 0;
     futures->result_bytes = 0;
+    futures->max = TK_SRV_FUTURES_MAX;
 }
 
 static void forget_result(srv_futures *futures, srv_future *future)
@@ -84,11 +85,10 @@ static tinkc_code enter(srv_futures *futures, srv_future *future,
 tinkc_code srv_future_add(srv_future **out, srv_futures *futures,
                           const srv_future_spec *spec, tk_err *err)
 {
-    while (futures->by_id.count >= TK_SRV_FUTURES_MAX &&
-           !tk_list_is_empty(&futures->done)) {
+    while (futures->by_id.count >= futures->max && !tk_list_is_empty(&futures->done)) {
         srv_future_drop(futures, TK_CONTAINER_OF(futures->done.next, srv_future, age));
     }
-    if (futures->by_id.count >= TK_SRV_FUTURES_MAX) {
+    if (futures->by_id.count >= futures->max) {
         return tk_err_set(err, TINKC_E_LIMIT, "too many unfinished requests");
     }
     srv_future *future = tk_zalloc(sizeof(*future));

@@ -52,6 +52,7 @@ typedef struct srv_futures {
     tk_heap deadlines;
     size_t n_waiting;
     size_t result_bytes;
+    size_t max; /* futures; tests make it small */
 } srv_futures;
 
 void srv_futures_init(srv_futures *futures);
@@ -68,8 +69,8 @@ typedef struct srv_future_spec {
     const char *digest; /* of TK_SHA256_HEX_BYTES */
 } srv_future_spec;
 
-/* A pending future; the id must not be there. TINKC_E_LIMIT above TK_SRV_FUTURES_MAX
- * (after the oldest done ones were dropped), TINKC_E_NOMEM. */
+/* A pending future; the id must not be there. TINKC_E_LIMIT above `max` (after the
+ * oldest done ones were dropped), TINKC_E_NOMEM. */
 TK_NODISCARD tinkc_code srv_future_add(srv_future **out, srv_futures *futures,
                                        const srv_future_spec *spec, tk_err *err);
 

@@ -333,8 +333,9 @@ static srv_future *fill_futures(srv *server)
     tk_err err = TK_ERR_INIT;
     char id[32];
     tk_mutex_lock(&server->lock);
-    for (size_t i = 0;
-         all->by_id.count < TK_SRV_FUTURES_MAX || !tk_list_is_empty(&all->done); i++) {
+    all->max = 8;
+    for (size_t i = 0; all->by_id.count < all->max || !tk_list_is_empty(&all->done);
+         i++) {
         (void)snprintf(id, sizeof(id), "filler:%zu", i);
         const srv_future_spec spec = {tk_str_of(id), TK_STR(""), TK_FUTURE_SAMPLE, NULL};
         assert_int_equal(srv_future_add(&last, all, &spec, &err), TINKC_OK);
