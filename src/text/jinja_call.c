@@ -450,8 +450,9 @@ static bool now_fields(const tk_jrun *run, struct tm *out)
     return true;
 }
 
-/* One letter of strftime in the C locale; false when it is none that we know. */
-static bool put_time(tk_buf *out, char c, const struct tm *t)
+/* One letter of strftime in the C locale, `bare`: without zeros or blanks in front; false
+ * when it is none that we know. */
+static bool put_time(tk_buf *out, char c, bool bare, const struct tm *t)
 {
     static const char *const months[] = {"January",   "February", "March",    "April",
                                          "May",       "June",     "July",     "August",
@@ -479,8 +480,8 @@ static bool put_time(tk_buf *out, char c, const struct tm *t)
     };
     for (size_t i = 0; i < TK_ARRAY_LEN(numbers); i++) {
         if (numbers[i].letter == c) {
-            tk_buf_printf(out, numbers[i].blank ? "%*d" : "%0*d", numbers[i].width,
-                          numbers[i].value);
+            tk_buf_printf(out, numbers[i].blank ? "%*d" : "%0*d",
+                          bare ? 0 : numbers[i].width, numbers[i].value);
             return true;
         }
     }
@@ -516,13 +517,15 @@ static bool put_strftime(tk_jrun *run, tk_buf *out, tk_str format, const struct 
             tk_buf_putc(out, format.p[i]);
             continue;
         }
-        char c = format.p[++i];
+        bool bare = format.p[i + 1] == '-' && i + 2 < format.n;
+        i += bare ? 2 : 1;
+        char c = format.p[i];
         const char *means = NULL;
         for (size_t k = 0; k < TK_ARRAY_LEN(groups); k++) {
-            means = groups[k].letter == c ? groups[k].means : means;
+            means = groups[k].letter == c && !bare ? groups[k].means : means;
         }
         bool ok = means != NULL ? put_strftime(run, out, tk_str_of(means), t)
-                                : put_time(out, c, t);
+                                : put_time(out, c, bare, t);
         if (!ok) {
             return tk_jrun_fail(run, TINKC_E_UNSUPPORTED, "strftime_now: %%%c", c);
         }
