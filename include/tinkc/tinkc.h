@@ -13,6 +13,7 @@
 #include <tinkc/log.h>
 #include <tinkc/metrics.h>
 #include <tinkc/params.h>
+#include <tinkc/push.h>
 #include <tinkc/raw.h>
 #include <tinkc/rest.h>
 #include <tinkc/sampling.h>

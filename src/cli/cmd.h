@@ -100,6 +100,10 @@ int cmd_fail_error(tinkc_error **error, const char *format, ...) TINKC_PRINTF(2,
  * *error. */
 int cmd_fail_input(tinkc_error **error, const char *what);
 
+/* The same where another server than ours is to blame: "WHAT: MESSAGE", the hint (or
+ * NULL), and with --verbose the details. Frees *error. CMD_FAILED or CMD_INTERRUPTED. */
+int cmd_fail_elsewhere(tinkc_error **error, const char *what, const char *hint);
+
 /* What to do about a failure of this kind, and about this one; static, NULL when there is
  * nothing to say. */
 const char *cmd_hint(tinkc_code code);

@@ -30,20 +30,6 @@ static char *target_of(const cmd_args *args)
     return target;
 }
 
-static const char *what_failed(tinkc_code code)
-{
-    switch ((int)code) {
-    case TINKC_E_PARSE:
-    case TINKC_E_DECODE:
-    case TINKC_E_LIMIT:
-        return "Failed to extract archive";
-    case TINKC_E_IO:
-        return "Failed to save checkpoint";
-    default:
-        return "Failed to download checkpoint";
-    }
-}
-
 static int show(const cmd_args *args, const char *target, const tinkc_progress *result)
 {
     char word[CMD_WORD_BYTES];
@@ -83,7 +69,7 @@ static int download_to(const cmd_args *args, tinkc_service *service, const char 
                                                 target, &options, &error);
     cmd_progress_end();
     return code == TINKC_OK ? show(args, target, &result)
-                            : cmd_fail_error(&error, "%s", what_failed(code));
+                            : cmd_fail_error(&error, "%s", cmd_download_failed(code));
 }
 
 static int download(const cmd_args *args, tinkc_service *service)

@@ -36,3 +36,17 @@ tinkc_download_options cmd_download_options(const cmd_args *args)
     }
     return options;
 }
+
+const char *cmd_download_failed(tinkc_code code)
+{
+    switch ((int)code) {
+    case TINKC_E_PARSE:
+    case TINKC_E_DECODE:
+    case TINKC_E_LIMIT:
+        return "Failed to extract archive";
+    case TINKC_E_IO:
+        return "Failed to save checkpoint";
+    default:
+        return "Failed to download checkpoint";
+    }
+}

@@ -10,4 +10,7 @@
  * says how often. */
 tinkc_download_options cmd_download_options(const cmd_args *args);
 
+/* What a download that ended with this code failed at, in words. */
+const char *cmd_download_failed(tinkc_code code);
+
 #endif

@@ -196,3 +196,20 @@ int cmd_fail_error(tinkc_error **error, const char *format, ...)
     tinkc_error_free(error);
     return cmd_interrupted() ? CMD_INTERRUPTED : CMD_FAILED;
 }
+
+int cmd_fail_elsewhere(tinkc_error **error, const char *what, const char *hint)
+{
+    char text[LINE_BYTES];
+    (void)snprintf(text, sizeof(text), "%s: %s", what, tinkc_error_message(*error));
+    if (!cmd_interrupted()) {
+        say("Error: ", text);
+        if (hint != NULL) {
+            say("Hint: ", hint);
+        }
+        if (is_verbose) {
+            show_details(*error);
+        }
+    }
+    tinkc_error_free(error);
+    return cmd_interrupted() ? CMD_INTERRUPTED : CMD_FAILED;
+}

@@ -24,6 +24,7 @@ const cmd_spec *const cmd_list[] = {
     &cmd_checkpoint_set_ttl,
     &cmd_checkpoint_delete,
     &cmd_checkpoint_download,
+    &cmd_checkpoint_push_hf,
     &cmd_session_list,
     &cmd_session_info,
     &cmd_session_assign,
@@ -52,7 +53,8 @@ static const struct {
     const char *name, *help;
 } groups[] = {
     {"run", "Training runs: list, show."},
-    {"checkpoint", "Checkpoints: list, show, save, share, expire, delete, download."},
+    {"checkpoint",
+     "Checkpoints: list, show, save, share, expire, delete, download, push."},
     {"session", "Sessions: list, show, move, trace."},
     {"billing", "What was used."},
     {"completion", "Completion scripts for shells."},

@@ -10,7 +10,7 @@ extern const cmd_spec cmd_serve, cmd_render, cmd_tokenize, cmd_detokenize, cmd_v
 extern const cmd_spec cmd_run_list, cmd_run_info;
 extern const cmd_spec cmd_checkpoint_list, cmd_checkpoint_info, cmd_checkpoint_publish,
     cmd_checkpoint_unpublish, cmd_checkpoint_set_ttl, cmd_checkpoint_delete,
-    cmd_checkpoint_download;
+    cmd_checkpoint_download, cmd_checkpoint_push_hf;
 extern const cmd_spec cmd_session_list, cmd_session_info, cmd_session_assign,
     cmd_session_export_trace;
 extern const cmd_spec cmd_billing_usage;

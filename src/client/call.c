@@ -282,6 +282,8 @@ static void fill_streams(tk_call *call)
     if (call->on_data != NULL) {
         request->on_head = relay_head;
         request->on_data = relay_data;
+    }
+    if (call->on_data != NULL || call->is_upload) {
         request->idle_timeout_ms = TK_MAX(request->timeout_ms, 0);
         request->timeout_ms = -1;
     }
@@ -300,7 +302,9 @@ static void fill_request(tk_call *call)
     request->timeout_ms =
         endpoint->timeout_ms != 0 ? endpoint->timeout_ms : config->timeout_ms;
     request->connect_timeout_ms = config->connect_timeout_ms;
-    request->max_response_bytes = (size_t)config->max_response_bytes;
+    request->max_response_bytes = call->max_response_bytes != 0
+                                      ? call->max_response_bytes
+                                      : (size_t)config->max_response_bytes;
     request->follow_redirects = endpoint->follow_redirects && call->anonymous;
     request->fresh_connection = call->state.fresh;
     request->done = on_response;

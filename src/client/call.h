@@ -50,9 +50,11 @@ struct tk_call {
     size_t (*read_body)(tk_call *call, uint64_t offset, char *p, size_t n);
     void (*on_head)(tk_call *call, const tk_http_response *head);
     tk_http_flow (*on_data)(tk_call *call, const char *p, size_t n);
-    const char *credential; /* NULL: the service's; set for the exchange itself */
-    bool no_l2;             /* for this call, although the endpoint has it */
-    bool pass_backpressure; /* 429, and 402 inside the pause, end the call: asample */
+    bool is_upload;            /* the timeout is one of silence also without on_data */
+    size_t max_response_bytes; /* 0: the configuration's */
+    const char *credential;    /* NULL: the service's; set for the exchange itself */
+    bool no_l2;                /* for this call, although the endpoint has it */
+    bool pass_backpressure;    /* 429, and 402 inside the pause, end the call: asample */
     int pass_status; /* a status that ends the call at once, whatever the layers say; 0 */
     tinkc_future *future;   /* notes go there; may be NULL */
     tinkc_stage wire_stage; /* noted while a request is out; 0: TINKC_STAGE_WIRE */

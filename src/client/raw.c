@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "client/op_call.h"
 #include "client/raw_response.h"
+#include "client/raw_send.h"
 #include "client/request.h"
 #include "client/service.h"
 #include "client/types.h"
@@ -34,7 +35,7 @@ static void on_answer(tk_call *call, const tk_call_answer *answer)
     }
 }
 
-static size_t read_form(tk_call *call, uint64_t offset, char *p, size_t n)
+static size_t read_body(tk_call *call, uint64_t offset, char *p, size_t n)
 {
     raw *self = call->user;
     return tk_request_read(&self->request, offset, p, n);
@@ -48,7 +49,7 @@ static void send(tk_op_call *call)
                                 .done = on_answer,
                                 .user = self};
     tk_request_apply(&self->base.call, &self->request);
-    self->base.call.read_body = self->request.multipart != NULL ? read_form : NULL;
+    self->base.call.read_body = tk_request_is_read(&self->request) ? read_body : NULL;
     tk_call_start(&self->base.call);
 }
 
@@ -67,6 +68,23 @@ static void destroy(tk_op *op)
 
 static const tk_op_type raw_type = {start, tk_op_call_cancel, destroy};
 
+tinkc_future *tk_raw_send(tk_core *core, tk_request *request, bool any_status)
+{
+    tk_err err = TK_ERR_INIT;
+    raw *self = tk_zalloc(sizeof(*self));
+    if (self == NULL) {
+        tk_request_dispose(request);
+        tk_err_nomem(&err);
+        return tk_future_refused(tk_core_driver(core), operation, TK_RESULT_RAW, &err);
+    }
+    tk_op_init(&self->base.op, &raw_type, core, operation, TK_RESULT_RAW);
+    self->any_status = any_status;
+    self->request = *request;
+    *request = (tk_request){0};
+    self->base.op.is_foreign = self->request.anonymous;
+    return tk_op_submit(&self->base.op);
+}
+
 tinkc_future *tinkc_raw_send(tinkc_service *service, const tinkc_raw_request *request)
 {
     if (service == NULL) {
@@ -74,21 +92,15 @@ tinkc_future *tinkc_raw_send(tinkc_service *service, const tinkc_raw_request *re
     }
     tk_err err = TK_ERR_INIT;
     tk_core *core = tk_service_core(service);
-    raw *self = tk_zalloc(sizeof(*self));
-    if (self == NULL) {
-        tk_err_nomem(&err);
-        return tk_future_refused(tk_core_driver(core), operation, TK_RESULT_RAW, &err);
-    }
     tinkc_raw_request mine = TINKC_RAW_REQUEST_INIT;
-    tk_op_init(&self->base.op, &raw_type, core, operation, TK_RESULT_RAW);
+    tk_request own = {0};
     tinkc_code code = tk_types_options(&mine, sizeof(mine), request, &err);
     if (code == TINKC_OK) {
-        self->any_status = mine.any_status;
-        code = tk_request_init(&self->request, request, tk_core_base_url(core), 0, &err);
-        self->base.op.is_foreign = self->request.anonymous;
+        code = tk_request_init(&own, request, tk_core_base_url(core), 0, &err);
     }
-    return code == TINKC_OK ? tk_op_submit(&self->base.op)
-                            : tk_op_refuse(&self->base.op, &err);
+    return code == TINKC_OK
+               ? tk_raw_send(core, &own, mine.any_status)
+               : tk_future_refused(tk_core_driver(core), operation, TK_RESULT_RAW, &err);
 }
 
 tinkc_code tinkc_future_take_raw_response(tinkc_raw_response **out, tinkc_future *future,

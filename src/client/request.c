@@ -1,8 +1,12 @@
 /* See request.h. */
 #include "client/request.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/rand.h"
@@ -209,7 +213,8 @@ tinkc_code tk_request_init(tk_request *out, const tinkc_raw_request *request,
     }
     if (code == TINKC_OK) {
         code = set_target(out, &from, base_url, err);
-        out->anonymous = out->anonymous || (flags & TK_REQUEST_ANONYMOUS) != 0;
+        out->anonymous =
+            out->anonymous || (flags & (TK_REQUEST_ANONYMOUS | TK_REQUEST_FOREIGN)) != 0;
         out->endpoint.follow_redirects = (flags & TK_REQUEST_ANONYMOUS) != 0;
     }
     if (code == TINKC_OK) {
@@ -224,8 +229,32 @@ tinkc_code tk_request_init(tk_request *out, const tinkc_raw_request *request,
     return code;
 }
 
+tinkc_code tk_request_set_file(tk_request *request, const char *path, uint64_t from,
+                               uint64_t n, tk_err *err)
+{
+    struct stat info;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0) {
+        return tk_err_sys(err, errno, "%s", path);
+    }
+    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size < 0 ||
+        from > (uint64_t)info.st_size || n > (uint64_t)info.st_size - from) {
+        close(fd);
+        return tk_err_set(err, TINKC_E_IO, "%s: not a regular file, or too short", path);
+    }
+    request->has_file = true;
+    request->file = fd;
+    request->file_from = from;
+    request->body_n = (size_t)n;
+    return TINKC_OK;
+}
+
 void tk_request_dispose(tk_request *request)
 {
+    if (request->has_file) {
+        close(request->file);
+        request->has_file = false;
+    }
     tk_multipart_free(&request->multipart);
     tk_arena_dispose(&request->arena);
 }
@@ -241,13 +270,33 @@ void tk_request_apply(tk_call *call, tk_request *request)
     call->body = request->body;
     call->body_n = request->body_n;
     call->anonymous = request->anonymous;
+    call->pass_status = request->pass_status;
+    call->max_response_bytes = request->max_response_bytes;
+    call->is_upload = request->has_file;
     if (request->multipart != NULL) {
         call->content_type = tk_multipart_content_type(request->multipart);
         call->body_n = (size_t)tk_multipart_size(request->multipart);
     }
 }
 
+bool tk_request_is_read(const tk_request *request)
+{
+    return request->multipart != NULL || request->has_file;
+}
+
+static size_t read_file(const tk_request *request, uint64_t offset, char *p, size_t n)
+{
+    size_t most = offset < request->body_n ? request->body_n - (size_t)offset : 0;
+    ssize_t got;
+    do {
+        got = pread(request->file, p, TK_MIN(n, most),
+                    (off_t)(request->file_from + offset));
+    } while (got < 0 && errno == EINTR);
+    return got > 0 ? (size_t)got : TK_HTTP_BODY_FAILED;
+}
+
 size_t tk_request_read(tk_request *request, uint64_t offset, char *p, size_t n)
 {
-    return tk_multipart_read(request->multipart, offset, p, n);
+    return request->has_file ? read_file(request, offset, p, n)
+                             : tk_multipart_read(request->multipart, offset, p, n);
 }

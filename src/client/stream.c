@@ -106,7 +106,7 @@ static void run_resume(tk_task *task)
     drop(s);
 }
 
-static size_t read_form(tk_call *call, uint64_t offset, char *p, size_t n)
+static size_t read_body(tk_call *call, uint64_t offset, char *p, size_t n)
 {
     transfer *self = call->user;
     return tk_request_read(&self->request, offset, p, n);
@@ -145,7 +145,7 @@ static void send(tk_op_call *call)
                                 .done = on_answer,
                                 .user = self};
     tk_request_apply(&self->base.call, &self->request);
-    self->base.call.read_body = self->request.multipart != NULL ? read_form : NULL;
+    self->base.call.read_body = tk_request_is_read(&self->request) ? read_body : NULL;
     tk_call_start(&self->base.call);
 }
 

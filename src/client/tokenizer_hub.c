@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/sha256.h"
 #include "client/fetch.h"
+#include "client/hub.h"
 #include "client/stage.h"
 #include "http/url.h"
 
@@ -221,36 +222,10 @@ typedef struct hub {
     const tk_tokenizer_places *places;
     const tk_tokenizer_id *id;
     const tinkc_tokenizer_options *options;
-    char *authorization; /* NULL: none */
-    bool is_masked;      /* the log knows the token */
-    tk_stage stage;      /* the directory that is being filled */
-    char *parent;        /* of its place in the cache; NULL: no cache */
+    tk_hub_pass pass;
+    tk_stage stage; /* the directory that is being filled */
+    char *parent;   /* of its place in the cache; NULL: no cache */
 } hub;
-
-static tinkc_code make_authorization(hub *self, tk_err *err)
-{
-    static const char scheme[] = "Bearer ";
-    const char *token = self->places->token;
-    if (token == NULL) {
-        return TINKC_OK;
-    }
-    size_t n = strlen(token);
-    self->authorization = tk_malloc(sizeof(scheme) + n);
-    if (self->authorization == NULL) {
-        return tk_err_nomem(err);
-    }
-    memcpy(self->authorization, scheme, sizeof(scheme) - 1);
-    memcpy(self->authorization + sizeof(scheme) - 1, token, n + 1);
-    tk_err why = TK_ERR_INIT;
-    tinkc_code code = tk_log_add_secret(tk_core_log(self->core), tk_str_of(token), &why);
-    self->is_masked = code == TINKC_OK;
-    if (code == TINKC_OK || code == TINKC_E_INVALID) { /* too short to be one */
-        return TINKC_OK;
-    }
-    return code == TINKC_E_NOMEM
-               ? tk_err_nomem(err)
-               : tk_err_set(err, code, "the token of the hub: %s", why.message);
-}
 
 static tinkc_code pull_hub_file(hub *self, tk_buf *out, const char *name, tk_err *err)
 {
@@ -261,7 +236,7 @@ static tinkc_code pull_hub_file(hub *self, tk_buf *out, const char *name, tk_err
     tk_buf_printf(&url, "/%s", name);
     pull one = {.url = tk_buf_cstr(&url), .name = name, .options = self->options};
     tinkc_code code = one.url != NULL
-                          ? pull_all(&one, self->core, self->authorization, out, err)
+                          ? pull_all(&one, self->core, self->pass.authorization, out, err)
                           : tk_buf_status(&url, err);
     tk_buf_dispose(&url);
     return code;
@@ -368,7 +343,7 @@ tinkc_code tk_tokenizer_hub_get(tk_tok **out, tk_core *core,
 {
     hub self = {.core = core, .places = places, .id = id, .options = options};
     char *directory = NULL;
-    tinkc_code code = make_authorization(&self, err);
+    tinkc_code code = tk_hub_pass_begin(&self.pass, core, places->token, err);
     if (code == TINKC_OK && places->cache != NULL) {
         code = tk_tokenizer_place_own(&directory, places, id, err);
     }
@@ -378,13 +353,7 @@ tinkc_code tk_tokenizer_hub_get(tk_tok **out, tk_core *core,
     if (code == TINKC_OK) {
         code = get_into(out, &self, directory, err);
     }
-    if (self.is_masked) {
-        tk_log_remove_secret(tk_core_log(core), tk_str_of(places->token));
-    }
-    if (self.authorization != NULL) {
-        tk_mem_wipe(self.authorization, strlen(self.authorization));
-    }
-    tk_free(self.authorization);
+    tk_hub_pass_end(&self.pass);
     tk_free(self.parent);
     tk_free(directory);
     return code;

@@ -10,12 +10,11 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "client/hub.h"
 #include "http/url.h"
 
-#define PATH_MAX_BYTES  (8 * TK_KIB)
-#define TOKEN_MAX_BYTES (4 * TK_KIB)
-#define REF_MAX_BYTES   (4 * TK_KIB)
-#define HUB_URL         "https://huggingface.co"
+#define PATH_MAX_BYTES (8 * TK_KIB)
+#define REF_MAX_BYTES  (4 * TK_KIB)
 
 /* Ends a chain of appends: the text belongs to the caller. */
 static tinkc_code take(char **out, tk_buf *text, tk_err *err)
@@ -40,30 +39,6 @@ static tinkc_code join(char **out, const char *base, const char *tail, tk_err *e
 
 /* ---- what the environment says ---- */
 
-/* `name` under the user's directory of caches; *out stays NULL without one. */
-static tinkc_code in_user_cache(char **out, const tk_env *env, const char *name,
-                                tk_err *err)
-{
-    const char *xdg = tk_env_get_nonempty(env, "XDG_CACHE_HOME");
-    const char *home = tk_env_get_nonempty(env, "HOME");
-    tk_buf text;
-    if (xdg == NULL && home == NULL) {
-        return TINKC_OK;
-    }
-    tk_buf_init(&text, PATH_MAX_BYTES);
-    tk_buf_puts(&text, xdg != NULL ? xdg : home);
-    tk_buf_puts(&text, xdg != NULL ? "/" : "/.cache/");
-    tk_buf_puts(&text, name);
-    return take(out, &text, err);
-}
-
-static tinkc_code find_hf_home(char **out, const tk_env *env, tk_err *err)
-{
-    const char *home = tk_env_get_nonempty(env, "HF_HOME");
-    return home != NULL ? join(out, home, "", err)
-                        : in_user_cache(out, env, "huggingface", err);
-}
-
 static tinkc_code find_hf_cache(char **out, const tk_env *env, const char *hf_home,
                                 tk_err *err)
 {
@@ -77,87 +52,12 @@ static tinkc_code find_hf_cache(char **out, const tk_env *env, const char *hf_ho
     return hf_home != NULL ? join(out, hf_home, "/hub", err) : TINKC_OK;
 }
 
-/* Without the blanks around it; what could not be a header's value is refused. */
-static tinkc_code clean_token(char **out, tk_str text, tk_err *err)
-{
-    tk_str token = tk_str_trim(text);
-    for (size_t i = 0; i < token.n; i++) {
-        if (token.p[i] <= ' ' || token.p[i] == 0x7f) {
-            return tk_err_set(err, TINKC_E_CONFIG,
-                              "the token of the hub holds a blank or control character");
-        }
-    }
-    if (token.n > 0) {
-        *out = tk_strndup(token.p, token.n);
-    }
-    return token.n == 0 || *out != NULL ? TINKC_OK : tk_err_nomem(err);
-}
-
-static tinkc_code read_token_file(char **out, const char *path, tk_err *err)
-{
-    tk_err why = TK_ERR_INIT;
-    char *data = NULL;
-    size_t n = 0;
-    tinkc_code code = tk_file_read(&data, &n, path, TOKEN_MAX_BYTES, &why);
-    if (code != TINKC_OK) {
-        return code == TINKC_E_NOMEM ? tk_err_nomem(err) : TINKC_OK; /* then none */
-    }
-    code = clean_token(out, (tk_str){data, n}, err);
-    tk_mem_wipe(data, n);
-    tk_free(data);
-    return code;
-}
-
-static tinkc_code find_token(char **out, const char *given, const tk_env *env,
-                             const char *hf_home, tk_err *err)
-{
-    static const char *const names[] = {"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"};
-    if (given != NULL) {
-        return clean_token(out, tk_str_of(given), err);
-    }
-    for (size_t i = 0; i < TK_ARRAY_LEN(names); i++) {
-        const char *value = tk_env_get_nonempty(env, names[i]);
-        if (value != NULL) {
-            return clean_token(out, tk_str_of(value), err);
-        }
-    }
-    const char *path = tk_env_get_nonempty(env, "HF_TOKEN_PATH");
-    if (path != NULL || hf_home == NULL) {
-        return path != NULL ? read_token_file(out, path, err) : TINKC_OK;
-    }
-    char *usual = NULL;
-    tinkc_code code = join(&usual, hf_home, "/token", err);
-    if (code == TINKC_OK) {
-        code = read_token_file(out, usual, err);
-    }
-    tk_free(usual);
-    return code;
-}
-
-static tinkc_code find_hub(char **out, const char *given, const tk_env *env, tk_err *err)
-{
-    const char *url = given != NULL ? given : tk_env_get_nonempty(env, "HF_ENDPOINT");
-    tk_url parsed;
-    url = url != NULL ? url : HUB_URL;
-    tinkc_code code = tk_url_parse(&parsed, tk_str_of(url), err);
-    if (code == TINKC_OK) {
-        code = join(out, url, "", err);
-    }
-    for (size_t n = code == TINKC_OK ? strlen(*out) : 0; n > 0 && (*out)[n - 1] == '/';) {
-        (*out)[--n] = '\0';
-    }
-    return code;
-}
-
 void tk_tokenizer_places_dispose(tk_tokenizer_places *places)
 {
     tk_free(places->hf_cache);
     tk_free(places->cache);
     tk_free(places->hub_url);
-    if (places->token != NULL) {
-        tk_mem_wipe(places->token, strlen(places->token));
-    }
-    tk_free(places->token);
+    tk_hub_token_free(places->token);
     *places = (tk_tokenizer_places){.token = NULL};
 }
 
@@ -165,21 +65,20 @@ tinkc_code tk_tokenizer_places_init(tk_tokenizer_places *out,
                                     const tinkc_tokenizer_options *options,
                                     const tk_env *env, tk_err *err)
 {
-    tk_tokenizer_places made = {
-        .hub_is_off = options->offline || tk_env_get_bool(env, "HF_HUB_OFFLINE", false) ||
-                      tk_env_get_bool(env, "TRANSFORMERS_OFFLINE", false)};
+    tk_tokenizer_places made = {.hub_is_off = options->offline || tk_hub_is_off(env)};
     char *hf_home = NULL;
-    tinkc_code code = find_hf_home(&hf_home, env, err);
+    tinkc_code code = tk_hub_find_home(&hf_home, env, err);
     if (code == TINKC_OK) {
         code = find_hf_cache(&made.hf_cache, env, hf_home, err);
     }
     if (code == TINKC_OK) {
-        code = options->cache_dir != NULL ? join(&made.cache, options->cache_dir, "", err)
-                                          : in_user_cache(&made.cache, env, "tinkc", err);
+        code = options->cache_dir != NULL
+                   ? join(&made.cache, options->cache_dir, "", err)
+                   : tk_hub_find_cache(&made.cache, env, "tinkc", err);
     }
     if (code == TINKC_OK) {
         tk_err why = TK_ERR_INIT;
-        code = find_hub(&made.hub_url, options->hub_url, env, &why);
+        code = tk_hub_find_url(&made.hub_url, options->hub_url, env, &why);
         bool later = code == TINKC_E_CONFIG && options->hub_url == NULL;
         code = later || code == TINKC_OK ? TINKC_OK
                                          : tk_err_set(err, code, "%s", why.message);
@@ -197,19 +96,12 @@ tinkc_code tk_tokenizer_places_find_token(tk_tokenizer_places *places,
                                           const tinkc_tokenizer_options *options,
                                           const tk_env *env, tk_err *err)
 {
-    char *hf_home = NULL;
-    tinkc_code code = find_hf_home(&hf_home, env, err);
-    if (code == TINKC_OK && places->hub_url == NULL) {
-        tk_err why = TK_ERR_INIT;
-        code = find_hub(&places->hub_url, options->hub_url, env, &why);
-        code = code == TINKC_OK ? code
-                                : tk_err_set(err, code, "HF_ENDPOINT: %s", why.message);
-    }
-    if (code == TINKC_OK) {
-        code = find_token(&places->token, options->hub_token, env, hf_home, err);
-    }
-    tk_free(hf_home);
-    return code;
+    tinkc_code code = places->hub_url != NULL
+                          ? TINKC_OK
+                          : tk_hub_find_url(&places->hub_url, options->hub_url, env, err);
+    return code != TINKC_OK
+               ? code
+               : tk_hub_find_token(&places->token, options->hub_token, env, err);
 }
 
 /* ---- directories ---- */
