@@ -10,6 +10,8 @@
 #include "cli/cmd_list.h"
 #include "cli/cmd_rest.h"
 
+#define SAFE_BYTES (64 * TK_KIB)
+
 /* ---- progress ---- */
 
 static bool show_progress(const tinkc_push_progress *progress, void *user)
@@ -133,7 +135,11 @@ static int show(const cmd_args *args, const tinkc_pushed *pushed)
 static void tell_where(const tinkc_pushed *pushed)
 {
     if (pushed->pr_url != NULL) {
-        fprintf(stderr, "Pull request: %s\n", pushed->pr_url);
+        tk_buf safe;
+        tk_buf_init(&safe, SAFE_BYTES);
+        cmd_out_put_safe(&safe, tk_str_of(pushed->pr_url));
+        fprintf(stderr, "Pull request: " TK_STR_FMT "\n", TK_STR_ARG(tk_buf_str(&safe)));
+        tk_buf_dispose(&safe);
     } else if (pushed->commit_url == NULL) {
         fprintf(stderr, "The repository has all of it already: nothing was changed.\n");
     }

@@ -52,8 +52,6 @@ static void put_point(tk_buf *out, uint32_t point)
         tk_buf_printf(out, "\\%c", letters[at - plain]);
     } else if (point >= 0x20 && point < 0x7F) {
         tk_buf_putc(out, (char)point);
-    } else if (point == 0x7F) {
-        tk_buf_putc(out, 0x7F);
     } else if (point < 0x10000) {
         tk_buf_printf(out, "\\u%04x", (unsigned)point);
     } else {

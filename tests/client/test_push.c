@@ -142,7 +142,7 @@ static void test_push_parts(void **unused)
                    url, url, url, url);
     pushfix_batch(&f, more);
     for (int i = 1; i <= 3; i++) {
-        char path[8], tag[32];
+        char path[16], tag[32];
         (void)snprintf(path, sizeof(path), "/p%d", i);
         (void)snprintf(tag, sizeof(tag), "ETag: \"tag-%d\"\r\n", i);
         fakeapi_default(f.store, "PUT", path,
@@ -154,7 +154,7 @@ static void test_push_parts(void **unused)
     tinkc_pushed_free(&pushed);
     size_t at = 0;
     for (int i = 1; i <= 3; i++) {
-        char path[8];
+        char path[16];
         (void)snprintf(path, sizeof(path), "/p%d", i);
         const fakeapi_request *r = fakeapi_nth(f.store, "PUT", path, 0);
         assert_int_equal(r->body_n, i < 3 ? 300000 : WEIGHTS - 600000);
