@@ -13,7 +13,7 @@ mkdir -p "$out"
 # Everything that talks to a server, but what swaps the allocator under a trace (raw) or
 # judges its own log (waits, wirelog).
 tests='service training training_create training_fwdbwd training_fwdbwd_fail training_once training_custom
-    sampling sampling_stream rest rest_poll download auth timeout tokenizer tokenizer_hub
+    sampling sampling_stream rest rest_poll download push auth timeout tokenizer tokenizer_hub
     telemetry_event telemetry_close hooks srv_client srv_fault srv_ledger srv_tokenizer'
 secrets='tml-[A-Za-z0-9]|eyJ[A-Za-z0-9]|hf_[A-Za-z]|cf-secret'
 

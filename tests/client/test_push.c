@@ -348,7 +348,7 @@ static void test_push_other_readme(void **unused)
 /* ---- which files ---- */
 
 /* M-138: patterns on whole paths; the mark of completeness only when it is asked for. */
-static void test_push_patterns(void **unused)
+static void test_push_chosen_files(void **unused)
 {
     (void)unused;
     static const char *const allow[] = {"*.txt", "check*"};
@@ -423,7 +423,7 @@ int main(void)
         cmocka_unit_test(test_push_branch),
         cmocka_unit_test(test_push_pull_request),
         cmocka_unit_test(test_push_other_readme),
-        cmocka_unit_test(test_push_patterns),
+        cmocka_unit_test(test_push_chosen_files),
         cmocka_unit_test(test_push_card),
     };
     return cmocka_run_group_tests_name("push", tests, NULL, NULL);
