@@ -1,6 +1,7 @@
 /* Pushes that do not work: a clear error, the token nowhere, nothing left on this machine
  * (M-138, M-139).
  * Links: peer */
+#include "base/thread.h"
 #include "support/pushfix.h"
 
 /* ---- the token ---- */
@@ -38,14 +39,22 @@ static void test_push_offline(void **unused)
     pushfix_end(&f);
 }
 
+/* Lines come from several threads. */
+typedef struct kept_log {
+    tk_mutex lock;
+    tk_buf text;
+} kept_log;
+
 static void keep_log(tinkc_log_level level, const char *component, const char *line,
                      void *user)
 {
-    tk_buf *log = user;
+    kept_log *log = user;
     (void)level;
     (void)component;
-    tk_buf_puts(log, line);
-    tk_buf_putc(log, '\n');
+    tk_mutex_lock(&log->lock);
+    tk_buf_puts(&log->text, line);
+    tk_buf_putc(&log->text, '\n');
+    tk_mutex_unlock(&log->lock);
 }
 
 /* M-138: the log has the requests, with headers, and not the token. */
@@ -53,8 +62,8 @@ static void test_push_log(void **unused)
 {
     (void)unused;
     pushfix f;
-    tk_buf log;
-    tk_buf_init(&log, 16 * TK_MIB);
+    kept_log log = {.lock = TK_MUTEX_INIT};
+    tk_buf_init(&log.text, 16 * TK_MIB);
     pushfix_begin(&f);
     tinkc_service_close(&f.down.service);
     tinkc_config *config = servicefix_config(f.down.api, NULL);
@@ -67,11 +76,12 @@ static void test_push_log(void **unused)
     tinkc_pushed *pushed = pushfix_push(&f);
     tinkc_pushed_free(&pushed);
     tinkc_service_close(&f.down.service);
-    const char *text = tk_buf_cstr(&log);
+    const char *text = tk_buf_cstr(&log.text);
     assert_non_null(text);
     assert_non_null(strstr(text, "/api/whoami-v2"));
     assert_null(strstr(text, "SECRET"));
-    tk_buf_dispose(&log);
+    tk_buf_dispose(&log.text);
+    tk_mutex_dispose(&log.lock);
     pushfix_end(&f);
 }
 
@@ -422,6 +432,7 @@ static void test_push_allocation_sweep(void **unused)
     (void)unused;
     pushfix f;
     pushfix_begin(&f);
+    tinkc_service_close(&f.down.service);         /* each run has its own */
     pushfix_say(&f, "GET", PUSHFIX_README, PATH); /* words of a 404 may get lost */
     assert_true(failmem_sweep(push_once, &f, 7) > 100);
     pushfix_end(&f);
