@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/sha256.h"
 #include "base/uuid.h"
 #include "server/srv_checkpoint.h"
 #include "server/srv_files.h"
@@ -56,18 +57,37 @@ static bool read_ttl(copying *c, const tk_json *body)
     return true;
 }
 
+/* A run of its own. A request that is sent again, with its key, gets the same one, and
+ * so finds the copy that it made the first time. */
+static bool invent_run(copying *c, tk_str source)
+{
+    char uuid[TK_UUID_TEXT_BYTES];
+    tk_str key = c->request->idempotency_key;
+    if (key.n > 0) {
+        char hex[TK_SHA256_HEX_BYTES];
+        tk_err err = TK_ERR_INIT;
+        if (tk_sha256_hmac_hex(hex, key, source, &err) != TINKC_OK) {
+            (void)srv_reply_error(c->request, &err);
+            return false;
+        }
+        (void)snprintf(uuid, sizeof(uuid), "%.8s-%.4s-4%.3s-8%.3s-%.12s", hex, hex + 8,
+                       hex + 12, hex + 15, hex + 18);
+    } else {
+        tk_mutex_lock(&c->server->lock);
+        tk_uuid_make(uuid, &c->server->rand);
+        tk_mutex_unlock(&c->server->lock);
+    }
+    (void)snprintf(c->run_id, sizeof(c->run_id), "%s:train:0", uuid);
+    return true;
+}
+
 /* The run of the copy: in the session that was named, or in none. */
-static bool choose_run(copying *c, const tk_json *body)
+static bool choose_run(copying *c, const tk_json *body, tk_str source)
 {
     tk_str session;
     int64_t seq = 0;
     if (!text_of(body, "session_id", &session)) {
-        char uuid[TK_UUID_TEXT_BYTES];
-        tk_mutex_lock(&c->server->lock);
-        tk_uuid_make(uuid, &c->server->rand);
-        tk_mutex_unlock(&c->server->lock);
-        (void)snprintf(c->run_id, sizeof(c->run_id), "%s:train:0", uuid);
-        return true;
+        return invent_run(c, source);
     }
     const tk_json *number = tk_json_get(body, "model_seq_id");
     if (number == NULL || !tk_json_to_i64(number, &seq) || seq < 0) {
@@ -104,7 +124,7 @@ static bool read_body(copying *c)
                              TK_STR_ARG(source));
         return false;
     }
-    return read_ttl(c, body) && choose_run(c, body);
+    return read_ttl(c, body) && choose_run(c, body, source);
 }
 
 /* Whether weights of `a` can be those of `b`. */

@@ -132,6 +132,44 @@ static void test_srv_copies_of_others_conflict(void **state)
     srvfix_close(&t.srv);
 }
 
+static void copy_with(restfix *t, const char *headers, char out[256])
+{
+    char body[512];
+    httpget_response response;
+    (void)snprintf(body, sizeof(body), "{\"source_path\":\"tinker://%s/weights/one\"}",
+                   t->run);
+    const httpget_request request = {
+        .target = API "copy_weights", .headers = headers, .body = body};
+    assert_int_equal(httpget_once(srvfix_port(&t->srv), &request, &response), HTTPGET_OK);
+    assert_int_equal(response.status, 200);
+    assert_true(response.body.n < 256);
+    (void)snprintf(out, 256, "%.*s", (int)response.body.n, (const char *)response.body.p);
+    httpget_response_dispose(&response);
+}
+
+/* S-016: a copy that is asked for again, with its key, is made once. */
+static void test_srv_copies_are_made_once(void **state)
+{
+    (void)state;
+    restfix t;
+    char first[256], again[256], other[256], source[256], none[256], bare[256];
+    restfix_open(&t);
+    restfix_save(&t, 1, "save_weights", "\"path\":\"one\"");
+    copy_with(&t, "X-Idempotency-Key: key-1\r\n", first);
+    copy_with(&t, "X-Idempotency-Key: key-1\r\n", again);
+    assert_string_equal(first, again);
+    copy_with(&t, "X-Idempotency-Key: key-2\r\n", other);
+    assert_string_not_equal(first, other);
+    copy_with(&t, NULL, none);
+    copy_with(&t, NULL, bare);
+    assert_string_not_equal(none, bare);
+    restfix_run(&t, 1);
+    restfix_save(&t, 1, "save_weights", "\"path\":\"one\"");
+    copy_with(&t, "X-Idempotency-Key: key-1\r\n", source); /* of something else */
+    assert_string_not_equal(first, source);
+    srvfix_close(&t.srv);
+}
+
 /* ---- search ---- */
 
 static void make_session(srvfix *f, const char *colour, char out[64])
@@ -239,6 +277,7 @@ int main(void)
         cmocka_unit_test(test_srv_checkpoints_are_copied),
         cmocka_unit_test(test_srv_copies_are_checked),
         cmocka_unit_test(test_srv_copies_of_others_conflict),
+        cmocka_unit_test(test_srv_copies_are_made_once),
         cmocka_unit_test(test_srv_sessions_are_searched),
         cmocka_unit_test(test_srv_what_is_not_served_says_so),
     };
