@@ -23,6 +23,7 @@ typedef struct tk_tok_entry { /* one id; all zero when the id is not used */
     int16_t byte;             /* <0xHH>: which; -1 for any other */
     bool special;             /* left out of a decode that skips such */
     bool added;
+    bool apart; /* added, and not in the model: merging never gives it */
 } tk_tok_entry;
 
 /* An open hash table of ids, by the text of their entries. */

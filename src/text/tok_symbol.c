@@ -17,8 +17,11 @@ int32_t tk_tok_char_id(const tk_tok *tok, const char *p, size_t n)
 {
     size_t len;
     uint32_t c = tk_uni_decode((const unsigned char *)p, &len);
-    return c < TK_TOK_CHARS ? tok->char_ids[c]
-                            : tk_tok_index_get(tok, (tk_str){p, n}, false);
+    if (c < TK_TOK_CHARS) {
+        return tok->char_ids[c];
+    }
+    int32_t id = tk_tok_index_get(tok, (tk_str){p, n}, false);
+    return id >= 0 && tok->entries[id].apart ? -1 : id;
 }
 
 /* ---- stretches ---- */

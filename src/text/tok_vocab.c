@@ -179,11 +179,13 @@ static tinkc_code add_token(const tk_tok_loader *l, const tk_json *item)
     if (!tk_json_to_i64(tk_json_get(item, "id"), &id)) {
         return tk_tok_bad(l, "an id is not a number");
     }
+    bool is_new = tk_tok_index_get(tok, content, false) < 0;
     tinkc_code code = tk_tok_entry_put(l, content, id);
     if (code != TINKC_OK) {
         return code;
     }
     tk_tok_entry *entry = &tok->entries[id];
+    entry->apart = entry->apart || is_new;
     entry->special = tk_tok_json_true(tk_json_get(item, "special"));
     entry->added = true;
     tok->added[tok->n_added++] = (tk_tok_added){
@@ -273,6 +275,9 @@ static bool finish_entry(tk_tok *tok, tk_tok_entry *e, tk_buf *buf)
         e->raw = e->text;
     } else if (ok && tok->byte_level) {
         ok = alphabet_bytes(&tok->arena, e->token, &e->raw);
+    }
+    if (ok && tok->byte_level && e->raw.p == e->token.p) {
+        e->raw.n = 0; /* outside the alphabet: no piece is spelled like it */
     }
     return ok;
 }

@@ -1,5 +1,6 @@
 /* Added tokens of white space that take the white space around them: what each takes, and
- * that a long run of it is not read once per token. */
+ * that a long run of it is not read once per token. Tokens that stand beside the model:
+ * merging never gives them. */
 #include "base/mem.h"
 #include "support/test.h"
 #include "text/tok_int.h"
@@ -98,11 +99,69 @@ static void test_tok_added_long_run(void **unused)
     tk_free(blanks);
 }
 
+/* ---- tokens that only look like text of the model ---- */
+
+static tk_tok *load(const char *json)
+{
+    tk_tok *tok = NULL;
+    tk_err err = TK_ERR_INIT;
+    if (tk_tok_load_memory(&tok, tk_str_of(json), &err) != TINKC_OK) {
+        fail_msg("%s", err.message);
+    }
+    return tok;
+}
+
+static void check_ids(const tk_tok *tok, const char *text, bool plain_text,
+                      const int32_t *wanted, size_t n)
+{
+    tk_tok_ids ids = {NULL, 0, 0, NULL};
+    tk_err err = TK_ERR_INIT;
+    tk_tok_how how = {.plain_text = plain_text};
+    assert_int_equal(tk_tok_encode_how(tok, tk_str_of(text), how, &ids, &err), TINKC_OK);
+    assert_int_equal(ids.n, n);
+    assert_memory_equal(ids.ids, wanted, n * sizeof(*wanted));
+    tk_tok_ids_dispose(&ids);
+}
+
+/* M-133: in plain text a special token of one character is no character of the model,
+ * unless the model has it too. */
+static void test_tok_added_is_no_character(void **unused)
+{
+    (void)unused;
+    tk_tok *tok =
+        load("{\"version\":\"1.0\",\"added_tokens\":["
+             "{\"id\":3,\"content\":\"\xF0\x9F\x98\x80\",\"special\":true},"
+             "{\"id\":4,\"content\":\"\xE4\xB8\xAD\",\"special\":true},"
+             "{\"id\":2,\"content\":\"\xF0\x9F\x98\x81\",\"special\":true}],"
+             "\"model\":{\"type\":\"BPE\",\"unk_token\":\"<unk>\",\"merges\":[],"
+             "\"vocab\":{\"<unk>\":0,\"a\":1,\"\xF0\x9F\x98\x81\":2}}}");
+    const char *text = "a\xF0\x9F\x98\x80\xE4\xB8\xAD\xF0\x9F\x98\x81";
+    check_ids(tok, text, false, (const int32_t[]){1, 3, 4, 2}, 4);
+    check_ids(tok, text, true, (const int32_t[]){1, 0, 0, 2}, 4);
+    tk_tok_free(tok);
+}
+
+/* M-133: a byte-level model looks for pieces in the alphabet of bytes: a token spelled
+ * with other characters is none of them. */
+static void test_tok_added_is_no_piece(void **unused)
+{
+    (void)unused;
+    tk_tok *tok = load("{\"version\":\"1.0\",\"added_tokens\":[],\"pre_tokenizer\":"
+                       "{\"type\":\"ByteLevel\",\"add_prefix_space\":false},"
+                       "\"model\":{\"type\":\"BPE\",\"ignore_merges\":true,"
+                       "\"merges\":[],\"vocab\":{\"\xC3\xA4\":0,\"\xC2\xB8\":1,"
+                       "\"\xC5\x83\":2,\"\xE4\xB8\xAD\":3}}}");
+    check_ids(tok, "\xE4\xB8\xAD", false, (const int32_t[]){0, 1, 2}, 3);
+    tk_tok_free(tok);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tok_added_takes_spaces),
         cmocka_unit_test(test_tok_added_long_run),
+        cmocka_unit_test(test_tok_added_is_no_character),
+        cmocka_unit_test(test_tok_added_is_no_piece),
     };
     return cmocka_run_group_tests_name("tok_added", tests, NULL, NULL);
 }
