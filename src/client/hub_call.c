@@ -22,11 +22,11 @@ void tk_hub_wait(const tk_hub_peer *peer, tinkc_future *future)
     }
 }
 
-/* What a batch answer names counts before the token. */
-static bool has_authorization(const tk_hub_call *call)
+/* What a batch answer names counts before ours. */
+static bool names(const tk_hub_call *call, const char *header)
 {
     for (size_t i = 0; i < call->headers_n; i++) {
-        if (tk_str_is_nocase(tk_str_of(call->headers[i].name), "authorization")) {
+        if (tk_str_is_nocase(tk_str_of(call->headers[i].name), header)) {
             return true;
         }
     }
@@ -36,14 +36,18 @@ static bool has_authorization(const tk_hub_call *call)
 static tinkc_code make_request(tk_request *out, const tk_hub_peer *peer,
                                const tk_hub_call *call, tk_err *err)
 {
-    tinkc_pair headers[TK_HUB_HEADERS_MAX + 2];
+    tinkc_pair headers[TK_HUB_HEADERS_MAX + 3];
     tinkc_raw_request request = TINKC_RAW_REQUEST_INIT;
     size_t n = 0;
     for (; n < call->headers_n && n <= TK_HUB_HEADERS_MAX; n++) {
         headers[n] = call->headers[n];
     }
-    if (call->with_token && peer->authorization != NULL && !has_authorization(call)) {
+    if (call->with_token && peer->authorization != NULL &&
+        !names(call, "authorization")) {
         headers[n++] = (tinkc_pair){"Authorization", peer->authorization};
+    }
+    if (call->no_type && !names(call, "content-type")) {
+        headers[n++] = (tinkc_pair){"Content-Type", ""}; /* libcurl sends none then */
     }
     request.method = call->method;
     request.path = call->url;

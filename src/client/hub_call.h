@@ -34,6 +34,7 @@ typedef struct tk_hub_call {
     const tinkc_pair *headers;
     size_t headers_n;         /* at most one more than TK_HUB_HEADERS_MAX */
     const char *content_type; /* NULL: application/json */
+    bool no_type;             /* none at all: a storage may have signed its absence */
     const tk_buf *body;       /* or NULL */
     const char *file;         /* instead: this part of a file */
     uint64_t file_from, file_n;

@@ -114,7 +114,7 @@ static tinkc_code send_whole(sending *s, tk_err *err)
     tk_hub_call call = {.what = s->what,
                         .method = "PUT",
                         .headers = headers,
-                        .content_type = "application/octet-stream",
+                        .no_type = true,
                         .file = s->file->path,
                         .file_n = s->file->size};
     tinkc_code code =
@@ -231,7 +231,7 @@ static tinkc_code send_part(sending *s, tk_json_writer *w, const char *href,
     tk_hub_call call = {.what = s->what,
                         .method = "PUT",
                         .url = put_href(&s->url, s->push, href, err),
-                        .content_type = "application/octet-stream",
+                        .no_type = true,
                         .file = s->file->path,
                         .file_from = from,
                         .file_n = n};

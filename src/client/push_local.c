@@ -139,13 +139,22 @@ static tinkc_code ask_facts(tk_push *push, tk_err *err)
 
 /* ---- texts ---- */
 
+/* Not synced: what is in the private directory does not outlive the call. */
 static tinkc_code replace(const tk_push *push, const char *name, const tk_buf *text,
                           tk_err *err)
 {
+    tk_file_writer *writer = NULL;
     char *path = tk_file_join(push->folder, name);
-    tinkc_code code = path != NULL
-                          ? tk_file_replace(path, text->p, text->n, FILE_MODE, err)
-                          : tk_err_nomem(err);
+    tinkc_code code = path != NULL ? tk_file_writer_new(&writer, path, FILE_MODE, err)
+                                   : tk_err_nomem(err);
+    if (code == TINKC_OK) {
+        code = tk_file_writer_put(writer, text->p, text->n, err);
+        if (code == TINKC_OK) {
+            code = tk_file_writer_publish(writer, err);
+        } else {
+            tk_file_writer_abort(writer);
+        }
+    }
     tk_free(path);
     return code;
 }

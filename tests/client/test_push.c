@@ -48,6 +48,7 @@ static void test_push_whole(void **unused)
     assert_int_equal(fakeapi_total(f.store), 1);
     assert_string_equal(put->query, "sig=1");
     assert_string_equal(fakeapi_header(put, "x-store"), "s1");
+    assert_null(fakeapi_header(put, "content-type"));
     assert_int_equal(put->body_n, WEIGHTS);
     assert_memory_equal(put->body, f.weights, WEIGHTS);
     const tk_json *head = pushfix_line(&f, &arena, 0);
@@ -345,6 +346,24 @@ static void test_push_other_readme(void **unused)
     pushfix_end(&f);
 }
 
+/* M-139: a README that lies elsewhere is looked at there, without the token. */
+static void test_push_readme_elsewhere(void **unused)
+{
+    (void)unused;
+    pushfix f;
+    char location[128];
+    pushfix_begin(&f);
+    (void)snprintf(location, sizeof(location), "location: %s/readme\r\n",
+                   fakeapi_url(f.store));
+    fakeapi_default(f.hub, "GET", PUSHFIX_README,
+                    &(fakeapi_step){.status = 302, .headers = location});
+    fakeapi_default(f.store, "GET", "/readme",
+                    &(fakeapi_step){.body = "tinker://other/weights/9"});
+    pushfix_refused(&f, TINKC_E_CONFLICT, "found tinker://other/weights/9");
+    assert_int_equal(fakeapi_count(f.store, "GET", "/readme"), 1);
+    pushfix_end(&f);
+}
+
 /* ---- which files ---- */
 
 /* M-138: patterns on whole paths; the mark of completeness only when it is asked for. */
@@ -425,6 +444,7 @@ int main(void)
         cmocka_unit_test(test_push_other_readme),
         cmocka_unit_test(test_push_chosen_files),
         cmocka_unit_test(test_push_card),
+        cmocka_unit_test(test_push_readme_elsewhere),
     };
     return cmocka_run_group_tests_name("push", tests, NULL, NULL);
 }
