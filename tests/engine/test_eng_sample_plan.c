@@ -94,7 +94,7 @@ static void test_bounded_memory(void **state)
     for (size_t i = 0; i < MANY; i++) {
         sample(s, &c.requests[i], &wanted[i]);
     }
-    for (size_t pages = 4; pages <= 9; pages += 5) {
+    for (size_t pages = 4; pages <= 9; pages += 5 * TEST_TSAN_STRIDE(2)) {
         change_sampler(s, pages, 64, 33);
         for (size_t i = 0; i < MANY; i++) {
             ask(s->sampler, &c.requests[i], &replies[i]);
@@ -255,7 +255,7 @@ static void check_empty(const scene *s)
 static void test_cancel_in_every_state(void **state)
 {
     scene *s = *state;
-    for (size_t steps = 0; steps < 40; steps++) {
+    for (size_t steps = 0; steps < 40; steps += TEST_TSAN_STRIDE(7)) {
         change_sampler(s, 5, 3, 32);
         for (size_t i = 0; i < 4; i++) {
             ask(s->sampler, &c.requests[i + 6], &replies[i]);
@@ -462,7 +462,8 @@ static void test_allocation_sweep(void **unused)
     assert_int_equal(failmem_stop(), 0);
     assert_true(ok);
     memcpy(replies, t.replies, sizeof(t.replies));
-    size_t stride = points / 200 + 1; /* sanitizer builds allocate each piece alone */
+    /* sanitizer builds allocate each piece alone */
+    size_t stride = (points / 200 + 1) * TEST_TSAN_STRIDE(7);
     for (size_t n = 1; n <= points; n += stride) {
         failmem_start();
         failmem_fail_at(n);

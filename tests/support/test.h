@@ -12,4 +12,12 @@
 
 #include "base/tk.h"
 
+/* The step of a loop that tries many numbers in one thread, or the same in more of them:
+ * TSan, which is slow, looks at some, every other build at all. */
+#if defined(__SANITIZE_THREAD__)
+#define TEST_TSAN_STRIDE(n) (n)
+#else
+#define TEST_TSAN_STRIDE(n) 1
+#endif
+
 #endif

@@ -145,7 +145,7 @@ static void check_adapter(const tiny_spec *spec)
     assert_int_equal(eng_adapter_forward_backward(&result, s.adapter, &s.request, &err),
                      TINKC_OK);
     eng_result_free(result);
-    for (size_t i = 0; i < s.adapter->n; i += 7) {
+    for (size_t i = 0; i < s.adapter->n; i += 7 * TEST_TSAN_STRIDE(5)) {
         eng_real *p = &s.adapter->weights[i], kept = *p;
         *p = kept + STEP;
         eng_adapter_repack(s.adapter);
@@ -297,7 +297,7 @@ static void check_parameter(scene *s, const parameter *p)
     }
     probe pr = {.name = p->name, .layer = p->layer, .grad = grad};
     run_hook(s, &pr);
-    size_t stride = p->n > 60 ? p->n / 30 : 1;
+    size_t stride = (p->n > 60 ? p->n / 30 : 1) * TEST_TSAN_STRIDE(5);
     for (size_t i = 0; i < p->n; i += stride) {
         double value[2];
         eng_real kept = rows[i];
