@@ -53,10 +53,10 @@
 #define TK_TOK_SPLIT_MAX_BYTES   (2 * TK_GIB)  /* read to find a tiktoken file's merges */
 #define TK_TOK_CACHE_MAX         32            /* tokenizers that stay loaded */
 
-#define TK_JINJA_SOURCE_MAX_BYTES (2 * TK_MIB)          /* one chat template */
-#define TK_JINJA_TREE_MAX_BYTES   (256 * TK_MIB)        /* its syntax tree */
-#define TK_JINJA_MAX_NAMES        1024                  /* used in one scope */
-#define TK_JINJA_MAX_COMPARED     (128 * 1024 * TK_KIB) /* names, while it is parsed */
+#define TK_JINJA_SOURCE_MAX_BYTES (2 * TK_MIB)         /* one chat template */
+#define TK_JINJA_TREE_MAX_BYTES   (256 * TK_MIB)       /* its syntax tree */
+#define TK_JINJA_MAX_NAMES        1024                 /* used in one scope */
+#define TK_JINJA_MAX_COMPARED     (32 * 1024 * TK_KIB) /* names, while it is parsed */
 #define TK_JINJA_MAX_NESTING      100  /* of expressions, and of blocks, in a template */
 #define TK_JINJA_MAX_DEPTH        1000 /* of evaluation; a macro call takes about eight */
 #define TK_JINJA_MAX_STEPS        (64 * 1024 * TK_KIB) /* nodes, items and 16 bytes of text */

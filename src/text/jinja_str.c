@@ -127,7 +127,8 @@ size_t tk_jstr_find(tk_str s, tk_str needle, size_t from)
     if (needle.n == 0) {
         return from;
     }
-    const char *hit = memmem(s.p + from, s.n - from, needle.p, needle.n);
+    const char *hit = needle.n == 1 ? memchr(s.p + from, needle.p[0], s.n - from)
+                                    : memmem(s.p + from, s.n - from, needle.p, needle.n);
     return hit != NULL ? (size_t)(hit - s.p) : SIZE_MAX;
 }
 

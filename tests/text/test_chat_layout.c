@@ -40,7 +40,7 @@ static void test_chat_many_parts(void **unused)
     (void)unused;
     kit k;
     open_kit(&k, "<{{ messages[0].content[0].text }}>", "assistant", "{\"text\":\"a\"}",
-             300000);
+             100000);
     tk_chat_how how = {.continue_final = true};
     tk_buf out;
     tk_buf_init(&out, TK_MIB);
@@ -61,7 +61,7 @@ static void test_chat_search_is_bounded(void **unused)
     static const struct {
         size_t n;
         tinkc_code wanted;
-    } rows[] = {{100, TINKC_OK}, {300000, TINKC_E_LIMIT}};
+    } rows[] = {{100, TINKC_OK}, {40000, TINKC_E_LIMIT}};
     for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
         kit k;
         open_kit(&k, source, "user", "{\"text\":\"the same\"}", rows[i].n);
@@ -87,7 +87,7 @@ static void test_chat_many_variables(void **unused)
     assert_int_equal(tk_chat_set(&k.chat, TK_STR("v1"), TK_STR("5"), &k.err), TINKC_OK);
     tk_buf_init(&json, 16 * TK_MIB);
     tk_buf_puts(&json, "{\"messages\": [{}]");
-    for (size_t i = 0; i < 300000; i++) {
+    for (size_t i = 0; i < 100000; i++) {
         tk_buf_printf(&json, ",\"v%zu\":%zu", i, i);
     }
     tk_buf_puts(&json, "}");

@@ -322,7 +322,7 @@ static void test_jinja_many_names(void **unused)
         put_names(&source, i * NAMES, NAMES);
         tk_buf_puts(&source, "] %}");
     }
-    repeat(&source, "{{a0}}", 100000);
+    repeat(&source, "{{a0}}", 10000);
     repeat(&source, "{% endfor %}", SCOPES);
     expect_code(tk_buf_cstr(&source), TINKC_E_LIMIT);
     tk_buf_clear(&source); /* searched when it runs */
