@@ -1,9 +1,9 @@
 /* What is not training: lists the checkpoints, takes the newest as the start of a new
- * model and downloads it into a folder that is named on the command line, streams a
- * sample, and sends a request of its own. docs/guide/managing.md and checkpoints.md
- * explain it.
+ * model, downloads it into a folder and puts it into a repository of the Hugging Face Hub
+ * that are named on the command line, streams a sample, and sends a request of its own.
+ * docs/guide/managing.md and checkpoints.md explain it.
  *
- *     TINKER_BASE_URL=http://127.0.0.1:8000 ./07_manage [folder] */
+ *     TINKER_BASE_URL=http://127.0.0.1:8000 ./07_manage [folder [repository]] */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -72,6 +72,14 @@ static tinkc_code download(tinkc_service *service, const char *path, const char 
     return tinkc_download_checkpoint(NULL, service, path, folder, &options, err);
 }
 
+static tinkc_code push(tinkc_service *service, const char *path, const char *repo,
+                       tinkc_error **err)
+{
+    tinkc_push_options options = TINKC_PUSH_OPTIONS_INIT;
+    options.repo = repo; /* "me/my-adapter" */
+    return tinkc_push_checkpoint(NULL, service, path, &options, err);
+}
+
 static bool show_token(const tinkc_stream_event *event, void *user)
 {
     (void)user;
@@ -132,6 +140,9 @@ int main(int argc, char **argv)
     }
     if (code == TINKC_OK && argc > 1 && newest[0] != '\0') {
         code = download(service, newest, argv[1], &error);
+    }
+    if (code == TINKC_OK && argc > 2 && newest[0] != '\0') {
+        code = push(service, newest, argv[2], &error);
     }
     if (code == TINKC_OK) {
         code = stream(service, &error);
