@@ -24,7 +24,7 @@ tinkc_code tk_tok_merges_init(tk_tok *tok, size_t n, tk_err *err)
     }
     size_t size = (size_t)1 << bits;
     tok->merges = tk_array(size, sizeof(*tok->merges));
-    tok->maybe = tk_zarray(TK_MAX(8 * size / 64, (size_t)1), sizeof(*tok->maybe));
+    tok->maybe = tk_zarray(8 * size / 64, sizeof(*tok->maybe));
     tok->junctions = tk_zarray(4 * size / 64, sizeof(*tok->junctions));
     if (tok->merges == NULL || tok->maybe == NULL || tok->junctions == NULL) {
         return tk_err_nomem(err);

@@ -2,11 +2,12 @@
  * vocabulary, or one per character, with <0xHH> or the unknown token for what is not in
  * the vocabulary.
  *
- * The piece is cut where no merge can join: between two characters, each a symbol, that
- * stand side by side in no merge (last character of the left part, first of the right).
- * What is merged on one side of such a place never depends on the other. A vocabulary of
- * characters may come with a whole document as one piece, and most characters of a
- * Chinese sentence stand alone or in pairs. */
+ * The piece is cut where no merge can join: between two characters that stand side by
+ * side in no merge (last character of the left part, first of the right), and of which,
+ * where they enter as bytes, no merge joins a part with what is across. What is merged on
+ * one side of such a place never depends on the other. A vocabulary of characters may
+ * come with a whole document as one piece, and most characters of a Chinese sentence
+ * stand alone or in pairs. */
 #include "base/mem.h"
 #include "text/tok_int.h"
 #include "text/uni.h"

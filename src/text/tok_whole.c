@@ -12,6 +12,7 @@
  *
  * Here too is noted which characters a merge brings side by side, for tok_symbol.c. */
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "text/tok_int.h"
 #include "text/uni.h"
 
@@ -116,11 +117,8 @@ static uint32_t highest_rank(const tk_tok *tok, int32_t id)
 /* The character of two or three bytes with which the text begins; 0 = none. */
 static uint16_t head_char(tk_str text)
 {
-    bool valid = false;
-    size_t n =
-        is_many((unsigned char)text.p[0]) ? tk_tok_utf8_step(text.p, text.n, &valid) : 0;
-    return valid && n <= 3 ? (uint16_t)tk_uni_decode((const unsigned char *)text.p, &n)
-                           : 0;
+    size_t n = is_many((unsigned char)text.p[0]) ? tk_utf8_len(text.p, text.n) : 0;
+    return n > 0 ? (uint16_t)tk_uni_decode((const unsigned char *)text.p, &n) : 0;
 }
 
 static uint16_t tail_char(tk_str text)
