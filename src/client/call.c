@@ -306,7 +306,7 @@ static void fill_request(tk_call *call)
                                       ? call->max_response_bytes
                                       : (size_t)config->max_response_bytes;
     request->follow_redirects = endpoint->follow_redirects && call->anonymous;
-    request->fresh_connection = call->state.fresh;
+    request->fresh_connection = call->state.fresh || call->is_once;
     request->done = on_response;
     request->user = call;
     fill_streams(call);

@@ -50,7 +50,9 @@ struct tk_call {
     size_t (*read_body)(tk_call *call, uint64_t offset, char *p, size_t n);
     void (*on_head)(tk_call *call, const tk_http_response *head);
     tk_http_flow (*on_data)(tk_call *call, const char *p, size_t n);
-    bool is_upload;            /* the timeout is one of silence also without on_data */
+    bool is_upload; /* the timeout is one of silence also without on_data */
+    bool is_once;   /* on a connection of its own: on one that was used before, libcurl
+                       sends again what got no answer */
     size_t max_response_bytes; /* 0: the configuration's */
     const char *credential;    /* NULL: the service's; set for the exchange itself */
     bool no_l2;                /* for this call, although the endpoint has it */

@@ -65,6 +65,7 @@ static tinkc_code make_request(tk_request *out, const tk_hub_peer *peer,
         return code;
     }
     out->pass_status = call->pass_status;
+    out->is_once = call->once;
     out->max_response_bytes = TK_HUB_ANSWER_BYTES;
     if (call->file != NULL && call->file_n > 0) {
         code = tk_request_set_file(out, call->file, call->file_from, call->file_n, err);

@@ -44,6 +44,11 @@ static const char *put_href(tk_buf *url, const tk_push *push, const char *href,
     return text;
 }
 
+static bool has_nul(tk_str text)
+{
+    return memchr(text.p, '\0', text.n) != NULL;
+}
+
 static bool is_digits(tk_str text)
 {
     for (size_t i = 0; i < text.n; i++) {
@@ -82,6 +87,9 @@ static tinkc_code read_headers(tinkc_pair out[TK_HUB_HEADERS_MAX], size_t *n,
         const tk_json_member *member = &header->as.object.members[i];
         if (!is_header(member)) {
             continue;
+        }
+        if (has_nul(member->key) || has_nul(member->value.as.string)) {
+            return tk_hub_bad_answer(err, ask_what, "has a header with a NUL");
         }
         if (*n == TK_HUB_HEADERS_MAX) {
             return tk_hub_bad_answer(err, ask_what, "has too many headers");
@@ -207,7 +215,8 @@ static tinkc_code read_parts(const char ***out, size_t n, const tk_json *header,
             continue;
         }
         bool ok = tk_str_to_u64(member->key, &number) && number >= 1 && number <= n &&
-                  urls[number - 1] == NULL && member->value.type == TK_JSON_STRING;
+                  urls[number - 1] == NULL && member->value.type == TK_JSON_STRING &&
+                  !has_nul(member->value.as.string);
         if (!ok) {
             tk_free(urls);
             return tk_hub_bad_answer(err, ask_what, "has parts that do not fit the file");

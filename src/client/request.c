@@ -273,6 +273,7 @@ void tk_request_apply(tk_call *call, tk_request *request)
     call->pass_status = request->pass_status;
     call->max_response_bytes = request->max_response_bytes;
     call->is_upload = request->has_file;
+    call->is_once = request->is_once;
     if (request->multipart != NULL) {
         call->content_type = tk_multipart_content_type(request->multipart);
         call->body_n = (size_t)tk_multipart_size(request->multipart);

@@ -26,6 +26,7 @@ typedef struct tk_request {
     /* As in a call; the maker sets them, zeros are fine. */
     int pass_status;
     size_t max_response_bytes;
+    bool is_once;
 } tk_request;
 
 enum {

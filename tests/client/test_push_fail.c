@@ -179,6 +179,24 @@ static void test_push_retries(void **unused)
     pushfix_end(&f);
 }
 
+/* M-138: nor by the transport, when a connection that was used before ends without an
+ * answer: the hub may have committed. */
+static void test_push_commit_lost(void **unused)
+{
+    (void)unused;
+    static const fakeapi_fault faults[] = {FAKEAPI_DROP, FAKEAPI_RESET};
+    for (size_t i = 0; i < TK_ARRAY_LEN(faults); i++) {
+        pushfix f;
+        pushfix_begin(&f);
+        f.options.max_retries = 2;
+        fakeapi_default(f.hub, "POST", PUSHFIX_COMMIT,
+                        &(fakeapi_step){.fault = faults[i]});
+        pushfix_refused(&f, TINKC_E_CONNECTION, "committing");
+        assert_int_equal(fakeapi_count(f.hub, "POST", PUSHFIX_COMMIT), 1);
+        pushfix_end(&f);
+    }
+}
+
 /* ---- being stopped ---- */
 
 static bool stop_at(const tinkc_push_progress *progress, void *user)
@@ -346,6 +364,7 @@ int main(void)
         cmocka_unit_test(test_push_content),
         cmocka_unit_test(test_push_download),
         cmocka_unit_test(test_push_retries),
+        cmocka_unit_test(test_push_commit_lost),
         cmocka_unit_test(test_push_stopped),
         cmocka_unit_test(test_push_stopped_waiting),
         cmocka_unit_test(test_push_misuse),

@@ -134,6 +134,30 @@ static void test_push_broken_actions(void **unused)
     pushfix_end(&f);
 }
 
+/* M-138: a NUL hides neither the name nor the end of what the hub says. */
+static void test_push_hidden_actions(void **unused)
+{
+    (void)unused;
+    static const char *const headers[] = {
+        "{\"Host\\u0000\":\"evil\"}",
+        "{\"Transfer-Encoding\\u0000\":\"chunked\"}",
+        "{\"X-A\":\"b\\u0000c\"}",
+        "{\"chunk_size\":800000,\"1\":\"http://127.0.0.1:1/p\\u0000q\"}",
+    };
+    pushfix f;
+    char more[512];
+    pushfix_begin(&f);
+    for (size_t i = 0; i < TK_ARRAY_LEN(headers); i++) {
+        (void)snprintf(more, sizeof(more),
+                       ",\"actions\":{\"upload\":{\"href\":\"%s/put\",\"header\":%s}}",
+                       fakeapi_url(f.store), headers[i]);
+        pushfix_batch(&f, more);
+        pushfix_refused(&f, TINKC_E_DECODE, "the hub's answer");
+    }
+    assert_int_equal(fakeapi_total(f.store), 0);
+    pushfix_end(&f);
+}
+
 /* M-138: a part without an ETag cannot be reported. */
 static void test_push_no_etag(void **unused)
 {
@@ -161,6 +185,7 @@ int main(void)
         cmocka_unit_test(test_push_refused),
         cmocka_unit_test(test_push_broken_answers),
         cmocka_unit_test(test_push_broken_actions),
+        cmocka_unit_test(test_push_hidden_actions),
         cmocka_unit_test(test_push_no_etag),
     };
     return cmocka_run_group_tests_name("push_hub", tests, NULL, NULL);
