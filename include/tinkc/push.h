@@ -79,10 +79,11 @@ typedef struct tinkc_pushed {
  * download as tinkc_download_checkpoint; TINKC_E_AUTH without a token or with one that
  * the hub does not know; TINKC_E_UNSUPPORTED for a checkpoint that is no whole PEFT
  * adapter; TINKC_E_CONFLICT when the README of the repository names another checkpoint;
- * TINKC_E_STATE when the hub may not be asked (HF_HUB_OFFLINE); TINKC_E_INVALID for names
- * that the hub does not take; TINKC_E_DECODE for an answer of the hub that makes no
- * sense; else the code of its HTTP status. What was made at the hub before a failure
- * stays there; on this machine nothing does. */
+ * TINKC_E_STATE when the hub may not be asked (HF_HUB_OFFLINE); TINKC_E_CONFIG for a
+ * hub_url or a token that cannot be one; TINKC_E_INVALID for names that the hub does not
+ * take and a commit message that is not UTF-8 or over 64 KiB; TINKC_E_DECODE for an
+ * answer of the hub that makes no sense; else the code of its HTTP status. What was made
+ * at the hub before a failure stays there; on this machine nothing does. */
 TINKC_API tinkc_code tinkc_push_checkpoint(tinkc_pushed **out, tinkc_service *service,
                                            const char *path,
                                            const tinkc_push_options *options,

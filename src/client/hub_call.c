@@ -7,7 +7,6 @@
 #include "client/raw_send.h"
 
 #define TICK_MS          200
-#define WORDS_MAX_BYTES  200 /* of the hub, in a message */
 #define ERROR_JSON_BYTES (64 * TK_KIB)
 
 /* ---- asking ---- */
@@ -105,16 +104,26 @@ static const char *words_of(tk_arena *arena, const tinkc_raw_response *response)
     return said != NULL ? said : tk_hub_text(json, "message");
 }
 
-static tinkc_code refuse(tk_err *err, const char *what,
+void tk_hub_words(char out[TK_HUB_WORDS_BYTES], const tk_hub_peer *peer,
+                  const char *words)
+{
+    (void)tk_log_redact(tk_core_log(peer->core), out, TK_HUB_WORDS_BYTES,
+                        tk_str_of(words));
+}
+
+static tinkc_code refuse(tk_err *err, const tk_hub_peer *peer, const char *what,
                          const tinkc_raw_response *response)
 {
+    char shown[TK_HUB_WORDS_BYTES] = "";
     tk_arena arena;
     int status = tinkc_raw_response_status(response);
     tk_arena_init(&arena, TK_MIB);
     const char *words = words_of(&arena, response);
-    tinkc_code code = tk_err_set(err, tk_err_code_of_status(status), "%s: HTTP %d%s%.*s",
-                                 what, status, words != NULL ? ": " : "", WORDS_MAX_BYTES,
-                                 words != NULL ? words : "");
+    if (words != NULL) {
+        tk_hub_words(shown, peer, words);
+    }
+    tinkc_code code = tk_err_set(err, tk_err_code_of_status(status), "%s: HTTP %d%s%s",
+                                 what, status, words != NULL ? ": " : "", shown);
     if (err != NULL && err->http_status == 0) {
         err->http_status = status;
     }
@@ -161,7 +170,7 @@ tinkc_code tk_hub_send(tinkc_raw_response **out, const tk_hub_peer *peer,
     int status = tinkc_raw_response_status(response);
     if ((status < 200 || status > 299) &&
         (call->pass_status == 0 || status != call->pass_status)) {
-        code = refuse(err, call->what, response);
+        code = refuse(err, peer, call->what, response);
         tinkc_raw_response_free(&response);
         return code;
     }

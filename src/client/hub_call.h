@@ -24,7 +24,7 @@ typedef struct tk_hub_peer {
     const char *authorization; /* or NULL */
     bool (*tick)(void *user);  /* several times a second; false: TINKC_E_CANCELLED */
     void *user;
-    int retries; /* of one question; -1: as configured */
+    int retries; /* of one question */
 } tk_hub_peer;
 
 typedef struct tk_hub_call {
@@ -56,6 +56,11 @@ TK_NODISCARD tinkc_code tk_hub_ask(const tk_json **out, int *status, tk_arena *a
 
 /* The text of a key, with a NUL behind it and none inside; NULL when it is no such. */
 const char *tk_hub_text(const tk_json *object, const char *key);
+
+/* What the hub says, for a message: cut, and without what the log masks. */
+#define TK_HUB_WORDS_BYTES 201
+void tk_hub_words(char out[TK_HUB_WORDS_BYTES], const tk_hub_peer *peer,
+                  const char *words);
 
 /* TINKC_E_DECODE: "what: the hub's answer ...". */
 tinkc_code tk_hub_bad_answer(tk_err *err, const char *what, const char *why);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "client/error.h"
 #include "client/push_int.h"
 #include "client/service.h"
@@ -62,6 +63,20 @@ static tinkc_code check_patterns(const char *const *patterns, size_t n, tk_err *
     return TINKC_OK;
 }
 
+static tinkc_code check_message(const char *message, tk_err *err)
+{
+    if (message == NULL) {
+        return TINKC_OK;
+    }
+    if (strlen(message) > TK_PUSH_MESSAGE_MAX) {
+        return tk_err_set(err, TINKC_E_INVALID, "push: the commit message is too long");
+    }
+    return tk_utf8_is_valid(tk_str_of(message))
+               ? TINKC_OK
+               : tk_err_set(err, TINKC_E_INVALID,
+                            "push: the commit message is not UTF-8");
+}
+
 static tinkc_code check_options(const tinkc_push_options *options, tk_err *err)
 {
     tinkc_code code = check_patterns(options->allow, options->allow_n, err);
@@ -74,11 +89,7 @@ static tinkc_code check_options(const tinkc_push_options *options, tk_err *err)
     if (code == TINKC_OK && options->revision != NULL) {
         code = tk_push_check_revision(options->revision, err);
     }
-    if (code == TINKC_OK && options->commit_message != NULL &&
-        strlen(options->commit_message) > 64 * TK_KIB) {
-        code = tk_err_set(err, TINKC_E_INVALID, "push: the commit message is too long");
-    }
-    return code;
+    return code == TINKC_OK ? check_message(options->commit_message, err) : code;
 }
 
 static tinkc_code check_call(tk_push *push, tinkc_service *service, const char *path,
@@ -118,12 +129,14 @@ static tinkc_code find_hub(tk_push *push, tk_err *err)
     if (code == TINKC_OK) {
         code = tk_hub_pass_begin(&push->pass, core, push->token, err);
     }
+    int64_t retries = push->options.max_retries >= 0 ? push->options.max_retries
+                                                     : tk_core_config(core)->max_retries;
     push->peer = (tk_hub_peer){.core = core,
                                .url = push->hub_url,
                                .authorization = push->pass.authorization,
                                .tick = tell,
                                .user = push,
-                               .retries = TK_MIN(push->options.max_retries, RETRIES_MAX)};
+                               .retries = (int)TK_MIN(retries, (int64_t)RETRIES_MAX)};
     return code;
 }
 

@@ -13,7 +13,7 @@
 #include "http/url.h"
 
 #define SORT_FILES     256 /* in one question, as the official program */
-#define LINE_MAX_BYTES (128 * TK_KIB)
+#define LINE_MAX_BYTES (6 * TK_PUSH_MESSAGE_MAX + TK_KIB) /* all of it escaped */
 #define FILE_MODE      0600
 #define MESSAGE        "Upload checkpoint using tinkc"
 

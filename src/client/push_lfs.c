@@ -337,9 +337,11 @@ static tinkc_code follow(tk_push *push, tk_push_file *file, const tk_json *said,
     const tk_json *upload = action(actions, "upload");
     const tk_json *failed = action(said, "error");
     if (failed != NULL) {
+        char shown[TK_HUB_WORDS_BYTES];
         const char *words = tk_hub_text(failed, "message");
+        tk_hub_words(shown, &push->peer, words != NULL ? words : "no reason");
         return tk_err_set(err, TINKC_E_REQUEST, "%s: the hub refuses %.80s: %.150s",
-                          ask_what, file->name, words != NULL ? words : "no reason");
+                          ask_what, file->name, shown);
     }
     if (actions != NULL && actions->type != TK_JSON_OBJECT) {
         return tk_hub_bad_answer(err, ask_what, "has actions that are no object");

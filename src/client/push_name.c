@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/utf8.h"
+
 /* ---- what the hub takes ---- */
 
 static bool is_alnum(char c)
@@ -56,7 +58,7 @@ tinkc_code tk_push_check_revision(const char *revision, tk_err *err)
 {
     size_t n = strlen(revision);
     bool ok = n > 0 && n <= TK_PUSH_REVISION_MAX && revision[0] != '-' &&
-              strstr(revision, "..") == NULL;
+              strstr(revision, "..") == NULL && tk_utf8_is_valid(tk_str_of(revision));
     for (const char *c = revision; *c != '\0' && ok; c++) {
         ok = (unsigned char)*c > ' ' && *c != 0x7f && strchr("~^:?*[\\", *c) == NULL;
     }

@@ -10,6 +10,7 @@
 #define TK_PUSH_NAME_MAX     96  /* of a part of a repository's name */
 #define TK_PUSH_REVISION_MAX 250 /* of a branch */
 #define TK_PUSH_PATTERN_MAX  1024
+#define TK_PUSH_MESSAGE_MAX  (64 * TK_KIB)
 
 /* A checkpoint path in its parts. */
 typedef struct tk_push_source {

@@ -169,16 +169,12 @@ static bool tick(void *user)
 /* As much of it as is looked at. */
 static tinkc_code read_readme(tk_buf *out, tk_push *push, tk_err *err)
 {
-    int64_t retries = push->peer.retries >= 0
-                          ? push->peer.retries
-                          : tk_core_config(push->peer.core)->max_retries;
     tk_fetch_options options = {.core = push->peer.core,
                                 .locate = locate,
                                 .tick = tick,
                                 .user = push,
                                 .retry_ms = RETRY_MS,
-                                .max_failures =
-                                    (int)TK_MIN(retries, (int64_t)RETRIES_MAX),
+                                .max_failures = TK_MIN(push->peer.retries, RETRIES_MAX),
                                 .authorization = push->peer.authorization};
     tk_fetch *fetch = NULL;
     tinkc_code code = tk_fetch_new(&fetch, &options, err);

@@ -307,6 +307,30 @@ static void test_push_branch(void **unused)
     pushfix_end(&f);
 }
 
+/* M-138: the longest message arrives, also when it is written six times as long. */
+static void test_push_long_message(void **unused)
+{
+    (void)unused;
+    pushfix f;
+    tk_arena arena;
+    char *message = calloc(1, 64 * TK_KIB + 2);
+    pushfix_begin(&f);
+    tk_arena_init(&arena, 0);
+    assert_non_null(message);
+    memset(message, 1, 64 * TK_KIB + 1);
+    f.options.commit_message = message;
+    pushfix_refused(&f, TINKC_E_INVALID, "too long");
+    assert_int_equal(fakeapi_total(f.hub), 0);
+    message[64 * TK_KIB] = '\0';
+    tinkc_pushed *pushed = pushfix_push(&f);
+    tinkc_pushed_free(&pushed);
+    const tk_json *head = tk_json_get(pushfix_line(&f, &arena, 0), "value");
+    assert_string_equal(pushfix_text(head, "summary"), message);
+    tk_arena_dispose(&arena);
+    free(message);
+    pushfix_end(&f);
+}
+
 /* M-138: a pull request goes to the main branch; none is made. */
 static void test_push_pull_request(void **unused)
 {
@@ -440,6 +464,7 @@ int main(void)
         cmocka_unit_test(test_push_repo_exists),
         cmocka_unit_test(test_push_repo_busy),
         cmocka_unit_test(test_push_branch),
+        cmocka_unit_test(test_push_long_message),
         cmocka_unit_test(test_push_pull_request),
         cmocka_unit_test(test_push_other_readme),
         cmocka_unit_test(test_push_chosen_files),

@@ -20,6 +20,10 @@ static void test_push_not_logged_in(void **unused)
                     &fakeapi_status(401, "{\"error\":\"Invalid user token.\"}"));
     pushfix_refused(&f, TINKC_E_AUTH, "HTTP 401: Invalid user token.");
     assert_int_equal(fakeapi_total(f.hub), 1);
+    f.options.hub_token = "x-SECRET-0123";
+    fakeapi_reply(f.hub, "GET", "/api/whoami-v2",
+                  &fakeapi_status(401, "{\"error\":\"x-SECRET-0123 is not known\"}"));
+    pushfix_refused(&f, TINKC_E_AUTH, " is not known");
     f.options.hub_token = "two words";
     pushfix_refused(&f, TINKC_E_CONFIG, "blank");
     assert_int_equal(fileserver_requests(f.down.files), 0);
@@ -197,6 +201,25 @@ static void test_push_commit_lost(void **unused)
     }
 }
 
+/* M-138: a question is repeated five times at most, also where the configuration has
+ * more. */
+static void test_push_retries_most(void **unused)
+{
+    (void)unused;
+    static const char *const config[] = {"max_retries", "9", NULL};
+    pushfix f;
+    pushfix_begin(&f);
+    tinkc_service_close(&f.down.service);
+    f.down.service = servicefix_open(f.down.api, config);
+    f.options.max_retries = -1;
+    fakeapi_default(
+        f.hub, "GET", "/api/whoami-v2",
+        &(fakeapi_step){.status = 503, .headers = FAKEAPI_AFTER_MS(1), .body = "{}"});
+    pushfix_refused(&f, TINKC_E_SERVER, "HTTP 503");
+    assert_int_equal(fakeapi_total(f.hub), 6);
+    pushfix_end(&f);
+}
+
 /* ---- being stopped ---- */
 
 static bool stop_at(const tinkc_push_progress *progress, void *user)
@@ -263,7 +286,12 @@ static void test_push_misuse(void **unused)
     f.options.repo = NULL;
     f.options.revision = "a b";
     pushfix_refused(&f, TINKC_E_INVALID, "branch");
+    f.options.revision = "\xff";
+    pushfix_refused(&f, TINKC_E_INVALID, "branch");
     f.options.revision = NULL;
+    f.options.commit_message = "caf\xe9";
+    pushfix_refused(&f, TINKC_E_INVALID, "UTF-8");
+    f.options.commit_message = NULL;
     f.options.allow = nothing;
     f.options.allow_n = 1;
     pushfix_refused(&f, TINKC_E_INVALID, "pattern");
@@ -365,6 +393,7 @@ int main(void)
         cmocka_unit_test(test_push_download),
         cmocka_unit_test(test_push_retries),
         cmocka_unit_test(test_push_commit_lost),
+        cmocka_unit_test(test_push_retries_most),
         cmocka_unit_test(test_push_stopped),
         cmocka_unit_test(test_push_stopped_waiting),
         cmocka_unit_test(test_push_misuse),
