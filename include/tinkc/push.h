@@ -30,7 +30,7 @@ typedef struct tinkc_push_progress {
 } tinkc_push_progress;
 
 /* Called on the calling thread: at the beginning of each stage, and several times a
- * second. Return false to stop: TINKC_E_CANCELLED. */
+ * second. Return false to stop: TINKC_E_CANCELLED; it is not called again then. */
 typedef bool (*tinkc_push_fn)(const tinkc_push_progress *progress, void *user);
 
 typedef struct tinkc_push_options {

@@ -20,9 +20,11 @@
 
 static bool tell(void *user)
 {
-    const tk_push *push = user;
-    return push->options.fn == NULL ||
-           push->options.fn(&push->progress, push->options.user);
+    tk_push *push = user;
+    if (!push->is_stopped && push->options.fn != NULL) {
+        push->is_stopped = !push->options.fn(&push->progress, push->options.user);
+    }
+    return !push->is_stopped;
 }
 
 tinkc_code tk_push_begin(tk_push *push, tinkc_push_stage stage, tk_err *err)
@@ -165,6 +167,10 @@ static tinkc_code run(tk_push *push, tk_err *err)
         if (code == TINKC_OK) {
             code = steps[i].run(push, err);
         }
+    }
+    if (code != TINKC_OK && code != TINKC_E_CANCELLED && push->is_stopped) {
+        tk_err_clear(err); /* what came of the stop in the middle of it */
+        code = tk_err_set(err, TINKC_E_CANCELLED, "stopped by the callback");
     }
     return code;
 }

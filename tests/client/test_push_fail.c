@@ -265,6 +265,43 @@ static void test_push_stopped_waiting(void **unused)
     pushfix_end(&f);
 }
 
+typedef struct stop_once {
+    fakeapi *api;
+    const char *path;
+    size_t calls; /* from the one on that said stop */
+} stop_once;
+
+static bool stop_once_sent(const tinkc_push_progress *progress, void *user)
+{
+    stop_once *s = user;
+    (void)progress;
+    bool stops = s->calls == 0 && fakeapi_count(s->api, "*", s->path) > 0;
+    s->calls += stops || s->calls > 0 ? 1 : 0;
+    return !stops;
+}
+
+/* M-138: once is enough, also where a question without answer does no harm otherwise. */
+static void test_push_stopped_once(void **unused)
+{
+    (void)unused;
+    pushfix f;
+    for (int i = 0; i < 2; i++) {
+        pushfix_begin(&f);
+        stop_once once = {i == 0 ? f.down.api : f.hub,
+                          i == 0 ? "/api/v1/weights_info" : "/api/models/org/x", 0};
+        f.options.fn = stop_once_sent;
+        f.options.user = &once;
+        f.options.repo = "org/x";
+        fakeapi_default(f.hub, "POST", "/api/repos/create", &fakeapi_status(403, "{}"));
+        fakeapi_default(once.api, i == 0 ? "POST" : "GET", once.path,
+                        &(fakeapi_step){.fault = FAKEAPI_NEVER});
+        pushfix_refused(&f, TINKC_E_CANCELLED, "");
+        assert_int_equal(once.calls, 1);
+        assert_int_equal(fakeapi_count(f.hub, "POST", "/api/models/*"), 0);
+        pushfix_end(&f);
+    }
+}
+
 /* ---- misuse ---- */
 
 /* M-138: bad arguments are refused before anything is asked. */
@@ -396,6 +433,7 @@ int main(void)
         cmocka_unit_test(test_push_retries_most),
         cmocka_unit_test(test_push_stopped),
         cmocka_unit_test(test_push_stopped_waiting),
+        cmocka_unit_test(test_push_stopped_once),
         cmocka_unit_test(test_push_misuse),
         cmocka_unit_test(test_push_allocation_sweep),
         cmocka_unit_test(test_push_flat_memory),
