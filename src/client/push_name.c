@@ -54,11 +54,19 @@ tinkc_code tk_push_check_repo(const char *repo, tk_err *err)
     return TINKC_OK;
 }
 
+/* What git takes for none; "." would also be lost in a URL. */
+static bool has_odd_part(const char *revision, size_t n)
+{
+    return strchr("-./", revision[0]) != NULL || strchr("./", revision[n - 1]) != NULL ||
+           strstr(revision, "/.") != NULL || strstr(revision, "//") != NULL ||
+           strstr(revision, "..") != NULL;
+}
+
 tinkc_code tk_push_check_revision(const char *revision, tk_err *err)
 {
     size_t n = strlen(revision);
-    bool ok = n > 0 && n <= TK_PUSH_REVISION_MAX && revision[0] != '-' &&
-              strstr(revision, "..") == NULL && tk_utf8_is_valid(tk_str_of(revision));
+    bool ok = n > 0 && n <= TK_PUSH_REVISION_MAX && !has_odd_part(revision, n) &&
+              tk_utf8_is_valid(tk_str_of(revision));
     for (const char *c = revision; *c != '\0' && ok; c++) {
         ok = (unsigned char)*c > ' ' && *c != 0x7f && strchr("~^:?*[\\", *c) == NULL;
     }

@@ -39,8 +39,9 @@ static void test_push_names(void **unused)
                                       "a--b",    "a..b",     "a/-b", "a/b.", "x.git",
                                       "a/x.git", "\xc3\xa9", "a\nb", "a?b",  "a%2fb"};
     static const char *const branches[] = {"main", "v1.0", "a/b", "refs/pr/1", "x+y"};
-    static const char *const no_branches[] = {"",   "-x",  "a b", "a..b", "a\n", "a~1",
-                                              "a^", "a:b", "a?",  "a*",   "a[",  "a\\b"};
+    static const char *const no_branches[] = {"",   "-x",   "a b", "a..b", "a\n",  "a~1",
+                                              "a^", "a:b",  "a?",  "a*",   "a[",   "a\\b",
+                                              ".",  "a/.b", "/a",  "a/",   "a//b", "a."};
     char longest[TK_PUSH_NAME_MAX + 2];
     for (size_t i = 0; i < TK_ARRAY_LEN(good); i++) {
         assert_int_equal(tk_push_check_repo(good[i], NULL), TINKC_OK);
