@@ -428,6 +428,7 @@ static void test_auth_refreshes_stay_masked(void **unused)
     assert_int_equal(health(&x), TINKC_OK);
     assert_true(sent_with(&x, HEALTH, 1, name));
     body[strlen(body) - 2] = '\0';
+    x.f.log_n = 0; /* it may be full of what the wire dumped */
     tk_log_write(tk_core_log(tk_service_core(x.f.service)), TINKC_LOG_WARN, "test",
                  "refused: %s", body + 8);
     assert_non_null(strstr(x.f.log, "warn test: refused: ***\n"));

@@ -21,7 +21,7 @@ static _Thread_local bool thread_is_exempt;
 static struct {
     pthread_mutex_t lock;
     size_t calls, live, live_bytes, peak_bytes, fail_at;
-    bool fired;
+    bool fired, is_on;
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Counts one call; true when it is the one that must fail. Called with the lock held. */
@@ -92,13 +92,20 @@ void failmem_start(void)
     static const tk_mem_hooks hooks = {counted_realloc, counted_free, NULL};
     state.calls = state.live = state.live_bytes = state.peak_bytes = state.fail_at = 0;
     state.fired = false;
+    state.is_on = true;
     tk_mem_set_hooks(&hooks);
 }
 
 size_t failmem_stop(void)
 {
     tk_mem_set_hooks(NULL);
+    state.is_on = false;
     return state.live;
+}
+
+bool failmem_is_on(void)
+{
+    return state.is_on;
 }
 
 size_t failmem_count(void)

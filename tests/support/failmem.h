@@ -12,6 +12,7 @@
  * alive. */
 void failmem_start(void);
 size_t failmem_stop(void);
+bool failmem_is_on(void);
 
 size_t failmem_count(void);      /* allocations (and re-allocations) since the start */
 size_t failmem_peak_bytes(void); /* the most that was alive at one time since the start */
