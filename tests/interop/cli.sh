@@ -11,7 +11,7 @@ make_venv "$home" "tinker==$version" || exit 1
 serve || exit 1
 export TINKER_BASE_URL=$url TINKER_API_KEY=tml-interop
 
-"$home/bin/python" -W ignore - <<'PYTHON' >"$work/run" || exit 1
+"$home/bin/python" -W ignore - <<'PYTHON' >"$work/run" || ended || exit 1
 import tinker
 service = tinker.ServiceClient(user_metadata={"note": "h\u00e9"})
 training = service.create_lora_training_client(base_model="tinkc/pebble-llama-2m", rank=8,

@@ -16,6 +16,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from official import exit_code
+
 RELATIVE = re.compile(r"just now|in less than a minute|(in )?\d+ (minute|hour|day|week)s?( ago)?")
 failures = 0
 checks = 0
@@ -37,8 +39,10 @@ def check(what, ours, official):
 
 
 def run(program, words, answer=""):
-    return subprocess.run([program, *words], input=answer, capture_output=True, text=True,
+    done = subprocess.run([program, *words], input=answer, capture_output=True, text=True,
                           timeout=180, check=False)
+    done.returncode = exit_code(done)
+    return done
 
 
 def normal(value):

@@ -20,6 +20,10 @@ make_venv() {
         touch "$home/ready"
 }
 
+# Behind a run of the official SDK that failed: true when it was aborted, which its HTTP library
+# (pyqwest) now and then does while the interpreter ends, when all is done and said.
+ended() { [ $? -eq 134 ]; }
+
 # Starts a server with its data in $work/data; sets $server and $url when it listens.
 serve() {
     : >"$work/out"

@@ -25,6 +25,7 @@ from pathlib import Path
 import hub_stand_in
 from cli_compare import table
 from hub_stand_in import TOKEN, USER, Hub
+from official import exit_code
 
 REPO = f"{USER}/thing"
 OTHER = "tinker://other/sampler_weights/x"
@@ -125,7 +126,7 @@ class TinkerHandler(BaseHTTPRequestHandler):
 
 class Result:
     def __init__(self, done, hub):
-        self.code, self.out, self.err = done.returncode, done.stdout, done.stderr
+        self.code, self.out, self.err = exit_code(done), done.stdout, done.stderr
         self.repos, self.problems, self.log = hub.dump(), hub.problems, hub.requests()
         self.texts = {name: [files.get(name, b"").decode() for repo in hub.repos.values()
                              for _, files in sorted(repo.branches.items())]

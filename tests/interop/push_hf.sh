@@ -11,7 +11,7 @@ make_venv "$home" "tinker==$version" huggingface_hub==2.4.0 || exit 1
 serve || exit 1
 
 TINKER_BASE_URL=$url TINKER_API_KEY=tml-interop "$home/bin/python" -W ignore - <<'PYTHON' \
-    >"$work/path" || exit 1
+    >"$work/path" || ended || exit 1
 import tinker
 service = tinker.ServiceClient()
 training = service.create_lora_training_client(base_model="tinkc/pebble-llama-2m", rank=8)

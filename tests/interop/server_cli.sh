@@ -10,7 +10,7 @@ make_venv "$home" "tinker==$version" || exit 1
 serve || exit 1
 export TINKER_BASE_URL=$url TINKER_API_KEY=tml-interop
 
-cli() { timeout 120 "$home/bin/tinker" --format json "$@"; }
+cli() { timeout 120 "$home/bin/tinker" --format json "$@" || ended; }
 
 # expect WHAT PYTHON COMMAND...: the JSON output of the command is `d`, PYTHON must be true.
 expect() {
@@ -26,7 +26,7 @@ sys.exit(not ($test))" "$work/json"; then
     fi
 }
 
-"$home/bin/python" -W ignore - <<'PYTHON' >"$work/run" || exit 1
+"$home/bin/python" -W ignore - <<'PYTHON' >"$work/run" || ended || exit 1
 import tinker
 service = tinker.ServiceClient()
 training = service.create_lora_training_client(base_model="tinkc/pebble-llama-2m", rank=8)
