@@ -450,10 +450,7 @@ static void test_push_card(void **unused)
 
 int main(void)
 {
-    static const char *const names[] = {"HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"};
-    for (size_t i = 0; i < TK_ARRAY_LEN(names); i++) {
-        (void)unsetenv(names[i]);
-    }
+    pushfix_go_online();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_push_whole),
         cmocka_unit_test(test_push_questions),

@@ -143,32 +143,17 @@ static void test_push_download(void **unused)
 
 /* ---- trying again ---- */
 
-typedef struct refusal {
-    const char *method, *path;
-    bool of_store;
-} refusal;
-
 /* M-138: what may be asked twice is; a commit whose answer is lost is not made again. */
 static void test_push_retries(void **unused)
 {
     (void)unused;
-    static const refusal steps[] = {
-        {"GET", "/api/whoami-v2", false},
-        {"POST", "/api/repos/create", false},
-        {"GET", PUSHFIX_README, false},
-        {"POST", "/api/models/*/branch/*", false},
-        {"POST", PUSHFIX_SORT, false},
-        {"POST", PUSHFIX_BATCH, false},
-        {"PUT", "/put", true},
-        {"POST", "/verify", false},
-    };
     pushfix f;
     pushfix_begin(&f);
     f.options.max_retries = 2;
-    for (size_t i = 0; i < TK_ARRAY_LEN(steps); i++) {
+    for (size_t i = 0; i < TK_ARRAY_LEN(pushfix_steps) - 1; i++) {
         fakeapi_step step = {.status = 503, .headers = FAKEAPI_AFTER_MS(1), .body = "{}"};
-        fakeapi_reply(steps[i].of_store ? f.store : f.hub, steps[i].method, steps[i].path,
-                      &step);
+        fakeapi_reply(pushfix_steps[i].of_store ? f.store : f.hub,
+                      pushfix_steps[i].method, pushfix_steps[i].path, &step);
     }
     tinkc_pushed *pushed = pushfix_push(&f);
     tinkc_pushed_free(&pushed);
@@ -418,10 +403,7 @@ static void test_push_flat_memory(void **unused)
 
 int main(void)
 {
-    static const char *const names[] = {"HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"};
-    for (size_t i = 0; i < TK_ARRAY_LEN(names); i++) {
-        (void)unsetenv(names[i]);
-    }
+    pushfix_go_online();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_push_not_logged_in),
         cmocka_unit_test(test_push_offline),

@@ -3,26 +3,10 @@
  * Links: peer */
 #include "support/pushfix.h"
 
-typedef struct refusal {
-    const char *method, *path;
-    bool of_store;
-} refusal;
-
 /* M-138: each step refused: the code of the status, the hub's words, no commit. */
 static void test_push_refused(void **unused)
 {
     (void)unused;
-    static const refusal steps[] = {
-        {"GET", "/api/whoami-v2", false},
-        {"POST", "/api/repos/create", false},
-        {"GET", PUSHFIX_README, false},
-        {"POST", "/api/models/*/branch/*", false},
-        {"POST", PUSHFIX_SORT, false},
-        {"POST", PUSHFIX_BATCH, false},
-        {"PUT", "/put", true},
-        {"POST", "/verify", false},
-        {"POST", PUSHFIX_COMMIT, false},
-    };
     static const struct {
         int status;
         tinkc_code code;
@@ -32,22 +16,23 @@ static void test_push_refused(void **unused)
                    {500, TINKC_E_SERVER}};
     pushfix f;
     pushfix_begin(&f);
-    for (size_t i = 0; i < TK_ARRAY_LEN(steps); i++) {
-        fakeapi *api = steps[i].of_store ? f.store : f.hub;
+    for (size_t i = 0; i < TK_ARRAY_LEN(pushfix_steps); i++) {
+        fakeapi *api = pushfix_steps[i].of_store ? f.store : f.hub;
         for (size_t a = 0; a < TK_ARRAY_LEN(answers); a++) {
             fakeapi_step step = {.status = answers[a].status,
                                  .body = "{\"error\":\"said so\"}"};
-            bool is_readme = strcmp(steps[i].path, PUSHFIX_README) == 0;
-            if (answers[a].status == 307 && !steps[i].of_store) {
+            bool is_readme = strcmp(pushfix_steps[i].path, PUSHFIX_README) == 0;
+            if (answers[a].status == 307 && !pushfix_steps[i].of_store) {
                 continue; /* asked of the storage only: a README may be elsewhere */
             }
-            fakeapi_reply(api, steps[i].method, steps[i].path, &step);
+            fakeapi_reply(api, pushfix_steps[i].method, pushfix_steps[i].path, &step);
             pushfix_refused(&f, answers[a].code, is_readme ? "README" : "said so");
             assert_int_equal(fakeapi_steps_left(api), 0);
         }
         size_t commits = fakeapi_count(f.hub, "POST", PUSHFIX_COMMIT);
-        assert_int_equal(commits,
-                         i + 1 == TK_ARRAY_LEN(steps) ? TK_ARRAY_LEN(answers) - 1 : 0);
+        assert_int_equal(commits, i + 1 == TK_ARRAY_LEN(pushfix_steps)
+                                      ? TK_ARRAY_LEN(answers) - 1
+                                      : 0);
     }
     pushfix_end(&f);
 }
@@ -177,10 +162,7 @@ static void test_push_no_etag(void **unused)
 
 int main(void)
 {
-    static const char *const names[] = {"HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"};
-    for (size_t i = 0; i < TK_ARRAY_LEN(names); i++) {
-        (void)unsetenv(names[i]);
-    }
+    pushfix_go_online();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_push_refused),
         cmocka_unit_test(test_push_broken_answers),

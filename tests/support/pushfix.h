@@ -28,6 +28,31 @@ typedef struct pushfix {
     char text[4096];
 } pushfix;
 
+/* Every step of a push, the commit last. */
+static const struct {
+    const char *method, *path;
+    bool of_store;
+} pushfix_steps[] = {
+    {"GET", "/api/whoami-v2", false},
+    {"POST", "/api/repos/create", false},
+    {"GET", PUSHFIX_README, false},
+    {"POST", "/api/models/*/branch/*", false},
+    {"POST", PUSHFIX_SORT, false},
+    {"POST", PUSHFIX_BATCH, false},
+    {"PUT", "/put", true},
+    {"POST", "/verify", false},
+    {"POST", PUSHFIX_COMMIT, false},
+};
+
+/* Whatever the environment of the tests says. */
+static inline void pushfix_go_online(void)
+{
+    static const char *const names[] = {"HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"};
+    for (size_t i = 0; i < TK_ARRAY_LEN(names); i++) {
+        (void)unsetenv(names[i]);
+    }
+}
+
 /* ---- what the hub says ---- */
 
 static inline void pushfix_say(pushfix *f, const char *method, const char *path,
