@@ -168,6 +168,22 @@ static void show_details(const tinkc_error *error)
     }
 }
 
+/* Frees *error. */
+static int tell(tinkc_error **error, const char *text, const char *hint)
+{
+    if (!cmd_interrupted()) {
+        say("Error: ", text);
+        if (hint != NULL) {
+            say("Hint: ", hint);
+        }
+        if (is_verbose) {
+            show_details(*error);
+        }
+    }
+    tinkc_error_free(error);
+    return cmd_interrupted() ? CMD_INTERRUPTED : CMD_FAILED;
+}
+
 int cmd_fail_error(tinkc_error **error, const char *format, ...)
 {
     char what[LINE_BYTES / 2] = "";
@@ -184,32 +200,12 @@ int cmd_fail_error(tinkc_error **error, const char *format, ...)
     (void)snprintf(text, sizeof(text), "%s%s%s%s%s", what, what[0] != '\0' ? ": " : "",
                    w->what != NULL ? w->what : "", w->what != NULL ? ": " : "",
                    tinkc_error_message(*error));
-    if (!cmd_interrupted()) {
-        say("Error: ", text);
-        if (hint != NULL) {
-            say("Hint: ", hint);
-        }
-        if (is_verbose) {
-            show_details(*error);
-        }
-    }
-    tinkc_error_free(error);
-    return cmd_interrupted() ? CMD_INTERRUPTED : CMD_FAILED;
+    return tell(error, text, hint);
 }
 
 int cmd_fail_elsewhere(tinkc_error **error, const char *what, const char *hint)
 {
     char text[LINE_BYTES];
     (void)snprintf(text, sizeof(text), "%s: %s", what, tinkc_error_message(*error));
-    if (!cmd_interrupted()) {
-        say("Error: ", text);
-        if (hint != NULL) {
-            say("Hint: ", hint);
-        }
-        if (is_verbose) {
-            show_details(*error);
-        }
-    }
-    tinkc_error_free(error);
-    return cmd_interrupted() ? CMD_INTERRUPTED : CMD_FAILED;
+    return tell(error, text, hint);
 }

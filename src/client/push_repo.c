@@ -78,6 +78,24 @@ static void put_create(tk_buf *body, const tk_push *push)
     tk_json_end_object(&w);
 }
 
+/* Asks for something to be made; 409 is an answer. */
+static tinkc_code post(tinkc_raw_response **out, tk_push *push, const char *what,
+                       tk_buf *url, tk_buf *body, tk_err *err)
+{
+    tk_hub_call call = {.what = what,
+                        .method = "POST",
+                        .url = tk_buf_cstr(url),
+                        .body = body,
+                        .with_token = true,
+                        .pass_status = 409};
+    tinkc_code code = tk_buf_status(body, err);
+    if (code == TINKC_OK) {
+        code = call.url != NULL ? tk_hub_send(out, &push->peer, &call, err)
+                                : tk_buf_status(url, err);
+    }
+    return code;
+}
+
 /* 409: it is there, or (is_busy) the hub is making another one just now. */
 static tinkc_code create_once(tk_push *push, bool *is_busy, tk_err *err)
 {
@@ -86,17 +104,8 @@ static tinkc_code create_once(tk_push *push, bool *is_busy, tk_err *err)
     tk_buf_init(&url, TK_HUB_URL_BYTES);
     tk_buf_init(&body, TK_HUB_BODY_BYTES);
     put_create(&body, push);
-    tk_hub_call call = {.what = "creating the repository",
-                        .method = "POST",
-                        .url = tk_push_url(&url, push, "/api/repos/create"),
-                        .body = &body,
-                        .with_token = true,
-                        .pass_status = 409};
-    tinkc_code code = tk_buf_status(&body, err);
-    if (code == TINKC_OK) {
-        code = call.url != NULL ? tk_hub_send(&response, &push->peer, &call, err)
-                                : tk_buf_status(&url, err);
-    }
+    (void)!tk_push_url(&url, push, "/api/repos/create");
+    tinkc_code code = post(&response, push, "creating the repository", &url, &body, err);
     if (code == TINKC_OK) {
         *is_busy = tinkc_raw_response_status(response) == 409 &&
                    strstr(tinkc_raw_response_body(response, NULL), BUSY_WORDS) != NULL;
@@ -230,17 +239,7 @@ static tinkc_code make_branch(tk_push *push, tk_err *err)
     tk_buf_puts(&body, "{}");
     (void)!tk_push_url(&url, push, "/api/models/%s/branch/", push->repo);
     tk_url_escape(&url, tk_str_of(push->revision), "");
-    tk_hub_call call = {.what = "creating the branch",
-                        .method = "POST",
-                        .url = tk_buf_cstr(&url),
-                        .body = &body,
-                        .with_token = true,
-                        .pass_status = 409};
-    tinkc_code code = tk_buf_status(&body, err);
-    if (code == TINKC_OK) {
-        code = call.url != NULL ? tk_hub_send(&response, &push->peer, &call, err)
-                                : tk_buf_status(&url, err);
-    }
+    tinkc_code code = post(&response, push, "creating the branch", &url, &body, err);
     tinkc_raw_response_free(&response);
     tk_buf_dispose(&url);
     tk_buf_dispose(&body);

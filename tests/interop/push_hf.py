@@ -22,31 +22,15 @@ import urllib.parse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import cli_compare
 import hub_stand_in
-from cli_compare import table
+from cli_compare import check, fail, table
 from hub_stand_in import TOKEN, USER, Hub
 from official import exit_code
 
 REPO = f"{USER}/thing"
 OTHER = "tinker://other/sampler_weights/x"
 MESSAGES = ("Upload checkpoint using tinkc", "Upload folder using huggingface_hub")
-failures = 0
-checks = 0
-
-
-def fail(what, *lines):
-    global failures
-    failures += 1
-    print(f"differs: {what}")
-    for line in lines:
-        print("   ", str(line)[:3000])
-
-
-def check(what, ours, official):
-    global checks
-    checks += 1
-    if ours != official:
-        fail(what, f"ours:     {ours!r}", f"official: {official!r}")
 
 
 # ---- checkpoints that our server would not write ----
@@ -397,9 +381,9 @@ def main():
     for suite in (options, patterns, contents, transfers, logins, existing, errors, documented):
         if chosen.only in suite.__name__:
             suite(pair)
-    if failures == 0:
-        print(f"tinkc and the official CLI push the same: {checks} comparisons")
-    return 1 if failures else 0
+    if cli_compare.failures == 0:
+        print(f"tinkc and the official CLI push the same: {cli_compare.checks} comparisons")
+    return 1 if cli_compare.failures else 0
 
 
 if __name__ == "__main__":
