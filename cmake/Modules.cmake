@@ -1,6 +1,6 @@
 # tinkc_module(name USES modules... PKGS pkg-config-names... LIBS targets...)
 #
-# All of src/<name>/*.c as one object library `tk_<name>`, and a static test-side library
+# All of src/<name>/**.c as one object library `tk_<name>`, and a static test-side library
 # `tkm_<name>` that carries the module with everything below it. A folder that does not
 # exist (yet), or that an option switched off, is skipped: USES names such a module without
 # harm. The source sees TINKC_HAVE_<USED>=0|1 for every module it names.
@@ -9,7 +9,7 @@
 # TINKC_PRIVATE_LIBS_<name>.
 function(tinkc_module name)
     cmake_parse_arguments(M "" "" "USES;PKGS;LIBS" ${ARGN})
-    file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.c)
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.c)
     if(NOT sources)
         return()
     endif()

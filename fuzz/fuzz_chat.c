@@ -2,7 +2,7 @@
  * cover the text, in order, and name messages that exist.
  * Links: text */
 #include "fuzz.h"
-#include "text/chat.h"
+#include "text/chat/chat.h"
 
 static const char *const sources[] = {
     "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|end|>\n{% endfor %}"

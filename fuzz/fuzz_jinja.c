@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "base/utf8.h"
 #include "fuzz.h"
-#include "text/jinja.h"
+#include "text/jinja/jinja.h"
 
 static const char data[] =
     "{\"messages\": [{\"role\": \"system\", \"content\": \"S\"}, {\"role\": \"user\", "

@@ -12,8 +12,8 @@
 
 #include "base/json.h"
 #include "fuzz.h"
+#include "server/api/srv_route.h"
 #include "server/srv_int.h"
-#include "server/srv_route.h"
 #include "wire/zstd.h"
 
 #define REUSE 500 /* inputs per server */

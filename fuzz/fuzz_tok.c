@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "text/tok.h"
+#include "text/tok/tok.h"
 
 static void use(const tk_tok *tok, tk_str text)
 {

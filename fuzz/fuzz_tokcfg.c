@@ -1,6 +1,6 @@
 /* tokenizer_config.json: whatever is accepted has roles and templates that can be read.
  * Links: text */
-#include "text/tok_config.h"
+#include "text/tok/tok_config.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Include lines of src/ and include/ against the table of allowed dependencies.
 
-Modules only point down; a third-party header appears only in the modules that own it; public
+Modules only point down, and so do the rooms (subfolders) of a module; a third-party header appears only in the modules that own it; public
 headers see nothing but the C standard library and each other. A header that no table names is
 refused, so that a new dependency is a decision.
 """
@@ -20,7 +20,39 @@ USES = {  # module: the modules whose headers it may include, besides its own
     "server": {"engine", "wire", "text", "base"},
     "cli": {"base"},
 }
-ONE_FILE = {("src/cli/cmd_serve.c", "server/srv.h")}
+ONE_FILE = {("src/cli/commands/cmd_serve.c", "server/srv.h")}
+
+# Rooms: module: {room: the rooms of the same module that it may use, besides its own}. "" is
+# the folder of the module itself. Rooms that are in each other's sets are one layer.
+CLIENT_GROUND = {"core", "call", "future", "insight", "values"}
+ROOMS = {
+    "client": {
+        **{room: CLIENT_GROUND for room in CLIENT_GROUND},
+        "transfer": CLIENT_GROUND,
+        "rest": CLIENT_GROUND,
+        "hub": CLIENT_GROUND | {"transfer", "rest", "training", "sampling"},
+        "sampling": CLIENT_GROUND,
+        "training": CLIENT_GROUND | {"sampling"},
+    },
+    "text": {
+        "unicode": set(),
+        "tok": {"unicode"},
+        "jinja": set(),
+        "chat": {"tok", "jinja"},
+    },
+    "server": {
+        "": {"http", "store", "run", "api"},
+        "http": {"", "api"},
+        "store": {""},
+        "run": {"", "http", "store", "api"},
+        "api": {"", "http", "store", "run"},
+    },
+    "cli": {
+        "frame": set(),
+        "train": {"frame"},
+        "commands": {"frame", "train"},
+    },
+}
 
 THIRD_PARTY = [  # (header pattern, modules)
     (r"curl/", {"http"}),
@@ -51,6 +83,23 @@ PUBLIC_MAY_SEE = {"stdbool", "stddef", "stdint"}
 INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*([<\"])([^>\"]+)[>\"]", re.M)
 
 
+def room_of(path):
+    """The subfolder of its module: "call" of "client/call/poll.h", "" of "server/srv.h"."""
+    return "/".join(path.split("/")[1:-1])
+
+
+def blame_room(path, module, header):
+    table = ROOMS.get(module, {"": set()})
+    own, other = room_of(path.removeprefix("src/")), room_of(header)
+    if own not in table:
+        return f"room {module}/{own} is in no table of scripts/check-layers.py"
+    if other not in table:
+        return f'there is no room for "{header}"'
+    if other != own and other not in table[own]:
+        return f'{module}/{own} may not use {module}/{other} ("{header}")'
+    return None
+
+
 def blame_quoted(path, module, header):
     if (path, header) in ONE_FILE:
         return None
@@ -61,7 +110,7 @@ def blame_quoted(path, module, header):
         return f'"{header}" leaves the source root'
     if target != module and target not in USES[module]:
         return f'{module} may not use {target} ("{header}")'
-    return None
+    return blame_room(path, module, header) if target == module else None
 
 
 def blame_angled(module, header):

@@ -123,7 +123,7 @@ def range_text(kind, values):
 
 
 def config_page(root):
-    out = [NOTE.format("src/client/config_table.c"), "# Options\n",
+    out = [NOTE.format("src/client/core/config_table.c"), "# Options\n",
            "Set with `tinkc_config_set(config, name, value, &err)`. What is set there wins over the\n"
            "environment, which wins over the default. The environment is read once, when the\n"
            "configuration is made; an empty variable counts as not set, except that an\n"
@@ -209,7 +209,7 @@ def messages_page(root):
 
 
 def cli_page(root):
-    return NOTE.format("the table of src/cli/cmd_list.c") + "\n" + run_tool(root, "dump_cli")
+    return NOTE.format("the table of src/cli/frame/cmd_list.c") + "\n" + run_tool(root, "dump_cli")
 
 
 PAGES = {"docs/errors.md": errors_page, "docs/limits.md": limits_page,

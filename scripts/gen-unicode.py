@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes src/text/uni_table.c: what the reference tokenizer thinks of every character.
+"""Writes src/text/unicode/uni_table.c: what the reference tokenizer thinks of every character.
 
-    pip install tokenizers && scripts/gen-unicode.py > src/text/uni_table.c
+    pip install tokenizers && scripts/gen-unicode.py > src/text/unicode/uni_table.c
 
 The classes are asked of Hugging Face's `tokenizers` itself, because its parts have Unicode
 versions of their own: one split per class, one split of digits, one added token that must
@@ -136,7 +136,7 @@ def main():
     recent = ranges(newer)
     print("/* Characters as the reference tokenizer sees them; see uni.h.")
     print(" * Written by scripts/gen-unicode.py: do not edit. */")
-    print('#include "text/uni.h"\n')
+    print('#include "text/unicode/uni.h"\n')
     print("/* clang-format off */")
     print("/* first code point << 8 | byte of uni.h, up to the next one */", end="")
     table("const uint32_t tk_uni_starts[]", starts)

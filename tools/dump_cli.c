@@ -5,8 +5,8 @@
 #include <string.h>
 #include <tinkc/version.h>
 
-#include "cli/cmd_int.h"
-#include "cli/cmd_list.h"
+#include "cli/frame/cmd_int.h"
+#include "cli/frame/cmd_list.h"
 
 static const struct {
     const char *name, *text;

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "client/config_table.h"
+#include "client/core/config_table.h"
 
 static const char *or_empty(const char *text)
 {

@@ -14,9 +14,9 @@
 #include "base/map.h"
 #include "base/rand.h"
 #include "base/thread.h"
+#include "server/run/srv_adapters.h"
+#include "server/run/srv_future.h"
 #include "server/srv.h"
-#include "server/srv_adapters.h"
-#include "server/srv_future.h"
 
 typedef struct srv_catalog srv_catalog;
 typedef struct srv_engine srv_engine;

@@ -7,10 +7,10 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "cli/train_curve.h"
-#include "cli/train_metrics.h"
-#include "cli/train_plan.h"
-#include "cli/train_state.h"
+#include "cli/train/train_curve.h"
+#include "cli/train/train_metrics.h"
+#include "cli/train/train_plan.h"
+#include "cli/train/train_state.h"
 #include "support/test.h"
 
 #define BATCH 4

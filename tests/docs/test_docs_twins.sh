@@ -11,7 +11,7 @@ twins=$(grep -o 'tinkc_code *tinkc_[a-z0-9_]*_wait(' <<<"$headers" | grep -o 'ti
 expect "there are operations" test "$(wc -l <<<"$futures")" -gt 15
 expect "each has its twin, each twin its operation" diff <(echo "$futures") <(echo "$twins")
 expect "one definition of the combiner" test \
-    "$(grep -lE '^tinkc_code tk_metrics_combine\(' src/*/*.c | wc -l)" -eq 1
+    "$(grep -rlE --include='*.c' '^tinkc_code tk_metrics_combine\(' src | wc -l)" -eq 1
 expect "one place in the client that combines" test \
-    "$(grep -l 'tk_metrics_combine(' src/client/*.c | wc -l)" -eq 1
+    "$(grep -rl --include='*.c' 'tk_metrics_combine(' src/client | wc -l)" -eq 1
 finish

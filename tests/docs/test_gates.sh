@@ -74,7 +74,7 @@ accepts() {
         failures=$((failures + 1))
     fi
 }
-add() { printf '%s\n' "$2" >>"$work/t/$1"; }
+add() { mkdir -p "$work/t/${1%/*}"; printf '%s\n' "$2" >>"$work/t/$1"; }
 
 fresh
 for gate in check-layers.py check-lengths.py check-banned.py check-comments.py \
@@ -90,6 +90,12 @@ fresh; add src/wire/path.c '#include <jansson.h>'; refuses check-layers.py "is n
 fresh; add src/wire/path.c '#include <novel.h>'; refuses check-layers.py "is in no table"
 fresh; add src/wire/path.c '#include "path.h"'; refuses check-layers.py "is not written as"
 fresh; add include/tinkc/thing.h '#include <stdio.h>'; refuses check-layers.py "public header"
+fresh; add src/client/rest/rest.c '#include "client/training/turn.h"'
+refuses check-layers.py "client/rest may not use client/training"
+fresh; add src/client/attic/a.c '#include "client/core/core.h"'
+refuses check-layers.py "room client/attic is in no table"
+fresh; add src/client/rest/rest.c '#include "client/attic/a.h"'
+refuses check-layers.py "there is no room for"
 fresh; mkdir "$work/t/src/new"; echo >"$work/t/src/new/a.c"; refuses check-layers.py "module new"
 
 # lengths

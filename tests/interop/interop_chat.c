@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "text/jinja.h"
+#include "text/jinja/jinja.h"
 
 #define MAX_VARS 64
 

@@ -1,7 +1,7 @@
 /* Every route under hostile bodies and paths: never a 5xx of our own making, and the next
  * honest request is answered.
  * Links: wire */
-#include "server/srv_route.h"
+#include "server/api/srv_route.h"
 #include "server/srvfix.h"
 #include "wire/zstd.h"
 

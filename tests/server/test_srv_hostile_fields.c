@@ -2,8 +2,8 @@
  * numbers beyond all bounds for each field, names that try paths, cut protobuf and zstd.
  * Never a 5xx, and the same server then trains, saves and samples as ever.
  * Links: wire */
+#include "server/api/srv_route.h"
 #include "server/restfix.h"
-#include "server/srv_route.h"
 #include "wire/pb_fwdbwd.h"
 #include "wire/zstd.h"
 

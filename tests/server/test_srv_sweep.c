@@ -5,7 +5,7 @@
  * Links: wire */
 #include <time.h>
 
-#include "server/srv_embed.h"
+#include "server/run/srv_embed.h"
 #include "server/srvfix.h"
 #include "support/failmem.h"
 

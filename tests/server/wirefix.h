@@ -3,7 +3,7 @@
 #ifndef SERVER_WIREFIX_H
 #define SERVER_WIREFIX_H
 
-#include "server/srv_embed.h"
+#include "server/run/srv_embed.h"
 #include "server/srvfix.h"
 
 #define API   "/api/v1/"

@@ -7,8 +7,8 @@
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "server/run/srv_embed.h"
 #include "server/srv.h"
-#include "server/srv_embed.h"
 #include "soak.h"
 #include "support/httpget.h"
 

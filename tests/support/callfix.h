@@ -1,12 +1,12 @@
-/* One request with the layers around it (client/call.h) on a scripted transport and a
- * fake clock. The path says which layers: L1_PATH the request loop only, L2_PATH the one
- * around it only, BOTH_PATH both. */
+/* One request with the layers around it (client/call/call.h) on a scripted transport and
+ * a fake clock. The path says which layers: L1_PATH the request loop only, L2_PATH the
+ * one around it only, BOTH_PATH both. */
 #ifndef SUPPORT_CALLFIX_H
 #define SUPPORT_CALLFIX_H
 
 #include <stdio.h>
 
-#include "client/call.h"
+#include "client/call/call.h"
 #include "support/clientfix.h"
 
 #define L1_PATH   "create_session"

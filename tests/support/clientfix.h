@@ -8,7 +8,7 @@
 
 #include <tinkc/service.h>
 
-#include "client/service.h"
+#include "client/core/service.h"
 #include "support/fakeclock.h"
 #include "support/faketransport.h"
 #include "support/talk.h"

@@ -1,10 +1,11 @@
-/* One poll (client/poll.h) on a scripted transport and a fake clock, and what it told. */
+/* One poll (client/call/poll.h) on a scripted transport and a fake clock, and what it
+ * told. */
 #ifndef SUPPORT_POLLFIX_H
 #define SUPPORT_POLLFIX_H
 
 #include <stdio.h>
 
-#include "client/poll.h"
+#include "client/call/poll.h"
 #include "support/clientfix.h"
 
 #define POLL "retrieve_future"

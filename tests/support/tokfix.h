@@ -5,7 +5,7 @@
 
 #include "base/json.h"
 #include "base/utf8.h"
-#include "text/tok_int.h"
+#include "text/tok/tok_int.h"
 
 static inline void tokfix_added(tk_buf *out, int id, const char *content,
                                 const char *more)

@@ -8,7 +8,7 @@
 
 #include <tinkc/hooks.h>
 
-#include "client/service.h"
+#include "client/core/service.h"
 #include "support/fakeapi.h"
 #include "support/fakeclock.h"
 #include "support/test.h"

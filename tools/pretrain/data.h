@@ -5,7 +5,7 @@
 #define PRETRAIN_DATA_H
 
 #include "net.h"
-#include "text/tok.h"
+#include "text/tok/tok.h"
 
 typedef struct pre_data {
     tk_tok_ids ids;

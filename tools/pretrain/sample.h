@@ -4,7 +4,7 @@
 #define PRETRAIN_SAMPLE_H
 
 #include "engine/eng_model.h"
-#include "text/tok.h"
+#include "text/tok/tok.h"
 
 typedef struct pre_sampling {
     double temperature; /* 0 = greedy, the lowest id of equals */

@@ -1,0 +1,196 @@
+/* `tinkc completion bash`: a script that completes commands, options and the words of
+ * choices, made from the table of commands. It is whole in itself: completing runs no
+ * program. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "cli/frame/cmd_int.h"
+#include "cli/frame/cmd_list.h"
+
+static const cmd_option none[] = {{NULL, 0, CMD_FLAG, NULL, NULL, false}};
+
+static const cmd_option *options_of(const cmd_spec *command)
+{
+    return command != NULL && command->options != NULL ? command->options : none;
+}
+
+static void put_options(const cmd_option *options)
+{
+    for (; options->name != NULL; options++) {
+        printf(" --%s", options->name);
+    }
+}
+
+/* The first words of all commands (group NULL), or the second ones of a group. */
+static void put_words(const char *group)
+{
+    for (const cmd_spec *const *at = cmd_list; *at != NULL; at++) {
+        const char *name = (*at)->name;
+        size_t n = strcspn(name, " ");
+        bool is_new = at == cmd_list || strncmp(at[-1]->name, name, n + 1) != 0;
+        if (group == NULL && is_new) {
+            printf(" %.*s", (int)n, name);
+        } else if (group != NULL && strlen(group) == n && strncmp(group, name, n) == 0) {
+            printf(" %s", name + n + 1);
+        }
+    }
+}
+
+/* ---- which options take a value, and which values ---- */
+
+static void put_takers(const cmd_option *options, const char **separator)
+{
+    for (; options->name != NULL; options++) {
+        if (options->kind != CMD_FLAG) {
+            printf("%s--%s", *separator, options->name);
+            *separator = " | ";
+            if (options->letter != 0) {
+                printf(" | -%c", options->letter);
+            }
+        }
+    }
+}
+
+static void put_value_case(const char *command, const cmd_option *option)
+{
+    printf("    \"%s\":--%s", command, option->name);
+    if (option->letter != 0) {
+        printf(" | \"%s\":-%c", command, option->letter);
+    }
+    printf(") ");
+    bool is_dir = option->value != NULL && strcmp(option->value, "DIR") == 0;
+    bool is_file = option->value != NULL && (strcmp(option->value, "FILE") == 0 ||
+                                             strcmp(option->value, "PATH") == 0);
+    if (option->kind == CMD_CHOICE) {
+        tk_str rest = tk_str_of(option->value);
+        printf("kind=words words=\"");
+        for (const char *blank = ""; rest.p != NULL; blank = " ") {
+            tk_str word = tk_str_cut(&rest, '|');
+            printf("%s" TK_STR_FMT, blank, TK_STR_ARG(word));
+        }
+        printf("\" ;;\n");
+    } else {
+        printf("kind=%s ;;\n", is_dir ? "dirs" : is_file ? "files" : "nothing");
+    }
+}
+
+static void put_values(const char *command, const cmd_option *options)
+{
+    for (; options->name != NULL; options++) {
+        if (options->kind != CMD_FLAG) {
+            put_value_case(command, options);
+        }
+    }
+}
+
+/* Whether the command at `at` is the first of its group. */
+static bool opens_group(const cmd_spec *const *at)
+{
+    const char *name = (*at)->name;
+    size_t n = strcspn(name, " ");
+    return name[n] == ' ' && (at == cmd_list || strncmp(at[-1]->name, name, n + 1) != 0);
+}
+
+static void put_group_names(void)
+{
+    const char *separator = "";
+    for (const cmd_spec *const *at = cmd_list; *at != NULL; at++) {
+        if (opens_group(at)) {
+            printf("%s%.*s", separator, (int)strcspn((*at)->name, " "), (*at)->name);
+            separator = " | ";
+        }
+    }
+}
+
+static void put_group_words(void)
+{
+    for (const cmd_spec *const *at = cmd_list; *at != NULL; at++) {
+        if (opens_group(at)) {
+            char group[64];
+            (void)snprintf(group, sizeof(group), "%.*s", (int)strcspn((*at)->name, " "),
+                           (*at)->name);
+            printf("    \"%s\") words=\"", group);
+            put_words(group);
+            printf(" --help\" ;;\n");
+        }
+    }
+}
+
+static int run(const cmd_args *args)
+{
+    const char *separator = "";
+    (void)args;
+    printf(
+        "# bash completion of tinkc: source it, or put it where bash-completion looks\n"
+        "_tinkc() {\n"
+        "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}\n"
+        "    local command=\"\" word words=\"\" kind=\"\" i\n"
+        "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
+        "        word=${COMP_WORDS[i]}\n"
+        "        case $word in\n"
+        "        ");
+    put_takers(cmd_globals, &separator);
+    for (const cmd_spec *const *at = cmd_list; *at != NULL; at++) {
+        put_takers(options_of(*at), &separator);
+    }
+    printf(") i=$((i + 1)) ;;\n"
+           "        -*) ;;\n"
+           "        *)\n"
+           "            case $command in\n"
+           "            \"\") command=$word ;;\n"
+           "            ");
+    put_group_names();
+    printf(") command=\"$command $word\" ;;\n"
+           "            esac\n"
+           "            ;;\n"
+           "        esac\n"
+           "    done\n"
+           "    case \"$command\":$prev in\n");
+    for (const cmd_spec *const *at = cmd_list; *at != NULL; at++) {
+        put_values((*at)->name, options_of(*at));
+    }
+    printf("    esac\n"
+           "    [ -n \"$kind\" ] || case \"\":$prev in\n");
+    put_values("", cmd_globals);
+    printf("    esac\n"
+           "    case $kind in\n"
+           "    nothing) return ;;\n"
+           "    files | dirs)\n"
+           "        compopt -o filenames\n"
+           "        [ $kind = files ] && kind=-f || kind=-d\n"
+           "        mapfile -t COMPREPLY < <(compgen $kind -- \"$cur\")\n"
+           "        return\n"
+           "        ;;\n"
+           "    esac\n"
+           "    [ -n \"$kind\" ] || case $command in\n"
+           "    \"\") words=\"");
+    put_words(NULL);
+    printf("\" ;;\n");
+    put_group_words();
+    for (const cmd_spec *const *at = cmd_list; *at != NULL; at++) {
+        printf("    \"%s\") words=\"", (*at)->name);
+        put_options(options_of(*at));
+        printf("\" ;;\n");
+    }
+    printf(
+        "    esac\n"
+        "    [ -n \"$kind\" ] || [ \"${cur#-}\" = \"$cur\" ] || words=\"$words --help");
+    put_options(cmd_globals);
+    printf("\"\n"
+           "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n"
+           "}\n"
+           "complete -o default -F _tinkc tinkc\n");
+    return CMD_OK;
+}
+
+const cmd_spec cmd_completion_bash = {
+    .name = "completion bash",
+    .operands = "",
+    .help = "Print a completion script for bash.",
+    .more = "Source it in ~/.bashrc, or install it where bash-completion looks.",
+    .examples =
+        "source <(tinkc completion bash)\n"
+        "tinkc completion bash > ~/.local/share/bash-completion/completions/tinkc",
+    .run = run,
+};

@@ -1,0 +1,130 @@
+/* `tinkc config`: every option of the library as it counts now, and where it came from.
+ * Secrets are masked, also inside of commands and URLs. */
+#include <stdio.h>
+#include <string.h>
+#include <tinkc/config.h>
+
+#include "base/env.h"
+#include "base/redact.h"
+#include "base/tk.h"
+#include "cli/frame/cmd_list.h"
+#include "cli/frame/cmd_out.h"
+#include "cli/frame/cmd_rest.h"
+#include "cli/frame/cmd_service.h"
+
+#define VALUE_BYTES 4096
+
+/* Options that the environment may set (tinkc/config.h), and those of the program. */
+static const struct {
+    const char *name, *variable, *option;
+    bool empty_counts; /* elsewhere an empty variable is none */
+} sources[] = {
+    {"base_url", "TINKER_BASE_URL", "base-url", false},
+    {"api_key", "TINKER_API_KEY", "api-key", false},
+    {"credential_cmd", "TINKER_CREDENTIAL_CMD", NULL, false},
+    {"project_id", "TINKER_PROJECT_ID", NULL, false},
+    {"cf_access_id", "CLOUDFLARE_ACCESS_CLIENT_ID", NULL, false},
+    {"cf_access_secret", "CLOUDFLARE_ACCESS_CLIENT_SECRET", NULL, false},
+    {"ca_file", "SSL_CERT_FILE", NULL, false},
+    {"ca_dir", "SSL_CERT_DIR", NULL, false},
+    {"log_level", "TINKER_LOG", "verbose", false},
+    {"telemetry", "TINKER_TELEMETRY", NULL, true},
+    {"timeout", NULL, "timeout", false},
+};
+
+/* Whether --set names it. */
+static bool is_set(const cmd_args *args, const char *name)
+{
+    size_t n = strlen(name);
+    for (size_t i = 0; i < cmd_count(args, "set"); i++) {
+        const char *pair = cmd_at(args, "set", i);
+        if (strncmp(pair, name, n) == 0 && pair[n] == '=') {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Where the value came from; static, or in `out`. */
+static const char *source_of(char out[CMD_WORD_BYTES], const cmd_args *args,
+                             const char *name)
+{
+    if (is_set(args, name)) {
+        return "--set";
+    }
+    if (strcmp(name, "base_url") == 0 && cmd_has(args, "local")) {
+        return "--local";
+    }
+    for (size_t i = 0; i < TK_ARRAY_LEN(sources); i++) {
+        if (strcmp(sources[i].name, name) != 0) {
+            continue;
+        }
+        if (sources[i].option != NULL && cmd_has(args, sources[i].option)) {
+            (void)snprintf(out, CMD_WORD_BYTES, "--%s", sources[i].option);
+            return out;
+        }
+        const char *variable = sources[i].variable;
+        const char *text = variable != NULL ? tk_env_get(NULL, variable) : NULL;
+        if (text != NULL && (sources[i].empty_counts || text[0] != '\0')) {
+            return variable;
+        }
+    }
+    return "default";
+}
+
+static void put_row(cmd_listing *list, const tinkc_config *config,
+                    const tinkc_config_option *option)
+{
+    char raw[VALUE_BYTES], value[VALUE_BYTES], word[CMD_WORD_BYTES];
+    bool has_value = tinkc_config_get(config, option->name, raw, sizeof(raw)) > 0;
+    (void)tk_redact_apply(NULL, value, sizeof(value), tk_str_of(raw), false);
+    const char *source = source_of(word, list->args, option->name);
+    if (list->format == CMD_TABLE) {
+        cmd_table_put(list->table, option->name);
+        cmd_table_put(list->table, has_value ? value : "-");
+        cmd_table_put(list->table, source);
+        return;
+    }
+    tk_json_begin_object(&list->json.w);
+    cmd_json_pair(&list->json, "name", option->name);
+    cmd_json_pair(&list->json, "value", has_value ? value : NULL);
+    cmd_json_pair(&list->json, "source", source);
+    cmd_json_pair(&list->json, "default", option->fallback);
+    cmd_json_pair(&list->json, "type", option->type);
+    tk_json_end_object(&list->json.w);
+}
+
+static int run(const cmd_args *args)
+{
+    static const char *const columns[] = {"Option", "Value", "From"};
+    tinkc_config *config = NULL;
+    tinkc_config_option option;
+    cmd_listing list;
+    int result = cmd_service_config(&config, args, CMD_PATIENT);
+    if (result != CMD_OK) {
+        return result;
+    }
+    cmd_listing_begin(&list, args, columns, TK_ARRAY_LEN(columns));
+    cmd_listing_key(&list, "options");
+    for (size_t i = 0; tinkc_config_option_at(&option, i); i++) {
+        put_row(&list, config, &option);
+        if (!cmd_listing_next(&list)) {
+            break;
+        }
+    }
+    result = cmd_listing_end(&list);
+    tinkc_config_free(&config);
+    cmd_service_end(NULL);
+    return result;
+}
+
+const cmd_spec cmd_config = {
+    .name = "config",
+    .operands = "",
+    .help = "Show the configuration, and where each value comes from.",
+    .more =
+        "Options of the program count most, then the environment, then the defaults.\n"
+        "Secrets are shown as ***. docs/config.md says what each option is.",
+    .examples = "tinkc config --base-url http://127.0.0.1:8000",
+    .run = run,
+};

@@ -1,0 +1,348 @@
+/* `tinkc doctor`: walks the way from this program to a sampled token, one part after the
+ * other, and says which part is broken and what to do about it. Behind the first failure
+ * nothing is tried. */
+#include "cli/commands/cmd_doctor.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <tinkc/rest.h>
+#include <tinkc/sampling.h>
+#include <tinkc/version.h>
+
+#include "base/clock.h"
+#include "base/utf8.h"
+#include "cli/frame/cmd_list.h"
+#include "cli/frame/cmd_rest.h"
+
+#define CONNECT_MS  10000
+#define SAMPLE_MS   60000
+#define VALUE_BYTES 1024
+#define PROMPT_ID   100 /* any token: every vocabulary has it */
+
+typedef enum state { NOT_TRIED = 0, GOOD, NOT_NEEDED, FAILED } state;
+
+typedef struct doctor {
+    const cmd_args *args;
+    tinkc_config *config;
+    tinkc_service *service;
+    tinkc_sampling *sampling;
+    doctor_url url, proxy;
+    bool has_proxy;
+    bool has_key;
+    char model[DOCTOR_HOST_BYTES];
+    char text[DOCTOR_TEXT_BYTES]; /* what the check found */
+    const char *hint;             /* what to do about a failure */
+} doctor;
+
+/* ---- helpers ---- */
+
+static state note(doctor *d, state result, const char *format, ...) TINKC_PRINTF(3, 4);
+
+static state note(doctor *d, state result, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    (void)vsnprintf(d->text, sizeof(d->text), format, list);
+    va_end(list);
+    return result;
+}
+
+/* A failed call; the hint by its code unless there is a better one. Frees *error. */
+static state note_error(doctor *d, tinkc_error **error, const char *hint)
+{
+    d->hint = hint != NULL ? hint : cmd_hint_of(*error);
+    (void)note(d, FAILED, "%s", tinkc_error_message(*error));
+    tinkc_error_free(error);
+    return FAILED;
+}
+
+/* The value of an option; NULL when it is not set. */
+static const char *value_of(const doctor *d, const char *name, char *out, size_t size)
+{
+    return tinkc_config_get(d->config, name, out, size) > 0 ? out : NULL;
+}
+
+/* ---- the checks, in their order ---- */
+
+static state check_configuration(doctor *d)
+{
+    char url[VALUE_BYTES], value[VALUE_BYTES];
+    tinkc_error *error = NULL;
+    (void)tinkc_config_get(d->config, "base_url", url, sizeof(url));
+    if (!doctor_url_parse(&d->url, url)) {
+        d->hint = "Set TINKER_BASE_URL or --base-url to an http or https URL.";
+        return note(d, FAILED, "the base URL is '%s'", url);
+    }
+    d->has_key = value_of(d, "api_key", value, sizeof(value)) != NULL ||
+                 value_of(d, "credential_cmd", value, sizeof(value)) != NULL ||
+                 doctor_url_is_loopback(&d->url);
+    if (!d->has_key) { /* the network can be looked at without one */
+        (void)tinkc_config_set(d->config, "api_key", "tml-none", NULL);
+    }
+    (void)tinkc_config_set(d->config, "max_retries", "0", NULL);
+    if (tinkc_service_open(&d->service, d->config, &error) != TINKC_OK) {
+        return note_error(d, &error, NULL);
+    }
+    return note(d, GOOD, "%s", url);
+}
+
+static state check_proxy(doctor *d)
+{
+    char proxy[VALUE_BYTES], no_proxy[VALUE_BYTES];
+    const char *from = NULL;
+    d->has_proxy = doctor_proxy(&d->proxy, &from, &d->url,
+                                value_of(d, "proxy", proxy, sizeof(proxy)),
+                                value_of(d, "no_proxy", no_proxy, sizeof(no_proxy)));
+    if (!d->has_proxy) {
+        return note(d, NOT_NEEDED, "none");
+    }
+    return note(d, GOOD, "%s port %s (%s)", d->proxy.host, d->proxy.port, from);
+}
+
+static state check_dns(doctor *d)
+{
+    d->hint = d->has_proxy ? "Check the name of the proxy, or unset it."
+                           : "Check the base URL and the network's name server.";
+    return doctor_resolve(d->text, d->has_proxy ? &d->proxy : &d->url) ? GOOD : FAILED;
+}
+
+static state check_connection(doctor *d)
+{
+    d->hint =
+        d->has_proxy
+            ? "Check that the proxy runs and may be reached."
+            : "Check that the server runs ('tinkc serve'), its port, and firewalls.";
+    bool ok = doctor_connect(d->text, d->has_proxy ? &d->proxy : &d->url, CONNECT_MS);
+    return ok ? GOOD : FAILED;
+}
+
+/* The first request shows both: without TLS there is no answer at all. */
+static state check_tls(doctor *d)
+{
+    tinkc_error *error = NULL;
+    if (!d->url.is_https) {
+        return note(d, NOT_NEEDED, "the base URL is http://");
+    }
+    tinkc_code code = tinkc_service_health_wait(d->service, &error);
+    if (code != TINKC_OK && tinkc_error_http_status(error) == 0) {
+        return note_error(d, &error,
+                          "Check the clock, the certificate of the server or proxy, and "
+                          "SSL_CERT_FILE.");
+    }
+    tinkc_error_free(&error);
+    return note(d, GOOD, "the certificate is good");
+}
+
+static state check_server(doctor *d)
+{
+    tinkc_error *error = NULL;
+    tinkc_code code = tinkc_service_health_wait(d->service, &error);
+    if (code == TINKC_E_AUTH || code == TINKC_E_PERMISSION) {
+        tinkc_error_free(&error);
+        return note(d, GOOD, "answers, and wants a key");
+    }
+    if (code != TINKC_OK) {
+        return note_error(d, &error, "Is the base URL that of a Tinker server?");
+    }
+    return note(d, GOOD, "healthy");
+}
+
+static state check_credential(doctor *d)
+{
+    tinkc_whoami *who = NULL;
+    tinkc_error *error = NULL;
+    if (!d->has_key) {
+        d->hint = "Set TINKER_API_KEY, TINKER_CREDENTIAL_CMD or --api-key.";
+        return note(d, FAILED, "no key is set");
+    }
+    tinkc_code code = tinkc_rest_whoami_wait(&who, d->service, &error);
+    if (code == TINKC_E_NOT_FOUND || code == TINKC_E_UNSUPPORTED) {
+        tinkc_error_free(&error);
+        return note(d, GOOD, "accepted; the server does not say whose it is");
+    }
+    if (code != TINKC_OK) {
+        return note_error(d, &error, NULL);
+    }
+    (void)note(d, GOOD, "%s", who->email != NULL ? who->email : who->user_urn);
+    tinkc_whoami_free(&who);
+    return GOOD;
+}
+
+static state check_version(doctor *d)
+{
+    tinkc_capabilities *all = NULL;
+    tinkc_error *error = NULL;
+    if (tinkc_service_capabilities_wait(&all, d->service, &error) != TINKC_OK) {
+        return note_error(d, &error, NULL);
+    }
+    size_t n = tinkc_capabilities_count(all);
+    const char *first = n > 0 ? tinkc_capabilities_name(all, 0) : NULL;
+    (void)snprintf(d->model, sizeof(d->model), "%s",
+                   cmd_text(d->args, "model", first != NULL ? first : ""));
+    tinkc_capabilities_free(&all);
+    if (d->model[0] == '\0') {
+        d->hint = "A server without models is of no use: see 'tinkc serve --help'.";
+        return note(d, FAILED, "the server offers no model");
+    }
+    return note(d, GOOD, "tinkc %s speaks as SDK %s; the server offers %zu model%s",
+                tinkc_version(), TINKC_SDK_LEVEL, n, n == 1 ? "" : "s");
+}
+
+static state check_session(doctor *d)
+{
+    tinkc_error *error = NULL;
+    tinkc_code code = tinkc_service_create_sampling_wait(&d->sampling, d->service,
+                                                         d->model, NULL, &error);
+    const char *session = tinkc_service_session_id(d->service);
+    if (code != TINKC_OK) {
+        return note_error(d, &error,
+                          session != NULL ? "'tinkc models' lists what can be sampled."
+                                          : NULL);
+    }
+    return note(d, GOOD, "%s", session != NULL ? session : "?");
+}
+
+static state check_sampling(doctor *d)
+{
+    const int32_t token = PROMPT_ID;
+    tinkc_model_input *input = NULL;
+    tinkc_samples *samples = NULL;
+    tinkc_error *error = NULL;
+    tinkc_sampling_params params = TINKC_SAMPLING_PARAMS_INIT;
+    tinkc_sample_options options = TINKC_SAMPLE_OPTIONS_INIT;
+    params.max_tokens = 1;
+    options.deadline_ms = SAMPLE_MS;
+    tinkc_code code = tinkc_model_input_from_tokens(&input, &token, 1, &error);
+    if (code == TINKC_OK) {
+        code = tinkc_sampling_sample_wait(&samples, d->sampling, input, &params, &options,
+                                          &error);
+    }
+    tinkc_model_input_free(&input);
+    if (code != TINKC_OK) {
+        return note_error(d, &error, NULL);
+    }
+    tinkc_samples_free(&samples);
+    return note(d, GOOD, "one token of %s", d->model);
+}
+
+static const struct {
+    const char *name;
+    state (*run)(doctor *d);
+} checks[] = {
+    {"configuration", check_configuration},
+    {"proxy", check_proxy},
+    {"DNS", check_dns},
+    {"connection", check_connection},
+    {"TLS", check_tls},
+    {"server", check_server},
+    {"credential", check_credential},
+    {"version", check_version},
+    {"session", check_session},
+    {"sampling", check_sampling},
+};
+
+/* ---- showing ---- */
+
+static void show(cmd_listing *list, const char *name, state result, double ms,
+                 const char *text)
+{
+    static const char *const words[] = {[NOT_TRIED] = "not tried",
+                                        [GOOD] = "ok",
+                                        [NOT_NEEDED] = "-",
+                                        [FAILED] = "FAILED"};
+    static const char *const keys[] = {[NOT_TRIED] = "not_tried",
+                                       [GOOD] = "ok",
+                                       [NOT_NEEDED] = "not_needed",
+                                       [FAILED] = "failed"};
+    if (list->format == CMD_TABLE) {
+        cmd_table_put(list->table, name);
+        cmd_table_put(list->table, words[result]);
+        if (result == NOT_TRIED) {
+            cmd_table_put(list->table, "");
+        } else {
+            cmd_table_printf(list->table, "%.1f ms", ms);
+        }
+        cmd_table_put(list->table, text);
+        return;
+    }
+    tk_json_begin_object(&list->json.w);
+    cmd_json_pair(&list->json, "check", name);
+    cmd_json_pair(&list->json, "state", keys[result]);
+    cmd_json_key(&list->json, "milliseconds");
+    if (result == NOT_TRIED) {
+        tk_json_put_null(&list->json.w);
+    } else {
+        tk_json_put_double(&list->json.w, ms);
+    }
+    cmd_json_pair(&list->json, "detail", text);
+    tk_json_end_object(&list->json.w);
+}
+
+static int run_checks(doctor *d)
+{
+    static const char *const columns[] = {"Check", "State", "Time", "Found"};
+    char failure[DOCTOR_TEXT_BYTES] = "";
+    const char *failed = NULL, *hint = NULL;
+    cmd_listing list;
+    cmd_listing_begin(&list, d->args, columns, TK_ARRAY_LEN(columns));
+    cmd_listing_key(&list, "checks");
+    for (size_t i = 0; i < TK_ARRAY_LEN(checks); i++) {
+        state result = NOT_TRIED;
+        int64_t began = tk_clock_mono_ns(NULL);
+        d->text[0] = '\0';
+        d->hint = NULL;
+        if (failed == NULL) {
+            result = checks[i].run(d);
+        }
+        tk_utf8_scrub(d->text, strlen(d->text));
+        if (result == FAILED) {
+            failed = checks[i].name;
+            hint = d->hint;
+            memcpy(failure, d->text, sizeof(failure));
+        }
+        show(&list, checks[i].name, result,
+             (double)(tk_clock_mono_ns(NULL) - began) / 1e6, d->text);
+        if (!cmd_listing_next(&list)) {
+            break;
+        }
+    }
+    int code = cmd_listing_end(&list);
+    if (failed == NULL) {
+        return code;
+    }
+    return hint != NULL ? cmd_fail_hint(hint, "%s: %s", failed, failure)
+                        : cmd_fail("%s: %s", failed, failure);
+}
+
+static int run(const cmd_args *args)
+{
+    doctor d = {.args = args};
+    int result = cmd_service_config(&d.config, args, CMD_BRIEF);
+    if (result != CMD_OK) {
+        return result;
+    }
+    result = run_checks(&d);
+    tinkc_sampling_close(&d.sampling);
+    tinkc_config_free(&d.config);
+    cmd_service_end(&d.service);
+    return result;
+}
+
+static const cmd_option own_options[] = {
+    {"model", 'm', CMD_TEXT, "NAME", "Sample from this model (the server's first).",
+     false},
+    {NULL, 0, CMD_FLAG, NULL, NULL, false},
+};
+
+const cmd_spec cmd_doctor = {
+    .name = "doctor",
+    .operands = "",
+    .help = "Find out why the service cannot be reached.",
+    .more =
+        "Checks each part of the way, down to one sampled token, and says what to do\n"
+        "about the first that fails.",
+    .examples = "tinkc doctor\ntinkc doctor --local",
+    .options = own_options,
+    .run = run,
+};

@@ -1,0 +1,102 @@
+/* `tinkc sample`: continues a prompt. */
+#if TINKC_HAVE_TEXT
+#include "cli/commands/cmd_sample.h"
+
+#include "cli/frame/cmd_list.h"
+
+#define SAMPLES_MAX 10000
+
+static int sample(cmd_model *model, const tinkc_model_input *input, const cmd_args *args)
+{
+    tinkc_sample_options options = TINKC_SAMPLE_OPTIONS_INIT;
+    tinkc_samples *samples = NULL;
+    tinkc_error *error = NULL;
+    int64_t topk = cmd_int(args, "topk-prompt-logprobs", 0);
+    options.num_samples = cmd_int(args, "n", 1);
+    options.topk_prompt_logprobs = topk;
+    if (cmd_has(args, "prompt-logprobs") || topk > 0) {
+        options.prompt_logprobs = TINKC_CHOICE_YES;
+    }
+    if (tinkc_sampling_sample_wait(&samples, model->sampling, input, &model->params,
+                                   &options, &error) != TINKC_OK) {
+        return cmd_fail_error(&error, NULL);
+    }
+    int result = cmd_sample_show(model, samples, args);
+    tinkc_samples_free(&samples);
+    return result;
+}
+
+static int run(const cmd_args *args)
+{
+    int64_t n = cmd_int(args, "n", 1);
+    bool streams = cmd_has(args, "stream");
+    if (n < 1 || n > SAMPLES_MAX || cmd_int(args, "topk-prompt-logprobs", 0) < 0) {
+        return cmd_bad_usage(args, "-n is 1 to %d, --topk-prompt-logprobs from 0 on.",
+                             SAMPLES_MAX);
+    }
+    if (streams &&
+        (n > 1 || cmd_has(args, "logprobs") || cmd_has(args, "prompt-logprobs") ||
+         cmd_has(args, "topk-prompt-logprobs"))) {
+        return cmd_bad_usage(args, "--stream is for one sample, and without --logprobs.");
+    }
+    if (streams && cmd_format_of(args) == CMD_JSON) {
+        return cmd_bad_usage(args, "--stream gives JSON lines: --format jsonl.");
+    }
+    cmd_prompt prompt;
+    cmd_model model = {.end = -1};
+    tinkc_model_input *input = NULL;
+    int result = cmd_prompt_read(&prompt, args);
+    if (result == CMD_OK) {
+        result = cmd_model_open(&model, args, prompt.kind != CMD_PROMPT_TOKENS);
+    }
+    if (result == CMD_OK) {
+        result = cmd_prompt_encode(&input, &prompt, &model);
+    }
+    if (result == CMD_OK) {
+        result = streams ? cmd_sample_stream(&model, input, args)
+                         : sample(&model, input, args);
+    }
+    tinkc_model_input_free(&input);
+    cmd_prompt_dispose(&prompt);
+    cmd_model_close(&model);
+    return result;
+}
+
+static const cmd_option options[] = {
+    CMD_MODEL_OPTIONS,
+    {"n", 'n', CMD_INT, "N", "Number of samples (1).", false},
+    {"file", 'i', CMD_TEXT, "FILE",
+     "The prompt is there: text, JSON messages or JSON tokens.", false},
+    {"text", 0, CMD_FLAG, NULL, "What is read is text, even if it looks like JSON.",
+     false},
+    {"tokens", 'k', CMD_TEXT, "IDS", "The prompt as token ids: \"5 17 9\".", false},
+    {"messages", 0, CMD_TEXT, "FILE", "The prompt is a conversation, as JSON.", false},
+    {"chat", 'c', CMD_FLAG, NULL, "The prompt is what a user says to the model.", false},
+    {"system", 0, CMD_TEXT, "TEXT", "The same, with a system message before it.", false},
+    {"stream", 's', CMD_FLAG, NULL, "Show each token as it comes.", false},
+    {"logprobs", 'l', CMD_FLAG, NULL, "Show tokens with their log-probabilities.", false},
+    {"prompt-logprobs", 0, CMD_FLAG, NULL, "Also those of the prompt (JSON).", false},
+    {"topk-prompt-logprobs", 0, CMD_INT, "K", "Also the K likeliest in their place.",
+     false},
+    {NULL, 0, CMD_FLAG, NULL, NULL, false},
+};
+
+const cmd_spec cmd_sample = {
+    .name = "sample",
+    .operands = "[PROMPT]",
+    .max_operands = 1,
+    .help = "Let a model continue a prompt.",
+    .more =
+        "Without PROMPT, --file, --tokens or --messages the prompt is standard input.\n"
+        "At most 256 tokens are sampled unless --max-tokens says otherwise.",
+    .examples =
+        "tinkc sample --local -m tinkc/pebble-llama-2m \"Once upon a time\"\n"
+        "tinkc sample -m tinker://RUN/sampler_weights/NAME --chat \"What is 2 + 3?\"\n"
+        "tinkc sample -m NAME -n 8 --temperature 0.7 --format jsonl <prompt.txt",
+    .options = options,
+    .run = run,
+};
+
+#else
+typedef int cmd_sample_nothing;
+#endif

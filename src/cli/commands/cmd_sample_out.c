@@ -1,0 +1,279 @@
+/* Samples on standard output: as text, token by token, as JSON, or while they come. */
+#if TINKC_HAVE_TEXT
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/commands/cmd_sample.h"
+#include "cli/frame/cmd_out.h"
+#include "cli/frame/cmd_text.h"
+
+static const char *reason(const tinkc_samples *samples, size_t index)
+{
+    return tinkc_samples_stop_reason(samples, index) == TINKC_STOP_LENGTH ? "length"
+                                                                          : "stop";
+}
+
+/* ---- text ---- */
+
+/* One token per line with its log-probability. */
+static void show_tokens(const cmd_model *model, const tinkc_samples *samples,
+                        size_t index)
+{
+    size_t n = 0, n_logprobs = 0;
+    const int32_t *tokens = tinkc_samples_tokens(samples, index, &n);
+    const float *logprobs = tinkc_samples_logprobs(samples, index, &n_logprobs);
+    for (size_t i = 0; i < n; i++) {
+        size_t length = 0;
+        char *text = cmd_model_decode(model, tokens + i, 1, &length);
+        bool is_special = tinkc_tokenizer_is_special(model->tokenizer, tokens[i]);
+        printf("%8" PRId32 "  ", tokens[i]);
+        if (i < n_logprobs) {
+            printf("%9.4f  ", (double)logprobs[i]);
+        } else {
+            printf("%9s  ", "");
+        }
+        if (is_special) {
+            fputs(tinkc_tokenizer_token(model->tokenizer, tokens[i], NULL), stdout);
+        } else {
+            cmd_text_put_visible(text != NULL ? text : "", length);
+        }
+        putchar('\n');
+        tinkc_text_free(text);
+    }
+}
+
+static int show_text(const cmd_model *model, const tinkc_samples *samples,
+                     const cmd_args *args)
+{
+    size_t count = tinkc_samples_count(samples);
+    for (size_t i = 0; i < count; i++) {
+        size_t n = 0, length = 0;
+        const int32_t *tokens = tinkc_samples_tokens(samples, i, &n);
+        if (count > 1) {
+            printf("%sSample %zu (%zu tokens, %s):\n", i > 0 ? "\n" : "", i + 1, n,
+                   reason(samples, i));
+        }
+        if (cmd_has(args, "logprobs") || model->tokenizer == NULL) {
+            show_tokens(model, samples, i);
+            continue;
+        }
+        char *text = cmd_model_decode(model, tokens, n, &length);
+        (void)cmd_model_put(text != NULL ? text : "", length);
+        putchar('\n');
+        tinkc_text_free(text);
+    }
+    return CMD_OK;
+}
+
+/* ---- JSON ---- */
+
+static void put_sequence(cmd_json *json, const cmd_model *model,
+                         const tinkc_samples *samples, size_t index)
+{
+    size_t n = 0, n_logprobs = 0, length = 0;
+    const int32_t *tokens = tinkc_samples_tokens(samples, index, &n);
+    const float *logprobs = tinkc_samples_logprobs(samples, index, &n_logprobs);
+    char *text = cmd_model_decode(model, tokens, n, &length);
+    tk_json_begin_object(&json->w);
+    cmd_json_pair(json, "stop_reason", reason(samples, index));
+    cmd_json_key(json, "tokens");
+    tk_json_put_i32s(&json->w, tokens, n);
+    cmd_json_key(json, "logprobs");
+    if (logprobs != NULL) {
+        tk_json_put_f32s(&json->w, logprobs, n_logprobs, true);
+    } else {
+        tk_json_put_null(&json->w);
+    }
+    cmd_json_key(json, "text");
+    if (text != NULL) {
+        tk_json_put_str(&json->w, (tk_str){text, length});
+    } else {
+        tk_json_put_null(&json->w);
+    }
+    tk_json_end_object(&json->w);
+    tinkc_text_free(text);
+}
+
+static void put_logprob(cmd_json *json, double value)
+{
+    if (isfinite(value)) {
+        tk_json_put_double(&json->w, value);
+    } else {
+        tk_json_put_null(&json->w);
+    }
+}
+
+static void put_topk(cmd_json *json, const tinkc_samples *samples)
+{
+    tk_json_begin_array(&json->w);
+    for (size_t i = 0; i < tinkc_samples_topk_rows(samples); i++) {
+        const int32_t *ids = NULL;
+        const float *logprobs = NULL;
+        size_t k = 0;
+        (void)tinkc_samples_topk(&ids, &logprobs, &k, samples, i);
+        if (k == 0) {
+            tk_json_put_null(&json->w);
+            continue;
+        }
+        tk_json_begin_array(&json->w);
+        for (size_t j = 0; j < k; j++) {
+            tk_json_begin_array(&json->w);
+            tk_json_put_i64(&json->w, ids[j]);
+            put_logprob(json, (double)logprobs[j]);
+            tk_json_end_array(&json->w);
+        }
+        tk_json_end_array(&json->w);
+    }
+    tk_json_end_array(&json->w);
+}
+
+/* The keys of the wire's SampleResponse, and the text. */
+static int show_json(const cmd_model *model, const tinkc_samples *samples,
+                     const cmd_args *args)
+{
+    cmd_json json;
+    size_t n = 0;
+    const float *prompt = tinkc_samples_prompt_logprobs(samples, &n);
+    cmd_json_init(&json);
+    tk_json_begin_object(&json.w);
+    cmd_json_key(&json, "sequences");
+    tk_json_begin_array(&json.w);
+    for (size_t i = 0; i < tinkc_samples_count(samples); i++) {
+        put_sequence(&json, model, samples, i);
+    }
+    tk_json_end_array(&json.w);
+    cmd_json_key(&json, "prompt_logprobs");
+    if (prompt != NULL) {
+        tk_json_put_f32s(&json.w, prompt, n, true);
+    } else {
+        tk_json_put_null(&json.w);
+    }
+    cmd_json_key(&json, "topk_prompt_logprobs");
+    if (tinkc_samples_topk_rows(samples) > 0) {
+        put_topk(&json, samples);
+    } else {
+        tk_json_put_null(&json.w);
+    }
+    cmd_json_pair(&json, "type", "sample");
+    tk_json_end_object(&json.w);
+    return cmd_json_print(&json, args);
+}
+
+int cmd_sample_show(const cmd_model *model, const tinkc_samples *samples,
+                    const cmd_args *args)
+{
+    cmd_json json;
+    switch (cmd_format_of(args)) {
+    case CMD_JSON:
+        return show_json(model, samples, args);
+    case CMD_JSONL:
+        cmd_json_init(&json);
+        for (size_t i = 0; i < tinkc_samples_count(samples); i++) {
+            put_sequence(&json, model, samples, i);
+            if (!cmd_json_line(&json)) {
+                break;
+            }
+        }
+        cmd_json_dispose(&json);
+        return CMD_OK;
+    case CMD_TABLE:
+        break;
+    }
+    return show_text(model, samples, args);
+}
+
+/* ---- while it comes ---- */
+
+typedef struct streaming {
+    tinkc_decoder *decoder; /* NULL: no tokenizer, the server's text is shown */
+    bool is_json;
+    bool ends_line; /* what was shown last */
+} streaming;
+
+/* The text that is certain after this event. */
+static const char *text_of(streaming *s, const tinkc_stream_event *event, size_t *n)
+{
+    if (s->decoder == NULL ||
+        (event->kind == TINKC_STREAM_TOKEN && event->token_id < 0)) {
+        const char *text = event->token != NULL ? event->token : "";
+        *n = strlen(text);
+        return text;
+    }
+    int32_t id = (int32_t)event->token_id;
+    tinkc_code code = event->kind == TINKC_STREAM_DONE
+                          ? tinkc_decoder_finish(s->decoder, NULL)
+                          : tinkc_decoder_push(s->decoder, &id, 1, NULL);
+    *n = 0;
+    return code == TINKC_OK ? tinkc_decoder_text(s->decoder, n) : "";
+}
+
+static bool show_event_json(const tinkc_stream_event *event, const char *text, size_t n)
+{
+    cmd_json json;
+    cmd_json_init(&json);
+    tk_json_begin_object(&json.w);
+    if (event->kind == TINKC_STREAM_TOKEN) {
+        cmd_json_key(&json, "token");
+        cmd_json_count(&json, event->token_id);
+        cmd_json_key(&json, "logprob");
+        put_logprob(&json, event->logprob);
+    } else {
+        cmd_json_pair(&json, "stop_reason", event->finish_reason);
+        cmd_json_key(&json, "total_tokens");
+        cmd_json_count(&json, event->total_tokens);
+    }
+    cmd_json_key(&json, "text");
+    tk_json_put_str(&json.w, (tk_str){text, n});
+    tk_json_end_object(&json.w);
+    bool ok = cmd_json_line(&json) && fflush(stdout) == 0;
+    cmd_json_dispose(&json);
+    return ok;
+}
+
+static bool show_event(streaming *s, const tinkc_stream_event *event)
+{
+    size_t n = 0;
+    const char *text = text_of(s, event, &n);
+    if (s->is_json) {
+        return show_event_json(event, text, n);
+    }
+    s->ends_line = n > 0 ? text[n - 1] == '\n' : s->ends_line;
+    return n == 0 || cmd_model_put(text, n);
+}
+
+int cmd_sample_stream(cmd_model *model, const tinkc_model_input *input,
+                      const cmd_args *args)
+{
+    streaming s = {.is_json = cmd_wants_json(args)};
+    tinkc_stream *stream = NULL;
+    tinkc_error *error = NULL;
+    const tinkc_stream_event *event = NULL;
+    tinkc_code code = TINKC_OK;
+    if (model->tokenizer != NULL) {
+        code = tinkc_decoder_new(&s.decoder, model->tokenizer, true, &error);
+    }
+    if (code == TINKC_OK) {
+        code = tinkc_stream_open(&stream, model->sampling, input, &model->params, &error);
+    }
+    bool is_read = true;
+    while (code == TINKC_OK && is_read) {
+        code = tinkc_stream_next(&event, stream, TINKC_FOREVER, &error);
+        is_read = code != TINKC_OK || show_event(&s, event);
+    }
+    tinkc_stream_close(&stream);
+    tinkc_decoder_free(&s.decoder);
+    if (!s.is_json && !s.ends_line) {
+        putchar('\n');
+    }
+    if (code != TINKC_OK && code != TINKC_E_MISSING) {
+        return cmd_fail_error(&error, NULL);
+    }
+    tinkc_error_free(&error);
+    return CMD_OK;
+}
+
+#else
+typedef int cmd_sample_out_nothing;
+#endif

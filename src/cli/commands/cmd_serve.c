@@ -1,0 +1,203 @@
+/* `tinkc serve`: the server of server/srv.h until a signal ends it. The only command that
+ * sees more than the public headers and base/. */
+#if TINKC_HAVE_SERVER
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/frame/cmd_list.h"
+#include "cli/frame/cmd_local.h"
+#include "server/srv.h"
+
+#define PAIRS_MAX     64
+#define KEY_MAX_BYTES 4096
+
+typedef struct serve {
+    srv_options options;
+    srv_pair models[PAIRS_MAX];
+    srv_pair aliases[PAIRS_MAX];
+    char *data; /* owned */
+    char *key;  /* owned */
+    bool is_private;
+} serve;
+
+/* NAME=VALUE options into pairs; false when one is not like that. */
+static bool read_pairs(const cmd_args *args, const char *option, srv_pair *out, size_t *n)
+{
+    *n = cmd_count(args, option);
+    if (*n > PAIRS_MAX) {
+        return false;
+    }
+    for (size_t i = 0; i < *n; i++) {
+        const char *text = cmd_at(args, option, i);
+        const char *equals = strchr(text, '=');
+        if (equals == NULL || equals == text || equals[1] == '\0') {
+            return false;
+        }
+        out[i].name = tk_strndup(text, (size_t)(equals - text));
+        out[i].value = equals + 1;
+        if (out[i].name == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* From a file, so that the key need not be in a list of processes. */
+static int read_key(serve *s, const char *path)
+{
+    tk_err err = TK_ERR_INIT;
+    char *text = NULL;
+    size_t n = 0;
+    if (tk_file_read(&text, &n, path, KEY_MAX_BYTES, &err) != TINKC_OK) {
+        return cmd_fail("%s", err.message);
+    }
+    tk_str key = tk_str_trim((tk_str){text, n});
+    s->key = tk_strndup(key.p, key.n);
+    tk_mem_wipe(text, n);
+    tk_free(text);
+    s->options.api_key = s->key;
+    return s->key != NULL ? CMD_OK : cmd_fail("out of memory");
+}
+
+static int read_options(serve *s, const cmd_args *args)
+{
+    srv_options *o = &s->options;
+    int64_t port = cmd_int(args, "port", 8000);
+    int64_t threads = cmd_int(args, "threads", 0);
+    if (port < 0 || port > UINT16_MAX || threads < 0 || threads > 1024) {
+        return cmd_bad_usage(args, "--port is 0 to 65535, --threads 0 to 1024");
+    }
+    if (cmd_has(args, "api-key") && cmd_has(args, "api-key-file")) {
+        return cmd_bad_usage(args, "give --api-key or --api-key-file, not both");
+    }
+    if (!read_pairs(args, "model", s->models, &o->n_models) ||
+        !read_pairs(args, "alias", s->aliases, &o->n_aliases)) {
+        return cmd_bad_usage(args, "--model is NAME=DIR, --alias NAME=NAME");
+    }
+    o->host = cmd_text(args, "host", "127.0.0.1");
+    o->port = (unsigned)port;
+    o->models = s->models;
+    o->aliases = s->aliases;
+    o->threads = (unsigned)threads;
+    o->api_key = cmd_text(args, "api-key", NULL);
+    o->faults = cmd_text(args, "faults", NULL);
+    o->strict = cmd_has(args, "strict");
+    s->is_private = cmd_has(args, "private");
+    o->data = cmd_text(args, "data", NULL);
+    if (o->data == NULL) {
+        s->data = cmd_local_data();
+        o->data = s->data;
+    }
+    if (o->data == NULL) {
+        return cmd_fail("no HOME is set: give --data DIR");
+    }
+    const char *file = cmd_text(args, "api-key-file", NULL);
+    return file != NULL ? read_key(s, file) : CMD_OK;
+}
+
+static void log_line(tinkc_log_level level, const char *component, const char *line,
+                     void *user)
+{
+    (void)user;
+    fprintf(stderr, "%s %s: %s\n", tinkc_log_level_name(level), component, line);
+}
+
+/* Blocked before any thread starts, so that only sigwait takes them. A second one during
+ * the stop ends the program at once. */
+static void block_signals(sigset_t *set)
+{
+    sigemptyset(set);
+    sigaddset(set, SIGINT);
+    sigaddset(set, SIGTERM);
+    sigaddset(set, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, set, NULL);
+}
+
+static int serve_until_signal(const serve *s)
+{
+    sigset_t set;
+    srv *server = NULL;
+    tk_err err = TK_ERR_INIT;
+    int signal_number = 0;
+    block_signals(&set);
+    if (srv_start(&server, &s->options, &err) != TINKC_OK) {
+        return cmd_fail("%s", err.message);
+    }
+    int result = CMD_OK;
+    if (s->is_private && !cmd_local_watch(s->options.data)) {
+        result = cmd_fail("cannot watch who uses %s", s->options.data);
+    } else {
+        printf("listening on %s\n", srv_url(server));
+        result = fflush(stdout) == 0 ? CMD_OK : CMD_FAILED;
+    }
+    while (result == CMD_OK && sigwait(&set, &signal_number) != 0) {
+    }
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    srv_stop(&server);
+    return result;
+}
+
+static void free_pairs(const srv_pair *pairs, size_t n)
+{
+    for (size_t i = 0; i < n && i < PAIRS_MAX; i++) {
+        char *name = NULL;
+        memcpy(&name, &pairs[i].name,
+               sizeof(name)); /* ours, though srv_pair says const */
+        tk_free(name);
+    }
+}
+
+static int run(const cmd_args *args)
+{
+    serve s = {.options = {.log_level = TINKC_LOG_INFO, .log = log_line}};
+    int result = read_options(&s, args);
+    if (result == CMD_OK) {
+        result = serve_until_signal(&s);
+    }
+    free_pairs(s.models, s.options.n_models);
+    free_pairs(s.aliases, s.options.n_aliases);
+    tk_free(s.data);
+    tk_free(s.key);
+    return result;
+}
+
+static const cmd_option options[] = {
+    {"host", 0, CMD_TEXT, "ADDRESS", "Listen there (127.0.0.1); others need a key.",
+     false},
+    {"port", 0, CMD_INT, "PORT", "Listen there (8000); 0 takes a free one.", false},
+    {"data", 0, CMD_TEXT, "DIR", "Keep everything there (~/.local/share/tinkc).", false},
+    {"model", 0, CMD_TEXT, "NAME=DIR", "Serve a model in Hugging Face layout.", true},
+    {"alias", 0, CMD_TEXT, "NAME=NAME", "Serve a model under one more name.", true},
+    {"threads", 0, CMD_INT, "N", "Threads that compute (0: one per CPU).", false},
+    {"api-key", 0, CMD_TEXT, "KEY", "Clients must send this key (tml-...).", false},
+    {"api-key-file", 0, CMD_TEXT, "FILE", "The key is in this file.", false},
+    {"faults", 0, CMD_TEXT, "FILE", "Inject faults, for tests (docs/faults.md).", false},
+    {"strict", 0, CMD_FLAG, NULL, "Refuse what the hosted service refuses.", false},
+    {"private", 0, CMD_FLAG, NULL, "Stop when the last --local command is over.", false},
+    {0},
+};
+
+const cmd_spec cmd_serve = {
+    .name = "serve",
+    .operands = "",
+    .help = "Run a local server with the Tinker API.",
+    .more = "Prints \"listening on URL\" when it is ready, and runs until it is told to\n"
+            "stop (SIGTERM, Ctrl-C). Without --model it serves the small model that is\n"
+            "part of this program, tinkc/pebble-llama-2m.",
+    .options = options,
+    .run = run,
+};
+
+#else
+
+/* A build without the server has no such command; cmd_list.c leaves it out. */
+typedef int cmd_serve_nothing;
+
+#endif

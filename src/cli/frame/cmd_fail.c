@@ -1,0 +1,211 @@
+/* Error lines: what failed in one line, what to do about it in a second one, and with
+ * --verbose everything that the library knows. Text of servers is shown without control
+ * characters and without anything that looks like a secret. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/redact.h"
+#include "cli/frame/cmd_int.h"
+#include "cli/frame/cmd_out.h"
+
+#define LINE_BYTES 4096
+
+typedef struct words {
+    tinkc_code code;
+    const char *what; /* as the official program says it; NULL: the message is enough */
+    const char *hint;
+} words;
+
+static const words table[] = {
+    {TINKC_E_NOMEM, "Out of memory", NULL},
+    {TINKC_E_INVALID, NULL, NULL},
+    {TINKC_E_STATE, NULL, NULL},
+    {TINKC_E_CONFIG, "Configuration error",
+     "'tinkc config' shows every option, and where its value comes from."},
+    {TINKC_E_LIMIT, NULL, "docs/limits.md has the limits."},
+    {TINKC_E_MISSING, NULL, NULL},
+    {TINKC_E_PARSE, "Malformed answer",
+     "Is the base URL that of a Tinker server? -v shows the details."},
+    {TINKC_E_DECODE, "Unexpected answer",
+     "Is the base URL that of a Tinker server of this version? -v shows the details."},
+    {TINKC_E_UNSUPPORTED, NULL, NULL},
+    {TINKC_E_IO, NULL, "Check that the path exists, may be written, and has room."},
+    {TINKC_E_CONNECTION, "Connection failed",
+     "Check the network and the base URL; 'tinkc doctor' looks closer."},
+    {TINKC_E_TIMEOUT, "Request timeout", "Try again, or with a longer --timeout."},
+    {TINKC_E_CANCELLED, "Cancelled", NULL},
+    {TINKC_E_STUCK, "No progress",
+     "The server accepted the work and is silent; -v says more."},
+    {TINKC_E_BUDGET, NULL, NULL},
+    {TINKC_E_REQUEST, "Request failed", NULL},
+    {TINKC_E_STATUS, "API error", NULL},
+    {TINKC_E_BAD_REQUEST, "Invalid request", NULL},
+    {TINKC_E_AUTH, "Authentication failed",
+     "Check the key: TINKER_API_KEY, TINKER_CREDENTIAL_CMD or --api-key."},
+    {TINKC_E_PAYMENT, "Payment required", "Billing is paused for this account."},
+    {TINKC_E_PERMISSION, "Permission denied",
+     "This key has no access to it; 'tinkc whoami' says whose key it is."},
+    {TINKC_E_NOT_FOUND, "Resource not found",
+     "Check the id; 'tinkc run list' and 'tinkc checkpoint list' show yours."},
+    {TINKC_E_CONFLICT, "Conflict", NULL},
+    {TINKC_E_GONE, "Gone", NULL},
+    {TINKC_E_UNPROCESSABLE, "Invalid data provided", NULL},
+    {TINKC_E_RATE_LIMIT, "Rate limit exceeded", "Wait a moment before trying again."},
+    {TINKC_E_SERVER, "Internal server error", "Try again later."},
+    {TINKC_E_INTERNAL, "Internal error", "This is a defect of tinkc: please report it."},
+};
+
+static bool is_verbose;
+
+void cmd_fail_set_verbose(bool verbose)
+{
+    is_verbose = verbose;
+}
+
+/* A server that has no such thing is in good health. */
+static const words not_offered = {TINKC_E_SERVER, "Not offered by this server", NULL};
+
+static const words *words_of(tinkc_code code)
+{
+    static const words none = {TINKC_OK, NULL, NULL};
+    for (size_t i = 0; i < TK_ARRAY_LEN(table); i++) {
+        if (table[i].code == code) {
+            return &table[i];
+        }
+    }
+    return &none;
+}
+
+/* Two settings that everybody needs, by how the library's message begins. */
+static const char *hint_of_setting(const char *message)
+{
+    static const char *const rows[][2] = {
+        {"no API key", "Set TINKER_API_KEY, or --api-key."},
+        {"an API key", "Set TINKER_API_KEY, or --api-key."},
+        {"base URL", "Set TINKER_BASE_URL, or --base-url."},
+    };
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        if (strncmp(message, rows[i][0], strlen(rows[i][0])) == 0) {
+            return rows[i][1];
+        }
+    }
+    return NULL;
+}
+
+const char *cmd_hint(tinkc_code code)
+{
+    return words_of(code)->hint;
+}
+
+const char *cmd_hint_of(const tinkc_error *error)
+{
+    tinkc_code code = tinkc_error_code(error);
+    const char *hint =
+        code == TINKC_E_CONFIG ? hint_of_setting(tinkc_error_message(error)) : NULL;
+    return hint != NULL ? hint : cmd_hint(code);
+}
+
+static void say(const char *prefix, const char *text)
+{
+    char line[LINE_BYTES];
+    tk_buf safe;
+    size_t n = tk_redact_apply(NULL, line, sizeof(line), tk_str_of(text), false);
+    tk_buf_init(&safe, 16 * LINE_BYTES);
+    cmd_out_put_safe(&safe, (tk_str){line, n});
+    if (safe.failure == TINKC_OK) {
+        fprintf(stderr, "%s" TK_STR_FMT "\n", prefix, TK_STR_ARG(tk_buf_str(&safe)));
+    } else {
+        fprintf(stderr, "%sout of memory\n", prefix);
+    }
+    tk_buf_dispose(&safe);
+}
+
+int cmd_fail(const char *format, ...)
+{
+    char text[LINE_BYTES];
+    va_list list;
+    va_start(list, format);
+    (void)vsnprintf(text, sizeof(text), format, list);
+    va_end(list);
+    say("Error: ", text);
+    return CMD_FAILED;
+}
+
+int cmd_fail_hint(const char *hint, const char *format, ...)
+{
+    char text[LINE_BYTES];
+    va_list list;
+    va_start(list, format);
+    (void)vsnprintf(text, sizeof(text), format, list);
+    va_end(list);
+    say("Error: ", text);
+    say("Hint: ", hint);
+    return CMD_FAILED;
+}
+
+int cmd_fail_input(tinkc_error **error, const char *what)
+{
+    int code = cmd_fail("%s: %s", what, tinkc_error_message(*error));
+    tinkc_error_free(error);
+    return code;
+}
+
+static void show_details(const tinkc_error *error)
+{
+    for (; error != NULL; error = tinkc_error_cause(error)) {
+        fprintf(stderr, "  code: %s, class: %s", tinkc_code_name(tinkc_error_code(error)),
+                tinkc_class_name(tinkc_error_class(error)));
+        if (tinkc_error_http_status(error) != 0) {
+            fprintf(stderr, ", HTTP status: %d", tinkc_error_http_status(error));
+        }
+        fputc('\n', stderr);
+        if (tinkc_error_request_id(error) != NULL) {
+            say("  request id: ", tinkc_error_request_id(error));
+        }
+        if (tinkc_error_cause(error) != NULL) {
+            say("  because: ", tinkc_error_message(tinkc_error_cause(error)));
+        }
+    }
+}
+
+/* Frees *error. */
+static int tell(tinkc_error **error, const char *text, const char *hint)
+{
+    if (!cmd_interrupted()) {
+        say("Error: ", text);
+        if (hint != NULL) {
+            say("Hint: ", hint);
+        }
+        if (is_verbose) {
+            show_details(*error);
+        }
+    }
+    tinkc_error_free(error);
+    return cmd_interrupted() ? CMD_INTERRUPTED : CMD_FAILED;
+}
+
+int cmd_fail_error(tinkc_error **error, const char *format, ...)
+{
+    char what[LINE_BYTES / 2] = "";
+    char text[LINE_BYTES];
+    if (format != NULL && format[0] != '\0') {
+        va_list list;
+        va_start(list, format);
+        (void)vsnprintf(what, sizeof(what), format, list);
+        va_end(list);
+    }
+    bool offered = tinkc_error_http_status(*error) != 501;
+    const words *w = offered ? words_of(tinkc_error_code(*error)) : &not_offered;
+    const char *hint = offered ? cmd_hint_of(*error) : not_offered.hint;
+    (void)snprintf(text, sizeof(text), "%s%s%s%s%s", what, what[0] != '\0' ? ": " : "",
+                   w->what != NULL ? w->what : "", w->what != NULL ? ": " : "",
+                   tinkc_error_message(*error));
+    return tell(error, text, hint);
+}
+
+int cmd_fail_elsewhere(tinkc_error **error, const char *what, const char *hint)
+{
+    char text[LINE_BYTES];
+    (void)snprintf(text, sizeof(text), "%s: %s", what, tinkc_error_message(*error));
+    return tell(error, text, hint);
+}

@@ -1,0 +1,24 @@
+/* The table of commands; each is defined in its own file. */
+#ifndef CLI_CMD_LIST_H
+#define CLI_CMD_LIST_H
+
+#include "cli/frame/cmd.h"
+
+extern const cmd_spec cmd_train, cmd_sample, cmd_chat, cmd_doctor, cmd_config,
+    cmd_checkpoint_save;
+extern const cmd_spec cmd_serve, cmd_render, cmd_tokenize, cmd_detokenize, cmd_version;
+extern const cmd_spec cmd_run_list, cmd_run_info;
+extern const cmd_spec cmd_checkpoint_list, cmd_checkpoint_info, cmd_checkpoint_publish,
+    cmd_checkpoint_unpublish, cmd_checkpoint_set_ttl, cmd_checkpoint_delete,
+    cmd_checkpoint_download, cmd_checkpoint_push_hf;
+extern const cmd_spec cmd_session_list, cmd_session_info, cmd_session_assign,
+    cmd_session_export_trace;
+extern const cmd_spec cmd_billing_usage;
+extern const cmd_spec cmd_whoami, cmd_models, cmd_audit, cmd_health, cmd_weights_info,
+    cmd_sampler_info;
+extern const cmd_spec cmd_completion_bash;
+
+/* In the order in which the help shows them; ends in NULL. */
+extern const cmd_spec *const cmd_list[];
+
+#endif

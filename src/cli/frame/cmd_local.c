@@ -1,0 +1,330 @@
+/* The private server of --local: found by its lock file, or started, and stopped. */
+#include "cli/frame/cmd_local.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/env.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#define URL_BYTES 256
+#define START_MS  60000 /* until a server has said its URL */
+#define STOP_MS   20000 /* until it is killed */
+#define TRIES     3     /* somebody may run `serve` at the same moment */
+
+char *cmd_local_data(void)
+{
+    const char *xdg = tk_env_get_nonempty(NULL, "XDG_DATA_HOME");
+    const char *home = tk_env_get_nonempty(NULL, "HOME");
+    if (xdg != NULL) {
+        return tk_file_join(xdg, "tinkc");
+    }
+    return home != NULL ? tk_file_join(home, ".local/share/tinkc") : NULL;
+}
+
+#if TINKC_HAVE_SERVER
+
+static struct {
+    pid_t pid; /* 0: none of ours */
+    int users; /* with our read lock; -1: none */
+    char url[URL_BYTES];
+} local = {.users = -1};
+
+/* ---- who uses it ---- */
+
+#define USER_BYTE  0 /* of the file "users": read locks of commands */
+#define START_BYTE 1 /* held while a command looks for a server and starts one */
+
+/* Locks of the open file (not of the process): they survive our fork and other opens. */
+static bool lock_byte(int fd, off_t byte, int command, short type)
+{
+    struct flock lock = {
+        .l_type = type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
+    return fcntl(fd, command, &lock) == 0;
+}
+
+static bool await_byte(int fd, off_t byte, short type)
+{
+    int64_t end = tk_clock_mono_ms(NULL) + START_MS;
+    while (!lock_byte(fd, byte, F_OFD_SETLK, type)) {
+        if (tk_clock_mono_ms(NULL) > end) {
+            return false;
+        }
+        (void)poll(NULL, 0, 5);
+    }
+    return true;
+}
+
+static int open_users(const char *data)
+{
+    char *path = tk_file_join(data, "users");
+    int fd = path != NULL ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
+    tk_free(path);
+    return fd;
+}
+
+/* Waits while a server that is nobody's any more ends. */
+static bool become_user(const char *data)
+{
+    local.users = open_users(data);
+    if (local.users >= 0 && !await_byte(local.users, USER_BYTE, F_RDLCK)) {
+        (void)close(local.users);
+        local.users = -1;
+    }
+    return local.users >= 0;
+}
+
+/* A server that waits for its lock, or has it, is no user. */
+static bool has_users(int fd)
+{
+    struct flock lock = {
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = USER_BYTE, .l_len = 1};
+    return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_RDLCK;
+}
+
+static int watched = -1; /* the file of the server's watching thread, until its end */
+
+static void *watch_users(void *unused)
+{
+    (void)unused;
+    while (!lock_byte(watched, USER_BYTE, F_OFD_SETLKW, F_WRLCK)) {
+        if (errno != EINTR) {
+            break;
+        }
+    }
+    (void)kill(getpid(), SIGTERM);
+    return NULL;
+}
+
+/* The thread ends with the process; so does the lock, and only then may others begin. */
+bool cmd_local_watch(const char *data)
+{
+    pthread_t thread;
+    watched = open_users(data);
+    return watched >= 0 && pthread_create(&thread, NULL, watch_users, NULL) == 0 &&
+           pthread_detach(thread) == 0;
+}
+
+/* ---- one that runs already ---- */
+
+/* Whether a server holds the directory; its URL (or "" while it starts) in local.url. */
+static bool look_up(const char *data)
+{
+    char *path = tk_file_join(data, "lock");
+    int fd = path != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    tk_free(path);
+    if (fd < 0) {
+        return false;
+    }
+    bool is_held = flock(fd, LOCK_SH | LOCK_NB) != 0;
+    ssize_t n = is_held ? pread(fd, local.url, sizeof(local.url) - 1, 0) : 0;
+    local.url[n > 0 ? n : 0] = '\0';
+    (void)close(fd);
+    return is_held;
+}
+
+/* Waits while one is starting. False: there is none. */
+static bool join(const char *data)
+{
+    int64_t end = tk_clock_mono_ms(NULL) + START_MS;
+    while (look_up(data)) {
+        if (local.url[0] != '\0') {
+            return true;
+        }
+        if (tk_clock_mono_ms(NULL) > end) {
+            return false;
+        }
+        (void)poll(NULL, 0, 20);
+    }
+    return false;
+}
+
+/* ---- one of our own ---- */
+
+/* In the child. Its own process group, so that Ctrl-C reaches only us and we can finish
+ * what is under way, and others keep their server. */
+static void become_server(const char *data, const char *log, int out)
+{
+    (void)setpgid(0, 0);
+    int null = open("/dev/null", O_RDWR);
+    int errors = log != NULL ? open(log, O_WRONLY | O_CREAT | O_TRUNC, 0600) : -1;
+    (void)dup2(null, STDIN_FILENO);
+    (void)dup2(out, STDOUT_FILENO);
+    if (errors >= 0) {
+        (void)dup2(errors, STDERR_FILENO);
+    }
+    (void)execl("/proc/self/exe", "tinkc", "serve", "--private", "--port", "0", "--data",
+                data, (char *)NULL);
+    _exit(CMD_FAILED);
+}
+
+/* The line that a server says when it is ready, into local.url. */
+static bool read_url(int fd)
+{
+    char line[URL_BYTES];
+    size_t n = 0;
+    int64_t end = tk_clock_mono_ms(NULL) + START_MS;
+    while (n + 1 < sizeof(line)) {
+        struct pollfd ready = {fd, POLLIN, 0};
+        int64_t left = end - tk_clock_mono_ms(NULL);
+        if (left <= 0 || poll(&ready, 1, (int)left) <= 0 || read(fd, line + n, 1) != 1) {
+            return false;
+        }
+        if (line[n] == '\n') {
+            break;
+        }
+        n++;
+    }
+    line[n] = '\0';
+    const char *words = "listening on ";
+    if (strncmp(line, words, strlen(words)) != 0) {
+        return false;
+    }
+    (void)snprintf(local.url, sizeof(local.url), "%s", line + strlen(words));
+    return true;
+}
+
+/* Waits for the end of our server; while it is nobody else's, if others may have it. */
+static void await_end(bool is_shared)
+{
+    int64_t end = tk_clock_mono_ms(NULL) + STOP_MS;
+    while (local.pid > 0 && waitpid(local.pid, NULL, WNOHANG) == 0) {
+        if (is_shared && has_users(local.users)) {
+            break;
+        }
+        if (tk_clock_mono_ms(NULL) > end) {
+            (void)kill(local.pid, SIGKILL);
+            (void)waitpid(local.pid, NULL, 0);
+            break;
+        }
+        (void)poll(NULL, 0, 2);
+    }
+    local.pid = 0;
+}
+
+static bool start(const char *data, const char *log)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        return false;
+    }
+    local.pid = fork();
+    if (local.pid == 0) {
+        become_server(data, log, ends[1]);
+    }
+    (void)close(ends[1]);
+    bool ok = local.pid > 0 && read_url(ends[0]);
+    (void)close(ends[0]);
+    if (!ok && local.pid > 0) {
+        (void)kill(local.pid, SIGTERM);
+        await_end(false);
+    }
+    return ok;
+}
+
+/* What the server said last: why it did not start. */
+static int fail(const char *log)
+{
+    char *text = NULL;
+    size_t n = 0;
+    if (log == NULL || tk_file_read(&text, &n, log, TK_MIB, NULL) != TINKC_OK) {
+        return cmd_fail("the local server did not start");
+    }
+    tk_str rest = tk_str_trim((tk_str){text, n}), line = {NULL, 0};
+    while (rest.p != NULL) {
+        line = tk_str_cut(&rest, '\n');
+    }
+    const char *said = tk_str_has_prefix(line, "Error: ") ? line.p + 7 : line.p;
+    size_t length = line.n - (size_t)(said - line.p);
+    int code = cmd_fail("the local server did not start: %.*s", (int)length, said);
+    tk_free(text);
+    return code;
+}
+
+static bool find_or_start(const char *data, const char *log)
+{
+    /* one at a time: who looks at a server's lock may keep another from getting it */
+    bool ok = false;
+    if (await_byte(local.users, START_BYTE, F_WRLCK)) {
+        for (int i = 0; !ok && i < TRIES; i++) {
+            ok = join(data) || start(data, log);
+        }
+        (void)lock_byte(local.users, START_BYTE, F_OFD_SETLK, F_UNLCK);
+    }
+    return ok;
+}
+
+static int begin(const char *data, const char *log)
+{
+    tk_err err = TK_ERR_INIT;
+    if (tk_file_mkdirs(data, 0700, &err) != TINKC_OK) {
+        return cmd_fail("the local server did not start: %s", err.message);
+    }
+    if (!become_user(data)) {
+        return cmd_fail("the local server did not start: cannot lock %s/users", data);
+    }
+    if (find_or_start(data, log)) {
+        return CMD_OK;
+    }
+    int code = fail(log);
+    cmd_local_end();
+    return code;
+}
+
+int cmd_local_start(char **url, const cmd_args *args)
+{
+    int code = CMD_OK;
+    if (local.url[0] == '\0') {
+        char *data = cmd_local_data();
+        char *log = data != NULL && !cmd_has(args, "verbose")
+                        ? tk_file_join(data, "local.log")
+                        : NULL;
+        code = data != NULL
+                   ? begin(data, log)
+                   : cmd_fail("no HOME is set: --local has no place for its data");
+        tk_free(log);
+        tk_free(data);
+    }
+    if (code == CMD_OK) {
+        *url = tk_strdup(local.url);
+        code = *url != NULL ? CMD_OK : cmd_fail("out of memory");
+    }
+    return code;
+}
+
+void cmd_local_end(void)
+{
+    local.url[0] = '\0';
+    if (local.users >= 0) {
+        (void)lock_byte(local.users, USER_BYTE, F_OFD_SETLK, F_UNLCK);
+        await_end(true);
+        (void)close(local.users);
+        local.users = -1;
+    }
+}
+
+#else
+
+int cmd_local_start(char **url, const cmd_args *args)
+{
+    (void)url;
+    (void)args;
+    return cmd_fail("this build of tinkc has no server: --local is not possible");
+}
+
+void cmd_local_end(void)
+{
+}
+
+#endif

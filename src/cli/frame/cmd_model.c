@@ -1,0 +1,181 @@
+/* Models for the commands that sample. */
+#if TINKC_HAVE_TEXT
+#include "cli/frame/cmd_model.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/frame/cmd_out.h"
+#include "cli/frame/cmd_service.h"
+
+#define DEFAULT_MAX_TOKENS 256
+
+/* ---- options ---- */
+
+static int read_params(cmd_model *model, const cmd_args *args)
+{
+    tinkc_sampling_params *p = &model->params;
+    size_t stops = cmd_count(args, "stop");
+    tinkc_error *error = NULL;
+    int64_t seed = cmd_int(args, "seed", 0);
+    *p = (tinkc_sampling_params)TINKC_SAMPLING_PARAMS_INIT;
+    p->max_tokens = cmd_int(args, "max-tokens", DEFAULT_MAX_TOKENS);
+    p->temperature = cmd_number(args, "temperature", 1);
+    p->top_p = cmd_number(args, "top-p", 1);
+    p->top_k = cmd_int(args, "top-k", -1);
+    p->has_seed = cmd_has(args, "seed");
+    p->seed = (uint64_t)seed;
+    if (stops > CMD_MODEL_STOPS_MAX || seed < 0) {
+        return cmd_bad_usage(args, "--seed is from 0 on, and --stop at most %d times.",
+                             CMD_MODEL_STOPS_MAX);
+    }
+    for (size_t i = 0; i < stops; i++) {
+        model->stops[i] = cmd_at(args, "stop", i);
+    }
+    p->stop_texts = stops > 0 ? model->stops : NULL;
+    p->stop_texts_n = stops;
+    if (tinkc_sampling_params_check(p, &error) != TINKC_OK) {
+        int code = cmd_bad_usage(args, "%s.", tinkc_error_message(error));
+        tinkc_error_free(&error);
+        return code;
+    }
+    return CMD_OK;
+}
+
+/* ---- opening ---- */
+
+static int open_tokenizer(cmd_model *model, bool needs_text)
+{
+    tinkc_error *error = NULL;
+    tinkc_code code =
+        tinkc_sampling_get_tokenizer(&model->tokenizer, model->sampling, NULL, &error);
+    if (code != TINKC_OK) {
+        int result = needs_text ? cmd_fail_error(&error, NULL) : CMD_OK;
+        tinkc_error_free(&error);
+        return result;
+    }
+    const char *end = tinkc_tokenizer_special(model->tokenizer, "eos_token");
+    model->end = end != NULL ? tinkc_tokenizer_id(model->tokenizer, end) : -1;
+    code = tinkc_chat_template_of(&model->tpl, model->tokenizer, NULL, &error);
+    int result = CMD_OK;
+    if (code != TINKC_OK && code != TINKC_E_MISSING) {
+        result = cmd_fail_error(&error, "The model's chat template");
+    }
+    tinkc_error_free(&error);
+    return result;
+}
+
+int cmd_model_open(cmd_model *model, const cmd_args *args, bool needs_text)
+{
+    const char *name = cmd_text(args, "model", NULL);
+    tinkc_error *error = NULL;
+    memset(model, 0, sizeof(*model));
+    model->end = -1;
+    if (name == NULL) {
+        return cmd_bad_usage(args, "Missing option '--model'.");
+    }
+    int result = read_params(model, args);
+    if (result == CMD_OK) {
+        result = cmd_service_open(&model->service, args, CMD_BRIEF);
+    }
+    if (result != CMD_OK) {
+        return result;
+    }
+    bool is_path = strncmp(name, "tinker://", 9) == 0;
+    if (tinkc_service_create_sampling_wait(&model->sampling, model->service,
+                                           is_path ? NULL : name, is_path ? name : NULL,
+                                           &error) != TINKC_OK) {
+        return cmd_fail_error(&error, "Cannot open %s", name);
+    }
+    return open_tokenizer(model, needs_text);
+}
+
+void cmd_model_close(cmd_model *model)
+{
+    tinkc_chat_template_free(&model->tpl);
+    tinkc_tokenizer_free(&model->tokenizer);
+    tinkc_sampling_close(&model->sampling);
+    if (model->service != NULL) {
+        cmd_service_end(&model->service);
+    }
+}
+
+/* ---- conversations ---- */
+
+int cmd_model_need_template(const cmd_model *model)
+{
+    return model->tpl != NULL ? CMD_OK
+                              : cmd_fail("the model has no chat template: it completes "
+                                         "texts, but does not converse");
+}
+
+tinkc_code cmd_model_render(tinkc_model_input **out, cmd_model *model,
+                            const tinkc_chat *chat, tinkc_error **error)
+{
+    tinkc_chat_options options = TINKC_CHAT_OPTIONS_INIT;
+    options.add_generation_prompt = true;
+    char *text = NULL;
+    size_t n = 0;
+    tinkc_encoding *ids = NULL;
+    tinkc_code code = tinkc_chat_render(&text, &n, model->tpl, chat, &options, error);
+    if (code == TINKC_OK) {
+        code = tinkc_tokenizer_encode(&ids, model->tokenizer, text, n, NULL, error);
+    }
+    if (code == TINKC_OK) {
+        const int32_t *tokens = tinkc_encoding_ids(ids, &n);
+        code = tinkc_model_input_from_tokens(out, tokens, n, error);
+    }
+    if (model->params.stop_texts_n == 0 && model->end >= 0) {
+        model->params.stop_tokens = &model->end;
+        model->params.stop_tokens_n = 1;
+    }
+    tinkc_encoding_free(&ids);
+    tinkc_text_free(text);
+    return code;
+}
+
+/* ---- text ---- */
+
+char *cmd_model_decode(const cmd_model *model, const int32_t *tokens, size_t n,
+                       size_t *n_out)
+{
+    tinkc_decode what = TINKC_DECODE_INIT;
+    char *text = NULL;
+    what.ids = tokens;
+    what.ids_n = n;
+    what.skip_special = true;
+    if (model->tokenizer == NULL ||
+        tinkc_tokenizer_decode(&text, n_out, model->tokenizer, &what, NULL) != TINKC_OK) {
+        return NULL;
+    }
+    return text;
+}
+
+bool cmd_model_put(const char *text, size_t n)
+{
+    if (isatty(STDOUT_FILENO) != 1) {
+        (void)fwrite(text, 1, n, stdout);
+    } else {
+        tk_buf safe;
+        tk_buf_init(&safe, TK_GIB);
+        for (size_t i = 0; i < n;) {
+            size_t end = i;
+            while (end < n && text[end] != '\n' && text[end] != '\t') {
+                end++;
+            }
+            cmd_out_put_safe(&safe, (tk_str){text + i, end - i});
+            if (end < n) {
+                tk_buf_putc(&safe, text[end]);
+            }
+            i = end + 1;
+        }
+        (void)fwrite(safe.p != NULL ? safe.p : "", 1, safe.n, stdout);
+        tk_buf_dispose(&safe);
+    }
+    return fflush(stdout) == 0 && ferror(stdout) == 0;
+}
+
+#else
+typedef int cmd_model_nothing;
+#endif

@@ -1,0 +1,197 @@
+/* What the commands over tinkc/rest.h share. */
+#include "cli/frame/cmd_rest.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+
+int cmd_rest_with(const cmd_args *args, int (*ask)(const cmd_args *, tinkc_service *))
+{
+    tinkc_service *service = NULL;
+    int result = cmd_service_open(&service, args, CMD_BRIEF);
+    if (result == CMD_OK) {
+        result = ask(args, service);
+        cmd_service_end(&service);
+    }
+    return result;
+}
+
+bool cmd_rest_is_path(const char *path)
+{
+    static const char scheme[] = "tinker://";
+    if (!tk_str_has_prefix(tk_str_of(path), scheme)) {
+        return false;
+    }
+    tk_str rest = tk_str_of(path + strlen(scheme));
+    tk_str run = tk_str_cut(&rest, '/');
+    tk_str kind = tk_str_cut(&rest, '/');
+    return run.n > 0 &&
+           (tk_str_is(kind, "weights") || tk_str_is(kind, "sampler_weights")) &&
+           rest.n > 0 && memchr(rest.p, '/', rest.n) == NULL;
+}
+
+int cmd_rest_bad_path(const cmd_args *args, const char *path)
+{
+    return cmd_bad_usage(args,
+                         "Invalid checkpoint path: %s (it looks like "
+                         "tinker://run-id/weights/0001).",
+                         path);
+}
+
+tinkc_scope cmd_rest_scope(const cmd_args *args)
+{
+    return strcmp(cmd_text(args, "access-scope", "owned"), "accessible") == 0
+               ? TINKC_SCOPE_ACCESSIBLE
+               : TINKC_SCOPE_OWNED;
+}
+
+int cmd_rest_page(tinkc_pager_options *out, const cmd_args *args)
+{
+    out->limit = cmd_int(args, "limit", 20);
+    out->offset = cmd_int(args, "offset", 0);
+    return out->limit >= 0 && out->offset >= 0
+               ? CMD_OK
+               : cmd_bad_usage(args, "--limit and --offset are 0 or more.");
+}
+
+const char *cmd_rest_lora(char out[CMD_WORD_BYTES], bool is_lora, int64_t rank,
+                          bool in_words)
+{
+    if (is_lora && rank > 0) {
+        (void)snprintf(out, CMD_WORD_BYTES, in_words ? "Yes (Rank %lld)" : "Rank %lld",
+                       (long long)rank);
+    } else {
+        (void)snprintf(out, CMD_WORD_BYTES, "%s", is_lora ? "Yes" : "No");
+    }
+    return out;
+}
+
+const char *cmd_rest_more(char out[CMD_REST_MORE_BYTES], int64_t left)
+{
+    out[0] = '\0';
+    if (left > 0) {
+        (void)snprintf(out, CMD_REST_MORE_BYTES,
+                       " (%lld more not shown, use --limit to see more)",
+                       (long long)left);
+    }
+    return out;
+}
+
+/* ---- objects ---- */
+
+void cmd_rest_put_checkpoint_keys(cmd_json *json, const tinkc_checkpoint *checkpoint)
+{
+    cmd_json_pair(json, "checkpoint_id", checkpoint->id);
+    cmd_json_pair(json, "checkpoint_type", tinkc_checkpoint_type_name(checkpoint->type));
+    cmd_json_key(json, "time");
+    cmd_json_time(json, checkpoint->time_us);
+    cmd_json_pair(json, "tinker_path", checkpoint->path);
+    cmd_json_key(json, "size_bytes");
+    cmd_json_count(json, checkpoint->size_bytes);
+    cmd_json_key(json, "public");
+    tk_json_put_bool(&json->w, checkpoint->is_public);
+    cmd_json_key(json, "expires_at");
+    cmd_json_time(json, checkpoint->expires_us);
+}
+
+void cmd_rest_put_checkpoint(cmd_json *json, const tinkc_checkpoint *checkpoint)
+{
+    if (checkpoint == NULL) {
+        tk_json_put_null(&json->w);
+        return;
+    }
+    tk_json_begin_object(&json->w);
+    cmd_rest_put_checkpoint_keys(json, checkpoint);
+    tk_json_end_object(&json->w);
+}
+
+void cmd_rest_put_metadata(cmd_json *json, const tinkc_pair *pairs, size_t n, bool has)
+{
+    if (!has) {
+        tk_json_put_null(&json->w);
+        return;
+    }
+    tk_json_begin_object(&json->w);
+    for (size_t i = 0; i < n; i++) {
+        cmd_json_pair(json, pairs[i].name, pairs[i].value);
+    }
+    tk_json_end_object(&json->w);
+}
+
+void cmd_rest_put_run(cmd_json *json, const tinkc_run *run)
+{
+    tk_json_begin_object(&json->w);
+    cmd_json_pair(json, "training_run_id", run->id);
+    cmd_json_pair(json, "base_model", run->base_model);
+    cmd_json_pair(json, "model_owner", run->owner);
+    cmd_json_key(json, "is_lora");
+    tk_json_put_bool(&json->w, run->is_lora);
+    cmd_json_key(json, "corrupted");
+    tk_json_put_bool(&json->w, run->is_corrupted);
+    cmd_json_key(json, "lora_rank");
+    cmd_json_count(json, run->lora_rank);
+    cmd_json_key(json, "last_request_time");
+    cmd_json_time(json, run->last_request_us);
+    cmd_json_key(json, "last_checkpoint");
+    cmd_rest_put_checkpoint(json, run->last_checkpoint);
+    cmd_json_key(json, "last_sampler_checkpoint");
+    cmd_rest_put_checkpoint(json, run->last_sampler_checkpoint);
+    cmd_json_key(json, "user_metadata");
+    cmd_rest_put_metadata(json, run->metadata, run->metadata_n, run->has_metadata);
+    tk_json_end_object(&json->w);
+}
+
+/* ---- lists ---- */
+
+void cmd_listing_begin(cmd_listing *list, const cmd_args *args,
+                       const char *const *columns, size_t n_columns)
+{
+    *list = (cmd_listing){.args = args, .format = cmd_format_of(args)};
+    if (list->format == CMD_TABLE) {
+        list->table = cmd_table_new(columns, n_columns);
+        return;
+    }
+    cmd_json_init(&list->json);
+    if (list->format == CMD_JSON) {
+        tk_json_begin_object(&list->json.w);
+    }
+}
+
+void cmd_listing_key(cmd_listing *list, const char *key)
+{
+    if (list->format == CMD_JSON) {
+        cmd_json_key(&list->json, key);
+        tk_json_begin_array(&list->json.w);
+    }
+}
+
+bool cmd_listing_next(cmd_listing *list)
+{
+    list->n++;
+    return list->format != CMD_JSONL || cmd_json_line(&list->json);
+}
+
+int cmd_listing_end(cmd_listing *list)
+{
+    cmd_progress_end();
+    if (list->format == CMD_TABLE) {
+        return cmd_table_print(&list->table, list->args);
+    }
+    if (list->format == CMD_JSON) {
+        tk_json_end_array(&list->json.w);
+        tk_json_end_object(&list->json.w);
+        return cmd_json_print(&list->json, list->args);
+    }
+    cmd_json_dispose(&list->json);
+    return CMD_OK;
+}
+
+void cmd_listing_abandon(cmd_listing *list)
+{
+    cmd_progress_end();
+    cmd_table_free(&list->table);
+    if (list->format != CMD_TABLE) {
+        cmd_json_dispose(&list->json);
+    }
+}

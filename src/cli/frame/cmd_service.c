@@ -1,0 +1,178 @@
+/* Global options into a configuration and a service. */
+#include "cli/frame/cmd_service.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <tinkc/hooks.h>
+
+#include "base/buf.h"
+#include "base/env.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/frame/cmd_local.h"
+#include "cli/frame/cmd_stats.h"
+#include "cli/frame/cmd_waits.h"
+
+#define NAME_BYTES          64
+#define TIMEOUT_MAX_SECONDS (7 * 86400) /* what the library takes */
+
+static void log_line(tinkc_log_level level, const char *component, const char *line,
+                     void *user)
+{
+    (void)user;
+    fprintf(stderr, "%s %s: %s\n", tinkc_log_level_name(level), component, line);
+}
+
+/* Without --verbose or TINKER_LOG the library is silent: what failed is said once, by the
+ * command. */
+static tinkc_code set_log(tinkc_config *config, const cmd_args *args, tinkc_error **error)
+{
+    size_t n = cmd_count(args, "verbose");
+    if (n > 0 || tk_env_get_nonempty(NULL, "TINKER_LOG") != NULL) {
+        tinkc_config_set_log(config, log_line, NULL);
+    }
+    return n == 0
+               ? TINKC_OK
+               : tinkc_config_set(config, "log_level", n > 1 ? "debug" : "info", error);
+}
+
+/* NAME=VALUE. */
+static tinkc_code set_pair(tinkc_config *config, const char *pair, tinkc_error **error)
+{
+    char name[NAME_BYTES];
+    const char *equals = strchr(pair, '=');
+    size_t n = equals != NULL ? (size_t)(equals - pair) : strlen(pair);
+    (void)snprintf(name, sizeof(name), "%.*s", (int)TK_MIN(n, sizeof(name) - 1), pair);
+    return tinkc_config_set(config, name, equals != NULL ? equals + 1 : "", error);
+}
+
+static tinkc_code set_timeout(tinkc_config *config, const cmd_args *args,
+                              tinkc_error **error)
+{
+    char text[32];
+    (void)snprintf(text, sizeof(text), "%lld",
+                   (long long)(cmd_number(args, "timeout", 0) * 1000));
+    return tinkc_config_set(config, "timeout", text, error);
+}
+
+static tinkc_code apply(tinkc_config *config, const cmd_args *args, cmd_patience patience,
+                        tinkc_error **error)
+{
+    tinkc_code code = set_log(config, args, error);
+    if (code == TINKC_OK && patience == CMD_BRIEF) {
+        code = tinkc_config_set(config, "max_retries", "2", error);
+        code =
+            code == TINKC_OK ? tinkc_config_set(config, "retry_total", "0", error) : code;
+    }
+    if (code == TINKC_OK && cmd_has(args, "api-key")) {
+        code = tinkc_config_set(config, "api_key", cmd_text(args, "api-key", ""), error);
+    }
+    if (code == TINKC_OK && cmd_has(args, "base-url")) {
+        code =
+            tinkc_config_set(config, "base_url", cmd_text(args, "base-url", ""), error);
+    }
+    if (code == TINKC_OK && cmd_has(args, "timeout")) {
+        code = set_timeout(config, args, error);
+    }
+    for (size_t i = 0; code == TINKC_OK && i < cmd_count(args, "set"); i++) {
+        code = set_pair(config, cmd_at(args, "set", i), error);
+    }
+    return code;
+}
+
+static bool wants_local(const tinkc_config *config, const cmd_args *args)
+{
+    char url[NAME_BYTES];
+    (void)tinkc_config_get(config, "base_url", url, sizeof(url));
+    return cmd_has(args, "local") || strcmp(url, "local") == 0;
+}
+
+static int set_local(tinkc_config *config, const cmd_args *args)
+{
+    char *url = NULL;
+    int result = cmd_local_start(&url, args);
+    if (result != CMD_OK) {
+        return result;
+    }
+    tinkc_error *error = NULL;
+    tinkc_code code = tinkc_config_set(config, "base_url", url, &error);
+    tk_free(url);
+    if (code != TINKC_OK) {
+        cmd_local_end();
+        return cmd_fail_error(&error, NULL);
+    }
+    return CMD_OK;
+}
+
+int cmd_service_config(tinkc_config **out, const cmd_args *args, cmd_patience patience)
+{
+    if (cmd_has(args, "local") && cmd_has(args, "base-url")) {
+        return cmd_bad_usage(args, "Give --local or --base-url, not both.");
+    }
+    double seconds = cmd_number(args, "timeout", 1);
+    if (!(seconds >= 0.001 && seconds <= TIMEOUT_MAX_SECONDS)) {
+        return cmd_bad_usage(args, "--timeout is 0.001 to %d seconds.",
+                             TIMEOUT_MAX_SECONDS);
+    }
+    tinkc_config *config = NULL;
+    tinkc_error *error = NULL;
+    int result = CMD_OK;
+    if (tinkc_config_new(&config, &error) != TINKC_OK ||
+        apply(config, args, patience, &error) != TINKC_OK) {
+        result = cmd_fail_error(&error, NULL);
+    } else if (wants_local(config, args)) {
+        result = set_local(config, args);
+    }
+    if (result != CMD_OK) {
+        tinkc_config_free(&config);
+        return result;
+    }
+    *out = config;
+    return CMD_OK;
+}
+
+/* Retries, for -v; on the loop's thread. Requests are in the library's own log. */
+static void on_event(const tinkc_hook *event, void *user)
+{
+    (void)user;
+    if (event->event == TINKC_HOOK_RETRY) {
+        fprintf(stderr, "retry: %s (%s), in %.1f s\n", event->name, event->reason,
+                (double)event->delay_ms / 1000);
+    }
+}
+
+static void watch(tinkc_service *service, const cmd_args *args)
+{
+    const char *level = tk_env_get_nonempty(NULL, "TINKER_LOG");
+    if (cmd_has(args, "verbose") || (level != NULL && strcmp(level, "debug") == 0)) {
+        (void)tinkc_service_add_hook(service, on_event, NULL, NULL);
+    }
+}
+
+int cmd_service_open(tinkc_service **out, const cmd_args *args, cmd_patience patience)
+{
+    tinkc_config *config = NULL;
+    tinkc_error *error = NULL;
+    int result = cmd_service_config(&config, args, patience);
+    if (result != CMD_OK) {
+        return result;
+    }
+    if (tinkc_service_open(out, config, &error) == TINKC_OK) {
+        watch(*out, args);
+        cmd_stats_start(*out, args);
+        cmd_waits_begin(*out);
+    } else {
+        result = cmd_fail_error(&error, NULL);
+        cmd_service_end(NULL);
+    }
+    tinkc_config_free(&config);
+    return result;
+}
+
+void cmd_service_end(tinkc_service **service)
+{
+    cmd_waits_end();
+    tinkc_service_close(service);
+    cmd_stats_end();
+    cmd_local_end();
+}

@@ -1,0 +1,76 @@
+/* See cmd_waits.h. The signal is blocked everywhere and taken by a thread with sigwait,
+ * so that nothing of this runs in a handler. Owns the one thread. */
+#include "cli/frame/cmd_waits.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "base/thread.h"
+
+#define SHOWN_MAX  64
+#define TEXT_BYTES 640
+
+static tk_thread thread;
+static bool is_running; /* main thread */
+static atomic_bool is_over;
+
+static void choose(sigset_t *set)
+{
+    sigemptyset(set);
+    sigaddset(set, SIGUSR1);
+}
+
+void cmd_waits_init(void)
+{
+    sigset_t set;
+    choose(&set);
+    (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
+static void show(tinkc_service *service)
+{
+    char text[TEXT_BYTES];
+    tinkc_wait waits[SHOWN_MAX] = {TINKC_WAIT_INIT};
+    size_t n = tinkc_service_waits(service, waits, SHOWN_MAX);
+    if (n == 0) {
+        fprintf(stderr, "tinkc: no operation waits\n");
+        return;
+    }
+    fprintf(stderr, "tinkc: %zu %s\n", n,
+            n == 1 ? "operation waits:" : "operations wait:");
+    for (size_t i = 0; i < TK_MIN(n, SHOWN_MAX); i++) {
+        (void)tinkc_wait_explain(&waits[i], text, sizeof(text));
+        fprintf(stderr, "  %s\n", text);
+    }
+    if (n > SHOWN_MAX) {
+        fprintf(stderr, "  and %zu more\n", n - SHOWN_MAX);
+    }
+}
+
+static void run(void *user)
+{
+    sigset_t set;
+    int number;
+    choose(&set);
+    while (sigwait(&set, &number) == 0 && !atomic_load(&is_over)) {
+        show(user);
+    }
+}
+
+void cmd_waits_begin(tinkc_service *service)
+{
+    cmd_waits_end();
+    atomic_store(&is_over, false);
+    is_running = tk_thread_start(&thread, "waits", run, service, NULL) == TINKC_OK;
+}
+
+void cmd_waits_end(void)
+{
+    if (is_running) {
+        atomic_store(&is_over, true);
+        (void)pthread_kill(thread.os, SIGUSR1);
+        tk_thread_join(&thread);
+        is_running = false;
+    }
+}

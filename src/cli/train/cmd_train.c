@@ -1,0 +1,539 @@
+/* `tinkc train`: fine-tunes a model on lines of JSON. Reads and checks everything before
+ * the first step, trains (train_run.h), and shows what came out. */
+#if TINKC_HAVE_TEXT
+#include "cli/train/cmd_train.h"
+#include <tinkc/ledger.h>
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "cli/frame/cmd_list.h"
+#include "cli/frame/cmd_out.h"
+#include "cli/frame/cmd_service.h"
+#include "cli/frame/cmd_text.h"
+
+#define NAME_BYTES 256
+
+typedef struct train {
+    const cmd_args *args;
+    const char *settings[TRAIN_SETTINGS];
+    train_numbers numbers;
+    char name[NAME_BYTES];
+    char state_path[NAME_BYTES + 16];
+    train_state state;
+    size_t from_step;
+    tinkc_service *service;
+    tinkc_training *training;
+    tinkc_tokenizer *tokenizer;
+    tinkc_chat_template *tpl;
+    train_set data, eval;
+    train_plan plan;
+    train_run run;
+} train;
+
+/* ---- names and files ---- */
+
+/* What a server takes in the name of a checkpoint; it refuses others only when there is
+ * something to save. */
+static bool is_plain(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           c == '_' || c == '-' || c == '.';
+}
+
+static bool is_name(const char *name)
+{
+    size_t n = 0;
+    while (is_plain(name[n])) {
+        n++;
+    }
+    return n > 0 && n <= 200 && name[n] == '\0' && name[0] != '.';
+}
+
+/* --save, or the name of the data file without its folder and ending. */
+static int set_name(train *t)
+{
+    bool is_stdin = strcmp(cmd_operand(t->args, 0), "-") == 0;
+    const char *data = is_stdin ? "stdin" : cmd_operand(t->args, 0);
+    const char *slash = strrchr(data, '/');
+    const char *name = cmd_text(t->args, "save", NULL);
+    const char *state = cmd_text(t->args, "state", NULL);
+    if (name != NULL && !is_name(name)) {
+        return cmd_bad_usage(t->args,
+                             "Invalid value for '--save': '%s' is not a name (letters, "
+                             "digits, _, - and .).",
+                             name);
+    }
+    (void)snprintf(t->name, sizeof(t->name), "%.200s",
+                   name != NULL    ? name
+                   : slash != NULL ? slash + 1
+                                   : data);
+    if (name == NULL) {
+        char *dot = strrchr(t->name, '.');
+        if (dot != NULL && dot != t->name) {
+            *dot = '\0';
+        }
+        for (char *c = t->name; *c != '\0'; c++) {
+            *c = is_plain(*c) && (c > t->name || *c != '.') ? *c : '-';
+        }
+    }
+    if (state != NULL && strlen(state) >= sizeof(t->state_path)) {
+        return cmd_bad_usage(t->args, "Invalid value for '--state': too long.");
+    }
+    (void)snprintf(t->state_path, sizeof(t->state_path), "%s%s",
+                   state != NULL ? state : t->name, state != NULL ? "" : ".train.json");
+    return CMD_OK;
+}
+
+/* A file that is written when hours have passed must not fail only then. */
+static bool can_write(const char *path)
+{
+    const char *slash = path != NULL ? strrchr(path, '/') : NULL;
+    size_t n = slash != NULL ? (size_t)(slash - path) + 1 : 0;
+    char *parent = n > 0 ? tk_strndup(path, n) : tk_strdup(".");
+    /* with a dot behind it, because a file is no folder */
+    char *folder = parent != NULL ? tk_file_join(parent, ".") : NULL;
+    bool ok = folder != NULL && access(folder, W_OK) == 0;
+    if (path != NULL && !ok) {
+        tk_err err = TK_ERR_INIT;
+        (void)tk_err_sys(&err, errno, "cannot write %s", path);
+        (void)cmd_fail("%s", err.message);
+    }
+    tk_free(parent);
+    tk_free(folder);
+    return ok || path == NULL;
+}
+
+/* What an earlier run left, and what this one may do with it. */
+static int read_state(train *t, const char *digest)
+{
+    tk_err err = TK_ERR_INIT;
+    bool resume = cmd_has(t->args, "resume");
+    bool is_anew = cmd_has(t->args, "restart") || cmd_has(t->args, "check");
+    tinkc_code code = train_state_read(&t->state, t->state_path, &err);
+    if (code != TINKC_OK && code != TINKC_E_MISSING) {
+        return cmd_fail("%s", err.message);
+    }
+    if (code == TINKC_OK && !resume && !t->state.is_finished && !is_anew) {
+        return cmd_fail_hint("Go on with --resume, or begin anew with --restart.",
+                             "%s is of a run that ended after step %zu of %zu",
+                             t->state_path, t->state.step, t->state.steps);
+    }
+    if (code == TINKC_OK && !resume) {
+        train_state_dispose(&t->state);
+        code = TINKC_E_MISSING;
+    }
+    if (code == TINKC_E_MISSING) {
+        memset(&t->state, 0, sizeof(t->state));
+        tk_arena_init(&t->state.arena, 0);
+        t->state.eval_first = NAN;
+        memcpy(t->state.data, digest, sizeof(t->state.data));
+        return CMD_OK;
+    }
+    if (strcmp(t->state.data, digest) != 0) {
+        return cmd_fail("%s is not what the run of %s was trained on",
+                        cmd_operand(t->args, 0), t->state_path);
+    }
+    train_setting other = train_state_adopt(t->settings, &t->state);
+    if (other != TRAIN_SETTINGS) {
+        const char *was = t->state.settings[other];
+        return cmd_fail_hint("With --resume, options that are not given are as before.",
+                             "--%s was %s when the run began", train_setting_name(other),
+                             was != NULL ? was : "not given");
+    }
+    t->from_step = t->state.step;
+    return CMD_OK;
+}
+
+/* ---- the model ---- */
+
+static int open_model(train *t)
+{
+    tinkc_error *error = NULL;
+    const char *from = t->from_step > 0 ? t->state.checkpoint : t->settings[TRAIN_LOAD];
+    tinkc_code code;
+    if (from != NULL) {
+        tinkc_from_state_options options = TINKC_FROM_STATE_OPTIONS_INIT;
+        options.with_optimizer = t->from_step > 0;
+        options.base_model = t->settings[TRAIN_MODEL];
+        code = tinkc_service_create_training_from_state_wait(&t->training, t->service,
+                                                             from, &options, &error);
+    } else {
+        tinkc_lora_config lora = TINKC_LORA_CONFIG_INIT;
+        lora.rank = t->numbers.rank;
+        lora.has_seed = true;
+        lora.seed = t->numbers.seed;
+        code = tinkc_service_create_training_wait(
+            &t->training, t->service, t->settings[TRAIN_MODEL], &lora, &error);
+    }
+    if (code != TINKC_OK) {
+        return cmd_fail_error(&error, "Cannot open %s",
+                              from != NULL ? from : t->settings[TRAIN_MODEL]);
+    }
+    return CMD_OK;
+}
+
+static int open_tokenizer(train *t)
+{
+    tinkc_error *error = NULL;
+    if (tinkc_service_get_tokenizer(&t->tokenizer, t->service, t->settings[TRAIN_MODEL],
+                                    NULL, &error) != TINKC_OK) {
+        return cmd_fail_error(&error, NULL);
+    }
+    tinkc_code code = tinkc_chat_template_of(&t->tpl, t->tokenizer, NULL, &error);
+    if (code != TINKC_OK && code != TINKC_E_MISSING) {
+        return cmd_fail_error(&error, "The chat template of %s",
+                              t->settings[TRAIN_MODEL]);
+    }
+    tinkc_error_free(&error);
+    return CMD_OK;
+}
+
+/* Tokens of the model's context; 0: the server does not say. */
+static int ask_context(train *t, size_t *out)
+{
+    tinkc_capabilities *all = NULL;
+    tinkc_error *error = NULL;
+    if (tinkc_service_capabilities_wait(&all, t->service, &error) != TINKC_OK) {
+        return cmd_fail_error(&error, NULL);
+    }
+    *out = 0;
+    for (size_t i = 0; i < tinkc_capabilities_count(all); i++) {
+        const char *name = tinkc_capabilities_name(all, i);
+        if (name != NULL && strcmp(name, t->settings[TRAIN_MODEL]) == 0 &&
+            tinkc_capabilities_context(all, i) > 0) {
+            *out = (size_t)tinkc_capabilities_context(all, i);
+        }
+    }
+    tinkc_capabilities_free(&all);
+    return CMD_OK;
+}
+
+/* ---- data ---- */
+
+static int check_data(train *t, train_set *set, const char *path, const tk_buf *text,
+                      size_t context)
+{
+    tk_err err = TK_ERR_INIT;
+    train_report report = {path, 0, 0};
+    size_t most = (size_t)t->numbers.max_length;
+    train_source source = {.tokenizer = t->tokenizer,
+                           .tpl = t->tpl,
+                           .max_tokens = most > 0 ? most : context,
+                           .loss_on = t->numbers.loss_on,
+                           .say = cmd_train_say,
+                           .user = &report};
+    if (train_data_read(set, &source, text->p != NULL ? text->p : "", text->n, &err) !=
+        TINKC_OK) {
+        return cmd_fail("%s: %s", path, err.message);
+    }
+    cmd_train_say_rest(&report);
+    if (set->problems > 0 && !cmd_has(t->args, "skip-bad")) {
+        return cmd_fail_hint("Mend them, or leave them out with --skip-bad.",
+                             "%zu of %zu lines of %s cannot be trained on", set->problems,
+                             set->problems + set->n, path);
+    }
+    if (set->n == 0) {
+        return cmd_fail("%s has nothing to train on", path);
+    }
+    return CMD_OK;
+}
+
+/* --check: what was found, and nothing else. */
+static int show_data(const train *t)
+{
+    cmd_json json;
+    if (!cmd_wants_json(t->args)) {
+        printf("%zu lines, %zu tokens, of which %.0f are trained; %zu lines left out\n",
+               t->data.n, t->data.tokens, t->data.weight, t->data.problems);
+        return CMD_OK;
+    }
+    cmd_json_init(&json);
+    tk_json_begin_object(&json.w);
+    cmd_json_key(&json, "rows");
+    cmd_json_count(&json, (int64_t)t->data.n);
+    cmd_json_key(&json, "problems");
+    cmd_json_count(&json, (int64_t)t->data.problems);
+    cmd_json_key(&json, "tokens");
+    cmd_json_count(&json, (int64_t)t->data.tokens);
+    cmd_json_key(&json, "trained_tokens");
+    tk_json_put_double(&json.w, t->data.weight);
+    tk_json_end_object(&json.w);
+    return cmd_json_print(&json, t->args);
+}
+
+/* ---- the run ---- */
+
+static int make_plan(train *t)
+{
+    tk_err err = TK_ERR_INIT;
+    t->plan = (train_plan){.rows = t->data.n,
+                           .batch = (size_t)t->numbers.batch,
+                           .seed = t->numbers.seed,
+                           .rate = t->numbers.rate,
+                           .warmup = (size_t)t->numbers.warmup,
+                           .schedule = t->numbers.schedule};
+    tinkc_code code = train_plan_init(&t->plan, (size_t)t->numbers.epochs,
+                                      (size_t)t->numbers.steps, &err);
+    t->state.steps = t->plan.steps;
+    memcpy(t->state.settings, t->settings, sizeof(t->settings));
+    return code == TINKC_OK ? CMD_OK : cmd_fail("%s", err.message);
+}
+
+static int write_svg(train *t)
+{
+    const char *path = cmd_text(t->args, "svg", NULL);
+    tk_err err = TK_ERR_INIT;
+    tk_buf svg;
+    if (path == NULL) {
+        return CMD_OK;
+    }
+    tk_buf_init(&svg, 16 * TK_MIB);
+    train_curve_svg(&t->run.curve, t->settings[TRAIN_MODEL], &svg);
+    tinkc_code code = tk_buf_status(&svg, &err);
+    if (code == TINKC_OK) {
+        code = tk_file_replace(path, svg.p, svg.n, 0666, &err);
+    }
+    tk_buf_dispose(&svg);
+    return code == TINKC_OK ? CMD_OK : cmd_fail("%s", err.message);
+}
+
+static int fail_run(train *t)
+{
+    train_run *run = &t->run;
+    cmd_signal_release(); /* who pressed Ctrl-C must hear that nothing was saved */
+    if (run->error == NULL) {
+        (void)cmd_fail("%s", run->err.message);
+    } else {
+        (void)cmd_fail_error(&run->error, "Training stopped");
+    }
+    if (run->state->step > 0) {
+        fprintf(stderr, "The last checkpoint is of step %zu: --resume goes on from it.\n",
+                run->state->step);
+    }
+    return CMD_FAILED;
+}
+
+static int end_run(train *t, tinkc_code code)
+{
+    cmd_progress_end();
+    if (code != TINKC_OK) {
+        return fail_run(t);
+    }
+    int result = write_svg(t);
+    /* before the first step there is nothing to save */
+    const char *advice = t->state.step > 0 ? ": --resume goes on from it" : "";
+    if (t->run.is_used_up) {
+        return cmd_fail(
+            "the budget of %lld tokens does not hold another step; stopped after "
+            "step %zu of %zu%s",
+            (long long)t->run.budget, t->state.step, t->plan.steps, advice);
+    }
+    if (t->run.was_stopped) {
+        fprintf(stderr, "Stopped after step %zu of %zu%s.\n", t->state.step,
+                t->plan.steps, advice);
+        return CMD_INTERRUPTED;
+    }
+    int shown =
+        cmd_train_summary(&t->run, t->settings[TRAIN_MODEL], t->from_step, t->args);
+    return result != CMD_OK ? result : shown;
+}
+
+static int run_training(train *t)
+{
+    tinkc_adam_params adam = TINKC_ADAM_PARAMS_INIT;
+    adam.grad_clip_norm = t->numbers.clip;
+    adam.weight_decay = t->numbers.decay;
+    t->run = (train_run){.service = t->service,
+                         .training = t->training,
+                         .data = &t->data,
+                         .eval = &t->eval,
+                         .plan = &t->plan,
+                         .adam = adam,
+                         .name = t->name,
+                         .save_every = (size_t)cmd_int(t->args, "save-every", 50),
+                         .eval_every = (size_t)cmd_int(t->args, "eval-every", 0),
+                         .state_path = t->state_path,
+                         .budget = cmd_int(t->args, "budget-tokens", -1),
+                         .is_stopped = cmd_interrupted,
+                         .on_step = cmd_train_progress,
+                         .on_wait = cmd_train_waiting,
+                         .user = &t->run,
+                         .state = &t->state,
+                         .err = TK_ERR_INIT};
+    int result = CMD_FAILED;
+    if (train_metrics_open(&t->run.metrics, cmd_text(t->args, "metrics", NULL),
+                           t->from_step, &t->run.curve, &t->run.err) != TINKC_OK) {
+        (void)cmd_fail("%s", t->run.err.message);
+    } else {
+        cmd_signal_catch();
+        result = end_run(t, train_run_all(&t->run));
+    }
+    train_metrics_close(&t->run.metrics);
+    train_curve_dispose(&t->run.curve);
+    return result;
+}
+
+/* ---- all of it ---- */
+
+/* With the texts of both files. */
+static int prepare_and_run(train *t, const tk_buf *data, const tk_buf *eval)
+{
+    size_t context = 0;
+    const char *eval_path = cmd_text(t->args, "eval", NULL);
+    int result = cmd_service_open(&t->service, t->args, CMD_PATIENT);
+    if (result != CMD_OK) {
+        return result;
+    }
+    (void)tinkc_service_set_budget(t->service, cmd_int(t->args, "budget-tokens", -1));
+    result = ask_context(t, &context);
+    if (result == CMD_OK) {
+        result = open_tokenizer(t);
+    }
+    if (result == CMD_OK) {
+        result = check_data(t, &t->data, cmd_operand(t->args, 0), data, context);
+    }
+    if (result == CMD_OK && eval_path != NULL) {
+        result = check_data(t, &t->eval, eval_path, eval, context);
+    }
+    if (result == CMD_OK && cmd_has(t->args, "check")) {
+        return show_data(t);
+    }
+    if (result == CMD_OK) {
+        result = make_plan(t);
+    }
+    if (result == CMD_OK) {
+        result = open_model(t);
+    }
+    return result == CMD_OK ? run_training(t) : result;
+}
+
+static int read_files(train *t, tk_buf *data, tk_buf *eval)
+{
+    tk_err err = TK_ERR_INIT;
+    char digest[TK_SHA256_HEX_BYTES];
+    const char *eval_path = cmd_text(t->args, "eval", NULL);
+    if (!cmd_text_read(data, cmd_operand(t->args, 0)) ||
+        (eval_path != NULL && !cmd_text_read(eval, eval_path))) {
+        return CMD_FAILED;
+    }
+    if (tk_sha256_hex(digest, data->p != NULL ? data->p : "", data->n, &err) !=
+        TINKC_OK) {
+        return cmd_fail("%s", err.message);
+    }
+    int result = read_state(t, digest);
+    if (result == CMD_OK && t->settings[TRAIN_MODEL] == NULL) {
+        result = cmd_bad_usage(t->args, "Missing option '--model'.");
+    }
+    return result == CMD_OK ? cmd_train_parse(&t->numbers, t->settings, t->args) : result;
+}
+
+static int run(const cmd_args *args)
+{
+    static train t; /* too large for the stack */
+    tk_buf data, eval;
+    memset(&t, 0, sizeof(t));
+    t.args = args;
+    cmd_train_given(t.settings, args);
+    if (cmd_int(args, "budget-tokens", 0) < 0) {
+        return cmd_bad_usage(args, "--budget-tokens is a number from 0 on.");
+    }
+    if (cmd_int(args, "save-every", 1) < 0 || cmd_int(args, "eval-every", 1) < 0) {
+        return cmd_bad_usage(args, "--save-every and --eval-every are steps from 0 on.");
+    }
+    if (cmd_has(args, "resume") && cmd_has(args, "restart")) {
+        return cmd_bad_usage(args, "Give --resume or --restart, not both.");
+    }
+    tk_buf_init(&data, CMD_TEXT_MAX_BYTES);
+    tk_buf_init(&eval, CMD_TEXT_MAX_BYTES);
+    int result = set_name(&t);
+    if (result == CMD_OK && !cmd_has(args, "check") &&
+        (!can_write(t.state_path) || !can_write(cmd_text(args, "svg", NULL)))) {
+        result = CMD_FAILED;
+    }
+    if (result == CMD_OK) {
+        result = read_files(&t, &data, &eval);
+    }
+    if (result == CMD_OK && t.state.is_finished) {
+        fprintf(stderr, "This run is finished: %s\n", t.state.weights);
+    } else if (result == CMD_OK) {
+        result = prepare_and_run(&t, &data, &eval);
+    }
+    tk_buf_dispose(&data);
+    tk_buf_dispose(&eval);
+    train_data_dispose(&t.data);
+    train_data_dispose(&t.eval);
+    train_plan_dispose(&t.plan);
+    train_state_dispose(&t.state);
+    tinkc_chat_template_free(&t.tpl);
+    tinkc_tokenizer_free(&t.tokenizer);
+    tinkc_training_close(&t.training);
+    if (t.service != NULL) {
+        cmd_service_end(&t.service);
+    }
+    return result;
+}
+
+static const cmd_option options[] = {
+    {"model", 'm', CMD_TEXT, "NAME", "The base model ('tinkc models' lists them).",
+     false},
+    {"save", 's', CMD_TEXT, "NAME", "Name of the checkpoints (the data file's).", false},
+    {"resume", 'r', CMD_FLAG, NULL, "Go on where the last run ended, exactly.", false},
+    {"restart", 0, CMD_FLAG, NULL, "Forget an unfinished run and begin anew.", false},
+    {"eval", 'e', CMD_TEXT, "FILE", "Held-out data: its loss is measured.", false},
+    {"epochs", 0, CMD_INT, "N", "How often each line is trained on (3).", false},
+    {"steps", 'n', CMD_INT, "N", "So many steps, instead of --epochs.", false},
+    {"batch", 'b', CMD_INT, "N", "Lines per step (16).", false},
+    {"lr", 0, CMD_NUMBER, "RATE", "Learning rate (1e-4).", false},
+    {"schedule", 0, CMD_CHOICE, "constant|linear|cosine",
+     "How the rate falls over the run (linear).", false},
+    {"warmup", 0, CMD_INT, "N", "Steps in which the rate rises first (0).", false},
+    {"rank", 0, CMD_INT, "N", "Rank of the LoRA (32).", false},
+    {"seed", 0, CMD_INT, "N", "Of the LoRA and of the order of the lines (1).", false},
+    {"clip", 0, CMD_NUMBER, "NORM", "Clip gradients to this norm (0: off).", false},
+    {"weight-decay", 0, CMD_NUMBER, "X", "Of AdamW (0).", false},
+    {"loss-on", 0, CMD_CHOICE, "assistant|last|all",
+     "What is trained in a conversation (assistant).", false},
+    {"max-length", 0, CMD_INT, "N", "Longest line in tokens (the model's context).",
+     false},
+    {"load", 0, CMD_TEXT, "PATH", "Begin with these weights (tinker://RUN/weights/NAME).",
+     false},
+    {"save-every", 0, CMD_INT, "N", "Steps between two checkpoints (50; 0: none).",
+     false},
+    {"eval-every", 0, CMD_INT, "N", "Steps between two measurements (0: first and last).",
+     false},
+    {"budget-tokens", 0, CMD_INT, "N", "Stop, and save, before more are used.", false},
+    {"metrics", 0, CMD_TEXT, "FILE", "Write each step's numbers there, as JSON lines.",
+     false},
+    {"svg", 0, CMD_TEXT, "FILE", "Draw the loss there.", false},
+    {"state", 0, CMD_TEXT, "FILE", "What --resume needs (NAME.train.json).", false},
+    {"skip-bad", 0, CMD_FLAG, NULL, "Leave out lines that cannot be trained on.", false},
+    {"check", 0, CMD_FLAG, NULL, "Only check the data.", false},
+    {NULL, 0, CMD_FLAG, NULL, NULL, false},
+};
+
+const cmd_spec cmd_train = {
+    .name = "train",
+    .operands = "FILE",
+    .min_operands = 1,
+    .max_operands = 1,
+    .help = "Fine-tune a model on conversations or texts.",
+    .more =
+        "FILE holds one JSON object per line: {\"messages\": [...]}, rendered by the\n"
+        "model's chat template (a message may have a \"weight\"), or {\"prompt\": TEXT,\n"
+        "\"completion\": TEXT}. Every line is checked before the first step. Ctrl-C saves\n"
+        "and ends; --resume goes on from the last checkpoint as if nothing had happened.",
+    .examples = "tinkc train data.jsonl --model tinkc/pebble-llama-2m --local --lr 3e-3\n"
+                "tinkc train data.jsonl --resume --eval held-out.jsonl --svg loss.svg",
+    .options = options,
+    .run = run,
+};
+
+#else
+typedef int cmd_train_nothing;
+#endif

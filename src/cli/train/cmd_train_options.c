@@ -1,0 +1,120 @@
+/* The options of `tinkc train` that the weights depend on: from texts to numbers, with
+ * their defaults and ranges in one table. Texts come from the command line or, where a
+ * run is resumed, from its state file. */
+#if TINKC_HAVE_TEXT
+#include <string.h>
+
+#include "base/str.h"
+#include "cli/train/cmd_train.h"
+
+void cmd_train_given(const char **out, const cmd_args *args)
+{
+    for (size_t i = 0; i < TRAIN_SETTINGS; i++) {
+        out[i] = cmd_text(args, train_setting_name((train_setting)i), NULL);
+    }
+}
+
+typedef struct whole {
+    train_setting setting;
+    size_t at; /* in train_numbers */
+    int64_t fallback, low, high;
+} whole;
+
+typedef struct real {
+    train_setting setting;
+    size_t at;
+    double fallback, high; /* from 0 on */
+} real;
+
+static const whole wholes[] = {
+    {TRAIN_RANK, offsetof(train_numbers, rank), 32, 1, 1024},
+    {TRAIN_WARMUP, offsetof(train_numbers, warmup), 0, 0, 100000000},
+    {TRAIN_BATCH, offsetof(train_numbers, batch), 16, 1, 65536},
+    {TRAIN_EPOCHS, offsetof(train_numbers, epochs), 3, 1, 1000000},
+    {TRAIN_STEPS, offsetof(train_numbers, steps), 0, 1, 100000000},
+    {TRAIN_MAX_LENGTH, offsetof(train_numbers, max_length), 0, 0, 100000000},
+};
+
+static const real reals[] = {
+    {TRAIN_LR, offsetof(train_numbers, rate), 1e-4, 1e3},
+    {TRAIN_CLIP, offsetof(train_numbers, clip), 0, 1e9},
+    {TRAIN_DECAY, offsetof(train_numbers, decay), 0, 1e3},
+};
+
+static int refuse(const cmd_args *args, train_setting setting, const char *text)
+{
+    return cmd_bad_usage(args, "Invalid value for '--%s': '%s'.",
+                         train_setting_name(setting), text);
+}
+
+static bool parse_whole(train_numbers *out, const whole *w, const char *text)
+{
+    int64_t value = w->fallback;
+    if (text != NULL &&
+        (!tk_str_to_i64(tk_str_of(text), &value) || value < w->low || value > w->high)) {
+        return false;
+    }
+    memcpy((char *)out + w->at, &value, sizeof(value));
+    return true;
+}
+
+static bool parse_real(train_numbers *out, const real *r, const char *text)
+{
+    double value = r->fallback;
+    if (text != NULL &&
+        (!tk_str_to_double(tk_str_of(text), &value) || value < 0 || value > r->high)) {
+        return false;
+    }
+    memcpy((char *)out + r->at, &value, sizeof(value));
+    return true;
+}
+
+/* The place of a word among those between bars; -1: it is none. */
+static int place(const char *words, const char *text)
+{
+    tk_str rest = tk_str_of(words);
+    for (int i = 0; rest.p != NULL; i++) {
+        if (tk_str_is(tk_str_cut(&rest, '|'), text)) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+int cmd_train_parse(train_numbers *out, const char *const *settings, const cmd_args *args)
+{
+    for (size_t i = 0; i < TK_ARRAY_LEN(wholes); i++) {
+        const char *text = settings[wholes[i].setting];
+        if (!parse_whole(out, &wholes[i], text)) {
+            return refuse(args, wholes[i].setting, text);
+        }
+    }
+    for (size_t i = 0; i < TK_ARRAY_LEN(reals); i++) {
+        const char *text = settings[reals[i].setting];
+        if (!parse_real(out, &reals[i], text)) {
+            return refuse(args, reals[i].setting, text);
+        }
+    }
+    const char *seed = settings[TRAIN_SEED] != NULL ? settings[TRAIN_SEED] : "1";
+    const char *schedule = settings[TRAIN_SCHEDULE];
+    const char *loss_on = settings[TRAIN_LOSS_ON];
+    int schedule_at =
+        place("constant|linear|cosine", schedule != NULL ? schedule : "linear");
+    int loss_at = place("assistant|last|all", loss_on != NULL ? loss_on : "assistant");
+    if (!tk_str_to_u64(tk_str_of(seed), &out->seed) || out->seed > INT64_MAX) {
+        return refuse(args, TRAIN_SEED, seed);
+    }
+    if (schedule_at < 0) {
+        return refuse(args, TRAIN_SCHEDULE, schedule);
+    }
+    if (loss_at < 0) {
+        return refuse(args, TRAIN_LOSS_ON, loss_on);
+    }
+    out->schedule = (train_schedule)schedule_at;
+    out->loss_on = (tinkc_loss_on)loss_at;
+    return CMD_OK;
+}
+
+#else
+typedef int cmd_train_options_nothing;
+#endif

@@ -1,0 +1,186 @@
+/* What `tinkc train` shows: problems of the data, progress, and the summary. */
+#if TINKC_HAVE_TEXT
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "cli/frame/cmd_out.h"
+#include "cli/train/cmd_train.h"
+
+#define PROBLEMS_SHOWN 20
+#define WARNINGS_SHOWN 5
+#define LINES          20 /* of progress where there is no terminal */
+#define LONG_MS        5000
+#define BAR            24
+#define BAR_COLUMNS    88 /* a narrower terminal gets no bar */
+
+/* ---- problems ---- */
+
+void cmd_train_say(void *user, size_t line, bool is_problem, const char *text)
+{
+    train_report *report = user;
+    size_t n = is_problem ? ++report->problems : ++report->warnings;
+    if (n <= (is_problem ? PROBLEMS_SHOWN : WARNINGS_SHOWN)) {
+        fprintf(stderr, "%s%s:%zu: %s\n", is_problem ? "" : "Warning: ", report->path,
+                line, text);
+    }
+}
+
+void cmd_train_say_rest(const train_report *report)
+{
+    if (report->problems > PROBLEMS_SHOWN) {
+        fprintf(stderr, "... and %zu more like these\n",
+                report->problems - PROBLEMS_SHOWN);
+    }
+    if (report->warnings > WARNINGS_SHOWN) {
+        fprintf(stderr, "... and %zu more warnings\n", report->warnings - WARNINGS_SHOWN);
+    }
+}
+
+/* ---- progress ---- */
+
+static size_t columns_of_errors(void)
+{
+    struct winsize size;
+    bool ok = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+    return ok ? size.ws_col : 80;
+}
+
+/* "1:02:03", "2:03". */
+static const char *clock_text(char out[32], double seconds)
+{
+    int64_t s = seconds < 1e9 ? (int64_t)(seconds + 0.5) : (int64_t)1e9;
+    if (s >= 3600) {
+        (void)snprintf(out, 32, "%lld:%02lld:%02lld", (long long)(s / 3600),
+                       (long long)(s / 60 % 60), (long long)(s % 60));
+    } else {
+        (void)snprintf(out, 32, "%lld:%02lld", (long long)(s / 60), (long long)(s % 60));
+    }
+    return out;
+}
+
+void cmd_train_progress(void *user, const train_record *record)
+{
+    const train_run *run = user;
+    size_t steps = run->plan->steps, done = record->step - run->first;
+    size_t every = TK_MAX(steps / LINES, 1);
+    double rate = run->seconds > 0 ? (double)run->tokens / run->seconds : 0;
+    char left[32], bar[BAR + 1];
+    (void)clock_text(left, run->seconds / (double)done * (double)(steps - record->step));
+    if (isatty(STDERR_FILENO) != 1) {
+        if (record->step % every == 0 || done == 1 || record->step == steps) {
+            fprintf(stderr, "step %zu/%zu  loss %.4f  %.0f tokens/s  ETA %s\n",
+                    record->step, steps, record->loss, rate, left);
+        }
+        return;
+    }
+    if (columns_of_errors() < BAR_COLUMNS) {
+        cmd_progress("%zu/%zu loss %.3f ETA %s", record->step, steps, record->loss, left);
+        return;
+    }
+    memset(bar, '.', BAR);
+    memset(bar, '#', BAR * record->step / steps);
+    bar[BAR] = '\0';
+    cmd_progress("step %zu/%zu [%s] loss %.4f  %.0f tokens/s  ETA %s", record->step,
+                 steps, bar, record->loss, rate, left);
+}
+
+void cmd_train_waiting(void *user, const tinkc_future *future)
+{
+    char text[256];
+    tinkc_wait wait = TINKC_WAIT_INIT;
+    (void)user;
+    if (tinkc_future_status(future, &wait) == TINKC_OK && wait.age_ms > LONG_MS) {
+        (void)tinkc_future_explain(future, text, sizeof(text));
+        cmd_progress("%.*s", (int)TK_MIN(columns_of_errors() - 1, sizeof(text)), text);
+    }
+}
+
+/* ---- summary ---- */
+
+static void put_number(cmd_json *json, const char *key, double value)
+{
+    cmd_json_key(json, key);
+    if (isfinite(value)) {
+        tk_json_put_double(&json->w, value);
+    } else {
+        tk_json_put_null(&json->w);
+    }
+}
+
+/* A loss of the curve; NaN without one. */
+static double loss_at(const train_line *line, bool is_last)
+{
+    return line->n > 0 ? line->points[is_last ? line->n - 1 : 0].loss : NAN;
+}
+
+static int summary_json(const train_run *run, const char *model, size_t from_step,
+                        const cmd_args *args)
+{
+    cmd_json json;
+    cmd_json_init(&json);
+    tk_json_begin_object(&json.w);
+    cmd_json_pair(&json, "model", model);
+    cmd_json_key(&json, "step");
+    cmd_json_count(&json, (int64_t)run->state->step);
+    cmd_json_key(&json, "steps");
+    cmd_json_count(&json, (int64_t)run->plan->steps);
+    cmd_json_key(&json, "resumed_from");
+    cmd_json_count(&json, from_step > 0 ? (int64_t)from_step : -1);
+    cmd_json_key(&json, "rows");
+    cmd_json_count(&json, (int64_t)run->data->n);
+    cmd_json_key(&json, "tokens");
+    cmd_json_count(&json, (int64_t)run->tokens);
+    put_number(&json, "seconds", run->seconds);
+    put_number(&json, "loss_first", loss_at(&run->curve.train, false));
+    put_number(&json, "loss_last", loss_at(&run->curve.train, true));
+    put_number(&json, "eval_loss_first", run->state->eval_first);
+    put_number(&json, "eval_loss_last", run->eval_last);
+    cmd_json_pair(&json, "checkpoint", run->state->checkpoint);
+    cmd_json_pair(&json, "weights", run->state->weights);
+    tk_json_end_object(&json.w);
+    return cmd_json_print(&json, args);
+}
+
+static void put_row(const char *name, double first, double last)
+{
+    if (isfinite(last) && isfinite(first)) {
+        printf("%-14s %.4f -> %.4f\n", name, first, last);
+    } else if (isfinite(last)) { /* --eval came with --resume: there is no first one */
+        printf("%-14s %.4f\n", name, last);
+    }
+}
+
+static int summary_text(const train_run *run, const char *model)
+{
+    tk_buf curve;
+    tk_buf_init(&curve, TK_MIB);
+    size_t columns = cmd_out_width();
+    train_curve_text(&run->curve, columns > 0 ? columns : 80, &curve);
+    printf("Trained %s on %zu lines: %zu steps, %zu tokens in %.1f s\n\n", model,
+           run->data->n, run->state->step, run->tokens, run->seconds);
+    if (curve.n > 0) {
+        printf("%.*s\n", (int)curve.n, curve.p);
+    }
+    tk_buf_dispose(&curve);
+    put_row("loss", loss_at(&run->curve.train, false), loss_at(&run->curve.train, true));
+    put_row("held-out loss", run->state->eval_first, run->eval_last);
+    printf("%-14s %s\n", "checkpoint", run->state->checkpoint);
+    if (run->state->weights != NULL) {
+        printf("%-14s %s\n", "weights", run->state->weights);
+    }
+    return CMD_OK;
+}
+
+int cmd_train_summary(const train_run *run, const char *model, size_t from_step,
+                      const cmd_args *args)
+{
+    return cmd_wants_json(args) ? summary_json(run, model, from_step, args)
+                                : summary_text(run, model);
+}
+
+#else
+typedef int cmd_train_out_nothing;
+#endif

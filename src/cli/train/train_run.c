@@ -1,0 +1,380 @@
+/* The pipeline of training steps. A ticket is what was submitted for one step: the batch,
+ * the optimizer's step and, where they are due, a checkpoint and a measurement behind it.
+ * Results are taken in the same order; the state file follows each checkpoint. */
+#if TINKC_HAVE_TEXT
+#include "cli/train/train_run.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <tinkc/ledger.h>
+#include <tinkc/rest.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#define AHEAD      2 /* steps under way */
+#define POLL_MS    200
+#define NAME_BYTES 320
+
+typedef struct ticket {
+    train_record record;
+    double weight;
+    tinkc_future *batch, *optim;
+    tinkc_future *save;    /* or NULL: weights and optimizer */
+    tinkc_future *weights; /* or NULL: for sampling, after the last step */
+    tinkc_future *eval;    /* or NULL */
+} ticket;
+
+typedef struct pipeline {
+    train_run *run;
+    size_t *rows;             /* of one batch, owned */
+    const tinkc_datum **data; /* owned; room for a batch or all held-out rows */
+    ticket tickets[AHEAD];
+    size_t first, n; /* a ring */
+    size_t next;     /* step to submit */
+    int64_t began_ns, last_ns;
+} pipeline;
+
+/* ---- submitting ---- */
+
+static tinkc_future *submit_eval(pipeline *p)
+{
+    const train_set *eval = p->run->eval;
+    for (size_t i = 0; i < eval->n; i++) {
+        p->data[i] = eval->rows[i].datum;
+    }
+    return tinkc_training_forward(p->run->training, p->data, eval->n, "cross_entropy",
+                                  NULL);
+}
+
+/* The name of the checkpoint after `done` steps: the run's own at the end. */
+static void name_of(char out[NAME_BYTES], const train_run *run, size_t done)
+{
+    if (done == run->plan->steps) {
+        (void)snprintf(out, NAME_BYTES, "%s", run->name);
+    } else {
+        (void)snprintf(out, NAME_BYTES, "%s-%06zu", run->name, done);
+    }
+}
+
+static tinkc_future *submit_save(train_run *run, size_t done)
+{
+    char name[NAME_BYTES];
+    tinkc_save_options options = TINKC_SAVE_OPTIONS_INIT;
+    options.overwrite = true;
+    name_of(name, run, done);
+    return tinkc_training_save_state(run->training, name, &options);
+}
+
+static bool is_due(size_t done, size_t every, size_t steps)
+{
+    return done == steps || (every > 0 && done % every == 0);
+}
+
+/* Whether the next step, with the measurement behind it, fits into the budget. */
+static bool fits(pipeline *p)
+{
+    train_run *run = p->run;
+    int64_t step = 0, eval = 0;
+    tinkc_ledger *ledger = NULL;
+    if (run->budget < 0 ||
+        tinkc_service_read_ledger(&ledger, run->service, NULL) != TINKC_OK) {
+        return true; /* if it does not, the call says so */
+    }
+    size_t n = train_plan_batch(run->plan, p->next, p->rows);
+    for (size_t i = 0; i < n; i++) {
+        p->data[i] = run->data->rows[p->rows[i]].datum;
+    }
+    (void)tinkc_estimate_batch(&step, p->data, n, NULL);
+    if (run->eval->n > 0 && is_due(p->next + 1, run->eval_every, run->plan->steps)) {
+        for (size_t i = 0; i < run->eval->n; i++) {
+            p->data[i] = run->eval->rows[i].datum;
+        }
+        (void)tinkc_estimate_batch(&eval, p->data, run->eval->n, NULL);
+    }
+    bool ok = step + eval <= tinkc_ledger_left(ledger);
+    tinkc_ledger_free(&ledger);
+    return ok;
+}
+
+static void submit(pipeline *p)
+{
+    train_run *run = p->run;
+    ticket *t = &p->tickets[(p->first + p->n) % AHEAD];
+    size_t n = train_plan_batch(run->plan, p->next, p->rows);
+    size_t done = p->next + 1;
+    memset(t, 0, sizeof(*t));
+    for (size_t i = 0; i < n; i++) {
+        const train_row *row = &run->data->rows[p->rows[i]];
+        p->data[i] = row->datum;
+        t->record.tokens += row->tokens;
+        t->weight += row->weight;
+    }
+    t->record.step = done;
+    t->record.epoch =
+        TK_MIN((double)done * (double)run->plan->batch, (double)run->plan->total) /
+        (double)run->plan->rows;
+    t->record.rate = train_plan_rate(run->plan, p->next);
+    tinkc_adam_params adam = run->adam;
+    adam.learning_rate = t->record.rate;
+    t->batch =
+        tinkc_training_forward_backward(run->training, p->data, n, "cross_entropy", NULL);
+    t->optim = tinkc_training_optim_step(run->training, &adam);
+    if (is_due(done, run->save_every, run->plan->steps)) {
+        t->save = submit_save(run, done);
+    }
+    if (done == run->plan->steps) {
+        t->weights =
+            tinkc_training_save_weights_for_sampler(run->training, run->name, NULL);
+    }
+    if (run->eval->n > 0 && is_due(done, run->eval_every, run->plan->steps)) {
+        t->eval = submit_eval(p);
+    }
+    p->n++;
+    p->next++;
+}
+
+/* ---- waiting ---- */
+
+/* Waits to the end: a stop is noted, and what is under way is still taken. */
+static tinkc_code wait_for(train_run *run, tinkc_future *future)
+{
+    tinkc_code code;
+    do {
+        code = tinkc_future_wait(future, POLL_MS);
+        run->was_stopped = run->was_stopped || run->is_stopped();
+        if (code == TINKC_E_TIMEOUT) {
+            run->on_wait(run->user, future);
+        }
+    } while (code == TINKC_E_TIMEOUT && !tinkc_future_is_done(future));
+    if (code != TINKC_OK) {
+        run->error = tinkc_future_take_error(future);
+    }
+    return code;
+}
+
+/* The loss per token; TINKC_E_DECODE when the server gave none. */
+static tinkc_code take_loss(train_run *run, tinkc_future *future, double weight,
+                            double *out)
+{
+    tinkc_fwdbwd *result = NULL;
+    double loss = NAN;
+    tinkc_code code = wait_for(run, future);
+    if (code == TINKC_OK) {
+        code = tinkc_future_take_fwdbwd(&result, future, &run->error);
+    }
+    if (code == TINKC_OK && tinkc_fwdbwd_loss(&loss, result) != TINKC_OK) {
+        code = tk_err_set(&run->err, TINKC_E_DECODE, "the server gave no loss");
+    }
+    tinkc_fwdbwd_free(&result);
+    if (code == TINKC_OK) {
+        *out = loss / weight;
+    }
+    return code;
+}
+
+/* ---- checkpoints ---- */
+
+/* The path that a save gave, in the state's arena. */
+static tinkc_code take_path(train_run *run, tinkc_future *future, const char **out)
+{
+    char *path = NULL;
+    tk_str copy = {NULL, 0};
+    tinkc_code code = wait_for(run, future);
+    if (code == TINKC_OK) {
+        code = tinkc_future_take_path(&path, future, &run->error);
+    }
+    if (code == TINKC_OK &&
+        !tk_arena_dup(&run->state->arena, &copy, path, strlen(path))) {
+        code = tk_err_nomem(&run->err);
+    }
+    tinkc_text_free(path);
+    if (code == TINKC_OK) {
+        *out = copy.p;
+    }
+    return code;
+}
+
+/* A checkpoint that only served to go on is let go once a later one is in the state file.
+ * Whether that works is of no consequence for the run. */
+static void let_go(train_run *run, const char *path)
+{
+    if (path != NULL) {
+        (void)tinkc_rest_delete_checkpoint_wait(run->service, path, NULL);
+    }
+}
+
+static tinkc_code end_save(train_run *run, size_t done, tinkc_future *save,
+                           tinkc_future *weights)
+{
+    train_state next = *run->state;
+    const char *old = run->state->checkpoint;
+    tinkc_code code = take_path(run, save, &next.checkpoint);
+    next.arena = run->state->arena;
+    if (code == TINKC_OK && weights != NULL) {
+        code = take_path(run, weights, &next.weights);
+        next.arena = run->state->arena;
+    }
+    if (code != TINKC_OK) {
+        return code;
+    }
+    next.step = done;
+    next.is_finished = weights != NULL;
+    code = train_state_write(&next, run->state_path, &run->err);
+    if (code == TINKC_OK) {
+        *run->state = next;
+        let_go(run, old);
+    }
+    return code;
+}
+
+/* ---- ending a step ---- */
+
+static tinkc_code end_eval(train_run *run, size_t done, tinkc_future *future)
+{
+    tinkc_code code = take_loss(run, future, run->eval->weight, &run->eval_last);
+    if (code == TINKC_OK && !train_curve_add(&run->curve.eval, done, run->eval_last)) {
+        code = tk_err_nomem(&run->err);
+    }
+    if (code == TINKC_OK) {
+        code = train_metrics_eval(&run->metrics, done, run->eval_last, &run->err);
+    }
+    return code;
+}
+
+static tinkc_code end_batch(pipeline *p, ticket *t)
+{
+    train_run *run = p->run;
+    tinkc_code code = take_loss(run, t->batch, t->weight, &t->record.loss);
+    if (code == TINKC_OK) {
+        code = wait_for(run, t->optim);
+    }
+    if (code == TINKC_OK && !isfinite(t->record.loss)) {
+        code = tk_err_set(&run->err, TINKC_E_INVALID,
+                          "the loss of step %zu is not a number (try a lower --lr)",
+                          t->record.step);
+    }
+    int64_t now = tk_clock_mono_ns(NULL);
+    t->record.seconds = (double)(now - p->last_ns) / 1e9;
+    p->last_ns = now;
+    if (code == TINKC_OK &&
+        !train_curve_add(&run->curve.train, t->record.step, t->record.loss)) {
+        code = tk_err_nomem(&run->err);
+    }
+    if (code == TINKC_OK) {
+        code = train_metrics_step(&run->metrics, &t->record, &run->err);
+    }
+    if (code == TINKC_OK) {
+        run->tokens += t->record.tokens;
+        run->seconds = (double)(now - p->began_ns) / 1e9;
+        run->on_step(run->user, &t->record);
+    }
+    return code;
+}
+
+static void free_ticket(ticket *t)
+{
+    tinkc_future_free(&t->batch);
+    tinkc_future_free(&t->optim);
+    tinkc_future_free(&t->save);
+    tinkc_future_free(&t->weights);
+    tinkc_future_free(&t->eval);
+}
+
+/* Takes the results of the oldest ticket. */
+static tinkc_code end_ticket(pipeline *p)
+{
+    ticket *t = &p->tickets[p->first];
+    tinkc_code code = end_batch(p, t);
+    if (code == TINKC_OK && t->eval != NULL) {
+        code = end_eval(p->run, t->record.step, t->eval);
+    }
+    if (code == TINKC_OK && t->save != NULL) {
+        code = end_save(p->run, t->record.step, t->save, t->weights);
+    }
+    free_ticket(t);
+    p->first = (p->first + 1) % AHEAD;
+    p->n--;
+    return code;
+}
+
+/* ---- the whole ---- */
+
+/* Held-out loss of what training starts from. */
+static tinkc_code begin_eval(pipeline *p)
+{
+    train_run *run = p->run;
+    if (run->eval->n == 0 || run->state->step > 0) {
+        return TINKC_OK;
+    }
+    tinkc_future *future = submit_eval(p);
+    tinkc_code code = end_eval(run, 0, future);
+    tinkc_future_free(&future);
+    run->state->eval_first = run->eval_last;
+    return code;
+}
+
+/* After a stop: what the last checkpoint does not hold is saved. */
+static tinkc_code save_stopped(pipeline *p)
+{
+    train_run *run = p->run;
+    if (p->next == run->state->step) {
+        return TINKC_OK;
+    }
+    tinkc_future *save = submit_save(run, p->next);
+    tinkc_code code = end_save(run, p->next, save, NULL);
+    tinkc_future_free(&save);
+    return code;
+}
+
+static tinkc_code run_steps(pipeline *p)
+{
+    train_run *run = p->run;
+    tinkc_code code = begin_eval(p);
+    p->began_ns = tk_clock_mono_ns(NULL);
+    p->last_ns = p->began_ns;
+    while (code == TINKC_OK) {
+        run->was_stopped = run->was_stopped || run->is_stopped();
+        while (!run->was_stopped && p->n < AHEAD && p->next < run->plan->steps) {
+            if (fits(p)) {
+                submit(p);
+            } else {
+                run->was_stopped = run->is_used_up = true;
+            }
+        }
+        if (p->n == 0) {
+            break;
+        }
+        code = end_ticket(p);
+    }
+    if (code == TINKC_OK && run->was_stopped && p->next < run->plan->steps) {
+        code = save_stopped(p);
+    } else if (code == TINKC_OK) {
+        run->was_stopped = false; /* it came too late to stop anything */
+    }
+    while (p->n > 0) {
+        free_ticket(&p->tickets[p->first]);
+        p->first = (p->first + 1) % AHEAD;
+        p->n--;
+    }
+    return code;
+}
+
+tinkc_code train_run_all(train_run *run)
+{
+    pipeline p = {.run = run, .next = run->state->step};
+    run->eval_last = NAN;
+    run->first = run->state->step;
+    p.rows = tk_array(run->plan->batch, sizeof(*p.rows));
+    p.data = tk_array(TK_MAX(run->plan->batch, run->eval->n), sizeof(*p.data));
+    tinkc_code code =
+        p.rows != NULL && p.data != NULL ? run_steps(&p) : tk_err_nomem(&run->err);
+    tk_free(p.rows);
+    tk_free(p.data);
+    return code;
+}
+
+#else
+typedef int train_run_nothing;
+#endif

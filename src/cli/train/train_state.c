@@ -1,0 +1,184 @@
+/* The state file of a run. */
+#include "cli/train/train_state.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+#define FILE_MAX_BYTES (256 * TK_KIB)
+#define FORMAT         1
+
+static const char *const names[TRAIN_SETTINGS] = {
+    [TRAIN_MODEL] = "model",       [TRAIN_LOAD] = "load",
+    [TRAIN_RANK] = "rank",         [TRAIN_LR] = "lr",
+    [TRAIN_SCHEDULE] = "schedule", [TRAIN_WARMUP] = "warmup",
+    [TRAIN_CLIP] = "clip",         [TRAIN_DECAY] = "weight-decay",
+    [TRAIN_BATCH] = "batch",       [TRAIN_EPOCHS] = "epochs",
+    [TRAIN_STEPS] = "steps",       [TRAIN_SEED] = "seed",
+    [TRAIN_LOSS_ON] = "loss-on",   [TRAIN_MAX_LENGTH] = "max-length",
+};
+
+const char *train_setting_name(train_setting setting)
+{
+    return names[setting];
+}
+
+/* ---- reading ---- */
+
+static const char *text_of(const tk_json *json, const char *key)
+{
+    const tk_json *value = tk_json_get(json, key);
+    return value != NULL && value->type == TK_JSON_STRING ? value->as.string.p : NULL;
+}
+
+static bool count_of(size_t *out, const tk_json *json, const char *key)
+{
+    const tk_json *value = tk_json_get(json, key);
+    uint64_t number = 0;
+    if (value == NULL || !tk_json_to_u64(value, &number) || number > SIZE_MAX) {
+        return false;
+    }
+    *out = (size_t)number;
+    return true;
+}
+
+static tinkc_code decode(train_state *out, const tk_json *json, const char *path,
+                         tk_err *err)
+{
+    size_t format = 0;
+    const tk_json *settings = tk_json_get(json, "settings");
+    const tk_json *finished = tk_json_get(json, "finished");
+    const tk_json *first = tk_json_get(json, "eval_first");
+    const char *data = text_of(json, "data_sha256");
+    if (!count_of(&format, json, "tinkc_train") || format != FORMAT || data == NULL ||
+        strlen(data) + 1 != sizeof(out->data) || settings == NULL ||
+        !count_of(&out->step, json, "step") || !count_of(&out->steps, json, "steps") ||
+        out->step > out->steps || finished == NULL || finished->type != TK_JSON_BOOL) {
+        return tk_err_set(err, TINKC_E_DECODE, "%s is not the state of a training run",
+                          path);
+    }
+    memcpy(out->data, data, sizeof(out->data));
+    for (size_t i = 0; i < TRAIN_SETTINGS; i++) {
+        out->settings[i] = text_of(settings, names[i]);
+    }
+    out->checkpoint = text_of(json, "checkpoint");
+    out->weights = text_of(json, "weights");
+    out->is_finished = finished->as.boolean;
+    out->eval_first = NAN;
+    (void)(first != NULL && tk_json_to_double(first, &out->eval_first));
+    if (out->checkpoint == NULL) {
+        return tk_err_set(err, TINKC_E_DECODE, "%s names no checkpoint", path);
+    }
+    return TINKC_OK;
+}
+
+tinkc_code train_state_read(train_state *out, const char *path, tk_err *err)
+{
+    char *text = NULL;
+    size_t n = 0;
+    const tk_json *json = NULL;
+    tinkc_code code = tk_file_read(&text, &n, path, FILE_MAX_BYTES, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    train_state state = {.step = 0};
+    tk_arena_init(&state.arena, 0);
+    code = tk_json_parse(&json, &state.arena, text, n, NULL, NULL);
+    if (code != TINKC_OK && code != TINKC_E_NOMEM) {
+        code = tk_err_set(err, TINKC_E_DECODE, "%s is not the state of a training run",
+                          path);
+    } else if (code == TINKC_E_NOMEM) {
+        code = tk_err_nomem(err);
+    } else {
+        code = decode(&state, json, path, err);
+    }
+    tk_free(text);
+    if (code == TINKC_OK) {
+        *out = state;
+    } else {
+        tk_arena_dispose(&state.arena);
+    }
+    return code;
+}
+
+void train_state_dispose(train_state *state)
+{
+    tk_arena_dispose(&state->arena);
+}
+
+/* ---- writing ---- */
+
+static void put_text(tk_json_writer *w, const char *key, const char *text)
+{
+    tk_json_key(w, tk_str_of(key));
+    if (text != NULL) {
+        tk_json_put_str(w, tk_str_of(text));
+    } else {
+        tk_json_put_null(w);
+    }
+}
+
+static void encode(tk_json_writer *w, const train_state *state)
+{
+    tk_json_begin_object(w);
+    tk_json_key(w, TK_STR("tinkc_train"));
+    tk_json_put_u64(w, FORMAT);
+    tk_json_key(w, TK_STR("step"));
+    tk_json_put_u64(w, state->step);
+    tk_json_key(w, TK_STR("steps"));
+    tk_json_put_u64(w, state->steps);
+    tk_json_key(w, TK_STR("finished"));
+    tk_json_put_bool(w, state->is_finished);
+    put_text(w, "checkpoint", state->checkpoint);
+    put_text(w, "weights", state->weights);
+    if (isfinite(state->eval_first)) {
+        tk_json_key(w, TK_STR("eval_first"));
+        tk_json_put_double(w, state->eval_first);
+    }
+    put_text(w, "data_sha256", state->data);
+    tk_json_key(w, TK_STR("settings"));
+    tk_json_begin_object(w);
+    for (size_t i = 0; i < TRAIN_SETTINGS; i++) {
+        if (state->settings[i] != NULL) {
+            put_text(w, names[i], state->settings[i]);
+        }
+    }
+    tk_json_end_object(w);
+    tk_json_end_object(w);
+}
+
+tinkc_code train_state_write(const train_state *state, const char *path, tk_err *err)
+{
+    tk_buf buf;
+    tk_json_writer w;
+    tk_buf_init(&buf, FILE_MAX_BYTES);
+    tk_json_writer_init(&w, &buf);
+    encode(&w, state);
+    tinkc_code code = tk_json_finish(&w, err);
+    if (code == TINKC_OK) {
+        tk_buf_putc(&buf, '\n');
+        code = tk_buf_status(&buf, err);
+    }
+    if (code == TINKC_OK) {
+        code = tk_file_replace(path, buf.p, buf.n, 0666, err);
+    }
+    tk_buf_dispose(&buf);
+    return code;
+}
+
+train_setting train_state_adopt(const char **given, const train_state *state)
+{
+    for (size_t i = 0; i < TRAIN_SETTINGS; i++) {
+        const char *old = state->settings[i];
+        if (given[i] != NULL && (old == NULL || strcmp(given[i], old) != 0)) {
+            return (train_setting)i;
+        }
+    }
+    for (size_t i = 0; i < TRAIN_SETTINGS; i++) {
+        given[i] = state->settings[i];
+    }
+    return TRAIN_SETTINGS;
+}

@@ -1,0 +1,407 @@
+/* The layers around one request (wire.md §5.1-5.3, §5.5): credential, try, L1, P, L2. */
+#include "client/call/call.h"
+
+#include <string.h>
+
+#include "base/uuid.h"
+#include "client/call/outcome.h"
+#include "client/call/wirelog.h"
+#include "client/core/core.h"
+#include "client/core/headers.h"
+#include "client/insight/hooks.h"
+#include "client/insight/telemetry_layer.h"
+#include "http/url.h"
+
+#define KEY_PREFIX "tinkc-retry-"
+
+#define URL_MAX_BYTES (64 * TK_KIB)
+#define HOPS_MAX      10
+
+static void attempt(tk_call *call);
+static void ask_credential(tk_call *call);
+static void forget_redirects(tk_call *call);
+
+/* ---- the end ---- */
+
+static void finish(tk_call *call, const tk_call_answer *answer)
+{
+    call->state.running = false;
+    tk_loop_timer_clear(tk_core_loop(call->core), &call->state.timer);
+    tk_buf text = call->state.text; /* `done` may free the call */
+    tk_buf moved = call->state.moved;
+    call->state.text = (tk_buf){0};
+    call->state.moved = (tk_buf){0};
+    call->done(call, answer);
+    tk_buf_dispose(&text);
+    tk_buf_dispose(&moved);
+}
+
+static void finish_error(tk_call *call, const tk_err *err)
+{
+    tk_call_answer answer = {
+        .code = err->code, .err = err, .is_doubtful = call->state.is_doubtful};
+    answer.outcome.should_retry = -1;
+    answer.outcome.hint_ms = -1;
+    finish(call, &answer);
+}
+
+static void finish_response(tk_call *call, const tk_http_response *response,
+                            const tk_retry_outcome *outcome, bool backpressure)
+{
+    tk_err err = TK_ERR_INIT;
+    tk_call_answer answer = {.outcome = *outcome,
+                             .response = response,
+                             .err = &err,
+                             .is_doubtful = call->state.is_doubtful,
+                             .backpressure = backpressure};
+    if (!outcome->success) {
+        int64_t wall_us = tk_clock_wall_us(tk_core_clock(call->core));
+        if (outcome->status == 0 && response->failure == TK_HTTP_OK) {
+            tk_err_set(&err, TINKC_E_CONNECTION, "the server answered with an empty 400");
+        } else {
+            tk_outcome_error(&err, response, wall_us);
+        }
+        answer.code = err.code;
+    }
+    finish(call, &answer);
+}
+
+/* ---- hooks ---- */
+
+static void start_span(tk_call *call)
+{
+    const tk_span *parent = call->future != NULL ? tk_future_span(call->future) : NULL;
+    tinkc_hook what = {.kind = TINKC_SPAN_HTTP,
+                       .name = call->endpoint->name,
+                       .parent = parent != NULL ? parent->id : 0,
+                       .attempt = call->state.sent++,
+                       .bytes_out = (int64_t)call->state.request.body_n};
+    tk_hooks_start(&call->state.span, tk_core_hooks(call->core),
+                   parent != NULL ? parent->context : NULL, &what);
+    call->state.received = 0;
+}
+
+static void end_span(tk_call *call, const tk_http_response *response)
+{
+    tinkc_hook what = {.http_status =
+                           response->failure == TK_HTTP_OK ? response->status : 0,
+                       .attempt = call->state.sent - 1,
+                       .bytes_out = (int64_t)call->state.request.body_n,
+                       .bytes_in = call->state.received + (int64_t)response->body.n};
+    if (tk_span_is_open(&call->state.span)) {
+        tk_span_end(&call->state.span, tk_outcome_code(response), &what);
+    }
+}
+
+/* ---- waiting ---- */
+
+static void wait_then(tk_call *call, const tk_retry_outcome *outcome, int64_t delay_ms,
+                      void (*fire)(tk_timer *timer))
+{
+    tk_loop *loop = tk_core_loop(call->core);
+    if (call->future != NULL) {
+        tk_span_retry(tk_future_span(call->future), TINKC_OK, outcome->status, delay_ms);
+        tk_future_stage(call->future, TINKC_STAGE_BACKOFF);
+    }
+    tk_timer_init(&call->state.timer, fire);
+    tk_loop_timer_set(loop, &call->state.timer,
+                      tk_core_pause_end_ms(call->core, delay_ms));
+}
+
+static void fire_again(tk_timer *timer)
+{
+    tk_call *call = TK_CONTAINER_OF(timer, tk_call, state.timer);
+    call->state.retries++;
+    forget_redirects(call);
+    ask_credential(call);
+}
+
+static void fire_attempt(tk_timer *timer)
+{
+    attempt(TK_CONTAINER_OF(timer, tk_call, state.timer));
+}
+
+/* ---- one try ---- */
+
+/* L2 looks at what L1 could not mend. */
+static void after_l1(tk_call *call, const tk_http_response *response,
+                     const tk_retry_outcome *outcome)
+{
+    if (!call->endpoint->l2 || call->no_l2) {
+        finish_response(call, response, outcome, false);
+        return;
+    }
+    bool paused = outcome->status == 402 && tk_core_billing_pause(call->core);
+    if (call->pass_backpressure && (outcome->status == 429 || paused)) {
+        finish_response(call, response, outcome, true);
+        return;
+    }
+    tk_retry_decision decision = tk_retry_l2(&call->state.l2, outcome, paused,
+                                             tk_loop_now_ms(tk_core_loop(call->core)));
+    if (!paused) {
+        tk_telemetry_call_failed(call, response, outcome,
+                                 decision.what == TK_RETRY_AGAIN);
+    }
+    if (decision.what == TK_RETRY_AGAIN) {
+        wait_then(call, outcome, decision.delay_ms, fire_attempt);
+    } else {
+        finish_response(call, response, outcome, false);
+    }
+}
+
+/* ---- redirects ---- */
+
+static void forget_redirects(tk_call *call)
+{
+    call->state.hops = 0;
+    call->state.moved_away = false;
+    call->state.moved_to_get = false;
+    tk_buf_dispose(&call->state.moved);
+    tk_buf_init(&call->state.moved, URL_MAX_BYTES);
+}
+
+static bool is_redirect(const tk_call *call, const tk_http_response *response)
+{
+    int status = response->status;
+    return response->failure == TK_HTTP_OK &&
+           tk_http_header(response, "location").n > 0 &&
+           call->endpoint->follow_redirects && !call->anonymous &&
+           call->state.hops < HOPS_MAX &&
+           (status == 301 || status == 302 || status == 303 || status == 307 ||
+            status == 308);
+}
+
+/* We follow and not the transport: it would take the credential to any server. As
+ * everywhere, all but 307 and 308 turn a request into a GET. */
+static void follow(tk_call *call, const tk_http_response *response)
+{
+    tk_err err = TK_ERR_INIT;
+    tk_buf url;
+    tk_buf_init(&url, URL_MAX_BYTES);
+    tinkc_code code = tk_url_resolve(&url, tk_str_of(call->state.request.url),
+                                     tk_http_header(response, "location"), &err);
+    if (code == TINKC_OK && tk_buf_cstr(&url) == NULL) {
+        code = tk_buf_status(&url, &err);
+    }
+    if (code != TINKC_OK) {
+        tk_buf_dispose(&url);
+        finish_error(call, &err);
+        return;
+    }
+    tk_str base = tk_str_of(tk_core_base_url(call->core));
+    call->state.hops++;
+    call->state.moved_away =
+        call->state.moved_away || !tk_url_same_origin(tk_buf_str(&url), base);
+    call->state.moved_to_get =
+        call->state.moved_to_get || (response->status != 307 && response->status != 308);
+    tk_buf_dispose(&call->state.moved);
+    call->state.moved = url;
+    ask_credential(call);
+}
+
+static int max_retries(const tk_call *call)
+{
+    int own = call->endpoint->l1_retries;
+    return own >= 0 ? own : (int)tk_core_config(call->core)->max_retries;
+}
+
+static void on_response(tk_http_request *request, const tk_http_response *response)
+{
+    tk_call *call = request->user;
+    call->state.on_wire = false;
+    tk_wirelog_answered(call, response);
+    end_span(call, response);
+    if (response->failure != TK_HTTP_CANCELLED && !call->anonymous) {
+        tk_telemetry_heard(tk_core_telemetry(call->core),
+                           response->failure == TK_HTTP_OK);
+    }
+    call->state.is_doubtful |= tk_outcome_is_doubtful(response);
+    if (call->future != NULL) {
+        tk_future_answered(call->future,
+                           response->failure == TK_HTTP_OK ? response->status : -1);
+    }
+    tk_retry_outcome outcome =
+        tk_outcome_of(response, tk_clock_wall_us(tk_core_clock(call->core)));
+    if (call->state.handed_over) {
+        finish_response(call, response, &outcome, false);
+        return;
+    }
+    if (call->pass_status != 0 && outcome.status == call->pass_status) {
+        finish_response(call, response, &outcome, false);
+        return;
+    }
+    if (is_redirect(call, response)) {
+        follow(call, response);
+        return;
+    }
+    tk_retry_pool *pool = tk_core_pool(call->core, request->group);
+    tk_retry_decision decision = tk_retry_l1(&outcome, call->state.retries,
+                                             max_retries(call), tk_core_rand(call->core));
+    if (decision.what == TK_RETRY_AGAIN) {
+        wait_then(call, &outcome, decision.delay_ms, fire_again);
+        return;
+    }
+    tk_retry_pool_note(pool, &outcome, &call->state.fresh);
+    after_l1(call, response, &outcome);
+}
+
+static size_t relay_read(tk_http_request *request, uint64_t offset, char *p, size_t n)
+{
+    tk_call *call = request->user;
+    return call->read_body(call, offset, p, n);
+}
+
+static void relay_head(tk_http_request *request, const tk_http_response *head)
+{
+    tk_call *call = request->user;
+    call->state.handed_over = true;
+    if (call->future != NULL) {
+        tk_future_stage(call->future, TINKC_STAGE_DOWNLOADING);
+    }
+    if (call->on_head != NULL) {
+        call->on_head(call, head);
+    }
+}
+
+static tk_http_flow relay_data(tk_http_request *request, const char *p, size_t n)
+{
+    tk_call *call = request->user;
+    tk_http_flow flow = call->on_data(call, p, n);
+    call->state.received += flow == TK_HTTP_TAKE ? (int64_t)n : 0;
+    return flow;
+}
+
+static void fill_streams(tk_call *call)
+{
+    tk_http_request *request = &call->state.request;
+    request->read_body =
+        call->read_body != NULL && !call->state.moved_to_get ? relay_read : NULL;
+    request->idle_timeout_ms = 0;
+    request->on_head = NULL;
+    request->on_data = NULL;
+    if (call->on_data != NULL) {
+        request->on_head = relay_head;
+        request->on_data = relay_data;
+    }
+    if (call->on_data != NULL || call->is_upload) {
+        request->idle_timeout_ms = TK_MAX(request->timeout_ms, 0);
+        request->timeout_ms = -1;
+    }
+}
+
+static void fill_request(tk_call *call)
+{
+    const tinkc_config *config = tk_core_config(call->core);
+    const tk_endpoint *endpoint = call->endpoint;
+    tk_http_request *request = &call->state.request;
+    bool to_get = call->state.moved_to_get;
+    request->method = to_get ? TK_HTTP_GET : endpoint->method;
+    request->group = endpoint->group;
+    request->body = to_get ? NULL : call->body;
+    request->body_n = to_get ? 0 : call->body_n;
+    request->timeout_ms =
+        endpoint->timeout_ms != 0 ? endpoint->timeout_ms : config->timeout_ms;
+    request->connect_timeout_ms = config->connect_timeout_ms;
+    request->max_response_bytes = call->max_response_bytes != 0
+                                      ? call->max_response_bytes
+                                      : (size_t)config->max_response_bytes;
+    request->follow_redirects = endpoint->follow_redirects && call->anonymous;
+    request->fresh_connection = call->state.fresh || call->is_once;
+    request->done = on_response;
+    request->user = call;
+    fill_streams(call);
+}
+
+static void send_with(tk_call *call, const char *credential)
+{
+    tk_err err = TK_ERR_INIT;
+    fill_request(call);
+    if (tk_headers_build(call, credential, &err) != TINKC_OK) {
+        finish_error(call, &err);
+        return;
+    }
+    if (call->future != NULL) {
+        tk_future_stage(call->future,
+                        call->wire_stage != 0 ? call->wire_stage : TINKC_STAGE_WIRE);
+        tk_future_attempt(call->future);
+    }
+    call->state.on_wire = true;
+    tk_wirelog_sent(call);
+    start_span(call);
+    if (tk_loop_submit(tk_core_loop(call->core), &call->state.request, &err) !=
+        TINKC_OK) {
+        call->state.on_wire = false;
+        tk_span_end(&call->state.span, err.code, NULL);
+        finish_error(call, &err);
+    }
+}
+
+static void on_credential(tk_auth_waiter *waiter, const char *credential, tinkc_code code,
+                          const tk_err *err)
+{
+    tk_call *call = TK_CONTAINER_OF(waiter, tk_call, state.auth);
+    if (code != TINKC_OK) {
+        finish_error(call, err);
+        return;
+    }
+    send_with(call, credential);
+}
+
+static void ask_credential(tk_call *call)
+{
+    if (call->credential != NULL || call->anonymous) {
+        send_with(call, call->credential);
+        return;
+    }
+    call->state.auth.ready = on_credential;
+    tk_auth_get(tk_core_auth(call->core), &call->state.auth);
+}
+
+/* ---- attempts ---- */
+
+static void attempt(tk_call *call)
+{
+    tk_err err = TK_ERR_INIT;
+    if (call->before_attempt != NULL && call->before_attempt(call, &err) != TINKC_OK) {
+        finish_error(call, &err);
+        return;
+    }
+    memcpy(call->state.idempotency_key, KEY_PREFIX, sizeof(KEY_PREFIX) - 1);
+    tk_uuid_make(call->state.idempotency_key + sizeof(KEY_PREFIX) - 1,
+                 tk_core_rand(call->core));
+    call->state.retries = 0;
+    forget_redirects(call);
+    ask_credential(call);
+}
+
+void tk_call_start(tk_call *call)
+{
+    memset(&call->state, 0, sizeof(call->state));
+    tk_list_init(&call->state.auth.node);
+    call->state.running = true;
+    call->state.l2.started_ms = tk_loop_now_ms(tk_core_loop(call->core));
+    int64_t budget_ms = tk_core_config(call->core)->retry_total_ms;
+    call->state.l2.budget_ms = budget_ms >= 0 ? budget_ms : INT64_MAX;
+    attempt(call);
+}
+
+bool tk_call_is_running(const tk_call *call)
+{
+    return call->state.running;
+}
+
+void tk_call_cancel(tk_call *call)
+{
+    if (!call->state.running) {
+        return;
+    }
+    if (call->state.on_wire) {
+        /* Ends in on_response with CANCELLED, which no layer repeats. */
+        tk_loop_cancel(tk_core_loop(call->core), &call->state.request);
+        return;
+    }
+    tk_auth_forget(tk_core_auth(call->core), &call->state.auth);
+    tk_err err = TK_ERR_INIT;
+    tk_err_set(&err, TINKC_E_CANCELLED, "cancelled");
+    finish_error(call, &err);
+}

@@ -1,0 +1,150 @@
+/* See op.h. The cancel task may still be queued when an operation ends by itself; then
+ * the task, which is the last to touch it, destroys it. */
+#include "client/call/op.h"
+
+#include "client/core/core.h"
+#include "client/future/waits.h"
+#include "wire/wire_error.h"
+
+static void destroy(tk_op *op)
+{
+    tk_core *core = op->core;
+    tinkc_future_free(&op->future);
+    op->type->destroy(op);
+    tk_core_unref(&core);
+}
+
+static void cancel_now(tk_op *op)
+{
+    if (op->started && !op->ended && !op->cancelled) {
+        op->cancelled = true;
+        op->type->cancel(op);
+    }
+}
+
+static void run_start(tk_task *task)
+{
+    tk_op *op = TK_CONTAINER_OF(task, tk_op, task);
+    op->started = true;
+    tk_list_push_back(tk_core_running(op->core), &op->node);
+    tk_waits_watch(tk_core_waits(op->core), op);
+    op->type->start(op);
+}
+
+static void run_cancel(tk_task *task)
+{
+    tk_op *op = TK_CONTAINER_OF(task, tk_op, cancel_task);
+    atomic_store(&op->cancel_posted, false);
+    if (op->ended) {
+        destroy(op);
+    } else {
+        cancel_now(op);
+    }
+}
+
+/* On the thread that cancels; the future waits for us before the operation may go. */
+static void on_cancel(void *user)
+{
+    tk_op *op = user;
+    atomic_store(&op->cancel_posted, true);
+    if (!tk_loop_post(tk_core_loop(op->core), &op->cancel_task)) {
+        atomic_store(&op->cancel_posted, false); /* closing: everything is cancelled */
+    }
+}
+
+void tk_op_init(tk_op *op, const tk_op_type *type, tk_core *core, const char *operation,
+                tk_result_kind kind)
+{
+    op->type = type;
+    op->core = tk_core_ref(core);
+    op->future = tk_future_new(tk_core_driver(core), operation, kind);
+    tk_list_init(&op->node);
+    tk_list_init(&op->pending);
+    op->task.run = run_start;
+    op->cancel_task.run = run_cancel;
+    atomic_init(&op->cancel_posted, false);
+}
+
+tinkc_future *tk_op_refuse(tk_op *op, const tk_err *err)
+{
+    tinkc_future *future = tinkc_future_ref(op->future);
+    (void)tk_future_fail(future, err, NULL);
+    destroy(op);
+    return future;
+}
+
+tinkc_future *tk_op_submit(tk_op *op)
+{
+    tinkc_future *future = tinkc_future_ref(op->future);
+    tk_err err = TK_ERR_INIT;
+    if (tk_future_is_static(future)) {
+        destroy(op);
+        return future;
+    }
+    if (tk_core_check(op->core, &err) != TINKC_OK) {
+        (void)tk_future_fail(future, &err, NULL);
+        destroy(op);
+        return future;
+    }
+    tk_future_on_cancel(future, on_cancel, op);
+    tk_waits_enter(tk_core_waits(op->core), op);
+    if (!tk_loop_post(tk_core_loop(op->core), &op->task)) {
+        tk_waits_leave(tk_core_waits(op->core), op);
+        tk_future_forget_cancel(future);
+        tk_err_set(&err, TINKC_E_CANCELLED, "the service was closed");
+        (void)tk_future_fail(future, &err, NULL);
+        destroy(op);
+    }
+    return future;
+}
+
+/* Takes it out of the running ones; true when the caller must destroy it. */
+static bool leave(tk_op *op)
+{
+    op->ended = true;
+    tk_list_remove(&op->node);
+    tk_waits_leave(tk_core_waits(op->core), op);
+    tk_future_forget_cancel(op->future);
+    return !atomic_load(&op->cancel_posted);
+}
+
+void tk_op_complete(tk_op *op, void *result, void (*free_result)(void *))
+{
+    bool mine = leave(op);
+    if (!tk_future_complete(op->future, result, free_result) && result != NULL &&
+        free_result != NULL) {
+        free_result(result);
+    }
+    if (mine) {
+        destroy(op);
+    }
+}
+
+void tk_op_fail(tk_op *op, const tk_err *err)
+{
+    bool mine = leave(op);
+    if (tk_future_fail(op->future, err, NULL) && !op->is_foreign) {
+        tk_telemetry_failed(tk_core_telemetry(op->core), tk_future_operation(op->future),
+                            err, tk_wire_error_is_user(err->http_status, err->category));
+    }
+    if (mine) {
+        destroy(op);
+    }
+}
+
+void tk_op_cancel_all(tk_list *running)
+{
+    /* Cancelling one may end others; each that was asked leaves or is marked, so look for
+     * one that is not marked until there is none. */
+    for (;;) {
+        tk_op *next = NULL;
+        for (tk_list *at = running->next; at != running && next == NULL; at = at->next) {
+            tk_op *op = TK_CONTAINER_OF(at, tk_op, node);
+            next = op->cancelled ? NULL : op;
+        }
+        if (next == NULL) {
+            return;
+        }
+        cancel_now(next);
+    }
+}

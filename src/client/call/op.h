@@ -1,0 +1,62 @@
+/* An operation: what a call of the public API becomes. Created on the caller's thread,
+ * lives on the loop's thread, ends exactly once by completing its future.
+ *
+ * Life: tk_op_init, tk_op_submit (posts it), `start` on the loop's thread, ...,
+ * tk_op_end. `cancel` is called at most once, on the loop's thread, when the caller
+ * cancels or the service closes, and only between start and end; it must lead to
+ * tk_op_end, at once or when what it cancelled reports back. */
+#ifndef CLIENT_OP_H
+#define CLIENT_OP_H
+
+#include <stdatomic.h>
+
+#include "base/list.h"
+#include "client/future/tk_future.h"
+#include "http/loop.h"
+
+typedef struct tk_core tk_core;
+typedef struct tk_op tk_op;
+
+typedef struct tk_op_type {
+    void (*start)(tk_op *op);
+    void (*cancel)(tk_op *op);
+    void (*destroy)(tk_op *op); /* frees what the operation owns, and itself */
+} tk_op_type;
+
+struct tk_op {
+    const tk_op_type *type;
+    tk_core *core;        /* a reference */
+    tinkc_future *future; /* a reference */
+    tk_list node;         /* in the core's list while it runs */
+    tk_list pending;      /* in its tk_waits from the call on */
+    int64_t tell_ms;      /* when the log hears of it next; loop thread */
+    tk_task task;
+    tk_task cancel_task;
+    atomic_bool cancel_posted;
+    bool started, ended, cancelled;
+    bool is_foreign; /* with another server than the service's: that one is not told */
+};
+
+/* Takes a reference of core; makes the future. */
+void tk_op_init(tk_op *op, const tk_op_type *type, tk_core *core, const char *operation,
+                tk_result_kind kind);
+
+/* Hands the operation to the loop and returns the caller's reference of its future. When
+ * the service is closing (or the future could not be made) the future is done with that
+ * error and the operation is destroyed. Thread: the caller's. */
+tinkc_future *tk_op_submit(tk_op *op);
+
+/* Refused before it was submitted: completes the future and destroys the operation. */
+tinkc_future *tk_op_refuse(tk_op *op, const tk_err *err);
+
+/* ---- loop thread ---- */
+
+/* The one end: completes the future (unless the caller cancelled before) and destroys the
+ * operation. `result` is freed with `free_result` when it is not wanted any more. */
+void tk_op_complete(tk_op *op, void *result, void (*free_result)(void *));
+void tk_op_fail(tk_op *op, const tk_err *err);
+
+/* Cancels every running operation of a core. */
+void tk_op_cancel_all(tk_list *running);
+
+#endif

@@ -1,0 +1,108 @@
+/* See outcome.h. */
+#include "client/call/outcome.h"
+
+#include "wire/wire_error.h"
+
+static tinkc_code code_of(tk_http_failure failure)
+{
+    switch (failure) {
+    case TK_HTTP_OK:
+        return TINKC_OK;
+    case TK_HTTP_TIMEOUT:
+        return TINKC_E_TIMEOUT;
+    case TK_HTTP_CANCELLED:
+        return TINKC_E_CANCELLED;
+    case TK_HTTP_NOMEM:
+        return TINKC_E_NOMEM;
+    case TK_HTTP_TOO_LARGE:
+        return TINKC_E_LIMIT;
+    case TK_HTTP_TRUST:
+        return TINKC_E_CONFIG; /* trying again does not help */
+    case TK_HTTP_DNS:
+    case TK_HTTP_CONNECT:
+    case TK_HTTP_TLS:
+    case TK_HTTP_RESET:
+    case TK_HTTP_PROTOCOL:
+    case TK_HTTP_OTHER:
+        return TINKC_E_CONNECTION;
+    }
+    return TINKC_E_CONNECTION;
+}
+
+static bool is_success(const tk_http_response *response)
+{
+    return response->failure == TK_HTTP_OK && response->status >= 200 &&
+           response->status <= 299;
+}
+
+tinkc_code tk_outcome_code(const tk_http_response *response)
+{
+    if (response->failure != TK_HTTP_OK) {
+        return code_of(response->failure);
+    }
+    return is_success(response) ? TINKC_OK : tk_err_code_of_status(response->status);
+}
+
+bool tk_outcome_is_doubtful(const tk_http_response *response)
+{
+    switch (response->failure) {
+    case TK_HTTP_OK:
+        return response->status >= 500 || response->status == 408;
+    case TK_HTTP_DNS:
+    case TK_HTTP_CONNECT:
+    case TK_HTTP_TLS:
+    case TK_HTTP_TRUST:
+        return false;
+    case TK_HTTP_TIMEOUT:
+    case TK_HTTP_CANCELLED:
+    case TK_HTTP_NOMEM:
+    case TK_HTTP_TOO_LARGE:
+    case TK_HTTP_RESET:
+    case TK_HTTP_PROTOCOL:
+    case TK_HTTP_OTHER:
+        break;
+    }
+    return true;
+}
+
+tk_retry_outcome tk_outcome_of(const tk_http_response *response, int64_t wall_us)
+{
+    tk_retry_outcome outcome = {.should_retry = -1, .hint_ms = -1};
+    outcome.success = is_success(response);
+    tk_fault fault = {.code = code_of(response->failure)};
+    if (response->failure == TK_HTTP_OK) {
+        outcome.status = response->status;
+        fault.status = response->status;
+        tk_should_retry said =
+            tk_wire_error_should_retry(tk_http_header(response, "x-should-retry"));
+        outcome.should_retry =
+            said == TK_SHOULD_RETRY_UNSAID ? -1 : said == TK_SHOULD_RETRY_YES;
+        outcome.hint_ms =
+            tk_wire_error_retry_after(tk_http_header(response, "retry-after-ms"),
+                                      tk_http_header(response, "retry-after"), wall_us);
+        tk_str length = tk_http_header(response, "content-length");
+        outcome.bare_400 =
+            response->status == 400 && (length.p == NULL || tk_str_is(length, "0"));
+    }
+    outcome.transient =
+        !outcome.success && tk_wire_error_rule(&fault)->retry == TK_RETRY_SAME;
+    return outcome;
+}
+
+void tk_outcome_error(tk_err *err, const tk_http_response *response, int64_t wall_us)
+{
+    if (response->failure != TK_HTTP_OK) {
+        tk_err_set(err, code_of(response->failure), "%s", response->err.message);
+        return;
+    }
+    tk_error_response said = {
+        .status = response->status,
+        .body = response->body,
+        .should_retry = tk_http_header(response, "x-should-retry"),
+        .retry_after_ms = tk_http_header(response, "retry-after-ms"),
+        .retry_after = tk_http_header(response, "retry-after"),
+        .request_id = tk_http_header(response, "x-request-id"),
+        .now_us = wall_us,
+    };
+    (void)tk_wire_error_fill(err, &said);
+}

@@ -1,0 +1,388 @@
+/* See poll.h. The server does the waiting (long polls); we only back off when it is out
+ * of reach or says so. */
+#include "client/call/poll.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json_num.h"
+#include "client/core/core.h"
+#include "client/insight/telemetry_layer.h"
+
+#define BODY_MAX_BYTES (4 * TK_KIB)
+
+static void send_poll(tk_poll *poll);
+
+/* ---- the end ---- */
+
+static void finish(tk_poll *poll, const tk_poll_result *result)
+{
+    tk_loop *loop = tk_core_loop(poll->core);
+    poll->state.running = false;
+    tk_loop_timer_clear(loop, &poll->state.timer);
+    tk_budget_release(tk_core_response_budget(poll->core), &poll->state.claim);
+    tk_buf_dispose(&poll->state.body);
+    tk_arena arena = poll->state.arena; /* `done` may free the poll */
+    poll->done(poll, result);
+    tk_arena_dispose(&arena);
+}
+
+static void fail(tk_poll *poll, const tk_err *err)
+{
+    tk_poll_result result = {.code = err->code, .err = err};
+    finish(poll, &result);
+}
+
+static void fail_with(tk_poll *poll, tinkc_code code, const char *text)
+{
+    tk_err err = TK_ERR_INIT;
+    tk_err_set(&err, code, "%s", text);
+    (void)snprintf(err.request_id, sizeof(err.request_id), "%s", poll->request_id);
+    fail(poll, &err);
+}
+
+/* ---- between two polls ---- */
+
+static tinkc_queue_state public_state(tk_queue_state state)
+{
+    switch (state) {
+    case TK_QUEUE_ACTIVE:
+        return TINKC_QUEUE_ACTIVE;
+    case TK_QUEUE_PAUSED_CAPACITY:
+        return TINKC_QUEUE_PAUSED_CAPACITY;
+    case TK_QUEUE_PAUSED_RATE_LIMIT:
+        return TINKC_QUEUE_PAUSED_RATE_LIMIT;
+    case TK_QUEUE_UNKNOWN:
+        break;
+    }
+    return TINKC_QUEUE_UNKNOWN;
+}
+
+static void tell_queue(const tk_poll *poll, tinkc_queue_state state, tk_str why)
+{
+    char reason[160];
+    (void)snprintf(reason, sizeof(reason), TK_STR_FMT, TK_STR_ARG(why));
+    tinkc_hook what = {.event = TINKC_HOOK_QUEUE, .queue_state = state, .reason = reason};
+    tk_span_point(tk_future_span(poll->future), &what);
+}
+
+static void note_queue(tk_poll *poll, const tk_try_again *said)
+{
+    bool known = said->queue_state.is == TK_SET;
+    bool reason =
+        said->queue_state_reason.is == TK_SET && said->queue_state_reason.v.n > 0;
+    if (!known && !reason) {
+        return;
+    }
+    tinkc_queue_state state = public_state((tk_queue_state)said->queue_state.v);
+    tk_str why = reason ? said->queue_state_reason.v : (tk_str){NULL, 0};
+    if (poll->future != NULL && tk_future_queue(poll->future, state, why)) {
+        tell_queue(poll, state, why);
+    }
+    tk_core_queue_state(poll->core, state, why, poll->what);
+}
+
+static tinkc_stage stage_of(const tk_poll *poll)
+{
+    if (poll->state.want_payload) {
+        return TINKC_STAGE_DOWNLOADING;
+    }
+    return tk_future_is_paused(poll->future) ? TINKC_STAGE_QUEUED : TINKC_STAGE_RUNNING;
+}
+
+/* A server that says nothing at all, or never finishes, ends the wait (design §3). */
+static bool is_stuck(tk_poll *poll)
+{
+    const tinkc_config *config = tk_core_config(poll->core);
+    int64_t now = tk_loop_now_ms(tk_core_loop(poll->core));
+    int64_t since = poll->state.started_ms;
+    if (poll->progress_ms != NULL) {
+        since = TK_MAX(since, *poll->progress_ms);
+    }
+    if (poll->never_stuck) {
+        return false;
+    }
+    if (config->stuck_silent_ms >= 0 &&
+        now - poll->state.answered_ms >= config->stuck_silent_ms) {
+        fail_with(poll, TINKC_E_STUCK, "the server has not answered for too long");
+        return true;
+    }
+    if (config->stuck_total_ms >= 0 && now - since >= config->stuck_total_ms) {
+        fail_with(poll, TINKC_E_STUCK, "the server has not finished for too long");
+        return true;
+    }
+    return false;
+}
+
+static void fire(tk_timer *timer)
+{
+    tk_poll *poll = TK_CONTAINER_OF(timer, tk_poll, state.timer);
+    poll->state.waiting = false;
+    send_poll(poll);
+}
+
+static void again(tk_poll *poll, int64_t delay_ms)
+{
+    tk_loop *loop = tk_core_loop(poll->core);
+    if (is_stuck(poll)) {
+        return;
+    }
+    if (delay_ms == 0) {
+        send_poll(poll);
+        return;
+    }
+    if (poll->future != NULL) {
+        tk_future_stage(poll->future, TINKC_STAGE_BACKOFF);
+    }
+    poll->state.waiting = true;
+    tk_loop_timer_set(loop, &poll->state.timer,
+                      tk_core_pause_end_ms(poll->core, delay_ms));
+}
+
+static void budget_granted(tk_budget_claim *claim)
+{
+    tk_poll *poll = TK_CONTAINER_OF(claim, tk_poll, state.claim);
+    poll->state.waiting = false;
+    send_poll(poll);
+}
+
+/* Row 14: the payload is fetched within the budget for large results. */
+static void fetch_payload(tk_poll *poll, int64_t bytes)
+{
+    poll->state.want_payload = true;
+    if (tk_budget_acquire(tk_core_response_budget(poll->core), &poll->state.claim, bytes,
+                          budget_granted)) {
+        send_poll(poll);
+        return;
+    }
+    poll->state.waiting = true;
+    if (poll->future != NULL) {
+        tk_future_stage(poll->future, TINKC_STAGE_BUDGET);
+    }
+}
+
+/* ---- one answer ---- */
+
+static const char *confusion(tk_answer_kind kind)
+{
+    switch (kind) {
+    case TK_ANSWER_METADATA_TWICE:
+        return "the server sent metadata again instead of the result";
+    case TK_ANSWER_LEGACY:
+        return "the server sent this result as JSON; it is too old for this client";
+    case TK_ANSWER_PROTO:
+    case TK_ANSWER_TRY_AGAIN:
+    case TK_ANSWER_METADATA:
+    case TK_ANSWER_FAILED:
+    case TK_ANSWER_RESULT:
+    case TK_ANSWER_MALFORMED:
+        break;
+    }
+    return "the server's answer is not a JSON object";
+}
+
+static void refused(tk_poll *poll, const tk_future_answer *said)
+{
+    tk_err err = TK_ERR_INIT;
+    tk_err_set(&err, TINKC_E_REQUEST, TK_STR_FMT, TK_STR_ARG(said->error));
+    err.category = said->category;
+    (void)snprintf(err.request_id, sizeof(err.request_id), "%s", poll->request_id);
+    fail(poll, &err);
+}
+
+static void succeed(tk_poll *poll, const tk_http_response *response,
+                    const tk_future_answer *said)
+{
+    tk_poll_result result = {.body = response->body,
+                             .is_protobuf = said->kind == TK_ANSWER_PROTO,
+                             .json = said->json};
+    finish(poll, &result);
+}
+
+/* That the server is not ready yet (also as a 408) is no failure. */
+static void tell_retry(const tk_poll *poll, const tk_retry_outcome *outcome,
+                       int64_t delay_ms)
+{
+    if (poll->future != NULL && !outcome->success && outcome->status != 408) {
+        tk_span_retry(tk_future_span(poll->future), TINKC_OK, outcome->status, delay_ms);
+    }
+}
+
+static void act(tk_poll *poll, tk_poll_decision decision, const tk_call_answer *answer,
+                const tk_future_answer *said)
+{
+    switch (decision.action) {
+    case TK_POLL_SUCCEED:
+        succeed(poll, answer->response, said);
+        return;
+    case TK_POLL_AGAIN:
+        tell_retry(poll, &answer->outcome, decision.delay_ms);
+        again(poll, decision.delay_ms);
+        return;
+    case TK_POLL_PAYLOAD:
+        fetch_payload(poll, said->payload_size);
+        return;
+    case TK_POLL_REFUSED:
+        refused(poll, said);
+        return;
+    case TK_POLL_CONFUSED:
+        fail_with(poll, TINKC_E_DECODE, confusion(said->kind));
+        return;
+    case TK_POLL_GONE:
+    case TK_POLL_FAIL:
+        break;
+    }
+    tk_err err = *answer->err;
+    (void)snprintf(err.request_id, sizeof(err.request_id), "%s", poll->request_id);
+    fail(poll, &err);
+}
+
+/* What a 2xx or a 408 says; false when memory ran out. */
+static bool read_answer(tk_poll *poll, const tk_call_answer *answer,
+                        tk_future_answer *said, bool *body_is_json)
+{
+    tk_str body = answer->response->body;
+    if (answer->code == TINKC_OK) {
+        tk_future_poll asked = {poll->type, !poll->state.want_payload,
+                                tk_http_header(answer->response, "content-type")};
+        tinkc_code code =
+            tk_future_classify(said, &asked, &poll->state.arena, body, NULL);
+        return code != TINKC_E_NOMEM;
+    }
+    if (answer->outcome.status == 408) {
+        const tk_json *json = NULL;
+        *body_is_json = tk_json_parse(&json, &poll->state.arena, body.p, body.n, NULL,
+                                      NULL) == TINKC_OK &&
+                        json->type != TK_JSON_NULL;
+        tk_future_read_408(&said->try_again, &poll->state.arena, body);
+        note_queue(poll, &said->try_again);
+    }
+    return true;
+}
+
+static void on_answer(tk_call *call, const tk_call_answer *answer)
+{
+    tk_poll *poll = call->user;
+    if (answer->code == TINKC_E_CANCELLED || answer->response == NULL) {
+        fail(poll, answer->err);
+        return;
+    }
+    tk_poll_event event = {.outcome = answer->outcome,
+                           .floor_ms = tk_core_config(poll->core)->poll_floor_ms};
+    tk_future_answer said = {.kind = TK_ANSWER_MALFORMED};
+    tk_arena_dispose(&poll->state.arena);
+    if (answer->outcome.status != 0) {
+        poll->state.answered_ms = tk_loop_now_ms(tk_core_loop(poll->core));
+    }
+    if (!read_answer(poll, answer, &said, &event.body_is_json)) {
+        fail_with(poll, TINKC_E_NOMEM, "out of memory");
+        return;
+    }
+    event.kind = said.kind;
+    event.billing_paused =
+        answer->outcome.status == 402 && tk_core_billing_pause(poll->core);
+    if (said.kind == TK_ANSWER_TRY_AGAIN && answer->code == TINKC_OK) {
+        note_queue(poll, &said.try_again);
+    }
+    tk_poll_decision decision = tk_poll_rule(&poll->state.counts, &event);
+    tk_telemetry_polled(poll, answer, &said, decision);
+    act(poll, decision, answer, &said);
+}
+
+/* ---- one poll ---- */
+
+static tinkc_code encode_body(tk_poll *poll, tk_err *err)
+{
+    tk_retrieve_future_request request = {
+        .request_id = {TK_SET, tk_str_of(poll->request_id)},
+        .allow_metadata_only = {TK_SET, !poll->state.want_payload},
+    };
+    tk_buf_clear(&poll->state.body);
+    return tk_schema_encode(&poll->state.body, &tk_msg_retrieve_future_request, &request,
+                            err);
+}
+
+/* Each line has room for TK_JSON_NUM_BYTES behind its text. Return the end. */
+static char *put_text(char *out, const char *text)
+{
+    size_t n = strlen(text);
+    memcpy(out, text, n + 1);
+    return out + n;
+}
+
+static char *put_number(char *out, int64_t number)
+{
+    out += tk_json_num_put_i64(out, number);
+    *out = '\0';
+    return out;
+}
+
+static void set_headers(tk_poll *poll)
+{
+    tk_call *call = &poll->state.call;
+    int64_t us = (int64_t)(poll->roundtrip_s * 1e6);
+    char *end = put_text(poll->state.iteration_line, "X-Tinker-Request-Iteration: ");
+    (void)put_number(end, poll->state.iteration);
+    end = put_text(poll->state.type_line, "X-Tinker-Request-Type: ");
+    (void)put_text(end, tk_future_info_of(poll->type)->header);
+    end =
+        put_text(poll->state.roundtrip_line, "X-Tinker-Create-Promise-Roundtrip-Time: ");
+    end = put_number(end, us / 1000000);
+    (void)put_number(end, 1000000 + us % 1000000); /* all six digits, behind a 1 */
+    *end = '.';
+    call->extra[0] = "X-Stainless-Raw-Response: raw";
+    call->extra[1] = poll->state.iteration_line;
+    call->extra[2] = poll->state.type_line;
+    call->extra[3] = poll->state.iteration == 0 ? poll->state.roundtrip_line : NULL;
+    call->extra[4] = NULL;
+}
+
+static void send_poll(tk_poll *poll)
+{
+    tk_call *call = &poll->state.call;
+    tk_err err = TK_ERR_INIT;
+    if (encode_body(poll, &err) != TINKC_OK) {
+        fail(poll, &err);
+        return;
+    }
+    *call = (tk_call){.core = poll->core,
+                      .endpoint = tk_endpoint_at(TK_EP_RETRIEVE_FUTURE),
+                      .body = poll->state.body.p,
+                      .body_n = poll->state.body.n,
+                      .future = poll->future,
+                      .done = on_answer,
+                      .user = poll};
+    call->accept =
+        tk_future_info_of(poll->type)->is_proto ? "application/x-protobuf" : NULL;
+    call->wire_stage = poll->future != NULL ? stage_of(poll) : TINKC_STAGE_WIRE;
+    set_headers(poll);
+    poll->state.iteration++;
+    tk_call_start(call);
+}
+
+void tk_poll_start(tk_poll *poll)
+{
+    memset(&poll->state, 0, sizeof(poll->state));
+    tk_arena_init(&poll->state.arena, 0);
+    tk_buf_init(&poll->state.body, BODY_MAX_BYTES);
+    tk_timer_init(&poll->state.timer, fire);
+    poll->state.running = true;
+    poll->state.started_ms = tk_loop_now_ms(tk_core_loop(poll->core));
+    poll->state.answered_ms = poll->state.started_ms;
+    if (poll->future != NULL) {
+        tk_future_request_id(poll->future, tk_str_of(poll->request_id));
+    }
+    send_poll(poll);
+}
+
+void tk_poll_cancel(tk_poll *poll)
+{
+    if (!poll->state.running) {
+        return;
+    }
+    if (poll->state.waiting) {
+        fail_with(poll, TINKC_E_CANCELLED, "cancelled");
+    } else {
+        tk_call_cancel(&poll->state.call);
+    }
+}

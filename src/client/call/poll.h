@@ -1,0 +1,59 @@
+/* FUT: polls the result of one request that the server has accepted (wire.md §4).
+ *
+ * Lives inside the operation that submitted it. Loop thread only. Ends exactly once
+ * through `done`. What to do after each poll is poll_rule.h's. */
+#ifndef CLIENT_POLL_H
+#define CLIENT_POLL_H
+
+#include "base/arena.h"
+#include "client/call/budget.h"
+#include "client/call/call.h"
+#include "client/call/poll_rule.h"
+
+typedef struct tk_poll tk_poll;
+
+/* What the poll ended with; borrowed for the time of `done`. */
+typedef struct tk_poll_result {
+    tinkc_code code; /* TINKC_OK; TINKC_E_GONE: may be submitted anew; ... */
+    const tk_err *err;
+    tk_str body;      /* TINKC_OK: the bytes of the result */
+    bool is_protobuf; /* else a JSON object, parsed in `json` */
+    const tk_json *json;
+} tk_poll_result;
+
+struct tk_poll {
+    /* Set by the owner before tk_poll_start; borrowed until `done`. */
+    tk_core *core;
+    tk_future_type type;
+    const char *request_id;
+    const char *what;     /* model or sampler, for the queue observer */
+    double roundtrip_s;   /* X-Tinker-Create-Promise-Roundtrip-Time, first poll only */
+    tinkc_future *future; /* notes go there; may be NULL */
+    bool never_stuck;     /* the server does not want stuck polls to be given up */
+    /* When something of the same kind last succeeded (monotonic milliseconds): while
+     * others make progress this one is not stuck; NULL: none of the kind. */
+    const int64_t *progress_ms;
+    void (*done)(tk_poll *poll, const tk_poll_result *result);
+    void *user;
+    /* Private to poll.c. */
+    struct {
+        tk_call call;
+        tk_timer timer;
+        tk_budget_claim claim;
+        tk_poll_counts counts;
+        tk_arena arena; /* of the answer at hand */
+        tk_buf body;
+        int64_t iteration;
+        int64_t started_ms, answered_ms;
+        bool want_payload; /* allow_metadata_only is false */
+        bool running, waiting;
+        char iteration_line[64];
+        char roundtrip_line[128];
+        char type_line[64];
+    } state;
+};
+
+void tk_poll_start(tk_poll *poll);
+void tk_poll_cancel(tk_poll *poll); /* `done` with TINKC_E_CANCELLED */
+
+#endif

@@ -1,0 +1,543 @@
+/* See core.h. Becoming ready is session.c's business; here are life, driving and the
+ * small shared things. */
+#include "client/core/core_int.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "client/core/headers.h"
+#include "http/curl_transport.h"
+#include "http/url.h"
+
+#define SERVER_MAX_BYTES  (64 * TK_KIB)
+#define SOURCE_MAX_BYTES  (64 * TK_KIB)
+#define HEADERS_MAX_BYTES (256 * TK_KIB)
+
+/* ---- the driver that futures see ---- */
+
+static tk_core *of_driver(tk_driver *driver)
+{
+    return TK_CONTAINER_OF(driver, tk_core, driver);
+}
+
+static void driver_ref(tk_driver *driver)
+{
+    (void)tk_core_ref(of_driver(driver));
+}
+
+static void driver_unref(tk_driver *driver)
+{
+    tk_core *core = of_driver(driver);
+    tk_core_unref(&core);
+}
+
+static bool driver_drive(tk_driver *driver, int64_t max_ms)
+{
+    return tk_loop_drive(of_driver(driver)->base->loop, max_ms);
+}
+
+static bool driver_later(tk_driver *driver, tk_task *task)
+{
+    tk_core *core = of_driver(driver)->base;
+    bool inside = tk_loop_is_inside(core->loop);
+    if (inside) {
+        tk_loop_later(core->loop, task);
+    }
+    return inside;
+}
+
+static void driver_now(tk_driver *driver)
+{
+    tk_core *core = of_driver(driver)->base;
+    if (tk_loop_is_inside(core->loop)) {
+        tk_loop_run_late(core->loop);
+    }
+}
+
+static const tk_driver_ops driver_ops = {driver_ref, driver_unref, driver_drive,
+                                         driver_later, driver_now};
+
+/* ---- life ---- */
+
+tk_core *tk_core_ref(tk_core *core)
+{
+    atomic_fetch_add(&core->refs, 1);
+    return core;
+}
+
+static void destroy(tk_core *core)
+{
+    if (core->pid == getpid()) {
+        tk_loop_close(&core->loop); /* in a forked child its thread is not there */
+    }
+    tk_telemetry_free(&core->telemetry);
+    tk_limiter_close(&core->limiter);
+    tk_auth_free(&core->auth);
+    tk_log_free(core->log);
+    tinkc_config_free(&core->config);
+    tk_free(core->base_url);
+    tk_mem_wipe(core->common_headers.p, core->common_headers.n);
+    tk_buf_dispose(&core->common_headers);
+    tk_free(atomic_load(&core->session_id));
+    tk_arena_dispose(&core->flags_arena);
+    tk_hooks_dispose(&core->hooks);
+    tk_waits_dispose(&core->waits);
+    tk_ledger_dispose(&core->ledger);
+    tk_free(core);
+}
+
+static void destroy_view(tk_core *view)
+{
+    tk_core_unref(&view->base);
+    tk_context_free(&view->context);
+    tk_free(view);
+}
+
+void tk_core_unref(tk_core **core_ref)
+{
+    tk_core *core = *core_ref;
+    *core_ref = NULL;
+    if (core == NULL || atomic_fetch_sub(&core->refs, 1) != 1) {
+        return;
+    }
+    if (core->base != core) {
+        destroy_view(core);
+    } else {
+        destroy(core);
+    }
+}
+
+tinkc_code tk_core_in_context(tk_core **out, tk_core *core, const tinkc_context *context,
+                              tk_err *err)
+{
+    tk_context *copy = NULL;
+    tinkc_code code = tk_core_check(core, err);
+    if (code == TINKC_OK) {
+        code = tk_context_new(&copy, context, err);
+    }
+    if (code != TINKC_OK) {
+        return code;
+    }
+    tk_core *view = tk_zalloc(sizeof(*view));
+    if (view == NULL) {
+        tk_context_free(&copy);
+        return tk_err_nomem(err);
+    }
+    atomic_init(&view->refs, 1);
+    view->base = tk_core_ref(core->base);
+    view->context = copy;
+    view->driver = core->base->driver;
+    view->driver.context = copy;
+    *out = view;
+    return TINKC_OK;
+}
+
+static tinkc_code check_url(tk_core *core, tk_url *url, tk_err *err)
+{
+    const char *text = core->config->base_url;
+    if (strcmp(text, "local") == 0) {
+        return tk_err_set(
+            err, TINKC_E_CONFIG,
+            "base_url \"local\" is for the tinkc program; start a server with "
+            "`tinkc serve` and set its URL");
+    }
+    tinkc_code code = tk_url_parse(url, tk_str_of(text), err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    core->base_url = tk_strdup(text);
+    return core->base_url != NULL ? TINKC_OK : tk_err_nomem(err);
+}
+
+static tinkc_code make_log(tk_core *core, tk_err *err)
+{
+    const tinkc_config *config = core->config;
+    tinkc_log_level level =
+        config->wire_dump != 0 ? TINKC_LOG_DEBUG : (tinkc_log_level)config->log_level;
+    tinkc_code code =
+        tk_log_new(&core->log, level, config->log_fn, config->log_user, err);
+    const char *secrets[] = {config->api_key, config->cf_access_secret};
+    for (size_t i = 0; code == TINKC_OK && i < TK_ARRAY_LEN(secrets); i++) {
+        if (secrets[i] != NULL) {
+            code = tk_log_add_secret(core->log, tk_str_of(secrets[i]), err);
+        }
+    }
+    return code;
+}
+
+static tinkc_code make_transport(tk_transport **out, const tk_core *core, tk_err *err)
+{
+    const tinkc_config *config = core->config;
+    tk_curl_options options = {.clock = core->driver.clock,
+                               .ca_file = config->ca_file,
+                               .ca_dir = config->ca_dir,
+                               .client_cert = config->client_cert,
+                               .client_key = config->client_key,
+                               .client_url = core->base_url,
+                               .proxy = config->proxy,
+                               .no_proxy = config->no_proxy};
+    for (size_t i = 0; i < TK_HTTP_GROUPS; i++) {
+        bool http1 = config->http1_only != 0 || config->http1[i] != 0;
+        options.protocol[i] = http1 ? TK_CURL_HTTP1 : TK_CURL_AUTO;
+        options.max_connections[i] = (size_t)config->connections[i];
+    }
+    if (config->train_single_connection != 0) {
+        options.max_connections[TK_HTTP_TRAIN] = 1;
+    }
+    return tk_curl_transport_new(out, &options, err);
+}
+
+/* Whoever uses the same server with the same key or command shares the limits. */
+static tinkc_code make_limiter(tk_core *core, const tk_url *url, tk_err *err)
+{
+    tk_auth_kind kind;
+    const char *key = NULL;
+    tk_buf server, source;
+    tk_buf_init(&server, SERVER_MAX_BYTES);
+    tk_buf_init(&source, SOURCE_MAX_BYTES);
+    tinkc_code code =
+        tk_auth_choose(&kind, &key, core->config, url->is_loopback, false, err);
+    if (code == TINKC_OK) {
+        tk_url_key(&server, url);
+        tk_buf_puts(&source, kind == TK_AUTH_KEY ? "key " : "command ");
+        tk_buf_puts(&source, kind == TK_AUTH_KEY ? key : core->config->credential_cmd);
+        code = tk_buf_status(&server, err);
+    }
+    if (code == TINKC_OK) {
+        code = tk_buf_status(&source, err);
+    }
+    if (code == TINKC_OK) {
+        code = tk_limiter_open(&core->limiter, tk_buf_str(&server), tk_buf_str(&source),
+                               err);
+    }
+    tk_mem_wipe(source.p, source.n);
+    tk_buf_dispose(&server);
+    tk_buf_dispose(&source);
+    return code;
+}
+
+static void on_stop(void *user)
+{
+    tk_core *core = user;
+    tk_op_cancel_all(&core->running);
+    tk_session_shutdown(core);
+    tk_auth_shutdown(core->auth);
+    tk_telemetry_shutdown(core->telemetry);
+    tk_waits_shutdown(&core->waits);
+}
+
+static tinkc_code make_loop(tk_core *core, const tk_core_seams *seams, tk_err *err)
+{
+    tk_transport *transport = seams->transport;
+    if (transport == NULL) {
+        tinkc_code code = make_transport(&transport, core, err);
+        if (code != TINKC_OK) {
+            return code;
+        }
+    }
+    tk_loop_options options = {.clock = core->driver.clock,
+                               .transport = transport,
+                               .threaded = !core->driver.is_manual,
+                               .thread_name = "tinkc",
+                               .on_stop = on_stop,
+                               .user = core};
+    tinkc_code code = tk_loop_new(&core->loop, &options, err);
+    if (code != TINKC_OK && seams->transport == NULL) {
+        transport->ops->close(transport);
+    }
+    return code;
+}
+
+static void init_members(tk_core *core, const tk_core_seams *seams)
+{
+    atomic_init(&core->refs, 1);
+    core->base = core;
+    core->driver.hooks = &core->hooks;
+    core->driver.ops = &driver_ops;
+    core->driver.clock = seams->clock != NULL ? seams->clock : &tk_clock_real;
+    core->driver.is_manual = core->config->loop == TINKC_LOOP_MANUAL;
+    core->most_pause_ms = seams->most_pause_ms;
+    core->pid = getpid();
+    tk_list_init(&core->running);
+    tk_list_init(&core->waiting);
+    tk_buf_init(&core->common_headers, HEADERS_MAX_BYTES);
+    tk_arena_init(&core->flags_arena, TK_MIB);
+    tk_schema_init(&core->flags, &tk_msg_client_config);
+    core->billing.max_pause_ms =
+        core->flags.billing_exception_max_pause_duration_sec.v * 1000;
+    tk_budget_init(&core->response_budget,
+                   core->flags.inflight_response_bytes_semaphore_size.v);
+    tk_budget_init(&core->fwdbwd_budget,
+                   core->flags.fwdbwd_dispatch_bytes_semaphore_size.v);
+    for (size_t i = 0; i < TK_HTTP_GROUPS; i++) {
+        core->pools[i].budget = TK_RETRY_POOL_BUDGET;
+    }
+    tk_session_init(core);
+}
+
+static tinkc_code fill(tk_core *core, const tinkc_config *config,
+                       const tk_core_seams *seams, tk_err *err)
+{
+    tk_url url;
+    tinkc_code code = config != NULL ? tk_config_copy(&core->config, config, err)
+                                     : tk_config_new(&core->config, NULL, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    init_members(core, seams);
+    code = tk_hooks_init(&core->hooks, core->driver.clock, err);
+    if (code == TINKC_OK) {
+        code = tk_ledger_init(&core->ledger, err);
+    }
+    if (code != TINKC_OK) {
+        return code;
+    }
+    tk_headers_common(&core->common_headers, core->config);
+    code = tk_buf_status(&core->common_headers, err);
+    if (code == TINKC_OK) {
+        code = check_url(core, &url, err);
+    }
+    if (code == TINKC_OK) {
+        code = make_log(core, err);
+    }
+    if (code == TINKC_OK && seams->seed != 0) {
+        tk_rand_init(&core->rand, seams->seed);
+    } else if (code == TINKC_OK) {
+        code = tk_rand_init_os(&core->rand, err);
+    }
+    if (code == TINKC_OK) {
+        code = tk_auth_new(&core->auth, core, url.is_loopback, err);
+    }
+    if (code == TINKC_OK) {
+        code = make_limiter(core, &url, err);
+    }
+    if (code == TINKC_OK) {
+        code = tk_waits_init(&core->waits, core, err);
+    }
+    if (code == TINKC_OK) {
+        code = tk_telemetry_new(&core->telemetry, core, seams->seed, err);
+    }
+    if (code == TINKC_OK) {
+        code = make_loop(core, seams, err);
+    }
+    if (code == TINKC_OK) {
+        tk_limiter_port_init(&core->port, core->limiter, core->loop);
+    }
+    return code;
+}
+
+tinkc_code tk_core_new(tk_core **out, const tinkc_config *config,
+                       const tk_core_seams *seams, tk_err *err)
+{
+    static const tk_core_seams real = {0};
+    tk_core *core = tk_zalloc(sizeof(*core));
+    if (core == NULL) {
+        return tk_err_nomem(err);
+    }
+    tinkc_code code = fill(core, config, seams != NULL ? seams : &real, err);
+    if (code != TINKC_OK) {
+        destroy(core);
+        return code;
+    }
+    *out = core;
+    return TINKC_OK;
+}
+
+void tk_core_shutdown(tk_core *core)
+{
+    atomic_store(&core->base->closed, true);
+    tk_telemetry_close(core->base->telemetry);
+    tk_loop_stop(core->base->loop);
+}
+
+tinkc_code tk_core_check(tk_core *core, tk_err *err)
+{
+    if (core->base->pid != getpid()) {
+        return tk_err_set(err, TINKC_E_STATE,
+                          "this handle belongs to the parent process; open a service of "
+                          "your own after fork()");
+    }
+    if (atomic_load(&core->base->closed)) {
+        return tk_err_set(err, TINKC_E_CANCELLED, "the service was closed");
+    }
+    return TINKC_OK;
+}
+
+/* ---- shared things ---- */
+
+bool tk_core_billing_pause(tk_core *core)
+{
+    core = core->base;
+    bool log_now = false;
+    bool paused =
+        tk_retry_billing_pause(&core->billing, tk_loop_now_ms(core->loop), &log_now);
+    if (!paused) {
+        tk_log_write(core->log, TINKC_LOG_ERROR, "billing",
+                     "the server still refuses work for billing reasons; giving up");
+    } else if (log_now) {
+        tk_log_write(core->log, TINKC_LOG_WARN, "billing",
+                     "paused: the server refuses work for billing reasons (HTTP 402)");
+    }
+    return paused;
+}
+
+static const char *default_reason(tinkc_queue_state state)
+{
+    return state == TINKC_QUEUE_PAUSED_RATE_LIMIT ? "too many models or samplers at once"
+           : state == TINKC_QUEUE_PAUSED_CAPACITY ? "the service is short of capacity"
+                                                  : "unknown";
+}
+
+void tk_core_queue_state(tk_core *core, tinkc_queue_state state, tk_str reason,
+                         const char *what)
+{
+    core = core->base;
+    char text[160];
+    (void)snprintf(text, sizeof(text), TK_STR_FMT, TK_STR_ARG(reason));
+    const char *why = reason.n > 0 ? text : default_reason(state);
+    if (core->observer != NULL) {
+        tk_loop_run_late(core->loop); /* code of the user, see tk_driver_ops */
+        core->observer(state, why, what, core->observer_user);
+    }
+    int64_t now = tk_loop_now_ms(core->loop);
+    bool paused = state != TINKC_QUEUE_ACTIVE;
+    if (paused && (!core->paused_logged || now - core->paused_log_ms >= 60000)) {
+        core->paused_logged = true;
+        core->paused_log_ms = now;
+        tk_log_write(core->log, TINKC_LOG_WARN, "queue", "%s is paused: %s", what, why);
+    }
+}
+
+void tk_core_set_observer(tk_core *core, tinkc_queue_state_fn fn, void *user)
+{
+    core->base->observer = fn;
+    core->base->observer_user = user;
+}
+
+/* ---- accessors ---- */
+
+tk_driver *tk_core_driver(tk_core *core)
+{
+    return &core->driver;
+}
+
+tk_loop *tk_core_loop(tk_core *core)
+{
+    return core->base->loop;
+}
+
+const tinkc_config *tk_core_config(const tk_core *core)
+{
+    return core->base->config;
+}
+
+const tk_clock *tk_core_clock(const tk_core *core)
+{
+    return core->base->driver.clock;
+}
+
+int64_t tk_core_pause_end_ms(const tk_core *core, int64_t delay_ms)
+{
+    const tk_core *base = core->base;
+    if (base->most_pause_ms > 0) {
+        delay_ms = TK_MIN(delay_ms, base->most_pause_ms);
+    }
+    return tk_loop_now_ms(base->loop) + delay_ms;
+}
+
+tk_log *tk_core_log(tk_core *core)
+{
+    return core->base->log;
+}
+
+tk_hooks *tk_core_hooks(tk_core *core)
+{
+    return &core->base->hooks;
+}
+
+tk_telemetry *tk_core_telemetry(tk_core *core)
+{
+    return core->base->telemetry;
+}
+
+tk_waits *tk_core_waits(tk_core *core)
+{
+    return &core->base->waits;
+}
+
+tk_ledger *tk_core_ledger(tk_core *core)
+{
+    return &core->base->ledger;
+}
+
+tk_str tk_core_common_headers(const tk_core *core)
+{
+    return tk_buf_str(&core->base->common_headers);
+}
+
+const char *tk_core_base_url(const tk_core *core)
+{
+    return core->base->base_url;
+}
+
+const tk_client_config *tk_core_flags(const tk_core *core)
+{
+    return &core->base->flags;
+}
+
+const char *tk_core_session_id(const tk_core *core)
+{
+    return atomic_load(&core->base->session_id);
+}
+
+int64_t tk_core_next_model_seq(tk_core *core)
+{
+    return atomic_fetch_add(&core->base->model_seq, 1);
+}
+
+int64_t tk_core_next_sampling_seq(tk_core *core)
+{
+    return atomic_fetch_add(&core->base->sampling_seq, 1);
+}
+
+tk_list *tk_core_running(tk_core *core)
+{
+    return &core->base->running;
+}
+
+tk_auth *tk_core_auth(tk_core *core)
+{
+    return core->base->auth;
+}
+
+tk_rand *tk_core_rand(tk_core *core)
+{
+    return &core->base->rand;
+}
+
+tk_retry_billing *tk_core_billing(tk_core *core)
+{
+    return &core->base->billing;
+}
+
+tk_retry_pool *tk_core_pool(tk_core *core, tk_http_group group)
+{
+    return &core->base->pools[group];
+}
+
+tk_budget *tk_core_response_budget(tk_core *core)
+{
+    return &core->base->response_budget;
+}
+
+tk_budget *tk_core_fwdbwd_budget(tk_core *core)
+{
+    return &core->base->fwdbwd_budget;
+}
+
+tk_limiter_port *tk_core_limiter_port(tk_core *core)
+{
+    return &core->base->port;
+}

@@ -1,0 +1,106 @@
+/* What stands behind a tinkc_service: configuration, loop, credentials, session, limits.
+ *
+ * A view is the same core with a context of its own: every function takes either, and
+ * what is called through a view carries its context in the driver of its futures.
+ * Reference-counted: the service handle, every client, every future and every running
+ * operation hold one. Loop thread only, unless a function says otherwise. */
+#ifndef CLIENT_CORE_H
+#define CLIENT_CORE_H
+
+#include <tinkc/config.h>
+#include <tinkc/future.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/rand.h"
+#include "client/call/budget.h"
+#include "client/call/call.h"
+#include "client/call/limiter.h"
+#include "client/core/config_int.h"
+#include "client/future/tk_future.h"
+#include "client/insight/hooks.h"
+#include "client/insight/ledger.h"
+#include "client/insight/telemetry.h"
+#include "http/loop.h"
+#include "http/retry.h"
+#include "wire/msg_session.h"
+
+typedef struct tk_waits tk_waits; /* client/future/waits.h */
+
+/* Seams for tests; zeroed = the real ones. */
+typedef struct tk_core_seams {
+    const tk_clock *clock;
+    tk_transport *transport; /* taken on success */
+    uint64_t seed;           /* 0: from the system */
+    int64_t most_pause_ms;   /* before another attempt; 0: as long as the rules say */
+} tk_core_seams;
+
+/* Somebody who waits for the service to be ready for requests. */
+typedef struct tk_ready tk_ready;
+struct tk_ready {
+    tk_list node;
+    bool need_session; /* false: configuration and credential are enough */
+    void (*done)(tk_ready *ready, tinkc_code code, const tk_err *err);
+};
+
+/* Thread: any. */
+TK_NODISCARD tinkc_code tk_core_new(tk_core **out, const tinkc_config *config,
+                                    const tk_core_seams *seams, tk_err *err);
+/* A view of the same service with a copy of this context; the caller owns *out.
+ * TINKC_E_INVALID, TINKC_E_NOMEM. */
+TK_NODISCARD tinkc_code tk_core_in_context(tk_core **out, tk_core *core,
+                                           const tinkc_context *context, tk_err *err);
+tk_core *tk_core_ref(tk_core *core);
+void tk_core_unref(tk_core **core);
+tk_driver *tk_core_driver(tk_core *core);
+tk_loop *tk_core_loop(tk_core *core);
+const tinkc_config *tk_core_config(const tk_core *core);
+const tk_clock *tk_core_clock(const tk_core *core);
+/* When an attempt after this pause is due. Thread: loop. */
+int64_t tk_core_pause_end_ms(const tk_core *core, int64_t delay_ms);
+tk_log *tk_core_log(tk_core *core);
+tk_hooks *tk_core_hooks(tk_core *core);
+tk_telemetry *tk_core_telemetry(tk_core *core); /* NULL: off */
+tk_waits *tk_core_waits(tk_core *core);
+tk_ledger *tk_core_ledger(tk_core *core);
+const char *tk_core_base_url(const tk_core *core);
+tk_str tk_core_common_headers(const tk_core *core); /* of tk_headers_common */
+
+/* Thread: any. TINKC_E_STATE in a forked child, TINKC_E_CANCELLED after the close. */
+TK_NODISCARD tinkc_code tk_core_check(tk_core *core, tk_err *err);
+
+/* Thread: any but the loop's. Cancels all operations, stops the loop. Once. */
+void tk_core_shutdown(tk_core *core);
+
+/* Calls `done`, perhaps at once, when the service is ready for such work or has failed to
+ * become so. A failure is not sticky: the next one tries again. */
+void tk_core_when_ready(tk_core *core, tk_ready *ready);
+void tk_core_forget_ready(tk_core *core, tk_ready *ready);
+
+/* Valid once ready. The session id may be read from any thread (NULL while there is
+ * none). */
+const tk_client_config *tk_core_flags(const tk_core *core);
+const char *tk_core_session_id(const tk_core *core);
+int64_t tk_core_next_model_seq(tk_core *core);    /* any thread */
+int64_t tk_core_next_sampling_seq(tk_core *core); /* any thread */
+
+tk_list *tk_core_running(tk_core *core); /* of tk_op */
+tk_auth *tk_core_auth(tk_core *core);
+tk_rand *tk_core_rand(tk_core *core);
+tk_retry_billing *tk_core_billing(tk_core *core);
+tk_retry_pool *tk_core_pool(tk_core *core, tk_http_group group);
+tk_budget *tk_core_response_budget(tk_core *core);    /* after complete_metadata */
+tk_budget *tk_core_fwdbwd_budget(tk_core *core);      /* chunk submissions */
+tk_limiter_port *tk_core_limiter_port(tk_core *core); /* submissions of samples */
+
+/* Whether a 402 is still a pause (§5.5), with its log line. */
+bool tk_core_billing_pause(tk_core *core);
+
+/* Tells the observer and the log that the server paused or resumed work on `what`. The
+ * log is debounced to one line per minute and thing. */
+void tk_core_queue_state(tk_core *core, tinkc_queue_state state, tk_str reason,
+                         const char *what);
+/* Thread: any, before the first operation. */
+void tk_core_set_observer(tk_core *core, tinkc_queue_state_fn fn, void *user);
+
+#endif

@@ -1,0 +1,74 @@
+/* The struct behind core.h, for core.c and session.c only. */
+#ifndef CLIENT_CORE_INT_H
+#define CLIENT_CORE_INT_H
+
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "client/call/limiter.h"
+#include "client/call/op.h"
+#include "client/core/core.h"
+#include "client/future/waits.h"
+
+/* How far the service has got. */
+typedef enum tk_phase {
+    TK_PHASE_NONE,   /* nothing known of the server */
+    TK_PHASE_BASIC,  /* configuration, credential, dynamic configuration */
+    TK_PHASE_SESSION /* and a session */
+} tk_phase;
+
+struct tk_core {
+    tk_driver driver;
+    atomic_size_t refs;
+    tk_core *base; /* itself; of a view a reference, and nothing below is used but: */
+    tk_context *context; /* a view's */
+    tk_hooks hooks;
+    tk_ledger ledger;
+    atomic_bool closed;
+    pid_t pid;
+    tinkc_config *config; /* immutable */
+    char *base_url;
+    tk_buf common_headers; /* immutable */
+    tk_log *log;
+    tk_loop *loop;
+    tk_telemetry *telemetry; /* NULL: off */
+    tk_waits waits;
+    tk_limiter *limiter; /* shared with other services; one of its owners */
+    tk_limiter_port port;
+    _Atomic(char *) session_id; /* owned; written once */
+    atomic_int_least64_t model_seq, sampling_seq;
+    int64_t most_pause_ms; /* a seam; 0 = none */
+    /* loop thread */
+    tk_rand rand;
+    tk_auth *auth;
+    tk_list running; /* of tk_op */
+    tk_client_config flags;
+    tk_arena flags_arena;
+    tk_retry_billing billing;
+    tk_retry_pool pools[TK_HTTP_GROUPS];
+    tk_budget response_budget, fwdbwd_budget;
+    tinkc_queue_state_fn observer;
+    void *observer_user;
+    bool paused_logged;
+    int64_t paused_log_ms;
+    /* becoming ready (session.c) */
+    tk_phase phase;
+    bool advancing;
+    tk_list waiting; /* of tk_ready */
+    tk_call setup_call;
+    tk_buf config_body; /* of client/config and client/dynamic_config */
+    tk_buf setup_body;  /* of create_session */
+    tk_auth_waiter setup_auth;
+    /* keeping the session (session.c) */
+    tk_call beat_call, refresh_call;
+    tk_buf beat_body;
+    tk_timer beat_timer, refresh_timer;
+    int64_t beat_ok_ms;
+    int64_t refresh_s;
+};
+
+/* session.c */
+void tk_session_init(tk_core *core);
+void tk_session_shutdown(tk_core *core);
+
+#endif

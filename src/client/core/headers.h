@@ -1,0 +1,18 @@
+/* The header lines of wire.md §1.4 for one try of a call. */
+#ifndef CLIENT_HEADERS_H
+#define CLIENT_HEADERS_H
+
+#include "client/call/call.h"
+#include "client/core/config_int.h"
+
+/* Appends the lines that all requests of a service carry, each with a NUL behind: who we
+ * are, and what the configuration adds. */
+void tk_headers_common(tk_buf *out, const tinkc_config *config);
+
+/* Writes the URL and the lines of this try into call->state.text and points state.request
+ * at them, at the common lines and at call->extra. `credential` goes into X-API-Key.
+ * TINKC_E_NOMEM or TINKC_E_LIMIT. */
+TK_NODISCARD tinkc_code tk_headers_build(tk_call *call, const char *credential,
+                                         tk_err *err);
+
+#endif

@@ -1,0 +1,249 @@
+/* The service handle: opening, closing, driving, and what the server as a whole can be
+ * asked. */
+#include <tinkc/service.h>
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "client/call/simple.h"
+#include "client/core/error.h"
+#include "client/core/service.h"
+#include "wire/msg_session.h"
+
+struct tinkc_service {
+    tk_core *core;
+    bool is_second; /* made with a context: closing it ends nothing else */
+};
+
+tk_core *tk_service_core(const tinkc_service *service)
+{
+    return service->core;
+}
+
+/* ---- life ---- */
+
+tinkc_code tk_service_open(tinkc_service **out, const tinkc_config *config,
+                           const tk_core_seams *seams, tk_err *err)
+{
+    tinkc_service *service = tk_zalloc(sizeof(*service));
+    if (service == NULL) {
+        return tk_err_nomem(err);
+    }
+    tinkc_code code = tk_core_new(&service->core, config, seams, err);
+    if (code != TINKC_OK) {
+        tk_free(service);
+        return code;
+    }
+    *out = service;
+    return TINKC_OK;
+}
+
+tinkc_code tinkc_service_open(tinkc_service **out, const tinkc_config *config,
+                              tinkc_error **error)
+{
+    tk_err err = TK_ERR_INIT;
+    if (out == NULL) {
+        tk_err_set(&err, TINKC_E_INVALID, "no place for the result");
+    } else if (tk_service_open(out, config, NULL, &err) == TINKC_OK) {
+        return TINKC_OK;
+    }
+    return tk_error_give(error, &err);
+}
+
+void tinkc_service_close(tinkc_service **service_ref)
+{
+    tinkc_service *service = service_ref != NULL ? *service_ref : NULL;
+    if (service == NULL) {
+        return;
+    }
+    *service_ref = NULL;
+    if (!service->is_second && tk_core_check(service->core, NULL) == TINKC_OK) {
+        tk_core_shutdown(service->core); /* a forked child has no thread to stop */
+    }
+    tk_core_unref(&service->core);
+    tk_free(service);
+}
+
+tinkc_code tinkc_service_with_context(tinkc_service **out, tinkc_service *service,
+                                      const tinkc_context *context, tinkc_error **error)
+{
+    tk_err err = TK_ERR_INIT;
+    tk_core *core = NULL;
+    if (out == NULL) {
+        tk_err_set(&err, TINKC_E_INVALID, "no place for the result");
+    } else if (service == NULL) {
+        tk_err_set(&err, TINKC_E_STATE, "the handle is NULL");
+    } else if (tk_core_in_context(&core, service->core, context, &err) == TINKC_OK) {
+        tinkc_service *second = tk_zalloc(sizeof(*second));
+        if (second != NULL) {
+            second->core = core;
+            second->is_second = true;
+            *out = second;
+            return TINKC_OK;
+        }
+        tk_core_unref(&core);
+        tk_err_nomem(&err);
+    }
+    return tk_error_give(error, &err);
+}
+
+/* ---- driving ---- */
+
+int tinkc_service_fd(const tinkc_service *service)
+{
+    if (service == NULL || !tk_core_driver(service->core)->is_manual) {
+        return -1;
+    }
+    return tk_loop_fd(tk_core_loop(service->core));
+}
+
+int64_t tinkc_service_deadline_ms(const tinkc_service *service)
+{
+    if (service == NULL || !tk_core_driver(service->core)->is_manual) {
+        return -1;
+    }
+    return tk_loop_deadline_ms(tk_core_loop(service->core));
+}
+
+tinkc_code tinkc_service_process(tinkc_service *service)
+{
+    if (service == NULL) {
+        return TINKC_E_STATE;
+    }
+    tk_err err = TK_ERR_INIT;
+    if (tk_core_check(service->core, &err) != TINKC_OK) {
+        return err.code;
+    }
+    return tk_loop_process(tk_core_loop(service->core), NULL);
+}
+
+const char *tinkc_service_session_id(const tinkc_service *service)
+{
+    return service != NULL ? tk_core_session_id(service->core) : NULL;
+}
+
+tinkc_code tinkc_service_on_queue_state(tinkc_service *service, tinkc_queue_state_fn fn,
+                                        void *user)
+{
+    if (service == NULL) {
+        return TINKC_E_STATE;
+    }
+    tk_core_set_observer(service->core, fn, user);
+    return TINKC_OK;
+}
+
+tinkc_future *tk_service_none(const char *operation, tk_result_kind kind)
+{
+    tk_err err = TK_ERR_INIT;
+    tk_err_set(&err, TINKC_E_STATE, "%s: the handle is NULL or closed", operation);
+    return tk_future_refused(NULL, operation, kind, &err);
+}
+
+/* ---- health ---- */
+
+static const tk_simple_spec health_spec = {"health", TK_RESULT_NONE, TK_EP_HEALTHZ,
+                                           false,    NULL,           NULL};
+
+tinkc_future *tinkc_service_health(tinkc_service *service)
+{
+    if (service == NULL) {
+        return tk_service_none("health", TK_RESULT_NONE);
+    }
+    return tk_simple_run(service->core, &health_spec, NULL, NULL, NULL);
+}
+
+tinkc_code tinkc_service_health_wait(tinkc_service *service, tinkc_error **error)
+{
+    return tk_future_wait_take(NULL, tinkc_service_health(service), TK_RESULT_NONE,
+                               error);
+}
+
+/* ---- capabilities ---- */
+
+struct tinkc_capabilities {
+    tk_arena arena;
+    tk_capabilities_response said;
+};
+
+static void free_capabilities(void *result)
+{
+    tinkc_capabilities *capabilities = result;
+    tk_arena_dispose(&capabilities->arena);
+    tk_free(capabilities);
+}
+
+static void *read_capabilities(tk_str body, tk_err *err)
+{
+    tinkc_capabilities *capabilities = tk_zalloc(sizeof(*capabilities));
+    if (capabilities == NULL) {
+        tk_err_nomem(err);
+        return NULL;
+    }
+    tk_arena_init(&capabilities->arena, 0);
+    if (tk_schema_decode_text(&capabilities->said, &tk_msg_capabilities_response,
+                              &capabilities->arena, body, 0, err) != TINKC_OK) {
+        free_capabilities(capabilities);
+        return NULL;
+    }
+    return capabilities;
+}
+
+static const tk_simple_spec capabilities_spec = {
+    "capabilities", TK_RESULT_CAPABILITIES, TK_EP_CAPABILITIES,
+    false,          read_capabilities,      free_capabilities};
+
+tinkc_future *tinkc_service_capabilities(tinkc_service *service)
+{
+    if (service == NULL) {
+        return tk_service_none("capabilities", TK_RESULT_CAPABILITIES);
+    }
+    return tk_simple_run(service->core, &capabilities_spec, NULL, NULL, NULL);
+}
+
+tinkc_code tinkc_future_take_capabilities(tinkc_capabilities **out, tinkc_future *future,
+                                          tinkc_error **error)
+{
+    return tk_future_take(out, future, TK_RESULT_CAPABILITIES, error);
+}
+
+tinkc_code tinkc_service_capabilities_wait(tinkc_capabilities **out,
+                                           tinkc_service *service, tinkc_error **error)
+{
+    return tk_future_wait_take(out, tinkc_service_capabilities(service),
+                               TK_RESULT_CAPABILITIES, error);
+}
+
+void tinkc_capabilities_free(tinkc_capabilities **capabilities)
+{
+    if (capabilities != NULL && *capabilities != NULL) {
+        free_capabilities(*capabilities);
+        *capabilities = NULL;
+    }
+}
+
+size_t tinkc_capabilities_count(const tinkc_capabilities *capabilities)
+{
+    return capabilities != NULL ? capabilities->said.supported_models_n : 0;
+}
+
+static const tk_supported_model *model_at(const tinkc_capabilities *capabilities,
+                                          size_t index)
+{
+    return index < tinkc_capabilities_count(capabilities)
+               ? &capabilities->said.supported_models[index]
+               : NULL;
+}
+
+const char *tinkc_capabilities_name(const tinkc_capabilities *capabilities, size_t index)
+{
+    const tk_supported_model *model = model_at(capabilities, index);
+    return model != NULL && model->model_name.is == TK_SET ? model->model_name.v.p : NULL;
+}
+
+int64_t tinkc_capabilities_context(const tinkc_capabilities *capabilities, size_t index)
+{
+    const tk_supported_model *model = model_at(capabilities, index);
+    return model != NULL && model->max_context_length.is == TK_SET
+               ? model->max_context_length.v
+               : -1;
+}

@@ -1,0 +1,35 @@
+/* See text.h. */
+#include "client/core/text.h"
+
+#include <tinkc/service.h>
+
+#include "base/mem.h"
+#include "base/utf8.h"
+
+tinkc_code tk_text_copy(char **out, const char *text, const char *what, tk_err *err)
+{
+    if (text != NULL && !tk_utf8_is_valid(tk_str_of(text))) {
+        return tk_err_set(err, TINKC_E_INVALID, "%s is not UTF-8", what);
+    }
+    char *copy = text != NULL ? tk_strdup(text) : NULL;
+    if (text != NULL && copy == NULL) {
+        return tk_err_nomem(err);
+    }
+    *out = copy;
+    return TINKC_OK;
+}
+
+tinkc_code tinkc_future_take_path(char **out, tinkc_future *future, tinkc_error **err)
+{
+    return tk_future_take(out, future, TK_RESULT_TEXT, err);
+}
+
+void tinkc_text_free(char *text)
+{
+    tk_free(text);
+}
+
+tinkc_code tk_text_wait(char **out, tinkc_future *future, tinkc_error **err)
+{
+    return tk_future_wait_take(out, future, TK_RESULT_TEXT, err);
+}

@@ -1,0 +1,133 @@
+/* See tokenizer_rule.h. */
+#if TINKC_HAVE_TEXT
+#include "client/hub/tokenizer_rule.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The files at meta-llama need a licence that the ones here do not; the name is as in
+ * the official SDK 0.25 (it was another one before). */
+#define LLAMA3_PREFIX "meta-llama/Llama-3"
+#define LLAMA3_ID     "thinkingmachineslabinc/meta-llama-3-instruct-tokenizer"
+
+static const struct {
+    const char *id, *revision;
+} pins[] = {
+    {"moonshotai/Kimi-K2-Thinking", "612681931a8c906ddb349f8ad0f582cb552189cd"},
+    {"moonshotai/Kimi-K2.5", "4d01dfe0332d63057c186e0b262165819efb6611"},
+    {"moonshotai/Kimi-K2.5-Text-Only", "4d01dfe0332d63057c186e0b262165819efb6611"},
+    {"moonshotai/Kimi-K2.6", "b5aabbfb20227ed42becbf5541dbffd213942c58"},
+};
+
+static bool is_word(tk_str word)
+{
+    static const char others[] = "-_.";
+    for (size_t i = 0; i < word.n; i++) {
+        char c = word.p[i];
+        bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                        (c >= '0' && c <= '9') || memchr(others, c, 3) != NULL;
+        bool is_double = i > 0 && c == '.' && word.p[i - 1] == '.';
+        if (!is_plain || is_double) {
+            return false;
+        }
+    }
+    return word.n > 0 && word.p[0] != '.' && word.p[0] != '-';
+}
+
+bool tk_tokenizer_rule_is_path(tk_str text, size_t most)
+{
+    tk_str rest = text;
+    size_t n = 0;
+    while (rest.p != NULL) {
+        if (++n > most || !is_word(tk_str_cut(&rest, '/'))) {
+            return false;
+        }
+    }
+    return n > 0;
+}
+
+/* "--" stands for "/" in the names of cache directories, as at Hugging Face. */
+static bool is_hub_id(tk_str id)
+{
+    for (size_t i = 1; i < id.n; i++) {
+        if (id.p[i] == '-' && id.p[i - 1] == '-') {
+            return false;
+        }
+    }
+    return id.n < TK_TOKENIZER_ID_BYTES && tk_tokenizer_rule_is_path(id, 2);
+}
+
+static bool is_revision(tk_str revision)
+{
+    return revision.n < TK_TOKENIZER_REVISION_BYTES &&
+           tk_tokenizer_rule_is_path(revision, 8);
+}
+
+/* "org/name/variant" is "org/name". */
+static tk_str without_variant(tk_str name)
+{
+    size_t slashes = 0;
+    for (size_t i = 0; i < name.n; i++) {
+        slashes += name.p[i] == '/' ? 1 : 0;
+        if (slashes == 2) {
+            return (tk_str){name.p, i};
+        }
+    }
+    return name;
+}
+
+static tk_str by_model(const char *model)
+{
+    tk_str rest = tk_str_of(model);
+    tk_str name = tk_str_cut(&rest, ':');
+    if (tk_str_has_prefix(name, LLAMA3_PREFIX)) {
+        return TK_STR(LLAMA3_ID);
+    }
+    return without_variant(name);
+}
+
+static tk_str pinned(tk_str id)
+{
+    for (size_t i = 0; i < TK_ARRAY_LEN(pins); i++) {
+        if (tk_str_is(id, pins[i].id)) {
+            return tk_str_of(pins[i].revision);
+        }
+    }
+    return TK_STR("main");
+}
+
+tinkc_code tk_tokenizer_rule(tk_tokenizer_id *out, const char *model, const char *said,
+                             const char *revision, tk_err *err)
+{
+    tk_str behind = {NULL, 0};
+    tk_str id;
+    if (said != NULL && said[0] != '\0') {
+        behind = tk_str_of(said);
+        id = tk_str_cut(&behind, ':');
+        if (behind.n > 0 && memchr(behind.p, ':', behind.n) != NULL) {
+            behind = (tk_str){NULL, 0}; /* "Qwen/Qwen3-8B:peft:1": not a revision */
+        }
+    } else {
+        id = by_model(model);
+    }
+    tk_str at = revision != NULL && revision[0] != '\0' ? tk_str_of(revision) : behind;
+    if (at.n == 0) {
+        at = pinned(id);
+    }
+    if (!is_hub_id(id)) {
+        return tk_err_set(err, TINKC_E_INVALID,
+                          "\"" TK_STR_FMT "\" is not the name of a tokenizer at the hub",
+                          TK_STR_ARG(id));
+    }
+    if (!is_revision(at)) {
+        return tk_err_set(err, TINKC_E_INVALID, "\"" TK_STR_FMT "\" is not a revision",
+                          TK_STR_ARG(at));
+    }
+    *out = (tk_tokenizer_id){.is_private = tk_str_has_prefix(id, "TML/") ||
+                                           tk_str_has_prefix(id, "thinkingmachines/")};
+    (void)snprintf(out->id, sizeof(out->id), TK_STR_FMT, TK_STR_ARG(id));
+    (void)snprintf(out->revision, sizeof(out->revision), TK_STR_FMT, TK_STR_ARG(at));
+    return TINKC_OK;
+}
+
+#endif

@@ -1,0 +1,295 @@
+/* REST operations that ask until the server has finished something: the archive of a
+ * checkpoint (503 while it is built; 302 or JSON when it is there) and the trace of a
+ * session (pending, ready, failed). Loop thread, but for the public functions. */
+#include <string.h>
+
+#include "base/date.h"
+#include "base/mem.h"
+#include "client/call/op_call.h"
+#include "client/core/service.h"
+#include "client/rest/rest.h"
+#include "client/rest/rest_result.h"
+#include "http/url.h"
+#include "wire/msg_rest.h"
+
+#define ARG_MAX_BYTES    (64 * TK_KIB)
+#define TRACE_POLL_MS    5000
+#define URL_LIFE_US      (INT64_C(15) * 60 * 1000000) /* when the server names no end */
+#define NOTE_AFTER_MS    180000 /* a wait this long is worth a line in the log */
+#define TRACE_TEXT_BYTES TK_MIB
+
+typedef struct asking asking;
+
+/* What differs between the two. */
+typedef struct kind {
+    const char *operation;
+    tk_result_kind result;
+    tk_endpoint_id endpoint;
+    int pass_status;
+    void (*on_answer)(asking *self, const tk_call_answer *answer);
+} kind;
+
+struct asking {
+    tk_op_call base;
+    const kind *kind;
+    tk_timer timer;
+    bool waiting; /* the timer is set */
+    tk_buf path_arg;
+    int64_t tries, started_ms;
+};
+
+static void ask(asking *self);
+
+static void fail(asking *self, const tk_err *err)
+{
+    tk_op_fail(&self->base.op, err);
+}
+
+static void fire(tk_timer *timer)
+{
+    asking *self = TK_CONTAINER_OF(timer, asking, timer);
+    self->waiting = false;
+    ask(self);
+}
+
+static void ask_later(asking *self, int64_t delay_ms)
+{
+    tk_core *core = self->base.op.core;
+    int64_t now = tk_loop_now_ms(tk_core_loop(core));
+    if (self->tries == 1 || now - self->started_ms >= NOTE_AFTER_MS) {
+        tk_log_write(tk_core_log(core), TINKC_LOG_INFO, "rest",
+                     "%s: not ready yet, asking again in %lld s", self->kind->operation,
+                     (long long)(delay_ms / 1000));
+    }
+    tk_future_stage(self->base.op.future, TINKC_STAGE_RUNNING);
+    self->waiting = true;
+    tk_timer_init(&self->timer, fire);
+    tk_loop_timer_set(tk_core_loop(core), &self->timer, now + delay_ms);
+}
+
+/* ---- the archive ---- */
+
+/* The end of life that came with a redirect, or a quarter of an hour. */
+static int64_t expiry_of(asking *self, const tk_http_response *response)
+{
+    int64_t now = tk_clock_wall_us(tk_core_clock(self->base.op.core));
+    int64_t us;
+    tk_str said = tk_http_header(response, "expires");
+    if (said.p != NULL && tk_date_parse_http(&us, said, now, NULL) == TINKC_OK) {
+        return us;
+    }
+    return now + URL_LIFE_US;
+}
+
+static void redirected(asking *self, const tk_http_response *response)
+{
+    tk_err err = TK_ERR_INIT;
+    void *result = NULL;
+    tk_buf url;
+    tk_buf_init(&url, ARG_MAX_BYTES);
+    tk_str location = tk_http_header(response, "location");
+    if (tk_url_resolve(&url, tk_str_of(tk_core_base_url(self->base.op.core)), location,
+                       &err) == TINKC_OK) {
+        result =
+            tk_rest_result_archive_at(tk_buf_str(&url), expiry_of(self, response), &err);
+    }
+    tk_buf_dispose(&url);
+    if (result != NULL) {
+        tk_op_complete(&self->base.op, result, tk_rest_result_free);
+    } else {
+        fail(self, &err);
+    }
+}
+
+static void on_archive(asking *self, const tk_call_answer *answer)
+{
+    const tinkc_config *config = tk_core_config(self->base.op.core);
+    int status = answer->outcome.status;
+    tk_err err = TK_ERR_INIT;
+    if (answer->code == TINKC_OK) {
+        void *result = tk_rest_result_archive(answer->response->body, &err);
+        if (result != NULL) {
+            tk_op_complete(&self->base.op, result, tk_rest_result_free);
+        } else {
+            fail(self, &err);
+        }
+    } else if (status == 301 || status == 302 || status == 303 || status == 307 ||
+               status == 308) {
+        redirected(self, answer->response);
+    } else if (status == 503 && self->tries < config->archive_tries) {
+        ask_later(self, answer->outcome.hint_ms > 0 ? answer->outcome.hint_ms
+                                                    : config->archive_poll_ms);
+    } else {
+        fail(self, answer->err);
+    }
+}
+
+/* ---- the trace ---- */
+
+static void on_ready_trace(asking *self, const tk_trace_export_response *said)
+{
+    tk_err err = TK_ERR_INIT;
+    char *url = NULL;
+    if (said->url.is != TK_SET || said->url.v.n == 0) {
+        tk_err_set(&err, TINKC_E_DECODE, "the trace is ready, but the URL is missing");
+    } else {
+        url = tk_strndup(said->url.v.p, said->url.v.n);
+        if (url == NULL) {
+            tk_err_nomem(&err);
+        }
+    }
+    if (url != NULL) {
+        tk_op_complete(&self->base.op, url, tk_free);
+    } else {
+        fail(self, &err);
+    }
+}
+
+static void on_status(asking *self, const tk_trace_export_response *said)
+{
+    tk_err err = TK_ERR_INIT;
+    tk_core *core = self->base.op.core;
+    int64_t most = tk_core_config(core)->stuck_total_ms;
+    int64_t age = tk_loop_now_ms(tk_core_loop(core)) - self->started_ms;
+    if (said->status.v == TK_EXPORT_READY) {
+        on_ready_trace(self, said);
+    } else if (said->status.v == TK_EXPORT_FAILED) {
+        tk_str why = said->error.is == TK_SET ? said->error.v : TK_STR("no reason given");
+        tk_err_set(&err, TINKC_E_REQUEST, "the trace could not be written: " TK_STR_FMT,
+                   TK_STR_ARG(why));
+        fail(self, &err);
+    } else if (most >= 0 && age >= most) {
+        tk_err_set(&err, TINKC_E_STUCK, "the trace was not ready in time");
+        fail(self, &err);
+    } else {
+        ask_later(self, TRACE_POLL_MS);
+    }
+}
+
+static void on_trace(asking *self, const tk_call_answer *answer)
+{
+    if (answer->code != TINKC_OK) {
+        fail(self, answer->err);
+        return;
+    }
+    tk_err err = TK_ERR_INIT;
+    tk_trace_export_response said = {0};
+    tk_arena arena;
+    tk_arena_init(&arena, TRACE_TEXT_BYTES);
+    if (tk_schema_decode_text(&said, &tk_msg_trace_export_response, &arena,
+                              answer->response->body, 0, &err) == TINKC_OK) {
+        on_status(self, &said);
+    } else {
+        fail(self, &err);
+    }
+    tk_arena_dispose(&arena);
+}
+
+static const kind archive_kind = {"archive_url", TK_RESULT_ARCHIVE, TK_EP_ARCHIVE, 503,
+                                  on_archive};
+static const kind trace_kind = {"export_trace", TK_RESULT_TEXT, TK_EP_TRACE_EXPORT, 0,
+                                on_trace};
+
+/* ---- the operation ---- */
+
+static void on_answer(tk_call *call, const tk_call_answer *answer)
+{
+    asking *self = call->user;
+    self->kind->on_answer(self, answer);
+}
+
+static void ask(asking *self)
+{
+    self->tries++;
+    self->base.call = (tk_call){.core = self->base.op.core,
+                                .endpoint = tk_endpoint_at(self->kind->endpoint),
+                                .path_arg = self->path_arg.p,
+                                .pass_status = self->kind->pass_status,
+                                .future = self->base.op.future,
+                                .done = on_answer,
+                                .user = self};
+    tk_call_start(&self->base.call);
+}
+
+static void send(tk_op_call *call)
+{
+    asking *self = TK_CONTAINER_OF(call, asking, base);
+    self->started_ms = tk_loop_now_ms(tk_core_loop(self->base.op.core));
+    ask(self);
+}
+
+static void start(tk_op *op)
+{
+    asking *self = TK_CONTAINER_OF(op, asking, base.op);
+    tk_op_call_start(&self->base, false, send);
+}
+
+static void cancel(tk_op *op)
+{
+    asking *self = TK_CONTAINER_OF(op, asking, base.op);
+    if (self->waiting) {
+        tk_loop_timer_clear(tk_core_loop(op->core), &self->timer);
+    }
+    tk_op_call_cancel(op);
+}
+
+static void destroy(tk_op *op)
+{
+    asking *self = TK_CONTAINER_OF(op, asking, base.op);
+    tk_buf_dispose(&self->path_arg);
+    tk_free(self);
+}
+
+static const tk_op_type asking_type = {start, cancel, destroy};
+
+static asking *make(tk_core *core, const kind *of)
+{
+    asking *self = tk_zalloc(sizeof(*self));
+    if (self != NULL) {
+        self->kind = of;
+        tk_buf_init(&self->path_arg, ARG_MAX_BYTES);
+        tk_op_init(&self->base.op, &asking_type, core, of->operation, of->result);
+    }
+    return self;
+}
+
+static tinkc_future *submit(asking *self, tk_core *core, const kind *of, tk_err *err)
+{
+    if (self == NULL) {
+        tk_err_nomem(err);
+        return tk_future_refused(tk_core_driver(core), of->operation, of->result, err);
+    }
+    if (err->code == TINKC_OK && tk_buf_cstr(&self->path_arg) == NULL) {
+        (void)tk_buf_status(&self->path_arg, err);
+    }
+    return err->code == TINKC_OK ? tk_op_submit(&self->base.op)
+                                 : tk_op_refuse(&self->base.op, err);
+}
+
+tinkc_future *tinkc_rest_archive_url(tinkc_service *service, const char *path)
+{
+    if (service == NULL) {
+        return tk_service_none(archive_kind.operation, archive_kind.result);
+    }
+    tk_err err = TK_ERR_INIT;
+    tk_core *core = tk_service_core(service);
+    asking *self = make(core, &archive_kind);
+    if (self != NULL) {
+        (void)tk_rest_put_checkpoint(&self->path_arg, path, &err);
+    }
+    return submit(self, core, &archive_kind, &err);
+}
+
+tinkc_future *tinkc_rest_export_trace(tinkc_service *service, const char *session_id)
+{
+    if (service == NULL) {
+        return tk_service_none(trace_kind.operation, trace_kind.result);
+    }
+    tk_err err = TK_ERR_INIT;
+    tk_core *core = tk_service_core(service);
+    asking *self = make(core, &trace_kind);
+    if (self != NULL && tk_rest_check_id(session_id, "session id", &err) == TINKC_OK) {
+        tk_buf_puts(&self->path_arg, session_id);
+    }
+    return submit(self, core, &trace_kind, &err);
+}

@@ -1,0 +1,412 @@
+/* See rest_result.h. A message is decoded into the result's arena and then laid out as
+ * the public struct; texts are not copied again. */
+#include "client/rest/rest_result.h"
+
+#include "base/mem.h"
+#include "wire/msg_rest.h"
+#include "wire/msg_session.h"
+#include "wire/msg_weights.h"
+
+/* Stands in front of what the caller sees. */
+typedef union box {
+    tk_arena arena;
+    long double align;
+    void *align_too;
+} box;
+
+static void *new_result(size_t size, tk_err *err)
+{
+    box *b = tk_zalloc(sizeof(*b) + size);
+    if (b == NULL) {
+        tk_err_nomem(err);
+        return NULL;
+    }
+    tk_arena_init(&b->arena, 0);
+    return b + 1;
+}
+
+static tk_arena *arena_of(void *result)
+{
+    return &((box *)result - 1)->arena;
+}
+
+void tk_rest_result_free(void *result)
+{
+    if (result != NULL) {
+        box *b = (box *)result - 1;
+        tk_arena_dispose(&b->arena);
+        tk_free(b);
+    }
+}
+
+/* A result of `size` bytes and the decoded message; NULL when either failed. */
+static void *read_into(size_t size, void *message, const tk_schema *schema, tk_str body,
+                       tk_err *err)
+{
+    void *result = new_result(size, err);
+    if (result != NULL && tk_schema_decode_text(message, schema, arena_of(result), body,
+                                                0, err) != TINKC_OK) {
+        tk_rest_result_free(result);
+        return NULL;
+    }
+    return result;
+}
+
+static void *give_up(void *result, tk_err *err)
+{
+    tk_rest_result_free(result);
+    tk_err_nomem(err);
+    return NULL;
+}
+
+/* ---- parts ---- */
+
+static const char *text_of(tk_f_str text)
+{
+    return text.is == TK_SET ? text.v.p : NULL;
+}
+
+static int64_t number_of(tk_f_i64 number)
+{
+    return number.is == TK_SET ? number.v : -1;
+}
+
+static int64_t time_of(tk_f_time time)
+{
+    return time.is == TK_SET ? time.us : TINKC_NO_TIME;
+}
+
+static tinkc_choice choice_of(tk_f_bool said)
+{
+    if (said.is != TK_SET) {
+        return TINKC_CHOICE_UNSET;
+    }
+    return said.v ? TINKC_CHOICE_YES : TINKC_CHOICE_NO;
+}
+
+static bool put_pairs(const tinkc_pair **out, tk_arena *arena, const tk_str_map *map)
+{
+    tinkc_pair *pairs = tk_arena_array(arena, map->n, sizeof(*pairs));
+    if (pairs == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < map->n; i++) {
+        pairs[i] = (tinkc_pair){map->items[i].name.p, map->items[i].v.p};
+    }
+    *out = pairs;
+    return true;
+}
+
+static bool put_texts(const char *const **out, tk_arena *arena, tk_strs texts)
+{
+    const char **copy = tk_arena_array(arena, texts.n, sizeof(*copy));
+    if (copy == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < texts.n; i++) {
+        copy[i] = texts.p[i].p;
+    }
+    *out = copy;
+    return true;
+}
+
+/* ---- checkpoints ---- */
+
+static void put_checkpoint(tinkc_checkpoint *out, const tk_checkpoint *said)
+{
+    *out = (tinkc_checkpoint){
+        .id = text_of(said->checkpoint_id),
+        .type = said->checkpoint_type.v == TK_CHECKPOINT_SAMPLER
+                    ? TINKC_CHECKPOINT_SAMPLER
+                    : TINKC_CHECKPOINT_TRAINING,
+        .path = text_of(said->tinker_path),
+        .time_us = time_of(said->time),
+        .size_bytes = number_of(said->size_bytes),
+        .is_public = said->public.v,
+        .expires_us = time_of(said->expires_at),
+    };
+}
+
+void *tk_rest_result_checkpoints(tk_str body, tk_err *err)
+{
+    tk_checkpoints_response said = {0};
+    tinkc_checkpoints *result =
+        read_into(sizeof(*result), &said, &tk_msg_checkpoints_response, body, err);
+    if (result == NULL) {
+        return NULL;
+    }
+    tinkc_checkpoint *items =
+        tk_arena_array(arena_of(result), said.checkpoints_n, sizeof(*items));
+    if (items == NULL) {
+        return give_up(result, err);
+    }
+    for (size_t i = 0; i < said.checkpoints_n; i++) {
+        put_checkpoint(&items[i], &said.checkpoints[i]);
+    }
+    *result =
+        (tinkc_checkpoints){items, said.checkpoints_n,
+                            said.cursor.is == TK_SET ? said.cursor.v.total_count.v : -1};
+    return result;
+}
+
+/* ---- runs ---- */
+
+static bool put_last(const tinkc_checkpoint **out, tk_arena *arena,
+                     const tk_f_checkpoint *said)
+{
+    if (said->is != TK_SET) {
+        return true;
+    }
+    tinkc_checkpoint *checkpoint = tk_arena_alloc(arena, sizeof(*checkpoint));
+    if (checkpoint == NULL) {
+        return false;
+    }
+    put_checkpoint(checkpoint, &said->v);
+    *out = checkpoint;
+    return true;
+}
+
+static bool put_run(tinkc_run *out, tk_arena *arena, const tk_training_run *said)
+{
+    *out = (tinkc_run){
+        .id = text_of(said->training_run_id),
+        .base_model = text_of(said->base_model),
+        .owner = text_of(said->model_owner),
+        .is_lora = said->is_lora.v,
+        .is_corrupted = said->corrupted.v,
+        .lora_rank = number_of(said->lora_rank),
+        .last_request_us = time_of(said->last_request_time),
+        .metadata_n = said->user_metadata.v.n,
+        .has_metadata = said->user_metadata.is == TK_SET,
+    };
+    return put_last(&out->last_checkpoint, arena, &said->last_checkpoint) &&
+           put_last(&out->last_sampler_checkpoint, arena,
+                    &said->last_sampler_checkpoint) &&
+           put_pairs(&out->metadata, arena, &said->user_metadata.v);
+}
+
+void *tk_rest_result_run(tk_str body, tk_err *err)
+{
+    tk_training_run said = {0};
+    tinkc_run *result =
+        read_into(sizeof(*result), &said, &tk_msg_training_run, body, err);
+    if (result != NULL && !put_run(result, arena_of(result), &said)) {
+        return give_up(result, err);
+    }
+    return result;
+}
+
+void *tk_rest_result_runs(tk_str body, tk_err *err)
+{
+    tk_training_runs_response said = {0};
+    tinkc_runs *result =
+        read_into(sizeof(*result), &said, &tk_msg_training_runs_response, body, err);
+    if (result == NULL) {
+        return NULL;
+    }
+    tk_arena *arena = arena_of(result);
+    tinkc_run *items = tk_arena_array(arena, said.training_runs_n, sizeof(*items));
+    bool ok = items != NULL;
+    for (size_t i = 0; ok && i < said.training_runs_n; i++) {
+        ok = put_run(&items[i], arena, &said.training_runs[i]);
+    }
+    if (!ok) {
+        return give_up(result, err);
+    }
+    *result = (tinkc_runs){items, said.training_runs_n, said.cursor.total_count.v};
+    return result;
+}
+
+/* ---- weights ---- */
+
+void *tk_rest_result_archive_at(tk_str url, int64_t expires_us, tk_err *err)
+{
+    tinkc_archive *result = new_result(sizeof(*result), err);
+    tk_str copy;
+    if (result == NULL) {
+        return NULL;
+    }
+    if (!tk_arena_dup(arena_of(result), &copy, url.p, url.n)) {
+        return give_up(result, err);
+    }
+    *result = (tinkc_archive){copy.p, expires_us};
+    return result;
+}
+
+void *tk_rest_result_archive(tk_str body, tk_err *err)
+{
+    tk_archive_response said = {0};
+    tinkc_archive *result =
+        read_into(sizeof(*result), &said, &tk_msg_archive_response, body, err);
+    if (result != NULL) {
+        *result = (tinkc_archive){text_of(said.url), time_of(said.expires)};
+    }
+    return result;
+}
+
+void *tk_rest_result_weights_info(tk_str body, tk_err *err)
+{
+    tk_weights_info_response said = {0};
+    tinkc_weights_info *result =
+        read_into(sizeof(*result), &said, &tk_msg_weights_info_response, body, err);
+    if (result != NULL) {
+        *result =
+            (tinkc_weights_info){text_of(said.base_model),  said.is_lora.v,
+                                 number_of(said.lora_rank), choice_of(said.train_unembed),
+                                 choice_of(said.train_mlp), choice_of(said.train_attn)};
+    }
+    return result;
+}
+
+void *tk_rest_result_sampler_info(tk_str body, tk_err *err)
+{
+    tk_sampler_response said = {0};
+    tinkc_sampler_info *result =
+        read_into(sizeof(*result), &said, &tk_msg_sampler_response, body, err);
+    if (result != NULL) {
+        *result = (tinkc_sampler_info){text_of(said.sampler_id), text_of(said.base_model),
+                                       text_of(said.model_path)};
+    }
+    return result;
+}
+
+/* ---- sessions ---- */
+
+void *tk_rest_result_session_info(tk_str body, tk_err *err)
+{
+    tk_session_response said = {0};
+    tinkc_session_info *result =
+        read_into(sizeof(*result), &said, &tk_msg_session_response, body, err);
+    if (result == NULL) {
+        return NULL;
+    }
+    tk_arena *arena = arena_of(result);
+    result->run_ids_n = said.training_run_ids.n;
+    result->sampler_ids_n = said.sampler_ids.n;
+    bool ok = put_texts(&result->run_ids, arena, said.training_run_ids) &&
+              put_texts(&result->sampler_ids, arena, said.sampler_ids);
+    return ok ? result : give_up(result, err);
+}
+
+void *tk_rest_result_sessions(tk_str body, tk_err *err)
+{
+    tk_sessions_response said = {0};
+    tinkc_sessions *result =
+        read_into(sizeof(*result), &said, &tk_msg_sessions_response, body, err);
+    if (result == NULL) {
+        return NULL;
+    }
+    result->n = said.sessions.n;
+    return put_texts(&result->ids, arena_of(result), said.sessions)
+               ? result
+               : give_up(result, err);
+}
+
+/* ---- account ---- */
+
+void *tk_rest_result_whoami(const tk_json *claims, tk_err *err)
+{
+    const tk_json *sub = tk_json_get(claims, "sub");
+    const tk_json *email = tk_json_get(claims, "email");
+    if (sub == NULL || sub->type != TK_JSON_STRING) {
+        tk_err_set(err, TINKC_E_DECODE, "the token has no subject");
+        return NULL;
+    }
+    tinkc_whoami *result = new_result(sizeof(*result), err);
+    if (result == NULL) {
+        return NULL;
+    }
+    tk_str urn = {0}, mail = {0};
+    tk_arena *arena = arena_of(result);
+    bool has_mail =
+        email != NULL && email->type == TK_JSON_STRING && email->as.string.n > 0;
+    if (!tk_arena_dup(arena, &urn, sub->as.string.p, sub->as.string.n) ||
+        (has_mail &&
+         !tk_arena_dup(arena, &mail, email->as.string.p, email->as.string.n))) {
+        return give_up(result, err);
+    }
+    *result = (tinkc_whoami){urn.p, has_mail ? mail.p : NULL};
+    return result;
+}
+
+void *tk_rest_result_audit(tk_str body, tk_err *err)
+{
+    tk_audit_response said = {0};
+    tinkc_audit *result =
+        read_into(sizeof(*result), &said, &tk_msg_audit_response, body, err);
+    if (result == NULL) {
+        return NULL;
+    }
+    tinkc_audit_entry *items =
+        tk_arena_array(arena_of(result), said.entries_n, sizeof(*items));
+    if (items == NULL) {
+        return give_up(result, err);
+    }
+    for (size_t i = 0; i < said.entries_n; i++) {
+        const tk_audit_entry *entry = &said.entries[i];
+        items[i] = (tinkc_audit_entry){
+            time_of(entry->timestamp), text_of(entry->event), text_of(entry->model_id),
+            text_of(entry->tinker_path), text_of(entry->purpose)};
+    }
+    *result = (tinkc_audit){items, said.entries_n};
+    return result;
+}
+
+static void put_event(tinkc_billing_event *out, const tk_billing_event *said)
+{
+    const tk_billing_info *info = &said->event_info;
+    *out = (tinkc_billing_event){
+        .start_us = time_of(said->bucket_start),
+        .end_us = time_of(said->bucket_end),
+        .base_model = text_of(said->base_model),
+        .user_id = text_of(said->user_id),
+        .user_name = text_of(said->user_name),
+        .session_id = text_of(said->session_id),
+        .project_id = text_of(said->project_id),
+        .kind = (tinkc_billing_kind)info->kind,
+        .token_count = number_of(info->token_count),
+        .is_cached = info->cached.v,
+        .count = number_of(info->count),
+        .gigabyte_hours = info->gigabyte_hours.v,
+    };
+}
+
+static bool put_sessions(const tinkc_billing_session **out, tk_arena *arena,
+                         const tk_billing_response *said)
+{
+    tinkc_billing_session *sessions =
+        tk_arena_array(arena, said->sessions_n, sizeof(*sessions));
+    bool ok = sessions != NULL;
+    for (size_t i = 0; ok && i < said->sessions_n; i++) {
+        const tk_named_billing_session *named = &said->sessions[i];
+        const tk_f_str_map *metadata = &named->session.user_metadata;
+        sessions[i] = (tinkc_billing_session){.session_id = named->name.p,
+                                              .metadata_n = metadata->v.n,
+                                              .has_metadata = metadata->is == TK_SET};
+        ok = put_pairs(&sessions[i].metadata, arena, &metadata->v);
+    }
+    *out = sessions;
+    return ok;
+}
+
+void *tk_rest_result_billing(tk_str body, tk_err *err)
+{
+    tk_billing_response said = {0};
+    tinkc_billing *result =
+        read_into(sizeof(*result), &said, &tk_msg_billing_response, body, err);
+    if (result == NULL) {
+        return NULL;
+    }
+    tk_arena *arena = arena_of(result);
+    tinkc_billing_event *items = tk_arena_array(arena, said.data_n, sizeof(*items));
+    if (items == NULL || !put_sessions(&result->sessions, arena, &said)) {
+        return give_up(result, err);
+    }
+    for (size_t i = 0; i < said.data_n; i++) {
+        put_event(&items[i], &said.data[i]);
+    }
+    result->items = items;
+    result->n = said.data_n;
+    result->sessions_n = said.sessions_n;
+    return result;
+}

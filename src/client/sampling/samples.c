@@ -1,0 +1,243 @@
+/* See samples.h: the objects behind tinkc_samples and tinkc_logprobs. */
+#include "client/sampling/samples.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "client/future/tk_future.h"
+#include "wire/pb_sample.h"
+
+/* What the official server puts into cells of the top-k table that hold nothing. */
+#define MASK_TOKEN   0
+#define MASK_LOGPROB (-99999.0f)
+
+struct tinkc_samples {
+    tk_arena arena; /* with a copy of the bytes */
+    tk_sample_response said;
+};
+
+struct tinkc_logprobs {
+    size_t n;
+    float values[];
+};
+
+/* ---- making ---- */
+
+void tk_samples_free(void *result)
+{
+    tinkc_samples *samples = result;
+    tk_arena_dispose(&samples->arena);
+    tk_free(samples);
+}
+
+static tinkc_code decode(tinkc_samples *samples, tk_str body, tk_err *err)
+{
+    unsigned char *copy = tk_arena_alloc(&samples->arena, body.n);
+    if (copy == NULL) {
+        return tk_err_nomem(err);
+    }
+    if (body.n > 0) {
+        memcpy(copy, body.p, body.n);
+    }
+    return tk_pb_sample_decode(&samples->said, &samples->arena, (tk_bytes){copy, body.n},
+                               err);
+}
+
+tinkc_samples *tk_samples_read(tk_str body, tk_err *err)
+{
+    tinkc_samples *samples = tk_zalloc(sizeof(*samples));
+    if (samples == NULL) {
+        tk_err_nomem(err);
+        return NULL;
+    }
+    tk_arena_init(&samples->arena, 0);
+    if (decode(samples, body, err) != TINKC_OK) {
+        tk_samples_free(samples);
+        return NULL;
+    }
+    return samples;
+}
+
+static tk_samples_usage usage_of(const tk_sample_response *said)
+{
+    tk_samples_usage usage = {.cached = said->prompt_cache_hit_tokens};
+    for (size_t i = 0; i < said->sequences_n; i++) {
+        usage.sampled += (int64_t)said->sequences[i].tokens.n;
+    }
+    return usage;
+}
+
+tk_samples_usage tk_samples_usage_of(const tinkc_samples *samples)
+{
+    return usage_of(&samples->said);
+}
+
+void tk_samples_free_logprobs(void *logprobs)
+{
+    tk_free(logprobs);
+}
+
+static tinkc_logprobs *copy_logprobs(const tk_sample_response *said, tk_err *err)
+{
+    size_t n = said->prompt_logprobs.n, bytes = 0;
+    if (!said->has_prompt_logprobs) {
+        tk_err_set(err, TINKC_E_DECODE, "the server sent no prompt logprobs");
+        return NULL;
+    }
+    tinkc_logprobs *logprobs = NULL;
+    if (tk_size_mul(&bytes, n, sizeof(float)) &&
+        tk_size_add(&bytes, bytes, sizeof(*logprobs))) {
+        logprobs = tk_malloc(bytes);
+    }
+    if (logprobs == NULL) {
+        tk_err_nomem(err);
+        return NULL;
+    }
+    logprobs->n = n;
+    if (n > 0) {
+        memcpy(logprobs->values, said->prompt_logprobs.p, n * sizeof(float));
+    }
+    return logprobs;
+}
+
+tinkc_logprobs *tk_samples_read_logprobs(tk_samples_usage *usage, tk_str body,
+                                         tk_err *err)
+{
+    tk_sample_response said = {0};
+    tinkc_logprobs *logprobs = NULL;
+    tk_arena arena;
+    tk_arena_init(&arena, 0);
+    tk_bytes bytes = {(const unsigned char *)body.p, body.n};
+    if (tk_pb_sample_decode(&said, &arena, bytes, err) == TINKC_OK) {
+        *usage = usage_of(&said);
+        logprobs = copy_logprobs(&said, err);
+    }
+    tk_arena_dispose(&arena);
+    return logprobs;
+}
+
+/* ---- taking ---- */
+
+tinkc_code tinkc_future_take_samples(tinkc_samples **out, tinkc_future *future,
+                                     tinkc_error **err)
+{
+    return tk_future_take(out, future, TK_RESULT_SAMPLES, err);
+}
+
+void tinkc_samples_free(tinkc_samples **samples)
+{
+    if (samples != NULL && *samples != NULL) {
+        tk_samples_free(*samples);
+        *samples = NULL;
+    }
+}
+
+tinkc_code tinkc_future_take_logprobs(tinkc_logprobs **out, tinkc_future *future,
+                                      tinkc_error **err)
+{
+    return tk_future_take(out, future, TK_RESULT_LOGPROBS, err);
+}
+
+void tinkc_logprobs_free(tinkc_logprobs **logprobs)
+{
+    if (logprobs != NULL) {
+        tk_free(*logprobs);
+        *logprobs = NULL;
+    }
+}
+
+/* ---- reading ---- */
+
+size_t tinkc_samples_count(const tinkc_samples *samples)
+{
+    return samples != NULL ? samples->said.sequences_n : 0;
+}
+
+static const tk_sequence *sequence_at(const tinkc_samples *samples, size_t index)
+{
+    return index < tinkc_samples_count(samples) ? &samples->said.sequences[index] : NULL;
+}
+
+/* All pointers out: the count where one is wanted. */
+static void put_count(size_t *n, size_t count)
+{
+    if (n != NULL) {
+        *n = count;
+    }
+}
+
+const int32_t *tinkc_samples_tokens(const tinkc_samples *samples, size_t index, size_t *n)
+{
+    const tk_sequence *sequence = sequence_at(samples, index);
+    put_count(n, sequence != NULL ? sequence->tokens.n : 0);
+    return sequence != NULL && sequence->tokens.n > 0 ? sequence->tokens.p : NULL;
+}
+
+const float *tinkc_samples_logprobs(const tinkc_samples *samples, size_t index, size_t *n)
+{
+    const tk_sequence *sequence = sequence_at(samples, index);
+    bool present = sequence != NULL && sequence->has_logprobs && sequence->logprobs.n > 0;
+    put_count(n, present ? sequence->logprobs.n : 0);
+    return present ? sequence->logprobs.p : NULL;
+}
+
+tinkc_stop_reason tinkc_samples_stop_reason(const tinkc_samples *samples, size_t index)
+{
+    const tk_sequence *sequence = sequence_at(samples, index);
+    return sequence != NULL && sequence->stop_reason == TK_STOP_LENGTH ? TINKC_STOP_LENGTH
+                                                                       : TINKC_STOP_STOP;
+}
+
+const float *tinkc_samples_prompt_logprobs(const tinkc_samples *samples, size_t *n)
+{
+    bool present = samples != NULL && samples->said.has_prompt_logprobs;
+    put_count(n, present ? samples->said.prompt_logprobs.n : 0);
+    return present ? samples->said.prompt_logprobs.p : NULL;
+}
+
+size_t tinkc_samples_topk_rows(const tinkc_samples *samples)
+{
+    return samples != NULL && samples->said.has_topk ? samples->said.topk.prompt_length
+                                                     : 0;
+}
+
+static bool is_masked(const int32_t *ids, const float *values, size_t cell)
+{
+    return ids[cell] == MASK_TOKEN && values[cell] == MASK_LOGPROB;
+}
+
+tinkc_code tinkc_samples_topk(const int32_t **token_ids, const float **logprobs,
+                              size_t *k, const tinkc_samples *samples, size_t position)
+{
+    if (token_ids == NULL || logprobs == NULL || k == NULL) {
+        return TINKC_E_INVALID;
+    }
+    if (position >= tinkc_samples_topk_rows(samples)) {
+        return TINKC_E_MISSING;
+    }
+    const tk_topk_logprobs *table = &samples->said.topk;
+    const int32_t *ids = table->token_ids + position * table->k;
+    const float *values = table->logprobs + position * table->k;
+    size_t n = table->k;
+    if (n > 0 && is_masked(ids, values, 0)) {
+        n = 0; /* nothing was computed for this position */
+    }
+    while (n > 0 && is_masked(ids, values, n - 1)) {
+        n--;
+    }
+    *token_ids = n > 0 ? ids : NULL;
+    *logprobs = n > 0 ? values : NULL;
+    *k = n;
+    return TINKC_OK;
+}
+
+int64_t tinkc_samples_cache_hits(const tinkc_samples *samples)
+{
+    return samples != NULL ? samples->said.prompt_cache_hit_tokens : 0;
+}
+
+const float *tinkc_logprobs_values(const tinkc_logprobs *logprobs, size_t *n)
+{
+    put_count(n, logprobs != NULL ? logprobs->n : 0);
+    return logprobs != NULL && logprobs->n > 0 ? logprobs->values : NULL;
+}

@@ -1,0 +1,288 @@
+/* The sampling handle: its life, how one is created on the server, and what the server
+ * says about it. Samples themselves are sample.c's. */
+#include "client/sampling/sampling_int.h"
+
+#include "base/mem.h"
+#include "client/call/op_call.h"
+#include "client/call/simple.h"
+#include "client/core/error.h"
+#include "client/core/service.h"
+#include "client/core/text.h"
+
+#define BODY_MAX_BYTES TK_MIB
+
+/* ---- life ---- */
+
+tinkc_code tk_sampling_new(tinkc_sampling **out, tk_core *core,
+                           tk_str sampling_session_id, tk_err *err)
+{
+    if (sampling_session_id.n == 0) {
+        return tk_err_set(err, TINKC_E_DECODE, "the server sent no sampling_session_id");
+    }
+    tinkc_sampling *sampling = tk_zalloc(sizeof(*sampling));
+    char *id = tk_strndup(sampling_session_id.p, sampling_session_id.n);
+    if (sampling == NULL || id == NULL ||
+        tk_ledger_open_run(&sampling->run, tk_core_ledger(core), sampling_session_id,
+                           err) != TINKC_OK) {
+        tk_free(sampling);
+        tk_free(id);
+        return tk_err_nomem(err);
+    }
+    atomic_init(&sampling->refs, 1);
+    atomic_init(&sampling->next_seq, 0);
+    sampling->base = sampling;
+    sampling->core = tk_core_ref(core);
+    sampling->id = id;
+    /* A budget admits while nothing is owed: n - 1 admits n. */
+    int64_t most = tk_core_flags(core)->sample_max_concurrent_requests.v;
+    tk_budget_init(&sampling->slots, TK_MAX(most, 1) - 1);
+    *out = sampling;
+    return TINKC_OK;
+}
+
+tinkc_sampling *tk_sampling_ref(tinkc_sampling *sampling)
+{
+    atomic_fetch_add(&sampling->refs, 1);
+    return sampling;
+}
+
+void tinkc_sampling_close(tinkc_sampling **sampling_ref)
+{
+    tinkc_sampling *sampling = sampling_ref != NULL ? *sampling_ref : NULL;
+    if (sampling == NULL) {
+        return;
+    }
+    *sampling_ref = NULL;
+    if (atomic_fetch_sub(&sampling->refs, 1) != 1) {
+        return;
+    }
+    if (sampling->base != sampling) {
+        tinkc_sampling_close(&sampling->base);
+    } else {
+        tk_free(sampling->id);
+    }
+    tk_core_unref(&sampling->core);
+    tk_free(sampling);
+}
+
+static tinkc_code make_view(tinkc_sampling **out, tinkc_sampling *sampling,
+                            const tinkc_context *said, tk_err *err)
+{
+    tk_core *core = NULL;
+    tinkc_code code = tk_core_in_context(&core, sampling->core, said, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    tinkc_sampling *view = tk_zalloc(sizeof(*view));
+    if (view == NULL) {
+        tk_core_unref(&core);
+        return tk_err_nomem(err);
+    }
+    atomic_init(&view->refs, 1);
+    view->core = core;
+    view->base = tk_sampling_ref(sampling->base);
+    view->id = sampling->id;
+    *out = view;
+    return TINKC_OK;
+}
+
+tinkc_code tinkc_sampling_with_context(tinkc_sampling **out, tinkc_sampling *sampling,
+                                       const tinkc_context *context, tinkc_error **error)
+{
+    tk_err err = TK_ERR_INIT;
+    if (out == NULL) {
+        tk_err_set(&err, TINKC_E_INVALID, "no place for the result");
+    } else if (sampling == NULL) {
+        tk_err_set(&err, TINKC_E_STATE, "the handle is NULL");
+    } else if (make_view(out, sampling, context, &err) == TINKC_OK) {
+        return TINKC_OK;
+    }
+    return tk_error_give(error, &err);
+}
+
+void tk_sampling_free(void *sampling)
+{
+    tinkc_sampling *handle = sampling;
+    tinkc_sampling_close(&handle);
+}
+
+const char *tinkc_sampling_session_id(const tinkc_sampling *sampling)
+{
+    return sampling != NULL ? sampling->id : NULL;
+}
+
+/* ---- creating one ---- */
+
+typedef struct creation {
+    tk_op_call base;
+    tk_buf body;
+    char *base_model, *model_path; /* or NULL */
+} creation;
+
+static tinkc_code read_created(tinkc_sampling **out, tk_core *core, tk_str body,
+                               tk_err *err)
+{
+    tk_create_sampling_session_response said = {0};
+    tk_arena arena;
+    tk_arena_init(&arena, TK_MIB);
+    tinkc_code code = tk_schema_decode_text(
+        &said, &tk_msg_create_sampling_session_response, &arena, body, 0, err);
+    if (code == TINKC_OK) {
+        code = tk_sampling_new(out, core, said.sampling_session_id.v, err);
+    }
+    tk_arena_dispose(&arena);
+    return code;
+}
+
+static void on_created(tk_call *call, const tk_call_answer *answer)
+{
+    creation *self = call->user;
+    tk_err err = TK_ERR_INIT;
+    tinkc_sampling *sampling = NULL;
+    if (answer->code != TINKC_OK) {
+        tk_op_fail(&self->base.op, answer->err);
+    } else if (read_created(&sampling, self->base.op.core, answer->response->body,
+                            &err) != TINKC_OK) {
+        tk_op_fail(&self->base.op, &err);
+    } else {
+        tk_op_complete(&self->base.op, sampling, tk_sampling_free);
+    }
+}
+
+static tk_f_str optional(const char *text)
+{
+    return (tk_f_str){text != NULL ? TK_SET : TK_UNSET, tk_str_of(text)};
+}
+
+static void send(tk_op_call *call)
+{
+    creation *self = TK_CONTAINER_OF(call, creation, base);
+    tk_err err = TK_ERR_INIT;
+    tk_core *core = self->base.op.core;
+    tk_create_sampling_session_request request = {
+        .session_id = optional(tk_core_session_id(core)),
+        .sampling_session_seq_id = {TK_SET, tk_core_next_sampling_seq(core)},
+        .base_model = optional(self->base_model),
+        .model_path = optional(self->model_path)};
+    if (tk_schema_encode(&self->body, &tk_msg_create_sampling_session_request, &request,
+                         &err) != TINKC_OK) {
+        tk_op_fail(&self->base.op, &err);
+        return;
+    }
+    self->base.call = (tk_call){.core = core,
+                                .endpoint = tk_endpoint_at(TK_EP_CREATE_SAMPLING),
+                                .body = self->body.p,
+                                .body_n = self->body.n,
+                                .future = self->base.op.future,
+                                .done = on_created,
+                                .user = self};
+    tk_call_start(&self->base.call);
+}
+
+static void start_creation(tk_op *op)
+{
+    creation *self = TK_CONTAINER_OF(op, creation, base.op);
+    tk_op_call_start(&self->base, true, send);
+}
+
+static void destroy_creation(tk_op *op)
+{
+    creation *self = TK_CONTAINER_OF(op, creation, base.op);
+    tk_buf_dispose(&self->body);
+    tk_free(self->base_model);
+    tk_free(self->model_path);
+    tk_free(self);
+}
+
+static const tk_op_type creation_type = {start_creation, tk_op_call_cancel,
+                                         destroy_creation};
+
+static tinkc_code fill_creation(creation *self, const char *base_model,
+                                const char *model_path, tk_err *err)
+{
+    tk_create_sampling_session_request asked = {.base_model = optional(base_model),
+                                                .model_path = optional(model_path)};
+    tinkc_code code = tk_sampling_session_check(&asked, err);
+    if (code == TINKC_OK) {
+        code = tk_text_copy(&self->base_model, base_model, "base_model", err);
+    }
+    if (code == TINKC_OK) {
+        code = tk_text_copy(&self->model_path, model_path, "model_path", err);
+    }
+    return code;
+}
+
+tinkc_future *tinkc_service_create_sampling(tinkc_service *service,
+                                            const char *base_model,
+                                            const char *model_path)
+{
+    static const char operation[] = "create_sampling";
+    if (service == NULL) {
+        return tk_service_none(operation, TK_RESULT_SAMPLING);
+    }
+    tk_err err = TK_ERR_INIT;
+    tk_core *core = tk_service_core(service);
+    creation *self = tk_zalloc(sizeof(*self));
+    if (self == NULL) {
+        tk_err_nomem(&err);
+        return tk_future_refused(tk_core_driver(core), operation, TK_RESULT_SAMPLING,
+                                 &err);
+    }
+    tk_buf_init(&self->body, BODY_MAX_BYTES);
+    tk_op_init(&self->base.op, &creation_type, core, operation, TK_RESULT_SAMPLING);
+    return fill_creation(self, base_model, model_path, &err) == TINKC_OK
+               ? tk_op_submit(&self->base.op)
+               : tk_op_refuse(&self->base.op, &err);
+}
+
+tinkc_code tinkc_future_take_sampling(tinkc_sampling **out, tinkc_future *future,
+                                      tinkc_error **err)
+{
+    return tk_future_take(out, future, TK_RESULT_SAMPLING, err);
+}
+
+tinkc_code tinkc_service_create_sampling_wait(tinkc_sampling **out,
+                                              tinkc_service *service,
+                                              const char *base_model,
+                                              const char *model_path, tinkc_error **err)
+{
+    return tk_future_wait_take(
+        out, tinkc_service_create_sampling(service, base_model, model_path),
+        TK_RESULT_SAMPLING, err);
+}
+
+/* ---- what the server says about it ---- */
+
+static void *read_base_model(tk_str body, tk_err *err)
+{
+    tk_sampler_response said = {0};
+    char *name = NULL;
+    tk_arena arena;
+    tk_arena_init(&arena, TK_MIB);
+    if (tk_schema_decode_text(&said, &tk_msg_sampler_response, &arena, body, 0, err) ==
+        TINKC_OK) {
+        name = tk_strndup(said.base_model.v.p, said.base_model.v.n);
+        if (name == NULL) {
+            tk_err_nomem(err);
+        }
+    }
+    tk_arena_dispose(&arena);
+    return name;
+}
+
+static const tk_simple_spec base_model_spec = {
+    "get_base_model", TK_RESULT_TEXT, TK_EP_SAMPLER, false, read_base_model, tk_free};
+
+tinkc_future *tinkc_sampling_get_base_model(tinkc_sampling *sampling)
+{
+    if (sampling == NULL) {
+        return tk_service_none(base_model_spec.operation, TK_RESULT_TEXT);
+    }
+    return tk_simple_run(sampling->core, &base_model_spec, NULL, NULL, sampling->id);
+}
+
+tinkc_code tinkc_sampling_get_base_model_wait(char **out, tinkc_sampling *sampling,
+                                              tinkc_error **err)
+{
+    return tk_text_wait(out, tinkc_sampling_get_base_model(sampling), err);
+}

@@ -1,0 +1,407 @@
+/* See batch.h. Every entry from outside (an answer, a grant, a cancel) holds the batch
+ * until it has been dealt with; what follows from it happens once, when the last hold is
+ * released, because `done` may free the batch. */
+#include "client/training/batch.h"
+
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "wire/pb_fwdbwd.h"
+#include "wire/zstd.h"
+
+/* ---- caller's thread ---- */
+
+static tinkc_code encode_part(tk_batch_part *part, const tk_fwdbwd_request *request,
+                              tk_err *err)
+{
+    tk_fwdbwd_request own = *request;
+    own.data = request->data + part->first;
+    own.data_n = part->n;
+    tinkc_code code = tk_pb_fwdbwd_encode(&part->plain, &own, err);
+    if (code == TINKC_OK &&
+        tk_buf_reserve(&part->plain, TK_PB_FWDBWD_SEQ_BYTES) == NULL) {
+        code = tk_buf_status(&part->plain, err);
+    }
+    return code;
+}
+
+static int64_t count_tokens(const tk_datum *data, size_t n)
+{
+    int64_t tokens = 0;
+    for (size_t i = 0; i < n; i++) {
+        tokens += tk_ledger_count(&data[i].model_input);
+    }
+    return TK_MIN(tokens, TK_LEDGER_MOST);
+}
+
+static tinkc_code make_parts(tk_batch *batch, const tk_split *split, tk_err *err)
+{
+    batch->parts = tk_zarray(split->n, sizeof(*batch->parts));
+    if (batch->parts == NULL) {
+        return tk_err_nomem(err);
+    }
+    batch->n = split->n;
+    for (size_t i = 0; i < batch->n; i++) {
+        tk_batch_part *part = &batch->parts[i];
+        part->batch = batch;
+        part->first = split->parts[i].first;
+        part->n = split->parts[i].n;
+        part->bytes = split->parts[i].bytes;
+        tk_list_init(&part->claim.node);
+        tk_buf_init(&part->plain, TK_BODY_MAX_BYTES);
+        tk_buf_init(&part->packed, TK_BODY_MAX_BYTES);
+    }
+    return TINKC_OK;
+}
+
+tinkc_code tk_batch_prepare(tk_batch *batch, const tk_fwdbwd_request *request,
+                            tk_err *err)
+{
+    tk_arena arena;
+    tk_split split;
+    tk_arena_init(&arena, 0);
+    tinkc_code code = tk_split_batch(&split, &arena, request->data, request->data_n,
+                                     &batch->training->limits, err);
+    if (code == TINKC_OK) {
+        code = make_parts(batch, &split, err);
+    }
+    tk_arena_dispose(&arena);
+    for (size_t i = 0; code == TINKC_OK && i < batch->n; i++) {
+        tk_batch_part *part = &batch->parts[i];
+        part->tokens = count_tokens(request->data + part->first, part->n);
+        batch->tokens += part->tokens;
+        code = encode_part(part, request, err);
+    }
+    return code;
+}
+
+tinkc_code tk_batch_reserve(tk_batch *batch, int64_t times, tk_err *err)
+{
+    tinkc_training *base = batch->training->base;
+    return tk_ledger_reserve_step(&batch->ledger, tk_core_ledger(base->core), base->run,
+                                  atomic_load(&base->steps), times * batch->tokens, err);
+}
+
+void tk_batch_number(tk_batch *batch, int64_t first_id)
+{
+    tk_zstd z;
+    tk_zstd_init(&z);
+    for (size_t i = 0; i < batch->n; i++) {
+        tk_batch_part *part = &batch->parts[i];
+        tk_pb_fwdbwd_put_seq(&part->plain, first_id + (int64_t)i + 1);
+        if (batch->training->compress) {
+            tk_bytes plain = {(const unsigned char *)part->plain.p, part->plain.n};
+            if (tk_zstd_compress(&z, &part->packed, plain, 0, NULL) != TINKC_OK) {
+                tk_buf_clear(&part->packed);
+            }
+        }
+        if (part->packed.n > 0 && !batch->keep_bodies) {
+            tk_buf_dispose(&part->plain);
+        }
+    }
+    tk_zstd_dispose(&z);
+}
+
+void tk_batch_dispose(tk_batch *batch)
+{
+    tk_ledger_release_all(&batch->ledger);
+    for (size_t i = 0; i < batch->n; i++) {
+        tk_buf_dispose(&batch->parts[i].plain);
+        tk_buf_dispose(&batch->parts[i].packed);
+        tk_fwdbwd_free(batch->parts[i].result);
+    }
+    tk_free(batch->parts);
+    batch->parts = NULL;
+    batch->n = 0;
+}
+
+/* ---- failure ---- */
+
+static void fail(tk_batch *batch, const tk_batch_part *part, const tk_err *err)
+{
+    if (batch->code != TINKC_OK) {
+        return; /* the first one counts */
+    }
+    batch->code = err->code;
+    batch->err = *err;
+    batch->failed_part = part != NULL ? (size_t)(part - batch->parts) : batch->n;
+    tk_budget *budget = tk_core_fwdbwd_budget(batch->training->core);
+    for (size_t i = 0; i < batch->n; i++) {
+        tk_batch_part *other = &batch->parts[i];
+        if (other->phase == TK_PART_BUDGET) {
+            other->phase = TK_PART_DONE;
+            batch->posting--;
+            tk_budget_release(budget, &other->claim);
+        } else if (other->phase == TK_PART_POLL && other != part) {
+            tk_submit_cancel(&other->submit);
+        }
+    }
+}
+
+bool tk_batch_is_partial(const tk_batch *batch)
+{
+    size_t applied = batch->accepted - batch->refused;
+    return applied > 0 && applied < batch->n;
+}
+
+/* Puts what became of the batch in front of the first error's text. */
+static void explain(tk_batch *batch)
+{
+    char text[TK_ERR_MESSAGE_BYTES];
+    if (batch->n == 1 || batch->failed_part >= batch->n) {
+        return;
+    }
+    (void)snprintf(text, sizeof(text), "%s", batch->err.message);
+    batch->err.code = TINKC_OK; /* so that it can be set again */
+    tk_err_set(&batch->err, batch->code,
+               "chunk %zu of %zu failed, %zu others were accepted by the server: %s",
+               batch->failed_part + 1, batch->n, batch->accepted - batch->refused, text);
+}
+
+/* ---- progress ---- */
+
+static void post(tk_batch_part *part);
+
+static void hold(tk_batch *batch)
+{
+    batch->depth++;
+}
+
+static bool is_parallel(const tk_batch *batch)
+{
+    return batch->training->parallel && batch->n > 1 && batch->max_parallel != 1;
+}
+
+/* The next part that may go out, or NULL. In parallel mode the first goes last, alone. */
+static tk_batch_part *next_part(const tk_batch *batch)
+{
+    size_t limit = batch->max_parallel > 0 ? batch->max_parallel : batch->n;
+    if (batch->code != TINKC_OK || batch->next == batch->n) {
+        return NULL;
+    }
+    if (!is_parallel(batch)) {
+        return batch->posting == 0 ? &batch->parts[batch->next] : NULL;
+    }
+    bool is_last = batch->next == batch->n - 1;
+    if (batch->posting >= (is_last ? 1 : limit)) {
+        return NULL;
+    }
+    return &batch->parts[is_last ? 0 : batch->next + 1];
+}
+
+static void granted(tk_budget_claim *claim)
+{
+    post(TK_CONTAINER_OF(claim, tk_batch_part, claim));
+}
+
+static void start_parts(tk_batch *batch)
+{
+    tk_budget *budget = tk_core_fwdbwd_budget(batch->training->core);
+    tk_batch_part *part;
+    while ((part = next_part(batch)) != NULL) {
+        batch->next++;
+        batch->posting++;
+        part->phase = TK_PART_BUDGET;
+        tk_future_stage(batch->future, TINKC_STAGE_BUDGET);
+        if (tk_budget_acquire(budget, &part->claim, (int64_t)part->bytes, granted)) {
+            post(part);
+        }
+    }
+}
+
+static void let_go(tk_batch *batch)
+{
+    if (batch->depth == 1) {
+        start_parts(batch);
+    }
+    if (--batch->depth > 0) {
+        return;
+    }
+    bool nothing_to_send = batch->code != TINKC_OK || batch->next == batch->n;
+    if (!batch->is_submitted && batch->posting == 0 && nothing_to_send) {
+        batch->is_submitted = true;
+        batch->submitted(batch);
+    }
+    if (batch->is_submitted && batch->polling == 0) {
+        if (batch->code != TINKC_OK) {
+            explain(batch);
+            tk_ledger_release_all(&batch->ledger); /* who sees the end may spend it */
+        }
+        batch->done(batch);
+    }
+}
+
+/* ---- results ---- */
+
+static void tell(tk_batch *batch, const tk_batch_part *part)
+{
+    batch->on_chunk(part->result, part->first, part->n, batch->chunk_user);
+}
+
+static void deliver(tk_batch *batch, const tk_batch_part *part)
+{
+    if (batch->on_chunk == NULL) {
+        return;
+    }
+    tk_future_stage(batch->future, TINKC_STAGE_CALLBACK);
+    if (!batch->chunks_in_order) {
+        tell(batch, part);
+        return;
+    }
+    while (batch->delivered < batch->n && batch->parts[batch->delivered].result != NULL) {
+        tell(batch, &batch->parts[batch->delivered++]);
+    }
+}
+
+/* What the server says it could not do was not charged. */
+static void settle_tokens(tk_batch_part *part, tinkc_code code)
+{
+    tk_batch *batch = part->batch;
+    if (code == TINKC_OK) {
+        tk_ledger_use use = {.tokens = {[TINKC_TOKENS_TRAINING] = part->tokens}};
+        tk_ledger_spend(&batch->ledger, part->tokens, &use,
+                        tk_future_span(batch->future));
+    } else if (code == TINKC_E_REQUEST) {
+        tk_ledger_release(&batch->ledger, part->tokens);
+    } else {
+        tk_ledger_doubt(&batch->ledger, part->tokens);
+    }
+}
+
+static void on_done(tk_submit *submit, const tk_poll_result *said)
+{
+    tk_batch_part *part = submit->user;
+    tk_batch *batch = part->batch;
+    tk_err err = TK_ERR_INIT;
+    hold(batch);
+    batch->polling--;
+    part->phase = TK_PART_DONE;
+    settle_tokens(part, said->code);
+    if (said->code == TINKC_E_CANCELLED && batch->code != TINKC_OK) {
+        let_go(batch); /* stopped by us: the server may well have applied it */
+        return;
+    }
+    if (said->code != TINKC_OK) {
+        batch->refused++;
+        fail(batch, part, said->err);
+    } else if (batch->code == TINKC_OK) {
+        part->result = tk_fwdbwd_read(said->body, &err);
+        if (part->result == NULL) {
+            fail(batch, part, &err);
+        } else {
+            deliver(batch, part);
+        }
+    }
+    let_go(batch);
+}
+
+static void on_settled(tk_submit *submit, tinkc_code code, const tk_err *err)
+{
+    tk_batch_part *part = submit->user;
+    tk_batch *batch = part->batch;
+    hold(batch);
+    batch->posting--;
+    if (code != TINKC_OK) {
+        part->phase = TK_PART_DONE;
+        if (submit->is_doubtful) {
+            tk_ledger_doubt(&batch->ledger, part->tokens);
+        }
+        fail(batch, part, err); /* first: the bytes are not for parts of this batch */
+    }
+    tk_budget_release(tk_core_fwdbwd_budget(batch->training->core), &part->claim);
+    if (code != TINKC_OK) {
+        let_go(batch);
+        return;
+    }
+    part->phase = TK_PART_POLL;
+    batch->accepted++;
+    batch->polling++;
+    tk_buf_dispose(&part->packed);
+    if (!batch->keep_bodies) {
+        tk_buf_dispose(&part->plain);
+    }
+    if (batch->code != TINKC_OK) {
+        tk_submit_cancel(submit);
+    }
+    let_go(batch); /* `polling` keeps it from ending here */
+}
+
+static void post(tk_batch_part *part)
+{
+    tk_batch *batch = part->batch;
+    bool is_packed = part->packed.n > 0;
+    const tk_buf *body = is_packed ? &part->packed : &part->plain;
+    hold(batch);
+    part->phase = TK_PART_POST;
+    part->submit = (tk_submit){.core = batch->training->core,
+                               .endpoint = TK_EP_FORWARD_BACKWARD,
+                               .type = batch->type,
+                               .body = body->p,
+                               .body_n = body->n,
+                               .content_type = "application/x-protobuf",
+                               .content_encoding = is_packed ? "zstd" : NULL,
+                               .what = batch->training->model_id,
+                               .future = batch->future,
+                               .started_ns = batch->started_ns,
+                               .settled = on_settled,
+                               .done = on_done,
+                               .user = part};
+    tk_submit_start(&part->submit);
+    let_go(batch);
+}
+
+/* ---- in and out ---- */
+
+void tk_batch_start(tk_batch *batch)
+{
+    hold(batch);
+    let_go(batch);
+}
+
+void tk_batch_rewind(tk_batch *batch)
+{
+    for (size_t i = 0; i < batch->n; i++) {
+        tk_buf_dispose(&batch->parts[i].packed);
+        tk_fwdbwd_free(batch->parts[i].result);
+        batch->parts[i].result = NULL;
+        batch->parts[i].phase = TK_PART_IDLE;
+    }
+    batch->accepted = batch->refused = 0;
+    batch->next = batch->delivered = 0;
+    batch->is_submitted = false;
+}
+
+void tk_batch_cancel(tk_batch *batch)
+{
+    tk_err err = TK_ERR_INIT;
+    tk_err_set(&err, TINKC_E_CANCELLED, "cancelled");
+    hold(batch);
+    fail(batch, NULL, &err);
+    for (size_t i = 0; i < batch->n; i++) {
+        if (batch->parts[i].phase == TK_PART_POST) {
+            tk_submit_cancel(&batch->parts[i].submit);
+        }
+    }
+    let_go(batch);
+}
+
+tinkc_fwdbwd *tk_batch_combine(tk_batch *batch, tk_err *err)
+{
+    tinkc_fwdbwd **results = tk_array(batch->n, sizeof(tinkc_fwdbwd *));
+    if (results == NULL) {
+        tk_err_nomem(err);
+        return NULL;
+    }
+    for (size_t i = 0; i < batch->n; i++) {
+        results[i] = batch->parts[i].result;
+    }
+    tinkc_fwdbwd *whole = tk_fwdbwd_combine(results, batch->n, err);
+    if (whole == NULL) {
+        tk_free(results);
+        return NULL;
+    }
+    for (size_t i = 0; i < batch->n; i++) {
+        batch->parts[i].result = NULL;
+    }
+    return whole;
+}

@@ -1,0 +1,447 @@
+/* Custom loss (wire.md §6.5): forward, the caller's function, forward_backward with
+ * weights = -gradient. One ticket covers both halves, so that whatever is called next
+ * waits for the second one. */
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "client/core/service.h"
+#include "client/training/batch.h"
+#include "client/training/training_data.h"
+#include "client/values/types.h"
+#include "wire/pb_fwdbwd.h"
+#include "wire/tensor.h"
+
+#define TARGETS "target_tokens"
+#define WEIGHTS "weights"
+
+typedef struct custom {
+    tk_op op;
+    tinkc_training *training;
+    tk_ticket *ticket;
+    tk_batch batch; /* of the half under way */
+    bool is_inside, is_backward;
+    int64_t first_id;
+    tinkc_custom_loss_fn fn;
+    void *user;
+    double loss;
+    tinkc_metrics *metrics; /* the callback's */
+    tk_arena arena;         /* items and gradients */
+    tinkc_custom_item *items;
+    size_t items_n;
+} custom;
+
+static custom *of(tk_op *op)
+{
+    return TK_CONTAINER_OF(op, custom, op);
+}
+
+/* ---- the end ---- */
+
+static void fail(custom *self, const tk_err *err)
+{
+    tk_err copy = *err; /* it may lie in the batch */
+    tk_turn_leave(&self->training->base->turn, &self->ticket);
+    tk_ledger_release_all(&self->batch.ledger); /* the half that was not sent */
+    tk_op_fail(&self->op, &copy);
+}
+
+/* The callback's metrics win; its loss is one of them. */
+static tinkc_code merge(custom *self, tinkc_fwdbwd *result, tk_err *err)
+{
+    const tk_num_map *own = tk_training_metrics_map(self->metrics);
+    double loss = 0;
+    result->more = tk_training_metrics(&result->out.metrics, err);
+    if (result->more == NULL) {
+        return err->code;
+    }
+    for (size_t i = 0; i < own->n; i++) {
+        tinkc_code code =
+            tinkc_metrics_put(result->more, own->items[i].name.p, own->items[i].v);
+        if (code != TINKC_OK) {
+            return tk_err_set(err, code, "the metrics of the custom loss do not fit");
+        }
+    }
+    if (tinkc_metrics_get(&loss, self->metrics, "loss") == TINKC_OK) {
+        return TINKC_OK;
+    }
+    tinkc_code code = tinkc_metrics_put(result->more, "loss", self->loss);
+    return code == TINKC_OK ? code : tk_err_set(err, code, "no room for the loss");
+}
+
+static void succeed(custom *self)
+{
+    tk_err err = TK_ERR_INIT;
+    tinkc_fwdbwd *result = tk_batch_combine(&self->batch, &err);
+    if (result == NULL || merge(self, result, &err) != TINKC_OK) {
+        tk_fwdbwd_free(result);
+        fail(self, &err);
+        return;
+    }
+    tk_op_complete(&self->op, result, tk_fwdbwd_free);
+}
+
+/* ---- second half ---- */
+
+/* Weights of a part's datums out of the gradients of its items. */
+static tinkc_code put_weights(custom *self, const tk_batch_part *part,
+                              tk_fwdbwd_request *request, tk_arena *arena, tk_err *err)
+{
+    tk_datum *data = tk_arena_array(arena, request->data_n, sizeof(*data));
+    tk_named_tensor *tensors =
+        tk_arena_array(arena, 2 * request->data_n, sizeof(*tensors));
+    if (data == NULL || tensors == NULL) {
+        return tk_err_nomem(err);
+    }
+    for (size_t i = 0; i < request->data_n; i++) {
+        const tk_datum *old = &request->data[i];
+        tk_named_tensor *pair = &tensors[2 * i];
+        memcpy(pair, old->loss_fn_inputs.items, 2 * sizeof(*pair));
+        pair[1].tensor.data = self->items[part->first + i].gradient;
+        data[i] = *old;
+        data[i].loss_fn_inputs = (tk_tensor_map){pair, 2};
+    }
+    request->data = data;
+    return TINKC_OK;
+}
+
+/* The request of the first half, read back, changed and written again. */
+static tinkc_code rewrite(custom *self, tk_batch_part *part, int64_t seq_id, tk_err *err)
+{
+    tk_arena arena;
+    tk_fwdbwd_request request;
+    tk_buf plain;
+    tk_bytes old = {(const unsigned char *)part->plain.p, part->plain.n};
+    tk_arena_init(&arena, 0);
+    tk_buf_init(&plain, TK_BODY_MAX_BYTES);
+    tinkc_code code = tk_pb_fwdbwd_decode(&request, &arena, old, err);
+    if (code == TINKC_OK) {
+        code = put_weights(self, part, &request, &arena, err);
+    }
+    if (code == TINKC_OK) {
+        request.seq_id = seq_id;
+        request.forward_only = false;
+        code = tk_pb_fwdbwd_encode(&plain, &request, err);
+    }
+    tk_arena_dispose(&arena);
+    if (code != TINKC_OK) {
+        tk_buf_dispose(&plain);
+        return code;
+    }
+    tk_buf_dispose(&part->plain);
+    part->plain = plain;
+    return TINKC_OK;
+}
+
+static tinkc_code make_second_half(custom *self, tk_err *err)
+{
+    tk_batch *batch = &self->batch;
+    tinkc_code code = TINKC_OK;
+    for (size_t i = 0; code == TINKC_OK && i < batch->n; i++) {
+        code = rewrite(self, &batch->parts[i],
+                       self->first_id + (int64_t)(batch->n + i) + 1, err);
+    }
+    return code;
+}
+
+static void start_second_half(custom *self)
+{
+    self->is_backward = true;
+    self->batch.type = TK_FUTURE_FORWARD_BACKWARD;
+    self->batch.keep_bodies = false;
+    tk_batch_rewind(&self->batch);
+    tk_batch_start(&self->batch);
+}
+
+/* ---- the caller's function ---- */
+
+static tinkc_code fill_items(custom *self, tk_err *err)
+{
+    size_t at = 0;
+    for (size_t p = 0; p < self->batch.n; p++) {
+        const tinkc_fwdbwd *result = self->batch.parts[p].result;
+        if (tinkc_fwdbwd_count(result) != self->batch.parts[p].n) {
+            return tk_err_set(err, TINKC_E_DECODE,
+                              "the server answered with another number of datums");
+        }
+        for (size_t i = 0; i < self->batch.parts[p].n; i++, at++) {
+            tinkc_custom_item *item = &self->items[at];
+            const float *logprobs = NULL;
+            size_t n = 0;
+            if (tinkc_fwdbwd_f32(&logprobs, &n, result, i, "logprobs") != TINKC_OK ||
+                n != item->n) {
+                return tk_err_set(err, TINKC_E_DECODE,
+                                  "datum %zu came back without a log-probability for "
+                                  "each target",
+                                  at);
+            }
+            item->logprobs = logprobs;
+        }
+    }
+    return TINKC_OK;
+}
+
+/* Gradients become weights; the server computes sum(-logprob * weight). */
+static tinkc_code negate(custom *self, tk_err *err)
+{
+    for (size_t i = 0; i < self->items_n; i++) {
+        for (size_t k = 0; k < self->items[i].n; k++) {
+            float gradient = self->items[i].gradient[k];
+            if (!isfinite(gradient)) {
+                return tk_err_set(err, TINKC_E_INVALID,
+                                  "the custom loss gave item %zu a gradient that is not "
+                                  "a finite number",
+                                  i);
+            }
+            self->items[i].gradient[k] = -gradient;
+        }
+    }
+    return TINKC_OK;
+}
+
+static tinkc_code call_loss(custom *self, tk_err *err)
+{
+    tinkc_code code = fill_items(self, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    tk_future_stage(self->op.future, TINKC_STAGE_CALLBACK);
+    int said =
+        self->fn(self->items, self->items_n, &self->loss, self->metrics, self->user);
+    if (said != 0) {
+        return tk_err_set(err, TINKC_E_INVALID, "the custom loss returned %d", said);
+    }
+    return negate(self, err);
+}
+
+/* ---- life ---- */
+
+static void on_submitted(tk_batch *batch)
+{
+    custom *self = batch->user;
+    if (!self->is_backward) {
+        return; /* the turn is kept for the second half */
+    }
+    if (batch->code != TINKC_OK && tk_batch_is_partial(batch)) {
+        tk_training_spoil(self->training);
+    }
+    tk_turn_leave(&self->training->base->turn, &self->ticket);
+}
+
+static void on_done(tk_batch *batch)
+{
+    custom *self = batch->user;
+    tk_err err = TK_ERR_INIT;
+    if (batch->code != TINKC_OK) {
+        if (self->is_backward && tk_batch_is_partial(batch)) {
+            tk_training_spoil(self->training);
+        }
+        fail(self, &batch->err);
+    } else if (self->is_backward) {
+        succeed(self);
+    } else if (call_loss(self, &err) != TINKC_OK ||
+               make_second_half(self, &err) != TINKC_OK) {
+        fail(self, &err);
+    } else {
+        start_second_half(self);
+    }
+}
+
+static void go(void *user)
+{
+    custom *self = user;
+    self->is_inside = true;
+    tk_batch_start(&self->batch);
+}
+
+static void start(tk_op *op)
+{
+    custom *self = of(op);
+    tinkc_training *training = tk_training_ref(self->training);
+    tk_future_stage(op->future, TINKC_STAGE_TURN);
+    tk_turn_enter(&training->base->turn, self->ticket);
+    tk_training_unref(&training);
+}
+
+static void cancel(tk_op *op)
+{
+    custom *self = of(op);
+    if (self->is_inside) {
+        tk_batch_cancel(&self->batch);
+        return;
+    }
+    tk_err err = TK_ERR_INIT;
+    tk_err_set(&err, TINKC_E_CANCELLED, "cancelled");
+    fail(self, &err);
+}
+
+static void destroy(tk_op *op)
+{
+    custom *self = of(op);
+    tk_turn_drop(&self->ticket); /* only there when it never entered */
+    tk_batch_dispose(&self->batch);
+    tk_training_free_metrics(self->metrics);
+    tk_arena_dispose(&self->arena);
+    tk_training_unref(&self->training);
+    tk_free(self);
+}
+
+static const tk_op_type custom_type = {start, cancel, destroy};
+
+/* ---- the caller's thread ---- */
+
+/* Only targets and weights may be there; returns the targets or NULL. */
+static const tk_tensor *find_targets(const tk_datum *datum, tk_err *err)
+{
+    const tk_tensor *targets = NULL;
+    for (size_t i = 0; i < datum->loss_fn_inputs.n; i++) {
+        const tk_named_tensor *input = &datum->loss_fn_inputs.items[i];
+        if (tk_str_is(input->name, TARGETS)) {
+            targets = &input->tensor;
+        } else if (!tk_str_is(input->name, WEIGHTS)) {
+            tk_err_set(err, TINKC_E_INVALID,
+                       "a custom loss takes " TARGETS " and " WEIGHTS ", not " TK_STR_FMT,
+                       TK_STR_ARG(input->name));
+            return NULL;
+        }
+    }
+    if (targets == NULL) {
+        tk_err_set(err, TINKC_E_INVALID, "a custom loss needs " TARGETS);
+    }
+    return targets;
+}
+
+/* Datum i with zeros for weights; its item gets room for the gradient, which those zeros
+ * are until the callback fills it. */
+static tinkc_code read_datum(custom *self, tk_datum *datum, size_t i,
+                             tk_named_tensor *pair, tk_err *err)
+{
+    const tk_tensor *targets = find_targets(datum, err);
+    size_t n = 0;
+    if (targets == NULL) {
+        return err->code;
+    }
+    if (!tk_tensor_count(targets, &n)) {
+        return tk_err_set(err, TINKC_E_LIMIT, "the targets are too large");
+    }
+    float *zeros = tk_arena_array(&self->arena, n, sizeof(*zeros));
+    if (zeros == NULL) {
+        return tk_err_nomem(err);
+    }
+    memset(zeros, 0, n * sizeof(*zeros));
+    self->items[i] = (tinkc_custom_item){.gradient = zeros, .n = n};
+    pair[0] = (tk_named_tensor){TK_STR(TARGETS), *targets};
+    pair[1] = (tk_named_tensor){TK_STR(WEIGHTS),
+                                {.dtype = TK_DTYPE_F32,
+                                 .data = zeros,
+                                 .n = n,
+                                 .has_shape = targets->has_shape,
+                                 .shape = targets->shape}};
+    datum->loss_fn_inputs = (tk_tensor_map){pair, 2};
+    return TINKC_OK;
+}
+
+static tinkc_code read_data(custom *self, tk_fwdbwd_request *request, tk_arena *arena,
+                            const tk_training_data *data, tk_err *err)
+{
+    tinkc_code code = tk_training_data_read(request, arena, data, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    size_t n = request->data_n;
+    tk_datum *flat = tk_arena_array(arena, n, sizeof(*flat));
+    tk_named_tensor *pairs = tk_arena_array(arena, 2 * n, sizeof(*pairs));
+    self->items = tk_arena_array(&self->arena, n, sizeof(*self->items));
+    self->items_n = n;
+    if (flat == NULL || pairs == NULL || self->items == NULL) {
+        return tk_err_nomem(err);
+    }
+    for (size_t i = 0; code == TINKC_OK && i < n; i++) {
+        flat[i] = request->data[i];
+        code = read_datum(self, &flat[i], i, &pairs[2 * i], err);
+        if (code != TINKC_OK) {
+            tk_err_under_index(err, i);
+            tk_err_under(err, "data");
+        }
+    }
+    request->data = flat;
+    return code;
+}
+
+/* Everything that can fail comes before the ids are reserved. */
+static tinkc_code prepare(custom *self, const tk_training_data *data, tk_err *err)
+{
+    tk_arena arena;
+    tk_fwdbwd_request request = {.model_id = tk_str_of(self->training->model_id),
+                                 .loss_fn = TK_STR("cross_entropy"),
+                                 .forward_only = true};
+    tk_arena_init(&arena, 0);
+    tinkc_code code = tk_core_check(self->op.core, err);
+    if (code == TINKC_OK) {
+        code = read_data(self, &request, &arena, data, err);
+    }
+    if (code == TINKC_OK) {
+        code = tk_batch_prepare(&self->batch, &request, err);
+    }
+    if (code == TINKC_OK) {
+        code = tk_batch_reserve(&self->batch, 2, err); /* both halves */
+    }
+    tk_arena_dispose(&arena);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    self->metrics = tk_training_metrics(NULL, err);
+    self->ticket = tk_turn_ticket(2 * (int64_t)self->batch.n, go, self);
+    if (self->metrics == NULL || self->ticket == NULL ||
+        tk_future_is_static(self->op.future)) {
+        return tk_err_nomem(err);
+    }
+    self->first_id = tk_turn_reserve(&self->training->base->turn, self->ticket);
+    tk_batch_number(&self->batch, self->first_id);
+    return TINKC_OK;
+}
+
+static custom *new_custom(tinkc_training *training, const char *operation)
+{
+    custom *self = tk_zalloc(sizeof(*self));
+    if (self == NULL) {
+        return NULL;
+    }
+    tk_arena_init(&self->arena, 0);
+    self->training = tk_training_ref(training);
+    tk_op_init(&self->op, &custom_type, training->core, operation, TK_RESULT_FWDBWD);
+    self->batch =
+        (tk_batch){.training = training,
+                   .type = TK_FUTURE_FORWARD,
+                   .future = self->op.future,
+                   .started_ns = tk_clock_mono_ns(tk_core_clock(training->core)),
+                   .keep_bodies = true,
+                   .submitted = on_submitted,
+                   .done = on_done,
+                   .user = self};
+    return self;
+}
+
+tinkc_future *tinkc_training_forward_backward_custom(tinkc_training *training,
+                                                     const tinkc_datum *const *data,
+                                                     size_t n, tinkc_custom_loss_fn fn,
+                                                     void *user)
+{
+    static const char operation[] = "forward_backward_custom";
+    tk_err err = TK_ERR_INIT;
+    if (training == NULL) {
+        return tk_service_none(operation, TK_RESULT_FWDBWD);
+    }
+    custom *self = new_custom(training, operation);
+    if (self == NULL) {
+        tk_err_nomem(&err);
+        return tk_future_refused(tk_core_driver(training->core), operation,
+                                 TK_RESULT_FWDBWD, &err);
+    }
+    self->fn = fn;
+    self->user = user;
+    tinkc_code code = fn != NULL
+                          ? prepare(self, &(tk_training_data){data, n}, &err)
+                          : tk_err_set(&err, TINKC_E_INVALID, "no custom loss function");
+    return code == TINKC_OK ? tk_op_submit(&self->op) : tk_op_refuse(&self->op, &err);
+}

@@ -1,0 +1,223 @@
+/* forward and forward_backward: a batch in its turn. Reading and encoding happen on the
+ * caller's thread, straight from his arrays. */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "client/core/service.h"
+#include "client/training/batch.h"
+#include "client/training/training_data.h"
+#include "client/values/params.h"
+#include "client/values/types.h"
+
+typedef struct fwdbwd {
+    tk_op op;
+    tinkc_training *training;
+    tk_ticket *ticket;
+    tk_batch batch;
+    bool is_inside;
+} fwdbwd;
+
+/* What the two public functions differ in. */
+typedef struct variant {
+    const char *operation;
+    tk_future_type type;
+    bool forward_only;
+} variant;
+
+static fwdbwd *of(tk_op *op)
+{
+    return TK_CONTAINER_OF(op, fwdbwd, op);
+}
+
+/* ---- loop thread ---- */
+
+/* A later failure may still find steps that wait for their turn. */
+static void note_partial(fwdbwd *self)
+{
+    if (self->batch.code != TINKC_OK && self->batch.type == TK_FUTURE_FORWARD_BACKWARD &&
+        tk_batch_is_partial(&self->batch)) {
+        tk_training_spoil(self->training);
+    }
+}
+
+static void on_submitted(tk_batch *batch)
+{
+    fwdbwd *self = batch->user;
+    note_partial(self);
+    tk_turn_leave(&self->training->base->turn, &self->ticket);
+}
+
+static void on_done(tk_batch *batch)
+{
+    fwdbwd *self = batch->user;
+    tk_err err = TK_ERR_INIT;
+    if (batch->code != TINKC_OK) {
+        note_partial(self);
+        tk_op_fail(&self->op, &batch->err);
+        return;
+    }
+    tinkc_fwdbwd *result = tk_batch_combine(batch, &err);
+    if (result == NULL) {
+        tk_op_fail(&self->op, &err);
+        return;
+    }
+    tk_op_complete(&self->op, result, tk_fwdbwd_free);
+}
+
+static void go(void *user)
+{
+    fwdbwd *self = user;
+    self->is_inside = true;
+    tk_batch_start(&self->batch);
+}
+
+static void start(tk_op *op)
+{
+    fwdbwd *self = of(op);
+    tinkc_training *training = tk_training_ref(self->training);
+    tk_future_stage(op->future, TINKC_STAGE_TURN);
+    tk_turn_enter(&training->base->turn, self->ticket);
+    tk_training_unref(&training);
+}
+
+static void cancel(tk_op *op)
+{
+    fwdbwd *self = of(op);
+    if (self->is_inside) {
+        tk_batch_cancel(&self->batch);
+        return;
+    }
+    tk_err err = TK_ERR_INIT;
+    tk_err_set(&err, TINKC_E_CANCELLED, "cancelled");
+    tk_turn_leave(&self->training->base->turn, &self->ticket);
+    tk_op_fail(op, &err);
+}
+
+static void destroy(tk_op *op)
+{
+    fwdbwd *self = of(op);
+    tk_turn_drop(&self->ticket); /* only there when it never entered */
+    tk_batch_dispose(&self->batch);
+    tk_training_unref(&self->training);
+    tk_free(self);
+}
+
+static const tk_op_type fwdbwd_type = {start, cancel, destroy};
+
+/* ---- the caller's thread ---- */
+
+/* Everything that can fail comes before the ids are reserved. */
+static tinkc_code prepare(fwdbwd *self, const tk_fwdbwd_request *request, tk_err *err)
+{
+    tinkc_code code = tk_core_check(self->op.core, err);
+    if (code == TINKC_OK) {
+        code = tk_batch_prepare(&self->batch, request, err);
+    }
+    if (code == TINKC_OK) {
+        code = tk_batch_reserve(&self->batch, 1, err);
+    }
+    if (code != TINKC_OK) {
+        return code;
+    }
+    self->ticket = tk_turn_ticket((int64_t)self->batch.n, go, self);
+    if (self->ticket == NULL || tk_future_is_static(self->op.future)) {
+        return tk_err_nomem(err);
+    }
+    tk_batch_number(&self->batch,
+                    tk_turn_reserve(&self->training->base->turn, self->ticket));
+    return TINKC_OK;
+}
+
+static tinkc_future *run(tinkc_training *training, const variant *what,
+                         const tk_fwdbwd_request *request,
+                         const tinkc_fwdbwd_options *options)
+{
+    tk_err err = TK_ERR_INIT;
+    fwdbwd *self = tk_zalloc(sizeof(*self));
+    if (self == NULL) {
+        tk_err_nomem(&err);
+        return tk_future_refused(tk_core_driver(training->core), what->operation,
+                                 TK_RESULT_FWDBWD, &err);
+    }
+    self->training = tk_training_ref(training);
+    tk_op_init(&self->op, &fwdbwd_type, training->core, what->operation,
+               TK_RESULT_FWDBWD);
+    self->batch.training = training;
+    self->batch.type = what->type;
+    self->batch.future = self->op.future;
+    self->batch.started_ns = tk_clock_mono_ns(tk_core_clock(training->core));
+    self->batch.max_parallel = options->max_parallel_chunks;
+    self->batch.on_chunk = options->on_chunk;
+    self->batch.chunks_in_order = options->chunks_in_order;
+    self->batch.chunk_user = options->user;
+    self->batch.submitted = on_submitted;
+    self->batch.done = on_done;
+    self->batch.user = self;
+    return prepare(self, request, &err) == TINKC_OK ? tk_op_submit(&self->op)
+                                                    : tk_op_refuse(&self->op, &err);
+}
+
+/* A name that is not in the list is passed on. */
+static tinkc_code read_loss(tk_fwdbwd_request *request, tk_arena *arena, const char *name,
+                            const tinkc_fwdbwd_options *options, tk_err *err)
+{
+    tinkc_loss_options loss = TINKC_LOSS_OPTIONS_INIT;
+    if (name == NULL || name[0] == '\0') {
+        return tk_err_set(err, TINKC_E_INVALID, "no loss function");
+    }
+    if (tinkc_loss_parse(&loss.loss, name) != TINKC_OK) {
+        loss.loss = TINKC_LOSS_OTHER;
+        loss.name = name;
+    }
+    loss.config = options->config;
+    loss.config_n = options->config_n;
+    return tk_params_loss(request, arena, &loss, err);
+}
+
+static tinkc_future *submit(tinkc_training *training, const variant *what,
+                            const tk_training_data *data, const char *loss,
+                            const tinkc_fwdbwd_options *options)
+{
+    if (training == NULL) {
+        return tk_service_none(what->operation, TK_RESULT_FWDBWD);
+    }
+    tk_err err = TK_ERR_INIT;
+    tk_arena arena;
+    tinkc_fwdbwd_options o = TINKC_FWDBWD_OPTIONS_INIT;
+    tk_fwdbwd_request request = {.model_id = tk_str_of(training->model_id),
+                                 .forward_only = what->forward_only};
+    tinkc_future *future = NULL;
+    tk_arena_init(&arena, 0);
+    tinkc_code code = tk_types_options(&o, sizeof(o), options, &err);
+    if (code == TINKC_OK) {
+        code = tk_training_data_read(&request, &arena, data, &err);
+    }
+    if (code == TINKC_OK) {
+        code = read_loss(&request, &arena, loss, &o, &err);
+    }
+    future = code == TINKC_OK
+                 ? run(training, what, &request, &o)
+                 : tk_future_refused(tk_core_driver(training->core), what->operation,
+                                     TK_RESULT_FWDBWD, &err);
+    tk_arena_dispose(&arena);
+    return future;
+}
+
+tinkc_future *tinkc_training_forward(tinkc_training *training,
+                                     const tinkc_datum *const *data, size_t n,
+                                     const char *loss,
+                                     const tinkc_fwdbwd_options *options)
+{
+    static const variant what = {"forward", TK_FUTURE_FORWARD, true};
+    return submit(training, &what, &(tk_training_data){data, n}, loss, options);
+}
+
+tinkc_future *tinkc_training_forward_backward(tinkc_training *training,
+                                              const tinkc_datum *const *data, size_t n,
+                                              const char *loss,
+                                              const tinkc_fwdbwd_options *options)
+{
+    static const variant what = {"forward_backward", TK_FUTURE_FORWARD_BACKWARD, false};
+    return submit(training, &what, &(tk_training_data){data, n}, loss, options);
+}

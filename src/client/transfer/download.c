@@ -1,0 +1,393 @@
+/* Downloads that leave all or nothing: everything is made in a directory of its own
+ * beside the target and renamed at the end. On the calling thread. */
+#include <tinkc/download.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <tinkc/rest.h>
+
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "client/core/error.h"
+#include "client/core/service.h"
+#include "client/transfer/fetch.h"
+#include "client/transfer/stage.h"
+#include "client/transfer/unpack.h"
+#include "client/values/types.h"
+
+#define DIR_MODE    0777 /* as the umask allows */
+#define FILE_MODE   0666
+#define STARTS_MAX  3 /* when the file at the server changes under us */
+#define PIECE_BYTES (64 * TK_KIB)
+
+typedef struct download {
+    tinkc_service *service;
+    tinkc_download_options options;
+    const char *from; /* checkpoint path or URL */
+    tk_fetch *fetch;
+    tinkc_progress progress;
+    int connections; /* of earlier starts */
+} download;
+
+/* ---- progress ---- */
+
+static bool tell(void *user)
+{
+    download *d = user;
+    tinkc_progress *progress = &d->progress;
+    progress->received = tk_fetch_received(d->fetch);
+    progress->total = tk_fetch_total(d->fetch);
+    progress->connections = d->connections + tk_fetch_connections(d->fetch);
+    return d->options.fn == NULL || d->options.fn(progress, d->options.user);
+}
+
+static bool note(void *user, const tk_unpack_progress *unpacked)
+{
+    download *d = user;
+    d->progress.written = unpacked->written;
+    d->progress.files = unpacked->files;
+    d->progress.file = unpacked->file;
+    return tell(d);
+}
+
+/* ---- where it is ---- */
+
+static void wait_for(download *d, tinkc_future *future)
+{
+    while (tinkc_future_wait(future, 200) == TINKC_E_TIMEOUT &&
+           !tinkc_future_is_done(future)) {
+        if (!tell(d)) {
+            tinkc_future_cancel(future);
+        }
+    }
+}
+
+static tinkc_code locate_archive(void *user, tk_buf *url, int64_t *expires_us,
+                                 tk_err *err)
+{
+    download *d = user;
+    tinkc_archive *archive = NULL;
+    tinkc_error *error = NULL;
+    tinkc_future *future = tinkc_rest_archive_url(d->service, d->from);
+    wait_for(d, future);
+    tinkc_code code = tinkc_future_take_archive(&archive, future, &error);
+    if (code == TINKC_OK) {
+        tk_buf_puts(url, archive->url);
+        *expires_us = archive->expires_us;
+    } else {
+        tk_error_read(err, error);
+    }
+    tinkc_error_free(&error);
+    tinkc_archive_free(&archive);
+    tinkc_future_free(&future);
+    return code;
+}
+
+static tinkc_code locate_url(void *user, tk_buf *url, int64_t *expires_us, tk_err *err)
+{
+    download *d = user;
+    (void)err;
+    tk_buf_puts(url, d->from);
+    *expires_us = INT64_MAX;
+    return TINKC_OK;
+}
+
+static tinkc_code begin_fetch(download *d, bool is_checkpoint, tk_err *err)
+{
+    tk_core *core = tk_service_core(d->service);
+    int retries = d->options.max_retries;
+    tk_fetch_options options = {
+        .core = core,
+        .locate = is_checkpoint ? locate_archive : locate_url,
+        .can_relocate = is_checkpoint,
+        .tick = tell,
+        .user = d,
+        .retry_ms = d->options.retry_ms,
+        .max_failures = retries >= 0 ? retries : (int)tk_core_config(core)->max_retries,
+        .sha256 = d->options.sha256};
+    return tk_fetch_new(&d->fetch, &options, err);
+}
+
+static tinkc_code read_fetch(void *user, size_t *n, char *p, size_t size, tk_err *err)
+{
+    download *d = user;
+    return tk_fetch_read(n, d->fetch, p, size, err);
+}
+
+/* ---- directories ---- */
+
+static bool exists(const char *path)
+{
+    struct stat info;
+    return lstat(path, &info) == 0;
+}
+
+/* Best effort: what is there is whole in any case. */
+static void sync_folder(const char *path)
+{
+    tk_err ignored = TK_ERR_INIT;
+    (void)!tk_file_sync_directory(path, &ignored);
+}
+
+/* Puts `made` in the place of `target`. What is there goes to `aside` first and comes
+ * back when the second step fails. */
+static tinkc_code install(const char *made, const char *target, const char *aside,
+                          bool overwrite, tk_err *err)
+{
+    bool replaces = exists(target);
+    if (replaces && !overwrite) {
+        return tk_err_set(err, TINKC_E_STATE, "%s: is there already", target);
+    }
+    if (replaces && rename(target, aside) != 0) {
+        return tk_err_sys(err, errno, "%s", target);
+    }
+    if (rename(made, target) == 0) {
+        return TINKC_OK;
+    }
+    int why = errno;
+    if (replaces) {
+        (void)rename(aside, target);
+    }
+    return tk_err_sys(err, why, "%s", target);
+}
+
+/* The stage beside the target, with "files" and "old" in it. */
+typedef struct place {
+    tk_stage stage;
+    char *target, *parent, *files, *old;
+} place;
+
+static void leave(place *at)
+{
+    tk_stage_end(&at->stage, true);
+    tk_free(at->target);
+    tk_free(at->parent);
+    tk_free(at->files);
+    tk_free(at->old);
+}
+
+/* A crash between the two steps of `install` leaves no target, but what was there before
+ * in "old": that is the user's, and stays. */
+static tinkc_code make_stage(place *at, tk_err *err)
+{
+    const char *slash = strrchr(at->target, '/');
+    const char *name = slash != NULL ? slash + 1 : at->target;
+    tinkc_code code = tk_file_mkdirs(at->parent, DIR_MODE, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    tk_stage_sweep(at->parent, name, exists(at->target) ? NULL : "old");
+    return tk_stage_make(&at->stage, at->parent, name, err);
+}
+
+static tinkc_code make_names(place *at, const char *target, tk_err *err)
+{
+    size_t n = strlen(target);
+    while (n > 1 && target[n - 1] == '/') {
+        n--;
+    }
+    at->target = tk_strndup(target, n);
+    at->parent = at->target != NULL ? tk_file_parent(at->target) : NULL;
+    tinkc_code code = at->parent != NULL ? make_stage(at, err) : tk_err_nomem(err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    at->files = tk_file_join(at->stage.path, "files");
+    at->old = tk_file_join(at->stage.path, "old");
+    return at->files != NULL && at->old != NULL ? TINKC_OK : tk_err_nomem(err);
+}
+
+/* ---- a checkpoint ---- */
+
+static tinkc_code fill_once(download *d, const char *folder, tk_err *err)
+{
+    if (mkdir(folder, DIR_MODE) != 0) {
+        return tk_err_sys(err, errno, "%s", folder);
+    }
+    tinkc_code code = begin_fetch(d, true, err);
+    if (code == TINKC_OK) {
+        tk_unpack_source source = {
+            .read = read_fetch,
+            .note = note,
+            .user = d,
+            .max_bytes = d->options.max_bytes != 0 ? d->options.max_bytes
+                                                   : (uint64_t)TK_UNPACK_MAX_BYTES,
+            .max_files = d->options.max_files != 0 ? d->options.max_files
+                                                   : (uint64_t)TK_UNPACK_MAX_FILES};
+        code = tk_unpack(folder, &source, err);
+    }
+    return code;
+}
+
+static tinkc_code fill(download *d, const char *folder, tk_err *err)
+{
+    for (int starts = 1;; starts++) {
+        tk_err why = TK_ERR_INIT;
+        tinkc_code code = fill_once(d, folder, &why);
+        bool again = code != TINKC_OK && d->fetch != NULL &&
+                     tk_fetch_has_changed(d->fetch) && starts < STARTS_MAX;
+        if (d->fetch != NULL) {
+            d->connections += tk_fetch_connections(d->fetch);
+            tk_fetch_free(&d->fetch);
+        }
+        if (!again) {
+            *err = why;
+            return code;
+        }
+        tk_stage_remove_tree(folder);
+        d->progress.written = 0;
+        d->progress.files = 0;
+    }
+}
+
+static tinkc_code get_checkpoint(download *d, const char *target, tk_err *err)
+{
+    place at = {0};
+    if (exists(target) && !d->options.overwrite) {
+        return tk_err_set(err, TINKC_E_STATE, "%s: is there already", target);
+    }
+    tinkc_code code = make_names(&at, target, err);
+    if (code == TINKC_OK) {
+        code = fill(d, at.files, err);
+    }
+    if (code == TINKC_OK) {
+        sync_folder(at.files);
+        code = install(at.files, at.target, at.old, d->options.overwrite, err);
+    }
+    if (code == TINKC_OK) {
+        sync_folder(at.parent);
+    }
+    leave(&at);
+    return code;
+}
+
+/* ---- one file ---- */
+
+static tinkc_code copy_file(download *d, tk_file_writer *writer, tk_err *err)
+{
+    char *piece = tk_malloc(PIECE_BYTES);
+    uint64_t most =
+        d->options.max_bytes != 0 ? d->options.max_bytes : (uint64_t)TK_UNPACK_MAX_BYTES;
+    if (piece == NULL) {
+        return tk_err_nomem(err);
+    }
+    size_t n = 0;
+    tinkc_code code;
+    do {
+        code = tk_fetch_read(&n, d->fetch, piece, PIECE_BYTES, err);
+        if (code == TINKC_OK && n > 0) {
+            code = tk_file_writer_put(writer, piece, n, err);
+            d->progress.written += n;
+        }
+        if (code == TINKC_OK && d->progress.written > most) {
+            code = tk_err_set(err, TINKC_E_LIMIT, "the file is too large");
+        }
+    } while (code == TINKC_OK && n > 0);
+    tk_free(piece);
+    return code;
+}
+
+static tinkc_code get_file(download *d, const char *file, tk_err *err)
+{
+    tk_file_writer *writer = NULL;
+    if (exists(file) && !d->options.overwrite) {
+        return tk_err_set(err, TINKC_E_STATE, "%s: is there already", file);
+    }
+    char *parent = tk_file_parent(file);
+    tinkc_code code =
+        parent != NULL ? tk_file_mkdirs(parent, DIR_MODE, err) : tk_err_nomem(err);
+    tk_free(parent);
+    if (code == TINKC_OK) {
+        code = begin_fetch(d, false, err);
+    }
+    if (code == TINKC_OK) {
+        code = tk_file_writer_new(&writer, file, FILE_MODE, err);
+    }
+    if (code == TINKC_OK) {
+        d->progress.file = file;
+        code = copy_file(d, writer, err);
+        d->progress.file = NULL;
+    }
+    if (code == TINKC_OK) {
+        code = tk_file_writer_commit(writer, err);
+        d->progress.files = 1;
+    } else {
+        tk_file_writer_abort(writer);
+    }
+    tk_fetch_free(&d->fetch);
+    return code;
+}
+
+/* ---- the calls ---- */
+
+static tinkc_code prepare(download *d, tinkc_service *service, const char *from,
+                          const char *to, const tinkc_download_options *options,
+                          tk_err *err)
+{
+    *d = (download){.service = service,
+                    .options = TINKC_DOWNLOAD_OPTIONS_INIT,
+                    .from = from,
+                    .progress = {.total = -1}};
+    if (service == NULL) {
+        return tk_err_set(err, TINKC_E_STATE, "download: the handle is NULL or closed");
+    }
+    tinkc_code code = tk_types_options(&d->options, sizeof(d->options), options, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    if (from == NULL || to == NULL || to[0] == '\0' || d->options.retry_ms < 0 ||
+        d->options.retry_ms > 3600000) {
+        return tk_err_set(err, TINKC_E_INVALID,
+                          "download: no source, no target, or retry_ms out of range");
+    }
+    if (tk_loop_is_inside(tk_core_loop(tk_service_core(service)))) {
+        return tk_err_set(err, TINKC_E_STATE, "this call waits: not from a callback");
+    }
+    return TINKC_OK;
+}
+
+static tinkc_code finish(tinkc_progress *result, const download *d, tk_err *err,
+                         tinkc_error **error)
+{
+    if (err->code != TINKC_OK) {
+        return tk_error_give(error, err);
+    }
+    if (result != NULL) {
+        *result = d->progress;
+        result->file = NULL;
+    }
+    return TINKC_OK;
+}
+
+tinkc_code tinkc_download_checkpoint(tinkc_progress *result, tinkc_service *service,
+                                     const char *path, const char *target,
+                                     const tinkc_download_options *options,
+                                     tinkc_error **error)
+{
+    download d;
+    tk_err err = TK_ERR_INIT;
+    tinkc_code code = prepare(&d, service, path, target, options, &err);
+    if (code == TINKC_OK) {
+        err.code = get_checkpoint(&d, target, &err);
+    }
+    return finish(result, &d, &err, error);
+}
+
+tinkc_code tinkc_download_url(tinkc_progress *result, tinkc_service *service,
+                              const char *url, const char *file,
+                              const tinkc_download_options *options, tinkc_error **error)
+{
+    download d;
+    tk_err err = TK_ERR_INIT;
+    tinkc_code code = prepare(&d, service, url, file, options, &err);
+    if (code == TINKC_OK) {
+        err.code = get_file(&d, file, &err);
+    }
+    return finish(result, &d, &err, error);
+}

@@ -1,0 +1,350 @@
+/* Options: read, checked against the rules of the API, converted; see params.h. */
+#include "client/values/params.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "client/core/error.h"
+#include "client/values/types.h"
+
+static tinkc_code bad(tk_err *err, const char *field, const char *why)
+{
+    tinkc_code code = tk_err_set(err, TINKC_E_INVALID, "%s", why);
+    tk_err_under(err, field);
+    return code;
+}
+
+/* ---- sampling ---- */
+
+static tinkc_code check_sampling(const tinkc_sampling_params *p, tk_err *err)
+{
+    int forms = (p->stop != NULL) + (p->stop_texts != NULL) + (p->stop_tokens != NULL);
+    if (p->max_tokens != TINKC_NO_MAX_TOKENS && p->max_tokens < 1) {
+        return bad(err, "max_tokens", "must be at least 1");
+    }
+    if (!isfinite(p->temperature) || p->temperature < 0.0) {
+        return bad(err, "temperature", "must be 0 or more");
+    }
+    if (!(p->top_p >= 0.0 && p->top_p <= 1.0)) {
+        return bad(err, "top_p", "must be within 0..1");
+    }
+    if (p->top_k < -1) {
+        return bad(err, "top_k", "must be -1 (off) or more");
+    }
+    if (forms > 1 || (p->stop_texts == NULL && p->stop_texts_n > 0) ||
+        (p->stop_tokens == NULL && p->stop_tokens_n > 0)) {
+        return bad(err, "stop", "give one of stop, stop_texts, stop_tokens");
+    }
+    return TINKC_OK;
+}
+
+static tinkc_code convert_stop(tk_f_stops *out, tk_arena *arena,
+                               const tinkc_sampling_params *p, tk_err *err)
+{
+    if (p->stop != NULL) {
+        out->v.form = TK_STOPS_TEXT;
+        out->v.text = tk_str_of(p->stop);
+    } else if (p->stop_tokens != NULL && p->stop_tokens_n > 0) {
+        out->v.form = TK_STOPS_TOKENS;
+        out->v.tokens = (tk_i32s){p->stop_tokens, p->stop_tokens_n};
+    } else if (p->stop_texts != NULL || p->stop_tokens != NULL) {
+        tk_str *texts = tk_arena_array(arena, p->stop_texts_n, sizeof(*texts));
+        if (texts == NULL) {
+            return tk_err_nomem(err);
+        }
+        for (size_t i = 0; i < p->stop_texts_n; i++) {
+            if (p->stop_texts[i] == NULL) {
+                return bad(err, "stop_texts", "holds a NULL");
+            }
+            texts[i] = tk_str_of(p->stop_texts[i]);
+        }
+        out->v.form = TK_STOPS_TEXTS; /* an empty list has no other form */
+        out->v.texts = (tk_strs){texts, p->stop_texts_n};
+    } else {
+        return TINKC_OK;
+    }
+    out->is = TK_SET;
+    return TINKC_OK;
+}
+
+tinkc_code tk_params_sampling(tk_sampling_params *out, tk_arena *arena,
+                              const tinkc_sampling_params *params, tk_err *err)
+{
+    tinkc_sampling_params p = TINKC_SAMPLING_PARAMS_INIT;
+    tk_sampling_params wire = {.max_tokens = {.is = TK_UNSET}};
+    tinkc_code code = tk_types_options(&p, sizeof(p), params, err);
+    if (code == TINKC_OK) {
+        code = check_sampling(&p, err);
+    }
+    if (code == TINKC_OK) {
+        code = convert_stop(&wire.stop, arena, &p, err);
+    }
+    if (code != TINKC_OK) {
+        return code;
+    }
+    if (p.max_tokens != TINKC_NO_MAX_TOKENS) {
+        wire.max_tokens = (tk_f_i64)TK_F_VAL(p.max_tokens);
+    }
+    if (p.has_seed) {
+        wire.seed.is = TK_SET;
+        wire.seed.v = p.seed;
+    }
+    wire.temperature = (tk_f_num)TK_F_VAL(p.temperature);
+    wire.top_k = (tk_f_i64)TK_F_VAL(p.top_k);
+    wire.top_p = (tk_f_num)TK_F_VAL(p.top_p);
+    *out = wire;
+    return TINKC_OK;
+}
+
+tinkc_code tinkc_sampling_params_check(const tinkc_sampling_params *params,
+                                       tinkc_error **err)
+{
+    tk_err e = TK_ERR_INIT;
+    tinkc_sampling_params p = TINKC_SAMPLING_PARAMS_INIT;
+    tinkc_code code = tk_types_options(&p, sizeof(p), params, &e);
+    if (code == TINKC_OK) {
+        code = check_sampling(&p, &e);
+    }
+    return code == TINKC_OK ? TINKC_OK : tk_error_give(err, &e);
+}
+
+tinkc_code tk_params_sample_options(tk_sample_request *out,
+                                    const tinkc_sample_options *options, tk_err *err)
+{
+    tinkc_sample_options o = TINKC_SAMPLE_OPTIONS_INIT;
+    tinkc_code code = tk_types_options(&o, sizeof(o), options, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    if (o.num_samples < 1) {
+        return bad(err, "num_samples", "must be at least 1");
+    }
+    if (o.topk_prompt_logprobs < 0) {
+        return bad(err, "topk_prompt_logprobs", "must be 0 or more");
+    }
+    if (o.deadline_ms < 0 && o.deadline_ms != TINKC_FOREVER) {
+        return bad(err, "deadline_ms", "must be 0 or more, or TINKC_FOREVER");
+    }
+    if (o.prompt_logprobs != TINKC_CHOICE_UNSET && o.prompt_logprobs != TINKC_CHOICE_NO &&
+        o.prompt_logprobs != TINKC_CHOICE_YES) {
+        return bad(err, "prompt_logprobs", "is none of the choices");
+    }
+    out->num_samples = (tk_f_i64)TK_F_VAL(o.num_samples);
+    out->topk_prompt_logprobs = (tk_f_i64)TK_F_VAL(o.topk_prompt_logprobs);
+    out->prompt_logprobs.is = o.prompt_logprobs == TINKC_CHOICE_UNSET ? TK_UNSET : TK_SET;
+    out->prompt_logprobs.v = o.prompt_logprobs == TINKC_CHOICE_YES;
+    return TINKC_OK;
+}
+
+tinkc_code tinkc_sample_options_check(const tinkc_sample_options *options,
+                                      tinkc_error **err)
+{
+    tk_err e = TK_ERR_INIT;
+    tk_sample_request unused = {.num_samples = {.is = TK_UNSET}};
+    tinkc_code code = tk_params_sample_options(&unused, options, &e);
+    return code == TINKC_OK ? TINKC_OK : tk_error_give(err, &e);
+}
+
+static tk_f_str optional(const char *text)
+{
+    return (tk_f_str){text != NULL ? TK_SET : TK_UNSET, tk_str_of(text)};
+}
+
+int64_t tk_params_most_sampled(const tk_sample_request *request)
+{
+    int64_t samples = request->num_samples.is == TK_SET ? request->num_samples.v : 1;
+    const tk_f_i64 *each = &request->sampling_params.max_tokens;
+    if (each->is != TK_SET) {
+        return -1;
+    }
+    return each->v > INT64_MAX / samples ? INT64_MAX : each->v * samples;
+}
+
+tinkc_code tk_params_sample_target(tk_sample_request *out,
+                                   const tinkc_sample_target *target, tk_err *err)
+{
+    tinkc_sample_target t = TINKC_SAMPLE_TARGET_INIT;
+    tinkc_code code = tk_types_options(&t, sizeof(t), target, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    tk_sample_request probe = {.sampling_session_id = optional(t.sampling_session_id),
+                               .model_path = optional(t.model_path),
+                               .base_model = optional(t.base_model),
+                               .seq_id = TK_F_VAL(0)};
+    code = tk_sample_request_check(&probe, NULL, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    if (t.model_path != NULL && !tk_str_has_prefix(probe.model_path.v, "tinker://")) {
+        return bad(err, "model_path", "must start with \"tinker://\"");
+    }
+    out->sampling_session_id = probe.sampling_session_id;
+    out->model_path = probe.model_path;
+    out->base_model = probe.base_model;
+    return TINKC_OK;
+}
+
+tinkc_code tinkc_sample_target_check(const tinkc_sample_target *target, tinkc_error **err)
+{
+    tk_err e = TK_ERR_INIT;
+    tk_sample_request unused = {.num_samples = {.is = TK_UNSET}};
+    tinkc_code code = tk_params_sample_target(&unused, target, &e);
+    return code == TINKC_OK ? TINKC_OK : tk_error_give(err, &e);
+}
+
+/* ---- training ---- */
+
+tinkc_code tk_params_adam(tk_adam_params *out, const tinkc_adam_params *params,
+                          tk_err *err)
+{
+    tinkc_adam_params p = TINKC_ADAM_PARAMS_INIT;
+    tinkc_code code = tk_types_options(&p, sizeof(p), params, err);
+    const tk_adam_params wire = {
+        .learning_rate = TK_F_VAL(p.learning_rate),
+        .beta1 = TK_F_VAL(p.beta1),
+        .beta2 = TK_F_VAL(p.beta2),
+        .eps = TK_F_VAL(p.eps),
+        .weight_decay = TK_F_VAL(p.weight_decay),
+        .grad_clip_norm = TK_F_VAL(p.grad_clip_norm),
+    };
+    if (code == TINKC_OK) {
+        code = tk_adam_params_check(&wire, err);
+    }
+    if (code == TINKC_OK) {
+        *out = wire;
+    }
+    return code;
+}
+
+tinkc_code tinkc_adam_params_check(const tinkc_adam_params *params, tinkc_error **err)
+{
+    tk_err e = TK_ERR_INIT;
+    tk_adam_params unused;
+    tinkc_code code = tk_params_adam(&unused, params, &e);
+    return code == TINKC_OK ? TINKC_OK : tk_error_give(err, &e);
+}
+
+tinkc_code tk_params_lora(tk_lora_config *out, const tinkc_lora_config *config,
+                          tk_err *err)
+{
+    tinkc_lora_config c = TINKC_LORA_CONFIG_INIT;
+    tinkc_code code = tk_types_options(&c, sizeof(c), config, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    if (c.rank < 1 || c.rank > INT32_MAX) {
+        return bad(err, "rank", "must be at least 1");
+    }
+    tk_lora_config wire = {
+        .rank = TK_F_VAL(c.rank),
+        .train_unembed = TK_F_VAL(c.train_unembed),
+        .train_mlp = TK_F_VAL(c.train_mlp),
+        .train_attn = TK_F_VAL(c.train_attn),
+    };
+    if (c.has_seed) {
+        wire.seed.is = TK_SET;
+        wire.seed.v = c.seed;
+    }
+    code = tk_lora_config_check(&wire, err);
+    if (code == TINKC_OK) {
+        *out = wire;
+    }
+    return code;
+}
+
+tinkc_code tinkc_lora_config_check(const tinkc_lora_config *config, tinkc_error **err)
+{
+    tk_err e = TK_ERR_INIT;
+    tk_lora_config unused;
+    tinkc_code code = tk_params_lora(&unused, config, &e);
+    return code == TINKC_OK ? TINKC_OK : tk_error_give(err, &e);
+}
+
+/* ---- losses ---- */
+
+static const char *const loss_names[] = {
+    [TINKC_LOSS_CROSS_ENTROPY] = "cross_entropy",
+    [TINKC_LOSS_IMPORTANCE_SAMPLING] = "importance_sampling",
+    [TINKC_LOSS_PPO] = "ppo",
+    [TINKC_LOSS_CISPO] = "cispo",
+    [TINKC_LOSS_DRO] = "dro",
+};
+
+const char *tinkc_loss_name(tinkc_loss loss)
+{
+    return (unsigned)loss < TK_ARRAY_LEN(loss_names) ? loss_names[loss] : NULL;
+}
+
+tinkc_code tinkc_loss_parse(tinkc_loss *out, const char *name)
+{
+    if (out == NULL || name == NULL) {
+        return TINKC_E_INVALID;
+    }
+    for (size_t i = 0; i < TK_ARRAY_LEN(loss_names); i++) {
+        if (strcmp(loss_names[i], name) == 0) {
+            *out = (tinkc_loss)i;
+            return TINKC_OK;
+        }
+    }
+    return TINKC_E_MISSING;
+}
+
+static tinkc_code check_loss(const tinkc_loss_options *o, tk_err *err)
+{
+    bool other = o->loss == TINKC_LOSS_OTHER;
+    if (!other && tinkc_loss_name(o->loss) == NULL) {
+        return bad(err, "loss", "is none of the losses");
+    }
+    if (other != (o->name != NULL) || (other && o->name[0] == '\0')) {
+        return bad(err, "name", "goes with TINKC_LOSS_OTHER, and only with it");
+    }
+    if (o->config == NULL && o->config_n > 0) {
+        return bad(err, "config", "must not be NULL");
+    }
+    for (size_t i = 0; i < o->config_n; i++) {
+        bool good = o->config[i].name != NULL && isfinite(o->config[i].value);
+        for (size_t j = 0; good && j < i; j++) {
+            good = strcmp(o->config[i].name, o->config[j].name) != 0;
+        }
+        if (!good) {
+            return bad(err, "config",
+                       "has a value without name, or twice, or not finite");
+        }
+    }
+    return TINKC_OK;
+}
+
+tinkc_code tk_params_loss(tk_fwdbwd_request *out, tk_arena *arena,
+                          const tinkc_loss_options *options, tk_err *err)
+{
+    tinkc_loss_options o = TINKC_LOSS_OPTIONS_INIT;
+    tinkc_code code = tk_types_options(&o, sizeof(o), options, err);
+    if (code == TINKC_OK) {
+        code = check_loss(&o, err);
+    }
+    if (code != TINKC_OK) {
+        return code;
+    }
+    tk_named_num *items = tk_arena_array(arena, o.config_n, sizeof(*items));
+    if (items == NULL) {
+        return tk_err_nomem(err);
+    }
+    for (size_t i = 0; i < o.config_n; i++) {
+        items[i] = (tk_named_num){tk_str_of(o.config[i].name), o.config[i].value};
+    }
+    out->loss_fn = tk_str_of(o.loss == TINKC_LOSS_OTHER ? o.name : loss_names[o.loss]);
+    out->loss_fn_config = (tk_num_map){items, o.config_n};
+    return TINKC_OK;
+}
+
+tinkc_code tinkc_loss_options_check(const tinkc_loss_options *options, tinkc_error **err)
+{
+    tk_err e = TK_ERR_INIT;
+    tinkc_loss_options o = TINKC_LOSS_OPTIONS_INIT;
+    tinkc_code code = tk_types_options(&o, sizeof(o), options, &e);
+    if (code == TINKC_OK) {
+        code = check_loss(&o, &e);
+    }
+    return code == TINKC_OK ? TINKC_OK : tk_error_give(err, &e);
+}

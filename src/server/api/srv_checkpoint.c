@@ -1,0 +1,296 @@
+/* Routes of checkpoints, see srv_checkpoint.h. A checkpoint ends with its row; its
+ * directory goes after that, and what a crash leaves of it is swept at the next start. */
+#include "server/api/srv_checkpoint.h"
+
+#include "base/clock.h"
+#include "server/api/srv_weights.h"
+#include "server/http/srv_reply.h"
+#include "server/srv_int.h"
+#include "server/store/srv_files.h"
+
+#define LIMIT_MAX      1000
+#define TTL_MAX_S      INT64_C(3153600000) /* a century */
+#define DIR_NAME_BYTES 200 /* with what is put behind it, less than file systems take */
+
+/* ---- from the request ---- */
+
+/* A 422 about one parameter of the query. */
+static bool refuse_query(srv_request *request, const char *name, const char *text)
+{
+    tk_err err = TK_ERR_INIT;
+    (void)tk_err_set(&err, TINKC_E_DECODE, "%s", text);
+    tk_err_under(&err, name);
+    (void)srv_reply_error(request, &err);
+    return false;
+}
+
+static bool read_count(int64_t *out, srv_request *request, const char *name,
+                       int64_t by_default)
+{
+    tk_str text = srv_request_query(request, name);
+    if (text.p == NULL) {
+        *out = by_default;
+        return true;
+    }
+    if (!tk_str_to_i64(text, out) || *out < 0) {
+        return refuse_query(request, name, "must be an integer, not negative");
+    }
+    return true;
+}
+
+bool srv_checkpoint_page(srv_store_page *out, srv_request *request, int64_t default_limit)
+{
+    srv_store_page page;
+    if (!read_count(&page.limit, request, "limit", default_limit) ||
+        !read_count(&page.offset, request, "offset", 0)) {
+        return false;
+    }
+    page.limit = TK_MIN(page.limit, LIMIT_MAX);
+    *out = page;
+    return true;
+}
+
+bool srv_checkpoint_path(tk_path *out, srv_request *request)
+{
+    tk_str rest = request->params[1];
+    tk_path path = {.run = request->params[0], .checkpoint_id = rest};
+    tk_str kind = tk_str_cut(&rest, '/');
+    path.name = rest;
+    if (tk_str_is(kind, tk_path_kind_name(TK_PATH_WEIGHTS))) {
+        path.kind = TK_PATH_WEIGHTS;
+    } else if (tk_str_is(kind, tk_path_kind_name(TK_PATH_SAMPLER_WEIGHTS))) {
+        path.kind = TK_PATH_SAMPLER_WEIGHTS;
+    } else {
+        (void)srv_checkpoint_refuse_bare(request->server, request);
+        return false;
+    }
+    if (!srv_weights_is_name(path.name)) {
+        return refuse_query(request, "checkpoint_id", "is no name of a checkpoint");
+    }
+    *out = path;
+    return true;
+}
+
+srv_verdict srv_checkpoint_refuse_bare(srv *server, srv_request *request)
+{
+    (void)server;
+    return srv_reply_fail(
+        request, 400, "a checkpoint's id is weights/<name> or sampler_weights/<name>");
+}
+
+/* ---- lists ---- */
+
+static bool join(tk_str *out, tk_arena *arena, const srv_store_checkpoint *row,
+                 bool with_run)
+{
+    tk_buf buf;
+    tk_buf_init(&buf, 4 * TK_KIB);
+    if (with_run) {
+        tk_buf_puts(&buf, "tinker://");
+        tk_buf_put(&buf, row->run_id.p, row->run_id.n);
+        tk_buf_putc(&buf, '/');
+    }
+    tk_buf_puts(&buf, tk_path_kind_name(row->kind));
+    tk_buf_putc(&buf, '/');
+    tk_buf_put(&buf, row->name.p, row->name.n);
+    bool ok = buf.failure == TINKC_OK && tk_arena_dup(arena, out, buf.p, buf.n);
+    tk_buf_dispose(&buf);
+    return ok;
+}
+
+bool srv_checkpoint_fill(tk_checkpoint *out, tk_arena *arena,
+                         const srv_store_checkpoint *row)
+{
+    tk_str id, path;
+    if (!join(&id, arena, row, false) || !join(&path, arena, row, true)) {
+        return false;
+    }
+    *out = (tk_checkpoint){
+        .checkpoint_id = {TK_SET, id},
+        .checkpoint_type = {TK_SET, row->kind == TK_PATH_WEIGHTS ? TK_CHECKPOINT_TRAINING
+                                                                 : TK_CHECKPOINT_SAMPLER},
+        .time = {TK_SET, row->created_us},
+        .tinker_path = {TK_SET, path},
+        .size_bytes = {TK_SET, row->size_bytes},
+        .public = {TK_SET, row->is_public},
+        .expires_at = {row->expires_us > 0 ? TK_SET : TK_NULL, row->expires_us},
+    };
+    return true;
+}
+
+static srv_verdict reply_list(srv_request *request, const srv_store_checkpoints *list,
+                              const srv_store_page *page)
+{
+    tk_checkpoint *items = tk_arena_array(&request->arena, list->n, sizeof(*items));
+    bool ok = items != NULL || list->n == 0;
+    for (size_t i = 0; ok && i < list->n; i++) {
+        ok = srv_checkpoint_fill(&items[i], &request->arena, &list->p[i]);
+    }
+    if (!ok) {
+        return srv_reply_fail(request, 500, "out of memory");
+    }
+    tk_checkpoints_response reply = {.checkpoints = items, .checkpoints_n = list->n};
+    reply.cursor.is = page != NULL ? TK_SET : TK_NULL;
+    if (page != NULL) {
+        reply.cursor.v = (tk_cursor){
+            {TK_SET, page->offset}, {TK_SET, page->limit}, {TK_SET, list->total}};
+    }
+    return srv_reply_msg(request, &tk_msg_checkpoints_response, &reply);
+}
+
+srv_verdict srv_checkpoint_list_all(srv *server, srv_request *request)
+{
+    srv_store_filter filter = {.run_id = {"", 0}};
+    srv_store_checkpoints list;
+    tk_err err = TK_ERR_INIT;
+    if (!srv_checkpoint_page(&filter.page, request, 100)) {
+        return SRV_ANSWERED;
+    }
+    if (srv_store_list_checkpoints(&list, server->store, &request->arena, &filter,
+                                   &err) != TINKC_OK) {
+        return srv_reply_error(request, &err);
+    }
+    return reply_list(request, &list, &filter.page);
+}
+
+srv_verdict srv_checkpoint_list_run(srv *server, srv_request *request)
+{
+    const srv_store_filter filter = {.run_id = request->params[0],
+                                     .page = {INT64_MAX, 0}};
+    srv_store_checkpoints list;
+    srv_store_run run;
+    tk_err err = TK_ERR_INIT;
+    tinkc_code code =
+        srv_store_get_run(&run, server->store, &request->arena, request->params[0], &err);
+    if (code == TINKC_OK) {
+        code = srv_store_list_checkpoints(&list, server->store, &request->arena, &filter,
+                                          &err);
+    }
+    return code == TINKC_OK ? reply_list(request, &list, NULL)
+                            : srv_reply_error(request, &err);
+}
+
+/* ---- changes ---- */
+
+static void remove_files(srv *server, tk_arena *arena, tk_str dir)
+{
+    const char *full = NULL;
+    tk_err ignored = TK_ERR_INIT;
+    if (srv_store_dir(&full, server->store, arena, dir, &ignored) == TINKC_OK) {
+        srv_files_remove_dir(full);
+    }
+}
+
+/* The answer to a change: nobody reads its body. What is so already is no conflict: the
+ * official client tries a 409 again for minutes, and a repeated request may only be one
+ * whose answer was lost (wire.md §12 row 10). */
+static srv_verdict reply_changed(srv_request *request, tinkc_code code, const tk_err *err)
+{
+    return code == TINKC_OK ? srv_reply_fixed(request, 200, SRV_TYPE_JSON, TK_STR("{}"))
+                            : srv_reply_error(request, err);
+}
+
+srv_verdict srv_checkpoint_delete(srv *server, srv_request *request)
+{
+    tk_path path;
+    tk_str dir;
+    tk_err err = TK_ERR_INIT;
+    if (!srv_checkpoint_path(&path, request)) {
+        return SRV_ANSWERED;
+    }
+    tinkc_code code =
+        srv_store_delete_checkpoint(&dir, server->store, &request->arena, &path, &err);
+    if (code != TINKC_OK) {
+        return srv_reply_error(request, &err);
+    }
+    remove_files(server, &request->arena, dir);
+    return srv_reply_empty(request, 204);
+}
+
+static srv_verdict set_public(srv *server, srv_request *request, bool is_public)
+{
+    tk_path path;
+    tk_err err = TK_ERR_INIT;
+    if (!srv_checkpoint_path(&path, request)) {
+        return SRV_ANSWERED;
+    }
+    tinkc_code code = srv_store_publish_checkpoint(server->store, &request->arena, &path,
+                                                   is_public, &err);
+    return reply_changed(request, code, &err);
+}
+
+srv_verdict srv_checkpoint_publish(srv *server, srv_request *request)
+{
+    return set_public(server, request, true);
+}
+
+srv_verdict srv_checkpoint_unpublish(srv *server, srv_request *request)
+{
+    return set_public(server, request, false);
+}
+
+srv_verdict srv_checkpoint_set_ttl(srv *server, srv_request *request)
+{
+    tk_path path;
+    tk_ttl_request msg;
+    tk_err err = TK_ERR_INIT;
+    if (!srv_checkpoint_path(&path, request) ||
+        !srv_request_decode(request, &tk_msg_ttl_request, &msg)) {
+        return SRV_ANSWERED;
+    }
+    bool has_end = msg.ttl_seconds.is == TK_SET;
+    if (has_end && (msg.ttl_seconds.v <= 0 || msg.ttl_seconds.v > TTL_MAX_S)) {
+        return srv_reply_fail(request, 400, "ttl_seconds must be positive");
+    }
+    int64_t expires =
+        has_end ? tk_clock_wall_us(NULL) + msg.ttl_seconds.v * INT64_C(1000000) : 0;
+    tinkc_code code =
+        srv_store_expire_checkpoint(server->store, &request->arena, &path, expires, &err);
+    return reply_changed(request, code, &err);
+}
+
+/* ---- directories ---- */
+
+/* "<run>/<kind>/<name>.<random>". The random end keeps the old one readable while a name
+ * is saved again; the name is only for people, so a long one may be cut. */
+tinkc_code srv_checkpoint_new_dir(tk_str *dir, const char **full, srv *server,
+                                  tk_arena *arena, const tk_path *path, tk_err *err)
+{
+    tk_str name = {path->name.p, TK_MIN(path->name.n, DIR_NAME_BYTES)};
+    tk_mutex_lock(&server->lock);
+    uint64_t unique = tk_rand_u64(&server->rand);
+    tk_mutex_unlock(&server->lock);
+    tk_buf buf;
+    tk_buf_init(&buf, TK_KIB);
+    tk_buf_printf(&buf, TK_STR_FMT "/%s/" TK_STR_FMT ".%016llx", TK_STR_ARG(path->run),
+                  tk_path_kind_name(path->kind), TK_STR_ARG(name),
+                  (unsigned long long)unique);
+    tinkc_code code = tk_buf_status(&buf, err);
+    if (code == TINKC_OK && !tk_arena_dup(arena, dir, buf.p, buf.n)) {
+        code = tk_err_nomem(err);
+    }
+    tk_buf_dispose(&buf);
+    return code == TINKC_OK ? srv_store_dir(full, server->store, arena, *dir, err) : code;
+}
+
+/* ---- the end ---- */
+
+void srv_checkpoint_sweep(srv *server)
+{
+    tk_err err = TK_ERR_INIT;
+    tk_arena arena;
+    tk_str dir = {"", 0};
+    tk_arena_init(&arena, TK_MIB);
+    while (srv_store_take_expired(&dir, server->store, &arena, tk_clock_wall_us(NULL),
+                                  &err) == TINKC_OK &&
+           dir.n > 0) {
+        tk_log_write(server->log, TINKC_LOG_INFO, "checkpoint", TK_STR_FMT " has expired",
+                     TK_STR_ARG(dir));
+        remove_files(server, &arena, dir);
+        tk_arena_dispose(&arena);
+    }
+    if (err.code != TINKC_OK) {
+        tk_log_write(server->log, TINKC_LOG_WARN, "checkpoint", "%s", err.message);
+    }
+    tk_arena_dispose(&arena);
+}

@@ -1,0 +1,256 @@
+/* See srv_copy.h. Files of checkpoints never change once they are there, so a copy is a
+ * directory of hard links: it stays when the source is deleted. The copy's run has no
+ * model and cannot be trained; projects do not exist here and are ignored. */
+#include "server/api/srv_copy.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/sha256.h"
+#include "base/uuid.h"
+#include "server/api/srv_checkpoint.h"
+#include "server/api/srv_model.h"
+#include "server/http/srv_reply.h"
+#include "server/srv_int.h"
+#include "server/store/srv_files.h"
+#include "server/store/srv_store.h"
+
+#define TTL_MIN_S 3600
+#define TTL_MAX_S (INT64_C(10) * 366 * 24 * 3600)
+
+typedef struct copying {
+    srv *server;
+    srv_request *request;
+    tk_path source;
+    int64_t ttl_seconds; /* 0 = none */
+    char run_id[SRV_MODEL_ID_BYTES];
+    srv_store_checkpoint from;
+    srv_store_run run;
+    char path[SRV_MODEL_ID_BYTES + TK_SRV_NAME_BYTES + 64];
+} copying;
+
+static bool text_of(const tk_json *body, const char *key, tk_str *out)
+{
+    const tk_json *value = tk_json_get(body, key);
+    if (value == NULL || value->type != TK_JSON_STRING) {
+        return false;
+    }
+    *out = value->as.string;
+    return true;
+}
+
+/* False with an answer. */
+static bool read_ttl(copying *c, const tk_json *body)
+{
+    const tk_json *ttl = tk_json_get(body, "ttl_seconds");
+    if (ttl == NULL || ttl->type == TK_JSON_NULL) {
+        return true;
+    }
+    if (!tk_json_to_i64(ttl, &c->ttl_seconds) || c->ttl_seconds < TTL_MIN_S ||
+        c->ttl_seconds > TTL_MAX_S) {
+        (void)srv_reply_fail(c->request, 422,
+                             "ttl_seconds must be 3600 (an hour) to ten years");
+        return false;
+    }
+    return true;
+}
+
+/* A run of its own. A request that is sent again, with its key, gets the same one, and
+ * so finds the copy that it made the first time. */
+static bool invent_run(copying *c, tk_str source)
+{
+    char uuid[TK_UUID_TEXT_BYTES];
+    tk_str key = c->request->idempotency_key;
+    if (key.n > 0) {
+        char hex[TK_SHA256_HEX_BYTES];
+        tk_err err = TK_ERR_INIT;
+        if (tk_sha256_hmac_hex(hex, key, source, &err) != TINKC_OK) {
+            (void)srv_reply_error(c->request, &err);
+            return false;
+        }
+        (void)snprintf(uuid, sizeof(uuid), "%.8s-%.4s-4%.3s-8%.3s-%.12s", hex, hex + 8,
+                       hex + 12, hex + 15, hex + 18);
+    } else {
+        tk_mutex_lock(&c->server->lock);
+        tk_uuid_make(uuid, &c->server->rand);
+        tk_mutex_unlock(&c->server->lock);
+    }
+    (void)snprintf(c->run_id, sizeof(c->run_id), "%s:train:0", uuid);
+    return true;
+}
+
+/* The run of the copy: in the session that was named, or in none. */
+static bool choose_run(copying *c, const tk_json *body, tk_str source)
+{
+    tk_str session;
+    int64_t seq = 0;
+    if (!text_of(body, "session_id", &session)) {
+        return invent_run(c, source);
+    }
+    const tk_json *number = tk_json_get(body, "model_seq_id");
+    if (number == NULL || !tk_json_to_i64(number, &seq) || seq < 0) {
+        (void)srv_reply_fail(c->request, 422, "session_id needs a model_seq_id");
+        return false;
+    }
+    if (session.n >= TK_UUID_TEXT_BYTES ||
+        !srv_store_has_session(c->server->store, session)) {
+        (void)srv_reply_fail(c->request, 404, "Session not found");
+        return false;
+    }
+    (void)snprintf(c->run_id, sizeof(c->run_id), TK_STR_FMT ":train:%lld",
+                   TK_STR_ARG(session), (long long)seq);
+    return true;
+}
+
+static bool read_body(copying *c)
+{
+    srv_request *request = c->request;
+    tk_err err = TK_ERR_INIT;
+    const tk_json *body = NULL;
+    tk_str source;
+    if (tk_json_parse(&body, &request->arena, request->body.p, request->body.n, NULL,
+                      &err) != TINKC_OK) {
+        (void)srv_reply_error(request, &err);
+        return false;
+    }
+    if (!text_of(body, "source_path", &source)) {
+        (void)srv_reply_fail(request, 422, "source_path is missing");
+        return false;
+    }
+    if (tk_path_parse(&c->source, source, &err) != TINKC_OK) {
+        (void)srv_reply_fail(request, 400, "Invalid checkpoint tinker path " TK_STR_FMT,
+                             TK_STR_ARG(source));
+        return false;
+    }
+    return read_ttl(c, body) && choose_run(c, body, source);
+}
+
+/* Whether weights of `a` can be those of `b`. */
+static bool is_same_shape(const srv_store_run *a, const srv_store_run *b)
+{
+    return tk_str_eq(a->base_model, b->base_model) && a->rank == b->rank &&
+           a->train_unembed == b->train_unembed && a->train_mlp == b->train_mlp &&
+           a->train_attn == b->train_attn;
+}
+
+/* The run's row: that of the source under another id. It may be there, of an earlier
+ * attempt or of another copy into the same run. */
+static tinkc_code add_run(copying *c, tk_err *err)
+{
+    srv_store_run there;
+    tk_err ignored = TK_ERR_INIT;
+    if (srv_store_get_run(&there, c->server->store, &c->request->arena,
+                          tk_str_of(c->run_id), &ignored) == TINKC_OK) {
+        return is_same_shape(&c->run, &there)
+                   ? TINKC_OK
+                   : tk_err_set(err, TINKC_E_CONFLICT,
+                                "model_seq_id is in use by another kind of model");
+    }
+    tk_str session = tk_str_of(c->run_id);
+    c->run.id = tk_str_of(c->run_id);
+    c->run.session_id = tk_str_cut(&session, ':');
+    if (c->run.user_metadata.n == 0) {
+        c->run.user_metadata = (tk_str){NULL, 0};
+    }
+    return srv_store_add_run(c->server->store, &c->run, err);
+}
+
+static tinkc_code link_files(copying *c, tk_str *dir, const char **full, tk_err *err)
+{
+    srv *server = c->server;
+    const char *from = NULL;
+    const tk_path path = {
+        .run = tk_str_of(c->run_id), .kind = c->source.kind, .name = c->source.name};
+    tk_arena *arena = &c->request->arena;
+    tinkc_code code = srv_store_dir(&from, server->store, arena, c->from.dir, err);
+    if (code == TINKC_OK) {
+        code = srv_checkpoint_new_dir(dir, full, server, arena, &path, err);
+    }
+    return code == TINKC_OK ? srv_files_link_dir(from, *full, err) : code;
+}
+
+/* There is a checkpoint of that name in the run. It is the copy that is asked for when
+ * the answer to the first attempt was lost. */
+static tinkc_code judge_there(copying *c, tk_err *err)
+{
+    srv_store *store = c->server->store;
+    tk_arena *arena = &c->request->arena;
+    const char *source = NULL, *dir = NULL;
+    srv_store_checkpoint there;
+    const tk_path path = {
+        .run = tk_str_of(c->run_id), .kind = c->source.kind, .name = c->source.name};
+    tinkc_code code = srv_store_get_checkpoint(&there, store, arena, &path, err);
+    if (code == TINKC_OK) {
+        code = srv_store_dir(&source, store, arena, c->from.dir, err);
+    }
+    if (code == TINKC_OK) {
+        code = srv_store_dir(&dir, store, arena, there.dir, err);
+    }
+    if (code == TINKC_OK && !srv_files_is_linked(source, dir)) {
+        code = tk_err_set(err, TINKC_E_CONFLICT,
+                          "the run has another checkpoint of that name");
+    }
+    return code;
+}
+
+static tinkc_code copy(copying *c, tk_err *err)
+{
+    srv_store *store = c->server->store;
+    tk_arena *arena = &c->request->arena;
+    tk_str dir, old;
+    const char *full = NULL;
+    tinkc_code code = srv_store_get_checkpoint(&c->from, store, arena, &c->source, err);
+    if (code == TINKC_OK) {
+        code = srv_store_get_run(&c->run, store, arena, c->source.run, err);
+    }
+    if (code == TINKC_OK) {
+        code = add_run(c, err);
+    }
+    if (code == TINKC_OK) {
+        code = link_files(c, &dir, &full, err);
+    }
+    if (code != TINKC_OK) {
+        return code;
+    }
+    srv_store_checkpoint row = c->from;
+    row.run_id = tk_str_of(c->run_id);
+    row.dir = dir;
+    row.is_public = false;
+    row.created_us = tk_clock_wall_us(NULL);
+    row.expires_us = c->ttl_seconds > 0 ? row.created_us + c->ttl_seconds * 1000000 : 0;
+    tk_err why = TK_ERR_INIT;
+    code = srv_store_add_checkpoint(store, arena, &row, false, &old, &why);
+    if (code != TINKC_OK) {
+        srv_files_remove_dir(full);
+    }
+    return code == TINKC_OK           ? TINKC_OK
+           : code == TINKC_E_CONFLICT ? judge_there(c, err)
+                                      : tk_err_set(err, code, "%s", why.message);
+}
+
+srv_verdict srv_copy_weights(srv *server, srv_request *request)
+{
+    copying c = {.server = server, .request = request};
+    tk_err err = TK_ERR_INIT;
+    if (!read_body(&c)) {
+        return SRV_ANSWERED;
+    }
+    tinkc_code code = copy(&c, &err);
+    if (code != TINKC_OK) {
+        return code == TINKC_E_CONFLICT ? srv_reply_fail(request, 409, "%s", err.message)
+                                        : srv_reply_error(request, &err);
+    }
+    (void)snprintf(c.path, sizeof(c.path), "tinker://%s/%s/" TK_STR_FMT, c.run_id,
+                   tk_path_kind_name(c.source.kind), TK_STR_ARG(c.source.name));
+    tk_buf buf;
+    tk_json_writer w;
+    tk_buf_init(&buf, TK_MIB);
+    tk_json_writer_init(&w, &buf);
+    tk_json_begin_object(&w);
+    tk_json_key(&w, TK_STR("tinker_path"));
+    tk_json_put_str(&w, tk_str_of(c.path));
+    tk_json_end_object(&w);
+    return srv_reply_buf(request, 200, SRV_TYPE_JSON, &buf);
+}

@@ -1,0 +1,127 @@
+/* See srv_info.h. */
+#include "server/api/srv_info.h"
+
+#include <tinkc/version.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "server/http/srv_http.h"
+#include "server/http/srv_reply.h"
+#include "server/run/srv_catalog.h"
+#include "server/run/srv_engine.h"
+#include "server/srv_int.h"
+
+srv_verdict srv_info_root(srv *server, srv_request *request)
+{
+    (void)server;
+    return srv_reply_fixed(request, 200, SRV_TYPE_JSON,
+                           TK_STR("{\"name\":\"tinkc\",\"version\":\"" TINKC_VERSION
+                                  "\",\"api\":\"/api/v1\"}"));
+}
+
+/* ---- metrics ---- */
+
+typedef struct metric {
+    const char *name;
+    const char *type; /* counter, gauge */
+    const char *help;
+    uint64_t value;
+} metric;
+
+static void put(tk_buf *out, const metric *m)
+{
+    tk_buf_printf(out, "# HELP tinkc_%s %s\n# TYPE tinkc_%s %s\ntinkc_%s %llu\n", m->name,
+                  m->help, m->name, m->type, m->name, (unsigned long long)m->value);
+}
+
+srv_verdict srv_info_metrics(srv *server, srv_request *request)
+{
+    srv_engine_stats engine;
+    srv_http_stats http;
+    srv_engine_get_stats(server->engine, &engine);
+    srv_http_get_stats(server->http, &http);
+    tk_mutex_lock(&server->lock);
+    size_t sessions = server->sessions.count;
+    size_t models = server->models.count;
+    size_t samplers = server->samplers.count;
+    size_t futures = server->futures.by_id.count;
+    size_t parked = server->futures.n_waiting;
+    size_t results = server->futures.result_bytes;
+    tk_mutex_unlock(&server->lock);
+    const metric metrics[] = {
+        {"requests_total", "counter", "HTTP requests.", atomic_load(&server->n_requests)},
+        {"requests_active", "gauge", "Requests without a complete answer.", http.active},
+        {"polls_parked", "gauge", "Polls that wait for a result.", parked},
+        {"body_bytes", "gauge", "Request bodies in memory.",
+         atomic_load(&server->body_bytes)},
+        {"sessions", "gauge", "Sessions that are alive.", sessions},
+        {"models", "gauge", "Models loaded for training.", models},
+        {"samplers", "gauge", "Sampling sessions.", samplers},
+        {"futures", "gauge", "Results promised or kept.", futures},
+        {"result_bytes", "gauge", "Results kept for polls.", results},
+        {"jobs_total", "counter", "Training requests that ran.", engine.jobs},
+        {"samples_total", "counter", "Sample requests that ended.", engine.samples},
+        {"samples_waiting", "gauge", "Samples that wait or run.", engine.samples_waiting},
+        {"trained_tokens_total", "counter", "Tokens of forward and forward_backward.",
+         engine.tokens_trained},
+        {"prompt_tokens_total", "counter", "Tokens of prompts.", engine.tokens_prompt},
+        {"sampled_tokens_total", "counter", "Tokens drawn.", engine.tokens_sampled},
+    };
+    tk_buf buf;
+    tk_buf_init(&buf, 64 * TK_KIB);
+    for (size_t i = 0; i < TK_ARRAY_LEN(metrics); i++) {
+        put(&buf, &metrics[i]);
+    }
+    return srv_reply_buf(request, 200, "text/plain; version=0.0.4; charset=utf-8", &buf);
+}
+
+/* ---- tokenizer files ---- */
+
+typedef struct served {
+    const char *name, *type;
+} served;
+
+static srv_verdict reply_file(srv_request *request, const srv_base *base,
+                              const served *file)
+{
+    tk_err err = TK_ERR_INIT;
+    char *path = tk_file_join(base->tokenizer_dir, file->name);
+    char *data = NULL;
+    size_t n = 0;
+    if (path == NULL) {
+        return srv_reply_fail(request, 500, "out of memory");
+    }
+    tinkc_code code = tk_file_read(&data, &n, path, TK_TOK_FILE_MAX_BYTES, &err);
+    tk_free(path);
+    if (code != TINKC_OK) {
+        return srv_reply_fail(request, code == TINKC_E_MISSING ? 404 : 500,
+                              "%s cannot be read", file->name);
+    }
+    tk_buf buf;
+    tk_buf_init(&buf, TK_TOK_FILE_MAX_BYTES);
+    tk_buf_put(&buf, data, n);
+    tk_free(data);
+    return srv_reply_buf(request, 200, file->type, &buf);
+}
+
+srv_verdict srv_info_tokenizer(srv *server, srv_request *request)
+{
+    static const served files[] = {
+        {"tokenizer.json", SRV_TYPE_JSON},
+        {"tokenizer_config.json", SRV_TYPE_JSON},
+        {"chat_template.jinja", "text/plain; charset=utf-8"},
+    };
+    tk_str name = request->params[0];
+    tk_str file = request->params[1];
+    if (request->params[2].n > 0) { /* "org/model": one piece of memory with its slash */
+        name.n += 1 + request->params[1].n;
+        file = request->params[2];
+    }
+    const srv_base *base = srv_catalog_find(server->catalog, name);
+    for (size_t i = 0; base != NULL && i < TK_ARRAY_LEN(files); i++) {
+        if (tk_str_is(file, files[i].name)) {
+            return reply_file(request, base, &files[i]);
+        }
+    }
+    return srv_reply_fail(request, 404, "no such model or file");
+}

@@ -1,0 +1,198 @@
+/* Runs and sessions out of the store, see srv_rest.h. */
+#include "server/api/srv_rest.h"
+
+#include "server/api/srv_checkpoint.h"
+#include "server/http/srv_reply.h"
+#include "server/srv_int.h"
+
+#define OWNER "local"
+
+/* ---- runs ---- */
+
+/* The newest checkpoint of a kind, or null. */
+static tinkc_code fill_last(tk_f_checkpoint *out, srv_request *request, tk_str run_id,
+                            tk_path_kind kind, tk_err *err)
+{
+    const srv_store_filter filter = {
+        .run_id = run_id, .has_kind = true, .kind = kind, .page = {1, 0}};
+    srv_store_checkpoints list;
+    tinkc_code code = srv_store_list_checkpoints(&list, request->server->store,
+                                                 &request->arena, &filter, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    out->is = list.n > 0 ? TK_SET : TK_NULL;
+    if (list.n > 0 && !srv_checkpoint_fill(&out->v, &request->arena, &list.p[0])) {
+        return tk_err_nomem(err);
+    }
+    return TINKC_OK;
+}
+
+/* Metadata is kept as the client wrote it; the wire's form here has strings only. */
+void srv_rest_fill_metadata(tk_f_str_map *out, tk_arena *arena, tk_str text)
+{
+    const tk_json *json = NULL;
+    tk_err ignored = TK_ERR_INIT;
+    out->is = TK_NULL;
+    if (text.n == 0 ||
+        tk_json_parse(&json, arena, text.p, text.n, NULL, &ignored) != TINKC_OK ||
+        json->type != TK_JSON_OBJECT) {
+        return;
+    }
+    size_t n = 0;
+    tk_named_str *items = tk_arena_array(arena, json->as.object.n, sizeof(*items));
+    for (size_t i = 0; items != NULL && i < json->as.object.n; i++) {
+        const tk_json_member *member = &json->as.object.members[i];
+        if (member->value.type == TK_JSON_STRING) {
+            items[n++] = (tk_named_str){member->key, member->value.as.string};
+        }
+    }
+    *out = (tk_f_str_map){TK_SET, {items, n}};
+}
+
+static tinkc_code fill_run(tk_training_run *out, srv_request *request,
+                           const srv_store_run *row, tk_err *err)
+{
+    *out = (tk_training_run){
+        .training_run_id = {TK_SET, row->id},
+        .base_model = {TK_SET, row->base_model},
+        .model_owner = TK_F_STR(OWNER),
+        .is_lora = {TK_SET, true},
+        .corrupted = {TK_SET, false},
+        .lora_rank = {TK_SET, row->rank},
+        .last_request_time = {TK_SET, row->last_request_us},
+    };
+    srv_rest_fill_metadata(&out->user_metadata, &request->arena, row->user_metadata);
+    tinkc_code code =
+        fill_last(&out->last_checkpoint, request, row->id, TK_PATH_WEIGHTS, err);
+    return code == TINKC_OK ? fill_last(&out->last_sampler_checkpoint, request, row->id,
+                                        TK_PATH_SAMPLER_WEIGHTS, err)
+                            : code;
+}
+
+srv_verdict srv_rest_list_runs(srv *server, srv_request *request)
+{
+    srv_store_page page;
+    srv_store_runs list;
+    tk_err err = TK_ERR_INIT;
+    if (!srv_checkpoint_page(&page, request, 20)) {
+        return SRV_ANSWERED;
+    }
+    tinkc_code code =
+        srv_store_list_runs(&list, server->store, &request->arena, &page, &err);
+    if (code != TINKC_OK) {
+        return srv_reply_error(request, &err);
+    }
+    tk_training_run *runs = tk_arena_array(&request->arena, list.n, sizeof(*runs));
+    if (list.n > 0 && runs == NULL) {
+        return srv_reply_fail(request, 500, "out of memory");
+    }
+    for (size_t i = 0; i < list.n; i++) {
+        if (fill_run(&runs[i], request, &list.p[i], &err) != TINKC_OK) {
+            return srv_reply_error(request, &err);
+        }
+    }
+    const tk_training_runs_response reply = {
+        .training_runs = runs,
+        .training_runs_n = list.n,
+        .cursor = {{TK_SET, page.offset}, {TK_SET, page.limit}, {TK_SET, list.total}},
+    };
+    return srv_reply_msg(request, &tk_msg_training_runs_response, &reply);
+}
+
+srv_verdict srv_rest_get_run(srv *server, srv_request *request)
+{
+    srv_store_run row;
+    tk_training_run run;
+    tk_err err = TK_ERR_INIT;
+    tinkc_code code =
+        srv_store_get_run(&row, server->store, &request->arena, request->params[0], &err);
+    if (code == TINKC_OK) {
+        code = fill_run(&run, request, &row, &err);
+    }
+    return code == TINKC_OK ? srv_reply_msg(request, &tk_msg_training_run, &run)
+                            : srv_reply_error(request, &err);
+}
+
+/* ---- sessions ---- */
+
+srv_verdict srv_rest_list_sessions(srv *server, srv_request *request)
+{
+    srv_store_page page;
+    tk_sessions_response reply;
+    tk_err err = TK_ERR_INIT;
+    if (!srv_checkpoint_page(&page, request, 20)) {
+        return SRV_ANSWERED;
+    }
+    tinkc_code code = srv_store_list_sessions(&reply.sessions, server->store,
+                                              &request->arena, &page, &err);
+    return code == TINKC_OK ? srv_reply_msg(request, &tk_msg_sessions_response, &reply)
+                            : srv_reply_error(request, &err);
+}
+
+srv_verdict srv_rest_get_session(srv *server, srv_request *request)
+{
+    tk_session_response reply;
+    tk_err err = TK_ERR_INIT;
+    tk_str id = request->params[0];
+    if (!srv_store_has_session(server->store, id)) {
+        return srv_reply_fail(request, 404, "Session not found");
+    }
+    tinkc_code code = srv_store_list_session_runs(&reply.training_run_ids, server->store,
+                                                  &request->arena, id, &err);
+    if (code == TINKC_OK) {
+        code = srv_store_list_session_samplers(&reply.sampler_ids, server->store,
+                                               &request->arena, id, &err);
+    }
+    return code == TINKC_OK ? srv_reply_msg(request, &tk_msg_session_response, &reply)
+                            : srv_reply_error(request, &err);
+}
+
+/* ---- what there is not ---- */
+
+/* The official client tries statuses of 500 and above again, unless told not to. */
+static srv_verdict reply_not_here(srv_request *request, const char *text)
+{
+    (void)srv_reply_header(request, "x-should-retry", "false");
+    return srv_reply_fail(request, 501, "%s", text);
+}
+
+srv_verdict srv_rest_no_audit(srv *server, srv_request *request)
+{
+    (void)server;
+    return reply_not_here(request, "a local server keeps no audit log");
+}
+
+srv_verdict srv_rest_no_traces(srv *server, srv_request *request)
+{
+    (void)server;
+    return reply_not_here(request, "a local server exports no traces");
+}
+
+srv_verdict srv_rest_no_projects(srv *server, srv_request *request)
+{
+    (void)server;
+    return reply_not_here(request, "a local server has no projects");
+}
+
+srv_verdict srv_rest_no_external(srv *server, srv_request *request)
+{
+    (void)server;
+    return reply_not_here(request, "a local server exports no weights to other storage: "
+                                   "save_weights_for_sampler and the archive of the "
+                                   "checkpoint give the same files");
+}
+
+srv_verdict srv_rest_no_custom_losses(srv *server, srv_request *request)
+{
+    (void)server;
+    return reply_not_here(request, "a local server runs no custom losses: the client "
+                                   "differentiates them itself");
+}
+
+srv_verdict srv_rest_not_served(srv *server, srv_request *request)
+{
+    (void)server;
+    return reply_not_here(request, "a local server does not serve this; its "
+                                   "client/config says so");
+}

@@ -1,0 +1,93 @@
+/* The events of a sample that is streamed (wire.md Appendix B): one per token, then one
+ * that ends it. Runs on the engine thread. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "server/api/srv_sample.h"
+#include "wire/msg_sample.h"
+
+static const char replacement[] = "\xEF\xBF\xBD"; /* U+FFFD */
+
+static bool put_event(srv_sample *sample, const tk_stream_event *event)
+{
+    tk_err err = TK_ERR_INIT;
+    tk_buf buf;
+    tk_buf_init(&buf, 64 * TK_KIB);
+    tk_buf_puts(&buf, "data: ");
+    bool more = tk_schema_encode(&buf, &tk_msg_stream_event, event, &err) == TINKC_OK;
+    tk_buf_puts(&buf, "\n\n");
+    more = more && buf.failure == TINKC_OK &&
+           srv_stream_put(sample->stream, tk_buf_str(&buf));
+    tk_buf_dispose(&buf);
+    return more;
+}
+
+/* The text of the tokens so far that is not told yet: whole characters only; what is cut
+ * short waits for the next token, what is no UTF-8 is replaced. */
+static void take_text(srv_sample *sample, tk_buf *out, bool last)
+{
+    tk_buf *held = &sample->held;
+    size_t at = 0;
+    while (at < held->n) {
+        size_t left = held->n - at;
+        size_t n = tk_utf8_len(held->p + at, left);
+        if (n > 0) {
+            tk_buf_put(out, held->p + at, n);
+            at += n;
+        } else if (!last && tk_utf8_whole(held->p + at, left) == 0) {
+            break;
+        } else {
+            tk_buf_puts(out, replacement);
+            at++;
+        }
+    }
+    size_t left = held->n - at;
+    if (left > 0) {
+        memmove(held->p, held->p + at, left);
+    }
+    held->n = left;
+}
+
+void srv_sample_stream_token(srv_sample *sample, int32_t token, float logprob)
+{
+    const tk_tok *tok = sample->sampler->base->tok;
+    tk_buf text;
+    tk_buf_init(&text, 64 * TK_KIB);
+    if (tok != NULL) {
+        (void)srv_text_put(tok, token, &sample->held);
+        take_text(sample, &text, false);
+    }
+    const tk_stream_event event = {
+        .token = {tok != NULL ? TK_SET : TK_UNSET, tk_buf_str(&text)},
+        .token_id = {TK_SET, token},
+        .index = {TK_SET, (int64_t)sample->n_streamed},
+        .logprob = {TK_SET, (double)logprob},
+    };
+    sample->n_streamed++;
+    if (!put_event(sample, &event)) {
+        srv_stream_end(
+            sample->stream); /* its reader, if there is one, waits for no more */
+        sample->abandoned = true;
+    }
+    tk_buf_dispose(&text);
+}
+
+void srv_sample_stream_done(srv_sample *sample, const eng_sample_result *result,
+                            const tk_err *err)
+{
+    tk_stream_event event = {0};
+    tk_json text = {.type = TK_JSON_STRING};
+    if (result != NULL) {
+        const char *reason = result->sequences[0].stopped ? "stop" : "length";
+        event.finish_reason = (tk_f_str){TK_SET, tk_str_of(reason)};
+        event.total_tokens = (tk_f_i64){TK_SET, (int64_t)result->sequences[0].n};
+        event.prompt_cache_hit_tokens =
+            (tk_f_i64){TK_SET, (int64_t)result->prompt_cache_hit_tokens};
+    } else {
+        text.as.string = tk_str_of(err->message);
+        event.error = (tk_f_raw){TK_SET, &text};
+    }
+    (void)put_event(sample, &event);
+    srv_stream_end(sample->stream);
+}

@@ -1,0 +1,257 @@
+/* See srv_search.h. Sessions have no display names and no projects here: whoever asks for
+ * one finds nothing. A session that ended has no status, as its client may only have gone
+ * silent. */
+#include "server/api/srv_search.h"
+
+#include <string.h>
+
+#include "base/date.h"
+#include "server/api/srv_session.h"
+#include "server/http/srv_reply.h"
+#include "server/srv_int.h"
+#include "server/store/srv_store.h"
+
+#define LIMIT_MAX     200
+#define LIMIT_DEFAULT 50
+
+typedef struct search {
+    srv *server;
+    srv_request *request;
+    const tk_json *body;
+    bool nothing; /* asks for what no session here has */
+    bool active_only;
+    srv_store_search page;
+} search;
+
+static const tk_json *member(const search *s, const char *key)
+{
+    const tk_json *value = tk_json_get(s->body, key);
+    return value != NULL && value->type != TK_JSON_NULL ? value : NULL;
+}
+
+static bool refuse(const search *s, const char *text)
+{
+    (void)srv_reply_fail(s->request, 422, "%s", text);
+    return false;
+}
+
+static bool read_cursor(search *s)
+{
+    tk_err err = TK_ERR_INIT;
+    const tk_json *cursor = member(s, "cursor");
+    s->page.before_us = INT64_MAX;
+    s->page.before_id = TK_STR("");
+    if (cursor == NULL) {
+        return true;
+    }
+    const tk_json *at = tk_json_get(cursor, "last_created_at");
+    const tk_json *id = tk_json_get(cursor, "last_session_id");
+    if (at == NULL || at->type != TK_JSON_STRING || id == NULL ||
+        id->type != TK_JSON_STRING ||
+        tk_date_parse(&s->page.before_us, at->as.string, &err) != TINKC_OK) {
+        return refuse(s, "cursor is not one of ours");
+    }
+    s->page.before_id = id->as.string;
+    return true;
+}
+
+static bool read_statuses(search *s)
+{
+    const tk_json *statuses = member(s, "statuses");
+    if (statuses == NULL) {
+        return true;
+    }
+    if (!tk_json_is_array(statuses) || tk_json_len(statuses) == 0) {
+        return refuse(s, "statuses must be a list that is not empty");
+    }
+    for (size_t i = 0; i < tk_json_len(statuses); i++) {
+        tk_json at = tk_json_at(statuses, i);
+        const tk_json *type = tk_json_get(&at, "type");
+        if (type == NULL || type->type != TK_JSON_STRING) {
+            return refuse(s, "a status needs a type");
+        }
+        s->active_only = s->active_only || tk_str_is(type->as.string, "active");
+    }
+    s->nothing = s->nothing || !s->active_only;
+    return true;
+}
+
+static bool read_body(search *s)
+{
+    srv_request *request = s->request;
+    tk_err err = TK_ERR_INIT;
+    int64_t limit = LIMIT_DEFAULT;
+    tk_str text = request->body.n > 0 ? tk_buf_str(&request->body) : TK_STR("{}");
+    if (tk_json_parse(&s->body, &request->arena, text.p, text.n, NULL, &err) !=
+        TINKC_OK) {
+        (void)srv_reply_error(request, &err);
+        return false;
+    }
+    if (s->body->type != TK_JSON_OBJECT) {
+        return refuse(s, "the body must be an object");
+    }
+    const tk_json *value = member(s, "limit");
+    if (value != NULL &&
+        (!tk_json_to_i64(value, &limit) || limit < 1 || limit > LIMIT_MAX)) {
+        return refuse(s, "limit must be 1 to 200");
+    }
+    s->page.limit = limit;
+    value = member(s, "session_id");
+    if (value != NULL && value->type != TK_JSON_STRING) {
+        return refuse(s, "session_id must be a string");
+    }
+    s->page.id = value != NULL ? value->as.string : (tk_str){NULL, 0};
+    value = member(s, "user_metadata");
+    if (value != NULL && value->type != TK_JSON_OBJECT) {
+        return refuse(s, "user_metadata must be an object");
+    }
+    value = member(s, "project_ids");
+    s->nothing = (member(s, "display_name") != NULL && s->page.id.p == NULL) ||
+                 (value != NULL && tk_json_len(value) > 0);
+    return read_cursor(s) && read_statuses(s);
+}
+
+/* ---- matching ---- */
+
+static bool is_active(const search *s, tk_str id)
+{
+    tk_mutex_lock(&s->server->lock);
+    bool active = srv_session_find(s->server, id) != NULL;
+    tk_mutex_unlock(&s->server->lock);
+    return active;
+}
+
+static bool has_metadata(const search *s, const tk_json *have)
+{
+    const tk_json *want = member(s, "user_metadata");
+    for (size_t i = 0; want != NULL && i < want->as.object.n; i++) {
+        const tk_json_member *pair = &want->as.object.members[i];
+        const tk_json *value = tk_json_get(have, pair->key.p);
+        if (value == NULL || value->type != TK_JSON_STRING ||
+            pair->value.type != TK_JSON_STRING ||
+            !tk_str_eq(value->as.string, pair->value.as.string)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void put_key_str(tk_json_writer *w, const char *key, tk_str text)
+{
+    tk_json_key(w, tk_str_of(key));
+    tk_json_put_str(w, text);
+}
+
+/* The strings among the metadata: the wire's form has no others. */
+static void put_metadata(tk_json_writer *w, const tk_json *metadata)
+{
+    tk_json_key(w, TK_STR("user_metadata"));
+    tk_json_begin_object(w);
+    size_t n =
+        metadata != NULL && metadata->type == TK_JSON_OBJECT ? metadata->as.object.n : 0;
+    for (size_t i = 0; i < n; i++) {
+        const tk_json_member *pair = &metadata->as.object.members[i];
+        if (pair->value.type == TK_JSON_STRING) {
+            tk_json_key(w, pair->key);
+            tk_json_put_str(w, pair->value.as.string);
+        }
+    }
+    tk_json_end_object(w);
+}
+
+static void put_session(tk_json_writer *w, const srv_store_found *at,
+                        const tk_json *metadata, bool active)
+{
+    char date[TK_DATE_TEXT_BYTES] = "";
+    (void)!tk_date_format_micros(date, at->created_us);
+    tk_json_begin_object(w);
+    put_key_str(w, "session_id", at->id);
+    put_key_str(w, "created_at", tk_str_of(date));
+    put_key_str(w, "owner", TK_STR("local"));
+    put_key_str(w, "project_id", at->project_id);
+    if (active) {
+        tk_json_key(w, TK_STR("status"));
+        tk_json_begin_object(w);
+        put_key_str(w, "type", TK_STR("active"));
+        tk_json_end_object(w);
+    }
+    tk_json_key(w, TK_STR("checkpoints_count"));
+    tk_json_put_i64(w, at->n_checkpoints);
+    tk_json_key(w, TK_STR("checkpoint_storage_bytes"));
+    tk_json_put_i64(w, at->checkpoint_bytes);
+    put_metadata(w, metadata);
+    tk_json_end_object(w);
+}
+
+static void put_cursor(tk_json_writer *w, const srv_store_found *last)
+{
+    char date[TK_DATE_TEXT_BYTES] = "";
+    (void)!tk_date_format_micros(date, last->created_us);
+    tk_json_key(w, TK_STR("next_cursor"));
+    tk_json_begin_object(w);
+    put_key_str(w, "last_created_at", tk_str_of(date));
+    put_key_str(w, "last_session_id", last->id);
+    tk_json_end_object(w);
+}
+
+/* Pages of the store until `limit` sessions match or there are no more. */
+static tinkc_code find(search *s, tk_json_writer *w, tk_err *err)
+{
+    tk_arena *arena = &s->request->arena;
+    int64_t left = s->page.limit;
+    srv_store_founds page;
+    do {
+        tinkc_code code =
+            srv_store_search_sessions(&page, s->server->store, arena, &s->page, err);
+        if (code != TINKC_OK) {
+            return code;
+        }
+        for (size_t i = 0; i < page.n; i++) {
+            const srv_store_found *at = &page.p[i];
+            const tk_json *metadata = NULL;
+            tk_err ignored = TK_ERR_INIT;
+            if (at->user_metadata.n > 0) {
+                (void)!tk_json_parse(&metadata, arena, at->user_metadata.p,
+                                     at->user_metadata.n, NULL, &ignored);
+            }
+            bool active = is_active(s, at->id);
+            s->page.before_us = at->created_us;
+            s->page.before_id = at->id;
+            if (!has_metadata(s, metadata) || (s->active_only && !active)) {
+                continue;
+            }
+            put_session(w, at, metadata, active);
+            if (--left == 0) {
+                tk_json_end_array(w);
+                put_cursor(w, at);
+                return TINKC_OK;
+            }
+        }
+    } while ((int64_t)page.n == s->page.limit);
+    tk_json_end_array(w);
+    return TINKC_OK;
+}
+
+srv_verdict srv_search_sessions(srv *server, srv_request *request)
+{
+    search s = {.server = server, .request = request};
+    tk_err err = TK_ERR_INIT;
+    if (!read_body(&s)) {
+        return SRV_ANSWERED;
+    }
+    tk_buf buf;
+    tk_json_writer w;
+    tk_buf_init(&buf, TK_SRV_BODY_SAMPLE_BYTES);
+    tk_json_writer_init(&w, &buf);
+    tk_json_begin_object(&w);
+    tk_json_key(&w, TK_STR("sessions"));
+    tk_json_begin_array(&w);
+    if (s.nothing) {
+        tk_json_end_array(&w);
+    } else if (find(&s, &w, &err) != TINKC_OK) {
+        tk_buf_dispose(&buf);
+        return srv_reply_error(request, &err);
+    }
+    tk_json_end_object(&w);
+    return srv_reply_buf(request, 200, SRV_TYPE_JSON, &buf);
+}

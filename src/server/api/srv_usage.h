@@ -1,0 +1,35 @@
+/* What was used, for billing/usage/events: tokens trained, prompted and sampled, and
+ * checkpoints, by hour, base model and session. Counted in memory, written to the store
+ * by the keeper and at the stop: what a crash takes with it are the last seconds of
+ * numbers that nobody pays for.
+ *
+ * Thread: any; a lock of its own, which is a leaf. */
+#ifndef SERVER_SRV_USAGE_H
+#define SERVER_SRV_USAGE_H
+
+#include "base/err.h"
+#include "server/http/srv_request.h"
+#include "server/store/srv_store.h"
+#include "wire/msg_rest.h"
+
+typedef struct srv_usage srv_usage;
+
+TK_NODISCARD tinkc_code srv_usage_new(srv_usage **out, tk_err *err);
+void srv_usage_free(srv_usage *usage); /* accepts NULL; what was not written is lost */
+
+/* `session` may be the id of a model or sampler: what follows the first ":" is left out.
+ * Without memory nothing is counted. */
+void srv_usage_add(srv_usage *usage, tk_billing_kind kind, tk_str base_model,
+                   tk_str session, uint64_t amount);
+
+/* The same for tokens of prompts that were found in the cache. */
+void srv_usage_add_cached(srv_usage *usage, tk_str base_model, tk_str session,
+                          uint64_t amount);
+
+/* Writes what was counted. On failure it stays for the next time. Blocking. */
+TK_NODISCARD tinkc_code srv_usage_write(srv_usage *usage, srv_store *store, tk_err *err);
+
+/* GET billing/usage/events. Thread: a worker. */
+srv_verdict srv_usage_events(srv *server, srv_request *request);
+
+#endif

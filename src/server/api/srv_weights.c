@@ -1,0 +1,246 @@
+/* Saving and loading of weights: decode, check, submit (wire.md §2.3, §2.5). */
+#include "server/api/srv_weights.h"
+
+#include <stdio.h>
+
+#include "server/api/srv_model.h"
+#include "server/http/srv_reply.h"
+#include "server/run/srv_catalog.h"
+#include "server/run/srv_job.h"
+#include "server/srv_int.h"
+#include "server/store/srv_store.h"
+#include "wire/msg_weights.h"
+
+#define TTL_MAX_S INT64_C(3153600000) /* a century: what is longer is no time to live */
+
+bool srv_weights_is_name(tk_str name)
+{
+    if (name.n == 0 || name.n > TK_SRV_NAME_BYTES || name.p[0] == '.') {
+        return false;
+    }
+    for (size_t i = 0; i < name.n; i++) {
+        char c = name.p[i];
+        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                     (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
+        if (!plain) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A 422 about one field. */
+static srv_verdict refuse_field(srv_request *request, const char *field, const char *text)
+{
+    tk_err err = TK_ERR_INIT;
+    (void)tk_err_set(&err, TINKC_E_DECODE, "%s", text);
+    tk_err_under(&err, field);
+    return srv_reply_error(request, &err);
+}
+
+static int64_t seq_of(const tk_f_i64 *seq)
+{
+    return seq->is == TK_SET && seq->v > 0 ? seq->v : 0;
+}
+
+/* ---- save ---- */
+
+/* Sets name and time to live; answers and returns false when they cannot be. */
+static bool fill_save(srv_job *job, srv_request *request, const tk_f_str *name,
+                      const tk_f_i64 *ttl)
+{
+    if (!srv_weights_is_name(name->v)) {
+        (void)refuse_field(request, "path",
+                           "a checkpoint's name is made of letters, digits, _, - and .");
+        return false;
+    }
+    if (ttl->is == TK_SET && (ttl->v <= 0 || ttl->v > TTL_MAX_S)) {
+        (void)refuse_field(request, "ttl_seconds", "must be positive");
+        return false;
+    }
+    job->name = name->v;
+    job->ttl_seconds = ttl->is == TK_SET ? ttl->v : 0;
+    return true;
+}
+
+srv_verdict srv_weights_save(srv *server, srv_request *request)
+{
+    tk_save_weights_request msg;
+    if (!srv_request_decode(request, &tk_msg_save_weights_request, &msg)) {
+        return SRV_ANSWERED;
+    }
+    srv_job *job = srv_job_new(server, SRV_JOB_SAVE);
+    if (job == NULL) {
+        return srv_reply_fail(request, 500, "out of memory");
+    }
+    if (!fill_save(job, request, &msg.path, &msg.ttl_seconds)) {
+        srv_job_free(job);
+        return SRV_ANSWERED;
+    }
+    job->kind_of_path = TK_PATH_WEIGHTS;
+    job->overwrite = msg.overwrite.v;
+    const srv_submit submit = {.type = TK_FUTURE_SAVE_WEIGHTS,
+                               .model_id = msg.model_id.v,
+                               .seq = seq_of(&msg.seq_id),
+                               .schema = &tk_msg_save_weights_request,
+                               .msg = &msg};
+    return srv_job_submit(request, job, &submit);
+}
+
+srv_verdict srv_weights_save_for_sampler(srv *server, srv_request *request)
+{
+    tk_save_for_sampler_request msg;
+    tk_err err = TK_ERR_INIT;
+    if (!srv_request_decode(request, &tk_msg_save_for_sampler_request, &msg)) {
+        return SRV_ANSWERED;
+    }
+    if (tk_save_for_sampler_check(&msg, &err) != TINKC_OK) {
+        return refuse_field(request, "path", err.message);
+    }
+    bool named = msg.path.is == TK_SET;
+    if (!named && msg.sampling_session_seq_id.v < 0) {
+        return refuse_field(request, "sampling_session_seq_id", "must not be negative");
+    }
+    srv_job *job = srv_job_new(server, named ? SRV_JOB_SAVE : SRV_JOB_SNAPSHOT);
+    if (job == NULL) {
+        return srv_reply_fail(request, 500, "out of memory");
+    }
+    if (named && !fill_save(job, request, &msg.path, &msg.ttl_seconds)) {
+        srv_job_free(job);
+        return SRV_ANSWERED;
+    }
+    job->kind_of_path = TK_PATH_SAMPLER_WEIGHTS;
+    job->sampler_seq = msg.sampling_session_seq_id.v;
+    /* A resent request draws a new one (wire.md §12 row 11); the first one counts. */
+    msg.sampling_session_seq_id = (tk_f_i64){named ? TK_UNSET : TK_SET, 0};
+    const srv_submit submit = {.type = TK_FUTURE_SAVE_WEIGHTS_FOR_SAMPLER,
+                               .model_id = msg.model_id.v,
+                               .seq = seq_of(&msg.seq_id),
+                               .schema = &tk_msg_save_for_sampler_request,
+                               .msg = &msg};
+    return srv_job_submit(request, job, &submit);
+}
+
+/* ---- load ---- */
+
+/* The run that a checkpoint belongs to; answers and returns false when there is none. */
+static bool find_run(srv_store_run *out, srv *server, srv_request *request,
+                     const tk_path *path)
+{
+    srv_store_checkpoint checkpoint;
+    tk_err err = TK_ERR_INIT;
+    tinkc_code code =
+        srv_store_get_checkpoint(&checkpoint, server->store, &request->arena, path, &err);
+    if (code == TINKC_OK) {
+        code = srv_store_get_run(out, server->store, &request->arena, path->run, &err);
+    }
+    if (code != TINKC_OK) {
+        (void)srv_reply_error(request, &err);
+    }
+    return code == TINKC_OK;
+}
+
+static srv_verdict load_into_new(srv_request *request, srv_job *job,
+                                 const tk_load_weights_request *msg, const tk_path *path)
+{
+    srv *server = job->server;
+    srv_store_run run;
+    if (!find_run(&run, server, request, path)) {
+        srv_job_free(job);
+        return SRV_ANSWERED;
+    }
+    tk_str name = msg->base_model.is == TK_SET ? msg->base_model.v : run.base_model;
+    const srv_base *base = srv_catalog_find(server->catalog, name);
+    if (base == NULL) {
+        srv_job_free(job);
+        return srv_reply_fail(request, 400, "base_model \"" TK_STR_FMT "\" is not served",
+                              TK_STR_ARG(name));
+    }
+    job->kind = SRV_JOB_CREATE;
+    eng_lora_config lora = ENG_LORA_CONFIG_INIT;
+    lora.rank = (size_t)run.rank;
+    lora.train_attn = run.train_attn;
+    lora.train_mlp = run.train_mlp;
+    lora.train_unembed = run.train_unembed;
+    const srv_model_spec spec = {.session_id = msg->session_id.v,
+                                 .seq = msg->model_seq_id.v,
+                                 .base_name = name,
+                                 .base = base,
+                                 .lora = lora,
+                                 .user_metadata = run.user_metadata};
+    const srv_submit submit = {.type = TK_FUTURE_LOAD_WEIGHTS,
+                               .schema = &tk_msg_load_weights_request,
+                               .msg = msg};
+    return srv_model_submit_new(request, job, &spec, &submit);
+}
+
+static srv_verdict load_into(srv_request *request, srv_job *job,
+                             const tk_load_weights_request *msg)
+{
+    int64_t seq = seq_of(&msg->seq_id);
+    if (job->server->strict && seq != 1) {
+        srv_job_free(job);
+        return srv_reply_fail(request, 400,
+                              "LoadWeights is not permitted with seq_id %lld",
+                              (long long)seq);
+    }
+    const srv_submit submit = {.type = TK_FUTURE_LOAD_WEIGHTS,
+                               .model_id = msg->model_id.v,
+                               .seq = seq,
+                               .schema = &tk_msg_load_weights_request,
+                               .msg = msg};
+    return srv_job_submit(request, job, &submit);
+}
+
+srv_verdict srv_weights_load(srv *server, srv_request *request)
+{
+    tk_load_weights_request msg;
+    tk_path path;
+    tk_err err = TK_ERR_INIT;
+    if (!srv_request_decode(request, &tk_msg_load_weights_request, &msg)) {
+        return SRV_ANSWERED;
+    }
+    if (tk_load_weights_check(&msg, &err) != TINKC_OK) {
+        return refuse_field(request, "model_id", err.message);
+    }
+    if (tk_path_parse(&path, msg.path.v, &err) != TINKC_OK ||
+        path.kind != TK_PATH_WEIGHTS) {
+        return srv_reply_fail(request, 400, "Invalid checkpoint tinker path " TK_STR_FMT,
+                              TK_STR_ARG(msg.path.v));
+    }
+    srv_job *job = srv_job_new(server, SRV_JOB_LOAD);
+    if (job == NULL) {
+        return srv_reply_fail(request, 500, "out of memory");
+    }
+    job->path = msg.path.v;
+    job->optimizer = msg.optimizer.v;
+    return msg.model_id.is == TK_SET ? load_into(request, job, &msg)
+                                     : load_into_new(request, job, &msg, &path);
+}
+
+srv_verdict srv_weights_info(srv *server, srv_request *request)
+{
+    tk_weights_info_request msg;
+    tk_path path;
+    srv_store_run run;
+    tk_err err = TK_ERR_INIT;
+    if (!srv_request_decode(request, &tk_msg_weights_info_request, &msg)) {
+        return SRV_ANSWERED;
+    }
+    if (tk_path_parse(&path, msg.tinker_path.v, &err) != TINKC_OK) {
+        return srv_reply_fail(request, 400, "Invalid checkpoint tinker path " TK_STR_FMT,
+                              TK_STR_ARG(msg.tinker_path.v));
+    }
+    if (!find_run(&run, server, request, &path)) {
+        return SRV_ANSWERED;
+    }
+    const tk_weights_info_response reply = {
+        .base_model = {TK_SET, run.base_model},
+        .is_lora = {TK_SET, true},
+        .lora_rank = {TK_SET, run.rank},
+        .train_unembed = {TK_SET, run.train_unembed},
+        .train_mlp = {TK_SET, run.train_mlp},
+        .train_attn = {TK_SET, run.train_attn},
+    };
+    return srv_reply_msg(request, &tk_msg_weights_info_response, &reply);
+}

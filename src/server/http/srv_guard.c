@@ -1,0 +1,73 @@
+/* Checks of the caller. A browser can be made to send requests to loopback: by a name
+ * that a stranger's DNS points there (Host tells), or by a form or script of another site
+ * (Origin tells). */
+#include "server/http/srv_guard.h"
+
+#include <string.h>
+
+static bool same_secret(tk_str a, const char *secret)
+{
+    size_t n = strlen(secret);
+    unsigned differ = a.n != n;
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = i < a.n ? (unsigned char)a.p[i] : 0;
+        differ |= (unsigned)(c ^ (unsigned char)secret[i]);
+    }
+    return differ == 0;
+}
+
+static tk_str without_port(tk_str host)
+{
+    if (host.n > 0 && host.p[0] == '[') {
+        for (size_t i = 1; i < host.n; i++) {
+            if (host.p[i] == ']') {
+                return (tk_str){host.p, i + 1};
+            }
+        }
+        return host;
+    }
+    return tk_str_cut(&host, ':');
+}
+
+static bool is_loopback_number(tk_str name)
+{
+    for (size_t i = 0; i < name.n; i++) {
+        if (name.p[i] != '.' && (name.p[i] < '0' || name.p[i] > '9')) {
+            return false; /* 127.example.org */
+        }
+    }
+    return tk_str_has_prefix(name, "127.");
+}
+
+static bool is_local_name(tk_str host)
+{
+    tk_str name = without_port(host);
+    return tk_str_is_nocase(name, "localhost") || tk_str_is(name, "[::1]") ||
+           is_loopback_number(name);
+}
+
+static bool is_same_origin(tk_str origin, tk_str host)
+{
+    const size_t n = sizeof("http://") - 1;
+    return tk_str_has_prefix(origin, "http://") &&
+           tk_str_eq((tk_str){origin.p + n, origin.n - n}, host);
+}
+
+int srv_guard_check(const srv_guard *guard, const srv_guard_caller *caller, tk_err *err)
+{
+    if (guard->loopback && caller->host.n > 0 && !is_local_name(caller->host)) {
+        (void)tk_err_set(err, TINKC_E_PERMISSION,
+                         "this server answers to names of this machine only");
+        return 403;
+    }
+    if (caller->origin.n > 0 && !is_same_origin(caller->origin, caller->host)) {
+        (void)tk_err_set(err, TINKC_E_PERMISSION, "no requests from other sites");
+        return 403;
+    }
+    if (guard->api_key != NULL && !caller->open &&
+        !same_secret(caller->key, guard->api_key)) {
+        (void)tk_err_set(err, TINKC_E_AUTH, "Invalid API key");
+        return 401;
+    }
+    return 0;
+}

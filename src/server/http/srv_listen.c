@@ -1,0 +1,104 @@
+/* Sockets by hand: the HTTP library's own would have a short backlog, and 2,000 clients
+ * that come at once would wait for retransmissions. */
+#include "server/http/srv_listen.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define BACKLOG         4096
+#define SPARE_FDS       256
+#define MAX_CONNECTIONS 60000
+
+typedef union address {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+} address;
+
+static bool read_address(address *out, socklen_t *size, const char *host, unsigned port)
+{
+    memset(out, 0, sizeof(*out));
+    if (strcmp(host, "localhost") == 0) {
+        host = "127.0.0.1";
+    }
+    if (inet_pton(AF_INET, host, &out->v4.sin_addr) == 1) {
+        out->v4.sin_family = AF_INET;
+        out->v4.sin_port = htons((uint16_t)port);
+        *size = sizeof(out->v4);
+        return true;
+    }
+    if (inet_pton(AF_INET6, host, &out->v6.sin6_addr) == 1) {
+        out->v6.sin6_family = AF_INET6;
+        out->v6.sin6_port = htons((uint16_t)port);
+        *size = sizeof(out->v6);
+        return true;
+    }
+    return false;
+}
+
+tinkc_code srv_listen_open(srv_listen *out, const char *host, unsigned port, tk_err *err)
+{
+    address at;
+    socklen_t size = 0;
+    int on = 1;
+    if (port > UINT16_MAX || !read_address(&at, &size, host, port)) {
+        return tk_err_set(err, TINKC_E_CONFIG, "cannot listen on %s port %u: %s", host,
+                          port, "give a numeric address and a port up to 65535");
+    }
+    int fd = socket(at.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) {
+        return tk_err_sys(err, errno, "socket");
+    }
+    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    if (bind(fd, &at.any, size) != 0 || listen(fd, BACKLOG) != 0 ||
+        getsockname(fd, &at.any, &size) != 0) {
+        tinkc_code code = tk_err_sys(err, errno, "listen on %s port %u", host, port);
+        (void)close(fd);
+        return code;
+    }
+    out->fd = fd;
+    out->port = ntohs(at.any.sa_family == AF_INET ? at.v4.sin_port : at.v6.sin6_port);
+    return TINKC_OK;
+}
+
+void srv_listen_refuse(const srv_listen *listen)
+{
+    (void)shutdown(listen->fd, SHUT_RDWR);
+}
+
+void srv_listen_close(srv_listen *listen)
+{
+    if (listen->fd >= 0) {
+        (void)close(listen->fd);
+        listen->fd = -1;
+    }
+}
+
+bool srv_listen_is_loopback(const char *host)
+{
+    struct in_addr v4;
+    if (inet_pton(AF_INET, host, &v4) == 1) {
+        return (ntohl(v4.s_addr) >> 24) == 127;
+    }
+    return strcmp(host, "::1") == 0 || strcmp(host, "localhost") == 0;
+}
+
+unsigned srv_listen_max_connections(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        return 0;
+    }
+    if (limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+        (void)getrlimit(RLIMIT_NOFILE, &limit);
+    }
+    rlim_t room = limit.rlim_cur > SPARE_FDS ? limit.rlim_cur - SPARE_FDS : 0;
+    return (unsigned)TK_MIN(room, MAX_CONNECTIONS);
+}

@@ -1,0 +1,160 @@
+/* Making answers, see srv_reply.h. FastAPI's shapes: {"detail": "text"} and, for a body
+ * that is not the expected message, {"detail": [{"loc", "msg", "type"}]}. */
+#include "server/http/srv_reply.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char no_memory[] = "{\"detail\":\"the server is out of memory\"}";
+
+static srv_verdict set(srv_request *request, int status, const char *type, srv_blob *blob,
+                       tk_str fixed)
+{
+    srv_blob_release(request->answer);
+    request->status = status;
+    request->content_type = type;
+    request->answer = blob;
+    request->fixed = fixed;
+    return SRV_ANSWERED;
+}
+
+srv_verdict srv_reply_fixed(srv_request *request, int status, const char *type,
+                            tk_str bytes)
+{
+    return set(request, status, type, NULL, bytes);
+}
+
+srv_verdict srv_reply_blob(srv_request *request, int status, const char *type,
+                           srv_blob *blob)
+{
+    return set(request, status, type, blob, TK_STR(""));
+}
+
+srv_verdict srv_reply_empty(srv_request *request, int status)
+{
+    return set(request, status, NULL, NULL, TK_STR(""));
+}
+
+srv_verdict srv_reply_buf(srv_request *request, int status, const char *type, tk_buf *buf)
+{
+    srv_blob *blob = srv_blob_take(buf);
+    if (blob == NULL) {
+        return set(request, 500, SRV_TYPE_JSON, NULL, TK_STR(no_memory));
+    }
+    return srv_reply_blob(request, status, type, blob);
+}
+
+srv_verdict srv_reply_msg_status(srv_request *request, int status,
+                                 const tk_schema *schema, const void *msg)
+{
+    tk_err err = TK_ERR_INIT;
+    tk_buf buf;
+    tk_buf_init(&buf, TK_SRV_BODY_SAMPLE_BYTES);
+    if (tk_schema_encode(&buf, schema, msg, &err) != TINKC_OK) {
+        tk_buf_dispose(&buf);
+        return srv_reply_fail(request, 500, "answer cannot be written: %s", err.message);
+    }
+    return srv_reply_buf(request, status, SRV_TYPE_JSON, &buf);
+}
+
+srv_verdict srv_reply_msg(srv_request *request, const tk_schema *schema, const void *msg)
+{
+    return srv_reply_msg_status(request, 200, schema, msg);
+}
+
+srv_verdict srv_reply_fail(srv_request *request, int status, const char *format, ...)
+{
+    tk_err text = TK_ERR_INIT; /* cuts and scrubs */
+    char line[TK_ERR_MESSAGE_BYTES];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(line, sizeof(line), format, args);
+    va_end(args);
+    (void)tk_err_set(&text, TINKC_E_INVALID, "%s", line);
+    tk_buf buf;
+    tk_buf_init(&buf, 8 * TK_KIB);
+    tk_json_writer w;
+    tk_json_writer_init(&w, &buf);
+    tk_json_begin_object(&w);
+    tk_json_key(&w, TK_STR("detail"));
+    tk_json_put_str(&w, tk_str_of(text.message));
+    tk_json_end_object(&w);
+    return srv_reply_buf(request, status, SRV_TYPE_JSON, &buf);
+}
+
+/* "data[3].weights" as ["body", "data", 3, "weights"]. */
+static void put_loc(tk_json_writer *w, const char *path)
+{
+    tk_json_begin_array(w);
+    tk_json_put_str(w, TK_STR("body"));
+    tk_str rest = tk_str_of(path);
+    while (rest.n > 0) {
+        tk_str word = tk_str_cut(&rest, '.');
+        while (word.n > 0) {
+            tk_str name = tk_str_cut(&word, '[');
+            int64_t index = 0;
+            if (name.n > 1 && name.p[name.n - 1] == ']' &&
+                tk_str_to_i64((tk_str){name.p, name.n - 1}, &index)) {
+                tk_json_put_i64(w, index);
+            } else if (name.n > 0) {
+                tk_json_put_str(w, name);
+            }
+        }
+    }
+    tk_json_end_array(w);
+}
+
+static srv_verdict reply_unprocessable(srv_request *request, const tk_err *err)
+{
+    const char *type = err->code == TINKC_E_PARSE   ? "parsing_error"
+                       : err->code == TINKC_E_LIMIT ? "too_large"
+                                                    : "value_error";
+    tk_buf buf;
+    tk_buf_init(&buf, 8 * TK_KIB);
+    tk_json_writer w;
+    tk_json_writer_init(&w, &buf);
+    tk_json_begin_object(&w);
+    tk_json_key(&w, TK_STR("detail"));
+    tk_json_begin_array(&w);
+    tk_json_begin_object(&w);
+    tk_json_key(&w, TK_STR("loc"));
+    put_loc(&w, err->path);
+    tk_json_key(&w, TK_STR("msg"));
+    tk_json_put_str(&w, tk_str_of(err->message));
+    tk_json_key(&w, TK_STR("type"));
+    tk_json_put_str(&w, tk_str_of(type));
+    tk_json_end_object(&w);
+    tk_json_end_array(&w);
+    tk_json_end_object(&w);
+    return srv_reply_buf(request, 422, SRV_TYPE_JSON, &buf);
+}
+
+srv_verdict srv_reply_error(srv_request *request, const tk_err *err)
+{
+    if (err->code == TINKC_E_PARSE || err->code == TINKC_E_DECODE ||
+        err->code == TINKC_E_LIMIT) {
+        return reply_unprocessable(request, err);
+    }
+    if (err->code == TINKC_E_INVALID || err->code == TINKC_E_UNSUPPORTED) {
+        return srv_reply_fail(request, 400, "%s", err->message);
+    }
+    if (err->code == TINKC_E_MISSING) {
+        return srv_reply_fail(request, 404, "%s", err->message);
+    }
+    if (err->code == TINKC_E_NOMEM) {
+        return srv_reply_fixed(request, 500, SRV_TYPE_JSON, TK_STR(no_memory));
+    }
+    return srv_reply_fail(request, 500, "%s", err->message);
+}
+
+bool srv_reply_header(srv_request *request, const char *name, const char *value)
+{
+    tk_str copy;
+    if (request->n_headers == SRV_HEADERS_MAX ||
+        !tk_arena_dup(&request->arena, &copy, value, strlen(value))) {
+        return false;
+    }
+    request->headers[request->n_headers++] = (srv_header){name, copy.p};
+    return true;
+}

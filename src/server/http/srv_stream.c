@@ -1,0 +1,113 @@
+/* See srv_stream.h. */
+#include "server/http/srv_stream.h"
+
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+
+srv_stream *srv_stream_new(void)
+{
+    tk_err ignored = TK_ERR_INIT;
+    srv_stream *stream = tk_zalloc(sizeof(*stream));
+    if (stream != NULL && tk_mutex_init(&stream->lock, &ignored) != TINKC_OK) {
+        tk_free(stream);
+        return NULL;
+    }
+    if (stream != NULL) {
+        tk_buf_init(&stream->pending, TK_SRV_STREAM_BYTES);
+        stream->owners = 2;
+    }
+    return stream;
+}
+
+void srv_stream_release(srv_stream *stream)
+{
+    if (stream == NULL) {
+        return;
+    }
+    tk_mutex_lock(&stream->lock);
+    bool last = --stream->owners == 0;
+    tk_mutex_unlock(&stream->lock);
+    if (last) {
+        tk_buf_dispose(&stream->pending);
+        tk_mutex_dispose(&stream->lock);
+        tk_free(stream);
+    }
+}
+
+/* Wakes the connection after a change, if it waits. */
+static void unlock_and_wake(srv_stream *stream)
+{
+    bool wake = stream->waiting;
+    stream->waiting = false;
+    /* Set before anybody waits, so only then is it safe to look. */
+    void (*resume)(void *) = wake ? stream->resume : NULL;
+    void *user = wake ? stream->user : NULL;
+    tk_mutex_unlock(&stream->lock);
+    if (wake) {
+        resume(user);
+    }
+}
+
+/* Makes room of what was sent, when that is at least half: each byte moves once. */
+static void drop_taken(srv_stream *stream)
+{
+    size_t left = stream->pending.n - stream->taken;
+    if (stream->taken == 0 || left > stream->taken) {
+        return;
+    }
+    memmove(stream->pending.p, stream->pending.p + stream->taken, left);
+    stream->pending.n = left;
+    stream->taken = 0;
+}
+
+bool srv_stream_put(srv_stream *stream, tk_str bytes)
+{
+    tk_mutex_lock(&stream->lock);
+    if (!stream->gone && !stream->ended) {
+        drop_taken(stream);
+        tk_buf_put(&stream->pending, bytes.p, bytes.n);
+        stream->ended = stream->pending.failure != TINKC_OK;
+    }
+    bool more = !stream->gone && !stream->ended;
+    unlock_and_wake(stream);
+    return more;
+}
+
+void srv_stream_end(srv_stream *stream)
+{
+    tk_mutex_lock(&stream->lock);
+    stream->ended = true;
+    unlock_and_wake(stream);
+}
+
+long srv_stream_take(srv_stream *stream, char *out, size_t max,
+                     void (*on_wait)(void *user), void *user)
+{
+    long result;
+    tk_mutex_lock(&stream->lock);
+    size_t n = TK_MIN(stream->pending.n - stream->taken, max);
+    if (n > 0) {
+        memcpy(out, stream->pending.p + stream->taken, n);
+        stream->taken += n;
+        result = (long)n;
+    } else if (stream->ended) {
+        result = -1;
+    } else {
+        stream->waiting = true;
+        on_wait(user);
+        result = 0;
+    }
+    tk_mutex_unlock(&stream->lock);
+    return result;
+}
+
+void srv_stream_leave(srv_stream *stream)
+{
+    tk_mutex_lock(&stream->lock);
+    stream->gone = true;
+    stream->waiting = false;
+    tk_mutex_unlock(&stream->lock);
+    srv_stream_release(stream);
+}

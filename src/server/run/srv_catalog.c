@@ -1,0 +1,218 @@
+/* Opening the base models, see srv_catalog.h. */
+#include "server/run/srv_catalog.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "server/run/srv_embed.h"
+
+/* Every start compares the files and writes again what differs, so no start waits for the
+ * disk. */
+static tinkc_code publish(const char *path, tk_str content, tk_err *err)
+{
+    tk_file_writer *writer = NULL;
+    tinkc_code code = tk_file_writer_new(&writer, path, 0644, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    code = tk_file_writer_put(writer, content.p, content.n, err);
+    if (code != TINKC_OK) {
+        tk_file_writer_abort(writer);
+        return code;
+    }
+    return tk_file_writer_publish(writer, err);
+}
+
+static tinkc_code write_file(const char *dir, const char *name, tk_str content,
+                             tk_err *err)
+{
+    char *path = tk_file_join(dir, name);
+    if (path == NULL) {
+        return tk_err_nomem(err);
+    }
+    char *old = NULL;
+    size_t n = 0;
+    tk_err ignored = TK_ERR_INIT;
+    bool same = tk_file_read(&old, &n, path, content.n, &ignored) == TINKC_OK &&
+                n == content.n && memcmp(old, content.p, n) == 0;
+    tinkc_code code = same ? TINKC_OK : publish(path, content, err);
+    tk_free(old);
+    tk_free(path);
+    return code;
+}
+
+static tinkc_code absolute(char **out, const char *path, tk_err *err)
+{
+    char full[PATH_MAX];
+    if (realpath(path, full) == NULL) {
+        return tk_err_set(err, TINKC_E_MISSING, "no directory %s", path);
+    }
+    *out = tk_strdup(full);
+    return *out != NULL ? TINKC_OK : tk_err_nomem(err);
+}
+
+static tinkc_code unpack_tokenizer(char **out, const char *data, const srv_embed *embed,
+                                   tk_err *err)
+{
+    char *dir = tk_file_join(data, "tokenizers/" SRV_EMBED_NAME);
+    if (dir == NULL) {
+        return tk_err_nomem(err);
+    }
+    tinkc_code code = tk_file_mkdirs(dir, 0777, err);
+    if (code == TINKC_OK) {
+        code = write_file(dir, "tokenizer.json", embed->tokenizer, err);
+    }
+    if (code == TINKC_OK) {
+        code = write_file(dir, "tokenizer_config.json", embed->tokenizer_config, err);
+    }
+    if (code == TINKC_OK) {
+        code = write_file(dir, "config.json", embed->config, err);
+    }
+    if (code == TINKC_OK) {
+        code = absolute(out, dir, err);
+    }
+    tk_free(dir);
+    return code;
+}
+
+static tinkc_code open_embedded(srv_catalog *catalog, const char *data, tk_err *err)
+{
+    srv_embed embed;
+    srv_embed_get(&embed);
+    srv_base *base = &catalog->bases[catalog->n_bases++];
+    const eng_model_memory memory = {embed.config, embed.generation_config,
+                                     embed.weights};
+    base->name = tk_strdup(SRV_EMBED_NAME);
+    if (base->name == NULL) {
+        return tk_err_nomem(err);
+    }
+    tinkc_code code = eng_model_open_memory(&base->model, catalog->pool, &memory, err);
+    if (code == TINKC_OK) {
+        code = srv_text_load_memory(&base->tok, embed.tokenizer, err);
+    }
+    if (code == TINKC_OK) {
+        code = unpack_tokenizer(&base->tokenizer_dir, data, &embed, err);
+    }
+    if (code == TINKC_OK) {
+        eng_model_get_info(base->model, &base->info);
+    }
+    return code;
+}
+
+static tinkc_code open_directory(srv_catalog *catalog, const srv_pair *pair, tk_err *err)
+{
+    srv_base *base = &catalog->bases[catalog->n_bases++];
+    base->name = tk_strdup(pair->name);
+    if (base->name == NULL) {
+        return tk_err_nomem(err);
+    }
+    tinkc_code code = absolute(&base->tokenizer_dir, pair->value, err);
+    if (code == TINKC_OK) {
+        code = eng_model_open(&base->model, catalog->pool, base->tokenizer_dir, err);
+    }
+    if (code != TINKC_OK) {
+        return code;
+    }
+    eng_model_get_info(base->model, &base->info);
+    char *path = tk_file_join(base->tokenizer_dir, "tokenizer.json");
+    if (path == NULL) {
+        return tk_err_nomem(err);
+    }
+    /* Without it only stop strings are refused. */
+    code = srv_text_load(&base->tok, path, err);
+    tk_free(path);
+    return code;
+}
+
+static tinkc_code add_name(srv_catalog *catalog, const char *name, srv_base *base,
+                           tk_err *err)
+{
+    if (name[0] == '\0' || srv_catalog_find(catalog, tk_str_of(name)) != NULL) {
+        return tk_err_set(err, TINKC_E_CONFIG, "the model name \"%s\" is %s", name,
+                          name[0] == '\0' ? "empty" : "used twice");
+    }
+    char *copy = tk_strdup(name);
+    if (copy == NULL) {
+        return tk_err_nomem(err);
+    }
+    catalog->names[catalog->n_names++] = (srv_name){copy, base};
+    return TINKC_OK;
+}
+
+static tinkc_code fill(srv_catalog *catalog, const srv_options *options, tk_err *err)
+{
+    tinkc_code code = eng_pool_new(&catalog->pool, options->threads, err);
+    if (code == TINKC_OK) {
+        code = open_embedded(catalog, options->data, err);
+    }
+    for (size_t i = 0; code == TINKC_OK && i < options->n_models; i++) {
+        code = open_directory(catalog, &options->models[i], err);
+    }
+    for (size_t i = 0; code == TINKC_OK && i < catalog->n_bases; i++) {
+        code = add_name(catalog, catalog->bases[i].name, &catalog->bases[i], err);
+    }
+    for (size_t i = 0; code == TINKC_OK && i < options->n_aliases; i++) {
+        const srv_pair *alias = &options->aliases[i];
+        srv_base *base = srv_catalog_find(catalog, tk_str_of(alias->value));
+        if (base == NULL) {
+            return tk_err_set(err, TINKC_E_CONFIG, "alias %s: there is no model %s",
+                              alias->name, alias->value);
+        }
+        code = add_name(catalog, alias->name, base, err);
+    }
+    return code;
+}
+
+tinkc_code srv_catalog_new(srv_catalog **out, const srv_options *options, tk_err *err)
+{
+    srv_catalog *catalog = tk_zalloc(sizeof(*catalog));
+    if (catalog == NULL) {
+        return tk_err_nomem(err);
+    }
+    size_t n = options->n_models + 1;
+    catalog->bases = tk_zarray(n, sizeof(*catalog->bases));
+    catalog->names = tk_zarray(n + options->n_aliases, sizeof(*catalog->names));
+    tinkc_code code = catalog->bases != NULL && catalog->names != NULL
+                          ? fill(catalog, options, err)
+                          : tk_err_nomem(err);
+    if (code != TINKC_OK) {
+        srv_catalog_free(catalog);
+        return code;
+    }
+    *out = catalog;
+    return TINKC_OK;
+}
+
+void srv_catalog_free(srv_catalog *catalog)
+{
+    if (catalog == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < catalog->n_names; i++) {
+        tk_free(catalog->names[i].name);
+    }
+    for (size_t i = 0; i < catalog->n_bases; i++) {
+        srv_base *base = &catalog->bases[i];
+        srv_text_free(base->tok);
+        eng_model_free(base->model);
+        tk_free(base->tokenizer_dir);
+        tk_free(base->name);
+    }
+    eng_pool_free(catalog->pool);
+    tk_free(catalog->names);
+    tk_free(catalog->bases);
+    tk_free(catalog);
+}
+
+srv_base *srv_catalog_find(const srv_catalog *catalog, tk_str name)
+{
+    for (size_t i = 0; i < catalog->n_names; i++) {
+        if (tk_str_is(name, catalog->names[i].name)) {
+            return catalog->names[i].base;
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,427 @@
+/* The engine thread, see srv_engine.h. */
+#include "server/run/srv_engine.h"
+
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "server/api/srv_model.h"
+#include "server/api/srv_sample.h"
+#include "server/run/srv_run.h"
+#include "server/srv_int.h"
+
+#define PREFILL_CHUNK  512
+#define KV_FLOOR_BYTES (256 * TK_MIB)
+#define OWED_MAX_NS    (INT64_C(5000) * TK_NS_PER_MS)
+
+/* One per base model: the crank, and the text of tokens for stop strings. */
+typedef struct crank {
+    eng_sampler *sampler;
+    const srv_base *base;
+    tk_buf text;         /* of the last token asked for */
+    uint64_t waits_from; /* samples from this id on have no room; 0 = all have. Under the
+                          * server's lock */
+} crank;
+
+struct srv_engine {
+    srv *server;
+    tk_thread thread;
+    bool runs;
+    tk_cond wake;
+    /* under the server's lock */
+    tk_list samples; /* new ones */
+    tk_list active;  /* started ones */
+    tk_list dropped; /* samplers to free */
+    size_t n_samples;
+    size_t turn; /* cursor into the map of models */
+    srv_engine_stats stats;
+    /* the thread's own */
+    crank *cranks;
+    size_t n_cranks;
+    int64_t owed_ns; /* time that samplers should get before the next job */
+};
+
+/* ---- what others call ---- */
+
+void srv_engine_wake(srv_engine *engine)
+{
+    tk_cond_signal(&engine->wake);
+}
+
+bool srv_engine_add_sample(srv_engine *engine, srv_sample *sample)
+{
+    if (engine->n_samples + sample->request.num_samples > TK_SRV_SAMPLES_MAX) {
+        return false;
+    }
+    engine->n_samples += sample->request.num_samples;
+    tk_list_push_back(&engine->samples, &sample->link);
+    tk_cond_signal(&engine->wake);
+    return true;
+}
+
+bool srv_engine_has_samples(const srv_engine *engine)
+{
+    return engine->n_samples > 0;
+}
+
+srv_wait srv_engine_why(const srv_engine *engine, const srv_sample *sample)
+{
+    uint64_t from = 0;
+    for (size_t i = 0; i < engine->n_cranks; i++) {
+        if (engine->cranks[i].base == sample->sampler->base) {
+            from = engine->cranks[i].waits_from;
+        }
+    }
+    if (from > 0 && sample->queue_id >= from) {
+        return (srv_wait){TK_QUEUE_PAUSED_CAPACITY, "there is no room for more samples"};
+    }
+    if (sample->queue_id == 0 && engine->n_samples >= TK_SRV_SAMPLES_MAX) {
+        return (srv_wait){TK_QUEUE_PAUSED_CAPACITY, "too many samples are waiting"};
+    }
+    return (srv_wait){TK_QUEUE_ACTIVE, NULL};
+}
+
+void srv_engine_drop_sampler(srv_engine *engine, srv_sampler *sampler)
+{
+    tk_list_push_back(&engine->dropped, &sampler->dropped);
+    tk_cond_signal(&engine->wake);
+}
+
+void srv_engine_count(srv_engine *engine, uint64_t trained, uint64_t prompt,
+                      uint64_t sampled)
+{
+    tk_mutex_lock(&engine->server->lock);
+    engine->stats.tokens_trained += trained;
+    engine->stats.tokens_prompt += prompt;
+    engine->stats.tokens_sampled += sampled;
+    tk_mutex_unlock(&engine->server->lock);
+}
+
+void srv_engine_sample_ended(srv_engine *engine, const srv_sample *sample)
+{
+    engine->n_samples -= sample->request.num_samples;
+    engine->stats.samples++;
+}
+
+void srv_engine_get_stats(srv_engine *engine, srv_engine_stats *out)
+{
+    tk_mutex_lock(&engine->server->lock);
+    *out = engine->stats;
+    out->samples_waiting = engine->n_samples;
+    tk_mutex_unlock(&engine->server->lock);
+}
+
+/* ---- samplers ---- */
+
+static bool token_bytes(void *user, int32_t token, tk_str *out)
+{
+    crank *c = user;
+    tk_buf_clear(&c->text);
+    if (c->base->tok == NULL || !srv_text_put(c->base->tok, token, &c->text)) {
+        return false;
+    }
+    *out = tk_buf_str(&c->text);
+    return c->text.failure == TINKC_OK;
+}
+
+/* Keys and values: room for one whole context at least, for a few hundred sequences of a
+ * small model, and never more than a quarter of the machine's memory for all models. */
+static size_t kv_bytes(const srv_base *base, size_t n_bases)
+{
+    long pages = sysconf(_SC_PHYS_PAGES);
+    long page = sysconf(_SC_PAGESIZE);
+    size_t memory = pages > 0 && page > 0 ? (size_t)pages * (size_t)page : TK_GIB;
+    size_t most = TK_MAX(memory / 4 / n_bases, 64 * TK_MIB);
+    size_t context = 0;
+    if (!tk_size_mul(&context, base->info.context, base->info.layers) ||
+        !tk_size_mul(&context, context, base->info.hidden * 2 * sizeof(float))) {
+        context = most;
+    }
+    return TK_MIN(TK_MAX(context, KV_FLOOR_BYTES), most);
+}
+
+static tinkc_code open_crank(crank *c, const srv_base *base, size_t bytes,
+                             size_t sequences, tk_err *err)
+{
+    c->base = base;
+    tk_buf_init(&c->text, 64 * TK_KIB);
+    const eng_sampler_config config = {
+        .max_sequences = sequences,
+        .max_kv_bytes = bytes,
+        .prefill_chunk = PREFILL_CHUNK,
+        .token_bytes = base->tok != NULL ? token_bytes : NULL,
+        .user = c,
+    };
+    return eng_sampler_new(&c->sampler, base->model, &config, err);
+}
+
+static bool any_busy(const srv_engine *engine)
+{
+    for (size_t i = 0; i < engine->n_cranks; i++) {
+        if (eng_sampler_busy(engine->cranks[i].sampler)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void step_samplers(srv_engine *engine)
+{
+    srv *server = engine->server;
+    if (server->on_step != NULL) {
+        server->on_step(server->hook_user, SRV_STEP_SAMPLE);
+    }
+    for (size_t i = 0; i < engine->n_cranks; i++) {
+        tk_err err = TK_ERR_INIT;
+        if (eng_sampler_busy(engine->cranks[i].sampler) &&
+            eng_sampler_step(engine->cranks[i].sampler, &err) != TINKC_OK) {
+            tk_log_write(server->log, TINKC_LOG_ERROR, "engine", "sampling: %s",
+                         err.message);
+        }
+        uint64_t waits = eng_sampler_first_waiting(engine->cranks[i].sampler);
+        tk_mutex_lock(&server->lock);
+        engine->cranks[i].waits_from = waits;
+        tk_mutex_unlock(&server->lock);
+    }
+}
+
+static void start_samples(srv_engine *engine, tk_list *samples)
+{
+    tk_list *node;
+    while ((node = tk_list_pop_front(samples)) != NULL) {
+        srv_sample *sample = TK_CONTAINER_OF(node, srv_sample, link);
+        eng_sampler *sampler = NULL;
+        for (size_t i = 0; i < engine->n_cranks; i++) {
+            if (engine->cranks[i].base == sample->sampler->base) {
+                sampler = engine->cranks[i].sampler;
+            }
+        }
+        tk_mutex_lock(&engine->server->lock);
+        tk_list_push_back(&engine->active, &sample->link);
+        tk_mutex_unlock(&engine->server->lock);
+        srv_sample_start(sample, sampler);
+    }
+}
+
+/* ---- jobs ---- */
+
+/* What a model wants to run: the rest of its request, or at any time but at the stop the
+ * next one. Under the lock. */
+static srv_job *next_of(srv_model *model, int64_t now, bool stop)
+{
+    if (model->running != NULL || stop) {
+        return model->running;
+    }
+    srv_order_node *node = srv_order_take(&model->order, now);
+    if (node == NULL) {
+        return NULL;
+    }
+    srv_job *job = TK_CONTAINER_OF(node, srv_job, order);
+    job->began = true;
+    model->running = job->kind == SRV_JOB_TRAIN ? job : NULL;
+    return job;
+}
+
+/* The next piece of work of the model whose turn it is; under the lock. */
+static srv_job *pick_job(srv_engine *engine, int64_t now, bool stop)
+{
+    srv *server = engine->server;
+    for (int pass = 0; pass < 2; pass++) {
+        void *value = NULL;
+        while (tk_map_next(&server->models, &engine->turn, NULL, &value)) {
+            srv_job *job = next_of(value, now, stop);
+            if (job != NULL) {
+                return job;
+            }
+        }
+        engine->turn = 0;
+    }
+    return NULL;
+}
+
+static int64_t next_deadline(srv_engine *engine, int64_t now)
+{
+    int64_t first = TK_FOREVER;
+    size_t cursor = 0;
+    void *value = NULL;
+    while (tk_map_next(&engine->server->models, &cursor, NULL, &value)) {
+        const srv_model *model = value;
+        first = TK_MIN(first, srv_order_deadline(&model->order, now));
+    }
+    return first;
+}
+
+/* ---- the thread ---- */
+
+typedef struct turn {
+    srv_job *job;
+    tk_list samples; /* new */
+    tk_list dropped;
+} turn;
+
+/* Waits for something to do; false at the stop. */
+static bool next_turn(srv_engine *engine, turn *out)
+{
+    srv *server = engine->server;
+    tk_list_init(&out->samples);
+    tk_list_init(&out->dropped);
+    bool busy = any_busy(engine);
+    if (!busy) {
+        engine->owed_ns = 0; /* who has no work has no claim */
+    }
+    tk_mutex_lock(&server->lock);
+    for (;;) {
+        int64_t now = tk_clock_mono_ns(NULL);
+        bool stop = atomic_load(&server->stopping);
+        bool wait = busy && engine->owed_ns > 0 && !stop;
+        out->job = wait ? NULL : pick_job(engine, now, stop);
+        tk_list_splice_back(&out->samples, &engine->samples);
+        tk_list_splice_back(&out->dropped, &engine->dropped);
+        if (stop || busy || out->job != NULL || !tk_list_is_empty(&out->samples) ||
+            !tk_list_is_empty(&out->dropped)) {
+            break;
+        }
+        (void)tk_cond_wait_until(&engine->wake, &server->lock,
+                                 next_deadline(engine, now));
+    }
+    tk_mutex_unlock(&server->lock);
+    return !atomic_load(&server->stopping) || out->job != NULL;
+}
+
+static void free_dropped(tk_list *dropped)
+{
+    tk_list *node;
+    while ((node = tk_list_pop_front(dropped)) != NULL) {
+        srv_sampler_free(TK_CONTAINER_OF(node, srv_sampler, dropped));
+    }
+}
+
+static void run(void *user)
+{
+    srv_engine *engine = user;
+    turn now;
+    while (next_turn(engine, &now)) {
+        free_dropped(&now.dropped);
+        start_samples(engine, &now.samples);
+        int64_t began = tk_clock_mono_ns(NULL);
+        if (now.job != NULL) {
+            bool done = srv_run_job(now.job);
+            int64_t spent = tk_clock_mono_ns(NULL) - began;
+            engine->owed_ns = TK_MIN(engine->owed_ns + spent, OWED_MAX_NS);
+            tk_mutex_lock(&engine->server->lock);
+            engine->stats.jobs += done;
+            tk_mutex_unlock(&engine->server->lock);
+        } else {
+            step_samplers(engine);
+            int64_t spent = tk_clock_mono_ns(NULL) - began;
+            engine->owed_ns = TK_MAX(engine->owed_ns - spent, 0);
+        }
+    }
+    /* What came in the last moment goes back, for srv_engine_free to drop. */
+    tk_mutex_lock(&engine->server->lock);
+    tk_list_splice_back(&engine->samples, &now.samples);
+    tk_list_splice_back(&engine->dropped, &now.dropped);
+    tk_mutex_unlock(&engine->server->lock);
+}
+
+/* ---- start and stop ---- */
+
+static tinkc_code open_cranks(srv_engine *engine, tk_err *err)
+{
+    const srv_catalog *catalog = engine->server->catalog;
+    engine->cranks = tk_zarray(catalog->n_bases, sizeof(*engine->cranks));
+    if (engine->cranks == NULL) {
+        return tk_err_nomem(err);
+    }
+    for (size_t i = 0; i < catalog->n_bases; i++) {
+        engine->n_cranks++;
+        size_t bytes = kv_bytes(&catalog->bases[i], catalog->n_bases);
+        tinkc_code code = open_crank(&engine->cranks[i], &catalog->bases[i], bytes,
+                                     engine->server->sequences, err);
+        if (code != TINKC_OK) {
+            return code;
+        }
+    }
+    return TINKC_OK;
+}
+
+tinkc_code srv_engine_new(srv_engine **out, srv *server, tk_err *err)
+{
+    srv_engine *engine = tk_zalloc(sizeof(*engine));
+    if (engine == NULL) {
+        return tk_err_nomem(err);
+    }
+    engine->server = server;
+    tk_list_init(&engine->samples);
+    tk_list_init(&engine->active);
+    tk_list_init(&engine->dropped);
+    tinkc_code code = tk_cond_init(&engine->wake, err);
+    if (code != TINKC_OK) {
+        tk_free(engine);
+        return code;
+    }
+    code = open_cranks(engine, err);
+    if (code == TINKC_OK) {
+        *out = engine; /* before the thread, which uses it */
+        code = tk_thread_start(&engine->thread, "tinkc-engine", run, engine, err);
+        engine->runs = code == TINKC_OK;
+    }
+    if (code != TINKC_OK) {
+        *out = NULL;
+        srv_engine_free(engine);
+    }
+    return code;
+}
+
+static void drop_samples(tk_list *samples)
+{
+    tk_list *node;
+    while ((node = tk_list_pop_front(samples)) != NULL) {
+        srv_sample *sample = TK_CONTAINER_OF(node, srv_sample, link);
+        if (--sample->sampler->owners == 0) {
+            srv_sampler_free(sample->sampler);
+        }
+        srv_sample_free(sample);
+    }
+}
+
+/* Nobody will add to these any more. */
+static void end_streams(tk_list *samples)
+{
+    for (tk_list *at = samples->next; at != samples; at = at->next) {
+        srv_sample *sample = TK_CONTAINER_OF(at, srv_sample, link);
+        if (sample->stream != NULL) {
+            srv_stream_end(sample->stream);
+        }
+    }
+}
+
+void srv_engine_stop(srv_engine *engine)
+{
+    if (engine == NULL || !engine->runs) {
+        return;
+    }
+    tk_mutex_lock(&engine->server->lock);
+    tk_cond_signal(&engine->wake);
+    tk_mutex_unlock(&engine->server->lock);
+    tk_thread_join(&engine->thread);
+    engine->runs = false;
+    end_streams(&engine->samples);
+    end_streams(&engine->active);
+}
+
+void srv_engine_free(srv_engine *engine)
+{
+    if (engine == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < engine->n_cranks; i++) {
+        eng_sampler_free(engine->cranks[i].sampler);
+        tk_buf_dispose(&engine->cranks[i].text);
+    }
+    drop_samples(&engine->samples);
+    drop_samples(&engine->active);
+    free_dropped(&engine->dropped);
+    tk_cond_dispose(&engine->wake);
+    tk_free(engine->cranks);
+    tk_free(engine);
+}

@@ -1,0 +1,214 @@
+/* The table of futures, see srv_future.h; the answers to polls are in srv_poll.c. */
+#include "server/run/srv_future.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+
+void srv_futures_init(srv_futures *futures)
+{
+    tk_map_init(&futures->by_id, TK_MAP_BORROW_KEYS);
+    tk_map_init(&futures->by_idem, TK_MAP_BORROW_KEYS);
+    tk_list_init(&futures->pending);
+    tk_list_init(&futures->done);
+    tk_heap_init(&futures->deadlines);
+    futures->n_waiting = 0;
+    futures->result_bytes = 0;
+    futures->max = TK_SRV_FUTURES_MAX;
+}
+
+static void forget_result(srv_futures *futures, srv_future *future)
+{
+    if (future->result != NULL) {
+        futures->result_bytes -= future->result->n;
+        srv_blob_release(future->result);
+        future->result = NULL;
+    }
+}
+
+void srv_future_drop(srv_futures *futures, srv_future *future)
+{
+    forget_result(futures, future);
+    tk_list_remove(&future->age);
+    if (future->id != NULL) {
+        (void)tk_map_remove(&futures->by_id, tk_str_of(future->id));
+    }
+    if (future->idem != NULL &&
+        tk_map_get(&futures->by_idem, tk_str_of(future->idem)) == future) {
+        (void)tk_map_remove(&futures->by_idem, tk_str_of(future->idem));
+    }
+    tk_free(future->id);
+    tk_free(future->idem);
+    tk_free(future);
+}
+
+static void drop_all(srv_futures *futures, tk_list *list)
+{
+    while (!tk_list_is_empty(list)) {
+        srv_future_drop(futures, TK_CONTAINER_OF(list->next, srv_future, age));
+    }
+}
+
+void srv_futures_dispose(srv_futures *futures)
+{
+    drop_all(futures, &futures->pending);
+    drop_all(futures, &futures->done);
+    tk_map_dispose(&futures->by_id);
+    tk_map_dispose(&futures->by_idem);
+}
+
+srv_future *srv_future_find(const srv_futures *futures, tk_str id)
+{
+    return tk_map_get(&futures->by_id, id);
+}
+
+srv_future *srv_future_find_idem(const srv_futures *futures, tk_str key)
+{
+    return key.n > 0 ? tk_map_get(&futures->by_idem, key) : NULL;
+}
+
+static tinkc_code enter(srv_futures *futures, srv_future *future,
+                        const srv_future_spec *spec, tk_err *err)
+{
+    future->id = tk_strndup(spec->id.p, spec->id.n);
+    future->idem = spec->idem.n > 0 ? tk_strndup(spec->idem.p, spec->idem.n) : NULL;
+    if (future->id == NULL || (spec->idem.n > 0 && future->idem == NULL)) {
+        return tk_err_nomem(err);
+    }
+    tinkc_code code = tk_map_put(&futures->by_id, tk_str_of(future->id), future, err);
+    if (code == TINKC_OK && future->idem != NULL) {
+        code = tk_map_put(&futures->by_idem, tk_str_of(future->idem), future, err);
+    }
+    return code;
+}
+
+tinkc_code srv_future_add(srv_future **out, srv_futures *futures,
+                          const srv_future_spec *spec, tk_err *err)
+{
+    while (futures->by_id.count >= futures->max && !tk_list_is_empty(&futures->done)) {
+        srv_future_drop(futures, TK_CONTAINER_OF(futures->done.next, srv_future, age));
+    }
+    if (futures->by_id.count >= futures->max) {
+        return tk_err_set(err, TINKC_E_LIMIT, "too many unfinished requests");
+    }
+    srv_future *future = tk_zalloc(sizeof(*future));
+    if (future == NULL) {
+        return tk_err_nomem(err);
+    }
+    tk_list_init(&future->waiters);
+    tk_list_push_back(&futures->pending, &future->age);
+    future->type = spec->type;
+    if (spec->digest != NULL) {
+        memcpy(future->digest, spec->digest, sizeof(future->digest));
+    }
+    tinkc_code code = enter(futures, future, spec, err);
+    if (code != TINKC_OK) {
+        srv_future_drop(futures, future);
+        return code;
+    }
+    *out = future;
+    return TINKC_OK;
+}
+
+/* ---- polls ---- */
+
+void srv_future_look(srv_request *request, const srv_future *future)
+{
+    srv_poll *poll = &request->poll;
+    srv_blob_release(poll->result);
+    poll->done = future->done;
+    poll->starved = future->starved;
+    poll->is_proto = future->is_proto;
+    poll->type = (int)future->type;
+    poll->result = future->result != NULL ? srv_blob_retain(future->result) : NULL;
+    srv_wait wait = {TK_QUEUE_ACTIVE, NULL};
+    if (future->why != NULL) {
+        wait = future->why(future->owner);
+    }
+    poll->state = (int)wait.state;
+    poll->reason = wait.reason;
+}
+
+static void unpark(srv_futures *futures, srv_request *request, tk_list *released)
+{
+    tk_heap_remove(&futures->deadlines, &request->deadline);
+    tk_list_remove(&request->waiting);
+    srv_future_look(request, request->future);
+    request->future = NULL;
+    tk_list_push_back(released, &request->waiting);
+    futures->n_waiting--;
+}
+
+void srv_future_park(srv_futures *futures, srv_future *future, srv_request *request,
+                     int64_t deadline_ns)
+{
+    request->future = future;
+    tk_list_push_back(&future->waiters, &request->waiting);
+    tk_heap_put(&futures->deadlines, &request->deadline, deadline_ns);
+    futures->n_waiting++;
+}
+
+void srv_future_release_due(srv_futures *futures, int64_t now_ns, tk_list *released)
+{
+    tk_heap_node *node;
+    while ((node = tk_heap_pop_due(&futures->deadlines, now_ns)) != NULL) {
+        unpark(futures, TK_CONTAINER_OF(node, srv_request, deadline), released);
+    }
+}
+
+int64_t srv_future_next_deadline(const srv_futures *futures)
+{
+    const tk_heap_node *node = tk_heap_min(&futures->deadlines);
+    return node != NULL ? node->deadline : TK_FOREVER;
+}
+
+/* ---- completion and expiry ---- */
+
+void srv_future_finish(srv_futures *futures, srv_future *future, srv_blob *result,
+                       bool is_proto, int64_t now_ns, tk_list *released)
+{
+    future->done = true;
+    future->done_ns = now_ns;
+    future->why = NULL;
+    future->is_proto = is_proto;
+    future->starved = result == NULL;
+    future->result = result;
+    futures->result_bytes += result != NULL ? result->n : 0;
+    tk_list_remove(&future->age);
+    tk_list_push_back(&futures->done, &future->age);
+    while (!tk_list_is_empty(&future->waiters)) {
+        unpark(futures, TK_CONTAINER_OF(future->waiters.next, srv_request, waiting),
+               released);
+    }
+    for (tk_list *at = futures->done.next;
+         futures->result_bytes > TK_SRV_RESULTS_BYTES && at != &future->age;
+         at = at->next) {
+        forget_result(futures, TK_CONTAINER_OF(at, srv_future, age));
+    }
+}
+
+void srv_future_expire(srv_futures *futures, int64_t now_ns)
+{
+    while (!tk_list_is_empty(&futures->done)) {
+        srv_future *oldest = TK_CONTAINER_OF(futures->done.next, srv_future, age);
+        if (now_ns - oldest->done_ns < SRV_FUTURE_MS * TK_NS_PER_MS) {
+            return;
+        }
+        srv_future_drop(futures, oldest);
+    }
+}
+
+srv_blob *srv_future_failure(const char *text, tinkc_category category)
+{
+    const tk_request_failed msg = {
+        .error = {TK_SET, tk_str_of(text)},
+        .category = {TK_SET, (int)category},
+    };
+    tk_err err = TK_ERR_INIT;
+    tk_buf buf;
+    tk_buf_init(&buf, 8 * TK_KIB);
+    if (tk_schema_encode(&buf, &tk_msg_request_failed, &msg, &err) != TINKC_OK) {
+        tk_buf_fail(&buf, err.code);
+    }
+    return srv_blob_take(&buf);
+}

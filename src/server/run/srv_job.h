@@ -1,0 +1,85 @@
+/* A unit of training work: made by a worker, run by the engine thread in the order of its
+ * model. It owns the memory of the request that it came with. */
+#ifndef SERVER_SRV_JOB_H
+#define SERVER_SRV_JOB_H
+
+#include "engine/eng.h"
+#include "server/http/srv_request.h"
+#include "server/run/srv_future.h"
+#include "server/run/srv_order.h"
+#include "wire/path.h"
+
+typedef struct srv_model srv_model;
+
+typedef enum srv_job_kind {
+    SRV_JOB_CREATE, /* the adapter, from a checkpoint when `path` is set */
+    SRV_JOB_TRAIN,  /* forward, forward_backward */
+    SRV_JOB_OPTIM,
+    SRV_JOB_SAVE,     /* state or sampler weights under a name */
+    SRV_JOB_SNAPSHOT, /* an ephemeral sampler */
+    SRV_JOB_LOAD,
+    SRV_JOB_UNLOAD
+} srv_job_kind;
+
+typedef struct srv_job {
+    srv_order_node order;
+    srv_job_kind kind;
+    srv *server;
+    srv_model *model;   /* outlives its jobs */
+    srv_future *future; /* pending until the job has run; NULL = nobody asks */
+    tk_arena arena;     /* of the request */
+    tk_buf body, plain; /* its bytes, as they came and decompressed */
+    size_t counted;     /* of them in the server's total */
+
+    bool began;              /* the engine has taken it; under the lock */
+    eng_train_request train; /* TRAIN */
+    eng_train *steps;        /* TRAIN: what was computed so far; the engine thread's */
+    size_t n_tokens;         /* of it, for the counters */
+    eng_adam adam;           /* OPTIM */
+    tk_path_kind kind_of_path;
+    tk_str name;         /* SAVE: of the checkpoint */
+    int64_t ttl_seconds; /* SAVE; 0 = none */
+    bool overwrite;      /* SAVE */
+    int64_t sampler_seq; /* SNAPSHOT */
+    tk_str path;         /* LOAD, CREATE: tinker://... */
+    bool optimizer;      /* LOAD, CREATE */
+} srv_job;
+
+srv_job *srv_job_new(srv *server, srv_job_kind kind); /* NULL when out of memory */
+void srv_job_free(srv_job *job);                      /* accepts NULL */
+
+/* Moves the request's memory (arena, body) to the job: what was decoded lives as long as
+ * the job does. The request's own texts are gone with it. */
+void srv_job_adopt(srv_job *job, srv_request *request);
+
+/* ---- submission ---- */
+
+typedef struct srv_submit {
+    tk_future_type type;
+    tk_str model_id;
+    int64_t seq; /* 0 = none */
+    const tk_schema
+        *schema; /* of `msg`, whose JSON form tells requests apart; or NULL: */
+    const void *msg;
+    tk_str bytes; /* the body does */
+} srv_submit;
+
+/* Enters the job in its model's order and answers with the request id; an id that was
+ * used by the same request is answered again, by another one refused (409). Takes the job
+ * over, also on failure. Thread: a worker. */
+srv_verdict srv_job_submit(srv_request *request, srv_job *job, const srv_submit *submit);
+
+/* SHA-256 of what makes two requests the same; `request` still has its body. */
+TK_NODISCARD tinkc_code srv_job_digest(char out[TK_SHA256_HEX_BYTES],
+                                       const srv_request *request,
+                                       const srv_submit *submit, tk_err *err);
+
+/* The job's future can tell from now on why it waits. Under the lock; the job is in its
+ * model's order. */
+void srv_job_watch(srv_job *job);
+
+/* 200 {"request_id", "model_id"}. */
+srv_verdict srv_job_reply(srv_request *request, const char *request_id,
+                          const char *model_id);
+
+#endif

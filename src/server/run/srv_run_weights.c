@@ -1,0 +1,170 @@
+/* Saving and loading on the engine thread. A checkpoint is written whole into a directory
+ * of its own, then gets its row, then is answered: what was answered survives. */
+#include <stdio.h>
+
+#include "server/api/srv_checkpoint.h"
+#include "server/api/srv_model.h"
+#include "server/api/srv_poll.h"
+#include "server/api/srv_usage.h"
+#include "server/run/srv_adapters.h"
+#include "server/run/srv_engine.h"
+#include "server/run/srv_run.h"
+#include "server/srv_int.h"
+#include "server/store/srv_files.h"
+#include "server/store/srv_store.h"
+#include "wire/msg_weights.h"
+
+/* ---- save ---- */
+
+static tinkc_code refuse_taken(const srv_job *job, tk_err *err)
+{
+    return tk_err_set(
+        err, TINKC_E_CONFLICT,
+        "Checkpoint tinker://%s/%s/" TK_STR_FMT " already exists%s", job->model->id,
+        tk_path_kind_name(job->kind_of_path), TK_STR_ARG(job->name),
+        job->kind_of_path == TK_PATH_WEIGHTS ? "; give another name, or overwrite"
+                                             : "; give another name");
+}
+
+static tinkc_code add_row(srv_job *job, tk_str dir, const char *full, tk_err *err)
+{
+    srv *server = job->server;
+    tk_str old = {"", 0};
+    int64_t now = tk_clock_wall_us(NULL);
+    const srv_store_checkpoint row = {
+        .run_id = tk_str_of(job->model->id),
+        .kind = job->kind_of_path,
+        .name = job->name,
+        .dir = dir,
+        .created_us = now,
+        .expires_us = job->ttl_seconds > 0 ? now + job->ttl_seconds * 1000000 : 0,
+        .size_bytes = srv_files_size(full),
+        .has_optimizer = job->kind_of_path == TK_PATH_WEIGHTS,
+    };
+    tk_err why = TK_ERR_INIT;
+    tinkc_code code = srv_store_add_checkpoint(server->store, &job->arena, &row,
+                                               job->overwrite, &old, &why);
+    if (code != TINKC_OK) {
+        srv_files_remove_dir(full);
+        return code == TINKC_E_CONFLICT ? refuse_taken(job, err)
+                                        : tk_err_set(err, code, "%s", why.message);
+    }
+    const char *old_full = NULL;
+    if (old.n > 0 &&
+        srv_store_dir(&old_full, server->store, &job->arena, old, &why) == TINKC_OK) {
+        srv_files_remove_dir(old_full);
+    }
+    return TINKC_OK;
+}
+
+static void finish_save(srv_job *job)
+{
+    char path[SRV_MODEL_ID_BYTES + TK_SRV_NAME_BYTES + 64];
+    (void)snprintf(path, sizeof(path), "tinker://%s/%s/" TK_STR_FMT, job->model->id,
+                   tk_path_kind_name(job->kind_of_path), TK_STR_ARG(job->name));
+    if (job->kind_of_path == TK_PATH_WEIGHTS) {
+        const tk_save_weights_result msg = {.path = {TK_SET, tk_str_of(path)}};
+        srv_run_finish_msg(job->server, job->future, &tk_msg_save_weights_result, &msg);
+    } else {
+        const tk_save_for_sampler_result msg = {.path = {TK_SET, tk_str_of(path)}};
+        srv_run_finish_msg(job->server, job->future, &tk_msg_save_for_sampler_result,
+                           &msg);
+    }
+}
+
+tinkc_code srv_run_save(srv_job *job, tk_err *err)
+{
+    srv_model *model = job->model;
+    srv_store_checkpoint there;
+    tk_err ignored = TK_ERR_INIT;
+    const tk_path path = {
+        .run = tk_str_of(model->id), .kind = job->kind_of_path, .name = job->name};
+    srv_checkpoint_sweep(job->server); /* a name is free when its time is over */
+    if (!job->overwrite &&
+        srv_store_get_checkpoint(&there, job->server->store, &job->arena, &path,
+                                 &ignored) == TINKC_OK) {
+        return refuse_taken(job, err);
+    }
+    tk_str dir;
+    const char *full = NULL;
+    tinkc_code code =
+        srv_checkpoint_new_dir(&dir, &full, job->server, &job->arena, &path, err);
+    if (code == TINKC_OK) {
+        code = srv_files_make_parent(full, err);
+    }
+    if (code == TINKC_OK) {
+        const eng_save_options options = {
+            .optimizer = job->kind_of_path == TK_PATH_WEIGHTS,
+            .base_model = model->base_name,
+        };
+        code = eng_adapter_save(model->adapter, full, &options, err);
+    }
+    if (code == TINKC_OK) {
+        code = add_row(job, dir, full, err);
+    }
+    if (code == TINKC_OK) {
+        srv_usage_add(job->server->usage, TK_BILLING_CHECKPOINT,
+                      tk_str_of(model->base_name), tk_str_of(model->id), 1);
+        finish_save(job);
+    }
+    return code;
+}
+
+/* ---- ephemeral samplers ---- */
+
+tinkc_code srv_run_snapshot(srv_job *job, tk_err *err)
+{
+    srv *server = job->server;
+    srv_model *model = job->model;
+    char id[SRV_MODEL_ID_BYTES];
+    (void)snprintf(id, sizeof(id), "%s:sample:%lld", model->session_id,
+                   (long long)job->sampler_seq);
+    const srv_sampler_spec spec = {.id = tk_str_of(id),
+                                   .base_name = tk_str_of(model->base_name),
+                                   .base = model->base};
+    srv_sampler *sampler = srv_sampler_new(&spec);
+    if (sampler == NULL) {
+        return tk_err_nomem(err);
+    }
+    tinkc_code code = eng_adapter_snapshot(&sampler->adapter, model->adapter, err);
+    if (code == TINKC_OK) {
+        tk_mutex_lock(&server->lock);
+        srv_session *session = srv_session_find(server, tk_str_of(model->session_id));
+        code = session != NULL
+                   ? srv_sampler_enter(server, sampler, session, err)
+                   : tk_err_set(err, TINKC_E_MISSING, "the session has ended");
+        tk_mutex_unlock(&server->lock);
+    }
+    if (code != TINKC_OK) {
+        srv_sampler_free(sampler);
+        return code;
+    }
+    srv_adapters_use(server, sampler);
+    tk_err ignored = TK_ERR_INIT; /* the row is for listings only */
+    (void)!srv_store_add_sampler(server->store, id, model->session_id, model->base_name,
+                                 NULL, &ignored);
+    const tk_save_for_sampler_result msg = {
+        .sampling_session_id = {TK_SET, tk_str_of(id)}};
+    srv_run_finish_msg(server, job->future, &tk_msg_save_for_sampler_result, &msg);
+    return TINKC_OK;
+}
+
+/* ---- load ---- */
+
+tinkc_code srv_run_load(srv_job *job, tk_err *err)
+{
+    tk_path path;
+    srv_store_checkpoint checkpoint;
+    const char *full = NULL;
+    srv_store *store = job->server->store;
+    tinkc_code code = tk_path_parse(&path, job->path, err);
+    if (code == TINKC_OK) {
+        code = srv_store_get_checkpoint(&checkpoint, store, &job->arena, &path, err);
+    }
+    if (code == TINKC_OK) {
+        code = srv_store_dir(&full, store, &job->arena, checkpoint.dir, err);
+    }
+    return code == TINKC_OK
+               ? eng_adapter_load(job->model->adapter, full, job->optimizer, err)
+               : code;
+}

@@ -1,0 +1,170 @@
+/* See srv_files.h. Links are never followed: a name in a directory is removed as such. */
+#include "server/store/srv_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+
+static tinkc_code make_lasting(const char *path, tk_err *err);
+
+/* mkdir, and the sync without which a crash may take the new name away again. */
+static tinkc_code make_one(const char *path, const char *parent, tk_err *err)
+{
+    struct stat st;
+    int errnum = mkdir(path, 0777) == 0 ? 0 : errno;
+    if (errnum == ENOENT && strcmp(path, parent) != 0) {
+        tinkc_code code = make_lasting(parent, err);
+        if (code != TINKC_OK) {
+            return code;
+        }
+        errnum = mkdir(path, 0777) == 0 ? 0 : errno;
+    }
+    if (errnum == 0) {
+        tinkc_code code = tk_file_sync_directory(parent, err);
+        if (code != TINKC_OK) {
+            (void)rmdir(path);
+        }
+        return code;
+    }
+    if (errnum == EEXIST) {
+        errnum = stat(path, &st) != 0 ? errno : S_ISDIR(st.st_mode) ? 0 : ENOTDIR;
+    }
+    return errnum == 0 ? TINKC_OK : tk_err_sys(err, errnum, "make directory %s", path);
+}
+
+/* Makes a directory and those that are missing above it. */
+static tinkc_code make_lasting(const char *path, tk_err *err)
+{
+    char *parent = tk_file_parent(path);
+    tinkc_code code = parent != NULL ? make_one(path, parent, err) : tk_err_nomem(err);
+    tk_free(parent);
+    return code;
+}
+
+tinkc_code srv_files_make_parent(const char *path, tk_err *err)
+{
+    char *parent = tk_file_parent(path);
+    tinkc_code code = parent != NULL ? make_lasting(parent, err) : tk_err_nomem(err);
+    tk_free(parent);
+    return code;
+}
+
+static bool is_entry(const struct dirent *entry)
+{
+    return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+}
+
+int64_t srv_files_size(const char *directory)
+{
+    int64_t total = 0;
+    DIR *dir = opendir(directory);
+    const struct dirent *entry;
+    while (dir != NULL && (entry = readdir(dir)) != NULL) {
+        struct stat st;
+        if (is_entry(entry) &&
+            fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISREG(st.st_mode)) {
+            total += st.st_size;
+        }
+    }
+    if (dir != NULL) {
+        (void)closedir(dir);
+    }
+    return total;
+}
+
+void srv_files_remove_dir(const char *directory)
+{
+    DIR *dir = opendir(directory);
+    const struct dirent *entry;
+    while (dir != NULL && (entry = readdir(dir)) != NULL) {
+        if (is_entry(entry)) {
+            (void)unlinkat(dirfd(dir), entry->d_name, 0);
+        }
+    }
+    if (dir != NULL) {
+        (void)closedir(dir);
+    }
+    (void)rmdir(directory);
+}
+
+static tinkc_code link_files(DIR *from, int to, tk_err *err)
+{
+    const struct dirent *entry;
+    while ((entry = readdir(from)) != NULL) {
+        if (is_entry(entry) &&
+            linkat(dirfd(from), entry->d_name, to, entry->d_name, 0) != 0) {
+            return tk_err_sys(err, errno, "%s", entry->d_name);
+        }
+    }
+    return TINKC_OK;
+}
+
+tinkc_code srv_files_link_dir(const char *from, const char *to, tk_err *err)
+{
+    tinkc_code code = make_lasting(to, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    DIR *source = opendir(from);
+    int target = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    code = source != NULL && target >= 0 ? link_files(source, target, err)
+                                         : tk_err_sys(err, errno, "%s", from);
+    if (target >= 0) {
+        (void)close(target);
+    }
+    if (source != NULL) {
+        (void)closedir(source);
+    }
+    if (code == TINKC_OK) {
+        code = tk_file_sync_directory(to, err);
+    }
+    if (code != TINKC_OK) {
+        srv_files_remove_dir(to);
+    }
+    return code;
+}
+
+/* How many entries `a` has; -1 when one of them is not the same file in `b`. */
+static int64_t count_linked(DIR *a, DIR *b)
+{
+    const struct dirent *entry;
+    int64_t n = 0;
+    while ((entry = readdir(a)) != NULL) {
+        struct stat x, y;
+        if (!is_entry(entry)) {
+            continue;
+        }
+        if (fstatat(dirfd(a), entry->d_name, &x, AT_SYMLINK_NOFOLLOW) != 0 ||
+            fstatat(dirfd(b), entry->d_name, &y, AT_SYMLINK_NOFOLLOW) != 0 ||
+            x.st_ino != y.st_ino || x.st_dev != y.st_dev) {
+            return -1;
+        }
+        n++;
+    }
+    return n;
+}
+
+bool srv_files_is_linked(const char *a, const char *b)
+{
+    DIR *first = opendir(a);
+    DIR *second = opendir(b);
+    bool same = false;
+    if (first != NULL && second != NULL) {
+        int64_t n = count_linked(first, second);
+        same = n >= 0 && count_linked(second, first) == n;
+    }
+    if (first != NULL) {
+        (void)closedir(first);
+    }
+    if (second != NULL) {
+        (void)closedir(second);
+    }
+    return same;
+}
