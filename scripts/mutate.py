@@ -2,8 +2,8 @@
 """Takes behaviours out of the code, one at a time, and sees that the tests named for each
 notice: tests/mutations/*.txt (the format is in the README there). Not part of `make check`.
 
-Without words all entries, else those of the rows, tests, programs or files named. --list runs
-nothing: it says which entries there are, and which of them do not apply any more.
+Without words all entries, else those of the rows, tests, programs, definitions or files named.
+--list runs nothing: it says which entries there are, and which of them do not apply any more.
 Works on a copy of the tree under build/mutate. Fails when an entry survives, does not apply,
 does not compile or does not start, and when a row of the scope has no entry.
 """
@@ -17,6 +17,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import ctext
 import gatelib
 
 # a test hangs when it takes longer than both the least and so many times its usual time
@@ -24,6 +25,7 @@ LEAST_S, MOST_S, TIMES = 10, 60, 20
 NOT_RUN, TOO_LONG = "not run", "too long"  # besides the exit statuses
 PASSED, ABSENT, UNSTARTED = "passed", "absent", "unstarted"
 KILLS = ("assertion", "crash", "limit")
+SEARCHED = ("src/", "tests/support/")  # where `in NAME` looks
 ROW_ID = re.compile(r"\b([A-Z]+\d?)-(\d+)\b(?:\s*\.\.\s*[A-Z]+\d?-(\d+)\b)?")
 
 
@@ -31,11 +33,12 @@ class Entry:
     def __init__(self, rows, place):
         self.rows, self.place = rows, place
         self.why, self.program, self.tests, self.also = "", "", [], []
-        self.edits = []  # [file, old lines, new lines]
+        self.edits = []  # [where, old lines, new lines]
+        self.includes = []  # (where, header)
 
     def check(self):
         if not (self.why and self.program and self.tests and self.edits):
-            sys.exit(f"{self.place}: an entry needs why, test, file and a text")
+            sys.exit(f"{self.place}: an entry needs why, test, in and a text")
         return self
 
 
@@ -48,23 +51,23 @@ def expand(text):
     return rows
 
 
-def parse_edit(entry, file, line):
+def parse_edit(entry, where, line):
     sign, text = line[0], line[2:]
     if sign == "-":
-        if not entry.edits or entry.edits[-1][0] != file or entry.edits[-1][2]:
-            entry.edits.append([file, [], []])
+        if not entry.edits or entry.edits[-1][0] != where or entry.edits[-1][2]:
+            entry.edits.append([where, [], []])
         entry.edits[-1][1].append(text)
     else:
         entry.edits[-1][2].append(text)
 
 
 def parse(path, scope, entries):
-    entry, file = None, ""
+    entry, where = None, ""
     for number, line in enumerate(path.read_text().splitlines(), 1):
         word, _, rest = line.partition(" ")
         place = f"{path.name}:{number}"
         if line[:2] in ("- ", "+ ") or line in ("-", "+"):
-            parse_edit(entry, file, line)
+            parse_edit(entry, where, line)
         elif not line.strip() or line[0] == "#":
             continue
         elif line[0] == "[":
@@ -79,9 +82,11 @@ def parse(path, scope, entries):
         elif word == "test":
             program, _, tests = rest.partition(":")
             entry.program, entry.tests = program.strip(), tests.replace(",", " ").split()
-        elif word == "file":
-            file = rest.strip()
-            entry.edits.append([file, [], []])
+        elif word in ("in", "file"):
+            where = rest.strip()
+            entry.edits.append([where, [], []])
+        elif word == "include":
+            entry.includes.append((where, rest.strip()))
         else:
             sys.exit(f"{place}: what is this? {line}")
 
@@ -212,26 +217,70 @@ def targets_of(entry):
     return entry.also + ([] if entry.program == "docs" else [entry.program])
 
 
-def texts(root, entry):
-    """({path: its text}, {path: its text with the change}), or None when it does not apply."""
-    before, after = {}, {}
-    for file, old, new in entry.edits:
-        path = root / file
-        if not path.exists():
-            return None
-        before.setdefault(path, path.read_text())
-        text = after.get(path, before[path])
-        if text.count("\n".join(old)) != 1:
-            return None
-        after[path] = text.replace("\n".join(old), "\n".join(new))
-    return before, after
+class Stale(Exception):
+    """An entry does not apply."""
 
 
-def verdict_of(tree, entry):
-    found = texts(tree.dir, entry)
-    if found is None:
-        return "STALE"
-    before, after = found
+class Places:
+    """Finds what an entry changes: a definition by its name, or a file by its path."""
+
+    def __init__(self, root):
+        self.root, self.paths = root, {}
+        for path in gatelib.files(root, ".c", ".h"):
+            if path.startswith(SEARCHED):
+                for names, _, _ in ctext.definitions((root / path).read_text()):
+                    for name in names:
+                        self.paths.setdefault(name, []).append(path)
+
+    def path(self, where):
+        """The one file that has it."""
+        if "/" in where:
+            found = [where] if (self.root / where).exists() else []
+        else:
+            stem, _, name = where.rpartition(":")
+            found = [p for p in self.paths.get(name, []) if stem in ("", Path(p).stem)]
+        if len(found) != 1:
+            raise Stale(f"{where} is " + (f"in {', '.join(found)}" if found else "nowhere"))
+        return found[0]
+
+    def has(self, where, path):
+        try:
+            return self.path(where) == path
+        except Stale:
+            return False
+
+    @staticmethod
+    def extent(where, text):
+        """(first offset, offset after the end) in the text of its file."""
+        if "/" in where:
+            return 0, len(text)
+        name = where.rpartition(":")[2]
+        return next(((a, b) for names, a, b in ctext.definitions(text) if name in names), (0, 0))
+
+    def texts(self, tree, entry):
+        """({path: its text}, {path: its text with the change})"""
+        before, after = {}, {}
+        for where, old, new in entry.edits:
+            path = tree / self.path(where)
+            before.setdefault(path, path.read_text())
+            text = after.get(path, before[path])
+            first, end = self.extent(where, text)
+            count = text[first:end].count("\n".join(old))
+            if count != 1:
+                raise Stale(f"{where} has the text {count} times")
+            after[path] = (text[:first] + text[first:end].replace("\n".join(old), "\n".join(new)) +
+                           text[end:])
+        for where, header in entry.includes:
+            path = tree / self.path(where)
+            after[path] = f"#include {header}\n{after[path]}"
+        return before, after
+
+
+def verdict_of(tree, places, entry):
+    try:
+        before, after = places.texts(tree.dir, entry)
+    except Stale as stale:
+        return f"STALE ({stale})"
     try:
         for path, text in after.items():
             path.write_text(text)
@@ -261,40 +310,52 @@ def check_untouched(tree, entries):
         tree.limits[program, test] = min(max(LEAST_S, TIMES * usual), MOST_S)
 
 
-def wanted(entry, words):
-    names = entry.rows + [entry.program] + entry.tests + [e[0] for e in entry.edits]
-    return not words or any(w in names or w == entry.place.partition(":")[0] for w in words)
+def wanted(entry, places, words):
+    names = entry.rows + [entry.program, entry.place.partition(":")[0]] + entry.tests
+    for where, _, _ in entry.edits:
+        names += [where, where.rpartition(":")[2]]
+    return not words or any(w in names or any(places.has(where, w) for where, _, _ in entry.edits)
+                            for w in words)
+
+
+def neighbour(entry, places):
+    """Sorts entries that change the same file together: one less to compile again."""
+    path = next((p for p in places.paths.get(entry.edits[0][0].rpartition(":")[2], [])), "")
+    return path, entry.program
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--list", action="store_true", help="run nothing")
-    parser.add_argument("words", nargs="*", metavar="ROW|TEST|PROGRAM|FILE")
+    parser.add_argument("--root", metavar="DIR", help="another tree")
+    parser.add_argument("words", nargs="*", metavar="ROW|TEST|PROGRAM|NAME|FILE")
     options = parser.parse_args()
     words = options.words
-    root = gatelib.root_of([])
+    root = Path(options.root).resolve() if options.root else gatelib.root_of([])
     scope, entries = load(root)
+    places = Places(root)
     for word in words:
-        gatelib.need(sum(wanted(e, [word]) for e in entries), f"mutation of {word}")
-    chosen = [e for e in entries if wanted(e, words)]
+        gatelib.need(sum(wanted(e, places, [word]) for e in entries), f"mutation of {word}")
+    chosen = [e for e in entries if wanted(e, places, words)]
     problems = uncovered(root, scope, entries) if not words else []
     if options.list:
         for entry in chosen:
             print(f"{entry.place:20} {' '.join(entry.rows):24} {entry.why}")
-            if texts(root, entry) is None:
-                problems.append(f"STALE     {' '.join(entry.rows)}: {entry.why} ({entry.place})")
+            try:
+                places.texts(root, entry)
+            except Stale as stale:
+                problems.append(f"STALE {' '.join(entry.rows)}: {entry.why} ({entry.place}): {stale}")
         return gatelib.finish(problems, f"{len(chosen)} mutations, {len(scope)} rows")
     tree = Tree(root)
     tree.copy()
     tree.configure()
     check_untouched(tree, chosen)
-    # neighbours change the same file: one less to compile again
-    chosen.sort(key=lambda e: (e.edits[0][0], e.program))
+    chosen.sort(key=lambda e: neighbour(e, places))
     reasons = Counter()
     for entry in chosen:
         start = time.monotonic()
-        verdict = verdict_of(tree, entry)
+        verdict = verdict_of(tree, places, entry)
         line = f"{verdict:17} {' '.join(entry.rows)}: {entry.why} ({entry.place}, " \
                f"{entry.program}, {time.monotonic() - start:.1f} s)"
         print(line, flush=True)

@@ -58,7 +58,8 @@ C
 refuses() {
     count=$((count + 1))
     local out
-    if out=$("$scripts/$1" --root "$work/t" 2>&1); then
+    # shellcheck disable=SC2086 # a gate may have an option
+    if out=$("$scripts/"$1 --root "$work/t" 2>&1); then
         echo "$1 accepts a tree it must refuse ($2)"
         failures=$((failures + 1))
     elif ! grep -qF -- "$2" <<<"$out"; then
@@ -69,7 +70,8 @@ refuses() {
 accepts() {
     count=$((count + 1))
     local out
-    if ! out=$("$scripts/$1" --root "$work/t" 2>&1); then
+    # shellcheck disable=SC2086
+    if ! out=$("$scripts/"$1 --root "$work/t" 2>&1); then
         printf '%s refuses a clean tree:\n%s\n' "$1" "$out"
         failures=$((failures + 1))
     fi
@@ -206,6 +208,39 @@ fresh; sed -i 's/A-001..A-002/A-001/' "$work/t/tests/base/test_mem.c"
 refuses check-conformance.py "does not name A-002"
 
 # test-report: what ctest's log says, counted. program NAME VERDICT LINES...
+# mutate.py finds an entry by the name of the definition, in whichever file it is
+fresh
+mutation='[A-001]
+why   the answer is wrong
+test  test_mem: test_mem_one
+in    answer
+- return 1;
++ return 2;'
+add tests/mutations/all.txt "$mutation"
+add src/wire/one.c $'/* One. */\n#define LIMIT 1\nstatic const int rows[] = {\n    1,\n};\nint answer(void);
+int answer(void)\n{\n    return 1;\n}\nint other(void)\n{\n    return 1;\n}'
+accepts "mutate.py --list"
+mkdir "$work/t/src/wire/room"
+mv "$work/t/src/wire/one.c" "$work/t/src/wire/room/two.c"
+accepts "mutate.py --list" # moved
+for where in LIMIT rows two:rows; do
+    sed "s/^in .*/in    $where/; s/return 1;/1/" <<<"$mutation" >"$work/t/tests/mutations/all.txt"
+    accepts "mutate.py --list"
+done
+echo "$mutation" >"$work/t/tests/mutations/all.txt"
+sed -i '/^int answer(void)$/,/^}/s/1/3/' "$work/t/src/wire/room/two.c"
+refuses "mutate.py --list" "STALE A-001: the answer is wrong (all.txt:1): answer has the text 0 times"
+sed -i '/^int answer(void)$/,/^}/s/return 3;/return 1;\n    return 1;/' "$work/t/src/wire/room/two.c"
+refuses "mutate.py --list" "answer has the text 2 times"
+sed -i 's/answer/reply/' "$work/t/src/wire/room/two.c"
+refuses "mutate.py --list" "answer is nowhere"
+sed -i 's/reply/answer/; /return 1;$/{n;/return/d}' "$work/t/src/wire/room/two.c"
+accepts "mutate.py --list"
+cp "$work/t/src/wire/room/two.c" "$work/t/src/wire/three.c"
+refuses "mutate.py --list" "answer is in src/wire/room/two.c, src/wire/three.c"
+sed -i 's/^in .*/in    three:answer/' "$work/t/tests/mutations/all.txt"
+accepts "mutate.py --list"
+
 fresh
 log=$work/t/build/Testing/Temporary
 mkdir -p "$log"
