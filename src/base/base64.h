@@ -22,8 +22,8 @@ void tk_base64_encode_url(tk_buf *out, const void *data, size_t n);
 size_t tk_base64_decoded_size(tk_str text);
 
 /* Writes exactly tk_base64_decoded_size(text) bytes to `out` (may be NULL when that is
- * 0). Otherwise TINKC_E_PARSE with the offset; the bytes at `out` are unspecified then.
- */
+ * 0). Otherwise TINKC_E_PARSE with the offset; the bytes at `out` are unspecified
+ * then. */
 TK_NODISCARD tinkc_code tk_base64_decode(void *out, tk_str text, tk_err *err);
 TK_NODISCARD tinkc_code tk_base64_decode_url(void *out, tk_str text, tk_err *err);
 

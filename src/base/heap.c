@@ -10,8 +10,8 @@ static bool earlier(const tk_heap_node *a, const tk_heap_node *b)
     return a->order < b->order;
 }
 
-/* Two roots become one: the later is the first child of the earlier. Either may be NULL.
- */
+/* Two roots become one: the later is the first child of the earlier. Either may be
+ * NULL. */
 static tk_heap_node *meld(tk_heap_node *a, tk_heap_node *b)
 {
     if (a == NULL || b == NULL) {

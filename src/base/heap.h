@@ -1,7 +1,7 @@
 /* Intrusive heap of deadlines. Nothing is allocated, so setting a timer cannot fail.
  *
- * Equal deadlines come out in the order in which they were put in. Thread: one at a time.
- */
+ * Equal deadlines come out in the order in which they were put in. Thread: one at a
+ * time. */
 #ifndef BASE_HEAP_H
 #define BASE_HEAP_H
 

@@ -23,8 +23,8 @@
 #define TK_TENSOR_MAP_MAX   128             /* named tensors of one datum */
 #define TK_NUM_MAP_MAX      4096            /* loss_fn_config, metrics */
 #define TK_DATUMS_MAX       (1024 * TK_KIB) /* datums of one request or result */
-#define TK_PB_MAX_DEPTH     100 /* protobuf groups inside each other, as protobuf itself */
-#define TK_TOPK_MAX_K       4096          /* columns of a top-k matrix */
+#define TK_PB_MAX_DEPTH     100  /* nested protobuf groups, protobuf's own limit */
+#define TK_TOPK_MAX_K       4096 /* columns of a top-k matrix */
 #define TK_TOPK_MAX_CELLS   (16 * TK_MIB) /* its rows times its columns */
 
 #define TK_OPTIONS_MAX_BYTES 4096         /* an options struct of a future version */
@@ -59,7 +59,7 @@
 #define TK_JINJA_MAX_COMPARED     (32 * 1024 * TK_KIB) /* names, while it is parsed */
 #define TK_JINJA_MAX_NESTING      100  /* of expressions, and of blocks, in a template */
 #define TK_JINJA_MAX_DEPTH        1000 /* of evaluation; a macro call takes about eight */
-#define TK_JINJA_MAX_STEPS        (64 * 1024 * TK_KIB) /* nodes, items and 16 bytes of text */
+#define TK_JINJA_MAX_STEPS        (64 * 1024 * TK_KIB) /* nodes, items, 16-byte texts */
 #define TK_JINJA_MAX_MEMORY_BYTES (512 * TK_MIB)       /* values of one render */
 #define TK_JINJA_MAX_OUTPUT_BYTES (256 * TK_MIB)
 #define TK_JINJA_MAX_RANGE        100000 /* as jinja2's sandbox */

@@ -1,5 +1,5 @@
-/* The allocation door. Owns the process-wide hooks; see mem.h for when they may change.
- */
+/* The allocation door. Owns the process-wide hooks; see mem.h for when they may
+ * change. */
 #include "base/mem.h"
 
 #include <stdlib.h>

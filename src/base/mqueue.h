@@ -52,8 +52,8 @@ void tk_mqueue_wake(tk_mqueue *queue);
 TK_NODISCARD tk_mqueue_node *tk_mqueue_take_all(tk_mqueue *queue);
 
 /* Before the consumer sleeps on the descriptor: true when nothing waits and the next post
- * will make the descriptor readable; false when it must not sleep. Thread: the consumer.
- */
+ * will make the descriptor readable; false when it must not sleep. Thread: the
+ * consumer. */
 TK_NODISCARD bool tk_mqueue_rest(tk_mqueue *queue);
 
 /* From now on posts fail; what is inside can still be taken, and a take after the close

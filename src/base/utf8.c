@@ -1,5 +1,5 @@
-/* Validation by ranges of the second byte; ASCII runs are skipped eight bytes at a time.
- */
+/* Validation by ranges of the second byte; ASCII runs are skipped eight bytes at a
+ * time. */
 #include "base/utf8.h"
 
 #include <string.h>

@@ -174,8 +174,8 @@ void eng_result_free(eng_result *result); /* accepts NULL */
 typedef struct eng_train eng_train;
 TK_NODISCARD tinkc_code eng_train_begin(eng_train **out, eng_adapter *adapter,
                                         const eng_train_request *request, tk_err *err);
-/* One piece; *more = whether others follow. After a failure only eng_train_free is left.
- */
+/* One piece; *more = whether others follow. After a failure only eng_train_free is
+ * left. */
 TK_NODISCARD tinkc_code eng_train_step(eng_train *train, bool *more, tk_err *err);
 /* Runs what is left and frees `train`, also on failure; then the gradients are as they
  * were before. */

@@ -1,5 +1,5 @@
-/* The sampler's door: its life, its queue of requests, and the step; see eng_sampler.h.
- */
+/* The sampler's door: its life, its queue of requests, and the step; see
+ * eng_sampler.h. */
 #include "base/mem.h"
 #include "engine/eng_sample_int.h"
 

@@ -86,8 +86,8 @@ typedef struct eng_sample_result { /* borrowed: valid during on_done */
 typedef struct eng_sample_listener {
     /* Optional: each token as it is drawn, for streams. */
     void (*on_token)(void *user, size_t sample, int32_t token, float logprob);
-    /* Exactly once per accepted request that is not cancelled: result, or NULL and err.
-     */
+    /* Exactly once per accepted request that is not cancelled: result, or NULL and
+     * err. */
     void (*on_done)(void *user, const eng_sample_result *result, const tk_err *err);
     void *user;
 } eng_sample_listener;

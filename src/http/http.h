@@ -11,7 +11,7 @@
 #include "base/str.h"
 #include "base/tk.h"
 
-/* Connection groups (wire.md §1.5). Groups never share a connection. */
+/* Connection groups (docs/protocol.md §1.5). Groups never share a connection. */
 typedef enum tk_http_group {
     TK_HTTP_SESSION,
     TK_HTTP_TRAIN, /* one request per connection */
@@ -86,7 +86,7 @@ struct tk_http_request {
     int64_t connect_timeout_ms; /* -1: none */
     size_t max_response_bytes;
     bool follow_redirects; /* but never from https to http */
-    bool fresh_connection; /* do not reuse one (after a bare 400, wire.md §5.2) */
+    bool fresh_connection; /* after a bare 400 (docs/protocol.md §5.2) */
     /* A body that is not in memory: puts up to n of its body_n bytes from `offset` on
      * into p and says how many; TK_HTTP_BODY_FAILED ends the transfer (done says
      * CANCELLED). `body` is NULL then. May be asked for the same bytes again. */

@@ -16,8 +16,8 @@ typedef struct tk_loop tk_loop;
 typedef struct tk_task tk_task;
 typedef struct tk_timer tk_timer;
 
-/* Embedded in what it belongs to; posted from any thread, run once on the loop's thread.
- */
+/* Embedded in what it belongs to; posted from any thread, run once on the loop's
+ * thread. */
 struct tk_task {
     tk_mqueue_node node;
     void (*run)(tk_task *task);

@@ -1,5 +1,5 @@
-/* URLs: the one normalised key of a server, and joining a base with a path (A-096..A-098,
- * wire.md §1.1). Pure; results are allocated. */
+/* URLs: the one normalised key of a server, and joining a base with a path
+ * (docs/protocol.md §1.1). Pure; results are allocated. */
 #ifndef HTTP_URL_H
 #define HTTP_URL_H
 

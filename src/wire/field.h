@@ -1,9 +1,9 @@
 /* The parts that message structs are made of.
  *
- * Presence is explicit (A-068..A-075): a field is unset, null, or has a value. Unset
- * fields take their default or are left out; null is written only where the field allows
- * it. Arrays and strings borrow: when encoding from the caller, when decoding from the
- * arena that the message was decoded into. */
+ * Presence is explicit: a field is unset, null, or has a value. Unset fields take their
+ * default or are left out; null is written only where the field allows it. Arrays and
+ * strings borrow: when encoding from the caller, when decoding from the arena that the
+ * message was decoded into. */
 #ifndef WIRE_FIELD_H
 #define WIRE_FIELD_H
 

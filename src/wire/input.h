@@ -1,4 +1,4 @@
-/* Sizes of model inputs and datums: length in tokens (wire.md §8.3) and the byte
+/* Sizes of model inputs and datums: length in tokens (docs/protocol.md §8.3) and the byte
  * estimates that chunking and the dispatch budgets work with (§6.2, §7.2). Pure; thread:
  * any. */
 #ifndef WIRE_INPUT_H

@@ -1,4 +1,5 @@
-/* Putting the results of a split batch together (wire.md §6.4). Pure; thread: any. */
+/* Putting the results of a split batch together (docs/protocol.md §6.4). Pure; thread:
+ * any. */
 #ifndef WIRE_METRICS_H
 #define WIRE_METRICS_H
 
@@ -7,13 +8,13 @@
 #include "wire/value.h"
 
 /* One output from the outputs of all parts, in part order: records concatenated, type of
- * the first, metrics reduced by the suffix of their name, which has a NUL behind it.
- * New arrays live in the arena, the rest borrows from the parts.
+ * the first, metrics reduced by the suffix of their name, which has a NUL behind it. New
+ * arrays live in the arena, the rest borrows from the parts.
  *
  * Where the official SDK fails or drops, a name without exactly one ':' or with an
- * unknown suffix is kept as it is when there is one part (wire.md §12 row 4) and dropped
- * otherwise; a mean over no datums at all is the plain mean. TINKC_E_INVALID without
- * parts. */
+ * unknown suffix is kept as it is when there is one part (docs/protocol.md §12 row 4) and
+ * dropped otherwise; a mean over no datums at all is the plain mean. TINKC_E_INVALID
+ * without parts. */
 TK_NODISCARD tinkc_code tk_metrics_combine(tk_fwdbwd_output *out, tk_arena *arena,
                                            const tk_fwdbwd_output *parts, size_t n,
                                            tk_err *err);
@@ -21,12 +22,12 @@ TK_NODISCARD tinkc_code tk_metrics_combine(tk_fwdbwd_output *out, tk_arena *aren
 /* A metric by its whole name, or NULL. */
 const double *tk_metrics_find(const tk_num_map *metrics, tk_str name);
 
-/* The loss: metric `loss`, else the first `loss:<reduction>` (A-039). False when there is
+/* The loss: metric `loss`, else the first `loss:<reduction>`. False when there is
  * none. */
 TK_NODISCARD bool tk_metrics_loss(const tk_num_map *metrics, double *out);
 
 /* CPython's hash of the tuple of values, truncated to integers and sorted ascending
- * (wire.md Appendix C). Sorts `values` in place. */
+ * (docs/protocol.md Appendix C). Sorts `values` in place. */
 int64_t tk_metrics_hash(double *values, size_t n);
 
 #endif

@@ -1,4 +1,4 @@
-/* Tables of billing usage: five kinds of event, each closed (wire.md §2.6). */
+/* Tables of billing usage: five kinds of event, each closed (docs/protocol.md §2.6). */
 #include "wire/msg_rest.h"
 
 #define T tk_billing_info

@@ -1,5 +1,6 @@
-/* retrieve_future (wire.md §2.4, §4): the request, the answers, and what an answer means.
- * Only 2xx answers are looked at here; statuses are the business of wire_error.h. */
+/* retrieve_future (docs/protocol.md §2.4, §4): the request, the answers, and what an
+ * answer means. Only 2xx answers are looked at here; statuses are the business of
+ * wire_error.h. */
 #ifndef WIRE_MSG_FUTURE_H
 #define WIRE_MSG_FUTURE_H
 
@@ -62,7 +63,8 @@ typedef struct tk_future_info {
 
 const tk_future_info *tk_future_info_of(tk_future_type type);
 
-/* What came back, in the order in which it is checked (rows 12 to 19 of wire.md §4). */
+/* What came back, in the order in which it is checked (rows 12 to 19 of docs/protocol.md
+ * §4). */
 typedef enum tk_answer_kind {
     TK_ANSWER_PROTO,          /* body is the protobuf result */
     TK_ANSWER_TRY_AGAIN,      /* poll again */

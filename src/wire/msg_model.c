@@ -1,4 +1,4 @@
-/* Tables of the model messages; rows in the order of wire.md §2.2. */
+/* Tables of the model messages; rows in the order of docs/protocol.md §2.2. */
 #include "wire/msg_model.h"
 
 #define DEFAULT_RANK 32

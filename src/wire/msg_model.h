@@ -1,5 +1,5 @@
-/* Model messages (wire.md §2.2) and the answer that every asynchronous call gives at
- * once, the future. A zeroed struct is a valid start, see msg_session.h. */
+/* Model messages (docs/protocol.md §2.2) and the answer that every asynchronous call
+ * gives at once, the future. A zeroed struct is a valid start, see msg_session.h. */
 #ifndef WIRE_MSG_MODEL_H
 #define WIRE_MSG_MODEL_H
 
@@ -11,8 +11,8 @@ typedef struct tk_future_response {
     tk_f_str model_id;
 } tk_future_response;
 
-/* The same of asample, with an id per sample, which the official SDK wants from 0.36 on.
- */
+/* The same of asample, with an id per sample, which the official SDK wants from 0.36
+ * on. */
 typedef struct tk_sample_future_response {
     tk_f_str request_id;
     tk_strs sample_sequence_ids;

@@ -1,4 +1,4 @@
-/* Checkpoints, runs, sessions, audit and billing (wire.md §2.5, §2.6). */
+/* Checkpoints, runs, sessions, audit and billing (docs/protocol.md §2.5, §2.6). */
 #ifndef WIRE_MSG_REST_H
 #define WIRE_MSG_REST_H
 
@@ -61,7 +61,7 @@ typedef struct tk_archive_response {
     tk_f_time expires;
 } tk_archive_response;
 
-/* PUT .../ttl: null removes the expiry, so it has to be said. */
+/* PUT .../ttl: null removes the expiry, so it has to be said. */
 typedef struct tk_ttl_request {
     tk_f_i64 ttl_seconds;
 } tk_ttl_request;

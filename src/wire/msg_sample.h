@@ -1,5 +1,5 @@
-/* Sampling requests (wire.md §2.4, §8.4, §8.5) and the events of a sampling stream
- * (Appendix B). The result is tk_sample_response, in value.h and msg_value.h. */
+/* Sampling requests (docs/protocol.md §2.4, §8.4, §8.5) and the events of a sampling
+ * stream (Appendix B). The result is tk_sample_response, in value.h and msg_value.h. */
 #ifndef WIRE_MSG_SAMPLE_H
 #define WIRE_MSG_SAMPLE_H
 
@@ -66,8 +66,8 @@ typedef enum tk_sample_mode {
     TK_SAMPLE_BY_BASE     /* base_model */
 } tk_sample_mode;
 
-/* Exactly one mode must be given (A-050); TINKC_E_INVALID otherwise, also for a session
- * without seq_id. *out may be NULL. */
+/* Exactly one mode must be given; TINKC_E_INVALID otherwise, also for a session without
+ * seq_id. *out may be NULL. */
 TK_NODISCARD tinkc_code tk_sample_request_check(const tk_sample_request *msg,
                                                 tk_sample_mode *out, tk_err *err);
 

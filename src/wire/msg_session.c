@@ -1,4 +1,5 @@
-/* Tables of the service and session messages; rows in the order of wire.md §2.1. */
+/* Tables of the service and session messages; rows in the order of docs/protocol.md
+ * §2.1. */
 #include "wire/msg_session.h"
 
 #define T tk_client_config_request

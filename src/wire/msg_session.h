@@ -1,6 +1,6 @@
-/* Service and session messages (wire.md §2.1): client configuration, credentials, health,
- * capabilities, sessions, sampling sessions. A zeroed struct is a valid start: every
- * unset field takes the official SDK's default or is left out. */
+/* Service and session messages (docs/protocol.md §2.1): client configuration,
+ * credentials, health, capabilities, sessions, sampling sessions. A zeroed struct is a
+ * valid start: every unset field takes the official SDK's default or is left out. */
 #ifndef WIRE_MSG_SESSION_H
 #define WIRE_MSG_SESSION_H
 

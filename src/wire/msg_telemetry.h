@@ -1,4 +1,4 @@
-/* Telemetry (wire.md §9): a batch of events. */
+/* Telemetry (docs/protocol.md §9): a batch of events. */
 #ifndef WIRE_MSG_TELEMETRY_H
 #define WIRE_MSG_TELEMETRY_H
 

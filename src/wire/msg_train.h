@@ -1,10 +1,11 @@
-/* optim_step (wire.md §2.3). The forward and backward messages are in msg_value.h. */
+/* optim_step (docs/protocol.md §2.3). The forward and backward messages are in
+ * msg_value.h. */
 #ifndef WIRE_MSG_TRAIN_H
 #define WIRE_MSG_TRAIN_H
 
 #include "wire/schema.h"
 
-/* AdamW; the defaults are Tinker's, not PyTorch's. */
+/* AdamW; the defaults are Tinker's, not PyTorch's. */
 typedef struct tk_adam_params {
     tk_f_num learning_rate;  /* 1e-4 */
     tk_f_num beta1;          /* 0.9 */

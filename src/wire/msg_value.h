@@ -1,5 +1,5 @@
 /* JSON forms of the values of value.h: chunks, tensors, datums, and the three messages
- * that also have a protobuf form (wire.md §8 and Appendix A). */
+ * that also have a protobuf form (docs/protocol.md §8 and Appendix A). */
 #ifndef WIRE_MSG_VALUE_H
 #define WIRE_MSG_VALUE_H
 

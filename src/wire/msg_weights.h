@@ -1,4 +1,4 @@
-/* Saving and loading of weights (wire.md §2.3), and weights_info (§2.5). */
+/* Saving and loading of weights (docs/protocol.md §2.3), and weights_info (§2.5). */
 #ifndef WIRE_MSG_WEIGHTS_H
 #define WIRE_MSG_WEIGHTS_H
 

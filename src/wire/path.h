@@ -1,4 +1,4 @@
-/* The tinker:// grammar (wire.md §8.7). Pure. Thread: any. */
+/* The tinker:// grammar (docs/protocol.md §8.7). Pure. Thread: any. */
 #ifndef WIRE_PATH_H
 #define WIRE_PATH_H
 

@@ -1,4 +1,5 @@
-/* ForwardBackwardRequest in protobuf (wire.md §3): the body of POST forward_backward.
+/* ForwardBackwardRequest in protobuf (docs/protocol.md §3): the body of POST
+ * forward_backward.
  *
  * Written straight from the caller's arrays into memory reserved once; read as views into
  * the input, with numbers aligned (pb_array.h). Thread: any. */

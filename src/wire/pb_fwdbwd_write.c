@@ -1,8 +1,8 @@
 /* Writing ForwardBackwardRequest: check everything, compute the exact size, reserve once,
  * write in one pass. Inner sizes are computed again where a length is written: that costs
  * nanoseconds per tensor and needs no memory. Fields are written in the order of their
- * numbers and left out when zero, as protobuf does; members of a oneof are always there.
- */
+ * numbers and left out when zero, as protobuf does; members of a oneof are always
+ * there. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* ForwardBackwardOutput in protobuf (wire.md §3): the result of forward and
+/* ForwardBackwardOutput in protobuf (docs/protocol.md §3): the result of forward and
  * forward_backward. On the wire a field holds the values of many datums in one column
  * (BatchedTensor); here every datum has its own tensors. Thread: any. */
 #ifndef WIRE_PB_OUTPUT_H

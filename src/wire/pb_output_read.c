@@ -1,5 +1,6 @@
 /* Reading ForwardBackwardOutput: records first become columns with checked offsets, then
- * every datum gets a map of tensors that point into them (wire.md §3.1, rules 1-4). */
+ * every datum gets a map of tensors that point into them (docs/protocol.md §3.1, rules
+ * 1-4). */
 #include <stdio.h>
 #include <string.h>
 

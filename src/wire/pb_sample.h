@@ -1,4 +1,4 @@
-/* SampleResponse in protobuf (wire.md §3): the result of a sample request.
+/* SampleResponse in protobuf (docs/protocol.md §3): the result of a sample request.
  *
  * Absent and empty are the same on this wire: logprobs, prompt logprobs and a top-k table
  * without cells are not written and read as absent. NaN (a logprob that was not computed)

@@ -2,12 +2,15 @@
  * row, which JSON key each member is and how it travels. One encoder and one decoder walk
  * the tables; documentation, tests and fuzzers walk the same ones (schemas.h).
  *
- * Rules of the walk (A-068..A-075):
- *   encoding  unset   the row's default if it has one, else left out; an error if
- * required null    `null` if the row is TK_NULLABLE, else TINKC_E_INVALID decoding absent
- * unset, and the value reads as the row's default; an error if required null    presence
- * TK_NULL if the row is optional or nullable, else an error unknown keys are ignored
- * unless TK_DECODE_STRICT or the schema is closed
+ * Rules of the walk:
+ *   encoding, unset    writes the row's default; without one the key is left out, which is
+ *                      an error when the row is required
+ *   encoding, null     writes `null` when the row is TK_NULLABLE, else TINKC_E_INVALID
+ *   decoding, absent   reads as unset, with the row's default as the value; an error when
+ *                      the row is required
+ *   decoding, null     reads as TK_NULL when the row is optional or nullable, else is an
+ *                      error
+ *   decoding, unknown  keys are ignored unless TK_DECODE_STRICT or the schema is closed
  *
  * Thread: any; schemas are immutable. */
 #ifndef WIRE_SCHEMA_H
@@ -60,8 +63,8 @@ typedef enum tk_form {
 
 typedef struct tk_schema tk_schema;
 
-/* Words of an enumeration. Matched without regard to ASCII case (A-046), written as they
- * stand here. `unknown` is the row that any other word decodes to, or -1: an error. */
+/* Words of an enumeration. Matched without regard to ASCII case, written as they stand
+ * here. `unknown` is the row that any other word decodes to, or -1: an error. */
 typedef struct tk_names {
     const char *const *words;
     int n;
@@ -176,8 +179,8 @@ int tk_names_find(const tk_names *names, tk_str word);
 /* TINKC_E_DECODE "expected integer, found string". */
 tinkc_code tk_schema_mismatch(const char *expected, const tk_json *found, tk_err *err);
 
-/* Puts a map key in front of the error path; characters that do not print are replaced.
- */
+/* Puts a map key in front of the error path; characters that do not print are
+ * replaced. */
 void tk_schema_under_key(tk_err *err, tk_str key);
 
 /* Writes an array of floats. NaN becomes null when nan_is_null; what JSON cannot hold is

@@ -1,4 +1,5 @@
-/* The list of all messages, in the order of wire.md §2, §4, §9 and its appendices. */
+/* The list of all messages, in the order of docs/protocol.md §2, §4, §9 and its
+ * appendices. */
 #include "wire/schemas.h"
 
 #include "wire/msg_future.h"

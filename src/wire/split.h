@@ -1,5 +1,5 @@
-/* Cutting a training batch into the requests that carry it (wire.md §6.2). Pure; thread:
- * any. */
+/* Cutting a training batch into the requests that carry it (docs/protocol.md §6.2). Pure;
+ * thread: any. */
 #ifndef WIRE_SPLIT_H
 #define WIRE_SPLIT_H
 

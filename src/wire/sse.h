@@ -1,6 +1,6 @@
-/* Server-sent events (wire.md Appendix B, the WHATWG rules): bytes in, split anywhere;
- * whole events out, each as soon as its blank line is there. Pure but for the buffers.
- * Thread: one at a time. */
+/* Server-sent events (docs/protocol.md Appendix B, the WHATWG rules): bytes in, split
+ * anywhere; whole events out, each as soon as its blank line is there. Pure but for the
+ * buffers. Thread: one at a time. */
 #ifndef WIRE_SSE_H
 #define WIRE_SSE_H
 

@@ -1,8 +1,9 @@
-/* Tensors from the caller's arrays, and what makes a tensor valid (wire.md §8.1, §8.2).
+/* Tensors from the caller's arrays, and what makes a tensor valid (docs/protocol.md §8.1,
+ * §8.2).
  *
- * Only int64 and float32 travel (A-056); every other element type is converted here, with
- * overflow checks (A-057). An array that already has the right type and layout is
- * borrowed, not copied (A-066). Pure; thread: any. */
+ * Only int64 and float32 travel; every other element type is converted here, with
+ * overflow checks. An array that already has the right type and layout is borrowed, not
+ * copied. Pure; thread: any. */
 #ifndef WIRE_TENSOR_H
 #define WIRE_TENSOR_H
 
@@ -28,11 +29,11 @@ typedef enum tk_elem {
 size_t tk_elem_size(tk_elem elem); /* 0 for a value that is none */
 
 /* Writes elements [first, first + n) of the row-major sequence to `out`; called in
- * ascending order without gaps. A code other than TINKC_OK ends the conversion with it.
- */
+ * ascending order without gaps. A code other than TINKC_OK ends the conversion with
+ * it. */
 typedef tinkc_code (*tk_tensor_producer)(void *user, size_t first, size_t n, void *out);
 
-/* Where elements come from: an array, a strided view of one, or a callback. */
+/* Where elements come from: an array, a strided view of one, or a callback. */
 typedef struct tk_tensor_source {
     tk_elem elem;
     const void *data; /* element [0, 0, ...]; unused with `produce` */
@@ -56,7 +57,7 @@ typedef struct tk_tensor_notes {
 TK_NODISCARD tinkc_code tk_tensor_field_dtype(tk_dtype *out, tk_str name, tk_err *err);
 
 /* The other rule of thumb, for callers that ask for it: integers give int64, floats and
- * an empty list give float32 (A-053). */
+ * an empty list give float32. */
 tk_dtype tk_tensor_infer_dtype(tk_elem elem, size_t n);
 
 /* Fills *out with an explicit shape, which lives in the arena. Its data borrows from

@@ -1,6 +1,7 @@
 /* Values shared by the JSON and the protobuf forms: model input chunks, tensors, datums,
- * and the results that carry them (wire.md §3, §8). Plain data, no ownership: arrays
- * borrow from the caller (encoding) or from the input bytes and the arena (decoding). */
+ * and the results that carry them (docs/protocol.md §3, §8). Plain data, no ownership:
+ * arrays borrow from the caller (encoding) or from the input bytes and the arena
+ * (decoding). */
 #ifndef WIRE_VALUE_H
 #define WIRE_VALUE_H
 
@@ -36,8 +37,8 @@ typedef struct tk_model_input {
 /* ---- tensors ---- */
 
 /* Only the first two travel in JSON and in requests; the others appear in results and are
- * widened (int32 to int64, bfloat16 to float32) when they are read. Numbers = protobuf's.
- */
+ * widened (int32 to int64, bfloat16 to float32) when they are read. Numbers =
+ * protobuf's. */
 typedef enum tk_dtype {
     TK_DTYPE_UNSPECIFIED = 0,
     TK_DTYPE_F32 = 1,

@@ -1,5 +1,5 @@
 /* Errors as the server says them: status, headers and body become a tk_err; and the one
- * table that says what a failure means for whoever might try again (A-076).
+ * table that says what a failure means for whoever might try again.
  *
  * The table classifies; it does not wait or count. Layers that try again ask it and add
  * their own budget. Pure; thread: any. */
@@ -62,8 +62,7 @@ bool tk_wire_error_is_user(int status, tinkc_category category);
 
 const char *tk_error_class_name(tk_error_class class_of); /* "user", ...; static */
 
-/* "user", "server", "unknown" in any case; anything else, NULL included, is unknown
- * (A-046). */
+/* "user", "server", "unknown" in any case; anything else, NULL included, is unknown . */
 tinkc_category tk_wire_error_category(tk_str word);
 
 tk_should_retry tk_wire_error_should_retry(tk_str header);

@@ -1,4 +1,4 @@
-/* zstd bodies: Content-Encoding of large forward_backward requests (M-032).
+/* zstd bodies: Content-Encoding of large forward_backward requests.
  *
  * A tk_zstd keeps libzstd's contexts between calls, because making one costs more than
  * compressing a small body. Memory inside libzstd is its own and does not pass base/mem.

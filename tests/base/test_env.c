@@ -36,7 +36,7 @@ static void test_env_process(void **unused)
     assert_null(tk_env_get(NULL, "TINKC_TEST_ENV"));
 }
 
-/* As TINKER_TELEMETRY is read (wire.md §1.2). */
+/* As TINKER_TELEMETRY is read (docs/protocol.md §1.2). */
 static void test_env_bool_words(void **unused)
 {
     (void)unused;

@@ -300,8 +300,8 @@ static void test_depth_limit(void **unused)
     expect_failure(&f, TINKC_E_LIMIT);
 }
 
-/* The buffer's cap counts bytes written, not bytes that a fast path would like to have.
- */
+/* The buffer's cap counts bytes written, not bytes that a fast path would like to
+ * have. */
 static void test_byte_limit(void **unused)
 {
     (void)unused;

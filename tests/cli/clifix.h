@@ -112,8 +112,8 @@ static inline void clifix_end(clifix *f)
     fakeapi_stop(&f->api);
 }
 
-/* Runs words between blanks, without retries. The secret never shows, whatever happens.
- */
+/* Runs words between blanks, without retries. The secret never shows, whatever
+ * happens. */
 static inline proc *clifix_start(clifix *f, const char *line)
 {
     static char copy[4096];

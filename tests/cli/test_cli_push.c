@@ -190,8 +190,8 @@ static void test_cli_push_environment(void **unused)
     end(&f);
 }
 
-/* C-033, C-062: a command line that makes no sense is refused before anything is asked.
- */
+/* C-033, C-062: a command line that makes no sense is refused before anything is
+ * asked. */
 static void test_cli_push_usage(void **unused)
 {
     (void)unused;

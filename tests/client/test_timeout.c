@@ -35,8 +35,8 @@ static void test_timeout_value_and_none(void **unused)
     fakeapi_stop(&api);
 }
 
-/* A-073: not given is the default of 60 s, and each request says so; none says nothing.
- */
+/* A-073: not given is the default of 60 s, and each request says so; none says
+ * nothing. */
 static void test_timeout_said_on_the_wire(void **unused)
 {
     (void)unused;

@@ -293,8 +293,8 @@ static void test_bad_moments(void **unused)
     scene_dispose(&s);
 }
 
-/* The number of the next step may not wrap around: its bias correction would divide by 0.
- */
+/* The number of the next step may not wrap around: its bias correction would divide by
+ * 0. */
 static void test_bad_step_count(void **unused)
 {
     (void)unused;

@@ -197,8 +197,8 @@ static void test_overflow_is_named(void **unused)
     scene_dispose(&s);
 }
 
-/* Per token or from the settings: a low bound above the high one leaves nothing between.
- */
+/* Per token or from the settings: a low bound above the high one leaves nothing
+ * between. */
 static void test_crossed_clips_are_named(void **unused)
 {
     (void)unused;

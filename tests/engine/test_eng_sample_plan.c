@@ -221,8 +221,8 @@ static void test_chunks(void **state)
     finish_all(s->sampler);
 }
 
-/* What was not used for longest goes first, the ends of chains before their beginnings.
- */
+/* What was not used for longest goes first, the ends of chains before their
+ * beginnings. */
 static void test_least_recently_used(void **state)
 {
     scene *s = *state;

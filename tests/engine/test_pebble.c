@@ -1,7 +1,6 @@
 /* The committed model: it opens, its numbers are finite, its greedy text is stable on the
  * generic path, it ends its answers, and text of its kind is likely under it.
- * Links: pretrain
- */
+ * Links: pretrain */
 #include <math.h>
 
 #include "base/mem.h"

@@ -1,7 +1,6 @@
 /* The pre-training program's network: it learns, a checkpoint continues bit for bit, what
  * it exports opens as a model with the same numbers.
- * Links: pretrain
- */
+ * Links: pretrain */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -208,7 +208,7 @@ static void test_curl_groups_are_apart(void **unused)
     curlfix_close(&f);
 }
 
-/* A bare 400 asks for a new connection (wire.md §5.2). */
+/* A bare 400 asks for a new connection (docs/protocol.md §5.2). */
 static void test_curl_fresh_connection(void **unused)
 {
     (void)unused;

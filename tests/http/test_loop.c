@@ -312,8 +312,8 @@ static void never(tk_timer *timer)
     fail_msg("a timer fired after the end");
 }
 
-/* While the loop ends, nothing new starts: the request is told so, the timer is not set.
- */
+/* While the loop ends, nothing new starts: the request is told so, the timer is not
+ * set. */
 static void try_again(tk_http_request *request, const tk_http_response *response)
 {
     closing *c = request->user;

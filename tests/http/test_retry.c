@@ -1,5 +1,5 @@
-/* The retry layers, row by row, with a number for "now" (wire.md §5; A-085..A-088, A-092,
- * A-095); which failures are transient is wire_error's table. */
+/* The retry layers, row by row, with a number for "now" (docs/protocol.md §5;
+ * A-085..A-088, A-092, A-095); which failures are transient is wire_error's table. */
 #include "http/retry.h"
 #include "support/test.h"
 
@@ -180,8 +180,8 @@ static void test_retry_l2_rows(void **unused)
     assert_int_equal(tk_retry_l2(&state, &lost, false, 0).what, TK_RETRY_AGAIN);
 }
 
-/* L2 row 402: a pause of 5 s that does not count as an attempt, even after the 5 minutes.
- */
+/* L2 row 402: a pause of 5 s that does not count as an attempt, even after the 5
+ * minutes. */
 static void test_retry_l2_billing(void **unused)
 {
     (void)unused;

@@ -1,4 +1,5 @@
-/* One normalised key per server, and joining URLs (A-096..A-098, wire.md §1.1). */
+/* One normalised key per server, and joining URLs (A-096..A-098, docs/protocol.md
+ * §1.1). */
 #include "http/url.h"
 #include "support/test.h"
 

@@ -251,7 +251,8 @@ static void test_create_via_load(void **state)
                      200);
 }
 
-/* wire.md §11 row 16, for each kind of request: first, repeated, reused number. */
+/* docs/protocol.md §11 row 16, for each kind of request: first, repeated, reused
+ * number. */
 static void test_idempotency(void **state)
 {
     fakeapi *api = *state;
@@ -355,7 +356,7 @@ static void test_steps_lie_over_it(void **state)
     assert_int_equal(fakeapi_tinker_ops(api, MODEL), 2);
 }
 
-/* wire.md §11 row 7: polls may overlap, leave, and come again. */
+/* docs/protocol.md §11 row 7: polls may overlap, leave, and come again. */
 static void test_long_polls(void **state)
 {
     fakeapi *api = *state;

@@ -1,5 +1,5 @@
-/* Tinker mode with protobuf bodies: plain and zstd, repeated and reused numbers, garbage.
- */
+/* Tinker mode with protobuf bodies: plain and zstd, repeated and reused numbers,
+ * garbage. */
 #include "base/buf.h"
 #include "support/fakeapi_tinker.h"
 #include "support/httpget.h"

@@ -74,8 +74,8 @@ static inline int srvfix_port(srvfix *f)
     return (int)srv_port(f->server);
 }
 
-/* One request; the JSON of the answer (NULL when it has none), the status in f->status.
- */
+/* One request; the JSON of the answer (NULL when it has none), the status in
+ * f->status. */
 static inline const tk_json *srvfix_ask(srvfix *f, const char *method, const char *path,
                                         const char *body)
 {

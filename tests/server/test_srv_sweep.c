@@ -161,8 +161,8 @@ static void start(srvfix *f, talk *t)
 }
 
 /* How many of the points are tried. A build with sanitizers has many more, as its arenas
- * take every piece from the heap; scripts/check-sweep.sh asks for all that time allows.
- */
+ * take every piece from the heap; scripts/check-sweep.sh asks for all that time
+ * allows. */
 static size_t stride_of(size_t points, bool all)
 {
 #if defined(__SANITIZE_THREAD__)

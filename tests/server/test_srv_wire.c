@@ -1,4 +1,4 @@
-/* The protocol of training, request by request (wire.md §11).
+/* The protocol of training, request by request (docs/protocol.md §11).
  * Links: wire */
 #include "server/wirefix.h"
 #include "wire/pb_fwdbwd.h"

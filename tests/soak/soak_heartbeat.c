@@ -1,6 +1,5 @@
-/* Heartbeats arrive on time while the caller burns every core and samples (A-106):
- * every 10 s, none later than 12 s after the one before. An argument gives the seconds.
- */
+/* Heartbeats arrive on time while the caller burns every core and samples (A-106): every
+ * 10 s, none later than 12 s after the one before. An argument gives the seconds. */
 #include <pthread.h>
 #include <stdatomic.h>
 

@@ -32,8 +32,8 @@ void fakeapi_stop(fakeapi **api);            /* closes all, joins, frees; accept
 const char *fakeapi_url(const fakeapi *api); /* "http://127.0.0.1:PORT", no "/" behind */
 int fakeapi_port(const fakeapi *api);
 
-/* Raises the soft limit of open files of this process to at least n. False: not allowed.
- */
+/* Raises the soft limit of open files of this process to at least n. False: not
+ * allowed. */
 bool fakeapi_allow_files(size_t n);
 
 /* ---- script ----
@@ -225,8 +225,8 @@ const char *fakeapi_after_date(char out[FAKEAPI_AFTER_DATE_SIZE], int64_t unix_s
 #define fakeapi_402() fakeapi_detail(402, "Billing is paused")
 #define fakeapi_410() fakeapi_detail(410, "The result is gone")
 
-/* The two answers that the official client takes for a broken connection (wire.md §5.2):
- * a 400 whose content-length is absent, or zero. */
+/* The two answers that the official client takes for a broken connection
+ * (docs/protocol.md §5.2): a 400 whose content-length is absent, or zero. */
 #define fakeapi_bare_400_chunked()                                                       \
     ((fakeapi_step){                                                                     \
         .status = 400, .body = "{\"detail\":\"bad\"}", .framing = FAKEAPI_CHUNKED})

@@ -6,8 +6,7 @@
  *     fakeapi_conn.c    one connection: bytes in, answer out, faults
  *     fakeapi_script.c  routes, steps, gates
  *     fakeapi_record.c  what was asked, counts, waits
- *     fakeapi_http.c    request parser (no I/O)
- */
+ *     fakeapi_http.c    request parser (no I/O) */
 #ifndef SUPPORT_FAKEAPI_INT_H
 #define SUPPORT_FAKEAPI_INT_H
 
@@ -127,8 +126,8 @@ void fakeapi_conn_alarm(fakeapi_conn *conn, unsigned ms); /* sets deadline_ns */
 void fakeapi_set_handler(fakeapi *api,
                          const fakeapi_handler *handler); /* takes the lock */
 
-/* fakeapi_conn.c; each may end the connection (phase FAKEAPI_CLOSED, freed by the loop)
- */
+/* fakeapi_conn.c; each may end the connection (phase FAKEAPI_CLOSED, freed by the
+ * loop) */
 void fakeapi_conn_readable(fakeapi_conn *conn);
 void fakeapi_conn_writable(fakeapi_conn *conn);
 void fakeapi_conn_resume(fakeapi_conn *conn); /* its permit or pause has come */

@@ -1,6 +1,6 @@
 /* What the peer was asked: records, counts, peaks, and the waits of the test threads.
- * Each record takes over the bytes of its request from the parser, so nothing is copied.
- */
+ * Each record takes over the bytes of its request from the parser, so nothing is
+ * copied. */
 #include <errno.h>
 #include <string.h>
 #include <strings.h>

@@ -1,6 +1,7 @@
-/* Tinker mode of the scripted peer: it answers as a Tinker server would (wire.md §2, §4,
- * §11), with hosted ids, futures, long polls and idempotency, and keeps a log of the work
- * that it applied. Its numbers are made up by rule, not computed: there is no model.
+/* Tinker mode of the scripted peer: it answers as a Tinker server would (docs/protocol.md
+ * §2, §4, §11), with hosted ids, futures, long polls and idempotency, and keeps a log of
+ * the work that it applied. Its numbers are made up by rule, not computed: there is no
+ * model.
  *
  *     fakeapi *api = fakeapi_start();
  *     fakeapi_tinker(api, NULL);

@@ -1,6 +1,7 @@
-/* Idempotency, futures and the log of applied work (wire.md §4, §11 rows 6-12 and 16). A
- * request is known by the hash of its scope and number and compared by the hash of its
- * payload; results are made when the work is accepted and told when it is done. */
+/* Idempotency, futures and the log of applied work (docs/protocol.md §4, §11 rows 6-12
+ * and 16). A request is known by the hash of its scope and number and compared by the
+ * hash of its payload; results are made when the work is accepted and told when it is
+ * done. */
 #include <string.h>
 
 #include "support/fakeapi_tinker_int.h"
@@ -32,7 +33,7 @@ static uint64_t hash_key(const char *scope, int64_t number)
 }
 
 /* The payload without formatting, and without what may differ in a repetition: the
- * sampling number of an ephemeral save (wire.md §2.3). */
+ * sampling number of an ephemeral save (docs/protocol.md §2.3). */
 static uint64_t hash_payload(tinker_call *call)
 {
     uint64_t hash = hash_text(HASH_START, call->kind);

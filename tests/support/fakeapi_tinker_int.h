@@ -5,8 +5,7 @@
  *     fakeapi_tinker.c          on and off, dispatch, what tests steer
  *     fakeapi_tinker_future.c   idempotency, futures, polls, the log of work
  *     fakeapi_tinker_session.c  configuration, sessions, models, samplers
- *     fakeapi_tinker_work.c     forward_backward, optim_step, save, load, sample
- */
+ *     fakeapi_tinker_work.c     forward_backward, optim_step, save, load, sample */
 #ifndef SUPPORT_FAKEAPI_TINKER_INT_H
 #define SUPPORT_FAKEAPI_TINKER_INT_H
 

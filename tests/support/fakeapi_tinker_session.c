@@ -1,5 +1,5 @@
-/* Tinker mode: configuration, sessions, models, sampling sessions (wire.md §2.1, §2.2).
- * Ids have the hosted shapes, and are the same in every run. */
+/* Tinker mode: configuration, sessions, models, sampling sessions (docs/protocol.md §2.1,
+ * §2.2). Ids have the hosted shapes, and are the same in every run. */
 #include <string.h>
 
 #include "support/fakeapi_tinker_int.h"
@@ -127,8 +127,8 @@ tinker_model *tinker_model_add(tinker *t, const char *session, int64_t number,
     return tinker_table_add(&t->models, model);
 }
 
-/* The model's id is the scope of its number 0 (wire.md §6.1): a session has one model per
- * model_seq_id, and training requests count from 1. */
+/* The model's id is the scope of its number 0 (docs/protocol.md §6.1): a session has one
+ * model per model_seq_id, and training requests count from 1. */
 bool tinker_create_model(tinker_call *call)
 {
     const char *session = need_session(call);

@@ -1,6 +1,6 @@
-/* Tinker mode: the work of a training loop (wire.md §2.3, §2.4). Requests are decoded and
- * results encoded with the library's own codecs; the numbers in them follow simple rules
- * (fakeapi_tinker.h), because what tests check is the traffic. */
+/* Tinker mode: the work of a training loop (docs/protocol.md §2.3, §2.4). Requests are
+ * decoded and results encoded with the library's own codecs; the numbers in them follow
+ * simple rules (fakeapi_tinker.h), because what tests check is the traffic. */
 #include <string.h>
 
 #include "support/fakeapi_tinker_int.h"
@@ -108,7 +108,7 @@ static bool read_proto(tinker_call *call, batch *b, const char *p, size_t n)
     return true;
 }
 
-/* The older JSON form (wire.md, appendix A). */
+/* The older JSON form (docs/protocol.md, appendix A). */
 static bool read_json(tinker_call *call, batch *b, const char *key)
 {
     const tk_json *data = tk_json_get(tk_json_get(call->body, key), "data");
@@ -367,8 +367,8 @@ static bool submit_load(tinker_call *call, tinker_model *model, tinker_work *wor
     return tinker_submit(call, work);
 }
 
-/* The model is made by the load itself; its id is computed, not returned (wire.md §2.3).
- */
+/* The model is made by the load itself; its id is computed, not returned
+ * (docs/protocol.md §2.3). */
 static bool create_via_load(tinker_call *call, const tinker_checkpoint *from)
 {
     const char *session = tinker_need_str(call, "session_id");

@@ -3,8 +3,7 @@
  *
  *     fakefront.c       life, poll loop, TLS, tunnels
  *     fakefront_h2.c    HTTP/2 streams and what becomes of them at the peer
- *     fakefront_cert.c  keys and certificates
- */
+ *     fakefront_cert.c  keys and certificates */
 #ifndef SUPPORT_FAKEFRONT_INT_H
 #define SUPPORT_FAKEFRONT_INT_H
 

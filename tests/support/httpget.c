@@ -167,8 +167,8 @@ static bool receive(httpget *connection)
     return false;
 }
 
-/* Moves the next line, with its LF, to the end of *line; false when the bytes end first.
- */
+/* Moves the next line, with its LF, to the end of *line; false when the bytes end
+ * first. */
 static bool take_line(httpget *connection, fakeapi_bytes *line)
 {
     const char *stop = NULL;

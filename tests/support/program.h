@@ -40,8 +40,8 @@ void program_run(program *p, const char *const *args);
 void program_start(program *p, const char *const *args);
 void program_send(program *p, const char *text);
 
-/* Reads until the output (or, is_err, the errors) has the text. False: it ended without.
- */
+/* Reads until the output (or, is_err, the errors) has the text. False: it ended
+ * without. */
 bool program_wait_text(program *p, bool is_err, const char *text);
 void program_end(program *p);
 

@@ -1,5 +1,5 @@
-/* Lengths in tokens and byte estimates (wire.md §6.2, §7.2, §8.3; B-235, M-108, M-109).
- */
+/* Lengths in tokens and byte estimates (docs/protocol.md §6.2, §7.2, §8.3; B-235, M-108,
+ * M-109). */
 #include "wire/input.h"
 
 #include "support/test.h"

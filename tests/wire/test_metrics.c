@@ -1,5 +1,5 @@
-/* Combining chunk results and reducing their metrics (A-035, A-039..A-041; wire.md §6.4,
- * §12 row 4, Appendix C). */
+/* Combining chunk results and reducing their metrics (A-035, A-039..A-041;
+ * docs/protocol.md §6.4, §12 row 4, Appendix C). */
 #include "wire/metrics.h"
 
 #include <math.h>
@@ -108,7 +108,8 @@ static void test_metrics_nan_is_kept(void **unused)
     }
 }
 
-/* wire.md §12 row 4: with one part, names without a known suffix are kept as they are. */
+/* docs/protocol.md §12 row 4: with one part, names without a known suffix are kept as
+ * they are. */
 static void test_metrics_one_part_is_lenient(void **unused)
 {
     (void)unused;

@@ -1,5 +1,5 @@
-/* What a 2xx of retrieve_future means: rows 12 to 19 of wire.md §4 (A-043, A-046, M-092..
- * M-097). */
+/* What a 2xx of retrieve_future means: rows 12 to 19 of docs/protocol.md §4 (A-043,
+ * A-046, M-092.. M-097). */
 #include "wire/msg_future.h"
 
 #include "base/limits.h"

@@ -271,7 +271,7 @@ static void test_request_sample_check(void **unused)
     }
 }
 
-/* wire.md §8.4: `stop` keeps the form it was given in. */
+/* docs/protocol.md §8.4: `stop` keeps the form it was given in. */
 static void test_request_stop_forms(void **unused)
 {
     (void)unused;
@@ -414,7 +414,8 @@ static void test_request_telemetry(void **unused)
                                                                                        "\"session_id\":\"s\",\"process_uuid\":\"u\"}");
 }
 
-/* wire.md §2.1: {} is a valid answer to client/config and means every default. */
+/* docs/protocol.md §2.1: {} is a valid answer to client/config and means every
+ * default. */
 static void test_request_client_config_defaults(void **unused)
 {
     (void)unused;

@@ -1,4 +1,4 @@
-/* tinker:// paths (M-113, wire.md §8.7). */
+/* tinker:// paths (M-113, docs/protocol.md §8.7). */
 #include "support/test.h"
 #include "wire/path.h"
 

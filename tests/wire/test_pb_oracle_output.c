@@ -135,8 +135,8 @@ static void test_pb_oracle_output_record(void **unused)
     }
 }
 
-/* ---- several records with other dtypes and trailing shapes, written by protobuf-c ----
- */
+/* ---- several records with other dtypes and trailing shapes, written by protobuf-c
+ * ---- */
 
 #define RECORDS_MAX 4
 #define SLICES_MAX  4

@@ -1,4 +1,5 @@
-/* M-093, M-114, A-041: ForwardBackwardOutput at its edges (wire.md §3.1, rules 1-4). */
+/* M-093, M-114, A-041: ForwardBackwardOutput at its edges (docs/protocol.md §3.1, rules
+ * 1-4). */
 #include "support/test.h"
 #include "wire/pb_output.h"
 
@@ -209,7 +210,8 @@ static void test_pb_output_record_refusals(void **unused)
 
 /* ---- writing ---- */
 
-/* Advice of wire.md: a datum without a field gets an empty slice, the count is set. */
+/* Advice of docs/protocol.md: a datum without a field gets an empty slice, the count is
+ * set. */
 static void test_pb_output_missing_field(void **unused)
 {
     (void)unused;

@@ -1,5 +1,5 @@
-/* M-114, M-052, M-093: the vectors of wire.md §3.3, made with protoc, in both directions.
- */
+/* M-114, M-052, M-093: the vectors of docs/protocol.md §3.3, made with protoc, in both
+ * directions. */
 #include <math.h>
 
 #include "base/mem.h"

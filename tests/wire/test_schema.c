@@ -220,7 +220,8 @@ static void test_schema_decode_paths(void **unused)
 #undef RUN
 }
 
-/* Wire.md §1.6: integers are no ids, literals must match, null is no required value. */
+/* docs/protocol.md §1.6: integers are no ids, literals must match, null is no required
+ * value. */
 static void test_schema_type_rules(void **unused)
 {
     (void)unused;

@@ -1,4 +1,4 @@
-/* Splitting a batch by count and bytes (A-034; wire.md §6.2). */
+/* Splitting a batch by count and bytes (A-034; docs/protocol.md §6.2). */
 #include "wire/split.h"
 
 #include "base/limits.h"

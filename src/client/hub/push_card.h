@@ -9,10 +9,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-#define TK_PUSH_CONFIG_BYTES                                                             \
-    (4 * TK_MIB) /* an adapter_config.json that is looked into                           \
-                  */
-#define TK_PUSH_CARD_BYTES (64 * TK_KIB)
+#define TK_PUSH_CONFIG_BYTES (4 * TK_MIB) /* an adapter_config.json that is read */
+#define TK_PUSH_CARD_BYTES   (64 * TK_KIB)
 
 /* What the server says of the weights; `base` is "unknown" when it says nothing. */
 typedef struct tk_push_facts {

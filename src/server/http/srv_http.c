@@ -16,11 +16,9 @@
 #include "server/http/srv_work.h"
 #include "server/srv_int.h"
 
-#define IDLE_S    120 /* a connection without traffic and without a parked request */
-#define UPLOAD_NS (INT64_C(300000) * TK_NS_PER_MS) /* from first to last byte */
-#define GOODBYE_NS                                                                       \
-    (INT64_C(5000) * TK_NS_PER_MS) /* for answers in flight at the stop                  \
-                                    */
+#define IDLE_S       120 /* a connection without traffic and without a parked request */
+#define UPLOAD_NS    (INT64_C(300000) * TK_NS_PER_MS) /* from first to last byte */
+#define GOODBYE_NS   (INT64_C(5000) * TK_NS_PER_MS) /* for answers in flight at the stop */
 #define STREAM_BLOCK 4096
 #define CONNS_FLOOR  64
 

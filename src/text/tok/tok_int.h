@@ -206,9 +206,8 @@ struct tk_tok {
     tk_tok_brief *briefs; /* the shorter ones */
     unsigned brief_shift;
     size_t brief_mask;
-    uint64_t
-        lengthy[TK_TOK_LENGTHY / 64]; /* a bit per hash of those in raws: most long
-                                         pieces are none, and need no more than this */
+    /* A bit per hash of those in raws: most long pieces are none, and need no more. */
+    uint64_t lengthy[TK_TOK_LENGTHY / 64];
     tk_tok_merge *merges;
     unsigned merge_shift; /* 64 - log2 of their number */
     size_t merge_mask;

@@ -62,8 +62,8 @@ static void write_head(modelfix *f, const char *name, const char *path, size_t l
     tk_free(text);
 }
 
-/* The data that comes with the examples: a lower loss on lines that were not trained on.
- */
+/* The data that comes with the examples: a lower loss on lines that were not trained
+ * on. */
 static void test_train_learns(void **state)
 {
     (void)state;

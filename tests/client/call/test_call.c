@@ -1,10 +1,10 @@
 /* The request loop (L1) on a scripted transport and a fake clock: every row of its table
- * (wire.md §5.1; A-077, A-081, A-083..A-089, A-091, A-092, A-095). The layers around it
- * are test_call_layers.c's. */
+ * (docs/protocol.md §5.1; A-077, A-081, A-083..A-089, A-091, A-092, A-095). The layers
+ * around it are test_call_layers.c's. */
 #include "support/callfix.h"
 
-/* wire.md §5.1: 0.5, 1, 2, 4, 8, 10, 10 ... s less up to a quarter, eleven tries, one
- * idempotency key, a counter. */
+/* docs/protocol.md §5.1: 0.5, 1, 2, 4, 8, 10, 10 ... s less up to a quarter, eleven
+ * tries, one idempotency key, a counter. */
 static void test_call_l1_delays(void **unused)
 {
     (void)unused;
@@ -30,7 +30,7 @@ static void test_call_l1_delays(void **unused)
     callfix_close(&c);
 }
 
-/* wire.md §5.1: every 2xx is a success, at once. */
+/* docs/protocol.md §5.1: every 2xx is a success, at once. */
 static void test_call_l1_success(void **unused)
 {
     (void)unused;
@@ -131,7 +131,7 @@ static void test_call_l1_failures(void **unused)
     }
 }
 
-/* wire.md §5.1: after the last try the error says what kept the answer away. */
+/* docs/protocol.md §5.1: after the last try the error says what kept the answer away. */
 static void test_call_l1_exhausted(void **unused)
 {
     (void)unused;

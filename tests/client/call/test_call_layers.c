@@ -1,8 +1,9 @@
 /* The layers around the request loop on a scripted transport and a fake clock: P, L2 and
- * the billing pause, row by row (wire.md §5.2, §5.3, §5.5). */
+ * the billing pause, row by row (docs/protocol.md §5.2, §5.3, §5.5). */
 #include "support/callfix.h"
 
-/* wire.md §5.2: a bare 400 is a broken connection: a new one is used, sixteen times. */
+/* docs/protocol.md §5.2: a bare 400 is a broken connection: a new one is used, sixteen
+ * times. */
 static void test_call_pool(void **unused)
 {
     (void)unused;
@@ -56,7 +57,8 @@ static void test_call_pool_budget(void **unused)
     callfix_close(&c);
 }
 
-/* wire.md §5.2: a success gives one back, and never fills the budget beyond 16. */
+/* docs/protocol.md §5.2: a success gives one back, and never fills the budget beyond
+ * 16. */
 static void test_call_pool_refill(void **unused)
 {
     (void)unused;
@@ -75,7 +77,8 @@ static void test_call_pool_refill(void **unused)
     callfix_close(&c);
 }
 
-/* wire.md §5.2: what is neither a success nor a bare 400 leaves the budget as it is. */
+/* docs/protocol.md §5.2: what is neither a success nor a bare 400 leaves the budget as it
+ * is. */
 static void test_call_pool_untouched(void **unused)
 {
     (void)unused;
@@ -102,7 +105,8 @@ static void test_call_pool_untouched(void **unused)
     callfix_close(&c);
 }
 
-/* wire.md §5.3: 1, 2, 4, 8, 16, 30 ... s until 300 s have passed; a new key each time. */
+/* docs/protocol.md §5.3: 1, 2, 4, 8, 16, 30 ... s until 300 s have passed; a new key each
+ * time. */
 static void test_call_l2(void **unused)
 {
     (void)unused;
@@ -184,7 +188,7 @@ static void pause_once(callfix *c)
     callfix_again(c, 5000, 5000);
 }
 
-/* wire.md §5.5: five seconds each, until the window ends; then it is fatal. */
+/* docs/protocol.md §5.5: five seconds each, until the window ends; then it is fatal. */
 static void test_call_billing(void **unused)
 {
     (void)unused;
@@ -208,8 +212,8 @@ static size_t lines_with(const clientfix *f, const char *text)
     return n;
 }
 
-/* wire.md §5.5 (2), (3): a warning at first and when the last one is older than a minute,
- * an error at the end. */
+/* docs/protocol.md §5.5 (2), (3): a warning at first and when the last one is older than
+ * a minute, an error at the end. */
 static void test_call_billing_log(void **unused)
 {
     (void)unused;
@@ -252,7 +256,7 @@ static void test_call_billing_incident(void **unused)
     callfix_close(&c);
 }
 
-/* wire.md §5.5 (4): the window is counted from the first 402 of the incident. */
+/* docs/protocol.md §5.5 (4): the window is counted from the first 402 of the incident. */
 static void test_call_billing_counts_from_first(void **unused)
 {
     (void)unused;

@@ -1,5 +1,5 @@
 /* The rule of the sampling limiter, and the registry of limiters that a process shares
- * (wire.md §7.1; A-007..A-009, A-011, A-014, A-090). */
+ * (docs/protocol.md §7.1; A-007..A-009, A-011, A-014, A-090). */
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>

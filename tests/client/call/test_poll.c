@@ -1,6 +1,7 @@
 /* The polling loop on a scripted transport and a fake clock: the rows of the
- * retrieve_future table about statuses (wire.md §4, 1 to 11), and what is told meanwhile
- * (A-084, A-093, A-111, A-122, A-123, A-152). Rows 12 to 19 are test_poll_answers.c's. */
+ * retrieve_future table about statuses (docs/protocol.md §4, 1 to 11), and what is told
+ * meanwhile (A-084, A-093, A-111, A-122, A-123, A-152). Rows 12 to 19 are
+ * test_poll_answers.c's. */
 #include "support/pollfix.h"
 
 static const fakeanswer bare = {.status = 400};
@@ -154,7 +155,7 @@ static void test_poll_row_7_bad_request(void **unused)
     }
 }
 
-/* P, wire.md §5.2: after sixteen a bare 400 is what it says. */
+/* P, docs/protocol.md §5.2: after sixteen a bare 400 is what it says. */
 static void test_poll_bare_400_budget(void **unused)
 {
     (void)unused;

@@ -1,5 +1,5 @@
 /* The polling loop on a scripted transport and a fake clock: the rows of the
- * retrieve_future table about answers (wire.md §4, 12 to 19; A-152). */
+ * retrieve_future table about answers (docs/protocol.md §4, 12 to 19; A-152). */
 #include "support/pollfix.h"
 
 /* Row 12. */

@@ -17,8 +17,8 @@ static size_t count_lines(const clientfix *f, const char *prefix)
     return n;
 }
 
-/* M-141: a level lets through itself and what matters more, to the configured function.
- */
+/* M-141: a level lets through itself and what matters more, to the configured
+ * function. */
 static void test_wirelog_levels(void **unused)
 {
     (void)unused;

@@ -1,5 +1,5 @@
 /* Credentials: which provider, the exchange for a token and its refreshes on a fake
- * clock, the credential command (wire.md §1.3; A-107). */
+ * clock, the credential command (docs/protocol.md §1.3; A-107). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@
 
 /* ---- choosing ---- */
 
-/* The five rows of wire.md §1.3, and the local server's own. */
+/* The five rows of docs/protocol.md §1.3, and the local server's own. */
 static void test_auth_choose(void **unused)
 {
     (void)unused;

@@ -90,8 +90,8 @@ static void test_config_environment(void **unused)
     tinkc_config_free(&config);
 }
 
-/* wire.md §1.2, M-141: telemetry is off for any word but four; TINKER_LOG knows the
- * levels in lower case. */
+/* docs/protocol.md §1.2, M-141: telemetry is off for any word but four; TINKER_LOG knows
+ * the levels in lower case. */
 static void test_config_environment_words(void **unused)
 {
     (void)unused;

@@ -52,7 +52,7 @@ static void test_service_capabilities(void **unused)
     fakeapi_stop(&api);
 }
 
-/* M-029, M-028, wire.md §1.4. */
+/* M-029, M-028, docs/protocol.md §1.4. */
 static void test_service_headers(void **unused)
 {
     (void)unused;

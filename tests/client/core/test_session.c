@@ -1,5 +1,6 @@
-/* How a service becomes ready and stays so, on a fake clock (wire.md §10, §2.1; A-101,
- * A-106, A-111): configuration, session, heartbeats, refreshes, and what is logged. */
+/* How a service becomes ready and stays so, on a fake clock (docs/protocol.md §10, §2.1;
+ * A-101, A-106, A-111): configuration, session, heartbeats, refreshes, and what is
+ * logged. */
 #include <stdio.h>
 
 #include "support/samplefix.h"
@@ -92,8 +93,8 @@ static void test_session_heartbeat_hangs(void **unused)
     clientfix_close(&f);
 }
 
-/* wire.md §2.1: 404 at the start means defaults; the interval is the server's, not below
- * ten seconds; what fails later changes nothing and is tried once. */
+/* docs/protocol.md §2.1: 404 at the start means defaults; the interval is the server's,
+ * not below ten seconds; what fails later changes nothing and is tried once. */
 static void test_session_dynamic_config(void **unused)
 {
     (void)unused;
@@ -207,8 +208,8 @@ static void test_session_setup_is_shared(void **unused)
     clientfix_close(&f);
 }
 
-/* The server's messages are logged, each at its level; an error does not stop anything.
- */
+/* The server's messages are logged, each at its level; an error does not stop
+ * anything. */
 static void test_session_messages(void **unused)
 {
     (void)unused;

@@ -56,8 +56,8 @@ static void test_histogram_ranks(void **unused)
     assert_int_equal(tk_histogram_quantile(&histogram, 0.91), 1000000 * US);
 }
 
-/* M-147: what lies exactly at a power of two counts as below it, a nanosecond more not.
- */
+/* M-147: what lies exactly at a power of two counts as below it, a nanosecond more
+ * not. */
 static void test_histogram_edges(void **unused)
 {
     (void)unused;

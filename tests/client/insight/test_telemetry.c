@@ -1,5 +1,6 @@
-/* The reporters on a fake clock (wire.md §9; A-137, A-138, A-141, A-143, M-142, M-143,
- * M-144): batches, periods, limits, sessions, and servers that do not want events. */
+/* The reporters on a fake clock (docs/protocol.md §9; A-137, A-138, A-141, A-143, M-142,
+ * M-143, M-144): batches, periods, limits, sessions, and servers that do not want
+ * events. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -287,8 +288,8 @@ static void run_sample(clientfix *f, tinkc_sampling *sampling)
 }
 
 /* A-141: an endpoint that answers 500 is asked eight times, with growing pauses, while
- * work goes on as if it were not there; then never again, and nothing is queued any more.
- */
+ * work goes on as if it were not there; then never again, and nothing is queued any
+ * more. */
 static void test_telemetry_given_up(void **unused)
 {
     (void)unused;

@@ -1,5 +1,5 @@
-/* What events say (wire.md §9, §4, §5.3, §5.4; A-142, M-144, M-145, M-150): names, data,
- * whose error it was, and no secret in any of them. */
+/* What events say (docs/protocol.md §9, §4, §5.3, §5.4; A-142, M-144, M-145, M-150):
+ * names, data, whose error it was, and no secret in any of them. */
 #include <stdio.h>
 
 #include "client/core/error.h"
@@ -142,7 +142,7 @@ static void test_event_cause_chain(void **unused)
     clientfix_close(&f);
 }
 
-/* wire.md §5.3: each failure that L2 sees. */
+/* docs/protocol.md §5.3: each failure that L2 sees. */
 static void test_event_of_a_call(void **unused)
 {
     (void)unused;
@@ -165,8 +165,8 @@ static void test_event_of_a_call(void **unused)
     clientfix_close(&f);
 }
 
-/* wire.md §4, §5.4: polls that fail, work that failed, attempts that are repeated. An
- * outage of many polls is a handful of events. */
+/* docs/protocol.md §4, §5.4: polls that fail, work that failed, attempts that are
+ * repeated. An outage of many polls is a handful of events. */
 static void test_event_of_a_sample(void **unused)
 {
     (void)unused;

@@ -1,6 +1,6 @@
 /* One sample after the other on the scripted transport: what is sent, what comes back,
- * and which failures are tried again (wire.md §7.3, §5.4; A-059, A-078, A-079, A-081,
- * A-091, A-095). Pauses are test_sample_pause.c's. */
+ * and which failures are tried again (docs/protocol.md §7.3, §5.4; A-059, A-078, A-079,
+ * A-081, A-091, A-095). Pauses are test_sample_pause.c's. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,7 +77,8 @@ static void test_sample_result(void **unused)
     clientfix_close(&f);
 }
 
-/* wire.md §7.6: a row that starts with the mask has nothing; masks at the end are cut. */
+/* docs/protocol.md §7.6: a row that starts with the mask has nothing; masks at the end
+ * are cut. */
 static void test_sample_topk(void **unused)
 {
     (void)unused;
@@ -123,7 +124,7 @@ static void test_sample_topk(void **unused)
     tk_buf_dispose(&out);
 }
 
-/* wire.md §7.5. */
+/* docs/protocol.md §7.5. */
 static void test_sample_logprobs(void **unused)
 {
     (void)unused;
@@ -227,8 +228,8 @@ static void test_sample_null(void **unused)
     tinkc_logprobs_free(&logprobs);
 }
 
-/* wire.md §5.4, row 10 of §4: a result that is gone is asked for anew, with a new id,
- * after 0.5 s, 1 s, 2 s ... 10 s, 25 % around each; there is no limit. */
+/* docs/protocol.md §5.4, row 10 of §4: a result that is gone is asked for anew, with a
+ * new id, after 0.5 s, 1 s, 2 s ... 10 s, 25 % around each; there is no limit. */
 static void test_sample_gone(void **unused)
 {
     (void)unused;
@@ -254,8 +255,8 @@ static void test_sample_gone(void **unused)
     clientfix_close(&f);
 }
 
-/* wire.md §5.4: every new attempt has an id of its own; the server may know the old one.
- */
+/* docs/protocol.md §5.4: every new attempt has an id of its own; the server may know the
+ * old one. */
 static void test_sample_new_id(void **unused)
 {
     (void)unused;
@@ -423,7 +424,7 @@ static void test_sample_no_retries(void **unused)
     clientfix_close(&f);
 }
 
-/* wire.md §5.4: so many samples at a time, with their results. */
+/* docs/protocol.md §5.4: so many samples at a time, with their results. */
 static void test_sample_slots(void **unused)
 {
     (void)unused;

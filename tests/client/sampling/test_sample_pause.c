@@ -1,5 +1,5 @@
-/* Push-back and dispatch limits of sampling on a fake clock (wire.md §7.1, §7.3, §5.5;
- * A-003..A-008, A-010, A-080, A-084..A-090, A-095, A-096, A-098). */
+/* Push-back and dispatch limits of sampling on a fake clock (docs/protocol.md §7.1, §7.3,
+ * §5.5; A-003..A-008, A-010, A-080, A-084..A-090, A-095, A-096, A-098). */
 #include <stdio.h>
 
 #include "support/samplefix.h"
@@ -160,8 +160,8 @@ static void test_sample_pause_is_monotonic(void **unused)
     }
 }
 
-/* A-008: shared by the same server and key, by nobody else; A-096: however it is written.
- */
+/* A-008: shared by the same server and key, by nobody else; A-096: however it is
+ * written. */
 static void test_sample_pause_is_shared(void **unused)
 {
     (void)unused;
@@ -295,7 +295,7 @@ static void test_sample_pause_undriven(void **unused)
     close_pair(&b);
 }
 
-/* wire.md §7.1: the byte budget lets one in while anything is left. */
+/* docs/protocol.md §7.1: the byte budget lets one in while anything is left. */
 static void test_sample_pause_byte_budget(void **unused)
 {
     (void)unused;
@@ -319,7 +319,7 @@ static void test_sample_pause_byte_budget(void **unused)
     close_pair(&p);
 }
 
-/* wire.md §5.5: a 402 pauses submissions like a 429 until the window ends. */
+/* docs/protocol.md §5.5: a 402 pauses submissions like a 429 until the window ends. */
 static void test_sample_pause_billing(void **unused)
 {
     (void)unused;
@@ -380,7 +380,8 @@ static void test_sample_pause_stuck(void **unused)
     }
 }
 
-/* wire.md §5.4: the server's flag switches it off, while submitting and while polling. */
+/* docs/protocol.md §5.4: the server's flag switches it off, while submitting and while
+ * polling. */
 static void test_sample_pause_stuck_off(void **unused)
 {
     (void)unused;
@@ -407,7 +408,7 @@ static void test_sample_pause_stuck_off(void **unused)
     }
 }
 
-/* wire.md §5.4: a sample that succeeds is progress for all of the handle. */
+/* docs/protocol.md §5.4: a sample that succeeds is progress for all of the handle. */
 static void test_sample_pause_stuck_progress(void **unused)
 {
     (void)unused;
@@ -437,7 +438,7 @@ static void test_sample_pause_stuck_progress(void **unused)
     close_pair(&p);
 }
 
-/* wire.md §5.4: time in which nothing was asked for does not count. */
+/* docs/protocol.md §5.4: time in which nothing was asked for does not count. */
 static void test_sample_pause_stuck_idle(void **unused)
 {
     (void)unused;

@@ -206,8 +206,8 @@ static void test_stream_first_token_at_once(void **unused)
     }
 }
 
-/* What a reader hears that waits on the loop's own thread, which has to bring the event.
- */
+/* What a reader hears that waits on the loop's own thread, which has to bring the
+ * event. */
 typedef struct inside {
     tinkc_stream *stream;
     tinkc_code waits, asks;

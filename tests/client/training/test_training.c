@@ -177,7 +177,7 @@ static void test_training_save(void **unused)
 }
 
 /* M-065: a sampling client on the weights as they are; a retried submission keeps its
- * seq_id and draws another sampling session number (wire.md §2.3). */
+ * seq_id and draws another sampling session number (docs/protocol.md §2.3). */
 static void test_training_save_and_sample(void **unused)
 {
     (void)unused;

@@ -1,6 +1,6 @@
-/* Custom loss (A-148, wire.md §6.5): forward, the caller's function, forward_backward
- * with weights = -gradient. The numbers of the two losses are those of the official SDK's
- * own formulas: d/dx sum(x^2) = 2x, d/dx mean(x) = 1/n.
+/* Custom loss (A-148, docs/protocol.md §6.5): forward, the caller's function,
+ * forward_backward with weights = -gradient. The numbers of the two losses are those of
+ * the official SDK's own formulas: d/dx sum(x^2) = 2x, d/dx mean(x) = 1/n.
  * Links: peer */
 #include <tinkc/training.h>
 

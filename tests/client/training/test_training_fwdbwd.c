@@ -72,8 +72,8 @@ static void test_fwdbwd_forward(void **unused)
     batchfix_close(&f);
 }
 
-/* A-034, A-017, M-055: chunks by count; 2..n together, the first when all are accepted.
- */
+/* A-034, A-017, M-055: chunks by count; 2..n together, the first when all are
+ * accepted. */
 static void test_fwdbwd_parallel_chunks(void **unused)
 {
     (void)unused;

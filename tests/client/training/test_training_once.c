@@ -503,8 +503,8 @@ static void test_once_allocation_sweep(void **unused)
     sweep(false);
 }
 
-/* Issue 3, 4: wherever one allocation of a whole session fails, the same client goes on.
- */
+/* Issue 3, 4: wherever one allocation of a whole session fails, the same client goes
+ * on. */
 static void test_once_allocation_sweep_whole(void **unused)
 {
     (void)unused;

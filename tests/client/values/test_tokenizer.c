@@ -349,8 +349,8 @@ static void test_tokenizer_cache_threads(void **unused)
     remove_dir(dir);
 }
 
-/* M-134: a tiktoken vocabulary: all bytes, "th" and "the"; special tokens of the config.
- */
+/* M-134: a tiktoken vocabulary: all bytes, "th" and "the"; special tokens of the
+ * config. */
 static void test_tokenizer_tiktoken(void **unused)
 {
     (void)unused;

@@ -1,7 +1,6 @@
 /* Gradients of all parameters of the pre-training network against finite differences, in
  * double precision: some entries of every tensor.
- * Links: pretrain_double
- */
+ * Links: pretrain_double */
 #include <math.h>
 
 #include "engine/eng_rng.h"

@@ -46,7 +46,7 @@ static void open_with_one(restfix *t, char link[1024])
     ask_link(t, "sampler_weights/one", link);
 }
 
-/* wire.md §11 row 22. */
+/* docs/protocol.md §11 row 22. */
 static void test_srv_archive_is_a_tar(void **state)
 {
     (void)state;

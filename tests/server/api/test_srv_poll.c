@@ -1,4 +1,4 @@
-/* Polls of results: held, released, told to come again (wire.md §11).
+/* Polls of results: held, released, told to come again (docs/protocol.md §11).
  * Links: wire */
 #include "server/wirefix.h"
 

@@ -47,7 +47,7 @@ static void assert_no_files(restfix *t)
     assert_int_equal(system(command), 0);
 }
 
-/* wire.md §11 row 20: lists and saves say the same path. */
+/* docs/protocol.md §11 row 20: lists and saves say the same path. */
 static void test_srv_checkpoints_are_listed(void **state)
 {
     (void)state;
@@ -72,7 +72,7 @@ static void test_srv_checkpoints_are_listed(void **state)
     srvfix_close(&t.srv);
 }
 
-/* wire.md §11 row 23: total_count is the full count, also behind the end. */
+/* docs/protocol.md §11 row 23: total_count is the full count, also behind the end. */
 static void test_srv_pages_know_the_total(void **state)
 {
     (void)state;
@@ -135,7 +135,7 @@ static void test_srv_runs_are_listed(void **state)
     srvfix_close(&t.srv);
 }
 
-/* wire.md §11 row 21: ids of two segments, with ":" and "%3A". */
+/* docs/protocol.md §11 row 21: ids of two segments, with ":" and "%3A". */
 static void test_srv_checkpoints_are_changed(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Sampling, request by request: streams, checks, overload (wire.md §11).
+/* Sampling, request by request: streams, checks, overload (docs/protocol.md §11).
  * Links: wire */
 #include "server/wirefix.h"
 

@@ -1,4 +1,4 @@
-/* Saving, loading and unloading, request by request (wire.md §11).
+/* Saving, loading and unloading, request by request (docs/protocol.md §11).
  * Links: wire */
 #include "server/wirefix.h"
 
@@ -51,8 +51,8 @@ static void test_srv_long_names_are_saved(void **state)
     close_fix(&t);
 }
 
-/* S-020: a name is saved once, unless it may be overwritten; paths as the SDK reads them.
- */
+/* S-020: a name is saved once, unless it may be overwritten; paths as the SDK reads
+ * them. */
 static void test_srv_checkpoints_are_not_lost(void **state)
 {
     (void)state;
