@@ -71,7 +71,8 @@ static double answer_logprob(const tinkc_datum *datum, const float *logprobs, si
 /* The loss: the mean of -log sigmoid(margin), where the margin says how much more than
  * before the model prefers the right answer. Its derivative by each log-probability of an
  * answer is -BETA * sigmoid(-margin) for the preferred one and the opposite for the
- * other. It runs on the library's own thread: no blocking calls in here. */
+ * other. It runs on a thread of the library that does nothing else: it may take its time,
+ * and must not touch what another thread changes meanwhile. */
 static int dpo_loss(tinkc_custom_item *items, size_t n, double *loss,
                     tinkc_metrics *metrics, void *user)
 {

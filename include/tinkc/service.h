@@ -29,7 +29,9 @@ TINKC_API tinkc_code tinkc_service_open(tinkc_service **out, const tinkc_config 
  * last events to the server: as long as that takes them, at most `telemetry_drain` (30
  * s); not at all when the last request got no answer, 100 ms when there is work to
  * cancel, and no longer than one request (5 s) when the server takes nothing any more.
- * Sets *service to NULL; accepts NULL. Must not be called from a callback. */
+ * Waits for the callback of a custom loss that is running (see tinkc_custom_loss_fn).
+ * Sets *service to NULL; accepts NULL. In a callback of the same service it does nothing:
+ * the handle stays open, *service is not changed, and an error is logged. */
 TINKC_API void tinkc_service_close(tinkc_service **service);
 
 /* ---- TINKC_LOOP_MANUAL ----

@@ -92,10 +92,29 @@ typedef struct tinkc_custom_item {
     size_t n;
 } tinkc_custom_item;
 
-/* Computes the loss of the whole batch and the gradient of each item. Runs once, on the
- * loop's thread: heartbeats and other operations of the service wait for it. Return 0, or
- * any other value to fail the operation. Metrics are added with tinkc_metrics_put; the
- * loss is put there as "loss" unless the callback did. `user` as for tinkc_chunk_fn. */
+/* Computes the loss of the whole batch and the gradient of each item. Runs once. Return
+ * 0, or any other value to fail the operation with TINKC_E_INVALID: nothing is applied
+ * then. Metrics are added with tinkc_metrics_put; the loss is put there as "loss" unless
+ * the callback did.
+ *
+ * Thread: one that the library keeps for these callbacks, with signals blocked.
+ * Heartbeats and other operations go on meanwhile, so it may take its time. One runs at a
+ * time per service; others wait in order. With TINKC_LOOP_MANUAL it runs inside
+ * tinkc_service_process, on the thread that called that: heartbeats wait for it.
+ *
+ * It may call and wait for other operations of the service, except with
+ * TINKC_LOOP_MANUAL. It must not wait for a later operation of the same model or for
+ * another custom loss: they come after this one, and the wait would never end.
+ * tinkc_service_close does nothing in here.
+ *
+ * When the operation is cancelled or the service is closed meanwhile, the future is done
+ * at once with TINKC_E_CANCELLED, the callback runs to its end, and its result is
+ * dropped; tinkc_service_close waits for it. So `items` are valid until the callback
+ * returns; `user` must be valid until the future is done, and after a cancel until the
+ * callback has returned or the service is closed.
+ *
+ * It must return: an exception (C++), a panic (Rust) or a longjmp that leaves it is
+ * undefined behaviour. Catch it inside and return a value other than 0. */
 typedef int (*tinkc_custom_loss_fn)(tinkc_custom_item *items, size_t n, double *loss,
                                     tinkc_metrics *metrics, void *user);
 

@@ -84,6 +84,7 @@ static void destroy(tk_core *core)
     tk_arena_dispose(&core->flags_arena);
     tk_hooks_dispose(&core->hooks);
     tk_waits_dispose(&core->waits);
+    tk_worker_dispose(&core->worker);
     tk_ledger_dispose(&core->ledger);
     tk_free(core);
 }
@@ -324,6 +325,7 @@ static tinkc_code fill(tk_core *core, const tinkc_config *config,
     }
     if (code == TINKC_OK) {
         tk_limiter_port_init(&core->port, core->limiter, core->loop);
+        code = tk_worker_init(&core->worker, core->loop, core->driver.is_manual, err);
     }
     return code;
 }
@@ -345,11 +347,21 @@ tinkc_code tk_core_new(tk_core **out, const tinkc_config *config,
     return TINKC_OK;
 }
 
+/* The loop stops first: a callback on the worker may wait for a future, and every future
+ * is done then. */
 void tk_core_shutdown(tk_core *core)
 {
-    atomic_store(&core->base->closed, true);
-    tk_telemetry_close(core->base->telemetry);
-    tk_loop_stop(core->base->loop);
+    core = core->base;
+    atomic_store(&core->closed, true);
+    tk_telemetry_close(core->telemetry);
+    tk_loop_stop(core->loop);
+    tk_worker_stop(&core->worker);
+}
+
+bool tk_core_is_inside(tk_core *core)
+{
+    core = core->base;
+    return tk_loop_is_inside(core->loop) || tk_worker_is_inside(&core->worker);
 }
 
 tinkc_code tk_core_check(tk_core *core, tk_err *err)
@@ -465,6 +477,11 @@ tk_telemetry *tk_core_telemetry(tk_core *core)
 tk_waits *tk_core_waits(tk_core *core)
 {
     return &core->base->waits;
+}
+
+tk_worker *tk_core_worker(tk_core *core)
+{
+    return &core->base->worker;
 }
 
 tk_ledger *tk_core_ledger(tk_core *core)

@@ -25,7 +25,8 @@
 #include "http/retry.h"
 #include "wire/msg_session.h"
 
-typedef struct tk_waits tk_waits; /* client/future/waits.h */
+typedef struct tk_waits tk_waits;   /* client/future/waits.h */
+typedef struct tk_worker tk_worker; /* client/core/worker.h */
 
 /* Seams for tests; zeroed = the real ones. */
 typedef struct tk_core_seams {
@@ -62,6 +63,7 @@ tk_log *tk_core_log(tk_core *core);
 tk_hooks *tk_core_hooks(tk_core *core);
 tk_telemetry *tk_core_telemetry(tk_core *core); /* NULL: off */
 tk_waits *tk_core_waits(tk_core *core);
+tk_worker *tk_core_worker(tk_core *core);
 tk_ledger *tk_core_ledger(tk_core *core);
 const char *tk_core_base_url(const tk_core *core);
 tk_str tk_core_common_headers(const tk_core *core); /* of tk_headers_common */
@@ -69,8 +71,12 @@ tk_str tk_core_common_headers(const tk_core *core); /* of tk_headers_common */
 /* Thread: any. TINKC_E_STATE in a forked child, TINKC_E_CANCELLED after the close. */
 TK_NODISCARD tinkc_code tk_core_check(tk_core *core, tk_err *err);
 
-/* Thread: any but the loop's. Cancels all operations, stops the loop. Once. */
+/* Cancels all operations, stops the loop, waits for a callback that runs on the worker.
+ * Once. Thread: any on which tk_core_is_inside is false. */
 void tk_core_shutdown(tk_core *core);
+
+/* Whether the caller is a callback of this service. Thread: any. */
+bool tk_core_is_inside(tk_core *core);
 
 /* Calls `done`, perhaps at once, when the service is ready for such work or has failed to
  * become so. A failure is not sticky: the next one tries again. */

@@ -8,6 +8,7 @@
 #include "client/call/limiter.h"
 #include "client/call/op.h"
 #include "client/core/core.h"
+#include "client/core/worker.h"
 #include "client/future/waits.h"
 
 /* How far the service has got. */
@@ -33,6 +34,7 @@ struct tk_core {
     tk_loop *loop;
     tk_telemetry *telemetry; /* NULL: off */
     tk_waits waits;
+    tk_worker worker;    /* for callbacks of the user that may take long */
     tk_limiter *limiter; /* shared with other services; one of its owners */
     tk_limiter_port port;
     _Atomic(char *) session_id; /* owned; written once */

@@ -56,9 +56,16 @@ void tinkc_service_close(tinkc_service **service_ref)
     if (service == NULL) {
         return;
     }
+    /* A second handle ends nothing, and a forked child has no thread to stop. */
+    bool ends = !service->is_second && tk_core_check(service->core, NULL) == TINKC_OK;
+    if (ends && tk_core_is_inside(service->core)) {
+        tk_log_write(tk_core_log(service->core), TINKC_LOG_ERROR, "service",
+                     "tinkc_service_close does nothing in a callback of the service");
+        return; /* it would wait for the thread that it runs on */
+    }
     *service_ref = NULL;
-    if (!service->is_second && tk_core_check(service->core, NULL) == TINKC_OK) {
-        tk_core_shutdown(service->core); /* a forked child has no thread to stop */
+    if (ends) {
+        tk_core_shutdown(service->core);
     }
     tk_core_unref(&service->core);
     tk_free(service);

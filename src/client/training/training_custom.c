@@ -1,11 +1,17 @@
-/* Custom loss (wire.md §6.5): forward, the caller's function, forward_backward with
- * weights = -gradient. One ticket covers both halves, so that whatever is called next
- * waits for the second one. */
+/* Custom loss (docs/protocol.md §6.5): forward, the caller's function, forward_backward
+ * with weights = -gradient. One ticket covers both halves, so that whatever is called
+ * next waits for the second one.
+ *
+ * The function runs on the core's worker, as does the writing of the second half. From
+ * tk_worker_post to on_loss_done the worker has the batch, the items and the metrics; the
+ * loop does not touch them. A cancel in that time completes the future and gives the turn
+ * back; the operation itself ends when the function has returned. */
 #include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "client/core/service.h"
+#include "client/core/worker.h"
 #include "client/training/batch.h"
 #include "client/training/training_data.h"
 #include "client/values/types.h"
@@ -21,6 +27,9 @@ typedef struct custom {
     tk_ticket *ticket;
     tk_batch batch; /* of the half under way */
     bool is_inside, is_backward;
+    bool is_calling; /* the job is the worker's */
+    tk_job job;
+    tk_err loss_err; /* of the job */
     int64_t first_id;
     tinkc_custom_loss_fn fn;
     void *user;
@@ -38,12 +47,25 @@ static custom *of(tk_op *op)
 
 /* ---- the end ---- */
 
+/* Lets the next operation in, and frees the tokens of the half that was not sent. */
+static void give_back(custom *self)
+{
+    tk_turn_leave(&self->training->base->turn, &self->ticket);
+    tk_ledger_release_all(&self->batch.ledger);
+}
+
 static void fail(custom *self, const tk_err *err)
 {
     tk_err copy = *err; /* it may lie in the batch */
-    tk_turn_leave(&self->training->base->turn, &self->ticket);
-    tk_ledger_release_all(&self->batch.ledger); /* the half that was not sent */
+    give_back(self);
     tk_op_fail(&self->op, &copy);
+}
+
+static void fail_cancelled(custom *self)
+{
+    tk_err err = TK_ERR_INIT;
+    tk_err_set(&err, TINKC_E_CANCELLED, "cancelled");
+    fail(self, &err);
 }
 
 /* The callback's metrics win; its loss is one of them. */
@@ -205,13 +227,46 @@ static tinkc_code call_loss(custom *self, tk_err *err)
     if (code != TINKC_OK) {
         return code;
     }
-    tk_future_stage(self->op.future, TINKC_STAGE_CALLBACK);
-    int said =
+    int status =
         self->fn(self->items, self->items_n, &self->loss, self->metrics, self->user);
-    if (said != 0) {
-        return tk_err_set(err, TINKC_E_INVALID, "the custom loss returned %d", said);
+    if (status != 0) {
+        return tk_err_set(err, TINKC_E_INVALID, "the custom loss returned %d", status);
     }
     return negate(self, err);
+}
+
+/* Thread: the worker's. A future that is done was cancelled while the job waited. */
+static void run_loss(tk_job *job)
+{
+    custom *self = TK_CONTAINER_OF(job, custom, job);
+    if (!tinkc_future_is_done(self->op.future) &&
+        call_loss(self, &self->loss_err) == TINKC_OK) {
+        (void)make_second_half(self, &self->loss_err);
+    }
+}
+
+static void on_loss_done(tk_job *job)
+{
+    custom *self = TK_CONTAINER_OF(job, custom, job);
+    self->is_calling = false;
+    if (tinkc_future_is_done(self->op.future)) {
+        fail_cancelled(self);
+    } else if (self->loss_err.code != TINKC_OK) {
+        fail(self, &self->loss_err);
+    } else {
+        start_second_half(self);
+    }
+}
+
+static void start_loss(custom *self)
+{
+    tk_err err = TK_ERR_INIT;
+    self->is_calling = true;
+    tk_future_stage(self->op.future, TINKC_STAGE_CALLBACK);
+    if (tk_worker_post(tk_core_worker(self->op.core), &self->job, &err) != TINKC_OK) {
+        self->is_calling = false;
+        fail(self, &err);
+    }
 }
 
 /* ---- life ---- */
@@ -231,7 +286,6 @@ static void on_submitted(tk_batch *batch)
 static void on_done(tk_batch *batch)
 {
     custom *self = batch->user;
-    tk_err err = TK_ERR_INIT;
     if (batch->code != TINKC_OK) {
         if (self->is_backward && tk_batch_is_partial(batch)) {
             tk_training_spoil(self->training);
@@ -239,11 +293,8 @@ static void on_done(tk_batch *batch)
         fail(self, &batch->err);
     } else if (self->is_backward) {
         succeed(self);
-    } else if (call_loss(self, &err) != TINKC_OK ||
-               make_second_half(self, &err) != TINKC_OK) {
-        fail(self, &err);
     } else {
-        start_second_half(self);
+        start_loss(self);
     }
 }
 
@@ -263,16 +314,30 @@ static void start(tk_op *op)
     tk_training_unref(&training);
 }
 
+/* While the worker has it; on_loss_done ends it unless the worker gives it back. */
+static void cancel_loss(custom *self)
+{
+    tk_err err = TK_ERR_INIT;
+    if (tk_worker_take_back(tk_core_worker(self->op.core), &self->job)) {
+        self->is_calling = false;
+        fail_cancelled(self);
+        return;
+    }
+    tk_err_set(&err, TINKC_E_CANCELLED, "cancelled");
+    give_back(self);
+    (void)tk_future_fail(self->op.future, &err, NULL);
+}
+
 static void cancel(tk_op *op)
 {
     custom *self = of(op);
-    if (self->is_inside) {
+    if (self->is_calling) {
+        cancel_loss(self);
+    } else if (self->is_inside) {
         tk_batch_cancel(&self->batch);
-        return;
+    } else {
+        fail_cancelled(self);
     }
-    tk_err err = TK_ERR_INIT;
-    tk_err_set(&err, TINKC_E_CANCELLED, "cancelled");
-    fail(self, &err);
 }
 
 static void destroy(tk_op *op)
@@ -408,6 +473,8 @@ static custom *new_custom(tinkc_training *training, const char *operation)
         return NULL;
     }
     tk_arena_init(&self->arena, 0);
+    self->job = (tk_job){.run = run_loss, .done = on_loss_done};
+    tk_err_clear(&self->loss_err);
     self->training = tk_training_ref(training);
     tk_op_init(&self->op, &custom_type, training->core, operation, TK_RESULT_FWDBWD);
     self->batch =

@@ -22,10 +22,20 @@ typedef struct worker {
     bool may_cancel;
 } worker;
 
+static int flat_loss(tinkc_custom_item *items, size_t n, double *loss,
+                     tinkc_metrics *metrics, void *user)
+{
+    (void)items;
+    (void)n;
+    (void)user;
+    *loss = 1.0;
+    return tinkc_metrics_put(metrics, "mine", 1.0) == TINKC_OK ? 0 : 1;
+}
+
 static tinkc_future *any_call(const worker *self, tk_rand *rand)
 {
     const tinkc_datum *data[] = {self->datum, self->datum, self->datum};
-    switch (tk_rand_below(rand, 5)) {
+    switch (tk_rand_below(rand, 6)) {
     case 0:
         return tinkc_training_optim_step(self->training, NULL);
     case 1:
@@ -34,6 +44,9 @@ static tinkc_future *any_call(const worker *self, tk_rand *rand)
         return tinkc_training_get_info(self->training);
     case 3:
         return tinkc_training_save_and_sample(self->training);
+    case 4:
+        return tinkc_training_forward_backward_custom(self->training, data, 2, flat_loss,
+                                                      NULL);
     default:
         return tinkc_training_forward_backward(self->training, data, 3, "cross_entropy",
                                                NULL);
