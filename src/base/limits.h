@@ -9,7 +9,7 @@
 
 #define TK_ERR_MESSAGE_BYTES 320 /* one line; longer text is cut */
 #define TK_ERR_PATH_BYTES    128 /* "data[3].loss_fn_inputs.weights" */
-#define TK_ERR_ID_BYTES      128 /* a server's request id */
+#define TK_ERR_ID_BYTES      256 /* a server's request id */
 
 #define TK_ARENA_BLOCK_BYTES (16 * TK_KIB) /* first block of an arena */
 #define TK_ARENA_MAX_BYTES   (2 * TK_GIB)  /* default cap of one arena */

@@ -142,6 +142,18 @@ void tk_schema_init(void *msg, const tk_schema *schema);
 TK_NODISCARD tinkc_code tk_schema_encode(tk_buf *out, const tk_schema *schema,
                                          const void *msg, tk_err *err);
 
+/* Where the value of one row of a message was written: text[at .. at + n). */
+typedef struct tk_schema_mark {
+    const char *name; /* of the row; set by the caller */
+    size_t at, n;     /* n = 0: the row was left out */
+} tk_schema_mark;
+
+/* Does what tk_schema_encode does and tells where the value of the row `mark->name` is,
+ * so that it can be replaced later. For a schema with `fields`, and one of those rows. */
+TK_NODISCARD tinkc_code tk_schema_encode_marked(tk_buf *out, tk_schema_mark *mark,
+                                                const tk_schema *schema, const void *msg,
+                                                tk_err *err);
+
 /* Same, as one value of a document that `w` is writing. On failure the document is
  * useless. Paths are relative. */
 TK_NODISCARD tinkc_code tk_schema_write(tk_json_writer *w, const tk_schema *schema,

@@ -1,6 +1,7 @@
 /* Struct to JSON, by the table. Writes straight into the caller's buffer; no copies of
  * arrays. Values that JSON cannot hold are refused with the path of the field. */
 #include <math.h>
+#include <string.h>
 
 #include "base/date.h"
 #include "wire/schema_int.h"
@@ -242,11 +243,13 @@ static void put_default(tk_json_writer *w, const tk_field *field)
     }
 }
 
-/* One row with its key. What the writer itself refuses (bad UTF-8, depth, the buffer's
- * cap) is caught here, where the field is still known. */
-static tinkc_code put_field(tk_json_writer *w, const tk_field *field, const void *msg,
-                            tk_err *err)
+/* One row with its key; *value_at is where the text of its value begins. What the writer
+ * itself refuses (bad UTF-8, depth, the buffer's cap) is caught here, where the field is
+ * still known. */
+static tinkc_code put_field(size_t *value_at, tk_json_writer *w, const tk_field *field,
+                            const void *msg, tk_err *err)
 {
+    *value_at = w->out->n;
     bool literal = field->kind == TK_KIND_LITERAL;
     tk_presence presence = literal ? TK_SET : tk_schema_presence(field, msg);
     bool use_default = presence == TK_UNSET && (field->flags & TK_DEFAULT) != 0;
@@ -261,6 +264,7 @@ static tinkc_code put_field(tk_json_writer *w, const tk_field *field, const void
     if (field->name != NULL) {
         tk_json_key(w, tk_str_of(field->name));
     }
+    *value_at = w->out->n;
     if (presence == TK_NULL) {
         tk_json_put_null(w);
     } else if (use_default) {
@@ -274,19 +278,25 @@ static tinkc_code put_field(tk_json_writer *w, const tk_field *field, const void
     return tk_buf_status(w->out, err);
 }
 
+/* `mark` may be NULL. */
 static tinkc_code write_fields(tk_json_writer *w, const tk_schema *schema,
-                               const void *msg, tk_err *err)
+                               const void *msg, tk_schema_mark *mark, tk_err *err)
 {
+    size_t at = 0;
     bool transparent = schema->n == 1 && schema->fields[0].name == NULL;
     if (transparent) {
-        return put_field(w, &schema->fields[0], msg, err);
+        return put_field(&at, w, &schema->fields[0], msg, err);
     }
     tk_json_begin_object(w);
     for (size_t i = 0; i < schema->n; i++) {
-        tinkc_code code = put_field(w, &schema->fields[i], msg, err);
+        tinkc_code code = put_field(&at, w, &schema->fields[i], msg, err);
         if (code != TINKC_OK) {
             tk_err_under(err, schema->fields[i].name);
             return code;
+        }
+        if (mark != NULL && strcmp(mark->name, schema->fields[i].name) == 0) {
+            mark->at = at;
+            mark->n = w->out->n - at;
         }
     }
     tk_json_end_object(w);
@@ -299,7 +309,7 @@ static tinkc_code write_union(tk_json_writer *w, const tk_union *variants,
     int kind = *(const int *)(const void *)((const char *)msg + variants->kind_at);
     for (size_t i = 0; i < variants->n; i++) {
         if (variants->variants[i].kind == kind) {
-            return write_fields(w, variants->variants[i].schema, msg, err);
+            return write_fields(w, variants->variants[i].schema, msg, NULL, err);
         }
     }
     if (variants->unknown >= 0 && kind == variants->unknown) {
@@ -323,17 +333,18 @@ tinkc_code tk_schema_write(tk_json_writer *w, const tk_schema *schema, const voi
     if (schema->variants != NULL) {
         return write_union(w, schema->variants, msg, err);
     }
-    return write_fields(w, schema, msg, err);
+    return write_fields(w, schema, msg, NULL, err);
 }
 
-tinkc_code tk_schema_encode(tk_buf *out, const tk_schema *schema, const void *msg,
-                            tk_err *err)
+static tinkc_code encode(tk_buf *out, const tk_schema *schema, const void *msg,
+                         tk_schema_mark *mark, tk_err *err)
 {
     size_t start = out->n;
     tk_err found = TK_ERR_INIT;
     tk_json_writer w;
     tk_json_writer_init(&w, out);
-    tinkc_code code = tk_schema_write(&w, schema, msg, &found);
+    tinkc_code code = mark != NULL ? write_fields(&w, schema, msg, mark, &found)
+                                   : tk_schema_write(&w, schema, msg, &found);
     if (code == TINKC_OK) {
         code = tk_buf_status(out, &found);
     }
@@ -342,4 +353,18 @@ tinkc_code tk_schema_encode(tk_buf *out, const tk_schema *schema, const void *ms
         return tk_schema_report(err, &found, schema->name);
     }
     return TINKC_OK;
+}
+
+tinkc_code tk_schema_encode(tk_buf *out, const tk_schema *schema, const void *msg,
+                            tk_err *err)
+{
+    return encode(out, schema, msg, NULL, err);
+}
+
+tinkc_code tk_schema_encode_marked(tk_buf *out, tk_schema_mark *mark,
+                                   const tk_schema *schema, const void *msg, tk_err *err)
+{
+    mark->at = 0;
+    mark->n = 0;
+    return encode(out, schema, msg, mark, err);
 }

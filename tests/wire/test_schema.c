@@ -7,6 +7,7 @@
 #include "wire/msg_future.h"
 #include "wire/msg_model.h"
 #include "wire/msg_rest.h"
+#include "wire/msg_sample.h"
 #include "wire/msg_session.h"
 #include "wire/msg_telemetry.h"
 #include "wire/msg_train.h"
@@ -443,6 +444,35 @@ static void test_schema_not_json(void **unused)
 }
 
 /* An error that is already there is kept; a missing err is no crash. */
+/* The mark is the text of the value, wherever other text looks like it. */
+static void test_schema_mark(void **unused)
+{
+    (void)unused;
+    static const int32_t token = 1;
+    tk_chunk chunk = {.kind = TK_CHUNK_TEXT, .tokens = {&token, 1}};
+    tk_sample_request request = {
+        .prompt = {&chunk, 1},
+        .sampling_session_id = {TK_SET, TK_STR("\"seq_id\":12")},
+        .seq_id = {TK_SET, 12345},
+    };
+    tk_buf out;
+    tk_buf_init(&out, 4096);
+    tk_buf_puts(&out, "before");
+    tk_schema_mark mark = {.name = "seq_id"};
+    assert_int_equal(
+        tk_schema_encode_marked(&out, &mark, &tk_msg_sample_request, &request, NULL),
+        TINKC_OK);
+    assert_int_equal(mark.n, 5);
+    assert_memory_equal(out.p + mark.at, "12345,", 6);
+    assert_memory_equal(out.p + mark.at - 9, "\"seq_id\":", 9);
+    request.seq_id.is = TK_UNSET;
+    assert_int_equal(
+        tk_schema_encode_marked(&out, &mark, &tk_msg_sample_request, &request, NULL),
+        TINKC_OK);
+    assert_int_equal(mark.n, 0);
+    tk_buf_dispose(&out);
+}
+
 static void test_schema_err_contract(void **unused)
 {
     (void)unused;
@@ -462,6 +492,7 @@ static void test_schema_err_contract(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_schema_mark),
         cmocka_unit_test(test_schema_three_states),
         cmocka_unit_test(test_schema_zero_is_a_value),
         cmocka_unit_test(test_schema_null_policy),

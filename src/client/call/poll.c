@@ -90,28 +90,37 @@ static tinkc_stage stage_of(const tk_poll *poll)
     return tk_future_is_paused(poll->future) ? TINKC_STAGE_QUEUED : TINKC_STAGE_RUNNING;
 }
 
-/* A server that says nothing at all, or never finishes, ends the wait (design §3). */
-static bool is_stuck(tk_poll *poll)
+bool tk_poll_is_stuck(tk_core *core, int64_t answered_ms, int64_t progress_ms,
+                      tk_err *err)
 {
-    const tinkc_config *config = tk_core_config(poll->core);
-    int64_t now = tk_loop_now_ms(tk_core_loop(poll->core));
+    const tinkc_config *config = tk_core_config(core);
+    int64_t now = tk_loop_now_ms(tk_core_loop(core));
+    if (config->stuck_silent_ms >= 0 && now - answered_ms >= config->stuck_silent_ms) {
+        tk_err_set(err, TINKC_E_STUCK, "the server has not answered for too long");
+        return true;
+    }
+    if (config->stuck_total_ms >= 0 && now - progress_ms >= config->stuck_total_ms) {
+        tk_err_set(err, TINKC_E_STUCK, "the server has not finished for too long");
+        return true;
+    }
+    return false;
+}
+
+/* Ends a poll that is stuck. While others of its kind make progress it is not. */
+static bool give_up(tk_poll *poll)
+{
+    tk_err err = TK_ERR_INIT;
     int64_t since = poll->state.started_ms;
     if (poll->progress_ms != NULL) {
         since = TK_MAX(since, *poll->progress_ms);
     }
-    if (poll->never_stuck) {
+    if (poll->never_stuck ||
+        !tk_poll_is_stuck(poll->core, poll->state.answered_ms, since, &err)) {
         return false;
     }
-    if (config->stuck_silent_ms >= 0 &&
-        now - poll->state.answered_ms >= config->stuck_silent_ms) {
-        fail_with(poll, TINKC_E_STUCK, "the server has not answered for too long");
-        return true;
-    }
-    if (config->stuck_total_ms >= 0 && now - since >= config->stuck_total_ms) {
-        fail_with(poll, TINKC_E_STUCK, "the server has not finished for too long");
-        return true;
-    }
-    return false;
+    (void)snprintf(err.request_id, sizeof(err.request_id), "%s", poll->request_id);
+    fail(poll, &err);
+    return true;
 }
 
 static void fire(tk_timer *timer)
@@ -124,7 +133,7 @@ static void fire(tk_timer *timer)
 static void again(tk_poll *poll, int64_t delay_ms)
 {
     tk_loop *loop = tk_core_loop(poll->core);
-    if (is_stuck(poll)) {
+    if (give_up(poll)) {
         return;
     }
     if (delay_ms == 0) {

@@ -56,4 +56,10 @@ struct tk_poll {
 void tk_poll_start(tk_poll *poll);
 void tk_poll_cancel(tk_poll *poll); /* `done` with TINKC_E_CANCELLED */
 
+/* The one rule for work that is stuck: the server has answered nothing since
+ * `answered_ms`, or finished nothing since `progress_ms` (monotonic milliseconds), for as
+ * long as the options allow. Fills *err with TINKC_E_STUCK then. */
+bool tk_poll_is_stuck(tk_core *core, int64_t answered_ms, int64_t progress_ms,
+                      tk_err *err);
+
 #endif

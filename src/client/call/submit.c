@@ -1,4 +1,5 @@
-/* See submit.h. */
+/* The order of events matters most here: the phase changes before each callback, because
+ * the callback may cancel the submission, start it again or free it. */
 #include "client/call/submit.h"
 
 #include <stdio.h>
@@ -12,6 +13,7 @@ static void on_result(tk_poll *poll, const tk_poll_result *result)
 {
     tk_submit *submit = poll->user;
     submit->state.phase = TK_SUBMIT_IDLE;
+    submit->answered_ms = TK_MAX(submit->answered_ms, poll->state.answered_ms);
     submit->done(submit, result);
 }
 
@@ -23,7 +25,9 @@ static tinkc_code read_request_id(tk_submit *submit, tk_str body, tk_err *err)
     tinkc_code code =
         tk_schema_decode_text(&said, &tk_msg_future_response, &arena, body, 0, err);
     if (code == TINKC_OK && said.request_id.v.n >= sizeof(submit->state.request_id)) {
-        code = tk_err_set(err, TINKC_E_LIMIT, "the server's request id is too long");
+        code = tk_err_set(err, TINKC_E_DECODE,
+                          "the server's request_id is longer than %zu bytes",
+                          sizeof(submit->state.request_id) - 1);
     }
     if (code == TINKC_OK) {
         (void)snprintf(submit->state.request_id, sizeof(submit->state.request_id),
@@ -33,50 +37,70 @@ static tinkc_code read_request_id(tk_submit *submit, tk_str body, tk_err *err)
     return code;
 }
 
-static void start_poll(tk_submit *submit)
+static double roundtrip_s(const tk_submit *submit)
 {
     int64_t now_ns = tk_clock_mono_ns(tk_core_clock(submit->core));
+    return submit->started_ns >= 0 ? (double)(now_ns - submit->started_ns) / 1e9 : 0;
+}
+
+static void start_poll(tk_submit *submit)
+{
     tk_poll *poll = &submit->state.poll;
     *poll = (tk_poll){.core = submit->core,
                       .type = submit->type,
                       .request_id = submit->state.request_id,
                       .what = submit->what,
-                      .roundtrip_s = (double)(now_ns - submit->started_ns) / 1e9,
+                      .roundtrip_s = roundtrip_s(submit),
                       .future = submit->future,
+                      .never_stuck = submit->never_stuck,
+                      .progress_ms = submit->progress_ms,
                       .done = on_result,
                       .user = submit};
     submit->state.phase = TK_SUBMIT_POLL;
     tk_poll_start(poll);
 }
 
-/* The poll starts behind `settled`, which lets the next operation of the model go first:
+static void fail_settled(tk_submit *submit, const tk_err *err)
+{
+    submit->state.phase = TK_SUBMIT_IDLE;
+    submit->settled(submit, err->code, err);
+}
+
+/* The poll starts after `settled`, which lets the next operation of the model go first:
  * submissions matter more than looking for results. */
-static void on_accepted(tk_call *call, const tk_call_answer *answer)
+static void accepted(tk_submit *submit)
+{
+    submit->state.phase = TK_SUBMIT_SETTLING;
+    submit->settled(submit, TINKC_OK, NULL);
+    if (!submit->state.is_cancelled) {
+        start_poll(submit);
+        return;
+    }
+    tk_err err = TK_ERR_INIT;
+    tk_poll_result result = {.code = TINKC_E_CANCELLED, .err = &err};
+    tk_err_set(&err, TINKC_E_CANCELLED, "cancelled");
+    submit->state.phase = TK_SUBMIT_IDLE;
+    submit->done(submit, &result);
+}
+
+static void on_answer(tk_call *call, const tk_call_answer *answer)
 {
     tk_submit *submit = call->user;
     tk_err err = TK_ERR_INIT;
-    submit->state.phase = TK_SUBMIT_IDLE;
-    if (answer->code != TINKC_OK) {
-        submit->is_doubtful = answer->is_doubtful;
-        submit->settled(submit, answer->code, answer->err);
-        return;
+    submit->is_doubtful = answer->code == TINKC_OK || answer->is_doubtful;
+    if (answer->outcome.status != 0) {
+        submit->answered_ms = tk_loop_now_ms(tk_core_loop(submit->core));
     }
-    tinkc_code code = read_request_id(submit, answer->response->body, &err);
-    if (code != TINKC_OK) {
-        submit->is_doubtful = true;
-        submit->settled(submit, code, &err);
-        return;
-    }
-    submit->state.phase = TK_SUBMIT_SETTLING;
-    submit->settled(submit, TINKC_OK, NULL);
-    if (submit->state.is_cancelled) {
-        tk_poll_result result = {.code = TINKC_E_CANCELLED, .err = &err};
-        tk_err_set(&err, TINKC_E_CANCELLED, "cancelled");
+    if (answer->backpressure) {
         submit->state.phase = TK_SUBMIT_IDLE;
-        submit->done(submit, &result);
-        return;
+        submit->pushed_back(submit, &answer->outcome);
+    } else if (answer->code != TINKC_OK) {
+        fail_settled(submit, answer->err);
+    } else if (read_request_id(submit, answer->response->body, &err) != TINKC_OK) {
+        fail_settled(submit, &err);
+    } else {
+        accepted(submit);
     }
-    start_poll(submit);
 }
 
 void tk_submit_start(tk_submit *submit)
@@ -89,26 +113,32 @@ void tk_submit_start(tk_submit *submit)
                       .body_n = submit->body_n,
                       .content_type = submit->content_type,
                       .content_encoding = submit->content_encoding,
+                      .extra = {submit->extra_header},
+                      .pass_backpressure = submit->pushed_back != NULL,
                       .future = submit->future,
                       .before_attempt = submit->before_attempt,
-                      .done = on_accepted,
+                      .done = on_answer,
                       .user = submit};
     submit->state.phase = TK_SUBMIT_CALL;
     tk_call_start(call);
 }
 
+bool tk_submit_is_running(const tk_submit *submit)
+{
+    return submit->state.phase != TK_SUBMIT_IDLE;
+}
+
 void tk_submit_cancel(tk_submit *submit)
 {
+    submit->state.is_cancelled = true;
     switch (submit->state.phase) {
     case TK_SUBMIT_CALL:
         tk_call_cancel(&submit->state.call);
         return;
-    case TK_SUBMIT_SETTLING:
-        submit->state.is_cancelled = true;
-        return;
     case TK_SUBMIT_POLL:
         tk_poll_cancel(&submit->state.poll);
         return;
+    case TK_SUBMIT_SETTLING: /* ends when `settled` has returned */
     case TK_SUBMIT_IDLE:
         break;
     }

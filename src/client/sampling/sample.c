@@ -1,62 +1,38 @@
-/* One sample (wire.md §7.3, §5.4): a place among those under way, then again and again: a
- * new sequence id, the right to submit, the submission (the same one as long as the
- * server pushes back), the result. Encoded on the caller's thread, lives on the loop's.
- */
-#include <string.h>
-
-#include "base/json_num.h"
+/* One sample (docs/protocol.md §7.3, §5.4): a place among those that are running, then
+ * attempts. An attempt is a new sequence id, the right to submit, and a tk_submit, which
+ * is repeated with the same sequence id as long as the server pushes back. Encoded on the
+ * caller's thread, lives on the loop's.
+ *
+ * A 429 comes here as `pushed_back`: it pauses all samples of the same limiter. */
 #include "base/mem.h"
 #include "client/call/op.h"
-#include "client/call/poll.h"
+#include "client/call/submit.h"
 #include "client/core/service.h"
 #include "client/insight/telemetry_layer.h"
+#include "client/sampling/sample_body.h"
 #include "client/sampling/samples.h"
-#include "client/sampling/sampling_int.h"
 #include "client/values/params.h"
 #include "client/values/types.h"
-#include "wire/input.h"
 #include "wire/wire_error.h"
 
-#define TAIL_BYTES   128
-#define AROUND_BYTES 512 /* the request without its tokens */
-#define L3_JITTER    0.25
-#define ID_BYTES     256
-#define SEQ_KEY      "\"seq_id\":"
-#define SEQ_WIDEST   INT64_MAX /* reserves room for any number */
-
-/* What the sample waits for; says what to undo when it ends. */
-typedef enum place {
-    PLACE_SLOT,   /* its place among those under way, or the right to submit */
-    PLACE_PAUSE,  /* the end of the shared pause, or of the delay before a new attempt */
-    PLACE_SUBMIT, /* the answer to the submission */
-    PLACE_POLL    /* the result */
-} place;
+#define L3_JITTER 0.25
 
 typedef struct sample {
     tk_op op;
     tinkc_sampling *sampling; /* a reference */
     bool is_logprobs;
-    place place;
-    /* the request: everything up to the sequence id stays, the rest is written anew */
-    tk_buf body;
-    size_t seq_at;
-    char tail[TAIL_BYTES];
-    int64_t estimate_bytes;
-    tk_sample_cost cost;
+    tk_sample_body body;
     tk_ledger_claim ledger;
-    bool is_doubtful; /* the server may have taken the attempt under way */
+    bool is_doubtful; /* the server may have taken the running attempt */
     /* progress */
     tk_budget_claim slot;
     tk_limiter_claim claim;
     tk_timer timer, deadline;
     int64_t deadline_at_ms; /* -1: none */
     bool is_late;
-    int attempts;        /* delays taken so far */
-    int64_t resubmits;   /* after the work failed at the server */
-    int64_t answered_ms; /* when the server last answered anything */
-    tk_call call;
-    tk_poll poll;
-    char request_id[ID_BYTES];
+    int attempts;      /* delays taken so far */
+    int64_t resubmits; /* after the work failed at the server */
+    tk_submit submit;
 } sample;
 
 static void begin(sample *self);
@@ -75,9 +51,9 @@ static void leave(sample *self)
     tk_loop_timer_clear(loop_of(self), &self->deadline);
     tk_limiter_release(&self->claim);
     if (self->is_doubtful) {
-        tk_ledger_doubt(&self->ledger, self->cost.most);
+        tk_ledger_doubt(&self->ledger, self->body.most_tokens);
     }
-    tk_ledger_release_all(&self->ledger); /* who sees the end may spend it */
+    tk_ledger_release_all(&self->ledger); /* before the end is seen: it may be spent */
     self->sampling->base->running--;
     tk_budget_release(&self->sampling->base->slots, &self->slot);
 }
@@ -114,8 +90,8 @@ static void succeed(sample *self, tk_str body)
     }
     usage = is_logprobs ? usage : tk_samples_usage_of(result);
     self->is_doubtful = false;
-    tk_sample_spend(&self->ledger, &self->cost, usage.cached, usage.sampled,
-                    self->op.future);
+    tk_sample_body_spend(&self->ledger, &self->body, usage.cached, usage.sampled,
+                         self->op.future);
     self->sampling->base->progress_ms = tk_loop_now_ms(loop_of(self));
     leave(self);
     tk_op_complete(&self->op, result,
@@ -129,15 +105,11 @@ static bool detects_stuck(const sample *self)
     return tk_core_flags(self->op.core)->sample_enable_stuck_detection.v;
 }
 
-static bool is_stuck(const sample *self)
+static bool is_stuck(const sample *self, tk_err *err)
 {
-    const tinkc_config *config = tk_core_config(self->op.core);
-    int64_t now = tk_loop_now_ms(loop_of(self));
-    bool silent = config->stuck_silent_ms >= 0 &&
-                  now - self->answered_ms >= config->stuck_silent_ms;
-    bool unproductive = config->stuck_total_ms >= 0 &&
-                        now - self->sampling->base->progress_ms >= config->stuck_total_ms;
-    return detects_stuck(self) && (silent || unproductive);
+    return detects_stuck(self) &&
+           tk_poll_is_stuck(self->op.core, self->submit.answered_ms,
+                            self->sampling->base->progress_ms, err);
 }
 
 static bool is_retried(const sample *self)
@@ -160,7 +132,6 @@ static bool may_repeat(sample *self, const tk_err *err)
 
 static void pause_until(sample *self, int64_t at_ms, void (*fire)(tk_timer *timer))
 {
-    self->place = PLACE_PAUSE;
     tk_future_stage(self->op.future, TINKC_STAGE_BACKOFF);
     tk_timer_init(&self->timer, fire);
     tk_loop_timer_set(loop_of(self), &self->timer, at_ms);
@@ -177,9 +148,9 @@ static tinkc_code reserve_again(sample *self, tk_err *err)
     if (!self->is_doubtful) {
         return TINKC_OK;
     }
-    tk_ledger_doubt(&self->ledger, self->cost.most);
+    tk_ledger_doubt(&self->ledger, self->body.most_tokens);
     self->is_doubtful = false;
-    return tk_sample_reserve(&self->ledger, self->sampling, &self->cost, err);
+    return tk_sample_body_reserve(&self->ledger, &self->body, self->sampling, err);
 }
 
 static void failed(sample *self, const tk_err *err)
@@ -192,13 +163,9 @@ static void failed(sample *self, const tk_err *err)
         fail(self, err);
         return;
     }
-    if (is_stuck(self)) {
-        fail_with(self, TINKC_E_STUCK, "the server has made no progress for too long");
-        return;
-    }
-    tk_err refused = TK_ERR_INIT;
-    if (reserve_again(self, &refused) != TINKC_OK) {
-        fail(self, &refused);
+    tk_err end = TK_ERR_INIT;
+    if (is_stuck(self, &end) || reserve_again(self, &end) != TINKC_OK) {
+        fail(self, &end);
         return;
     }
     tk_retry_l3_config delays = {config->sample_retry_base_ms,
@@ -209,93 +176,45 @@ static void failed(sample *self, const tk_err *err)
     pause_until(self, tk_loop_now_ms(loop_of(self)) + delay, fire_begin);
 }
 
-/* ---- the result ---- */
+/* ---- the submission ---- */
 
-static void on_polled(tk_poll *poll, const tk_poll_result *result)
+static void submit(sample *self);
+
+static void on_done(tk_submit *submission, const tk_poll_result *result)
 {
-    sample *self = poll->user;
+    sample *self = submission->user;
     if (result->code == TINKC_OK) {
         succeed(self, result->body);
         return;
-    }
-    if (result->err->http_status != 0 || result->code == TINKC_E_REQUEST) {
-        self->answered_ms = tk_loop_now_ms(loop_of(self));
     }
     self->is_doubtful = result->code != TINKC_E_REQUEST; /* that was not charged */
     failed(self, result->err);
 }
 
-static void start_poll(sample *self)
+static void on_settled(tk_submit *submission, tinkc_code code, const tk_err *err)
 {
-    self->place = PLACE_POLL;
-    self->poll = (tk_poll){.core = self->op.core,
-                           .type = TK_FUTURE_SAMPLE,
-                           .request_id = self->request_id,
-                           .what = self->sampling->id,
-                           .future = self->op.future,
-                           .never_stuck = !detects_stuck(self),
-                           .progress_ms = &self->sampling->base->progress_ms,
-                           .done = on_polled,
-                           .user = self};
-    tk_poll_start(&self->poll);
+    sample *self = submission->user;
+    self->is_doubtful |= submission->is_doubtful;
+    if (code != TINKC_OK) {
+        failed(self, err);
+        return;
+    }
+    tk_limiter_release(&self->claim);
 }
 
-/* ---- the submission ---- */
-
-static void submit(sample *self);
-
-static tinkc_code read_accepted(sample *self, tk_str body, tk_err *err)
-{
-    tk_future_response said = {0};
-    tk_arena arena;
-    tk_arena_init(&arena, TK_MIB);
-    tinkc_code code =
-        tk_schema_decode_text(&said, &tk_msg_future_response, &arena, body, 0, err);
-    if (code == TINKC_OK && said.request_id.v.n >= sizeof(self->request_id)) {
-        code = tk_err_set(err, TINKC_E_DECODE, "the server's request_id is too long");
-    }
-    if (code == TINKC_OK) {
-        tk_str id = said.request_id.v;
-        memcpy(self->request_id, id.n > 0 ? id.p : "", id.n);
-        self->request_id[id.n] = '\0';
-    }
-    tk_arena_dispose(&arena);
-    return code;
-}
-
-/* The pause may have become longer meanwhile. */
+/* The pause may have become longer in the meantime. */
 static void fire_submit(tk_timer *timer)
 {
     submit(TK_CONTAINER_OF(timer, sample, timer));
 }
 
-static void pushed_back(sample *self, const tk_retry_outcome *said)
+static void on_pushed_back(tk_submit *submission, const tk_retry_outcome *outcome)
 {
-    tk_limiter *limiter = tk_core_limiter_port(self->op.core)->limiter;
-    int64_t pause = tk_limiter_pause_ms(self->estimate_bytes, said->hint_ms);
-    tk_span_retry(tk_future_span(self->op.future), TINKC_OK, said->status, pause);
-    tk_limiter_back_off(limiter, tk_loop_now_ms(loop_of(self)) + pause);
+    sample *self = submission->user;
+    self->is_doubtful |= submission->is_doubtful;
+    tk_sampling_push_back(self->op.core, self->op.future, self->body.estimate_bytes,
+                          outcome);
     submit(self);
-}
-
-static void on_submitted(tk_call *call, const tk_call_answer *answer)
-{
-    sample *self = call->user;
-    tk_err err = TK_ERR_INIT;
-    if (answer->outcome.status != 0) {
-        self->answered_ms = tk_loop_now_ms(loop_of(self));
-    }
-    self->is_doubtful |= answer->code == TINKC_OK || answer->is_doubtful;
-    if (answer->backpressure && !self->is_late) {
-        pushed_back(self, &answer->outcome);
-    } else if (answer->code != TINKC_OK) {
-        failed(self, answer->err);
-    } else if (read_accepted(self, answer->response->body, &err) != TINKC_OK) {
-        fail(self, &err);
-    } else {
-        tk_limiter_release(&self->claim);
-        start_poll(self);
-    }
 }
 
 static void submit(sample *self)
@@ -305,17 +224,23 @@ static void submit(sample *self)
         pause_until(self, until, fire_submit);
         return;
     }
-    self->place = PLACE_SUBMIT;
-    self->call = (tk_call){.core = self->op.core,
-                           .endpoint = tk_endpoint_at(TK_EP_ASAMPLE),
-                           .body = self->body.p,
-                           .body_n = self->body.n,
-                           .extra = {"X-Tinker-Sampling-Backpressure: 1"},
-                           .pass_backpressure = true,
-                           .future = self->op.future,
-                           .done = on_submitted,
-                           .user = self};
-    tk_call_start(&self->call);
+    self->submit = (tk_submit){.core = self->op.core,
+                               .endpoint = TK_EP_ASAMPLE,
+                               .type = TK_FUTURE_SAMPLE,
+                               .body = self->body.text.p,
+                               .body_n = self->body.text.n,
+                               .extra_header = TK_SAMPLING_BACKPRESSURE,
+                               .what = self->sampling->id,
+                               .future = self->op.future,
+                               .started_ns = -1,
+                               .never_stuck = !detects_stuck(self),
+                               .progress_ms = &self->sampling->base->progress_ms,
+                               .pushed_back = on_pushed_back,
+                               .settled = on_settled,
+                               .done = on_done,
+                               .user = self,
+                               .answered_ms = self->submit.answered_ms};
+    tk_submit_start(&self->submit);
 }
 
 static void on_granted(tk_limiter_claim *claim)
@@ -325,30 +250,15 @@ static void on_granted(tk_limiter_claim *claim)
 
 /* ---- one attempt ---- */
 
-/* Cannot fail: encoding reserved room for the longest number. */
-static void write_seq(sample *self)
-{
-    int64_t seq = atomic_fetch_add(&self->sampling->base->next_seq, 1);
-    self->body.n = self->seq_at;
-    char number[TK_JSON_NUM_BYTES];
-    tk_buf_put(&self->body, number, tk_json_num_put_i64(number, seq));
-    tk_buf_puts(&self->body, self->tail);
-}
-
 static void begin(sample *self)
 {
     tk_core *core = self->op.core;
-    const tinkc_config *config = tk_core_config(core);
-    tk_limiter_limits limits = {
-        .dispatch = config->sample_dispatch,
-        .throttled = config->sample_dispatch_throttled,
-        .bytes = tk_core_flags(core)->sample_dispatch_bytes_semaphore_size.v};
-    write_seq(self);
-    self->place = PLACE_SLOT;
+    tk_limiter_limits limits = tk_sampling_limits(core);
+    tk_sample_body_number(&self->body, tk_sampling_next_seq(self->sampling));
     tk_future_stage(self->op.future, TINKC_STAGE_BUDGET);
     self->claim.granted = on_granted;
     if (tk_limiter_acquire(tk_core_limiter_port(core), &self->claim, &limits,
-                           self->estimate_bytes)) {
+                           self->body.estimate_bytes)) {
         submit(self);
     }
 }
@@ -363,16 +273,9 @@ static void on_slot(tk_budget_claim *claim)
 static void cancel(tk_op *op)
 {
     sample *self = TK_CONTAINER_OF(op, sample, op);
-    switch (self->place) {
-    case PLACE_SUBMIT:
-        tk_call_cancel(&self->call);
+    if (tk_submit_is_running(&self->submit)) {
+        tk_submit_cancel(&self->submit);
         return;
-    case PLACE_POLL:
-        tk_poll_cancel(&self->poll);
-        return;
-    case PLACE_SLOT:
-    case PLACE_PAUSE:
-        break;
     }
     fail_with(self, TINKC_E_CANCELLED, "cancelled");
 }
@@ -389,7 +292,7 @@ static void start(tk_op *op)
     sample *self = TK_CONTAINER_OF(op, sample, op);
     tinkc_sampling *sampling = self->sampling;
     int64_t now = tk_loop_now_ms(loop_of(self));
-    self->answered_ms = now;
+    self->submit.answered_ms = now;
     if (sampling->base->running++ == 0) {
         sampling->base->progress_ms = now;
     }
@@ -409,7 +312,7 @@ static void destroy(tk_op *op)
 {
     sample *self = TK_CONTAINER_OF(op, sample, op);
     tk_ledger_release_all(&self->ledger);
-    tk_buf_dispose(&self->body);
+    tk_sample_body_dispose(&self->body);
     tinkc_sampling_close(&self->sampling);
     tk_free(self);
 }
@@ -418,54 +321,6 @@ static const tk_op_type sample_type = {start, cancel, destroy};
 
 /* ---- the call: caller's thread ---- */
 
-/* What follows the sequence id in the text, which is written last but for three short
- * fields. */
-static tinkc_code split(sample *self, tk_err *err)
-{
-    size_t key_n = sizeof(SEQ_KEY) - 1;
-    const char *text = self->body.p;
-    size_t at = self->body.n;
-    while (at > key_n && memcmp(text + at - key_n, SEQ_KEY, key_n) != 0) {
-        at--;
-    }
-    const char *tail = memchr(text + at, ',', self->body.n - at);
-    size_t tail_n = tail != NULL ? (size_t)(text + self->body.n - tail) : TAIL_BYTES;
-    if (at <= key_n || tail_n >= TAIL_BYTES) {
-        return tk_err_set(err, TINKC_E_INTERNAL, "a sample request has no seq_id");
-    }
-    memcpy(self->tail, tail, tail_n);
-    self->seq_at = at;
-    return TINKC_OK;
-}
-
-static tinkc_code encode(sample *self, tk_sample_request *request,
-                         const tinkc_model_input *prompt, tk_err *err)
-{
-    request->prompt = *tk_types_input(prompt);
-    request->sampling_session_id = (tk_f_str){TK_SET, tk_str_of(self->sampling->id)};
-    request->seq_id = (tk_f_i64){TK_SET, SEQ_WIDEST};
-    if (request->prompt.n == 0) {
-        return tk_err_set(err, TINKC_E_INVALID, "the prompt is empty");
-    }
-    size_t estimate = tk_model_input_bytes(&request->prompt, TK_SAMPLE_TOKEN_BYTES);
-    self->estimate_bytes = (int64_t)TK_MIN(estimate, (size_t)INT64_MAX);
-    /* Token ids take about six of the bytes that the limiter counts for each. */
-    if (estimate < TK_BODY_MAX_BYTES / 2 &&
-        tk_buf_reserve(&self->body, estimate / 10 * 6 + AROUND_BYTES) == NULL) {
-        return tk_buf_status(&self->body, err);
-    }
-    tinkc_code code = tk_schema_encode(&self->body, &tk_msg_sample_request, request, err);
-    if (code == TINKC_OK) {
-        code = split(self, err);
-    }
-    if (code == TINKC_OK) {
-        code = tk_sample_cost_of(&self->cost, self->sampling, request, err);
-    }
-    return code == TINKC_OK
-               ? tk_sample_reserve(&self->ledger, self->sampling, &self->cost, err)
-               : code;
-}
-
 static sample *make(tinkc_sampling *sampling, const char *operation, tk_result_kind kind)
 {
     sample *self = tk_zalloc(sizeof(*self));
@@ -473,7 +328,7 @@ static sample *make(tinkc_sampling *sampling, const char *operation, tk_result_k
         self->sampling = tk_sampling_ref(sampling);
         self->is_logprobs = kind == TK_RESULT_LOGPROBS;
         self->deadline_at_ms = -1;
-        tk_buf_init(&self->body, TK_BODY_MAX_BYTES);
+        tk_sample_body_init(&self->body);
         tk_op_init(&self->op, &sample_type, sampling->core, operation, kind);
     }
     return self;
@@ -485,6 +340,17 @@ static tinkc_future *refuse_nomem(tinkc_sampling *sampling, const char *operatio
     tk_err err = TK_ERR_INIT;
     tk_err_nomem(&err);
     return tk_future_refused(tk_core_driver(sampling->core), operation, kind, &err);
+}
+
+/* Encodes the request and reserves what it may cost. */
+static tinkc_code encode(sample *self, tk_sample_request *request,
+                         const tinkc_model_input *prompt, tk_err *err)
+{
+    tinkc_code code =
+        tk_sample_body_encode(&self->body, self->sampling, request, prompt, err);
+    return code == TINKC_OK
+               ? tk_sample_body_reserve(&self->ledger, &self->body, self->sampling, err)
+               : code;
 }
 
 static tinkc_code read_options(sample *self, tk_sample_request *request,
@@ -530,28 +396,21 @@ tinkc_future *tinkc_sampling_sample(tinkc_sampling *sampling,
     return code == TINKC_OK ? tk_op_submit(&self->op) : tk_op_refuse(&self->op, &err);
 }
 
-tinkc_future *tk_sample_resend(tinkc_sampling *sampling, tk_buf *body,
-                               int64_t estimate_bytes, const tk_sample_cost *cost)
+tinkc_future *tk_sample_body_send(tk_sample_body *body, tinkc_sampling *sampling)
 {
     static const char operation[] = "sample";
     tk_err err = TK_ERR_INIT;
     sample *self = make(sampling, operation, TK_RESULT_SAMPLES);
     if (self == NULL) {
-        tk_buf_dispose(body);
+        tk_sample_body_dispose(body);
         return refuse_nomem(sampling, operation, TK_RESULT_SAMPLES);
     }
-    tk_buf_dispose(&self->body);
+    tk_sample_body_dispose(&self->body);
     self->body = *body;
-    *body = (tk_buf){0};
-    self->estimate_bytes = estimate_bytes;
-    tinkc_code code = tk_buf_reserve(&self->body, TK_JSON_NUM_BYTES) != NULL
-                          ? split(self, &err)
-                          : tk_err_nomem(&err);
-    self->cost = *cost;
-    if (code == TINKC_OK) {
-        code = tk_sample_reserve(&self->ledger, sampling, cost, &err);
-    }
-    return code == TINKC_OK ? tk_op_submit(&self->op) : tk_op_refuse(&self->op, &err);
+    *body = (tk_sample_body){0};
+    return tk_sample_body_reserve(&self->ledger, &self->body, sampling, &err) == TINKC_OK
+               ? tk_op_submit(&self->op)
+               : tk_op_refuse(&self->op, &err);
 }
 
 tinkc_future *tinkc_sampling_compute_logprobs(tinkc_sampling *sampling,

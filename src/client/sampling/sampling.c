@@ -46,6 +46,11 @@ tinkc_sampling *tk_sampling_ref(tinkc_sampling *sampling)
     return sampling;
 }
 
+int64_t tk_sampling_next_seq(tinkc_sampling *sampling)
+{
+    return atomic_fetch_add(&sampling->base->next_seq, 1);
+}
+
 void tinkc_sampling_close(tinkc_sampling **sampling_ref)
 {
     tinkc_sampling *sampling = sampling_ref != NULL ? *sampling_ref : NULL;
@@ -109,6 +114,26 @@ void tk_sampling_free(void *sampling)
 const char *tinkc_sampling_session_id(const tinkc_sampling *sampling)
 {
     return sampling != NULL ? sampling->id : NULL;
+}
+
+/* ---- the shared right to submit ---- */
+
+tk_limiter_limits tk_sampling_limits(const tk_core *core)
+{
+    const tinkc_config *config = tk_core_config(core);
+    return (tk_limiter_limits){
+        .dispatch = config->sample_dispatch,
+        .throttled = config->sample_dispatch_throttled,
+        .bytes = tk_core_flags(core)->sample_dispatch_bytes_semaphore_size.v};
+}
+
+void tk_sampling_push_back(tk_core *core, const tinkc_future *future,
+                           int64_t estimate_bytes, const tk_retry_outcome *outcome)
+{
+    int64_t pause = tk_limiter_pause_ms(estimate_bytes, outcome->hint_ms);
+    tk_span_retry(tk_future_span(future), TINKC_OK, outcome->status, pause);
+    tk_limiter_back_off(tk_core_limiter_port(core)->limiter,
+                        tk_loop_now_ms(tk_core_loop(core)) + pause);
 }
 
 /* ---- creating one ---- */

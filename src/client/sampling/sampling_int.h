@@ -5,7 +5,6 @@
 #include <stdatomic.h>
 
 #include "client/sampling/sampling.h"
-#include "wire/msg_sample.h"
 
 /* Callers read what never changes and count references; everything else belongs to the
  * loop's thread. The handle owns one reference, each unfinished sample another. */
@@ -25,27 +24,19 @@ struct tinkc_sampling {
 
 tinkc_sampling *tk_sampling_ref(tinkc_sampling *sampling);
 
-/* What a sample may cost in tokens. */
-typedef struct tk_sample_cost {
-    int64_t prompt;
-    int64_t most; /* with its continuations */
-} tk_sample_cost;
+/* The sequence id of the next attempt. Thread: any. */
+int64_t tk_sampling_next_seq(tinkc_sampling *sampling);
 
-/* Of a request whose prompt is not empty. TINKC_E_BUDGET when there is a budget and it
- * names no max_tokens. */
-TK_NODISCARD tinkc_code tk_sample_cost_of(tk_sample_cost *out, tinkc_sampling *sampling,
-                                          const tk_sample_request *request, tk_err *err);
-TK_NODISCARD tinkc_code tk_sample_reserve(tk_ledger_claim *claim,
-                                          tinkc_sampling *sampling,
-                                          const tk_sample_cost *cost, tk_err *err);
+/* ---- the shared right to submit; loop thread ---- */
 
-/* A done sample: `cached` of its prompt were found in the server's cache. */
-void tk_sample_spend(tk_ledger_claim *claim, const tk_sample_cost *cost, int64_t cached,
-                     int64_t sampled, const tinkc_future *future);
+/* Asks the server to answer 429 instead of queueing. */
+#define TK_SAMPLING_BACKPRESSURE "X-Tinker-Sampling-Backpressure: 1"
 
-/* An ordinary sample of a request that is encoded already, with a seq_id of its own.
- * Takes *body (empty afterwards) in every case. Thread: any. */
-tinkc_future *tk_sample_resend(tinkc_sampling *sampling, tk_buf *body,
-                               int64_t estimate_bytes, const tk_sample_cost *cost);
+tk_limiter_limits tk_sampling_limits(const tk_core *core);
+
+/* Notes a push-back: pauses every sample of the same limiter for as long as the server
+ * asks for, or as a request of this size deserves. */
+void tk_sampling_push_back(tk_core *core, const tinkc_future *future,
+                           int64_t estimate_bytes, const tk_retry_outcome *outcome);
 
 #endif

@@ -4,16 +4,13 @@
 #include "client/sampling/sampling_stream.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/mem.h"
 #include "client/call/op.h"
 #include "client/core/error.h"
 #include "client/core/service.h"
+#include "client/sampling/sample_body.h"
 #include "client/values/params.h"
-#include "client/values/types.h"
-#include "wire/input.h"
-#include "wire/msg_sample.h"
 #include "wire/sse.h"
 #include "wire/wire_error.h"
 
@@ -34,9 +31,7 @@ struct tk_sampling_streaming {
     tinkc_sampling *sampling; /* a reference */
     tk_sampling_sink sink;
     place place;
-    tk_buf body;
-    int64_t estimate_bytes;
-    tk_sample_cost cost;
+    tk_sample_body body;
     tk_ledger_claim ledger;
     bool is_doubtful;      /* the server may have taken it */
     int64_t cached, total; /* of the last event */
@@ -62,10 +57,10 @@ static void leave(tk_sampling_streaming *self)
     tk_loop_timer_clear(loop_of(self), &self->timer);
     tk_limiter_release(&self->claim);
     if (self->is_done && self->place == PLACE_CALL) {
-        tk_sample_spend(&self->ledger, &self->cost, self->cached, self->total,
-                        self->op.future);
+        tk_sample_body_spend(&self->ledger, &self->body, self->cached, self->total,
+                             self->op.future);
     } else if (self->is_doubtful) {
-        tk_ledger_doubt(&self->ledger, self->cost.most);
+        tk_ledger_doubt(&self->ledger, self->body.most_tokens);
     }
     tk_ledger_release_all(&self->ledger);
 }
@@ -234,8 +229,7 @@ static void sample_instead(tk_sampling_streaming *self)
 {
     leave(self);
     self->place = PLACE_SAMPLE;
-    self->sample =
-        tk_sample_resend(self->sampling, &self->body, self->estimate_bytes, &self->cost);
+    self->sample = tk_sample_body_send(&self->body, self->sampling);
     tinkc_future *sample = tinkc_future_ref(self->sample); /* it may be done already */
     (void)tinkc_future_on_done(sample, on_sample, self);
     tinkc_future_free(&sample);
@@ -254,15 +248,6 @@ static void fire_submit(tk_timer *timer)
     submit(TK_CONTAINER_OF(timer, tk_sampling_streaming, timer));
 }
 
-static void pushed_back(tk_sampling_streaming *self, const tk_retry_outcome *said)
-{
-    tk_limiter *limiter = tk_core_limiter_port(self->op.core)->limiter;
-    int64_t pause = tk_limiter_pause_ms(self->estimate_bytes, said->hint_ms);
-    tk_span_retry(tk_future_span(self->op.future), TINKC_OK, said->status, pause);
-    tk_limiter_back_off(limiter, tk_loop_now_ms(loop_of(self)) + pause);
-    submit(self);
-}
-
 static void on_answer(tk_call *call, const tk_call_answer *answer)
 {
     tk_sampling_streaming *self = call->user;
@@ -270,7 +255,9 @@ static void on_answer(tk_call *call, const tk_call_answer *answer)
     if (self->err.code != TINKC_OK) {
         fail(self, &self->err);
     } else if (answer->backpressure && !self->op.cancelled) {
-        pushed_back(self, &answer->outcome);
+        tk_sampling_push_back(self->op.core, self->op.future, self->body.estimate_bytes,
+                              &answer->outcome);
+        submit(self);
     } else if (answer->code != TINKC_OK && cannot_stream(answer)) {
         self->sampling->base->no_stream = true;
         sample_instead(self);
@@ -297,10 +284,10 @@ static void submit(tk_sampling_streaming *self)
     self->place = PLACE_CALL;
     self->call = (tk_call){.core = self->op.core,
                            .endpoint = tk_endpoint_at(TK_EP_STREAM_SAMPLE),
-                           .body = self->body.p,
-                           .body_n = self->body.n,
+                           .body = self->body.text.p,
+                           .body_n = self->body.text.n,
                            .accept = "text/event-stream",
-                           .extra = {"X-Tinker-Sampling-Backpressure: 1"},
+                           .extra = {TK_SAMPLING_BACKPRESSURE},
                            .pass_backpressure = true,
                            .pass_status = 501,
                            .on_head = on_head,
@@ -329,11 +316,7 @@ static void start(tk_op *op)
 {
     tk_sampling_streaming *self = TK_CONTAINER_OF(op, tk_sampling_streaming, op);
     tk_core *core = op->core;
-    const tinkc_config *config = tk_core_config(core);
-    tk_limiter_limits limits = {
-        .dispatch = config->sample_dispatch,
-        .throttled = config->sample_dispatch_throttled,
-        .bytes = tk_core_flags(core)->sample_dispatch_bytes_semaphore_size.v};
+    tk_limiter_limits limits = tk_sampling_limits(core);
     tk_timer_init(&self->timer, fire_submit);
     if (self->sink.begin != NULL) {
         self->sink.begin(self->sink.user, self);
@@ -346,7 +329,7 @@ static void start(tk_op *op)
     tk_future_stage(op->future, TINKC_STAGE_BUDGET);
     self->claim.granted = on_granted;
     if (tk_limiter_acquire(tk_core_limiter_port(core), &self->claim, &limits,
-                           self->estimate_bytes)) {
+                           self->body.estimate_bytes)) {
         submit(self);
     }
 }
@@ -379,7 +362,7 @@ static void destroy(tk_op *op)
     }
     tk_ledger_release_all(&self->ledger);
     tinkc_future_free(&self->sample);
-    tk_buf_dispose(&self->body);
+    tk_sample_body_dispose(&self->body);
     tk_sse_dispose(&self->sse);
     tinkc_sampling_close(&self->sampling);
     tk_free(self);
@@ -392,26 +375,18 @@ static tinkc_code encode(tk_sampling_streaming *self, const tinkc_model_input *p
 {
     tk_sample_request request = {.prompt_logprobs = {TK_SET, false}};
     tk_arena arena;
-    request.prompt = *tk_types_input(prompt);
-    request.sampling_session_id = (tk_f_str){TK_SET, tk_str_of(self->sampling->id)};
-    if (request.prompt.n == 0) {
-        return tk_err_set(err, TINKC_E_INVALID, "the prompt is empty");
-    }
     tk_arena_init(&arena, TK_MIB);
     tinkc_code code = tk_params_sampling(&request.sampling_params, &arena, params, err);
-    if (code == TINKC_OK) {
-        size_t estimate = tk_model_input_bytes(&request.prompt, TK_SAMPLE_TOKEN_BYTES);
-        self->estimate_bytes = (int64_t)TK_MIN(estimate, (size_t)INT64_MAX);
-        request.seq_id =
-            (tk_f_i64){TK_SET, atomic_fetch_add(&self->sampling->base->next_seq, 1)};
-        code = tk_schema_encode(&self->body, &tk_msg_sample_request, &request, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = tk_sample_cost_of(&self->cost, self->sampling, &request, err);
+    code = tk_sample_body_encode(&self->body, self->sampling, &request, prompt, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = tk_sample_reserve(&self->ledger, self->sampling, &self->cost, err);
-    }
+    tk_sample_body_number(&self->body, tk_sampling_next_seq(self->sampling));
+    code = tk_sample_body_reserve(&self->ledger, &self->body, self->sampling, err);
+out:
     tk_arena_dispose(&arena);
     return code;
 }
@@ -434,7 +409,7 @@ tinkc_future *tk_sampling_stream(tinkc_sampling *sampling,
     self->sampling = tk_sampling_ref(sampling);
     self->sink = *sink;
     self->err = (tk_err)TK_ERR_INIT;
-    tk_buf_init(&self->body, TK_BODY_MAX_BYTES);
+    tk_sample_body_init(&self->body);
     tk_sse_init(&self->sse, EVENT_MAX_BYTES);
     tk_op_init(&self->op, &streaming_type, sampling->core, operation, TK_RESULT_NONE);
     return encode(self, prompt, params, &err) == TINKC_OK ? tk_op_submit(&self->op)

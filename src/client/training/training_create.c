@@ -339,7 +339,7 @@ static void cancel(tk_op *op)
     create *self = of(op);
     if (tk_call_is_running(&self->call)) {
         tk_call_cancel(&self->call);
-    } else if (self->submit.state.phase != TK_SUBMIT_IDLE) {
+    } else if (tk_submit_is_running(&self->submit)) {
         tk_submit_cancel(&self->submit);
     } else {
         tk_err err = TK_ERR_INIT;

@@ -119,7 +119,7 @@ static void start(tk_op *op)
 static void cancel(tk_op *op)
 {
     tk_training_op *self = of(op);
-    if (self->submit.state.phase != TK_SUBMIT_IDLE) {
+    if (tk_submit_is_running(&self->submit)) {
         tk_submit_cancel(&self->submit);
         return;
     }
