@@ -1,40 +1,46 @@
 # What people type. The work is in CMake (CMakeLists.txt, CMakePresets.json) and scripts/.
-# `make demo` and `make test` each do everything on a fresh Debian 12.
+# `make demo` and `make test` each do everything on a fresh Debian 12, packages included;
+# `make` and `make install` install no packages.
 MAKEFLAGS += --no-print-directory
 PREFIX ?= /usr/local
 
-.PHONY: all deps build test check bench interop soak mutate demo fuzz install clean
+.PHONY: all build deps ready test check bench interop soak mutate demo fuzz install clean
 all: build
+
+build:
+	@scripts/build.sh
 
 deps:
 	@scripts/deps.sh
 
-build: deps
-	@cmake --preset release >/dev/null
-	@cmake --build --preset release
+# packages first, then the build, also with make -j
+ready: deps
+	@scripts/build.sh
 
-test: build
+test: ready
 	@scripts/test.sh
 
-check: deps
+check:
+	@scripts/deps.sh check
 	@scripts/check.sh
 
-bench: build
+bench: ready
 	@scripts/bench.sh
 
-interop: build
+interop: ready
 	@scripts/interop.sh
 
-soak: build
+soak: ready
 	@scripts/soak.sh
 
 mutate: deps
 	@scripts/mutate.py
 
-fuzz: deps
+fuzz:
+	@scripts/deps.sh check
 	@scripts/fuzz.sh
 
-demo: build
+demo: ready
 	@scripts/demo.sh
 
 install: build

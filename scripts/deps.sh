@@ -1,25 +1,28 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that building and testing need, where they are missing.
 # Touches the network only when something is missing.
-#   scripts/deps.sh [bench|interop]      also what benchmarks or comparisons with others need
+#   scripts/deps.sh [check|bench|interop]    also what gates and fuzzing, benchmarks, or comparisons
+#                                            with others need
 set -eu
 
 packages="
     build-essential pkg-config cmake ninja-build git python3
-    clang-14 libclang-rt-14-dev llvm-14 clang-format-14 universal-ctags
     libcurl4-openssl-dev libssl-dev libzstd-dev libpcre2-dev libutf8proc-dev
     libmicrohttpd-dev libsqlite3-dev libarchive-dev libnghttp2-dev
     man-db libcmocka-dev libjansson-dev libprotobuf-c-dev protobuf-c-compiler
 "
 
 case ${1:-} in
+check) packages="$packages clang-14 libclang-rt-14-dev llvm-14 clang-format-14 universal-ctags" ;;
 bench) packages="$packages libopenblas0-pthread python3-venv valgrind" ;;
 interop) packages="$packages python3-venv" ;;
 esac
-if [ $# -gt 0 ]; then # from Debian only where no other is installed
+case ${1:-} in
+bench | interop) # from Debian only where no other is installed
     command -v node >/dev/null || packages="$packages nodejs"
     command -v npm >/dev/null || packages="$packages npm"
-fi
+    ;;
+esac
 
 missing=""
 for package in $packages; do

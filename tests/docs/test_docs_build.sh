@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# `make` and `make install` build only; the other targets install what they need first. What is
+# missing is named in one line, with the command that installs it.
+. "$(dirname "$0")/lib.sh"
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+installs() { MAKEFLAGS='' make -n "$@" | grep -q scripts/deps.sh; }
+for target in all build install; do
+    expect "make $target installs no packages" bash -c "! MAKEFLAGS='' make -n $target | grep deps"
+done
+for target in deps demo test check bench interop soak mutate fuzz; do
+    expect "make $target installs packages" installs $target
+done
+expect "packages are installed before the build" awk '/deps/ { d = NR } /build.sh/ { b = NR }
+    END { exit !(d && d < b) }' <(MAKEFLAGS='' make -n test)
+
+# says WORDS COMMAND...: the command fails, and WORDS is all it says
+says() {
+    local words=$1 out
+    shift
+    ! out=$("$@" 2>&1) && [ "$out" = "$words" ] || { echo "$out"; return 1; }
+}
+mkdir "$work/bin"
+for tool in env bash dirname make ninja cc pkg-config; do
+    ln -s "$(command -v $tool)" "$work/bin/$tool"
+done
+expect "a missing tool is named" \
+    says "build: cmake is missing; run make deps" env PATH="$work/bin" scripts/build.sh
+expect "a missing library is named" says "build: libcrypto is missing; run make deps" \
+    env PKG_CONFIG_LIBDIR="$work/none" PKG_CONFIG_PATH= scripts/build.sh "$work/build"
+finish
