@@ -5,7 +5,7 @@
 
 #include "base/json.h"
 #include "base/utf8.h"
-#include "text/tok/tok_int.h"
+#include "text/tok/tok_tables.h"
 
 static inline void tokfix_added(tk_buf *out, int id, const char *content,
                                 const char *more)
@@ -34,7 +34,7 @@ static inline void tokfix_bytes(tk_buf *out)
     int id = 0;
     for (; id < 256; id++) {
         char text[4];
-        size_t n = tk_utf8_encode(text, tk_tok_byte_char((unsigned char)id));
+        size_t n = tk_utf8_encode(text, tk_tok_utf8_of_byte((unsigned char)id));
         tk_json_writer_init(&w, out);
         tk_json_put_str(&w, (tk_str){text, n});
         tk_buf_printf(out, ":%d,", id);

@@ -1,4 +1,5 @@
-/* Templates with the variables that come with them, conversations, and their text. */
+/* Templates with the variables that come with them, conversations as JSON values, and the
+ * text that a template makes of a conversation. */
 #include "text/chat/chat.h"
 
 #include <string.h>
@@ -94,21 +95,23 @@ tinkc_code tk_chat_template_of(tk_chat_template **out, const tk_tok_config *conf
     tk_str with_tools =
         name == NULL ? tk_tok_config_template(config, "tool_use") : (tk_str){NULL, 0};
     code = copy_specials(tpl, config, err);
-    if (code == TINKC_OK) {
-        code = tk_jinja_parse(&tpl->tpl, source, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
+    code = tk_jinja_parse(&tpl->tpl, source, err);
     if (code == TINKC_OK && with_tools.p != NULL) {
         code = tk_jinja_parse(&tpl->for_tools, with_tools, err);
     }
-    if (code != TINKC_OK) {
-        tk_chat_template_free(tpl);
-        return code;
+    if (code == TINKC_OK) {
+        *out = tpl;
+        return TINKC_OK;
     }
-    *out = tpl;
-    return TINKC_OK;
+out:
+    tk_chat_template_free(tpl);
+    return code;
 }
 
-/* A file that may be missing: *data stays NULL then. */
+/* Reads a file that may be missing: *data stays NULL then. */
 static tinkc_code read_if_there(char **data, const char *dir, const char *name,
                                 tk_err *err)
 {
@@ -142,12 +145,15 @@ static tinkc_code load_directory(tk_chat_template **out, const char *path,
 {
     char *json = NULL, *jinja = NULL;
     tinkc_code code = read_if_there(&json, path, "tokenizer_config.json", err);
-    if (code == TINKC_OK) {
-        code = read_if_there(&jinja, path, "chat_template.jinja", err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = load_config(out, tk_str_of(json), tk_str_of(jinja), name, err);
+    code = read_if_there(&jinja, path, "chat_template.jinja", err);
+    if (code != TINKC_OK) {
+        goto out;
     }
+    code = load_config(out, tk_str_of(json), tk_str_of(jinja), name, err);
+out:
     tk_free(json);
     tk_free(jinja);
     return code;
@@ -408,7 +414,7 @@ tinkc_code tk_chat_render_first(tk_buf *out, const tk_chat_template *tpl,
     return code;
 }
 
-/* Cuts the text behind the last message's content. */
+/* Cuts the text after the last message's content. */
 static tinkc_code cut_final(tk_buf *out, size_t start, const tk_chat *chat, tk_err *err)
 {
     tk_str content = {NULL, 0}, next;

@@ -14,10 +14,11 @@
 
 typedef struct tk_chat_template tk_chat_template;
 
-/* From source alone; from what a tokenizer's config holds (special tokens become
- * variables; `name` NULL is the default one, or "tool_use" for conversations with tools);
- * from a file: *.jinja, tokenizer_config.json, or a directory with either. The caller
- * frees *out. TINKC_E_MISSING: no template, or none of that name. */
+/* Make a template: from source alone; from what a tokenizer's config holds (special
+ * tokens become variables; `name` NULL is the default one, or "tool_use" for
+ * conversations with tools); from a file: *.jinja, tokenizer_config.json, or a directory
+ * with either. The caller frees *out. TINKC_E_MISSING: no template, or none of that name.
+ */
 TK_NODISCARD tinkc_code tk_chat_template_new(tk_chat_template **out, tk_str source,
                                              tk_err *err);
 TK_NODISCARD tinkc_code tk_chat_template_of(tk_chat_template **out,
@@ -77,31 +78,32 @@ typedef struct tk_chat_layout {
     tk_buf text;
     tk_chat_part *parts; /* cover the text, in order */
     size_t n;
-    bool is_stable; /* messages could be told apart */
+    bool is_stable; /* the borders of all messages were found */
 } tk_chat_layout;
 
-/* The whole conversation with its parts. TINKC_E_UNSUPPORTED, naming the message, when a
- * trained turn cannot be found because the template is not prefix-stable. On success the
- * caller disposes. */
+/* Renders the whole conversation and finds its parts. TINKC_E_UNSUPPORTED, naming the
+ * message, when a trained turn cannot be found because the template is not prefix-stable.
+ * On success the caller disposes. */
 TK_NODISCARD tinkc_code tk_chat_lay_out(tk_chat_layout *out, const tk_chat_template *tpl,
                                         const tk_chat *chat, const tk_chat_how *how,
                                         tk_chat_loss loss, tk_err *err);
 void tk_chat_layout_dispose(tk_chat_layout *layout); /* accepts a zeroed one */
 
-/* For tk_chat_lay_out: the first n messages, with the generation spans. */
+/* For tk_chat_lay_out: renders the first n messages, with the generation spans. */
 TK_NODISCARD tinkc_code tk_chat_render_first(tk_buf *out, const tk_chat_template *tpl,
                                              const tk_chat *chat, size_t n,
                                              const tk_jinja_job *job, tk_err *err);
 bool tk_chat_template_is_marked(const tk_chat_template *tpl, const tk_chat *chat);
 
 /* Texts of a message that a template may show: reasoning, content, its parts. Starts with
- * only `message` set; false behind the last. */
+ * only `message` set. */
 typedef struct tk_chat_texts {
     const tk_json *message;
     const tk_json *value; /* of the key before `key`, which has more; or NULL */
     size_t key, item;
 } tk_chat_texts;
 
+/* Returns false after the last text. */
 bool tk_chat_text_next(tk_chat_texts *at, tk_str *out);
 
 #endif

@@ -4,7 +4,7 @@
  * both are beginnings of the whole text. An assistant's turn starts where the text of the
  * messages before it, with the generation prompt, ends: exactly what the model will have
  * read when it samples. With {% generation %} blocks the template says itself what is
- * trained. White space behind the end of a turn is never trained. */
+ * trained. White space after the end of a turn is never trained. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -101,7 +101,8 @@ static tinkc_code unstable(const layer *x, size_t message, const char *what, tk_
         message, what, raised ? ": " : "", raised ? x->why.message : "");
 }
 
-/* Without the white space behind the end of the turn, but with all of the content. */
+/* Returns the end of the turn without the white space after it, but with all of the
+ * content. */
 static size_t trim_end(layer *x, size_t message, size_t start, size_t end)
 {
     tk_str turn = {x->text.p + start, end - start}, text;
@@ -192,7 +193,7 @@ static void cut(cuts *c, size_t at)
     }
 }
 
-/* Where the text of a message lies in its region: behind the start of its turn for an
+/* Where the text of a message is in its region: after the start of its turn for an
  * assistant, else the last place, so that a role's name in the header is not taken. */
 static size_t locate(layer *x, size_t i, tk_str text, size_t from)
 {
@@ -317,16 +318,19 @@ out:
 
 static tinkc_code lay_out(layer *x, tk_chat_loss loss, tk_chat_layout *out, tk_err *err)
 {
-    size_t n = x->chat->n;
-    tinkc_code code = render(x, n, false, &x->text, err);
-    if (code == TINKC_OK && tk_buf_cstr(&x->text) == NULL) { /* also: not NULL any more */
-        code = tk_err_nomem(err);
+    tinkc_code code = render(x, x->chat->n, false, &x->text, err);
+    if (code != TINKC_OK) {
+        return code;
     }
-    if (code == TINKC_OK) {
-        code = find_borders(x, &out->is_stable, err);
+    if (tk_buf_cstr(&x->text) == NULL) { /* an empty text gets a buffer here */
+        return tk_err_nomem(err);
+    }
+    code = find_borders(x, &out->is_stable, err);
+    if (code != TINKC_OK) {
+        return code;
     }
     bool marked = tk_chat_template_is_marked(x->tpl, x->chat) && x->spans.n > 0;
-    if (code == TINKC_OK && loss != TK_CHAT_LOSS_ALL && !marked) {
+    if (loss != TK_CHAT_LOSS_ALL && !marked) {
         code = find_turns(x, loss, err);
     }
     if (code == TINKC_OK) {

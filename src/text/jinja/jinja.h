@@ -3,9 +3,9 @@
  * loop controls, `generation`, its own `tojson`, `strftime_now`, `raise_exception`).
  *
  * Template and data are hostile: steps, depth, memory and output are bounded, nothing
- * reaches outside the data that was handed in. What jinja2 has and this has not is
+ * reaches outside the data that was handed in. What jinja2 has and this does not have is
  * refused with TINKC_E_UNSUPPORTED. Thread: a parsed template is immutable, any thread
- * may render it; a render uses memory of its own. */
+ * may render it; each render has its own memory. */
 #ifndef TEXT_JINJA_H
 #define TEXT_JINJA_H
 
@@ -16,12 +16,12 @@
 
 typedef struct tk_jinja tk_jinja;
 
-/* The source is copied. The caller frees *out. TINKC_E_PARSE with the line,
- * TINKC_E_LIMIT, TINKC_E_UNSUPPORTED, TINKC_E_NOMEM. */
+/* Parses a template. The source is copied, the caller frees *out. TINKC_E_PARSE with the
+ * line, TINKC_E_LIMIT, TINKC_E_UNSUPPORTED, TINKC_E_NOMEM. */
 TK_NODISCARD tinkc_code tk_jinja_parse(tk_jinja **out, tk_str source, tk_err *err);
 void tk_jinja_free(tk_jinja *tpl); /* accepts NULL */
 
-/* Whether it has a {% generation %} block. */
+/* Returns whether it has a {% generation %} block. */
 bool tk_jinja_has_generation(const tk_jinja *tpl);
 
 typedef struct tk_jinja_var {
@@ -45,10 +45,10 @@ typedef struct tk_jinja_job {
     tk_buf *spans; /* if not NULL: a tk_jinja_span is appended per generation block */
 } tk_jinja_job;
 
-/* Appends the text to *out. On failure *out is as it was, err has the line of the
- * template: TINKC_E_INVALID for everything that raises an exception in jinja2 (also
- * raise_exception of the template itself), TINKC_E_LIMIT, TINKC_E_UNSUPPORTED,
- * TINKC_E_NOMEM. */
+/* Renders the template and appends the text to *out. On failure *out is as it was, err
+ * has the line of the template: TINKC_E_INVALID for everything that raises an exception
+ * in jinja2 (also raise_exception of the template itself), TINKC_E_LIMIT,
+ * TINKC_E_UNSUPPORTED, TINKC_E_NOMEM. */
 TK_NODISCARD tinkc_code tk_jinja_render(tk_buf *out, const tk_jinja *tpl,
                                         const tk_jinja_job *job, tk_err *err);
 

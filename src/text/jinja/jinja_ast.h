@@ -120,7 +120,7 @@ struct tk_jinja {
     const tk_str *hidden; /* as in tk_jnode, for the outermost scope */
     size_t n_hidden;
     bool has_generation;
-    tk_str varargs, kwargs, caller, loop; /* interned: names that nobody declares */
+    tk_str varargs, kwargs, caller, loop; /* interned: names that exist undeclared */
 };
 
 /* What the parser works on. */
@@ -153,14 +153,14 @@ bool tk_jtok_skip(tk_jparse *p, const char *op);
 bool tk_jtok_skip_word(tk_jparse *p, const char *word);
 bool tk_jtok_expect(tk_jparse *p, const char *op);
 const tk_jtok *tk_jtok_now(const tk_jparse *p);
-const tk_jtok *tk_jtok_peek(const tk_jparse *p); /* the one behind */
+const tk_jtok *tk_jtok_peek(const tk_jparse *p); /* the next one */
 void tk_jtok_next(tk_jparse *p);
 bool tk_jtok_unexpected(tk_jparse *p, const char *wanted);
 TK_NODISCARD bool tk_jtok_name(tk_jparse *p, tk_str *out);
 
-/* `with_cond`: whether "a if b else c" may stand there without parentheses. */
+/* `with_cond`: whether "a if b else c" may be there without parentheses. */
 TK_NODISCARD tk_jnode *tk_jinja_expr(tk_jparse *p, bool with_cond);
-/* An operand with its sign, and with the filters and tests behind it if `with_filter`. */
+/* An operand with its sign, and with the filters and tests after it if `with_filter`. */
 TK_NODISCARD tk_jnode *tk_jinja_unary(tk_jparse *p, bool with_filter);
 /* An expression or a tuple without parentheses; `stop` is a word that ends it, or NULL.
  */
@@ -168,7 +168,7 @@ TK_NODISCARD tk_jnode *tk_jinja_tuple(tk_jparse *p, bool with_cond, const char *
 /* Names that are assigned to: a, or "a, b". */
 TK_NODISCARD tk_jnode *tk_jinja_target(tk_jparse *p, bool with_namespace,
                                        const char *stop);
-/* Filters behind `node`; starts at "|", or at a name when `inline_name`. */
+/* Filters after `node`; starts at "|", or at a name when `inline_name`. */
 TK_NODISCARD tk_jnode *tk_jinja_filters(tk_jparse *p, tk_jnode *node, bool inline_name);
 
 /* Resolves filters and tests, finds the hidden names of every scope. */

@@ -83,6 +83,9 @@ bool tk_jfunc_call(tk_jrun *run, const tk_jfunc *func, tk_jval self, const tk_ja
     if (!tk_jrun_step(run, 1)) {
         return false;
     }
+    if (func->call == NULL) {
+        return tk_jrun_fail(run, TINKC_E_UNSUPPORTED, "%s is not supported", func->name);
+    }
     if (func->max < 0) {
         return func->call(run, self, args, out);
     }
@@ -295,7 +298,7 @@ bool tk_jval_call(tk_jrun *run, tk_jval callee, const tk_jargs *args, tk_jval *o
 
 /* ---- global functions ---- */
 
-static bool do_range(tk_jrun *run, tk_jval self, const tk_jargs *args, tk_jval *out)
+TK_JFUNC(do_range)
 {
     (void)self;
     int64_t a, b, step;
@@ -379,19 +382,19 @@ static bool make_dict(tk_jrun *run, const tk_jargs *args, tk_jtype type, tk_jval
     return true;
 }
 
-static bool do_dict(tk_jrun *run, tk_jval self, const tk_jargs *args, tk_jval *out)
+TK_JFUNC(do_dict)
 {
     (void)self;
     return make_dict(run, args, TK_JT_DICT, out);
 }
 
-static bool do_namespace(tk_jrun *run, tk_jval self, const tk_jargs *args, tk_jval *out)
+TK_JFUNC(do_namespace)
 {
     (void)self;
     return make_dict(run, args, TK_JT_NAMESPACE, out);
 }
 
-static bool do_raise(tk_jrun *run, tk_jval self, const tk_jargs *args, tk_jval *out)
+TK_JFUNC(do_raise)
 {
     (void)self;
     (void)out;
@@ -403,7 +406,7 @@ static bool do_raise(tk_jrun *run, tk_jval self, const tk_jargs *args, tk_jval *
     return tk_jrun_raise(run, TK_STR_FMT, TK_STR_ARG(text));
 }
 
-static bool do_cycler(tk_jrun *run, tk_jval self, const tk_jargs *args, tk_jval *out)
+TK_JFUNC(do_cycler)
 {
     (void)self;
     tk_jlist *list;
@@ -451,7 +454,7 @@ static bool now_fields(const tk_jrun *run, struct tm *out)
 }
 
 /* One letter of strftime in the C locale, `bare`: without zeros or blanks in front; false
- * when it is none that we know. */
+ * when the letter is not known. */
 static bool put_time(tk_buf *out, char c, bool bare, const struct tm *t)
 {
     static const char *const months[] = {"January",   "February", "March",    "April",
@@ -533,7 +536,7 @@ static bool put_strftime(tk_jrun *run, tk_buf *out, tk_str format, const struct 
     return true;
 }
 
-static bool do_strftime(tk_jrun *run, tk_jval self, const tk_jargs *args, tk_jval *out)
+TK_JFUNC(do_strftime)
 {
     (void)self;
     tk_str format;
@@ -553,14 +556,6 @@ static bool do_strftime(tk_jrun *run, tk_jval self, const tk_jargs *args, tk_jva
     return tk_jval_take(run, &buf, out);
 }
 
-static bool do_unsupported(tk_jrun *run, tk_jval self, const tk_jargs *args, tk_jval *out)
-{
-    (void)self;
-    (void)args;
-    (void)out;
-    return tk_jrun_fail(run, TINKC_E_UNSUPPORTED, "a function that is not supported");
-}
-
 static const tk_jfunc globals[] = {
     {"range", "", do_range, 1, 3, 0},
     {"dict", "", do_dict, 0, -1, 0},
@@ -568,8 +563,8 @@ static const tk_jfunc globals[] = {
     {"raise_exception", "message", do_raise, 1, 1, 0},
     {"strftime_now", "format", do_strftime, 1, 1, 0},
     {"cycler", "", do_cycler, 0, -1, 0},
-    {"joiner", "", do_unsupported, 0, -1, 0},
-    {"lipsum", "", do_unsupported, 0, -1, 0},
+    {"joiner", "", NULL, 0, -1, 0},
+    {"lipsum", "", NULL, 0, -1, 0},
 };
 
 const tk_jfunc *tk_jinja_find_global(tk_str name)

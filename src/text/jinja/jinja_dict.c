@@ -1,5 +1,5 @@
 /* Dicts of a template, as Python has them: they keep the order of insertion, numbers of
- * all kinds are one key when they are equal, lists and dicts are no keys. */
+ * all kinds are one key when they are equal, lists and dicts cannot be keys. */
 #include <string.h>
 
 #include "base/hash.h"
@@ -23,7 +23,8 @@ bool tk_jval_is_hashable(tk_jrun *run, const tk_jval *value, bool *out)
     return ok;
 }
 
-/* Nobody can send many keys with one hash without knowing where the arena lies. */
+/* The key is made of addresses, which an attacker does not know: he cannot choose keys
+ * that collide. */
 static tk_hash_key hash_key(const tk_jdict *dict)
 {
     return (tk_hash_key){(uint64_t)(uintptr_t)dict, (uint64_t)(uintptr_t)dict->slots};

@@ -1,5 +1,5 @@
 /* Statements of the tree, and the scopes they open. Output goes to run->out; a body whose
- * output is a value (macro, set block, filter block) writes to a buffer of its own. */
+ * output is a value (macro, set block, filter block) writes to its own buffer. */
 #include <string.h>
 
 #include "text/jinja/jinja_run.h"

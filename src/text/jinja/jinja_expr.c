@@ -16,13 +16,14 @@ static int binary_op(const tk_jparse *p, const char *const *ops)
     return 0;
 }
 
-static tk_jnode *parse_pow(tk_jparse *p)
+/* Operands of `next` with the operators of `ops` between them, from left to right. */
+static tk_jnode *parse_chain(tk_jparse *p, const char *const *ops,
+                             tk_jnode *(*next)(tk_jparse *p))
 {
-    static const char *const ops[] = {"**", NULL};
-    tk_jnode *left = tk_jinja_unary(p, true);
+    tk_jnode *left = next(p);
     for (int op; left != NULL && (op = binary_op(p, ops)) != 0;) {
         tk_jtok_next(p);
-        tk_jnode *right = tk_jinja_unary(p, true);
+        tk_jnode *right = next(p);
         left = right != NULL ? tk_jnode_make(p, TK_J_BINARY, left, right) : NULL;
         if (left != NULL) {
             left->op = op;
@@ -31,19 +32,21 @@ static tk_jnode *parse_pow(tk_jparse *p)
     return left;
 }
 
+static tk_jnode *parse_unary(tk_jparse *p)
+{
+    return tk_jinja_unary(p, true);
+}
+
+static tk_jnode *parse_pow(tk_jparse *p)
+{
+    static const char *const ops[] = {"**", NULL};
+    return parse_chain(p, ops, parse_unary);
+}
+
 static tk_jnode *parse_product(tk_jparse *p)
 {
     static const char *const ops[] = {"*", "/", "//", "%", NULL};
-    tk_jnode *left = parse_pow(p);
-    for (int op; left != NULL && (op = binary_op(p, ops)) != 0;) {
-        tk_jtok_next(p);
-        tk_jnode *right = parse_pow(p);
-        left = right != NULL ? tk_jnode_make(p, TK_J_BINARY, left, right) : NULL;
-        if (left != NULL) {
-            left->op = op;
-        }
-    }
-    return left;
+    return parse_chain(p, ops, parse_pow);
 }
 
 static tk_jnode *parse_concat(tk_jparse *p)
@@ -71,16 +74,7 @@ static tk_jnode *parse_concat(tk_jparse *p)
 static tk_jnode *parse_sum(tk_jparse *p)
 {
     static const char *const ops[] = {"+", "-", NULL};
-    tk_jnode *left = parse_concat(p);
-    for (int op; left != NULL && (op = binary_op(p, ops)) != 0;) {
-        tk_jtok_next(p);
-        tk_jnode *right = parse_concat(p);
-        left = right != NULL ? tk_jnode_make(p, TK_J_BINARY, left, right) : NULL;
-        if (left != NULL) {
-            left->op = op;
-        }
-    }
-    return left;
+    return parse_chain(p, ops, parse_concat);
 }
 
 /* The comparison at the current token, which is skipped; 0 when there is none. */
@@ -99,9 +93,9 @@ static int compare_op(tk_jparse *p)
     if (tk_jtok_skip_word(p, "in")) {
         return TK_JOP_IN;
     }
-    const tk_jtok *behind = tk_jtok_peek(p);
-    if (tk_jtok_word(p, "not") && behind->kind == TK_JTOK_NAME &&
-        tk_str_is(behind->text, "in")) {
+    const tk_jtok *after = tk_jtok_peek(p);
+    if (tk_jtok_word(p, "not") && after->kind == TK_JTOK_NAME &&
+        tk_str_is(after->text, "in")) {
         tk_jtok_next(p);
         tk_jtok_next(p);
         return TK_JOP_NOTIN;

@@ -4,14 +4,11 @@
 
 #include "text/jinja/jinja_run.h"
 
-#define FILTER(name)                                                                     \
-    static bool name(tk_jrun *run, tk_jval self, const tk_jargs *args, tk_jval *out)
-
 /* ---- text ---- */
 
 enum { CASE_LOWER, CASE_UPPER, CASE_CAPITALIZE };
 
-FILTER(do_case)
+TK_JFUNC(do_case)
 {
     static const tk_jstr_case how[] = {TK_JSTR_LOWER, TK_JSTR_UPPER, TK_JSTR_CAPITALIZE};
     tk_str s;
@@ -26,8 +23,8 @@ FILTER(do_case)
     return ok;
 }
 
-/* Words start behind blanks and ( { [ < -. */
-FILTER(do_title)
+/* Words start after blanks and ( { [ < -. */
+TK_JFUNC(do_title)
 {
     (void)args;
     tk_str s;
@@ -47,7 +44,7 @@ FILTER(do_title)
     return tk_jval_take(run, &buf, out);
 }
 
-FILTER(do_trim)
+TK_JFUNC(do_trim)
 {
     tk_str s, set;
     const tk_jval *chars = tk_jargs_at(args, 0);
@@ -66,7 +63,7 @@ FILTER(do_trim)
     return true;
 }
 
-FILTER(do_string)
+TK_JFUNC(do_string)
 {
     (void)args;
     tk_str s;
@@ -80,7 +77,7 @@ FILTER(do_string)
 
 enum { MARK_SAFE, MARK_ESCAPE, MARK_FORCE };
 
-FILTER(do_markup)
+TK_JFUNC(do_markup)
 {
     tk_str s;
     if (!tk_jval_to_str(run, &self, &s)) {
@@ -100,7 +97,7 @@ FILTER(do_markup)
     return true;
 }
 
-FILTER(do_replace)
+TK_JFUNC(do_replace)
 {
     tk_str s, from, to;
     int64_t count;
@@ -123,7 +120,7 @@ FILTER(do_replace)
     return method->call(run, tk_jval_str(s), &placed, out);
 }
 
-FILTER(do_indent)
+TK_JFUNC(do_indent)
 {
     tk_str s, unit = TK_STR(" ");
     int64_t width = 4;
@@ -167,7 +164,7 @@ FILTER(do_indent)
     return ok;
 }
 
-FILTER(do_format)
+TK_JFUNC(do_format)
 {
     tk_str s;
     if (!tk_jval_to_str(run, &self, &s)) {
@@ -185,7 +182,7 @@ FILTER(do_format)
     return tk_jval_percent(run, s, values, out);
 }
 
-FILTER(do_center)
+TK_JFUNC(do_center)
 {
     tk_jval items[1];
     int64_t width;
@@ -202,7 +199,7 @@ FILTER(do_center)
     return method->call(run, tk_jval_str(s), &placed, out);
 }
 
-FILTER(do_wordcount)
+TK_JFUNC(do_wordcount)
 {
     (void)args;
     tk_str s;
@@ -221,7 +218,7 @@ FILTER(do_wordcount)
     return true;
 }
 
-FILTER(do_truncate)
+TK_JFUNC(do_truncate)
 {
     tk_str s, end = TK_STR("...");
     int64_t length, leeway;
@@ -258,7 +255,7 @@ FILTER(do_truncate)
     return tk_jval_concat(run, cut, end, out);
 }
 
-FILTER(do_urlencode)
+TK_JFUNC(do_urlencode)
 {
     (void)args;
     if (self.type == TK_JT_UNDEFINED || self.type >= TK_JT_LIST) {
@@ -285,7 +282,7 @@ FILTER(do_urlencode)
 
 /* ---- values ---- */
 
-FILTER(do_default)
+TK_JFUNC(do_default)
 {
     const tk_jval *value = tk_jargs_at(args, 0);
     bool falsy_too = tk_jargs_bool(args, 1, false);
@@ -296,7 +293,7 @@ FILTER(do_default)
     return true;
 }
 
-FILTER(do_attr)
+TK_JFUNC(do_attr)
 {
     tk_str name;
     if (!tk_jval_to_str(run, tk_jargs_at(args, 0), &name)) {
@@ -312,7 +309,7 @@ FILTER(do_attr)
     return tk_jval_attr(run, self, name, out);
 }
 
-FILTER(do_from_json)
+TK_JFUNC(do_from_json)
 {
     (void)args;
     if (run->job->strict) {
@@ -330,14 +327,6 @@ FILTER(do_from_json)
                             "from_json: %s", err.message);
     }
     return tk_jval_of_json(run, json, out);
-}
-
-FILTER(do_unsupported)
-{
-    (void)self;
-    (void)args;
-    (void)out;
-    return tk_jrun_fail(run, TINKC_E_UNSUPPORTED, "a filter that is not supported");
 }
 
 static const tk_jfunc filters[] = {
@@ -362,13 +351,13 @@ static const tk_jfunc filters[] = {
     {"truncate", "length killwords end leeway", do_truncate, 0, 4, 0},
     {"urlencode", "", do_urlencode, 0, 0, 0},
     {"attr", "name", do_attr, 1, 1, 0},
-    {"filesizeformat", "", do_unsupported, 0, -1, 0},
-    {"pprint", "", do_unsupported, 0, -1, 0},
-    {"random", "", do_unsupported, 0, -1, 0},
-    {"striptags", "", do_unsupported, 0, -1, 0},
-    {"urlize", "", do_unsupported, 0, -1, 0},
-    {"wordwrap", "", do_unsupported, 0, -1, 0},
-    {"xmlattr", "", do_unsupported, 0, -1, 0},
+    {"filesizeformat", "", NULL, 0, -1, 0},
+    {"pprint", "", NULL, 0, -1, 0},
+    {"random", "", NULL, 0, -1, 0},
+    {"striptags", "", NULL, 0, -1, 0},
+    {"urlize", "", NULL, 0, -1, 0},
+    {"wordwrap", "", NULL, 0, -1, 0},
+    {"xmlattr", "", NULL, 0, -1, 0},
 };
 
 const void *tk_jinja_find_filter(tk_str name)

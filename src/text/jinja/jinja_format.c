@@ -24,7 +24,7 @@ static bool take_number(tk_str s, size_t *at, int64_t *out)
     return any;
 }
 
-/* `number` fixed to `digits` behind the point, without a locale: exact for what a chat
+/* `number` with `digits` digits after the point, without a locale: exact for what a chat
  * template prints (at most 15 digits in all), refused beyond. */
 static bool put_fixed(tk_jrun *run, tk_buf *out, double number, int64_t digits)
 {
@@ -34,7 +34,7 @@ static bool put_fixed(tk_jrun *run, tk_buf *out, double number, int64_t digits)
     }
     double scale = pow(10, (double)digits), scaled = number * scale;
     if (digits > 15 || scaled > 9e15) {
-        return tk_jrun_fail(run, TINKC_E_UNSUPPORTED, "a float with so many digits");
+        return tk_jrun_fail(run, TINKC_E_UNSUPPORTED, "a float with more than 15 digits");
     }
     double error = fma(number, scale, -scaled), whole = floor(scaled);
     double rest = (scaled - whole) + error;
@@ -81,7 +81,7 @@ static bool put_number(tk_jrun *run, tk_buf *out, const spec *how, const tk_jval
     }
     if (how->other_form || how->precision > 1000) {
         return tk_jrun_fail(run, TINKC_E_UNSUPPORTED,
-                            "a format with '#' or so many digits");
+                            "a format with '#' or more than 1000 digits");
     }
     bool negative = is_float ? signbit(f) != 0 : i < 0;
     tk_buf_puts(out, negative ? "-" : how->plus ? "+" : how->blank ? " " : "");
@@ -174,7 +174,7 @@ static bool next_value(tk_jrun *run, percent *p, tk_str key, tk_jval *out)
     return true;
 }
 
-/* From behind "%" to behind its letter. */
+/* *at is after "%"; moves it past the conversion's letter. */
 static bool one_percent(tk_jrun *run, tk_str f, size_t *at, percent *p, tk_buf *out)
 {
     spec how = {.width = -1, .precision = -1};
@@ -356,7 +356,7 @@ static bool read_spec(tk_jrun *run, tk_str text, char conversion, const tk_jval 
     return true;
 }
 
-/* From behind "{" to behind "}". */
+/* *at is after "{"; moves it past "}". */
 static bool one_field(tk_jrun *run, tk_str f, size_t *at, const tk_jargs *args,
                       numbering *fields, tk_buf *out)
 {

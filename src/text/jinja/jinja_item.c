@@ -38,8 +38,9 @@ static bool loop_attr(tk_jloop *loop, tk_str name, tk_jval *out)
     return false;
 }
 
-/* What getattr() of Python finds: methods and the attributes of our own objects. *found
- * says whether; the value may be undefined when it is not safe to use. */
+/* What getattr() of Python finds: methods, and the attributes of namespaces, loops and
+ * macros. *found tells whether there is one; its value is undefined when the sandbox
+ * refuses it. */
 static bool own_attr(tk_jrun *run, tk_jval object, tk_str name, bool *found, tk_jval *out)
 {
     *found = true;
@@ -259,7 +260,7 @@ static bool slice_list(tk_jrun *run, tk_jval list, const slice *range, tk_jval *
     return true;
 }
 
-/* What the range has at `index`, which may be one behind either end. */
+/* What the range has at `index`, which may be one past either end. */
 static bool range_at(const tk_jrange *range, int64_t index, int64_t *out)
 {
     int64_t offset;

@@ -1,5 +1,5 @@
 /* Template source to tokens, as jinja2's lexer does it with trim_blocks and
- * lstrip_blocks: one newline behind a block or comment tag is dropped, blanks between the
+ * lstrip_blocks: one newline after a block or comment tag is dropped, blanks between the
  * start of a line and such a tag too; "-" strips all white space on its side, "+" keeps
  * it. Line ends are made "\n" and the last one is dropped. */
 #include <string.h>
@@ -106,7 +106,7 @@ static int hex_of(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* \xHH, \uHHHH, \UHHHHHHHH; *at is behind the letter. */
+/* \xHH, \uHHHH, \UHHHHHHHH; *at is after the letter. */
 static bool hex_escape(lexer *x, tk_str in, size_t *at, size_t digits, tk_buf *out)
 {
     uint32_t code = 0;
@@ -126,8 +126,8 @@ static bool hex_escape(lexer *x, tk_str in, size_t *at, size_t digits, tk_buf *o
     return true;
 }
 
-/* A character beyond ASCII behind a backslash: Python sees its escape, and the backslash
- * escapes that one's. */
+/* A character beyond ASCII after a backslash: jinja2 turns the character into an escape
+ * first, so the backslash in the source escapes the backslash of that. */
 static size_t escaped_wide(tk_str in, size_t at, tk_buf *out)
 {
     uint32_t code = 0;
@@ -230,7 +230,7 @@ static size_t digits_end(const lexer *x, size_t at)
     return at;
 }
 
-/* Where a float that starts at x->at ends; x->at when it is none. */
+/* Where a float that starts at x->at ends; x->at when it is not a float. */
 static size_t float_end(const lexer *x)
 {
     size_t at = digits_end(x, x->at);
@@ -392,7 +392,7 @@ static bool lex_one(lexer *x, braces *b)
     return lex_op(x, b);
 }
 
-/* From behind "{%" or "{{" to behind its end. */
+/* Starts after "{%" or "{{", goes past the end of the tag. */
 static bool lex_tag(lexer *x, bool is_block)
 {
     braces b = {.n = 0};
@@ -406,9 +406,9 @@ static bool lex_tag(lexer *x, bool is_block)
                 return ok;
             }
         }
-        size_t behind = skip_space(x, x->at);
-        if (behind > x->at) {
-            advance(x, behind);
+        size_t next = skip_space(x, x->at);
+        if (next > x->at) {
+            advance(x, next);
             continue;
         }
         if (x->at >= x->n) {
@@ -422,7 +422,7 @@ static bool lex_tag(lexer *x, bool is_block)
 
 /* ---- text between tags ---- */
 
-/* The text before a tag at `end` whose sign is behind its two characters. */
+/* The text before a tag at `end` whose sign follows its two characters. */
 static bool lex_text(lexer *x, size_t end, bool strips_line)
 {
     const char *text = x->s + x->at;

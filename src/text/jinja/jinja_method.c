@@ -5,12 +5,9 @@
 
 #include "text/jinja/jinja_run.h"
 
-#define METHOD(name)                                                                     \
-    static bool name(tk_jrun *run, tk_jval self, const tk_jargs *args, tk_jval *out)
-
 /* ---- dict ---- */
 
-METHOD(dict_get)
+TK_JFUNC(dict_get)
 {
     tk_jentry *entry = NULL;
     const tk_jval *fallback = tk_jargs_at(args, 1);
@@ -21,7 +18,7 @@ METHOD(dict_get)
     return true;
 }
 
-METHOD(dict_view)
+TK_JFUNC(dict_view)
 {
     tk_jview *view = tk_jrun_alloc(run, 1, sizeof(*view));
     if (view == NULL) {
@@ -42,7 +39,7 @@ static bool put_all(tk_jrun *run, tk_jdict *to, const tk_jdict *from)
     return true;
 }
 
-METHOD(dict_copy)
+TK_JFUNC(dict_copy)
 {
     (void)args;
     tk_jdict *copy;
@@ -53,7 +50,7 @@ METHOD(dict_copy)
     return true;
 }
 
-METHOD(dict_pop)
+TK_JFUNC(dict_pop)
 {
     tk_jentry *entry = NULL;
     const tk_jval *fallback = tk_jargs_at(args, 1);
@@ -64,7 +61,8 @@ METHOD(dict_pop)
         return tk_jrun_raise(run, "pop: no such key");
     }
     *out = entry != NULL ? entry->value : *fallback;
-    for (size_t i = 0; entry != NULL && i < self.as.dict->n; i++) { /* hashed anew */
+    for (size_t i = 0; entry != NULL && i < self.as.dict->n;
+         i++) { /* each key is hashed again */
         const tk_jval *key = &self.as.dict->entries[i].key;
         if (!tk_jrun_step(run, 1 + (key->type == TK_JT_STR ? key->as.s.n / 16 : 0))) {
             return false;
@@ -76,7 +74,7 @@ METHOD(dict_pop)
     return true;
 }
 
-METHOD(dict_setdefault)
+TK_JFUNC(dict_setdefault)
 {
     tk_jentry *entry = NULL;
     const tk_jval *value = tk_jargs_at(args, 1);
@@ -87,7 +85,7 @@ METHOD(dict_setdefault)
     return entry != NULL || tk_jdict_put(run, self.as.dict, *tk_jargs_at(args, 0), *out);
 }
 
-METHOD(dict_update)
+TK_JFUNC(dict_update)
 {
     *out = tk_jval_none();
     for (size_t i = 0; i < args->n; i++) {
@@ -103,7 +101,7 @@ METHOD(dict_update)
     return put_all(run, self.as.dict, &named);
 }
 
-METHOD(dict_clear)
+TK_JFUNC(dict_clear)
 {
     (void)run;
     (void)args;
@@ -114,7 +112,7 @@ METHOD(dict_clear)
 
 /* ---- list and tuple ---- */
 
-METHOD(list_index)
+TK_JFUNC(list_index)
 {
     const tk_jlist *list = self.as.list;
     int64_t count = 0;
@@ -148,7 +146,7 @@ static bool list_extend(tk_jrun *run, tk_jlist *list, const tk_jval *items)
     return true;
 }
 
-METHOD(list_copy)
+TK_JFUNC(list_copy)
 {
     (void)args;
     tk_jlist *copy;
@@ -159,14 +157,14 @@ METHOD(list_copy)
     return true;
 }
 
-METHOD(list_add)
+TK_JFUNC(list_add)
 {
     *out = tk_jval_none();
     return args->op == 'a' ? tk_jlist_add(run, self.as.list, *tk_jargs_at(args, 0))
                            : list_extend(run, self.as.list, tk_jargs_at(args, 0));
 }
 
-METHOD(list_insert)
+TK_JFUNC(list_insert)
 {
     tk_jlist *list = self.as.list;
     int64_t at;
@@ -183,7 +181,7 @@ METHOD(list_insert)
     return true;
 }
 
-METHOD(list_pop)
+TK_JFUNC(list_pop)
 {
     tk_jlist *list = self.as.list;
     int64_t at;
@@ -201,7 +199,7 @@ METHOD(list_pop)
     return true;
 }
 
-METHOD(list_reverse)
+TK_JFUNC(list_reverse)
 {
     (void)args;
     tk_jlist *list = self.as.list;
@@ -214,7 +212,7 @@ METHOD(list_reverse)
     return tk_jrun_step(run, list->n);
 }
 
-METHOD(list_clear)
+TK_JFUNC(list_clear)
 {
     (void)run;
     (void)args;
@@ -223,17 +221,9 @@ METHOD(list_clear)
     return true;
 }
 
-METHOD(list_unsupported)
-{
-    (void)self;
-    (void)args;
-    (void)out;
-    return tk_jrun_fail(run, TINKC_E_UNSUPPORTED, "a method that is not supported");
-}
-
 /* ---- loop and cycler ---- */
 
-METHOD(loop_cycle)
+TK_JFUNC(loop_cycle)
 {
     if (args->n == 0) {
         return tk_jrun_raise(run, "no items for cycling given");
@@ -242,7 +232,7 @@ METHOD(loop_cycle)
     return true;
 }
 
-METHOD(loop_changed)
+TK_JFUNC(loop_changed)
 {
     tk_jloop *loop = self.as.loop;
     tk_jlist *list;
@@ -265,7 +255,7 @@ METHOD(loop_changed)
     return true;
 }
 
-METHOD(cycler_next)
+TK_JFUNC(cycler_next)
 {
     (void)run;
     tk_jlist *list = self.as.list;
@@ -277,17 +267,14 @@ METHOD(cycler_next)
 static const tk_jfunc dict_methods[] = {
     {"get", "", dict_get, 1, 2, 0},     {"items", "", dict_view, 0, 0, 'i'},
     {"keys", "", dict_view, 0, 0, 'k'}, {"values", "", dict_view, 0, 0, 'v'},
-    {"copy", "", dict_copy, 0, 0, 0},   {"fromkeys", "", list_unsupported, 0, -1, 0},
+    {"copy", "", dict_copy, 0, 0, 0},   {"fromkeys", "", NULL, 0, -1, 0},
     {NULL, NULL, NULL, 0, 0, 0},
 };
 
 static const tk_jfunc dict_changes[] = {
-    {"pop", "", dict_pop, 1, 2, 0},
-    {"setdefault", "", dict_setdefault, 1, 2, 0},
-    {"update", "", dict_update, 0, -1, 0},
-    {"clear", "", dict_clear, 0, 0, 0},
-    {"popitem", "", list_unsupported, 0, -1, 0},
-    {NULL, NULL, NULL, 0, 0, 0},
+    {"pop", "", dict_pop, 1, 2, 0},        {"setdefault", "", dict_setdefault, 1, 2, 0},
+    {"update", "", dict_update, 0, -1, 0}, {"clear", "", dict_clear, 0, 0, 0},
+    {"popitem", "", NULL, 0, -1, 0},       {NULL, NULL, NULL, 0, 0, 0},
 };
 
 static const tk_jfunc list_methods[] = {
@@ -310,8 +297,8 @@ static const tk_jfunc list_changes[] = {
     {"pop", "", list_pop, 0, 1, 0},
     {"reverse", "", list_reverse, 0, 0, 0},
     {"clear", "", list_clear, 0, 0, 0},
-    {"remove", "", list_unsupported, 0, -1, 0},
-    {"sort", "", list_unsupported, 0, -1, 0},
+    {"remove", "", NULL, 0, -1, 0},
+    {"sort", "", NULL, 0, -1, 0},
     {NULL, NULL, NULL, 0, 0, 0},
 };
 

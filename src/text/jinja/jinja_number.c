@@ -3,9 +3,9 @@
 #include <math.h>
 
 #include "base/json_num.h"
-#include "text/jinja/jinja_seq.h"
+#include "text/jinja/jinja_run.h"
 
-#define NUMBER_BYTES 512 /* longer texts are no numbers */
+#define NUMBER_BYTES 512 /* longer texts are not numbers */
 
 static int digit_at(tk_str s, size_t at)
 {
@@ -29,10 +29,10 @@ static bool plain_number(tk_str s, char room[NUMBER_BYTES], tk_str *out)
             continue;
         }
         bool is_sign = at == 0 && (code == '-' || code == '+');
-        size_t behind = at + k < s.n && s.p[at + k] == '_' ? at + k + 1 : at + k;
+        size_t after = at + k < s.n && s.p[at + k] == '_' ? at + k + 1 : at + k;
         was_digit = digit >= 0;
         leads = leads && (is_sign || digit == 0);
-        if (leads && !is_sign && digit_at(s, behind) >= 0) {
+        if (leads && !is_sign && digit_at(s, after) >= 0) {
             continue;
         }
         if (n == NUMBER_BYTES || (code >= 0x80 && digit < 0) || code == '_') {
@@ -103,7 +103,7 @@ static bool fits_int(double value)
     return value > -9.2e18 && value < 9.2e18;
 }
 
-TK_JFILTER(do_int)
+TK_JFUNC(do_int)
 {
     const tk_jval *fallback = tk_jargs_at(args, 0);
     int64_t base = 10, i;
@@ -136,7 +136,7 @@ TK_JFILTER(do_int)
     return true;
 }
 
-TK_JFILTER(do_float)
+TK_JFUNC(do_float)
 {
     const tk_jval *fallback = tk_jargs_at(args, 0);
     double f;
@@ -155,7 +155,7 @@ TK_JFILTER(do_float)
     return true;
 }
 
-TK_JFILTER(do_abs)
+TK_JFUNC(do_abs)
 {
     (void)args;
     int64_t i;
@@ -212,7 +212,7 @@ static double round_half_even(double value, int64_t digits)
     return r / scale;
 }
 
-TK_JFILTER(do_round)
+TK_JFUNC(do_round)
 {
     int64_t digits;
     tk_str how = TK_STR("common");
@@ -237,7 +237,7 @@ TK_JFILTER(do_round)
         value = round_half_even(value, digits);
     } else if (tk_str_is(how, "ceil") || tk_str_is(how, "floor")) {
         value = (how.p[0] == 'c' ? ceil(value * scale) : floor(value * scale)) / scale;
-        value += 0.0; /* Python's are integers in between: there is no -0 */
+        value += 0.0; /* Python's ceil() and floor() give integers: -0 is 0 */
     } else {
         return tk_jrun_raise(run, "method must be common, ceil or floor");
     }

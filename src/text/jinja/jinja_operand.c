@@ -1,5 +1,5 @@
 /* Operands of a template's expressions to syntax tree: literals, names, tuples; what
- * stands behind a value (attribute, item, call), filters and tests; a sign before it all.
+ * follows a value (attribute, item, call), filters and tests; a sign before it all.
  * And the targets of assignments, which look like tuples. */
 #include <string.h>
 
@@ -159,7 +159,7 @@ static tk_jnode *parse_primary(tk_jparse *p)
     return NULL;
 }
 
-/* ---- behind a value ---- */
+/* ---- after a value ---- */
 
 static bool parse_bound(tk_jparse *p, tk_jnode **out)
 {
@@ -381,7 +381,7 @@ static tk_jnode *parse_test(tk_jparse *p, tk_jnode *node)
     return is_negated ? tk_jnode_make(p, TK_J_NOT, test, NULL) : test;
 }
 
-static tk_jnode *parse_behind(tk_jparse *p, tk_jnode *node)
+static tk_jnode *parse_after(tk_jparse *p, tk_jnode *node)
 {
     while (node != NULL) {
         if (tk_jtok_is(p, "|")) {
@@ -417,7 +417,7 @@ tk_jnode *tk_jinja_unary(tk_jparse *p, bool with_filter)
     }
     node = parse_postfix(p, node);
     if (with_filter) {
-        node = parse_behind(p, node);
+        node = parse_after(p, node);
     }
     p->depth--;
     return node;
@@ -443,9 +443,9 @@ static bool is_target(const tk_jnode *node)
 
 tk_jnode *tk_jinja_target(tk_jparse *p, bool with_namespace, const char *stop)
 {
-    const tk_jtok *behind = tk_jtok_peek(p);
+    const tk_jtok *after = tk_jtok_peek(p);
     if (with_namespace && tk_jtok_now(p)->kind == TK_JTOK_NAME &&
-        behind->kind == TK_JTOK_OP && tk_str_is(behind->text, ".")) {
+        after->kind == TK_JTOK_OP && tk_str_is(after->text, ".")) {
         tk_jnode *node = tk_jnode_new(p, TK_J_NSREF);
         if (node == NULL || !tk_jtok_name(p, &node->text) || !tk_jtok_expect(p, ".") ||
             !tk_jtok_name(p, &node->attr)) {

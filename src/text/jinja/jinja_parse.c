@@ -296,7 +296,7 @@ static bool parse_signature(tk_jparse *p, tk_jnode **list)
     return tk_jtok_expect(p, ")");
 }
 
-/* A body that becomes a function of its own in jinja2: no break out of it. */
+/* A body that becomes a function in jinja2: break cannot leave it. */
 static bool parse_function(tk_jparse *p, tk_jnode *node, const char *end)
 {
     int loops = p->loops;
@@ -387,7 +387,7 @@ static const struct {
     {"print", TK_J_OUTPUT, parse_print},
 };
 
-/* The word behind "{%" is the current token. */
+/* The word after "{%" is the current token. */
 static tk_jnode *parse_statement(tk_jparse *p)
 {
     tk_str word;

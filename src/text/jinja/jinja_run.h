@@ -27,7 +27,7 @@ typedef enum tk_jtype {
     TK_JT_FUNC,   /* a global function */
     TK_JT_METHOD, /* of a value */
     TK_JT_ITER,   /* what a generator gave: can be walked once */
-    TK_JT_VIEW,   /* dict.items() and its kin */
+    TK_JT_VIEW,   /* dict.items(), keys(), values() */
     TK_JT_CYCLER, /* cycler() and joiner() */
 } tk_jtype;
 
@@ -165,10 +165,23 @@ typedef struct tk_jargs {
 struct tk_jfunc {
     const char *name;
     const char *params;
+    /* NULL: jinja2 or Python has it, this does not */
     bool (*call)(tk_jrun *run, tk_jval self, const tk_jargs *args, tk_jval *out);
     int min, max; /* number of arguments; max -1 = any, named ones too */
     int op;       /* for a function that serves several names */
 };
+
+/* The head of such a function. */
+#define TK_JFUNC(name)                                                                   \
+    static bool name(tk_jrun *run, tk_jval self, const tk_jargs *args, tk_jval *out)
+
+/* `name` calls the filter `of`, which is a generator in jinja2: it raises when it is
+ * walked, not when it is made, so its error is kept until then. */
+#define TK_JFUNC_LAZY(name, of)                                                          \
+    TK_JFUNC(name)                                                                       \
+    {                                                                                    \
+        return tk_jfilter_lazily(run, of(run, self, args, out), out);                    \
+    }
 
 /* ---- run state (jinja_run.c) ---- */
 
@@ -176,7 +189,7 @@ bool tk_jrun_fail(tk_jrun *run, tinkc_code code, const char *format, ...) TK_PRI
 bool tk_jrun_raise(tk_jrun *run, const char *format, ...)
     TK_PRINTF(2, 3); /* as an exception of jinja2 or Python: TINKC_E_INVALID */
 bool tk_jrun_too_large(tk_jrun *run); /* an integer needs more than 64 bits */
-bool tk_jrun_undefined(tk_jrun *run, tk_jval value); /* raises UndefinedError */
+bool tk_jrun_undefined(tk_jrun *run, tk_jval value); /* raises jinja2's UndefinedError */
 TK_NODISCARD bool tk_jrun_step(tk_jrun *run, size_t n);
 TK_NODISCARD bool tk_jrun_bytes(tk_jrun *run, size_t n); /* pays for that much text */
 /* Pays for comparing each of n bytes with m others. */
@@ -199,7 +212,7 @@ TK_NODISCARD bool tk_jval_take(tk_jrun *run, tk_buf *buf, tk_jval *out); /* its 
 TK_NODISCARD bool tk_jval_concat(tk_jrun *run, tk_str a, tk_str b, tk_jval *out);
 
 TK_NODISCARD bool tk_jlist_new(tk_jrun *run, tk_jlist **out, size_t room);
-/* The same as a value: *list is new and empty. */
+/* tk_jlist_new, and the list as a value: *list is new and empty. */
 TK_NODISCARD bool tk_jlist_make(tk_jrun *run, tk_jtype type, tk_jlist **list,
                                 tk_jval *out);
 TK_NODISCARD bool tk_jlist_add(tk_jrun *run, tk_jlist *list, tk_jval value);
@@ -273,12 +286,12 @@ const tk_jfunc *tk_jinja_find_global(tk_str name);
 /* Argument `index` of a function whose arguments tk_jfunc_call has put in order: its
  * value, or NULL when it was not given. */
 const tk_jval *tk_jargs_at(const tk_jargs *args, size_t index);
-/* The same as bool, int (must be one) or text. */
+/* The argument as bool, int (raises when it is not one) or text. */
 bool tk_jargs_bool(const tk_jargs *args, size_t index, bool fallback);
 TK_NODISCARD bool tk_jargs_int(tk_jrun *run, const tk_jargs *args, size_t index,
                                int64_t fallback, int64_t *out);
 TK_NODISCARD bool tk_jargs_str(tk_jrun *run, const tk_jargs *args, size_t index,
-                               tk_str *out); /* raises TypeError when it is no str */
+                               tk_str *out); /* raises TypeError when it is not a str */
 
 /* ---- filters, tests, methods ---- */
 
@@ -289,6 +302,13 @@ TK_NODISCARD bool tk_jinja_test(tk_jrun *run, tk_str name, tk_jval self,
 /* A method of a value; NULL when its type has none of that name. *is_unsafe when it would
  * change the object. */
 const tk_jfunc *tk_jinja_find_method(tk_jtype type, tk_str name, bool *is_unsafe);
+
+/* jinja_seq.c: the value at a path "a.b.0" of an item. */
+TK_NODISCARD bool tk_jval_path(tk_jrun *run, tk_jval item, tk_jval path, tk_jval *out);
+/* jinja_seq.c: for TK_JFUNC_LAZY. Lack of memory, of steps and of support is an error at
+ * once. */
+TK_NODISCARD bool tk_jfilter_lazily(tk_jrun *run, bool ok, tk_jval *out);
+
 extern const tk_jfunc tk_jmethods_str[], tk_jfilters_seq[], tk_jfilters_sort[],
     tk_jfilters_number[];
 TK_NODISCARD bool tk_jval_percent(tk_jrun *run, tk_str format, tk_jval values,
@@ -304,7 +324,7 @@ TK_NODISCARD bool tk_jinja_eval_args(tk_jrun *run, const tk_jnode *list, tk_jarg
 TK_NODISCARD bool tk_jinja_eval_filters(tk_jrun *run, const tk_jnode *node, tk_jval self,
                                         tk_jval *out);
 TK_NODISCARD bool tk_jinja_exec(tk_jrun *run, const tk_jnode *list);
-/* A body's output as a value, in a scope of its own over `parent` that holds `vars`. */
+/* Runs the body of `owner` in `scope` and gives its output as a value. */
 TK_NODISCARD bool tk_jinja_capture(tk_jrun *run, const tk_jnode *owner, tk_jscope *scope,
                                    tk_jval *out);
 TK_NODISCARD bool tk_jinja_loop(tk_jrun *run, const tk_jnode *node, tk_jval iterable,

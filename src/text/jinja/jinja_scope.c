@@ -47,8 +47,8 @@ static name_use *find(tk_jparse *p, const scope *s, tk_str name)
     return i < s->n ? &s->names[i] : NULL;
 }
 
-/* The same, for a name that is likely to stand at `at`: an if compares all names of a
- * scope with all of each branch. */
+/* find() for a name that is likely to be at `at`: an if compares all names of a scope
+ * with all of each branch. */
 static name_use *find_near(tk_jparse *p, const scope *s, size_t at, tk_str name)
 {
     p->compared++;
@@ -185,7 +185,7 @@ typedef struct branches {
     size_t n;
 } branches;
 
-/* `at` is where the name stands in its branch: nearly always its place in `all` too. */
+/* `at` is the place of the name in its branch: nearly always its place in `all` too. */
 static bool note_name(tk_jparse *p, branches *b, size_t at, name_use use,
                       bool is_new_store)
 {
@@ -210,7 +210,7 @@ static bool note_name(tk_jparse *p, branches *b, size_t at, name_use use,
     return true;
 }
 
-/* Walks one branch as if it stood alone behind what came before it. */
+/* Walks one branch as if there were no other after what came before the if. */
 static bool walk_branch(tk_jparse *p, const scope *s, tk_jnode *body, branches *b)
 {
     scope alone = {.parent = s->parent, .is_soft = true};

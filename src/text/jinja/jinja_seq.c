@@ -1,6 +1,6 @@
 /* Filters on sequences and mappings. Those that are generators in jinja2 give a
  * TK_JT_ITER: it can be walked once and has no length. */
-#include "text/jinja/jinja_seq.h"
+#include "text/jinja/jinja_run.h"
 
 bool tk_jval_path(tk_jrun *run, tk_jval item, tk_jval path, tk_jval *out)
 {
@@ -44,7 +44,7 @@ bool tk_jfilter_lazily(tk_jrun *run, bool ok, tk_jval *out)
 
 /* ---- length, ends, conversion ---- */
 
-TK_JFILTER(do_length)
+TK_JFUNC(do_length)
 {
     (void)args;
     int64_t n = tk_jval_length(&self);
@@ -56,7 +56,7 @@ TK_JFILTER(do_length)
     return self.type != TK_JT_STR || tk_jrun_bytes(run, self.as.s.n);
 }
 
-TK_JFILTER(do_list)
+TK_JFUNC(do_list)
 {
     (void)args;
     tk_jlist items, *list;
@@ -72,7 +72,7 @@ TK_JFILTER(do_list)
     return true;
 }
 
-TK_JFILTER(do_first)
+TK_JFUNC(do_first)
 {
     tk_jlist items;
     bool is_last = args->op == 1;
@@ -99,7 +99,7 @@ TK_JFILTER(do_first)
     return true;
 }
 
-TK_JFILTER(do_reverse)
+TK_JFUNC(do_reverse)
 {
     (void)args;
     tk_jval bounds[3] = {tk_jval_none(), tk_jval_none(), tk_jval_int(-1)};
@@ -120,7 +120,7 @@ TK_JFILTER(do_reverse)
     return true;
 }
 
-TK_JFILTER(do_items)
+TK_JFUNC(do_items)
 {
     (void)args;
     if (self.type != TK_JT_DICT && self.type != TK_JT_UNDEFINED) {
@@ -139,7 +139,7 @@ TK_JFILTER(do_items)
     return true;
 }
 
-TK_JFILTER(do_join)
+TK_JFUNC(do_join)
 {
     tk_str between = TK_STR("");
     const tk_jval *d = tk_jargs_at(args, 0), *attribute = tk_jargs_at(args, 1);
@@ -167,7 +167,7 @@ TK_JFILTER(do_join)
     return tk_jval_take(run, &buf, out);
 }
 
-TK_JFILTER(do_sum)
+TK_JFUNC(do_sum)
 {
     const tk_jval *attribute = tk_jargs_at(args, 0), *start = tk_jargs_at(args, 1);
     tk_jlist items;
@@ -186,9 +186,9 @@ TK_JFILTER(do_sum)
     return true;
 }
 
-/* ---- map, select and their kin ---- */
+/* ---- map, select, reject ---- */
 
-TK_JFILTER(do_map)
+TK_JFUNC(do_map)
 {
     tk_jlist items, *list;
     const tk_jval *attribute = NULL, *fallback = NULL;
@@ -230,7 +230,7 @@ TK_JFILTER(do_map)
 
 enum { SELECT = 0, REJECT = 1, BY_ATTR = 2 };
 
-TK_JFILTER(do_select)
+TK_JFUNC(do_select)
 {
     tk_jlist items, *list;
     bool by_attr = (args->op & BY_ATTR) != 0;
@@ -273,10 +273,10 @@ TK_JFILTER(do_select)
     return true;
 }
 
-/* The four of them take any arguments, so each needs its own entry to know which it is.
- */
+/* The four take any arguments, which tk_jfunc_call passes on without `op`: each has its
+ * own function that sets it. */
 #define SELECTOR(name, bits)                                                             \
-    TK_JFILTER(name)                                                                     \
+    TK_JFUNC(name)                                                                       \
     {                                                                                    \
         tk_jargs with = *args;                                                           \
         with.op = (bits);                                                                \
@@ -289,7 +289,7 @@ SELECTOR(do_rejectattr, REJECT | BY_ATTR)
 
 /* ---- groups ---- */
 
-TK_JFILTER(do_batch)
+TK_JFUNC(do_batch)
 {
     int64_t size;
     const tk_jval *fill = tk_jargs_at(args, 1);
@@ -318,17 +318,9 @@ TK_JFILTER(do_batch)
     return true;
 }
 
-TK_JFILTER(do_slice)
-{
-    (void)self;
-    (void)args;
-    (void)out;
-    return tk_jrun_fail(run, TINKC_E_UNSUPPORTED, "filter slice");
-}
-
-TK_JFILTER_LAZY(lazy_items, do_items)
-TK_JFILTER_LAZY(lazy_map, do_map)
-TK_JFILTER_LAZY(lazy_batch, do_batch)
+TK_JFUNC_LAZY(lazy_items, do_items)
+TK_JFUNC_LAZY(lazy_map, do_map)
+TK_JFUNC_LAZY(lazy_batch, do_batch)
 
 const tk_jfunc tk_jfilters_seq[] = {
     {"length", "", do_length, 0, 0, 0},
@@ -346,6 +338,6 @@ const tk_jfunc tk_jfilters_seq[] = {
     {"selectattr", "", do_selectattr, 0, -1, 0},
     {"rejectattr", "", do_rejectattr, 0, -1, 0},
     {"batch", "linecount fill_with", lazy_batch, 1, 2, 0},
-    {"slice", "", do_slice, 0, -1, 0},
+    {"slice", "", NULL, 0, -1, 0},
     {NULL, NULL, NULL, 0, 0, 0},
 };

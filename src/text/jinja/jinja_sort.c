@@ -2,7 +2,7 @@
  * and max. */
 #include <string.h>
 
-#include "text/jinja/jinja_seq.h"
+#include "text/jinja/jinja_run.h"
 
 /* Lower-case text, as jinja2 compares it. */
 static bool fold(tk_jrun *run, tk_jval *value)
@@ -54,22 +54,6 @@ static bool sort(tk_jrun *run, sort_item *items, sort_item *room, size_t n, bool
            merge(run, items, room, middle, n, reverse);
 }
 
-static bool sorted(tk_jrun *run, sort_item *items, size_t n, bool reverse, tk_jval *out)
-{
-    sort_item *room = tk_jrun_alloc(run, n + 1, sizeof(*room));
-    tk_jlist *list;
-    if (room == NULL || !sort(run, items, room, n, reverse) ||
-        !tk_jlist_make(run, TK_JT_LIST, &list, out)) {
-        return false;
-    }
-    for (size_t i = 0; i < n; i++) {
-        if (!tk_jlist_add(run, list, items[i].value)) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* The key to sort by: the item, an attribute of it, or several between commas. */
 static bool sort_key(tk_jrun *run, tk_jval item, const tk_jval *attribute, bool exact,
                      tk_jval *out)
@@ -97,59 +81,79 @@ static bool sort_key(tk_jrun *run, tk_jval item, const tk_jval *attribute, bool 
     return true;
 }
 
+/* How a filter orders its items. */
+typedef struct ordering {
+    bool (*key)(tk_jrun *run, tk_jval item, const struct ordering *by, tk_jval *out);
+    bool reverse, exact; /* exact: upper and lower case differ */
+    const tk_jval *attribute;
+    size_t member; /* of a pair: 0 = key, 1 = value */
+} ordering;
+
+static bool plain_key(tk_jrun *run, tk_jval item, const ordering *by, tk_jval *out)
+{
+    return sort_key(run, item, by->attribute, by->exact, out);
+}
+
 /* jinja2 sorts by lists of keys: keys that are equal are never asked for their order. */
-static bool sort_by(tk_jrun *run, tk_jval item, const tk_jval *attribute, bool exact,
-                    tk_jval *out)
+static bool list_key(tk_jrun *run, tk_jval item, const ordering *by, tk_jval *out)
 {
     tk_jval key;
     tk_jlist *list;
-    if (!sort_key(run, item, attribute, exact, &key)) {
-        return false;
-    }
-    return tk_jlist_make(run, TK_JT_LIST, &list, out) && tk_jlist_add(run, list, key);
+    return plain_key(run, item, by, &key) && tk_jlist_make(run, TK_JT_LIST, &list, out) &&
+           tk_jlist_add(run, list, key);
 }
 
-/* The items of `from`, each with itself as its key. */
-static bool to_sort(tk_jrun *run, tk_jval from, sort_item **out, size_t *n)
+static bool pair_key(tk_jrun *run, tk_jval item, const ordering *by, tk_jval *out)
 {
-    tk_jlist items;
+    *out = item.as.list->items[by->member];
+    return by->exact || fold(run, out);
+}
+
+static bool sort_all(tk_jrun *run, tk_jval from, const ordering *by, tk_jval *out)
+{
+    tk_jlist items, *list;
     if (!tk_jval_iterate(run, from, &items)) {
         return false;
     }
-    *n = items.n;
-    *out = tk_jrun_alloc(run, items.n + 1, sizeof(**out));
-    for (size_t i = 0; *out != NULL && i < items.n; i++) {
-        (*out)[i] = (sort_item){items.items[i], items.items[i]};
-    }
-    return *out != NULL;
-}
-
-enum { BY_LIST = 0, BY_KEY = 1 };
-
-TK_JFILTER(do_sort)
-{
-    bool reverse = tk_jargs_bool(args, 0, false), exact = tk_jargs_bool(args, 1, false);
-    sort_item *all;
-    size_t n;
-    if (!to_sort(run, self, &all, &n)) {
+    size_t n = items.n;
+    sort_item *all = tk_jrun_alloc(run, n + 1, sizeof(*all));
+    sort_item *room = tk_jrun_alloc(run, n + 1, sizeof(*room));
+    if (all == NULL || room == NULL) {
         return false;
     }
     for (size_t i = 0; i < n; i++) {
-        if (!(args->op == BY_KEY ? sort_key : sort_by)(
-                run, all[i].value, tk_jargs_at(args, 2), exact, &all[i].key)) {
+        all[i].value = items.items[i];
+        if (!by->key(run, all[i].value, by, &all[i].key)) {
             return false;
         }
     }
-    return sorted(run, all, n, reverse, out);
+    if (!sort(run, all, room, n, by->reverse) ||
+        !tk_jlist_make(run, TK_JT_LIST, &list, out)) {
+        return false;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (!tk_jlist_add(run, list, all[i].value)) {
+            return false;
+        }
+    }
+    return true;
 }
 
-TK_JFILTER(do_dictsort)
+TK_JFUNC(do_sort)
 {
-    bool exact = tk_jargs_bool(args, 0, false), reverse = tk_jargs_bool(args, 2, false);
-    const tk_jval *by = tk_jargs_at(args, 1);
-    bool by_value = by != NULL && by->type == TK_JT_STR && tk_str_is(by->as.s, "value");
-    if (by != NULL && !by_value &&
-        !(by->type == TK_JT_STR && tk_str_is(by->as.s, "key"))) {
+    ordering by = {.key = list_key,
+                   .reverse = tk_jargs_bool(args, 0, false),
+                   .exact = tk_jargs_bool(args, 1, false),
+                   .attribute = tk_jargs_at(args, 2)};
+    return sort_all(run, self, &by, out);
+}
+
+TK_JFUNC(do_dictsort)
+{
+    const tk_jval *what = tk_jargs_at(args, 1);
+    bool is_text = what != NULL && what->type == TK_JT_STR;
+    bool by_value = is_text && tk_str_is(what->as.s, "value");
+    if (what != NULL && !by_value && !(is_text && tk_str_is(what->as.s, "key"))) {
         return tk_jrun_raise(run, "You can only sort by either \"key\" or \"value\"");
     }
     if (self.type == TK_JT_UNDEFINED) {
@@ -159,22 +163,15 @@ TK_JFILTER(do_dictsort)
         return tk_jrun_raise(run, "'%s' object has no attribute 'items'",
                              tk_jval_type_name(&self));
     }
+    ordering by = {.key = pair_key,
+                   .reverse = tk_jargs_bool(args, 2, false),
+                   .exact = tk_jargs_bool(args, 0, false),
+                   .member = by_value};
     tk_jview view = {self.as.dict, 'i'};
-    sort_item *all;
-    size_t n;
-    if (!to_sort(run, (tk_jval){.type = TK_JT_VIEW, .as.view = &view}, &all, &n)) {
-        return false;
-    }
-    for (size_t i = 0; i < n; i++) {
-        all[i].key = all[i].value.as.list->items[by_value];
-        if (!exact && !fold(run, &all[i].key)) {
-            return false;
-        }
-    }
-    return sorted(run, all, n, reverse, out);
+    return sort_all(run, (tk_jval){.type = TK_JT_VIEW, .as.view = &view}, &by, out);
 }
 
-TK_JFILTER(do_unique)
+TK_JFUNC(do_unique)
 {
     bool exact = tk_jargs_bool(args, 0, false);
     const tk_jval *attribute = tk_jargs_at(args, 1);
@@ -199,7 +196,7 @@ TK_JFILTER(do_unique)
     return true;
 }
 
-TK_JFILTER(do_min_max)
+TK_JFUNC(do_min_max)
 {
     bool exact = tk_jargs_bool(args, 0, false);
     const tk_jval *attribute = tk_jargs_at(args, 1);
@@ -227,16 +224,15 @@ TK_JFILTER(do_min_max)
     return true;
 }
 
-TK_JFILTER(do_groupby)
+TK_JFUNC(do_groupby)
 {
     const tk_jval *attribute = tk_jargs_at(args, 0);
     tk_jval sorted_items;
-    tk_jval sort_args[3] = {tk_jval_bool(false),
-                            tk_jval_bool(tk_jargs_bool(args, 2, false)), *attribute};
-    tk_jargs placed = {.items = sort_args, .n = 3, .op = BY_KEY};
+    ordering by = {
+        .key = plain_key, .exact = tk_jargs_bool(args, 2, false), .attribute = attribute};
     tk_jlist *list, *group = NULL;
     tk_jval last = tk_jval_none();
-    if (!do_sort(run, self, &placed, &sorted_items) ||
+    if (!sort_all(run, self, &by, &sorted_items) ||
         !tk_jlist_make(run, TK_JT_LIST, &list, out)) {
         return false;
     }
@@ -245,8 +241,7 @@ TK_JFILTER(do_groupby)
         bool same = false;
         tk_jlist *two;
         if (!tk_jval_path(run, item, *attribute, &shown) ||
-            !sort_key(run, item, attribute, tk_jargs_bool(args, 2, false), &key) ||
-            !tk_jval_equal(run, &key, &last, &same)) {
+            !plain_key(run, item, &by, &key) || !tk_jval_equal(run, &key, &last, &same)) {
             return false;
         }
         if ((group == NULL || !same) &&
@@ -264,10 +259,10 @@ TK_JFILTER(do_groupby)
     return true;
 }
 
-TK_JFILTER_LAZY(lazy_unique, do_unique)
+TK_JFUNC_LAZY(lazy_unique, do_unique)
 
 const tk_jfunc tk_jfilters_sort[] = {
-    {"sort", "reverse case_sensitive attribute", do_sort, 0, 3, BY_LIST},
+    {"sort", "reverse case_sensitive attribute", do_sort, 0, 3, 0},
     {"dictsort", "case_sensitive by reverse", do_dictsort, 0, 3, 0},
     {"unique", "case_sensitive attribute", lazy_unique, 0, 2, 0},
     {"min", "case_sensitive attribute", do_min_max, 0, 2, 0},

@@ -148,7 +148,7 @@ static uint64_t times(uint64_t a, uint64_t b)
 }
 
 /* By a rolling hash, so that every byte of s is read twice and not once per byte of the
- * needle. Nobody can make hashes collide without knowing where s lies. */
+ * needle. The hash is keyed with the address of s, which an attacker does not know. */
 size_t tk_jstr_rfind(tk_str s, tk_str needle)
 {
     if (needle.n == 0 || needle.n > s.n) {
@@ -242,6 +242,19 @@ bool tk_jstr_is_lower(uint32_t code)
            code == 0xaa || code == 0xba;
 }
 
+bool tk_jstr_is_case(tk_str s, bool upper)
+{
+    bool any = false;
+    uint32_t code = 0;
+    for (size_t k; (k = tk_jstr_char(&code, s)) > 0; s.p += k, s.n -= k) {
+        if (upper ? tk_jstr_is_lower(code) : tk_jstr_is_upper(code)) {
+            return false;
+        }
+        any = any || (upper ? tk_jstr_is_upper(code) : tk_jstr_is_lower(code));
+    }
+    return any;
+}
+
 static bool is_cased(uint32_t code)
 {
     return tk_jstr_is_upper(code) || tk_jstr_is_lower(code) ||
@@ -257,7 +270,7 @@ static bool is_case_ignorable(uint32_t code)
            code == 0xb7 || code == 0x2019;
 }
 
-/* A sigma at byte `at` ends its word: a letter before it, none behind. */
+/* Whether a sigma at byte `at` ends its word: a letter before it, none after it. */
 static bool is_final_sigma(tk_str s, size_t at)
 {
     uint32_t code = 0;
@@ -374,7 +387,7 @@ int tk_jstr_decimal(uint32_t code)
     if (code < 0x80) {
         return code >= '0' && code <= '9' ? (int)(code - '0') : -1;
     }
-    uint32_t first = code; /* digits stand ten by ten, some scripts next to each other */
+    uint32_t first = code; /* digits come in tens, some scripts adjacent */
     while (utf8proc_category((utf8proc_int32_t)first) == UTF8PROC_CATEGORY_ND) {
         first--;
     }

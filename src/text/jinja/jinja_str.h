@@ -13,7 +13,7 @@ size_t tk_jstr_space_before(const char *p, size_t n); /* ... that ends at p + n 
 tk_str tk_jstr_lstrip(tk_str s);
 tk_str tk_jstr_rstrip(tk_str s);
 
-/* The same for any of the characters of `set`. */
+/* Strip any of the characters of `set`. */
 tk_str tk_jstr_lstrip_set(tk_str s, tk_str set);
 tk_str tk_jstr_rstrip_set(tk_str s, tk_str set);
 
@@ -26,7 +26,7 @@ size_t tk_jstr_line_end(tk_str s);
 
 size_t tk_jstr_count(tk_str s); /* characters */
 
-/* Byte offset of character `index`, s.n when there are not so many. */
+/* Byte offset of character `index`, s.n when there are fewer. */
 size_t tk_jstr_offset(tk_str s, size_t index);
 
 /* First or last place of `needle` at or after byte `from`; SIZE_MAX when there is none.
@@ -49,11 +49,14 @@ bool tk_jstr_is_printable(uint32_t code);
 bool tk_jstr_is_alpha(uint32_t code);
 bool tk_jstr_is_digit(uint32_t code);
 bool tk_jstr_is_numeric(uint32_t code);
-int tk_jstr_decimal(uint32_t code); /* the value of a decimal digit, -1: it is none */
+int tk_jstr_decimal(uint32_t code); /* the value of a decimal digit, -1: it is not one */
 bool tk_jstr_is_upper(uint32_t code);
-/* Whether its characters beyond ASCII may stand in a name. */
+/* Whether its characters beyond ASCII may be part of a name. */
 bool tk_jstr_is_identifier(tk_str s);
 bool tk_jstr_is_lower(uint32_t code);
+/* As str.isupper() or, unless `upper`, str.islower(): a letter of that case and none of
+ * the other. */
+bool tk_jstr_is_case(tk_str s, bool upper);
 
 /* As repr() of a str. */
 void tk_jstr_put_repr(tk_buf *out, tk_str s);

@@ -5,9 +5,6 @@
 #include "base/utf8.h"
 #include "text/jinja/jinja_run.h"
 
-#define METHOD(name)                                                                     \
-    static bool name(tk_jrun *run, tk_jval self, const tk_jargs *args, tk_jval *out)
-
 static bool give(tk_jval self, tk_str s, tk_jval *out)
 {
     *out = tk_jval_str(s);
@@ -23,7 +20,7 @@ static bool is_given(const tk_jargs *args, size_t index)
 
 enum { LEFT = 1, RIGHT = 2 };
 
-METHOD(do_strip)
+TK_JFUNC(do_strip)
 {
     tk_str s = self.as.s, set;
     if (!tk_jrun_bytes(run, s.n)) {
@@ -40,7 +37,7 @@ METHOD(do_strip)
     return give(self, (args->op & RIGHT) != 0 ? tk_jstr_rstrip_set(s, set) : s, out);
 }
 
-METHOD(do_case)
+TK_JFUNC(do_case)
 {
     if (!tk_jrun_bytes(run, self.as.s.n)) {
         return false;
@@ -85,7 +82,7 @@ static bool ends_so(tk_str s, tk_str with, bool at_start)
                                                    with.p, with.n) == 0);
 }
 
-METHOD(do_ends)
+TK_JFUNC(do_ends)
 {
     tk_str s;
     size_t skipped;
@@ -116,14 +113,22 @@ METHOD(do_ends)
     return true;
 }
 
+/* (needle, start, end): what is searched for, and the part of the text that is searched.
+ */
+static bool search_args(tk_jrun *run, tk_jval self, const tk_jargs *args, tk_str *s,
+                        tk_str *needle, size_t *skipped)
+{
+    return tk_jargs_str(run, args, 0, needle) &&
+           window(run, self.as.s, args, 1, s, skipped);
+}
+
 enum { FIND, RFIND, INDEX, RINDEX };
 
-METHOD(do_find)
+TK_JFUNC(do_find)
 {
     tk_str s, needle;
     size_t skipped;
-    if (!tk_jargs_str(run, args, 0, &needle) ||
-        !window(run, self.as.s, args, 1, &s, &skipped)) {
+    if (!search_args(run, self, args, &s, &needle, &skipped)) {
         return false;
     }
     bool from_end = args->op == RFIND || args->op == RINDEX;
@@ -141,12 +146,11 @@ METHOD(do_find)
     return true;
 }
 
-METHOD(do_count)
+TK_JFUNC(do_count)
 {
     tk_str s, needle;
     size_t skipped;
-    if (!tk_jargs_str(run, args, 0, &needle) ||
-        !window(run, self.as.s, args, 1, &s, &skipped)) {
+    if (!search_args(run, self, args, &s, &needle, &skipped)) {
         return false;
     }
     int64_t n = 0;
@@ -251,7 +255,7 @@ static bool rsplit_at(tk_jrun *run, tk_jval self, tk_str by, int64_t max, tk_jli
     return true;
 }
 
-METHOD(do_split)
+TK_JFUNC(do_split)
 {
     tk_str by;
     int64_t max;
@@ -278,7 +282,7 @@ METHOD(do_split)
     return tk_jrun_product(run, self.as.s.n, by.n) && rsplit_at(run, self, by, max, list);
 }
 
-METHOD(do_splitlines)
+TK_JFUNC(do_splitlines)
 {
     tk_jlist *list;
     bool keep = tk_jargs_bool(args, 0, false);
@@ -302,7 +306,7 @@ METHOD(do_splitlines)
     return true;
 }
 
-METHOD(do_partition)
+TK_JFUNC(do_partition)
 {
     tk_str by, s = self.as.s;
     tk_jlist *list;
@@ -330,7 +334,7 @@ METHOD(do_partition)
            add_part(run, self, list, parts[2]);
 }
 
-METHOD(do_remove)
+TK_JFUNC(do_remove)
 {
     tk_str affix, s = self.as.s;
     if (!tk_jargs_str(run, args, 0, &affix) || !tk_jrun_bytes(run, affix.n)) {
@@ -345,7 +349,7 @@ METHOD(do_remove)
 
 /* ---- making ---- */
 
-METHOD(do_replace)
+TK_JFUNC(do_replace)
 {
     tk_str s = self.as.s, from, to;
     int64_t count;
@@ -384,7 +388,7 @@ METHOD(do_replace)
     return ok && tk_jrun_bytes(run, out->as.s.n);
 }
 
-METHOD(do_join)
+TK_JFUNC(do_join)
 {
     tk_jlist items;
     if (!tk_jval_iterate(run, *tk_jargs_at(args, 0), &items)) {
@@ -412,7 +416,7 @@ METHOD(do_join)
     return tk_jval_take(run, &buf, out);
 }
 
-METHOD(do_pad)
+TK_JFUNC(do_pad)
 {
     int64_t width;
     tk_str fill = TK_STR(" ");
@@ -444,7 +448,7 @@ METHOD(do_pad)
     return tk_jval_take(run, &buf, out) && tk_jrun_bytes(run, out->as.s.n);
 }
 
-METHOD(do_zfill)
+TK_JFUNC(do_zfill)
 {
     int64_t width;
     tk_str s = self.as.s;
@@ -480,7 +484,7 @@ static bool is_blank(uint32_t c)
     return tk_jstr_space(utf8, n) > 0;
 }
 
-METHOD(do_is)
+TK_JFUNC(do_is)
 {
     tk_str s = self.as.s;
     bool (*const kinds[])(uint32_t) = {tk_jstr_is_digit, tk_jstr_is_alpha, is_alnum,
@@ -494,27 +498,10 @@ METHOD(do_is)
     return tk_jrun_bytes(run, self.as.s.n);
 }
 
-METHOD(do_is_case)
+TK_JFUNC(do_is_case)
 {
-    tk_str s = self.as.s;
-    bool any = false, all = true;
-    uint32_t code;
-    for (size_t k; (k = tk_jstr_char(&code, s)) > 0; s.p += k, s.n -= k) {
-        bool upper = tk_jstr_is_upper(code), lower = tk_jstr_is_lower(code);
-        any |= args->op == 'u' ? upper : lower;
-        all &= args->op == 'u' ? !lower : !upper;
-    }
-    *out = tk_jval_bool(any && all);
+    *out = tk_jval_bool(tk_jstr_is_case(self.as.s, args->op == 'u'));
     return tk_jrun_bytes(run, self.as.s.n);
-}
-
-METHOD(do_unsupported)
-{
-    (void)self;
-    (void)args;
-    (void)out;
-    return tk_jrun_fail(run, TINKC_E_UNSUPPORTED,
-                        "a method of str that is not supported");
 }
 
 const tk_jfunc tk_jmethods_str[] = {
@@ -555,15 +542,15 @@ const tk_jfunc tk_jmethods_str[] = {
     {"isnumeric", "", do_is, 0, 0, 4},
     {"isupper", "", do_is_case, 0, 0, 'u'},
     {"islower", "", do_is_case, 0, 0, 'l'},
-    {"encode", "", do_unsupported, 0, -1, 0},
-    {"expandtabs", "", do_unsupported, 0, -1, 0},
-    {"format_map", "", do_unsupported, 0, -1, 0},
-    {"isascii", "", do_unsupported, 0, -1, 0},
-    {"isdecimal", "", do_unsupported, 0, -1, 0},
-    {"isidentifier", "", do_unsupported, 0, -1, 0},
-    {"isprintable", "", do_unsupported, 0, -1, 0},
-    {"istitle", "", do_unsupported, 0, -1, 0},
-    {"maketrans", "", do_unsupported, 0, -1, 0},
-    {"translate", "", do_unsupported, 0, -1, 0},
+    {"encode", "", NULL, 0, -1, 0},
+    {"expandtabs", "", NULL, 0, -1, 0},
+    {"format_map", "", NULL, 0, -1, 0},
+    {"isascii", "", NULL, 0, -1, 0},
+    {"isdecimal", "", NULL, 0, -1, 0},
+    {"isidentifier", "", NULL, 0, -1, 0},
+    {"isprintable", "", NULL, 0, -1, 0},
+    {"istitle", "", NULL, 0, -1, 0},
+    {"maketrans", "", NULL, 0, -1, 0},
+    {"translate", "", NULL, 0, -1, 0},
     {NULL, NULL, NULL, 0, 0, 0},
 };

@@ -1,8 +1,5 @@
-/* Tests: what may stand behind "is". */
+/* Tests: what may follow "is", and what select and its relatives take by name. */
 #include "text/jinja/jinja_run.h"
-
-#define TEST(name)                                                                       \
-    static bool name(tk_jrun *run, tk_jval self, const tk_jargs *args, tk_jval *out)
 
 enum {
     IS_DEFINED,
@@ -29,14 +26,14 @@ static bool is_iterable(const tk_jval *v)
            v->type == TK_JT_ITER || v->type == TK_JT_VIEW || v->type == TK_JT_LOOP;
 }
 
-/* len() and [] : what jinja2 tries. */
+/* What has len() and [], which is what jinja2 tries. */
 static bool is_sequence(const tk_jval *v)
 {
     return v->type == TK_JT_UNDEFINED || v->type == TK_JT_STR || v->type == TK_JT_LIST ||
            v->type == TK_JT_TUPLE || v->type == TK_JT_DICT || v->type == TK_JT_RANGE;
 }
 
-TEST(do_kind)
+TK_JFUNC(do_kind)
 {
     (void)run;
     tk_jtype t = self.type;
@@ -62,7 +59,7 @@ TEST(do_kind)
     return true;
 }
 
-TEST(do_relate)
+TK_JFUNC(do_relate)
 {
     bool holds = false;
     bool ok = tk_jval_relate(run, args->op, self, *tk_jargs_at(args, 0), &holds);
@@ -70,31 +67,29 @@ TEST(do_relate)
     return ok;
 }
 
-TEST(do_parity)
+static bool has_rest(tk_jrun *run, tk_jval self, tk_jval by, int64_t wanted, tk_jval *out)
 {
     tk_jval rest;
     bool holds = false;
-    if (!tk_jval_binary(run, '%', self, tk_jval_int(2), &rest) ||
-        !tk_jval_relate(run, TK_JOP_EQ, rest, tk_jval_int(args->op), &holds)) {
+    if (!tk_jval_binary(run, '%', self, by, &rest) ||
+        !tk_jval_relate(run, TK_JOP_EQ, rest, tk_jval_int(wanted), &holds)) {
         return false;
     }
     *out = tk_jval_bool(holds);
     return true;
 }
 
-TEST(do_divisible)
+TK_JFUNC(do_parity)
 {
-    tk_jval rest;
-    bool holds = false;
-    if (!tk_jval_binary(run, '%', self, *tk_jargs_at(args, 0), &rest) ||
-        !tk_jval_relate(run, TK_JOP_EQ, rest, tk_jval_int(0), &holds)) {
-        return false;
-    }
-    *out = tk_jval_bool(holds);
-    return true;
+    return has_rest(run, self, tk_jval_int(2), args->op, out);
 }
 
-TEST(do_sameas)
+TK_JFUNC(do_divisible)
+{
+    return has_rest(run, self, *tk_jargs_at(args, 0), 0, out);
+}
+
+TK_JFUNC(do_sameas)
 {
     const tk_jval *other = tk_jargs_at(args, 0);
     bool same = self.type == other->type;
@@ -108,24 +103,17 @@ TEST(do_sameas)
     return true;
 }
 
-TEST(do_letters)
+TK_JFUNC(do_letters)
 {
     tk_str s;
     if (!tk_jval_to_str(run, &self, &s) || !tk_jrun_bytes(run, s.n)) {
         return false;
     }
-    bool any = false, all = true;
-    uint32_t code;
-    for (size_t k; (k = tk_jstr_char(&code, s)) > 0; s.p += k, s.n -= k) {
-        bool upper = tk_jstr_is_upper(code), lower = tk_jstr_is_lower(code);
-        any |= args->op == 'u' ? upper : lower;
-        all &= args->op == 'u' ? !lower : !upper;
-    }
-    *out = tk_jval_bool(any && all);
+    *out = tk_jval_bool(tk_jstr_is_case(s, args->op == 'u'));
     return true;
 }
 
-TEST(do_exists)
+TK_JFUNC(do_exists)
 {
     if (self.type != TK_JT_STR) {
         bool is_hashable = false;

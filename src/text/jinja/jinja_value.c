@@ -27,7 +27,7 @@ tk_jval tk_jval_float(double value)
 
 tk_jval tk_jval_str(tk_str s)
 {
-    /* Never a NULL pointer: whoever cuts a text adds to it. */
+    /* Never a NULL pointer: code that cuts texts does arithmetic with it. */
     return (tk_jval){.type = TK_JT_STR, .as.s = {s.p != NULL ? s.p : "", s.n}};
 }
 

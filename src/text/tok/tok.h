@@ -15,13 +15,14 @@
 
 typedef struct tk_tok tk_tok;
 
-/* One tokenizer.json alone. The caller frees *out. TINKC_E_PARSE: not JSON;
+/* Load one tokenizer.json alone. The caller frees *out. TINKC_E_PARSE: not JSON;
  * TINKC_E_DECODE: a field is missing or wrong. */
 TK_NODISCARD tinkc_code tk_tok_load(tk_tok **out, const char *path, tk_err *err);
 TK_NODISCARD tinkc_code tk_tok_load_memory(tk_tok **out, tk_str json, tk_err *err);
 
-/* With its config: `path` is a directory, a tokenizer.json or a tiktoken.model; what lies
- * beside it is read too. `config`, `jinja` (a template beside it) {NULL, 0}: none. */
+/* Load a tokenizer with its config: `path` is a directory, a tokenizer.json or a
+ * tiktoken.model; tokenizer_config.json and chat_template.jinja next to it are read too.
+ * `config`, `jinja` {NULL, 0}: there is no such file. */
 TK_NODISCARD tinkc_code tk_tok_open(tk_tok **out, const char *path, tk_err *err);
 TK_NODISCARD tinkc_code tk_tok_open_memory(tk_tok **out, tk_str json, tk_str config,
                                            tk_str jinja, tk_err *err);
@@ -29,13 +30,15 @@ TK_NODISCARD tinkc_code tk_tok_open_memory(tk_tok **out, tk_str json, tk_str con
 tk_tok *tk_tok_ref(tk_tok *tok); /* one more owner; accepts NULL */
 void tk_tok_free(tk_tok *tok);   /* one owner less; accepts NULL */
 
-/* One more than the largest id. */
+/* Returns one more than the largest id. */
 size_t tk_tok_size(const tk_tok *tok);
 
-/* The token as the file spells it, {NULL, 0} for an id that is not used. Borrowed. */
+/* Returns the token as the file spells it, {NULL, 0} for an id that is not used.
+ * Borrowed.
+ */
 tk_str tk_tok_token(const tk_tok *tok, int32_t id);
 
-/* -1 when there is no such token. */
+/* Returns the id of the token, -1 when there is no such token. */
 int32_t tk_tok_id(const tk_tok *tok, tk_str token);
 
 bool tk_tok_is_special(const tk_tok *tok, int32_t id);
@@ -74,7 +77,7 @@ TK_NODISCARD tinkc_code tk_tok_encode_how(const tk_tok *tok, tk_str text, tk_tok
 void tk_tok_decode(const tk_tok *tok, const int32_t *ids, size_t n, bool skip_special,
                    tk_buf *out);
 
-/* The same in pieces: what the steps append is together what tk_tok_decode appends. */
+/* A decode in pieces: what all steps append together is what tk_tok_decode appends. */
 typedef struct tk_tok_stream {
     const tk_tok *tok;
     bool skip_special;

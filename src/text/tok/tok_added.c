@@ -1,7 +1,7 @@
-/* Added tokens in text: leftmost, then longest, with what lstrip and rstrip take along.
- */
+/* Added tokens in text: the leftmost, of those the longest, with the white space that
+ * lstrip and rstrip take along. A trie of bytes finds them. */
 #include "base/mem.h"
-#include "text/tok/tok_int.h"
+#include "text/tok/tok_tables.h"
 #include "text/unicode/uni.h"
 
 /* ---- the trie ---- */
@@ -54,8 +54,8 @@ static bool make_room(tk_tok_trie *trie, size_t bytes)
     return true;
 }
 
-tinkc_code tk_tok_trie_build(tk_tok_trie *trie, const tk_tok *tok, bool normalized,
-                             tk_err *err)
+tinkc_code tk_tok_added_build(tk_tok_trie *trie, const tk_tok *tok, bool normalized,
+                              tk_err *err)
 {
     size_t bytes = 0;
     trie->empty = true;
@@ -80,7 +80,7 @@ tinkc_code tk_tok_trie_build(tk_tok_trie *trie, const tk_tok *tok, bool normaliz
     return TINKC_OK;
 }
 
-void tk_tok_trie_dispose(tk_tok_trie *trie)
+void tk_tok_added_dispose(tk_tok_trie *trie)
 {
     tk_free(trie->edges);
     tk_free(trie->ends);

@@ -2,7 +2,7 @@
  *
  * Short pieces live in arrays that are searched for the lowest rank each time; long ones,
  * which may be as long as the text, in a list with a heap of candidates: n log n. */
-#include "text/tok/tok_int.h"
+#include "text/tok/tok_work.h"
 
 #define NONE  UINT32_MAX
 #define SHORT 100 /* symbols */
@@ -17,7 +17,7 @@ typedef struct symbol {
 
 static inline void look_up(const tk_tok *tok, symbol *s)
 {
-    const tk_tok_merge *m = tk_tok_find_merge(tok, s[0].id, s[1].id);
+    const tk_tok_merge *m = tk_tok_merges_find(tok, s[0].id, s[1].id);
     s->rank = m != NULL ? m->rank : TK_TOK_NO_RANK;
     s->joined = m != NULL ? m->id : -1;
 }
@@ -109,7 +109,7 @@ static void rank_node(const tk_tok *tok, tk_tok_node *nodes, uint32_t i)
 {
     uint32_t next = nodes[i].next;
     const tk_tok_merge *m =
-        next != NONE ? tk_tok_find_merge(tok, nodes[i].id, nodes[next].id) : NULL;
+        next != NONE ? tk_tok_merges_find(tok, nodes[i].id, nodes[next].id) : NULL;
     nodes[i].rank = m != NULL ? m->rank : TK_TOK_NO_RANK;
 }
 
@@ -167,7 +167,7 @@ static size_t merge_long(const tk_tok *tok, tk_tok_work *w, int32_t *ids, size_t
             continue; /* one of the two has been merged since */
         }
         uint32_t right = nodes[left].next;
-        nodes[left].id = tk_tok_find_merge(tok, nodes[left].id, nodes[right].id)->id;
+        nodes[left].id = tk_tok_merges_find(tok, nodes[left].id, nodes[right].id)->id;
         nodes[left].next = nodes[right].next;
         if (nodes[right].next != NONE) {
             nodes[nodes[right].next].prev = left;
@@ -187,13 +187,13 @@ static size_t merge_long(const tk_tok *tok, tk_tok_work *w, int32_t *ids, size_t
     return kept;
 }
 
-size_t tk_tok_merge_all(const tk_tok *tok, tk_tok_work *work, int32_t *ids, size_t n)
+size_t tk_tok_bpe_merge(const tk_tok *tok, tk_tok_work *work, int32_t *ids, size_t n)
 {
     if (n < 2) {
         return n;
     }
     if (n == 2) {
-        const tk_tok_merge *m = tk_tok_find_merge(tok, ids[0], ids[1]);
+        const tk_tok_merge *m = tk_tok_merges_find(tok, ids[0], ids[1]);
         ids[0] = m != NULL ? m->id : ids[0];
         work->turns += 2;
         return m != NULL ? 1 : 2;

@@ -1,4 +1,5 @@
-/* tokenizer_config.json; see tok_config.h. */
+/* tokenizer_config.json into a config. Its strings are views of the parsed JSON, which
+ * stays in the config's arena. */
 #include "text/tok/tok_config.h"
 
 #include <string.h>
@@ -120,13 +121,11 @@ static tinkc_code read_root(tk_tok_config *c, tk_err *err)
         c->tokenizer_class = name->as.string;
     }
     tinkc_code code = read_specials(c, err);
-    if (code == TINKC_OK) {
-        code = read_flag(&c->add_bos, c, "add_bos_token", err);
+    if (code != TINKC_OK) {
+        return code;
     }
-    if (code == TINKC_OK) {
-        code = read_flag(&c->add_eos, c, "add_eos_token", err);
-    }
-    return code;
+    code = read_flag(&c->add_bos, c, "add_bos_token", err);
+    return code == TINKC_OK ? read_flag(&c->add_eos, c, "add_eos_token", err) : code;
 }
 
 tinkc_code tk_tok_config_parse(tk_tok_config *out, tk_str json, tk_str jinja, tk_err *err)
@@ -136,19 +135,22 @@ tinkc_code tk_tok_config_parse(tk_tok_config *out, tk_str json, tk_str jinja, tk
     tinkc_code code = TINKC_OK;
     if (json.p != NULL) {
         code = tk_json_parse(&c.root, &c.arena, json.p, json.n, NULL, err);
-        if (code == TINKC_OK) {
-            code = read_root(&c, err);
+        if (code != TINKC_OK) {
+            goto out;
+        }
+        code = read_root(&c, err);
+        if (code != TINKC_OK) {
+            goto out;
         }
     }
+    code = read_templates(&c, jinja, err);
     if (code == TINKC_OK) {
-        code = read_templates(&c, jinja, err);
+        *out = c;
+        return TINKC_OK;
     }
-    if (code != TINKC_OK) {
-        tk_arena_dispose(&c.arena);
-        return code;
-    }
-    *out = c;
-    return TINKC_OK;
+out:
+    tk_arena_dispose(&c.arena);
+    return code;
 }
 
 void tk_tok_config_dispose(tk_tok_config *config)

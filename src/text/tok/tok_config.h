@@ -9,7 +9,7 @@
 #include "base/json.h"
 
 typedef struct tk_tok_pair {
-    tk_str name, text; /* both with a NUL behind */
+    tk_str name, text; /* both NUL-terminated */
 } tk_tok_pair;
 
 typedef enum tk_tok_flag { TK_TOK_UNSET, TK_TOK_NO, TK_TOK_YES } tk_tok_flag;
@@ -26,14 +26,14 @@ typedef struct tk_tok_config {
     size_t n_templates;
 } tk_tok_config;
 
-/* Accepts {NULL, 0}: a config without anything. `jinja` is the text of
+/* Reads a config. `json` {NULL, 0} gives an empty one. `jinja` is the text of
  * chat_template.jinja, or {NULL, 0}: it is the default template then. On success the
  * caller disposes. */
 TK_NODISCARD tinkc_code tk_tok_config_parse(tk_tok_config *out, tk_str json, tk_str jinja,
                                             tk_err *err);
 void tk_tok_config_dispose(tk_tok_config *config); /* accepts a zeroed one */
 
-/* {NULL, 0} without it. */
+/* Return {NULL, 0} when there is no such role or template. */
 tk_str tk_tok_config_special(const tk_tok_config *config, const char *role);
 tk_str tk_tok_config_template(const tk_tok_config *config, const char *name);
 

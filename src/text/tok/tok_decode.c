@@ -1,6 +1,7 @@
-/* Ids to text, whole or in pieces; see tok.h. */
+/* Ids to text, whole or in pieces. Bytes are held back while more ids could change what
+ * they mean: an unfinished character, a run of <0xHH>. */
 #include "base/utf8.h"
-#include "text/tok/tok_int.h"
+#include "text/tok/tok_tables.h"
 
 void tk_tok_stream_init(tk_tok_stream *stream, const tk_tok *tok, bool skip_special)
 {

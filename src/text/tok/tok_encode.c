@@ -2,7 +2,7 @@
  * added tokens in that, pre-tokenisation stage by stage, and the model for each piece. */
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "text/tok/tok_int.h"
+#include "text/tok/tok_work.h"
 #include "text/unicode/uni.h"
 
 /* One encode under way. Offsets go back in three steps: the buffer in which the pieces
@@ -16,7 +16,7 @@ typedef struct run {
     size_t segment;          /* where the segment begins in the (repaired) text */
     tk_tok_map normal, repair;
     size_t offsets_max;
-    const char *bare; /* a piece that got a blank in front: where it really begins */
+    const char *bare; /* of a piece that got a blank in front: where the piece begins */
 } run;
 
 static tinkc_code run_stage(run *r, size_t stage, tk_str piece);
@@ -35,7 +35,7 @@ static bool put_offsets(run *r, size_t first, size_t begin, size_t end)
     return true;
 }
 
-/* Of the ids from `first` on, which are those of a piece. */
+/* Stores the offsets of the ids from `first` on, which are those of a piece. */
 static bool put_spans(run *r, size_t first, tk_str piece)
 {
     bool shifted = r->bare != NULL;
@@ -69,8 +69,8 @@ static tinkc_code encode_piece(run *r, tk_str piece)
     return code;
 }
 
-/* Behind a blank, unless it begins with one. The stage is the last but one at most: what
- * follows it sees a copy. */
+/* Puts a blank in front of the piece, unless it begins with one. The stages that follow
+ * see a copy. */
 static tinkc_code with_blank(run *r, size_t stage, tk_str piece)
 {
     if (piece.n > 0 && piece.p[0] == ' ') {
@@ -105,8 +105,7 @@ static tinkc_code with_blank(run *r, size_t stage, tk_str piece)
 
 /* ---- stages ---- */
 
-/* The next match of the stage from `from` on; as tk_tok_regex_find. `last` is the end of
- * the match before, SIZE_MAX without one: no empty match may follow there. */
+/* Finds the next match of the stage from `from` on; returns as tk_tok_regex_find. */
 static tinkc_code next_match(run *r, const tk_tok_stage *s, tk_str piece, size_t from,
                              size_t range[2])
 {
@@ -139,7 +138,7 @@ static tinkc_code next_match(run *r, const tk_tok_stage *s, tk_str piece, size_t
     return TINKC_E_MISSING;
 }
 
-/* Pieces wait here until it is known that nothing joins them. */
+/* A piece waits here until it is clear that nothing joins it. */
 typedef struct joiner {
     run *r;
     size_t stage;
@@ -207,7 +206,7 @@ static tinkc_code split(run *r, size_t stage, tk_str piece)
             break;
         }
         if (range[0] == range[1] && after_match && range[1] == at) {
-            size_t n = 1; /* an empty match right behind a match is none */
+            size_t n = 1; /* an empty match right after a match does not count */
             if (from < piece.n) {
                 (void)tk_uni_decode((const unsigned char *)piece.p + from, &n);
             }
@@ -318,7 +317,7 @@ static tinkc_code encode_segment(run *r, tk_str text)
     const char *begin = r->begin, *end = r->end;
     tk_str normal = text;
     tk_tok_map_dispose(&r->normal);
-    tinkc_code code = tk_tok_normalize(r->tok, r->work, text, &normal, &r->normal);
+    tinkc_code code = tk_tok_norm_run(r->tok, r->work, text, &normal, &r->normal);
     if (code != TINKC_OK) {
         return code;
     }
@@ -373,24 +372,26 @@ static tinkc_code repair(run *r, tk_str *text)
 static tinkc_code encode(run *r, tk_str text)
 {
     tinkc_code code = repair(r, &text);
+    if (code != TINKC_OK) {
+        return code;
+    }
     r->begin = text.p;
     r->end = text.p + text.n;
     /* a guess that is rarely short: growing copies */
-    if (code == TINKC_OK && !tk_tok_ids_reserve(r->out, text.n / 3 + 32)) {
-        code = TINKC_E_NOMEM;
+    if (!tk_tok_ids_reserve(r->out, text.n / 3 + 32)) {
+        return TINKC_E_NOMEM;
     }
-    if (code == TINKC_OK) {
-        code = put_around(r, r->tok->before, r->tok->n_before, 0);
+    code = put_around(r, r->tok->before, r->tok->n_before, 0);
+    if (code != TINKC_OK) {
+        return code;
     }
-    if (code == TINKC_OK && text.n > 0) {
+    if (text.n > 0) {
         code = r->how.plain_text
                    ? encode_segment(r, text)
                    : cut_added(r, &r->tok->raw_trie, text, encode_segment, NULL);
     }
-    if (code == TINKC_OK) {
-        code = put_around(r, r->tok->after, r->tok->n_after, text.n);
-    }
-    return code;
+    return code == TINKC_OK ? put_around(r, r->tok->after, r->tok->n_after, text.n)
+                            : code;
 }
 
 tinkc_code tk_tok_encode_how(const tk_tok *tok, tk_str text, tk_tok_how how,

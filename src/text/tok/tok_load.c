@@ -1,46 +1,48 @@
-/* tokenizer.json, alone or with the files beside it, into a tokenizer; its life and its
- * lookups. What would change ids and is not implemented is refused by name. */
+/* tokenizer.json, alone or with the files next to it, into a tokenizer: calls the loaders
+ * in their order, applies the config. Also what a tokenizer is for its owners: references
+ * and look-ups of single tokens. */
 #include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/rand.h"
-#include "text/tok/tok_int.h"
+#include "text/tok/tok_load.h"
+#include "text/tok/tok_work.h"
 #include "text/unicode/uni.h"
 
 /* ---- for all loaders ---- */
 
-tinkc_code tk_tok_unsupported(const tk_tok_loader *l, const char *what, tk_str name)
+tinkc_code tk_tok_load_refuse(const tk_tok_loader *l, const char *what, tk_str name)
 {
     return tk_err_set(l->err, TINKC_E_UNSUPPORTED,
                       "tokenizer.json: %s%s" TK_STR_FMT " is not supported", what,
                       name.n > 0 ? " " : "", TK_STR_ARG(name));
 }
 
-tinkc_code tk_tok_bad(const tk_tok_loader *l, const char *what)
+tinkc_code tk_tok_load_bad(const tk_tok_loader *l, const char *what)
 {
     return tk_err_set(l->err, TINKC_E_DECODE, "tokenizer.json: %s", what);
 }
 
-tk_str tk_tok_json_text(const tk_json *value)
+tk_str tk_tok_load_text(const tk_json *value)
 {
     return value != NULL && value->type == TK_JSON_STRING ? value->as.string
                                                           : (tk_str){NULL, 0};
 }
 
-bool tk_tok_json_is(const tk_json *value, const char *text)
+bool tk_tok_load_is(const tk_json *value, const char *text)
 {
     return value != NULL && value->type == TK_JSON_STRING &&
            tk_str_is(value->as.string, text);
 }
 
-bool tk_tok_json_true(const tk_json *value)
+bool tk_tok_load_true(const tk_json *value)
 {
     return value != NULL && value->type == TK_JSON_BOOL && value->as.boolean;
 }
 
-tinkc_code tk_tok_new(tk_tok **out, tk_err *err)
+tinkc_code tk_tok_load_new(tk_tok **out, tk_err *err)
 {
     tk_tok *tok = tk_zalloc(sizeof(*tok));
     if (tok == NULL) {
@@ -52,7 +54,7 @@ tinkc_code tk_tok_new(tk_tok **out, tk_err *err)
     tok->raw_trie.empty = tok->normal_trie.empty = true;
     tinkc_code code = tk_rand_entropy(&tok->hash_key, sizeof(tok->hash_key), err);
     if (code == TINKC_OK) {
-        code = tk_tok_pool_new(&tok->pool, err);
+        code = tk_tok_work_pool_new(&tok->pool, err);
     }
     if (code != TINKC_OK) {
         tk_tok_free(tok);
@@ -79,11 +81,11 @@ void tk_tok_free(tk_tok *tok)
     for (size_t i = 0; i < tok->n_stages; i++) {
         tk_tok_regex_free(tok->stages[i].regex);
     }
-    tk_tok_trie_dispose(&tok->raw_trie);
-    tk_tok_trie_dispose(&tok->normal_trie);
+    tk_tok_added_dispose(&tok->raw_trie);
+    tk_tok_added_dispose(&tok->normal_trie);
     tk_tok_config_dispose(&tok->config);
     tk_arena_dispose(&tok->arena);
-    tk_tok_pool_free(tok->pool);
+    tk_tok_work_pool_free(tok->pool);
     tk_free(tok->entries);
     tk_free(tok->tokens.slots);
     tk_free(tok->raws.slots);
@@ -135,18 +137,19 @@ const tk_tok_config *tk_tok_get_config(const tk_tok *tok)
 
 static tinkc_code load(const tk_tok_loader *l)
 {
-    if (!tk_tok_json_is(tk_json_get(l->root, "version"), "1.0")) {
-        return tk_tok_bad(l, "version is not 1.0");
+    if (!tk_tok_load_is(tk_json_get(l->root, "version"), "1.0")) {
+        return tk_tok_load_bad(l, "version is not 1.0");
     }
     static tinkc_code (*const steps[])(const tk_tok_loader *) = {
-        tk_tok_parts_encode, tk_tok_parts_decode, tk_tok_vocab_load, tk_tok_merges_load,
-        tk_tok_added_load,   tk_tok_finish,       tk_tok_parts_post};
+        tk_tok_parts_encode, tk_tok_parts_decode,     tk_tok_vocab_load,
+        tk_tok_merges_load,  tk_tok_vocab_load_added, tk_tok_vocab_finish,
+        tk_tok_parts_post};
     tinkc_code code = TINKC_OK;
     for (size_t i = 0; i < TK_ARRAY_LEN(steps) && code == TINKC_OK; i++) {
         code = steps[i](l);
     }
     if (code == TINKC_OK && l->tok->ignore_merges) {
-        code = tk_tok_brief_init(l->tok, l->err);
+        code = tk_tok_index_pieces(l->tok, l->err);
     }
     return code;
 }
@@ -156,20 +159,23 @@ tinkc_code tk_tok_load_memory(tk_tok **out, tk_str json, tk_err *err)
     tk_arena arena;
     tk_arena_init(&arena, 0);
     tk_tok_loader l = {.err = err};
-    tinkc_code code = tk_tok_new(&l.tok, err);
-    if (code == TINKC_OK) {
-        code = tk_json_parse(&l.root, &arena, json.p, json.n, NULL, err);
-    }
-    if (code == TINKC_OK) {
-        code = load(&l);
-    }
-    tk_arena_dispose(&arena);
+    tinkc_code code = tk_tok_load_new(&l.tok, err);
     if (code != TINKC_OK) {
-        tk_tok_free(l.tok);
-        return code;
+        goto out;
     }
-    *out = l.tok;
-    return TINKC_OK;
+    code = tk_json_parse(&l.root, &arena, json.p, json.n, NULL, err);
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    code = load(&l);
+    if (code == TINKC_OK) {
+        *out = l.tok;
+        l.tok = NULL;
+    }
+out:
+    tk_arena_dispose(&arena);
+    tk_tok_free(l.tok);
+    return code;
 }
 
 tinkc_code tk_tok_load(tk_tok **out, const char *path, tk_err *err)
@@ -186,7 +192,7 @@ tinkc_code tk_tok_load(tk_tok **out, const char *path, tk_err *err)
 
 /* ---- with its config ---- */
 
-/* The classes of Python that build the post-processor anew from the config. */
+/* The Python classes that rebuild the post-processor from the config. */
 static bool rebuilds(tk_str class)
 {
     static const char *const names[] = {"Llama", "CodeLlama", "Gemma", "Cohere"};
@@ -220,7 +226,7 @@ static void apply_config(tk_tok *tok)
     }
 }
 
-/* The bytes of the files of one tokenizer; NULL = not there. */
+/* The bytes of the files of one tokenizer; NULL = there is no such file. */
 typedef struct files {
     char *vocabulary, *config, *jinja;
     size_t vocabulary_n, config_n, jinja_n;
@@ -265,7 +271,7 @@ static bool is_file(const char *path)
     return path != NULL && stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* Reads dir/name when it is there. */
+/* Reads dir/name when there is such a file. */
 static tinkc_code read_beside(char **data, size_t *n, const char *dir, const char *name,
                               tk_err *err)
 {
@@ -278,7 +284,8 @@ static tinkc_code read_beside(char **data, size_t *n, const char *dir, const cha
     return code;
 }
 
-/* In a directory tokenizer.json, or tiktoken.model when only that is there. */
+/* Returns the path of tokenizer.json in the directory, or of tiktoken.model when the
+ * directory has only that. */
 static char *find_vocabulary(const char *dir)
 {
     char *json = tk_file_join(dir, "tokenizer.json");
@@ -291,7 +298,7 @@ static char *find_vocabulary(const char *dir)
     return counts ? tiktoken : json;
 }
 
-/* The vocabulary's own path, and the directory in which the others lie. */
+/* Finds the path of the vocabulary, and the directory that has the other files. */
 static tinkc_code find_files(const char *path, char **vocabulary, char **dir, tk_err *err)
 {
     struct stat st;
@@ -319,21 +326,25 @@ tinkc_code tk_tok_open(tk_tok **out, const char *path, tk_err *err)
     files f = {.vocabulary = NULL};
     char *vocabulary = NULL, *dir = NULL;
     tinkc_code code = find_files(path, &vocabulary, &dir, err);
-    if (code == TINKC_OK) {
-        f.is_tiktoken =
-            ends_with(vocabulary, "tiktoken.model") || ends_with(vocabulary, ".tiktoken");
-        code = tk_file_read(&f.vocabulary, &f.vocabulary_n, vocabulary,
-                            TK_TOK_FILE_MAX_BYTES, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = read_beside(&f.config, &f.config_n, dir, "tokenizer_config.json", err);
+    f.is_tiktoken =
+        ends_with(vocabulary, "tiktoken.model") || ends_with(vocabulary, ".tiktoken");
+    code = tk_file_read(&f.vocabulary, &f.vocabulary_n, vocabulary, TK_TOK_FILE_MAX_BYTES,
+                        err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = read_beside(&f.jinja, &f.jinja_n, dir, "chat_template.jinja", err);
+    code = read_beside(&f.config, &f.config_n, dir, "tokenizer_config.json", err);
+    if (code != TINKC_OK) {
+        goto out;
     }
+    code = read_beside(&f.jinja, &f.jinja_n, dir, "chat_template.jinja", err);
     if (code == TINKC_OK) {
         code = assemble(out, &f, err);
     }
+out:
     tk_free(f.vocabulary);
     tk_free(f.config);
     tk_free(f.jinja);

@@ -1,6 +1,8 @@
-/* Where text came from, through normalisation; see tok_int.h. */
+/* Where text came from, through repair and normalisation: a range of the new text back to
+ * the old one, by a binary search among anchors. Between two anchors that are equally far
+ * apart in both texts bytes correspond one to one; other stretches count as a whole. */
 #include "base/mem.h"
-#include "text/tok/tok_int.h"
+#include "text/tok/tok_work.h"
 
 void tk_tok_map_add(tk_tok_map *map, size_t to, size_t from)
 {
@@ -57,4 +59,15 @@ void tk_tok_map_back(const tk_tok_map *map, size_t *begin, size_t *end)
                       : b[1].from;
     *begin = first;
     *end = empty ? first : last;
+}
+
+void tk_tok_map_compose(tk_tok_map *outer, tk_tok_map *inner)
+{
+    for (size_t i = 0; i < inner->n && outer->n > 0; i++) {
+        size_t end = inner->anchors[i].from;
+        tk_tok_map_back(outer, &inner->anchors[i].from, &end);
+    }
+    inner->failed = inner->failed || outer->failed;
+    tk_tok_map_dispose(outer);
+    *outer = *inner;
 }

@@ -3,7 +3,7 @@
  * each step of a group asks for what the next step reads. */
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "text/tok/tok_int.h"
+#include "text/tok/tok_load.h"
 #include "text/unicode/uni.h"
 
 #define GROUP 32
@@ -73,9 +73,9 @@ static bool merge_parts(const tk_json *item, tk_str *left, tk_str *right)
     return true;
 }
 
-void tk_tok_junction_put(tk_tok *tok, uint32_t left, uint32_t right)
+void tk_tok_merges_put_junction(tk_tok *tok, uint32_t left, uint32_t right)
 {
-    uint64_t bit = tk_tok_junction_bit(tok, left, right);
+    uint64_t bit = tk_tok_merges_junction_bit(tok, left, right);
     tok->junctions[bit / 64] |= (uint64_t)1 << bit % 64;
 }
 
@@ -86,8 +86,8 @@ static void note_junction(tk_tok *tok, tk_str left, tk_str right)
     while (at > 0 && ((unsigned char)left.p[at] & 0xC0) == 0x80) {
         at--;
     }
-    tk_tok_junction_put(tok, tk_uni_decode((const unsigned char *)left.p + at, &n),
-                        tk_uni_decode((const unsigned char *)right.p, &n));
+    tk_tok_merges_put_junction(tok, tk_uni_decode((const unsigned char *)left.p + at, &n),
+                               tk_uni_decode((const unsigned char *)right.p, &n));
 }
 
 /* The texts of n merges from `first` on; the joined ones lie in *joined. */
@@ -100,7 +100,7 @@ static tinkc_code read_group(const tk_tok_loader *l, const tk_json *merges, size
         tk_str *text = group[i].text;
         if (!merge_parts(&item, &text[LEFT], &text[RIGHT]) || text[LEFT].n == 0 ||
             text[RIGHT].n == 0) {
-            return tk_tok_bad(l, "a merge is not a pair");
+            return tk_tok_load_bad(l, "a merge is not a pair");
         }
         tk_buf_put(joined, text[LEFT].p, text[LEFT].n);
         tk_buf_put(joined, text[RIGHT].p, text[RIGHT].n);
@@ -142,7 +142,7 @@ static tinkc_code store_group(const tk_tok_loader *l, const pending *group, size
     for (size_t i = 0; i < n; i++) {
         const int32_t *id = group[i].id;
         if (id[LEFT] < 0 || id[RIGHT] < 0 || id[JOINED] < 0) {
-            return tk_tok_bad(l, "a merge is not in the vocabulary");
+            return tk_tok_load_bad(l, "a merge is not in the vocabulary");
         }
         uint64_t h = merge_hash(tok, (uint32_t)id[LEFT], (uint32_t)id[RIGHT]);
         __builtin_prefetch(&tok->merges[h >> tok->merge_shift], 1);
@@ -164,11 +164,11 @@ tinkc_code tk_tok_merges_load(const tk_tok_loader *l)
     const tk_json *merges = tk_json_get(tk_json_get(l->root, "model"), "merges");
     size_t n = tk_json_len(merges);
     if (!tk_json_is_array(merges) || n > TK_TOK_MAX_TOKENS) {
-        return tk_tok_bad(l, "merges are missing or too many");
+        return tk_tok_load_bad(l, "merges are missing or too many");
     }
     tinkc_code code = tk_tok_merges_init(l->tok, n, l->err);
     if (code == TINKC_OK && !l->tok->byte_level) {
-        code = tk_tok_chars_init(l->tok, l->err);
+        code = tk_tok_symbol_init(l->tok, l->err);
     }
     pending group[GROUP];
     tk_buf joined;

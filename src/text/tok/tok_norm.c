@@ -1,11 +1,11 @@
-/* Normalisers. Unicode forms come from utf8proc, but for the characters that are newer
- * than the reference's tables (tk_uni_inert): those stand as they are. Marks are sorted
- * here, because utf8proc's sorting is quadratic. */
+/* Normalisers. Unicode forms come from utf8proc, except for the characters that are newer
+ * than the reference's tables (tk_uni_inert): those are left as they are. Marks are
+ * sorted here, because utf8proc's sorting is quadratic. */
 #include <stdlib.h>
 #include <utf8proc.h>
 
 #include "base/mem.h"
-#include "text/tok/tok_int.h"
+#include "text/tok/tok_work.h"
 #include "text/unicode/uni.h"
 
 /* ---- Unicode forms ---- */
@@ -117,7 +117,7 @@ static bool is_inert(uint32_t c)
     return c >= 0x300 && tk_uni_in(tk_uni_inert, tk_uni_n_inert, c);
 }
 
-/* Bytes at the start that no form changes, whatever follows but a mark. */
+/* Bytes at the start that no form changes unless a mark follows them. */
 static size_t ascii_prefix(tk_str text)
 {
     size_t i = 0;
@@ -255,20 +255,8 @@ static bool run(const tk_tok_norm *norm, tk_str text, tk_buf *out, tk_tok_map *m
     return false;
 }
 
-/* outer: text -> original; inner: newer text -> text. Afterwards newer -> original. */
-static void compose(tk_tok_map *outer, tk_tok_map *inner)
-{
-    for (size_t i = 0; i < inner->n && outer->n > 0; i++) {
-        size_t end = inner->anchors[i].from;
-        tk_tok_map_back(outer, &inner->anchors[i].from, &end);
-    }
-    inner->failed = inner->failed || outer->failed;
-    tk_tok_map_dispose(outer);
-    *outer = *inner;
-}
-
-tinkc_code tk_tok_normalize(const tk_tok *tok, tk_tok_work *work, tk_str text,
-                            tk_str *out, tk_tok_map *map)
+tinkc_code tk_tok_norm_run(const tk_tok *tok, tk_tok_work *work, tk_str text, tk_str *out,
+                           tk_tok_map *map)
 {
     tk_str now = text;
     for (size_t i = 0; i < tok->n_norms; i++) {
@@ -281,7 +269,7 @@ tinkc_code tk_tok_normalize(const tk_tok *tok, tk_tok_work *work, tk_str text,
             continue;
         }
         tk_tok_map_add(&step, to->n, now.n);
-        compose(map, &step);
+        tk_tok_map_compose(map, &step);
         if (to->failure != TINKC_OK) {
             return to->failure;
         }

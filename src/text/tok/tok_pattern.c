@@ -244,7 +244,7 @@ static tinkc_code put_group(reader *r)
     return refuse(r, "this kind of group");
 }
 
-tinkc_code tk_tok_regex_translate(tk_buf *out, tk_str pattern, tk_err *err)
+tinkc_code tk_tok_pattern_translate(tk_buf *out, tk_str pattern, tk_err *err)
 {
     if (pattern.n > TK_TOK_PATTERN_MAX_BYTES) { /* each property costs a long list */
         return tk_err_set(err, TINKC_E_LIMIT,

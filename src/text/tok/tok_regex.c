@@ -1,4 +1,5 @@
-/* PCRE2 behind tok_regex.h. Its memory comes through base/mem. */
+/* Matches with PCRE2, which allocates through base/mem.h. The JIT has a short stack; when
+ * that is not enough, the interpreter tries again within a limit of steps. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "text/tok/tok_regex.h"
 
@@ -6,10 +7,8 @@
 
 #include "base/mem.h"
 
-#define MATCH_LIMIT                                                                      \
-    10000000 /* steps of the interpreter, when the JIT's stack is short                  \
-              */
-#define HEAP_KIB (64 * 1024)
+#define MATCH_LIMIT 10000000 /* steps of the interpreter */
+#define HEAP_KIB    (64 * 1024)
 
 struct tk_tok_regex {
     pcre2_general_context *memory;
@@ -78,7 +77,7 @@ tinkc_code tk_tok_regex_new(tk_tok_regex **out, tk_str pattern, tk_err *err)
     tk_buf_init(&text, TK_MIB);
     tk_tok_regex *regex = tk_zalloc(sizeof(*regex));
     tinkc_code code =
-        regex != NULL ? tk_tok_regex_translate(&text, pattern, err) : tk_err_nomem(err);
+        regex != NULL ? tk_tok_pattern_translate(&text, pattern, err) : tk_err_nomem(err);
     if (code == TINKC_OK) {
         code = compile(regex, tk_buf_str(&text), err);
     }

@@ -1,4 +1,4 @@
-/* Scanners; see tok_scan.h. Each follows its pattern alternative by alternative, with the
+/* Scanners. Each follows its pattern alternative by alternative, with the
  * backtracking worked out; the comments quote the alternatives. */
 #include "text/tok/tok_scan.h"
 
@@ -30,7 +30,7 @@ static INLINED unsigned value_at(at p, size_t *n)
     return tk_uni_of(tk_uni_decode(p, n));
 }
 
-/* Behind the run of characters of the set. */
+/* Returns the end of the run of characters of the set. */
 static INLINED at skip(at p, at end, unsigned set)
 {
     size_t n;
@@ -40,7 +40,7 @@ static INLINED at skip(at p, at end, unsigned set)
     return p;
 }
 
-/* The same for as long as they are not ASCII. */
+/* skip() for as long as the characters are not ASCII. */
 static INLINED at skip_beyond(at p, at end, unsigned set)
 {
     size_t n;
@@ -50,7 +50,7 @@ static INLINED at skip_beyond(at p, at end, unsigned set)
     return p;
 }
 
-/* The same for a set whose ASCII part is the letters: eight bytes at a time, because the
+/* skip() for a set whose ASCII part is the letters: eight bytes at a time, because the
  * end of a word is what a branch predictor cannot know. */
 static INLINED at skip_letters(at p, at end, unsigned set)
 {
@@ -238,7 +238,7 @@ static inline bool in_case(unsigned v, unsigned set, const cases *how)
     return IS(v, set) && !(how->without_han && (v & TK_UNI_HAN));
 }
 
-/* [UPPER]*[LOWER]+ from p on: the run of UPPER, then LOWER; without any LOWER behind it
+/* [UPPER]*[LOWER]+ from p on: the run of UPPER, then LOWER; without any LOWER after it
  * the run is given back up to its last character that is in both. NULL = no match; *run
  * is the end of the run of UPPER. */
 static inline at upper_lower(at p, at end, const cases *how, at *run)
@@ -270,8 +270,8 @@ static inline size_t with_contraction(at p, at q, at end, const cases *how)
 
 /* The two alternatives for words:
  * [^\r\n\p{L}\p{N}]?[UPPER]*[LOWER]+ and [^\r\n\p{L}\p{N}]?[UPPER]+[LOWER]*, each with a
- * contraction behind; 0 = no match. Only a mark can be both the optional first character
- * and part of a word. */
+ * contraction after it; 0 = no match. Only a mark can be both the optional first
+ * character and part of a word. */
 static inline size_t cased_word(at p, at end, const cases *how)
 {
     size_t n;

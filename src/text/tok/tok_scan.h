@@ -1,6 +1,6 @@
-/* The split patterns that real tokenizers use, by hand: what the pattern matches at one
- * place. Everything else goes through PCRE2 (tok_regex.h); the tests hold the two against
- * each other. Text is valid UTF-8. Pure functions. */
+/* Hand-written scanners for the split patterns of real tokenizers: what the pattern
+ * matches at one place. Other patterns go through PCRE2 (tok_regex.h); the tests compare
+ * the two. Text is valid UTF-8. Pure functions. */
 #ifndef TEXT_TOK_SCAN_H
 #define TEXT_TOK_SCAN_H
 
@@ -19,10 +19,10 @@ typedef struct tk_tok_scanner {
 extern const tk_tok_scanner tk_tok_scanners[];
 extern const size_t tk_tok_n_scanners;
 
-/* NULL when the pattern is not one of them. */
+/* Returns NULL when there is no scanner for the pattern. */
 const tk_tok_scanner *tk_tok_scanner_of(tk_str pattern);
 
-/* The one that ByteLevel brings along (GPT-2's), and Kimi's. */
+/* Return the scanner that ByteLevel uses (GPT-2's), and Kimi's. */
 const tk_tok_scanner *tk_tok_scanner_gpt2(void);
 const tk_tok_scanner *tk_tok_scanner_kimi(void);
 

@@ -2,19 +2,19 @@
  * vocabulary, or one per character, with <0xHH> or the unknown token for what is not in
  * the vocabulary.
  *
- * The piece is cut where no merge can join: between two characters that stand side by
- * side in no merge (last character of the left part, first of the right), and of which,
- * where they enter as bytes, no merge joins a part with what is across. What is merged on
- * one side of such a place never depends on the other. A vocabulary of characters may
- * come with a whole document as one piece, and most characters of a Chinese sentence
- * stand alone or in pairs. */
+ * The piece is cut where no merge can join: between two characters that no merge brings
+ * together (last character of its left part, first of its right) and, where they enter as
+ * bytes, whose parts no merge joins across the border. What is merged on one side of such
+ * a place never depends on the other. This matters for a vocabulary of characters, whose
+ * piece may be a whole document, and for Chinese, where most characters are tokens alone
+ * or in pairs. */
 #include "base/mem.h"
-#include "text/tok/tok_int.h"
+#include "text/tok/tok_work.h"
 #include "text/unicode/uni.h"
 
 #define NO_CHAR UINT32_MAX
 
-int32_t tk_tok_char_id(const tk_tok *tok, const char *p, size_t n)
+int32_t tk_tok_symbol_of(const tk_tok *tok, const char *p, size_t n)
 {
     size_t len;
     uint32_t c = tk_uni_decode((const unsigned char *)p, &len);
@@ -27,7 +27,7 @@ int32_t tk_tok_char_id(const tk_tok *tok, const char *p, size_t n)
 
 /* ---- stretches ---- */
 
-/* The symbols that may still be joined lie behind the ids that are done. */
+/* The symbols that may still be joined follow the ids that are final. */
 typedef struct stretch {
     const tk_tok *tok;
     tk_tok_work *work;
@@ -45,7 +45,7 @@ static inline void finish(stretch *s)
 {
     if (s->n - s->begin > 1) {
         size_t kept =
-            tk_tok_merge_all(s->tok, s->work, s->ids + s->begin, s->n - s->begin);
+            tk_tok_bpe_merge(s->tok, s->work, s->ids + s->begin, s->n - s->begin);
         s->failed = s->failed || kept == SIZE_MAX;
         s->n = s->failed ? s->n : s->begin + kept;
     }
@@ -66,8 +66,8 @@ typedef struct glyph {
 static inline bool is_border(const tk_tok *tok, glyph a, glyph b, const unsigned char *p)
 {
     const tk_tok_whole *w = tok->whole;
-    return !tk_tok_is_junction(tok, a.c, b.c) &&
-           (a.whole >= 0 || w->behind[p[-1] & 63][p[0]] == TK_TOK_NO_RANK) &&
+    return !tk_tok_merges_is_junction(tok, a.c, b.c) &&
+           (a.whole >= 0 || w->after[p[-1] & 63][p[0]] == TK_TOK_NO_RANK) &&
            (b.whole >= 0 || w->before[p[-1]][p[0]] == TK_TOK_NO_RANK);
 }
 
@@ -103,7 +103,7 @@ static void put_bytes(stretch *s, tk_str piece)
     }
 }
 
-/* The same for a vocabulary that lacks some bytes. */
+/* put_bytes for a vocabulary that lacks some bytes. */
 static void put_known_bytes(stretch *s, tk_str piece)
 {
     const tk_tok *tok = s->tok;
@@ -133,7 +133,7 @@ static bool has_bytes(const tk_tok *tok, const char *p, size_t n)
 }
 
 /* An unknown token is put down only when the next known character or the end comes: as in
- * the reference, the bytes of a character between them stand before it. */
+ * the reference, the bytes of a character in between come before it. */
 static void put_chars(stretch *s, tk_str piece)
 {
     const tk_tok *tok = s->tok;
@@ -143,12 +143,12 @@ static void put_chars(stretch *s, tk_str piece)
     for (size_t at = 0; at < piece.n; at += len) {
         const char *p = piece.p + at;
         uint32_t c = tk_uni_decode((const unsigned char *)p, &len);
-        int32_t id = tk_tok_char_id(tok, p, len);
+        int32_t id = tk_tok_symbol_of(tok, p, len);
         if (id >= 0) {
             if (pending) {
                 put(s, tok->unk);
                 pending = false;
-            } else if (last != NO_CHAR && !tk_tok_is_junction(tok, last, c)) {
+            } else if (last != NO_CHAR && !tk_tok_merges_is_junction(tok, last, c)) {
                 finish(s);
             }
             put(s, id);
@@ -172,8 +172,8 @@ static void put_chars(stretch *s, tk_str piece)
     }
 }
 
-tinkc_code tk_tok_symbols_merge(const tk_tok *tok, tk_tok_work *work, tk_str piece,
-                                tk_tok_ids *out)
+tinkc_code tk_tok_symbol_merge(const tk_tok *tok, tk_tok_work *work, tk_str piece,
+                               tk_tok_ids *out)
 {
     stretch s = {tok, work, out->ids, out->n, out->n, false};
     if (!tok->byte_level) {
@@ -193,7 +193,7 @@ tinkc_code tk_tok_symbols_merge(const tk_tok *tok, tk_tok_work *work, tk_str pie
 
 /* ---- the table of a vocabulary of characters ---- */
 
-tinkc_code tk_tok_chars_init(tk_tok *tok, tk_err *err)
+tinkc_code tk_tok_symbol_init(tk_tok *tok, tk_err *err)
 {
     tok->char_ids = tk_array(TK_TOK_CHARS, sizeof(*tok->char_ids));
     if (tok->char_ids == NULL) {

@@ -3,14 +3,14 @@
  * above the vocabulary without one are reserved, as Kimi K2's own code has them. */
 #include "base/base64.h"
 #include "base/mem.h"
-#include "text/tok/tok_int.h"
+#include "text/tok/tok_load.h"
 
 #define RESERVED 256 /* ids for special tokens above the vocabulary */
 
 static tinkc_code bad(tk_err *err, const char *what, size_t line)
 {
-    return tk_err_set(err, TINKC_E_DECODE, "tiktoken vocabulary: %s in line %zu", what,
-                      line);
+    return tk_err_set(err, TINKC_E_DECODE, "tiktoken vocabulary: line %zu: %s", line,
+                      what);
 }
 
 typedef struct line {
@@ -24,12 +24,12 @@ static tinkc_code read_line(line *out, tk_str text, size_t number, tk_err *err)
     tk_str code = tk_str_cut(&text, ' ');
     if (!tk_str_to_i64(text, &out->rank) || out->rank < 0 ||
         out->rank >= (int64_t)TK_TOK_MAX_TOKENS - RESERVED) {
-        return bad(err, "no rank", number);
+        return bad(err, "a rank is missing or out of range", number);
     }
     out->n = tk_base64_decoded_size(code);
     if (out->n == 0 || out->n > sizeof(out->bytes) ||
         tk_base64_decode(out->bytes, code, NULL) != TINKC_OK) {
-        return bad(err, "no token", number);
+        return bad(err, "a token is not base64, empty or too long", number);
     }
     return TINKC_OK;
 }
@@ -54,7 +54,7 @@ static tinkc_code for_lines(const tk_tok_loader *l, tk_str file, line_fn each, v
 typedef struct totals {
     int64_t top;
     size_t tokens;
-    uint64_t work; /* bytes of the beginnings and ends of tokens that splits() looks up */
+    uint64_t work; /* bytes of the prefixes and suffixes of tokens that splits() hashes */
 } totals;
 
 static tinkc_code count(const tk_tok_loader *l, const line *at, void *user)
@@ -72,7 +72,7 @@ static tinkc_code count(const tk_tok_loader *l, const line *at, void *user)
 static tinkc_code put(const tk_tok_loader *l, const line *at, void *user)
 {
     (void)user;
-    return tk_tok_entry_put(l, (tk_str){at->bytes, at->n}, at->rank);
+    return tk_tok_vocab_put(l, (tk_str){at->bytes, at->n}, at->rank);
 }
 
 /* Every way to make a token of two others is a merge with its rank. */
@@ -128,7 +128,7 @@ static tk_str special_name(const tk_tok_config *config, size_t id, char *buffer,
     const tk_json *tokens = tk_json_get(config->root, "added_tokens_decoder");
     const tk_json *content =
         number != NULL ? tk_json_get(tk_json_get(tokens, number), "content") : NULL;
-    tk_str name = tk_tok_json_text(content);
+    tk_str name = tk_tok_load_text(content);
     if (name.n == 0 || name.n > TK_TOK_ADDED_MAX_BYTES) {
         tk_buf reserved;
         tk_buf_init(&reserved, n);
@@ -154,7 +154,7 @@ static tinkc_code put_specials(const tk_tok_loader *l, const tk_tok_config *conf
         char buffer[64];
         tk_str name = special_name(config, id, buffer, sizeof(buffer));
         tinkc_code code =
-            name.n > 0 ? tk_tok_entry_put(l, name, (int64_t)id) : tk_err_nomem(l->err);
+            name.n > 0 ? tk_tok_vocab_put(l, name, (int64_t)id) : tk_err_nomem(l->err);
         if (code != TINKC_OK) {
             return code;
         }
@@ -191,11 +191,11 @@ static tinkc_code finish(const tk_tok_loader *l)
         e->byte = -1;
         e->raw = e->text = e->token;
     }
-    tinkc_code code = tk_tok_brief_init(tok, l->err);
+    tinkc_code code = tk_tok_index_pieces(tok, l->err);
     if (code == TINKC_OK) {
         code = tk_tok_whole_init(tok, l->err);
     }
-    return code == TINKC_OK ? tk_tok_trie_build(&tok->raw_trie, tok, false, l->err)
+    return code == TINKC_OK ? tk_tok_added_build(&tok->raw_trie, tok, false, l->err)
                             : code;
 }
 
@@ -204,33 +204,41 @@ tinkc_code tk_tok_tiktoken_load(tk_tok **out, tk_str file, const tk_tok_config *
 {
     tk_tok_loader l = {.err = err};
     totals t = {-1, 0, 0};
-    tinkc_code code = tk_tok_new(&l.tok, err);
-    if (code == TINKC_OK) {
-        code = for_lines(&l, file, count, &t);
+    tinkc_code code = tk_tok_load_new(&l.tok, err);
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    code = for_lines(&l, file, count, &t);
+    if (code != TINKC_OK) {
+        goto out;
     }
     size_t n = (size_t)(t.top + 1);
-    if (code == TINKC_OK && (n == 0 || n > 2 * t.tokens)) {
+    if (n == 0 || n > 2 * t.tokens) {
         code = tk_err_set(err, TINKC_E_DECODE, "tiktoken vocabulary: ranks have holes");
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = tk_tok_entries_init(l.tok, n + RESERVED, err);
-    }
-    if (code == TINKC_OK) {
-        code = for_lines(&l, file, put, NULL);
-    }
-    if (code == TINKC_OK) {
-        code = make_merges(&l, n);
-    }
-    if (code == TINKC_OK) {
-        code = put_specials(&l, config, n);
-    }
-    if (code == TINKC_OK) {
-        code = finish(&l);
-    }
+    code = tk_tok_vocab_init(l.tok, n + RESERVED, err);
     if (code != TINKC_OK) {
-        tk_tok_free(l.tok);
-        return code;
+        goto out;
     }
-    *out = l.tok;
-    return TINKC_OK;
+    code = for_lines(&l, file, put, NULL);
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    code = make_merges(&l, n);
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    code = put_specials(&l, config, n);
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    code = finish(&l);
+    if (code == TINKC_OK) {
+        *out = l.tok;
+        l.tok = NULL;
+    }
+out:
+    tk_tok_free(l.tok);
+    return code;
 }

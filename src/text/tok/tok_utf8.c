@@ -1,6 +1,7 @@
-/* UTF-8 with replacement, and GPT-2's byte alphabet; see tok_int.h. */
+/* UTF-8 with U+FFFD for what is invalid, as Python and Rust replace it (one for each
+ * maximal part of a character), and the alphabet in which GPT-2 writes bytes. */
 #include "base/utf8.h"
-#include "text/tok/tok_int.h"
+#include "text/tok/tok_tables.h"
 
 size_t tk_tok_utf8_step(const char *p, size_t n, bool *valid)
 {
@@ -50,7 +51,7 @@ size_t tk_tok_utf8_lossy(tk_buf *out, const char *p, size_t n, bool last)
     return at;
 }
 
-uint32_t tk_tok_byte_char(unsigned char byte)
+uint32_t tk_tok_utf8_of_byte(unsigned char byte)
 {
     if (byte <= 32) {
         return 256u + byte;
@@ -61,7 +62,7 @@ uint32_t tk_tok_byte_char(unsigned char byte)
     return byte == 173 ? 256u + 33u + 34u : byte;
 }
 
-int tk_tok_char_byte(uint32_t c)
+int tk_tok_utf8_to_byte(uint32_t c)
 {
     if (c >= 256 && c < 256 + 33) {
         return (int)c - 256;
@@ -72,5 +73,5 @@ int tk_tok_char_byte(uint32_t c)
     if (c == 256 + 33 + 34) {
         return 173;
     }
-    return c < 256 && tk_tok_byte_char((unsigned char)c) == c ? (int)c : -1;
+    return c < 256 && tk_tok_utf8_of_byte((unsigned char)c) == c ? (int)c : -1;
 }

@@ -1,12 +1,14 @@
-/* The model of tokenizer.json, and its added tokens, into tables. */
+/* The model of tokenizer.json and its added tokens into entries: ids, flags, what each
+ * token decodes to and which bytes it covers. */
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "text/tok/tok_int.h"
+#include "text/tok/tok_load.h"
+#include "text/tok/tok_work.h"
 #include "text/unicode/uni.h"
 
 /* ---- entries ---- */
 
-tinkc_code tk_tok_entries_init(tk_tok *tok, size_t n, tk_err *err)
+tinkc_code tk_tok_vocab_init(tk_tok *tok, size_t n, tk_err *err)
 {
     tok->n_entries = n;
     tok->entries = tk_zarray(n, sizeof(*tok->entries));
@@ -16,19 +18,19 @@ tinkc_code tk_tok_entries_init(tk_tok *tok, size_t n, tk_err *err)
     return TINKC_OK;
 }
 
-tinkc_code tk_tok_entry_put(const tk_tok_loader *l, tk_str token, int64_t id)
+tinkc_code tk_tok_vocab_put(const tk_tok_loader *l, tk_str token, int64_t id)
 {
     tk_tok *tok = l->tok;
     if (id < 0 || (uint64_t)id >= tok->n_entries) {
-        return tk_tok_bad(l, "an id is out of range");
+        return tk_tok_load_bad(l, "an id is out of range");
     }
     tk_tok_entry *entry = &tok->entries[id];
     if (entry->token.p != NULL && !tk_str_eq(entry->token, token)) {
-        return tk_tok_bad(l, "two tokens have the same id");
+        return tk_tok_load_bad(l, "two tokens have the same id");
     }
     int32_t old = tk_tok_index_get(tok, token, false);
     if (old >= 0 && old != (int32_t)id) {
-        return tk_tok_bad(l, "a token has two ids");
+        return tk_tok_load_bad(l, "a token has two ids");
     }
     if (old < 0) {
         if (!tk_arena_dup(&tok->arena, &entry->token, token.p, token.n)) {
@@ -61,11 +63,11 @@ static tinkc_code make_entries(const tk_tok_loader *l, const tk_json *vocab,
         int64_t value;
         if (id == NULL || !tk_json_to_i64(id, &value) || value < 0 ||
             value >= 2 * (int64_t)n) {
-            return tk_tok_bad(l, "an id is missing or out of range");
+            return tk_tok_load_bad(l, "an id is missing or out of range");
         }
         top = TK_MAX(top, value);
     }
-    return tk_tok_entries_init(l->tok, (size_t)(top + 1), l->err);
+    return tk_tok_vocab_init(l->tok, (size_t)(top + 1), l->err);
 }
 
 static int hex_value(char c)
@@ -92,7 +94,7 @@ static void find_bytes(tk_tok *tok)
         char text[8];
         size_t n = 6;
         if (tok->byte_level) {
-            n = tk_utf8_encode(text, tk_tok_byte_char((unsigned char)b));
+            n = tk_utf8_encode(text, tk_tok_utf8_of_byte((unsigned char)b));
         } else {
             static const char digits[] = "0123456789ABCDEF";
             memcpy(text, "<0x00>", 6);
@@ -106,22 +108,22 @@ static void find_bytes(tk_tok *tok)
 static tinkc_code check_model(const tk_tok_loader *l, const tk_json *model)
 {
     const tk_json *type = tk_json_get(model, "type");
-    if (type != NULL && !tk_tok_json_is(type, "BPE")) {
-        return tk_tok_unsupported(l, "the model", tk_tok_json_text(type));
+    if (type != NULL && !tk_tok_load_is(type, "BPE")) {
+        return tk_tok_load_refuse(l, "the model", tk_tok_load_text(type));
     }
     if (type == NULL && tk_json_get(model, "merges") == NULL) {
-        return tk_tok_unsupported(l, "a model without merges", (tk_str){NULL, 0});
+        return tk_tok_load_refuse(l, "a model without merges", (tk_str){NULL, 0});
     }
     const tk_json *dropout = tk_json_get(model, "dropout");
     double chance = 0;
     if (dropout != NULL && tk_json_to_double(dropout, &chance) && chance > 0) {
-        return tk_tok_unsupported(l, "dropout", (tk_str){NULL, 0});
+        return tk_tok_load_refuse(l, "dropout", (tk_str){NULL, 0});
     }
     static const char *const empty[] = {"continuing_subword_prefix",
                                         "end_of_word_suffix"};
     for (size_t i = 0; i < TK_ARRAY_LEN(empty); i++) {
-        if (tk_tok_json_text(tk_json_get(model, empty[i])).n > 0) {
-            return tk_tok_unsupported(l, empty[i], (tk_str){NULL, 0});
+        if (tk_tok_load_text(tk_json_get(model, empty[i])).n > 0) {
+            return tk_tok_load_refuse(l, empty[i], (tk_str){NULL, 0});
         }
     }
     return TINKC_OK;
@@ -130,13 +132,13 @@ static tinkc_code check_model(const tk_tok_loader *l, const tk_json *model)
 static tinkc_code read_flags(const tk_tok_loader *l, const tk_json *model)
 {
     tk_tok *tok = l->tok;
-    tok->byte_fallback = tk_tok_json_true(tk_json_get(model, "byte_fallback"));
-    tok->fuse_unk = tk_tok_json_true(tk_json_get(model, "fuse_unk"));
-    tok->ignore_merges = tk_tok_json_true(tk_json_get(model, "ignore_merges"));
-    tk_str unk = tk_tok_json_text(tk_json_get(model, "unk_token"));
+    tok->byte_fallback = tk_tok_load_true(tk_json_get(model, "byte_fallback"));
+    tok->fuse_unk = tk_tok_load_true(tk_json_get(model, "fuse_unk"));
+    tok->ignore_merges = tk_tok_load_true(tk_json_get(model, "ignore_merges"));
+    tk_str unk = tk_tok_load_text(tk_json_get(model, "unk_token"));
     tok->unk = unk.p != NULL ? tk_tok_index_get(tok, unk, false) : -1;
     if (unk.p != NULL && tok->unk < 0) {
-        return tk_tok_bad(l, "unk_token is not in the vocabulary");
+        return tk_tok_load_bad(l, "unk_token is not in the vocabulary");
     }
     find_bytes(tok);
     return TINKC_OK;
@@ -147,17 +149,19 @@ tinkc_code tk_tok_vocab_load(const tk_tok_loader *l)
     const tk_json *model = tk_json_get(l->root, "model");
     const tk_json *vocab = tk_json_get(model, "vocab");
     tinkc_code code = check_model(l, model);
-    if (code == TINKC_OK && (vocab == NULL || vocab->type != TK_JSON_OBJECT)) {
-        code = tk_tok_bad(l, "the vocabulary is missing");
+    if (code != TINKC_OK) {
+        return code;
     }
-    if (code == TINKC_OK) {
-        code = make_entries(l, vocab, tk_json_get(l->root, "added_tokens"));
+    if (vocab == NULL || vocab->type != TK_JSON_OBJECT) {
+        return tk_tok_load_bad(l, "the vocabulary is missing");
     }
+    code = make_entries(l, vocab, tk_json_get(l->root, "added_tokens"));
     for (size_t i = 0; code == TINKC_OK && i < vocab->as.object.n; i++) {
         const tk_json_member *m = &vocab->as.object.members[i];
         int64_t id;
-        code = tk_json_to_i64(&m->value, &id) ? tk_tok_entry_put(l, m->key, id)
-                                              : tk_tok_bad(l, "an id is not a number");
+        code = tk_json_to_i64(&m->value, &id)
+                   ? tk_tok_vocab_put(l, m->key, id)
+                   : tk_tok_load_bad(l, "an id is not a number");
     }
     return code == TINKC_OK ? read_flags(l, model) : code;
 }
@@ -167,9 +171,9 @@ tinkc_code tk_tok_vocab_load(const tk_tok_loader *l)
 static tinkc_code add_token(const tk_tok_loader *l, const tk_json *item)
 {
     tk_tok *tok = l->tok;
-    tk_str content = tk_tok_json_text(tk_json_get(item, "content"));
+    tk_str content = tk_tok_load_text(tk_json_get(item, "content"));
     if (content.n == 0) {
-        return tk_tok_bad(l, "an added token has no content");
+        return tk_tok_load_bad(l, "an added token has no content");
     }
     if (content.n > TK_TOK_ADDED_MAX_BYTES) {
         return tk_err_set(l->err, TINKC_E_LIMIT,
@@ -177,29 +181,29 @@ static tinkc_code add_token(const tk_tok_loader *l, const tk_json *item)
     }
     int64_t id;
     if (!tk_json_to_i64(tk_json_get(item, "id"), &id)) {
-        return tk_tok_bad(l, "an id is not a number");
+        return tk_tok_load_bad(l, "an id is not a number");
     }
     bool is_new = tk_tok_index_get(tok, content, false) < 0;
-    tinkc_code code = tk_tok_entry_put(l, content, id);
+    tinkc_code code = tk_tok_vocab_put(l, content, id);
     if (code != TINKC_OK) {
         return code;
     }
     tk_tok_entry *entry = &tok->entries[id];
     entry->apart = entry->apart || is_new;
-    entry->special = tk_tok_json_true(tk_json_get(item, "special"));
+    entry->special = tk_tok_load_true(tk_json_get(item, "special"));
     entry->added = true;
     tok->added[tok->n_added++] = (tk_tok_added){
         .content = entry->token,
         .id = (int32_t)id,
-        .normalized = tk_tok_json_true(tk_json_get(item, "normalized")),
-        .lstrip = tk_tok_json_true(tk_json_get(item, "lstrip")),
-        .rstrip = tk_tok_json_true(tk_json_get(item, "rstrip")),
-        .single_word = tk_tok_json_true(tk_json_get(item, "single_word")),
+        .normalized = tk_tok_load_true(tk_json_get(item, "normalized")),
+        .lstrip = tk_tok_load_true(tk_json_get(item, "lstrip")),
+        .rstrip = tk_tok_load_true(tk_json_get(item, "rstrip")),
+        .single_word = tk_tok_load_true(tk_json_get(item, "single_word")),
     };
     return TINKC_OK;
 }
 
-tinkc_code tk_tok_added_load(const tk_tok_loader *l)
+tinkc_code tk_tok_vocab_load_added(const tk_tok_loader *l)
 {
     const tk_json *added = tk_json_get(l->root, "added_tokens");
     size_t n = tk_json_len(added);
@@ -212,10 +216,10 @@ tinkc_code tk_tok_added_load(const tk_tok_loader *l)
     return code;
 }
 
-/* ---- what tokens stand for ---- */
+/* ---- what tokens cover and decode to ---- */
 
-/* The bytes behind a token's characters; a token with a character outside the alphabet
- * stands for itself. */
+/* The bytes that a token's characters spell; a token with a character outside the
+ * alphabet spells itself. */
 static bool alphabet_bytes(tk_arena *arena, tk_str token, tk_str *out)
 {
     char *bytes = tk_arena_alloc(arena, token.n + 1);
@@ -225,7 +229,7 @@ static bool alphabet_bytes(tk_arena *arena, tk_str token, tk_str *out)
     size_t n = 0;
     for (size_t at = 0, len; at < token.n; at += len) {
         int byte =
-            tk_tok_char_byte(tk_uni_decode((const unsigned char *)token.p + at, &len));
+            tk_tok_utf8_to_byte(tk_uni_decode((const unsigned char *)token.p + at, &len));
         if (byte < 0) {
             *out = token;
             tk_arena_shrink_last(arena, bytes, token.n + 1, 0);
@@ -294,7 +298,7 @@ static tinkc_code normalize_added(const tk_tok_loader *l, tk_buf *buf)
         tk_tok_map map = {.off = true};
         tk_str normal;
         if (a->normalized) {
-            code = tk_tok_normalize(tok, work, a->content, &normal, &map);
+            code = tk_tok_norm_run(tok, work, a->content, &normal, &map);
             if (code != TINKC_OK ||
                 !tk_arena_dup(&tok->arena, &a->content, normal.p, normal.n) ||
                 !decoded_text(tok, a->content, &tok->entries[a->id].text, buf)) {
@@ -308,7 +312,7 @@ static tinkc_code normalize_added(const tk_tok_loader *l, tk_buf *buf)
     return code;
 }
 
-tinkc_code tk_tok_finish(const tk_tok_loader *l)
+tinkc_code tk_tok_vocab_finish(const tk_tok_loader *l)
 {
     tk_tok *tok = l->tok;
     tk_buf buf;
@@ -322,13 +326,18 @@ tinkc_code tk_tok_finish(const tk_tok_loader *l)
     if (code == TINKC_OK && tok->byte_level) {
         code = tk_tok_whole_init(tok, l->err);
     }
-    if (code == TINKC_OK) {
-        code = normalize_added(l, &buf);
+    if (code != TINKC_OK) {
+        goto out;
     }
+    code = normalize_added(l, &buf);
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    code = tk_tok_added_build(&tok->raw_trie, tok, false, l->err);
+    if (code == TINKC_OK) {
+        code = tk_tok_added_build(&tok->normal_trie, tok, true, l->err);
+    }
+out:
     tk_buf_dispose(&buf);
-    if (code == TINKC_OK) {
-        code = tk_tok_trie_build(&tok->raw_trie, tok, false, l->err);
-    }
-    return code == TINKC_OK ? tk_tok_trie_build(&tok->normal_trie, tok, true, l->err)
-                            : code;
+    return code;
 }

@@ -4,7 +4,7 @@
  * before anything else touches its bytes, when both hold:
  *   - no merge that joins a part of X with something outside of X has a rank up to R: on
  *     its right a symbol of continuation bytes only (the end of X) with what follows, on
- *     its left what stands there with a symbol that begins X and does not finish it;
+ *     its left what is there with a symbol that begins X and does not finish it;
  *   - no merge of X itself, as one symbol, has a rank up to R: it could not have happened
  *     before X was there.
  * The merges of X are then the first that concern its bytes, and doing them at once
@@ -13,7 +13,7 @@
  * Here too is noted which characters a merge brings side by side, for tok_symbol.c. */
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "text/tok/tok_int.h"
+#include "text/tok/tok_tables.h"
 #include "text/unicode/uni.h"
 
 static bool is_tail(unsigned char c)
@@ -63,13 +63,13 @@ static void note_limits(tk_tok *tok, const brief *briefs)
         }
         const brief *left = &briefs[m->left], *right = &briefs[m->right];
         if (left->tail != 0 && right->head != 0) {
-            tk_tok_junction_put(tok, left->tail, right->head);
+            tk_tok_merges_put_junction(tok, left->tail, right->head);
         }
         if (left->empty || right->empty || is_tail(right->first)) {
             continue;
         }
         if (left->all_tails) {
-            uint32_t *limit = &w->behind[left->last & 63][right->first];
+            uint32_t *limit = &w->after[left->last & 63][right->first];
             *limit = TK_MIN(*limit, m->rank);
         }
         if (right->begun) {
@@ -97,7 +97,7 @@ static uint32_t highest_rank(const tk_tok *tok, int32_t id)
         const tk_tok_merge *best = NULL;
         size_t at = 0;
         for (size_t i = 0; i + 1 < n; i++) {
-            const tk_tok_merge *m = tk_tok_find_merge(tok, s[i], s[i + 1]);
+            const tk_tok_merge *m = tk_tok_merges_find(tok, s[i], s[i + 1]);
             if (m != NULL && (best == NULL || m->rank < best->rank)) {
                 best = m;
                 at = i;

@@ -1,6 +1,7 @@
-/* One piece to ids: from the cache of words, or through the merge loop and into it. */
+/* One piece to ids: from the cache of words, or through the merge loop and then into the
+ * cache. */
 #include "base/mem.h"
-#include "text/tok/tok_int.h"
+#include "text/tok/tok_work.h"
 #include "text/unicode/uni.h"
 
 #define WORD_IDS        4
@@ -24,8 +25,7 @@ static inline tk_tok_word *word_line(const tk_tok_work *w, const tk_tok_word *ke
     return &w->words[(h ^ h >> 29) * TK_TOK_SPREAD >> (64 - w->word_bits) & ~(size_t)1];
 }
 
-/* More places, when many of those there are were used. Without memory there stay as few
- * as there are. */
+/* A cache grows when many of its places were used. Without memory it stays as it is. */
 static unsigned more_bits(unsigned bits, unsigned least, unsigned most)
 {
     return bits == 0 ? least : TK_MIN(bits + 3, most);
@@ -79,7 +79,7 @@ static inline bool word_get(const tk_tok_work *w, const tk_tok_word *key, tk_tok
     return w->word_bits != 0 && word_take(word_line(w, key), key, out);
 }
 
-/* In front of what was there; the older of the two goes. */
+/* Puts the word first in its line; the older of the two words goes. */
 static void word_put(tk_tok_work *w, tk_tok_word *key, const int32_t *ids, size_t n)
 {
     if (w->words_put++ >= ((size_t)1 << w->word_bits) / 2 || w->word_bits == 0) {
@@ -102,7 +102,7 @@ static uint64_t phrase_hash(tk_str piece)
     uint64_t h = piece.n * TK_TOK_SPREAD;
     size_t i = 0;
     for (; i + 8 <= piece.n; i += 8) {
-        h = (h ^ tk_tok_load8(piece.p + i)) * 0xD6E8FEB86659FD93u;
+        h = (h ^ tk_tok_index_load8(piece.p + i)) * 0xD6E8FEB86659FD93u;
         h ^= h >> 32;
     }
     uint64_t rest = 0;
@@ -168,17 +168,17 @@ static tinkc_code merge_piece(const tk_tok *tok, tk_tok_work *w, tk_str piece,
 {
     if (tok->ignore_merges) {
         int32_t whole =
-            key != NULL ? tk_tok_brief_get(tok, key) : tk_tok_lengthy_get(tok, piece);
+            key != NULL ? tk_tok_index_short(tok, key) : tk_tok_index_long(tok, piece);
         if (whole >= 0) {
             out->ids[out->n++] = whole;
             return TINKC_OK;
         }
     }
-    return tk_tok_symbols_merge(tok, w, piece, out);
+    return tk_tok_symbol_merge(tok, w, piece, out);
 }
 
-/* Whether the long piece ends in Han or Kana: half a sentence, which does not come again
- * as words do, and which merges as fast as a cache that misses. */
+/* Whether the long piece ends in Han or Kana: half a sentence, which is not repeated as
+ * words are, and which merges as fast as a cache misses. */
 static bool is_sentence(tk_str piece)
 {
     unsigned char lead = (unsigned char)piece.p[piece.n - 3];
@@ -232,7 +232,7 @@ static tinkc_code encode_piece(const tk_tok *tok, tk_tok_work *w, tk_str piece,
         return encode_long(tok, w, piece, out);
     }
     tk_tok_word key;
-    tk_tok_word_key(&key, piece, readable);
+    tk_tok_index_key(&key, piece, readable);
     return word_get(w, &key, out) ? TINKC_OK : encode_word(tok, w, &key, piece, out);
 }
 
@@ -251,7 +251,7 @@ tinkc_code tk_tok_word_encode_all(const tk_tok *tok, tk_tok_work *work,
         for (; n < AHEAD && p < end; n++) {
             pieces[n] = (tk_str){(const char *)p, scan(p, end)};
             if (pieces[n].n <= TK_TOK_WORD_BYTES) {
-                tk_tok_word_key(&keys[n], pieces[n], (size_t)(limit - p));
+                tk_tok_index_key(&keys[n], pieces[n], (size_t)(limit - p));
                 if (words != NULL) {
                     lines[n] = (size_t)(word_line(work, &keys[n]) - words);
                     __builtin_prefetch(&words[lines[n]]);
@@ -279,13 +279,13 @@ tinkc_code tk_tok_word_encode_all(const tk_tok *tok, tk_tok_work *work,
     return TINKC_OK;
 }
 
-/* Whether no merge joins the character with a U+2581 behind it; see tok_symbol.c. */
+/* Whether no merge joins the character with a U+2581 after it; see tok_symbol.c. */
 static bool stands_alone(const tk_tok *tok, const char *p, size_t n)
 {
     size_t len;
     uint32_t c = tk_uni_decode((const unsigned char *)p, &len);
-    return tk_tok_char_id(tok, p, n) >= 0 && tok->char_ids[BLANK] >= 0 &&
-           !tk_tok_is_junction(tok, c, BLANK);
+    return tk_tok_symbol_of(tok, p, n) >= 0 && tok->char_ids[BLANK] >= 0 &&
+           !tk_tok_merges_is_junction(tok, c, BLANK);
 }
 
 /* The end of the first stretch of the piece. */
@@ -336,7 +336,7 @@ static bool is_known(const tk_tok *tok, const char *p, size_t n)
     if (tok->byte_level) {
         return tok->byte_ids[(unsigned char)*p] >= 0;
     }
-    if (tk_tok_char_id(tok, p, n) >= 0) {
+    if (tk_tok_symbol_of(tok, p, n) >= 0) {
         return true;
     }
     for (size_t i = 0; i < n && tok->byte_fallback; i++) {

@@ -1,9 +1,9 @@
 /* Work spaces: one encode at a time takes one from the tokenizer's pool and gives it back
  * with its caches warm. There are as many as there ever were encodes at once. */
+#include "text/tok/tok_work.h"
 #include "base/mem.h"
-#include "text/tok/tok_int.h"
 
-tinkc_code tk_tok_pool_new(tk_tok_pool **out, tk_err *err)
+tinkc_code tk_tok_work_pool_new(tk_tok_pool **out, tk_err *err)
 {
     tk_tok_pool *pool = tk_zalloc(sizeof(*pool));
     if (pool == NULL) {
@@ -32,7 +32,7 @@ static void free_work(tk_tok_work *work)
     tk_free(work);
 }
 
-void tk_tok_pool_free(tk_tok_pool *pool)
+void tk_tok_work_pool_free(tk_tok_pool *pool)
 {
     if (pool == NULL) {
         return;

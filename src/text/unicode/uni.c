@@ -1,4 +1,5 @@
-/* The property table, expanded from its ranges; see uni.h. */
+/* Expands the property table from its ranges, once per process, and searches the ranges
+ * for the planes that are not expanded. */
 #include "text/unicode/uni.h"
 
 #include <string.h>
@@ -28,7 +29,7 @@ void tk_uni_ready(void)
 
 uint8_t tk_uni_search(uint32_t c)
 {
-    size_t low = 0, high = tk_uni_n_starts; /* the last start that is not behind c */
+    size_t low = 0, high = tk_uni_n_starts; /* looks for the last start <= c */
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
         if (tk_uni_starts[middle] >> 8 <= c) {

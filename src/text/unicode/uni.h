@@ -30,7 +30,7 @@ typedef enum tk_uni_class {
 
 #define TK_UNI_CLASS_MASK 0x0fu
 #define TK_UNI_HAN        0x10u /* script Han */
-#define TK_UNI_WORD       0x20u /* \w where an added token must stand alone */
+#define TK_UNI_WORD       0x20u /* \w, for added tokens with single_word */
 #define TK_UNI_DIGIT      0x40u /* what the Digits pre-tokenizer isolates */
 #define TK_UNI_ACTIVE     0x80u /* NFC may change it, or join it with what is before */
 
@@ -42,10 +42,10 @@ extern uint8_t tk_uni_flat[TK_UNI_FLAT];
 
 void tk_uni_ready(void);
 
-/* For the planes above. */
+/* Searches the ranges; for characters from TK_UNI_FLAT on. */
 uint8_t tk_uni_search(uint32_t c);
 
-/* Whether c lies in one of the ranges begin, end, begin, end, ... */
+/* Returns whether c is in one of the ranges begin, end, begin, end, ... */
 bool tk_uni_in(const uint32_t *ranges, size_t n, uint32_t c);
 
 static inline uint8_t tk_uni_of(uint32_t c)

@@ -7,7 +7,7 @@
 #include "support/failmem.h"
 #include "support/test.h"
 #include "support/tokfix.h"
-#include "text/tok/tok_int.h"
+#include "text/tok/tok_work.h"
 
 #define PEBBLE TEST_DATA_DIR "/../../models/pebble-llama-2m/tokenizer.json"
 

@@ -3,7 +3,7 @@
  * merging never gives them. */
 #include "base/mem.h"
 #include "support/test.h"
-#include "text/tok/tok_int.h"
+#include "text/tok/tok_tables.h"
 #include "text/unicode/uni.h"
 
 typedef struct fixture {
@@ -23,7 +23,8 @@ static void make(fixture *f, tk_str first, tk_str second, unsigned flags)
         .content = second, .id = 1, .lstrip = flags >> 2 & 1, .rstrip = flags >> 3 & 1};
     f->tok.added = f->added;
     f->tok.n_added = 2;
-    assert_int_equal(tk_tok_trie_build(&f->tok.raw_trie, &f->tok, false, &err), TINKC_OK);
+    assert_int_equal(tk_tok_added_build(&f->tok.raw_trie, &f->tok, false, &err),
+                     TINKC_OK);
 }
 
 /* The ends that white space moves, found without a thought of the work. */
@@ -69,7 +70,7 @@ static void test_tok_added_takes_spaces(void **unused)
                 begun = m.end;
             }
         }
-        tk_tok_trie_dispose(&f.tok.raw_trie);
+        tk_tok_added_dispose(&f.tok.raw_trie);
     }
 }
 
@@ -94,7 +95,7 @@ static void test_tok_added_long_run(void **unused)
         }
         assert_int_equal(n, N);
         assert_int_equal(begun, N);
-        tk_tok_trie_dispose(&f.tok.raw_trie);
+        tk_tok_added_dispose(&f.tok.raw_trie);
     }
     tk_free(blanks);
 }

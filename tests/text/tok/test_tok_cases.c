@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "support/test.h"
-#include "text/tok/tok_int.h"
+#include "text/tok/tok_tables.h"
 
 #define PEBBLE TEST_DATA_DIR "/../../models/pebble-llama-2m/tokenizer.json"
 #define CASES  TEST_DATA_DIR "/text/tok_cases.json"

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "support/test.h"
-#include "text/tok/tok_int.h"
+#include "text/tok/tok_tables.h"
 
 #define TOKENS 400
 #define MERGES 90
@@ -192,7 +192,7 @@ static void put_spelled(tk_json_writer *w, const vocab *v, int32_t id)
     for (size_t i = 0; i < v->lengths[id]; i++) {
         char c = v->tokens[id][i];
         if (v->bytes) {
-            n += tk_utf8_encode(text + n, tk_tok_byte_char((unsigned char)c));
+            n += tk_utf8_encode(text + n, tk_tok_utf8_of_byte((unsigned char)c));
         } else {
             text[n++] = c;
         }

@@ -2,7 +2,7 @@
  * that tell the classes apart. */
 #include "base/utf8.h"
 #include "support/test.h"
-#include "text/tok/tok_int.h"
+#include "text/tok/tok_tables.h"
 #include "text/unicode/uni.h"
 
 /* One of each class and the characters that patterns name, none newer than PCRE2. */
@@ -145,7 +145,7 @@ static void check_translation(const char *from, const char *wanted)
     tk_err err = TK_ERR_INIT;
     tk_buf out;
     tk_buf_init(&out, TK_MIB);
-    tinkc_code code = tk_tok_regex_translate(&out, tk_str_of(from), &err);
+    tinkc_code code = tk_tok_pattern_translate(&out, tk_str_of(from), &err);
     if (wanted == NULL) {
         assert_int_equal(code, TINKC_E_UNSUPPORTED);
     } else {

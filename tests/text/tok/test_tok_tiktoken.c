@@ -3,7 +3,7 @@
 #include "base/base64.h"
 #include "base/mem.h"
 #include "support/test.h"
-#include "text/tok/tok_int.h"
+#include "text/tok/tok_load.h"
 
 static void put_token(tk_buf *out, const char *bytes, size_t n, size_t rank)
 {
