@@ -5,14 +5,47 @@
 # exist (yet), or that an option switched off, is skipped: USES names such a module without
 # harm. The source sees TINKC_HAVE_<USED>=0|1 for every module it names.
 #
+# A source file that makes no sense without an option names it in its opening comment, in a
+# line of its own:
+#
+#     * Needs: text
+#
+# With TINKC_TEXT=OFF it is left out, and `x_off.c` beside it, if there is one, is compiled
+# instead of `x.c`. So the sources need no #if for options.
+#
 # The flags that a consumer of the static archive needs are kept in the global property
 # TINKC_PRIVATE_LIBS_<name>.
+function(tinkc_choose_sources out)
+    set(chosen)
+    foreach(source ${ARGN})
+        string(REGEX REPLACE "_off\\.c$" ".c" twin ${source})
+        file(STRINGS ${twin} needs LIMIT_INPUT 4096 REGEX "^[ /]\\*+ Needs: ")
+        string(REGEX REPLACE "^.*Needs: ([a-z]*).*" "\\1" need "${needs}")
+        string(TOUPPER "${need}" need)
+        set(is_missing FALSE)
+        set(is_stand_in FALSE)
+        if(need AND NOT DEFINED TINKC_${need})
+            message(FATAL_ERROR "${twin} needs ${need}, which is not an option")
+        elseif(need AND NOT TINKC_${need})
+            set(is_missing TRUE)
+        endif()
+        if(NOT twin STREQUAL source)
+            set(is_stand_in TRUE)
+        endif()
+        if(is_missing STREQUAL is_stand_in)
+            list(APPEND chosen ${source})
+        endif()
+    endforeach()
+    set(${out} ${chosen} PARENT_SCOPE)
+endfunction()
+
 function(tinkc_module name)
     cmake_parse_arguments(M "" "" "USES;PKGS;LIBS" ${ARGN})
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.c)
     if(NOT sources)
         return()
     endif()
+    tinkc_choose_sources(sources ${sources})
     set(flags)
     foreach(package ${M_PKGS})
         string(MAKE_C_IDENTIFIER ${package} id)

@@ -15,7 +15,7 @@ expect "telemetry off is built" grep -qE "^build (ON|OFF) (ON|OFF) (ON|OFF) OFF\
 header=$(sed -n 's/.*TINKC_API.* \(tinkc_[a-z0-9_]*\)(.*/\1/p' include/tinkc/tokenizer.h include/tinkc/chat.h)
 for name in $header; do
     file=$(grep -rlE "^(tinkc|[a-z0-9_ ]+\**) *\*?$name\(" src/client | head -n 1)
-    expect "$name ($file) is built with TINKC_TEXT only" grep -q '^#if TINKC_HAVE_TEXT' "${file:-/dev/null}"
+    expect "$name ($file) is built with TINKC_TEXT only" grep -q '^ \* Needs: text' "${file:-/dev/null}"
 done
 expect "names were found" test "$(echo "$header" | wc -l)" -gt 10
 finish

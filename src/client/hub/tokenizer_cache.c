@@ -1,7 +1,7 @@
 /* The tokenizers that a process has loaded, by file or other key: at most
  * TK_TOK_CACHE_MAX, the one unused for longest goes first. Guarded by one lock, which is
- * not held while loading. */
-#if TINKC_HAVE_TEXT
+ * not held while loading.
+ * Needs: text */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -159,5 +159,3 @@ void tinkc_tokenizer_cache_clear(void)
     }
     tk_mutex_unlock(&lock);
 }
-
-#endif

@@ -1,5 +1,5 @@
-/* tinkc_*_get_tokenizer: asks the server which model it is, then searches. */
-#if TINKC_HAVE_TEXT
+/* tinkc_*_get_tokenizer: asks the server which model it is, then searches.
+ * Needs: text */
 #include <string.h>
 
 #include <tinkc/rest.h>
@@ -199,5 +199,3 @@ tinkc_code tinkc_service_get_tokenizer(tinkc_tokenizer **out, tinkc_service *ser
                                 .options = &o};
     return search(out, &what, error);
 }
-
-#endif

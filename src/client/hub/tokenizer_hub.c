@@ -1,6 +1,6 @@
 /* See tokenizer_hub.h. Files come into memory (each has its limit), then into a directory
- * that nobody else knows, which is renamed when its tokenizer could be loaded. */
-#if TINKC_HAVE_TEXT
+ * that nobody else knows, which is renamed when its tokenizer could be loaded.
+ * Needs: text */
 #include "client/hub/tokenizer_hub.h"
 
 #include <stdio.h>
@@ -358,5 +358,3 @@ tinkc_code tk_tokenizer_hub_get(tk_tok **out, tk_core *core,
     tk_free(directory);
     return code;
 }
-
-#endif

@@ -1,6 +1,6 @@
 /* See tokenizer_lookup.h. Each place is tried by a function of its own, which finds the
- * tokenizer, notes why not, or ends the search. */
-#if TINKC_HAVE_TEXT
+ * tokenizer, notes why not, or ends the search.
+ * Needs: text */
 #include "client/hub/tokenizer_lookup.h"
 
 #include <string.h>
@@ -312,5 +312,3 @@ tinkc_code tk_tokenizer_lookup(tk_tok **out, const tk_tokenizer_search *search,
     tk_buf_dispose(&self.summary);
     return code;
 }
-
-#endif

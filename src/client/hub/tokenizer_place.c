@@ -1,5 +1,5 @@
-/* See tokenizer_place.h. */
-#if TINKC_HAVE_TEXT
+/* See tokenizer_place.h.
+ * Needs: text */
 #include "client/hub/tokenizer_place.h"
 
 #include <fcntl.h>
@@ -206,5 +206,3 @@ tinkc_code tk_tokenizer_place_own(char **out, const tk_tokenizer_places *places,
     tk_url_escape(&text, tk_str_of(id->revision), "");
     return take(out, &text, err);
 }
-
-#endif

@@ -1,5 +1,5 @@
-/* See tokenizer_rule.h. */
-#if TINKC_HAVE_TEXT
+/* See tokenizer_rule.h.
+ * Needs: text */
 #include "client/hub/tokenizer_rule.h"
 
 #include <stdio.h>
@@ -129,5 +129,3 @@ tinkc_code tk_tokenizer_rule(tk_tokenizer_id *out, const char *model, const char
     (void)snprintf(out->revision, sizeof(out->revision), TK_STR_FMT, TK_STR_ARG(at));
     return TINKC_OK;
 }
-
-#endif

@@ -1,6 +1,6 @@
 /* The reporters of a service, see telemetry.h: their life and their queues. Anybody
- * queues, under the lock; telemetry_send.c sends. */
-#if TINKC_HAVE_TELEMETRY
+ * queues, under the lock; telemetry_send.c sends.
+ * Needs: telemetry */
 #include "client/insight/telemetry_int.h"
 
 #include <string.h>
@@ -328,4 +328,3 @@ void tk_telemetry_free(tk_telemetry **t_ref)
     tk_mutex_dispose(&t->lock);
     tk_free(t);
 }
-#endif

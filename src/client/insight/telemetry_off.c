@@ -1,5 +1,4 @@
 /* A build without telemetry (TINKC_TELEMETRY=OFF): a service never has a reporter. */
-#if !TINKC_HAVE_TELEMETRY
 #include "client/insight/telemetry.h"
 
 tinkc_code tk_telemetry_new(tk_telemetry **out, tk_core *core, uint64_t seed, tk_err *err)
@@ -65,4 +64,3 @@ void tk_telemetry_read_counts(tk_telemetry *telemetry, tinkc_telemetry_counts *o
     out->is_on = false;
     out->queued = out->sent = out->dropped = 0;
 }
-#endif

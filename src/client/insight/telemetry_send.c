@@ -1,7 +1,7 @@
 /* Sending what telemetry.c has queued: loop thread. Full batches go as soon as there are
  * any, all that is there when the flush timer fires, somebody flushes, or something
- * failed; one request at a time for both reporters. */
-#if TINKC_HAVE_TELEMETRY
+ * failed; one request at a time for both reporters.
+ * Needs: telemetry */
 #include "client/insight/telemetry_int.h"
 
 #include "base/mem.h"
@@ -284,4 +284,3 @@ void tk_telemetry_shutdown(tk_telemetry *t)
         stop(t);
     }
 }
-#endif

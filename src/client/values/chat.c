@@ -1,5 +1,5 @@
-/* <tinkc/chat.h>: templates, conversations and their text, over text/chat/chat.h. */
-#if TINKC_HAVE_TEXT
+/* <tinkc/chat.h>: templates, conversations and their text, over text/chat/chat.h.
+ * Needs: text */
 #include "client/values/chat.h"
 
 #include <string.h>
@@ -205,5 +205,3 @@ tinkc_code tinkc_chat_render(char **out, size_t *n, const tinkc_chat_template *t
     }
     return TINKC_OK;
 }
-
-#endif

@@ -1,5 +1,5 @@
-/* <tinkc/chat.h>: a conversation's tokens with labels and weights, and the datum. */
-#if TINKC_HAVE_TEXT
+/* <tinkc/chat.h>: a conversation's tokens with labels and weights, and the datum.
+ * Needs: text */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -323,5 +323,3 @@ tinkc_code tinkc_chat_datum(tinkc_datum **out, const tinkc_chat_template *tpl,
     tinkc_rendered_free(&rendered);
     return code;
 }
-
-#endif

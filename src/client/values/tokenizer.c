@@ -1,5 +1,5 @@
-/* <tinkc/tokenizer.h>: tokenizers as the user sees them, over text/tok/tok.h. */
-#if TINKC_HAVE_TEXT
+/* <tinkc/tokenizer.h>: tokenizers as the user sees them, over text/tok/tok.h.
+ * Needs: text */
 #include "client/values/tokenizer.h"
 
 #include <string.h>
@@ -233,5 +233,3 @@ const char *tinkc_decoder_text(const tinkc_decoder *decoder, size_t *n)
     }
     return usable ? decoder->text.p : "";
 }
-
-#endif

@@ -1,5 +1,5 @@
-/* <tinkc/tokenizer.h>: encoding, one text or many on several threads. */
-#if TINKC_HAVE_TEXT
+/* <tinkc/tokenizer.h>: encoding, one text or many on several threads.
+ * Needs: text */
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
@@ -241,5 +241,3 @@ tinkc_code tinkc_tokenizer_encode_batch(tinkc_encoding **out,
     }
     return code == TINKC_OK ? TINKC_OK : tk_error_give(err, &e);
 }
-
-#endif
