@@ -49,8 +49,9 @@ ROOMS = {
     },
     "cli": {
         "frame": set(),
-        "train": {"frame"},
-        "commands": {"frame", "train"},
+        "": {"frame"},  # main() and the table of commands
+        "train": {"", "frame"},
+        "commands": {"", "frame"},
     },
 }
 

@@ -209,7 +209,7 @@ def messages_page(root):
 
 
 def cli_page(root):
-    return NOTE.format("the table of src/cli/frame/cmd_list.c") + "\n" + run_tool(root, "dump_cli")
+    return NOTE.format("the table of src/cli/cmd_list.c") + "\n" + run_tool(root, "dump_cli")
 
 
 PAGES = {"docs/errors.md": errors_page, "docs/limits.md": limits_page,

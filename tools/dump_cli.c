@@ -5,8 +5,8 @@
 #include <string.h>
 #include <tinkc/version.h>
 
+#include "cli/cmd_list.h"
 #include "cli/frame/cmd_int.h"
-#include "cli/frame/cmd_list.h"
 
 static const struct {
     const char *name, *text;
@@ -246,7 +246,7 @@ static void page_words(char *out, size_t size, const cmd_spec *first)
 {
     size_t n = strcspn(first->name, " ");
     const char *text =
-        first->name[n] == '\0' ? first->help : cmd_list_group_help(first->name, n);
+        first->name[n] == '\0' ? first->help : cmd_group_help(cmd_groups, first->name, n);
     (void)snprintf(out, size, "%s", text);
     n = strlen(out);
     if (n > 0 && out[n - 1] == '.') {

@@ -31,6 +31,12 @@
     ",\"last_sampler_checkpoint\":null,"                                                     \
     "\"user_metadata\":{\"note\":\"h\xc3\xa9\"}}"
 
+/* The first checkpoint as the program shows it with --format jsonl. */
+#define CLI_CHECKPOINT_ONE_LINE                                                          \
+    "{\"checkpoint_id\": \"weights/0001\", \"checkpoint_type\": \"training\", "          \
+    "\"time\": \"2024-07-13T08:00:00Z\", \"tinker_path\": \"" CLI_ONE "\", "             \
+    "\"size_bytes\": 1536, \"public\": true, \"expires_at\": \"2124-08-01T00:00:00Z\"}"
+
 typedef struct clifix {
     fakeapi *api;
     char url[96];
@@ -162,6 +168,12 @@ static inline void clifix_refused(clifix *f, const char *line, int status,
     assert_non_null(strstr(proc_err(p), words));
     assert_int_equal(p->status, status);
     proc_free(&p);
+}
+
+/* The last request that the server got. */
+static inline const fakeapi_request *clifix_last(clifix *f)
+{
+    return fakeapi_request_at(f->api, fakeapi_total(f->api) - 1);
 }
 
 #endif

@@ -117,8 +117,8 @@ static void test_cli_fail_malformed(void **unused)
     static const struct {
         const char *body;
         const char *words;
-    } cases[] = {{"<html>", "Malformed answer: "},
-                 {"{\"status\":7}", "Unexpected answer: "}};
+    } cases[] = {{"<html>", "Malformed response: "},
+                 {"{\"status\":7}", "Unexpected response: "}};
     clifix f;
     for (size_t i = 0; i < TK_ARRAY_LEN(cases); i++) {
         begin_failing(&f, &(fakeapi_step){.body = cases[i].body});
@@ -168,14 +168,14 @@ static void test_cli_fail_configuration(void **unused)
         clifix_refused(&f, commands[i], 1, "Error: Configuration error: ");
     }
     f.env[1] = "TINKER_API_KEY=no-key";
-    clifix_refused(&f, "run list", 1, "\nHint: Set TINKER_API_KEY, or --api-key.\n");
+    clifix_refused(&f, "run list", 1, "\nHint: Set TINKER_API_KEY or --api-key.\n");
     f.env[1] = "TINKER_API_KEY=" CLI_KEY;
     f.env[0] = "TINKER_BASE_URL=ftp://x";
     clifix_refused(&f, "run list", 1, "Error: Configuration error: base URL");
-    clifix_refused(&f, "run list", 1, "\nHint: Set TINKER_BASE_URL, or --base-url.\n");
+    clifix_refused(&f, "run list", 1, "\nHint: Set TINKER_BASE_URL or --base-url.\n");
     f.env[0] = "TINKER_BASE_URL=https://tinker.invalid";
     clifix_refused(&f, "run list --set no_such_option=1", 1,
-                   "\nHint: 'tinkc config' shows every option, and where its value comes "
+                   "\nHint: 'tinkc config' shows every option and where its value comes "
                    "from.\n");
     assert_int_equal(fakeapi_total(f.api), 0);
     clifix_end(&f);

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "cli/clifix.h"
-#include "cli/frame/cmd_list.h"
+#include "cli/cmd_list.h"
 #include <tinkc/version.h>
 
 static proc *run_plain(const char *const *argv)

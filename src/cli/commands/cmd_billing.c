@@ -1,4 +1,4 @@
-/* `tinkc billing usage`: use per hour, as a table, as JSON, or as CSV, in the forms of
+/* `tinkc billing usage`: usage per hour as a table, as JSON or as CSV, in the forms of
  * the official program: tables and CSV have one column for each field that occurs, JSON
  * keeps the shape of the API. */
 #include <stdio.h>
@@ -6,7 +6,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
-#include "cli/frame/cmd_list.h"
+#include "cli/cmd_list.h"
 #include "cli/frame/cmd_rest.h"
 
 #define ENVELOPE 8 /* columns that every event has */
@@ -84,7 +84,7 @@ static const char *or_empty(const char *text)
     return text != NULL ? text : "";
 }
 
-/* The text of a cell; may lie in `out`. */
+/* Returns the text of a cell, which may be in `out`. */
 static const char *cell(char out[CMD_WORD_BYTES], const tinkc_billing_event *e,
                         size_t which)
 {
@@ -219,7 +219,7 @@ static int show_lines(const tinkc_billing *billing)
 
 /* ---- CSV ---- */
 
-/* As RFC 4180 has it: quotes only where they are needed. */
+/* Follows RFC 4180, with quotes only where they are needed. */
 static void put_csv(tk_buf *to, const char *text, bool is_last)
 {
     bool quoted = strpbrk(text, ",\"\r\n") != NULL;
@@ -321,7 +321,7 @@ static int read_time(int64_t *out, const cmd_args *args, size_t index)
         return CMD_OK;
     }
     tinkc_error_free(&error);
-    return cmd_bad_usage(args, "Invalid time: %s (2026-07-13T00:00:00Z).",
+    return cmd_bad_usage(args, "Invalid time: %s (expected 2026-07-13T00:00:00Z).",
                          cmd_operand(args, index));
 }
 
@@ -340,12 +340,11 @@ static int usage(const cmd_args *args, tinkc_service *service)
     return result;
 }
 
-static int run(const cmd_args *args)
+static int check(const cmd_args *args)
 {
     int64_t time;
     int result = read_time(&time, args, 0);
-    result = result == CMD_OK ? read_time(&time, args, 1) : result;
-    return result == CMD_OK ? cmd_rest_with(args, usage) : result;
+    return result == CMD_OK ? read_time(&time, args, 1) : result;
 }
 
 static const cmd_option options[] = {
@@ -361,13 +360,14 @@ const cmd_spec cmd_billing_usage = {
     .operands = "STARTING_ON ENDING_BEFORE",
     .min_operands = 2,
     .max_operands = 2,
-    .help = "Show hourly use of your organization.",
+    .help = "Show the hourly usage of your organization.",
     .more =
-        "Both times are RFC 3339, on whole hours in UTC, at most 14 days apart. One row\n"
-        "per hour, kind of use, base model, session and user. Quantities are tokens and\n"
-        "gigabyte-hours; the data lag by up to a few hours. Needs access to billing.",
+        "Both times are RFC 3339, on the hour in UTC and at most 14 days apart. There is\n"
+        "one row per hour, kind of usage, base model, session and user, in tokens or\n"
+        "gigabyte-hours. The data may lag by a few hours. Access to billing is required.",
     .examples =
-        "tinkc billing usage 2026-07-13T00:00:00Z 2026-07-14T00:00:00Z --csv use.csv",
+        "tinkc billing usage 2026-07-13T00:00:00Z 2026-07-14T00:00:00Z --csv usage.csv",
     .options = options,
-    .run = run,
+    .check = check,
+    .ask = usage,
 };

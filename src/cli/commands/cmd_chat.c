@@ -1,17 +1,15 @@
-/* `tinkc chat`: a conversation with a model, turn by turn, shown while it comes. Owns the
- * messages; each turn renders all of them anew. Ctrl-C stops an answer, at the prompt it
- * ends the program. Without a terminal every line of standard input is a turn. */
-#if TINKC_HAVE_TEXT
+/* `tinkc chat`: a conversation with a model, whose answers are shown while they are
+ * sampled. Owns the messages; each turn renders all of them again. Ctrl-C stops an
+ * answer; at the prompt it ends the program. Without a terminal every line of standard
+ * input is a turn. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/json.h"
 #include "base/mem.h"
-#include "cli/frame/cmd_list.h"
+#include "cli/cmd_list.h"
+#include "cli/frame/cmd_json.h"
 #include "cli/frame/cmd_model.h"
-#include "cli/frame/cmd_out.h"
 
 #define LINE_MAX_BYTES TK_MIB
 #define MESSAGES_MAX   10000
@@ -28,8 +26,8 @@ typedef struct conversation {
     cmd_model model;
     message *messages; /* owned */
     size_t n, capacity;
-    bool is_terminal; /* both ends */
-    bool was_stopped; /* the answer, by Ctrl-C */
+    bool is_terminal; /* standard input and output */
+    bool was_stopped; /* Ctrl-C stopped the last answer */
     char reason[32];  /* why the last answer ended */
 } conversation;
 
@@ -66,7 +64,7 @@ static bool has_system(const conversation *c)
     return c->n > 0 && strcmp(c->messages[0].role, "system") == 0;
 }
 
-/* Forgets all turns, but not the system message. */
+/* Drops all turns, but not the system message. */
 static void reset(conversation *c)
 {
     size_t keep = has_system(c) ? 1 : 0;
@@ -75,7 +73,7 @@ static void reset(conversation *c)
     }
 }
 
-/* The system message from now on; "" for none. The turns start anew. */
+/* Sets the system message ("" for none) and drops all turns. */
 static bool set_system(conversation *c, const char *text)
 {
     while (c->n > 0) {
@@ -84,21 +82,19 @@ static bool set_system(conversation *c, const char *text)
     return text[0] == '\0' || add(c, "system", text, strlen(text));
 }
 
-static void put_messages(tk_json_writer *w, const conversation *c)
+static void put_messages(cmd_json *json, const conversation *c)
 {
-    tk_json_begin_object(w);
-    tk_json_key(w, TK_STR("messages"));
-    tk_json_begin_array(w);
+    tk_json_begin_object(&json->w);
+    cmd_json_key(json, "messages");
+    tk_json_begin_array(&json->w);
     for (size_t i = 0; i < c->n; i++) {
-        tk_json_begin_object(w);
-        tk_json_key(w, TK_STR("role"));
-        tk_json_put_str(w, tk_str_of(c->messages[i].role));
-        tk_json_key(w, TK_STR("content"));
-        tk_json_put_str(w, tk_str_of(c->messages[i].text));
-        tk_json_end_object(w);
+        tk_json_begin_object(&json->w);
+        cmd_json_pair(json, "role", c->messages[i].role);
+        cmd_json_pair(json, "content", c->messages[i].text);
+        tk_json_end_object(&json->w);
     }
-    tk_json_end_array(w);
-    tk_json_end_object(w);
+    tk_json_end_array(&json->w);
+    tk_json_end_object(&json->w);
 }
 
 /* ---- one answer ---- */
@@ -118,7 +114,7 @@ static tinkc_code make_prompt(conversation *c, tinkc_model_input **out,
     return code;
 }
 
-/* Shows and collects what is certain now. */
+/* Shows and collects the text that is complete so far. */
 static bool take_text(conversation *c, const tinkc_decoder *decoder, tk_buf *answer)
 {
     size_t n = 0;
@@ -127,7 +123,7 @@ static bool take_text(conversation *c, const tinkc_decoder *decoder, tk_buf *ans
     return n == 0 || cmd_wants_json(c->args) || cmd_model_put(text, n);
 }
 
-/* Events until the end, Ctrl-C or a reader that is gone. */
+/* Takes events until the end, Ctrl-C, or until standard output is closed. */
 static tinkc_code take_events(conversation *c, tinkc_stream *stream,
                               tinkc_decoder *decoder, tk_buf *answer, tinkc_error **error)
 {
@@ -172,20 +168,26 @@ static tinkc_code answer_to(conversation *c, tk_buf *answer, tinkc_error **error
     tinkc_stream *stream = NULL;
     (void)snprintf(c->reason, sizeof(c->reason), "interrupted");
     tinkc_code code = make_prompt(c, &input, error);
-    if (code == TINKC_OK) {
-        code = tinkc_decoder_new(&decoder, c->model.tokenizer, true, error);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code =
-            tinkc_stream_open(&stream, c->model.sampling, input, &c->model.params, error);
+    code = tinkc_decoder_new(&decoder, c->model.tokenizer, true, error);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = take_events(c, stream, decoder, answer, error);
+    code = tinkc_stream_open(&stream, c->model.sampling, input, &c->model.params, error);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = tinkc_decoder_finish(decoder, error);
-        (void)(code == TINKC_OK && take_text(c, decoder, answer));
+    code = take_events(c, stream, decoder, answer, error);
+    if (code != TINKC_OK) {
+        goto out;
     }
+    code = tinkc_decoder_finish(decoder, error);
+    if (code == TINKC_OK) {
+        (void)take_text(c, decoder, answer);
+    }
+out:
     tinkc_stream_close(&stream);
     tinkc_decoder_free(&decoder);
     tinkc_model_input_free(&input);
@@ -212,15 +214,15 @@ static void show_line(conversation *c, const tk_buf *answer)
     cmd_json_dispose(&json);
 }
 
-/* What the user says, and the answer to it. A turn that failed is as if it had not been.
- */
+/* Adds what the user wrote and the answer to it. A turn that fails leaves the
+ * conversation as it was. */
 static int say(conversation *c, const char *text)
 {
     tk_buf answer;
     tinkc_error *error = NULL;
     tk_buf_init(&answer, ANSWER_MAX);
     if (!add(c, "user", text, strlen(text))) {
-        return cmd_fail("the conversation is too long: /reset begins anew");
+        return cmd_fail("the conversation is too long: /reset starts a new one");
     }
     cmd_signal_catch();
     tinkc_code code = answer_to(c, &answer, &error);
@@ -236,7 +238,7 @@ static int say(conversation *c, const char *text)
         result = cmd_fail_error(&error, NULL);
     } else if (!add(c, "assistant", answer.p != NULL ? answer.p : "", answer.n)) {
         drop_last(c);
-        result = cmd_fail("the conversation is too long: /reset begins anew");
+        result = cmd_fail("the conversation is too long: /reset starts a new one");
     } else {
         show_line(c, &answer);
     }
@@ -248,38 +250,26 @@ static int say(conversation *c, const char *text)
 
 static int save(const conversation *c, const char *path)
 {
-    tk_buf buf;
-    tk_json_writer w;
-    tk_err err = TK_ERR_INIT;
+    cmd_json json;
     if (path[0] == '\0') {
         return cmd_fail("/save needs the name of a file");
     }
-    tk_buf_init(&buf, TK_GIB);
-    tk_json_writer_init(&w, &buf);
-    put_messages(&w, c);
-    tinkc_code code = tk_json_finish(&w, &err);
-    if (code == TINKC_OK) {
-        tk_buf_putc(&buf, '\n');
-        code = tk_buf_status(&buf, &err);
-    }
-    if (code == TINKC_OK) {
-        code = tk_file_replace(path, buf.p, buf.n, 0666, &err);
-    }
-    tk_buf_dispose(&buf);
-    return code == TINKC_OK ? CMD_OK : cmd_fail("%s", err.message);
+    cmd_json_init(&json);
+    put_messages(&json, c);
+    return cmd_json_save(&json, path);
 }
 
 static void help(void)
 {
-    fputs("/reset         begin anew\n"
-          "/system TEXT   begin anew with this system message\n"
-          "/save FILE     write the conversation there, as 'tinkc train' reads it\n"
-          "/quit          end (also Ctrl-D)\n"
-          "Ctrl-C stops an answer; at the prompt it ends the program.\n",
+    fputs("/reset         start a new conversation\n"
+          "/system TEXT   start a new conversation with this system message\n"
+          "/save FILE     save the conversation as a line for 'tinkc train'\n"
+          "/quit          quit (also Ctrl-D)\n"
+          "Ctrl-C stops an answer; at the prompt it quits.\n",
           stderr);
 }
 
-/* A line that begins with a slash; *is_over after /quit. */
+/* Runs a line that starts with a slash; /quit sets *is_over. */
 static int command(conversation *c, const char *line, bool *is_over)
 {
     size_t n = strcspn(line, " \t");
@@ -296,16 +286,15 @@ static int command(conversation *c, const char *line, bool *is_over)
     } else if (tk_str_is(word, "/help")) {
         help();
     } else {
-        return cmd_fail("no such command: %.*s (/help lists them)", (int)TK_MIN(n, 40),
-                        line);
+        return cmd_fail("no such command: %.*s (see /help)", (int)TK_MIN(n, 40), line);
     }
     return CMD_OK;
 }
 
 /* ---- lines ---- */
 
-/* The next line without its end; false at the end of input. What does not fit in it is
- * read, too, and line->failure says so. */
+/* Reads the next line, without its line end; false at the end of input. A line that is
+ * too long is read to its end, and line->failure is set. */
 static bool next_line(conversation *c, tk_buf *line)
 {
     int byte;
@@ -331,7 +320,7 @@ static int take_line(conversation *c, const tk_buf *line, bool *is_over)
                         (size_t)LINE_MAX_BYTES - 1);
     }
     if (memchr(line->p, '\0', line->n) != NULL) {
-        return cmd_fail("the line has a NUL byte: it is no text");
+        return cmd_fail("the line is not text: it has a NUL byte");
     }
     return line->p[0] == '/' ? command(c, line->p, is_over) : say(c, line->p);
 }
@@ -347,7 +336,7 @@ static int converse(conversation *c)
             continue;
         }
         int code = take_line(c, &line, &is_over);
-        /* a person can try again; a script must not go on with half a conversation */
+        /* a person can try again; a script must not continue half a conversation */
         if (code != CMD_OK && !c->is_terminal) {
             result = code;
             is_over = true;
@@ -368,7 +357,7 @@ static int show_all(const conversation *c)
         return CMD_OK;
     }
     cmd_json_init(&json);
-    put_messages(&json.w, c);
+    put_messages(&json, c);
     return cmd_json_print(&json, c->args);
 }
 
@@ -386,7 +375,7 @@ static int run(const cmd_args *args)
     }
     if (result == CMD_OK) {
         if (c.is_terminal) {
-            fprintf(stderr, "%s. /help lists commands, Ctrl-D ends.\n",
+            fprintf(stderr, "%s: /help lists the commands, Ctrl-D quits.\n",
                     cmd_text(args, "model", ""));
         }
         result = converse(&c);
@@ -403,23 +392,20 @@ static int run(const cmd_args *args)
 
 static const cmd_option options[] = {
     CMD_MODEL_OPTIONS,
-    {"system", 0, CMD_TEXT, "TEXT", "A system message before the first turn.", false},
-    {NULL, 0, CMD_FLAG, NULL, NULL, false},
+    {"system", 0, CMD_TEXT, "TEXT", "System message before the first turn.", false},
+    {0},
 };
 
 const cmd_spec cmd_chat = {
     .name = "chat",
     .operands = "",
-    .help = "Talk with a model.",
-    .more = "Each line is a turn; the answer is shown while it comes. Ctrl-C stops an\n"
-            "answer. /help lists commands such as /reset, /system and /save. Without a\n"
-            "terminal the lines of standard input are the turns.",
+    .help = "Chat with a model.",
+    .more =
+        "Each line is a turn, and the answer is shown while it is sampled. Ctrl-C stops\n"
+        "an answer. /help lists commands such as /reset, /system and /save. Without a\n"
+        "terminal each line of standard input is a turn.",
     .examples = "tinkc chat --local -m tinkc/pebble-llama-2m\n"
                 "tinkc chat -m tinker://RUN/sampler_weights/NAME --temperature 0.7",
     .options = options,
     .run = run,
 };
-
-#else
-typedef int cmd_chat_nothing;
-#endif

@@ -1,11 +1,13 @@
-/* `tinkc checkpoint list, info, publish, unpublish, set-ttl`, with the options, columns
- * and JSON keys of the official program. Deleting and downloading have files of their
- * own. */
+/* `tinkc checkpoint list`, `info`, `publish`, `unpublish` and `set-ttl`, with the
+ * options, columns and JSON keys of the official program. The other commands of the group
+ * have their own files. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/str.h"
-#include "cli/frame/cmd_list.h"
+#include "cli/cmd_list.h"
+#include "cli/frame/cmd_listing.h"
+#include "cli/frame/cmd_progress.h"
 #include "cli/frame/cmd_rest.h"
 
 /* ---- list ---- */
@@ -66,8 +68,7 @@ static tinkc_code list_of_user(cmd_listing *list, tinkc_service *service, int64_
                                tinkc_error **error)
 {
     tinkc_pager *pager = NULL;
-    tinkc_pager_options options = TINKC_PAGER_OPTIONS_INIT;
-    (void)cmd_rest_page(&options, list->args);
+    const tinkc_pager_options options = cmd_rest_page(list->args);
     tinkc_code code = tinkc_pager_checkpoints(&pager, service, &options, error);
     for (bool go_on = true; code == TINKC_OK && go_on;) {
         const tinkc_checkpoint *checkpoint = NULL;
@@ -106,13 +107,6 @@ static int list_checkpoints(const cmd_args *args, tinkc_service *service)
     }
     put_title(&list, run_id, left);
     return cmd_listing_end(&list);
-}
-
-static int run_list(const cmd_args *args)
-{
-    tinkc_pager_options options = TINKC_PAGER_OPTIONS_INIT;
-    int result = cmd_rest_page(&options, args);
-    return result == CMD_OK ? cmd_rest_with(args, list_checkpoints) : result;
 }
 
 /* ---- info ---- */
@@ -183,7 +177,7 @@ static int show_checkpoint(const cmd_args *args, tinkc_service *service)
     }
     const tinkc_checkpoint *checkpoint = find(all, path);
     if (checkpoint == NULL) {
-        result = cmd_fail_hint("'tinkc checkpoint list' shows what there is.",
+        result = cmd_fail_hint("'tinkc checkpoint list' shows your checkpoints.",
                                "Checkpoint not found: %s", path);
     } else if (tinkc_rest_get_run_wait(&run, service, run_id, TINKC_SCOPE_OWNED,
                                        &error) != TINKC_OK) {
@@ -196,7 +190,7 @@ static int show_checkpoint(const cmd_args *args, tinkc_service *service)
     return result;
 }
 
-/* ---- changes: silent when they succeed, as the official program ---- */
+/* ---- changes: like the official program, silent when they succeed ---- */
 
 static int done(tinkc_code code, tinkc_error **error)
 {
@@ -227,49 +221,27 @@ static int set_ttl(const cmd_args *args, tinkc_service *service)
         &error);
 }
 
-static int with_path(const cmd_args *args, int (*ask)(const cmd_args *, tinkc_service *))
-{
-    const char *path = cmd_operand(args, 0);
-    return cmd_rest_is_path(path) ? cmd_rest_with(args, ask)
-                                  : cmd_rest_bad_path(args, path);
-}
-
-static int run_info(const cmd_args *args)
-{
-    return with_path(args, show_checkpoint);
-}
-
-static int run_publish(const cmd_args *args)
-{
-    return with_path(args, publish);
-}
-
-static int run_unpublish(const cmd_args *args)
-{
-    return with_path(args, unpublish);
-}
-
-static int run_set_ttl(const cmd_args *args)
+static int check_ttl(const cmd_args *args)
 {
     if (!cmd_has(args, "ttl") && !cmd_has(args, "remove")) {
-        return cmd_bad_usage(args, "Must specify either --ttl <seconds> or --remove.");
+        return cmd_bad_usage(args, "Must specify either --ttl SECONDS or --remove.");
     }
     if (cmd_has(args, "ttl") && cmd_has(args, "remove")) {
         return cmd_bad_usage(args, "Cannot specify both --ttl and --remove.");
     }
     if (cmd_has(args, "ttl") && cmd_int(args, "ttl", 0) < 1) {
-        return cmd_bad_usage(args, "--ttl is 1 or more seconds.");
+        return cmd_bad_usage(args, "--ttl must be 1 second or more.");
     }
-    return with_path(args, set_ttl);
+    return cmd_rest_check_paths(args);
 }
 
 #define ONE_PATH .operands = "CHECKPOINT_PATH", .min_operands = 1, .max_operands = 1
-#define OF_OWNER ONE_PATH, .more = "Only the owner of the training run can do that."
+#define OF_OWNER ONE_PATH, .more = "Only the owner of the training run may do this."
 
 static const cmd_option list_options[] = {
-    {"run-id", 0, CMD_TEXT, "ID", "Only those of this training run, all of them.", false},
-    {"limit", 0, CMD_INT, "N", "Show at most N checkpoints (20); 0 shows all.", false},
-    {"offset", 0, CMD_INT, "N", "Leave out the first N.", false},
+    {"run-id", 0, CMD_TEXT, "ID", "Show all checkpoints of this training run.", false},
+    {"limit", 0, CMD_INT, "N", "Show at most N checkpoints (20; 0: all).", false},
+    {"offset", 0, CMD_INT, "N", "Skip the first N.", false},
     {0},
 };
 
@@ -280,7 +252,8 @@ const cmd_spec cmd_checkpoint_list = {
     .examples = "tinkc checkpoint list --limit 0\n"
                 "tinkc --format json checkpoint list --run-id RUN",
     .options = list_options,
-    .run = run_list,
+    .check = cmd_rest_check_page,
+    .ask = list_checkpoints,
 };
 
 const cmd_spec cmd_checkpoint_info = {
@@ -288,35 +261,39 @@ const cmd_spec cmd_checkpoint_info = {
     ONE_PATH,
     .help = "Show one checkpoint.",
     .examples = "tinkc checkpoint info tinker://RUN/weights/0001",
-    .run = run_info,
+    .check = cmd_rest_check_paths,
+    .ask = show_checkpoint,
 };
 
 const cmd_spec cmd_checkpoint_publish = {
     .name = "checkpoint publish",
     OF_OWNER,
-    .help = "Let everybody read a checkpoint.",
-    .run = run_publish,
+    .help = "Make a checkpoint readable by everyone.",
+    .check = cmd_rest_check_paths,
+    .ask = publish,
 };
 
 const cmd_spec cmd_checkpoint_unpublish = {
     .name = "checkpoint unpublish",
     OF_OWNER,
     .help = "Make a published checkpoint private again.",
-    .run = run_unpublish,
+    .check = cmd_rest_check_paths,
+    .ask = unpublish,
 };
 
 static const cmd_option ttl_options[] = {
-    {"ttl", 0, CMD_INT, "SECONDS", "It expires in so many seconds.", false},
-    {"remove", 0, CMD_FLAG, NULL, "It never expires.", false},
+    {"ttl", 0, CMD_INT, "SECONDS", "Expire after this many seconds.", false},
+    {"remove", 0, CMD_FLAG, NULL, "Never expire.", false},
     {0},
 };
 
 const cmd_spec cmd_checkpoint_set_ttl = {
     .name = "checkpoint set-ttl",
     ONE_PATH,
-    .help = "Let a checkpoint expire, or not any more.",
+    .help = "Set or remove the expiry of a checkpoint.",
     .examples = "tinkc checkpoint set-ttl tinker://RUN/weights/0001 --ttl 86400\n"
                 "tinkc checkpoint set-ttl tinker://RUN/weights/0001 --remove",
     .options = ttl_options,
-    .run = run_set_ttl,
+    .check = check_ttl,
+    .ask = set_ttl,
 };

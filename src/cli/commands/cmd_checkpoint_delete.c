@@ -1,23 +1,24 @@
-/* `tinkc checkpoint delete`: by paths, or by run with filters; asks first, deletes up to
- * 32 at a time, goes on when one fails and says so at the end. What is asked goes to
- * standard error, so that standard output has the result only. */
+/* `tinkc checkpoint delete`: by paths, or by run with filters. Asks first, deletes up to
+ * 32 at a time, continues after a failure and reports failures at the end. The question
+ * goes to standard error, so that standard output has only the result. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "cli/frame/cmd_list.h"
+#include "cli/cmd_list.h"
+#include "cli/frame/cmd_progress.h"
 #include "cli/frame/cmd_rest.h"
 
 #define AT_ONCE   32
-#define WAIT_MS   200 /* how soon Ctrl-C is seen */
+#define WAIT_MS   200 /* how soon Ctrl-C is noticed */
 #define ITEMS_MAX 1000000
 
 /* One checkpoint to delete. */
 typedef struct item {
     const char *path;                   /* borrowed */
     const tinkc_checkpoint *checkpoint; /* borrowed; NULL: only its path is known */
-    char *failure;                      /* owned; NULL: deleted, or not tried */
+    char *failure;                      /* owned; NULL: deleted or not tried */
 } item;
 
 typedef struct job {
@@ -26,7 +27,7 @@ typedef struct job {
     size_t n, sent, done, deleted;
 } job;
 
-/* ---- which ---- */
+/* ---- selection ---- */
 
 typedef struct filter {
     bool by_type;
@@ -42,8 +43,8 @@ static int read_date(int64_t *out, const cmd_args *args, const char *option)
         return CMD_OK;
     }
     tinkc_error_free(&error);
-    return cmd_bad_usage(args, "Invalid date: %s (2024-01-01 or 2024-01-01T12:00:00Z).",
-                         text);
+    return cmd_bad_usage(
+        args, "Invalid date: %s (expected 2024-01-01 or 2024-01-01T12:00:00Z).", text);
 }
 
 static int read_filter(filter *out, const cmd_args *args)
@@ -97,7 +98,7 @@ static bool take_operands(job *j)
     return true;
 }
 
-/* ---- asking ---- */
+/* ---- the question ---- */
 
 static void show_items(const job *j)
 {
@@ -134,7 +135,7 @@ static cmd_answer ask(const job *j)
     return cmd_confirm("Are you sure you want to delete %zu checkpoint(s)?", j->n);
 }
 
-/* ---- deleting ---- */
+/* ---- deletion ---- */
 
 static void note(job *j, item *one, tinkc_future *future)
 {
@@ -147,7 +148,7 @@ static void note(job *j, item *one, tinkc_future *future)
     cmd_progress("Deleting checkpoints: %zu of %zu", j->done, j->n);
 }
 
-/* Until all are done, or none is under way after Ctrl-C. */
+/* Returns when all are done or, after Ctrl-C, when none is in flight. */
 static tinkc_code delete_all(job *j, tinkc_service *service, tinkc_queue *queue)
 {
     while (j->done < j->sent || (j->sent < j->n && !cmd_interrupted())) {
@@ -232,7 +233,7 @@ static int delete_items(job *j, tinkc_service *service)
     tinkc_error *error = NULL;
     cmd_answer answer = j->n > 0 ? ask(j) : CMD_YES;
     if (answer == CMD_NO_ANSWER) {
-        return cmd_fail_hint("Give --yes to delete without a question.",
+        return cmd_fail_hint("Use --yes to delete without a question.",
                              "Nothing was deleted: there was no answer");
     }
     if (answer == CMD_NO) {
@@ -289,7 +290,13 @@ static int delete_paths(const cmd_args *args, tinkc_service *service)
     return result;
 }
 
-static int run(const cmd_args *args)
+static int delete_checkpoints(const cmd_args *args, tinkc_service *service)
+{
+    return cmd_has(args, "run-id") ? delete_of_run(args, service)
+                                   : delete_paths(args, service);
+}
+
+static int check(const cmd_args *args)
 {
     bool by_run = cmd_has(args, "run-id");
     filter f;
@@ -304,22 +311,17 @@ static int run(const cmd_args *args)
         return cmd_bad_usage(args, "--type, --before, and --after require --run-id.");
     }
     int result = read_filter(&f, args);
-    for (size_t i = 0; result == CMD_OK && i < cmd_operands(args); i++) {
-        if (!cmd_rest_is_path(cmd_operand(args, i))) {
-            result = cmd_rest_bad_path(args, cmd_operand(args, i));
-        }
-    }
-    return result == CMD_OK ? cmd_rest_with(args, by_run ? delete_of_run : delete_paths)
-                            : result;
+    return result == CMD_OK ? cmd_rest_check_paths(args) : result;
 }
 
 static const cmd_option options[] = {
-    {"run-id", 0, CMD_TEXT, "ID", "All checkpoints of this training run.", false},
+    {"run-id", 0, CMD_TEXT, "ID", "Delete the checkpoints of this training run.", false},
     {"type", 0, CMD_CHOICE, "weights|sampler_weights|training|sampler",
-     "With --run-id: only of this type.", false},
-    {"before", 0, CMD_TEXT, "DATE", "With --run-id: only those made before (UTC).",
+     "With --run-id: only this type.", false},
+    {"before", 0, CMD_TEXT, "DATE", "With --run-id: only those created before (UTC).",
      false},
-    {"after", 0, CMD_TEXT, "DATE", "With --run-id: only those made after (UTC).", false},
+    {"after", 0, CMD_TEXT, "DATE", "With --run-id: only those created after (UTC).",
+     false},
     {"yes", 'y', CMD_FLAG, NULL, "Do not ask.", false},
     {0},
 };
@@ -328,12 +330,14 @@ const cmd_spec cmd_checkpoint_delete = {
     .name = "checkpoint delete",
     .operands = "[CHECKPOINT_PATH]...",
     .max_operands = SIZE_MAX,
-    .help = "Delete checkpoints for good.",
-    .more = "Asks first. A checkpoint that cannot be deleted does not keep the others;\n"
-            "the exit code is 1 then. Dates are 2024-01-01 or 2024-01-01T08:00:00Z.",
+    .help = "Delete checkpoints permanently.",
+    .more =
+        "Asks first. If a checkpoint cannot be deleted, the others still are, and the\n"
+        "exit code is 1. Dates look like 2024-01-01 or 2024-01-01T08:00:00Z.",
     .examples =
         "tinkc checkpoint delete tinker://RUN/weights/0001 tinker://RUN/weights/0002\n"
         "tinkc checkpoint delete --run-id RUN --type weights --before 2024-06-01",
     .options = options,
-    .run = run,
+    .check = check,
+    .ask = delete_checkpoints,
 };

@@ -1,5 +1,5 @@
 /* `tinkc checkpoint download`: the files of a checkpoint in a directory named after it.
- * The work, and the care, is in tinkc/download.h: the directory is whole or not there. */
+ * tinkc_download_checkpoint does the work: the directory is complete or not there. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -7,13 +7,15 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "cli/cmd_list.h"
 #include "cli/frame/cmd_download.h"
-#include "cli/frame/cmd_list.h"
+#include "cli/frame/cmd_progress.h"
 #include "cli/frame/cmd_rest.h"
 
 #define DIR_BYTES 4096
 
-/* "tinker://run/weights/name" -> "DIR/run_weights_name"; tk_free. */
+/* Returns "DIR/run_weights_name" for "tinker://run/weights/name"; the caller frees it
+ * with tk_free. */
 static char *target_of(const cmd_args *args)
 {
     char here[DIR_BYTES];
@@ -81,17 +83,10 @@ static int download(const cmd_args *args, tinkc_service *service)
     return result;
 }
 
-static int run(const cmd_args *args)
-{
-    const char *path = cmd_operand(args, 0);
-    return cmd_rest_is_path(path) ? cmd_rest_with(args, download)
-                                  : cmd_rest_bad_path(args, path);
-}
-
 static const cmd_option options[] = {
-    {"output", 'o', CMD_TEXT, "DIR", "Parent of the new directory (default: here).",
-     false},
-    {"force", 0, CMD_FLAG, NULL, "Replace the directory if it is there.", false},
+    {"output", 'o', CMD_TEXT, "DIR",
+     "Parent of the new directory (default: the current one).", false},
+    {"force", 0, CMD_FLAG, NULL, "Replace the directory if it exists.", false},
     {0},
 };
 
@@ -102,10 +97,11 @@ const cmd_spec cmd_checkpoint_download = {
     .max_operands = 1,
     .help = "Download a checkpoint and unpack it.",
     .more =
-        "The files come into a new directory named after the checkpoint. A transfer\n"
-        "that is cut goes on where it was; at the end the directory is whole, or not\n"
-        "there. Links, devices and names that lead elsewhere are refused.",
+        "The files go to a new directory named after the checkpoint. An interrupted\n"
+        "transfer is resumed. The directory appears only when it is complete. Links,\n"
+        "devices and names that lead out of the directory are refused.",
     .examples = "tinkc checkpoint download tinker://run-123/weights/final -o models",
     .options = options,
-    .run = run,
+    .check = cmd_rest_check_paths,
+    .ask = download,
 };

@@ -1,13 +1,14 @@
-/* `tinkc checkpoint push-hf`: a checkpoint to the hub of Hugging Face. The work is in
- * tinkc/push.h; here are the words for what went wrong, by the step at which it did. */
+/* `tinkc checkpoint push-hf`: uploads a checkpoint to the Hugging Face Hub.
+ * tinkc_push_checkpoint does the work; the command turns the stage at which it failed
+ * into an error line and a hint. */
 #include <stdio.h>
 #include <string.h>
-
 #include <tinkc/push.h>
 
 #include "base/mem.h"
+#include "cli/cmd_list.h"
 #include "cli/frame/cmd_download.h"
-#include "cli/frame/cmd_list.h"
+#include "cli/frame/cmd_progress.h"
 #include "cli/frame/cmd_rest.h"
 
 #define SAFE_BYTES (64 * TK_KIB)
@@ -44,15 +45,15 @@ static bool show_progress(const tinkc_push_progress *progress, void *user)
 /* ---- failures ---- */
 
 static const char login_hint[] =
-    "Run: hf auth login, or set HF_TOKEN to a token that may write.";
+    "Run 'hf auth login', or set HF_TOKEN to a token that may write.";
 
 static const char *hub_hint(tinkc_code code)
 {
     switch ((int)code) {
     case TINKC_E_AUTH:
     case TINKC_E_PERMISSION:
-        return "The token must be allowed to write to the repository; HF_TOKEN names "
-               "another one.";
+        return "The token must be allowed to write to the repository; HF_TOKEN sets another "
+               "token.";
     case TINKC_E_CONFLICT:
         return "Choose another --repo or --revision.";
     case TINKC_E_NOT_FOUND:
@@ -61,7 +62,7 @@ static const char *hub_hint(tinkc_code code)
     case TINKC_E_TIMEOUT:
     case TINKC_E_SERVER:
     case TINKC_E_RATE_LIMIT:
-        return "Run it again later: what the hub has is not sent twice.";
+        return "Try again later; files that the hub already has are not sent again.";
     default:
         return NULL;
     }
@@ -91,7 +92,7 @@ static int fail(const cmd_args *args, tinkc_push_stage stage, tinkc_error **erro
     case TINKC_PUSH_COMMIT:
         return cmd_fail_elsewhere(error, "Failed to push to the hub", hub_hint(code));
     }
-    if (code == TINKC_E_INVALID) { /* nothing was begun */
+    if (code == TINKC_E_INVALID) { /* before the first stage */
         int result = cmd_bad_usage(args, "%s", tinkc_error_message(*error));
         tinkc_error_free(error);
         return result;
@@ -131,8 +132,9 @@ static int show(const cmd_args *args, const tinkc_pushed *pushed)
     return cmd_table_print(&table, args);
 }
 
-/* What standard output does not say, because the official program does not. */
-static void tell_where(const tinkc_pushed *pushed)
+/* Standard output has what the official program prints; the rest goes to standard
+ * error. */
+static void show_place(const tinkc_pushed *pushed)
 {
     if (pushed->pr_url != NULL) {
         tk_buf safe;
@@ -141,13 +143,13 @@ static void tell_where(const tinkc_pushed *pushed)
         fprintf(stderr, "Pull request: " TK_STR_FMT "\n", TK_STR_ARG(tk_buf_str(&safe)));
         tk_buf_dispose(&safe);
     } else if (pushed->commit_url == NULL) {
-        fprintf(stderr, "The repository has all of it already: nothing was changed.\n");
+        fprintf(stderr, "The repository already has these files; nothing was changed.\n");
     }
 }
 
 /* ---- the command ---- */
 
-/* All values of an option that repeats; NULL when out of memory. */
+/* Returns all values of an option that repeats; NULL when memory ran out. */
 static const char **list_of(const cmd_args *args, const char *option, size_t *n)
 {
     *n = cmd_count(args, option);
@@ -180,7 +182,7 @@ static int push_with(const cmd_args *args, tinkc_service *service,
     if (code != TINKC_OK) {
         return fail(args, stage, &error);
     }
-    tell_where(pushed);
+    show_place(pushed);
     int result = show(args, pushed);
     tinkc_pushed_free(&pushed);
     return result;
@@ -200,30 +202,19 @@ static int push(const cmd_args *args, tinkc_service *service)
     return result;
 }
 
-static int run(const cmd_args *args)
-{
-    const char *path = cmd_operand(args, 0);
-    return cmd_rest_is_path(path)
-               ? cmd_rest_with(args, push)
-               : cmd_bad_usage(args,
-                               "Invalid checkpoint path: %s (it looks like "
-                               "tinker://run-id/sampler_weights/0001).",
-                               path);
-}
-
 static const cmd_option options[] = {
     {"repo", 'r', CMD_TEXT, "REPO",
-     "Repository: NAME or OWNER/NAME (default: made from base model and run).", false},
-    {"public", 0, CMD_FLAG, NULL, "Create it for all to see (default: private).", false},
-    {"revision", 0, CMD_TEXT, "BRANCH", "Branch to upload to; made where it is missing.",
+     "NAME or OWNER/NAME (default: from the base model and the run).", false},
+    {"public", 0, CMD_FLAG, NULL, "Create a public repository (default: private).",
+     false},
+    {"revision", 0, CMD_TEXT, "BRANCH", "Branch to upload to; created if it is missing.",
      false},
     {"commit-message", 0, CMD_TEXT, "TEXT", "Message of the commit.", false},
     {"create-pr", 0, CMD_FLAG, NULL,
      "Open a pull request instead of committing to the branch.", false},
     {"allow-pattern", 0, CMD_TEXT, "PATTERN", "Upload only files that match.", true},
     {"ignore-pattern", 0, CMD_TEXT, "PATTERN", "Do not upload files that match.", true},
-    {"no-model-card", 0, CMD_FLAG, NULL, "Write no README.md where there is none.",
-     false},
+    {"no-model-card", 0, CMD_FLAG, NULL, "Do not create a README.md.", false},
     {0},
 };
 
@@ -234,13 +225,14 @@ const cmd_spec cmd_checkpoint_push_hf = {
     .max_operands = 1,
     .help = "Upload a checkpoint to the Hugging Face Hub as a PEFT adapter.",
     .more =
-        "The token is that of HF_TOKEN, HUGGING_FACE_HUB_TOKEN or `hf auth login`;\n"
-        "HF_ENDPOINT names another hub, TMPDIR where the files lie meanwhile. A repository\n"
-        "whose README names another checkpoint is not touched. Without --repo the branch\n"
-        "is named after the checkpoint. In patterns * also stands for \"/\".",
+        "The token comes from HF_TOKEN, HUGGING_FACE_HUB_TOKEN or 'hf auth login'.\n"
+        "HF_ENDPOINT sets another hub, and TMPDIR the place of temporary files. A\n"
+        "repository whose README names another checkpoint is not touched. Without --repo\n"
+        "the branch is named after the checkpoint. In patterns * also matches \"/\".",
     .examples = "tinkc checkpoint push-hf tinker://run-123/sampler_weights/final\n"
                 "tinkc checkpoint push-hf -r me/my-adapter --public "
                 "tinker://run-123/sampler_weights/final",
     .options = options,
-    .run = run,
+    .check = cmd_rest_check_paths,
+    .ask = push,
 };

@@ -1,14 +1,14 @@
-/* `tinkc completion bash`: a script that completes commands, options and the words of
- * choices, made from the table of commands. It is whole in itself: completing runs no
+/* `tinkc completion bash`: a script that completes commands, options and the values of
+ * choices, made from the table of commands. It contains everything: completing runs no
  * program. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/str.h"
+#include "cli/cmd_list.h"
 #include "cli/frame/cmd_int.h"
-#include "cli/frame/cmd_list.h"
 
-static const cmd_option none[] = {{NULL, 0, CMD_FLAG, NULL, NULL, false}};
+static const cmd_option none[] = {{0}};
 
 static const cmd_option *options_of(const cmd_spec *command)
 {
@@ -22,7 +22,7 @@ static void put_options(const cmd_option *options)
     }
 }
 
-/* The first words of all commands (group NULL), or the second ones of a group. */
+/* Prints the first words of all commands (group NULL), or the second words of a group. */
 static void put_words(const char *group)
 {
     for (const cmd_spec *const *at = cmd_list; *at != NULL; at++) {
@@ -37,7 +37,7 @@ static void put_words(const char *group)
     }
 }
 
-/* ---- which options take a value, and which values ---- */
+/* ---- values of options ---- */
 
 static void put_takers(const cmd_option *options, const char **separator)
 {
@@ -84,7 +84,7 @@ static void put_values(const char *command, const cmd_option *options)
     }
 }
 
-/* Whether the command at `at` is the first of its group. */
+/* Returns whether the command at `at` is the first of its group. */
 static bool opens_group(const cmd_spec *const *at)
 {
     const char *name = (*at)->name;
@@ -188,7 +188,8 @@ const cmd_spec cmd_completion_bash = {
     .name = "completion bash",
     .operands = "",
     .help = "Print a completion script for bash.",
-    .more = "Source it in ~/.bashrc, or install it where bash-completion looks.",
+    .more =
+        "Source it in ~/.bashrc, or install it where bash-completion looks for scripts.",
     .examples =
         "source <(tinkc completion bash)\n"
         "tinkc completion bash > ~/.local/share/bash-completion/completions/tinkc",

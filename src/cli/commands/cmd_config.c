@@ -1,5 +1,5 @@
-/* `tinkc config`: every option of the library as it counts now, and where it came from.
- * Secrets are masked, also inside of commands and URLs. */
+/* `tinkc config`: the value of every option of the library and where it comes from.
+ * Secrets are masked, also inside commands and URLs. */
 #include <stdio.h>
 #include <string.h>
 #include <tinkc/config.h>
@@ -7,17 +7,17 @@
 #include "base/env.h"
 #include "base/redact.h"
 #include "base/tk.h"
-#include "cli/frame/cmd_list.h"
-#include "cli/frame/cmd_out.h"
-#include "cli/frame/cmd_rest.h"
+#include "cli/cmd_list.h"
+#include "cli/frame/cmd_listing.h"
 #include "cli/frame/cmd_service.h"
 
 #define VALUE_BYTES 4096
 
-/* Options that the environment may set (tinkc/config.h), and those of the program. */
+/* The variables (tinkc/config.h) and options of the program that set an option of the
+ * library. */
 static const struct {
     const char *name, *variable, *option;
-    bool empty_counts; /* elsewhere an empty variable is none */
+    bool empty_counts; /* otherwise an empty variable counts as unset */
 } sources[] = {
     {"base_url", "TINKER_BASE_URL", "base-url", false},
     {"api_key", "TINKER_API_KEY", "api-key", false},
@@ -32,7 +32,7 @@ static const struct {
     {"timeout", NULL, "timeout", false},
 };
 
-/* Whether --set names it. */
+/* Returns whether --set names the option. */
 static bool is_set(const cmd_args *args, const char *name)
 {
     size_t n = strlen(name);
@@ -45,7 +45,7 @@ static bool is_set(const cmd_args *args, const char *name)
     return false;
 }
 
-/* Where the value came from; static, or in `out`. */
+/* Returns where the value comes from; static, or in `out`. */
 static const char *source_of(char out[CMD_WORD_BYTES], const cmd_args *args,
                              const char *name)
 {
@@ -121,10 +121,10 @@ static int run(const cmd_args *args)
 const cmd_spec cmd_config = {
     .name = "config",
     .operands = "",
-    .help = "Show the configuration, and where each value comes from.",
+    .help = "Show the configuration and where each value comes from.",
     .more =
-        "Options of the program count most, then the environment, then the defaults.\n"
-        "Secrets are shown as ***. docs/config.md says what each option is.",
+        "Options of the program win over the environment, which wins over the defaults.\n"
+        "Secrets are shown as ***. docs/config.md describes each option.",
     .examples = "tinkc config --base-url http://127.0.0.1:8000",
     .run = run,
 };

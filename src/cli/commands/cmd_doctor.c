@@ -1,8 +1,6 @@
-/* `tinkc doctor`: walks the way from this program to a sampled token, one part after the
- * other, and says which part is broken and what to do about it. Behind the first failure
- * nothing is tried. */
-#include "cli/commands/cmd_doctor.h"
-
+/* `tinkc doctor`: checks each part of the path from this program to a sampled token, in
+ * order, and reports the first that fails and what to do about it. The parts after it are
+ * not tried. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,13 +10,15 @@
 
 #include "base/clock.h"
 #include "base/utf8.h"
-#include "cli/frame/cmd_list.h"
-#include "cli/frame/cmd_rest.h"
+#include "cli/cmd_list.h"
+#include "cli/commands/cmd_doctor_net.h"
+#include "cli/frame/cmd_listing.h"
+#include "cli/frame/cmd_service.h"
 
 #define CONNECT_MS  10000
 #define SAMPLE_MS   60000
 #define VALUE_BYTES 1024
-#define PROMPT_ID   100 /* any token: every vocabulary has it */
+#define PROMPT_ID   100 /* a token that every vocabulary has */
 
 typedef enum state { NOT_TRIED = 0, GOOD, NOT_NEEDED, FAILED } state;
 
@@ -48,7 +48,8 @@ static state note(doctor *d, state result, const char *format, ...)
     return result;
 }
 
-/* A failed call; the hint by its code unless there is a better one. Frees *error. */
+/* Notes a failed call, with the hint for its code unless a better one is given. Frees
+ * *error. */
 static state note_error(doctor *d, tinkc_error **error, const char *hint)
 {
     d->hint = hint != NULL ? hint : cmd_hint_of(*error);
@@ -57,13 +58,13 @@ static state note_error(doctor *d, tinkc_error **error, const char *hint)
     return FAILED;
 }
 
-/* The value of an option; NULL when it is not set. */
+/* Returns the value of an option, which is in `out`; NULL when it is not set. */
 static const char *value_of(const doctor *d, const char *name, char *out, size_t size)
 {
     return tinkc_config_get(d->config, name, out, size) > 0 ? out : NULL;
 }
 
-/* ---- the checks, in their order ---- */
+/* ---- the checks, in order ---- */
 
 static state check_configuration(doctor *d)
 {
@@ -77,7 +78,7 @@ static state check_configuration(doctor *d)
     d->has_key = value_of(d, "api_key", value, sizeof(value)) != NULL ||
                  value_of(d, "credential_cmd", value, sizeof(value)) != NULL ||
                  doctor_url_is_loopback(&d->url);
-    if (!d->has_key) { /* the network can be looked at without one */
+    if (!d->has_key) { /* the network can be checked without one */
         (void)tinkc_config_set(d->config, "api_key", "tml-none", NULL);
     }
     (void)tinkc_config_set(d->config, "max_retries", "0", NULL);
@@ -111,13 +112,13 @@ static state check_connection(doctor *d)
 {
     d->hint =
         d->has_proxy
-            ? "Check that the proxy runs and may be reached."
-            : "Check that the server runs ('tinkc serve'), its port, and firewalls.";
+            ? "Check that the proxy runs and can be reached."
+            : "Check that the server ('tinkc serve') runs, its port, and firewalls.";
     bool ok = doctor_connect(d->text, d->has_proxy ? &d->proxy : &d->url, CONNECT_MS);
     return ok ? GOOD : FAILED;
 }
 
-/* The first request shows both: without TLS there is no answer at all. */
+/* Makes the first request: without TLS there is no response at all. */
 static state check_tls(doctor *d)
 {
     tinkc_error *error = NULL;
@@ -131,7 +132,7 @@ static state check_tls(doctor *d)
                           "SSL_CERT_FILE.");
     }
     tinkc_error_free(&error);
-    return note(d, GOOD, "the certificate is good");
+    return note(d, GOOD, "the certificate is valid");
 }
 
 static state check_server(doctor *d)
@@ -140,10 +141,11 @@ static state check_server(doctor *d)
     tinkc_code code = tinkc_service_health_wait(d->service, &error);
     if (code == TINKC_E_AUTH || code == TINKC_E_PERMISSION) {
         tinkc_error_free(&error);
-        return note(d, GOOD, "answers, and wants a key");
+        return note(d, GOOD, "responds, and requires a key");
     }
     if (code != TINKC_OK) {
-        return note_error(d, &error, "Is the base URL that of a Tinker server?");
+        return note_error(d, &error,
+                          "Check that the base URL is that of a Tinker server.");
     }
     return note(d, GOOD, "healthy");
 }
@@ -159,7 +161,7 @@ static state check_credential(doctor *d)
     tinkc_code code = tinkc_rest_whoami_wait(&who, d->service, &error);
     if (code == TINKC_E_NOT_FOUND || code == TINKC_E_UNSUPPORTED) {
         tinkc_error_free(&error);
-        return note(d, GOOD, "accepted; the server does not say whose it is");
+        return note(d, GOOD, "accepted; the server does not name its owner");
     }
     if (code != TINKC_OK) {
         return note_error(d, &error, NULL);
@@ -182,10 +184,10 @@ static state check_version(doctor *d)
                    cmd_text(d->args, "model", first != NULL ? first : ""));
     tinkc_capabilities_free(&all);
     if (d->model[0] == '\0') {
-        d->hint = "A server without models is of no use: see 'tinkc serve --help'.";
-        return note(d, FAILED, "the server offers no model");
+        d->hint = "Start the server with a model: see 'tinkc serve --help'.";
+        return note(d, FAILED, "the server has no models");
     }
-    return note(d, GOOD, "tinkc %s speaks as SDK %s; the server offers %zu model%s",
+    return note(d, GOOD, "tinkc %s, protocol of SDK %s; the server has %zu model%s",
                 tinkc_version(), TINKC_SDK_LEVEL, n, n == 1 ? "" : "s");
 }
 
@@ -196,9 +198,9 @@ static state check_session(doctor *d)
                                                          d->model, NULL, &error);
     const char *session = tinkc_service_session_id(d->service);
     if (code != TINKC_OK) {
-        return note_error(d, &error,
-                          session != NULL ? "'tinkc models' lists what can be sampled."
-                                          : NULL);
+        return note_error(
+            d, &error,
+            session != NULL ? "'tinkc models' lists the models of the server." : NULL);
     }
     return note(d, GOOD, "%s", session != NULL ? session : "?");
 }
@@ -223,7 +225,7 @@ static state check_sampling(doctor *d)
         return note_error(d, &error, NULL);
     }
     tinkc_samples_free(&samples);
-    return note(d, GOOD, "one token of %s", d->model);
+    return note(d, GOOD, "one token from %s", d->model);
 }
 
 static const struct {
@@ -330,18 +332,18 @@ static int run(const cmd_args *args)
 }
 
 static const cmd_option own_options[] = {
-    {"model", 'm', CMD_TEXT, "NAME", "Sample from this model (the server's first).",
-     false},
-    {NULL, 0, CMD_FLAG, NULL, NULL, false},
+    {"model", 'm', CMD_TEXT, "NAME",
+     "Model to sample from (default: the first of the server).", false},
+    {0},
 };
 
 const cmd_spec cmd_doctor = {
     .name = "doctor",
     .operands = "",
-    .help = "Find out why the service cannot be reached.",
+    .help = "Find out why the service does not work.",
     .more =
-        "Checks each part of the way, down to one sampled token, and says what to do\n"
-        "about the first that fails.",
+        "Checks the configuration, the network, the credential and the server, up to one\n"
+        "sampled token, and says what to do about the first part that fails.",
     .examples = "tinkc doctor\ntinkc doctor --local",
     .options = own_options,
     .run = run,

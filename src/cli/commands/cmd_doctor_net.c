@@ -1,4 +1,6 @@
-/* URL, proxy, names and connections for `tinkc doctor`, by the system's own functions. */
+/* URLs, proxies, names and connections for `tinkc doctor`, by system calls alone. */
+#include "cli/commands/cmd_doctor_net.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -12,7 +14,6 @@
 #include "base/env.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "cli/commands/cmd_doctor.h"
 
 /* ---- URLs ---- */
 
@@ -173,7 +174,7 @@ bool doctor_resolve(char text[DOCTOR_TEXT_BYTES], const doctor_url *url)
     return true;
 }
 
-/* 0, or the error number. */
+/* Returns 0 or the error number. */
 static int try_one(const struct addrinfo *address, int timeout_ms)
 {
     int fd = socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);

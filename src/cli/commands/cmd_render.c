@@ -1,6 +1,5 @@
-/* `tinkc render`: a conversation as a model reads it, and as training sees it: text,
- * tokens, or tokens with their roles and weights side by side. */
-#if TINKC_HAVE_TEXT
+/* `tinkc render`: a conversation as the model and training see it: as text, or as tokens
+ * with their roles and weights. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +7,7 @@
 #include <tinkc/service.h>
 #include <tinkc/tokenizer.h>
 
-#include "cli/frame/cmd_list.h"
+#include "cli/cmd_list.h"
 #include "cli/frame/cmd_text.h"
 
 typedef struct render {
@@ -25,7 +24,7 @@ static void render_dispose(render *r)
     tinkc_chat_free(&r->chat);
 }
 
-/* ---- what to render ---- */
+/* ---- input ---- */
 
 static bool has_tokenizer(const cmd_args *args)
 {
@@ -48,7 +47,7 @@ static int open_template(render *r, const cmd_args *args)
     return code == TINKC_OK ? CMD_OK : cmd_fail_error(&r->error, NULL);
 }
 
-/* NAME=JSON; what is no JSON is a string. */
+/* Sets NAME=JSON; a value that is not JSON is a string. */
 static bool set_variable(render *r, const char *pair)
 {
     const char *equals = strchr(pair, '=');
@@ -78,12 +77,10 @@ static bool read_chat(render *r, const cmd_args *args)
 {
     tk_buf json;
     tk_buf_init(&json, CMD_TEXT_MAX_BYTES);
-    bool ok = cmd_text_read(&json, cmd_operand(args, 0));
-    if (ok) {
-        ok = tinkc_chat_new(&r->chat, &r->error) == TINKC_OK &&
-             tinkc_chat_add_json(r->chat, json.p != NULL ? json.p : "", json.n,
-                                 &r->error) == TINKC_OK;
-    }
+    bool ok = cmd_text_read(&json, cmd_operand(args, 0)) &&
+              tinkc_chat_new(&r->chat, &r->error) == TINKC_OK &&
+              tinkc_chat_add_json(r->chat, json.p != NULL ? json.p : "", json.n,
+                                  &r->error) == TINKC_OK;
     for (size_t i = 0; ok && i < cmd_count(args, "var"); i++) {
         ok = set_variable(r, cmd_at(args, "var", i));
     }
@@ -91,7 +88,7 @@ static bool read_chat(render *r, const cmd_args *args)
     return ok;
 }
 
-/* ---- how to show it ---- */
+/* ---- output ---- */
 
 static int show_text(render *r, const cmd_args *args)
 {
@@ -222,7 +219,8 @@ static int run(const cmd_args *args)
     if (code == CMD_OK && read_chat(&r, args)) {
         code = wants_tokens ? show_tokens(&r, args) : show_text(&r, args);
     } else if (code == CMD_OK) {
-        code = r.error != NULL ? cmd_fail_input(&r.error, "The messages") : CMD_FAILED;
+        code =
+            r.error != NULL ? cmd_fail_input(&r.error, "Invalid messages") : CMD_FAILED;
     }
     render_dispose(&r);
     return code;
@@ -232,19 +230,19 @@ static const cmd_option options[] = {
     CMD_TEXT_TOKENIZER,
     CMD_TEXT_MODEL,
     {"template", 0, CMD_TEXT, "PATH",
-     "Another template: *.jinja or tokenizer_config.json.", false},
-    {"name", 0, CMD_TEXT, "NAME", "Which of several templates.", false},
+     "Use another template: *.jinja or tokenizer_config.json.", false},
+    {"name", 0, CMD_TEXT, "NAME", "Name of the template, if there are several.", false},
     {"generation-prompt", 'g', CMD_FLAG, NULL,
      "End with the start of the assistant's turn.", false},
-    {"continue", 0, CMD_FLAG, NULL, "End inside the last message, to be continued.",
+    {"continue", 0, CMD_FLAG, NULL, "Leave the last message open, to be continued.",
      false},
     {"tokens", 'k', CMD_FLAG, NULL, "Show tokens with role, message and weight.", false},
-    {"loss-on", 0, CMD_CHOICE, "assistant|last|all", "What is trained (with --tokens).",
-     false},
-    {"var", 's', CMD_TEXT, "NAME=VALUE", "A variable of the template, JSON or text.",
-     true},
-    {"strict", 0, CMD_FLAG, NULL, "Refuse whatever transformers refuses.", false},
-    {NULL, 0, CMD_FLAG, NULL, NULL, false},
+    {"loss-on", 0, CMD_CHOICE, "assistant|last|all",
+     "With --tokens: what is trained (assistant).", false},
+    {"var", 's', CMD_TEXT, "NAME=VALUE",
+     "Set a variable of the template, as JSON or text.", true},
+    {"strict", 0, CMD_FLAG, NULL, "Refuse everything that transformers refuses.", false},
+    {0},
 };
 
 const cmd_spec cmd_render = {
@@ -254,10 +252,8 @@ const cmd_spec cmd_render = {
     .help = "Show a conversation as the model reads it.",
     .more =
         "FILE (default: standard input) is JSON: an array of messages, or an object with\n"
-        "\"messages\" and variables such as \"tools\". With --tokens, # marks what is "
-        "trained.",
+        "\"messages\" and variables such as \"tools\". With --tokens, # marks trained "
+        "tokens.",
     .options = options,
     .run = run,
 };
-
-#endif

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "cli/frame/cmd_list.h"
+#include "cli/cmd_list.h"
+#include "cli/frame/cmd_listing.h"
+#include "cli/frame/cmd_progress.h"
 #include "cli/frame/cmd_rest.h"
 
 typedef struct column {
@@ -69,7 +71,7 @@ static const column columns[] = {
     {"checkpoint_time", "Checkpoint Time", put_checkpoint_time},
 };
 
-/* Columns that were asked for, in that order. */
+/* The columns of --columns, in that order. */
 typedef struct choice {
     const column *columns[32];
     const char *titles[32];
@@ -148,11 +150,8 @@ static int list_runs(const cmd_args *args, tinkc_service *service)
     cmd_listing list;
     tinkc_pager *pager = NULL;
     tinkc_error *error = NULL;
-    tinkc_pager_options options = TINKC_PAGER_OPTIONS_INIT;
+    const tinkc_pager_options options = cmd_rest_page(args);
     (void)choose(&chosen, args);
-    (void)cmd_rest_page(&options, args);
-    options.scope = cmd_rest_scope(args);
-    options.project_id = cmd_text(args, "project", NULL);
     if (tinkc_pager_runs(&pager, service, &options, &error) != TINKC_OK) {
         return cmd_fail_error(&error, NULL);
     }
@@ -170,13 +169,11 @@ static int list_runs(const cmd_args *args, tinkc_service *service)
     return cmd_listing_end(&list);
 }
 
-static int run_list(const cmd_args *args)
+static int check_list(const cmd_args *args)
 {
     choice chosen;
-    tinkc_pager_options options = TINKC_PAGER_OPTIONS_INIT;
     int result = choose(&chosen, args);
-    result = result == CMD_OK ? cmd_rest_page(&options, args) : result;
-    return result == CMD_OK ? cmd_rest_with(args, list_runs) : result;
+    return result == CMD_OK ? cmd_rest_check_page(args) : result;
 }
 
 /* ---- info ---- */
@@ -235,17 +232,12 @@ static int show_run(const cmd_args *args, tinkc_service *service)
     return result;
 }
 
-static int run_info(const cmd_args *args)
-{
-    return cmd_rest_with(args, show_run);
-}
-
 static const cmd_option list_options[] = {
-    {"limit", 0, CMD_INT, "N", "Show at most N runs (20); 0 shows all.", false},
-    {"columns", 'c', CMD_TEXT, "NAMES", "Columns to show, between commas.", false},
-    {"offset", 0, CMD_INT, "N", "Leave out the first N.", false},
+    {"limit", 0, CMD_INT, "N", "Show at most N runs (20; 0: all).", false},
+    {"columns", 'c', CMD_TEXT, "NAMES", "Columns to show, separated by commas.", false},
+    {"offset", 0, CMD_INT, "N", "Skip the first N.", false},
     CMD_REST_SCOPE,
-    {"project", 0, CMD_TEXT, "ID", "Only runs of this project.", false},
+    {"project", 0, CMD_TEXT, "ID", "Show only runs of this project.", false},
     {0},
 };
 
@@ -254,12 +246,13 @@ const cmd_spec cmd_run_list = {
     .operands = "",
     .help = "List training runs.",
     .more = "Columns: id, model, owner, lora, updated, status, checkpoint,\n"
-            "checkpoint_time. Shown are id,model,lora,updated,status.",
+            "checkpoint_time. The default is id,model,lora,updated,status.",
     .examples = "tinkc run list --limit 0\n"
                 "tinkc run list -c id,checkpoint,checkpoint_time\n"
                 "tinkc --format jsonl run list --limit 0 | wc -l",
     .options = list_options,
-    .run = run_list,
+    .check = check_list,
+    .ask = list_runs,
 };
 
 static const cmd_option info_options[] = {CMD_REST_SCOPE, {0}};
@@ -271,5 +264,5 @@ const cmd_spec cmd_run_info = {
     .max_operands = 1,
     .help = "Show one training run.",
     .options = info_options,
-    .run = run_info,
+    .ask = show_run,
 };

@@ -1,8 +1,9 @@
-/* `tinkc sample`: continues a prompt. */
-#if TINKC_HAVE_TEXT
+/* `tinkc sample`: reads a prompt (cmd_prompt.h), samples, and shows the result
+ * (cmd_sample_out.c). */
 #include "cli/commands/cmd_sample.h"
 
-#include "cli/frame/cmd_list.h"
+#include "cli/cmd_list.h"
+#include "cli/commands/cmd_prompt.h"
 
 #define SAMPLES_MAX 10000
 
@@ -26,36 +27,46 @@ static int sample(cmd_model *model, const tinkc_model_input *input, const cmd_ar
     return result;
 }
 
-static int run(const cmd_args *args)
+static int check(const cmd_args *args)
 {
     int64_t n = cmd_int(args, "n", 1);
     bool streams = cmd_has(args, "stream");
     if (n < 1 || n > SAMPLES_MAX || cmd_int(args, "topk-prompt-logprobs", 0) < 0) {
-        return cmd_bad_usage(args, "-n is 1 to %d, --topk-prompt-logprobs from 0 on.",
-                             SAMPLES_MAX);
+        return cmd_bad_usage(
+            args, "-n must be 1 to %d, --topk-prompt-logprobs 0 or more.", SAMPLES_MAX);
     }
     if (streams &&
         (n > 1 || cmd_has(args, "logprobs") || cmd_has(args, "prompt-logprobs") ||
          cmd_has(args, "topk-prompt-logprobs"))) {
-        return cmd_bad_usage(args, "--stream is for one sample, and without --logprobs.");
+        return cmd_bad_usage(args,
+                             "--stream shows one sample, without log-probabilities.");
     }
     if (streams && cmd_format_of(args) == CMD_JSON) {
-        return cmd_bad_usage(args, "--stream gives JSON lines: --format jsonl.");
+        return cmd_bad_usage(args, "--stream needs --format jsonl for JSON.");
     }
+    return CMD_OK;
+}
+
+static int run(const cmd_args *args)
+{
     cmd_prompt prompt;
     cmd_model model = {.end = -1};
     tinkc_model_input *input = NULL;
     int result = cmd_prompt_read(&prompt, args);
-    if (result == CMD_OK) {
-        result = cmd_model_open(&model, args, prompt.kind != CMD_PROMPT_TOKENS);
+    if (result != CMD_OK) {
+        goto out;
     }
-    if (result == CMD_OK) {
-        result = cmd_prompt_encode(&input, &prompt, &model);
+    result = cmd_model_open(&model, args, prompt.kind != CMD_PROMPT_TOKENS);
+    if (result != CMD_OK) {
+        goto out;
     }
-    if (result == CMD_OK) {
-        result = streams ? cmd_sample_stream(&model, input, args)
-                         : sample(&model, input, args);
+    result = cmd_prompt_encode(&input, &prompt, &model);
+    if (result != CMD_OK) {
+        goto out;
     }
+    result = cmd_has(args, "stream") ? cmd_sample_stream(&model, input, args)
+                                     : sample(&model, input, args);
+out:
     tinkc_model_input_free(&input);
     cmd_prompt_dispose(&prompt);
     cmd_model_close(&model);
@@ -66,37 +77,35 @@ static const cmd_option options[] = {
     CMD_MODEL_OPTIONS,
     {"n", 'n', CMD_INT, "N", "Number of samples (1).", false},
     {"file", 'i', CMD_TEXT, "FILE",
-     "The prompt is there: text, JSON messages or JSON tokens.", false},
-    {"text", 0, CMD_FLAG, NULL, "What is read is text, even if it looks like JSON.",
+     "Read the prompt from FILE: text, or JSON messages or tokens.", false},
+    {"text", 0, CMD_FLAG, NULL, "Take the input as text even if it looks like JSON.",
      false},
-    {"tokens", 'k', CMD_TEXT, "IDS", "The prompt as token ids: \"5 17 9\".", false},
-    {"messages", 0, CMD_TEXT, "FILE", "The prompt is a conversation, as JSON.", false},
-    {"chat", 'c', CMD_FLAG, NULL, "The prompt is what a user says to the model.", false},
-    {"system", 0, CMD_TEXT, "TEXT", "The same, with a system message before it.", false},
-    {"stream", 's', CMD_FLAG, NULL, "Show each token as it comes.", false},
+    {"tokens", 'k', CMD_TEXT, "IDS", "Prompt as token ids, such as \"5 17 9\".", false},
+    {"messages", 0, CMD_TEXT, "FILE", "Read a conversation from FILE, as JSON.", false},
+    {"chat", 'c', CMD_FLAG, NULL, "Send the prompt as a user's message.", false},
+    {"system", 0, CMD_TEXT, "TEXT", "Like --chat, with this system message first.",
+     false},
+    {"stream", 's', CMD_FLAG, NULL, "Show each token as it is sampled.", false},
     {"logprobs", 'l', CMD_FLAG, NULL, "Show tokens with their log-probabilities.", false},
-    {"prompt-logprobs", 0, CMD_FLAG, NULL, "Also those of the prompt (JSON).", false},
-    {"topk-prompt-logprobs", 0, CMD_INT, "K", "Also the K likeliest in their place.",
-     false},
-    {NULL, 0, CMD_FLAG, NULL, NULL, false},
+    {"prompt-logprobs", 0, CMD_FLAG, NULL, "Add those of the prompt (JSON).", false},
+    {"topk-prompt-logprobs", 0, CMD_INT, "K",
+     "Add the K likeliest tokens at each position.", false},
+    {0},
 };
 
 const cmd_spec cmd_sample = {
     .name = "sample",
     .operands = "[PROMPT]",
     .max_operands = 1,
-    .help = "Let a model continue a prompt.",
+    .help = "Continue a prompt with a model.",
     .more =
-        "Without PROMPT, --file, --tokens or --messages the prompt is standard input.\n"
-        "At most 256 tokens are sampled unless --max-tokens says otherwise.",
+        "Without PROMPT, --file, --tokens and --messages the prompt is read from standard\n"
+        "input.",
     .examples =
         "tinkc sample --local -m tinkc/pebble-llama-2m \"Once upon a time\"\n"
         "tinkc sample -m tinker://RUN/sampler_weights/NAME --chat \"What is 2 + 3?\"\n"
         "tinkc sample -m NAME -n 8 --temperature 0.7 --format jsonl <prompt.txt",
     .options = options,
+    .check = check,
     .run = run,
 };
-
-#else
-typedef int cmd_sample_nothing;
-#endif

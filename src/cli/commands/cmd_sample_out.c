@@ -1,12 +1,11 @@
-/* Samples on standard output: as text, token by token, as JSON, or while they come. */
-#if TINKC_HAVE_TEXT
+/* Samples on standard output: as text, one token per line, as JSON, or while they are
+ * sampled. */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/commands/cmd_sample.h"
-#include "cli/frame/cmd_out.h"
+#include "cli/frame/cmd_json.h"
 #include "cli/frame/cmd_text.h"
 
 static const char *reason(const tinkc_samples *samples, size_t index)
@@ -17,7 +16,7 @@ static const char *reason(const tinkc_samples *samples, size_t index)
 
 /* ---- text ---- */
 
-/* One token per line with its log-probability. */
+/* Shows one token per line with its log-probability. */
 static void show_tokens(const cmd_model *model, const tinkc_samples *samples,
                         size_t index)
 {
@@ -96,15 +95,6 @@ static void put_sequence(cmd_json *json, const cmd_model *model,
     tinkc_text_free(text);
 }
 
-static void put_logprob(cmd_json *json, double value)
-{
-    if (isfinite(value)) {
-        tk_json_put_double(&json->w, value);
-    } else {
-        tk_json_put_null(&json->w);
-    }
-}
-
 static void put_topk(cmd_json *json, const tinkc_samples *samples)
 {
     tk_json_begin_array(&json->w);
@@ -121,7 +111,7 @@ static void put_topk(cmd_json *json, const tinkc_samples *samples)
         for (size_t j = 0; j < k; j++) {
             tk_json_begin_array(&json->w);
             tk_json_put_i64(&json->w, ids[j]);
-            put_logprob(json, (double)logprobs[j]);
+            cmd_json_real(json, (double)logprobs[j]);
             tk_json_end_array(&json->w);
         }
         tk_json_end_array(&json->w);
@@ -129,7 +119,7 @@ static void put_topk(cmd_json *json, const tinkc_samples *samples)
     tk_json_end_array(&json->w);
 }
 
-/* The keys of the wire's SampleResponse, and the text. */
+/* Writes the keys of SampleResponse in the protocol, and the text. */
 static int show_json(const cmd_model *model, const tinkc_samples *samples,
                      const cmd_args *args)
 {
@@ -184,15 +174,15 @@ int cmd_sample_show(const cmd_model *model, const tinkc_samples *samples,
     return show_text(model, samples, args);
 }
 
-/* ---- while it comes ---- */
+/* ---- streaming ---- */
 
 typedef struct streaming {
-    tinkc_decoder *decoder; /* NULL: no tokenizer, the server's text is shown */
+    tinkc_decoder *decoder; /* NULL: without a tokenizer the server's text is shown */
     bool is_json;
-    bool ends_line; /* what was shown last */
+    bool ends_line; /* the last text ended with a line end */
 } streaming;
 
-/* The text that is certain after this event. */
+/* Returns the text that this event completes. */
 static const char *text_of(streaming *s, const tinkc_stream_event *event, size_t *n)
 {
     if (s->decoder == NULL ||
@@ -218,7 +208,7 @@ static bool show_event_json(const tinkc_stream_event *event, const char *text, s
         cmd_json_key(&json, "token");
         cmd_json_count(&json, event->token_id);
         cmd_json_key(&json, "logprob");
-        put_logprob(&json, event->logprob);
+        cmd_json_real(&json, event->logprob);
     } else {
         cmd_json_pair(&json, "stop_reason", event->finish_reason);
         cmd_json_key(&json, "total_tokens");
@@ -273,7 +263,3 @@ int cmd_sample_stream(cmd_model *model, const tinkc_model_input *input,
     tinkc_error_free(&error);
     return CMD_OK;
 }
-
-#else
-typedef int cmd_sample_out_nothing;
-#endif

@@ -1,7 +1,5 @@
-/* `tinkc serve`: the server of server/srv.h until a signal ends it. The only command that
- * sees more than the public headers and base/. */
-#if TINKC_HAVE_SERVER
-
+/* `tinkc serve`: runs the server of server/srv.h until a signal stops it. The only
+ * command that uses more than the public headers and base/. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,7 +9,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "cli/frame/cmd_list.h"
+#include "cli/cmd_list.h"
 #include "cli/frame/cmd_local.h"
 #include "server/srv.h"
 
@@ -27,7 +25,7 @@ typedef struct serve {
     bool is_private;
 } serve;
 
-/* NAME=VALUE options into pairs; false when one is not like that. */
+/* Reads the values NAME=VALUE of an option; false when one has another form. */
 static bool read_pairs(const cmd_args *args, const char *option, srv_pair *out, size_t *n)
 {
     *n = cmd_count(args, option);
@@ -49,7 +47,7 @@ static bool read_pairs(const cmd_args *args, const char *option, srv_pair *out, 
     return true;
 }
 
-/* From a file, so that the key need not be in a list of processes. */
+/* Reads the key from a file, so that it does not appear in the list of processes. */
 static int read_key(serve *s, const char *path)
 {
     tk_err err = TK_ERR_INIT;
@@ -72,14 +70,14 @@ static int read_options(serve *s, const cmd_args *args)
     int64_t port = cmd_int(args, "port", 8000);
     int64_t threads = cmd_int(args, "threads", 0);
     if (port < 0 || port > UINT16_MAX || threads < 0 || threads > 1024) {
-        return cmd_bad_usage(args, "--port is 0 to 65535, --threads 0 to 1024");
+        return cmd_bad_usage(args, "--port must be 0 to 65535, --threads 0 to 1024.");
     }
     if (cmd_has(args, "api-key") && cmd_has(args, "api-key-file")) {
-        return cmd_bad_usage(args, "give --api-key or --api-key-file, not both");
+        return cmd_bad_usage(args, "Give --api-key or --api-key-file, not both.");
     }
     if (!read_pairs(args, "model", s->models, &o->n_models) ||
         !read_pairs(args, "alias", s->aliases, &o->n_aliases)) {
-        return cmd_bad_usage(args, "--model is NAME=DIR, --alias NAME=NAME");
+        return cmd_bad_usage(args, "--model must be NAME=DIR, --alias NAME=NAME.");
     }
     o->host = cmd_text(args, "host", "127.0.0.1");
     o->port = (unsigned)port;
@@ -96,7 +94,7 @@ static int read_options(serve *s, const cmd_args *args)
         o->data = s->data;
     }
     if (o->data == NULL) {
-        return cmd_fail("no HOME is set: give --data DIR");
+        return cmd_fail("HOME is not set: use --data DIR");
     }
     const char *file = cmd_text(args, "api-key-file", NULL);
     return file != NULL ? read_key(s, file) : CMD_OK;
@@ -109,8 +107,8 @@ static void log_line(tinkc_log_level level, const char *component, const char *l
     fprintf(stderr, "%s %s: %s\n", tinkc_log_level_name(level), component, line);
 }
 
-/* Blocked before any thread starts, so that only sigwait takes them. A second one during
- * the stop ends the program at once. */
+/* Blocks the signals before any thread starts, so that only sigwait takes them. A second
+ * signal while the server stops ends the program at once. */
 static void block_signals(sigset_t *set)
 {
     sigemptyset(set);
@@ -132,7 +130,7 @@ static int serve_until_signal(const serve *s)
     }
     int result = CMD_OK;
     if (s->is_private && !cmd_local_watch(s->options.data)) {
-        result = cmd_fail("cannot watch who uses %s", s->options.data);
+        result = cmd_fail("cannot watch the users of %s", s->options.data);
     } else {
         printf("listening on %s\n", srv_url(server));
         result = fflush(stdout) == 0 ? CMD_OK : CMD_FAILED;
@@ -149,7 +147,7 @@ static void free_pairs(const srv_pair *pairs, size_t n)
     for (size_t i = 0; i < n && i < PAIRS_MAX; i++) {
         char *name = NULL;
         memcpy(&name, &pairs[i].name,
-               sizeof(name)); /* ours, though srv_pair says const */
+               sizeof(name)); /* allocated here, though srv_pair says const */
         tk_free(name);
     }
 }
@@ -169,18 +167,19 @@ static int run(const cmd_args *args)
 }
 
 static const cmd_option options[] = {
-    {"host", 0, CMD_TEXT, "ADDRESS", "Listen there (127.0.0.1); others need a key.",
-     false},
-    {"port", 0, CMD_INT, "PORT", "Listen there (8000); 0 takes a free one.", false},
-    {"data", 0, CMD_TEXT, "DIR", "Keep everything there (~/.local/share/tinkc).", false},
-    {"model", 0, CMD_TEXT, "NAME=DIR", "Serve a model in Hugging Face layout.", true},
-    {"alias", 0, CMD_TEXT, "NAME=NAME", "Serve a model under one more name.", true},
-    {"threads", 0, CMD_INT, "N", "Threads that compute (0: one per CPU).", false},
-    {"api-key", 0, CMD_TEXT, "KEY", "Clients must send this key (tml-...).", false},
-    {"api-key-file", 0, CMD_TEXT, "FILE", "The key is in this file.", false},
+    {"host", 0, CMD_TEXT, "ADDRESS",
+     "Address to listen on (127.0.0.1); others need a key.", false},
+    {"port", 0, CMD_INT, "PORT", "Port to listen on (8000; 0: a free one).", false},
+    {"data", 0, CMD_TEXT, "DIR", "Data directory (~/.local/share/tinkc).", false},
+    {"model", 0, CMD_TEXT, "NAME=DIR", "Serve the model in DIR, in Hugging Face layout.",
+     true},
+    {"alias", 0, CMD_TEXT, "NAME=NAME", "Serve a model under a second name.", true},
+    {"threads", 0, CMD_INT, "N", "Compute threads (0: one per CPU).", false},
+    {"api-key", 0, CMD_TEXT, "KEY", "Key that clients must send (tml-...).", false},
+    {"api-key-file", 0, CMD_TEXT, "FILE", "Read the key from FILE.", false},
     {"faults", 0, CMD_TEXT, "FILE", "Inject faults, for tests (docs/faults.md).", false},
     {"strict", 0, CMD_FLAG, NULL, "Refuse what the hosted service refuses.", false},
-    {"private", 0, CMD_FLAG, NULL, "Stop when the last --local command is over.", false},
+    {"private", 0, CMD_FLAG, NULL, "Stop after the last --local command.", false},
     {0},
 };
 
@@ -188,16 +187,10 @@ const cmd_spec cmd_serve = {
     .name = "serve",
     .operands = "",
     .help = "Run a local server with the Tinker API.",
-    .more = "Prints \"listening on URL\" when it is ready, and runs until it is told to\n"
-            "stop (SIGTERM, Ctrl-C). Without --model it serves the small model that is\n"
-            "part of this program, tinkc/pebble-llama-2m.",
+    .more =
+        "Prints \"listening on URL\" when it is ready and runs until SIGTERM or Ctrl-C.\n"
+        "Without --model it serves the small model that is part of this program,\n"
+        "tinkc/pebble-llama-2m.",
     .options = options,
     .run = run,
 };
-
-#else
-
-/* A build without the server has no such command; cmd_list.c leaves it out. */
-typedef int cmd_serve_nothing;
-
-#endif

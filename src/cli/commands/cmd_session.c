@@ -1,13 +1,15 @@
-/* `tinkc session list, info, export-trace, assign`. export-trace is as in the official
- * program, which has no other. */
+/* `tinkc session list`, `info`, `assign` and `export-trace`. Only the last exists in the
+ * official program, whose options and output it has. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "cli/cmd_list.h"
 #include "cli/frame/cmd_download.h"
-#include "cli/frame/cmd_list.h"
+#include "cli/frame/cmd_listing.h"
+#include "cli/frame/cmd_progress.h"
 #include "cli/frame/cmd_rest.h"
 
 #define DIR_BYTES 4096
@@ -33,9 +35,7 @@ static int list_sessions(const cmd_args *args, tinkc_service *service)
     cmd_listing list;
     tinkc_pager *pager = NULL;
     tinkc_error *error = NULL;
-    tinkc_pager_options options = TINKC_PAGER_OPTIONS_INIT;
-    (void)cmd_rest_page(&options, args);
-    options.scope = cmd_rest_scope(args);
+    const tinkc_pager_options options = cmd_rest_page(args);
     tinkc_code code = tinkc_pager_sessions(&pager, service, &options, &error);
     cmd_listing_begin(&list, args, columns, 1);
     cmd_listing_key(&list, "sessions");
@@ -57,13 +57,6 @@ static int list_sessions(const cmd_args *args, tinkc_service *service)
     cmd_table_title(list.table, list.n == 0 ? "No sessions found" : "%zu session%s",
                     list.n, list.n == 1 ? "" : "s");
     return cmd_listing_end(&list);
-}
-
-static int run_list(const cmd_args *args)
-{
-    tinkc_pager_options options = TINKC_PAGER_OPTIONS_INIT;
-    int result = cmd_rest_page(&options, args);
-    return result == CMD_OK ? cmd_rest_with(args, list_sessions) : result;
 }
 
 /* ---- info ---- */
@@ -116,11 +109,6 @@ static int info_session(const cmd_args *args, tinkc_service *service)
     return result;
 }
 
-static int run_info(const cmd_args *args)
-{
-    return cmd_rest_with(args, info_session);
-}
-
 /* ---- assign ---- */
 
 static int assign(const cmd_args *args, tinkc_service *service)
@@ -130,11 +118,6 @@ static int assign(const cmd_args *args, tinkc_service *service)
                                           cmd_operand(args, 1), &error) == TINKC_OK
                ? CMD_OK
                : cmd_fail_error(&error, NULL);
-}
-
-static int run_assign(const cmd_args *args)
-{
-    return cmd_rest_with(args, assign);
 }
 
 /* ---- export-trace ---- */
@@ -170,7 +153,8 @@ static int show_trace(const cmd_args *args, const char *url, const char *file,
     return cmd_table_print(&table, args);
 }
 
-/* --output, or ID.pftrace in this directory; tk_free. Its parents are made. */
+/* Returns --output, or ID.pftrace in the current directory, and creates its parents. The
+ * caller frees it with tk_free. NULL on failure. */
 static char *trace_file(const cmd_args *args)
 {
     char here[DIR_BYTES], name[DIR_BYTES];
@@ -193,9 +177,9 @@ static int fetch_trace(const cmd_args *args, tinkc_service *service, const char 
     tinkc_download_options options = cmd_download_options(args);
     char *file = trace_file(args);
     if (file == NULL) {
-        return cmd_fail_hint("Check that it may be written.",
-                             "Failed to save trace: no directory for %s",
-                             cmd_text(args, "output", "it"));
+        return cmd_fail_hint("Check that the directory is writable.",
+                             "Failed to save trace: cannot create the directory of %s",
+                             cmd_text(args, "output", "the trace"));
     }
     options.overwrite = true;
     cmd_signal_catch();
@@ -228,17 +212,17 @@ static int export_trace(const cmd_args *args, tinkc_service *service)
     return result;
 }
 
-static int run_export(const cmd_args *args)
+/* The id becomes the name of a file. */
+static int check_id(const cmd_args *args)
 {
-    if (strchr(cmd_operand(args, 0), '/') != NULL) {
-        return cmd_bad_usage(args, "'%s' is no session id.", cmd_operand(args, 0));
-    }
-    return cmd_rest_with(args, export_trace);
+    const char *id = cmd_operand(args, 0);
+    return strchr(id, '/') == NULL ? CMD_OK
+                                   : cmd_bad_usage(args, "'%s' is not a session id.", id);
 }
 
 static const cmd_option list_options[] = {
-    {"limit", 0, CMD_INT, "N", "Show at most N sessions (20); 0 shows all.", false},
-    {"offset", 0, CMD_INT, "N", "Leave out the first N.", false},
+    {"limit", 0, CMD_INT, "N", "Show at most N sessions (20; 0: all).", false},
+    {"offset", 0, CMD_INT, "N", "Skip the first N.", false},
     CMD_REST_SCOPE,
     {0},
 };
@@ -248,7 +232,8 @@ const cmd_spec cmd_session_list = {
     .operands = "",
     .help = "List sessions.",
     .options = list_options,
-    .run = run_list,
+    .check = cmd_rest_check_page,
+    .ask = list_sessions,
 };
 
 static const cmd_option info_options[] = {CMD_REST_SCOPE, {0}};
@@ -260,7 +245,7 @@ const cmd_spec cmd_session_info = {
     .max_operands = 1,
     .help = "Show the runs and samplers of a session.",
     .options = info_options,
-    .run = run_info,
+    .ask = info_session,
 };
 
 const cmd_spec cmd_session_assign = {
@@ -268,15 +253,15 @@ const cmd_spec cmd_session_assign = {
     .operands = "SESSION_ID PROJECT_ID",
     .min_operands = 2,
     .max_operands = 2,
-    .help = "Move a session, with its runs, to a project.",
-    .run = run_assign,
+    .help = "Move a session and its runs to a project.",
+    .ask = assign,
 };
 
 static const cmd_option export_options[] = {
-    {"output", 'o', CMD_TEXT, "FILE", "Write it there (default: SESSION_ID.pftrace).",
-     false},
-    {"url-only", 0, CMD_FLAG, NULL, "Print the URL of the trace, do not download it.",
-     false},
+    {"output", 'o', CMD_TEXT, "FILE",
+     "Write the trace to FILE (default: SESSION_ID.pftrace).", false},
+    {"url-only", 0, CMD_FLAG, NULL,
+     "Print the URL of the trace instead of downloading it.", false},
     {0},
 };
 
@@ -286,10 +271,12 @@ const cmd_spec cmd_session_export_trace = {
     .min_operands = 1,
     .max_operands = 1,
     .help = "Export a session's timeline as a Perfetto trace.",
-    .more = "The server builds a trace of the session's requests, which is downloaded.\n"
-            "https://ui.perfetto.dev shows it. A URL is valid for about an hour.",
+    .more =
+        "The server builds a trace of the session's requests, and tinkc downloads it.\n"
+        "https://ui.perfetto.dev shows it. A URL is valid for about an hour.",
     .examples = "tinkc session export-trace SESSION -o my.pftrace\n"
                 "curl -o my.pftrace \"$(tinkc session export-trace SESSION --url-only)\"",
     .options = export_options,
-    .run = run_export,
+    .check = check_id,
+    .ask = export_trace,
 };

@@ -1,6 +1,5 @@
-/* `tinkc tokenize` and `tinkc detokenize`: text to token ids and back, with the tokenizer
- * of a model. */
-#if TINKC_HAVE_TEXT
+/* `tinkc tokenize` and `tinkc detokenize`: from text to token ids and back, with the
+ * tokenizer of a model. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,10 +8,10 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "cli/frame/cmd_list.h"
+#include "cli/cmd_list.h"
 #include "cli/frame/cmd_text.h"
 
-/* The operands joined by blanks, or the file, or standard input. */
+/* Reads the operands, joined by blanks, or else the file or standard input. */
 static bool read_input(const cmd_args *args, tk_buf *out)
 {
     if (cmd_operands(args) == 0) {
@@ -28,7 +27,7 @@ static bool read_input(const cmd_args *args, tk_buf *out)
 typedef int (*text_fn)(const cmd_args *args, const tinkc_tokenizer *tokenizer,
                        tk_str text);
 
-/* Tokenizer first: whoever waits at a terminal should not type in vain. */
+/* Opens the tokenizer first, so that nothing is typed in vain when that fails. */
 static int run(const cmd_args *args, text_fn fn)
 {
     tinkc_tokenizer *tokenizer = NULL;
@@ -144,12 +143,12 @@ static const cmd_option tokenize_options[] = {
     {"file", 'i', CMD_TEXT, "FILE", "Read the text from FILE (default: standard input).",
      false},
     {"special", 0, CMD_FLAG, NULL,
-     "Add what the tokenizer adds around a text (BOS, EOS).", false},
-    {"plain", 0, CMD_FLAG, NULL, "Read special tokens in the text as ordinary text.",
+     "Add the tokens that the tokenizer puts around a text (BOS, EOS).", false},
+    {"plain", 0, CMD_FLAG, NULL, "Treat special tokens in the text as ordinary text.",
      false},
-    {"pieces", 'p', CMD_FLAG, NULL, "One line per token, with its text.", false},
-    {"count", 'c', CMD_FLAG, NULL, "Show the number of tokens only.", false},
-    {NULL, 0, CMD_FLAG, NULL, NULL, false},
+    {"pieces", 'p', CMD_FLAG, NULL, "Show one line per token, with its text.", false},
+    {"count", 'c', CMD_FLAG, NULL, "Show only the number of tokens.", false},
+    {0},
 };
 
 const cmd_spec cmd_tokenize = {
@@ -157,7 +156,8 @@ const cmd_spec cmd_tokenize = {
     .operands = "[TEXT]...",
     .max_operands = SIZE_MAX,
     .help = "Turn text into token ids.",
-    .more = "The text is the operands, a file, or standard input, byte for byte.",
+    .more =
+        "The text is the operands joined by blanks, or a file or standard input as it is.",
     .options = tokenize_options,
     .run = run_tokenize,
 };
@@ -167,8 +167,8 @@ static const cmd_option detokenize_options[] = {
     CMD_TEXT_MODEL,
     {"file", 'i', CMD_TEXT, "FILE", "Read the ids from FILE (default: standard input).",
      false},
-    {"skip-special", 's', CMD_FLAG, NULL, "Leave special tokens out.", false},
-    {NULL, 0, CMD_FLAG, NULL, NULL, false},
+    {"skip-special", 's', CMD_FLAG, NULL, "Leave out special tokens.", false},
+    {0},
 };
 
 const cmd_spec cmd_detokenize = {
@@ -176,9 +176,7 @@ const cmd_spec cmd_detokenize = {
     .operands = "[ID]...",
     .max_operands = SIZE_MAX,
     .help = "Turn token ids into text.",
-    .more = "Ids stand between blanks, commas or brackets: a JSON array will do.",
+    .more = "Ids are separated by blanks, commas or brackets, so a JSON array works.",
     .options = detokenize_options,
     .run = run_detokenize,
 };
-
-#endif

@@ -1,9 +1,9 @@
-/* `tinkc version`: what is installed, for people and for bug reports. */
+/* `tinkc version`: the version, and as JSON also the level of the official SDK. */
 #include <stdio.h>
 #include <tinkc/version.h>
 
-#include "cli/frame/cmd_list.h"
-#include "cli/frame/cmd_out.h"
+#include "cli/cmd_list.h"
+#include "cli/frame/cmd_json.h"
 
 static int run(const cmd_args *args)
 {

@@ -1,5 +1,6 @@
-/* The dispatcher: finds the command in the table, has its arguments read, runs it, and
- * turns the outcome into an exit code. Owns nothing that outlives cmd_main. */
+/* The dispatcher: from the command line to the exit code. Finds the command in the table,
+ * has its arguments read and checked, and runs it, with a service if it asks for one.
+ * Owns nothing that outlives cmd_main. */
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,9 +9,10 @@
 
 #include "base/mem.h"
 #include "cli/frame/cmd_int.h"
+#include "cli/frame/cmd_service.h"
 #include "cli/frame/cmd_waits.h"
 
-/* Whether `name` is `first` followed by one more word, which starts at *second then. */
+/* Returns whether `name` is `first` and one more word, which *second then points to. */
 static bool is_in_group(const char *name, const char *first, const char **second)
 {
     size_t n = strlen(first);
@@ -21,27 +23,21 @@ static bool is_in_group(const char *name, const char *first, const char **second
     return true;
 }
 
-static bool is_group(const cmd_spec *const *table, const char *word)
+static bool is_group(const cmd_args *args, const char *word)
 {
-    const char *second = NULL;
-    for (; *table != NULL; table++) {
-        if (is_in_group((*table)->name, word, &second)) {
-            return true;
-        }
-    }
-    return false;
+    return cmd_group_help(args->groups, word, strlen(word))[0] != '\0';
 }
 
-static const cmd_spec *find(const cmd_spec *const *table, const char *group,
-                            const char *word)
+/* Returns the command `word` of the group (NULL: without one), or NULL. */
+static const cmd_spec *find(const cmd_args *args, const char *group, const char *word)
 {
-    for (; *table != NULL; table++) {
-        const char *name = (*table)->name;
+    for (const cmd_spec *const *at = args->commands; *at != NULL; at++) {
+        const char *name = (*at)->name;
         if (group != NULL && !is_in_group(name, group, &name)) {
             continue;
         }
         if (strcmp(name, word) == 0) {
-            return *table;
+            return *at;
         }
     }
     return NULL;
@@ -58,14 +54,15 @@ static int bad_usage(const cmd_spec *command, const char *format, ...)
     return code;
 }
 
-/* Moves *at behind the command's name. False with *code set when there is nothing to
- * run: help was asked for, or there is no such command. */
+/* Finds the command and moves *at past its name. Returns false, with the exit code in
+ * *code, when there is nothing to run: the help of a group was asked for, or there is no
+ * such command. */
 static bool choose(cmd_args *args, int *at, int argc, char *const *argv, int *code)
 {
     const char *word = argv[*at];
     *code = CMD_OK;
-    if (!is_group(args->table, word)) {
-        args->command = find(args->table, NULL, word);
+    if (!is_group(args, word)) {
+        args->command = find(args, NULL, word);
         *at += 1;
         if (args->command == NULL) {
             *code = bad_usage(NULL, "No such command '%s'.", word);
@@ -74,11 +71,11 @@ static bool choose(cmd_args *args, int *at, int argc, char *const *argv, int *co
     }
     const char *second = *at + 1 < argc ? argv[*at + 1] : NULL;
     if (second == NULL || strcmp(second, "--help") == 0 || strcmp(second, "-h") == 0) {
-        cmd_help_group(args->table, word);
+        cmd_help_group(args, word);
         *code = second == NULL ? CMD_USAGE : CMD_OK;
         return false;
     }
-    args->command = find(args->table, word, second);
+    args->command = find(args, word, second);
     *at += 2;
     if (args->command == NULL) {
         *code = bad_usage(NULL, "No such command '%s %s'.", word, second);
@@ -90,6 +87,17 @@ static int show_version(void)
 {
     printf("tinkc %s\n", tinkc_version());
     return CMD_OK;
+}
+
+static int do_work(const cmd_args *args)
+{
+    const cmd_spec *command = args->command;
+    int code = command->check != NULL ? command->check(args) : CMD_OK;
+    if (code != CMD_OK) {
+        return code;
+    }
+    return command->ask != NULL ? cmd_service_ask(args, command->ask)
+                                : command->run(args);
 }
 
 static int run_command(cmd_args *args, int at, int argc, char *const *argv)
@@ -113,7 +121,7 @@ static int run_command(cmd_args *args, int at, int argc, char *const *argv)
                          args->operands[command->max_operands]);
     }
     cmd_fail_set_verbose(cmd_has(args, "verbose"));
-    int code = command->run(args);
+    int code = do_work(args);
     return cmd_interrupted() ? CMD_INTERRUPTED : code;
 }
 
@@ -127,7 +135,7 @@ static int run(cmd_args *args, int argc, char *const *argv)
         return show_version();
     }
     if (args->wants_help || at >= argc) {
-        cmd_help_program(args->table);
+        cmd_help_program(args);
         return args->wants_help ? CMD_OK : CMD_USAGE;
     }
     int code;
@@ -135,8 +143,8 @@ static int run(cmd_args *args, int argc, char *const *argv)
                                                 : code;
 }
 
-/* A reader that has seen enough closes its pipe: that needs no words. */
-static bool is_unread(void)
+/* A reader that has seen enough closes its pipe: no error line is needed then. */
+static bool is_closed_pipe(void)
 {
     struct pollfd out = {STDOUT_FILENO, POLLOUT, 0};
     return poll(&out, 1, 0) > 0 && (out.revents & POLLERR) != 0;
@@ -149,15 +157,16 @@ static int flush(int code)
     if (!is_lost || code != CMD_OK) {
         return code;
     }
-    return is_unread() ? CMD_FAILED : cmd_fail("cannot write the output");
+    return is_closed_pipe() ? CMD_FAILED : cmd_fail("cannot write the output");
 }
 
-int cmd_main(const cmd_spec *const *table, int argc, char *const *argv)
+int cmd_main(const cmd_spec *const *commands, const cmd_group *groups, int argc,
+             char *const *argv)
 {
     cmd_signal_init();
     cmd_waits_init();
     size_t room = argc > 0 ? (size_t)argc : 1;
-    cmd_args args = {.table = table};
+    cmd_args args = {.commands = commands, .groups = groups};
     args.values = tk_zarray(room, sizeof(*args.values));
     args.operands = tk_zarray(room, sizeof(*args.operands));
     int code;

@@ -1,12 +1,13 @@
-/* What a command of the program is: one row of the table in cmd_list.c, with a name, one
- * line of help, its options and a function.
+/* What a command of the program is, and what it may use: its arguments, error lines and
+ * exit codes, and Ctrl-C.
  *
- * To add a command: write cmd_<name>.c with `const cmd_spec cmd_<name>`, declare it in
- * cmd_list.h, add it to the table. Help, parsing, error lines, manual pages and
- * completion come from the row. A name may have two words ("checkpoint list"): the first
- * then is a group, whose help lists its commands. Results go to standard output through
- * cmd_out.h, a service comes from cmd_service.h. Commands see public headers and base/
- * only. Thread: the main one. */
+ * A command is a cmd_spec: a name, one line of help, a table of options and a function.
+ * Help, parsing, usage errors, manual pages, docs/cli.md and completion are made from it.
+ * A name of two words ("checkpoint list") belongs to a group, whose help lists its
+ * commands. src/cli/README.md says how to add a command.
+ *
+ * Results go to standard output (cmd_table.h, cmd_json.h, cmd_listing.h), everything else
+ * to standard error. Commands use public headers and base/ only. Thread: the main one. */
 #ifndef CLI_CMD_H
 #define CLI_CMD_H
 
@@ -14,31 +15,31 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <tinkc/error.h>
+#include <tinkc/service.h>
 
 /* Exit codes of the program. */
 enum {
     CMD_OK = 0,
-    CMD_FAILED = 1,       /* what was asked for did not work */
-    CMD_USAGE = 2,        /* it was not asked for in a way that we understand */
+    CMD_FAILED = 1,       /* the work failed, or a part of it */
+    CMD_USAGE = 2,        /* the command line is wrong; nothing was done */
     CMD_INTERRUPTED = 130 /* Ctrl-C */
 };
 
 typedef enum cmd_kind {
     CMD_FLAG, /* no value */
     CMD_TEXT,
-    CMD_INT,    /* checked by the parser, as are the two below */
+    CMD_INT,    /* checked by the parser, like the two below */
     CMD_NUMBER, /* a real number */
-    CMD_CHOICE  /* one of the words in `value`, between bars */
+    CMD_CHOICE  /* one of the words in `value`, separated by bars */
 } cmd_kind;
 
 typedef struct cmd_option {
-    const char *name; /* without dashes; NULL ends a list of options */
+    const char *name; /* without dashes; NULL ends a table of options */
     char letter;      /* short form, or 0 */
     cmd_kind kind;
-    const char *value; /* how the help calls the value: "FILE"; CMD_CHOICE: "table|json"
-                        */
+    const char *value; /* its name in the help, "FILE"; CMD_CHOICE: "table|json" */
     const char *help;  /* one line */
-    bool repeats;      /* may be given more than once; otherwise the last one counts */
+    bool repeats;      /* every value counts; otherwise the last one does */
 } cmd_option;
 
 typedef struct cmd_args cmd_args;
@@ -48,91 +49,109 @@ typedef struct cmd_spec {
     const char *operands; /* as the usage line shows them: "[FILE]"; "" = none */
     size_t min_operands, max_operands;
     const char *help;          /* one line, for the list of commands */
-    const char *more;          /* further text of its own --help, or NULL */
+    const char *more;          /* more text for its own --help, or NULL */
     const char *examples;      /* command lines, one per line, or NULL */
-    const cmd_option *options; /* or NULL; --help, -h and the global ones are always there
-                                */
+    const cmd_option *options; /* or NULL; --help and the global options always work */
+
+    /* Checks what the parser cannot: CMD_OK, or CMD_USAGE after cmd_bad_usage. NULL:
+     * there is nothing to check. */
+    int (*check)(const cmd_args *args);
+    /* Does the work and returns the exit code. A command has one of the two: `ask` gets a
+     * service made from the global options, which is closed afterwards. */
     int (*run)(const cmd_args *args);
+    int (*ask)(const cmd_args *args, tinkc_service *service);
 } cmd_spec;
 
-/* ---- what a command asks of its arguments ----
+/* A group: the first word of commands that have two. A NULL name ends a table. */
+typedef struct cmd_group {
+    const char *name, *help;
+} cmd_group;
+
+/* ---- arguments (cmd_args.c) ----
  *
- * By the name of an option, the command's own or a global one; where both have it
- * (`serve --api-key`), the command's own counts. */
+ * Options are found by name, the command's own before the global ones (`serve` has its
+ * own
+ * --api-key). Texts are borrowed from argv. */
 
 bool cmd_has(const cmd_args *args, const char *option);
 
-/* The last value given, or `fallback`. Borrowed from argv. */
+/* Returns the last value given, or `fallback`. */
 const char *cmd_text(const cmd_args *args, const char *option, const char *fallback);
 int64_t cmd_int(const cmd_args *args, const char *option, int64_t fallback);
 double cmd_number(const cmd_args *args, const char *option, double fallback);
 
-/* Of an option that repeats: how many values there are, and the one at `index`. */
+/* Returns how many values an option that repeats has, and the one at `index`. */
 size_t cmd_count(const cmd_args *args, const char *option);
 const char *cmd_at(const cmd_args *args, const char *option, size_t index);
 
-/* Operands; NULL behind the last one. */
+/* Returns the number of operands, and the one at `index`; NULL after the last. */
 size_t cmd_operands(const cmd_args *args);
 const char *cmd_operand(const cmd_args *args, size_t index);
 
 typedef enum cmd_format { CMD_TABLE, CMD_JSON, CMD_JSONL } cmd_format;
 
-/* How results are shown: --format. */
+/* Returns how results are to be shown (--format), and whether that is JSON. */
 cmd_format cmd_format_of(const cmd_args *args);
-
-/* Whether that is JSON of either form. */
 bool cmd_wants_json(const cmd_args *args);
 
-/* ---- how a command ends ---- */
+/* ---- failing (cmd_fail.c) ---- */
 
-/* "Error: TEXT" on standard error; returns CMD_FAILED. */
+/* Writes "Error: TEXT" to standard error; returns CMD_FAILED. */
 int cmd_fail(const char *format, ...) TINKC_PRINTF(1, 2);
 
-/* The same, with a second line "Hint: HINT". */
+/* Writes a second line, "Hint: HINT", too. */
 int cmd_fail_hint(const char *hint, const char *format, ...) TINKC_PRINTF(2, 3);
 
-/* The same for a failed call of the library: the text, if any, what kind of failure it
- * is, the error's message, and a hint by its code; with --verbose also code, status,
- * request id and causes. Frees *error. CMD_FAILED, or CMD_INTERRUPTED after Ctrl-C. */
+/* Reports a failed call of the library: the text, if any, the kind of failure, the
+ * error's message, and a hint that depends on its code; with --verbose also code, status,
+ * request id and causes. Frees *error. Returns CMD_FAILED, or CMD_INTERRUPTED after
+ * Ctrl-C. */
 int cmd_fail_error(tinkc_error **error, const char *format, ...) TINKC_PRINTF(2, 3);
 
-/* The same where the input was bad and no server is to blame: only "WHAT: MESSAGE". Frees
- * *error. */
+/* Reports bad input, for which no server is to blame, as "WHAT: MESSAGE". Frees *error.
+ * Returns CMD_FAILED. */
 int cmd_fail_input(tinkc_error **error, const char *what);
 
-/* The same where another server than ours is to blame: "WHAT: MESSAGE", the hint (or
- * NULL), and with --verbose the details. Frees *error. CMD_FAILED or CMD_INTERRUPTED. */
+/* Reports a failure of another server than the Tinker service: "WHAT: MESSAGE", the hint
+ * (or NULL), and details with --verbose. Frees *error. Returns CMD_FAILED or
+ * CMD_INTERRUPTED. */
 int cmd_fail_elsewhere(tinkc_error **error, const char *what, const char *hint);
 
-/* What to do about a failure of this kind, and about this one; static, NULL when there is
- * nothing to say. */
+/* Returns what to do about a failure with this code, or about this failure; static, NULL
+ * when there is no advice. */
 const char *cmd_hint(tinkc_code code);
 const char *cmd_hint_of(const tinkc_error *error);
 
-/* The usage line, then "Error: TEXT", on standard error; returns CMD_USAGE. For what the
- * parser cannot know, such as options that exclude each other. */
+/* Writes the usage line and "Error: TEXT" to standard error; returns CMD_USAGE. For what
+ * the parser cannot know, such as options that exclude each other. */
 int cmd_bad_usage(const cmd_args *args, const char *format, ...) TINKC_PRINTF(2, 3);
 
-/* ---- Ctrl-C ----
- *
- * It ends the program at once with CMD_INTERRUPTED, unless the command has something to
- * clean up and says so first. */
+/* Reports the message of *error as a usage error and frees it; returns CMD_USAGE. */
+int cmd_bad_value(const cmd_args *args, tinkc_error **error);
 
-/* From now on the first Ctrl-C (or SIGTERM) is only noted; the second one ends the
- * program. */
+/* ---- Ctrl-C (cmd_signal.c) ----
+ *
+ * By default Ctrl-C ends the program at once with CMD_INTERRUPTED. A command that has
+ * something to clean up catches it. */
+
+/* From now on the first Ctrl-C (or SIGTERM) is only noted; the second ends the program.
+ */
 void cmd_signal_catch(void);
 
-/* The opposite: what was noted is forgotten, the next one ends the program. */
+/* Forgets what was noted; the next Ctrl-C ends the program again. */
 void cmd_signal_release(void);
 
-/* Whether there was one. Whoever sees it cleans up and returns CMD_INTERRUPTED. */
+/* Returns whether one was noted. The command then cleans up and returns
+ * CMD_INTERRUPTED. */
 bool cmd_interrupted(void);
 
-/* ---- the table and its dispatcher ---- */
+/* ---- running (cmd.c) ---- */
 
-/* Runs the program: global options, a command of the table, its options. `table` ends in
- * NULL and is in the order in which the help shows it. Output that could not be written
- * (a full disk, a closed pipe) makes CMD_FAILED out of success. */
-int cmd_main(const cmd_spec *const *table, int argc, char *const *argv);
+/* Runs the program: reads the global options, finds the command, reads its options and
+ * runs it. Both tables are in the order in which the help shows them; `commands` ends in
+ * NULL. Returns the exit code: CMD_FAILED instead of success when output could not be
+ * written (a full disk, a closed pipe). */
+int cmd_main(const cmd_spec *const *commands, const cmd_group *groups, int argc,
+             char *const *argv);
 
 #endif

@@ -1,7 +1,7 @@
-/* Reads options by their tables, the command's own before the global ones: --name VALUE,
- * --name=VALUE, -n VALUE, -nVALUE, and `--` before operands that start with a dash. One
- * word gives at most one value. Numbers and choices are checked here, so that every
- * command refuses them with the same words. */
+/* The parser of options: --name VALUE, --name=VALUE, -n VALUE, -nVALUE, and `--` before
+ * operands that start with a dash. The command's own table comes before the global one.
+ * One word gives at most one value. Numbers and choices are checked here, so that every
+ * command refuses them in the same way. Values live in cmd_args, which cmd_main owns. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,25 +9,26 @@
 #include "cli/frame/cmd_int.h"
 
 const cmd_option cmd_globals[] = {
-    {"format", 'f', CMD_CHOICE, "table|json|jsonl",
-     "How results are shown (default: table).", false},
-    {"api-key", 0, CMD_TEXT, "KEY", "Instead of TINKER_API_KEY.", false},
-    {"base-url", 0, CMD_TEXT, "URL", "Instead of TINKER_BASE_URL.", false},
-    {"local", 0, CMD_FLAG, NULL, "Use a server of one's own on this machine.", false},
-    {"timeout", 0, CMD_NUMBER, "SECONDS", "Longest time for one request (60).", false},
-    {"set", 0, CMD_TEXT, "NAME=VALUE", "An option of the library (docs/config.md).",
+    {"format", 'f', CMD_CHOICE, "table|json|jsonl", "Output format (default: table).",
+     false},
+    {"api-key", 0, CMD_TEXT, "KEY", "API key (default: $TINKER_API_KEY).", false},
+    {"base-url", 0, CMD_TEXT, "URL", "Server to use (default: $TINKER_BASE_URL).", false},
+    {"local", 0, CMD_FLAG, NULL, "Start and use a private server on this machine.",
+     false},
+    {"timeout", 0, CMD_NUMBER, "SECONDS", "Time limit for one request (60).", false},
+    {"set", 0, CMD_TEXT, "NAME=VALUE", "Set an option of the library (docs/config.md).",
      true},
-    {"verbose", 'v', CMD_FLAG, NULL, "Say more on standard error; twice: every request.",
+    {"verbose", 'v', CMD_FLAG, NULL, "Log to standard error; twice: every request.",
      true},
-    {"stats", 0, CMD_FLAG, NULL, "Show at the end what was done, in numbers.", false},
-    {"no-color", 0, CMD_FLAG, NULL, "No colour, as with NO_COLOR.", false},
+    {"stats", 0, CMD_FLAG, NULL, "Print metrics to standard error at the end.", false},
+    {"no-color", 0, CMD_FLAG, NULL, "Do not use colour (also: NO_COLOR).", false},
     {"version", 0, CMD_FLAG, NULL, "Show the version and exit.", false},
-    {NULL, 0, CMD_FLAG, NULL, NULL, false},
+    {0},
 };
 
-static bool say(const cmd_args *args, const char *format, ...) TINKC_PRINTF(2, 3);
+static bool refuse(const cmd_args *args, const char *format, ...) TINKC_PRINTF(2, 3);
 
-static bool say(const cmd_args *args, const char *format, ...)
+static bool refuse(const cmd_args *args, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
@@ -38,19 +39,21 @@ static bool say(const cmd_args *args, const char *format, ...)
 
 static const cmd_option *own_options(const cmd_args *args)
 {
-    static const cmd_option none[] = {{NULL, 0, CMD_FLAG, NULL, NULL, false}};
+    static const cmd_option none[] = {{0}};
     return args->command != NULL && args->command->options != NULL
                ? args->command->options
                : none;
 }
 
-/* NULL when there is no such option. */
-static const cmd_option *find_long(const cmd_args *args, tk_str name)
+/* Returns the option with this long name or, if that is NULL, with this letter; NULL when
+ * there is none. */
+static const cmd_option *find(const cmd_args *args, const tk_str *name, char letter)
 {
     const cmd_option *lists[] = {own_options(args), cmd_globals};
     for (size_t i = 0; i < TK_ARRAY_LEN(lists); i++) {
         for (const cmd_option *option = lists[i]; option->name != NULL; option++) {
-            if (tk_str_is(name, option->name)) {
+            if (name != NULL ? tk_str_is(*name, option->name)
+                             : option->letter == letter) {
                 return option;
             }
         }
@@ -58,17 +61,9 @@ static const cmd_option *find_long(const cmd_args *args, tk_str name)
     return NULL;
 }
 
-static const cmd_option *find_short(const cmd_args *args, char letter)
+static const cmd_option *find_long(const cmd_args *args, tk_str name)
 {
-    const cmd_option *lists[] = {own_options(args), cmd_globals};
-    for (size_t i = 0; i < TK_ARRAY_LEN(lists); i++) {
-        for (const cmd_option *option = lists[i]; option->name != NULL; option++) {
-            if (option->letter == letter) {
-                return option;
-            }
-        }
-    }
-    return NULL;
+    return find(args, &name, 0);
 }
 
 static bool is_choice(const char *words, const char *text)
@@ -86,16 +81,16 @@ static bool add(cmd_args *args, const cmd_option *option, const char *text)
 {
     cmd_value value = {option, text, option->kind == CMD_FLAG, 0};
     if (option->kind == CMD_INT && !tk_str_to_i64(tk_str_of(text), &value.integer)) {
-        return say(args, "Invalid value for '--%s': '%s' is not a valid integer.",
-                   option->name, text);
+        return refuse(args, "Invalid value for '--%s': '%s' is not a valid integer.",
+                      option->name, text);
     }
     if (option->kind == CMD_NUMBER && !tk_str_to_double(tk_str_of(text), &value.number)) {
-        return say(args, "Invalid value for '--%s': '%s' is not a valid number.",
-                   option->name, text);
+        return refuse(args, "Invalid value for '--%s': '%s' is not a valid number.",
+                      option->name, text);
     }
     if (option->kind == CMD_CHOICE && !is_choice(option->value, text)) {
-        return say(args, "Invalid value for '--%s': '%s' is not one of %s.", option->name,
-                   text, option->value);
+        return refuse(args, "Invalid value for '--%s': '%s' is not one of %s.",
+                      option->name, text, option->value);
     }
     args->values[args->n_values++] = value;
     return true;
@@ -111,28 +106,29 @@ static bool long_option(cmd_args *args, int *at, int argc, char *const *argv)
     }
     const cmd_option *option = find_long(args, name);
     if (option == NULL) {
-        return say(args, "No such option: --" TK_STR_FMT, TK_STR_ARG(name));
+        return refuse(args, "No such option: --" TK_STR_FMT, TK_STR_ARG(name));
     }
     if (option->kind == CMD_FLAG) {
-        return rest.p == NULL ? add(args, option, NULL)
-                              : say(args, "Option '--%s' takes no value.", option->name);
+        return rest.p == NULL
+                   ? add(args, option, NULL)
+                   : refuse(args, "Option '--%s' takes no value.", option->name);
     }
     if (rest.p != NULL) {
         return add(args, option, rest.p);
     }
     if (*at + 1 >= argc) {
-        return say(args, "Option '--%s' requires an argument.", option->name);
+        return refuse(args, "Option '--%s' requires an argument.", option->name);
     }
     *at += 1;
     return add(args, option, argv[*at]);
 }
 
-/* -v, and -vv of one that repeats. */
+/* Reads -v, and -vv for a flag that repeats. */
 static bool short_flag(cmd_args *args, const cmd_option *option, const char *word)
 {
     size_t n = strspn(word, (char[2]){option->letter, '\0'});
     if (word[n] != '\0' || (n > 1 && !option->repeats)) {
-        return say(args, "No such option: -%s", word);
+        return refuse(args, "No such option: -%s", word);
     }
     bool ok = add(args, option, NULL);
     args->values[args->n_values - 1].integer = (int64_t)n;
@@ -146,9 +142,9 @@ static bool short_option(cmd_args *args, int *at, int argc, char *const *argv)
         args->wants_help = true;
         return true;
     }
-    const cmd_option *option = find_short(args, word[0]);
+    const cmd_option *option = find(args, NULL, word[0]);
     if (option == NULL) {
-        return say(args, "No such option: -%s", word);
+        return refuse(args, "No such option: -%s", word);
     }
     if (option->kind == CMD_FLAG) {
         return short_flag(args, option, word);
@@ -157,7 +153,7 @@ static bool short_option(cmd_args *args, int *at, int argc, char *const *argv)
         return add(args, option, word + 1);
     }
     if (*at + 1 >= argc) {
-        return say(args, "Option '-%c' requires an argument.", word[0]);
+        return refuse(args, "Option '-%c' requires an argument.", word[0]);
     }
     *at += 1;
     return add(args, option, argv[*at]);

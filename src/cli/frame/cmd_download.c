@@ -1,11 +1,13 @@
-/* What downloads share: the line of progress, and Ctrl-C. */
+/* Options of a download: how often it resumes, and a callback that shows progress and
+ * notices Ctrl-C. */
 #include "cli/frame/cmd_download.h"
 
 #include <string.h>
 
 #include "cli/frame/cmd_out.h"
+#include "cli/frame/cmd_progress.h"
 
-#define RETRIES 10 /* of a transfer, without a byte between them */
+#define RETRIES 10 /* in a row without a byte received */
 
 static bool show_progress(const tinkc_progress *progress, void *user)
 {

@@ -1,4 +1,5 @@
-/* Shared by what downloads: progress on standard error, an end with Ctrl-C. */
+/* Shared by the commands that download: progress on standard error, retries and Ctrl-C.
+ */
 #ifndef CLI_CMD_DOWNLOAD_H
 #define CLI_CMD_DOWNLOAD_H
 
@@ -6,11 +7,11 @@
 
 #include "cli/frame/cmd.h"
 
-/* Options with that progress; a cut transfer is taken up again, unless --set max_retries
- * says how often. */
+/* Returns options that show progress and stop after Ctrl-C. An interrupted transfer is
+ * resumed a few times, or as often as --set max_retries says. */
 tinkc_download_options cmd_download_options(const cmd_args *args);
 
-/* What a download that ended with this code failed at, in words. */
+/* Returns the part of a download that failed with this code, in words; static. */
 const char *cmd_download_failed(tinkc_code code);
 
 #endif

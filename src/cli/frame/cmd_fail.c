@@ -1,6 +1,7 @@
-/* Error lines: what failed in one line, what to do about it in a second one, and with
- * --verbose everything that the library knows. Text of servers is shown without control
- * characters and without anything that looks like a secret. */
+/* Error lines: one line says what failed, a second one what to do about it, and --verbose
+ * adds everything that the library knows. Text that a server sent is shown without
+ * control characters and without anything that looks like a secret. Owns the flag of
+ * --verbose. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +13,8 @@
 
 typedef struct words {
     tinkc_code code;
-    const char *what; /* as the official program says it; NULL: the message is enough */
+    const char
+        *what; /* in the words of the official program; NULL: the message is enough */
     const char *hint;
 } words;
 
@@ -21,21 +23,22 @@ static const words table[] = {
     {TINKC_E_INVALID, NULL, NULL},
     {TINKC_E_STATE, NULL, NULL},
     {TINKC_E_CONFIG, "Configuration error",
-     "'tinkc config' shows every option, and where its value comes from."},
-    {TINKC_E_LIMIT, NULL, "docs/limits.md has the limits."},
+     "'tinkc config' shows every option and where its value comes from."},
+    {TINKC_E_LIMIT, NULL, "docs/limits.md lists the limits."},
     {TINKC_E_MISSING, NULL, NULL},
-    {TINKC_E_PARSE, "Malformed answer",
-     "Is the base URL that of a Tinker server? -v shows the details."},
-    {TINKC_E_DECODE, "Unexpected answer",
-     "Is the base URL that of a Tinker server of this version? -v shows the details."},
+    {TINKC_E_PARSE, "Malformed response",
+     "Check that the base URL is that of a Tinker server; -v shows the details."},
+    {TINKC_E_DECODE, "Unexpected response",
+     "Check that the base URL is that of a Tinker server of this version; -v shows the "
+     "details."},
     {TINKC_E_UNSUPPORTED, NULL, NULL},
-    {TINKC_E_IO, NULL, "Check that the path exists, may be written, and has room."},
+    {TINKC_E_IO, NULL, "Check that the path exists, is writable, and has enough space."},
     {TINKC_E_CONNECTION, "Connection failed",
-     "Check the network and the base URL; 'tinkc doctor' looks closer."},
-    {TINKC_E_TIMEOUT, "Request timeout", "Try again, or with a longer --timeout."},
+     "Check the network and the base URL; 'tinkc doctor' finds out more."},
+    {TINKC_E_TIMEOUT, "Request timeout", "Try again, or use a longer --timeout."},
     {TINKC_E_CANCELLED, "Cancelled", NULL},
     {TINKC_E_STUCK, "No progress",
-     "The server accepted the work and is silent; -v says more."},
+     "The server accepted the work but reports no progress; -v shows the details."},
     {TINKC_E_BUDGET, NULL, NULL},
     {TINKC_E_REQUEST, "Request failed", NULL},
     {TINKC_E_STATUS, "API error", NULL},
@@ -44,15 +47,15 @@ static const words table[] = {
      "Check the key: TINKER_API_KEY, TINKER_CREDENTIAL_CMD or --api-key."},
     {TINKC_E_PAYMENT, "Payment required", "Billing is paused for this account."},
     {TINKC_E_PERMISSION, "Permission denied",
-     "This key has no access to it; 'tinkc whoami' says whose key it is."},
+     "This key has no access; 'tinkc whoami' shows whose key it is."},
     {TINKC_E_NOT_FOUND, "Resource not found",
      "Check the id; 'tinkc run list' and 'tinkc checkpoint list' show yours."},
     {TINKC_E_CONFLICT, "Conflict", NULL},
     {TINKC_E_GONE, "Gone", NULL},
     {TINKC_E_UNPROCESSABLE, "Invalid data provided", NULL},
-    {TINKC_E_RATE_LIMIT, "Rate limit exceeded", "Wait a moment before trying again."},
+    {TINKC_E_RATE_LIMIT, "Rate limit exceeded", "Wait a moment, then try again."},
     {TINKC_E_SERVER, "Internal server error", "Try again later."},
-    {TINKC_E_INTERNAL, "Internal error", "This is a defect of tinkc: please report it."},
+    {TINKC_E_INTERNAL, "Internal error", "This is a bug in tinkc; please report it."},
 };
 
 static bool is_verbose;
@@ -62,7 +65,7 @@ void cmd_fail_set_verbose(bool verbose)
     is_verbose = verbose;
 }
 
-/* A server that has no such thing is in good health. */
+/* 501: the server works, but lacks this function. */
 static const words not_offered = {TINKC_E_SERVER, "Not offered by this server", NULL};
 
 static const words *words_of(tinkc_code code)
@@ -76,13 +79,13 @@ static const words *words_of(tinkc_code code)
     return &none;
 }
 
-/* Two settings that everybody needs, by how the library's message begins. */
+/* Hints for the two settings that everyone needs, by the start of the message. */
 static const char *hint_of_setting(const char *message)
 {
     static const char *const rows[][2] = {
-        {"no API key", "Set TINKER_API_KEY, or --api-key."},
-        {"an API key", "Set TINKER_API_KEY, or --api-key."},
-        {"base URL", "Set TINKER_BASE_URL, or --base-url."},
+        {"no API key", "Set TINKER_API_KEY or --api-key."},
+        {"an API key", "Set TINKER_API_KEY or --api-key."},
+        {"base URL", "Set TINKER_BASE_URL or --base-url."},
     };
     for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
         if (strncmp(message, rows[i][0], strlen(rows[i][0])) == 0) {
@@ -105,7 +108,8 @@ const char *cmd_hint_of(const tinkc_error *error)
     return hint != NULL ? hint : cmd_hint(code);
 }
 
-static void say(const char *prefix, const char *text)
+/* Writes a line to standard error, with secrets masked. */
+static void write_line(const char *prefix, const char *text)
 {
     char line[LINE_BYTES];
     tk_buf safe;
@@ -120,27 +124,35 @@ static void say(const char *prefix, const char *text)
     tk_buf_dispose(&safe);
 }
 
-int cmd_fail(const char *format, ...)
+static int fail(const char *hint, const char *format, va_list list) TINKC_PRINTF(2, 0);
+
+static int fail(const char *hint, const char *format, va_list list)
 {
     char text[LINE_BYTES];
+    (void)vsnprintf(text, sizeof(text), format, list);
+    write_line("Error: ", text);
+    if (hint != NULL) {
+        write_line("Hint: ", hint);
+    }
+    return CMD_FAILED;
+}
+
+int cmd_fail(const char *format, ...)
+{
     va_list list;
     va_start(list, format);
-    (void)vsnprintf(text, sizeof(text), format, list);
+    int code = fail(NULL, format, list);
     va_end(list);
-    say("Error: ", text);
-    return CMD_FAILED;
+    return code;
 }
 
 int cmd_fail_hint(const char *hint, const char *format, ...)
 {
-    char text[LINE_BYTES];
     va_list list;
     va_start(list, format);
-    (void)vsnprintf(text, sizeof(text), format, list);
+    int code = fail(hint, format, list);
     va_end(list);
-    say("Error: ", text);
-    say("Hint: ", hint);
-    return CMD_FAILED;
+    return code;
 }
 
 int cmd_fail_input(tinkc_error **error, const char *what)
@@ -160,21 +172,21 @@ static void show_details(const tinkc_error *error)
         }
         fputc('\n', stderr);
         if (tinkc_error_request_id(error) != NULL) {
-            say("  request id: ", tinkc_error_request_id(error));
+            write_line("  request id: ", tinkc_error_request_id(error));
         }
         if (tinkc_error_cause(error) != NULL) {
-            say("  because: ", tinkc_error_message(tinkc_error_cause(error)));
+            write_line("  because: ", tinkc_error_message(tinkc_error_cause(error)));
         }
     }
 }
 
 /* Frees *error. */
-static int tell(tinkc_error **error, const char *text, const char *hint)
+static int report(tinkc_error **error, const char *text, const char *hint)
 {
     if (!cmd_interrupted()) {
-        say("Error: ", text);
+        write_line("Error: ", text);
         if (hint != NULL) {
-            say("Hint: ", hint);
+            write_line("Hint: ", hint);
         }
         if (is_verbose) {
             show_details(*error);
@@ -200,12 +212,12 @@ int cmd_fail_error(tinkc_error **error, const char *format, ...)
     (void)snprintf(text, sizeof(text), "%s%s%s%s%s", what, what[0] != '\0' ? ": " : "",
                    w->what != NULL ? w->what : "", w->what != NULL ? ": " : "",
                    tinkc_error_message(*error));
-    return tell(error, text, hint);
+    return report(error, text, hint);
 }
 
 int cmd_fail_elsewhere(tinkc_error **error, const char *what, const char *hint)
 {
     char text[LINE_BYTES];
     (void)snprintf(text, sizeof(text), "%s: %s", what, tinkc_error_message(*error));
-    return tell(error, text, hint);
+    return report(error, text, hint);
 }

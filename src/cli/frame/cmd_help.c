@@ -1,11 +1,11 @@
-/* Help, usage and error lines: everything the program says about itself, made from the
- * table of commands. Help goes to standard output, errors to standard error. */
+/* Help and usage lines, made from the tables of commands and groups. Help goes to
+ * standard output, usage errors to standard error. */
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/frame/cmd_int.h"
 
-/* Width of the left column of a list; behind a longer entry the text begins in the next
+/* Width of the left column of a list. After a longer entry the text starts on the next
  * line. */
 #define COLUMN 26
 
@@ -50,36 +50,46 @@ void cmd_help_usage(const cmd_spec *command, bool to_errors)
             command->operands[0] != '\0' ? " " : "", command->operands);
 }
 
-void cmd_help_program(const cmd_spec *const *table)
+const char *cmd_group_help(const cmd_group *groups, const char *name, size_t n)
+{
+    for (; groups->name != NULL; groups++) {
+        if (strlen(groups->name) == n && memcmp(groups->name, name, n) == 0) {
+            return groups->help;
+        }
+    }
+    return "";
+}
+
+void cmd_help_program(const cmd_args *args)
 {
     cmd_help_usage(NULL, false);
     printf("\nTinker in C: train, sample and serve language models.\n");
     list_options(cmd_globals);
     printf("\nCommands:\n");
     const char *group = "";
-    for (; *table != NULL; table++) {
-        const char *name = (*table)->name;
+    for (const cmd_spec *const *at = args->commands; *at != NULL; at++) {
+        const char *name = (*at)->name;
         int n = first_word(name);
         if (name[n] == '\0') {
-            row(name, (*table)->help);
+            row(name, (*at)->help);
         } else if (strncmp(group, name, (size_t)n + 1) != 0) {
             char left[64];
             (void)snprintf(left, sizeof(left), "%.*s ...", n, name);
-            row(left, cmd_list_group_help(name, (size_t)n));
+            row(left, cmd_group_help(args->groups, name, (size_t)n));
             group = name;
         }
     }
-    printf("\n'tinkc COMMAND --help' says more about one of them.\n");
+    printf("\nRun 'tinkc COMMAND --help' for the options of a command.\n");
 }
 
-void cmd_help_group(const cmd_spec *const *table, const char *group)
+void cmd_help_group(const cmd_args *args, const char *group)
 {
     size_t n = strlen(group);
     printf("Usage: tinkc %s COMMAND [ARGS]...\n\n%s\n\nCommands:\n", group,
-           cmd_list_group_help(group, n));
-    for (; *table != NULL; table++) {
-        if (strncmp((*table)->name, group, n) == 0 && (*table)->name[n] == ' ') {
-            row((*table)->name + n + 1, (*table)->help);
+           cmd_group_help(args->groups, group, n));
+    for (const cmd_spec *const *at = args->commands; *at != NULL; at++) {
+        if (strncmp((*at)->name, group, n) == 0 && (*at)->name[n] == ' ') {
+            row((*at)->name + n + 1, (*at)->help);
         }
     }
 }
@@ -92,7 +102,7 @@ void cmd_help_command(const cmd_spec *command)
         printf("\n%s\n", command->more);
     }
     list_options(command->options);
-    printf("\nThe options of 'tinkc --help' may be given here, too.\n");
+    printf("\nThe options of 'tinkc --help' also work here.\n");
     if (command->examples != NULL) {
         printf("\nExamples:\n");
         for (const char *line = command->examples; *line != '\0';) {
@@ -120,5 +130,12 @@ int cmd_bad_usage(const cmd_args *args, const char *format, ...)
     va_start(list, format);
     int code = cmd_vbad_usage(args->command, format, list);
     va_end(list);
+    return code;
+}
+
+int cmd_bad_value(const cmd_args *args, tinkc_error **error)
+{
+    int code = cmd_bad_usage(args, "%s.", tinkc_error_message(*error));
+    tinkc_error_free(error);
     return code;
 }

@@ -1,4 +1,5 @@
-/* Shared by the parser, the help and the dispatcher; commands see cmd.h only. */
+/* Shared by the parser, the help and the dispatcher, and by the tools that print the
+ * tables; other commands see cmd.h only. */
 #ifndef CLI_CMD_INT_H
 #define CLI_CMD_INT_H
 
@@ -14,7 +15,8 @@ typedef struct cmd_value {
 } cmd_value;
 
 struct cmd_args {
-    const cmd_spec *const *table;
+    const cmd_spec *const *commands;
+    const cmd_group *groups;
     const cmd_spec *command; /* NULL while global options are read */
     cmd_value *values;       /* owned, room for argc */
     size_t n_values;
@@ -23,26 +25,26 @@ struct cmd_args {
     bool wants_help;
 };
 
-/* Options of the program: before or behind the name of the command. Ends in a NULL name.
- */
+/* The global options, which are accepted before and after the name of the command. Ends
+ * in a NULL name. */
 extern const cmd_option cmd_globals[];
 
-/* What a group is about, or "". */
-const char *cmd_list_group_help(const char *group, size_t n);
+/* Returns the help of the group whose name is the first n bytes of `name`, or "". */
+const char *cmd_group_help(const cmd_group *groups, const char *name, size_t n);
 
-/* How many -v there were: what error lines say. */
+/* Sets whether error lines show details (-v). */
 void cmd_fail_set_verbose(bool verbose);
 
-/* Ctrl-C ends the program with 130, a closed pipe is an error of the write. */
+/* Makes Ctrl-C end the program with 130, and a closed pipe an error of the write. */
 void cmd_signal_init(void);
 
 /* Reads options (of args->command, or the global ones while that is NULL) and operands
- * from argv[*at], and moves *at. Global options end at the first operand. False after
- * having said what is wrong. */
+ * from argv[*at], and moves *at. Global options end at the first operand. Returns false
+ * after a usage error was written. */
 bool cmd_args_parse(cmd_args *args, int *at, int argc, char *const *argv);
 
-void cmd_help_program(const cmd_spec *const *table);
-void cmd_help_group(const cmd_spec *const *table, const char *group);
+void cmd_help_program(const cmd_args *args);
+void cmd_help_group(const cmd_args *args, const char *group);
 void cmd_help_command(const cmd_spec *command);
 void cmd_help_usage(const cmd_spec *command, bool to_errors); /* the one line */
 

@@ -1,13 +1,16 @@
 /* JSON on standard output. Values are written compactly (base/json.h) and laid out here,
- * so that one document can be shown in lines or in one. Non-ASCII characters become
- * \uXXXX, as in the official program: the output is the same in every locale. */
+ * in several lines or in one. Characters outside ASCII become \uXXXX, as in the official
+ * program, so that the output is the same in every locale. */
+#include "cli/frame/cmd_json.h"
+
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <tinkc/rest.h>
 
+#include "base/file.h"
 #include "base/limits.h"
 #include "base/utf8.h"
-#include "cli/frame/cmd_out.h"
 
 void cmd_json_init(cmd_json *json)
 {
@@ -25,8 +28,8 @@ void cmd_json_key(cmd_json *json, const char *key)
     tk_json_key(&json->w, tk_str_of(key));
 }
 
-/* A server may send what is not UTF-8 only through headers; still, one bad byte must not
- * cost the document. */
+/* Only headers can bring text that is not UTF-8; one bad byte must not spoil the whole
+ * document. */
 static void put_text(cmd_json *json, tk_str text)
 {
     if (tk_utf8_is_valid(text)) {
@@ -69,6 +72,15 @@ void cmd_json_count(cmd_json *json, int64_t value)
     }
 }
 
+void cmd_json_real(cmd_json *json, double value)
+{
+    if (isfinite(value)) {
+        tk_json_put_double(&json->w, value);
+    } else {
+        tk_json_put_null(&json->w);
+    }
+}
+
 void cmd_json_pair(cmd_json *json, const char *key, const char *text)
 {
     cmd_json_key(json, key);
@@ -90,7 +102,7 @@ static void new_line(const layout *l)
     }
 }
 
-/* A character of a string; returns the bytes it has. */
+/* Writes a character of a string and returns its length in bytes. */
 static size_t put_character(tk_buf *out, const char *p, size_t n)
 {
     uint32_t c = 0;
@@ -192,6 +204,24 @@ int cmd_json_print(cmd_json *json, const cmd_args *args)
     }
     cmd_json_dispose(json);
     return result;
+}
+
+int cmd_json_save(cmd_json *json, const char *path)
+{
+    tk_err err = TK_ERR_INIT;
+    tinkc_code code = tk_json_finish(&json->w, &err);
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    tk_buf_putc(&json->buf, '\n');
+    code = tk_buf_status(&json->buf, &err);
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    code = tk_file_replace(path, json->buf.p, json->buf.n, 0666, &err);
+out:
+    cmd_json_dispose(json);
+    return code == TINKC_OK ? CMD_OK : cmd_fail("%s", err.message);
 }
 
 bool cmd_json_line(cmd_json *json)

@@ -1,4 +1,6 @@
-/* The private server of --local: found by its lock file, or started, and stopped. */
+/* Finds the private server of --local by its lock file, starts it, and waits for its end.
+ * Owns the child process and the read lock on the file "users". The watching thread runs
+ * in the server only. */
 #include "cli/frame/cmd_local.h"
 
 #include <errno.h>
@@ -19,9 +21,9 @@
 #include "base/str.h"
 
 #define URL_BYTES 256
-#define START_MS  60000 /* until a server has said its URL */
+#define START_MS  60000 /* until a server has printed its URL */
 #define STOP_MS   20000 /* until it is killed */
-#define TRIES     3     /* somebody may run `serve` at the same moment */
+#define TRIES     3     /* another `serve` may start at the same moment */
 
 char *cmd_local_data(void)
 {
@@ -36,17 +38,18 @@ char *cmd_local_data(void)
 #if TINKC_HAVE_SERVER
 
 static struct {
-    pid_t pid; /* 0: none of ours */
-    int users; /* with our read lock; -1: none */
+    pid_t pid; /* 0: this process started none */
+    int users; /* file that carries the read lock; -1: none */
     char url[URL_BYTES];
 } local = {.users = -1};
 
-/* ---- who uses it ---- */
+/* ---- users ---- */
 
-#define USER_BYTE  0 /* of the file "users": read locks of commands */
+#define USER_BYTE  0 /* in the file "users": read locks of commands */
 #define START_BYTE 1 /* held while a command looks for a server and starts one */
 
-/* Locks of the open file (not of the process): they survive our fork and other opens. */
+/* The locks belong to the open file, not to the process, and so survive fork and other
+ * opens of the file. */
 static bool lock_byte(int fd, off_t byte, int command, short type)
 {
     struct flock lock = {
@@ -74,7 +77,7 @@ static int open_users(const char *data)
     return fd;
 }
 
-/* Waits while a server that is nobody's any more ends. */
+/* Takes the read lock; waits while a server without users stops. */
 static bool become_user(const char *data)
 {
     local.users = open_users(data);
@@ -85,7 +88,8 @@ static bool become_user(const char *data)
     return local.users >= 0;
 }
 
-/* A server that waits for its lock, or has it, is no user. */
+/* Returns whether other commands hold the read lock. The server's write lock does not
+ * count. */
 static bool has_users(int fd)
 {
     struct flock lock = {
@@ -93,7 +97,7 @@ static bool has_users(int fd)
     return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_RDLCK;
 }
 
-static int watched = -1; /* the file of the server's watching thread, until its end */
+static int watched = -1; /* the file of the server's watching thread; never closed */
 
 static void *watch_users(void *unused)
 {
@@ -107,7 +111,8 @@ static void *watch_users(void *unused)
     return NULL;
 }
 
-/* The thread ends with the process; so does the lock, and only then may others begin. */
+/* The thread and its lock end with the process; only then can other commands start a
+ * server. */
 bool cmd_local_watch(const char *data)
 {
     pthread_t thread;
@@ -116,9 +121,10 @@ bool cmd_local_watch(const char *data)
            pthread_detach(thread) == 0;
 }
 
-/* ---- one that runs already ---- */
+/* ---- a server that already runs ---- */
 
-/* Whether a server holds the directory; its URL (or "" while it starts) in local.url. */
+/* Returns whether a server holds the directory, with its URL (or "" while it starts) in
+ * local.url. */
 static bool look_up(const char *data)
 {
     char *path = tk_file_join(data, "lock");
@@ -134,7 +140,7 @@ static bool look_up(const char *data)
     return is_held;
 }
 
-/* Waits while one is starting. False: there is none. */
+/* Waits while a server starts. Returns false when there is none. */
 static bool join(const char *data)
 {
     int64_t end = tk_clock_mono_ms(NULL) + START_MS;
@@ -150,10 +156,10 @@ static bool join(const char *data)
     return false;
 }
 
-/* ---- one of our own ---- */
+/* ---- a new server ---- */
 
-/* In the child. Its own process group, so that Ctrl-C reaches only us and we can finish
- * what is under way, and others keep their server. */
+/* Runs in the child. The server gets its own process group, so that Ctrl-C reaches only
+ * the command, which can finish its work, and other commands keep their server. */
 static void become_server(const char *data, const char *log, int out)
 {
     (void)setpgid(0, 0);
@@ -169,7 +175,7 @@ static void become_server(const char *data, const char *log, int out)
     _exit(CMD_FAILED);
 }
 
-/* The line that a server says when it is ready, into local.url. */
+/* Reads the line that a server prints when it is ready; its URL goes to local.url. */
 static bool read_url(int fd)
 {
     char line[URL_BYTES];
@@ -187,15 +193,16 @@ static bool read_url(int fd)
         n++;
     }
     line[n] = '\0';
-    const char *words = "listening on ";
-    if (strncmp(line, words, strlen(words)) != 0) {
+    const char *prefix = "listening on ";
+    if (strncmp(line, prefix, strlen(prefix)) != 0) {
         return false;
     }
-    (void)snprintf(local.url, sizeof(local.url), "%s", line + strlen(words));
+    (void)snprintf(local.url, sizeof(local.url), "%s", line + strlen(prefix));
     return true;
 }
 
-/* Waits for the end of our server; while it is nobody else's, if others may have it. */
+/* Waits until the server that this process started has stopped. If other commands may use
+ * it, stops waiting as soon as one does. */
 static void await_end(bool is_shared)
 {
     int64_t end = tk_clock_mono_ms(NULL) + STOP_MS;
@@ -233,7 +240,7 @@ static bool start(const char *data, const char *log)
     return ok;
 }
 
-/* What the server said last: why it did not start. */
+/* Reports why the server did not start: the last line of its log. */
 static int fail(const char *log)
 {
     char *text = NULL;
@@ -245,16 +252,16 @@ static int fail(const char *log)
     while (rest.p != NULL) {
         line = tk_str_cut(&rest, '\n');
     }
-    const char *said = tk_str_has_prefix(line, "Error: ") ? line.p + 7 : line.p;
-    size_t length = line.n - (size_t)(said - line.p);
-    int code = cmd_fail("the local server did not start: %.*s", (int)length, said);
+    const char *reason = tk_str_has_prefix(line, "Error: ") ? line.p + 7 : line.p;
+    size_t length = line.n - (size_t)(reason - line.p);
+    int code = cmd_fail("the local server did not start: %.*s", (int)length, reason);
     tk_free(text);
     return code;
 }
 
 static bool find_or_start(const char *data, const char *log)
 {
-    /* one at a time: who looks at a server's lock may keep another from getting it */
+    /* one at a time: looking at a server's lock can keep another from taking it */
     bool ok = false;
     if (await_byte(local.users, START_BYTE, F_WRLCK)) {
         for (int i = 0; !ok && i < TRIES; i++) {
@@ -292,7 +299,7 @@ int cmd_local_start(char **url, const cmd_args *args)
                         : NULL;
         code = data != NULL
                    ? begin(data, log)
-                   : cmd_fail("no HOME is set: --local has no place for its data");
+                   : cmd_fail("HOME is not set: --local needs a place for its data");
         tk_free(log);
         tk_free(data);
     }
@@ -320,7 +327,7 @@ int cmd_local_start(char **url, const cmd_args *args)
 {
     (void)url;
     (void)args;
-    return cmd_fail("this build of tinkc has no server: --local is not possible");
+    return cmd_fail("this build of tinkc has no server: --local is not available");
 }
 
 void cmd_local_end(void)

@@ -1,5 +1,5 @@
-/* Models for the commands that sample. */
-#if TINKC_HAVE_TEXT
+/* From the options of a command to a sampling client, its tokenizer, its chat template
+ * and its parameters. */
 #include "cli/frame/cmd_model.h"
 
 #include <stdio.h>
@@ -27,20 +27,18 @@ static int read_params(cmd_model *model, const cmd_args *args)
     p->has_seed = cmd_has(args, "seed");
     p->seed = (uint64_t)seed;
     if (stops > CMD_MODEL_STOPS_MAX || seed < 0) {
-        return cmd_bad_usage(args, "--seed is from 0 on, and --stop at most %d times.",
-                             CMD_MODEL_STOPS_MAX);
+        return cmd_bad_usage(
+            args, "--seed must be 0 or more, and --stop may be given at most %d times.",
+            CMD_MODEL_STOPS_MAX);
     }
     for (size_t i = 0; i < stops; i++) {
         model->stops[i] = cmd_at(args, "stop", i);
     }
     p->stop_texts = stops > 0 ? model->stops : NULL;
     p->stop_texts_n = stops;
-    if (tinkc_sampling_params_check(p, &error) != TINKC_OK) {
-        int code = cmd_bad_usage(args, "%s.", tinkc_error_message(error));
-        tinkc_error_free(&error);
-        return code;
-    }
-    return CMD_OK;
+    return tinkc_sampling_params_check(p, &error) == TINKC_OK
+               ? CMD_OK
+               : cmd_bad_value(args, &error);
 }
 
 /* ---- opening ---- */
@@ -60,7 +58,7 @@ static int open_tokenizer(cmd_model *model, bool needs_text)
     code = tinkc_chat_template_of(&model->tpl, model->tokenizer, NULL, &error);
     int result = CMD_OK;
     if (code != TINKC_OK && code != TINKC_E_MISSING) {
-        result = cmd_fail_error(&error, "The model's chat template");
+        result = cmd_fail_error(&error, "Cannot use the chat template of the model");
     }
     tinkc_error_free(&error);
     return result;
@@ -105,9 +103,10 @@ void cmd_model_close(cmd_model *model)
 
 int cmd_model_need_template(const cmd_model *model)
 {
-    return model->tpl != NULL ? CMD_OK
-                              : cmd_fail("the model has no chat template: it completes "
-                                         "texts, but does not converse");
+    return model->tpl != NULL
+               ? CMD_OK
+               : cmd_fail("the model has no chat template: it can complete "
+                          "text, but not hold a conversation");
 }
 
 tinkc_code cmd_model_render(tinkc_model_input **out, cmd_model *model,
@@ -119,17 +118,20 @@ tinkc_code cmd_model_render(tinkc_model_input **out, cmd_model *model,
     size_t n = 0;
     tinkc_encoding *ids = NULL;
     tinkc_code code = tinkc_chat_render(&text, &n, model->tpl, chat, &options, error);
-    if (code == TINKC_OK) {
-        code = tinkc_tokenizer_encode(&ids, model->tokenizer, text, n, NULL, error);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        const int32_t *tokens = tinkc_encoding_ids(ids, &n);
-        code = tinkc_model_input_from_tokens(out, tokens, n, error);
+    code = tinkc_tokenizer_encode(&ids, model->tokenizer, text, n, NULL, error);
+    if (code != TINKC_OK) {
+        goto out;
     }
+    const int32_t *tokens = tinkc_encoding_ids(ids, &n);
+    code = tinkc_model_input_from_tokens(out, tokens, n, error);
     if (model->params.stop_texts_n == 0 && model->end >= 0) {
         model->params.stop_tokens = &model->end;
         model->params.stop_tokens_n = 1;
     }
+out:
     tinkc_encoding_free(&ids);
     tinkc_text_free(text);
     return code;
@@ -175,7 +177,3 @@ bool cmd_model_put(const char *text, size_t n)
     }
     return fflush(stdout) == 0 && ferror(stdout) == 0;
 }
-
-#else
-typedef int cmd_model_nothing;
-#endif

@@ -1,6 +1,5 @@
 /* Shared by the commands that sample: the model that --model names, with its tokenizer
- * and its chat template, the options of sampling, and text of a model on standard output.
- */
+ * and chat template, the options of sampling, and the output of sampled text. */
 #ifndef CLI_CMD_MODEL_H
 #define CLI_CMD_MODEL_H
 
@@ -16,47 +15,50 @@
 typedef struct cmd_model {
     tinkc_service *service;
     tinkc_sampling *sampling;
-    tinkc_tokenizer *tokenizer; /* NULL: not needed, and not found */
+    tinkc_tokenizer *tokenizer; /* NULL: not needed and not found */
     tinkc_chat_template *tpl;   /* NULL: there is none */
-    int32_t end;                /* token that ends an answer; -1: not known */
+    int32_t end;                /* token that ends an answer; -1: unknown */
     const char *stops[CMD_MODEL_STOPS_MAX];
-    tinkc_sampling_params params; /* by the options */
+    tinkc_sampling_params params; /* from the options */
 } cmd_model;
 
-/* Opens what --model names: "tinker://..." or a base model. `needs_text`: without a
- * tokenizer it is a failure. Other codes than CMD_OK after having said what is wrong; the
- * caller closes it in any case. */
+/* Opens what --model names: "tinker://..." or a base model. With `needs_text` a missing
+ * tokenizer is a failure. Returns CMD_OK, or another exit code after an error line; the
+ * caller closes the model in either case. */
 int cmd_model_open(cmd_model *model, const cmd_args *args, bool needs_text);
 void cmd_model_close(cmd_model *model);
 
-/* A chat template, which conversations need; CMD_FAILED after having said so. */
+/* Checks that the model has a chat template, which conversations need. Returns CMD_FAILED
+ * after an error line. */
 int cmd_model_need_template(const cmd_model *model);
 
-/* The prompt of a conversation: rendered, with the start of the answer; the caller frees
- * *out. The model's params then stop at the end of an answer, unless --stop was given. */
+/* Renders a conversation as a prompt that ends with the start of the answer. The caller
+ * frees *out. Unless --stop was given, the model's params then stop at the end of an
+ * answer. */
 tinkc_code cmd_model_render(tinkc_model_input **out, cmd_model *model,
                             const tinkc_chat *chat, tinkc_error **error);
 
-/* Tokens as text, without special tokens; the caller frees it with tinkc_text_free. NULL
- * without a tokenizer. */
+/* Returns tokens as text, without special tokens; the caller frees it with
+ * tinkc_text_free. NULL without a tokenizer. */
 char *cmd_model_decode(const cmd_model *model, const int32_t *tokens, size_t n,
                        size_t *n_out);
 
-/* Text of a model to standard output, at once. On a terminal without what could control
- * it, and ASCII where the locale has nothing else; elsewhere byte for byte. False when
- * nobody reads any more. */
+/* Writes text of a model to standard output at once: byte for byte, or on a terminal
+ * without control characters and in ASCII where the locale is not UTF-8. Returns false
+ * when standard output is closed. */
 bool cmd_model_put(const char *text, size_t n);
 
 /* Rows for a table of options. */
-#define CMD_MODEL_OPTIONS                                                                 \
-    {"model", 'm', CMD_TEXT, "NAME", "A base model, or weights (tinker://...).", false},  \
-        {"max-tokens", 0, CMD_INT, "N", "Tokens to sample at most.", false},              \
-        {"temperature", 0, CMD_NUMBER, "T", "0 takes the likeliest (default 1).", false}, \
-        {"top-p", 0, CMD_NUMBER, "P", "Only the likeliest up to this sum (1).", false},   \
-        {"top-k", 0, CMD_INT, "K", "Only the K likeliest (-1: all).", false},             \
-        {"seed", 0, CMD_INT, "N", "The same seed gives the same text.", false},           \
-    {                                                                                     \
-        "stop", 0, CMD_TEXT, "TEXT", "Stop at this text.", true                           \
+#define CMD_MODEL_OPTIONS                                                                  \
+    {"model", 'm', CMD_TEXT, "NAME", "Base model, or weights (tinker://...).", false},     \
+        {"max-tokens", 0, CMD_INT, "N", "Most tokens to sample (256).", false},            \
+        {"temperature", 0, CMD_NUMBER, "T", "Randomness; 0 takes the likeliest (1).",      \
+         false},                                                                           \
+        {"top-p", 0, CMD_NUMBER, "P", "Sample from the top P of probability (1).", false}, \
+        {"top-k", 0, CMD_INT, "K", "Sample from the K likeliest (-1: all).", false},       \
+        {"seed", 0, CMD_INT, "N", "Seed; the same seed gives the same text.", false},      \
+    {                                                                                      \
+        "stop", 0, CMD_TEXT, "TEXT", "Stop at this text.", true                            \
     }
 
 #endif

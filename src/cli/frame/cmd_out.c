@@ -1,5 +1,6 @@
-/* What the terminal can do, and words for sizes and times. The locale is read when
- * something is shown, never before: `--help` needs none of it. Owns no memory. */
+/* What the terminal can do, and how sizes and times read. The locale is read when
+ * something is shown and not earlier, because `--help` does not need it. Owns no
+ * memory. */
 #include "cli/frame/cmd_out.h"
 
 #include <langinfo.h>

@@ -1,5 +1,7 @@
-/* The one line of progress on standard error, and questions. Nothing of it is ever seen
- * by who reads standard output, or in a file. */
+/* The line of progress on standard error, and questions. Owns the time of the last line:
+ * more than ten a second would only cost time. */
+#include "cli/frame/cmd_progress.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +9,6 @@
 
 #include "base/clock.h"
 #include "base/str.h"
-#include "cli/frame/cmd_out.h"
 
 #define EVERY_MS   100
 #define LINE_BYTES 256

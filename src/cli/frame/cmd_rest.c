@@ -1,4 +1,5 @@
-/* What the commands over tinkc/rest.h share. */
+/* Runs and checkpoints as JSON, and the options that the commands over tinkc/rest.h
+ * share. */
 #include "cli/frame/cmd_rest.h"
 
 #include <stdio.h>
@@ -6,18 +7,7 @@
 
 #include "base/str.h"
 
-int cmd_rest_with(const cmd_args *args, int (*ask)(const cmd_args *, tinkc_service *))
-{
-    tinkc_service *service = NULL;
-    int result = cmd_service_open(&service, args, CMD_BRIEF);
-    if (result == CMD_OK) {
-        result = ask(args, service);
-        cmd_service_end(&service);
-    }
-    return result;
-}
-
-bool cmd_rest_is_path(const char *path)
+static bool is_path(const char *path)
 {
     static const char scheme[] = "tinker://";
     if (!tk_str_has_prefix(tk_str_of(path), scheme)) {
@@ -31,12 +21,18 @@ bool cmd_rest_is_path(const char *path)
            rest.n > 0 && memchr(rest.p, '/', rest.n) == NULL;
 }
 
-int cmd_rest_bad_path(const cmd_args *args, const char *path)
+int cmd_rest_check_paths(const cmd_args *args)
 {
-    return cmd_bad_usage(args,
-                         "Invalid checkpoint path: %s (it looks like "
-                         "tinker://run-id/weights/0001).",
-                         path);
+    for (size_t i = 0; i < cmd_operands(args); i++) {
+        if (!is_path(cmd_operand(args, i))) {
+            return cmd_bad_usage(args,
+                                 "Invalid checkpoint path: %s (expected "
+                                 "tinker://RUN/weights/NAME or "
+                                 "tinker://RUN/sampler_weights/NAME).",
+                                 cmd_operand(args, i));
+        }
+    }
+    return CMD_OK;
 }
 
 tinkc_scope cmd_rest_scope(const cmd_args *args)
@@ -46,13 +42,21 @@ tinkc_scope cmd_rest_scope(const cmd_args *args)
                : TINKC_SCOPE_OWNED;
 }
 
-int cmd_rest_page(tinkc_pager_options *out, const cmd_args *args)
+tinkc_pager_options cmd_rest_page(const cmd_args *args)
 {
-    out->limit = cmd_int(args, "limit", 20);
-    out->offset = cmd_int(args, "offset", 0);
-    return out->limit >= 0 && out->offset >= 0
+    tinkc_pager_options options = TINKC_PAGER_OPTIONS_INIT;
+    options.limit = cmd_int(args, "limit", 20);
+    options.offset = cmd_int(args, "offset", 0);
+    options.scope = cmd_rest_scope(args);
+    options.project_id = cmd_text(args, "project", NULL);
+    return options;
+}
+
+int cmd_rest_check_page(const cmd_args *args)
+{
+    return cmd_int(args, "limit", 0) >= 0 && cmd_int(args, "offset", 0) >= 0
                ? CMD_OK
-               : cmd_bad_usage(args, "--limit and --offset are 0 or more.");
+               : cmd_bad_usage(args, "--limit and --offset must be 0 or more.");
 }
 
 const char *cmd_rest_lora(char out[CMD_WORD_BYTES], bool is_lora, int64_t rank,
@@ -140,58 +144,4 @@ void cmd_rest_put_run(cmd_json *json, const tinkc_run *run)
     cmd_json_key(json, "user_metadata");
     cmd_rest_put_metadata(json, run->metadata, run->metadata_n, run->has_metadata);
     tk_json_end_object(&json->w);
-}
-
-/* ---- lists ---- */
-
-void cmd_listing_begin(cmd_listing *list, const cmd_args *args,
-                       const char *const *columns, size_t n_columns)
-{
-    *list = (cmd_listing){.args = args, .format = cmd_format_of(args)};
-    if (list->format == CMD_TABLE) {
-        list->table = cmd_table_new(columns, n_columns);
-        return;
-    }
-    cmd_json_init(&list->json);
-    if (list->format == CMD_JSON) {
-        tk_json_begin_object(&list->json.w);
-    }
-}
-
-void cmd_listing_key(cmd_listing *list, const char *key)
-{
-    if (list->format == CMD_JSON) {
-        cmd_json_key(&list->json, key);
-        tk_json_begin_array(&list->json.w);
-    }
-}
-
-bool cmd_listing_next(cmd_listing *list)
-{
-    list->n++;
-    return list->format != CMD_JSONL || cmd_json_line(&list->json);
-}
-
-int cmd_listing_end(cmd_listing *list)
-{
-    cmd_progress_end();
-    if (list->format == CMD_TABLE) {
-        return cmd_table_print(&list->table, list->args);
-    }
-    if (list->format == CMD_JSON) {
-        tk_json_end_array(&list->json.w);
-        tk_json_end_object(&list->json.w);
-        return cmd_json_print(&list->json, list->args);
-    }
-    cmd_json_dispose(&list->json);
-    return CMD_OK;
-}
-
-void cmd_listing_abandon(cmd_listing *list)
-{
-    cmd_progress_end();
-    cmd_table_free(&list->table);
-    if (list->format != CMD_TABLE) {
-        cmd_json_dispose(&list->json);
-    }
 }

@@ -1,4 +1,5 @@
-/* Global options into a configuration and a service. */
+/* From the global options to a configuration and a service. The order matters: --set
+ * comes last and wins, and --local replaces the base URL once its server runs. */
 #include "cli/frame/cmd_service.h"
 
 #include <stdio.h>
@@ -23,8 +24,8 @@ static void log_line(tinkc_log_level level, const char *component, const char *l
     fprintf(stderr, "%s %s: %s\n", tinkc_log_level_name(level), component, line);
 }
 
-/* Without --verbose or TINKER_LOG the library is silent: what failed is said once, by the
- * command. */
+/* Without --verbose and TINKER_LOG nothing is logged: the command reports a failure
+ * once. */
 static tinkc_code set_log(tinkc_config *config, const cmd_args *args, tinkc_error **error)
 {
     size_t n = cmd_count(args, "verbose");
@@ -36,7 +37,7 @@ static tinkc_code set_log(tinkc_config *config, const cmd_args *args, tinkc_erro
                : tinkc_config_set(config, "log_level", n > 1 ? "debug" : "info", error);
 }
 
-/* NAME=VALUE. */
+/* Sets NAME=VALUE. */
 static tinkc_code set_pair(tinkc_config *config, const char *pair, tinkc_error **error)
 {
     char name[NAME_BYTES];
@@ -58,18 +59,20 @@ static tinkc_code set_timeout(tinkc_config *config, const cmd_args *args,
 static tinkc_code apply(tinkc_config *config, const cmd_args *args, cmd_patience patience,
                         tinkc_error **error)
 {
+    bool is_brief = patience == CMD_BRIEF;
+    const struct {
+        const char *name, *value; /* value NULL: leave it */
+    } rows[] = {
+        {"max_retries", is_brief ? "2" : NULL},
+        {"retry_total", is_brief ? "0" : NULL},
+        {"api_key", cmd_text(args, "api-key", NULL)},
+        {"base_url", cmd_text(args, "base-url", NULL)},
+    };
     tinkc_code code = set_log(config, args, error);
-    if (code == TINKC_OK && patience == CMD_BRIEF) {
-        code = tinkc_config_set(config, "max_retries", "2", error);
-        code =
-            code == TINKC_OK ? tinkc_config_set(config, "retry_total", "0", error) : code;
-    }
-    if (code == TINKC_OK && cmd_has(args, "api-key")) {
-        code = tinkc_config_set(config, "api_key", cmd_text(args, "api-key", ""), error);
-    }
-    if (code == TINKC_OK && cmd_has(args, "base-url")) {
-        code =
-            tinkc_config_set(config, "base_url", cmd_text(args, "base-url", ""), error);
+    for (size_t i = 0; code == TINKC_OK && i < TK_ARRAY_LEN(rows); i++) {
+        if (rows[i].value != NULL) {
+            code = tinkc_config_set(config, rows[i].name, rows[i].value, error);
+        }
     }
     if (code == TINKC_OK && cmd_has(args, "timeout")) {
         code = set_timeout(config, args, error);
@@ -111,7 +114,7 @@ int cmd_service_config(tinkc_config **out, const cmd_args *args, cmd_patience pa
     }
     double seconds = cmd_number(args, "timeout", 1);
     if (!(seconds >= 0.001 && seconds <= TIMEOUT_MAX_SECONDS)) {
-        return cmd_bad_usage(args, "--timeout is 0.001 to %d seconds.",
+        return cmd_bad_usage(args, "--timeout must be 0.001 to %d seconds.",
                              TIMEOUT_MAX_SECONDS);
     }
     tinkc_config *config = NULL;
@@ -131,7 +134,7 @@ int cmd_service_config(tinkc_config **out, const cmd_args *args, cmd_patience pa
     return CMD_OK;
 }
 
-/* Retries, for -v; on the loop's thread. Requests are in the library's own log. */
+/* Shows retries for -v. Runs on the loop's thread. The library logs requests itself. */
 static void on_event(const tinkc_hook *event, void *user)
 {
     (void)user;
@@ -175,4 +178,15 @@ void cmd_service_end(tinkc_service **service)
     tinkc_service_close(service);
     cmd_stats_end();
     cmd_local_end();
+}
+
+int cmd_service_ask(const cmd_args *args, int (*ask)(const cmd_args *, tinkc_service *))
+{
+    tinkc_service *service = NULL;
+    int result = cmd_service_open(&service, args, CMD_BRIEF);
+    if (result == CMD_OK) {
+        result = ask(args, service);
+        cmd_service_end(&service);
+    }
+    return result;
 }

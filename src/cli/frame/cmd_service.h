@@ -1,29 +1,31 @@
-/* A service from the global options: --api-key, --base-url, --local, --timeout, --set,
- * --verbose and --stats over the environment. Opening makes no request; a session comes
- * into being when something needs one. */
+/* The service of a command, made from the global options: --api-key, --base-url, --local,
+ * --timeout, --set, --verbose and --stats, which win over the environment. Opening makes
+ * no request; a session is created when a call needs one. */
 #ifndef CLI_CMD_SERVICE_H
 #define CLI_CMD_SERVICE_H
 
-#include <tinkc/service.h>
-
 #include "cli/frame/cmd.h"
 
-/* How patient it is when a server cannot be reached or has no time. */
+/* How long it retries when the server cannot be reached or is busy. */
 typedef enum cmd_patience {
-    CMD_BRIEF,  /* a question: a few tries, seconds */
-    CMD_PATIENT /* work of hours: as the library does by itself, minutes */
+    CMD_BRIEF,  /* a query: a few retries, seconds */
+    CMD_PATIENT /* work of hours: the library's defaults, minutes */
 } cmd_patience;
 
-/* The configuration alone, for whoever wants to change it first; CMD_OK, or another exit
- * code after having said what is wrong. With --local (or the base URL "local") a server
- * is started first; it lives until cmd_service_end. The caller frees *out. */
+/* Makes the configuration alone, for a command that changes it first. Returns CMD_OK, or
+ * another exit code after an error line. With --local (or the base URL "local") a server
+ * is started; it runs until cmd_service_end. The caller frees *out. */
 int cmd_service_config(tinkc_config **out, const cmd_args *args, cmd_patience patience);
 
-/* A service with that configuration; the same results. */
+/* Opens a service with that configuration. Returns the same codes. */
 int cmd_service_open(tinkc_service **out, const cmd_args *args, cmd_patience patience);
 
-/* Closes the service (NULL allowed), shows --stats and ends what --local started. For
- * every cmd_service_open and every cmd_service_config that said CMD_OK. */
+/* Closes the service (NULL is allowed), prints --stats and ends the server of --local.
+ * Call it after every cmd_service_open and cmd_service_config that returned CMD_OK. */
 void cmd_service_end(tinkc_service **service);
+
+/* Opens a brief service, calls `ask` with it and closes it. Returns the exit code of
+ * `ask`, or that of the failure to open. */
+int cmd_service_ask(const cmd_args *args, int (*ask)(const cmd_args *, tinkc_service *));
 
 #endif

@@ -1,6 +1,6 @@
-/* Ctrl-C, SIGTERM and closed pipes. Owns the one flag that the handler sets. By default
- * SIGINT ends the program with 130 at once; commands that must clean up ask for it to be
- * noted instead. SIGPIPE is ignored: the write fails with EPIPE and cmd_main sees it. */
+/* Ctrl-C, SIGTERM and closed pipes. Owns the flag that the handler sets. By default
+ * SIGINT ends the program at once with 130; after cmd_signal_catch it is only noted.
+ * SIGPIPE is ignored: the write fails with EPIPE, which cmd_main sees. */
 #include <signal.h>
 #include <unistd.h>
 

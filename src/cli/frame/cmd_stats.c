@@ -1,10 +1,11 @@
-/* See cmd_stats.h. Standard error, because results are on the other one. */
+/* Prints the readings of a meter (tinkc/metrics.h). Owns the meter. Counters that stayed
+ * 0 are left out of the table. */
 #include "cli/frame/cmd_stats.h"
 
 #include <stdio.h>
 #include <tinkc/metrics.h>
 
-static tinkc_meter *meter; /* NULL: not asked for */
+static tinkc_meter *meter; /* NULL: no --stats */
 static bool as_json;
 
 void cmd_stats_start(tinkc_service *service, const cmd_args *args)
@@ -16,7 +17,7 @@ void cmd_stats_start(tinkc_service *service, const cmd_args *args)
     as_json = cmd_wants_json(args);
     if (tinkc_meter_new(&meter, &error) != TINKC_OK ||
         tinkc_meter_attach(meter, service, &error) != TINKC_OK) {
-        fprintf(stderr, "Warning: no statistics: %s\n", tinkc_error_message(error));
+        fprintf(stderr, "Warning: no metrics: %s\n", tinkc_error_message(error));
         tinkc_error_free(&error);
         tinkc_meter_free(&meter);
     }

@@ -1,7 +1,9 @@
-/* Tables. Cells are kept until all are known; then columns get the width they need, or,
- * on a terminal that is too narrow, less: texts wrap, the first column never does,
- * because ids are there to be copied. Where even that does not fit each row becomes a
- * block of "Name: value" lines. Owns its texts. */
+/* The layout of tables. Cells are kept until all are known; then each column gets the
+ * width it needs. On a terminal that is too narrow, texts wrap, except in the first
+ * column, because ids are there to be copied. Where even that does not fit, each row
+ * becomes a block of "Name: value" lines. Owns its texts. */
+#include "cli/frame/cmd_table.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,10 +11,9 @@
 #include "base/arena.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "cli/frame/cmd_out.h"
 
 #define GAP         2 /* blanks between columns */
-#define LEAST       8 /* columns wrap to no less */
+#define LEAST       8 /* narrowest column that wraps */
 #define CELL_BYTES  4096
 #define MAX_BYTES   (512 * TK_MIB)
 #define MAX_COLUMNS 64
@@ -137,7 +138,8 @@ static size_t sum(const size_t *widths, size_t n)
     return all;
 }
 
-/* Takes from the widest column but the first until all fits; false when it cannot. */
+/* Narrows the widest column, but never the first, until all fits. Returns false when it
+ * cannot. */
 static bool fit(size_t *widths, size_t n, size_t width)
 {
     while (sum(widths, n) > width) {
@@ -155,8 +157,8 @@ static bool fit(size_t *widths, size_t n, size_t width)
 
 /* ---- showing ---- */
 
-/* The part of *rest that fits, cut at a blank where there is one; *rest moves behind it.
- */
+/* Returns the part of *rest that fits, cut at a blank where there is one, and moves *rest
+ * past it. */
 static tk_str take_line(tk_str *rest, size_t width)
 {
     size_t end = 0, blank = 0, used = 0;
@@ -203,7 +205,7 @@ static void show_row(const cmd_table *table, const tk_str *cells, const size_t *
     bool is_more = true;
     memcpy(rest, cells, table->n_columns * sizeof(*rest));
     while (is_more) {
-        size_t owed = 0; /* blanks that only come when something follows */
+        size_t owed = 0; /* blanks, written only when a text follows */
         is_more = false;
         for (size_t c = 0; c < table->n_columns; c++) {
             tk_str line = take_line(&rest[c], widths[c]);
@@ -234,12 +236,12 @@ static void show_rule(const size_t *widths, size_t n)
     putchar('\n');
 }
 
-/* The same, but a word that is too long stays whole: the terminal wraps it, and an id can
- * be copied from there. */
+/* Like take_line, but keeps a word that is too long whole: the terminal wraps it, and an
+ * id can be copied from there. */
 static tk_str take_words(tk_str *rest, size_t width)
 {
     tk_str line = take_line(rest, width);
-    if (rest->p == line.p + line.n) { /* cut inside of a word, or the end */
+    if (rest->p == line.p + line.n) { /* cut inside a word, or the end */
         const char *blank = rest->n > 0 ? memchr(rest->p, ' ', rest->n) : NULL;
         size_t n = blank != NULL ? (size_t)(blank - rest->p) : rest->n;
         size_t next = n + (blank != NULL);
@@ -258,7 +260,7 @@ static void show_wrapped(const cmd_table *table, tk_str text, size_t width,
     } while (text.n > 0);
 }
 
-/* One block per row: the value behind its name when both fit, else beneath it. */
+/* Shows one block per row: the value after its name when both fit, else below it. */
 static void show_blocks(const cmd_table *table, size_t width)
 {
     for (size_t i = 0; i < table->n; i++) {

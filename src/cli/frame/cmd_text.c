@@ -1,4 +1,5 @@
-/* Text in and out of commands. */
+/* Reading of files and standard input, the lookup of tokenizers, and output of text in
+ * quotes or in one line. */
 #include "cli/frame/cmd_text.h"
 
 #include <errno.h>
@@ -39,10 +40,8 @@ bool cmd_text_read(tk_buf *out, const char *path)
     return ok && !is_bad;
 }
 
-#if TINKC_HAVE_TEXT
-
-/* Leaves *service NULL when there is no key and nobody said which server: caches and hub
- * need none. */
+/* Opens the service. Leaves *service NULL when no key and no server is configured: caches
+ * and the hub need none. */
 static int open_service(tinkc_service **service, const cmd_args *args)
 {
     tinkc_config *config = NULL;
@@ -95,8 +94,6 @@ int cmd_text_tokenizer(tinkc_tokenizer **out, const cmd_args *args)
                ? CMD_OK
                : cmd_fail_error(&error, NULL);
 }
-
-#endif
 
 static bool is_between(char c)
 {

@@ -1,5 +1,5 @@
-/* Shared by the commands that read text and tokenizers: input from an option, a file or
- * standard input, and the tokenizer that --model names. */
+/* Shared by the commands that read text and tokenizers: input from a file or standard
+ * input, and the tokenizer that --tokenizer or --model names. */
 #ifndef CLI_CMD_TEXT_H
 #define CLI_CMD_TEXT_H
 
@@ -9,42 +9,40 @@
 #include "base/str.h"
 #include "cli/frame/cmd.h"
 
-/* The largest input of one command. */
+/* Largest input of a command. */
 #define CMD_TEXT_MAX_BYTES (256 * TK_MIB)
 
-/* All of a file, or of standard input for NULL and "-", appended to *out. False after
- * having said what is wrong. */
+/* Appends all of a file, or of standard input for NULL and "-", to *out. Returns false
+ * after an error line. */
 bool cmd_text_read(tk_buf *out, const char *path);
 
-#if TINKC_HAVE_TEXT
-
-/* Rows of the table of options for it. */
+/* Rows for a table of options. */
 #define CMD_TEXT_TOKENIZER                                                               \
     {                                                                                    \
         "tokenizer", 't', CMD_TEXT, "PATH",                                              \
-            "A model's directory, or its tokenizer.json.", false                         \
+            "Directory of a model, or its tokenizer.json.", false                        \
     }
 #define CMD_TEXT_MODEL                                                                   \
     {                                                                                    \
         "model", 'm', CMD_TEXT, "NAME",                                                  \
-            "A model by name: from caches, the server or the hub.", false                \
+            "Name of a model, found in caches, on the server or the hub.", false         \
     }
 
-/* The tokenizer that --tokenizer or --model names. For a name the server of the global
- * options is asked too, unless there is nothing that says which (no key, no URL). The
- * caller frees *out. CMD_OK, or another exit code after having said what is wrong. */
+/* Opens the tokenizer that --tokenizer or --model names. For a name the server is asked,
+ * too, if a key or a URL is configured. The caller frees *out. Returns CMD_OK, or another
+ * exit code after an error line. */
 int cmd_text_tokenizer(tinkc_tokenizer **out, const cmd_args *args);
 
-#endif
-
-/* Token ids between blanks, commas and brackets; the caller frees *out with tk_free.
- * False: *bad is the word that is no id, or empty when memory ran out. */
+/* Reads token ids, separated by blanks, commas and brackets. The caller frees *out with
+ * tk_free. On failure *bad is the word that is not an id, or empty when memory ran
+ * out. */
 bool cmd_text_ids(int32_t **out, size_t *n, tk_str *bad, tk_str text);
 
-/* One JSON string with quotes, for output. */
+/* Writes text to standard output as a JSON string with quotes. */
 void cmd_text_put_json(const char *text, size_t n);
 
-/* The same without quotes and with non-ASCII kept: one line for people to read. */
+/* Writes text to standard output in one line for people: escapes control characters and
+ * keeps the rest. */
 void cmd_text_put_visible(const char *text, size_t n);
 
 #endif

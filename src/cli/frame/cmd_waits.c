@@ -1,5 +1,5 @@
-/* See cmd_waits.h. The signal is blocked everywhere and taken by a thread with sigwait,
- * so that nothing of this runs in a handler. Owns the one thread. */
+/* A thread takes SIGUSR1 with sigwait, because nothing of this may run in a signal
+ * handler; the signal is blocked in all threads. Owns that thread. */
 #include "cli/frame/cmd_waits.h"
 
 #include <signal.h>
@@ -34,11 +34,11 @@ static void show(tinkc_service *service)
     tinkc_wait waits[SHOWN_MAX] = {TINKC_WAIT_INIT};
     size_t n = tinkc_service_waits(service, waits, SHOWN_MAX);
     if (n == 0) {
-        fprintf(stderr, "tinkc: no operation waits\n");
+        fprintf(stderr, "tinkc: no operation is waiting\n");
         return;
     }
     fprintf(stderr, "tinkc: %zu %s\n", n,
-            n == 1 ? "operation waits:" : "operations wait:");
+            n == 1 ? "operation is waiting:" : "operations are waiting:");
     for (size_t i = 0; i < TK_MIN(n, SHOWN_MAX); i++) {
         (void)tinkc_wait_explain(&waits[i], text, sizeof(text));
         fprintf(stderr, "  %s\n", text);

@@ -1,16 +1,16 @@
-/* SIGUSR1 lists what the program waits for, on standard error. */
+/* SIGUSR1 lists the operations that the program waits for, on standard error. */
 #ifndef CLI_CMD_WAITS_H
 #define CLI_CMD_WAITS_H
 
 #include <tinkc/service.h>
 
-/* From the program's start on the signal waits for somebody to take it. Before any thread
- * is started. */
+/* Blocks the signal, which then stays pending. Call it before any thread starts. */
 void cmd_waits_init(void);
 
-/* Takes it for this service, until cmd_waits_end, which comes before the service is
- * closed. One service at a time; without memory for a thread nothing happens. */
+/* Answers the signal for this service until cmd_waits_end, which must come before the
+ * service is closed. One service at a time. If its thread cannot start, the signal stays
+ * without an answer. */
 void cmd_waits_begin(tinkc_service *service);
-void cmd_waits_end(void); /* no effect when nothing was begun */
+void cmd_waits_end(void); /* no effect without cmd_waits_begin */
 
 #endif

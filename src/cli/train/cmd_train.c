@@ -1,19 +1,21 @@
 /* `tinkc train`: fine-tunes a model on lines of JSON. Reads and checks everything before
- * the first step, trains (train_run.h), and shows what came out. */
-#if TINKC_HAVE_TEXT
+ * the first step, with --resume also the state file of the earlier run (read_state), then
+ * trains (train_run.h) and shows the result (cmd_train_out.c). Owns everything of the run
+ * for as long as the command takes. */
 #include "cli/train/cmd_train.h"
-#include <tinkc/ledger.h>
 
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <tinkc/ledger.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "cli/frame/cmd_list.h"
-#include "cli/frame/cmd_out.h"
+#include "cli/cmd_list.h"
+#include "cli/frame/cmd_json.h"
+#include "cli/frame/cmd_progress.h"
 #include "cli/frame/cmd_service.h"
 #include "cli/frame/cmd_text.h"
 
@@ -38,8 +40,8 @@ typedef struct train {
 
 /* ---- names and files ---- */
 
-/* What a server takes in the name of a checkpoint; it refuses others only when there is
- * something to save. */
+/* Returns whether the name of a checkpoint may have this character. A server would refuse
+ * others, but only at the first save. */
 static bool is_plain(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -55,7 +57,8 @@ static bool is_name(const char *name)
     return n > 0 && n <= 200 && name[n] == '\0' && name[0] != '.';
 }
 
-/* --save, or the name of the data file without its folder and ending. */
+/* Sets the name of the checkpoints, which is --save or the data file without its folder
+ * and ending, and the path of the state file. */
 static int set_name(train *t)
 {
     bool is_stdin = strcmp(cmd_operand(t->args, 0), "-") == 0;
@@ -83,20 +86,21 @@ static int set_name(train *t)
         }
     }
     if (state != NULL && strlen(state) >= sizeof(t->state_path)) {
-        return cmd_bad_usage(t->args, "Invalid value for '--state': too long.");
+        return cmd_bad_usage(t->args,
+                             "Invalid value for '--state': the path is too long.");
     }
     (void)snprintf(t->state_path, sizeof(t->state_path), "%s%s",
                    state != NULL ? state : t->name, state != NULL ? "" : ".train.json");
     return CMD_OK;
 }
 
-/* A file that is written when hours have passed must not fail only then. */
+/* Checks now that a file can be written which is only written hours later. */
 static bool can_write(const char *path)
 {
     const char *slash = path != NULL ? strrchr(path, '/') : NULL;
     size_t n = slash != NULL ? (size_t)(slash - path) + 1 : 0;
     char *parent = n > 0 ? tk_strndup(path, n) : tk_strdup(".");
-    /* with a dot behind it, because a file is no folder */
+    /* the dot at the end makes access fail if the parent is a file */
     char *folder = parent != NULL ? tk_file_join(parent, ".") : NULL;
     bool ok = folder != NULL && access(folder, W_OK) == 0;
     if (path != NULL && !ok) {
@@ -109,19 +113,20 @@ static bool can_write(const char *path)
     return ok || path == NULL;
 }
 
-/* What an earlier run left, and what this one may do with it. */
+/* Reads the state file that an earlier run left. With --resume its settings and its step
+ * become those of this run; without, an unfinished run must not be overwritten. */
 static int read_state(train *t, const char *digest)
 {
     tk_err err = TK_ERR_INIT;
     bool resume = cmd_has(t->args, "resume");
-    bool is_anew = cmd_has(t->args, "restart") || cmd_has(t->args, "check");
+    bool may_ignore = cmd_has(t->args, "restart") || cmd_has(t->args, "check");
     tinkc_code code = train_state_read(&t->state, t->state_path, &err);
     if (code != TINKC_OK && code != TINKC_E_MISSING) {
         return cmd_fail("%s", err.message);
     }
-    if (code == TINKC_OK && !resume && !t->state.is_finished && !is_anew) {
-        return cmd_fail_hint("Go on with --resume, or begin anew with --restart.",
-                             "%s is of a run that ended after step %zu of %zu",
+    if (code == TINKC_OK && !resume && !t->state.is_finished && !may_ignore) {
+        return cmd_fail_hint("Continue it with --resume, or start over with --restart.",
+                             "%s belongs to a run that stopped after step %zu of %zu",
                              t->state_path, t->state.step, t->state.steps);
     }
     if (code == TINKC_OK && !resume) {
@@ -136,15 +141,16 @@ static int read_state(train *t, const char *digest)
         return CMD_OK;
     }
     if (strcmp(t->state.data, digest) != 0) {
-        return cmd_fail("%s is not what the run of %s was trained on",
-                        cmd_operand(t->args, 0), t->state_path);
+        return cmd_fail("%s is not the data of the run in %s", cmd_operand(t->args, 0),
+                        t->state_path);
     }
     train_setting other = train_state_adopt(t->settings, &t->state);
     if (other != TRAIN_SETTINGS) {
         const char *was = t->state.settings[other];
-        return cmd_fail_hint("With --resume, options that are not given are as before.",
-                             "--%s was %s when the run began", train_setting_name(other),
-                             was != NULL ? was : "not given");
+        return cmd_fail_hint(
+            "With --resume, options that are not given keep their values.",
+            "--%s was %s when the run started", train_setting_name(other),
+            was != NULL ? was : "not set");
     }
     t->from_step = t->state.step;
     return CMD_OK;
@@ -187,14 +193,14 @@ static int open_tokenizer(train *t)
     }
     tinkc_code code = tinkc_chat_template_of(&t->tpl, t->tokenizer, NULL, &error);
     if (code != TINKC_OK && code != TINKC_E_MISSING) {
-        return cmd_fail_error(&error, "The chat template of %s",
+        return cmd_fail_error(&error, "Cannot use the chat template of %s",
                               t->settings[TRAIN_MODEL]);
     }
     tinkc_error_free(&error);
     return CMD_OK;
 }
 
-/* Tokens of the model's context; 0: the server does not say. */
+/* Gives the context of the model in tokens; 0 when the server does not say. */
 static int ask_context(train *t, size_t *out)
 {
     tinkc_capabilities *all = NULL;
@@ -226,30 +232,30 @@ static int check_data(train *t, train_set *set, const char *path, const tk_buf *
                            .tpl = t->tpl,
                            .max_tokens = most > 0 ? most : context,
                            .loss_on = t->numbers.loss_on,
-                           .say = cmd_train_say,
+                           .report = cmd_train_report,
                            .user = &report};
     if (train_data_read(set, &source, text->p != NULL ? text->p : "", text->n, &err) !=
         TINKC_OK) {
         return cmd_fail("%s: %s", path, err.message);
     }
-    cmd_train_say_rest(&report);
+    cmd_train_report_end(&report);
     if (set->problems > 0 && !cmd_has(t->args, "skip-bad")) {
-        return cmd_fail_hint("Mend them, or leave them out with --skip-bad.",
-                             "%zu of %zu lines of %s cannot be trained on", set->problems,
-                             set->problems + set->n, path);
+        return cmd_fail_hint("Fix them, or leave them out with --skip-bad.",
+                             "%zu of %zu lines of %s cannot be used for training",
+                             set->problems, set->problems + set->n, path);
     }
     if (set->n == 0) {
-        return cmd_fail("%s has nothing to train on", path);
+        return cmd_fail("%s has no line to train on", path);
     }
     return CMD_OK;
 }
 
-/* --check: what was found, and nothing else. */
+/* Shows the result of --check. */
 static int show_data(const train *t)
 {
     cmd_json json;
     if (!cmd_wants_json(t->args)) {
-        printf("%zu lines, %zu tokens, of which %.0f are trained; %zu lines left out\n",
+        printf("%zu lines with %zu tokens, %.0f of them trained; %zu lines left out\n",
                t->data.n, t->data.tokens, t->data.weight, t->data.problems);
         return CMD_OK;
     }
@@ -306,15 +312,18 @@ static int write_svg(train *t)
 static int fail_run(train *t)
 {
     train_run *run = &t->run;
-    cmd_signal_release(); /* who pressed Ctrl-C must hear that nothing was saved */
+    cmd_signal_release(); /* after Ctrl-C, too, the user must see that nothing was saved
+                           */
     if (run->error == NULL) {
         (void)cmd_fail("%s", run->err.message);
     } else {
         (void)cmd_fail_error(&run->error, "Training stopped");
     }
     if (run->state->step > 0) {
-        fprintf(stderr, "The last checkpoint is of step %zu: --resume goes on from it.\n",
-                run->state->step);
+        fprintf(
+            stderr,
+            "The last checkpoint is that of step %zu; continue from it with --resume.\n",
+            run->state->step);
     }
     return CMD_FAILED;
 }
@@ -326,11 +335,11 @@ static int end_run(train *t, tinkc_code code)
         return fail_run(t);
     }
     int result = write_svg(t);
-    /* before the first step there is nothing to save */
-    const char *advice = t->state.step > 0 ? ": --resume goes on from it" : "";
+    /* before the first step nothing was saved */
+    const char *advice = t->state.step > 0 ? "; continue with --resume" : "";
     if (t->run.is_used_up) {
         return cmd_fail(
-            "the budget of %lld tokens does not hold another step; stopped after "
+            "the budget of %lld tokens is too small for another step; stopped after "
             "step %zu of %zu%s",
             (long long)t->run.budget, t->state.step, t->plan.steps, advice);
     }
@@ -379,9 +388,9 @@ static int run_training(train *t)
     return result;
 }
 
-/* ---- all of it ---- */
+/* ---- the command ---- */
 
-/* With the texts of both files. */
+/* Trains on the texts of both files. */
 static int prepare_and_run(train *t, const tk_buf *data, const tk_buf *eval)
 {
     size_t context = 0;
@@ -392,24 +401,25 @@ static int prepare_and_run(train *t, const tk_buf *data, const tk_buf *eval)
     }
     (void)tinkc_service_set_budget(t->service, cmd_int(t->args, "budget-tokens", -1));
     result = ask_context(t, &context);
-    if (result == CMD_OK) {
-        result = open_tokenizer(t);
+    if (result != CMD_OK) {
+        return result;
     }
-    if (result == CMD_OK) {
-        result = check_data(t, &t->data, cmd_operand(t->args, 0), data, context);
+    result = open_tokenizer(t);
+    if (result != CMD_OK) {
+        return result;
     }
+    result = check_data(t, &t->data, cmd_operand(t->args, 0), data, context);
     if (result == CMD_OK && eval_path != NULL) {
         result = check_data(t, &t->eval, eval_path, eval, context);
     }
-    if (result == CMD_OK && cmd_has(t->args, "check")) {
-        return show_data(t);
+    if (result != CMD_OK || cmd_has(t->args, "check")) {
+        return result != CMD_OK ? result : show_data(t);
     }
-    if (result == CMD_OK) {
-        result = make_plan(t);
+    result = make_plan(t);
+    if (result != CMD_OK) {
+        return result;
     }
-    if (result == CMD_OK) {
-        result = open_model(t);
-    }
+    result = open_model(t);
     return result == CMD_OK ? run_training(t) : result;
 }
 
@@ -433,6 +443,42 @@ static int read_files(train *t, tk_buf *data, tk_buf *eval)
     return result == CMD_OK ? cmd_train_parse(&t->numbers, t->settings, t->args) : result;
 }
 
+static int check(const cmd_args *args)
+{
+    if (cmd_int(args, "budget-tokens", 0) < 0) {
+        return cmd_bad_usage(args, "--budget-tokens must be 0 or more.");
+    }
+    if (cmd_int(args, "save-every", 1) < 0 || cmd_int(args, "eval-every", 1) < 0) {
+        return cmd_bad_usage(args, "--save-every and --eval-every must be 0 or more.");
+    }
+    if (cmd_has(args, "resume") && cmd_has(args, "restart")) {
+        return cmd_bad_usage(args, "Give --resume or --restart, not both.");
+    }
+    return CMD_OK;
+}
+
+/* Everything up to the first request, then the run. */
+static int train_on(train *t, tk_buf *data, tk_buf *eval)
+{
+    int result = set_name(t);
+    if (result != CMD_OK) {
+        return result;
+    }
+    if (!cmd_has(t->args, "check") &&
+        (!can_write(t->state_path) || !can_write(cmd_text(t->args, "svg", NULL)))) {
+        return CMD_FAILED;
+    }
+    result = read_files(t, data, eval);
+    if (result != CMD_OK) {
+        return result;
+    }
+    if (t->state.is_finished) {
+        fprintf(stderr, "This run is already finished: %s\n", t->state.weights);
+        return CMD_OK;
+    }
+    return prepare_and_run(t, data, eval);
+}
+
 static int run(const cmd_args *args)
 {
     static train t; /* too large for the stack */
@@ -440,30 +486,9 @@ static int run(const cmd_args *args)
     memset(&t, 0, sizeof(t));
     t.args = args;
     cmd_train_given(t.settings, args);
-    if (cmd_int(args, "budget-tokens", 0) < 0) {
-        return cmd_bad_usage(args, "--budget-tokens is a number from 0 on.");
-    }
-    if (cmd_int(args, "save-every", 1) < 0 || cmd_int(args, "eval-every", 1) < 0) {
-        return cmd_bad_usage(args, "--save-every and --eval-every are steps from 0 on.");
-    }
-    if (cmd_has(args, "resume") && cmd_has(args, "restart")) {
-        return cmd_bad_usage(args, "Give --resume or --restart, not both.");
-    }
     tk_buf_init(&data, CMD_TEXT_MAX_BYTES);
     tk_buf_init(&eval, CMD_TEXT_MAX_BYTES);
-    int result = set_name(&t);
-    if (result == CMD_OK && !cmd_has(args, "check") &&
-        (!can_write(t.state_path) || !can_write(cmd_text(args, "svg", NULL)))) {
-        result = CMD_FAILED;
-    }
-    if (result == CMD_OK) {
-        result = read_files(&t, &data, &eval);
-    }
-    if (result == CMD_OK && t.state.is_finished) {
-        fprintf(stderr, "This run is finished: %s\n", t.state.weights);
-    } else if (result == CMD_OK) {
-        result = prepare_and_run(&t, &data, &eval);
-    }
+    int result = train_on(&t, &data, &eval);
     tk_buf_dispose(&data);
     tk_buf_dispose(&eval);
     train_data_dispose(&t.data);
@@ -479,61 +504,21 @@ static int run(const cmd_args *args)
     return result;
 }
 
-static const cmd_option options[] = {
-    {"model", 'm', CMD_TEXT, "NAME", "The base model ('tinkc models' lists them).",
-     false},
-    {"save", 's', CMD_TEXT, "NAME", "Name of the checkpoints (the data file's).", false},
-    {"resume", 'r', CMD_FLAG, NULL, "Go on where the last run ended, exactly.", false},
-    {"restart", 0, CMD_FLAG, NULL, "Forget an unfinished run and begin anew.", false},
-    {"eval", 'e', CMD_TEXT, "FILE", "Held-out data: its loss is measured.", false},
-    {"epochs", 0, CMD_INT, "N", "How often each line is trained on (3).", false},
-    {"steps", 'n', CMD_INT, "N", "So many steps, instead of --epochs.", false},
-    {"batch", 'b', CMD_INT, "N", "Lines per step (16).", false},
-    {"lr", 0, CMD_NUMBER, "RATE", "Learning rate (1e-4).", false},
-    {"schedule", 0, CMD_CHOICE, "constant|linear|cosine",
-     "How the rate falls over the run (linear).", false},
-    {"warmup", 0, CMD_INT, "N", "Steps in which the rate rises first (0).", false},
-    {"rank", 0, CMD_INT, "N", "Rank of the LoRA (32).", false},
-    {"seed", 0, CMD_INT, "N", "Of the LoRA and of the order of the lines (1).", false},
-    {"clip", 0, CMD_NUMBER, "NORM", "Clip gradients to this norm (0: off).", false},
-    {"weight-decay", 0, CMD_NUMBER, "X", "Of AdamW (0).", false},
-    {"loss-on", 0, CMD_CHOICE, "assistant|last|all",
-     "What is trained in a conversation (assistant).", false},
-    {"max-length", 0, CMD_INT, "N", "Longest line in tokens (the model's context).",
-     false},
-    {"load", 0, CMD_TEXT, "PATH", "Begin with these weights (tinker://RUN/weights/NAME).",
-     false},
-    {"save-every", 0, CMD_INT, "N", "Steps between two checkpoints (50; 0: none).",
-     false},
-    {"eval-every", 0, CMD_INT, "N", "Steps between two measurements (0: first and last).",
-     false},
-    {"budget-tokens", 0, CMD_INT, "N", "Stop, and save, before more are used.", false},
-    {"metrics", 0, CMD_TEXT, "FILE", "Write each step's numbers there, as JSON lines.",
-     false},
-    {"svg", 0, CMD_TEXT, "FILE", "Draw the loss there.", false},
-    {"state", 0, CMD_TEXT, "FILE", "What --resume needs (NAME.train.json).", false},
-    {"skip-bad", 0, CMD_FLAG, NULL, "Leave out lines that cannot be trained on.", false},
-    {"check", 0, CMD_FLAG, NULL, "Only check the data.", false},
-    {NULL, 0, CMD_FLAG, NULL, NULL, false},
-};
-
 const cmd_spec cmd_train = {
     .name = "train",
     .operands = "FILE",
     .min_operands = 1,
     .max_operands = 1,
-    .help = "Fine-tune a model on conversations or texts.",
+    .help = "Fine-tune a model on conversations or text.",
     .more =
-        "FILE holds one JSON object per line: {\"messages\": [...]}, rendered by the\n"
-        "model's chat template (a message may have a \"weight\"), or {\"prompt\": TEXT,\n"
-        "\"completion\": TEXT}. Every line is checked before the first step. Ctrl-C saves\n"
-        "and ends; --resume goes on from the last checkpoint as if nothing had happened.",
+        "FILE has one JSON object per line: {\"messages\": [...]}, rendered by the model's\n"
+        "chat template (a message may have a \"weight\"), or {\"prompt\": TEXT,\n"
+        "\"completion\": TEXT}. Every line is checked before the first step. Ctrl-C saves a\n"
+        "checkpoint and stops; --resume continues from the last checkpoint with the same\n"
+        "result as an uninterrupted run.",
     .examples = "tinkc train data.jsonl --model tinkc/pebble-llama-2m --local --lr 3e-3\n"
                 "tinkc train data.jsonl --resume --eval held-out.jsonl --svg loss.svg",
-    .options = options,
+    .options = cmd_train_options,
+    .check = check,
     .run = run,
 };
-
-#else
-typedef int cmd_train_nothing;
-#endif

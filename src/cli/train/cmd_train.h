@@ -1,12 +1,14 @@
-/* Shared by the files of `tinkc train`: what the command line asks for, and how the
- * command shows what happens. */
+/* Shared by the files of the command `tinkc train`: its options (cmd_train_options.c) and
+ * its output (cmd_train_out.c). The training itself is in train_run.h. */
 #ifndef CLI_CMD_TRAIN_H
 #define CLI_CMD_TRAIN_H
 
 #include "cli/frame/cmd.h"
 #include "cli/train/train_run.h"
 
-/* What the settings say, as numbers. */
+extern const cmd_option cmd_train_options[];
+
+/* The settings as numbers. */
 typedef struct train_numbers {
     int64_t rank, warmup, batch, epochs, steps, max_length;
     uint64_t seed;
@@ -15,35 +17,37 @@ typedef struct train_numbers {
     tinkc_loss_on loss_on;
 } train_numbers;
 
-/* The settings of the command line; NULL where one is not given. */
+/* Gives the settings of the command line; NULL where one is not given. */
 void cmd_train_given(const char **out, const cmd_args *args);
 
-/* Texts (NULL: the default) to numbers. CMD_USAGE after having said which is wrong. */
+/* Parses settings (NULL: the default). Returns CMD_USAGE after an error line. */
 int cmd_train_parse(train_numbers *out, const char *const *settings,
                     const cmd_args *args);
 
-/* ---- what is said on the way, on standard error ---- */
+/* ---- standard error ---- */
 
-/* Lines of a file that are no good, or doubtful: "FILE:LINE: TEXT". */
+/* Counts the lines of a file that cannot be used, and warnings. */
 typedef struct train_report {
     const char *path;
     size_t problems, warnings;
 } train_report;
 
-void cmd_train_say(void *report, size_t line, bool is_problem, const char *text);
+/* Shows "FILE:LINE: TEXT", for the first few of each kind. A train_report_fn. */
+void cmd_train_report(void *report, size_t line, bool is_problem, const char *text);
 
-/* After the last of them. */
-void cmd_train_say_rest(const train_report *report);
+/* Shows how many were not shown. */
+void cmd_train_report_end(const train_report *report);
 
-/* One line that changes in place on a terminal, a line now and then elsewhere. `user` is
- * the train_run. */
+/* Shows a step: on a terminal in one line that changes in place, elsewhere in about
+ * twenty lines for the whole run. `user` is the train_run. */
 void cmd_train_progress(void *user, const train_record *record);
 
-/* Says what a step waits for, on a terminal, when that takes long. */
+/* Shows on a terminal what a slow step waits for. */
 void cmd_train_waiting(void *user, const tinkc_future *future);
 
-/* ---- what came out ---- */
+/* ---- standard output ---- */
 
+/* Shows the losses, the curve and the checkpoints of a finished run. */
 int cmd_train_summary(const train_run *run, const char *model, size_t from_step,
                       const cmd_args *args);
 

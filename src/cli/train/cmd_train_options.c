@@ -1,11 +1,50 @@
-/* The options of `tinkc train` that the weights depend on: from texts to numbers, with
- * their defaults and ranges in one table. Texts come from the command line or, where a
- * run is resumed, from its state file. */
-#if TINKC_HAVE_TEXT
+/* The options of `tinkc train`: the table for the parser, and the settings among them,
+ * which the weights depend on, with their defaults and ranges. Their texts come from the
+ * command line or, when a run is resumed, from its state file. */
 #include <string.h>
 
 #include "base/str.h"
 #include "cli/train/cmd_train.h"
+
+const cmd_option cmd_train_options[] = {
+    {"model", 'm', CMD_TEXT, "NAME", "Base model ('tinkc models' lists them).", false},
+    {"save", 's', CMD_TEXT, "NAME", "Name of the checkpoints (default: the data file's).",
+     false},
+    {"resume", 'r', CMD_FLAG, NULL, "Continue the last run where it stopped.", false},
+    {"restart", 0, CMD_FLAG, NULL, "Discard an unfinished run and start over.", false},
+    {"eval", 'e', CMD_TEXT, "FILE", "Held-out data, to measure the loss on.", false},
+    {"epochs", 0, CMD_INT, "N", "Passes over the data (3).", false},
+    {"steps", 'n', CMD_INT, "N", "Number of steps, instead of --epochs.", false},
+    {"batch", 'b', CMD_INT, "N", "Lines per step (16).", false},
+    {"lr", 0, CMD_NUMBER, "RATE", "Learning rate (1e-4).", false},
+    {"schedule", 0, CMD_CHOICE, "constant|linear|cosine",
+     "How the learning rate falls (linear).", false},
+    {"warmup", 0, CMD_INT, "N", "Steps during which the learning rate rises (0).", false},
+    {"rank", 0, CMD_INT, "N", "Rank of the LoRA (32).", false},
+    {"seed", 0, CMD_INT, "N", "Seed of the LoRA and of the order of the lines (1).",
+     false},
+    {"clip", 0, CMD_NUMBER, "NORM", "Clip gradients to this norm (0: off).", false},
+    {"weight-decay", 0, CMD_NUMBER, "X", "Weight decay of AdamW (0).", false},
+    {"loss-on", 0, CMD_CHOICE, "assistant|last|all",
+     "Part of a conversation to train on (assistant).", false},
+    {"max-length", 0, CMD_INT, "N",
+     "Longest line, in tokens (default: the model's context).", false},
+    {"load", 0, CMD_TEXT, "PATH", "Start from these weights (tinker://RUN/weights/NAME).",
+     false},
+    {"save-every", 0, CMD_INT, "N", "Steps between checkpoints (50; 0: only at the end).",
+     false},
+    {"eval-every", 0, CMD_INT, "N",
+     "Steps between evaluations (0: only at the start and the end).", false},
+    {"budget-tokens", 0, CMD_INT, "N", "Save and stop before more tokens are used.",
+     false},
+    {"metrics", 0, CMD_TEXT, "FILE", "Write the metrics of each step to FILE, as JSONL.",
+     false},
+    {"svg", 0, CMD_TEXT, "FILE", "Draw the loss curve to FILE.", false},
+    {"state", 0, CMD_TEXT, "FILE", "State file for --resume (NAME.train.json).", false},
+    {"skip-bad", 0, CMD_FLAG, NULL, "Leave out lines that cannot be used.", false},
+    {"check", 0, CMD_FLAG, NULL, "Check the data and stop.", false},
+    {0},
+};
 
 void cmd_train_given(const char **out, const cmd_args *args)
 {
@@ -23,7 +62,7 @@ typedef struct whole {
 typedef struct real {
     train_setting setting;
     size_t at;
-    double fallback, high; /* from 0 on */
+    double fallback, high; /* 0 to high */
 } real;
 
 static const whole wholes[] = {
@@ -69,7 +108,7 @@ static bool parse_real(train_numbers *out, const real *r, const char *text)
     return true;
 }
 
-/* The place of a word among those between bars; -1: it is none. */
+/* Returns the position of `text` among words separated by bars, or -1. */
 static int place(const char *words, const char *text)
 {
     tk_str rest = tk_str_of(words);
@@ -114,7 +153,3 @@ int cmd_train_parse(train_numbers *out, const char *const *settings, const cmd_a
     out->loss_on = (tinkc_loss_on)loss_at;
     return CMD_OK;
 }
-
-#else
-typedef int cmd_train_options_nothing;
-#endif

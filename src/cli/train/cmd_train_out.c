@@ -1,24 +1,25 @@
-/* What `tinkc train` shows: problems of the data, progress, and the summary. */
-#if TINKC_HAVE_TEXT
+/* The output of `tinkc train`: problems of the data and progress on standard error, the
+ * summary on standard output. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "cli/frame/cmd_out.h"
+#include "cli/frame/cmd_json.h"
+#include "cli/frame/cmd_progress.h"
 #include "cli/train/cmd_train.h"
 
 #define PROBLEMS_SHOWN 20
 #define WARNINGS_SHOWN 5
-#define LINES          20 /* of progress where there is no terminal */
+#define LINES          20 /* of progress without a terminal */
 #define LONG_MS        5000
 #define BAR            24
-#define BAR_COLUMNS    88 /* a narrower terminal gets no bar */
+#define BAR_COLUMNS    88 /* a narrower terminal shows no bar */
 
 /* ---- problems ---- */
 
-void cmd_train_say(void *user, size_t line, bool is_problem, const char *text)
+void cmd_train_report(void *user, size_t line, bool is_problem, const char *text)
 {
     train_report *report = user;
     size_t n = is_problem ? ++report->problems : ++report->warnings;
@@ -28,11 +29,10 @@ void cmd_train_say(void *user, size_t line, bool is_problem, const char *text)
     }
 }
 
-void cmd_train_say_rest(const train_report *report)
+void cmd_train_report_end(const train_report *report)
 {
     if (report->problems > PROBLEMS_SHOWN) {
-        fprintf(stderr, "... and %zu more like these\n",
-                report->problems - PROBLEMS_SHOWN);
+        fprintf(stderr, "... and %zu more lines\n", report->problems - PROBLEMS_SHOWN);
     }
     if (report->warnings > WARNINGS_SHOWN) {
         fprintf(stderr, "... and %zu more warnings\n", report->warnings - WARNINGS_SHOWN);
@@ -48,7 +48,7 @@ static size_t columns_of_errors(void)
     return ok ? size.ws_col : 80;
 }
 
-/* "1:02:03", "2:03". */
+/* Writes "1:02:03" or "2:03" into `out` and returns it. */
 static const char *clock_text(char out[32], double seconds)
 {
     int64_t s = seconds < 1e9 ? (int64_t)(seconds + 0.5) : (int64_t)1e9;
@@ -103,14 +103,16 @@ void cmd_train_waiting(void *user, const tinkc_future *future)
 static void put_number(cmd_json *json, const char *key, double value)
 {
     cmd_json_key(json, key);
-    if (isfinite(value)) {
-        tk_json_put_double(&json->w, value);
-    } else {
-        tk_json_put_null(&json->w);
-    }
+    cmd_json_real(json, value);
 }
 
-/* A loss of the curve; NaN without one. */
+static void put_count(cmd_json *json, const char *key, size_t value)
+{
+    cmd_json_key(json, key);
+    cmd_json_count(json, (int64_t)value);
+}
+
+/* Returns the first or the last loss of the curve; NaN without one. */
 static double loss_at(const train_line *line, bool is_last)
 {
     return line->n > 0 ? line->points[is_last ? line->n - 1 : 0].loss : NAN;
@@ -123,16 +125,12 @@ static int summary_json(const train_run *run, const char *model, size_t from_ste
     cmd_json_init(&json);
     tk_json_begin_object(&json.w);
     cmd_json_pair(&json, "model", model);
-    cmd_json_key(&json, "step");
-    cmd_json_count(&json, (int64_t)run->state->step);
-    cmd_json_key(&json, "steps");
-    cmd_json_count(&json, (int64_t)run->plan->steps);
+    put_count(&json, "step", run->state->step);
+    put_count(&json, "steps", run->plan->steps);
     cmd_json_key(&json, "resumed_from");
     cmd_json_count(&json, from_step > 0 ? (int64_t)from_step : -1);
-    cmd_json_key(&json, "rows");
-    cmd_json_count(&json, (int64_t)run->data->n);
-    cmd_json_key(&json, "tokens");
-    cmd_json_count(&json, (int64_t)run->tokens);
+    put_count(&json, "rows", run->data->n);
+    put_count(&json, "tokens", run->tokens);
     put_number(&json, "seconds", run->seconds);
     put_number(&json, "loss_first", loss_at(&run->curve.train, false));
     put_number(&json, "loss_last", loss_at(&run->curve.train, true));
@@ -148,7 +146,8 @@ static void put_row(const char *name, double first, double last)
 {
     if (isfinite(last) && isfinite(first)) {
         printf("%-14s %.4f -> %.4f\n", name, first, last);
-    } else if (isfinite(last)) { /* --eval came with --resume: there is no first one */
+    } else if (isfinite(
+                   last)) { /* --eval was added with --resume: there is no first loss */
         printf("%-14s %.4f\n", name, last);
     }
 }
@@ -180,7 +179,3 @@ int cmd_train_summary(const train_run *run, const char *model, size_t from_step,
     return cmd_wants_json(args) ? summary_json(run, model, from_step, args)
                                 : summary_text(run, model);
 }
-
-#else
-typedef int cmd_train_out_nothing;
-#endif

@@ -1,4 +1,4 @@
-/* Loss curves. */
+/* Draws loss curves. Both drawings share the area: the range of steps and losses. */
 #include "cli/train/train_curve.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 #define ROWS        10
 #define COLUMNS_MIN 40
 #define COLUMNS_MAX 110
-#define MARGIN      10 /* of the text: the numbers at the left */
+#define MARGIN      10 /* for the numbers on the left */
 
 bool train_curve_add(train_line *line, size_t step, double loss)
 {
@@ -39,7 +39,7 @@ void train_curve_dispose(train_curve *curve)
     memset(curve, 0, sizeof(*curve));
 }
 
-/* ---- the area that is shown ---- */
+/* ---- the area ---- */
 
 typedef struct area {
     size_t first, last; /* steps */
@@ -68,7 +68,7 @@ static area area_of(const train_curve *curve)
     return a;
 }
 
-/* 0 to 1, where a step and a loss lie. */
+/* Return the position of a step and of a loss, from 0 to 1. */
 static double across(const area *a, size_t step)
 {
     return a->last > a->first ? (double)(step - a->first) / (double)(a->last - a->first)
@@ -155,7 +155,7 @@ void train_curve_text(const train_curve *curve, size_t columns, tk_buf *out)
 #define TOP      44
 #define BOTTOM   (HEIGHT - 48)
 #define TICKS    5
-#define DOTS_MAX 1000 /* points of a line: more cannot be told apart */
+#define DOTS_MAX 1000 /* points of a line; more cannot be distinguished */
 
 static double svg_x(const area *a, size_t step)
 {
@@ -167,7 +167,7 @@ static double svg_y(const area *a, double loss)
     return BOTTOM - up(a, loss) * (BOTTOM - TOP);
 }
 
-/* Text of an XML document; control characters have no place there. */
+/* Escapes text for XML; control characters are not allowed there. */
 static void put_escaped(tk_buf *out, const char *text)
 {
     for (; *text != '\0'; text++) {

@@ -1,5 +1,5 @@
-/* Lines of JSON to datums. Two kinds of rows, one check of the tokens that come out. */
-#if TINKC_HAVE_TEXT
+/* Turns lines of JSON into datums. There are two kinds of lines, and one check of the
+ * tokens that result. */
 #include "cli/train/train_data.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@
 #define ROWS_MAX     ((size_t)16 * 1024 * 1024)
 #define PROBLEM_SIZE 400
 
-/* One line on its way to a row. */
+/* One line on its way to a row of the set. */
 typedef struct reading {
     const train_source *source;
     tk_str text;
@@ -30,7 +30,7 @@ typedef struct reading {
 
 /* ---- problems ---- */
 
-/* Tells a problem; the line gives no row. */
+/* Reports a problem; the line is not used. */
 static void refuse(reading *r, const char *format, ...) TK_PRINTF(2, 3);
 
 static void refuse(reading *r, const char *format, ...)
@@ -41,10 +41,11 @@ static void refuse(reading *r, const char *format, ...)
     (void)vsnprintf(text, sizeof(text), format, list);
     va_end(list);
     r->is_bad = true;
-    r->source->say(r->source->user, r->line, true, text);
+    r->source->report(r->source->user, r->line, true, text);
 }
 
-/* A failed call of the library: the line's fault, unless memory ran out. */
+/* Reports a failed call of the library as a problem of the line, unless memory ran out.
+ */
 static tinkc_code refuse_error(reading *r, tinkc_error **error)
 {
     tinkc_code code = tinkc_error_code(*error);
@@ -59,7 +60,7 @@ static tinkc_code refuse_error(reading *r, tinkc_error **error)
 
 /* ---- conversations ---- */
 
-/* Weights that messages carry themselves ("weight": 0 leaves a turn out). */
+/* Returns the weight of a part of a message ("weight": 0 leaves a turn out). */
 static float weigh(void *user, const tinkc_chat_part *part)
 {
     const reading *r = user;
@@ -72,7 +73,7 @@ static float weigh(void *user, const tinkc_chat_part *part)
     return part->is_trained ? (float)weight : 0.0F;
 }
 
-/* Whether the weights of the messages are numbers from 0 on. */
+/* Checks that the weights of the messages are numbers of 0 or more. */
 static bool check_weights(reading *r)
 {
     for (size_t i = 0; i < tk_json_len(r->messages); i++) {
@@ -81,7 +82,7 @@ static bool check_weights(reading *r)
         double weight = 0;
         if (own != NULL && (!tk_json_to_double(own, &weight) || !isfinite(weight) ||
                             weight < 0 || weight > (double)1e6F)) {
-            refuse(r, "message %zu: weight is not a number from 0 on", i);
+            refuse(r, "message %zu: \"weight\" is not a number of 0 or more", i);
             return false;
         }
     }
@@ -98,7 +99,7 @@ static tinkc_code take_rendered(reading *r, const tinkc_rendered *rendered)
     r->n = n;
     for (size_t i = 0; tinkc_rendered_warning(rendered, i) != NULL; i++) {
         const char *warning = tinkc_rendered_warning(rendered, i);
-        r->source->say(r->source->user, r->line, false, warning);
+        r->source->report(r->source->user, r->line, false, warning);
     }
     return r->tokens != NULL && r->weights != NULL ? TINKC_OK : tk_err_nomem(r->err);
 }
@@ -141,42 +142,42 @@ static tinkc_code read_chat(reading *r)
 
 /* ---- prompt and completion ---- */
 
-/* What a text ends with, or -1. */
+/* Returns the token that ends a text, or -1. */
 static int32_t end_token(const tinkc_tokenizer *tokenizer)
 {
     const char *token = tinkc_tokenizer_special(tokenizer, "eos_token");
     return token != NULL ? tinkc_tokenizer_id(tokenizer, token) : -1;
 }
 
-/* Tokens of the prompt and of the completion, each encoded by itself, as it will be when
- * the model is used; then the end of the text. */
+/* Joins the tokens of the prompt and of the completion, which are encoded separately, as
+ * they are when the model is used, and adds the end of the text. */
 static tinkc_code join(reading *r, const tinkc_encoding *prompt,
                        const tinkc_encoding *completion)
 {
-    size_t asked = 0, said = 0;
-    const int32_t *p = tinkc_encoding_ids(prompt, &asked);
-    const int32_t *c = tinkc_encoding_ids(completion, &said);
+    size_t n_prompt = 0, n_completion = 0;
+    const int32_t *p = tinkc_encoding_ids(prompt, &n_prompt);
+    const int32_t *c = tinkc_encoding_ids(completion, &n_completion);
     int32_t end = end_token(r->source->tokenizer);
-    if (asked > 0 && p[asked - 1] == end) {
-        asked--; /* some tokenizers close every text: here it goes on */
+    if (n_prompt > 0 && p[n_prompt - 1] == end) {
+        n_prompt--; /* some tokenizers end every text, but the completion follows */
     }
-    size_t n = asked + said + (end >= 0 ? 1 : 0);
+    size_t n = n_prompt + n_completion + (end >= 0 ? 1 : 0);
     r->tokens = tk_array(n, sizeof(*r->tokens));
     r->weights = tk_array(n, sizeof(*r->weights));
     if (r->tokens == NULL || r->weights == NULL) {
         return tk_err_nomem(r->err);
     }
-    if (asked > 0) {
-        memcpy(r->tokens, p, asked * sizeof(*p));
+    if (n_prompt > 0) {
+        memcpy(r->tokens, p, n_prompt * sizeof(*p));
     }
-    if (said > 0) {
-        memcpy(r->tokens + asked, c, said * sizeof(*c));
+    if (n_completion > 0) {
+        memcpy(r->tokens + n_prompt, c, n_completion * sizeof(*c));
     }
     if (end >= 0) {
         r->tokens[n - 1] = end;
     }
     for (size_t i = 0; i < n; i++) {
-        r->weights[i] = i < asked ? 0.0F : 1.0F;
+        r->weights[i] = i < n_prompt ? 0.0F : 1.0F;
     }
     r->n = n;
     return TINKC_OK;
@@ -185,36 +186,36 @@ static tinkc_code join(reading *r, const tinkc_encoding *prompt,
 static tinkc_code read_pair(reading *r, const tk_json *prompt, const tk_json *completion)
 {
     if (prompt->type != TK_JSON_STRING || completion->type != TK_JSON_STRING) {
-        refuse(r, "%s is not a text",
+        refuse(r, "\"%s\" is not a string",
                prompt->type != TK_JSON_STRING ? "prompt" : "completion");
         return TINKC_OK;
     }
     if (completion->as.string.n == 0) {
-        refuse(r, "nothing to train: the completion is empty");
+        refuse(r, "nothing to train on: the completion is empty");
         return TINKC_OK;
     }
     tinkc_encode_options first = TINKC_ENCODE_OPTIONS_INIT;
-    tinkc_encoding *asked = NULL, *said = NULL;
+    tinkc_encoding *before = NULL, *after = NULL;
     tinkc_error *error = NULL;
     tinkc_code code;
     const tinkc_tokenizer *tokenizer = r->source->tokenizer;
     first.add_special_tokens = true;
-    if (tinkc_tokenizer_encode(&asked, tokenizer, prompt->as.string.p,
+    if (tinkc_tokenizer_encode(&before, tokenizer, prompt->as.string.p,
                                prompt->as.string.n, &first, &error) != TINKC_OK ||
-        tinkc_tokenizer_encode(&said, tokenizer, completion->as.string.p,
+        tinkc_tokenizer_encode(&after, tokenizer, completion->as.string.p,
                                completion->as.string.n, NULL, &error) != TINKC_OK) {
         code = refuse_error(r, &error);
     } else {
-        code = join(r, asked, said);
+        code = join(r, before, after);
     }
-    tinkc_encoding_free(&asked);
-    tinkc_encoding_free(&said);
+    tinkc_encoding_free(&before);
+    tinkc_encoding_free(&after);
     return code;
 }
 
-/* ---- any row ---- */
+/* ---- both kinds ---- */
 
-/* What the tokens must be like, wherever they came from. */
+/* Checks the tokens, wherever they come from, and gives the sum of their weights. */
 static bool check_tokens(reading *r, double *weight)
 {
     size_t vocabulary = tinkc_tokenizer_size(r->source->tokenizer);
@@ -231,13 +232,13 @@ static bool check_tokens(reading *r, double *weight)
         *weight += i > 0 ? (double)r->weights[i] : 0; /* the first has no predecessor */
     }
     if (r->n < 2) {
-        refuse(r, "too short: %zu token%s, training needs two", r->n,
+        refuse(r, "too short: %zu token%s, but training needs two", r->n,
                r->n == 1 ? "" : "s");
     } else if (r->source->max_tokens > 0 && r->n - 1 > r->source->max_tokens) {
-        refuse(r, "too long: %zu tokens, at most %zu can be trained", r->n - 1,
+        refuse(r, "too long: %zu tokens, but at most %zu can be trained on", r->n - 1,
                r->source->max_tokens);
     } else if (*weight <= 0) {
-        refuse(r, "nothing to train: no token has a weight");
+        refuse(r, "nothing to train on: no token has a weight");
     }
     return !r->is_bad;
 }
@@ -288,7 +289,8 @@ static tinkc_code add_row(train_set *set, reading *r)
     return code;
 }
 
-/* Python's json writes these, and they are no JSON: worth a clearer word. */
+/* Returns the first of the words that Python's json module writes for such numbers but
+ * which are not JSON, for a clearer message; or NULL. */
 static const char *not_a_number(tk_str text)
 {
     static const char *const words[] = {": NaN", ": Infinity", ": -Infinity"};
@@ -313,7 +315,7 @@ static tinkc_code read_json(reading *r, tk_arena *arena)
     if (code != TINKC_OK) {
         const char *word = not_a_number(r->text);
         refuse(r, "not JSON: %s%s", word != NULL ? word : err.message,
-               word != NULL ? " is no number" : "");
+               word != NULL ? " is not a JSON number" : "");
     }
     return TINKC_OK;
 }
@@ -339,7 +341,7 @@ static tinkc_code read_line(train_set *set, reading *r, tk_arena *arena)
 tinkc_code train_data_read(train_set *out, const train_source *source, const char *text,
                            size_t n, tk_err *err)
 {
-    static const char mark[] = "\xef\xbb\xbf"; /* some editors begin UTF-8 with it */
+    static const char mark[] = "\xef\xbb\xbf"; /* some editors start a file with it */
     size_t skipped = n >= 3 && memcmp(text, mark, 3) == 0 ? 3 : 0;
     tk_str rest = {text + skipped, n - skipped};
     tk_arena arena;
@@ -369,7 +371,3 @@ void train_data_dispose(train_set *set)
     tk_free(set->rows);
     memset(set, 0, sizeof(*set));
 }
-
-#else
-typedef int train_data_nothing;
-#endif

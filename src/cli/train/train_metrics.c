@@ -1,4 +1,5 @@
-/* The metrics file. */
+/* Writes the metrics file. A resumed run replaces the file by the lines that it keeps,
+ * then appends. */
 #include "cli/train/train_metrics.h"
 
 #include <errno.h>
@@ -11,9 +12,10 @@
 
 #define FILE_MAX_BYTES TK_GIB
 
-/* ---- going on ---- */
+/* ---- resuming ---- */
 
-/* Whether the line is of a step up to `step`; its loss goes into the curve. */
+/* Returns whether the line belongs to a step up to `step`, and adds its loss to the
+ * curve. */
 static bool keep_line(tk_str line, size_t step, tk_arena *arena, train_curve *curve)
 {
     const tk_json *json = NULL;
@@ -36,8 +38,9 @@ static bool keep_line(tk_str line, size_t step, tk_arena *arena, train_curve *cu
     return true;
 }
 
-static tinkc_code cut_behind(const char *path, size_t step, train_curve *curve,
-                             tk_err *err)
+/* Removes the lines after `step` from the file. */
+static tinkc_code cut_after(const char *path, size_t step, train_curve *curve,
+                            tk_err *err)
 {
     char *text = NULL;
     size_t n = 0;
@@ -78,7 +81,7 @@ tinkc_code train_metrics_open(train_metrics *metrics, const char *path, size_t s
     if (path == NULL) {
         return TINKC_OK;
     }
-    tinkc_code code = step > 0 ? cut_behind(path, step, curve, err) : TINKC_OK;
+    tinkc_code code = step > 0 ? cut_after(path, step, curve, err) : TINKC_OK;
     if (code != TINKC_OK) {
         return code;
     }
@@ -105,20 +108,33 @@ static void put_count(tk_json_writer *w, const char *key, size_t value)
     tk_json_put_u64(w, value);
 }
 
-/* Ends the object and writes its line. */
+/* Starts an object of one line. */
+static void begin_line(tk_json_writer *w, tk_buf *buf, size_t step)
+{
+    tk_buf_init(buf, TK_KIB);
+    tk_json_writer_init(w, buf);
+    tk_json_begin_object(w);
+    put_count(w, "step", step);
+}
+
+/* Ends the object and writes its line. Frees the buffer. */
 static tinkc_code end_line(train_metrics *metrics, tk_json_writer *w, tk_err *err)
 {
     tk_json_end_object(w);
     tinkc_code code = tk_json_finish(w, err);
-    if (code == TINKC_OK) {
-        tk_buf_putc(w->out, '\n');
-        code = tk_buf_status(w->out, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK &&
-        (fwrite(w->out->p, 1, w->out->n, metrics->file) != w->out->n ||
-         fflush(metrics->file) != 0)) {
+    tk_buf_putc(w->out, '\n');
+    code = tk_buf_status(w->out, err);
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    if (fwrite(w->out->p, 1, w->out->n, metrics->file) != w->out->n ||
+        fflush(metrics->file) != 0) {
         code = tk_err_sys(err, errno, "cannot write %s", metrics->path);
     }
+out:
     tk_buf_dispose(w->out);
     return code;
 }
@@ -131,10 +147,7 @@ tinkc_code train_metrics_step(train_metrics *metrics, const train_record *record
     if (metrics->file == NULL) {
         return TINKC_OK;
     }
-    tk_buf_init(&buf, TK_KIB);
-    tk_json_writer_init(&w, &buf);
-    tk_json_begin_object(&w);
-    put_count(&w, "step", record->step);
+    begin_line(&w, &buf, record->step);
     put_number(&w, "epoch", record->epoch);
     put_number(&w, "loss", record->loss);
     put_number(&w, "lr", record->rate);
@@ -151,10 +164,7 @@ tinkc_code train_metrics_eval(train_metrics *metrics, size_t step, double loss,
     if (metrics->file == NULL) {
         return TINKC_OK;
     }
-    tk_buf_init(&buf, TK_KIB);
-    tk_json_writer_init(&w, &buf);
-    tk_json_begin_object(&w);
-    put_count(&w, "step", step);
+    begin_line(&w, &buf, step);
     put_number(&w, "eval_loss", loss);
     return end_line(metrics, &w, err);
 }

@@ -1,4 +1,4 @@
-/* Batches and learning rates. */
+/* Shuffles the rows of an epoch when a step needs them; keeps one epoch at a time. */
 #include "cli/train/train_plan.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 #define STEPS_MAX ((size_t)100 * 1000 * 1000)
 #define PI        3.14159265358979323846
 
-/* Fisher and Yates, from a generator of the epoch's own. */
+/* A Fisher-Yates shuffle whose generator depends on the seed and the epoch. */
 static void shuffle(train_plan *plan, size_t epoch)
 {
     tk_rand rand;

@@ -1,7 +1,7 @@
-/* The pipeline of training steps. A ticket is what was submitted for one step: the batch,
- * the optimizer's step and, where they are due, a checkpoint and a measurement behind it.
- * Results are taken in the same order; the state file follows each checkpoint. */
-#if TINKC_HAVE_TEXT
+/* The pipeline of training steps. A ticket holds what was submitted for one step: the
+ * batch, the optimizer step and, where they are due, a checkpoint and an evaluation after
+ * it. Results are taken in the same order, and the state file is replaced after each
+ * checkpoint. */
 #include "cli/train/train_run.h"
 
 #include <math.h>
@@ -13,13 +13,15 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-#define AHEAD      2 /* steps under way */
+#define AHEAD      2 /* steps in flight */
 #define POLL_MS    200
 #define NAME_BYTES 320
 
 typedef struct ticket {
     train_record record;
-    double weight;
+    size_t n;          /* rows of the batch */
+    double weight;     /* sum of their weights */
+    bool is_evaluated; /* held-out data is evaluated after this step */
     tinkc_future *batch, *optim;
     tinkc_future *save;    /* or NULL: weights and optimizer */
     tinkc_future *weights; /* or NULL: for sampling, after the last step */
@@ -28,8 +30,9 @@ typedef struct ticket {
 
 typedef struct pipeline {
     train_run *run;
-    size_t *rows;             /* of one batch, owned */
-    const tinkc_datum **data; /* owned; room for a batch or all held-out rows */
+    size_t *rows;             /* of the next batch, owned */
+    const tinkc_datum **data; /* their datums, owned array */
+    const tinkc_datum **eval; /* all held-out datums, owned array */
     ticket tickets[AHEAD];
     size_t first, n; /* a ring */
     size_t next;     /* step to submit */
@@ -38,17 +41,62 @@ typedef struct pipeline {
 
 /* ---- submitting ---- */
 
-static tinkc_future *submit_eval(pipeline *p)
+static bool is_due(size_t done, size_t every, size_t steps)
 {
-    const train_set *eval = p->run->eval;
-    for (size_t i = 0; i < eval->n; i++) {
-        p->data[i] = eval->rows[i].datum;
-    }
-    return tinkc_training_forward(p->run->training, p->data, eval->n, "cross_entropy",
-                                  NULL);
+    return done == steps || (every > 0 && done % every == 0);
 }
 
-/* The name of the checkpoint after `done` steps: the run's own at the end. */
+/* Fills the batch of the next step: its datums into p->data, its numbers into the ticket
+ * after the last one, which is returned. */
+static ticket *fill(pipeline *p)
+{
+    const train_run *run = p->run;
+    train_plan *plan = run->plan;
+    size_t done = p->next + 1;
+    ticket *t = &p->tickets[(p->first + p->n) % AHEAD];
+    memset(t, 0, sizeof(*t));
+    t->n = train_plan_batch(plan, p->next, p->rows);
+    for (size_t i = 0; i < t->n; i++) {
+        const train_row *row = &run->data->rows[p->rows[i]];
+        p->data[i] = row->datum;
+        t->record.tokens += row->tokens;
+        t->weight += row->weight;
+    }
+    t->record.step = done;
+    t->record.epoch = TK_MIN((double)done * (double)plan->batch, (double)plan->total) /
+                      (double)plan->rows;
+    t->record.rate = train_plan_rate(plan, p->next);
+    t->is_evaluated = run->eval->n > 0 && is_due(done, run->eval_every, plan->steps);
+    return t;
+}
+
+/* Returns whether the budget covers the step and the evaluation after it. */
+static bool fits(const pipeline *p, const ticket *t)
+{
+    const train_run *run = p->run;
+    int64_t step = 0, eval = 0;
+    tinkc_ledger *ledger = NULL;
+    if (run->budget < 0 ||
+        tinkc_service_read_ledger(&ledger, run->service, NULL) != TINKC_OK) {
+        return true; /* if it does not fit, the call fails */
+    }
+    (void)tinkc_estimate_batch(&step, p->data, t->n, NULL);
+    if (t->is_evaluated) {
+        (void)tinkc_estimate_batch(&eval, p->eval, run->eval->n, NULL);
+    }
+    bool ok = step + eval <= tinkc_ledger_left(ledger);
+    tinkc_ledger_free(&ledger);
+    return ok;
+}
+
+static tinkc_future *submit_eval(pipeline *p)
+{
+    return tinkc_training_forward(p->run->training, p->eval, p->run->eval->n,
+                                  "cross_entropy", NULL);
+}
+
+/* Writes the name of the checkpoint after `done` steps, which at the end is that of the
+ * run. */
 static void name_of(char out[NAME_BYTES], const train_run *run, size_t done)
 {
     if (done == run->plan->steps) {
@@ -67,59 +115,15 @@ static tinkc_future *submit_save(train_run *run, size_t done)
     return tinkc_training_save_state(run->training, name, &options);
 }
 
-static bool is_due(size_t done, size_t every, size_t steps)
-{
-    return done == steps || (every > 0 && done % every == 0);
-}
-
-/* Whether the next step, with the measurement behind it, fits into the budget. */
-static bool fits(pipeline *p)
+/* Submits the step of the ticket that fill returned. */
+static void submit(pipeline *p, ticket *t)
 {
     train_run *run = p->run;
-    int64_t step = 0, eval = 0;
-    tinkc_ledger *ledger = NULL;
-    if (run->budget < 0 ||
-        tinkc_service_read_ledger(&ledger, run->service, NULL) != TINKC_OK) {
-        return true; /* if it does not, the call says so */
-    }
-    size_t n = train_plan_batch(run->plan, p->next, p->rows);
-    for (size_t i = 0; i < n; i++) {
-        p->data[i] = run->data->rows[p->rows[i]].datum;
-    }
-    (void)tinkc_estimate_batch(&step, p->data, n, NULL);
-    if (run->eval->n > 0 && is_due(p->next + 1, run->eval_every, run->plan->steps)) {
-        for (size_t i = 0; i < run->eval->n; i++) {
-            p->data[i] = run->eval->rows[i].datum;
-        }
-        (void)tinkc_estimate_batch(&eval, p->data, run->eval->n, NULL);
-    }
-    bool ok = step + eval <= tinkc_ledger_left(ledger);
-    tinkc_ledger_free(&ledger);
-    return ok;
-}
-
-static void submit(pipeline *p)
-{
-    train_run *run = p->run;
-    ticket *t = &p->tickets[(p->first + p->n) % AHEAD];
-    size_t n = train_plan_batch(run->plan, p->next, p->rows);
-    size_t done = p->next + 1;
-    memset(t, 0, sizeof(*t));
-    for (size_t i = 0; i < n; i++) {
-        const train_row *row = &run->data->rows[p->rows[i]];
-        p->data[i] = row->datum;
-        t->record.tokens += row->tokens;
-        t->weight += row->weight;
-    }
-    t->record.step = done;
-    t->record.epoch =
-        TK_MIN((double)done * (double)run->plan->batch, (double)run->plan->total) /
-        (double)run->plan->rows;
-    t->record.rate = train_plan_rate(run->plan, p->next);
+    size_t done = t->record.step;
     tinkc_adam_params adam = run->adam;
     adam.learning_rate = t->record.rate;
-    t->batch =
-        tinkc_training_forward_backward(run->training, p->data, n, "cross_entropy", NULL);
+    t->batch = tinkc_training_forward_backward(run->training, p->data, t->n,
+                                               "cross_entropy", NULL);
     t->optim = tinkc_training_optim_step(run->training, &adam);
     if (is_due(done, run->save_every, run->plan->steps)) {
         t->save = submit_save(run, done);
@@ -128,7 +132,7 @@ static void submit(pipeline *p)
         t->weights =
             tinkc_training_save_weights_for_sampler(run->training, run->name, NULL);
     }
-    if (run->eval->n > 0 && is_due(done, run->eval_every, run->plan->steps)) {
+    if (t->is_evaluated) {
         t->eval = submit_eval(p);
     }
     p->n++;
@@ -137,7 +141,8 @@ static void submit(pipeline *p)
 
 /* ---- waiting ---- */
 
-/* Waits to the end: a stop is noted, and what is under way is still taken. */
+/* Waits for the end of an operation. A stop is only noted, because results in flight are
+ * still taken. */
 static tinkc_code wait_for(train_run *run, tinkc_future *future)
 {
     tinkc_code code;
@@ -154,51 +159,58 @@ static tinkc_code wait_for(train_run *run, tinkc_future *future)
     return code;
 }
 
-/* The loss per token; TINKC_E_DECODE when the server gave none. */
+/* Gives the loss per token; TINKC_E_DECODE when the server sent none. */
 static tinkc_code take_loss(train_run *run, tinkc_future *future, double weight,
                             double *out)
 {
     tinkc_fwdbwd *result = NULL;
     double loss = NAN;
     tinkc_code code = wait_for(run, future);
-    if (code == TINKC_OK) {
-        code = tinkc_future_take_fwdbwd(&result, future, &run->error);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK && tinkc_fwdbwd_loss(&loss, result) != TINKC_OK) {
-        code = tk_err_set(&run->err, TINKC_E_DECODE, "the server gave no loss");
+    code = tinkc_future_take_fwdbwd(&result, future, &run->error);
+    if (code != TINKC_OK) {
+        goto out;
     }
+    if (tinkc_fwdbwd_loss(&loss, result) != TINKC_OK) {
+        code = tk_err_set(&run->err, TINKC_E_DECODE, "the server sent no loss");
+        goto out;
+    }
+    *out = loss / weight;
+out:
     tinkc_fwdbwd_free(&result);
-    if (code == TINKC_OK) {
-        *out = loss / weight;
-    }
     return code;
 }
 
 /* ---- checkpoints ---- */
 
-/* The path that a save gave, in the state's arena. */
+/* Gives the path of a saved checkpoint, in the state's arena. */
 static tinkc_code take_path(train_run *run, tinkc_future *future, const char **out)
 {
     char *path = NULL;
     tk_str copy = {NULL, 0};
     tinkc_code code = wait_for(run, future);
-    if (code == TINKC_OK) {
-        code = tinkc_future_take_path(&path, future, &run->error);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK &&
-        !tk_arena_dup(&run->state->arena, &copy, path, strlen(path))) {
+    code = tinkc_future_take_path(&path, future, &run->error);
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    if (!tk_arena_dup(&run->state->arena, &copy, path, strlen(path))) {
         code = tk_err_nomem(&run->err);
+        goto out;
     }
+    *out = copy.p;
+out:
     tinkc_text_free(path);
-    if (code == TINKC_OK) {
-        *out = copy.p;
-    }
     return code;
 }
 
-/* A checkpoint that only served to go on is let go once a later one is in the state file.
- * Whether that works is of no consequence for the run. */
-static void let_go(train_run *run, const char *path)
+/* Deletes the earlier checkpoint once the state file names a later one. The run continues
+ * if that fails. */
+static void delete_old(train_run *run, const char *path)
 {
     if (path != NULL) {
         (void)tinkc_rest_delete_checkpoint_wait(run->service, path, NULL);
@@ -224,7 +236,7 @@ static tinkc_code end_save(train_run *run, size_t done, tinkc_future *save,
     code = train_state_write(&next, run->state_path, &run->err);
     if (code == TINKC_OK) {
         *run->state = next;
-        let_go(run, old);
+        delete_old(run, old);
     }
     return code;
 }
@@ -234,43 +246,45 @@ static tinkc_code end_save(train_run *run, size_t done, tinkc_future *save,
 static tinkc_code end_eval(train_run *run, size_t done, tinkc_future *future)
 {
     tinkc_code code = take_loss(run, future, run->eval->weight, &run->eval_last);
-    if (code == TINKC_OK && !train_curve_add(&run->curve.eval, done, run->eval_last)) {
-        code = tk_err_nomem(&run->err);
+    if (code != TINKC_OK) {
+        return code;
     }
-    if (code == TINKC_OK) {
-        code = train_metrics_eval(&run->metrics, done, run->eval_last, &run->err);
+    if (!train_curve_add(&run->curve.eval, done, run->eval_last)) {
+        return tk_err_nomem(&run->err);
     }
-    return code;
+    return train_metrics_eval(&run->metrics, done, run->eval_last, &run->err);
 }
 
 static tinkc_code end_batch(pipeline *p, ticket *t)
 {
     train_run *run = p->run;
     tinkc_code code = take_loss(run, t->batch, t->weight, &t->record.loss);
-    if (code == TINKC_OK) {
-        code = wait_for(run, t->optim);
+    if (code != TINKC_OK) {
+        return code;
     }
-    if (code == TINKC_OK && !isfinite(t->record.loss)) {
-        code = tk_err_set(&run->err, TINKC_E_INVALID,
+    code = wait_for(run, t->optim);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    if (!isfinite(t->record.loss)) {
+        return tk_err_set(&run->err, TINKC_E_INVALID,
                           "the loss of step %zu is not a number (try a lower --lr)",
                           t->record.step);
     }
     int64_t now = tk_clock_mono_ns(NULL);
     t->record.seconds = (double)(now - p->last_ns) / 1e9;
     p->last_ns = now;
-    if (code == TINKC_OK &&
-        !train_curve_add(&run->curve.train, t->record.step, t->record.loss)) {
-        code = tk_err_nomem(&run->err);
+    if (!train_curve_add(&run->curve.train, t->record.step, t->record.loss)) {
+        return tk_err_nomem(&run->err);
     }
-    if (code == TINKC_OK) {
-        code = train_metrics_step(&run->metrics, &t->record, &run->err);
+    code = train_metrics_step(&run->metrics, &t->record, &run->err);
+    if (code != TINKC_OK) {
+        return code;
     }
-    if (code == TINKC_OK) {
-        run->tokens += t->record.tokens;
-        run->seconds = (double)(now - p->began_ns) / 1e9;
-        run->on_step(run->user, &t->record);
-    }
-    return code;
+    run->tokens += t->record.tokens;
+    run->seconds = (double)(now - p->began_ns) / 1e9;
+    run->on_step(run->user, &t->record);
+    return TINKC_OK;
 }
 
 static void free_ticket(ticket *t)
@@ -282,7 +296,15 @@ static void free_ticket(ticket *t)
     tinkc_future_free(&t->eval);
 }
 
-/* Takes the results of the oldest ticket. */
+/* Frees the oldest ticket. */
+static void drop_ticket(pipeline *p)
+{
+    free_ticket(&p->tickets[p->first]);
+    p->first = (p->first + 1) % AHEAD;
+    p->n--;
+}
+
+/* Takes the results of the oldest ticket and frees it. */
 static tinkc_code end_ticket(pipeline *p)
 {
     ticket *t = &p->tickets[p->first];
@@ -293,15 +315,13 @@ static tinkc_code end_ticket(pipeline *p)
     if (code == TINKC_OK && t->save != NULL) {
         code = end_save(p->run, t->record.step, t->save, t->weights);
     }
-    free_ticket(t);
-    p->first = (p->first + 1) % AHEAD;
-    p->n--;
+    drop_ticket(p);
     return code;
 }
 
-/* ---- the whole ---- */
+/* ---- the run ---- */
 
-/* Held-out loss of what training starts from. */
+/* Evaluates the weights that training starts from. */
 static tinkc_code begin_eval(pipeline *p)
 {
     train_run *run = p->run;
@@ -315,7 +335,7 @@ static tinkc_code begin_eval(pipeline *p)
     return code;
 }
 
-/* After a stop: what the last checkpoint does not hold is saved. */
+/* After a stop: saves a checkpoint unless the last one has all steps. */
 static tinkc_code save_stopped(pipeline *p)
 {
     train_run *run = p->run;
@@ -337,8 +357,9 @@ static tinkc_code run_steps(pipeline *p)
     while (code == TINKC_OK) {
         run->was_stopped = run->was_stopped || run->is_stopped();
         while (!run->was_stopped && p->n < AHEAD && p->next < run->plan->steps) {
-            if (fits(p)) {
-                submit(p);
+            ticket *t = fill(p);
+            if (fits(p, t)) {
+                submit(p, t);
             } else {
                 run->was_stopped = run->is_used_up = true;
             }
@@ -351,12 +372,10 @@ static tinkc_code run_steps(pipeline *p)
     if (code == TINKC_OK && run->was_stopped && p->next < run->plan->steps) {
         code = save_stopped(p);
     } else if (code == TINKC_OK) {
-        run->was_stopped = false; /* it came too late to stop anything */
+        run->was_stopped = false; /* the stop came too late */
     }
     while (p->n > 0) {
-        free_ticket(&p->tickets[p->first]);
-        p->first = (p->first + 1) % AHEAD;
-        p->n--;
+        drop_ticket(p);
     }
     return code;
 }
@@ -367,14 +386,20 @@ tinkc_code train_run_all(train_run *run)
     run->eval_last = NAN;
     run->first = run->state->step;
     p.rows = tk_array(run->plan->batch, sizeof(*p.rows));
-    p.data = tk_array(TK_MAX(run->plan->batch, run->eval->n), sizeof(*p.data));
-    tinkc_code code =
-        p.rows != NULL && p.data != NULL ? run_steps(&p) : tk_err_nomem(&run->err);
+    p.data = tk_array(run->plan->batch, sizeof(*p.data));
+    p.eval = tk_array(run->eval->n + 1, sizeof(*p.eval));
+    tinkc_code code = TINKC_OK;
+    if (p.rows == NULL || p.data == NULL || p.eval == NULL) {
+        code = tk_err_nomem(&run->err);
+        goto out;
+    }
+    for (size_t i = 0; i < run->eval->n; i++) {
+        p.eval[i] = run->eval->rows[i].datum;
+    }
+    code = run_steps(&p);
+out:
     tk_free(p.rows);
     tk_free(p.data);
+    tk_free(p.eval);
     return code;
 }
-
-#else
-typedef int train_run_nothing;
-#endif

@@ -1,5 +1,5 @@
-/* The loop of `tinkc train`: steps, checkpoints and measurements, all submitted in order
- * and ahead of their results, so that the server never waits for us. Thread: the main
+/* The loop of `tinkc train`: steps, checkpoints and evaluations, submitted in order and
+ * ahead of their results, so that the server never waits for the client. Thread: the main
  * one. */
 #ifndef CLI_TRAIN_RUN_H
 #define CLI_TRAIN_RUN_H
@@ -12,39 +12,40 @@
 #include "cli/train/train_state.h"
 
 typedef struct train_run {
-    /* given; borrowed */
+    /* input, borrowed */
     tinkc_service *service;
     tinkc_training *training;
-    const train_set *data, *eval; /* eval without rows: not measured */
+    const train_set *data, *eval; /* eval may have no rows */
     train_plan *plan;
-    tinkc_adam_params adam; /* the rate is the plan's */
-    const char *name;       /* of checkpoints */
+    tinkc_adam_params adam; /* its learning rate comes from the plan */
+    const char *name;       /* of the checkpoints */
     size_t save_every;      /* steps; 0: only at the end */
-    size_t eval_every;      /* steps; 0: at the start and at the end */
+    size_t eval_every;      /* steps; 0: only at the start and at the end */
     const char *state_path;
-    int64_t budget;           /* tokens of the service; negative: none */
-    bool (*is_stopped)(void); /* asked a few times a second */
+    int64_t budget;           /* tokens of the service; negative: no limit */
+    bool (*is_stopped)(void); /* called a few times a second */
     void (*on_step)(void *user, const train_record *record);
-    void (*on_wait)(void *user,
-                    const tinkc_future *future); /* as often, while it waits */
+    /* called as often while an operation waits */
+    void (*on_wait)(void *user, const tinkc_future *future);
     void *user;
-    /* owned by the caller, kept up to date here */
-    train_state *state; /* texts of checkpoints are put into its arena */
+    /* owned by the caller, updated here */
+    train_state *state; /* its arena owns the paths of checkpoints */
     train_curve curve;
     train_metrics metrics;
     /* results */
-    size_t first;     /* step that this run began behind */
-    size_t tokens;    /* read in the steps of this run */
-    double seconds;   /* that they took */
+    size_t first;     /* steps done before this run */
+    size_t tokens;    /* input tokens of the steps of this run */
+    double seconds;   /* duration of these steps */
     double eval_last; /* NaN: not measured */
     bool was_stopped;
-    bool is_used_up;    /* stopped because the next step does not fit into the budget */
-    tinkc_error *error; /* of a call, owned; or: */
+    bool is_used_up;    /* stopped because the budget is too small for the next step */
+    tinkc_error *error; /* owned: of a failed call; or: */
     tk_err err;
 } train_run;
 
-/* From state->step to the last step, or to a stop, which is saved, too. On failure either
- * `error` or `err` says why; the state file names the last checkpoint. */
+/* Trains from state->step to the last step or to a stop, after which a checkpoint is
+ * saved, too. On failure either `error` or `err` has the reason, and the state file names
+ * the last checkpoint. */
 TK_NODISCARD tinkc_code train_run_all(train_run *run);
 
 #endif

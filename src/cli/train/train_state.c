@@ -1,4 +1,5 @@
-/* The state file of a run. */
+/* Reads and writes the state file. A file is accepted only if every field has the right
+ * type, because --resume relies on all of them. */
 #include "cli/train/train_state.h"
 
 #include <math.h>
@@ -158,13 +159,16 @@ tinkc_code train_state_write(const train_state *state, const char *path, tk_err 
     tk_json_writer_init(&w, &buf);
     encode(&w, state);
     tinkc_code code = tk_json_finish(&w, err);
-    if (code == TINKC_OK) {
-        tk_buf_putc(&buf, '\n');
-        code = tk_buf_status(&buf, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = tk_file_replace(path, buf.p, buf.n, 0666, err);
+    tk_buf_putc(&buf, '\n');
+    code = tk_buf_status(&buf, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
+    code = tk_file_replace(path, buf.p, buf.n, 0666, err);
+out:
     tk_buf_dispose(&buf);
     return code;
 }

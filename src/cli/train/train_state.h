@@ -1,6 +1,6 @@
-/* What `tinkc train --resume` needs: the settings of a run and how far it came, in one
- * small JSON file that is replaced whole, after the checkpoint it names was saved.
- * Thread: one. */
+/* The state file of `tinkc train`, which --resume reads: the settings of a run, its data
+ * and its last checkpoint, in a small JSON file. The file is replaced as a whole, after
+ * the checkpoint that it names was saved. Thread: one. */
 #ifndef CLI_TRAIN_STATE_H
 #define CLI_TRAIN_STATE_H
 
@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "base/sha256.h"
 
-/* Settings that the weights depend on, as texts: what the command line says. */
+/* Settings that the weights depend on; their values are the texts of the command line. */
 typedef enum train_setting {
     TRAIN_MODEL = 0,
     TRAIN_LOAD,
@@ -27,30 +27,32 @@ typedef enum train_setting {
     TRAIN_SETTINGS
 } train_setting;
 
-/* The option of a setting, e.g. "rank". Static storage. */
+/* Returns the option of a setting, such as "rank"; static. */
 const char *train_setting_name(train_setting setting);
 
 typedef struct train_state {
-    const char *settings[TRAIN_SETTINGS]; /* NULL: not given, the default counts */
-    char data[TK_SHA256_HEX_BYTES];       /* of the training data */
+    const char *settings[TRAIN_SETTINGS]; /* NULL: not given, the default */
+    char data[TK_SHA256_HEX_BYTES];       /* SHA-256 of the training data */
     size_t step;                          /* steps done */
     size_t steps;                         /* of the whole run */
-    const char *checkpoint;               /* weights and optimizer after `step` */
-    const char *weights;                  /* for sampling, of a finished run; or NULL */
+    const char *checkpoint;               /* path of weights and optimizer after `step` */
+    const char *weights; /* path for sampling, of a finished run; or NULL */
     bool is_finished;
     double eval_first; /* held-out loss before the first step; NaN: not measured */
-    tk_arena arena;    /* owns texts that were read */
+    tk_arena arena;    /* owns the texts */
 } train_state;
 
-/* The caller disposes of *out after success. TINKC_E_MISSING: no such file;
- * TINKC_E_DECODE: not one of ours. */
+/* Reads a state file; the caller disposes of *out after success. TINKC_E_MISSING: no such
+ * file; TINKC_E_DECODE: not a state file. */
 TK_NODISCARD tinkc_code train_state_read(train_state *out, const char *path, tk_err *err);
+
+/* Replaces the state file. */
 TK_NODISCARD tinkc_code train_state_write(const train_state *state, const char *path,
                                           tk_err *err);
 void train_state_dispose(train_state *state);
 
-/* The first setting of `given` that the state has otherwise, or TRAIN_SETTINGS. A setting
- * that is not given is taken from the state. */
+/* Returns the first setting of `given` that differs from the state, or TRAIN_SETTINGS
+ * when none does and all settings that were not given are taken from the state. */
 train_setting train_state_adopt(const char **given, const train_state *state);
 
 #endif

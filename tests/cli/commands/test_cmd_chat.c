@@ -125,7 +125,7 @@ static void test_chat_terminal(void **state)
     program_start(&f.p, PROGRAM_ARGS(CHAT));
     assert_true(program_wait_text(&f.p, false, "> "));
     program_send(&f.p, "/nosuch\n");
-    assert_true(program_wait_text(&f.p, false, "lists them)\r\n> "));
+    assert_true(program_wait_text(&f.p, false, "see /help)\r\n> "));
     program_send(&f.p, "What is 2 + 3?\n");
     assert_true(program_wait_text(&f.p, false, "\r\n5"));
     program_send(&f.p, "\x04");

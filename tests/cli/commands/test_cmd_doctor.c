@@ -144,7 +144,7 @@ static void test_doctor_tls(void **state)
     (void)snprintf(url, sizeof(url), "TINKER_BASE_URL=%s", fakefront_url(front));
     (void)snprintf(ca, sizeof(ca), "SSL_CERT_FILE=%s", fakefront_ca_file(front));
     expect_broken(&f, NULL, NULL);
-    assert_true(program_said(&f.p.out, "the certificate is good"));
+    assert_true(program_said(&f.p.out, "the certificate is valid"));
     fakefront_stop(&front);
     fix_close(&f);
 }
@@ -164,7 +164,7 @@ static void test_doctor_service(void **state)
          "/api/v1/get_server_capabilities",
          {.body = "{\"supported_models\":[]}"},
          "version",
-         "without models"},
+         "with a model"},
         {"POST",
          "/api/v1/create_session",
          {.status = 400, .body = "{\"detail\":\"no\"}"},

@@ -101,7 +101,7 @@ static void test_sample_chat(void **state)
     program_write_file(&f.p, "bad.json", "[");
     program_run(&f.p, PROGRAM_ARGS("sample", "-m", MODEL, "--messages", "bad.json"));
     assert_int_equal(f.p.code, 1);
-    assert_true(program_said(&f.p.err, "Error: The messages: JSON: "));
+    assert_true(program_said(&f.p.err, "Error: Invalid messages: JSON: "));
     assert_false(program_said(&f.p.err, "base URL")); /* no server was asked */
     f.p.input = "What\0?";
     f.p.input_n = 6;
@@ -217,11 +217,11 @@ static void test_sample_usage(void **state)
         {{"sample", "-m", MODEL, "a", "--tokens", "1", NULL}, "Give one prompt", 2},
         {{"sample", "-m", MODEL, "--tokens", "1 x", NULL}, "not a list of ids", 2},
         {{"sample", "-m", MODEL, "--tokens", "", NULL}, "not a list of ids", 2},
-        {{"sample", "-m", MODEL, "a", "-n", "0", NULL}, "-n is 1 to", 2},
+        {{"sample", "-m", MODEL, "a", "-n", "0", NULL}, "-n must be 1 to", 2},
         {{"sample", "-m", MODEL, "a", "--max-tokens", "0", NULL}, "max_tokens", 2},
         {{"sample", "-m", MODEL, "a", "--temperature", "-1", NULL}, "temperature", 2},
         {{"sample", "-m", MODEL, "a", "--top-p", "2", NULL}, "top_p", 2},
-        {{"sample", "-m", MODEL, "a", "-s", "-n", "2", NULL}, "--stream is for one", 2},
+        {{"sample", "-m", MODEL, "a", "-s", "-n", "2", NULL}, "--stream shows one", 2},
         {{"sample", "-m", MODEL, "a", "-s", "-fjson", NULL}, "--format jsonl", 2},
         {{"sample", "-m", MODEL, "--file", "none", NULL}, "cannot open none", 1},
         {{"sample", "-m", "no/such", "a", NULL}, "Cannot open no/such", 1},
@@ -272,7 +272,7 @@ static void test_sample_faults(void **state)
     program_env(&p, "TINKER_API_KEY=tml-right");
     program_run(&p, PROGRAM_ARGS("sample", "-m", "a/b", "--tokens", "1"));
     assert_int_equal(p.code, 1);
-    assert_true(program_said(&p.err, "Malformed answer"));
+    assert_true(program_said(&p.err, "Malformed response"));
     program_close(&p);
     fakeapi_stop(&api);
 }

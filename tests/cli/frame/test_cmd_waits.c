@@ -19,7 +19,7 @@ static void test_cmd_waits_asked(void **unused)
     assert_true(fakeapi_gate_wait(gate, 1));
     for (int i = 0; i < 2; i++) {
         proc_signal(p, SIGUSR1);
-        assert_true(proc_wait_for(p, "operation waits:\n  "));
+        assert_true(proc_wait_for(p, "operation is waiting:\n  "));
         p->complained.n = 0;
     }
     fakeapi_gate_open(gate);

@@ -136,8 +136,8 @@ static void test_train_bad_data(void **state)
     assert_int_equal(f.p.code, 1);
     assert_true(program_said(&f.p.err, "bad.jsonl:3: has neither"));
     assert_true(program_said(&f.p.err, "bad.jsonl:4: nothing to train"));
-    assert_true(program_said(&f.p.err,
-                             "Error: 2 of 3 lines of bad.jsonl cannot be trained on\n"));
+    assert_true(program_said(
+        &f.p.err, "Error: 2 of 3 lines of bad.jsonl cannot be used for training\n"));
     assert_true(program_said(&f.p.err, "--skip-bad"));
     assert_int_equal(f.p.out.n, 0);
     program_run(&f.p, PROGRAM_ARGS("train", "bad.jsonl", "--model", MODEL, "--skip-bad",
@@ -147,7 +147,7 @@ static void test_train_bad_data(void **state)
     program_write_file(&f.p, "empty.jsonl", "\n");
     program_run(&f.p, PROGRAM_ARGS("train", "empty.jsonl", "--model", MODEL));
     assert_int_equal(f.p.code, 1);
-    assert_true(program_said(&f.p.err, "empty.jsonl has nothing to train on"));
+    assert_true(program_said(&f.p.err, "empty.jsonl has no line to train on"));
     modelfix_close(&f);
 }
 
@@ -342,7 +342,7 @@ static void test_train_killed_and_resumed(void **state)
     program_run(&f.p, PROGRAM_ARGS("train", "d.jsonl", "--save", "killed", "--resume",
                                    "--lr", "0.5"));
     assert_int_equal(f.p.code, 1);
-    assert_true(program_said(&f.p.err, "--lr was 3e-3 when the run began"));
+    assert_true(program_said(&f.p.err, "--lr was 3e-3 when the run started"));
 
     program_run(&f.p, PROGRAM_ARGS("train", "d.jsonl", "--save", "killed", "--resume",
                                    "--save-every", "3", "--metrics", "killed.m",
@@ -359,11 +359,11 @@ static void test_train_killed_and_resumed(void **state)
 
     program_run(&f.p, PROGRAM_ARGS("train", "d.jsonl", "--save", "whole", "--resume"));
     assert_int_equal(f.p.code, 0); /* nothing left to do */
-    assert_true(program_said(&f.p.err, "This run is finished"));
+    assert_true(program_said(&f.p.err, "This run is already finished"));
     program_write_file(&f.p, "d.jsonl", two_lines + 1);
     program_run(&f.p, PROGRAM_ARGS("train", "d.jsonl", "--save", "whole", "--resume"));
     assert_int_equal(f.p.code, 1);
-    assert_true(program_said(&f.p.err, "is not what the run"));
+    assert_true(program_said(&f.p.err, "is not the data of the run"));
     modelfix_close(&f);
 }
 
@@ -380,7 +380,7 @@ static void test_train_interrupted(void **state)
     assert_int_equal(kill(f.p.pid, SIGINT), 0);
     program_end(&f.p);
     assert_int_equal(f.p.code, 130);
-    assert_true(program_said(&f.p.err, "of 100000: --resume goes on from it."));
+    assert_true(program_said(&f.p.err, "of 100000; continue with --resume."));
     assert_true(has_step(&f, "i.train.json", "\"finished\":false"));
     assert_true(has_step(&f, "i.train.json", "/weights/i-0"));
     modelfix_close(&f);
@@ -417,7 +417,7 @@ static void test_train_server_fails(void **state)
     assert_int_equal(f.p.code, 1);
     assert_true(program_said(&f.p.err, "Error: Training stopped"));
     assert_true(program_said(&f.p.err, "no more"));
-    assert_true(program_said(&f.p.err, "The last checkpoint is of step 2"));
+    assert_true(program_said(&f.p.err, "The last checkpoint is that of step 2"));
     modelfix_close(&f);
 }
 
@@ -444,7 +444,7 @@ static void test_train_faults(void **state)
     fakeapi_default(api, "GET", "/api/v1/get_server_capabilities", &fakeapi_json("[{"));
     program_run(&f.p, PROGRAM_ARGS("train", "d.jsonl", "-m", MODEL));
     assert_int_equal(f.p.code, 1);
-    assert_true(program_said(&f.p.err, "Malformed answer"));
+    assert_true(program_said(&f.p.err, "Malformed response"));
     modelfix_close(&f);
     fakeapi_stop(&api);
 }

@@ -56,7 +56,7 @@ static void read_text(train_set *set, notes *told, size_t max_tokens, const char
     const train_source source = {.tokenizer = tokenizer,
                                  .tpl = tpl,
                                  .max_tokens = max_tokens,
-                                 .say = note,
+                                 .report = note,
                                  .user = told};
     assert_int_equal(train_data_read(set, &source, text, strlen(text), &err), TINKC_OK);
 }
@@ -118,19 +118,20 @@ static void test_train_data_problems(void **state)
         const char *line, *words;
     } bad[] = {
         {"{\"messages\":", "not JSON"},
-        {"{\"prompt\":\"a\",\"completion\":\"b\",\"weight\": NaN}", "NaN is no number"},
+        {"{\"prompt\":\"a\",\"completion\":\"b\",\"weight\": NaN}",
+         "NaN is not a JSON number"},
         {"{\"text\":\"x\"}", "neither \"messages\" nor \"prompt\""},
         {"3", "neither \"messages\" nor \"prompt\""},
         {"{\"messages\":[]}", "no messages"},
         {"{\"messages\":[{\"role\":\"user\",\"content\":\"Hi.\"}]}", "nothing to train"},
         {"{\"messages\":[{\"role\":\"assistant\",\"content\":\"a\",\"weight\":-1}]}",
-         "weight is not a number"},
+         "\"weight\" is not a number"},
         {"{\"messages\":[{\"role\":\"assistant\",\"content\":\"a\",\"weight\":\"x\"}]}",
-         "weight is not a number"},
+         "\"weight\" is not a number"},
         {"{\"messages\":[\"a\"]}", ""},
         {"{\"prompt\":\"a\",\"completion\":\"\"}", "nothing to train"},
-        {"{\"prompt\":3,\"completion\":\"a\"}", "prompt is not a text"},
-        {"{\"prompt\":\"a\",\"completion\":[]}", "completion is not a text"},
+        {"{\"prompt\":3,\"completion\":\"a\"}", "\"prompt\" is not a string"},
+        {"{\"prompt\":\"a\",\"completion\":[]}", "\"completion\" is not a string"},
         {"{\"prompt\":\"\",\"completion\":\"once upon a time there was a small cat\"}",
          "too long"},
     };
@@ -197,7 +198,7 @@ static void test_train_data_no_template(void **state)
     notes told = {.n = 0};
     tk_err err = TK_ERR_INIT;
     const char *text = "{\"messages\":[{\"role\":\"assistant\",\"content\":\"a\"}]}";
-    const train_source source = {.tokenizer = tokenizer, .say = note, .user = &told};
+    const train_source source = {.tokenizer = tokenizer, .report = note, .user = &told};
     assert_int_equal(train_data_read(&set, &source, text, strlen(text), &err), TINKC_OK);
     assert_int_equal(set.problems, 1);
     assert_non_null(strstr(told.at[0].text, "no chat template"));

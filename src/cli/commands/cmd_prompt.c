@@ -1,11 +1,12 @@
-/* Prompts of `tinkc sample`: text, tokens or a conversation, and where they come from. */
-#if TINKC_HAVE_TEXT
+/* Reads prompts. A file may hold text, tokens or messages: what parses as JSON and has
+ * the shape of tokens or messages is taken as such, unless --text is given. */
+#include "cli/commands/cmd_prompt.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "cli/commands/cmd_sample.h"
 #include "cli/frame/cmd_text.h"
 
 /* ---- tokens ---- */
@@ -43,7 +44,7 @@ static int read_messages(cmd_prompt *prompt, const cmd_args *args)
     int result = make_chat(prompt, args);
     if (result == CMD_OK && tinkc_chat_add_json(prompt->chat, prompt->text,
                                                 prompt->text_n, &error) != TINKC_OK) {
-        result = cmd_fail_input(&error, "The messages");
+        result = cmd_fail_input(&error, "Invalid messages");
     }
     return result;
 }
@@ -52,7 +53,7 @@ static int read_turn(cmd_prompt *prompt, const cmd_args *args)
 {
     tinkc_error *error = NULL;
     if (memchr(prompt->text, '\0', prompt->text_n) != NULL) {
-        return cmd_fail("the prompt has a NUL byte: it is no text");
+        return cmd_fail("the prompt is not text: it has a NUL byte");
     }
     int result = make_chat(prompt, args);
     if (result == CMD_OK &&
@@ -64,7 +65,7 @@ static int read_turn(cmd_prompt *prompt, const cmd_args *args)
 
 /* ---- which of them ---- */
 
-/* A file may hold a list of tokens, {"tokens": [...]}, messages, or plain text. */
+/* Takes the input as a list of tokens, {"tokens": [...]}, messages, or plain text. */
 static int look_inside(cmd_prompt *prompt, const cmd_args *args)
 {
     tk_arena arena;
@@ -90,7 +91,7 @@ static int look_inside(cmd_prompt *prompt, const cmd_args *args)
         result = read_turn(prompt, args);
     }
     tk_arena_dispose(&arena);
-    return is_good ? result : cmd_fail("the prompt's tokens are not a list of ids");
+    return is_good ? result : cmd_fail("the tokens of the prompt are not a list of ids");
 }
 
 static int read_all(cmd_prompt *prompt, const char *path)
@@ -151,7 +152,7 @@ void cmd_prompt_dispose(cmd_prompt *prompt)
     tinkc_chat_free(&prompt->chat);
 }
 
-/* ---- for a model ---- */
+/* ---- encoding ---- */
 
 static tinkc_code encode_text(tinkc_model_input **out, const cmd_prompt *prompt,
                               const cmd_model *model, tinkc_error **error)
@@ -189,9 +190,5 @@ int cmd_prompt_encode(tinkc_model_input **out, const cmd_prompt *prompt, cmd_mod
         code = encode_text(out, prompt, model, &error);
         break;
     }
-    return code == TINKC_OK ? CMD_OK : cmd_fail_error(&error, "The prompt");
+    return code == TINKC_OK ? CMD_OK : cmd_fail_error(&error, "Cannot encode the prompt");
 }
-
-#else
-typedef int cmd_sample_prompt_nothing;
-#endif

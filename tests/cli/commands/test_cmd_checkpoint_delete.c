@@ -57,7 +57,7 @@ static void test_cli_delete_asks(void **unused)
     proc_free(&p);
     f.options.input = NULL;
     clifix_refused(&f, "checkpoint delete " CLI_ONE, 1,
-                   "Error: Nothing was deleted: there was no answer\nHint: Give --yes");
+                   "Error: Nothing was deleted: there was no answer\nHint: Use --yes");
     assert_int_equal(deletions(&f), 0);
     f.options.input = "y\n";
     p = clifix_run(&f, "checkpoint delete -f json --run-id " CLI_RUN);

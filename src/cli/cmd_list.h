@@ -1,4 +1,5 @@
-/* The table of commands; each is defined in its own file. */
+/* The tables of commands and groups. Each command is defined in its own file, which
+ * includes this one to have its declaration checked. */
 #ifndef CLI_CMD_LIST_H
 #define CLI_CMD_LIST_H
 
@@ -18,7 +19,8 @@ extern const cmd_spec cmd_whoami, cmd_models, cmd_audit, cmd_health, cmd_weights
     cmd_sampler_info;
 extern const cmd_spec cmd_completion_bash;
 
-/* In the order in which the help shows them; ends in NULL. */
+/* In the order in which the help shows them; they end in NULL and in a NULL name. */
 extern const cmd_spec *const cmd_list[];
+extern const cmd_group cmd_groups[];
 
 #endif

@@ -143,7 +143,7 @@ static void test_cli_push_login(void **unused)
     begin(&f);
     set_env(&f, "HF_TOKEN", "");
     refused(&f, PATH, 1, "Error: Not logged in");
-    refused(&f, PATH, 1, "\nHint: Run: hf auth login");
+    refused(&f, PATH, 1, "\nHint: Run 'hf auth login'");
     assert_int_equal(fakeapi_total(f.push.hub), 0);
     set_env(&f, "HF_TOKEN", PUSHFIX_TOKEN);
     fakeapi_reply(f.push.hub, "GET", "/api/whoami-v2", &fakeapi_status(401, "{}"));
@@ -198,8 +198,8 @@ static void test_cli_push_usage(void **unused)
     fix f;
     begin(&f);
     refused(&f, "no-path", 2,
-            "Invalid checkpoint path: no-path (it looks like "
-            "tinker://run-id/sampler_weights/0001)");
+            "Invalid checkpoint path: no-path (expected tinker://RUN/weights/NAME or "
+            "tinker://RUN/sampler_weights/NAME)");
     refused(&f, "--repo a--b " PATH, 2, "a--b");
     refused(&f, "--revision a..b " PATH, 2, "a..b");
     refused(&f, "", 2, "");

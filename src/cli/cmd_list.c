@@ -1,10 +1,6 @@
-/* The commands of the program, in the order in which the help shows them, and what their
- * groups are about. Everything else about a command is in its own file (cmd.h). */
-#include "cli/frame/cmd_list.h"
-
-#include <string.h>
-
-#include "cli/frame/cmd_int.h"
+/* The commands of the program and their groups, in the order in which the help shows
+ * them. Everything else about a command is in its own file. */
+#include "cli/cmd_list.h"
 
 const cmd_spec *const cmd_list[] = {
 #if TINKC_HAVE_TEXT
@@ -49,24 +45,11 @@ const cmd_spec *const cmd_list[] = {
     NULL,
 };
 
-static const struct {
-    const char *name, *help;
-} groups[] = {
-    {"run", "Training runs: list, show."},
-    {"checkpoint",
-     "Checkpoints: list, show, save, share, expire, delete, download, push."},
-    {"session", "Sessions: list, show, move, trace."},
-    {"billing", "What was used."},
-    {"completion", "Completion scripts for shells."},
+const cmd_group cmd_groups[] = {
+    {"run", "List and show training runs."},
+    {"checkpoint", "List, save, share, delete, download and push checkpoints."},
+    {"session", "List, show, move and trace sessions."},
+    {"billing", "Show usage."},
+    {"completion", "Print completion scripts for shells."},
     {NULL, NULL},
 };
-
-const char *cmd_list_group_help(const char *group, size_t n)
-{
-    for (size_t i = 0; groups[i].name != NULL; i++) {
-        if (strlen(groups[i].name) == n && memcmp(groups[i].name, group, n) == 0) {
-            return groups[i].help;
-        }
-    }
-    return "";
-}

@@ -284,7 +284,7 @@ static void test_cli_download_broken(void **unused)
     f.tar.n -= 200000;
     serve(&f);
     clifix_refused(&f.cli, "checkpoint download " CLI_ONE, 1,
-                   "Error: Failed to extract archive: Malformed answer: ");
+                   "Error: Failed to extract archive: Malformed response: ");
     assert_int_equal(count_left(f.dir), 0);
     end(&f);
     begin(&f);
