@@ -263,15 +263,9 @@ static void finish(tk_curl_transfer *transfer, tk_http_failure failure)
         tk_curl_easy_head(transfer, &response, fields, TK_CURL_FIELDS);
         response.body = tk_buf_str(&transfer->body);
     } else {
-        tinkc_code code = failure == TK_HTTP_TIMEOUT     ? TINKC_E_TIMEOUT
-                          : failure == TK_HTTP_CANCELLED ? TINKC_E_CANCELLED
-                          : failure == TK_HTTP_NOMEM     ? TINKC_E_NOMEM
-                          : failure == TK_HTTP_TOO_LARGE ? TINKC_E_LIMIT
-                          : failure == TK_HTTP_TRUST     ? TINKC_E_CONFIG
-                                                         : TINKC_E_CONNECTION;
         const char *detail = transfer->error_text[0] != '\0' ? transfer->error_text : "";
-        tk_err_set(&response.err, code, "%s%s%s", tk_http_failure_name(failure),
-                   detail[0] != '\0' ? ": " : "", detail);
+        tk_err_set(&response.err, tk_http_failure_code(failure), "%s%s%s",
+                   tk_http_failure_name(failure), detail[0] != '\0' ? ": " : "", detail);
     }
     request->impl = NULL;
     request->done(request, &response);

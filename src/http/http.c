@@ -43,3 +43,29 @@ const char *tk_http_failure_name(tk_http_failure failure)
     };
     return names[failure];
 }
+
+tinkc_code tk_http_failure_code(tk_http_failure failure)
+{
+    switch (failure) {
+    case TK_HTTP_OK:
+        return TINKC_OK;
+    case TK_HTTP_TIMEOUT:
+        return TINKC_E_TIMEOUT;
+    case TK_HTTP_CANCELLED:
+        return TINKC_E_CANCELLED;
+    case TK_HTTP_NOMEM:
+        return TINKC_E_NOMEM;
+    case TK_HTTP_TOO_LARGE:
+        return TINKC_E_LIMIT;
+    case TK_HTTP_TRUST:
+        return TINKC_E_CONFIG; /* a retry does not help */
+    case TK_HTTP_DNS:
+    case TK_HTTP_CONNECT:
+    case TK_HTTP_TLS:
+    case TK_HTTP_RESET:
+    case TK_HTTP_PROTOCOL:
+    case TK_HTTP_OTHER:
+        return TINKC_E_CONNECTION;
+    }
+    return TINKC_E_CONNECTION;
+}

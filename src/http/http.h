@@ -131,4 +131,7 @@ const char *tk_http_method_name(tk_http_method method);
 const char *tk_http_group_name(tk_http_group group);
 const char *tk_http_failure_name(tk_http_failure failure);
 
+/* The error code of a failure; TINKC_OK for TK_HTTP_OK. */
+tinkc_code tk_http_failure_code(tk_http_failure failure);
+
 #endif

@@ -96,7 +96,7 @@ static void finish(fakeseen *seen, const tk_http_response *response)
 static void fail(fakeseen *seen, tk_http_failure failure)
 {
     tk_http_response response = {.failure = failure, .err = TK_ERR_INIT};
-    tk_err_set(&response.err, TINKC_E_CONNECTION, "scripted: %s",
+    tk_err_set(&response.err, tk_http_failure_code(failure), "scripted: %s",
                failure == TK_HTTP_CANCELLED ? "cancelled" : "failure");
     finish(seen, &response);
 }

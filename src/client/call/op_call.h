@@ -1,11 +1,44 @@
-/* An operation that is one request, sent once the service is ready: what those have in
- * common. The operation has one of these as its first member. Loop thread. */
+/* An operation that is one call, sent once the service is ready. Most of the API is this.
+ *
+ * Two levels: tk_op_call_run does everything from a constant description (endpoint, how to
+ * read the answer); tk_op_call is what an operation with its own needs (a streamed body,
+ * the caller's own request) has as its first member. Loop thread, unless a function says
+ * otherwise. */
 #ifndef CLIENT_OP_CALL_H
 #define CLIENT_OP_CALL_H
 
 #include "client/call/call.h"
 #include "client/call/op.h"
 #include "client/core/core.h"
+#include "wire/schema.h"
+
+/* ---- from a description ---- */
+
+typedef struct tk_op_call_spec {
+    const char *operation;
+    tk_result_kind kind;
+    tk_endpoint_id endpoint;
+    bool need_session;
+    /* Makes the result from the body of a 2xx; returns NULL, with *err set, when it
+     * cannot. NULL for TK_RESULT_NONE. */
+    void *(*read)(tk_str body, tk_err *err);
+    void (*free_result)(void *result);
+} tk_op_call_spec;
+
+/* What differs between two calls of one description; all may be NULL. Copied or encoded
+ * before the call returns. */
+typedef struct tk_op_call_args {
+    const tk_schema *schema; /* of the body */
+    const void *message;
+    const char *path_arg;
+    const char *query; /* encoded, without "?" */
+} tk_op_call_args;
+
+/* Starts the operation. `args` may be NULL. Thread: the caller's. */
+tinkc_future *tk_op_call_run(tk_core *core, const tk_op_call_spec *spec,
+                             const tk_op_call_args *args);
+
+/* ---- as a first member ---- */
 
 typedef struct tk_op_call tk_op_call;
 struct tk_op_call {
@@ -16,8 +49,8 @@ struct tk_op_call {
 };
 
 /* Calls `send` when the service is ready (with a session, if it needs one; at once for a
- * foreign operation), which starts the call or ends the operation; ends it with the
- * reason when the service is not. */
+ * foreign operation). `send` starts the call or ends the operation. When the service cannot
+ * become ready the operation ends with the reason. */
 void tk_op_call_start(tk_op_call *self, bool need_session,
                       void (*send)(tk_op_call *self));
 

@@ -1,33 +1,7 @@
-/* See outcome.h. */
+/* Asks http.h for the code of a failure and wire_error.h for what a status means. */
 #include "client/call/outcome.h"
 
 #include "wire/wire_error.h"
-
-static tinkc_code code_of(tk_http_failure failure)
-{
-    switch (failure) {
-    case TK_HTTP_OK:
-        return TINKC_OK;
-    case TK_HTTP_TIMEOUT:
-        return TINKC_E_TIMEOUT;
-    case TK_HTTP_CANCELLED:
-        return TINKC_E_CANCELLED;
-    case TK_HTTP_NOMEM:
-        return TINKC_E_NOMEM;
-    case TK_HTTP_TOO_LARGE:
-        return TINKC_E_LIMIT;
-    case TK_HTTP_TRUST:
-        return TINKC_E_CONFIG; /* trying again does not help */
-    case TK_HTTP_DNS:
-    case TK_HTTP_CONNECT:
-    case TK_HTTP_TLS:
-    case TK_HTTP_RESET:
-    case TK_HTTP_PROTOCOL:
-    case TK_HTTP_OTHER:
-        return TINKC_E_CONNECTION;
-    }
-    return TINKC_E_CONNECTION;
-}
 
 static bool is_success(const tk_http_response *response)
 {
@@ -38,7 +12,7 @@ static bool is_success(const tk_http_response *response)
 tinkc_code tk_outcome_code(const tk_http_response *response)
 {
     if (response->failure != TK_HTTP_OK) {
-        return code_of(response->failure);
+        return tk_http_failure_code(response->failure);
     }
     return is_success(response) ? TINKC_OK : tk_err_code_of_status(response->status);
 }
@@ -69,7 +43,7 @@ tk_retry_outcome tk_outcome_of(const tk_http_response *response, int64_t wall_us
 {
     tk_retry_outcome outcome = {.should_retry = -1, .hint_ms = -1};
     outcome.success = is_success(response);
-    tk_fault fault = {.code = code_of(response->failure)};
+    tk_fault fault = {.code = tk_http_failure_code(response->failure)};
     if (response->failure == TK_HTTP_OK) {
         outcome.status = response->status;
         fault.status = response->status;
@@ -92,7 +66,8 @@ tk_retry_outcome tk_outcome_of(const tk_http_response *response, int64_t wall_us
 void tk_outcome_error(tk_err *err, const tk_http_response *response, int64_t wall_us)
 {
     if (response->failure != TK_HTTP_OK) {
-        tk_err_set(err, code_of(response->failure), "%s", response->err.message);
+        tk_err_set(err, tk_http_failure_code(response->failure), "%s",
+                   response->err.message);
         return;
     }
     tk_error_response said = {

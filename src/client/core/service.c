@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "client/call/simple.h"
+#include "client/call/op_call.h"
 #include "client/core/error.h"
 #include "client/core/service.h"
 #include "wire/msg_session.h"
@@ -148,15 +148,15 @@ tinkc_future *tk_service_none(const char *operation, tk_result_kind kind)
 
 /* ---- health ---- */
 
-static const tk_simple_spec health_spec = {"health", TK_RESULT_NONE, TK_EP_HEALTHZ,
-                                           false,    NULL,           NULL};
+static const tk_op_call_spec health_spec = {"health", TK_RESULT_NONE, TK_EP_HEALTHZ,
+                                            false,    NULL,           NULL};
 
 tinkc_future *tinkc_service_health(tinkc_service *service)
 {
     if (service == NULL) {
         return tk_service_none("health", TK_RESULT_NONE);
     }
-    return tk_simple_run(service->core, &health_spec, NULL, NULL, NULL);
+    return tk_op_call_run(service->core, &health_spec, NULL);
 }
 
 tinkc_code tinkc_service_health_wait(tinkc_service *service, tinkc_error **error)
@@ -195,7 +195,7 @@ static void *read_capabilities(tk_str body, tk_err *err)
     return capabilities;
 }
 
-static const tk_simple_spec capabilities_spec = {
+static const tk_op_call_spec capabilities_spec = {
     "capabilities", TK_RESULT_CAPABILITIES, TK_EP_CAPABILITIES,
     false,          read_capabilities,      free_capabilities};
 
@@ -204,7 +204,7 @@ tinkc_future *tinkc_service_capabilities(tinkc_service *service)
     if (service == NULL) {
         return tk_service_none("capabilities", TK_RESULT_CAPABILITIES);
     }
-    return tk_simple_run(service->core, &capabilities_spec, NULL, NULL, NULL);
+    return tk_op_call_run(service->core, &capabilities_spec, NULL);
 }
 
 tinkc_code tinkc_future_take_capabilities(tinkc_capabilities **out, tinkc_future *future,

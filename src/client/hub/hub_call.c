@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "client/core/error.h"
-#include "client/transfer/raw_send.h"
+#include "client/transfer/raw.h"
 
 #define TICK_MS          200
 #define ERROR_JSON_BYTES (64 * TK_KIB)
@@ -36,7 +36,6 @@ static tinkc_code make_request(tk_request *out, const tk_hub_peer *peer,
                                const tk_hub_call *call, tk_err *err)
 {
     tinkc_pair headers[TK_HUB_HEADERS_MAX + 3];
-    tinkc_raw_request request = TINKC_RAW_REQUEST_INIT;
     size_t n = 0;
     for (; n < call->headers_n && n <= TK_HUB_HEADERS_MAX; n++) {
         headers[n] = call->headers[n];
@@ -48,31 +47,22 @@ static tinkc_code make_request(tk_request *out, const tk_hub_peer *peer,
     if (call->no_type && !names(call, "content-type")) {
         headers[n++] = (tinkc_pair){"Content-Type", ""}; /* libcurl sends none then */
     }
-    request.method = call->method;
-    request.path = call->url;
-    request.headers = headers;
-    request.headers_n = n;
-    request.content_type = call->content_type;
-    request.max_retries = call->once ? 0 : peer->retries;
-    if (call->body != NULL) {
-        request.body = call->body->p;
-        request.body_n = call->body->n;
-    }
-    tinkc_code code = tk_request_init(out, &request, tk_core_base_url(peer->core),
-                                      TK_REQUEST_FOREIGN, err);
-    if (code != TINKC_OK) {
-        return code;
-    }
-    out->pass_status = call->pass_status;
-    out->is_once = call->once;
-    out->max_response_bytes = TK_HUB_ANSWER_BYTES;
-    if (call->file != NULL && call->file_n > 0) {
-        code = tk_request_set_file(out, call->file, call->file_from, call->file_n, err);
-    }
-    if (code != TINKC_OK) {
-        tk_request_dispose(out);
-    }
-    return code;
+    tk_request_spec spec = {.method = call->method,
+                            .path = call->url,
+                            .peer = TK_REQUEST_FOREIGN,
+                            .headers = headers,
+                            .headers_n = n,
+                            .content_type = call->content_type,
+                            .body = call->body != NULL ? call->body->p : NULL,
+                            .body_n = call->body != NULL ? call->body->n : 0,
+                            .file = call->file,
+                            .file_from = call->file_from,
+                            .file_n = call->file_n,
+                            .max_retries = call->once ? 0 : peer->retries,
+                            .pass_status = call->pass_status,
+                            .max_response_bytes = TK_HUB_ANSWER_BYTES,
+                            .is_once = call->once};
+    return tk_request_init(out, &spec, tk_core_base_url(peer->core), err);
 }
 
 /* ---- what it says when it refuses ---- */

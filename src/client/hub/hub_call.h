@@ -29,7 +29,7 @@ typedef struct tk_hub_peer {
 
 typedef struct tk_hub_call {
     const char *what; /* for messages: "creating the repository" */
-    const char *method;
+    tk_http_method method;
     const char *url; /* absolute */
     const tinkc_pair *headers;
     size_t headers_n;         /* at most one more than TK_HUB_HEADERS_MAX */

@@ -231,7 +231,7 @@ static void dispose(tk_push *push)
 {
     tk_push_files_dispose(&push->files);
     tinkc_weights_info_free(&push->info);
-    tk_stage_end(&push->stage, true);
+    tk_staging_end(&push->stage, true);
     tk_hub_pass_end(&push->pass);
     tk_hub_token_free(push->token);
     tk_free(push->hub_url);

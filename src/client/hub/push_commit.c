@@ -122,7 +122,7 @@ static tinkc_code sort_some(tk_push *push, tk_push_file *files, size_t n, tk_err
     tk_buf_init(&url, TK_HUB_URL_BYTES);
     tk_buf_init(&body, TK_HUB_BODY_BYTES);
     tk_hub_call call = {.what = what,
-                        .method = "POST",
+                        .method = TK_HTTP_POST,
                         .url = put_url(&url, push, "preupload"),
                         .body = &body,
                         .with_token = true};
@@ -281,7 +281,7 @@ static tinkc_code send_body(tk_push *push, const char *path, tk_err *err)
     tk_arena_init(&arena, 0);
     tk_buf_init(&url, TK_HUB_URL_BYTES);
     tk_hub_call call = {.what = "committing",
-                        .method = "POST",
+                        .method = TK_HTTP_POST,
                         .url = put_url(&url, push, "commit"),
                         .content_type = "application/x-ndjson",
                         .file = path,

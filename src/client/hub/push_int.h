@@ -10,7 +10,7 @@
 #include "client/hub/push_card.h"
 #include "client/hub/push_files.h"
 #include "client/hub/push_name.h"
-#include "client/transfer/stage.h"
+#include "client/transfer/staging.h"
 
 #define TK_PUSH_REPO_BYTES (2 * TK_PUSH_NAME_MAX + 2)
 
@@ -25,7 +25,7 @@ typedef struct tk_push {
     tinkc_push_progress progress;
     bool is_stopped;                 /* the callback said so, and is not asked again */
     char user[TK_PUSH_NAME_MAX + 1]; /* whose token it is */
-    tk_stage stage;                  /* the private directory */
+    tk_staging stage;                /* the private directory */
     char *folder;                    /* the checkpoint in it */
     tinkc_weights_info *info;        /* NULL: the server does not say */
     tk_push_facts facts;

@@ -120,7 +120,7 @@ static tinkc_code send_whole(sending *s, tk_err *err)
     tinkc_pair headers[TK_HUB_HEADERS_MAX];
     tinkc_raw_response *response = NULL;
     tk_hub_call call = {.what = s->what,
-                        .method = "PUT",
+                        .method = TK_HTTP_PUT,
                         .headers = headers,
                         .no_type = true,
                         .file = s->file->path,
@@ -153,7 +153,7 @@ static tinkc_code report(sending *s, const char *href, const tk_json *header,
     }
     all[n++] = (tinkc_pair){"Accept", TK_HUB_LFS_TYPE};
     tk_hub_call call = {.what = s->what,
-                        .method = "POST",
+                        .method = TK_HTTP_POST,
                         .url = put_href(&s->url, s->push, href, err),
                         .headers = all,
                         .headers_n = n,
@@ -238,7 +238,7 @@ static tinkc_code send_part(sending *s, tk_json_writer *w, const char *href,
 {
     tinkc_raw_response *response = NULL;
     tk_hub_call call = {.what = s->what,
-                        .method = "PUT",
+                        .method = TK_HTTP_PUT,
                         .url = put_href(&s->url, s->push, href, err),
                         .no_type = true,
                         .file = s->file->path,
@@ -424,7 +424,7 @@ static tinkc_code ask_batch(const tk_json **out, tk_arena *arena, tk_push *push,
     tk_buf_init(&url, TK_HUB_URL_BYTES);
     tk_hub_call call = {
         .what = ask_what,
-        .method = "POST",
+        .method = TK_HTTP_POST,
         .url = tk_push_url(&url, push, "/%s.git/info/lfs/objects/batch", push->repo),
         .headers = headers,
         .headers_n = TK_ARRAY_LEN(headers),

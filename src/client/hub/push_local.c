@@ -33,8 +33,8 @@ static tinkc_code make_folder(tk_push *push, tk_err *err)
         parent = tk_env_get_nonempty(NULL, "TMPDIR");
         parent = parent != NULL ? parent : "/tmp";
     }
-    tk_stage_sweep(parent, STEM, NULL); /* of those that were killed */
-    tinkc_code code = tk_stage_make(&push->stage, parent, STEM, err);
+    tk_staging_sweep(parent, STEM, NULL); /* of those that were killed */
+    tinkc_code code = tk_staging_make(&push->stage, parent, STEM, err);
     if (code == TINKC_OK) {
         push->folder = tk_file_join(push->stage.path, "checkpoint");
         code = push->folder != NULL ? TINKC_OK : tk_err_nomem(err);

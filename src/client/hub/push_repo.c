@@ -6,8 +6,8 @@
 
 #include "base/mem.h"
 #include "client/hub/push_int.h"
+#include "client/transfer/body_stream.h"
 #include "client/transfer/fetch.h"
-#include "client/transfer/stream.h"
 #include "http/url.h"
 
 #define README_MAX_BYTES TK_MIB /* that is looked at */
@@ -33,7 +33,7 @@ tinkc_code tk_push_login(tk_push *push, tk_err *err)
     tk_arena_init(&arena, 0);
     tk_buf_init(&url, TK_HUB_URL_BYTES);
     tk_hub_call call = {.what = what,
-                        .method = "GET",
+                        .method = TK_HTTP_GET,
                         .url = tk_push_url(&url, push, "/api/whoami-v2"),
                         .with_token = true};
     tinkc_code code = call.url != NULL
@@ -83,7 +83,7 @@ static tinkc_code post(tinkc_raw_response **out, tk_push *push, const char *what
                        tk_buf *url, tk_buf *body, tk_err *err)
 {
     tk_hub_call call = {.what = what,
-                        .method = "POST",
+                        .method = TK_HTTP_POST,
                         .url = tk_buf_cstr(url),
                         .body = body,
                         .with_token = true,
@@ -128,7 +128,7 @@ static bool is_there(tk_push *push)
     tk_buf url;
     tk_buf_init(&url, TK_HUB_URL_BYTES);
     tk_hub_call call = {.what = "looking for the repository",
-                        .method = "GET",
+                        .method = TK_HTTP_GET,
                         .url = tk_push_url(&url, push, "/api/models/%s", push->repo),
                         .with_token = true};
     bool found = call.url != NULL &&
@@ -153,7 +153,7 @@ static tinkc_code create(tk_push *push, tk_err *err)
             *err = why;
             return why.code;
         }
-        tk_stream_pause(push->peer.core, BUSY_MS);
+        tk_body_stream_pause(push->peer.core, BUSY_MS);
     }
 }
 

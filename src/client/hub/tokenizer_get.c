@@ -4,7 +4,7 @@
 
 #include <tinkc/rest.h>
 
-#include "client/call/simple.h"
+#include "client/call/op_call.h"
 #include "client/core/error.h"
 #include "client/core/service.h"
 #include "client/hub/tokenizer_lookup.h"
@@ -127,7 +127,7 @@ tinkc_code tinkc_training_get_tokenizer(tinkc_tokenizer **out, tinkc_training *t
 
 /* ---- sampling ---- */
 
-static const tk_simple_spec sampler_spec = {
+static const tk_op_call_spec sampler_spec = {
     "get_sampler", TK_RESULT_SAMPLER_INFO,      TK_EP_SAMPLER,
     false,         tk_rest_result_sampler_info, tk_rest_result_free};
 
@@ -137,8 +137,8 @@ static tinkc_code search_sampling(tinkc_tokenizer **out, tinkc_sampling *samplin
 {
     tk_err err = TK_ERR_INIT;
     tinkc_sampler_info *info = NULL;
-    tinkc_future *future =
-        tk_simple_run(sampling->core, &sampler_spec, NULL, NULL, sampling->id);
+    tinkc_future *future = tk_op_call_run(sampling->core, &sampler_spec,
+                                          &(tk_op_call_args){.path_arg = sampling->id});
     tinkc_code code = tk_future_wait_take(&info, future, TK_RESULT_SAMPLER_INFO, error);
     if (code != TINKC_OK) {
         return code;

@@ -12,7 +12,7 @@
 #include "base/sha256.h"
 #include "client/hub/hub.h"
 #include "client/transfer/fetch.h"
-#include "client/transfer/stage.h"
+#include "client/transfer/staging.h"
 #include "http/url.h"
 
 #define URL_MAX_BYTES (8 * TK_KIB)
@@ -223,8 +223,8 @@ typedef struct hub {
     const tk_tokenizer_id *id;
     const tinkc_tokenizer_options *options;
     tk_hub_pass pass;
-    tk_stage stage; /* the directory that is being filled */
-    char *parent;   /* of its place in the cache; NULL: no cache */
+    tk_staging stage; /* the directory that is being filled */
+    char *parent;     /* of its place in the cache; NULL: no cache */
 } hub;
 
 static tinkc_code pull_hub_file(hub *self, tk_buf *out, const char *name, tk_err *err)
@@ -295,8 +295,8 @@ static tinkc_code stage_in(hub *self, tk_err *err)
 {
     tinkc_code code = tk_file_mkdirs(self->parent, DIR_MODE, err);
     if (code == TINKC_OK) {
-        tk_stage_sweep(self->parent, "", NULL);
-        code = tk_stage_make(&self->stage, self->parent, "", err);
+        tk_staging_sweep(self->parent, "", NULL);
+        code = tk_staging_make(&self->stage, self->parent, "", err);
     }
     return code;
 }
@@ -312,7 +312,7 @@ static tinkc_code stage_near(hub *self, const char *directory, tk_err *err)
             return code == TINKC_OK ? code : tk_err_nomem(err);
         }
     }
-    return tk_stage_make(&self->stage, "/tmp", "", err);
+    return tk_staging_make(&self->stage, "/tmp", "", err);
 }
 
 static tinkc_code get_into(tk_tok **out, hub *self, const char *directory, tk_err *err)
@@ -327,7 +327,7 @@ static tinkc_code get_into(tk_tok **out, hub *self, const char *directory, tk_er
     if (is_kept && tk_tokenizer_cache_stamp(&stamp, directory)) {
         code = tk_tokenizer_cache_keep(directory, &stamp, tok, err);
     }
-    tk_stage_end(&self->stage, !is_kept);
+    tk_staging_end(&self->stage, !is_kept);
     if (code != TINKC_OK) {
         tk_tok_free(tok);
         return code;

@@ -1,5 +1,5 @@
 /* The REST operations that are one call each: check the arguments, write the query, let
- * simple.c do the rest. Those that ask again are rest_poll.c's. */
+ * op_call.c do the rest. Those that ask again are rest_poll.c's. */
 #include "client/rest/rest.h"
 
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 
 #include "base/date.h"
 #include "base/utf8.h"
-#include "client/call/simple.h"
+#include "client/call/op_call.h"
 #include "client/core/service.h"
 #include "client/rest/rest_result.h"
 #include "client/values/types.h"
@@ -28,32 +28,32 @@
         name, TK_RESULT_##kind, TK_EP_##endpoint, false, read, tk_rest_result_free       \
     }
 
-static const tk_simple_spec run_spec = SPEC("get_run", RUN, RUN, tk_rest_result_run);
-static const tk_simple_spec runs_spec =
+static const tk_op_call_spec run_spec = SPEC("get_run", RUN, RUN, tk_rest_result_run);
+static const tk_op_call_spec runs_spec =
     SPEC("list_runs", RUNS, RUNS, tk_rest_result_runs);
-static const tk_simple_spec run_checkpoints_spec =
+static const tk_op_call_spec run_checkpoints_spec =
     SPEC("list_checkpoints", CHECKPOINTS, RUN_CHECKPOINTS, tk_rest_result_checkpoints);
-static const tk_simple_spec checkpoints_spec = SPEC(
+static const tk_op_call_spec checkpoints_spec = SPEC(
     "list_user_checkpoints", CHECKPOINTS, USER_CHECKPOINTS, tk_rest_result_checkpoints);
-static const tk_simple_spec delete_spec =
+static const tk_op_call_spec delete_spec =
     SPEC("delete_checkpoint", NONE, CHECKPOINT, NULL);
-static const tk_simple_spec publish_spec =
+static const tk_op_call_spec publish_spec =
     SPEC("publish_checkpoint", NONE, PUBLISH, NULL);
-static const tk_simple_spec unpublish_spec =
+static const tk_op_call_spec unpublish_spec =
     SPEC("unpublish_checkpoint", NONE, UNPUBLISH, NULL);
-static const tk_simple_spec ttl_spec = SPEC("set_checkpoint_ttl", NONE, TTL, NULL);
-static const tk_simple_spec weights_spec =
+static const tk_op_call_spec ttl_spec = SPEC("set_checkpoint_ttl", NONE, TTL, NULL);
+static const tk_op_call_spec weights_spec =
     SPEC("weights_info", WEIGHTS_INFO, WEIGHTS_INFO, tk_rest_result_weights_info);
-static const tk_simple_spec sampler_spec =
+static const tk_op_call_spec sampler_spec =
     SPEC("get_sampler", SAMPLER_INFO, SAMPLER, tk_rest_result_sampler_info);
-static const tk_simple_spec session_spec =
+static const tk_op_call_spec session_spec =
     SPEC("get_session", SESSION_INFO, SESSION, tk_rest_result_session_info);
-static const tk_simple_spec sessions_spec =
+static const tk_op_call_spec sessions_spec =
     SPEC("list_sessions", SESSIONS, SESSIONS, tk_rest_result_sessions);
-static const tk_simple_spec project_spec = SPEC("assign_project", NONE, PROJECT, NULL);
-static const tk_simple_spec audit_spec =
+static const tk_op_call_spec project_spec = SPEC("assign_project", NONE, PROJECT, NULL);
+static const tk_op_call_spec audit_spec =
     SPEC("audit", AUDIT, AUDIT, tk_rest_result_audit);
-static const tk_simple_spec billing_spec =
+static const tk_op_call_spec billing_spec =
     SPEC("billing", BILLING, BILLING, tk_rest_result_billing);
 
 /* ---- ids and paths ---- */
@@ -101,7 +101,7 @@ tinkc_code tk_rest_put_checkpoint(tk_buf *out, const char *text, tk_err *err)
 /* Path argument and query of one call, built on the caller's thread. */
 typedef struct request {
     tk_buf path_arg, query;
-    tk_simple_args args;
+    tk_op_call_args args;
     tk_err err;
 } request;
 
@@ -152,7 +152,7 @@ static void add_time(request *r, const char *name, int64_t time_us)
 }
 
 /* Sends it, or refuses what was found wrong on the way; disposes of the request. */
-static tinkc_future *run(request *r, tinkc_service *service, const tk_simple_spec *spec)
+static tinkc_future *run(request *r, tinkc_service *service, const tk_op_call_spec *spec)
 {
     tinkc_future *future;
     if (service == NULL) {
@@ -164,7 +164,7 @@ static tinkc_future *run(request *r, tinkc_service *service, const tk_simple_spe
         (void)tk_buf_status(&r->path_arg, &r->err);
         (void)tk_buf_status(&r->query, &r->err);
         future = r->err.code == TINKC_OK
-                     ? tk_simple_start(core, spec, &r->args)
+                     ? tk_op_call_run(core, spec, &r->args)
                      : tk_future_refused(tk_core_driver(core), spec->operation,
                                          spec->kind, &r->err);
     }
@@ -252,7 +252,7 @@ tinkc_future *tinkc_rest_list_user_checkpoints(tinkc_service *service,
 }
 
 static tinkc_future *on_checkpoint(tinkc_service *service, const char *path,
-                                   const tk_simple_spec *spec)
+                                   const tk_op_call_spec *spec)
 {
     request r;
     begin(&r);

@@ -10,7 +10,7 @@
 #include "client/core/service.h"
 #include "client/insight/telemetry_layer.h"
 #include "client/sampling/sample_body.h"
-#include "client/sampling/samples.h"
+#include "client/sampling/sampling_result.h"
 #include "client/values/params.h"
 #include "client/values/types.h"
 #include "wire/wire_error.h"
@@ -81,21 +81,23 @@ static void succeed(sample *self, tk_str body)
 {
     tk_err err = TK_ERR_INIT;
     bool is_logprobs = self->is_logprobs;
-    tk_samples_usage usage = {0};
-    void *result = is_logprobs ? (void *)tk_samples_read_logprobs(&usage, body, &err)
-                               : (void *)tk_samples_read(body, &err);
+    tk_sampling_result_usage usage = {0};
+    void *result = is_logprobs
+                       ? (void *)tk_sampling_result_read_logprobs(&usage, body, &err)
+                       : (void *)tk_sampling_result_read(body, &err);
     if (result == NULL) {
         fail(self, &err);
         return;
     }
-    usage = is_logprobs ? usage : tk_samples_usage_of(result);
+    usage = is_logprobs ? usage : tk_sampling_result_usage_of(result);
     self->is_doubtful = false;
     tk_sample_body_spend(&self->ledger, &self->body, usage.cached, usage.sampled,
                          self->op.future);
     self->sampling->base->progress_ms = tk_loop_now_ms(loop_of(self));
     leave(self);
     tk_op_complete(&self->op, result,
-                   is_logprobs ? tk_samples_free_logprobs : tk_samples_free);
+                   is_logprobs ? tk_sampling_result_free_logprobs
+                               : tk_sampling_result_free);
 }
 
 /* ---- another attempt? ---- */

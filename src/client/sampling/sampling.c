@@ -4,7 +4,6 @@
 
 #include "base/mem.h"
 #include "client/call/op_call.h"
-#include "client/call/simple.h"
 #include "client/core/error.h"
 #include "client/core/service.h"
 #include "client/core/text.h"
@@ -295,7 +294,7 @@ static void *read_base_model(tk_str body, tk_err *err)
     return name;
 }
 
-static const tk_simple_spec base_model_spec = {
+static const tk_op_call_spec base_model_spec = {
     "get_base_model", TK_RESULT_TEXT, TK_EP_SAMPLER, false, read_base_model, tk_free};
 
 tinkc_future *tinkc_sampling_get_base_model(tinkc_sampling *sampling)
@@ -303,7 +302,8 @@ tinkc_future *tinkc_sampling_get_base_model(tinkc_sampling *sampling)
     if (sampling == NULL) {
         return tk_service_none(base_model_spec.operation, TK_RESULT_TEXT);
     }
-    return tk_simple_run(sampling->core, &base_model_spec, NULL, NULL, sampling->id);
+    return tk_op_call_run(sampling->core, &base_model_spec,
+                          &(tk_op_call_args){.path_arg = sampling->id});
 }
 
 tinkc_code tinkc_sampling_get_base_model_wait(char **out, tinkc_sampling *sampling,

@@ -1,8 +1,16 @@
-/* The training handle: life and identity. Operations are in training_*.c. */
+/* The training handle: life, identity, and the calls that are a few lines each
+ * (optim_step, unload, get_info). The others are in training_*.c. */
 #include "client/training/training.h"
 
 #include "base/mem.h"
+#include "client/call/op_call.h"
 #include "client/core/error.h"
+#include "client/core/service.h"
+#include "client/training/training_request.h"
+#include "client/training/training_result.h"
+#include "client/values/params.h"
+#include "wire/msg_model.h"
+#include "wire/msg_train.h"
 
 tinkc_code tk_training_new(tinkc_training **out, tk_core *core, tk_str model_id,
                            int64_t first_id, tk_err *err)
@@ -116,4 +124,97 @@ void tinkc_training_close(tinkc_training **training)
 const char *tinkc_training_model_id(const tinkc_training *training)
 {
     return training != NULL ? training->model_id : NULL;
+}
+
+/* ---- optim_step ---- */
+
+static tinkc_code encode_step(tk_training_request *op, int64_t seq_id, tk_err *err)
+{
+    tk_optim_step_request request = {
+        .adam_params = *(const tk_adam_params *)op->message,
+        .model_id = {TK_SET, tk_str_of(op->training->model_id)},
+        .seq_id = {TK_SET, seq_id},
+    };
+    return tk_schema_encode(&op->body, &tk_msg_optim_step_request, &request, err);
+}
+
+static void *read_step(tk_training_request *op, const tk_json *json, tk_err *err)
+{
+    (void)op;
+    tk_arena arena;
+    tk_optim_step_result said = {.metrics = {.is = TK_UNSET}};
+    tinkc_metrics *metrics = NULL;
+    tk_arena_init(&arena, 0);
+    if (tk_schema_decode(&said, &tk_msg_optim_step_result, &arena, json, 0, err) ==
+        TINKC_OK) {
+        metrics = tk_training_metrics(&said.metrics.v, err);
+    }
+    tk_arena_dispose(&arena);
+    return metrics;
+}
+
+static const tk_training_request_spec step_spec = {.operation = "optim_step",
+                                                   .kind = TK_RESULT_METRICS,
+                                                   .endpoint = TK_EP_OPTIM_STEP,
+                                                   .type = TK_FUTURE_OPTIM_STEP,
+                                                   .ids = 1,
+                                                   .is_step = true,
+                                                   .encode = encode_step,
+                                                   .read = read_step,
+                                                   .free_result =
+                                                       tk_training_free_metrics};
+
+tinkc_future *tinkc_training_optim_step(tinkc_training *training,
+                                        const tinkc_adam_params *adam)
+{
+    tk_err err = TK_ERR_INIT;
+    tk_adam_params params;
+    if (training == NULL) {
+        return tk_service_none(step_spec.operation, step_spec.kind);
+    }
+    if (tk_params_adam(&params, adam, &err) != TINKC_OK) {
+        return tk_training_request_refuse(training, &step_spec, &err);
+    }
+    return tk_training_request_run(training, &step_spec, &params);
+}
+
+/* ---- unload ---- */
+
+static tinkc_code encode_unload(tk_training_request *op, int64_t seq_id, tk_err *err)
+{
+    (void)seq_id;
+    tk_model_request request = {.model_id = {TK_SET, tk_str_of(op->training->model_id)}};
+    return tk_schema_encode(&op->body, &tk_msg_unload_model_request, &request, err);
+}
+
+static const tk_training_request_spec unload_spec = {.operation = "unload",
+                                                     .kind = TK_RESULT_NONE,
+                                                     .endpoint = TK_EP_UNLOAD_MODEL,
+                                                     .type = TK_FUTURE_UNLOAD_MODEL,
+                                                     .ids = 0,
+                                                     .encode = encode_unload};
+
+tinkc_future *tinkc_training_unload(tinkc_training *training)
+{
+    if (training == NULL) {
+        return tk_service_none(unload_spec.operation, unload_spec.kind);
+    }
+    return tk_training_request_run(training, &unload_spec, NULL);
+}
+
+/* ---- get_info ---- */
+
+static const tk_op_call_spec info_spec = {
+    "get_info", TK_RESULT_MODEL_INFO,  TK_EP_GET_INFO,
+    true,       tk_training_read_info, tk_training_free_info};
+
+tinkc_future *tinkc_training_get_info(tinkc_training *training)
+{
+    if (training == NULL) {
+        return tk_service_none(info_spec.operation, info_spec.kind);
+    }
+    tk_model_request request = {.model_id = {TK_SET, tk_str_of(training->model_id)}};
+    return tk_op_call_run(
+        training->core, &info_spec,
+        &(tk_op_call_args){.schema = &tk_msg_get_info_request, .message = &request});
 }

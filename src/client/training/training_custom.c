@@ -13,7 +13,6 @@
 #include "client/core/service.h"
 #include "client/core/worker.h"
 #include "client/training/batch.h"
-#include "client/training/training_data.h"
 #include "client/values/types.h"
 #include "wire/pb_fwdbwd.h"
 #include "wire/tensor.h"
@@ -407,9 +406,9 @@ static tinkc_code read_datum(custom *self, tk_datum *datum, size_t i,
 }
 
 static tinkc_code read_data(custom *self, tk_fwdbwd_request *request, tk_arena *arena,
-                            const tk_training_data *data, tk_err *err)
+                            const tk_batch_data *data, tk_err *err)
 {
-    tinkc_code code = tk_training_data_read(request, arena, data, err);
+    tinkc_code code = tk_batch_read_data(request, arena, data, err);
     if (code != TINKC_OK) {
         return code;
     }
@@ -434,7 +433,7 @@ static tinkc_code read_data(custom *self, tk_fwdbwd_request *request, tk_arena *
 }
 
 /* Everything that can fail comes before the ids are reserved. */
-static tinkc_code prepare(custom *self, const tk_training_data *data, tk_err *err)
+static tinkc_code prepare(custom *self, const tk_batch_data *data, tk_err *err)
 {
     tk_arena arena;
     tk_fwdbwd_request request = {.model_id = tk_str_of(self->training->model_id),
@@ -508,7 +507,7 @@ tinkc_future *tinkc_training_forward_backward_custom(tinkc_training *training,
     self->fn = fn;
     self->user = user;
     tinkc_code code = fn != NULL
-                          ? prepare(self, &(tk_training_data){data, n}, &err)
+                          ? prepare(self, &(tk_batch_data){data, n}, &err)
                           : tk_err_set(&err, TINKC_E_INVALID, "no custom loss function");
     return code == TINKC_OK ? tk_op_submit(&self->op) : tk_op_refuse(&self->op, &err);
 }

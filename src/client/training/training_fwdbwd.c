@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "client/core/service.h"
 #include "client/training/batch.h"
-#include "client/training/training_data.h"
 #include "client/values/params.h"
 #include "client/values/types.h"
 
@@ -176,7 +175,7 @@ static tinkc_code read_loss(tk_fwdbwd_request *request, tk_arena *arena, const c
 }
 
 static tinkc_future *submit(tinkc_training *training, const variant *what,
-                            const tk_training_data *data, const char *loss,
+                            const tk_batch_data *data, const char *loss,
                             const tinkc_fwdbwd_options *options)
 {
     if (training == NULL) {
@@ -191,7 +190,7 @@ static tinkc_future *submit(tinkc_training *training, const variant *what,
     tk_arena_init(&arena, 0);
     tinkc_code code = tk_types_options(&o, sizeof(o), options, &err);
     if (code == TINKC_OK) {
-        code = tk_training_data_read(&request, &arena, data, &err);
+        code = tk_batch_read_data(&request, &arena, data, &err);
     }
     if (code == TINKC_OK) {
         code = read_loss(&request, &arena, loss, &o, &err);
@@ -210,7 +209,7 @@ tinkc_future *tinkc_training_forward(tinkc_training *training,
                                      const tinkc_fwdbwd_options *options)
 {
     static const variant what = {"forward", TK_FUTURE_FORWARD, true};
-    return submit(training, &what, &(tk_training_data){data, n}, loss, options);
+    return submit(training, &what, &(tk_batch_data){data, n}, loss, options);
 }
 
 tinkc_future *tinkc_training_forward_backward(tinkc_training *training,
@@ -219,5 +218,5 @@ tinkc_future *tinkc_training_forward_backward(tinkc_training *training,
                                               const tinkc_fwdbwd_options *options)
 {
     static const variant what = {"forward_backward", TK_FUTURE_FORWARD_BACKWARD, false};
-    return submit(training, &what, &(tk_training_data){data, n}, loss, options);
+    return submit(training, &what, &(tk_batch_data){data, n}, loss, options);
 }

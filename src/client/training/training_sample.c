@@ -4,12 +4,12 @@
 
 #include "client/core/service.h"
 #include "client/sampling/sampling.h"
-#include "client/training/training_op.h"
+#include "client/training/training_request.h"
 #include "wire/msg_weights.h"
 
 /* A fresh number of the sampling session for every L2 attempt, as the official SDK does:
  * the server keeps the first (wire.md §12 row 11). */
-static tinkc_code encode(tk_training_op *op, int64_t seq_id, tk_err *err)
+static tinkc_code encode(tk_training_request *op, int64_t seq_id, tk_err *err)
 {
     tk_save_for_sampler_request request = {
         .model_id = {TK_SET, tk_str_of(op->training->model_id)},
@@ -19,7 +19,7 @@ static tinkc_code encode(tk_training_op *op, int64_t seq_id, tk_err *err)
     return tk_schema_encode(&op->body, &tk_msg_save_for_sampler_request, &request, err);
 }
 
-static void *read_session(tk_training_op *op, const tk_json *json, tk_err *err)
+static void *read_session(tk_training_request *op, const tk_json *json, tk_err *err)
 {
     tk_arena arena;
     tk_save_for_sampler_result said = {.path = {.is = TK_UNSET}};
@@ -40,22 +40,22 @@ static void *read_session(tk_training_op *op, const tk_json *json, tk_err *err)
     return sampling;
 }
 
-static const tk_training_spec spec = {.operation = "save_and_sample",
-                                      .kind = TK_RESULT_SAMPLING,
-                                      .endpoint = TK_EP_SAVE_FOR_SAMPLER,
-                                      .type = TK_FUTURE_SAVE_WEIGHTS_FOR_SAMPLER,
-                                      .ids = 1,
-                                      .draws_again = true,
-                                      .encode = encode,
-                                      .read = read_session,
-                                      .free_result = tk_sampling_free};
+static const tk_training_request_spec spec = {.operation = "save_and_sample",
+                                              .kind = TK_RESULT_SAMPLING,
+                                              .endpoint = TK_EP_SAVE_FOR_SAMPLER,
+                                              .type = TK_FUTURE_SAVE_WEIGHTS_FOR_SAMPLER,
+                                              .ids = 1,
+                                              .draws_again = true,
+                                              .encode = encode,
+                                              .read = read_session,
+                                              .free_result = tk_sampling_free};
 
 tinkc_future *tinkc_training_save_and_sample(tinkc_training *training)
 {
     if (training == NULL) {
         return tk_service_none(spec.operation, spec.kind);
     }
-    return tk_training_run(training, &spec, NULL);
+    return tk_training_request_run(training, &spec, NULL);
 }
 
 tinkc_code tinkc_training_save_and_sample_wait(tinkc_sampling **out,

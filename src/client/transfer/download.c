@@ -17,7 +17,7 @@
 #include "client/core/error.h"
 #include "client/core/service.h"
 #include "client/transfer/fetch.h"
-#include "client/transfer/stage.h"
+#include "client/transfer/staging.h"
 #include "client/transfer/unpack.h"
 #include "client/values/types.h"
 
@@ -159,13 +159,13 @@ static tinkc_code install(const char *made, const char *target, const char *asid
 
 /* The stage beside the target, with "files" and "old" in it. */
 typedef struct place {
-    tk_stage stage;
+    tk_staging stage;
     char *target, *parent, *files, *old;
 } place;
 
 static void leave(place *at)
 {
-    tk_stage_end(&at->stage, true);
+    tk_staging_end(&at->stage, true);
     tk_free(at->target);
     tk_free(at->parent);
     tk_free(at->files);
@@ -182,8 +182,8 @@ static tinkc_code make_stage(place *at, tk_err *err)
     if (code != TINKC_OK) {
         return code;
     }
-    tk_stage_sweep(at->parent, name, exists(at->target) ? NULL : "old");
-    return tk_stage_make(&at->stage, at->parent, name, err);
+    tk_staging_sweep(at->parent, name, exists(at->target) ? NULL : "old");
+    return tk_staging_make(&at->stage, at->parent, name, err);
 }
 
 static tinkc_code make_names(place *at, const char *target, tk_err *err)
@@ -240,7 +240,7 @@ static tinkc_code fill(download *d, const char *folder, tk_err *err)
             *err = why;
             return code;
         }
-        tk_stage_remove_tree(folder);
+        tk_staging_remove_tree(folder);
         d->progress.written = 0;
         d->progress.files = 0;
     }

@@ -9,7 +9,7 @@
 #include "base/base64.h"
 #include "base/mem.h"
 #include "base/sha256.h"
-#include "client/transfer/stream.h"
+#include "client/transfer/body_stream.h"
 
 #define URL_MAX_BYTES  (64 * TK_KIB)
 #define TICK_MS        200
@@ -23,11 +23,11 @@ struct tk_fetch {
     tk_fetch_options options;
     tk_buf url;
     int64_t expires_us;
-    tk_stream *stream; /* NULL: none open */
-    uint64_t received; /* handed out */
-    uint64_t skip;     /* bytes of this answer that were handed out before */
-    int64_t total;     /* -1: not known */
-    bool resumable;    /* bytes are counted as the server counts them */
+    tk_body_stream *stream; /* NULL: none open */
+    uint64_t received;      /* handed out */
+    uint64_t skip;          /* bytes of this answer that were handed out before */
+    int64_t total;          /* -1: not known */
+    bool resumable;         /* bytes are counted as the server counts them */
     bool ended, changed;
     bool lost; /* nobody can say where it is */
     int failures, relocations, connections;
@@ -174,29 +174,28 @@ static tinkc_code send_request(tk_fetch *fetch, tk_err *err)
 {
     char range[64];
     tk_core *core = fetch->options.core;
-    unsigned flags = TK_REQUEST_STREAMS;
     tinkc_pair headers[5] = {{"Accept", "*/*"}, {"Accept-Encoding", "identity"}};
-    tinkc_raw_request request = TINKC_RAW_REQUEST_INIT;
-    request.path = tk_buf_cstr(&fetch->url);
-    request.headers = headers;
-    request.headers_n = 2;
-    request.max_retries = 0;
+    tk_request_spec spec = {.path = tk_buf_cstr(&fetch->url),
+                            .peer = fetch->options.from_service ? TK_REQUEST_OURS
+                                                                : TK_REQUEST_ANONYMOUS,
+                            .is_streamed = true,
+                            .headers = headers,
+                            .headers_n = 2};
     if (fetch->received > 0 && fetch->resumable) {
         (void)snprintf(range, sizeof(range), "bytes=%" PRIu64 "-", fetch->received);
-        headers[request.headers_n++] = (tinkc_pair){"Range", range};
+        headers[spec.headers_n++] = (tinkc_pair){"Range", range};
     }
-    if (request.headers_n == 3 && fetch->etag[0] != '\0') {
-        headers[request.headers_n++] = (tinkc_pair){"If-Range", fetch->etag};
+    if (spec.headers_n == 3 && fetch->etag[0] != '\0') {
+        headers[spec.headers_n++] = (tinkc_pair){"If-Range", fetch->etag};
     }
     if (fetch->options.authorization != NULL) {
-        headers[request.headers_n++] =
+        headers[spec.headers_n++] =
             (tinkc_pair){"Authorization", fetch->options.authorization};
     }
-    flags |= fetch->options.from_service ? 0u : (unsigned)TK_REQUEST_ANONYMOUS;
     tk_request own = {0};
-    tinkc_code code = tk_request_init(&own, &request, tk_core_base_url(core), flags, err);
+    tinkc_code code = tk_request_init(&own, &spec, tk_core_base_url(core), err);
     if (code == TINKC_OK) {
-        code = tk_stream_open(&fetch->stream, core, &own, err);
+        code = tk_body_stream_open(&fetch->stream, core, &own, err);
     }
     tk_request_dispose(&own);
     fetch->connections++;
@@ -213,9 +212,9 @@ static tinkc_code open_stream(tk_fetch *fetch, tk_err *err)
     }
     while (code == TINKC_OK && head == NULL) {
         tk_err wait = TK_ERR_INIT;
-        code = tk_stream_head(&head, fetch->stream, TICK_MS, &wait);
+        code = tk_body_stream_head(&head, fetch->stream, TICK_MS, &wait);
         if (code == TINKC_E_TIMEOUT && wait.http_status == 0 &&
-            !tk_stream_is_over(fetch->stream)) {
+            !tk_body_stream_is_over(fetch->stream)) {
             code = tick(fetch, err);
         } else if (code != TINKC_OK) {
             *err = wait;
@@ -255,7 +254,7 @@ static tinkc_code wait_before_retry(tk_fetch *fetch, const tk_err *why, tk_err *
     }
     tinkc_code code = tick(fetch, err);
     while (code == TINKC_OK && left > 0) {
-        tk_stream_pause(fetch->options.core, TK_MIN(left, (int64_t)TICK_MS));
+        tk_body_stream_pause(fetch->options.core, TK_MIN(left, (int64_t)TICK_MS));
         left -= TICK_MS;
         code = tick(fetch, err);
     }
@@ -265,7 +264,7 @@ static tinkc_code wait_before_retry(tk_fetch *fetch, const tk_err *why, tk_err *
 /* TINKC_OK: another try; else what it failed with. */
 static tinkc_code recover(tk_fetch *fetch, const tk_err *why, tk_err *err)
 {
-    tk_stream_close(&fetch->stream);
+    tk_body_stream_close(&fetch->stream);
     if (fetch->changed || fetch->lost || why->code == TINKC_E_CANCELLED) {
         *err = *why;
         return why->code;
@@ -290,7 +289,7 @@ static tinkc_code finish(tk_fetch *fetch, tk_err *err)
 {
     char got[TK_SHA256_HEX_BYTES];
     fetch->ended = true;
-    tk_stream_close(&fetch->stream);
+    tk_body_stream_close(&fetch->stream);
     if (fetch->sha256[0] == '\0') {
         return TINKC_OK;
     }
@@ -329,8 +328,8 @@ static tinkc_code step(size_t *n, tk_fetch *fetch, char *p, size_t size, tk_err 
     if (fetch->stream == NULL) {
         return open_stream(fetch, err);
     }
-    tinkc_code code = tk_stream_read(&got, fetch->stream, p, size, TICK_MS, err);
-    if (code == TINKC_E_TIMEOUT && !tk_stream_is_over(fetch->stream)) {
+    tinkc_code code = tk_body_stream_read(&got, fetch->stream, p, size, TICK_MS, err);
+    if (code == TINKC_E_TIMEOUT && !tk_body_stream_is_over(fetch->stream)) {
         tk_err_clear(err);
         return tick(fetch, err);
     }
@@ -406,7 +405,7 @@ void tk_fetch_free(tk_fetch **fetch_ref)
     tk_fetch *fetch = *fetch_ref;
     *fetch_ref = NULL;
     if (fetch != NULL) {
-        tk_stream_close(&fetch->stream);
+        tk_body_stream_close(&fetch->stream);
         tk_sha256_free(fetch->sha);
         tk_buf_dispose(&fetch->url);
         tk_free(fetch);

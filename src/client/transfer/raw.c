@@ -1,14 +1,168 @@
-/* A request of the caller's own making whose answer is collected: one call, as the plain
- * operations of simple.c, with the caller's method, URL, headers and body. */
-#include <tinkc/raw.h>
+/* A request of the caller's own making whose answer is collected: one call, with the
+ * caller's method, URL, headers and body. */
+#include "client/transfer/raw.h"
 
+#include <string.h>
+
+#include "base/arena.h"
 #include "base/mem.h"
 #include "client/call/op_call.h"
 #include "client/core/service.h"
-#include "client/transfer/raw_response.h"
-#include "client/transfer/raw_send.h"
-#include "client/transfer/request.h"
 #include "client/values/types.h"
+
+/* ---- the answer ---- */
+
+/* Immutable once made; thread: any. */
+struct tinkc_raw_response {
+    tk_arena arena;
+    int status;
+    tinkc_pair *headers;
+    size_t headers_n;
+    tk_str body;
+};
+
+static bool copy_all(tinkc_raw_response *out, const tk_http_response *from)
+{
+    tk_str name, value;
+    out->headers = tk_arena_array(&out->arena, from->headers_n, sizeof(*out->headers));
+    if (out->headers == NULL ||
+        !tk_arena_dup(&out->arena, &out->body, from->body.p, from->body.n)) {
+        return false;
+    }
+    for (size_t i = 0; i < from->headers_n; i++) {
+        const tk_http_field *field = &from->headers[i];
+        if (!tk_arena_dup(&out->arena, &name, field->name.p, field->name.n) ||
+            !tk_arena_dup(&out->arena, &value, field->value.p, field->value.n)) {
+            return false;
+        }
+        out->headers[i] = (tinkc_pair){name.p, value.p};
+    }
+    out->headers_n = from->headers_n;
+    out->status = from->status;
+    return true;
+}
+
+tinkc_raw_response *tk_raw_response_copy(const tk_http_response *response, tk_err *err)
+{
+    tinkc_raw_response *copy = tk_zalloc(sizeof(*copy));
+    if (copy != NULL) {
+        tk_arena_init(&copy->arena, 0);
+    }
+    if (copy == NULL || !copy_all(copy, response)) {
+        tk_raw_response_free(copy);
+        tk_err_nomem(err);
+        return NULL;
+    }
+    return copy;
+}
+
+void tk_raw_response_free(void *response)
+{
+    tinkc_raw_response *own = response;
+    if (own != NULL) {
+        tk_arena_dispose(&own->arena);
+        tk_free(own);
+    }
+}
+
+void tinkc_raw_response_free(tinkc_raw_response **response)
+{
+    if (response != NULL) {
+        tk_raw_response_free(*response);
+        *response = NULL;
+    }
+}
+
+int tinkc_raw_response_status(const tinkc_raw_response *response)
+{
+    return response != NULL ? response->status : 0;
+}
+
+const char *tinkc_raw_response_header(const tinkc_raw_response *response,
+                                      const char *name)
+{
+    tinkc_pair pair;
+    for (size_t i = 0; tinkc_raw_response_header_at(&pair, response, i); i++) {
+        if (name != NULL && tk_str_is_nocase(tk_str_of(pair.name), name)) {
+            return pair.value;
+        }
+    }
+    return NULL;
+}
+
+bool tinkc_raw_response_header_at(tinkc_pair *out, const tinkc_raw_response *response,
+                                  size_t index)
+{
+    if (out == NULL || response == NULL || index >= response->headers_n) {
+        return false;
+    }
+    *out = response->headers[index];
+    return true;
+}
+
+const char *tinkc_raw_response_body(const tinkc_raw_response *response, size_t *n)
+{
+    if (n != NULL) {
+        *n = response != NULL ? response->body.n : 0;
+    }
+    return response != NULL ? response->body.p : NULL;
+}
+
+/* ---- the request ---- */
+
+static tinkc_code read_method(tk_http_method *out, const char *method, tk_err *err)
+{
+    static const tk_http_method methods[] = {TK_HTTP_GET, TK_HTTP_POST, TK_HTTP_PUT,
+                                             TK_HTTP_PATCH, TK_HTTP_DELETE};
+    for (size_t i = 0; method != NULL && i < TK_ARRAY_LEN(methods); i++) {
+        if (strcmp(method, tk_http_method_name(methods[i])) == 0) {
+            *out = methods[i];
+            return TINKC_OK;
+        }
+    }
+    return tk_err_set(err, TINKC_E_INVALID, "not a method: \"%s\"",
+                      method != NULL ? method : "");
+}
+
+tinkc_code tk_raw_read_request(tk_request *out, bool *any_status, tk_core *core,
+                               const tinkc_raw_request *request, bool is_streamed,
+                               tk_err *err)
+{
+    tinkc_raw_request from = TINKC_RAW_REQUEST_INIT;
+    tk_http_method method = TK_HTTP_GET;
+    tinkc_code code = tk_types_options(&from, sizeof(from), request, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    if (from.timeout_ms < 0 || from.max_retries < -1) {
+        return tk_err_set(err, TINKC_E_INVALID, "timeout_ms or max_retries is negative");
+    }
+    code = read_method(&method, from.method, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    if (any_status != NULL) {
+        *any_status = from.any_status;
+    }
+    tk_request_spec spec = {.method = method,
+                            .path = from.path,
+                            .is_streamed = is_streamed,
+                            .query = from.query,
+                            .query_n = from.query_n,
+                            .headers = from.headers,
+                            .headers_n = from.headers_n,
+                            .content_type = from.content_type,
+                            .body = from.body,
+                            .body_n = from.body_n,
+                            .is_form = from.multipart || from.parts_n > 0,
+                            .parts = from.parts,
+                            .parts_n = from.parts_n,
+                            .timeout_ms = from.timeout_ms,
+                            .max_retries = from.max_retries};
+    return tk_request_init(out, &spec, tk_core_base_url(core), err);
+}
+
+/* ---- sending ---- */
 
 typedef struct raw {
     tk_op_call base;
@@ -92,14 +246,10 @@ tinkc_future *tinkc_raw_send(tinkc_service *service, const tinkc_raw_request *re
     }
     tk_err err = TK_ERR_INIT;
     tk_core *core = tk_service_core(service);
-    tinkc_raw_request mine = TINKC_RAW_REQUEST_INIT;
     tk_request own = {0};
-    tinkc_code code = tk_types_options(&mine, sizeof(mine), request, &err);
-    if (code == TINKC_OK) {
-        code = tk_request_init(&own, request, tk_core_base_url(core), 0, &err);
-    }
-    return code == TINKC_OK
-               ? tk_raw_send(core, &own, mine.any_status)
+    bool any_status = false;
+    return tk_raw_read_request(&own, &any_status, core, request, false, &err) == TINKC_OK
+               ? tk_raw_send(core, &own, any_status)
                : tk_future_refused(tk_core_driver(core), operation, TK_RESULT_RAW, &err);
 }
 

@@ -6,13 +6,14 @@
 #include "base/mem.h"
 #include "client/core/error.h"
 #include "client/core/service.h"
-#include "client/transfer/stream.h"
+#include "client/transfer/body_stream.h"
+#include "client/transfer/raw.h"
 
 #define PIECE_BYTES (64 * TK_KIB)
 #define FILE_MODE   0666 /* as the umask allows */
 
 struct tinkc_raw_stream {
-    tk_stream *stream;
+    tk_body_stream *stream;
     const tinkc_raw_response *head; /* of the stream */
 };
 
@@ -29,13 +30,12 @@ static tinkc_code open_stream(tinkc_raw_stream **out, tinkc_service *service,
     if (stream == NULL) {
         return tk_err_nomem(err);
     }
-    tinkc_code code =
-        tk_request_init(&own, request, tk_core_base_url(core), TK_REQUEST_STREAMS, err);
+    tinkc_code code = tk_raw_read_request(&own, NULL, core, request, true, err);
     if (code == TINKC_OK) {
-        code = tk_stream_open(&stream->stream, core, &own, err);
+        code = tk_body_stream_open(&stream->stream, core, &own, err);
     }
     if (code == TINKC_OK) {
-        code = tk_stream_head(&stream->head, stream->stream, TINKC_FOREVER, err);
+        code = tk_body_stream_head(&stream->head, stream->stream, TINKC_FOREVER, err);
     }
     tk_request_dispose(&own); /* empty when the stream took it */
     if (code != TINKC_OK) {
@@ -68,7 +68,7 @@ tinkc_code tinkc_raw_stream_read(size_t *n, tinkc_raw_stream *stream, char *out,
         tk_err_set(&err, TINKC_E_STATE, "raw: the stream is NULL or closed");
     } else if (n == NULL || out == NULL || size == 0) {
         tk_err_set(&err, TINKC_E_INVALID, "raw: no place for the bytes");
-    } else if (tk_stream_read(n, stream->stream, out, size, timeout_ms, &err) ==
+    } else if (tk_body_stream_read(n, stream->stream, out, size, timeout_ms, &err) ==
                TINKC_OK) {
         return TINKC_OK;
     }
@@ -80,7 +80,7 @@ void tinkc_raw_stream_close(tinkc_raw_stream **stream_ref)
     tinkc_raw_stream *stream = stream_ref != NULL ? *stream_ref : NULL;
     if (stream != NULL) {
         *stream_ref = NULL;
-        tk_stream_close(&stream->stream);
+        tk_body_stream_close(&stream->stream);
         tk_free(stream);
     }
 }
@@ -97,7 +97,8 @@ static tinkc_code copy_to(tk_file_writer *writer, tinkc_raw_stream *stream,
     tinkc_code code;
     size_t n = 0;
     do {
-        code = tk_stream_read(&n, stream->stream, piece, PIECE_BYTES, TINKC_FOREVER, err);
+        code = tk_body_stream_read(&n, stream->stream, piece, PIECE_BYTES, TINKC_FOREVER,
+                                   err);
         if (code == TINKC_OK && n > 0) {
             code = tk_file_writer_put(writer, piece, n, err);
             *written += n;

@@ -1,4 +1,4 @@
-/* See request.h. */
+/* Refuses what would break out of a header line or a URL before anything is sent. */
 #include "client/transfer/request.h"
 
 #include <errno.h>
@@ -11,7 +11,6 @@
 #include "base/buf.h"
 #include "base/rand.h"
 #include "base/uuid.h"
-#include "client/values/types.h"
 #include "http/url.h"
 
 #define TEXT_MAX_BYTES (256 * TK_KIB)
@@ -37,26 +36,12 @@ static tinkc_code keep(const char **out, tk_request *request, tk_str text, tk_er
     return TINKC_OK;
 }
 
-static tinkc_code set_method(tk_request *out, const char *method, tk_err *err)
-{
-    static const tk_http_method methods[] = {TK_HTTP_GET, TK_HTTP_POST, TK_HTTP_PUT,
-                                             TK_HTTP_PATCH, TK_HTTP_DELETE};
-    for (size_t i = 0; method != NULL && i < TK_ARRAY_LEN(methods); i++) {
-        if (strcmp(method, tk_http_method_name(methods[i])) == 0) {
-            out->endpoint.method = methods[i];
-            return TINKC_OK;
-        }
-    }
-    return tk_err_set(err, TINKC_E_INVALID, "not a method: \"%s\"",
-                      method != NULL ? method : "");
-}
-
 static bool is_absolute(const char *path)
 {
     return strncmp(path, "http://", 7) == 0 || strncmp(path, "https://", 8) == 0;
 }
 
-static tinkc_code set_query(tk_buf *out, const tinkc_raw_request *from, tk_err *err)
+static tinkc_code set_query(tk_buf *out, const tk_request_spec *from, tk_err *err)
 {
     for (size_t i = 0; i < from->query_n; i++) {
         if (from->query[i].name == NULL || from->query[i].value == NULL) {
@@ -67,7 +52,7 @@ static tinkc_code set_query(tk_buf *out, const tinkc_raw_request *from, tk_err *
     return tk_buf_status(out, err);
 }
 
-/* An absolute URL gets the query behind it; to other servers it goes without us. */
+/* An absolute URL gets the query appended; other servers get nothing of ours. */
 static tinkc_code set_url(tk_request *out, const char *path, tk_str query,
                           const char *base_url, tk_err *err)
 {
@@ -88,7 +73,7 @@ static tinkc_code set_url(tk_request *out, const char *path, tk_str query,
     return code;
 }
 
-static tinkc_code set_target(tk_request *out, const tinkc_raw_request *from,
+static tinkc_code set_target(tk_request *out, const tk_request_spec *from,
                              const char *base_url, tk_err *err)
 {
     const char *path = from->path;
@@ -133,8 +118,7 @@ static tinkc_code add_line(tk_request *out, const char *name, const char *value,
     return code;
 }
 
-static tinkc_code set_lines(tk_request *out, const tinkc_raw_request *from, bool streams,
-                            tk_err *err)
+static tinkc_code set_lines(tk_request *out, const tk_request_spec *from, tk_err *err)
 {
     if (from->headers_n > LINES_MAX) {
         return tk_err_set(err, TINKC_E_LIMIT, "more than %d headers", LINES_MAX);
@@ -148,12 +132,13 @@ static tinkc_code set_lines(tk_request *out, const tinkc_raw_request *from, bool
         code = add_line(out, from->headers[i].name, from->headers[i].value, err);
     }
     if (code == TINKC_OK && !out->anonymous) {
-        code = add_line(out, "X-Stainless-Raw-Response", streams ? "stream" : "raw", err);
+        code = add_line(out, "X-Stainless-Raw-Response",
+                        from->is_streamed ? "stream" : "raw", err);
     }
     return code;
 }
 
-static tinkc_code set_form(tk_request *out, const tinkc_raw_request *from, tk_err *err)
+static tinkc_code set_form(tk_request *out, const tk_request_spec *from, tk_err *err)
 {
     tk_rand rand;
     char boundary[64], uuid[TK_UUID_TEXT_BYTES];
@@ -166,12 +151,11 @@ static tinkc_code set_form(tk_request *out, const tinkc_raw_request *from, tk_er
     return tk_multipart_new(&out->multipart, from->parts, from->parts_n, boundary, err);
 }
 
-static tinkc_code set_body(tk_request *out, const tinkc_raw_request *from, tk_err *err)
+static tinkc_code set_body(tk_request *out, const tk_request_spec *from, tk_err *err)
 {
-    bool is_form = from->multipart || from->parts_n > 0;
     bool has_body = from->body != NULL;
-    if ((is_form && has_body) ||
-        ((is_form || has_body) && out->endpoint.method == TK_HTTP_GET)) {
+    if ((from->is_form && has_body) ||
+        ((from->is_form || has_body) && from->method == TK_HTTP_GET)) {
         return tk_err_set(err, TINKC_E_INVALID,
                           "a GET has no body, others have one or a form");
     }
@@ -180,7 +164,7 @@ static tinkc_code set_body(tk_request *out, const tinkc_raw_request *from, tk_er
          keep(&out->content_type, out, tk_str_of(from->content_type), err) != TINKC_OK)) {
         return tk_err_set(err, TINKC_E_INVALID, "not a content type");
     }
-    if (is_form) {
+    if (from->is_form) {
         return set_form(out, from, err);
     }
     if (!has_body) {
@@ -196,43 +180,11 @@ static tinkc_code set_body(tk_request *out, const tinkc_raw_request *from, tk_er
     return TINKC_OK;
 }
 
-tinkc_code tk_request_init(tk_request *out, const tinkc_raw_request *request,
-                           const char *base_url, unsigned flags, tk_err *err)
-{
-    tinkc_raw_request from = TINKC_RAW_REQUEST_INIT;
-    *out = (tk_request){.endpoint = {.name = "raw", .group = TK_HTTP_REST}};
-    tk_arena_init(&out->arena, 0);
-    tinkc_code code = tk_types_options(&from, sizeof(from), request, err);
-    if (code == TINKC_OK && (from.timeout_ms < 0 || from.max_retries < -1)) {
-        code = tk_err_set(err, TINKC_E_INVALID, "timeout_ms or max_retries is negative");
-    }
-    if (code == TINKC_OK) {
-        out->endpoint.timeout_ms = from.timeout_ms;
-        out->endpoint.l1_retries = from.max_retries;
-        code = set_method(out, from.method, err);
-    }
-    if (code == TINKC_OK) {
-        code = set_target(out, &from, base_url, err);
-        out->anonymous =
-            out->anonymous || (flags & (TK_REQUEST_ANONYMOUS | TK_REQUEST_FOREIGN)) != 0;
-        out->endpoint.follow_redirects = (flags & TK_REQUEST_ANONYMOUS) != 0;
-    }
-    if (code == TINKC_OK) {
-        code = set_lines(out, &from, (flags & TK_REQUEST_STREAMS) != 0, err);
-    }
-    if (code == TINKC_OK) {
-        code = set_body(out, &from, err);
-    }
-    if (code != TINKC_OK) {
-        tk_request_dispose(out);
-    }
-    return code;
-}
-
-tinkc_code tk_request_set_file(tk_request *request, const char *path, uint64_t from,
-                               uint64_t n, tk_err *err)
+static tinkc_code set_file(tk_request *request, const tk_request_spec *spec, tk_err *err)
 {
     struct stat info;
+    const char *path = spec->file;
+    uint64_t from = spec->file_from, n = spec->file_n;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) {
         return tk_err_sys(err, errno, "%s", path);
@@ -247,6 +199,43 @@ tinkc_code tk_request_set_file(tk_request *request, const char *path, uint64_t f
     request->file_from = from;
     request->body_n = (size_t)n;
     return TINKC_OK;
+}
+
+static void set_rules(tk_request *out, const tk_request_spec *spec)
+{
+    out->endpoint.method = spec->method;
+    out->endpoint.timeout_ms = spec->timeout_ms;
+    out->endpoint.l1_retries = spec->max_retries;
+    out->endpoint.follow_redirects = spec->peer == TK_REQUEST_ANONYMOUS;
+    out->anonymous = out->anonymous || spec->peer != TK_REQUEST_OURS;
+    out->pass_status = spec->pass_status;
+    out->max_response_bytes = spec->max_response_bytes;
+    out->is_once = spec->is_once;
+}
+
+tinkc_code tk_request_init(tk_request *out, const tk_request_spec *spec,
+                           const char *base_url, tk_err *err)
+{
+    *out = (tk_request){.endpoint = {.name = "raw", .group = TK_HTTP_REST}};
+    tk_arena_init(&out->arena, 0);
+    tinkc_code code = set_target(out, spec, base_url, err);
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    set_rules(out, spec);
+    code = set_lines(out, spec, err);
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    code = set_body(out, spec, err);
+    if (code == TINKC_OK && spec->file != NULL && spec->file_n > 0) {
+        code = set_file(out, spec, err);
+    }
+out:
+    if (code != TINKC_OK) {
+        tk_request_dispose(out);
+    }
+    return code;
 }
 
 void tk_request_dispose(tk_request *request)

@@ -1,7 +1,7 @@
 /* Directories in which downloads are made: those of a crashed program go with the next
  * download of the same target, those in use stay.
  * Links: peer */
-#include "client/transfer/stage.h"
+#include "client/transfer/staging.h"
 
 #include "support/downloadfix.h"
 
@@ -26,7 +26,7 @@ static bool is_there(const char *folder, const char *name)
 }
 
 /* M-131: only what nobody holds goes, and only what is named as ours are. */
-static void test_stage_sweep(void **unused)
+static void test_staging_sweep(void **unused)
 {
     (void)unused;
     static const struct {
@@ -40,16 +40,16 @@ static void test_stage_sweep(void **unused)
                 {"u" LEFT, "files", true},
                 {"t", "files", true}};
     char folder[] = "/tmp/tinkc-stage-XXXXXX", link[64];
-    tk_stage stage = {NULL, -1}, other = {NULL, -1};
+    tk_staging stage = {NULL, -1}, other = {NULL, -1};
     assert_non_null(mkdtemp(folder));
     for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
         leave_behind(folder, rows[i].name, rows[i].inner);
     }
     (void)snprintf(link, sizeof(link), "%s/t.tinkc-part-linked", folder);
     assert_int_equal(symlink("t", link), 0);
-    assert_int_equal(tk_stage_make(&stage, folder, "t", NULL), TINKC_OK);
-    assert_int_equal(tk_stage_make(&other, folder, "t", NULL), TINKC_OK);
-    tk_stage_sweep(folder, "t", "old");
+    assert_int_equal(tk_staging_make(&stage, folder, "t", NULL), TINKC_OK);
+    assert_int_equal(tk_staging_make(&other, folder, "t", NULL), TINKC_OK);
+    tk_staging_sweep(folder, "t", "old");
     for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
         if (is_there(folder, rows[i].name) != rows[i].stays) {
             fail_msg("%s", rows[i].name);
@@ -58,20 +58,20 @@ static void test_stage_sweep(void **unused)
     assert_true(is_there(folder, "t/files/file"));
     assert_int_equal(access(stage.path, F_OK), 0);
     char *path = tk_strdup(stage.path);
-    tk_stage_end(&stage, false); /* as when its maker dies */
-    tk_stage_sweep(folder, "t", NULL);
+    tk_staging_end(&stage, false); /* as when its maker dies */
+    tk_staging_sweep(folder, "t", NULL);
     assert_int_not_equal(access(path, F_OK), 0);
     assert_false(is_there(folder, rows[1].name));
     assert_int_equal(access(other.path, F_OK), 0);
-    tk_stage_end(&other, true);
+    tk_staging_end(&other, true);
     assert_int_equal(downloadfix_entries(folder), TK_ARRAY_LEN(rows) - 1);
     tk_free(path);
-    tk_stage_remove_tree(folder);
+    tk_staging_remove_tree(folder);
 }
 
 /* M-131: the next download of the target clears up, unless the only copy of what was
  * there before lies in it. */
-static void test_stage_of_download(void **unused)
+static void test_staging_of_download(void **unused)
 {
     (void)unused;
     downloadfix f;
@@ -93,22 +93,22 @@ static void test_stage_of_download(void **unused)
 }
 
 /* No directory, no stage, and nothing to free. */
-static void test_stage_without_parent(void **unused)
+static void test_staging_without_parent(void **unused)
 {
     (void)unused;
-    tk_stage stage = {NULL, -1};
-    tk_stage_sweep("/nowhere/at/all", "t", NULL);
-    assert_int_equal(tk_stage_make(&stage, "/nowhere/at/all", "t", NULL), TINKC_E_IO);
+    tk_staging stage = {NULL, -1};
+    tk_staging_sweep("/nowhere/at/all", "t", NULL);
+    assert_int_equal(tk_staging_make(&stage, "/nowhere/at/all", "t", NULL), TINKC_E_IO);
     assert_null(stage.path);
-    tk_stage_end(&stage, true);
+    tk_staging_end(&stage, true);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stage_sweep),
-        cmocka_unit_test(test_stage_of_download),
-        cmocka_unit_test(test_stage_without_parent),
+        cmocka_unit_test(test_staging_sweep),
+        cmocka_unit_test(test_staging_of_download),
+        cmocka_unit_test(test_staging_without_parent),
     };
     return cmocka_run_group_tests_name("stage", tests, NULL, NULL);
 }

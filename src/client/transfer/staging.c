@@ -2,7 +2,7 @@
  * descriptor, so that it also holds between threads, and ends with the process. Whoever
  * has it looks again whether the name still means the directory that is locked: the maker
  * may have renamed it meanwhile, a sweep may have removed it. */
-#include "client/transfer/stage.h"
+#include "client/transfer/staging.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -51,7 +51,7 @@ static void empty_folder(int fd, int depth)
     (void)closedir(folder);
 }
 
-void tk_stage_remove_tree(const char *path)
+void tk_staging_remove_tree(const char *path)
 {
     int fd = open(path, OPEN_FLAGS);
     if (fd >= 0) {
@@ -66,7 +66,7 @@ void tk_stage_remove_tree(const char *path)
 
 /* False, with errno: it cannot be opened, or a sweep was faster than we and takes it
  * away. Without locks there are no sweeps either. */
-static bool lock_new(tk_stage *stage)
+static bool lock_new(tk_staging *stage)
 {
     struct stat info;
     int fd = open(stage->path, OPEN_FLAGS);
@@ -85,10 +85,11 @@ static bool lock_new(tk_stage *stage)
     return true;
 }
 
-tinkc_code tk_stage_make(tk_stage *out, const char *parent, const char *name, tk_err *err)
+tinkc_code tk_staging_make(tk_staging *out, const char *parent, const char *name,
+                           tk_err *err)
 {
     size_t n = strlen(parent) + 1 + strlen(name) + sizeof(SUFFIX RANDOM);
-    tk_stage made = {.path = tk_malloc(n), .lock = -1};
+    tk_staging made = {.path = tk_malloc(n), .lock = -1};
     if (made.path == NULL) {
         return tk_err_nomem(err);
     }
@@ -107,17 +108,17 @@ tinkc_code tk_stage_make(tk_stage *out, const char *parent, const char *name, tk
     return code;
 }
 
-void tk_stage_end(tk_stage *stage, bool remove)
+void tk_staging_end(tk_staging *stage, bool remove)
 {
     if (stage->path == NULL) {
         return;
     }
     if (remove) {
-        tk_stage_remove_tree(stage->path);
+        tk_staging_remove_tree(stage->path);
     }
     close(stage->lock);
     tk_free(stage->path);
-    *stage = (tk_stage){.lock = -1};
+    *stage = (tk_staging){.lock = -1};
 }
 
 /* ---- those of the dead ---- */
@@ -163,7 +164,7 @@ static void remove_stale(int folder, const char *entry, const char *keep)
     close(fd);
 }
 
-void tk_stage_sweep(const char *parent, const char *name, const char *keep)
+void tk_staging_sweep(const char *parent, const char *name, const char *keep)
 {
     DIR *folder = opendir(parent);
     struct dirent *entry;

@@ -1,16 +1,16 @@
-/* See training_op.h. */
-#include "client/training/training_op.h"
+/* The turn is given back on every way out: accepted, failed, cancelled, never sent. */
+#include "client/training/training_request.h"
 
 #include "base/mem.h"
 
 #define BODY_MAX_BYTES TK_MIB
 
-static tk_training_op *of(tk_op *op)
+static tk_training_request *of(tk_op *op)
 {
-    return TK_CONTAINER_OF(op, tk_training_op, op);
+    return TK_CONTAINER_OF(op, tk_training_request, op);
 }
 
-static void free_message(const tk_training_spec *spec, const void *message)
+static void free_message(const tk_training_request_spec *spec, const void *message)
 {
     if (spec->free_message != NULL && message != NULL) {
         spec->free_message((void *)(uintptr_t)message);
@@ -20,7 +20,7 @@ static void free_message(const tk_training_spec *spec, const void *message)
 /* ---- loop thread ---- */
 
 /* Gives the turn back, then ends: the one way out. */
-void tk_training_op_fail(tk_training_op *self, const tk_err *err)
+void tk_training_request_fail(tk_training_request *self, const tk_err *err)
 {
     tk_turn_leave(&self->training->base->turn, &self->ticket);
     tk_op_fail(&self->op, err);
@@ -28,9 +28,9 @@ void tk_training_op_fail(tk_training_op *self, const tk_err *err)
 
 static void on_settled(tk_submit *submit, tinkc_code code, const tk_err *err)
 {
-    tk_training_op *self = submit->user;
+    tk_training_request *self = submit->user;
     if (code != TINKC_OK) {
-        tk_training_op_fail(self, err);
+        tk_training_request_fail(self, err);
         return;
     }
     tk_buf_dispose(&self->body);
@@ -39,8 +39,8 @@ static void on_settled(tk_submit *submit, tinkc_code code, const tk_err *err)
 
 static void on_done(tk_submit *submit, const tk_poll_result *said)
 {
-    tk_training_op *self = submit->user;
-    const tk_training_spec *spec = self->spec;
+    tk_training_request *self = submit->user;
+    const tk_training_request_spec *spec = self->spec;
     tk_err err = TK_ERR_INIT;
     void *result = NULL;
     if (said->code != TINKC_OK) {
@@ -60,7 +60,7 @@ static void on_done(tk_submit *submit, const tk_poll_result *said)
 static tinkc_code encode_again(tk_call *call, tk_err *err)
 {
     tk_submit *submit = call->user;
-    tk_training_op *self = submit->user;
+    tk_training_request *self = submit->user;
     tk_buf_clear(&self->body);
     tinkc_code code = self->spec->encode(self, self->seq_id, err);
     call->body = self->body.p;
@@ -70,29 +70,29 @@ static tinkc_code encode_again(tk_call *call, tk_err *err)
 
 static void submit_now(void *user)
 {
-    tk_training_op *self = user;
-    const tk_training_spec *spec = self->spec;
+    tk_training_request *self = user;
+    const tk_training_request_spec *spec = self->spec;
     tk_err err = TK_ERR_INIT;
     if (self->body.n == 0 && !spec->draws_again) {
         tk_err_nomem(&err);
-        tk_training_op_fail(self, &err);
+        tk_training_request_fail(self, &err);
         return;
     }
     if (spec->is_step && self->seq_id - 1 < self->training->base->refuse_steps_below) {
         tk_err_set(&err, TINKC_E_STATE,
                    "not sent: a batch before this step was applied only in part "
                    "(option fail_step_after_partial)");
-        tk_training_op_fail(self, &err);
+        tk_training_request_fail(self, &err);
         return;
     }
     if (spec->before == NULL || !spec->before(self)) {
-        tk_training_op_go_on(self);
+        tk_training_request_go_on(self);
     }
 }
 
-void tk_training_op_go_on(tk_training_op *self)
+void tk_training_request_go_on(tk_training_request *self)
 {
-    const tk_training_spec *spec = self->spec;
+    const tk_training_request_spec *spec = self->spec;
     self->submit.core = self->op.core;
     self->submit.endpoint = spec->endpoint;
     self->submit.type = spec->type;
@@ -109,7 +109,7 @@ void tk_training_op_go_on(tk_training_op *self)
 
 static void start(tk_op *op)
 {
-    tk_training_op *self = of(op);
+    tk_training_request *self = of(op);
     tinkc_training *training = tk_training_ref(self->training);
     tk_future_stage(op->future, TINKC_STAGE_TURN);
     tk_turn_enter(&training->base->turn, self->ticket);
@@ -118,7 +118,7 @@ static void start(tk_op *op)
 
 static void cancel(tk_op *op)
 {
-    tk_training_op *self = of(op);
+    tk_training_request *self = of(op);
     if (tk_submit_is_running(&self->submit)) {
         tk_submit_cancel(&self->submit);
         return;
@@ -129,12 +129,12 @@ static void cancel(tk_op *op)
     }
     tk_err err = TK_ERR_INIT;
     tk_err_set(&err, TINKC_E_CANCELLED, "cancelled");
-    tk_training_op_fail(self, &err);
+    tk_training_request_fail(self, &err);
 }
 
 static void destroy(tk_op *op)
 {
-    tk_training_op *self = of(op);
+    tk_training_request *self = of(op);
     tk_turn_drop(&self->ticket); /* only there when it never entered */
     tk_training_unref(&self->training);
     tk_buf_dispose(&self->body);
@@ -146,8 +146,9 @@ static const tk_op_type training_type = {start, cancel, destroy};
 
 /* ---- the caller's thread ---- */
 
-tinkc_future *tk_training_refused(tinkc_training *training, const tk_training_spec *spec,
-                                  const tk_err *err)
+tinkc_future *tk_training_request_refuse(tinkc_training *training,
+                                         const tk_training_request_spec *spec,
+                                         const tk_err *err)
 {
     return tk_future_refused(tk_core_driver(training->core), spec->operation, spec->kind,
                              err);
@@ -155,9 +156,9 @@ tinkc_future *tk_training_refused(tinkc_training *training, const tk_training_sp
 
 /* Everything that can fail comes before the ids are reserved, so that a call that cannot
  * be made leaves no hole: the body is encoded with the longest number first. */
-static tinkc_code prepare(tk_training_op *self, tk_err *err)
+static tinkc_code prepare(tk_training_request *self, tk_err *err)
 {
-    const tk_training_spec *spec = self->spec;
+    const tk_training_request_spec *spec = self->spec;
     self->ticket = tk_turn_ticket(spec->ids, submit_now, self);
     if (self->ticket == NULL || tk_future_is_static(self->op.future)) {
         return tk_err_nomem(err);
@@ -178,15 +179,16 @@ static tinkc_code prepare(tk_training_op *self, tk_err *err)
     return TINKC_OK;
 }
 
-tinkc_future *tk_training_run(tinkc_training *training, const tk_training_spec *spec,
-                              const void *message)
+tinkc_future *tk_training_request_run(tinkc_training *training,
+                                      const tk_training_request_spec *spec,
+                                      const void *message)
 {
     tk_err err = TK_ERR_INIT;
-    tk_training_op *self = tk_zalloc(sizeof(*self));
+    tk_training_request *self = tk_zalloc(sizeof(*self));
     if (self == NULL) {
         free_message(spec, message);
         tk_err_nomem(&err);
-        return tk_training_refused(training, spec, &err);
+        return tk_training_request_refuse(training, spec, &err);
     }
     self->spec = spec;
     self->message = message;

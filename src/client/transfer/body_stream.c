@@ -1,6 +1,6 @@
 /* See stream.h. The shared part has two owners: the reader and the operation. The error
  * of the request is the future's. */
-#include "client/transfer/stream.h"
+#include "client/transfer/body_stream.h"
 
 #include <string.h>
 
@@ -25,10 +25,10 @@ typedef struct shared {
     size_t first, used; /* ring */
     transfer *running;  /* loop thread only; NULL when it is over */
     tk_task resume;
-    char ring[TK_STREAM_RING_BYTES];
+    char ring[TK_BODY_STREAM_RING_BYTES];
 } shared;
 
-struct tk_stream {
+struct tk_body_stream {
     shared *shared;
     tinkc_future *future;
 };
@@ -66,8 +66,8 @@ static void on_head(tk_call *call, const tk_http_response *head)
 
 static void put(shared *s, const char *p, size_t n)
 {
-    size_t at = (s->first + s->used) % TK_STREAM_RING_BYTES;
-    size_t straight = TK_MIN(n, TK_STREAM_RING_BYTES - at);
+    size_t at = (s->first + s->used) % TK_BODY_STREAM_RING_BYTES;
+    size_t straight = TK_MIN(n, TK_BODY_STREAM_RING_BYTES - at);
     memcpy(s->ring + at, p, straight);
     memcpy(s->ring, p + straight, n - straight);
     s->used += n;
@@ -79,9 +79,9 @@ static tk_http_flow on_data(tk_call *call, const char *p, size_t n)
     shared *s = self->shared;
     tk_http_flow flow = TK_HTTP_TAKE;
     tk_mutex_lock(&s->lock);
-    if (s->out_of_memory || n > TK_STREAM_RING_BYTES) {
+    if (s->out_of_memory || n > TK_BODY_STREAM_RING_BYTES) {
         flow = TK_HTTP_STOP;
-    } else if (TK_STREAM_RING_BYTES - s->used < n) {
+    } else if (TK_BODY_STREAM_RING_BYTES - s->used < n) {
         s->paused = true;
         flow = TK_HTTP_PAUSE;
     } else {
@@ -193,8 +193,8 @@ static tinkc_code new_shared(shared **out, tk_core *core, tk_err *err)
     return TINKC_OK;
 }
 
-tinkc_code tk_stream_open(tk_stream **out, tk_core *core, tk_request *request,
-                          tk_err *err)
+tinkc_code tk_body_stream_open(tk_body_stream **out, tk_core *core, tk_request *request,
+                               tk_err *err)
 {
     tinkc_code code = tk_core_check(core, err);
     if (code != TINKC_OK) {
@@ -203,7 +203,7 @@ tinkc_code tk_stream_open(tk_stream **out, tk_core *core, tk_request *request,
     if (tk_loop_is_inside(tk_core_loop(core))) {
         return tk_err_set(err, TINKC_E_STATE, "this call waits: not from a callback");
     }
-    tk_stream *stream = tk_zalloc(sizeof(*stream));
+    tk_body_stream *stream = tk_zalloc(sizeof(*stream));
     transfer *self = tk_zalloc(sizeof(*self));
     shared *s = NULL;
     code = stream != NULL && self != NULL ? new_shared(&s, core, err) : tk_err_nomem(err);
@@ -223,9 +223,9 @@ tinkc_code tk_stream_open(tk_stream **out, tk_core *core, tk_request *request,
     return TINKC_OK;
 }
 
-void tk_stream_close(tk_stream **stream_ref)
+void tk_body_stream_close(tk_body_stream **stream_ref)
 {
-    tk_stream *stream = *stream_ref;
+    tk_body_stream *stream = *stream_ref;
     *stream_ref = NULL;
     if (stream == NULL) {
         return;
@@ -239,7 +239,7 @@ void tk_stream_close(tk_stream **stream_ref)
 /* ---- the reader's side ---- */
 
 /* The lock is held. */
-static tinkc_code wait_for(tk_stream *stream, bool (*is_there)(const shared *s),
+static tinkc_code wait_for(tk_body_stream *stream, bool (*is_there)(const shared *s),
                            int64_t timeout_ms, tk_err *err)
 {
     shared *s = stream->shared;
@@ -275,8 +275,8 @@ static bool has_bytes(const shared *s)
     return s->used > 0;
 }
 
-tinkc_code tk_stream_head(const tinkc_raw_response **out, tk_stream *stream,
-                          int64_t timeout_ms, tk_err *err)
+tinkc_code tk_body_stream_head(const tinkc_raw_response **out, tk_body_stream *stream,
+                               int64_t timeout_ms, tk_err *err)
 {
     shared *s = stream->shared;
     tk_mutex_lock(&s->lock);
@@ -295,16 +295,16 @@ tinkc_code tk_stream_head(const tinkc_raw_response **out, tk_stream *stream,
 static size_t take(shared *s, char *p, size_t size)
 {
     size_t n = TK_MIN(size, s->used);
-    size_t straight = TK_MIN(n, TK_STREAM_RING_BYTES - s->first);
+    size_t straight = TK_MIN(n, TK_BODY_STREAM_RING_BYTES - s->first);
     memcpy(p, s->ring + s->first, straight);
     memcpy(p + straight, s->ring, n - straight);
-    s->first = (s->first + n) % TK_STREAM_RING_BYTES;
+    s->first = (s->first + n) % TK_BODY_STREAM_RING_BYTES;
     s->used -= n;
     return n;
 }
 
-tinkc_code tk_stream_read(size_t *n, tk_stream *stream, char *p, size_t size,
-                          int64_t timeout_ms, tk_err *err)
+tinkc_code tk_body_stream_read(size_t *n, tk_body_stream *stream, char *p, size_t size,
+                               int64_t timeout_ms, tk_err *err)
 {
     shared *s = stream->shared;
     bool wake = false;
@@ -312,7 +312,7 @@ tinkc_code tk_stream_read(size_t *n, tk_stream *stream, char *p, size_t size,
     tinkc_code code = wait_for(stream, has_bytes, timeout_ms, err);
     if (code == TINKC_OK) {
         *n = take(s, p, size);
-        wake = s->paused && !s->resume_posted && s->used <= TK_STREAM_RING_BYTES / 2;
+        wake = s->paused && !s->resume_posted && s->used <= TK_BODY_STREAM_RING_BYTES / 2;
         s->resume_posted = s->resume_posted || wake;
     }
     tk_mutex_unlock(&s->lock);
@@ -325,7 +325,7 @@ tinkc_code tk_stream_read(size_t *n, tk_stream *stream, char *p, size_t size,
     return code;
 }
 
-bool tk_stream_is_over(tk_stream *stream)
+bool tk_body_stream_is_over(tk_body_stream *stream)
 {
     shared *s = stream->shared;
     tk_mutex_lock(&s->lock);
@@ -334,7 +334,7 @@ bool tk_stream_is_over(tk_stream *stream)
     return over;
 }
 
-void tk_stream_pause(tk_core *core, int64_t ms)
+void tk_body_stream_pause(tk_core *core, int64_t ms)
 {
     tk_driver *driver = tk_core_driver(core);
     tk_mutex lock = TK_MUTEX_INIT;

@@ -1,5 +1,5 @@
 /* See samples.h: the objects behind tinkc_samples and tinkc_logprobs. */
-#include "client/sampling/samples.h"
+#include "client/sampling/sampling_result.h"
 
 #include <string.h>
 
@@ -23,7 +23,7 @@ struct tinkc_logprobs {
 
 /* ---- making ---- */
 
-void tk_samples_free(void *result)
+void tk_sampling_result_free(void *result)
 {
     tinkc_samples *samples = result;
     tk_arena_dispose(&samples->arena);
@@ -43,7 +43,7 @@ static tinkc_code decode(tinkc_samples *samples, tk_str body, tk_err *err)
                                err);
 }
 
-tinkc_samples *tk_samples_read(tk_str body, tk_err *err)
+tinkc_samples *tk_sampling_result_read(tk_str body, tk_err *err)
 {
     tinkc_samples *samples = tk_zalloc(sizeof(*samples));
     if (samples == NULL) {
@@ -52,27 +52,27 @@ tinkc_samples *tk_samples_read(tk_str body, tk_err *err)
     }
     tk_arena_init(&samples->arena, 0);
     if (decode(samples, body, err) != TINKC_OK) {
-        tk_samples_free(samples);
+        tk_sampling_result_free(samples);
         return NULL;
     }
     return samples;
 }
 
-static tk_samples_usage usage_of(const tk_sample_response *said)
+static tk_sampling_result_usage usage_of(const tk_sample_response *said)
 {
-    tk_samples_usage usage = {.cached = said->prompt_cache_hit_tokens};
+    tk_sampling_result_usage usage = {.cached = said->prompt_cache_hit_tokens};
     for (size_t i = 0; i < said->sequences_n; i++) {
         usage.sampled += (int64_t)said->sequences[i].tokens.n;
     }
     return usage;
 }
 
-tk_samples_usage tk_samples_usage_of(const tinkc_samples *samples)
+tk_sampling_result_usage tk_sampling_result_usage_of(const tinkc_samples *samples)
 {
     return usage_of(&samples->said);
 }
 
-void tk_samples_free_logprobs(void *logprobs)
+void tk_sampling_result_free_logprobs(void *logprobs)
 {
     tk_free(logprobs);
 }
@@ -100,8 +100,8 @@ static tinkc_logprobs *copy_logprobs(const tk_sample_response *said, tk_err *err
     return logprobs;
 }
 
-tinkc_logprobs *tk_samples_read_logprobs(tk_samples_usage *usage, tk_str body,
-                                         tk_err *err)
+tinkc_logprobs *tk_sampling_result_read_logprobs(tk_sampling_result_usage *usage,
+                                                 tk_str body, tk_err *err)
 {
     tk_sample_response said = {0};
     tinkc_logprobs *logprobs = NULL;
@@ -127,7 +127,7 @@ tinkc_code tinkc_future_take_samples(tinkc_samples **out, tinkc_future *future,
 void tinkc_samples_free(tinkc_samples **samples)
 {
     if (samples != NULL && *samples != NULL) {
-        tk_samples_free(*samples);
+        tk_sampling_result_free(*samples);
         *samples = NULL;
     }
 }

@@ -1,75 +1,17 @@
-/* Optimizer step, saving, loading, unloading, information: the operations of a model that
- * are one request each. */
+/* Checkpoints of a model: save_state, save_weights_for_sampler, load_state. */
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/utf8.h"
-#include "client/call/simple.h"
 #include "client/core/service.h"
 #include "client/core/text.h"
-#include "client/training/training_op.h"
-#include "client/training/training_result.h"
-#include "client/values/params.h"
+#include "client/training/training_request.h"
 #include "client/values/types.h"
-#include "wire/msg_model.h"
-#include "wire/msg_train.h"
 #include "wire/msg_weights.h"
 #include "wire/path.h"
 
 #define NAME_MAX_BYTES ((size_t)255)
 
-/* ---- optim_step ---- */
-
-static tinkc_code encode_step(tk_training_op *op, int64_t seq_id, tk_err *err)
-{
-    tk_optim_step_request request = {
-        .adam_params = *(const tk_adam_params *)op->message,
-        .model_id = {TK_SET, tk_str_of(op->training->model_id)},
-        .seq_id = {TK_SET, seq_id},
-    };
-    return tk_schema_encode(&op->body, &tk_msg_optim_step_request, &request, err);
-}
-
-static void *read_step(tk_training_op *op, const tk_json *json, tk_err *err)
-{
-    (void)op;
-    tk_arena arena;
-    tk_optim_step_result said = {.metrics = {.is = TK_UNSET}};
-    tinkc_metrics *metrics = NULL;
-    tk_arena_init(&arena, 0);
-    if (tk_schema_decode(&said, &tk_msg_optim_step_result, &arena, json, 0, err) ==
-        TINKC_OK) {
-        metrics = tk_training_metrics(&said.metrics.v, err);
-    }
-    tk_arena_dispose(&arena);
-    return metrics;
-}
-
-static const tk_training_spec step_spec = {.operation = "optim_step",
-                                           .kind = TK_RESULT_METRICS,
-                                           .endpoint = TK_EP_OPTIM_STEP,
-                                           .type = TK_FUTURE_OPTIM_STEP,
-                                           .ids = 1,
-                                           .is_step = true,
-                                           .encode = encode_step,
-                                           .read = read_step,
-                                           .free_result = tk_training_free_metrics};
-
-tinkc_future *tinkc_training_optim_step(tinkc_training *training,
-                                        const tinkc_adam_params *adam)
-{
-    tk_err err = TK_ERR_INIT;
-    tk_adam_params params;
-    if (training == NULL) {
-        return tk_service_none(step_spec.operation, step_spec.kind);
-    }
-    if (tk_params_adam(&params, adam, &err) != TINKC_OK) {
-        return tk_training_refused(training, &step_spec, &err);
-    }
-    return tk_training_run(training, &step_spec, &params);
-}
-
-/* ---- checkpoints ---- */
+/* ---- save ---- */
 
 /* What `encode` of a save needs. */
 typedef struct checkpoint {
@@ -135,7 +77,7 @@ static tk_f_i64 ttl_of(const checkpoint *c)
     return (tk_f_i64){c->ttl_seconds < 0 ? TK_UNSET : TK_SET, c->ttl_seconds};
 }
 
-static tinkc_code encode_save(tk_training_op *op, int64_t seq_id, tk_err *err)
+static tinkc_code encode_save(tk_training_request *op, int64_t seq_id, tk_err *err)
 {
     const checkpoint *c = op->message;
     tk_save_weights_request request = {
@@ -148,7 +90,7 @@ static tinkc_code encode_save(tk_training_op *op, int64_t seq_id, tk_err *err)
     return tk_schema_encode(&op->body, &tk_msg_save_weights_request, &request, err);
 }
 
-static void *read_saved(tk_training_op *op, const tk_json *json, tk_err *err)
+static void *read_saved(tk_training_request *op, const tk_json *json, tk_err *err)
 {
     (void)op;
     tk_arena arena;
@@ -163,14 +105,14 @@ static void *read_saved(tk_training_op *op, const tk_json *json, tk_err *err)
     return text;
 }
 
-static const tk_training_spec save_spec = {.operation = "save_state",
-                                           .kind = TK_RESULT_TEXT,
-                                           .endpoint = TK_EP_SAVE_WEIGHTS,
-                                           .type = TK_FUTURE_SAVE_WEIGHTS,
-                                           .ids = 1,
-                                           .encode = encode_save,
-                                           .read = read_saved,
-                                           .free_result = tk_free};
+static const tk_training_request_spec save_spec = {.operation = "save_state",
+                                                   .kind = TK_RESULT_TEXT,
+                                                   .endpoint = TK_EP_SAVE_WEIGHTS,
+                                                   .type = TK_FUTURE_SAVE_WEIGHTS,
+                                                   .ids = 1,
+                                                   .encode = encode_save,
+                                                   .read = read_saved,
+                                                   .free_result = tk_free};
 
 tinkc_future *tinkc_training_save_state(tinkc_training *training, const char *name,
                                         const tinkc_save_options *options)
@@ -181,12 +123,12 @@ tinkc_future *tinkc_training_save_state(tinkc_training *training, const char *na
         return tk_service_none(save_spec.operation, save_spec.kind);
     }
     if (read_save(&c, name, options, &err) != TINKC_OK) {
-        return tk_training_refused(training, &save_spec, &err);
+        return tk_training_request_refuse(training, &save_spec, &err);
     }
-    return tk_training_run(training, &save_spec, &c);
+    return tk_training_request_run(training, &save_spec, &c);
 }
 
-static tinkc_code encode_sampler(tk_training_op *op, int64_t seq_id, tk_err *err)
+static tinkc_code encode_sampler(tk_training_request *op, int64_t seq_id, tk_err *err)
 {
     const checkpoint *c = op->message;
     tk_save_for_sampler_request request = {
@@ -198,7 +140,7 @@ static tinkc_code encode_sampler(tk_training_op *op, int64_t seq_id, tk_err *err
     return tk_schema_encode(&op->body, &tk_msg_save_for_sampler_request, &request, err);
 }
 
-static void *read_sampler(tk_training_op *op, const tk_json *json, tk_err *err)
+static void *read_sampler(tk_training_request *op, const tk_json *json, tk_err *err)
 {
     (void)op;
     tk_arena arena;
@@ -213,14 +155,15 @@ static void *read_sampler(tk_training_op *op, const tk_json *json, tk_err *err)
     return text;
 }
 
-static const tk_training_spec sampler_spec = {.operation = "save_weights_for_sampler",
-                                              .kind = TK_RESULT_TEXT,
-                                              .endpoint = TK_EP_SAVE_FOR_SAMPLER,
-                                              .type = TK_FUTURE_SAVE_WEIGHTS_FOR_SAMPLER,
-                                              .ids = 1,
-                                              .encode = encode_sampler,
-                                              .read = read_sampler,
-                                              .free_result = tk_free};
+static const tk_training_request_spec sampler_spec = {
+    .operation = "save_weights_for_sampler",
+    .kind = TK_RESULT_TEXT,
+    .endpoint = TK_EP_SAVE_FOR_SAMPLER,
+    .type = TK_FUTURE_SAVE_WEIGHTS_FOR_SAMPLER,
+    .ids = 1,
+    .encode = encode_sampler,
+    .read = read_sampler,
+    .free_result = tk_free};
 
 tinkc_future *tinkc_training_save_weights_for_sampler(tinkc_training *training,
                                                       const char *name,
@@ -236,10 +179,12 @@ tinkc_future *tinkc_training_save_weights_for_sampler(tinkc_training *training,
         tk_err_under(&err, "overwrite");
     }
     if (err.code != TINKC_OK) {
-        return tk_training_refused(training, &sampler_spec, &err);
+        return tk_training_request_refuse(training, &sampler_spec, &err);
     }
-    return tk_training_run(training, &sampler_spec, &c);
+    return tk_training_request_run(training, &sampler_spec, &c);
 }
+
+/* ---- load ---- */
 
 /* Kept until the end: the token may be exchanged when the turn has come. */
 typedef struct load {
@@ -281,7 +226,7 @@ static load *new_load(const char *path, bool optimizer, const char *token, tk_er
     return l;
 }
 
-static tinkc_code encode_load(tk_training_op *op, int64_t seq_id, tk_err *err)
+static tinkc_code encode_load(tk_training_request *op, int64_t seq_id, tk_err *err)
 {
     const load *l = op->message;
     tk_load_weights_request request = {
@@ -297,7 +242,7 @@ static tinkc_code encode_load(tk_training_op *op, int64_t seq_id, tk_err *err)
 
 static void on_token(tk_call *call, const tk_call_answer *answer)
 {
-    tk_training_op *op = call->user;
+    tk_training_request *op = call->user;
     tk_err err = TK_ERR_INIT;
     char *token = NULL;
     tinkc_code code = tk_auth_read_token(&token, answer, &err);
@@ -307,14 +252,14 @@ static void on_token(tk_call *call, const tk_call_answer *answer)
         code = encode_load(op, op->seq_id, &err);
     }
     if (code == TINKC_OK) {
-        tk_training_op_go_on(op);
+        tk_training_request_go_on(op);
     } else {
-        tk_training_op_fail(op, &err);
+        tk_training_request_fail(op, &err);
     }
 }
 
 /* Where credentials are exchanged for JWTs, somebody else's is too (B-258). */
-static bool exchange_token(tk_training_op *op)
+static bool exchange_token(tk_training_request *op)
 {
     const load *l = op->message;
     tk_core *core = op->op.core;
@@ -333,14 +278,14 @@ static bool exchange_token(tk_training_op *op)
     return true;
 }
 
-static const tk_training_spec load_spec = {.operation = "load_state",
-                                           .kind = TK_RESULT_NONE,
-                                           .endpoint = TK_EP_LOAD_WEIGHTS,
-                                           .type = TK_FUTURE_LOAD_WEIGHTS,
-                                           .ids = 1,
-                                           .before = exchange_token,
-                                           .free_message = free_load,
-                                           .encode = encode_load};
+static const tk_training_request_spec load_spec = {.operation = "load_state",
+                                                   .kind = TK_RESULT_NONE,
+                                                   .endpoint = TK_EP_LOAD_WEIGHTS,
+                                                   .type = TK_FUTURE_LOAD_WEIGHTS,
+                                                   .ids = 1,
+                                                   .before = exchange_token,
+                                                   .free_message = free_load,
+                                                   .encode = encode_load};
 
 tinkc_code tk_training_check_path(const char *path, tk_err *err)
 {
@@ -371,46 +316,6 @@ tinkc_future *tinkc_training_load_state(tinkc_training *training, const char *pa
     if (tk_training_check_path(path, &err) == TINKC_OK) {
         l = new_load(path, with_optimizer, token, &err);
     }
-    return l != NULL ? tk_training_run(training, &load_spec, l)
-                     : tk_training_refused(training, &load_spec, &err);
-}
-
-/* ---- unload ---- */
-
-static tinkc_code encode_unload(tk_training_op *op, int64_t seq_id, tk_err *err)
-{
-    (void)seq_id;
-    tk_model_request request = {.model_id = {TK_SET, tk_str_of(op->training->model_id)}};
-    return tk_schema_encode(&op->body, &tk_msg_unload_model_request, &request, err);
-}
-
-static const tk_training_spec unload_spec = {.operation = "unload",
-                                             .kind = TK_RESULT_NONE,
-                                             .endpoint = TK_EP_UNLOAD_MODEL,
-                                             .type = TK_FUTURE_UNLOAD_MODEL,
-                                             .ids = 0,
-                                             .encode = encode_unload};
-
-tinkc_future *tinkc_training_unload(tinkc_training *training)
-{
-    if (training == NULL) {
-        return tk_service_none(unload_spec.operation, unload_spec.kind);
-    }
-    return tk_training_run(training, &unload_spec, NULL);
-}
-
-/* ---- get_info ---- */
-
-static const tk_simple_spec info_spec = {
-    "get_info", TK_RESULT_MODEL_INFO,  TK_EP_GET_INFO,
-    true,       tk_training_read_info, tk_training_free_info};
-
-tinkc_future *tinkc_training_get_info(tinkc_training *training)
-{
-    if (training == NULL) {
-        return tk_service_none(info_spec.operation, info_spec.kind);
-    }
-    tk_model_request request = {.model_id = {TK_SET, tk_str_of(training->model_id)}};
-    return tk_simple_run(training->core, &info_spec, &tk_msg_get_info_request, &request,
-                         NULL);
+    return l != NULL ? tk_training_request_run(training, &load_spec, l)
+                     : tk_training_request_refuse(training, &load_spec, &err);
 }

@@ -2,29 +2,29 @@
  * place: "<name>.tinkc-part-XXXXXX". Its maker holds a lock on it as long as it lives, so
  * that those of a crashed program can be told from those in use, by whichever thread or
  * process. Blocking: not for the loop thread. Thread: any, one stage by one at a time. */
-#ifndef CLIENT_STAGE_H
-#define CLIENT_STAGE_H
+#ifndef CLIENT_STAGING_H
+#define CLIENT_STAGING_H
 
 #include "base/err.h"
 
-typedef struct tk_stage {
+typedef struct tk_staging {
     char *path; /* NULL: none */
     int lock;   /* descriptor of the directory, which holds the lock */
-} tk_stage;
+} tk_staging;
 
 /* A new, empty one for the target `name` in `parent`, which must be there. On failure
  * nothing is left. TINKC_E_NOMEM, TINKC_E_IO. */
-TK_NODISCARD tinkc_code tk_stage_make(tk_stage *out, const char *parent, const char *name,
-                                      tk_err *err);
+TK_NODISCARD tinkc_code tk_staging_make(tk_staging *out, const char *parent,
+                                        const char *name, tk_err *err);
 
 /* Removes those of the same target whose maker is gone, as far as it can. One that holds
  * an entry `keep` stays; NULL: none does. */
-void tk_stage_sweep(const char *parent, const char *name, const char *keep);
+void tk_staging_sweep(const char *parent, const char *name, const char *keep);
 
 /* Ends it; a zeroed one is fine. With `remove` and all that is in it, else as it is. */
-void tk_stage_end(tk_stage *stage, bool remove);
+void tk_staging_end(tk_staging *stage, bool remove);
 
 /* Removes a file, or a directory with all that is in it; follows no links. */
-void tk_stage_remove_tree(const char *path);
+void tk_staging_remove_tree(const char *path);
 
 #endif
