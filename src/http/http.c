@@ -1,4 +1,4 @@
-/* Names of the transport's enumerations, and header look-up. Pure. */
+/* What the transport's enumerations and statuses mean, and header look-up. Pure. */
 #include "http/http.h"
 
 tk_str tk_http_header(const tk_http_response *response, const char *name)
@@ -10,6 +10,12 @@ tk_str tk_http_header(const tk_http_response *response, const char *name)
     }
     tk_str none = {NULL, 0};
     return none;
+}
+
+bool tk_http_is_redirect(int status)
+{
+    return status == 301 || status == 302 || status == 303 || status == 307 ||
+           status == 308;
 }
 
 const char *tk_http_method_name(tk_http_method method)

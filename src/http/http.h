@@ -127,6 +127,9 @@ struct tk_transport {
 /* Value of a response header by name, ASCII case ignored; NULL pointer when absent. */
 tk_str tk_http_header(const tk_http_response *response, const char *name);
 
+/* 301, 302, 303, 307, 308. */
+bool tk_http_is_redirect(int status);
+
 const char *tk_http_method_name(tk_http_method method);
 const char *tk_http_group_name(tk_http_group group);
 const char *tk_http_failure_name(tk_http_failure failure);

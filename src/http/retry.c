@@ -1,13 +1,11 @@
-/* Retry arithmetic; see retry.h. Pure. */
+/* The arithmetic of delays: doubling without overflow, jitter, hints. Pure. */
 #include "http/retry.h"
 
 #define L1_BASE_MS        500
 #define L1_MAX_MS         10000
 #define L1_JITTER         0.25
-#define HINT_MAX_MS       60000 /* a longer hint is ignored, as the official SDK does */
 #define L2_MAX_MS         30000
-#define BILLING_WAIT_MS   5000
-#define BILLING_FORGET_MS 300000 /* no 402 for so long: a new incident */
+#define BILLING_FORGET_MS 300000 /* without a 402 for that time: a new incident */
 #define BILLING_LOG_MS    60000
 
 /* ---- layers ---- */
@@ -27,17 +25,21 @@ static int64_t doubled(int64_t base, int n, int64_t max)
     return n >= 20 ? max : TK_MIN(base << n, max);
 }
 
-static int64_t l1_delay(const tk_retry_outcome *outcome, int retries, tk_rand *rand)
+int64_t tk_retry_after(int64_t plain_ms, int64_t hint_ms)
 {
-    if (outcome->hint_ms > 0 && outcome->hint_ms <= HINT_MAX_MS) {
-        return outcome->hint_ms;
-    }
+    return hint_ms > 0 ? TK_MIN(hint_ms, TK_RETRY_HINT_MAX_MS) : plain_ms;
+}
+
+static int64_t l1_delay(const tk_retry_outcome *outcome, int retries, int64_t left_ms,
+                        tk_rand *rand)
+{
     double full = (double)doubled(L1_BASE_MS, retries, L1_MAX_MS);
-    return (int64_t)(full * (1 - L1_JITTER * tk_rand_double(rand)));
+    int64_t plain = (int64_t)(full * (1 - L1_JITTER * tk_rand_double(rand)));
+    return TK_MIN(tk_retry_after(plain, outcome->hint_ms), TK_MAX(left_ms, plain));
 }
 
 tk_retry_decision tk_retry_l1(const tk_retry_outcome *outcome, int retries,
-                              int max_retries, tk_rand *rand)
+                              int max_retries, int64_t left_ms, tk_rand *rand)
 {
     if (outcome->success) {
         return decision_done;
@@ -49,7 +51,7 @@ tk_retry_decision tk_retry_l1(const tk_retry_outcome *outcome, int retries,
     if (!again || retries >= max_retries) {
         return decision_fail;
     }
-    return again_after(l1_delay(outcome, retries, rand));
+    return again_after(l1_delay(outcome, retries, left_ms, rand));
 }
 
 void tk_retry_pool_note(tk_retry_pool *pool, tk_retry_outcome *outcome, bool *replace)
@@ -93,6 +95,11 @@ bool tk_retry_billing_pause(tk_retry_billing *billing, int64_t now_ms, bool *log
     return true;
 }
 
+int64_t tk_retry_l2_left_ms(const tk_retry_l2_state *state, int64_t now_ms)
+{
+    return state->budget_ms - (now_ms - state->started_ms);
+}
+
 tk_retry_decision tk_retry_l2(tk_retry_l2_state *state, const tk_retry_outcome *outcome,
                               bool billing_paused, int64_t now_ms)
 {
@@ -100,15 +107,15 @@ tk_retry_decision tk_retry_l2(tk_retry_l2_state *state, const tk_retry_outcome *
         return decision_done;
     }
     if (outcome->status == 402 && billing_paused) {
-        return again_after(BILLING_WAIT_MS);
+        return again_after(tk_retry_after(TK_RETRY_BILLING_MS, outcome->hint_ms));
     }
-    int64_t elapsed = now_ms - state->started_ms;
-    if (!outcome->transient || elapsed >= state->budget_ms) {
+    int64_t left = tk_retry_l2_left_ms(state, now_ms);
+    if (!outcome->transient || left <= 0) {
         return decision_fail;
     }
-    int64_t delay = doubled(1000, state->k, L2_MAX_MS);
+    int64_t delay = tk_retry_after(doubled(1000, state->k, L2_MAX_MS), outcome->hint_ms);
     state->k++;
-    return again_after(TK_MIN(delay, state->budget_ms - elapsed));
+    return again_after(TK_MIN(delay, left));
 }
 
 int64_t tk_retry_l3_delay(const tk_retry_l3_config *config, int attempt, tk_rand *rand)

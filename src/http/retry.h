@@ -1,33 +1,44 @@
 /* The retry layers of docs/protocol.md §4-5 as pure functions: what happened, how often,
  * and what time it is go in; a decision comes out. They keep no state beyond the structs
- * passed in, so that each row of the tables is one test with a number for "now".
- * Deviations from the official SDK are rows of docs/deviations.md. */
+ * passed in, so that each row of the tables is one test with a number for "now". Which
+ * failures are worth a retry is decided by the table in wire/wire_error.h; how long to wait
+ * is decided here. Deviations from the official SDK are rows of docs/deviations.md. */
 #ifndef HTTP_RETRY_H
 #define HTTP_RETRY_H
 
 #include "base/rand.h"
 #include "base/tk.h"
 
-/* What one request came to, as far as retrying cares. Whoever fills it asks the one table
- * of failures (wire/wire_error.h) whether it is transient. */
+/* The result of one request, as far as retries are concerned. */
 typedef struct tk_retry_outcome {
     bool success;     /* 2xx */
-    bool transient;   /* the same request may go better next time: no response, 408, 5xx,
-                         ... */
+    bool transient;   /* the same request may succeed next time */
     bool bare_400;    /* 400 with content-length 0 or absent */
     int status;       /* 0: no response */
     int should_retry; /* x-should-retry: 1 true, 0 false, -1 absent */
     int64_t hint_ms;  /* retry-after-ms / retry-after; -1 none */
 } tk_retry_outcome;
 
+/* A server's Retry-After hint is obeyed up to an hour, wherever a request is repeated. A
+ * longer one counts as an hour. */
+#define TK_RETRY_HINT_MAX_MS INT64_C(3600000)
+
+/* Delay between two requests while the server refuses work for billing reasons. */
+#define TK_RETRY_BILLING_MS 5000
+
+/* The delay before a repetition: the hint if there is one, else plain_ms. The only reader
+ * of hints; a caller that must not wait less than plain_ms takes the larger of both. */
+int64_t tk_retry_after(int64_t plain_ms, int64_t hint_ms);
+
 typedef struct tk_retry_decision {
     enum { TK_RETRY_DONE, TK_RETRY_AGAIN, TK_RETRY_FAIL } what;
     int64_t delay_ms; /* AGAIN */
 } tk_retry_decision;
 
-/* L1 (§5.1): `retries` taken so far, at most `max_retries`. */
+/* L1 (§5.1): `retries` taken so far, at most `max_retries`. A hint does not reach beyond
+ * `left_ms`, what is left of the call's total time. */
 tk_retry_decision tk_retry_l1(const tk_retry_outcome *outcome, int retries,
-                              int max_retries, tk_rand *rand);
+                              int max_retries, int64_t left_ms, tk_rand *rand);
 
 /* P (§5.2): the per-group budget for bare 400s; *is_connection_error says that the
  * outcome now counts as TK_HTTP_RESET, *replace that the connection must go. */
@@ -47,10 +58,11 @@ bool tk_retry_billing_pause(tk_retry_billing *billing, int64_t now_ms, bool *log
 
 /* L2 (§5.3). */
 typedef struct tk_retry_l2_state {
-    int64_t budget_ms;  /* no new attempt after so long; the official one is 300000 */
+    int64_t budget_ms;  /* no new attempt after that time; the official SDK has 300000 */
     int64_t started_ms; /* of the first attempt; billing pauses count */
     int k;              /* delays taken so far, billing pauses aside */
 } tk_retry_l2_state;
+int64_t tk_retry_l2_left_ms(const tk_retry_l2_state *state, int64_t now_ms);
 tk_retry_decision tk_retry_l2(tk_retry_l2_state *state, const tk_retry_outcome *outcome,
                               bool billing_paused, int64_t now_ms);
 

@@ -100,6 +100,11 @@ bool tk_wire_error_is_user(int status, tinkc_category category)
     return status >= 400 && status <= 499 && status != 408;
 }
 
+bool tk_wire_error_is_absent(int status)
+{
+    return status == 404 || status == 405 || status == 501;
+}
+
 const char *tk_error_class_name(tk_error_class class_of)
 {
     switch (class_of) {

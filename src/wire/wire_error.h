@@ -60,6 +60,9 @@ tk_error_class tk_wire_error_class(const tk_fault *fault);
  * or a status 4xx other than 408. */
 bool tk_wire_error_is_user(int status, tinkc_category category);
 
+/* Whether a status says that the server has no such endpoint: 404, 405, 501. */
+bool tk_wire_error_is_absent(int status);
+
 const char *tk_error_class_name(tk_error_class class_of); /* "user", ...; static */
 
 /* "user", "server", "unknown" in any case; anything else, NULL included, is unknown . */

@@ -33,14 +33,19 @@ static tk_retry_outcome no_response(bool transient)
     return outcome;
 }
 
-static int64_t l1(tk_retry_outcome outcome, int retries, int max)
+static int64_t l1_within(tk_retry_outcome outcome, int retries, int max, int64_t left_ms)
 {
     tk_rand rand;
     tk_rand_init_fn(&rand, no_jitter, NULL);
-    tk_retry_decision decision = tk_retry_l1(&outcome, retries, max, &rand);
+    tk_retry_decision decision = tk_retry_l1(&outcome, retries, max, left_ms, &rand);
     return decision.what == TK_RETRY_AGAIN  ? decision.delay_ms
            : decision.what == TK_RETRY_DONE ? -1
                                             : -2;
+}
+
+static int64_t l1(tk_retry_outcome outcome, int retries, int max)
+{
+    return l1_within(outcome, retries, max, INT64_MAX);
 }
 
 /* L1 row "2xx". */
@@ -93,21 +98,55 @@ static void test_retry_l1_delays(void **unused)
     tk_rand rand;
     tk_rand_init_fn(&rand, most_jitter, NULL);
     tk_retry_outcome outcome = status_of(500);
-    int64_t delay = tk_retry_l1(&outcome, 0, 10, &rand).delay_ms;
+    int64_t delay = tk_retry_l1(&outcome, 0, 10, INT64_MAX, &rand).delay_ms;
     assert_in_range(delay, 375, 376);
 }
 
-/* A-085..A-088: a hint in (0, 60 s] is used exactly, any other is ignored. */
+/* A-085..A-088: a hint is used exactly, up to an hour, but not beyond the total time; after
+ * that the plain delays go on. */
 static void test_retry_l1_hints(void **unused)
 {
     (void)unused;
     static const struct {
-        int64_t hint, delay;
-    } rows[] = {{1500, 1500}, {1, 1}, {60000, 60000}, {60001, 500}, {0, 500}, {-1, 500}};
+        int64_t hint, left, delay;
+    } rows[] = {{1500, INT64_MAX, 1500},
+                {1, INT64_MAX, 1},
+                {60001, INT64_MAX, 60001},
+                {3600000, INT64_MAX, 3600000},
+                {3600001, INT64_MAX, 3600000},
+                {INT64_MAX, INT64_MAX, 3600000},
+                {0, INT64_MAX, 500},
+                {-1, INT64_MAX, 500},
+                {60001, 60000, 60000},
+                {60001, 0, 500},
+                {60001, -1000, 500},
+                {-1, 0, 500},
+                {200, 0, 200}};
     for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
         tk_retry_outcome outcome = status_of(429);
         outcome.hint_ms = rows[i].hint;
-        assert_int_equal(l1(outcome, 0, 10), rows[i].delay);
+        assert_int_equal(l1_within(outcome, 0, 10, rows[i].left), rows[i].delay);
+    }
+}
+
+/* The same one layer up, where the total time ends the call. */
+static void test_retry_l2_hints(void **unused)
+{
+    (void)unused;
+    static const struct {
+        int64_t hint, budget, delay;
+    } rows[] = {{11000, 300000, 11000},        {1, 300000, 1},
+                {7200000, 300000, 300000},     {7200000, INT64_MAX, 3600000},
+                {3600000, INT64_MAX, 3600000}, {-1, 300000, 1000}};
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        tk_retry_l2_state state = {.budget_ms = rows[i].budget};
+        tk_retry_outcome outcome = status_of(429);
+        outcome.hint_ms = rows[i].hint;
+        assert_int_equal(tk_retry_l2(&state, &outcome, false, 0).delay_ms, rows[i].delay);
+        outcome = status_of(402);
+        outcome.hint_ms = rows[i].hint;
+        assert_int_equal(tk_retry_l2(&state, &outcome, true, 0).delay_ms,
+                         rows[i].hint < 0 ? 5000 : TK_MIN(rows[i].hint, 3600000));
     }
 }
 
@@ -239,6 +278,7 @@ int main(void)
         cmocka_unit_test(test_retry_l1_exhausted),
         cmocka_unit_test(test_retry_l1_delays),
         cmocka_unit_test(test_retry_l1_hints),
+        cmocka_unit_test(test_retry_l2_hints),
         cmocka_unit_test(test_retry_pool_budget),
         cmocka_unit_test(test_retry_l2_delays),
         cmocka_unit_test(test_retry_l2_rows),

@@ -162,13 +162,10 @@ static void forget_redirects(tk_call *call)
 
 static bool is_redirect(const tk_call *call, const tk_http_response *response)
 {
-    int status = response->status;
     return response->failure == TK_HTTP_OK &&
            tk_http_header(response, "location").n > 0 &&
            call->endpoint->follow_redirects && !call->anonymous &&
-           call->state.hops < HOPS_MAX &&
-           (status == 301 || status == 302 || status == 303 || status == 307 ||
-            status == 308);
+           call->state.hops < HOPS_MAX && tk_http_is_redirect(response->status);
 }
 
 /* We follow and not the transport: it would take the credential to any server. As
@@ -235,8 +232,11 @@ static void on_response(tk_http_request *request, const tk_http_response *respon
         return;
     }
     tk_retry_pool *pool = tk_core_pool(call->core, request->group);
-    tk_retry_decision decision = tk_retry_l1(&outcome, call->state.retries,
-                                             max_retries(call), tk_core_rand(call->core));
+    int64_t left_ms =
+        tk_retry_l2_left_ms(&call->state.l2, tk_loop_now_ms(tk_core_loop(call->core)));
+    tk_retry_decision decision =
+        tk_retry_l1(&outcome, call->state.retries, max_retries(call), left_ms,
+                    tk_core_rand(call->core));
     if (decision.what == TK_RETRY_AGAIN) {
         wait_then(call, &outcome, decision.delay_ms, fire_again);
         return;

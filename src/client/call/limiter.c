@@ -8,13 +8,13 @@
 
 #include "base/mem.h"
 #include "base/sha256.h"
+#include "http/retry.h"
 
 #define RECENT_MS      10000
 #define THROTTLED_COST 20
 #define SMALL_BYTES    131072
 #define SMALL_PAUSE_MS 1000
 #define LARGE_PAUSE_MS 5000
-#define HINT_MAX_MS    INT64_C(86400000) /* a day: beyond it the hint is nonsense */
 #define COST_MAX       (INT64_MAX / 4)
 #define LIMITER_STEPS  TK_LIMITER_HELD
 
@@ -28,7 +28,7 @@ bool tk_limiter_is_recent(int64_t until_ms, int64_t now_ms)
 int64_t tk_limiter_pause_ms(int64_t estimate_bytes, int64_t hint_ms)
 {
     int64_t least = estimate_bytes <= SMALL_BYTES ? SMALL_PAUSE_MS : LARGE_PAUSE_MS;
-    return TK_MAX(least, TK_MIN(hint_ms, HINT_MAX_MS));
+    return TK_MAX(least, tk_retry_after(least, hint_ms));
 }
 
 static bool take(int64_t *used, int64_t most)

@@ -106,16 +106,20 @@ bool tk_poll_is_stuck(tk_core *core, int64_t answered_ms, int64_t progress_ms,
     return false;
 }
 
-/* Ends a poll that is stuck. While others of its kind make progress it is not. */
+/* Since when nothing was finished. While others of its kind make progress, a poll is not
+ * stuck. */
+static int64_t progress_of(const tk_poll *poll)
+{
+    int64_t since = poll->state.started_ms;
+    return poll->progress_ms != NULL ? TK_MAX(since, *poll->progress_ms) : since;
+}
+
+/* Ends a poll that is stuck. */
 static bool give_up(tk_poll *poll)
 {
     tk_err err = TK_ERR_INIT;
-    int64_t since = poll->state.started_ms;
-    if (poll->progress_ms != NULL) {
-        since = TK_MAX(since, *poll->progress_ms);
-    }
     if (poll->never_stuck ||
-        !tk_poll_is_stuck(poll->core, poll->state.answered_ms, since, &err)) {
+        !tk_poll_is_stuck(poll->core, poll->state.answered_ms, progress_of(poll), &err)) {
         return false;
     }
     (void)snprintf(err.request_id, sizeof(err.request_id), "%s", poll->request_id);
@@ -130,12 +134,24 @@ static void fire(tk_timer *timer)
     send_poll(poll);
 }
 
+/* A long hint does not outlast the option stuck_total. */
+static int64_t bounded(const tk_poll *poll, int64_t delay_ms)
+{
+    int64_t total = tk_core_config(poll->core)->stuck_total_ms;
+    if (poll->never_stuck || total < 0) {
+        return delay_ms;
+    }
+    int64_t now = tk_loop_now_ms(tk_core_loop(poll->core));
+    return TK_MIN(delay_ms, total - (now - progress_of(poll)));
+}
+
 static void again(tk_poll *poll, int64_t delay_ms)
 {
     tk_loop *loop = tk_core_loop(poll->core);
     if (give_up(poll)) {
         return;
     }
+    delay_ms = bounded(poll, delay_ms);
     if (delay_ms == 0) {
         send_poll(poll);
         return;
@@ -294,6 +310,10 @@ static void on_answer(tk_call *call, const tk_call_answer *answer)
         note_queue(poll, &said.try_again);
     }
     tk_poll_decision decision = tk_poll_rule(&poll->state.counts, &event);
+    if (answer->outcome.hint_ms >
+        0) { /* a pause that the server asks for is no silence */
+        poll->state.answered_ms += decision.delay_ms;
+    }
     tk_telemetry_polled(poll, answer, &said, decision);
     act(poll, decision, answer, &said);
 }

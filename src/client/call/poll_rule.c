@@ -1,10 +1,8 @@
-/* See poll_rule.h; row numbers are those of wire.md §4. Pure. */
+/* Row numbers are those of docs/protocol.md §4. Pure. */
 #include "client/call/poll_rule.h"
 
-#define MAX_DELAY_MS     30000
-#define BAD_REQUESTS     3
-#define BILLING_DELAY_MS 5000
-#define HINT_MAX_MS      60000
+#define MAX_DELAY_MS 30000
+#define BAD_REQUESTS 3
 
 static tk_poll_decision decide(tk_poll_action action, int64_t delay_ms)
 {
@@ -12,14 +10,11 @@ static tk_poll_decision decide(tk_poll_action action, int64_t delay_ms)
     return decision;
 }
 
-/* Rows 1 and 4: 1, 2, 4, ... 30 s; a usable hint of the server rules. */
-static tk_poll_decision back_off(tk_poll_counts *counts, const tk_retry_outcome *outcome)
+/* Rows 1 and 4: 1, 2, 4, ... 30 s. */
+static tk_poll_decision back_off(tk_poll_counts *counts)
 {
     int n = counts->connection_retries++;
     int64_t delay = n >= 5 ? MAX_DELAY_MS : TK_MIN(INT64_C(1000) << n, MAX_DELAY_MS);
-    if (outcome->hint_ms > 0 && outcome->hint_ms <= HINT_MAX_MS) {
-        delay = outcome->hint_ms;
-    }
     return decide(TK_POLL_AGAIN, delay);
 }
 
@@ -44,7 +39,7 @@ static tk_poll_decision timed_out(tk_poll_counts *counts, const tk_poll_event *e
     return decide(TK_POLL_AGAIN, 0);
 }
 
-/* Rows 2 to 11. */
+/* Rows 2 to 11, without the server's hint. */
 static tk_poll_decision by_status(tk_poll_counts *counts, const tk_poll_event *event)
 {
     int status = event->outcome.status;
@@ -52,7 +47,7 @@ static tk_poll_decision by_status(tk_poll_counts *counts, const tk_poll_event *e
         return timed_out(counts, event);
     }
     if (status == 429) {
-        return back_off(counts, &event->outcome);
+        return back_off(counts);
     }
     if (status >= 500 && status <= 599) {
         counts->connection_retries = 0;
@@ -62,7 +57,7 @@ static tk_poll_decision by_status(tk_poll_counts *counts, const tk_poll_event *e
         return bad_request(counts);
     }
     if (status == 402 && event->billing_paused) {
-        return decide(TK_POLL_AGAIN, BILLING_DELAY_MS);
+        return decide(TK_POLL_AGAIN, TK_RETRY_BILLING_MS);
     }
     return decide(status == 410 ? TK_POLL_GONE : TK_POLL_FAIL, 0);
 }
@@ -95,8 +90,12 @@ tk_poll_decision tk_poll_rule(tk_poll_counts *counts, const tk_poll_event *event
         return by_kind(counts, event->kind);
     }
     if (event->outcome.status == 0) {
-        return event->outcome.transient ? back_off(counts, &event->outcome)
-                                        : decide(TK_POLL_FAIL, 0);
+        return event->outcome.transient ? back_off(counts) : decide(TK_POLL_FAIL, 0);
     }
-    return by_status(counts, event);
+    tk_poll_decision decision = by_status(counts, event);
+    if (decision.action == TK_POLL_AGAIN && event->outcome.hint_ms > 0) {
+        decision.delay_ms =
+            TK_MAX(tk_retry_after(0, event->outcome.hint_ms), event->floor_ms);
+    }
+    return decision;
 }

@@ -1,5 +1,5 @@
-/* The retrieve_future table (wire.md §4, 19 rows) as a pure function: what one poll came
- * to goes in, what to do comes out. Deviations: docs/deviations.md. */
+/* The retrieve_future table (docs/protocol.md §4, 19 rows) as a pure function: the result
+ * of one poll goes in, what to do comes out. Deviations: docs/deviations.md. */
 #ifndef CLIENT_POLL_RULE_H
 #define CLIENT_POLL_RULE_H
 
@@ -18,7 +18,7 @@ typedef struct tk_poll_event {
     tk_answer_kind kind; /* of a 2xx */
     bool body_is_json;   /* of a 408 */
     bool billing_paused; /* a 402 inside the window */
-    int64_t floor_ms;    /* least delay after a 5xx */
+    int64_t floor_ms;    /* least delay after a 5xx, or with a hint */
 } tk_poll_event;
 
 typedef enum tk_poll_action {
@@ -26,7 +26,7 @@ typedef enum tk_poll_action {
     TK_POLL_AGAIN,   /* after delay_ms */
     TK_POLL_PAYLOAD, /* poll again for the payload, within the budget */
     TK_POLL_FAIL,    /* with the error of the response */
-    TK_POLL_GONE,    /* 410: the request may be submitted anew */
+    TK_POLL_GONE,    /* 410: the request may be submitted again, as new work */
     TK_POLL_REFUSED, /* the work failed at the server */
     TK_POLL_CONFUSED /* an answer that cannot be understood */
 } tk_poll_action;

@@ -1,11 +1,8 @@
-/* The public error object. One allocation per error; when that fails, a static object
- * stands in, so that reporting "out of memory" never needs memory.
+/* The public error object. One allocation per error; when that fails a static object is
+ * used, so that reporting "out of memory" never needs memory.
  *
- * Whether an error is retryable follows the wire (one table for the whole library): no
- * usable answer, a passed deadline, and HTTP 408, 409, 429, 5xx. HTTP 410 is not here: a
- * sample that is gone is submitted anew by the sampling layer, with a new sequence id,
- * and to everyone else 410 is final. So is work that the server accepted and failed
- * (TINKC_E_REQUEST). A fatal error is never retryable: its object is dead. */
+ * Class and retryability come from the table in wire/wire_error.c, which decides for the
+ * whole library. A fatal error is never retryable: its object is dead. */
 #include "client/core/error.h"
 
 #include <stdatomic.h>
@@ -243,9 +240,7 @@ bool tinkc_error_is_fatal(const tinkc_error *error)
 bool tinkc_error_is_user_error(const tinkc_error *error)
 {
     for (; error != NULL; error = error->cause) {
-        int status = error->http_status;
-        if (error->category == TINKC_CATEGORY_USER ||
-            (status >= 400 && status <= 499 && status != 408)) {
+        if (tk_wire_error_is_user(error->http_status, error->category)) {
             return true;
         }
     }

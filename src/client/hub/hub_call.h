@@ -15,6 +15,7 @@
 #define TK_HUB_BODY_BYTES   (16 * TK_MIB) /* of a question in memory */
 #define TK_HUB_ANSWER_BYTES (64 * TK_MIB)
 #define TK_HUB_HEADERS_MAX  16
+#define TK_HUB_RETRY_MS     200 /* first delay before a file is fetched again */
 #define TK_HUB_LFS_TYPE     "application/vnd.git-lfs+json"
 
 /* Who is asked, and what is done meanwhile. */

@@ -12,7 +12,6 @@
 
 #define README_MAX_BYTES TK_MIB /* that is looked at */
 #define PIECE_BYTES      (16 * TK_KIB)
-#define RETRY_MS         200
 #define RETRIES_MAX      3
 #define BUSY_TRIES       5 /* while another repository is being made */
 #define BUSY_MS          300
@@ -182,7 +181,7 @@ static tinkc_code read_readme(tk_buf *out, tk_push *push, tk_err *err)
                                 .locate = locate,
                                 .tick = tick,
                                 .user = push,
-                                .retry_ms = RETRY_MS,
+                                .retry_ms = TK_HUB_RETRY_MS,
                                 .max_failures = TK_MIN(push->peer.retries, RETRIES_MAX),
                                 .authorization = push->peer.authorization};
     tk_fetch *fetch = NULL;

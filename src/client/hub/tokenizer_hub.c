@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/sha256.h"
 #include "client/hub/hub.h"
+#include "client/hub/hub_call.h"
 #include "client/transfer/fetch.h"
 #include "client/transfer/staging.h"
 #include "http/url.h"
@@ -18,7 +19,6 @@
 #define URL_MAX_BYTES (8 * TK_KIB)
 #define PIECE_BYTES   (64 * TK_KIB)
 #define MAX_FAILURES  3
-#define RETRY_MS      200
 #define DIR_MODE      0777 /* as the umask allows */
 #define FILE_MODE     0666
 
@@ -73,7 +73,7 @@ static tinkc_code pull_all(pull *self, tk_core *core, const char *authorization,
                                 .locate = locate,
                                 .tick = tell,
                                 .user = self,
-                                .retry_ms = RETRY_MS,
+                                .retry_ms = TK_HUB_RETRY_MS,
                                 .max_failures = MAX_FAILURES,
                                 .from_service = self->url[0] == '/',
                                 .authorization = authorization};

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "client/call/op.h"
+#include "wire/wire_error.h"
 
 #define BODY_MAX_BYTES (TK_TELEMETRY_BATCH * TK_TELEMETRY_EVENT_BYTES + 64 * TK_KIB)
 #define BODY_HEAD      "{\"events\":["
@@ -146,8 +147,8 @@ static void fire_hurry(tk_timer *timer)
 /* A server without the endpoint is not asked twice; while closing nothing is. */
 static bool is_hopeless(const tk_telemetry *t, int status, int failures)
 {
-    return status == 404 || status == 405 || status == 501 ||
-           failures >= TK_TELEMETRY_TRIES || atomic_load(&t->closing);
+    return tk_wire_error_is_absent(status) || failures >= TK_TELEMETRY_TRIES ||
+           atomic_load(&t->closing);
 }
 
 static void failed(tk_telemetry *t, const tk_call_answer *answer, const char *why)
@@ -164,7 +165,7 @@ static void failed(tk_telemetry *t, const tk_call_answer *answer, const char *wh
     }
     int64_t pause = (int64_t)TK_TELEMETRY_PAUSE_MS << TK_MIN(failures - 1, 16);
     pause = TK_MIN(pause, TK_TELEMETRY_PAUSE_MAX);
-    pause = TK_MAX(pause, TK_MIN(answer->outcome.hint_ms, 60000));
+    pause = TK_MAX(pause, tk_retry_after(pause, answer->outcome.hint_ms));
     t->pausing = true;
     tk_loop_timer_set(loop, &t->retry_timer, tk_loop_now_ms(loop) + pause);
 }

@@ -113,12 +113,10 @@ static void on_archive(asking *self, const tk_call_answer *answer)
         } else {
             fail(self, &err);
         }
-    } else if (status == 301 || status == 302 || status == 303 || status == 307 ||
-               status == 308) {
+    } else if (tk_http_is_redirect(status)) {
         redirected(self, answer->response);
     } else if (status == 503 && self->tries < config->archive_tries) {
-        ask_later(self, answer->outcome.hint_ms > 0 ? answer->outcome.hint_ms
-                                                    : config->archive_poll_ms);
+        ask_later(self, tk_retry_after(config->archive_poll_ms, answer->outcome.hint_ms));
     } else {
         fail(self, answer->err);
     }

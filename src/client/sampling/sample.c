@@ -174,6 +174,7 @@ static void failed(sample *self, const tk_err *err)
                                  config->sample_retry_max_ms, L3_JITTER};
     int64_t delay =
         tk_retry_l3_delay(&delays, self->attempts++, tk_core_rand(self->op.core));
+    delay = TK_MAX(delay, tk_retry_after(delay, err->retry_after_ms));
     tk_span_retry(tk_future_span(self->op.future), err->code, err->http_status, delay);
     pause_until(self, tk_loop_now_ms(loop_of(self)) + delay, fire_begin);
 }
@@ -241,7 +242,8 @@ static void submit(sample *self)
                                .settled = on_settled,
                                .done = on_done,
                                .user = self,
-                               .answered_ms = self->submit.answered_ms};
+                               /* a pause that the server asked for is no silence */
+                               .answered_ms = TK_MAX(self->submit.answered_ms, until)};
     tk_submit_start(&self->submit);
 }
 

@@ -237,12 +237,6 @@ static void sample_instead(tk_sampling_streaming *self)
 
 /* ---- the stream ---- */
 
-static bool cannot_stream(const tk_call_answer *answer)
-{
-    int status = answer->outcome.status;
-    return status == 404 || status == 405 || status == 501;
-}
-
 static void fire_submit(tk_timer *timer)
 {
     submit(TK_CONTAINER_OF(timer, tk_sampling_streaming, timer));
@@ -258,7 +252,7 @@ static void on_answer(tk_call *call, const tk_call_answer *answer)
         tk_sampling_push_back(self->op.core, self->op.future, self->body.estimate_bytes,
                               &answer->outcome);
         submit(self);
-    } else if (answer->code != TINKC_OK && cannot_stream(answer)) {
+    } else if (tk_wire_error_is_absent(answer->outcome.status)) {
         self->sampling->base->no_stream = true;
         sample_instead(self);
     } else if (answer->code != TINKC_OK) {

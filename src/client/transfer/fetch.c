@@ -10,11 +10,12 @@
 #include "base/mem.h"
 #include "base/sha256.h"
 #include "client/transfer/body_stream.h"
+#include "http/retry.h"
+#include "wire/wire_error.h"
 
 #define URL_MAX_BYTES  (64 * TK_KIB)
 #define TICK_MS        200
 #define DELAY_MAX_MS   10000
-#define HINT_MAX_MS    60000
 #define RELOCATE_MAX   3 /* URLs in a row that gave no byte */
 #define ETAG_BYTES     256
 #define SHA_HEX_DIGITS 64
@@ -225,6 +226,7 @@ static tinkc_code open_stream(tk_fetch *fetch, tk_err *err)
 
 /* ---- after a failure ---- */
 
+/* What a storage answers when a signed URL is no longer good. */
 static bool is_expiry(const tk_err *err)
 {
     switch (err->http_status) {
@@ -241,17 +243,21 @@ static bool is_expiry(const tk_err *err)
 
 static bool is_transient(const tk_err *err)
 {
-    return err->code == TINKC_E_CONNECTION || err->code == TINKC_E_TIMEOUT ||
-           err->http_status == 408 || err->http_status == 429 || err->http_status >= 500;
+    tk_fault fault = {.code = err->code, .status = err->http_status};
+    return tk_wire_error_rule(&fault)->retry == TK_RETRY_SAME;
+}
+
+int64_t tk_fetch_delay_ms(int64_t retry_ms, int failures, int64_t hint_ms)
+{
+    int doublings = TK_MIN(failures - 1, 10);
+    int64_t delay = TK_MIN(retry_ms << doublings, (int64_t)DELAY_MAX_MS);
+    return TK_MAX(delay, tk_retry_after(delay, hint_ms));
 }
 
 static tinkc_code wait_before_retry(tk_fetch *fetch, const tk_err *why, tk_err *err)
 {
-    int doublings = TK_MIN(fetch->failures - 1, 10);
-    int64_t left = TK_MIN(fetch->options.retry_ms << doublings, (int64_t)DELAY_MAX_MS);
-    if (why->retry_after_ms > 0) {
-        left = TK_MAX(left, TK_MIN(why->retry_after_ms, (int64_t)HINT_MAX_MS));
-    }
+    int64_t left =
+        tk_fetch_delay_ms(fetch->options.retry_ms, fetch->failures, why->retry_after_ms);
     tinkc_code code = tick(fetch, err);
     while (code == TINKC_OK && left > 0) {
         tk_body_stream_pause(fetch->options.core, TK_MIN(left, (int64_t)TICK_MS));

@@ -177,31 +177,57 @@ static void test_call_l1_local_failures(void **unused)
     }
 }
 
-/* A-084..A-088: a hint up to a minute is obeyed to the millisecond. */
+/* A-084..A-088: a hint is obeyed to the millisecond, up to an hour, within retry_total. */
 static void test_call_l1_hints(void **unused)
 {
     (void)unused;
     static const struct {
         const char *name, *value;
         int64_t from_ms, to_ms;
-    } rows[] = {{"retry-after-ms", "1500", 1500, 1500},
-                {"retry-after", "2", 2000, 2000},
-                {"retry-after", "0.5", 500, 500},
-                {"retry-after", "60", 60000, 60000},
-                {"retry-after", "61", 375, 500},
-                {"retry-after", "0", 375, 500},
-                {"retry-after", "Thu, 01 Jan 2026 00:00:03 GMT", 3000, 3000},
-                {"retry-after", "Wed, 31 Dec 2025 00:00:00 GMT", 375, 500},
-                {"retry-after", "soon", 375, 500}};
+        const char *total;
+    } rows[] = {{"retry-after-ms", "1500", 1500, 1500, NULL},
+                {"retry-after", "2", 2000, 2000, NULL},
+                {"retry-after", "0.5", 500, 500, NULL},
+                {"retry-after", "60", 60000, 60000, NULL},
+                {"retry-after", "61", 61000, 61000, NULL},
+                {"retry-after", "7200", 300000, 300000, NULL},
+                {"retry-after", "7200", 3600000, 3600000, "none"},
+                {"retry-after", "61", 20000, 20000, "20000"},
+                {"retry-after", "61", 375, 500, "0"},
+                {"retry-after", "0", 375, 500, NULL},
+                {"retry-after", "Thu, 01 Jan 2026 00:00:03 GMT", 3000, 3000, NULL},
+                {"retry-after", "Wed, 31 Dec 2025 00:00:00 GMT", 375, 500, NULL},
+                {"retry-after", "soon", 375, 500, NULL}};
     for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        const char *const options[] = {rows[i].total != NULL ? "retry_total" : NULL,
+                                       rows[i].total, NULL};
         callfix c;
-        callfix_open(&c, L1_PATH);
+        callfix_open_with(&c, L1_PATH, options, NULL);
         callfix_answer(&c, (fakeanswer){.status = 429,
                                         .body = "{}",
                                         .headers = {rows[i].name, rows[i].value}});
         callfix_again(&c, rows[i].from_ms, rows[i].to_ms);
         callfix_close(&c);
     }
+}
+
+/* so does the layer around it; the total time ends the call, not the hint. */
+static void test_call_l2_hints(void **unused)
+{
+    (void)unused;
+    callfix c;
+    fakeanswer later = {.status = 429, .body = "{}", .headers = {"retry-after", "11"}};
+    callfix_open(&c, L2_PATH);
+    callfix_answer(&c, later);
+    callfix_again(&c, 11000, 11000);
+    later.headers[1] = "7200";
+    callfix_answer(&c, later);
+    callfix_again(&c, 289000, 289000);
+    callfix_answer(&c, later);
+    assert_true(c.done);
+    assert_int_equal(c.code, TINKC_E_RATE_LIMIT);
+    assert_int_equal(c.err.retry_after_ms, 7200000);
+    callfix_close(&c);
 }
 
 /* the last 429 carries its hint. A-095: how often is an option. */
@@ -274,6 +300,7 @@ int main(void)
         cmocka_unit_test(test_call_l1_exhausted),
         cmocka_unit_test(test_call_l1_local_failures),
         cmocka_unit_test(test_call_l1_hints),
+        cmocka_unit_test(test_call_l2_hints),
         cmocka_unit_test(test_call_l1_error),
         cmocka_unit_test(test_call_backpressure),
         cmocka_unit_test(test_call_cancel),

@@ -24,9 +24,9 @@ static void test_limiter_pause(void **unused)
     (void)unused;
     static const struct {
         int64_t bytes, hint, pause;
-    } rows[] = {{0, -1, 1000},        {131072, -1, 1000},       {131073, -1, 5000},
-                {10, 999, 1000},      {10, 7000, 7000},         {131073, 4000, 5000},
-                {131073, 9000, 9000}, {10, INT64_MAX, 86400000}};
+    } rows[] = {{0, -1, 1000},        {131072, -1, 1000},     {131073, -1, 5000},
+                {10, 999, 1000},      {10, 7000, 7000},       {131073, 4000, 5000},
+                {131073, 9000, 9000}, {10, 3600001, 3600000}, {10, INT64_MAX, 3600000}};
     for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
         assert_int_equal(tk_limiter_pause_ms(rows[i].bytes, rows[i].hint), rows[i].pause);
     }

@@ -100,6 +100,50 @@ static void test_poll_row_4_429(void **unused)
     pollfix_close(&p);
 }
 
+/* A-084: a hint rules after any status that is polled again, up to an hour and not below
+ * the floor between two polls. */
+static void test_poll_hints(void **unused)
+{
+    (void)unused;
+    static const struct {
+        int status;
+        const char *name, *value;
+        int64_t delay_ms;
+    } rows[] = {{429, "retry-after", "61", 61000}, {429, "retry-after", "7200", 3600000},
+                {429, "retry-after-ms", "1", 100}, {503, "retry-after", "3", 3000},
+                {503, "retry-after-ms", "1", 100}, {408, "retry-after", "2", 2000},
+                {402, "retry-after", "7", 7000},   {400, "retry-after", "4", 4000}};
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        pollfix p;
+        pollfix_open(&p);
+        pollfix_answer(&p, (fakeanswer){.status = rows[i].status,
+                                        .body = "{}",
+                                        .headers = {rows[i].name, rows[i].value}});
+        pollfix_again(&p, rows[i].delay_ms);
+        pollfix_close(&p);
+    }
+}
+
+/* A pause that the server asked for is no silence, and stuck_total ends it. */
+static void test_poll_hints_and_stuck(void **unused)
+{
+    (void)unused;
+    fakeanswer later = {.status = 429, .body = "{}", .headers = {"retry-after", "3000"}};
+    pollfix p;
+    pollfix_open(&p);
+    pollfix_answer(&p, later);
+    pollfix_again(&p, 3000000);
+    pollfix_answer(&p, (fakeanswer){.failure = TK_HTTP_RESET});
+    pollfix_again(&p, 2000);
+    pollfix_answer(&p, later);
+    pollfix_again(&p, 3000000);
+    pollfix_answer(&p, later); /* 6002 s have passed: 1198 of the two hours are left */
+    pollfix_again(&p, 1198000);
+    pollfix_answer(&p, later);
+    pollfix_failed(&p, TINKC_E_STUCK);
+    pollfix_close(&p);
+}
+
 /* Row 5: at once in the official SDK; 100 ms here, so that an outage is no busy loop. */
 static void test_poll_row_5_server_errors(void **unused)
 {
@@ -352,6 +396,8 @@ int main(void)
         cmocka_unit_test(test_poll_row_2_408),
         cmocka_unit_test(test_poll_row_3_408_text),
         cmocka_unit_test(test_poll_row_4_429),
+        cmocka_unit_test(test_poll_hints),
+        cmocka_unit_test(test_poll_hints_and_stuck),
         cmocka_unit_test(test_poll_row_5_server_errors),
         cmocka_unit_test(test_poll_row_6_bad_request),
         cmocka_unit_test(test_poll_row_7_bad_request),

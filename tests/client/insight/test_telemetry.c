@@ -352,6 +352,32 @@ static void test_telemetry_refusals(void **unused)
     }
 }
 
+/* A hint makes a pause longer, up to an hour, and never shorter. */
+static void test_telemetry_hints(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *value;
+        int64_t pause_ms;
+    } rows[] = {{"0.5", 1000}, {"120", 120000}, {"7200", 3600000}};
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        clientfix f;
+        clientfix_open(&f, telefix_on);
+        faketransport_default(&f.net, TELEMETRY,
+                              (fakeanswer){.status = 429,
+                                           .body = "{}",
+                                           .headers = {"retry-after", rows[i].value}});
+        assert_int_equal(telefix_log(&f, "later", NULL), TINKC_OK);
+        clientfix_advance(&f, 10000);
+        assert_int_equal(faketransport_count(&f.net, TELEMETRY), 1);
+        clientfix_advance(&f, rows[i].pause_ms - 1);
+        assert_int_equal(faketransport_count(&f.net, TELEMETRY), 1);
+        clientfix_advance(&f, 1);
+        assert_int_equal(faketransport_count(&f.net, TELEMETRY), 2);
+        clientfix_close(&f);
+    }
+}
+
 /* A server that comes back gets what has gathered meanwhile; the pauses start anew. */
 static void test_telemetry_recovers(void **unused)
 {
@@ -415,6 +441,7 @@ int main(void)
         cmocka_unit_test(test_telemetry_off_by_env),
         cmocka_unit_test(test_telemetry_given_up),
         cmocka_unit_test(test_telemetry_refusals),
+        cmocka_unit_test(test_telemetry_hints),
         cmocka_unit_test(test_telemetry_recovers),
         cmocka_unit_test(test_telemetry_allocation_failures),
     };

@@ -27,7 +27,13 @@ static void test_rest_archive_503(void **unused)
     assert_true(faketransport_answer(&f.net, ARCHIVE_REST, hinted));
     clientfix_advance(&f, 3000);
     assert_int_equal(faketransport_count(&f.net, ARCHIVE_REST), 3);
-    for (size_t i = 3; i < 6; i++) {
+    hinted.headers[1] = "7200"; /* an hour at most */
+    assert_true(faketransport_answer(&f.net, ARCHIVE_REST, hinted));
+    clientfix_advance(&f, 3599999);
+    assert_int_equal(faketransport_count(&f.net, ARCHIVE_REST), 3);
+    clientfix_advance(&f, 1);
+    assert_int_equal(faketransport_count(&f.net, ARCHIVE_REST), 4);
+    for (size_t i = 4; i < 6; i++) {
         assert_true(faketransport_answer(&f.net, ARCHIVE_REST, later));
         clientfix_advance(&f, 30000);
         assert_int_equal(faketransport_count(&f.net, ARCHIVE_REST), i + 1);

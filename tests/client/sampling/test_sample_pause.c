@@ -60,6 +60,7 @@ static void test_sample_pause_hints(void **unused)
         {NULL, NULL, NULL, NULL, 13108, 5000},
         {"retry-after", "2", NULL, NULL, 13108, 5000},
         {"retry-after", "6", NULL, NULL, 13108, 6000},
+        {"retry-after", "7200", NULL, NULL, 2, 3600000},
     };
     for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
         pair p;
@@ -459,10 +460,32 @@ static void test_sample_pause_stuck_idle(void **unused)
     close_pair(&p);
 }
 
+/* the hint of the last answer makes the delay before a new attempt longer. */
+static void test_sample_pause_before_attempt(void **unused)
+{
+    (void)unused;
+    static const char *const options[] = {"retry_total", "0", NULL};
+    clientfix f;
+    clientfix_open(&f, options);
+    tinkc_sampling *sampling = samplefix_create(&f);
+    tinkc_future *future = samplefix_sample(&f, sampling, 2);
+    fakeanswer later = {.status = 503, .body = "{}", .headers = {"retry-after", "7200"}};
+    assert_true(faketransport_answer(&f.net, SAMPLE, later));
+    clientfix_advance(&f, 3600000 - 1);
+    assert_int_equal(faketransport_count(&f.net, SAMPLE), 1);
+    clientfix_advance(&f, 1);
+    assert_int_equal(faketransport_count(&f.net, SAMPLE), 2);
+    tinkc_future_cancel(future);
+    tinkc_future_free(&future);
+    tinkc_sampling_close(&sampling);
+    clientfix_close(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sample_pause_hints),
+        cmocka_unit_test(test_sample_pause_before_attempt),
         cmocka_unit_test(test_sample_pause_all),
         cmocka_unit_test(test_sample_pause_grows_only),
         cmocka_unit_test(test_sample_pause_is_monotonic),

@@ -1,6 +1,7 @@
 /* Downloads from a server that is interrupted at will: the right files or a clear error
  * and nothing left behind (M-131). What archives may hold is test_download_checks.c's.
  * Links: peer */
+#include "client/transfer/fetch.h"
 #include "support/downloadfix.h"
 
 /* ---- what works ---- */
@@ -78,11 +79,13 @@ static void no_etag(downloadfix *f, size_t index, fileserver_reply *reply)
     reply->etag = NULL;
 }
 
+/* Whatever the table calls transient; the retries follow each other. */
 static void busy(downloadfix *f, size_t index, fileserver_reply *reply)
 {
+    static const int statuses[] = {503, 409, 408, 429, 500};
     (void)f;
-    if (index == 1) {
-        reply->status = 503;
+    if (index >= 1 && index <= TK_ARRAY_LEN(statuses)) {
+        reply->status = statuses[index - 1];
     }
 }
 
@@ -248,6 +251,22 @@ static void test_download_gives_up(void **unused)
     downloadfix_close(&f);
 }
 
+/* Doubled up to 10 s; a longer hint rules, up to an hour. */
+static void test_download_delays(void **unused)
+{
+    (void)unused;
+    static const struct {
+        int failures;
+        int64_t hint_ms, delay_ms;
+    } rows[] = {{1, -1, 200},    {2, -1, 400},      {6, -1, 6400},
+                {7, -1, 10000},  {100, -1, 10000},  {1, 100, 200},
+                {1, 5000, 5000}, {7, 61000, 61000}, {1, 3600001, 3600000}};
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        assert_int_equal(tk_fetch_delay_ms(200, rows[i].failures, rows[i].hint_ms),
+                         rows[i].delay_ms);
+    }
+}
+
 /* The checkpoint is not there: said once, in the server's words. */
 static void test_download_missing(void **unused)
 {
@@ -384,6 +403,7 @@ int main(void)
         cmocka_unit_test(test_download_overwrite),
         cmocka_unit_test(test_download_cancel),
         cmocka_unit_test(test_download_gives_up),
+        cmocka_unit_test(test_download_delays),
         cmocka_unit_test(test_download_missing),
         cmocka_unit_test(test_download_url),
         cmocka_unit_test(test_download_flat_memory),
