@@ -94,7 +94,9 @@ struct tk_jnode {
     tk_jkind kind;
     int line;
     int op;
-    bool flag; /* BOOL: value; MACRO: uses varargs; FOR: recursive; IF: an elif */
+    bool
+        flag; /* BOOL: value; MACRO: uses varargs; FOR: recursive; IF: an elif; TUPLE: has
+                  parentheses */
     bool uses_kwargs, uses_caller; /* MACRO, CALLBLOCK */
     tk_str text, attr;
     tk_jnode *a, *b, *c, *d;

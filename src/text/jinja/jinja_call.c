@@ -136,7 +136,8 @@ static bool bind_param(tk_jrun *run, tk_jscope *scope, const tk_jnode *param,
     tk_jval value;
     tk_jscope *outer = run->scope;
     run->scope = scope;
-    bool ok = tk_jinja_eval(run, param->a, &value);
+    bool ok = tk_jscope_hide(run, scope, &param->text, 1) &&
+              tk_jinja_eval(run, param->a, &value);
     run->scope = outer;
     return ok && tk_jscope_set(run, scope, param->text, value);
 }
@@ -341,6 +342,9 @@ static bool put_pairs(tk_jrun *run, tk_jdict *dict, tk_jval from)
         return put_pairs(run, dict, from);
     }
     tk_jlist pairs, pair;
+    if (from.type == TK_JT_UNDEFINED) {
+        return tk_jrun_undefined(run, from);
+    }
     if (!tk_jval_iterate(run, from, &pairs)) {
         return false;
     }

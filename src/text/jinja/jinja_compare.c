@@ -4,6 +4,40 @@
 
 #include "text/jinja/jinja_run.h"
 
+/* An integer against a float, exactly: a double does not hold every integer. */
+static int compare_mixed(int64_t i, double f)
+{
+    const double limit = 9223372036854775808.0; /* 2 to the power of 63 */
+    if (f >= limit || f < -limit) {
+        return f > 0 ? -1 : 1;
+    }
+    int64_t whole = (int64_t)f;
+    if (i != whole) {
+        return i < whole ? -1 : 1;
+    }
+    double rest = f - (double)whole;
+    return rest > 0 ? -1 : rest < 0;
+}
+
+/* -1, 0 or 1 in *out; false when one is not a number (NaN), which has no order. */
+static bool compare_numbers(const tk_jval *a, const tk_jval *b, int *out)
+{
+    int64_t x, y;
+    bool is_int = tk_jval_as_int(a, &x), is_int_b = tk_jval_as_int(b, &y);
+    double d = tk_jval_as_double(a), e = tk_jval_as_double(b);
+    if (isnan(d) || isnan(e)) {
+        return false;
+    }
+    if (is_int && is_int_b) {
+        *out = x < y ? -1 : x > y;
+    } else if (is_int || is_int_b) {
+        *out = is_int ? compare_mixed(x, e) : -compare_mixed(y, d);
+    } else {
+        *out = d < e ? -1 : d > e;
+    }
+    return true;
+}
+
 static bool lists_equal(tk_jrun *run, const tk_jlist *a, const tk_jlist *b, bool *out)
 {
     *out = a->n == b->n;
@@ -34,14 +68,8 @@ static bool dicts_equal(tk_jrun *run, const tk_jdict *a, const tk_jdict *b, bool
 static bool equal_inside(tk_jrun *run, const tk_jval *a, const tk_jval *b, bool *out)
 {
     if (tk_jval_is_number(a) && tk_jval_is_number(b)) {
-        int64_t x, y;
-        bool both = tk_jval_as_int(a, &x) && tk_jval_as_int(b, &y);
-        double d = tk_jval_as_double(a) - tk_jval_as_double(b);
-        *out = both ? x == y : d <= 0 && d >= 0;
-        if (!both && isinf(tk_jval_as_double(a))) {
-            *out = isinf(tk_jval_as_double(b)) &&
-                   signbit(tk_jval_as_double(a)) == signbit(tk_jval_as_double(b));
-        }
+        int order = 0;
+        *out = compare_numbers(a, b, &order) && order == 0;
         return true;
     }
     *out = false;
@@ -94,12 +122,8 @@ static bool compare_lists(tk_jrun *run, const tk_jlist *a, const tk_jlist *b, in
 static bool compare_inside(tk_jrun *run, const tk_jval *a, const tk_jval *b, int *out)
 {
     if (tk_jval_is_number(a) && tk_jval_is_number(b)) {
-        int64_t x, y;
-        if (tk_jval_as_int(a, &x) && tk_jval_as_int(b, &y)) {
-            *out = x < y ? -1 : x > y;
-        } else {
-            double d = tk_jval_as_double(a), e = tk_jval_as_double(b);
-            *out = d < e ? -1 : d > e;
+        if (!compare_numbers(a, b, out)) {
+            *out = 0;
         }
         return true;
     }

@@ -2,6 +2,7 @@
  * lstrip_blocks: one newline after a block or comment tag is dropped, blanks between the
  * start of a line and such a tag too; "-" strips all white space on its side, "+" keeps
  * it. Line ends are made "\n" and the last one is dropped. */
+#include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -235,6 +236,9 @@ static size_t float_end(const lexer *x)
 {
     size_t at = digits_end(x, x->at);
     bool is_float = false;
+    if (x->at > 0 && x->s[x->at - 1] == '.') { /* "a.0.1" has two indices */
+        return x->at;
+    }
     if (at < x->n && x->s[at] == '.' && is_digit(x, at + 1)) {
         at = digits_end(x, at + 1);
         is_float = true;
@@ -261,9 +265,12 @@ static bool lex_float(lexer *x, size_t end)
             text[n++] = x->s[i];
         }
     }
-    tk_jtok token = {.real = 0};
-    if (n == sizeof(text) || !tk_str_to_double((tk_str){text, n}, &token.real)) {
+    if (n == sizeof(text)) {
         return tk_jinja_syntax(x->p, x->line, "number too large");
+    }
+    tk_jtok token = {.real = 0};
+    if (!tk_str_to_double((tk_str){text, n}, &token.real)) {
+        token.real = INFINITY; /* its form is right: it does not fit */
     }
     bool ok = add_token(x, TK_JTOK_FLOAT, token);
     advance(x, end);

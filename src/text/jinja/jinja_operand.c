@@ -147,6 +147,9 @@ static tk_jnode *parse_primary(tk_jparse *p)
     }
     if (tk_jtok_skip(p, "(")) {
         tk_jnode *node = parse_tuple(p, TUPLE_PARENS, NULL);
+        if (node != NULL && node->kind == TK_J_TUPLE) {
+            node->flag = true;
+        }
         return node != NULL && tk_jtok_expect(p, ")") ? node : NULL;
     }
     if (tk_jtok_skip(p, "[")) {

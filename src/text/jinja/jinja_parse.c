@@ -231,6 +231,11 @@ static bool parse_if(tk_jparse *p, tk_jnode *node)
 static bool parse_for(tk_jparse *p, tk_jnode *node)
 {
     node->a = tk_jinja_target(p, false, "in");
+    if (node->a != NULL && node->a->kind == TK_J_NAME &&
+        tk_str_is(node->a->text, "loop")) {
+        return tk_jinja_syntax(
+            p, node->line, "Can't assign to special loop variable in for-loop target");
+    }
     if (node->a == NULL || !expect_word(p, "in") ||
         (node->b = tk_jinja_tuple(p, false, "recursive")) == NULL) {
         return false;
@@ -351,9 +356,13 @@ static bool parse_with(tk_jparse *p, tk_jnode *node)
     return parse_block(p, &node->body, "endwith");
 }
 
+/* Values between commas, printed one after the other. */
 static bool parse_print(tk_jparse *p, tk_jnode *node)
 {
     node->a = tk_jinja_tuple(p, true, NULL);
+    if (node->a != NULL && node->a->kind == TK_J_TUPLE && !node->a->flag) {
+        node->a->kind = TK_J_CONCAT;
+    }
     return node->a != NULL;
 }
 

@@ -282,8 +282,11 @@ static bool walk_stmt(tk_jparse *p, scope *s, tk_jnode *node)
         }
         return true;
     }
-    return walk_expr(p, s,
-                     node->a); /* OUTPUT, CALLBLOCK, FILTERBLOCK; others have none */
+    bool was_soft = s->is_soft;
+    s->is_soft = was_soft && kind != TK_J_FILTERBLOCK;
+    bool ok = walk_expr(p, s, node->a); /* of OUTPUT, CALLBLOCK, FILTERBLOCK */
+    s->is_soft = was_soft;
+    return ok;
 }
 
 static bool walk_list(tk_jparse *p, scope *s, tk_jnode *node)

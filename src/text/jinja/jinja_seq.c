@@ -172,6 +172,9 @@ TK_JFUNC(do_sum)
     const tk_jval *attribute = tk_jargs_at(args, 0), *start = tk_jargs_at(args, 1);
     tk_jlist items;
     *out = start != NULL ? *start : tk_jval_int(0);
+    if (out->type == TK_JT_STR) {
+        return tk_jrun_raise(run, "sum() can't sum strings [use ''.join(seq) instead]");
+    }
     if (!tk_jval_iterate(run, self, &items) || !tk_jrun_step(run, items.n)) {
         return false;
     }

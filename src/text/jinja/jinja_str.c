@@ -231,15 +231,45 @@ static void put_upper(tk_buf *out, uint32_t code, bool title)
                                    : utf8proc_toupper((utf8proc_int32_t)code)));
 }
 
+typedef struct range {
+    uint32_t first, last;
+} range;
+
+/* Python counts characters as upper or lower case by a property, not by category: numerals,
+ * letters in circles, modifiers. These ranges have it in addition to Lu and Ll. */
+static const range more_upper[] = {{0x2160, 0x216f},
+                                   {0x24b6, 0x24cf},
+                                   {0x1f130, 0x1f149},
+                                   {0x1f150, 0x1f169},
+                                   {0x1f170, 0x1f189}};
+static const range more_lower[] = {
+    {0xaa, 0xaa},       {0xba, 0xba},       {0x2b0, 0x2b8},     {0x2c0, 0x2c1},
+    {0x2e0, 0x2e4},     {0x345, 0x345},     {0x37a, 0x37a},     {0x1d2c, 0x1d6a},
+    {0x1d78, 0x1d78},   {0x1d9b, 0x1dbf},   {0x2071, 0x2071},   {0x207f, 0x207f},
+    {0x2090, 0x209c},   {0x2170, 0x217f},   {0x24d0, 0x24e9},   {0x2c7c, 0x2c7d},
+    {0xa69c, 0xa69d},   {0xa770, 0xa770},   {0xa7f8, 0xa7f9},   {0xab5c, 0xab5f},
+    {0x10780, 0x10780}, {0x10783, 0x10785}, {0x10787, 0x107b0}, {0x107b2, 0x107ba}};
+
+static bool is_in_range(uint32_t code, const range *ranges, size_t n)
+{
+    for (size_t i = 0; i < n && ranges[i].first <= code; i++) {
+        if (code <= ranges[i].last) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool tk_jstr_is_upper(uint32_t code)
 {
-    return utf8proc_category((utf8proc_int32_t)code) == UTF8PROC_CATEGORY_LU;
+    return utf8proc_category((utf8proc_int32_t)code) == UTF8PROC_CATEGORY_LU ||
+           is_in_range(code, more_upper, TK_ARRAY_LEN(more_upper));
 }
 
 bool tk_jstr_is_lower(uint32_t code)
 {
     return utf8proc_category((utf8proc_int32_t)code) == UTF8PROC_CATEGORY_LL ||
-           code == 0xaa || code == 0xba;
+           is_in_range(code, more_lower, TK_ARRAY_LEN(more_lower));
 }
 
 bool tk_jstr_is_case(tk_str s, bool upper)
@@ -322,7 +352,8 @@ void tk_jstr_put_case(tk_buf *out, tk_str s, tk_jstr_case how)
         bool upper = how == TK_JSTR_UPPER || (how == TK_JSTR_TITLE && !in_word) ||
                      (how == TK_JSTR_CAPITALIZE && at == 0) ||
                      (how == TK_JSTR_SWAP && tk_jstr_is_lower(code));
-        if (how == TK_JSTR_SWAP && !is_cased(code)) {
+        bool has_case = tk_jstr_is_upper(code) || tk_jstr_is_lower(code);
+        if (how == TK_JSTR_SWAP && !has_case) {
             put_code(out, code);
         } else if (how == TK_JSTR_FOLD) {
             put_folded(out, code);

@@ -106,8 +106,7 @@ TK_JFUNC(do_ends)
                                  args->op == LEFT ? "startswith" : "endswith",
                                  tk_jval_type_name(&list.items[i]));
         }
-        holds = (s.p != NULL || list.items[i].as.s.n == 0) &&
-                ends_so(s, list.items[i].as.s, args->op == LEFT);
+        holds = s.p != NULL && ends_so(s, list.items[i].as.s, args->op == LEFT);
     }
     *out = tk_jval_bool(holds);
     return true;
@@ -179,7 +178,7 @@ static bool split_space(tk_jrun *run, tk_jval self, int64_t max, tk_jlist *list)
     tk_str s = tk_jstr_lstrip(self.as.s);
     while (s.n > 0) {
         if (max >= 0 && (int64_t)list->n == max) {
-            return add_part(run, self, list, tk_jstr_rstrip(s));
+            return add_part(run, self, list, s);
         }
         size_t n = 0;
         uint32_t code;
@@ -207,15 +206,11 @@ static bool rsplit_space(tk_jrun *run, tk_jval self, int64_t max, tk_jlist *list
 {
     tk_str s = tk_jstr_rstrip(self.as.s);
     while (s.n > 0) {
-        size_t n = s.n;
-        if (max >= 0 && (int64_t)list->n == max) {
-            n = 0;
-        }
+        size_t n = max >= 0 && (int64_t)list->n == max ? 0 : s.n;
         while (n > 0 && tk_jstr_space_before(s.p, n) == 0) {
             n--;
         }
-        if (!add_part(run, self, list,
-                      n > 0 ? (tk_str){s.p + n, s.n - n} : tk_jstr_lstrip(s))) {
+        if (!add_part(run, self, list, (tk_str){s.p + n, s.n - n})) {
             return false;
         }
         s = tk_jstr_rstrip((tk_str){s.p, n});
