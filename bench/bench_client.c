@@ -114,7 +114,7 @@ static void park(client *c)
     for (size_t i = 0; i < PARKED; i++) {
         tinkc_wait wait = TINKC_WAIT_INIT;
         do {
-            (void)tinkc_future_status(c->parked[i], &wait);
+            (void)tinkc_future_status(&wait, c->parked[i], NULL);
             (void)usleep(100);
         } while (wait.stage != TINKC_STAGE_RUNNING);
     }

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include <tinkc/hooks.h>
-#include <tinkc/metrics.h>
+#include <tinkc/meter.h>
 #include <tinkc/sampling.h>
 
 #include "peer_proc.h"
@@ -79,13 +79,13 @@ static int sample_there(const char *url, bool hooked)
     for (int32_t i = 0; i < TOKENS; i++) {
         tokens[i] = 1000 + 17 * i;
     }
-    bool ok =
-        tinkc_service_create_sampling_wait(&sampling, service, "m", NULL, NULL) ==
-            TINKC_OK &&
-        tinkc_model_input_from_tokens(&prompt, tokens, TOKENS, NULL) == TINKC_OK &&
-        (!hooked || (tinkc_service_add_hook(service, on_event, &seen, NULL) == TINKC_OK &&
-                     tinkc_meter_new(&meter, NULL) == TINKC_OK &&
-                     tinkc_meter_attach(meter, service, NULL) == TINKC_OK));
+    bool ok = tinkc_service_create_sampling_wait(&sampling, service, "m", NULL, NULL) ==
+                  TINKC_OK &&
+              tinkc_model_input_from_tokens(&prompt, tokens, TOKENS, NULL) == TINKC_OK &&
+              (!hooked || (tinkc_service_add_hook(service, on_event, &seen, NULL, NULL) ==
+                               TINKC_OK &&
+                           tinkc_meter_new(&meter, NULL) == TINKC_OK &&
+                           tinkc_meter_attach(meter, service, NULL) == TINKC_OK));
     if (!ok) {
         die("no client");
     }

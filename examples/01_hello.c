@@ -23,9 +23,9 @@ static tinkc_code show(const tinkc_samples *samples, const tinkc_tokenizer *toke
     size_t n = 0;
     double sum = 0;
     tinkc_decode what = TINKC_DECODE_INIT;
-    what.ids = tinkc_samples_tokens(samples, 0, &what.ids_n);
+    what.ids = tinkc_samples_tokens(&what.ids_n, samples, 0);
     what.skip_special = true;
-    const float *logprobs = tinkc_samples_logprobs(samples, 0, &n);
+    const float *logprobs = tinkc_samples_logprobs(&n, samples, 0);
     for (size_t i = 0; i < n; i++) {
         sum += (double)logprobs[i];
     }
@@ -34,7 +34,7 @@ static tinkc_code show(const tinkc_samples *samples, const tinkc_tokenizer *toke
     if (code == TINKC_OK) {
         printf("%s\n%zu tokens, log-probability %.3f\n", text, what.ids_n, sum);
     }
-    tinkc_text_free(text);
+    tinkc_text_free(&text);
     return code;
 }
 
@@ -66,7 +66,7 @@ int main(void)
     }
     if (code == TINKC_OK) {
         size_t n = 0;
-        const int32_t *ids = tinkc_encoding_ids(encoding, &n);
+        const int32_t *ids = tinkc_encoding_ids(&n, encoding);
         code = tinkc_model_input_from_tokens(&prompt, ids, n, &err);
     }
     if (code == TINKC_OK) {

@@ -60,7 +60,7 @@ static tinkc_datum *make_datum(const item *it)
 
 /* Both calls return at once, and both are under way together. The server gets them in
  * this order. Returns the loss of the batch, a sum over its tokens. */
-static double step(tinkc_training *training, const tinkc_datum *const *data, size_t n)
+static double step(tinkc_training *training, tinkc_datum *const *data, size_t n)
 {
     tinkc_adam_params adam = TINKC_ADAM_PARAMS_INIT;
     adam.learning_rate = 2e-3;
@@ -74,7 +74,7 @@ static double step(tinkc_training *training, const tinkc_datum *const *data, siz
     tinkc_metrics *metrics = NULL;
     (void)tinkc_future_wait(batch, TINKC_FOREVER); /* blocks */
     check(tinkc_future_take_fwdbwd(&result, batch, &err), &err);
-    check(tinkc_fwdbwd_loss(&loss, result), &err);
+    check(tinkc_fwdbwd_loss(&loss, result, &err), &err);
     (void)tinkc_future_wait(optim, TINKC_FOREVER);
     check(tinkc_future_take_metrics(&metrics, optim, &err), &err);
     tinkc_metrics_free(&metrics);
@@ -91,7 +91,7 @@ static void train(tinkc_training *training)
         data[i] = make_datum(&items[i]);
     }
     for (int i = 0; i < STEPS; i++) {
-        double loss = step(training, (const tinkc_datum *const *)data, TRAIN);
+        double loss = step(training, data, TRAIN);
         printf("step %2d  loss %.3f per example\n", i, loss / TRAIN);
     }
     for (size_t i = 0; i < TRAIN; i++) {
@@ -113,10 +113,10 @@ static tinkc_model_input *make_prompt(const char *question)
     check(tinkc_chat_add(chat, "user", question, &err), &err);
     check(tinkc_chat_render(&text, &n, chat_template, chat, &options, &err), &err);
     check(tinkc_tokenizer_encode(&encoding, tokenizer, text, n, NULL, &err), &err);
-    const int32_t *ids = tinkc_encoding_ids(encoding, &n);
+    const int32_t *ids = tinkc_encoding_ids(&n, encoding);
     check(tinkc_model_input_from_tokens(&prompt, ids, n, &err), &err);
     tinkc_encoding_free(&encoding);
-    tinkc_text_free(text);
+    tinkc_text_free(&text);
     tinkc_chat_free(&chat);
     return prompt;
 }
@@ -133,11 +133,11 @@ static bool is_right(tinkc_sampling *sampling, const item *it)
     check(tinkc_sampling_sample_wait(&samples, sampling, prompt, &params, NULL, &err),
           &err);
     tinkc_decode what = TINKC_DECODE_INIT;
-    what.ids = tinkc_samples_tokens(samples, 0, &what.ids_n);
+    what.ids = tinkc_samples_tokens(&what.ids_n, samples, 0);
     what.skip_special = true;
     check(tinkc_tokenizer_decode(&text, NULL, tokenizer, &what, &err), &err);
     bool right = strcmp(text, it->answer) == 0;
-    tinkc_text_free(text);
+    tinkc_text_free(&text);
     tinkc_samples_free(&samples);
     tinkc_model_input_free(&prompt);
     return right;
@@ -177,7 +177,7 @@ int main(void)
     printf("saved %s\n", path);
     printf("right answers: %d of %d before, %d after\n", before, ITEMS - TRAIN, after);
 
-    tinkc_text_free(path);
+    tinkc_text_free(&path);
     tinkc_chat_template_free(&chat_template);
     tinkc_tokenizer_free(&tokenizer);
     tinkc_training_close(&training);

@@ -45,7 +45,7 @@ static void ask(group *g, tinkc_sampling *sampling)
     tinkc_encoding *encoding = NULL;
     check(tinkc_tokenizer_encode(&encoding, tokenizer, text, strlen(text), NULL, &err),
           &err);
-    const int32_t *ids = tinkc_encoding_ids(encoding, &g->prompt_n);
+    const int32_t *ids = tinkc_encoding_ids(&g->prompt_n, encoding);
     require(g->prompt_n <= TOKENS_MAX, "a short question");
     memcpy(g->prompt, ids, g->prompt_n * sizeof(ids[0]));
     tinkc_encoding_free(&encoding);
@@ -70,7 +70,7 @@ static double reward_of(const group *g, const int32_t *tokens, size_t n)
     char *text = NULL;
     check(tinkc_tokenizer_decode(&text, NULL, tokenizer, &what, &err), &err);
     double reward = strcmp(text, g->answer) == 0 ? 1 : 0;
-    tinkc_text_free(text);
+    tinkc_text_free(&text);
     return reward;
 }
 
@@ -83,8 +83,8 @@ static tinkc_datum *make_datum(const group *g, const tinkc_samples *samples, siz
     int32_t tokens[TOKENS_MAX];
     float logprobs[TOKENS_MAX] = {0}, advantages[TOKENS_MAX] = {0};
     size_t n = 0, known = 0, asked = g->prompt_n;
-    const int32_t *answer = tinkc_samples_tokens(samples, k, &n);
-    const float *sampled = tinkc_samples_logprobs(samples, k, &known);
+    const int32_t *answer = tinkc_samples_tokens(&n, samples, k);
+    const float *sampled = tinkc_samples_logprobs(&known, samples, k);
     require(known == n && asked + n <= TOKENS_MAX, "an answer with log-probabilities");
     memcpy(tokens, g->prompt, asked * sizeof(tokens[0]));
     memcpy(tokens + asked, answer, n * sizeof(tokens[0]));
@@ -113,7 +113,7 @@ static double judge(group *g, tinkc_datum **data, size_t *data_n)
     check(tinkc_future_take_samples(&samples, g->future, &err), &err);
     for (size_t k = 0; k < ANSWERS; k++) {
         size_t n = 0;
-        const int32_t *tokens = tinkc_samples_tokens(samples, k, &n);
+        const int32_t *tokens = tinkc_samples_tokens(&n, samples, k);
         rewards[k] = reward_of(g, tokens, n);
         mean += rewards[k] / ANSWERS;
     }
@@ -129,7 +129,7 @@ static double judge(group *g, tinkc_datum **data, size_t *data_n)
     return mean;
 }
 
-static void improve(tinkc_training *training, const tinkc_datum *const *data, size_t n)
+static void improve(tinkc_training *training, tinkc_datum *const *data, size_t n)
 {
     tinkc_adam_params adam = TINKC_ADAM_PARAMS_INIT;
     adam.learning_rate = 3e-3;
@@ -161,7 +161,7 @@ static double step(tinkc_training *training)
     }
     tinkc_sampling_close(&sampling);
     if (n > 0) {
-        improve(training, (const tinkc_datum *const *)data, n);
+        improve(training, data, n);
     }
     for (size_t i = 0; i < n; i++) {
         tinkc_datum_free(&data[i]);

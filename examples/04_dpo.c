@@ -73,8 +73,8 @@ static double answer_logprob(const tinkc_datum *datum, const float *logprobs, si
  * answer is -BETA * sigmoid(-margin) for the preferred one and the opposite for the
  * other. It runs on a thread of the library that does nothing else: it may take its time,
  * and must not touch what another thread changes meanwhile. */
-static int dpo_loss(tinkc_custom_item *items, size_t n, double *loss,
-                    tinkc_metrics *metrics, void *user)
+static int dpo_loss(double *loss, tinkc_metrics *metrics, tinkc_custom_item *items,
+                    size_t n, void *user)
 {
     const preferences *p = (const preferences *)user;
     double pairs = (double)n / 2, margins = 0;
@@ -97,21 +97,20 @@ static int dpo_loss(tinkc_custom_item *items, size_t n, double *loss,
         *loss += log1p(exp(-margin)) / pairs;
         margins += margin / pairs;
     }
-    return tinkc_metrics_put(metrics, "margin", margins) == TINKC_OK ? 0 : 1;
+    return tinkc_metrics_put(metrics, "margin", margins, NULL) == TINKC_OK ? 0 : 1;
 }
 
 /* The log-probability of every answer under the weights as they are. */
 static void measure(tinkc_training *training, const preferences *p, double out[2 * PAIRS])
 {
     tinkc_fwdbwd *result = NULL;
-    check(tinkc_training_forward_wait(&result, training,
-                                      (const tinkc_datum *const *)p->data, 2 * PAIRS,
+    check(tinkc_training_forward_wait(&result, training, p->data, 2 * PAIRS,
                                       "cross_entropy", NULL, &err),
           &err);
     for (size_t i = 0; i < 2 * PAIRS; i++) {
         const float *logprobs = NULL;
         size_t n = 0;
-        check(tinkc_fwdbwd_f32(&logprobs, &n, result, i, "logprobs"), &err);
+        check(tinkc_fwdbwd_f32(&logprobs, &n, result, i, "logprobs", &err), &err);
         require(n == tinkc_tensor_count(tinkc_datum_tensor(p->data[i], "weights")),
                 "a log-probability for each target");
         out[i] = answer_logprob(p->data[i], logprobs, n);
@@ -137,13 +136,13 @@ static void train(tinkc_training *training, preferences *p)
     for (int i = 0; i < STEPS; i++) {
         double loss = 0, margin = 0;
         tinkc_fwdbwd *result = NULL;
-        check(tinkc_training_forward_backward_custom_wait(
-                  &result, training, (const tinkc_datum *const *)p->data, 2 * TRAIN,
-                  dpo_loss, p, &err),
+        check(tinkc_training_forward_backward_custom_wait(&result, training, p->data,
+                                                          2 * TRAIN, dpo_loss, p, &err),
               &err);
         check(tinkc_training_optim_step_wait(NULL, training, &adam, &err), &err);
-        check(tinkc_fwdbwd_loss(&loss, result), &err);
-        check(tinkc_metrics_get(&margin, tinkc_fwdbwd_metrics(result), "margin"), &err);
+        check(tinkc_fwdbwd_loss(&loss, result, &err), &err);
+        check(tinkc_metrics_get(&margin, tinkc_fwdbwd_metrics(result), "margin", &err),
+              &err);
         printf("step %2d  loss %.3f  margin %.2f\n", i, loss, margin);
         tinkc_fwdbwd_free(&result);
     }

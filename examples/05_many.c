@@ -32,7 +32,7 @@ static tinkc_model_input *make_prompt(void)
     check(tinkc_tokenizer_encode(&encoding, tokenizer, question, strlen(question), NULL,
                                  &err),
           &err);
-    const int32_t *ids = tinkc_encoding_ids(encoding, &n);
+    const int32_t *ids = tinkc_encoding_ids(&n, encoding);
     check(tinkc_model_input_from_tokens(&prompt, ids, n, &err), &err);
     tinkc_encoding_free(&encoding);
     return prompt;
@@ -49,7 +49,7 @@ static void submit(tinkc_queue *queue, tinkc_sampling *sampling)
     for (uintptr_t i = 0; i < SAMPLES; i++) {
         params.seed = i;
         tinkc_future *future = tinkc_sampling_sample(sampling, prompt, &params, NULL);
-        check(tinkc_queue_add(queue, future, (void *)i), &err);
+        check(tinkc_queue_add(queue, future, (void *)i, &err), &err);
         tinkc_future_free(&future);
     }
     tinkc_model_input_free(&prompt);
@@ -60,9 +60,9 @@ static void count(answer answers[ANSWERS], const tinkc_samples *samples)
     size_t n = 0;
     double sum = 0;
     tinkc_decode what = TINKC_DECODE_INIT;
-    what.ids = tinkc_samples_tokens(samples, 0, &what.ids_n);
+    what.ids = tinkc_samples_tokens(&what.ids_n, samples, 0);
     what.skip_special = true;
-    const float *logprobs = tinkc_samples_logprobs(samples, 0, &n);
+    const float *logprobs = tinkc_samples_logprobs(&n, samples, 0);
     for (size_t i = 0; i < n; i++) {
         sum += (double)logprobs[i];
     }
@@ -73,7 +73,7 @@ static void count(answer answers[ANSWERS], const tinkc_samples *samples)
         answers[number].count++;
         answers[number].probability = exp(sum);
     }
-    tinkc_text_free(text);
+    tinkc_text_free(&text);
 }
 
 /* Takes them in the order in which they are done, which is not that of the calls. */
@@ -83,7 +83,7 @@ static int collect(tinkc_queue *queue, answer answers[ANSWERS])
     uintptr_t highest = 0;
     tinkc_future *future = NULL;
     void *tag = NULL;
-    while (tinkc_queue_take(queue, &future, &tag, TINKC_FOREVER) == TINKC_OK) {
+    while (tinkc_queue_take(&future, &tag, queue, TINKC_FOREVER, NULL) == TINKC_OK) {
         tinkc_samples *samples = NULL;
         check(tinkc_future_take_samples(&samples, future, &err), &err);
         count(answers, samples);

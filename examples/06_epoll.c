@@ -30,7 +30,7 @@ static void take_sample(tinkc_future *future, void *user)
     tinkc_samples *samples = NULL;
     size_t n = 0;
     check(tinkc_future_take_samples(&samples, future, &err), &err);
-    (void)tinkc_samples_tokens(samples, 0, &n);
+    (void)tinkc_samples_tokens(&n, samples, 0);
     a->tokens += n;
     a->done++;
     tinkc_samples_free(&samples);
@@ -49,7 +49,7 @@ static void tick(app *a)
     params.has_seed = true; /* the same numbers in every run */
     params.seed = (uint64_t)a->ticks;
     tinkc_future *future = tinkc_sampling_sample(a->sampling, a->prompt, &params, NULL);
-    check(tinkc_future_on_done(future, take_sample, a), &err);
+    check(tinkc_future_on_done(future, take_sample, a, &err), &err);
     tinkc_future_free(&future); /* the sample goes on */
 }
 
@@ -78,7 +78,7 @@ static void loop(app *a)
                 tick(a);
             }
         }
-        check(tinkc_service_process(a->service), &err);
+        check(tinkc_service_process(a->service, &err), &err);
     }
 }
 

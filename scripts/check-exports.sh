@@ -22,14 +22,17 @@ static=$build/libtinkc.a
 failed=0
 say() { echo "$*"; failed=1; }
 
-symbols=$(nm -D --defined-only --format=posix "$shared")
-names=$(awk '{ print $1 }' <<<"$symbols" | LC_ALL=C sort)
+# Each symbol is followed by its version; the versions themselves are rows of type A.
+symbols=$(nm -D --defined-only --format=posix "$shared" | awk '$2 != "A"')
+names=$(awk '{ print $1 }' <<<"$symbols" | sed 's/@.*//' | LC_ALL=C sort)
 if [ $update = yes ]; then
     echo "$names" >"$list"
 fi
 diff -u "$list" - <<<"$names" || say "the exported list differs (scripts/check-exports.sh --update)"
 bad=$(grep -v '^tinkc_' <<<"$names" || true)
 [ -z "$bad" ] || say "exported without the prefix:" $bad
+plain=$(awk '$1 !~ /@@TINKC_[0-9.]+$/ { print $1 }' <<<"$symbols")
+[ -z "$plain" ] || say "exported without a version (cmake/tinkc.map):" $plain
 data=$(awk '$2 !~ /^[TW]$/ { print $1 }' <<<"$symbols")
 [ -z "$data" ] || say "exported data:" $data
 

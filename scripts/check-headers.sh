@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Each public header compiles alone, as C11 and as C++17, with gcc and clang, strictly;
-# and tinkc.h includes all of them.
+# tinkc.h includes all of them, and every TINKC_X_INIT has its function tinkc_x_init.
 #   scripts/check-headers.sh [--root DIR]
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -20,5 +20,11 @@ for header in "$root"/include/tinkc/*.h; do
     case $name in tinkc/tinkc.h) continue ;; esac
     grep -q "#include <$name>" "$root/include/tinkc/tinkc.h" ||
         { echo "tinkc/tinkc.h does not include $name"; failed=1; }
+done
+# A macro is of no use outside C and C++: each _INIT has its function.
+for macro in $(grep -hoE '^#define TINKC_[A-Z0-9_]+_INIT\b' "$root"/include/tinkc/*.h | cut -d' ' -f2); do
+    name=$(tr 'A-Z' 'a-z' <<<"$macro")
+    grep -qE "^TINKC_API void $name\(" "$root"/include/tinkc/*.h ||
+        { echo "$macro has no function $name"; failed=1; }
 done
 [ "$failed" -eq 0 ] && [ "$count" -gt 0 ] && echo "$count headers, C11 and C++17"

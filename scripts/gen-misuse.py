@@ -20,7 +20,7 @@ def declarations(paths):
     for path in paths:
         text = re.sub(r"/\*.*?\*/", "", open(path).read(), flags=re.S)
         for returned, name, arguments in DECLARATION.findall(text):
-            yield (" ".join(returned.split()), name,
+            yield (" ".join(returned.replace("TINKC_NODISCARD", "").split()), name,
                    [" ".join(a.split()) for a in arguments.split(",")])
 
 
@@ -35,8 +35,6 @@ def argument(text, index, destroyers):
     if type_of.endswith("**") and "*const*" not in type_of and base != "void":
         const = "const " if type_of.startswith("const") else ""
         clean = None if const else destroyers.get(base)
-        if base == "char" and not const:
-            clean = "tinkc_text_free(o{0})"
         return (f"outs ? &o{index} : NULL", f"{const}{base} *o{index} = NULL;",
                 clean.format(index) if clean else None)
     if type_of.endswith("*") and not type_of.startswith("const") and base in SCALARS:
@@ -82,7 +80,7 @@ def main():
     found = list(declarations(sys.argv[2:]))
     if len(found) < 100:
         sys.exit("gen-misuse: found too few functions")
-    destroyers = {re.match(r"(tinkc_\w+)", a[0])[1]: n + "(&o{0})"
+    destroyers = {re.match(r"(\w+)", a[0])[1]: n + "(&o{0})"
                   for r, n, a in found if re.search(r"_(free|close)$", n) and len(a) == 1 and a[0].count("*") == 2}
     rows = []
     with open(sys.argv[1], "w") as out:

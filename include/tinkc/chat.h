@@ -33,20 +33,23 @@ typedef struct tinkc_rendered tinkc_rendered; /* tokens with labels and weights 
 
 /* From its source. TINKC_E_PARSE with the line; TINKC_E_UNSUPPORTED: a part of Jinja that
  * chat templates do not use; TINKC_E_LIMIT; TINKC_E_NOMEM. */
-TINKC_API tinkc_code tinkc_chat_template_new(tinkc_chat_template **out,
-                                             const char *source, tinkc_error **err);
+TINKC_API TINKC_NODISCARD tinkc_code tinkc_chat_template_new(tinkc_chat_template **out,
+                                                             const char *source,
+                                                             tinkc_error **err);
 
 /* From a *.jinja file, a tokenizer_config.json, or a directory with either. Special
  * tokens of a tokenizer_config.json become variables (bos_token ...). `name`: of several
  * templates; NULL is "default", and "tool_use" for conversations with tools. Further
  * errors: TINKC_E_MISSING, TINKC_E_IO, TINKC_E_DECODE. */
-TINKC_API tinkc_code tinkc_chat_template_load(tinkc_chat_template **out, const char *path,
-                                              const char *name, tinkc_error **err);
+TINKC_API TINKC_NODISCARD tinkc_code tinkc_chat_template_load(tinkc_chat_template **out,
+                                                              const char *path,
+                                                              const char *name,
+                                                              tinkc_error **err);
 
 /* The template that came with a tokenizer. Errors as tinkc_chat_template_load. */
-TINKC_API tinkc_code tinkc_chat_template_of(tinkc_chat_template **out,
-                                            const tinkc_tokenizer *tokenizer,
-                                            const char *name, tinkc_error **err);
+TINKC_API TINKC_NODISCARD tinkc_code
+tinkc_chat_template_of(tinkc_chat_template **out, const tinkc_tokenizer *tokenizer,
+                       const char *name, tinkc_error **err);
 
 /* Sets *tpl to NULL; accepts NULL. */
 TINKC_API void tinkc_chat_template_free(tinkc_chat_template **tpl);
@@ -54,7 +57,7 @@ TINKC_API void tinkc_chat_template_free(tinkc_chat_template **tpl);
 /* ---- conversations ---- */
 
 /* An empty one. TINKC_E_NOMEM. */
-TINKC_API tinkc_code tinkc_chat_new(tinkc_chat **out, tinkc_error **err);
+TINKC_API TINKC_NODISCARD tinkc_code tinkc_chat_new(tinkc_chat **out, tinkc_error **err);
 
 /* Sets *chat to NULL; accepts NULL. */
 TINKC_API void tinkc_chat_free(tinkc_chat **chat);
@@ -82,6 +85,9 @@ TINKC_API size_t tinkc_chat_count(const tinkc_chat *chat);
 /* The wall clock, for `now_us`. */
 #define TINKC_CHAT_NOW INT64_MIN
 
+/* Returns TINKC_CHAT_NOW, for programs in languages that cannot read a C macro. */
+TINKC_API int64_t tinkc_chat_now(void);
+
 /* How to render. */
 typedef struct tinkc_chat_options {
     size_t size;                /* of this struct */
@@ -98,14 +104,17 @@ typedef struct tinkc_chat_options {
         sizeof(tinkc_chat_options), false, false, false, TINKC_CHAT_NOW                  \
     }
 
+/* Sets *options to TINKC_CHAT_OPTIONS_INIT. */
+TINKC_API void tinkc_chat_options_init(tinkc_chat_options *options);
+
 /* The text, ended by a NUL; the caller frees it with tinkc_text_free. *n (unless NULL) is
  * its length. `options` may be NULL. TINKC_E_INVALID, with the template's line: what
  * raises an exception in jinja2, raise_exception() of the template itself too. */
-TINKC_API tinkc_code tinkc_chat_render(char **out, size_t *n,
-                                       const tinkc_chat_template *tpl,
-                                       const tinkc_chat *chat,
-                                       const tinkc_chat_options *options,
-                                       tinkc_error **err);
+TINKC_API TINKC_NODISCARD tinkc_code tinkc_chat_render(char **out, size_t *n,
+                                                       const tinkc_chat_template *tpl,
+                                                       const tinkc_chat *chat,
+                                                       const tinkc_chat_options *options,
+                                                       tinkc_error **err);
 
 /* ---- tokens ---- */
 
@@ -126,7 +135,7 @@ typedef struct tinkc_chat_part {
 } tinkc_chat_part;
 
 /* Weight of the tokens of a part. */
-typedef float (*tinkc_weigh_fn)(void *user, const tinkc_chat_part *part);
+typedef float (*tinkc_weigh_fn)(const tinkc_chat_part *part, void *user);
 
 /* How to make training data of a conversation. */
 typedef struct tinkc_train_options {
@@ -142,6 +151,9 @@ typedef struct tinkc_train_options {
         sizeof(tinkc_train_options), TINKC_LOSS_ON_ASSISTANT, NULL, NULL, NULL           \
     }
 
+/* Sets *options to TINKC_TRAIN_OPTIONS_INIT. */
+TINKC_API void tinkc_train_options_init(tinkc_train_options *options);
+
 /* The tokens of a whole conversation, each with its weight. Templates with
  * {% generation %} say what is trained; for others each assistant turn starts where the
  * messages before it, rendered with the generation prompt, end.
@@ -149,24 +161,24 @@ typedef struct tinkc_train_options {
  * conversation is not the beginning of the text, e.g. because earlier reasoning is left
  * out), and names the message. Further errors as tinkc_chat_render and
  * tinkc_tokenizer_encode. */
-TINKC_API tinkc_code tinkc_chat_tokens(tinkc_rendered **out,
-                                       const tinkc_chat_template *tpl,
-                                       const tinkc_chat *chat,
-                                       const tinkc_tokenizer *tokenizer,
-                                       const tinkc_train_options *options,
-                                       tinkc_error **err);
+TINKC_API TINKC_NODISCARD tinkc_code tinkc_chat_tokens(tinkc_rendered **out,
+                                                       const tinkc_chat_template *tpl,
+                                                       const tinkc_chat *chat,
+                                                       const tinkc_tokenizer *tokenizer,
+                                                       const tinkc_train_options *options,
+                                                       tinkc_error **err);
 
 /* Sets *rendered to NULL; accepts NULL. */
 TINKC_API void tinkc_rendered_free(tinkc_rendered **rendered);
 
 /* The text that was tokenized, borrowed. *n (unless NULL) is its length. */
-TINKC_API const char *tinkc_rendered_text(const tinkc_rendered *rendered, size_t *n);
+TINKC_API const char *tinkc_rendered_text(size_t *n, const tinkc_rendered *rendered);
 
 /* The token ids, borrowed. */
-TINKC_API const int32_t *tinkc_rendered_tokens(const tinkc_rendered *rendered, size_t *n);
+TINKC_API const int32_t *tinkc_rendered_tokens(size_t *n, const tinkc_rendered *rendered);
 
 /* The weight of each token, borrowed; not shifted: weight i belongs to token i. */
-TINKC_API const float *tinkc_rendered_weights(const tinkc_rendered *rendered, size_t *n);
+TINKC_API const float *tinkc_rendered_weights(size_t *n, const tinkc_rendered *rendered);
 
 /* Number of parts; they cover all tokens in order. */
 TINKC_API size_t tinkc_rendered_part_count(const tinkc_rendered *rendered);
@@ -183,16 +195,17 @@ TINKC_API const char *tinkc_rendered_warning(const tinkc_rendered *rendered,
 
 /* A datum for cross_entropy: input all tokens but the last, target_tokens all but the
  * first, weights those of the targets. TINKC_E_INVALID for less than two tokens. */
-TINKC_API tinkc_code tinkc_rendered_datum(tinkc_datum **out,
-                                          const tinkc_rendered *rendered,
-                                          tinkc_error **err);
+TINKC_API TINKC_NODISCARD tinkc_code tinkc_rendered_datum(tinkc_datum **out,
+                                                          const tinkc_rendered *rendered,
+                                                          tinkc_error **err);
 
 /* tinkc_chat_tokens and tinkc_rendered_datum in one. */
-TINKC_API tinkc_code tinkc_chat_datum(tinkc_datum **out, const tinkc_chat_template *tpl,
-                                      const tinkc_chat *chat,
-                                      const tinkc_tokenizer *tokenizer,
-                                      const tinkc_train_options *options,
-                                      tinkc_error **err);
+TINKC_API TINKC_NODISCARD tinkc_code tinkc_chat_datum(tinkc_datum **out,
+                                                      const tinkc_chat_template *tpl,
+                                                      const tinkc_chat *chat,
+                                                      const tinkc_tokenizer *tokenizer,
+                                                      const tinkc_train_options *options,
+                                                      tinkc_error **err);
 
 TINKC_END_DECLS
 

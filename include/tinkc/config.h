@@ -29,11 +29,13 @@ typedef enum tinkc_loop {
  * TINKER_BASE_URL, TINKER_CREDENTIAL_CMD, TINKER_PROJECT_ID, TINKER_TAGS,
  * TINKER_TELEMETRY, TINKER_LOG, CLOUDFLARE_ACCESS_CLIENT_ID / _SECRET, SSL_CERT_FILE,
  * SSL_CERT_DIR and the proxy variables). The caller owns *out. */
-TINKC_API tinkc_code tinkc_config_new(tinkc_config **out, tinkc_error **err);
+TINKC_API TINKC_NODISCARD tinkc_code tinkc_config_new(tinkc_config **out,
+                                                      tinkc_error **err);
 
 /* A copy that shares nothing with the original. The caller owns *out. */
-TINKC_API tinkc_code tinkc_config_copy(tinkc_config **out, const tinkc_config *config,
-                                       tinkc_error **err);
+TINKC_API TINKC_NODISCARD tinkc_code tinkc_config_copy(tinkc_config **out,
+                                                       const tinkc_config *config,
+                                                       tinkc_error **err);
 
 /* Wipes secrets. Sets *config to NULL; accepts NULL. */
 TINKC_API void tinkc_config_free(tinkc_config **config);
@@ -48,8 +50,8 @@ TINKC_API tinkc_code tinkc_config_set(tinkc_config *config, const char *name,
 /* The effective value as text into `text` (NUL-terminated, cut to `size`); secrets read
  * as
  * "***". Returns the full length as snprintf, or 0 for an unknown name. */
-TINKC_API size_t tinkc_config_get(const tinkc_config *config, const char *name,
-                                  char *text, size_t size);
+TINKC_API size_t tinkc_config_get(char *text, size_t size, const tinkc_config *config,
+                                  const char *name);
 
 /* The option table, for programs that list it: name, type ("string", "bool", "int",
  * "duration_ms", "secret"), default and one line of help. false when index is past the

@@ -43,6 +43,9 @@ typedef struct tinkc_download_options {
         sizeof(tinkc_download_options), false, 0, 0, -1, 500, NULL, NULL, NULL           \
     }
 
+/* Sets *options to TINKC_DOWNLOAD_OPTIONS_INIT. */
+TINKC_API void tinkc_download_options_init(tinkc_download_options *options);
+
 /* Puts the files of the checkpoint "tinker://..." into the new directory `target` (its
  * parents are made). Waits while the server builds the archive, as
  * tinkc_rest_archive_url. `options` NULL: defaults; *result (may be NULL) is what the

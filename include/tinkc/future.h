@@ -11,7 +11,7 @@
  * its result is dropped. Thread: every function here may be called from any thread, on
  * the same future at once. With TINKC_LOOP_MANUAL nothing completes unless somebody calls
  * tinkc_service_process (the waiting functions do it themselves when they run on the
- * thread that owns the loop). */
+ * thread that owns the loop, NULL). */
 #ifndef TINKC_FUTURE_H
 #define TINKC_FUTURE_H
 
@@ -28,7 +28,7 @@ typedef struct tinkc_future tinkc_future;
 typedef struct tinkc_queue tinkc_queue;
 
 /* Wait without an end, where a timeout in milliseconds is asked for. */
-#define TINKC_FOREVER ((int64_t)-1)
+enum { TINKC_FOREVER = -1 };
 
 /* Where an unfinished operation is. */
 typedef enum tinkc_stage {
@@ -79,6 +79,9 @@ typedef struct tinkc_wait {
             "", "", ""                                                                   \
     }
 
+/* Sets *wait to TINKC_WAIT_INIT. */
+TINKC_API void tinkc_wait_init(tinkc_wait *wait);
+
 /* Gives the caller's reference back and sets *future to NULL. Accepts NULL. */
 TINKC_API void tinkc_future_free(tinkc_future **future);
 
@@ -100,7 +103,7 @@ TINKC_API const tinkc_error *tinkc_future_error(const tinkc_future *future);
 
 /* A copy of that error that outlives the future; NULL when there is none. Caller frees.
  */
-TINKC_API tinkc_error *tinkc_future_take_error(tinkc_future *future);
+TINKC_API TINKC_NODISCARD tinkc_error *tinkc_future_take_error(tinkc_future *future);
 
 /* Completes the future with TINKC_E_CANCELLED unless it is done already. Work that was
  * not sent is not sent; what the server has accepted may still be applied there, in its
@@ -114,19 +117,20 @@ typedef void (*tinkc_future_fn)(tinkc_future *future, void *user);
 
 /* Sets the callback; one per future. TINKC_E_STATE when there is one already. */
 TINKC_API tinkc_code tinkc_future_on_done(tinkc_future *future, tinkc_future_fn fn,
-                                          void *user);
+                                          void *user, tinkc_error **err);
 
 /* Fills *out (its `size` must be set). TINKC_E_STATE for NULL. */
-TINKC_API tinkc_code tinkc_future_status(const tinkc_future *future, tinkc_wait *out);
+TINKC_API tinkc_code tinkc_future_status(tinkc_wait *out, const tinkc_future *future,
+                                         tinkc_error **err);
 
 /* One sentence that says what the future is waiting for and since when; always
  * NUL-terminated within `size` bytes. Returns the length it would like to have, as
  * snprintf. */
-TINKC_API size_t tinkc_future_explain(const tinkc_future *future, char *text,
-                                      size_t size);
+TINKC_API size_t tinkc_future_explain(char *text, size_t size,
+                                      const tinkc_future *future);
 
 /* The same for a wait that was read before. */
-TINKC_API size_t tinkc_wait_explain(const tinkc_wait *wait, char *text, size_t size);
+TINKC_API size_t tinkc_wait_explain(char *text, size_t size, const tinkc_wait *wait);
 
 /* Waits until all are done: TINKC_OK, or the code of the first (lowest index) that
  * failed, or TINKC_E_TIMEOUT when some are not done. NULL entries give TINKC_E_STATE. */
@@ -141,7 +145,8 @@ TINKC_API tinkc_code tinkc_future_wait_any(size_t *index, tinkc_future *const *f
 /* ---- completion queue: wait-any over thousands ---- */
 
 /* A queue of done futures. Futures of different services may share one. */
-TINKC_API tinkc_code tinkc_queue_open(tinkc_queue **out, tinkc_error **err);
+TINKC_API TINKC_NODISCARD tinkc_code tinkc_queue_open(tinkc_queue **out,
+                                                      tinkc_error **err);
 
 /* Futures still attached are detached, not cancelled. Sets *queue to NULL; accepts NULL.
  */
@@ -150,12 +155,14 @@ TINKC_API void tinkc_queue_close(tinkc_queue **queue);
 /* Attaches a future with a tag of the caller's. The queue takes a reference of its own,
  * so the caller may free his. A future can be attached to one queue, once: TINKC_E_STATE.
  */
-TINKC_API tinkc_code tinkc_queue_add(tinkc_queue *queue, tinkc_future *future, void *tag);
+TINKC_API tinkc_code tinkc_queue_add(tinkc_queue *queue, tinkc_future *future, void *tag,
+                                     tinkc_error **err);
 
 /* Takes the next done future, in order of completion: the caller owns the reference then.
  * TINKC_E_TIMEOUT when none was done in time; TINKC_E_MISSING when none is attached. */
-TINKC_API tinkc_code tinkc_queue_take(tinkc_queue *queue, tinkc_future **future,
-                                      void **tag, int64_t timeout_ms);
+TINKC_API tinkc_code tinkc_queue_take(tinkc_future **future, void **tag,
+                                      tinkc_queue *queue, int64_t timeout_ms,
+                                      tinkc_error **err);
 
 /* Attached and not taken yet. */
 TINKC_API size_t tinkc_queue_pending(const tinkc_queue *queue);

@@ -5,7 +5,7 @@
  * (failure, cancelling, closing, lack of memory). Beside the two there are points:
  * retries, pauses of the server's queue, tokens that were used; after a cancel they may
  * follow the end. Names come from fixed lists, never from data. Metrics
- * (<tinkc/metrics.h>) and traces (<tinkc/trace.h>) are built on this and on nothing else.
+ * (<tinkc/meter.h>) and traces (<tinkc/trace.h>) are built on this and on nothing else.
  *
  * A context is a trace parent and tags. It belongs to a handle: a second handle on the
  * same service, model or sampler is made with it, and whatever is called through that
@@ -27,16 +27,12 @@ TINKC_BEGIN_DECLS
 
 /* ---- context ---- */
 
-typedef struct tinkc_tag {
-    const char *name, *value;
-} tinkc_tag;
-
 /* Start from TINKC_CONTEXT_INIT. Everything is copied when a handle is made with it. */
 typedef struct tinkc_context {
     size_t size;
     const char *traceparent; /* W3C, "00-<32 hex>-<16 hex>-<2 hex>"; NULL: none is sent */
     const char *tracestate;  /* sent beside it; NULL: none */
-    const tinkc_tag *tags;   /* for hooks and traces; not sent */
+    const tinkc_pair *tags;  /* for hooks and traces; not sent */
     size_t tags_n;
 } tinkc_context;
 
@@ -44,6 +40,9 @@ typedef struct tinkc_context {
     {                                                                                    \
         sizeof(tinkc_context), NULL, NULL, NULL, 0                                       \
     }
+
+/* Sets *context to TINKC_CONTEXT_INIT. */
+TINKC_API void tinkc_context_init(tinkc_context *context);
 
 /* A second handle on the same service whose calls, and those of clients that are made
  * from it, carry the context (instead of the one that `service` has). Closing it closes
@@ -54,22 +53,19 @@ typedef struct tinkc_context {
  * tag without name or value or not in UTF-8; TINKC_E_STATE for NULL, TINKC_E_CANCELLED
  * after the close, TINKC_E_NOMEM: *out stays as it is. The caller owns *out, closed as
  * the first one. Thread: any. */
-TINKC_API tinkc_code tinkc_service_with_context(tinkc_service **out,
-                                                tinkc_service *service,
-                                                const tinkc_context *context,
-                                                tinkc_error **err);
+TINKC_API TINKC_NODISCARD tinkc_code
+tinkc_service_with_context(tinkc_service **out, tinkc_service *service,
+                           const tinkc_context *context, tinkc_error **err);
 
 /* The same for one model: both handles share its order. The caller owns *out. */
-TINKC_API tinkc_code tinkc_training_with_context(tinkc_training **out,
-                                                 tinkc_training *training,
-                                                 const tinkc_context *context,
-                                                 tinkc_error **err);
+TINKC_API TINKC_NODISCARD tinkc_code
+tinkc_training_with_context(tinkc_training **out, tinkc_training *training,
+                            const tinkc_context *context, tinkc_error **err);
 
 /* The same for one sampler. The caller owns *out. */
-TINKC_API tinkc_code tinkc_sampling_with_context(tinkc_sampling **out,
-                                                 tinkc_sampling *sampling,
-                                                 const tinkc_context *context,
-                                                 tinkc_error **err);
+TINKC_API TINKC_NODISCARD tinkc_code
+tinkc_sampling_with_context(tinkc_sampling **out, tinkc_sampling *sampling,
+                            const tinkc_context *context, tinkc_error **err);
 
 /* The context that the operation was called with, or NULL. Borrowed: valid while the
  * caller holds the future. Thread: any; also in its callback. */
@@ -135,7 +131,8 @@ typedef void (*tinkc_hook_fn)(const tinkc_hook *event, void *user);
  * TINKC_E_STATE for NULL and after the close, TINKC_E_INVALID without a function,
  * TINKC_E_LIMIT beyond 8 hooks. Thread: any. */
 TINKC_API tinkc_code tinkc_service_add_hook(tinkc_service *service, tinkc_hook_fn fn,
-                                            void *user, void (*release)(void *user));
+                                            void *user, void (*release)(void *user),
+                                            tinkc_error **err);
 
 /* "training", "prefill", "cached_prefill" or "sampled"; "?" for a value this version does
  * not know. Static storage. */

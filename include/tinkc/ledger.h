@@ -24,13 +24,15 @@ TINKC_BEGIN_DECLS
 /* The most tokens of all kinds that the service may use, with what it has used already;
  * negative: no budget (as at the start). Work that was submitted before goes on. With a
  * budget a sample needs max_tokens: TINKC_E_BUDGET without. TINKC_E_STATE for NULL. */
-TINKC_API tinkc_code tinkc_service_set_budget(tinkc_service *service, int64_t tokens);
+TINKC_API tinkc_code tinkc_service_set_budget(tinkc_service *service, int64_t tokens,
+                                              tinkc_error **err);
 
 typedef struct tinkc_ledger tinkc_ledger; /* as it was at some time; does not change */
 
 /* The caller owns *out. TINKC_E_STATE for NULL, TINKC_E_NOMEM. */
-TINKC_API tinkc_code tinkc_service_read_ledger(tinkc_ledger **out, tinkc_service *service,
-                                               tinkc_error **err);
+TINKC_API TINKC_NODISCARD tinkc_code tinkc_service_read_ledger(tinkc_ledger **out,
+                                                               tinkc_service *service,
+                                                               tinkc_error **err);
 
 /* Sets *ledger to NULL; accepts NULL. */
 TINKC_API void tinkc_ledger_free(tinkc_ledger **ledger);
@@ -72,7 +74,7 @@ TINKC_API int64_t tinkc_ledger_step_tokens(const tinkc_ledger *ledger, size_t ru
 /* Tokens of a batch, as forward and forward_backward count them (a custom loss: twice).
  * An image counts the tokens that were expected of it. TINKC_E_INVALID for an empty batch
  * or a NULL in it. */
-TINKC_API tinkc_code tinkc_estimate_batch(int64_t *tokens, const tinkc_datum *const *data,
+TINKC_API tinkc_code tinkc_estimate_batch(int64_t *tokens, tinkc_datum *const *data,
                                           size_t n, tinkc_error **err);
 
 /* Tokens of the prompt, and the most that the continuations can have: -1 without

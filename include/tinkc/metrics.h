@@ -1,108 +1,51 @@
-/* Metrics: what a service has done so far, in numbers.
+/* Metrics of training: names with numbers, as the server sent them or as a custom loss
+ * computed them.
  *
- * A meter is built on the hooks (<tinkc/hooks.h>) and on nothing else: without one
- * nothing is counted, and hooks work without it. Reading gives a copy that does not
- * change, as rows, as JSON, or as text for Prometheus. Names and labels come from fixed
- * lists. Times are seconds; quantiles are at most 4 %, or a microsecond, above the
- * true ones. Thread: any. */
+ * A result owns its metrics; only those that tinkc_future_take_metrics or
+ * tinkc_training_optim_step_wait hand out belong to the caller. What the library itself
+ * does is measured elsewhere: <tinkc/meter.h>. Thread: one at a time. */
 #ifndef TINKC_METRICS_H
 #define TINKC_METRICS_H
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include <tinkc/error.h>
 #include <tinkc/export.h>
-#include <tinkc/service.h>
 
 TINKC_BEGIN_DECLS
 
-typedef struct tinkc_meter tinkc_meter;       /* counts */
-typedef struct tinkc_readings tinkc_readings; /* what it had counted at some time */
+typedef struct tinkc_metrics tinkc_metrics;
 
-/* The caller owns *out. TINKC_E_NOMEM. */
-TINKC_API tinkc_code tinkc_meter_new(tinkc_meter **out, tinkc_error **err);
+/* Frees metrics that the caller owns (not those inside a result) and sets *metrics to
+ * NULL. Accepts NULL. */
+TINKC_API void tinkc_metrics_free(tinkc_metrics **metrics);
 
-/* Counts what the service does from now on; one meter may serve several. Errors as
- * tinkc_service_add_hook. */
-TINKC_API tinkc_code tinkc_meter_attach(tinkc_meter *meter, tinkc_service *service,
+/* Returns the number of metrics; 0 for NULL. */
+TINKC_API size_t tinkc_metrics_count(const tinkc_metrics *metrics);
+
+/* Gives the name and the value of one metric. The name is borrowed until the metrics are
+ * changed or freed. Returns false, and writes nothing, when `index` is past the end. */
+TINKC_API bool tinkc_metrics_at(const char **name_out, double *value_out,
+                                const tinkc_metrics *metrics, size_t index);
+
+/* Gives the value of the metric with this whole name, e.g. "loss:sum". TINKC_E_MISSING
+ * when there is none, TINKC_E_INVALID without `out` or `name`; *out stays as it is
+ * then. */
+TINKC_API tinkc_code tinkc_metrics_get(double *out, const tinkc_metrics *metrics,
+                                       const char *name, tinkc_error **err);
+
+/* Gives the loss of a training step: the metric "loss", or else the first
+ * "loss:<reduction>". TINKC_E_MISSING when the server sent neither, TINKC_E_INVALID
+ * without `out`. */
+TINKC_API tinkc_code tinkc_metrics_loss(double *out, const tinkc_metrics *metrics,
                                         tinkc_error **err);
 
-/* Sets everything back to 0, but for what is under way. Accepts NULL. */
-TINKC_API void tinkc_meter_reset(tinkc_meter *meter);
-
-/* Gives the caller's part back: services that it is attached to go on counting unseen.
- * Sets *meter to NULL; accepts NULL. */
-TINKC_API void tinkc_meter_free(tinkc_meter **meter);
-
-/* Everything counted so far. The caller owns *out. TINKC_E_STATE for NULL. */
-TINKC_API tinkc_code tinkc_meter_read(tinkc_readings **out, tinkc_meter *meter,
-                                      tinkc_error **err);
-
-/* What is counted, with the label's name:
- *   tinkc_operations_total, tinkc_operations_failed_total        operation
- *   tinkc_operations_in_flight, tinkc_http_requests_in_flight    -
- *   tinkc_operation_duration_seconds                             operation
- *   tinkc_http_request_duration_seconds                          endpoint
- *   tinkc_http_requests_total, tinkc_http_requests_failed_total  endpoint
- *   tinkc_http_answers_total                                     status
- *   tinkc_http_sent_bytes_total, tinkc_http_received_bytes_total -
- *   tinkc_errors_total                                           code
- *   tinkc_retries_total, tinkc_queue_pauses_total                reason
- *   tinkc_tokens_total                                           kind */
-typedef enum tinkc_metric_kind {
-    TINKC_METRIC_COUNTER = 0,  /* only grows */
-    TINKC_METRIC_GAUGE = 1,    /* as it is now */
-    TINKC_METRIC_HISTOGRAM = 2 /* durations */
-} tinkc_metric_kind;
-
-/* One row. Texts are borrowed from the readings. */
-typedef struct tinkc_metric {
-    size_t size;
-    tinkc_metric_kind kind;
-    const char *name;        /* "tinkc_operations_total" */
-    const char *label;       /* "operation"; NULL: the metric has no label */
-    const char *label_value; /* "sample" */
-    const char *help;
-    double value;    /* of a histogram: the sum */
-    int64_t count;   /* this and the rest: histograms */
-    double min, max; /* 0 when there is nothing */
-    double p50, p90, p99;
-} tinkc_metric;
-
-#define TINKC_METRIC_INIT                                                                \
-    {                                                                                    \
-        sizeof(tinkc_metric), TINKC_METRIC_COUNTER, NULL, NULL, NULL, NULL, 0, 0, 0, 0,  \
-            0, 0, 0                                                                      \
-    }
-
-/* Number of rows; 0 for NULL. */
-TINKC_API size_t tinkc_readings_count(const tinkc_readings *readings);
-
-/* Row `index` into *out, whose `size` must be set. False past the end. */
-TINKC_API bool tinkc_readings_at(tinkc_metric *out, const tinkc_readings *readings,
-                                 size_t index);
-
-/* The row of this name and label value (NULL: the first of the name). TINKC_E_MISSING
- * when nothing of it was counted. */
-TINKC_API tinkc_code tinkc_readings_find(tinkc_metric *out,
-                                         const tinkc_readings *readings, const char *name,
-                                         const char *label_value);
-
-/* {"metrics":[{"name":...,"type":...,"labels":{...},"value":...},...]}; histograms have
- * count, sum, min, max, p50, p90 and p99 instead of a value. The caller frees *out with
- * tinkc_text_free. */
-TINKC_API tinkc_code tinkc_readings_json(char **out, const tinkc_readings *readings,
-                                         tinkc_error **err);
-
-/* The same in the text format of Prometheus, version 0.0.4. The caller frees *out with
- * tinkc_text_free. */
-TINKC_API tinkc_code tinkc_readings_prometheus(char **out, const tinkc_readings *readings,
-                                               tinkc_error **err);
-
-/* Sets *readings to NULL; accepts NULL. */
-TINKC_API void tinkc_readings_free(tinkc_readings **readings);
+/* Sets or replaces a metric, inside the callback of a custom loss or in metrics that the
+ * caller owns. The name is copied. TINKC_E_INVALID without metrics or name, TINKC_E_LIMIT
+ * beyond 4096 metrics, TINKC_E_NOMEM; the metrics stay as they are then. */
+TINKC_API tinkc_code tinkc_metrics_put(tinkc_metrics *metrics, const char *name,
+                                       double value, tinkc_error **err);
 
 TINKC_END_DECLS
 

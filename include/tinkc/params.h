@@ -15,6 +15,12 @@
 
 TINKC_BEGIN_DECLS
 
+/* A name with a text: metadata, headers, parameters of a query, tags. */
+typedef struct tinkc_pair {
+    const char *name;
+    const char *value;
+} tinkc_pair;
+
 /* A boolean that may be left out. */
 typedef enum tinkc_choice {
     TINKC_CHOICE_UNSET = 0, /* not sent: the server decides */
@@ -24,8 +30,8 @@ typedef enum tinkc_choice {
 
 /* ---- sampling ---- */
 
-/* Where max_tokens is not given: up to the model's context. */
-#define TINKC_NO_MAX_TOKENS ((int64_t)-1)
+/* max_tokens is not sent: the sample may be as long as the model's context. */
+enum { TINKC_NO_MAX_TOKENS = -1 };
 
 typedef struct tinkc_sampling_params {
     size_t size;
@@ -49,6 +55,9 @@ typedef struct tinkc_sampling_params {
             NULL, NULL, 0, NULL, 0                                                       \
     }
 
+/* Sets *params to TINKC_SAMPLING_PARAMS_INIT. */
+TINKC_API void tinkc_sampling_params_init(tinkc_sampling_params *params);
+
 /* TINKC_E_INVALID names the field: max_tokens below 1, temperature negative or not
  * finite, top_p outside 0..1, more than one form of stop. */
 TINKC_API tinkc_code tinkc_sampling_params_check(const tinkc_sampling_params *params,
@@ -68,6 +77,9 @@ typedef struct tinkc_sample_options {
         sizeof(tinkc_sample_options), 1, TINKC_CHOICE_NO, 0, TINKC_FOREVER               \
     }
 
+/* Sets *options to TINKC_SAMPLE_OPTIONS_INIT. */
+TINKC_API void tinkc_sample_options_init(tinkc_sample_options *options);
+
 /* TINKC_E_INVALID: num_samples below 1, topk_prompt_logprobs or deadline_ms negative. */
 TINKC_API tinkc_code tinkc_sample_options_check(const tinkc_sample_options *options,
                                                 tinkc_error **err);
@@ -84,6 +96,9 @@ typedef struct tinkc_sample_target {
     {                                                                                    \
         sizeof(tinkc_sample_target), NULL, NULL, NULL                                    \
     }
+
+/* Sets *target to TINKC_SAMPLE_TARGET_INIT. */
+TINKC_API void tinkc_sample_target_init(tinkc_sample_target *target);
 
 /* TINKC_E_INVALID: none, or more than one, or a model_path that is no tinker:// path. */
 TINKC_API tinkc_code tinkc_sample_target_check(const tinkc_sample_target *target,
@@ -107,6 +122,9 @@ typedef struct tinkc_adam_params {
         sizeof(tinkc_adam_params), 1e-4, 0.9, 0.95, 1e-12, 0.0, 0.0                      \
     }
 
+/* Sets *params to TINKC_ADAM_PARAMS_INIT. */
+TINKC_API void tinkc_adam_params_init(tinkc_adam_params *params);
+
 /* TINKC_E_INVALID names the field: learning_rate, weight_decay or grad_clip_norm
  * negative, a beta outside 0 <= beta < 1, eps not above 0, anything not finite. */
 TINKC_API tinkc_code tinkc_adam_params_check(const tinkc_adam_params *params,
@@ -127,6 +145,9 @@ typedef struct tinkc_lora_config {
         sizeof(tinkc_lora_config), 32, false, 0, true, true, true                        \
     }
 
+/* Sets *config to TINKC_LORA_CONFIG_INIT. */
+TINKC_API void tinkc_lora_config_init(tinkc_lora_config *config);
+
 /* TINKC_E_INVALID: rank below 1, or nothing to train. */
 TINKC_API tinkc_code tinkc_lora_config_check(const tinkc_lora_config *config,
                                              tinkc_error **err);
@@ -137,40 +158,23 @@ typedef enum tinkc_loss {
     TINKC_LOSS_IMPORTANCE_SAMPLING = 1,
     TINKC_LOSS_PPO = 2,
     TINKC_LOSS_CISPO = 3,
-    TINKC_LOSS_DRO = 4,
-    TINKC_LOSS_OTHER = 5 /* by tinkc_loss_options.name, passed through as it is */
+    TINKC_LOSS_DRO = 4
 } tinkc_loss;
 
-/* "cross_entropy", ...; NULL for TINKC_LOSS_OTHER and values that are none. Static. */
+/* Returns the name that the training functions take, "cross_entropy", ...; NULL for a
+ * value that is none of the five. Static storage. */
 TINKC_API const char *tinkc_loss_name(tinkc_loss loss);
 
-/* The loss of a name. TINKC_E_MISSING, and *out untouched, when it is not one of the
- * five: use TINKC_LOSS_OTHER then. */
-TINKC_API tinkc_code tinkc_loss_parse(tinkc_loss *out, const char *name);
+/* Gives the loss of a name. TINKC_E_MISSING, and *out untouched, when it is not one of
+ * the five; the training functions pass such a name on to the server. */
+TINKC_API tinkc_code tinkc_loss_parse(tinkc_loss *out, const char *name,
+                                      tinkc_error **err);
 
 /* One number of a loss function's configuration, e.g. "clip_low_threshold". */
 typedef struct tinkc_number {
     const char *name;
     double value;
 } tinkc_number;
-
-typedef struct tinkc_loss_options {
-    size_t size;
-    tinkc_loss loss;
-    const char *name; /* TINKC_LOSS_OTHER only, NULL otherwise */
-    const tinkc_number *config;
-    size_t config_n;
-} tinkc_loss_options;
-
-#define TINKC_LOSS_OPTIONS_INIT                                                          \
-    {                                                                                    \
-        sizeof(tinkc_loss_options), TINKC_LOSS_CROSS_ENTROPY, NULL, NULL, 0              \
-    }
-
-/* TINKC_E_INVALID: a name without TINKC_LOSS_OTHER or the other way round, an unknown
- * loss, a configuration value without name, twice the same, or not finite. */
-TINKC_API tinkc_code tinkc_loss_options_check(const tinkc_loss_options *options,
-                                              tinkc_error **err);
 
 TINKC_END_DECLS
 

@@ -64,6 +64,9 @@ typedef struct tinkc_push_options {
             false, NULL, NULL, NULL, -1, NULL, NULL                                      \
     }
 
+/* Sets *options to TINKC_PUSH_OPTIONS_INIT. */
+TINKC_API void tinkc_push_options_init(tinkc_push_options *options);
+
 /* What became of it. */
 typedef struct tinkc_pushed {
     const char *repo;       /* "owner/name" */
@@ -84,10 +87,9 @@ typedef struct tinkc_pushed {
  * take and a commit message that is not UTF-8 or over 64 KiB; TINKC_E_DECODE for an
  * answer of the hub that makes no sense; else the code of its HTTP status. What was made
  * at the hub before a failure stays there; on this machine nothing does. */
-TINKC_API tinkc_code tinkc_push_checkpoint(tinkc_pushed **out, tinkc_service *service,
-                                           const char *path,
-                                           const tinkc_push_options *options,
-                                           tinkc_error **err);
+TINKC_API TINKC_NODISCARD tinkc_code
+tinkc_push_checkpoint(tinkc_pushed **out, tinkc_service *service, const char *path,
+                      const tinkc_push_options *options, tinkc_error **err);
 
 /* Sets *pushed to NULL; accepts NULL. */
 TINKC_API void tinkc_pushed_free(tinkc_pushed **pushed);

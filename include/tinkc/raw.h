@@ -20,7 +20,7 @@ typedef struct tinkc_raw_stream tinkc_raw_stream;
 /* Puts up to n bytes of a part, from `offset` on, into `out`; returns how many, or
  * SIZE_MAX to give up. Called on the loop's thread and must not block; may be asked for
  * the same bytes again. */
-typedef size_t (*tinkc_read_fn)(void *user, uint64_t offset, char *out, size_t n);
+typedef size_t (*tinkc_read_fn)(char *out, size_t n, uint64_t offset, void *user);
 
 /* One part of a form: a field or a file. Exactly one of `data`, `path` and `read`. */
 typedef struct tinkc_part {
@@ -61,11 +61,14 @@ typedef struct tinkc_raw_request {
             0, false, 0, -1, false                                                       \
     }
 
+/* Sets *request to TINKC_RAW_REQUEST_INIT. */
+TINKC_API void tinkc_raw_request_init(tinkc_raw_request *request);
+
 /* Sends it and collects the answer, up to option max_response_bytes. Redirects are
  * answers (any_status): they are not followed. TINKC_E_INVALID for a request that cannot
  * be sent. Result: tinkc_future_take_raw_response. */
-TINKC_API tinkc_future *tinkc_raw_send(tinkc_service *service,
-                                       const tinkc_raw_request *request);
+TINKC_API TINKC_NODISCARD tinkc_future *tinkc_raw_send(tinkc_service *service,
+                                                       const tinkc_raw_request *request);
 
 /* Blocking twin: the caller owns *out. */
 TINKC_API tinkc_code tinkc_raw_send_wait(tinkc_raw_response **out, tinkc_service *service,
@@ -94,8 +97,8 @@ TINKC_API bool tinkc_raw_response_header_at(tinkc_pair *out,
                                             size_t index);
 
 /* The body with a NUL behind it; *n (which may be NULL) is its length. Borrowed. */
-TINKC_API const char *tinkc_raw_response_body(const tinkc_raw_response *response,
-                                              size_t *n);
+TINKC_API const char *tinkc_raw_response_body(size_t *n,
+                                              const tinkc_raw_response *response);
 
 /* ---- streamed answers ---- */
 
@@ -103,8 +106,10 @@ TINKC_API const char *tinkc_raw_response_body(const tinkc_raw_response *response
  * a time: a reader that is slow slows the server down. A status that is no success is an
  * error (any_status is ignored). Not to be called on the loop's thread: TINKC_E_STATE.
  * The caller owns *out; one thread at a time. */
-TINKC_API tinkc_code tinkc_raw_open(tinkc_raw_stream **out, tinkc_service *service,
-                                    const tinkc_raw_request *request, tinkc_error **err);
+TINKC_API TINKC_NODISCARD tinkc_code tinkc_raw_open(tinkc_raw_stream **out,
+                                                    tinkc_service *service,
+                                                    const tinkc_raw_request *request,
+                                                    tinkc_error **err);
 
 /* Status and headers of the answer, without body; borrowed from the stream. */
 TINKC_API const tinkc_raw_response *tinkc_raw_stream_head(const tinkc_raw_stream *stream);
@@ -112,8 +117,8 @@ TINKC_API const tinkc_raw_response *tinkc_raw_stream_head(const tinkc_raw_stream
 /* Waits for bytes and puts up to `size` of them into `out`; *n = 0 at the end. At most
  * `timeout_ms` (TINKC_FOREVER: no end): TINKC_E_TIMEOUT, and the call may be repeated.
  * TINKC_E_STATE for NULL, and where it would have to wait on the loop's thread. */
-TINKC_API tinkc_code tinkc_raw_stream_read(size_t *n, tinkc_raw_stream *stream, char *out,
-                                           size_t size, int64_t timeout_ms,
+TINKC_API tinkc_code tinkc_raw_stream_read(char *out, size_t size, size_t *n,
+                                           tinkc_raw_stream *stream, int64_t timeout_ms,
                                            tinkc_error **err);
 
 /* Ends the transfer if it is not over. Sets *stream to NULL; accepts NULL. */

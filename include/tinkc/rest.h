@@ -19,6 +19,9 @@ TINKC_BEGIN_DECLS
 /* A time that the server did not give: never, or not known. */
 #define TINKC_NO_TIME INT64_MIN
 
+/* Returns TINKC_NO_TIME, for programs in languages that cannot read a C macro. */
+TINKC_API int64_t tinkc_time_none(void);
+
 /* Whose runs and sessions are looked at. */
 typedef enum tinkc_scope {
     TINKC_SCOPE_OWNED = 0,
@@ -46,12 +49,6 @@ typedef struct tinkc_checkpoints {
     size_t n;
     int64_t total; /* of all pages; -1: the server did not say */
 } tinkc_checkpoints;
-
-/* A name with a text, e.g. of metadata or of a header. */
-typedef struct tinkc_pair {
-    const char *name;
-    const char *value;
-} tinkc_pair;
 
 typedef struct tinkc_run {
     const char *id;
@@ -180,8 +177,8 @@ TINKC_API tinkc_code tinkc_time_parse(int64_t *out, const char *text, tinkc_erro
 /* ---- runs ---- */
 
 /* Result: tinkc_future_take_run. TINKC_E_INVALID for an id that cannot be one. */
-TINKC_API tinkc_future *tinkc_rest_get_run(tinkc_service *service, const char *run_id,
-                                           tinkc_scope scope);
+TINKC_API TINKC_NODISCARD tinkc_future *
+tinkc_rest_get_run(tinkc_service *service, const char *run_id, tinkc_scope scope);
 
 /* Blocking twin: the caller owns *out. */
 TINKC_API tinkc_code tinkc_rest_get_run_wait(tinkc_run **out, tinkc_service *service,
@@ -189,8 +186,8 @@ TINKC_API tinkc_code tinkc_rest_get_run_wait(tinkc_run **out, tinkc_service *ser
                                              tinkc_error **err);
 
 /* The run of a checkpoint. Result: tinkc_future_take_run. */
-TINKC_API tinkc_future *tinkc_rest_get_run_of_path(tinkc_service *service,
-                                                   const char *path, tinkc_scope scope);
+TINKC_API TINKC_NODISCARD tinkc_future *
+tinkc_rest_get_run_of_path(tinkc_service *service, const char *path, tinkc_scope scope);
 
 /* Blocking twin: the caller owns *out. */
 TINKC_API tinkc_code tinkc_rest_get_run_of_path_wait(tinkc_run **out,
@@ -221,10 +218,13 @@ typedef struct tinkc_list_options {
         sizeof(tinkc_list_options), 0, 0, TINKC_SCOPE_OWNED, NULL                        \
     }
 
+/* Sets *options to TINKC_LIST_OPTIONS_INIT. */
+TINKC_API void tinkc_list_options_init(tinkc_list_options *options);
+
 /* One page, the latest first. `options` NULL: the first 20. All pages: tinkc_pager_runs.
  * Result: tinkc_future_take_runs. */
-TINKC_API tinkc_future *tinkc_rest_list_runs(tinkc_service *service,
-                                             const tinkc_list_options *options);
+TINKC_API TINKC_NODISCARD tinkc_future *
+tinkc_rest_list_runs(tinkc_service *service, const tinkc_list_options *options);
 
 /* Blocking twin: the caller owns *out. */
 TINKC_API tinkc_code tinkc_rest_list_runs_wait(tinkc_runs **out, tinkc_service *service,
@@ -241,8 +241,8 @@ TINKC_API void tinkc_runs_free(tinkc_runs **runs);
 /* ---- checkpoints ---- */
 
 /* All checkpoints of a run. Result: tinkc_future_take_checkpoints. */
-TINKC_API tinkc_future *tinkc_rest_list_checkpoints(tinkc_service *service,
-                                                    const char *run_id);
+TINKC_API TINKC_NODISCARD tinkc_future *
+tinkc_rest_list_checkpoints(tinkc_service *service, const char *run_id);
 
 /* Blocking twin: the caller owns *out. */
 TINKC_API tinkc_code tinkc_rest_list_checkpoints_wait(tinkc_checkpoints **out,
@@ -252,7 +252,7 @@ TINKC_API tinkc_code tinkc_rest_list_checkpoints_wait(tinkc_checkpoints **out,
 
 /* One page of the user's checkpoints, newest first. `options` NULL: the first 100. All
  * pages: tinkc_pager_checkpoints. Result: tinkc_future_take_checkpoints. */
-TINKC_API tinkc_future *
+TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_rest_list_user_checkpoints(tinkc_service *service,
                                  const tinkc_list_options *options);
 
@@ -270,8 +270,8 @@ TINKC_API tinkc_code tinkc_future_take_checkpoints(tinkc_checkpoints **out,
 TINKC_API void tinkc_checkpoints_free(tinkc_checkpoints **checkpoints);
 
 /* Deletes a checkpoint for good. Result: none. */
-TINKC_API tinkc_future *tinkc_rest_delete_checkpoint(tinkc_service *service,
-                                                     const char *path);
+TINKC_API TINKC_NODISCARD tinkc_future *
+tinkc_rest_delete_checkpoint(tinkc_service *service, const char *path);
 
 /* Blocking twin. */
 TINKC_API tinkc_code tinkc_rest_delete_checkpoint_wait(tinkc_service *service,
@@ -279,8 +279,8 @@ TINKC_API tinkc_code tinkc_rest_delete_checkpoint_wait(tinkc_service *service,
                                                        tinkc_error **err);
 
 /* Lets everybody read it. TINKC_E_CONFLICT when everybody can. Result: none. */
-TINKC_API tinkc_future *tinkc_rest_publish_checkpoint(tinkc_service *service,
-                                                      const char *path);
+TINKC_API TINKC_NODISCARD tinkc_future *
+tinkc_rest_publish_checkpoint(tinkc_service *service, const char *path);
 
 /* Blocking twin. */
 TINKC_API tinkc_code tinkc_rest_publish_checkpoint_wait(tinkc_service *service,
@@ -288,8 +288,8 @@ TINKC_API tinkc_code tinkc_rest_publish_checkpoint_wait(tinkc_service *service,
                                                         tinkc_error **err);
 
 /* The opposite. Result: none. */
-TINKC_API tinkc_future *tinkc_rest_unpublish_checkpoint(tinkc_service *service,
-                                                        const char *path);
+TINKC_API TINKC_NODISCARD tinkc_future *
+tinkc_rest_unpublish_checkpoint(tinkc_service *service, const char *path);
 
 /* Blocking twin. */
 TINKC_API tinkc_code tinkc_rest_unpublish_checkpoint_wait(tinkc_service *service,
@@ -297,13 +297,13 @@ TINKC_API tinkc_code tinkc_rest_unpublish_checkpoint_wait(tinkc_service *service
                                                           tinkc_error **err);
 
 /* Where a time to live is asked for: no expiry. */
-#define TINKC_NO_TTL ((int64_t)-1)
+enum { TINKC_NO_TTL = -1 };
 
 /* Lets it expire in so many seconds, or never (TINKC_NO_TTL). TINKC_E_INVALID for other
  * values below 1. Result: none. */
-TINKC_API tinkc_future *tinkc_rest_set_checkpoint_ttl(tinkc_service *service,
-                                                      const char *path,
-                                                      int64_t ttl_seconds);
+TINKC_API TINKC_NODISCARD tinkc_future *
+tinkc_rest_set_checkpoint_ttl(tinkc_service *service, const char *path,
+                              int64_t ttl_seconds);
 
 /* Blocking twin. */
 TINKC_API tinkc_code tinkc_rest_set_checkpoint_ttl_wait(tinkc_service *service,
@@ -314,7 +314,8 @@ TINKC_API tinkc_code tinkc_rest_set_checkpoint_ttl_wait(tinkc_service *service,
 /* Asks for a URL of the checkpoint as an archive, and asks again (options archive_poll
  * and archive_tries) while the server is still building it. Result:
  * tinkc_future_take_archive. To have the files: tinkc_download_checkpoint. */
-TINKC_API tinkc_future *tinkc_rest_archive_url(tinkc_service *service, const char *path);
+TINKC_API TINKC_NODISCARD tinkc_future *tinkc_rest_archive_url(tinkc_service *service,
+                                                               const char *path);
 
 /* Blocking twin: the caller owns *out. */
 TINKC_API tinkc_code tinkc_rest_archive_url_wait(tinkc_archive **out,
@@ -329,7 +330,8 @@ TINKC_API tinkc_code tinkc_future_take_archive(tinkc_archive **out, tinkc_future
 TINKC_API void tinkc_archive_free(tinkc_archive **archive);
 
 /* What kind of weights a checkpoint holds. Result: tinkc_future_take_weights_info. */
-TINKC_API tinkc_future *tinkc_rest_weights_info(tinkc_service *service, const char *path);
+TINKC_API TINKC_NODISCARD tinkc_future *tinkc_rest_weights_info(tinkc_service *service,
+                                                                const char *path);
 
 /* Blocking twin: the caller owns *out. */
 TINKC_API tinkc_code tinkc_rest_weights_info_wait(tinkc_weights_info **out,
@@ -347,8 +349,8 @@ TINKC_API void tinkc_weights_info_free(tinkc_weights_info **info);
 /* ---- samplers and sessions ---- */
 
 /* Result: tinkc_future_take_sampler_info. */
-TINKC_API tinkc_future *tinkc_rest_get_sampler(tinkc_service *service,
-                                               const char *sampler_id);
+TINKC_API TINKC_NODISCARD tinkc_future *tinkc_rest_get_sampler(tinkc_service *service,
+                                                               const char *sampler_id);
 
 /* Blocking twin: the caller owns *out. */
 TINKC_API tinkc_code tinkc_rest_get_sampler_wait(tinkc_sampler_info **out,
@@ -365,8 +367,8 @@ TINKC_API tinkc_code tinkc_future_take_sampler_info(tinkc_sampler_info **out,
 TINKC_API void tinkc_sampler_info_free(tinkc_sampler_info **info);
 
 /* Result: tinkc_future_take_session_info. */
-TINKC_API tinkc_future *tinkc_rest_get_session(tinkc_service *service,
-                                               const char *session_id, tinkc_scope scope);
+TINKC_API TINKC_NODISCARD tinkc_future *
+tinkc_rest_get_session(tinkc_service *service, const char *session_id, tinkc_scope scope);
 
 /* Blocking twin: the caller owns *out. */
 TINKC_API tinkc_code tinkc_rest_get_session_wait(tinkc_session_info **out,
@@ -384,8 +386,8 @@ TINKC_API void tinkc_session_info_free(tinkc_session_info **info);
 
 /* One page. `options` NULL: the first 20. All pages: tinkc_pager_sessions. Result:
  * tinkc_future_take_sessions. */
-TINKC_API tinkc_future *tinkc_rest_list_sessions(tinkc_service *service,
-                                                 const tinkc_list_options *options);
+TINKC_API TINKC_NODISCARD tinkc_future *
+tinkc_rest_list_sessions(tinkc_service *service, const tinkc_list_options *options);
 
 /* Blocking twin: the caller owns *out. */
 TINKC_API tinkc_code tinkc_rest_list_sessions_wait(tinkc_sessions **out,
@@ -402,9 +404,9 @@ TINKC_API void tinkc_sessions_free(tinkc_sessions **sessions);
 
 /* Moves a session, with its runs, to a project; cannot be undone, only changed. Result:
  * none. */
-TINKC_API tinkc_future *tinkc_rest_assign_project(tinkc_service *service,
-                                                  const char *session_id,
-                                                  const char *project_id);
+TINKC_API TINKC_NODISCARD tinkc_future *tinkc_rest_assign_project(tinkc_service *service,
+                                                                  const char *session_id,
+                                                                  const char *project_id);
 
 /* Blocking twin. */
 TINKC_API tinkc_code tinkc_rest_assign_project_wait(tinkc_service *service,
@@ -414,9 +416,9 @@ TINKC_API tinkc_code tinkc_rest_assign_project_wait(tinkc_service *service,
 
 /* Lets the server write a trace of the session and gives a URL of it, valid for about an
  * hour. Asks every 5 s; TINKC_E_REQUEST when the server failed to write it, TINKC_E_STUCK
- * after option stuck_total. Result: tinkc_future_take_path. */
-TINKC_API tinkc_future *tinkc_rest_export_trace(tinkc_service *service,
-                                                const char *session_id);
+ * after option stuck_total. Result: tinkc_future_take_text. */
+TINKC_API TINKC_NODISCARD tinkc_future *tinkc_rest_export_trace(tinkc_service *service,
+                                                                const char *session_id);
 
 /* Blocking twin: the caller frees *out with tinkc_text_free. */
 TINKC_API tinkc_code tinkc_rest_export_trace_wait(char **out, tinkc_service *service,
@@ -428,7 +430,7 @@ TINKC_API tinkc_code tinkc_rest_export_trace_wait(char **out, tinkc_service *ser
 /* Who the credential belongs to, from the token that the service holds; no request beyond
  * getting one. TINKC_E_UNSUPPORTED when the credential is a plain key. Result:
  * tinkc_future_take_whoami. */
-TINKC_API tinkc_future *tinkc_rest_whoami(tinkc_service *service);
+TINKC_API TINKC_NODISCARD tinkc_future *tinkc_rest_whoami(tinkc_service *service);
 
 /* Blocking twin: the caller owns *out. */
 TINKC_API tinkc_code tinkc_rest_whoami_wait(tinkc_whoami **out, tinkc_service *service,
@@ -448,8 +450,8 @@ typedef enum tinkc_audit_events {
 
 /* The audit log of one UTC day ("2026-07-13"; NULL: today), for administrators.
  * TINKC_E_INVALID when it is no date. Result: tinkc_future_take_audit. */
-TINKC_API tinkc_future *tinkc_rest_audit(tinkc_service *service,
-                                         tinkc_audit_events events, const char *day);
+TINKC_API TINKC_NODISCARD tinkc_future *
+tinkc_rest_audit(tinkc_service *service, tinkc_audit_events events, const char *day);
 
 /* Blocking twin: the caller owns *out. */
 TINKC_API tinkc_code tinkc_rest_audit_wait(tinkc_audit **out, tinkc_service *service,
@@ -465,8 +467,8 @@ TINKC_API void tinkc_audit_free(tinkc_audit **audit);
 
 /* Use per hour in [start_us, end_us): whole UTC hours, at most 14 days (the server
  * checks). Result: tinkc_future_take_billing. */
-TINKC_API tinkc_future *tinkc_rest_billing(tinkc_service *service, int64_t start_us,
-                                           int64_t end_us);
+TINKC_API TINKC_NODISCARD tinkc_future *
+tinkc_rest_billing(tinkc_service *service, int64_t start_us, int64_t end_us);
 
 /* Blocking twin: the caller owns *out. */
 TINKC_API tinkc_code tinkc_rest_billing_wait(tinkc_billing **out, tinkc_service *service,
@@ -504,21 +506,25 @@ typedef struct tinkc_pager_options {
         sizeof(tinkc_pager_options), 0, 0, 0, TINKC_SCOPE_OWNED, NULL                    \
     }
 
+/* Sets *options to TINKC_PAGER_OPTIONS_INIT. */
+TINKC_API void tinkc_pager_options_init(tinkc_pager_options *options);
+
 /* A pager over the runs. Makes no request. TINKC_E_INVALID for negative numbers. The
  * caller owns *out. */
-TINKC_API tinkc_code tinkc_pager_runs(tinkc_pager **out, tinkc_service *service,
-                                      const tinkc_pager_options *options,
-                                      tinkc_error **err);
+TINKC_API TINKC_NODISCARD tinkc_code tinkc_pager_runs(tinkc_pager **out,
+                                                      tinkc_service *service,
+                                                      const tinkc_pager_options *options,
+                                                      tinkc_error **err);
 
 /* The same over all checkpoints of the user. */
-TINKC_API tinkc_code tinkc_pager_checkpoints(tinkc_pager **out, tinkc_service *service,
-                                             const tinkc_pager_options *options,
-                                             tinkc_error **err);
+TINKC_API TINKC_NODISCARD tinkc_code
+tinkc_pager_checkpoints(tinkc_pager **out, tinkc_service *service,
+                        const tinkc_pager_options *options, tinkc_error **err);
 
 /* The same over the sessions. */
-TINKC_API tinkc_code tinkc_pager_sessions(tinkc_pager **out, tinkc_service *service,
-                                          const tinkc_pager_options *options,
-                                          tinkc_error **err);
+TINKC_API TINKC_NODISCARD tinkc_code
+tinkc_pager_sessions(tinkc_pager **out, tinkc_service *service,
+                     const tinkc_pager_options *options, tinkc_error **err);
 
 /* Sets *pager to NULL; accepts NULL. */
 TINKC_API void tinkc_pager_close(tinkc_pager **pager);

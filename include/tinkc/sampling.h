@@ -21,8 +21,9 @@ TINKC_API void tinkc_sampling_close(tinkc_sampling **sampling);
 /* "<session>:sample:<n>"; borrowed from the handle. NULL for NULL. */
 TINKC_API const char *tinkc_sampling_session_id(const tinkc_sampling *sampling);
 
-/* Name of the base model, as the server knows it. Result: tinkc_future_take_path. */
-TINKC_API tinkc_future *tinkc_sampling_get_base_model(tinkc_sampling *sampling);
+/* Name of the base model, as the server knows it. Result: tinkc_future_take_text. */
+TINKC_API TINKC_NODISCARD tinkc_future *
+tinkc_sampling_get_base_model(tinkc_sampling *sampling);
 
 /* Blocking twin: the caller frees *out with tinkc_text_free. */
 TINKC_API tinkc_code tinkc_sampling_get_base_model_wait(char **out,
@@ -37,10 +38,10 @@ TINKC_API tinkc_code tinkc_sampling_get_base_model_wait(char **out,
  * waited out, results that the server lost are asked for anew; what it refuses for good
  * comes out as TINKC_E_REQUEST or by its status. TINKC_E_TIMEOUT after
  * options->deadline_ms. Result: tinkc_future_take_samples. */
-TINKC_API tinkc_future *tinkc_sampling_sample(tinkc_sampling *sampling,
-                                              const tinkc_model_input *prompt,
-                                              const tinkc_sampling_params *params,
-                                              const tinkc_sample_options *options);
+TINKC_API TINKC_NODISCARD tinkc_future *
+tinkc_sampling_sample(tinkc_sampling *sampling, const tinkc_model_input *prompt,
+                      const tinkc_sampling_params *params,
+                      const tinkc_sample_options *options);
 
 /* Blocking twin: the caller owns *out. */
 TINKC_API tinkc_code tinkc_sampling_sample_wait(tinkc_samples **out,
@@ -69,13 +70,13 @@ typedef enum tinkc_stop_reason {
 
 /* Tokens of one continuation, borrowed from the result; NULL with *n = 0 when there are
  * none or `index` is past the end. `n` may be NULL, here and below. */
-TINKC_API const int32_t *tinkc_samples_tokens(const tinkc_samples *samples, size_t index,
-                                              size_t *n);
+TINKC_API const int32_t *tinkc_samples_tokens(size_t *n, const tinkc_samples *samples,
+                                              size_t index);
 
 /* The log-probability of each of those tokens; NULL with *n = 0 when the server sent
  * none. */
-TINKC_API const float *tinkc_samples_logprobs(const tinkc_samples *samples, size_t index,
-                                              size_t *n);
+TINKC_API const float *tinkc_samples_logprobs(size_t *n, const tinkc_samples *samples,
+                                              size_t index);
 
 /* Why it ended; TINKC_STOP_STOP past the end. */
 TINKC_API tinkc_stop_reason tinkc_samples_stop_reason(const tinkc_samples *samples,
@@ -83,8 +84,8 @@ TINKC_API tinkc_stop_reason tinkc_samples_stop_reason(const tinkc_samples *sampl
 
 /* One value per prompt token, NaN where the server computed none (always the first);
  * NULL with *n = 0 when they were not asked for. Borrowed. */
-TINKC_API const float *tinkc_samples_prompt_logprobs(const tinkc_samples *samples,
-                                                     size_t *n);
+TINKC_API const float *tinkc_samples_prompt_logprobs(size_t *n,
+                                                     const tinkc_samples *samples);
 
 /* Rows of the top-k table: one per prompt token, or 0 when there is no table. */
 TINKC_API size_t tinkc_samples_topk_rows(const tinkc_samples *samples);
@@ -94,7 +95,7 @@ TINKC_API size_t tinkc_samples_topk_rows(const tinkc_samples *samples);
  * without a place for the answer. */
 TINKC_API tinkc_code tinkc_samples_topk(const int32_t **token_ids, const float **logprobs,
                                         size_t *k, const tinkc_samples *samples,
-                                        size_t position);
+                                        size_t position, tinkc_error **err);
 
 /* Prompt tokens that the server found in its prefix cache. */
 TINKC_API int64_t tinkc_samples_cache_hits(const tinkc_samples *samples);
@@ -102,8 +103,9 @@ TINKC_API int64_t tinkc_samples_cache_hits(const tinkc_samples *samples);
 /* ---- log-probabilities of a prompt ---- */
 
 /* Result: tinkc_future_take_logprobs. Errors as tinkc_sampling_sample. */
-TINKC_API tinkc_future *tinkc_sampling_compute_logprobs(tinkc_sampling *sampling,
-                                                        const tinkc_model_input *prompt);
+TINKC_API TINKC_NODISCARD tinkc_future *
+tinkc_sampling_compute_logprobs(tinkc_sampling *sampling,
+                                const tinkc_model_input *prompt);
 
 /* Blocking twin: the caller owns *out. */
 TINKC_API tinkc_code tinkc_sampling_compute_logprobs_wait(tinkc_logprobs **out,
@@ -119,7 +121,7 @@ TINKC_API tinkc_code tinkc_future_take_logprobs(tinkc_logprobs **out,
 TINKC_API void tinkc_logprobs_free(tinkc_logprobs **logprobs);
 
 /* One value per prompt token, NaN where the server computed none. Borrowed. */
-TINKC_API const float *tinkc_logprobs_values(const tinkc_logprobs *logprobs, size_t *n);
+TINKC_API const float *tinkc_logprobs_values(size_t *n, const tinkc_logprobs *logprobs);
 
 /* ---- many prompts ---- */
 
@@ -132,7 +134,7 @@ typedef bool (*tinkc_batch_fn)(size_t index, const tinkc_samples *samples,
 /* What to sample, and how. */
 typedef struct tinkc_sample_batch {
     size_t size;
-    const tinkc_model_input *const *prompts;
+    tinkc_model_input *const *prompts;
     size_t prompts_n;
     const tinkc_sampling_params *params; /* as in tinkc_sampling_sample */
     const tinkc_sample_options *options;
@@ -145,6 +147,9 @@ typedef struct tinkc_sample_batch {
     {                                                                                    \
         sizeof(tinkc_sample_batch), NULL, 0, NULL, NULL, 400, NULL, NULL                 \
     }
+
+/* Sets *batch to TINKC_SAMPLE_BATCH_INIT. */
+TINKC_API void tinkc_sample_batch_init(tinkc_sample_batch *batch);
 
 /* Samples all prompts, at most max_in_flight at a time, and hands the results over in
  * order. Blocks until all are handed over, or `fn` stopped it: TINKC_E_CANCELLED.

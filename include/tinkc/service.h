@@ -20,8 +20,9 @@ typedef struct tinkc_training tinkc_training; /* <tinkc/training.h> */
 
 /* Copies `config` (NULL: defaults and environment). TINKC_E_CONFIG for an unusable URL or
  * credential, TINKC_E_IO when the loop cannot be made. The caller owns *out. */
-TINKC_API tinkc_code tinkc_service_open(tinkc_service **out, const tinkc_config *config,
-                                        tinkc_error **err);
+TINKC_API TINKC_NODISCARD tinkc_code tinkc_service_open(tinkc_service **out,
+                                                        const tinkc_config *config,
+                                                        tinkc_error **err);
 
 /* Cancels what is unfinished, stops heartbeats and the loop, and frees the handle:
  * returns within a moment even while a send or a name look-up hangs. Futures that the
@@ -51,12 +52,13 @@ TINKC_API int64_t tinkc_service_deadline_ms(const tinkc_service *service);
 /* Does what is ready and returns; callbacks run inside. One thread at a time:
  * TINKC_E_STATE when another one is in it, or when the service has a thread of its own.
  */
-TINKC_API tinkc_code tinkc_service_process(tinkc_service *service);
+TINKC_API tinkc_code tinkc_service_process(tinkc_service *service, tinkc_error **err);
 
 /* ---- whole service ---- */
 
 /* What the server offers. Needs no session. Result: tinkc_future_take_capabilities. */
-TINKC_API tinkc_future *tinkc_service_capabilities(tinkc_service *service);
+TINKC_API TINKC_NODISCARD tinkc_future *
+tinkc_service_capabilities(tinkc_service *service);
 
 /* Blocking twin: the caller owns *out. */
 TINKC_API tinkc_code tinkc_service_capabilities_wait(tinkc_capabilities **out,
@@ -85,7 +87,7 @@ TINKC_API int64_t tinkc_capabilities_context(const tinkc_capabilities *capabilit
                                              size_t index);
 
 /* Asks GET /api/v1/healthz. Result: none (tinkc_future_wait tells). */
-TINKC_API tinkc_future *tinkc_service_health(tinkc_service *service);
+TINKC_API TINKC_NODISCARD tinkc_future *tinkc_service_health(tinkc_service *service);
 
 /* Blocking twin. */
 TINKC_API tinkc_code tinkc_service_health_wait(tinkc_service *service, tinkc_error **err);
@@ -99,16 +101,16 @@ TINKC_API const char *tinkc_service_session_id(const tinkc_service *service);
  * TINKC_WAIT_INIT), with tinkc_wait_explain for a sentence each. Returns how many there
  * are in all; out NULL or max 0: only that. Takes no part of the loop, so that it works
  * while a callback blocks it. Not for signal handlers. 0 for NULL and after the close. */
-TINKC_API size_t tinkc_service_waits(tinkc_service *service, tinkc_wait *out, size_t max);
+TINKC_API size_t tinkc_service_waits(tinkc_wait *out, size_t max, tinkc_service *service);
 
 /* ---- sampling clients: <tinkc/sampling.h> ---- */
 
 /* A sampling client for a base model, a checkpoint ("tinker://..."), or both (then the
  * checkpoint counts); NULL: not given. TINKC_E_INVALID when neither is, or the path is no
  * tinker:// path. Result: tinkc_future_take_sampling. */
-TINKC_API tinkc_future *tinkc_service_create_sampling(tinkc_service *service,
-                                                      const char *base_model,
-                                                      const char *model_path);
+TINKC_API TINKC_NODISCARD tinkc_future *
+tinkc_service_create_sampling(tinkc_service *service, const char *base_model,
+                              const char *model_path);
 
 /* Blocking twin: the caller owns *out. */
 TINKC_API tinkc_code tinkc_service_create_sampling_wait(tinkc_sampling **out,
@@ -126,26 +128,27 @@ TINKC_API tinkc_code tinkc_future_take_sampling(tinkc_sampling **out,
 
 /* Takes the text out of a done future: the caller frees it with tinkc_text_free. Errors
  * as tinkc_future_take_capabilities. */
-TINKC_API tinkc_code tinkc_future_take_path(char **out, tinkc_future *future,
+TINKC_API tinkc_code tinkc_future_take_text(char **out, tinkc_future *future,
                                             tinkc_error **err);
 
 /* Frees text that the library handed out. Accepts NULL. */
-TINKC_API void tinkc_text_free(char *text);
+TINKC_API void tinkc_text_free(char **text);
 
 /* ---- queue observer ---- */
 
 /* At most one observer; NULL removes it. Set it before the first operation. */
 TINKC_API tinkc_code tinkc_service_on_queue_state(tinkc_service *service,
-                                                  tinkc_queue_state_fn fn, void *user);
+                                                  tinkc_queue_state_fn fn, void *user,
+                                                  tinkc_error **err);
 
 /* ---- clients ---- */
 
 /* A new LoRA model on `base_model`. `lora` NULL: rank 32, all parts, server's seed. The
  * arguments are read before it returns. Its operations are in <tinkc/training.h>. Result:
  * tinkc_future_take_training. */
-TINKC_API tinkc_future *tinkc_service_create_training(tinkc_service *service,
-                                                      const char *base_model,
-                                                      const tinkc_lora_config *lora);
+TINKC_API TINKC_NODISCARD tinkc_future *
+tinkc_service_create_training(tinkc_service *service, const char *base_model,
+                              const tinkc_lora_config *lora);
 
 /* Blocking twin: the caller owns *out. */
 TINKC_API tinkc_code tinkc_service_create_training_wait(tinkc_training **out,
@@ -166,10 +169,13 @@ typedef struct tinkc_from_state_options {
         sizeof(tinkc_from_state_options), false, NULL, NULL                              \
     }
 
+/* Sets *options to TINKC_FROM_STATE_OPTIONS_INIT. */
+TINKC_API void tinkc_from_state_options_init(tinkc_from_state_options *options);
+
 /* A model that continues from `tinker://<run>/weights/<name>`. TINKC_E_INVALID for a path
  * of another kind, TINKC_E_UNSUPPORTED when the checkpoint is not of a LoRA model.
  * Result: tinkc_future_take_training. */
-TINKC_API tinkc_future *
+TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_service_create_training_from_state(tinkc_service *service, const char *path,
                                          const tinkc_from_state_options *options);
 

@@ -37,10 +37,10 @@ typedef bool (*tinkc_stream_fn)(const tinkc_stream_event *event, void *user);
  * server's push-back is waited out; a connection that is lost after the first token is an
  * error (TINKC_E_CONNECTION), since another try would give other tokens. Result: none.
  * Thread: any. */
-TINKC_API tinkc_future *tinkc_sampling_stream(tinkc_sampling *sampling,
-                                              const tinkc_model_input *prompt,
-                                              const tinkc_sampling_params *params,
-                                              tinkc_stream_fn fn, void *user);
+TINKC_API TINKC_NODISCARD tinkc_future *
+tinkc_sampling_stream(tinkc_sampling *sampling, const tinkc_model_input *prompt,
+                      const tinkc_sampling_params *params, tinkc_stream_fn fn,
+                      void *user);
 
 /* Blocking twin; not on the loop's thread. */
 TINKC_API tinkc_code tinkc_sampling_stream_wait(tinkc_sampling *sampling,
@@ -59,10 +59,9 @@ typedef struct tinkc_stream tinkc_stream;
  * after the close, TINKC_E_NOMEM: *out stays as it is. What goes wrong later comes out of
  * tinkc_stream_next. Thread: any; the stream then belongs to one thread at a time, not
  * the loop's. */
-TINKC_API tinkc_code tinkc_stream_open(tinkc_stream **out, tinkc_sampling *sampling,
-                                       const tinkc_model_input *prompt,
-                                       const tinkc_sampling_params *params,
-                                       tinkc_error **err);
+TINKC_API TINKC_NODISCARD tinkc_code tinkc_stream_open(
+    tinkc_stream **out, tinkc_sampling *sampling, const tinkc_model_input *prompt,
+    const tinkc_sampling_params *params, tinkc_error **err);
 
 /* The next event, borrowed until the next call. Waits at most `timeout_ms`
  * (TINKC_FOREVER: no end): TINKC_E_TIMEOUT, and it may be called again. TINKC_E_STATE for

@@ -67,9 +67,12 @@ typedef struct tinkc_telemetry_counts {
         sizeof(tinkc_telemetry_counts), false, 0, 0, 0                                   \
     }
 
+/* Sets *counts to TINKC_TELEMETRY_COUNTS_INIT. */
+TINKC_API void tinkc_telemetry_counts_init(tinkc_telemetry_counts *counts);
+
 /* Fills *out (its `size` must be set). TINKC_E_STATE for NULL. */
-TINKC_API tinkc_code tinkc_telemetry_count(tinkc_service *service,
-                                           tinkc_telemetry_counts *out);
+TINKC_API tinkc_code tinkc_telemetry_count(tinkc_telemetry_counts *out,
+                                           tinkc_service *service, tinkc_error **err);
 
 TINKC_END_DECLS
 

@@ -11,6 +11,7 @@
 #include <tinkc/hooks.h>
 #include <tinkc/ledger.h>
 #include <tinkc/log.h>
+#include <tinkc/meter.h>
 #include <tinkc/metrics.h>
 #include <tinkc/params.h>
 #include <tinkc/push.h>

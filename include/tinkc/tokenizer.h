@@ -34,19 +34,23 @@ typedef struct tinkc_decoder tinkc_decoder;   /* ids to text, piece by piece */
  * it is there. The caller frees *out. TINKC_E_MISSING: no such file; TINKC_E_PARSE: not
  * JSON; TINKC_E_DECODE: a field is missing or wrong; TINKC_E_UNSUPPORTED: a component
  * that is not implemented; TINKC_E_LIMIT; TINKC_E_IO; TINKC_E_NOMEM. */
-TINKC_API tinkc_code tinkc_tokenizer_load(tinkc_tokenizer **out, const char *path,
-                                          tinkc_error **err);
+TINKC_API TINKC_NODISCARD tinkc_code tinkc_tokenizer_load(tinkc_tokenizer **out,
+                                                          const char *path,
+                                                          tinkc_error **err);
 
 /* The same from memory: a whole tokenizer.json and, unless NULL, a whole
  * tokenizer_config.json, both ended by a NUL. */
-TINKC_API tinkc_code tinkc_tokenizer_from_json(tinkc_tokenizer **out, const char *json,
-                                               const char *config, tinkc_error **err);
+TINKC_API TINKC_NODISCARD tinkc_code tinkc_tokenizer_from_json(tinkc_tokenizer **out,
+                                                               const char *json,
+                                                               const char *config,
+                                                               tinkc_error **err);
 
 /* As tinkc_tokenizer_load, but files that were loaded before (same path, each of the same
  * size and time of change) are shared. The last 32 stay in memory until
  * tinkc_tokenizer_cache_clear, even when the caller has freed *out. */
-TINKC_API tinkc_code tinkc_tokenizer_load_cached(tinkc_tokenizer **out, const char *path,
-                                                 tinkc_error **err);
+TINKC_API TINKC_NODISCARD tinkc_code tinkc_tokenizer_load_cached(tinkc_tokenizer **out,
+                                                                 const char *path,
+                                                                 tinkc_error **err);
 
 /* Lets go of what tinkc_tokenizer_load_cached keeps. */
 TINKC_API void tinkc_tokenizer_cache_clear(void);
@@ -97,25 +101,24 @@ typedef struct tinkc_tokenizer_options {
             NULL, NULL                                                                   \
     }
 
+/* Sets *options to TINKC_TOKENIZER_OPTIONS_INIT. */
+TINKC_API void tinkc_tokenizer_options_init(tinkc_tokenizer_options *options);
+
 /* Of the model that is being trained: asks the server what it is (get_info). */
-TINKC_API tinkc_code tinkc_training_get_tokenizer(tinkc_tokenizer **out,
-                                                  tinkc_training *training,
-                                                  const tinkc_tokenizer_options *options,
-                                                  tinkc_error **err);
+TINKC_API TINKC_NODISCARD tinkc_code
+tinkc_training_get_tokenizer(tinkc_tokenizer **out, tinkc_training *training,
+                             const tinkc_tokenizer_options *options, tinkc_error **err);
 
 /* Of the model that is sampled from: asks the server for its base model. */
-TINKC_API tinkc_code tinkc_sampling_get_tokenizer(tinkc_tokenizer **out,
-                                                  tinkc_sampling *sampling,
-                                                  const tinkc_tokenizer_options *options,
-                                                  tinkc_error **err);
+TINKC_API TINKC_NODISCARD tinkc_code
+tinkc_sampling_get_tokenizer(tinkc_tokenizer **out, tinkc_sampling *sampling,
+                             const tinkc_tokenizer_options *options, tinkc_error **err);
 
 /* Of a model by its name, "org/name", or by its directory. `service` may be NULL: then no
  * server is asked, only the hub. */
-TINKC_API tinkc_code tinkc_service_get_tokenizer(tinkc_tokenizer **out,
-                                                 tinkc_service *service,
-                                                 const char *model,
-                                                 const tinkc_tokenizer_options *options,
-                                                 tinkc_error **err);
+TINKC_API TINKC_NODISCARD tinkc_code tinkc_service_get_tokenizer(
+    tinkc_tokenizer **out, tinkc_service *service, const char *model,
+    const tinkc_tokenizer_options *options, tinkc_error **err);
 
 /* ---- vocabulary ---- */
 
@@ -128,8 +131,8 @@ TINKC_API int32_t tinkc_tokenizer_id(const tinkc_tokenizer *tokenizer, const cha
 
 /* The token as its file spells it, ended by a NUL, NULL for an id that is not used. *n
  * (unless NULL) is its length. Borrowed from the tokenizer. */
-TINKC_API const char *tinkc_tokenizer_token(const tinkc_tokenizer *tokenizer, int32_t id,
-                                            size_t *n);
+TINKC_API const char *tinkc_tokenizer_token(size_t *n, const tinkc_tokenizer *tokenizer,
+                                            int32_t id);
 
 /* Whether decoding may skip it: an added token that is marked special. */
 TINKC_API bool tinkc_tokenizer_is_special(const tinkc_tokenizer *tokenizer, int32_t id);
@@ -161,13 +164,14 @@ typedef struct tinkc_encode_options {
         sizeof(tinkc_encode_options), false, false, false                                \
     }
 
+/* Sets *options to TINKC_ENCODE_OPTIONS_INIT. */
+TINKC_API void tinkc_encode_options_init(tinkc_encode_options *options);
+
 /* The ids of text[0 .. n). `options` NULL: the defaults above. The caller frees *out.
  * TINKC_E_LIMIT for a text of more than a gigabyte; TINKC_E_NOMEM; TINKC_E_INVALID. */
-TINKC_API tinkc_code tinkc_tokenizer_encode(tinkc_encoding **out,
-                                            const tinkc_tokenizer *tokenizer,
-                                            const char *text, size_t n,
-                                            const tinkc_encode_options *options,
-                                            tinkc_error **err);
+TINKC_API TINKC_NODISCARD tinkc_code tinkc_tokenizer_encode(
+    tinkc_encoding **out, const tinkc_tokenizer *tokenizer, const char *text, size_t n,
+    const tinkc_encode_options *options, tinkc_error **err);
 
 /* How many ids that gives. */
 TINKC_API tinkc_code tinkc_tokenizer_count(size_t *out, const tinkc_tokenizer *tokenizer,
@@ -190,23 +194,25 @@ typedef struct tinkc_text_batch {
         sizeof(tinkc_text_batch), NULL, NULL, 0, 0, NULL                                 \
     }
 
+/* Sets *batch to TINKC_TEXT_BATCH_INIT. */
+TINKC_API void tinkc_text_batch_init(tinkc_text_batch *batch);
+
 /* Encodes them all: out[0 .. texts_n) belong to the caller. On failure none is written:
  * the error is that of the first text that failed. */
-TINKC_API tinkc_code tinkc_tokenizer_encode_batch(tinkc_encoding **out,
-                                                  const tinkc_tokenizer *tokenizer,
-                                                  const tinkc_text_batch *batch,
-                                                  tinkc_error **err);
+TINKC_API TINKC_NODISCARD tinkc_code
+tinkc_tokenizer_encode_batch(tinkc_encoding **out, const tinkc_tokenizer *tokenizer,
+                             const tinkc_text_batch *batch, tinkc_error **err);
 
 /* Sets *encoding to NULL; accepts NULL. */
 TINKC_API void tinkc_encoding_free(tinkc_encoding **encoding);
 
 /* The ids, borrowed; NULL with *n = 0 when there are none. `n` may be NULL. */
-TINKC_API const int32_t *tinkc_encoding_ids(const tinkc_encoding *encoding, size_t *n);
+TINKC_API const int32_t *tinkc_encoding_ids(size_t *n, const tinkc_encoding *encoding);
 
 /* Two numbers per id, when options.offsets was set: the bytes [begin, end) of the text
  * that the token stands for, where normalisation changed the text the whole of what
  * changed together; begin == end for a token that was added. *n is the number of ids. */
-TINKC_API const size_t *tinkc_encoding_offsets(const tinkc_encoding *encoding, size_t *n);
+TINKC_API const size_t *tinkc_encoding_offsets(size_t *n, const tinkc_encoding *encoding);
 
 /* ---- ids to text ---- */
 
@@ -223,17 +229,22 @@ typedef struct tinkc_decode {
         sizeof(tinkc_decode), NULL, 0, false                                             \
     }
 
+/* Sets *decode to TINKC_DECODE_INIT. */
+TINKC_API void tinkc_decode_init(tinkc_decode *decode);
+
 /* The text, valid UTF-8 (U+FFFD where the ids are not) and ended by a NUL; the caller
  * frees it with tinkc_text_free. *n (unless NULL) is its length: it may hold NULs. */
-TINKC_API tinkc_code tinkc_tokenizer_decode(char **out, size_t *n,
-                                            const tinkc_tokenizer *tokenizer,
-                                            const tinkc_decode *what, tinkc_error **err);
+TINKC_API TINKC_NODISCARD tinkc_code
+tinkc_tokenizer_decode(char **out, size_t *n, const tinkc_tokenizer *tokenizer,
+                       const tinkc_decode *what, tinkc_error **err);
 
 /* Decodes a stream, such as ids being sampled: all that comes out of it together is what
  * tinkc_tokenizer_decode gives for all ids together. A character is held back until it is
  * whole. Keeps the tokenizer alive. Thread: one at a time. */
-TINKC_API tinkc_code tinkc_decoder_new(tinkc_decoder **out, tinkc_tokenizer *tokenizer,
-                                       bool skip_special, tinkc_error **err);
+TINKC_API TINKC_NODISCARD tinkc_code tinkc_decoder_new(tinkc_decoder **out,
+                                                       tinkc_tokenizer *tokenizer,
+                                                       bool skip_special,
+                                                       tinkc_error **err);
 
 /* Sets *decoder to NULL; accepts NULL. */
 TINKC_API void tinkc_decoder_free(tinkc_decoder **decoder);
@@ -246,7 +257,7 @@ TINKC_API tinkc_code tinkc_decoder_push(tinkc_decoder *decoder, const int32_t *i
 TINKC_API tinkc_code tinkc_decoder_finish(tinkc_decoder *decoder, tinkc_error **err);
 
 /* What the last push or finish gave, ended by a NUL, valid until the next call. */
-TINKC_API const char *tinkc_decoder_text(const tinkc_decoder *decoder, size_t *n);
+TINKC_API const char *tinkc_decoder_text(size_t *n, const tinkc_decoder *decoder);
 
 TINKC_END_DECLS
 

@@ -18,8 +18,8 @@ typedef struct tinkc_trace tinkc_trace;
 
 /* Makes the file, or empties it. The caller owns *out, freed with tinkc_trace_close.
  * TINKC_E_IO names the file; TINKC_E_INVALID without a path; TINKC_E_NOMEM. */
-TINKC_API tinkc_code tinkc_trace_open(tinkc_trace **out, const char *path,
-                                      tinkc_error **err);
+TINKC_API TINKC_NODISCARD tinkc_code tinkc_trace_open(tinkc_trace **out, const char *path,
+                                                      tinkc_error **err);
 
 /* Records the service from now on; one recorder may serve several. Errors as
  * tinkc_service_add_hook. Thread: any. */

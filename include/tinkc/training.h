@@ -15,6 +15,7 @@
 #ifndef TINKC_TRAINING_H
 #define TINKC_TRAINING_H
 
+#include <tinkc/metrics.h>
 #include <tinkc/params.h>
 #include <tinkc/service.h>
 #include <tinkc/types.h>
@@ -56,34 +57,36 @@ typedef struct tinkc_fwdbwd_options {
         sizeof(tinkc_fwdbwd_options), NULL, 0, 0, NULL, false, NULL                      \
     }
 
+/* Sets *options to TINKC_FWDBWD_OPTIONS_INIT. */
+TINKC_API void tinkc_fwdbwd_options_init(tinkc_fwdbwd_options *options);
+
 /* Loss and logprobs without gradients. `loss` is a name ("cross_entropy", ...; see
  * tinkc_loss_name); names that this version does not know are passed on. The batch is cut
  * into chunks by count and size, as the server asks. Refused before anything is sent: an
  * empty batch, a NULL datum, NaN in an input, an image pointer, text that is not UTF-8.
  * Result: tinkc_future_take_fwdbwd. */
-TINKC_API tinkc_future *tinkc_training_forward(tinkc_training *training,
-                                               const tinkc_datum *const *data, size_t n,
-                                               const char *loss,
-                                               const tinkc_fwdbwd_options *options);
+TINKC_API TINKC_NODISCARD tinkc_future *
+tinkc_training_forward(tinkc_training *training, tinkc_datum *const *data, size_t n,
+                       const char *loss, const tinkc_fwdbwd_options *options);
 
 /* Blocking twin. */
 TINKC_API tinkc_code tinkc_training_forward_wait(
-    tinkc_fwdbwd **out, tinkc_training *training, const tinkc_datum *const *data,
-    size_t n, const char *loss, const tinkc_fwdbwd_options *options, tinkc_error **err);
+    tinkc_fwdbwd **out, tinkc_training *training, tinkc_datum *const *data, size_t n,
+    const char *loss, const tinkc_fwdbwd_options *options, tinkc_error **err);
 
 /* As tinkc_training_forward, with gradients that are added to the model's accumulator.
  * When a chunk fails after others were accepted, the error says how many were, and
  * optim_steps that were called already and not sent yet fail with TINKC_E_STATE instead
  * of stepping on partial gradients (option fail_step_after_partial). */
-TINKC_API tinkc_future *
-tinkc_training_forward_backward(tinkc_training *training, const tinkc_datum *const *data,
+TINKC_API TINKC_NODISCARD tinkc_future *
+tinkc_training_forward_backward(tinkc_training *training, tinkc_datum *const *data,
                                 size_t n, const char *loss,
                                 const tinkc_fwdbwd_options *options);
 
 /* Blocking twin. */
 TINKC_API tinkc_code tinkc_training_forward_backward_wait(
-    tinkc_fwdbwd **out, tinkc_training *training, const tinkc_datum *const *data,
-    size_t n, const char *loss, const tinkc_fwdbwd_options *options, tinkc_error **err);
+    tinkc_fwdbwd **out, tinkc_training *training, tinkc_datum *const *data, size_t n,
+    const char *loss, const tinkc_fwdbwd_options *options, tinkc_error **err);
 
 /* Custom loss: one datum's log-probabilities in, its gradient out. */
 typedef struct tinkc_custom_item {
@@ -115,23 +118,22 @@ typedef struct tinkc_custom_item {
  *
  * It must return: an exception (C++), a panic (Rust) or a longjmp that leaves it is
  * undefined behaviour. Catch it inside and return a value other than 0. */
-typedef int (*tinkc_custom_loss_fn)(tinkc_custom_item *items, size_t n, double *loss,
-                                    tinkc_metrics *metrics, void *user);
+typedef int (*tinkc_custom_loss_fn)(double *loss, tinkc_metrics *metrics,
+                                    tinkc_custom_item *items, size_t n, void *user);
 
 /* forward, then `fn`, then forward_backward with weights = -gradient, both with
  * cross_entropy. Allowed inputs of a datum: target_tokens (1-D or 2-D) and weights, which
  * are not used. Both halves have their place in the order from the call on: an optim_step
  * that is called next steps on these gradients. Result: tinkc_future_take_fwdbwd; its
  * metrics hold those of the callback too, which win. */
-TINKC_API tinkc_future *
-tinkc_training_forward_backward_custom(tinkc_training *training,
-                                       const tinkc_datum *const *data, size_t n,
-                                       tinkc_custom_loss_fn fn, void *user);
+TINKC_API TINKC_NODISCARD tinkc_future *
+tinkc_training_forward_backward_custom(tinkc_training *training, tinkc_datum *const *data,
+                                       size_t n, tinkc_custom_loss_fn fn, void *user);
 
 /* Blocking twin. */
 TINKC_API tinkc_code tinkc_training_forward_backward_custom_wait(
-    tinkc_fwdbwd **out, tinkc_training *training, const tinkc_datum *const *data,
-    size_t n, tinkc_custom_loss_fn fn, void *user, tinkc_error **err);
+    tinkc_fwdbwd **out, tinkc_training *training, tinkc_datum *const *data, size_t n,
+    tinkc_custom_loss_fn fn, void *user, tinkc_error **err);
 
 /* Takes the result out of a done future; the caller owns *out. Errors as
  * tinkc_future_take_capabilities. */
@@ -149,7 +151,8 @@ TINKC_API const char *tinkc_fwdbwd_output_type(const tinkc_fwdbwd *result);
 
 /* The loss from the metrics ("loss" or "loss:<reduction>"); TINKC_E_MISSING when the
  * server sent none. */
-TINKC_API tinkc_code tinkc_fwdbwd_loss(double *out, const tinkc_fwdbwd *result);
+TINKC_API tinkc_code tinkc_fwdbwd_loss(double *out, const tinkc_fwdbwd *result,
+                                       tinkc_error **err);
 
 /* Borrowed; valid until the result is freed. */
 TINKC_API const tinkc_metrics *tinkc_fwdbwd_metrics(const tinkc_fwdbwd *result);
@@ -159,16 +162,16 @@ TINKC_API const tinkc_metrics *tinkc_fwdbwd_metrics(const tinkc_fwdbwd *result);
  * Borrowed. */
 TINKC_API tinkc_code tinkc_fwdbwd_f32(const float **out, size_t *n,
                                       const tinkc_fwdbwd *result, size_t datum,
-                                      const char *name);
+                                      const char *name, tinkc_error **err);
 
 /* The same for int64. */
 TINKC_API tinkc_code tinkc_fwdbwd_i64(const int64_t **out, size_t *n,
                                       const tinkc_fwdbwd *result, size_t datum,
-                                      const char *name);
+                                      const char *name, tinkc_error **err);
 /* Its shape. Borrowed. */
 TINKC_API tinkc_code tinkc_fwdbwd_shape(const int64_t **dims, size_t *n,
                                         const tinkc_fwdbwd *result, size_t datum,
-                                        const char *name);
+                                        const char *name, tinkc_error **err);
 /* Names of a datum's tensors: NULL when index is past the end. Borrowed. */
 TINKC_API const char *tinkc_fwdbwd_name(const tinkc_fwdbwd *result, size_t datum,
                                         size_t index);
@@ -177,8 +180,8 @@ TINKC_API const char *tinkc_fwdbwd_name(const tinkc_fwdbwd *result, size_t datum
 
 /* One AdamW step with the accumulated gradients. `adam` NULL: defaults. Result:
  * tinkc_future_take_metrics. */
-TINKC_API tinkc_future *tinkc_training_optim_step(tinkc_training *training,
-                                                  const tinkc_adam_params *adam);
+TINKC_API TINKC_NODISCARD tinkc_future *
+tinkc_training_optim_step(tinkc_training *training, const tinkc_adam_params *adam);
 
 /* Blocking twin. */
 TINKC_API tinkc_code tinkc_training_optim_step_wait(tinkc_metrics **out,
@@ -190,16 +193,6 @@ TINKC_API tinkc_code tinkc_training_optim_step_wait(tinkc_metrics **out,
  * tinkc_future_take_capabilities. */
 TINKC_API tinkc_code tinkc_future_take_metrics(tinkc_metrics **out, tinkc_future *future,
                                                tinkc_error **err);
-
-/* Frees metrics that the caller owns (not those inside a result) and sets *metrics to
- * NULL. Accepts NULL. Accessors are in <tinkc/types.h>. */
-TINKC_API void tinkc_metrics_free(tinkc_metrics **metrics);
-
-/* Sets or replaces a metric, in the callback of a custom loss or in metrics of one's own.
- * The name is copied. TINKC_E_INVALID without metrics or name, TINKC_E_LIMIT beyond 4096
- * metrics, TINKC_E_NOMEM. */
-TINKC_API tinkc_code tinkc_metrics_put(tinkc_metrics *metrics, const char *name,
-                                       double value);
 
 /* ---- checkpoints ---- */
 
@@ -214,12 +207,15 @@ typedef struct tinkc_save_options {
         sizeof(tinkc_save_options), -1, false                                            \
     }
 
+/* Sets *options to TINKC_SAVE_OPTIONS_INIT. */
+TINKC_API void tinkc_save_options_init(tinkc_save_options *options);
+
 /* Weights and optimizer state under `name`: 1 to 255 bytes without "/", spaces and
- * control characters. Result: tinkc_future_take_path
+ * control characters. Result: tinkc_future_take_text
  * ("tinker://<run>/weights/<name>"). */
-TINKC_API tinkc_future *tinkc_training_save_state(tinkc_training *training,
-                                                  const char *name,
-                                                  const tinkc_save_options *options);
+TINKC_API TINKC_NODISCARD tinkc_future *
+tinkc_training_save_state(tinkc_training *training, const char *name,
+                          const tinkc_save_options *options);
 
 /* Blocking twin. */
 TINKC_API tinkc_code tinkc_training_save_state_wait(char **out, tinkc_training *training,
@@ -227,9 +223,9 @@ TINKC_API tinkc_code tinkc_training_save_state_wait(char **out, tinkc_training *
                                                     const tinkc_save_options *options,
                                                     tinkc_error **err);
 
-/* Weights for sampling under `name`. Result: tinkc_future_take_path
+/* Weights for sampling under `name`. Result: tinkc_future_take_text
  * ("tinker://<run>/sampler_weights/<name>"). */
-TINKC_API tinkc_future *
+TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_training_save_weights_for_sampler(tinkc_training *training, const char *name,
                                         const tinkc_save_options *options);
 
@@ -240,7 +236,8 @@ TINKC_API tinkc_code tinkc_training_save_weights_for_sampler_wait(
 
 /* A sampling client on the weights as they are at this point of the order; nothing is
  * kept under a name. Result: tinkc_future_take_sampling. */
-TINKC_API tinkc_future *tinkc_training_save_and_sample(tinkc_training *training);
+TINKC_API TINKC_NODISCARD tinkc_future *
+tinkc_training_save_and_sample(tinkc_training *training);
 
 /* Blocking twin. */
 TINKC_API tinkc_code tinkc_training_save_and_sample_wait(tinkc_sampling **out,
@@ -250,9 +247,9 @@ TINKC_API tinkc_code tinkc_training_save_and_sample_wait(tinkc_sampling **out,
 /* Loads a checkpoint of save_state, with or without optimizer state. `token`: a key that
  * may read it; NULL: one's own. TINKC_E_INVALID for a path of another kind. Result: none.
  */
-TINKC_API tinkc_future *tinkc_training_load_state(tinkc_training *training,
-                                                  const char *path, bool with_optimizer,
-                                                  const char *token);
+TINKC_API TINKC_NODISCARD tinkc_future *
+tinkc_training_load_state(tinkc_training *training, const char *path, bool with_optimizer,
+                          const char *token);
 
 /* Blocking twin. */
 TINKC_API tinkc_code tinkc_training_load_state_wait(tinkc_training *training,
@@ -263,7 +260,7 @@ TINKC_API tinkc_code tinkc_training_load_state_wait(tinkc_training *training,
 
 /* What the server knows about the model. Takes no turn: it is answered while training
  * requests wait for theirs. Result: tinkc_future_take_model_info. */
-TINKC_API tinkc_future *tinkc_training_get_info(tinkc_training *training);
+TINKC_API TINKC_NODISCARD tinkc_future *tinkc_training_get_info(tinkc_training *training);
 
 /* Blocking twin. */
 TINKC_API tinkc_code tinkc_training_get_info_wait(tinkc_model_info **out,
@@ -298,7 +295,7 @@ TINKC_API bool tinkc_model_info_is_lora(const tinkc_model_info *info);
 TINKC_API int64_t tinkc_model_info_lora_rank(const tinkc_model_info *info);
 
 /* Releases the model at the server, behind everything called before. Result: none. */
-TINKC_API tinkc_future *tinkc_training_unload(tinkc_training *training);
+TINKC_API TINKC_NODISCARD tinkc_future *tinkc_training_unload(tinkc_training *training);
 
 /* Blocking twin. */
 TINKC_API tinkc_code tinkc_training_unload_wait(tinkc_training *training,

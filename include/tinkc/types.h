@@ -29,20 +29,19 @@ typedef enum tinkc_image_format {
 } tinkc_image_format;
 
 /* Where an expected number of tokens is not known. */
-#define TINKC_UNKNOWN_TOKENS ((int64_t)-1)
+enum { TINKC_UNKNOWN_TOKENS = -1 };
 
 /* An empty input. TINKC_E_NOMEM, TINKC_E_INVALID. */
-TINKC_API tinkc_code tinkc_model_input_new(tinkc_model_input **out, tinkc_error **err);
+TINKC_API TINKC_NODISCARD tinkc_code tinkc_model_input_new(tinkc_model_input **out,
+                                                           tinkc_error **err);
 
 /* An input with one chunk of tokens. */
-TINKC_API tinkc_code tinkc_model_input_from_tokens(tinkc_model_input **out,
-                                                   const int32_t *tokens, size_t n,
-                                                   tinkc_error **err);
+TINKC_API TINKC_NODISCARD tinkc_code tinkc_model_input_from_tokens(
+    tinkc_model_input **out, const int32_t *tokens, size_t n, tinkc_error **err);
 
 /* A deep copy; borrowed tokens become its own. */
-TINKC_API tinkc_code tinkc_model_input_copy(tinkc_model_input **out,
-                                            const tinkc_model_input *input,
-                                            tinkc_error **err);
+TINKC_API TINKC_NODISCARD tinkc_code tinkc_model_input_copy(
+    tinkc_model_input **out, const tinkc_model_input *input, tinkc_error **err);
 
 /* Frees the input and sets *input to NULL. Accepts NULL. */
 TINKC_API void tinkc_model_input_free(tinkc_model_input **input);
@@ -89,8 +88,8 @@ TINKC_API tinkc_code tinkc_model_input_length(int64_t *out,
 /* The tokens of all chunks into tokens[0 .. size); *n_out is how many there are.
  * TINKC_E_INVALID when a chunk is not text; TINKC_E_LIMIT when they do not fit, with
  * *n_out set and nothing written (so size 0 and tokens NULL ask for the number). */
-TINKC_API tinkc_code tinkc_model_input_tokens(const tinkc_model_input *input,
-                                              int32_t *tokens, size_t size, size_t *n_out,
+TINKC_API tinkc_code tinkc_model_input_tokens(int32_t *tokens, size_t size, size_t *n_out,
+                                              const tinkc_model_input *input,
                                               tinkc_error **err);
 
 /* ---- arrays and tensors ---- */
@@ -124,7 +123,7 @@ typedef enum tinkc_dtype {
 /* Writes elements [first, first + n) of the row-major sequence to `out`. Called in order,
  * on the thread of the call that converts. Anything but TINKC_OK ends it with that code.
  */
-typedef tinkc_code (*tinkc_produce_fn)(void *user, size_t first, size_t n, void *out);
+typedef tinkc_code (*tinkc_produce_fn)(void *out, size_t first, size_t n, void *user);
 
 enum {
     TINKC_ARRAY_BORROW = 1, /* use the array itself when nothing has to be converted; it
@@ -154,14 +153,18 @@ typedef struct tinkc_array {
             TINKC_DTYPE_BY_NAME, 0, NULL                                                 \
     }
 
+/* Sets *array to TINKC_ARRAY_INIT. */
+TINKC_API void tinkc_array_init(tinkc_array *array);
+
 /* A tensor as it travels: int64 or float32, with a shape. Immutable. */
 typedef struct tinkc_tensor tinkc_tensor;
 
 /* Converts. TINKC_E_INVALID: negative dimension, unsigned above INT64_MAX, a finite value
  * beyond float32, a fraction or NaN where int64 is wanted, TINKC_DTYPE_BY_NAME (there is
  * no name here). */
-TINKC_API tinkc_code tinkc_tensor_new(tinkc_tensor **out, const tinkc_array *array,
-                                      tinkc_error **err);
+TINKC_API TINKC_NODISCARD tinkc_code tinkc_tensor_new(tinkc_tensor **out,
+                                                      const tinkc_array *array,
+                                                      tinkc_error **err);
 
 /* Only for tensors made by tinkc_tensor_new; others belong to what they came from. */
 TINKC_API void tinkc_tensor_free(tinkc_tensor **tensor);
@@ -200,8 +203,9 @@ TINKC_API const int64_t *tinkc_tensor_row_starts(const tinkc_tensor *tensor);
 typedef struct tinkc_datum tinkc_datum;
 
 /* Takes *input (and sets it to NULL) on success; on failure the caller keeps it. */
-TINKC_API tinkc_code tinkc_datum_new(tinkc_datum **out, tinkc_model_input **input,
-                                     tinkc_error **err);
+TINKC_API TINKC_NODISCARD tinkc_code tinkc_datum_new(tinkc_datum **out,
+                                                     tinkc_model_input **input,
+                                                     tinkc_error **err);
 
 /* Frees the datum with its input and sets *datum to NULL. Accepts NULL. */
 TINKC_API void tinkc_datum_free(tinkc_datum **datum);
@@ -247,6 +251,9 @@ typedef struct tinkc_rows {
         sizeof(tinkc_rows), TINKC_ELEM_F32, NULL, NULL, 0, TINKC_DTYPE_BY_NAME           \
     }
 
+/* Sets *rows to TINKC_ROWS_INIT. */
+TINKC_API void tinkc_rows_init(tinkc_rows *rows);
+
 /* Sets a 2-D loss function input from rows. Errors as tinkc_datum_set; a ragged list is
  * TINKC_E_INVALID and names the row. */
 TINKC_API tinkc_code tinkc_datum_set_rows(tinkc_datum *datum, const char *name,
@@ -263,26 +270,6 @@ TINKC_API const tinkc_tensor *tinkc_datum_tensor(const tinkc_datum *datum,
 
 /* The model input, borrowed until the datum is freed; NULL for NULL. */
 TINKC_API const tinkc_model_input *tinkc_datum_input(const tinkc_datum *datum);
-
-/* ---- metrics: name and number ---- */
-
-typedef struct tinkc_metrics tinkc_metrics;
-
-/* Number of metrics; 0 for NULL. */
-TINKC_API size_t tinkc_metrics_count(const tinkc_metrics *metrics);
-
-/* One of them; the name is borrowed. false when index is past the end. */
-TINKC_API bool tinkc_metrics_at(const char **name_out, double *value_out,
-                                const tinkc_metrics *metrics, size_t index);
-
-/* A metric by its whole name, e.g. "loss:sum". TINKC_E_MISSING, and *out untouched, when
- * there is none. */
-TINKC_API tinkc_code tinkc_metrics_get(double *out, const tinkc_metrics *metrics,
-                                       const char *name);
-
-/* The loss of a training step: the metric "loss", else the first "loss:...".
- * TINKC_E_MISSING when the server sent none. */
-TINKC_API tinkc_code tinkc_metrics_loss(double *out, const tinkc_metrics *metrics);
 
 TINKC_END_DECLS
 

@@ -139,7 +139,7 @@ static tinkc_code gather(walk *w, block *b, size_t first, size_t n, tk_err *err)
 {
     const tk_tensor_source *s = w->source;
     if (s->produce != NULL) {
-        tinkc_code code = s->produce(s->user, first, n, b->raw);
+        tinkc_code code = s->produce(b->raw, first, n, s->user);
         return code == TINKC_OK ? TINKC_OK
                                 : tk_err_set(err, code, "the tensor's producer failed");
     }
@@ -386,7 +386,7 @@ tinkc_code tk_tensor_from(tk_tensor *out, tk_arena *arena, const tk_tensor_sourc
 }
 
 /* Elements of nested rows, for tk_tensor_from. */
-static tinkc_code produce_rows(void *user, size_t first, size_t n, void *out)
+static tinkc_code produce_rows(void *out, size_t first, size_t n, void *user)
 {
     const tk_tensor_rows *rows = user;
     size_t size = tk_elem_size(rows->elem);

@@ -31,7 +31,7 @@ size_t tk_elem_size(tk_elem elem); /* 0 for a value that is none */
 /* Writes elements [first, first + n) of the row-major sequence to `out`; called in
  * ascending order without gaps. A code other than TINKC_OK ends the conversion with
  * it. */
-typedef tinkc_code (*tk_tensor_producer)(void *user, size_t first, size_t n, void *out);
+typedef tinkc_code (*tk_tensor_producer)(void *out, size_t first, size_t n, void *user);
 
 /* Where elements come from: an array, a strided view of one, or a callback. */
 typedef struct tk_tensor_source {

@@ -85,7 +85,7 @@ static tinkc_datum *make_datum(size_t targets, size_t weights, float weight)
 
 static void batch_refused(fixture *f, tinkc_datum *datum, const char *word)
 {
-    const tinkc_datum *data[] = {datum};
+    tinkc_datum *data[] = {datum};
     refused(tinkc_training_forward(f->training, data, 1, "cross_entropy", NULL), word);
     refused(tinkc_training_forward_backward(f->training, data, 1, "ppo", NULL), word);
     tinkc_datum_free(&datum);
@@ -106,7 +106,7 @@ static void test_misuse_batches(void **unused)
     batch_refused(&f, make_datum(3, 3, NAN), "NaN");
     batch_refused(&f, NULL, "NULL");
     tinkc_datum *datum = make_datum(3, 3, 1);
-    const tinkc_datum *data[] = {datum};
+    tinkc_datum *data[] = {datum};
     tinkc_training *t = f.training;
     refused(tinkc_training_forward_backward(t, data, 0, "ppo", NULL), "empty");
     refused(tinkc_training_forward_backward(t, NULL, 1, "ppo", NULL), "empty");
@@ -128,8 +128,8 @@ static void test_misuse_batches(void **unused)
     close_fixture(&f);
 }
 
-static int no_loss(tinkc_custom_item *items, size_t n, double *loss,
-                   tinkc_metrics *metrics, void *user)
+static int no_loss(double *loss, tinkc_metrics *metrics, tinkc_custom_item *items,
+                   size_t n, void *user)
 {
     (void)items, (void)n, (void)loss, (void)metrics, (void)user;
     return 1;
@@ -143,7 +143,7 @@ static void test_misuse_unknown_key(void **unused)
     fixture f;
     open_fixture(&f);
     tinkc_datum *datum = make_datum(3, 3, 1);
-    const tinkc_datum *data[] = {datum};
+    tinkc_datum *data[] = {datum};
     assert_int_equal(tinkc_datum_set_f32(datum, "advantages", values, 3, NULL), TINKC_OK);
     refused(tinkc_training_forward_backward_custom(f.training, data, 1, no_loss, NULL),
             "advantages");

@@ -65,7 +65,7 @@ static void train_and_sample(worldfix *w)
     tinkc_sampling *sampling = NULL;
     tinkc_samples *samples = NULL;
     tinkc_datum *datum = make_datum();
-    const tinkc_datum *data[] = {datum};
+    tinkc_datum *data[] = {datum};
     tinkc_future *future = tinkc_service_create_training(w->service, "m", NULL);
     drive(w, future);
     assert_int_equal(tinkc_future_take_training(&training, future, NULL), TINKC_OK);

@@ -5,7 +5,7 @@
 build=${TINKC_BUILD_DIR:-build}
 expect "the libraries show the listed functions only" scripts/check-exports.sh --build "$build"
 expect "no exported data" test -z "$(nm -D --defined-only --format=posix "$build/libtinkc.so" |
-    awk '$2 !~ /^[TW]$/')"
+    awk '$2 !~ /^[TWA]$/')"
 expect "the archive shows no data, common or weak" test -z "$(
     nm --defined-only --extern-only --format=posix "$build/libtinkc.a" |
         awk 'NF > 2 && $2 !~ /^T$/ && $2 !~ /[a-z]/')"

@@ -138,6 +138,8 @@ fresh; add include/tinkc/thing.h 'size_t tinkc_thing_size(void);'; refuses check
 fresh; add include/tinkc/thing.h 'int tinkc_thing_new(int new, int class);'
 refuses check-headers.sh "g++ -x c++ -std=c++17"
 fresh; echo '/* B. */' >"$work/t/include/tinkc/b.h"; refuses check-headers.sh "does not include tinkc/b.h"
+fresh; add include/tinkc/thing.h '#define TINKC_THING_INIT {0}'
+refuses check-headers.sh "TINKC_THING_INIT has no function tinkc_thing_init"
 
 # contracts of public headers
 fresh; sed -i 's/ Thread: any.//' "$work/t/include/tinkc/thing.h"
@@ -150,7 +152,7 @@ accepts check-comments.py
 # exports
 library() { # compiles the tree's sources into its build/
     gcc -shared -fPIC -fvisibility=hidden -I"$work/t/include" -I"$work/t/src" -w \
-        -x c "$@" -o "$work/t/build/libtinkc.so"
+        ${map:+-Wl,--version-script="$map"} -x c "$@" -o "$work/t/build/libtinkc.so"
     gcc -c -fPIC -fvisibility=hidden -I"$work/t/include" -w -x c "$@" -o "$work/t/build/x.o"
     objcopy --localize-hidden "$work/t/build/x.o"
     rm -f "$work/t/build/libtinkc.a"
@@ -160,7 +162,9 @@ header='#include <tinkc/thing.h>'
 body='int tinkc_thing_do(void) { return 1; }'
 try() { printf '%s\n' "$header" "$body" "$1" >"$work/t/x.c"; library "$work/t/x.c"; }
 fresh; echo tinkc_thing_do >"$work/t/tests/exports/tinkc.sym"
-try ''; accepts check-exports.sh
+echo 'TINKC_0.1 { global: *; };' >"$work/map"
+map=; try ''; refuses check-exports.sh "exported without a version"
+map=$work/map; try ''; accepts check-exports.sh
 try 'TINKC_API int tinkc_more(void) { return 1; }'; refuses check-exports.sh "the exported list differs"
 try 'TINKC_API int tk_leak(void) { return 1; }'; refuses check-exports.sh "without the prefix"
 try 'TINKC_API int tinkc_counter = 1;'; refuses check-exports.sh "exported data"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include <tinkc/hooks.h>
-#include <tinkc/metrics.h>
+#include <tinkc/meter.h>
 #include <tinkc/sampling.h>
 #include <tinkc/trace.h>
 #include <tinkc/training.h>
@@ -56,7 +56,7 @@ static tinkc_datum *make_datum(tinkc_error **err)
 /* forward_backward and optim_step, both under way at once, in a context. */
 static bool step(tinkc_training *training, tinkc_error **err)
 {
-    static const tinkc_tag tags[] = {{"step", "0"}, {"what", "a \"quoted\" \\ tag"}};
+    static const tinkc_pair tags[] = {{"step", "0"}, {"what", "a \"quoted\" \\ tag"}};
     tinkc_context context = TINKC_CONTEXT_INIT;
     tinkc_training *traced = NULL;
     tinkc_datum *datum = make_datum(err);
@@ -68,7 +68,7 @@ static bool step(tinkc_training *training, tinkc_error **err)
         tinkc_datum_free(&datum);
         return false;
     }
-    const tinkc_datum *data[] = {datum};
+    tinkc_datum *data[] = {datum};
     tinkc_future *futures[] = {
         tinkc_training_forward_backward(traced, data, 1, "cross_entropy", NULL),
         tinkc_training_optim_step(traced, NULL)};
@@ -112,8 +112,8 @@ static bool write_readings(tinkc_meter *meter, const char *prometheus, const cha
               tinkc_readings_prometheus(&text, readings, err) == TINKC_OK &&
               tinkc_readings_json(&other, readings, err) == TINKC_OK &&
               write_text(prometheus, text) && write_text(json, other);
-    tinkc_text_free(text);
-    tinkc_text_free(other);
+    tinkc_text_free(&text);
+    tinkc_text_free(&other);
     tinkc_readings_free(&readings);
     return ok;
 }

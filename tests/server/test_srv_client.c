@@ -85,7 +85,7 @@ static tinkc_datum *datum(void)
 static double train_once(tinkc_training *training)
 {
     tinkc_datum *d = datum();
-    const tinkc_datum *data[] = {d};
+    tinkc_datum *data[] = {d};
     tinkc_fwdbwd *result = NULL;
     tinkc_adam_params adam = TINKC_ADAM_PARAMS_INIT;
     adam.learning_rate = 0.01;
@@ -97,7 +97,7 @@ static double train_once(tinkc_training *training)
     assert_int_equal(tinkc_future_wait(pass, TINKC_FOREVER), TINKC_OK);
     OK(tinkc_future_take_fwdbwd(&result, pass, &err));
     assert_int_equal(tinkc_future_wait(step, TINKC_FOREVER), TINKC_OK);
-    assert_int_equal(tinkc_fwdbwd_loss(&loss, result), TINKC_OK);
+    assert_int_equal(tinkc_fwdbwd_loss(&loss, result, NULL), TINKC_OK);
     tinkc_future_free(&pass);
     tinkc_future_free(&step);
     tinkc_fwdbwd_free(&result);
@@ -109,13 +109,14 @@ static double train_once(tinkc_training *training)
 static void forward(tinkc_training *training, float out[N])
 {
     tinkc_datum *d = datum();
-    const tinkc_datum *data[] = {d};
+    tinkc_datum *data[] = {d};
     tinkc_fwdbwd *result = NULL;
     const float *values = NULL;
     size_t n = 0;
     OK(tinkc_training_forward_wait(&result, training, data, 1, "cross_entropy", NULL,
                                    &err));
-    assert_int_equal(tinkc_fwdbwd_f32(&values, &n, result, 0, "logprobs"), TINKC_OK);
+    assert_int_equal(tinkc_fwdbwd_f32(&values, &n, result, 0, "logprobs", NULL),
+                     TINKC_OK);
     assert_int_equal(n, N);
     memcpy(out, values, N * sizeof(*out));
     tinkc_fwdbwd_free(&result);
@@ -160,7 +161,7 @@ static void test_srv_state_survives(void **state)
     (void)train_once(t.training); /* the same step once more */
     forward(t.training, after);
     assert_memory_equal(before, after, sizeof(before));
-    tinkc_text_free(path);
+    tinkc_text_free(&path);
     close_e2e(&t);
 }
 
@@ -176,10 +177,10 @@ static void sample(tinkc_sampling *sampling, int32_t out[6])
     params.stop_texts = (const char *const[]){NULL};
     OK(tinkc_sampling_sample_wait(&samples, sampling, prompt, &params, NULL, &err));
     assert_int_equal(tinkc_samples_count(samples), 1);
-    const int32_t *tokens = tinkc_samples_tokens(samples, 0, &n);
+    const int32_t *tokens = tinkc_samples_tokens(&n, samples, 0);
     assert_int_equal(n, 6);
     memcpy(out, tokens, 6 * sizeof(*out));
-    assert_non_null(tinkc_samples_logprobs(samples, 0, &n));
+    assert_non_null(tinkc_samples_logprobs(&n, samples, 0));
     tinkc_samples_free(&samples);
     tinkc_model_input_free(&prompt);
 }
@@ -211,7 +212,7 @@ static void test_srv_samplers_are_frozen(void **state)
     assert_memory_not_equal(a, b, sizeof(a));
     sample(base, c);
     assert_memory_equal(a, c, sizeof(a));
-    tinkc_text_free(path);
+    tinkc_text_free(&path);
     tinkc_sampling_close(&base);
     tinkc_sampling_close(&named);
     tinkc_sampling_close(&frozen);
@@ -233,7 +234,7 @@ static void test_srv_logprobs_agree(void **state)
     OK(tinkc_training_save_and_sample_wait(&sampling, t.training, &err));
     tinkc_model_input *prompt = input_of(text, N + 1);
     OK(tinkc_sampling_compute_logprobs_wait(&logprobs, sampling, prompt, &err));
-    const float *values = tinkc_logprobs_values(logprobs, &n);
+    const float *values = tinkc_logprobs_values(&n, logprobs);
     assert_int_equal(n, N + 1);
     assert_true(isnan(values[0]));
     assert_memory_equal(values + 1, trained, sizeof(trained));
@@ -250,7 +251,7 @@ static void test_srv_mistakes_are_the_users(void **state)
     e2e t;
     open_e2e(&t);
     tinkc_datum *d = datum();
-    const tinkc_datum *data[] = {d};
+    tinkc_datum *data[] = {d};
     tinkc_error *error = NULL;
     tinkc_code code = tinkc_training_forward_backward_wait(NULL, t.training, data, 1,
                                                            "no_such_loss", NULL, &error);

@@ -137,7 +137,7 @@ static void train(fixture *t, int steps)
     size_t n = 0;
     for (int i = 0; i < steps; i++) {
         tinkc_datum *a = datum(i, 7 + (size_t)i), *b = datum(i + 50, 20);
-        const tinkc_datum *data[] = {a, b};
+        tinkc_datum *data[] = {a, b};
         futures[n++] =
             tinkc_training_forward_backward(t->training, data, 2, "cross_entropy", NULL);
         futures[n++] = tinkc_training_optim_step(t->training, NULL);
@@ -150,8 +150,8 @@ static void train(fixture *t, int steps)
     }
 }
 
-static int half_loss(tinkc_custom_item *items, size_t n, double *loss,
-                     tinkc_metrics *metrics, void *user)
+static int half_loss(double *loss, tinkc_metrics *metrics, tinkc_custom_item *items,
+                     size_t n, void *user)
 {
     (void)metrics;
     (void)user;
@@ -165,7 +165,7 @@ static int half_loss(tinkc_custom_item *items, size_t n, double *loss,
 static void train_otherwise(fixture *t)
 {
     tinkc_datum *d = datum(3, 11);
-    const tinkc_datum *data[] = {d};
+    tinkc_datum *data[] = {d};
     OK(tinkc_training_forward_wait(NULL, t->training, data, 1, "cross_entropy", NULL,
                                    &err));
     OK(tinkc_training_forward_backward_custom_wait(NULL, t->training, data, 1, half_loss,
@@ -269,10 +269,10 @@ static void test_srv_ledger_budget(void **unused)
     tinkc_ledger *ledger = NULL;
     open_all(&t, "{\"route\":\"forward_backward\",\"action\":\"drop\",\"once\":true}");
     tinkc_datum *big = datum(1, 20), *small = datum(2, 10), *one = datum(3, 1);
-    const tinkc_datum *data[] = {big, small}, *last[] = {one};
+    tinkc_datum *data[] = {big, small}, *last[] = {one};
     OK(tinkc_estimate_batch(&cost, data, 2, &err));
     assert_int_equal(cost, 30);
-    assert_int_equal(tinkc_service_set_budget(t.service, 60), TINKC_OK);
+    assert_int_equal(tinkc_service_set_budget(t.service, 60, NULL), TINKC_OK);
     for (int i = 0; i < 2; i++) {
         OK(tinkc_training_forward_backward_wait(NULL, t.training, data, 2,
                                                 "cross_entropy", NULL, &err));
@@ -286,7 +286,7 @@ static void test_srv_ledger_budget(void **unused)
     OK(tinkc_service_read_ledger(&ledger, t.service, &err));
     assert_int_equal(tinkc_ledger_left(ledger), 0);
     tinkc_ledger_free(&ledger);
-    assert_int_equal(tinkc_service_set_budget(t.service, 61), TINKC_OK);
+    assert_int_equal(tinkc_service_set_budget(t.service, 61, NULL), TINKC_OK);
     OK(tinkc_training_forward_backward_wait(NULL, t.training, last, 1, "cross_entropy",
                                             NULL, &err));
     tinkc_datum_free(&big);

@@ -59,12 +59,12 @@ static void assert_works(tinkc_tokenizer **tokenizer)
     char *back = NULL;
     size_t n = 0;
     OK(tinkc_tokenizer_encode(&encoding, *tokenizer, text, strlen(text), NULL, &err));
-    what.ids = tinkc_encoding_ids(encoding, &what.ids_n);
+    what.ids = tinkc_encoding_ids(&what.ids_n, encoding);
     assert_in_range(what.ids_n, 1, strlen(text));
     OK(tinkc_tokenizer_decode(&back, &n, *tokenizer, &what, &err));
     assert_string_equal(back, text);
     assert_non_null(tinkc_tokenizer_special(*tokenizer, "eos_token"));
-    tinkc_text_free(back);
+    tinkc_text_free(&back);
     tinkc_encoding_free(&encoding);
     tinkc_tokenizer_free(tokenizer);
 }

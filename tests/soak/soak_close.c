@@ -40,7 +40,7 @@ static void wait_for_stage(tinkc_future *future, tinkc_stage stage)
     double end = soak_now_s() + 30;
     do {
         (void)usleep(10000);
-        (void)tinkc_future_status(future, &wait);
+        (void)tinkc_future_status(&wait, future, NULL);
     } while (wait.stage != stage && soak_now_s() < end);
     (void)usleep(300000); /* into the middle of it */
 }

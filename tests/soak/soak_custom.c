@@ -15,8 +15,8 @@ typedef struct slow {
 } slow;
 
 /* Samples about ten times a second, and waits for each, until the time is over. */
-static int slow_loss(tinkc_custom_item *items, size_t n, double *loss,
-                     tinkc_metrics *metrics, void *user)
+static int slow_loss(double *loss, tinkc_metrics *metrics, tinkc_custom_item *items,
+                     size_t n, void *user)
 {
     (void)items;
     (void)n;
@@ -60,7 +60,7 @@ int main(int argc, char **argv)
         soak_die("no training client");
     }
     tinkc_datum *datum = make_datum();
-    const tinkc_datum *data[] = {datum};
+    tinkc_datum *data[] = {datum};
     s.sampling = soak_sampling(service);
     s.prompt = soak_prompt(64);
     tinkc_code code = tinkc_training_forward_backward_custom_wait(NULL, training, data, 1,

@@ -32,7 +32,7 @@ int main(void)
     }
     while (running < N && soak_now_s() < end) {
         tinkc_wait wait = TINKC_WAIT_INIT;
-        (void)tinkc_future_status(futures[running], &wait);
+        (void)tinkc_future_status(&wait, futures[running], NULL);
         if (wait.stage == TINKC_STAGE_RUNNING) {
             running++;
         } else {

@@ -107,10 +107,9 @@ static tinkc_training *create_training(size_t which)
     return training;
 }
 
-static tinkc_future *any_call(tinkc_training *training, const tinkc_datum *datum,
-                              tk_rand *rand)
+static tinkc_future *any_call(tinkc_training *training, tinkc_datum *datum, tk_rand *rand)
 {
-    const tinkc_datum *data[] = {datum, datum};
+    tinkc_datum *data[] = {datum, datum};
     switch (tk_rand_below(rand, 6)) {
     case 0:
         return tinkc_training_optim_step(training, NULL);

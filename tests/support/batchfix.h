@@ -21,7 +21,7 @@ typedef struct batchfix {
     tinkc_service *service;
     tinkc_training *training;
     tinkc_datum *datums[DATA_MAX];
-    const tinkc_datum *data[DATA_MAX];
+    tinkc_datum *data[DATA_MAX];
 } batchfix;
 
 /* Datum i has i + 2 tokens. */

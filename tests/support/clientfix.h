@@ -38,7 +38,7 @@ static inline void clientfix_log(tinkc_log_level level, const char *component,
 static inline void clientfix_turn(clientfix *f)
 {
     for (int i = 0; i < CLIENTFIX_TURNS; i++) {
-        assert_int_equal(tinkc_service_process(f->service), TINKC_OK);
+        assert_int_equal(tinkc_service_process(f->service, NULL), TINKC_OK);
     }
 }
 

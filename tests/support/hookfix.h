@@ -51,8 +51,9 @@ static inline void hookfix_attach(hookfix *h, tinkc_service *service)
 {
     memset(h, 0, sizeof(*h));
     pthread_mutex_init(&h->lock, NULL);
-    assert_int_equal(tinkc_service_add_hook(service, hookfix_tell, h, hookfix_release),
-                     TINKC_OK);
+    assert_int_equal(
+        tinkc_service_add_hook(service, hookfix_tell, h, hookfix_release, NULL),
+        TINKC_OK);
 }
 
 static inline bool hookfix_is_end(const tinkc_hook *hook)

@@ -56,7 +56,7 @@ static inline void pollfix_open_as(pollfix *p, tk_future_type type, const char *
         faketransport_default(&p->f.net, "client/config", (fakeanswer){.body = flags});
     }
     faketransport_default(&p->f.net, "healthz", (fakeanswer){.body = "{}"});
-    assert_int_equal(tinkc_service_on_queue_state(p->f.service, pollfix_state, p),
+    assert_int_equal(tinkc_service_on_queue_state(p->f.service, pollfix_state, p, NULL),
                      TINKC_OK);
     tinkc_future *ready = tinkc_service_health(p->f.service);
     clientfix_turn(&p->f);

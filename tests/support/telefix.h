@@ -39,7 +39,7 @@ static inline tinkc_code telefix_log(clientfix *f, const char *name, const char 
 static inline tinkc_telemetry_counts telefix_counts(clientfix *f)
 {
     tinkc_telemetry_counts counts = TINKC_TELEMETRY_COUNTS_INIT;
-    assert_int_equal(tinkc_telemetry_count(f->service, &counts), TINKC_OK);
+    assert_int_equal(tinkc_telemetry_count(&counts, f->service, NULL), TINKC_OK);
     return counts;
 }
 

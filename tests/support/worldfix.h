@@ -43,7 +43,7 @@ static inline bool worldfix_open(worldfix *w, const tinkc_config *config)
     if (tk_service_open(&w->service, config, &seams, NULL) != TINKC_OK) {
         return false;
     }
-    if (tinkc_service_add_hook(w->service, worldfix_tell, w, NULL) != TINKC_OK) {
+    if (tinkc_service_add_hook(w->service, worldfix_tell, w, NULL, NULL) != TINKC_OK) {
         tinkc_service_close(&w->service);
     }
     return w->service != NULL;
@@ -52,7 +52,7 @@ static inline bool worldfix_open(worldfix *w, const tinkc_config *config)
 static inline bool worldfix_is_backing_off(const worldfix *w)
 {
     static tinkc_wait waits[WORLDFIX_WAITS] = {TINKC_WAIT_INIT};
-    size_t n = tinkc_service_waits(w->service, waits, WORLDFIX_WAITS);
+    size_t n = tinkc_service_waits(waits, WORLDFIX_WAITS, w->service);
     assert_true(n <= WORLDFIX_WAITS);
     for (size_t i = 0; i < n; i++) {
         if (waits[i].stage == TINKC_STAGE_BACKOFF) {
@@ -75,7 +75,7 @@ static inline tinkc_code worldfix_drive(worldfix *w, tinkc_future *future)
             (w->on_wire == 0 || worldfix_is_backing_off(w))) {
             fakeclock_advance_ms(&w->clock, deadline);
         }
-        assert_int_equal(tinkc_service_process(w->service), TINKC_OK);
+        assert_int_equal(tinkc_service_process(w->service, NULL), TINKC_OK);
         assert_true(tk_clock_mono_ms(NULL) < end);
     }
     return tinkc_future_wait(future, 0);

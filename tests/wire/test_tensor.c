@@ -284,7 +284,7 @@ static void test_tensor_rows(void **unused)
     assert_int_equal(t.shape.p[0], 2);
 }
 
-static tinkc_code produce_squares(void *user, size_t first, size_t n, void *out)
+static tinkc_code produce_squares(void *out, size_t first, size_t n, void *user)
 {
     size_t *calls = user;
     if (*calls == 0) {

@@ -60,8 +60,8 @@ static tinkc_code make_datum(demo *d, const task_item *item, tinkc_datum **out,
     if (code == TINKC_OK) {
         code = encode(d, item, false, &question);
     }
-    const int32_t *ids = tinkc_encoding_ids(all, &n);
-    (void)tinkc_encoding_ids(question, &asked);
+    const int32_t *ids = tinkc_encoding_ids(&n, all);
+    (void)tinkc_encoding_ids(&asked, question);
     if (code == TINKC_OK && (n < 2 || n > TOKENS_MAX)) {
         code = TINKC_E_LIMIT;
     }
@@ -111,8 +111,8 @@ static tinkc_code send_step(demo *d, task_random *random, double rate, step *out
         tinkc_adam_params adam = TINKC_ADAM_PARAMS_INIT;
         adam.learning_rate = rate;
         adam.eps = 1e-8;
-        out->batch = tinkc_training_forward_backward(
-            d->training, (const tinkc_datum *const *)data, BATCH, "cross_entropy", NULL);
+        out->batch = tinkc_training_forward_backward(d->training, data, BATCH,
+                                                     "cross_entropy", NULL);
         out->optim = tinkc_training_optim_step(d->training, &adam);
     }
     for (size_t i = 0; i < BATCH; i++) {
@@ -127,7 +127,7 @@ static tinkc_code end_step(demo *d, step *s, double *loss)
     (void)tinkc_future_wait(s->batch, TINKC_FOREVER);
     tinkc_code code = tinkc_future_take_fwdbwd(&result, s->batch, &d->err);
     if (code == TINKC_OK) {
-        code = tinkc_fwdbwd_loss(loss, result);
+        code = tinkc_fwdbwd_loss(loss, result, NULL);
         *loss /= s->weight;
     }
     tinkc_metrics *metrics = NULL;
@@ -185,7 +185,7 @@ static bool take_answer(size_t index, const tinkc_samples *samples,
         return false;
     }
     tinkc_decode what = TINKC_DECODE_INIT;
-    what.ids = tinkc_samples_tokens(samples, 0, &what.ids_n);
+    what.ids = tinkc_samples_tokens(&what.ids_n, samples, 0);
     what.skip_special = true;
     char *text = NULL;
     if (tinkc_tokenizer_decode(&text, NULL, t->d->tokenizer, &what, &t->d->err) !=
@@ -194,7 +194,7 @@ static bool take_answer(size_t index, const tinkc_samples *samples,
     }
     (void)snprintf(t->answers[index], TASK_TEXT_BYTES, "%s", text);
     t->right += strcmp(text, t->d->tests[index].answer) == 0;
-    tinkc_text_free(text);
+    tinkc_text_free(&text);
     return true;
 }
 
@@ -209,7 +209,7 @@ static tinkc_code run_tests(demo *d, tinkc_sampling *sampling,
         size_t n = 0;
         code = encode(d, &d->tests[i], false, &ids);
         if (code == TINKC_OK) {
-            const int32_t *tokens = tinkc_encoding_ids(ids, &n);
+            const int32_t *tokens = tinkc_encoding_ids(&n, ids);
             code = tinkc_model_input_from_tokens(&prompts[i], tokens, n, &d->err);
         }
         tinkc_encoding_free(&ids);
@@ -220,7 +220,7 @@ static tinkc_code run_tests(demo *d, tinkc_sampling *sampling,
         params.temperature = 0;
         params.max_tokens = ANSWER_MAX;
         tinkc_sample_batch batch = TINKC_SAMPLE_BATCH_INIT;
-        batch.prompts = (const tinkc_model_input *const *)prompts;
+        batch.prompts = prompts;
         batch.prompts_n = TESTS;
         batch.params = &params;
         batch.fn = take_answer;
@@ -296,8 +296,8 @@ static tinkc_code save(demo *d)
     if (code == TINKC_OK) {
         printf("\nSaved\n  %s\n  %s\n", state, weights);
     }
-    tinkc_text_free(state);
-    tinkc_text_free(weights);
+    tinkc_text_free(&state);
+    tinkc_text_free(&weights);
     return code;
 }
 

@@ -118,7 +118,7 @@ static tinkc_code make_prompt(conversation *c, tinkc_model_input **out,
 static bool take_text(conversation *c, const tinkc_decoder *decoder, tk_buf *answer)
 {
     size_t n = 0;
-    const char *text = tinkc_decoder_text(decoder, &n);
+    const char *text = tinkc_decoder_text(&n, decoder);
     tk_buf_put(answer, text, n);
     return n == 0 || cmd_wants_json(c->args) || cmd_model_put(text, n);
 }

@@ -155,7 +155,7 @@ static tinkc_code delete_all(job *j, tinkc_service *service, tinkc_queue *queue)
         while (j->sent < j->n && j->sent - j->done < AT_ONCE && !cmd_interrupted()) {
             item *one = &j->items[j->sent];
             tinkc_future *future = tinkc_rest_delete_checkpoint(service, one->path);
-            tinkc_code code = tinkc_queue_add(queue, future, one);
+            tinkc_code code = tinkc_queue_add(queue, future, one, NULL);
             tinkc_future_free(&future);
             if (code != TINKC_OK) {
                 return code;
@@ -164,7 +164,7 @@ static tinkc_code delete_all(job *j, tinkc_service *service, tinkc_queue *queue)
         }
         tinkc_future *done = NULL;
         void *tag = NULL;
-        tinkc_code code = tinkc_queue_take(queue, &done, &tag, WAIT_MS);
+        tinkc_code code = tinkc_queue_take(&done, &tag, queue, WAIT_MS, NULL);
         if (code == TINKC_OK) {
             note(j, tag, done);
             tinkc_future_free(&done);

@@ -79,7 +79,7 @@ static int save(const cmd_args *args, tinkc_service *service)
         s.time_us = tk_clock_wall_us(NULL);
         result = show(&s, args);
     }
-    tinkc_text_free(s.path);
+    tinkc_text_free(&s.path);
     (void)tinkc_training_unload_wait(training, NULL);
     tinkc_training_close(&training);
     return result;

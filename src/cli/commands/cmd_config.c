@@ -76,7 +76,7 @@ static void put_row(cmd_listing *list, const tinkc_config *config,
                     const tinkc_config_option *option)
 {
     char raw[VALUE_BYTES], value[VALUE_BYTES], word[CMD_WORD_BYTES];
-    bool has_value = tinkc_config_get(config, option->name, raw, sizeof(raw)) > 0;
+    bool has_value = tinkc_config_get(raw, sizeof(raw), config, option->name) > 0;
     (void)tk_redact_apply(NULL, value, sizeof(value), tk_str_of(raw), false);
     const char *source = source_of(word, list->args, option->name);
     if (list->format == CMD_TABLE) {

@@ -61,7 +61,7 @@ static state note_error(doctor *d, tinkc_error **error, const char *hint)
 /* Returns the value of an option, which is in `out`; NULL when it is not set. */
 static const char *value_of(const doctor *d, const char *name, char *out, size_t size)
 {
-    return tinkc_config_get(d->config, name, out, size) > 0 ? out : NULL;
+    return tinkc_config_get(out, size, d->config, name) > 0 ? out : NULL;
 }
 
 /* ---- the checks, in order ---- */
@@ -70,7 +70,7 @@ static state check_configuration(doctor *d)
 {
     char url[VALUE_BYTES], value[VALUE_BYTES];
     tinkc_error *error = NULL;
-    (void)tinkc_config_get(d->config, "base_url", url, sizeof(url));
+    (void)tinkc_config_get(url, sizeof(url), d->config, "base_url");
     if (!doctor_url_parse(&d->url, url)) {
         d->hint = "Set TINKER_BASE_URL or --base-url to an http or https URL.";
         return note(d, FAILED, "the base URL is '%s'", url);

@@ -164,7 +164,7 @@ static tinkc_code encode_text(tinkc_model_input **out, const cmd_prompt *prompt,
     tinkc_code code = tinkc_tokenizer_encode(&ids, model->tokenizer, prompt->text,
                                              prompt->text_n, &options, error);
     if (code == TINKC_OK) {
-        const int32_t *tokens = tinkc_encoding_ids(ids, &n);
+        const int32_t *tokens = tinkc_encoding_ids(&n, ids);
         code = tinkc_model_input_from_tokens(out, tokens, n, error);
     }
     tinkc_encoding_free(&ids);

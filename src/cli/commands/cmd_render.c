@@ -107,15 +107,15 @@ static int show_text(render *r, const cmd_args *args)
     } else {
         fwrite(text, 1, n, stdout);
     }
-    tinkc_text_free(text);
+    tinkc_text_free(&text);
     return CMD_OK;
 }
 
 static void show_tokens_json(const tinkc_rendered *rendered)
 {
     size_t n = 0;
-    const int32_t *ids = tinkc_rendered_tokens(rendered, &n);
-    const float *weights = tinkc_rendered_weights(rendered, NULL);
+    const int32_t *ids = tinkc_rendered_tokens(&n, rendered);
+    const float *weights = tinkc_rendered_weights(NULL, rendered);
     printf("{\"tokens\": [");
     for (size_t i = 0; i < n; i++) {
         printf("%s%" PRId32, i > 0 ? ", " : "", ids[i]);
@@ -152,7 +152,7 @@ static void show_token(const render *r, int32_t id, bool trained,
            (long long)part->message, part->is_content ? "content" : "template");
     cmd_text_put_visible(text, n);
     putchar('\n');
-    tinkc_text_free(text);
+    tinkc_text_free(&text);
 }
 
 static int show_tokens(render *r, const cmd_args *args)
@@ -178,8 +178,8 @@ static int show_tokens(render *r, const cmd_args *args)
         return cmd_fail_error(&r->error, NULL);
     }
     size_t n = 0;
-    const int32_t *ids = tinkc_rendered_tokens(rendered, &n);
-    const float *weights = tinkc_rendered_weights(rendered, NULL);
+    const int32_t *ids = tinkc_rendered_tokens(&n, rendered);
+    const float *weights = tinkc_rendered_weights(NULL, rendered);
     if (cmd_wants_json(args)) {
         show_tokens_json(rendered);
     } else {

@@ -21,8 +21,8 @@ static void show_tokens(const cmd_model *model, const tinkc_samples *samples,
                         size_t index)
 {
     size_t n = 0, n_logprobs = 0;
-    const int32_t *tokens = tinkc_samples_tokens(samples, index, &n);
-    const float *logprobs = tinkc_samples_logprobs(samples, index, &n_logprobs);
+    const int32_t *tokens = tinkc_samples_tokens(&n, samples, index);
+    const float *logprobs = tinkc_samples_logprobs(&n_logprobs, samples, index);
     for (size_t i = 0; i < n; i++) {
         size_t length = 0;
         char *text = cmd_model_decode(model, tokens + i, 1, &length);
@@ -34,12 +34,12 @@ static void show_tokens(const cmd_model *model, const tinkc_samples *samples,
             printf("%9s  ", "");
         }
         if (is_special) {
-            fputs(tinkc_tokenizer_token(model->tokenizer, tokens[i], NULL), stdout);
+            fputs(tinkc_tokenizer_token(NULL, model->tokenizer, tokens[i]), stdout);
         } else {
             cmd_text_put_visible(text != NULL ? text : "", length);
         }
         putchar('\n');
-        tinkc_text_free(text);
+        tinkc_text_free(&text);
     }
 }
 
@@ -49,7 +49,7 @@ static int show_text(const cmd_model *model, const tinkc_samples *samples,
     size_t count = tinkc_samples_count(samples);
     for (size_t i = 0; i < count; i++) {
         size_t n = 0, length = 0;
-        const int32_t *tokens = tinkc_samples_tokens(samples, i, &n);
+        const int32_t *tokens = tinkc_samples_tokens(&n, samples, i);
         if (count > 1) {
             printf("%sSample %zu (%zu tokens, %s):\n", i > 0 ? "\n" : "", i + 1, n,
                    reason(samples, i));
@@ -61,7 +61,7 @@ static int show_text(const cmd_model *model, const tinkc_samples *samples,
         char *text = cmd_model_decode(model, tokens, n, &length);
         (void)cmd_model_put(text != NULL ? text : "", length);
         putchar('\n');
-        tinkc_text_free(text);
+        tinkc_text_free(&text);
     }
     return CMD_OK;
 }
@@ -72,8 +72,8 @@ static void put_sequence(cmd_json *json, const cmd_model *model,
                          const tinkc_samples *samples, size_t index)
 {
     size_t n = 0, n_logprobs = 0, length = 0;
-    const int32_t *tokens = tinkc_samples_tokens(samples, index, &n);
-    const float *logprobs = tinkc_samples_logprobs(samples, index, &n_logprobs);
+    const int32_t *tokens = tinkc_samples_tokens(&n, samples, index);
+    const float *logprobs = tinkc_samples_logprobs(&n_logprobs, samples, index);
     char *text = cmd_model_decode(model, tokens, n, &length);
     tk_json_begin_object(&json->w);
     cmd_json_pair(json, "stop_reason", reason(samples, index));
@@ -92,7 +92,7 @@ static void put_sequence(cmd_json *json, const cmd_model *model,
         tk_json_put_null(&json->w);
     }
     tk_json_end_object(&json->w);
-    tinkc_text_free(text);
+    tinkc_text_free(&text);
 }
 
 static void put_topk(cmd_json *json, const tinkc_samples *samples)
@@ -102,7 +102,7 @@ static void put_topk(cmd_json *json, const tinkc_samples *samples)
         const int32_t *ids = NULL;
         const float *logprobs = NULL;
         size_t k = 0;
-        (void)tinkc_samples_topk(&ids, &logprobs, &k, samples, i);
+        (void)tinkc_samples_topk(&ids, &logprobs, &k, samples, i, NULL);
         if (k == 0) {
             tk_json_put_null(&json->w);
             continue;
@@ -125,7 +125,7 @@ static int show_json(const cmd_model *model, const tinkc_samples *samples,
 {
     cmd_json json;
     size_t n = 0;
-    const float *prompt = tinkc_samples_prompt_logprobs(samples, &n);
+    const float *prompt = tinkc_samples_prompt_logprobs(&n, samples);
     cmd_json_init(&json);
     tk_json_begin_object(&json.w);
     cmd_json_key(&json, "sequences");
@@ -196,7 +196,7 @@ static const char *text_of(streaming *s, const tinkc_stream_event *event, size_t
                           ? tinkc_decoder_finish(s->decoder, NULL)
                           : tinkc_decoder_push(s->decoder, &id, 1, NULL);
     *n = 0;
-    return code == TINKC_OK ? tinkc_decoder_text(s->decoder, n) : "";
+    return code == TINKC_OK ? tinkc_decoder_text(n, s->decoder) : "";
 }
 
 static bool show_event_json(const tinkc_stream_event *event, const char *text, size_t n)

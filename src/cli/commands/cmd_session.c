@@ -208,7 +208,7 @@ static int export_trace(const cmd_args *args, tinkc_service *service)
     }
     int result = cmd_has(args, "url-only") ? show_trace(args, url, NULL, 0)
                                            : fetch_trace(args, service, url);
-    tinkc_text_free(url);
+    tinkc_text_free(&url);
     return result;
 }
 

@@ -59,8 +59,8 @@ static void show_pieces(const tinkc_tokenizer *tokenizer, const tinkc_encoding *
                         const char *text)
 {
     size_t n = 0;
-    const int32_t *ids = tinkc_encoding_ids(encoding, &n);
-    const size_t *offsets = tinkc_encoding_offsets(encoding, NULL);
+    const int32_t *ids = tinkc_encoding_ids(&n, encoding);
+    const size_t *offsets = tinkc_encoding_offsets(NULL, encoding);
     for (size_t i = 0; i < n; i++) {
         printf("%8" PRId32 "  %c ", ids[i],
                tinkc_tokenizer_is_special(tokenizer, ids[i]) ? '*' : ' ');
@@ -83,7 +83,7 @@ static int tokenize(const cmd_args *args, const tinkc_tokenizer *tokenizer, tk_s
         return cmd_fail_error(&error, NULL);
     }
     size_t n_ids = 0;
-    const int32_t *ids = tinkc_encoding_ids(encoding, &n_ids);
+    const int32_t *ids = tinkc_encoding_ids(&n_ids, encoding);
     if (cmd_has(args, "count")) {
         printf("%zu\n", n_ids);
     } else if (options.offsets) {
@@ -123,7 +123,7 @@ static int detokenize(const cmd_args *args, const tinkc_tokenizer *tokenizer, tk
     } else {
         fwrite(out, 1, n, stdout);
     }
-    tinkc_text_free(out);
+    tinkc_text_free(&out);
     return CMD_OK;
 }
 

@@ -125,7 +125,7 @@ tinkc_code cmd_model_render(tinkc_model_input **out, cmd_model *model,
     if (code != TINKC_OK) {
         goto out;
     }
-    const int32_t *tokens = tinkc_encoding_ids(ids, &n);
+    const int32_t *tokens = tinkc_encoding_ids(&n, ids);
     code = tinkc_model_input_from_tokens(out, tokens, n, error);
     if (model->params.stop_texts_n == 0 && model->end >= 0) {
         model->params.stop_tokens = &model->end;
@@ -133,7 +133,7 @@ tinkc_code cmd_model_render(tinkc_model_input **out, cmd_model *model,
     }
 out:
     tinkc_encoding_free(&ids);
-    tinkc_text_free(text);
+    tinkc_text_free(&text);
     return code;
 }
 

@@ -86,7 +86,7 @@ static tinkc_code apply(tinkc_config *config, const cmd_args *args, cmd_patience
 static bool wants_local(const tinkc_config *config, const cmd_args *args)
 {
     char url[NAME_BYTES];
-    (void)tinkc_config_get(config, "base_url", url, sizeof(url));
+    (void)tinkc_config_get(url, sizeof(url), config, "base_url");
     return cmd_has(args, "local") || strcmp(url, "local") == 0;
 }
 
@@ -148,7 +148,7 @@ static void watch(tinkc_service *service, const cmd_args *args)
 {
     const char *level = tk_env_get_nonempty(NULL, "TINKER_LOG");
     if (cmd_has(args, "verbose") || (level != NULL && strcmp(level, "debug") == 0)) {
-        (void)tinkc_service_add_hook(service, on_event, NULL, NULL);
+        (void)tinkc_service_add_hook(service, on_event, NULL, NULL, NULL);
     }
 }
 

@@ -3,7 +3,7 @@
 #include "cli/frame/cmd_stats.h"
 
 #include <stdio.h>
-#include <tinkc/metrics.h>
+#include <tinkc/meter.h>
 
 static tinkc_meter *meter; /* NULL: no --stats */
 static bool as_json;
@@ -23,7 +23,7 @@ void cmd_stats_start(tinkc_service *service, const cmd_args *args)
     }
 }
 
-static void show_row(const tinkc_metric *metric)
+static void show_row(const tinkc_reading *metric)
 {
     char name[96];
     if (metric->label != NULL) {
@@ -31,7 +31,7 @@ static void show_row(const tinkc_metric *metric)
     } else {
         (void)snprintf(name, sizeof(name), "%s", metric->name);
     }
-    if (metric->kind == TINKC_METRIC_HISTOGRAM) {
+    if (metric->kind == TINKC_READING_HISTOGRAM) {
         fprintf(stderr, "%-58s %9lld  p50 %.1f ms  p90 %.1f ms  p99 %.1f ms\n", name,
                 (long long)metric->count, metric->p50 * 1e3, metric->p90 * 1e3,
                 metric->p99 * 1e3);
@@ -45,14 +45,14 @@ static void show(const tinkc_readings *readings)
     char *json = NULL;
     if (!as_json) {
         for (size_t i = 0; i < tinkc_readings_count(readings); i++) {
-            tinkc_metric metric = TINKC_METRIC_INIT;
+            tinkc_reading metric = TINKC_READING_INIT;
             if (tinkc_readings_at(&metric, readings, i)) {
                 show_row(&metric);
             }
         }
     } else if (tinkc_readings_json(&json, readings, NULL) == TINKC_OK) {
         fprintf(stderr, "%s\n", json);
-        tinkc_text_free(json);
+        tinkc_text_free(&json);
     }
 }
 

@@ -32,7 +32,7 @@ static void show(tinkc_service *service)
 {
     char text[TEXT_BYTES];
     tinkc_wait waits[SHOWN_MAX] = {TINKC_WAIT_INIT};
-    size_t n = tinkc_service_waits(service, waits, SHOWN_MAX);
+    size_t n = tinkc_service_waits(waits, SHOWN_MAX, service);
     if (n == 0) {
         fprintf(stderr, "tinkc: no operation is waiting\n");
         return;
@@ -40,7 +40,7 @@ static void show(tinkc_service *service)
     fprintf(stderr, "tinkc: %zu %s\n", n,
             n == 1 ? "operation is waiting:" : "operations are waiting:");
     for (size_t i = 0; i < TK_MIN(n, SHOWN_MAX); i++) {
-        (void)tinkc_wait_explain(&waits[i], text, sizeof(text));
+        (void)tinkc_wait_explain(text, sizeof(text), &waits[i]);
         fprintf(stderr, "  %s\n", text);
     }
     if (n > SHOWN_MAX) {

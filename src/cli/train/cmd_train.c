@@ -399,7 +399,8 @@ static int prepare_and_run(train *t, const tk_buf *data, const tk_buf *eval)
     if (result != CMD_OK) {
         return result;
     }
-    (void)tinkc_service_set_budget(t->service, cmd_int(t->args, "budget-tokens", -1));
+    (void)tinkc_service_set_budget(t->service, cmd_int(t->args, "budget-tokens", -1),
+                                   NULL);
     result = ask_context(t, &context);
     if (result != CMD_OK) {
         return result;

@@ -92,8 +92,8 @@ void cmd_train_waiting(void *user, const tinkc_future *future)
     char text[256];
     tinkc_wait wait = TINKC_WAIT_INIT;
     (void)user;
-    if (tinkc_future_status(future, &wait) == TINKC_OK && wait.age_ms > LONG_MS) {
-        (void)tinkc_future_explain(future, text, sizeof(text));
+    if (tinkc_future_status(&wait, future, NULL) == TINKC_OK && wait.age_ms > LONG_MS) {
+        (void)tinkc_future_explain(text, sizeof(text), future);
         cmd_progress("%.*s", (int)TK_MIN(columns_of_errors() - 1, sizeof(text)), text);
     }
 }

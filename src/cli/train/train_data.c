@@ -61,7 +61,7 @@ static tinkc_code refuse_error(reading *r, tinkc_error **error)
 /* ---- conversations ---- */
 
 /* Returns the weight of a part of a message ("weight": 0 leaves a turn out). */
-static float weigh(void *user, const tinkc_chat_part *part)
+static float weigh(const tinkc_chat_part *part, void *user)
 {
     const reading *r = user;
     double weight = 1;
@@ -92,8 +92,8 @@ static bool check_weights(reading *r)
 static tinkc_code take_rendered(reading *r, const tinkc_rendered *rendered)
 {
     size_t n = 0;
-    const int32_t *tokens = tinkc_rendered_tokens(rendered, &n);
-    const float *weights = tinkc_rendered_weights(rendered, NULL);
+    const int32_t *tokens = tinkc_rendered_tokens(&n, rendered);
+    const float *weights = tinkc_rendered_weights(NULL, rendered);
     r->tokens = tk_memdup(tokens, n * sizeof(*tokens));
     r->weights = tk_memdup(weights, n * sizeof(*weights));
     r->n = n;
@@ -155,8 +155,8 @@ static tinkc_code join(reading *r, const tinkc_encoding *prompt,
                        const tinkc_encoding *completion)
 {
     size_t n_prompt = 0, n_completion = 0;
-    const int32_t *p = tinkc_encoding_ids(prompt, &n_prompt);
-    const int32_t *c = tinkc_encoding_ids(completion, &n_completion);
+    const int32_t *p = tinkc_encoding_ids(&n_prompt, prompt);
+    const int32_t *c = tinkc_encoding_ids(&n_completion, completion);
     int32_t end = end_token(r->source->tokenizer);
     if (n_prompt > 0 && p[n_prompt - 1] == end) {
         n_prompt--; /* some tokenizers end every text, but the completion follows */

@@ -30,9 +30,9 @@ typedef struct ticket {
 
 typedef struct pipeline {
     train_run *run;
-    size_t *rows;             /* of the next batch, owned */
-    const tinkc_datum **data; /* their datums, owned array */
-    const tinkc_datum **eval; /* all held-out datums, owned array */
+    size_t *rows;       /* of the next batch, owned */
+    tinkc_datum **data; /* their datums, owned array */
+    tinkc_datum **eval; /* all held-out datums, owned array */
     ticket tickets[AHEAD];
     size_t first, n; /* a ring */
     size_t next;     /* step to submit */
@@ -173,7 +173,7 @@ static tinkc_code take_loss(train_run *run, tinkc_future *future, double weight,
     if (code != TINKC_OK) {
         goto out;
     }
-    if (tinkc_fwdbwd_loss(&loss, result) != TINKC_OK) {
+    if (tinkc_fwdbwd_loss(&loss, result, NULL) != TINKC_OK) {
         code = tk_err_set(&run->err, TINKC_E_DECODE, "the server sent no loss");
         goto out;
     }
@@ -194,7 +194,7 @@ static tinkc_code take_path(train_run *run, tinkc_future *future, const char **o
     if (code != TINKC_OK) {
         goto out;
     }
-    code = tinkc_future_take_path(&path, future, &run->error);
+    code = tinkc_future_take_text(&path, future, &run->error);
     if (code != TINKC_OK) {
         goto out;
     }
@@ -204,7 +204,7 @@ static tinkc_code take_path(train_run *run, tinkc_future *future, const char **o
     }
     *out = copy.p;
 out:
-    tinkc_text_free(path);
+    tinkc_text_free(&path);
     return code;
 }
 

@@ -331,8 +331,8 @@ tinkc_code tinkc_config_set(tinkc_config *config, const char *name, const char *
     return tk_error_give(error, &err);
 }
 
-size_t tinkc_config_get(const tinkc_config *config, const char *name, char *text,
-                        size_t size)
+size_t tinkc_config_get(char *text, size_t size, const tinkc_config *config,
+                        const char *name)
 {
     const tk_option *option = name != NULL ? tk_option_find(name) : NULL;
     char number[32];

@@ -81,7 +81,7 @@ static tinkc_code check(const tinkc_context *said, tk_err *err)
                           TAGS_MAX);
     }
     for (size_t i = 0; i < said->tags_n; i++) {
-        const tinkc_tag *tag = &said->tags[i];
+        const tinkc_pair *tag = &said->tags[i];
         if (tag->name == NULL || tag->value == NULL ||
             !tk_utf8_is_valid(tk_str_of(tag->name)) ||
             !tk_utf8_is_valid(tk_str_of(tag->value))) {
@@ -108,7 +108,7 @@ static bool copy_text(const char **text, tk_arena *arena)
 static bool copy_members(tk_context *context)
 {
     tinkc_context *said = &context->said;
-    tinkc_tag *tags = tk_arena_array(&context->arena, said->tags_n, sizeof(*tags));
+    tinkc_pair *tags = tk_arena_array(&context->arena, said->tags_n, sizeof(*tags));
     bool ok = (tags != NULL || said->tags_n == 0) &&
               copy_text(&said->traceparent, &context->arena) &&
               copy_text(&said->tracestate, &context->arena);

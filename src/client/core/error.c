@@ -125,6 +125,13 @@ tinkc_code tk_error_give(tinkc_error **out, const tk_err *err)
     return err->code;
 }
 
+tinkc_code tk_error_tell(tinkc_error **out, tinkc_code code, const char *text)
+{
+    tk_err err = TK_ERR_INIT;
+    (void)tk_err_set(&err, code, "%s", text);
+    return tk_error_give(out, &err);
+}
+
 tinkc_error *tk_error_ref(tinkc_error *error)
 {
     if (error != NULL && error != &out_of_memory) {

@@ -16,6 +16,10 @@ tinkc_error *tk_error_new(const tk_err *err, tinkc_error *cause);
  * NULL. Returns err->code. */
 tinkc_code tk_error_give(tinkc_error **out, const tk_err *err);
 
+/* As tk_error_give for a failure that is found in a public function itself: a code and a
+ * fixed text. Returns `code`. */
+tinkc_code tk_error_tell(tinkc_error **out, tinkc_code code, const char *text);
+
 /* The static out-of-memory error. tinkc_error_free accepts it. */
 tinkc_error *tk_error_oom(void);
 

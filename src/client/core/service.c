@@ -112,16 +112,17 @@ int64_t tinkc_service_deadline_ms(const tinkc_service *service)
     return tk_loop_deadline_ms(tk_core_loop(service->core));
 }
 
-tinkc_code tinkc_service_process(tinkc_service *service)
+tinkc_code tinkc_service_process(tinkc_service *service, tinkc_error **error)
 {
     if (service == NULL) {
-        return TINKC_E_STATE;
+        return tk_error_tell(error, TINKC_E_STATE, "no service");
     }
     tk_err err = TK_ERR_INIT;
-    if (tk_core_check(service->core, &err) != TINKC_OK) {
-        return err.code;
+    tinkc_code code = tk_core_check(service->core, &err);
+    if (code == TINKC_OK) {
+        code = tk_loop_process(tk_core_loop(service->core), &err);
     }
-    return tk_loop_process(tk_core_loop(service->core), NULL);
+    return code == TINKC_OK ? TINKC_OK : tk_error_give(error, &err);
 }
 
 const char *tinkc_service_session_id(const tinkc_service *service)
@@ -130,10 +131,10 @@ const char *tinkc_service_session_id(const tinkc_service *service)
 }
 
 tinkc_code tinkc_service_on_queue_state(tinkc_service *service, tinkc_queue_state_fn fn,
-                                        void *user)
+                                        void *user, tinkc_error **err)
 {
     if (service == NULL) {
-        return TINKC_E_STATE;
+        return tk_error_tell(err, TINKC_E_STATE, "no service");
     }
     tk_core_set_observer(service->core, fn, user);
     return TINKC_OK;

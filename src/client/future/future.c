@@ -279,10 +279,11 @@ void tinkc_future_cancel(tinkc_future *future)
     tinkc_future_free(&held);
 }
 
-tinkc_code tinkc_future_on_done(tinkc_future *future, tinkc_future_fn fn, void *user)
+tinkc_code tinkc_future_on_done(tinkc_future *future, tinkc_future_fn fn, void *user,
+                                tinkc_error **err)
 {
     if (future == NULL || fn == NULL) {
-        return TINKC_E_STATE;
+        return tk_error_tell(err, TINKC_E_STATE, "no future, or no function");
     }
     tk_mutex_lock(&future->lock);
     bool taken = future->on_done != NULL;
@@ -293,7 +294,7 @@ tinkc_code tinkc_future_on_done(tinkc_future *future, tinkc_future_fn fn, void *
     }
     tk_mutex_unlock(&future->lock);
     if (taken) {
-        return TINKC_E_STATE;
+        return tk_error_tell(err, TINKC_E_STATE, "the future has a callback already");
     }
     if (done) {
         fn(future, user);

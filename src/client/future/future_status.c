@@ -90,10 +90,11 @@ static void fill(tinkc_wait *out, const tinkc_future *future)
     memcpy(out->request_id, future->request_id, sizeof(out->request_id));
 }
 
-tinkc_code tinkc_future_status(const tinkc_future *future, tinkc_wait *out)
+tinkc_code tinkc_future_status(tinkc_wait *out, const tinkc_future *future,
+                               tinkc_error **err)
 {
     if (future == NULL || out == NULL || out->size < sizeof(*out)) {
-        return TINKC_E_STATE;
+        return tk_error_tell(err, TINKC_E_STATE, "no future, or the size is not set");
     }
     tinkc_future *locked = (tinkc_future *)(uintptr_t)future; /* a lock is not a change */
     tk_mutex_lock(&locked->lock);
@@ -147,7 +148,7 @@ static void last_answer_text(char *out, size_t size, const tinkc_wait *wait)
     }
 }
 
-size_t tinkc_wait_explain(const tinkc_wait *wait, char *text, size_t size)
+size_t tinkc_wait_explain(char *text, size_t size, const tinkc_wait *wait)
 {
     if (wait == NULL || wait->size < sizeof(*wait)) {
         return (size_t)snprintf(text, size, "no operation");
@@ -165,9 +166,9 @@ size_t tinkc_wait_explain(const tinkc_wait *wait, char *text, size_t size)
     return n > 0 ? (size_t)n : 0;
 }
 
-size_t tinkc_future_explain(const tinkc_future *future, char *text, size_t size)
+size_t tinkc_future_explain(char *text, size_t size, const tinkc_future *future)
 {
     tinkc_wait wait = TINKC_WAIT_INIT;
-    bool ok = tinkc_future_status(future, &wait) == TINKC_OK;
-    return tinkc_wait_explain(ok ? &wait : NULL, text, size);
+    bool ok = tinkc_future_status(&wait, future, NULL) == TINKC_OK;
+    return tinkc_wait_explain(text, size, ok ? &wait : NULL);
 }

@@ -152,13 +152,14 @@ static tinkc_code attach(tinkc_queue *queue, tinkc_future *future, void *tag)
     return TINKC_OK;
 }
 
-tinkc_code tinkc_queue_add(tinkc_queue *queue, tinkc_future *future, void *tag)
+tinkc_code tinkc_queue_add(tinkc_queue *queue, tinkc_future *future, void *tag,
+                           tinkc_error **err)
 {
     if (queue == NULL || future == NULL) {
-        return TINKC_E_STATE;
+        return tk_error_tell(err, TINKC_E_STATE, "no queue, or no future");
     }
-    if (future->is_static) {
-        return TINKC_E_NOMEM; /* it cannot be linked; the caller has its error in hand */
+    if (future->is_static) { /* it cannot be linked */
+        return tk_error_tell(err, TINKC_E_NOMEM, "out of memory");
     }
     tinkc_future *held =
         tinkc_future_ref(future); /* the queue's, before it can be taken */
@@ -168,10 +169,12 @@ tinkc_code tinkc_queue_add(tinkc_queue *queue, tinkc_future *future, void *tag)
     tk_mutex_unlock(&future->lock);
     if (code != TINKC_OK) {
         tinkc_future_free(&held);
-    } else if (done) {
+        return tk_error_tell(err, code, "the future is attached to a queue already");
+    }
+    if (done) {
         tk_queue_ready(queue, held);
     }
-    return code;
+    return TINKC_OK;
 }
 
 /* ---- taking ---- */
@@ -214,11 +217,11 @@ static bool wait_some(tinkc_queue *queue, int64_t deadline_ns)
     return true;
 }
 
-tinkc_code tinkc_queue_take(tinkc_queue *queue, tinkc_future **future, void **tag,
-                            int64_t timeout_ms)
+tinkc_code tinkc_queue_take(tinkc_future **future, void **tag, tinkc_queue *queue,
+                            int64_t timeout_ms, tinkc_error **err)
 {
     if (queue == NULL || future == NULL) {
-        return TINKC_E_STATE;
+        return tk_error_tell(err, TINKC_E_STATE, "no queue, or no place for the future");
     }
     int64_t deadline_ns = tk_wait_deadline_ns(timeout_ms);
     tinkc_code code = TINKC_OK;
@@ -236,10 +239,13 @@ tinkc_code tinkc_queue_take(tinkc_queue *queue, tinkc_future **future, void **ta
         in_time = wait_some(queue, deadline_ns);
     }
     tk_mutex_unlock(&queue->lock);
-    if (code == TINKC_OK) {
-        unref(queue); /* the future's; its reference goes to the caller */
+    if (code != TINKC_OK) {
+        return tk_error_tell(err, code,
+                             code == TINKC_E_MISSING ? "no future is attached"
+                                                     : "no future was done in time");
     }
-    return code;
+    unref(queue); /* the future's; its reference goes to the caller */
+    return TINKC_OK;
 }
 
 size_t tinkc_queue_pending(const tinkc_queue *queue)

@@ -70,7 +70,7 @@ void tk_waits_shutdown(tk_waits *waits)
 static void tell(tk_waits *waits, const tk_op *op)
 {
     char text[TEXT_BYTES];
-    (void)tinkc_future_explain(op->future, text, sizeof(text));
+    (void)tinkc_future_explain(text, sizeof(text), op->future);
     tk_log_write(tk_core_log(waits->core), TINKC_LOG_INFO, "wait", "%s", text);
 }
 
@@ -119,7 +119,7 @@ size_t tk_waits_read(tk_waits *waits, tinkc_wait *out, size_t max)
         }
         if (n < max) {
             nth(out, stride, n)->size = stride;
-            (void)tinkc_future_status(op->future, nth(out, stride, n));
+            (void)tinkc_future_status(nth(out, stride, n), op->future, NULL);
         }
         n++;
     }
@@ -127,7 +127,7 @@ size_t tk_waits_read(tk_waits *waits, tinkc_wait *out, size_t max)
     return n;
 }
 
-size_t tinkc_service_waits(tinkc_service *service, tinkc_wait *out, size_t max)
+size_t tinkc_service_waits(tinkc_wait *out, size_t max, tinkc_service *service)
 {
     if (service == NULL || tk_core_check(tk_service_core(service), NULL) != TINKC_OK) {
         return 0;

@@ -82,7 +82,7 @@ static const char *words_of(tk_arena *arena, const tinkc_raw_response *response)
     tk_err ignored = TK_ERR_INIT;
     size_t n = 0;
     const char *said = tinkc_raw_response_header(response, "x-error-message");
-    const char *body = tinkc_raw_response_body(response, &n);
+    const char *body = tinkc_raw_response_body(&n, response);
     if (said != NULL) {
         return said;
     }
@@ -179,7 +179,7 @@ tinkc_code tk_hub_ask(const tk_json **out, int *status, tk_arena *arena,
     if (code != TINKC_OK) {
         return code;
     }
-    const char *body = tinkc_raw_response_body(response, &n);
+    const char *body = tinkc_raw_response_body(&n, response);
     code = tk_json_parse(&json, arena, body, n, NULL, &why);
     if (code == TINKC_E_NOMEM) {
         code = tk_err_nomem(err);

@@ -107,7 +107,7 @@ static tinkc_code create_once(tk_push *push, bool *is_busy, tk_err *err)
     tinkc_code code = post(&response, push, "creating the repository", &url, &body, err);
     if (code == TINKC_OK) {
         *is_busy = tinkc_raw_response_status(response) == 409 &&
-                   strstr(tinkc_raw_response_body(response, NULL), BUSY_WORDS) != NULL;
+                   strstr(tinkc_raw_response_body(NULL, response), BUSY_WORDS) != NULL;
         if (*is_busy) {
             (void)tk_err_set(err, TINKC_E_CONFLICT,
                              "creating the repository: the hub is busy with another one");

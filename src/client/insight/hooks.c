@@ -2,6 +2,7 @@
 #include "client/insight/hooks.h"
 
 #include "client/core/core.h"
+#include "client/core/error.h"
 #include "client/core/service.h"
 
 tinkc_code tk_hooks_init(tk_hooks *hooks, const tk_clock *clock, tk_err *err)
@@ -143,15 +144,21 @@ void tk_span_retry(const tk_span *span, tinkc_code code, int status, int64_t del
 /* ---- public ---- */
 
 tinkc_code tinkc_service_add_hook(tinkc_service *service, tinkc_hook_fn fn, void *user,
-                                  void (*release)(void *user))
+                                  void (*release)(void *user), tinkc_error **error)
 {
     if (service == NULL || tk_core_check(tk_service_core(service), NULL) != TINKC_OK) {
-        return TINKC_E_STATE;
+        return tk_error_tell(error, TINKC_E_STATE, "no service, or it is closed");
     }
     if (fn == NULL) {
-        return TINKC_E_INVALID;
+        return tk_error_tell(error, TINKC_E_INVALID, "no function");
     }
-    return tk_hooks_add(tk_core_hooks(tk_service_core(service)), fn, user, release);
+    tinkc_code code =
+        tk_hooks_add(tk_core_hooks(tk_service_core(service)), fn, user, release);
+    return code == TINKC_OK
+               ? TINKC_OK
+               : tk_error_tell(error, code,
+                               code == TINKC_E_LIMIT ? "the service has 8 hooks already"
+                                                     : "out of memory");
 }
 
 const char *tinkc_token_kind_name(tinkc_token_kind kind)

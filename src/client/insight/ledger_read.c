@@ -17,10 +17,11 @@ struct tinkc_ledger {
     int64_t uncertain, reserved, left;
 };
 
-tinkc_code tinkc_service_set_budget(tinkc_service *service, int64_t tokens)
+tinkc_code tinkc_service_set_budget(tinkc_service *service, int64_t tokens,
+                                    tinkc_error **err)
 {
     if (service == NULL) {
-        return TINKC_E_STATE;
+        return tk_error_tell(err, TINKC_E_STATE, "no service");
     }
     atomic_store(&tk_core_ledger(tk_service_core(service))->budget, TK_MAX(tokens, -1));
     return TINKC_OK;
@@ -164,7 +165,7 @@ int64_t tinkc_ledger_step_tokens(const tinkc_ledger *ledger, size_t run, size_t 
 
 /* ---- estimates ---- */
 
-tinkc_code tinkc_estimate_batch(int64_t *tokens, const tinkc_datum *const *data, size_t n,
+tinkc_code tinkc_estimate_batch(int64_t *tokens, tinkc_datum *const *data, size_t n,
                                 tinkc_error **error)
 {
     tk_err err = TK_ERR_INIT;

@@ -1,4 +1,4 @@
-/* See <tinkc/metrics.h>: counts events of hooks. Hooks run on several threads: one lock,
+/* See <tinkc/meter.h>: counts events of hooks. Hooks run on several threads: one lock,
  * held for some additions; starts only change a gauge. Labels are the static names that
  * the hooks give, found by their address first. */
 #include <stdatomic.h>
@@ -207,19 +207,15 @@ tinkc_code tinkc_meter_new(tinkc_meter **out, tinkc_error **error)
 tinkc_code tinkc_meter_attach(tinkc_meter *meter, tinkc_service *service,
                               tinkc_error **error)
 {
-    tk_err err = TK_ERR_INIT;
     if (meter == NULL) {
-        tk_err_set(&err, TINKC_E_STATE, "no meter");
-        return tk_error_give(error, &err);
+        return tk_error_tell(error, TINKC_E_STATE, "no meter");
     }
     atomic_fetch_add(&meter->refs, 1);
-    tinkc_code code = tinkc_service_add_hook(service, on_event, meter, unref);
-    if (code == TINKC_OK) {
-        return code;
+    tinkc_code code = tinkc_service_add_hook(service, on_event, meter, unref, error);
+    if (code != TINKC_OK) {
+        unref(meter);
     }
-    unref(meter);
-    tk_err_set(&err, code, "the service takes no hook: closed, or it has too many");
-    return tk_error_give(error, &err);
+    return code;
 }
 
 void tinkc_meter_reset(tinkc_meter *meter)
@@ -267,7 +263,7 @@ static const family active_families[2] = {
     {"tinkc_operations_in_flight", NULL, "Operations under way."},
     {"tinkc_http_requests_in_flight", NULL, "Requests under way."}};
 
-static void add(tinkc_readings *out, const family *of, tinkc_metric_kind kind,
+static void add(tinkc_readings *out, const family *of, tinkc_reading_kind kind,
                 const char *label_value, int64_t value)
 {
     out->rows[out->n++] = (tk_reading){.name = of->name,
@@ -281,7 +277,7 @@ static void add(tinkc_readings *out, const family *of, tinkc_metric_kind kind,
 static void add_counts(tinkc_readings *out, const family *of, const counts *table)
 {
     for (size_t i = 0; i < table->n; i++) {
-        add(out, of, TINKC_METRIC_COUNTER, table->rows[i].label, table->rows[i].value);
+        add(out, of, TINKC_READING_COUNTER, table->rows[i].label, table->rows[i].value);
     }
 }
 
@@ -295,7 +291,7 @@ static bool add_histogram(tinkc_readings *out, const family *of, const spans *ro
         return false;
     }
     *copy = *row->seconds;
-    add(out, of, TINKC_METRIC_HISTOGRAM, row->name, 0);
+    add(out, of, TINKC_READING_HISTOGRAM, row->name, 0);
     out->rows[out->n - 1].histogram = copy;
     return true;
 }
@@ -305,14 +301,14 @@ static bool add_spans(tinkc_readings *out, tinkc_meter *meter, size_t kind)
     const span_table *table = &meter->table[kind];
     bool ok = true;
     for (size_t i = 0; i < table->n; i++) {
-        add(out, &span_families[kind][0], TINKC_METRIC_COUNTER, table->rows[i].name,
+        add(out, &span_families[kind][0], TINKC_READING_COUNTER, table->rows[i].name,
             table->rows[i].done);
     }
     for (size_t i = 0; i < table->n; i++) {
-        add(out, &span_families[kind][1], TINKC_METRIC_COUNTER, table->rows[i].name,
+        add(out, &span_families[kind][1], TINKC_READING_COUNTER, table->rows[i].name,
             table->rows[i].failed);
     }
-    add(out, &active_families[kind], TINKC_METRIC_GAUGE, NULL,
+    add(out, &active_families[kind], TINKC_READING_GAUGE, NULL,
         atomic_load(&meter->active[kind]));
     for (size_t i = 0; ok && i < table->n; i++) {
         ok = add_histogram(out, &span_families[kind][2], &table->rows[i]);
@@ -328,10 +324,10 @@ static void add_numbers(tinkc_readings *out, const tinkc_meter *meter)
                                     "Bytes of answer bodies."};
     static const family tokens = {"tinkc_tokens_total", "kind",
                                   "Tokens that the server has worked on."};
-    add(out, &sent, TINKC_METRIC_COUNTER, NULL, meter->sent);
-    add(out, &received, TINKC_METRIC_COUNTER, NULL, meter->received);
+    add(out, &sent, TINKC_READING_COUNTER, NULL, meter->sent);
+    add(out, &received, TINKC_READING_COUNTER, NULL, meter->received);
     for (size_t i = 0; i < KINDS; i++) {
-        add(out, &tokens, TINKC_METRIC_COUNTER,
+        add(out, &tokens, TINKC_READING_COUNTER,
             tinkc_token_kind_name((tinkc_token_kind)i), meter->tokens[i]);
     }
 }

@@ -3,14 +3,14 @@
 #ifndef CLIENT_METER_H
 #define CLIENT_METER_H
 
-#include <tinkc/metrics.h>
+#include <tinkc/meter.h>
 
 #include "base/arena.h"
 #include "client/insight/histogram.h"
 
 typedef struct tk_reading {
     const char *name, *label, *label_value, *help; /* static */
-    tinkc_metric_kind kind;
+    tinkc_reading_kind kind;
     int64_t value;
     const tk_histogram *histogram; /* in the arena; NULL: none */
 } tk_reading;

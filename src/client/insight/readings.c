@@ -31,15 +31,15 @@ static double seconds(int64_t ns)
     return (double)ns / 1e9;
 }
 
-static tinkc_metric metric_of(const tk_reading *row)
+static tinkc_reading metric_of(const tk_reading *row)
 {
     const tk_histogram *h = row->histogram;
-    tinkc_metric metric = {.kind = row->kind,
-                           .name = row->name,
-                           .label = row->label,
-                           .label_value = row->label_value,
-                           .help = row->help,
-                           .value = (double)row->value};
+    tinkc_reading metric = {.kind = row->kind,
+                            .name = row->name,
+                            .label = row->label,
+                            .label_value = row->label_value,
+                            .help = row->help,
+                            .value = (double)row->value};
     if (h != NULL) {
         metric.value = seconds(h->sum_ns);
         metric.count = (int64_t)h->count;
@@ -52,45 +52,51 @@ static tinkc_metric metric_of(const tk_reading *row)
     return metric;
 }
 
-bool tinkc_readings_at(tinkc_metric *out, const tinkc_readings *readings, size_t index)
+bool tinkc_readings_at(tinkc_reading *out, const tinkc_readings *readings, size_t index)
 {
     if (out == NULL || out->size < sizeof(out->size) ||
         index >= tinkc_readings_count(readings)) {
         return false;
     }
-    tinkc_metric metric = metric_of(&readings->rows[index]);
+    tinkc_reading metric = metric_of(&readings->rows[index]);
     metric.size = out->size;
     memcpy(out, &metric, TK_MIN(metric.size, sizeof(metric)));
     return true;
 }
 
-tinkc_code tinkc_readings_find(tinkc_metric *out, const tinkc_readings *readings,
-                               const char *name, const char *label_value)
+tinkc_code tinkc_readings_find(tinkc_reading *out, const tinkc_readings *readings,
+                               const char *name, const char *label_value,
+                               tinkc_error **err)
 {
     if (out == NULL || name == NULL || readings == NULL) {
-        return readings == NULL ? TINKC_E_STATE : TINKC_E_INVALID;
+        return readings == NULL
+                   ? tk_error_tell(err, TINKC_E_STATE, "no readings")
+                   : tk_error_tell(err, TINKC_E_INVALID, "no name, or no place for it");
     }
     for (size_t i = 0; i < readings->n; i++) {
         const tk_reading *row = &readings->rows[i];
         bool fits = label_value == NULL || (row->label_value != NULL &&
                                             strcmp(row->label_value, label_value) == 0);
         if (strcmp(row->name, name) == 0 && fits) {
-            return tinkc_readings_at(out, readings, i) ? TINKC_OK : TINKC_E_INVALID;
+            return tinkc_readings_at(out, readings, i)
+                       ? TINKC_OK
+                       : tk_error_tell(err, TINKC_E_INVALID,
+                                       "the size of *out is not set");
         }
     }
-    return TINKC_E_MISSING;
+    return tk_error_tell(err, TINKC_E_MISSING, "nothing of this name was counted");
 }
 
 /* ---- texts ---- */
 
-static const char *kind_name(tinkc_metric_kind kind)
+static const char *kind_name(tinkc_reading_kind kind)
 {
     switch (kind) {
-    case TINKC_METRIC_COUNTER:
+    case TINKC_READING_COUNTER:
         return "counter";
-    case TINKC_METRIC_GAUGE:
+    case TINKC_READING_GAUGE:
         return "gauge";
-    case TINKC_METRIC_HISTOGRAM:
+    case TINKC_READING_HISTOGRAM:
         break;
     }
     return "histogram";
@@ -136,7 +142,7 @@ static void put_text(tk_json_writer *w, const char *key, const char *text)
 
 static void put_row(tk_json_writer *w, const tk_reading *row)
 {
-    tinkc_metric metric = metric_of(row);
+    tinkc_reading metric = metric_of(row);
     tk_json_begin_object(w);
     put_text(w, "name", row->name);
     put_text(w, "type", kind_name(row->kind));
@@ -146,7 +152,7 @@ static void put_row(tk_json_writer *w, const tk_reading *row)
         put_text(w, row->label, row->label_value);
     }
     tk_json_end_object(w);
-    if (row->kind != TINKC_METRIC_HISTOGRAM) {
+    if (row->kind != TINKC_READING_HISTOGRAM) {
         tk_json_key(w, TK_STR("value"));
         tk_json_put_i64(w, row->value);
     } else {
@@ -266,7 +272,7 @@ tinkc_code tinkc_readings_prometheus(char **out, const tinkc_readings *readings,
             tk_buf_printf(&text, "# HELP %s %s\n# TYPE %s %s\n", name, row->help, name,
                           kind_name(row->kind));
         }
-        if (row->kind == TINKC_METRIC_HISTOGRAM) {
+        if (row->kind == TINKC_READING_HISTOGRAM) {
             put_histogram(&text, row);
         } else {
             put_sample(&text, row, "", NULL, false);

@@ -151,10 +151,11 @@ tinkc_code tinkc_telemetry_flush(tinkc_service *service, int64_t timeout_ms,
     return code == TINKC_OK ? code : tk_error_give(error, &err);
 }
 
-tinkc_code tinkc_telemetry_count(tinkc_service *service, tinkc_telemetry_counts *out)
+tinkc_code tinkc_telemetry_count(tinkc_telemetry_counts *out, tinkc_service *service,
+                                 tinkc_error **err)
 {
     if (service == NULL || out == NULL || out->size < sizeof(*out)) {
-        return TINKC_E_STATE;
+        return tk_error_tell(err, TINKC_E_STATE, "no service, or the size is not set");
     }
     tk_telemetry_read_counts(tk_core_telemetry(tk_service_core(service)), out);
     return TINKC_OK;

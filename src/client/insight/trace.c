@@ -245,19 +245,15 @@ tinkc_code tinkc_trace_open(tinkc_trace **out, const char *path, tinkc_error **e
 tinkc_code tinkc_trace_attach(tinkc_trace *trace, tinkc_service *service,
                               tinkc_error **error)
 {
-    tk_err err = TK_ERR_INIT;
     if (trace == NULL) {
-        tk_err_set(&err, TINKC_E_STATE, "no trace");
-        return tk_error_give(error, &err);
+        return tk_error_tell(error, TINKC_E_STATE, "no trace");
     }
     atomic_fetch_add(&trace->refs, 1);
-    tinkc_code code = tinkc_service_add_hook(service, on_event, trace, unref);
-    if (code == TINKC_OK) {
-        return code;
+    tinkc_code code = tinkc_service_add_hook(service, on_event, trace, unref, error);
+    if (code != TINKC_OK) {
+        unref(trace);
     }
-    unref(trace);
-    tk_err_set(&err, code, "the service takes no hook: closed, or it has too many");
-    return tk_error_give(error, &err);
+    return code;
 }
 
 tinkc_code tinkc_trace_close(tinkc_trace **trace_ref, tinkc_error **error)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "client/core/error.h"
 #include "client/future/tk_future.h"
 #include "wire/pb_sample.h"
 
@@ -166,14 +167,14 @@ static void put_count(size_t *n, size_t count)
     }
 }
 
-const int32_t *tinkc_samples_tokens(const tinkc_samples *samples, size_t index, size_t *n)
+const int32_t *tinkc_samples_tokens(size_t *n, const tinkc_samples *samples, size_t index)
 {
     const tk_sequence *sequence = sequence_at(samples, index);
     put_count(n, sequence != NULL ? sequence->tokens.n : 0);
     return sequence != NULL && sequence->tokens.n > 0 ? sequence->tokens.p : NULL;
 }
 
-const float *tinkc_samples_logprobs(const tinkc_samples *samples, size_t index, size_t *n)
+const float *tinkc_samples_logprobs(size_t *n, const tinkc_samples *samples, size_t index)
 {
     const tk_sequence *sequence = sequence_at(samples, index);
     bool present = sequence != NULL && sequence->has_logprobs && sequence->logprobs.n > 0;
@@ -188,7 +189,7 @@ tinkc_stop_reason tinkc_samples_stop_reason(const tinkc_samples *samples, size_t
                                                                        : TINKC_STOP_STOP;
 }
 
-const float *tinkc_samples_prompt_logprobs(const tinkc_samples *samples, size_t *n)
+const float *tinkc_samples_prompt_logprobs(size_t *n, const tinkc_samples *samples)
 {
     bool present = samples != NULL && samples->said.has_prompt_logprobs;
     put_count(n, present ? samples->said.prompt_logprobs.n : 0);
@@ -207,13 +208,14 @@ static bool is_masked(const int32_t *ids, const float *values, size_t cell)
 }
 
 tinkc_code tinkc_samples_topk(const int32_t **token_ids, const float **logprobs,
-                              size_t *k, const tinkc_samples *samples, size_t position)
+                              size_t *k, const tinkc_samples *samples, size_t position,
+                              tinkc_error **err)
 {
     if (token_ids == NULL || logprobs == NULL || k == NULL) {
-        return TINKC_E_INVALID;
+        return tk_error_tell(err, TINKC_E_INVALID, "no place for the row");
     }
     if (position >= tinkc_samples_topk_rows(samples)) {
-        return TINKC_E_MISSING;
+        return tk_error_tell(err, TINKC_E_MISSING, "the top-k table has no such row");
     }
     const tk_topk_logprobs *table = &samples->said.topk;
     const int32_t *ids = table->token_ids + position * table->k;
@@ -236,7 +238,7 @@ int64_t tinkc_samples_cache_hits(const tinkc_samples *samples)
     return samples != NULL ? samples->said.prompt_cache_hit_tokens : 0;
 }
 
-const float *tinkc_logprobs_values(const tinkc_logprobs *logprobs, size_t *n)
+const float *tinkc_logprobs_values(size_t *n, const tinkc_logprobs *logprobs)
 {
     put_count(n, logprobs != NULL ? logprobs->n : 0);
     return logprobs != NULL && logprobs->n > 0 ? logprobs->values : NULL;

@@ -185,8 +185,8 @@ static void on_head(tk_call *call, const tk_http_response *head)
 static bool hand_over_all(tk_sampling_streaming *self, const tinkc_samples *samples)
 {
     size_t n = 0, logprobs_n = 0;
-    const int32_t *tokens = tinkc_samples_tokens(samples, 0, &n);
-    const float *logprobs = tinkc_samples_logprobs(samples, 0, &logprobs_n);
+    const int32_t *tokens = tinkc_samples_tokens(&n, samples, 0);
+    const float *logprobs = tinkc_samples_logprobs(&logprobs_n, samples, 0);
     bool more = true;
     for (size_t i = 0; more && i < n; i++) {
         tinkc_stream_event event = {.kind = TINKC_STREAM_TOKEN,
@@ -231,7 +231,7 @@ static void sample_instead(tk_sampling_streaming *self)
     self->place = PLACE_SAMPLE;
     self->sample = tk_sample_body_send(&self->body, self->sampling);
     tinkc_future *sample = tinkc_future_ref(self->sample); /* it may be done already */
-    (void)tinkc_future_on_done(sample, on_sample, self);
+    (void)tinkc_future_on_done(sample, on_sample, self, NULL);
     tinkc_future_free(&sample);
 }
 

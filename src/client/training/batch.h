@@ -61,7 +61,7 @@ struct tk_batch {
 
 /* The datums as the caller has them. */
 typedef struct tk_batch_data {
-    const tinkc_datum *const *items;
+    tinkc_datum *const *items;
     size_t n;
 } tk_batch_data;
 

@@ -78,15 +78,15 @@ static tinkc_code merge(custom *self, tinkc_fwdbwd *result, tk_err *err)
     }
     for (size_t i = 0; i < own->n; i++) {
         tinkc_code code =
-            tinkc_metrics_put(result->more, own->items[i].name.p, own->items[i].v);
+            tinkc_metrics_put(result->more, own->items[i].name.p, own->items[i].v, NULL);
         if (code != TINKC_OK) {
             return tk_err_set(err, code, "the metrics of the custom loss do not fit");
         }
     }
-    if (tinkc_metrics_get(&loss, self->metrics, "loss") == TINKC_OK) {
+    if (tinkc_metrics_get(&loss, self->metrics, "loss", NULL) == TINKC_OK) {
         return TINKC_OK;
     }
-    tinkc_code code = tinkc_metrics_put(result->more, "loss", self->loss);
+    tinkc_code code = tinkc_metrics_put(result->more, "loss", self->loss, NULL);
     return code == TINKC_OK ? code : tk_err_set(err, code, "no room for the loss");
 }
 
@@ -189,7 +189,8 @@ static tinkc_code fill_items(custom *self, tk_err *err)
             tinkc_custom_item *item = &self->items[at];
             const float *logprobs = NULL;
             size_t n = 0;
-            if (tinkc_fwdbwd_f32(&logprobs, &n, result, i, "logprobs") != TINKC_OK ||
+            if (tinkc_fwdbwd_f32(&logprobs, &n, result, i, "logprobs", NULL) !=
+                    TINKC_OK ||
                 n != item->n) {
                 return tk_err_set(err, TINKC_E_DECODE,
                                   "datum %zu came back without a log-probability for "
@@ -227,7 +228,7 @@ static tinkc_code call_loss(custom *self, tk_err *err)
         return code;
     }
     int status =
-        self->fn(self->items, self->items_n, &self->loss, self->metrics, self->user);
+        self->fn(&self->loss, self->metrics, self->items, self->items_n, self->user);
     if (status != 0) {
         return tk_err_set(err, TINKC_E_INVALID, "the custom loss returned %d", status);
     }
@@ -489,9 +490,8 @@ static custom *new_custom(tinkc_training *training, const char *operation)
 }
 
 tinkc_future *tinkc_training_forward_backward_custom(tinkc_training *training,
-                                                     const tinkc_datum *const *data,
-                                                     size_t n, tinkc_custom_loss_fn fn,
-                                                     void *user)
+                                                     tinkc_datum *const *data, size_t n,
+                                                     tinkc_custom_loss_fn fn, void *user)
 {
     static const char operation[] = "forward_backward_custom";
     tk_err err = TK_ERR_INIT;

@@ -157,23 +157,6 @@ static tinkc_future *run(tinkc_training *training, const variant *what,
                                                     : tk_op_refuse(&self->op, &err);
 }
 
-/* A name that is not in the list is passed on. */
-static tinkc_code read_loss(tk_fwdbwd_request *request, tk_arena *arena, const char *name,
-                            const tinkc_fwdbwd_options *options, tk_err *err)
-{
-    tinkc_loss_options loss = TINKC_LOSS_OPTIONS_INIT;
-    if (name == NULL || name[0] == '\0') {
-        return tk_err_set(err, TINKC_E_INVALID, "no loss function");
-    }
-    if (tinkc_loss_parse(&loss.loss, name) != TINKC_OK) {
-        loss.loss = TINKC_LOSS_OTHER;
-        loss.name = name;
-    }
-    loss.config = options->config;
-    loss.config_n = options->config_n;
-    return tk_params_loss(request, arena, &loss, err);
-}
-
 static tinkc_future *submit(tinkc_training *training, const variant *what,
                             const tk_batch_data *data, const char *loss,
                             const tinkc_fwdbwd_options *options)
@@ -193,7 +176,7 @@ static tinkc_future *submit(tinkc_training *training, const variant *what,
         code = tk_batch_read_data(&request, &arena, data, &err);
     }
     if (code == TINKC_OK) {
-        code = read_loss(&request, &arena, loss, &o, &err);
+        code = tk_params_loss(&request, &arena, loss, o.config, o.config_n, &err);
     }
     future = code == TINKC_OK
                  ? run(training, what, &request, &o)
@@ -203,9 +186,8 @@ static tinkc_future *submit(tinkc_training *training, const variant *what,
     return future;
 }
 
-tinkc_future *tinkc_training_forward(tinkc_training *training,
-                                     const tinkc_datum *const *data, size_t n,
-                                     const char *loss,
+tinkc_future *tinkc_training_forward(tinkc_training *training, tinkc_datum *const *data,
+                                     size_t n, const char *loss,
                                      const tinkc_fwdbwd_options *options)
 {
     static const variant what = {"forward", TK_FUTURE_FORWARD, true};
@@ -213,7 +195,7 @@ tinkc_future *tinkc_training_forward(tinkc_training *training,
 }
 
 tinkc_future *tinkc_training_forward_backward(tinkc_training *training,
-                                              const tinkc_datum *const *data, size_t n,
+                                              tinkc_datum *const *data, size_t n,
                                               const char *loss,
                                               const tinkc_fwdbwd_options *options)
 {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "client/core/error.h"
 #include "client/values/types.h"
 #include "wire/metrics.h"
 #include "wire/msg_model.h"
@@ -79,15 +80,19 @@ static bool put(owned_metrics *o, tk_str name, double value)
     return put_more(o, name, value);
 }
 
-tinkc_code tinkc_metrics_put(tinkc_metrics *metrics, const char *name, double value)
+tinkc_code tinkc_metrics_put(tinkc_metrics *metrics, const char *name, double value,
+                             tinkc_error **err)
 {
     if (metrics == NULL || name == NULL || name[0] == '\0') {
-        return TINKC_E_INVALID;
+        return tk_error_tell(err, TINKC_E_INVALID,
+                             "no metrics, or a metric without name");
     }
     if (tinkc_metrics_count(metrics) >= TK_NUM_MAP_MAX) {
-        return TINKC_E_LIMIT;
+        return tk_error_tell(err, TINKC_E_LIMIT, "there are 4096 metrics already");
     }
-    return put(owned(metrics), tk_str_of(name), value) ? TINKC_OK : TINKC_E_NOMEM;
+    return put(owned(metrics), tk_str_of(name), value)
+               ? TINKC_OK
+               : tk_error_tell(err, TINKC_E_NOMEM, "out of memory");
 }
 
 tinkc_metrics *tk_training_metrics(const tk_num_map *from, tk_err *err)
@@ -256,9 +261,9 @@ const tinkc_metrics *tinkc_fwdbwd_metrics(const tinkc_fwdbwd *result)
     return result->more != NULL ? result->more : tk_types_metrics(&result->out.metrics);
 }
 
-tinkc_code tinkc_fwdbwd_loss(double *out, const tinkc_fwdbwd *result)
+tinkc_code tinkc_fwdbwd_loss(double *out, const tinkc_fwdbwd *result, tinkc_error **err)
 {
-    return tinkc_metrics_loss(out, tinkc_fwdbwd_metrics(result));
+    return tinkc_metrics_loss(out, tinkc_fwdbwd_metrics(result), err);
 }
 
 const char *tinkc_fwdbwd_name(const tinkc_fwdbwd *result, size_t datum, size_t index)
@@ -284,15 +289,21 @@ static const tk_tensor *find(const tinkc_fwdbwd *result, size_t datum, const cha
     return NULL;
 }
 
+static tinkc_code tell_missing(tinkc_error **err)
+{
+    return tk_error_tell(err, TINKC_E_MISSING, "the result has no tensor of this name");
+}
+
 tinkc_code tinkc_fwdbwd_f32(const float **out, size_t *n, const tinkc_fwdbwd *result,
-                            size_t datum, const char *name)
+                            size_t datum, const char *name, tinkc_error **err)
 {
     const tk_tensor *tensor = find(result, datum, name);
     if (tensor == NULL) {
-        return TINKC_E_MISSING;
+        return tell_missing(err);
     }
     if (tensor->dtype != TK_DTYPE_F32 || out == NULL || n == NULL) {
-        return TINKC_E_INVALID;
+        return tk_error_tell(err, TINKC_E_INVALID,
+                             "the tensor is int64, or there is no place for it");
     }
     *out = tensor->data;
     *n = tensor->n;
@@ -300,14 +311,15 @@ tinkc_code tinkc_fwdbwd_f32(const float **out, size_t *n, const tinkc_fwdbwd *re
 }
 
 tinkc_code tinkc_fwdbwd_i64(const int64_t **out, size_t *n, const tinkc_fwdbwd *result,
-                            size_t datum, const char *name)
+                            size_t datum, const char *name, tinkc_error **err)
 {
     const tk_tensor *tensor = find(result, datum, name);
     if (tensor == NULL) {
-        return TINKC_E_MISSING;
+        return tell_missing(err);
     }
     if (tensor->dtype != TK_DTYPE_I64 || out == NULL || n == NULL) {
-        return TINKC_E_INVALID;
+        return tk_error_tell(err, TINKC_E_INVALID,
+                             "the tensor is float32, or there is no place for it");
     }
     *out = tensor->data;
     *n = tensor->n;
@@ -315,14 +327,14 @@ tinkc_code tinkc_fwdbwd_i64(const int64_t **out, size_t *n, const tinkc_fwdbwd *
 }
 
 tinkc_code tinkc_fwdbwd_shape(const int64_t **dims, size_t *n, const tinkc_fwdbwd *result,
-                              size_t datum, const char *name)
+                              size_t datum, const char *name, tinkc_error **err)
 {
     const tk_tensor *tensor = find(result, datum, name);
     if (tensor == NULL) {
-        return TINKC_E_MISSING;
+        return tell_missing(err);
     }
     if (dims == NULL || n == NULL) {
-        return TINKC_E_INVALID;
+        return tk_error_tell(err, TINKC_E_INVALID, "no place for the shape");
     }
     *dims = tensor->shape.p;
     *n = tensor->shape.n;

@@ -60,7 +60,7 @@ static tinkc_code wait_training(tinkc_training **out, tinkc_future *future,
 }
 
 tinkc_code tinkc_training_forward_wait(tinkc_fwdbwd **out, tinkc_training *training,
-                                       const tinkc_datum *const *data, size_t n,
+                                       tinkc_datum *const *data, size_t n,
                                        const char *loss,
                                        const tinkc_fwdbwd_options *options,
                                        tinkc_error **err)
@@ -70,8 +70,8 @@ tinkc_code tinkc_training_forward_wait(tinkc_fwdbwd **out, tinkc_training *train
 }
 
 tinkc_code tinkc_training_forward_backward_wait(
-    tinkc_fwdbwd **out, tinkc_training *training, const tinkc_datum *const *data,
-    size_t n, const char *loss, const tinkc_fwdbwd_options *options, tinkc_error **err)
+    tinkc_fwdbwd **out, tinkc_training *training, tinkc_datum *const *data, size_t n,
+    const char *loss, const tinkc_fwdbwd_options *options, tinkc_error **err)
 {
     return wait_fwdbwd(
         out, tinkc_training_forward_backward(training, data, n, loss, options), err);
@@ -79,8 +79,8 @@ tinkc_code tinkc_training_forward_backward_wait(
 
 tinkc_code tinkc_training_forward_backward_custom_wait(tinkc_fwdbwd **out,
                                                        tinkc_training *training,
-                                                       const tinkc_datum *const *data,
-                                                       size_t n, tinkc_custom_loss_fn fn,
+                                                       tinkc_datum *const *data, size_t n,
+                                                       tinkc_custom_loss_fn fn,
                                                        void *user, tinkc_error **err)
 {
     return wait_fwdbwd(

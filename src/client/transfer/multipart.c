@@ -241,7 +241,7 @@ static size_t read_piece(const piece *from, uint64_t offset, char *p, size_t n)
         return n;
     }
     if (from->read != NULL) {
-        return from->read(from->user, offset, p, n);
+        return from->read(p, n, offset, from->user);
     }
     ssize_t got;
     do {

@@ -100,7 +100,7 @@ bool tinkc_raw_response_header_at(tinkc_pair *out, const tinkc_raw_response *res
     return true;
 }
 
-const char *tinkc_raw_response_body(const tinkc_raw_response *response, size_t *n)
+const char *tinkc_raw_response_body(size_t *n, const tinkc_raw_response *response)
 {
     if (n != NULL) {
         *n = response != NULL ? response->body.n : 0;

@@ -60,8 +60,9 @@ const tinkc_raw_response *tinkc_raw_stream_head(const tinkc_raw_stream *stream)
     return stream != NULL ? stream->head : NULL;
 }
 
-tinkc_code tinkc_raw_stream_read(size_t *n, tinkc_raw_stream *stream, char *out,
-                                 size_t size, int64_t timeout_ms, tinkc_error **error)
+tinkc_code tinkc_raw_stream_read(char *out, size_t size, size_t *n,
+                                 tinkc_raw_stream *stream, int64_t timeout_ms,
+                                 tinkc_error **error)
 {
     tk_err err = TK_ERR_INIT;
     if (stream == NULL) {

@@ -205,3 +205,26 @@ tinkc_code tinkc_chat_render(char **out, size_t *n, const tinkc_chat_template *t
     }
     return TINKC_OK;
 }
+
+/* ---- options ---- */
+
+void tinkc_chat_options_init(tinkc_chat_options *out)
+{
+    static const tinkc_chat_options initial = TINKC_CHAT_OPTIONS_INIT;
+    if (out != NULL) {
+        memcpy(out, &initial, sizeof(*out));
+    }
+}
+
+void tinkc_train_options_init(tinkc_train_options *out)
+{
+    static const tinkc_train_options initial = TINKC_TRAIN_OPTIONS_INIT;
+    if (out != NULL) {
+        memcpy(out, &initial, sizeof(*out));
+    }
+}
+
+int64_t tinkc_chat_now(void)
+{
+    return TINKC_CHAT_NOW;
+}

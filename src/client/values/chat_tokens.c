@@ -102,7 +102,7 @@ static void weigh(tinkc_rendered *r, const tinkc_train_options *options)
         const tinkc_chat_part *part = &r->parts[i];
         float weight = part->is_trained ? 1.0F : 0.0F;
         if (options->weigh != NULL) {
-            weight = options->weigh(options->user, part);
+            weight = options->weigh(part, options->user);
         }
         for (size_t t = part->begin; t < part->end; t++) {
             r->weights[t] = weight;
@@ -234,7 +234,7 @@ tinkc_code tinkc_chat_tokens(tinkc_rendered **out, const tinkc_chat_template *tp
     return TINKC_OK;
 }
 
-const char *tinkc_rendered_text(const tinkc_rendered *rendered, size_t *n)
+const char *tinkc_rendered_text(size_t *n, const tinkc_rendered *rendered)
 {
     if (n != NULL) {
         *n = rendered != NULL ? rendered->layout.text.n : 0;
@@ -242,7 +242,7 @@ const char *tinkc_rendered_text(const tinkc_rendered *rendered, size_t *n)
     return rendered != NULL ? rendered->layout.text.p : NULL;
 }
 
-const int32_t *tinkc_rendered_tokens(const tinkc_rendered *rendered, size_t *n)
+const int32_t *tinkc_rendered_tokens(size_t *n, const tinkc_rendered *rendered)
 {
     if (n != NULL) {
         *n = rendered != NULL ? rendered->ids.n : 0;
@@ -250,7 +250,7 @@ const int32_t *tinkc_rendered_tokens(const tinkc_rendered *rendered, size_t *n)
     return rendered != NULL ? rendered->ids.ids : NULL;
 }
 
-const float *tinkc_rendered_weights(const tinkc_rendered *rendered, size_t *n)
+const float *tinkc_rendered_weights(size_t *n, const tinkc_rendered *rendered)
 {
     if (n != NULL) {
         *n = rendered != NULL ? rendered->ids.n : 0;

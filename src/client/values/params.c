@@ -276,10 +276,10 @@ const char *tinkc_loss_name(tinkc_loss loss)
     return (unsigned)loss < TK_ARRAY_LEN(loss_names) ? loss_names[loss] : NULL;
 }
 
-tinkc_code tinkc_loss_parse(tinkc_loss *out, const char *name)
+tinkc_code tinkc_loss_parse(tinkc_loss *out, const char *name, tinkc_error **err)
 {
     if (out == NULL || name == NULL) {
-        return TINKC_E_INVALID;
+        return tk_error_tell(err, TINKC_E_INVALID, "no name, or no place for its loss");
     }
     for (size_t i = 0; i < TK_ARRAY_LEN(loss_names); i++) {
         if (strcmp(loss_names[i], name) == 0) {
@@ -287,25 +287,22 @@ tinkc_code tinkc_loss_parse(tinkc_loss *out, const char *name)
             return TINKC_OK;
         }
     }
-    return TINKC_E_MISSING;
+    return tk_error_tell(err, TINKC_E_MISSING, "no loss function has this name");
 }
 
-static tinkc_code check_loss(const tinkc_loss_options *o, tk_err *err)
+static tinkc_code check_loss(const char *loss, const tinkc_number *config, size_t n,
+                             tk_err *err)
 {
-    bool other = o->loss == TINKC_LOSS_OTHER;
-    if (!other && tinkc_loss_name(o->loss) == NULL) {
-        return bad(err, "loss", "is none of the losses");
+    if (loss == NULL || loss[0] == '\0') {
+        return bad(err, "loss", "must be named");
     }
-    if (other != (o->name != NULL) || (other && o->name[0] == '\0')) {
-        return bad(err, "name", "goes with TINKC_LOSS_OTHER, and only with it");
-    }
-    if (o->config == NULL && o->config_n > 0) {
+    if (config == NULL && n > 0) {
         return bad(err, "config", "must not be NULL");
     }
-    for (size_t i = 0; i < o->config_n; i++) {
-        bool good = o->config[i].name != NULL && isfinite(o->config[i].value);
+    for (size_t i = 0; i < n; i++) {
+        bool good = config[i].name != NULL && isfinite(config[i].value);
         for (size_t j = 0; good && j < i; j++) {
-            good = strcmp(o->config[i].name, o->config[j].name) != 0;
+            good = strcmp(config[i].name, config[j].name) != 0;
         }
         if (!good) {
             return bad(err, "config",
@@ -315,36 +312,21 @@ static tinkc_code check_loss(const tinkc_loss_options *o, tk_err *err)
     return TINKC_OK;
 }
 
-tinkc_code tk_params_loss(tk_fwdbwd_request *out, tk_arena *arena,
-                          const tinkc_loss_options *options, tk_err *err)
+tinkc_code tk_params_loss(tk_fwdbwd_request *out, tk_arena *arena, const char *loss,
+                          const tinkc_number *config, size_t n, tk_err *err)
 {
-    tinkc_loss_options o = TINKC_LOSS_OPTIONS_INIT;
-    tinkc_code code = tk_types_options(&o, sizeof(o), options, err);
-    if (code == TINKC_OK) {
-        code = check_loss(&o, err);
-    }
+    tinkc_code code = check_loss(loss, config, n, err);
     if (code != TINKC_OK) {
         return code;
     }
-    tk_named_num *items = tk_arena_array(arena, o.config_n, sizeof(*items));
+    tk_named_num *items = tk_arena_array(arena, n, sizeof(*items));
     if (items == NULL) {
         return tk_err_nomem(err);
     }
-    for (size_t i = 0; i < o.config_n; i++) {
-        items[i] = (tk_named_num){tk_str_of(o.config[i].name), o.config[i].value};
+    for (size_t i = 0; i < n; i++) {
+        items[i] = (tk_named_num){tk_str_of(config[i].name), config[i].value};
     }
-    out->loss_fn = tk_str_of(o.loss == TINKC_LOSS_OTHER ? o.name : loss_names[o.loss]);
-    out->loss_fn_config = (tk_num_map){items, o.config_n};
+    out->loss_fn = tk_str_of(loss);
+    out->loss_fn_config = (tk_num_map){items, n};
     return TINKC_OK;
-}
-
-tinkc_code tinkc_loss_options_check(const tinkc_loss_options *options, tinkc_error **err)
-{
-    tk_err e = TK_ERR_INIT;
-    tinkc_loss_options o = TINKC_LOSS_OPTIONS_INIT;
-    tinkc_code code = tk_types_options(&o, sizeof(o), options, &e);
-    if (code == TINKC_OK) {
-        code = check_loss(&o, &e);
-    }
-    return code == TINKC_OK ? TINKC_OK : tk_error_give(err, &e);
 }

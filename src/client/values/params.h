@@ -37,6 +37,7 @@ TK_NODISCARD tinkc_code tk_params_lora(tk_lora_config *out,
 
 /* Fills loss_fn and loss_fn_config of the request. */
 TK_NODISCARD tinkc_code tk_params_loss(tk_fwdbwd_request *out, tk_arena *arena,
-                                       const tinkc_loss_options *options, tk_err *err);
+                                       const char *loss, const tinkc_number *config,
+                                       size_t n, tk_err *err);
 
 #endif

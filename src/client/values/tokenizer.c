@@ -85,7 +85,7 @@ int32_t tinkc_tokenizer_id(const tinkc_tokenizer *tokenizer, const char *token)
                : -1;
 }
 
-const char *tinkc_tokenizer_token(const tinkc_tokenizer *tokenizer, int32_t id, size_t *n)
+const char *tinkc_tokenizer_token(size_t *n, const tinkc_tokenizer *tokenizer, int32_t id)
 {
     tk_str token = {NULL, 0};
     if (tokenizer != NULL) {
@@ -225,11 +225,21 @@ tinkc_code tinkc_decoder_finish(tinkc_decoder *decoder, tinkc_error **err)
     return decoded(decoder, err);
 }
 
-const char *tinkc_decoder_text(const tinkc_decoder *decoder, size_t *n)
+const char *tinkc_decoder_text(size_t *n, const tinkc_decoder *decoder)
 {
     bool usable = decoder != NULL && decoder->text.n > 0;
     if (n != NULL) {
         *n = usable ? decoder->text.n : 0;
     }
     return usable ? decoder->text.p : "";
+}
+
+/* ---- options ---- */
+
+void tinkc_tokenizer_options_init(tinkc_tokenizer_options *out)
+{
+    static const tinkc_tokenizer_options initial = TINKC_TOKENIZER_OPTIONS_INIT;
+    if (out != NULL) {
+        memcpy(out, &initial, sizeof(*out));
+    }
 }

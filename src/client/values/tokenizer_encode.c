@@ -89,7 +89,7 @@ void tinkc_encoding_free(tinkc_encoding **encoding)
     }
 }
 
-const int32_t *tinkc_encoding_ids(const tinkc_encoding *encoding, size_t *n)
+const int32_t *tinkc_encoding_ids(size_t *n, const tinkc_encoding *encoding)
 {
     size_t count = encoding != NULL ? encoding->ids.n : 0;
     if (n != NULL) {
@@ -98,7 +98,7 @@ const int32_t *tinkc_encoding_ids(const tinkc_encoding *encoding, size_t *n)
     return count > 0 ? encoding->ids.ids : NULL;
 }
 
-const size_t *tinkc_encoding_offsets(const tinkc_encoding *encoding, size_t *n)
+const size_t *tinkc_encoding_offsets(size_t *n, const tinkc_encoding *encoding)
 {
     const size_t *offsets = encoding != NULL ? encoding->ids.offsets : NULL;
     if (n != NULL) {
@@ -240,4 +240,30 @@ tinkc_code tinkc_tokenizer_encode_batch(tinkc_encoding **out,
         code = encode_batch(out, &b, t.threads, &e);
     }
     return code == TINKC_OK ? TINKC_OK : tk_error_give(err, &e);
+}
+
+/* ---- options ---- */
+
+void tinkc_encode_options_init(tinkc_encode_options *out)
+{
+    static const tinkc_encode_options initial = TINKC_ENCODE_OPTIONS_INIT;
+    if (out != NULL) {
+        memcpy(out, &initial, sizeof(*out));
+    }
+}
+
+void tinkc_text_batch_init(tinkc_text_batch *out)
+{
+    static const tinkc_text_batch initial = TINKC_TEXT_BATCH_INIT;
+    if (out != NULL) {
+        memcpy(out, &initial, sizeof(*out));
+    }
+}
+
+void tinkc_decode_init(tinkc_decode *out)
+{
+    static const tinkc_decode initial = TINKC_DECODE_INIT;
+    if (out != NULL) {
+        memcpy(out, &initial, sizeof(*out));
+    }
 }

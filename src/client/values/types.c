@@ -169,23 +169,27 @@ bool tinkc_metrics_at(const char **name_out, double *value_out,
     return true;
 }
 
-tinkc_code tinkc_metrics_get(double *out, const tinkc_metrics *metrics, const char *name)
+tinkc_code tinkc_metrics_get(double *out, const tinkc_metrics *metrics, const char *name,
+                             tinkc_error **err)
 {
     if (name == NULL || out == NULL) {
-        return TINKC_E_INVALID;
+        return tk_error_tell(err, TINKC_E_INVALID, "no name, or no place for the value");
     }
     const double *value = tk_metrics_find(wire_metrics(metrics), tk_str_of(name));
     if (value == NULL) {
-        return TINKC_E_MISSING;
+        return tk_error_tell(err, TINKC_E_MISSING, "there is no metric of this name");
     }
     *out = *value;
     return TINKC_OK;
 }
 
-tinkc_code tinkc_metrics_loss(double *out, const tinkc_metrics *metrics)
+tinkc_code tinkc_metrics_loss(double *out, const tinkc_metrics *metrics,
+                              tinkc_error **err)
 {
     if (out == NULL) {
-        return TINKC_E_INVALID;
+        return tk_error_tell(err, TINKC_E_INVALID, "no place for the loss");
     }
-    return tk_metrics_loss(wire_metrics(metrics), out) ? TINKC_OK : TINKC_E_MISSING;
+    return tk_metrics_loss(wire_metrics(metrics), out)
+               ? TINKC_OK
+               : tk_error_tell(err, TINKC_E_MISSING, "the metrics hold no loss");
 }

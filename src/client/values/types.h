@@ -3,6 +3,7 @@
 #ifndef CLIENT_TYPES_H
 #define CLIENT_TYPES_H
 
+#include <tinkc/metrics.h>
 #include <tinkc/types.h>
 
 #include "base/err.h"

@@ -250,8 +250,8 @@ static tinkc_code count_tokens(const tk_model_input *input, size_t *out, tk_err 
     return TINKC_OK;
 }
 
-tinkc_code tinkc_model_input_tokens(const tinkc_model_input *input, int32_t *tokens,
-                                    size_t size, size_t *n_out, tinkc_error **err)
+tinkc_code tinkc_model_input_tokens(int32_t *tokens, size_t size, size_t *n_out,
+                                    const tinkc_model_input *input, tinkc_error **err)
 {
     tk_err e = TK_ERR_INIT;
     if (input == NULL || n_out == NULL || (tokens == NULL && size > 0)) {

@@ -78,7 +78,7 @@ static void trained_text(const train_row *row, char *out, size_t size)
     assert_int_equal(tinkc_tokenizer_decode(&text, NULL, tokenizer, &what, NULL),
                      TINKC_OK);
     (void)snprintf(out, size, "%s", text);
-    tinkc_text_free(text);
+    tinkc_text_free(&text);
 }
 
 static void test_train_data_rows(void **state)

@@ -72,7 +72,7 @@ static void answer(told *t, fakeanswer said)
 static tinkc_wait status_of(const told *t)
 {
     tinkc_wait wait = TINKC_WAIT_INIT;
-    assert_int_equal(tinkc_future_status(t->future, &wait), TINKC_OK);
+    assert_int_equal(tinkc_future_status(&wait, t->future, NULL), TINKC_OK);
     return wait;
 }
 

@@ -33,7 +33,7 @@ static void assert_option(const tinkc_config *config, const char *name,
                           const char *expected)
 {
     char text[256];
-    size_t n = tinkc_config_get(config, name, text, sizeof(text));
+    size_t n = tinkc_config_get(text, sizeof(text), config, name);
     assert_string_equal(text, expected);
     assert_int_equal(n, strlen(expected));
 }
@@ -201,7 +201,7 @@ static void test_config_refusals(void **unused)
     assert_option(config, "timeout", "60000");
     tinkc_config_free(&config);
     assert_int_equal(tinkc_config_set(NULL, "timeout", "1", NULL), TINKC_E_INVALID);
-    assert_int_equal(tinkc_config_get(NULL, "timeout", NULL, 0), 0);
+    assert_int_equal(tinkc_config_get(NULL, 0, NULL, "timeout"), 0);
     tinkc_config_free(NULL);
 }
 

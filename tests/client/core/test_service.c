@@ -258,7 +258,7 @@ static void test_service_manual(void **unused)
         struct pollfd fd = {.fd = tinkc_service_fd(service), .events = POLLIN};
         int64_t deadline = tinkc_service_deadline_ms(service);
         (void)poll(&fd, 1, deadline < 0 || deadline > 1 ? 1 : (int)deadline);
-        assert_int_equal(tinkc_service_process(service), TINKC_OK);
+        assert_int_equal(tinkc_service_process(service, NULL), TINKC_OK);
     }
     assert_int_equal(tinkc_future_wait(future, 0), TINKC_OK);
     tinkc_future_free(&future);
@@ -274,7 +274,7 @@ static void test_service_threaded_refuses_process(void **unused)
     fakeapi *api = start_peer();
     tinkc_service *service = servicefix_open(api, NULL);
     assert_int_equal(tinkc_service_fd(service), -1);
-    assert_int_equal(tinkc_service_process(service), TINKC_E_STATE);
+    assert_int_equal(tinkc_service_process(service, NULL), TINKC_E_STATE);
     tinkc_service_close(&service);
     fakeapi_stop(&api);
 }
@@ -321,7 +321,7 @@ static void test_service_null(void **unused)
     assert_int_equal(tinkc_service_health_wait(NULL, &error), TINKC_E_STATE);
     assert_true(tinkc_error_message(error)[0] != '\0');
     tinkc_error_free(&error);
-    assert_int_equal(tinkc_service_process(NULL), TINKC_E_STATE);
+    assert_int_equal(tinkc_service_process(NULL, NULL), TINKC_E_STATE);
     assert_int_equal(tinkc_service_fd(NULL), -1);
     assert_null(tinkc_service_session_id(NULL));
     tinkc_service_close(NULL);

@@ -141,12 +141,12 @@ static void test_future_null(void **unused)
     assert_false(tinkc_future_is_done(NULL));
     assert_null(tinkc_future_error(NULL));
     assert_int_equal(tinkc_future_wait(NULL, 0), TINKC_E_STATE);
-    assert_int_equal(tinkc_future_on_done(NULL, NULL, NULL), TINKC_E_STATE);
-    assert_int_equal(tinkc_future_status(NULL, &wait), TINKC_E_STATE);
-    assert_true(tinkc_future_explain(NULL, text, sizeof(text)) > 0);
+    assert_int_equal(tinkc_future_on_done(NULL, NULL, NULL, NULL), TINKC_E_STATE);
+    assert_int_equal(tinkc_future_status(&wait, NULL, NULL), TINKC_E_STATE);
+    assert_true(tinkc_future_explain(text, sizeof(text), NULL) > 0);
     assert_int_equal(tinkc_future_wait_any(&index, &none, 1, 0), TINKC_E_STATE);
     assert_int_equal(tinkc_future_wait_all(&none, 1, 0), TINKC_E_STATE);
-    assert_int_equal(tinkc_queue_add(NULL, NULL, NULL), TINKC_E_STATE);
+    assert_int_equal(tinkc_queue_add(NULL, NULL, NULL, NULL), TINKC_E_STATE);
     assert_int_equal(tinkc_queue_fd(NULL), -1);
     assert_int_equal(tinkc_queue_pending(NULL), 0);
 }
@@ -185,14 +185,15 @@ static void test_future_callback(void **unused)
     (void)unused;
     int early = 0, late = 0;
     tinkc_future *future = new_future();
-    assert_int_equal(tinkc_future_on_done(future, count_call, &early), TINKC_OK);
-    assert_int_equal(tinkc_future_on_done(future, count_call, &late), TINKC_E_STATE);
+    assert_int_equal(tinkc_future_on_done(future, count_call, &early, NULL), TINKC_OK);
+    assert_int_equal(tinkc_future_on_done(future, count_call, &late, NULL),
+                     TINKC_E_STATE);
     assert_true(tk_future_complete(future, NULL, NULL));
     assert_int_equal(early, 1);
     tinkc_future_free(&future);
     future = new_future();
     assert_true(tk_future_complete(future, NULL, NULL));
-    assert_int_equal(tinkc_future_on_done(future, count_call, &late), TINKC_OK);
+    assert_int_equal(tinkc_future_on_done(future, count_call, &late, NULL), TINKC_OK);
     assert_int_equal(late, 1);
     tinkc_future_free(&future);
 }
@@ -208,7 +209,7 @@ static void test_future_cancel(void **unused)
     int cancelled = 0, called = 0;
     tinkc_future *future = new_future();
     tk_future_on_cancel(future, note_cancel, &cancelled);
-    assert_int_equal(tinkc_future_on_done(future, count_call, &called), TINKC_OK);
+    assert_int_equal(tinkc_future_on_done(future, count_call, &called, NULL), TINKC_OK);
     tinkc_future_cancel(future);
     tinkc_future_cancel(future);
     assert_int_equal(cancelled, 1);
@@ -345,7 +346,7 @@ static void test_future_wakes_at_the_end_of_the_turn(void **unused)
     start_sleeper(&second, &driver.base);
     tinkc_future *quiet = tk_future_new(&driver.base, "sample", TK_RESULT_NONE);
     tinkc_future *told = tk_future_new(&driver.base, "sample", TK_RESULT_NONE);
-    assert_int_equal(tinkc_future_on_done(told, check_woken, &first), TINKC_OK);
+    assert_int_equal(tinkc_future_on_done(told, check_woken, &first, NULL), TINKC_OK);
     assert_true(tk_future_complete(quiet, NULL, NULL));
     assert_int_equal(driver.n, 0);
     assert_true(tk_future_complete(first.future, NULL, NULL));
@@ -418,7 +419,7 @@ static void test_future_explains_itself(void **unused)
     tk_future_queue(future, TINKC_QUEUE_PAUSED_CAPACITY, TK_STR("no GPU is free"));
     fakeclock_advance_ms(&clock, 2500);
     tk_future_stage(future, TINKC_STAGE_QUEUED); /* the same stage: its clock goes on */
-    assert_int_equal(tinkc_future_status(future, &wait), TINKC_OK);
+    assert_int_equal(tinkc_future_status(&wait, future, NULL), TINKC_OK);
     assert_int_equal(wait.stage, TINKC_STAGE_QUEUED);
     assert_int_equal(wait.age_ms, 3500);
     assert_int_equal(wait.stage_ms, 2500);
@@ -428,15 +429,15 @@ static void test_future_explains_itself(void **unused)
     assert_int_equal(wait.queue_state, TINKC_QUEUE_PAUSED_CAPACITY);
     assert_string_equal(wait.reason, "no GPU is free");
     assert_string_equal(wait.operation, "sample");
-    size_t n = tinkc_future_explain(future, text, sizeof(text));
+    size_t n = tinkc_future_explain(text, sizeof(text), future);
     assert_int_equal(n, strlen(text));
     assert_string_equal(text, "sample is queued at the server, the server is short of "
                               "capacity: no GPU is free since 2.5 s (3.5 s in all, 1 "
                               "request; last answer HTTP 408 2.5 s ago; m:7)");
-    assert_int_equal(tinkc_future_explain(future, text, 8), n);
+    assert_int_equal(tinkc_future_explain(text, 8, future), n);
     assert_string_equal(text, "sample ");
     assert_true(tk_future_complete(future, NULL, NULL));
-    assert_int_equal(tinkc_future_status(future, &wait), TINKC_OK);
+    assert_int_equal(tinkc_future_status(&wait, future, NULL), TINKC_OK);
     assert_int_equal(wait.stage, TINKC_STAGE_DONE);
     tinkc_future_free(&future);
 }
@@ -453,8 +454,8 @@ static bool sweep_once(void *user)
     tk_err err = some_error();
     (void)tk_future_fail(futures[0], &err, NULL);
     ok = ok && tinkc_future_wait(futures[0], TINKC_FOREVER) == TINKC_E_SERVER;
-    ok = ok && tinkc_queue_add(queue, futures[0], NULL) == TINKC_OK;
-    ok = ok && tinkc_queue_take(queue, &taken, NULL, 0) == TINKC_OK;
+    ok = ok && tinkc_queue_add(queue, futures[0], NULL, NULL) == TINKC_OK;
+    ok = ok && tinkc_queue_take(&taken, NULL, queue, 0, NULL) == TINKC_OK;
     tinkc_future_free(&taken);
     tinkc_queue_close(&queue);
     tinkc_future_free(&futures[0]);

@@ -25,15 +25,16 @@ static void test_queue_order_and_fd(void **unused)
     tinkc_future *futures[3], *taken = NULL;
     void *tag = NULL;
     assert_int_equal(tinkc_queue_open(&queue, NULL), TINKC_OK);
-    assert_int_equal(tinkc_queue_take(queue, &taken, &tag, TINKC_FOREVER),
+    assert_int_equal(tinkc_queue_take(&taken, &tag, queue, TINKC_FOREVER, NULL),
                      TINKC_E_MISSING);
     for (int i = 0; i < 3; i++) {
         futures[i] = new_future();
-        assert_int_equal(tinkc_queue_add(queue, futures[i], &tags[i]), TINKC_OK);
-        assert_int_equal(tinkc_queue_add(queue, futures[i], &tags[i]), TINKC_E_STATE);
+        assert_int_equal(tinkc_queue_add(queue, futures[i], &tags[i], NULL), TINKC_OK);
+        assert_int_equal(tinkc_queue_add(queue, futures[i], &tags[i], NULL),
+                         TINKC_E_STATE);
     }
     assert_int_equal(tinkc_queue_pending(queue), 3);
-    assert_int_equal(tinkc_queue_take(queue, &taken, &tag, 0), TINKC_E_TIMEOUT);
+    assert_int_equal(tinkc_queue_take(&taken, &tag, queue, 0, NULL), TINKC_E_TIMEOUT);
     assert_false(readable(queue));
     static const int order[] = {2, 0, 1};
     for (int i = 0; i < 3; i++) {
@@ -41,7 +42,8 @@ static void test_queue_order_and_fd(void **unused)
     }
     for (int i = 0; i < 3; i++) {
         assert_true(readable(queue));
-        assert_int_equal(tinkc_queue_take(queue, &taken, &tag, TINKC_FOREVER), TINKC_OK);
+        assert_int_equal(tinkc_queue_take(&taken, &tag, queue, TINKC_FOREVER, NULL),
+                         TINKC_OK);
         assert_ptr_equal(taken, futures[order[i]]);
         assert_ptr_equal(tag, &tags[order[i]]);
         tinkc_future_free(&taken);
@@ -61,9 +63,9 @@ static void test_queue_done_before_add(void **unused)
     tinkc_future *future = new_future(), *taken = NULL;
     assert_int_equal(tinkc_queue_open(&queue, NULL), TINKC_OK);
     assert_true(tk_future_complete(future, NULL, NULL));
-    assert_int_equal(tinkc_queue_add(queue, future, NULL), TINKC_OK);
+    assert_int_equal(tinkc_queue_add(queue, future, NULL, NULL), TINKC_OK);
     tinkc_future_free(&future);
-    assert_int_equal(tinkc_queue_take(queue, &taken, NULL, 0), TINKC_OK);
+    assert_int_equal(tinkc_queue_take(&taken, NULL, queue, 0, NULL), TINKC_OK);
     tinkc_future_free(&taken);
     tinkc_queue_close(&queue);
 }
@@ -74,8 +76,8 @@ static void test_queue_close_detaches(void **unused)
     tinkc_queue *queue = NULL;
     tinkc_future *open = new_future(), *done = new_future();
     assert_int_equal(tinkc_queue_open(&queue, NULL), TINKC_OK);
-    assert_int_equal(tinkc_queue_add(queue, open, NULL), TINKC_OK);
-    assert_int_equal(tinkc_queue_add(queue, done, NULL), TINKC_OK);
+    assert_int_equal(tinkc_queue_add(queue, open, NULL, NULL), TINKC_OK);
+    assert_int_equal(tinkc_queue_add(queue, done, NULL, NULL), TINKC_OK);
     assert_true(tk_future_complete(done, NULL, NULL));
     tinkc_queue_close(&queue);
     assert_false(tinkc_future_is_done(open));
@@ -109,7 +111,7 @@ static void test_queue_many_threads(void **unused)
     assert_int_equal(tinkc_queue_open(&queue, NULL), TINKC_OK);
     for (size_t i = 0; i < 2000; i++) {
         tinkc_future *future = new_future();
-        assert_int_equal(tinkc_queue_add(queue, future, &seen[i]), TINKC_OK);
+        assert_int_equal(tinkc_queue_add(queue, future, &seen[i], NULL), TINKC_OK);
         completers[i / 500].futures[i % 500] = future;
     }
     for (int i = 0; i < 4; i++) {
@@ -120,7 +122,8 @@ static void test_queue_many_threads(void **unused)
     tinkc_future *taken = NULL;
     void *tag = NULL;
     for (size_t i = 0; i < 2000; i++) {
-        assert_int_equal(tinkc_queue_take(queue, &taken, &tag, TINKC_FOREVER), TINKC_OK);
+        assert_int_equal(tinkc_queue_take(&taken, &tag, queue, TINKC_FOREVER, NULL),
+                         TINKC_OK);
         ++*(char *)tag;
         tinkc_future_free(&taken);
     }
@@ -130,7 +133,7 @@ static void test_queue_many_threads(void **unused)
     for (size_t i = 0; i < 2000; i++) {
         assert_int_equal(seen[i], 1);
     }
-    assert_int_equal(tinkc_queue_take(queue, &taken, &tag, 0), TINKC_E_MISSING);
+    assert_int_equal(tinkc_queue_take(&taken, &tag, queue, 0, NULL), TINKC_E_MISSING);
     tinkc_queue_close(&queue);
 }
 

@@ -100,37 +100,37 @@ static void test_waits_list(void **unused)
     char text[640];
     tinkc_wait waits[3] = {TINKC_WAIT_INIT};
     clientfix_open(&f, NULL);
-    assert_int_equal(tinkc_service_waits(f.service, waits, 3), 0);
+    assert_int_equal(tinkc_service_waits(waits, 3, f.service), 0);
     faketransport_default(&f.net, "get_server_capabilities", (fakeanswer){.status = -1});
     faketransport_default(&f.net, "healthz", (fakeanswer){.status = -1});
     tinkc_future *futures[4];
     for (size_t i = 0; i < 4; i++) {
         futures[i] = i == 0 ? tinkc_service_capabilities(f.service)
                             : tinkc_service_health(f.service);
-        assert_int_equal(tinkc_service_waits(f.service, NULL, 0), i + 1);
+        assert_int_equal(tinkc_service_waits(NULL, 0, f.service), i + 1);
         fakeclock_advance_ms(&f.clock, 1000);
     }
     clientfix_turn(&f);
-    assert_int_equal(tinkc_service_waits(f.service, waits, 3), 4);
+    assert_int_equal(tinkc_service_waits(waits, 3, f.service), 4);
     assert_string_equal(waits[0].operation, "capabilities");
     assert_string_equal(waits[2].operation, "health");
     assert_int_equal(waits[0].age_ms, 4000);
     assert_int_equal(waits[2].age_ms, 2000);
     assert_int_equal(waits[2].size, sizeof(tinkc_wait));
-    (void)tinkc_wait_explain(&waits[0], text, sizeof(text));
+    (void)tinkc_wait_explain(text, sizeof(text), &waits[0]);
     assert_string_equal(text, "capabilities is on the wire since 0.0 s (4.0 s in all, 1 "
                               "request)");
     tinkc_future_cancel(futures[1]);
-    assert_int_equal(tinkc_service_waits(f.service, waits, 3), 3);
+    assert_int_equal(tinkc_service_waits(waits, 3, f.service), 3);
     assert_true(faketransport_answer(&f.net, "get_server_capabilities",
                                      (fakeanswer){.body = "{\"supported_models\":[]}"}));
     clientfix_turn(&f);
-    assert_int_equal(tinkc_service_waits(f.service, waits, 3), 2);
+    assert_int_equal(tinkc_service_waits(waits, 3, f.service), 2);
     for (size_t i = 0; i < 4; i++) {
         tinkc_future_cancel(futures[i]);
         tinkc_future_free(&futures[i]);
     }
-    assert_int_equal(tinkc_service_waits(f.service, waits, 3), 0);
+    assert_int_equal(tinkc_service_waits(waits, 3, f.service), 0);
     clientfix_close(&f);
 }
 
@@ -142,13 +142,13 @@ static void test_waits_arguments(void **unused)
     tinkc_wait wait = {0};
     clientfix_open(&f, NULL);
     tinkc_future *future = tinkc_service_health(f.service);
-    assert_int_equal(tinkc_service_waits(NULL, NULL, 0), 0);
-    assert_int_equal(tinkc_service_waits(f.service, &wait, 1),
+    assert_int_equal(tinkc_service_waits(NULL, 0, NULL), 0);
+    assert_int_equal(tinkc_service_waits(&wait, 1, f.service),
                      1); /* no size: not filled */
     assert_string_equal(wait.operation, "");
-    (void)tinkc_wait_explain(NULL, text, sizeof(text));
+    (void)tinkc_wait_explain(text, sizeof(text), NULL);
     assert_string_equal(text, "no operation");
-    (void)tinkc_wait_explain(&wait, text, sizeof(text));
+    (void)tinkc_wait_explain(text, sizeof(text), &wait);
     assert_string_equal(text, "no operation");
     tinkc_future_cancel(future);
     tinkc_future_free(&future);
@@ -167,10 +167,10 @@ static void look(void *user)
     while (!atomic_load(&self->is_over)) {
         char text[640];
         tinkc_wait waits[4] = {TINKC_WAIT_INIT};
-        size_t n = tinkc_service_waits(self->service, waits, 4);
+        size_t n = tinkc_service_waits(waits, 4, self->service);
         self->most = TK_MAX(self->most, n);
         for (size_t i = 0; i < TK_MIN(n, 4); i++) {
-            (void)tinkc_wait_explain(&waits[i], text, sizeof(text));
+            (void)tinkc_wait_explain(text, sizeof(text), &waits[i]);
             assert_memory_equal(text, "health ", 7);
         }
     }
@@ -192,7 +192,7 @@ static void test_waits_list_meanwhile(void **unused)
     assert_int_equal(tk_thread_start(&thread, "look", look, &self, NULL), TINKC_OK);
     for (int i = 0; i < 100; i++) {
         assert_int_equal(tinkc_service_health_wait(self.service, NULL), TINKC_OK);
-        assert_int_equal(tinkc_service_waits(self.service, NULL, 0), 1);
+        assert_int_equal(tinkc_service_waits(NULL, 0, self.service), 1);
     }
     fakeapi_gate_open(gate);
     assert_int_equal(tinkc_future_wait(slow, TINKC_FOREVER), TINKC_OK);

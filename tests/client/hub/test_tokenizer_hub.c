@@ -127,7 +127,7 @@ static void test_hub_is_not_reported(void **unused)
     assert_int_equal(tinkc_future_wait(future, 60000), TINKC_E_NOT_FOUND);
     tinkc_future_free(&future);
     assert_int_equal(tinkc_telemetry_flush(f.service, 60000, NULL), TINKC_OK);
-    assert_int_equal(tinkc_telemetry_count(f.service, &counts), TINKC_OK);
+    assert_int_equal(tinkc_telemetry_count(&counts, f.service, NULL), TINKC_OK);
     assert_int_equal(counts.queued + counts.sent + counts.dropped, 0);
     hubfix_end(&f);
 }

@@ -15,7 +15,7 @@
 
 static hookfix hooks; /* large */
 
-static tinkc_context context_with(const tinkc_tag *tag)
+static tinkc_context context_with(const tinkc_pair *tag)
 {
     tinkc_context context = TINKC_CONTEXT_INIT;
     context.traceparent = PARENT;
@@ -178,15 +178,16 @@ static void test_hooks_added_late(void **unused)
     assert_int_equal(hookfix_count(&late, TINKC_HOOK_START, TINKC_SPAN_HTTP, NULL), 3);
     assert_int_equal(hookfix_count(&late, TINKC_HOOK_STOP, TINKC_SPAN_HTTP, NULL), 3);
     for (int i = 2; i < 8; i++) {
-        assert_int_equal(tinkc_service_add_hook(f.service, hookfix_tell, &hooks, NULL),
-                         TINKC_OK);
+        assert_int_equal(
+            tinkc_service_add_hook(f.service, hookfix_tell, &hooks, NULL, NULL),
+            TINKC_OK);
     }
     assert_int_equal(
-        tinkc_service_add_hook(f.service, hookfix_tell, &hooks, hookfix_release),
+        tinkc_service_add_hook(f.service, hookfix_tell, &hooks, hookfix_release, NULL),
         TINKC_E_LIMIT);
-    assert_int_equal(tinkc_service_add_hook(f.service, NULL, NULL, NULL),
+    assert_int_equal(tinkc_service_add_hook(f.service, NULL, NULL, NULL, NULL),
                      TINKC_E_INVALID);
-    assert_int_equal(tinkc_service_add_hook(NULL, hookfix_tell, &hooks, NULL),
+    assert_int_equal(tinkc_service_add_hook(NULL, hookfix_tell, &hooks, NULL, NULL),
                      TINKC_E_STATE);
     tinkc_future_free(&first);
     tinkc_future_free(&second);
@@ -207,8 +208,8 @@ static tinkc_service *open_plain(fakeapi *api)
               tinkc_config_set(config, "api_key", "tml-k", NULL) == TINKC_OK &&
               tinkc_config_set(config, "proxy", "", NULL) == TINKC_OK &&
               tinkc_config_set(config, "loop", "manual", NULL) == TINKC_OK;
-    if (ok) {
-        (void)tinkc_service_open(&service, config, NULL);
+    if (ok && tinkc_service_open(&service, config, NULL) != TINKC_OK) {
+        assert_null(service);
     }
     tinkc_config_free(&config);
     return service;
@@ -216,7 +217,7 @@ static tinkc_service *open_plain(fakeapi *api)
 
 static bool step_and_sample(tinkc_service *service)
 {
-    static const tinkc_tag tag = {"run", "one"};
+    static const tinkc_pair tag = {"run", "one"};
     tinkc_context context = context_with(&tag);
     tinkc_service *second = NULL;
     tinkc_training *training = NULL, *in_step = NULL;
@@ -364,13 +365,13 @@ static void on_done(tinkc_future *future, void *user)
 static void *call_it(void *user)
 {
     caller *self = user;
-    tinkc_tag tag = {"caller", self->name};
+    tinkc_pair tag = {"caller", self->name};
     tinkc_context context = context_with(&tag);
     tinkc_training *mine = NULL;
     assert_int_equal(tinkc_training_with_context(&mine, self->training, &context, NULL),
                      TINKC_OK);
     self->future = tinkc_training_optim_step(mine, NULL);
-    assert_int_equal(tinkc_future_on_done(self->future, on_done, self), TINKC_OK);
+    assert_int_equal(tinkc_future_on_done(self->future, on_done, self, NULL), TINKC_OK);
     tinkc_training_close(&mine);
     return NULL;
 }
@@ -444,7 +445,7 @@ static void test_hooks_context_after_the_close(void **unused)
     assert_int_equal(tinkc_service_health_wait(second, NULL), TINKC_E_CANCELLED);
     assert_int_equal(tinkc_service_with_context(&third, second, &context, NULL),
                      TINKC_E_CANCELLED);
-    assert_int_equal(tinkc_service_process(second), TINKC_E_CANCELLED);
+    assert_int_equal(tinkc_service_process(second, NULL), TINKC_E_CANCELLED);
     assert_true(hookfix_is_balanced(&hooks));
     assert_int_equal(hooks.released, 0);
     tinkc_service_close(&second);
@@ -496,7 +497,7 @@ static void test_hooks_context_refusals(void **unused)
     context.traceparent = PARENT;
     context.tracestate = "a=b\nc";
     assert_int_equal(try_context(&f, context), TINKC_E_INVALID);
-    tinkc_tag tags[65] = {{"name", "value"}};
+    tinkc_pair tags[65] = {{"name", "value"}};
     context = (tinkc_context)TINKC_CONTEXT_INIT;
     context.tags = tags;
     context.tags_n = 65;

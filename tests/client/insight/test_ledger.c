@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include <tinkc/ledger.h>
-#include <tinkc/metrics.h>
+#include <tinkc/meter.h>
 #include <tinkc/stream.h>
 #include <tinkc/training.h>
 
@@ -144,9 +144,9 @@ static void look(const tinkc_hook *event, void *user)
     tinkc_ledger *ledger = NULL;
     if (event->event == TINKC_HOOK_ERROR && event->kind == TINKC_SPAN_OPERATION &&
         event->code != TINKC_E_CANCELLED) {
-        (void)tinkc_service_read_ledger(&ledger, w->service, NULL);
+        bool is_read = tinkc_service_read_ledger(&ledger, w->service, NULL) == TINKC_OK;
         w->failed++;
-        w->reserved += ledger != NULL ? tinkc_ledger_reserved(ledger) : 1;
+        w->reserved += is_read ? tinkc_ledger_reserved(ledger) : 1;
         tinkc_ledger_free(&ledger);
     }
 }
@@ -218,7 +218,7 @@ static void test_ledger_of_failures(void **unused)
     fixture t;
     open_all(&t);
     watch w = {.service = t.f.service};
-    assert_int_equal(tinkc_service_add_hook(w.service, look, &w, NULL), TINKC_OK);
+    assert_int_equal(tinkc_service_add_hook(w.service, look, &w, NULL, NULL), TINKC_OK);
     tinkc_future *refused = sample(&t);
     assert_true(faketransport_answer(&t.f.net, SAMPLE, (fakeanswer){.status = 422}));
     clientfix_turn(&t.f);
@@ -255,7 +255,7 @@ static void test_ledger_of_retries(void **unused)
     (void)unused;
     fixture t;
     open_all(&t);
-    assert_int_equal(tinkc_service_set_budget(t.f.service, 14), TINKC_OK);
+    assert_int_equal(tinkc_service_set_budget(t.f.service, 14, NULL), TINKC_OK);
     tinkc_future *future = sample(&t);
     assert_true(
         faketransport_answer(&t.f.net, SAMPLE, (fakeanswer){.failure = TK_HTTP_RESET}));
@@ -281,7 +281,7 @@ static void test_ledger_refuses_samples(void **unused)
     (void)unused;
     fixture t;
     open_all(&t);
-    assert_int_equal(tinkc_service_set_budget(t.f.service, 13), TINKC_OK);
+    assert_int_equal(tinkc_service_set_budget(t.f.service, 13, NULL), TINKC_OK);
     tinkc_future *fits = sample(&t);
     tinkc_future *no_room = sample(&t);
     assert_int_equal(tinkc_future_wait(no_room, 0), TINKC_E_BUDGET);
@@ -294,7 +294,7 @@ static void test_ledger_refuses_samples(void **unused)
     tinkc_future_free(&no_room);
     no_room = sample(&t); /* 4 used, 7 more fit */
     expect(&t, 4, 0, 7);
-    assert_int_equal(tinkc_service_set_budget(t.f.service, -1), TINKC_OK);
+    assert_int_equal(tinkc_service_set_budget(t.f.service, -1, NULL), TINKC_OK);
     tinkc_future_free(&no_end);
     no_end = samplefix_sample(&t.f, t.sampling, 1);
     expect(&t, 4, 0, 8);
@@ -330,7 +330,7 @@ static void test_ledger_estimates(void **unused)
     assert_int_equal(tinkc_estimate_sample(&prefill, &sampled, NULL, NULL, NULL, NULL),
                      TINKC_E_INVALID);
     assert_int_equal(tinkc_estimate_batch(&prefill, NULL, 0, NULL), TINKC_E_INVALID);
-    const tinkc_datum *none[] = {NULL};
+    tinkc_datum *none[] = {NULL};
     assert_int_equal(tinkc_estimate_batch(&prefill, none, 1, NULL), TINKC_E_INVALID);
     tinkc_model_input_free(&prompt);
 }
@@ -366,14 +366,14 @@ static bool batch_once(void *unused)
               tinkc_config_set(config, "proxy", "", NULL) == TINKC_OK &&
               tinkc_config_set(config, "loop", "manual", NULL) == TINKC_OK &&
               tinkc_service_open(&service, config, NULL) == TINKC_OK &&
-              tinkc_service_set_budget(service, 3) == TINKC_OK &&
+              tinkc_service_set_budget(service, 3, NULL) == TINKC_OK &&
               tinkc_model_input_from_tokens(&input, tokens, 3, NULL) == TINKC_OK &&
               tinkc_datum_new(&d, &input, NULL) == TINKC_OK &&
               tinkc_datum_set_i32(d, "target_tokens", tokens, 3, NULL) == TINKC_OK &&
               tinkc_service_create_training_wait(&training, service, "m", NULL, NULL) ==
                   TINKC_OK;
     if (ok) {
-        const tinkc_datum *data[] = {d};
+        tinkc_datum *data[] = {d};
         ok = tinkc_training_forward_wait(NULL, training, data, 1, "cross_entropy", NULL,
                                          NULL) == TINKC_OK;
         ok = tinkc_service_read_ledger(&ledger, service, NULL) == TINKC_OK && ok;
@@ -400,8 +400,8 @@ static void test_ledger_allocation_sweep(void **unused)
     assert_true(failmem_sweep(batch_once, NULL, 1) > 60);
 }
 
-static int refuse(tinkc_custom_item *items, size_t n, double *loss,
-                  tinkc_metrics *metrics, void *user)
+static int refuse(double *loss, tinkc_metrics *metrics, tinkc_custom_item *items,
+                  size_t n, void *user)
 {
     (void)items;
     (void)n;
@@ -422,12 +422,12 @@ static void test_ledger_of_batches(void **unused)
     tinkc_training *training = NULL;
     tinkc_ledger *ledger = NULL;
     tinkc_datum *a = datum(10), *b = datum(20);
-    const tinkc_datum *data[] = {a, b};
+    tinkc_datum *data[] = {a, b};
     watch w = {.service = service};
     assert_int_equal(
         tinkc_service_create_training_wait(&training, service, "m", NULL, NULL),
         TINKC_OK);
-    assert_int_equal(tinkc_service_add_hook(service, look, &w, NULL), TINKC_OK);
+    assert_int_equal(tinkc_service_add_hook(service, look, &w, NULL, NULL), TINKC_OK);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(tinkc_training_forward_backward_wait(
                              NULL, training, data, 2, "cross_entropy", NULL, NULL),
@@ -443,7 +443,7 @@ static void test_ledger_of_batches(void **unused)
     assert_int_equal(
         tinkc_training_forward_wait(NULL, training, data, 1, "cross_entropy", NULL, NULL),
         TINKC_OK);
-    assert_int_equal(tinkc_service_set_budget(service, 79), TINKC_OK);
+    assert_int_equal(tinkc_service_set_budget(service, 79, NULL), TINKC_OK);
     assert_int_equal(
         tinkc_training_forward_wait(NULL, training, data, 1, "cross_entropy", NULL, NULL),
         TINKC_E_BUDGET);
@@ -454,7 +454,7 @@ static void test_ledger_of_batches(void **unused)
     assert_int_equal(tinkc_ledger_step_tokens(ledger, 0, 2), 10);
     assert_int_equal(tinkc_ledger_uncertain(ledger), 0);
     assert_int_equal(tinkc_ledger_reserved(ledger), 0);
-    assert_int_equal(tinkc_service_set_budget(service, -1), TINKC_OK);
+    assert_int_equal(tinkc_service_set_budget(service, -1, NULL), TINKC_OK);
     assert_int_not_equal(tinkc_training_forward_backward_custom_wait(
                              NULL, training, data, 1, refuse, NULL, NULL),
                          TINKC_OK);

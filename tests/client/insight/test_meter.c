@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <tinkc/metrics.h>
+#include <tinkc/meter.h>
 #include <tinkc/training.h>
 
 #include "base/json.h"
@@ -52,12 +52,12 @@ static void sample_once(fixture *t, bool push_back)
     tinkc_future_free(&future);
 }
 
-static tinkc_metric find(tinkc_meter *meter, const char *name, const char *value)
+static tinkc_reading find(tinkc_meter *meter, const char *name, const char *value)
 {
     tinkc_readings *readings = NULL;
-    tinkc_metric metric = TINKC_METRIC_INIT;
+    tinkc_reading metric = TINKC_READING_INIT;
     assert_int_equal(tinkc_meter_read(&readings, meter, NULL), TINKC_OK);
-    assert_int_equal(tinkc_readings_find(&metric, readings, name, value), TINKC_OK);
+    assert_int_equal(tinkc_readings_find(&metric, readings, name, value, NULL), TINKC_OK);
     tinkc_readings_free(&readings);
     metric.name = metric.label = metric.label_value = metric.help = NULL;
     return metric;
@@ -90,8 +90,8 @@ static void test_meter_counts(void **unused)
     assert_int_equal(number(t.meter, "tinkc_retries_total", "429"), 1);
     assert_true(number(t.meter, "tinkc_http_sent_bytes_total", NULL) > 500);
     assert_true(number(t.meter, "tinkc_http_received_bytes_total", NULL) > 50);
-    tinkc_metric polls = find(t.meter, "tinkc_http_request_duration_seconds", POLL);
-    assert_int_equal(polls.kind, TINKC_METRIC_HISTOGRAM);
+    tinkc_reading polls = find(t.meter, "tinkc_http_request_duration_seconds", POLL);
+    assert_int_equal(polls.kind, TINKC_READING_HISTOGRAM);
     assert_int_equal(polls.count, 2);
     assert_true(polls.min == 0.007 && polls.max == 0.007 && polls.p50 == 0.007);
     assert_true(polls.value == 0.014);
@@ -198,7 +198,7 @@ static void test_meter_json(void **unused)
     const tk_json *rows = tk_json_get(root, "metrics");
     assert_int_equal(tk_json_len(rows), tinkc_readings_count(readings));
     for (size_t i = 0; i < tinkc_readings_count(readings); i++) {
-        tinkc_metric metric = TINKC_METRIC_INIT;
+        tinkc_reading metric = TINKC_READING_INIT;
         tk_json row = tk_json_at(rows, i);
         assert_true(tinkc_readings_at(&metric, readings, i));
         assert_string_equal(tk_json_get(&row, "name")->as.string.p, metric.name);
@@ -207,7 +207,7 @@ static void test_meter_json(void **unused)
             assert_string_equal(tk_json_get(labels, metric.label)->as.string.p,
                                 metric.label_value);
         }
-        if (metric.kind == TINKC_METRIC_HISTOGRAM) {
+        if (metric.kind == TINKC_READING_HISTOGRAM) {
             assert_int_equal(tk_json_get(&row, "count")->as.integer, metric.count);
             assert_non_null(tk_json_get(&row, "p99"));
         } else {
@@ -215,10 +215,11 @@ static void test_meter_json(void **unused)
                              (int64_t)metric.value);
         }
     }
-    tinkc_metric metric = TINKC_METRIC_INIT;
+    tinkc_reading metric = TINKC_READING_INIT;
     assert_false(tinkc_readings_at(&metric, readings, tinkc_readings_count(readings)));
-    assert_int_equal(tinkc_readings_find(&metric, readings, "no", NULL), TINKC_E_MISSING);
-    tinkc_text_free(text);
+    assert_int_equal(tinkc_readings_find(&metric, readings, "no", NULL, NULL),
+                     TINKC_E_MISSING);
+    tinkc_text_free(&text);
     tk_arena_dispose(&arena);
     tinkc_readings_free(&readings);
 }
@@ -248,31 +249,31 @@ static void test_meter_prometheus(void **unused)
     size_t names = 0;
     const char *last = "";
     for (size_t i = 0; i < tinkc_readings_count(readings); i++) {
-        tinkc_metric metric = TINKC_METRIC_INIT;
+        tinkc_reading metric = TINKC_READING_INIT;
         assert_true(tinkc_readings_at(&metric, readings, i));
         names += strcmp(metric.name, last) != 0;
         last = metric.name;
     }
     assert_int_equal(n, names);
-    tinkc_text_free(text);
+    tinkc_text_free(&text);
     tinkc_readings_free(&readings);
 }
 
 /* Everything was counted; true when the durations are there, too. */
 static bool is_whole(const tinkc_readings *readings)
 {
-    tinkc_metric health = TINKC_METRIC_INIT;
+    tinkc_reading health = TINKC_READING_INIT;
     size_t names = 0, durations = 0;
     assert_int_equal(
-        tinkc_readings_find(&health, readings, "tinkc_operations_total", "health"),
+        tinkc_readings_find(&health, readings, "tinkc_operations_total", "health", NULL),
         TINKC_OK);
     assert_true(health.value == 1);
     for (size_t i = 0; i < tinkc_readings_count(readings); i++) {
-        tinkc_metric metric = TINKC_METRIC_INIT;
+        tinkc_reading metric = TINKC_READING_INIT;
         assert_true(tinkc_readings_at(&metric, readings, i));
         names += strcmp(metric.name, "tinkc_operations_total") == 0 ||
                  strcmp(metric.name, "tinkc_http_requests_total") == 0;
-        durations += metric.kind == TINKC_METRIC_HISTOGRAM;
+        durations += metric.kind == TINKC_READING_HISTOGRAM;
     }
     return names == durations;
 }
@@ -301,8 +302,8 @@ static bool sweep_once(void *unused)
              tinkc_readings_json(&json, readings, NULL) == TINKC_OK &&
              tinkc_readings_prometheus(&text, readings, NULL) == TINKC_OK;
     }
-    tinkc_text_free(json);
-    tinkc_text_free(text);
+    tinkc_text_free(&json);
+    tinkc_text_free(&text);
     tinkc_readings_free(&readings);
     tinkc_meter_free(&meter);
     tinkc_service_close(&service);

@@ -140,7 +140,7 @@ static void test_close_cancels_first(void **unused)
     assert_int_equal(tk_service_open(&service, config, &seams, NULL), TINKC_OK);
     tinkc_config_free(&config);
     tinkc_future *future = tinkc_service_health(service);
-    assert_int_equal(tinkc_future_on_done(future, open_gate, gate), TINKC_OK);
+    assert_int_equal(tinkc_future_on_done(future, open_gate, gate, NULL), TINKC_OK);
     assert_true(fakeapi_gate_wait(work, 1));
     assert_int_equal(tinkc_telemetry_event(service, "e", TINKC_SEVERITY_INFO, NULL, NULL),
                      TINKC_OK);
@@ -166,7 +166,7 @@ static void test_close_flush(void **unused)
                      TINKC_OK);
     assert_int_equal(tinkc_telemetry_flush(service, 60000, NULL), TINKC_OK);
     assert_int_equal(fakeapi_count(api, "POST", PATH), 1);
-    assert_int_equal(tinkc_telemetry_count(service, &counts), TINKC_OK);
+    assert_int_equal(tinkc_telemetry_count(&counts, service, NULL), TINKC_OK);
     assert_true(counts.is_on && counts.sent == 1 && counts.queued == 0);
     fakeapi_default(api, "POST", PATH, &fakeapi_detail(404, "what?"));
     assert_int_equal(tinkc_telemetry_event(service, "e", TINKC_SEVERITY_INFO, NULL, NULL),
@@ -210,8 +210,7 @@ static void train(fakeapi *api, const char *telemetry)
                                                    TINKC_SEVERITY_ERROR, NULL),
                          TINKC_OK);
         assert_int_equal(tinkc_training_forward_backward_wait(
-                             NULL, training, (const tinkc_datum *const *)&datum, 1,
-                             "cross_entropy", NULL, NULL),
+                             NULL, training, &datum, 1, "cross_entropy", NULL, NULL),
                          TINKC_OK);
         assert_int_equal(tinkc_training_optim_step_wait(NULL, training, NULL, NULL),
                          TINKC_OK);
@@ -268,7 +267,7 @@ static void test_close_flush_inside(void **unused)
     fakeapi_tinker(api, NULL);
     inside self = {servicefix_open(api, options), TINKC_OK};
     tinkc_future *future = tinkc_service_health(self.service);
-    assert_int_equal(tinkc_future_on_done(future, flush_inside, &self), TINKC_OK);
+    assert_int_equal(tinkc_future_on_done(future, flush_inside, &self, NULL), TINKC_OK);
     assert_int_equal(tinkc_future_wait(future, TINKC_FOREVER), TINKC_OK);
     assert_int_equal(self.code, TINKC_E_STATE);
     tinkc_future_free(&future);
@@ -305,7 +304,7 @@ static void test_close_threads(void **unused)
         tk_thread_join(&threads[i]);
     }
     assert_int_equal(tinkc_telemetry_flush(service, 60000, NULL), TINKC_OK);
-    assert_int_equal(tinkc_telemetry_count(service, &counts), TINKC_OK);
+    assert_int_equal(tinkc_telemetry_count(&counts, service, NULL), TINKC_OK);
     assert_int_equal(counts.sent, THREADS * EACH);
     assert_true(fakeapi_count(api, "POST", PATH) >= THREADS * EACH / 100);
     tinkc_service_close(&service);

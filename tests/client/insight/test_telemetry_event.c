@@ -361,8 +361,8 @@ static void test_event_arguments(void **unused)
     tinkc_error_free(&error);
     assert_int_equal(tinkc_telemetry_flush(NULL, 0, NULL), TINKC_E_STATE);
     assert_int_equal(tinkc_telemetry_error(NULL, NULL, NULL), TINKC_E_STATE);
-    assert_int_equal(tinkc_telemetry_count(NULL, NULL), TINKC_E_STATE);
-    assert_int_equal(tinkc_telemetry_count(s, &(tinkc_telemetry_counts){0}),
+    assert_int_equal(tinkc_telemetry_count(NULL, NULL, NULL), TINKC_E_STATE);
+    assert_int_equal(tinkc_telemetry_count(&(tinkc_telemetry_counts){0}, s, NULL),
                      TINKC_E_STATE);
     clientfix_close(&f);
 }

@@ -24,7 +24,7 @@ typedef struct fixture {
 
 static void open_all(fixture *t)
 {
-    static const tinkc_tag tags[] = {{"run", "a \"b\"\n\\"}, {"step", "7"}};
+    static const tinkc_pair tags[] = {{"run", "a \"b\"\n\\"}, {"step", "7"}};
     tinkc_context context = TINKC_CONTEXT_INIT;
     context.traceparent = PARENT;
     context.tags = tags;

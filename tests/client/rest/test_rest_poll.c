@@ -77,9 +77,9 @@ static void test_rest_export_trace(void **unused)
         &f.net, TRACE,
         (fakeanswer){.body = "{\"status\":\"ready\",\"url\":\"https://t\"}"}));
     clientfix_turn(&f);
-    assert_int_equal(tinkc_future_take_path(&url, future, NULL), TINKC_OK);
+    assert_int_equal(tinkc_future_take_text(&url, future, NULL), TINKC_OK);
     assert_string_equal(url, "https://t");
-    tinkc_text_free(url);
+    tinkc_text_free(&url);
     tinkc_future_free(&future);
     future = tinkc_rest_export_trace(f.service, "a");
     clientfix_turn(&f);

@@ -59,13 +59,13 @@ static void test_sample_result(void **unused)
     size_t n = 0;
     assert_int_equal(tinkc_future_take_samples(&samples, future, NULL), TINKC_OK);
     assert_int_equal(tinkc_samples_count(samples), 1);
-    assert_int_equal(tinkc_samples_tokens(samples, 0, &n)[1], 8);
+    assert_int_equal(tinkc_samples_tokens(&n, samples, 0)[1], 8);
     assert_int_equal(n, 2);
-    assert_true(tinkc_samples_logprobs(samples, 0, NULL)[1] == -0.25f);
+    assert_true(tinkc_samples_logprobs(NULL, samples, 0)[1] == -0.25f);
     assert_int_equal(tinkc_samples_stop_reason(samples, 0), TINKC_STOP_LENGTH);
-    assert_true(tinkc_samples_prompt_logprobs(samples, &n)[1] == -2.0f);
+    assert_true(tinkc_samples_prompt_logprobs(&n, samples)[1] == -2.0f);
     assert_int_equal(n, 2);
-    assert_null(tinkc_samples_tokens(samples, 1, &n));
+    assert_null(tinkc_samples_tokens(&n, samples, 1));
     assert_int_equal(n, 0);
     assert_int_equal(tinkc_samples_topk_rows(samples), 0);
     assert_int_equal(tinkc_samples_cache_hits(samples), 0);
@@ -108,15 +108,18 @@ static void test_sample_topk(void **unused)
         const int32_t *row = NULL;
         const float *probs = NULL;
         size_t k = 9;
-        assert_int_equal(tinkc_samples_topk(&row, &probs, &k, samples, i), TINKC_OK);
+        assert_int_equal(tinkc_samples_topk(&row, &probs, &k, samples, i, NULL),
+                         TINKC_OK);
         assert_int_equal(k, counts[i]);
         assert_true(k == 0 ? row == NULL : row[0] == ids[2 * i] && probs[0] < 0);
     }
     const int32_t *row = NULL;
     const float *probs = NULL;
     size_t k = 0;
-    assert_int_equal(tinkc_samples_topk(&row, &probs, &k, samples, 3), TINKC_E_MISSING);
-    assert_int_equal(tinkc_samples_topk(NULL, &probs, &k, samples, 0), TINKC_E_INVALID);
+    assert_int_equal(tinkc_samples_topk(&row, &probs, &k, samples, 3, NULL),
+                     TINKC_E_MISSING);
+    assert_int_equal(tinkc_samples_topk(NULL, &probs, &k, samples, 0, NULL),
+                     TINKC_E_INVALID);
     tinkc_samples_free(&samples);
     tinkc_future_free(&future);
     tinkc_sampling_close(&sampling);
@@ -142,7 +145,7 @@ static void test_sample_logprobs(void **unused)
     tinkc_logprobs *logprobs = NULL;
     size_t n = 0;
     assert_int_equal(tinkc_future_take_logprobs(&logprobs, future, NULL), TINKC_OK);
-    assert_true(tinkc_logprobs_values(logprobs, &n)[0] == -1.0f);
+    assert_true(tinkc_logprobs_values(&n, logprobs)[0] == -1.0f);
     assert_int_equal(n, 2);
     tinkc_logprobs_free(&logprobs);
     tinkc_future_free(&future);
@@ -215,8 +218,8 @@ static void test_sample_null(void **unused)
                      TINKC_E_STATE);
     assert_int_equal(tinkc_sampling_batch(NULL, NULL, NULL), TINKC_E_STATE);
     assert_int_equal(tinkc_samples_count(NULL), 0);
-    assert_null(tinkc_samples_tokens(NULL, 0, NULL));
-    assert_null(tinkc_samples_logprobs(NULL, 0, NULL));
+    assert_null(tinkc_samples_tokens(NULL, NULL, 0));
+    assert_null(tinkc_samples_logprobs(NULL, NULL, 0));
     assert_null(tinkc_samples_prompt_logprobs(NULL, NULL));
     assert_int_equal(tinkc_samples_stop_reason(NULL, 0), TINKC_STOP_STOP);
     assert_int_equal(tinkc_samples_topk_rows(NULL), 0);
@@ -441,7 +444,7 @@ static void test_sample_slots(void **unused)
     assert_true(samplefix_accept(&f) && samplefix_accept(&f));
     assert_int_equal(faketransport_count(&f.net, SAMPLE), 2);
     tinkc_wait wait = TINKC_WAIT_INIT;
-    assert_int_equal(tinkc_future_status(futures[2], &wait), TINKC_OK);
+    assert_int_equal(tinkc_future_status(&wait, futures[2], NULL), TINKC_OK);
     assert_int_equal(wait.stage, TINKC_STAGE_BUDGET);
     tinkc_future_cancel(futures[2]); /* the one behind it is let in */
     assert_true(samplefix_finish(&f));

@@ -72,7 +72,7 @@ static void test_sample_pause_hints(void **unused)
         assert_true(faketransport_answer(&p.f.net, SAMPLE, answer));
         clientfix_turn(&p.f);
         tinkc_wait wait = TINKC_WAIT_INIT;
-        assert_int_equal(tinkc_future_status(future, &wait), TINKC_OK);
+        assert_int_equal(tinkc_future_status(&wait, future, NULL), TINKC_OK);
         assert_int_equal(wait.stage, TINKC_STAGE_BACKOFF);
         assert_paused(&p.f, rows[i].pause_ms, 1);
         /* the same request again, with the same id */
@@ -217,7 +217,7 @@ static void test_sample_pause_dispatch_limit(void **unused)
         }
         assert_int_equal(faketransport_open(&p.f.net, SAMPLE), rows[i].limit);
         tinkc_wait wait = TINKC_WAIT_INIT;
-        assert_int_equal(tinkc_future_status(futures[N - 1], &wait), TINKC_OK);
+        assert_int_equal(tinkc_future_status(&wait, futures[N - 1], NULL), TINKC_OK);
         assert_int_equal(wait.stage, TINKC_STAGE_BUDGET);
         for (size_t j = 0; j < N; j++) {
             assert_true(samplefix_accept(&p.f));

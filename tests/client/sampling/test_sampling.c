@@ -117,7 +117,7 @@ static void test_sampling_base_model(void **unused)
     assert_int_equal(tinkc_sampling_get_base_model_wait(&name, f.sampling, NULL),
                      TINKC_OK);
     assert_string_equal(name, "org/model");
-    tinkc_text_free(name);
+    tinkc_text_free(&name);
     const fakeapi_request *sent = fakeapi_nth(f.api, "GET", "/api/v1/samplers/*", 0);
     assert_string_equal(sent->path, "/api/v1/samplers/a/b:sample:0?x");
     assert_non_null(strstr(sent->target, "%3Fx"));
@@ -165,7 +165,7 @@ static bool on_batch(size_t index, const tinkc_samples *samples, const tinkc_err
     if (samples != NULL) {
         /* the peer answers with the token behind the last one of the prompt */
         size_t n = 0;
-        assert_int_equal(tinkc_samples_tokens(samples, 0, &n)[0], (int)index + 2);
+        assert_int_equal(tinkc_samples_tokens(&n, samples, 0)[0], (int)index + 2);
     }
     return b->next != b->stop_at;
 }
@@ -173,7 +173,7 @@ static bool on_batch(size_t index, const tinkc_samples *samples, const tinkc_err
 static void run_batch(fixture *f, batched *b, size_t max_in_flight, tinkc_code expected)
 {
     tinkc_model_input *prompts[PROMPTS];
-    const tinkc_model_input *views[PROMPTS];
+    tinkc_model_input *views[PROMPTS];
     for (size_t i = 0; i < PROMPTS; i++) {
         int32_t token = (int32_t)i + 1;
         assert_int_equal(tinkc_model_input_from_tokens(&prompts[i], &token, 1, NULL),

@@ -239,7 +239,7 @@ static void test_stream_not_on_the_loop(void **unused)
         assert_int_equal(tinkc_stream_open(&at.stream, f.sampling, f.prompt, NULL, NULL),
                          TINKC_OK);
         tinkc_future *future = tinkc_service_health(f.service);
-        assert_int_equal(tinkc_future_on_done(future, read_inside, &at), TINKC_OK);
+        assert_int_equal(tinkc_future_on_done(future, read_inside, &at, NULL), TINKC_OK);
         fakeapi_gate_open(health.gate);
         assert_int_equal(tinkc_future_wait(future, TINKC_FOREVER), TINKC_OK);
         tinkc_future_free(&future);

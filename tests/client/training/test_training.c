@@ -19,7 +19,7 @@ static void test_training_optim_step(void **unused)
     double steps = 0;
     assert_int_equal(tinkc_training_optim_step_wait(&metrics, f.training, NULL, NULL),
                      TINKC_OK);
-    assert_int_equal(tinkc_metrics_get(&steps, metrics, "steps"), TINKC_OK);
+    assert_int_equal(tinkc_metrics_get(&steps, metrics, "steps", NULL), TINKC_OK);
     assert_true(steps == 1.0);
     tinkc_metrics_free(&metrics);
     assert_null(metrics);
@@ -79,7 +79,7 @@ static void test_training_one_submission_per_model(void **unused)
     assert_int_equal(fakeapi_count(f.api, "POST", POST_STEP), 2);
     tinkc_wait wait = TINKC_WAIT_INIT;
     do { /* the loop may not have come to it yet */
-        assert_int_equal(tinkc_future_status(futures[2], &wait), TINKC_OK);
+        assert_int_equal(tinkc_future_status(&wait, futures[2], NULL), TINKC_OK);
     } while (wait.stage == TINKC_STAGE_ENCODING && wait.age_ms < 60000);
     assert_int_equal(wait.stage, TINKC_STAGE_TURN);
     fakeapi_gate_open(gate);
@@ -160,7 +160,7 @@ static void test_training_save(void **unused)
     (void)snprintf(expected, sizeof(expected), "tinker://%s/weights/first",
                    tinkc_training_model_id(f.training));
     assert_string_equal(path, expected);
-    tinkc_text_free(path);
+    tinkc_text_free(&path);
     const char *body = fakeapi_nth(f.api, "POST", "/api/v1/save_weights", 0)->body;
     assert_non_null(strstr(body, "\"ttl_seconds\":60"));
     assert_non_null(strstr(body, "\"overwrite\":false"));
@@ -168,7 +168,7 @@ static void test_training_save(void **unused)
                                                                   "first", NULL, NULL),
                      TINKC_OK);
     assert_non_null(strstr(path, "/sampler_weights/first"));
-    tinkc_text_free(path);
+    tinkc_text_free(&path);
     body = fakeapi_nth(f.api, "POST", "/api/v1/save_weights_for_sampler", 0)->body;
     assert_null(strstr(body, "ttl_seconds"));
     assert_non_null(strstr(body, "\"seq_id\":2"));
@@ -217,7 +217,7 @@ static void test_training_load(void **unused)
     assert_non_null(strstr(body, "\"optimizer\":true"));
     assert_non_null(strstr(body, "\"weights_access_token\":\"tml-x\""));
     assert_non_null(strstr(body, "\"seq_id\":1"));
-    tinkc_text_free(path);
+    tinkc_text_free(&path);
     tinkc_training_close(&second);
     trainfix_close(&f);
 }

@@ -126,7 +126,7 @@ static void test_training_from_state(void **unused)
     assert_int_equal(tinkc_training_optim_step_wait(NULL, second, NULL, NULL), TINKC_OK);
     assert_non_null(
         strstr(fakeapi_nth(f.api, "POST", POST_STEP, 0)->body, "\"seq_id\":2"));
-    tinkc_text_free(path);
+    tinkc_text_free(&path);
     tinkc_training_close(&second);
     trainfix_close(&f);
 }
@@ -155,7 +155,7 @@ static void test_training_from_state_by_load(void **unused)
     assert_int_equal(tinkc_training_optim_step_wait(NULL, second, NULL, NULL), TINKC_OK);
     assert_non_null(
         strstr(fakeapi_nth(f.api, "POST", POST_STEP, 0)->body, "\"seq_id\":1,"));
-    tinkc_text_free(path);
+    tinkc_text_free(&path);
     tinkc_training_close(&second);
     trainfix_close(&f);
 }
@@ -233,7 +233,7 @@ static void test_training_load_exchanges_the_token(void **unused)
     const fakeapi_request *load = fakeapi_nth(api, "POST", "/api/v1/load_weights", 0);
     assert_non_null(strstr(load->body, "\"weights_access_token\":\"eyJhis\""));
     assert_null(strstr(load->body, "tml-other"));
-    tinkc_text_free(path);
+    tinkc_text_free(&path);
     tinkc_training_close(&training);
     tinkc_service_close(&service);
     fakeapi_stop(&api);

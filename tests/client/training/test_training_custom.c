@@ -57,8 +57,8 @@ static tinkc_datum *make_datum(const int64_t *shape, size_t ndim)
 }
 
 /* Sum of squares over everything. */
-static int squares(tinkc_custom_item *items, size_t n, double *loss,
-                   tinkc_metrics *metrics, void *user)
+static int squares(double *loss, tinkc_metrics *metrics, tinkc_custom_item *items,
+                   size_t n, void *user)
 {
     int *calls = user;
     (*calls)++;
@@ -69,8 +69,8 @@ static int squares(tinkc_custom_item *items, size_t n, double *loss,
             items[i].gradient[k] = 2.0F * items[i].logprobs[k];
         }
     }
-    assert_int_equal(tinkc_metrics_put(metrics, "mine", 7.0), TINKC_OK);
-    assert_int_equal(tinkc_metrics_put(metrics, "loss:sum", 9.0), TINKC_OK);
+    assert_int_equal(tinkc_metrics_put(metrics, "mine", 7.0, NULL), TINKC_OK);
+    assert_int_equal(tinkc_metrics_put(metrics, "loss:sum", 9.0, NULL), TINKC_OK);
     return 0;
 }
 
@@ -117,7 +117,7 @@ static void test_custom_loss(void **unused)
     fixture f = open_with(NULL);
     tinkc_datum *flat = make_datum((const int64_t[]){3}, 1);
     tinkc_datum *square = make_datum((const int64_t[]){3, 2}, 2);
-    const tinkc_datum *data[] = {flat, square};
+    tinkc_datum *data[] = {flat, square};
     tinkc_fwdbwd *result = NULL;
     int calls = 0;
     double value = 0;
@@ -129,11 +129,11 @@ static void test_custom_loss(void **unused)
     check_request(&f, 0, true, 0.0F);
     check_request(&f, 1, false, 4.0F); /* -(2 * -2) */
     const tinkc_metrics *metrics = tinkc_fwdbwd_metrics(result);
-    assert_int_equal(tinkc_metrics_get(&value, metrics, "mine"), TINKC_OK);
+    assert_int_equal(tinkc_metrics_get(&value, metrics, "mine", NULL), TINKC_OK);
     assert_true(value == 7.0);
-    assert_int_equal(tinkc_metrics_get(&value, metrics, "loss:sum"), TINKC_OK);
+    assert_int_equal(tinkc_metrics_get(&value, metrics, "loss:sum", NULL), TINKC_OK);
     assert_true(value == 9.0); /* the callback's wins */
-    assert_int_equal(tinkc_fwdbwd_loss(&value, result), TINKC_OK);
+    assert_int_equal(tinkc_fwdbwd_loss(&value, result, NULL), TINKC_OK);
     assert_true(value == 9.0 * 4.0); /* nine logprobs of -2, squared */
     assert_int_equal(tinkc_fwdbwd_count(result), 2);
     tinkc_fwdbwd_free(&result);
@@ -142,7 +142,7 @@ static void test_custom_loss(void **unused)
     close_all(&f);
 }
 
-static int mean(tinkc_custom_item *items, size_t n, double *loss, tinkc_metrics *metrics,
+static int mean(double *loss, tinkc_metrics *metrics, tinkc_custom_item *items, size_t n,
                 void *user)
 {
     (void)user;
@@ -164,7 +164,7 @@ static void test_custom_loss_in_chunks(void **unused)
     fixture f = open_with("{\"fwdbwd_max_chunk_len\":1,\"parallel_fwdbwd_chunks\":false,"
                           "\"proto_compress_fwdbwd\":false}");
     tinkc_datum *datum = make_datum((const int64_t[]){3}, 1);
-    const tinkc_datum *data[] = {datum, datum, datum, datum};
+    tinkc_datum *data[] = {datum, datum, datum, datum};
     tinkc_future *loss =
         tinkc_training_forward_backward_custom(f.training, data, 4, mean, NULL);
     tinkc_future *step = tinkc_training_optim_step(f.training, NULL);
@@ -174,8 +174,9 @@ static void test_custom_loss_in_chunks(void **unused)
     double sum = 0;
     assert_int_equal(tinkc_future_take_fwdbwd(&result, loss, NULL), TINKC_OK);
     assert_int_equal(tinkc_fwdbwd_count(result), 4); /* of all chunks */
-    assert_int_equal(tinkc_metrics_get(&sum, tinkc_fwdbwd_metrics(result), "loss:sum"),
-                     TINKC_OK);
+    assert_int_equal(
+        tinkc_metrics_get(&sum, tinkc_fwdbwd_metrics(result), "loss:sum", NULL),
+        TINKC_OK);
     assert_true(sum == 4 * 3 * 2.0);
     tinkc_fwdbwd_free(&result);
     for (size_t i = 0; i < 8; i++) {
@@ -189,8 +190,8 @@ static void test_custom_loss_in_chunks(void **unused)
     close_all(&f);
 }
 
-static int refuse(tinkc_custom_item *items, size_t n, double *loss,
-                  tinkc_metrics *metrics, void *user)
+static int refuse(double *loss, tinkc_metrics *metrics, tinkc_custom_item *items,
+                  size_t n, void *user)
 {
     (void)n;
     (void)loss;
@@ -207,7 +208,7 @@ static void test_custom_loss_fails(void **unused)
     (void)unused;
     fixture f = open_with(NULL);
     tinkc_datum *datum = make_datum((const int64_t[]){3}, 1);
-    const tinkc_datum *data[] = {datum};
+    tinkc_datum *data[] = {datum};
     for (int mode = 0; mode < 2; mode++) {
         tinkc_error *error = NULL;
         assert_int_equal(tinkc_training_forward_backward_custom_wait(
@@ -234,7 +235,7 @@ static void test_custom_loss_strange_answer(void **unused)
     (void)unused;
     fixture f = open_with(NULL);
     tinkc_datum *datum = make_datum((const int64_t[]){3}, 1);
-    const tinkc_datum *data[] = {datum};
+    tinkc_datum *data[] = {datum};
     fakeapi_reply(f.api, "POST", "/api/v1/retrieve_future",
                   &fakeapi_proto("\x0a\x01x", 3));
     assert_int_equal(tinkc_training_forward_backward_custom_wait(NULL, f.training, data,
@@ -262,7 +263,7 @@ static void test_custom_loss_bad_input(void **unused)
     assert_int_equal(tinkc_datum_set_f32(more, "advantages", &one, 1, NULL), TINKC_OK);
     assert_int_equal(tinkc_model_input_new(&input, NULL), TINKC_OK);
     assert_int_equal(tinkc_datum_new(&less, &input, NULL), TINKC_OK);
-    const tinkc_datum *extra[] = {more}, *none[] = {less};
+    tinkc_datum *extra[] = {more}, *none[] = {less};
     size_t before = fakeapi_total(f.api);
     expect(tinkc_training_forward_backward_custom(f.training, extra, 1, mean, NULL),
            TINKC_E_INVALID);
@@ -286,7 +287,7 @@ static void test_custom_loss_cancel(void **unused)
     (void)unused;
     fixture f = open_with(NULL);
     tinkc_datum *datum = make_datum((const int64_t[]){3}, 1);
-    const tinkc_datum *data[] = {datum};
+    tinkc_datum *data[] = {datum};
     fakeapi_tinker_hold(f.api, true);
     tinkc_future *loss =
         tinkc_training_forward_backward_custom(f.training, data, 1, mean, NULL);

@@ -86,7 +86,7 @@ static bool reaches_stage(tinkc_future *future, tinkc_stage stage)
     tinkc_wait wait = TINKC_WAIT_INIT;
     do {
         (void)sched_yield();
-        assert_int_equal(tinkc_future_status(future, &wait), TINKC_OK);
+        assert_int_equal(tinkc_future_status(&wait, future, NULL), TINKC_OK);
     } while (wait.stage != stage && tk_clock_mono_ms(NULL) < end);
     return wait.stage == stage;
 }
@@ -213,8 +213,8 @@ static void probe_dispose(probe *p)
     gate_dispose(&p->left);
 }
 
-static int held_loss(tinkc_custom_item *items, size_t n, double *loss,
-                     tinkc_metrics *metrics, void *user)
+static int held_loss(double *loss, tinkc_metrics *metrics, tinkc_custom_item *items,
+                     size_t n, void *user)
 {
     const caller *c = user;
     probe *p = c->p;
@@ -231,7 +231,7 @@ static int held_loss(tinkc_custom_item *items, size_t n, double *loss,
             items[i].gradient[k] = 1.0F;
         }
     }
-    opened = opened && tinkc_metrics_put(metrics, "held", 1.0) == TINKC_OK;
+    opened = opened && tinkc_metrics_put(metrics, "held", 1.0, NULL) == TINKC_OK;
     atomic_fetch_sub(&p->running, 1);
     gate_raise(&p->left);
     return opened ? 0 : 1;
@@ -239,7 +239,7 @@ static int held_loss(tinkc_custom_item *items, size_t n, double *loss,
 
 static tinkc_future *call_custom(fixture *f, caller *c, tinkc_custom_loss_fn fn)
 {
-    const tinkc_datum *data[] = {f->datum};
+    tinkc_datum *data[] = {f->datum};
     return tinkc_training_forward_backward_custom(f->models[c->model], data, 1, fn, c);
 }
 
@@ -343,7 +343,7 @@ static void test_custom_thread_cancel_waiting(void **unused)
     assert_true(reaches_stage(second, TINKC_STAGE_CALLBACK));
     tinkc_future_cancel(second);
     expect(second, TINKC_E_CANCELLED);
-    assert_int_equal(tinkc_service_waits(f.c.service, NULL, 0), 1);
+    assert_int_equal(tinkc_service_waits(NULL, 0, f.c.service), 1);
     gate_raise(&p.hold);
     expect(first, TINKC_OK);
     close_fixture(&f);
@@ -396,8 +396,8 @@ static void test_custom_thread_close(void **unused)
 }
 
 /* Waits for a request of the same service. */
-static int waiting_loss(tinkc_custom_item *items, size_t n, double *loss,
-                        tinkc_metrics *metrics, void *user)
+static int waiting_loss(double *loss, tinkc_metrics *metrics, tinkc_custom_item *items,
+                        size_t n, void *user)
 {
     (void)items;
     (void)n;
@@ -446,8 +446,8 @@ static void test_custom_thread_close_while_it_waits(void **unused)
     probe_dispose(&p);
 }
 
-static int closing_loss(tinkc_custom_item *items, size_t n, double *loss,
-                        tinkc_metrics *metrics, void *user)
+static int closing_loss(double *loss, tinkc_metrics *metrics, tinkc_custom_item *items,
+                        size_t n, void *user)
 {
     (void)items;
     (void)n;
@@ -504,14 +504,14 @@ static void test_custom_thread_manual(void **unused)
 
 /* ---- memory ---- */
 
-static int flat_loss(tinkc_custom_item *items, size_t n, double *loss,
-                     tinkc_metrics *metrics, void *user)
+static int flat_loss(double *loss, tinkc_metrics *metrics, tinkc_custom_item *items,
+                     size_t n, void *user)
 {
     (void)items;
     (void)n;
     (void)user;
     *loss = 1.0;
-    return tinkc_metrics_put(metrics, "mine", 1.0) == TINKC_OK ? 0 : 1;
+    return tinkc_metrics_put(metrics, "mine", 1.0, NULL) == TINKC_OK ? 0 : 1;
 }
 
 static tinkc_service *open_plain(faketransport *net)
@@ -543,7 +543,7 @@ static bool scenario(void *user)
               tinkc_service_create_training_wait(&f.models[0], f.c.service, "m", NULL,
                                                  NULL) == TINKC_OK;
     if (ok) {
-        const tinkc_datum *data[] = {f.datum};
+        tinkc_datum *data[] = {f.datum};
         on_loop(&f, answer_batches, NULL);
         bool first = tinkc_training_forward_backward_custom_wait(
                          NULL, f.models[0], data, 1, flat_loss, NULL, NULL) == TINKC_OK;

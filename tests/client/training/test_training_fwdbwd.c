@@ -22,18 +22,20 @@ static void test_fwdbwd_result(void **unused)
                      TINKC_OK);
     assert_int_equal(tinkc_fwdbwd_count(result), 3);
     assert_string_equal(tinkc_fwdbwd_output_type(result), "CrossEntropyLossReturn");
-    assert_int_equal(tinkc_fwdbwd_loss(&loss, result), TINKC_OK);
+    assert_int_equal(tinkc_fwdbwd_loss(&loss, result, NULL), TINKC_OK);
     assert_true(loss == 2.0 * (2 + 3 + 4));
-    assert_int_equal(tinkc_fwdbwd_f32(&values, &n, result, 2, "logprobs"), TINKC_OK);
+    assert_int_equal(tinkc_fwdbwd_f32(&values, &n, result, 2, "logprobs", NULL),
+                     TINKC_OK);
     assert_int_equal(n, 4);
     assert_true(values[3] == FAKEAPI_TINKER_LOGPROB);
-    assert_int_equal(tinkc_fwdbwd_shape(&dims, &n, result, 1, "logprobs"), TINKC_OK);
+    assert_int_equal(tinkc_fwdbwd_shape(&dims, &n, result, 1, "logprobs", NULL),
+                     TINKC_OK);
     assert_true(n == 1 && dims[0] == 3);
-    assert_int_equal(tinkc_fwdbwd_i64(&integers, &n, result, 1, "logprobs"),
+    assert_int_equal(tinkc_fwdbwd_i64(&integers, &n, result, 1, "logprobs", NULL),
                      TINKC_E_INVALID);
-    assert_int_equal(tinkc_fwdbwd_f32(&values, &n, result, 3, "logprobs"),
+    assert_int_equal(tinkc_fwdbwd_f32(&values, &n, result, 3, "logprobs", NULL),
                      TINKC_E_MISSING);
-    assert_int_equal(tinkc_fwdbwd_f32(&values, &n, result, 0, "nothing"),
+    assert_int_equal(tinkc_fwdbwd_f32(&values, &n, result, 0, "nothing", NULL),
                      TINKC_E_MISSING);
     assert_string_equal(tinkc_fwdbwd_name(result, 0, 0), "logprobs");
     assert_null(tinkc_fwdbwd_name(result, 0, 1));
@@ -98,12 +100,13 @@ static void test_fwdbwd_parallel_chunks(void **unused)
     assert_int_equal(tinkc_future_wait(future, TINKC_FOREVER), TINKC_OK);
     assert_int_equal(tinkc_future_take_fwdbwd(&result, future, NULL), TINKC_OK);
     assert_int_equal(tinkc_fwdbwd_count(result), 4);
-    assert_int_equal(tinkc_fwdbwd_loss(&loss, result), TINKC_OK);
+    assert_int_equal(tinkc_fwdbwd_loss(&loss, result, NULL), TINKC_OK);
     assert_true(loss == 2.0 * (2 + 3 + 4 + 5)); /* loss:sum adds up */
     const float *values = NULL;
     size_t n = 0;
     for (size_t i = 0; i < 4; i++) { /* in the order of the data */
-        assert_int_equal(tinkc_fwdbwd_f32(&values, &n, result, i, "logprobs"), TINKC_OK);
+        assert_int_equal(tinkc_fwdbwd_f32(&values, &n, result, i, "logprobs", NULL),
+                         TINKC_OK);
         assert_int_equal(n, i + 2);
     }
     tinkc_fwdbwd_free(&result);

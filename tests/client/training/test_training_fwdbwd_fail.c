@@ -153,7 +153,7 @@ static void test_fwdbwd_submit_does_not_wait(void **unused)
     enum { N = 50 };
     batchfix f = batchfix_open(SMALL_LINE);
     fakeapi_gate *gate = fakeapi_gate_new(f.api);
-    const tinkc_datum *data[N];
+    tinkc_datum *data[N];
     tinkc_model_info *info = NULL;
     for (size_t i = 0; i < N; i++) {
         data[i] = f.data[i % DATA_MAX];
@@ -186,7 +186,7 @@ static void test_fwdbwd_bad_input(void **unused)
 {
     (void)unused;
     batchfix f = batchfix_open(NULL);
-    const tinkc_datum *hole[2] = {f.data[0], NULL};
+    tinkc_datum *hole[2] = {f.data[0], NULL};
     tinkc_model_input *pointer = NULL;
     tinkc_datum *bad = NULL;
     float nan = NAN;
@@ -195,7 +195,7 @@ static void test_fwdbwd_bad_input(void **unused)
         tinkc_model_input_add_image_pointer(pointer, "s3://x", TINKC_IMAGE_PNG, 4, NULL),
         TINKC_OK);
     assert_int_equal(tinkc_datum_new(&bad, &pointer, NULL), TINKC_OK);
-    const tinkc_datum *image[1] = {bad};
+    tinkc_datum *image[1] = {bad};
     size_t before = fakeapi_total(f.api);
     expect(tinkc_training_forward(f.training, f.data, 0, "x", NULL), TINKC_E_INVALID,
            "empty");

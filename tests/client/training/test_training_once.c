@@ -66,10 +66,10 @@ static tinkc_datum *make_datum(void)
 }
 
 /* One operation of any kind; *ids is how many numbers it takes. */
-static tinkc_future *any_operation(tinkc_training *training, const tinkc_datum *datum,
+static tinkc_future *any_operation(tinkc_training *training, tinkc_datum *datum,
                                    uint64_t kind, size_t index, size_t *ids)
 {
-    const tinkc_datum *data[] = {datum, datum, datum};
+    tinkc_datum *data[] = {datum, datum, datum};
     char name[32];
     (void)snprintf(name, sizeof(name), "c%zu", index);
     *ids = 1;
@@ -234,9 +234,9 @@ static void test_once_cancel_in_backoff(void **unused)
     tinkc_future *first = tinkc_training_optim_step(training, NULL);
     tinkc_future *second = tinkc_training_optim_step(training, NULL);
     clientfix_turn(&f);
-    assert_int_equal(tinkc_future_status(first, &wait), TINKC_OK);
+    assert_int_equal(tinkc_future_status(&wait, first, NULL), TINKC_OK);
     assert_int_equal(wait.stage, TINKC_STAGE_BACKOFF);
-    assert_int_equal(tinkc_future_status(second, &wait), TINKC_OK);
+    assert_int_equal(tinkc_future_status(&wait, second, NULL), TINKC_OK);
     assert_int_equal(wait.stage, TINKC_STAGE_TURN);
     faketransport_default(&f.net, "optim_step",
                           (fakeanswer){.body = "{\"request_id\":\"r\"}"});
@@ -339,7 +339,7 @@ static bool take_turns(worldfix *w, int turns, tinkc_future *const *futures, siz
         if (tinkc_service_deadline_ms(w->service) != 0) {
             assert_int_equal(poll(&fd, 1, WORLDFIX_CAP_MS), 1);
         }
-        assert_int_equal(tinkc_service_process(w->service), TINKC_OK);
+        assert_int_equal(tinkc_service_process(w->service, NULL), TINKC_OK);
     }
     return all_done(futures, n);
 }
@@ -377,14 +377,14 @@ static void test_once_close_anywhere(void **unused)
 
 /* ---- failing allocations ---- */
 
-static int flat_loss(tinkc_custom_item *items, size_t n, double *loss,
-                     tinkc_metrics *metrics, void *user)
+static int flat_loss(double *loss, tinkc_metrics *metrics, tinkc_custom_item *items,
+                     size_t n, void *user)
 {
     (void)items;
     (void)n;
     (void)user;
     *loss = 1.0;
-    return tinkc_metrics_put(metrics, "mine", 1.0) == TINKC_OK ? 0 : 1;
+    return tinkc_metrics_put(metrics, "mine", 1.0, NULL) == TINKC_OK ? 0 : 1;
 }
 
 static bool finish(worldfix *w, tinkc_future *future)
@@ -400,7 +400,7 @@ static bool is_custom;
 static bool scenario(void *user)
 {
     worldfix w = {.api = user};
-    const tinkc_datum *data[3] = {NULL, NULL, NULL};
+    tinkc_datum *data[3] = {NULL, NULL, NULL};
     bool ok = open_service(&w);
     tinkc_datum *datum = ok ? make_datum() : NULL;
     tinkc_training *training = datum != NULL ? create(&w) : NULL;
@@ -430,12 +430,12 @@ typedef struct stage {
     worldfix *w;
     tinkc_training *training;
     tinkc_sampling *sampling; /* from ACT_SAVE on */
-    const tinkc_datum *datum;
+    tinkc_datum *datum;
 } stage;
 
 static bool perform(stage *s, act what)
 {
-    const tinkc_datum *data[3] = {s->datum, s->datum, s->datum};
+    tinkc_datum *data[3] = {s->datum, s->datum, s->datum};
     tinkc_future *future = NULL;
     switch (what) {
     case ACT_BATCH:

@@ -17,24 +17,24 @@
 typedef struct worker {
     tinkc_service *service;
     tinkc_training *training; /* shared by two threads */
-    const tinkc_datum *datum;
+    tinkc_datum *datum;
     uint64_t seed;
     bool may_cancel;
 } worker;
 
-static int flat_loss(tinkc_custom_item *items, size_t n, double *loss,
-                     tinkc_metrics *metrics, void *user)
+static int flat_loss(double *loss, tinkc_metrics *metrics, tinkc_custom_item *items,
+                     size_t n, void *user)
 {
     (void)items;
     (void)n;
     (void)user;
     *loss = 1.0;
-    return tinkc_metrics_put(metrics, "mine", 1.0) == TINKC_OK ? 0 : 1;
+    return tinkc_metrics_put(metrics, "mine", 1.0, NULL) == TINKC_OK ? 0 : 1;
 }
 
 static tinkc_future *any_call(const worker *self, tk_rand *rand)
 {
-    const tinkc_datum *data[] = {self->datum, self->datum, self->datum};
+    tinkc_datum *data[] = {self->datum, self->datum, self->datum};
     switch (tk_rand_below(rand, 6)) {
     case 0:
         return tinkc_training_optim_step(self->training, NULL);

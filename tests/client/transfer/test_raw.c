@@ -77,7 +77,7 @@ static void test_raw_methods(void **unused)
         assert_int_equal(tinkc_raw_response_status(response), 202);
         assert_string_equal(tinkc_raw_response_header(response, "x-TEST"), "yes");
         assert_null(tinkc_raw_response_header(response, "x-other"));
-        assert_memory_equal(tinkc_raw_response_body(response, &n), body, 3);
+        assert_memory_equal(tinkc_raw_response_body(&n, response), body, 3);
         assert_int_equal(n, 3);
         tinkc_raw_response_free(&response);
         const fakeapi_request *seen = fakeapi_nth(f.api, methods[i], "/api/v1/x/*", 0);
@@ -112,7 +112,7 @@ static void test_raw_status(void **unused)
     request.any_status = true;
     assert_int_equal(tinkc_raw_send_wait(&response, f.service, &request, NULL), TINKC_OK);
     assert_int_equal(tinkc_raw_response_status(response), 500);
-    assert_string_equal(tinkc_raw_response_body(response, NULL),
+    assert_string_equal(tinkc_raw_response_body(NULL, response),
                         "{\"detail\":\"broken\"}");
     tinkc_raw_response_free(&response);
     assert_int_equal(fakeapi_count(f.api, "GET", "/x"), 2);
@@ -291,7 +291,7 @@ static void read_inside(tinkc_future *future, void *user)
     char piece[4];
     size_t n = 0;
     (void)future;
-    at->code = tinkc_raw_stream_read(&n, at->stream, piece, sizeof(piece), 1, NULL);
+    at->code = tinkc_raw_stream_read(piece, sizeof(piece), &n, at->stream, 1, NULL);
 }
 
 /* What a callback hears that waits for its own loop; the gate opens when it is set. */
@@ -301,7 +301,7 @@ static tinkc_code read_on_the_loop(tinkc_service *service, tinkc_raw_stream *str
     inside at = {.stream = stream};
     tinkc_raw_request request = request_to("GET", "/y");
     tinkc_future *future = tinkc_raw_send(service, &request);
-    assert_int_equal(tinkc_future_on_done(future, read_inside, &at), TINKC_OK);
+    assert_int_equal(tinkc_future_on_done(future, read_inside, &at, NULL), TINKC_OK);
     fakeapi_gate_open(gate);
     assert_int_equal(tinkc_future_wait(future, TINKC_FOREVER), TINKC_OK);
     tinkc_future_free(&future);
@@ -333,11 +333,11 @@ static void test_raw_stream_pull(void **unused)
         assert_int_equal(tinkc_raw_open(&stream, service, &request, NULL), TINKC_OK);
         assert_int_equal(tinkc_raw_response_status(tinkc_raw_stream_head(stream)), 200);
         assert_int_equal(
-            tinkc_raw_stream_read(&n, stream, piece, sizeof(piece), TINKC_FOREVER, NULL),
+            tinkc_raw_stream_read(piece, sizeof(piece), &n, stream, TINKC_FOREVER, NULL),
             TINKC_OK);
         assert_int_equal(n, 4);
         assert_memory_equal(piece, "abcd", 4);
-        assert_int_equal(tinkc_raw_stream_read(&n, stream, piece, sizeof(piece), 1, NULL),
+        assert_int_equal(tinkc_raw_stream_read(piece, sizeof(piece), &n, stream, 1, NULL),
                          TINKC_E_TIMEOUT);
         fakeapi_step held = fakeapi_json("{}");
         held.gate = later;
@@ -368,10 +368,10 @@ static void test_raw_stream_service_closes(void **unused)
     assert_int_equal(tinkc_raw_open(&stream, f.service, &request, NULL), TINKC_OK);
     tinkc_service_close(&f.service);
     assert_int_equal(
-        tinkc_raw_stream_read(&n, stream, piece, sizeof(piece), TINKC_FOREVER, NULL),
+        tinkc_raw_stream_read(piece, sizeof(piece), &n, stream, TINKC_FOREVER, NULL),
         TINKC_OK); /* what had come */
     assert_int_equal(
-        tinkc_raw_stream_read(&n, stream, piece, sizeof(piece), TINKC_FOREVER, NULL),
+        tinkc_raw_stream_read(piece, sizeof(piece), &n, stream, TINKC_FOREVER, NULL),
         TINKC_E_CANCELLED);
     tinkc_raw_stream_close(&stream);
     fakeapi_stop(&f.api);
@@ -379,7 +379,7 @@ static void test_raw_stream_service_closes(void **unused)
 
 /* ---- forms ---- */
 
-static size_t read_letters(void *user, uint64_t offset, char *out, size_t n)
+static size_t read_letters(char *out, size_t n, uint64_t offset, void *user)
 {
     const size_t *most = user; /* at a time */
     n = TK_MIN(n, *most);

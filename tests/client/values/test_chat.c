@@ -70,8 +70,8 @@ static tinkc_code tokens(kit *k, tinkc_loss_on loss_on)
 static void check_trained(const kit *k, const char *wanted)
 {
     size_t n = 0;
-    const int32_t *ids = tinkc_rendered_tokens(k->rendered, &n);
-    const float *weights = tinkc_rendered_weights(k->rendered, NULL);
+    const int32_t *ids = tinkc_rendered_tokens(&n, k->rendered);
+    const float *weights = tinkc_rendered_weights(NULL, k->rendered);
     char text[512] = "";
     size_t at = 0;
     for (size_t i = 0; i < n; i++) {
@@ -84,7 +84,7 @@ static void check_trained(const kit *k, const char *wanted)
         } else if (i > 0 && weights[i - 1] > 0) {
             at += (size_t)snprintf(text + at, sizeof(text) - at, "|");
         }
-        tinkc_text_free(piece);
+        tinkc_text_free(&piece);
     }
     assert_string_equal(text, wanted);
 }
@@ -97,7 +97,7 @@ static void check_text(const kit *k, tinkc_chat_options options, const char *wan
                      TINKC_OK);
     assert_string_equal(text, wanted);
     assert_int_equal(n, strlen(wanted));
-    tinkc_text_free(text);
+    tinkc_text_free(&text);
 }
 
 static void test_chat_text(void **unused)
@@ -197,7 +197,7 @@ static void test_chat_trained(void **unused)
     assert_int_equal(tokens(&k, TINKC_LOSS_ON_LAST), TINKC_OK);
     check_trained(&k, "Bye <|end|>");
     assert_int_equal(tokens(&k, TINKC_LOSS_ON_ALL), TINKC_OK);
-    check_trained(&k, tinkc_rendered_text(k.rendered, NULL));
+    check_trained(&k, tinkc_rendered_text(NULL, k.rendered));
     close_kit(&k);
 }
 
@@ -242,7 +242,7 @@ static void test_chat_parts(void **unused)
         assert_int_equal(part.is_trained, want[i].is_trained);
         token = part.end;
     }
-    (void)tinkc_rendered_tokens(k.rendered, &n);
+    (void)tinkc_rendered_tokens(&n, k.rendered);
     assert_int_equal(token, n);
     assert_false(tinkc_rendered_part(&part, k.rendered, TK_ARRAY_LEN(want)));
     close_kit(&k);
@@ -322,8 +322,8 @@ static void test_chat_datum(void **unused)
     kit k = open_kit(NULL, talk);
     assert_int_equal(tokens(&k, TINKC_LOSS_ON_LAST), TINKC_OK);
     size_t n = 0, n_input = 0;
-    const int32_t *ids = tinkc_rendered_tokens(k.rendered, &n);
-    const float *weights = tinkc_rendered_weights(k.rendered, NULL);
+    const int32_t *ids = tinkc_rendered_tokens(&n, k.rendered);
+    const float *weights = tinkc_rendered_weights(NULL, k.rendered);
     tinkc_datum *datum = NULL;
     tinkc_train_options options = TINKC_TRAIN_OPTIONS_INIT;
     options.loss_on = TINKC_LOSS_ON_LAST;
@@ -331,7 +331,7 @@ static void test_chat_datum(void **unused)
                      TINKC_OK);
     int32_t input[128];
     assert_int_equal(
-        tinkc_model_input_tokens(tinkc_datum_input(datum), input, 128, &n_input, NULL),
+        tinkc_model_input_tokens(input, 128, &n_input, tinkc_datum_input(datum), NULL),
         TINKC_OK);
     assert_int_equal(n_input, n - 1);
     const tinkc_tensor *target = tinkc_datum_tensor(datum, "target_tokens");
@@ -347,7 +347,7 @@ static void test_chat_datum(void **unused)
     close_kit(&k);
 }
 
-static float by_role(void *user, const tinkc_chat_part *part)
+static float by_role(const tinkc_chat_part *part, void *user)
 {
     (void)user;
     return strcmp(part->role, "user") == 0 && part->is_content ? 0.5F : 0.0F;
@@ -413,7 +413,7 @@ static bool all_of_it(void *user)
               tinkc_chat_set(chat, "x", "[1]", NULL) == TINKC_OK &&
               tinkc_chat_render(&text, NULL, tpl, chat, NULL, NULL) == TINKC_OK &&
               tinkc_chat_datum(&datum, tpl, chat, tokenizer, NULL, NULL) == TINKC_OK;
-    tinkc_text_free(text);
+    tinkc_text_free(&text);
     tinkc_datum_free(&datum);
     tinkc_chat_free(&chat);
     tinkc_chat_template_free(&tpl);

@@ -221,40 +221,36 @@ static void test_params_training_refusals(void **unused)
     assert_int_equal(tinkc_lora_config_check(&lora, NULL), TINKC_E_INVALID);
 }
 
-/* the five losses by name; any other string only through the pass-through. */
+/* the five losses by name; any other string is passed on as it is. */
 static void test_params_losses(void **unused)
 {
     (void)unused;
     static const char *const names[] = {"cross_entropy", "importance_sampling", "ppo",
                                         "cispo", "dro"};
     for (size_t i = 0; i < TK_ARRAY_LEN(names); i++) {
-        tinkc_loss loss = TINKC_LOSS_OTHER;
+        tinkc_loss loss = (tinkc_loss)-1;
         assert_string_equal(tinkc_loss_name((tinkc_loss)i), names[i]);
-        assert_int_equal(tinkc_loss_parse(&loss, names[i]), TINKC_OK);
+        assert_int_equal(tinkc_loss_parse(&loss, names[i], NULL), TINKC_OK);
         assert_int_equal(loss, i);
-        tinkc_loss_options options = TINKC_LOSS_OPTIONS_INIT;
-        options.loss = loss;
         tk_fwdbwd_request request = {.seq_id = 1};
-        assert_int_equal(tk_params_loss(&request, &arena, &options, NULL), TINKC_OK);
+        assert_int_equal(tk_params_loss(&request, &arena, names[i], NULL, 0, NULL),
+                         TINKC_OK);
         assert_true(tk_str_is(request.loss_fn, names[i]));
         assert_int_equal(request.loss_fn_config.n, 0);
     }
     tinkc_loss loss = TINKC_LOSS_PPO;
-    assert_int_equal(tinkc_loss_parse(&loss, "gspo"), TINKC_E_MISSING);
-    assert_int_equal(tinkc_loss_parse(&loss, "PPO"), TINKC_E_MISSING);
-    assert_int_equal(tinkc_loss_parse(&loss, NULL), TINKC_E_INVALID);
+    tinkc_error *error = NULL;
+    assert_int_equal(tinkc_loss_parse(&loss, "gspo", &error), TINKC_E_MISSING);
+    assert_non_null(strstr(tinkc_error_message(error), "no loss function"));
+    tinkc_error_free(&error);
+    assert_int_equal(tinkc_loss_parse(&loss, "PPO", NULL), TINKC_E_MISSING);
+    assert_int_equal(tinkc_loss_parse(&loss, NULL, NULL), TINKC_E_INVALID);
     assert_int_equal(loss, TINKC_LOSS_PPO);
-    assert_null(tinkc_loss_name(TINKC_LOSS_OTHER));
+    assert_null(tinkc_loss_name((tinkc_loss)TK_ARRAY_LEN(names)));
     assert_null(tinkc_loss_name((tinkc_loss)-1));
-    tinkc_loss_options options = TINKC_LOSS_OPTIONS_INIT;
-    options.name = "gspo";
-    assert_int_equal(tinkc_loss_options_check(&options, NULL), TINKC_E_INVALID);
-    options.loss = TINKC_LOSS_OTHER;
     const tinkc_number config[] = {{"clip_low_threshold", 0.8}, {"x", 0.0}};
-    options.config = config;
-    options.config_n = 2;
     tk_fwdbwd_request request = {.seq_id = 1};
-    assert_int_equal(tk_params_loss(&request, &arena, &options, NULL), TINKC_OK);
+    assert_int_equal(tk_params_loss(&request, &arena, "gspo", config, 2, NULL), TINKC_OK);
     assert_true(tk_str_is(request.loss_fn, "gspo"));
     assert_int_equal(request.loss_fn_config.n, 2);
     assert_true(request.loss_fn_config.items[0].v == 0.8);
@@ -266,19 +262,18 @@ static void test_params_loss_refusals(void **unused)
     const tinkc_number twice[] = {{"a", 1.0}, {"a", 2.0}};
     const tinkc_number nameless[] = {{NULL, 1.0}};
     const tinkc_number odd[] = {{"a", (double)INFINITY}};
-    const tinkc_loss_options rows[] = {
-        {sizeof(tinkc_loss_options), TINKC_LOSS_OTHER, NULL, NULL, 0},
-        {sizeof(tinkc_loss_options), TINKC_LOSS_OTHER, "", NULL, 0},
-        {sizeof(tinkc_loss_options), (tinkc_loss)77, NULL, NULL, 0},
-        {sizeof(tinkc_loss_options), TINKC_LOSS_PPO, NULL, NULL, 1},
-        {sizeof(tinkc_loss_options), TINKC_LOSS_PPO, NULL, twice, 2},
-        {sizeof(tinkc_loss_options), TINKC_LOSS_PPO, NULL, nameless, 1},
-        {sizeof(tinkc_loss_options), TINKC_LOSS_PPO, NULL, odd, 1},
-    };
+    const struct {
+        const char *loss;
+        const tinkc_number *config;
+        size_t n;
+    } rows[] = {{NULL, NULL, 0},   {"", NULL, 0},        {"ppo", NULL, 1},
+                {"ppo", twice, 2}, {"ppo", nameless, 1}, {"ppo", odd, 1}};
     for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
-        assert_int_equal(tinkc_loss_options_check(&rows[i], NULL), TINKC_E_INVALID);
+        tk_fwdbwd_request request = {.seq_id = 1};
+        assert_int_equal(tk_params_loss(&request, &arena, rows[i].loss, rows[i].config,
+                                        rows[i].n, NULL),
+                         TINKC_E_INVALID);
     }
-    assert_int_equal(tinkc_loss_options_check(NULL, NULL), TINKC_OK);
 }
 
 static bool params_scenario(void *user)
@@ -291,14 +286,11 @@ static bool params_scenario(void *user)
     p.stop_texts = texts;
     p.stop_texts_n = 1;
     const tinkc_number number = {"a", 1.0};
-    tinkc_loss_options options = TINKC_LOSS_OPTIONS_INIT;
-    options.config = &number;
-    options.config_n = 1;
     tk_sampling_params wire;
     tk_fwdbwd_request request = {.seq_id = 1};
     tk_err err = TK_ERR_INIT;
     bool ok = tk_params_sampling(&wire, &own, &p, &err) == TINKC_OK &&
-              tk_params_loss(&request, &own, &options, &err) == TINKC_OK;
+              tk_params_loss(&request, &own, "ppo", &number, 1, &err) == TINKC_OK;
     assert_true(ok || err.code == TINKC_E_NOMEM);
     tk_arena_dispose(&own);
     return ok;

@@ -40,9 +40,9 @@ static void test_tokenizer_vocabulary(void **unused)
     assert_int_equal(tinkc_tokenizer_size(t), 303);
     assert_int_equal(tinkc_tokenizer_id(t, "<|a|>"), 301);
     assert_int_equal(tinkc_tokenizer_id(t, "nothing"), -1);
-    assert_string_equal(tinkc_tokenizer_token(t, 302, &n), "<|b|>");
+    assert_string_equal(tinkc_tokenizer_token(&n, t, 302), "<|b|>");
     assert_int_equal(n, 5);
-    assert_null(tinkc_tokenizer_token(t, 299, &n));
+    assert_null(tinkc_tokenizer_token(&n, t, 299));
     assert_true(tinkc_tokenizer_is_special(t, 301));
     assert_false(tinkc_tokenizer_is_special(t, 'a'));
     assert_string_equal(tinkc_tokenizer_special(t, "bos_token"), "<|a|>");
@@ -63,7 +63,7 @@ static void check_ids(const tinkc_tokenizer *t, const char *text,
     assert_int_equal(
         tinkc_tokenizer_encode(&encoding, t, text, strlen(text), options, NULL),
         TINKC_OK);
-    const int32_t *ids = tinkc_encoding_ids(encoding, &found);
+    const int32_t *ids = tinkc_encoding_ids(&found, encoding);
     assert_int_equal(found, n);
     for (size_t i = 0; i < n; i++) {
         assert_int_equal(ids[i], wanted[i]);
@@ -95,7 +95,7 @@ static void test_tokenizer_encode(void **unused)
     size_t n = 0;
     assert_int_equal(tinkc_tokenizer_encode(&encoding, t, "the", 3, &options, NULL),
                      TINKC_OK);
-    const size_t *offsets = tinkc_encoding_offsets(encoding, &n);
+    const size_t *offsets = tinkc_encoding_offsets(&n, encoding);
     assert_int_equal(n, 1);
     assert_int_equal(offsets[0], 0);
     assert_int_equal(offsets[1], 3);
@@ -134,13 +134,13 @@ static void test_tokenizer_batch(void **unused)
     assert_int_equal(tinkc_tokenizer_encode_batch(found, t, &batch, NULL), TINKC_OK);
     for (size_t i = 0; i < TEXTS; i++) {
         size_t n = 0;
-        const int32_t *ids = tinkc_encoding_ids(found[i], &n);
+        const int32_t *ids = tinkc_encoding_ids(&n, found[i]);
         tinkc_encoding *alone = NULL;
         size_t wanted_n = 0;
         assert_int_equal(
             tinkc_tokenizer_encode(&alone, t, texts[i], lengths[i], NULL, NULL),
             TINKC_OK);
-        const int32_t *wanted = tinkc_encoding_ids(alone, &wanted_n);
+        const int32_t *wanted = tinkc_encoding_ids(&wanted_n, alone);
         assert_int_equal(n, wanted_n);
         assert_memory_equal(ids, wanted, n * sizeof(*ids));
         tinkc_encoding_free(&alone);
@@ -170,17 +170,17 @@ static void test_tokenizer_decode(void **unused)
     assert_int_equal(tinkc_tokenizer_decode(&text, &n, t, &what, NULL), TINKC_OK);
     assert_string_equal(text, "the\xE4\xB8\xAD\xEF\xBF\xBD");
     assert_int_equal(n, strlen(text));
-    tinkc_text_free(text);
+    tinkc_text_free(&text);
     tinkc_decoder *decoder = NULL;
     assert_int_equal(tinkc_decoder_new(&decoder, t, true, NULL), TINKC_OK);
     tinkc_tokenizer_free(&t); /* the decoder keeps it */
     static const char *const steps[] = {"", "the", "", "", "\xE4\xB8\xAD", "", "", ""};
     for (size_t i = 0; i < TK_ARRAY_LEN(ids); i++) {
         assert_int_equal(tinkc_decoder_push(decoder, &ids[i], 1, NULL), TINKC_OK);
-        assert_string_equal(tinkc_decoder_text(decoder, &n), steps[i]);
+        assert_string_equal(tinkc_decoder_text(&n, decoder), steps[i]);
     }
     assert_int_equal(tinkc_decoder_finish(decoder, NULL), TINKC_OK);
-    assert_string_equal(tinkc_decoder_text(decoder, NULL), "\xEF\xBF\xBD");
+    assert_string_equal(tinkc_decoder_text(NULL, decoder), "\xEF\xBF\xBD");
     tinkc_decoder_free(&decoder);
 }
 
@@ -412,8 +412,8 @@ static void test_tokenizer_bad_arguments(void **unused)
     assert_int_equal(tinkc_tokenizer_size(NULL), 0);
     assert_int_equal(tinkc_tokenizer_id(NULL, "a"), -1);
     assert_null(tinkc_tokenizer_ref(NULL));
-    assert_null(tinkc_encoding_ids(NULL, &n));
-    assert_string_equal(tinkc_decoder_text(NULL, &n), "");
+    assert_null(tinkc_encoding_ids(&n, NULL));
+    assert_string_equal(tinkc_decoder_text(&n, NULL), "");
     tinkc_tokenizer_free(&none);
     tinkc_encoding_free(NULL);
     tinkc_decoder_free(NULL);

@@ -82,10 +82,10 @@ static void test_types_input_lengths(void **unused)
     assert_int_equal(tinkc_model_input_add_tokens(input, NULL, 0, NULL), TINKC_OK);
     assert_int_equal(tinkc_model_input_length(&length, input, NULL), TINKC_OK);
     assert_int_equal(length, 4);
-    assert_int_equal(tinkc_model_input_tokens(input, out, 8, &n, NULL), TINKC_OK);
+    assert_int_equal(tinkc_model_input_tokens(out, 8, &n, input, NULL), TINKC_OK);
     assert_int_equal(n, 4);
     assert_memory_equal(out, ((int32_t[]){1, 2, 3, 1}), 4 * sizeof(int32_t));
-    tinkc_code code = tinkc_model_input_tokens(input, NULL, 0, &n, &err);
+    tinkc_code code = tinkc_model_input_tokens(NULL, 0, &n, input, &err);
     assert_int_equal(n, 4);
     expect_error(code, err, TINKC_E_LIMIT, "4 tokens, room for 0");
     assert_int_equal(tinkc_model_input_add_image(input, NULL, 0, TINKC_IMAGE_PNG,
@@ -96,7 +96,7 @@ static void test_types_input_lengths(void **unused)
     expect_error(code, err, TINKC_E_INVALID, "chunks[3]: ");
     assert_int_equal(length, 4);
     err = NULL;
-    code = tinkc_model_input_tokens(input, out, 8, &n, &err);
+    code = tinkc_model_input_tokens(out, 8, &n, input, &err);
     expect_error(code, err, TINKC_E_INVALID, "not a chunk of text");
     tinkc_model_input_free(&input);
 }
@@ -389,14 +389,14 @@ static void test_types_metrics(void **unused)
     assert_string_equal(name, "loss:sum");
     assert_true(value == 2.5);
     assert_false(tinkc_metrics_at(&name, &value, metrics, 2));
-    assert_int_equal(tinkc_metrics_get(&value, metrics, "a:mean"), TINKC_OK);
+    assert_int_equal(tinkc_metrics_get(&value, metrics, "a:mean", NULL), TINKC_OK);
     assert_true(value == 1.0);
-    assert_int_equal(tinkc_metrics_get(&value, metrics, "a"), TINKC_E_MISSING);
-    assert_int_equal(tinkc_metrics_get(&value, metrics, NULL), TINKC_E_INVALID);
-    assert_int_equal(tinkc_metrics_loss(&value, metrics), TINKC_OK);
+    assert_int_equal(tinkc_metrics_get(&value, metrics, "a", NULL), TINKC_E_MISSING);
+    assert_int_equal(tinkc_metrics_get(&value, metrics, NULL, NULL), TINKC_E_INVALID);
+    assert_int_equal(tinkc_metrics_loss(&value, metrics, NULL), TINKC_OK);
     assert_true(value == 2.5);
-    assert_int_equal(tinkc_metrics_loss(&value, NULL), TINKC_E_MISSING);
-    assert_int_equal(tinkc_metrics_loss(NULL, metrics), TINKC_E_INVALID);
+    assert_int_equal(tinkc_metrics_loss(&value, NULL, NULL), TINKC_E_MISSING);
+    assert_int_equal(tinkc_metrics_loss(NULL, metrics, NULL), TINKC_E_INVALID);
     assert_int_equal(tinkc_metrics_count(NULL), 0);
 }
 

@@ -175,7 +175,7 @@ static void train(tinkc_training *training, int steps)
     adam.learning_rate = 0.01;
     for (int i = 0; i < steps; i++) {
         tinkc_datum *d = datum(i);
-        const tinkc_datum *data[] = {d};
+        tinkc_datum *data[] = {d};
         tinkc_future *pass =
             tinkc_training_forward_backward(training, data, 1, "cross_entropy", NULL);
         tinkc_future *step = tinkc_training_optim_step(training, &adam);
@@ -202,7 +202,7 @@ static void run(srvfix *f, const char *rules)
                                           &err));
     train(training, 3);
     OK(tinkc_training_save_state_wait(&path, training, "end", NULL, &err));
-    tinkc_text_free(path);
+    tinkc_text_free(&path);
     tinkc_training_close(&training);
     tinkc_service_close(&service);
     srv_stop(&f->server);

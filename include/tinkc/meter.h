@@ -1,0 +1,115 @@
+/* Meters: what a service has done so far, in numbers.
+ *
+ * A meter is built on the hooks (<tinkc/hooks.h>) and on nothing else: without one
+ * nothing is counted, and hooks work without it. Reading gives a copy that does not
+ * change, as rows, as JSON, or as text for Prometheus. Names and labels come from fixed
+ * lists. Times are seconds; quantiles are at most 4 %, or a microsecond, above the
+ * true ones. Thread: any. */
+#ifndef TINKC_METER_H
+#define TINKC_METER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tinkc/error.h>
+#include <tinkc/export.h>
+#include <tinkc/service.h>
+
+TINKC_BEGIN_DECLS
+
+typedef struct tinkc_meter tinkc_meter;       /* counts */
+typedef struct tinkc_readings tinkc_readings; /* what it had counted at some time */
+
+/* The caller owns *out. TINKC_E_NOMEM. */
+TINKC_API TINKC_NODISCARD tinkc_code tinkc_meter_new(tinkc_meter **out,
+                                                     tinkc_error **err);
+
+/* Counts what the service does from now on; one meter may serve several. Errors as
+ * tinkc_service_add_hook. */
+TINKC_API tinkc_code tinkc_meter_attach(tinkc_meter *meter, tinkc_service *service,
+                                        tinkc_error **err);
+
+/* Sets everything back to 0, but for what is under way. Accepts NULL. */
+TINKC_API void tinkc_meter_reset(tinkc_meter *meter);
+
+/* Gives the caller's part back: services that it is attached to go on counting unseen.
+ * Sets *meter to NULL; accepts NULL. */
+TINKC_API void tinkc_meter_free(tinkc_meter **meter);
+
+/* Everything counted so far. The caller owns *out. TINKC_E_STATE for NULL. */
+TINKC_API TINKC_NODISCARD tinkc_code tinkc_meter_read(tinkc_readings **out,
+                                                      tinkc_meter *meter,
+                                                      tinkc_error **err);
+
+/* What is counted, with the label's name:
+ *   tinkc_operations_total, tinkc_operations_failed_total        operation
+ *   tinkc_operations_in_flight, tinkc_http_requests_in_flight    -
+ *   tinkc_operation_duration_seconds                             operation
+ *   tinkc_http_request_duration_seconds                          endpoint
+ *   tinkc_http_requests_total, tinkc_http_requests_failed_total  endpoint
+ *   tinkc_http_answers_total                                     status
+ *   tinkc_http_sent_bytes_total, tinkc_http_received_bytes_total -
+ *   tinkc_errors_total                                           code
+ *   tinkc_retries_total, tinkc_queue_pauses_total                reason
+ *   tinkc_tokens_total                                           kind */
+typedef enum tinkc_reading_kind {
+    TINKC_READING_COUNTER = 0,  /* only grows */
+    TINKC_READING_GAUGE = 1,    /* as it is now */
+    TINKC_READING_HISTOGRAM = 2 /* durations */
+} tinkc_reading_kind;
+
+/* One row. Texts are borrowed from the readings. */
+typedef struct tinkc_reading {
+    size_t size;
+    tinkc_reading_kind kind;
+    const char *name;        /* "tinkc_operations_total" */
+    const char *label;       /* "operation"; NULL: the metric has no label */
+    const char *label_value; /* "sample" */
+    const char *help;
+    double value;    /* of a histogram: the sum */
+    int64_t count;   /* this and the rest: histograms */
+    double min, max; /* 0 when there is nothing */
+    double p50, p90, p99;
+} tinkc_reading;
+
+#define TINKC_READING_INIT                                                               \
+    {                                                                                    \
+        sizeof(tinkc_reading), TINKC_READING_COUNTER, NULL, NULL, NULL, NULL, 0, 0, 0,   \
+            0, 0, 0, 0                                                                   \
+    }
+
+/* Sets *reading to TINKC_READING_INIT. */
+TINKC_API void tinkc_reading_init(tinkc_reading *reading);
+
+/* Number of rows; 0 for NULL. */
+TINKC_API size_t tinkc_readings_count(const tinkc_readings *readings);
+
+/* Row `index` into *out, whose `size` must be set. False past the end. */
+TINKC_API bool tinkc_readings_at(tinkc_reading *out, const tinkc_readings *readings,
+                                 size_t index);
+
+/* The row of this name and label value (NULL: the first of the name). TINKC_E_MISSING
+ * when nothing of it was counted. */
+TINKC_API tinkc_code tinkc_readings_find(tinkc_reading *out,
+                                         const tinkc_readings *readings, const char *name,
+                                         const char *label_value, tinkc_error **err);
+
+/* {"metrics":[{"name":...,"type":...,"labels":{...},"value":...},...]}; histograms have
+ * count, sum, min, max, p50, p90 and p99 instead of a value. The caller frees *out with
+ * tinkc_text_free. */
+TINKC_API TINKC_NODISCARD tinkc_code tinkc_readings_json(char **out,
+                                                         const tinkc_readings *readings,
+                                                         tinkc_error **err);
+
+/* The same in the text format of Prometheus, version 0.0.4. The caller frees *out with
+ * tinkc_text_free. */
+TINKC_API TINKC_NODISCARD tinkc_code
+tinkc_readings_prometheus(char **out, const tinkc_readings *readings, tinkc_error **err);
+
+/* Sets *readings to NULL; accepts NULL. */
+TINKC_API void tinkc_readings_free(tinkc_readings **readings);
+
+TINKC_END_DECLS
+
+#endif

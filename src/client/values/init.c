@@ -1,0 +1,42 @@
+/* The _init functions of the option structs, and constants that are macros in C: what
+ * programs in other languages call, since they cannot read a macro. Each function writes
+ * what its macro says (those of tokenizers and chats are beside their functions); a struct that grows gets a new symbol version for its function,
+ * because the old one must not write beyond the struct that an old program has. Thread:
+ * any. */
+#include <string.h>
+#include <tinkc/tinkc.h>
+
+#define INIT(name, macro)                                                                \
+    void tinkc_##name##_init(tinkc_##name *out)                                          \
+    {                                                                                    \
+        static const tinkc_##name initial = TINKC_##macro##_INIT;                        \
+        if (out != NULL) {                                                               \
+            memcpy(out, &initial, sizeof(*out));                                         \
+        }                                                                                \
+    }
+
+INIT(adam_params, ADAM_PARAMS)
+INIT(array, ARRAY)
+INIT(context, CONTEXT)
+INIT(download_options, DOWNLOAD_OPTIONS)
+INIT(from_state_options, FROM_STATE_OPTIONS)
+INIT(fwdbwd_options, FWDBWD_OPTIONS)
+INIT(list_options, LIST_OPTIONS)
+INIT(lora_config, LORA_CONFIG)
+INIT(pager_options, PAGER_OPTIONS)
+INIT(push_options, PUSH_OPTIONS)
+INIT(raw_request, RAW_REQUEST)
+INIT(reading, READING)
+INIT(rows, ROWS)
+INIT(sample_batch, SAMPLE_BATCH)
+INIT(sample_options, SAMPLE_OPTIONS)
+INIT(sample_target, SAMPLE_TARGET)
+INIT(sampling_params, SAMPLING_PARAMS)
+INIT(save_options, SAVE_OPTIONS)
+INIT(telemetry_counts, TELEMETRY_COUNTS)
+INIT(wait, WAIT)
+
+int64_t tinkc_time_none(void)
+{
+    return TINKC_NO_TIME;
+}
