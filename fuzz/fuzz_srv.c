@@ -1,9 +1,9 @@
-/* The server behind its route table, without HTTP: first line "METHOD path?query", second
+/* The handlers of the route table, without HTTP: first line "METHOD path?query", second
  * line letters (p: the body is protobuf, a: protobuf is accepted, k: an idempotency key,
  * z: the body came as zstd, Z: it is made zstd here), the rest is the body. The server
  * has a session, a model, a checkpoint and a sampler of ids that never change, so that
- * inputs reach behind the look-ups; it is made anew from time to time. Every request is
- * answered, never with a failure of ours, and what calls itself JSON is JSON.
+ * inputs pass the look-ups; it is restarted every REUSE inputs. Every request is answered,
+ * never with a failure of the server, and an answer that claims to be JSON is JSON.
  *
  * Links: server wire */
 #include <ftw.h>
@@ -12,8 +12,8 @@
 
 #include "base/json.h"
 #include "fuzz.h"
-#include "server/api/srv_route.h"
-#include "server/srv_int.h"
+#include "server/api/srv_api.h"
+#include "server/run/srv_state.h"
 #include "wire/zstd.h"
 
 #define REUSE 500 /* inputs per server */
@@ -73,7 +73,7 @@ static bool fill_body(srv_request *request, const call *c)
     }
     request->counted = request->body.n;
     return request->body.failure == TINKC_OK &&
-           srv_count_body(request->server, request->counted);
+           srv_budget_take(request->budget, request->counted);
 }
 
 static bool fill(srv_request *request, const call *c)
@@ -84,7 +84,8 @@ static bool fill(srv_request *request, const call *c)
         return false;
     }
     path = tk_str_cut(&target, '?');
-    request->route = srv_route_find(c->method, path, request->params, &status);
+    request->route =
+        srv_route_find(&srv_api_routes, c->method, path, request->params, &status);
     if (request->route == NULL) {
         return false;
     }
@@ -105,7 +106,7 @@ static void check(const srv_request *request, tk_arena *arena)
     const tk_json *json = NULL;
     if (request->status < 200 || (request->status >= 500 && request->status != 501)) {
         fprintf(stderr, "%d %.*s\n", request->status, (int)body.n, body.p);
-        fuzz_fail("the request has no answer, or a failure of ours");
+        fuzz_fail("the request has no answer, or a failure of the server");
     }
     if (request->status == 400 && body.n == 0) {
         fuzz_fail("a 400 without a body");
@@ -123,13 +124,13 @@ static int ask(const call *c, const char *key, char out[128])
     int status = 0;
     tk_arena arena;
     tk_arena_init(&arena, 0);
-    srv_request *request = srv_request_new(it.server);
+    srv_request *request = srv_request_new(it.server, &it.server->bodies);
     if (request == NULL) {
         fuzz_fail("no memory");
     }
     it.resumed = false;
     if (fill(request, c)) {
-        if (request->route->handler(it.server, request) == SRV_PARKED) {
+        if (request->route->handler(request) == SRV_PARKED) {
             tk_mutex_lock(&it.lock);
             while (!it.resumed) {
                 tk_cond_wait(&it.wake, &it.lock);

@@ -41,11 +41,11 @@ ROOMS = {
         "chat": {"tok", "jinja"},
     },
     "server": {
+        "http": set(),
+        "store": set(),
+        "run": {"http", "store", ""},  # "" for its options: server/srv.h
+        "api": {"run", "http", "store"},
         "": {"http", "store", "run", "api"},
-        "http": {"", "api"},
-        "store": {""},
-        "run": {"", "http", "store", "api"},
-        "api": {"", "http", "store", "run"},
     },
     "cli": {
         "frame": set(),
@@ -55,14 +55,19 @@ ROOMS = {
     },
 }
 
-THIRD_PARTY = [  # (header pattern, modules)
+ROOM_USES = {  # rooms that may use fewer modules than theirs
+    "server/http": {"base"},
+    "server/store": {"wire", "base"},
+}
+
+THIRD_PARTY = [  # (header pattern, modules or rooms)
     (r"curl/", {"http"}),
     (r"zstd(_errors)?\.h$", {"wire"}),
-    (r"sqlite3\.h$", {"server"}),
-    (r"microhttpd\.h$", {"server"}),
+    (r"sqlite3\.h$", {"server/store"}),
+    (r"microhttpd\.h$", {"server/http"}),
     (r"pcre2\.h$", {"text"}),
     (r"utf8proc\.h$", {"text"}),
-    (r"archive(_entry)?\.h$", {"client", "server"}),
+    (r"archive(_entry)?\.h$", {"client", "server/api"}),
     (r"openssl/", {"base", "client"}),
     (r"(imm|emm|xmm|tmm|smm|nmm|avx512f|avx2)intrin\.h$|arm_neon\.h$|cpuid\.h$",
      {"base", "wire", "text", "engine"}),
@@ -89,6 +94,11 @@ def room_of(path):
     return "/".join(path.split("/")[1:-1])
 
 
+def place_of(path):
+    """Module and room: "client/call" of "src/client/call/poll.c", "server" of "src/server/srv.c"."""
+    return "/".join(path.split("/")[1:-1])
+
+
 def blame_room(path, module, header):
     table = ROOMS.get(module, {"": set()})
     own, other = room_of(path.removeprefix("src/")), room_of(header)
@@ -111,15 +121,19 @@ def blame_quoted(path, module, header):
         return f'"{header}" leaves the source root'
     if target != module and target not in USES[module]:
         return f'{module} may not use {target} ("{header}")'
+    place = place_of(path)
+    if target != module and target not in ROOM_USES.get(place, USES[module]):
+        return f'{place} may not use {target} ("{header}")'
     return blame_room(path, module, header) if target == module else None
 
 
-def blame_angled(module, header):
+def blame_angled(path, module, header):
     if header.startswith("tinkc/"):
         return None
     for pattern, owners in THIRD_PARTY:
         if re.match(pattern, header):
-            return None if module in owners else f"<{header}> is not for {module}"
+            place = place_of(path)
+            return None if owners & {module, place} else f"<{header}> is not for {place}"
     if header.endswith(".h") and header[:-2] in SYSTEM:
         return None
     return f"<{header}> is in no table of scripts/check-layers.py"
@@ -152,7 +166,7 @@ def main():
             elif kind == '"':
                 why = blame_quoted(path, module, header)
             else:
-                why = blame_angled(module, header)
+                why = blame_angled(path, module, header)
             if why:
                 problems.append(f"{path}:{gatelib.line_of(text, match.start())}: {why}")
     gatelib.need(sources, "sources")

@@ -1,5 +1,5 @@
-/* Start and stop of the whole server: parts come up in the order of what they need and go
- * down in reverse, see docs/internals/server.md. */
+/* Start and stop of the whole server: parts start in the order of what they need and stop
+ * in the reverse order, see docs/internals/server.md. */
 #include "server/srv.h"
 
 #include <errno.h>
@@ -11,40 +11,25 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "server/api/srv_model.h"
-#include "server/api/srv_sampler.h"
-#include "server/api/srv_session.h"
-#include "server/api/srv_usage.h"
-#include "server/http/srv_fault.h"
+#include "server/api/srv_api.h"
+#include "server/api/srv_fault_file.h"
 #include "server/http/srv_http.h"
 #include "server/http/srv_listen.h"
-#include "server/http/srv_work.h"
 #include "server/run/srv_catalog.h"
 #include "server/run/srv_engine.h"
 #include "server/run/srv_keeper.h"
-#include "server/srv_int.h"
+#include "server/run/srv_model.h"
+#include "server/run/srv_sampler.h"
+#include "server/run/srv_session.h"
+#include "server/run/srv_state.h"
+#include "server/run/srv_usage.h"
 #include "server/store/srv_store.h"
 
 #define WORKERS 3
 
-bool srv_count_body(srv *server, size_t n)
-{
-    size_t before = atomic_fetch_add(&server->body_bytes, n);
-    if (before + n > TK_SRV_BODIES_BYTES) {
-        atomic_fetch_sub(&server->body_bytes, n);
-        return false;
-    }
-    return true;
-}
-
-void srv_uncount_body(srv *server, size_t n)
-{
-    atomic_fetch_sub(&server->body_bytes, n);
-}
-
 /* ---- the data directory ---- */
 
-/* One server per directory. The lock file holds its URL, for whoever wants to join. */
+/* One server per directory. The lock file holds its URL, for programs that join it. */
 static tinkc_code lock_data(srv *server, tk_err *err)
 {
     char *path = tk_file_join(server->data, "lock");
@@ -59,14 +44,17 @@ static tinkc_code lock_data(srv *server, tk_err *err)
         code = tk_err_set(err, TINKC_E_STATE, "another server uses the data directory %s",
                           server->data);
         (void)close(server->data_lock);
-        server->data_lock = -1; /* what it holds is the other's URL */
+        server->data_lock = -1; /* the file holds the URL of the other server */
     }
     tk_free(path);
     return code;
 }
 
-static void write_url(srv *server)
+static void write_url(srv *server, const char *host)
 {
+    bool v6 = strchr(host, ':') != NULL;
+    (void)snprintf(server->url, sizeof(server->url), "http://%s%s%s:%u", v6 ? "[" : "",
+                   host, v6 ? "]" : "", srv_http_port(server->http));
     size_t n = strlen(server->url);
     if (ftruncate(server->data_lock, 0) != 0 ||
         pwrite(server->data_lock, server->url, n, 0) != (ssize_t)n) {
@@ -77,9 +65,14 @@ static void write_url(srv *server)
 
 /* ---- start ---- */
 
+static const char *host_of(const srv_options *options)
+{
+    return options->host != NULL ? options->host : "127.0.0.1";
+}
+
 static tinkc_code check(const srv_options *options, tk_err *err)
 {
-    const char *host = options->host != NULL ? options->host : "127.0.0.1";
+    const char *host = host_of(options);
     if (options->data == NULL || options->data[0] == '\0') {
         return tk_err_set(err, TINKC_E_CONFIG, "the server needs a data directory");
     }
@@ -99,6 +92,7 @@ static tinkc_code init(srv *server, const srv_options *options, tk_err *err)
 {
     server->data_lock = -1;
     server->strict = options->strict;
+    srv_budget_init(&server->bodies, TK_SRV_BODIES_BYTES);
     srv_adapters_init(&server->adapters, options->adapter_bytes);
     server->piece_rows = options->piece_rows;
     server->sequences = options->sequences > 0 ? options->sequences : SRV_SEQUENCES;
@@ -130,55 +124,90 @@ static tinkc_code copy_texts(srv *server, const srv_options *options, tk_err *er
     }
     tinkc_code code = tk_log_new(&server->log, options->log_level, options->log,
                                  options->log_user, err);
-    if (code == TINKC_OK && server->api_key != NULL) {
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    if (server->api_key != NULL) {
         code = tk_log_add_secret(server->log, tk_str_of(server->api_key), err);
+        if (code != TINKC_OK) {
+            goto out;
+        }
     }
-    if (code == TINKC_OK) {
-        code = tk_rand_entropy(server->archive_key, sizeof(server->archive_key), err);
+    code = tk_rand_entropy(server->archive_key, sizeof(server->archive_key), err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    return code == TINKC_OK ? tk_rand_init_os(&server->rand, err) : code;
+    code = tk_rand_init_os(&server->rand, err);
+out:
+    return code;
 }
 
-static tinkc_code open_parts(srv *server, const srv_options *options, tk_err *err)
+/* What the requests work on: data directory, store, models, faults. */
+static tinkc_code open_state(srv *server, const srv_options *options, tk_err *err)
 {
-    const char *host = options->host != NULL ? options->host : "127.0.0.1";
     tinkc_code code = copy_texts(server, options, err);
-    if (code == TINKC_OK) {
-        code = tk_file_mkdirs(server->data, 0777, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = lock_data(server, err);
+    code = tk_file_mkdirs(server->data, 0777, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = srv_store_open(&server->store, server->data, err);
+    code = lock_data(server, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = srv_usage_new(&server->usage, err);
+    code = srv_store_open(&server->store, server->data, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = srv_catalog_new(&server->catalog, options, err);
+    code = srv_usage_new(&server->usage, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK && options->faults != NULL) {
-        code = srv_faults_open(&server->faults, options->faults, err);
+    code = srv_catalog_new(&server->catalog, options, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = srv_engine_new(&server->engine, server, err);
+    if (options->faults != NULL) {
+        code = srv_fault_file_open(&server->faults, options->faults, server->log, err);
     }
-    if (code == TINKC_OK) {
-        code = srv_keeper_start(server, err);
+out:
+    return code;
+}
+
+/* The threads, the one of HTTP last: its requests come at once. */
+static tinkc_code start_threads(srv *server, const srv_options *options, tk_err *err)
+{
+    const srv_dispatch dispatch =
+        server->faults != NULL ? srv_faults_dispatch(server->faults) : srv_route_dispatch;
+    srv_http_config http = {
+        .host = host_of(options),
+        .port = options->port,
+        .api_key = server->api_key,
+        .routes = &srv_api_routes,
+        .budget = &server->bodies,
+        .app = server,
+    };
+    tinkc_code code = srv_engine_new(&server->engine, server, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = srv_work_new(&server->work, WORKERS, err);
+    code = srv_keeper_start(server, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = srv_http_new(&server->http, server, host, options->port, err);
+    code = srv_work_new(&server->work, WORKERS, &dispatch, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        bool v6 = strchr(host, ':') != NULL;
-        (void)snprintf(server->url, sizeof(server->url), "http://%s%s%s:%u",
-                       v6 ? "[" : "", host, v6 ? "]" : "", srv_http_port(server->http));
-        write_url(server);
+    http.work = server->work;
+    code = srv_http_new(&server->http, &http, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
+    write_url(server, http.host);
+out:
     return code;
 }
 
@@ -197,7 +226,10 @@ tinkc_code srv_start(srv **out, const srv_options *options, tk_err *err)
         tk_free(server);
         return code;
     }
-    code = open_parts(server, options, err);
+    code = open_state(server, options, err);
+    if (code == TINKC_OK) {
+        code = start_threads(server, options, err);
+    }
     if (code != TINKC_OK) {
         srv_stop(&server);
         return code;
@@ -208,15 +240,6 @@ tinkc_code srv_start(srv **out, const srv_options *options, tk_err *err)
 
 /* ---- stop ---- */
 
-static void write_usage(srv *server)
-{
-    tk_err err = TK_ERR_INIT;
-    if (server->usage != NULL && server->store != NULL &&
-        srv_usage_write(server->usage, server->store, &err) != TINKC_OK) {
-        tk_log_write(server->log, TINKC_LOG_WARN, "usage", "%s", err.message);
-    }
-}
-
 static void free_parts(srv *server)
 {
     srv_engine_free(server->engine);
@@ -226,7 +249,9 @@ static void free_parts(srv *server)
     srv_futures_dispose(&server->futures);
     srv_catalog_free(server->catalog);
     srv_faults_free(server->faults);
-    write_usage(server);
+    if (server->usage != NULL) {
+        srv_usage_flush(server->usage, server->store, server->log);
+    }
     srv_usage_free(server->usage);
     srv_store_close(server->store);
     if (server->data_lock >= 0) {
@@ -251,14 +276,14 @@ void srv_stop(srv **server_at)
         return;
     }
     *server_at = NULL;
-    /* Under the lock, so that no poll is parked behind the keeper's back. */
+    /* Under the lock, so that no poll is parked after the keeper has looked. */
     tk_mutex_lock(&server->lock);
     atomic_store(&server->stopping, true);
     tk_mutex_unlock(&server->lock);
     if (server->http != NULL) {
         srv_http_quiesce(server->http);
     }
-    srv_engine_stop(server->engine); /* after the jobs that have begun */
+    srv_engine_stop(server->engine); /* finishes the jobs that have begun */
     srv_keeper_stop(server);
     srv_http_stop(server->http); /* waits for what workers have */
     srv_work_free(server->work);

@@ -1,8 +1,8 @@
-/* The local server: the Tinker API over HTTP on the engine. What the `serve` command and
- * the tests see of src/server; its parts are in docs/internals/server.md.
+/* The local server: the Tinker API over HTTP on the engine. This is what the `serve`
+ * command and the tests see of src/server; docs/internals/server.md describes its parts.
  *
- * Thread: start, stop and the questions are for one thread at a time. No signals are
- * handled here: whoever starts a server decides when to stop it. */
+ * Thread: all functions are for one thread at a time. No signals are handled here: the
+ * caller decides when to stop the server. */
 #ifndef SERVER_SRV_H
 #define SERVER_SRV_H
 
@@ -18,23 +18,23 @@ typedef struct srv_pair { /* of an option NAME=VALUE */
     const char *value;
 } srv_pair;
 
-/* What the engine does next: a piece of a training request, or one for all samples. */
+/* What the engine does next: a piece of a training request, or one step of all samples. */
 typedef enum srv_step { SRV_STEP_TRAIN, SRV_STEP_SAMPLE } srv_step;
 typedef void (*srv_step_fn)(void *user, srv_step step);
 
 typedef struct srv_options {
     const char *host;       /* address to listen on; NULL = 127.0.0.1 */
-    unsigned port;          /* 0 = one that is free */
-    const char *data;       /* directory of everything that is kept; made when missing */
+    unsigned port;          /* 0 = any free one */
+    const char *data;       /* directory of all files; made when it is missing */
     const srv_pair *models; /* name = directory in Hugging Face layout */
     size_t n_models;
     const srv_pair *aliases; /* name = name of a model above, or of the embedded one */
     size_t n_aliases;
     unsigned threads;     /* of the engine; 0 = one per CPU */
-    const char *api_key;  /* NULL = none: every key is taken, but only on loopback */
+    const char *api_key;  /* NULL = none: every key is accepted, but only on loopback */
     bool strict;          /* refuse what the hosted service refuses */
-    const char *faults;   /* file of faults to inject (srv_fault.h), or NULL */
-    size_t adapter_bytes; /* of samplers, in memory; 0 = an eighth of what there is */
+    const char *faults;   /* file of faults to inject (docs/faults.md), or NULL */
+    size_t adapter_bytes; /* of samplers, in memory; 0 = an eighth of the machine's */
     int64_t poll_ms;      /* how long a poll is held; 0 = SRV_POLL_MS */
     size_t piece_rows;   /* tokens of a training request in one piece; 0 = the engine's */
     size_t sequences;    /* decoded at once; 0 = SRV_SEQUENCES */
@@ -49,14 +49,14 @@ typedef struct srv_options {
 #define SRV_SEQUENCES 256
 
 /* Opens the data directory, the models and the socket, and answers requests from then on,
- * on threads of its own. Options are copied. TINKC_E_CONFIG for options that do not fit
- * together (an address beyond loopback without a key, an unknown alias), TINKC_E_STATE
- * when another server has the data directory, TINKC_E_IO; and what a model's files are
- * refused with. */
+ * on its own threads. Options are copied. TINKC_E_CONFIG for options that contradict each
+ * other (an address beyond loopback without a key, an unknown alias), TINKC_E_STATE when
+ * another server uses the data directory, TINKC_E_IO; and the errors of a model's files.
+ */
 TK_NODISCARD tinkc_code srv_start(srv **out, const srv_options *options, tk_err *err);
 
 /* Takes no more work, finishes the training requests that have begun, answers what is
- * parked, and frees the server. Sets *server to NULL; accepts NULL. */
+ * parked, and frees the server. Sets *server to NULL; accepts a NULL in it. */
 void srv_stop(srv **server);
 
 unsigned srv_port(const srv *server);

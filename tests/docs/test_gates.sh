@@ -98,6 +98,14 @@ fresh; add src/client/attic/a.c '#include "client/core/core.h"'
 refuses check-layers.py "room client/attic is in no table"
 fresh; add src/client/rest/rest.c '#include "client/attic/a.h"'
 refuses check-layers.py "there is no room for"
+fresh; mkdir -p "$work/t/src/server/http" "$work/t/src/server/api"
+echo '#include "wire/path.h"' >"$work/t/src/server/http/a.c"
+refuses check-layers.py "server/http may not use wire"
+echo '#include "server/run/a.h"' >"$work/t/src/server/http/a.c"
+refuses check-layers.py "server/http may not use server/run"
+echo '#include <microhttpd.h>' >"$work/t/src/server/http/a.c"
+cp "$work/t/src/server/http/a.c" "$work/t/src/server/api/b.c"
+refuses check-layers.py "api/b.c:1: <microhttpd.h> is not for server/api"
 fresh; mkdir "$work/t/src/new"; echo >"$work/t/src/new/a.c"; refuses check-layers.py "module new"
 
 # lengths

@@ -1,7 +1,7 @@
 /* Every route under hostile bodies and paths: never a 5xx of our own making, and the next
  * honest request is answered.
  * Links: wire */
-#include "server/api/srv_route.h"
+#include "server/api/srv_api.h"
 #include "server/srvfix.h"
 #include "wire/zstd.h"
 
@@ -90,8 +90,8 @@ static void test_srv_bodies_and_paths(void **state)
     char deep[20001];
     memset(deep, '[', sizeof(deep));
     srvfix_open(&f, (srv_options){.poll_ms = 1});
-    for (size_t r = 0; r < srv_routes_n; r++) {
-        const srv_route *route = &srv_routes[r];
+    for (size_t r = 0; r < srv_api_routes.n; r++) {
+        const srv_route *route = &srv_api_routes.p[r];
         fill(target, sizeof(target), route->pattern, "x");
         for (size_t i = 0; i < TK_ARRAY_LEN(bodies); i++) {
             try_body(&f, target, route->method, tk_str_of(bodies[i]), NULL);
@@ -130,11 +130,11 @@ static void test_srv_compressed_bombs(void **state)
     tk_zstd_dispose(&zstd);
     free(zeros);
     srvfix_open(&f, (srv_options){0});
-    for (size_t r = 0; r < srv_routes_n; r++) {
+    for (size_t r = 0; r < srv_api_routes.n; r++) {
         char target[512];
-        bool all = strstr(srv_routes[r].pattern, "/forward_backward") != NULL;
-        fill(target, sizeof(target), srv_routes[r].pattern, "x");
-        const httpget_request request = {.method = srv_routes[r].method,
+        bool all = strstr(srv_api_routes.p[r].pattern, "/forward_backward") != NULL;
+        fill(target, sizeof(target), srv_api_routes.p[r].pattern, "x");
+        const httpget_request request = {.method = srv_api_routes.p[r].method,
                                          .target = target,
                                          .body = packed.p,
                                          .body_n = all ? packed.n : packed.n / FRAMES,
@@ -142,8 +142,8 @@ static void test_srv_compressed_bombs(void **state)
                                          .headers = "Content-Encoding: zstd\r\n"};
         int status = send_one(&f, &request);
         assert_true(status < 500 || status == 501);
-        if ((srv_routes[r].flags & SRV_ROUTE_HEAVY) != 0 &&
-            strcmp(srv_routes[r].method, "POST") == 0) {
+        if ((srv_api_routes.p[r].flags & SRV_ROUTE_HEAVY) != 0 &&
+            strcmp(srv_api_routes.p[r].method, "POST") == 0) {
             assert_true(status == 422 || status == 429);
         }
     }
@@ -194,23 +194,23 @@ static void test_srv_slow_clients(void **state)
 {
     (void)state;
     srvfix f;
-    httpget **clients = calloc(srv_routes_n, sizeof(*clients));
-    fakeapi_bytes *whole = calloc(srv_routes_n, sizeof(*whole));
+    httpget **clients = calloc(srv_api_routes.n, sizeof(*clients));
+    fakeapi_bytes *whole = calloc(srv_api_routes.n, sizeof(*whole));
     assert_non_null(clients);
     assert_non_null(whole);
     srvfix_open(&f, (srv_options){.poll_ms = 1});
-    for (size_t r = 0; r < srv_routes_n; r++) {
+    for (size_t r = 0; r < srv_api_routes.n; r++) {
         char target[512];
-        bool body = strcmp(srv_routes[r].method, "GET") != 0;
-        fill(target, sizeof(target), srv_routes[r].pattern, "x");
-        httpget_write(&whole[r], &(httpget_request){.method = srv_routes[r].method,
+        bool body = strcmp(srv_api_routes.p[r].method, "GET") != 0;
+        fill(target, sizeof(target), srv_api_routes.p[r].pattern, "x");
+        httpget_write(&whole[r], &(httpget_request){.method = srv_api_routes.p[r].method,
                                                     .target = target,
                                                     .body = body ? "{\"a\":1}" : NULL});
         clients[r] = httpget_connect(srvfix_port(&f));
         assert_true(httpget_send(clients[r], whole[r].p, whole[r].n - 4));
     }
     (void)srvfix_session(&f);
-    for (size_t r = 0; r < srv_routes_n; r++) {
+    for (size_t r = 0; r < srv_api_routes.n; r++) {
         httpget_response response;
         size_t sent = whole[r].n - 4;
         assert_true(httpget_send_split(clients[r], whole[r].p + sent, 4, 1));

@@ -2,7 +2,7 @@
  * numbers beyond all bounds for each field, names that try paths, cut protobuf and zstd.
  * Never a 5xx, and the same server then trains, saves and samples as ever.
  * Links: wire */
-#include "server/api/srv_route.h"
+#include "server/api/srv_api.h"
 #include "server/restfix.h"
 #include "wire/pb_fwdbwd.h"
 #include "wire/zstd.h"
@@ -316,9 +316,9 @@ static void test_srv_fields_are_spoiled(void **state)
     (void)state;
     fix t;
     open_fix(&t);
-    for (size_t i = 0; i < srv_routes_n; i++) {
-        if (takes_body(&srv_routes[i])) {
-            spoil_route(&t, &srv_routes[i]);
+    for (size_t i = 0; i < srv_api_routes.n; i++) {
+        if (takes_body(&srv_api_routes.p[i])) {
+            spoil_route(&t, &srv_api_routes.p[i]);
         }
     }
     print_message("%zu spoiled bodies\n", t.n);
@@ -480,8 +480,8 @@ static void test_srv_urls_are_no_paths(void **state)
     };
     memset(longest, 'a', sizeof(longest) - 1);
     open_fix(&t);
-    for (size_t r = 0; r < srv_routes_n; r++) {
-        const srv_route *route = &srv_routes[r];
+    for (size_t r = 0; r < srv_api_routes.n; r++) {
+        const srv_route *route = &srv_api_routes.p[r];
         tk_buf path;
         tk_buf_init(&path, 64 * TK_KIB);
         for (size_t i = 0; i < TK_ARRAY_LEN(fillers) + TK_ARRAY_LEN(queries); i++) {

@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "server/restfix.h"
-#include "server/srv_int.h"
+#include "server/run/srv_state.h"
 
 #define API    "/api/v1/"
 #define CAP_S  60

@@ -1,4 +1,4 @@
-/* Signed links and what they lead to, see srv_archive.h. */
+/* Signed links, and parts of the tar that they lead to. */
 #include "server/api/srv_archive.h"
 
 #include <stdio.h>
@@ -10,15 +10,15 @@
 #include "server/api/srv_checkpoint.h"
 #include "server/api/srv_tar.h"
 #include "server/http/srv_reply.h"
-#include "server/srv_int.h"
+#include "server/run/srv_state.h"
 
 #define LIFE_US    (INT64_C(900) * 1000000)
 #define TYPE_BYTES "application/octet-stream"
 
 /* ---- signatures ---- */
 
-/* Of "<run>/<checkpoint> <row> <expires>": a new checkpoint under an old name is not what
- * the link was for. */
+/* Signs "<run>/<checkpoint> <row> <expires>". The row is in it because a new checkpoint
+ * with an old name is not what the link was for. */
 static tinkc_code sign(char out[TK_SHA256_HEX_BYTES], srv *server, const tk_path *path,
                        const int64_t row_and_end[2], tk_err *err)
 {
@@ -37,7 +37,7 @@ static tinkc_code sign(char out[TK_SHA256_HEX_BYTES], srv *server, const tk_path
     return code;
 }
 
-/* In the same time, wherever they differ. */
+/* Takes the same time wherever they differ. */
 static bool same(tk_str a, const char b[TK_SHA256_HEX_BYTES])
 {
     unsigned differ = a.n != TK_SHA256_HEX_BYTES - 1;
@@ -52,7 +52,7 @@ static bool same(tk_str a, const char b[TK_SHA256_HEX_BYTES])
 
 static srv_verdict reply_link(srv_request *request, const tk_path *path, int64_t row)
 {
-    srv *server = request->server;
+    srv *server = request->app;
     char signature[TK_SHA256_HEX_BYTES], date[TK_DATE_HTTP_BYTES];
     tk_err err = TK_ERR_INIT;
     int64_t end = tk_clock_wall_us(NULL) + LIFE_US;
@@ -81,8 +81,9 @@ static srv_verdict reply_link(srv_request *request, const tk_path *path, int64_t
               : srv_reply_fail(request, 500, "out of memory");
 }
 
-srv_verdict srv_archive_redirect(srv *server, srv_request *request)
+srv_verdict srv_archive_redirect(srv_request *request)
 {
+    srv *server = request->app;
     tk_path path;
     srv_store_checkpoint row;
     tk_err err = TK_ERR_INIT;
@@ -135,7 +136,7 @@ static bool is_allowed(srv_request *request, const tk_path *path, int64_t *row)
     tk_err err = TK_ERR_INIT;
     if (!tk_str_to_i64(srv_request_query(request, "row"), &row_and_end[0]) ||
         !tk_str_to_i64(srv_request_query(request, "expires"), &row_and_end[1]) ||
-        sign(signature, request->server, path, row_and_end, &err) != TINKC_OK ||
+        sign(signature, request->app, path, row_and_end, &err) != TINKC_OK ||
         !same(srv_request_query(request, "signature"), signature)) {
         (void)srv_reply_fail(request, 403, "the link is not one of this server's");
         return false;
@@ -161,7 +162,7 @@ static srv_verdict reply_tar(srv_request *request, int fd, int64_t size, tk_str 
         (void)close(fd);
         (void)snprintf(line, sizeof(line), "bytes */%lld", (long long)size);
         (void)srv_reply_header(request, "Content-Range", line);
-        return srv_reply_fail(request, 416, "the range lies behind the end");
+        return srv_reply_fail(request, 416, "the range begins after the end");
     }
     if (kind == SRV_RANGE_PART) {
         (void)snprintf(line, sizeof(line), "bytes %lld-%lld/%lld", (long long)range.first,
@@ -178,8 +179,9 @@ static srv_verdict reply_tar(srv_request *request, int fd, int64_t size, tk_str 
                            TK_STR(""));
 }
 
-srv_verdict srv_archive_get(srv *server, srv_request *request)
+srv_verdict srv_archive_get(srv_request *request)
 {
+    srv *server = request->app;
     tk_path path;
     srv_store_checkpoint row;
     const char *dir = NULL;
@@ -191,15 +193,19 @@ srv_verdict srv_archive_get(srv *server, srv_request *request)
     }
     tinkc_code code =
         srv_store_get_checkpoint(&row, server->store, &request->arena, &path, &err);
-    if (code == TINKC_OK && row.row != wanted) {
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    if (row.row != wanted) {
         code = tk_err_set(&err, TINKC_E_MISSING, "Checkpoint not found");
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = srv_store_dir(&dir, server->store, &request->arena, row.dir, &err);
+    code = srv_store_dir(&dir, server->store, &request->arena, row.dir, &err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = srv_tar_make(&fd, &size, dir, row.created_us, server->data, &err);
-    }
+    code = srv_tar_make(&fd, &size, dir, row.created_us, server->data, &err);
+out:
     return code == TINKC_OK ? reply_tar(request, fd, size, path.name)
                             : srv_reply_error(request, &err);
 }

@@ -1,28 +1,14 @@
-/* Routes of checkpoints, see srv_checkpoint.h. A checkpoint ends with its row; its
- * directory goes after that, and what a crash leaves of it is swept at the next start. */
+/* Lists of checkpoints and changes of one, out of the store. */
 #include "server/api/srv_checkpoint.h"
 
 #include "base/clock.h"
 #include "server/api/srv_weights.h"
-#include "server/http/srv_reply.h"
-#include "server/srv_int.h"
-#include "server/store/srv_files.h"
+#include "server/run/srv_msg.h"
+#include "server/run/srv_state.h"
 
-#define LIMIT_MAX      1000
-#define TTL_MAX_S      INT64_C(3153600000) /* a century */
-#define DIR_NAME_BYTES 200 /* with what is put behind it, less than file systems take */
+#define LIMIT_MAX 1000
 
 /* ---- from the request ---- */
-
-/* A 422 about one parameter of the query. */
-static bool refuse_query(srv_request *request, const char *name, const char *text)
-{
-    tk_err err = TK_ERR_INIT;
-    (void)tk_err_set(&err, TINKC_E_DECODE, "%s", text);
-    tk_err_under(&err, name);
-    (void)srv_reply_error(request, &err);
-    return false;
-}
 
 static bool read_count(int64_t *out, srv_request *request, const char *name,
                        int64_t by_default)
@@ -33,7 +19,8 @@ static bool read_count(int64_t *out, srv_request *request, const char *name,
         return true;
     }
     if (!tk_str_to_i64(text, out) || *out < 0) {
-        return refuse_query(request, name, "must be an integer, not negative");
+        (void)srv_reply_field(request, name, "must be an integer, not negative");
+        return false;
     }
     return true;
 }
@@ -61,19 +48,19 @@ bool srv_checkpoint_path(tk_path *out, srv_request *request)
     } else if (tk_str_is(kind, tk_path_kind_name(TK_PATH_SAMPLER_WEIGHTS))) {
         path.kind = TK_PATH_SAMPLER_WEIGHTS;
     } else {
-        (void)srv_checkpoint_refuse_bare(request->server, request);
+        (void)srv_checkpoint_refuse_bare(request);
         return false;
     }
     if (!srv_weights_is_name(path.name)) {
-        return refuse_query(request, "checkpoint_id", "is no name of a checkpoint");
+        (void)srv_reply_field(request, "checkpoint_id", "is not a name of a checkpoint");
+        return false;
     }
     *out = path;
     return true;
 }
 
-srv_verdict srv_checkpoint_refuse_bare(srv *server, srv_request *request)
+srv_verdict srv_checkpoint_refuse_bare(srv_request *request)
 {
-    (void)server;
     return srv_reply_fail(
         request, 400, "a checkpoint's id is weights/<name> or sampler_weights/<name>");
 }
@@ -135,11 +122,12 @@ static srv_verdict reply_list(srv_request *request, const srv_store_checkpoints 
         reply.cursor.v = (tk_cursor){
             {TK_SET, page->offset}, {TK_SET, page->limit}, {TK_SET, list->total}};
     }
-    return srv_reply_msg(request, &tk_msg_checkpoints_response, &reply);
+    return srv_msg_reply(request, &tk_msg_checkpoints_response, &reply);
 }
 
-srv_verdict srv_checkpoint_list_all(srv *server, srv_request *request)
+srv_verdict srv_checkpoint_list_all(srv_request *request)
 {
+    srv *server = request->app;
     srv_store_filter filter = {.run_id = {"", 0}};
     srv_store_checkpoints list;
     tk_err err = TK_ERR_INIT;
@@ -153,8 +141,9 @@ srv_verdict srv_checkpoint_list_all(srv *server, srv_request *request)
     return reply_list(request, &list, &filter.page);
 }
 
-srv_verdict srv_checkpoint_list_run(srv *server, srv_request *request)
+srv_verdict srv_checkpoint_list_run(srv_request *request)
 {
+    srv *server = request->app;
     const srv_store_filter filter = {.run_id = request->params[0],
                                      .page = {INT64_MAX, 0}};
     srv_store_checkpoints list;
@@ -172,26 +161,18 @@ srv_verdict srv_checkpoint_list_run(srv *server, srv_request *request)
 
 /* ---- changes ---- */
 
-static void remove_files(srv *server, tk_arena *arena, tk_str dir)
-{
-    const char *full = NULL;
-    tk_err ignored = TK_ERR_INIT;
-    if (srv_store_dir(&full, server->store, arena, dir, &ignored) == TINKC_OK) {
-        srv_files_remove_dir(full);
-    }
-}
-
-/* The answer to a change: nobody reads its body. What is so already is no conflict: the
- * official client tries a 409 again for minutes, and a repeated request may only be one
- * whose answer was lost (wire.md §12 row 10). */
+/* Answers a change; its body is not read by clients. A state that is there already is not
+ * a conflict: the official client retries a 409 for minutes, and a repeated request may
+ * only be one whose answer was lost (docs/protocol.md §12 row 10). */
 static srv_verdict reply_changed(srv_request *request, tinkc_code code, const tk_err *err)
 {
     return code == TINKC_OK ? srv_reply_fixed(request, 200, SRV_TYPE_JSON, TK_STR("{}"))
                             : srv_reply_error(request, err);
 }
 
-srv_verdict srv_checkpoint_delete(srv *server, srv_request *request)
+srv_verdict srv_checkpoint_delete(srv_request *request)
 {
+    srv *server = request->app;
     tk_path path;
     tk_str dir;
     tk_err err = TK_ERR_INIT;
@@ -203,12 +184,13 @@ srv_verdict srv_checkpoint_delete(srv *server, srv_request *request)
     if (code != TINKC_OK) {
         return srv_reply_error(request, &err);
     }
-    remove_files(server, &request->arena, dir);
+    srv_store_remove_dir(server->store, dir);
     return srv_reply_empty(request, 204);
 }
 
-static srv_verdict set_public(srv *server, srv_request *request, bool is_public)
+static srv_verdict set_public(srv_request *request, bool is_public)
 {
+    srv *server = request->app;
     tk_path path;
     tk_err err = TK_ERR_INIT;
     if (!srv_checkpoint_path(&path, request)) {
@@ -219,27 +201,29 @@ static srv_verdict set_public(srv *server, srv_request *request, bool is_public)
     return reply_changed(request, code, &err);
 }
 
-srv_verdict srv_checkpoint_publish(srv *server, srv_request *request)
+srv_verdict srv_checkpoint_publish(srv_request *request)
 {
-    return set_public(server, request, true);
+    return set_public(request, true);
 }
 
-srv_verdict srv_checkpoint_unpublish(srv *server, srv_request *request)
+srv_verdict srv_checkpoint_unpublish(srv_request *request)
 {
-    return set_public(server, request, false);
+    return set_public(request, false);
 }
 
-srv_verdict srv_checkpoint_set_ttl(srv *server, srv_request *request)
+srv_verdict srv_checkpoint_set_ttl(srv_request *request)
 {
+    srv *server = request->app;
     tk_path path;
     tk_ttl_request msg;
     tk_err err = TK_ERR_INIT;
     if (!srv_checkpoint_path(&path, request) ||
-        !srv_request_decode(request, &tk_msg_ttl_request, &msg)) {
+        !srv_msg_decode(request, &tk_msg_ttl_request, &msg)) {
         return SRV_ANSWERED;
     }
     bool has_end = msg.ttl_seconds.is == TK_SET;
-    if (has_end && (msg.ttl_seconds.v <= 0 || msg.ttl_seconds.v > TTL_MAX_S)) {
+    if (has_end &&
+        (msg.ttl_seconds.v <= 0 || msg.ttl_seconds.v > SRV_WEIGHTS_TTL_MAX_S)) {
         return srv_reply_fail(request, 400, "ttl_seconds must be positive");
     }
     int64_t expires =
@@ -247,50 +231,4 @@ srv_verdict srv_checkpoint_set_ttl(srv *server, srv_request *request)
     tinkc_code code =
         srv_store_expire_checkpoint(server->store, &request->arena, &path, expires, &err);
     return reply_changed(request, code, &err);
-}
-
-/* ---- directories ---- */
-
-/* "<run>/<kind>/<name>.<random>". The random end keeps the old one readable while a name
- * is saved again; the name is only for people, so a long one may be cut. */
-tinkc_code srv_checkpoint_new_dir(tk_str *dir, const char **full, srv *server,
-                                  tk_arena *arena, const tk_path *path, tk_err *err)
-{
-    tk_str name = {path->name.p, TK_MIN(path->name.n, DIR_NAME_BYTES)};
-    tk_mutex_lock(&server->lock);
-    uint64_t unique = tk_rand_u64(&server->rand);
-    tk_mutex_unlock(&server->lock);
-    tk_buf buf;
-    tk_buf_init(&buf, TK_KIB);
-    tk_buf_printf(&buf, TK_STR_FMT "/%s/" TK_STR_FMT ".%016llx", TK_STR_ARG(path->run),
-                  tk_path_kind_name(path->kind), TK_STR_ARG(name),
-                  (unsigned long long)unique);
-    tinkc_code code = tk_buf_status(&buf, err);
-    if (code == TINKC_OK && !tk_arena_dup(arena, dir, buf.p, buf.n)) {
-        code = tk_err_nomem(err);
-    }
-    tk_buf_dispose(&buf);
-    return code == TINKC_OK ? srv_store_dir(full, server->store, arena, *dir, err) : code;
-}
-
-/* ---- the end ---- */
-
-void srv_checkpoint_sweep(srv *server)
-{
-    tk_err err = TK_ERR_INIT;
-    tk_arena arena;
-    tk_str dir = {"", 0};
-    tk_arena_init(&arena, TK_MIB);
-    while (srv_store_take_expired(&dir, server->store, &arena, tk_clock_wall_us(NULL),
-                                  &err) == TINKC_OK &&
-           dir.n > 0) {
-        tk_log_write(server->log, TINKC_LOG_INFO, "checkpoint", TK_STR_FMT " has expired",
-                     TK_STR_ARG(dir));
-        remove_files(server, &arena, dir);
-        tk_arena_dispose(&arena);
-    }
-    if (err.code != TINKC_OK) {
-        tk_log_write(server->log, TINKC_LOG_WARN, "checkpoint", "%s", err.message);
-    }
-    tk_arena_dispose(&arena);
 }

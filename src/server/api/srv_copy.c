@@ -1,6 +1,6 @@
-/* See srv_copy.h. Files of checkpoints never change once they are there, so a copy is a
- * directory of hard links: it stays when the source is deleted. The copy's run has no
- * model and cannot be trained; projects do not exist here and are ignored. */
+/* Files of checkpoints never change once they are written, so a copy is a directory of
+ * hard links: it stays when the source is deleted. The copy's run has no model and cannot
+ * be trained; projects do not exist here and are ignored. */
 #include "server/api/srv_copy.h"
 
 #include <stdio.h>
@@ -10,10 +10,10 @@
 #include "base/file.h"
 #include "base/sha256.h"
 #include "base/uuid.h"
-#include "server/api/srv_checkpoint.h"
-#include "server/api/srv_model.h"
+#include "server/api/srv_lookup.h"
 #include "server/http/srv_reply.h"
-#include "server/srv_int.h"
+#include "server/run/srv_model.h"
+#include "server/run/srv_state.h"
 #include "server/store/srv_files.h"
 #include "server/store/srv_store.h"
 
@@ -41,7 +41,7 @@ static bool text_of(const tk_json *body, const char *key, tk_str *out)
     return true;
 }
 
-/* False with an answer. */
+/* Returns false with an answer. */
 static bool read_ttl(copying *c, const tk_json *body)
 {
     const tk_json *ttl = tk_json_get(body, "ttl_seconds");
@@ -57,8 +57,8 @@ static bool read_ttl(copying *c, const tk_json *body)
     return true;
 }
 
-/* A run of its own. A request that is sent again, with its key, gets the same one, and
- * so finds the copy that it made the first time. */
+/* Makes up a run. A request that is sent again, with its key, gets the same one, and so
+ * finds the copy that it made the first time. */
 static bool invent_run(copying *c, tk_str source)
 {
     char uuid[TK_UUID_TEXT_BYTES];
@@ -81,7 +81,7 @@ static bool invent_run(copying *c, tk_str source)
     return true;
 }
 
-/* The run of the copy: in the session that was named, or in none. */
+/* Chooses the run of the copy: in the session that was named, or a new one. */
 static bool choose_run(copying *c, const tk_json *body, tk_str source)
 {
     tk_str session;
@@ -119,12 +119,8 @@ static bool read_body(copying *c)
         (void)srv_reply_fail(request, 422, "source_path is missing");
         return false;
     }
-    if (tk_path_parse(&c->source, source, &err) != TINKC_OK) {
-        (void)srv_reply_fail(request, 400, "Invalid checkpoint tinker path " TK_STR_FMT,
-                             TK_STR_ARG(source));
-        return false;
-    }
-    return read_ttl(c, body) && choose_run(c, body, source);
+    return srv_lookup_path(&c->source, request, source) && read_ttl(c, body) &&
+           choose_run(c, body, source);
 }
 
 /* Whether weights of `a` can be those of `b`. */
@@ -135,8 +131,8 @@ static bool is_same_shape(const srv_store_run *a, const srv_store_run *b)
            a->train_attn == b->train_attn;
 }
 
-/* The run's row: that of the source under another id. It may be there, of an earlier
- * attempt or of another copy into the same run. */
+/* Adds the run's row: that of the source with another id. It may exist, from an earlier
+ * attempt or from another copy into the same run. */
 static tinkc_code add_run(copying *c, tk_err *err)
 {
     srv_store_run there;
@@ -166,13 +162,13 @@ static tinkc_code link_files(copying *c, tk_str *dir, const char **full, tk_err 
     tk_arena *arena = &c->request->arena;
     tinkc_code code = srv_store_dir(&from, server->store, arena, c->from.dir, err);
     if (code == TINKC_OK) {
-        code = srv_checkpoint_new_dir(dir, full, server, arena, &path, err);
+        code = srv_store_new_dir(dir, full, server->store, arena, &path, err);
     }
     return code == TINKC_OK ? srv_files_link_dir(from, *full, err) : code;
 }
 
-/* There is a checkpoint of that name in the run. It is the copy that is asked for when
- * the answer to the first attempt was lost. */
+/* The run has a checkpoint of that name. It is the copy that is asked for when the answer
+ * to the first attempt was lost. */
 static tinkc_code judge_there(copying *c, tk_err *err)
 {
     srv_store *store = c->server->store;
@@ -182,16 +178,22 @@ static tinkc_code judge_there(copying *c, tk_err *err)
     const tk_path path = {
         .run = tk_str_of(c->run_id), .kind = c->source.kind, .name = c->source.name};
     tinkc_code code = srv_store_get_checkpoint(&there, store, arena, &path, err);
-    if (code == TINKC_OK) {
-        code = srv_store_dir(&source, store, arena, c->from.dir, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = srv_store_dir(&dir, store, arena, there.dir, err);
+    code = srv_store_dir(&source, store, arena, c->from.dir, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK && !srv_files_is_linked(source, dir)) {
+    code = srv_store_dir(&dir, store, arena, there.dir, err);
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    if (!srv_files_is_linked(source, dir)) {
         code = tk_err_set(err, TINKC_E_CONFLICT,
                           "the run has another checkpoint of that name");
     }
+out:
     return code;
 }
 
@@ -202,17 +204,20 @@ static tinkc_code copy(copying *c, tk_err *err)
     tk_str dir, old;
     const char *full = NULL;
     tinkc_code code = srv_store_get_checkpoint(&c->from, store, arena, &c->source, err);
-    if (code == TINKC_OK) {
-        code = srv_store_get_run(&c->run, store, arena, c->source.run, err);
-    }
-    if (code == TINKC_OK) {
-        code = add_run(c, err);
-    }
-    if (code == TINKC_OK) {
-        code = link_files(c, &dir, &full, err);
-    }
     if (code != TINKC_OK) {
-        return code;
+        goto out;
+    }
+    code = srv_store_get_run(&c->run, store, arena, c->source.run, err);
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    code = add_run(c, err);
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    code = link_files(c, &dir, &full, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
     srv_store_checkpoint row = c->from;
     row.run_id = tk_str_of(c->run_id);
@@ -224,14 +229,16 @@ static tinkc_code copy(copying *c, tk_err *err)
     code = srv_store_add_checkpoint(store, arena, &row, false, &old, &why);
     if (code != TINKC_OK) {
         srv_files_remove_dir(full);
+        code = code == TINKC_E_CONFLICT ? judge_there(c, err)
+                                        : tk_err_set(err, code, "%s", why.message);
     }
-    return code == TINKC_OK           ? TINKC_OK
-           : code == TINKC_E_CONFLICT ? judge_there(c, err)
-                                      : tk_err_set(err, code, "%s", why.message);
+out:
+    return code;
 }
 
-srv_verdict srv_copy_weights(srv *server, srv_request *request)
+srv_verdict srv_copy_weights(srv_request *request)
 {
+    srv *server = request->app;
     copying c = {.server = server, .request = request};
     tk_err err = TK_ERR_INIT;
     if (!read_body(&c)) {

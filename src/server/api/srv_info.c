@@ -1,4 +1,4 @@
-/* See srv_info.h. */
+/* The counters are read from their owners, each under its own lock. */
 #include "server/api/srv_info.h"
 
 #include <tinkc/version.h>
@@ -9,11 +9,10 @@
 #include "server/http/srv_reply.h"
 #include "server/run/srv_catalog.h"
 #include "server/run/srv_engine.h"
-#include "server/srv_int.h"
+#include "server/run/srv_state.h"
 
-srv_verdict srv_info_root(srv *server, srv_request *request)
+srv_verdict srv_info_root(srv_request *request)
 {
-    (void)server;
     return srv_reply_fixed(request, 200, SRV_TYPE_JSON,
                            TK_STR("{\"name\":\"tinkc\",\"version\":\"" TINKC_VERSION
                                   "\",\"api\":\"/api/v1\"}"));
@@ -34,8 +33,9 @@ static void put(tk_buf *out, const metric *m)
                   m->help, m->name, m->type, m->name, (unsigned long long)m->value);
 }
 
-srv_verdict srv_info_metrics(srv *server, srv_request *request)
+srv_verdict srv_info_metrics(srv_request *request)
 {
+    srv *server = request->app;
     srv_engine_stats engine;
     srv_http_stats http;
     srv_engine_get_stats(server->engine, &engine);
@@ -49,11 +49,11 @@ srv_verdict srv_info_metrics(srv *server, srv_request *request)
     size_t results = server->futures.result_bytes;
     tk_mutex_unlock(&server->lock);
     const metric metrics[] = {
-        {"requests_total", "counter", "HTTP requests.", atomic_load(&server->n_requests)},
+        {"requests_total", "counter", "HTTP requests.", http.total},
         {"requests_active", "gauge", "Requests without a complete answer.", http.active},
         {"polls_parked", "gauge", "Polls that wait for a result.", parked},
         {"body_bytes", "gauge", "Request bodies in memory.",
-         atomic_load(&server->body_bytes)},
+         atomic_load(&server->bodies.used)},
         {"sessions", "gauge", "Sessions that are alive.", sessions},
         {"models", "gauge", "Models loaded for training.", models},
         {"samplers", "gauge", "Sampling sessions.", samplers},
@@ -104,8 +104,9 @@ static srv_verdict reply_file(srv_request *request, const srv_base *base,
     return srv_reply_buf(request, 200, file->type, &buf);
 }
 
-srv_verdict srv_info_tokenizer(srv *server, srv_request *request)
+srv_verdict srv_info_tokenizer(srv_request *request)
 {
+    srv *server = request->app;
     static const served files[] = {
         {"tokenizer.json", SRV_TYPE_JSON},
         {"tokenizer_config.json", SRV_TYPE_JSON},

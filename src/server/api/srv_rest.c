@@ -1,23 +1,24 @@
-/* Runs and sessions out of the store, see srv_rest.h. */
+/* Runs and sessions out of the store, and the routes that answer 501. */
 #include "server/api/srv_rest.h"
 
 #include "server/api/srv_checkpoint.h"
-#include "server/http/srv_reply.h"
-#include "server/srv_int.h"
+#include "server/run/srv_msg.h"
+#include "server/run/srv_state.h"
 
 #define OWNER "local"
 
 /* ---- runs ---- */
 
-/* The newest checkpoint of a kind, or null. */
+/* Fills in the newest checkpoint of a kind, or null. */
 static tinkc_code fill_last(tk_f_checkpoint *out, srv_request *request, tk_str run_id,
                             tk_path_kind kind, tk_err *err)
 {
     const srv_store_filter filter = {
         .run_id = run_id, .has_kind = true, .kind = kind, .page = {1, 0}};
+    const srv *server = request->app;
     srv_store_checkpoints list;
-    tinkc_code code = srv_store_list_checkpoints(&list, request->server->store,
-                                                 &request->arena, &filter, err);
+    tinkc_code code =
+        srv_store_list_checkpoints(&list, server->store, &request->arena, &filter, err);
     if (code != TINKC_OK) {
         return code;
     }
@@ -70,8 +71,9 @@ static tinkc_code fill_run(tk_training_run *out, srv_request *request,
                             : code;
 }
 
-srv_verdict srv_rest_list_runs(srv *server, srv_request *request)
+srv_verdict srv_rest_list_runs(srv_request *request)
 {
+    srv *server = request->app;
     srv_store_page page;
     srv_store_runs list;
     tk_err err = TK_ERR_INIT;
@@ -97,11 +99,12 @@ srv_verdict srv_rest_list_runs(srv *server, srv_request *request)
         .training_runs_n = list.n,
         .cursor = {{TK_SET, page.offset}, {TK_SET, page.limit}, {TK_SET, list.total}},
     };
-    return srv_reply_msg(request, &tk_msg_training_runs_response, &reply);
+    return srv_msg_reply(request, &tk_msg_training_runs_response, &reply);
 }
 
-srv_verdict srv_rest_get_run(srv *server, srv_request *request)
+srv_verdict srv_rest_get_run(srv_request *request)
 {
+    srv *server = request->app;
     srv_store_run row;
     tk_training_run run;
     tk_err err = TK_ERR_INIT;
@@ -110,14 +113,15 @@ srv_verdict srv_rest_get_run(srv *server, srv_request *request)
     if (code == TINKC_OK) {
         code = fill_run(&run, request, &row, &err);
     }
-    return code == TINKC_OK ? srv_reply_msg(request, &tk_msg_training_run, &run)
+    return code == TINKC_OK ? srv_msg_reply(request, &tk_msg_training_run, &run)
                             : srv_reply_error(request, &err);
 }
 
 /* ---- sessions ---- */
 
-srv_verdict srv_rest_list_sessions(srv *server, srv_request *request)
+srv_verdict srv_rest_list_sessions(srv_request *request)
 {
+    srv *server = request->app;
     srv_store_page page;
     tk_sessions_response reply;
     tk_err err = TK_ERR_INIT;
@@ -126,12 +130,13 @@ srv_verdict srv_rest_list_sessions(srv *server, srv_request *request)
     }
     tinkc_code code = srv_store_list_sessions(&reply.sessions, server->store,
                                               &request->arena, &page, &err);
-    return code == TINKC_OK ? srv_reply_msg(request, &tk_msg_sessions_response, &reply)
+    return code == TINKC_OK ? srv_msg_reply(request, &tk_msg_sessions_response, &reply)
                             : srv_reply_error(request, &err);
 }
 
-srv_verdict srv_rest_get_session(srv *server, srv_request *request)
+srv_verdict srv_rest_get_session(srv_request *request)
 {
+    srv *server = request->app;
     tk_session_response reply;
     tk_err err = TK_ERR_INIT;
     tk_str id = request->params[0];
@@ -144,55 +149,49 @@ srv_verdict srv_rest_get_session(srv *server, srv_request *request)
         code = srv_store_list_session_samplers(&reply.sampler_ids, server->store,
                                                &request->arena, id, &err);
     }
-    return code == TINKC_OK ? srv_reply_msg(request, &tk_msg_session_response, &reply)
+    return code == TINKC_OK ? srv_msg_reply(request, &tk_msg_session_response, &reply)
                             : srv_reply_error(request, &err);
 }
 
-/* ---- what there is not ---- */
+/* ---- what a local server does not have ---- */
 
-/* The official client tries statuses of 500 and above again, unless told not to. */
+/* The official client retries statuses of 500 and above, unless the header forbids it. */
 static srv_verdict reply_not_here(srv_request *request, const char *text)
 {
     (void)srv_reply_header(request, "x-should-retry", "false");
     return srv_reply_fail(request, 501, "%s", text);
 }
 
-srv_verdict srv_rest_no_audit(srv *server, srv_request *request)
+srv_verdict srv_rest_no_audit(srv_request *request)
 {
-    (void)server;
     return reply_not_here(request, "a local server keeps no audit log");
 }
 
-srv_verdict srv_rest_no_traces(srv *server, srv_request *request)
+srv_verdict srv_rest_no_traces(srv_request *request)
 {
-    (void)server;
     return reply_not_here(request, "a local server exports no traces");
 }
 
-srv_verdict srv_rest_no_projects(srv *server, srv_request *request)
+srv_verdict srv_rest_no_projects(srv_request *request)
 {
-    (void)server;
     return reply_not_here(request, "a local server has no projects");
 }
 
-srv_verdict srv_rest_no_external(srv *server, srv_request *request)
+srv_verdict srv_rest_no_external(srv_request *request)
 {
-    (void)server;
     return reply_not_here(request, "a local server exports no weights to other storage: "
                                    "save_weights_for_sampler and the archive of the "
                                    "checkpoint give the same files");
 }
 
-srv_verdict srv_rest_no_custom_losses(srv *server, srv_request *request)
+srv_verdict srv_rest_no_custom_losses(srv_request *request)
 {
-    (void)server;
     return reply_not_here(request, "a local server runs no custom losses: the client "
                                    "differentiates them itself");
 }
 
-srv_verdict srv_rest_not_served(srv *server, srv_request *request)
+srv_verdict srv_rest_not_served(srv_request *request)
 {
-    (void)server;
     return reply_not_here(request, "a local server does not serve this; its "
                                    "client/config says so");
 }

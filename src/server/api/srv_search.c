@@ -1,14 +1,13 @@
-/* See srv_search.h. Sessions have no display names and no projects here: whoever asks for
- * one finds nothing. A session that ended has no status, as its client may only have gone
- * silent. */
+/* Sessions have no display names and no projects here: a search for one finds nothing. A
+ * session that ended has no status, as its client may only have stopped sending. */
 #include "server/api/srv_search.h"
 
 #include <string.h>
 
 #include "base/date.h"
-#include "server/api/srv_session.h"
 #include "server/http/srv_reply.h"
-#include "server/srv_int.h"
+#include "server/run/srv_session.h"
+#include "server/run/srv_state.h"
 #include "server/store/srv_store.h"
 
 #define LIMIT_MAX     200
@@ -232,8 +231,9 @@ static tinkc_code find(search *s, tk_json_writer *w, tk_err *err)
     return TINKC_OK;
 }
 
-srv_verdict srv_search_sessions(srv *server, srv_request *request)
+srv_verdict srv_search_sessions(srv_request *request)
 {
+    srv *server = request->app;
     search s = {.server = server, .request = request};
     tk_err err = TK_ERR_INIT;
     if (!read_body(&s)) {

@@ -1,15 +1,179 @@
-/* From a training request's bytes to a job (wire.md §2.3, §3, Appendix A). Numbers are
- * not copied: the engine reads the tensors where the decoder found them. */
+/* From a training request's bytes to a job (docs/protocol.md §2.2, §2.3, §3, Appendix A).
+ * Numbers are not copied: the engine reads the tensors where the decoder found them. */
 #include "server/api/srv_train.h"
 
-#include "base/mem.h"
-#include "server/http/srv_reply.h"
+#include <string.h>
+
+#include "server/api/srv_lookup.h"
 #include "server/run/srv_job.h"
-#include "server/srv_int.h"
+#include "server/run/srv_model.h"
+#include "server/run/srv_msg.h"
+#include "server/run/srv_state.h"
+#include "wire/msg_model.h"
 #include "wire/msg_train.h"
-#include "wire/msg_value.h"
 #include "wire/pb_fwdbwd.h"
 #include "wire/zstd.h"
+
+#define RANK_MAX   4096
+#define LORA_ALPHA 32.0 /* for any rank, as the hosted service */
+
+/* ---- create_model ---- */
+
+static bool is_power_of_two(int64_t n)
+{
+    return n > 0 && (n & (n - 1)) == 0;
+}
+
+/* The texts are the hosted service's. */
+static const char *blame_lora(const srv *server, const tk_lora_config *config)
+{
+    tk_err ignored = TK_ERR_INIT;
+    if (config->rank.v <= 0) {
+        return "lora_config.rank must be positive";
+    }
+    if (server->strict && !is_power_of_two(config->rank.v)) {
+        return "lora_config.rank must be a power of 2";
+    }
+    if (config->rank.v > RANK_MAX) {
+        return "lora_config.rank must be at most 4096";
+    }
+    if (tk_lora_config_check(config, &ignored) != TINKC_OK) {
+        return "At least one of train_unembed, train_mlp, or train_attn must be True";
+    }
+    return NULL;
+}
+
+static bool flag_of(const tk_f_bool *field)
+{
+    return field->is != TK_SET || field->v;
+}
+
+static eng_lora_config lora_of(srv *server, const tk_f_lora_config *config)
+{
+    eng_lora_config lora = ENG_LORA_CONFIG_INIT;
+    bool seeded = config->is == TK_SET && config->v.seed.is == TK_SET;
+    if (config->is == TK_SET) {
+        lora.rank = (size_t)config->v.rank.v;
+        lora.train_attn = flag_of(&config->v.train_attn);
+        lora.train_mlp = flag_of(&config->v.train_mlp);
+        lora.train_unembed = flag_of(&config->v.train_unembed);
+    }
+    lora.alpha = LORA_ALPHA;
+    tk_mutex_lock(&server->lock);
+    lora.seed = seeded ? config->v.seed.v : tk_rand_u64(&server->rand);
+    tk_mutex_unlock(&server->lock);
+    return lora;
+}
+
+static tk_str metadata_of(srv_request *request, const tk_f_raw *raw)
+{
+    tk_str out = {"", 0};
+    if (raw->is == TK_SET && raw->v != NULL) {
+        tk_buf buf;
+        tk_json_writer w;
+        tk_buf_init(&buf, 2 * TK_SRV_BODY_LIGHT_BYTES);
+        tk_json_writer_init(&w, &buf);
+        tk_json_put_value(&w, raw->v);
+        if (buf.failure != TINKC_OK ||
+            !tk_arena_dup(&request->arena, &out, buf.p, buf.n)) {
+            out = (tk_str){"", 0};
+        }
+        tk_buf_dispose(&buf);
+    }
+    return out;
+}
+
+srv_verdict srv_train_create_model(srv_request *request)
+{
+    srv *server = request->app;
+    tk_create_model_request msg;
+    if (!srv_msg_decode(request, &tk_msg_create_model_request, &msg)) {
+        return SRV_ANSWERED;
+    }
+    if (msg.lora_config.is == TK_SET) {
+        const char *blame = blame_lora(server, &msg.lora_config.v);
+        if (blame != NULL) {
+            return srv_reply_fail(request, 400, "%s", blame);
+        }
+    }
+    const srv_base *base = NULL;
+    if (!srv_lookup_base(&base, request, msg.base_model.v)) {
+        return SRV_ANSWERED;
+    }
+    const srv_model_spec spec = {
+        .session_id = msg.session_id.v,
+        .seq = msg.model_seq_id.v,
+        .base_name = msg.base_model.v,
+        .base = base,
+        .lora = lora_of(server, &msg.lora_config),
+        .user_metadata = metadata_of(request, &msg.user_metadata),
+    };
+    const srv_submit submit = {.type = TK_FUTURE_CREATE_MODEL,
+                               .schema = &tk_msg_create_model_request,
+                               .msg = &msg};
+    srv_job *job = srv_job_new(server, SRV_JOB_CREATE);
+    if (job == NULL) {
+        return srv_reply_fail(request, 500, "out of memory");
+    }
+    return srv_model_submit_new(request, job, &spec, &submit);
+}
+
+/* ---- get_info, unload_model ---- */
+
+srv_verdict srv_train_get_info(srv_request *request)
+{
+    srv *server = request->app;
+    tk_model_request msg;
+    if (!srv_msg_decode(request, &tk_msg_get_info_request, &msg)) {
+        return SRV_ANSWERED;
+    }
+    tk_str name = {NULL, 0};
+    const srv_base *base = NULL;
+    size_t rank = 0;
+    bool copied = false;
+    tk_mutex_lock(&server->lock);
+    srv_model *model = srv_model_find(server, msg.model_id.v);
+    if (model != NULL) {
+        base = model->base;
+        rank = model->lora.rank;
+        copied = tk_arena_dup(&request->arena, &name, model->base_name,
+                              strlen(model->base_name));
+    }
+    tk_mutex_unlock(&server->lock);
+    if (base == NULL) {
+        return srv_model_answer_missing(server, request, msg.model_id.v);
+    }
+    if (!copied) {
+        return srv_reply_fail(request, 500, "out of memory");
+    }
+    const tk_get_info_response reply = {
+        .model_id = {TK_SET, msg.model_id.v},
+        .model_data = {.arch = {TK_SET, tk_str_of(base->info.architecture)},
+                       .model_name = {TK_SET, name},
+                       .tokenizer_id = {TK_SET, tk_str_of(base->tokenizer_dir)}},
+        .is_lora = {TK_SET, true},
+        .lora_rank = {TK_SET, (int64_t)rank},
+        .model_name = {TK_SET, name},
+    };
+    return srv_msg_reply(request, &tk_msg_get_info_response, &reply);
+}
+
+srv_verdict srv_train_unload_model(srv_request *request)
+{
+    tk_model_request msg;
+    if (!srv_msg_decode(request, &tk_msg_unload_model_request, &msg)) {
+        return SRV_ANSWERED;
+    }
+    srv_job *job = srv_job_new(request->app, SRV_JOB_UNLOAD);
+    if (job == NULL) {
+        return srv_reply_fail(request, 500, "out of memory");
+    }
+    const srv_submit submit = {.type = TK_FUTURE_UNLOAD_MODEL,
+                               .model_id = msg.model_id.v,
+                               .schema = &tk_msg_unload_model_request,
+                               .msg = &msg};
+    return srv_job_submit(request, job, &submit);
+}
 
 /* ---- bytes ---- */
 
@@ -28,11 +192,11 @@ static tinkc_code plain_bytes(tk_str *out, srv_request *request, srv_job *job,
     if (code != TINKC_OK) {
         return code;
     }
-    if (!srv_count_body(job->server, job->plain.n)) {
+    if (!srv_budget_take(request->budget, job->plain.n)) {
         return tk_err_set(err, TINKC_E_RATE_LIMIT,
                           "the server holds too many requests; try again");
     }
-    job->counted += job->plain.n;
+    job->memory.counted += job->plain.n;
     *out = tk_buf_str(&job->plain);
     return TINKC_OK;
 }
@@ -53,8 +217,8 @@ static tinkc_code decode(tk_fwdbwd_request *out, srv_request *request, tk_str by
 
 /* ---- to the engine's structs ---- */
 
-static tinkc_code convert_tokens(eng_datum *out, tk_arena *arena,
-                                 const tk_model_input *input, tk_err *err)
+tinkc_code srv_train_tokens(const int32_t **out, size_t *n_out, tk_arena *arena,
+                            const tk_model_input *input, tk_err *err)
 {
     size_t n = 0;
     for (size_t i = 0; i < input->n; i++) {
@@ -63,16 +227,16 @@ static tinkc_code convert_tokens(eng_datum *out, tk_arena *arena,
         }
         n += input->chunks[i].tokens.n;
     }
-    out->n_tokens = n;
+    *n_out = n;
     if (input->n == 1) {
-        out->tokens = input->chunks[0].tokens.p;
+        *out = input->chunks[0].tokens.p;
         return TINKC_OK;
     }
     int32_t *tokens = tk_arena_array(arena, n, sizeof(*tokens));
     if (tokens == NULL) {
         return tk_err_nomem(err);
     }
-    out->tokens = tokens;
+    *out = tokens;
     for (size_t i = 0; i < input->n; i++) {
         tk_i32s part = input->chunks[i].tokens;
         for (size_t k = 0; k < part.n; k++) {
@@ -117,7 +281,8 @@ static tinkc_code convert_datum(eng_datum *out, tk_arena *arena, const tk_datum 
     }
     out->inputs = inputs;
     out->n_inputs = n;
-    return convert_tokens(out, arena, &datum->model_input, err);
+    return srv_train_tokens(&out->tokens, &out->n_tokens, arena, &datum->model_input,
+                            err);
 }
 
 static tinkc_code convert(srv_job *job, tk_arena *arena, const tk_fwdbwd_request *msg,
@@ -163,20 +328,22 @@ static tinkc_code prepare(srv_submit *out, srv_request *request, srv_job *job,
     tk_fwdbwd_request msg;
     tk_str bytes;
     tinkc_code code = plain_bytes(&bytes, request, job, err);
-    if (code == TINKC_OK) {
-        code = decode(&msg, request, bytes, forward, err);
-    }
-    if (code == TINKC_OK && msg.data_n == 0) {
-        code = tk_err_set(err, TINKC_E_INVALID, "data must not be empty");
-    }
-    if (code == TINKC_OK && msg.seq_id < 0) {
-        code = tk_err_set(err, TINKC_E_INVALID, "seq_id must not be negative");
-    }
-    if (code == TINKC_OK) {
-        code = convert(job, &request->arena, &msg, err);
-    }
     if (code != TINKC_OK) {
-        return code;
+        goto out;
+    }
+    code = decode(&msg, request, bytes, forward, err);
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    if (msg.data_n == 0 || msg.seq_id < 0) {
+        code = tk_err_set(err, TINKC_E_INVALID,
+                          msg.data_n == 0 ? "data must not be empty"
+                                          : "seq_id must not be negative");
+        goto out;
+    }
+    code = convert(job, &request->arena, &msg, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
     job->order.kind = msg.forward_only ? SRV_ORDER_FORWARD : SRV_ORDER_GRADIENT;
     *out = (srv_submit){
@@ -185,12 +352,13 @@ static tinkc_code prepare(srv_submit *out, srv_request *request, srv_job *job,
         .seq = msg.seq_id,
         .bytes = bytes,
     };
-    return TINKC_OK;
+out:
+    return code;
 }
 
-static srv_verdict submit(srv *server, srv_request *request, bool forward)
+static srv_verdict submit(srv_request *request, bool forward)
 {
-    srv_job *job = srv_job_new(server, SRV_JOB_TRAIN);
+    srv_job *job = srv_job_new(request->app, SRV_JOB_TRAIN);
     if (job == NULL) {
         return srv_reply_fail(request, 500, "out of memory");
     }
@@ -206,20 +374,20 @@ static srv_verdict submit(srv *server, srv_request *request, bool forward)
     return srv_job_submit(request, job, &out);
 }
 
-srv_verdict srv_train_forward_backward(srv *server, srv_request *request)
+srv_verdict srv_train_forward_backward(srv_request *request)
 {
-    return submit(server, request, false);
+    return submit(request, false);
 }
 
-srv_verdict srv_train_forward(srv *server, srv_request *request)
+srv_verdict srv_train_forward(srv_request *request)
 {
-    return submit(server, request, true);
+    return submit(request, true);
 }
 
-srv_verdict srv_train_optim_step(srv *server, srv_request *request)
+srv_verdict srv_train_optim_step(srv_request *request)
 {
     tk_optim_step_request msg;
-    if (!srv_request_decode(request, &tk_msg_optim_step_request, &msg)) {
+    if (!srv_msg_decode(request, &tk_msg_optim_step_request, &msg)) {
         return SRV_ANSWERED;
     }
     tk_err err = TK_ERR_INIT;
@@ -229,7 +397,7 @@ srv_verdict srv_train_optim_step(srv *server, srv_request *request)
         tk_err_under(&err, "adam_params");
         return srv_reply_error(request, &err);
     }
-    srv_job *job = srv_job_new(server, SRV_JOB_OPTIM);
+    srv_job *job = srv_job_new(request->app, SRV_JOB_OPTIM);
     if (job == NULL) {
         return srv_reply_fail(request, 500, "out of memory");
     }

@@ -1,11 +1,24 @@
-/* Routes forward_backward, forward and optim_step: decode, check, submit. */
+/* Routes of training: create_model, get_info, unload_model, forward_backward, forward,
+ * optim_step. They decode, check and submit; the engine thread does the work. Thread: a
+ * worker. */
 #ifndef SERVER_SRV_TRAIN_H
 #define SERVER_SRV_TRAIN_H
 
+#include "base/err.h"
 #include "server/http/srv_request.h"
+#include "wire/msg_value.h"
 
-srv_verdict srv_train_forward_backward(srv *server, srv_request *request);
-srv_verdict srv_train_forward(srv *server, srv_request *request); /* legacy, JSON */
-srv_verdict srv_train_optim_step(srv *server, srv_request *request);
+srv_verdict srv_train_create_model(srv_request *request);
+srv_verdict srv_train_get_info(srv_request *request);
+srv_verdict srv_train_unload_model(srv_request *request);
+srv_verdict srv_train_forward_backward(srv_request *request);
+srv_verdict srv_train_forward(srv_request *request); /* legacy, JSON */
+srv_verdict srv_train_optim_step(srv_request *request);
+
+/* Gives the tokens of an input as one array: a view of a single chunk, else a copy in the
+ * arena. TINKC_E_INVALID for chunks that are not text. */
+TK_NODISCARD tinkc_code srv_train_tokens(const int32_t **out, size_t *n_out,
+                                         tk_arena *arena, const tk_model_input *input,
+                                         tk_err *err);
 
 #endif

@@ -1,17 +1,12 @@
-/* Saving and loading of weights: decode, check, submit (wire.md §2.3, §2.5). */
+/* From a request to save or load weights to a job (docs/protocol.md §2.3, §2.5). */
 #include "server/api/srv_weights.h"
 
-#include <stdio.h>
-
-#include "server/api/srv_model.h"
-#include "server/http/srv_reply.h"
-#include "server/run/srv_catalog.h"
+#include "server/api/srv_lookup.h"
 #include "server/run/srv_job.h"
-#include "server/srv_int.h"
-#include "server/store/srv_store.h"
+#include "server/run/srv_model.h"
+#include "server/run/srv_msg.h"
+#include "server/run/srv_state.h"
 #include "wire/msg_weights.h"
-
-#define TTL_MAX_S INT64_C(3153600000) /* a century: what is longer is no time to live */
 
 bool srv_weights_is_name(tk_str name)
 {
@@ -29,15 +24,6 @@ bool srv_weights_is_name(tk_str name)
     return true;
 }
 
-/* A 422 about one field. */
-static srv_verdict refuse_field(srv_request *request, const char *field, const char *text)
-{
-    tk_err err = TK_ERR_INIT;
-    (void)tk_err_set(&err, TINKC_E_DECODE, "%s", text);
-    tk_err_under(&err, field);
-    return srv_reply_error(request, &err);
-}
-
 static int64_t seq_of(const tk_f_i64 *seq)
 {
     return seq->is == TK_SET && seq->v > 0 ? seq->v : 0;
@@ -45,17 +31,18 @@ static int64_t seq_of(const tk_f_i64 *seq)
 
 /* ---- save ---- */
 
-/* Sets name and time to live; answers and returns false when they cannot be. */
+/* Sets name and time to live; answers and returns false when they are not allowed. */
 static bool fill_save(srv_job *job, srv_request *request, const tk_f_str *name,
                       const tk_f_i64 *ttl)
 {
     if (!srv_weights_is_name(name->v)) {
-        (void)refuse_field(request, "path",
-                           "a checkpoint's name is made of letters, digits, _, - and .");
+        (void)srv_reply_field(
+            request, "path",
+            "a checkpoint's name is made of letters, digits, _, - and .");
         return false;
     }
-    if (ttl->is == TK_SET && (ttl->v <= 0 || ttl->v > TTL_MAX_S)) {
-        (void)refuse_field(request, "ttl_seconds", "must be positive");
+    if (ttl->is == TK_SET && (ttl->v <= 0 || ttl->v > SRV_WEIGHTS_TTL_MAX_S)) {
+        (void)srv_reply_field(request, "ttl_seconds", "must be positive");
         return false;
     }
     job->name = name->v;
@@ -63,13 +50,13 @@ static bool fill_save(srv_job *job, srv_request *request, const tk_f_str *name,
     return true;
 }
 
-srv_verdict srv_weights_save(srv *server, srv_request *request)
+srv_verdict srv_weights_save(srv_request *request)
 {
     tk_save_weights_request msg;
-    if (!srv_request_decode(request, &tk_msg_save_weights_request, &msg)) {
+    if (!srv_msg_decode(request, &tk_msg_save_weights_request, &msg)) {
         return SRV_ANSWERED;
     }
-    srv_job *job = srv_job_new(server, SRV_JOB_SAVE);
+    srv_job *job = srv_job_new(request->app, SRV_JOB_SAVE);
     if (job == NULL) {
         return srv_reply_fail(request, 500, "out of memory");
     }
@@ -87,21 +74,22 @@ srv_verdict srv_weights_save(srv *server, srv_request *request)
     return srv_job_submit(request, job, &submit);
 }
 
-srv_verdict srv_weights_save_for_sampler(srv *server, srv_request *request)
+srv_verdict srv_weights_save_for_sampler(srv_request *request)
 {
     tk_save_for_sampler_request msg;
     tk_err err = TK_ERR_INIT;
-    if (!srv_request_decode(request, &tk_msg_save_for_sampler_request, &msg)) {
+    if (!srv_msg_decode(request, &tk_msg_save_for_sampler_request, &msg)) {
         return SRV_ANSWERED;
     }
     if (tk_save_for_sampler_check(&msg, &err) != TINKC_OK) {
-        return refuse_field(request, "path", err.message);
+        return srv_reply_field(request, "path", err.message);
     }
     bool named = msg.path.is == TK_SET;
     if (!named && msg.sampling_session_seq_id.v < 0) {
-        return refuse_field(request, "sampling_session_seq_id", "must not be negative");
+        return srv_reply_field(request, "sampling_session_seq_id",
+                               "must not be negative");
     }
-    srv_job *job = srv_job_new(server, named ? SRV_JOB_SAVE : SRV_JOB_SNAPSHOT);
+    srv_job *job = srv_job_new(request->app, named ? SRV_JOB_SAVE : SRV_JOB_SNAPSHOT);
     if (job == NULL) {
         return srv_reply_fail(request, 500, "out of memory");
     }
@@ -111,7 +99,8 @@ srv_verdict srv_weights_save_for_sampler(srv *server, srv_request *request)
     }
     job->kind_of_path = TK_PATH_SAMPLER_WEIGHTS;
     job->sampler_seq = msg.sampling_session_seq_id.v;
-    /* A resent request draws a new one (wire.md §12 row 11); the first one counts. */
+    /* A resent request draws a new number (docs/protocol.md §12 row 11); the first one
+     * counts. */
     msg.sampling_session_seq_id = (tk_f_i64){named ? TK_UNSET : TK_SET, 0};
     const srv_submit submit = {.type = TK_FUTURE_SAVE_WEIGHTS_FOR_SAMPLER,
                                .model_id = msg.model_id.v,
@@ -123,38 +112,20 @@ srv_verdict srv_weights_save_for_sampler(srv *server, srv_request *request)
 
 /* ---- load ---- */
 
-/* The run that a checkpoint belongs to; answers and returns false when there is none. */
-static bool find_run(srv_store_run *out, srv *server, srv_request *request,
-                     const tk_path *path)
-{
-    srv_store_checkpoint checkpoint;
-    tk_err err = TK_ERR_INIT;
-    tinkc_code code =
-        srv_store_get_checkpoint(&checkpoint, server->store, &request->arena, path, &err);
-    if (code == TINKC_OK) {
-        code = srv_store_get_run(out, server->store, &request->arena, path->run, &err);
-    }
-    if (code != TINKC_OK) {
-        (void)srv_reply_error(request, &err);
-    }
-    return code == TINKC_OK;
-}
-
 static srv_verdict load_into_new(srv_request *request, srv_job *job,
                                  const tk_load_weights_request *msg, const tk_path *path)
 {
-    srv *server = job->server;
+    srv_store_checkpoint checkpoint;
     srv_store_run run;
-    if (!find_run(&run, server, request, path)) {
+    const srv_base *base = NULL;
+    if (!srv_lookup_checkpoint(&checkpoint, &run, request, path)) {
         srv_job_free(job);
         return SRV_ANSWERED;
     }
     tk_str name = msg->base_model.is == TK_SET ? msg->base_model.v : run.base_model;
-    const srv_base *base = srv_catalog_find(server->catalog, name);
-    if (base == NULL) {
+    if (!srv_lookup_base(&base, request, name)) {
         srv_job_free(job);
-        return srv_reply_fail(request, 400, "base_model \"" TK_STR_FMT "\" is not served",
-                              TK_STR_ARG(name));
+        return SRV_ANSWERED;
     }
     job->kind = SRV_JOB_CREATE;
     eng_lora_config lora = ENG_LORA_CONFIG_INIT;
@@ -192,23 +163,24 @@ static srv_verdict load_into(srv_request *request, srv_job *job,
     return srv_job_submit(request, job, &submit);
 }
 
-srv_verdict srv_weights_load(srv *server, srv_request *request)
+srv_verdict srv_weights_load(srv_request *request)
 {
     tk_load_weights_request msg;
     tk_path path;
     tk_err err = TK_ERR_INIT;
-    if (!srv_request_decode(request, &tk_msg_load_weights_request, &msg)) {
+    if (!srv_msg_decode(request, &tk_msg_load_weights_request, &msg)) {
         return SRV_ANSWERED;
     }
     if (tk_load_weights_check(&msg, &err) != TINKC_OK) {
-        return refuse_field(request, "model_id", err.message);
+        return srv_reply_field(request, "model_id", err.message);
     }
-    if (tk_path_parse(&path, msg.path.v, &err) != TINKC_OK ||
-        path.kind != TK_PATH_WEIGHTS) {
-        return srv_reply_fail(request, 400, "Invalid checkpoint tinker path " TK_STR_FMT,
-                              TK_STR_ARG(msg.path.v));
+    if (!srv_lookup_path(&path, request, msg.path.v)) {
+        return SRV_ANSWERED;
     }
-    srv_job *job = srv_job_new(server, SRV_JOB_LOAD);
+    if (path.kind != TK_PATH_WEIGHTS) {
+        return srv_lookup_refuse_path(request, msg.path.v);
+    }
+    srv_job *job = srv_job_new(request->app, SRV_JOB_LOAD);
     if (job == NULL) {
         return srv_reply_fail(request, 500, "out of memory");
     }
@@ -218,20 +190,15 @@ srv_verdict srv_weights_load(srv *server, srv_request *request)
                                      : load_into_new(request, job, &msg, &path);
 }
 
-srv_verdict srv_weights_info(srv *server, srv_request *request)
+srv_verdict srv_weights_info(srv_request *request)
 {
     tk_weights_info_request msg;
     tk_path path;
+    srv_store_checkpoint checkpoint;
     srv_store_run run;
-    tk_err err = TK_ERR_INIT;
-    if (!srv_request_decode(request, &tk_msg_weights_info_request, &msg)) {
-        return SRV_ANSWERED;
-    }
-    if (tk_path_parse(&path, msg.tinker_path.v, &err) != TINKC_OK) {
-        return srv_reply_fail(request, 400, "Invalid checkpoint tinker path " TK_STR_FMT,
-                              TK_STR_ARG(msg.tinker_path.v));
-    }
-    if (!find_run(&run, server, request, &path)) {
+    if (!srv_msg_decode(request, &tk_msg_weights_info_request, &msg) ||
+        !srv_lookup_path(&path, request, msg.tinker_path.v) ||
+        !srv_lookup_checkpoint(&checkpoint, &run, request, &path)) {
         return SRV_ANSWERED;
     }
     const tk_weights_info_response reply = {
@@ -242,5 +209,5 @@ srv_verdict srv_weights_info(srv *server, srv_request *request)
         .train_mlp = {TK_SET, run.train_mlp},
         .train_attn = {TK_SET, run.train_attn},
     };
-    return srv_reply_msg(request, &tk_msg_weights_info_response, &reply);
+    return srv_msg_reply(request, &tk_msg_weights_info_response, &reply);
 }

@@ -1,18 +1,41 @@
-/* Rules and what they do, see srv_fault.h. What happens to an answer's bytes (drop, cut)
- * is only noted here: srv_http.c does it. */
+/* Which rule fires, and what it does. What happens to an answer's bytes (drop, cut) is
+ * only noted in the request: srv_http.c does it. A delay is the workers' (SRV_LATER). */
 #include "server/http/srv_fault.h"
 
-#include "base/file.h"
-#include "base/map.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/sha256.h"
-#include "server/api/srv_route.h"
-#include "server/http/srv_fault_int.h"
 #include "server/http/srv_reply.h"
-#include "server/srv_int.h"
-#include "wire/msg_future.h"
 
 #define SEEN_MAX 65536 /* distinct requests that a rule with "once" remembers */
+
+tinkc_code srv_faults_new(srv_faults **out, size_t n, const srv_dispatch *inner,
+                          tk_log *log, tk_err *err)
+{
+    srv_faults *faults = tk_zalloc(sizeof(*faults));
+    srv_fault *rules = tk_zarray(n, sizeof(*rules));
+    if (faults == NULL || rules == NULL) {
+        tk_free(faults);
+        tk_free(rules);
+        return tk_err_nomem(err);
+    }
+    tinkc_code code = tk_mutex_init(&faults->lock, err);
+    if (code != TINKC_OK) {
+        tk_free(faults);
+        tk_free(rules);
+        return code;
+    }
+    for (size_t i = 0; i < n; i++) {
+        tk_map_init(&rules[i].seen, TK_MAP_COPY_KEYS);
+    }
+    tk_arena_init(&faults->arena, 0);
+    faults->inner = *inner;
+    faults->log = log;
+    faults->rules = rules;
+    faults->n = n;
+    *out = faults;
+    return TINKC_OK;
+}
 
 void srv_faults_free(srv_faults *faults)
 {
@@ -22,6 +45,7 @@ void srv_faults_free(srv_faults *faults)
     for (size_t i = 0; i < faults->n; i++) {
         tk_map_dispose(&faults->rules[i].seen);
     }
+    tk_mutex_dispose(&faults->lock);
     tk_free(faults->rules);
     tk_arena_dispose(&faults->arena);
     tk_free(faults);
@@ -29,17 +53,9 @@ void srv_faults_free(srv_faults *faults)
 
 /* ---- which rule ---- */
 
-/* "optim_step" is "/api/v1/optim_step"; "*" is every route. */
 static bool fits(const srv_fault *rule, const srv_route *route)
 {
-    const char prefix[] = "/api/v1/";
-    tk_str pattern = tk_str_of(route->pattern);
-    if (tk_str_is(rule->route, "*") || tk_str_eq(rule->route, pattern)) {
-        return true;
-    }
-    const size_t n = sizeof(prefix) - 1;
-    return tk_str_has_prefix(pattern, prefix) &&
-           tk_str_eq(rule->route, (tk_str){pattern.p + n, pattern.n - n});
+    return tk_str_is(rule->route, "*") || tk_str_is(rule->route, route->pattern);
 }
 
 /* Whether this is the first time for these bytes. A request that cannot be remembered is
@@ -68,18 +84,18 @@ static bool fires(srv_fault *rule, const char digest[TK_SHA256_HEX_BYTES])
     return true;
 }
 
-static const srv_fault *choose(srv *server, const srv_request *request,
+static const srv_fault *choose(srv_faults *faults, const srv_request *request,
                                const char digest[TK_SHA256_HEX_BYTES])
 {
     const srv_fault *found = NULL;
-    tk_mutex_lock(&server->lock);
-    for (size_t i = 0; found == NULL && i < server->faults->n; i++) {
-        srv_fault *rule = &server->faults->rules[i];
+    tk_mutex_lock(&faults->lock);
+    for (size_t i = 0; found == NULL && i < faults->n; i++) {
+        srv_fault *rule = &faults->rules[i];
         if (fits(rule, request->route) && fires(rule, digest)) {
             found = rule;
         }
     }
-    tk_mutex_unlock(&server->lock);
+    tk_mutex_unlock(&faults->lock);
     return found;
 }
 
@@ -116,49 +132,9 @@ static srv_verdict reply_status(const srv_fault *rule, srv_request *request)
                           TK_STR_ARG(rule->detail));
 }
 
-/* As a poll whose time is over. */
-static srv_verdict reply_try_again(const srv_fault *rule, srv_request *request)
+static srv_verdict apply(const srv_faults *faults, const srv_fault *rule,
+                         srv_request *request)
 {
-    tk_retrieve_future_request msg;
-    if (!srv_request_decode(request, &tk_msg_retrieve_future_request, &msg)) {
-        return SRV_ANSWERED;
-    }
-    const tk_try_again reply = {
-        .request_id = msg.request_id,
-        .queue_state = {TK_SET, rule->queue_state},
-        .queue_state_reason = {TK_SET, rule->detail},
-    };
-    return srv_reply_msg_status(request, 408, &tk_msg_try_again, &reply);
-}
-
-static srv_verdict hold(srv *server, const srv_fault *rule, srv_request *request)
-{
-    request->held_until_ns =
-        tk_clock_after(tk_clock_mono_ns(NULL), rule->delay_ms * TK_NS_PER_MS);
-    tk_mutex_lock(&server->lock);
-    bool stopping = atomic_load(&server->stopping);
-    if (!stopping) {
-        tk_list_push_back(&server->faults->held, &request->waiting);
-        tk_cond_signal(&server->keeper_wake);
-    }
-    tk_mutex_unlock(&server->lock);
-    return stopping ? request->route->handler(server, request) : SRV_PARKED;
-}
-
-srv_verdict srv_faults_handle(srv *server, srv_request *request)
-{
-    char digest[TK_SHA256_HEX_BYTES];
-    const srv_fault *rule = NULL;
-    if (server->faults != NULL && request->held_until_ns == 0 &&
-        digest_of(digest, request)) {
-        rule = choose(server, request, digest);
-    }
-    if (rule == NULL) {
-        return request->route->handler(server, request);
-    }
-    tk_log_write(server->log, TINKC_LOG_INFO, "faults", "%s %s: %s",
-                 request->route->method, request->route->pattern,
-                 srv_fault_action_name(rule->action));
     switch (rule->action) {
     case SRV_FAULT_DROP:
         request->loss = SRV_LOSS_ALL;
@@ -168,41 +144,34 @@ srv_verdict srv_faults_handle(srv *server, srv_request *request)
         break;
     case SRV_FAULT_STATUS:
         return reply_status(rule, request);
-    case SRV_FAULT_TRY_AGAIN:
-        return reply_try_again(rule, request);
+    case SRV_FAULT_REPLY:
+        return rule->reply(rule, request);
     case SRV_FAULT_DELAY:
-        return hold(server, rule, request);
+        request->due_ns =
+            tk_clock_after(tk_clock_mono_ns(NULL), rule->delay_ms * TK_NS_PER_MS);
+        return SRV_LATER;
     }
-    return request->route->handler(server, request);
+    return faults->inner.handle(faults->inner.user, request);
 }
 
-/* ---- the held ---- */
-
-int64_t srv_faults_next(srv_faults *faults)
+static srv_verdict handle(void *user, srv_request *request)
 {
-    int64_t next = TK_FOREVER;
-    if (faults == NULL) {
-        return next;
+    srv_faults *faults = user;
+    char digest[TK_SHA256_HEX_BYTES];
+    const srv_fault *rule = NULL;
+    /* A request that comes back from its delay has had its fault. */
+    if (request->due_ns == 0 && digest_of(digest, request)) {
+        rule = choose(faults, request, digest);
     }
-    for (tk_list *at = faults->held.next; at != &faults->held; at = at->next) {
-        const srv_request *request = TK_CONTAINER_OF(at, srv_request, waiting);
-        next = TK_MIN(next, request->held_until_ns);
+    if (rule == NULL) {
+        return faults->inner.handle(faults->inner.user, request);
     }
-    return next;
+    tk_log_write(faults->log, TINKC_LOG_INFO, "faults", "%s %s: %s",
+                 request->route->method, request->route->pattern, rule->name);
+    return apply(faults, rule, request);
 }
 
-void srv_faults_release(srv_faults *faults, int64_t now_ns, tk_list *out)
+srv_dispatch srv_faults_dispatch(srv_faults *faults)
 {
-    if (faults == NULL) {
-        return;
-    }
-    tk_list *at = faults->held.next;
-    while (at != &faults->held) {
-        srv_request *request = TK_CONTAINER_OF(at, srv_request, waiting);
-        at = at->next;
-        if (request->held_until_ns <= now_ns) {
-            tk_list_remove(&request->waiting);
-            tk_list_push_back(out, &request->waiting);
-        }
-    }
+    return (srv_dispatch){handle, faults};
 }

@@ -1,32 +1,60 @@
-/* Faults on purpose, for tests of clients (--faults FILE): lost and cut answers, statuses
- * that were not earned, polls that say "not yet", delays. A file is
+/* Faults on purpose, for tests of clients: lost and cut answers, statuses that were not
+ * earned, delays. They wrap a dispatcher: each request is given to the first rule that
+ * fires, else to the inner dispatcher. The rules are given by the application, which reads
+ * them from a file (srv_fault_file.h) and may add answers of its own.
  *
- *     {"rules": [{"route": "optim_step", "action": "drop", "once": true}, ...]}
- *
- * and the first rule that fires for a request is applied. docs/faults.md has the fields.
- *
- * Thread: any, under the server's lock, except where it says otherwise. */
+ * Thread: any; a lock of its own, a leaf, guards the counts. */
 #ifndef SERVER_SRV_FAULT_H
 #define SERVER_SRV_FAULT_H
 
 #include "base/err.h"
-#include "server/http/srv_request.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/thread.h"
+#include "server/http/srv_route.h"
 
-typedef struct srv_faults srv_faults;
+typedef enum srv_fault_action {
+    SRV_FAULT_DROP,   /* the work is done, the answer is lost */
+    SRV_FAULT_CUT,    /* half of the answer's body is sent */
+    SRV_FAULT_STATUS, /* an error instead of the work */
+    SRV_FAULT_REPLY,  /* an answer of the application instead of the work */
+    SRV_FAULT_DELAY   /* the work begins later */
+} srv_fault_action;
 
-/* Reads the file. TINKC_E_CONFIG with the rule's number and key for what is not a rule;
- * else what the file is refused with. */
-TK_NODISCARD tinkc_code srv_faults_open(srv_faults **out, const char *path, tk_err *err);
+typedef struct srv_fault srv_fault;
+struct srv_fault {
+    const char *name; /* of the action, for the log; static */
+    tk_str route;     /* "*" or a pattern of the route table */
+    srv_fault_action action;
+    int64_t status;
+    tk_str detail;      /* followed by a NUL, as the next one */
+    tk_str retry_after; /* or empty */
+    srv_verdict (*reply)(const srv_fault *rule, srv_request *request);
+    int choice; /* of `reply` */
+    int64_t delay_ms;
+    int64_t skip, every, times; /* times 0 = no limit */
+    bool once;                  /* per distinct request */
+    /* under the lock of srv_faults */
+    int64_t n_seen, n_fired;
+    tk_map seen; /* digests, with "once" */
+};
+
+typedef struct srv_faults {
+    srv_dispatch inner;
+    tk_log *log;    /* borrowed */
+    tk_arena arena; /* of the rules' strings */
+    srv_fault *rules;
+    size_t n;
+    tk_mutex lock;
+} srv_faults;
+
+/* Makes room for `n` rules, which the caller fills in before the first request. */
+TK_NODISCARD tinkc_code srv_faults_new(srv_faults **out, size_t n,
+                                       const srv_dispatch *inner, tk_log *log,
+                                       tk_err *err);
 void srv_faults_free(srv_faults *faults); /* accepts NULL */
 
-/* Runs the request's handler, or what a rule has in its place. Without the lock. Thread:
- * a worker. */
-srv_verdict srv_faults_handle(srv *server, srv_request *request);
-
-/* When the next delayed request is due; TK_FOREVER when there is none. */
-int64_t srv_faults_next(srv_faults *faults); /* accepts NULL */
-/* Moves those that are due at `now_ns` to `out`, linked through `waiting`. Whoever calls
- * posts them again. Accepts NULL. */
-void srv_faults_release(srv_faults *faults, int64_t now_ns, tk_list *out);
+/* Returns the dispatcher that applies the rules. It lives as long as `faults`. */
+srv_dispatch srv_faults_dispatch(srv_faults *faults);
 
 #endif

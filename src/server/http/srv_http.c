@@ -1,38 +1,38 @@
-/* The HTTP thread, see srv_http.h. An exchange is what the library's connection carries:
- * the request and how far it is. First call of on_access: who asks for what; then one
- * call per piece of the body; the last one posts the request. After the resume one more
- * call sends the answer. */
+/* The HTTP thread. An exchange is what the library's connection carries: the request and
+ * how far it has come. The first call of on_access reads the head; then there is one call
+ * per piece of the body; the last one posts the request. After the resume one more call
+ * sends the answer. */
 #include "server/http/srv_http.h"
 
 #include <microhttpd.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
-#include "server/api/srv_route.h"
+#include "base/thread.h"
 #include "server/http/srv_guard.h"
 #include "server/http/srv_listen.h"
 #include "server/http/srv_reply.h"
 #include "server/http/srv_stream.h"
-#include "server/http/srv_work.h"
-#include "server/srv_int.h"
 
-#define IDLE_S       120 /* a connection without traffic and without a parked request */
-#define UPLOAD_NS    (INT64_C(300000) * TK_NS_PER_MS) /* from first to last byte */
-#define GOODBYE_NS   (INT64_C(5000) * TK_NS_PER_MS) /* for answers in flight at the stop */
-#define STREAM_BLOCK 4096
-#define CONNS_FLOOR  64
+#define IDLE_S          120 /* a connection without traffic and without a parked request */
+#define UPLOAD_NS       (INT64_C(300000) * TK_NS_PER_MS) /* from first to last byte */
+#define LAST_ANSWERS_NS (INT64_C(5000) * TK_NS_PER_MS)   /* at the stop */
+#define STREAM_BLOCK    4096
+#define CONNS_FLOOR     64
 
 struct srv_http {
-    srv *server;
+    srv_http_config config; /* constant */
     struct MHD_Daemon *daemon;
     srv_listen listen;
     bool loopback;
     tk_mutex lock;
     tk_cond idle;
-    size_t suspended; /* under lock: requests that workers or futures have */
-    size_t active;    /* under lock: requests between first byte and last */
-    size_t answering; /* under lock: of those, complete: an answer is due */
-    bool closing;     /* under lock: the workers get no more */
+    size_t total;        /* under lock: requests so far */
+    size_t suspended;    /* under lock: requests that are with workers or parked */
+    size_t active;       /* under lock: requests between first byte and last */
+    size_t answering;    /* under lock: of those, complete: an answer is due */
+    atomic_bool closing; /* set under lock: the workers get no more */
 };
 
 typedef struct exchange {
@@ -102,7 +102,8 @@ static void find_route(exchange *x, const char *method, const char *url)
         refuse(x, 500, "out of memory");
         return;
     }
-    request->route = srv_route_find(method, path, request->params, &status);
+    request->route =
+        srv_route_find(x->http->config.routes, method, path, request->params, &status);
     if (request->route == NULL) {
         refuse(x, status, status == 405 ? "Method Not Allowed" : "Not Found");
     }
@@ -118,7 +119,7 @@ static void check_caller(exchange *x)
         .open =
             x->request->route != NULL && (x->request->route->flags & SRV_ROUTE_OPEN) != 0,
     };
-    const srv_guard guard = {x->http->server->api_key, x->http->loopback};
+    const srv_guard guard = {x->http->config.api_key, x->http->loopback};
     int status = srv_guard_check(&guard, &caller, &err);
     if (status != 0) {
         refuse(x, status, err.message);
@@ -177,7 +178,8 @@ static void on_resume(srv_request *request)
 static exchange *begin(srv_http *http, struct MHD_Connection *connection)
 {
     exchange *x = tk_zalloc(sizeof(*x));
-    srv_request *request = x != NULL ? srv_request_new(http->server) : NULL;
+    srv_request *request =
+        x != NULL ? srv_request_new(http->config.app, http->config.budget) : NULL;
     if (request == NULL) {
         tk_free(x);
         return NULL;
@@ -187,6 +189,7 @@ static exchange *begin(srv_http *http, struct MHD_Connection *connection)
     request->http = x;
     request->resume = on_resume;
     tk_mutex_lock(&http->lock);
+    http->total++;
     http->active++;
     tk_mutex_unlock(&http->lock);
     return x;
@@ -197,11 +200,10 @@ static void read_head(exchange *x, const char *method, const char *url)
     find_route(x, method, url);
     read_headers(x);
     check_caller(x);
-    if (atomic_load(&x->http->server->stopping)) {
+    if (atomic_load(&x->http->closing)) {
         refuse(x, 503, "the server is stopping");
     }
     tk_buf_init(&x->request->body, body_cap(x));
-    atomic_fetch_add_explicit(&x->http->server->n_requests, 1, memory_order_relaxed);
 }
 
 /* ---- streams ---- */
@@ -212,7 +214,7 @@ static void on_stream_resume(void *user)
     on_resume(x->request);
 }
 
-/* Under the stream's lock: nobody resumes before this has returned. */
+/* Under the stream's lock: the connection is not resumed before this has returned. */
 static void on_stream_wait(void *user)
 {
     exchange *x = user;
@@ -311,7 +313,7 @@ static enum MHD_Result send_answer(exchange *x)
         ok = ok && MHD_add_response_header(response, request->headers[i].name,
                                            request->headers[i].value) == MHD_YES;
     }
-    if (atomic_load(&x->http->server->stopping)) {
+    if (atomic_load(&x->http->closing)) {
         ok = ok && MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION,
                                            "close") == MHD_YES;
     }
@@ -333,7 +335,7 @@ static enum MHD_Result on_body(exchange *x, const char *data, size_t n)
     if (x->refused) {
         return MHD_YES;
     }
-    if (!srv_count_body(request->server, n)) {
+    if (!srv_budget_take(request->budget, n)) {
         refuse(x, 429, "the server holds too many requests; try again");
         return MHD_YES;
     }
@@ -346,12 +348,13 @@ static enum MHD_Result on_body(exchange *x, const char *data, size_t n)
     return MHD_YES;
 }
 
-/* Counts a complete request; false when the workers may not have it any more. Nobody is
- * suspended behind the back of a stop, which the library would answer with an abort. */
+/* Counts a complete request; returns false when the workers may not have it any more.
+ * Under the lock, so that no request is suspended after a stop has counted them: the
+ * library aborts when it is stopped with a suspended connection. */
 static bool admit(srv_http *http)
 {
     tk_mutex_lock(&http->lock);
-    bool open = !http->closing;
+    bool open = !atomic_load(&http->closing);
     http->suspended += open;
     http->answering++;
     tk_mutex_unlock(&http->lock);
@@ -370,7 +373,7 @@ static enum MHD_Result on_complete(exchange *x)
         return send_answer(x);
     }
     MHD_suspend_connection(x->connection);
-    srv_work_post(http->server->work, x->request);
+    srv_work_post(http->config.work, x->request);
     return MHD_YES;
 }
 
@@ -442,16 +445,15 @@ static tinkc_code start_daemon(srv_http *http, tk_err *err)
     return TINKC_OK;
 }
 
-tinkc_code srv_http_new(srv_http **out, srv *server, const char *host, unsigned port,
-                        tk_err *err)
+tinkc_code srv_http_new(srv_http **out, const srv_http_config *config, tk_err *err)
 {
     srv_http *http = tk_zalloc(sizeof(*http));
     if (http == NULL) {
         return tk_err_nomem(err);
     }
-    http->server = server;
+    http->config = *config;
     http->listen.fd = -1;
-    http->loopback = srv_listen_is_loopback(host);
+    http->loopback = srv_listen_is_loopback(config->host);
     tinkc_code code = tk_mutex_init(&http->lock, err);
     if (code != TINKC_OK) {
         tk_free(http);
@@ -463,16 +465,16 @@ tinkc_code srv_http_new(srv_http **out, srv *server, const char *host, unsigned 
         tk_free(http);
         return code;
     }
-    code = srv_listen_open(&http->listen, host, port, err);
+    code = srv_listen_open(&http->listen, config->host, config->port, err);
     if (code == TINKC_OK) {
+        *out = http; /* before the daemon, whose requests may ask for it */
         code = start_daemon(http, err);
     }
     if (code != TINKC_OK) {
+        *out = NULL;
         srv_http_free(http);
-        return code;
     }
-    *out = http;
-    return TINKC_OK;
+    return code;
 }
 
 unsigned srv_http_port(const srv_http *http)
@@ -483,8 +485,9 @@ unsigned srv_http_port(const srv_http *http)
 void srv_http_quiesce(srv_http *http)
 {
     tk_mutex_lock(&http->lock);
-    http->closing = true;
+    atomic_store(&http->closing, true);
     tk_mutex_unlock(&http->lock);
+    srv_work_hurry(http->config.work);
     if (MHD_quiesce_daemon(http->daemon) == http->listen.fd) {
         srv_listen_refuse(&http->listen);
     }
@@ -492,7 +495,7 @@ void srv_http_quiesce(srv_http *http)
 
 static void wait_idle(srv_http *http)
 {
-    int64_t deadline = tk_clock_mono_ns(NULL) + GOODBYE_NS;
+    int64_t deadline = tk_clock_mono_ns(NULL) + LAST_ANSWERS_NS;
     tk_mutex_lock(&http->lock);
     while (http->suspended > 0) { /* stopping the daemon now would abort */
         tk_cond_wait(&http->idle, &http->lock);
@@ -528,6 +531,6 @@ void srv_http_free(srv_http *http)
 void srv_http_get_stats(srv_http *http, srv_http_stats *out)
 {
     tk_mutex_lock(&http->lock);
-    *out = (srv_http_stats){http->active, http->suspended};
+    *out = (srv_http_stats){http->total, http->active, http->suspended};
     tk_mutex_unlock(&http->lock);
 }

@@ -1,32 +1,45 @@
-/* HTTP: libmicrohttpd with one epoll thread, which only collects bytes, checks who may
- * ask, and sends answers. A complete request is suspended and posted to the workers; its
- * resume wakes this thread, which sends the answer. The only file that knows the library.
- */
+/* HTTP: libmicrohttpd with one epoll thread, which only collects bytes, checks whether the
+ * caller may ask, and sends answers. A complete request is suspended and posted to the
+ * workers; its resume wakes this thread, which sends the answer. The only file that knows
+ * the library. Nothing here knows what the requests are about. */
 #ifndef SERVER_SRV_HTTP_H
 #define SERVER_SRV_HTTP_H
 
 #include "base/err.h"
-#include "server/http/srv_request.h"
+#include "server/http/srv_work.h"
 
 typedef struct srv_http srv_http;
 
-/* Listens on host:port (0 = any free one); TINKC_E_IO when that is not possible. Requests
- * come at once. */
-TK_NODISCARD tinkc_code srv_http_new(srv_http **out, srv *server, const char *host,
-                                     unsigned port, tk_err *err);
+/* All of it is borrowed and outlives the srv_http. */
+typedef struct srv_http_config {
+    const char *host;         /* a numeric address, or "localhost" */
+    unsigned port;            /* 0 = any free one */
+    const char *api_key;      /* NULL = every key, also none */
+    const srv_routes *routes; /* what is answered */
+    srv_work *work;           /* runs the handlers */
+    srv_budget *budget;       /* of request bodies */
+    void *app;                /* srv_request.app of every request */
+} srv_http_config;
+
+/* Listens; TINKC_E_IO when that is not possible. Requests come at once: *out is set before
+ * the first one. */
+TK_NODISCARD tinkc_code srv_http_new(srv_http **out, const srv_http_config *config,
+                                     tk_err *err);
 unsigned srv_http_port(const srv_http *http);
 
-/* No new connections, no new requests: what is complete from now on gets a 503. */
+/* Takes no new connections and no new requests: what is complete from now on gets a 503,
+ * and delayed requests are handled at once. */
 void srv_http_quiesce(srv_http *http);
 
 /* Waits until every suspended request was resumed and its answer sent or given up, then
  * ends the thread. Accepts NULL. */
 void srv_http_stop(srv_http *http);
 
-/* After the threads that resume requests have ended, too. Accepts NULL. */
+/* Called after the threads that resume requests have ended, too. Accepts NULL. */
 void srv_http_free(srv_http *http);
 
 typedef struct srv_http_stats {
+    size_t total;     /* requests since the start */
     size_t active;    /* requests between their first byte and the last of the answer */
     size_t suspended; /* of those, with workers or parked */
 } srv_http_stats;

@@ -1,10 +1,12 @@
-/* Making answers, see srv_reply.h. FastAPI's shapes: {"detail": "text"} and, for a body
- * that is not the expected message, {"detail": [{"loc", "msg", "type"}]}. */
+/* Error bodies have FastAPI's shapes: {"detail": "text"} and, for a body that is not the
+ * expected message, {"detail": [{"loc", "msg", "type"}]}. */
 #include "server/http/srv_reply.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/json.h"
 
 static const char no_memory[] = "{\"detail\":\"the server is out of memory\"}";
 
@@ -43,24 +45,6 @@ srv_verdict srv_reply_buf(srv_request *request, int status, const char *type, tk
         return set(request, 500, SRV_TYPE_JSON, NULL, TK_STR(no_memory));
     }
     return srv_reply_blob(request, status, type, blob);
-}
-
-srv_verdict srv_reply_msg_status(srv_request *request, int status,
-                                 const tk_schema *schema, const void *msg)
-{
-    tk_err err = TK_ERR_INIT;
-    tk_buf buf;
-    tk_buf_init(&buf, TK_SRV_BODY_SAMPLE_BYTES);
-    if (tk_schema_encode(&buf, schema, msg, &err) != TINKC_OK) {
-        tk_buf_dispose(&buf);
-        return srv_reply_fail(request, 500, "answer cannot be written: %s", err.message);
-    }
-    return srv_reply_buf(request, status, SRV_TYPE_JSON, &buf);
-}
-
-srv_verdict srv_reply_msg(srv_request *request, const tk_schema *schema, const void *msg)
-{
-    return srv_reply_msg_status(request, 200, schema, msg);
 }
 
 srv_verdict srv_reply_fail(srv_request *request, int status, const char *format, ...)
@@ -146,6 +130,14 @@ srv_verdict srv_reply_error(srv_request *request, const tk_err *err)
         return srv_reply_fixed(request, 500, SRV_TYPE_JSON, TK_STR(no_memory));
     }
     return srv_reply_fail(request, 500, "%s", err->message);
+}
+
+srv_verdict srv_reply_field(srv_request *request, const char *field, const char *text)
+{
+    tk_err err = TK_ERR_INIT;
+    (void)tk_err_set(&err, TINKC_E_DECODE, "%s", text);
+    tk_err_under(&err, field);
+    return srv_reply_error(request, &err);
 }
 
 bool srv_reply_header(srv_request *request, const char *name, const char *value)

@@ -1,39 +1,40 @@
 /* Answers: each function sets the request's answer and returns SRV_ANSWERED, so that a
  * handler can end in `return srv_reply_...(...)`. None can fail: without memory the
- * answer is a fixed 500. Thread: whoever has the request. */
+ * answer is a fixed 500. Thread: the one that has the request. */
 #ifndef SERVER_SRV_REPLY_H
 #define SERVER_SRV_REPLY_H
 
+#include "base/err.h"
 #include "server/http/srv_request.h"
 
 #define SRV_TYPE_JSON  "application/json"
 #define SRV_TYPE_PROTO "application/x-protobuf"
 
-/* 200 with the JSON form of a message. */
-srv_verdict srv_reply_msg(srv_request *request, const tk_schema *schema, const void *msg);
-/* Any status with the JSON form of a message. */
-srv_verdict srv_reply_msg_status(srv_request *request, int status,
-                                 const tk_schema *schema, const void *msg);
-/* Bytes that live for ever, or in a blob (of which it takes one ownership). */
+/* Answers with static bytes. */
 srv_verdict srv_reply_fixed(srv_request *request, int status, const char *type,
                             tk_str bytes);
+/* Answers with the bytes of a blob, of which it takes one ownership. */
 srv_verdict srv_reply_blob(srv_request *request, int status, const char *type,
                            srv_blob *blob);
-/* What was written to `buf`, which is empty afterwards. */
+/* Answers with what was written to `buf`, which is empty afterwards. */
 srv_verdict srv_reply_buf(srv_request *request, int status, const char *type,
                           tk_buf *buf);
 srv_verdict srv_reply_empty(srv_request *request, int status);
 
-/* {"detail": text} */
+/* Answers {"detail": text}. */
 srv_verdict srv_reply_fail(srv_request *request, int status, const char *format, ...)
     TK_PRINTF(3, 4);
 
-/* {"detail": ...} of an internal error: 422 with a list of places for a body that does
- * not parse or decode, 400 for what it says, 500 for what is our fault. */
+/* Answers {"detail": ...} for an error: 422 with a list of places when the body does not
+ * parse or decode, 400 for other mistakes of the client, 404 for what is missing, 500 for
+ * failures of the server. */
 srv_verdict srv_reply_error(srv_request *request, const tk_err *err);
 
-/* `name` is static, `value` is copied. Beyond SRV_HEADERS_MAX or without memory it is
- * left out: false. */
+/* Answers 422 about one field of the body or the query. */
+srv_verdict srv_reply_field(srv_request *request, const char *field, const char *text);
+
+/* Adds a header; `name` is static, `value` is copied. Returns false, and leaves it out,
+ * beyond SRV_HEADERS_MAX or without memory. */
 bool srv_reply_header(srv_request *request, const char *name, const char *value);
 
 #endif

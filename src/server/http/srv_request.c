@@ -1,42 +1,42 @@
-/* The life of a request, see srv_request.h. */
+/* The life of a request: what it owns, and what of it may move to longer work. */
 #include "server/http/srv_request.h"
 
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "server/http/srv_reply.h"
 #include "server/http/srv_stream.h"
-#include "server/srv_int.h"
 
-#define ARENA_BYTES (TK_GIB)
+#define ARENA_BYTES  (TK_GIB)
+#define ANSWER_BYTES (TK_MIB) /* of the arena, once what was decoded has moved */
 
-srv_request *srv_request_new(srv *server)
+srv_request *srv_request_new(void *app, srv_budget *budget)
 {
     srv_request *request = tk_zalloc(sizeof(*request));
     if (request == NULL) {
         return NULL;
     }
-    request->server = server;
+    request->app = app;
+    request->budget = budget;
     request->file.fd = -1;
     tk_arena_init(&request->arena, ARENA_BYTES);
     tk_buf_init(&request->body, 1);
-    tk_list_init(&request->waiting);
     tk_list_init(&request->queued);
     return request;
 }
 
 void srv_request_free(srv_request *request)
 {
-    srv_uncount_body(request->server, request->counted);
+    srv_budget_give(request->budget, request->counted);
     if (request->stream != NULL) {
         srv_stream_leave(request->stream);
     }
     if (request->file.fd >= 0) {
         (void)close(request->file.fd);
     }
+    if (request->free_state != NULL) {
+        request->free_state(request->state);
+    }
     srv_blob_release(request->answer);
-    srv_blob_release(request->poll.result);
-    tk_free(request->poll.id);
     tk_buf_dispose(&request->body);
     tk_arena_dispose(&request->arena);
     tk_free(request);
@@ -47,17 +47,9 @@ void srv_request_resume(srv_request *request)
     request->resume(request);
 }
 
-void srv_request_resume_all(tk_list *requests)
-{
-    tk_list *node;
-    while ((node = tk_list_pop_front(requests)) != NULL) {
-        srv_request_resume(TK_CONTAINER_OF(node, srv_request, waiting));
-    }
-}
-
 void srv_request_shrink(srv_request *request)
 {
-    srv_uncount_body(request->server, request->counted);
+    srv_budget_give(request->budget, request->counted);
     request->counted = 0;
     tk_buf_dispose(&request->body);
     tk_buf_init(&request->body, 1);
@@ -76,13 +68,30 @@ tk_str srv_request_query(const srv_request *request, const char *name)
     return (tk_str){NULL, 0};
 }
 
-bool srv_request_decode(srv_request *request, const tk_schema *schema, void *msg)
+/* ---- memory that outlives its request ---- */
+
+void srv_request_init_memory(srv_memory *memory, srv_budget *budget)
 {
-    tk_err err = TK_ERR_INIT;
-    tk_str text = request->body.n > 0 ? tk_buf_str(&request->body) : TK_STR("{}");
-    if (tk_schema_decode_text(msg, schema, &request->arena, text, 0, &err) != TINKC_OK) {
-        (void)srv_reply_error(request, &err);
-        return false;
-    }
-    return true;
+    *memory = (srv_memory){.budget = budget};
+    tk_arena_init(&memory->arena, ARENA_BYTES);
+    tk_buf_init(&memory->body, 1);
+}
+
+void srv_request_free_memory(srv_memory *memory)
+{
+    srv_budget_give(memory->budget, memory->counted);
+    tk_buf_dispose(&memory->body);
+    tk_arena_dispose(&memory->arena);
+}
+
+void srv_request_move_memory(srv_memory *memory, srv_request *request)
+{
+    tk_arena_dispose(&memory->arena);
+    tk_buf_dispose(&memory->body);
+    memory->arena = request->arena;
+    memory->body = request->body;
+    memory->counted += request->counted;
+    request->counted = 0;
+    tk_arena_init(&request->arena, ANSWER_BYTES);
+    tk_buf_init(&request->body, 1);
 }

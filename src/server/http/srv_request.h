@@ -1,21 +1,21 @@
-/* One HTTP request from its last byte to its answer, without a type of the HTTP library.
+/* One HTTP request from its last byte to its answer, without a type of the HTTP library
+ * and without one of the application.
  *
  * Ownership: the HTTP thread makes and frees it. From the moment a worker takes it until
  * srv_request_resume, exactly one thread at a time may touch it: the worker that runs its
- * handler, or whoever took it off a list of waiters (srv_future.h). An answer is set
- * once, then the request is resumed and not touched any more. */
+ * handler, or the thread that a handler gave it to (SRV_PARKED). An answer is set once;
+ * then the request is resumed and not touched again. */
 #ifndef SERVER_SRV_REQUEST_H
 #define SERVER_SRV_REQUEST_H
 
 #include "base/arena.h"
 #include "base/heap.h"
+#include "base/limits.h"
 #include "base/list.h"
 #include "server/http/srv_blob.h"
-#include "wire/schema.h"
+#include "server/http/srv_budget.h"
 
-typedef struct srv srv;
 typedef struct srv_route srv_route;
-typedef struct srv_future srv_future;
 typedef struct srv_stream srv_stream;
 
 #define SRV_PARAMS_MAX  3
@@ -30,7 +30,7 @@ typedef struct srv_query {
     tk_str name, value; /* decoded; in the arena */
 } srv_query;
 
-/* What of the answer does not arrive, on purpose (srv_fault.h). */
+/* What part of the answer is lost on purpose (srv_fault.h). */
 typedef enum srv_loss { SRV_LOSS_NONE, SRV_LOSS_HALF, SRV_LOSS_ALL } srv_loss;
 
 /* A body that is a part of a file. */
@@ -39,25 +39,13 @@ typedef struct srv_file {
     int64_t offset, size;
 } srv_file;
 
-/* What a poll was told when it left its future: a copy, good without a lock. */
-typedef struct srv_poll {
-    char *id; /* owned; of the future */
-    bool allow_metadata;
-    bool done;
-    bool starved;
-    bool is_proto;
-    int type;         /* tk_future_type */
-    srv_blob *result; /* owned; NULL = none (any more) */
-    int state;        /* tk_queue_state */
-    const char *reason;
-} srv_poll;
-
 typedef struct srv_request {
-    srv *server;
+    void *app; /* the application, for handlers (srv_http_config.app) */
     const srv_route *route;
+    srv_budget *budget;            /* of request bodies; outlives the request */
     tk_arena arena;                /* parameters, headers, the decoded message */
     tk_buf body;                   /* as it came */
-    size_t counted;                /* bytes of it in the server's total */
+    size_t counted;                /* bytes of it in the budget */
     tk_str params[SRV_PARAMS_MAX]; /* of the path */
     srv_query query[TK_SRV_QUERY_MAX];
     size_t n_query;
@@ -79,40 +67,54 @@ typedef struct srv_request {
     srv_file file;      /* when there is one, the body */
     srv_stream *stream; /* one ownership; a body that is made while it is sent */
 
-    /* parked */
-    int64_t held_until_ns; /* by a fault; 0 = it was not */
-    tk_list waiting;       /* in a future's list, or in a list on its way out */
-    tk_heap_node deadline; /* in the table's heap of deadlines */
-    srv_future *future;    /* that it waits for */
-    srv_poll poll;         /* of retrieve_future */
+    /* what a handler keeps with a parked request; freed with the request */
+    void *state;
+    void (*free_state)(void *state); /* NULL with no state */
 
-    tk_list queued; /* in the workers' queue */
+    tk_list queued;     /* in the workers' queue */
+    int64_t due_ns;     /* of SRV_LATER; 0 = it was never delayed */
+    tk_heap_node later; /* in the workers' heap of delayed requests */
     void (*resume)(struct srv_request *request);
     void *http; /* of srv_http.c */
 } srv_request;
 
-/* What a handler did: set an answer, or handed the request to somebody who will (and must
- * not be touched any more). */
-typedef enum srv_verdict { SRV_ANSWERED, SRV_PARKED } srv_verdict;
+/* What a handler did. */
+typedef enum srv_verdict {
+    SRV_ANSWERED, /* the answer is set */
+    SRV_PARKED,   /* another thread has the request now and will answer it */
+    SRV_LATER /* nothing yet: handle it again at due_ns, or sooner when the server stops */
+} srv_verdict;
 
-srv_request *srv_request_new(srv *server); /* NULL when out of memory */
+/* Returns NULL when out of memory. */
+srv_request *srv_request_new(void *app, srv_budget *budget);
 void srv_request_free(srv_request *request);
 
 /* Hands an answered request back to the HTTP thread. Thread: any, without locks held that
  * the HTTP thread takes. */
 void srv_request_resume(srv_request *request);
-/* All requests of a list linked through `waiting`. */
-void srv_request_resume_all(tk_list *requests);
 
-/* A parameter of the URL's query, or {NULL, 0}. */
+/* Returns a parameter of the URL's query, or {NULL, 0}. */
 tk_str srv_request_query(const srv_request *request, const char *name);
 
 /* Frees the body and everything decoded: what is parked should be small. */
 void srv_request_shrink(srv_request *request);
 
-/* Decodes the JSON body; what is wrong is already answered (422) when it returns false.
- * An empty body reads as {}. */
-TK_NODISCARD bool srv_request_decode(srv_request *request, const tk_schema *schema,
-                                     void *msg);
+/* ---- memory that outlives its request ---- */
+
+/* The bytes of a request and what was decoded from them, for work that goes on after the
+ * answer. */
+typedef struct srv_memory {
+    srv_budget *budget;
+    tk_arena arena;
+    tk_buf body;
+    size_t counted; /* bytes in the budget */
+} srv_memory;
+
+void srv_request_init_memory(srv_memory *memory, srv_budget *budget);
+void srv_request_free_memory(srv_memory *memory);
+
+/* Moves the request's arena and body to `memory`. The request's own strings are gone with
+ * them. */
+void srv_request_move_memory(srv_memory *memory, srv_request *request);
 
 #endif

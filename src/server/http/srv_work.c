@@ -1,10 +1,10 @@
-/* Worker threads, see srv_work.h. */
+/* The queues of requests and the threads that empty them. A delayed request waits in a
+ * heap by its time; every worker that has nothing to do waits until the first of them. */
 #include "server/http/srv_work.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/thread.h"
-#include "server/api/srv_route.h"
-#include "server/http/srv_fault.h"
 #include "server/http/srv_reply.h"
 
 typedef struct worker {
@@ -14,13 +14,40 @@ typedef struct worker {
 } worker;
 
 struct srv_work {
+    srv_dispatch dispatch; /* constant */
     tk_mutex lock;
     tk_cond wake;
     tk_list light, heavy; /* srv_request.queued */
+    tk_heap later;        /* srv_request.later */
+    bool hurried;         /* nothing is delayed any more */
     bool closed;
     worker *workers;
     unsigned n;
 };
+
+static bool is_heavy(const srv_request *request)
+{
+    return (request->route->flags & SRV_ROUTE_HEAVY) != 0;
+}
+
+/* Under the lock. */
+static void push(srv_work *work, srv_request *request)
+{
+    tk_list_push_back(is_heavy(request) ? &work->heavy : &work->light, &request->queued);
+}
+
+/* Queues the delayed requests whose time has come. Under the lock. */
+static void push_due(srv_work *work)
+{
+    tk_heap_node *node;
+    if (tk_heap_min(&work->later) == NULL) {
+        return;
+    }
+    int64_t now = work->hurried ? TK_FOREVER : tk_clock_mono_ns(NULL);
+    while ((node = tk_heap_pop_due(&work->later, now)) != NULL) {
+        push(work, TK_CONTAINER_OF(node, srv_request, later));
+    }
+}
 
 static srv_request *take(worker *me)
 {
@@ -28,6 +55,7 @@ static srv_request *take(worker *me)
     tk_list *node = NULL;
     tk_mutex_lock(&work->lock);
     for (;;) {
+        push_due(work);
         node = tk_list_pop_front(&work->light);
         if (node == NULL && !me->light_only) {
             node = tk_list_pop_front(&work->heavy);
@@ -35,18 +63,35 @@ static srv_request *take(worker *me)
         if (node != NULL || work->closed) {
             break;
         }
-        tk_cond_wait(&work->wake, &work->lock);
+        const tk_heap_node *next = tk_heap_min(&work->later);
+        (void)tk_cond_wait_until(&work->wake, &work->lock,
+                                 next != NULL ? next->deadline : TK_FOREVER);
     }
     tk_mutex_unlock(&work->lock);
     return node != NULL ? TK_CONTAINER_OF(node, srv_request, queued) : NULL;
 }
 
+/* Every worker looks again when the next one is due. */
+static void delay(srv_work *work, srv_request *request)
+{
+    tk_mutex_lock(&work->lock);
+    tk_heap_put(&work->later, &request->later, request->due_ns);
+    tk_mutex_unlock(&work->lock);
+    tk_cond_broadcast(&work->wake);
+}
+
 static void run(void *user)
 {
     worker *me = user;
+    const srv_dispatch *dispatch = &me->work->dispatch;
     srv_request *request;
     while ((request = take(me)) != NULL) {
-        if (srv_faults_handle(request->server, request) == SRV_PARKED) {
+        srv_verdict verdict = dispatch->handle(dispatch->user, request);
+        if (verdict == SRV_PARKED) {
+            continue;
+        }
+        if (verdict == SRV_LATER) {
+            delay(me->work, request);
             continue;
         }
         if (request->status == 0) {
@@ -58,9 +103,9 @@ static void run(void *user)
 
 void srv_work_post(srv_work *work, srv_request *request)
 {
-    bool heavy = (request->route->flags & SRV_ROUTE_HEAVY) != 0;
+    bool heavy = is_heavy(request);
     tk_mutex_lock(&work->lock);
-    tk_list_push_back(heavy ? &work->heavy : &work->light, &request->queued);
+    push(work, request);
     tk_mutex_unlock(&work->lock);
     /* A signal could reach the worker that may not take it. */
     if (heavy) {
@@ -70,7 +115,16 @@ void srv_work_post(srv_work *work, srv_request *request)
     }
 }
 
-tinkc_code srv_work_new(srv_work **out, unsigned threads, tk_err *err)
+void srv_work_hurry(srv_work *work)
+{
+    tk_mutex_lock(&work->lock);
+    work->hurried = true;
+    tk_mutex_unlock(&work->lock);
+    tk_cond_broadcast(&work->wake);
+}
+
+tinkc_code srv_work_new(srv_work **out, unsigned threads, const srv_dispatch *dispatch,
+                        tk_err *err)
 {
     srv_work *work = tk_zalloc(sizeof(*work));
     worker *workers = tk_zarray(TK_MAX(threads, 2), sizeof(*workers));
@@ -80,8 +134,10 @@ tinkc_code srv_work_new(srv_work **out, unsigned threads, tk_err *err)
         return tk_err_nomem(err);
     }
     work->workers = workers;
+    work->dispatch = *dispatch;
     tk_list_init(&work->light);
     tk_list_init(&work->heavy);
+    tk_heap_init(&work->later);
     tinkc_code code = tk_mutex_init(&work->lock, err);
     if (code == TINKC_OK) {
         code = tk_cond_init(&work->wake, err);

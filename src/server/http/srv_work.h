@@ -1,21 +1,27 @@
 /* The workers: threads that run handlers (decoding, checking, store) for requests whose
  * bytes are complete. The first worker takes only light routes, so that a heartbeat never
- * waits behind the decoding of a batch. Locks: its own, a leaf. */
+ * waits for the decoding of a batch. Locks: its own, a leaf. */
 #ifndef SERVER_SRV_WORK_H
 #define SERVER_SRV_WORK_H
 
 #include "base/err.h"
-#include "server/http/srv_request.h"
+#include "server/http/srv_route.h"
 
 typedef struct srv_work srv_work;
 
-TK_NODISCARD tinkc_code srv_work_new(srv_work **out, unsigned threads, tk_err *err);
+/* Starts the threads; each request is given to `dispatch`. */
+TK_NODISCARD tinkc_code srv_work_new(srv_work **out, unsigned threads,
+                                     const srv_dispatch *dispatch, tk_err *err);
 
-/* Handles what is queued, then ends. Nobody may post any more. Accepts NULL. */
+/* Handles what is queued, then ends. Nothing may be posted any more. Accepts NULL. */
 void srv_work_free(srv_work *work);
 
 /* Takes the request over: its handler runs on a worker. Never fails: the queue is
  * intrusive and bounded by the number of connections. Thread: any. */
 void srv_work_post(srv_work *work, srv_request *request);
+
+/* Handles delayed requests (SRV_LATER) at once, now and from now on: the server stops.
+ * Thread: any. */
+void srv_work_hurry(srv_work *work);
 
 #endif

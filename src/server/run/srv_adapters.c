@@ -1,14 +1,13 @@
-/* See srv_adapters.h. A sampler of a checkpoint has its directory anyway; one of a
- * snapshot is written when it leaves for the first time, into a directory without a row
- * in the store: a crash leaves nothing behind that the next start would not remove. */
+/* A sampler of a checkpoint has its directory anyway; one of a snapshot is written when it
+ * leaves memory for the first time, into a directory without a row in the store: the next
+ * start removes it if a crash leaves it. */
 #include "server/run/srv_adapters.h"
 
-#include <stdio.h>
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "server/api/srv_sampler.h"
-#include "server/srv_int.h"
+#include "server/run/srv_sampler.h"
+#include "server/run/srv_state.h"
 #include "server/store/srv_files.h"
 #include "server/store/srv_store.h"
 
@@ -28,41 +27,42 @@ static size_t bytes_of(const srv_sampler *sampler)
     return (size_t)eng_adapter_parameters(sampler->adapter) * sizeof(float);
 }
 
-/* Gives the sampler a directory of its own, with its weights. */
+/* Gives the sampler its own directory, with its weights. */
 static tinkc_code write_out(srv *server, srv_sampler *sampler, tk_err *err)
 {
     tk_arena arena;
-    char name[64];
+    tk_str name;
     const char *full = NULL;
-    tk_mutex_lock(&server->lock);
-    uint64_t unique = tk_rand_u64(&server->rand);
-    tk_mutex_unlock(&server->lock);
-    (void)snprintf(name, sizeof(name), "ephemeral/sampler/%016llx",
-                   (unsigned long long)unique);
+    char *dir = NULL;
+    const tk_path path = {.run = TK_STR("ephemeral"),
+                          .kind = TK_PATH_SAMPLER_WEIGHTS,
+                          .name = TK_STR("sampler")};
+    const eng_save_options options = {.base_model = sampler->base_name};
     tk_arena_init(&arena, 0);
-    tinkc_code code = srv_store_dir(&full, server->store, &arena, tk_str_of(name), err);
-    if (code == TINKC_OK) {
-        code = srv_files_make_parent(full, err);
+    tinkc_code code = srv_store_new_dir(&name, &full, server->store, &arena, &path, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    char *dir = code == TINKC_OK ? tk_strdup(full) : NULL;
-    if (code == TINKC_OK && dir == NULL) {
-        code = tk_err_nomem(err);
+    code = srv_files_make_parent(full, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        const eng_save_options options = {.base_model = sampler->base_name};
-        code = eng_adapter_save(sampler->adapter, dir, &options, err);
+    dir = tk_strdup(full);
+    code = dir != NULL ? eng_adapter_save(sampler->adapter, dir, &options, err)
+                       : tk_err_nomem(err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        sampler->dir = dir;
-        sampler->owns_dir = true;
-    } else {
-        tk_free(dir);
-    }
+    sampler->dir = dir;
+    sampler->owns_dir = true;
+    dir = NULL;
+out:
+    tk_free(dir);
     tk_arena_dispose(&arena);
     return code;
 }
 
-/* False when it has to stay. */
+/* Returns false when the weights have to stay in memory. */
 static bool leave(srv *server, srv_sampler *sampler)
 {
     tk_err err = TK_ERR_INIT;

@@ -1,8 +1,8 @@
 /* Weights of samplers in memory. A reinforcement loop makes a sampler per step and seldom
- * looks back, so only those used last stay, within a budget; the others wait on disk
- * until somebody samples from them again, with the same bits.
+ * uses an old one, so only those used last are kept, within a budget; the others are on
+ * disk and are loaded again, with the same bits, when they are sampled from.
  *
- * Thread: engine, or whoever frees a sampler after it has ended. */
+ * Thread: engine, or the one that frees a sampler after the engine has ended. */
 #ifndef SERVER_SRV_ADAPTERS_H
 #define SERVER_SRV_ADAPTERS_H
 
@@ -18,14 +18,14 @@ typedef struct srv_adapters {
     size_t limit; /* bytes */
 } srv_adapters;
 
-/* `limit` 0: an eighth of the machine's memory. */
+/* Begins empty; `limit` 0 = an eighth of the machine's memory. */
 void srv_adapters_init(srv_adapters *adapters, size_t limit);
 
 /* Makes the sampler's weights resident, if it has any. */
 TK_NODISCARD tinkc_code srv_adapters_load(srv *server, srv_sampler *sampler, tk_err *err);
 
-/* The sampler was given weights, or they are used: it goes last. Others may leave, never
- * this one. What cannot be written to disk stays. */
+/* Notes that the sampler was given weights or uses them. Others may leave memory for it;
+ * those that cannot be written to disk stay. */
 void srv_adapters_use(srv *server, srv_sampler *sampler);
 
 /* Frees the weights, and what was written for them. */

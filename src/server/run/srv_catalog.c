@@ -1,4 +1,4 @@
-/* Opening the base models, see srv_catalog.h. */
+/* Opens base models from the program and from directories, each with its tokenizer. */
 #include "server/run/srv_catalog.h"
 
 #include <limits.h>
@@ -9,8 +9,7 @@
 #include "base/mem.h"
 #include "server/run/srv_embed.h"
 
-/* Every start compares the files and writes again what differs, so no start waits for the
- * disk. */
+/* A start writes only the files that differ, so that it does not wait for the disk. */
 static tinkc_code publish(const char *path, tk_str content, tk_err *err)
 {
     tk_file_writer *writer = NULL;
@@ -48,7 +47,7 @@ static tinkc_code absolute(char **out, const char *path, tk_err *err)
 {
     char full[PATH_MAX];
     if (realpath(path, full) == NULL) {
-        return tk_err_set(err, TINKC_E_MISSING, "no directory %s", path);
+        return tk_err_set(err, TINKC_E_MISSING, "there is no directory %s", path);
     }
     *out = tk_strdup(full);
     return *out != NULL ? TINKC_OK : tk_err_nomem(err);
@@ -61,15 +60,17 @@ static tinkc_code unpack_tokenizer(char **out, const char *data, const srv_embed
     if (dir == NULL) {
         return tk_err_nomem(err);
     }
+    const struct {
+        const char *name;
+        tk_str content;
+    } files[] = {
+        {"tokenizer.json", embed->tokenizer},
+        {"tokenizer_config.json", embed->tokenizer_config},
+        {"config.json", embed->config},
+    };
     tinkc_code code = tk_file_mkdirs(dir, 0777, err);
-    if (code == TINKC_OK) {
-        code = write_file(dir, "tokenizer.json", embed->tokenizer, err);
-    }
-    if (code == TINKC_OK) {
-        code = write_file(dir, "tokenizer_config.json", embed->tokenizer_config, err);
-    }
-    if (code == TINKC_OK) {
-        code = write_file(dir, "config.json", embed->config, err);
+    for (size_t i = 0; code == TINKC_OK && i < TK_ARRAY_LEN(files); i++) {
+        code = write_file(dir, files[i].name, files[i].content, err);
     }
     if (code == TINKC_OK) {
         code = absolute(out, dir, err);
@@ -90,15 +91,16 @@ static tinkc_code open_embedded(srv_catalog *catalog, const char *data, tk_err *
         return tk_err_nomem(err);
     }
     tinkc_code code = eng_model_open_memory(&base->model, catalog->pool, &memory, err);
-    if (code == TINKC_OK) {
-        code = srv_text_load_memory(&base->tok, embed.tokenizer, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = unpack_tokenizer(&base->tokenizer_dir, data, &embed, err);
+    eng_model_get_info(base->model, &base->info);
+    code = srv_text_load_memory(&base->tok, embed.tokenizer, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        eng_model_get_info(base->model, &base->info);
-    }
+    code = unpack_tokenizer(&base->tokenizer_dir, data, &embed, err);
+out:
     return code;
 }
 

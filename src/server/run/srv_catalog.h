@@ -1,6 +1,6 @@
 /* The base models: the embedded one, those of --model, and other names for them
- * (--alias). Opened at the start, constant until the stop. Thread: any may read; what
- * computes on a model is the engine thread's (srv_engine.h). */
+ * (--alias). Opened at the start, constant until the stop. Thread: any may read; only
+ * the engine thread computes on a model (srv_engine.h). */
 #ifndef SERVER_SRV_CATALOG_H
 #define SERVER_SRV_CATALOG_H
 
@@ -12,7 +12,7 @@ typedef struct srv_base {
     char *name;
     eng_model *model;
     eng_model_info info;
-    tk_tok *tok;         /* NULL when the directory has none that we can read */
+    tk_tok *tok;         /* NULL when the directory has none that can be read */
     char *tokenizer_dir; /* absolute; reported to clients as tokenizer_id */
 } srv_base;
 
@@ -29,8 +29,8 @@ typedef struct srv_catalog {
     size_t n_names;
 } srv_catalog;
 
-/* Unpacks the embedded tokenizer under `data`. TINKC_E_CONFIG for a name that is taken or
- * an alias of nothing; else what the model's files are refused with. */
+/* Opens the models, and unpacks the embedded tokenizer under `data`. TINKC_E_CONFIG for a
+ * name that is used twice or an alias of no model; else the errors of a model's files. */
 TK_NODISCARD tinkc_code srv_catalog_new(srv_catalog **out, const srv_options *options,
                                         tk_err *err);
 void srv_catalog_free(srv_catalog *catalog); /* accepts NULL */

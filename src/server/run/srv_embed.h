@@ -11,6 +11,6 @@ typedef struct srv_embed {
     tk_str config, generation_config, weights, tokenizer, tokenizer_config;
 } srv_embed;
 
-void srv_embed_get(srv_embed *out); /* views that live for ever */
+void srv_embed_get(srv_embed *out); /* static views */
 
 #endif

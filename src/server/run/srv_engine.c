@@ -1,26 +1,25 @@
-/* The engine thread, see srv_engine.h. */
+/* The loop of the engine thread: which job or which samplers run next. */
 #include "server/run/srv_engine.h"
 
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "server/api/srv_model.h"
-#include "server/api/srv_sample.h"
+#include "server/run/srv_model.h"
 #include "server/run/srv_run.h"
-#include "server/srv_int.h"
+#include "server/run/srv_state.h"
 
 #define PREFILL_CHUNK  512
 #define KV_FLOOR_BYTES (256 * TK_MIB)
 #define OWED_MAX_NS    (INT64_C(5000) * TK_NS_PER_MS)
 
-/* One per base model: the crank, and the text of tokens for stop strings. */
-typedef struct crank {
+/* One per base model: its sampler, and the text of tokens for stop strings. */
+typedef struct decoder {
     eng_sampler *sampler;
     const srv_base *base;
     tk_buf text;         /* of the last token asked for */
-    uint64_t waits_from; /* samples from this id on have no room; 0 = all have. Under the
-                          * server's lock */
-} crank;
+    uint64_t waits_from; /* samples from this id on have no room; 0 = all have room.
+                          * Under the server's lock */
+} decoder;
 
 struct srv_engine {
     srv *server;
@@ -35,12 +34,12 @@ struct srv_engine {
     size_t turn; /* cursor into the map of models */
     srv_engine_stats stats;
     /* the thread's own */
-    crank *cranks;
-    size_t n_cranks;
-    int64_t owed_ns; /* time that samplers should get before the next job */
+    decoder *decoders;
+    size_t n_decoders;
+    int64_t owed_ns; /* time that samplers get before the next job */
 };
 
-/* ---- what others call ---- */
+/* ---- called by other threads ---- */
 
 void srv_engine_wake(srv_engine *engine)
 {
@@ -66,9 +65,9 @@ bool srv_engine_has_samples(const srv_engine *engine)
 srv_wait srv_engine_why(const srv_engine *engine, const srv_sample *sample)
 {
     uint64_t from = 0;
-    for (size_t i = 0; i < engine->n_cranks; i++) {
-        if (engine->cranks[i].base == sample->sampler->base) {
-            from = engine->cranks[i].waits_from;
+    for (size_t i = 0; i < engine->n_decoders; i++) {
+        if (engine->decoders[i].base == sample->sampler->base) {
+            from = engine->decoders[i].waits_from;
         }
     }
     if (from > 0 && sample->queue_id >= from) {
@@ -114,13 +113,13 @@ void srv_engine_get_stats(srv_engine *engine, srv_engine_stats *out)
 
 static bool token_bytes(void *user, int32_t token, tk_str *out)
 {
-    crank *c = user;
-    tk_buf_clear(&c->text);
-    if (c->base->tok == NULL || !srv_text_put(c->base->tok, token, &c->text)) {
+    decoder *d = user;
+    tk_buf_clear(&d->text);
+    if (d->base->tok == NULL || !srv_text_put(d->base->tok, token, &d->text)) {
         return false;
     }
-    *out = tk_buf_str(&c->text);
-    return c->text.failure == TINKC_OK;
+    *out = tk_buf_str(&d->text);
+    return d->text.failure == TINKC_OK;
 }
 
 /* Keys and values: room for one whole context at least, for a few hundred sequences of a
@@ -139,25 +138,25 @@ static size_t kv_bytes(const srv_base *base, size_t n_bases)
     return TK_MIN(TK_MAX(context, KV_FLOOR_BYTES), most);
 }
 
-static tinkc_code open_crank(crank *c, const srv_base *base, size_t bytes,
-                             size_t sequences, tk_err *err)
+static tinkc_code open_decoder(decoder *d, const srv_base *base, size_t bytes,
+                               size_t sequences, tk_err *err)
 {
-    c->base = base;
-    tk_buf_init(&c->text, 64 * TK_KIB);
+    d->base = base;
+    tk_buf_init(&d->text, 64 * TK_KIB);
     const eng_sampler_config config = {
         .max_sequences = sequences,
         .max_kv_bytes = bytes,
         .prefill_chunk = PREFILL_CHUNK,
         .token_bytes = base->tok != NULL ? token_bytes : NULL,
-        .user = c,
+        .user = d,
     };
-    return eng_sampler_new(&c->sampler, base->model, &config, err);
+    return eng_sampler_new(&d->sampler, base->model, &config, err);
 }
 
 static bool any_busy(const srv_engine *engine)
 {
-    for (size_t i = 0; i < engine->n_cranks; i++) {
-        if (eng_sampler_busy(engine->cranks[i].sampler)) {
+    for (size_t i = 0; i < engine->n_decoders; i++) {
+        if (eng_sampler_busy(engine->decoders[i].sampler)) {
             return true;
         }
     }
@@ -170,16 +169,16 @@ static void step_samplers(srv_engine *engine)
     if (server->on_step != NULL) {
         server->on_step(server->hook_user, SRV_STEP_SAMPLE);
     }
-    for (size_t i = 0; i < engine->n_cranks; i++) {
+    for (size_t i = 0; i < engine->n_decoders; i++) {
         tk_err err = TK_ERR_INIT;
-        if (eng_sampler_busy(engine->cranks[i].sampler) &&
-            eng_sampler_step(engine->cranks[i].sampler, &err) != TINKC_OK) {
+        if (eng_sampler_busy(engine->decoders[i].sampler) &&
+            eng_sampler_step(engine->decoders[i].sampler, &err) != TINKC_OK) {
             tk_log_write(server->log, TINKC_LOG_ERROR, "engine", "sampling: %s",
                          err.message);
         }
-        uint64_t waits = eng_sampler_first_waiting(engine->cranks[i].sampler);
+        uint64_t waits = eng_sampler_first_waiting(engine->decoders[i].sampler);
         tk_mutex_lock(&server->lock);
-        engine->cranks[i].waits_from = waits;
+        engine->decoders[i].waits_from = waits;
         tk_mutex_unlock(&server->lock);
     }
 }
@@ -190,9 +189,9 @@ static void start_samples(srv_engine *engine, tk_list *samples)
     while ((node = tk_list_pop_front(samples)) != NULL) {
         srv_sample *sample = TK_CONTAINER_OF(node, srv_sample, link);
         eng_sampler *sampler = NULL;
-        for (size_t i = 0; i < engine->n_cranks; i++) {
-            if (engine->cranks[i].base == sample->sampler->base) {
-                sampler = engine->cranks[i].sampler;
+        for (size_t i = 0; i < engine->n_decoders; i++) {
+            if (engine->decoders[i].base == sample->sampler->base) {
+                sampler = engine->decoders[i].sampler;
             }
         }
         tk_mutex_lock(&engine->server->lock);
@@ -204,8 +203,8 @@ static void start_samples(srv_engine *engine, tk_list *samples)
 
 /* ---- jobs ---- */
 
-/* What a model wants to run: the rest of its request, or at any time but at the stop the
- * next one. Under the lock. */
+/* Returns what a model runs next: the rest of its request, or the next one, which does
+ * not begin at the stop. Under the lock. */
 static srv_job *next_of(srv_model *model, int64_t now, bool stop)
 {
     if (model->running != NULL || stop) {
@@ -221,7 +220,7 @@ static srv_job *next_of(srv_model *model, int64_t now, bool stop)
     return job;
 }
 
-/* The next piece of work of the model whose turn it is; under the lock. */
+/* Returns the next piece of work of the model whose turn it is. Under the lock. */
 static srv_job *pick_job(srv_engine *engine, int64_t now, bool stop)
 {
     srv *server = engine->server;
@@ -258,7 +257,7 @@ typedef struct turn {
     tk_list dropped;
 } turn;
 
-/* Waits for something to do; false at the stop. */
+/* Waits for something to do; returns false at the stop. */
 static bool next_turn(srv_engine *engine, turn *out)
 {
     srv *server = engine->server;
@@ -266,7 +265,7 @@ static bool next_turn(srv_engine *engine, turn *out)
     tk_list_init(&out->dropped);
     bool busy = any_busy(engine);
     if (!busy) {
-        engine->owed_ns = 0; /* who has no work has no claim */
+        engine->owed_ns = 0; /* samplers without work are owed nothing */
     }
     tk_mutex_lock(&server->lock);
     for (;;) {
@@ -316,7 +315,7 @@ static void run(void *user)
             engine->owed_ns = TK_MAX(engine->owed_ns - spent, 0);
         }
     }
-    /* What came in the last moment goes back, for srv_engine_free to drop. */
+    /* What came at the last moment goes back: srv_engine_free drops it. */
     tk_mutex_lock(&engine->server->lock);
     tk_list_splice_back(&engine->samples, &now.samples);
     tk_list_splice_back(&engine->dropped, &now.dropped);
@@ -325,18 +324,18 @@ static void run(void *user)
 
 /* ---- start and stop ---- */
 
-static tinkc_code open_cranks(srv_engine *engine, tk_err *err)
+static tinkc_code open_decoders(srv_engine *engine, tk_err *err)
 {
     const srv_catalog *catalog = engine->server->catalog;
-    engine->cranks = tk_zarray(catalog->n_bases, sizeof(*engine->cranks));
-    if (engine->cranks == NULL) {
+    engine->decoders = tk_zarray(catalog->n_bases, sizeof(*engine->decoders));
+    if (engine->decoders == NULL) {
         return tk_err_nomem(err);
     }
     for (size_t i = 0; i < catalog->n_bases; i++) {
-        engine->n_cranks++;
+        engine->n_decoders++;
         size_t bytes = kv_bytes(&catalog->bases[i], catalog->n_bases);
-        tinkc_code code = open_crank(&engine->cranks[i], &catalog->bases[i], bytes,
-                                     engine->server->sequences, err);
+        tinkc_code code = open_decoder(&engine->decoders[i], &catalog->bases[i], bytes,
+                                       engine->server->sequences, err);
         if (code != TINKC_OK) {
             return code;
         }
@@ -359,7 +358,7 @@ tinkc_code srv_engine_new(srv_engine **out, srv *server, tk_err *err)
         tk_free(engine);
         return code;
     }
-    code = open_cranks(engine, err);
+    code = open_decoders(engine, err);
     if (code == TINKC_OK) {
         *out = engine; /* before the thread, which uses it */
         code = tk_thread_start(&engine->thread, "tinkc-engine", run, engine, err);
@@ -384,7 +383,7 @@ static void drop_samples(tk_list *samples)
     }
 }
 
-/* Nobody will add to these any more. */
+/* The engine adds nothing to these any more. */
 static void end_streams(tk_list *samples)
 {
     for (tk_list *at = samples->next; at != samples; at = at->next) {
@@ -414,14 +413,14 @@ void srv_engine_free(srv_engine *engine)
     if (engine == NULL) {
         return;
     }
-    for (size_t i = 0; i < engine->n_cranks; i++) {
-        eng_sampler_free(engine->cranks[i].sampler);
-        tk_buf_dispose(&engine->cranks[i].text);
+    for (size_t i = 0; i < engine->n_decoders; i++) {
+        eng_sampler_free(engine->decoders[i].sampler);
+        tk_buf_dispose(&engine->decoders[i].text);
     }
     drop_samples(&engine->samples);
     drop_samples(&engine->active);
     free_dropped(&engine->dropped);
     tk_cond_dispose(&engine->wake);
-    tk_free(engine->cranks);
+    tk_free(engine->decoders);
     tk_free(engine);
 }

@@ -1,9 +1,13 @@
-/* The table of futures, see srv_future.h; the answers to polls are in srv_poll.c. */
+/* The table of futures: by id, by idempotency key, by age, and the heap of the deadlines
+ * of parked polls. The answers to polls are in srv_poll.c. */
 #include "server/run/srv_future.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "server/run/srv_poll.h"
+#include "server/run/srv_state.h"
 
 void srv_futures_init(srv_futures *futures)
 {
@@ -112,39 +116,34 @@ tinkc_code srv_future_add(srv_future **out, srv_futures *futures,
 
 /* ---- polls ---- */
 
-void srv_future_look(srv_request *request, const srv_future *future)
+void srv_future_look(srv_poll *poll, const srv_future *future)
 {
-    srv_poll *poll = &request->poll;
     srv_blob_release(poll->result);
     poll->done = future->done;
     poll->starved = future->starved;
     poll->is_proto = future->is_proto;
-    poll->type = (int)future->type;
+    poll->type = future->type;
     poll->result = future->result != NULL ? srv_blob_retain(future->result) : NULL;
-    srv_wait wait = {TK_QUEUE_ACTIVE, NULL};
-    if (future->why != NULL) {
-        wait = future->why(future->owner);
-    }
-    poll->state = (int)wait.state;
-    poll->reason = wait.reason;
+    poll->wait = future->why != NULL ? future->why(future->owner)
+                                     : (srv_wait){TK_QUEUE_ACTIVE, NULL};
 }
 
-static void unpark(srv_futures *futures, srv_request *request, tk_list *released)
+static void unpark(srv_futures *futures, srv_poll *poll, tk_list *released)
 {
-    tk_heap_remove(&futures->deadlines, &request->deadline);
-    tk_list_remove(&request->waiting);
-    srv_future_look(request, request->future);
-    request->future = NULL;
-    tk_list_push_back(released, &request->waiting);
+    tk_heap_remove(&futures->deadlines, &poll->deadline);
+    tk_list_remove(&poll->waiting);
+    srv_future_look(poll, poll->future);
+    poll->future = NULL;
+    tk_list_push_back(released, &poll->waiting);
     futures->n_waiting--;
 }
 
-void srv_future_park(srv_futures *futures, srv_future *future, srv_request *request,
+void srv_future_park(srv_futures *futures, srv_future *future, srv_poll *poll,
                      int64_t deadline_ns)
 {
-    request->future = future;
-    tk_list_push_back(&future->waiters, &request->waiting);
-    tk_heap_put(&futures->deadlines, &request->deadline, deadline_ns);
+    poll->future = future;
+    tk_list_push_back(&future->waiters, &poll->waiting);
+    tk_heap_put(&futures->deadlines, &poll->deadline, deadline_ns);
     futures->n_waiting++;
 }
 
@@ -152,7 +151,7 @@ void srv_future_release_due(srv_futures *futures, int64_t now_ns, tk_list *relea
 {
     tk_heap_node *node;
     while ((node = tk_heap_pop_due(&futures->deadlines, now_ns)) != NULL) {
-        unpark(futures, TK_CONTAINER_OF(node, srv_request, deadline), released);
+        unpark(futures, TK_CONTAINER_OF(node, srv_poll, deadline), released);
     }
 }
 
@@ -164,8 +163,8 @@ int64_t srv_future_next_deadline(const srv_futures *futures)
 
 /* ---- completion and expiry ---- */
 
-void srv_future_finish(srv_futures *futures, srv_future *future, srv_blob *result,
-                       bool is_proto, int64_t now_ns, tk_list *released)
+void srv_future_complete(srv_futures *futures, srv_future *future, srv_blob *result,
+                         bool is_proto, int64_t now_ns, tk_list *released)
 {
     future->done = true;
     future->done_ns = now_ns;
@@ -177,7 +176,7 @@ void srv_future_finish(srv_futures *futures, srv_future *future, srv_blob *resul
     tk_list_remove(&future->age);
     tk_list_push_back(&futures->done, &future->age);
     while (!tk_list_is_empty(&future->waiters)) {
-        unpark(futures, TK_CONTAINER_OF(future->waiters.next, srv_request, waiting),
+        unpark(futures, TK_CONTAINER_OF(future->waiters.next, srv_poll, waiting),
                released);
     }
     for (tk_list *at = futures->done.next;
@@ -198,7 +197,35 @@ void srv_future_expire(srv_futures *futures, int64_t now_ns)
     }
 }
 
-srv_blob *srv_future_failure(const char *text, tinkc_category category)
+/* ---- ends of the work ---- */
+
+void srv_future_finish(srv *server, srv_future *future, srv_blob *result, bool is_proto)
+{
+    tk_list released;
+    tk_list_init(&released);
+    tk_mutex_lock(&server->lock);
+    srv_future_complete(&server->futures, future, result, is_proto,
+                        tk_clock_mono_ns(NULL), &released);
+    tk_mutex_unlock(&server->lock);
+    srv_poll_release(&released);
+}
+
+void srv_future_finish_msg(srv *server, srv_future *future, const tk_schema *schema,
+                           const void *msg)
+{
+    tk_err err = TK_ERR_INIT;
+    tk_buf buf;
+    tk_buf_init(&buf, TK_MIB);
+    if (tk_schema_encode(&buf, schema, msg, &err) != TINKC_OK) {
+        tk_buf_dispose(&buf);
+        srv_future_fail_err(server, future, &err);
+        return;
+    }
+    srv_future_finish(server, future, srv_blob_take(&buf), false);
+}
+
+void srv_future_fail(srv *server, srv_future *future, const char *text,
+                     tinkc_category category)
 {
     const tk_request_failed msg = {
         .error = {TK_SET, tk_str_of(text)},
@@ -208,7 +235,19 @@ srv_blob *srv_future_failure(const char *text, tinkc_category category)
     tk_buf buf;
     tk_buf_init(&buf, 8 * TK_KIB);
     if (tk_schema_encode(&buf, &tk_msg_request_failed, &msg, &err) != TINKC_OK) {
-        tk_buf_fail(&buf, err.code);
+        tk_buf_fail(&buf, err.code); /* then the future is starved */
     }
-    return srv_blob_take(&buf);
+    srv_future_finish(server, future, srv_blob_take(&buf), false);
+}
+
+void srv_future_fail_err(srv *server, srv_future *future, const tk_err *err)
+{
+    bool user = err->code == TINKC_E_INVALID || err->code == TINKC_E_UNSUPPORTED ||
+                err->code == TINKC_E_MISSING || err->code == TINKC_E_CONFLICT ||
+                err->code == TINKC_E_LIMIT || err->code == TINKC_E_DECODE;
+    char text[TK_ERR_MESSAGE_BYTES + TK_ERR_PATH_BYTES + 4];
+    (void)snprintf(text, sizeof(text), "%s%s%s", err->path,
+                   err->path[0] != '\0' ? ": " : "", err->message);
+    srv_future_fail(server, future, text,
+                    user ? TINKC_CATEGORY_USER : TINKC_CATEGORY_SERVER);
 }

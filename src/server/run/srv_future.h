@@ -1,44 +1,50 @@
 /* Futures: promised results by request id, and the polls that wait for them.
  *
  * A future is pending, then done: with a result (protobuf or JSON bytes) or with a
- * failure, which is a JSON result too. It stays for SRV_FUTURE_MS after that, any number
- * of polls may take it; when results need more than TK_SRV_RESULTS_BYTES the oldest ones
- * lose their bytes. What has lost them answers 410. Its record is also what makes a
+ * failure, which is a JSON result too. It is kept for SRV_FUTURE_MS after that, and any
+ * number of polls may take its result; when results need more than TK_SRV_RESULTS_BYTES
+ * the oldest ones lose their bytes, and polls for them get 410. The record also makes a
  * repeated submission harmless: the digest tells the same request from another one.
  *
- * A parked poll is in its future's list and in the heap of deadlines. Whoever takes it
- * out (completion, deadline, stop) owns it and answers it outside of the lock.
+ * A parked poll is in its future's list and in the heap of deadlines. The thread that
+ * takes it out (completion, deadline, stop) owns it and answers it without the lock.
  *
  * Thread: any, under the server's lock, except where it says otherwise. */
 #ifndef SERVER_SRV_FUTURE_H
 #define SERVER_SRV_FUTURE_H
 
 #include "base/clock.h"
+#include "base/heap.h"
+#include "base/list.h"
 #include "base/map.h"
 #include "base/sha256.h"
-#include "server/http/srv_request.h"
+#include "server/http/srv_blob.h"
 #include "wire/msg_future.h"
 
 #define SRV_FUTURE_MS INT64_C(3600000) /* after completion */
 
-/* What a poll that comes early is told (wire.md §4). */
+typedef struct srv srv;
+typedef struct srv_poll srv_poll; /* srv_poll.h */
+typedef struct srv_future srv_future;
+
+/* Why a future is pending, for the answer "not yet" (docs/protocol.md §4). */
 typedef struct srv_wait {
     tk_queue_state state;
     const char *reason; /* static, or NULL */
 } srv_wait;
 
 struct srv_future {
-    tk_list age; /* all futures: pending ones as made, then as completed */
+    tk_list age; /* in srv_futures.pending, then in srv_futures.done */
     char *id;    /* owned */
     char *idem;  /* owned; X-Idempotency-Key when there was no seq_id, or NULL */
     tk_future_type type;
     char digest[TK_SHA256_HEX_BYTES]; /* of the request */
     bool done;
     bool is_proto;    /* the result is protobuf; a failure is always JSON */
-    bool starved;     /* there was no memory for a result: a failure of the server's */
+    bool starved;     /* there was no memory for a result: the server's failure */
     srv_blob *result; /* NULL when pending, starved or forgotten */
     int64_t done_ns;
-    tk_list waiters; /* srv_request.waiting */
+    tk_list waiters; /* srv_poll.waiting */
     /* Why it is still pending, for polls; NULL once it is done. Under the lock. */
     srv_wait (*why)(const void *owner);
     const void *owner; /* lives until the future is done */
@@ -69,22 +75,22 @@ typedef struct srv_future_spec {
     const char *digest; /* of TK_SHA256_HEX_BYTES */
 } srv_future_spec;
 
-/* A pending future; the id must not be there. TINKC_E_LIMIT above `max` (after the
+/* Adds a pending future; the id must not be there. TINKC_E_LIMIT above `max` (after the
  * oldest done ones were dropped), TINKC_E_NOMEM. */
 TK_NODISCARD tinkc_code srv_future_add(srv_future **out, srv_futures *futures,
                                        const srv_future_spec *spec, tk_err *err);
 
-/* Takes a future out again that nobody knows of yet: its submission failed. */
+/* Takes a future out again whose submission failed: no client knows its id. */
 void srv_future_drop(srv_futures *futures, srv_future *future);
 
 /* Completes it; takes over `result` (NULL: out of memory, which makes it a failure of
  * category server). Its polls move to `released`: answer them after unlocking
- * (srv_poll.h). */
-void srv_future_finish(srv_futures *futures, srv_future *future, srv_blob *result,
-                       bool is_proto, int64_t now_ns, tk_list *released);
+ * (srv_poll_release). */
+void srv_future_complete(srv_futures *futures, srv_future *future, srv_blob *result,
+                         bool is_proto, int64_t now_ns, tk_list *released);
 
 /* Parks a poll until `deadline_ns`. */
-void srv_future_park(srv_futures *futures, srv_future *future, srv_request *request,
+void srv_future_park(srv_futures *futures, srv_future *future, srv_poll *poll,
                      int64_t deadline_ns);
 
 /* Moves polls whose deadline has passed (all with now = TK_FOREVER) to `released`. */
@@ -94,11 +100,25 @@ int64_t srv_future_next_deadline(const srv_futures *futures); /* or TK_FOREVER *
 /* Forgets what is too old. */
 void srv_future_expire(srv_futures *futures, int64_t now_ns);
 
-/* Copies what a poll needs to know into request->poll (all but id and allow_metadata). */
-void srv_future_look(srv_request *request, const srv_future *future);
+/* Copies what a poll needs to know into it. */
+void srv_future_look(srv_poll *poll, const srv_future *future);
 
-/* {"error": text, "category": ...} as a result; NULL when out of memory. Thread: any,
- * without the lock. */
-srv_blob *srv_future_failure(const char *text, tinkc_category category);
+/* ---- ends of the work, without the lock; thread: engine or a worker ---- */
+
+/* Completes the future of the server and answers its polls. Takes over `result` (NULL: out
+ * of memory). */
+void srv_future_finish(srv *server, srv_future *future, srv_blob *result, bool is_proto);
+
+/* Finishes it with the JSON form of a message. */
+void srv_future_finish_msg(srv *server, srv_future *future, const tk_schema *schema,
+                           const void *msg);
+
+/* Finishes it with a failure: {"error": text, "category": ...}. */
+void srv_future_fail(srv *server, srv_future *future, const char *text,
+                     tinkc_category category);
+
+/* Finishes it with a failure whose category follows from the code: user for what the
+ * client can change, else server. */
+void srv_future_fail_err(srv *server, srv_future *future, const tk_err *err);
 
 #endif

@@ -1,15 +1,16 @@
-/* Jobs and their submission (wire.md §11 rows 16 and 17). */
+/* Jobs and their submission: which request is new, which is a repeated one, which comes
+ * too late (docs/protocol.md §11 rows 16 and 17). */
 #include "server/run/srv_job.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "server/api/srv_model.h"
-#include "server/api/srv_session.h"
-#include "server/http/srv_reply.h"
 #include "server/run/srv_engine.h"
-#include "server/srv_int.h"
+#include "server/run/srv_model.h"
+#include "server/run/srv_msg.h"
+#include "server/run/srv_session.h"
+#include "server/run/srv_state.h"
 #include "wire/msg_model.h"
 
 srv_job *srv_job_new(srv *server, srv_job_kind kind)
@@ -22,8 +23,7 @@ srv_job *srv_job_new(srv *server, srv_job_kind kind)
     job->kind = kind;
     job->order.kind = SRV_ORDER_BARRIER;
     tk_list_init(&job->order.link);
-    tk_arena_init(&job->arena, TK_GIB);
-    tk_buf_init(&job->body, 1);
+    srv_request_init_memory(&job->memory, &server->bodies);
     tk_buf_init(&job->plain, TK_BODY_MAX_BYTES);
     return job;
 }
@@ -33,24 +33,10 @@ void srv_job_free(srv_job *job)
     if (job == NULL) {
         return;
     }
-    srv_uncount_body(job->server, job->counted);
     eng_train_free(job->steps);
-    tk_buf_dispose(&job->body);
     tk_buf_dispose(&job->plain);
-    tk_arena_dispose(&job->arena);
+    srv_request_free_memory(&job->memory);
     tk_free(job);
-}
-
-void srv_job_adopt(srv_job *job, srv_request *request)
-{
-    tk_arena_dispose(&job->arena);
-    tk_buf_dispose(&job->body);
-    job->arena = request->arena;
-    job->body = request->body;
-    job->counted += request->counted;
-    request->counted = 0;
-    tk_arena_init(&request->arena, TK_MIB);
-    tk_buf_init(&request->body, 1);
 }
 
 /* ---- submission ---- */
@@ -88,10 +74,10 @@ srv_verdict srv_job_reply(srv_request *request, const char *request_id,
         .request_id = {TK_SET, tk_str_of(request_id)},
         .model_id = {model_id != NULL ? TK_SET : TK_UNSET, tk_str_of(model_id)},
     };
-    return srv_reply_msg(request, &tk_msg_future_response, &msg);
+    return srv_msg_reply(request, &tk_msg_future_response, &msg);
 }
 
-/* Somebody else has work for the engine. */
+/* Whether other models or samples have work for the engine. */
 static bool others_run(const srv *server, const srv_model *model)
 {
     size_t cursor = 0;
@@ -121,7 +107,7 @@ static srv_wait why_waiting(const void *owner)
     return (srv_wait){TK_QUEUE_ACTIVE, NULL};
 }
 
-/* A queue that takes no more tells all that stand in it. */
+/* A queue that takes no more requests is the reason for all that wait in it. */
 static srv_wait why_in_queue(const void *owner)
 {
     const srv_job *job = owner;
@@ -132,13 +118,21 @@ static srv_wait why_in_queue(const void *owner)
     return why_waiting(owner);
 }
 
-void srv_job_watch(srv_job *job)
+void srv_job_enter(srv_job *job, srv_model *model, int64_t seq)
 {
-    job->future->why = why_in_queue;
-    job->future->owner = job;
+    job->model = model;
+    job->order.seq = seq;
+    job->order.arrived_ns = tk_clock_mono_ns(NULL);
+    model->unloading = job->kind == SRV_JOB_UNLOAD;
+    srv_order_add(&model->order, &job->order);
+    if (job->future != NULL) {
+        job->future->why = why_in_queue;
+        job->future->owner = job;
+    }
+    srv_engine_wake(job->server->engine);
 }
 
-typedef struct entry { /* what came of an attempt to enter, outside of the lock */
+typedef struct entry { /* the result of an attempt to enter, good without the lock */
     int status;        /* 200, 404, 409, ... */
     char id[SRV_MODEL_ID_BYTES + 24];
     char model_id[SRV_MODEL_ID_BYTES];
@@ -209,13 +203,7 @@ static void enter(entry *out, srv_job *job, const srv_submit *submit, tk_str key
         out->status = out->err.code == TINKC_E_LIMIT ? 429 : 500;
         return;
     }
-    job->model = model;
-    job->order.seq = seq;
-    job->order.arrived_ns = tk_clock_mono_ns(NULL);
-    model->unloading = job->kind == SRV_JOB_UNLOAD;
-    srv_order_add(&model->order, &job->order);
-    srv_job_watch(job);
-    srv_engine_wake(server->engine);
+    srv_job_enter(job, model, seq);
     out->status = 200;
     out->entered = true;
 }
@@ -232,7 +220,7 @@ srv_verdict srv_job_submit(srv_request *request, srv_job *job, const srv_submit 
     }
     tk_str key = request->idempotency_key;
     tk_str model_id = submit->model_id;
-    srv_job_adopt(job, request);
+    srv_request_move_memory(&job->memory, request);
     tk_mutex_lock(&server->lock);
     enter(&out, job, submit, key, digest);
     tk_mutex_unlock(&server->lock);

@@ -1,5 +1,5 @@
 /* A unit of training work: made by a worker, run by the engine thread in the order of its
- * model. It owns the memory of the request that it came with. */
+ * model. It owns the memory of its request. */
 #ifndef SERVER_SRV_JOB_H
 #define SERVER_SRV_JOB_H
 
@@ -8,6 +8,7 @@
 #include "server/run/srv_future.h"
 #include "server/run/srv_order.h"
 #include "wire/path.h"
+#include "wire/schema.h"
 
 typedef struct srv_model srv_model;
 
@@ -26,10 +27,9 @@ typedef struct srv_job {
     srv_job_kind kind;
     srv *server;
     srv_model *model;   /* outlives its jobs */
-    srv_future *future; /* pending until the job has run; NULL = nobody asks */
-    tk_arena arena;     /* of the request */
-    tk_buf body, plain; /* its bytes, as they came and decompressed */
-    size_t counted;     /* of them in the server's total */
+    srv_future *future; /* pending until the job has run; NULL = no client waits */
+    srv_memory memory;  /* of the request */
+    tk_buf plain;       /* its body, decompressed; counted in `memory` */
 
     bool began;              /* the engine has taken it; under the lock */
     eng_train_request train; /* TRAIN */
@@ -48,37 +48,34 @@ typedef struct srv_job {
 srv_job *srv_job_new(srv *server, srv_job_kind kind); /* NULL when out of memory */
 void srv_job_free(srv_job *job);                      /* accepts NULL */
 
-/* Moves the request's memory (arena, body) to the job: what was decoded lives as long as
- * the job does. The request's own texts are gone with it. */
-void srv_job_adopt(srv_job *job, srv_request *request);
-
 /* ---- submission ---- */
 
 typedef struct srv_submit {
     tk_future_type type;
     tk_str model_id;
     int64_t seq; /* 0 = none */
-    const tk_schema
-        *schema; /* of `msg`, whose JSON form tells requests apart; or NULL: */
+    /* What tells requests apart: the JSON form of `msg`, or `bytes` without a schema. */
+    const tk_schema *schema; /* or NULL */
     const void *msg;
-    tk_str bytes; /* the body does */
+    tk_str bytes;
 } srv_submit;
 
-/* Enters the job in its model's order and answers with the request id; an id that was
- * used by the same request is answered again, by another one refused (409). Takes the job
- * over, also on failure. Thread: a worker. */
+/* Enters the job in its model's order and answers with the request id. An id that the same
+ * request has used is answered again; one that another request has used is refused (409).
+ * Takes the job over, also on failure. Thread: a worker. */
 srv_verdict srv_job_submit(srv_request *request, srv_job *job, const srv_submit *submit);
 
-/* SHA-256 of what makes two requests the same; `request` still has its body. */
+/* Computes the SHA-256 of what makes two requests the same; `request` still has its body.
+ */
 TK_NODISCARD tinkc_code srv_job_digest(char out[TK_SHA256_HEX_BYTES],
                                        const srv_request *request,
                                        const srv_submit *submit, tk_err *err);
 
-/* The job's future can tell from now on why it waits. Under the lock; the job is in its
- * model's order. */
-void srv_job_watch(srv_job *job);
+/* Puts the job into the order of `model` as its request `seq`; its future, if there is
+ * one, explains from now on why it waits. Under the lock. */
+void srv_job_enter(srv_job *job, srv_model *model, int64_t seq);
 
-/* 200 {"request_id", "model_id"}. */
+/* Answers 200 {"request_id", "model_id"}. */
 srv_verdict srv_job_reply(srv_request *request, const char *request_id,
                           const char *model_id);
 

@@ -1,31 +1,40 @@
-/* The thread of deadlines, see srv_keeper.h. */
+/* Waits for the deadline of the next poll, and every SWEEP_NS for what is too old. */
 #include "server/run/srv_keeper.h"
 
-#include "server/api/srv_checkpoint.h"
-#include "server/api/srv_poll.h"
-#include "server/api/srv_session.h"
-#include "server/api/srv_usage.h"
-#include "server/http/srv_fault.h"
-#include "server/http/srv_work.h"
-#include "server/srv_int.h"
+#include "server/run/srv_poll.h"
+#include "server/run/srv_session.h"
+#include "server/run/srv_state.h"
+#include "server/run/srv_usage.h"
+#include "server/store/srv_store.h"
 
-#define SWEEP_NS (INT64_C(10000) * TK_NS_PER_MS) /* between looks for what is too old */
+#define SWEEP_NS (INT64_C(10000) * TK_NS_PER_MS)
 
-static void write_usage(srv *server)
+void srv_keeper_expire(srv *server)
 {
     tk_err err = TK_ERR_INIT;
-    if (srv_usage_write(server->usage, server->store, &err) != TINKC_OK) {
-        tk_log_write(server->log, TINKC_LOG_WARN, "usage", "%s", err.message);
+    tk_arena arena;
+    tk_str dir = {"", 0};
+    tk_arena_init(&arena, TK_MIB);
+    while (srv_store_take_expired(&dir, server->store, &arena, tk_clock_wall_us(NULL),
+                                  &err) == TINKC_OK &&
+           dir.n > 0) {
+        tk_log_write(server->log, TINKC_LOG_INFO, "checkpoint", TK_STR_FMT " has expired",
+                     TK_STR_ARG(dir));
+        srv_store_remove_dir(server->store, dir);
+        tk_arena_dispose(&arena);
     }
+    if (err.code != TINKC_OK) {
+        tk_log_write(server->log, TINKC_LOG_WARN, "checkpoint", "%s", err.message);
+    }
+    tk_arena_dispose(&arena);
 }
 
-/* Delayed requests go to the workers once more. */
-static void post_all(srv *server, tk_list *requests)
+/* What happens every SWEEP_NS, without the lock. */
+static void sweep_all(srv *server, int64_t now)
 {
-    tk_list *node;
-    while ((node = tk_list_pop_front(requests)) != NULL) {
-        srv_work_post(server->work, TK_CONTAINER_OF(node, srv_request, waiting));
-    }
+    srv_session_sweep(server, now);
+    srv_keeper_expire(server);
+    srv_usage_flush(server->usage, server->store, server->log);
 }
 
 static void run(void *user)
@@ -39,22 +48,16 @@ static void run(void *user)
         tk_list released;
         tk_list_init(&released);
         srv_future_release_due(&server->futures, stopping ? TK_FOREVER : now, &released);
-        tk_list held;
-        tk_list_init(&held);
-        srv_faults_release(server->faults, stopping ? TK_FOREVER : now, &held);
         bool sweep = now >= sweep_at;
         if (sweep) {
             sweep_at = now + SWEEP_NS;
             srv_future_expire(&server->futures, now);
         }
-        if (sweep || !tk_list_is_empty(&released) || !tk_list_is_empty(&held)) {
+        if (sweep || !tk_list_is_empty(&released)) {
             tk_mutex_unlock(&server->lock);
             srv_poll_release(&released);
-            post_all(server, &held);
             if (sweep && !stopping) {
-                srv_session_sweep(server, now);
-                srv_checkpoint_sweep(server);
-                write_usage(server);
+                sweep_all(server, now);
             }
             tk_mutex_lock(&server->lock);
             continue;
@@ -62,8 +65,7 @@ static void run(void *user)
         if (stopping) {
             break;
         }
-        int64_t next = TK_MIN(srv_future_next_deadline(&server->futures),
-                              srv_faults_next(server->faults));
+        int64_t next = srv_future_next_deadline(&server->futures);
         (void)tk_cond_wait_until(&server->keeper_wake, &server->lock,
                                  TK_MIN(next, sweep_at));
     }

@@ -1,13 +1,20 @@
 /* The keeper: a thread for what is due by the clock. Ends long polls, forgets old
- * results, reaps sessions without a heartbeat, deletes checkpoints past their time. */
+ * results, ends sessions without a sign of life, deletes checkpoints past their time,
+ * writes usage. Computes nothing. */
 #ifndef SERVER_SRV_KEEPER_H
 #define SERVER_SRV_KEEPER_H
 
 #include "base/err.h"
-#include "server/http/srv_request.h"
+#include "base/tk.h"
+
+typedef struct srv srv;
 
 TK_NODISCARD tinkc_code srv_keeper_start(srv *server, tk_err *err);
-/* After `stopping` was set: answers every parked poll and ends the thread. */
+/* Answers every parked poll and ends the thread; `stopping` is set. */
 void srv_keeper_stop(srv *server);
+
+/* Deletes checkpoints past their time, rows first, then files. Thread: keeper or engine,
+ * without the lock. */
+void srv_keeper_expire(srv *server);
 
 #endif

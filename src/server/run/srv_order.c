@@ -1,4 +1,4 @@
-/* Holding and releasing requests, see srv_order.h. */
+/* Holds and releases requests by their seq_ids. */
 #include "server/run/srv_order.h"
 
 void srv_order_init(srv_order *order, int64_t first_seq)
@@ -47,7 +47,7 @@ static srv_order_node *find(const srv_order *order, int64_t now_ns)
     return NULL;
 }
 
-/* `seq` was taken: the next id is above it and above what ran early right behind it. */
+/* `seq` was taken: the next id is above it, and above the early ones that follow it. */
 static void advance(srv_order *order, int64_t seq)
 {
     order->next = TK_MAX(order->next, seq + 1);

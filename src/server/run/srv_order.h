@@ -1,4 +1,4 @@
-/* The order of one model's requests (wire.md §11 row 17). Pure: no clock, no lock.
+/* The order of one model's requests (docs/protocol.md §11 row 17). Pure: no clock, no lock.
  *
  * A client sends a request only after every submission with a smaller seq_id has ended,
  * except that the parts of one forward_backward may come in any order, the first one
@@ -20,8 +20,8 @@
 /* The largest id that may be added. */
 #define SRV_ORDER_SEQ_MAX (INT64_C(1) << 53)
 
-/* Forwards that ran before smaller ids came; beyond that many, what waits for them waits
- * for the clock or a barrier. */
+/* Forwards that ran before smaller ids came. With more of them, what waits for those ids
+ * waits for the clock or a barrier. */
 #define SRV_ORDER_EARLY_MAX 64
 
 typedef enum srv_order_kind {
@@ -54,7 +54,7 @@ void srv_order_init(srv_order *order, int64_t first_seq);
  * late, or a second time, and must be refused. */
 bool srv_order_is_late(const srv_order *order, int64_t seq);
 
-/* An id for a request that has none: behind everything that came so far. */
+/* Returns an id for a request that has none: after all that have come so far. */
 int64_t srv_order_next_seq(const srv_order *order);
 
 void srv_order_add(srv_order *order, srv_order_node *node);
@@ -66,7 +66,7 @@ srv_order_node *srv_order_take(srv_order *order, int64_t now_ns);
 bool srv_order_is_held(const srv_order *order, const srv_order_node *node,
                        int64_t now_ns);
 
-/* When srv_order_take should be asked again if nothing is added: 0 = now (something may
+/* Returns when to call srv_order_take again if nothing is added: 0 = now (something may
  * run), TK_FOREVER = nothing waits. */
 int64_t srv_order_deadline(const srv_order *order, int64_t now_ns);
 

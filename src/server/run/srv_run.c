@@ -1,47 +1,20 @@
-/* Running jobs: create, train, step, unload. Saving and loading are in srv_run_weights.c.
+/* Runs jobs: create, train, step, unload. Saving and loading are in srv_run_weights.c.
  */
 #include "server/run/srv_run.h"
 
 #include <stdio.h>
 
 #include "base/mem.h"
-#include "server/api/srv_model.h"
-#include "server/api/srv_poll.h"
-#include "server/api/srv_usage.h"
 #include "server/run/srv_engine.h"
-#include "server/srv_int.h"
+#include "server/run/srv_model.h"
+#include "server/run/srv_state.h"
+#include "server/run/srv_usage.h"
 #include "wire/msg_model.h"
 #include "wire/msg_train.h"
 #include "wire/msg_weights.h"
 #include "wire/pb_output.h"
 
 #define RESULT_BYTES TK_GIB
-
-void srv_run_fail(srv *server, srv_future *future, const tk_err *err)
-{
-    bool user = err->code == TINKC_E_INVALID || err->code == TINKC_E_UNSUPPORTED ||
-                err->code == TINKC_E_MISSING || err->code == TINKC_E_CONFLICT ||
-                err->code == TINKC_E_LIMIT || err->code == TINKC_E_DECODE;
-    char text[TK_ERR_MESSAGE_BYTES + TK_ERR_PATH_BYTES + 4];
-    (void)snprintf(text, sizeof(text), "%s%s%s", err->path,
-                   err->path[0] != '\0' ? ": " : "", err->message);
-    srv_poll_fail(server, future, text,
-                  user ? TINKC_CATEGORY_USER : TINKC_CATEGORY_SERVER);
-}
-
-void srv_run_finish_msg(srv *server, srv_future *future, const tk_schema *schema,
-                        const void *msg)
-{
-    tk_err err = TK_ERR_INIT;
-    tk_buf buf;
-    tk_buf_init(&buf, TK_MIB);
-    if (tk_schema_encode(&buf, schema, msg, &err) != TINKC_OK) {
-        tk_buf_dispose(&buf);
-        srv_run_fail(server, future, &err);
-        return;
-    }
-    srv_poll_finish(server, future, srv_blob_take(&buf), false);
-}
 
 /* ---- create ---- */
 
@@ -59,10 +32,12 @@ static tinkc_code run_create(srv_job *job, tk_err *err)
     if (job->path.n > 0) {
         const tk_load_weights_result msg = {.path = {TK_SET, job->path},
                                             .model_id = {TK_SET, tk_str_of(model->id)}};
-        srv_run_finish_msg(job->server, job->future, &tk_msg_load_weights_result, &msg);
+        srv_future_finish_msg(job->server, job->future, &tk_msg_load_weights_result,
+                              &msg);
     } else {
         const tk_model_result msg = {.model_id = {TK_SET, tk_str_of(model->id)}};
-        srv_run_finish_msg(job->server, job->future, &tk_msg_create_model_result, &msg);
+        srv_future_finish_msg(job->server, job->future, &tk_msg_create_model_result,
+                              &msg);
     }
     return TINKC_OK;
 }
@@ -120,8 +95,8 @@ static size_t run_of(const eng_result *result, size_t first)
     return n;
 }
 
-/* Records of different shapes are messages of their own, one behind the other: protobuf
- * reads that as one message with the records of all. */
+/* Records of different shapes are separate messages, one after the other: protobuf reads
+ * that as one message with the records of all. */
 static tinkc_code encode_records(tk_buf *out, const eng_result *result,
                                  const tk_tensor_map *maps, tk_num_map metrics,
                                  tk_err *err)
@@ -194,7 +169,7 @@ static tinkc_code run_train(srv_job *job, bool *more, tk_err *err)
     srv_usage_add(job->server->usage, TK_BILLING_TRAINING,
                   tk_str_of(job->model->base_name), tk_str_of(job->model->id),
                   job->n_tokens);
-    srv_poll_finish(job->server, job->future, srv_blob_take(&buf), true);
+    srv_future_finish(job->server, job->future, srv_blob_take(&buf), true);
     return TINKC_OK;
 }
 
@@ -207,7 +182,7 @@ static tinkc_code run_optim(srv_job *job, tk_err *err)
     }
     const tk_named_num metric = {TK_STR("unclipped_grad_l2:mean"), norm};
     const tk_optim_step_result msg = {.metrics = {TK_SET, {&metric, 1}}};
-    srv_run_finish_msg(job->server, job->future, &tk_msg_optim_step_result, &msg);
+    srv_future_finish_msg(job->server, job->future, &tk_msg_optim_step_result, &msg);
     return TINKC_OK;
 }
 
@@ -221,7 +196,8 @@ static tinkc_code run_load(srv_job *job, tk_err *err)
             .path = {TK_SET, job->path},
             .model_id = {TK_SET, tk_str_of(job->model->id)},
         };
-        srv_run_finish_msg(job->server, job->future, &tk_msg_load_weights_result, &msg);
+        srv_future_finish_msg(job->server, job->future, &tk_msg_load_weights_result,
+                              &msg);
     }
     return code;
 }
@@ -233,7 +209,8 @@ static void run_unload(srv_job *job)
     srv_model_remove(job->server, job->model);
     if (job->future != NULL) {
         const tk_model_result msg = {.model_id = {TK_SET, tk_str_of(id)}};
-        srv_run_finish_msg(job->server, job->future, &tk_msg_unload_model_result, &msg);
+        srv_future_finish_msg(job->server, job->future, &tk_msg_unload_model_result,
+                              &msg);
     }
 }
 
@@ -281,7 +258,7 @@ bool srv_run_job(srv_job *job)
         if (create) {
             srv_model_remove(job->server, job->model);
         }
-        srv_run_fail(job->server, job->future, &err);
+        srv_future_fail_err(job->server, job->future, &err);
     }
     srv_job_free(job);
     return true;

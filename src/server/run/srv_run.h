@@ -8,13 +8,6 @@
  * finished and it is freed; an unload frees its model too. Without the server's lock. */
 bool srv_run_job(srv_job *job);
 
-/* Failed work for a poll: whose fault it was, by the code. */
-void srv_run_fail(srv *server, srv_future *future, const tk_err *err);
-
-/* A result in JSON. */
-void srv_run_finish_msg(srv *server, srv_future *future, const tk_schema *schema,
-                        const void *msg);
-
 /* Finishes a job that saves or loads (srv_run_weights.c). */
 TK_NODISCARD tinkc_code srv_run_save(srv_job *job, tk_err *err);
 TK_NODISCARD tinkc_code srv_run_snapshot(srv_job *job, tk_err *err);

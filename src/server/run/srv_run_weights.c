@@ -1,15 +1,14 @@
-/* Saving and loading on the engine thread. A checkpoint is written whole into a directory
- * of its own, then gets its row, then is answered: what was answered survives. */
+/* Saving and loading on the engine thread. A checkpoint is written whole into its own
+ * directory, then gets its row, then is answered: what was answered survives a crash. */
 #include <stdio.h>
 
-#include "server/api/srv_checkpoint.h"
-#include "server/api/srv_model.h"
-#include "server/api/srv_poll.h"
-#include "server/api/srv_usage.h"
 #include "server/run/srv_adapters.h"
-#include "server/run/srv_engine.h"
+#include "server/run/srv_keeper.h"
+#include "server/run/srv_model.h"
 #include "server/run/srv_run.h"
-#include "server/srv_int.h"
+#include "server/run/srv_sampler.h"
+#include "server/run/srv_state.h"
+#include "server/run/srv_usage.h"
 #include "server/store/srv_files.h"
 #include "server/store/srv_store.h"
 #include "wire/msg_weights.h"
@@ -42,17 +41,15 @@ static tinkc_code add_row(srv_job *job, tk_str dir, const char *full, tk_err *er
         .has_optimizer = job->kind_of_path == TK_PATH_WEIGHTS,
     };
     tk_err why = TK_ERR_INIT;
-    tinkc_code code = srv_store_add_checkpoint(server->store, &job->arena, &row,
+    tinkc_code code = srv_store_add_checkpoint(server->store, &job->memory.arena, &row,
                                                job->overwrite, &old, &why);
     if (code != TINKC_OK) {
         srv_files_remove_dir(full);
         return code == TINKC_E_CONFLICT ? refuse_taken(job, err)
                                         : tk_err_set(err, code, "%s", why.message);
     }
-    const char *old_full = NULL;
-    if (old.n > 0 &&
-        srv_store_dir(&old_full, server->store, &job->arena, old, &why) == TINKC_OK) {
-        srv_files_remove_dir(old_full);
+    if (old.n > 0) {
+        srv_store_remove_dir(server->store, old);
     }
     return TINKC_OK;
 }
@@ -64,11 +61,12 @@ static void finish_save(srv_job *job)
                    tk_path_kind_name(job->kind_of_path), TK_STR_ARG(job->name));
     if (job->kind_of_path == TK_PATH_WEIGHTS) {
         const tk_save_weights_result msg = {.path = {TK_SET, tk_str_of(path)}};
-        srv_run_finish_msg(job->server, job->future, &tk_msg_save_weights_result, &msg);
+        srv_future_finish_msg(job->server, job->future, &tk_msg_save_weights_result,
+                              &msg);
     } else {
         const tk_save_for_sampler_result msg = {.path = {TK_SET, tk_str_of(path)}};
-        srv_run_finish_msg(job->server, job->future, &tk_msg_save_for_sampler_result,
-                           &msg);
+        srv_future_finish_msg(job->server, job->future, &tk_msg_save_for_sampler_result,
+                              &msg);
     }
 }
 
@@ -79,34 +77,39 @@ tinkc_code srv_run_save(srv_job *job, tk_err *err)
     tk_err ignored = TK_ERR_INIT;
     const tk_path path = {
         .run = tk_str_of(model->id), .kind = job->kind_of_path, .name = job->name};
-    srv_checkpoint_sweep(job->server); /* a name is free when its time is over */
+    srv_keeper_expire(job->server); /* a name is free when its time is over */
     if (!job->overwrite &&
-        srv_store_get_checkpoint(&there, job->server->store, &job->arena, &path,
+        srv_store_get_checkpoint(&there, job->server->store, &job->memory.arena, &path,
                                  &ignored) == TINKC_OK) {
         return refuse_taken(job, err);
     }
     tk_str dir;
     const char *full = NULL;
-    tinkc_code code =
-        srv_checkpoint_new_dir(&dir, &full, job->server, &job->arena, &path, err);
-    if (code == TINKC_OK) {
-        code = srv_files_make_parent(full, err);
+    const eng_save_options options = {
+        .optimizer = job->kind_of_path == TK_PATH_WEIGHTS,
+        .base_model = model->base_name,
+    };
+    tinkc_code code = srv_store_new_dir(&dir, &full, job->server->store,
+                                        &job->memory.arena, &path, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        const eng_save_options options = {
-            .optimizer = job->kind_of_path == TK_PATH_WEIGHTS,
-            .base_model = model->base_name,
-        };
-        code = eng_adapter_save(model->adapter, full, &options, err);
+    code = srv_files_make_parent(full, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = add_row(job, dir, full, err);
+    code = eng_adapter_save(model->adapter, full, &options, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        srv_usage_add(job->server->usage, TK_BILLING_CHECKPOINT,
-                      tk_str_of(model->base_name), tk_str_of(model->id), 1);
-        finish_save(job);
+    code = add_row(job, dir, full, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
+    srv_usage_add(job->server->usage, TK_BILLING_CHECKPOINT, tk_str_of(model->base_name),
+                  tk_str_of(model->id), 1);
+    finish_save(job);
+out:
     return code;
 }
 
@@ -141,11 +144,13 @@ tinkc_code srv_run_snapshot(srv_job *job, tk_err *err)
     }
     srv_adapters_use(server, sampler);
     tk_err ignored = TK_ERR_INIT; /* the row is for listings only */
-    (void)!srv_store_add_sampler(server->store, id, model->session_id, model->base_name,
-                                 NULL, &ignored);
+    const srv_store_sampler row = {.id = spec.id,
+                                   .session_id = tk_str_of(model->session_id),
+                                   .base_model = spec.base_name};
+    (void)!srv_store_add_sampler(server->store, &row, &ignored);
     const tk_save_for_sampler_result msg = {
         .sampling_session_id = {TK_SET, tk_str_of(id)}};
-    srv_run_finish_msg(server, job->future, &tk_msg_save_for_sampler_result, &msg);
+    srv_future_finish_msg(server, job->future, &tk_msg_save_for_sampler_result, &msg);
     return TINKC_OK;
 }
 
@@ -159,10 +164,11 @@ tinkc_code srv_run_load(srv_job *job, tk_err *err)
     srv_store *store = job->server->store;
     tinkc_code code = tk_path_parse(&path, job->path, err);
     if (code == TINKC_OK) {
-        code = srv_store_get_checkpoint(&checkpoint, store, &job->arena, &path, err);
+        code =
+            srv_store_get_checkpoint(&checkpoint, store, &job->memory.arena, &path, err);
     }
     if (code == TINKC_OK) {
-        code = srv_store_dir(&full, store, &job->arena, checkpoint.dir, err);
+        code = srv_store_dir(&full, store, &job->memory.arena, checkpoint.dir, err);
     }
     return code == TINKC_OK
                ? eng_adapter_load(job->model->adapter, full, job->optimizer, err)

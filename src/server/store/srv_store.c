@@ -138,22 +138,30 @@ tinkc_code srv_store_open(srv_store **out, const char *data, tk_err *err)
         tk_free(store);
         return code;
     }
+    code = tk_rand_init_os(&store->rand, err);
+    if (code != TINKC_OK) {
+        goto out;
+    }
     store->checkpoints = tk_file_join(data, "checkpoints");
     code = store->checkpoints != NULL ? tk_file_mkdirs(store->checkpoints, 0777, err)
                                       : tk_err_nomem(err);
-    if (code == TINKC_OK) {
-        code = open_db(store, data, err);
-    }
-    if (code == TINKC_OK) {
-        size_t removed = 0;
-        code = srv_store_sweep(store, &removed, err);
-    }
     if (code != TINKC_OK) {
-        srv_store_close(store);
-        return code;
+        goto out;
+    }
+    code = open_db(store, data, err);
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    size_t removed = 0;
+    code = srv_store_sweep(store, &removed, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
     *out = store;
     return TINKC_OK;
+out:
+    srv_store_close(store);
+    return code;
 }
 
 void srv_store_close(srv_store *store)
@@ -309,17 +317,17 @@ tinkc_code srv_store_get_run(srv_store_run *out, srv_store *store, tk_arena *are
     return code;
 }
 
-tinkc_code srv_store_add_sampler(srv_store *store, const char *id, const char *session_id,
-                                 const char *base_model, const char *model_path,
+tinkc_code srv_store_add_sampler(srv_store *store, const srv_store_sampler *sampler,
                                  tk_err *err)
 {
     srv_sql sql;
+    tk_str path = sampler->model_path.n > 0 ? sampler->model_path : (tk_str){NULL, 0};
     tk_mutex_lock(&store->lock);
     srv_sql_begin(&sql, store->db, "INSERT OR REPLACE INTO samplers VALUES(?,?,?,?,?)");
-    srv_sql_text(&sql, tk_str_of(id));
-    srv_sql_text(&sql, tk_str_of(session_id));
-    srv_sql_text(&sql, tk_str_of(base_model));
-    srv_sql_text(&sql, model_path != NULL ? tk_str_of(model_path) : (tk_str){NULL, 0});
+    srv_sql_text(&sql, sampler->id);
+    srv_sql_text(&sql, sampler->session_id);
+    srv_sql_text(&sql, sampler->base_model);
+    srv_sql_text(&sql, path);
     srv_sql_i64(&sql, tk_clock_wall_us(NULL));
     tinkc_code code = srv_sql_done(&sql, err);
     tk_mutex_unlock(&store->lock);

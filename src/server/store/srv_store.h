@@ -50,10 +50,14 @@ TK_NODISCARD tinkc_code srv_store_get_run(srv_store_run *out, srv_store *store,
 
 /* ---- sampling sessions ---- */
 
-TK_NODISCARD tinkc_code srv_store_add_sampler(srv_store *store, const char *id,
-                                              const char *session_id,
-                                              const char *base_model,
-                                              const char *model_path, tk_err *err);
+typedef struct srv_store_sampler {
+    tk_str id, session_id, base_model;
+    tk_str model_path; /* or empty */
+} srv_store_sampler;
+
+TK_NODISCARD tinkc_code srv_store_add_sampler(srv_store *store,
+                                              const srv_store_sampler *sampler,
+                                              tk_err *err);
 
 /* ---- checkpoints ---- */
 
@@ -92,11 +96,11 @@ TK_NODISCARD tinkc_code srv_store_last_checkpoint(srv_store_checkpoint *out,
 TK_NODISCARD tinkc_code srv_store_delete_checkpoint(tk_str *dir, srv_store *store,
                                                     tk_arena *arena, const tk_path *path,
                                                     tk_err *err);
-/* TINKC_E_MISSING; TINKC_E_CONFLICT when it is so already. */
+/* Makes it public or private; no error when it is so already. TINKC_E_MISSING. */
 TK_NODISCARD tinkc_code srv_store_publish_checkpoint(srv_store *store, tk_arena *arena,
                                                      const tk_path *path, bool is_public,
                                                      tk_err *err);
-/* `expires_us` 0 = never. TINKC_E_MISSING. */
+/* Sets its end; `expires_us` 0 = never. TINKC_E_MISSING. */
 TK_NODISCARD tinkc_code srv_store_expire_checkpoint(srv_store *store, tk_arena *arena,
                                                     const tk_path *path,
                                                     int64_t expires_us, tk_err *err);
@@ -107,10 +111,20 @@ TK_NODISCARD tinkc_code srv_store_take_expired(tk_str *dir, srv_store *store,
                                                tk_arena *arena, int64_t now_us,
                                                tk_err *err);
 
-/* Absolute directory of a checkpoint, or a new unique one for a name (`dir` is its name
- * for the row). Arena. */
+/* Gives the absolute path of a checkpoint's directory (arena); `dir` is its name in the
+ * row. */
 TK_NODISCARD tinkc_code srv_store_dir(const char **out, srv_store *store, tk_arena *arena,
                                       tk_str dir, tk_err *err);
+
+/* Names a directory for a new checkpoint, which does not exist yet: its name for the row
+ * in *dir, its path in *full (arena). */
+TK_NODISCARD tinkc_code srv_store_new_dir(tk_str *dir, const char **full,
+                                          srv_store *store, tk_arena *arena,
+                                          const tk_path *path, tk_err *err);
+
+/* Removes the directory of a checkpoint that has no row any more; `dir` is its name in the
+ * row. The next start removes what could not be. */
+void srv_store_remove_dir(srv_store *store, tk_str dir);
 
 /* ---- usage ---- */
 

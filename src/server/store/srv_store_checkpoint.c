@@ -1,8 +1,12 @@
-/* Rows of checkpoints, see srv_store.h. */
+/* Rows of checkpoints and the names of their directories. A checkpoint ends with its row;
+ * its directory is removed after that, and the next start removes what a crash left. */
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "server/store/srv_files.h"
 #include "server/store/srv_store_int.h"
+
+#define DIR_NAME_BYTES 200 /* with the random end, less than file systems allow */
 
 void srv_store_read_checkpoint(srv_store_checkpoint *out, srv_sql *sql, tk_arena *arena)
 {
@@ -156,4 +160,38 @@ tinkc_code srv_store_dir(const char **out, srv_store *store, tk_arena *arena, tk
         *out = full.p;
     }
     return code;
+}
+
+/* "<run>/<kind>/<name>.<random>". The random end keeps the old directory readable while a
+ * name is saved again; the name is only for people, so a long one may be cut. */
+tinkc_code srv_store_new_dir(tk_str *dir, const char **full, srv_store *store,
+                             tk_arena *arena, const tk_path *path, tk_err *err)
+{
+    tk_str name = {path->name.p, TK_MIN(path->name.n, DIR_NAME_BYTES)};
+    tk_mutex_lock(&store->lock);
+    uint64_t unique = tk_rand_u64(&store->rand);
+    tk_mutex_unlock(&store->lock);
+    tk_buf buf;
+    tk_buf_init(&buf, TK_KIB);
+    tk_buf_printf(&buf, TK_STR_FMT "/%s/" TK_STR_FMT ".%016llx", TK_STR_ARG(path->run),
+                  tk_path_kind_name(path->kind), TK_STR_ARG(name),
+                  (unsigned long long)unique);
+    tinkc_code code = tk_buf_status(&buf, err);
+    if (code == TINKC_OK && !tk_arena_dup(arena, dir, buf.p, buf.n)) {
+        code = tk_err_nomem(err);
+    }
+    tk_buf_dispose(&buf);
+    return code == TINKC_OK ? srv_store_dir(full, store, arena, *dir, err) : code;
+}
+
+void srv_store_remove_dir(srv_store *store, tk_str dir)
+{
+    tk_arena arena;
+    const char *full = NULL;
+    tk_err ignored = TK_ERR_INIT;
+    tk_arena_init(&arena, TK_MIB);
+    if (srv_store_dir(&full, store, &arena, dir, &ignored) == TINKC_OK) {
+        srv_files_remove_dir(full);
+    }
+    tk_arena_dispose(&arena);
 }

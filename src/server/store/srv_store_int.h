@@ -2,6 +2,7 @@
 #ifndef SERVER_SRV_STORE_INT_H
 #define SERVER_SRV_STORE_INT_H
 
+#include "base/rand.h"
 #include "base/thread.h"
 #include "server/store/srv_sql.h"
 #include "server/store/srv_store.h"
@@ -9,6 +10,7 @@
 struct srv_store {
     tk_mutex lock;
     sqlite3 *db;       /* under lock */
+    tk_rand rand;      /* under lock; of the names of directories */
     char *checkpoints; /* directory; constant */
     char instance[40]; /* constant */
 };

@@ -4,10 +4,10 @@
 
 #include "base/clock.h"
 #include "base/date.h"
-#include "server/api/srv_checkpoint.h"
-#include "server/api/srv_session.h"
 #include "server/restfix.h"
-#include "server/srv_int.h"
+#include "server/run/srv_keeper.h"
+#include "server/run/srv_session.h"
+#include "server/run/srv_state.h"
 #include "server/store/srv_store_int.h"
 
 /* A request below the run's checkpoints. */
@@ -187,7 +187,7 @@ static void test_srv_expired_ones_vanish(void **state)
     json = ask(&t, "GET", "", NULL);
     assert_int_equal(tk_json_len(tk_json_get(json, "checkpoints")), 0);
     assert_int_equal(status_of(&t, "POST", "/weights/one/publish", NULL), 404);
-    srv_checkpoint_sweep(t.srv.server); /* as the keeper does by and by */
+    srv_keeper_expire(t.srv.server); /* as the keeper does by and by */
     assert_no_files(&t);
     restfix_save(&t, 2, "save_weights", "\"path\":\"one\"");
     json = ask(&t, "GET", "", NULL);

@@ -1,7 +1,7 @@
 /* Bodies that are made while they are sent, without a connection.
  * Links: text */
-#include "server/api/srv_sample.h"
 #include "server/run/srv_embed.h"
+#include "server/run/srv_sample.h"
 #include "support/test.h"
 
 static void note_wait(void *user)

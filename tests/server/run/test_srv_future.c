@@ -1,8 +1,8 @@
 /* S-006: futures and parked polls without HTTP; a request is a plain struct whose resume
  * counts. */
 #include "base/mem.h"
-#include "server/api/srv_poll.h"
-#include "server/srv_int.h"
+#include "server/run/srv_poll.h"
+#include "server/run/srv_state.h"
 #include "support/test.h"
 
 #define MS TK_NS_PER_MS
@@ -17,14 +17,14 @@ static void count_resume(srv_request *request)
     resumed++;
 }
 
-static srv_request *poll_of(const char *id)
+static srv_poll *poll_of(const char *id)
 {
-    srv_request *request = srv_request_new(&server);
+    srv_request *request = srv_request_new(&server, &server.bodies);
     assert_non_null(request);
     request->resume = count_resume;
-    request->poll.id = tk_strdup(id);
-    assert_non_null(request->poll.id);
-    return request;
+    srv_poll *poll = srv_poll_new(request, tk_str_of(id));
+    assert_non_null(poll);
+    return poll;
 }
 
 static srv_future *add(srv_futures *futures, const char *id, const char *idem)
@@ -49,8 +49,9 @@ static srv_blob *blob_of(const char *text)
 }
 
 /* An answer has a length and no NUL. */
-static bool says(const srv_request *request, const char *wanted)
+static bool says(const srv_poll *poll, const char *wanted)
 {
+    const srv_request *request = poll->request;
     char text[1024];
     assert_in_range(request->answer->n, 1, sizeof(text) - 1);
     memcpy(text, request->answer->p, request->answer->n);
@@ -80,22 +81,22 @@ static void test_srv_result_releases_all(void **state)
 {
     srv_futures *futures = *state;
     srv_future *future = add(futures, "m:1", "");
-    srv_request *a = poll_of("m:1"), *b = poll_of("m:1");
+    srv_poll *a = poll_of("m:1"), *b = poll_of("m:1");
     tk_list released;
     tk_list_init(&released);
     srv_future_park(futures, future, a, 10 * MS);
     srv_future_park(futures, future, b, 20 * MS);
     assert_int_equal(srv_future_next_deadline(futures), 10 * MS);
-    srv_future_finish(futures, future, blob_of("{}"), false, 5 * MS, &released);
+    srv_future_complete(futures, future, blob_of("{}"), false, 5 * MS, &released);
     assert_int_equal(srv_future_next_deadline(futures), TK_FOREVER);
     assert_int_equal(futures->n_waiting, 0);
     srv_poll_release(&released);
     assert_int_equal(resumed, 2);
-    assert_int_equal(a->status, 200);
-    assert_int_equal(b->status, 200);
-    assert_ptr_equal(a->answer, b->answer); /* one copy of the bytes */
-    srv_request_free(a);
-    srv_request_free(b);
+    assert_int_equal(a->request->status, 200);
+    assert_int_equal(b->request->status, 200);
+    assert_ptr_equal(a->request->answer, b->request->answer); /* one copy of the bytes */
+    srv_request_free(a->request);
+    srv_request_free(b->request);
 }
 
 static srv_wait why_busy(const void *owner)
@@ -108,7 +109,7 @@ static void test_srv_deadline_releases_one(void **state)
 {
     srv_futures *futures = *state;
     srv_future *future = add(futures, "m:1", "");
-    srv_request *a = poll_of("m:1"), *b = poll_of("m:1");
+    srv_poll *a = poll_of("m:1"), *b = poll_of("m:1");
     tk_list released;
     tk_list_init(&released);
     future->why = why_busy;
@@ -118,13 +119,13 @@ static void test_srv_deadline_releases_one(void **state)
     srv_future_release_due(futures, 10 * MS, &released);
     srv_poll_release(&released);
     assert_int_equal(resumed, 1);
-    assert_int_equal(a->status, 408);
+    assert_int_equal(a->request->status, 408);
     assert_true(says(a, "paused_capacity"));
     srv_future_release_due(futures, TK_FOREVER, &released);
     srv_poll_release(&released);
-    assert_int_equal(b->status, 408);
-    srv_request_free(a);
-    srv_request_free(b);
+    assert_int_equal(b->request->status, 408);
+    srv_request_free(a->request);
+    srv_request_free(b->request);
 }
 
 /* A result is kept for an hour, and results together have a limit. */
@@ -134,7 +135,7 @@ static void test_srv_results_expire(void **state)
     tk_list released;
     tk_list_init(&released);
     srv_future *old = add(futures, "m:1", "key");
-    srv_future_finish(futures, old, blob_of("{}"), false, 0, &released);
+    srv_future_complete(futures, old, blob_of("{}"), false, 0, &released);
     srv_future_expire(futures, SRV_FUTURE_MS * MS - 1);
     assert_ptr_equal(srv_future_find(futures, TK_STR("m:1")), old);
     assert_ptr_equal(srv_future_find_idem(futures, TK_STR("key")), old);
@@ -150,19 +151,19 @@ static void test_srv_large_results_push_out_old_ones(void **state)
     tk_list released;
     tk_list_init(&released);
     srv_future *old = add(futures, "m:1", "");
-    srv_future_finish(futures, old, blob_of("{}"), false, 0, &released);
+    srv_future_complete(futures, old, blob_of("{}"), false, 0, &released);
     srv_blob *huge = blob_of("x");
-    huge->n = TK_SRV_RESULTS_BYTES; /* as if: nobody reads it */
+    huge->n = TK_SRV_RESULTS_BYTES; /* pretended: it is not read */
     srv_future *new = add(futures, "m:2", "");
-    srv_future_finish(futures, new, huge, false, 0, &released);
+    srv_future_complete(futures, new, huge, false, 0, &released);
     assert_null(old->result);
     assert_non_null(new->result);
-    srv_request *late = poll_of("m:1");
+    srv_poll *late = poll_of("m:1");
     srv_future_look(late, old);
     tk_list_push_back(&released, &late->waiting);
     srv_poll_release(&released);
-    assert_int_equal(late->status, 410);
-    srv_request_free(late);
+    assert_int_equal(late->request->status, 410);
+    srv_request_free(late->request);
 }
 
 /* S-012: announced first, and only when the poll allows it. */
@@ -174,28 +175,33 @@ static void test_srv_large_results_are_announced(void **state)
     srv_future *future = add(futures, "m:1", "");
     srv_blob *large = blob_of("x");
     large->n = SRV_METADATA_BYTES + 1;
-    srv_request *asks = poll_of("m:1"), *takes = poll_of("m:1");
-    asks->poll.allow_metadata = true;
+    srv_poll *asks = poll_of("m:1"), *takes = poll_of("m:1");
+    asks->allow_metadata = true;
     srv_future_park(futures, future, asks, MS);
     srv_future_park(futures, future, takes, MS);
-    srv_future_finish(futures, future, large, false, 0, &released);
+    srv_future_complete(futures, future, large, false, 0, &released);
     srv_poll_release(&released);
     assert_true(says(asks, "complete_metadata"));
-    assert_ptr_equal(takes->answer, large);
-    srv_request_free(asks);
-    srv_request_free(takes);
+    assert_ptr_equal(takes->request->answer, large);
+    srv_request_free(asks->request);
+    srv_request_free(takes->request);
 }
 
 static void test_srv_failures_have_a_category(void **state)
 {
     (void)state;
-    srv_blob *blob = srv_future_failure("no \"such\" loss", TINKC_CATEGORY_USER);
-    assert_non_null(blob);
+    tk_err err = TK_ERR_INIT;
     static const char expected[] =
         "{\"error\":\"no \\\"such\\\" loss\",\"category\":\"user\"}";
-    assert_int_equal(blob->n, sizeof(expected) - 1);
-    assert_memory_equal(blob->p, expected, blob->n);
-    srv_blob_release(blob);
+    assert_int_equal(tk_mutex_init(&server.lock, &err), TINKC_OK);
+    srv_futures_init(&server.futures);
+    srv_future *future = add(&server.futures, "m:1", "");
+    srv_future_fail(&server, future, "no \"such\" loss", TINKC_CATEGORY_USER);
+    assert_true(future->done);
+    assert_int_equal(future->result->n, sizeof(expected) - 1);
+    assert_memory_equal(future->result->p, expected, future->result->n);
+    srv_futures_dispose(&server.futures);
+    tk_mutex_dispose(&server.lock);
 }
 
 int main(void)

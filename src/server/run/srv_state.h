@@ -1,12 +1,12 @@
-/* The server's state and which lock guards what. Private to src/server.
+/* The server's state, and which lock guards what. Handlers find it in srv_request.app.
  *
  * One lock, `lock`, guards sessions, models, samplers, futures and queues: every
  * operation on them is short, and one lock cannot deadlock with itself. It is never held
  * while something computes, waits, touches a file or the store, or resumes a request. The
- * store has a lock of its own (srv_store.h), the workers' queue another (srv_work.h);
- * both are leaves. */
-#ifndef SERVER_SRV_INT_H
-#define SERVER_SRV_INT_H
+ * store (srv_store.h), the workers' queue (srv_work.h), the counters of usage
+ * (srv_usage.h) and the faults (srv_fault.h) have locks of their own, which are leaves. */
+#ifndef SERVER_SRV_STATE_H
+#define SERVER_SRV_STATE_H
 
 #include <stdatomic.h>
 
@@ -14,6 +14,7 @@
 #include "base/map.h"
 #include "base/rand.h"
 #include "base/thread.h"
+#include "server/http/srv_budget.h"
 #include "server/run/srv_adapters.h"
 #include "server/run/srv_future.h"
 #include "server/srv.h"
@@ -45,15 +46,14 @@ struct srv {
     srv_engine *engine;
     srv_adapters adapters; /* the engine thread's */
     srv_work *work;
-    srv_faults *faults; /* or NULL; its counts under the lock */
+    srv_faults *faults; /* or NULL */
     srv_http *http;
-    tk_thread keeper; /* deadlines and expiry: srv_keeper.c */
+    tk_thread keeper; /* srv_keeper.c */
     bool keeper_runs;
     tk_cond keeper_wake;
 
-    atomic_size_t body_bytes; /* of request bodies in memory */
-    atomic_ullong n_requests; /* for /metrics */
-    atomic_bool stopping;     /* set once, before anything is torn down */
+    srv_budget bodies;    /* of requests, in memory */
+    atomic_bool stopping; /* set once, under the lock, before anything is torn down */
 
     tk_mutex lock;
     tk_rand rand;
@@ -63,10 +63,5 @@ struct srv {
     tk_map samplers;     /* id -> srv_sampler */
     srv_futures futures;
 };
-
-/* Adds to the bytes of all bodies; false, and nothing counted, above
- * TK_SRV_BODIES_BYTES. */
-TK_NODISCARD bool srv_count_body(srv *server, size_t n);
-void srv_uncount_body(srv *server, size_t n);
 
 #endif

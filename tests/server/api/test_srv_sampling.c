@@ -113,5 +113,5 @@ int main(void)
         cmocka_unit_test(test_srv_samples_are_checked),
         cmocka_unit_test(test_srv_overload_is_429),
     };
-    return cmocka_run_group_tests_name("srv_sample", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("srv_sampling", tests, NULL, NULL);
 }

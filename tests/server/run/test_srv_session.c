@@ -1,8 +1,8 @@
-/* Sessions at their ends: one that could not be stored, one that has gone silent. */
+/* Sessions at their ends: one that could not be stored, one without a sign of life. */
 #include <sqlite3.h>
 #include <stdatomic.h>
 
-#include "server/api/srv_session.h"
+#include "server/run/srv_session.h"
 #include "server/wirefix.h"
 
 static void run_sql(const srvfix *f, const char *text)
@@ -68,7 +68,7 @@ static void on_log(tinkc_log_level level, const char *component, const char *mes
     (void)level;
     (void)component;
     listener *l = user;
-    if (strstr(message, "gone silent") != NULL) {
+    if (strstr(message, "no sign of life") != NULL) {
         (void)srvfix_session(&l->f); /* needs the server's lock */
         l->told++;
     }

@@ -1,10 +1,10 @@
-/* The events of a sample that is streamed (wire.md Appendix B): one per token, then one
- * that ends it. Runs on the engine thread. */
+/* The events of a sample that is streamed (docs/protocol.md Appendix B): one per token,
+ * then one that ends it. Runs on the engine thread. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/utf8.h"
-#include "server/api/srv_sample.h"
+#include "server/run/srv_sample.h"
 #include "wire/msg_sample.h"
 
 static const char replacement[] = "\xEF\xBF\xBD"; /* U+FFFD */
@@ -23,8 +23,8 @@ static bool put_event(srv_sample *sample, const tk_stream_event *event)
     return more;
 }
 
-/* The text of the tokens so far that is not told yet: whole characters only; what is cut
- * short waits for the next token, what is no UTF-8 is replaced. */
+/* Takes the text that was not sent yet: whole characters only. A character that is cut
+ * short waits for the next token; bytes that are not UTF-8 are replaced. */
 static void take_text(srv_sample *sample, tk_buf *out, bool last)
 {
     tk_buf *held = &sample->held;
@@ -66,8 +66,7 @@ void srv_sample_stream_token(srv_sample *sample, int32_t token, float logprob)
     };
     sample->n_streamed++;
     if (!put_event(sample, &event)) {
-        srv_stream_end(
-            sample->stream); /* its reader, if there is one, waits for no more */
+        srv_stream_end(sample->stream); /* a client that still reads gets the end */
         sample->abandoned = true;
     }
     tk_buf_dispose(&text);

@@ -1,121 +1,32 @@
-/* asample: decode, check, queue; then the run and its result (wire.md §2.4, §8). */
-#include "server/api/srv_sample.h"
+/* Samples: submission by a worker, then the run and its result on the engine thread
+ * (docs/protocol.md §8). */
+#include "server/run/srv_sample.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "server/api/srv_poll.h"
-#include "server/api/srv_usage.h"
-#include "server/http/srv_reply.h"
 #include "server/run/srv_adapters.h"
 #include "server/run/srv_engine.h"
 #include "server/run/srv_job.h"
-#include "server/run/srv_run.h"
-#include "server/srv_int.h"
+#include "server/run/srv_msg.h"
+#include "server/run/srv_state.h"
+#include "server/run/srv_usage.h"
 #include "server/store/srv_store.h"
 #include "wire/msg_model.h"
-#include "wire/msg_sample.h"
 #include "wire/pb_sample.h"
 
-#define SAMPLES_PER_REQUEST 1024
-#define RESULT_BYTES        TK_GIB
+#define RESULT_BYTES TK_GIB
 
 void srv_sample_free(srv_sample *sample)
 {
     if (sample == NULL) {
         return;
     }
-    srv_uncount_body(sample->server, sample->counted);
     srv_stream_release(sample->stream);
     tk_buf_dispose(&sample->held);
-    tk_buf_dispose(&sample->body);
-    tk_arena_dispose(&sample->arena);
+    srv_request_free_memory(&sample->memory);
     tk_free(sample);
-}
-
-/* ---- from the message ---- */
-
-static tinkc_code convert_prompt(eng_sample_request *out, tk_arena *arena,
-                                 const tk_model_input *prompt, tk_err *err)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < prompt->n; i++) {
-        if (prompt->chunks[i].kind != TK_CHUNK_TEXT) {
-            return tk_err_set(err, TINKC_E_INVALID, "this server takes text only");
-        }
-        n += prompt->chunks[i].tokens.n;
-    }
-    if (n == 0) {
-        return tk_err_set(err, TINKC_E_INVALID, "the prompt must not be empty");
-    }
-    int32_t *tokens = tk_arena_array(arena, n, sizeof(*tokens));
-    if (tokens == NULL) {
-        return tk_err_nomem(err);
-    }
-    out->prompt = tokens;
-    out->n_prompt = n;
-    for (size_t i = 0; i < prompt->n; i++) {
-        for (size_t k = 0; k < prompt->chunks[i].tokens.n; k++) {
-            *tokens++ = prompt->chunks[i].tokens.p[k];
-        }
-    }
-    return TINKC_OK;
-}
-
-static void convert_stop(eng_sample_request *out, const tk_f_stops *stop)
-{
-    if (stop->is != TK_SET) {
-        out->stop_mode = ENG_STOP_EOS;
-        return;
-    }
-    out->stop_mode = ENG_STOP_LISTED;
-    switch (stop->v.form) {
-    case TK_STOPS_TEXT:
-        out->stop_strings = &stop->v.text;
-        out->n_stop_strings = 1;
-        break;
-    case TK_STOPS_TEXTS:
-        out->stop_strings = stop->v.texts.p;
-        out->n_stop_strings = stop->v.texts.n;
-        break;
-    case TK_STOPS_TOKENS:
-        out->stop_tokens = stop->v.tokens.p;
-        out->n_stop_tokens = stop->v.tokens.n;
-        break;
-    }
-    if (out->n_stop_strings == 0 && out->n_stop_tokens == 0) {
-        out->stop_mode = ENG_STOP_NONE;
-    }
-}
-
-static tinkc_code convert(eng_sample_request *out, tk_arena *arena,
-                          const tk_sample_request *msg, tk_err *err)
-{
-    const tk_sampling_params *params = &msg->sampling_params;
-    if (msg->num_samples.v < 1 || msg->num_samples.v > SAMPLES_PER_REQUEST) {
-        return tk_err_set(err, TINKC_E_INVALID, "num_samples must be 1 to %d",
-                          SAMPLES_PER_REQUEST);
-    }
-    if (params->max_tokens.is == TK_SET && params->max_tokens.v < 1) {
-        return tk_err_set(err, TINKC_E_INVALID, "max_tokens must be positive");
-    }
-    if (msg->topk_prompt_logprobs.v < 0 || msg->topk_prompt_logprobs.v > TK_TOPK_MAX_K) {
-        return tk_err_set(err, TINKC_E_INVALID, "topk_prompt_logprobs is out of range");
-    }
-    *out = (eng_sample_request){
-        .num_samples = (size_t)msg->num_samples.v,
-        .max_tokens = params->max_tokens.is == TK_SET ? (size_t)params->max_tokens.v : 0,
-        .temperature = params->temperature.v,
-        .top_p = params->top_p.v,
-        .top_k = params->top_k.v,
-        .has_seed = params->seed.is == TK_SET,
-        .seed = params->seed.v,
-        .prompt_logprobs = msg->prompt_logprobs.is == TK_SET && msg->prompt_logprobs.v,
-        .topk_prompt_logprobs = (size_t)msg->topk_prompt_logprobs.v,
-    };
-    convert_stop(out, &params->stop);
-    return convert_prompt(out, arena, &msg->prompt, err);
 }
 
 /* ---- submission ---- */
@@ -126,7 +37,7 @@ typedef struct attempt {
     const tk_sample_request *msg;
     tk_str key;
     const char *digest;
-    /* what came of it */
+    /* the result */
     int status;
     bool entered;
     char id[192];
@@ -142,7 +53,7 @@ static srv_sampler *find_sampler(srv *server, attempt *a)
                        (unsigned long long)(tk_rand_u64(&server->rand) >> 1));
         return a->own;
     }
-    srv_sampler *sampler = tk_map_get(&server->samplers, a->msg->sampling_session_id.v);
+    srv_sampler *sampler = srv_sampler_find(server, a->msg->sampling_session_id.v);
     if (sampler != NULL) {
         (void)snprintf(a->id, sizeof(a->id), "%s:%lld", sampler->id,
                        (long long)a->msg->seq_id.v);
@@ -231,8 +142,7 @@ static srv_sample *make_sample(srv *server)
     if (sample != NULL) {
         sample->server = server;
         tk_list_init(&sample->link);
-        tk_arena_init(&sample->arena, TK_GIB);
-        tk_buf_init(&sample->body, 1);
+        srv_request_init_memory(&sample->memory, &server->bodies);
         tk_buf_init(&sample->held, 64 * TK_KIB);
     }
     return sample;
@@ -254,18 +164,7 @@ static srv_verdict reply(srv_request *request, const char *id, size_t n)
     }
     const tk_sample_future_response msg = {.request_id = {TK_SET, tk_str_of(id)},
                                            .sample_sequence_ids = {ids, n}};
-    return srv_reply_msg(request, &tk_msg_sample_future_response, &msg);
-}
-
-/* The request's memory goes with the sample: prompt and stops are views into it. */
-static void adopt(srv_sample *sample, srv_request *request)
-{
-    sample->arena = request->arena;
-    sample->counted = request->counted;
-    sample->body = request->body;
-    request->counted = 0;
-    tk_arena_init(&request->arena, TK_MIB);
-    tk_buf_init(&request->body, 1);
+    return srv_msg_reply(request, &tk_msg_sample_future_response, &msg);
 }
 
 static srv_verdict reply_stream(srv_request *request, srv_stream *stream)
@@ -275,99 +174,42 @@ static srv_verdict reply_stream(srv_request *request, srv_stream *stream)
     return srv_reply_fixed(request, 200, "text/event-stream", TK_STR(""));
 }
 
-/* Takes `own` and both ownerships of `stream` over; either may be NULL. */
-static srv_verdict submit(srv_request *request, const tk_sample_request *msg,
-                          const eng_sample_request *converted, srv_sampler *own,
-                          srv_stream *stream)
+srv_verdict srv_sample_submit(srv_request *request, const srv_sample_spec *spec)
 {
-    srv *server = request->server;
+    srv *server = request->app;
     char digest[TK_SHA256_HEX_BYTES];
     tk_err err = TK_ERR_INIT;
-    const srv_submit same = {.schema = &tk_msg_sample_request, .msg = msg};
+    const srv_submit same = {.schema = &tk_msg_sample_request, .msg = spec->msg};
     srv_sample *sample = make_sample(server);
-    if (sample == NULL || srv_job_digest(digest, request, &same, &err) != TINKC_OK) {
-        srv_stream_release(stream);
-        srv_stream_release(stream);
+    bool ok = sample != NULL && srv_job_digest(digest, request, &same, &err) == TINKC_OK;
+    srv_stream *stream = ok && spec->streamed ? srv_stream_new() : NULL;
+    if (!ok || (spec->streamed && stream == NULL)) {
         srv_sample_free(sample);
-        srv_sampler_free(own);
+        srv_sampler_free(spec->own);
         return srv_reply_fail(request, 500, "out of memory");
     }
     attempt a = {.sample = sample,
-                 .own = own,
-                 .msg = msg,
+                 .own = spec->own,
+                 .msg = spec->msg,
                  .digest = digest,
                  .key = request->idempotency_key,
                  .err = TK_ERR_INIT};
-    sample->request = *converted;
+    sample->request = spec->request;
     sample->stream = stream;
-    adopt(sample, request);
+    srv_request_move_memory(&sample->memory, request);
     tk_mutex_lock(&server->lock);
     enter(server, &a);
     tk_mutex_unlock(&server->lock);
     if (!a.entered) {
         srv_sample_free(sample);
-        srv_sampler_free(own);
+        srv_sampler_free(spec->own);
     }
     if (a.status == 200 && stream != NULL) {
         return reply_stream(request, stream);
     }
     srv_stream_release(stream);
-    return a.status == 200 ? reply(request, a.id, converted->num_samples)
+    return a.status == 200 ? reply(request, a.id, spec->request.num_samples)
                            : srv_reply_fail(request, a.status, "%s", a.err.message);
-}
-
-/* Decodes and submits; with `stream` the tokens are the answer. */
-static srv_verdict take(srv_request *request, bool streamed)
-{
-    tk_err err = TK_ERR_INIT;
-    tk_sample_mode mode;
-    eng_sample_request converted;
-    /* In the arena, because the stop string is a member of it. */
-    tk_sample_request *msg = tk_arena_zalloc(&request->arena, sizeof(*msg));
-    if (msg == NULL) {
-        return srv_reply_fail(request, 500, "out of memory");
-    }
-    if (!srv_request_decode(request, &tk_msg_sample_request, msg)) {
-        return SRV_ANSWERED;
-    }
-    if (streamed && msg->sampling_session_id.is == TK_SET && msg->seq_id.is != TK_SET) {
-        msg->seq_id = (tk_f_i64){TK_SET, 0}; /* a stream is never resent */
-    }
-    if (tk_sample_request_check(msg, &mode, &err) != TINKC_OK ||
-        convert(&converted, &request->arena, msg, &err) != TINKC_OK) {
-        return srv_reply_error(request, &err);
-    }
-    if (streamed && converted.num_samples != 1) {
-        return srv_reply_fail(request, 400, "a stream has one sample");
-    }
-    srv_sampler *own = NULL;
-    if (mode != TK_SAMPLE_BY_SESSION) {
-        srv_sampler_spec spec;
-        if (!srv_sampler_resolve(&spec, request, msg->base_model.v, msg->model_path.v)) {
-            return SRV_ANSWERED;
-        }
-        own = srv_sampler_new(&spec);
-    }
-    srv_stream *stream = streamed ? srv_stream_new() : NULL;
-    if ((mode != TK_SAMPLE_BY_SESSION && own == NULL) || (streamed && stream == NULL)) {
-        srv_stream_release(stream);
-        srv_stream_release(stream);
-        srv_sampler_free(own);
-        return srv_reply_fail(request, 500, "out of memory");
-    }
-    return submit(request, msg, &converted, own, stream);
-}
-
-srv_verdict srv_sample_submit(srv *server, srv_request *request)
-{
-    (void)server;
-    return take(request, false);
-}
-
-srv_verdict srv_sample_submit_stream(srv *server, srv_request *request)
-{
-    (void)server;
-    return take(request, true);
 }
 
 /* ---- on the engine thread ---- */
@@ -424,11 +266,11 @@ static void fail(srv_sample *sample, const tk_err *err)
     if (sample->stream != NULL) {
         srv_sample_stream_done(sample, NULL, err);
     } else {
-        srv_run_fail(sample->server, sample->future, err);
+        srv_future_fail_err(sample->server, sample->future, err);
     }
 }
 
-static void tell(srv_sample *sample, const eng_sample_result *result)
+static void deliver(srv_sample *sample, const eng_sample_result *result)
 {
     tk_err err = TK_ERR_INIT;
     if (sample->stream != NULL) {
@@ -442,7 +284,7 @@ static void tell(srv_sample *sample, const eng_sample_result *result)
         fail(sample, &err);
         return;
     }
-    srv_poll_finish(sample->server, sample->future, srv_blob_take(&buf), true);
+    srv_future_finish(sample->server, sample->future, srv_blob_take(&buf), true);
 }
 
 static void count_tokens(const srv_sample *sample, uint64_t n_cached, uint64_t n_sampled)
@@ -466,7 +308,7 @@ static void on_done(void *user, const eng_sample_result *result, const tk_err *e
             n += result->sequences[i].n;
         }
         count_tokens(sample, result->prompt_cache_hit_tokens, n);
-        tell(sample, result);
+        deliver(sample, result);
     } else {
         fail(sample, err);
     }

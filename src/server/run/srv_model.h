@@ -1,13 +1,12 @@
-/* Models that are trained: records, create_model, get_info, unload_model.
- *
- * A record is in the server's map, under its lock, until the engine thread has unloaded
- * it; only the engine thread frees it (srv_model_remove), after its last job. */
+/* Models that are trained. A record is in the server's map, under its lock, until the
+ * engine thread has unloaded it; only the engine thread frees it (srv_model_remove),
+ * after its last job. */
 #ifndef SERVER_SRV_MODEL_H
 #define SERVER_SRV_MODEL_H
 
-#include "server/api/srv_session.h"
 #include "server/run/srv_catalog.h"
 #include "server/run/srv_job.h"
+#include "server/run/srv_session.h"
 
 struct srv_model {
     char *id; /* "<session>:train:<n>" */
@@ -19,15 +18,12 @@ struct srv_model {
     srv_order order;
     srv_job *running;     /* a training request with steps left; under the lock */
     bool unloading;       /* an unload is in the order */
-    srv_job *farewell;    /* owned: the unload at the end of the session, made in time */
+    srv_job *last_job;    /* owned: the unload for the end of the session, made with the
+                           * model so that the end needs no memory */
     eng_adapter *adapter; /* the engine thread's; NULL until created */
 };
 
 #define SRV_MODEL_ID_BYTES 96
-
-srv_verdict srv_model_create(srv *server, srv_request *request);
-srv_verdict srv_model_get_info(srv *server, srv_request *request);
-srv_verdict srv_model_unload(srv *server, srv_request *request);
 
 /* What a new model is made from. */
 typedef struct srv_model_spec {
@@ -39,25 +35,23 @@ typedef struct srv_model_spec {
     tk_str user_metadata; /* JSON, or empty */
 } srv_model_spec;
 
-/* Makes the record and submits `job` (CREATE) as its request 0. Takes the job over.
- * Repeated requests as in srv_job_submit. Thread: a worker. */
+/* Makes the record, submits `job` (CREATE) as its request 0, and answers. Takes the job
+ * over. Repeated requests as in srv_job_submit. Thread: a worker. */
 srv_verdict srv_model_submit_new(srv_request *request, srv_job *job,
                                  const srv_model_spec *spec, const srv_submit *submit);
 
-/* The record or NULL; under the lock. */
+/* Returns the record or NULL. Under the lock. */
 srv_model *srv_model_find(srv *server, tk_str id);
 
-/* 404 for a model that is not loaded; names the last checkpoint of one that was. */
+/* Answers 404 for a model that is not loaded; names the last checkpoint of one that was.
+ */
 srv_verdict srv_model_answer_missing(srv *server, srv_request *request, tk_str id);
 
-/* 410 for a request id that was given out and is forgotten, 404 for any other. */
-srv_verdict srv_model_answer_lost(srv *server, srv_request *request, tk_str id);
-
 /* Unloads the models of a session that ends. Under the lock. */
-void srv_model_orphan(srv *server, srv_session *session);
+void srv_model_end_session(srv_session *session);
 
-/* Takes the record out and frees it with its adapter; what waits in its order fails.
- * Thread: engine, without the lock. */
+/* Takes the record out and frees it with its adapter; requests that wait in its order
+ * fail. Thread: engine, without the lock. */
 void srv_model_remove(srv *server, srv_model *model);
 
 void srv_model_free_all(srv *server); /* for the stop, after the engine thread */

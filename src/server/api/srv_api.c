@@ -1,0 +1,86 @@
+/* The route table, in the order of docs/protocol.md §2. */
+#include "server/api/srv_api.h"
+
+#include "server/api/srv_archive.h"
+#include "server/api/srv_billing.h"
+#include "server/api/srv_checkpoint.h"
+#include "server/api/srv_copy.h"
+#include "server/api/srv_info.h"
+#include "server/api/srv_rest.h"
+#include "server/api/srv_retrieve.h"
+#include "server/api/srv_sampling.h"
+#include "server/api/srv_search.h"
+#include "server/api/srv_service.h"
+#include "server/api/srv_train.h"
+#include "server/api/srv_weights.h"
+
+#define API "/api/v1/"
+
+static const srv_route rows[] = {
+    /* service and session */
+    {"POST", API "client/config", srv_service_config, 0, 0},
+    {"POST", API "client/dynamic_config", srv_service_dynamic_config, 0, 0},
+    {"GET", API "healthz", srv_service_health, SRV_ROUTE_OPEN, 0},
+    {"GET", API "get_server_capabilities", srv_service_capabilities, 0, 0},
+    {"POST", API "create_session", srv_service_create_session, 0, 0},
+    {"POST", API "session_heartbeat", srv_service_heartbeat, 0, 0},
+    {"POST", API "sessions/*/finish", srv_service_finish_session, 0, 0},
+    {"POST", API "telemetry", srv_service_telemetry, 0, TK_SRV_BODY_SAMPLE_BYTES},
+    /* models and training */
+    {"POST", API "create_model", srv_train_create_model, 0, 0},
+    {"POST", API "get_info", srv_train_get_info, 0, 0},
+    {"POST", API "unload_model", srv_train_unload_model, 0, 0},
+    {"POST", API "forward_backward", srv_train_forward_backward, SRV_ROUTE_HEAVY,
+     TK_SRV_BODY_TRAIN_BYTES},
+    {"POST", API "forward", srv_train_forward, SRV_ROUTE_HEAVY, TK_SRV_BODY_TRAIN_BYTES},
+    {"POST", API "optim_step", srv_train_optim_step, 0, 0},
+    {"POST", API "save_weights", srv_weights_save, 0, 0},
+    {"POST", API "save_weights_for_sampler", srv_weights_save_for_sampler, 0, 0},
+    {"POST", API "load_weights", srv_weights_load, 0, 0},
+    {"POST", API "weights_info", srv_weights_info, 0, 0},
+    {"POST", API "copy_weights", srv_copy_weights, 0, 0},
+    {"POST", API "save_weights_external", srv_rest_no_external, 0, 0},
+    {"POST", API "create_custom_loss", srv_rest_no_custom_losses, 0, 0},
+    /* sampling */
+    {"POST", API "create_sampling_session", srv_sampling_create_session, 0, 0},
+    {"GET", API "samplers/*", srv_sampling_get_sampler, 0, 0},
+    {"POST", API "asample", srv_sampling_sample, SRV_ROUTE_HEAVY,
+     TK_SRV_BODY_SAMPLE_BYTES},
+    {"POST", API "stream_sample", srv_sampling_stream, SRV_ROUTE_HEAVY,
+     TK_SRV_BODY_SAMPLE_BYTES},
+    /* futures */
+    {"POST", API "retrieve_future", srv_retrieve_future, 0, 0},
+    {"POST", API "retrieve_futures", srv_rest_not_served, 0, 0},
+    {"POST", API "cancel_future", srv_rest_not_served, 0, 0},
+    {"POST", API "join_sampling_session", srv_rest_not_served, 0, 0},
+    /* runs and checkpoints */
+    {"GET", API "training_runs", srv_rest_list_runs, 0, 0},
+    {"GET", API "training_runs/*", srv_rest_get_run, 0, 0},
+    {"GET", API "training_runs/*/checkpoints", srv_checkpoint_list_run, 0, 0},
+    {"DELETE", API "training_runs/*/checkpoints/**", srv_checkpoint_delete, 0, 0},
+    {"DELETE", API "training_runs/*/checkpoints/*", srv_checkpoint_refuse_bare, 0, 0},
+    {"POST", API "training_runs/*/checkpoints/**/publish", srv_checkpoint_publish, 0, 0},
+    {"DELETE", API "training_runs/*/checkpoints/**/publish", srv_checkpoint_unpublish, 0,
+     0},
+    {"PUT", API "training_runs/*/checkpoints/**/ttl", srv_checkpoint_set_ttl, 0, 0},
+    {"GET", API "training_runs/*/checkpoints/**/archive", srv_archive_redirect, 0, 0},
+    {"GET", API "training_runs/*/checkpoints/**/external_weights_urls",
+     srv_rest_no_external, 0, 0},
+    {"GET", "/tinkc/v1/archives/*/**", srv_archive_get, SRV_ROUTE_OPEN | SRV_ROUTE_HEAVY,
+     0},
+    {"GET", API "checkpoints", srv_checkpoint_list_all, 0, 0},
+    /* sessions */
+    {"GET", API "sessions", srv_rest_list_sessions, 0, 0},
+    {"POST", API "sessions/search", srv_search_sessions, 0, 0},
+    {"GET", API "sessions/*", srv_rest_get_session, 0, 0},
+    {"PUT", API "sessions/*/project", srv_rest_no_projects, 0, 0},
+    {"GET", API "sessions/*/trace_export", srv_rest_no_traces, 0, 0},
+    {"GET", API "billing/usage/events", srv_billing_events, 0, 0},
+    {"GET", API "audit", srv_rest_no_audit, 0, 0},
+    /* ours; /v1 is kept free for an OpenAI-compatible API */
+    {"GET", "/", srv_info_root, SRV_ROUTE_OPEN, 0},
+    {"GET", "/metrics", srv_info_metrics, 0, 0},
+    {"GET", "/tinkc/v1/models/*/*", srv_info_tokenizer, 0, 0},
+    {"GET", "/tinkc/v1/models/*/*/*", srv_info_tokenizer, 0, 0},
+};
+const srv_routes srv_api_routes = {rows, TK_ARRAY_LEN(rows)};

@@ -1,0 +1,48 @@
+/* One place for the texts that clients read when a name or a path leads to nothing. */
+#include "server/api/srv_lookup.h"
+
+#include "server/http/srv_reply.h"
+#include "server/run/srv_state.h"
+
+bool srv_lookup_base(const srv_base **out, srv_request *request, tk_str name)
+{
+    const srv *server = request->app;
+    *out = srv_catalog_find(server->catalog, name);
+    if (*out == NULL) {
+        (void)srv_reply_fail(request, 400, "base_model \"" TK_STR_FMT "\" is not served",
+                             TK_STR_ARG(name));
+    }
+    return *out != NULL;
+}
+
+srv_verdict srv_lookup_refuse_path(srv_request *request, tk_str text)
+{
+    return srv_reply_fail(request, 400, "Invalid checkpoint tinker path " TK_STR_FMT,
+                          TK_STR_ARG(text));
+}
+
+bool srv_lookup_path(tk_path *out, srv_request *request, tk_str text)
+{
+    tk_err ignored = TK_ERR_INIT;
+    if (tk_path_parse(out, text, &ignored) == TINKC_OK) {
+        return true;
+    }
+    (void)srv_lookup_refuse_path(request, text);
+    return false;
+}
+
+bool srv_lookup_checkpoint(srv_store_checkpoint *out, srv_store_run *run,
+                           srv_request *request, const tk_path *path)
+{
+    const srv *server = request->app;
+    tk_err err = TK_ERR_INIT;
+    tinkc_code code =
+        srv_store_get_checkpoint(out, server->store, &request->arena, path, &err);
+    if (code == TINKC_OK) {
+        code = srv_store_get_run(run, server->store, &request->arena, path->run, &err);
+    }
+    if (code != TINKC_OK) {
+        (void)srv_reply_error(request, &err);
+    }
+    return code == TINKC_OK;
+}

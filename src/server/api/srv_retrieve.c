@@ -1,0 +1,94 @@
+/* Parks a poll that comes early; a poll for an unknown id is told from one for a result
+ * that is lost. */
+#include "server/api/srv_retrieve.h"
+
+#include "server/run/srv_model.h"
+#include "server/run/srv_msg.h"
+#include "server/run/srv_poll.h"
+#include "server/run/srv_sampler.h"
+#include "server/run/srv_state.h"
+#include "server/store/srv_store.h"
+
+/* Whether "<owner>:<seq>" was given out by a model or sampler; *known is false when the
+ * owner is not loaded. */
+static bool was_used(srv *server, tk_str owner, int64_t seq, bool *known)
+{
+    bool used = false;
+    *known = true;
+    tk_mutex_lock(&server->lock);
+    const srv_model *model = srv_model_find(server, owner);
+    const srv_sampler *sampler = model == NULL ? srv_sampler_find(server, owner) : NULL;
+    if (model != NULL) {
+        used = seq <= model->order.max_seq;
+    } else if (sampler != NULL) {
+        used = seq <= sampler->max_seq;
+    } else {
+        *known = false;
+    }
+    tk_mutex_unlock(&server->lock);
+    return used;
+}
+
+/* Answers 410 for a request id that was given out and is forgotten, 404 for any other. */
+static srv_verdict answer_lost(srv *server, srv_request *request, tk_str id)
+{
+    size_t colon = id.n;
+    while (colon > 0 && id.p[colon - 1] != ':') {
+        colon--;
+    }
+    int64_t seq = 0;
+    bool lost = false;
+    if (colon > 1 && tk_str_to_i64((tk_str){id.p + colon, id.n - colon}, &seq)) {
+        bool known = false;
+        tk_str rest = id;
+        lost = was_used(server, (tk_str){id.p, colon - 1}, seq, &known);
+        if (!known) { /* from before a restart, or of a session that has ended */
+            tk_str first = tk_str_cut(&rest, ':');
+            lost = srv_store_has_session(server->store, first) ||
+                   tk_str_is(first, srv_store_instance(server->store));
+        }
+    }
+    return lost ? srv_reply_fail(request, 410, "the result is not kept any more")
+                : srv_reply_fail(request, 404, "Future not found");
+}
+
+/* Under the lock. */
+static void park(srv *server, srv_poll *poll, srv_future *future)
+{
+    int64_t deadline = tk_clock_mono_ns(NULL) + server->poll_ms * TK_NS_PER_MS;
+    bool first = deadline < srv_future_next_deadline(&server->futures);
+    srv_request_shrink(poll->request);
+    srv_future_park(&server->futures, future, poll, deadline);
+    if (first) {
+        tk_cond_signal(&server->keeper_wake);
+    }
+}
+
+srv_verdict srv_retrieve_future(srv_request *request)
+{
+    srv *server = request->app;
+    tk_retrieve_future_request msg;
+    if (!srv_msg_decode(request, &tk_msg_retrieve_future_request, &msg)) {
+        return SRV_ANSWERED;
+    }
+    srv_poll *poll = srv_poll_new(request, msg.request_id.v);
+    if (poll == NULL) {
+        return srv_reply_fail(request, 500, "out of memory");
+    }
+    poll->allow_metadata = msg.allow_metadata_only.v;
+    bool parked = false;
+    tk_mutex_lock(&server->lock);
+    srv_future *future = srv_future_find(&server->futures, msg.request_id.v);
+    bool known = future != NULL;
+    if (known && !future->done && !atomic_load(&server->stopping)) {
+        park(server, poll, future);
+        parked = true;
+    } else if (known) {
+        srv_future_look(poll, future);
+    }
+    tk_mutex_unlock(&server->lock);
+    if (parked) {
+        return SRV_PARKED;
+    }
+    return known ? srv_poll_answer(poll) : answer_lost(server, request, msg.request_id.v);
+}

@@ -1,0 +1,104 @@
+/* What a client asks first, and what it sends while it lives (docs/protocol.md §10). */
+#include "server/api/srv_service.h"
+
+#include "server/run/srv_catalog.h"
+#include "server/run/srv_msg.h"
+#include "server/run/srv_session.h"
+#include "server/run/srv_state.h"
+#include "server/store/srv_store.h"
+#include "wire/msg_session.h"
+#include "wire/msg_telemetry.h"
+
+srv_verdict srv_service_config(srv_request *request)
+{
+    tk_client_config msg = {0}; /* the table's defaults are the official ones */
+    return srv_msg_reply(request, &tk_msg_client_config, &msg);
+}
+
+srv_verdict srv_service_dynamic_config(srv_request *request)
+{
+    tk_dynamic_config msg = {0};
+    return srv_msg_reply(request, &tk_msg_dynamic_config, &msg);
+}
+
+srv_verdict srv_service_health(srv_request *request)
+{
+    return srv_reply_fixed(request, 200, SRV_TYPE_JSON, TK_STR("{\"status\":\"ok\"}"));
+}
+
+srv_verdict srv_service_capabilities(srv_request *request)
+{
+    const srv *server = request->app;
+    const srv_catalog *catalog = server->catalog;
+    tk_supported_model *models =
+        tk_arena_array(&request->arena, catalog->n_names, sizeof(*models));
+    if (models == NULL) {
+        return srv_reply_fail(request, 500, "out of memory");
+    }
+    for (size_t i = 0; i < catalog->n_names; i++) {
+        const srv_name *at = &catalog->names[i];
+        models[i] = (tk_supported_model){
+            .model_name = {TK_SET, tk_str_of(at->name)},
+            .max_context_length = {TK_SET, (int64_t)at->base->info.context},
+        };
+    }
+    const tk_capabilities_response msg = {models, catalog->n_names};
+    return srv_msg_reply(request, &tk_msg_capabilities_response, &msg);
+}
+
+/* ---- sessions ---- */
+
+srv_verdict srv_service_create_session(srv_request *request)
+{
+    tk_create_session_request msg;
+    if (!srv_msg_decode(request, &tk_msg_create_session_request, &msg)) {
+        return SRV_ANSWERED;
+    }
+    tk_err err = TK_ERR_INIT;
+    char id[TK_UUID_TEXT_BYTES];
+    tinkc_code code =
+        srv_session_open(id, request->app, request->idempotency_key, &msg, &err);
+    if (code == TINKC_E_RATE_LIMIT) {
+        return srv_reply_fail(request, 429, "%s", err.message);
+    }
+    if (code != TINKC_OK) {
+        return srv_reply_error(request, &err);
+    }
+    const tk_create_session_response reply = {.session_id = {TK_SET, tk_str_of(id)}};
+    return srv_msg_reply(request, &tk_msg_create_session_response, &reply);
+}
+
+srv_verdict srv_service_heartbeat(srv_request *request)
+{
+    srv *server = request->app;
+    tk_heartbeat_request msg;
+    if (!srv_msg_decode(request, &tk_msg_heartbeat_request, &msg)) {
+        return SRV_ANSWERED;
+    }
+    /* A session that was ended, or made before a restart, is still answered: its client
+     * would only warn without end (docs/protocol.md §10). */
+    if (!srv_session_beat(server, msg.session_id.v) &&
+        !srv_store_has_session(server->store, msg.session_id.v)) {
+        return srv_reply_fail(request, 404, "Session not found");
+    }
+    const tk_heartbeat_response reply = {0};
+    return srv_msg_reply(request, &tk_msg_heartbeat_response, &reply);
+}
+
+srv_verdict srv_service_finish_session(srv_request *request)
+{
+    srv *server = request->app;
+    tk_str id = request->params[0];
+    if (!srv_session_end(server, id) && !srv_store_has_session(server->store, id)) {
+        return srv_reply_fail(request, 404, "Session not found");
+    }
+    return srv_reply_fixed(request, 200, SRV_TYPE_JSON, TK_STR("{}"));
+}
+
+/* Accepts anything: any other answer makes clients send it again without end
+ * (docs/protocol.md §11 row 4). Nothing of it is kept. */
+srv_verdict srv_service_telemetry(srv_request *request)
+{
+    return srv_reply_fixed(request, 200, SRV_TYPE_JSON,
+                           TK_STR("{\"status\":\"accepted\"}"));
+}

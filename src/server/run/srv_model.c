@@ -1,0 +1,227 @@
+/* The life of a model's record: made with its first job, ended by the engine thread. */
+#include "server/run/srv_model.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "server/http/srv_reply.h"
+#include "server/run/srv_engine.h"
+#include "server/run/srv_state.h"
+#include "server/store/srv_store.h"
+
+srv_model *srv_model_find(srv *server, tk_str id)
+{
+    return tk_map_get(&server->models, id);
+}
+
+static void free_model(srv_model *model)
+{
+    tk_list_remove(&model->of_session);
+    srv_job_free(model->last_job);
+    tk_free(model->id);
+    tk_free(model->base_name);
+    tk_free(model);
+}
+
+static srv_model *make_model(srv *server, const srv_model_spec *spec)
+{
+    srv_model *model = tk_zalloc(sizeof(*model));
+    if (model == NULL) {
+        return NULL;
+    }
+    char id[SRV_MODEL_ID_BYTES];
+    (void)snprintf(id, sizeof(id), TK_STR_FMT ":train:%lld", TK_STR_ARG(spec->session_id),
+                   (long long)spec->seq);
+    tk_list_init(&model->of_session);
+    model->id = tk_strdup(id);
+    model->base_name = tk_strndup(spec->base_name.p, spec->base_name.n);
+    model->base = spec->base;
+    model->lora = spec->lora;
+    srv_order_init(&model->order, 0);
+    model->last_job = srv_job_new(server, SRV_JOB_UNLOAD);
+    if (model->id == NULL || model->base_name == NULL || model->last_job == NULL) {
+        free_model(model);
+        return NULL;
+    }
+    return model;
+}
+
+typedef struct created {
+    int status;
+    const char *text;
+    bool entered;
+} created;
+
+/* Enters record, future and job, or nothing. Under the lock. */
+static created enter(srv *server, srv_model *model, srv_job *job,
+                     const srv_model_spec *spec, const srv_future_spec *future)
+{
+    tk_err err = TK_ERR_INIT;
+    const srv_future *old = srv_future_find(&server->futures, future->id);
+    if (old != NULL) {
+        bool same = strcmp(old->digest, future->digest) == 0;
+        return (created){same ? 200 : 409, "model_seq_id reused for another model",
+                         false};
+    }
+    srv_session *session = srv_session_find(server, spec->session_id);
+    if (session == NULL) {
+        return (created){404, "Session not found", false};
+    }
+    if (srv_model_find(server, tk_str_of(model->id)) != NULL) {
+        return (created){409, "model_seq_id is in use", false};
+    }
+    if (server->models.count >= TK_SRV_MODELS_MAX) {
+        return (created){429, "too many models are loaded", false};
+    }
+    if (srv_future_add(&job->future, &server->futures, future, &err) != TINKC_OK) {
+        bool full = err.code == TINKC_E_LIMIT; /* 429: clients try again */
+        return full ? (created){429, "too many unfinished requests", false}
+                    : (created){500, "out of memory", false};
+    }
+    if (tk_map_put(&server->models, tk_str_of(model->id), model, &err) != TINKC_OK) {
+        srv_future_drop(&server->futures, job->future);
+        job->future = NULL;
+        return (created){500, "out of memory", false};
+    }
+    memcpy(model->session_id, session->id, sizeof(model->session_id));
+    tk_list_push_back(&session->models, &model->of_session);
+    srv_job_enter(job, model, 0);
+    return (created){200, NULL, true};
+}
+
+static tinkc_code store_run(srv *server, const srv_model_spec *spec, const char *id,
+                            tk_err *err)
+{
+    const srv_store_run run = {
+        .id = tk_str_of(id),
+        .session_id = spec->session_id,
+        .base_model = spec->base_name,
+        .rank = (int64_t)spec->lora.rank,
+        .train_unembed = spec->lora.train_unembed,
+        .train_mlp = spec->lora.train_mlp,
+        .train_attn = spec->lora.train_attn,
+        .user_metadata =
+            spec->user_metadata.n > 0 ? spec->user_metadata : (tk_str){NULL, 0},
+    };
+    return srv_store_add_run(server->store, &run, err);
+}
+
+srv_verdict srv_model_submit_new(srv_request *request, srv_job *job,
+                                 const srv_model_spec *spec, const srv_submit *submit)
+{
+    srv *server = job->server;
+    tk_err err = TK_ERR_INIT;
+    char digest[TK_SHA256_HEX_BYTES];
+    char model_id[SRV_MODEL_ID_BYTES];
+    char id[SRV_MODEL_ID_BYTES + 4];
+    srv_model *model =
+        spec->session_id.n < TK_UUID_TEXT_BYTES ? make_model(server, spec) : NULL;
+    if (model == NULL || srv_job_digest(digest, request, submit, &err) != TINKC_OK) {
+        bool unknown = spec->session_id.n >= TK_UUID_TEXT_BYTES;
+        if (model != NULL) {
+            free_model(model);
+        }
+        srv_job_free(job);
+        return unknown ? srv_reply_fail(request, 404, "Session not found")
+                       : srv_reply_fail(request, 500, "out of memory");
+    }
+    (void)snprintf(model_id, sizeof(model_id), "%s", model->id);
+    (void)snprintf(id, sizeof(id), "%s:0", model->id);
+    const srv_future_spec future = {tk_str_of(id), TK_STR(""), submit->type, digest};
+    srv_request_move_memory(&job->memory, request);
+    /* The row comes first: a model that trains has one. A row without a model is a run
+     * that made no progress. */
+    tk_mutex_lock(&server->lock);
+    bool fresh = srv_session_find(server, spec->session_id) != NULL &&
+                 srv_model_find(server, tk_str_of(model_id)) == NULL &&
+                 srv_future_find(&server->futures, future.id) == NULL;
+    tk_mutex_unlock(&server->lock);
+    created out = {500, "the run cannot be stored", false};
+    if (!fresh || store_run(server, spec, model_id, &err) == TINKC_OK) {
+        tk_mutex_lock(&server->lock);
+        out = enter(server, model, job, spec, &future);
+        tk_mutex_unlock(&server->lock);
+    }
+    if (!out.entered) {
+        free_model(model);
+        srv_job_free(job);
+    }
+    return out.status == 200 ? srv_job_reply(request, id, model_id)
+                             : srv_reply_fail(request, out.status, "%s", out.text);
+}
+
+/* ---- models that are not loaded ---- */
+
+srv_verdict srv_model_answer_missing(srv *server, srv_request *request, tk_str id)
+{
+    srv_store_checkpoint last;
+    tk_err err = TK_ERR_INIT;
+    tk_arena arena; /* the request's own may have moved to a job, and `id` with it */
+    tk_arena_init(&arena, TK_MIB);
+    srv_verdict verdict;
+    if (srv_store_last_checkpoint(&last, server->store, &arena, id, &err) == TINKC_OK) {
+        verdict = srv_reply_fail(
+            request, 404,
+            "Model not found: it is not loaded any more. Its last checkpoint is "
+            "tinker://" TK_STR_FMT "/%s/" TK_STR_FMT,
+            TK_STR_ARG(id), tk_path_kind_name(last.kind), TK_STR_ARG(last.name));
+    } else {
+        verdict = srv_reply_fail(request, 404, "Model not found");
+    }
+    tk_arena_dispose(&arena);
+    return verdict;
+}
+
+/* ---- end ---- */
+
+void srv_model_end_session(srv_session *session)
+{
+    tk_list *node;
+    while ((node = tk_list_pop_front(&session->models)) != NULL) {
+        srv_model *model = TK_CONTAINER_OF(node, srv_model, of_session);
+        if (model->unloading) {
+            continue;
+        }
+        srv_job *job = model->last_job;
+        model->last_job = NULL;
+        srv_job_enter(job, model, srv_order_next_seq(&model->order));
+    }
+}
+
+void srv_model_remove(srv *server, srv_model *model)
+{
+    tk_list jobs, *node;
+    tk_list_init(&jobs);
+    tk_mutex_lock(&server->lock);
+    (void)tk_map_remove(&server->models, tk_str_of(model->id));
+    tk_list_remove(&model->of_session);
+    tk_list_splice_back(&jobs, &model->order.waiting);
+    tk_mutex_unlock(&server->lock);
+    while ((node = tk_list_pop_front(&jobs)) != NULL) {
+        srv_job *job = TK_CONTAINER_OF(node, srv_job, order.link);
+        if (job->future != NULL) {
+            srv_future_fail(server, job->future, "the model was unloaded",
+                            TINKC_CATEGORY_USER);
+        }
+        srv_job_free(job);
+    }
+    eng_adapter_free(model->adapter);
+    free_model(model);
+}
+
+void srv_model_free_all(srv *server)
+{
+    size_t cursor = 0;
+    void *value = NULL;
+    while (tk_map_next(&server->models, &cursor, NULL, &value)) {
+        srv_model *model = value;
+        tk_list *node;
+        while ((node = tk_list_pop_front(&model->order.waiting)) != NULL) {
+            srv_job_free(TK_CONTAINER_OF(node, srv_job, order.link));
+        }
+        eng_adapter_free(model->adapter);
+        free_model(model);
+    }
+    tk_map_dispose(&server->models);
+}

@@ -1,0 +1,31 @@
+/* Between the schemas of src/wire and the bytes of src/server/http. */
+#include "server/run/srv_msg.h"
+
+bool srv_msg_decode(srv_request *request, const tk_schema *schema, void *msg)
+{
+    tk_err err = TK_ERR_INIT;
+    tk_str text = request->body.n > 0 ? tk_buf_str(&request->body) : TK_STR("{}");
+    if (tk_schema_decode_text(msg, schema, &request->arena, text, 0, &err) != TINKC_OK) {
+        (void)srv_reply_error(request, &err);
+        return false;
+    }
+    return true;
+}
+
+srv_verdict srv_msg_reply_status(srv_request *request, int status,
+                                 const tk_schema *schema, const void *msg)
+{
+    tk_err err = TK_ERR_INIT;
+    tk_buf buf;
+    tk_buf_init(&buf, TK_SRV_BODY_SAMPLE_BYTES);
+    if (tk_schema_encode(&buf, schema, msg, &err) != TINKC_OK) {
+        tk_buf_dispose(&buf);
+        return srv_reply_fail(request, 500, "answer cannot be written: %s", err.message);
+    }
+    return srv_reply_buf(request, status, SRV_TYPE_JSON, &buf);
+}
+
+srv_verdict srv_msg_reply(srv_request *request, const tk_schema *schema, const void *msg)
+{
+    return srv_msg_reply_status(request, 200, schema, msg);
+}

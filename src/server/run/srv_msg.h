@@ -1,0 +1,20 @@
+/* Messages of src/wire in requests and answers. The functions that answer return
+ * SRV_ANSWERED, as those of srv_reply.h. Thread: the one that has the request. */
+#ifndef SERVER_SRV_MSG_H
+#define SERVER_SRV_MSG_H
+
+#include "server/http/srv_reply.h"
+#include "wire/schema.h"
+
+/* Decodes the JSON body; an empty body reads as {}. Returns false when the body is not the
+ * message: then the request is answered (422). */
+TK_NODISCARD bool srv_msg_decode(srv_request *request, const tk_schema *schema,
+                                 void *msg);
+
+/* Answers 200 with the JSON form of a message. */
+srv_verdict srv_msg_reply(srv_request *request, const tk_schema *schema, const void *msg);
+/* Answers any status with the JSON form of a message. */
+srv_verdict srv_msg_reply_status(srv_request *request, int status,
+                                 const tk_schema *schema, const void *msg);
+
+#endif

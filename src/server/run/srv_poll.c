@@ -1,0 +1,127 @@
+/* Answers of retrieve_future: pending, failed, lost, announced, JSON or protobuf
+ * (docs/protocol.md §11 rows 6 to 12). */
+#include "server/run/srv_poll.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "server/run/srv_msg.h"
+#include "server/run/srv_state.h"
+#include "wire/msg_value.h"
+#include "wire/pb_output.h"
+#include "wire/pb_sample.h"
+
+static void free_poll(void *state)
+{
+    srv_poll *poll = state;
+    srv_blob_release(poll->result);
+    tk_free(poll);
+}
+
+srv_poll *srv_poll_new(srv_request *request, tk_str id)
+{
+    srv_poll *poll = tk_zalloc(sizeof(*poll) + id.n + 1);
+    if (poll == NULL) {
+        return NULL;
+    }
+    if (id.n > 0) {
+        memcpy(poll->id, id.p, id.n);
+    }
+    tk_list_init(&poll->waiting);
+    poll->request = request;
+    request->state = poll;
+    request->free_state = free_poll;
+    return poll;
+}
+
+static const char starved[] =
+    "{\"error\":\"the server is out of memory\",\"category\":\"server\"}";
+
+static srv_verdict answer_pending(const srv_poll *poll)
+{
+    srv_request *request = poll->request;
+    const srv *server = request->app;
+    if (atomic_load(&server->stopping)) {
+        return srv_reply_fail(request, 503, "the server is stopping");
+    }
+    tk_try_again msg = {
+        .request_id = {TK_SET, tk_str_of(poll->id)},
+        .queue_state = {TK_SET, (int)poll->wait.state},
+        .queue_state_reason = {poll->wait.reason != NULL ? TK_SET : TK_NULL,
+                               tk_str_of(poll->wait.reason)},
+    };
+    return srv_msg_reply_status(request, 408, &tk_msg_try_again, &msg);
+}
+
+static srv_verdict answer_metadata(srv_request *request, size_t n)
+{
+    tk_complete_metadata msg = {.response_payload_size = {TK_SET, (int64_t)n}};
+    return srv_msg_reply(request, &tk_msg_complete_metadata, &msg);
+}
+
+/* Old clients read JSON where protobuf is the rule (docs/protocol.md Appendix A). */
+static srv_verdict answer_as_json(const srv_poll *poll)
+{
+    srv_request *request = poll->request;
+    const tk_bytes bytes = {(const unsigned char *)poll->result->p, poll->result->n};
+    tk_err err = TK_ERR_INIT;
+    tk_arena arena;
+    tk_arena_init(&arena, 0);
+    tk_buf buf;
+    tk_buf_init(&buf, TK_JSON_MAX_BYTES);
+    tinkc_code code;
+    if (poll->type == TK_FUTURE_SAMPLE) {
+        tk_sample_response msg;
+        code = tk_pb_sample_decode(&msg, &arena, bytes, &err);
+        if (code == TINKC_OK) {
+            code = tk_schema_encode(&buf, &tk_msg_sample_response, &msg, &err);
+        }
+    } else {
+        tk_fwdbwd_output msg;
+        code = tk_pb_output_decode(&msg, &arena, bytes, &err);
+        if (code == TINKC_OK) {
+            code = tk_schema_encode(&buf, &tk_msg_fwdbwd_output, &msg, &err);
+        }
+    }
+    tk_arena_dispose(&arena);
+    if (code != TINKC_OK) {
+        tk_buf_dispose(&buf);
+        return srv_reply_fail(request, 500, "%s", err.message);
+    }
+    return srv_reply_buf(request, 200, SRV_TYPE_JSON, &buf);
+}
+
+srv_verdict srv_poll_answer(srv_poll *poll)
+{
+    srv_request *request = poll->request;
+    if (!poll->done) {
+        return answer_pending(poll);
+    }
+    if (poll->starved) {
+        return srv_reply_fixed(request, 200, SRV_TYPE_JSON, TK_STR(starved));
+    }
+    if (poll->result == NULL) {
+        return srv_reply_fail(request, 410, "the result is not kept any more");
+    }
+    if (poll->allow_metadata && poll->result->n > SRV_METADATA_BYTES) {
+        return answer_metadata(request, poll->result->n);
+    }
+    if (poll->is_proto && !request->wants_proto) {
+        return answer_as_json(poll);
+    }
+    srv_blob *result = poll->result;
+    poll->result = NULL;
+    return srv_reply_blob(request, 200, poll->is_proto ? SRV_TYPE_PROTO : SRV_TYPE_JSON,
+                          result);
+}
+
+void srv_poll_release(tk_list *released)
+{
+    tk_list *node;
+    while ((node = tk_list_pop_front(released)) != NULL) {
+        srv_poll *poll = TK_CONTAINER_OF(node, srv_poll, waiting);
+        srv_request *request = poll->request;
+        (void)srv_poll_answer(poll);
+        srv_request_resume(request); /* the poll may be gone after this */
+    }
+}

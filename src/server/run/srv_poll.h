@@ -1,0 +1,41 @@
+/* Polls of futures: what retrieve_future keeps with its request while it is parked, and
+ * the answers to it (docs/protocol.md §4). Thread: the one that has the request, without
+ * the server's lock. */
+#ifndef SERVER_SRV_POLL_H
+#define SERVER_SRV_POLL_H
+
+#include "server/http/srv_request.h"
+#include "server/run/srv_future.h"
+
+/* A result above this size is announced first (complete_metadata) when the poll allows
+ * it, so that a client can make room. */
+#define SRV_METADATA_BYTES (4 * TK_MIB)
+
+struct srv_poll {
+    srv_request *request;
+    bool allow_metadata;
+    /* while it is parked; under the server's lock */
+    tk_list waiting;       /* in its future's list, or in a list on its way out */
+    tk_heap_node deadline; /* in the table's heap of deadlines */
+    srv_future *future;    /* that it waits for */
+    /* What its future was when it left (srv_future_look): a copy, good without a lock. */
+    bool done;
+    bool starved;
+    bool is_proto;
+    tk_future_type type;
+    srv_blob *result; /* owned; NULL = none, or not kept any more */
+    srv_wait wait;    /* why it is still pending */
+    char id[];        /* of the future */
+};
+
+/* Makes the record of a poll for the future `id`, owned by the request. Returns NULL when
+ * out of memory. */
+srv_poll *srv_poll_new(srv_request *request, tk_str id);
+
+/* Answers the poll with what srv_future_look copied: the result, or "not yet". */
+srv_verdict srv_poll_answer(srv_poll *poll);
+
+/* Answers and resumes polls that their futures released, linked through `waiting`. */
+void srv_poll_release(tk_list *released);
+
+#endif

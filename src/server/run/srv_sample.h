@@ -1,0 +1,54 @@
+/* One sample request: its submission, its run on the engine thread, and its result. */
+#ifndef SERVER_SRV_SAMPLE_H
+#define SERVER_SRV_SAMPLE_H
+
+#include "engine/eng_sampler.h"
+#include "server/http/srv_request.h"
+#include "server/http/srv_stream.h"
+#include "server/run/srv_future.h"
+#include "server/run/srv_sampler.h"
+#include "wire/msg_sample.h"
+
+typedef struct srv_sample {
+    tk_list link; /* in the engine's lists */
+    srv *server;
+    srv_sampler *sampler; /* one ownership */
+    srv_future *future;   /* pending until done; NULL for a stream */
+    srv_memory memory;    /* of the request; prompt and stops are views into it */
+    eng_sample_request request;
+    uint64_t queue_id; /* in the sampler's queue; 0 = not there yet. Under the lock */
+
+    /* of a stream, the engine thread's */
+    srv_stream *stream; /* one ownership; NULL = the result goes to the future */
+    eng_sampler *runs_on;
+    uint64_t run_id;
+    tk_buf held; /* bytes of tokens that are not a whole character yet */
+    size_t n_streamed;
+    bool abandoned; /* the client has left */
+} srv_sample;
+
+typedef struct srv_sample_spec {
+    const tk_sample_request *msg; /* in the request's arena */
+    eng_sample_request request;   /* made from it */
+    srv_sampler *own; /* of a request without a sampling session; else NULL. Taken over */
+    bool streamed;    /* the tokens are the answer */
+} srv_sample_spec;
+
+/* Queues the sample and answers: with the request id, or with the stream of its tokens. A
+ * repeated request is answered as the first was, another one with its number refused
+ * (409). Thread: a worker. */
+srv_verdict srv_sample_submit(srv_request *request, const srv_sample_spec *spec);
+
+void srv_sample_free(srv_sample *sample); /* without its sampler; accepts NULL */
+
+/* Starts it on the engine's sampler, after loading the adapter if it is not in memory.
+ * When that is not possible it is finished at once. Thread: engine. */
+void srv_sample_start(srv_sample *sample, eng_sampler *sampler);
+
+/* Sends the next token of a stream (srv_sample_stream.c), and its end: a result, or err.
+ */
+void srv_sample_stream_token(srv_sample *sample, int32_t token, float logprob);
+void srv_sample_stream_done(srv_sample *sample, const eng_sample_result *result,
+                            const tk_err *err);
+
+#endif
