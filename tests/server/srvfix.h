@@ -1,5 +1,5 @@
-/* A server in this process on a free port, with a data directory of its own, and requests
- * to it. */
+/* A server in this process on a free port, with its own data directory, and requests to it.
+ */
 #ifndef SERVER_SRVFIX_H
 #define SERVER_SRVFIX_H
 
@@ -20,8 +20,8 @@ typedef struct srvfix {
     int status;     /* of the last answer */
 } srvfix;
 
-/* A new directory; in memory where there is room, because servers sync what they write
- * and a disk takes its time. */
+/* A new directory; in memory where there is room, because servers sync what they write and
+ * disks are slow. */
 static inline void srvfix_make_dir(char out[64])
 {
     struct statvfs shm;
@@ -52,6 +52,29 @@ static inline void srvfix_open(srvfix *f, srv_options options)
     srvfix_make_dir(f->data);
     tk_arena_init(&f->arena, 0);
     srvfix_start(f, options);
+}
+
+/* Writes a file of faults with these rules; its name goes to `file`. */
+static inline void srvfix_write_faults(char file[64], const char *rules)
+{
+    (void)snprintf(file, 64, "/tmp/tinkc-faults-XXXXXX");
+    FILE *out = fdopen(mkstemp(file), "w");
+    assert_non_null(out);
+    assert_true(fprintf(out, "{\"rules\":[%s]}", rules) > 0);
+    assert_int_equal(fclose(out), 0);
+}
+
+/* A server with these rules of faults; NULL: none. */
+static inline void srvfix_open_faulty(srvfix *f, const char *rules)
+{
+    char file[64];
+    if (rules == NULL) {
+        srvfix_open(f, (srv_options){0});
+        return;
+    }
+    srvfix_write_faults(file, rules);
+    srvfix_open(f, (srv_options){.faults = file});
+    assert_int_equal(remove(file), 0);
 }
 
 static inline void srvfix_restart(srvfix *f, srv_options options)

@@ -4,7 +4,7 @@
 #include <tinkc/sampling.h>
 #include <tinkc/training.h>
 
-#include "server/srvfix.h"
+#include "server/clientfix.h"
 
 #define MODEL "tinkc/pebble-llama-2m"
 
@@ -13,27 +13,6 @@ typedef struct e2e {
     tinkc_service *service;
     tinkc_training *training;
 } e2e;
-
-#define OK(call)                                                                         \
-    do {                                                                                 \
-        tinkc_error *err = NULL;                                                         \
-        if ((call) != TINKC_OK) {                                                        \
-            fail_msg("%s: %s", #call, tinkc_error_message(err));                         \
-        }                                                                                \
-    } while (0)
-
-static tinkc_service *open_service(srvfix *f)
-{
-    tinkc_config *config = NULL;
-    tinkc_service *service = NULL;
-    OK(tinkc_config_new(&config, &err));
-    OK(tinkc_config_set(config, "base_url", srv_url(f->server), &err));
-    OK(tinkc_config_set(config, "api_key", "tml-test-key", &err));
-    OK(tinkc_config_set(config, "proxy", "", &err));
-    OK(tinkc_service_open(&service, config, &err));
-    tinkc_config_free(&config);
-    return service;
-}
 
 static tinkc_training *new_training(tinkc_service *service)
 {
@@ -50,7 +29,7 @@ static void open_e2e(e2e *t)
 {
     memset(t, 0, sizeof(*t));
     srvfix_open(&t->srv, (srv_options){0});
-    t->service = open_service(&t->srv);
+    t->service = clientfix_service(&t->srv);
     t->training = new_training(t->service);
 }
 
@@ -153,7 +132,7 @@ static void test_srv_state_survives(void **state)
     tinkc_training_close(&t.training);
     tinkc_service_close(&t.service);
     srvfix_restart(&t.srv, (srv_options){0});
-    t.service = open_service(&t.srv);
+    t.service = clientfix_service(&t.srv);
     tinkc_from_state_options options = TINKC_FROM_STATE_OPTIONS_INIT;
     options.with_optimizer = true;
     OK(tinkc_service_create_training_from_state_wait(&t.training, t.service, path,

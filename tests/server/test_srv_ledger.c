@@ -6,19 +6,12 @@
 #include <tinkc/stream.h>
 #include <tinkc/training.h>
 
+#include "server/clientfix.h"
 #include "server/restfix.h"
 
 #define HOUR_US (INT64_C(3600) * 1000000)
 #define KINDS   4
 #define PROMPT  200
-
-#define OK(call)                                                                         \
-    do {                                                                                 \
-        tinkc_error *err = NULL;                                                         \
-        if ((call) != TINKC_OK) {                                                        \
-            fail_msg("%s: %s", #call, tinkc_error_message(err));                         \
-        }                                                                                \
-    } while (0)
 
 typedef struct fixture {
     srvfix srv;
@@ -28,21 +21,9 @@ typedef struct fixture {
 
 static void open_all(fixture *t, const char *rules)
 {
-    char file[64] = "/tmp/tinkc-faults-XXXXXX";
-    tinkc_config *config = NULL;
-    FILE *out = fdopen(mkstemp(file), "w");
     memset(t, 0, sizeof(*t));
-    assert_non_null(out);
-    assert_true(fprintf(out, "{\"rules\":[%s]}", rules) > 0);
-    assert_int_equal(fclose(out), 0);
-    srvfix_open(&t->srv, (srv_options){.faults = rules[0] != '\0' ? file : NULL});
-    assert_int_equal(remove(file), 0);
-    OK(tinkc_config_new(&config, &err));
-    OK(tinkc_config_set(config, "base_url", srv_url(t->srv.server), &err));
-    OK(tinkc_config_set(config, "api_key", "tml-test-key", &err));
-    OK(tinkc_config_set(config, "proxy", "", &err));
-    OK(tinkc_service_open(&t->service, config, &err));
-    tinkc_config_free(&config);
+    srvfix_open_faulty(&t->srv, rules);
+    t->service = clientfix_service(&t->srv);
     tinkc_lora_config lora = TINKC_LORA_CONFIG_INIT;
     lora.rank = 4;
     OK(tinkc_service_create_training_wait(&t->training, t->service, RESTFIX_MODEL, &lora,
@@ -236,7 +217,7 @@ static void test_srv_ledger_by_step(void **unused)
     (void)unused;
     fixture t;
     tinkc_ledger *ledger = NULL;
-    open_all(&t, "");
+    open_all(&t, NULL);
     train(&t, 3);
     sample(&t);
     OK(tinkc_service_read_ledger(&ledger, t.service, &err));

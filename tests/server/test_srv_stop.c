@@ -14,12 +14,7 @@ static void test_srv_stop_answers_polls(void **state)
     open_fix(&t, (srv_options){0});
     const char *id =
         submit(&t, API "forward_backward", train_body(&t, 9, "cross_entropy"));
-    const httpget_request request = {.method = "POST",
-                                     .target = API "retrieve_future",
-                                     .body =
-                                         format_body(&t, "{\"request_id\":\"%s\"}", id)};
-    httpget *poll = httpget_connect(srvfix_port(&t.f));
-    assert_true(httpget_ask(poll, &request));
+    httpget *poll = send_poll(&t, id);
     (void)srvfix_session(&t.f); /* the poll has very likely been parked by now */
     srv_stop(&t.f.server);
     httpget_response response;

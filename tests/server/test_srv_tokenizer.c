@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "server/srvfix.h"
+#include "server/clientfix.h"
 
 #define MODEL "tinkc/pebble-llama-2m"
 
@@ -18,29 +18,15 @@ typedef struct fix {
     char cache[96];
 } fix;
 
-#define OK(call)                                                                         \
-    do {                                                                                 \
-        tinkc_error *err = NULL;                                                         \
-        if ((call) != TINKC_OK) {                                                        \
-            fail_msg("%s: %s", #call, tinkc_error_message(err));                         \
-        }                                                                                \
-    } while (0)
-
 static void begin(fix *f, srv_options options)
 {
-    tinkc_config *config = NULL;
     *f = (fix){.options = TINKC_TOKENIZER_OPTIONS_INIT};
     srvfix_open(&f->srv, options);
     (void)snprintf(f->cache, sizeof(f->cache), "%s/cache", f->srv.data);
     f->options.cache_dir = f->cache;
     f->options.hub_url = "http://127.0.0.1:1";
     f->options.hub_token = "";
-    OK(tinkc_config_new(&config, &err));
-    OK(tinkc_config_set(config, "base_url", srv_url(f->srv.server), &err));
-    OK(tinkc_config_set(config, "api_key", "tml-test-key", &err));
-    OK(tinkc_config_set(config, "proxy", "", &err));
-    OK(tinkc_service_open(&f->service, config, &err));
-    tinkc_config_free(&config);
+    f->service = clientfix_service(&f->srv);
 }
 
 static void end(fix *f)

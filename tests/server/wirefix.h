@@ -113,4 +113,17 @@ static inline const char *save_body(fix *t, int seq, const char *overwrite)
                        t->model, seq, overwrite);
 }
 
+/* Sends a poll for a request, without waiting for its answer. */
+static inline httpget *send_poll(fix *t, const char *id)
+{
+    const httpget_request request = {.method = "POST",
+                                     .target = API "retrieve_future",
+                                     .body =
+                                         format_body(t, "{\"request_id\":\"%s\"}", id)};
+    httpget *poll = httpget_connect(srvfix_port(&t->f));
+    assert_non_null(poll);
+    assert_true(httpget_ask(poll, &request));
+    return poll;
+}
+
 #endif

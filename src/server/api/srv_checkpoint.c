@@ -1,4 +1,4 @@
-/* Lists of checkpoints and changes of one, out of the store. */
+/* Lists of checkpoints, and changes of one, in the store. */
 #include "server/api/srv_checkpoint.h"
 
 #include "base/clock.h"

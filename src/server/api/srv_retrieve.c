@@ -1,5 +1,5 @@
-/* Parks a poll that comes early; a poll for an unknown id is told from one for a result
- * that is lost. */
+/* Parks a poll that comes early. An id that was never given out is 404, one whose result
+ * is lost 410. */
 #include "server/api/srv_retrieve.h"
 
 #include "server/run/srv_model.h"

@@ -48,7 +48,7 @@ static bool read_cursor(search *s)
     if (at == NULL || at->type != TK_JSON_STRING || id == NULL ||
         id->type != TK_JSON_STRING ||
         tk_date_parse(&s->page.before_us, at->as.string, &err) != TINKC_OK) {
-        return refuse(s, "cursor is not one of ours");
+        return refuse(s, "cursor is not one of this server's");
     }
     s->page.before_id = id->as.string;
     return true;

@@ -1,4 +1,4 @@
-/* Writing with libarchive, see srv_tar.h. */
+/* Writes the members with libarchive. */
 #include "server/api/srv_tar.h"
 
 #include <archive.h>
@@ -97,15 +97,21 @@ static tinkc_code fill(const tar *t, int fd, tk_err *err)
         return refuse(t->out, err);
     }
     tinkc_code code = put_file(t, "adapter_config.json", err);
-    if (code == TINKC_OK) {
-        code = put_file(t, "adapter_model.safetensors", err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = put_header(t, "checkpoint_complete", 0, err);
+    code = put_file(t, "adapter_model.safetensors", err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK && archive_write_close(t->out) != ARCHIVE_OK) {
+    code = put_header(t, "checkpoint_complete", 0, err);
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    if (archive_write_close(t->out) != ARCHIVE_OK) {
         code = refuse(t->out, err);
     }
+out:
     return code;
 }
 

@@ -1,4 +1,4 @@
-/* Counted bytes, see srv_blob.h. */
+/* The last owner frees the bytes, on any thread. */
 #include "server/http/srv_blob.h"
 
 #include "base/mem.h"

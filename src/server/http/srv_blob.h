@@ -1,5 +1,5 @@
-/* Bytes with a count of owners: an answer that several polls may be sending while its
- * future forgets it. Immutable once made. Thread: any. */
+/* Bytes with a count of owners: an answer that several connections may send while its
+ * maker forgets it. Immutable once made. Thread: any. */
 #ifndef SERVER_SRV_BLOB_H
 #define SERVER_SRV_BLOB_H
 
@@ -13,8 +13,8 @@ typedef struct srv_blob {
     size_t n;
 } srv_blob;
 
-/* Takes the bytes out of `buf` (which is empty then, also on failure). NULL when out of
- * memory or when the buffer had failed. One owner: the caller. */
+/* Takes the bytes out of `buf`, which is empty afterwards, also on failure. Returns NULL
+ * when out of memory or when the buffer had failed. The caller is the one owner. */
 TK_NODISCARD srv_blob *srv_blob_take(tk_buf *buf);
 
 srv_blob *srv_blob_retain(srv_blob *blob); /* returns its argument */

@@ -1,5 +1,5 @@
 /* A limit on bytes that many hold: request bodies in memory, and what was decompressed
- * from them. Whoever counts bytes in gives the same number back. Thread: any. */
+ * from them. The code that counts bytes in gives the same number back. Thread: any. */
 #ifndef SERVER_SRV_BUDGET_H
 #define SERVER_SRV_BUDGET_H
 

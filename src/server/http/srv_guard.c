@@ -1,6 +1,5 @@
-/* Checks of the caller. A browser can be made to send requests to loopback: by a name
- * that a stranger's DNS points there (Host tells), or by a form or script of another site
- * (Origin tells). */
+/* A browser can be made to send requests to loopback: by a name that a stranger's DNS
+ * points there (seen in Host), or by a form or script of another site (seen in Origin). */
 #include "server/http/srv_guard.h"
 
 #include <string.h>

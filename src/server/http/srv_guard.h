@@ -1,5 +1,5 @@
-/* Who may ask: the key, and the headers that tell a web page from a program. Pure.
- * Thread: any. */
+/* Checks of a caller: the key, and the headers that distinguish a web page from a program.
+ * Pure. Thread: any. */
 #ifndef SERVER_SRV_GUARD_H
 #define SERVER_SRV_GUARD_H
 
@@ -8,7 +8,7 @@
 
 typedef struct srv_guard {
     const char *api_key; /* NULL = every key, also none */
-    bool loopback;       /* only names of this machine are taken as Host */
+    bool loopback;       /* only names of this machine are accepted as Host */
 } srv_guard;
 
 typedef struct srv_guard_caller {
@@ -16,8 +16,8 @@ typedef struct srv_guard_caller {
     bool open;                /* the route needs no key */
 } srv_guard_caller;
 
-/* 0 = come in; else the status (401, 403) and the text in *err. Comparing keys takes the
- * same time wherever they differ. */
+/* Returns 0 when the caller may ask, else the status (401, 403), with the text in *err.
+ * Comparing keys takes the same time wherever they differ. */
 int srv_guard_check(const srv_guard *guard, const srv_guard_caller *caller, tk_err *err);
 
 #endif

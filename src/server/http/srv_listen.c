@@ -1,5 +1,5 @@
-/* Sockets by hand: the HTTP library's own would have a short backlog, and 2,000 clients
- * that come at once would wait for retransmissions. */
+/* Opens the socket itself: the HTTP library would use a short backlog, and 2,000 clients
+ * that connect at once would wait for retransmissions. */
 #include "server/http/srv_listen.h"
 
 #include <arpa/inet.h>

@@ -1,4 +1,4 @@
-/* The listening socket, and what the process may have open. Thread: any. */
+/* The listening socket, and the limit of open descriptors. Thread: any. */
 #ifndef SERVER_SRV_LISTEN_H
 #define SERVER_SRV_LISTEN_H
 
@@ -10,13 +10,13 @@ typedef struct srv_listen {
     unsigned port;
 } srv_listen;
 
-/* `host` is a numeric address, or "localhost". TINKC_E_CONFIG for another name,
- * TINKC_E_IO when the address cannot be had. */
+/* Listens. `host` is a numeric address, or "localhost". TINKC_E_CONFIG for another name,
+ * TINKC_E_IO when the address cannot be used. */
 TK_NODISCARD tinkc_code srv_listen_open(srv_listen *out, const char *host, unsigned port,
                                         tk_err *err);
 
-/* Nobody can connect any more. The descriptor stays open: the daemon's thread may be
- * about to name it to the kernel, and a closed number can be another file by then. */
+/* Refuses new connections. The descriptor stays open: the daemon's thread may be about to
+ * use it, and a closed number can be another file by then. */
 void srv_listen_refuse(const srv_listen *listen);
 
 void srv_listen_close(srv_listen *listen); /* accepts a closed one */
@@ -24,8 +24,8 @@ void srv_listen_close(srv_listen *listen); /* accepts a closed one */
 /* Whether only this machine can reach `host`. */
 bool srv_listen_is_loopback(const char *host);
 
-/* Raises the soft limit of descriptors to the hard one; connections that fit, with some
- * descriptors left for files. */
+/* Raises the soft limit of descriptors to the hard one. Returns how many connections fit,
+ * with some descriptors left for files. */
 unsigned srv_listen_max_connections(void);
 
 #endif

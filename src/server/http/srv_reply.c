@@ -47,6 +47,15 @@ srv_verdict srv_reply_buf(srv_request *request, int status, const char *type, tk
     return srv_reply_blob(request, status, type, blob);
 }
 
+/* Begins {"detail": ... */
+static void begin_detail(tk_json_writer *w, tk_buf *buf)
+{
+    tk_buf_init(buf, 8 * TK_KIB);
+    tk_json_writer_init(w, buf);
+    tk_json_begin_object(w);
+    tk_json_key(w, TK_STR("detail"));
+}
+
 srv_verdict srv_reply_fail(srv_request *request, int status, const char *format, ...)
 {
     tk_err text = TK_ERR_INIT; /* cuts and scrubs */
@@ -57,11 +66,8 @@ srv_verdict srv_reply_fail(srv_request *request, int status, const char *format,
     va_end(args);
     (void)tk_err_set(&text, TINKC_E_INVALID, "%s", line);
     tk_buf buf;
-    tk_buf_init(&buf, 8 * TK_KIB);
     tk_json_writer w;
-    tk_json_writer_init(&w, &buf);
-    tk_json_begin_object(&w);
-    tk_json_key(&w, TK_STR("detail"));
+    begin_detail(&w, &buf);
     tk_json_put_str(&w, tk_str_of(text.message));
     tk_json_end_object(&w);
     return srv_reply_buf(request, status, SRV_TYPE_JSON, &buf);
@@ -95,11 +101,8 @@ static srv_verdict reply_unprocessable(srv_request *request, const tk_err *err)
                        : err->code == TINKC_E_LIMIT ? "too_large"
                                                     : "value_error";
     tk_buf buf;
-    tk_buf_init(&buf, 8 * TK_KIB);
     tk_json_writer w;
-    tk_json_writer_init(&w, &buf);
-    tk_json_begin_object(&w);
-    tk_json_key(&w, TK_STR("detail"));
+    begin_detail(&w, &buf);
     tk_json_begin_array(&w);
     tk_json_begin_object(&w);
     tk_json_key(&w, TK_STR("loc"));

@@ -1,4 +1,4 @@
-/* See srv_stream.h. */
+/* A buffer with a read position. The connection is resumed outside of the lock. */
 #include "server/http/srv_stream.h"
 
 #include <string.h>
@@ -41,7 +41,7 @@ static void unlock_and_wake(srv_stream *stream)
 {
     bool wake = stream->waiting;
     stream->waiting = false;
-    /* Set before anybody waits, so only then is it safe to look. */
+    /* Both are set before the connection waits, so they may be read only then. */
     void (*resume)(void *) = wake ? stream->resume : NULL;
     void *user = wake ? stream->user : NULL;
     tk_mutex_unlock(&stream->lock);
@@ -50,7 +50,7 @@ static void unlock_and_wake(srv_stream *stream)
     }
 }
 
-/* Makes room of what was sent, when that is at least half: each byte moves once. */
+/* Drops what was sent, when that is at least half: each byte moves at most once. */
 static void drop_taken(srv_stream *stream)
 {
     size_t left = stream->pending.n - stream->taken;

@@ -1,7 +1,7 @@
-/* A body that is made while it is sent: the engine thread appends, the HTTP thread takes.
+/* A body that is made while it is sent: a producer appends, the HTTP thread takes.
  *
- * Two owners, the request and the producer; the last to let go frees it. A client that
- * reads slowly gets at most TK_SRV_STREAM_BYTES ahead of itself, then its stream ends
+ * Two owners, the request and the producer; the last release frees it. At most
+ * TK_SRV_STREAM_BYTES wait for a client that reads slowly; beyond that its stream ends
  * with what it has. Locks: its own, a leaf. */
 #ifndef SERVER_SRV_STREAM_H
 #define SERVER_SRV_STREAM_H
@@ -17,7 +17,7 @@ struct srv_stream {
     tk_mutex lock;
     tk_buf pending; /* what was not sent yet, from `taken` on */
     size_t taken;
-    bool ended;   /* the producer has said all */
+    bool ended;   /* the producer appends nothing more */
     bool gone;    /* the client has left, or the answer is complete */
     bool waiting; /* the connection is suspended until there is more */
     unsigned owners;
@@ -30,14 +30,15 @@ void srv_stream_release(srv_stream *stream); /* accepts NULL */
 
 /* ---- producer ---- */
 
-/* False when nobody reads any more: the producer may stop. */
+/* Appends bytes. Returns false when they are not read any more: the producer may stop. */
 bool srv_stream_put(srv_stream *stream, tk_str bytes);
 void srv_stream_end(srv_stream *stream);
 
 /* ---- HTTP thread ---- */
 
-/* Bytes copied to out[0..max); 0 = none now, and `waiting` is set: suspend, `resume` will
- * be called; -1 = the end. `on_wait` is called before anybody may resume. */
+/* Copies bytes to out[0..max) and returns their number; 0 = none now: `on_wait` was called
+ * and suspends the connection, `resume` will be called when there are more; -1 = the end.
+ * `on_wait` runs under the stream's lock, so that the resume comes after it. */
 long srv_stream_take(srv_stream *stream, char *out, size_t max,
                      void (*on_wait)(void *user), void *user);
 void srv_stream_leave(srv_stream *stream); /* the connection is done with it */

@@ -1,4 +1,4 @@
-/* What each kind of job does, on the engine thread. */
+/* What each kind of job does. Thread: engine. */
 #ifndef SERVER_SRV_RUN_H
 #define SERVER_SRV_RUN_H
 

@@ -163,14 +163,18 @@ tinkc_code srv_run_load(srv_job *job, tk_err *err)
     const char *full = NULL;
     srv_store *store = job->server->store;
     tinkc_code code = tk_path_parse(&path, job->path, err);
-    if (code == TINKC_OK) {
-        code =
-            srv_store_get_checkpoint(&checkpoint, store, &job->memory.arena, &path, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = srv_store_dir(&full, store, &job->memory.arena, checkpoint.dir, err);
+    code = srv_store_get_checkpoint(&checkpoint, store, &job->memory.arena, &path, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    return code == TINKC_OK
-               ? eng_adapter_load(job->model->adapter, full, job->optimizer, err)
-               : code;
+    code = srv_store_dir(&full, store, &job->memory.arena, checkpoint.dir, err);
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    code = eng_adapter_load(job->model->adapter, full, job->optimizer, err);
+out:
+    return code;
 }

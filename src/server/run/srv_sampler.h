@@ -20,7 +20,7 @@ typedef struct srv_sampler {
     char *base_name;
     const srv_base *base;
     char *path; /* tinker://..., or NULL */
-    /* the engine thread's, see srv_adapters.h */
+    /* the engine thread's; see srv_adapters.h */
     tk_list resident;     /* in srv_adapters.used while there is an adapter */
     char *dir;            /* of the weights, loaded when they are needed; or NULL */
     bool owns_dir;        /* the directory belongs to this sampler alone */

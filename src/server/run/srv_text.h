@@ -1,5 +1,5 @@
-/* The text of tokens, for stop strings and streams. In a build without src/text there is
- * none: models then have no tokenizer, and stop strings are refused. Thread: any. */
+/* The text of tokens, for stop strings and streams. In a build without src/text models
+ * have no tokenizer, and stop strings are refused (srv_text_off.c). Thread: any. */
 #ifndef SERVER_SRV_TEXT_H
 #define SERVER_SRV_TEXT_H
 
@@ -7,13 +7,14 @@
 
 typedef struct tk_tok tk_tok;
 
-/* *out is NULL when the file is not there or is of a kind that we cannot read.
+/* Load a tokenizer. *out is NULL when the file is missing or of a kind that cannot be read.
  * TINKC_E_NOMEM. */
 TK_NODISCARD tinkc_code srv_text_load(tk_tok **out, const char *path, tk_err *err);
 TK_NODISCARD tinkc_code srv_text_load_memory(tk_tok **out, tk_str json, tk_err *err);
 void srv_text_free(tk_tok *tok); /* accepts NULL */
 
-/* Appends the token's bytes, special tokens as their text; false for an unknown id. */
+/* Appends the token's bytes, special tokens as their text; returns false for an unknown
+ * id. */
 bool srv_text_put(const tk_tok *tok, int32_t token, tk_buf *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* See srv_files.h. Links are never followed: a name in a directory is removed as such. */
+/* Symbolic links are never followed: the name itself is removed. */
 #include "server/store/srv_files.h"
 
 #include <dirent.h>
@@ -13,7 +13,7 @@
 
 static tinkc_code make_lasting(const char *path, tk_err *err);
 
-/* mkdir, and the sync without which a crash may take the new name away again. */
+/* Makes a directory and syncs its parent: without that a crash may undo it. */
 static tinkc_code make_one(const char *path, const char *parent, tk_err *err)
 {
     struct stat st;
@@ -131,7 +131,7 @@ tinkc_code srv_files_link_dir(const char *from, const char *to, tk_err *err)
     return code;
 }
 
-/* How many entries `a` has; -1 when one of them is not the same file in `b`. */
+/* Returns how many entries `a` has; -1 when one of them is not the same file in `b`. */
 static int64_t count_linked(DIR *a, DIR *b)
 {
     const struct dirent *entry;

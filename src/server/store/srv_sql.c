@@ -1,4 +1,4 @@
-/* SQLite's calls with one place for errors, see srv_sql.h. */
+/* The first failure of a statement is kept; later calls do nothing. */
 #include "server/store/srv_sql.h"
 
 static void note(srv_sql *sql, int result)
@@ -36,11 +36,6 @@ void srv_sql_i64(srv_sql *sql, int64_t value)
     }
 }
 
-void srv_sql_null(srv_sql *sql)
-{
-    srv_sql_text(sql, (tk_str){NULL, 0});
-}
-
 bool srv_sql_row(srv_sql *sql)
 {
     if (sql->failure != SQLITE_OK || sql->ended) {
@@ -50,7 +45,7 @@ bool srv_sql_row(srv_sql *sql)
     if (result == SQLITE_ROW) {
         return true;
     }
-    sql->ended = true; /* another step would begin anew */
+    sql->ended = true; /* another step would run the statement again */
     note(sql, result == SQLITE_DONE ? SQLITE_OK : result);
     return false;
 }

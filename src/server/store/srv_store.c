@@ -11,8 +11,8 @@
 #include "server/store/srv_sql.h"
 #include "server/store/srv_store_int.h"
 
-/* Numbered: entry i brings a database of version i to version i + 1. Never changed, only
- * added to. */
+/* Entry i migrates a database of version i to version i + 1. Entries are only added, never
+ * changed. */
 static const char *const migrations[] = {
     "CREATE TABLE sessions("
     " id TEXT PRIMARY KEY, created_us INTEGER NOT NULL, tags TEXT NOT NULL,"
@@ -59,25 +59,32 @@ static tinkc_code read_version(int64_t *out, sqlite3 *db, tk_err *err)
 static tinkc_code migrate(sqlite3 *db, tk_err *err)
 {
     int64_t version = 0;
-    tinkc_code code = read_version(&version, db, err);
-    if (code == TINKC_OK && version > (int64_t)TK_ARRAY_LEN(migrations)) {
-        return tk_err_set(err, TINKC_E_UNSUPPORTED,
-                          "the data directory belongs to a newer version of tinkc");
-    }
-    if (code != TINKC_OK || version == (int64_t)TK_ARRAY_LEN(migrations)) {
-        return code;
-    }
+    const int64_t wanted = (int64_t)TK_ARRAY_LEN(migrations);
     char pragma[64];
-    (void)snprintf(pragma, sizeof(pragma), "PRAGMA user_version = %d",
-                   (int)TK_ARRAY_LEN(migrations));
+    (void)snprintf(pragma, sizeof(pragma), "PRAGMA user_version = %d", (int)wanted);
+    tinkc_code code = read_version(&version, db, err);
+    if (code != TINKC_OK || version == wanted) {
+        goto out;
+    }
+    if (version > wanted) {
+        code = tk_err_set(err, TINKC_E_UNSUPPORTED,
+                          "the data directory belongs to a newer version of tinkc");
+        goto out;
+    }
     code = srv_sql_exec(db, "BEGIN IMMEDIATE", err);
-    for (; code == TINKC_OK && version < (int64_t)TK_ARRAY_LEN(migrations); version++) {
+    for (; code == TINKC_OK && version < wanted; version++) {
         code = srv_sql_exec(db, migrations[version], err);
     }
-    if (code == TINKC_OK) {
-        code = srv_sql_exec(db, pragma, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    return code == TINKC_OK ? srv_sql_exec(db, "COMMIT", err) : code;
+    code = srv_sql_exec(db, pragma, err);
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    code = srv_sql_exec(db, "COMMIT", err);
+out:
+    return code;
 }
 
 static tinkc_code read_instance(srv_store *store, tk_err *err)

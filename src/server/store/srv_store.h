@@ -1,10 +1,10 @@
 /* What must survive: sessions, runs, samplers, checkpoints, usage, in SQLite (WAL, full
- * sync) at <data>/tinkc.db. Rows describe; weights are directories under
- * <data>/checkpoints, written whole before their row is. A checkpoint exists when its row
- * does; directories without a row are swept at the start.
+ * sync) at <data>/tinkc.db. Weights are directories under <data>/checkpoints, written
+ * whole before their row. A checkpoint exists when its row does; directories without a row
+ * are removed at the start.
  *
- * Thread: any; one connection behind a lock of its own, which is a leaf. Blocking: not
- * for the HTTP thread, not under the server's lock. */
+ * Thread: any; one connection, guarded by a lock that is a leaf. Blocking: not for the
+ * HTTP thread, not under the server's lock. */
 #ifndef SERVER_SRV_STORE_H
 #define SERVER_SRV_STORE_H
 
@@ -16,15 +16,15 @@
 
 typedef struct srv_store srv_store;
 
-/* Opens or makes the database and brings it to this version's schema; TINKC_E_UNSUPPORTED
- * when a newer version wrote it. */
+/* Opens or makes the database and migrates it to this version's schema;
+ * TINKC_E_UNSUPPORTED when a newer version wrote it. */
 TK_NODISCARD tinkc_code srv_store_open(srv_store **out, const char *data, tk_err *err);
 void srv_store_close(srv_store *store); /* accepts NULL */
 
 /* ---- sessions ---- */
 
-/* A name of this data directory, for ids that belong to no session: it is the same after
- * a restart. Static as long as the store. */
+/* Returns a name of this data directory, for ids that belong to no session: it is the same
+ * after a restart. Lives as long as the store. */
 const char *srv_store_instance(const srv_store *store);
 
 TK_NODISCARD tinkc_code srv_store_add_session(srv_store *store, const char *id,
@@ -44,7 +44,7 @@ typedef struct srv_store_run {
 
 TK_NODISCARD tinkc_code srv_store_add_run(srv_store *store, const srv_store_run *run,
                                           tk_err *err);
-/* TINKC_E_MISSING when there is none. Strings live in the arena. */
+/* Reads a run; TINKC_E_MISSING when there is none. Strings live in the arena. */
 TK_NODISCARD tinkc_code srv_store_get_run(srv_store_run *out, srv_store *store,
                                           tk_arena *arena, tk_str id, tk_err *err);
 
@@ -74,20 +74,19 @@ typedef struct srv_store_checkpoint {
     bool has_optimizer;
 } srv_store_checkpoint;
 
-/* Adds the row of a directory that is complete on disk; with `overwrite` it takes the
- * place of one with the same name, whose directory's name goes to *old_dir (arena;
- * empty = none). TINKC_E_CONFLICT when there is one. The row has reached the disk when it
- * returns. */
+/* Adds the row of a directory that is complete on disk. With `overwrite` it replaces one
+ * with the same name, whose directory's name goes to *old_dir (arena; empty = none);
+ * without, TINKC_E_CONFLICT when there is one. The row is on disk when it returns. */
 TK_NODISCARD tinkc_code srv_store_add_checkpoint(srv_store *store, tk_arena *arena,
                                                  const srv_store_checkpoint *checkpoint,
                                                  bool overwrite, tk_str *old_dir,
                                                  tk_err *err);
 
-/* By path; TINKC_E_MISSING when there is none (any more). */
+/* Reads a checkpoint; TINKC_E_MISSING when there is none, or none any more. */
 TK_NODISCARD tinkc_code srv_store_get_checkpoint(srv_store_checkpoint *out,
                                                  srv_store *store, tk_arena *arena,
                                                  const tk_path *path, tk_err *err);
-/* The newest one of a run; TINKC_E_MISSING when there is none. */
+/* Reads the newest one of a run; TINKC_E_MISSING when there is none. */
 TK_NODISCARD tinkc_code srv_store_last_checkpoint(srv_store_checkpoint *out,
                                                   srv_store *store, tk_arena *arena,
                                                   tk_str run_id, tk_err *err);
@@ -143,11 +142,12 @@ typedef struct srv_store_usages {
 /* Adds to the counters, all or none. */
 TK_NODISCARD tinkc_code srv_store_add_usage(srv_store *store, const srv_store_usage *rows,
                                             size_t n, tk_err *err);
-/* Those of hours that begin in [span_us[0], span_us[1]), by hour and session. Arena. */
+/* Lists those of hours that begin in [span_us[0], span_us[1]), by hour and session. Arena.
+ */
 TK_NODISCARD tinkc_code srv_store_list_usage(srv_store_usages *out, srv_store *store,
                                              tk_arena *arena, const int64_t span_us[2],
                                              tk_err *err);
-/* A session's metadata: JSON, or empty. Arena. TINKC_E_MISSING. */
+/* Reads a session's metadata: JSON, or empty. Arena. TINKC_E_MISSING. */
 TK_NODISCARD tinkc_code srv_store_session_metadata(tk_str *out, srv_store *store,
                                                    tk_arena *arena, tk_str id,
                                                    tk_err *err);
@@ -181,7 +181,7 @@ typedef struct srv_store_checkpoints {
     int64_t total; /* of all pages */
 } srv_store_checkpoints;
 
-/* Those past their time are left out. */
+/* Leaves out those past their time. */
 TK_NODISCARD tinkc_code srv_store_list_checkpoints(srv_store_checkpoints *out,
                                                    srv_store *store, tk_arena *arena,
                                                    const srv_store_filter *filter,
@@ -190,7 +190,7 @@ TK_NODISCARD tinkc_code srv_store_list_checkpoints(srv_store_checkpoints *out,
 TK_NODISCARD tinkc_code srv_store_list_sessions(tk_strs *ids, srv_store *store,
                                                 tk_arena *arena,
                                                 const srv_store_page *page, tk_err *err);
-/* Ids of the runs and of the samplers of one session, oldest first. */
+/* List the ids of the runs and of the samplers of one session, oldest first. */
 TK_NODISCARD tinkc_code srv_store_list_session_runs(tk_strs *ids, srv_store *store,
                                                     tk_arena *arena, tk_str session_id,
                                                     tk_err *err);
@@ -203,7 +203,7 @@ TK_NODISCARD tinkc_code srv_store_list_session_samplers(tk_strs *ids, srv_store 
 typedef struct srv_store_search {
     tk_str id; /* {NULL, 0} = any */
     int64_t before_us;
-    tk_str before_id; /* behind this one, newest first */
+    tk_str before_id; /* of sessions with the same time: only ids below this one */
     int64_t limit;
 } srv_store_search;
 

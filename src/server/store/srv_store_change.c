@@ -1,4 +1,5 @@
-/* Changes of checkpoints that exist: delete, publish, time to live. See srv_store.h. */
+/* Changes of checkpoints that exist: delete, publish, time to live. Each statement leaves
+ * out those past their time. */
 #include "base/clock.h"
 #include "server/store/srv_store_int.h"
 
@@ -44,41 +45,34 @@ tinkc_code srv_store_delete_checkpoint(tk_str *dir, srv_store *store, tk_arena *
     return code;
 }
 
-tinkc_code srv_store_publish_checkpoint(srv_store *store, tk_arena *arena,
-                                        const tk_path *path, bool is_public, tk_err *err)
+/* Runs an UPDATE that sets one number. */
+static tinkc_code set(srv_store *store, tk_arena *arena, const tk_path *path,
+                      const char *update, int64_t value, tk_err *err)
 {
-    srv_store_checkpoint before;
-    tinkc_code code = srv_store_get_checkpoint(&before, store, arena, path, err);
-    if (code != TINKC_OK) {
-        return code;
-    }
-    if (before.is_public == is_public) {
-        return TINKC_OK;
-    }
     srv_sql sql;
     tk_str dir;
     tk_mutex_lock(&store->lock);
-    srv_sql_begin(&sql, store->db, "UPDATE checkpoints SET is_public = ?" ALIVE "dir");
-    srv_sql_i64(&sql, is_public);
+    srv_sql_begin(&sql, store->db, update);
+    srv_sql_i64(&sql, value);
     bind_path(&sql, path);
-    code = finish(&dir, &sql, arena, err);
+    tinkc_code code = finish(&dir, &sql, arena, err);
     tk_mutex_unlock(&store->lock);
     return code;
+}
+
+tinkc_code srv_store_publish_checkpoint(srv_store *store, tk_arena *arena,
+                                        const tk_path *path, bool is_public, tk_err *err)
+{
+    return set(store, arena, path, "UPDATE checkpoints SET is_public = ?" ALIVE "dir",
+               is_public, err);
 }
 
 tinkc_code srv_store_expire_checkpoint(srv_store *store, tk_arena *arena,
                                        const tk_path *path, int64_t expires_us,
                                        tk_err *err)
 {
-    srv_sql sql;
-    tk_str dir;
-    tk_mutex_lock(&store->lock);
-    srv_sql_begin(&sql, store->db, "UPDATE checkpoints SET expires_us = ?" ALIVE "dir");
-    srv_sql_i64(&sql, expires_us);
-    bind_path(&sql, path);
-    tinkc_code code = finish(&dir, &sql, arena, err);
-    tk_mutex_unlock(&store->lock);
-    return code;
+    return set(store, arena, path, "UPDATE checkpoints SET expires_us = ?" ALIVE "dir",
+               expires_us, err);
 }
 
 tinkc_code srv_store_take_expired(tk_str *dir, srv_store *store, tk_arena *arena,

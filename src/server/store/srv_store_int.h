@@ -22,7 +22,8 @@ struct srv_store {
     "id, session_id, base_model, lora_rank, train_unembed, train_mlp, train_attn,"       \
     " user_metadata, created_us, last_request_us"
 
-/* The current row of a SELECT of those columns; strings in the arena. Under the lock. */
+/* Read the current row of a SELECT of those columns; strings in the arena. Under the lock.
+ */
 void srv_store_read_checkpoint(srv_store_checkpoint *out, srv_sql *sql, tk_arena *arena);
 void srv_store_read_run(srv_store_run *out, srv_sql *sql, tk_arena *arena);
 
@@ -31,8 +32,8 @@ void srv_store_read_run(srv_store_run *out, srv_sql *sql, tk_arena *arena);
  * Under the lock. */
 TK_NODISCARD tinkc_code srv_store_end(srv_store *store, tinkc_code code, tk_err *err);
 
-/* Removes directories of checkpoints without a row; *removed says how many. Only at the
- * open, while nobody saves. */
+/* Removes directories of checkpoints without a row; *removed is their number. Only at the
+ * open, before anything is saved. */
 TK_NODISCARD tinkc_code srv_store_sweep(srv_store *store, size_t *removed, tk_err *err);
 
 #endif

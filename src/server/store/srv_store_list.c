@@ -1,16 +1,16 @@
-/* Pages of runs, checkpoints and sessions, see srv_store.h. The count and the rows are
- * read under one hold of the lock, so they fit together. */
+/* Pages of runs, checkpoints and sessions. The count and the rows are read under one hold
+ * of the lock, so they agree. */
 #include "base/clock.h"
 #include "server/store/srv_store_int.h"
 
-/* How many rows of `total` a page shows. */
+/* Returns how many rows of `total` a page shows. */
 static size_t rows_of(const srv_store_page *page, int64_t total)
 {
     int64_t left = page->offset < total ? total - page->offset : 0;
     return (size_t)TK_MIN(left, page->limit);
 }
 
-/* The number that a statement selects; ends it. */
+/* Reads the number that a statement selects, and ends it. */
 static tinkc_code read_count(int64_t *out, srv_sql *sql, tk_err *err)
 {
     if (srv_sql_row(sql)) {

@@ -1,4 +1,4 @@
-/* Sessions with what a search shows of them. */
+/* Sessions for a search, with the count and the bytes of their checkpoints. */
 #include "server/store/srv_store_int.h"
 
 tinkc_code srv_store_search_sessions(srv_store_founds *out, srv_store *store,

@@ -1,6 +1,6 @@
 /* Directories of checkpoints that have no row: a save that was cut off between its files
- * and its row, or a removal between its row and its files. Nobody was told of them; they
- * go when the store is opened. */
+ * and its row, or a removal between its row and its files. No client was answered with
+ * them; they are removed when the store is opened. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
@@ -35,7 +35,7 @@ typedef struct walk {
     const tk_map *known;
     const char *root;
     size_t removed;
-    bool starved; /* something was left for the next start */
+    bool starved; /* out of memory: something was left for the next start */
 } walk;
 
 /* `below` is "", "<run>" or "<run>/<kind>"; directories three levels down are

@@ -1,4 +1,4 @@
-/* Rows of usage, see srv_store.h. */
+/* Counters of usage by hour, base model, session and kind. */
 #include "server/store/srv_store_int.h"
 
 static tinkc_code add_one(srv_store *store, const srv_store_usage *row, tk_err *err)

@@ -3,33 +3,8 @@
 #include <tinkc/training.h>
 
 #include "client/core/service.h"
+#include "server/clientfix.h"
 #include "server/restfix.h"
-
-#define OK(call)                                                                         \
-    do {                                                                                 \
-        tinkc_error *err = NULL;                                                         \
-        if ((call) != TINKC_OK) {                                                        \
-            fail_msg("%s: %s", #call, tinkc_error_message(err));                         \
-        }                                                                                \
-    } while (0)
-
-/* A server with these rules; NULL: none. */
-static void open_faulty(srvfix *f, const char *rules)
-{
-    char file[64] = "/tmp/tinkc-faults-XXXXXX";
-    if (rules == NULL) {
-        srvfix_open(f, (srv_options){0});
-        return;
-    }
-    int fd = mkstemp(file);
-    assert_true(fd >= 0);
-    FILE *out = fdopen(fd, "w");
-    assert_non_null(out);
-    assert_true(fprintf(out, "{\"rules\":[%s]}", rules) > 0);
-    assert_int_equal(fclose(out), 0);
-    srvfix_open(f, (srv_options){.faults = file});
-    assert_int_equal(remove(file), 0);
-}
 
 static const char heartbeat[] = "/api/v1/session_heartbeat";
 
@@ -50,8 +25,9 @@ static void test_srv_answers_are_lost(void **state)
     (void)state;
     srvfix f;
     int status = 0;
-    open_faulty(&f, "{\"route\":\"session_heartbeat\",\"action\":\"drop\",\"once\":true},"
-                    "{\"route\":\"session_heartbeat\",\"action\":\"cut\",\"times\":1}");
+    srvfix_open_faulty(
+        &f, "{\"route\":\"session_heartbeat\",\"action\":\"drop\",\"once\":true},"
+            "{\"route\":\"session_heartbeat\",\"action\":\"cut\",\"times\":1}");
     const char *id = srvfix_session(&f);
     assert_int_not_equal(beat(&f, id, &status), HTTPGET_OK);
     httpget_outcome cut = beat(&f, id, &status);
@@ -67,8 +43,8 @@ static void test_srv_statuses_are_given(void **state)
     (void)state;
     srvfix f;
     int status = 0;
-    open_faulty(&f, "{\"route\":\"session_heartbeat\",\"action\":\"status\","
-                    "\"status\":429,\"skip\":1,\"every\":2,\"times\":2}");
+    srvfix_open_faulty(&f, "{\"route\":\"session_heartbeat\",\"action\":\"status\","
+                           "\"status\":429,\"skip\":1,\"every\":2,\"times\":2}");
     const char *id = srvfix_session(&f);
     static const int expected[] = {200, 429, 200, 429, 200, 200, 200};
     for (size_t i = 0; i < TK_ARRAY_LEN(expected); i++) {
@@ -84,10 +60,10 @@ static void test_srv_delays_end(void **state)
     (void)state;
     srvfix f;
     int status = 0;
-    open_faulty(&f, "{\"route\":\"session_heartbeat\",\"action\":\"delay\","
-                    "\"delay_ms\":20,\"times\":1},"
-                    "{\"route\":\"session_heartbeat\",\"action\":\"delay\","
-                    "\"delay_ms\":3600000}");
+    srvfix_open_faulty(&f, "{\"route\":\"session_heartbeat\",\"action\":\"delay\","
+                           "\"delay_ms\":20,\"times\":1},"
+                           "{\"route\":\"session_heartbeat\",\"action\":\"delay\","
+                           "\"delay_ms\":3600000}");
     char body[128];
     const char *id = srvfix_session(&f);
     assert_int_equal(beat(&f, id, &status), HTTPGET_OK);
@@ -117,11 +93,8 @@ static void test_srv_bad_rules_are_refused(void **state)
         "3",
     };
     for (size_t i = 0; i < TK_ARRAY_LEN(rules); i++) {
-        char file[64] = "/tmp/tinkc-faults-XXXXXX";
-        FILE *out = fdopen(mkstemp(file), "w");
-        assert_non_null(out);
-        assert_true(fprintf(out, "{\"rules\":[%s]}", rules[i]) > 0);
-        assert_int_equal(fclose(out), 0);
+        char file[64];
+        srvfix_write_faults(file, rules[i]);
         srv *server = NULL;
         tk_err err = TK_ERR_INIT;
         char data[64], command[160];
@@ -137,13 +110,9 @@ static void test_srv_bad_rules_are_refused(void **state)
 
 static tinkc_service *open_service(srvfix *f)
 {
-    tinkc_config *config = NULL;
     tinkc_service *service = NULL;
-    OK(tinkc_config_new(&config, &err));
-    OK(tinkc_config_set(config, "base_url", srv_url(f->server), &err));
-    OK(tinkc_config_set(config, "api_key", "tml-test-key", &err));
-    OK(tinkc_config_set(config, "proxy", "", &err));
-    /* The pauses are the client's tests; here only what they come to counts. */
+    tinkc_config *config = clientfix_config(f);
+    /* Short pauses: the tests of the client look at them, here only the result counts. */
     tk_err why = TK_ERR_INIT;
     const tk_core_seams seams = {.most_pause_ms = 5};
     if (tk_service_open(&service, config, &seams, &why) != TINKC_OK) {
@@ -196,7 +165,7 @@ static void run(srvfix *f, const char *rules)
     lora.rank = 4;
     lora.has_seed = true;
     lora.seed = 7;
-    open_faulty(f, rules);
+    srvfix_open_faulty(f, rules);
     tinkc_service *service = open_service(f);
     OK(tinkc_service_create_training_wait(&training, service, RESTFIX_MODEL, &lora,
                                           &err));

@@ -66,13 +66,8 @@ static void test_srv_parked_polls_are_released(void **state)
     open_fix(&t, (srv_options){0});
     const char *id =
         submit(&t, API "forward_backward", train_body(&t, 2, "cross_entropy"));
-    const httpget_request request = {.method = "POST",
-                                     .target = API "retrieve_future",
-                                     .body =
-                                         format_body(&t, "{\"request_id\":\"%s\"}", id)};
     for (int i = 0; i < POLLS; i++) {
-        polls[i] = httpget_connect(srvfix_port(&t.f));
-        assert_true(httpget_ask(polls[i], &request));
+        polls[i] = send_poll(&t, id);
     }
     (void)submit(&t, API "optim_step", step_body(&t, 3, "0.1"));
     for (int i = 0; i < POLLS; i++) {
