@@ -1,4 +1,4 @@
-/* The server as a whole: who may ask, session routes, limits, start and stop.
+/* The server as a whole: checks of the caller, session routes, limits, start and stop.
  * Links: wire */
 #include "base/file.h"
 #include "base/mem.h"
@@ -124,7 +124,7 @@ static void test_srv_key_is_checked(void **state)
     srvfix_close(&f);
 }
 
-/* S-002: without a key of its own the server takes any; browsers stay out. */
+/* S-002: a server without a key accepts any; browsers are refused. */
 static void test_srv_web_pages_are_refused(void **state)
 {
     (void)state;
@@ -164,7 +164,7 @@ static tinkc_code try_start(srv_options options)
     return code;
 }
 
-/* Who is refused leaves the URL of the server that runs, by which others find it. */
+/* A second server is refused and leaves the URL of the first one in the lock file. */
 static void test_srv_lock_names_the_server(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Every route under hostile bodies and paths: never a 5xx of our own making, and the next
+/* Every route under hostile bodies and paths: never a 5xx, and the next
  * honest request is answered.
  * Links: wire */
 #include "server/api/srv_api.h"

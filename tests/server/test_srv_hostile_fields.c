@@ -134,7 +134,7 @@ static void expand(tk_buf *out, const fix *t, const char *text)
 }
 
 /* The status; a 5xx that does not say "this is not served here" fails the test. A server
- * may close after an answer: then the next request has a connection of its own. */
+ * may close after an answer: then the next request has a new connection. */
 static int ask(fix *t, const httpget_request *request)
 {
     int port = srvfix_port(&t->rest.srv);
@@ -287,7 +287,7 @@ static void spoil_route(fix *t, const srv_route *route)
     tk_buf_dispose(&text);
 }
 
-/* A run, a step, a save and a sample on a session of its own. */
+/* A run, a step, a save and a sample in a new session. */
 static void expect_service(fix *t)
 {
     restfix *r = &t->rest;

@@ -32,7 +32,7 @@ static void delete_path(restfix *t, const char *path)
     assert_int_equal(t->srv.status, 204);
 }
 
-/* A copy has a run of its own, outlives its source, and can be sampled from. */
+/* A copy has its own run, outlives its source, and can be sampled from. */
 static void test_srv_checkpoints_are_copied(void **state)
 {
     (void)state;
@@ -55,7 +55,7 @@ static void test_srv_checkpoints_are_copied(void **state)
         "\"sampling_params\":{\"max_tokens\":1},\"model_path\":\"%s\"}",
         path);
     (void)restfix_result(&t.srv, srvfix_post(&t.srv, API "asample", body));
-    /* What was copied is kept over a restart, and belongs to nobody's session. */
+    /* The copy survives a restart, and belongs to no session. */
     srvfix_restart(&t.srv, (srv_options){0});
     assert_int_equal(weights_info(&t, path), 200);
     srvfix_close(&t.srv);
@@ -110,7 +110,7 @@ static void test_srv_copies_of_others_conflict(void **state)
     const tk_json *json = copy(&t, more); /* of the second run now */
     assert_int_equal(t.srv.status, 409);
     assert_non_null(strstr(srvfix_text(json, "detail"), "another checkpoint"));
-    /* The first source is still the same one; saved anew it is not. */
+    /* The first source is still the same; after another save it is not. */
     (void)snprintf(t.run, sizeof(t.run), "%s:train:0", t.session);
     (void)copy(&t, more);
     assert_int_equal(t.srv.status, 200);

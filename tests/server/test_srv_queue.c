@@ -1,5 +1,5 @@
-/* What waits for what: sampling beside training, models side by side, and what polls are
- * told meanwhile. Nothing depends on time: the engine stops before each of its steps
+/* What waits for what: sampling beside training, models side by side, and the answers to
+ * polls meanwhile. Nothing depends on time: the engine stops before each of its steps
  * until the test lets it go on. Links: wire */
 #include <pthread.h>
 #include <time.h>
@@ -20,7 +20,7 @@ typedef struct gate {
     bool open;       /* no step waits any more */
     size_t allowed;  /* steps that may be taken */
     size_t taken[2]; /* srv_step: steps that came to the gate and passed */
-    size_t at_gate;  /* 1 = a step stands there */
+    size_t at_gate;  /* 1 = a step waits there */
     srv_step kind;   /* of that step */
 } gate;
 
@@ -91,7 +91,7 @@ static void open_gate(gate *g)
     pthread_mutex_unlock(&g->lock);
 }
 
-/* ---- a server behind a gate ---- */
+/* ---- a server with a gate before each step ---- */
 
 typedef struct fix {
     gate gate;
@@ -222,7 +222,7 @@ static void test_srv_samples_run_beside_training(void **state)
     close_fix(&t);
 }
 
-/* Two models take turns, piece by piece; who has not begun is told why. */
+/* Two models take turns, piece by piece; the poll of the one that has not begun says why. */
 static void test_srv_models_take_turns(void **state)
 {
     (void)state;
@@ -277,7 +277,7 @@ static void test_srv_turns_change_no_bit(void **state)
     assert_string_equal(text[0], text[1]);
 }
 
-/* S-006: a sample that has no room is told so. */
+/* S-006: the poll of a sample without room says so. */
 static void test_srv_waiting_samples_are_told(void **state)
 {
     (void)state;
@@ -295,7 +295,7 @@ static void test_srv_waiting_samples_are_told(void **state)
     close_fix(&t);
 }
 
-/* S-006: requests in a full queue are told so; one more is refused. */
+/* S-006: polls of requests in a full queue say so; one more request is refused. */
 static void test_srv_full_queues_are_told(void **state)
 {
     (void)state;
@@ -325,7 +325,7 @@ static void test_srv_full_queues_are_told(void **state)
     close_fix(&t);
 }
 
-/* Fills the table with futures that nobody finishes; the last of them. */
+/* Fills the table with futures that are never finished; returns the last one. */
 static srv_future *fill_futures(srv *server)
 {
     srv_futures *all = &server->futures;

@@ -32,7 +32,7 @@ static void test_srv_stop_answers_polls(void **state)
 typedef struct gate {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    bool reached; /* the engine stands here */
+    bool reached; /* the engine has stopped here */
     bool open;
 } gate;
 

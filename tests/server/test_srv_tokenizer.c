@@ -90,7 +90,7 @@ static void test_tokenizer_of_name(void **unused)
     end(&f);
 }
 
-/* A directory with the embedded model, whose template is a file of its own. */
+/* A directory with the embedded model, whose template is a separate file. */
 static void make_model(char dir[64])
 {
     static const char *const files[] = {"config.json", "model.safetensors",

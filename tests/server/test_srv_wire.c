@@ -85,7 +85,7 @@ static void test_srv_work_is_done_once(void **state)
     leave(&t);
 }
 
-/* S-017: a step that comes ends the wait for a part that never does; what comes behind
+/* S-017: a step that comes ends the wait for a part that never does; what comes after
  * its step is refused. */
 static void test_srv_gaps_do_not_hang(void **state)
 {

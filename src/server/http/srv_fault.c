@@ -99,7 +99,7 @@ static const srv_fault *choose(srv_faults *faults, const srv_request *request,
     return found;
 }
 
-/* Method, path and body; false: no digest, no fault. */
+/* Hashes method, path and body. Returns false without memory: then there is no fault. */
 static bool digest_of(char out[TK_SHA256_HEX_BYTES], const srv_request *request)
 {
     tk_err ignored = TK_ERR_INIT;

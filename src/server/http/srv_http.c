@@ -240,7 +240,7 @@ static void release_blob(void *blob)
     srv_blob_release(blob);
 }
 
-/* Half of a body, then the end of the connection. */
+/* Sends half of a body, then closes the connection. */
 static ssize_t read_half(void *user, uint64_t at, char *out, size_t max)
 {
     const srv_request *request = user;

@@ -53,7 +53,7 @@ tinkc_code srv_job_digest(char out[TK_SHA256_HEX_BYTES], const srv_request *requ
         tk_buf_puts(&buf, submit->schema->name);
         code = tk_schema_encode(&buf, submit->schema, submit->msg, &why);
         bytes = tk_buf_str(&buf);
-        if (code == TINKC_E_INVALID) { /* a null that we would not write ourselves */
+        if (code == TINKC_E_INVALID) { /* a null that the encoder refuses */
             code = TINKC_OK;
             bytes = tk_buf_str(&request->body);
         } else if (code != TINKC_OK) {

@@ -79,7 +79,8 @@ static tinkc_code fill_outputs(tk_tensor_map *maps, tk_arena *arena,
     return TINKC_OK;
 }
 
-/* How many outputs from `first` on have its trailing shape: one record holds those. */
+/* Returns how many outputs from `first` on have its trailing shape: one record holds them.
+ */
 static size_t run_of(const eng_result *result, size_t first)
 {
     const eng_output *head = &result->outputs[first];
@@ -135,7 +136,7 @@ static tinkc_code encode_result(tk_buf *out, const eng_result *result, tk_err *e
     return code;
 }
 
-/* One piece of the request, or with the last one its result. */
+/* Runs one piece of the request; after the last one, finishes the future. */
 static tinkc_code run_train(srv_job *job, bool *more, tk_err *err)
 {
     eng_result *result = NULL;

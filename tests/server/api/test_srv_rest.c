@@ -72,7 +72,7 @@ static void test_srv_checkpoints_are_listed(void **state)
     srvfix_close(&t.srv);
 }
 
-/* docs/protocol.md §11 row 23: total_count is the full count, also behind the end. */
+/* docs/protocol.md §11 row 23: total_count is the full count, also after the end. */
 static void test_srv_pages_know_the_total(void **state)
 {
     (void)state;
@@ -214,7 +214,7 @@ static void test_srv_sessions_are_listed(void **state)
     srvfix_close(&t.srv);
 }
 
-/* A session whose heartbeats stop lets go of its models. */
+/* The models of a session whose heartbeats stop are unloaded. */
 static void test_srv_silent_sessions_end(void **state)
 {
     (void)state;

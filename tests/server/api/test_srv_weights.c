@@ -2,7 +2,7 @@
  * Links: wire */
 #include "server/wirefix.h"
 
-/* Names that would leave the directory, or that nobody could type. */
+/* Names that would leave the directory, or that cannot be typed. */
 static void test_srv_names_are_checked(void **state)
 {
     (void)state;

@@ -23,7 +23,7 @@ static void take(srv_stream *stream, size_t n)
     }
 }
 
-/* What was sent makes room, also for a reader who is never quite up to date. */
+/* What was sent makes room, also when the reader never catches up. */
 static void test_srv_stream_forgets_what_was_sent(void **state)
 {
     (void)state;
@@ -37,7 +37,7 @@ static void test_srv_stream_forgets_what_was_sent(void **state)
         assert_true(srv_stream_put(stream, quarter));
         take(stream, sizeof(bytes));
     }
-    /* Who does not read at all is left behind. */
+    /* A reader that takes nothing loses its stream. */
     for (int i = 0; i < 3; i++) {
         assert_true(srv_stream_put(stream, quarter));
     }
@@ -46,7 +46,7 @@ static void test_srv_stream_forgets_what_was_sent(void **state)
     srv_stream_release(stream);
 }
 
-/* An event that cannot be written ends the stream: its reader would wait for ever, and a
+/* An event that cannot be written ends the stream: its reader would wait without end, and a
  * stop of the server for the reader. */
 static void test_srv_stream_ends_when_it_breaks(void **state)
 {

@@ -131,7 +131,7 @@ static void test_srv_adapters_wait_on_disk(void **state)
     assert_int_equal(directories(&t), SAMPLERS); /* each had to leave once */
     (void)snprintf(path, sizeof(path), API "sessions/%s/finish", t.session);
     (void)srvfix_post(&t.f, path, "{}");
-    srvfix_restart(&t.f, (srv_options){0}); /* whoever was not removed yet is now */
+    srvfix_restart(&t.f, (srv_options){0}); /* removes the rest */
     assert_int_equal(directories(&t), 0);
     srvfix_close(&t.f);
 }

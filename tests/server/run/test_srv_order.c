@@ -45,7 +45,7 @@ static void test_srv_first_part_comes_last(void **state)
     assert_int_equal(srv_order_deadline(&order, 0), TK_FOREVER);
 }
 
-/* A part that was never sent does not stop what comes behind it. */
+/* A part that was never sent does not stop what comes after it. */
 static void test_srv_barrier_ends_the_wait(void **state)
 {
     (void)state;
@@ -100,7 +100,7 @@ static void test_srv_forward_is_not_held(void **state)
     expect(&order, &after, 0);
 }
 
-/* After a forward ran early, the id behind it need not wait for it. */
+/* After a forward ran early, the next id need not wait for it. */
 static void test_srv_early_forward_is_counted(void **state)
 {
     (void)state;

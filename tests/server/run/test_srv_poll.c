@@ -1,4 +1,4 @@
-/* Polls of results: held, released, told to come again (docs/protocol.md §11).
+/* Polls of results: held, released, answered "not yet" (docs/protocol.md §11).
  * Links: wire */
 #include "server/wirefix.h"
 
@@ -31,7 +31,7 @@ static void test_srv_results_stay(void **state)
 }
 
 /* S-005, S-006: a request is accepted before it runs; a poll that comes early is held,
- * then told to come again, and why. */
+ * then answered "not yet", with the reason. */
 static void test_srv_polls_are_held(void **state)
 {
     (void)state;

@@ -59,7 +59,7 @@ static void test_srv_session_without_row_is_gone(void **state)
 
 typedef struct listener {
     srvfix f;
-    int told;
+    int logged;
 } listener;
 
 static void on_log(tinkc_log_level level, const char *component, const char *message,
@@ -70,20 +70,20 @@ static void on_log(tinkc_log_level level, const char *component, const char *mes
     listener *l = user;
     if (strstr(message, "no sign of life") != NULL) {
         (void)srvfix_session(&l->f); /* needs the server's lock */
-        l->told++;
+        l->logged++;
     }
 }
 
-/* Whoever reads the log may take its time: no lock is held meanwhile. */
+/* A slow reader of the log blocks nothing: no lock is held while it is called. */
 static void test_srv_log_holds_nobody_up(void **state)
 {
     (void)state;
-    listener l = {.told = 0};
+    listener l = {.logged = 0};
     srvfix_open(
         &l.f, (srv_options){.log_level = TINKC_LOG_INFO, .log = on_log, .log_user = &l});
     (void)srvfix_session(&l.f);
     srv_session_sweep(l.f.server, tk_clock_mono_ns(NULL) + 2 * SRV_SESSION_MUTE_NS);
-    assert_int_equal(l.told, 1);
+    assert_int_equal(l.logged, 1);
     srvfix_close(&l.f);
 }
 
@@ -95,7 +95,7 @@ typedef struct ending {
     atomic_int saved, finished;
 } ending;
 
-/* Before the first step of a training request: a snapshot is queued behind it, and then
+/* Before the first step of a training request: a snapshot is queued after it, and then
  * the session ends. */
 static void on_step(void *user, srv_step step)
 {
@@ -112,7 +112,7 @@ static void on_step(void *user, srv_step step)
     atomic_store(&e->finished, e->side.status);
 }
 
-/* A sampler that is made after the end of its session would stay for ever. */
+/* A sampler that is made after the end of its session would never end. */
 static void test_srv_no_sampler_after_the_end(void **state)
 {
     (void)state;

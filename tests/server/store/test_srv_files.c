@@ -1,4 +1,4 @@
-/* Directories of checkpoints last: whatever is made is synced where its name stands. This
+/* Directories of checkpoints survive a crash: the directory that holds the name is synced. This
  * program's fsync only notes which directory it was called for. */
 #include "server/store/srv_files.h"
 
