@@ -30,9 +30,9 @@ ROOMS = {
         **{room: CLIENT_GROUND for room in CLIENT_GROUND},
         "transfer": CLIENT_GROUND,
         "rest": CLIENT_GROUND,
-        "hub": CLIENT_GROUND | {"transfer", "rest", "training", "sampling"},
-        "sampling": CLIENT_GROUND,
-        "training": CLIENT_GROUND | {"sampling"},
+        "hub": CLIENT_GROUND | {"transfer"},
+        "sampling": CLIENT_GROUND | {"hub"},
+        "training": CLIENT_GROUND | {"hub", "sampling"},
     },
     "text": {
         "unicode": set(),

@@ -8,10 +8,10 @@
 
 static void destroy(tk_op *op)
 {
-    tk_core *core = op->core;
+    tk_handle *handle = op->handle;
     tinkc_future_free(&op->future);
     op->type->destroy(op);
-    tk_core_unref(&core);
+    tk_handle_unref(&handle);
 }
 
 static void cancel_now(tk_op *op)
@@ -52,12 +52,13 @@ static void on_cancel(void *user)
     }
 }
 
-void tk_op_init(tk_op *op, const tk_op_type *type, tk_core *core, const char *operation,
-                tk_result_kind kind)
+void tk_op_init(tk_op *op, const tk_op_type *type, tk_handle *handle,
+                const char *operation, tk_result_kind kind)
 {
     op->type = type;
-    op->core = tk_core_ref(core);
-    op->future = tk_future_new(tk_core_driver(core), operation, kind);
+    op->handle = tk_handle_ref(handle);
+    op->core = handle->core;
+    op->future = tk_future_new(&handle->driver, operation, kind);
     tk_list_init(&op->node);
     tk_list_init(&op->pending);
     op->task.run = run_start;

@@ -11,10 +11,10 @@
 #include <stdatomic.h>
 
 #include "base/list.h"
+#include "client/core/handle.h"
 #include "client/future/tk_future.h"
 #include "http/loop.h"
 
-typedef struct tk_core tk_core;
 typedef struct tk_op tk_op;
 
 typedef struct tk_op_type {
@@ -25,7 +25,8 @@ typedef struct tk_op_type {
 
 struct tk_op {
     const tk_op_type *type;
-    tk_core *core;        /* a reference */
+    tk_handle *handle;    /* a reference */
+    tk_core *core;        /* the handle's */
     tinkc_future *future; /* a reference */
     tk_list node;         /* in the core's list while it runs */
     tk_list pending;      /* in its tk_waits from the call on */
@@ -37,9 +38,9 @@ struct tk_op {
     bool is_foreign; /* with another server than the service's: that one is not told */
 };
 
-/* Takes a reference of core; makes the future. */
-void tk_op_init(tk_op *op, const tk_op_type *type, tk_core *core, const char *operation,
-                tk_result_kind kind);
+/* Takes a reference of the handle; makes the future. */
+void tk_op_init(tk_op *op, const tk_op_type *type, tk_handle *handle,
+                const char *operation, tk_result_kind kind);
 
 /* Hands the operation to the loop and returns the caller's reference of its future. When
  * the service is closing (or the future could not be made) the future is done with that

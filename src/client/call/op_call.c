@@ -120,7 +120,7 @@ static tinkc_code keep_args(described *self, const tk_op_call_args *args, tk_err
     return code == TINKC_OK ? copy_text(&self->query, args->query, err) : code;
 }
 
-tinkc_future *tk_op_call_run(tk_core *core, const tk_op_call_spec *spec,
+tinkc_future *tk_op_call_run(tk_handle *handle, const tk_op_call_spec *spec,
                              const tk_op_call_args *args)
 {
     static const tk_op_call_args none = {0};
@@ -128,11 +128,11 @@ tinkc_future *tk_op_call_run(tk_core *core, const tk_op_call_spec *spec,
     described *self = tk_zalloc(sizeof(*self));
     if (self == NULL) {
         tk_err_nomem(&err);
-        return tk_future_refused(tk_core_driver(core), spec->operation, spec->kind, &err);
+        return tk_handle_refuse(handle, spec->operation, spec->kind, &err);
     }
     self->spec = spec;
     tk_buf_init(&self->body, BODY_MAX_BYTES);
-    tk_op_init(&self->base.op, &described_type, core, spec->operation, spec->kind);
+    tk_op_init(&self->base.op, &described_type, handle, spec->operation, spec->kind);
     return keep_args(self, args != NULL ? args : &none, &err) == TINKC_OK
                ? tk_op_submit(&self->base.op)
                : tk_op_refuse(&self->base.op, &err);

@@ -35,7 +35,7 @@ typedef struct tk_op_call_args {
 } tk_op_call_args;
 
 /* Starts the operation. `args` may be NULL. Thread: the caller's. */
-tinkc_future *tk_op_call_run(tk_core *core, const tk_op_call_spec *spec,
+tinkc_future *tk_op_call_run(tk_handle *handle, const tk_op_call_spec *spec,
                              const tk_op_call_args *args);
 
 /* ---- as a first member ---- */

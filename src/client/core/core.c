@@ -1,5 +1,4 @@
-/* See core.h. Becoming ready is session.c's business; here are life, driving and the
- * small shared things. */
+/* Life, shutdown and the small shared things. How a core becomes ready is in session.c. */
 #include "client/core/core_int.h"
 
 #include <stdio.h>
@@ -14,50 +13,6 @@
 #define SERVER_MAX_BYTES  (64 * TK_KIB)
 #define SOURCE_MAX_BYTES  (64 * TK_KIB)
 #define HEADERS_MAX_BYTES (256 * TK_KIB)
-
-/* ---- the driver that futures see ---- */
-
-static tk_core *of_driver(tk_driver *driver)
-{
-    return TK_CONTAINER_OF(driver, tk_core, driver);
-}
-
-static void driver_ref(tk_driver *driver)
-{
-    (void)tk_core_ref(of_driver(driver));
-}
-
-static void driver_unref(tk_driver *driver)
-{
-    tk_core *core = of_driver(driver);
-    tk_core_unref(&core);
-}
-
-static bool driver_drive(tk_driver *driver, int64_t max_ms)
-{
-    return tk_loop_drive(of_driver(driver)->base->loop, max_ms);
-}
-
-static bool driver_later(tk_driver *driver, tk_task *task)
-{
-    tk_core *core = of_driver(driver)->base;
-    bool inside = tk_loop_is_inside(core->loop);
-    if (inside) {
-        tk_loop_later(core->loop, task);
-    }
-    return inside;
-}
-
-static void driver_now(tk_driver *driver)
-{
-    tk_core *core = of_driver(driver)->base;
-    if (tk_loop_is_inside(core->loop)) {
-        tk_loop_run_late(core->loop);
-    }
-}
-
-static const tk_driver_ops driver_ops = {driver_ref, driver_unref, driver_drive,
-                                         driver_later, driver_now};
 
 /* ---- life ---- */
 
@@ -89,50 +44,13 @@ static void destroy(tk_core *core)
     tk_free(core);
 }
 
-static void destroy_view(tk_core *view)
-{
-    tk_core_unref(&view->base);
-    tk_context_free(&view->context);
-    tk_free(view);
-}
-
 void tk_core_unref(tk_core **core_ref)
 {
     tk_core *core = *core_ref;
     *core_ref = NULL;
-    if (core == NULL || atomic_fetch_sub(&core->refs, 1) != 1) {
-        return;
-    }
-    if (core->base != core) {
-        destroy_view(core);
-    } else {
+    if (core != NULL && atomic_fetch_sub(&core->refs, 1) == 1) {
         destroy(core);
     }
-}
-
-tinkc_code tk_core_in_context(tk_core **out, tk_core *core, const tinkc_context *context,
-                              tk_err *err)
-{
-    tk_context *copy = NULL;
-    tinkc_code code = tk_core_check(core, err);
-    if (code == TINKC_OK) {
-        code = tk_context_new(&copy, context, err);
-    }
-    if (code != TINKC_OK) {
-        return code;
-    }
-    tk_core *view = tk_zalloc(sizeof(*view));
-    if (view == NULL) {
-        tk_context_free(&copy);
-        return tk_err_nomem(err);
-    }
-    atomic_init(&view->refs, 1);
-    view->base = tk_core_ref(core->base);
-    view->context = copy;
-    view->driver = core->base->driver;
-    view->driver.context = copy;
-    *out = view;
-    return TINKC_OK;
 }
 
 static tinkc_code check_url(tk_core *core, tk_url *url, tk_err *err)
@@ -171,7 +89,7 @@ static tinkc_code make_log(tk_core *core, tk_err *err)
 static tinkc_code make_transport(tk_transport **out, const tk_core *core, tk_err *err)
 {
     const tinkc_config *config = core->config;
-    tk_curl_options options = {.clock = core->driver.clock,
+    tk_curl_options options = {.clock = core->clock,
                                .ca_file = config->ca_file,
                                .ca_dir = config->ca_dir,
                                .client_cert = config->client_cert,
@@ -238,9 +156,9 @@ static tinkc_code make_loop(tk_core *core, const tk_core_seams *seams, tk_err *e
             return code;
         }
     }
-    tk_loop_options options = {.clock = core->driver.clock,
+    tk_loop_options options = {.clock = core->clock,
                                .transport = transport,
-                               .threaded = !core->driver.is_manual,
+                               .threaded = !core->is_manual,
                                .thread_name = "tinkc",
                                .on_stop = on_stop,
                                .user = core};
@@ -254,11 +172,8 @@ static tinkc_code make_loop(tk_core *core, const tk_core_seams *seams, tk_err *e
 static void init_members(tk_core *core, const tk_core_seams *seams)
 {
     atomic_init(&core->refs, 1);
-    core->base = core;
-    core->driver.hooks = &core->hooks;
-    core->driver.ops = &driver_ops;
-    core->driver.clock = seams->clock != NULL ? seams->clock : &tk_clock_real;
-    core->driver.is_manual = core->config->loop == TINKC_LOOP_MANUAL;
+    core->clock = seams->clock != NULL ? seams->clock : &tk_clock_real;
+    core->is_manual = core->config->loop == TINKC_LOOP_MANUAL;
     core->most_pause_ms = seams->most_pause_ms;
     core->pid = getpid();
     tk_list_init(&core->running);
@@ -288,7 +203,7 @@ static tinkc_code fill(tk_core *core, const tinkc_config *config,
         return code;
     }
     init_members(core, seams);
-    code = tk_hooks_init(&core->hooks, core->driver.clock, err);
+    code = tk_hooks_init(&core->hooks, core->clock, err);
     if (code == TINKC_OK) {
         code = tk_ledger_init(&core->ledger, err);
     }
@@ -325,7 +240,7 @@ static tinkc_code fill(tk_core *core, const tinkc_config *config,
     }
     if (code == TINKC_OK) {
         tk_limiter_port_init(&core->port, core->limiter, core->loop);
-        code = tk_worker_init(&core->worker, core->loop, core->driver.is_manual, err);
+        code = tk_worker_init(&core->worker, core->loop, core->is_manual, err);
     }
     return code;
 }
@@ -351,7 +266,6 @@ tinkc_code tk_core_new(tk_core **out, const tinkc_config *config,
  * is done then. */
 void tk_core_shutdown(tk_core *core)
 {
-    core = core->base;
     atomic_store(&core->closed, true);
     tk_telemetry_close(core->telemetry);
     tk_loop_stop(core->loop);
@@ -360,18 +274,17 @@ void tk_core_shutdown(tk_core *core)
 
 bool tk_core_is_inside(tk_core *core)
 {
-    core = core->base;
     return tk_loop_is_inside(core->loop) || tk_worker_is_inside(&core->worker);
 }
 
 tinkc_code tk_core_check(tk_core *core, tk_err *err)
 {
-    if (core->base->pid != getpid()) {
+    if (core->pid != getpid()) {
         return tk_err_set(err, TINKC_E_STATE,
                           "this handle belongs to the parent process; open a service of "
                           "your own after fork()");
     }
-    if (atomic_load(&core->base->closed)) {
+    if (atomic_load(&core->closed)) {
         return tk_err_set(err, TINKC_E_CANCELLED, "the service was closed");
     }
     return TINKC_OK;
@@ -381,7 +294,6 @@ tinkc_code tk_core_check(tk_core *core, tk_err *err)
 
 bool tk_core_billing_pause(tk_core *core)
 {
-    core = core->base;
     bool log_now = false;
     bool paused =
         tk_retry_billing_pause(&core->billing, tk_loop_now_ms(core->loop), &log_now);
@@ -405,7 +317,6 @@ static const char *default_reason(tinkc_queue_state state)
 void tk_core_queue_state(tk_core *core, tinkc_queue_state state, tk_str reason,
                          const char *what)
 {
-    core = core->base;
     char text[160];
     (void)snprintf(text, sizeof(text), TK_STR_FMT, TK_STR_ARG(reason));
     const char *why = reason.n > 0 ? text : default_reason(state);
@@ -424,137 +335,136 @@ void tk_core_queue_state(tk_core *core, tinkc_queue_state state, tk_str reason,
 
 void tk_core_set_observer(tk_core *core, tinkc_queue_state_fn fn, void *user)
 {
-    core->base->observer = fn;
-    core->base->observer_user = user;
+    core->observer = fn;
+    core->observer_user = user;
 }
 
 /* ---- accessors ---- */
 
-tk_driver *tk_core_driver(tk_core *core)
+bool tk_core_is_manual(const tk_core *core)
 {
-    return &core->driver;
+    return core->is_manual;
 }
 
 tk_loop *tk_core_loop(tk_core *core)
 {
-    return core->base->loop;
+    return core->loop;
 }
 
 const tinkc_config *tk_core_config(const tk_core *core)
 {
-    return core->base->config;
+    return core->config;
 }
 
 const tk_clock *tk_core_clock(const tk_core *core)
 {
-    return core->base->driver.clock;
+    return core->clock;
 }
 
 int64_t tk_core_pause_end_ms(const tk_core *core, int64_t delay_ms)
 {
-    const tk_core *base = core->base;
-    if (base->most_pause_ms > 0) {
-        delay_ms = TK_MIN(delay_ms, base->most_pause_ms);
+    if (core->most_pause_ms > 0) {
+        delay_ms = TK_MIN(delay_ms, core->most_pause_ms);
     }
-    return tk_loop_now_ms(base->loop) + delay_ms;
+    return tk_loop_now_ms(core->loop) + delay_ms;
 }
 
 tk_log *tk_core_log(tk_core *core)
 {
-    return core->base->log;
+    return core->log;
 }
 
 tk_hooks *tk_core_hooks(tk_core *core)
 {
-    return &core->base->hooks;
+    return &core->hooks;
 }
 
 tk_telemetry *tk_core_telemetry(tk_core *core)
 {
-    return core->base->telemetry;
+    return core->telemetry;
 }
 
 tk_waits *tk_core_waits(tk_core *core)
 {
-    return &core->base->waits;
+    return &core->waits;
 }
 
 tk_worker *tk_core_worker(tk_core *core)
 {
-    return &core->base->worker;
+    return &core->worker;
 }
 
 tk_ledger *tk_core_ledger(tk_core *core)
 {
-    return &core->base->ledger;
+    return &core->ledger;
 }
 
 tk_str tk_core_common_headers(const tk_core *core)
 {
-    return tk_buf_str(&core->base->common_headers);
+    return tk_buf_str(&core->common_headers);
 }
 
 const char *tk_core_base_url(const tk_core *core)
 {
-    return core->base->base_url;
+    return core->base_url;
 }
 
 const tk_client_config *tk_core_flags(const tk_core *core)
 {
-    return &core->base->flags;
+    return &core->flags;
 }
 
 const char *tk_core_session_id(const tk_core *core)
 {
-    return atomic_load(&core->base->session_id);
+    return atomic_load(&core->session_id);
 }
 
 int64_t tk_core_next_model_seq(tk_core *core)
 {
-    return atomic_fetch_add(&core->base->model_seq, 1);
+    return atomic_fetch_add(&core->model_seq, 1);
 }
 
 int64_t tk_core_next_sampling_seq(tk_core *core)
 {
-    return atomic_fetch_add(&core->base->sampling_seq, 1);
+    return atomic_fetch_add(&core->sampling_seq, 1);
 }
 
 tk_list *tk_core_running(tk_core *core)
 {
-    return &core->base->running;
+    return &core->running;
 }
 
 tk_auth *tk_core_auth(tk_core *core)
 {
-    return core->base->auth;
+    return core->auth;
 }
 
 tk_rand *tk_core_rand(tk_core *core)
 {
-    return &core->base->rand;
+    return &core->rand;
 }
 
 tk_retry_billing *tk_core_billing(tk_core *core)
 {
-    return &core->base->billing;
+    return &core->billing;
 }
 
 tk_retry_pool *tk_core_pool(tk_core *core, tk_http_group group)
 {
-    return &core->base->pools[group];
+    return &core->pools[group];
 }
 
 tk_budget *tk_core_response_budget(tk_core *core)
 {
-    return &core->base->response_budget;
+    return &core->response_budget;
 }
 
 tk_budget *tk_core_fwdbwd_budget(tk_core *core)
 {
-    return &core->base->fwdbwd_budget;
+    return &core->fwdbwd_budget;
 }
 
 tk_limiter_port *tk_core_limiter_port(tk_core *core)
 {
-    return &core->base->port;
+    return &core->port;
 }

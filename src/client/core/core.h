@@ -1,9 +1,6 @@
-/* What stands behind a tinkc_service: configuration, loop, credentials, session, limits.
- *
- * A view is the same core with a context of its own: every function takes either, and
- * what is called through a view carries its context in the driver of its futures.
- * Reference-counted: the service handle, every client, every future and every running
- * operation hold one. Loop thread only, unless a function says otherwise. */
+/* The shared part of a service: configuration, loop, credentials, session, limits.
+ * Reference-counted: every handle (handle.h) and every running operation hold one. Loop
+ * thread only, unless a function says otherwise. */
 #ifndef CLIENT_CORE_H
 #define CLIENT_CORE_H
 
@@ -17,6 +14,7 @@
 #include "client/call/call.h"
 #include "client/call/limiter.h"
 #include "client/core/config_int.h"
+#include "client/core/handle.h"
 #include "client/future/tk_future.h"
 #include "client/insight/hooks.h"
 #include "client/insight/ledger.h"
@@ -47,13 +45,9 @@ struct tk_ready {
 /* Thread: any. */
 TK_NODISCARD tinkc_code tk_core_new(tk_core **out, const tinkc_config *config,
                                     const tk_core_seams *seams, tk_err *err);
-/* A view of the same service with a copy of this context; the caller owns *out.
- * TINKC_E_INVALID, TINKC_E_NOMEM. */
-TK_NODISCARD tinkc_code tk_core_in_context(tk_core **out, tk_core *core,
-                                           const tinkc_context *context, tk_err *err);
 tk_core *tk_core_ref(tk_core *core);
 void tk_core_unref(tk_core **core);
-tk_driver *tk_core_driver(tk_core *core);
+bool tk_core_is_manual(const tk_core *core);
 tk_loop *tk_core_loop(tk_core *core);
 const tinkc_config *tk_core_config(const tk_core *core);
 const tk_clock *tk_core_clock(const tk_core *core);

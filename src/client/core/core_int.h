@@ -1,4 +1,4 @@
-/* The struct behind core.h, for core.c and session.c only. */
+/* The struct of core.h, for core.c and session.c only. */
 #ifndef CLIENT_CORE_INT_H
 #define CLIENT_CORE_INT_H
 
@@ -19,10 +19,9 @@ typedef enum tk_phase {
 } tk_phase;
 
 struct tk_core {
-    tk_driver driver;
     atomic_size_t refs;
-    tk_core *base; /* itself; of a view a reference, and nothing below is used but: */
-    tk_context *context; /* a view's */
+    const tk_clock *clock; /* borrowed */
+    bool is_manual;
     tk_hooks hooks;
     tk_ledger ledger;
     atomic_bool closed;

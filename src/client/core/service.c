@@ -11,13 +11,18 @@
 #include "wire/msg_session.h"
 
 struct tinkc_service {
-    tk_core *core;
-    bool is_second; /* made with a context: closing it ends nothing else */
+    tk_handle *handle; /* a reference */
+    bool is_second;    /* made with a context: closing it ends nothing else */
 };
+
+tk_handle *tk_service_handle(const tinkc_service *service)
+{
+    return service->handle;
+}
 
 tk_core *tk_service_core(const tinkc_service *service)
 {
-    return service->core;
+    return service->handle->core;
 }
 
 /* ---- life ---- */
@@ -29,7 +34,12 @@ tinkc_code tk_service_open(tinkc_service **out, const tinkc_config *config,
     if (service == NULL) {
         return tk_err_nomem(err);
     }
-    tinkc_code code = tk_core_new(&service->core, config, seams, err);
+    tk_core *core = NULL;
+    tinkc_code code = tk_core_new(&core, config, seams, err);
+    if (code == TINKC_OK) {
+        code = tk_handle_new(&service->handle, core, NULL, err);
+        tk_core_unref(&core);
+    }
     if (code != TINKC_OK) {
         tk_free(service);
         return code;
@@ -57,17 +67,18 @@ void tinkc_service_close(tinkc_service **service_ref)
         return;
     }
     /* A second handle ends nothing, and a forked child has no thread to stop. */
-    bool ends = !service->is_second && tk_core_check(service->core, NULL) == TINKC_OK;
-    if (ends && tk_core_is_inside(service->core)) {
-        tk_log_write(tk_core_log(service->core), TINKC_LOG_ERROR, "service",
+    tk_core *core = service->handle->core;
+    bool ends = !service->is_second && tk_core_check(core, NULL) == TINKC_OK;
+    if (ends && tk_core_is_inside(core)) {
+        tk_log_write(tk_core_log(core), TINKC_LOG_ERROR, "service",
                      "tinkc_service_close does nothing in a callback of the service");
         return; /* it would wait for the thread that it runs on */
     }
     *service_ref = NULL;
     if (ends) {
-        tk_core_shutdown(service->core);
+        tk_core_shutdown(core);
     }
-    tk_core_unref(&service->core);
+    tk_handle_unref(&service->handle);
     tk_free(service);
 }
 
@@ -75,20 +86,21 @@ tinkc_code tinkc_service_with_context(tinkc_service **out, tinkc_service *servic
                                       const tinkc_context *context, tinkc_error **error)
 {
     tk_err err = TK_ERR_INIT;
-    tk_core *core = NULL;
+    tk_handle *handle = NULL;
     if (out == NULL) {
         tk_err_set(&err, TINKC_E_INVALID, "no place for the result");
     } else if (service == NULL) {
         tk_err_set(&err, TINKC_E_STATE, "the handle is NULL");
-    } else if (tk_core_in_context(&core, service->core, context, &err) == TINKC_OK) {
+    } else if (tk_handle_with_context(&handle, service->handle, context, &err) ==
+               TINKC_OK) {
         tinkc_service *second = tk_zalloc(sizeof(*second));
         if (second != NULL) {
-            second->core = core;
+            second->handle = handle;
             second->is_second = true;
             *out = second;
             return TINKC_OK;
         }
-        tk_core_unref(&core);
+        tk_handle_unref(&handle);
         tk_err_nomem(&err);
     }
     return tk_error_give(error, &err);
@@ -98,18 +110,18 @@ tinkc_code tinkc_service_with_context(tinkc_service **out, tinkc_service *servic
 
 int tinkc_service_fd(const tinkc_service *service)
 {
-    if (service == NULL || !tk_core_driver(service->core)->is_manual) {
+    if (service == NULL || !tk_core_is_manual(service->handle->core)) {
         return -1;
     }
-    return tk_loop_fd(tk_core_loop(service->core));
+    return tk_loop_fd(tk_core_loop(service->handle->core));
 }
 
 int64_t tinkc_service_deadline_ms(const tinkc_service *service)
 {
-    if (service == NULL || !tk_core_driver(service->core)->is_manual) {
+    if (service == NULL || !tk_core_is_manual(service->handle->core)) {
         return -1;
     }
-    return tk_loop_deadline_ms(tk_core_loop(service->core));
+    return tk_loop_deadline_ms(tk_core_loop(service->handle->core));
 }
 
 tinkc_code tinkc_service_process(tinkc_service *service, tinkc_error **error)
@@ -118,16 +130,16 @@ tinkc_code tinkc_service_process(tinkc_service *service, tinkc_error **error)
         return tk_error_tell(error, TINKC_E_STATE, "no service");
     }
     tk_err err = TK_ERR_INIT;
-    tinkc_code code = tk_core_check(service->core, &err);
+    tinkc_code code = tk_core_check(service->handle->core, &err);
     if (code == TINKC_OK) {
-        code = tk_loop_process(tk_core_loop(service->core), &err);
+        code = tk_loop_process(tk_core_loop(service->handle->core), &err);
     }
     return code == TINKC_OK ? TINKC_OK : tk_error_give(error, &err);
 }
 
 const char *tinkc_service_session_id(const tinkc_service *service)
 {
-    return service != NULL ? tk_core_session_id(service->core) : NULL;
+    return service != NULL ? tk_core_session_id(service->handle->core) : NULL;
 }
 
 tinkc_code tinkc_service_on_queue_state(tinkc_service *service, tinkc_queue_state_fn fn,
@@ -136,7 +148,7 @@ tinkc_code tinkc_service_on_queue_state(tinkc_service *service, tinkc_queue_stat
     if (service == NULL) {
         return tk_error_tell(err, TINKC_E_STATE, "no service");
     }
-    tk_core_set_observer(service->core, fn, user);
+    tk_core_set_observer(service->handle->core, fn, user);
     return TINKC_OK;
 }
 
@@ -157,7 +169,7 @@ tinkc_future *tinkc_service_health(tinkc_service *service)
     if (service == NULL) {
         return tk_service_none("health", TK_RESULT_NONE);
     }
-    return tk_op_call_run(service->core, &health_spec, NULL);
+    return tk_op_call_run(service->handle, &health_spec, NULL);
 }
 
 tinkc_code tinkc_service_health_wait(tinkc_service *service, tinkc_error **error)
@@ -205,7 +217,7 @@ tinkc_future *tinkc_service_capabilities(tinkc_service *service)
     if (service == NULL) {
         return tk_service_none("capabilities", TK_RESULT_CAPABILITIES);
     }
-    return tk_op_call_run(service->core, &capabilities_spec, NULL);
+    return tk_op_call_run(service->handle, &capabilities_spec, NULL);
 }
 
 tinkc_code tinkc_future_take_capabilities(tinkc_capabilities **out, tinkc_future *future,

@@ -6,13 +6,15 @@
 
 #include "client/core/core.h"
 
+/* Borrowed. */
+tk_handle *tk_service_handle(const tinkc_service *service);
 tk_core *tk_service_core(const tinkc_service *service);
 
 /* As tinkc_service_open, with seams. */
 TK_NODISCARD tinkc_code tk_service_open(tinkc_service **out, const tinkc_config *config,
                                         const tk_core_seams *seams, tk_err *err);
 
-/* The future of a call on a NULL handle. */
+/* Returns the future of a call on a NULL handle. */
 tinkc_future *tk_service_none(const char *operation, tk_result_kind kind);
 
 #endif

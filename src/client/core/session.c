@@ -385,7 +385,6 @@ static void advance(tk_core *core)
 
 void tk_core_when_ready(tk_core *core, tk_ready *ready)
 {
-    core = core->base;
     tk_list_init(&ready->node);
     if (is_served(core, ready)) {
         ready->done(ready, TINKC_OK, NULL);

@@ -62,7 +62,7 @@ static tinkc_code make_request(tk_request *out, const tk_hub_peer *peer,
                             .pass_status = call->pass_status,
                             .max_response_bytes = TK_HUB_ANSWER_BYTES,
                             .is_once = call->once};
-    return tk_request_init(out, &spec, tk_core_base_url(peer->core), err);
+    return tk_request_init(out, &spec, tk_core_base_url(peer->handle->core), err);
 }
 
 /* ---- what it says when it refuses ---- */
@@ -97,7 +97,7 @@ static const char *words_of(tk_arena *arena, const tinkc_raw_response *response)
 void tk_hub_words(char out[TK_HUB_WORDS_BYTES], const tk_hub_peer *peer,
                   const char *words)
 {
-    (void)tk_log_redact(tk_core_log(peer->core), out, TK_HUB_WORDS_BYTES,
+    (void)tk_log_redact(tk_core_log(peer->handle->core), out, TK_HUB_WORDS_BYTES,
                         tk_str_of(words));
 }
 
@@ -148,7 +148,7 @@ tinkc_code tk_hub_send(tinkc_raw_response **out, const tk_hub_peer *peer,
     if (code != TINKC_OK) {
         return code;
     }
-    tinkc_future *future = tk_raw_send(peer->core, &request, true);
+    tinkc_future *future = tk_raw_send(peer->handle, &request, true);
     tk_hub_wait(peer, future);
     code = tinkc_future_take_raw_response(&response, future, &error);
     tinkc_future_free(&future);

@@ -20,7 +20,7 @@
 
 /* Who is asked, and what is done meanwhile. */
 typedef struct tk_hub_peer {
-    tk_core *core;
+    tk_handle *handle;
     const char *url;           /* of the hub, without a slash at its end */
     const char *authorization; /* or NULL */
     bool (*tick)(void *user);  /* several times a second; false: TINKC_E_CANCELLED */

@@ -118,7 +118,7 @@ static tinkc_code check_call(tk_push *push, tinkc_service *service, const char *
 
 static tinkc_code find_hub(tk_push *push, tk_err *err)
 {
-    tk_core *core = tk_service_core(push->service);
+    tk_handle *handle = tk_service_handle(push->service);
     if (tk_hub_is_off(NULL)) {
         return tk_err_set(err, TINKC_E_STATE,
                           "the hub may not be asked: HF_HUB_OFFLINE or "
@@ -129,11 +129,12 @@ static tinkc_code find_hub(tk_push *push, tk_err *err)
         code = tk_hub_find_token(&push->token, push->options.hub_token, NULL, err);
     }
     if (code == TINKC_OK) {
-        code = tk_hub_pass_begin(&push->pass, core, push->token, err);
+        code = tk_hub_pass_begin(&push->pass, handle->core, push->token, err);
     }
-    int64_t retries = push->options.max_retries >= 0 ? push->options.max_retries
-                                                     : tk_core_config(core)->max_retries;
-    push->peer = (tk_hub_peer){.core = core,
+    int64_t retries = push->options.max_retries >= 0
+                          ? push->options.max_retries
+                          : tk_core_config(handle->core)->max_retries;
+    push->peer = (tk_hub_peer){.handle = handle,
                                .url = push->hub_url,
                                .authorization = push->pass.authorization,
                                .tick = tell,

@@ -152,7 +152,7 @@ static tinkc_code create(tk_push *push, tk_err *err)
             *err = why;
             return why.code;
         }
-        tk_body_stream_pause(push->peer.core, BUSY_MS);
+        tk_body_stream_pause(push->peer.handle, BUSY_MS);
     }
 }
 
@@ -177,7 +177,7 @@ static bool tick(void *user)
 /* As much of it as is looked at. */
 static tinkc_code read_readme(tk_buf *out, tk_push *push, tk_err *err)
 {
-    tk_fetch_options options = {.core = push->peer.core,
+    tk_fetch_options options = {.handle = push->peer.handle,
                                 .locate = locate,
                                 .tick = tick,
                                 .user = push,

@@ -66,10 +66,10 @@ static bool tell(void *user)
 }
 
 /* Reads all of it behind what is in *out. */
-static tinkc_code pull_all(pull *self, tk_core *core, const char *authorization,
+static tinkc_code pull_all(pull *self, tk_handle *handle, const char *authorization,
                            tk_buf *out, tk_err *err)
 {
-    tk_fetch_options options = {.core = core,
+    tk_fetch_options options = {.handle = handle,
                                 .locate = locate,
                                 .tick = tell,
                                 .user = self,
@@ -96,7 +96,7 @@ static tinkc_code pull_all(pull *self, tk_core *core, const char *authorization,
 
 /* ---- the service's own server ---- */
 
-static tinkc_code pull_served(tk_buf *out, tk_core *core, const char *model,
+static tinkc_code pull_served(tk_buf *out, tk_handle *handle, const char *model,
                               const char *name, const tinkc_tokenizer_options *options,
                               tk_err *err)
 {
@@ -107,7 +107,7 @@ static tinkc_code pull_served(tk_buf *out, tk_core *core, const char *model,
     tk_buf_putc(&path, '/');
     tk_buf_puts(&path, name);
     pull self = {.url = tk_buf_cstr(&path), .name = name, .options = options};
-    tinkc_code code = self.url != NULL ? pull_all(&self, core, NULL, out, err)
+    tinkc_code code = self.url != NULL ? pull_all(&self, handle, NULL, out, err)
                                        : tk_buf_status(&path, err);
     tk_buf_dispose(&path);
     return code;
@@ -119,12 +119,12 @@ typedef struct served {
 } served;
 
 /* One that need not be there. */
-static tinkc_code pull_beside(tk_buf *out, tk_core *core, const char *model,
+static tinkc_code pull_beside(tk_buf *out, tk_handle *handle, const char *model,
                               const char *name, const tinkc_tokenizer_options *options,
                               tk_err *err)
 {
     tk_err why = TK_ERR_INIT;
-    tinkc_code code = pull_served(out, core, model, name, options, &why);
+    tinkc_code code = pull_served(out, handle, model, name, options, &why);
     if (code == TINKC_E_NOT_FOUND) {
         tk_buf_clear(out);
         return TINKC_OK;
@@ -192,19 +192,20 @@ static tinkc_code open_served(tk_tok **out, const served *s, tk_err *err)
     return TINKC_OK;
 }
 
-tinkc_code tk_tokenizer_hub_serve(tk_tok **out, tk_core *core, const char *model,
+tinkc_code tk_tokenizer_hub_serve(tk_tok **out, tk_handle *handle, const char *model,
                                   const tinkc_tokenizer_options *options, tk_err *err)
 {
     served s;
     tk_buf_init(&s.json, TK_TOK_FILE_MAX_BYTES);
     tk_buf_init(&s.config, TK_TOK_CONFIG_MAX_BYTES);
     tk_buf_init(&s.jinja, TK_TOK_CONFIG_MAX_BYTES);
-    tinkc_code code = pull_served(&s.json, core, model, "tokenizer.json", options, err);
+    tinkc_code code = pull_served(&s.json, handle, model, "tokenizer.json", options, err);
     if (code == TINKC_OK) {
-        code = pull_beside(&s.config, core, model, "tokenizer_config.json", options, err);
+        code =
+            pull_beside(&s.config, handle, model, "tokenizer_config.json", options, err);
     }
     if (code == TINKC_OK) {
-        code = pull_beside(&s.jinja, core, model, "chat_template.jinja", options, err);
+        code = pull_beside(&s.jinja, handle, model, "chat_template.jinja", options, err);
     }
     if (code == TINKC_OK) {
         code = open_served(out, &s, err);
@@ -218,7 +219,7 @@ tinkc_code tk_tokenizer_hub_serve(tk_tok **out, tk_core *core, const char *model
 /* ---- the hub ---- */
 
 typedef struct hub {
-    tk_core *core;
+    tk_handle *handle;
     const tk_tokenizer_places *places;
     const tk_tokenizer_id *id;
     const tinkc_tokenizer_options *options;
@@ -235,9 +236,9 @@ static tinkc_code pull_hub_file(hub *self, tk_buf *out, const char *name, tk_err
     tk_url_escape(&url, tk_str_of(self->id->revision), "");
     tk_buf_printf(&url, "/%s", name);
     pull one = {.url = tk_buf_cstr(&url), .name = name, .options = self->options};
-    tinkc_code code = one.url != NULL
-                          ? pull_all(&one, self->core, self->pass.authorization, out, err)
-                          : tk_buf_status(&url, err);
+    tinkc_code code =
+        one.url != NULL ? pull_all(&one, self->handle, self->pass.authorization, out, err)
+                        : tk_buf_status(&url, err);
     tk_buf_dispose(&url);
     return code;
 }
@@ -336,14 +337,14 @@ static tinkc_code get_into(tk_tok **out, hub *self, const char *directory, tk_er
     return TINKC_OK;
 }
 
-tinkc_code tk_tokenizer_hub_get(tk_tok **out, tk_core *core,
+tinkc_code tk_tokenizer_hub_get(tk_tok **out, tk_handle *handle,
                                 const tk_tokenizer_places *places,
                                 const tk_tokenizer_id *id,
                                 const tinkc_tokenizer_options *options, tk_err *err)
 {
-    hub self = {.core = core, .places = places, .id = id, .options = options};
+    hub self = {.handle = handle, .places = places, .id = id, .options = options};
     char *directory = NULL;
-    tinkc_code code = tk_hub_pass_begin(&self.pass, core, places->token, err);
+    tinkc_code code = tk_hub_pass_begin(&self.pass, handle->core, places->token, err);
     if (code == TINKC_OK && places->cache != NULL) {
         code = tk_tokenizer_place_own(&directory, places, id, err);
     }

@@ -175,7 +175,8 @@ static tinkc_code try_server(lookup *self, tk_err *err)
     memcpy(text, name.p, name.n);
     text[name.n] = '\0';
     tk_err why = TK_ERR_INIT;
-    tinkc_code code = tk_tokenizer_hub_serve(&self->tok, s->core, text, s->options, &why);
+    tinkc_code code =
+        tk_tokenizer_hub_serve(&self->tok, s->handle, text, s->options, &why);
     if (code != TINKC_OK && is_final(code)) {
         return end(err, "the server's files", &why);
     }
@@ -208,15 +209,15 @@ static tinkc_code ask_hub(lookup *self, tk_err *err)
 {
     const tk_tokenizer_search *s = self->search;
     tinkc_service *own = NULL;
-    tk_core *core = s->core;
+    tk_handle *handle = s->handle;
     tinkc_code code =
         tk_tokenizer_places_find_token(&self->places, s->options, s->env, err);
-    if (code == TINKC_OK && core == NULL) {
+    if (code == TINKC_OK && handle == NULL) {
         code = open_way(&own, err);
-        core = code == TINKC_OK ? tk_service_core(own) : NULL;
+        handle = code == TINKC_OK ? tk_service_handle(own) : NULL;
     }
     if (code == TINKC_OK) {
-        code = tk_tokenizer_hub_get(&self->tok, core, &self->places, &self->id,
+        code = tk_tokenizer_hub_get(&self->tok, handle, &self->places, &self->id,
                                     s->options, err);
     }
     tinkc_service_close(&own);

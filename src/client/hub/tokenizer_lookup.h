@@ -8,8 +8,8 @@
 #include "client/values/tokenizer.h"
 
 typedef struct tk_tokenizer_search {
-    tk_core *core;         /* the way to the network; NULL: one is made when needed */
-    bool has_server;       /* the core's server may be asked */
+    tk_handle *handle;     /* the way to the network; NULL: one is made when needed */
+    bool has_server;       /* its server may be asked */
     bool is_callers_word;  /* the model's name comes from the caller, not a server */
     const char *model;     /* "org/name:...", or, the caller's, a directory */
     const char *server_id; /* tokenizer_id of the server; NULL: none */

@@ -193,7 +193,7 @@ void tk_telemetry_heard(tk_telemetry *t, bool answered)
 static void wait_a_little(tk_telemetry *t, int64_t deadline_ns)
 {
     tk_loop *loop = tk_core_loop(t->core);
-    if (tk_core_driver(t->core)->is_manual) {
+    if (tk_core_is_manual(t->core)) {
         tk_mutex_unlock(&t->lock);
         bool driven = tk_loop_drive(loop, DRIVE_MS);
         tk_mutex_lock(&t->lock);

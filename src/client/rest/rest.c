@@ -158,15 +158,14 @@ static tinkc_future *run(request *r, tinkc_service *service, const tk_op_call_sp
     if (service == NULL) {
         future = tk_service_none(spec->operation, spec->kind);
     } else {
-        tk_core *core = tk_service_core(service);
+        tk_handle *handle = tk_service_handle(service);
         r->args.path_arg = tk_buf_cstr(&r->path_arg);
         r->args.query = tk_buf_cstr(&r->query);
         (void)tk_buf_status(&r->path_arg, &r->err);
         (void)tk_buf_status(&r->query, &r->err);
         future = r->err.code == TINKC_OK
-                     ? tk_op_call_run(core, spec, &r->args)
-                     : tk_future_refused(tk_core_driver(core), spec->operation,
-                                         spec->kind, &r->err);
+                     ? tk_op_call_run(handle, spec, &r->args)
+                     : tk_handle_refuse(handle, spec->operation, spec->kind, &r->err);
     }
     tk_buf_dispose(&r->path_arg);
     tk_buf_dispose(&r->query);

@@ -240,22 +240,22 @@ static void destroy(tk_op *op)
 
 static const tk_op_type asking_type = {start, cancel, destroy};
 
-static asking *make(tk_core *core, const kind *of)
+static asking *make(tk_handle *handle, const kind *of)
 {
     asking *self = tk_zalloc(sizeof(*self));
     if (self != NULL) {
         self->kind = of;
         tk_buf_init(&self->path_arg, ARG_MAX_BYTES);
-        tk_op_init(&self->base.op, &asking_type, core, of->operation, of->result);
+        tk_op_init(&self->base.op, &asking_type, handle, of->operation, of->result);
     }
     return self;
 }
 
-static tinkc_future *submit(asking *self, tk_core *core, const kind *of, tk_err *err)
+static tinkc_future *submit(asking *self, tk_handle *handle, const kind *of, tk_err *err)
 {
     if (self == NULL) {
         tk_err_nomem(err);
-        return tk_future_refused(tk_core_driver(core), of->operation, of->result, err);
+        return tk_handle_refuse(handle, of->operation, of->result, err);
     }
     if (err->code == TINKC_OK && tk_buf_cstr(&self->path_arg) == NULL) {
         (void)tk_buf_status(&self->path_arg, err);
@@ -270,12 +270,12 @@ tinkc_future *tinkc_rest_archive_url(tinkc_service *service, const char *path)
         return tk_service_none(archive_kind.operation, archive_kind.result);
     }
     tk_err err = TK_ERR_INIT;
-    tk_core *core = tk_service_core(service);
-    asking *self = make(core, &archive_kind);
+    tk_handle *handle = tk_service_handle(service);
+    asking *self = make(handle, &archive_kind);
     if (self != NULL) {
         (void)tk_rest_put_checkpoint(&self->path_arg, path, &err);
     }
-    return submit(self, core, &archive_kind, &err);
+    return submit(self, handle, &archive_kind, &err);
 }
 
 tinkc_future *tinkc_rest_export_trace(tinkc_service *service, const char *session_id)
@@ -284,10 +284,10 @@ tinkc_future *tinkc_rest_export_trace(tinkc_service *service, const char *sessio
         return tk_service_none(trace_kind.operation, trace_kind.result);
     }
     tk_err err = TK_ERR_INIT;
-    tk_core *core = tk_service_core(service);
-    asking *self = make(core, &trace_kind);
+    tk_handle *handle = tk_service_handle(service);
+    asking *self = make(handle, &trace_kind);
     if (self != NULL && tk_rest_check_id(session_id, "session id", &err) == TINKC_OK) {
         tk_buf_puts(&self->path_arg, session_id);
     }
-    return submit(self, core, &trace_kind, &err);
+    return submit(self, handle, &trace_kind, &err);
 }

@@ -100,13 +100,13 @@ tinkc_future *tinkc_rest_whoami(tinkc_service *service)
     if (service == NULL) {
         return tk_service_none(operation, TK_RESULT_WHOAMI);
     }
-    tk_core *core = tk_service_core(service);
+    tk_handle *handle = tk_service_handle(service);
     asking *self = tk_zalloc(sizeof(*self));
     if (self == NULL) {
         tk_err err = TK_ERR_INIT;
         tk_err_nomem(&err);
-        return tk_future_refused(tk_core_driver(core), operation, TK_RESULT_WHOAMI, &err);
+        return tk_handle_refuse(handle, operation, TK_RESULT_WHOAMI, &err);
     }
-    tk_op_init(&self->op, &asking_type, core, operation, TK_RESULT_WHOAMI);
+    tk_op_init(&self->op, &asking_type, handle, operation, TK_RESULT_WHOAMI);
     return tk_op_submit(&self->op);
 }

@@ -10,6 +10,7 @@
 #include "client/core/service.h"
 #include "client/insight/telemetry_layer.h"
 #include "client/sampling/sample_body.h"
+#include "client/sampling/sampling.h"
 #include "client/sampling/sampling_result.h"
 #include "client/values/params.h"
 #include "client/values/types.h"
@@ -19,7 +20,7 @@
 
 typedef struct sample {
     tk_op op;
-    tinkc_sampling *sampling; /* a reference */
+    tk_sampler *sampler; /* a reference */
     bool is_logprobs;
     tk_sample_body body;
     tk_ledger_claim ledger;
@@ -54,8 +55,8 @@ static void leave(sample *self)
         tk_ledger_doubt(&self->ledger, self->body.most_tokens);
     }
     tk_ledger_release_all(&self->ledger); /* before the end is seen: it may be spent */
-    self->sampling->base->running--;
-    tk_budget_release(&self->sampling->base->slots, &self->slot);
+    self->sampler->running--;
+    tk_budget_release(&self->sampler->slots, &self->slot);
 }
 
 static void fail(sample *self, const tk_err *err)
@@ -93,7 +94,7 @@ static void succeed(sample *self, tk_str body)
     self->is_doubtful = false;
     tk_sample_body_spend(&self->ledger, &self->body, usage.cached, usage.sampled,
                          self->op.future);
-    self->sampling->base->progress_ms = tk_loop_now_ms(loop_of(self));
+    self->sampler->progress_ms = tk_loop_now_ms(loop_of(self));
     leave(self);
     tk_op_complete(&self->op, result,
                    is_logprobs ? tk_sampling_result_free_logprobs
@@ -111,7 +112,7 @@ static bool is_stuck(const sample *self, tk_err *err)
 {
     return detects_stuck(self) &&
            tk_poll_is_stuck(self->op.core, self->submit.answered_ms,
-                            self->sampling->base->progress_ms, err);
+                            self->sampler->progress_ms, err);
 }
 
 static bool is_retried(const sample *self)
@@ -152,7 +153,7 @@ static tinkc_code reserve_again(sample *self, tk_err *err)
     }
     tk_ledger_doubt(&self->ledger, self->body.most_tokens);
     self->is_doubtful = false;
-    return tk_sample_body_reserve(&self->ledger, &self->body, self->sampling, err);
+    return tk_sample_body_reserve(&self->ledger, &self->body, self->sampler, err);
 }
 
 static void failed(sample *self, const tk_err *err)
@@ -215,8 +216,8 @@ static void on_pushed_back(tk_submit *submission, const tk_retry_outcome *outcom
 {
     sample *self = submission->user;
     self->is_doubtful |= submission->is_doubtful;
-    tk_sampling_push_back(self->op.core, self->op.future, self->body.estimate_bytes,
-                          outcome);
+    tk_sampler_push_back(self->op.core, self->op.future, self->body.estimate_bytes,
+                         outcome);
     submit(self);
 }
 
@@ -232,12 +233,12 @@ static void submit(sample *self)
                                .type = TK_FUTURE_SAMPLE,
                                .body = self->body.text.p,
                                .body_n = self->body.text.n,
-                               .extra_header = TK_SAMPLING_BACKPRESSURE,
-                               .what = self->sampling->id,
+                               .extra_header = TK_SAMPLER_BACKPRESSURE,
+                               .what = self->sampler->id,
                                .future = self->op.future,
                                .started_ns = -1,
                                .never_stuck = !detects_stuck(self),
-                               .progress_ms = &self->sampling->base->progress_ms,
+                               .progress_ms = &self->sampler->progress_ms,
                                .pushed_back = on_pushed_back,
                                .settled = on_settled,
                                .done = on_done,
@@ -257,8 +258,8 @@ static void on_granted(tk_limiter_claim *claim)
 static void begin(sample *self)
 {
     tk_core *core = self->op.core;
-    tk_limiter_limits limits = tk_sampling_limits(core);
-    tk_sample_body_number(&self->body, tk_sampling_next_seq(self->sampling));
+    tk_limiter_limits limits = tk_sampler_limits(core);
+    tk_sample_body_number(&self->body, tk_sampler_next_seq(self->sampler));
     tk_future_stage(self->op.future, TINKC_STAGE_BUDGET);
     self->claim.granted = on_granted;
     if (tk_limiter_acquire(tk_core_limiter_port(core), &self->claim, &limits,
@@ -294,11 +295,11 @@ static void fire_deadline(tk_timer *timer)
 static void start(tk_op *op)
 {
     sample *self = TK_CONTAINER_OF(op, sample, op);
-    tinkc_sampling *sampling = self->sampling;
+    tk_sampler *sampler = self->sampler;
     int64_t now = tk_loop_now_ms(loop_of(self));
     self->submit.answered_ms = now;
-    if (sampling->base->running++ == 0) {
-        sampling->base->progress_ms = now;
+    if (sampler->running++ == 0) {
+        sampler->progress_ms = now;
     }
     tk_timer_init(&self->timer, fire_begin);
     tk_timer_init(&self->deadline, fire_deadline);
@@ -307,7 +308,7 @@ static void start(tk_op *op)
     }
     tk_future_stage(op->future, TINKC_STAGE_BUDGET);
     if (!is_retried(self) ||
-        tk_budget_acquire(&sampling->base->slots, &self->slot, 1, on_slot)) {
+        tk_budget_acquire(&sampler->slots, &self->slot, 1, on_slot)) {
         begin(self);
     }
 }
@@ -317,7 +318,7 @@ static void destroy(tk_op *op)
     sample *self = TK_CONTAINER_OF(op, sample, op);
     tk_ledger_release_all(&self->ledger);
     tk_sample_body_dispose(&self->body);
-    tinkc_sampling_close(&self->sampling);
+    tk_sampler_unref(&self->sampler);
     tk_free(self);
 }
 
@@ -325,25 +326,26 @@ static const tk_op_type sample_type = {start, cancel, destroy};
 
 /* ---- the call: caller's thread ---- */
 
-static sample *make(tinkc_sampling *sampling, const char *operation, tk_result_kind kind)
+static sample *make(const tinkc_sampling *sampling, const char *operation,
+                    tk_result_kind kind)
 {
     sample *self = tk_zalloc(sizeof(*self));
     if (self != NULL) {
-        self->sampling = tk_sampling_ref(sampling);
+        self->sampler = tk_sampler_ref(sampling->sampler);
         self->is_logprobs = kind == TK_RESULT_LOGPROBS;
         self->deadline_at_ms = -1;
         tk_sample_body_init(&self->body);
-        tk_op_init(&self->op, &sample_type, sampling->core, operation, kind);
+        tk_op_init(&self->op, &sample_type, sampling->handle, operation, kind);
     }
     return self;
 }
 
-static tinkc_future *refuse_nomem(tinkc_sampling *sampling, const char *operation,
+static tinkc_future *refuse_nomem(const tinkc_sampling *sampling, const char *operation,
                                   tk_result_kind kind)
 {
     tk_err err = TK_ERR_INIT;
     tk_err_nomem(&err);
-    return tk_future_refused(tk_core_driver(sampling->core), operation, kind, &err);
+    return tk_handle_refuse(sampling->handle, operation, kind, &err);
 }
 
 /* Encodes the request and reserves what it may cost. */
@@ -351,9 +353,9 @@ static tinkc_code encode(sample *self, tk_sample_request *request,
                          const tinkc_model_input *prompt, tk_err *err)
 {
     tinkc_code code =
-        tk_sample_body_encode(&self->body, self->sampling, request, prompt, err);
+        tk_sample_body_encode(&self->body, self->sampler, request, prompt, err);
     return code == TINKC_OK
-               ? tk_sample_body_reserve(&self->ledger, &self->body, self->sampling, err)
+               ? tk_sample_body_reserve(&self->ledger, &self->body, self->sampler, err)
                : code;
 }
 
@@ -400,7 +402,7 @@ tinkc_future *tinkc_sampling_sample(tinkc_sampling *sampling,
     return code == TINKC_OK ? tk_op_submit(&self->op) : tk_op_refuse(&self->op, &err);
 }
 
-tinkc_future *tk_sample_body_send(tk_sample_body *body, tinkc_sampling *sampling)
+tinkc_future *tk_sample_body_send(tk_sample_body *body, const tinkc_sampling *sampling)
 {
     static const char operation[] = "sample";
     tk_err err = TK_ERR_INIT;
@@ -412,7 +414,8 @@ tinkc_future *tk_sample_body_send(tk_sample_body *body, tinkc_sampling *sampling
     tk_sample_body_dispose(&self->body);
     self->body = *body;
     *body = (tk_sample_body){0};
-    return tk_sample_body_reserve(&self->ledger, &self->body, sampling, &err) == TINKC_OK
+    return tk_sample_body_reserve(&self->ledger, &self->body, self->sampler, &err) ==
+                   TINKC_OK
                ? tk_op_submit(&self->op)
                : tk_op_refuse(&self->op, &err);
 }

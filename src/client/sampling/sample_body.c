@@ -23,11 +23,11 @@ void tk_sample_body_dispose(tk_sample_body *body)
     tk_buf_dispose(&body->text);
 }
 
-static tinkc_code count_tokens(tk_sample_body *body, tinkc_sampling *sampling,
+static tinkc_code count_tokens(tk_sample_body *body, tk_sampler *sampler,
                                const tk_sample_request *request, tk_err *err)
 {
     int64_t most = tk_params_most_sampled(request);
-    if (most < 0 && tk_ledger_has_budget(tk_core_ledger(sampling->core))) {
+    if (most < 0 && tk_ledger_has_budget(tk_core_ledger(sampler->core))) {
         return tk_err_set(err, TINKC_E_BUDGET,
                           "with a token budget a sample needs max_tokens");
     }
@@ -36,12 +36,12 @@ static tinkc_code count_tokens(tk_sample_body *body, tinkc_sampling *sampling,
     return TINKC_OK;
 }
 
-tinkc_code tk_sample_body_encode(tk_sample_body *body, tinkc_sampling *sampling,
+tinkc_code tk_sample_body_encode(tk_sample_body *body, tk_sampler *sampler,
                                  tk_sample_request *request,
                                  const tinkc_model_input *prompt, tk_err *err)
 {
     request->prompt = *tk_types_input(prompt);
-    request->sampling_session_id = (tk_f_str){TK_SET, tk_str_of(sampling->id)};
+    request->sampling_session_id = (tk_f_str){TK_SET, tk_str_of(sampler->id)};
     request->seq_id = (tk_f_i64){TK_SET, SEQ_WIDEST};
     if (request->prompt.n == 0) {
         return tk_err_set(err, TINKC_E_INVALID, "the prompt is empty");
@@ -55,7 +55,7 @@ tinkc_code tk_sample_body_encode(tk_sample_body *body, tinkc_sampling *sampling,
     }
     tinkc_code code = tk_schema_encode_marked(&body->text, &body->seq,
                                               &tk_msg_sample_request, request, err);
-    return code == TINKC_OK ? count_tokens(body, sampling, request, err) : code;
+    return code == TINKC_OK ? count_tokens(body, sampler, request, err) : code;
 }
 
 void tk_sample_body_number(tk_sample_body *body, int64_t seq_id)
@@ -71,9 +71,9 @@ void tk_sample_body_number(tk_sample_body *body, int64_t seq_id)
 }
 
 tinkc_code tk_sample_body_reserve(tk_ledger_claim *claim, const tk_sample_body *body,
-                                  tinkc_sampling *sampling, tk_err *err)
+                                  tk_sampler *sampler, tk_err *err)
 {
-    return tk_ledger_reserve(claim, tk_core_ledger(sampling->core), sampling->base->run,
+    return tk_ledger_reserve(claim, tk_core_ledger(sampler->core), sampler->run,
                              body->most_tokens, err);
 }
 

@@ -3,9 +3,9 @@
 #ifndef CLIENT_SAMPLE_BODY_H
 #define CLIENT_SAMPLE_BODY_H
 
-#include <tinkc/types.h>
+#include <tinkc/sampling.h>
 
-#include "client/sampling/sampling_int.h"
+#include "client/sampling/sampler.h"
 #include "wire/msg_sample.h"
 
 typedef struct tk_sample_body {
@@ -22,8 +22,7 @@ void tk_sample_body_dispose(tk_sample_body *body);
 /* Encodes `request` with this prompt, for this sampling session. TINKC_E_INVALID: the
  * prompt is empty, or a value is refused; TINKC_E_BUDGET: there is a token budget and the
  * request has no max_tokens. Thread: the caller's. */
-TK_NODISCARD tinkc_code tk_sample_body_encode(tk_sample_body *body,
-                                              tinkc_sampling *sampling,
+TK_NODISCARD tinkc_code tk_sample_body_encode(tk_sample_body *body, tk_sampler *sampler,
                                               tk_sample_request *request,
                                               const tinkc_model_input *prompt,
                                               tk_err *err);
@@ -35,7 +34,7 @@ void tk_sample_body_number(tk_sample_body *body, int64_t seq_id);
 /* Reserves what one attempt may cost. TINKC_E_BUDGET. */
 TK_NODISCARD tinkc_code tk_sample_body_reserve(tk_ledger_claim *claim,
                                                const tk_sample_body *body,
-                                               tinkc_sampling *sampling, tk_err *err);
+                                               tk_sampler *sampler, tk_err *err);
 
 /* Books a finished attempt: `cached` tokens of its prompt were in the server's cache. */
 void tk_sample_body_spend(tk_ledger_claim *claim, const tk_sample_body *body,
@@ -43,6 +42,6 @@ void tk_sample_body_spend(tk_ledger_claim *claim, const tk_sample_body *body,
 
 /* Starts a sample of an encoded request, with its own sequence id (defined in sample.c).
  * Takes *body, which is empty afterwards, in every case. Thread: any. */
-tinkc_future *tk_sample_body_send(tk_sample_body *body, tinkc_sampling *sampling);
+tinkc_future *tk_sample_body_send(tk_sample_body *body, const tinkc_sampling *sampling);
 
 #endif

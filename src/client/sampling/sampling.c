@@ -1,6 +1,6 @@
 /* The sampling handle: its life, how one is created on the server, and what the server
  * says about it. Samples themselves are sample.c's. */
-#include "client/sampling/sampling_int.h"
+#include "client/sampling/sampling.h"
 
 #include "base/mem.h"
 #include "client/call/op_call.h"
@@ -12,42 +12,27 @@
 
 /* ---- life ---- */
 
-tinkc_code tk_sampling_new(tinkc_sampling **out, tk_core *core,
-                           tk_str sampling_session_id, tk_err *err)
+/* Takes both references, also when it fails. */
+static tinkc_code join(tinkc_sampling **out, tk_handle *handle, tk_sampler *sampler,
+                       tk_err *err)
 {
-    if (sampling_session_id.n == 0) {
-        return tk_err_set(err, TINKC_E_DECODE, "the server sent no sampling_session_id");
-    }
     tinkc_sampling *sampling = tk_zalloc(sizeof(*sampling));
-    char *id = tk_strndup(sampling_session_id.p, sampling_session_id.n);
-    if (sampling == NULL || id == NULL ||
-        tk_ledger_open_run(&sampling->run, tk_core_ledger(core), sampling_session_id,
-                           err) != TINKC_OK) {
-        tk_free(sampling);
-        tk_free(id);
+    if (sampling == NULL) {
+        tk_handle_unref(&handle);
+        tk_sampler_unref(&sampler);
         return tk_err_nomem(err);
     }
-    atomic_init(&sampling->refs, 1);
-    atomic_init(&sampling->next_seq, 0);
-    sampling->base = sampling;
-    sampling->core = tk_core_ref(core);
-    sampling->id = id;
-    /* A budget admits while nothing is owed: n - 1 admits n. */
-    int64_t most = tk_core_flags(core)->sample_max_concurrent_requests.v;
-    tk_budget_init(&sampling->slots, TK_MAX(most, 1) - 1);
+    *sampling = (tinkc_sampling){.handle = handle, .sampler = sampler};
     *out = sampling;
     return TINKC_OK;
 }
 
-tinkc_sampling *tk_sampling_ref(tinkc_sampling *sampling)
+tinkc_code tk_sampling_new(tinkc_sampling **out, tk_handle *handle,
+                           tk_str sampling_session_id, tk_err *err)
 {
-    atomic_fetch_add(&sampling->refs, 1);
-    return sampling;
-}
-
-int64_t tk_sampling_next_seq(tinkc_sampling *sampling)
-{
-    return atomic_fetch_add(&sampling->base->next_seq, 1);
+    tk_sampler *sampler = NULL;
+    tinkc_code code = tk_sampler_new(&sampler, handle->core, sampling_session_id, err);
+    return code == TINKC_OK ? join(out, tk_handle_ref(handle), sampler, err) : code;
 }
 
 void tinkc_sampling_close(tinkc_sampling **sampling_ref)
@@ -57,48 +42,23 @@ void tinkc_sampling_close(tinkc_sampling **sampling_ref)
         return;
     }
     *sampling_ref = NULL;
-    if (atomic_fetch_sub(&sampling->refs, 1) != 1) {
-        return;
-    }
-    if (sampling->base != sampling) {
-        tinkc_sampling_close(&sampling->base);
-    } else {
-        tk_free(sampling->id);
-    }
-    tk_core_unref(&sampling->core);
+    tk_sampler_unref(&sampling->sampler);
+    tk_handle_unref(&sampling->handle);
     tk_free(sampling);
-}
-
-static tinkc_code make_view(tinkc_sampling **out, tinkc_sampling *sampling,
-                            const tinkc_context *said, tk_err *err)
-{
-    tk_core *core = NULL;
-    tinkc_code code = tk_core_in_context(&core, sampling->core, said, err);
-    if (code != TINKC_OK) {
-        return code;
-    }
-    tinkc_sampling *view = tk_zalloc(sizeof(*view));
-    if (view == NULL) {
-        tk_core_unref(&core);
-        return tk_err_nomem(err);
-    }
-    atomic_init(&view->refs, 1);
-    view->core = core;
-    view->base = tk_sampling_ref(sampling->base);
-    view->id = sampling->id;
-    *out = view;
-    return TINKC_OK;
 }
 
 tinkc_code tinkc_sampling_with_context(tinkc_sampling **out, tinkc_sampling *sampling,
                                        const tinkc_context *context, tinkc_error **error)
 {
     tk_err err = TK_ERR_INIT;
+    tk_handle *handle = NULL;
     if (out == NULL) {
         tk_err_set(&err, TINKC_E_INVALID, "no place for the result");
     } else if (sampling == NULL) {
         tk_err_set(&err, TINKC_E_STATE, "the handle is NULL");
-    } else if (make_view(out, sampling, context, &err) == TINKC_OK) {
+    } else if (tk_handle_with_context(&handle, sampling->handle, context, &err) ==
+                   TINKC_OK &&
+               join(out, handle, tk_sampler_ref(sampling->sampler), &err) == TINKC_OK) {
         return TINKC_OK;
     }
     return tk_error_give(error, &err);
@@ -112,27 +72,7 @@ void tk_sampling_free(void *sampling)
 
 const char *tinkc_sampling_session_id(const tinkc_sampling *sampling)
 {
-    return sampling != NULL ? sampling->id : NULL;
-}
-
-/* ---- the shared right to submit ---- */
-
-tk_limiter_limits tk_sampling_limits(const tk_core *core)
-{
-    const tinkc_config *config = tk_core_config(core);
-    return (tk_limiter_limits){
-        .dispatch = config->sample_dispatch,
-        .throttled = config->sample_dispatch_throttled,
-        .bytes = tk_core_flags(core)->sample_dispatch_bytes_semaphore_size.v};
-}
-
-void tk_sampling_push_back(tk_core *core, const tinkc_future *future,
-                           int64_t estimate_bytes, const tk_retry_outcome *outcome)
-{
-    int64_t pause = tk_limiter_pause_ms(estimate_bytes, outcome->hint_ms);
-    tk_span_retry(tk_future_span(future), TINKC_OK, outcome->status, pause);
-    tk_limiter_back_off(tk_core_limiter_port(core)->limiter,
-                        tk_loop_now_ms(tk_core_loop(core)) + pause);
+    return sampling != NULL ? sampling->sampler->id : NULL;
 }
 
 /* ---- creating one ---- */
@@ -143,7 +83,7 @@ typedef struct creation {
     char *base_model, *model_path; /* or NULL */
 } creation;
 
-static tinkc_code read_created(tinkc_sampling **out, tk_core *core, tk_str body,
+static tinkc_code read_created(tinkc_sampling **out, tk_handle *handle, tk_str body,
                                tk_err *err)
 {
     tk_create_sampling_session_response said = {0};
@@ -152,7 +92,7 @@ static tinkc_code read_created(tinkc_sampling **out, tk_core *core, tk_str body,
     tinkc_code code = tk_schema_decode_text(
         &said, &tk_msg_create_sampling_session_response, &arena, body, 0, err);
     if (code == TINKC_OK) {
-        code = tk_sampling_new(out, core, said.sampling_session_id.v, err);
+        code = tk_sampling_new(out, handle, said.sampling_session_id.v, err);
     }
     tk_arena_dispose(&arena);
     return code;
@@ -165,7 +105,7 @@ static void on_created(tk_call *call, const tk_call_answer *answer)
     tinkc_sampling *sampling = NULL;
     if (answer->code != TINKC_OK) {
         tk_op_fail(&self->base.op, answer->err);
-    } else if (read_created(&sampling, self->base.op.core, answer->response->body,
+    } else if (read_created(&sampling, self->base.op.handle, answer->response->body,
                             &err) != TINKC_OK) {
         tk_op_fail(&self->base.op, &err);
     } else {
@@ -245,15 +185,14 @@ tinkc_future *tinkc_service_create_sampling(tinkc_service *service,
         return tk_service_none(operation, TK_RESULT_SAMPLING);
     }
     tk_err err = TK_ERR_INIT;
-    tk_core *core = tk_service_core(service);
+    tk_handle *handle = tk_service_handle(service);
     creation *self = tk_zalloc(sizeof(*self));
     if (self == NULL) {
         tk_err_nomem(&err);
-        return tk_future_refused(tk_core_driver(core), operation, TK_RESULT_SAMPLING,
-                                 &err);
+        return tk_handle_refuse(handle, operation, TK_RESULT_SAMPLING, &err);
     }
     tk_buf_init(&self->body, BODY_MAX_BYTES);
-    tk_op_init(&self->base.op, &creation_type, core, operation, TK_RESULT_SAMPLING);
+    tk_op_init(&self->base.op, &creation_type, handle, operation, TK_RESULT_SAMPLING);
     return fill_creation(self, base_model, model_path, &err) == TINKC_OK
                ? tk_op_submit(&self->base.op)
                : tk_op_refuse(&self->base.op, &err);
@@ -302,8 +241,8 @@ tinkc_future *tinkc_sampling_get_base_model(tinkc_sampling *sampling)
     if (sampling == NULL) {
         return tk_service_none(base_model_spec.operation, TK_RESULT_TEXT);
     }
-    return tk_op_call_run(sampling->core, &base_model_spec,
-                          &(tk_op_call_args){.path_arg = sampling->id});
+    return tk_op_call_run(sampling->handle, &base_model_spec,
+                          &(tk_op_call_args){.path_arg = sampling->sampler->id});
 }
 
 tinkc_code tinkc_sampling_get_base_model_wait(char **out, tinkc_sampling *sampling,

@@ -23,7 +23,7 @@ typedef struct shared {
     atomic_size_t refs;
     tk_mutex lock;
     tk_cond changed;
-    tk_core *core; /* a reference */
+    tk_handle *handle; /* a reference */
     tk_list items;
     size_t n;
     bool paused, resume_posted;
@@ -48,7 +48,7 @@ static void drop(shared *s)
     while ((node = tk_list_pop_front(&s->items)) != NULL) {
         tk_free(TK_CONTAINER_OF(node, item, node));
     }
-    tk_core_unref(&s->core);
+    tk_handle_unref(&s->handle);
     tk_cond_dispose(&s->changed);
     tk_mutex_dispose(&s->lock);
     tk_free(s);
@@ -125,7 +125,7 @@ static void run_resume(tk_task *task)
 
 /* ---- life ---- */
 
-static tinkc_code new_shared(shared **out, tk_core *core, tk_err *err)
+static tinkc_code new_shared(shared **out, tk_handle *handle, tk_err *err)
 {
     shared *s = tk_zalloc(sizeof(*s));
     if (s == NULL) {
@@ -137,7 +137,7 @@ static tinkc_code new_shared(shared **out, tk_core *core, tk_err *err)
         return code;
     }
     atomic_init(&s->refs, 2);
-    s->core = tk_core_ref(core);
+    s->handle = tk_handle_ref(handle);
     s->resume.run = run_resume;
     tk_list_init(&s->items);
     *out = s;
@@ -153,12 +153,12 @@ static tinkc_code open_stream(tinkc_stream **out, tinkc_sampling *sampling,
         return tk_err_set(err, sampling == NULL ? TINKC_E_STATE : TINKC_E_INVALID,
                           "stream: no handle, or no place for the result");
     }
-    tinkc_code code = tk_core_check(sampling->core, err);
+    tinkc_code code = tk_core_check(sampling->handle->core, err);
     if (code != TINKC_OK) {
         return code;
     }
     tinkc_stream *stream = tk_zalloc(sizeof(*stream));
-    code = stream != NULL ? new_shared(&s, sampling->core, err) : tk_err_nomem(err);
+    code = stream != NULL ? new_shared(&s, sampling->handle, err) : tk_err_nomem(err);
     if (code != TINKC_OK) {
         tk_free(stream);
         return code;
@@ -230,14 +230,14 @@ static tinkc_code take(item **out, tinkc_stream *stream, int64_t timeout_ms, boo
     shared *s = stream->shared;
     int64_t deadline_ns = tk_wait_deadline_ns(timeout_ms);
     bool must_wait = s->n == 0 && !s->ended && timeout_ms != 0;
-    if (must_wait && tk_loop_is_inside(tk_core_loop(s->core))) {
+    if (must_wait && tk_loop_is_inside(tk_core_loop(s->handle->core))) {
         return tk_err_set(err, TINKC_E_STATE, "this call waits: not from a callback");
     }
     while (s->n == 0 && !s->ended) {
         if (timeout_ms >= 0 && tk_clock_mono_ns(&tk_clock_real) >= deadline_ns) {
             return tk_err_set(err, TINKC_E_TIMEOUT, "no event came in time");
         }
-        tk_wait_change(tk_core_driver(s->core), &s->changed, &s->lock, deadline_ns);
+        tk_wait_change(&s->handle->driver, &s->changed, &s->lock, deadline_ns);
     }
     if (s->n == 0) {
         return at_end(stream, timeout_ms >= 0, err);
@@ -266,7 +266,7 @@ tinkc_code tinkc_stream_next(const tinkc_stream_event **out, tinkc_stream *strea
     tk_mutex_unlock(&s->lock);
     if (wake) {
         atomic_fetch_add(&s->refs, 1);
-        if (!tk_loop_post(tk_core_loop(s->core), &s->resume)) {
+        if (!tk_loop_post(tk_core_loop(s->handle->core), &s->resume)) {
             drop(s); /* closing: the stream ends anyway */
         }
     }

@@ -28,7 +28,7 @@ typedef enum place {
 
 struct tk_sampling_streaming {
     tk_op op;
-    tinkc_sampling *sampling; /* a reference */
+    tk_sampler *sampler; /* a reference */
     tk_sampling_sink sink;
     place place;
     tk_sample_body body;
@@ -229,7 +229,8 @@ static void sample_instead(tk_sampling_streaming *self)
 {
     leave(self);
     self->place = PLACE_SAMPLE;
-    self->sample = tk_sample_body_send(&self->body, self->sampling);
+    const tinkc_sampling same = {.handle = self->op.handle, .sampler = self->sampler};
+    self->sample = tk_sample_body_send(&self->body, &same);
     tinkc_future *sample = tinkc_future_ref(self->sample); /* it may be done already */
     (void)tinkc_future_on_done(sample, on_sample, self, NULL);
     tinkc_future_free(&sample);
@@ -249,11 +250,11 @@ static void on_answer(tk_call *call, const tk_call_answer *answer)
     if (self->err.code != TINKC_OK) {
         fail(self, &self->err);
     } else if (answer->backpressure && !self->op.cancelled) {
-        tk_sampling_push_back(self->op.core, self->op.future, self->body.estimate_bytes,
-                              &answer->outcome);
+        tk_sampler_push_back(self->op.core, self->op.future, self->body.estimate_bytes,
+                             &answer->outcome);
         submit(self);
     } else if (tk_wire_error_is_absent(answer->outcome.status)) {
-        self->sampling->base->no_stream = true;
+        self->sampler->no_stream = true;
         sample_instead(self);
     } else if (answer->code != TINKC_OK) {
         fail(self, answer->err);
@@ -281,7 +282,7 @@ static void submit(tk_sampling_streaming *self)
                            .body = self->body.text.p,
                            .body_n = self->body.text.n,
                            .accept = "text/event-stream",
-                           .extra = {TK_SAMPLING_BACKPRESSURE},
+                           .extra = {TK_SAMPLER_BACKPRESSURE},
                            .pass_backpressure = true,
                            .pass_status = 501,
                            .on_head = on_head,
@@ -310,12 +311,12 @@ static void start(tk_op *op)
 {
     tk_sampling_streaming *self = TK_CONTAINER_OF(op, tk_sampling_streaming, op);
     tk_core *core = op->core;
-    tk_limiter_limits limits = tk_sampling_limits(core);
+    tk_limiter_limits limits = tk_sampler_limits(core);
     tk_timer_init(&self->timer, fire_submit);
     if (self->sink.begin != NULL) {
         self->sink.begin(self->sink.user, self);
     }
-    if (self->sampling->base->no_stream) {
+    if (self->sampler->no_stream) {
         sample_instead(self);
         return;
     }
@@ -358,7 +359,7 @@ static void destroy(tk_op *op)
     tinkc_future_free(&self->sample);
     tk_sample_body_dispose(&self->body);
     tk_sse_dispose(&self->sse);
-    tinkc_sampling_close(&self->sampling);
+    tk_sampler_unref(&self->sampler);
     tk_free(self);
 }
 
@@ -374,12 +375,12 @@ static tinkc_code encode(tk_sampling_streaming *self, const tinkc_model_input *p
     if (code != TINKC_OK) {
         goto out;
     }
-    code = tk_sample_body_encode(&self->body, self->sampling, &request, prompt, err);
+    code = tk_sample_body_encode(&self->body, self->sampler, &request, prompt, err);
     if (code != TINKC_OK) {
         goto out;
     }
-    tk_sample_body_number(&self->body, tk_sampling_next_seq(self->sampling));
-    code = tk_sample_body_reserve(&self->ledger, &self->body, self->sampling, err);
+    tk_sample_body_number(&self->body, tk_sampler_next_seq(self->sampler));
+    code = tk_sample_body_reserve(&self->ledger, &self->body, self->sampler, err);
 out:
     tk_arena_dispose(&arena);
     return code;
@@ -397,15 +398,14 @@ tinkc_future *tk_sampling_stream(tinkc_sampling *sampling,
         if (sink->end != NULL) {
             sink->end(sink->user);
         }
-        return tk_future_refused(tk_core_driver(sampling->core), operation,
-                                 TK_RESULT_NONE, &err);
+        return tk_handle_refuse(sampling->handle, operation, TK_RESULT_NONE, &err);
     }
-    self->sampling = tk_sampling_ref(sampling);
+    self->sampler = tk_sampler_ref(sampling->sampler);
     self->sink = *sink;
     self->err = (tk_err)TK_ERR_INIT;
     tk_sample_body_init(&self->body);
     tk_sse_init(&self->sse, EVENT_MAX_BYTES);
-    tk_op_init(&self->op, &streaming_type, sampling->core, operation, TK_RESULT_NONE);
+    tk_op_init(&self->op, &streaming_type, sampling->handle, operation, TK_RESULT_NONE);
     return encode(self, prompt, params, &err) == TINKC_OK ? tk_op_submit(&self->op)
                                                           : tk_op_refuse(&self->op, &err);
 }
@@ -438,8 +438,7 @@ tinkc_future *tinkc_sampling_stream(tinkc_sampling *sampling,
             tk_err_set(&err, TINKC_E_INVALID, "a stream needs a callback");
         }
         tk_err_set(&err, TINKC_E_NOMEM, "out of memory"); /* the first one counts */
-        return tk_future_refused(tk_core_driver(sampling->core), operation,
-                                 TK_RESULT_NONE, &err);
+        return tk_handle_refuse(sampling->handle, operation, TK_RESULT_NONE, &err);
     }
     *l = (listener){fn, user};
     tk_sampling_sink sink = {.event = tell, .end = tk_free, .user = l};

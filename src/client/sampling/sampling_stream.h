@@ -4,7 +4,7 @@
 
 #include <tinkc/stream.h>
 
-#include "client/sampling/sampling_int.h"
+#include "client/sampling/sampling.h"
 
 typedef struct tk_sampling_streaming tk_sampling_streaming;
 

@@ -164,7 +164,7 @@ tinkc_code tk_batch_prepare(tk_batch *batch, const tk_fwdbwd_request *request,
     tk_split split;
     tk_arena_init(&arena, 0);
     tinkc_code code = tk_split_batch(&split, &arena, request->data, request->data_n,
-                                     &batch->training->limits, err);
+                                     &batch->model->limits, err);
     if (code == TINKC_OK) {
         code = make_parts(batch, &split, err);
     }
@@ -180,9 +180,9 @@ tinkc_code tk_batch_prepare(tk_batch *batch, const tk_fwdbwd_request *request,
 
 tinkc_code tk_batch_reserve(tk_batch *batch, int64_t times, tk_err *err)
 {
-    tinkc_training *base = batch->training->base;
-    return tk_ledger_reserve_step(&batch->ledger, tk_core_ledger(base->core), base->run,
-                                  atomic_load(&base->steps), times * batch->tokens, err);
+    tk_model *model = batch->model;
+    return tk_ledger_reserve_step(&batch->ledger, tk_core_ledger(model->core), model->run,
+                                  atomic_load(&model->steps), times * batch->tokens, err);
 }
 
 void tk_batch_number(tk_batch *batch, int64_t first_id)
@@ -192,7 +192,7 @@ void tk_batch_number(tk_batch *batch, int64_t first_id)
     for (size_t i = 0; i < batch->n; i++) {
         tk_batch_part *part = &batch->parts[i];
         tk_pb_fwdbwd_put_seq(&part->plain, first_id + (int64_t)i + 1);
-        if (batch->training->compress) {
+        if (batch->model->compress) {
             tk_bytes plain = {(const unsigned char *)part->plain.p, part->plain.n};
             if (tk_zstd_compress(&z, &part->packed, plain, 0, NULL) != TINKC_OK) {
                 tk_buf_clear(&part->packed);
@@ -228,7 +228,7 @@ static void fail(tk_batch *batch, const tk_batch_part *part, const tk_err *err)
     batch->code = err->code;
     batch->err = *err;
     batch->failed_part = part != NULL ? (size_t)(part - batch->parts) : batch->n;
-    tk_budget *budget = tk_core_fwdbwd_budget(batch->training->core);
+    tk_budget *budget = tk_core_fwdbwd_budget(batch->model->core);
     for (size_t i = 0; i < batch->n; i++) {
         tk_batch_part *other = &batch->parts[i];
         if (other->phase == TK_PART_BUDGET) {
@@ -272,7 +272,7 @@ static void hold(tk_batch *batch)
 
 static bool is_parallel(const tk_batch *batch)
 {
-    return batch->training->parallel && batch->n > 1 && batch->max_parallel != 1;
+    return batch->model->parallel && batch->n > 1 && batch->max_parallel != 1;
 }
 
 /* The next part that may go out, or NULL. In parallel mode the first goes last, alone. */
@@ -299,7 +299,7 @@ static void granted(tk_budget_claim *claim)
 
 static void start_parts(tk_batch *batch)
 {
-    tk_budget *budget = tk_core_fwdbwd_budget(batch->training->core);
+    tk_budget *budget = tk_core_fwdbwd_budget(batch->model->core);
     tk_batch_part *part;
     while ((part = next_part(batch)) != NULL) {
         batch->next++;
@@ -411,7 +411,7 @@ static void on_settled(tk_submit *submit, tinkc_code code, const tk_err *err)
         }
         fail(batch, part, err); /* first: the bytes are not for parts of this batch */
     }
-    tk_budget_release(tk_core_fwdbwd_budget(batch->training->core), &part->claim);
+    tk_budget_release(tk_core_fwdbwd_budget(batch->model->core), &part->claim);
     if (code != TINKC_OK) {
         let_go(batch);
         return;
@@ -436,14 +436,14 @@ static void post(tk_batch_part *part)
     const tk_buf *body = is_packed ? &part->packed : &part->plain;
     hold(batch);
     part->phase = TK_PART_POST;
-    part->submit = (tk_submit){.core = batch->training->core,
+    part->submit = (tk_submit){.core = batch->model->core,
                                .endpoint = TK_EP_FORWARD_BACKWARD,
                                .type = batch->type,
                                .body = body->p,
                                .body_n = body->n,
                                .content_type = "application/x-protobuf",
                                .content_encoding = is_packed ? "zstd" : NULL,
-                               .what = batch->training->model_id,
+                               .what = batch->model->id,
                                .future = batch->future,
                                .started_ns = batch->started_ns,
                                .settled = on_settled,

@@ -9,7 +9,7 @@
 #define CLIENT_BATCH_H
 
 #include "client/call/submit.h"
-#include "client/training/training.h"
+#include "client/training/model.h"
 #include "client/training/training_result.h"
 
 typedef struct tk_batch tk_batch;
@@ -29,7 +29,7 @@ struct tk_batch_part {
 
 struct tk_batch {
     /* Set by the owner. */
-    tinkc_training *training; /* borrowed */
+    tk_model *model; /* borrowed */
     tk_future_type type;
     tinkc_future *future;
     int64_t started_ns;

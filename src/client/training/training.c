@@ -12,118 +12,69 @@
 #include "wire/msg_model.h"
 #include "wire/msg_train.h"
 
-tinkc_code tk_training_new(tinkc_training **out, tk_core *core, tk_str model_id,
-                           int64_t first_id, tk_err *err)
+/* ---- life ---- */
+
+/* Takes both references, also when it fails. */
+static tinkc_code join(tinkc_training **out, tk_handle *handle, tk_model *model,
+                       tk_err *err)
 {
-    const tk_client_config *flags = tk_core_flags(core);
     tinkc_training *training = tk_zalloc(sizeof(*training));
     if (training == NULL) {
+        tk_handle_unref(&handle);
+        tk_model_unref(&model);
         return tk_err_nomem(err);
     }
-    training->model_id = tk_strndup(model_id.p, model_id.n);
-    if (training->model_id == NULL ||
-        tk_ledger_open_run(&training->run, tk_core_ledger(core), model_id, err) !=
-            TINKC_OK) {
-        tk_free(training->model_id);
-        tk_free(training);
-        return tk_err_nomem(err);
-    }
-    atomic_init(&training->refs, 1);
-    training->base = training;
-    training->core = tk_core_ref(core);
-    tk_turn_init(&training->turn, first_id);
-    training->limits = (tk_split_limits){flags->fwdbwd_max_chunk_len.v,
-                                         flags->fwdbwd_max_chunk_bytes_count.v};
-    training->parallel = flags->parallel_fwdbwd_chunks.v;
-    training->compress = flags->proto_compress_fwdbwd.v;
+    *training = (tinkc_training){.handle = handle, .model = model};
     *out = training;
     return TINKC_OK;
 }
 
-tinkc_training *tk_training_ref(tinkc_training *training)
+tinkc_code tk_training_new(tinkc_training **out, tk_handle *handle, tk_str model_id,
+                           int64_t first_id, tk_err *err)
 {
-    atomic_fetch_add(&training->refs, 1);
-    return training;
-}
-
-void tk_training_unref(tinkc_training **training_ref)
-{
-    tinkc_training *training = *training_ref;
-    *training_ref = NULL;
-    if (training == NULL || atomic_fetch_sub(&training->refs, 1) != 1) {
-        return;
-    }
-    if (training->base != training) {
-        tk_training_unref(&training->base);
-    } else {
-        tk_turn_dispose(&training->turn);
-        tk_free(training->model_id);
-    }
-    tk_core_unref(&training->core);
-    tk_free(training);
-}
-
-static tinkc_code make_view(tinkc_training **out, tinkc_training *training,
-                            const tinkc_context *said, tk_err *err)
-{
-    tk_core *core = NULL;
-    tinkc_code code = tk_core_in_context(&core, training->core, said, err);
-    if (code != TINKC_OK) {
-        return code;
-    }
-    tinkc_training *view = tk_zalloc(sizeof(*view));
-    if (view == NULL) {
-        tk_core_unref(&core);
-        return tk_err_nomem(err);
-    }
-    atomic_init(&view->refs, 1);
-    view->core = core;
-    view->base = tk_training_ref(training->base);
-    view->model_id = training->model_id;
-    view->limits = training->limits;
-    view->parallel = training->parallel;
-    view->compress = training->compress;
-    *out = view;
-    return TINKC_OK;
+    tk_model *model = NULL;
+    tinkc_code code = tk_model_new(&model, handle->core, model_id, first_id, err);
+    return code == TINKC_OK ? join(out, tk_handle_ref(handle), model, err) : code;
 }
 
 tinkc_code tinkc_training_with_context(tinkc_training **out, tinkc_training *training,
                                        const tinkc_context *context, tinkc_error **error)
 {
     tk_err err = TK_ERR_INIT;
+    tk_handle *handle = NULL;
     if (out == NULL) {
         tk_err_set(&err, TINKC_E_INVALID, "no place for the result");
     } else if (training == NULL) {
         tk_err_set(&err, TINKC_E_STATE, "the handle is NULL");
-    } else if (make_view(out, training, context, &err) == TINKC_OK) {
+    } else if (tk_handle_with_context(&handle, training->handle, context, &err) ==
+                   TINKC_OK &&
+               join(out, handle, tk_model_ref(training->model), &err) == TINKC_OK) {
         return TINKC_OK;
     }
     return tk_error_give(error, &err);
 }
 
+void tinkc_training_close(tinkc_training **training_ref)
+{
+    tinkc_training *training = training_ref != NULL ? *training_ref : NULL;
+    if (training == NULL) {
+        return;
+    }
+    *training_ref = NULL;
+    tk_model_unref(&training->model);
+    tk_handle_unref(&training->handle);
+    tk_free(training);
+}
+
 void tk_training_free(void *result)
 {
     tinkc_training *training = result;
-    tk_training_unref(&training);
-}
-
-void tk_training_spoil(tinkc_training *training)
-{
-    if (tk_core_config(training->core)->fail_step_after_partial != 0) {
-        training->base->refuse_steps_below = tk_turn_next(&training->base->turn);
-    }
-}
-
-void tinkc_training_close(tinkc_training **training)
-{
-    if (training != NULL) {
-        tk_training_unref(training);
-    }
+    tinkc_training_close(&training);
 }
 
 const char *tinkc_training_model_id(const tinkc_training *training)
 {
-    return training != NULL ? training->model_id : NULL;
+    return training != NULL ? training->model->id : NULL;
 }
 
 /* ---- optim_step ---- */
@@ -132,7 +83,7 @@ static tinkc_code encode_step(tk_training_request *op, int64_t seq_id, tk_err *e
 {
     tk_optim_step_request request = {
         .adam_params = *(const tk_adam_params *)op->message,
-        .model_id = {TK_SET, tk_str_of(op->training->model_id)},
+        .model_id = {TK_SET, tk_str_of(op->model->id)},
         .seq_id = {TK_SET, seq_id},
     };
     return tk_schema_encode(&op->body, &tk_msg_optim_step_request, &request, err);
@@ -183,7 +134,7 @@ tinkc_future *tinkc_training_optim_step(tinkc_training *training,
 static tinkc_code encode_unload(tk_training_request *op, int64_t seq_id, tk_err *err)
 {
     (void)seq_id;
-    tk_model_request request = {.model_id = {TK_SET, tk_str_of(op->training->model_id)}};
+    tk_model_request request = {.model_id = {TK_SET, tk_str_of(op->model->id)}};
     return tk_schema_encode(&op->body, &tk_msg_unload_model_request, &request, err);
 }
 
@@ -213,8 +164,8 @@ tinkc_future *tinkc_training_get_info(tinkc_training *training)
     if (training == NULL) {
         return tk_service_none(info_spec.operation, info_spec.kind);
     }
-    tk_model_request request = {.model_id = {TK_SET, tk_str_of(training->model_id)}};
+    tk_model_request request = {.model_id = {TK_SET, tk_str_of(training->model->id)}};
     return tk_op_call_run(
-        training->core, &info_spec,
+        training->handle, &info_spec,
         &(tk_op_call_args){.schema = &tk_msg_get_info_request, .message = &request});
 }

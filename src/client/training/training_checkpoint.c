@@ -81,7 +81,7 @@ static tinkc_code encode_save(tk_training_request *op, int64_t seq_id, tk_err *e
 {
     const checkpoint *c = op->message;
     tk_save_weights_request request = {
-        .model_id = {TK_SET, tk_str_of(op->training->model_id)},
+        .model_id = {TK_SET, tk_str_of(op->model->id)},
         .path = {TK_SET, tk_str_of(c->path)},
         .seq_id = {TK_SET, seq_id},
         .ttl_seconds = ttl_of(c),
@@ -132,7 +132,7 @@ static tinkc_code encode_sampler(tk_training_request *op, int64_t seq_id, tk_err
 {
     const checkpoint *c = op->message;
     tk_save_for_sampler_request request = {
-        .model_id = {TK_SET, tk_str_of(op->training->model_id)},
+        .model_id = {TK_SET, tk_str_of(op->model->id)},
         .path = {TK_SET, tk_str_of(c->path)},
         .seq_id = {TK_SET, seq_id},
         .ttl_seconds = ttl_of(c),
@@ -230,7 +230,7 @@ static tinkc_code encode_load(tk_training_request *op, int64_t seq_id, tk_err *e
 {
     const load *l = op->message;
     tk_load_weights_request request = {
-        .model_id = {TK_SET, tk_str_of(op->training->model_id)},
+        .model_id = {TK_SET, tk_str_of(op->model->id)},
         .seq_id = {TK_SET, seq_id},
         .path = {TK_SET, tk_str_of(l->path)},
         .optimizer = {TK_SET, l->optimizer},

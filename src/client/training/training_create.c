@@ -68,7 +68,7 @@ static void submit(create *self, tk_endpoint_id endpoint, tk_future_type type,
                     .type = type,
                     .body = self->body.p,
                     .body_n = self->body.n,
-                    .what = self->made != NULL ? self->made->model_id : "model creation",
+                    .what = self->made != NULL ? self->made->model->id : "model creation",
                     .future = self->op.future,
                     .started_ns = started_ns,
                     .settled = on_settled,
@@ -102,7 +102,7 @@ static void load(create *self, int64_t seq_id)
         .weights_access_token = optional(self->token),
     };
     if (seq_id > 0) {
-        request.model_id = optional(self->made->model_id);
+        request.model_id = optional(self->made->model->id);
         request.seq_id = (tk_f_i64){TK_SET, seq_id};
     } else {
         request.session_id = optional(tk_core_session_id(self->op.core));
@@ -130,7 +130,8 @@ static void create_by_load(create *self)
         tk_op_fail(&self->op, &err);
         return;
     }
-    if (tk_training_new(&self->made, self->op.core, tk_str_of(id), 0, &err) != TINKC_OK) {
+    if (tk_training_new(&self->made, self->op.handle, tk_str_of(id), 0, &err) !=
+        TINKC_OK) {
         tk_op_fail(&self->op, &err);
         return;
     }
@@ -150,7 +151,7 @@ static tinkc_code read_model(create *self, const tk_json *json, tk_err *err)
     if (code == TINKC_OK) {
         int64_t first_id = self->path != NULL ? 1 : 0; /* 0 is the load's */
         code =
-            tk_training_new(&self->made, self->op.core, said.model_id.v, first_id, err);
+            tk_training_new(&self->made, self->op.handle, said.model_id.v, first_id, err);
     }
     tk_arena_dispose(&arena);
     return code;
@@ -352,7 +353,7 @@ static void cancel(tk_op *op)
 static void destroy(tk_op *op)
 {
     create *self = of(op);
-    tk_training_unref(&self->made);
+    tinkc_training_close(&self->made);
     tk_buf_dispose(&self->body);
     tk_free(self->base_model);
     tk_free(self->path);
@@ -364,13 +365,13 @@ static const tk_op_type create_type = {start, cancel, destroy};
 
 /* ---- the caller's thread ---- */
 
-static create *new_create(tk_core *core, const char *operation)
+static create *new_create(tk_handle *handle, const char *operation)
 {
     create *self = tk_zalloc(sizeof(*self));
     if (self != NULL) {
-        self->submit.started_ns = tk_clock_mono_ns(tk_core_clock(core));
+        self->submit.started_ns = tk_clock_mono_ns(tk_core_clock(handle->core));
         tk_buf_init(&self->body, BODY_MAX_BYTES);
-        tk_op_init(&self->op, &create_type, core, operation, TK_RESULT_TRAINING);
+        tk_op_init(&self->op, &create_type, handle, operation, TK_RESULT_TRAINING);
     }
     return self;
 }
@@ -385,11 +386,11 @@ static tinkc_future *run(create *self, tinkc_code code, const tk_err *err)
     return tk_op_submit(&self->op);
 }
 
-static tinkc_future *no_memory(tk_core *core, const char *operation)
+static tinkc_future *no_memory(tk_handle *handle, const char *operation)
 {
     tk_err err = TK_ERR_INIT;
     tk_err_nomem(&err);
-    return tk_future_refused(tk_core_driver(core), operation, TK_RESULT_TRAINING, &err);
+    return tk_handle_refuse(handle, operation, TK_RESULT_TRAINING, &err);
 }
 
 tinkc_future *tinkc_service_create_training(tinkc_service *service,
@@ -401,9 +402,9 @@ tinkc_future *tinkc_service_create_training(tinkc_service *service,
     if (service == NULL) {
         return tk_service_none(operation, TK_RESULT_TRAINING);
     }
-    create *self = new_create(tk_service_core(service), operation);
+    create *self = new_create(tk_service_handle(service), operation);
     if (self == NULL) {
-        return no_memory(tk_service_core(service), operation);
+        return no_memory(tk_service_handle(service), operation);
     }
     tinkc_code code = base_model != NULL && base_model[0] != '\0'
                           ? tk_params_lora(&self->lora, lora, &err)
@@ -424,9 +425,9 @@ tinkc_service_create_training_from_state(tinkc_service *service, const char *pat
     if (service == NULL) {
         return tk_service_none(operation, TK_RESULT_TRAINING);
     }
-    create *self = new_create(tk_service_core(service), operation);
+    create *self = new_create(tk_service_handle(service), operation);
     if (self == NULL) {
-        return no_memory(tk_service_core(service), operation);
+        return no_memory(tk_service_handle(service), operation);
     }
     tinkc_code code = tk_types_options(&o, sizeof(o), options, &err);
     self->with_optimizer = o.with_optimizer;

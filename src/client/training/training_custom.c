@@ -13,6 +13,7 @@
 #include "client/core/service.h"
 #include "client/core/worker.h"
 #include "client/training/batch.h"
+#include "client/training/training.h"
 #include "client/values/types.h"
 #include "wire/pb_fwdbwd.h"
 #include "wire/tensor.h"
@@ -22,7 +23,7 @@
 
 typedef struct custom {
     tk_op op;
-    tinkc_training *training;
+    tk_model *model; /* a reference */
     tk_ticket *ticket;
     tk_batch batch; /* of the half under way */
     bool is_inside, is_backward;
@@ -49,7 +50,7 @@ static custom *of(tk_op *op)
 /* Lets the next operation in, and frees the tokens of the half that was not sent. */
 static void give_back(custom *self)
 {
-    tk_turn_leave(&self->training->base->turn, &self->ticket);
+    tk_turn_leave(&self->model->turn, &self->ticket);
     tk_ledger_release_all(&self->batch.ledger);
 }
 
@@ -278,9 +279,9 @@ static void on_submitted(tk_batch *batch)
         return; /* the turn is kept for the second half */
     }
     if (batch->code != TINKC_OK && tk_batch_is_partial(batch)) {
-        tk_training_spoil(self->training);
+        tk_model_spoil(self->model);
     }
-    tk_turn_leave(&self->training->base->turn, &self->ticket);
+    tk_turn_leave(&self->model->turn, &self->ticket);
 }
 
 static void on_done(tk_batch *batch)
@@ -288,7 +289,7 @@ static void on_done(tk_batch *batch)
     custom *self = batch->user;
     if (batch->code != TINKC_OK) {
         if (self->is_backward && tk_batch_is_partial(batch)) {
-            tk_training_spoil(self->training);
+            tk_model_spoil(self->model);
         }
         fail(self, &batch->err);
     } else if (self->is_backward) {
@@ -308,10 +309,10 @@ static void go(void *user)
 static void start(tk_op *op)
 {
     custom *self = of(op);
-    tinkc_training *training = tk_training_ref(self->training);
+    tk_model *model = tk_model_ref(self->model);
     tk_future_stage(op->future, TINKC_STAGE_TURN);
-    tk_turn_enter(&training->base->turn, self->ticket);
-    tk_training_unref(&training);
+    tk_turn_enter(&model->turn, self->ticket);
+    tk_model_unref(&model);
 }
 
 /* While the worker has it; on_loss_done ends it unless the worker gives it back. */
@@ -347,7 +348,7 @@ static void destroy(tk_op *op)
     tk_batch_dispose(&self->batch);
     tk_training_free_metrics(self->metrics);
     tk_arena_dispose(&self->arena);
-    tk_training_unref(&self->training);
+    tk_model_unref(&self->model);
     tk_free(self);
 }
 
@@ -437,7 +438,7 @@ static tinkc_code read_data(custom *self, tk_fwdbwd_request *request, tk_arena *
 static tinkc_code prepare(custom *self, const tk_batch_data *data, tk_err *err)
 {
     tk_arena arena;
-    tk_fwdbwd_request request = {.model_id = tk_str_of(self->training->model_id),
+    tk_fwdbwd_request request = {.model_id = tk_str_of(self->model->id),
                                  .loss_fn = TK_STR("cross_entropy"),
                                  .forward_only = true};
     tk_arena_init(&arena, 0);
@@ -461,7 +462,7 @@ static tinkc_code prepare(custom *self, const tk_batch_data *data, tk_err *err)
         tk_future_is_static(self->op.future)) {
         return tk_err_nomem(err);
     }
-    self->first_id = tk_turn_reserve(&self->training->base->turn, self->ticket);
+    self->first_id = tk_turn_reserve(&self->model->turn, self->ticket);
     tk_batch_number(&self->batch, self->first_id);
     return TINKC_OK;
 }
@@ -475,13 +476,13 @@ static custom *new_custom(tinkc_training *training, const char *operation)
     tk_arena_init(&self->arena, 0);
     self->job = (tk_job){.run = run_loss, .done = on_loss_done};
     tk_err_clear(&self->loss_err);
-    self->training = tk_training_ref(training);
-    tk_op_init(&self->op, &custom_type, training->core, operation, TK_RESULT_FWDBWD);
+    self->model = tk_model_ref(training->model);
+    tk_op_init(&self->op, &custom_type, training->handle, operation, TK_RESULT_FWDBWD);
     self->batch =
-        (tk_batch){.training = training,
+        (tk_batch){.model = training->model,
                    .type = TK_FUTURE_FORWARD,
                    .future = self->op.future,
-                   .started_ns = tk_clock_mono_ns(tk_core_clock(training->core)),
+                   .started_ns = tk_clock_mono_ns(tk_core_clock(training->handle->core)),
                    .keep_bodies = true,
                    .submitted = on_submitted,
                    .done = on_done,
@@ -501,8 +502,7 @@ tinkc_future *tinkc_training_forward_backward_custom(tinkc_training *training,
     custom *self = new_custom(training, operation);
     if (self == NULL) {
         tk_err_nomem(&err);
-        return tk_future_refused(tk_core_driver(training->core), operation,
-                                 TK_RESULT_FWDBWD, &err);
+        return tk_handle_refuse(training->handle, operation, TK_RESULT_FWDBWD, &err);
     }
     self->fn = fn;
     self->user = user;

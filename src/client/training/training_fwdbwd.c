@@ -6,12 +6,13 @@
 #include "base/mem.h"
 #include "client/core/service.h"
 #include "client/training/batch.h"
+#include "client/training/training.h"
 #include "client/values/params.h"
 #include "client/values/types.h"
 
 typedef struct fwdbwd {
     tk_op op;
-    tinkc_training *training;
+    tk_model *model; /* a reference */
     tk_ticket *ticket;
     tk_batch batch;
     bool is_inside;
@@ -36,7 +37,7 @@ static void note_partial(fwdbwd *self)
 {
     if (self->batch.code != TINKC_OK && self->batch.type == TK_FUTURE_FORWARD_BACKWARD &&
         tk_batch_is_partial(&self->batch)) {
-        tk_training_spoil(self->training);
+        tk_model_spoil(self->model);
     }
 }
 
@@ -44,7 +45,7 @@ static void on_submitted(tk_batch *batch)
 {
     fwdbwd *self = batch->user;
     note_partial(self);
-    tk_turn_leave(&self->training->base->turn, &self->ticket);
+    tk_turn_leave(&self->model->turn, &self->ticket);
 }
 
 static void on_done(tk_batch *batch)
@@ -74,10 +75,10 @@ static void go(void *user)
 static void start(tk_op *op)
 {
     fwdbwd *self = of(op);
-    tinkc_training *training = tk_training_ref(self->training);
+    tk_model *model = tk_model_ref(self->model);
     tk_future_stage(op->future, TINKC_STAGE_TURN);
-    tk_turn_enter(&training->base->turn, self->ticket);
-    tk_training_unref(&training);
+    tk_turn_enter(&model->turn, self->ticket);
+    tk_model_unref(&model);
 }
 
 static void cancel(tk_op *op)
@@ -89,7 +90,7 @@ static void cancel(tk_op *op)
     }
     tk_err err = TK_ERR_INIT;
     tk_err_set(&err, TINKC_E_CANCELLED, "cancelled");
-    tk_turn_leave(&self->training->base->turn, &self->ticket);
+    tk_turn_leave(&self->model->turn, &self->ticket);
     tk_op_fail(op, &err);
 }
 
@@ -98,7 +99,7 @@ static void destroy(tk_op *op)
     fwdbwd *self = of(op);
     tk_turn_drop(&self->ticket); /* only there when it never entered */
     tk_batch_dispose(&self->batch);
-    tk_training_unref(&self->training);
+    tk_model_unref(&self->model);
     tk_free(self);
 }
 
@@ -123,8 +124,7 @@ static tinkc_code prepare(fwdbwd *self, const tk_fwdbwd_request *request, tk_err
     if (self->ticket == NULL || tk_future_is_static(self->op.future)) {
         return tk_err_nomem(err);
     }
-    tk_batch_number(&self->batch,
-                    tk_turn_reserve(&self->training->base->turn, self->ticket));
+    tk_batch_number(&self->batch, tk_turn_reserve(&self->model->turn, self->ticket));
     return TINKC_OK;
 }
 
@@ -136,16 +136,16 @@ static tinkc_future *run(tinkc_training *training, const variant *what,
     fwdbwd *self = tk_zalloc(sizeof(*self));
     if (self == NULL) {
         tk_err_nomem(&err);
-        return tk_future_refused(tk_core_driver(training->core), what->operation,
-                                 TK_RESULT_FWDBWD, &err);
+        return tk_handle_refuse(training->handle, what->operation, TK_RESULT_FWDBWD,
+                                &err);
     }
-    self->training = tk_training_ref(training);
-    tk_op_init(&self->op, &fwdbwd_type, training->core, what->operation,
+    self->model = tk_model_ref(training->model);
+    tk_op_init(&self->op, &fwdbwd_type, training->handle, what->operation,
                TK_RESULT_FWDBWD);
-    self->batch.training = training;
+    self->batch.model = training->model;
     self->batch.type = what->type;
     self->batch.future = self->op.future;
-    self->batch.started_ns = tk_clock_mono_ns(tk_core_clock(training->core));
+    self->batch.started_ns = tk_clock_mono_ns(tk_core_clock(training->handle->core));
     self->batch.max_parallel = options->max_parallel_chunks;
     self->batch.on_chunk = options->on_chunk;
     self->batch.chunks_in_order = options->chunks_in_order;
@@ -167,7 +167,7 @@ static tinkc_future *submit(tinkc_training *training, const variant *what,
     tk_err err = TK_ERR_INIT;
     tk_arena arena;
     tinkc_fwdbwd_options o = TINKC_FWDBWD_OPTIONS_INIT;
-    tk_fwdbwd_request request = {.model_id = tk_str_of(training->model_id),
+    tk_fwdbwd_request request = {.model_id = tk_str_of(training->model->id),
                                  .forward_only = what->forward_only};
     tinkc_future *future = NULL;
     tk_arena_init(&arena, 0);
@@ -178,10 +178,9 @@ static tinkc_future *submit(tinkc_training *training, const variant *what,
     if (code == TINKC_OK) {
         code = tk_params_loss(&request, &arena, loss, o.config, o.config_n, &err);
     }
-    future = code == TINKC_OK
-                 ? run(training, what, &request, &o)
-                 : tk_future_refused(tk_core_driver(training->core), what->operation,
-                                     TK_RESULT_FWDBWD, &err);
+    future = code == TINKC_OK ? run(training, what, &request, &o)
+                              : tk_handle_refuse(training->handle, what->operation,
+                                                 TK_RESULT_FWDBWD, &err);
     tk_arena_dispose(&arena);
     return future;
 }

@@ -22,7 +22,7 @@ static void free_message(const tk_training_request_spec *spec, const void *messa
 /* Gives the turn back, then ends: the one way out. */
 void tk_training_request_fail(tk_training_request *self, const tk_err *err)
 {
-    tk_turn_leave(&self->training->base->turn, &self->ticket);
+    tk_turn_leave(&self->model->turn, &self->ticket);
     tk_op_fail(&self->op, err);
 }
 
@@ -34,7 +34,7 @@ static void on_settled(tk_submit *submit, tinkc_code code, const tk_err *err)
         return;
     }
     tk_buf_dispose(&self->body);
-    tk_turn_leave(&self->training->base->turn, &self->ticket);
+    tk_turn_leave(&self->model->turn, &self->ticket);
 }
 
 static void on_done(tk_submit *submit, const tk_poll_result *said)
@@ -78,7 +78,7 @@ static void submit_now(void *user)
         tk_training_request_fail(self, &err);
         return;
     }
-    if (spec->is_step && self->seq_id - 1 < self->training->base->refuse_steps_below) {
+    if (spec->is_step && self->seq_id - 1 < self->model->refuse_steps_below) {
         tk_err_set(&err, TINKC_E_STATE,
                    "not sent: a batch before this step was applied only in part "
                    "(option fail_step_after_partial)");
@@ -98,7 +98,7 @@ void tk_training_request_go_on(tk_training_request *self)
     self->submit.type = spec->type;
     self->submit.body = self->body.p;
     self->submit.body_n = self->body.n;
-    self->submit.what = self->training->model_id;
+    self->submit.what = self->model->id;
     self->submit.future = self->op.future;
     self->submit.before_attempt = spec->draws_again ? encode_again : NULL;
     self->submit.settled = on_settled;
@@ -110,10 +110,10 @@ void tk_training_request_go_on(tk_training_request *self)
 static void start(tk_op *op)
 {
     tk_training_request *self = of(op);
-    tinkc_training *training = tk_training_ref(self->training);
+    tk_model *model = tk_model_ref(self->model);
     tk_future_stage(op->future, TINKC_STAGE_TURN);
-    tk_turn_enter(&training->base->turn, self->ticket);
-    tk_training_unref(&training);
+    tk_turn_enter(&model->turn, self->ticket);
+    tk_model_unref(&model);
 }
 
 static void cancel(tk_op *op)
@@ -136,7 +136,7 @@ static void destroy(tk_op *op)
 {
     tk_training_request *self = of(op);
     tk_turn_drop(&self->ticket); /* only there when it never entered */
-    tk_training_unref(&self->training);
+    tk_model_unref(&self->model);
     tk_buf_dispose(&self->body);
     free_message(self->spec, self->message);
     tk_free(self);
@@ -150,8 +150,7 @@ tinkc_future *tk_training_request_refuse(tinkc_training *training,
                                          const tk_training_request_spec *spec,
                                          const tk_err *err)
 {
-    return tk_future_refused(tk_core_driver(training->core), spec->operation, spec->kind,
-                             err);
+    return tk_handle_refuse(training->handle, spec->operation, spec->kind, err);
 }
 
 /* Everything that can fail comes before the ids are reserved, so that a call that cannot
@@ -170,8 +169,8 @@ static tinkc_code prepare(tk_training_request *self, tk_err *err)
     if (code != TINKC_OK) {
         return code;
     }
-    self->seq_id = tk_turn_reserve(&self->training->base->turn, self->ticket) + 1;
-    (void)atomic_fetch_add(&self->training->base->steps, spec->is_step);
+    self->seq_id = tk_turn_reserve(&self->model->turn, self->ticket) + 1;
+    (void)atomic_fetch_add(&self->model->steps, spec->is_step);
     if (!spec->draws_again) {
         tk_buf_clear(&self->body);
         (void)spec->encode(self, self->seq_id, err); /* submit_now looks at the body */
@@ -192,10 +191,10 @@ tinkc_future *tk_training_request_run(tinkc_training *training,
     }
     self->spec = spec;
     self->message = message;
-    self->training = tk_training_ref(training);
-    self->submit.started_ns = tk_clock_mono_ns(tk_core_clock(training->core));
+    self->model = tk_model_ref(training->model);
+    self->submit.started_ns = tk_clock_mono_ns(tk_core_clock(training->handle->core));
     tk_buf_init(&self->body, BODY_MAX_BYTES);
-    tk_op_init(&self->op, &training_type, training->core, spec->operation, spec->kind);
+    tk_op_init(&self->op, &training_type, training->handle, spec->operation, spec->kind);
     tinkc_code code = prepare(self, &err);
     if (spec->free_message == NULL) {
         self->message = NULL;

@@ -32,7 +32,7 @@ typedef struct tk_training_request_spec {
 struct tk_training_request {
     tk_op op;
     const tk_training_request_spec *spec;
-    tinkc_training *training;
+    tk_model *model; /* a reference */
     tk_ticket *ticket;
     tk_submit submit;
     tk_buf body;

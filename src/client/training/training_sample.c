@@ -12,7 +12,7 @@
 static tinkc_code encode(tk_training_request *op, int64_t seq_id, tk_err *err)
 {
     tk_save_for_sampler_request request = {
-        .model_id = {TK_SET, tk_str_of(op->training->model_id)},
+        .model_id = {TK_SET, tk_str_of(op->model->id)},
         .sampling_session_seq_id = {TK_SET, tk_core_next_sampling_seq(op->op.core)},
         .seq_id = {TK_SET, seq_id},
     };
@@ -32,7 +32,7 @@ static void *read_session(tk_training_request *op, const tk_json *json, tk_err *
                           "the server's result has no sampling session");
     }
     if (code == TINKC_OK &&
-        tk_sampling_new(&sampling, op->op.core, said.sampling_session_id.v, err) !=
+        tk_sampling_new(&sampling, op->op.handle, said.sampling_session_id.v, err) !=
             TINKC_OK) {
         sampling = NULL;
     }

@@ -17,7 +17,7 @@ typedef struct shared {
     atomic_size_t refs;
     tk_mutex lock;
     tk_cond changed;
-    tk_core *core; /* a reference */
+    tk_handle *handle; /* a reference */
     tinkc_raw_response *head;
     bool out_of_memory; /* the head could not be kept */
     bool paused, resume_posted;
@@ -43,7 +43,7 @@ static void drop(shared *s)
 {
     if (atomic_fetch_sub(&s->refs, 1) == 1) {
         tk_raw_response_free(s->head);
-        tk_core_unref(&s->core);
+        tk_handle_unref(&s->handle);
         tk_cond_dispose(&s->changed);
         tk_mutex_dispose(&s->lock);
         tk_free(s);
@@ -101,7 +101,8 @@ static void run_resume(tk_task *task)
     s->paused = false;
     tk_mutex_unlock(&s->lock);
     if (s->running != NULL && tk_call_is_running(&s->running->base.call)) {
-        tk_loop_resume(tk_core_loop(s->core), &s->running->base.call.state.request);
+        tk_loop_resume(tk_core_loop(s->handle->core),
+                       &s->running->base.call.state.request);
     }
     drop(s);
 }
@@ -175,7 +176,7 @@ static const tk_op_type transfer_type = {start, tk_op_call_cancel, destroy};
 
 /* ---- life ---- */
 
-static tinkc_code new_shared(shared **out, tk_core *core, tk_err *err)
+static tinkc_code new_shared(shared **out, tk_handle *handle, tk_err *err)
 {
     shared *s = tk_zalloc(sizeof(*s));
     if (s == NULL) {
@@ -187,26 +188,27 @@ static tinkc_code new_shared(shared **out, tk_core *core, tk_err *err)
         return code;
     }
     atomic_init(&s->refs, 2); /* the reader, the operation */
-    s->core = tk_core_ref(core);
+    s->handle = tk_handle_ref(handle);
     s->resume.run = run_resume;
     *out = s;
     return TINKC_OK;
 }
 
-tinkc_code tk_body_stream_open(tk_body_stream **out, tk_core *core, tk_request *request,
-                               tk_err *err)
+tinkc_code tk_body_stream_open(tk_body_stream **out, tk_handle *handle,
+                               tk_request *request, tk_err *err)
 {
-    tinkc_code code = tk_core_check(core, err);
+    tinkc_code code = tk_core_check(handle->core, err);
     if (code != TINKC_OK) {
         return code;
     }
-    if (tk_loop_is_inside(tk_core_loop(core))) {
+    if (tk_loop_is_inside(tk_core_loop(handle->core))) {
         return tk_err_set(err, TINKC_E_STATE, "this call waits: not from a callback");
     }
     tk_body_stream *stream = tk_zalloc(sizeof(*stream));
     transfer *self = tk_zalloc(sizeof(*self));
     shared *s = NULL;
-    code = stream != NULL && self != NULL ? new_shared(&s, core, err) : tk_err_nomem(err);
+    code =
+        stream != NULL && self != NULL ? new_shared(&s, handle, err) : tk_err_nomem(err);
     if (code != TINKC_OK) {
         tk_free(stream);
         tk_free(self);
@@ -215,7 +217,7 @@ tinkc_code tk_body_stream_open(tk_body_stream **out, tk_core *core, tk_request *
     self->shared = s;
     self->request = *request;
     *request = (tk_request){0};
-    tk_op_init(&self->base.op, &transfer_type, core, "stream", TK_RESULT_NONE);
+    tk_op_init(&self->base.op, &transfer_type, handle, "stream", TK_RESULT_NONE);
     self->base.op.is_foreign = self->request.anonymous;
     stream->shared = s;
     stream->future = tk_op_submit(&self->base.op);
@@ -245,14 +247,14 @@ static tinkc_code wait_for(tk_body_stream *stream, bool (*is_there)(const shared
     shared *s = stream->shared;
     int64_t deadline_ns = tk_wait_deadline_ns(timeout_ms);
     bool must_wait = !is_there(s) && !s->ended && timeout_ms != 0;
-    if (must_wait && tk_loop_is_inside(tk_core_loop(s->core))) {
+    if (must_wait && tk_loop_is_inside(tk_core_loop(s->handle->core))) {
         return tk_err_set(err, TINKC_E_STATE, "this call waits: not from a callback");
     }
     while (!is_there(s) && !s->ended) {
         if (timeout_ms >= 0 && tk_clock_mono_ns(&tk_clock_real) >= deadline_ns) {
             return tk_err_set(err, TINKC_E_TIMEOUT, "nothing came in time");
         }
-        tk_wait_change(tk_core_driver(s->core), &s->changed, &s->lock, deadline_ns);
+        tk_wait_change(&s->handle->driver, &s->changed, &s->lock, deadline_ns);
     }
     if (is_there(s)) {
         return TINKC_OK;
@@ -318,7 +320,7 @@ tinkc_code tk_body_stream_read(size_t *n, tk_body_stream *stream, char *p, size_
     tk_mutex_unlock(&s->lock);
     if (wake) {
         atomic_fetch_add(&s->refs, 1);
-        if (!tk_loop_post(tk_core_loop(s->core), &s->resume)) {
+        if (!tk_loop_post(tk_core_loop(s->handle->core), &s->resume)) {
             drop(s); /* closing: the transfer ends anyway */
         }
     }
@@ -334,9 +336,9 @@ bool tk_body_stream_is_over(tk_body_stream *stream)
     return over;
 }
 
-void tk_body_stream_pause(tk_core *core, int64_t ms)
+void tk_body_stream_pause(tk_handle *handle, int64_t ms)
 {
-    tk_driver *driver = tk_core_driver(core);
+    tk_driver *driver = &handle->driver;
     tk_mutex lock = TK_MUTEX_INIT;
     tk_cond never;
     int64_t deadline_ns = tk_wait_deadline_ns(ms);

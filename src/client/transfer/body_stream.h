@@ -16,7 +16,7 @@ typedef struct tk_body_stream tk_body_stream;
 
 /* Takes over *request on success. The transfer begins at once. TINKC_E_STATE on the
  * loop's thread, TINKC_E_CANCELLED after the close. */
-TK_NODISCARD tinkc_code tk_body_stream_open(tk_body_stream **out, tk_core *core,
+TK_NODISCARD tinkc_code tk_body_stream_open(tk_body_stream **out, tk_handle *handle,
                                             tk_request *request, tk_err *err);
 void tk_body_stream_close(tk_body_stream **stream); /* accepts NULL */
 
@@ -36,6 +36,6 @@ TK_NODISCARD tinkc_code tk_body_stream_read(size_t *n, tk_body_stream *stream, c
 bool tk_body_stream_is_over(tk_body_stream *stream);
 
 /* Sleeps, and drives a manual loop meanwhile. */
-void tk_body_stream_pause(tk_core *core, int64_t ms);
+void tk_body_stream_pause(tk_handle *handle, int64_t ms);
 
 #endif

@@ -100,16 +100,17 @@ static tinkc_code locate_url(void *user, tk_buf *url, int64_t *expires_us, tk_er
 
 static tinkc_code begin_fetch(download *d, bool is_checkpoint, tk_err *err)
 {
-    tk_core *core = tk_service_core(d->service);
+    tk_handle *handle = tk_service_handle(d->service);
     int retries = d->options.max_retries;
     tk_fetch_options options = {
-        .core = core,
+        .handle = handle,
         .locate = is_checkpoint ? locate_archive : locate_url,
         .can_relocate = is_checkpoint,
         .tick = tell,
         .user = d,
         .retry_ms = d->options.retry_ms,
-        .max_failures = retries >= 0 ? retries : (int)tk_core_config(core)->max_retries,
+        .max_failures =
+            retries >= 0 ? retries : (int)tk_core_config(handle->core)->max_retries,
         .sha256 = d->options.sha256};
     return tk_fetch_new(&d->fetch, &options, err);
 }

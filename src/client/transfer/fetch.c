@@ -155,7 +155,7 @@ static tinkc_code tick(tk_fetch *fetch, tk_err *err)
 
 static tinkc_code locate(tk_fetch *fetch, tk_err *err)
 {
-    int64_t now = tk_clock_wall_us(tk_core_clock(fetch->options.core));
+    int64_t now = tk_clock_wall_us(tk_core_clock(fetch->options.handle->core));
     if (fetch->url.n > 0 && (now < fetch->expires_us || !fetch->options.can_relocate)) {
         return TINKC_OK;
     }
@@ -174,7 +174,7 @@ static tinkc_code locate(tk_fetch *fetch, tk_err *err)
 static tinkc_code send_request(tk_fetch *fetch, tk_err *err)
 {
     char range[64];
-    tk_core *core = fetch->options.core;
+    tk_handle *handle = fetch->options.handle;
     tinkc_pair headers[5] = {{"Accept", "*/*"}, {"Accept-Encoding", "identity"}};
     tk_request_spec spec = {.path = tk_buf_cstr(&fetch->url),
                             .peer = fetch->options.from_service ? TK_REQUEST_OURS
@@ -194,9 +194,9 @@ static tinkc_code send_request(tk_fetch *fetch, tk_err *err)
             (tinkc_pair){"Authorization", fetch->options.authorization};
     }
     tk_request own = {0};
-    tinkc_code code = tk_request_init(&own, &spec, tk_core_base_url(core), err);
+    tinkc_code code = tk_request_init(&own, &spec, tk_core_base_url(handle->core), err);
     if (code == TINKC_OK) {
-        code = tk_body_stream_open(&fetch->stream, core, &own, err);
+        code = tk_body_stream_open(&fetch->stream, handle, &own, err);
     }
     tk_request_dispose(&own);
     fetch->connections++;
@@ -260,7 +260,7 @@ static tinkc_code wait_before_retry(tk_fetch *fetch, const tk_err *why, tk_err *
         tk_fetch_delay_ms(fetch->options.retry_ms, fetch->failures, why->retry_after_ms);
     tinkc_code code = tick(fetch, err);
     while (code == TINKC_OK && left > 0) {
-        tk_body_stream_pause(fetch->options.core, TK_MIN(left, (int64_t)TICK_MS));
+        tk_body_stream_pause(fetch->options.handle, TK_MIN(left, (int64_t)TICK_MS));
         left -= TICK_MS;
         code = tick(fetch, err);
     }

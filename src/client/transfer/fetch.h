@@ -10,7 +10,7 @@
 typedef struct tk_fetch tk_fetch;
 
 typedef struct tk_fetch_options {
-    tk_core *core;
+    tk_handle *handle;
     /* Writes a URL that is good now, and until when (INT64_MAX: for ever). */
     tinkc_code (*locate)(void *user, tk_buf *url, int64_t *expires_us, tk_err *err);
     bool can_relocate;        /* asking again may help */

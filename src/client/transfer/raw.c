@@ -222,16 +222,16 @@ static void destroy(tk_op *op)
 
 static const tk_op_type raw_type = {start, tk_op_call_cancel, destroy};
 
-tinkc_future *tk_raw_send(tk_core *core, tk_request *request, bool any_status)
+tinkc_future *tk_raw_send(tk_handle *handle, tk_request *request, bool any_status)
 {
     tk_err err = TK_ERR_INIT;
     raw *self = tk_zalloc(sizeof(*self));
     if (self == NULL) {
         tk_request_dispose(request);
         tk_err_nomem(&err);
-        return tk_future_refused(tk_core_driver(core), operation, TK_RESULT_RAW, &err);
+        return tk_handle_refuse(handle, operation, TK_RESULT_RAW, &err);
     }
-    tk_op_init(&self->base.op, &raw_type, core, operation, TK_RESULT_RAW);
+    tk_op_init(&self->base.op, &raw_type, handle, operation, TK_RESULT_RAW);
     self->any_status = any_status;
     self->request = *request;
     *request = (tk_request){0};
@@ -245,12 +245,13 @@ tinkc_future *tinkc_raw_send(tinkc_service *service, const tinkc_raw_request *re
         return tk_service_none(operation, TK_RESULT_RAW);
     }
     tk_err err = TK_ERR_INIT;
-    tk_core *core = tk_service_core(service);
+    tk_handle *handle = tk_service_handle(service);
     tk_request own = {0};
     bool any_status = false;
-    return tk_raw_read_request(&own, &any_status, core, request, false, &err) == TINKC_OK
-               ? tk_raw_send(core, &own, any_status)
-               : tk_future_refused(tk_core_driver(core), operation, TK_RESULT_RAW, &err);
+    return tk_raw_read_request(&own, &any_status, handle->core, request, false, &err) ==
+                   TINKC_OK
+               ? tk_raw_send(handle, &own, any_status)
+               : tk_handle_refuse(handle, operation, TK_RESULT_RAW, &err);
 }
 
 tinkc_code tinkc_future_take_raw_response(tinkc_raw_response **out, tinkc_future *future,

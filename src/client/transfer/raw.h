@@ -17,7 +17,7 @@ TK_NODISCARD tinkc_code tk_raw_read_request(tk_request *out, bool *any_status,
 
 /* Sends it; takes over *request in every case. `any_status`: a status that is not a
  * success is an answer too. Never NULL; result: tinkc_future_take_raw_response. */
-tinkc_future *tk_raw_send(tk_core *core, tk_request *request, bool any_status);
+tinkc_future *tk_raw_send(tk_handle *handle, tk_request *request, bool any_status);
 
 /* Copies status, headers and body. NULL with *err set when out of memory. */
 tinkc_raw_response *tk_raw_response_copy(const tk_http_response *response, tk_err *err);

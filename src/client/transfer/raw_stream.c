@@ -25,14 +25,14 @@ static tinkc_code open_stream(tinkc_raw_stream **out, tinkc_service *service,
         return tk_err_set(err, service == NULL ? TINKC_E_STATE : TINKC_E_INVALID,
                           "raw: no service, or no place for the result");
     }
-    tk_core *core = tk_service_core(service);
+    tk_handle *handle = tk_service_handle(service);
     tinkc_raw_stream *stream = tk_zalloc(sizeof(*stream));
     if (stream == NULL) {
         return tk_err_nomem(err);
     }
-    tinkc_code code = tk_raw_read_request(&own, NULL, core, request, true, err);
+    tinkc_code code = tk_raw_read_request(&own, NULL, handle->core, request, true, err);
     if (code == TINKC_OK) {
-        code = tk_body_stream_open(&stream->stream, core, &own, err);
+        code = tk_body_stream_open(&stream->stream, handle, &own, err);
     }
     if (code == TINKC_OK) {
         code = tk_body_stream_head(&stream->head, stream->stream, TINKC_FOREVER, err);

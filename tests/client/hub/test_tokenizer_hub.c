@@ -201,7 +201,7 @@ static tinkc_code search_in(hubfix *f, variables *v, tinkc_error **error)
 {
     tk_env env = {from_table, v};
     tk_tok *tok = NULL;
-    tk_tokenizer_search search = {.core = tk_service_core(f->service),
+    tk_tokenizer_search search = {.handle = tk_service_handle(f->service),
                                   .has_server = true,
                                   .model = MODEL,
                                   .options = &f->options,

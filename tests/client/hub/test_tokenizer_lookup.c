@@ -132,7 +132,7 @@ static tinkc_code search_in(hubfix *f, const char *model, const char **variables
 {
     tk_env env = {from_table, (void *)variables};
     tk_tok *tok = NULL;
-    tk_tokenizer_search search = {.core = tk_service_core(f->service),
+    tk_tokenizer_search search = {.handle = tk_service_handle(f->service),
                                   .has_server = true,
                                   .is_callers_word = true,
                                   .model = model,

@@ -1,0 +1,51 @@
+/* One sampling session at the server: its id, its sequence ids, the places for samples
+ * that are running. Shared by all handles of it (a tinkc_sampling, and its second handles
+ * with a context) and by every sample. Reference-counted.
+ *
+ * Callers read what never changes and count references and sequence ids; everything else
+ * belongs to the loop's thread. */
+#ifndef CLIENT_SAMPLER_H
+#define CLIENT_SAMPLER_H
+
+#include <stdatomic.h>
+
+#include "client/core/core.h"
+
+typedef struct tk_sampler {
+    atomic_size_t refs;
+    tk_core *core; /* a reference */
+    char *id;
+    tk_ledger_run *run;
+    atomic_int_least64_t next_seq; /* sequence id of the next attempt, from 0 */
+    /* loop thread */
+    tk_budget slots; /* samples that are running, with their results */
+    size_t running;
+    int64_t progress_ms; /* when one last succeeded, or the first began */
+    bool no_stream;      /* the server has no stream_sample */
+} tk_sampler;
+
+/* Makes one for a sampling session that the server has made. TINKC_E_DECODE for an empty
+ * id, TINKC_E_NOMEM. Loop thread (it reads the flags). */
+TK_NODISCARD tinkc_code tk_sampler_new(tk_sampler **out, tk_core *core, tk_str id,
+                                       tk_err *err);
+
+/* Thread: any. The last reference frees it. */
+tk_sampler *tk_sampler_ref(tk_sampler *sampler);
+void tk_sampler_unref(tk_sampler **sampler); /* sets it to NULL; accepts a NULL inside */
+
+/* Returns the sequence id of the next attempt. Thread: any. */
+int64_t tk_sampler_next_seq(tk_sampler *sampler);
+
+/* ---- the shared right to submit; loop thread ---- */
+
+/* Asks the server to answer 429 instead of queueing. */
+#define TK_SAMPLER_BACKPRESSURE "X-Tinker-Sampling-Backpressure: 1"
+
+tk_limiter_limits tk_sampler_limits(const tk_core *core);
+
+/* Notes a push-back: pauses every sample of the same limiter for as long as the server
+ * asks for, and at least as long as a request of this size deserves. */
+void tk_sampler_push_back(tk_core *core, const tinkc_future *future,
+                          int64_t estimate_bytes, const tk_retry_outcome *outcome);
+
+#endif
