@@ -27,7 +27,9 @@ ONE_FILE = {("src/cli/commands/cmd_serve.c", "server/srv.h")}
 CLIENT_GROUND = {"core", "call", "future", "insight", "values"}
 ROOMS = {
     "client": {
-        **{room: CLIENT_GROUND for room in CLIENT_GROUND},
+        "values": set(),
+        "future": {"insight", "values"},
+        **{room: CLIENT_GROUND for room in ("core", "call", "insight")},
         "transfer": CLIENT_GROUND,
         "rest": CLIENT_GROUND,
         "hub": CLIENT_GROUND | {"transfer"},

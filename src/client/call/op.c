@@ -2,8 +2,8 @@
  * the task, which is the last to touch it, destroys it. */
 #include "client/call/op.h"
 
+#include "client/call/waits.h"
 #include "client/core/core.h"
-#include "client/future/waits.h"
 #include "wire/wire_error.h"
 
 static void destroy(tk_op *op)

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "client/core/config_table.h"
-#include "client/core/error.h"
+#include "client/values/error.h"
 
 static void *member(const tinkc_config *config, const tk_option *option)
 {

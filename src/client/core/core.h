@@ -23,7 +23,7 @@
 #include "http/retry.h"
 #include "wire/msg_session.h"
 
-typedef struct tk_waits tk_waits;   /* client/future/waits.h */
+typedef struct tk_waits tk_waits;   /* client/call/waits.h */
 typedef struct tk_worker tk_worker; /* client/core/worker.h */
 
 /* Seams for tests; zeroed = the real ones. */

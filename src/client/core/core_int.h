@@ -7,9 +7,9 @@
 
 #include "client/call/limiter.h"
 #include "client/call/op.h"
+#include "client/call/waits.h"
 #include "client/core/core.h"
 #include "client/core/worker.h"
-#include "client/future/waits.h"
 
 /* How far the service has got. */
 typedef enum tk_phase {

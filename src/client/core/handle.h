@@ -8,8 +8,8 @@
 
 #include <stdatomic.h>
 
-#include "client/core/context.h"
 #include "client/future/tk_future.h"
+#include "client/insight/context.h"
 
 typedef struct tk_core tk_core;
 

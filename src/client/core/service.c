@@ -6,8 +6,8 @@
 
 #include "base/mem.h"
 #include "client/call/op_call.h"
-#include "client/core/error.h"
 #include "client/core/service.h"
+#include "client/values/error.h"
 #include "wire/msg_session.h"
 
 struct tinkc_service {

@@ -6,8 +6,8 @@
 
 #include "base/list.h"
 #include "base/thread.h"
-#include "client/core/error.h"
 #include "client/future/tk_future.h"
+#include "client/values/error.h"
 
 /* Locks: `lock` guards everything below it but for the atomics; it is a leaf except that
  * a queue's lock may be taken inside it, never the other way round. */

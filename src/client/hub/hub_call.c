@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "client/core/error.h"
 #include "client/transfer/raw.h"
+#include "client/values/error.h"
 
 #define TICK_MS          200
 #define ERROR_JSON_BYTES (64 * TK_KIB)

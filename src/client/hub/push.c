@@ -8,9 +8,9 @@
 
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "client/core/error.h"
 #include "client/core/service.h"
 #include "client/hub/push_int.h"
+#include "client/values/error.h"
 #include "client/values/types.h"
 
 #define PATTERNS_MAX 1000

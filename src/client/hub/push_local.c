@@ -10,8 +10,8 @@
 #include "base/env.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "client/core/error.h"
 #include "client/hub/push_int.h"
+#include "client/values/error.h"
 
 #define FILE_MODE 0600
 #define STEM      "tinkc-push"

@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/thread.h"
-#include "client/core/error.h"
+#include "client/values/error.h"
 #include "client/values/tokenizer.h"
 
 typedef struct slot {

@@ -2,8 +2,8 @@
  * Needs: text */
 #include "client/hub/tokenizer_get.h"
 
-#include "client/core/error.h"
 #include "client/core/service.h"
+#include "client/values/error.h"
 #include "client/values/types.h"
 
 /* ---- the common part ---- */

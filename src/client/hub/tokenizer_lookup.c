@@ -7,10 +7,10 @@
 #include <sys/stat.h>
 
 #include "base/mem.h"
-#include "client/core/error.h"
 #include "client/core/service.h"
 #include "client/hub/tokenizer_hub.h"
 #include "client/hub/tokenizer_place.h"
+#include "client/values/error.h"
 
 #define SUMMARY_MAX_BYTES TK_KIB
 

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/thread.h"
 #include "base/tk.h"
-#include "client/core/context.h"
+#include "client/insight/context.h"
 
 #define TK_HOOKS_MAX 8
 

@@ -4,8 +4,8 @@
 #include "base/arena.h"
 #include "base/mem.h"
 #include "client/core/core.h"
-#include "client/core/error.h"
 #include "client/core/service.h"
+#include "client/values/error.h"
 #include "client/values/params.h"
 #include "client/values/types.h"
 

@@ -8,8 +8,8 @@
 
 #include "base/mem.h"
 #include "base/thread.h"
-#include "client/core/error.h"
 #include "client/insight/meter.h"
+#include "client/values/error.h"
 
 #define LABELS 48 /* of one metric; more are counted as "other" */
 #define KINDS  4

@@ -5,8 +5,8 @@
 #include "base/json.h"
 #include "base/json_num.h"
 #include "base/mem.h"
-#include "client/core/error.h"
 #include "client/insight/meter.h"
+#include "client/values/error.h"
 
 #define TEXT_MAX_BYTES (16 * TK_MIB)
 

@@ -1,9 +1,9 @@
 /* <tinkc/telemetry.h>: events of the program's own. */
 #include <tinkc/telemetry.h>
 
-#include "client/core/error.h"
 #include "client/core/service.h"
 #include "client/insight/telemetry.h"
+#include "client/values/error.h"
 
 #define DATA_MAX_BYTES (8 * TK_KIB)
 #define DATA_MAX_DEPTH 16

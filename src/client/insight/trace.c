@@ -14,7 +14,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/thread.h"
-#include "client/core/error.h"
+#include "client/values/error.h"
 
 #define BUFFER_BYTES (64 * TK_KIB) /* written when it has so many */
 #define BUFFER_MAX   (4 * TK_MIB)

@@ -2,12 +2,12 @@
  * the REST client that is waited for. Runs on the calling thread. */
 #include "base/mem.h"
 #include "client/core/core.h"
-#include "client/core/error.h"
 #include "client/core/service.h"
 #include "client/future/tk_future.h"
 #include "client/rest/pager.h"
 #include "client/rest/rest.h"
 #include "client/rest/rest_result.h"
+#include "client/values/error.h"
 #include "client/values/types.h"
 
 #define PAGE_MAX         1000000

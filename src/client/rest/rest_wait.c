@@ -4,11 +4,11 @@
 
 #include "base/date.h"
 #include "base/mem.h"
-#include "client/core/error.h"
 #include "client/core/text.h"
 #include "client/future/tk_future.h"
 #include "client/rest/rest.h"
 #include "client/rest/rest_result.h"
+#include "client/values/error.h"
 #include "wire/path.h"
 
 /* One kind of result: take and free. */

@@ -4,9 +4,9 @@
 
 #include "base/mem.h"
 #include "client/call/op_call.h"
-#include "client/core/error.h"
 #include "client/core/service.h"
 #include "client/core/text.h"
+#include "client/values/error.h"
 
 #define BODY_MAX_BYTES TK_MIB
 

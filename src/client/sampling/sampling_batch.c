@@ -3,8 +3,8 @@
 #include <tinkc/sampling.h>
 
 #include "base/mem.h"
-#include "client/core/error.h"
 #include "client/future/tk_future.h"
+#include "client/values/error.h"
 #include "client/values/types.h"
 
 typedef struct window {

@@ -6,9 +6,9 @@
 #include "base/list.h"
 #include "base/mem.h"
 #include "base/thread.h"
-#include "client/core/error.h"
 #include "client/future/future_int.h"
 #include "client/sampling/sampling_stream.h"
+#include "client/values/error.h"
 
 #define EVENTS_FULL 256 /* pauses; what one piece of the network holds still comes */
 

@@ -7,9 +7,9 @@
 
 #include "base/mem.h"
 #include "client/call/op.h"
-#include "client/core/error.h"
 #include "client/core/service.h"
 #include "client/sampling/sample_body.h"
+#include "client/values/error.h"
 #include "client/values/params.h"
 #include "wire/sse.h"
 #include "wire/wire_error.h"

@@ -1,9 +1,9 @@
 /* tinkc_sampling_get_tokenizer: get_base_model says which model it is.
  * Needs: text */
 #include "base/mem.h"
-#include "client/core/error.h"
 #include "client/hub/tokenizer_get.h"
 #include "client/sampling/sampling.h"
+#include "client/values/error.h"
 
 static tinkc_code ask(tinkc_tokenizer **out, void *client,
                       const tinkc_tokenizer_options *options, tinkc_error **error)

@@ -4,10 +4,10 @@
 
 #include "base/mem.h"
 #include "client/call/op_call.h"
-#include "client/core/error.h"
 #include "client/core/service.h"
 #include "client/training/training_request.h"
 #include "client/training/training_result.h"
+#include "client/values/error.h"
 #include "client/values/params.h"
 #include "wire/msg_model.h"
 #include "wire/msg_train.h"

@@ -1,9 +1,9 @@
 /* tinkc_training_get_tokenizer: get_info says which model and tokenizer it is.
  * Needs: text */
-#include "client/core/error.h"
 #include "client/hub/tokenizer_get.h"
 #include "client/training/training.h"
 #include "client/training/training_result.h"
+#include "client/values/error.h"
 
 static tinkc_code ask(tinkc_tokenizer **out, void *client,
                       const tinkc_tokenizer_options *options, tinkc_error **error)

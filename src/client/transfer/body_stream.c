@@ -7,8 +7,8 @@
 #include "base/mem.h"
 #include "base/thread.h"
 #include "client/call/op_call.h"
-#include "client/core/error.h"
 #include "client/future/future_int.h"
+#include "client/values/error.h"
 
 typedef struct transfer transfer;
 

@@ -14,11 +14,11 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "client/core/error.h"
 #include "client/core/service.h"
 #include "client/transfer/fetch.h"
 #include "client/transfer/staging.h"
 #include "client/transfer/unpack.h"
+#include "client/values/error.h"
 #include "client/values/types.h"
 
 #define DIR_MODE    0777 /* as the umask allows */

@@ -4,10 +4,10 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "client/core/error.h"
 #include "client/core/service.h"
 #include "client/transfer/body_stream.h"
 #include "client/transfer/raw.h"
+#include "client/values/error.h"
 
 #define PIECE_BYTES (64 * TK_KIB)
 #define FILE_MODE   0666 /* as the umask allows */

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "client/core/error.h"
 #include "client/values/chat.h"
+#include "client/values/error.h"
 #include "client/values/tokenizer.h"
 #include "client/values/types.h"
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "client/core/error.h"
+#include "client/values/error.h"
 #include "client/values/types.h"
 
 static tinkc_code bad(tk_err *err, const char *field, const char *why)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "client/core/error.h"
+#include "client/values/error.h"
 #include "client/values/types.h"
 
 tk_tok *tk_tokenizer_tok(const tinkc_tokenizer *tokenizer)

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "base/thread.h"
-#include "client/core/error.h"
+#include "client/values/error.h"
 #include "client/values/tokenizer.h"
 #include "client/values/types.h"
 

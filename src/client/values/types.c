@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "client/core/error.h"
+#include "client/values/error.h"
 #include "client/values/types_int.h"
 #include "wire/metrics.h"
 

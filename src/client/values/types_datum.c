@@ -1,7 +1,7 @@
 /* Datums: a model input with named tensors, and the conversion of the caller's arrays. */
 #include <string.h>
 
-#include "client/core/error.h"
+#include "client/values/error.h"
 #include "client/values/types.h"
 #include "client/values/types_int.h"
 #include "wire/tensor.h"

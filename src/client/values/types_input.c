@@ -1,7 +1,7 @@
 /* Model inputs: a list of chunks whose bytes live in the object's arena. */
 #include <string.h>
 
-#include "client/core/error.h"
+#include "client/values/error.h"
 #include "client/values/types.h"
 #include "client/values/types_int.h"
 #include "wire/input.h"

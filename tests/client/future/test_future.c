@@ -5,9 +5,9 @@
 
 #include "base/mem.h"
 #include "base/thread.h"
-#include "client/core/error.h"
 #include "client/future/future_int.h"
 #include "client/future/tk_future.h"
+#include "client/values/error.h"
 #include "support/failmem.h"
 #include "support/fakeclock.h"
 #include "support/test.h"

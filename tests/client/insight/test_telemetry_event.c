@@ -2,8 +2,8 @@
  * names, data, whose error it was, and no secret in any of them. */
 #include <stdio.h>
 
-#include "client/core/error.h"
 #include "client/insight/telemetry.h"
+#include "client/values/error.h"
 #include "support/samplefix.h"
 #include "support/telefix.h"
 

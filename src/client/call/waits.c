@@ -1,5 +1,5 @@
 /* See waits.h. */
-#include "client/future/waits.h"
+#include "client/call/waits.h"
 
 #include "client/core/core.h"
 #include "client/core/service.h"

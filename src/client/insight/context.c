@@ -1,13 +1,13 @@
 /* See context.h, and the second handles of <tinkc/hooks.h>. */
-#include "client/core/context.h"
+#include "client/insight/context.h"
 
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "client/core/error.h"
 #include "client/future/future_int.h"
+#include "client/values/error.h"
 #include "client/values/types.h"
 
 #define TAGS_MAX       64

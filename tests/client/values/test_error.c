@@ -1,6 +1,6 @@
 /* The public error object: accessors, ownership without memory, the retry and user-error
  * rules. */
-#include "client/core/error.h"
+#include "client/values/error.h"
 
 #include <stdio.h>
 

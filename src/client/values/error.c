@@ -3,7 +3,7 @@
  *
  * Class and retryability come from the table in wire/wire_error.c, which decides for the
  * whole library. A fatal error is never retryable: its object is dead. */
-#include "client/core/error.h"
+#include "client/values/error.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

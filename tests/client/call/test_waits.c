@@ -3,7 +3,7 @@
  * Links: peer */
 #include <stdio.h>
 
-#include "client/future/waits.h"
+#include "client/call/waits.h"
 #include "support/fakeapi_tinker.h"
 #include "support/samplefix.h"
 #include "support/servicefix.h"
