@@ -1,4 +1,5 @@
-/* See budget.h. */
+/* Grants in order of arrival; a grant that releases inside its callback is noticed by
+ * the loop that is granting. */
 #include "client/call/budget.h"
 
 void tk_budget_init(tk_budget *budget, int64_t bytes)
@@ -38,7 +39,7 @@ void tk_budget_release(tk_budget *budget, tk_budget_claim *claim)
         claim->held = false;
     }
     if (budget->granting) {
-        return; /* one who was granted gave it back at once: thousands may */
+        return; /* a grant may release at once, thousands of times */
     }
     budget->granting = true;
     while (budget->remaining >= 0 && !tk_list_is_empty(&budget->waiting)) {

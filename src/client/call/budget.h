@@ -1,7 +1,7 @@
-/* Byte budget with the semantics of the official SDK (wire.md §6.3): an acquisition waits
- * while the remaining budget is negative, then subtracts, so that one that is larger than
- * everything left is admitted as long as anything is left. First come, first served. Loop
- * thread only. */
+/* Byte budget with the semantics of the official SDK (docs/protocol.md §6.3): an
+ * acquisition waits while the remaining budget is negative, then subtracts, so that one
+ * that is larger than everything left is admitted as long as anything is left. First
+ * come, first served. Loop thread only. */
 #ifndef CLIENT_BUDGET_H
 #define CLIENT_BUDGET_H
 
@@ -11,7 +11,7 @@
 typedef struct tk_budget {
     int64_t remaining;
     tk_list waiting;
-    bool granting; /* somebody is granting already: what is released meanwhile is his */
+    bool granting; /* a grant is running: it also handles what is released inside it */
 } tk_budget;
 
 typedef struct tk_budget_claim tk_budget_claim;

@@ -1,4 +1,5 @@
-/* The layers around one request (wire.md §5.1-5.3, §5.5): credential, try, L1, P, L2. */
+/* The layers around one request (docs/protocol.md §5.1-5.3, §5.5): credential, try, L1,
+ * P, L2. */
 #include "client/call/call.h"
 
 #include <string.h>
@@ -123,7 +124,7 @@ static void fire_attempt(tk_timer *timer)
 
 /* ---- one try ---- */
 
-/* L2 looks at what L1 could not mend. */
+/* L2 decides about what L1 has given up. */
 static void after_l1(tk_call *call, const tk_http_response *response,
                      const tk_retry_outcome *outcome)
 {

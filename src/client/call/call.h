@@ -51,8 +51,8 @@ struct tk_call {
     void (*on_head)(tk_call *call, const tk_http_response *head);
     tk_http_flow (*on_data)(tk_call *call, const char *p, size_t n);
     bool is_upload; /* the timeout is one of silence also without on_data */
-    bool is_once;   /* on a connection of its own: on one that was used before, libcurl
-                       sends again what got no answer */
+    bool is_once;   /* on a new connection: on a used one libcurl repeats a request that
+                     * got no answer */
     size_t max_response_bytes; /* 0: the configuration's */
     const char *credential;    /* NULL: the service's; set for the exchange itself */
     bool no_l2;                /* for this call, although the endpoint has it */
@@ -60,8 +60,8 @@ struct tk_call {
     int pass_status; /* a status that ends the call at once, whatever the layers say; 0 */
     tinkc_future *future;   /* notes go there; may be NULL */
     tinkc_stage wire_stage; /* noted while a request is out; 0: TINKC_STAGE_WIRE */
-    /* Before each L2 attempt: lets the owner change the body; may be NULL. An error ends
-     * the call. */
+    /* Called before each L2 attempt: the owner may change the body. May be NULL. An
+     * error ends the call. */
     tinkc_code (*before_attempt)(tk_call *call, tk_err *err);
     void (*done)(tk_call *call, const tk_call_answer *answer);
     void *user;
@@ -84,7 +84,7 @@ struct tk_call {
         int sent;         /* requests so far */
         bool is_doubtful;
         char idempotency_key[64];
-        tk_buf text; /* URL and header lines, each with a NUL behind */
+        tk_buf text; /* URL and header lines, each ending in a NUL */
         const char *lines[TK_CALL_LINES];
     } state;
 };

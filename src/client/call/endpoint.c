@@ -1,10 +1,10 @@
-/* The endpoints as one table (wire.md §2.0, §5.7). Static data. */
+/* The endpoints as one table (docs/protocol.md §2.0, §5.7). Static data. */
 #include "client/call/endpoint.h"
 
 #define API "/api/v1/"
 
-/* name, method, path, group, timeout_ms (0: configured), L1 retries (-1: configured), L2,
- * follows redirects. Heartbeat and session calls stand on connections of their own. */
+/* name, method, path, group, timeout_ms (0: configured), L1 retries (-1: configured),
+ * L2, follows redirects. Heartbeat and session calls have their own connections. */
 static const tk_endpoint endpoints[TK_EP_COUNT] = {
     [TK_EP_CLIENT_CONFIG] = {"client_config", TK_HTTP_POST, API "client/config",
                              TK_HTTP_SESSION, 0, -1, true, true},

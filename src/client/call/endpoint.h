@@ -1,5 +1,5 @@
-/* Every endpoint as a row: path, group, timeout, retry layers (wire.md §2.0, §5.7). The
- * one place that knows; calls name a row. */
+/* Every endpoint as a row: path, group, timeout, retry layers (docs/protocol.md §2.0,
+ * §5.7). The one place that knows; calls name a row. */
 #ifndef CLIENT_ENDPOINT_H
 #define CLIENT_ENDPOINT_H
 

@@ -1,6 +1,6 @@
-/* See limiter.h. Locks: the registry's around owners and the list of limiters; a
- * limiter's around its use and its waiting claims. A loop's queue is posted to under the
- * latter, so that a port with nobody waiting is never touched. */
+/* Locks: the registry's guards owners and the list of limiters; a limiter's guards its
+ * use and its waiting claims. A loop's queue is posted to under the latter, so that a
+ * port without waiting claims is never touched. */
 #include "client/call/limiter.h"
 
 #include <stdatomic.h>
@@ -91,7 +91,7 @@ struct tk_limiter {
     _Atomic int64_t until_ms;
     tk_mutex lock; /* of everything below */
     tk_limiter_use use;
-    tk_list waiting[LIMITER_STEPS]; /* of tk_limiter_claim, by the step they stand at */
+    tk_list waiting[LIMITER_STEPS]; /* of tk_limiter_claim, by their next step */
 };
 
 static tk_once once = TK_ONCE_INIT;
@@ -108,7 +108,7 @@ static void after_fork(void)
     tk_mutex_unlock(&registry_lock);
 }
 
-/* The parent's services are dead in the child: nobody there gives anything back. */
+/* The parent's services are dead in the child: what they hold is never released. */
 static void after_fork_in_child(void)
 {
     while (tk_list_pop_front(&registry) != NULL) {
@@ -228,7 +228,7 @@ void tk_limiter_back_off(tk_limiter *limiter, int64_t until_ms)
 
 /* ---- claims ---- */
 
-/* Loop thread: tells the claims of this loop that were let in. */
+/* Loop thread: calls `granted` of the claims of this loop that were admitted. */
 static void tell(tk_task *task)
 {
     tk_limiter_port *port = TK_CONTAINER_OF(task, tk_limiter_port, task);

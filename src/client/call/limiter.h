@@ -1,11 +1,11 @@
-/* How fast samples may be submitted (wire.md §7.1): at most 400 submissions at a time, 10
- * while the server pushed back within the last 10 s, a byte budget, and one moment before
- * which nobody sends.
+/* How fast samples may be submitted (docs/protocol.md §7.1): at most 400 submissions at
+ * a time, 10 when the server pushed back within the last 10 s, a byte budget, and a
+ * time before which no sample is sent.
  *
  * Shared by every service of the process with the same server and the same credential
- * source, so one's 429 pauses all. A claim is made and given back on the loop of its
- * owner; what it gives back may let a claim of another loop in, which is then told there.
- * Limits are the claimant's own, what is in use is everybody's. */
+ * source, so a 429 of one pauses all of them. A claim is made and released on the loop
+ * of its owner; a release may admit a claim of another loop, whose `granted` is then
+ * called there. Each claim brings its own limits; what is in use is counted for all. */
 #ifndef CLIENT_LIMITER_H
 #define CLIENT_LIMITER_H
 
@@ -72,13 +72,14 @@ typedef struct tk_limiter_port {
     tk_limiter *limiter;
     tk_loop *loop;
     tk_task task;
-    tk_list granted; /* of tk_limiter_claim, to be told; under the limiter's lock */
+    tk_list granted; /* of tk_limiter_claim, to be called; under the limiter's lock */
     bool posted;
 } tk_limiter_port;
 
 void tk_limiter_port_init(tk_limiter_port *port, tk_limiter *limiter, tk_loop *loop);
 
-/* Monotonic milliseconds before which nobody sends; TK_LIMITER_NEVER. Thread: any. */
+/* Returns the time (monotonic milliseconds) before which no sample is sent, or
+ * TK_LIMITER_NEVER. Thread: any. */
 int64_t tk_limiter_until_ms(const tk_limiter *limiter);
 
 /* Moves that moment later; never earlier. Thread: any. */

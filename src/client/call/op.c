@@ -1,5 +1,5 @@
-/* See op.h. The cancel task may still be queued when an operation ends by itself; then
- * the task, which is the last to touch it, destroys it. */
+/* The cancel task may still be queued when an operation ends on its own; then the task,
+ * which is the last to touch the operation, destroys it. */
 #include "client/call/op.h"
 
 #include "client/call/waits.h"

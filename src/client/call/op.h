@@ -2,9 +2,9 @@
  * lives on the loop's thread, ends exactly once by completing its future.
  *
  * Life: tk_op_init, tk_op_submit (posts it), `start` on the loop's thread, ...,
- * tk_op_end. `cancel` is called at most once, on the loop's thread, when the caller
- * cancels or the service closes, and only between start and end; it must lead to
- * tk_op_end, at once or when what it cancelled reports back. */
+ * tk_op_complete or tk_op_fail. `cancel` is called at most once, on the loop's thread,
+ * when the caller cancels or the service closes, and only between start and end; it
+ * must lead to the end, at once or when what it cancelled reports back. */
 #ifndef CLIENT_OP_H
 #define CLIENT_OP_H
 
@@ -30,12 +30,13 @@ struct tk_op {
     tinkc_future *future; /* a reference */
     tk_list node;         /* in the core's list while it runs */
     tk_list pending;      /* in its tk_waits from the call on */
-    int64_t tell_ms;      /* when the log hears of it next; loop thread */
+    int64_t tell_ms;      /* when it is logged next; loop thread */
     tk_task task;
     tk_task cancel_task;
     atomic_bool cancel_posted;
     bool started, ended, cancelled;
-    bool is_foreign; /* with another server than the service's: that one is not told */
+    bool is_foreign; /* talks to another server: the service's own is not asked and gets
+                      * no telemetry */
 };
 
 /* Takes a reference of the handle; makes the future. */

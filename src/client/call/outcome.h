@@ -1,5 +1,5 @@
-/* What a response means, in the words of the retry layers and as an error: the bridge
- * from the transport to the one table of failures (wire/wire_error.h). Pure. */
+/* What a response means, for the retry layers and as an error: the bridge from the
+ * transport to the one table of failures (wire/wire_error.h). Pure. */
 #ifndef CLIENT_OUTCOME_H
 #define CLIENT_OUTCOME_H
 
@@ -12,10 +12,10 @@ tk_retry_outcome tk_outcome_of(const tk_http_response *response, int64_t wall_us
 /* TINKC_OK for a 2xx, else what kind of failure it is. */
 tinkc_code tk_outcome_code(const tk_http_response *response);
 
-/* Whether the server may have done what it was asked for, though this is no 2xx. */
+/* Whether the server may have done the work although the response is not a 2xx. */
 bool tk_outcome_is_doubtful(const tk_http_response *response);
 
-/* Fills *err from a response that is no success (also: none at all). */
+/* Fills *err from a response that is not a success, or from a failed transfer. */
 void tk_outcome_error(tk_err *err, const tk_http_response *response, int64_t wall_us);
 
 #endif

@@ -1,5 +1,5 @@
-/* See poll.h. The server does the waiting (long polls); we only back off when it is out
- * of reach or says so. */
+/* The server does the waiting (long polls); the client only backs off when the server
+ * is out of reach or asks for it. */
 #include "client/call/poll.h"
 
 #include <stdio.h>
@@ -224,7 +224,7 @@ static void succeed(tk_poll *poll, const tk_http_response *response,
     finish(poll, &result);
 }
 
-/* That the server is not ready yet (also as a 408) is no failure. */
+/* A server that is not ready yet (also as a 408) has not failed. */
 static void tell_retry(const tk_poll *poll, const tk_retry_outcome *outcome,
                        int64_t delay_ms)
 {
@@ -310,8 +310,8 @@ static void on_answer(tk_call *call, const tk_call_answer *answer)
         note_queue(poll, &said.try_again);
     }
     tk_poll_decision decision = tk_poll_rule(&poll->state.counts, &event);
-    if (answer->outcome.hint_ms >
-        0) { /* a pause that the server asks for is no silence */
+    /* A pause that the server asks for does not count as silence. */
+    if (answer->outcome.hint_ms > 0) {
         poll->state.answered_ms += decision.delay_ms;
     }
     tk_telemetry_polled(poll, answer, &said, decision);
@@ -331,7 +331,7 @@ static tinkc_code encode_body(tk_poll *poll, tk_err *err)
                             err);
 }
 
-/* Each line has room for TK_JSON_NUM_BYTES behind its text. Return the end. */
+/* Both return the end of the text. Each line has room for TK_JSON_NUM_BYTES after it. */
 static char *put_text(char *out, const char *text)
 {
     size_t n = strlen(text);
@@ -357,7 +357,7 @@ static void set_headers(tk_poll *poll)
     end =
         put_text(poll->state.roundtrip_line, "X-Tinker-Create-Promise-Roundtrip-Time: ");
     end = put_number(end, us / 1000000);
-    (void)put_number(end, 1000000 + us % 1000000); /* all six digits, behind a 1 */
+    (void)put_number(end, 1000000 + us % 1000000); /* all six digits, after a 1 */
     *end = '.';
     call->extra[0] = "X-Stainless-Raw-Response: raw";
     call->extra[1] = poll->state.iteration_line;

@@ -1,7 +1,7 @@
-/* FUT: polls the result of one request that the server has accepted (wire.md §4).
+/* Polls the result of one request that the server has accepted (docs/protocol.md §4).
  *
  * Lives inside the operation that submitted it. Loop thread only. Ends exactly once
- * through `done`. What to do after each poll is poll_rule.h's. */
+ * through `done`. poll_rule.h decides what to do after each poll. */
 #ifndef CLIENT_POLL_H
 #define CLIENT_POLL_H
 
@@ -14,7 +14,7 @@ typedef struct tk_poll tk_poll;
 
 /* What the poll ended with; borrowed for the time of `done`. */
 typedef struct tk_poll_result {
-    tinkc_code code; /* TINKC_OK; TINKC_E_GONE: may be submitted anew; ... */
+    tinkc_code code; /* TINKC_E_GONE: may be submitted again, as new work */
     const tk_err *err;
     tk_str body;      /* TINKC_OK: the bytes of the result */
     bool is_protobuf; /* else a JSON object, parsed in `json` */

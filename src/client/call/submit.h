@@ -29,9 +29,9 @@ struct tk_submit {
     const char *extra_header;     /* "Name: value"; NULL: none */
     const char *what;             /* model or sampler, for the queue observer */
     tinkc_future *future;         /* notes go there */
-    int64_t started_ns;         /* when the operation began; -1: the server is not told */
-    bool never_stuck;           /* as in tk_poll */
-    const int64_t *progress_ms; /* as in tk_poll */
+    int64_t started_ns;           /* when the operation began; -1: report 0 s */
+    bool never_stuck;             /* as in tk_poll */
+    const int64_t *progress_ms;   /* as in tk_poll */
     tinkc_code (*before_attempt)(tk_call *call, tk_err *err);                /* or NULL */
     void (*pushed_back)(tk_submit *submit, const tk_retry_outcome *outcome); /* or NULL */
     void (*settled)(tk_submit *submit, tinkc_code code, const tk_err *err);

@@ -1,4 +1,5 @@
-/* See waits.h. */
+/* Keeps the list under its own lock, and logs the operations that take long from a
+ * timer of the loop. */
 #include "client/call/waits.h"
 
 #include "client/core/core.h"

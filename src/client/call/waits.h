@@ -1,9 +1,10 @@
-/* Who waits, and for what: every operation of a service that is not done, for people.
+/* Every operation of a service that is not done, and what it waits for: for people who
+ * ask why nothing happens.
  *
- * Operations are entered when they are submitted and leave when they end, whatever thread
- * that is on, so that the list can be read even while the loop stands still. Those that
- * take long explain themselves in the log (level info): behind 30 s, then every minute.
- * Lock: its own; a future's lock is taken inside it. */
+ * Operations are entered when they are submitted and leave when they end, whatever
+ * thread that is on, so that the list can be read even while the loop is blocked. Those
+ * that take long are logged (level info) after 30 s, then every minute. Lock: its own;
+ * a future's lock is taken inside it. */
 #ifndef CLIENT_WAITS_H
 #define CLIENT_WAITS_H
 

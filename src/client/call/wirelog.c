@@ -1,6 +1,6 @@
-/* See wirelog.h. The log masks what it knows to be secret; here is hidden what it cannot
- * know: the values of headers that the program configured, and all queries, which is
- * where signed URLs carry their signature. Bytes that are not text are only counted. */
+/* The log masks what it knows to be secret; this file hides what it cannot know: the
+ * values of headers that the program configured, and all queries, which is where signed
+ * URLs carry their signature. Bytes that are not text are only counted. */
 #include "client/call/wirelog.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* See auth.h. States: before the exchange a credential is the key or what the command
- * printed; after it, the server's token. Waiters queue up while one is being fetched. */
+/* States: before the exchange a credential is the key or what the command printed;
+ * after it, the server's token. Waiters queue up while one is being fetched. */
 #include "client/core/auth.h"
 
 #include <string.h>
@@ -30,7 +30,7 @@ struct tk_auth {
     bool fetching;
     tk_command *command;
     tk_call call;
-    char *credential; /* for the exchange under way; owned, wiped */
+    char *credential; /* for the running exchange; owned, wiped */
     tk_timer timer;
 };
 
@@ -55,9 +55,10 @@ tinkc_code tk_auth_choose(tk_auth_kind *kind, const char **key,
         return TINKC_OK;
     }
     if (enforce_command && !command) {
-        return tk_err_set(err, TINKC_E_CONFIG,
-                          "the server wants credentials of a command: set credential_cmd "
-                          "(TINKER_CREDENTIAL_CMD)");
+        return tk_err_set(
+            err, TINKC_E_CONFIG,
+            "the server requires credentials from a command: set credential_cmd "
+            "(TINKER_CREDENTIAL_CMD)");
     }
     if (is_key && !enforce_command) {
         *key = given;
@@ -178,7 +179,8 @@ static void failed(tk_auth *auth, const tk_err *err)
     tell_all(auth, err->code, err);
 }
 
-/* The log masks only so many secrets: a token that goes gives its place back. */
+/* The log has room for a limited number of secrets: a token that expires frees its
+ * place. */
 static void forget_token(tk_auth *auth)
 {
     if (auth->token != NULL) {
@@ -277,15 +279,14 @@ static void exchange(tk_auth *auth, tk_str credential)
         failed(auth, &err);
         return;
     }
-    auth->call =
-        (tk_call){.core = auth->core,
-                  .endpoint = tk_endpoint_at(TK_EP_AUTH_TOKEN),
-                  .body = "{}",
-                  .body_n = 2,
-                  .credential = auth->credential,
-                  .no_l2 = auth->had_token, /* only the first one, wire.md §5.7 */
-                  .done = on_token,
-                  .user = auth};
+    auth->call = (tk_call){.core = auth->core,
+                           .endpoint = tk_endpoint_at(TK_EP_AUTH_TOKEN),
+                           .body = "{}",
+                           .body_n = 2,
+                           .credential = auth->credential,
+                           .no_l2 = auth->had_token, /* only the first one (§5.7) */
+                           .done = on_token,
+                           .user = auth};
     tk_call_start(&auth->call);
 }
 
@@ -335,7 +336,7 @@ static void fire_refresh(tk_timer *timer)
     }
 }
 
-/* ---- for everybody ---- */
+/* ---- waiters ---- */
 
 void tk_auth_get(tk_auth *auth, tk_auth_waiter *waiter)
 {

@@ -1,6 +1,6 @@
-/* Credentials (wire.md §1.3): a key, a command that prints one, or a token that the
- * server gives in exchange and that is refreshed before it expires. One refresh at a
- * time. Loop thread only, but for tk_auth_choose. */
+/* Credentials (docs/protocol.md §1.3): a key, a command that prints one, or a token
+ * that the server gives in exchange and that is refreshed before it expires. One
+ * refresh at a time. Loop thread only, but for tk_auth_choose. */
 #ifndef CLIENT_AUTH_H
 #define CLIENT_AUTH_H
 
@@ -16,7 +16,7 @@ typedef struct tk_core tk_core;
 typedef struct tk_auth tk_auth;
 typedef struct tk_auth_waiter tk_auth_waiter;
 
-/* Embedded in whoever needs a credential. */
+/* Embedded in what needs a credential. */
 struct tk_auth_waiter {
     tk_list node;
     /* `credential` is valid for the time of the call. On an error it is NULL. */
@@ -26,9 +26,9 @@ struct tk_auth_waiter {
 
 typedef enum tk_auth_kind { TK_AUTH_KEY, TK_AUTH_COMMAND } tk_auth_kind;
 
-/* Which provider the configuration asks for: the five rows of wire.md §1.3. A loopback
- * URL without any credential uses the key "tml-local". TINKC_E_CONFIG says what is
- * missing. Pure. */
+/* Which provider the configuration asks for: the five rows of docs/protocol.md §1.3. A
+ * loopback URL without any credential uses the key "tml-local". TINKC_E_CONFIG says
+ * what is missing. Pure. */
 TK_NODISCARD tinkc_code tk_auth_choose(tk_auth_kind *kind, const char **key,
                                        const tinkc_config *config, bool is_loopback,
                                        bool enforce_command, tk_err *err);
@@ -37,7 +37,7 @@ TK_NODISCARD tinkc_code tk_auth_new(tk_auth **out, tk_core *core, bool is_loopba
                                     tk_err *err);
 void tk_auth_free(tk_auth **auth);
 
-/* Everybody who waits is told TINKC_E_CANCELLED; a running command is killed. */
+/* Ends every waiter with TINKC_E_CANCELLED and kills a running command. */
 void tk_auth_shutdown(tk_auth *auth);
 
 /* A credential for an ordinary request: calls `ready`, perhaps before it returns. When a

@@ -1,5 +1,5 @@
-/* See command.h. The child gets a process group of its own, so that what it started dies
- * with it; stderr and the exit status are ignored, as the official SDK does. */
+/* The child gets its own process group, so that what it started dies with it; stderr
+ * and the exit status are ignored, as the official SDK does. */
 #include "client/core/command.h"
 
 #include <errno.h>
@@ -54,7 +54,7 @@ static void report(tk_task *task)
 }
 
 /* Waits for the end first and takes the status second, so that tk_command_stop never
- * kills a number that belongs to somebody else by now. */
+ * kills a process id that has been given to another process. */
 static void reap(tk_command *command)
 {
     siginfo_t info;

@@ -1,4 +1,4 @@
-/* Runs the credential command on a thread of its own, so that a slow one does not stop
+/* Runs the credential command on a separate thread, so that a slow one does not stop
  * the loop. Loop thread only. */
 #ifndef CLIENT_COMMAND_H
 #define CLIENT_COMMAND_H

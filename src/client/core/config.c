@@ -76,8 +76,8 @@ static tinkc_code set_option(tinkc_config *config, const tk_option *option,
     return set_number(config, option, effective, err);
 }
 
-/* Who names a file or a folder of certificates trusts nothing else: what the environment
- * says of the other one does not count any more. */
+/* A caller who sets a file or a folder of certificates trusts nothing else: the
+ * environment does not add the other one. */
 static void replace_trust(tinkc_config *config, const tk_option *option)
 {
     bool is_file = member(config, option) == (void *)&config->ca_file;
@@ -208,7 +208,7 @@ static tinkc_code read_tags(tinkc_config *config, const tk_env *env, tk_err *err
     return code;
 }
 
-/* An empty variable counts as absent, but for one with a spelling of its own: the
+/* An empty variable counts as absent, except for the one that has its own rule: the
  * official SDK takes an empty TINKER_TELEMETRY for off. */
 static const char *read_env(const tk_option *option, const tk_env *env)
 {

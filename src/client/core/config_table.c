@@ -12,8 +12,8 @@
 #define AT(member) offsetof(struct tinkc_config, member)
 #define DAY_MS     INT64_C(86400000)
 
-/* TINKER_TELEMETRY: on for these words, off for any other (wire.md §1.2); our own
- * switches read the same. */
+/* TINKER_TELEMETRY: on for these words, off for any other (docs/protocol.md §1.2); our
+ * own switches read the same. */
 static const char *switch_word(const char *value)
 {
     return tk_env_is_on(value) ? "true" : "false";

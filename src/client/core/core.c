@@ -108,7 +108,7 @@ static tinkc_code make_transport(tk_transport **out, const tk_core *core, tk_err
     return tk_curl_transport_new(out, &options, err);
 }
 
-/* Whoever uses the same server with the same key or command shares the limits. */
+/* Services with the same server and the same key or command share the limits. */
 static tinkc_code make_limiter(tk_core *core, const tk_url *url, tk_err *err)
 {
     tk_auth_kind kind;
@@ -118,19 +118,22 @@ static tinkc_code make_limiter(tk_core *core, const tk_url *url, tk_err *err)
     tk_buf_init(&source, SOURCE_MAX_BYTES);
     tinkc_code code =
         tk_auth_choose(&kind, &key, core->config, url->is_loopback, false, err);
-    if (code == TINKC_OK) {
-        tk_url_key(&server, url);
-        tk_buf_puts(&source, kind == TK_AUTH_KEY ? "key " : "command ");
-        tk_buf_puts(&source, kind == TK_AUTH_KEY ? key : core->config->credential_cmd);
-        code = tk_buf_status(&server, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = tk_buf_status(&source, err);
+    tk_url_key(&server, url);
+    tk_buf_puts(&source, kind == TK_AUTH_KEY ? "key " : "command ");
+    tk_buf_puts(&source, kind == TK_AUTH_KEY ? key : core->config->credential_cmd);
+    code = tk_buf_status(&server, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = tk_limiter_open(&core->limiter, tk_buf_str(&server), tk_buf_str(&source),
-                               err);
+    code = tk_buf_status(&source, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
+    code = tk_limiter_open(&core->limiter, tk_buf_str(&server), tk_buf_str(&source), err);
+out:
     tk_mem_wipe(source.p, source.n);
     tk_buf_dispose(&server);
     tk_buf_dispose(&source);
@@ -193,6 +196,62 @@ static void init_members(tk_core *core, const tk_core_seams *seams)
     tk_session_init(core);
 }
 
+/* What needs nothing but the configuration. The caller destroys the core on failure. */
+static tinkc_code fill_basics(tk_core *core, tk_url *url, uint64_t seed, tk_err *err)
+{
+    tinkc_code code = tk_hooks_init(&core->hooks, core->clock, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    code = tk_ledger_init(&core->ledger, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    tk_headers_common(&core->common_headers, core->config);
+    code = tk_buf_status(&core->common_headers, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    code = check_url(core, url, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    if (seed != 0) {
+        tk_rand_init(&core->rand, seed);
+        return make_log(core, err);
+    }
+    code = tk_rand_init_os(&core->rand, err);
+    return code == TINKC_OK ? make_log(core, err) : code;
+}
+
+/* What uses those. */
+static tinkc_code fill_services(tk_core *core, const tk_url *url,
+                                const tk_core_seams *seams, tk_err *err)
+{
+    tinkc_code code = tk_auth_new(&core->auth, core, url->is_loopback, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    code = make_limiter(core, url, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    code = tk_waits_init(&core->waits, core, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    code = tk_telemetry_new(&core->telemetry, core, seams->seed, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    code = make_loop(core, seams, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    tk_limiter_port_init(&core->port, core->limiter, core->loop);
+    return tk_worker_init(&core->worker, core->loop, core->is_manual, err);
+}
+
 static tinkc_code fill(tk_core *core, const tinkc_config *config,
                        const tk_core_seams *seams, tk_err *err)
 {
@@ -203,46 +262,8 @@ static tinkc_code fill(tk_core *core, const tinkc_config *config,
         return code;
     }
     init_members(core, seams);
-    code = tk_hooks_init(&core->hooks, core->clock, err);
-    if (code == TINKC_OK) {
-        code = tk_ledger_init(&core->ledger, err);
-    }
-    if (code != TINKC_OK) {
-        return code;
-    }
-    tk_headers_common(&core->common_headers, core->config);
-    code = tk_buf_status(&core->common_headers, err);
-    if (code == TINKC_OK) {
-        code = check_url(core, &url, err);
-    }
-    if (code == TINKC_OK) {
-        code = make_log(core, err);
-    }
-    if (code == TINKC_OK && seams->seed != 0) {
-        tk_rand_init(&core->rand, seams->seed);
-    } else if (code == TINKC_OK) {
-        code = tk_rand_init_os(&core->rand, err);
-    }
-    if (code == TINKC_OK) {
-        code = tk_auth_new(&core->auth, core, url.is_loopback, err);
-    }
-    if (code == TINKC_OK) {
-        code = make_limiter(core, &url, err);
-    }
-    if (code == TINKC_OK) {
-        code = tk_waits_init(&core->waits, core, err);
-    }
-    if (code == TINKC_OK) {
-        code = tk_telemetry_new(&core->telemetry, core, seams->seed, err);
-    }
-    if (code == TINKC_OK) {
-        code = make_loop(core, seams, err);
-    }
-    if (code == TINKC_OK) {
-        tk_limiter_port_init(&core->port, core->limiter, core->loop);
-        code = tk_worker_init(&core->worker, core->loop, core->is_manual, err);
-    }
-    return code;
+    code = fill_basics(core, &url, seams->seed, err);
+    return code == TINKC_OK ? fill_services(core, &url, seams, err) : code;
 }
 
 tinkc_code tk_core_new(tk_core **out, const tinkc_config *config,
@@ -281,13 +302,21 @@ tinkc_code tk_core_check(tk_core *core, tk_err *err)
 {
     if (core->pid != getpid()) {
         return tk_err_set(err, TINKC_E_STATE,
-                          "this handle belongs to the parent process; open a service of "
-                          "your own after fork()");
+                          "this handle belongs to the parent process; open a new "
+                          "service after fork()");
     }
     if (atomic_load(&core->closed)) {
         return tk_err_set(err, TINKC_E_CANCELLED, "the service was closed");
     }
     return TINKC_OK;
+}
+
+tinkc_code tk_core_check_blocking(tk_core *core, tk_err *err)
+{
+    return tk_loop_is_inside(core->loop)
+               ? tk_err_set(err, TINKC_E_STATE,
+                            "this call blocks: it cannot be made from a callback")
+               : TINKC_OK;
 }
 
 /* ---- shared things ---- */

@@ -34,7 +34,7 @@ typedef struct tk_core_seams {
     int64_t most_pause_ms;   /* before another attempt; 0: as long as the rules say */
 } tk_core_seams;
 
-/* Somebody who waits for the service to be ready for requests. */
+/* An operation that waits for the service to be ready for requests. */
 typedef struct tk_ready tk_ready;
 struct tk_ready {
     tk_list node;
@@ -64,6 +64,9 @@ tk_str tk_core_common_headers(const tk_core *core); /* of tk_headers_common */
 
 /* Thread: any. TINKC_E_STATE in a forked child, TINKC_E_CANCELLED after the close. */
 TK_NODISCARD tinkc_code tk_core_check(tk_core *core, tk_err *err);
+
+/* Refuses a call that blocks when it is made on the loop's thread: TINKC_E_STATE. */
+TK_NODISCARD tinkc_code tk_core_check_blocking(tk_core *core, tk_err *err);
 
 /* Cancels all operations, stops the loop, waits for a callback that runs on the worker.
  * Once. Thread: any on which tk_core_is_inside is false. */

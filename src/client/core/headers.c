@@ -1,6 +1,6 @@
-/* See headers.h. Lines are collected as NUL-terminated texts: those of the service once,
- * those of a try in the call's own buffer, whose lines get their addresses at the end,
- * when it does not move any more. No printf: this is done for every request. */
+/* Lines are collected as NUL-terminated texts: those of the service once, those of a
+ * try in the call's own buffer, whose lines get their addresses at the end, when it
+ * does not move any more. No printf: this is done for every request. */
 #include "client/core/headers.h"
 
 #include <string.h>

@@ -1,12 +1,12 @@
-/* The header lines of wire.md §1.4 for one try of a call. */
+/* The header lines (docs/protocol.md §1.4) of one try of a call. */
 #ifndef CLIENT_HEADERS_H
 #define CLIENT_HEADERS_H
 
 #include "client/call/call.h"
 #include "client/core/config_int.h"
 
-/* Appends the lines that all requests of a service carry, each with a NUL behind: who we
- * are, and what the configuration adds. */
+/* Appends the lines that all requests of a service carry, each ending in a NUL: the
+ * identity of the client, and what the configuration adds. */
 void tk_headers_common(tk_buf *out, const tinkc_config *config);
 
 /* Writes the URL and the lines of this try into call->state.text and points state.request

@@ -1,6 +1,6 @@
-/* How a service becomes ready (wire.md §10): client/config, credential, dynamic
- * configuration, session; and what keeps it: heartbeats and the refresh of the dynamic
- * configuration. One step at a time, each for everybody who waits. */
+/* How a service becomes ready (docs/protocol.md §10): client/config, credential,
+ * dynamic configuration, session; and what keeps it: heartbeats and the refresh of the
+ * dynamic configuration. One step at a time, for all waiters together. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -13,14 +13,14 @@
 
 static void advance(tk_core *core);
 
-/* ---- who waits ---- */
+/* ---- waiters ---- */
 
 static bool is_served(const tk_core *core, const tk_ready *ready)
 {
     return core->phase >= (ready->need_session ? TK_PHASE_SESSION : TK_PHASE_BASIC);
 }
 
-/* Tells those for whom the phase is enough; on an error, all. */
+/* Ends the wait of those for whom the phase is enough; on an error, of all. */
 static void tell(tk_core *core, tinkc_code code, const tk_err *err)
 {
     tk_list told;
@@ -55,7 +55,7 @@ static void reached(tk_core *core, tk_phase phase)
 
 /* ---- calls ---- */
 
-/* A later refresh of the dynamic configuration is tried once (wire.md §5.7). */
+/* A later refresh of the dynamic configuration is tried once (docs/protocol.md §5.7). */
 static void start_call(tk_core *core, tk_call *call, tk_buf *body, tk_endpoint_id id,
                        void (*done)(tk_call *call, const tk_call_answer *answer))
 {

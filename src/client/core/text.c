@@ -1,4 +1,4 @@
-/* See text.h. */
+/* Copies of caller's texts, checked, and the results that are one text. */
 #include "client/core/text.h"
 
 #include <tinkc/service.h>

@@ -108,8 +108,8 @@ static tinkc_code check_call(tk_push *push, tinkc_service *service, const char *
     if (code == TINKC_OK) {
         code = check_options(&push->options, err);
     }
-    if (code == TINKC_OK && tk_loop_is_inside(tk_core_loop(tk_service_core(service)))) {
-        code = tk_err_set(err, TINKC_E_STATE, "this call waits: not from a callback");
+    if (code == TINKC_OK) {
+        code = tk_core_check_blocking(tk_service_core(service), err);
     }
     push->service = service;
     push->path = path;

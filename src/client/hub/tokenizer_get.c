@@ -16,11 +16,8 @@ tinkc_code tk_tokenizer_get_prepare(tinkc_tokenizer_options *out,
         return tk_err_set(err, TINKC_E_INVALID, "no place for the result");
     }
     tinkc_code code = tk_types_options(out, sizeof(*out), options, err);
-    if (code == TINKC_OK && handle != NULL &&
-        tk_loop_is_inside(tk_core_loop(handle->core))) {
-        code = tk_err_set(err, TINKC_E_STATE, "this call waits: not from a callback");
-    }
-    return code;
+    return code == TINKC_OK && handle != NULL ? tk_core_check_blocking(handle->core, err)
+                                              : code;
 }
 
 tinkc_code tk_tokenizer_get_search(tinkc_tokenizer **out, const tk_tokenizer_search *what,

@@ -142,8 +142,8 @@ tinkc_code tinkc_telemetry_flush(tinkc_service *service, int64_t timeout_ms,
     tk_err err = TK_ERR_INIT;
     tk_telemetry *telemetry = NULL;
     tinkc_code code = reporter_of(&telemetry, service, &err);
-    if (code == TINKC_OK && tk_loop_is_inside(tk_core_loop(tk_service_core(service)))) {
-        code = tk_err_set(&err, TINKC_E_STATE, "a callback cannot wait for its own loop");
+    if (code == TINKC_OK) {
+        code = tk_core_check_blocking(tk_service_core(service), &err);
     }
     if (code == TINKC_OK && !tk_telemetry_flush(telemetry, timeout_ms)) {
         code = tk_err_set(&err, TINKC_E_TIMEOUT, "not all events were sent");

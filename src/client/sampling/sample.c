@@ -243,7 +243,8 @@ static void submit(sample *self)
                                .settled = on_settled,
                                .done = on_done,
                                .user = self,
-                               /* a pause that the server asked for is no silence */
+                               /* a pause that the server asked for does not count as
+                                * silence */
                                .answered_ms = TK_MAX(self->submit.answered_ms, until)};
     tk_submit_start(&self->submit);
 }

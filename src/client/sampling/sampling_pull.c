@@ -27,7 +27,7 @@ typedef struct shared {
     tk_list items;
     size_t n;
     bool paused, resume_posted;
-    bool out_of_memory, closed; /* closed: nobody reads any more */
+    bool out_of_memory, closed; /* closed: the reader has left */
     bool ended;
     tk_sampling_streaming *streaming; /* loop thread only */
     tk_task resume;
@@ -230,12 +230,12 @@ static tinkc_code take(item **out, tinkc_stream *stream, int64_t timeout_ms, boo
     shared *s = stream->shared;
     int64_t deadline_ns = tk_wait_deadline_ns(timeout_ms);
     bool must_wait = s->n == 0 && !s->ended && timeout_ms != 0;
-    if (must_wait && tk_loop_is_inside(tk_core_loop(s->handle->core))) {
-        return tk_err_set(err, TINKC_E_STATE, "this call waits: not from a callback");
+    if (must_wait && tk_core_check_blocking(s->handle->core, err) != TINKC_OK) {
+        return TINKC_E_STATE;
     }
     while (s->n == 0 && !s->ended) {
         if (timeout_ms >= 0 && tk_clock_mono_ns(&tk_clock_real) >= deadline_ns) {
-            return tk_err_set(err, TINKC_E_TIMEOUT, "no event came in time");
+            return tk_err_set(err, TINKC_E_TIMEOUT, "no event arrived in time");
         }
         tk_wait_change(&s->handle->driver, &s->changed, &s->lock, deadline_ns);
     }

@@ -1,4 +1,5 @@
-/* See samples.h: the objects behind tinkc_samples and tinkc_logprobs. */
+/* The objects tinkc_samples and tinkc_logprobs: a copy of the answer, and views into
+ * it. */
 #include "client/sampling/sampling_result.h"
 
 #include <string.h>

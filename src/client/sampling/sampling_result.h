@@ -1,5 +1,5 @@
-/* Results of sampling, made from the bytes of a SampleResponse. Immutable; owned by
- * whoever took them. Thread: any. */
+/* Results of sampling, made from the bytes of a SampleResponse. Immutable; owned by the
+ * caller who took them. Thread: any. */
 #ifndef CLIENT_SAMPLING_RESULT_H
 #define CLIENT_SAMPLING_RESULT_H
 
@@ -14,7 +14,7 @@ typedef struct tk_sampling_result_usage {
     int64_t sampled;
 } tk_sampling_result_usage;
 
-/* Copies `body`. NULL, with *err set, when it is no SampleResponse. */
+/* Copies `body`. Returns NULL, with *err set, when it is not a SampleResponse. */
 tinkc_samples *tk_sampling_result_read(tk_str body, tk_err *err);
 void tk_sampling_result_free(void *samples);
 tk_sampling_result_usage tk_sampling_result_usage_of(const tinkc_samples *samples);

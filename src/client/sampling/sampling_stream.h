@@ -1,4 +1,4 @@
-/* The operation behind token streams, with a sink that can be full. */
+/* The operation of a token stream, with a sink that can be full. */
 #ifndef CLIENT_SAMPLING_STREAM_H
 #define CLIENT_SAMPLING_STREAM_H
 

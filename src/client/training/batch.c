@@ -328,7 +328,7 @@ static void let_go(tk_batch *batch)
     if (batch->is_submitted && batch->polling == 0) {
         if (batch->code != TINKC_OK) {
             explain(batch);
-            tk_ledger_release_all(&batch->ledger); /* who sees the end may spend it */
+            tk_ledger_release_all(&batch->ledger); /* `done` may spend it */
         }
         batch->done(batch);
     }

@@ -1,10 +1,10 @@
-/* The requests that carry one batch of datums (wire.md §6.2, §6.3): cut, encoded and
- * numbered on the caller's thread, submitted and polled on the loop's.
+/* The requests that carry one batch of datums (docs/protocol.md §6.2, §6.3): cut,
+ * encoded and numbered on the caller's thread, submitted and polled on the loop's.
  *
  * In parallel mode parts 2..n go out together and the first one when all of those are
  * accepted; otherwise one goes out after the other. The first failure fails the batch:
- * parts that were not sent yet never are, submissions under way are let finish (so that
- * the number of accepted parts is exact), polls stop. Lives inside an operation. */
+ * parts that were not sent yet never are, running submissions are allowed to finish (so
+ * that the number of accepted parts is exact), polls stop. Lives inside an operation. */
 #ifndef CLIENT_BATCH_H
 #define CLIENT_BATCH_H
 
@@ -96,7 +96,7 @@ void tk_batch_start(tk_batch *batch);
  * now; results are freed. */
 void tk_batch_rewind(tk_batch *batch);
 
-/* Ends it with TINKC_E_CANCELLED through `submitted` and `done`; submissions under way
+/* Ends it with TINKC_E_CANCELLED through `submitted` and `done`; running submissions
  * are aborted. */
 void tk_batch_cancel(tk_batch *batch);
 

@@ -18,7 +18,7 @@ struct tinkc_training {
 TK_NODISCARD tinkc_code tk_training_new(tinkc_training **out, tk_handle *handle,
                                         tk_str model_id, int64_t first_id, tk_err *err);
 
-/* tinkc_training_close as a destructor of results that nobody took. */
+/* tinkc_training_close as a destructor of results that were not taken. */
 void tk_training_free(void *training);
 
 /* Checks a path of save_state: TINKC_E_INVALID for NULL, anything else, or a sampler's

@@ -20,7 +20,7 @@ typedef struct checkpoint {
     bool overwrite;
 } checkpoint;
 
-/* The part behind the last "/" of a path: no "/", printable, not too long. */
+/* Checks the part after the last "/" of a path: no "/", printable, not too long. */
 static tinkc_code check_name(const char *name, tk_err *err)
 {
     if (name == NULL || name[0] == '\0') {
@@ -58,7 +58,7 @@ static tinkc_code read_save(checkpoint *out, const char *name,
     return code;
 }
 
-/* A text result of its own. */
+/* Copies a text of the answer as the result. */
 static void *give_text(const tk_f_str *text, const char *what, tk_err *err)
 {
     if (text->is != TK_SET || text->v.n == 0) {
@@ -190,7 +190,7 @@ tinkc_future *tinkc_training_save_weights_for_sampler(tinkc_training *training,
 typedef struct load {
     char *path;
     bool optimizer;
-    char *token; /* of somebody else; NULL: none */
+    char *token; /* of another account; NULL: none */
 } load;
 
 static void set_token(load *l, char *token)
@@ -258,7 +258,7 @@ static void on_token(tk_call *call, const tk_call_answer *answer)
     }
 }
 
-/* Where credentials are exchanged for JWTs, somebody else's is too (B-258). */
+/* Where credentials are exchanged for JWTs, the token of another account is too. */
 static bool exchange_token(tk_training_request *op)
 {
     const load *l = op->message;

@@ -1,6 +1,6 @@
-/* Making a model: new (create_model), or from a checkpoint, either with one load_weights
- * that addresses the session (flag create_model_via_load_weights) or with weights_info,
- * create_model, load_weights (wire.md §2.2, §2.3). */
+/* Making a model: new (create_model), or from a checkpoint, either with one
+ * load_weights that addresses the session (flag create_model_via_load_weights) or with
+ * weights_info, create_model, load_weights (docs/protocol.md §2.2, §2.3). */
 #include <stdio.h>
 #include <string.h>
 
@@ -242,7 +242,7 @@ static void on_info(tk_call *call, const tk_call_answer *answer)
     create_model(self);
 }
 
-/* With the token of somebody else the checkpoint is asked for in his name. */
+/* With the token of another account the checkpoint is asked for as that account. */
 static void ask_info(create *self)
 {
     tk_err err = TK_ERR_INIT;
@@ -264,7 +264,7 @@ static void ask_info(create *self)
     tk_call_start(&self->call);
 }
 
-/* ---- the token of somebody else ---- */
+/* ---- the token of another account ---- */
 
 static void set_token(create *self, char *token)
 {
@@ -297,7 +297,7 @@ static void on_token(tk_call *call, const tk_call_answer *answer)
     from_state(self);
 }
 
-/* Where credentials are exchanged for JWTs, his is too (wire.md §12 row 12). */
+/* Where credentials are exchanged for JWTs, this token is too (docs/protocol.md §12). */
 static void exchange_token(create *self)
 {
     self->call = (tk_call){.core = self->op.core,
@@ -376,7 +376,7 @@ static create *new_create(tk_handle *handle, const char *operation)
     return self;
 }
 
-/* The model's number is drawn at the call, last: refused calls leave no hole. */
+/* The model's number is drawn at the call, last: refused calls leave no hole. */
 static tinkc_future *run(create *self, tinkc_code code, const tk_err *err)
 {
     if (code != TINKC_OK) {
@@ -415,6 +415,26 @@ tinkc_future *tinkc_service_create_training(tinkc_service *service,
     return run(self, code, &err);
 }
 
+static tinkc_code fill_from_state(create *self, const char *path,
+                                  const tinkc_from_state_options *o, tk_err *err)
+{
+    self->with_optimizer = o->with_optimizer;
+    tinkc_code code = tk_training_check_path(path, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    code = tk_text_copy(&self->path, path, "path", err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    code = tk_text_copy(&self->base_model, o->base_model, "base_model", err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    return tk_text_copy(&self->token, o->weights_access_token, "weights_access_token",
+                        err);
+}
+
 tinkc_future *
 tinkc_service_create_training_from_state(tinkc_service *service, const char *path,
                                          const tinkc_from_state_options *options)
@@ -430,19 +450,8 @@ tinkc_service_create_training_from_state(tinkc_service *service, const char *pat
         return no_memory(tk_service_handle(service), operation);
     }
     tinkc_code code = tk_types_options(&o, sizeof(o), options, &err);
-    self->with_optimizer = o.with_optimizer;
     if (code == TINKC_OK) {
-        code = tk_training_check_path(path, &err);
-    }
-    if (code == TINKC_OK) {
-        code = tk_text_copy(&self->path, path, "path", &err);
-    }
-    if (code == TINKC_OK) {
-        code = tk_text_copy(&self->base_model, o.base_model, "base_model", &err);
-    }
-    if (code == TINKC_OK) {
-        code = tk_text_copy(&self->token, o.weights_access_token, "weights_access_token",
-                            &err);
+        code = fill_from_state(self, path, &o, &err);
     }
     return run(self, code, &err);
 }

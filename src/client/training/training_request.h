@@ -14,8 +14,8 @@ typedef struct tk_training_request_spec {
     tk_endpoint_id endpoint;
     tk_future_type type;
     int64_t ids;      /* 1; 0: keeps its place in the order without an id */
-    bool is_step;     /* refused behind a batch that was applied in part */
-    bool draws_again; /* encoded anew before each L2 attempt */
+    bool is_step;     /* refused after a batch that was applied in part */
+    bool draws_again; /* encoded again before each L2 attempt */
     /* On the loop, when the turn has come: true when it has started op->call and will go
      * on with tk_training_request_go_on or tk_training_request_fail. NULL: nothing to do. */
     bool (*before)(tk_training_request *op);

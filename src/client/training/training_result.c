@@ -1,5 +1,4 @@
-/* See training_result.h: reading, combining, accessors. Taking results out of futures is
- * training_wait.c's. */
+/* Reading, combining, accessors. Taking results out of futures is training_wait.c's. */
 #include "client/training/training_result.h"
 
 #include <string.h>
@@ -138,7 +137,8 @@ void tinkc_fwdbwd_free(tinkc_fwdbwd **result)
     }
 }
 
-/* The names of one datum's tensors with a NUL behind; datums of a record share theirs. */
+/* The names of one datum's tensors, each ending in a NUL; datums of a record share
+ * theirs. */
 static const char *const *name_row(tk_arena *arena, const tk_tensor_map *map)
 {
     const char **row = tk_arena_array(arena, map->n, sizeof(*row));
@@ -210,7 +210,7 @@ tinkc_fwdbwd *tk_fwdbwd_read(tk_str body, tk_err *err)
     }
     if (code == TINKC_OK) {
         r->out = said;
-        r->more = tk_training_metrics(&said.metrics, err); /* with NULs behind names */
+        r->more = tk_training_metrics(&said.metrics, err); /* names end in NULs */
         code = r->more != NULL ? make_texts(r, err) : err->code;
     }
     if (code != TINKC_OK) {
@@ -371,7 +371,7 @@ static const char *text_of(const tk_f_str *text)
     return text->is == TK_SET ? text->v.p : NULL;
 }
 
-/* "Qwen/Qwen3-8B:peft:1" names the tokenizer "Qwen/Qwen3-8B" (wire.md §2.2). */
+/* "Qwen/Qwen3-8B:peft:1" names the tokenizer "Qwen/Qwen3-8B" (docs/protocol.md §2.2). */
 static tinkc_code cut_tokenizer(tinkc_model_info *info, tk_err *err)
 {
     const tk_f_str *id = &info->said.model_data.tokenizer_id;

@@ -36,7 +36,7 @@ const tk_num_map *tk_training_metrics_map(const tinkc_metrics *metrics);
 void *tk_training_read_info(tk_str body, tk_err *err);
 void tk_training_free_info(void *info);
 
-/* As the server said it, with what stands behind ":"; NULL: none. Borrowed. */
+/* The server's text, including what follows ":"; NULL: none. Borrowed. */
 const char *tk_training_info_tokenizer(const tinkc_model_info *info);
 
 #endif

@@ -1,5 +1,5 @@
-/* save_and_sample: weights for sampling without a name (wire.md §2.3, the ephemeral
- * form), and a sampling handle on them. */
+/* save_and_sample: weights for sampling without a name (docs/protocol.md §2.3, the
+ * ephemeral form), and a sampling handle on them. */
 #include <tinkc/sampling.h>
 
 #include "client/core/service.h"
@@ -7,8 +7,8 @@
 #include "client/training/training_request.h"
 #include "wire/msg_weights.h"
 
-/* A fresh number of the sampling session for every L2 attempt, as the official SDK does:
- * the server keeps the first (wire.md §12 row 11). */
+/* A fresh number of the sampling session for every L2 attempt, as the official SDK
+ * does: the server keeps the first (docs/protocol.md §12). */
 static tinkc_code encode(tk_training_request *op, int64_t seq_id, tk_err *err)
 {
     tk_save_for_sampler_request request = {

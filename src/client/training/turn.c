@@ -1,5 +1,5 @@
-/* See turn.h. A ticket that leaves early stays in the queue as the memory of its hole,
- * because tickets before it may not have reached the loop yet. */
+/* A ticket that leaves early stays in the queue to mark its hole, because tickets
+ * before it may not have reached the loop yet. */
 #include "client/training/turn.h"
 
 #include "base/mem.h"
@@ -50,15 +50,15 @@ void tk_turn_drop(tk_ticket **ticket)
     *ticket = NULL;
 }
 
-/* A ticket without ids that reached the loop late may lie behind `now`. */
+/* A ticket without ids that reached the loop late may be lower than `now`. */
 static void give_back(tk_turn *turn, tk_ticket *ticket)
 {
     turn->now = TK_MAX(turn->now, ticket->first + ticket->n);
     tk_free(ticket);
 }
 
-/* Lets in who is next, and steps over holes. `go` may leave at once, which comes back
- * here: one loop does the work. */
+/* Admits the next ticket, and steps over holes. `go` may leave at once, which comes
+ * back here: one loop does the work. */
 static void move_on(tk_turn *turn)
 {
     if (turn->moving) {
@@ -81,7 +81,7 @@ static void move_on(tk_turn *turn)
     turn->moving = false;
 }
 
-/* A ticket without ids stands before the one that has the next id. */
+/* A ticket without ids comes before the one that has the next id. */
 static bool is_before(const tk_ticket *a, const tk_ticket *b)
 {
     return a->first < b->first || (a->first == b->first && a->n == 0 && b->n > 0);

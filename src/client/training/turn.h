@@ -1,11 +1,11 @@
-/* The turnstile of one model: training calls reach the server in the order in which they
- * were called (wire.md §6.1).
+/* The turnstile of one model: training calls reach the server in the order in which
+ * they were called (docs/protocol.md §6.1).
  *
- * A call reserves its ids on the caller's thread (one atomic addition: whoever prepares
- * its bytes holds up nobody, A-021). On the loop's thread its ticket is let in when every
- * earlier id has been given back, and gives back all of its own at once when it leaves.
+ * A call reserves its ids on the caller's thread (one atomic addition: preparing its
+ * bytes holds up no other caller). On the loop's thread its ticket is admitted when
+ * every earlier id has been given back, and gives back all of its ids when it leaves.
  * Leaving before its turn, for whatever reason, leaves a hole that is stepped over: no
- * later ticket waits for it (B-255).
+ * later ticket waits for it.
  *
  * Only submissions pass here; waiting for results does not. */
 #ifndef CLIENT_TURN_H
@@ -20,7 +20,7 @@ typedef struct tk_turn {
     atomic_int_least64_t next_id;
     /* loop thread */
     int64_t now;              /* every id below was given back */
-    struct tk_ticket *inside; /* who is let in; NULL: nobody */
+    struct tk_ticket *inside; /* the admitted ticket; NULL: none */
     tk_list waiting;          /* of tk_ticket, by first id; also those that left early */
     bool moving;
 } tk_turn;
@@ -39,7 +39,7 @@ struct tk_ticket {
 /* `first_id`: where counting starts. */
 void tk_turn_init(tk_turn *turn, int64_t first_id);
 
-/* Frees the tickets of those who left early. Nobody may be waiting or inside. */
+/* Frees the tickets that left early. No other ticket may be waiting or inside. */
 void tk_turn_dispose(tk_turn *turn);
 
 /* A ticket without ids yet; NULL without memory. Thread: any. Belongs to the caller until

@@ -1,5 +1,5 @@
-/* See stream.h. The shared part has two owners: the reader and the operation. The error
- * of the request is the future's. */
+/* The shared part has two owners: the reader and the operation. The error of the
+ * request is the future's. */
 #include "client/transfer/body_stream.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ typedef struct shared {
     tinkc_raw_response *head;
     bool out_of_memory; /* the head could not be kept */
     bool paused, resume_posted;
-    bool ended;         /* the operation is gone */
+    bool ended;         /* the operation has ended */
     size_t first, used; /* ring */
     transfer *running;  /* loop thread only; NULL when it is over */
     tk_task resume;
@@ -157,7 +157,7 @@ static void start(tk_op *op)
     tk_op_call_start(&self->base, false, send);
 }
 
-/* The future is done before this: who sees `ended` finds the error there. */
+/* The future is done before this: a reader that sees `ended` finds the error there. */
 static void destroy(tk_op *op)
 {
     transfer *self = TK_CONTAINER_OF(op, transfer, base.op);
@@ -201,8 +201,9 @@ tinkc_code tk_body_stream_open(tk_body_stream **out, tk_handle *handle,
     if (code != TINKC_OK) {
         return code;
     }
-    if (tk_loop_is_inside(tk_core_loop(handle->core))) {
-        return tk_err_set(err, TINKC_E_STATE, "this call waits: not from a callback");
+    code = tk_core_check_blocking(handle->core, err);
+    if (code != TINKC_OK) {
+        return code;
     }
     tk_body_stream *stream = tk_zalloc(sizeof(*stream));
     transfer *self = tk_zalloc(sizeof(*self));
@@ -247,12 +248,12 @@ static tinkc_code wait_for(tk_body_stream *stream, bool (*is_there)(const shared
     shared *s = stream->shared;
     int64_t deadline_ns = tk_wait_deadline_ns(timeout_ms);
     bool must_wait = !is_there(s) && !s->ended && timeout_ms != 0;
-    if (must_wait && tk_loop_is_inside(tk_core_loop(s->handle->core))) {
-        return tk_err_set(err, TINKC_E_STATE, "this call waits: not from a callback");
+    if (must_wait && tk_core_check_blocking(s->handle->core, err) != TINKC_OK) {
+        return TINKC_E_STATE;
     }
     while (!is_there(s) && !s->ended) {
         if (timeout_ms >= 0 && tk_clock_mono_ns(&tk_clock_real) >= deadline_ns) {
-            return tk_err_set(err, TINKC_E_TIMEOUT, "nothing came in time");
+            return tk_err_set(err, TINKC_E_TIMEOUT, "no data arrived in time");
         }
         tk_wait_change(&s->handle->driver, &s->changed, &s->lock, deadline_ns);
     }
@@ -286,7 +287,7 @@ tinkc_code tk_body_stream_head(const tinkc_raw_response **out, tk_body_stream *s
     const tinkc_raw_response *head = s->head;
     tk_mutex_unlock(&s->lock);
     if (code == TINKC_OK && head == NULL) {
-        code = tk_err_set(err, TINKC_E_CONNECTION, "the answer has no head");
+        code = tk_err_set(err, TINKC_E_CONNECTION, "the response has no head");
     }
     if (code == TINKC_OK) {
         *out = head;

@@ -31,11 +31,11 @@ TK_NODISCARD tinkc_code tk_body_stream_head(const tinkc_raw_response **out,
 TK_NODISCARD tinkc_code tk_body_stream_read(size_t *n, tk_body_stream *stream, char *p,
                                             size_t size, int64_t timeout_ms, tk_err *err);
 
-/* Whether the request has ended, well or not; bytes may still be there to be read. Tells
- * a wait that was too short from a request that took too long. */
+/* Whether the request has ended, well or not; bytes may still be there to be read.
+ * Distinguishes a wait that was too short from a request that took too long. */
 bool tk_body_stream_is_over(tk_body_stream *stream);
 
-/* Sleeps, and drives a manual loop meanwhile. */
+/* Sleeps, and drives a manual loop during that time. */
 void tk_body_stream_pause(tk_handle *handle, int64_t ms);
 
 #endif

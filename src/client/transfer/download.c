@@ -1,5 +1,5 @@
-/* Downloads that leave all or nothing: everything is made in a directory of its own
- * beside the target and renamed at the end. On the calling thread. */
+/* Downloads that leave all or nothing: everything is made in a private directory beside
+ * the target and renamed at the end. On the calling thread. */
 #include <tinkc/download.h>
 
 #include <errno.h>
@@ -143,7 +143,7 @@ static tinkc_code install(const char *made, const char *target, const char *asid
 {
     bool replaces = exists(target);
     if (replaces && !overwrite) {
-        return tk_err_set(err, TINKC_E_STATE, "%s: is there already", target);
+        return tk_err_set(err, TINKC_E_STATE, "%s already exists", target);
     }
     if (replaces && rename(target, aside) != 0) {
         return tk_err_sys(err, errno, "%s", target);
@@ -251,19 +251,22 @@ static tinkc_code get_checkpoint(download *d, const char *target, tk_err *err)
 {
     place at = {0};
     if (exists(target) && !d->options.overwrite) {
-        return tk_err_set(err, TINKC_E_STATE, "%s: is there already", target);
+        return tk_err_set(err, TINKC_E_STATE, "%s already exists", target);
     }
     tinkc_code code = make_names(&at, target, err);
-    if (code == TINKC_OK) {
-        code = fill(d, at.files, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        sync_folder(at.files);
-        code = install(at.files, at.target, at.old, d->options.overwrite, err);
+    code = fill(d, at.files, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
+    sync_folder(at.files);
+    code = install(at.files, at.target, at.old, d->options.overwrite, err);
     if (code == TINKC_OK) {
         sync_folder(at.parent);
     }
+out:
     leave(&at);
     return code;
 }
@@ -298,29 +301,34 @@ static tinkc_code get_file(download *d, const char *file, tk_err *err)
 {
     tk_file_writer *writer = NULL;
     if (exists(file) && !d->options.overwrite) {
-        return tk_err_set(err, TINKC_E_STATE, "%s: is there already", file);
+        return tk_err_set(err, TINKC_E_STATE, "%s already exists", file);
     }
     char *parent = tk_file_parent(file);
     tinkc_code code =
         parent != NULL ? tk_file_mkdirs(parent, DIR_MODE, err) : tk_err_nomem(err);
     tk_free(parent);
-    if (code == TINKC_OK) {
-        code = begin_fetch(d, false, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = tk_file_writer_new(&writer, file, FILE_MODE, err);
+    code = begin_fetch(d, false, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        d->progress.file = file;
-        code = copy_file(d, writer, err);
-        d->progress.file = NULL;
+    code = tk_file_writer_new(&writer, file, FILE_MODE, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = tk_file_writer_commit(writer, err);
-        d->progress.files = 1;
-    } else {
-        tk_file_writer_abort(writer);
+    d->progress.file = file;
+    code = copy_file(d, writer, err);
+    d->progress.file = NULL;
+    if (code != TINKC_OK) {
+        goto out;
     }
+    code = tk_file_writer_commit(writer, err);
+    writer = NULL;
+    d->progress.files = 1;
+out:
+    tk_file_writer_abort(writer); /* of one that was not committed */
     tk_fetch_free(&d->fetch);
     return code;
 }
@@ -347,10 +355,7 @@ static tinkc_code prepare(download *d, tinkc_service *service, const char *from,
         return tk_err_set(err, TINKC_E_INVALID,
                           "download: no source, no target, or retry_ms out of range");
     }
-    if (tk_loop_is_inside(tk_core_loop(tk_service_core(service)))) {
-        return tk_err_set(err, TINKC_E_STATE, "this call waits: not from a callback");
-    }
-    return TINKC_OK;
+    return tk_core_check_blocking(tk_service_core(service), err);
 }
 
 static tinkc_code finish(tinkc_progress *result, const download *d, tk_err *err,

@@ -1,4 +1,5 @@
-/* See fetch.h. */
+/* Reads one stream after the other and decides after each failure whether to ask for
+ * the rest. */
 #include "client/transfer/fetch.h"
 
 #include <inttypes.h>
@@ -30,7 +31,7 @@ struct tk_fetch {
     int64_t total;          /* -1: not known */
     bool resumable;         /* bytes are counted as the server counts them */
     bool ended, changed;
-    bool lost; /* nobody can say where it is */
+    bool lost; /* its URL could not be found out */
     int failures, relocations, connections;
     char etag[ETAG_BYTES];            /* strong, or "" */
     char sha256[TK_SHA256_HEX_BYTES]; /* expected, or "" */
@@ -103,7 +104,8 @@ static bool read_range(const char *text, int64_t *from, int64_t *total)
            (tk_str_is(rest, "*") || tk_str_to_i64(rest, total));
 }
 
-/* Is this still the file that we began with? Notes what is said the first time. */
+/* Is this still the file that we began with? Remembers what the server says the first
+ * time. */
 static tinkc_code compare(tk_fetch *fetch, const char *etag, int64_t total, tk_err *err)
 {
     bool strong = etag != NULL && etag[0] == '"' && strlen(etag) < ETAG_BYTES;
@@ -322,7 +324,7 @@ static tinkc_code keep(size_t *n, tk_fetch *fetch, char *p, size_t got, tk_err *
     fetch->failures = 0;
     fetch->relocations = 0;
     if (fetch->total >= 0 && fetch->received > (uint64_t)fetch->total) {
-        return tk_err_set(err, TINKC_E_DECODE, "more bytes came than were announced");
+        return tk_err_set(err, TINKC_E_DECODE, "more bytes arrived than were announced");
     }
     return tk_sha256_update(fetch->sha, p, *n, err);
 }
@@ -362,7 +364,7 @@ tinkc_code tk_fetch_read(size_t *n, tk_fetch *fetch, char *p, size_t size, tk_er
             continue;
         }
         if (fetch->ended || *n > 0) {
-            *err = why; /* nothing that a repetition would mend */
+            *err = why; /* a retry would not help */
             return code;
         }
         code = recover(fetch, &why, err);

@@ -1,6 +1,6 @@
-/* One file behind a URL, read from front to end whatever the network does: a cut is taken
- * up again with Range, an expired URL is asked for anew, length and checksum are checked
- * at the end. Runs on the reader's thread, which must not be the loop's. */
+/* One file at a URL, read from start to end whatever the network does: after a cut it
+ * goes on with Range, an expired URL is asked for again, length and checksum are
+ * checked at the end. Runs on the reader's thread, which must not be the loop's. */
 #ifndef CLIENT_FETCH_H
 #define CLIENT_FETCH_H
 
@@ -11,7 +11,7 @@ typedef struct tk_fetch tk_fetch;
 
 typedef struct tk_fetch_options {
     tk_handle *handle;
-    /* Writes a URL that is good now, and until when (INT64_MAX: for ever). */
+    /* Writes a URL that is valid now, and until when (INT64_MAX: no limit). */
     tinkc_code (*locate)(void *user, tk_buf *url, int64_t *expires_us, tk_err *err);
     bool can_relocate;        /* asking again may help */
     bool (*tick)(void *user); /* while waiting and with each piece; false: give up */

@@ -1,4 +1,4 @@
-/* See multipart.h. The body is a row of pieces, each with its place in the whole. */
+/* The body is a row of pieces, each with its place in the whole. */
 #include "client/transfer/multipart.h"
 
 #include <errno.h>

@@ -115,17 +115,21 @@ static tinkc_code save(uint64_t *written, tinkc_service *service,
     tinkc_raw_stream *stream = NULL;
     tk_file_writer *writer = NULL;
     tinkc_code code = open_stream(&stream, service, request, err);
-    if (code == TINKC_OK) {
-        code = tk_file_writer_new(&writer, file, FILE_MODE, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = copy_to(writer, stream, written, err);
+    code = tk_file_writer_new(&writer, file, FILE_MODE, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = tk_file_writer_commit(writer, err);
-    } else {
-        tk_file_writer_abort(writer);
+    code = copy_to(writer, stream, written, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
+    code = tk_file_writer_commit(writer, err);
+    writer = NULL;
+out:
+    tk_file_writer_abort(writer); /* of one that was not committed */
     tinkc_raw_stream_close(&stream);
     return code;
 }

@@ -80,8 +80,8 @@ static tinkc_code set_target(tk_request *out, const tk_request_spec *from,
     if (path == NULL || has_control(path) || strchr(path, ' ') != NULL ||
         (!is_absolute(path) && (path[0] != '/' || strpbrk(path, "?#") != NULL))) {
         return tk_err_set(err, TINKC_E_INVALID,
-                          "a path starts with \"/\" and has its query apart; or it is an "
-                          "http:// or https:// URL");
+                          "a path starts with \"/\" and has no query; a URL starts with "
+                          "http:// or https://");
     }
     tk_buf query;
     tk_buf_init(&query, TEXT_MAX_BYTES);
@@ -157,7 +157,7 @@ static tinkc_code set_body(tk_request *out, const tk_request_spec *from, tk_err 
     if ((from->is_form && has_body) ||
         ((from->is_form || has_body) && from->method == TK_HTTP_GET)) {
         return tk_err_set(err, TINKC_E_INVALID,
-                          "a GET has no body, others have one or a form");
+                          "a GET has no body; others have a body or a form, not both");
     }
     if (from->content_type != NULL &&
         (has_control(from->content_type) ||

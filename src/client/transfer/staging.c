@@ -1,7 +1,7 @@
-/* See stage.h. The lock is flock(2) on the directory itself: it belongs to the open
- * descriptor, so that it also holds between threads, and ends with the process. Whoever
- * has it looks again whether the name still means the directory that is locked: the maker
- * may have renamed it meanwhile, a sweep may have removed it. */
+/* The lock is flock(2) on the directory itself: it belongs to the open descriptor, so
+ * that it also holds between threads, and ends with the process. After taking it, the
+ * code checks again that the name still is the locked directory: its maker may have
+ * renamed it, a sweep may have removed it. */
 #include "client/transfer/staging.h"
 
 #include <dirent.h>

@@ -1,7 +1,8 @@
 /* A directory beside a target in which something is made before it is renamed into its
- * place: "<name>.tinkc-part-XXXXXX". Its maker holds a lock on it as long as it lives, so
- * that those of a crashed program can be told from those in use, by whichever thread or
- * process. Blocking: not for the loop thread. Thread: any, one stage by one at a time. */
+ * place: "<name>.tinkc-part-XXXXXX". Its maker holds a lock on it as long as it lives,
+ * so that directories of a crashed program can be distinguished from those in use, by
+ * any thread or process. Blocking: not for the loop thread. Thread: any; one thread at
+ * a time for one directory. */
 #ifndef CLIENT_STAGING_H
 #define CLIENT_STAGING_H
 
@@ -17,8 +18,8 @@ typedef struct tk_staging {
 TK_NODISCARD tinkc_code tk_staging_make(tk_staging *out, const char *parent,
                                         const char *name, tk_err *err);
 
-/* Removes those of the same target whose maker is gone, as far as it can. One that holds
- * an entry `keep` stays; NULL: none does. */
+/* Removes those of the same target whose maker has ended, as far as it can. One that
+ * holds an entry `keep` stays; NULL: none does. */
 void tk_staging_sweep(const char *parent, const char *name, const char *keep);
 
 /* Ends it; a zeroed one is fine. With `remove` and all that is in it, else as it is. */

@@ -1,6 +1,6 @@
-/* See unpack.h. Members are written by us and not by libarchive's disk writer: what is
- * not a file or a directory cannot come into being, and every byte is counted. Paths are
- * walked component by component from the open directory, never through a link. */
+/* Members are written by us and not by libarchive's disk writer: what is not a file or
+ * a directory cannot come into being, and every byte is counted. Paths are walked
+ * component by component from the open directory, never through a link. */
 #include "client/transfer/unpack.h"
 
 #include <archive.h>
@@ -18,7 +18,7 @@
 
 #define PIECE_BYTES    (64 * TK_KIB)
 #define BLOCK_BYTES    512
-#define TRAILING_BYTES (64 * TK_MIB) /* behind the end of the archive */
+#define TRAILING_BYTES (64 * TK_MIB) /* after the end of the archive */
 #define DIR_MODE       0777          /* as the umask allows */
 #define FILE_MODE      0666
 #define NAME_BYTES     255
@@ -61,7 +61,7 @@ static tinkc_code archive_failed(job *j, tk_err *err)
     if (archive_errno(j->archive) == ENOMEM) {
         return tk_err_nomem(err);
     }
-    return tk_err_set(err, TINKC_E_PARSE, "not a whole tar archive: %s",
+    return tk_err_set(err, TINKC_E_PARSE, "not a complete tar archive: %s",
                       text != NULL ? text : "unreadable");
 }
 
@@ -249,23 +249,29 @@ static tinkc_code unpack_member(job *j, struct archive_entry *entry, tk_err *err
     bool is_directory = archive_entry_filetype(entry) == AE_IFDIR;
     int fd = j->root_fd;
     tinkc_code code = check_path(path, err);
-    if (code == TINKC_OK) {
-        code = check_kind(entry, path, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        j->progress.files++; /* counted before it is made: directories too */
-        code = check_progress(j, err);
+    code = check_kind(entry, path, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = walk(j, path, is_directory, &fd, last, err);
+    j->progress.files++; /* counted before it is made: directories too */
+    code = check_progress(j, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK && !is_directory) {
+    code = walk(j, path, is_directory, &fd, last, err);
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    if (is_directory) {
+        j->progress.files--;
+    } else {
         code = last[0] != '\0' ? write_file(j, fd, last, path, err)
                                : refuse(err, path, "a file without a name");
     }
-    if (is_directory && code == TINKC_OK) {
-        j->progress.files--;
-    }
+out:
     if (fd != j->root_fd) {
         close(fd);
     }
@@ -280,7 +286,8 @@ static tinkc_code check_end(job *j, int64_t before, tk_err *err)
 {
     int64_t padded = (before + BLOCK_BYTES - 1) / BLOCK_BYTES * BLOCK_BYTES;
     if (archive_filter_bytes(j->archive, 0) - padded < BLOCK_BYTES) {
-        return tk_err_set(err, TINKC_E_PARSE, "not a whole tar archive: it has no end");
+        return tk_err_set(err, TINKC_E_PARSE,
+                          "not a complete tar archive: it has no end");
     }
     return TINKC_OK;
 }
@@ -298,7 +305,7 @@ static tinkc_code drain(job *j, tk_err *err)
         }
         j->received += n;
         if (j->received - start > TRAILING_BYTES) {
-            return tk_err_set(err, TINKC_E_LIMIT, "too much follows the archive");
+            return tk_err_set(err, TINKC_E_LIMIT, "too many bytes follow the archive");
         }
     }
 }
