@@ -38,6 +38,9 @@ tinkc_code tk_service_open(tinkc_service **out, const tinkc_config *config,
     tinkc_code code = tk_core_new(&core, config, seams, err);
     if (code == TINKC_OK) {
         code = tk_handle_new(&service->handle, core, NULL, err);
+        if (code != TINKC_OK) {
+            tk_core_shutdown(core); /* its loop runs already */
+        }
         tk_core_unref(&core);
     }
     if (code != TINKC_OK) {
