@@ -45,8 +45,10 @@ TINKC_API void tinkc_service_close(tinkc_service **service);
  * by the service. */
 TINKC_API int tinkc_service_fd(const tinkc_service *service);
 
-/* Milliseconds until tinkc_service_process must be called even if the fd stays silent
- * (heartbeats are part of it); 0 = now; -1 = no deadline. */
+/* Returns the milliseconds until tinkc_service_process must be called even if the fd
+ * stays silent (heartbeats are part of it); 0: now; -1: no deadline. It is what the last
+ * tinkc_service_process left: ask again after each one. Thread: any, also while another
+ * one is in tinkc_service_process. */
 TINKC_API int64_t tinkc_service_deadline_ms(const tinkc_service *service);
 
 /* Does what is ready and returns; callbacks run inside. One thread at a time:

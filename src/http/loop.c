@@ -26,9 +26,10 @@ struct tk_loop {
     void (*on_stop)(void *user);
     void *user;
     atomic_bool stop;
-    atomic_bool busy;             /* somebody is inside tk_loop_process */
-    atomic_int_least64_t next_ms; /* next deadline, as the last turn left it */
-    _Atomic(pthread_t) runner;    /* the thread inside; valid while busy */
+    atomic_bool busy; /* somebody is inside tk_loop_process */
+    atomic_int_least64_t
+        next_ms; /* manual: the deadline that the last turn left; 0: none yet */
+    _Atomic(pthread_t) runner; /* the thread inside; valid while busy */
     tk_thread thread;
 };
 
@@ -85,9 +86,9 @@ static int64_t next_deadline(tk_loop *loop)
     return first != NULL ? TK_MIN(deadline, first->deadline) : deadline;
 }
 
-static int wait_ms(tk_loop *loop)
+/* Milliseconds until then; -1: never. */
+static int wait_ms(const tk_loop *loop, int64_t deadline)
 {
-    int64_t deadline = next_deadline(loop);
     if (deadline == INT64_MAX) {
         return -1;
     }
@@ -100,10 +101,8 @@ bool tk_loop_drive(tk_loop *loop, int64_t max_ms)
     if (loop->threaded || atomic_load(&loop->busy)) {
         return false;
     }
-    /* The timers themselves may only be looked at by whoever is inside. */
-    int64_t next = atomic_load(&loop->next_ms);
-    int64_t left = next - tk_clock_mono_ms(loop->clock);
-    int64_t wait = left <= 0 ? 0 : TK_MIN(left, max_ms);
+    int64_t left = tk_loop_deadline_ms(loop);
+    int64_t wait = left < 0 ? max_ms : TK_MIN(left, max_ms);
     struct pollfd fd = {.fd = loop->epoll_fd, .events = POLLIN};
     (void)poll(&fd, 1, (int)TK_MIN(wait, (int64_t)INT32_MAX));
     return tk_loop_process(loop, NULL) == TINKC_OK;
@@ -121,7 +120,7 @@ static void thread_main(void *user)
     enter(loop);
     while (!atomic_load(&loop->stop)) {
         struct epoll_event events[2];
-        int wait = wait_ms(loop);
+        int wait = wait_ms(loop, next_deadline(loop));
         wait = tk_mqueue_rest(&loop->queue) ? wait : 0;
         (void)epoll_wait(loop->epoll_fd, events, 2, wait);
         turn(loop);
@@ -247,9 +246,9 @@ int tk_loop_fd(const tk_loop *loop)
     return loop->epoll_fd;
 }
 
-int64_t tk_loop_deadline_ms(tk_loop *loop)
+int64_t tk_loop_deadline_ms(const tk_loop *loop)
 {
-    return wait_ms(loop);
+    return wait_ms(loop, atomic_load(&loop->next_ms));
 }
 
 tinkc_code tk_loop_process(tk_loop *loop, tk_err *err)

@@ -63,7 +63,9 @@ bool tk_loop_is_inside(
 
 /* Manual mode; also used by waits. See tinkc_service_fd and friends for the contract. */
 int tk_loop_fd(const tk_loop *loop);
-int64_t tk_loop_deadline_ms(tk_loop *loop); /* milliseconds from now; -1: none */
+/* Milliseconds from now to the deadline that the last tk_loop_process left; -1: none; 0
+ * before the first one. The timers themselves are the loop's. Thread: any. */
+int64_t tk_loop_deadline_ms(const tk_loop *loop);
 TK_NODISCARD tinkc_code tk_loop_process(tk_loop *loop, tk_err *err);
 /* Waits up to max_ms for something to do, and does it. False when another thread is
  * driving the loop right now, or it has a thread of its own. */

@@ -257,8 +257,9 @@ static void test_loop_timers(void **unused)
         tk_timer_init(&timers[i].timer, note);
         tk_loop_timer_set(loop, &timers[i].timer, now + at[i]);
     }
-    assert_int_equal(tk_loop_deadline_ms(loop), 10);
+    assert_int_equal(tk_loop_deadline_ms(loop), 0); /* the first turn is due */
     assert_int_equal(tk_loop_process(loop, NULL), TINKC_OK);
+    assert_int_equal(tk_loop_deadline_ms(loop), 10);
     assert_int_equal(n, 0);
     tk_loop_timer_clear(loop, &timers[2].timer);
     tk_loop_timer_clear(loop, &timers[2].timer);
@@ -273,6 +274,51 @@ static void test_loop_timers(void **unused)
     assert_int_equal(order[1], 3);
     assert_int_equal(order[2], 0);
     assert_int_equal(tk_loop_deadline_ms(loop), -1);
+    tk_loop_close(&loop);
+}
+
+typedef struct reader {
+    tk_loop *loop;
+    atomic_bool stop;
+    atomic_int reads;
+    bool is_wrong;
+} reader;
+
+static void read_deadline(void *user)
+{
+    reader *r = user;
+    while (!atomic_load(&r->stop)) {
+        int64_t left = tk_loop_deadline_ms(r->loop);
+        r->is_wrong = r->is_wrong || left < -1 || left > 10;
+        atomic_fetch_add(&r->reads, 1);
+    }
+}
+
+/* Any thread may ask for the deadline while another one is in process(). For TSan. */
+static void test_loop_deadline_from_a_thread(void **unused)
+{
+    (void)unused;
+    fakeclock clock;
+    fakeclock_init(&clock);
+    null_transport transport;
+    static int order[100000];
+    int n = 0;
+    tk_thread thread;
+    tk_loop *loop = open_loop(&transport, &clock.clock, false);
+    noted_timer timer = {.order = order, .n = &n, .loop = loop, .again_ms = 10};
+    tk_timer_init(&timer.timer, note);
+    tk_loop_timer_set(loop, &timer.timer, tk_loop_now_ms(loop) + 10);
+    reader r = {.loop = loop};
+    assert_int_equal(tk_thread_start(&thread, "reader", read_deadline, &r, NULL),
+                     TINKC_OK);
+    while ((atomic_load(&r.reads) < 1000 || n < 10000) && n < 100000) {
+        fakeclock_advance_ms(&clock, 10);
+        assert_int_equal(tk_loop_process(loop, NULL), TINKC_OK);
+    }
+    atomic_store(&r.stop, true);
+    tk_thread_join(&thread);
+    assert_false(r.is_wrong);
+    tk_loop_timer_clear(loop, &timer.timer);
     tk_loop_close(&loop);
 }
 
@@ -366,6 +412,7 @@ int main(void)
         cmocka_unit_test(test_loop_later),
         cmocka_unit_test(test_loop_process_belongs_to_one),
         cmocka_unit_test(test_loop_timers),
+        cmocka_unit_test(test_loop_deadline_from_a_thread),
         cmocka_unit_test(test_loop_timer_repeats),
         cmocka_unit_test(test_loop_close_cancels),
         cmocka_unit_test(test_loop_allocation_sweep),
