@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/limits.h"
+#include "support/msgfix.h"
 #include "support/test.h"
 #include "wire/msg_future.h"
 #include "wire/msg_model.h"
@@ -16,37 +17,6 @@
 
 #define S(text) TK_F_STR(text)
 
-static tk_arena arena;
-
-static int teardown(void **unused)
-{
-    (void)unused;
-    tk_arena_dispose(&arena);
-    return 0;
-}
-
-static void expect(const tk_schema *schema, const void *msg, const char *want)
-{
-    tk_buf out;
-    tk_buf_init(&out, TK_MIB);
-    tk_err err = TK_ERR_INIT;
-    if (tk_schema_encode(&out, schema, msg, &err) != TINKC_OK) {
-        fail_msg("%s: %s", err.path, err.message);
-    }
-    assert_string_equal(tk_buf_cstr(&out), want);
-    tk_buf_dispose(&out);
-}
-
-static void refuse(const tk_schema *schema, const void *msg, const char *path)
-{
-    tk_buf out;
-    tk_buf_init(&out, TK_MIB);
-    tk_err err = TK_ERR_INIT;
-    assert_int_equal(tk_schema_encode(&out, schema, msg, &err), TINKC_E_INVALID);
-    assert_string_equal(err.path, path);
-    tk_buf_dispose(&out);
-}
-
 static const tk_json_member note_members[] = {
     {{"note", 4}, {.type = TK_JSON_STRING, .as.string = {"n", 1}}}};
 static const tk_json note = {.type = TK_JSON_OBJECT, .as.object = {note_members, 1}};
@@ -55,24 +25,24 @@ static void test_request_service(void **unused)
 {
     (void)unused;
     const tk_client_config_request config = {S("0.25.0")};
-    expect(&tk_msg_client_config_request, &config, "{\"sdk_version\":\"0.25.0\"}");
+    expect_json(&tk_msg_client_config_request, &config, "{\"sdk_version\":\"0.25.0\"}");
     const tk_auth_token_request token = {0};
-    expect(&tk_msg_auth_token_request, &token, "{}");
+    expect_json(&tk_msg_auth_token_request, &token, "{}");
     tk_create_session_request session = {.sdk_version = S("0.25.0")};
-    expect(&tk_msg_create_session_request, &session,
-           "{\"tags\":[],\"user_metadata\":{},\"sdk_version\":\"0.25.0\","
-           "\"type\":\"create_session\"}");
+    expect_json(&tk_msg_create_session_request, &session,
+                "{\"tags\":[],\"user_metadata\":{},\"sdk_version\":\"0.25.0\","
+                "\"type\":\"create_session\"}");
     const tk_str tags[] = {{"a", 1}, {"", 0}};
     session.tags = (tk_strs){tags, 2};
     session.user_metadata = (tk_f_raw)TK_F_VAL(&note);
     session.project_id = (tk_f_str)S("p");
-    expect(&tk_msg_create_session_request, &session,
-           "{\"tags\":[\"a\",\"\"],\"user_metadata\":{\"note\":\"n\"},"
-           "\"sdk_version\":\"0.25.0\",\"project_id\":\"p\","
-           "\"type\":\"create_session\"}");
+    expect_json(&tk_msg_create_session_request, &session,
+                "{\"tags\":[\"a\",\"\"],\"user_metadata\":{\"note\":\"n\"},"
+                "\"sdk_version\":\"0.25.0\",\"project_id\":\"p\","
+                "\"type\":\"create_session\"}");
     const tk_heartbeat_request heartbeat = {S("s")};
-    expect(&tk_msg_heartbeat_request, &heartbeat,
-           "{\"session_id\":\"s\",\"type\":\"session_heartbeat\"}");
+    expect_json(&tk_msg_heartbeat_request, &heartbeat,
+                "{\"session_id\":\"s\",\"type\":\"session_heartbeat\"}");
 }
 
 static void test_request_sampling_session(void **unused)
@@ -84,9 +54,10 @@ static void test_request_sampling_session(void **unused)
     assert_int_equal(tk_sampling_session_check(&msg, &err), TINKC_E_INVALID);
     msg.base_model = (tk_f_str)S("b");
     assert_int_equal(tk_sampling_session_check(&msg, NULL), TINKC_OK);
-    expect(&tk_msg_create_sampling_session_request, &msg,
-           "{\"session_id\":\"s\",\"sampling_session_seq_id\":0,\"base_model\":\"b\","
-           "\"type\":\"create_sampling_session\"}");
+    expect_json(
+        &tk_msg_create_sampling_session_request, &msg,
+        "{\"session_id\":\"s\",\"sampling_session_seq_id\":0,\"base_model\":\"b\","
+        "\"type\":\"create_sampling_session\"}");
     msg.model_path = (tk_f_str)S("tinker://r/weights/x");
     assert_int_equal(tk_sampling_session_check(&msg, NULL), TINKC_OK);
     msg.model_path = (tk_f_str)S("s3://r");
@@ -100,30 +71,31 @@ static void test_request_model(void **unused)
                                    .model_seq_id = TK_F_VAL(2),
                                    .base_model = S("b"),
                                    .lora_config = {.is = TK_SET}};
-    expect(&tk_msg_create_model_request, &msg,
-           "{\"session_id\":\"s\",\"model_seq_id\":2,\"base_model\":\"b\","
-           "\"lora_config\":{\"rank\":32,\"train_unembed\":true,\"train_mlp\":true,"
-           "\"train_attn\":true},\"type\":\"create_model\"}");
+    expect_json(&tk_msg_create_model_request, &msg,
+                "{\"session_id\":\"s\",\"model_seq_id\":2,\"base_model\":\"b\","
+                "\"lora_config\":{\"rank\":32,\"train_unembed\":true,\"train_mlp\":true,"
+                "\"train_attn\":true},\"type\":\"create_model\"}");
     msg.user_metadata = (tk_f_raw)TK_F_VAL(&note);
     msg.lora_config.v = (tk_lora_config){
         .rank = TK_F_VAL(8), .seed = TK_F_VAL(0), .train_unembed = TK_F_VAL(false)};
-    expect(&tk_msg_create_model_request, &msg,
-           "{\"session_id\":\"s\",\"model_seq_id\":2,\"base_model\":\"b\","
-           "\"user_metadata\":{\"note\":\"n\"},\"lora_config\":{\"rank\":8,\"seed\":0,"
-           "\"train_unembed\":false,\"train_mlp\":true,\"train_attn\":true},"
-           "\"type\":\"create_model\"}");
+    expect_json(
+        &tk_msg_create_model_request, &msg,
+        "{\"session_id\":\"s\",\"model_seq_id\":2,\"base_model\":\"b\","
+        "\"user_metadata\":{\"note\":\"n\"},\"lora_config\":{\"rank\":8,\"seed\":0,"
+        "\"train_unembed\":false,\"train_mlp\":true,\"train_attn\":true},"
+        "\"type\":\"create_model\"}");
     assert_int_equal(tk_lora_config_check(&msg.lora_config.v, NULL), TINKC_OK);
     msg.lora_config.v.train_mlp = msg.lora_config.v.train_attn =
         (tk_f_bool)TK_F_VAL(false);
     assert_int_equal(tk_lora_config_check(&msg.lora_config.v, NULL), TINKC_E_INVALID);
     const tk_json list = {.type = TK_JSON_ARRAY};
     msg.user_metadata.v = &list;
-    refuse(&tk_msg_create_model_request, &msg, "user_metadata");
+    expect_refused(&tk_msg_create_model_request, &msg, "user_metadata");
     const tk_model_request model = {S("m")};
-    expect(&tk_msg_get_info_request, &model,
-           "{\"model_id\":\"m\",\"type\":\"get_info\"}");
-    expect(&tk_msg_unload_model_request, &model,
-           "{\"model_id\":\"m\",\"type\":\"unload_model\"}");
+    expect_json(&tk_msg_get_info_request, &model,
+                "{\"model_id\":\"m\",\"type\":\"get_info\"}");
+    expect_json(&tk_msg_unload_model_request, &model,
+                "{\"model_id\":\"m\",\"type\":\"unload_model\"}");
 }
 
 /* A-055: Adam's defaults are Tinker's own. A-059: seq_id is sent when set, and may be
@@ -132,19 +104,19 @@ static void test_request_optim_step(void **unused)
 {
     (void)unused;
     tk_optim_step_request msg = {.model_id = S("m")};
-    expect(&tk_msg_optim_step_request, &msg,
-           "{\"adam_params\":{\"learning_rate\":0.0001,\"beta1\":0.9,\"beta2\":0.95,"
-           "\"eps\":1e-12,\"weight_decay\":0.0,\"grad_clip_norm\":0.0},"
-           "\"model_id\":\"m\",\"type\":\"optim_step\"}");
+    expect_json(&tk_msg_optim_step_request, &msg,
+                "{\"adam_params\":{\"learning_rate\":0.0001,\"beta1\":0.9,\"beta2\":0.95,"
+                "\"eps\":1e-12,\"weight_decay\":0.0,\"grad_clip_norm\":0.0},"
+                "\"model_id\":\"m\",\"type\":\"optim_step\"}");
     msg.seq_id = (tk_f_i64)TK_F_VAL(3);
     msg.adam_params = (tk_adam_params){
         TK_F_VAL(0.5),  TK_F_VAL(0.0), TK_F_VAL(0.999),
         TK_F_VAL(1e-8), TK_F_VAL(0.1), TK_F_VAL(1.0),
     };
-    expect(&tk_msg_optim_step_request, &msg,
-           "{\"adam_params\":{\"learning_rate\":0.5,\"beta1\":0.0,\"beta2\":0.999,"
-           "\"eps\":1e-08,\"weight_decay\":0.1,\"grad_clip_norm\":1.0},"
-           "\"model_id\":\"m\",\"seq_id\":3,\"type\":\"optim_step\"}");
+    expect_json(&tk_msg_optim_step_request, &msg,
+                "{\"adam_params\":{\"learning_rate\":0.5,\"beta1\":0.0,\"beta2\":0.999,"
+                "\"eps\":1e-08,\"weight_decay\":0.1,\"grad_clip_norm\":1.0},"
+                "\"model_id\":\"m\",\"seq_id\":3,\"type\":\"optim_step\"}");
 }
 
 static void test_request_adam_ranges(void **unused)
@@ -189,22 +161,23 @@ static void test_request_sample_modes(void **unused)
 {
     (void)unused;
     tk_sample_request msg = {.prompt = PROMPT, .base_model = S("b")};
-    expect(&tk_msg_sample_request, &msg,
-           "{\"num_samples\":1," PROMPT_JSON PARAMS_JSON
-           "\"base_model\":\"b\",\"topk_prompt_logprobs\":0,\"type\":\"sample\"}");
+    expect_json(&tk_msg_sample_request, &msg,
+                "{\"num_samples\":1," PROMPT_JSON PARAMS_JSON
+                "\"base_model\":\"b\",\"topk_prompt_logprobs\":0,\"type\":\"sample\"}");
     msg = (tk_sample_request){.prompt = PROMPT, .model_path = S("tinker://r/weights/x")};
-    expect(&tk_msg_sample_request, &msg,
-           "{\"num_samples\":1," PROMPT_JSON PARAMS_JSON
-           "\"model_path\":\"tinker://r/weights/x\",\"topk_prompt_logprobs\":0,"
-           "\"type\":\"sample\"}");
+    expect_json(&tk_msg_sample_request, &msg,
+                "{\"num_samples\":1," PROMPT_JSON PARAMS_JSON
+                "\"model_path\":\"tinker://r/weights/x\",\"topk_prompt_logprobs\":0,"
+                "\"type\":\"sample\"}");
     msg = (tk_sample_request){.prompt = PROMPT,
                               .sampling_session_id = S("S:sample:0"),
                               .seq_id = TK_F_VAL(0),
                               .prompt_logprobs = TK_F_VAL(false)};
-    expect(&tk_msg_sample_request, &msg,
-           "{\"num_samples\":1," PROMPT_JSON PARAMS_JSON
-           "\"sampling_session_id\":\"S:sample:0\",\"seq_id\":0,"
-           "\"prompt_logprobs\":false,\"topk_prompt_logprobs\":0,\"type\":\"sample\"}");
+    expect_json(
+        &tk_msg_sample_request, &msg,
+        "{\"num_samples\":1," PROMPT_JSON PARAMS_JSON
+        "\"sampling_session_id\":\"S:sample:0\",\"seq_id\":0,"
+        "\"prompt_logprobs\":false,\"topk_prompt_logprobs\":0,\"type\":\"sample\"}");
 }
 
 static void test_request_sample_full(void **unused)
@@ -225,7 +198,7 @@ static void test_request_sample_full(void **unused)
         .seq_id = TK_F_VAL(9),
         .prompt_logprobs = TK_F_VAL(true),
         .topk_prompt_logprobs = TK_F_VAL(3)};
-    expect(
+    expect_json(
         &tk_msg_sample_request, &msg,
         "{\"num_samples\":4," PROMPT_JSON
         "\"sampling_params\":{\"max_tokens\":16,\"seed\":18446744073709551615,\"stop\":[7],"
@@ -240,10 +213,10 @@ static void test_request_sample_no_null(void **unused)
     (void)unused;
     tk_sample_request msg = {
         .prompt = PROMPT, .base_model = S("b"), .prompt_logprobs = {.is = TK_NULL}};
-    refuse(&tk_msg_sample_request, &msg, "prompt_logprobs");
+    expect_refused(&tk_msg_sample_request, &msg, "prompt_logprobs");
     msg.prompt_logprobs.is = TK_UNSET;
     msg.sampling_params.stop.is = TK_NULL;
-    refuse(&tk_msg_sample_request, &msg, "sampling_params.stop");
+    expect_refused(&tk_msg_sample_request, &msg, "sampling_params.stop");
 }
 
 /* exactly one of session, path and base model. */
@@ -294,12 +267,12 @@ static void test_request_stop_forms(void **unused)
     };
     for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
         tk_stops stops;
-        tinkc_code code = tk_schema_decode_text(&stops, &tk_msg_stops, &arena,
+        tinkc_code code = tk_schema_decode_text(&stops, &tk_msg_stops, &msgfix_arena,
                                                 tk_str_of(rows[i].json), 0, NULL);
         assert_int_equal(code, rows[i].form >= 0 ? TINKC_OK : TINKC_E_DECODE);
         if (code == TINKC_OK) {
             assert_int_equal(stops.form, rows[i].form);
-            expect(&tk_msg_stops, &stops, rows[i].json);
+            expect_json(&tk_msg_stops, &stops, rows[i].json);
         }
     }
 }
@@ -308,22 +281,22 @@ static void test_request_save(void **unused)
 {
     (void)unused;
     tk_save_weights_request msg = {.model_id = S("m"), .path = S("n")};
-    expect(&tk_msg_save_weights_request, &msg,
-           "{\"model_id\":\"m\",\"path\":\"n\",\"overwrite\":false,"
-           "\"type\":\"save_weights\"}");
+    expect_json(&tk_msg_save_weights_request, &msg,
+                "{\"model_id\":\"m\",\"path\":\"n\",\"overwrite\":false,"
+                "\"type\":\"save_weights\"}");
     msg.seq_id = (tk_f_i64)TK_F_VAL(5);
     msg.ttl_seconds = (tk_f_i64)TK_F_VAL(60);
     msg.overwrite = (tk_f_bool)TK_F_VAL(true);
-    expect(&tk_msg_save_weights_request, &msg,
-           "{\"model_id\":\"m\",\"path\":\"n\",\"seq_id\":5,\"ttl_seconds\":60,"
-           "\"overwrite\":true,\"type\":\"save_weights\"}");
+    expect_json(&tk_msg_save_weights_request, &msg,
+                "{\"model_id\":\"m\",\"path\":\"n\",\"seq_id\":5,\"ttl_seconds\":60,"
+                "\"overwrite\":true,\"type\":\"save_weights\"}");
     tk_save_for_sampler_request sampler = {.model_id = S("m"), .seq_id = TK_F_VAL(6)};
     assert_int_equal(tk_save_for_sampler_check(&sampler, NULL), TINKC_E_INVALID);
     sampler.sampling_session_seq_id = (tk_f_i64)TK_F_VAL(1);
     assert_int_equal(tk_save_for_sampler_check(&sampler, NULL), TINKC_OK);
-    expect(&tk_msg_save_for_sampler_request, &sampler,
-           "{\"model_id\":\"m\",\"sampling_session_seq_id\":1,\"seq_id\":6,"
-           "\"type\":\"save_weights_for_sampler\"}");
+    expect_json(&tk_msg_save_for_sampler_request, &sampler,
+                "{\"model_id\":\"m\",\"sampling_session_seq_id\":1,\"seq_id\":6,"
+                "\"type\":\"save_weights_for_sampler\"}");
     sampler.path = (tk_f_str)S("n");
     assert_int_equal(tk_save_for_sampler_check(&sampler, NULL), TINKC_E_INVALID);
     sampler.sampling_session_seq_id.is = TK_UNSET;
@@ -339,9 +312,9 @@ static void test_request_load(void **unused)
     msg.model_id = (tk_f_str)S("m");
     msg.seq_id = (tk_f_i64)TK_F_VAL(1);
     assert_int_equal(tk_load_weights_check(&msg, NULL), TINKC_OK);
-    expect(&tk_msg_load_weights_request, &msg,
-           "{\"model_id\":\"m\",\"seq_id\":1,\"path\":\"tinker://r/weights/n\","
-           "\"optimizer\":false,\"type\":\"load_weights\"}");
+    expect_json(&tk_msg_load_weights_request, &msg,
+                "{\"model_id\":\"m\",\"seq_id\":1,\"path\":\"tinker://r/weights/n\","
+                "\"optimizer\":false,\"type\":\"load_weights\"}");
     msg.session_id = (tk_f_str)S("s");
     assert_int_equal(tk_load_weights_check(&msg, NULL), TINKC_E_INVALID);
     msg.model_id.is = msg.seq_id.is = TK_UNSET;
@@ -352,29 +325,29 @@ static void test_request_load(void **unused)
     msg.user_metadata = (tk_f_raw)TK_F_VAL(&note);
     msg.optimizer = (tk_f_bool)TK_F_VAL(true);
     msg.weights_access_token = (tk_f_str)S("t");
-    expect(&tk_msg_load_weights_request, &msg,
-           "{\"session_id\":\"s\",\"model_seq_id\":0,\"base_model\":\"b\","
-           "\"user_metadata\":{\"note\":\"n\"},\"path\":\"tinker://r/weights/n\","
-           "\"optimizer\":true,\"weights_access_token\":\"t\","
-           "\"type\":\"load_weights\"}");
+    expect_json(&tk_msg_load_weights_request, &msg,
+                "{\"session_id\":\"s\",\"model_seq_id\":0,\"base_model\":\"b\","
+                "\"user_metadata\":{\"note\":\"n\"},\"path\":\"tinker://r/weights/n\","
+                "\"optimizer\":true,\"weights_access_token\":\"t\","
+                "\"type\":\"load_weights\"}");
     msg.optimizer.is = TK_UNSET;
-    refuse(&tk_msg_load_weights_request, &msg, "optimizer");
+    expect_refused(&tk_msg_load_weights_request, &msg, "optimizer");
 }
 
 static void test_request_rest(void **unused)
 {
     (void)unused;
     const tk_weights_info_request info = {S("tinker://r/weights/n")};
-    expect(&tk_msg_weights_info_request, &info,
-           "{\"tinker_path\":\"tinker://r/weights/n\"}");
+    expect_json(&tk_msg_weights_info_request, &info,
+                "{\"tinker_path\":\"tinker://r/weights/n\"}");
     const tk_project_request project = {S("p")};
-    expect(&tk_msg_project_request, &project, "{\"project_id\":\"p\"}");
+    expect_json(&tk_msg_project_request, &project, "{\"project_id\":\"p\"}");
     tk_retrieve_future_request future = {.request_id = S("1")};
-    expect(&tk_msg_retrieve_future_request, &future,
-           "{\"request_id\":\"1\",\"allow_metadata_only\":false}");
+    expect_json(&tk_msg_retrieve_future_request, &future,
+                "{\"request_id\":\"1\",\"allow_metadata_only\":false}");
     future.allow_metadata_only = (tk_f_bool)TK_F_VAL(true);
-    expect(&tk_msg_retrieve_future_request, &future,
-           "{\"request_id\":\"1\",\"allow_metadata_only\":true}");
+    expect_json(&tk_msg_retrieve_future_request, &future,
+                "{\"request_id\":\"1\",\"allow_metadata_only\":true}");
 }
 
 static void test_request_telemetry(void **unused)
@@ -404,7 +377,7 @@ static void test_request_telemetry(void **unused)
                                       .sdk_version = S("0.25.0"),
                                       .session_id = S("s"),
                                       .process_uuid = S("u")};
-    expect(
+    expect_json(
         &tk_msg_telemetry_request, &msg,
         "{\"events\":[" EVENT_JSON("SESSION_START", "INFO") "}," EVENT_JSON("SESSION_END", "INFO") ",\"duration\":\"0:01:23.456000\"}," EVENT_JSON("UNHANDLED_EXCEPTION", "ERROR") ",\"error_type\":\"T\",\"error_message\":\"m\"}," EVENT_JSON(
             "GENERIC_EVENT",
@@ -421,7 +394,7 @@ static void test_request_client_config_defaults(void **unused)
     (void)unused;
     tk_client_config config;
     tk_err err = TK_ERR_INIT;
-    assert_int_equal(tk_schema_decode_text(&config, &tk_msg_client_config, &arena,
+    assert_int_equal(tk_schema_decode_text(&config, &tk_msg_client_config, &msgfix_arena,
                                            TK_STR("{\"new_flag\":1}"), 0, &err),
                      TINKC_OK);
     assert_false(config.pjwt_auth_enabled.v);
@@ -441,12 +414,12 @@ static void test_request_client_config_defaults(void **unused)
     assert_false(config.create_model_via_load_weights.v);
     assert_int_equal(tk_msg_client_config.n, 15);
     assert_int_equal(
-        tk_schema_decode_text(&config, &tk_msg_client_config, &arena,
+        tk_schema_decode_text(&config, &tk_msg_client_config, &msgfix_arena,
                               TK_STR("{\"sample_max_concurrent_requests\":0}"), 0, &err),
         TINKC_E_DECODE);
     tk_dynamic_config dynamic;
-    assert_int_equal(tk_schema_decode_text(&dynamic, &tk_msg_dynamic_config, &arena,
-                                           TK_STR("{}"), 0, NULL),
+    assert_int_equal(tk_schema_decode_text(&dynamic, &tk_msg_dynamic_config,
+                                           &msgfix_arena, TK_STR("{}"), 0, NULL),
                      TINKC_OK);
     assert_int_equal(dynamic.refresh_interval_sec.v, 300);
 }
@@ -463,12 +436,12 @@ int main(void)
         cmocka_unit_test(test_request_sample_full),
         cmocka_unit_test(test_request_sample_no_null),
         cmocka_unit_test(test_request_sample_check),
-        cmocka_unit_test_teardown(test_request_stop_forms, teardown),
+        cmocka_unit_test_teardown(test_request_stop_forms, msgfix_teardown),
         cmocka_unit_test(test_request_save),
         cmocka_unit_test(test_request_load),
         cmocka_unit_test(test_request_rest),
         cmocka_unit_test(test_request_telemetry),
-        cmocka_unit_test_teardown(test_request_client_config_defaults, teardown),
+        cmocka_unit_test_teardown(test_request_client_config_defaults, msgfix_teardown),
     };
     return cmocka_run_group_tests_name("msg_request", tests, NULL, NULL);
 }

@@ -7,51 +7,8 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "support/failmem.h"
+#include "support/msgfix.h"
 #include "support/test.h"
-
-static tk_arena arena;
-
-static int teardown(void **unused)
-{
-    (void)unused;
-    tk_arena_dispose(&arena);
-    return 0;
-}
-
-static void expect_json(const tk_schema *schema, const void *msg, const char *want)
-{
-    tk_buf out;
-    tk_buf_init(&out, TK_MIB);
-    tk_err err = TK_ERR_INIT;
-    if (tk_schema_encode(&out, schema, msg, &err) != TINKC_OK) {
-        fail_msg("%s: %s", err.path, err.message);
-    }
-    assert_string_equal(tk_buf_cstr(&out), want);
-    tk_buf_dispose(&out);
-}
-
-static void decode_ok(void *msg, const tk_schema *schema, const char *text)
-{
-    tk_err err = TK_ERR_INIT;
-    if (tk_schema_decode_text(msg, schema, &arena, tk_str_of(text), 0, &err) !=
-        TINKC_OK) {
-        fail_msg("%s: %s: %s", text, err.path, err.message);
-    }
-}
-
-static void decode_fails(const tk_schema *schema, const char *text, const char *path,
-                         const char *message)
-{
-    unsigned char msg[512];
-    assert_true(schema->size <= sizeof(msg));
-    tk_err err = TK_ERR_INIT;
-    assert_int_equal(tk_schema_decode_text(msg, schema, &arena, tk_str_of(text), 0, &err),
-                     TINKC_E_DECODE);
-    assert_string_equal(err.path, path);
-    if (strstr(err.message, message) == NULL) {
-        fail_msg("%s: \"%s\" is not in \"%s\"", text, message, err.message);
-    }
-}
 
 /* every kind of chunk carries its tag. */
 static void test_value_chunk_tags(void **unused)
@@ -119,18 +76,18 @@ static void test_value_chunk_without_tag(void **unused)
         decode_ok(&chunk, &tk_msg_chunk, rows[i].text);
         assert_int_equal(chunk.kind, rows[i].kind);
     }
-    decode_fails(&tk_msg_chunk, "{\"pixels\":1}", "type", "missing");
-    decode_fails(&tk_msg_model_input, "{\"chunks\":[{\"tokens\":[1]},7]}", "chunks[1]",
+    decode_fails(&tk_msg_chunk, "{\"pixels\":1}", 0, "type", "missing");
+    decode_fails(&tk_msg_model_input, "{\"chunks\":[{\"tokens\":[1]},7]}", 0, "chunks[1]",
                  "expected object, found integer");
     decode_fails(&tk_msg_model_input,
                  "{\"chunks\":[{\"tokens\":[1,4294967296],\"type\":\"encoded_text\"}]}",
-                 "chunks[0].tokens[1]", "4294967296 does not fit a 32-bit integer");
-    decode_fails(&tk_msg_chunk, "{\"tokens\":[1,\"2\"]}", "tokens[1]",
+                 0, "chunks[0].tokens[1]", "4294967296 does not fit a 32-bit integer");
+    decode_fails(&tk_msg_chunk, "{\"tokens\":[1,\"2\"]}", 0, "tokens[1]",
                  "expected 64-bit integer, found string");
-    decode_fails(&tk_msg_chunk, "{\"tokens\":[1,2.5]}", "tokens[1]", "64-bit integer");
-    decode_fails(&tk_msg_chunk, "{\"data\":\"a b=\",\"format\":\"png\"}", "data",
+    decode_fails(&tk_msg_chunk, "{\"tokens\":[1,2.5]}", 0, "tokens[1]", "64-bit integer");
+    decode_fails(&tk_msg_chunk, "{\"data\":\"a b=\",\"format\":\"png\"}", 0, "data",
                  "not base64");
-    decode_fails(&tk_msg_chunk, "{\"data\":\"\",\"format\":\"gif\"}", "format",
+    decode_fails(&tk_msg_chunk, "{\"data\":\"\",\"format\":\"gif\"}", 0, "format",
                  "\"gif\"");
 }
 
@@ -151,13 +108,13 @@ static void test_value_image_sizes(void **unused)
         tk_err err = TK_ERR_INIT;
         assert_int_equal(tk_schema_encode(&out, &tk_msg_chunk, &image, &err), TINKC_OK);
         tk_chunk back;
-        assert_int_equal(tk_schema_decode_text(&back, &tk_msg_chunk, &arena,
+        assert_int_equal(tk_schema_decode_text(&back, &tk_msg_chunk, &msgfix_arena,
                                                tk_buf_str(&out), TK_DECODE_STRICT, &err),
                          TINKC_OK);
         assert_int_equal(back.data.n, sizes[i]);
         assert_memory_equal(back.data.p, file, sizes[i]);
         tk_buf_dispose(&out);
-        tk_arena_dispose(&arena);
+        tk_arena_dispose(&msgfix_arena);
     }
     tk_free(file);
 }
@@ -220,7 +177,7 @@ static void test_value_tensor_refusals(void **unused)
          "", "out of range"},
     };
     for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
-        decode_fails(&tk_msg_tensor, rows[i].text, rows[i].path, rows[i].message);
+        decode_fails(&tk_msg_tensor, rows[i].text, 0, rows[i].path, rows[i].message);
     }
     static const float odd[] = {1.0F, INFINITY};
     const tk_named_tensor named = {TK_STR("weights"),
@@ -256,7 +213,7 @@ static void test_value_fwdbwd_output(void **unused)
     decode_fails(&tk_msg_fwdbwd_output,
                  "{\"loss_fn_output_type\":\"x\",\"loss_fn_outputs\":[{\"a\":{\"data\":"
                  "[1,true],\"dtype\":\"int64\"}}]}",
-                 "loss_fn_outputs[0].a.data[1]", "found boolean");
+                 0, "loss_fn_outputs[0].a.data[1]", "found boolean");
 }
 
 /* Appendix A: the two legacy requests differ in one key. */
@@ -295,7 +252,7 @@ static void test_value_legacy_requests(void **unused)
     expect_json(&tk_msg_forward_backward_request, &back, full);
     assert_int_equal(back.seq_id, 4);
     assert_true(tk_str_is(back.loss_fn, "ppo"));
-    decode_fails(&tk_msg_forward_request, full, "forward_input", "missing");
+    decode_fails(&tk_msg_forward_request, full, 0, "forward_input", "missing");
 #undef INPUT
 }
 
@@ -314,9 +271,9 @@ static void test_value_stop_reasons(void **unused)
     decode_ok(&seq, &tk_msg_sequence,
               "{\"stop_reason\":\"stop\",\"tokens\":[7],\"logprobs\":null}");
     assert_false(seq.has_logprobs);
-    decode_fails(&tk_msg_sequence, "{\"stop_reason\":\"eos\",\"tokens\":[]}",
+    decode_fails(&tk_msg_sequence, "{\"stop_reason\":\"eos\",\"tokens\":[]}", 0,
                  "stop_reason", "\"eos\"");
-    decode_fails(&tk_msg_sequence, "{\"stop_reason\":7,\"tokens\":[]}", "stop_reason",
+    decode_fails(&tk_msg_sequence, "{\"stop_reason\":7,\"tokens\":[]}", 0, "stop_reason",
                  "expected string");
 }
 
@@ -353,8 +310,8 @@ static void test_value_sample_response(void **unused)
         "[[[1.5,2]]]", "[5]",     "{}",          "[[[1,null]]]"};
     for (size_t i = 0; i < TK_ARRAY_LEN(bad); i++) {
         tk_topk_logprobs topk;
-        assert_int_equal(tk_schema_decode_text(&topk, &tk_msg_topk_logprobs, &arena,
-                                               tk_str_of(bad[i]), 0, NULL),
+        assert_int_equal(tk_schema_decode_text(&topk, &tk_msg_topk_logprobs,
+                                               &msgfix_arena, tk_str_of(bad[i]), 0, NULL),
                          TINKC_E_DECODE);
     }
 }
@@ -376,7 +333,7 @@ static void test_value_topk_limit(void **unused)
     tk_buf_puts(&body, "]");
     tk_topk_logprobs topk;
     tk_err err = TK_ERR_INIT;
-    assert_int_equal(tk_schema_decode_text(&topk, &tk_msg_topk_logprobs, &arena,
+    assert_int_equal(tk_schema_decode_text(&topk, &tk_msg_topk_logprobs, &msgfix_arena,
                                            tk_buf_str(&body), 0, &err),
                      TINKC_E_DECODE);
     assert_non_null(strstr(err.message, "too large"));
@@ -428,16 +385,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_value_chunk_tags),
-        cmocka_unit_test_teardown(test_value_chunk_dispatch, teardown),
-        cmocka_unit_test_teardown(test_value_chunk_without_tag, teardown),
+        cmocka_unit_test_teardown(test_value_chunk_dispatch, msgfix_teardown),
+        cmocka_unit_test_teardown(test_value_chunk_without_tag, msgfix_teardown),
         cmocka_unit_test(test_value_image_sizes),
-        cmocka_unit_test_teardown(test_value_tensor_forms, teardown),
-        cmocka_unit_test_teardown(test_value_tensor_refusals, teardown),
-        cmocka_unit_test_teardown(test_value_fwdbwd_output, teardown),
-        cmocka_unit_test_teardown(test_value_legacy_requests, teardown),
-        cmocka_unit_test_teardown(test_value_stop_reasons, teardown),
-        cmocka_unit_test_teardown(test_value_sample_response, teardown),
-        cmocka_unit_test_teardown(test_value_topk_limit, teardown),
+        cmocka_unit_test_teardown(test_value_tensor_forms, msgfix_teardown),
+        cmocka_unit_test_teardown(test_value_tensor_refusals, msgfix_teardown),
+        cmocka_unit_test_teardown(test_value_fwdbwd_output, msgfix_teardown),
+        cmocka_unit_test_teardown(test_value_legacy_requests, msgfix_teardown),
+        cmocka_unit_test_teardown(test_value_stop_reasons, msgfix_teardown),
+        cmocka_unit_test_teardown(test_value_sample_response, msgfix_teardown),
+        cmocka_unit_test_teardown(test_value_topk_limit, msgfix_teardown),
         cmocka_unit_test(test_value_large_tensor),
     };
     return cmocka_run_group_tests_name("msg_value", tests, NULL, NULL);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "support/msgfix.h"
 #include "support/test.h"
 #include "wire/msg_future.h"
 #include "wire/msg_model.h"
@@ -15,71 +16,6 @@
 #include "wire/schema.h"
 
 #define S(text) TK_F_STR(text)
-
-static void expect_json(const tk_schema *schema, const void *msg, const char *want)
-{
-    tk_buf out;
-    tk_buf_init(&out, TK_MIB);
-    tk_err err = TK_ERR_INIT;
-    tinkc_code code = tk_schema_encode(&out, schema, msg, &err);
-    if (code != TINKC_OK) {
-        fail_msg("%s: %s", err.path, err.message);
-    }
-    assert_string_equal(tk_buf_cstr(&out), want);
-    tk_buf_dispose(&out);
-}
-
-/* Nothing is appended, the path is exact. */
-static void expect_refused(const tk_schema *schema, const void *msg, const char *path)
-{
-    tk_buf out;
-    tk_buf_init(&out, TK_MIB);
-    tk_buf_puts(&out, "before");
-    tk_err err = TK_ERR_INIT;
-    assert_int_equal(tk_schema_encode(&out, schema, msg, &err), TINKC_E_INVALID);
-    assert_string_equal(err.path, path);
-    assert_true(tk_str_is(tk_buf_str(&out), "before"));
-    tk_buf_dispose(&out);
-}
-
-static tk_arena arena;
-
-static void decode_ok(void *msg, const tk_schema *schema, const char *text)
-{
-    tk_err err = TK_ERR_INIT;
-    tinkc_code code =
-        tk_schema_decode_text(msg, schema, &arena, tk_str_of(text), 0, &err);
-    if (code != TINKC_OK) {
-        fail_msg("%s: %s: %s", text, err.path, err.message);
-    }
-}
-
-static void decode_fails(const tk_schema *schema, const char *text, unsigned flags,
-                         const char *path, const char *message)
-{
-    unsigned char msg[4096];
-    assert_true(schema->size <= sizeof(msg));
-    memset(msg, 0xA5, sizeof(msg));
-    tk_err err = TK_ERR_INIT;
-    tinkc_code code =
-        tk_schema_decode_text(msg, schema, &arena, tk_str_of(text), flags, &err);
-    assert_int_equal(code, TINKC_E_DECODE);
-    assert_int_equal(err.code, TINKC_E_DECODE);
-    assert_string_equal(err.path, path);
-    if (strstr(err.message, message) == NULL) {
-        fail_msg("\"%s\" is not in \"%s\"", message, err.message);
-    }
-    for (size_t i = 0; i < schema->size; i++) {
-        assert_int_equal(msg[i], 0);
-    }
-}
-
-static int teardown(void **unused)
-{
-    (void)unused;
-    tk_arena_dispose(&arena);
-    return 0;
-}
 
 /* unset, null and value are three things, told apart in the JSON. */
 static void test_schema_three_states(void **unused)
@@ -261,7 +197,8 @@ static void test_schema_strict_mode(void **unused)
     tk_str free_form =
         TK_STR("{\"tags\":[],\"user_metadata\":{\"any\":[1]},\"sdk_version\":\"1\"}");
     assert_int_equal(tk_schema_decode_text(&session, &tk_msg_create_session_request,
-                                           &arena, free_form, TK_DECODE_STRICT, &err),
+                                           &msgfix_arena, free_form, TK_DECODE_STRICT,
+                                           &err),
                      TINKC_OK);
 }
 
@@ -335,8 +272,8 @@ static void test_schema_times(void **unused)
         (void)snprintf(text, sizeof(text), "{\"url\":\"u\",\"expires\":%s}", bad[i]);
         tk_archive_response msg;
         tk_err err = TK_ERR_INIT;
-        tinkc_code code = tk_schema_decode_text(&msg, &tk_msg_archive_response, &arena,
-                                                tk_str_of(text), 0, &err);
+        tinkc_code code = tk_schema_decode_text(&msg, &tk_msg_archive_response,
+                                                &msgfix_arena, tk_str_of(text), 0, &err);
         assert_int_equal(code, TINKC_E_DECODE);
     }
     tk_archive_response msg = {.url = S("u"), .expires = {TK_SET, 1783900800250000}};
@@ -434,7 +371,7 @@ static void test_schema_not_json(void **unused)
         tk_cursor msg;
         memset(&msg, 0xA5, sizeof(msg));
         tk_err err = TK_ERR_INIT;
-        assert_int_equal(tk_schema_decode_text(&msg, &tk_msg_cursor, &arena,
+        assert_int_equal(tk_schema_decode_text(&msg, &tk_msg_cursor, &msgfix_arena,
                                                tk_str_of(bad[i]), 0, &err),
                          TINKC_E_PARSE);
         assert_int_not_equal(err.offset, TK_ERR_NO_OFFSET);
@@ -480,12 +417,12 @@ static void test_schema_err_contract(void **unused)
     tk_err err = TK_ERR_INIT;
     (void)tk_err_set(&err, TINKC_E_STATE, "earlier");
     assert_int_equal(
-        tk_schema_decode_text(&msg, &tk_msg_cursor, &arena, TK_STR("{}"), 0, &err),
+        tk_schema_decode_text(&msg, &tk_msg_cursor, &msgfix_arena, TK_STR("{}"), 0, &err),
         TINKC_E_DECODE);
     assert_int_equal(err.code, TINKC_E_STATE);
     assert_string_equal(err.message, "earlier");
     assert_int_equal(
-        tk_schema_decode_text(&msg, &tk_msg_cursor, &arena, TK_STR("{}"), 0, NULL),
+        tk_schema_decode_text(&msg, &tk_msg_cursor, &msgfix_arena, TK_STR("{}"), 0, NULL),
         TINKC_E_DECODE);
 }
 
@@ -497,22 +434,22 @@ int main(void)
         cmocka_unit_test(test_schema_zero_is_a_value),
         cmocka_unit_test(test_schema_null_policy),
         cmocka_unit_test(test_schema_null_clears_metadata),
-        cmocka_unit_test_teardown(test_schema_ttl_null_or_nothing, teardown),
-        cmocka_unit_test_teardown(test_schema_defaults, teardown),
+        cmocka_unit_test_teardown(test_schema_ttl_null_or_nothing, msgfix_teardown),
+        cmocka_unit_test_teardown(test_schema_defaults, msgfix_teardown),
         cmocka_unit_test(test_schema_required_paths),
-        cmocka_unit_test_teardown(test_schema_decode_paths, teardown),
-        cmocka_unit_test_teardown(test_schema_type_rules, teardown),
-        cmocka_unit_test_teardown(test_schema_strict_mode, teardown),
-        cmocka_unit_test_teardown(test_schema_closed_billing, teardown),
-        cmocka_unit_test_teardown(test_schema_enums, teardown),
-        cmocka_unit_test_teardown(test_schema_times, teardown),
-        cmocka_unit_test_teardown(test_schema_integers, teardown),
+        cmocka_unit_test_teardown(test_schema_decode_paths, msgfix_teardown),
+        cmocka_unit_test_teardown(test_schema_type_rules, msgfix_teardown),
+        cmocka_unit_test_teardown(test_schema_strict_mode, msgfix_teardown),
+        cmocka_unit_test_teardown(test_schema_closed_billing, msgfix_teardown),
+        cmocka_unit_test_teardown(test_schema_enums, msgfix_teardown),
+        cmocka_unit_test_teardown(test_schema_times, msgfix_teardown),
+        cmocka_unit_test_teardown(test_schema_integers, msgfix_teardown),
         cmocka_unit_test(test_schema_not_finite),
         cmocka_unit_test(test_schema_bad_utf8),
         cmocka_unit_test(test_schema_cap),
-        cmocka_unit_test_teardown(test_schema_duplicates, teardown),
-        cmocka_unit_test_teardown(test_schema_not_json, teardown),
-        cmocka_unit_test_teardown(test_schema_err_contract, teardown),
+        cmocka_unit_test_teardown(test_schema_duplicates, msgfix_teardown),
+        cmocka_unit_test_teardown(test_schema_not_json, msgfix_teardown),
+        cmocka_unit_test_teardown(test_schema_err_contract, msgfix_teardown),
     };
     return cmocka_run_group_tests_name("schema", tests, NULL, NULL);
 }

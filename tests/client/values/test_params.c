@@ -6,28 +6,8 @@
 
 #include "base/limits.h"
 #include "support/failmem.h"
+#include "support/msgfix.h"
 #include "support/test.h"
-
-static tk_arena arena;
-
-static int teardown(void **unused)
-{
-    (void)unused;
-    tk_arena_dispose(&arena);
-    return 0;
-}
-
-static void expect_json(const tk_schema *schema, const void *msg, const char *want)
-{
-    tk_buf out;
-    tk_buf_init(&out, TK_MIB);
-    tk_err err = TK_ERR_INIT;
-    if (tk_schema_encode(&out, schema, msg, &err) != TINKC_OK) {
-        fail_msg("%s: %s", err.path, err.message);
-    }
-    assert_string_equal(tk_buf_cstr(&out), want);
-    tk_buf_dispose(&out);
-}
 
 /* an _INIT struct, and no struct at all, give the SDK's defaults. */
 static void test_params_defaults(void **unused)
@@ -40,8 +20,9 @@ static void test_params_defaults(void **unused)
         tk_sampling_params a;
         tk_adam_params b;
         tk_lora_config c;
-        assert_int_equal(tk_params_sampling(&a, &arena, i == 0 ? &sampling : NULL, NULL),
-                         TINKC_OK);
+        assert_int_equal(
+            tk_params_sampling(&a, &msgfix_arena, i == 0 ? &sampling : NULL, NULL),
+            TINKC_OK);
         expect_json(&tk_msg_sampling_params, &a,
                     "{\"temperature\":1.0,\"top_k\":-1,\"top_p\":1.0}");
         assert_int_equal(tk_params_adam(&b, i == 0 ? &adam : NULL, NULL), TINKC_OK);
@@ -76,7 +57,7 @@ static void test_params_sampling_full(void **unused)
     p.top_k = 0;
     p.top_p = 0.0;
     p.stop = "";
-    assert_int_equal(tk_params_sampling(&wire, &arena, &p, NULL), TINKC_OK);
+    assert_int_equal(tk_params_sampling(&wire, &msgfix_arena, &p, NULL), TINKC_OK);
     expect_json(&tk_msg_sampling_params, &wire,
                 "{\"max_tokens\":1,\"seed\":18446744073709551615,\"stop\":\"\","
                 "\"temperature\":0.0,\"top_k\":0,\"top_p\":0.0}");
@@ -84,20 +65,20 @@ static void test_params_sampling_full(void **unused)
     p = (tinkc_sampling_params)TINKC_SAMPLING_PARAMS_INIT;
     p.stop_texts = texts;
     p.stop_texts_n = 2;
-    assert_int_equal(tk_params_sampling(&wire, &arena, &p, NULL), TINKC_OK);
+    assert_int_equal(tk_params_sampling(&wire, &msgfix_arena, &p, NULL), TINKC_OK);
     expect_json(&tk_msg_stops, &wire.stop.v, "[\"a\",\"b\"]");
     p.stop_texts_n = 0;
-    assert_int_equal(tk_params_sampling(&wire, &arena, &p, NULL), TINKC_OK);
+    assert_int_equal(tk_params_sampling(&wire, &msgfix_arena, &p, NULL), TINKC_OK);
     assert_int_equal(wire.stop.is, TK_SET);
     expect_json(&tk_msg_stops, &wire.stop.v, "[]");
     const int32_t tokens[] = {7};
     p = (tinkc_sampling_params)TINKC_SAMPLING_PARAMS_INIT;
     p.stop_tokens = tokens;
     p.stop_tokens_n = 1;
-    assert_int_equal(tk_params_sampling(&wire, &arena, &p, NULL), TINKC_OK);
+    assert_int_equal(tk_params_sampling(&wire, &msgfix_arena, &p, NULL), TINKC_OK);
     expect_json(&tk_msg_stops, &wire.stop.v, "[7]");
     p.stop_tokens_n = 0;
-    assert_int_equal(tk_params_sampling(&wire, &arena, &p, NULL), TINKC_OK);
+    assert_int_equal(tk_params_sampling(&wire, &msgfix_arena, &p, NULL), TINKC_OK);
     expect_json(&tk_msg_stops, &wire.stop.v, "[]");
 }
 
@@ -143,7 +124,7 @@ static void test_params_sampling_refusals(void **unused)
     p.stop_texts = holes;
     p.stop_texts_n = 2;
     tk_sampling_params wire;
-    assert_int_equal(tk_params_sampling(&wire, &arena, &p, NULL), TINKC_E_INVALID);
+    assert_int_equal(tk_params_sampling(&wire, &msgfix_arena, &p, NULL), TINKC_E_INVALID);
 }
 
 /* by session, by path, by base model; exactly one. */
@@ -233,7 +214,7 @@ static void test_params_losses(void **unused)
         assert_int_equal(tinkc_loss_parse(&loss, names[i], NULL), TINKC_OK);
         assert_int_equal(loss, i);
         tk_fwdbwd_request request = {.seq_id = 1};
-        assert_int_equal(tk_params_loss(&request, &arena, names[i], NULL, 0, NULL),
+        assert_int_equal(tk_params_loss(&request, &msgfix_arena, names[i], NULL, 0, NULL),
                          TINKC_OK);
         assert_true(tk_str_is(request.loss_fn, names[i]));
         assert_int_equal(request.loss_fn_config.n, 0);
@@ -250,7 +231,8 @@ static void test_params_losses(void **unused)
     assert_null(tinkc_loss_name((tinkc_loss)-1));
     const tinkc_number config[] = {{"clip_low_threshold", 0.8}, {"x", 0.0}};
     tk_fwdbwd_request request = {.seq_id = 1};
-    assert_int_equal(tk_params_loss(&request, &arena, "gspo", config, 2, NULL), TINKC_OK);
+    assert_int_equal(tk_params_loss(&request, &msgfix_arena, "gspo", config, 2, NULL),
+                     TINKC_OK);
     assert_true(tk_str_is(request.loss_fn, "gspo"));
     assert_int_equal(request.loss_fn_config.n, 2);
     assert_true(request.loss_fn_config.items[0].v == 0.8);
@@ -305,13 +287,13 @@ static void test_params_sweep(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(test_params_defaults, teardown),
-        cmocka_unit_test_teardown(test_params_sampling_full, teardown),
-        cmocka_unit_test_teardown(test_params_sampling_refusals, teardown),
+        cmocka_unit_test_teardown(test_params_defaults, msgfix_teardown),
+        cmocka_unit_test_teardown(test_params_sampling_full, msgfix_teardown),
+        cmocka_unit_test_teardown(test_params_sampling_refusals, msgfix_teardown),
         cmocka_unit_test(test_params_sample_target),
         cmocka_unit_test(test_params_sample_options),
         cmocka_unit_test(test_params_training_refusals),
-        cmocka_unit_test_teardown(test_params_losses, teardown),
+        cmocka_unit_test_teardown(test_params_losses, msgfix_teardown),
         cmocka_unit_test(test_params_loss_refusals),
         cmocka_unit_test(test_params_sweep),
     };

@@ -7,18 +7,9 @@
 #include "base/buf.h"
 #include "base/limits.h"
 #include "support/failmem.h"
+#include "support/msgfix.h"
 #include "support/test.h"
 #include "wire/msg_value.h"
-
-static void expect_json(const tk_schema *schema, const void *msg, const char *want)
-{
-    tk_buf out;
-    tk_buf_init(&out, TK_MIB);
-    tk_err err = TK_ERR_INIT;
-    assert_int_equal(tk_schema_encode(&out, schema, msg, &err), TINKC_OK);
-    assert_string_equal(tk_buf_cstr(&out), want);
-    tk_buf_dispose(&out);
-}
 
 static void expect_error(tinkc_code code, tinkc_error *err, tinkc_code want,
                          const char *text)
