@@ -218,48 +218,17 @@ static void strip_bf16(const eng_strip *s)
     strip_any(s, true);
 }
 
-static void widen(eng_real *out, const uint16_t *bf16, size_t n)
-{
-    vec_widen(out, bf16, n);
-}
-
-static eng_real dot(const eng_real *x, const eng_real *y, size_t n)
-{
-    return vec_dot(x, y, n);
-}
-
-static eng_real max(const eng_real *x, size_t n)
-{
-    return vec_max(x, n);
-}
-
-static eng_real exp_sum(eng_real *x, size_t n, eng_real top)
-{
-    return vec_exp_sum(x, n, top);
-}
-
-static void silu_mul(eng_real *out, const eng_real *gate, const eng_real *up, size_t n)
-{
-    vec_silu_mul(out, gate, up, n);
-}
-
-static void silu_mul_back(eng_real *d, eng_real *d_up, const eng_real *gate,
-                          const eng_real *up, size_t n)
-{
-    vec_silu_mul_back(d, d_up, gate, up, n);
-}
-
 static const eng_kern table = {
     .name = "avx2",
     .tile = tile,
     .strip = strip,
     .strip_bf16 = strip_bf16,
-    .widen = widen,
-    .dot = dot,
-    .max = max,
-    .exp_sum = exp_sum,
-    .silu_mul = silu_mul,
-    .silu_mul_back = silu_mul_back,
+    .widen = vec_widen,
+    .dot = vec_dot,
+    .max = vec_max,
+    .exp_sum = vec_exp_sum,
+    .silu_mul = vec_silu_mul,
+    .silu_mul_back = vec_silu_mul_back,
 };
 
 const eng_kern *eng_kern_avx2(void)

@@ -1,4 +1,5 @@
-/* AdamW; see eng_optim.h. Elements are independent, so threads do not show. */
+/* AdamW over flat arrays, in pieces that threads share. Elements are independent of each
+ * other, so the result does not depend on the number of threads. */
 #include "engine/eng_optim.h"
 
 #include <float.h>
@@ -12,59 +13,69 @@
 
 #define PIECE ((size_t)8192)
 
-#define LARGEST 1e18 /* the square of a larger weight or gradient is no float */
+#define LARGEST 1e18 /* the square of a larger number overflows a float */
 
 typedef struct job {
     const eng_adamw *s;
-    double decay, rate, root;
+    double b1, b2, eps, decay, rate, root;
     atomic_bool overflows;
 } job;
+
+/* One weight in the middle of its step: scaled gradient, new moments, weight after decay.
+ * All three loops below compute with these two functions, so what is checked is exactly
+ * what is stored later. */
+typedef struct element {
+    double g, m, v, p;
+} element;
+
+static inline element look_at(const job *j, size_t i)
+{
+    const eng_adamw *s = j->s;
+    double g = (double)s->g[i] * s->grad_scale;
+    return (element){.g = g,
+                     .m = j->b1 * (double)s->m[i] + (1.0 - j->b1) * g,
+                     .v = j->b2 * (double)s->v[i] + (1.0 - j->b2) * g * g,
+                     .p = (double)s->p[i] * j->decay};
+}
+
+static inline double new_weight(const job *j, const element *e)
+{
+    return e->p - j->rate * e->m / (sqrt(e->v) / j->root + j->eps);
+}
 
 static void step_pieces(void *user, size_t begin, size_t end, void *scratch)
 {
     const job *j = user;
     const eng_adamw *s = j->s;
-    double b1 = s->adam->beta1, b2 = s->adam->beta2, eps = s->adam->eps;
     (void)scratch;
     size_t last = TK_MIN(end * PIECE, s->n);
     for (size_t i = begin * PIECE; i < last; i++) {
-        double g = (double)s->g[i] * s->grad_scale;
-        double m = b1 * (double)s->m[i] + (1.0 - b1) * g;
-        double v = b2 * (double)s->v[i] + (1.0 - b2) * g * g;
-        double p = (double)s->p[i] * j->decay;
-        s->m[i] = (eng_real)m;
-        s->v[i] = (eng_real)v;
-        s->p[i] = (eng_real)(p - j->rate * m / (sqrt(v) / j->root + eps));
+        element e = look_at(j, i);
+        s->m[i] = (eng_real)e.m;
+        s->v[i] = (eng_real)e.v;
+        s->p[i] = (eng_real)new_weight(j, &e);
     }
 }
 
 static bool fits(const job *j, size_t i)
 {
-    const eng_adamw *s = j->s;
-    double b1 = s->adam->beta1, b2 = s->adam->beta2;
-    double g = (double)s->g[i] * s->grad_scale;
-    double m = b1 * (double)s->m[i] + (1.0 - b1) * g;
-    double v = b2 * (double)s->v[i] + (1.0 - b2) * g * g;
-    double p = (double)s->p[i] * j->decay;
-    p -= j->rate * m / (sqrt(v) / j->root + s->adam->eps);
-    return fabs(g) <= LARGEST && fabs(p) <= LARGEST;
+    element e = look_at(j, i);
+    return fabs(e.g) <= LARGEST && fabs(new_weight(j, &e)) <= LARGEST;
 }
 
-/* Looks at each element only where a bound without roots and divisions does not do. */
+/* Computes the new weight of each element only where a bound without root and division is
+ * not enough. */
 static void check_pieces(void *user, size_t begin, size_t end, void *scratch)
 {
     job *j = user;
-    const eng_adamw *s = j->s;
-    double b1 = s->adam->beta1, most = j->rate / s->adam->eps;
+    double most = j->rate / j->eps;
     bool all = true;
     (void)scratch;
-    size_t first = begin * PIECE, last = TK_MIN(end * PIECE, s->n);
+    size_t first = begin * PIECE, last = TK_MIN(end * PIECE, j->s->n);
     for (size_t i = first; i < last; i++) {
-        double g = (double)s->g[i] * s->grad_scale;
-        double m = b1 * (double)s->m[i] + (1.0 - b1) * g;
-        double p = (double)s->p[i] * j->decay;
-        all &= fabs(p) + most * fabs(m) <= LARGEST; /* without a branch */
-        all &= fabs(g) <= LARGEST;
+        element e = look_at(j, i);
+        all &= fabs(e.p) + most * fabs(e.m) <= LARGEST; /* without a branch */
+        all &= fabs(e.g) <= LARGEST;
     }
     for (size_t i = first; !all && i < last; i++) {
         if (!fits(j, i)) {
@@ -78,6 +89,9 @@ static void begin_job(job *j, const eng_adamw *step)
 {
     const eng_adam *a = step->adam;
     j->s = step;
+    j->b1 = a->beta1;
+    j->b2 = a->beta2;
+    j->eps = a->eps;
     j->decay = 1.0 - a->learning_rate * a->weight_decay;
     j->rate = a->learning_rate / (1.0 - eng_powi(a->beta1, step->step));
     j->root = sqrt(1.0 - eng_powi(a->beta2, step->step));
