@@ -35,7 +35,7 @@ TK_NODISCARD void *tk_arena_array(tk_arena *arena, size_t count, size_t size);
  * memory; not counted as used. */
 TK_NODISCARD bool tk_arena_reserve(tk_arena *arena, size_t size);
 
-/* Copies with a NUL behind; out->p is NULL when that failed. */
+/* Copies the text and appends a NUL; out->p is NULL when that failed. */
 TK_NODISCARD bool tk_arena_dup(tk_arena *arena, tk_str *out, const char *p, size_t n);
 
 /* Gives back the unused tail of the newest object: its size becomes `size` (not larger

@@ -1,6 +1,6 @@
-/* libcrypto counts in int and writes a NUL behind what it encodes: large input goes
- * through it in chunks, and the last group through the stack, so that not one byte
- * behind the caller's room is touched. */
+/* libcrypto counts in int and writes a NUL after what it encodes: large input goes
+ * through it in chunks, and the last group through the stack, so that not one byte after
+ * the caller's room is touched. */
 #include "base/base64.h"
 
 #include <openssl/evp.h>

@@ -37,7 +37,8 @@ void tk_buf_fail(tk_buf *buf, tinkc_code code);
 /* TINKC_OK, or the failure with its text in *err. */
 tinkc_code tk_buf_status(const tk_buf *buf, tk_err *err);
 
-/* The text with a NUL behind; NULL when that (or anything before) failed. Borrowed. */
+/* The text with a NUL at its end; NULL when that or an earlier append failed.
+ * Borrowed. */
 TK_NODISCARD const char *tk_buf_cstr(tk_buf *buf);
 
 tk_str tk_buf_str(const tk_buf *buf); /* borrowed view */

@@ -1,4 +1,4 @@
-/* CLOCK_MONOTONIC and CLOCK_REALTIME behind the tk_clock table. */
+/* The tk_clock table over CLOCK_MONOTONIC and CLOCK_REALTIME. */
 #include "base/clock.h"
 
 #include <limits.h>

@@ -10,9 +10,9 @@ static const char *const day_names[] = {"Sunday",   "Monday", "Tuesday", "Wednes
 static const char *const month_names[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                           "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 
-/* What one pattern may hold: 'w' short day name, 'W' long one, 'd' day of two digits,
- * '_' day with a space for the tens, 'b' month name, 'y' year of two digits, 'Y' of four,
- * 'H' 'M' 'S' time, 'Z' GMT or UTC; anything else stands for itself. */
+/* What one pattern may hold: 'w' short day name, 'W' long one, 'd' day of two digits, '_'
+ * day with a space for the tens, 'b' month name, 'y' year of two digits, 'Y' of four, 'H'
+ * 'M' 'S' time, 'Z' GMT or UTC; anything else is matched literally. */
 static const char *const patterns[] = {"w, d b Y H:M:S Z", "W, d-b-y H:M:S Z",
                                        "w b _ H:M:S Y"};
 

@@ -1,4 +1,5 @@
-/* See env.h; the words for a switch are those of the official SDK. */
+/* Reads variables of the process or of a test's table. The words that switch something on
+ * are those of the official SDK. */
 #include "base/env.h"
 
 #include <stdlib.h>

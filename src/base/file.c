@@ -34,7 +34,7 @@ static int open_retrying(const char *path, int flags, mode_t mode)
 
 /* ---- reading ---- */
 
-/* O_NONBLOCK: opening a FIFO that nobody writes to would wait for ever. */
+/* O_NONBLOCK: opening a FIFO without a writer would block. */
 static tinkc_code open_regular(int *out, struct stat *info, const char *path, tk_err *err)
 {
     int fd = open_retrying(path, O_RDONLY | O_NONBLOCK, 0);
@@ -119,7 +119,7 @@ tinkc_code tk_file_read(char **data, size_t *n_out, const char *path, size_t max
     if (n_out != NULL) {
         *n_out = buf.n;
     }
-    *data = buf.p; /* not tk_buf_take, for which an empty file would be no memory */
+    *data = buf.p; /* not tk_buf_take, which returns NULL for an empty file, too */
     return TINKC_OK;
 }
 

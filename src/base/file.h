@@ -10,8 +10,8 @@
 #include "base/err.h"
 #include "base/tk.h"
 
-/* All bytes of a regular file of at most max_bytes, with a NUL behind them; the caller
- * frees *data with tk_free. n_out may be NULL when the content is text. */
+/* All bytes of a regular file of at most max_bytes, followed by a NUL; the caller frees
+ * *data with tk_free. n_out may be NULL when the content is text. */
 TK_NODISCARD tinkc_code tk_file_read(char **data, size_t *n_out, const char *path,
                                      size_t max_bytes, tk_err *err);
 

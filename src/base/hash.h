@@ -1,5 +1,5 @@
-/* SipHash-2-4: a keyed hash for tables whose keys come from strangers. With a secret key
- * nobody can choose keys that all land in one bucket. Thread: any. */
+/* SipHash-2-4: a keyed hash for tables whose keys come from outside. Without the secret
+ * key, an attacker cannot choose keys that all land in one bucket. Thread: any. */
 #ifndef BASE_HASH_H
 #define BASE_HASH_H
 

@@ -33,7 +33,8 @@ void tk_heap_put(tk_heap *heap, tk_heap_node *node, int64_t deadline);
 /* Takes `node` out; no effect when it is in no heap. O(log n), amortised. */
 void tk_heap_remove(tk_heap *heap, tk_heap_node *node);
 
-/* Puts it in or gives it a new deadline; it then stands behind others with the same. */
+/* Inserts the node, or moves it to a new deadline; it comes after others with the same
+ * one. */
 void tk_heap_move(tk_heap *heap, tk_heap_node *node, int64_t deadline);
 
 /* The earliest, left in place; NULL when the heap is empty. O(1). */

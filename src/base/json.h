@@ -41,7 +41,7 @@ struct tk_json {
         int64_t integer;
         uint64_t uinteger;
         double real;
-        tk_str string; /* NUL behind it; may hold NULs */
+        tk_str string; /* followed by a NUL; may hold NULs */
         struct {
             const tk_json *items;
             size_t n;
@@ -89,7 +89,7 @@ const tk_json *tk_json_get(const tk_json *object, const char *key);
 
 bool tk_json_is_array(const tk_json *value);
 size_t tk_json_len(const tk_json *value);               /* 0 when it is not an array */
-tk_json tk_json_at(const tk_json *array, size_t index); /* null behind the end */
+tk_json tk_json_at(const tk_json *array, size_t index); /* null after the end */
 
 /* Conversions: false, and *out untouched, when the type or the range does not fit. */
 TK_NODISCARD bool tk_json_to_i64(const tk_json *value, int64_t *out); /* 3, also 3.0 */

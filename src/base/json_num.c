@@ -19,7 +19,7 @@
 #define SLOW_DIGITS       780 /* more than any border between two doubles has */
 #define MAX_EXPONENT_READ INT64_C(1000000000000)
 
-/* A number as it stands in the text. Digit i has the weight 10^(int_digits - 1 - i +
+/* A number as it is written in the text. Digit i has the weight 10^(int_digits - 1 - i +
  * exponent). */
 typedef struct scanned {
     const char *first; /* first digit of the integer part */

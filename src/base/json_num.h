@@ -11,7 +11,7 @@
 #include "base/json.h"
 
 /* Reads the JSON number at *at (grammar of RFC 8259 §6) up to `end`. On success returns
- * NULL, fills *out with an INT, UINT or REAL and moves *at behind it. Otherwise returns
+ * NULL, fills *out with an INT, UINT or REAL and moves *at past it. Otherwise returns
  * what is wrong (static text) with *at on the offending byte; *out is untouched. A
  * negative zero without fraction or exponent is the integer 0, as in Python. */
 const char *tk_json_num_read(const char **at, const char *end, tk_json *out);

@@ -140,8 +140,7 @@ static size_t put_exponent(char *room, int exponent)
     return n;
 }
 
-/* `n` digits with the decimal point behind the first `point` of them, -4 < point <=
- * 16. */
+/* `n` digits with the decimal point after the first `point` of them, -4 < point <= 16. */
 static size_t put_fixed(char *room, const char *digits, size_t n, int point)
 {
     if (point <= 0) {

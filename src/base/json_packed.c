@@ -31,8 +31,8 @@ size_t tk_json_packed_count(const char *p, const char *end)
         unsigned char c = (unsigned char)*p;
         commas += c == ',';
         if ((c | 0x20) >= 'f' || c == '"') {
-            /* Each element and each comma takes a character: more commas than that
-             * are a mistake, for which nobody shall reserve memory. */
+            /* Each element and each comma takes a character: a text with more commas than
+             * that is malformed, and no memory is reserved for it. */
             return c == ']' && commas <= (size_t)(p - first) / 2 ? commas + 1 : 0;
         }
     }
@@ -44,13 +44,13 @@ static unsigned comma_bits(uint64_t chars)
 {
     const uint64_t ones = 0x0101010101010101U;
     uint64_t x = chars ^ ones * ',';
-    x = (x - ones) & ~x & (ones << 7); /* false alarms only behind the first comma */
+    x = (x - ones) & ~x & (ones << 7); /* false alarms only after the first comma */
     return x != 0 ? (unsigned)__builtin_ctzll(x) & ~7U : 64;
 }
 
 /* Each element starts where the one before ended, so the way from one load to the next is
  * what counts. It leads through the position of the comma alone: whether there are only
- * digits before it and a blank behind it (as behind the first) is checked beside it. */
+ * digits before it and a blank after it (as after the first) is checked in parallel. */
 size_t tk_json_packed_read_ints(int64_t *cells, size_t n, const char **at,
                                 const char *end)
 {

@@ -11,10 +11,10 @@
  * turn out to be malformed, but never to hold more elements. */
 size_t tk_json_packed_count(const char *p, const char *end);
 
-/* The loop for token ids: reads integers of at most 7 digits, each with a comma right
- * behind it and at most one blank behind that, into cells[n...]. Stops at the first
- * element that is not like that, with *at on it (or on white space before it); returns
- * the new n. The last element always remains, as it has no comma. */
+/* The loop for token ids: reads integers of at most 7 digits, each followed by a comma
+ * and at most one blank, into cells[n...]. Stops at the first element that is not like
+ * that, with *at on it (or on white space before it); returns the new n. The last element
+ * always remains, as it has no comma. */
 size_t tk_json_packed_read_ints(int64_t *cells, size_t n, const char **at,
                                 const char *end);
 

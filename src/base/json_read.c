@@ -294,7 +294,8 @@ static tinkc_code read_separator(reader *r, char closing, bool *closed, const ch
     return TINKC_OK;
 }
 
-/* Reads `count` numbers into a packed array; leaves *out alone when that does not do. */
+/* Reads `count` numbers into a packed array; leaves *out unchanged when they cannot be
+ * packed. */
 static tinkc_code read_packed(reader *r, tk_json *out, size_t count)
 {
     void *cells;
@@ -471,7 +472,7 @@ static tinkc_code read_document(reader *r, const tk_json **out)
     }
     skip_space(r);
     if (r->p < r->end) {
-        return fail(r, r->p, "text behind the value");
+        return fail(r, r->p, "text after the value");
     }
     void *root;
     rc = arena_array(r, &root, 1, sizeof(tk_json));

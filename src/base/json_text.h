@@ -15,7 +15,7 @@ static inline const char *tk_json_text_plain_end(const char *p, const char *end)
         uint64_t v = tk_json_num_load8(p);
         uint64_t quote = v ^ ones * '"';
         uint64_t slash = v ^ ones * '\\';
-        /* A borrow can only raise false alarms behind the first true one. */
+        /* A borrow can only raise false alarms after the first true one. */
         uint64_t hits = v | ((quote - ones) & ~quote) | ((slash - ones) & ~slash) |
                         ((v - ones * 0x20) & ~v);
         hits &= high;

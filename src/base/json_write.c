@@ -24,7 +24,7 @@ static bool in_object(const tk_json_writer *w)
     return w->depth > 0 && (w->is_object[level / 64] >> (level % 64) & 1) != 0;
 }
 
-/* Before each value; false when none may stand here. */
+/* Called before each value; false when a value is not allowed here. */
 static bool open_value(tk_json_writer *w)
 {
     bool misplaced = w->depth == 0 ? w->need_comma : in_object(w) && !w->after_key;

@@ -69,7 +69,7 @@ static inline tk_list *tk_list_pop_front(tk_list *head)
     return node;
 }
 
-/* Moves all of `from` behind the elements of `head`. */
+/* Appends all elements of `from` to `head`. */
 static inline void tk_list_splice_back(tk_list *head, tk_list *from)
 {
     if (tk_list_is_empty(from)) {

@@ -115,7 +115,7 @@ size_t tk_log_redact(tk_log *log, char *out, size_t size, tk_str text)
     return redact(log, out, size, text, false);
 }
 
-/* Shows that a line is not whole: "..." behind as many characters as fit. */
+/* Marks a line that was cut: as many characters as fit, then "...". */
 static void mark_cut(char *line, size_t n, size_t size)
 {
     n = tk_utf8_whole(line, TK_MIN(n, size - 4));
@@ -135,7 +135,7 @@ void tk_log_write(tk_log *log, tinkc_log_level level, const char *component,
     va_end(args);
     bool text_was_cut = wanted < 0 || (size_t)wanted >= sizeof(text);
     tk_str view = {text, text_was_cut ? strnlen(text, sizeof(text) - 1) : (size_t)wanted};
-    char line[TK_LOG_LINE_BYTES + 1]; /* one byte more tells full from too long */
+    char line[TK_LOG_LINE_BYTES + 1]; /* one byte more distinguishes full from too long */
     size_t n = redact(log, line, sizeof(line), view, text_was_cut);
     if (text_was_cut || n == sizeof(line) - 1) {
         mark_cut(line, n, TK_LOG_LINE_BYTES);

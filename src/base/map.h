@@ -11,7 +11,7 @@
 #include "base/str.h"
 
 typedef enum tk_map_keys {
-    TK_MAP_COPY_KEYS,  /* the map keeps copies, with a NUL behind them */
+    TK_MAP_COPY_KEYS,  /* the map keeps copies, each followed by a NUL */
     TK_MAP_BORROW_KEYS /* key bytes must live as long as their entry */
 } tk_map_keys;
 
@@ -36,11 +36,11 @@ void tk_map_dispose(tk_map *map); /* the map is empty and usable again */
  * without entropy) the map is as before. */
 TK_NODISCARD tinkc_code tk_map_put(tk_map *map, tk_str key, void *value, tk_err *err);
 
-/* NULL when the key is absent; tk_map_has tells that from a NULL value. */
+/* NULL when the key is absent; tk_map_has distinguishes that from a NULL value. */
 void *tk_map_get(const tk_map *map, tk_str key);
 bool tk_map_has(const tk_map *map, tk_str key);
 
-/* Takes the entry out and returns its value, or NULL when there is none. */
+/* Removes the entry and returns its value, or NULL when there is none. */
 void *tk_map_remove(tk_map *map, tk_str key);
 
 /* Steps through the entries: start with *cursor = 0; false at the end. Either output may

@@ -137,7 +137,7 @@ static size_t token_at(tk_str text, size_t i)
     tk_str rest = {text.p + i, text.n - i};
     bool found = false;
     switch (rest.p[0]) {
-    case 't': /* but "html-parser" is no key */
+    case 't': /* but "html-parser" is not a key */
         found = starts_token(rest, "tml-", 1) && (i == 0 || text.p[i - 1] != 'h');
         break;
     case 'e':
@@ -175,7 +175,7 @@ static const credential credentials[] = {
     {"password", false},
     {"credential", false},
     {"jwt", false},
-    {"sig", false}, /* of a signed URL; behind the longer "signature" */
+    {"sig", false}, /* of a signed URL; after the longer "signature" */
 };
 
 static bool starts_with_name(tk_str rest, const char *name)

@@ -26,8 +26,8 @@ bool tk_str_has_prefix(tk_str a, const char *prefix);
 int tk_str_cmp(tk_str a, tk_str b); /* by bytes, as memcmp */
 tk_str tk_str_trim(tk_str a);       /* ASCII white space at both ends */
 
-/* Cuts `*rest` at the first `separator`: what lies before it is returned, what lies
- * behind stays in *rest. Without a separator all of it is returned, and *rest is {NULL,
+/* Cuts `*rest` at the first `separator`: returns the part before it and leaves the part
+ * after it in *rest. Without a separator all of it is returned, and *rest is {NULL,
  * 0}. */
 tk_str tk_str_cut(tk_str *rest, char separator);
 

@@ -21,7 +21,8 @@ static size_t announced(unsigned char lead)
     return lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
 }
 
-/* The second byte alone tells overlong forms, surrogates and values above U+10FFFF. */
+/* The second byte alone identifies overlong forms, surrogates and values above
+ * U+10FFFF. */
 static bool second_fits(unsigned char lead, unsigned char second)
 {
     switch (lead) {

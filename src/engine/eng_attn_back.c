@@ -13,7 +13,7 @@ typedef struct job {
     const eng_config *config;
     const eng_kern *kern;
     size_t group, d, width;
-    size_t keys; /* stride of score rows; has room for a whole tile behind the last key */
+    size_t keys; /* stride of score rows; has room for a whole tile after the last key */
     eng_real scale;
 } job;
 

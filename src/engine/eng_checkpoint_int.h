@@ -11,7 +11,7 @@
 #define ENG_CKPT_CHECKSUMS "checksums.json"
 #define ENG_CKPT_COMPLETE  "checkpoint_complete"
 
-#define ENG_CKPT_MOMENT1 ".exp_avg" /* behind the name of the weight */
+#define ENG_CKPT_MOMENT1 ".exp_avg" /* after the name of the weight */
 #define ENG_CKPT_MOMENT2 ".exp_avg_sq"
 
 #define ENG_CKPT_NAME_BYTES 128

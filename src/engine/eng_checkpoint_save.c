@@ -215,7 +215,7 @@ static tinkc_code write_optimizer(save *s)
 /* ---- texts ---- */
 
 /* "all-linear" is what Tinker's archives say; PEFT takes it for everything but the head,
- * so what PEFT itself shall load is listed. */
+ * so what PEFT must load is listed. */
 static void put_targets(const save *s, tk_json_writer *w)
 {
     static const struct {

@@ -40,7 +40,7 @@ INLINE void row_store(const sums *s, const eng_tile *t, const size_t r, const si
     }
 }
 
-/* Up to six rows; what lies behind `rows` is folded away. */
+/* Up to six rows; rows from `rows` on are folded away. */
 typedef struct tile_sums {
     sums r0, r1, r2, r3, r4, r5;
 } tile_sums;

@@ -54,8 +54,8 @@ INLINE void quad_step(quad *sum, float x, const quad *b)
     sum->v3 = vfmaq_n_f32(sum->v3, b->v3, x);
 }
 
-/* Up to six rows; what lies behind `rows` is folded away. Separate variables, not an
- * array: the compiler must keep them in registers. */
+/* Up to six rows; rows from `rows` on are folded away. Separate variables, not an array:
+ * the compiler must keep them in registers. */
 typedef struct tile_sums {
     quad r0, r1, r2, r3, r4, r5;
 } tile_sums;

@@ -1,7 +1,7 @@
 /* Weight matrices packed in panels, and the three products of a linear layer.
  *
  * A matrix of n outputs and k inputs is stored as panels of ENG_LANES outputs, each
- * [k][ENG_LANES], zeros behind the last output; as eng_real or as bf16 (widened in
+ * [k][ENG_LANES], zeros after the last output; as eng_real or as bf16 (widened in
  * registers). Every element of a result is one chain over the reduction index (see
  * eng_kern.h), so a row's bits do not depend on the other rows. Work is cut between
  * threads by elements of the result only. */
@@ -13,7 +13,7 @@
 #include "engine/eng_pool.h"
 
 typedef struct eng_mat {
-    void *panels; /* owned by whoever allocated eng_mat_bytes() for it */
+    void *panels; /* owned by the allocator of its eng_mat_bytes() */
     size_t n, k;  /* outputs, inputs */
     bool bf16;
 } eng_mat;

@@ -1,5 +1,5 @@
 /* Opening a model: every tensor is looked up by name, checked for shape, type and finite
- * values, and packed. See eng_model.h. */
+ * values, and packed. */
 #include "engine/eng_model.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Pages and the table of published ones; see eng_pages.h. Chains are found page by page:
- * the serial of a page stands for everything before it, so a match is exact, not only a
+ * the serial of a page identifies everything before it, so a match is exact, not only a
  * match of hashes. */
 #include "engine/eng_pages.h"
 

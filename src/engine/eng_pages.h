@@ -2,7 +2,7 @@
  * counted, shared between sequences, never more than a fixed number.
  *
  * A full page can be published under (weights, the page before it, its tokens); later
- * sequences with the same prefix find it. Published pages that nobody holds are kept
+ * sequences with the same prefix find it. Published pages that are not in use are kept
  * until the room is needed, the longest unused first. Thread: one at a time. */
 #ifndef ENGINE_ENG_PAGES_H
 #define ENGINE_ENG_PAGES_H

@@ -1,7 +1,7 @@
-/* A loop is cut into pieces; whoever is free takes the next one, so that a thread which
- * other programs keep from running holds up one piece, not its share of the loop. One
- * word holds the number of the loop and the pieces that nobody has taken; a countdown
- * ends the loop. Both are spun on for a while and then waited for under one mutex. */
+/* A loop is cut into pieces; a free thread takes the next one, so that a thread which the
+ * system does not run delays one piece, not its share of the loop. One word holds the
+ * number of the loop and the pieces that are left; a countdown ends the loop. Both are
+ * spun on for a while and then waited for under one mutex. */
 #include "engine/eng_pool.h"
 
 #include <pthread.h>

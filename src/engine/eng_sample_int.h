@@ -67,7 +67,7 @@ struct eng_sampler {
     eng_pages pages;
     tk_list jobs; /* oldest first */
     uint64_t next_id;
-    tk_rand rand; /* seeds of those who bring none */
+    tk_rand rand; /* seeds of requests without one */
     eng_sample_item *items;
     size_t n_items;
     bool stepping; /* jobs are not freed now */

@@ -1,7 +1,7 @@
-/* Who computes what in the next step. Samples are served oldest first. One that needs a
- * page when there is none left takes it from the youngest sample that has any; that one
- * waits and computes its positions again later, to the same bits. So the oldest sample
- * always gets on, and what is accepted is finished. */
+/* Decides which samples compute what in the next step. Samples are served oldest first.
+ * One that needs a page when there is none left takes it from the youngest sample that
+ * has any; that one waits and computes its positions again later, to the same bits. So
+ * the oldest sample always makes progress, and every accepted request finishes. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -12,7 +12,7 @@ typedef struct plan {
     size_t slots;  /* sequences left */
     size_t budget; /* prompt tokens left */
     size_t with;   /* older samples that hold pages */
-    bool blocked;  /* somebody waits for memory: nobody behind it starts */
+    bool blocked;  /* a sample waits for memory: no later one starts */
 } plan;
 
 /* Last page first: it is also the first to be given up by the cache, whose chains are
@@ -85,7 +85,7 @@ void eng_sample_publish(eng_sampler *sampler, const eng_sample_job *job,
 {
     int32_t tokens[ENG_KV_BLOCK];
     if (job->adapter != NULL && job->adapter->identity != job->weights) {
-        return; /* somebody changed the weights under us */
+        return; /* the weights were changed meanwhile */
     }
     for (; (sample->published + 1) * ENG_KV_BLOCK <= sample->done; sample->published++) {
         eng_page_key key = key_of(job, sample, sample->published, tokens);
@@ -96,7 +96,7 @@ void eng_sample_publish(eng_sampler *sampler, const eng_sample_job *job,
 
 /* ---- pages ---- */
 
-/* Takes the pages of the youngest sample behind (job, index); false when none has any. */
+/* Takes the pages of the youngest sample after (job, index); false when none has any. */
 static bool preempt(eng_sampler *sampler, const eng_sample_job *job, size_t index)
 {
     for (tk_list *at = sampler->jobs.prev; at != &sampler->jobs; at = at->prev) {
@@ -191,7 +191,7 @@ static void plan_sample(plan *p, eng_sample_job *job, size_t index)
     if (n > 0 && !own_pages(sampler, job, index, n)) {
         eng_sample_drop_pages(sampler, sample);
         p->blocked = true;
-        if (p->with == 0) { /* nobody to wait for */
+        if (p->with == 0) { /* nothing to wait for */
             (void)tk_err_nomem(&job->err);
         }
         return;

@@ -1,5 +1,5 @@
-/* What a drawn token means: it is appended and told, it may complete a stop, and the end
- * of a sample gives its pages back. */
+/* What a drawn token means: it is appended and reported, it may complete a stop, and the
+ * end of a sample gives its pages back. */
 #include <string.h>
 
 #include "base/mem.h"

@@ -29,7 +29,7 @@ static size_t on_header(char *p, size_t size, size_t n, void *user)
         tk_buf_clear(&transfer->header_text); /* a new response: redirect or 1xx before */
     }
     transfer->head_is_whole =
-        bytes <= 2 && (p[0] == 0x0D || p[0] == 0x0A); /* the blank line behind it */
+        bytes <= 2 && (p[0] == 0x0D || p[0] == 0x0A); /* the blank line after it */
     tk_buf_put(&transfer->header_text, p, bytes);
     if (transfer->header_text.failure != TINKC_OK) {
         transfer->why = transfer->header_text.failure == TINKC_E_NOMEM
@@ -105,7 +105,7 @@ static size_t on_read(char *p, size_t size, size_t n, void *user)
     }
     size_t got = request->read_body(request, transfer->sent, p, most);
     if (got == 0 || got > most) {
-        transfer->why = TK_HTTP_CANCELLED; /* shorter than it was said to be, or failed */
+        transfer->why = TK_HTTP_CANCELLED; /* shorter than announced, or failed */
         return CURL_READFUNC_ABORT;
     }
     transfer->sent += got;
@@ -165,7 +165,8 @@ static bool set_headers(tk_curl_transfer *transfer)
     return curl_easy_setopt(transfer->easy, CURLOPT_HTTPHEADER, lines) == CURLE_OK;
 }
 
-/* The handle remembers the method and the body of its last request: all is said anew. */
+/* The handle remembers method and body of its last request, so everything is set
+ * again. */
 static bool set_body(tk_curl_transfer *transfer)
 {
     const tk_http_request *request = transfer->request;
@@ -190,8 +191,8 @@ static bool set_text(CURL *easy, CURLoption option, const char *value)
     return value == NULL || curl_easy_setopt(easy, option, value) == CURLE_OK;
 }
 
-/* libcurl adds its built-in file and folder unless told otherwise: whoever names one of
- * the two means it instead of the system's. */
+/* libcurl adds its built-in file and folder unless we say otherwise: a configured one
+ * replaces the system's. */
 static bool set_trust(CURL *easy, const tk_curl_options *options)
 {
     if (options->ca_file == NULL && options->ca_dir == NULL) {
@@ -220,8 +221,8 @@ static bool has_identity(const tk_curl_transfer *transfer)
                                tk_str_of(options->client_url)));
 }
 
-/* Who asked over TLS is not led to a server that anybody can impersonate. libcurl would
- * show the certificate also to the server that a redirect names. */
+/* A request over TLS never follows a redirect to a server that cannot prove who it is.
+ * libcurl would show the certificate also to the server that a redirect names. */
 static bool set_redirects(tk_curl_transfer *transfer, bool identity)
 {
     const tk_http_request *request = transfer->request;
@@ -233,7 +234,7 @@ static bool set_redirects(tk_curl_transfer *transfer, bool identity)
                             is_tls ? "https" : "http,https") == CURLE_OK;
 }
 
-/* Said anew for each request: the handle may have served another server before. */
+/* Set for each request: the handle may have been used for another server before. */
 static bool set_identity(tk_curl_transfer *transfer, bool identity)
 {
     const tk_curl_options *options = &transfer->owner->options;
@@ -257,8 +258,8 @@ static bool set_behaviour(tk_curl_transfer *transfer)
     const tk_http_request *request = transfer->request;
     CURL *easy = transfer->easy;
     long fresh = request->fresh_connection ? 1L : 0L;
-    /* Rather wait for the first connection to say whether it carries several requests
-     * than open one for each of a burst. */
+    /* Waits for the first connection to show whether it can carry several requests,
+     * instead of opening one for each request of a burst. */
     bool may_share =
         request->group != TK_HTTP_TRAIN && strncmp(request->url, "https:", 6) == 0;
     long idle_s = request->group == TK_HTTP_SESSION ? SESSION_IDLE_S : DEFAULT_IDLE_S;

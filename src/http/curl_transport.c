@@ -1,8 +1,8 @@
-/* Shards on one epoll, see curl_transport.h. Loop thread only, but for creation.
+/* Shards of connections on one epoll. Loop thread only, except for creation.
  *
- * libcurl tells us through two callbacks which sockets and which timeout each multi waits
- * for; we tell it through curl_multi_socket_action what happened. `done` is called while
- * no libcurl function is on the stack, so that it may submit and cancel. */
+ * libcurl reports through two callbacks which sockets and which timeout each multi waits
+ * for; curl_multi_socket_action reports back what happened. `done` is called while no
+ * libcurl function is on the stack, so that it may submit and cancel. */
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -116,7 +116,7 @@ static tk_curl_shard *add_shard(tk_curl *curl, tk_http_group group)
 }
 
 /* A limit on the connections of a group only holds inside one multi, so such a group
- * stays on one shard. Behind TLS a shard holds what one HTTP/2 connection carries: with
+ * stays on one shard. With TLS a shard holds what one HTTP/2 connection carries: with
  * more, libcurl opens a connection for each request that no longer fits on the first. */
 static tk_curl_shard *pick_shard(tk_curl *curl, const tk_http_request *request)
 {
@@ -146,8 +146,8 @@ static void free_transfer(tk_curl_transfer *transfer)
     tk_free(transfer);
 }
 
-/* Setting up an easy handle costs as much as a small request, so that they are kept; what
- * a large answer took is given back. */
+/* Setting up an easy handle costs as much as a small request, so handles are kept; the
+ * memory of a large answer is freed. */
 static void put_away(tk_curl_transfer *transfer)
 {
     tk_curl *curl = transfer->owner;
@@ -253,7 +253,8 @@ static tinkc_code curl_submit(tk_transport *transport, tk_http_request *request,
     return TINKC_OK;
 }
 
-/* Tells the owner, then puts it away. Nothing of libcurl is on the stack. */
+/* Notifies the owner, then puts the transfer away. No libcurl function is on the
+ * stack. */
 static void finish(tk_curl_transfer *transfer, tk_http_failure failure)
 {
     tk_http_field fields[TK_CURL_FIELDS];
@@ -386,7 +387,7 @@ static void act(tk_curl *curl, tk_curl_shard *shard, curl_socket_t fd, int event
 {
     int running;
     if (fd == CURL_SOCKET_TIMEOUT) {
-        shard->timer_ms = INT64_MAX; /* libcurl sets it anew if it wants one */
+        shard->timer_ms = INT64_MAX; /* libcurl sets it again if it wants one */
     }
     (void)curl_multi_socket_action(shard->multi, fd, events, &running);
     collect(curl, shard);
@@ -508,7 +509,7 @@ tinkc_code tk_curl_transport_new(tk_transport **out, const tk_curl_options *opti
     static tk_once once = TK_ONCE_INIT;
     tk_once_run(&once, global_init);
     if (global_code != CURLE_OK) {
-        return tk_err_set(err, TINKC_E_INTERNAL, "libcurl does not start: %s",
+        return tk_err_set(err, TINKC_E_INTERNAL, "cannot initialise libcurl: %s",
                           curl_easy_strerror(global_code));
     }
     tk_curl *curl = tk_zalloc(sizeof(*curl));

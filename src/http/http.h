@@ -1,7 +1,7 @@
-/* The transport contract: submit a request, be told when it is done, cancel it.
+/* The transport contract: submits a request, reports when it is done, cancels it.
  *
- * A function table, so that tests put a scripted transport behind it and a second real
- * one can follow; nothing of libcurl shows here. Everything runs on the loop's thread:
+ * A function table, so that tests can use a scripted transport and a second real one can
+ * be added; nothing of libcurl shows here. Everything runs on the loop's thread:
  * `submit`, `cancel` and `process` are called there, and `done` is called from inside
  * `process` or `cancel`, exactly once per submitted request. */
 #ifndef HTTP_HTTP_H
@@ -55,7 +55,7 @@ typedef struct tk_http_field {
 typedef struct tk_http_response {
     tk_http_failure failure;
     tk_err err; /* text of the failure */
-    int status; /* 0 when failure says there is none */
+    int status; /* 0 when there was no response */
     const tk_http_field *headers;
     size_t headers_n;
     tk_str body; /* empty when on_data took it */
@@ -91,7 +91,7 @@ struct tk_http_request {
      * into p and says how many; TK_HTTP_BODY_FAILED ends the transfer (done says
      * CANCELLED). `body` is NULL then. May be asked for the same bytes again. */
     size_t (*read_body)(tk_http_request *request, uint64_t offset, char *p, size_t n);
-    int64_t idle_timeout_ms; /* no byte for so long; in whole seconds; 0: no such limit */
+    int64_t idle_timeout_ms; /* limit for a silence, in whole seconds; 0: none */
     /* Streaming: called with each piece of a 2xx body instead of collecting it. Before
      * the first one on_head, which may be NULL, gets status and headers. */
     void (*on_head)(tk_http_request *request, const tk_http_response *head);

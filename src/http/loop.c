@@ -1,4 +1,4 @@
-/* The loop; see loop.h. One turn: take the posted tasks, let the transport work, fire due
+/* One turn of the loop takes the posted tasks, lets the transport work and fires due
  * timers. Tasks and timers run without any lock held. */
 #include "http/loop.h"
 
@@ -11,7 +11,7 @@
 #include "base/mem.h"
 
 #define FIRE_PER_TURN                                                                    \
-    1000 /* timers that set themselves anew must not starve the network */
+    1000 /* timers that set themselves again must not starve the network */
 
 struct tk_loop {
     const tk_clock *clock;
@@ -26,9 +26,9 @@ struct tk_loop {
     void (*on_stop)(void *user);
     void *user;
     atomic_bool stop;
-    atomic_bool busy; /* somebody is inside tk_loop_process */
-    atomic_int_least64_t
-        next_ms; /* manual: the deadline that the last turn left; 0: none yet */
+    atomic_bool busy; /* a thread is inside tk_loop_process */
+    /* manual: the deadline that the last turn left; 0: none yet */
+    atomic_int_least64_t next_ms;
     _Atomic(pthread_t) runner; /* the thread inside; valid while busy */
     tk_thread thread;
 };

@@ -48,7 +48,8 @@ TK_NODISCARD tinkc_code tk_loop_new(tk_loop **out, const tk_loop_options *option
  * Posting fails from now on; no timer fires any more. The second call has no effect. */
 void tk_loop_stop(tk_loop *loop);
 
-/* Stops it and frees it. Nobody may use it any more. Sets *loop to NULL; accepts NULL. */
+/* Stops the loop and frees it; no thread may use it any more. Sets *loop to NULL; accepts
+ * NULL. */
 void tk_loop_close(tk_loop **loop);
 
 /* Thread: any. false when the loop is closing: the task stays with the caller. */

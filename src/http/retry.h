@@ -9,7 +9,8 @@
 #include "base/rand.h"
 #include "base/tk.h"
 
-/* The result of one request, as far as retries are concerned. */
+/* The outcome of one request, as far as retrying needs it. Whether it is transient comes
+ * from the one table of failures (wire/wire_error.h). */
 typedef struct tk_retry_outcome {
     bool success;     /* 2xx */
     bool transient;   /* the same request may succeed next time */

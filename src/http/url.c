@@ -1,5 +1,5 @@
-/* See url.h. We split URLs ourselves because the key must not depend on a library's idea
- * of normal form; sending is libcurl's, which parses the joined URL again. */
+/* URLs are split here, not by a library, because the key must not depend on a library's
+ * idea of normal form; sending is libcurl's, which parses the joined URL again. */
 #include "http/url.h"
 
 #include <string.h>
@@ -188,7 +188,7 @@ tinkc_code tk_url_resolve(tk_buf *out, tk_str base, tk_str location, tk_err *err
     tk_str whole = {out->p + start, out->n - start};
     if (tk_url_parse(&url, authority_part(whole), NULL) != TINKC_OK) {
         return tk_err_set(err, TINKC_E_DECODE,
-                          "the server redirects to something that is no URL");
+                          "the server redirects to something that is not a URL");
     }
     return TINKC_OK;
 }

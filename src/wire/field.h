@@ -58,7 +58,7 @@ typedef struct tk_num_map {
     size_t n;
 } tk_num_map;
 
-/* One type per kind of field; `is` tells unset, null or set. */
+/* One type per kind of field; `is` says unset, null or set. */
 typedef struct tk_f_str {
     tk_presence is;
     tk_str v;

@@ -198,7 +198,7 @@ static bool collect(column *c, const tk_fwdbwd_output *parts, tk_str name)
     return true;
 }
 
-/* The name, with a NUL behind it; from the second part on with a number, "u:unique_1". */
+/* The name, followed by a NUL; from the second part on with a number, "u:unique_1". */
 static bool name_item(tk_named_num *item, tk_arena *arena, tk_str name, size_t part)
 {
     char suffix[24] = "";

@@ -8,7 +8,7 @@
 #include "wire/value.h"
 
 /* One output from the outputs of all parts, in part order: records concatenated, type of
- * the first, metrics reduced by the suffix of their name, which has a NUL behind it. New
+ * the first, metrics reduced by the suffix of their name, which is NUL-terminated. New
  * arrays live in the arena, the rest borrows from the parts.
  *
  * Where the official SDK fails or drops, a name without exactly one ':' or with an

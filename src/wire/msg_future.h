@@ -99,7 +99,7 @@ TK_NODISCARD tinkc_code tk_future_classify(tk_future_answer *out,
                                            tk_str body, tk_err *err);
 
 /* The queue state in the body of a 408; all unset when there is none. Never fails: a body
- * that does not parse is as good as none. */
+ * that does not parse counts as none. */
 void tk_future_read_408(tk_try_again *out, tk_arena *arena, tk_str body);
 
 #endif

@@ -8,8 +8,8 @@ static const tk_field client_config_request_rows[] = {
 };
 #undef T
 
-/* A negative budget, or no concurrent request at all, would stop the client for ever, so
- * such values are refused where they are read. */
+/* A negative budget, or no concurrent request at all, would stop the client, so such
+ * values are refused where they are read. */
 #define T tk_client_config
 static const tk_field client_config_rows[] = {
     {TK_ROW(T, pjwt_auth_enabled, BOOL, TK_DEFAULT), .def.b = false},

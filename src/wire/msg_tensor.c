@@ -1,5 +1,6 @@
-/* TensorData: the dtype decides how `data` is read, so a table does not do. Top-k prompt
- * logprobs: a ragged list of [id, logprob] pairs becomes a matrix with masked cells. */
+/* TensorData: the dtype decides how `data` is read, so a table is not enough. Top-k
+ * prompt logprobs: a ragged list of [id, logprob] pairs becomes a matrix with masked
+ * cells. */
 #include <math.h>
 
 #include "base/limits.h"

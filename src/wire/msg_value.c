@@ -106,8 +106,8 @@ static const tk_field fwdbwd_input_rows[] = {
 static const tk_schema fwdbwd_input_schema = {
     TK_SCHEMA(T, "ForwardBackwardInput", fwdbwd_input_rows)};
 
-/* The inner object lies in the same struct, at offset 0. It stands first because reading
- * it starts from zero. */
+/* The inner object lies in the same struct, at offset 0. It comes first because reading
+ * it starts by zeroing. */
 static const tk_field forward_backward_request_rows[] = {
     {.name = "forward_backward_input",
      .kind = TK_KIND_MSG,

@@ -28,7 +28,7 @@ typedef enum tk_pb_type {
     TK_PB_FIXED32 = 5
 } tk_pb_type;
 
-/* What stands in front of a field; usable as a case label. */
+/* The tag in front of a field; usable as a case label. */
 #define TK_PB_TAG(number, type) (((uint32_t)(number) << 3) | (uint32_t)(type))
 
 /* memcpy for arrays of a few KB that are not in the cache, which is what messages are
@@ -127,8 +127,8 @@ typedef struct tk_pb_field {
 
 void tk_pb_reader_init(tk_pb_reader *rd, const tk_pb_input *in, tk_bytes body);
 
-/* The next field; groups are passed over. False at the end and on malformed input, which
- * rd->code tells apart. */
+/* The next field; groups are passed over. False at the end and on malformed input;
+ * rd->code distinguishes the two. */
 TK_NODISCARD bool tk_pb_next(tk_pb_reader *rd, tk_pb_field *field);
 
 /* Values of a field that was found. int32 and enums keep the low 32 bits, as protobuf

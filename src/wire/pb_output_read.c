@@ -375,7 +375,7 @@ static tinkc_code finish_outputs(const tk_pb_input *in, const tk_pb_list *record
     return fill_datums(in, records->items, records->n, maps);
 }
 
-/* As the official SDK: the part behind the last colon when there are records, else the
+/* As the official SDK: the part after the last colon when there are records, else the
  * whole text, or a fixed name for none. */
 static tk_str type_name(tk_str type, size_t n_records)
 {

@@ -1,5 +1,5 @@
 /* Reading protobuf primitives; see pb.h. Nothing is copied; a failure is sticky in the
- * reader, so a loop over fields checks once, behind it. */
+ * reader, so a loop over fields checks once, after it. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -115,8 +115,8 @@ static bool read_fixed(tk_pb_reader *rd, size_t n, uint64_t *out)
     return true;
 }
 
-/* The next field stands behind the bytes, and the bytes are read soon: asking for both
- * now overlaps two waits for memory (a sixth of the time of reading a 5 MB request). */
+/* The next field follows the bytes, and the bytes are read soon: asking for both now
+ * overlaps two waits for memory (a sixth of the time of reading a 5 MB request). */
 static void prefetch(const unsigned char *from, const unsigned char *behind)
 {
     __builtin_prefetch(behind);
@@ -173,7 +173,7 @@ static bool read_rare_value(tk_pb_reader *rd, tk_pb_field *field)
     }
 }
 
-/* The value behind a tag that is not a group's. */
+/* The value after a tag that is not a group's. */
 static inline bool read_value(tk_pb_reader *rd, tk_pb_field *field)
 {
     uint32_t type = field->tag & 7;

@@ -16,8 +16,8 @@ TK_NODISCARD tinkc_code tk_pb_sample_encode(tk_buf *out,
                                             tk_err *err);
 
 /* Reads one message. *out is written only on success and borrows from `input` and the
- * arena. TINKC_E_DECODE: unknown stop reason, arrays of the wrong length. Bytes behind
- * the last cell of a top-k table are ignored. */
+ * arena. TINKC_E_DECODE: unknown stop reason, arrays of the wrong length. Bytes after the
+ * last cell of a top-k table are ignored. */
 TK_NODISCARD tinkc_code tk_pb_sample_decode(tk_sample_response *out, tk_arena *arena,
                                             tk_bytes input, tk_err *err);
 

@@ -3,8 +3,8 @@
  * the tables; documentation, tests and fuzzers walk the same ones (schemas.h).
  *
  * Rules of the walk:
- *   encoding, unset    writes the row's default; without one the key is left out, which is
- *                      an error when the row is required
+ *   encoding, unset    writes the row's default; without one the key is left out, which
+ *                      is an error when the row is required
  *   encoding, null     writes `null` when the row is TK_NULLABLE, else TINKC_E_INVALID
  *   decoding, absent   reads as unset, with the row's default as the value; an error when
  *                      the row is required
@@ -63,7 +63,7 @@ typedef enum tk_form {
 
 typedef struct tk_schema tk_schema;
 
-/* Words of an enumeration. Matched without regard to ASCII case, written as they stand
+/* Words of an enumeration. Matched without regard to ASCII case, written as they are
  * here. `unknown` is the row that any other word decodes to, or -1: an error. */
 typedef struct tk_names {
     const char *const *words;
@@ -200,7 +200,7 @@ void tk_schema_under_key(tk_err *err, tk_str key);
 TK_NODISCARD tinkc_code tk_schema_put_f32s(tk_json_writer *w, const float *items,
                                            size_t n, bool nan_is_null, tk_err *err);
 
-/* Arrays of numbers; null elements only where a NaN may stand. Out of the arena or
+/* Arrays of numbers; null elements only where NaN is allowed. Out of the arena or
  * borrowed from the value. */
 TK_NODISCARD tinkc_code tk_schema_read_i64s(tk_i64s *out, tk_arena *arena,
                                             const tk_json *value, tk_err *err);

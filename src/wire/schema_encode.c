@@ -320,7 +320,8 @@ static tinkc_code write_union(tk_json_writer *w, const tk_union *variants,
             return tk_buf_status(w->out, err);
         }
     }
-    return tk_err_set(err, TINKC_E_INVALID, "%d is no kind of %s", kind, variants->key);
+    return tk_err_set(err, TINKC_E_INVALID, "%d is not a kind of %s", kind,
+                      variants->key);
 }
 
 tinkc_code tk_schema_write(tk_json_writer *w, const tk_schema *schema, const void *msg,

@@ -16,7 +16,7 @@ void tk_schema_put_default(const tk_field *field, void *msg);
 TK_NODISCARD const tk_json_member **tk_schema_members(const tk_json *object,
                                                       size_t *n_out);
 
-/* Hands an inner error to the caller's, with the message's name behind its text. Returns
+/* Hands an inner error to the caller's, with the message's name after its text. Returns
  * the code. */
 tinkc_code tk_schema_report(tk_err *out, const tk_err *found, const char *name);
 

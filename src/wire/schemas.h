@@ -1,4 +1,4 @@
-/* Every message of the API in one list, for those who walk over all of them: tests,
+/* Every message of the API in one list, for code that walks over all of them: tests,
  * fuzzers, the schema document. */
 #ifndef WIRE_SCHEMAS_H
 #define WIRE_SCHEMAS_H

@@ -1,5 +1,5 @@
-/* See sse.h. A line is looked at when it is whole, so that neither a character nor a line
- * end can be split. */
+/* The event stream parser. A line is parsed when it is complete, so that neither a
+ * character nor a line end can be split. */
 #include "wire/sse.h"
 
 #include <string.h>

@@ -32,7 +32,8 @@ void tk_sse_init(tk_sse *sse, size_t max_bytes);
 void tk_sse_dispose(tk_sse *sse);
 
 /* TINKC_E_LIMIT for a line or an event above the limit, TINKC_E_NOMEM; after an error the
- * parser is of no use. An event that is not whole at the end of the stream is none. */
+ * parser cannot be used any more. An incomplete event at the end of the stream is
+ * dropped. */
 TK_NODISCARD tinkc_code tk_sse_feed(tk_sse *sse, const char *p, size_t n, tk_sse_fn fn,
                                     void *user, tk_err *err);
 

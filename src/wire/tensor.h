@@ -26,7 +26,7 @@ typedef enum tk_elem {
     TK_ELEM_BOOL  /* bool */
 } tk_elem;
 
-size_t tk_elem_size(tk_elem elem); /* 0 for a value that is none */
+size_t tk_elem_size(tk_elem elem); /* 0 for any other value */
 
 /* Writes elements [first, first + n) of the row-major sequence to `out`; called in
  * ascending order without gaps. A code other than TINKC_OK ends the conversion with

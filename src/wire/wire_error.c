@@ -8,7 +8,7 @@
 #define ANY (-1)
 
 /* What happened on this side comes first: an answer that was cut short has a status too.
- * Every code that no status stands for has a row of its own. */
+ * Every code without a status has its own row. */
 #define LOCAL(text, c, class, how)                                                       \
     {                                                                                    \
         text, 0, 0, c, ANY, ANY, TK_ERROR_##class, TK_RETRY_##how                        \
@@ -136,7 +136,8 @@ tk_should_retry tk_wire_error_should_retry(tk_str header)
     return tk_str_is_nocase(word, "false") ? TK_SHOULD_RETRY_NO : TK_SHOULD_RETRY_UNSAID;
 }
 
-/* A number of `unit` milliseconds each; -1 when the text is none, or negative. */
+/* A number of units of `unit` milliseconds; -1 when the text is not a number or
+ * negative. */
 static int64_t to_ms(tk_str text, double unit)
 {
     double number;

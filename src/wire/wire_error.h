@@ -1,8 +1,8 @@
-/* Errors as the server says them: status, headers and body become a tk_err; and the one
- * table that says what a failure means for whoever might try again.
+/* Errors of the server: status, headers and body become a tk_err; and the one table that
+ * says whether a failure is worth a retry.
  *
- * The table classifies; it does not wait or count. Layers that try again ask it and add
- * their own budget. Pure; thread: any. */
+ * The table classifies; it does not wait or count. The retry layers ask it and add their
+ * own budgets. Pure; thread: any. */
 #ifndef WIRE_WIRE_ERROR_H
 #define WIRE_WIRE_ERROR_H
 
@@ -76,7 +76,7 @@ tk_should_retry tk_wire_error_should_retry(tk_str header);
 int64_t tk_wire_error_retry_after(tk_str retry_after_ms, tk_str retry_after,
                                   int64_t now_us);
 
-/* A response that is no success; absent headers are empty. */
+/* A response that is not a success; absent headers are empty. */
 typedef struct tk_error_response {
     int status;
     tk_str body;

@@ -1,4 +1,4 @@
-/* Over libzstd's streaming calls. When a frame's header tells its size and the size is
+/* Over libzstd's streaming calls. When a frame's header states its size and the size is
  * plausible for the input, room for all of it is made at once and libzstd decodes
  * straight into it; otherwise the buffer grows step by step. */
 #include "wire/zstd.h"
@@ -124,8 +124,8 @@ static tinkc_code prepare_frame(tk_buf *out, const ZSTD_inBuffer *in, tk_err *er
     return TINKC_OK;
 }
 
-/* One call of libzstd. At the cap a single byte outside the buffer tells a frame that
- * ends there from one that goes on. */
+/* One call of libzstd. At the cap, a single byte outside the buffer distinguishes a frame
+ * that ends there from one that goes on. */
 static tinkc_code decode_some(tk_zstd *z, tk_buf *out, ZSTD_inBuffer *in, size_t *hint,
                               tk_err *err)
 {

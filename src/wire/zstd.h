@@ -19,18 +19,18 @@ typedef struct tk_zstd {
 void tk_zstd_init(tk_zstd *z);    /* allocates nothing */
 void tk_zstd_dispose(tk_zstd *z); /* accepts one that was only zeroed */
 
-/* Appends `data` as one frame that tells its content size and has no checksum. Level 0 =
+/* Appends `data` as one frame, with its content size and without a checksum. Level 0 =
  * TK_ZSTD_LEVEL_DEFAULT; 1 is up to twice as fast for 0-12 % more bytes. On failure `out`
  * is as long as before: TINKC_E_INVALID (a level libzstd does not have), TINKC_E_LIMIT,
  * TINKC_E_NOMEM. */
 TK_NODISCARD tinkc_code tk_zstd_compress(tk_zstd *z, tk_buf *out, tk_bytes data,
                                          int level, tk_err *err);
 
-/* Appends the content of `data`: one or more whole frames, one behind the other, as RFC
+/* Appends the content of `data`: one or more whole frames, one after the other, as RFC
  * 8878 allows (skippable frames are skipped). The cap of `out` bounds the content: more
  * is TINKC_E_LIMIT, and memory grows with what was really decoded, not with what a header
  * claims. On failure `out` is as long as before: TINKC_E_PARSE for empty, malformed, cut
- * off input or bytes behind the last frame, TINKC_E_NOMEM. */
+ * off input or bytes after the last frame, TINKC_E_NOMEM. */
 TK_NODISCARD tinkc_code tk_zstd_decompress(tk_zstd *z, tk_buf *out, tk_bytes data,
                                            tk_err *err);
 

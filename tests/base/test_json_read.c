@@ -165,9 +165,9 @@ static void test_refused_structure(void **unused)
         {"{\"a\":1]", 6, "expected ',' or '}'"},
         {"{\"a\":1", 6, "unexpected end"},
         {"{'a':1}", 1, "expected a key"},
-        {"[] []", 3, "text behind the value"},
-        {"1 2", 2, "text behind the value"},
-        {"nulll", 4, "text behind the value"},
+        {"[] []", 3, "text after the value"},
+        {"1 2", 2, "text after the value"},
+        {"nulll", 4, "text after the value"},
         {"nul", 0, "expected a value"},
         {"True", 0, "expected a value"},
         {"[tru]", 1, "expected a value"},
@@ -184,7 +184,7 @@ static void test_refused_structure(void **unused)
     for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
         check_refusal(tk_str_of(rows[i].text), rows[i].offset, rows[i].says);
     }
-    check_refusal(TK_STR("1\0"), 1, "text behind the value");
+    check_refusal(TK_STR("1\0"), 1, "text after the value");
     check_refusal(TK_STR("[1,\0]"), 3, "expected a value");
     check_refusal(TK_STR("\0"), 0, "expected a value");
 }
@@ -207,7 +207,7 @@ static void test_refused_numbers(void **unused)
         {"[1e]", 3, "in the exponent"},
         {"[1e+]", 4, "in the exponent"},
         {"1e", 2, "unexpected end"},
-        {"0x10", 1, "text behind the value"},
+        {"0x10", 1, "text after the value"},
         {"1e400", 0, "too large"},
         {"[1,-1e400]", 3, "too large"},
         {"[1.5,1e309]", 5, "too large"},
