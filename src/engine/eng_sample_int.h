@@ -1,6 +1,6 @@
-/* Inside the sampler: requests, their samples, and the three parts of a step: plan (who
- * computes which tokens, with pages for them), run (forward, logits, draws), and what a
- * drawn token means for its sample. For eng_sampler.c and eng_sample_*.c. */
+/* Inside the sampler: requests, their samples, and the three parts of a step: plan (which
+ * samples compute which tokens, with pages for them), run (forward, logits, draws), and
+ * what a drawn token means for its sample. For eng_sampler.c and eng_sample_*.c. */
 #ifndef ENGINE_ENG_SAMPLE_INT_H
 #define ENGINE_ENG_SAMPLE_INT_H
 

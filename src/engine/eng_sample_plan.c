@@ -123,8 +123,8 @@ static eng_page *take(eng_sampler *sampler, const eng_sample_job *job, size_t in
     return page;
 }
 
-/* The page that is written next must be the sample's alone. Those who share it may have
- * to give way first: then it is, without a copy. */
+/* The page that is written next must be the sample's alone. Samples that share it may
+ * have to give way first; then no copy is needed. */
 static bool own_last_page(eng_sampler *sampler, eng_sample_job *job, size_t index)
 {
     eng_sample *sample = &job->samples[index];

@@ -1,7 +1,7 @@
 /* Sampling: a sampler belongs to one model and runs many requests at once, of any
- * adapters of that model (continuous batching). The caller turns the crank:
- * eng_sampler_step does one bounded piece of work (one token for everything that runs,
- * and a chunk of prompts) and reports through the callbacks, on the calling thread.
+ * adapters of that model (continuous batching). The caller drives it: eng_sampler_step
+ * does one bounded piece of work (one token for everything that runs, and a chunk of
+ * prompts) and reports through the callbacks, on the calling thread.
  *
  * Callbacks may add and cancel requests; they must not step or free the sampler.
  *

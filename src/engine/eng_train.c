@@ -1,6 +1,6 @@
 /* forward_backward: checks the whole request, runs data in groups of rows, adds gradients
  * in datum order. On failure the gradients are put back as they were. Between two groups
- * nothing lives in the model's working memory: others may compute there. */
+ * nothing is kept in the model's working memory, so other requests may use it. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
