@@ -248,19 +248,28 @@ static tinkc_code source_open(source *s)
 {
     tk_arena_init(&s->arena, 0);
     tinkc_code code = read_config(s);
-    if (code == TINKC_OK) {
-        code = read_checksums(s);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = open_tensors(s, ENG_CKPT_WEIGHTS, true, &s->weights);
+    code = read_checksums(s);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = open_tensors(s, ENG_CKPT_OPTIMIZER, false, &s->optimizer);
+    code = open_tensors(s, ENG_CKPT_WEIGHTS, true, &s->weights);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = read_flags(s);
+    code = open_tensors(s, ENG_CKPT_OPTIMIZER, false, &s->optimizer);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    return code == TINKC_OK ? read_steps(s) : code;
+    code = read_flags(s);
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    code = read_steps(s);
+out:
+    return code;
 }
 
 static void source_close(source *s)

@@ -96,38 +96,17 @@ static tinkc_code read_architecture(const reader *r, eng_config *c)
                       TK_STR_ARG(first.as.string));
 }
 
-static tinkc_code read_sizes(const reader *r, eng_config *c)
+/* Key/value heads and the size of a head, whose defaults depend on the family. */
+static tinkc_code read_head_sizes(const reader *r, eng_config *c)
 {
-    size_t default_kv = 32, default_dim = 128;
-    tinkc_code code = read_size(r, "hidden_size", 0, 65536, &c->hidden);
-    if (code == TINKC_OK) {
-        code = read_size(r, "intermediate_size", 0, 1 << 20, &c->intermediate);
-    }
-    if (code == TINKC_OK) {
-        code = read_size(r, "num_hidden_layers", 0, 1024, &c->layers);
-    }
-    if (code == TINKC_OK) {
-        code = read_size(r, "num_attention_heads", 0, 1024, &c->heads);
-    }
-    if (code == TINKC_OK) {
-        code = read_size(r, "vocab_size", 0, 1 << 22, &c->vocabulary);
-    }
-    if (code == TINKC_OK) {
-        code = read_size(r, "max_position_embeddings", 2048, 1 << 24, &c->context);
-    }
-    if (code != TINKC_OK) {
-        return code;
-    }
-    if (c->family == ENG_LLAMA) {
-        default_kv = c->heads;
-    }
+    size_t default_kv = c->family == ENG_LLAMA ? c->heads : 32, default_dim = 128;
     if (c->family != ENG_QWEN3) {
         default_dim = c->hidden / c->heads;
         if (present(r->root, "head_dim") == NULL && c->hidden % c->heads != 0) {
             return bad_field(r, "hidden_size", "a multiple of num_attention_heads");
         }
     }
-    code = read_size(r, "num_key_value_heads", default_kv, 1024, &c->kv_heads);
+    tinkc_code code = read_size(r, "num_key_value_heads", default_kv, 1024, &c->kv_heads);
     if (code == TINKC_OK) {
         code = read_size(r, "head_dim", default_dim, 1024, &c->head_dim);
     }
@@ -136,6 +115,30 @@ static tinkc_code read_sizes(const reader *r, eng_config *c)
     }
     return code == TINKC_OK && c->head_dim % 2 != 0 ? bad_field(r, "head_dim", "even")
                                                     : code;
+}
+
+static tinkc_code read_sizes(const reader *r, eng_config *c)
+{
+    const struct {
+        const char *key;
+        size_t fallback, max;
+        size_t *out;
+    } sizes[] = {
+        {"hidden_size", 0, 65536, &c->hidden},
+        {"intermediate_size", 0, 1 << 20, &c->intermediate},
+        {"num_hidden_layers", 0, 1024, &c->layers},
+        {"num_attention_heads", 0, 1024, &c->heads},
+        {"vocab_size", 0, 1 << 22, &c->vocabulary},
+        {"max_position_embeddings", 2048, 1 << 24, &c->context},
+    };
+    for (size_t i = 0; i < TK_ARRAY_LEN(sizes); i++) {
+        tinkc_code code =
+            read_size(r, sizes[i].key, sizes[i].fallback, sizes[i].max, sizes[i].out);
+        if (code != TINKC_OK) {
+            return code;
+        }
+    }
+    return read_head_sizes(r, c);
 }
 
 /* True when the value is absent, or the string `want`. */
@@ -148,25 +151,31 @@ static bool is_or_absent(const tk_json *object, const char *key, const char *wan
 
 static tinkc_code read_llama3(const reader *r, const tk_json *scaling, eng_rope_config *c)
 {
-    tinkc_code code = read_real(r, scaling, "factor", 8, &c->factor);
-    if (code == TINKC_OK) {
-        code = read_real(r, scaling, "low_freq_factor", 1, &c->low_freq_factor);
+    const struct {
+        const char *key;
+        double fallback;
+        double *out;
+    } reals[] = {
+        {"factor", 8, &c->factor},
+        {"low_freq_factor", 1, &c->low_freq_factor},
+        {"high_freq_factor", 4, &c->high_freq_factor},
+        {"original_max_position_embeddings", 8192, &c->original_context},
+    };
+    for (size_t i = 0; i < TK_ARRAY_LEN(reals); i++) {
+        tinkc_code code =
+            read_real(r, scaling, reals[i].key, reals[i].fallback, reals[i].out);
+        if (code != TINKC_OK) {
+            return code;
+        }
     }
-    if (code == TINKC_OK) {
-        code = read_real(r, scaling, "high_freq_factor", 4, &c->high_freq_factor);
-    }
-    if (code == TINKC_OK) {
-        code = read_real(r, scaling, "original_max_position_embeddings", 8192,
-                         &c->original_context);
-    }
-    if (code == TINKC_OK && c->factor < 1) {
+    if (c->factor < 1) {
         return bad_field(r, "factor", "at least 1");
     }
-    if (code == TINKC_OK && c->high_freq_factor <= c->low_freq_factor) {
+    if (c->high_freq_factor <= c->low_freq_factor) {
         return bad_field(r, "high_freq_factor", "above low_freq_factor");
     }
     c->llama3 = true;
-    return code;
+    return TINKC_OK;
 }
 
 static tinkc_code read_rope(const reader *r, eng_config *c)
@@ -305,22 +314,32 @@ static tinkc_code parse(const tk_json **out, tk_arena *arena, tk_str text,
 static tinkc_code read_all(const reader *r, eng_config *c)
 {
     tinkc_code code = read_architecture(r, c);
-    if (code == TINKC_OK) {
-        code = read_sizes(r, c);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = read_real(r, r->root, "rms_norm_eps", 1e-6, &c->rms_eps);
+    code = read_sizes(r, c);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = read_flags(r, c);
+    code = read_real(r, r->root, "rms_norm_eps", 1e-6, &c->rms_eps);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = read_rope(r, c);
+    code = read_flags(r, c);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = check_unsupported(r);
+    code = read_rope(r, c);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    return code == TINKC_OK ? read_eos(r->root, c) : code;
+    code = check_unsupported(r);
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    code = read_eos(r->root, c);
+out:
+    return code;
 }
 
 tinkc_code eng_config_read(eng_config *out, tk_str config, tk_str generation, tk_err *err)
@@ -330,19 +349,25 @@ tinkc_code eng_config_read(eng_config *out, tk_str config, tk_str generation, tk
     const tk_json *root = NULL;
     eng_config c = {.n_eos = 0};
     tinkc_code code = parse(&root, &arena, config, "config.json", err);
-    if (code == TINKC_OK) {
-        reader r = {root, err};
-        code = read_all(&r, &c);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK && generation.n > 0) {
+    code = read_all(&(reader){root, err}, &c);
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    if (generation.n > 0) {
         code = parse(&root, &arena, generation, "generation_config.json", err);
-        if (code == TINKC_OK) {
-            code = read_eos(root, &c);
+        if (code != TINKC_OK) {
+            goto out;
+        }
+        code = read_eos(root, &c);
+        if (code != TINKC_OK) {
+            goto out;
         }
     }
+    *out = c;
+out:
     tk_arena_dispose(&arena);
-    if (code == TINKC_OK) {
-        *out = c;
-    }
     return code;
 }

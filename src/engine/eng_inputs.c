@@ -352,20 +352,25 @@ tinkc_code eng_inputs_read(eng_inputs_reader *r, const eng_datum *datum, eng_ite
     eng_item item = {.tokens = datum->tokens, .n = datum->n_tokens};
     shape s;
     tinkc_code code = check_tokens(r, datum, err);
-    if (code == TINKC_OK) {
-        code = check_names(r, datum, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = read_targets(r, datum, &s, &item, err);
+    code = check_names(r, datum, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = r->loss->weighted ? read_weights(r, datum, &s, &item, err)
-                                 : read_policy(r, datum, &s, &item, err);
+    code = read_targets(r, datum, &s, &item, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        item.columns = s.columns;
-        item.n_dims = s.n_dims;
-        *out = item;
+    code = r->loss->weighted ? read_weights(r, datum, &s, &item, err)
+                             : read_policy(r, datum, &s, &item, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
+    item.columns = s.columns;
+    item.n_dims = s.n_dims;
+    *out = item;
+out:
     return code;
 }

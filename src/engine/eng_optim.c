@@ -189,14 +189,16 @@ tinkc_code eng_adapter_optim_step(eng_adapter *adapter, const eng_adam *adam,
     eng_pool *pool = adapter->model->pool;
     double norm2 = 0;
     tinkc_code code = eng_adapter_check_trainable(adapter, err);
-    if (code == TINKC_OK) {
-        code = eng_adam_check(adam, err);
-    }
-    if (code == TINKC_OK) {
-        code = eng_optim_norm2(pool, adapter->grads, adapter->n, &norm2, err);
-    }
     if (code != TINKC_OK) {
-        return code;
+        goto out;
+    }
+    code = eng_adam_check(adam, err);
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    code = eng_optim_norm2(pool, adapter->grads, adapter->n, &norm2, err);
+    if (code != TINKC_OK) {
+        goto out;
     }
     double norm = sqrt(norm2);
     eng_adamw step = {.adam = adam,
@@ -209,7 +211,7 @@ tinkc_code eng_adapter_optim_step(eng_adapter *adapter, const eng_adam *adam,
                       .n = adapter->n};
     code = eng_adamw_check(pool, &step, err);
     if (code != TINKC_OK) {
-        return code;
+        goto out;
     }
     eng_adamw_run(pool, &step);
     adapter->steps++;
@@ -217,5 +219,6 @@ tinkc_code eng_adapter_optim_step(eng_adapter *adapter, const eng_adam *adam,
     adapter->has_grads = false;
     eng_adapter_repack(adapter);
     *grad_norm_out = norm;
-    return TINKC_OK;
+out:
+    return code;
 }

@@ -398,16 +398,23 @@ static tinkc_code prepare(eng_train *t)
     }
     code = eng_loss_configure(t->loss, request->settings, request->n_settings,
                               &t->settings, t->err);
-    if (code == TINKC_OK) {
-        code = read_items(t, &t->inputs);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = make_result(t);
+    code = read_items(t, &t->inputs);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = save_grads(t);
+    code = make_result(t);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    t->touched = code == TINKC_OK && !request->forward_only;
+    code = save_grads(t);
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    t->touched = !request->forward_only;
+out:
     return code;
 }
 
