@@ -95,30 +95,6 @@ INLINE void tile_rows(const eng_tile *t, const size_t rows)
     tile_store(&s, t, rows);
 }
 
-static void tile(const eng_tile *t)
-{
-    switch (t->rows) {
-    case 1:
-        tile_rows(t, 1);
-        break;
-    case 2:
-        tile_rows(t, 2);
-        break;
-    case 3:
-        tile_rows(t, 3);
-        break;
-    case 4:
-        tile_rows(t, 4);
-        break;
-    case 5:
-        tile_rows(t, 5);
-        break;
-    default:
-        tile_rows(t, ENG_ROWS);
-        break;
-    }
-}
-
 INLINE __m256 load8(const void *b, size_t i, const bool bf16)
 {
     if (!bf16) {
@@ -208,27 +184,14 @@ INLINE void strip_any(const eng_strip *s, const bool bf16)
     }
 }
 
-static void strip(const eng_strip *s)
-{
-    strip_any(s, false);
-}
-
-static void strip_bf16(const eng_strip *s)
-{
-    strip_any(s, true);
-}
+#include "engine/eng_kern_simd.h"
 
 static const eng_kern table = {
     .name = "avx2",
     .tile = tile,
     .strip = strip,
     .strip_bf16 = strip_bf16,
-    .widen = vec_widen,
-    .dot = vec_dot,
-    .max = vec_max,
-    .exp_sum = vec_exp_sum,
-    .silu_mul = vec_silu_mul,
-    .silu_mul_back = vec_silu_mul_back,
+    VEC_ENTRIES,
 };
 
 const eng_kern *eng_kern_avx2(void)

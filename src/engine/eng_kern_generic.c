@@ -71,12 +71,7 @@ const eng_kern *eng_kern_generic(void)
         .tile = tile,
         .strip = strip,
         .strip_bf16 = strip_bf16,
-        .widen = vec_widen,
-        .dot = vec_dot,
-        .max = vec_max,
-        .exp_sum = vec_exp_sum,
-        .silu_mul = vec_silu_mul,
-        .silu_mul_back = vec_silu_mul_back,
+        VEC_ENTRIES,
     };
     return &table;
 }

@@ -138,4 +138,9 @@ static inline void vec_widen(eng_real *restrict out, const uint16_t *restrict in
     }
 }
 
+/* The entries of a kernel table that are compiled from this header. */
+#define VEC_ENTRIES                                                                      \
+    .widen = vec_widen, .dot = vec_dot, .max = vec_max, .exp_sum = vec_exp_sum,          \
+    .silu_mul = vec_silu_mul, .silu_mul_back = vec_silu_mul_back
+
 #endif
