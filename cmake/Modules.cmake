@@ -1,8 +1,7 @@
-# tinkc_module(name USES modules... PKGS pkg-config-names... LIBS targets... SKIP regexes...)
+# tinkc_module(name USES modules... PKGS pkg-config-names... LIBS targets...)
 #
-# All of src/<name>/**.c, without the files that a regex of SKIP matches, as one object
-# library `tk_<name>`, and a static test-side library `tkm_<name>` that carries the module
-# with everything below it. A folder that does not
+# All of src/<name>/**.c as one object library `tk_<name>`, and a static test-side library
+# `tkm_<name>` that carries the module with everything below it. A folder that does not
 # exist (yet), or that an option switched off, is skipped: USES names such a module without
 # harm. The source sees TINKC_HAVE_<USED>=0|1 for every module it names.
 #
@@ -41,11 +40,8 @@ function(tinkc_choose_sources out)
 endfunction()
 
 function(tinkc_module name)
-    cmake_parse_arguments(M "" "" "USES;PKGS;LIBS;SKIP" ${ARGN})
+    cmake_parse_arguments(M "" "" "USES;PKGS;LIBS" ${ARGN})
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.c)
-    foreach(regex ${M_SKIP})
-        list(FILTER sources EXCLUDE REGEX ${regex})
-    endforeach()
     if(NOT sources)
         return()
     endif()

@@ -1,7 +1,8 @@
 /* `tinkc chat`: a conversation with a model, whose answers are shown while they are
  * sampled. Owns the messages; each turn renders all of them again. Ctrl-C stops an
  * answer; at the prompt it ends the program. Without a terminal every line of standard
- * input is a turn. */
+ * input is a turn.
+ * Needs: text */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,5 +1,6 @@
 /* Reads prompts. A file may hold text, tokens or messages: what parses as JSON and has
- * the shape of tokens or messages is taken as such, unless --text is given. */
+ * the shape of tokens or messages is taken as such, unless --text is given.
+ * Needs: text */
 #include "cli/commands/cmd_prompt.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* `tinkc render`: a conversation as the model and training see it: as text, or as tokens
- * with their roles and weights. */
+ * with their roles and weights.
+ * Needs: text */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* `tinkc sample`: reads a prompt (cmd_prompt.h), samples, and shows the result
- * (cmd_sample_out.c). */
+ * (cmd_sample_out.c).
+ * Needs: text */
 #include "cli/commands/cmd_sample.h"
 
 #include "cli/cmd_list.h"

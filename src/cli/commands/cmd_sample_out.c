@@ -1,5 +1,6 @@
 /* Samples on standard output: as text, one token per line, as JSON, or while they are
- * sampled. */
+ * sampled.
+ * Needs: text */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* `tinkc serve`: runs the server of server/srv.h until a signal stops it. The only
- * command that uses more than the public headers and base/. */
+ * command that uses more than the public headers and base/.
+ * Needs: server */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>

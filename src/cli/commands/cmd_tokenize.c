@@ -1,5 +1,6 @@
 /* `tinkc tokenize` and `tinkc detokenize`: from text to token ids and back, with the
- * tokenizer of a model. */
+ * tokenizer of a model.
+ * Needs: text */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* Finds the private server of --local by its lock file, starts it, and waits for its end.
  * Owns the child process and the read lock on the file "users". The watching thread runs
- * in the server only. */
+ * in the server only.
+ * Needs: server */
 #include "cli/frame/cmd_local.h"
 
 #include <errno.h>
@@ -34,8 +35,6 @@ char *cmd_local_data(void)
     }
     return home != NULL ? tk_file_join(home, ".local/share/tinkc") : NULL;
 }
-
-#if TINKC_HAVE_SERVER
 
 static struct {
     pid_t pid; /* 0: this process started none */
@@ -320,18 +319,3 @@ void cmd_local_end(void)
         local.users = -1;
     }
 }
-
-#else
-
-int cmd_local_start(char **url, const cmd_args *args)
-{
-    (void)url;
-    (void)args;
-    return cmd_fail("this build of tinkc has no server: --local is not available");
-}
-
-void cmd_local_end(void)
-{
-}
-
-#endif

@@ -1,5 +1,6 @@
 /* From the options of a command to a sampling client, its tokenizer, its chat template
- * and its parameters. */
+ * and its parameters.
+ * Needs: text */
 #include "cli/frame/cmd_model.h"
 
 #include <stdio.h>

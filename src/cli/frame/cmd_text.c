@@ -1,5 +1,6 @@
 /* Reading of files and standard input, the lookup of tokenizers, and output of text in
- * quotes or in one line. */
+ * quotes or in one line.
+ * Needs: text */
 #include "cli/frame/cmd_text.h"
 
 #include <errno.h>

@@ -1,7 +1,8 @@
 /* `tinkc train`: fine-tunes a model on lines of JSON. Reads and checks everything before
  * the first step, with --resume also the state file of the earlier run (read_state), then
  * trains (train_run.h) and shows the result (cmd_train_out.c). Owns everything of the run
- * for as long as the command takes. */
+ * for as long as the command takes.
+ * Needs: text */
 #include "cli/train/cmd_train.h"
 
 #include <errno.h>

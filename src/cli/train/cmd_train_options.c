@@ -1,6 +1,7 @@
 /* The options of `tinkc train`: the table for the parser, and the settings among them,
  * which the weights depend on, with their defaults and ranges. Their texts come from the
- * command line or, when a run is resumed, from its state file. */
+ * command line or, when a run is resumed, from its state file.
+ * Needs: text */
 #include <string.h>
 
 #include "base/str.h"

@@ -1,5 +1,6 @@
 /* The output of `tinkc train`: problems of the data and progress on standard error, the
- * summary on standard output. */
+ * summary on standard output.
+ * Needs: text */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Draws loss curves. Both drawings share the area: the range of steps and losses. */
+/* Draws loss curves. Both drawings share the area: the range of steps and losses.
+ * Needs: text */
 #include "cli/train/train_curve.h"
 
 #include <math.h>

@@ -1,5 +1,6 @@
 /* Turns lines of JSON into datums. There are two kinds of lines, and one check of the
- * tokens that result. */
+ * tokens that result.
+ * Needs: text */
 #include "cli/train/train_data.h"
 
 #include <math.h>

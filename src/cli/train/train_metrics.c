@@ -1,5 +1,6 @@
 /* Writes the metrics file. A resumed run replaces the file by the lines that it keeps,
- * then appends. */
+ * then appends.
+ * Needs: text */
 #include "cli/train/train_metrics.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
-/* Shuffles the rows of an epoch when a step needs them; keeps one epoch at a time. */
+/* Shuffles the rows of an epoch when a step needs them; keeps one epoch at a time.
+ * Needs: text */
 #include "cli/train/train_plan.h"
 
 #include <math.h>

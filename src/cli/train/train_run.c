@@ -1,7 +1,8 @@
 /* The pipeline of training steps. A ticket holds what was submitted for one step: the
  * batch, the optimizer step and, where they are due, a checkpoint and an evaluation after
  * it. Results are taken in the same order, and the state file is replaced after each
- * checkpoint. */
+ * checkpoint.
+ * Needs: text */
 #include "cli/train/train_run.h"
 
 #include <math.h>

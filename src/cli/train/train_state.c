@@ -1,5 +1,6 @@
 /* Reads and writes the state file. A file is accepted only if every field has the right
- * type, because --resume relies on all of them. */
+ * type, because --resume relies on all of them.
+ * Needs: text */
 #include "cli/train/train_state.h"
 
 #include <math.h>

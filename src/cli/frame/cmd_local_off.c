@@ -1,0 +1,13 @@
+/* A build without the server (TINKC_SERVER=OFF): --local is an error. */
+#include "cli/frame/cmd_local.h"
+
+int cmd_local_start(char **url, const cmd_args *args)
+{
+    (void)url;
+    (void)args;
+    return cmd_fail("this build of tinkc has no server: --local is not available");
+}
+
+void cmd_local_end(void)
+{
+}
