@@ -232,8 +232,8 @@ static void report_contest(const char *name, contest *ours, contest *bare)
 }
 
 /* Twice: on the caller's thread, as the bare loop works, and on a thread of its own, as
- * the client works unless told otherwise, with the cost of waking two threads. The rounds
- * are compared one by one, as a neighbour may disturb some of them. */
+ * the client works by default, with the cost of waking two threads. The rounds are
+ * compared one by one, as a neighbour may disturb some of them. */
 static void race_bare(void)
 {
     static client threaded, manual;
@@ -306,7 +306,7 @@ static void rates(void)
     peer_stop(&peer);
 }
 
-/* For bench_sdk.py: microseconds of CPU per sample on somebody else's server. */
+/* For bench_sdk.py: microseconds of CPU per sample on another server. */
 static int sample_there(const char *url, size_t n)
 {
     static client c;

@@ -57,7 +57,7 @@ static double decode_ns(eng_model *model, size_t n, size_t steps)
     for (size_t i = 0; eng_sampler_busy(sampler); i++) {
         double start = now_ns();
         check(eng_sampler_step(sampler, &err), &err);
-        if (i > 1) { /* behind the prompt and the first copies of its last block */
+        if (i > 1) { /* after the prompt and the first copies of its last block */
             best = TK_MIN(best, now_ns() - start);
         }
     }

@@ -1,5 +1,5 @@
 /* Our side of bench_llama.py: a random model in the shape of Qwen2.5-0.5B in bf16;
- * decodes one sequence behind a prompt of 64 tokens for every line of standard input and
+ * decodes one sequence after a prompt of 64 tokens for every line of standard input and
  * prints the wall and CPU nanoseconds of its fastest token. Without arguments it does
  * nothing: the comparison is the script's.
  *   bench_llama THREADS TOKENS
@@ -60,7 +60,7 @@ static cost decode(eng_model *model, size_t tokens)
     for (size_t i = 0; eng_sampler_busy(sampler); i++) {
         double wall = wall_ns(), cpu = bench_cpu_ns();
         check(eng_sampler_step(sampler, &err), &err);
-        if (i > 1) { /* behind the prompt and its first token */
+        if (i > 1) { /* after the prompt and its first token */
             best.wall = TK_MIN(best.wall, wall_ns() - wall);
             best.cpu = TK_MIN(best.cpu, bench_cpu_ns() - cpu);
         }

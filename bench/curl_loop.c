@@ -184,7 +184,7 @@ void curl_loop_free(curl_loop **loop_ref)
 
 /* ---- running ---- */
 
-/* The body is set anew each time, as in real use it would be another. */
+/* The body is set again each time, as in real use it would be another. */
 static void start(slot *owner, size_t which)
 {
     transfer *t = &owner->stages[which];

@@ -4,7 +4,7 @@
  * The first PARKED polls stay without an answer; samples and polls are answered after
  * DELAY_MS. Without a delay an answer may come while libcurl is still looking at what it
  * sent, which no server far away can do, and which makes half of a client's work vanish.
- * Every sample gets the same 64 tokens with their logprobs; there is no model behind it.
+ * Every sample gets the same 64 tokens with their logprobs; it runs no model.
  *
  * Links: peer */
 #include <poll.h>

@@ -1,5 +1,5 @@
 /* config.json of a model: whatever is accepted obeys the bounds that the engine's sizes
- * and loops rely on. The text before a NUL byte is config.json, behind it
+ * and loops rely on. The text before a NUL byte is config.json, after it
  * generation_config.json.
  * Links: engine */
 #include "engine/eng_config.h"

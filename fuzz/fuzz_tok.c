@@ -1,4 +1,4 @@
-/* A tokenizer.json up to the first NUL, behind it a text that is encoded and decoded: ids
+/* A tokenizer.json up to the first NUL, after it a text that is encoded and decoded: ids
  * must exist, whatever the file says.
  * Links: text */
 #include <string.h>

@@ -12,7 +12,7 @@
 
 static size_t count;
 
-/* The input gets a block of exactly its size, so that ASan sees a read behind it. */
+/* The input gets a block of exactly its size, so that ASan sees a read past it. */
 static int run_file(const char *path)
 {
     FILE *file = fopen(path, "rb");

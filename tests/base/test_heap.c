@@ -24,7 +24,7 @@ static void test_heap_equal_deadlines_keep_their_order(void **unused)
     for (size_t i = 0; i < TK_ARRAY_LEN(nodes); i++) {
         tk_heap_put(&heap, &nodes[i], i % 2 == 0 ? 7 : 8);
     }
-    tk_heap_move(&heap, &nodes[0], 7); /* behind all that are already there */
+    tk_heap_move(&heap, &nodes[0], 7); /* after all that are already there */
     for (size_t i = 2; i < TK_ARRAY_LEN(nodes); i += 2) {
         assert_ptr_equal(tk_heap_pop_due(&heap, 7), &nodes[i]);
     }

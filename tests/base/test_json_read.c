@@ -7,7 +7,7 @@
 #include "support/failmem.h"
 #include "support/test.h"
 
-/* Parses a copy that ends exactly where the text ends, so that ASan sees a read behind
+/* Parses a copy that ends exactly where the text ends, so that ASan sees a read past
  * it. */
 static tinkc_code parse_limited(const tk_json **out, tk_arena *arena, tk_str text,
                                 const tk_json_limits *limits, tk_err *err)
@@ -295,7 +295,7 @@ static void test_strings(void **unused)
     const tk_json *value = parse(&arena, "\"a\\u0000b\"");
     assert_int_equal(value->type, TK_JSON_STRING);
     assert_int_equal(value->as.string.n, 3);
-    assert_memory_equal(value->as.string.p, "a\0b", 4); /* with the NUL behind */
+    assert_memory_equal(value->as.string.p, "a\0b", 4); /* with the NUL at the end */
     value = parse(&arena, "\"\\ud83d\\ude00\"");
     assert_string_equal(value->as.string.p, "\xf0\x9f\x98\x80");
     value = parse(&arena, "\"\\uD7FF\\uE000\\uFFFF\"");

@@ -92,7 +92,7 @@ static void test_map_copied_and_borrowed_keys(void **unused)
     size_t cursor = 0;
     tk_str key;
     assert_true(tk_map_next(&map, &cursor, &key, NULL));
-    assert_string_equal(key.p, "key"); /* a NUL behind */
+    assert_string_equal(key.p, "key"); /* a NUL at the end */
     tk_map_dispose(&map);
     first[0] = 'k';
     tk_map_init(&map, TK_MAP_BORROW_KEYS);

@@ -21,7 +21,7 @@ static tk_redact with_secrets(const char *first, const char *second)
 static void assert_shows(const tk_redact *redact, const char *text, const char *expected)
 {
     char out[512];
-    char *copy = tk_memdup(text, strlen(text)); /* nothing behind it may be read */
+    char *copy = tk_memdup(text, strlen(text)); /* nothing after it may be read */
     assert_non_null(copy);
     tk_str view = {copy, strlen(text)};
     size_t n = tk_redact_apply(redact, out, sizeof(out), view, false);

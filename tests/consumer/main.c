@@ -1,5 +1,5 @@
-/* A program of somebody else: compiled as C and as C++ against an installed tinkc. It
- * owns names that libtinkc uses inside; they must not meet. */
+/* A program of a user: compiled as C and as C++ against an installed tinkc. It owns
+ * names that libtinkc uses inside; they must not meet. */
 #include <stdio.h>
 #include <string.h>
 

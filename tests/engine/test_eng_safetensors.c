@@ -77,7 +77,7 @@ static void test_truncated(void **unused)
     tk_buf bytes;
     put_sample(&bytes);
     for (size_t n = 0; n < bytes.n; n++) {
-        char *copy = tk_memdup(bytes.p, n); /* exactly n bytes: ASan sees a read behind */
+        char *copy = tk_memdup(bytes.p, n); /* exactly n bytes, for ASan */
         tk_err err = TK_ERR_INIT;
         eng_st *st = NULL;
         tinkc_code code = eng_st_open_memory(&st, (tk_str){copy, n}, "cut", &err);

@@ -334,7 +334,7 @@ static void test_cancel_itself(void **state)
     check_empty(m.s);
 }
 
-/* on_done adds a request and cancels another, before and behind it; it cannot step. */
+/* on_done adds a request and cancels another, before and after it; it cannot step. */
 static void test_callbacks_call_back(void **state)
 {
     scene *s = *state;

@@ -162,7 +162,7 @@ static void test_pretrain_exports(void **unused)
     assert_int_equal(rmdir(directory), 0);
 }
 
-/* A text that is too short for a sequence is refused; one that just fits begins anew. */
+/* A text that is too short for a sequence is refused; one that just fits begins again. */
 static void test_pretrain_text(void **unused)
 {
     (void)unused;

@@ -190,8 +190,8 @@ static void run_late(tk_task *task)
     self->order[self->n++] = 'c';
 }
 
-/* What is put off runs once, behind everything else of the turn; also when the turn is
- * the last one. */
+/* What is put off runs once, after everything else of the turn; also when the turn is the
+ * last one. */
 static void test_loop_later(void **unused)
 {
     (void)unused;
@@ -227,7 +227,7 @@ typedef struct noted_timer {
     int *order;
     int *n;
     tk_loop *loop;
-    int again_ms; /* sets itself anew */
+    int again_ms; /* sets itself again */
 } noted_timer;
 
 static void note(tk_timer *timer)

@@ -101,7 +101,7 @@ static void test_url_escape_and_query(void **unused)
     tk_buf_dispose(&text);
 }
 
-/* M-122: what a Location header means; what is no URL is refused. */
+/* M-122: what a Location header means; what is not a URL is refused. */
 static void test_url_resolve(void **unused)
 {
     (void)unused;

@@ -2,7 +2,7 @@
 #include "support/fakeapi_http.h"
 #include "support/test.h"
 
-/* Feeds in pieces of `piece` bytes; returns the last event. *rest = bytes behind DONE. */
+/* Feeds in pieces of `piece` bytes; returns the last event. *rest = bytes after DONE. */
 static fakeapi_http_event feed(fakeapi_http *http, const char *text, size_t n,
                                size_t piece, size_t *rest)
 {

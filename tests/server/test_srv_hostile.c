@@ -152,7 +152,7 @@ static void test_srv_compressed_bombs(void **state)
     srvfix_close(&f);
 }
 
-/* Bytes that are no HTTP, requests that stop in the middle, headers without end. */
+/* Bytes that are not HTTP, requests that stop in the middle, headers without end. */
 static void test_srv_broken_http(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* M-131: memory stays flat while a checkpoint of gigabytes is downloaded through a
  * connection that breaks, and the files are the same bytes.
- *   soak_download [megabytes]        2000 unless told; needs that much room in TMPDIR */
+ *   soak_download [megabytes]        2000 by default; needs that much room in TMPDIR */
 #include "soak.h"
 
 #include <sys/resource.h>

@@ -1,5 +1,5 @@
 /* A-112: memory stays flat while a gigabyte of server-sent events is read.
- *   soak_stream [megabytes]        1000 unless told */
+ *   soak_stream [megabytes]        1000 by default */
 #include "soak.h"
 
 #include <sys/resource.h>

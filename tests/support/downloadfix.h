@@ -56,7 +56,7 @@ static inline struct archive *downloadfix_tar(downloadfix_blob *b, int filter)
     *b = (downloadfix_blob){0};
     assert_int_equal(archive_write_set_format_pax_restricted(archive), ARCHIVE_OK);
     assert_int_equal(archive_write_add_filter(archive, filter), ARCHIVE_OK);
-    archive_write_set_bytes_in_last_block(archive, 1); /* nothing behind the stream */
+    archive_write_set_bytes_in_last_block(archive, 1); /* nothing after the stream */
     assert_int_equal(archive_write_open(archive, b, NULL, downloadfix_collect, NULL),
                      ARCHIVE_OK);
     return archive;

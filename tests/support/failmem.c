@@ -158,7 +158,8 @@ size_t failmem_sweep(bool (*scenario)(void *user), void *user, size_t stride)
 {
     stride = stride_to_use(stride);
     assert_int_not_equal(stride, 0);
-    /* An event that cannot be queued is dropped, which is no failure of the scenario. */
+    /* An event that cannot be queued is dropped, which is not a failure of the
+     * scenario. */
     assert_int_equal(setenv("TINKER_TELEMETRY", "0", 1), 0);
     failmem_start();
     bool ok = scenario(user);

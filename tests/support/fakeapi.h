@@ -136,11 +136,11 @@ typedef struct fakeapi_request {
     const char *method;
     const char *target; /* as sent, with the query */
     const char *path;   /* percent-decoded, without the query */
-    const char *query;  /* behind "?", as sent; "" when there is none */
+    const char *query;  /* after "?", as sent; "" when there is none */
     int http_minor;     /* 1 = HTTP/1.1 */
     const fakeapi_header_line *headers;
     size_t headers_n;
-    const char *body; /* NUL behind */
+    const char *body; /* followed by a NUL */
     size_t body_n;
     bool is_whole; /* false: answered or reset before the body was read */
 } fakeapi_request;

@@ -12,7 +12,7 @@
 
 #define READ_BYTES        ((size_t)64 * 1024)
 #define READS_PER_TURN    16
-#define PENDING_MAX_BYTES ((size_t)1024 * 1024) /* pipelined behind a parked request */
+#define PENDING_MAX_BYTES ((size_t)1024 * 1024) /* pipelined after a parked request */
 
 void fakeapi_waiters_add(fakeapi_waiters *list, fakeapi_conn *conn)
 {
@@ -428,7 +428,7 @@ static bool move(fakeapi_conn *conn)
     return false;
 }
 
-/* Everything said so far leaves before the next move: a fault behind a piece must not
+/* Everything said so far leaves before the next move: a fault after a piece must not
  * overtake it. */
 static void run(fakeapi_conn *conn)
 {

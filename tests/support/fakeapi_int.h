@@ -71,7 +71,7 @@ struct fakeapi_conn {
     fakeapi_phase phase;
     unsigned events;       /* what epoll watches */
     fakeapi_http http;     /* the request being read */
-    fakeapi_bytes pending; /* received behind the request in work */
+    fakeapi_bytes pending; /* received after the request in work */
     bool has_eof;
     bool keep_alive; /* as far as the request is concerned */
     bool is_head_method;

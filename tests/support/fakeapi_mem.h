@@ -9,7 +9,7 @@
 #include "base/tk.h"
 
 void *fakeapi_alloc(size_t size);              /* zeroed; never NULL */
-char *fakeapi_dup(const void *data, size_t n); /* with a NUL behind; data NULL = n 0 */
+char *fakeapi_dup(const void *data, size_t n); /* NUL-terminated; data NULL = n 0 */
 char *fakeapi_dup_text(const char *text);      /* NULL gives NULL */
 void fakeapi_release(void *ptr);               /* accepts NULL */
 
@@ -32,7 +32,7 @@ void fakeapi_bytes_put(fakeapi_bytes *bytes, const void *data, size_t n);
 void fakeapi_bytes_puts(fakeapi_bytes *bytes, const char *text);
 void fakeapi_bytes_printf(fakeapi_bytes *bytes, const char *format, ...) TK_PRINTF(2, 3);
 void fakeapi_bytes_drop_front(fakeapi_bytes *bytes, size_t n);
-const char *fakeapi_bytes_cstr(fakeapi_bytes *bytes); /* NUL behind, not counted in n */
+const char *fakeapi_bytes_cstr(fakeapi_bytes *bytes); /* NUL, not counted in n */
 void fakeapi_bytes_dispose(fakeapi_bytes *bytes);
 
 #endif

@@ -176,7 +176,7 @@ static uint64_t hash_bytes(uint64_t hash, const char *p, size_t n)
 }
 
 /* A retried ephemeral save carries a new sampling_session_seq_id (docs/protocol.md §2.3):
- * it is the same request all the same, or it would be lost for ever. */
+ * it is the same request all the same, or it would be lost forever. */
 static uint64_t hash_request(const fakeapi_request *request)
 {
     static const char key[] = "\"sampling_session_seq_id\":";

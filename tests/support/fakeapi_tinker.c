@@ -14,7 +14,7 @@
 
 typedef struct endpoint_row {
     const char *method;
-    const char *path; /* behind "/api/v1/"; a "/" at its end takes an id */
+    const char *path; /* after "/api/v1/"; a "/" at its end takes an id */
     tinker_endpoint run;
     const tk_schema *schema; /* of the JSON body; NULL = not looked at */
 } endpoint_row;

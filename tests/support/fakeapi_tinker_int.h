@@ -90,7 +90,7 @@ typedef struct tinker_call {
     fakeapi_conn *conn;
     const fakeapi_request *request;
     const char *kind; /* name of the work, for the log */
-    const char *tail; /* path behind "samplers/" and the like */
+    const char *tail; /* path after "samplers/" and the like */
     tk_arena arena;
     const tk_json *body; /* an object; NULL: none, or protobuf */
     fakeapi_answer *out;

@@ -25,7 +25,7 @@ typedef struct fakefront fakefront;
 typedef enum fakefront_talk {
     FAKEFRONT_HTTP1,   /* http/1.1 */
     FAKEFRONT_HTTP2,   /* h2 where the client offers it, else http/1.1 */
-    FAKEFRONT_GARBAGE, /* the same, but what it says then is no HTTP/2 */
+    FAKEFRONT_GARBAGE, /* the same, but what it sends then is not HTTP/2 */
     FAKEFRONT_GOAWAY,  /* the same, but the first request ends the connection: GOAWAY */
     FAKEFRONT_HANG_UP  /* the same, with FIN and without a word */
 } fakefront_talk;

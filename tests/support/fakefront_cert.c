@@ -1,4 +1,4 @@
-/* Keys and certificates of the front: an authority, a server, a client; made anew each
+/* Keys and certificates of the front: an authority, a server, a client; made again each
  * time. What a client under test has to read lies in a temporary folder that is removed
  * at the end; the keys of the authority and of the server never leave the process. */
 #include <openssl/pem.h>

@@ -2,7 +2,7 @@
  * With a fake clock and a manual loop a test drives the client step by step.
  *
  * Answers are delivered by the loop's next turn, as a real transport would. Everything on
- * the test's thread. Paths are the part behind "/api/v1/". */
+ * the test's thread. Paths are the part after "/api/v1/". */
 #ifndef SUPPORT_FAKETRANSPORT_H
 #define SUPPORT_FAKETRANSPORT_H
 
@@ -26,7 +26,7 @@ typedef struct fakeanswer {
 typedef struct fakeseen {
     char path[160];
     int64_t at_ms;
-    char *body;               /* NUL behind */
+    char *body;               /* followed by a NUL */
     char *headers;            /* lines, each with "\n" behind */
     tk_http_request *request; /* NULL once answered or cancelled */
     bool is_answered;         /* the answer below is on its way */

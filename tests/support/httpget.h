@@ -25,7 +25,7 @@ typedef struct httpget_response {
     int minor;          /* HTTP/1.minor */
     unsigned interim;   /* 1xx answers in front of it */
     fakeapi_bytes head; /* status line and header lines */
-    fakeapi_bytes body; /* decoded; after CUT or RESET as far as it came; NUL behind */
+    fakeapi_bytes body; /* decoded; after CUT or RESET as far as it came; then a NUL */
     unsigned chunks;    /* how many carried the body, 0 = not chunked */
     bool has_length;
     uint64_t length;

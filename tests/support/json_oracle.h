@@ -6,7 +6,7 @@
  *   - we stop at 128 levels, jansson at 2,048;
  *   - jansson has no integers beyond int64; we read them as UINT or REAL;
  *   - jansson has no NUL in keys;
- *   - jansson loses a NUL byte (outside of strings) behind a number or a word. */
+ *   - jansson loses a NUL byte (outside of strings) after a number or a word. */
 #ifndef SUPPORT_JSON_ORACLE_H
 #define SUPPORT_JSON_ORACLE_H
 

@@ -41,7 +41,7 @@ void proc_signal(proc *p, int number);
 /* Reads until it ended; its exit code. */
 int proc_wait(proc *p);
 
-const char *proc_out(proc *p); /* what it said on standard output; NUL behind */
+const char *proc_out(proc *p); /* what it said on standard output; followed by a NUL */
 const char *proc_err(proc *p);
 
 void proc_free(proc **p); /* kills it if it still runs */

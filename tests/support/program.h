@@ -21,7 +21,7 @@ typedef struct program {
     /* how it went */
     pid_t pid;
     int in_fd, out_fd, err_fd; /* -1: closed */
-    tk_buf out, err;           /* with a NUL behind; a terminal has only out */
+    tk_buf out, err;           /* NUL-terminated; a terminal has only out */
     int code;                  /* exit code, or 128 + signal */
 } program;
 

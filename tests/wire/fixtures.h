@@ -109,7 +109,7 @@ static inline const char *fixture_text(const tk_json *object, const char *key)
 {
     const tk_json *value = fixture_need(object, key);
     assert_int_equal(value->type, TK_JSON_STRING);
-    return value->as.string.p; /* has a NUL behind it */
+    return value->as.string.p; /* has a NUL after it */
 }
 
 static inline int64_t fixture_int(const tk_json *object, const char *key)

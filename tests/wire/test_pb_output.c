@@ -160,7 +160,7 @@ static void test_pb_output_offset_refusals(void **unused)
     static const char *const offsets[] = {
         I64(4) I64(8),                    /* does not begin at 0 */
         I64(0) I64(4),                    /* ends before the data */
-        I64(0) "0c00000000000000",        /* ends behind the data */
+        I64(0) "0c00000000000000",        /* ends after the data */
         I64(0) I64(8) I64(4) I64(8),      /* goes back */
         I64(0) I64(2) I64(8),             /* inside an item */
         I64(0) "fcffffffffffffff" I64(8), /* negative */

@@ -362,7 +362,7 @@ static void test_schema_duplicates(void **unused)
                 "{\"metrics\":{\"a\":2.0,\"b\":3.0,\"c\":4.0}}");
 }
 
-/* Text that is no JSON: the error is the parser's, with its offset. */
+/* Text that is not JSON: the error is the parser's, with its offset. */
 static void test_schema_not_json(void **unused)
 {
     (void)unused;

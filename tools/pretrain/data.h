@@ -20,7 +20,7 @@ TK_NODISCARD tinkc_code pre_data_load(pre_data *data, const tk_tok *tok, const c
 void pre_data_dispose(pre_data *data);
 
 /* The next sequence of n inputs. A document that it cuts comes again, whole, at the start
- * of the next one; at the end of the text it begins anew. n is at most `longest`. */
+ * of the next one; at the end of the text it begins again. n is at most `longest`. */
 pre_seq pre_data_next(pre_data *data, size_t n);
 
 #endif

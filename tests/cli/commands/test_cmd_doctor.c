@@ -39,8 +39,8 @@ static void fix_close(fix *f)
     tk_arena_dispose(&f->arena);
 }
 
-/* Runs it: the check called `broken` failed, those before it did not, those behind it
- * were not tried. NULL: all is well. */
+/* Runs it: the check called `broken` failed, those before it did not, those after it were
+ * not tried. NULL: all is well. */
 static void expect_broken(fix *f, const char *broken, const char *hint)
 {
     const tk_json *json = NULL;

@@ -56,7 +56,7 @@ static void test_local_command(void **state)
     assert_false(is_served(&p)); /* it is over when the command is */
     assert_true(program_said(&p.out, "/sampler_weights/d"));
     assert_false(program_said(&p.err, "listening"));      /* its log is in a file */
-    program_run(&p, PROGRAM_ARGS(TRAIN("2"), "--local")); /* behind the command, too */
+    program_run(&p, PROGRAM_ARGS(TRAIN("2"), "--local")); /* after the command, too */
     assert_int_equal(p.code, 0);
     program_env(&p, "TINKER_BASE_URL=local");
     program_run(&p, PROGRAM_ARGS(TRAIN("2")));

@@ -328,7 +328,7 @@ static void test_train_killed_and_resumed(void **state)
     modelfix f;
     fix_open(&f, HANGS("5"));
     program_start(&f.p, PROGRAM_ARGS(RUN_ARGS("killed")));
-    wait_step(&f, "killed.m", "\"step\":5,"); /* two steps behind the checkpoint */
+    wait_step(&f, "killed.m", "\"step\":5,"); /* two steps after the checkpoint */
     assert_int_equal(kill(f.p.pid, SIGKILL), 0);
     program_end(&f.p);
     assert_int_equal(f.p.code, 128 + SIGKILL);

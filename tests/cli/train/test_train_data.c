@@ -171,7 +171,7 @@ static void test_train_data_empty(void **state)
     train_data_dispose(&set);
 }
 
-/* A byte order mark before the first line is no part of it; elsewhere it is no JSON. */
+/* A byte order mark before the first line is not part of it; elsewhere it is not JSON. */
 static void test_train_data_mark(void **state)
 {
     (void)state;

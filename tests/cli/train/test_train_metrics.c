@@ -13,7 +13,7 @@ static void write_steps(train_metrics *metrics, size_t from, size_t to)
     }
 }
 
-/* What lies behind the checkpoint comes again, also a line that was cut in its middle. */
+/* What lies after the checkpoint comes again, also a line that was cut in its middle. */
 static void test_train_metrics_resume(void **state)
 {
     (void)state;

@@ -157,7 +157,7 @@ static void test_call_l1_exhausted(void **unused)
     }
 }
 
-/* What is no fault of the network is not tried again. */
+/* What is not a fault of the network is not tried again. */
 static void test_call_l1_local_failures(void **unused)
 {
     (void)unused;

@@ -56,8 +56,8 @@ static void test_poll_row_2_408(void **unused)
     pollfix_close(&p);
 }
 
-/* Row 3: a body that is no JSON leaves the count of bad requests alone; connection
- * errors count anew. */
+/* Row 3: a body that is not JSON leaves the count of bad requests alone; connection
+ * errors count from 0 again. */
 static void test_poll_row_3_408_text(void **unused)
 {
     (void)unused;
@@ -164,7 +164,8 @@ static void test_poll_row_5_server_errors(void **unused)
     }
 }
 
-/* Row 6: three bad requests are forgiven, at once; connection errors count anew. */
+/* Row 6: three bad requests are forgiven, at once; connection errors count from 0
+ * again. */
 static void test_poll_row_6_bad_request(void **unused)
 {
     (void)unused;

@@ -1,4 +1,4 @@
-/* Waits that explain themselves, on a fake clock: in the log behind 30 s and then every
+/* Waits that explain themselves, on a fake clock: in the log after 30 s and then every
  * minute, and as a list of all that is pending, from any thread.
  * Links: peer */
 #include <stdio.h>

@@ -88,7 +88,7 @@ static void test_wirelog_dump(void **unused)
     assert_non_null(strstr(f.log, "\"tokens\":[1,2,3]"));
     assert_non_null(strstr(f.log, "http: < {\"request_id\":\"r\"}\n"));
     assert_non_null(strstr(f.log, "http: < content-type: application/x-protobuf\n"));
-    assert_non_null(strstr(f.log, " bytes\n")); /* the result is no text */
+    assert_non_null(strstr(f.log, " bytes\n")); /* the result is not text */
     assert_null(strstr(f.log, "tml-test"));
     tinkc_sampling_close(&sampling);
     clientfix_close(&f);

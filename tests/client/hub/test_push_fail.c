@@ -92,7 +92,7 @@ static void test_push_log(void **unused)
 
 /* ---- what comes from the server ---- */
 
-/* C-064: what is no whole adapter is not pushed. */
+/* C-064: what is not a whole adapter is not pushed. */
 static void test_push_content(void **unused)
 {
     (void)unused;

@@ -146,7 +146,7 @@ static tinkc_code search_in(hubfix *f, const char *model, const char **variables
     return code;
 }
 
-/* M-132: each place in turn; the first that has it decides, and nobody behind it is
+/* M-132: each place in turn; the first that has it decides, and none after it is
  * asked. */
 static void test_lookup_order(void **unused)
 {
@@ -215,7 +215,7 @@ static void test_lookup_hf_places(void **unused)
     }
 }
 
-/* M-137: a ref that leads out of the cache is no ref. */
+/* M-137: a ref that leads out of the cache is not a ref. */
 static void test_lookup_hostile_ref(void **unused)
 {
     (void)unused;

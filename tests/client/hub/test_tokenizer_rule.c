@@ -26,7 +26,7 @@ static void check_rows(const row *rows, size_t n)
     }
 }
 
-/* what the server says, without what stands behind ":", which is the revision. */
+/* what the server says, without what follows ":", which is the revision. */
 static void test_rule_said(void **unused)
 {
     (void)unused;

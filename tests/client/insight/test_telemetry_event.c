@@ -91,7 +91,7 @@ static void test_event_of_a_failure(void **unused)
     clientfix_close(&f);
 }
 
-/* A cancelled operation is no failure. */
+/* A cancelled operation is not a failure. */
 static void test_event_none_for_cancelled(void **unused)
 {
     (void)unused;

@@ -263,7 +263,7 @@ static void test_pager_checkpoints_counted(void **unused)
     tinkc_pager_close(&pager);
 
     script_pages(api, path, "checkpoints", 100, 100);
-    options.limit = 100; /* known beforehand: the page is no larger */
+    options.limit = 100; /* known beforehand: the page is not larger */
     assert_int_equal(tinkc_pager_checkpoints(&pager, service, &options, NULL), TINKC_OK);
     assert_int_equal(take(pager, SIZE_MAX), 100);
     assert_int_equal(fakeapi_count(api, "GET", path), 5);

@@ -231,7 +231,7 @@ static void test_sample_null(void **unused)
     tinkc_logprobs_free(&logprobs);
 }
 
-/* docs/protocol.md §5.4, row 10 of §4: a result that is gone is asked for anew, with a
+/* docs/protocol.md §5.4, row 10 of §4: a result that is gone is asked for again, with a
  * new id, after 0.5 s, 1 s, 2 s ... 10 s, 25 % around each; there is no limit. */
 static void test_sample_gone(void **unused)
 {
@@ -290,7 +290,7 @@ static void fail_work(clientfix *f, const char *category)
     clientfix_advance(f, 10000);
 }
 
-/* A-078, A-079, A-095: failed work is submitted anew as often as the option says; never
+/* A-078, A-079, A-095: failed work is submitted again as often as the option says; never
  * when it is the user's fault. */
 static void test_sample_categories(void **unused)
 {
@@ -325,7 +325,7 @@ static void test_sample_categories(void **unused)
 }
 
 /* A-091, A-081: L1 stays out of submissions; L2 tries for five minutes, then L3 begins
- * anew with a new id. Seen by the numbers: within L2 the id stays. */
+ * again with a new id. Seen by the numbers: within L2 the id stays. */
 static void test_sample_layers(void **unused)
 {
     (void)unused;
@@ -446,7 +446,7 @@ static void test_sample_slots(void **unused)
     tinkc_wait wait = TINKC_WAIT_INIT;
     assert_int_equal(tinkc_future_status(&wait, futures[2], NULL), TINKC_OK);
     assert_int_equal(wait.stage, TINKC_STAGE_BUDGET);
-    tinkc_future_cancel(futures[2]); /* the one behind it is let in */
+    tinkc_future_cancel(futures[2]); /* the one after it is let in */
     assert_true(samplefix_finish(&f));
     assert_int_equal(faketransport_count(&f.net, SAMPLE), 3);
     assert_true(samplefix_finish(&f) && samplefix_accept(&f) && samplefix_finish(&f));
@@ -531,7 +531,7 @@ static void test_sample_deadline(void **unused)
     }
 }
 
-/* A 2xx that is no future, and a result that is none. */
+/* A 2xx that is not a future, and a result that is none. */
 static void test_sample_malformed(void **unused)
 {
     (void)unused;

@@ -163,7 +163,7 @@ static bool on_batch(size_t index, const tinkc_samples *samples, const tinkc_err
     assert_true((samples == NULL) == (error != NULL));
     b->failures += error != NULL;
     if (samples != NULL) {
-        /* the peer answers with the token behind the last one of the prompt */
+        /* the peer answers with the token after the last one of the prompt */
         size_t n = 0;
         assert_int_equal(tinkc_samples_tokens(&n, samples, 0)[0], (int)index + 2);
     }

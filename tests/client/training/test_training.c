@@ -199,7 +199,7 @@ static void test_training_save_and_sample(void **unused)
     trainfix_close(&f);
 }
 
-/* M-063: load into the model, with the token of somebody else. */
+/* M-063: load into the model, with the token of another user. */
 static void test_training_load(void **unused)
 {
     (void)unused;
@@ -246,7 +246,7 @@ static void test_training_info(void **unused)
     trainfix_close(&f);
 }
 
-/* Unloading stands behind what was called before, and takes no number. */
+/* Unloading waits for what was called before, and takes no number. */
 static void test_training_unload(void **unused)
 {
     (void)unused;

@@ -1,5 +1,5 @@
-/* How training clients are made on the scripted peer: anew, from many threads, from a
- * checkpoint, with the token of somebody else (A-023, A-059, A-151).
+/* How training clients are made on the scripted peer: new, from many threads, from a
+ * checkpoint, with the token of another user (A-023, A-059, A-151).
  * Links: peer */
 #include <pthread.h>
 #include <stdio.h>
@@ -46,7 +46,7 @@ static void *create_two(void *user)
     return NULL;
 }
 
-/* The number behind the last ":"; each of 0..n-1 may come once. */
+/* The number after the last ":"; each of 0..n-1 may come once. */
 static void check_number(const char *id, bool *seen, int n)
 {
     int number = 0;
@@ -160,7 +160,7 @@ static void test_training_from_state_by_load(void **unused)
     trainfix_close(&f);
 }
 
-/* B-258: where credentials are exchanged for JWTs, the token of somebody else is too, and
+/* B-258: where credentials are exchanged for JWTs, the token of another user is too, and
  * the checkpoint is asked for and loaded with what came back. */
 static void test_training_from_state_exchanges_the_token(void **unused)
 {

@@ -157,7 +157,7 @@ static int mean(double *loss, tinkc_metrics *metrics, tinkc_custom_item *items, 
 }
 
 /* A-148, A-036: in chunks, one after the other; the step called next waits for the second
- * half and has the number behind it. */
+ * half and has the number after it. */
 static void test_custom_loss_in_chunks(void **unused)
 {
     (void)unused;
@@ -201,7 +201,7 @@ static int refuse(double *loss, tinkc_metrics *metrics, tinkc_custom_item *items
     return *mode == 0 ? 42 : 0;
 }
 
-/* A callback that fails, gradients that are no numbers, a forward that fails: no second
+/* A callback that fails, gradients that are not numbers, a forward that fails: no second
  * half, and the turn is given back. */
 static void test_custom_loss_fails(void **unused)
 {

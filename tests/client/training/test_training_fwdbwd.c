@@ -220,8 +220,8 @@ static void test_fwdbwd_compressed(void **unused)
     batchfix_close(&f);
 }
 
-/* A-018, A-021: the step behind a batch is submitted while results are awaited; its
- * seq_id follows the block of the batch. */
+/* A-018, A-021: the step after a batch is submitted while results are awaited; its seq_id
+ * follows the block of the batch. */
 static void test_fwdbwd_then_step(void **unused)
 {
     (void)unused;

@@ -8,8 +8,8 @@
 /* ---- failures ---- */
 
 /* A-022, B-255, design §3: a chunk that is refused fails the batch and says what was
- * applied; the first chunk is never sent; the step behind it fails here; what comes
- * after works. */
+ * applied; the first chunk is never sent; the step after it fails here; what comes after
+ * works. */
 static void test_fwdbwd_failed_chunk(void **unused)
 {
     (void)unused;
@@ -68,7 +68,7 @@ static void test_fwdbwd_step_after_partial(void **unused)
     batchfix_close(&f);
 }
 
-/* A single chunk that is refused applied nothing: the step behind it goes out. */
+/* A single chunk that is refused applied nothing: the step after it goes out. */
 static void test_fwdbwd_failed_single(void **unused)
 {
     (void)unused;

@@ -117,7 +117,7 @@ static void forbid_second(downloadfix *f, size_t index, fileserver_reply *reply)
     }
 }
 
-/* M-131: a URL that has expired is asked for anew, and the transfer goes on. */
+/* M-131: a URL that has expired is asked for again, and the transfer goes on. */
 static void test_download_expired_url(void **unused)
 {
     (void)unused;
@@ -160,7 +160,7 @@ static void new_version(downloadfix *f, size_t index, fileserver_reply *reply)
     reply->etag = index == 0 ? "\"v1\"" : "\"v2\"";
 }
 
-/* The archive was built anew in between: it starts over instead of mixing two. */
+/* The archive was built again in between: it starts over instead of mixing two. */
 static void test_download_changed_archive(void **unused)
 {
     (void)unused;

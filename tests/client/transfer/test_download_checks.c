@@ -114,7 +114,7 @@ static void test_download_cut_between_members(void **unused)
     free(b.p);
 }
 
-/* Noise is no archive. */
+/* Noise is not an archive. */
 static void test_download_not_an_archive(void **unused)
 {
     (void)unused;
@@ -124,7 +124,7 @@ static void test_download_not_an_archive(void **unused)
     downloadfix_close(&f);
 }
 
-/* M-131: members that are not allowed, each behind a good one. */
+/* M-131: members that are not allowed, each after a good one. */
 static void test_download_hostile_members(void **unused)
 {
     (void)unused;

@@ -201,7 +201,7 @@ static void test_chat_trained(void **unused)
     close_kit(&k);
 }
 
-/* A newline behind the end of a turn is the template's: it is not trained. */
+/* A newline after the end of a turn is the template's: it is not trained. */
 static void test_chat_newline_behind_turn(void **unused)
 {
     (void)unused;

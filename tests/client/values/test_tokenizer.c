@@ -155,7 +155,7 @@ static void test_tokenizer_batch(void **unused)
     tinkc_tokenizer_free(&t);
 }
 
-/* M-135: what is no character becomes U+FFFD, whole and in pieces. */
+/* M-135: what is not a character becomes U+FFFD, whole and in pieces. */
 static void test_tokenizer_decode(void **unused)
 {
     (void)unused;

@@ -47,7 +47,7 @@ static void test_adamw_goldens(void **unused)
     eng_pool_free(pool);
 }
 
-/* A large eps shows where it is added: behind the root, after its correction. */
+/* A large eps shows where it is added: after the root, after its correction. */
 static void test_eps_outside_the_root(void **unused)
 {
     (void)unused;

@@ -21,7 +21,7 @@ static void test_srv_names_are_checked(void **state)
 }
 
 /* A name of the largest size is one like any other, though no file system takes it with
- * anything behind it. */
+ * anything after it. */
 static void test_srv_long_names_are_saved(void **state)
 {
     (void)state;

@@ -212,7 +212,7 @@ static void test_tok_refuses(void **unused)
                      TINKC_E_MISSING);
 }
 
-/* A pair that comes twice has the rank of its last place: "Q X" behind "X Z" loses. The
+/* A pair that comes twice has the rank of its last place: "Q X" after "X Z" loses. The
  * leftmost of equal pairs is merged first. */
 static void test_tok_merge_order(void **unused)
 {

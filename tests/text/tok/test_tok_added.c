@@ -124,7 +124,7 @@ static void check_ids(const tk_tok *tok, const char *text, bool plain_text,
     tk_tok_ids_dispose(&ids);
 }
 
-/* M-133: in plain text a special token of one character is no character of the model,
+/* M-133: in plain text a special token of one character is not a character of the model,
  * unless the model has it too. */
 static void test_tok_added_is_no_character(void **unused)
 {
