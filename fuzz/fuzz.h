@@ -1,5 +1,4 @@
-/* What a fuzz target defines. It returns 0, and calls fuzz_fail when a promise is broken:
- * that, a sanitizer report, a hang or a leak is a finding. Thread: one. */
+/* What a fuzz target defines, and what it calls. Thread: one. */
 #ifndef FUZZ_FUZZ_H
 #define FUZZ_FUZZ_H
 
@@ -8,7 +7,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+/* Between the records of an input. */
+#define FUZZ_SEPARATOR "\n\x1e\x1e\n"
+
+/* Defined by each target: runs one record and returns 0. Calls fuzz_fail when a promise is
+ * broken: that, a sanitizer report, a hang or a leak is a finding. */
+int fuzz_record(const uint8_t *data, size_t size);
+
+/* How many records were run (records.c). */
+extern size_t fuzz_records;
 
 static inline void fuzz_fail(const char *what)
 {

@@ -28,7 +28,7 @@ static void check(const tk_chat_layout *layout, size_t n_messages)
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int fuzz_record(const uint8_t *data, size_t size)
 {
     tk_chat chat;
     tk_chat_init(&chat);

@@ -36,7 +36,7 @@ static void check_http(tk_str text)
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int fuzz_record(const uint8_t *data, size_t size)
 {
     tk_str text = {(const char *)data, size};
     check_rfc3339(text);

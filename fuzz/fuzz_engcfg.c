@@ -28,7 +28,7 @@ static void check(const eng_config *c)
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int fuzz_record(const uint8_t *data, size_t size)
 {
     const char *text = (const char *)data;
     const char *cut = size > 0 ? memchr(text, '\0', size) : NULL;

@@ -103,7 +103,7 @@ static void check(const eng_item *item, const eng_loss *loss)
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int fuzz_record(const uint8_t *data, size_t size)
 {
     source s = {data, size};
     eng_model model = {.config = {.vocabulary = VOCABULARY, .context = 12}};

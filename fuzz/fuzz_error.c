@@ -28,7 +28,7 @@ static void check(const tk_err *err, const tk_error_response *response)
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int fuzz_record(const uint8_t *data, size_t size)
 {
     if (size == 0) {
         return 0;

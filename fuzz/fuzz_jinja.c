@@ -13,7 +13,7 @@ static const char data[] =
     "\"arguments\": {\"x\": [1, 2.5, true]}}}]}], \"tools\": [{\"a\": {}}], \"s\": \"a b\\n\", "
     "\"i\": -3, \"f\": 2.5, \"n\": null, \"t\": true, \"add_generation_prompt\": true}";
 
-int LLVMFuzzerTestOneInput(const uint8_t *source, size_t size)
+int fuzz_record(const uint8_t *source, size_t size)
 {
     tk_jinja *tpl = NULL;
     if (tk_jinja_parse(&tpl, (tk_str){(const char *)source, size}, NULL) != TINKC_OK) {

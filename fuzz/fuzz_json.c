@@ -3,7 +3,7 @@
 #include "fuzz.h"
 #include "support/json_oracle.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int fuzz_record(const uint8_t *data, size_t size)
 {
     const char *verdict = json_oracle_check((const char *)data, size);
     if (verdict != NULL) {

@@ -50,7 +50,7 @@ out:
     tk_buf_dispose(&second);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int fuzz_record(const uint8_t *data, size_t size)
 {
     if (size == 0) {
         return 0;

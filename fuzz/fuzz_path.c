@@ -8,7 +8,7 @@
 #include "fuzz.h"
 #include "wire/path.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int fuzz_record(const uint8_t *data, size_t size)
 {
     tk_str text = {(const char *)data, size};
     tk_path path;

@@ -24,7 +24,7 @@ static bool is_exempt(const void *message, tinkc_code written)
     return written == TINKC_E_INVALID || is_nothing;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int fuzz_record(const uint8_t *data, size_t size)
 {
     tk_fwdbwd_output message;
     const fuzz_pb pb = {&message, decode, encode, is_exempt};

@@ -14,7 +14,7 @@ static tinkc_code encode(tk_buf *out, const void *message)
     return tk_pb_sample_encode(out, message, NULL);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int fuzz_record(const uint8_t *data, size_t size)
 {
     tk_sample_response message;
     const fuzz_pb pb = {&message, decode, encode, NULL};

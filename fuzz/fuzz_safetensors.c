@@ -26,7 +26,7 @@ static void read_all(const eng_st *st)
     (void)eng_st_metadata(st, "format");
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int fuzz_record(const uint8_t *data, size_t size)
 {
     static eng_pool *pool; /* of one thread, kept: it costs more than the input */
     tk_str bytes = {(const char *)data, size};

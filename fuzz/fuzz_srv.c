@@ -228,7 +228,7 @@ static void open_first(void)
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int fuzz_record(const uint8_t *data, size_t size)
 {
     static bool opened;
     char method[8], letters[16];

@@ -31,7 +31,7 @@ static tinkc_code feed(tk_buf *out, const char *p, size_t n, size_t piece)
     return code;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int fuzz_record(const uint8_t *data, size_t size)
 {
     const char *p = (const char *)data;
     size_t pieces[] = {size, 1, size / 2 + 1};

@@ -23,7 +23,7 @@ static void use(const tk_tok *tok, tk_str text)
     tk_tok_ids_dispose(&ids);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int fuzz_record(const uint8_t *data, size_t size)
 {
     tk_str text = {(const char *)data, size};
     tk_str json = tk_str_cut(&text, '\0');

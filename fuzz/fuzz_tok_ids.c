@@ -40,7 +40,7 @@ static void check(const tk_tok *tok, const int32_t *ids, size_t n, bool skip)
     tk_buf_dispose(&parts);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int fuzz_record(const uint8_t *data, size_t size)
 {
     static tk_tok *toks[2];
     if (toks[0] == NULL) {

@@ -56,7 +56,7 @@ static void check_decode(const tk_tok *tok, const tk_tok_ids *ids)
     tk_buf_dispose(&pieces);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int fuzz_record(const uint8_t *data, size_t size)
 {
     static tk_tok *toks[2];
     if (toks[0] == NULL) {

@@ -6,7 +6,7 @@
 
 #include "fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int fuzz_record(const uint8_t *data, size_t size)
 {
     tk_tok_config config;
     tk_err err = TK_ERR_INIT;

@@ -9,7 +9,7 @@
 
 #define CAP_BYTES TK_MIB
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int fuzz_record(const uint8_t *data, size_t size)
 {
     static tk_zstd z; /* kept, so that a context that was used badly is used again */
     tk_buf plain;

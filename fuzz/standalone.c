@@ -8,11 +8,12 @@
 
 #include "fuzz.h"
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
 #define MAX_INPUT_BYTES ((long)16 * 1024 * 1024)
 
 static size_t count;
 
-/* The input gets a block of exactly its size, so that ASan sees a read past it. */
 static int run_file(const char *path)
 {
     FILE *file = fopen(path, "rb");
@@ -54,6 +55,6 @@ int main(int argc, char **argv)
             return 1;
         }
     }
-    printf("%zu inputs\n", count);
+    printf("%zu inputs, %zu records\n", count, fuzz_records);
     return count > 0 ? 0 : 1;
 }

@@ -1,10 +1,15 @@
 #!/usr/bin/env bash
-# Every fuzz target builds for libFuzzer, has a corpus, and its corpus replays clean under
-# ASan and UBSan.
+# Every fuzz target builds for libFuzzer, has a corpus of at most 40 files, and its corpus
+# replays clean under ASan and UBSan.
 set -eu
 cd "$(dirname "$0")/.."
 targets=$(find fuzz -maxdepth 1 -name 'fuzz_*.c' -exec basename {} .c \; | sed 's/^fuzz_//' | sort)
 [ -n "$targets" ] || { echo "nothing to check: no fuzz targets"; exit 1; }
+for name in $targets; do
+    files=$(find "fuzz/corpora/$name" -type f | wc -l)
+    [ "$files" -le 40 ] ||
+        { echo "fuzz/corpora/$name has $files files, at most 40: scripts/fuzz-trim.py $name"; exit 1; }
+done
 
 cmake --preset fuzz >/dev/null
 cmake --build --preset fuzz --target fuzzers -j2 >build/fuzz/build.log 2>&1 ||
@@ -15,6 +20,7 @@ for name in $targets; do
     grep -qx "ok replay_$name replay_$name" build/asan/tests-run.txt ||
         { echo "the corpus of $name was not replayed"; exit 1; }
 done
-inputs=$(sed -n 's/^[0-9]*: \([0-9]*\) inputs$/\1/p' <<<"$out" | awk '{ n += $1 } END { print n + 0 }')
+read -r inputs records < <(sed -n 's/^[0-9]*: \([0-9]*\) inputs, \([0-9]*\) records$/\1 \2/p' <<<"$out" |
+    awk '{ n += $1; r += $2 } END { print n + 0, r + 0 }')
 [ "$inputs" -gt 0 ] || { echo "no inputs were replayed"; exit 1; }
-echo "$(wc -w <<<"$targets") targets, $inputs inputs"
+echo "$(wc -w <<<"$targets") targets, $inputs inputs, $records records"

@@ -2,8 +2,8 @@
 # Runs the fuzz targets, one after the other, with ASan and UBSan.
 #   scripts/fuzz.sh [seconds per target, default 600] [target...]     e.g. 60 json
 # A finding (crash, sanitizer report, hang, leak, broken promise) ends with 1; its input is
-# kept in build/fuzz/findings/<target>/. Inputs that reach new code are merged into
-# fuzz/corpora/<target>/, where scripts/fuzz-trim.py holds the corpus small; commit them.
+# kept in build/fuzz/findings/<target>/. scripts/fuzz-trim.py adds what reaches new code to
+# fuzz/corpora/<target>/, and keeps that small; commit it.
 # FUZZ_MAX_LEN sets the largest input (bytes, default 4096).
 set -eu
 cd "$(dirname "$0")/.."
@@ -30,13 +30,15 @@ fi
 
 # run_target NAME: true when nothing was found
 run_target() {
-    local name=$1 program=build/fuzz/fuzz/fuzz_$1 seeds=fuzz/corpora/$1
+    local name=$1 program=build/fuzz/fuzz/fuzz_$1 seeds=build/fuzz/seeds/$1
     local work=build/fuzz/work/$1 findings=build/fuzz/findings/$1 log=build/fuzz/$1.log
     if [ ! -x "$program" ]; then
         echo "fuzz: no target named $name" >&2
         return 1
     fi
-    mkdir -p "$work" "$findings" "$seeds"
+    rm -rf "$seeds"
+    mkdir -p "$work" "$findings"
+    scripts/fuzz-trim.py --split "fuzz/corpora/$name" "$seeds" # short inputs are better to mutate
     local options=("-max_len=$max_len" -timeout=20 -rss_limit_mb=2048 -print_final_stats=1)
     [ -f "fuzz/dictionaries/$name.dict" ] && options+=("-dict=fuzz/dictionaries/$name.dict")
     if ! "$program" "${options[@]}" "-max_total_time=$seconds" \
@@ -46,14 +48,10 @@ run_target() {
         ls -t "$findings"/* 2>/dev/null | head -n 1
         return 1
     fi
-    "$program" "-max_len=$max_len" -merge=1 "$seeds" "$work" >>"$log" 2>&1 || {
-        tail -n 40 "$log"
-        return 1
-    }
-    scripts/fuzz-trim.py "$seeds"
+    scripts/fuzz-trim.py "$name" || return 1
     local runs
     runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log" | head -n 1)
-    echo "fuzz_$name: no finding in $runs runs, $(find "$seeds" -type f | wc -l) inputs kept"
+    echo "fuzz_$name: no finding in $runs runs"
 }
 
 failed=0
