@@ -1,6 +1,6 @@
-/* Prints what the table of commands says, for people who read: docs/cli.md on standard
- * output, or with a directory as operand the manual pages tinkc.1 and tinkc-COMMAND.1
- * there, one page per command or group. */
+/* Prints the tables of commands as documents: docs/cli.md on standard output or, with a
+ * directory as operand, the manual pages tinkc.1 and tinkc-COMMAND.1 there, one per command
+ * or group. */
 #include <stdio.h>
 #include <string.h>
 #include <tinkc/version.h>
@@ -11,39 +11,40 @@
 static const struct {
     const char *name, *text;
 } environment[] = {
-    {"TINKER_API_KEY", "The credential: a key (tml-...) or a token (eyJ...)."},
-    {"TINKER_CREDENTIAL_CMD", "A shell command that prints a fresh credential."},
-    {"TINKER_BASE_URL", "The server; \"local\" is the same as --local."},
-    {"TINKER_PROJECT_ID", "The project of new sessions."},
-    {"TINKER_TAGS", "Tags of new sessions, between commas."},
-    {"TINKER_LOG", "debug or info: what the library does, on standard error."},
-    {"TINKC_WIRE_DUMP", "1 with TINKER_LOG or -v: every request whole, secrets masked."},
-    {"TINKER_TELEMETRY", "0 switches reports to the server off."},
+    {"TINKER_API_KEY", "Credential: a key (tml-...) or a token (eyJ...)."},
+    {"TINKER_CREDENTIAL_CMD", "Shell command that prints a fresh credential."},
+    {"TINKER_BASE_URL", "URL of the server; \"local\" works like --local."},
+    {"TINKER_PROJECT_ID", "Project of new sessions."},
+    {"TINKER_TAGS", "Tags of new sessions, separated by commas."},
+    {"TINKER_LOG", "debug or info: log of the library on standard error."},
+    {"TINKC_WIRE_DUMP",
+     "1, with TINKER_LOG or -v: log whole requests, with secrets masked."},
+    {"TINKER_TELEMETRY", "0 turns off reports to the server."},
     {"CLOUDFLARE_ACCESS_CLIENT_ID", "With _SECRET: headers for Cloudflare Access."},
-    {"HTTPS_PROXY", "Also HTTP_PROXY, ALL_PROXY and NO_PROXY: proxies."},
-    {"SSL_CERT_FILE", "Also SSL_CERT_DIR: certificates to trust."},
-    {"NO_COLOR", "No colour."},
+    {"HTTPS_PROXY", "Proxy; HTTP_PROXY, ALL_PROXY and NO_PROXY work, too."},
+    {"SSL_CERT_FILE", "Certificates to trust; SSL_CERT_DIR works, too."},
+    {"NO_COLOR", "Turns off colour."},
 };
 
 static const struct {
     int code;
     const char *text;
 } exits[] = {
-    {CMD_OK, "It worked."},
-    {CMD_FAILED, "It did not work, or not all of it."},
-    {CMD_USAGE, "The command line was wrong; nothing was done."},
+    {CMD_OK, "Success."},
+    {CMD_FAILED, "The command failed, or a part of it did."},
+    {CMD_USAGE, "The command line is wrong; nothing was done."},
     {CMD_INTERRUPTED, "Interrupted with Ctrl-C."},
 };
 
 static const char description[] =
     "Trains, samples and serves language models with the Tinker API. Results go to\n"
-    "standard output as tables, or as JSON with --format json (one document) or\n"
-    "--format jsonl (one line per item); progress, questions and errors go to standard\n"
-    "error. Options of the program may stand before or behind the command. SIGUSR1 makes\n"
-    "it say on standard error what it waits for.";
+    "standard output, as tables or, with --format json (one document) and --format jsonl\n"
+    "(one line per item), as JSON. Progress, questions and errors go to standard error.\n"
+    "Options of the program may come before or after the command. On SIGUSR1 the program\n"
+    "lists on standard error the operations that it is waiting for.";
 
-/* Whether the command at `at` opens a page: it has one word, or is the first of its
- * group. */
+/* Returns whether the command at `at` starts a page: it has one word, or is the first of
+ * its group. */
 static bool opens_page(const cmd_spec *const *at)
 {
     size_t n = strcspn((*at)->name, " ");
@@ -59,7 +60,7 @@ static bool is_of_page(const cmd_spec *command, const char *word, size_t n)
 
 /* ---- markdown ---- */
 
-/* In a table a bar would end the cell. */
+/* Escapes bars, which would end the cell of a table. */
 static void md_text(const char *text)
 {
     for (; *text != '\0'; text++) {
@@ -107,8 +108,9 @@ static void md_command(const cmd_spec *command)
 static void md_hints(void)
 {
     printf(
-        "\n## Errors\n\nOne line `Error: ...` on standard error says what failed, a second "
-        "one what to do\nabout it; `-v` adds code, status, request id and causes.\n\n"
+        "\n## Errors\n\nA line `Error: ...` on standard error says what failed, and a line "
+        "`Hint: ...`\nwhat to do about it. `-v` adds code, status, request id and "
+        "causes.\n\n"
         "| code | hint |\n|---|---|\n");
     for (int code = 1; code <= TINKC_E_INTERNAL; code++) {
         const char *hint = cmd_hint((tinkc_code)code);
@@ -119,7 +121,7 @@ static void md_hints(void)
 
 static void markdown(void)
 {
-    printf("# The program tinkc\n\n%s\n\nWhat differs from the official program: "
+    printf("# The program tinkc\n\n%s\n\nDifferences from the official program: "
            "[cli-differences.md](cli-differences.md).\n\n"
            "```\ntinkc [OPTIONS] COMMAND [ARGS]...\n```\n",
            description);
@@ -140,8 +142,8 @@ static void markdown(void)
 
 /* ---- manual pages ---- */
 
-/* Text of one or more lines; roff has its own ideas about dashes, backslashes and what
- * stands at the start of a line. */
+/* Writes text of one or more lines, with what is special in roff escaped: dashes,
+ * backslashes, and dots and quotes at the start of a line. */
 static void put(FILE *to, const char *text)
 {
     bool at_start = true;
@@ -241,7 +243,7 @@ static void man_exits(FILE *to)
     }
 }
 
-/* What the page of a command or group says in its NAME line. */
+/* Writes the description of a command or group for the NAME line of its page. */
 static void page_words(char *out, size_t size, const cmd_spec *first)
 {
     size_t n = strcspn(first->name, " ");
@@ -278,10 +280,9 @@ static void man_page(FILE *to, const char *page, const cmd_spec *const *first)
             man_command(to, *at);
         }
     }
-    fputs(
-        ".PP\nThe options of \\fBtinkc\\fR(1), such as \\fB\\-\\-format\\fR, may be given, "
-        "too.\n",
-        to);
+    fputs(".PP\nThe options of \\fBtinkc\\fR(1), such as \\fB\\-\\-format\\fR, also work "
+          "here.\n",
+          to);
     man_exits(to);
     fputs(".SH SEE ALSO\n.BR tinkc (1)\n", to);
 }

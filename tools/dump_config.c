@@ -1,5 +1,5 @@
 /* Prints the option table of the library, one row per line with tabs between name, type,
- * default, environment variable, range or words, and help, for scripts/gen-docs.py. */
+ * default, environment variable, range or choices, and help, for scripts/gen-docs.py. */
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
-/* Prints the table of what a failure means, one row per line with tabs between when, code
- * (or "-"), class and retry, for scripts/gen-docs.py. */
+/* Prints the table of failures, one row per line with tabs between condition, code (or
+ * "-"), class and retry, for scripts/gen-docs.py. */
 #include <stdio.h>
 
 #include "wire/wire_error.h"

@@ -1,5 +1,5 @@
-/* Runs the programs of examples/ against the real `tinkc serve`, which gets a data
- * directory of its own. */
+/* Runs the programs of examples/ against the real `tinkc serve`, which gets its own data
+ * directory. */
 #ifndef CLI_EXAMPLES_H
 #define CLI_EXAMPLES_H
 
@@ -83,7 +83,24 @@ static inline void examples_stop(examples *e)
     assert_int_equal(system(command), 0);
 }
 
-/* Its exit status. `argument` may be NULL. */
+/* The server of a group of tests, which asks for no key. */
+static examples examples_one;
+
+static inline int examples_open(void **unused)
+{
+    (void)unused;
+    examples_start(&examples_one, NULL);
+    return 0;
+}
+
+static inline int examples_close(void **unused)
+{
+    (void)unused;
+    examples_stop(&examples_one);
+    return 0;
+}
+
+/* Returns the exit status of an example. `argument` may be NULL. */
 static inline int examples_run(examples *e, const char *name, char *argument)
 {
     char path[512];
@@ -108,7 +125,8 @@ static inline int examples_run(examples *e, const char *name, char *argument)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* Runs it without fail, and gives the line of its output that begins with `start`. */
+/* Runs an example that must succeed, and returns the line of its output that starts with
+ * `start`. */
 static inline const char *examples_line(examples *e, const char *name, char *argument,
                                         const char *start)
 {

@@ -5,29 +5,13 @@
 
 #include "cli/examples.h"
 
-static examples e;
-
-static int start(void **unused)
-{
-    (void)unused;
-    examples_start(&e, NULL);
-    return 0;
-}
-
-static int stop(void **unused)
-{
-    (void)unused;
-    examples_stop(&e);
-    return 0;
-}
-
 /* The answer to a question that the model knows is nearly certain. */
 static void test_examples_hello(void **unused)
 {
     (void)unused;
     size_t tokens = 0;
     double logprob = 1;
-    const char *line = examples_line(&e, "01_hello", NULL, "I am Pebble");
+    const char *line = examples_line(&examples_one, "01_hello", NULL, "I am Pebble");
     assert_int_equal(sscanf(line,
                             "I am Pebble, a very small language model.\n"
                             "%zu tokens, log-probability %lf",
@@ -44,7 +28,7 @@ static void test_examples_sft(void **unused)
 {
     (void)unused;
     int before = -1, of = 0, after = 0;
-    const char *line = examples_line(&e, "02_sft", NULL, "right answers");
+    const char *line = examples_line(&examples_one, "02_sft", NULL, "right answers");
     assert_int_equal(
         sscanf(line, "right answers: %d of %d before, %d after", &before, &of, &after),
         3);
@@ -58,7 +42,7 @@ static void test_examples_dpo(void **unused)
 {
     (void)unused;
     int before = -1, of = 0, after = 0;
-    const char *line = examples_line(&e, "04_dpo", NULL, "short answers");
+    const char *line = examples_line(&examples_one, "04_dpo", NULL, "short answers");
     assert_int_equal(sscanf(line, "short answers preferred: %d of %d before, %d after",
                             &before, &of, &after),
                      3);
@@ -74,7 +58,7 @@ static void test_examples_many(void **unused)
     (void)unused;
     int samples = 0, late = -1, best = -1;
     double frequency = 0, p = 1;
-    const char *line = examples_line(&e, "05_many", NULL, "2000 samples");
+    const char *line = examples_line(&examples_one, "05_many", NULL, "2000 samples");
     assert_int_equal(sscanf(line,
                             "%d samples, %d of them overtaken by a later one\n"
                             "most frequent: %d, in %lf of them; its probability is %lf",
@@ -90,14 +74,14 @@ static void test_examples_manage(void **unused)
     (void)unused;
     char folder[128], file[192];
     struct stat st;
-    (void)snprintf(folder, sizeof(folder), "%s/got", e.data);
+    (void)snprintf(folder, sizeof(folder), "%s/got", examples_one.data);
     (void)snprintf(file, sizeof(file), "%s/adapter_model.safetensors", folder);
-    assert_int_equal(examples_run(&e, "02_sft", NULL), 0);
-    const char *line = examples_line(&e, "07_manage", folder, "tinker://");
+    assert_int_equal(examples_run(&examples_one, "02_sft", NULL), 0);
+    const char *line = examples_line(&examples_one, "07_manage", folder, "tinker://");
     assert_non_null(strstr(line, "/weights/manners  "));
-    assert_non_null(strstr(e.said, "\ngoes on with rank 32\n"));
-    assert_non_null(strstr(e.said, "\ntokens "));
-    assert_non_null(strstr(e.said, "\nstatus 200\n"));
+    assert_non_null(strstr(examples_one.said, "\ngoes on with rank 32\n"));
+    assert_non_null(strstr(examples_one.said, "\ntokens "));
+    assert_non_null(strstr(examples_one.said, "\nstatus 200\n"));
     assert_int_equal(stat(file, &st), 0);
     assert_true(st.st_size > 0);
 }
@@ -109,7 +93,7 @@ static void test_examples_epoll(void **unused)
 {
     (void)unused;
     int ticks = 0, samples = 0, tokens = 0;
-    const char *line = examples_line(&e, "06_epoll", NULL, "20 ticks");
+    const char *line = examples_line(&examples_one, "06_epoll", NULL, "20 ticks");
     assert_int_equal(
         sscanf(line, "%d ticks, %d samples, %d tokens", &ticks, &samples, &tokens), 3);
     assert_int_equal(samples, 20);
@@ -142,5 +126,5 @@ int main(void)
         cmocka_unit_test(test_examples_many),    cmocka_unit_test(test_examples_manage),
 #endif
     };
-    return cmocka_run_group_tests_name("examples", tests, start, stop);
+    return cmocka_run_group_tests_name("examples", tests, examples_open, examples_close);
 }

@@ -3,26 +3,10 @@
  * minutes, nothing is run: tests/cli/test_examples.c runs what is short. */
 #include "cli/examples.h"
 
-static examples e;
-
-static int start(void **unused)
-{
-    (void)unused;
-    examples_start(&e, NULL);
-    return 0;
-}
-
-static int stop(void **unused)
-{
-    (void)unused;
-    examples_stop(&e);
-    return 0;
-}
-
 static void check_seed(char *seed)
 {
     double first = 1, last = 0;
-    const char *line = examples_line(&e, "03_rl", seed, "reward: ");
+    const char *line = examples_line(&examples_one, "03_rl", seed, "reward: ");
     assert_int_equal(
         sscanf(line, "reward: %lf at the start, %lf at the end", &first, &last), 2);
     assert_true(first >= 0 && last <= 1);
@@ -57,5 +41,6 @@ int main(void)
         cmocka_unit_test(test_examples_rl_seed2),
         cmocka_unit_test(test_examples_rl_seed3),
     };
-    return cmocka_run_group_tests_name("examples_rl", tests, start, stop);
+    return cmocka_run_group_tests_name("examples_rl", tests, examples_open,
+                                       examples_close);
 }

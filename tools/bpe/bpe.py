@@ -5,8 +5,8 @@
 
 Writes DIR/tokenizer.json and DIR/tokenizer_config.json (with the chat template). Ties are
 broken by the pair itself, so the same text gives the same files. The split pattern uses
-ASCII classes only: it means the same in every regex engine and Unicode version, digits
-stand alone, and what is not ASCII goes to the byte alphabet."""
+ASCII classes only, so that it matches the same text in every regex engine and Unicode
+version. Digits are single, and characters outside ASCII go to the byte alphabet."""
 import argparse
 import collections
 import json

@@ -1,6 +1,6 @@
-/* make demo's program: fine-tunes the server's model through libtinkc on a task that the
- * model cannot do, and measures the difference on items that it was not trained on.
- * scripts/demo.sh starts the server and tells the program its URL (TINKER_BASE_URL).
+/* The program of `make demo`: fine-tunes the server's model through libtinkc on a task that
+ * the model cannot do, and compares its answers before and after on items that it was not
+ * trained on. scripts/demo.sh starts the server and sets TINKER_BASE_URL.
  *
  *     demo [STEPS] */
 #include <stdio.h>
@@ -35,7 +35,8 @@ typedef struct demo {
 
 /* ---- text ---- */
 
-/* The chat form of the embedded model; without `answer` that is left to the model. */
+/* Encodes an item in the chat format of the embedded model. Without `answer` the text ends
+ * where the model has to answer. */
 static tinkc_code encode(demo *d, const task_item *item, bool answer,
                          tinkc_encoding **out)
 {
@@ -47,7 +48,7 @@ static tinkc_code encode(demo *d, const task_item *item, bool answer,
 
 /* ---- training ---- */
 
-/* The model is to say the tokens of the answer: weight 1 there, 0 in the question. */
+/* Makes a datum with weight 1 on the tokens of the answer and 0 on the question. */
 static tinkc_code make_datum(demo *d, const task_item *item, tinkc_datum **out,
                              double *weight)
 {
@@ -57,30 +58,37 @@ static tinkc_code make_datum(demo *d, const task_item *item, tinkc_datum **out,
     float weights[TOKENS_MAX];
     size_t n = 0, asked = 0;
     tinkc_code code = encode(d, item, true, &all);
-    if (code == TINKC_OK) {
-        code = encode(d, item, false, &question);
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    code = encode(d, item, false, &question);
+    if (code != TINKC_OK) {
+        goto out;
     }
     const int32_t *ids = tinkc_encoding_ids(&n, all);
     (void)tinkc_encoding_ids(&asked, question);
-    if (code == TINKC_OK && (n < 2 || n > TOKENS_MAX)) {
-        code = TINKC_E_LIMIT;
+    code = n >= 2 && n <= TOKENS_MAX ? TINKC_OK : TINKC_E_LIMIT;
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = tinkc_model_input_from_tokens(&input, ids, n - 1, &d->err);
+    code = tinkc_model_input_from_tokens(&input, ids, n - 1, &d->err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = tinkc_datum_new(&datum, &input, &d->err);
+    code = tinkc_datum_new(&datum, &input, &d->err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = tinkc_datum_set_i32(datum, "target_tokens", ids + 1, n - 1, &d->err);
+    code = tinkc_datum_set_i32(datum, "target_tokens", ids + 1, n - 1, &d->err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        for (size_t i = 0; i + 1 < n; i++) {
-            weights[i] = i + 1 >= asked ? 1.0F : 0.0F;
-            *weight += (double)weights[i];
-        }
-        code = tinkc_datum_set_f32(datum, "weights", weights, n - 1, &d->err);
+    for (size_t i = 0; i + 1 < n; i++) {
+        weights[i] = i + 1 >= asked ? 1.0F : 0.0F;
+        *weight += (double)weights[i];
     }
+    code = tinkc_datum_set_f32(datum, "weights", weights, n - 1, &d->err);
+out:
     tinkc_encoding_free(&all);
     tinkc_encoding_free(&question);
     tinkc_model_input_free(&input);
@@ -91,10 +99,10 @@ static tinkc_code make_datum(demo *d, const task_item *item, tinkc_datum **out,
     return code;
 }
 
-/* A step that was sent; both futures are the owner's. */
+/* A step in flight; owns both futures. */
 typedef struct step {
     tinkc_future *batch, *optim;
-    double weight; /* of the batch: tokens to be learnt */
+    double weight; /* trained tokens of the batch */
 } step;
 
 static tinkc_code send_step(demo *d, task_random *random, double rate, step *out)
@@ -142,8 +150,8 @@ static tinkc_code end_step(demo *d, step *s, double *loss)
     return code;
 }
 
-/* The next step is sent before the result of this one is there: the server never waits
- * for us. */
+/* Sends the next step before it waits for the result of this one, so that the server never
+ * waits for the program. */
 static tinkc_code train(demo *d)
 {
     task_random random = {1};
@@ -198,7 +206,7 @@ static bool take_answer(size_t index, const tinkc_samples *samples,
     return true;
 }
 
-/* Greedy answers to all test items; the number that is exactly right. */
+/* Takes greedy answers to all test items and counts those that are exactly right. */
 static tinkc_code run_tests(demo *d, tinkc_sampling *sampling,
                             char answers[][TASK_TEXT_BYTES], size_t *right)
 {
@@ -258,7 +266,7 @@ static tinkc_code test_after(demo *d, size_t *right)
     return code;
 }
 
-/* ---- the whole ---- */
+/* ---- the program ---- */
 
 static tinkc_code open_model(demo *d)
 {
@@ -267,17 +275,22 @@ static tinkc_code open_model(demo *d)
     lora.seed = 1;
     tinkc_model_info *info = NULL;
     tinkc_code code = tinkc_service_open(&d->service, NULL, &d->err);
-    if (code == TINKC_OK) {
-        code = tinkc_service_create_training_wait(&d->training, d->service, MODEL, &lora,
-                                                  &d->err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) {
-        code = tinkc_training_get_info_wait(&info, d->training, &d->err);
+    code = tinkc_service_create_training_wait(&d->training, d->service, MODEL, &lora,
+                                              &d->err);
+    if (code != TINKC_OK) {
+        goto out;
     }
-    if (code == TINKC_OK) { /* a local server names the directory of its files */
-        code = tinkc_tokenizer_load(&d->tokenizer, tinkc_model_info_tokenizer_id(info),
-                                    &d->err);
+    code = tinkc_training_get_info_wait(&info, d->training, &d->err);
+    if (code != TINKC_OK) {
+        goto out;
     }
+    /* a local server gives the directory of the model */
+    code =
+        tinkc_tokenizer_load(&d->tokenizer, tinkc_model_info_tokenizer_id(info), &d->err);
+out:
     tinkc_model_info_free(&info);
     return code;
 }
@@ -322,24 +335,26 @@ static tinkc_code run(demo *d)
         task_test_item(&random, &d->tests[i]);
     }
     tinkc_code code = open_model(d);
-    if (code == TINKC_OK) {
-        printf("Fine-tuning " MODEL
-               ": three words in reverse order, rank 32, %zu steps of "
-               "%d\n",
-               d->steps, BATCH);
-        code = test_before(d, &before);
+    if (code != TINKC_OK) {
+        return code;
     }
-    if (code == TINKC_OK) {
-        code = train(d);
+    printf("Fine-tuning " MODEL ": three words in reverse order, rank 32, %zu steps of "
+           "%d\n",
+           d->steps, BATCH);
+    code = test_before(d, &before);
+    if (code != TINKC_OK) {
+        return code;
     }
-    if (code == TINKC_OK) {
-        code = test_after(d, &after);
+    code = train(d);
+    if (code != TINKC_OK) {
+        return code;
     }
-    if (code == TINKC_OK) {
-        show(d, before, after);
-        code = save(d);
+    code = test_after(d, &after);
+    if (code != TINKC_OK) {
+        return code;
     }
-    return code;
+    show(d, before, after);
+    return save(d);
 }
 
 int main(int argc, char **argv)

@@ -1,4 +1,4 @@
-/* Text output of the demo. */
+/* Draws the progress line, the curve and the table of the demo with plain characters. */
 #include "screen.h"
 
 #include <stdbool.h>
@@ -24,7 +24,7 @@ void screen_progress(size_t done, size_t total, double loss)
     (void)fflush(stdout);
 }
 
-/* Mean of the part of the losses that column `c` stands for. */
+/* Returns the mean of the losses that share column `c`. */
 static double column_mean(const double *losses, size_t n, size_t c, size_t columns)
 {
     size_t begin = n * c / columns, end = n * (c + 1) / columns;

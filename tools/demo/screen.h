@@ -1,17 +1,17 @@
-/* What the demo shows: a progress line, a curve, a table. On a terminal the progress line
- * is written over itself; elsewhere some lines are printed. Thread: one. */
+/* The output of the demo: a progress line, a curve and a table. On a terminal the progress
+ * line is overwritten; elsewhere it appears eight times. Thread: one. */
 #ifndef DEMO_SCREEN_H
 #define DEMO_SCREEN_H
 
 #include <stddef.h>
 
-/* Step `done` of `total` has ended. */
+/* Shows that step `done` of `total` has ended. */
 void screen_progress(size_t done, size_t total, double loss);
 
-/* The loss of every step, as a curve of characters. */
+/* Draws the loss of every step. */
 void screen_curve(const double *losses, size_t n);
 
-/* One item of the test before and after training; answers are cut to fit. */
+/* Shows a test item and its answers before and after training, cut to fit. */
 void screen_row(const char *question, const char *before, const char *after);
 
 #endif

@@ -1,11 +1,11 @@
-/* Words and the generator of the demo's items. */
+/* The words, and the generator of items. */
 #include "task.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
-/* The model knows all of them from its stories. */
+/* Words that the model knows from its training text. */
 static const char *const words[] = {
     "moon",  "cat",   "tree", "river", "cloud", "bird",  "fish",  "house", "garden",
     "table", "chair", "road", "boat",  "hat",   "kite",  "ball",  "drum",  "bell",
@@ -15,7 +15,7 @@ static const char *const words[] = {
 
 #define WORDS sizeof(words) / sizeof(words[0])
 
-/* SplitMix64: the same numbers everywhere. */
+/* SplitMix64, which gives the same numbers on every machine. */
 static uint64_t next(task_random *random)
 {
     uint64_t x = random->state + 0x9E3779B97F4A7C15u;
@@ -27,8 +27,8 @@ static uint64_t next(task_random *random)
     return x ^ (x >> 31);
 }
 
-/* Three different words whose numbers add up to a multiple of 8, or never do: a test item
- * cannot be a training item, and every word is in both. */
+/* Draws three different words. Their indices add up to a multiple of 8 in test items and
+ * never in training items, so that no item is in both, but every word is. */
 static void draw(task_random *random, bool test, task_item *out)
 {
     size_t i[3];

@@ -1,6 +1,6 @@
-/* The demo's task: three words, to be said in reverse order. The embedded model never saw
- * it. Items are made by a small generator, so that every run has the same ones; no item
- * that is tested is trained on. Thread: none. */
+/* The task of the demo: to repeat three words in reverse order, which the embedded model was
+ * not trained on. A generator makes the items, so that every run has the same ones. No test
+ * item is a training item. Thread: one. */
 #ifndef DEMO_TASK_H
 #define DEMO_TASK_H
 
@@ -14,13 +14,13 @@ typedef struct task_item {
 } task_item;
 
 typedef struct task_random {
-    uint64_t state; /* any start */
+    uint64_t state; /* any seed */
 } task_random;
 
-/* For training. */
+/* Makes the next training item. */
 void task_train_item(task_random *random, task_item *out);
 
-/* For testing. */
+/* Makes the next test item. */
 void task_test_item(task_random *random, task_item *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* Reading, encoding and cutting of the training text; see data.h. */
+/* Reads and encodes the training text once, and cuts sequences out of it. */
 #include "data.h"
 
 #include <string.h>

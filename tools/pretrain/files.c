@@ -1,4 +1,4 @@
-/* Checkpoint and export; see files.h. */
+/* Writes checkpoints and the finished model as safetensors, through a temporary file. */
 #include "files.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Trains the embedded model from nothing, on text of tools/corpus.
+/* Trains the embedded model from scratch, on text of tools/corpus.
  *
  *   pretrain train --tokenizer FILE --text FILE --held-out FILE --run DIR
  *                  [--steps N] [--decay N] [--stop N]
@@ -24,10 +24,10 @@
 #define SHORT_BATCH    4 /* sequences of a batch */
 #define LONG_SEQ       1024
 #define LONG_BATCH     2
-#define LONG_EVERY     8 /* one batch in so many has long sequences */
+#define LONG_EVERY     8 /* every eighth batch has long sequences */
 #define WARM_UP        100
 #define PEAK_RATE      3e-3
-#define FLOOR          0.02 /* of the peak, at the end of the decay */
+#define FLOOR          0.02 /* fraction of the peak at the end of the decay */
 #define LOG_EVERY      50
 #define HELD_OUT_EVERY 500
 #define HELD_OUT_SEQS  64
@@ -164,7 +164,7 @@ static tinkc_code train_loop(trainer *t, tk_err *err)
                             : code;
 }
 
-/* The network of the run, where its checkpoint left it. */
+/* Loads the network of the run from its checkpoint. */
 static tinkc_code open_run(trainer *t, tk_err *err)
 {
     tinkc_code code = tk_tok_load(&t->tok, t->o->tokenizer, err);

@@ -1,4 +1,4 @@
-/* What a trained model can do, as Markdown: held-out loss, arithmetic, sample sheet.
+/* Reports what a trained model can do, as Markdown: held-out loss, arithmetic, samples.
  *
  *   pebble_report MODEL_DIRECTORY HELD_OUT_TEXT
  *
@@ -18,7 +18,7 @@
 #define ANSWER_MAX  8
 #define TEMPERATURE 0.7
 #define TEXT_MAX    (64 * TK_KIB)
-#define HELD_STEP   5 /* one in so many held-out problems is tried */
+#define HELD_STEP   5 /* every fifth held-out problem is tried */
 
 typedef struct report {
     eng_pool *pool;
@@ -26,7 +26,7 @@ typedef struct report {
     tk_tok *tok;
 } report;
 
-/* Encodes the prompt, continues it, appends the text of what was added. */
+/* Encodes the prompt, continues it, and appends the text of the continuation. */
 static tinkc_code answer(report *r, const char *prompt, const pre_sampling *how,
                          tk_buf *out, tk_err *err)
 {
@@ -95,7 +95,7 @@ static tinkc_code try_sum(report *r, score *s, int a, int b, char sign, tk_err *
     return code;
 }
 
-/* As tools/corpus has it: pairs that the training text never contains. */
+/* Matches tools/corpus: pairs that the training text never contains. */
 static bool is_held_out(int a, int b)
 {
     return (a > 9 || b > 9) && (a * 31 + b * 17) % 8 == 3;

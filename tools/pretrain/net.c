@@ -117,9 +117,10 @@ void pre_net_sync(pre_net *net)
     }
 }
 
-/* ---- making one ---- */
+/* ---- creation ---- */
 
-/* Close to normal: twelve uniform numbers, so that no libm decides about bits. */
+/* Returns a nearly normal number from twelve uniform ones, without libm, whose results
+ * differ between machines. */
 static double normal(eng_rng *rng)
 {
     double sum = -6;

@@ -1,9 +1,9 @@
-/* A Llama model all of whose parameters are trained: the flat arrays of weights,
- * gradients and moments, and engine models that compute with the weights.
+/* A Llama model with all parameters trained: flat arrays of weights, gradients and moments,
+ * and engine models that compute with the weights.
  *
- * The flat arrays are the truth; pre_net_sync copies them into the engine's packed form.
+ * The flat arrays are authoritative; pre_net_sync copies them into the engine's packed form.
  * Matrices come first and norms last, because only matrices decay. A batch is always cut
- * into PRE_SHARDS parts, each with a model, gradients and a thread of its own: they meet
+ * into PRE_SHARDS parts, each with its own model, gradients and thread. They synchronise
  * once per step, which a busy machine disturbs less than threads inside every product.
  * Gradients are added in the order of the shards. Thread: one caller. */
 #ifndef PRETRAIN_NET_H
@@ -23,7 +23,7 @@ typedef struct pre_tensor {
     char name[PRE_NAME_BYTES]; /* as in safetensors */
     size_t shape[2], n_dims;
     size_t at, n; /* place in the flat arrays */
-    size_t layer; /* shape.layers when it is of none */
+    size_t layer; /* shape.layers: not part of a layer */
     int linear;   /* which of the layer's matrices; -1 = none */
 } pre_tensor;
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/pebble.md from a model's directory, its training.log and pebble_report's output.
+"""Writes docs/pebble.md from a model's directory, its training.log and the output of pebble_report.
 
   report.py MODEL_DIRECTORY REPORT > docs/pebble.md"""
 import json
@@ -93,7 +93,7 @@ This page is written by `scripts/pebble.sh report`; do not edit it.
 
 ## Loss
 
-Nats per token; training loss is the mean since the line of the log before. The whole log is
+Nats per token; training loss is the mean since the previous line of the log. The whole log is
 `{directory}/training.log`.
 
 ```
@@ -105,7 +105,7 @@ Nats per token; training loss is the mean since the line of the log before. The 
 ## Sample sheet
 
 Temperature 0.7, seed = number of the prompt, at most 160 tokens, special tokens not shown in
-answers. Each prompt stands behind `<|endoftext|>`.
+answers. Each prompt comes after `<|endoftext|>`.
 
 1. {samples.strip()}""")
 

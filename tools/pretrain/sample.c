@@ -1,4 +1,4 @@
-/* Decoding one token after another; see sample.h. */
+/* Decodes one token after another with the engine's forward pass and a cache. */
 #include "sample.h"
 
 #include "base/mem.h"

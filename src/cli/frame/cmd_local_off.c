@@ -1,4 +1,4 @@
-/* A build without the server (TINKC_SERVER=OFF): --local is an error. */
+/* Takes the place of cmd_local.c in a build without the server: --local fails. */
 #include "cli/frame/cmd_local.h"
 
 int cmd_local_start(char **url, const cmd_args *args)

@@ -134,11 +134,13 @@ static void test_chat_terminal(void **state)
     modelfix_close(&f);
 }
 
-/* A peer whose answers are one token and then silence. */
-static fakeapi *one_token_peer(char url[MODELFIX_URL_BYTES])
+/* Opens the program with a peer that answers with one token and then falls silent. */
+static fakeapi *one_token_peer(program *p, char url[MODELFIX_URL_BYTES])
 {
     static const char token[] = "data: {\"token_id\":60}\n\n";
     fakeapi *api = modelfix_peer(url, NULL);
+    program_open(p, TINKC_PROGRAM);
+    program_env(p, url);
     fakeapi_default(api, "POST", "/api/v1/stream_sample",
                     &(fakeapi_step){.body = token,
                                     .content_type = "text/event-stream",
@@ -154,9 +156,7 @@ static void test_chat_interrupt(void **state)
     (void)state;
     program p;
     char url[MODELFIX_URL_BYTES];
-    fakeapi *api = one_token_peer(url);
-    program_open(&p, TINKC_PROGRAM);
-    program_env(&p, url);
+    fakeapi *api = one_token_peer(&p, url);
     p.columns = 60;
     program_start(&p, PROGRAM_ARGS("chat", "-m", MODEL_DIR));
     assert_true(program_wait_text(&p, false, "> "));
@@ -185,9 +185,7 @@ static void test_chat_silent_server(void **state)
     (void)state;
     program p;
     char url[MODELFIX_URL_BYTES];
-    fakeapi *api = one_token_peer(url);
-    program_open(&p, TINKC_PROGRAM);
-    program_env(&p, url);
+    fakeapi *api = one_token_peer(&p, url);
     p.input = "Count.\n";
     program_run(&p, PROGRAM_ARGS("chat", "-m", MODEL_DIR, "--timeout", "1"));
     assert_int_equal(p.code, 1);

@@ -151,18 +151,27 @@ static void reply_many(clifix *f, size_t n)
     fakeapi_bytes_dispose(&body);
 }
 
+/* Starts the deletion of 100 checkpoints; returns when 32 are in flight, held by the
+ * gate. */
+static proc *start_many(clifix *f, fakeapi_gate **gate, const char *line)
+{
+    clifix_begin(f);
+    reply_many(f, 100);
+    *gate = fakeapi_gate_new(f->api);
+    fakeapi_default(f->api, "DELETE", OF_RUN "*",
+                    &(fakeapi_step){.status = 204, .gate = *gate});
+    proc *p = clifix_start(f, line);
+    assert_true(fakeapi_gate_wait(*gate, 32));
+    return p;
+}
+
 /* M-155, C-054: 32 at a time, not more. */
 static void test_cli_delete_at_once(void **unused)
 {
     (void)unused;
     clifix f;
-    clifix_begin(&f);
-    reply_many(&f, 100);
-    fakeapi_gate *gate = fakeapi_gate_new(f.api);
-    fakeapi_default(f.api, "DELETE", OF_RUN "*",
-                    &(fakeapi_step){.status = 204, .gate = gate});
-    proc *p = clifix_start(&f, "checkpoint delete -y --run-id " CLI_RUN);
-    assert_true(fakeapi_gate_wait(gate, 32));
+    fakeapi_gate *gate = NULL;
+    proc *p = start_many(&f, &gate, "checkpoint delete -y --run-id " CLI_RUN);
     fakeapi_gate_open(gate);
     assert_int_equal(proc_wait(p), 0);
     assert_string_equal(proc_out(p), "Deleted 100 checkpoint(s)\n");
@@ -171,18 +180,13 @@ static void test_cli_delete_at_once(void **unused)
     clifix_end(&f);
 }
 
-/* M-156, C-010: Ctrl-C stops sending; what is under way is waited for and told. */
+/* M-156, C-010: Ctrl-C stops sending; what is in flight is awaited and reported. */
 static void test_cli_delete_interrupted(void **unused)
 {
     (void)unused;
     clifix f;
-    clifix_begin(&f);
-    reply_many(&f, 100);
-    fakeapi_gate *gate = fakeapi_gate_new(f.api);
-    fakeapi_default(f.api, "DELETE", OF_RUN "*",
-                    &(fakeapi_step){.status = 204, .gate = gate});
-    proc *p = clifix_start(&f, "checkpoint delete -y -f jsonl --run-id " CLI_RUN);
-    assert_true(fakeapi_gate_wait(gate, 32));
+    fakeapi_gate *gate = NULL;
+    proc *p = start_many(&f, &gate, "checkpoint delete -y -f jsonl --run-id " CLI_RUN);
     proc_signal(p, SIGINT);
     fakeapi_gate_open(gate);
     assert_int_equal(proc_wait(p), 130);
@@ -201,5 +205,5 @@ int main(void)
         cmocka_unit_test(test_cli_delete_at_once),
         cmocka_unit_test(test_cli_delete_interrupted),
     };
-    return cmocka_run_group_tests_name("cli_delete", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("cmd_checkpoint_delete", tests, NULL, NULL);
 }

@@ -341,5 +341,5 @@ int main(void)
         cmocka_unit_test(test_cli_download_broken),
         cmocka_unit_test(test_cli_download_interrupted),
     };
-    return cmocka_run_group_tests_name("cli_download", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("cmd_checkpoint_download", tests, NULL, NULL);
 }

@@ -257,5 +257,5 @@ int main(void)
         cmocka_unit_test(test_cli_push_failures),
         cmocka_unit_test(test_cli_push_interrupted),
     };
-    return cmocka_run_group_tests_name("cli_push", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("cmd_checkpoint_push", tests, NULL, NULL);
 }

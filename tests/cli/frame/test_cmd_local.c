@@ -93,16 +93,24 @@ static void test_local_killed(void **state)
     program_close(&p);
 }
 
+#define XDG_BYTES 128
+
+/* Two programs that share a data directory, which is that of p. */
+static void open_both(program *p, program *q, char xdg[XDG_BYTES])
+{
+    open_program(p);
+    open_program(q);
+    (void)snprintf(xdg, XDG_BYTES, "XDG_DATA_HOME=%s/data", p->dir);
+    program_env(q, xdg);
+}
+
 /* A second command uses the server of the first. */
 static void test_local_joins(void **state)
 {
     (void)state;
     program p, q;
-    char xdg[128];
-    open_program(&p);
-    open_program(&q);
-    (void)snprintf(xdg, sizeof(xdg), "XDG_DATA_HOME=%s/data", p.dir);
-    program_env(&q, xdg);
+    char xdg[XDG_BYTES];
+    open_both(&p, &q, xdg);
     program_start(&p, PROGRAM_ARGS("serve", "--port", "0"));
     assert_true(program_wait_text(&p, false, "listening on http://127.0.0.1:"));
     program_run(&q, PROGRAM_ARGS("--local", TRAIN("2")));
@@ -123,11 +131,8 @@ static void test_local_outlives_its_starter(void **state)
     (void)state;
     for (int is_killed = 0; is_killed < 2; is_killed++) {
         program p, q;
-        char xdg[128];
-        open_program(&p);
-        open_program(&q);
-        (void)snprintf(xdg, sizeof(xdg), "XDG_DATA_HOME=%s/data", p.dir);
-        program_env(&q, xdg);
+        char xdg[XDG_BYTES];
+        open_both(&p, &q, xdg);
         program_start(&p, PROGRAM_ARGS("--local", "chat", "--model", MODEL));
         wait_served(&p, true);
         program_start(&q, PROGRAM_ARGS("--local", TRAIN("100000"), "--save-every", "0"));
