@@ -85,7 +85,8 @@ static tinkc_code put_property(reader *r, bool in_class)
     }
     tk_str text = {name, (size_t)(close - name)};
     unsigned set = set_of(text);
-    bool fine = text.n == 2 && text.p[0] >= 'A' && text.p[0] <= 'Z'; /* \p{Nd}, ... */
+    bool fine = text.n == 2 && text.p[0] >= 'A' && text.p[0] <= 'Z' && text.p[1] >= 'a' &&
+                text.p[1] <= 'z'; /* \p{Nd}, ... */
     if (set == 0 && !fine && !is_script(text)) {
         return refuse(r, "this property");
     }

@@ -1,6 +1,8 @@
 /* tiktoken vocabularies: a line per token, its bytes in base64 and its rank, which is its
  * id and the rank of every merge that gives it. Special tokens come from the config; ids
  * above the vocabulary without one are reserved, as Kimi K2's own code has them. */
+#include <stdio.h>
+
 #include "base/base64.h"
 #include "base/mem.h"
 #include "text/tok/tok_load.h"
@@ -118,28 +120,17 @@ static tinkc_code make_merges(const tk_tok_loader *l, size_t n_tokens)
 
 /* ---- special tokens ---- */
 
-static tk_str special_name(const tk_tok_config *config, size_t id, char *buffer, size_t n)
+/* The name of the id in the config, or a reserved one, which is written to `room`. */
+static tk_str special_name(const tk_tok_config *config, size_t id, char *room, size_t n)
 {
-    char key[24];
-    tk_buf text;
-    tk_buf_init(&text, sizeof(key));
-    tk_buf_printf(&text, "%zu", id);
-    const char *number = tk_buf_cstr(&text);
+    (void)snprintf(room, n, "%zu", id);
     const tk_json *tokens = tk_json_get(config->root, "added_tokens_decoder");
-    const tk_json *content =
-        number != NULL ? tk_json_get(tk_json_get(tokens, number), "content") : NULL;
-    tk_str name = tk_tok_load_text(content);
-    if (name.n == 0 || name.n > TK_TOK_ADDED_MAX_BYTES) {
-        tk_buf reserved;
-        tk_buf_init(&reserved, n);
-        tk_buf_printf(&reserved, "<|reserved_token_%zu|>", id);
-        name.n = TK_MIN(reserved.n, n);
-        memcpy(buffer, reserved.p != NULL ? reserved.p : "", name.n);
-        name.p = buffer;
-        tk_buf_dispose(&reserved);
+    tk_str name = tk_tok_load_text(tk_json_get(tk_json_get(tokens, room), "content"));
+    if (name.n > 0 && name.n <= TK_TOK_ADDED_MAX_BYTES) {
+        return name;
     }
-    tk_buf_dispose(&text);
-    return name;
+    (void)snprintf(room, n, "<|reserved_token_%zu|>", id);
+    return tk_str_of(room);
 }
 
 static tinkc_code put_specials(const tk_tok_loader *l, const tk_tok_config *config,
@@ -151,10 +142,9 @@ static tinkc_code put_specials(const tk_tok_loader *l, const tk_tok_config *conf
         return tk_err_nomem(l->err);
     }
     for (size_t id = first; id < first + RESERVED; id++) {
-        char buffer[64];
-        tk_str name = special_name(config, id, buffer, sizeof(buffer));
-        tinkc_code code =
-            name.n > 0 ? tk_tok_vocab_put(l, name, (int64_t)id) : tk_err_nomem(l->err);
+        char room[64];
+        tk_str name = special_name(config, id, room, sizeof(room));
+        tinkc_code code = tk_tok_vocab_put(l, name, (int64_t)id);
         if (code != TINKC_OK) {
             return code;
         }
