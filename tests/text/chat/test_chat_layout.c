@@ -1,5 +1,7 @@
-/* Conversations that were made to be slow to lay out. */
+/* Which part of a text belongs to which message and what is trained; templates for which
+ * that cannot be told; conversations that were made to be slow to lay out. */
 #include "base/buf.h"
+#include "support/failmem.h"
 #include "support/test.h"
 #include "text/chat/chat.h"
 
@@ -126,6 +128,199 @@ static void test_chat_texts(void **unused)
     close_kit(&k);
 }
 
+/* ---- what is trained ---- */
+
+static const char plain[] = "{% for m in messages %}<{{ m.role }}>{{ m.content }}</>\n"
+                            "{% endfor %}{% if add_generation_prompt %}<assistant>"
+                            "{% endif %}";
+static const char marked[] = "{% for m in messages %}<{{ m.role }}>{% generation %}"
+                             "{{ m.content if m.role == 'assistant' }}{% endgeneration %}"
+                             "{{ m.content if m.role != 'assistant' }};{% endfor %}";
+static const char header[] =
+    "BOS{% for m in messages %}[{{ m.role }}]{{ m.content|trim }};"
+    "{% endfor %}{{ '[assistant]' if add_generation_prompt }}";
+/* Shows reasoning in the last turn only, as several families do. */
+static const char forgetful[] = "{% for m in messages %}{{ m.content if loop.last else "
+                                "m.content.split('T')[-1] }};{% endfor %}";
+static const char strict[] =
+    "{% if not messages %}{{ raise_exception('empty') }}{% endif %}"
+    "{% for m in messages %}{{ m.role }}={{ m.content }};"
+    "{% endfor %}{{ 'assistant=' if add_generation_prompt }}";
+
+static const char two[] = "[{\"role\":\"user\",\"content\":\"Hi\"},"
+                          "{\"role\":\"assistant\",\"content\":\"Yo\"}]";
+static const char four[] = "[{\"role\":\"user\",\"content\":\"a\"},"
+                           "{\"role\":\"assistant\",\"content\":\"b\"},"
+                           "{\"role\":\"user\",\"content\":\"assistant\"},"
+                           "{\"role\":\"assistant\",\"content\":\"d \"}]";
+
+/* Each part as MESSAGE KIND TRAINED "text": a message's number or -, c for its content or
+ * t for the template's text, + or -. */
+static void put_parts(tk_buf *out, const tk_chat_layout *layout)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < layout->n; i++) {
+        const tk_chat_part *p = &layout->parts[i];
+        assert_int_equal(p->begin, at); /* the parts cover the text */
+        at = p->end;
+        if (p->message < 0) {
+            tk_buf_puts(out, "-");
+        } else {
+            tk_buf_printf(out, "%d", (int)p->message);
+        }
+        tk_buf_printf(out, "%c%c", p->is_content ? 'c' : 't', p->is_trained ? '+' : '-');
+        tk_buf_put(out, layout->text.p + p->begin, p->end - p->begin);
+        tk_buf_puts(out, "|");
+    }
+    assert_int_equal(layout->text.n, at);
+}
+
+static tinkc_code lay_out(tk_chat_layout *out, const char *source, const char *json,
+                          tk_chat_loss loss, tk_err *err)
+{
+    tk_chat_template *tpl = NULL;
+    tk_chat chat;
+    tk_chat_how how = {.strict = true};
+    tk_chat_init(&chat);
+    tinkc_code code = tk_chat_template_new(&tpl, tk_str_of(source), err);
+    if (code == TINKC_OK) {
+        code = tk_chat_add_json(&chat, tk_str_of(json), err);
+    }
+    if (code == TINKC_OK) {
+        code = tk_chat_lay_out(out, tpl, &chat, &how, loss, err);
+    }
+    tk_chat_dispose(&chat);
+    tk_chat_template_free(tpl);
+    return code;
+}
+
+static const struct {
+    const char *source, *json;
+    tk_chat_loss loss;
+    const char *parts;
+} masks[] = {
+    {plain, two, TK_CHAT_LOSS_ASSISTANT,
+     "0t-<user>|0c-Hi|0t-</>\n|1t-<assistant>|1c+Yo|1t+</>|1t-\n|"},
+    {plain, two, TK_CHAT_LOSS_LAST,
+     "0t-<user>|0c-Hi|0t-</>\n|1t-<assistant>|1c+Yo|1t+</>|1t-\n|"},
+    {plain, two, TK_CHAT_LOSS_ALL,
+     "0t+<user>|0c+Hi|0t+</>\n|1t+<assistant>|1c+Yo|1t+</>\n|"},
+    {plain, four, TK_CHAT_LOSS_ASSISTANT,
+     "0t-<user>|0c-a|0t-</>\n|1t-<assistant>|1c+b|1t+</>|1t-\n|2t-<user>|2c-assistant|"
+     "2t-</>\n|3t-<assistant>|3c+d |3t+</>|3t-\n|"},
+    {plain, four, TK_CHAT_LOSS_LAST,
+     "0t-<user>|0c-a|0t-</>\n|1t-<assistant>|1c-b|1t-</>\n|2t-<user>|2c-assistant|"
+     "2t-</>\n|3t-<assistant>|3c+d |3t+</>|3t-\n|"},
+    {plain, "[{\"role\":\"user\",\"content\":\"x\"}]", TK_CHAT_LOSS_ASSISTANT,
+     "0t-<user>|0c-x|0t-</>\n|"},
+    {plain, "[]", TK_CHAT_LOSS_ALL, ""},
+    {plain, "[{\"role\":\"assistant\",\"content\":\"\"}]", TK_CHAT_LOSS_ASSISTANT,
+     "0t-<assistant>|0t+</>|0t-\n|"},
+    {marked, two, TK_CHAT_LOSS_ASSISTANT,
+     "0t-<user>|0c-Hi|0t-;|1t-<assistant>|1c+Yo|1t-;|"},
+    {marked, four, TK_CHAT_LOSS_ASSISTANT,
+     "0t-<user>|0c-a|0t-;|1t-<assistant>|1c+b|1t-;|2t-<user>|2c-assistant|2t-;|"
+     "3t-<assistant>|3c+d |3t-;|"},
+    {marked, four, TK_CHAT_LOSS_LAST,
+     "0t-<user>|0c-a|0t-;|1t-<assistant>|1c-b|1t-;|2t-<user>|2c-assistant|2t-;|"
+     "3t-<assistant>|3c+d |3t-;|"},
+    {header, two, TK_CHAT_LOSS_ASSISTANT,
+     "-t-BOS|0t-[user]|0c-Hi|0t-;|1t-[assistant]|1c+Yo|1t+;|"},
+    {header, four, TK_CHAT_LOSS_LAST,
+     "-t-BOS|0t-[user]|0c-a|0t-;|1t-[assistant]|1c-b|1t-;|2t-[user]|2c-assistant|2t-;|"
+     "3t-[assistant]|3c+d|3t+;|"},
+    {strict, two, TK_CHAT_LOSS_ASSISTANT,
+     "0t-user=|0c-Hi|0t-;|1t-assistant=|1c+Yo|1t+;|"},
+    {forgetful,
+     "[{\"role\":\"user\",\"content\":\"1T2\"},{\"role\":\"assistant\","
+     "\"content\":\"3\"}]",
+     TK_CHAT_LOSS_ALL, "-t+2;3;|"},
+    {"no messages at all", two, TK_CHAT_LOSS_ALL, "-t+no messages at all|"},
+};
+
+static void test_chat_layout_masks(void **unused)
+{
+    (void)unused;
+    for (size_t i = 0; i < TK_ARRAY_LEN(masks); i++) {
+        tk_chat_layout layout = {.n = 0};
+        tk_err err = TK_ERR_INIT;
+        tk_buf got;
+        tk_buf_init(&got, TK_MIB);
+        if (lay_out(&layout, masks[i].source, masks[i].json, masks[i].loss, &err) !=
+            TINKC_OK) {
+            fail_msg("row %zu: %s", i, err.message);
+        }
+        put_parts(&got, &layout);
+        if (!tk_str_is(tk_buf_str(&got), masks[i].parts)) {
+            fail_msg("row %zu: %.*s", i, (int)got.n, got.p != NULL ? got.p : "");
+        }
+        tk_buf_dispose(&got);
+        tk_chat_layout_dispose(&layout);
+    }
+}
+
+/* A turn that cannot be found is refused, naming the message. */
+static void test_chat_layout_unstable(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *source, *json, *text;
+    } rows[] = {
+        {"{% for m in messages %}{{ m.content }}{% endfor %}{{ messages|length }}", two,
+         "message 1: what comes before it, with the generation prompt, is not a beginning"},
+        {"{{ 'X' if add_generation_prompt }}{% for m in messages %}{{ m.content }}"
+         "{% endfor %}",
+         two,
+         "message 1: what comes before it, with the generation prompt, is not a beginning"},
+        {"{% if messages|length == 1 and add_generation_prompt %}{{ raise_exception('one') "
+         "}}{% endif %}{% for m in messages %}{{ m.content }}{% endfor %}",
+         two,
+         "message 1: what comes before it, with the generation prompt, is not a beginning "
+         "of the whole conversation's text: template line 1: one;"},
+    };
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        tk_chat_layout layout = {.n = 0};
+        tk_err err = TK_ERR_INIT;
+        assert_int_equal(
+            lay_out(&layout, rows[i].source, rows[i].json, TK_CHAT_LOSS_ASSISTANT, &err),
+            TINKC_E_UNSUPPORTED);
+        if (strncmp(err.message, rows[i].text, strlen(rows[i].text)) != 0) {
+            fail_msg("row %zu: %s", i, err.message);
+        }
+        assert_int_equal(layout.n, 0);
+    }
+}
+
+/* The template's own refusal is reported as it is. */
+static void test_chat_layout_raises(void **unused)
+{
+    (void)unused;
+    tk_chat_layout layout = {.n = 0};
+    tk_err err = TK_ERR_INIT;
+    assert_int_equal(
+        lay_out(&layout, "{{ raise_exception('no') }}", two, TK_CHAT_LOSS_ALL, &err),
+        TINKC_E_INVALID);
+    assert_string_equal(err.message, "template line 1: no");
+}
+
+static bool lay_out_once(void *user)
+{
+    tk_chat_layout layout = {.n = 0};
+    tk_err err = TK_ERR_INIT;
+    const char *source = user;
+    tinkc_code code = lay_out(&layout, source, four, TK_CHAT_LOSS_ASSISTANT, &err);
+    tk_chat_layout_dispose(&layout);
+    return code == TINKC_OK;
+}
+
+static void test_chat_layout_out_of_memory(void **unused)
+{
+    (void)unused;
+    char copy[sizeof(plain)];
+    memcpy(copy, plain, sizeof(plain));
+    assert_true(failmem_sweep(lay_out_once, copy, 1) > 10);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -133,6 +328,10 @@ int main(void)
         cmocka_unit_test(test_chat_search_is_bounded),
         cmocka_unit_test(test_chat_many_variables),
         cmocka_unit_test(test_chat_texts),
+        cmocka_unit_test(test_chat_layout_masks),
+        cmocka_unit_test(test_chat_layout_unstable),
+        cmocka_unit_test(test_chat_layout_raises),
+        cmocka_unit_test(test_chat_layout_out_of_memory),
     };
     return cmocka_run_group_tests_name("chat_layout", tests, NULL, NULL);
 }
