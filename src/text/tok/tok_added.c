@@ -133,8 +133,9 @@ static bool stands_alone(tk_str text, size_t begin, size_t end)
            (end == text.n || !(value(text, end, &n) & TK_UNI_WORD));
 }
 
-/* A token of white space may lie in what the one before it took: up to `begun` is known
- * to be white space then, and is not read again. */
+/* Tokens of white space may lie in what the ones before them took: that much is known to be
+ * white space and is not read again. Otherwise a long run of it would be read once per
+ * token. */
 static void take_spaces(tk_tok_match *m, const tk_tok_added *a, tk_str text, size_t begun)
 {
     size_t n;
@@ -145,10 +146,11 @@ static void take_spaces(tk_tok_match *m, const tk_tok_added *a, tk_str text, siz
         m->begin = TK_MAX(m->begin, begun);
     }
     if (a->rstrip) {
-        m->end = TK_MAX(m->end, begun);
+        m->end = TK_MAX(m->end, m->blank);
         while (m->end < text.n && is_space(value(text, m->end, &n))) {
             m->end += n;
         }
+        m->blank = m->end;
     }
 }
 
@@ -165,7 +167,7 @@ static size_t candidate(const tk_tok_trie *trie, tk_str text, size_t at)
     return at;
 }
 
-bool tk_tok_added_find(tk_tok_match *out, const tk_tok *tok, const tk_tok_trie *trie,
+bool tk_tok_added_find(tk_tok_match *match, const tk_tok *tok, const tk_tok_trie *trie,
                        tk_str text, size_t from, size_t begun)
 {
     if (trie->empty) {
@@ -184,8 +186,8 @@ bool tk_tok_added_find(tk_tok_match *out, const tk_tok *tok, const tk_tok_trie *
             at = end;
             continue;
         }
-        *out = (tk_tok_match){at, end, end, a->id};
-        take_spaces(out, a, text, begun);
+        *match = (tk_tok_match){at, end, end, match->blank, a->id};
+        take_spaces(match, a, text, begun);
         return true;
     }
     return false;

@@ -283,7 +283,7 @@ static tinkc_code cut_added(run *r, const tk_tok_trie *trie, tk_str text,
                             between_fn between, const tk_tok_map *map)
 {
     size_t begun = 0, from = 0;
-    tk_tok_match m;
+    tk_tok_match m = {.next = 0};
     tinkc_code code = TINKC_OK;
     size_t base = map != NULL ? r->segment : 0;
     while (code == TINKC_OK && tk_tok_added_find(&m, r->tok, trie, text, from, begun)) {

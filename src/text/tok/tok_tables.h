@@ -342,6 +342,7 @@ int32_t tk_tok_symbol_of(const tk_tok *tok, const char *p, size_t n);
 typedef struct tk_tok_match {
     size_t begin, end; /* with what lstrip and rstrip take */
     size_t next;       /* where the search goes on */
+    size_t blank;      /* up to here white space is known to follow the last rstrip */
     int32_t id;
 } tk_tok_match;
 
@@ -351,9 +352,10 @@ TK_NODISCARD tinkc_code tk_tok_added_build(tk_tok_trie *trie, const tk_tok *tok,
                                            bool normalized, tk_err *err);
 void tk_tok_added_dispose(tk_tok_trie *trie);
 
-/* Finds the next added token from `from` on; `begun` is the end of the last one, with
- * what it took. Returns false when no token follows. */
-bool tk_tok_added_find(tk_tok_match *out, const tk_tok *tok, const tk_tok_trie *trie,
+/* Finds the next added token from `from` on; `begun` is the end of the last one, with what
+ * it took. *match is the last one, zeroed before the first: it carries on what is known
+ * about white space. Returns false when no token follows. */
+bool tk_tok_added_find(tk_tok_match *match, const tk_tok *tok, const tk_tok_trie *trie,
                        tk_str text, size_t from, size_t begun);
 
 /* ---- tok_utf8.c ---- */

@@ -100,6 +100,34 @@ static void test_tok_added_long_run(void **unused)
     tk_free(blanks);
 }
 
+/* The same with tokens that take what follows and tokens that do not: a token of the second
+ * kind ends before what the first has taken. */
+static void test_tok_added_mixed_run(void **unused)
+{
+    (void)unused;
+    enum { N = 1 << 20 };
+    char *blanks = tk_malloc(N);
+    assert_non_null(blanks);
+    for (size_t i = 0; i < N; i++) {
+        blanks[i] = i % 2 == 0 ? ' ' : '\n';
+    }
+    for (unsigned flags = 2; flags < 4; flags++) { /* of the first token */
+        fixture f;
+        make(&f, TK_STR(" "), TK_STR("\n"), flags);
+        tk_tok_match m = {0};
+        size_t n = 0, from = 0, begun = 0;
+        tk_str text = {blanks, N};
+        for (; tk_tok_added_find(&m, &f.tok, &f.tok.raw_trie, text, from, begun); n++) {
+            assert_int_equal(m.end, m.id == 0 ? N : m.next);
+            from = m.next;
+            begun = m.end;
+        }
+        assert_int_equal(n, N);
+        tk_tok_added_dispose(&f.tok.raw_trie);
+    }
+    tk_free(blanks);
+}
+
 /* ---- tokens that only look like text of the model ---- */
 
 static tk_tok *load(const char *json)
@@ -161,6 +189,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tok_added_takes_spaces),
         cmocka_unit_test(test_tok_added_long_run),
+        cmocka_unit_test(test_tok_added_mixed_run),
         cmocka_unit_test(test_tok_added_is_no_character),
         cmocka_unit_test(test_tok_added_is_no_piece),
     };
