@@ -2,8 +2,8 @@
 #include "client/insight/hooks.h"
 
 #include "client/core/core.h"
-#include "client/core/error.h"
 #include "client/core/service.h"
+#include "client/values/error.h"
 
 tinkc_code tk_hooks_init(tk_hooks *hooks, const tk_clock *clock, tk_err *err)
 {

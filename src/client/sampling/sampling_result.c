@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "client/core/error.h"
 #include "client/future/tk_future.h"
+#include "client/values/error.h"
 #include "wire/pb_sample.h"
 
 /* What the official server puts into cells of the top-k table that hold nothing. */

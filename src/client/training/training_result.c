@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "client/core/error.h"
+#include "client/values/error.h"
 #include "client/values/types.h"
 #include "wire/metrics.h"
 #include "wire/msg_model.h"

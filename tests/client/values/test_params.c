@@ -252,8 +252,8 @@ static void test_params_loss_refusals(void **unused)
                 {"ppo", twice, 2}, {"ppo", nameless, 1}, {"ppo", odd, 1}};
     for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
         tk_fwdbwd_request request = {.seq_id = 1};
-        assert_int_equal(tk_params_loss(&request, &msgfix_arena, rows[i].loss, rows[i].config,
-                                        rows[i].n, NULL),
+        assert_int_equal(tk_params_loss(&request, &msgfix_arena, rows[i].loss,
+                                        rows[i].config, rows[i].n, NULL),
                          TINKC_E_INVALID);
     }
 }

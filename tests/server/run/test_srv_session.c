@@ -112,11 +112,7 @@ static void on_step(void *user, srv_step step)
     atomic_store(&e->finished, e->side.status);
 }
 
-<<<<<<< HEAD:tests/server/run/test_srv_session.c
 /* A sampler that is made after the end of its session would never end. */
-=======
-/* A sampler that is made after the end of its session would stay forever. */
->>>>>>> f42ba38 (Use ordinary words in the comments of the tests):tests/server/api/test_srv_session.c
 static void test_srv_no_sampler_after_the_end(void **state)
 {
     (void)state;
