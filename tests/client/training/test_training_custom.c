@@ -294,8 +294,8 @@ static void test_custom_loss_cancel(void **unused)
     tinkc_future *step = tinkc_training_optim_step(f.training, NULL);
     assert_true(fakeapi_wait_in_flight(f.api, "POST", "/api/v1/retrieve_future", 1));
     assert_int_equal(fakeapi_count(f.api, "POST", POST_STEP), 0);
+    fakeapi_tinker_hold(f.api, false); /* the step is sent as soon as the turn is free */
     tinkc_future_cancel(loss);
-    fakeapi_tinker_hold(f.api, false);
     assert_int_equal(tinkc_future_wait(step, TINKC_FOREVER), TINKC_OK);
     assert_int_equal(tinkc_future_wait(loss, 0), TINKC_E_CANCELLED);
     tinkc_future_free(&loss);
