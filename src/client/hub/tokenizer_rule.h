@@ -1,4 +1,4 @@
-/* Which tokenizer a model has, by name (requirements B-072, B-073). Pure. */
+/* Which tokenizer a model has, by name. Pure. */
 #ifndef CLIENT_TOKENIZER_RULE_H
 #define CLIENT_TOKENIZER_RULE_H
 

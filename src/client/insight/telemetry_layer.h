@@ -1,4 +1,4 @@
-/* What the retry layers tell telemetry (wire.md §4, §5.3, §5.4), in one place so that
+/* What the retry layers tell telemetry (docs/protocol.md §4, §5.3, §5.4), in one place so that
  * they themselves stay readable. Loop thread only; each costs a comparison when telemetry
  * is off. No event holds a header: those carry the credential. */
 #ifndef CLIENT_TELEMETRY_LAYER_H

@@ -1,4 +1,4 @@
-/* whoami: no endpoint, only the claims of the token that requests carry (wire.md §1.3).
+/* whoami: no endpoint, only the claims of the token that requests carry (docs/protocol.md §1.3).
  * Loop thread, but for the public function. */
 #include "base/mem.h"
 #include "client/call/op.h"
