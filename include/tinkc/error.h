@@ -13,8 +13,8 @@
 
 TINKC_BEGIN_DECLS
 
-/* Values are part of the ABI: they are never renumbered, new ones are added at the end.
- */
+/* Values are part of the ABI: they are never renumbered, new ones are added at the
+ * end. */
 typedef enum tinkc_code {
     TINKC_OK = 0,
     TINKC_E_NOMEM = 1,        /* out of memory */

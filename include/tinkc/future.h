@@ -101,8 +101,8 @@ TINKC_API tinkc_code tinkc_future_wait(tinkc_future *future, int64_t timeout_ms)
  * caller holds its reference. */
 TINKC_API const tinkc_error *tinkc_future_error(const tinkc_future *future);
 
-/* A copy of that error that outlives the future; NULL when there is none. Caller frees.
- */
+/* A copy of that error that outlives the future; NULL when there is none. Caller
+ * frees. */
 TINKC_API TINKC_NODISCARD tinkc_error *tinkc_future_take_error(tinkc_future *future);
 
 /* Completes the future with TINKC_E_CANCELLED unless it is done already. Work that was
@@ -148,13 +148,13 @@ TINKC_API tinkc_code tinkc_future_wait_any(size_t *index, tinkc_future *const *f
 TINKC_API TINKC_NODISCARD tinkc_code tinkc_queue_open(tinkc_queue **out,
                                                       tinkc_error **err);
 
-/* Futures still attached are detached, not cancelled. Sets *queue to NULL; accepts NULL.
- */
+/* Futures still attached are detached, not cancelled. Sets *queue to NULL; accepts
+ * NULL. */
 TINKC_API void tinkc_queue_close(tinkc_queue **queue);
 
 /* Attaches a future with a tag of the caller's. The queue takes a reference of its own,
- * so the caller may free his. A future can be attached to one queue, once: TINKC_E_STATE.
- */
+ * so the caller may free his. A future can be attached to one queue, once:
+ * TINKC_E_STATE. */
 TINKC_API tinkc_code tinkc_queue_add(tinkc_queue *queue, tinkc_future *future, void *tag,
                                      tinkc_error **err);
 

@@ -52,8 +52,8 @@ TINKC_API int tinkc_service_fd(const tinkc_service *service);
 TINKC_API int64_t tinkc_service_deadline_ms(const tinkc_service *service);
 
 /* Does what is ready and returns; callbacks run inside. One thread at a time:
- * TINKC_E_STATE when another one is in it, or when the service has a thread of its own.
- */
+ * TINKC_E_STATE when another one is in it, or when the service has a thread of its
+ * own. */
 TINKC_API tinkc_code tinkc_service_process(tinkc_service *service, tinkc_error **err);
 
 /* ---- whole service ---- */

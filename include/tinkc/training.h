@@ -245,8 +245,8 @@ TINKC_API tinkc_code tinkc_training_save_and_sample_wait(tinkc_sampling **out,
                                                          tinkc_error **err);
 
 /* Loads a checkpoint of save_state, with or without optimizer state. `token`: a key that
- * may read it; NULL: one's own. TINKC_E_INVALID for a path of another kind. Result: none.
- */
+ * may read it; NULL: one's own. TINKC_E_INVALID for a path of another kind. Result:
+ * none. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_training_load_state(tinkc_training *training, const char *path, bool with_optimizer,
                           const char *token);

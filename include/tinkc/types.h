@@ -121,8 +121,8 @@ typedef enum tinkc_dtype {
 } tinkc_dtype;
 
 /* Writes elements [first, first + n) of the row-major sequence to `out`. Called in order,
- * on the thread of the call that converts. Anything but TINKC_OK ends it with that code.
- */
+ * on the thread of the call that converts. Anything but TINKC_OK ends it with that
+ * code. */
 typedef tinkc_code (*tinkc_produce_fn)(void *out, size_t first, size_t n, void *user);
 
 enum {
@@ -169,8 +169,8 @@ TINKC_API TINKC_NODISCARD tinkc_code tinkc_tensor_new(tinkc_tensor **out,
 /* Only for tensors made by tinkc_tensor_new; others belong to what they came from. */
 TINKC_API void tinkc_tensor_free(tinkc_tensor **tensor);
 
-/* TINKC_DTYPE_FLOAT32 or TINKC_DTYPE_INT64. All accessors accept NULL, an empty tensor.
- */
+/* TINKC_DTYPE_FLOAT32 or TINKC_DTYPE_INT64. All accessors accept NULL, an empty
+ * tensor. */
 TINKC_API tinkc_dtype tinkc_tensor_dtype(const tinkc_tensor *tensor);
 
 /* Number of dimensions. */

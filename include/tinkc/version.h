@@ -1,5 +1,5 @@
-/* Version of the header (compile time) and of the library in use (run time). Thread: any.
- */
+/* Version of the header (compile time) and of the library in use (run time). Thread:
+ * any. */
 #ifndef TINKC_VERSION_H
 #define TINKC_VERSION_H
 

@@ -1,5 +1,5 @@
-/* The entries `tile`, `strip` and `strip_bf16` of a SIMD kernel table, from the two inline
- * functions of the file that includes this header after them:
+/* The entries `tile`, `strip` and `strip_bf16` of a SIMD kernel table, from the two
+ * inline functions of the file that includes this header after them:
  *
  *     tile_rows(const eng_tile *t, size_t rows)     rows is a constant in every call
  *     strip_any(const eng_strip *s, bool bf16)      bf16 is a constant in every call

@@ -1,7 +1,7 @@
-/* Row operations in plain C: the functions vec_widen to vec_silu_mul_back are entries of a
- * kernel table. Each eng_kern_*.c includes this header and so compiles its own copy, which
- * the compiler vectorises for that instruction set; because contraction is off, the bits
- * are the same in all tables. For eng_kern_*.c only.
+/* Row operations in plain C: the functions vec_widen to vec_silu_mul_back are entries of
+ * a kernel table. Each eng_kern_*.c includes this header and so compiles its own copy,
+ * which the compiler vectorises for that instruction set; because contraction is off, the
+ * bits are the same in all tables. For eng_kern_*.c only.
  *
  * exp: |x| reduced by ln 2, degree 6; relative error below 1.5e-7, 0 below -87.33,
  * infinity above 88.37, NaN for NaN. */

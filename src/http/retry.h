@@ -1,8 +1,9 @@
 /* The retry layers of docs/protocol.md §4-5 as pure functions: what happened, how often,
  * and what time it is go in; a decision comes out. They keep no state beyond the structs
  * passed in, so that each row of the tables is one test with a number for "now". Which
- * failures are worth a retry is decided by the table in wire/wire_error.h; how long to wait
- * is decided here. Deviations from the official SDK are rows of docs/deviations.md. */
+ * failures are worth a retry is decided by the table in wire/wire_error.h; how long to
+ * wait is decided here. Deviations from the official SDK are rows of
+ * docs/deviations.md. */
 #ifndef HTTP_RETRY_H
 #define HTTP_RETRY_H
 

@@ -18,7 +18,8 @@ typedef struct srv_pair { /* of an option NAME=VALUE */
     const char *value;
 } srv_pair;
 
-/* What the engine does next: a piece of a training request, or one step of all samples. */
+/* What the engine does next: a piece of a training request, or one step of all
+ * samples. */
 typedef enum srv_step { SRV_STEP_TRAIN, SRV_STEP_SAMPLE } srv_step;
 typedef void (*srv_step_fn)(void *user, srv_step step);
 
@@ -51,8 +52,8 @@ typedef struct srv_options {
 /* Opens the data directory, the models and the socket, and answers requests from then on,
  * on its own threads. Options are copied. TINKC_E_CONFIG for options that contradict each
  * other (an address beyond loopback without a key, an unknown alias), TINKC_E_STATE when
- * another server uses the data directory, TINKC_E_IO; and the errors of a model's files.
- */
+ * another server uses the data directory, TINKC_E_IO; and the errors of a model's
+ * files. */
 TK_NODISCARD tinkc_code srv_start(srv **out, const srv_options *options, tk_err *err);
 
 /* Takes no more work, finishes the training requests that have begun, answers what is

@@ -43,7 +43,7 @@ sys.exit(bad)
 PYTHON
 }
 
-code="src/base src/wire src/http src/engine include"
+code="src include"
 expect "cited sections and rows of docs/protocol.md exist" citations
 expect "the code cites documents of this tree" bash -c "! grep -rn '\bwire\.md' $code"
 expect "the code names no requirement ids" bash -c "! grep -rnE '\b[ABCDEMS]-[0-9]{3}\b' $code"

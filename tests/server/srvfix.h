@@ -1,5 +1,5 @@
-/* A server in this process on a free port, with its own data directory, and requests to it.
- */
+/* A server in this process on a free port, with its own data directory, and requests to
+ * it. */
 #ifndef SERVER_SRVFIX_H
 #define SERVER_SRVFIX_H
 
@@ -20,8 +20,8 @@ typedef struct srvfix {
     int status;     /* of the last answer */
 } srvfix;
 
-/* A new directory; in memory where there is room, because servers sync what they write and
- * disks are slow. */
+/* A new directory; in memory where there is room, because servers sync what they write
+ * and disks are slow. */
 static inline void srvfix_make_dir(char out[64])
 {
     struct statvfs shm;

@@ -222,7 +222,8 @@ static void test_srv_samples_run_beside_training(void **state)
     close_fix(&t);
 }
 
-/* Two models take turns, piece by piece; the poll of the one that has not begun says why. */
+/* Two models take turns, piece by piece; the poll of the one that has not begun says
+ * why. */
 static void test_srv_models_take_turns(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
-/* A custom loss that takes 25 s delays no heartbeat (A-106, A-148): every 10 s, none later
- * than 12 s after the one before, and a sample is answered meanwhile. An argument gives
- * the seconds. */
+/* A custom loss that takes 25 s delays no heartbeat (A-106, A-148): every 10 s, none
+ * later than 12 s after the one before, and a sample is answered meanwhile. An argument
+ * gives the seconds. */
 #include <tinkc/training.h>
 
 #include "soak.h"

@@ -1,6 +1,6 @@
 /* Tables of small templates with what jinja2 3.1.6 makes of them, set up as in
- * tests/interop/chat_env.py: the texts are literals, written down from its answers. The one
- * variable of the data is d, "D"; the clock is at 9 March 2025, 14:05:07 UTC. */
+ * tests/interop/chat_env.py: the texts are literals, written down from its answers. The
+ * one variable of the data is d, "D"; the clock is at 9 March 2025, 14:05:07 UTC. */
 #ifndef SUPPORT_JINJAFIX_H
 #define SUPPORT_JINJAFIX_H
 

@@ -1,5 +1,6 @@
-/* Golden bodies: encodes and decodes messages by their tables and compares the text. Decoded
- * values live in an arena that msgfix_teardown empties after each test. Thread: one. */
+/* Golden bodies: encodes and decodes messages by their tables and compares the text.
+ * Decoded values live in an arena that msgfix_teardown empties after each test. Thread:
+ * one. */
 #ifndef SUPPORT_MSGFIX_H
 #define SUPPORT_MSGFIX_H
 

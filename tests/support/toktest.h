@@ -1,6 +1,6 @@
-/* Tables of texts with the ids that Hugging Face's tokenizers 0.23.3 gives them: literals,
- * written down from its answers. A tokenizer.json is a literal too, with ' for ", and @ for
- * the 256 bytes of a byte-level vocabulary. */
+/* Tables of texts with the ids that Hugging Face's tokenizers 0.23.3 gives them:
+ * literals, written down from its answers. A tokenizer.json is a literal too, with ' for
+ * ", and @ for the 256 bytes of a byte-level vocabulary. */
 #ifndef SUPPORT_TOKTEST_H
 #define SUPPORT_TOKTEST_H
 
@@ -67,7 +67,8 @@ static inline void toktest_put_ids(tk_buf *out, const tk_tok_ids *ids)
     }
 }
 
-/* Twice, the second time perhaps from a cache; then with offsets, which take other ways. */
+/* Twice, the second time perhaps from a cache; then with offsets, which take other
+ * ways. */
 static inline void toktest_encode(const tk_tok *tok, tk_tok_how how, toktest_row row)
 {
     for (int round = 0; round < 3; round++) {

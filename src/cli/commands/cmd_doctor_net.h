@@ -20,8 +20,8 @@ bool doctor_url_parse(doctor_url *out, const char *text);
 bool doctor_url_is_loopback(const doctor_url *url);
 
 /* Finds the proxy for a URL: the library's option if it is set, else the environment as
- * libcurl reads it. Returns false if there is none. *from is set to the source; static.
- */
+ * libcurl reads it. Returns false if there is none. *from is set to the source;
+ * static. */
 bool doctor_proxy(doctor_url *out, const char **from, const doctor_url *url,
                   const char *proxy, const char *no_proxy);
 

@@ -134,8 +134,8 @@ int cmd_bad_value(const cmd_args *args, tinkc_error **error);
  * By default Ctrl-C ends the program at once with CMD_INTERRUPTED. A command that has
  * something to clean up catches it. */
 
-/* From now on the first Ctrl-C (or SIGTERM) is only noted; the second ends the program.
- */
+/* From now on the first Ctrl-C (or SIGTERM) is only noted; the second ends the
+ * program. */
 void cmd_signal_catch(void);
 
 /* Forgets what was noted; the next Ctrl-C ends the program again. */

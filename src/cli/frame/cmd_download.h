@@ -1,5 +1,5 @@
-/* Shared by the commands that download: progress on standard error, retries and Ctrl-C.
- */
+/* Shared by the commands that download: progress on standard error, retries and
+ * Ctrl-C. */
 #ifndef CLI_CMD_DOWNLOAD_H
 #define CLI_CMD_DOWNLOAD_H
 

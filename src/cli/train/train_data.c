@@ -45,8 +45,8 @@ static void refuse(reading *r, const char *format, ...)
     r->source->report(r->source->user, r->line, true, text);
 }
 
-/* Reports a failed call of the library as a problem of the line, unless memory ran out.
- */
+/* Reports a failed call of the library as a problem of the line, unless memory ran
+ * out. */
 static tinkc_code refuse_error(reading *r, tinkc_error **error)
 {
     tinkc_code code = tinkc_error_code(*error);

@@ -29,8 +29,8 @@ typedef struct train_set {
     size_t problems; /* lines that cannot be used */
 } train_set;
 
-/* Takes a problem or, with is_problem false, a warning about a line that is still used.
- */
+/* Takes a problem or, with is_problem false, a warning about a line that is still
+ * used. */
 typedef void (*train_report_fn)(void *user, size_t line, bool is_problem,
                                 const char *text);
 

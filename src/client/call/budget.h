@@ -26,8 +26,8 @@ struct tk_budget_claim {
 
 void tk_budget_init(tk_budget *budget, int64_t bytes);
 
-/* true: granted at once. false: `granted` is called later, unless it is released first.
- */
+/* true: granted at once. false: `granted` is called later, unless it is released
+ * first. */
 bool tk_budget_acquire(tk_budget *budget, tk_budget_claim *claim, int64_t bytes,
                        void (*granted)(tk_budget_claim *claim));
 

@@ -1,9 +1,9 @@
 /* An operation that is one call, sent once the service is ready. Most of the API is this.
  *
- * Two levels: tk_op_call_run does everything from a constant description (endpoint, how to
- * read the answer); tk_op_call is what an operation with its own needs (a streamed body,
- * the caller's own request) has as its first member. Loop thread, unless a function says
- * otherwise. */
+ * Two levels: tk_op_call_run does everything from a constant description (endpoint, how
+ * to read the answer); tk_op_call is what an operation with its own needs (a streamed
+ * body, the caller's own request) has as its first member. Loop thread, unless a function
+ * says otherwise. */
 #ifndef CLIENT_OP_CALL_H
 #define CLIENT_OP_CALL_H
 
@@ -49,8 +49,8 @@ struct tk_op_call {
 };
 
 /* Calls `send` when the service is ready (with a session, if it needs one; at once for a
- * foreign operation). `send` starts the call or ends the operation. When the service cannot
- * become ready the operation ends with the reason. */
+ * foreign operation). `send` starts the call or ends the operation. When the service
+ * cannot become ready the operation ends with the reason. */
 void tk_op_call_start(tk_op_call *self, bool need_session,
                       void (*send)(tk_op_call *self));
 

@@ -190,8 +190,8 @@ static void free_config(tinkc_config *config)
     tk_free(config);
 }
 
-/* Empty parts are dropped, and so is what surrounds a tag: the official SDK keeps both.
- */
+/* Empty parts are dropped, and so is what surrounds a tag: the official SDK keeps
+ * both. */
 static tinkc_code read_tags(tinkc_config *config, const tk_env *env, tk_err *err)
 {
     tk_str rest = tk_str_of(tk_env_get(env, "TINKER_TAGS"));

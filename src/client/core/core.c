@@ -1,4 +1,5 @@
-/* Life, shutdown and the small shared things. How a core becomes ready is in session.c. */
+/* Life, shutdown and the small shared things. How a core becomes ready is in
+ * session.c. */
 #include "client/core/core_int.h"
 
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /* A caller's way to a service: the shared core, and the context that the caller gave with
- * it (or none). Every tinkc_service, tinkc_training and tinkc_sampling holds one, and what
- * is called through it carries its context: a future knows its handle as a tk_driver.
+ * it (or none). Every tinkc_service, tinkc_training and tinkc_sampling holds one, and
+ * what is called through it carries its context: a future knows its handle as a
+ * tk_driver.
  *
  * Reference-counted; immutable. Thread: any. */
 #ifndef CLIENT_HANDLE_H
@@ -20,13 +21,14 @@ typedef struct tk_handle {
     atomic_size_t refs;
 } tk_handle;
 
-/* Makes a handle for this core; `context` is copied and may be NULL. The caller owns *out.
- * TINKC_E_INVALID: the context is refused; TINKC_E_NOMEM. */
+/* Makes a handle for this core; `context` is copied and may be NULL. The caller owns
+ * *out. TINKC_E_INVALID: the context is refused; TINKC_E_NOMEM. */
 TK_NODISCARD tinkc_code tk_handle_new(tk_handle **out, tk_core *core,
                                       const tinkc_context *context, tk_err *err);
 
-/* Makes the second handle of a tinkc_..._with_context: the same core, another context (NULL
- * gives an empty one). Also TINKC_E_STATE and TINKC_E_CANCELLED as tk_core_check. */
+/* Makes the second handle of a tinkc_..._with_context: the same core, another context
+ * (NULL gives an empty one). Also TINKC_E_STATE and TINKC_E_CANCELLED as
+ * tk_core_check. */
 TK_NODISCARD tinkc_code tk_handle_with_context(tk_handle **out, const tk_handle *from,
                                                const tinkc_context *context, tk_err *err);
 

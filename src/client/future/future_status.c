@@ -1,5 +1,5 @@
-/* A future's story while it is waiting: notes by the operation, explanation for people.
- */
+/* A future's story while it is waiting: notes by the operation, explanation for
+ * people. */
 #include <stdio.h>
 #include <string.h>
 

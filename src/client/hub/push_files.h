@@ -1,6 +1,6 @@
 /* The files of a checkpoint that go to the hub: found below a directory, chosen by
- * patterns, and what the hub wants to know of each. Blocking; thread: any but the loop's.
- */
+ * patterns, and what the hub wants to know of each. Blocking; thread: any but the
+ * loop's. */
 #ifndef CLIENT_PUSH_FILES_H
 #define CLIENT_PUSH_FILES_H
 

@@ -15,9 +15,10 @@ TK_NODISCARD tinkc_code tk_tokenizer_get_prepare(tinkc_tokenizer_options *out,
                                                  const tinkc_tokenizer_options *options,
                                                  tk_err *err);
 
-/* Finds the tokenizer of a training or sampling client; `handle` NULL: the client is. When
- * the options name a tokenizer or a directory, that one; else the server has to be asked
- * which model it is, which is what `ask` does: it ends with tk_tokenizer_get_search. */
+/* Finds the tokenizer of a training or sampling client; `handle` NULL: the client is.
+ * When the options name a tokenizer or a directory, that one; else the server has to be
+ * asked which model it is, which is what `ask` does: it ends with
+ * tk_tokenizer_get_search. */
 tinkc_code tk_tokenizer_get_of_client(
     tinkc_tokenizer **out, tk_handle *handle, const tinkc_tokenizer_options *options,
     tinkc_code (*ask)(tinkc_tokenizer **out, void *client,

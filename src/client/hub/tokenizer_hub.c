@@ -290,8 +290,8 @@ static bool install(hub *self, const char *directory)
     return true;
 }
 
-/* In the parent of its place, which is made; those that lie there are of the same model.
- */
+/* In the parent of its place, which is made; those that lie there are of the same
+ * model. */
 static tinkc_code stage_in(hub *self, tk_err *err)
 {
     tinkc_code code = tk_file_mkdirs(self->parent, DIR_MODE, err);

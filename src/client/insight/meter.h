@@ -1,5 +1,5 @@
-/* The inside of tinkc_readings, for meter.c and readings.c: a copy of what was counted.
- */
+/* The inside of tinkc_readings, for meter.c and readings.c: a copy of what was
+ * counted. */
 #ifndef CLIENT_METER_H
 #define CLIENT_METER_H
 

@@ -1,4 +1,4 @@
-/* Telemetry (docs/protocol.md §9): what went wrong, told to the server in batches.
+/* Telemetry (docs/protocol.md §9): reports what went wrong to the server, in batches.
  *
  * One reporter per session, and one for what happens while there is none; both send
  * through one call at a time on the service's loop. Queued events are text whose secrets
@@ -33,7 +33,7 @@
 typedef struct tk_core tk_core;
 typedef struct tk_telemetry tk_telemetry;
 
-/* Every name that the library gives an event. A name never holds an id. */
+/* Every name that the library gives an event. A name never contains an id. */
 typedef enum tk_telemetry_name {
     TK_TELEMETRY_USER_ERROR,
     TK_TELEMETRY_CALL_FAILED,     /* L2 */

@@ -1,6 +1,6 @@
 /* Events of telemetry.h: their names, their data, their text. Secrets are masked string
- * by string before anything is encoded, so that the text stays JSON whatever is hidden.
- */
+ * by string before anything is encoded, so that the text stays JSON whatever is
+ * hidden. */
 #include "client/insight/telemetry.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* What the retry layers tell telemetry (docs/protocol.md §4, §5.3, §5.4), in one place so that
- * they themselves stay readable. Loop thread only; each costs a comparison when telemetry
- * is off. No event holds a header: those carry the credential. */
+/* What the retry layers tell telemetry (docs/protocol.md §4, §5.3, §5.4), in one place so
+ * that they themselves stay readable. Loop thread only; each costs a comparison when
+ * telemetry is off. No event holds a header: those carry the credential. */
 #ifndef CLIENT_TELEMETRY_LAYER_H
 #define CLIENT_TELEMETRY_LAYER_H
 

@@ -12,8 +12,8 @@
 /* Frees any of them, by the pointer that the caller has; accepts NULL. */
 void tk_rest_result_free(void *result);
 
-/* Readers for tk_op_call_spec: the body of a 2xx in, the result out; NULL with *err set.
- */
+/* Readers for tk_op_call_spec: the body of a 2xx in, the result out; NULL with *err
+ * set. */
 void *tk_rest_result_run(tk_str body, tk_err *err);
 void *tk_rest_result_runs(tk_str body, tk_err *err);
 void *tk_rest_result_checkpoints(tk_str body, tk_err *err);

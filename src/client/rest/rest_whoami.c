@@ -1,5 +1,5 @@
-/* whoami: no endpoint, only the claims of the token that requests carry (docs/protocol.md §1.3).
- * Loop thread, but for the public function. */
+/* whoami: no endpoint, only the claims of the token that requests carry (docs/protocol.md
+ * §1.3). Loop thread, but for the public function. */
 #include "base/mem.h"
 #include "client/call/op.h"
 #include "client/core/service.h"

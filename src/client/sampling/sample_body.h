@@ -27,8 +27,8 @@ TK_NODISCARD tinkc_code tk_sample_body_encode(tk_sample_body *body, tk_sampler *
                                               const tinkc_model_input *prompt,
                                               tk_err *err);
 
-/* Replaces the sequence id. Cannot fail: encoding reserved room for the longest number.
- */
+/* Replaces the sequence id. Cannot fail: encoding reserved room for the longest
+ * number. */
 void tk_sample_body_number(tk_sample_body *body, int64_t seq_id);
 
 /* Reserves what one attempt may cost. TINKC_E_BUDGET. */

@@ -65,10 +65,10 @@ typedef struct tk_batch_data {
     size_t n;
 } tk_batch_data;
 
-/* Fills data and data_n of the request; the array lives in the arena, and what it points to
- * is the caller's. TINKC_E_INVALID, with the place in err->path: no datums, a NULL among
- * them, NaN in a tensor, a tensor of the wrong length. TINKC_E_LIMIT: too many. Thread: the
- * caller's. */
+/* Fills data and data_n of the request; the array lives in the arena, and what it points
+ * to is the caller's. TINKC_E_INVALID, with the place in err->path: no datums, a NULL
+ * among them, NaN in a tensor, a tensor of the wrong length. TINKC_E_LIMIT: too many.
+ * Thread: the caller's. */
 TK_NODISCARD tinkc_code tk_batch_read_data(tk_fwdbwd_request *request, tk_arena *arena,
                                            const tk_batch_data *data, tk_err *err);
 

@@ -1,6 +1,6 @@
 /* One model at the server: its id, its turnstile, its ledger, and what the server's flags
- * say about batches. Shared by all handles of it (a tinkc_training, and its second handles
- * with a context) and by every operation: operations outlive a closed handle.
+ * say about batches. Shared by all handles of it (a tinkc_training, and its second
+ * handles with a context) and by every operation: operations outlive a closed handle.
  * Reference-counted. */
 #ifndef CLIENT_MODEL_H
 #define CLIENT_MODEL_H

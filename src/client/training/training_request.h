@@ -17,7 +17,8 @@ typedef struct tk_training_request_spec {
     bool is_step;     /* refused after a batch that was applied in part */
     bool draws_again; /* encoded again before each L2 attempt */
     /* On the loop, when the turn has come: true when it has started op->call and will go
-     * on with tk_training_request_go_on or tk_training_request_fail. NULL: nothing to do. */
+     * on with tk_training_request_go_on or tk_training_request_fail. NULL: nothing to
+     * do. */
     bool (*before)(tk_training_request *op);
     /* Set: tk_training_request_run takes `message` over, and frees it with this. */
     void (*free_message)(void *message);

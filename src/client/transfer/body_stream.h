@@ -2,8 +2,8 @@
  * drives a manual loop, while it arrives. A ring of fixed size lies between them: when it
  * is full the transfer pauses.
  *
- * Used by one thread at a time that is not the loop's. Freed with tk_body_stream_close, which
- * ends the transfer. */
+ * Used by one thread at a time that is not the loop's. Freed with tk_body_stream_close,
+ * which ends the transfer. */
 #ifndef CLIENT_BODY_STREAM_H
 #define CLIENT_BODY_STREAM_H
 

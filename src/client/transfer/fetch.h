@@ -35,8 +35,8 @@ void tk_fetch_free(tk_fetch **fetch); /* accepts NULL */
 TK_NODISCARD tinkc_code tk_fetch_read(size_t *n, tk_fetch *fetch, char *p, size_t size,
                                       tk_err *err);
 
-/* The wait after this number of failures in a row: doubled each time, at most 10 s, or as long as
- * the server asks for. */
+/* The wait after this number of failures in a row: doubled each time, at most 10 s, or as
+ * long as the server asks for. */
 int64_t tk_fetch_delay_ms(int64_t retry_ms, int failures, int64_t hint_ms);
 
 uint64_t tk_fetch_received(const tk_fetch *fetch);

@@ -1,5 +1,5 @@
-/* The public face of a streamed answer, and saving one to a file. On the calling thread.
- */
+/* The public face of a streamed answer, and saving one to a file. On the calling
+ * thread. */
 #include <tinkc/raw.h>
 
 #include "base/file.h"

@@ -1,6 +1,6 @@
-/* One request beside the table of endpoints, in the form that a call borrows from: method,
- * URL, header lines, query, body. Everything is copied (files are opened), so that it
- * outlives the arguments. Made on the caller's thread, used on the loop's.
+/* One request beside the table of endpoints, in the form that a call borrows from:
+ * method, URL, header lines, query, body. Everything is copied (files are opened), so
+ * that it outlives the arguments. Made on the caller's thread, used on the loop's.
  *
  * Downloads, the hub and the public raw requests (raw.h) are made of it. */
 #ifndef CLIENT_REQUEST_H
@@ -35,8 +35,8 @@ typedef struct tk_request_spec {
     bool is_form; /* multipart/form-data, of these parts */
     const tinkc_part *parts;
     size_t parts_n;
-    /* The body is file_n bytes of a regular file, read while they are sent: memory does not
-     * grow with it, and the timeout is one of silence. */
+    /* The body is file_n bytes of a regular file, read while they are sent: memory does
+     * not grow with it, and the timeout is one of silence. */
     const char *file;
     uint64_t file_from, file_n;
     int64_t timeout_ms; /* 0: option timeout */

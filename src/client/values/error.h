@@ -23,8 +23,8 @@ tinkc_code tk_error_tell(tinkc_error **out, tinkc_code code, const char *text);
 /* The static out-of-memory error. tinkc_error_free accepts it. */
 tinkc_error *tk_error_oom(void);
 
-/* One more owner; cannot fail. Each owner calls tinkc_error_free once. NULL gives NULL.
- */
+/* One more owner; cannot fail. Each owner calls tinkc_error_free once. NULL gives
+ * NULL. */
 tinkc_error *tk_error_ref(tinkc_error *error);
 
 /* The other way: what a public error says, into *err. No effect for NULL. */

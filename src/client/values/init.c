@@ -1,8 +1,8 @@
 /* The _init functions of the option structs, and constants that are macros in C: what
  * programs in other languages call, since they cannot read a macro. Each function writes
- * what its macro says (those of tokenizers and chats are beside their functions); a struct that grows gets a new symbol version for its function,
- * because the old one must not write beyond the struct that an old program has. Thread:
- * any. */
+ * what its macro says (those of tokenizers and chats are beside their functions); a
+ * struct that grows gets a new symbol version for its function, because the old one must
+ * not write beyond the struct that an old program has. Thread: any. */
 #include <string.h>
 #include <tinkc/tinkc.h>
 

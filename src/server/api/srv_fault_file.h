@@ -9,9 +9,9 @@
 
 #include "server/http/srv_fault.h"
 
-/* Reads the file. The rules wrap srv_route_dispatch. TINKC_E_CONFIG with the rule's number
- * and key for what is not a rule; else what the file is refused with. `log` outlives the
- * faults. */
+/* Reads the file. The rules wrap srv_route_dispatch. TINKC_E_CONFIG with the rule's
+ * number and key for what is not a rule; else what the file is refused with. `log`
+ * outlives the faults. */
 TK_NODISCARD tinkc_code srv_fault_file_open(srv_faults **out, const char *path,
                                             tk_log *log, tk_err *err);
 

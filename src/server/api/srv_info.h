@@ -1,5 +1,5 @@
-/* Routes about the server itself: its name and version, counters for Prometheus, tokenizer
- * files for clients on other machines. Thread: a worker. */
+/* Routes about the server itself: its name and version, counters for Prometheus,
+ * tokenizer files for clients on other machines. Thread: a worker. */
 #ifndef SERVER_SRV_INFO_H
 #define SERVER_SRV_INFO_H
 

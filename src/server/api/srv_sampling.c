@@ -62,8 +62,8 @@ static bool same_text(const char *a, const char *b)
     return strcmp(a != NULL ? a : "", b != NULL ? b : "") == 0;
 }
 
-/* Enters the record. Returns 200, also when the same one is there already, or the status of
- * the failure. Under the lock. */
+/* Enters the record. Returns 200, also when the same one is there already, or the status
+ * of the failure. Under the lock. */
 static int enter(srv *server, srv_sampler *sampler, tk_str session_id, bool *entered,
                  tk_err *err)
 {

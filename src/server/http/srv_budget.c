@@ -1,4 +1,5 @@
-/* Adds first and looks afterwards, so that two threads cannot both take the last bytes. */
+/* Adds first and looks afterwards, so that two threads cannot both take the last
+ * bytes. */
 #include "server/http/srv_budget.h"
 
 void srv_budget_init(srv_budget *budget, size_t max)

@@ -1,5 +1,6 @@
 /* A browser can be made to send requests to loopback: by a name that a stranger's DNS
- * points there (seen in Host), or by a form or script of another site (seen in Origin). */
+ * points there (seen in Host), or by a form or script of another site (seen in
+ * Origin). */
 #include "server/http/srv_guard.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Checks of a caller: the key, and the headers that distinguish a web page from a program.
- * Pure. Thread: any. */
+/* Checks of a caller: the key, and the headers that distinguish a web page from a
+ * program. Pure. Thread: any. */
 #ifndef SERVER_SRV_GUARD_H
 #define SERVER_SRV_GUARD_H
 

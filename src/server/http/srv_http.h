@@ -1,7 +1,7 @@
-/* HTTP: libmicrohttpd with one epoll thread, which only collects bytes, checks whether the
- * caller may ask, and sends answers. A complete request is suspended and posted to the
- * workers; its resume wakes this thread, which sends the answer. The only file that knows
- * the library. Nothing here knows what the requests are about. */
+/* HTTP: libmicrohttpd with one epoll thread, which only collects bytes, checks whether
+ * the caller may ask, and sends answers. A complete request is suspended and posted to
+ * the workers; its resume wakes this thread, which sends the answer. The only file that
+ * knows the library. Nothing here knows what the requests are about. */
 #ifndef SERVER_SRV_HTTP_H
 #define SERVER_SRV_HTTP_H
 
@@ -21,8 +21,8 @@ typedef struct srv_http_config {
     void *app;                /* srv_request.app of every request */
 } srv_http_config;
 
-/* Listens; TINKC_E_IO when that is not possible. Requests come at once: *out is set before
- * the first one. */
+/* Listens; TINKC_E_IO when that is not possible. Requests come at once: *out is set
+ * before the first one. */
 TK_NODISCARD tinkc_code srv_http_new(srv_http **out, const srv_http_config *config,
                                      tk_err *err);
 unsigned srv_http_port(const srv_http *http);

@@ -36,9 +36,9 @@ void srv_stream_end(srv_stream *stream);
 
 /* ---- HTTP thread ---- */
 
-/* Copies bytes to out[0..max) and returns their number; 0 = none now: `on_wait` was called
- * and suspends the connection, `resume` will be called when there are more; -1 = the end.
- * `on_wait` runs under the stream's lock, so that the resume comes after it. */
+/* Copies bytes to out[0..max) and returns their number; 0 = none now: `on_wait` was
+ * called and suspends the connection, `resume` will be called when there are more; -1 =
+ * the end. `on_wait` runs under the stream's lock, so that the resume comes after it. */
 long srv_stream_take(srv_stream *stream, char *out, size_t max,
                      void (*on_wait)(void *user), void *user);
 void srv_stream_leave(srv_stream *stream); /* the connection is done with it */

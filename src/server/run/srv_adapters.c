@@ -1,6 +1,6 @@
-/* A sampler of a checkpoint has its directory anyway; one of a snapshot is written when it
- * leaves memory for the first time, into a directory without a row in the store: the next
- * start removes it if a crash leaves it. */
+/* A sampler of a checkpoint has its directory anyway; one of a snapshot is written when
+ * it leaves memory for the first time, into a directory without a row in the store: the
+ * next start removes it if a crash leaves it. */
 #include "server/run/srv_adapters.h"
 
 #include <unistd.h>

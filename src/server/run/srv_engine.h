@@ -14,8 +14,8 @@ typedef struct srv_engine srv_engine;
 
 TK_NODISCARD tinkc_code srv_engine_new(srv_engine **out, srv *server, tk_err *err);
 
-/* Finishes the jobs that have begun and ends the thread; `stopping` must be set. Jobs that
- * are added later do not run. Accepts NULL. */
+/* Finishes the jobs that have begun and ends the thread; `stopping` must be set. Jobs
+ * that are added later do not run. Accepts NULL. */
 void srv_engine_stop(srv_engine *engine);
 
 /* Drops what did not run (its futures stay pending). No thread may use it any more.

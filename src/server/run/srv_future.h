@@ -105,8 +105,8 @@ void srv_future_look(srv_poll *poll, const srv_future *future);
 
 /* ---- ends of the work, without the lock; thread: engine or a worker ---- */
 
-/* Completes the future of the server and answers its polls. Takes over `result` (NULL: out
- * of memory). */
+/* Completes the future of the server and answers its polls. Takes over `result` (NULL:
+ * out of memory). */
 void srv_future_finish(srv *server, srv_future *future, srv_blob *result, bool is_proto);
 
 /* Finishes it with the JSON form of a message. */

@@ -60,13 +60,13 @@ typedef struct srv_submit {
     tk_str bytes;
 } srv_submit;
 
-/* Enters the job in its model's order and answers with the request id. An id that the same
- * request has used is answered again; one that another request has used is refused (409).
- * Takes the job over, also on failure. Thread: a worker. */
+/* Enters the job in its model's order and answers with the request id. An id that the
+ * same request has used is answered again; one that another request has used is refused
+ * (409). Takes the job over, also on failure. Thread: a worker. */
 srv_verdict srv_job_submit(srv_request *request, srv_job *job, const srv_submit *submit);
 
-/* Computes the SHA-256 of what makes two requests the same; `request` still has its body.
- */
+/* Computes the SHA-256 of what makes two requests the same; `request` still has its
+ * body. */
 TK_NODISCARD tinkc_code srv_job_digest(char out[TK_SHA256_HEX_BYTES],
                                        const srv_request *request,
                                        const srv_submit *submit, tk_err *err);

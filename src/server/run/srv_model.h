@@ -43,8 +43,8 @@ srv_verdict srv_model_submit_new(srv_request *request, srv_job *job,
 /* Returns the record or NULL. Under the lock. */
 srv_model *srv_model_find(srv *server, tk_str id);
 
-/* Answers 404 for a model that is not loaded; names the last checkpoint of one that was.
- */
+/* Answers 404 for a model that is not loaded; names the last checkpoint of one that
+ * was. */
 srv_verdict srv_model_answer_missing(srv *server, srv_request *request, tk_str id);
 
 /* Unloads the models of a session that ends. Under the lock. */

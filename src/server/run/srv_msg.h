@@ -6,8 +6,8 @@
 #include "server/http/srv_reply.h"
 #include "wire/schema.h"
 
-/* Decodes the JSON body; an empty body reads as {}. Returns false when the body is not the
- * message: then the request is answered (422). */
+/* Decodes the JSON body; an empty body reads as {}. Returns false when the body is not
+ * the message: then the request is answered (422). */
 TK_NODISCARD bool srv_msg_decode(srv_request *request, const tk_schema *schema,
                                  void *msg);
 

@@ -1,4 +1,5 @@
-/* The order of one model's requests (docs/protocol.md §11 row 17). Pure: no clock, no lock.
+/* The order of one model's requests (docs/protocol.md §11 row 17). Pure: no clock, no
+ * lock.
  *
  * A client sends a request only after every submission with a smaller seq_id has ended,
  * except that the parts of one forward_backward may come in any order, the first one

@@ -1,5 +1,4 @@
-/* Runs jobs: create, train, step, unload. Saving and loading are in srv_run_weights.c.
- */
+/* Runs jobs: create, train, step, unload. Saving and loading are in srv_run_weights.c. */
 #include "server/run/srv_run.h"
 
 #include <stdio.h>
@@ -79,8 +78,8 @@ static tinkc_code fill_outputs(tk_tensor_map *maps, tk_arena *arena,
     return TINKC_OK;
 }
 
-/* Returns how many outputs from `first` on have its trailing shape: one record holds them.
- */
+/* Returns how many outputs from `first` on have its trailing shape: one record holds
+ * them. */
 static size_t run_of(const eng_result *result, size_t first)
 {
     const eng_output *head = &result->outputs[first];

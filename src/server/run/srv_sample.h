@@ -45,8 +45,8 @@ void srv_sample_free(srv_sample *sample); /* without its sampler; accepts NULL *
  * When that is not possible it is finished at once. Thread: engine. */
 void srv_sample_start(srv_sample *sample, eng_sampler *sampler);
 
-/* Sends the next token of a stream (srv_sample_stream.c), and its end: a result, or err.
- */
+/* Sends the next token of a stream (srv_sample_stream.c), and its end: a result, or
+ * err. */
 void srv_sample_stream_token(srv_sample *sample, int32_t token, float logprob);
 void srv_sample_stream_done(srv_sample *sample, const eng_sample_result *result,
                             const tk_err *err);

@@ -12,8 +12,8 @@
 
 typedef struct srv srv;
 
-/* A session ends after this time without a sign of life: one that has sent heartbeats, and
- * one that never did (a short program, or requests by hand). */
+/* A session ends after this time without a sign of life: one that has sent heartbeats,
+ * and one that never did (a short program, or requests by hand). */
 #define SRV_SESSION_NS      (INT64_C(300000) * TK_NS_PER_MS)
 #define SRV_SESSION_MUTE_NS (INT64_C(1800000) * TK_NS_PER_MS)
 
@@ -28,8 +28,8 @@ typedef struct srv_session {
     tk_list ended;    /* of those that are to be freed */
 } srv_session;
 
-/* Makes a session and its row, or finds the one that was made with the same `key` (empty =
- * none); its id goes to `id`. TINKC_E_RATE_LIMIT when there are too many. Thread: a
+/* Makes a session and its row, or finds the one that was made with the same `key` (empty
+ * = none); its id goes to `id`. TINKC_E_RATE_LIMIT when there are too many. Thread: a
  * worker. */
 TK_NODISCARD tinkc_code srv_session_open(char id[TK_UUID_TEXT_BYTES], srv *server,
                                          tk_str key, const tk_create_session_request *msg,

@@ -4,7 +4,8 @@
  * operation on them is short, and one lock cannot deadlock with itself. It is never held
  * while something computes, waits, touches a file or the store, or resumes a request. The
  * store (srv_store.h), the workers' queue (srv_work.h), the counters of usage
- * (srv_usage.h) and the faults (srv_fault.h) have locks of their own, which are leaves. */
+ * (srv_usage.h) and the faults (srv_fault.h) have locks of their own, which are
+ * leaves. */
 #ifndef SERVER_SRV_STATE_H
 #define SERVER_SRV_STATE_H
 

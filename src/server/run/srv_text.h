@@ -7,8 +7,8 @@
 
 typedef struct tk_tok tk_tok;
 
-/* Load a tokenizer. *out is NULL when the file is missing or of a kind that cannot be read.
- * TINKC_E_NOMEM. */
+/* Load a tokenizer. *out is NULL when the file is missing or of a kind that cannot be
+ * read. TINKC_E_NOMEM. */
 TK_NODISCARD tinkc_code srv_text_load(tk_tok **out, const char *path, tk_err *err);
 TK_NODISCARD tinkc_code srv_text_load_memory(tk_tok **out, tk_str json, tk_err *err);
 void srv_text_free(tk_tok *tok); /* accepts NULL */

@@ -1,6 +1,6 @@
-/* What was used: tokens trained, prompted and sampled, and checkpoints, by hour, base model
- * and session. Counted in memory, written to the store by the keeper and at the stop: a
- * crash loses the numbers of the last seconds, for which nothing is billed.
+/* What was used: tokens trained, prompted and sampled, and checkpoints, by hour, base
+ * model and session. Counted in memory, written to the store by the keeper and at the
+ * stop: a crash loses the numbers of the last seconds, for which nothing is billed.
  *
  * Thread: any; a lock of its own, which is a leaf. */
 #ifndef SERVER_SRV_USAGE_H
@@ -19,8 +19,8 @@ typedef struct srv_usage srv_usage;
 TK_NODISCARD tinkc_code srv_usage_new(srv_usage **out, tk_err *err);
 void srv_usage_free(srv_usage *usage); /* accepts NULL; what was not written is lost */
 
-/* Adds to a counter. `session` may be the id of a model or sampler: what follows the first
- * ":" is left out. Without memory nothing is counted. */
+/* Adds to a counter. `session` may be the id of a model or sampler: what follows the
+ * first ":" is left out. Without memory nothing is counted. */
 void srv_usage_add(srv_usage *usage, tk_billing_kind kind, tk_str base_model,
                    tk_str session, uint64_t amount);
 

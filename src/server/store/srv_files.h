@@ -16,12 +16,12 @@ int64_t srv_files_size(const char *directory);
  * survive a crash once it has returned. `to` is removed on failure. */
 TK_NODISCARD tinkc_code srv_files_link_dir(const char *from, const char *to, tk_err *err);
 
-/* Whether two directories hold the same files (not just equal bytes): one is a copy of the
- * other by srv_files_link_dir. False when either cannot be read. */
+/* Whether two directories hold the same files (not just equal bytes): one is a copy of
+ * the other by srv_files_link_dir. False when either cannot be read. */
 bool srv_files_is_linked(const char *a, const char *b);
 
-/* Removes a directory with its files. What cannot be removed is left for the next start.
- */
+/* Removes a directory with its files. What cannot be removed is left for the next
+ * start. */
 void srv_files_remove_dir(const char *directory);
 
 #endif

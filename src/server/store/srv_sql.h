@@ -1,5 +1,5 @@
-/* Prepared statements of SQLite that bind and read by position, with the library's errors.
- * Thread: one at a time, under the lock of the store. */
+/* Prepared statements of SQLite that bind and read by position, with the library's
+ * errors. Thread: one at a time, under the lock of the store. */
 #ifndef SERVER_SRV_SQL_H
 #define SERVER_SRV_SQL_H
 
@@ -24,11 +24,12 @@ void srv_sql_text(srv_sql *sql, tk_str value);
 void srv_sql_i64(srv_sql *sql, int64_t value);
 /* Steps to the next row; returns false at the end or on failure. */
 bool srv_sql_row(srv_sql *sql);
-/* Read a column of the current row; text is copied to the arena, {"", 0} for NULL; without
- * memory the statement fails. */
+/* Read a column of the current row; text is copied to the arena, {"", 0} for NULL;
+ * without memory the statement fails. */
 tk_str srv_sql_get_text(srv_sql *sql, tk_arena *arena, int column);
 int64_t srv_sql_get_i64(srv_sql *sql, int column);
-/* Runs what is left and finalizes. TINKC_E_CONFLICT for a broken uniqueness, TINKC_E_IO. */
+/* Runs what is left and finalizes. TINKC_E_CONFLICT for a broken uniqueness,
+ * TINKC_E_IO. */
 TK_NODISCARD tinkc_code srv_sql_done(srv_sql *sql, tk_err *err);
 
 /* Runs statements without parameters or results. */

@@ -11,8 +11,8 @@
 #include "server/store/srv_sql.h"
 #include "server/store/srv_store_int.h"
 
-/* Entry i migrates a database of version i to version i + 1. Entries are only added, never
- * changed. */
+/* Entry i migrates a database of version i to version i + 1. Entries are only added,
+ * never changed. */
 static const char *const migrations[] = {
     "CREATE TABLE sessions("
     " id TEXT PRIMARY KEY, created_us INTEGER NOT NULL, tags TEXT NOT NULL,"

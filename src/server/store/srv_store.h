@@ -1,7 +1,7 @@
 /* What must survive: sessions, runs, samplers, checkpoints, usage, in SQLite (WAL, full
  * sync) at <data>/tinkc.db. Weights are directories under <data>/checkpoints, written
- * whole before their row. A checkpoint exists when its row does; directories without a row
- * are removed at the start.
+ * whole before their row. A checkpoint exists when its row does; directories without a
+ * row are removed at the start.
  *
  * Thread: any; one connection, guarded by a lock that is a leaf. Blocking: not for the
  * HTTP thread, not under the server's lock. */
@@ -23,8 +23,8 @@ void srv_store_close(srv_store *store); /* accepts NULL */
 
 /* ---- sessions ---- */
 
-/* Returns a name of this data directory, for ids that belong to no session: it is the same
- * after a restart. Lives as long as the store. */
+/* Returns a name of this data directory, for ids that belong to no session: it is the
+ * same after a restart. Lives as long as the store. */
 const char *srv_store_instance(const srv_store *store);
 
 TK_NODISCARD tinkc_code srv_store_add_session(srv_store *store, const char *id,
@@ -121,8 +121,8 @@ TK_NODISCARD tinkc_code srv_store_new_dir(tk_str *dir, const char **full,
                                           srv_store *store, tk_arena *arena,
                                           const tk_path *path, tk_err *err);
 
-/* Removes the directory of a checkpoint that has no row any more; `dir` is its name in the
- * row. The next start removes what could not be. */
+/* Removes the directory of a checkpoint that has no row any more; `dir` is its name in
+ * the row. The next start removes what could not be. */
 void srv_store_remove_dir(srv_store *store, tk_str dir);
 
 /* ---- usage ---- */
@@ -142,8 +142,8 @@ typedef struct srv_store_usages {
 /* Adds to the counters, all or none. */
 TK_NODISCARD tinkc_code srv_store_add_usage(srv_store *store, const srv_store_usage *rows,
                                             size_t n, tk_err *err);
-/* Lists those of hours that begin in [span_us[0], span_us[1]), by hour and session. Arena.
- */
+/* Lists those of hours that begin in [span_us[0], span_us[1]), by hour and session.
+ * Arena. */
 TK_NODISCARD tinkc_code srv_store_list_usage(srv_store_usages *out, srv_store *store,
                                              tk_arena *arena, const int64_t span_us[2],
                                              tk_err *err);

@@ -22,8 +22,8 @@ struct srv_store {
     "id, session_id, base_model, lora_rank, train_unembed, train_mlp, train_attn,"       \
     " user_metadata, created_us, last_request_us"
 
-/* Read the current row of a SELECT of those columns; strings in the arena. Under the lock.
- */
+/* Read the current row of a SELECT of those columns; strings in the arena. Under the
+ * lock. */
 void srv_store_read_checkpoint(srv_store_checkpoint *out, srv_sql *sql, tk_arena *arena);
 void srv_store_read_run(srv_store_run *out, srv_sql *sql, tk_arena *arena);
 

@@ -17,8 +17,8 @@ typedef struct tk_chat_template tk_chat_template;
 /* Make a template: from source alone; from what a tokenizer's config holds (special
  * tokens become variables; `name` NULL is the default one, or "tool_use" for
  * conversations with tools); from a file: *.jinja, tokenizer_config.json, or a directory
- * with either. The caller frees *out. TINKC_E_MISSING: no template, or none of that name.
- */
+ * with either. The caller frees *out. TINKC_E_MISSING: no template, or none of that
+ * name. */
 TK_NODISCARD tinkc_code tk_chat_template_new(tk_chat_template **out, tk_str source,
                                              tk_err *err);
 TK_NODISCARD tinkc_code tk_chat_template_of(tk_chat_template **out,

@@ -25,9 +25,8 @@ typedef struct layer {
     uint64_t searched; /* bytes, for the texts of the messages */
 } layer;
 
-/* Each text is searched for in all of its message: a message of many parts would take
- * the square of its length. Past the limit nothing is found any more, and lay_out fails.
- */
+/* Each text is searched for in all of its message: a message of many parts would take the
+ * square of its length. Past the limit nothing is found any more, and lay_out fails. */
 static bool may_search(layer *x, size_t bytes)
 {
     x->searched += bytes;

@@ -164,8 +164,8 @@ TK_NODISCARD bool tk_jtok_name(tk_jparse *p, tk_str *out);
 TK_NODISCARD tk_jnode *tk_jinja_expr(tk_jparse *p, bool with_cond);
 /* An operand with its sign, and with the filters and tests after it if `with_filter`. */
 TK_NODISCARD tk_jnode *tk_jinja_unary(tk_jparse *p, bool with_filter);
-/* An expression or a tuple without parentheses; `stop` is a word that ends it, or NULL.
- */
+/* An expression or a tuple without parentheses; `stop` is a word that ends it, or
+ * NULL. */
 TK_NODISCARD tk_jnode *tk_jinja_tuple(tk_jparse *p, bool with_cond, const char *stop);
 /* Names that are assigned to: a, or "a, b". */
 TK_NODISCARD tk_jnode *tk_jinja_target(tk_jparse *p, bool with_namespace,

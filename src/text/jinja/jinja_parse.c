@@ -170,8 +170,8 @@ bool tk_jtok_name(tk_jparse *p, tk_str *out)
 /* ---- statements ---- */
 
 /* Statements up to a block that starts with one of the words of `ends` (separated by
- * blanks), whose word is the current token then; ends NULL: up to the end of the source.
- */
+ * blanks), whose word is the current token then; ends NULL: up to the end of the
+ * source. */
 static bool parse_body(tk_jparse *p, tk_jnode **first, const char *ends);
 
 static bool is_word_of(tk_str word, const char *words)

@@ -235,8 +235,9 @@ typedef struct range {
     uint32_t first, last;
 } range;
 
-/* Python counts characters as upper or lower case by a property, not by category: numerals,
- * letters in circles, modifiers. These ranges have it in addition to Lu and Ll. */
+/* Python counts characters as upper or lower case by a property, not by category:
+ * numerals, letters in circles, modifiers. These ranges have it in addition to Lu and
+ * Ll. */
 static const range more_upper[] = {{0x2160, 0x216f},
                                    {0x24b6, 0x24cf},
                                    {0x1f130, 0x1f149},

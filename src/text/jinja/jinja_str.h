@@ -29,8 +29,8 @@ size_t tk_jstr_count(tk_str s); /* characters */
 /* Byte offset of character `index`, s.n when there are fewer. */
 size_t tk_jstr_offset(tk_str s, size_t index);
 
-/* First or last place of `needle` at or after byte `from`; SIZE_MAX when there is none.
- */
+/* First or last place of `needle` at or after byte `from`; SIZE_MAX when there is
+ * none. */
 size_t tk_jstr_find(tk_str s, tk_str needle, size_t from);
 size_t tk_jstr_rfind(tk_str s, tk_str needle);
 

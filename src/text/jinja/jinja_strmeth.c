@@ -112,8 +112,8 @@ TK_JFUNC(do_ends)
     return true;
 }
 
-/* (needle, start, end): what is searched for, and the part of the text that is searched.
- */
+/* (needle, start, end): what is searched for, and the part of the text that is
+ * searched. */
 static bool search_args(tk_jrun *run, tk_jval self, const tk_jargs *args, tk_str *s,
                         tk_str *needle, size_t *skipped)
 {

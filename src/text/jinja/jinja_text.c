@@ -269,8 +269,8 @@ static bool dump_key(dumper *d, const tk_jval *key)
                          tk_jval_type_name(key));
 }
 
-/* Entries by key: an insertion sort is enough for what templates sort, and is paid for.
- */
+/* Entries by key: an insertion sort is enough for what templates sort, and is paid
+ * for. */
 static bool sort_entries(tk_jrun *run, const tk_jdict *dict, tk_jentry **out)
 {
     tk_jentry *sorted = tk_jrun_alloc(run, dict->n + 1, sizeof(*sorted));

@@ -34,8 +34,7 @@ void tk_tok_free(tk_tok *tok);   /* one owner less; accepts NULL */
 size_t tk_tok_size(const tk_tok *tok);
 
 /* Returns the token as the file spells it, {NULL, 0} for an id that is not used.
- * Borrowed.
- */
+ * Borrowed. */
 tk_str tk_tok_token(const tk_tok *tok, int32_t id);
 
 /* Returns the id of the token, -1 when there is no such token. */

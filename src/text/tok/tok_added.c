@@ -133,8 +133,8 @@ static bool stands_alone(tk_str text, size_t begin, size_t end)
            (end == text.n || !(value(text, end, &n) & TK_UNI_WORD));
 }
 
-/* Tokens of white space may lie in what the ones before them took: that much is known to be
- * white space and is not read again. Otherwise a long run of it would be read once per
+/* Tokens of white space may lie in what the ones before them took: that much is known to
+ * be white space and is not read again. Otherwise a long run of it would be read once per
  * token. */
 static void take_spaces(tk_tok_match *m, const tk_tok_added *a, tk_str text, size_t begun)
 {

@@ -3,8 +3,8 @@
  * (tok_merges.c), the added tokens (tok_vocab.c). tok_tiktoken.c is the other file
  * format.
  *
- * The file is hostile. What would change ids and is not implemented is refused by name.
- */
+ * The file is hostile. What would change ids and is not implemented is refused by
+ * name. */
 #ifndef TEXT_TOK_LOAD_H
 #define TEXT_TOK_LOAD_H
 

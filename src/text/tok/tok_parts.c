@@ -1,6 +1,5 @@
-/* The components of tokenizer.json around its model, into normalisers, stages,
- * decoders and ids around the text. A component that has no step here is refused by name.
- */
+/* The components of tokenizer.json around its model, into normalisers, stages, decoders
+ * and ids around the text. A component that has no step here is refused by name. */
 #include "text/tok/tok_load.h"
 #include "text/unicode/uni.h"
 

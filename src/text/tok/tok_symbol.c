@@ -71,8 +71,8 @@ static inline bool is_border(const tk_tok *tok, glyph a, glyph b, const unsigned
            (b.whole >= 0 || w->before[p[-1]][p[0]] == TK_TOK_NO_RANK);
 }
 
-/* Characters that tok_whole.c has proved safe are one symbol, all other bytes one each.
- */
+/* Characters that tok_whole.c has proved safe are one symbol, all other bytes one
+ * each. */
 static void put_bytes(stretch *s, tk_str piece)
 {
     const tk_tok *tok = s->tok;

@@ -346,15 +346,15 @@ typedef struct tk_tok_match {
     int32_t id;
 } tk_tok_match;
 
-/* Puts the added tokens that are, or are not, looked for in normalised text into a trie.
- */
+/* Puts the added tokens that are, or are not, looked for in normalised text into a
+ * trie. */
 TK_NODISCARD tinkc_code tk_tok_added_build(tk_tok_trie *trie, const tk_tok *tok,
                                            bool normalized, tk_err *err);
 void tk_tok_added_dispose(tk_tok_trie *trie);
 
-/* Finds the next added token from `from` on; `begun` is the end of the last one, with what
- * it took. *match is the last one, zeroed before the first: it carries on what is known
- * about white space. Returns false when no token follows. */
+/* Finds the next added token from `from` on; `begun` is the end of the last one, with
+ * what it took. *match is the last one, zeroed before the first: it carries on what is
+ * known about white space. Returns false when no token follows. */
 bool tk_tok_added_find(tk_tok_match *match, const tk_tok *tok, const tk_tok_trie *trie,
                        tk_str text, size_t from, size_t begun);
 

@@ -347,8 +347,8 @@ static bool is_known(const tk_tok *tok, const char *p, size_t n)
     return tok->byte_fallback;
 }
 
-/* Characters without an id belong to the token before or, as unknown ones, are the token.
- */
+/* Characters without an id belong to the token before or, as unknown ones, are the
+ * token. */
 static size_t unknown_span(const tk_tok *tok, const char *text, size_t n, bool one)
 {
     size_t at = 0, len = 1;

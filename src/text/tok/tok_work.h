@@ -65,8 +65,7 @@ TK_NODISCARD bool tk_tok_ids_reserve(tk_tok_ids *ids, size_t n);
 /* ---- tok_map.c: where text came from ---- */
 
 /* The new text from `to` on, up to the next anchor, came from the old text from `from`
- * on.
- */
+ * on. */
 typedef struct tk_tok_anchor {
     size_t to, from;
 } tk_tok_anchor;

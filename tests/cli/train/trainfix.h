@@ -1,5 +1,5 @@
-/* A folder for the files that tests of `tinkc train` write, for the whole group of tests.
- */
+/* A folder for the files that tests of `tinkc train` write, for the whole group of
+ * tests. */
 #ifndef CLI_TRAINFIX_H
 #define CLI_TRAINFIX_H
 

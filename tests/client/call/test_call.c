@@ -177,7 +177,8 @@ static void test_call_l1_local_failures(void **unused)
     }
 }
 
-/* A-084..A-088: a hint is obeyed to the millisecond, up to an hour, within retry_total. */
+/* A-084..A-088: a hint is obeyed to the millisecond, up to an hour, within
+ * retry_total. */
 static void test_call_l1_hints(void **unused)
 {
     (void)unused;

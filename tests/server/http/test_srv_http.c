@@ -1,6 +1,6 @@
-/* The HTTP front with an application that is not Tinker: three routes and a counter. Shows
- * that the room needs no other one, and what a dispatcher, a delay and a parked request do
- * from the first byte to the stop. */
+/* The HTTP front with an application that is not Tinker: three routes and a counter.
+ * Shows that the room needs no other one, and what a dispatcher, a delay and a parked
+ * request do from the first byte to the stop. */
 #include "base/clock.h"
 #include "server/http/srv_http.h"
 #include "server/http/srv_reply.h"
@@ -120,7 +120,8 @@ static void test_srv_http_checks_the_key(void **state)
     close_app(&it);
 }
 
-/* A request that is delayed for an hour is handled when the front stops taking requests. */
+/* A request that is delayed for an hour is handled when the front stops taking
+ * requests. */
 static void test_srv_http_stop_ends_delays(void **state)
 {
     (void)state;

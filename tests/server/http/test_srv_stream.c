@@ -46,8 +46,8 @@ static void test_srv_stream_forgets_what_was_sent(void **state)
     srv_stream_release(stream);
 }
 
-/* An event that cannot be written ends the stream: its reader would wait without end, and a
- * stop of the server for the reader. */
+/* An event that cannot be written ends the stream: its reader would wait without end, and
+ * a stop of the server for the reader. */
 static void test_srv_stream_ends_when_it_breaks(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Directories of checkpoints survive a crash: the directory that holds the name is synced. This
- * program's fsync only notes which directory it was called for. */
+/* Directories of checkpoints survive a crash: the directory that holds the name is
+ * synced. This program's fsync only notes which directory it was called for. */
 #include "server/store/srv_files.h"
 
 #include <fcntl.h>

@@ -1,4 +1,5 @@
-/* Expressions to values: names, conditions, logic, calls, as jinja2 3.1.6 evaluates them. */
+/* Expressions to values: names, conditions, logic, calls, as jinja2 3.1.6 evaluates
+ * them. */
 #include "support/jinjafix.h"
 
 /* Scopes first, then the data, then the global functions. */

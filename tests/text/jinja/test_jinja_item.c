@@ -1,4 +1,5 @@
-/* Attributes, items and slices, as Python and jinja2's sandbox give them (jinja2 3.1.6). */
+/* Attributes, items and slices, as Python and jinja2's sandbox give them (jinja2
+ * 3.1.6). */
 #include "support/jinjafix.h"
 
 static const jinjafix_row items_rows[] = {

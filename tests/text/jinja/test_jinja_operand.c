@@ -1,4 +1,5 @@
-/* Operands: literals, what follows a value, filters, tests, as jinja2 3.1.6 parses them. */
+/* Operands: literals, what follows a value, filters, tests, as jinja2 3.1.6 parses
+ * them. */
 #include "support/jinjafix.h"
 
 static const jinjafix_row literals_rows[] = {

@@ -1,5 +1,5 @@
-/* A render as a whole: the line of an error, the budgets, what is left of the output when it
- * fails, spans, allocation failures. */
+/* A render as a whole: the line of an error, the budgets, what is left of the output when
+ * it fails, spans, allocation failures. */
 #include "base/mem.h"
 #include "support/failmem.h"
 #include "support/jinjafix.h"

@@ -1,4 +1,5 @@
-/* Text of values: str(), repr() and tojson, as Python 3.11 and jinja2 3.1.6 write them. */
+/* Text of values: str(), repr() and tojson, as Python 3.11 and jinja2 3.1.6 write
+ * them. */
 #include "support/jinjafix.h"
 
 static const jinjafix_row numbers_rows[] = {

@@ -1,4 +1,5 @@
-/* Values: truth, length, iteration, what a template sees of each type, as jinja2 3.1.6 has it. */
+/* Values: truth, length, iteration, what a template sees of each type, as jinja2 3.1.6
+ * has it. */
 #include "support/jinjafix.h"
 
 static const jinjafix_row truth_rows[] = {

@@ -100,8 +100,8 @@ static void test_tok_added_long_run(void **unused)
     tk_free(blanks);
 }
 
-/* The same with tokens that take what follows and tokens that do not: a token of the second
- * kind ends before what the first has taken. */
+/* The same with tokens that take what follows and tokens that do not: a token of the
+ * second kind ends before what the first has taken. */
 static void test_tok_added_mixed_run(void **unused)
 {
     (void)unused;

@@ -1,5 +1,5 @@
-/* Added tokens and their flags: lstrip, rstrip, single_word, normalized, overlaps. Ids of the
- * reference. */
+/* Added tokens and their flags: lstrip, rstrip, single_word, normalized, overlaps. Ids of
+ * the reference. */
 #include "support/toktest.h"
 
 /* White space that a token takes along. */

@@ -1,5 +1,5 @@
-/* The merge loop: lowest rank first, the leftmost of equals, a pair that comes twice has its
- * last rank. Ids of the reference for vocabularies of a few letters. */
+/* The merge loop: lowest rank first, the leftmost of equals, a pair that comes twice has
+ * its last rank. Ids of the reference for vocabularies of a few letters. */
 #include "support/toktest.h"
 
 /* Each merge as soon as its rank is the lowest of the piece. */

@@ -1,4 +1,5 @@
-/* The merges of a file into their table: refusals, groups of 32, collisions, junctions. */
+/* The merges of a file into their table: refusals, groups of 32, collisions,
+ * junctions. */
 #include "support/toktest.h"
 #include "text/tok/tok_load.h"
 

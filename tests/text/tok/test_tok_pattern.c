@@ -1,5 +1,5 @@
-/* Oniguruma's patterns in PCRE2's dialect: what is translated, what is refused and by which
- * name. (What the translations match is in test_tok_regex.c.) */
+/* Oniguruma's patterns in PCRE2's dialect: what is translated, what is refused and by
+ * which name. (What the translations match is in test_tok_regex.c.) */
 #include "support/toktest.h"
 #include "text/unicode/uni.h"
 

@@ -1,5 +1,5 @@
-/* Patterns through PCRE2: the matches of the reference's engine, with | between pieces; and
- * the limits. */
+/* Patterns through PCRE2: the matches of the reference's engine, with | between pieces;
+ * and the limits. */
 #include "support/toktest.h"
 
 static void check(const char *pattern, const toktest_row *rows, size_t n)

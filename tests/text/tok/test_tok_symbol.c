@@ -1,5 +1,5 @@
-/* First symbols of a piece: characters, bytes, <0xHH>, the unknown token; and where a piece
- * is cut. Ids of the reference. */
+/* First symbols of a piece: characters, bytes, <0xHH>, the unknown token; and where a
+ * piece is cut. Ids of the reference. */
 #include "support/toktest.h"
 
 /* Without an unknown token what has no id is left out. */

@@ -1,6 +1,6 @@
 /* tiktoken vocabularies: ids by rank, special tokens of the config, refusals with their
- * line; and one that was made to be slow: every prefix and suffix of a token is looked up,
- * which is the square of its length. */
+ * line; and one that was made to be slow: every prefix and suffix of a token is looked
+ * up, which is the square of its length. */
 #include "base/base64.h"
 #include "base/mem.h"
 #include "support/failmem.h"

@@ -1,5 +1,5 @@
-/* UTF-8 with replacement, as Python's decode(errors="replace"), at once and in pieces; and
- * GPT-2's alphabet of bytes. */
+/* UTF-8 with replacement, as Python's decode(errors="replace"), at once and in pieces;
+ * and GPT-2's alphabet of bytes. */
 #include "support/toktest.h"
 
 static const struct {
@@ -46,7 +46,8 @@ static const struct {
     {"\141\142\143\342\202", 5, "\141\142\143\357\277\275"},
 };
 
-/* All at once, and one byte more at a time with what was left over kept: the same text. */
+/* All at once, and one byte more at a time with what was left over kept: the same
+ * text. */
 static void test_tok_utf8_lossy(void **unused)
 {
     (void)unused;

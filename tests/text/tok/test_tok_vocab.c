@@ -1,5 +1,5 @@
-/* The model and the added tokens into entries: refusals, ids with holes, what a token decodes
- * to and which bytes it covers. */
+/* The model and the added tokens into entries: refusals, ids with holes, what a token
+ * decodes to and which bytes it covers. */
 #include "support/toktest.h"
 
 static const struct {

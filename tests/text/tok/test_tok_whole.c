@@ -1,5 +1,6 @@
-/* Characters of a byte-level vocabulary that may be one symbol from the start: merges that
- * complete a character, that tear it apart, and that join it. Ids of the reference. */
+/* Characters of a byte-level vocabulary that may be one symbol from the start: merges
+ * that complete a character, that tear it apart, and that join it. Ids of the
+ * reference. */
 #include "support/toktest.h"
 
 /* The bytes of a character merge before anything else touches them. */

@@ -1,5 +1,5 @@
-/* One piece to ids: short and long pieces, the caches, whole pieces before merging, spans.
- * Ids of the reference. */
+/* One piece to ids: short and long pieces, the caches, whole pieces before merging,
+ * spans. Ids of the reference. */
 #include "support/toktest.h"
 
 /* Around the limits of a word (15 bytes) and of a phrase (54). */
@@ -122,8 +122,8 @@ static void test_tok_word_merges_only(void **unused)
     toktest_check(merges_only_json, merges_only_rows, TK_ARRAY_LEN(merges_only_rows));
 }
 
-/* More different words than a cache has room for: ids do not change when words are dropped
- * and come again. */
+/* More different words than a cache has room for: ids do not change when words are
+ * dropped and come again. */
 static void test_tok_word_many(void **unused)
 {
     (void)unused;
