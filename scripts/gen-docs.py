@@ -36,16 +36,16 @@ def errors_page(root):
     source = "include/tinkc/error.h"
     text = (root / source).read_text()
     out = [NOTE.format(source), "# Error codes\n",
-           "`tinkc_error_code()` of a failed result. The numbers are part of the ABI: they are\n"
-           "never changed, new ones are added at the end.\n",
+           "`tinkc_error_code()` returns one of these. The numbers are part of the ABI: they never\n"
+           "change, and new ones are added at the end.\n",
            "| value | code | meaning |\n|---|---|---|"]
     for member, value, comment in enum_members(text, "tinkc_code"):
         out.append(f"| {value} | `{member}` | {comment or 'success'} |")
-    out += ["\n## Categories\n", "`tinkc_error_category()`: whose fault it was, as the server says.\n",
+    out += ["\n## Categories\n", "`tinkc_error_category()` says whose fault it was, according to the server.\n",
             "| value | category |\n|---|---|"]
     for member, value, _ in enum_members(text, "tinkc_category"):
         out.append(f"| {value} | `{member}` |")
-    out += ["\n## Classes\n", "`tinkc_error_class()`: what it means for whoever might try again.\n",
+    out += ["\n## Classes\n", "`tinkc_error_class()` says what the caller can do about it.\n",
             "| value | class | meaning |\n|---|---|---|"]
     for member, value, comment in enum_members(text, "tinkc_class"):
         out.append(f"| {value} | `{member}` | {comment} |")
@@ -56,9 +56,9 @@ def failures_section(root, header):
     codes = {value: member for member, value, _ in enum_members(header, "tinkc_code")}
     out = ["\n## What a failure means\n",
            "One table (`src/wire/wire_error.c`) decides for the whole library; the first row that\n"
-           "matches counts. \"As new work\": with a new sequence id, and only where doing it twice does\n"
-           "no harm.\n",
-           "| failure | code | class | tried again |\n|---|---|---|---|"]
+           "matches is used. \"As new work\" means with a new sequence id, and only where repeating\n"
+           "the work does no harm.\n",
+           "| failure | code | class | retried |\n|---|---|---|---|"]
     for line in run_tool(root, "dump_errors").splitlines():
         when, code, kind, retry = line.split("\t")
         name = f"`{codes[int(code)]}`" if int(code) > 0 else ""
@@ -124,18 +124,17 @@ def range_text(kind, values):
 
 def config_page(root):
     out = [NOTE.format("src/client/core/config_table.c"), "# Options\n",
-           "Set with `tinkc_config_set(config, name, value, &err)`. What is set there wins over the\n"
-           "environment, which wins over the default. The environment is read once, when the\n"
-           "configuration is made; an empty variable counts as not set, except that an\n"
-           "empty `TINKER_TELEMETRY` means off, as in the official SDK. `TINKER_TAGS` adds tags to\n"
-           "the session.\n\n"
-           "Other variables, which no option stands for: tokenizers are looked for as Hugging Face's\n"
-           "programs do it (`HF_HUB_CACHE`, `HUGGINGFACE_HUB_CACHE`, `HF_HOME`, `XDG_CACHE_HOME`;\n"
+           "`tinkc_config_set(config, name, value, &err)` sets an option. It wins over the environment,\n"
+           "which wins over the default. The environment is read once, when the configuration is\n"
+           "created. An empty variable counts as not set, except that an empty `TINKER_TELEMETRY`\n"
+           "means off, as in the official SDK. `TINKER_TAGS` adds tags to the session.\n\n"
+           "Some variables have no option. The search for tokenizers uses those of Hugging Face's\n"
+           "programs (`HF_HUB_CACHE`, `HUGGINGFACE_HUB_CACHE`, `HF_HOME`, `XDG_CACHE_HOME`;\n"
            "`HF_ENDPOINT`; `HF_TOKEN`, `HUGGING_FACE_HUB_TOKEN`, `HF_TOKEN_PATH`; no request with\n"
            "`HF_HUB_OFFLINE` or `TRANSFORMERS_OFFLINE`). The program `tinkc` reads `XDG_DATA_HOME`\n"
-           "(where a local server keeps its data) and `NO_COLOR`, `COLUMNS` and `TERM` (how it shows\n"
-           "things).\n",
-           "| option | type | values | default | environment | what |\n|---|---|---|---|---|---|"]
+           "(where a local server keeps its data) and, for its output, `NO_COLOR`, `COLUMNS` and\n"
+           "`TERM`.\n",
+           "| option | type | values | default | environment | meaning |\n|---|---|---|---|---|---|"]
     for line in run_tool(root, "dump_config").splitlines():
         name, kind, default, env, values, text = line.split("\t")
         cells = [f"`{name}`", kind, range_text(kind, values), f"`{default}`" if default else "",
@@ -187,10 +186,10 @@ def field_rows(fields, prefix=""):
 
 def messages_page(root):
     out = [NOTE.format("the tables of src/wire/schemas.c"), "# Messages\n",
-           "Every JSON message of the API, as the library encodes and decodes it. \"Default\" is\n"
-           "sent when the field is unset and read when it is absent; an optional field without one\n"
-           "is left out. Unknown keys are ignored unless a message is closed. The same tables,\n"
-           "machine-readable: [schema.json](schema.json)."]
+           "Every JSON message of the API, as the library encodes and decodes it. The default is\n"
+           "sent when the field is unset and assumed when it is absent; an optional field without a\n"
+           "default is left out. Unknown keys are ignored unless a message is closed.\n"
+           "[schema.json](schema.json) has the same tables for programs."]
     head = "| field | kind | presence | default |\n|---|---|---|---|"
     for message in schemas(root):
         call = f" of {message['call']}" if message["call"] else ""
