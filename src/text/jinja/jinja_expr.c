@@ -130,9 +130,7 @@ static tk_jnode *parse_not(tk_jparse *p)
     if (!tk_jtok_skip_word(p, "not")) {
         return parse_compare(p);
     }
-    if (++p->depth > TK_JINJA_MAX_NESTING) {
-        tk_err_set(p->err, TINKC_E_LIMIT, "line %d: expressions nested too deep",
-                   p->line);
+    if (!tk_jinja_nest(p, "expressions")) {
         return NULL;
     }
     tk_jnode *inner = parse_not(p);
@@ -162,9 +160,7 @@ static tk_jnode *parse_or(tk_jparse *p)
 
 tk_jnode *tk_jinja_expr(tk_jparse *p, bool with_cond)
 {
-    if (++p->depth > TK_JINJA_MAX_NESTING) {
-        tk_err_set(p->err, TINKC_E_LIMIT, "line %d: expressions nested too deep",
-                   p->line);
+    if (!tk_jinja_nest(p, "expressions")) {
         return NULL;
     }
     tk_jnode *node = parse_or(p);

@@ -167,9 +167,8 @@ static bool unescape_one(lexer *x, tk_str in, size_t *at, tk_buf *out)
         *at += 1;
         return hex_escape(x, in, at, c == 'x' ? 2 : c == 'u' ? 4 : 8, out);
     } else if (c == 'N') {
-        tk_err_set(x->p->err, TINKC_E_UNSUPPORTED, "line %d: \\N{...} in a string",
-                   x->line);
-        return false;
+        return tk_jinja_refuse(x->p, TINKC_E_UNSUPPORTED, x->line,
+                               "\\N{...} in a string is not supported");
     } else if ((unsigned char)c >= 0x80) {
         *at += escaped_wide(in, *at, out);
     } else {
@@ -348,9 +347,8 @@ static bool balance(lexer *x, braces *b, char c)
     const char *o = strchr(opening, c), *k = strchr(closing, c);
     if (o != NULL) {
         if (b->n == MAX_BRACES) {
-            tk_err_set(x->p->err, TINKC_E_LIMIT, "line %d: too many open brackets",
-                       x->line);
-            return false;
+            return tk_jinja_refuse(x->p, TINKC_E_LIMIT, x->line,
+                                   "too many open brackets");
         }
         b->open[b->n++] = closing[o - opening];
     } else if (k != NULL) {

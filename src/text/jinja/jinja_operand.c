@@ -317,9 +317,8 @@ static bool dotted_name(tk_jparse *p, tk_str *name)
         return false;
     }
     if (tk_jtok_is(p, ".")) {
-        tk_err_set(p->err, TINKC_E_UNSUPPORTED, "line %d: a filter or test with a dot",
-                   p->line);
-        return false;
+        return tk_jinja_refuse(p, TINKC_E_UNSUPPORTED, p->line,
+                               "a filter or test with a dot is not supported");
     }
     return true;
 }
@@ -402,9 +401,7 @@ static tk_jnode *parse_after(tk_jparse *p, tk_jnode *node)
 
 tk_jnode *tk_jinja_unary(tk_jparse *p, bool with_filter)
 {
-    if (++p->depth > TK_JINJA_MAX_NESTING) {
-        tk_err_set(p->err, TINKC_E_LIMIT, "line %d: expressions nested too deep",
-                   p->line);
+    if (!tk_jinja_nest(p, "expressions")) {
         return NULL;
     }
     tk_jnode *node;

@@ -10,15 +10,40 @@
 
 /* ---- shared by lexer and parsers ---- */
 
-bool tk_jinja_syntax(tk_jparse *p, int line, const char *format, ...)
+static bool fail(tk_jparse *p, tinkc_code code, int line, const char *format,
+                 va_list list) TK_PRINTF(4, 0);
+
+static bool fail(tk_jparse *p, tinkc_code code, int line, const char *format,
+                 va_list list)
 {
     char text[200];
+    (void)vsnprintf(text, sizeof(text), format, list);
+    tk_err_set(p->err, code, "template line %d: %s", line, text);
+    return false;
+}
+
+bool tk_jinja_syntax(tk_jparse *p, int line, const char *format, ...)
+{
     va_list list;
     va_start(list, format);
-    (void)vsnprintf(text, sizeof(text), format, list);
+    (void)fail(p, TINKC_E_PARSE, line, format, list);
     va_end(list);
-    tk_err_set(p->err, TINKC_E_PARSE, "template line %d: %s", line, text);
     return false;
+}
+
+bool tk_jinja_refuse(tk_jparse *p, tinkc_code code, int line, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    (void)fail(p, code, line, format, list);
+    va_end(list);
+    return false;
+}
+
+bool tk_jinja_nest(tk_jparse *p, const char *what)
+{
+    return ++p->depth <= TK_JINJA_MAX_NESTING ||
+           tk_jinja_refuse(p, TINKC_E_LIMIT, p->line, "%s nested too deep", what);
 }
 
 bool tk_jinja_oom(tk_jparse *p)
@@ -410,9 +435,8 @@ static tk_jnode *parse_statement(tk_jparse *p)
         }
     }
     if (is_word_of(word, "include import extends block from autoescape")) {
-        tk_err_set(p->err, TINKC_E_UNSUPPORTED,
-                   "template line %d: {%% " TK_STR_FMT " %%} is not supported", p->line,
-                   TK_STR_ARG(word));
+        tk_jinja_refuse(p, TINKC_E_UNSUPPORTED, p->line,
+                        "{%% " TK_STR_FMT " %%} is not supported", TK_STR_ARG(word));
         return NULL;
     }
     tk_jinja_syntax(p, p->line, "Encountered unknown tag '" TK_STR_FMT "'.",
@@ -454,9 +478,7 @@ static tk_jnode *parse_piece(tk_jparse *p, const char *ends, bool *done)
 
 static bool parse_body(tk_jparse *p, tk_jnode **first, const char *ends)
 {
-    if (++p->depth > TK_JINJA_MAX_NESTING) {
-        tk_err_set(p->err, TINKC_E_LIMIT, "template line %d: blocks nested too deep",
-                   p->line);
+    if (!tk_jinja_nest(p, "blocks")) {
         return false;
     }
     tk_jnode **tail = first;

@@ -142,7 +142,6 @@ struct tk_jrun {
     size_t max_output;
     uint64_t steps_left;
     int depth;
-    int loop_depth;
     int line;
     tk_jflow flow;
     tk_err *err;
@@ -327,8 +326,9 @@ TK_NODISCARD bool tk_jinja_exec(tk_jrun *run, const tk_jnode *list);
 /* Runs the body of `owner` in `scope` and gives its output as a value. */
 TK_NODISCARD bool tk_jinja_capture(tk_jrun *run, const tk_jnode *owner, tk_jscope *scope,
                                    tk_jval *out);
+/* Runs a for loop in `scope`; depth is 1, or one more in a recursive call. */
 TK_NODISCARD bool tk_jinja_loop(tk_jrun *run, const tk_jnode *node, tk_jval iterable,
-                                tk_jscope *scope);
+                                tk_jscope *scope, int depth);
 
 TK_NODISCARD tk_jscope *tk_jscope_new(tk_jrun *run, tk_jscope *parent);
 TK_NODISCARD bool tk_jscope_set(tk_jrun *run, tk_jscope *scope, tk_str name,

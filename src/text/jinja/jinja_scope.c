@@ -1,7 +1,7 @@
 /* What jinja2 decides when it compiles a template: which filters and tests exist, and
  * which names a scope hides from the data because it sets them (further down) before it
  * reads them. Scopes are those of the template, of a loop's body, of a macro and so on;
- * {% if %} opens none, but a name that only some of its branches set is not hidden.
+ * {% if %} opens none, and a name that is first set below an if is not hidden.
  * One walk per scope for its own names, then one per scope inside it. Names are searched
  * for from the front, which is fast for templates that people write: the others are
  * stopped by the number of names they compare. */
@@ -12,8 +12,7 @@
 
 typedef struct name_use {
     tk_str name;
-    bool is_stored; /* set somewhere in the scope */
-    bool is_hidden; /* ... before it is read, and known to no scope around it */
+    bool is_hidden; /* set before it is read, and known to no scope around it */
 } name_use;
 
 typedef struct scope {
@@ -84,23 +83,27 @@ static bool add(tk_jparse *p, scope *s, name_use use)
     return true;
 }
 
+/* A name that is not hidden: read first, or given by the scope itself. */
+static bool declare(tk_jparse *p, scope *s, tk_str name)
+{
+    return add(p, s, (name_use){name, false});
+}
+
 static bool load(tk_jparse *p, scope *s, tk_str name)
 {
     if (find(p, s, name) != NULL || is_known_outside(p, s, name)) {
         return pay(p);
     }
-    return pay(p) && add(p, s, (name_use){name, false, false});
+    return pay(p) && declare(p, s, name);
 }
 
 static bool store(tk_jparse *p, scope *s, tk_str name)
 {
-    name_use *use = find(p, s, name);
-    if (use != NULL) {
-        use->is_stored = true;
+    if (find(p, s, name) != NULL) {
         return pay(p);
     }
     bool is_known = is_known_outside(p, s, name);
-    return pay(p) && add(p, s, (name_use){name, true, !is_known});
+    return pay(p) && add(p, s, (name_use){name, !is_known});
 }
 
 static bool store_target(tk_jparse *p, scope *s, const tk_jnode *target)
@@ -152,9 +155,7 @@ static bool walk_expr(tk_jparse *p, scope *s, tk_jnode *node)
         return false;
     }
     if (++p->depth > TK_JINJA_MAX_DEPTH) {
-        tk_err_set(p->err, TINKC_E_LIMIT, "template line %d: expression is too long",
-                   node->line);
-        return false;
+        return tk_jinja_refuse(p, TINKC_E_LIMIT, node->line, "expression is too long");
     }
     if ((node->kind == TK_J_FILTER || node->kind == TK_J_TEST) && !resolve(p, s, node)) {
         return false;
@@ -176,42 +177,16 @@ static bool is_elif(const tk_jnode *node)
     return node != NULL && node->kind == TK_J_IF && node->flag;
 }
 
-/* What the branches of an if have in common. `all` has every name they use, hits[i] the
- * number of branches that newly set name i. */
-typedef struct branches {
-    scope all;
-    size_t *hits;
-    size_t n_hits;
-    size_t n;
-} branches;
-
-/* `at` is the place of the name in its branch: nearly always its place in `all` too. */
-static bool note_name(tk_jparse *p, branches *b, size_t at, name_use use,
-                      bool is_new_store)
+/* Adds the name to those of all branches. `at` is its place in its branch: nearly always its
+ * place in `all` too. */
+static bool note_name(tk_jparse *p, scope *all, size_t at, name_use use)
 {
-    name_use *sum = b->n == 0 ? NULL : find_near(p, &b->all, at, use.name);
-    if (sum == NULL) {
-        if (!add(p, &b->all, use)) {
-            return false;
-        }
-        sum = &b->all.names[b->all.n - 1];
-    }
-    sum->is_stored |= use.is_stored;
-    if (b->all.cap > b->n_hits) {
-        size_t *more = tk_realloc_array(b->hits, b->all.cap, sizeof(*more));
-        if (more == NULL) {
-            return tk_jinja_oom(p);
-        }
-        memset(more + b->n_hits, 0, (b->all.cap - b->n_hits) * sizeof(*more));
-        b->hits = more;
-        b->n_hits = b->all.cap;
-    }
-    b->hits[sum - b->all.names] += is_new_store;
-    return true;
+    bool is_known = at < all->n && find_near(p, all, at, use.name) != NULL;
+    return is_known || add(p, all, use);
 }
 
 /* Walks one branch as if there were no other after what came before the if. */
-static bool walk_branch(tk_jparse *p, const scope *s, tk_jnode *body, branches *b)
+static bool walk_branch(tk_jparse *p, const scope *s, tk_jnode *body, scope *all)
 {
     scope alone = {.parent = s->parent, .is_soft = true};
     bool ok = pay(p);
@@ -220,41 +195,32 @@ static bool walk_branch(tk_jparse *p, const scope *s, tk_jnode *body, branches *
     }
     ok = ok && walk_list(p, &alone, body);
     for (size_t i = 0; ok && i < alone.n; i++) {
-        bool was_stored = i < s->n && s->names[i].is_stored;
-        ok = note_name(p, b, i, alone.names[i], alone.names[i].is_stored && !was_stored);
+        ok = note_name(p, all, i, alone.names[i]);
     }
-    b->n++;
     tk_free(alone.names);
     return ok;
 }
 
-/* Every branch sees what came before; a name that is set in all of them counts as set,
- * one that is set in some may still come from outside. */
+/* Every branch sees what came before. A name that is first set in a branch, or in all of
+ * them, may still come from outside: it is not hidden. */
 static bool walk_if(tk_jparse *p, scope *s, tk_jnode *node)
 {
     bool was_soft = s->is_soft;
     s->is_soft = true;
-    branches b = {.n = 0};
+    scope all = {.parent = NULL};
     bool ok = true;
     for (tk_jnode *branch = node; ok && branch != NULL; branch = branch->other) {
-        ok = walk_expr(p, s, branch->a) && walk_branch(p, s, branch->body, &b);
+        ok = walk_expr(p, s, branch->a) && walk_branch(p, s, branch->body, &all);
         if (!is_elif(branch->other)) {
-            ok = ok && walk_branch(p, s, branch->other, &b);
+            ok = ok && walk_branch(p, s, branch->other, &all);
             break;
         }
     }
-    for (size_t i = 0; ok && i < b.all.n; i++) {
-        name_use use = b.all.names[i];
-        name_use *known = find_near(p, s, i, use.name);
-        if (known != NULL) {
-            known->is_stored |= use.is_stored;
-            continue;
-        }
-        use.is_hidden = use.is_hidden && b.hits[i] == b.n;
-        ok = add(p, s, use);
+    for (size_t i = 0; ok && i < all.n; i++) {
+        tk_str name = all.names[i].name;
+        ok = find_near(p, s, i, name) != NULL || declare(p, s, name);
     }
-    tk_free(b.hits);
-    tk_free(b.all.names);
+    tk_free(all.names);
     s->is_soft = was_soft;
     return ok;
 }
@@ -310,15 +276,10 @@ typedef struct opened {
     size_t *n_hidden;
 } opened;
 
-static bool declare(tk_jparse *p, scope *s, tk_str name)
-{
-    return add(p, s, (name_use){name, false, false});
-}
-
 static bool declare_params(tk_jparse *p, scope *s, const tk_jnode *param, bool defaults)
 {
     for (const tk_jnode *at = param; at != NULL; at = at->next) {
-        if (!add(p, s, (name_use){at->text, false, false})) {
+        if (!declare(p, s, at->text)) {
             return false;
         }
     }

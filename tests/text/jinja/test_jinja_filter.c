@@ -270,6 +270,35 @@ static void test_jinja_filter_unknown(void **unused)
     jinjafix_check(unknown_rows, TK_ARRAY_LEN(unknown_rows));
 }
 
+/* Too many arguments, or too few. */
+static const jinjafix_row arguments_rows[] = {
+    REFUSES("{{ 'a'|string(1) }}"),
+    REFUSES("{{ 'a'|lower(1) }}"),
+    REFUSES("{{ 'a'|upper(1) }}"),
+    REFUSES("{{ 'a'|capitalize(1) }}"),
+    REFUSES("{{ 'a'|title(1) }}"),
+    REFUSES("{{ 'a'|safe(1) }}"),
+    REFUSES("{{ 'a'|escape(1) }}"),
+    REFUSES("{{ 'a'|e(1) }}"),
+    REFUSES("{{ 'a'|forceescape(1) }}"),
+    REFUSES("{{ 'a'|wordcount(1) }}"),
+    REFUSES("{{ 'a'|trim('a', 1) }}"),
+    REFUSES("{{ x|default(1, 2, 3) }}"),
+    REFUSES("{{ 'a'|indent(1, 2, 3, 4) }}"),
+    REFUSES("{{ 'a'|center(1, 2) }}"),
+    REFUSES("{{ 'a'|truncate(1, 2, 3, 4, 5) }}"),
+    REFUSES("{{ 'a'|attr }}"),
+    REFUSES("{{ 'a'|attr('b', 'c') }}"),
+    REFUSES("{{ 'a'|replace('a', 'b', 1, 2) }}"),
+    REFUSES("{{ 'a'|urlencode(1) }}"),
+};
+
+static void test_jinja_filter_arguments(void **unused)
+{
+    (void)unused;
+    jinjafix_check(arguments_rows, TK_ARRAY_LEN(arguments_rows));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -282,6 +311,7 @@ int main(void)
         cmocka_unit_test(test_jinja_filter_wordcount_and_truncate),
         cmocka_unit_test(test_jinja_filter_urlencode_escape_attr),
         cmocka_unit_test(test_jinja_filter_unknown),
+        cmocka_unit_test(test_jinja_filter_arguments),
     };
     return cmocka_run_group_tests_name("jinja_filter", tests, NULL, NULL);
 }

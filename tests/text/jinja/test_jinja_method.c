@@ -122,12 +122,36 @@ static void test_jinja_method_loose(void **unused)
     jinjafix_check_loose(loose_rows, TK_ARRAY_LEN(loose_rows));
 }
 
+/* Too many arguments, or too few. */
+static const jinjafix_row arguments_rows[] = {
+    REFUSES("{{ {}.get() }}"),
+    REFUSES("{{ {}.get(1, 2, 3) }}"),
+    REFUSES("{{ {}.items(1) }}"),
+    REFUSES("{{ {}.keys(1) }}"),
+    REFUSES("{{ {}.values(1) }}"),
+    REFUSES("{{ {}.copy(1) }}"),
+    REFUSES("{{ [1].copy(1) }}"),
+    REFUSES("{{ [1].index() }}"),
+    REFUSES("{{ [1].count() }}"),
+    REFUSES("{{ (1,).index() }}"),
+    REFUSES("{{ (1,).count(1, 2) }}"),
+    REFUSES("{% set c = cycler(1) %}{{ c.next(1) }}"),
+    REFUSES("{% set c = cycler(1) %}{{ c.reset(1) }}"),
+};
+
+static void test_jinja_method_arguments(void **unused)
+{
+    (void)unused;
+    jinjafix_check(arguments_rows, TK_ARRAY_LEN(arguments_rows));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_jinja_method_lists),
         cmocka_unit_test(test_jinja_method_loops_and_cyclers),
         cmocka_unit_test(test_jinja_method_loose),
+        cmocka_unit_test(test_jinja_method_arguments),
     };
     return cmocka_run_group_tests_name("jinja_method", tests, NULL, NULL);
 }

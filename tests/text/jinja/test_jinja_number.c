@@ -175,6 +175,20 @@ static void test_jinja_number_round(void **unused)
     jinjafix_check(round_rows, TK_ARRAY_LEN(round_rows));
 }
 
+/* Too many arguments. */
+static const jinjafix_row arguments_rows[] = {
+    REFUSES("{{ 1|int(1, 10, 3) }}"),
+    REFUSES("{{ 1|float(1, 2) }}"),
+    REFUSES("{{ 1|abs(1) }}"),
+    REFUSES("{{ 1|round(1, 'ceil', 3) }}"),
+};
+
+static void test_jinja_number_arguments(void **unused)
+{
+    (void)unused;
+    jinjafix_check(arguments_rows, TK_ARRAY_LEN(arguments_rows));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -182,6 +196,7 @@ int main(void)
         cmocka_unit_test(test_jinja_number_float),
         cmocka_unit_test(test_jinja_number_abs),
         cmocka_unit_test(test_jinja_number_round),
+        cmocka_unit_test(test_jinja_number_arguments),
     };
     return cmocka_run_group_tests_name("jinja_number", tests, NULL, NULL);
 }

@@ -221,6 +221,29 @@ static void test_jinja_parse_refusals(void **unused)
     jinjafix_check(refusals_rows, TK_ARRAY_LEN(refusals_rows));
 }
 
+/* Parameters of macros and call blocks. */
+static const jinjafix_row signatures_rows[] = {
+    REFUSES("{% call(1) m() %}{% endcall %}"),
+    REFUSES("{% call(a b) m() %}{% endcall %}"),
+    REFUSES("{% call(a m() %}{% endcall %}"),
+    RAISES("{% call(a=1, b) m() %}{% endcall %}",
+           "non-default argument follows default argument"),
+    GIVES(
+        "{% macro m() %}{{ caller(1) }}{% endmacro %}{% call(a, b=2) m() %}{{ a }}{{ b }}{% endcall %}",
+        "12"),
+    GIVES("{% macro m(a=1, b=2) %}{{ a }}{{ b }}{% endmacro %}{{ m() }}{{ m(b=5) }}",
+          "1215"),
+    REFUSES("{% macro m(a,) %}{{ a }}{% endmacro %}"),
+    RAISES("{% macro m(a=) %}{% endmacro %}", "unexpected ')'"),
+    REFUSES("{% macro m(*a) %}{% endmacro %}"),
+};
+
+static void test_jinja_parse_signatures(void **unused)
+{
+    (void)unused;
+    jinjafix_check(signatures_rows, TK_ARRAY_LEN(signatures_rows));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -230,6 +253,7 @@ int main(void)
         cmocka_unit_test(test_jinja_parse_macro_and_call),
         cmocka_unit_test(test_jinja_parse_other_blocks),
         cmocka_unit_test(test_jinja_parse_refusals),
+        cmocka_unit_test(test_jinja_parse_signatures),
     };
     return cmocka_run_group_tests_name("jinja_parse", tests, NULL, NULL);
 }

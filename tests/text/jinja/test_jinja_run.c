@@ -65,6 +65,102 @@ static void test_jinja_run_lines(void **unused)
     }
 }
 
+/* What jinja2 has and this does not have is refused by name, with the line. */
+static void test_jinja_run_unsupported(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *source, *text;
+    } rows[] = {
+        {"\n{% include 'x' %}", "template line 2: {% include %} is not supported"},
+        {"{% import 'x' as y %}", "template line 1: {% import %} is not supported"},
+        {"{% from 'x' import y %}", "template line 1: {% from %} is not supported"},
+        {"{% extends 'x' %}", "template line 1: {% extends %} is not supported"},
+        {"{% block x %}{% endblock %}", "template line 1: {% block %} is not supported"},
+        {"\n\n{{ '\\N{DASH}' }}",
+         "template line 3: \\N{...} in a string is not supported"},
+        {"{{ 'a'|upper.x }}",
+         "template line 1: a filter or test with a dot is not supported"},
+        {"{{ 1 is a.b }}",
+         "template line 1: a filter or test with a dot is not supported"},
+        {"\n{{ 'a b'|wordwrap }}", "template line 2: wordwrap is not supported"},
+        {"{{ [1]|slice(1) }}", "template line 1: slice is not supported"},
+        {"{{ [1]|random }}", "template line 1: random is not supported"},
+        {"{{ 'a'.encode() }}", "template line 1: encode is not supported"},
+        {"{{ 'a'.isdecimal() }}", "template line 1: isdecimal is not supported"},
+        {"{{ [2, 1].sort() }}", "template line 1: sort is not supported"},
+        {"{{ {}.popitem() }}", "template line 1: popitem is not supported"},
+        {"{{ lipsum() }}", "template line 1: lipsum is not supported"},
+        {"{{ joiner() }}", "template line 1: joiner is not supported"},
+        {"{{ strftime_now('%U') }}", "template line 1: strftime_now: %U"},
+        {"{{ '10'|int(0, 2) }}", "template line 1: int with a base"},
+        {"{{ '%e' % 1.5 }}", "template line 1: format character 'e'"},
+        {"{{ '%#x' % 1 }}",
+         "template line 1: a format with '#' or more than 1000 digits"},
+        {"{{ '%.20f' % 1.5 }}", "template line 1: a float with more than 15 digits"},
+        {"{{ '{0.x}'.format(1) }}", "template line 1: format with attributes or items"},
+        {"{{ '{:e}'.format(1.5) }}", "template line 1: format specifier 'e'"},
+        {"{{ [1]|urlencode }}", "template line 1: urlencode of a collection"},
+    };
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        tk_err err = TK_ERR_INIT;
+        tk_buf out;
+        tinkc_code code = jinjafix_render(rows[i].source, false, &out, &err);
+        if (code != TINKC_E_UNSUPPORTED || strcmp(err.message, rows[i].text) != 0) {
+            fail_msg("%s: %s", rows[i].source, err.message);
+        }
+        tk_buf_dispose(&out);
+    }
+}
+
+/* How deep a source may be: one less is fine, and the error has its line. */
+static void test_jinja_run_nesting(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *before, *open, *middle, *close, *after, *text;
+        size_t fits, breaks;
+    } rows[] = {
+        {"\n{{ ", "[", "", "]", " }}", "template line 2: expressions nested too deep", 30,
+         200},
+        {"{{ ", "(", "1", ")", " }}", "template line 1: expressions nested too deep", 30,
+         200},
+        {"{{ ", "-", "1", "", " }}", "template line 1: expressions nested too deep", 30,
+         400},
+        {"{{ ", "not ", "1", "", " }}", "template line 1: expressions nested too deep",
+         30, 400},
+        {"", "{% generation %}", "", "{% endgeneration %}", "",
+         "template line 1: blocks nested too deep", 30, 400},
+        {"{{ 1", " + 1", "", "", " }}", "template line 1: expression is too long", 100,
+         5000},
+        {"{{ f", "(", "", "", " }}", "template line 1: too many open brackets", 0, 300},
+    };
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        for (int large = rows[i].fits == 0; large < 2; large++) {
+            tk_buf source, out;
+            tk_err err = TK_ERR_INIT;
+            size_t n = large ? rows[i].breaks : rows[i].fits;
+            tk_buf_init(&source, TK_MIB);
+            tk_buf_puts(&source, rows[i].before);
+            for (size_t k = 0; k < n; k++) {
+                tk_buf_puts(&source, rows[i].open);
+            }
+            tk_buf_puts(&source, rows[i].middle);
+            for (size_t k = 0; k < n; k++) {
+                tk_buf_puts(&source, rows[i].close);
+            }
+            tk_buf_puts(&source, rows[i].after);
+            tinkc_code code = jinjafix_render(tk_buf_cstr(&source), true, &out, &err);
+            if (code != (large ? TINKC_E_LIMIT : TINKC_OK) ||
+                (large && strcmp(err.message, rows[i].text) != 0)) {
+                fail_msg("row %zu: %s", i, err.message);
+            }
+            tk_buf_dispose(&out);
+            tk_buf_dispose(&source);
+        }
+    }
+}
+
 static tinkc_code render(const char *source, tk_jinja_job job, tk_buf *out, tk_err *err)
 {
     tk_jinja *tpl = NULL;
@@ -250,6 +346,17 @@ static void test_jinja_run_spans(void **unused)
 }
 
 static const char *const swept[] = {
+    "{% for x in [1, 1, 2] %}{{ loop.changed(x) }}{% endfor %}{{ [1, 2]|sum(start=5) }}",
+    "{{ ' 42 '|int }}{{ [1] + [2, 3] }}{{ (1,) * 3 }}{{ 'ab' * 3 }}{{ [3, 1]|unique|list }}",
+    "{{ ['a', 'B']|reverse|list }}{{ {'x': 1}|items|list }}{{ [1, 2]|map('string')|list }}",
+    "{{ [{'n': 1}]|groupby('n') }}{{ [2, 1]|min }}{{ {'b': 1}.items()|list }}{{ 'abc'|list }}",
+    "{{ range(5)[1:3]|list }}{{ 'abcdef'[::2] }}{{ [1, 2, 3][::-1] }}{{ 'a\\nb'|indent }}",
+    "{% set x %}a{% endset %}{% filter upper %}{{ x }}{% endfilter %}{% with y = 1 %}"
+    "{{ y }}{% endwith %}{% macro m() %}{{ caller(1) }}{{ kwargs }}{% endmacro %}"
+    "{% call(z) m(k=1) %}{{ z }}{% endcall %}",
+    "{{ 'A b'|title }}{{ ' a '|trim }}{{ '<'|e }}{{ 'a b c d'|truncate(3, true, '', 0) }}",
+    "{{ 'a-b'.partition('-') }}{{ 'a b'.rsplit() }}{{ '-'.join(['a', 'b']) }}"
+    "{{ 'a'.rjust(5) }}{{ '7'.zfill(3) }}{{ 'a\\nb'.splitlines() }}",
     "{% macro m(x, y=1) %}{{ x }}{{ y }}{{ varargs }}{% endmacro %}{{ m(1, 2, 3) }}",
     "{% for a, b in {'x': [1, 2]}|dictsort %}{{ loop.cycle(a, b) }}{% endfor %}",
     "{{ {'k' * 40: ['v', 1.5, none]}|tojson(indent=2, sort_keys=true) }}",
@@ -259,8 +366,63 @@ static const char *const swept[] = {
     "{% endfor %}{{ ns.l|batch(3)|list|length }}{{ ns.l[::-1][2:5] }}",
     "{% set d = {} %}{% for i in range(20) %}{% set _ = d.update({i|string: i}) %}"
     "{% endfor %}{{ d.pop('3') }}{{ d|length }}",
-    "{% call(x) [1][0] if 0 else dict(a=1).get('b') or range(1) %}{% endcall %}",
 };
+
+/* Renders with less and less of one budget: it gives the whole text or TINKC_E_LIMIT, never
+ * a part of the text, and never another error. */
+static void starve(const char *source, size_t step, bool memory)
+{
+    tk_jinja *tpl = NULL;
+    tk_err err = TK_ERR_INIT;
+    tk_buf whole;
+    tk_buf_init(&whole, TK_MIB);
+    assert_int_equal(tk_jinja_parse(&tpl, tk_str_of(source), &err), TINKC_OK);
+    tk_jinja_job job = {.n_vars = 0};
+    tinkc_code wanted = tk_jinja_render(&whole, tpl, &job, &err);
+    size_t limits = 0;
+    tinkc_code code = TINKC_E_LIMIT;
+    for (size_t most = step; code == TINKC_E_LIMIT; most += step) {
+        tk_buf out;
+        tk_err_clear(&err);
+        tk_buf_init(&out, TK_MIB);
+        job.max_memory_bytes = memory ? most : 0;
+        job.max_steps = memory ? 0 : most;
+        code = tk_jinja_render(&out, tpl, &job, &err);
+        assert_true(code == wanted || code == TINKC_E_LIMIT);
+        assert_true(code != TINKC_OK || tk_str_eq(tk_buf_str(&out), tk_buf_str(&whole)));
+        assert_true(code == TINKC_OK || out.n == 0);
+        limits += code == TINKC_E_LIMIT;
+        tk_buf_dispose(&out);
+    }
+    assert_true(limits > 0);
+    tk_buf_dispose(&whole);
+    tk_jinja_free(tpl);
+}
+
+static void test_jinja_run_starves(void **unused)
+{
+    (void)unused;
+    for (size_t i = 0; i < TK_ARRAY_LEN(swept); i++) {
+        starve(swept[i], 1, false);
+        starve(swept[i], 1024, true);
+    }
+}
+
+/* What has no text in Python but an address prints something. */
+static void test_jinja_run_objects(void **unused)
+{
+    (void)unused;
+    static const char *const sources[] = {"{{ range }}", "{{ 'a'.upper }}",
+                                          "{{ cycler(1) }}", "{{ [1]|map('string') }}",
+                                          "{{ {}.get }}"};
+    for (size_t i = 0; i < TK_ARRAY_LEN(sources); i++) {
+        tk_err err = TK_ERR_INIT;
+        tk_buf out;
+        assert_int_equal(jinjafix_render(sources[i], true, &out, &err), TINKC_OK);
+        assert_true(out.n > 2 && out.p[0] == '<' && out.p[out.n - 1] == '>');
+        tk_buf_dispose(&out);
+    }
+}
 
 static bool sweep_one(void *user)
 {
@@ -303,12 +465,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_jinja_run_lines),
+        cmocka_unit_test(test_jinja_run_unsupported),
+        cmocka_unit_test(test_jinja_run_nesting),
         cmocka_unit_test(test_jinja_run_budgets),
         cmocka_unit_test(test_jinja_run_steps),
         cmocka_unit_test(test_jinja_run_depth),
         cmocka_unit_test(test_jinja_run_leaves),
         cmocka_unit_test(test_jinja_run_variables),
         cmocka_unit_test(test_jinja_run_spans),
+        cmocka_unit_test(test_jinja_run_starves),
+        cmocka_unit_test(test_jinja_run_objects),
         cmocka_unit_test(test_jinja_run_out_of_memory),
     };
     return cmocka_run_group_tests_name("jinja_run", tests, NULL, NULL);

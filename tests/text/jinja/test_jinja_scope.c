@@ -161,12 +161,50 @@ static void test_jinja_scope_known_filters_and_tests(void **unused)
                    TK_ARRAY_LEN(known_filters_and_tests_rows));
 }
 
+/* A name that every branch sets is hidden from what runs before, one that some set is
+ * not. */
+static const jinjafix_row all_branches_rows[] = {
+    GIVES(
+        "{% macro m() %}[{{ d }}]{% endmacro %}{{ m() }}{% if 1 %}{% set d = 1 %}{% set e = 1 %}{% else %}{% set d = 2 %}{% set e = 2 %}{% endif %}{{ d }}{{ e }}",
+        "[D]11"),
+    GIVES(
+        "{% macro m() %}[{{ d }}]{% endmacro %}{{ m() }}{% if 1 %}{% set e = 1 %}{% set d = 1 %}{% else %}{% set d = 2 %}{% set e = 2 %}{% endif %}{{ d }}{{ e }}",
+        "[D]11"),
+    GIVES(
+        "{% macro m() %}[{{ d }}]{% endmacro %}{{ m() }}{% if 1 %}{% set d = 1 %}{% else %}{% set e = 2 %}{% endif %}{{ d }}{{ e }}",
+        "[D]1"),
+    GIVES(
+        "{% macro m() %}[{{ d }}]{% endmacro %}{{ m() }}{% if 0 %}{% set d = 1 %}{% elif 0 %}{% set d = 2 %}{% else %}{% set d = 3 %}{% endif %}{{ d }}",
+        "[D]3"),
+    GIVES(
+        "{% macro m() %}[{{ d }}]{% endmacro %}{{ m() }}{% if 0 %}{% set d = 1 %}{% elif 0 %}{% set d = 2 %}{% endif %}{{ d }}",
+        "[D]D"),
+    GIVES(
+        "{% macro m() %}[{{ d }}]{% endmacro %}{{ m() }}{% if 1 %}{% if 1 %}{% set d = 1 %}{% else %}{% set d = 2 %}{% endif %}{% else %}{% set d = 3 %}{% endif %}{{ d }}",
+        "[D]1"),
+    GIVES(
+        "{% macro m() %}[{{ d }}]{% endmacro %}{{ m() }}{% if 1 %}{% set a, b, c, d, e, f, g, h, i, j, k, l, n, o, p, q, r, s = range(18) %}{% else %}{% set a, b, c, d, e, f, g, h, i, j, k, l, n, o, p, q, r, s = range(18) %}{% endif %}{{ d }}{{ s }}",
+        "[D]317"),
+    GIVES(
+        "{% macro m() %}[{{ d }}]{% endmacro %}{{ m() }}{% for x in [1] %}{% set d = x %}{% endfor %}{{ d }}",
+        "[D]D"),
+    GIVES("{% macro m() %}[{{ d }}]{% endmacro %}{{ m() }}{% set d = 1 %}{{ m() }}",
+          "[][1]"),
+};
+
+static void test_jinja_scope_all_branches(void **unused)
+{
+    (void)unused;
+    jinjafix_check(all_branches_rows, TK_ARRAY_LEN(all_branches_rows));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_jinja_scope_hidden_names),
         cmocka_unit_test(test_jinja_scope_leaks),
         cmocka_unit_test(test_jinja_scope_known_filters_and_tests),
+        cmocka_unit_test(test_jinja_scope_all_branches),
     };
     return cmocka_run_group_tests_name("jinja_scope", tests, NULL, NULL);
 }

@@ -206,6 +206,22 @@ static void test_jinja_seq_batch(void **unused)
     jinjafix_check(batch_rows, TK_ARRAY_LEN(batch_rows));
 }
 
+/* Too many arguments, or too few. */
+static const jinjafix_row arguments_rows[] = {
+    REFUSES("{{ [1]|length(1) }}"),    REFUSES("{{ [1]|count(1) }}"),
+    REFUSES("{{ [1]|list(1) }}"),      REFUSES("{{ [1]|first(1) }}"),
+    REFUSES("{{ [1]|last(1) }}"),      REFUSES("{{ [1]|reverse(1) }}"),
+    REFUSES("{{ [1]|items(1) }}"),     REFUSES("{{ [1]|join(1, 2, 3) }}"),
+    REFUSES("{{ [1]|sum(1, 2, 3) }}"), REFUSES("{{ [1]|batch(1, 2, 3)|list }}"),
+    REFUSES("{{ [1]|batch }}"),
+};
+
+static void test_jinja_seq_arguments(void **unused)
+{
+    (void)unused;
+    jinjafix_check(arguments_rows, TK_ARRAY_LEN(arguments_rows));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -215,6 +231,7 @@ int main(void)
         cmocka_unit_test(test_jinja_seq_map),
         cmocka_unit_test(test_jinja_seq_select_and_reject),
         cmocka_unit_test(test_jinja_seq_batch),
+        cmocka_unit_test(test_jinja_seq_arguments),
     };
     return cmocka_run_group_tests_name("jinja_seq", tests, NULL, NULL);
 }

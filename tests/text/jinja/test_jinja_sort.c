@@ -190,6 +190,22 @@ static void test_jinja_sort_groupby(void **unused)
     jinjafix_check(groupby_rows, TK_ARRAY_LEN(groupby_rows));
 }
 
+/* Too many arguments. */
+static const jinjafix_row arguments_rows[] = {
+    REFUSES("{{ [1]|sort(1, 2, 3, 4) }}"),
+    REFUSES("{{ {}|dictsort(1, 'key', 3, 4) }}"),
+    REFUSES("{{ [1]|unique(1, 2, 3)|list }}"),
+    REFUSES("{{ [1]|min(1, 2, 3) }}"),
+    REFUSES("{{ [1]|max(1, 2, 3) }}"),
+    REFUSES("{{ [1]|groupby(1, 2, 3, 4) }}"),
+};
+
+static void test_jinja_sort_arguments(void **unused)
+{
+    (void)unused;
+    jinjafix_check(arguments_rows, TK_ARRAY_LEN(arguments_rows));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -198,6 +214,7 @@ int main(void)
         cmocka_unit_test(test_jinja_sort_unique),
         cmocka_unit_test(test_jinja_sort_min_and_max),
         cmocka_unit_test(test_jinja_sort_groupby),
+        cmocka_unit_test(test_jinja_sort_arguments),
     };
     return cmocka_run_group_tests_name("jinja_sort", tests, NULL, NULL);
 }

@@ -293,6 +293,62 @@ static void test_jinja_strmeth_asking(void **unused)
     jinjafix_check(asking_rows, TK_ARRAY_LEN(asking_rows));
 }
 
+/* Too many arguments, or too few. */
+static const jinjafix_row arguments_rows[] = {
+    REFUSES("{{ 'a'.lower(1) }}"),
+    REFUSES("{{ 'a'.upper(1) }}"),
+    REFUSES("{{ 'a'.casefold(1) }}"),
+    REFUSES("{{ 'a'.title(1) }}"),
+    REFUSES("{{ 'a'.capitalize(1) }}"),
+    REFUSES("{{ 'a'.swapcase(1) }}"),
+    REFUSES("{{ 'a'.isdigit(1) }}"),
+    REFUSES("{{ 'a'.isalpha(1) }}"),
+    REFUSES("{{ 'a'.isalnum(1) }}"),
+    REFUSES("{{ 'a'.isspace(1) }}"),
+    REFUSES("{{ 'a'.isnumeric(1) }}"),
+    REFUSES("{{ 'a'.isupper(1) }}"),
+    REFUSES("{{ 'a'.islower(1) }}"),
+    REFUSES("{{ 'a'.strip('a', 1) }}"),
+    REFUSES("{{ 'a'.lstrip('a', 1) }}"),
+    REFUSES("{{ 'a'.rstrip('a', 1) }}"),
+    RAISES("{{ 'a'.split('a', 1, 2) }}", "split() takes at most 2 arguments (3 given)"),
+    RAISES("{{ 'a'.rsplit('a', 1, 2) }}", "rsplit() takes at most 2 arguments (3 given)"),
+    REFUSES("{{ 'a'.splitlines(1, 2) }}"),
+    RAISES("{{ 'a'.startswith('a', 1, 2, 3) }}",
+           "startswith() takes at most 3 arguments (4 given)"),
+    RAISES("{{ 'a'.endswith('a', 1, 2, 3) }}",
+           "endswith() takes at most 3 arguments (4 given)"),
+    REFUSES("{{ 'a'.endswith() }}"),
+    REFUSES("{{ 'a'.replace('a', 'b', 1, 2) }}"),
+    REFUSES("{{ 'a'.replace() }}"),
+    REFUSES("{{ 'a'.join(['a'], 1) }}"),
+    REFUSES("{{ 'a'.find() }}"),
+    RAISES("{{ 'a'.find('a', 1, 2, 3) }}", "find() takes at most 3 arguments (4 given)"),
+    REFUSES("{{ 'a'.rfind() }}"),
+    REFUSES("{{ 'a'.index() }}"),
+    REFUSES("{{ 'a'.rindex() }}"),
+    REFUSES("{{ 'a'.count() }}"),
+    RAISES("{{ 'a'.count('a', 1, 2, 3) }}",
+           "count() takes at most 3 arguments (4 given)"),
+    REFUSES("{{ 'a'.partition() }}"),
+    REFUSES("{{ 'a'.partition('a', 1) }}"),
+    REFUSES("{{ 'a'.rpartition() }}"),
+    REFUSES("{{ 'a'.removeprefix() }}"),
+    REFUSES("{{ 'a'.removeprefix('a', 1) }}"),
+    REFUSES("{{ 'a'.removesuffix() }}"),
+    REFUSES("{{ 'a'.center(1, 'a', 2) }}"),
+    REFUSES("{{ 'a'.ljust() }}"),
+    REFUSES("{{ 'a'.rjust() }}"),
+    REFUSES("{{ 'a'.zfill() }}"),
+    REFUSES("{{ 'a'.zfill(1, 2) }}"),
+};
+
+static void test_jinja_strmeth_arguments(void **unused)
+{
+    (void)unused;
+    jinjafix_check(arguments_rows, TK_ARRAY_LEN(arguments_rows));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -302,6 +358,7 @@ int main(void)
         cmocka_unit_test(test_jinja_strmeth_making),
         cmocka_unit_test(test_jinja_strmeth_case),
         cmocka_unit_test(test_jinja_strmeth_asking),
+        cmocka_unit_test(test_jinja_strmeth_arguments),
     };
     return cmocka_run_group_tests_name("jinja_strmeth", tests, NULL, NULL);
 }

@@ -184,6 +184,37 @@ static void test_jinja_test_identity_and_text(void **unused)
     jinjafix_check(identity_and_text_rows, TK_ARRAY_LEN(identity_and_text_rows));
 }
 
+/* Too many arguments, or too few. */
+static const jinjafix_row arguments_rows[] = {
+    REFUSES("{{ 1 is defined(1) }}"),   REFUSES("{{ 1 is undefined(1) }}"),
+    REFUSES("{{ 1 is none(1) }}"),      REFUSES("{{ 1 is boolean(1) }}"),
+    REFUSES("{{ 1 is true(1) }}"),      REFUSES("{{ 1 is false(1) }}"),
+    REFUSES("{{ 1 is integer(1) }}"),   REFUSES("{{ 1 is float(1) }}"),
+    REFUSES("{{ 1 is number(1) }}"),    REFUSES("{{ 1 is string(1) }}"),
+    REFUSES("{{ 1 is mapping(1) }}"),   REFUSES("{{ 1 is iterable(1) }}"),
+    REFUSES("{{ 1 is sequence(1) }}"),  REFUSES("{{ 1 is callable(1) }}"),
+    REFUSES("{{ 1 is escaped(1) }}"),   REFUSES("{{ 1 is odd(1) }}"),
+    REFUSES("{{ 1 is even(1) }}"),      REFUSES("{{ 1 is upper(1) }}"),
+    REFUSES("{{ 1 is lower(1) }}"),     REFUSES("{{ 1 is filter(1) }}"),
+    REFUSES("{{ 1 is test(1) }}"),      REFUSES("{{ 1 is eq }}"),
+    REFUSES("{{ 1 is ne }}"),           REFUSES("{{ 1 is lt }}"),
+    REFUSES("{{ 1 is le }}"),           REFUSES("{{ 1 is gt }}"),
+    REFUSES("{{ 1 is ge }}"),           REFUSES("{{ 1 is in }}"),
+    REFUSES("{{ 1 is divisibleby }}"),  REFUSES("{{ 1 is sameas }}"),
+    REFUSES("{{ 1 is equalto }}"),      REFUSES("{{ 1 is lessthan }}"),
+    REFUSES("{{ 1 is greaterthan }}"),  REFUSES("{{ 1 is eq(1, 2) }}"),
+    REFUSES("{{ 1 is ne(1, 2) }}"),     REFUSES("{{ 1 is lt(1, 2) }}"),
+    REFUSES("{{ 1 is le(1, 2) }}"),     REFUSES("{{ 1 is gt(1, 2) }}"),
+    REFUSES("{{ 1 is ge(1, 2) }}"),     REFUSES("{{ 1 is divisibleby(1, 2) }}"),
+    REFUSES("{{ 1 is sameas(1, 2) }}"),
+};
+
+static void test_jinja_test_arguments(void **unused)
+{
+    (void)unused;
+    jinjafix_check(arguments_rows, TK_ARRAY_LEN(arguments_rows));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -191,6 +222,7 @@ int main(void)
         cmocka_unit_test(test_jinja_test_relations),
         cmocka_unit_test(test_jinja_test_numbers),
         cmocka_unit_test(test_jinja_test_identity_and_text),
+        cmocka_unit_test(test_jinja_test_arguments),
     };
     return cmocka_run_group_tests_name("jinja_test", tests, NULL, NULL);
 }

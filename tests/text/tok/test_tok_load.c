@@ -121,6 +121,25 @@ static void test_tok_load_missing(void **unused)
     close_dir(&d);
 }
 
+/* Only files count: a directory of that name is not read. */
+static void test_tok_load_directories(void **unused)
+{
+    (void)unused;
+    dir d;
+    tk_tok *tok = NULL;
+    tk_err err = TK_ERR_INIT;
+    open_dir(&d);
+    put_file(&d, "tokenizer.json", vocabulary);
+    char *config = in_dir(&d, "tokenizer_config.json");
+    assert_int_equal(mkdir(config, 0700), 0);
+    assert_int_equal(open_path(&tok, &d, NULL, &err), TINKC_OK);
+    assert_null(tk_tok_get_config(tok)->root);
+    tk_tok_free(tok);
+    assert_int_equal(rmdir(config), 0);
+    tk_free(config);
+    close_dir(&d);
+}
+
 /* tiktoken.model is read when there is no tokenizer.json. */
 static void test_tok_load_tiktoken(void **unused)
 {
@@ -156,6 +175,7 @@ static void test_tok_load_rebuilds(void **unused)
         {"{'tokenizer_class':'CohereTokenizer','add_bos_token':true,'bos_token':'?'}",
          "0 3"},
         {"{'tokenizer_class':'CodeLlamaTokenizer','add_bos_token':true}", "0 3"},
+        {"{'tokenizer_class':'Llama','add_bos_token':true,'bos_token':'a'}", "0 0 3"},
         {"{'tokenizer_class':'PreTrainedTokenizerFast','add_bos_token':false}", "2 0 3"},
         {"{'add_bos_token':false,'add_eos_token':false}", "2 0 3"},
     };
@@ -228,6 +248,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tok_load_paths),
         cmocka_unit_test(test_tok_load_missing),
+        cmocka_unit_test(test_tok_load_directories),
         cmocka_unit_test(test_tok_load_tiktoken),
         cmocka_unit_test(test_tok_load_rebuilds),
         cmocka_unit_test(test_tok_load_owners),
