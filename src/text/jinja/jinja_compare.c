@@ -24,13 +24,15 @@ static bool compare_numbers(const tk_jval *a, const tk_jval *b, int *out)
 {
     int64_t x, y;
     bool is_int = tk_jval_as_int(a, &x), is_int_b = tk_jval_as_int(b, &y);
+    if (is_int && is_int_b) {
+        *out = x < y ? -1 : x > y;
+        return true;
+    }
     double d = tk_jval_as_double(a), e = tk_jval_as_double(b);
     if (isnan(d) || isnan(e)) {
         return false;
     }
-    if (is_int && is_int_b) {
-        *out = x < y ? -1 : x > y;
-    } else if (is_int || is_int_b) {
+    if (is_int || is_int_b) {
         *out = is_int ? compare_mixed(x, e) : -compare_mixed(y, d);
     } else {
         *out = d < e ? -1 : d > e;
