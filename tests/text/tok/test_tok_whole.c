@@ -246,6 +246,86 @@ static void test_tok_whole_early_use(void **unused)
     toktest_check(early_use_json, early_use_rows, TK_ARRAY_LEN(early_use_rows));
 }
 
+/* The table itself: the highest rank of the merges that make a character, and its id. */
+static void test_tok_whole_ranks(void **unused)
+{
+    (void)unused;
+    static const struct {
+        uint32_t c, rank;
+        int32_t id;
+    } rows[] = {{0x4E2D, 1, 257},
+                {0x6587, 3, 259},
+                {0xE9, 5, 261},
+                {0xE8, TK_TOK_NO_RANK, -1},
+                {0x65E5, TK_TOK_NO_RANK, -1}};
+    tk_tok *tok = toktest_open(complete_json);
+    assert_non_null(tok->whole);
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        assert_int_equal(tok->whole->chars[rows[i].c].rank, rows[i].rank);
+        assert_int_equal(tok->whole->chars[rows[i].c].id, rows[i].id);
+    }
+    tk_str piece = TK_STR("\xE4\xB8\xAD\xE6\x96\x87");
+    assert_int_equal(tk_tok_whole_at(tok, piece, 0, 3, 0x4E2D), 257);
+    assert_int_equal(tk_tok_whole_at(tok, piece, 3, 6, 0x6587), 259);
+    assert_int_equal(tk_tok_whole_at(tok, TK_STR("\xC3\xA8"), 0, 2, 0xE8), -1);
+    tk_tok_free(tok);
+    tok = toktest_open(torn_after_json); /* its end joins E6 first, with rank 0 */
+    assert_int_equal(tok->whole->after[0xAD & 63][0xE6], 0);
+    assert_int_equal(tk_tok_whole_at(tok, piece, 0, 3, 0x4E2D), -1);
+    assert_true(tk_tok_whole_at(tok, TK_STR("\xE4\xB8\xAD"), 0, 3, 0x4E2D) >= 0);
+    tk_tok_free(tok);
+    tok = toktest_open(torn_before_json); /* "a" joins its start first */
+    assert_int_equal(tok->whole->before['a'][0xE4], 0);
+    assert_int_equal(tk_tok_whole_at(tok, TK_STR("a\xE4\xB8\xAD"), 1, 4, 0x4E2D), -1);
+    assert_true(tk_tok_whole_at(tok, TK_STR("b\xE4\xB8\xAD"), 1, 4, 0x4E2D) >= 0);
+    tk_tok_free(tok);
+}
+
+/* Every byte that may be in UTF-8 must have an id; C0, C1 and F5 to FF never are. */
+static void test_tok_whole_needs_bytes(void **unused)
+{
+    (void)unused;
+    static const struct {
+        unsigned byte;
+        bool is_needed;
+    } rows[] = {{0, true},    {1, true},     {0x7F, true},  {0x80, true},  {0xC2, true},
+                {0xF4, true}, {0xC0, false}, {0xC1, false}, {0xF5, false}, {0xFF, false}};
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        tk_buf json;
+        tk_tok *tok = NULL;
+        tk_err err = TK_ERR_INIT;
+        tk_buf_init(&json, TK_MIB);
+        tk_buf_puts(&json,
+                    "{\"version\":\"1.0\",\"pre_tokenizer\":{\"type\":\"ByteLevel\","
+                    "\"add_prefix_space\":false},\"model\":{\"type\":\"BPE\","
+                    "\"merges\":[],\"vocab\":{\"none\":0");
+        for (unsigned b = 0; b < 256; b++) {
+            char text[4];
+            size_t n = tk_utf8_encode(text, tk_tok_utf8_of_byte((unsigned char)b));
+            tk_json_writer w;
+            if (b != rows[i].byte) {
+                tk_buf_puts(&json, ",");
+                tk_json_writer_init(&w, &json);
+                tk_json_put_str(&w, (tk_str){text, n});
+                tk_buf_printf(&json, ":%u", b + 1);
+            }
+        }
+        tk_buf_puts(&json, "}}}");
+        assert_int_equal(tk_tok_load_memory(&tok, tk_buf_str(&json), &err), TINKC_OK);
+        assert_int_equal(tok->whole == NULL, rows[i].is_needed);
+        char text[3] = {'a', (char)(unsigned char)rows[i].byte, 'b'};
+        tk_tok_ids ids = {NULL, 0, 0, NULL};
+        if (rows[i].byte < 0x80) { /* the byte has no id and is left out */
+            assert_int_equal(tk_tok_encode(tok, (tk_str){text, 3}, &ids, &err), TINKC_OK);
+            assert_int_equal(ids.n, 2);
+            assert_true(ids.ids[0] == 'a' + 1 && ids.ids[1] == 'b' + 1);
+        }
+        tk_tok_ids_dispose(&ids);
+        tk_tok_free(tok);
+        tk_buf_dispose(&json);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -255,6 +335,8 @@ int main(void)
         cmocka_unit_test(test_tok_whole_late),
         cmocka_unit_test(test_tok_whole_tails),
         cmocka_unit_test(test_tok_whole_early_use),
+        cmocka_unit_test(test_tok_whole_ranks),
+        cmocka_unit_test(test_tok_whole_needs_bytes),
     };
     return cmocka_run_group_tests_name("tok_whole", tests, NULL, NULL);
 }

@@ -148,6 +148,39 @@ static void test_tok_word_many(void **unused)
     tk_tok_free(tok);
 }
 
+/* One text of more different words than the cache has room for at first: it grows while
+ * pieces wait for their place in it. */
+static void test_tok_word_grows(void **unused)
+{
+    (void)unused;
+    enum { WORDS = 4000, LETTERS = 6 };
+    tk_tok *tok = toktest_open(
+        "{'version':'1.0','pre_tokenizer':{'type':'ByteLevel','add_prefix_space':false},"
+        "'model':{'type':'BPE','merges':[],'vocab':{@}}}");
+    tk_buf text;
+    tk_buf_init(&text, TK_MIB);
+    for (unsigned k = 0; k < WORDS; k++) {
+        tk_buf_putc(&text, ' ');
+        for (unsigned i = 0, rest = k; i < LETTERS - 1; i++, rest /= 10) {
+            tk_buf_putc(&text, (char)('a' + rest % 10));
+        }
+    }
+    for (int round = 0; round < 3; round++) { /* the last one with offsets: another way */
+        tk_tok_ids ids = {NULL, 0, 0, NULL};
+        tk_err err = TK_ERR_INIT;
+        tk_tok_how how = {.offsets = round == 2};
+        assert_int_equal(tk_tok_encode_how(tok, tk_buf_str(&text), how, &ids, &err),
+                         TINKC_OK);
+        assert_int_equal(ids.n, text.n);
+        for (size_t i = 0; i < ids.n; i++) { /* no merges: an id per byte */
+            assert_int_equal(ids.ids[i], (unsigned char)text.p[i]);
+        }
+        tk_tok_ids_dispose(&ids);
+    }
+    tk_buf_dispose(&text);
+    tk_tok_free(tok);
+}
+
 /* How many bytes of the text each id covers. */
 static void test_tok_word_spans(void **unused)
 {
@@ -186,6 +219,7 @@ int main(void)
         cmocka_unit_test(test_tok_word_whole_pieces),
         cmocka_unit_test(test_tok_word_merges_only),
         cmocka_unit_test(test_tok_word_many),
+        cmocka_unit_test(test_tok_word_grows),
         cmocka_unit_test(test_tok_word_spans),
     };
     return cmocka_run_group_tests_name("tok_word", tests, NULL, NULL);
