@@ -7,7 +7,7 @@
  * follow the end. Names come from fixed lists, never from data. Metrics
  * (<tinkc/meter.h>) and traces (<tinkc/trace.h>) are built on this and on nothing else.
  *
- * A context is a trace parent and tags. It belongs to a handle: a second handle on the
+ * A context is a trace parent, tags and times. It belongs to a handle: a second handle on the
  * same service, model or sampler is made with it, and whatever is called through that
  * handle carries it, on whatever thread the work goes on: submission, polls, retries,
  * hooks, callbacks. There is no hidden per-thread state. */
@@ -34,11 +34,16 @@ typedef struct tinkc_context {
     const char *tracestate;  /* sent beside it; NULL: none */
     const tinkc_pair *tags;  /* for hooks and traces; not sent */
     size_t tags_n;
+    int64_t timeout_ms;  /* of each HTTP request: 0: as the option `timeout` says;
+                            TINKC_FOREVER: none. Polls and what keeps the session have
+                            times of their own. */
+    int64_t deadline_ms; /* of each operation, from its call on: TINKC_E_TIMEOUT unless
+                            it is done by then; 0: none */
 } tinkc_context;
 
 #define TINKC_CONTEXT_INIT                                                               \
     {                                                                                    \
-        sizeof(tinkc_context), NULL, NULL, NULL, 0                                       \
+        sizeof(tinkc_context), NULL, NULL, NULL, 0, 0, 0                                 \
     }
 
 /* Sets *context to TINKC_CONTEXT_INIT. */
@@ -50,7 +55,8 @@ TINKC_API void tinkc_context_init(tinkc_context *context);
  * service's own server only, unchanged with every request of an operation, and never
  * replace headers that the caller configured. TINKC_E_INVALID for a traceparent or
  * tracestate that is not in the standard's form, a tracestate alone, more than 64 tags, a
- * tag without name or value or not in UTF-8; TINKC_E_STATE for NULL, TINKC_E_CANCELLED
+ * tag without name or value or not in UTF-8, a time below 0 other than TINKC_FOREVER for
+ * timeout_ms; TINKC_E_STATE for NULL, TINKC_E_CANCELLED
  * after the close, TINKC_E_NOMEM: *out stays as it is. The caller owns *out, closed as
  * the first one. Thread: any. */
 TINKC_API TINKC_NODISCARD tinkc_code

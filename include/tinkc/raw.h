@@ -49,7 +49,8 @@ typedef struct tinkc_raw_request {
     const tinkc_part *parts;  /* instead of a body: multipart/form-data */
     size_t parts_n;
     bool multipart;     /* send a form even without parts */
-    int64_t timeout_ms; /* 0: option timeout; for streams the longest silence */
+    int64_t timeout_ms; /* 0: as the handle's context or the option timeout says;
+                           TINKC_FOREVER: none; for streams the longest silence */
     int max_retries;    /* -1: option max_retries; POST and PATCH are repeated too, with
                            the same idempotency key */
     bool any_status;    /* a status that is no success is an answer, not an error */

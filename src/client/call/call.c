@@ -290,6 +290,19 @@ static void fill_streams(tk_call *call)
     }
 }
 
+/* Of one request: the endpoint's own, or that of the operation's context, or the
+ * option's. */
+static int64_t timeout_of(const tk_call *call)
+{
+    const tinkc_context *context = tinkc_future_context(call->future);
+    if (call->endpoint->timeout_ms != 0) {
+        return call->endpoint->timeout_ms;
+    }
+    return context != NULL && context->timeout_ms != 0
+               ? context->timeout_ms
+               : tk_core_config(call->core)->timeout_ms;
+}
+
 static void fill_request(tk_call *call)
 {
     const tinkc_config *config = tk_core_config(call->core);
@@ -300,8 +313,7 @@ static void fill_request(tk_call *call)
     request->group = endpoint->group;
     request->body = to_get ? NULL : call->body;
     request->body_n = to_get ? 0 : call->body_n;
-    request->timeout_ms =
-        endpoint->timeout_ms != 0 ? endpoint->timeout_ms : config->timeout_ms;
+    request->timeout_ms = timeout_of(call);
     request->connect_timeout_ms = config->connect_timeout_ms;
     request->max_response_bytes = call->max_response_bytes != 0
                                       ? call->max_response_bytes

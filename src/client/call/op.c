@@ -22,12 +22,22 @@ static void cancel_now(tk_op *op)
     }
 }
 
+static void fire_deadline(tk_timer *timer)
+{
+    tk_op *op = TK_CONTAINER_OF(timer, tk_op, deadline);
+    op->is_late = !op->cancelled;
+    cancel_now(op);
+}
+
 static void run_start(tk_task *task)
 {
     tk_op *op = TK_CONTAINER_OF(task, tk_op, task);
     op->started = true;
     tk_list_push_back(tk_core_running(op->core), &op->node);
     tk_waits_watch(tk_core_waits(op->core), op);
+    if (op->due_ms != TK_FOREVER) {
+        tk_loop_timer_set(tk_core_loop(op->core), &op->deadline, op->due_ms);
+    }
     op->type->start(op);
 }
 
@@ -64,6 +74,18 @@ void tk_op_init(tk_op *op, const tk_op_type *type, tk_handle *handle,
     op->task.run = run_start;
     op->cancel_task.run = run_cancel;
     atomic_init(&op->cancel_posted, false);
+    tk_timer_init(&op->deadline, fire_deadline);
+    op->due_ms = TK_FOREVER;
+    const tinkc_context *context = tinkc_future_context(op->future);
+    if (context != NULL && context->deadline_ms > 0) {
+        tk_op_set_deadline(op, context->deadline_ms);
+    }
+}
+
+void tk_op_set_deadline(tk_op *op, int64_t ms)
+{
+    int64_t now = tk_clock_mono_ms(tk_core_clock(op->core));
+    op->due_ms = TK_MIN(op->due_ms, tk_clock_after(now, ms));
 }
 
 tinkc_future *tk_op_refuse(tk_op *op, const tk_err *err)
@@ -104,6 +126,7 @@ static bool leave(tk_op *op)
 {
     op->ended = true;
     tk_list_remove(&op->node);
+    tk_loop_timer_clear(tk_core_loop(op->core), &op->deadline);
     tk_waits_leave(tk_core_waits(op->core), op);
     tk_future_forget_cancel(op->future);
     return !atomic_load(&op->cancel_posted);
@@ -121,13 +144,25 @@ void tk_op_complete(tk_op *op, void *result, void (*free_result)(void *))
     }
 }
 
+void tk_op_give_up(tk_op *op, const tk_err *err)
+{
+    const char *operation = tk_future_operation(op->future);
+    tk_err late = TK_ERR_INIT;
+    if (op->is_late) {
+        tk_err_set(&late, TINKC_E_TIMEOUT, "%s was not done before its deadline",
+                   operation);
+        err = &late;
+    }
+    if (tk_future_fail(op->future, err, NULL) && !op->is_foreign) {
+        tk_telemetry_failed(tk_core_telemetry(op->core), operation, err,
+                            tk_wire_error_is_user(err->http_status, err->category));
+    }
+}
+
 void tk_op_fail(tk_op *op, const tk_err *err)
 {
     bool mine = leave(op);
-    if (tk_future_fail(op->future, err, NULL) && !op->is_foreign) {
-        tk_telemetry_failed(tk_core_telemetry(op->core), tk_future_operation(op->future),
-                            err, tk_wire_error_is_user(err->http_status, err->category));
-    }
+    tk_op_give_up(op, err);
     if (mine) {
         destroy(op);
     }

@@ -35,13 +35,20 @@ struct tk_op {
     tk_task cancel_task;
     atomic_bool cancel_posted;
     bool started, ended, cancelled;
-    bool is_foreign; /* talks to another server: the service's own is not asked and gets
+    tk_timer deadline; /* loop thread */
+    int64_t due_ms;    /* monotonic; TK_FOREVER: none */
+    bool is_late;      /* cancelled by its deadline */
+    bool is_foreign;   /* talks to another server: the service's own is not asked and gets
                       * no telemetry */
 };
 
 /* Takes a reference of the handle; makes the future. */
 void tk_op_init(tk_op *op, const tk_op_type *type, tk_handle *handle,
                 const char *operation, tk_result_kind kind);
+
+/* Gives it `ms` from now: TINKC_E_TIMEOUT unless it is done by then. An earlier deadline,
+ * such as the one of the handle's context, stays. Before tk_op_submit. */
+void tk_op_set_deadline(tk_op *op, int64_t ms);
 
 /* Hands the operation to the loop and returns the caller's reference of its future. When
  * the service is closing (or the future could not be made) the future is done with that
@@ -57,6 +64,10 @@ tinkc_future *tk_op_refuse(tk_op *op, const tk_err *err);
  * operation. `result` is freed with `free_result` when it is not wanted any more. */
 void tk_op_complete(tk_op *op, void *result, void (*free_result)(void *));
 void tk_op_fail(tk_op *op, const tk_err *err);
+
+/* Completes the future with the error, for an operation that is cancelled and cannot end
+ * yet; tk_op_fail follows. */
+void tk_op_give_up(tk_op *op, const tk_err *err);
 
 /* Cancels every running operation of a core. */
 void tk_op_cancel_all(tk_list *running);

@@ -89,6 +89,9 @@ static tinkc_code check(const tinkc_context *said, tk_err *err)
                               "tag %zu has no name or value, or is not UTF-8", i);
         }
     }
+    if (said->timeout_ms < TINKC_FOREVER || said->deadline_ms < 0) {
+        return tk_err_set(err, TINKC_E_INVALID, "timeout_ms or deadline_ms is negative");
+    }
     return TINKC_OK;
 }
 

@@ -28,9 +28,7 @@ typedef struct sample {
     /* progress */
     tk_budget_claim slot;
     tk_limiter_claim claim;
-    tk_timer timer, deadline;
-    int64_t deadline_at_ms; /* -1: none */
-    bool is_late;
+    tk_timer timer;
     int attempts;      /* delays taken so far */
     int64_t resubmits; /* after the work failed at the server */
     tk_submit submit;
@@ -49,7 +47,6 @@ static tk_loop *loop_of(const sample *self)
 static void leave(sample *self)
 {
     tk_loop_timer_clear(loop_of(self), &self->timer);
-    tk_loop_timer_clear(loop_of(self), &self->deadline);
     tk_limiter_release(&self->claim);
     if (self->is_doubtful) {
         tk_ledger_doubt(&self->ledger, self->body.most_tokens);
@@ -62,13 +59,7 @@ static void leave(sample *self)
 static void fail(sample *self, const tk_err *err)
 {
     leave(self);
-    if (!self->is_late) {
-        tk_op_fail(&self->op, err);
-        return;
-    }
-    tk_err late = TK_ERR_INIT;
-    tk_err_set(&late, TINKC_E_TIMEOUT, "the sample was not done before its deadline");
-    tk_op_fail(&self->op, &late);
+    tk_op_fail(&self->op, err);
 }
 
 static void fail_with(sample *self, tinkc_code code, const char *text)
@@ -125,8 +116,7 @@ static bool may_repeat(sample *self, const tk_err *err)
 {
     tk_fault fault = {
         .code = err->code, .status = err->http_status, .category = err->category};
-    if (self->is_late || !is_retried(self) ||
-        tk_wire_error_rule(&fault)->retry == TK_RETRY_NEVER) {
+    if (!is_retried(self) || tk_wire_error_rule(&fault)->retry == TK_RETRY_NEVER) {
         return false;
     }
     return err->code != TINKC_E_REQUEST ||
@@ -286,13 +276,6 @@ static void cancel(tk_op *op)
     fail_with(self, TINKC_E_CANCELLED, "cancelled");
 }
 
-static void fire_deadline(tk_timer *timer)
-{
-    sample *self = TK_CONTAINER_OF(timer, sample, deadline);
-    self->is_late = true;
-    cancel(&self->op);
-}
-
 static void start(tk_op *op)
 {
     sample *self = TK_CONTAINER_OF(op, sample, op);
@@ -303,10 +286,6 @@ static void start(tk_op *op)
         sampler->progress_ms = now;
     }
     tk_timer_init(&self->timer, fire_begin);
-    tk_timer_init(&self->deadline, fire_deadline);
-    if (self->deadline_at_ms >= 0) {
-        tk_loop_timer_set(loop_of(self), &self->deadline, self->deadline_at_ms);
-    }
     tk_future_stage(op->future, TINKC_STAGE_BUDGET);
     if (!is_retried(self) ||
         tk_budget_acquire(&sampler->slots, &self->slot, 1, on_slot)) {
@@ -334,7 +313,6 @@ static sample *make(const tinkc_sampling *sampling, const char *operation,
     if (self != NULL) {
         self->sampler = tk_sampler_ref(sampling->sampler);
         self->is_logprobs = kind == TK_RESULT_LOGPROBS;
-        self->deadline_at_ms = -1;
         tk_sample_body_init(&self->body);
         tk_op_init(&self->op, &sample_type, sampling->handle, operation, kind);
     }
@@ -369,8 +347,7 @@ static tinkc_code read_options(sample *self, tk_sample_request *request,
         code = tk_types_options(&mine, sizeof(mine), options, err);
     }
     if (code == TINKC_OK && mine.deadline_ms >= 0) {
-        int64_t now = tk_clock_mono_ms(tk_core_clock(self->op.core));
-        self->deadline_at_ms = tk_clock_after(now, mine.deadline_ms);
+        tk_op_set_deadline(&self->op, mine.deadline_ms);
     }
     return code;
 }

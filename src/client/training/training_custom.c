@@ -326,7 +326,7 @@ static void cancel_loss(custom *self)
     }
     tk_err_set(&err, TINKC_E_CANCELLED, "cancelled");
     give_back(self);
-    (void)tk_future_fail(self->op.future, &err, NULL);
+    tk_op_give_up(&self->op, &err);
 }
 
 static void cancel(tk_op *op)

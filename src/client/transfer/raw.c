@@ -134,7 +134,7 @@ tinkc_code tk_raw_read_request(tk_request *out, bool *any_status, tk_core *core,
     if (code != TINKC_OK) {
         return code;
     }
-    if (from.timeout_ms < 0 || from.max_retries < -1) {
+    if (from.timeout_ms < TINKC_FOREVER || from.max_retries < -1) {
         return tk_err_set(err, TINKC_E_INVALID, "timeout_ms or max_retries is negative");
     }
     code = read_method(&method, from.method, err);

@@ -523,6 +523,7 @@ static void test_sample_deadline(void **unused)
         clientfix_advance(&f, 4999);
         assert_false(tinkc_future_is_done(future));
         clientfix_advance(&f, 1);
+        assert_true(tinkc_future_is_done(future));
         assert_int_equal(tinkc_future_wait(future, 0), TINKC_E_TIMEOUT);
         tinkc_future_free(&future);
         tinkc_model_input_free(&prompt);

@@ -2,6 +2,7 @@
  * thread and a scripted transport, while the callback is held at a gate. Meant to be run
  * under TSan, too.
  * Links: peer */
+#include <tinkc/hooks.h>
 #include <tinkc/training.h>
 
 #include <sched.h>
@@ -246,6 +247,7 @@ static tinkc_future *call_custom(fixture *f, caller *c, tinkc_custom_loss_fn fn)
 static void expect(tinkc_future *future, tinkc_code code)
 {
     assert_int_equal(tinkc_future_wait(future, GATE_CAP_MS), code);
+    assert_true(tinkc_future_is_done(future));
     tinkc_future_free(&future);
 }
 
@@ -348,6 +350,38 @@ static void test_custom_thread_cancel_waiting(void **unused)
     expect(first, TINKC_OK);
     close_fixture(&f);
     assert_int_equal(p.order_n, 1);
+    probe_dispose(&p);
+}
+
+static void do_nothing(fixture *f, void *user)
+{
+    (void)f;
+    (void)user;
+}
+
+/* M-096: a deadline that passes while the callback runs. */
+static void test_custom_thread_deadline(void **unused)
+{
+    (void)unused;
+    fixture f;
+    probe p;
+    open_fixture(&f);
+    probe_init(&p, &f);
+    tinkc_training *plain = f.models[0];
+    tinkc_context context = TINKC_CONTEXT_INIT;
+    context.deadline_ms = 20000;
+    assert_int_equal(tinkc_training_with_context(&f.models[0], plain, &context, NULL),
+                     TINKC_OK);
+    caller c = {&p, 0};
+    tinkc_future *future = call_custom(&f, &c, held_loss);
+    assert_true(gate_wait(&p.entered, 1));
+    fakeclock_advance_ms(&f.c.clock, 20000);
+    on_loop(&f, do_nothing, NULL); /* wakes it: it sleeps on the real clock */
+    expect(future, TINKC_E_TIMEOUT);
+    assert_int_equal(gate_count(&p.left), 0);
+    gate_raise(&p.hold);
+    tinkc_training_close(&plain);
+    close_fixture(&f);
     probe_dispose(&p);
 }
 
@@ -570,6 +604,7 @@ int main(void)
         cmocka_unit_test(test_custom_thread_one_at_a_time),
         cmocka_unit_test(test_custom_thread_cancel),
         cmocka_unit_test(test_custom_thread_cancel_waiting),
+        cmocka_unit_test(test_custom_thread_deadline),
         cmocka_unit_test(test_custom_thread_close),
         cmocka_unit_test(test_custom_thread_waits),
         cmocka_unit_test(test_custom_thread_close_while_it_waits),
