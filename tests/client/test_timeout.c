@@ -12,19 +12,21 @@
 
 #define HEALTH "/api/v1/healthz"
 
-/* the value trips; none still waits then, and ends when the answer comes. */
-static void test_timeout_value_and_none(void **unused)
+/* A peer that answers no question about its health until the gate is opened. */
+static fakeapi *start_silent(fakeapi_gate **gate)
 {
-    (void)unused;
     fakeapi *api = fakeapi_start();
     fakeapi_tinker(api, NULL);
-    fakeapi_gate *gate = fakeapi_gate_new(api);
+    *gate = fakeapi_gate_new(api);
     fakeapi_default(api, "GET", HEALTH,
-                    &(fakeapi_step){.body = "{\"status\":\"ok\"}", .gate = gate});
-    tinkc_service *patient =
-        servicefix_open(api, (const char *const[]){"timeout", "none", NULL});
-    tinkc_service *hasty = servicefix_open(
-        api, (const char *const[]){"timeout", "300", "max_retries", "0", NULL});
+                    &(fakeapi_step){.body = "{\"status\":\"ok\"}", .gate = *gate});
+    return api;
+}
+
+/* The value trips; none still waits then, and ends when the answer comes. */
+static void expect_only_value_trips(fakeapi_gate *gate, tinkc_service *patient,
+                                    tinkc_service *hasty)
+{
     tinkc_future *waits = tinkc_service_health(patient);
     assert_true(fakeapi_gate_wait(gate, 1));
     tinkc_future *trips = tinkc_service_health(hasty);
@@ -35,6 +37,19 @@ static void test_timeout_value_and_none(void **unused)
     assert_int_equal(tinkc_future_wait(waits, TINKC_FOREVER), TINKC_OK);
     tinkc_future_free(&waits);
     tinkc_future_free(&trips);
+}
+
+/* */
+static void test_timeout_value_and_none(void **unused)
+{
+    (void)unused;
+    fakeapi_gate *gate = NULL;
+    fakeapi *api = start_silent(&gate);
+    tinkc_service *patient =
+        servicefix_open(api, (const char *const[]){"timeout", "none", NULL});
+    tinkc_service *hasty = servicefix_open(
+        api, (const char *const[]){"timeout", "300", "max_retries", "0", NULL});
+    expect_only_value_trips(gate, patient, hasty);
     tinkc_service_close(&patient);
     tinkc_service_close(&hasty);
     fakeapi_stop(&api);
@@ -194,27 +209,17 @@ static void test_timeout_bad_context(void **unused)
     clientfix_close(&f);
 }
 
-/* On real connections, one service: the value trips; none still waits then. */
+/* the same for two handles of one service. */
 static void test_timeout_of_calls_of_one_service(void **unused)
 {
     (void)unused;
-    fakeapi *api = fakeapi_start();
-    fakeapi_tinker(api, NULL);
-    fakeapi_gate *gate = fakeapi_gate_new(api);
-    fakeapi_default(api, "GET", HEALTH,
-                    &(fakeapi_step){.body = "{\"status\":\"ok\"}", .gate = gate});
+    fakeapi_gate *gate = NULL;
+    fakeapi *api = start_silent(&gate);
     tinkc_service *service =
         servicefix_open(api, (const char *const[]){"max_retries", "0", NULL});
     tinkc_service *patient = with_times(service, TINKC_FOREVER, 0);
     tinkc_service *hasty = with_times(service, 300, 0);
-    tinkc_future *waits = tinkc_service_health(patient);
-    tinkc_future *trips = tinkc_service_health(hasty);
-    assert_int_equal(tinkc_future_wait(trips, TINKC_FOREVER), TINKC_E_TIMEOUT);
-    assert_false(tinkc_future_is_done(waits));
-    fakeapi_gate_open(gate);
-    assert_int_equal(tinkc_future_wait(waits, TINKC_FOREVER), TINKC_OK);
-    tinkc_future_free(&waits);
-    tinkc_future_free(&trips);
+    expect_only_value_trips(gate, patient, hasty);
     tinkc_service_close(&patient);
     tinkc_service_close(&hasty);
     tinkc_service_close(&service);

@@ -6,26 +6,13 @@
 #include <tinkc/sampling.h>
 #include <tinkc/training.h>
 
+#include "support/datumfix.h"
 #include "support/fakeapi_tinker.h"
 #include "support/fakefront.h"
 #include "support/servicefix.h"
 #include "support/worldfix.h"
 
 #define STEPS 3
-
-static tinkc_datum *make_datum(void)
-{
-    static const int32_t tokens[] = {1, 2, 3};
-    static const float weights[] = {1, 1, 1};
-    tinkc_model_input *input = NULL;
-    tinkc_datum *datum = NULL;
-    assert_int_equal(tinkc_model_input_from_tokens(&input, tokens, 3, NULL), TINKC_OK);
-    assert_int_equal(tinkc_datum_new(&datum, &input, NULL), TINKC_OK);
-    assert_int_equal(tinkc_datum_set_i32(datum, "target_tokens", tokens, 3, NULL),
-                     TINKC_OK);
-    assert_int_equal(tinkc_datum_set_f32(datum, "weights", weights, 3, NULL), TINKC_OK);
-    return datum;
-}
 
 static void open_world(worldfix *w, fakeapi *api, fakefront *front,
                        const char *const *options)
@@ -64,7 +51,7 @@ static void train_and_sample(worldfix *w)
     tinkc_training *training = NULL;
     tinkc_sampling *sampling = NULL;
     tinkc_samples *samples = NULL;
-    tinkc_datum *datum = make_datum();
+    tinkc_datum *datum = datumfix_new();
     tinkc_datum *data[] = {datum};
     tinkc_future *future = tinkc_service_create_training(w->service, "m", NULL);
     drive(w, future);
@@ -211,7 +198,7 @@ static void expect_connections(const char *value, size_t limit)
     const char *const options[] = {"connections_sample", value, NULL};
     tinkc_service *service = servicefix_open(api, options);
     tinkc_sampling *sampling = NULL;
-    tinkc_datum *datum = make_datum();
+    tinkc_datum *datum = datumfix_new();
     assert_int_equal(
         tinkc_service_create_sampling_wait(&sampling, service, "m", NULL, NULL),
         TINKC_OK);

@@ -279,16 +279,23 @@ static void test_service_threaded_refuses_process(void **unused)
     fakeapi_stop(&api);
 }
 
+/* A question that the peer has and does not answer. */
+static tinkc_future *ask_silent(fakeapi *api, tinkc_service *service)
+{
+    fakeapi_gate *gate = fakeapi_gate_new(api);
+    fakeapi_reply(api, "GET", HEALTH, &(fakeapi_step){.gate = gate});
+    tinkc_future *future = tinkc_service_health(service);
+    assert_true(fakeapi_gate_wait(gate, 1));
+    return future;
+}
+
 /* closing ends what is under way; the future tells. */
 static void test_service_close_while_waiting(void **unused)
 {
     (void)unused;
     fakeapi *api = start_peer();
-    fakeapi_gate *gate = fakeapi_gate_new(api);
-    fakeapi_reply(api, "GET", HEALTH, &(fakeapi_step){.gate = gate});
     tinkc_service *service = servicefix_open(api, NULL);
-    tinkc_future *future = tinkc_service_health(service);
-    assert_true(fakeapi_gate_wait(gate, 1));
+    tinkc_future *future = ask_silent(api, service);
     tinkc_service_close(&service);
     assert_int_equal(tinkc_future_wait(future, TINKC_FOREVER), TINKC_E_CANCELLED);
     tinkc_future_free(&future);
@@ -299,11 +306,8 @@ static void test_service_cancel(void **unused)
 {
     (void)unused;
     fakeapi *api = start_peer();
-    fakeapi_gate *gate = fakeapi_gate_new(api);
-    fakeapi_reply(api, "GET", HEALTH, &(fakeapi_step){.gate = gate});
     tinkc_service *service = servicefix_open(api, NULL);
-    tinkc_future *future = tinkc_service_health(service);
-    assert_true(fakeapi_gate_wait(gate, 1));
+    tinkc_future *future = ask_silent(api, service);
     tinkc_future_cancel(future);
     assert_int_equal(tinkc_future_wait(future, 0), TINKC_E_CANCELLED);
     tinkc_future_free(&future);

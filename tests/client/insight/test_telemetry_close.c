@@ -11,6 +11,7 @@
 
 #include "base/thread.h"
 #include "client/core/service.h"
+#include "support/datumfix.h"
 #include "support/fakeapi_tinker.h"
 #include "support/fakeclock.h"
 #include "support/servicefix.h"
@@ -177,22 +178,6 @@ static void test_close_flush(void **unused)
     fakeapi_stop(&api);
 }
 
-static tinkc_datum *make_datum(void)
-{
-    static const int32_t tokens[3] = {1, 2, 3};
-    tinkc_model_input *input = NULL;
-    tinkc_datum *datum = NULL;
-    tinkc_array targets = TINKC_ARRAY_INIT;
-    targets.elem = TINKC_ELEM_I32;
-    targets.data = tokens;
-    targets.shape = &(int64_t){3};
-    targets.ndim = 1;
-    assert_int_equal(tinkc_model_input_from_tokens(&input, tokens, 3, NULL), TINKC_OK);
-    assert_int_equal(tinkc_datum_new(&datum, &input, NULL), TINKC_OK);
-    assert_int_equal(tinkc_datum_set(datum, "target_tokens", &targets, NULL), TINKC_OK);
-    return datum;
-}
-
 #define STEPS 20
 
 /* Steps of training, each with an event that is to be sent at once. */
@@ -201,7 +186,7 @@ static void train(fakeapi *api, const char *telemetry)
     const char *options[] = {"telemetry", telemetry, NULL};
     tinkc_service *service = servicefix_open(api, options);
     tinkc_training *training = NULL;
-    tinkc_datum *datum = make_datum();
+    tinkc_datum *datum = datumfix_new();
     assert_int_equal(
         tinkc_service_create_training_wait(&training, service, "m", NULL, NULL),
         TINKC_OK);

@@ -7,36 +7,14 @@
 #include <math.h>
 
 #include "base/arena.h"
-#include "support/fakeapi_tinker.h"
-#include "support/servicefix.h"
+#include "support/trainfix.h"
 #include "wire/pb_fwdbwd.h"
 
-#define POST_FB   "/api/v1/forward_backward"
-#define POST_STEP "/api/v1/optim_step"
+#define POST_FB "/api/v1/forward_backward"
 
-typedef struct fixture {
-    fakeapi *api;
-    tinkc_service *service;
-    tinkc_training *training;
-} fixture;
-
-static fixture open_with(const char *flags)
+static trainfix open_with(const char *flags)
 {
-    fixture f = {.api = fakeapi_start()};
-    fakeapi_tinker_options server = {.config = flags};
-    fakeapi_tinker(f.api, &server);
-    f.service = servicefix_open(f.api, SERVICEFIX_QUIET);
-    assert_int_equal(
-        tinkc_service_create_training_wait(&f.training, f.service, "m", NULL, NULL),
-        TINKC_OK);
-    return f;
-}
-
-static void close_all(fixture *f)
-{
-    tinkc_training_close(&f->training);
-    tinkc_service_close(&f->service);
-    fakeapi_stop(&f->api);
+    return trainfix_open(&(fakeapi_tinker_options){.config = flags}, SERVICEFIX_QUIET);
 }
 
 /* A datum with targets of the given shape. */
@@ -87,7 +65,7 @@ static void assert_weights(const tk_datum *datum, size_t n, float expected)
 }
 
 /* The nth request: forward or not, its number, the weights of its datum. */
-static void check_request(fixture *f, size_t nth, bool forward_only, float weight)
+static void check_request(trainfix *f, size_t nth, bool forward_only, float weight)
 {
     const fakeapi_request *seen = fakeapi_nth(f->api, "POST", POST_FB, nth);
     tk_arena arena;
@@ -114,7 +92,7 @@ static void check_request(fixture *f, size_t nth, bool forward_only, float weigh
 static void test_custom_loss(void **unused)
 {
     (void)unused;
-    fixture f = open_with(NULL);
+    trainfix f = open_with(NULL);
     tinkc_datum *flat = make_datum((const int64_t[]){3}, 1);
     tinkc_datum *square = make_datum((const int64_t[]){3, 2}, 2);
     tinkc_datum *data[] = {flat, square};
@@ -139,7 +117,7 @@ static void test_custom_loss(void **unused)
     tinkc_fwdbwd_free(&result);
     tinkc_datum_free(&flat);
     tinkc_datum_free(&square);
-    close_all(&f);
+    trainfix_close(&f);
 }
 
 static int mean(double *loss, tinkc_metrics *metrics, tinkc_custom_item *items, size_t n,
@@ -161,8 +139,8 @@ static int mean(double *loss, tinkc_metrics *metrics, tinkc_custom_item *items, 
 static void test_custom_loss_in_chunks(void **unused)
 {
     (void)unused;
-    fixture f = open_with("{\"fwdbwd_max_chunk_len\":1,\"parallel_fwdbwd_chunks\":false,"
-                          "\"proto_compress_fwdbwd\":false}");
+    trainfix f = open_with("{\"fwdbwd_max_chunk_len\":1,\"parallel_fwdbwd_chunks\":false,"
+                           "\"proto_compress_fwdbwd\":false}");
     tinkc_datum *datum = make_datum((const int64_t[]){3}, 1);
     tinkc_datum *data[] = {datum, datum, datum, datum};
     tinkc_future *loss =
@@ -187,7 +165,7 @@ static void test_custom_loss_in_chunks(void **unused)
     tinkc_future_free(&loss);
     tinkc_future_free(&step);
     tinkc_datum_free(&datum);
-    close_all(&f);
+    trainfix_close(&f);
 }
 
 static int refuse(double *loss, tinkc_metrics *metrics, tinkc_custom_item *items,
@@ -206,7 +184,7 @@ static int refuse(double *loss, tinkc_metrics *metrics, tinkc_custom_item *items
 static void test_custom_loss_fails(void **unused)
 {
     (void)unused;
-    fixture f = open_with(NULL);
+    trainfix f = open_with(NULL);
     tinkc_datum *datum = make_datum((const int64_t[]){3}, 1);
     tinkc_datum *data[] = {datum};
     for (int mode = 0; mode < 2; mode++) {
@@ -226,14 +204,14 @@ static void test_custom_loss_fails(void **unused)
     assert_int_equal(tinkc_training_optim_step_wait(NULL, f.training, NULL, NULL),
                      TINKC_OK);
     tinkc_datum_free(&datum);
-    close_all(&f);
+    trainfix_close(&f);
 }
 
 /* A server whose answer does not fit the batch. */
 static void test_custom_loss_strange_answer(void **unused)
 {
     (void)unused;
-    fixture f = open_with(NULL);
+    trainfix f = open_with(NULL);
     tinkc_datum *datum = make_datum((const int64_t[]){3}, 1);
     tinkc_datum *data[] = {datum};
     fakeapi_reply(f.api, "POST", "/api/v1/retrieve_future",
@@ -242,7 +220,7 @@ static void test_custom_loss_strange_answer(void **unused)
                                                                  1, mean, NULL, NULL),
                      TINKC_E_DECODE);
     tinkc_datum_free(&datum);
-    close_all(&f);
+    trainfix_close(&f);
 }
 
 static void expect(tinkc_future *future, tinkc_code code)
@@ -255,7 +233,7 @@ static void expect(tinkc_future *future, tinkc_code code)
 static void test_custom_loss_bad_input(void **unused)
 {
     (void)unused;
-    fixture f = open_with(NULL);
+    trainfix f = open_with(NULL);
     float one = 1.0F;
     tinkc_datum *more = make_datum((const int64_t[]){1}, 1);
     tinkc_datum *less = NULL;
@@ -278,14 +256,14 @@ static void test_custom_loss_bad_input(void **unused)
     assert_int_equal(fakeapi_total(f.api), before);
     tinkc_datum_free(&more);
     tinkc_datum_free(&less);
-    close_all(&f);
+    trainfix_close(&f);
 }
 
 /* Cancelled between the halves (the forward's result is awaited): the next one goes. */
 static void test_custom_loss_cancel(void **unused)
 {
     (void)unused;
-    fixture f = open_with(NULL);
+    trainfix f = open_with(NULL);
     tinkc_datum *datum = make_datum((const int64_t[]){3}, 1);
     tinkc_datum *data[] = {datum};
     fakeapi_tinker_hold(f.api, true);
@@ -301,7 +279,7 @@ static void test_custom_loss_cancel(void **unused)
     tinkc_future_free(&loss);
     tinkc_future_free(&step);
     tinkc_datum_free(&datum);
-    close_all(&f);
+    trainfix_close(&f);
 }
 
 int main(void)

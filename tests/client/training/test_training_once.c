@@ -10,6 +10,7 @@
 
 #include "base/rand.h"
 #include "support/clientfix.h"
+#include "support/datumfix.h"
 #include "support/failmem.h"
 #include "support/fakeapi_tinker.h"
 #include "support/servicefix.h"
@@ -46,23 +47,6 @@ static tinkc_training *create(worldfix *w)
     (void)tinkc_future_take_training(&training, future, NULL);
     tinkc_future_free(&future);
     return training;
-}
-
-static tinkc_datum *make_datum(void)
-{
-    static const int32_t tokens[] = {1, 2, 3};
-    static const float weights[] = {1, 1, 1};
-    tinkc_model_input *input = NULL;
-    tinkc_datum *datum = NULL;
-    bool ok = tinkc_model_input_from_tokens(&input, tokens, 3, NULL) == TINKC_OK &&
-              tinkc_datum_new(&datum, &input, NULL) == TINKC_OK &&
-              tinkc_datum_set_i32(datum, "target_tokens", tokens, 3, NULL) == TINKC_OK &&
-              tinkc_datum_set_f32(datum, "weights", weights, 3, NULL) == TINKC_OK;
-    tinkc_model_input_free(&input);
-    if (!ok) {
-        tinkc_datum_free(&datum);
-    }
-    return datum;
 }
 
 /* One operation of any kind; *ids is how many numbers it takes. */
@@ -144,7 +128,7 @@ static void run_once(const trouble *what)
     tinkc_training *models[MODELS];
     size_t ids[MODELS] = {0};
     tinkc_future *futures[OPERATIONS];
-    tinkc_datum *datum = make_datum();
+    tinkc_datum *datum = datumfix_new();
     tk_rand rand;
     tk_rand_init(&rand, 11);
     for (size_t i = 0; i < MODELS; i++) {
@@ -355,7 +339,7 @@ static void test_once_close_anywhere(void **unused)
         fakeapi_tinker(
             w.api, &(fakeapi_tinker_options){.config = "{\"fwdbwd_max_chunk_len\":1}"});
         assert_true(open_service(&w));
-        tinkc_datum *datum = make_datum();
+        tinkc_datum *datum = datumfix_new();
         tinkc_training *training = create(&w);
         tinkc_future *futures[7];
         for (size_t i = 0; i < 6; i++) {
@@ -377,16 +361,6 @@ static void test_once_close_anywhere(void **unused)
 
 /* ---- failing allocations ---- */
 
-static int flat_loss(double *loss, tinkc_metrics *metrics, tinkc_custom_item *items,
-                     size_t n, void *user)
-{
-    (void)items;
-    (void)n;
-    (void)user;
-    *loss = 1.0;
-    return tinkc_metrics_put(metrics, "mine", 1.0, NULL) == TINKC_OK ? 0 : 1;
-}
-
 static bool finish(worldfix *w, tinkc_future *future)
 {
     tinkc_code code = worldfix_drive(w, future);
@@ -402,7 +376,7 @@ static bool scenario(void *user)
     worldfix w = {.api = user};
     tinkc_datum *data[3] = {NULL, NULL, NULL};
     bool ok = open_service(&w);
-    tinkc_datum *datum = ok ? make_datum() : NULL;
+    tinkc_datum *datum = ok ? datumfix_new() : NULL;
     tinkc_training *training = datum != NULL ? create(&w) : NULL;
     ok = training != NULL;
     for (size_t i = 0; i < 3; i++) {
@@ -411,7 +385,7 @@ static bool scenario(void *user)
     if (ok) {
         bool batch =
             finish(&w, is_custom ? tinkc_training_forward_backward_custom(
-                                       training, data, 3, flat_loss, NULL)
+                                       training, data, 3, datumfix_flat_loss, NULL)
                                  : tinkc_training_forward_backward(
                                        training, data, 3, "cross_entropy", NULL));
         bool step = finish(&w, tinkc_training_optim_step(training, NULL));
@@ -463,7 +437,7 @@ static bool whole_scenario(void *user)
 {
     worldfix w = {.api = user};
     bool ok = open_service(&w);
-    tinkc_datum *datum = ok ? make_datum() : NULL;
+    tinkc_datum *datum = ok ? datumfix_new() : NULL;
     stage s = {.w = &w, .datum = datum};
     if (datum != NULL) {
         s.training = create(&w);

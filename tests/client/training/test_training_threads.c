@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "base/rand.h"
+#include "support/datumfix.h"
 #include "support/fakeapi_tinker.h"
 #include "support/servicefix.h"
 
@@ -22,16 +23,6 @@ typedef struct worker {
     bool may_cancel;
 } worker;
 
-static int flat_loss(double *loss, tinkc_metrics *metrics, tinkc_custom_item *items,
-                     size_t n, void *user)
-{
-    (void)items;
-    (void)n;
-    (void)user;
-    *loss = 1.0;
-    return tinkc_metrics_put(metrics, "mine", 1.0, NULL) == TINKC_OK ? 0 : 1;
-}
-
 static tinkc_future *any_call(const worker *self, tk_rand *rand)
 {
     tinkc_datum *data[] = {self->datum, self->datum, self->datum};
@@ -45,8 +36,8 @@ static tinkc_future *any_call(const worker *self, tk_rand *rand)
     case 3:
         return tinkc_training_save_and_sample(self->training);
     case 4:
-        return tinkc_training_forward_backward_custom(self->training, data, 2, flat_loss,
-                                                      NULL);
+        return tinkc_training_forward_backward_custom(self->training, data, 2,
+                                                      datumfix_flat_loss, NULL);
     default:
         return tinkc_training_forward_backward(self->training, data, 3, "cross_entropy",
                                                NULL);
@@ -81,18 +72,6 @@ static void *work(void *user)
     return NULL;
 }
 
-static tinkc_datum *make_datum(void)
-{
-    static const int32_t tokens[] = {1, 2, 3};
-    tinkc_model_input *input = NULL;
-    tinkc_datum *datum = NULL;
-    assert_int_equal(tinkc_model_input_from_tokens(&input, tokens, 3, NULL), TINKC_OK);
-    assert_int_equal(tinkc_datum_new(&datum, &input, NULL), TINKC_OK);
-    assert_int_equal(tinkc_datum_set_i32(datum, "target_tokens", tokens, 3, NULL),
-                     TINKC_OK);
-    return datum;
-}
-
 typedef struct crowd {
     fakeapi *api;
     tinkc_service *service;
@@ -109,7 +88,7 @@ static void start_crowd(crowd *c, bool may_cancel)
         c->api, &(fakeapi_tinker_options){.config = "{\"fwdbwd_max_chunk_len\":1,"
                                                     "\"parallel_fwdbwd_chunks\":false}"});
     c->service = servicefix_open(c->api, NULL);
-    c->datum = make_datum();
+    c->datum = datumfix_new();
     for (size_t i = 0; i < MODELS; i++) {
         assert_int_equal(tinkc_service_create_training_wait(&c->models[i], c->service,
                                                             "m", NULL, NULL),
