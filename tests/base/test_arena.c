@@ -5,7 +5,6 @@
 
 static void test_arena_alignment_and_separation(void **unused)
 {
-    (void)unused;
     tk_arena arena;
     tk_arena_init(&arena, 0);
     unsigned char *objects[64];
@@ -24,7 +23,6 @@ static void test_arena_alignment_and_separation(void **unused)
 
 static void test_arena_large_objects(void **unused)
 {
-    (void)unused;
     tk_arena arena;
     tk_arena_init(&arena, 0);
     char *small = tk_arena_zalloc(&arena, 8);
@@ -41,7 +39,6 @@ static void test_arena_large_objects(void **unused)
 
 static void test_arena_cap_and_overflow(void **unused)
 {
-    (void)unused;
     tk_arena arena;
     tk_arena_init(&arena, 64);
     assert_non_null(tk_arena_alloc(&arena, 48));
@@ -62,7 +59,6 @@ static void test_arena_cap_and_overflow(void **unused)
 
 static void test_arena_zeroed_is_usable(void **unused)
 {
-    (void)unused;
     tk_arena arena = {0};
     tk_arena_dispose(&arena);
     tk_str out;
@@ -76,7 +72,6 @@ static void test_arena_zeroed_is_usable(void **unused)
 
 static void test_arena_shrink_last(void **unused)
 {
-    (void)unused;
     tk_arena arena;
     tk_arena_init(&arena, 1024);
     char *first = tk_arena_alloc(&arena, 512);
@@ -98,7 +93,6 @@ static void test_arena_shrink_last(void **unused)
 
 static bool fill(void *user)
 {
-    (void)user;
     tk_arena arena;
     tk_arena_init(&arena, 0);
     bool ok = true;
@@ -117,7 +111,6 @@ static bool fill(void *user)
 
 static void test_arena_sweep(void **unused)
 {
-    (void)unused;
     size_t points = failmem_sweep(fill, NULL, 1);
 #ifdef TINKC_SANITIZED
     assert_int_equal(points, 80); /* one block per object */
@@ -130,7 +123,6 @@ static void test_arena_sweep(void **unused)
  * own); the cap counts objects, not the reservation. */
 static void test_arena_reserve(void **unused)
 {
-    (void)unused;
     tk_arena arena;
     tk_arena_init(&arena, TK_MIB);
     failmem_start();

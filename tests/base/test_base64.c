@@ -16,7 +16,6 @@ static const char *const vectors[][2] = {
 
 static void test_base64_vectors(void **unused)
 {
-    (void)unused;
     for (size_t i = 0; i < TK_ARRAY_LEN(vectors); i++) {
         size_t n = strlen(vectors[i][0]);
         tk_buf out;
@@ -38,7 +37,6 @@ static void test_base64_vectors(void **unused)
 
 static void test_base64_url_form(void **unused)
 {
-    (void)unused;
     static const unsigned char bytes[] = {0xFB, 0xFF, 0xFE, 0xFF};
     tk_buf out;
     tk_buf_init(&out, 64);
@@ -59,7 +57,6 @@ static void test_base64_url_form(void **unused)
  * too many. */
 static void test_base64_round_trips(void **unused)
 {
-    (void)unused;
     static const size_t sizes[] = {0,     1,     2,     3,     4,     5,
                                    766,   767,   768,   769,   49151, 49152,
                                    49153, 49154, 49155, 98304, 98305, 300000};
@@ -91,7 +88,6 @@ static void test_base64_round_trips(void **unused)
 
 static void test_base64_refusals(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *text;
         size_t offset;
@@ -124,7 +120,6 @@ static void test_base64_refusals(void **unused)
 /* Exactly one of the 64 * 64 two-character groups stands for each byte, and so on. */
 static void test_base64_one_text_per_value(void **unused)
 {
-    (void)unused;
     static const char alphabet[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     size_t one = 0;
@@ -145,7 +140,6 @@ static void test_base64_one_text_per_value(void **unused)
 
 static void test_base64_limits(void **unused)
 {
-    (void)unused;
     size_t size = 5;
     assert_false(tk_base64_encoded_size(&size, SIZE_MAX));
     assert_int_equal(size, 5);
@@ -162,7 +156,6 @@ static void test_base64_limits(void **unused)
 
 static bool encode_both(void *user)
 {
-    (void)user;
     static const char data[5000];
     tk_buf out;
     tk_buf_init(&out, 20000);
@@ -175,7 +168,6 @@ static bool encode_both(void *user)
 
 static void test_base64_sweep(void **unused)
 {
-    (void)unused;
     assert_in_range(failmem_sweep(encode_both, NULL, 1), 1, 9);
 }
 

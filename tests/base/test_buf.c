@@ -6,7 +6,6 @@
 
 static void test_buf_appends(void **unused)
 {
-    (void)unused;
     tk_buf buf;
     tk_buf_init(&buf, 4096);
     tk_buf_put(&buf, NULL, 0);
@@ -33,7 +32,6 @@ static void test_buf_appends(void **unused)
 /* Every way of appending, over every border of the capacity. */
 static void test_buf_growth(void **unused)
 {
-    (void)unused;
     for (size_t first = 250; first < 262; first++) {
         tk_buf buf;
         tk_buf_init(&buf, 10000);
@@ -54,7 +52,6 @@ static void test_buf_growth(void **unused)
 
 static void test_buf_reserve_all(void **unused)
 {
-    (void)unused;
     tk_buf buf;
     tk_buf_init(&buf, 600);
     char *room = tk_buf_reserve(&buf, 600);
@@ -69,7 +66,6 @@ static void test_buf_reserve_all(void **unused)
 
 static void test_buf_cap_is_exact(void **unused)
 {
-    (void)unused;
     tk_buf buf;
     tk_buf_init(&buf, 5);
     tk_buf_puts(&buf, "12345");
@@ -92,7 +88,6 @@ static void test_buf_cap_is_exact(void **unused)
 
 static void test_buf_failure_is_sticky(void **unused)
 {
-    (void)unused;
     tk_buf buf;
     tk_buf_init(&buf, 64);
     tk_buf_puts(&buf, "good");
@@ -117,7 +112,6 @@ static void test_buf_failure_is_sticky(void **unused)
 
 static void test_buf_huge_request(void **unused)
 {
-    (void)unused;
     tk_buf buf;
     tk_buf_init(&buf, 1000);
     tk_buf_puts(&buf, "x");
@@ -128,7 +122,6 @@ static void test_buf_huge_request(void **unused)
 
 static void test_buf_take(void **unused)
 {
-    (void)unused;
     tk_buf buf;
     tk_buf_init(&buf, 64);
     size_t n = 9;
@@ -147,7 +140,6 @@ static void test_buf_take(void **unused)
 
 static bool grow_a_lot(void *user)
 {
-    (void)user;
     tk_buf buf;
     tk_buf_init(&buf, 100000);
     for (int i = 0; i < 2000; i++) {
@@ -170,7 +162,6 @@ static bool grow_a_lot(void *user)
 
 static void test_buf_sweep(void **unused)
 {
-    (void)unused;
     assert_in_range(failmem_sweep(grow_a_lot, NULL, 1), 5, 12);
 }
 

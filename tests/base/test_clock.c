@@ -8,7 +8,6 @@
 
 static void test_clock_real(void **unused)
 {
-    (void)unused;
     int64_t a = tk_clock_mono_ns(NULL);
     int64_t b = tk_clock_mono_ns(&tk_clock_real);
     assert_true(b >= a);
@@ -18,7 +17,6 @@ static void test_clock_real(void **unused)
 
 static void test_clock_after(void **unused)
 {
-    (void)unused;
     assert_int_equal(tk_clock_after(5, 7), 12);
     assert_int_equal(tk_clock_after(5, -7), 5);
     assert_true(tk_clock_after(5, INT64_MAX) == TK_FOREVER);
@@ -28,7 +26,6 @@ static void test_clock_after(void **unused)
 
 static void test_clock_poll_ms(void **unused)
 {
-    (void)unused;
     assert_int_equal(tk_clock_poll_ms(TK_FOREVER, 0), -1);
     assert_int_equal(tk_clock_poll_ms(100, 100), 0);
     assert_int_equal(tk_clock_poll_ms(99, 100), 0);
@@ -41,7 +38,6 @@ static void test_clock_poll_ms(void **unused)
 
 static void test_clock_manual(void **unused)
 {
-    (void)unused;
     fakeclock fake;
     fakeclock_init(&fake);
     int64_t start = tk_clock_mono_ns(&fake.clock);

@@ -17,7 +17,6 @@ static void assert_parses(const char *text, int64_t expected)
 
 static void test_date_parse(void **unused)
 {
-    (void)unused;
     assert_parses("1970-01-01T00:00:00Z", 0);
     assert_parses("1970-01-01t00:00:00z", 0);
     assert_parses("1970-01-01 00:00:00Z", 0);
@@ -40,7 +39,6 @@ static void test_date_parse(void **unused)
 
 static void test_date_leap_seconds(void **unused)
 {
-    (void)unused;
     assert_parses("1990-12-31T23:59:60Z", INT64_C(662688000000000));
     assert_parses("1990-12-31T15:59:60-08:00", INT64_C(662688000000000));
     assert_parses("2016-12-31T23:59:60.25Z", INT64_C(1483228800250000));
@@ -48,7 +46,6 @@ static void test_date_leap_seconds(void **unused)
 
 static void test_date_refusals(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *text;
         size_t offset;
@@ -100,7 +97,6 @@ static void test_date_refusals(void **unused)
 
 static void test_date_format(void **unused)
 {
-    (void)unused;
     char text[TK_DATE_TEXT_BYTES];
     assert_true(tk_date_format(text, INT64_C(1783935000000000)));
     assert_string_equal(text, "2026-07-13T09:30:00Z");
@@ -124,7 +120,6 @@ static void test_date_format(void **unused)
 /* Every day of the calendar, forth and back, against libc. */
 static void test_date_every_day(void **unused)
 {
-    (void)unused;
     for (int64_t day = -719162; day < 3652059 - 719162; day++) {
         int64_t us = day * INT64_C(86400000000) + INT64_C(45296000000);
         time_t seconds = (time_t)(us / 1000000 - (us % 1000000 < 0));
@@ -142,7 +137,6 @@ static void test_date_every_day(void **unused)
 
 static void test_date_ignores_the_zone(void **unused)
 {
-    (void)unused;
     assert_int_equal(setenv("TZ", "America/New_York", 1), 0);
     tzset();
     assert_parses("2026-07-13T09:30:00", INT64_C(1783935000000000));
@@ -155,7 +149,6 @@ static void test_date_ignores_the_zone(void **unused)
 
 static void test_date_offset_bounds(void **unused)
 {
-    (void)unused;
     tk_date_fields noon = {.year = 2000, .month = 1, .day = 1, .hour = 12};
     int64_t us = 77;
     assert_false(tk_date_from_fields(&us, &noon, 1440));

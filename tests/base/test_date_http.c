@@ -17,7 +17,6 @@ static int64_t parse(const char *text, int64_t now_us)
 
 static void test_date_http_three_forms(void **unused)
 {
-    (void)unused;
     assert_int_equal(parse("Sun, 06 Nov 1994 08:49:37 GMT", NOW_2026), NOV_1994);
     assert_int_equal(parse("Sunday, 06-Nov-94 08:49:37 GMT", NOW_2026), NOV_1994);
     assert_int_equal(parse("Sun Nov  6 08:49:37 1994", NOW_2026), NOV_1994);
@@ -31,7 +30,6 @@ static void test_date_http_three_forms(void **unused)
 /* Two digits mean the latest such year that is at most 50 years ahead. */
 static void test_date_http_short_years(void **unused)
 {
-    (void)unused;
     int64_t at_2026 = parse("Mon, 13 Jul 2026 09:30:00 GMT", 0);
     assert_int_equal(at_2026, NOW_2026);
     assert_int_equal(parse("Monday, 13-Jul-26 09:30:00 GMT", NOW_2026), NOW_2026);
@@ -63,7 +61,6 @@ static void test_date_http_short_years(void **unused)
 
 static void test_date_http_refusals(void **unused)
 {
-    (void)unused;
     static const char *const bad[] = {
         "",
         "120",
@@ -104,7 +101,6 @@ static void test_date_http_refusals(void **unused)
 
 static void test_date_http_format(void **unused)
 {
-    (void)unused;
     char text[TK_DATE_HTTP_BYTES];
     assert_true(tk_date_format_http(text, NOV_1994 + 999999));
     assert_string_equal(text, "Sun, 06 Nov 1994 08:49:37 GMT");

@@ -14,7 +14,6 @@ static const char *get_v(const char *name, void *user)
 
 static void test_env_strings(void **unused)
 {
-    (void)unused;
     const char *value = "text";
     tk_env env = {get_v, &value};
     assert_string_equal(tk_env_get(&env, "V"), "text");
@@ -28,7 +27,6 @@ static void test_env_strings(void **unused)
 
 static void test_env_process(void **unused)
 {
-    (void)unused;
     assert_int_equal(setenv("TINKC_TEST_ENV", "on", 1), 0);
     assert_string_equal(tk_env_get(NULL, "TINKC_TEST_ENV"), "on");
     assert_true(tk_env_get_bool(NULL, "TINKC_TEST_ENV", false));
@@ -39,7 +37,6 @@ static void test_env_process(void **unused)
 /* As TINKER_TELEMETRY is read (docs/protocol.md §1.2). */
 static void test_env_bool_words(void **unused)
 {
-    (void)unused;
     static const char *const on[] = {"1", "true", "yes", "on", "TRUE", "Yes", "oN"};
     static const char *const off[] = {"",  "0",  "false", "no",     "off",
                                       "2", " 1", "true ", "enabled"};
@@ -75,7 +72,6 @@ static void assert_list(const char *value, const char *const *expected, size_t c
 /* As TINKER_TAGS is read: no trimming, each once, an empty value is one empty tag. */
 static void test_env_lists(void **unused)
 {
-    (void)unused;
     assert_list(NULL, NULL, 0);
     assert_list("", (const char *const[]){""}, 1);
     assert_list("a", (const char *const[]){"a"}, 1);
@@ -85,7 +81,6 @@ static void test_env_lists(void **unused)
 
 static void test_env_list_limit(void **unused)
 {
-    (void)unused;
     char text[(TK_ENV_LIST_MAX + 2) * 3];
     size_t at = 0;
     for (size_t i = 0; i <= TK_ENV_LIST_MAX; i++) {
@@ -114,7 +109,6 @@ static void test_env_list_limit(void **unused)
 static bool read_list(void *user)
 {
     const char *value = "a,b,c";
-    (void)user;
     tk_env env = {get_v, &value};
     tk_arena arena;
     tk_arena_init(&arena, 0);
@@ -129,7 +123,6 @@ static bool read_list(void *user)
 
 static void test_env_sweep(void **unused)
 {
-    (void)unused;
     assert_in_range(failmem_sweep(read_list, NULL, 1), 1, 2);
 }
 

@@ -8,7 +8,6 @@
 
 static void test_err_first_wins(void **unused)
 {
-    (void)unused;
     tk_err err = TK_ERR_INIT;
     assert_int_equal(tk_err_set(&err, TINKC_E_LIMIT, "first %d", 1), TINKC_E_LIMIT);
     assert_int_equal(tk_err_at(&err, TINKC_E_PARSE, 9, "second"), TINKC_E_PARSE);
@@ -24,7 +23,6 @@ static void test_err_first_wins(void **unused)
 
 static void test_err_null_is_accepted(void **unused)
 {
-    (void)unused;
     assert_int_equal(tk_err_set(NULL, TINKC_E_IO, "x"), TINKC_E_IO);
     assert_int_equal(tk_err_nomem(NULL), TINKC_E_NOMEM);
     tk_err_under(NULL, "a");
@@ -34,7 +32,6 @@ static void test_err_null_is_accepted(void **unused)
 
 static void test_err_long_text_is_cut_at_a_character(void **unused)
 {
-    (void)unused;
     for (size_t lead = 0; lead < 4; lead++) {
         char text[TK_ERR_MESSAGE_BYTES * 2];
         memset(text, 'a', lead);
@@ -53,7 +50,6 @@ static void test_err_long_text_is_cut_at_a_character(void **unused)
 /* The text that is longer than there is room by exactly one byte. */
 static void test_err_text_one_byte_too_long(void **unused)
 {
-    (void)unused;
     char text[TK_ERR_MESSAGE_BYTES + 1];
     memset(text, 'a', sizeof(text));
     memcpy(text + TK_ERR_MESSAGE_BYTES - 2, "\xC3\xA9", 3);
@@ -65,7 +61,6 @@ static void test_err_text_one_byte_too_long(void **unused)
 
 static void test_err_hostile_text_is_one_clean_line(void **unused)
 {
-    (void)unused;
     tk_err err = TK_ERR_INIT;
     (void)tk_err_set(&err, TINKC_E_STATUS, "a\r\nb\x1b[31m\x7f \xC3\xA9 \xFF");
     assert_string_equal(err.message, "a  b [31m  \xC3\xA9 ?");
@@ -73,7 +68,6 @@ static void test_err_hostile_text_is_one_clean_line(void **unused)
 
 static void test_err_paths(void **unused)
 {
-    (void)unused;
     tk_err err = TK_ERR_INIT;
     tk_err_under(&err, "ignored"); /* no error yet */
     assert_string_equal(err.path, "");
@@ -91,7 +85,6 @@ static void test_err_paths(void **unused)
 
 static void test_err_sys(void **unused)
 {
-    (void)unused;
     tk_err err = TK_ERR_INIT;
     assert_int_equal(tk_err_sys(&err, ENOENT, "open %s", "/x"), TINKC_E_IO);
     assert_string_equal(err.message, "open /x: No such file or directory");
@@ -110,7 +103,6 @@ static void test_err_sys(void **unused)
 
 static void test_err_code_of_every_status(void **unused)
 {
-    (void)unused;
     static const int known[] = {400, 401, 402, 403, 404, 409, 410, 422, 429};
     for (int status = -1; status < 1000; status++) {
         tinkc_code expected = TINKC_E_STATUS;

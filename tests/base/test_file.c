@@ -27,7 +27,6 @@ static const char *in_root(const char *name)
 
 static int make_root(void **unused)
 {
-    (void)unused;
     (void)snprintf(root, sizeof(root), "/tmp/tinkc-test-XXXXXX");
     return mkdtemp(root) != NULL ? 0 : -1;
 }
@@ -35,15 +34,11 @@ static int make_root(void **unused)
 static int remove_one(const char *name, const struct stat *info, int type,
                       struct FTW *where)
 {
-    (void)info;
-    (void)type;
-    (void)where;
     return remove(name);
 }
 
 static int remove_root(void **unused)
 {
-    (void)unused;
     return nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
@@ -77,7 +72,6 @@ static void assert_holds(const char *name, const char *text)
 
 static void test_file_round_trip(void **unused)
 {
-    (void)unused;
     put("a", "hello");
     assert_holds("a", "hello");
     put("a", "");
@@ -93,7 +87,6 @@ static void test_file_round_trip(void **unused)
 
 static void test_file_cap_is_exact(void **unused)
 {
-    (void)unused;
     put("a", "12345");
     char *data = NULL;
     tk_err err = TK_ERR_INIT;
@@ -108,7 +101,6 @@ static void test_file_cap_is_exact(void **unused)
 /* Files of /proc say that they hold 0 bytes: the cap must hold while reading, too. */
 static void test_file_size_is_not_believed(void **unused)
 {
-    (void)unused;
     char *data = NULL;
     size_t n = 0;
     assert_int_equal(tk_file_read(&data, &n, "/proc/self/status", 100000, NULL),
@@ -124,7 +116,6 @@ static void test_file_size_is_not_believed(void **unused)
 
 static void test_file_large(void **unused)
 {
-    (void)unused;
     size_t n = 300001;
     char *text = tk_malloc(n + 1);
     assert_non_null(text);
@@ -145,7 +136,6 @@ static void test_file_large(void **unused)
 
 static void test_file_read_refusals(void **unused)
 {
-    (void)unused;
     char *data = NULL;
     tk_err err = TK_ERR_INIT;
     assert_int_equal(tk_file_read(&data, NULL, in_root("x"), 9, &err), TINKC_E_MISSING);
@@ -158,7 +148,6 @@ static void test_file_read_refusals(void **unused)
 
 static void test_file_mode_and_links(void **unused)
 {
-    (void)unused;
     struct stat info;
     put("target", "old");
     assert_int_equal(symlink("target", in_root("link")), 0);
@@ -171,7 +160,6 @@ static void test_file_mode_and_links(void **unused)
 
 static void test_file_failed_write_changes_nothing(void **unused)
 {
-    (void)unused;
     put("a", "old");
     struct rlimit usual;
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &usual), 0);
@@ -190,7 +178,6 @@ static void test_file_failed_write_changes_nothing(void **unused)
 
 static void test_file_published(void **unused)
 {
-    (void)unused;
     tk_file_writer *writer = NULL;
     put("a", "old");
     assert_int_equal(tk_file_writer_new(&writer, in_root("a"), 0644, NULL), TINKC_OK);
@@ -206,7 +193,6 @@ static void test_file_published(void **unused)
 
 static void test_file_replace_refusals(void **unused)
 {
-    (void)unused;
     tk_err err = TK_ERR_INIT;
     tinkc_code code = tk_file_replace(in_root("no/such/a"), "x", 1, 0644, &err);
     assert_int_equal(code, TINKC_E_MISSING);
@@ -219,7 +205,6 @@ static void test_file_replace_refusals(void **unused)
 
 static void test_file_writer(void **unused)
 {
-    (void)unused;
     tk_file_writer *writer = NULL;
     assert_int_equal(tk_file_writer_new(&writer, in_root("a"), 0644, NULL), TINKC_OK);
     assert_int_equal(tk_file_writer_put(writer, "ab", 2, NULL), TINKC_OK);
@@ -239,7 +224,6 @@ static void test_file_writer(void **unused)
 /* A path without a directory is in the current one. */
 static void test_file_relative_path(void **unused)
 {
-    (void)unused;
     char before[4096];
     assert_non_null(getcwd(before, sizeof(before)));
     assert_int_equal(chdir(root), 0);
@@ -251,7 +235,6 @@ static void test_file_relative_path(void **unused)
 
 static void test_file_mkdirs(void **unused)
 {
-    (void)unused;
     struct stat info;
     assert_int_equal(tk_file_mkdirs(in_root("a/b//c/"), 0755, NULL), TINKC_OK);
     assert_int_equal(tk_file_mkdirs(path, 0755, NULL), TINKC_OK);
@@ -269,7 +252,6 @@ static void test_file_mkdirs(void **unused)
 
 static void test_file_join(void **unused)
 {
-    (void)unused;
     static const char *const cases[][3] = {
         {"a", "b", "a/b"},       {"a/", "b", "a/b"}, {"/", "b", "/b"},
         {"a//", "b/c", "a/b/c"}, {"", "b", "b"},     {"a", "", "a/"},
@@ -301,7 +283,6 @@ static bool everything(void *user)
 
 static void test_file_sweep(void **unused)
 {
-    (void)unused;
     char text[601];
     memset(text, 'x', 600);
     text[600] = '\0';

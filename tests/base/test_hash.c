@@ -4,7 +4,6 @@
 
 static void test_hash_reference_values(void **unused)
 {
-    (void)unused;
     /* key 00..0f, input 00..n-1 */
     static const struct {
         size_t n;

@@ -6,7 +6,6 @@
 
 static void test_heap_empty(void **unused)
 {
-    (void)unused;
     tk_heap heap;
     tk_heap_init(&heap);
     tk_heap_node node = {0};
@@ -18,7 +17,6 @@ static void test_heap_empty(void **unused)
 
 static void test_heap_equal_deadlines_keep_their_order(void **unused)
 {
-    (void)unused;
     tk_heap heap = {0};
     tk_heap_node nodes[100] = {{0}};
     for (size_t i = 0; i < TK_ARRAY_LEN(nodes); i++) {
@@ -38,7 +36,6 @@ static void test_heap_equal_deadlines_keep_their_order(void **unused)
 
 static void test_heap_extreme_deadlines(void **unused)
 {
-    (void)unused;
     tk_heap heap = {0};
     tk_heap_node nodes[3] = {{0}};
     tk_heap_put(&heap, &nodes[0], INT64_MAX);
@@ -67,7 +64,6 @@ static const tk_heap_node *model_min(const tk_heap_node *nodes, size_t n)
 /* Any mixture of operations; no allocation at all. */
 static void test_heap_against_a_model(void **unused)
 {
-    (void)unused;
     tk_heap heap = {0};
     tk_heap_node nodes[200] = {{0}};
     size_t count = 0;
@@ -98,7 +94,6 @@ static void test_heap_against_a_model(void **unused)
 /* A long list of siblings must not recurse: 200,000 levels would end the stack. */
 static void test_heap_large(void **unused)
 {
-    (void)unused;
     enum { N = 200000 };
     static tk_heap_node nodes[N];
     tk_heap heap = {0};

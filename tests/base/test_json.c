@@ -21,7 +21,6 @@ static tk_json uinteger(uint64_t value)
 
 static void test_get(void **unused)
 {
-    (void)unused;
     tk_arena arena;
     tk_arena_init(&arena, 0);
     const tk_json *value;
@@ -39,7 +38,6 @@ static void test_get(void **unused)
 
 static void test_elements(void **unused)
 {
-    (void)unused;
     static const int64_t ints[] = {5, -6};
     static const double reals[] = {0.5};
     static const tk_json items[] = {{.type = TK_JSON_NULL}, {.type = TK_JSON_BOOL}};
@@ -64,7 +62,6 @@ static void test_elements(void **unused)
 
 static void test_to_i64(void **unused)
 {
-    (void)unused;
     static const double good[] = {0.0, -0.0, 3.0, -9223372036854775808.0, 0x1p62};
     static const double bad[] = {
         0.5, 9223372036854775808.0, -9223372036854777856.0, 1e300, NAN, INFINITY};
@@ -91,7 +88,6 @@ static void test_to_i64(void **unused)
 
 static void test_to_u64(void **unused)
 {
-    (void)unused;
     uint64_t out = 42;
     tk_json value = uinteger(UINT64_MAX);
     assert_true(tk_json_to_u64(&value, &out) && out == UINT64_MAX);
@@ -116,7 +112,6 @@ static void test_to_u64(void **unused)
 
 static void test_to_double(void **unused)
 {
-    (void)unused;
     double out = 42;
     tk_json value = integer(-7);
     assert_true(tk_json_to_double(&value, &out) && out == -7);
@@ -132,7 +127,6 @@ static void test_to_double(void **unused)
 
 static void test_type_names(void **unused)
 {
-    (void)unused;
     static const char *const want[] = {"null",   "boolean", "integer", "integer",
                                        "number", "string",  "array",   "array",
                                        "array",  "object"};

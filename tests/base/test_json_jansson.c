@@ -165,7 +165,6 @@ static void check(const tk_buf *text)
 
 static void test_random_documents(void **unused)
 {
-    (void)unused;
     size_t accepted = 0;
     for (uint64_t seed = 1; seed <= 6000; seed++) {
         state = seed;

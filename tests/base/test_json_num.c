@@ -114,7 +114,6 @@ static const char *const border_texts[] = {
 
 static void test_read_borders(void **unused)
 {
-    (void)unused;
     for (size_t i = 0; i < TK_ARRAY_LEN(border_texts); i++) {
         check_reads(border_texts[i]);
     }
@@ -123,7 +122,6 @@ static void test_read_borders(void **unused)
 /* A border between two doubles has up to 767 digits; one more decides. */
 static void test_read_long_borders(void **unused)
 {
-    (void)unused;
     char text[1400];
     for (int step = 0; step < 400; step++) {
         double low = double_of(next_random() % (UINT64_C(0x7FE) << 52));
@@ -145,7 +143,6 @@ static void test_read_long_borders(void **unused)
  * rounded reciprocal must not fall on the wrong side. */
 static void test_read_halves(void **unused)
 {
-    (void)unused;
     char text[64];
     for (int i = 0; i < 3000; i++) {
         uint64_t half = UINT64_C(1) << 53 | next_random() >> 11 | 1;
@@ -166,7 +163,6 @@ static void test_read_halves(void **unused)
 /* The exponent counts although it is beyond any double: the digits make up for it. */
 static void test_read_huge_exponents(void **unused)
 {
-    (void)unused;
     static char text[30000];
     memset(text, '0', sizeof(text));
     text[1] = '.';
@@ -184,7 +180,6 @@ static void test_read_huge_exponents(void **unused)
 
 static void test_read_random(void **unused)
 {
-    (void)unused;
     char text[128];
     for (int i = 0; i < 60000; i++) {
         double value = double_of(next_random());
@@ -207,7 +202,6 @@ static void test_read_random(void **unused)
 
 static void test_double_grammar(void **unused)
 {
-    (void)unused;
     static const char *const bad[] = {"",    "-",   "+1",   ".5",  "1.",  "1.e3", "01",
                                       "-01", "00",  "1e",   "1e+", "e5",  "0x10", "inf",
                                       "nan", "1 ",  " 1",   "1,5", "--1", "1.5f", "1e5.5",
@@ -227,7 +221,6 @@ static void test_double_grammar(void **unused)
 
 static void test_integers(void **unused)
 {
-    (void)unused;
     int64_t i = 7;
     uint64_t u = 7;
     assert_true(tk_str_to_i64(TK_STR("9223372036854775807"), &i) && i == INT64_MAX);
@@ -279,7 +272,6 @@ static void check_u64(uint64_t value)
 
 static void test_write_integers(void **unused)
 {
-    (void)unused;
     for (uint64_t power = 1; power < UINT64_MAX / 10; power *= 10) {
         check_u64(power - 1);
         check_u64(power);
@@ -335,7 +327,6 @@ static void check_shortest(double value, bool as_float)
 
 static void test_write_doubles(void **unused)
 {
-    (void)unused;
     static const struct {
         double value;
         const char *text;
@@ -376,7 +367,6 @@ static void test_write_doubles(void **unused)
 
 static void test_write_doubles_shortest(void **unused)
 {
-    (void)unused;
     for (int i = 0; i < 60000; i++) {
         double value = double_of(next_random());
         if (isfinite(value)) {
@@ -393,7 +383,6 @@ static void test_write_doubles_shortest(void **unused)
 
 static void test_write_floats_shortest(void **unused)
 {
-    (void)unused;
     char room[TK_JSON_NUM_BYTES + 1];
     size_t n = tk_json_num_put_float(room, 0.1F);
     room[n] = '\0';
@@ -424,7 +413,6 @@ static void test_write_floats_shortest(void **unused)
 /* Each entry times ten gives the next one, but for the last bits that were cut off. */
 static void test_pow10_table(void **unused)
 {
-    (void)unused;
     for (int e = TK_JSON_POW10_MIN; e < TK_JSON_POW10_MAX; e++) {
         tk_json_pow10 a = tk_json_pow10_table[e - TK_JSON_POW10_MIN];
         tk_json_pow10 b = tk_json_pow10_table[e + 1 - TK_JSON_POW10_MIN];
@@ -488,7 +476,6 @@ static void check_numbers_in_any_locale(void)
 
 static void test_locale(void **unused)
 {
-    (void)unused;
     check_numbers_in_any_locale();
     const char *parent = getenv("TMPDIR");
     char directory[200];

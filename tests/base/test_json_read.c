@@ -51,7 +51,6 @@ static void check_rewrite(const char *text, const char *want)
 
 static void test_accepted(void **unused)
 {
-    (void)unused;
     static const char *const rows[][2] = {
         {"null", "null"},
         {"true", "true"},
@@ -136,7 +135,6 @@ static void check_refusal(tk_str text, size_t offset, const char *says)
 
 static void test_refused_structure(void **unused)
 {
-    (void)unused;
     static const refusal rows[] = {
         {"", 0, "unexpected end"},
         {" \n ", 3, "unexpected end"},
@@ -191,7 +189,6 @@ static void test_refused_structure(void **unused)
 
 static void test_refused_numbers(void **unused)
 {
-    (void)unused;
     static const refusal rows[] = {
         {"-", 1, "unexpected end"},
         {"-a", 1, "expected a digit"},
@@ -225,7 +222,6 @@ static void test_refused_numbers(void **unused)
 
 static void test_refused_strings(void **unused)
 {
-    (void)unused;
     static const refusal rows[] = {
         {"\"", 1, "unexpected end"},
         {"\"abcdefghijk", 12, "unexpected end"},
@@ -271,7 +267,6 @@ static void test_refused_strings(void **unused)
 /* No prefix of a document is a document, and none is read beyond its end. */
 static void test_every_prefix(void **unused)
 {
-    (void)unused;
     static const char text[] =
         "{\"a\":[1,22,333,4444,55555,-6.5e-3],\"b\":[true,false,null,\"x\\u00e9\\ud83d"
         "\\ude00\\n\u00e9\U0001F600\"],\"c\":{\"d\":{},\"e\":[]},\"f\":1234567890123}";
@@ -289,7 +284,6 @@ static void test_every_prefix(void **unused)
 
 static void test_strings(void **unused)
 {
-    (void)unused;
     tk_arena arena;
     tk_arena_init(&arena, 0);
     const tk_json *value = parse(&arena, "\"a\\u0000b\"");
@@ -308,7 +302,6 @@ static void test_strings(void **unused)
 
 static void test_packed_arrays(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *text;
         tk_json_type type;
@@ -347,7 +340,6 @@ static void test_packed_arrays(void **unused)
  * the type of each element. */
 static void test_packed_switches(void **unused)
 {
-    (void)unused;
     tk_arena arena;
     tk_arena_init(&arena, 0);
     const tk_json *value = parse(&arena, "[1,20,300,-4,5.25,6,7e2]");
@@ -371,7 +363,6 @@ static void test_packed_switches(void **unused)
  * eight-character loop is met. */
 static void test_packed_sizes(void **unused)
 {
-    (void)unused;
     static const char *const separators[] = {",", ", ", " ,\n "};
     for (size_t n = 1; n < 150; n++) {
         for (size_t k = 0; k < TK_ARRAY_LEN(separators); k++) {
@@ -399,7 +390,6 @@ static void test_packed_sizes(void **unused)
 
 static void test_duplicate_keys(void **unused)
 {
-    (void)unused;
     tk_arena arena;
     tk_arena_init(&arena, 0);
     const tk_json *value = parse(&arena, "{\"a\":1,\"b\":2,\"\\u0061\":3}");
@@ -431,7 +421,6 @@ static tinkc_code parse_nested(size_t depth, char open, size_t max_depth, tk_err
 
 static void test_depth_limit(void **unused)
 {
-    (void)unused;
     tk_err err = TK_ERR_INIT;
     assert_int_equal(parse_nested(TK_JSON_MAX_DEPTH, '[', 0, &err), TINKC_OK);
     assert_int_equal(parse_nested(TK_JSON_MAX_DEPTH, '{', 0, &err), TINKC_OK);
@@ -459,7 +448,6 @@ static void test_depth_limit(void **unused)
 
 static void test_byte_limit(void **unused)
 {
-    (void)unused;
     tk_arena arena;
     tk_arena_init(&arena, 0);
     const tk_json *value;
@@ -477,7 +465,6 @@ static void test_byte_limit(void **unused)
 /* A document that does not fit the arena's cap is over a limit, not out of memory. */
 static void test_arena_limit(void **unused)
 {
-    (void)unused;
     static const char *const texts[] = {
         "[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17]",
         "\"a string that is longer than the sixty-four bytes that the arena has\"",
@@ -501,7 +488,6 @@ static void test_arena_limit(void **unused)
 /* Commas alone reserve no memory: the mistake is found first. */
 static void test_comma_flood(void **unused)
 {
-    (void)unused;
     char text[2000];
     memset(text, ',', sizeof(text));
     memcpy(text, "[1", 2);
@@ -518,7 +504,6 @@ static void test_comma_flood(void **unused)
 
 static bool parse_scenario(void *user)
 {
-    (void)user;
     static const char text[] =
         "{\"ints\":[1,2,3,4,5],\"reals\":[1,2.5],\"mixed\":[1,\"a\\n\",[[],{}],null],"
         "\"big\":[9007199254740993,0.5],\"many\":[0,\"1\",2,3,4,5,6,7,8,9,10,11,12,13,14,"
@@ -537,7 +522,6 @@ static bool parse_scenario(void *user)
 
 static void test_allocation_failures(void **unused)
 {
-    (void)unused;
     assert_true(failmem_sweep(parse_scenario, NULL, 1) >= 4);
 }
 

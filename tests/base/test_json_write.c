@@ -38,7 +38,6 @@ static void expect_failure(fixture *f, tinkc_code want)
 
 static void test_document(void **unused)
 {
-    (void)unused;
     fixture f;
     begin(&f);
     tk_json_begin_object(&f.w);
@@ -66,7 +65,6 @@ static void test_document(void **unused)
 
 static void test_string_escapes(void **unused)
 {
-    (void)unused;
     fixture f;
     begin(&f);
     tk_json_put_str(&f.w, TK_STR("\"\\/\b\f\n\r\t\x01\x1f\x7f\0z"));
@@ -78,7 +76,6 @@ static void test_string_escapes(void **unused)
 
 static void test_bad_utf8_is_refused(void **unused)
 {
-    (void)unused;
     static const char *const bad[] = {"\x80",         "ok \xff",          "\xc0\xaf",
                                       "\xed\xa0\x80", "\xf4\x90\x80\x80", "cut \xe2\x82",
                                       "\xc3"};
@@ -97,7 +94,6 @@ static void test_bad_utf8_is_refused(void **unused)
 
 static void test_base64(void **unused)
 {
-    (void)unused;
     static const char *const want[] = {"\"\"",        "\"Zg==\"",     "\"Zm8=\"",
                                        "\"Zm9v\"",    "\"Zm9vYg==\"", "\"Zm9vYmE=\"",
                                        "\"Zm9vYmFy\""};
@@ -123,7 +119,6 @@ static void test_base64(void **unused)
 
 static void test_number_arrays(void **unused)
 {
-    (void)unused;
     static const int32_t i32s[] = {0, -1, INT32_MIN, INT32_MAX, 151643};
     static const int64_t i64s[] = {INT64_MIN, INT64_MAX, 99999999, 100000000};
     static const float f32s[] = {0.1F, -0.0F, 16777216.0F, 1e-45F, 3.0F};
@@ -148,7 +143,6 @@ static void test_number_arrays(void **unused)
 /* Blocks are seamless: many lengths of many widths read back. */
 static void test_long_arrays(void **unused)
 {
-    (void)unused;
     static int64_t values[3000];
     uint64_t random = 1;
     for (size_t i = 0; i < TK_ARRAY_LEN(values); i++) {
@@ -174,7 +168,6 @@ static void test_long_arrays(void **unused)
 
 static void test_not_finite(void **unused)
 {
-    (void)unused;
     static const double bad[] = {NAN, INFINITY, -INFINITY};
     static const float mixed[] = {NAN, -0.5F};
     for (size_t i = 0; i < TK_ARRAY_LEN(bad); i++) {
@@ -239,7 +232,6 @@ static tinkc_code run_calls(const char *calls, bool *whole)
 
 static void test_misuse(void **unused)
 {
-    (void)unused;
     static const char *const good[] = {"v",    "[]",     "{}",        "a",
                                        "[vv]", "{kvka}", "{k{k[a]}}", "[{}[]{kv}v]"};
     static const char *const bad[] = {"vv",  "[]v",   "]",    "}",    "[}",   "{]",
@@ -265,7 +257,6 @@ static void test_misuse(void **unused)
 
 static void test_depth_limit(void **unused)
 {
-    (void)unused;
     fixture f;
     begin(&f);
     for (int i = 0; i < TK_JSON_MAX_DEPTH; i++) {
@@ -304,7 +295,6 @@ static void test_depth_limit(void **unused)
  * have. */
 static void test_byte_limit(void **unused)
 {
-    (void)unused;
     static const int32_t ids[] = {1, 2, 3};
     for (size_t max = 1; max < 9; max++) {
         tk_buf out;
@@ -319,7 +309,6 @@ static void test_byte_limit(void **unused)
 
 static bool write_scenario(void *user)
 {
-    (void)user;
     static const int32_t ids[2000] = {1};
     static const float logprobs[500] = {-0.25F};
     fixture f;
@@ -342,7 +331,6 @@ static bool write_scenario(void *user)
 
 static void test_allocation_failures(void **unused)
 {
-    (void)unused;
     assert_true(failmem_sweep(write_scenario, NULL, 1) >= 3);
 }
 

@@ -27,7 +27,6 @@ static void assert_order(tk_list *head, const char *expected)
 
 static void test_list_push_and_remove(void **unused)
 {
-    (void)unused;
     item a = {.value = 'a'};
     item b = {.value = 'b'};
     item c = {.value = 'c'};
@@ -58,7 +57,6 @@ static void test_list_push_and_remove(void **unused)
 
 static void test_list_splice(void **unused)
 {
-    (void)unused;
     item items[4] = {{.value = 'a'}, {.value = 'b'}, {.value = 'c'}, {.value = 'd'}};
     tk_list head;
     tk_list from;

@@ -41,7 +41,6 @@ static tk_log *new_log(tinkc_log_level level, sink *out)
 
 static void test_log_levels(void **unused)
 {
-    (void)unused;
     static const tinkc_log_level levels[] = {TINKC_LOG_ERROR, TINKC_LOG_WARN,
                                              TINKC_LOG_INFO, TINKC_LOG_DEBUG};
     for (int set = TINKC_LOG_OFF; set <= TINKC_LOG_DEBUG; set++) {
@@ -68,7 +67,6 @@ static void test_log_levels(void **unused)
 
 static void test_log_silent_without_sink(void **unused)
 {
-    (void)unused;
     tk_log *log = NULL;
     assert_int_equal(tk_log_new(&log, TINKC_LOG_DEBUG, NULL, NULL, NULL), TINKC_OK);
     assert_false(tk_log_wants(log, TINKC_LOG_ERROR));
@@ -86,7 +84,6 @@ static void test_log_silent_without_sink(void **unused)
 
 static void test_log_level_names(void **unused)
 {
-    (void)unused;
     for (int i = TINKC_LOG_OFF; i <= TINKC_LOG_DEBUG; i++) {
         tinkc_log_level level = TINKC_LOG_OFF;
         const char *name = tinkc_log_level_name((tinkc_log_level)i);
@@ -108,7 +105,6 @@ static void test_log_level_names(void **unused)
 
 static void test_log_masks_registered_secrets(void **unused)
 {
-    (void)unused;
     sink out;
     tk_log *log = new_log(TINKC_LOG_DEBUG, &out);
     assert_int_equal(tk_log_add_secret(log, TK_STR(SECRET), NULL), TINKC_OK);
@@ -128,7 +124,6 @@ static void test_log_masks_registered_secrets(void **unused)
 
 static void test_log_masks_by_pattern(void **unused)
 {
-    (void)unused;
     sink out;
     tk_log *log = new_log(TINKC_LOG_DEBUG, &out);
     tk_log_write(log, TINKC_LOG_DEBUG, "http", "%s%s: %s", "X-API-", "Key", "any thing");
@@ -156,7 +151,6 @@ static bool leaks(const char *line)
  * is formatted at all. */
 static void test_log_secret_at_every_cut(void **unused)
 {
-    (void)unused;
     static char text[TK_LOG_TEXT_BYTES + 200];
     sink out;
     tk_log *log = new_log(TINKC_LOG_DEBUG, &out);
@@ -181,7 +175,6 @@ static void test_log_secret_at_every_cut(void **unused)
  * formatted must still not show. */
 static void test_log_secret_behind_a_long_mask(void **unused)
 {
-    (void)unused;
     static char text[TK_LOG_TEXT_BYTES + 200];
     sink out;
     tk_log *log = new_log(TINKC_LOG_DEBUG, &out);
@@ -201,7 +194,6 @@ static void test_log_secret_behind_a_long_mask(void **unused)
 /* A line that just fits into what is formatted is whole; one byte more, and it is not. */
 static void test_log_longest_text(void **unused)
 {
-    (void)unused;
     static char text[TK_LOG_TEXT_BYTES + 1];
     sink out;
     tk_log *log = new_log(TINKC_LOG_DEBUG, &out);
@@ -217,7 +209,6 @@ static void test_log_longest_text(void **unused)
 
 static void test_log_length(void **unused)
 {
-    (void)unused;
     sink out;
     tk_log *log = new_log(TINKC_LOG_DEBUG, &out);
     char text[TK_LOG_LINE_BYTES * 2];
@@ -241,7 +232,6 @@ static void test_log_length(void **unused)
 
 static void test_log_hostile_text(void **unused)
 {
-    (void)unused;
     sink out;
     tk_log *log = new_log(TINKC_LOG_DEBUG, &out);
     tk_log_write(log, TINKC_LOG_WARN, "t", "a\nERROR forged\r\x1b[2J \xFF%c!", 0);
@@ -262,8 +252,6 @@ typedef struct shared {
 static void count(tinkc_log_level level, const char *component, const char *line,
                   void *user)
 {
-    (void)level;
-    (void)component;
     shared *all = user;
     (void)atomic_fetch_add(&all->lines, 1);
     if (leaks(line)) {
@@ -286,7 +274,6 @@ static void write_lines(void *user)
 
 static void test_log_threads(void **unused)
 {
-    (void)unused;
     shared all = {.log = NULL};
     assert_int_equal(tk_log_new(&all.log, TINKC_LOG_INFO, count, &all, NULL), TINKC_OK);
     assert_int_equal(tk_log_add_secret(all.log, TK_STR(SECRET), NULL), TINKC_OK);
@@ -318,7 +305,6 @@ static bool use_log(void *user)
 
 static void test_log_sweep(void **unused)
 {
-    (void)unused;
     sink out;
     assert_int_equal(failmem_sweep(use_log, &out, 1), 2); /* writing allocates nothing */
 }

@@ -22,7 +22,6 @@ static void put(tk_map *map, const char *key, void *value)
 
 static void test_map_empty(void **unused)
 {
-    (void)unused;
     tk_map map;
     tk_map_init(&map, TK_MAP_COPY_KEYS);
     size_t cursor = 0;
@@ -35,7 +34,6 @@ static void test_map_empty(void **unused)
 
 static void test_map_keys_are_bytes(void **unused)
 {
-    (void)unused;
     tk_map map;
     tk_map_init(&map, TK_MAP_COPY_KEYS);
     put(&map, "", &numbers[0]);
@@ -56,7 +54,6 @@ static void test_map_keys_are_bytes(void **unused)
 
 static void test_map_keeps_the_order_of_insertion(void **unused)
 {
-    (void)unused;
     tk_map map;
     tk_map_init(&map, TK_MAP_COPY_KEYS);
     char text[16];
@@ -81,7 +78,6 @@ static void test_map_keeps_the_order_of_insertion(void **unused)
 
 static void test_map_copied_and_borrowed_keys(void **unused)
 {
-    (void)unused;
     char first[] = "key";
     char second[] = "key";
     tk_map map;
@@ -108,7 +104,6 @@ static void test_map_copied_and_borrowed_keys(void **unused)
 
 static void test_map_removing_during_the_walk(void **unused)
 {
-    (void)unused;
     tk_map map;
     tk_map_init(&map, TK_MAP_COPY_KEYS);
     char text[16];
@@ -132,7 +127,6 @@ static void test_map_removing_during_the_walk(void **unused)
 /* Put and remove in turn for long: holes are reused, memory stays small. */
 static void test_map_holes_do_not_pile_up(void **unused)
 {
-    (void)unused;
     tk_map map;
     tk_map_init(&map, TK_MAP_COPY_KEYS);
     char text[16];
@@ -150,7 +144,6 @@ static void test_map_holes_do_not_pile_up(void **unused)
 /* Random operations against a plain array of flags. */
 static void test_map_against_a_model(void **unused)
 {
-    (void)unused;
     void *model[300] = {NULL};
     tk_rand rand;
     tk_rand_init(&rand, 7);
@@ -180,7 +173,6 @@ static void test_map_against_a_model(void **unused)
 
 static void test_map_hash_keys_differ(void **unused)
 {
-    (void)unused;
     tk_map a;
     tk_map b;
     tk_map_init(&a, TK_MAP_BORROW_KEYS);
@@ -221,7 +213,6 @@ static bool fill(void *user)
 
 static void test_map_sweep(void **unused)
 {
-    (void)unused;
     tk_map_keys keys = TK_MAP_COPY_KEYS;
     assert_in_range(failmem_sweep(fill, &keys, 1), 62, 80);
     keys = TK_MAP_BORROW_KEYS;

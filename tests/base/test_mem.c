@@ -5,7 +5,6 @@
 
 static void test_mem_overflow(void **unused)
 {
-    (void)unused;
     char *old = tk_strdup("kept");
     assert_non_null(old);
     assert_null(tk_array(SIZE_MAX / 2, 3));
@@ -17,7 +16,6 @@ static void test_mem_overflow(void **unused)
 
 static void test_mem_zero_sizes(void **unused)
 {
-    (void)unused;
     void *a = tk_malloc(0);
     void *b = tk_zarray(0, 8);
     void *c = tk_memdup(NULL, 0);
@@ -35,7 +33,6 @@ static void test_mem_zero_sizes(void **unused)
 
 static void test_mem_copies(void **unused)
 {
-    (void)unused;
     char *cut = tk_strndup("hello", 3);
     assert_string_equal(cut, "hel");
     unsigned char *zeros = tk_zalloc(32);
@@ -53,7 +50,6 @@ static void test_mem_copies(void **unused)
 
 static void test_mem_size_arithmetic(void **unused)
 {
-    (void)unused;
     size_t out = 7;
     assert_false(tk_size_mul(&out, SIZE_MAX, 2));
     assert_false(tk_size_add(&out, SIZE_MAX, 1));
@@ -66,7 +62,6 @@ static void test_mem_size_arithmetic(void **unused)
 
 static void test_mem_failed_growth_keeps_the_block(void **unused)
 {
-    (void)unused;
     failmem_start();
     char *text = tk_strdup("kept");
     failmem_fail_at(1);
@@ -80,7 +75,6 @@ static void test_mem_failed_growth_keeps_the_block(void **unused)
 
 static bool copies(void *user)
 {
-    (void)user;
     void *parts[] = {tk_strdup("a"), tk_memdup("b", 1), tk_zalloc(3), tk_array(2, 8),
                      tk_zarray(2, 8)};
     bool ok = true;
@@ -93,7 +87,6 @@ static bool copies(void *user)
 
 static void test_mem_sweep(void **unused)
 {
-    (void)unused;
     assert_int_equal(failmem_sweep(copies, NULL, 1), 5);
 }
 

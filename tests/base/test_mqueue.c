@@ -23,7 +23,6 @@ static bool readable(const tk_mqueue *queue, int timeout_ms)
 
 static void test_mqueue_one_write_per_batch(void **unused)
 {
-    (void)unused;
     tk_mqueue queue;
     assert_int_equal(tk_mqueue_init(&queue, NULL), TINKC_OK);
     assert_false(readable(&queue, 0));
@@ -55,7 +54,6 @@ static void test_mqueue_one_write_per_batch(void **unused)
  * message. */
 static void test_mqueue_rest(void **unused)
 {
-    (void)unused;
     tk_mqueue queue;
     message messages[2];
     assert_int_equal(tk_mqueue_init(&queue, NULL), TINKC_OK);
@@ -81,7 +79,6 @@ static void test_mqueue_rest(void **unused)
 
 static void test_mqueue_wake_without_message(void **unused)
 {
-    (void)unused;
     tk_mqueue queue;
     assert_int_equal(tk_mqueue_init(&queue, NULL), TINKC_OK);
     tk_mqueue_wake(&queue);
@@ -93,7 +90,6 @@ static void test_mqueue_wake_without_message(void **unused)
 
 static void test_mqueue_close(void **unused)
 {
-    (void)unused;
     tk_mqueue queue;
     assert_int_equal(tk_mqueue_init(&queue, NULL), TINKC_OK);
     message before;
@@ -112,7 +108,6 @@ static void test_mqueue_close(void **unused)
 
 static void test_mqueue_without_descriptors(void **unused)
 {
-    (void)unused;
     struct rlimit usual;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
     struct rlimit none = {0, usual.rlim_max};
@@ -163,7 +158,6 @@ static message storage[PRODUCERS][MESSAGES];
  * doubled, and no message is left waiting behind a silent descriptor. */
 static void test_mqueue_many_producers(void **unused)
 {
-    (void)unused;
     tk_mqueue queue;
     assert_int_equal(tk_mqueue_init(&queue, NULL), TINKC_OK);
     tk_thread threads[PRODUCERS];
@@ -192,7 +186,6 @@ static void test_mqueue_many_producers(void **unused)
  * one producer got in is a start of what it tried. */
 static void test_mqueue_close_while_posting(void **unused)
 {
-    (void)unused;
     tk_mqueue queue;
     assert_int_equal(tk_mqueue_init(&queue, NULL), TINKC_OK);
     tk_thread threads[PRODUCERS];
@@ -224,7 +217,6 @@ static void test_mqueue_close_while_posting(void **unused)
 
 static void test_mqueue_allocates_nothing(void **unused)
 {
-    (void)unused;
     failmem_start();
     tk_mqueue queue;
     message one;

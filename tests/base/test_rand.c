@@ -5,7 +5,6 @@
 /* xoshiro256** from the state {1, 2, 3, 4}: values of the authors' reference code. */
 static void test_rand_reference_sequence(void **unused)
 {
-    (void)unused;
     static const uint64_t expected[] = {
         UINT64_C(11520),
         UINT64_C(0),
@@ -29,7 +28,6 @@ static void test_rand_reference_sequence(void **unused)
 /* splitmix64 from 1234567, as its author publishes it. */
 static void test_rand_seed_is_spread(void **unused)
 {
-    (void)unused;
     tk_rand rand;
     tk_rand_init(&rand, 1234567);
     assert_true(rand.state[0] == UINT64_C(6457827717110365317));
@@ -46,7 +44,6 @@ static uint64_t scripted(void *user)
 
 static void test_rand_below_has_no_bias(void **unused)
 {
-    (void)unused;
     /* 2^64 mod 10 is 6: values 0..5 are one too many and are drawn again */
     static const uint64_t script[] = {0, 5, 6, UINT64_MAX, 3, 15};
     const uint64_t *next = script;
@@ -73,7 +70,6 @@ static void test_rand_below_has_no_bias(void **unused)
 
 static void test_rand_double_stays_below_one(void **unused)
 {
-    (void)unused;
     static const uint64_t script[] = {0, UINT64_MAX, UINT64_C(1) << 63};
     const uint64_t *next = script;
     tk_rand rand;
@@ -86,7 +82,6 @@ static void test_rand_double_stays_below_one(void **unused)
 
 static void test_rand_bytes(void **unused)
 {
-    (void)unused;
     static const uint64_t script[] = {UINT64_C(0x0807060504030201), UINT64_C(0xFF0B0A09)};
     const uint64_t *next = script;
     tk_rand rand;
@@ -99,7 +94,6 @@ static void test_rand_bytes(void **unused)
 
 static void test_rand_os_seeds_differ(void **unused)
 {
-    (void)unused;
     tk_rand seeded;
     tk_rand a;
     tk_rand_init(&seeded, 1);

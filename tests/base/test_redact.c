@@ -32,7 +32,6 @@ static void assert_shows(const tk_redact *redact, const char *text, const char *
 
 static void test_redact_patterns(void **unused)
 {
-    (void)unused;
     static const char *const cases[][2] = {
         {"", ""},
         {"nothing to hide", "nothing to hide"},
@@ -64,7 +63,6 @@ static void test_redact_patterns(void **unused)
 
 static void test_redact_headers_in_any_notation(void **unused)
 {
-    (void)unused;
     static const char *const cases[][2] = {
         {"X-API-Key: secret value, all of it", "X-API-Key: ***"},
         {"x-api-key:secret\r\nHost: h", "x-api-key:***\r\nHost: h"},
@@ -100,7 +98,6 @@ static void test_redact_headers_in_any_notation(void **unused)
 
 static void test_redact_registered_secrets(void **unused)
 {
-    (void)unused;
     tk_redact redact = with_secrets("s3cret", "s3cret-longer");
     assert_shows(&redact, "as3cretb s3cret-longerx", "a***b ***x");
     assert_shows(&redact, "s3cre s3crets3cret", "s3cre ***");
@@ -114,7 +111,6 @@ static void test_redact_registered_secrets(void **unused)
 /* A secret that begins inside another hidden part and ends after it. */
 static void test_redact_overlaps(void **unused)
 {
-    (void)unused;
     tk_redact redact = with_secrets("abc def", "def ghi");
     assert_shows(&redact, "tml-abc def!", "***!");
     assert_shows(&redact, "abc def ghi!", "***!");
@@ -132,7 +128,6 @@ static void test_redact_overlaps(void **unused)
 
 static void test_redact_room(void **unused)
 {
-    (void)unused;
     tk_redact redact = with_secrets("s3cret", NULL);
     static const char *const expected[] = {"",     "a",     "a*",   "a**",
                                            "a***", "a***b", "a***b"};
@@ -150,7 +145,6 @@ static void test_redact_room(void **unused)
 /* The end of a text that was cut may be the first half of a secret. */
 static void test_redact_cut_text_keeps_its_end_back(void **unused)
 {
-    (void)unused;
     static char text[TK_REDACT_SECRET_MAX_BYTES + 10];
     memset(text, 'x', sizeof(text));
     char out[64];
@@ -163,7 +157,6 @@ static void test_redact_cut_text_keeps_its_end_back(void **unused)
 
 static void test_redact_limits(void **unused)
 {
-    (void)unused;
     static char large[TK_REDACT_SECRET_MAX_BYTES + 1];
     memset(large, 'k', sizeof(large));
     tk_redact redact;
@@ -195,7 +188,6 @@ static void test_redact_limits(void **unused)
  * of this half megabyte would not end within the test's time limit. */
 static void test_redact_hostile_text_is_linear(void **unused)
 {
-    (void)unused;
     static const char *const parts[] = {
         "eyJa", "tml-a",      "x-api-key:",         "x-api-key:\"",
         "://a", "api_key=\"", "hf_0123456789abcdef"};
@@ -218,7 +210,6 @@ static void test_redact_hostile_text_is_linear(void **unused)
 
 static bool add_and_remove(void *user)
 {
-    (void)user;
     tk_redact redact;
     tk_redact_init(&redact);
     tk_err err = TK_ERR_INIT;
@@ -231,7 +222,6 @@ static bool add_and_remove(void *user)
 
 static void test_redact_sweep(void **unused)
 {
-    (void)unused;
     assert_int_equal(failmem_sweep(add_and_remove, NULL, 1), 2);
 }
 

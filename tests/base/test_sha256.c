@@ -10,7 +10,6 @@ static const char two_blocks_hex[] =
 
 static void test_sha256_vectors(void **unused)
 {
-    (void)unused;
     char hex[TK_SHA256_HEX_BYTES];
     assert_int_equal(tk_sha256_hex(hex, "", 0, NULL), TINKC_OK);
     assert_string_equal(
@@ -24,7 +23,6 @@ static void test_sha256_vectors(void **unused)
 
 static bool stream(void *user)
 {
-    (void)user;
     tk_sha256 *sha = NULL;
     tk_err err = TK_ERR_INIT;
     if (tk_sha256_new(&sha, &err) != TINKC_OK) {
@@ -45,7 +43,6 @@ static bool stream(void *user)
 
 static void test_sha256_stream(void **unused)
 {
-    (void)unused;
     tk_sha256_free(NULL);
     assert_int_equal(failmem_sweep(stream, NULL, 1), 1);
 }
@@ -53,7 +50,6 @@ static void test_sha256_stream(void **unused)
 /* RFC 4231, test case 2. */
 static void test_sha256_hmac(void **unused)
 {
-    (void)unused;
     char hex[TK_SHA256_HEX_BYTES];
     assert_int_equal(tk_sha256_hmac_hex(hex, TK_STR("Jefe"),
                                         TK_STR("what do ya want for nothing?"), NULL),

@@ -4,7 +4,6 @@
 
 static void test_str_equality(void **unused)
 {
-    (void)unused;
     tk_str null_view = tk_str_of(NULL);
     assert_int_equal(null_view.n, 0);
     assert_true(tk_str_eq(null_view, TK_STR("")));
@@ -22,7 +21,6 @@ static void test_str_equality(void **unused)
 
 static void test_str_prefix_and_order(void **unused)
 {
-    (void)unused;
     assert_true(tk_str_has_prefix(TK_STR("tml-1"), "tml-"));
     assert_false(tk_str_has_prefix(TK_STR("tml"), "tml-"));
     assert_false(tk_str_has_prefix(TK_STR("html-x"), "tml-"));
@@ -38,7 +36,6 @@ static void test_str_prefix_and_order(void **unused)
 
 static void test_str_trim(void **unused)
 {
-    (void)unused;
     assert_true(tk_str_is(tk_str_trim(TK_STR(" \t\r\n\v\f a b \n")), "a b"));
     assert_true(tk_str_is(tk_str_trim(TK_STR(" \t ")), ""));
     assert_true(tk_str_is(tk_str_trim(tk_str_of(NULL)), ""));
@@ -47,7 +44,6 @@ static void test_str_trim(void **unused)
 
 static void test_str_cut(void **unused)
 {
-    (void)unused;
     tk_str rest = TK_STR("a,,b");
     assert_true(tk_str_is(tk_str_cut(&rest, ','), "a"));
     assert_true(tk_str_is(tk_str_cut(&rest, ','), ""));
@@ -63,7 +59,6 @@ static void test_str_cut(void **unused)
 
 static void test_str_take_digits(void **unused)
 {
-    (void)unused;
     tk_str rest = TK_STR("0042x");
     int value = 7;
     assert_false(tk_str_take_digits(&value, &rest, 5));

@@ -25,7 +25,6 @@ static void look_around(void *user)
 
 static void test_thread_name_and_signals(void **unused)
 {
-    (void)unused;
     seen out = {.ready = false};
     sigset_t before;
     sigset_t after;
@@ -56,7 +55,6 @@ static void announce(void *user)
 
 static void test_thread_condition(void **unused)
 {
-    (void)unused;
     tk_thread thread;
     seen out = {.self = &thread};
     assert_int_equal(tk_mutex_init(&out.lock, NULL), TINKC_OK);
@@ -85,7 +83,6 @@ static void test_thread_condition(void **unused)
  * decades ago, and the last wait would end before it. */
 static void test_thread_deadline_passes(void **unused)
 {
-    (void)unused;
     tk_mutex lock = TK_MUTEX_INIT;
     tk_cond cond;
     assert_int_equal(tk_cond_init(&cond, NULL), TINKC_OK);
@@ -116,7 +113,6 @@ static void use_once(void *user)
 
 static void test_thread_once(void **unused)
 {
-    (void)unused;
     tk_once once = TK_ONCE_INIT;
     tk_thread threads[4];
     for (size_t i = 0; i < TK_ARRAY_LEN(threads); i++) {
@@ -136,7 +132,6 @@ static void never(void *user)
 
 static void test_thread_start_failure_is_reported(void **unused)
 {
-    (void)unused;
     pthread_attr_t usual;
     pthread_attr_t huge;
     assert_int_equal(pthread_getattr_default_np(&usual), 0);
@@ -159,7 +154,6 @@ static void test_thread_start_failure_is_reported(void **unused)
 
 static bool start_and_join(void *user)
 {
-    (void)user;
     tk_thread thread;
     bool ran = false;
     tk_err err = TK_ERR_INIT;
@@ -175,7 +169,6 @@ static bool start_and_join(void *user)
 
 static void test_thread_sweep(void **unused)
 {
-    (void)unused;
     assert_int_equal(failmem_sweep(start_and_join, NULL, 1), 1);
 }
 

@@ -5,7 +5,6 @@
 
 static void test_utf8_all_code_points_round_trip(void **unused)
 {
-    (void)unused;
     for (uint32_t c = 0; c <= 0x10FFFF; c++) {
         char bytes[4];
         size_t n = tk_utf8_encode(bytes, c);
@@ -27,7 +26,6 @@ static void test_utf8_all_code_points_round_trip(void **unused)
  * one character exactly when encoding some code point gives it. */
 static void test_utf8_no_other_string_is_a_character(void **unused)
 {
-    (void)unused;
     size_t two = 0;
     size_t three = 0;
     for (unsigned v = 0; v < 0x1000000; v++) {
@@ -41,7 +39,6 @@ static void test_utf8_no_other_string_is_a_character(void **unused)
 
 static void test_utf8_refusals(void **unused)
 {
-    (void)unused;
     static const char *const bad[] = {
         "\x80",
         "\xBF",
@@ -77,7 +74,6 @@ static void test_utf8_refusals(void **unused)
  * block so that a sanitizer sees a read past the end. */
 static void test_utf8_long_runs(void **unused)
 {
-    (void)unused;
     for (size_t n = 2; n < 40; n++) {
         char *text = tk_malloc(n);
         assert_non_null(text);
@@ -99,7 +95,6 @@ static void test_utf8_long_runs(void **unused)
 
 static void test_utf8_count(void **unused)
 {
-    (void)unused;
     assert_int_equal(tk_utf8_count(TK_STR("")), 0);
     assert_int_equal(tk_utf8_count(TK_STR("a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80")), 4);
     assert_int_equal(tk_utf8_count(TK_STR("\xFF\xE2\x82")), 3);
@@ -107,7 +102,6 @@ static void test_utf8_count(void **unused)
 
 static void test_utf8_cut(void **unused)
 {
-    (void)unused;
     tk_str text = TK_STR("a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80");
     static const size_t expected[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 10};
     for (size_t max = 0; max < TK_ARRAY_LEN(expected); max++) {
@@ -122,7 +116,6 @@ static void test_utf8_cut(void **unused)
 
 static void test_utf8_scrub(void **unused)
 {
-    (void)unused;
     char text[] = "a\nb\x1b[0m \xC2\x9B"
                   "1m \xC3\xA9 \xED\xA0\x80 \xE2\x82";
     tk_utf8_scrub(text, sizeof(text) - 1);
@@ -131,7 +124,6 @@ static void test_utf8_scrub(void **unused)
 
 static void test_utf8_scrub_borders(void **unused)
 {
-    (void)unused;
     char text[] = "\x1F!\x20!\x7E!\x7F!\xC2\x80!\xC2\x9F!\xC2\xA0!";
     tk_utf8_scrub(text, sizeof(text) - 1);
     assert_string_equal(text, " ! !~! !  !  !\xC2\xA0!");
@@ -140,7 +132,6 @@ static void test_utf8_scrub_borders(void **unused)
 /* A character that is cut short by the end of its memory: nothing behind is read. */
 static void test_utf8_cut_by_the_end_of_memory(void **unused)
 {
-    (void)unused;
     static const char whole[] = "a\xF0\x9F\x98\x80";
     for (size_t n = 2; n < 5; n++) {
         char *text = tk_memdup(whole, n);

@@ -4,19 +4,16 @@
 
 static uint64_t all_ones(void *user)
 {
-    (void)user;
     return UINT64_MAX;
 }
 
 static uint64_t all_zeros(void *user)
 {
-    (void)user;
     return 0;
 }
 
 static void test_uuid_fixed_bits(void **unused)
 {
-    (void)unused;
     char text[TK_UUID_TEXT_BYTES];
     tk_rand rand;
     tk_rand_init_fn(&rand, all_ones, NULL);
@@ -29,7 +26,6 @@ static void test_uuid_fixed_bits(void **unused)
 
 static void test_uuid_sequence(void **unused)
 {
-    (void)unused;
     tk_rand a;
     tk_rand b;
     tk_rand_init(&a, 42);
@@ -47,7 +43,6 @@ static void test_uuid_sequence(void **unused)
 
 static void test_uuid_validation(void **unused)
 {
-    (void)unused;
     assert_true(tk_uuid_is_valid(TK_STR("0123abCD-ffff-1fff-0fff-AFFFFFFFFFFF")));
     static const char *const bad[] = {
         "",

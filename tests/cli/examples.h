@@ -88,14 +88,12 @@ static examples examples_one;
 
 static inline int examples_open(void **unused)
 {
-    (void)unused;
     examples_start(&examples_one, NULL);
     return 0;
 }
 
 static inline int examples_close(void **unused)
 {
-    (void)unused;
     examples_stop(&examples_one);
     return 0;
 }

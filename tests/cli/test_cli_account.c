@@ -12,7 +12,6 @@
 /* M-160, C-088: who the token belongs to; a plain key does not say. */
 static void test_cli_whoami(void **unused)
 {
-    (void)unused;
     clifix f;
     clifix_begin(&f);
     clifix_refused(&f, "whoami", 1, "the credential is a plain key");
@@ -28,7 +27,6 @@ static void test_cli_whoami(void **unused)
 /* M-160, C-088: models, health, weights, samplers. */
 static void test_cli_single_answers(void **unused)
 {
-    (void)unused;
     clifix f;
     clifix_begin(&f);
     fakeapi_default(f.api, "GET", CLI_API "get_server_capabilities",
@@ -70,7 +68,6 @@ static void test_cli_single_answers(void **unused)
 /* M-160, C-088. */
 static void test_cli_audit(void **unused)
 {
-    (void)unused;
     clifix f;
     clifix_begin(&f);
     fakeapi_default(f.api, "GET", CLI_API "audit",

@@ -68,7 +68,6 @@ typedef struct status_case {
  * nothing is tried for minutes. */
 static void test_cli_fail_status(void **unused)
 {
-    (void)unused;
     static const status_case cases[] = {
         {401, "Error: Authentication failed: HTTP 401: why not\nHint: Check the key"},
         {404, "Error: Resource not found: HTTP 404: why not\nHint: Check the id"},
@@ -113,7 +112,6 @@ static void test_cli_fail_status(void **unused)
 /* M-156, C-031: what is not JSON, and what is not the message; nothing is half shown. */
 static void test_cli_fail_malformed(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *body;
         const char *words;
@@ -134,7 +132,6 @@ static void test_cli_fail_malformed(void **unused)
 /* C-018, C-029: nobody listens, and somebody who hangs up. */
 static void test_cli_fail_connection(void **unused)
 {
-    (void)unused;
     clifix f;
     clifix_begin(&f);
     f.env[0] = "TINKER_BASE_URL=http://127.0.0.1:1";
@@ -148,7 +145,6 @@ static void test_cli_fail_connection(void **unused)
 /* C-028: a server that is silent; the time is the user's. */
 static void test_cli_fail_timeout(void **unused)
 {
-    (void)unused;
     clifix f;
     begin_failing(&f, &(fakeapi_step){.fault = FAKEAPI_NEVER});
     clifix_refused(&f, "run list --timeout 0.2", 1, "Error: Request timeout: ");
@@ -159,7 +155,6 @@ static void test_cli_fail_timeout(void **unused)
  * anything is sent. */
 static void test_cli_fail_configuration(void **unused)
 {
-    (void)unused;
     clifix f;
     clifix_begin(&f);
     f.env[0] = "TINKER_BASE_URL=https://tinker.invalid";
@@ -194,7 +189,6 @@ static size_t count(const char *text, const char *what)
  * without the key. */
 static void test_cli_fail_verbose(void **unused)
 {
-    (void)unused;
     clifix f;
     begin_failing(&f, &(fakeapi_step){.status = 404,
                                       .headers = "x-request-id: req-1\r\n",
@@ -219,7 +213,6 @@ static void test_cli_fail_verbose(void **unused)
 /* Text of a server is not for the terminal to obey, and may not look like a secret. */
 static void test_cli_fail_hostile_text(void **unused)
 {
-    (void)unused;
     clifix f;
     begin_failing(&f, &(fakeapi_step){.status = 404,
                                       .body = "{\"detail\":\"\\u001b[2Jx\\u009by "
@@ -244,7 +237,6 @@ static void test_cli_fail_hostile_text(void **unused)
  * about the pipe. */
 static void test_cli_fail_output(void **unused)
 {
-    (void)unused;
     static const char *const lines[] = {
         "run list --limit 1",
         "-f json run list --limit 1",

@@ -4,7 +4,6 @@
 /* M-159, C-088, C-089: scope, project and offset reach the server. */
 static void test_cli_list_options(void **unused)
 {
-    (void)unused;
     clifix f;
     clifix_begin(&f);
     proc *p = clifix_run(
@@ -25,7 +24,6 @@ static void test_cli_list_options(void **unused)
 /* M-159, C-005: credentials and server as options; they win over the environment. */
 static void test_cli_connection_options(void **unused)
 {
-    (void)unused;
     clifix f;
     char line[256];
     clifix_begin(&f);
@@ -51,7 +49,6 @@ static void test_cli_connection_options(void **unused)
  * and report nothing. */
 static void test_cli_environment(void **unused)
 {
-    (void)unused;
     clifix f;
     clifix_begin(&f);
     clifix_env(&f, "TINKER_CREDENTIAL_CMD=echo tml-from-the-command");

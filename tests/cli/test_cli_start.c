@@ -20,7 +20,6 @@ static proc *run_plain(const char *const *argv)
  * does no harm. */
 static void test_cli_help_does_nothing(void **unused)
 {
-    (void)unused;
     clifix f;
     clifix_begin(&f);
     clifix_env(&f, "TINKER_CREDENTIAL_CMD=exit 1");
@@ -49,7 +48,6 @@ static void test_cli_help_does_nothing(void **unused)
 /* C-001, C-002, C-009, C-035: usage errors, the version, --format anywhere. */
 static void test_cli_usage(void **unused)
 {
-    (void)unused;
     clifix f;
     char version[64];
     clifix_begin(&f);
@@ -80,7 +78,6 @@ static void test_cli_usage(void **unused)
  * command. */
 static void test_cli_man(void **unused)
 {
-    (void)unused;
     size_t n = 0;
     DIR *dir = opendir(TINKC_MAN);
     assert_non_null(dir);
@@ -151,7 +148,6 @@ static void completes(proc *p, const char *typed, const char *line)
 /* M-164, C-092: the completion works in a real bash. */
 static void test_cli_completion(void **unused)
 {
-    (void)unused;
     proc *p = start_bash();
     completes(p, " tinkc checkp", "tinkc checkpoint");
     completes(p, " tinkc checkpoint down", "tinkc checkpoint download");
@@ -213,7 +209,6 @@ static void copy_libraries(const char *root, char *loader, size_t size)
  * libraries only. */
 static void test_cli_needs_libraries_only(void **unused)
 {
-    (void)unused;
     char root[] = "/tmp/tinkc-root.XXXXXX", loader[256] = "", program[512], path[512];
     static const char *const lines[][4] = {
         {"--help"}, {"version"}, {"run", "list", "--help"}, {"models"}};

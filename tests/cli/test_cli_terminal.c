@@ -67,7 +67,6 @@ static void squeeze(char *out, const char *text)
  * out. */
 static void test_cli_terminal_widths(void **unused)
 {
-    (void)unused;
     static const int widths[] = {20, 40, 80};
     static const char *const marks[TK_ARRAY_LEN(tables)] = {
         "S:train:0",
@@ -108,7 +107,6 @@ static void test_cli_terminal_widths(void **unused)
 /* The forms of a narrow table: texts wrap, then rows become blocks. */
 static void test_cli_terminal_forms(void **unused)
 {
-    (void)unused;
     clifix f;
     clifix_begin(&f);
     clifix_env(&f, "NO_COLOR=1");
@@ -136,7 +134,6 @@ static void test_cli_terminal_forms(void **unused)
 /* C-092: colour only where it is wanted. */
 static void test_cli_terminal_color(void **unused)
 {
-    (void)unused;
     clifix f;
     clifix_begin(&f);
     f.options.out_columns = 80;
@@ -162,7 +159,6 @@ static void test_cli_terminal_color(void **unused)
  * everywhere. */
 static void test_cli_terminal_locale(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *line, *mark;
     } cases[] = {
@@ -229,7 +225,6 @@ static void reply_pages(fakeapi *api)
 /* M-162, C-014, C-038: progress is on standard error, and only on a terminal. */
 static void test_cli_terminal_progress(void **unused)
 {
-    (void)unused;
     clifix f;
     clifix_begin(&f);
     reply_pages(f.api);
@@ -253,7 +248,6 @@ static void test_cli_terminal_progress(void **unused)
 /* M-156, C-010: Ctrl-C while a server is silent: exit code 130 at once, no words. */
 static void test_cli_terminal_interrupt(void **unused)
 {
-    (void)unused;
     clifix f;
     clifix_begin(&f);
     fakeapi_default(f.api, "GET", CLI_RUNS, &(fakeapi_step){.fault = FAKEAPI_NEVER});

@@ -8,7 +8,6 @@
 /* The answer to a question that the model knows is nearly certain. */
 static void test_examples_hello(void **unused)
 {
-    (void)unused;
     size_t tokens = 0;
     double logprob = 1;
     const char *line = examples_line(&examples_one, "01_hello", NULL, "I am Pebble");
@@ -26,7 +25,6 @@ static void test_examples_hello(void **unused)
 /* A-032, M-173: the training loop of the guide; the questions were not trained. */
 static void test_examples_sft(void **unused)
 {
-    (void)unused;
     int before = -1, of = 0, after = 0;
     const char *line = examples_line(&examples_one, "02_sft", NULL, "right answers");
     assert_int_equal(
@@ -40,7 +38,6 @@ static void test_examples_sft(void **unused)
 /* The callback's gradient moves the preference, also in pairs that were not trained. */
 static void test_examples_dpo(void **unused)
 {
-    (void)unused;
     int before = -1, of = 0, after = 0;
     const char *line = examples_line(&examples_one, "04_dpo", NULL, "short answers");
     assert_int_equal(sscanf(line, "short answers preferred: %d of %d before, %d after",
@@ -55,7 +52,6 @@ static void test_examples_dpo(void **unused)
  * standard deviations). */
 static void test_examples_many(void **unused)
 {
-    (void)unused;
     int samples = 0, late = -1, best = -1;
     double frequency = 0, p = 1;
     const char *line = examples_line(&examples_one, "05_many", NULL, "2000 samples");
@@ -71,7 +67,6 @@ static void test_examples_many(void **unused)
 /* Lists, downloads what another example has saved, streams, and asks for itself. */
 static void test_examples_manage(void **unused)
 {
-    (void)unused;
     char folder[128], file[192];
     struct stat st;
     (void)snprintf(folder, sizeof(folder), "%s/got", examples_one.data);
@@ -91,7 +86,6 @@ static void test_examples_manage(void **unused)
 /* Every tick of the program's own timer led to a sample. */
 static void test_examples_epoll(void **unused)
 {
-    (void)unused;
     int ticks = 0, samples = 0, tokens = 0;
     const char *line = examples_line(&examples_one, "06_epoll", NULL, "20 ticks");
     assert_int_equal(
@@ -103,7 +97,6 @@ static void test_examples_epoll(void **unused)
 /* What a user sees when the server refuses. */
 static void test_examples_refused(void **unused)
 {
-    (void)unused;
     examples other;
     char key[] = "tml-the-right-one";
     examples_start(&other, key);

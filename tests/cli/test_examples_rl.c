@@ -15,21 +15,18 @@ static void check_seed(char *seed)
 
 static void test_examples_rl_seed1(void **unused)
 {
-    (void)unused;
     char seed[] = "1";
     check_seed(seed);
 }
 
 static void test_examples_rl_seed2(void **unused)
 {
-    (void)unused;
     char seed[] = "2";
     check_seed(seed);
 }
 
 static void test_examples_rl_seed3(void **unused)
 {
-    (void)unused;
     char seed[] = "3";
     check_seed(seed);
 }

@@ -103,7 +103,6 @@ static void try_all(const handles *g, bool outs)
 
 static void test_misuse_null(void **unused)
 {
-    (void)unused;
     static const handles none;
     try_all(&none, false);
     try_all(&none, true);
@@ -155,7 +154,6 @@ static void close_handles(handles *g)
 /* Live handles and nothing else: whatever comes out, it comes out. */
 static void test_misuse_nothing_but_a_handle(void **unused)
 {
-    (void)unused;
     handles g;
     fakeapi *api = fakeapi_start();
     fakeapi_tinker(api, NULL);
@@ -180,7 +178,6 @@ static void test_misuse_nothing_but_a_handle(void **unused)
 /* Clients of a service that was closed: an error each, and not a byte. */
 static void test_misuse_closed(void **unused)
 {
-    (void)unused;
     handles g;
     fakeapi *api = fakeapi_start();
     fakeapi_tinker(api, NULL);

@@ -93,7 +93,6 @@ static void batch_refused(fixture *f, tinkc_datum *datum, const char *word)
 
 static void test_misuse_batches(void **unused)
 {
-    (void)unused;
     static const tinkc_number numbers[][2] = {{{"a", NAN}, {"b", 1}},
                                               {{NULL, 1}, {"b", 1}},
                                               {{"a", 1}, {"a", 2}},
@@ -138,7 +137,6 @@ static int no_loss(double *loss, tinkc_metrics *metrics, tinkc_custom_item *item
 /* A custom loss knows two inputs; another one would be dropped without a word. */
 static void test_misuse_unknown_key(void **unused)
 {
-    (void)unused;
     static const float values[] = {1, 1, 1};
     fixture f;
     open_fixture(&f);
@@ -158,7 +156,6 @@ static void test_misuse_unknown_key(void **unused)
 
 static void test_misuse_steps_and_models(void **unused)
 {
-    (void)unused;
     static const struct {
         tinkc_adam_params adam;
         const char *word;
@@ -193,7 +190,6 @@ static void test_misuse_steps_and_models(void **unused)
 
 static void test_misuse_checkpoints(void **unused)
 {
-    (void)unused;
     static const char *const paths[] = {
         NULL,
         "",
@@ -241,7 +237,6 @@ static void test_misuse_checkpoints(void **unused)
 
 static void test_misuse_samples(void **unused)
 {
-    (void)unused;
     static const char *const bad_texts[] = {"a", BAD_UTF8};
     static const int32_t tokens[] = {1};
     const tinkc_sampling_params good = TINKC_SAMPLING_PARAMS_INIT;
@@ -291,7 +286,6 @@ static void test_misuse_samples(void **unused)
 
 static void test_misuse_rest(void **unused)
 {
-    (void)unused;
     static const char *const ids[] = {NULL, "", BAD_UTF8};
     fixture f;
     open_fixture(&f);
@@ -311,7 +305,6 @@ static void test_misuse_rest(void **unused)
 
 static void test_misuse_options(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *name, *value;
     } rows[] = {{"no_such_option", "1"},

@@ -126,7 +126,6 @@ static tinkc_code run_one(fakeapi *api, const fakefront *front, bool trusted,
 
 static void test_quiet(void **unused)
 {
-    (void)unused;
     static snapshot before;
     streams s;
     fakeapi *api = fakeapi_start();

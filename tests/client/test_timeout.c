@@ -42,7 +42,6 @@ static void expect_only_value_trips(fakeapi_gate *gate, tinkc_service *patient,
 /* */
 static void test_timeout_value_and_none(void **unused)
 {
-    (void)unused;
     fakeapi_gate *gate = NULL;
     fakeapi *api = start_silent(&gate);
     tinkc_service *patient =
@@ -59,7 +58,6 @@ static void test_timeout_value_and_none(void **unused)
  * nothing. */
 static void test_timeout_said_on_the_wire(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *option, *header;
     } rows[] = {{NULL, "60"}, {"2000", "2"}, {"none", NULL}};
@@ -85,7 +83,6 @@ static void test_timeout_said_on_the_wire(void **unused)
 /* not given, none, a value; each request says it on the wire. */
 static void test_timeout_of_a_raw_request(void **unused)
 {
-    (void)unused;
     static const struct {
         int64_t given;
         const char *header;
@@ -136,7 +133,6 @@ static tinkc_service *with_times(tinkc_service *service, int64_t timeout_ms,
  * what is called through the handle. */
 static void test_timeout_of_a_context(void **unused)
 {
-    (void)unused;
     static const char *const seven[] = {"timeout", "7000", NULL};
     static const struct {
         int64_t given, is;
@@ -172,7 +168,6 @@ static void test_timeout_of_a_context(void **unused)
 /* Of a sample the submission has it; the polls keep theirs, and so do heartbeats. */
 static void test_timeout_of_a_sample(void **unused)
 {
-    (void)unused;
     clientfix f;
     clientfix_open(&f, NULL);
     tinkc_context context = context_with(TINKC_FOREVER, 0);
@@ -196,7 +191,6 @@ static void test_timeout_of_a_sample(void **unused)
 
 static void test_timeout_bad_context(void **unused)
 {
-    (void)unused;
     const tinkc_context rows[] = {context_with(-2, 0), context_with(0, -1)};
     clientfix f;
     clientfix_open(&f, NULL);
@@ -212,7 +206,6 @@ static void test_timeout_bad_context(void **unused)
 /* the same for two handles of one service. */
 static void test_timeout_of_calls_of_one_service(void **unused)
 {
-    (void)unused;
     fakeapi_gate *gate = NULL;
     fakeapi *api = start_silent(&gate);
     tinkc_service *service =
@@ -232,7 +225,6 @@ static void test_timeout_of_calls_of_one_service(void **unused)
  * deadline it would go on. */
 static void test_timeout_deadline(void **unused)
 {
-    (void)unused;
     static const fakeanswer answers[] = {{.status = -1}, {.status = 503, .body = "{}"}};
     for (size_t i = 0; i < TK_ARRAY_LEN(answers); i++) {
         static const char *const patient[] = {"max_retries", "50", NULL};
@@ -261,7 +253,6 @@ static void test_timeout_deadline(void **unused)
  * done in time is not touched. */
 static void test_timeout_deadline_from_the_call(void **unused)
 {
-    (void)unused;
     clientfix f;
     clientfix_open(&f, NULL);
     faketransport_default(&f.net, "healthz", (fakeanswer){.body = "{}"});
@@ -284,7 +275,6 @@ static void test_timeout_deadline_from_the_call(void **unused)
 /* A sample has two: the earlier one counts. */
 static void test_timeout_deadline_of_a_sample(void **unused)
 {
-    (void)unused;
     static const int64_t rows[][2] = {{3000, 5000}, {5000, 3000}};
     for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
         clientfix f;

@@ -135,7 +135,6 @@ static const row rows[] = {
 
 static void test_tls_same_under_all_protocols(void **unused)
 {
-    (void)unused;
     for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
         converse(&rows[i], FAKEAPI_NONE);
     }
@@ -143,7 +142,6 @@ static void test_tls_same_under_all_protocols(void **unused)
 
 static void test_tls_once_under_faults(void **unused)
 {
-    (void)unused;
     for (size_t i = 1; i < 3; i++) {
         converse(&rows[i], FAKEAPI_RESET);
     }
@@ -152,7 +150,6 @@ static void test_tls_once_under_faults(void **unused)
 /* A server whose HTTP/2 does not work serves us all the same, over HTTP/1.1. */
 static void test_tls_falls_back(void **unused)
 {
-    (void)unused;
     static const fakefront_talk talks[] = {FAKEFRONT_GARBAGE, FAKEFRONT_GOAWAY,
                                            FAKEFRONT_HANG_UP};
     for (size_t i = 0; i < TK_ARRAY_LEN(talks); i++) {
@@ -163,7 +160,6 @@ static void test_tls_falls_back(void **unused)
 /* Not trusted: a clear error at once, which is the caller's to mend; nothing is sent. */
 static void test_tls_not_trusted(void **unused)
 {
-    (void)unused;
     fakeapi *api = fakeapi_start();
     fakefront *front =
         fakefront_start(api, &(fakefront_options){.talk = FAKEFRONT_HTTP2});
@@ -229,7 +225,6 @@ static void expect_connections(const char *value, size_t limit)
 
 static void test_tls_connections_of_a_group(void **unused)
 {
-    (void)unused;
     expect_connections("3", 3);
     expect_connections(NULL, 12);
 }

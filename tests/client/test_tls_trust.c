@@ -66,7 +66,6 @@ static tinkc_code ask(fakeapi *api, const fakefront *front, const char *option,
 
 static void test_tls_trust_store(void **unused)
 {
-    (void)unused;
     fakeapi *api = fakeapi_start();
     fakeapi_default(api, "*", "*", &fakeapi_json("{}"));
     const fakefront_options plain = {.talk = FAKEFRONT_HTTP2};
@@ -96,7 +95,6 @@ static void test_tls_trust_store(void **unused)
 /* SSL_CERT_FILE and SSL_CERT_DIR of the environment name the same. */
 static void test_tls_trust_environment(void **unused)
 {
-    (void)unused;
     fakeapi *api = fakeapi_start();
     fakeapi_default(api, "*", "*", &fakeapi_json("{}"));
     const fakefront_options plain = {.talk = FAKEFRONT_HTTP2};

@@ -166,19 +166,16 @@ static void check_table(const char *name)
 
 static void test_bits_generic(void **unused)
 {
-    (void)unused;
     check_table("generic");
 }
 
 static void test_bits_avx2(void **unused)
 {
-    (void)unused;
     check_table("avx2");
 }
 
 static void test_bits_neon(void **unused)
 {
-    (void)unused;
     check_table("neon");
 }
 

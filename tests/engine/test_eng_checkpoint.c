@@ -23,7 +23,6 @@ static void assert_same(const eng_adapter *a, const eng_adapter *b)
 /* Saved, loaded elsewhere, continued: the same bits as never stopped. */
 static void test_continue(void **unused)
 {
-    (void)unused;
     static const unsigned threads[] = {1, 2, 7};
     const tiny_spec *specs[] = {&tiny_llama, &tiny_qwen2, &tiny_qwen3};
     for (size_t i = 0; i < TK_ARRAY_LEN(threads); i++) {
@@ -46,7 +45,6 @@ static void test_continue(void **unused)
 
 static void test_weights_only(void **unused)
 {
-    (void)unused;
     scene s;
     tk_err err = TK_ERR_INIT;
     scene_init(&s, &tiny_llama, 1);
@@ -70,7 +68,6 @@ static void test_weights_only(void **unused)
 
 static void test_open(void **unused)
 {
-    (void)unused;
     scene s;
     eng_adapter *opened = NULL;
     eng_checkpoint_info info;
@@ -133,7 +130,6 @@ static void assert_text(const char *directory, const char *member, const char *p
 /* The archive's names and PEFT's, which differ in the head. */
 static void test_names(void **unused)
 {
-    (void)unused;
     scene s;
     scene_init(&s, &tiny_llama, 1);
     save(&s, s.adapter, false);
@@ -167,7 +163,6 @@ static void test_names(void **unused)
 /* What could not be loaded is not saved, as after steps with an absurd rate. */
 static void test_not_finite(void **unused)
 {
-    (void)unused;
     scene s;
     eng_save_options options = {true, NULL};
     scene_init(&s, &tiny_llama, 1);
@@ -190,7 +185,6 @@ static void test_not_finite(void **unused)
 
 static void test_write_failures(void **unused)
 {
-    (void)unused;
     scene s;
     eng_save_options options = {true, NULL};
     struct rlimit usual, small;
@@ -253,7 +247,6 @@ static bool save_and_load(void *user)
 
 static void test_allocation_failures(void **unused)
 {
-    (void)unused;
     scene s;
     scene_init(&s, &tiny_llama, 1);
     train(s.adapter, 0, 1);

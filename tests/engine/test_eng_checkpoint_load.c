@@ -28,7 +28,6 @@ static void expect_load(const scene *s, eng_adapter *adapter, bool optimizer,
 
 static void test_mismatch(void **unused)
 {
-    (void)unused;
     static const struct {
         eng_lora_config config;
         const char *part;
@@ -114,7 +113,6 @@ static void damage(scene *s, const char *name, bool checksums)
 
 static void test_damage(void **unused)
 {
-    (void)unused;
     static const char *const members[] = {
         "adapter_config.json", "adapter_model.safetensors", "optimizer.safetensors"};
     scene s;
@@ -142,7 +140,6 @@ static void test_damage(void **unused)
 
 static void test_bad_config(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *text, *part;
     } cases[] = {
@@ -215,7 +212,6 @@ static void write_foreign(const scene *s, const char *member, const foreign *ten
 
 static void test_foreign(void **unused)
 {
-    (void)unused;
     scene s;
     scene_init(&s, &tiny_llama, 1);
     save(&s, s.adapter, false);
@@ -281,7 +277,6 @@ static void test_foreign(void **unused)
 /* A second moment below 0 would give NaN at the next step. */
 static void test_bad_moments(void **unused)
 {
-    (void)unused;
     scene s;
     scene_init(&s, &tiny_llama, 1);
     train(s.adapter, 0, 1);
@@ -297,7 +292,6 @@ static void test_bad_moments(void **unused)
  * 0. */
 static void test_bad_step_count(void **unused)
 {
-    (void)unused;
     scene s;
     scene_init(&s, &tiny_llama, 1);
     s.adapter->steps = UINT64_MAX;

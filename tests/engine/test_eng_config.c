@@ -36,7 +36,6 @@ static bool about(double have, double want)
 
 static void test_class_defaults(void **unused)
 {
-    (void)unused;
     eng_config c = must_read("{" LLAMA "}", "");
     assert_int_equal(c.kv_heads, 4);
     assert_int_equal(c.head_dim, 16);
@@ -56,7 +55,6 @@ static void test_class_defaults(void **unused)
 
 static void test_rope_spellings(void **unused)
 {
-    (void)unused;
     static const char *const same[] = {
         "{" LLAMA ",\"rope_theta\":5e5,\"rope_scaling\":{\"rope_type\":\"llama3\","
         "\"factor\":32.0,\"low_freq_factor\":1.0,\"high_freq_factor\":4.0,"
@@ -84,7 +82,6 @@ static void test_rope_spellings(void **unused)
 
 static void test_end_of_sequence_ids(void **unused)
 {
-    (void)unused;
     eng_config c =
         must_read("{" LLAMA ",\"eos_token_id\":7}", "{\"eos_token_id\":[9,7,8,100,-1]}");
     assert_int_equal(c.n_eos, 3);
@@ -143,7 +140,6 @@ static const refusal refusals[] = {
 
 static void test_refusals_name_the_reason(void **unused)
 {
-    (void)unused;
     for (size_t i = 0; i < TK_ARRAY_LEN(refusals); i++) {
         const refusal *want = &refusals[i];
         eng_config c = {.n_eos = 99};
@@ -163,7 +159,6 @@ static void test_refusals_name_the_reason(void **unused)
 /* Cut anywhere, it is an error and nothing else. */
 static void test_truncated(void **unused)
 {
-    (void)unused;
     static const char text[] =
         "{" LLAMA ",\"rope_scaling\":{\"rope_type\":\"llama3\"},\"eos_token_id\":[1,2]}";
     for (size_t n = 0; n + 1 < sizeof(text); n++) {
@@ -176,7 +171,6 @@ static void test_truncated(void **unused)
 
 static bool scenario(void *user)
 {
-    (void)user;
     eng_config c;
     tk_err err = TK_ERR_INIT;
     return read("{" LLAMA "}", "{\"eos_token_id\":1}", &c, &err) == TINKC_OK;
@@ -184,7 +178,6 @@ static bool scenario(void *user)
 
 static void test_allocation_failures(void **unused)
 {
-    (void)unused;
     assert_true(failmem_sweep(scenario, NULL, 1) > 0);
 }
 

@@ -45,7 +45,6 @@ static void check_support(const eng_draw_options *options, const int32_t *want, 
 /* Exactly k stay; equals are ranked by index. */
 static void test_top_k(void **unused)
 {
-    (void)unused;
     const int32_t ranked[] = {2, 1, 3, 0}, all[] = {0, 1, 2, 3, 4};
     eng_draw_options o = {.temperature = 1, .top_p = 1};
     for (int64_t k = 1; k <= 4; k++) {
@@ -62,7 +61,6 @@ static void test_top_k(void **unused)
 /* A token stays while the mass before it is below p; the best one always stays. */
 static void test_top_p(void **unused)
 {
-    (void)unused;
     const int32_t ranked[] = {2, 1, 3, 0, 4}, all[] = {0, 1, 2, 3, 4};
     static const struct {
         double p;
@@ -83,7 +81,6 @@ static void test_top_p(void **unused)
 /* top-p sees what top-k left, renormalised: of 0.4, 0.2, 0.2 the first two are 3/4. */
 static void test_top_k_before_top_p(void **unused)
 {
-    (void)unused;
     const int32_t ranked[] = {2, 1, 3};
     eng_draw_options o = {.temperature = 1, .top_k = 3, .top_p = 0.74};
     check_support(&o, ranked, 2);
@@ -96,7 +93,6 @@ static void test_top_k_before_top_p(void **unused)
 /* Greedy takes the lowest id among equals, whatever the filters say. */
 static void test_greedy(void **unused)
 {
-    (void)unused;
     const eng_real tie[] = {1, 3, 2, 3};
     static const double zero[] = {0.0, 1e-300, 1e-40};
     for (size_t i = 0; i < TK_ARRAY_LEN(zero); i++) {
@@ -111,7 +107,6 @@ static void test_greedy(void **unused)
 /* log-softmax(logits / T), over everything whatever the filters; raw is T = 1. */
 static void test_logprobs(void **unused)
 {
-    (void)unused;
     static const double temperatures[] = {0.01, 0.5, 1, 2, 1e30};
     for (size_t t = 0; t < TK_ARRAY_LEN(temperatures); t++) {
         eng_draw_options o = {.temperature = temperatures[t], .top_p = 0.5, .top_k = 2};
@@ -133,7 +128,6 @@ static void test_logprobs(void **unused)
 /* At T = 1 the bits are those of training. */
 static void test_logprob_bits(void **unused)
 {
-    (void)unused;
     eng_real logits[MOST], copy[MOST];
     eng_rng rng;
     eng_rng_init(&rng, 4, 4);
@@ -157,7 +151,6 @@ static void test_logprob_bits(void **unused)
 /* Frequencies of many draws follow the probabilities, sharpened by the temperature. */
 static void test_frequencies(void **unused)
 {
-    (void)unused;
     eng_draw_options o = {.temperature = 0.5, .top_p = 1};
     eng_draw draw = ready(five, 5, &o);
     static const double want[] = {0.01 / 0.26, 0.04 / 0.26, 0.16 / 0.26, 0.04 / 0.26,
@@ -177,7 +170,6 @@ static void test_frequencies(void **unused)
 /* The end of [0, 1) is the last token that has any mass, not one without. */
 static void test_last_of_the_mass(void **unused)
 {
-    (void)unused;
     const eng_real cliff[] = {0, 0, -200, -200};
     eng_draw_options o = {.temperature = 1, .top_p = 1};
     eng_draw draw = ready(cliff, 4, &o);
@@ -193,7 +185,6 @@ static void test_last_of_the_mass(void **unused)
 
 static void test_not_finite(void **unused)
 {
-    (void)unused;
     static const double bad[] = {NAN, INFINITY, -INFINITY};
     static const eng_draw_options o = {.temperature = 1, .top_p = 1};
     for (size_t b = 0; b < TK_ARRAY_LEN(bad); b++) {
@@ -210,7 +201,6 @@ static void test_not_finite(void **unused)
 /* Ranking against a plain search, ties included. */
 static void test_top(void **unused)
 {
-    (void)unused;
     eng_real logits[500];
     eng_rng rng;
     eng_rng_init(&rng, 6, 0);

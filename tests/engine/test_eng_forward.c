@@ -154,7 +154,6 @@ static void check_table(const char *name)
 
 static void test_decoding_equals_training(void **unused)
 {
-    (void)unused;
     check_table("generic");
     check_table("avx2");
     check_table("neon");
@@ -163,7 +162,6 @@ static void test_decoding_equals_training(void **unused)
 /* The log-probability of a token is one number: from a row alone and from a piece. */
 static void test_softmax_of_a_row(void **unused)
 {
-    (void)unused;
     enum { WIDE = 3000 };
     static float logits[WIDE], kept[WIDE];
     eng_rng rng;

@@ -33,7 +33,6 @@ static void check_refusal(scene *s, const refusal *want)
 
 static void test_bad_inputs_are_named(void **unused)
 {
-    (void)unused;
     scene s;
     scene_init(&s);
     static const int64_t outside[N] = {1, 2, 37, 0, 0}, negative[N] = {1, 2, -1, 0, 0};
@@ -124,7 +123,6 @@ static void test_bad_inputs_are_named(void **unused)
 
 static void test_bad_shapes_are_named(void **unused)
 {
-    (void)unused;
     scene s;
     scene_init(&s);
     static const int64_t shapes[][2] = {{N, 2}, {-1, 1}, {N, 0}, {N, INT64_MAX}, {2, N}};
@@ -175,7 +173,6 @@ static void test_bad_shapes_are_named(void **unused)
  * also when nothing is trained. */
 static void test_overflow_is_named(void **unused)
 {
-    (void)unused;
     scene s;
     scene_init(&s);
     static const float far[N] = {-3, -200, -200, -200, -200}, ones[N] = {1, 1, 1, 1, 1};
@@ -201,7 +198,6 @@ static void test_overflow_is_named(void **unused)
  * between. */
 static void test_crossed_clips_are_named(void **unused)
 {
-    (void)unused;
     scene s;
     scene_init(&s);
     static const float low[N] = {0.8f, 0.8f, 1.5f, 0.8f, 0.8f};
@@ -226,7 +222,6 @@ static void test_crossed_clips_are_named(void **unused)
 
 static void test_bad_tokens_are_named(void **unused)
 {
-    (void)unused;
     scene s;
     scene_init(&s);
     static int32_t many[600];

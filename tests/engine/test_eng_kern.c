@@ -17,7 +17,6 @@ static uint16_t half[MAX_PANELS * MAX_K * ENG_LANES];
 
 static int set_up(void **unused)
 {
-    (void)unused;
     eng_rng rng;
     eng_rng_init(&rng, 1, 1);
     for (size_t i = 0; i < TK_ARRAY_LEN(a); i++) {
@@ -82,7 +81,6 @@ static void check_tile(const eng_kern *kern)
 
 static void test_tile_values(void **unused)
 {
-    (void)unused;
     each_table(check_tile);
 }
 
@@ -138,7 +136,6 @@ static void check_chain(const eng_kern *kern)
 
 static void test_chain_is_one(void **unused)
 {
-    (void)unused;
     each_table(check_chain);
 }
 
@@ -173,7 +170,6 @@ static void check_rows_same(const eng_kern *kern)
 
 static void test_row_operations_agree(void **unused)
 {
-    (void)unused;
     each_table(check_rows_same);
 }
 
@@ -190,7 +186,6 @@ static void check_sum_order(const eng_kern *kern)
 
 static void test_sums_ignore_padding(void **unused)
 {
-    (void)unused;
     each_table(check_sum_order);
 }
 
@@ -212,7 +207,6 @@ static void check_exp(const eng_kern *kern)
 
 static void test_exp_error(void **unused)
 {
-    (void)unused;
     each_table(check_exp);
 }
 

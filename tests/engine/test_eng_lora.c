@@ -4,7 +4,6 @@
 /* A fresh adapter changes nothing: two seeds, one loss; A differs, B is zero. */
 static void test_fresh_adapters(void **unused)
 {
-    (void)unused;
     scene s;
     scene_init(&s);
     eng_array inputs[] = {ints("target_tokens", targets, N),
@@ -48,7 +47,6 @@ static void test_fresh_adapters(void **unused)
 /* Parameters per rank as the table of modules says, and impossible configurations. */
 static void test_lora_modules(void **unused)
 {
-    (void)unused;
     scene s;
     scene_init(&s);
     const tiny_spec *t = &tiny_llama;
@@ -95,7 +93,6 @@ static void test_lora_modules(void **unused)
  * trained itself. It outlives the adapter; the last owner frees it. */
 static void test_snapshot(void **unused)
 {
-    (void)unused;
     scene s;
     scene_init(&s);
     eng_array inputs[] = {ints("target_tokens", targets, N),
@@ -134,7 +131,6 @@ static void test_snapshot(void **unused)
 /* What could only be sampled from in vain is not copied. */
 static void test_snapshot_of_nan(void **unused)
 {
-    (void)unused;
     scene s;
     scene_init(&s);
     eng_adapter *frozen = NULL;

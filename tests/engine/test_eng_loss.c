@@ -66,7 +66,6 @@ static void near_to(double have, double want)
 
 static void test_loss_goldens(void **unused)
 {
-    (void)unused;
     for (size_t g = 0; g < TK_ARRAY_LEN(goldens); g++) {
         const golden *want = &goldens[g];
         const eng_loss *loss = eng_loss_find(tk_str_of(want->loss));
@@ -94,7 +93,6 @@ static void test_loss_goldens(void **unused)
 /* At ratio 1 (the first on-policy step) the gradient passes, also on the border. */
 static void test_ppo_passes_gradient_inside(void **unused)
 {
-    (void)unused;
     const eng_loss *loss = eng_loss_find(TK_STR("ppo"));
     eng_loss_token token = {
         .logprob = -1, .reference = -1, .advantage = 3, .low = 0.8, .high = 1.2};
@@ -106,7 +104,6 @@ static void test_ppo_passes_gradient_inside(void **unused)
 /* A sentinel reference with advantage 0 gives neither infinity nor NaN. */
 static void test_zero_advantage_is_skipped(void **unused)
 {
-    (void)unused;
     static const char *const names[] = {"importance_sampling", "ppo", "cispo"};
     for (size_t i = 0; i < TK_ARRAY_LEN(names); i++) {
         eng_loss_token token = {.logprob = -1, .reference = -99999, .high = 4};
@@ -129,7 +126,6 @@ static void refused(const char *name, const char *key, double value)
 
 static void test_settings_refused_by_name(void **unused)
 {
-    (void)unused;
     refused("cross_entropy", "beta", 1);
     refused("importance_sampling", "clip_low_threshold", 1);
     refused("ppo", "beta", 1);

@@ -170,7 +170,6 @@ static void check_outer(scene *s)
 
 static void test_products(void **unused)
 {
-    (void)unused;
     static const char *const names[] = {"generic", "avx2", "neon"};
     static const unsigned threads[] = {1, 2, 7};
     for (size_t i = 0; i < TK_ARRAY_LEN(names) * TK_ARRAY_LEN(threads) * 2; i++) {
@@ -187,7 +186,6 @@ static void test_products(void **unused)
 /* More outputs than are transposed at a time: the chain over them is not broken. */
 static void test_back_over_many_outputs(void **unused)
 {
-    (void)unused;
     enum { MANY = 1100, INPUTS = 5, ROWS_HERE = 8 };
     static float rows[MANY * INPUTS], y[ROWS_HERE * MANY], out[ROWS_HERE * INPUTS];
     eng_pool *pool = NULL;
@@ -215,7 +213,6 @@ static void test_back_over_many_outputs(void **unused)
 
 static void test_unpack_inverts_pack(void **unused)
 {
-    (void)unused;
     for (size_t bf16 = 0; bf16 < 2; bf16++) {
         scene *s = scene_new(1, bf16 == 1);
         float back[N * K];

@@ -17,7 +17,6 @@ static void near_to(double have, double want, double bar)
 
 static void test_exp_log_pow(void **unused)
 {
-    (void)unused;
     for (double x = -707.9; x < 708.9; x += 0.371) {
         near_to(eng_exp(x), exp(x), 4e-16 * 4);
     }
@@ -37,7 +36,6 @@ static void test_exp_log_pow(void **unused)
 
 static void test_sincos(void **unused)
 {
-    (void)unused;
     for (double x = -20; x < 1e6; x = x < 100 ? x + 0.0137 : x * 1.0007) {
         double s, c;
         eng_sincos(x, &s, &c);
@@ -47,7 +45,6 @@ static void test_sincos(void **unused)
 
 static void test_stored_formats(void **unused)
 {
-    (void)unused;
     for (uint32_t bits = 0; bits < 0x10000; bits++) {
         float wide = eng_bf16_to_f32((uint16_t)bits);
         if (wide == wide) {
@@ -75,7 +72,6 @@ static void test_stored_formats(void **unused)
 /* Initial weights and sampling depend on these numbers: they may never change. */
 static void test_generator_is_frozen(void **unused)
 {
-    (void)unused;
     eng_rng rng;
     eng_rng_init(&rng, 0, 0);
     uint64_t first = eng_rng_next(&rng);

@@ -15,14 +15,12 @@ static eng_pool *pool;
 
 static int set_up(void **unused)
 {
-    (void)unused;
     tk_err err = TK_ERR_INIT;
     return eng_pool_new(&pool, 2, &err) == TINKC_OK ? 0 : -1;
 }
 
 static int tear_down(void **unused)
 {
-    (void)unused;
     eng_pool_free(pool);
     return 0;
 }
@@ -49,7 +47,6 @@ static void logits_of(eng_model *model, float *out)
 
 static void test_info(void **unused)
 {
-    (void)unused;
     tiny_files files;
     tiny_files_init(&files, &tiny_qwen2);
     eng_model *model = tiny_open(pool, &files);
@@ -89,7 +86,6 @@ static bool open_directory(void *user)
 
 static void test_directory_equals_memory(void **unused)
 {
-    (void)unused;
     char directory[] = "/tmp/eng-model-XXXXXX";
     assert_non_null(mkdtemp(directory));
     tiny_files files;
@@ -125,7 +121,6 @@ static void test_directory_equals_memory(void **unused)
 /* bf16 weights give exactly what the same numbers stored as f32 give. */
 static void test_bf16_equals_widened(void **unused)
 {
-    (void)unused;
     tiny_spec spec = tiny_qwen3;
     spec.bf16 = true;
     tiny_files files, wide;
@@ -191,7 +186,6 @@ static void refused(const tiny_spec *spec, const char *from, const char *to,
 
 static void test_wrong_tensors_are_named(void **unused)
 {
-    (void)unused;
     refused(&tiny_llama, "layers.1.mlp.up_proj", "layers.1.mlp.xx_proj", TINKC_E_DECODE,
             "layers.1.mlp.up_proj.weight is missing");
     refused(&tiny_llama, "lm_head.weight", "lm_head.weighs", TINKC_E_DECODE,
@@ -208,7 +202,6 @@ static void test_wrong_tensors_are_named(void **unused)
 
 static void test_bad_numbers_are_named(void **unused)
 {
-    (void)unused;
     static const float bad[] = {NAN, INFINITY, -INFINITY};
     for (size_t i = 0; i < TK_ARRAY_LEN(bad); i++) {
         tiny_files files;
@@ -246,7 +239,6 @@ static bool scenario(void *user)
 
 static void test_allocation_failures(void **unused)
 {
-    (void)unused;
     tiny_files files;
     tiny_files_init(&files, &tiny_qwen3);
     assert_true(failmem_sweep(scenario, &files, 1) > 10);

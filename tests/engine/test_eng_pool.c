@@ -28,7 +28,6 @@ static void mark(void *user, size_t begin, size_t end, void *scratch)
 
 static void test_every_unit_once(void **unused)
 {
-    (void)unused;
     static const unsigned threads[] = {1, 2, 3, 7};
     static const size_t units[] = {0, 1, 2, 3, 6, 7, 8, 100, UNITS};
     for (size_t t = 0; t < TK_ARRAY_LEN(threads); t++) {
@@ -77,7 +76,6 @@ static void meet(void *user, size_t begin, size_t end, void *scratch)
 
 static void test_scratch(void **unused)
 {
-    (void)unused;
     eng_pool *pool = NULL;
     tk_err err = TK_ERR_INIT;
     static marks m;

@@ -36,7 +36,6 @@ static void check(double theta, size_t d, double factor, const golden *want, siz
 
 static void test_llama3_frequencies(void **unused)
 {
-    (void)unused;
     static const golden small[] = {
         {14, 0.00321144599, 0.00321144599},   {15, 0.00213111954, 0.00129054793},
         {16, 0.00141421356, 0.000429556797},  {17, 0.00093847387, 9.7082878e-05},
@@ -51,7 +50,6 @@ static void test_llama3_frequencies(void **unused)
 
 static void test_rotation(void **unused)
 {
-    (void)unused;
     float freq[2] = {1.0f, 0.01f}, cosine[6], sine[6];
     eng_rope_table(cosine, sine, freq, 2, 3);
     float x[8] = {1, 2, 3, 4, -1, 0.5f, 0, 2}, kept[8];

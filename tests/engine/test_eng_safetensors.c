@@ -56,7 +56,6 @@ static void check_sample(const eng_st *st)
 
 static void test_round_trip(void **unused)
 {
-    (void)unused;
     tk_buf bytes;
     tk_err err = TK_ERR_INIT;
     eng_st *st = NULL;
@@ -73,7 +72,6 @@ static void test_round_trip(void **unused)
 /* Cut at every byte of the header and of the data: an error, never a crash. */
 static void test_truncated(void **unused)
 {
-    (void)unused;
     tk_buf bytes;
     put_sample(&bytes);
     for (size_t n = 0; n < bytes.n; n++) {
@@ -145,7 +143,6 @@ static tinkc_code open_header(const char *header, uint64_t length, eng_st **out,
 
 static void test_lies(void **unused)
 {
-    (void)unused;
     for (size_t i = 0; i < TK_ARRAY_LEN(lies); i++) {
         tk_err err = TK_ERR_INIT;
         eng_st *st = NULL;
@@ -165,7 +162,6 @@ static void test_lies(void **unused)
 /* Types that we do not read may be in the file; only using them is an error. */
 static void test_unknown_types_are_listed(void **unused)
 {
-    (void)unused;
     static const char *const headers[] = {
         "{\"a\":{\"dtype\":\"I64\",\"shape\":[1],\"data_offsets\":[0,8]}}",
         "{\"a\":{\"dtype\":\"F8_E4M3\",\"shape\":[8],\"data_offsets\":[0,8]}}"};
@@ -238,7 +234,6 @@ static tinkc_code open_with_index(const char *directory, const char *index, eng_
 
 static void test_shards(void **unused)
 {
-    (void)unused;
     char template[] = "/tmp/eng-st-XXXXXX";
     char *directory = new_directory(template);
     eng_st *st = NULL;
@@ -289,7 +284,6 @@ static void test_shards(void **unused)
  * proportion to its length. In proportion to the square it would take minutes. */
 static void test_long_index(void **unused)
 {
-    (void)unused;
     char template[] = "/tmp/eng-st-XXXXXX";
     char *directory = new_directory(template);
     eng_st *st = NULL;
@@ -313,7 +307,6 @@ static void test_long_index(void **unused)
 
 static void test_single_file_wins(void **unused)
 {
-    (void)unused;
     char template[] = "/tmp/eng-st-XXXXXX";
     char *directory = new_directory(template);
     tk_buf bytes;
@@ -333,7 +326,6 @@ static void test_single_file_wins(void **unused)
 /* A FIFO that nobody writes to is refused, not waited for. */
 static void test_fifo(void **unused)
 {
-    (void)unused;
     char template[] = "/tmp/eng-st-XXXXXX", path[512];
     char *directory = new_directory(template);
     tk_err err = TK_ERR_INIT;
@@ -363,7 +355,6 @@ static bool scenario(void *user)
 
 static void test_allocation_failures(void **unused)
 {
-    (void)unused;
     tk_buf bytes;
     put_sample(&bytes);
     assert_true(failmem_sweep(scenario, &bytes, 1) > 0);

@@ -289,9 +289,6 @@ typedef struct meddler {
 static void meddle_token(void *user, size_t sample, int32_t token, float logprob)
 {
     meddler *m = user;
-    (void)sample;
-    (void)token;
-    (void)logprob;
     if (++m->tokens == 3) {
         eng_sampler_cancel(m->s->sampler, m->victim);
     }
@@ -300,8 +297,6 @@ static void meddle_token(void *user, size_t sample, int32_t token, float logprob
 static void meddle_done(void *user, const eng_sample_result *result, const tk_err *err)
 {
     meddler *m = user;
-    (void)result;
-    (void)err;
     m->done++;
     m->step_code = eng_sampler_step(m->s->sampler, NULL);
     if (m->victim != 0) {
@@ -437,7 +432,6 @@ static bool scenario(void *user)
  * halves), and then the results must be the same. */
 static void test_allocation_sweep(void **unused)
 {
-    (void)unused;
     static small t;
     static int32_t prompts[3][90], stop = 49;
     tiny_files_init(&t.files, &tiny_llama);

@@ -19,7 +19,6 @@ typedef struct fixture {
 static bool letters(void *user, int32_t token, tk_str *out)
 {
     static const char alphabet[] = "defghijklmnopqrstuvwxyzDEFGHIJKLMNOPQRSTUVWXYZ0123";
-    (void)user;
     *out = token == 5 ? TK_STR("ab") : token == 6 ? TK_STR("bc") : TK_STR("?");
     if (token != 5 && token != 6 && token < 49) {
         *out = (tk_str){&alphabet[token], 1};

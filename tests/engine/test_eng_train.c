@@ -6,7 +6,6 @@
 
 static void test_cross_entropy_outputs(void **unused)
 {
-    (void)unused;
     scene s;
     scene_init(&s);
     eng_array inputs[] = {ints("target_tokens", targets, N),
@@ -38,7 +37,6 @@ static void test_cross_entropy_outputs(void **unused)
 /* Without weights each token counts 1; strict mode wants them. */
 static void test_missing_weights(void **unused)
 {
-    (void)unused;
     scene s;
     scene_init(&s);
     eng_array inputs[] = {ints("target_tokens", targets, N)};
@@ -55,7 +53,6 @@ static void test_missing_weights(void **unused)
 /* forward_only gives the same outputs and leaves gradients as they are. */
 static void test_forward_only(void **unused)
 {
-    (void)unused;
     scene s;
     scene_init(&s);
     eng_array inputs[] = {ints("target_tokens", targets, N),
@@ -84,7 +81,6 @@ static void test_forward_only(void **unused)
 /* Weights of zero are an exact no-op for the gradient. */
 static void test_zero_weights(void **unused)
 {
-    (void)unused;
     scene s;
     scene_init(&s);
     eng_array inputs[] = {ints("target_tokens", targets, N),
@@ -105,7 +101,6 @@ static void test_zero_weights(void **unused)
 /* Two targets per token: values, and the same from CSR with zero fill. */
 static void test_two_dimensional_targets(void **unused)
 {
-    (void)unused;
     scene s;
     scene_init(&s);
     static const int64_t wide[N * 2] = {7, 3, 0, 3, 9, 0, 0, 0, 5, 5};
@@ -152,7 +147,6 @@ static void test_two_dimensional_targets(void **unused)
 
 static void test_ppo_metrics(void **unused)
 {
-    (void)unused;
     scene s;
     scene_init(&s);
     eng_array inputs[] = {ints("target_tokens", targets, N),
@@ -184,7 +178,6 @@ static void test_ppo_metrics(void **unused)
 /* Clip bounds per token rule over the settings. */
 static void test_clip_per_token(void **unused)
 {
-    (void)unused;
     scene s;
     scene_init(&s);
     static const float low[N] = {0}, high[N] = {0};
@@ -204,7 +197,6 @@ static void test_clip_per_token(void **unused)
 /* A request that fails in its last datum leaves the gradients of earlier calls alone. */
 static void test_failure_is_undone(void **unused)
 {
-    (void)unused;
     scene s;
     scene_init(&s);
     eng_array good[] = {ints("target_tokens", targets, N),
@@ -270,7 +262,6 @@ static bool scenario(void *user)
 
 static void test_allocation_failures(void **unused)
 {
-    (void)unused;
     tiny_files files;
     tiny_files_init(&files, &tiny_qwen3);
     assert_true(failmem_sweep(scenario, &files, 1) > 10);

@@ -78,7 +78,6 @@ static void expect_same_grads(const scene *s)
 
 static void on_done(void *user, const eng_sample_result *result, const tk_err *err)
 {
-    (void)err;
     assert_non_null(result);
     ++*(size_t *)user;
 }
@@ -105,7 +104,6 @@ static eng_sampler *open_sampler(scene *s, size_t *done)
 
 static void test_pieces_are_the_whole(void **state)
 {
-    (void)state;
     static scene s;
     tk_err err = TK_ERR_INIT;
     eng_result *whole = NULL, *pieces = NULL;
@@ -139,7 +137,6 @@ static void test_pieces_are_the_whole(void **state)
 /* Given up in the middle, once without and once with gradients from before. */
 static void test_given_up_leaves_no_trace(void **state)
 {
-    (void)state;
     static scene s;
     tk_err err = TK_ERR_INIT;
     open_scene(&s);

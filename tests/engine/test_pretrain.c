@@ -68,7 +68,6 @@ static double train(scene *s, size_t steps)
 
 static void test_pretrain_learns(void **unused)
 {
-    (void)unused;
     scene s;
     scene_init(&s);
     double first = train(&s, 1);
@@ -95,7 +94,6 @@ static void remove_file(const char *directory, const char *name)
 
 static void test_pretrain_resumes(void **unused)
 {
-    (void)unused;
     char directory[256];
     make_directory(directory, sizeof(directory));
     char *path = tk_file_join(directory, "c");
@@ -134,7 +132,6 @@ static void test_pretrain_resumes(void **unused)
 /* The exported file holds the weights rounded to bf16, nothing else changed. */
 static void test_pretrain_exports(void **unused)
 {
-    (void)unused;
     char directory[256];
     make_directory(directory, sizeof(directory));
     tk_err err = TK_ERR_INIT;
@@ -165,7 +162,6 @@ static void test_pretrain_exports(void **unused)
 /* A text that is too short for a sequence is refused; one that just fits begins again. */
 static void test_pretrain_text(void **unused)
 {
-    (void)unused;
     char directory[256];
     make_directory(directory, sizeof(directory));
     char *path = tk_file_join(directory, "t");

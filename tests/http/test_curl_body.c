@@ -6,7 +6,6 @@
 
 static void test_curl_response_cap(void **unused)
 {
-    (void)unused;
     curlfix f;
     curlfix_open(&f, NULL);
     fakeapi_default(f.api, "GET", "/x", &fakeapi_json("0123456789"));
@@ -25,7 +24,6 @@ static void test_curl_response_cap(void **unused)
 static tk_http_flow take_piece(tk_http_request *request, const char *bytes, size_t n)
 {
     curlfix_probe *p = request->user;
-    (void)bytes;
     p->streamed += n;
     return p->streamed < 6 ? TK_HTTP_TAKE : TK_HTTP_STOP;
 }
@@ -33,7 +31,6 @@ static tk_http_flow take_piece(tk_http_request *request, const char *bytes, size
 /* Streaming hands over pieces of a 2xx body; an error body is collected as usual. */
 static void test_curl_streaming(void **unused)
 {
-    (void)unused;
     curlfix f;
     curlfix_open(&f, NULL);
     fakeapi_reply(f.api, "GET", "/x", &fakeapi_json("12345"));
@@ -99,7 +96,6 @@ static bool has_paused_or_ended(void *user)
 /* a reader that pauses gets every byte once, in order; the head comes first. */
 static void test_curl_pause(void **unused)
 {
-    (void)unused;
     enum { SIZE = 300000 };
     curlfix f;
     curlfix_open(&f, NULL);
@@ -135,7 +131,6 @@ static void test_curl_pause(void **unused)
 
 static size_t make_body(tk_http_request *request, uint64_t offset, char *p, size_t n)
 {
-    (void)request;
     for (size_t i = 0; i < n; i++) {
         p[i] = (char)('a' + (offset + i) % 26);
     }
@@ -151,7 +146,6 @@ static size_t fail_body(tk_http_request *request, uint64_t offset, char *p, size
 /* a body that is read piece by piece; one that fails ends the transfer. */
 static void test_curl_read_body(void **unused)
 {
-    (void)unused;
     enum { SIZE = 100000 };
     static const tk_http_method methods[] = {TK_HTTP_POST, TK_HTTP_PUT, TK_HTTP_PATCH};
     curlfix f;

@@ -159,7 +159,6 @@ static void expect_trust(fixture *f, const tk_curl_options *options, const char 
  * not know ours. Nothing is sent to a server that is not trusted. */
 static void test_tls_trust(void **unused)
 {
-    (void)unused;
     fixture f, other;
     open_fixture(&f, &(fakefront_options){.talk = FAKEFRONT_HTTP2});
     open_fixture(&other, &(fakefront_options){.talk = FAKEFRONT_HTTP2});
@@ -175,7 +174,6 @@ static void test_tls_trust(void **unused)
 
 static void test_tls_bad_certificates(void **unused)
 {
-    (void)unused;
     static const struct {
         fakefront_cert cert;
         const char *problem;
@@ -192,7 +190,6 @@ static void test_tls_bad_certificates(void **unused)
 
 static void test_tls_client_certificate(void **unused)
 {
-    (void)unused;
     fixture f;
     probe p;
     open_fixture(&f, &(fakefront_options){.wants_client = true});
@@ -212,7 +209,6 @@ static void test_tls_client_certificate(void **unused)
 /* HTTP/2 where the server agrees, HTTP/1.1 where it does not or a group asks for it. */
 static void test_tls_protocol(void **unused)
 {
-    (void)unused;
     static const struct {
         fakefront_talk talk;
         tk_curl_protocol train;
@@ -269,7 +265,6 @@ static void burst(tk_http_group group, size_t n, size_t streams, size_t connecti
 
 static void test_tls_streams_per_connection(void **unused)
 {
-    (void)unused;
     burst(TK_HTTP_SAMPLE, 50, 50, 1);
     burst(TK_HTTP_FUTURES, BURST, 50, 3);
     burst(TK_HTTP_TRAIN, 8, 1, 8);
@@ -278,7 +273,6 @@ static void test_tls_streams_per_connection(void **unused)
 /* A limit of connections holds: the others wait until one is free. */
 static void test_tls_limits(void **unused)
 {
-    (void)unused;
     static probe probes[8];
     fixture f;
     open_fixture(&f, &(fakefront_options){.talk = FAKEFRONT_HTTP2});
@@ -303,7 +297,6 @@ static void test_tls_limits(void **unused)
 
 static void test_tls_groups_are_apart(void **unused)
 {
-    (void)unused;
     fixture f;
     size_t numbers[TK_HTTP_GROUPS];
     open_fixture(&f, &(fakefront_options){.talk = FAKEFRONT_HTTP2});
@@ -332,7 +325,6 @@ static void test_tls_groups_are_apart(void **unused)
  * themselves. SIGPIPE has its default action: a peer that hangs up must not end us. */
 static void test_tls_fallback(void **unused)
 {
-    (void)unused;
     static const fakefront_talk talks[] = {FAKEFRONT_GARBAGE, FAKEFRONT_GOAWAY,
                                            FAKEFRONT_HANG_UP};
     (void)signal(SIGPIPE, SIG_DFL);
@@ -366,7 +358,6 @@ static void test_tls_fallback(void **unused)
 /* One request whose stream was reset does not speak against HTTP/2 as such. */
 static void test_tls_reset_stream(void **unused)
 {
-    (void)unused;
     fixture f;
     probe p;
     open_fixture(&f, &(fakefront_options){.talk = FAKEFRONT_HTTP2});

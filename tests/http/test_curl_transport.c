@@ -52,7 +52,6 @@ static void send_row(curlfix *f, const method_row *row)
 /* Handles are used again: what one request was leaves no trace on the next. */
 static void test_curl_methods_and_bodies(void **unused)
 {
-    (void)unused;
     curlfix f;
     curlfix_open(&f, NULL);
     fakeapi_default(f.api, "*", "/x",
@@ -70,7 +69,6 @@ static void test_curl_methods_and_bodies(void **unused)
 /* The same of its options: redirects, a deadline, a failure. */
 static void test_curl_handles_forget(void **unused)
 {
-    (void)unused;
     curlfix f;
     curlfix_probe p;
     curlfix_open(&f, NULL);
@@ -103,7 +101,6 @@ static void test_curl_handles_forget(void **unused)
 /* each way of having no response, by name. */
 static void test_curl_failures(void **unused)
 {
-    (void)unused;
     static const struct {
         fakeapi_fault fault;
         tk_http_failure failure;
@@ -146,7 +143,6 @@ static int close_port(int *port)
 
 static void test_curl_refused_and_unknown_host(void **unused)
 {
-    (void)unused;
     curlfix f;
     curlfix_open(&f, &(tk_curl_options){.proxy = ""});
     curlfix_probe p;
@@ -167,7 +163,6 @@ static void test_curl_refused_and_unknown_host(void **unused)
 /* M-033. */
 static void test_curl_redirects(void **unused)
 {
-    (void)unused;
     curlfix f;
     curlfix_open(&f, NULL);
     fakeapi_default(f.api, "GET", "/from",
@@ -188,7 +183,6 @@ static void test_curl_redirects(void **unused)
 /* groups do not share connections; A-101: the session's is reused. */
 static void test_curl_groups_are_apart(void **unused)
 {
-    (void)unused;
     curlfix f;
     curlfix_open(&f, NULL);
     fakeapi_default(f.api, "POST", "/x", &fakeapi_json("{}"));
@@ -211,7 +205,6 @@ static void test_curl_groups_are_apart(void **unused)
 /* A bare 400 asks for a new connection (docs/protocol.md §5.2). */
 static void test_curl_fresh_connection(void **unused)
 {
-    (void)unused;
     curlfix f;
     curlfix_open(&f, NULL);
     fakeapi_default(f.api, "POST", "/x", &fakeapi_json("{}"));
@@ -228,7 +221,6 @@ static void test_curl_fresh_connection(void **unused)
 /* a limit on a group's connections holds. */
 static void test_curl_connection_limit(void **unused)
 {
-    (void)unused;
     tk_curl_options options = {0};
     options.max_connections[TK_HTTP_TRAIN] = 1;
     curlfix f;
@@ -248,7 +240,6 @@ static void test_curl_connection_limit(void **unused)
 
 static void test_curl_submit_inside_done(void **unused)
 {
-    (void)unused;
     curlfix f;
     curlfix_open(&f, NULL);
     fakeapi_default(f.api, "POST", "/x", &fakeapi_json("{}"));
@@ -272,7 +263,6 @@ static bool are_parked(void *gate)
 /* Many parked requests over several shards; cancel ends one at once, close the others. */
 static void test_curl_cancel_and_close(void **unused)
 {
-    (void)unused;
     curlfix f;
     curlfix_open(&f, NULL);
     assert_true(fakeapi_allow_files(1200));
@@ -304,7 +294,6 @@ static void test_curl_cancel_and_close(void **unused)
 /* A full file table is waited out, not reported. */
 static void test_curl_waits_for_descriptors(void **unused)
 {
-    (void)unused;
     curlfix f;
     curlfix_open(&f, NULL);
     fakeapi_default(f.api, "POST", "/x", &fakeapi_json("{}"));
@@ -359,7 +348,6 @@ static bool sweep_once(void *user)
 
 static void test_curl_allocation_sweep(void **unused)
 {
-    (void)unused;
     curlfix f = {.api = fakeapi_start()};
     fakeapi_default(f.api, "POST", "/x", &fakeapi_json("{}"));
     assert_true(failmem_sweep(sweep_once, &f, 1) > 3);

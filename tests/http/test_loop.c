@@ -18,7 +18,6 @@ typedef struct null_transport {
 static tinkc_code null_submit(tk_transport *transport, tk_http_request *request,
                               tk_err *err)
 {
-    (void)err;
     ((null_transport *)(void *)transport)->request = request;
     return TINKC_OK;
 }
@@ -35,25 +34,21 @@ static void end_request(null_transport *transport)
 
 static void null_cancel(tk_transport *transport, tk_http_request *request)
 {
-    (void)request;
     end_request((null_transport *)(void *)transport);
 }
 
 static int null_fd(tk_transport *transport)
 {
-    (void)transport;
     return -1;
 }
 
 static int64_t null_deadline(tk_transport *transport)
 {
-    (void)transport;
     return INT64_MAX;
 }
 
 static void null_process(tk_transport *transport)
 {
-    (void)transport;
 }
 
 static void null_close(tk_transport *transport)
@@ -65,8 +60,6 @@ static void null_close(tk_transport *transport)
 
 static void null_resume(tk_transport *transport, tk_http_request *request)
 {
-    (void)transport;
-    (void)request;
 }
 
 static const tk_transport_ops null_ops = {null_submit, null_cancel,   null_resume,
@@ -116,7 +109,6 @@ static void post_all(void *user)
  * what is left. */
 static void test_loop_tasks_from_threads(void **unused)
 {
-    (void)unused;
     static poster posters[4];
     null_transport transport;
     atomic_int count = 0;
@@ -144,7 +136,6 @@ static void test_loop_tasks_from_threads(void **unused)
  * works then. The wait is far longer than any test. */
 static void test_loop_drive(void **unused)
 {
-    (void)unused;
     null_transport transport;
     atomic_int count = 0;
     tk_loop *loop = open_loop(&transport, &tk_clock_real, false);
@@ -194,7 +185,6 @@ static void run_late(tk_task *task)
  * last one. */
 static void test_loop_later(void **unused)
 {
-    (void)unused;
     null_transport transport;
     tk_loop *loop = open_loop(&transport, &tk_clock_real, false);
     late_task task = {{{0}, run_first}, {{0}, run_late}, {{0}, NULL}, loop, "", 0};
@@ -211,7 +201,6 @@ static void test_loop_later(void **unused)
 
 static void test_loop_process_belongs_to_one(void **unused)
 {
-    (void)unused;
     null_transport transport;
     tk_err err = TK_ERR_INIT;
     tk_loop *loop = open_loop(&transport, &tk_clock_real, true);
@@ -243,7 +232,6 @@ static void note(tk_timer *timer)
 /* with a fake clock nothing fires before its time, and all in order. */
 static void test_loop_timers(void **unused)
 {
-    (void)unused;
     fakeclock clock;
     fakeclock_init(&clock);
     null_transport transport;
@@ -297,7 +285,6 @@ static void read_deadline(void *user)
 /* Any thread may ask for the deadline while another one is in process(). For TSan. */
 static void test_loop_deadline_from_a_thread(void **unused)
 {
-    (void)unused;
     fakeclock clock;
     fakeclock_init(&clock);
     null_transport transport;
@@ -324,7 +311,6 @@ static void test_loop_deadline_from_a_thread(void **unused)
 
 static void test_loop_timer_repeats(void **unused)
 {
-    (void)unused;
     fakeclock clock;
     fakeclock_init(&clock);
     null_transport transport;
@@ -354,7 +340,6 @@ typedef struct closing {
 
 static void never(tk_timer *timer)
 {
-    (void)timer;
     fail_msg("a timer fired after the end");
 }
 
@@ -372,7 +357,6 @@ static void try_again(tk_http_request *request, const tk_http_response *response
 /* */
 static void test_loop_close_cancels(void **unused)
 {
-    (void)unused;
     null_transport transport;
     tk_loop *loop = open_loop(&transport, &tk_clock_real, false);
     closing c = {.loop = loop, .request = {.done = try_again}};
@@ -386,7 +370,6 @@ static void test_loop_close_cancels(void **unused)
 
 static bool sweep_once(void *user)
 {
-    (void)user;
     null_transport transport = {.base = {&null_ops}};
     tk_loop *loop = NULL;
     tk_loop_options options = {
@@ -400,7 +383,6 @@ static bool sweep_once(void *user)
 
 static void test_loop_allocation_sweep(void **unused)
 {
-    (void)unused;
     assert_true(failmem_sweep(sweep_once, NULL, 1) > 0);
 }
 

@@ -5,13 +5,11 @@
 
 static uint64_t no_jitter(void *user)
 {
-    (void)user;
     return 0;
 }
 
 static uint64_t most_jitter(void *user)
 {
-    (void)user;
     return UINT64_MAX;
 }
 
@@ -51,7 +49,6 @@ static int64_t l1(tk_retry_outcome outcome, int retries, int max)
 /* L1 row "2xx". */
 static void test_retry_l1_success(void **unused)
 {
-    (void)unused;
     for (int status = 200; status <= 299; status++) {
         assert_int_equal(l1(status_of(status), 0, 10), -1);
     }
@@ -60,7 +57,6 @@ static void test_retry_l1_success(void **unused)
 /* What is not transient is final at once. */
 static void test_retry_l1_final(void **unused)
 {
-    (void)unused;
     assert_int_equal(l1(status_of(404), 0, 10), -2);
     assert_int_equal(l1(status_of(503), 0, 10), 500);
     assert_int_equal(l1(no_response(true), 0, 10), 500);
@@ -70,7 +66,6 @@ static void test_retry_l1_final(void **unused)
 /* x-should-retry rules over the table. */
 static void test_retry_l1_should_retry(void **unused)
 {
-    (void)unused;
     tk_retry_outcome outcome = status_of(400);
     outcome.should_retry = 1;
     assert_int_equal(l1(outcome, 0, 10), 500);
@@ -81,7 +76,6 @@ static void test_retry_l1_should_retry(void **unused)
 
 static void test_retry_l1_exhausted(void **unused)
 {
-    (void)unused;
     assert_int_equal(l1(status_of(500), 9, 10), 10000);
     assert_int_equal(l1(status_of(500), 10, 10), -2);
     assert_int_equal(l1(status_of(500), 0, 0), -2);
@@ -90,7 +84,6 @@ static void test_retry_l1_exhausted(void **unused)
 /* 0.5, 1, 2, 4, 8, 10, 10 s, reduced by up to a quarter. */
 static void test_retry_l1_delays(void **unused)
 {
-    (void)unused;
     static const int64_t full[] = {500, 1000, 2000, 4000, 8000, 10000, 10000};
     for (int i = 0; i < (int)TK_ARRAY_LEN(full); i++) {
         assert_int_equal(l1(status_of(500), i, 10), full[i]);
@@ -106,7 +99,6 @@ static void test_retry_l1_delays(void **unused)
  * after that the plain delays go on. */
 static void test_retry_l1_hints(void **unused)
 {
-    (void)unused;
     static const struct {
         int64_t hint, left, delay;
     } rows[] = {{1500, INT64_MAX, 1500},
@@ -132,7 +124,6 @@ static void test_retry_l1_hints(void **unused)
 /* The same one layer up, where the total time ends the call. */
 static void test_retry_l2_hints(void **unused)
 {
-    (void)unused;
     static const struct {
         int64_t hint, budget, delay;
     } rows[] = {{11000, 300000, 11000},        {1, 300000, 1},
@@ -154,7 +145,6 @@ static void test_retry_l2_hints(void **unused)
  * once the budget is used up it stays a 400. The connection goes in both cases. */
 static void test_retry_pool_budget(void **unused)
 {
-    (void)unused;
     tk_retry_pool pool = {TK_RETRY_POOL_BUDGET};
     bool replace;
     for (int i = 0; i < 16; i++) {
@@ -186,7 +176,6 @@ static void test_retry_pool_budget(void **unused)
 /* L2: 1, 2, 4, 8, 16, 30, 30 s, until 5 minutes have passed since the first attempt. */
 static void test_retry_l2_delays(void **unused)
 {
-    (void)unused;
     static const int64_t delays[] = {1000, 2000, 4000, 8000, 16000, 30000, 30000};
     tk_retry_l2_state state = {.budget_ms = 300000, .started_ms = 7000};
     tk_retry_outcome outcome = status_of(503);
@@ -203,7 +192,6 @@ static void test_retry_l2_delays(void **unused)
 
 static void test_retry_l2_rows(void **unused)
 {
-    (void)unused;
     for (int status = 200; status <= 599; status++) {
         tk_retry_l2_state state = {.budget_ms = 300000};
         tk_retry_outcome outcome = status_of(status);
@@ -223,7 +211,6 @@ static void test_retry_l2_rows(void **unused)
  * minutes. */
 static void test_retry_l2_billing(void **unused)
 {
-    (void)unused;
     tk_retry_l2_state state = {.budget_ms = 300000};
     tk_retry_outcome outcome = status_of(402);
     assert_int_equal(tk_retry_l2(&state, &outcome, true, 400000).delay_ms, 5000);
@@ -234,7 +221,6 @@ static void test_retry_l2_billing(void **unused)
 /* §5.5 (1)-(4). */
 static void test_retry_billing_window(void **unused)
 {
-    (void)unused;
     tk_retry_billing billing = {.max_pause_ms = 3600000};
     bool log_now;
     assert_true(tk_retry_billing_pause(&billing, 1000, &log_now));
@@ -256,7 +242,6 @@ static void test_retry_billing_window(void **unused)
 /* L3: 0.5 s doubling to 10 s, a quarter either way, never above the maximum. */
 static void test_retry_l3_delays(void **unused)
 {
-    (void)unused;
     static const tk_retry_l3_config config = {500, 10000, 0.25};
     tk_rand low, high;
     tk_rand_init_fn(&low, no_jitter, NULL);

@@ -18,7 +18,6 @@ static void assert_key(const char *text, const char *expected)
 /* path, slash, case and an explicit default port do not matter. */
 static void test_url_key_variants(void **unused)
 {
-    (void)unused;
     static const char *const same[] = {
         "https://h.example",     "https://h.example/",       "https://H.Example:443",
         "HTTPS://h.example/a/b", "https://h.example:443/x/", "https://h.example:0443"};
@@ -32,7 +31,6 @@ static void test_url_key_variants(void **unused)
 /* only the scheme's own default port is stripped. */
 static void test_url_key_ports(void **unused)
 {
-    (void)unused;
     assert_key("https://h:80", "https://h:80");
     assert_key("http://h:443", "http://h:443");
     assert_key("http://h:8080/", "http://h:8080");
@@ -40,7 +38,6 @@ static void test_url_key_ports(void **unused)
 
 static void test_url_refusals(void **unused)
 {
-    (void)unused;
     static const char *const bad[] = {
         "",           "h.example",    "ftp://h",        "http://",     "http:///x",
         "http://h:0", "http://h:",    "http://h:99999", "http://h:x",  "http://u:p@h",
@@ -58,7 +55,6 @@ static void test_url_refusals(void **unused)
 
 static void test_url_loopback(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *text;
         bool is_loopback;
@@ -75,7 +71,6 @@ static void test_url_loopback(void **unused)
 
 static void test_url_join_keeps_base_path(void **unused)
 {
-    (void)unused;
     static const char *const bases[] = {"https://h/services/p", "https://h/services/p/"};
     for (size_t i = 0; i < TK_ARRAY_LEN(bases); i++) {
         tk_buf url;
@@ -88,7 +83,6 @@ static void test_url_join_keeps_base_path(void **unused)
 
 static void test_url_escape_and_query(void **unused)
 {
-    (void)unused;
     tk_buf text;
     tk_buf_init(&text, TK_KIB);
     tk_url_escape(&text, TK_STR("a b:train:0/ü?%"), "/:");
@@ -104,7 +98,6 @@ static void test_url_escape_and_query(void **unused)
 /* M-122: what a Location header means; what is not a URL is refused. */
 static void test_url_resolve(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *base, *location, *url; /* NULL: refused */
     } rows[] = {
@@ -135,7 +128,6 @@ static void test_url_resolve(void **unused)
 /* Credentials stay with their server. */
 static void test_url_same_origin(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *a, *b;
         bool same;

@@ -58,7 +58,6 @@ static void expect_log(fakeapi *api, size_t resent)
 
 static void test_undisturbed(void **state)
 {
-    (void)state;
     fakeapi *api = fakeapi_start();
     fakeapi_tinker(api, &(fakeapi_tinker_options){.strict = true});
     fakeapi_tinker_talk talk;
@@ -78,7 +77,6 @@ static void test_undisturbed(void **state)
 /* Every answer is lost once, in each of the ways that losing can look. */
 static void test_every_answer_lost_once(void **state)
 {
-    (void)state;
     static const fakeapi_fault faults[] = {FAKEAPI_RESET, FAKEAPI_DROP, FAKEAPI_CUT_HEAD,
                                            FAKEAPI_CUT_BODY, FAKEAPI_RESET_BODY};
     for (size_t i = 0; i < TK_ARRAY_LEN(faults); i++) {
@@ -98,7 +96,6 @@ static void test_every_answer_lost_once(void **state)
 
 static void test_failures_end_the_conversation(void **state)
 {
-    (void)state;
     static const struct {
         const char *path;
         fakeapi_step step;
@@ -128,7 +125,6 @@ static void test_failures_end_the_conversation(void **state)
 /* Out of memory at any point is reported as such, and nothing is left behind. */
 static bool scenario(void *user)
 {
-    (void)user;
     fakeapi *api = fakeapi_start();
     fakeapi_tinker(api, NULL);
     fakeapi_tinker_talk talk;
@@ -143,7 +139,6 @@ static bool scenario(void *user)
 
 static void test_every_allocation_fails_once(void **state)
 {
-    (void)state;
     size_t points = failmem_sweep(scenario, NULL, 1);
     assert_true(points > fakeapi_tinker_steps_n);
 }

@@ -387,7 +387,6 @@ static void test_large_bodies_both_ways(void **state)
 
 static void test_stop_with_work_under_way(void **state)
 {
-    (void)state;
     fakeapi *api = fakeapi_start();
     fakeapi_gate *gate = fakeapi_gate_new(api);
     fakeapi_default(api, "*", "*", &(fakeapi_step){.gate = gate});

@@ -26,7 +26,6 @@ static fakeapi_http_event feed(fakeapi_http *http, const char *text, size_t n,
 
 static void test_any_cut_parses_the_same(void **state)
 {
-    (void)state;
     static const char text[] = "POST /api/v1/x?a=1%202 HTTP/1.1\r\n"
                                "Host: h\r\nX-One:  two words \t\r\nEmpty:\r\n"
                                "Content-Length: 11\r\n\r\nhello\r\nworldGET";
@@ -49,7 +48,6 @@ static void test_any_cut_parses_the_same(void **state)
 
 static void test_chunked_body(void **state)
 {
-    (void)state;
     static const char text[] = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked"
                                "\r\n\r\n5;ext=1\r\nhello\r\nB\r\n wide world\r\n0\r\n"
                                "Trailer: x\r\n\r\n";
@@ -67,7 +65,6 @@ static void test_chunked_body(void **state)
 
 static void test_reset_takes_the_next_request(void **state)
 {
-    (void)state;
     fakeapi_http http = {0};
     size_t rest = 0;
     static const char first[] = "POST /1 HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n"
@@ -90,7 +87,6 @@ static void test_reset_takes_the_next_request(void **state)
 
 static void test_hostile_requests_are_refused(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         int status;
@@ -142,7 +138,6 @@ static void test_hostile_requests_are_refused(void **state)
 
 static void test_endless_input_is_refused(void **state)
 {
-    (void)state;
     static const char *const starts[] = {
         "", "GET / HTTP/1.1\r\nHost: h\r\nLong: ",
         "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1;"};
@@ -165,7 +160,6 @@ static void test_endless_input_is_refused(void **state)
 
 static void test_nul_bytes_in_the_head_are_refused(void **state)
 {
-    (void)state;
     static const char text[] = "GET / HTTP/1.1\r\nHost: h\r\nA: b\0c\r\n\r\n";
     fakeapi_http http = {0};
     size_t rest = 0;
@@ -176,7 +170,6 @@ static void test_nul_bytes_in_the_head_are_refused(void **state)
 
 static void test_unescape(void **state)
 {
-    (void)state;
     static const char *const rows[][2] = {{"/a%3Atrain%3a0", "/a:train:0"},
                                           {"%", "%"},
                                           {"%4", "%4"},

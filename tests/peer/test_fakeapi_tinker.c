@@ -462,7 +462,6 @@ static void test_sample_results(void **state)
 /* A large result is announced first, when the poll allows it. */
 static void test_complete_metadata(void **state)
 {
-    (void)state;
     fakeapi *api = fakeapi_start();
     fakeapi_tinker(api, &(fakeapi_tinker_options){.metadata_above = 30});
     make_model(api);
@@ -477,7 +476,6 @@ static void test_complete_metadata(void **state)
 
 static void test_keys_are_checked(void **state)
 {
-    (void)state;
     fakeapi *api = fakeapi_start();
     fakeapi_tinker(api,
                    &(fakeapi_tinker_options){.api_key = "tml-x", .config = "{\"a\":1}"});
@@ -500,7 +498,6 @@ static void test_keys_are_checked(void **state)
 /* in strict mode a key that the schema lacks gives 422, on every call. */
 static void test_strict_mode(void **state)
 {
-    (void)state;
     fakeapi *api = fakeapi_start();
     fakeapi_tinker(api, &(fakeapi_tinker_options){.strict = true});
     make_model(api);

@@ -68,7 +68,6 @@ static CURLcode ask(fixture *f, const char *path, const char *body, long version
 
 static void test_front_protocols(void **unused)
 {
-    (void)unused;
     static const struct {
         fakefront_talk talk;
         long offer, version;
@@ -102,7 +101,6 @@ static void test_front_protocols(void **unused)
 
 static void test_front_framings(void **unused)
 {
-    (void)unused;
     static const fakeapi_step steps[] = {
         {.body = "abcdefghij"},
         {.body = "abcdefghij", .framing = FAKEAPI_CHUNKED, .drip = 3},
@@ -122,7 +120,6 @@ static void test_front_framings(void **unused)
  * HTTP/2, whose connection then still serves. */
 static void test_front_faults(void **unused)
 {
-    (void)unused;
     static const fakeapi_step steps[] = {
         {.fault = FAKEAPI_RESET},
         {.fault = FAKEAPI_DROP},
@@ -158,7 +155,6 @@ static void test_front_faults(void **unused)
 
 static void test_front_broken_http2(void **unused)
 {
-    (void)unused;
     static const fakefront_talk talks[] = {FAKEFRONT_GARBAGE, FAKEFRONT_GOAWAY,
                                            FAKEFRONT_HANG_UP};
     for (size_t i = 0; i < TK_ARRAY_LEN(talks); i++) {
@@ -174,7 +170,6 @@ static void test_front_broken_http2(void **unused)
 
 static void test_front_certificates(void **unused)
 {
-    (void)unused;
     static const struct {
         fakefront_options options;
         CURLcode code;

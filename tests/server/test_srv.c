@@ -13,7 +13,6 @@ static void open_server(srvfix *f)
 /* S-001: client/config answers 200, without credential exchange. */
 static void test_srv_config_is_answered(void **state)
 {
-    (void)state;
     srvfix f;
     open_server(&f);
     const tk_json *json =
@@ -29,7 +28,6 @@ static void test_srv_config_is_answered(void **state)
 /* S-003, S-004, S-027. */
 static void test_srv_sessions_live(void **state)
 {
-    (void)state;
     srvfix f;
     open_server(&f);
     const char *id = srvfix_session(&f);
@@ -54,7 +52,6 @@ static void test_srv_sessions_live(void **state)
 /* S-016: a repeated create_session gives the same session. */
 static void test_srv_session_is_made_once(void **state)
 {
-    (void)state;
     srvfix f;
     open_server(&f);
     const httpget_request request = {
@@ -77,7 +74,6 @@ static void test_srv_session_is_made_once(void **state)
 /* S-013: bodies and lengths of 4xx. */
 static void test_srv_errors_have_a_shape(void **state)
 {
-    (void)state;
     srvfix f;
     open_server(&f);
     const tk_json *json =
@@ -114,7 +110,6 @@ static int status_with(srvfix *f, const char *headers)
 /* S-002; a key is needed once one is set. */
 static void test_srv_key_is_checked(void **state)
 {
-    (void)state;
     srvfix f;
     srvfix_open(&f, (srv_options){.api_key = "tml-secret"});
     assert_int_equal(status_with(&f, NULL), 401);
@@ -127,7 +122,6 @@ static void test_srv_key_is_checked(void **state)
 /* S-002: a server without a key accepts any; browsers are refused. */
 static void test_srv_web_pages_are_refused(void **state)
 {
-    (void)state;
     srvfix f;
     open_server(&f);
     assert_int_equal(status_with(&f, "X-API-Key: eyJhbGciOi\r\n"), 200);
@@ -137,7 +131,6 @@ static void test_srv_web_pages_are_refused(void **state)
 
 static void test_srv_capabilities_name_models(void **state)
 {
-    (void)state;
     srvfix f;
     const srv_pair alias = {"Qwen/Qwen3-8B", "tinkc/pebble-llama-2m"};
     srvfix_open(&f, (srv_options){.aliases = &alias, .n_aliases = 1});
@@ -167,7 +160,6 @@ static tinkc_code try_start(srv_options options)
 /* A second server is refused and leaves the URL of the first one in the lock file. */
 static void test_srv_lock_names_the_server(void **state)
 {
-    (void)state;
     srvfix f;
     open_server(&f);
     char path[80];
@@ -185,7 +177,6 @@ static void test_srv_lock_names_the_server(void **state)
 
 static void test_srv_starts_only_when_safe(void **state)
 {
-    (void)state;
     srvfix f;
     open_server(&f);
     const srv_pair alias = {"a", "nothing"};
@@ -206,7 +197,6 @@ static void test_srv_starts_only_when_safe(void **state)
 /* A body over the route's limit is refused before it is read, and the server goes on. */
 static void test_srv_large_bodies_are_refused(void **state)
 {
-    (void)state;
     srvfix f;
     open_server(&f);
     size_t n = TK_MIB + 1;

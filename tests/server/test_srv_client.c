@@ -105,7 +105,6 @@ static void forward(tinkc_training *training, float out[N])
 /* Training lowers the loss, through the wire. */
 static void test_srv_training_learns(void **state)
 {
-    (void)state;
     e2e t;
     open_e2e(&t);
     double first = train_once(t.training);
@@ -120,7 +119,6 @@ static void test_srv_training_learns(void **state)
 /* What was saved loads bit for bit, with its optimizer, also after a restart. */
 static void test_srv_state_survives(void **state)
 {
-    (void)state;
     e2e t;
     char *path = NULL;
     float before[N], after[N];
@@ -168,7 +166,6 @@ static void sample(tinkc_sampling *sampling, int32_t out[6])
  * same weights, and later training does not reach them. */
 static void test_srv_samplers_are_frozen(void **state)
 {
-    (void)state;
     e2e t;
     char *path = NULL;
     tinkc_sampling *base = NULL, *named = NULL, *frozen = NULL;
@@ -201,7 +198,6 @@ static void test_srv_samplers_are_frozen(void **state)
 /* compute_logprobs of a sampler and forward of the model that it came from: same bits. */
 static void test_srv_logprobs_agree(void **state)
 {
-    (void)state;
     e2e t;
     float trained[N];
     tinkc_sampling *sampling = NULL;
@@ -226,7 +222,6 @@ static void test_srv_logprobs_agree(void **state)
 /* S-010: failed work says whose fault it was. */
 static void test_srv_mistakes_are_the_users(void **state)
 {
-    (void)state;
     e2e t;
     open_e2e(&t);
     tinkc_datum *d = datum();

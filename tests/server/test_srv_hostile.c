@@ -84,7 +84,6 @@ static const char *const fillers[] = {
 /* S-013. */
 static void test_srv_bodies_and_paths(void **state)
 {
-    (void)state;
     srvfix f;
     char target[512];
     char deep[20001];
@@ -112,7 +111,6 @@ static void test_srv_bodies_and_paths(void **state)
  * cap. */
 static void test_srv_compressed_bombs(void **state)
 {
-    (void)state;
     srvfix f;
     tk_buf packed;
     tk_zstd zstd;
@@ -155,7 +153,6 @@ static void test_srv_compressed_bombs(void **state)
 /* Bytes that are not HTTP, requests that stop in the middle, headers without end. */
 static void test_srv_broken_http(void **state)
 {
-    (void)state;
     static const char *const pieces[] = {
         "\r\n\r\n\r\n",
         "GET\r\n\r\n",
@@ -192,7 +189,6 @@ static void test_srv_broken_http(void **state)
  * answered meanwhile; and so are they, once they go on, a byte at a time. */
 static void test_srv_slow_clients(void **state)
 {
-    (void)state;
     srvfix f;
     httpget **clients = calloc(srv_api_routes.n, sizeof(*clients));
     fakeapi_bytes *whole = calloc(srv_api_routes.n, sizeof(*whole));

@@ -313,7 +313,6 @@ static void expect_service(fix *t)
 /* S-013. */
 static void test_srv_fields_are_spoiled(void **state)
 {
-    (void)state;
     fix t;
     open_fix(&t);
     for (size_t i = 0; i < srv_api_routes.n; i++) {
@@ -440,7 +439,6 @@ static void expect_no_strays(const fix *t)
 /* S-013. */
 static void test_srv_names_are_no_paths(void **state)
 {
-    (void)state;
     fix t;
     static char longest[20001];
     open_fix(&t);
@@ -460,7 +458,6 @@ static void test_srv_names_are_no_paths(void **state)
 /* S-013. */
 static void test_srv_urls_are_no_paths(void **state)
 {
-    (void)state;
     fix t;
     static char longest[9001];
     static const char *const fillers[] = {
@@ -562,7 +559,6 @@ static void cut_and_turn(fix *t, const tk_buf *whole, bool packed)
 
 static void test_srv_protobuf_is_cut(void **state)
 {
-    (void)state;
     fix t;
     tk_buf plain, packed;
     tk_zstd zstd;

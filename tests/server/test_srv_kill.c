@@ -333,7 +333,6 @@ static int n_kills = 10;
 
 static void test_srv_answered_saves_survive(void **state)
 {
-    (void)state;
     char command[96];
     uint64_t seed = (uint64_t)tk_clock_wall_us(NULL);
     killing *k = tk_zalloc(sizeof(*k));

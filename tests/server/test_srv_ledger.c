@@ -134,8 +134,6 @@ static void train(fixture *t, int steps)
 static int half_loss(double *loss, tinkc_metrics *metrics, tinkc_custom_item *items,
                      size_t n, void *user)
 {
-    (void)metrics;
-    (void)user;
     *loss = 0;
     for (size_t i = 0; i < n; i++) {
         items[i].gradient[0] = -0.5f;
@@ -159,8 +157,6 @@ static void train_otherwise(fixture *t)
 
 static bool on_token(const tinkc_stream_event *event, void *user)
 {
-    (void)event;
-    (void)user;
     return true;
 }
 
@@ -192,7 +188,6 @@ static void sample(fixture *t)
  * first, costs the same in both books. */
 static void test_srv_ledger_is_the_servers(void **unused)
 {
-    (void)unused;
     fixture t;
     open_all(&t, "{\"route\":\"forward_backward\",\"action\":\"drop\",\"times\":1},"
                  "{\"route\":\"forward_backward\",\"action\":\"status\",\"status\":503,"
@@ -214,7 +209,6 @@ static void test_srv_ledger_is_the_servers(void **unused)
 /* Runs and steps have their own numbers. */
 static void test_srv_ledger_by_step(void **unused)
 {
-    (void)unused;
     fixture t;
     tinkc_ledger *ledger = NULL;
     open_all(&t, NULL);
@@ -244,7 +238,6 @@ static void test_srv_ledger_by_step(void **unused)
  * does not exceed it. */
 static void test_srv_ledger_budget(void **unused)
 {
-    (void)unused;
     fixture t;
     int64_t server[KINDS], cost = 0;
     tinkc_ledger *ledger = NULL;

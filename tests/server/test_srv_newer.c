@@ -35,7 +35,6 @@ static void delete_path(restfix *t, const char *path)
 /* A copy has its own run, outlives its source, and can be sampled from. */
 static void test_srv_checkpoints_are_copied(void **state)
 {
-    (void)state;
     restfix t;
     char path[256], more[256], source[256], body[512];
     restfix_open(&t);
@@ -73,7 +72,6 @@ static void test_srv_checkpoints_are_copied(void **state)
 
 static void test_srv_copies_are_checked(void **state)
 {
-    (void)state;
     restfix t;
     restfix_open(&t);
     (void)copy(&t, "");
@@ -96,7 +94,6 @@ static void test_srv_copies_are_checked(void **state)
  * it was made of the same source. */
 static void test_srv_copies_of_others_conflict(void **state)
 {
-    (void)state;
     restfix t;
     char more[256], other[512];
     restfix_open(&t);
@@ -150,7 +147,6 @@ static void copy_with(restfix *t, const char *headers, char out[256])
 /* S-016: a copy that is asked for again, with its key, is made once. */
 static void test_srv_copies_are_made_once(void **state)
 {
-    (void)state;
     restfix t;
     char first[256], again[256], other[256], source[256], none[256], bare[256];
     restfix_open(&t);
@@ -199,7 +195,6 @@ static const char *id_at(const tk_json *json, size_t i)
 
 static void test_srv_sessions_are_searched(void **state)
 {
-    (void)state;
     srvfix f;
     char red[64], green[64], again[64], body[512];
     srvfix_open(&f, (srv_options){0});
@@ -244,7 +239,6 @@ static void test_srv_sessions_are_searched(void **state)
 /* 501 with a text, and a word to the official client not to try again. */
 static void test_srv_what_is_not_served_says_so(void **state)
 {
-    (void)state;
     static const struct {
         const char *method, *path;
     } calls[] = {

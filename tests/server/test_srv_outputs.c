@@ -68,7 +68,6 @@ static void expect_equal(const tk_json *a, const tk_json *b, const char *field)
  * each is what the datum gives alone. */
 static void test_srv_outputs_are_in_order(void **state)
 {
-    (void)state;
     restfix t;
     restfix_open(&t);
     const tk_json *all = outputs_of(&t, 0, DATA);
@@ -95,7 +94,6 @@ static const tk_json *poll_for(restfix *t, const char *id)
  * lost with a restart (410), not unknown (404). */
 static void test_srv_loose_samples_are_lost(void **state)
 {
-    (void)state;
     restfix t;
     char ids[2][160], which[256], body[512];
     restfix_open(&t);
@@ -126,7 +124,6 @@ static void test_srv_loose_samples_are_lost(void **state)
  * there any more. */
 static void test_srv_ended_sessions_are_missing(void **state)
 {
-    (void)state;
     restfix t;
     char body[256], id[160];
     restfix_open(&t);

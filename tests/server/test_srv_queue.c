@@ -197,7 +197,6 @@ static const tk_json *result(fix *t, const tk_json *future)
  * before its end. */
 static void test_srv_samples_run_beside_training(void **state)
 {
-    (void)state;
     fix t;
     enum { PIECES = 8 };
     open_fix(&t);
@@ -226,7 +225,6 @@ static void test_srv_samples_run_beside_training(void **state)
  * why. */
 static void test_srv_models_take_turns(void **state)
 {
-    (void)state;
     fix t;
     char first[96];
     open_fix(&t);
@@ -250,7 +248,6 @@ static void test_srv_models_take_turns(void **state)
 /* Pieces with samples in between give the bits of the whole. */
 static void test_srv_turns_change_no_bit(void **state)
 {
-    (void)state;
     char text[2][128];
     for (int busy = 0; busy < 2; busy++) {
         fix t;
@@ -281,7 +278,6 @@ static void test_srv_turns_change_no_bit(void **state)
 /* S-006: the poll of a sample without room says so. */
 static void test_srv_waiting_samples_are_told(void **state)
 {
-    (void)state;
     fix t;
     open_fix(&t);
     const tk_json *many = sample(&t, ROOM, "\"max_tokens\":64,\"stop\":[]");
@@ -299,7 +295,6 @@ static void test_srv_waiting_samples_are_told(void **state)
 /* S-006: polls of requests in a full queue say so; one more request is refused. */
 static void test_srv_full_queues_are_told(void **state)
 {
-    (void)state;
     fix t;
     char body[256];
     open_fix(&t);
@@ -349,7 +344,6 @@ static srv_future *fill_futures(srv *server)
  * makes clients come back, and takes them then. */
 static void test_srv_full_futures_are_429(void **state)
 {
-    (void)state;
     restfix t;
     char model[256], step[256];
     restfix_open(&t);

@@ -9,7 +9,6 @@
 /* A stop answers what is parked. */
 static void test_srv_stop_answers_polls(void **state)
 {
-    (void)state;
     fix t;
     open_fix(&t, (srv_options){0});
     const char *id =
@@ -47,7 +46,6 @@ static void gate_wait(gate *g, const bool *flag)
 
 static void on_step(void *user, srv_step step)
 {
-    (void)step;
     gate *g = user;
     pthread_mutex_lock(&g->lock);
     g->reached = true;
@@ -108,7 +106,6 @@ static void wait_refused(int port)
  * stop could not know that it has to wait for it. */
 static void test_srv_stop_takes_no_more(void **state)
 {
-    (void)state;
     gate g = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
     fix t;
     pthread_t thread;

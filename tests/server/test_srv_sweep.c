@@ -177,7 +177,6 @@ static size_t stride_of(size_t points, bool all)
  * allocate as well, so which one that is differs a little from run to run. */
 static void test_srv_session_is_swept(void **state)
 {
-    (void)state;
     srvfix f;
     talk t;
     size_t failed = 0;
@@ -210,7 +209,6 @@ static void test_srv_session_is_swept(void **state)
 
 static bool start_and_stop(void *user)
 {
-    (void)user;
     char data[64], command[96];
     tk_err err = TK_ERR_INIT;
     srv *server = NULL;
@@ -225,7 +223,6 @@ static bool start_and_stop(void *user)
 
 static void test_srv_start_is_swept(void **state)
 {
-    (void)state;
     const char *forced = getenv("TINKC_SWEEP_STRIDE");
     failmem_start();
     assert_true(start_and_stop(NULL));

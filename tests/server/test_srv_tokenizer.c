@@ -58,7 +58,6 @@ static void assert_works(tinkc_tokenizer **tokenizer)
 /* M-132: a model that is trained or sampled from leads to its tokenizer. */
 static void test_tokenizer_of_clients(void **unused)
 {
-    (void)unused;
     fix f;
     tinkc_training *training = NULL;
     tinkc_sampling *sampling = NULL;
@@ -78,7 +77,6 @@ static void test_tokenizer_of_clients(void **unused)
 /* M-132: by name, from the server's own route; the same bytes are one tokenizer. */
 static void test_tokenizer_of_name(void **unused)
 {
-    (void)unused;
     fix f;
     tinkc_tokenizer *tokenizer = NULL, *again = NULL;
     begin(&f, (srv_options){0});
@@ -113,7 +111,6 @@ static void make_model(char dir[64])
 /* M-132: a template that lies beside tokenizer_config.json comes along. */
 static void test_tokenizer_brings_its_template(void **unused)
 {
-    (void)unused;
     fix f;
     char dir[64], command[96];
     tinkc_tokenizer *tokenizer = NULL;

@@ -10,14 +10,12 @@ static srvfix shared;
 
 static int start_shared(void **state)
 {
-    (void)state;
     srvfix_open(&shared, (srv_options){0});
     return 0;
 }
 
 static int stop_shared(void **state)
 {
-    (void)state;
     srvfix_close(&shared);
     return 0;
 }
@@ -37,7 +35,6 @@ static void leave(fix *t)
 /* S-003, S-026: hosted shapes of ids; a sampler names its base model. */
 static void test_srv_ids_have_hosted_shapes(void **state)
 {
-    (void)state;
     fix t;
     join(&t);
     assert_string_equal(t.model, format_body(&t, "%s:train:0", t.session));
@@ -62,7 +59,6 @@ static void test_srv_ids_have_hosted_shapes(void **state)
 /* S-016: the same request again is the same work; another one under its id is not. */
 static void test_srv_work_is_done_once(void **state)
 {
-    (void)state;
     fix t;
     join(&t);
     const char *first = submit(&t, API "optim_step", step_body(&t, 1, "0.1"));
@@ -89,7 +85,6 @@ static void test_srv_work_is_done_once(void **state)
  * its step is refused. */
 static void test_srv_gaps_do_not_hang(void **state)
 {
-    (void)state;
     fix t;
     join(&t);
     const char *part =
@@ -105,7 +100,6 @@ static void test_srv_gaps_do_not_hang(void **state)
 /* S-009, S-010: failed work is a result with a category. */
 static void test_srv_failures_are_results(void **state)
 {
-    (void)state;
     fix t;
     join(&t);
     const char *id = submit(&t, API "forward_backward", train_body(&t, 1, "no_such"));
@@ -165,7 +159,6 @@ static int post_bytes(fix *t, const char *headers, tk_str body, char id[256])
 /* S-008, S-014, S-015, S-024: protobuf in and out, names of metrics, zstd. */
 static void test_srv_protobuf_both_ways(void **state)
 {
-    (void)state;
     fix t;
     char id[256], same[256];
     tk_buf plain, packed;
@@ -217,7 +210,6 @@ static void test_srv_protobuf_both_ways(void **state)
 /* Two targets per token beside one: records of two shapes in one result. */
 static void test_srv_outputs_of_two_shapes(void **state)
 {
-    (void)state;
     fix t;
     join(&t);
     const char *one = "{\"loss_fn_inputs\":{\"target_tokens\":{\"data\":[7],\"dtype\":"
@@ -247,7 +239,6 @@ static void test_srv_outputs_of_two_shapes(void **state)
 /* S-018 and the ranks, in strict mode only. */
 static void test_srv_strict_refuses_more(void **state)
 {
-    (void)state;
     fix t;
     open_fix(&t, (srv_options){.strict = true});
     (void)srvfix_post(&t.f, API "create_model", create_body(&t, 1, "{\"rank\":6}"));
@@ -268,7 +259,6 @@ static void test_srv_strict_refuses_more(void **state)
 
 static void test_srv_server_tells_about_itself(void **state)
 {
-    (void)state;
     fix t;
     open_fix(&t, (srv_options){0});
     const tk_json *json =

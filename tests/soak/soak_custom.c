@@ -18,10 +18,6 @@ typedef struct slow {
 static int slow_loss(double *loss, tinkc_metrics *metrics, tinkc_custom_item *items,
                      size_t n, void *user)
 {
-    (void)items;
-    (void)n;
-    (void)loss;
-    (void)metrics;
     slow *s = user;
     double end = soak_now_s() + s->seconds;
     while (soak_now_s() < end) {

@@ -13,7 +13,6 @@ static atomic_bool stop_now;
 static void *spin(void *user)
 {
     volatile unsigned long n = 0;
-    (void)user;
     while (!atomic_load(&stop_now)) {
         n++;
     }

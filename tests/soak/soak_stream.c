@@ -29,7 +29,6 @@ static void put_event(char out[EVENT_BYTES], uint64_t index)
 static void read_events(void *user, uint64_t offset, char *p, size_t n)
 {
     char event[EVENT_BYTES];
-    (void)user;
     while (n > 0) {
         size_t at = (size_t)(offset % EVENT_BYTES);
         size_t piece = EVENT_BYTES - at < n ? EVENT_BYTES - at : n;
@@ -43,8 +42,6 @@ static void read_events(void *user, uint64_t offset, char *p, size_t n)
 
 static void decide(void *user, size_t index, const char *head, fileserver_reply *reply)
 {
-    (void)user;
-    (void)index;
     if (strstr(head, "/stream_sample ") != NULL) {
         reply->headers = "Content-Type: text/event-stream\r\n";
         reply->no_length = true;

@@ -32,9 +32,6 @@ static inline tinkc_datum *datumfix_new(void)
 static inline int datumfix_flat_loss(double *loss, tinkc_metrics *metrics,
                                      tinkc_custom_item *items, size_t n, void *user)
 {
-    (void)items;
-    (void)n;
-    (void)user;
     *loss = 1.0;
     return tinkc_metrics_put(metrics, "mine", 1.0, NULL) == TINKC_OK ? 0 : 1;
 }

@@ -39,7 +39,6 @@ static inline la_ssize_t downloadfix_collect(struct archive *archive, void *user
                                              const void *p, size_t n)
 {
     downloadfix_blob *b = user;
-    (void)archive;
     if (b->n + n > b->capacity) {
         b->capacity = 2 * (b->n + n);
         b->p = realloc(b->p, b->capacity);

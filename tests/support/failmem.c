@@ -47,7 +47,6 @@ static void *exempt_realloc(header *old, size_t size)
 
 static void *counted_realloc(void *user, void *ptr, size_t size)
 {
-    (void)user;
     header *old = ptr != NULL ? (header *)ptr - 1 : NULL;
     if (old != NULL ? old->block.is_exempt : thread_is_exempt) {
         return exempt_realloc(old, size);
@@ -71,7 +70,6 @@ static void *counted_realloc(void *user, void *ptr, size_t size)
 
 static void counted_free(void *user, void *ptr)
 {
-    (void)user;
     header *block = (header *)ptr - 1;
     if (!block->block.is_exempt) {
         pthread_mutex_lock(&state.lock);

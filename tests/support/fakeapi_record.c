@@ -266,7 +266,6 @@ static bool are_connected(fakeapi *api, wish *w)
 
 static bool are_at_gate(fakeapi *api, wish *w)
 {
-    (void)api;
     return w->gate->waiters.n == w->n;
 }
 

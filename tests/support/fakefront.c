@@ -108,7 +108,6 @@ static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *o
 {
     static const unsigned char both[] = "\x02h2\x08http/1.1";
     const fakefront *front = user;
-    (void)ssl;
     const unsigned char *ours = both + (front->options.talk == FAKEFRONT_HTTP1 ? 3 : 0);
     unsigned ours_n = (unsigned)(both + sizeof(both) - 1 - ours);
     unsigned char *picked = NULL;

@@ -44,8 +44,6 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame,
                      const uint8_t *name, size_t name_n, const uint8_t *value,
                      size_t value_n, uint8_t flags, void *user)
 {
-    (void)flags;
-    (void)user;
     fakefront_stream *s =
         nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
     const char *key = (const char *)name; /* NUL-terminated by nghttp2 */
@@ -70,8 +68,6 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame,
 static int on_data(nghttp2_session *session, uint8_t flags, int32_t id,
                    const uint8_t *data, size_t n, void *user)
 {
-    (void)flags;
-    (void)user;
     fakefront_stream *stream = nghttp2_session_get_stream_user_data(session, id);
     if (stream != NULL) {
         fakeapi_bytes_put(&stream->body, data, n);
@@ -120,7 +116,6 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 static int on_close(nghttp2_session *session, int32_t id, uint32_t code, void *user)
 {
     fakefront_conn *conn = user;
-    (void)code;
     fakefront_stream *stream = nghttp2_session_get_stream_user_data(session, id);
     if (stream != NULL && !stream->is_over) {
         stream->is_over = true;
@@ -228,9 +223,6 @@ static ssize_t give_body(nghttp2_session *session, int32_t id, uint8_t *buffer, 
                          uint32_t *flags, nghttp2_data_source *source, void *user)
 {
     fakefront_stream *s = source->ptr;
-    (void)session;
-    (void)id;
-    (void)user;
     n = TK_MIN(n, s->content_n - s->content_done);
     if (n > 0) {
         memcpy(buffer, s->content + s->content_done, n);

@@ -64,7 +64,6 @@ static void answer_by_default(faketransport *net, fakeseen *seen)
 static tinkc_code submit(tk_transport *transport, tk_http_request *request, tk_err *err)
 {
     faketransport *net = net_of(transport);
-    (void)err;
     if (net->seen_n == FAKETRANSPORT_SEEN) {
         abort();
     }
@@ -103,7 +102,6 @@ static void fail(fakeseen *seen, tk_http_failure failure)
 
 static void cancel(tk_transport *transport, tk_http_request *request)
 {
-    (void)transport;
     if (request->impl != NULL) {
         fail(request->impl, TK_HTTP_CANCELLED);
     }
@@ -174,7 +172,6 @@ static void close_all(tk_transport *transport)
 
 static int no_fd(tk_transport *transport)
 {
-    (void)transport;
     return -1;
 }
 
@@ -191,8 +188,6 @@ static int64_t deadline(tk_transport *transport)
 
 static void resume(tk_transport *transport, tk_http_request *request)
 {
-    (void)transport;
-    (void)request;
 }
 
 static const tk_transport_ops ops = {submit,   cancel,  resume,   no_fd,

@@ -14,7 +14,6 @@ static tk_arena msgfix_arena;
 
 static inline int msgfix_teardown(void **unused)
 {
-    (void)unused;
     tk_arena_dispose(&msgfix_arena);
     return 0;
 }

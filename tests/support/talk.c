@@ -30,7 +30,6 @@ void talk_write(const char *kind, const char *text, size_t n)
 void talk_log(tinkc_log_level level, const char *component, const char *line, void *user)
 {
     char text[2048];
-    (void)user;
     (void)snprintf(text, sizeof(text), "%s %s: %s", tinkc_log_level_name(level),
                    component, line);
     talk_write("log", text, strlen(text));

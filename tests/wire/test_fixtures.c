@@ -9,7 +9,6 @@ static tk_arena arena;
 
 static int teardown(void **unused)
 {
-    (void)unused;
     tk_arena_dispose(&arena);
     return 0;
 }
@@ -141,7 +140,6 @@ static size_t check_request_file(const char *version, const char *name)
  * default lost, no null moved. */
 static void test_fixture_request_json(void **unused)
 {
-    (void)unused;
     for (size_t v = 0; v < TK_ARRAY_LEN(versions); v++) {
         const tk_json *index = fixture_load(&arena, versions[v], "index.json");
         const tk_json *names = fixture_need(index, "requests");
@@ -261,7 +259,6 @@ static size_t check_answer_file(const char *version, const char *name)
  * refused, but for the deviations listed above. */
 static void test_fixture_response_json(void **unused)
 {
-    (void)unused;
     for (size_t v = 0; v < TK_ARRAY_LEN(versions); v++) {
         const tk_json *index = fixture_load(&arena, versions[v], "index.json");
         const tk_json *names = fixture_need(index, "responses");
@@ -347,7 +344,6 @@ static void check_outcome(const tk_json *outcome)
 /* What the SDK polls again for, fails on and returns, we sort the same way. */
 static void test_fixture_future_outcomes(void **unused)
 {
-    (void)unused;
     for (size_t v = 0; v < TK_ARRAY_LEN(versions); v++) {
         const tk_json *file =
             fixture_load(&arena, versions[v], "responses/future_outcomes.json");

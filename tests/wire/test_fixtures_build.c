@@ -26,7 +26,6 @@ static tk_arena arena;
 
 static int teardown(void **unused)
 {
-    (void)unused;
     tk_arena_dispose(&arena);
     return 0;
 }
@@ -75,7 +74,6 @@ static const tk_json *object(const char *text)
 
 static void test_fixture_build_service(void **unused)
 {
-    (void)unused;
     tk_client_config_request config = {.sdk_version = S("0.25.0")};
     expect(&tk_msg_client_config_request, &config, "service/client_config");
     expect(&tk_msg_client_config_request, &config, "service/client_dynamic_config");
@@ -87,7 +85,6 @@ static void test_fixture_build_service(void **unused)
 
 static void test_fixture_build_create_session(void **unused)
 {
-    (void)unused;
     tk_create_session_request plain = {.sdk_version = S("0.25.0")};
     expect(&tk_msg_create_session_request, &plain, "service/create_session_default");
     tk_str tag = TK_STR("alpha"), nothing = TK_STR("");
@@ -107,7 +104,6 @@ static void test_fixture_build_create_session(void **unused)
 
 static void test_fixture_build_models(void **unused)
 {
-    (void)unused;
     tk_create_model_request plain = {.session_id = S(SESSION),
                                      .model_seq_id = V(0),
                                      .base_model = S(BASE),
@@ -137,7 +133,6 @@ static void test_fixture_build_models(void **unused)
 /* Tinker's Adam defaults. */
 static void test_fixture_build_optim_step(void **unused)
 {
-    (void)unused;
     tk_optim_step_request plain = {.model_id = S(RUN), .seq_id = V(1)};
     expect(&tk_msg_optim_step_request, &plain, "training/optim_step_default");
     tk_optim_step_request full = {.adam_params = {.learning_rate = V(5e-5),
@@ -153,7 +148,6 @@ static void test_fixture_build_optim_step(void **unused)
 
 static void test_fixture_build_save(void **unused)
 {
-    (void)unused;
     tk_save_weights_request save = {
         .model_id = S(RUN), .path = S("step-1"), .seq_id = V(1)};
     expect(&tk_msg_save_weights_request, &save, "training/save_state_default");
@@ -177,7 +171,6 @@ static void test_fixture_build_save(void **unused)
 
 static void test_fixture_build_load(void **unused)
 {
-    (void)unused;
     tk_load_weights_request load = {
         .model_id = S(RUN), .seq_id = V(1), .path = S(WEIGHTS), .optimizer = V(false)};
     expect(&tk_msg_load_weights_request, &load, "training/load_state");
@@ -216,7 +209,6 @@ static void expect_protobuf(const tk_fwdbwd_request *request, const char *name)
 /* Field numbers, packing and the rule for zero, byte for byte. */
 static void test_fixture_build_forward_backward(void **unused)
 {
-    (void)unused;
     const int32_t tokens[] = {1, 2, 3};
     const int64_t targets[] = {2, 3, 4}, shape[] = {3};
     const float weights[] = {1.0F, 1.0F, 1.0F}, logprobs[] = {-0.5F, -1.25F, -2.0F},
@@ -264,7 +256,6 @@ static tk_sample_request sample_of(const tk_chunk *chunk)
 
 static void test_fixture_build_sample(void **unused)
 {
-    (void)unused;
     const int32_t tokens[] = {1, 2, 3};
     const tk_chunk chunk = {.kind = TK_CHUNK_TEXT, .tokens = {tokens, 3}};
     tk_sample_request plain = sample_of(&chunk);
@@ -294,7 +285,6 @@ static void test_fixture_build_sample(void **unused)
 /* `stop` keeps the form that the caller chose. */
 static void test_fixture_build_stop(void **unused)
 {
-    (void)unused;
     const int32_t prompt[] = {1, 2, 3}, ids[] = {151643, 2};
     const tk_chunk chunk = {.kind = TK_CHUNK_TEXT, .tokens = {prompt, 3}};
     tk_str texts[] = {TK_STR("a"), TK_STR("\xc3\xa9")};
@@ -318,7 +308,6 @@ static void test_fixture_build_stop(void **unused)
 
 static void test_fixture_build_sampling_session(void **unused)
 {
-    (void)unused;
     for (int64_t i = 0; i < 2; i++) {
         tk_create_sampling_session_request base = {.session_id = S(SESSION),
                                                    .sampling_session_seq_id = V(i),
@@ -341,7 +330,6 @@ static void test_fixture_build_sampling_session(void **unused)
 
 static void test_fixture_build_poll(void **unused)
 {
-    (void)unused;
     for (size_t i = 0; i < 4; i++) {
         tk_retrieve_future_request poll = {.request_id = S(RUN ":1"),
                                            .allow_metadata_only = V(i < 3)};
@@ -352,7 +340,6 @@ static void test_fixture_build_poll(void **unused)
 /* the time to live is removed with a null that is really sent. */
 static void test_fixture_build_rest(void **unused)
 {
-    (void)unused;
     tk_ttl_request ttl = {.ttl_seconds = V(3600)};
     expect_nth(&tk_msg_ttl_request, &ttl, "rest/ttl", 0);
     ttl.ttl_seconds = (tk_f_i64){.is = TK_NULL};
@@ -375,7 +362,6 @@ static tk_event event_of(tk_event_kind kind, int64_t index, tk_severity severity
 
 static void test_fixture_build_telemetry(void **unused)
 {
-    (void)unused;
     tk_event events[] = {
         event_of(TK_EVENT_SESSION_START, 0, TK_SEVERITY_INFO),
         event_of(TK_EVENT_UNHANDLED_EXCEPTION, 1, TK_SEVERITY_CRITICAL),

@@ -8,7 +8,6 @@ static tk_arena arena;
 
 static int teardown(void **unused)
 {
-    (void)unused;
     tk_arena_dispose(&arena);
     return 0;
 }
@@ -89,7 +88,6 @@ static void check_compact(const tk_json *conversion)
 /* Around the border where CSR becomes the smaller form, and NaN and -0. */
 static void test_fixture_golden_csr(void **unused)
 {
-    (void)unused;
     const tk_json *file = fixture_load(&arena, FIXTURE_OLD, "goldens/csr.json");
     const tk_json *conversions = fixture_need(file, "conversions");
     assert_true(tk_json_len(conversions) >= 40);
@@ -215,7 +213,6 @@ static bool check_list(const tk_json *conversion, size_t index)
 /* Lists under the names that have a type, nested and empty ones included. */
 static void test_fixture_golden_lists(void **unused)
 {
-    (void)unused;
     const tk_json *file = fixture_load(&arena, FIXTURE_OLD, "goldens/lists.json");
     const tk_json *conversions = fixture_need(file, "conversions");
     size_t checked = 0;
@@ -231,7 +228,6 @@ static void test_fixture_golden_lists(void **unused)
  * refused by us only: no request can be made for it. */
 static void test_fixture_golden_paths(void **unused)
 {
-    (void)unused;
     const tk_json *file = fixture_load(&arena, FIXTURE_OLD, "goldens/paths.json");
     const tk_json *paths = fixture_need(file, "paths");
     assert_true(tk_json_len(paths) >= 20);

@@ -12,7 +12,6 @@ static tk_arena arena;
 
 static int teardown(void **unused)
 {
-    (void)unused;
     tk_arena_dispose(&arena);
     return 0;
 }
@@ -252,7 +251,6 @@ static bool check_request(const tk_json *request, const char *what)
  * when it is written again. */
 static void test_fixture_request_protobuf(void **unused)
 {
-    (void)unused;
     for (size_t v = 0; v < TK_ARRAY_LEN(versions); v++) {
         const tk_json *index = fixture_load(&arena, versions[v], "index.json");
         const tk_json *names = fixture_need(index, "requests");
@@ -349,7 +347,6 @@ static void each_answer(const char *name,
 /* Records of every kind mean what the SDK makes of them, and survive our own writer. */
 static void test_fixture_response_output(void **unused)
 {
-    (void)unused;
     each_answer("responses/forward_backward_output.json", check_output);
 }
 
@@ -421,7 +418,6 @@ static void check_sample(const tk_json *answer, const char *name)
 /* NaN, masks, empty and absent parts: as the SDK reads them. */
 static void test_fixture_response_sample(void **unused)
 {
-    (void)unused;
     each_answer("responses/sample_response.json", check_sample);
 }
 

@@ -12,7 +12,6 @@ static tk_arena arena;
 
 static int teardown(void **unused)
 {
-    (void)unused;
     tk_arena_dispose(&arena);
     return 0;
 }
@@ -64,7 +63,6 @@ static void expect_metrics(const tk_num_map *got, const tk_json *want, size_t se
  * without a reducer, a mean of nothing) we keep what there is. */
 static void test_fixture_train_reducers(void **unused)
 {
-    (void)unused;
     const tk_json *file = fixture_load(&arena, FIXTURE_OLD, "goldens/reducers.json");
     const tk_json *sets = fixture_need(file, "sets");
     assert_true(tk_json_len(sets) >= 20);
@@ -93,7 +91,6 @@ static void test_fixture_train_reducers(void **unused)
 
 static void test_fixture_train_estimates(void **unused)
 {
-    (void)unused;
     const tk_json *file = fixture_load(&arena, FIXTURE_OLD, "goldens/splitting.json");
     const tk_json *estimates = fixture_need(file, "estimates");
     const tk_json *chunks = fixture_need(estimates, "chunks");
@@ -144,7 +141,6 @@ static const tk_datum *datums_of(const tk_json *row, size_t *n_out)
 
 static void test_fixture_train_splits(void **unused)
 {
-    (void)unused;
     const tk_json *file = fixture_load(&arena, FIXTURE_OLD, "goldens/splitting.json");
     const tk_json *splits = fixture_need(file, "splits");
     assert_true(tk_json_len(splits) >= 15);
@@ -174,7 +170,6 @@ static void test_fixture_train_splits(void **unused)
 /* A length beyond int64 is refused by us only. */
 static void test_fixture_train_dmel(void **unused)
 {
-    (void)unused;
     const tk_json *file = fixture_load(&arena, FIXTURE_OLD, "goldens/dmel.json");
     const tk_json *containers = fixture_need(file, "containers");
     assert_true(tk_json_len(containers) >= 20);
@@ -222,7 +217,6 @@ static const char *exception_of(tinkc_code code)
  * 400, which the pool takes for a broken connection, is not decided here. */
 static void test_fixture_train_status_errors(void **unused)
 {
-    (void)unused;
     const tk_json *file =
         fixture_load(&arena, FIXTURE_OLD, "responses/status_errors.json");
     const tk_json *answers = fixture_need(file, "answers");

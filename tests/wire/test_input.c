@@ -13,7 +13,6 @@
 
 static void test_input_dmel_header(void **unused)
 {
-    (void)unused;
     int64_t n = -1;
     tk_err err = TK_ERR_INIT;
     assert_int_equal(tk_dmel_length(&n, BYTES(4, 2, 7, 80, 1, 2, 3), &err), TINKC_OK);
@@ -32,7 +31,6 @@ static void test_input_dmel_header(void **unused)
 
 static void test_input_dmel_refusals(void **unused)
 {
-    (void)unused;
     const struct {
         tk_bytes bytes;
         const char *why;
@@ -67,7 +65,6 @@ static const int32_t tokens[] = {1, 2, 3};
 
 static void test_input_length(void **unused)
 {
-    (void)unused;
     tk_chunk chunks[] = {
         {.kind = TK_CHUNK_TEXT, .tokens = {tokens, 3}},
         {.kind = TK_CHUNK_IMAGE, .expected_tokens = TK_F_VAL(10)},
@@ -94,7 +91,6 @@ static void test_input_length(void **unused)
 
 static void test_input_estimates(void **unused)
 {
-    (void)unused;
     const tk_chunk chunks[] = {
         {.kind = TK_CHUNK_TEXT, .tokens = {tokens, 3}},
         {.kind = TK_CHUNK_IMAGE, .data = {NULL, 100}},

@@ -12,7 +12,6 @@ static tk_arena arena;
 
 static int teardown(void **unused)
 {
-    (void)unused;
     tk_arena_dispose(&arena);
     return 0;
 }
@@ -74,7 +73,6 @@ static const tk_fwdbwd_output parts[] = {
 /* Each reducer over two parts of 3 and 1 datums; names in any order. */
 static void test_metrics_reducers(void **unused)
 {
-    (void)unused;
     tk_fwdbwd_output sum;
     tk_err err = TK_ERR_INIT;
     assert_int_equal(tk_metrics_combine(&sum, &arena, parts, 2, &err), TINKC_OK);
@@ -93,7 +91,6 @@ static void test_metrics_reducers(void **unused)
 /* A NaN of any part stays, whichever comes first. */
 static void test_metrics_nan_is_kept(void **unused)
 {
-    (void)unused;
     const tk_named_num some[] = {{TK_STR("b:max"), 1.0}, {TK_STR("c:min"), 1.0}};
     const tk_named_num bad[] = {{TK_STR("b:max"), (double)NAN},
                                 {TK_STR("c:min"), (double)NAN}};
@@ -112,7 +109,6 @@ static void test_metrics_nan_is_kept(void **unused)
  * they are. */
 static void test_metrics_one_part_is_lenient(void **unused)
 {
-    (void)unused;
     tk_fwdbwd_output sum;
     tk_err err = TK_ERR_INIT;
     assert_int_equal(tk_metrics_combine(&sum, &arena, parts, 1, &err), TINKC_OK);
@@ -128,7 +124,6 @@ static void test_metrics_one_part_is_lenient(void **unused)
 /* Without datums a weighted mean has no weights: the plain mean stands in. */
 static void test_metrics_no_datums(void **unused)
 {
-    (void)unused;
     const tk_fwdbwd_output empty[] = {{.metrics = METRICS(first_metrics)},
                                       {.metrics = METRICS(second_metrics)}};
     tk_fwdbwd_output sum;
@@ -142,7 +137,6 @@ static void test_metrics_no_datums(void **unused)
 /* there is no loss member; the helper finds it among the metrics. */
 static void test_metrics_loss(void **unused)
 {
-    (void)unused;
     double loss = -1.0;
     const tk_num_map suffixed = METRICS(first_metrics);
     assert_true(tk_metrics_loss(&suffixed, &loss));
@@ -163,7 +157,6 @@ static void test_metrics_loss(void **unused)
 /* Appendix C: values of CPython 3.11's hash(tuple(sorted(int(v) for v in values))). */
 static void test_metrics_hash_unordered(void **unused)
 {
-    (void)unused;
     static const struct {
         double values[4];
         size_t n;
@@ -192,7 +185,6 @@ static void test_metrics_hash_unordered(void **unused)
 
 static bool combine_scenario(void *user)
 {
-    (void)user;
     tk_arena own;
     tk_arena_init(&own, 0);
     tk_fwdbwd_output sum = {.loss_fn_outputs_n = 99};
@@ -206,7 +198,6 @@ static bool combine_scenario(void *user)
 
 static void test_metrics_sweep(void **unused)
 {
-    (void)unused;
     assert_true(failmem_sweep(combine_scenario, NULL, 1) > 0);
 }
 

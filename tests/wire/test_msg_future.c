@@ -10,7 +10,6 @@ static tk_arena arena;
 
 static int teardown(void **unused)
 {
-    (void)unused;
     tk_arena_dispose(&arena);
     return 0;
 }
@@ -29,7 +28,6 @@ static tk_future_answer answer(tk_future_type type, bool metadata, const char *b
 /* Row 12: the content type decides, before anything is parsed. */
 static void test_future_protobuf(void **unused)
 {
-    (void)unused;
     static const char *const types[] = {"application/x-protobuf",
                                         "Application/X-Protobuf; charset=binary"};
     for (size_t i = 0; i < TK_ARRAY_LEN(types); i++) {
@@ -45,7 +43,6 @@ static void test_future_protobuf(void **unused)
 /* Row 13, with whatever the server says about its queue; nothing of it is needed. */
 static void test_future_try_again(void **unused)
 {
-    (void)unused;
     tk_future_answer out = answer(
         TK_FUTURE_SAMPLE, true,
         "{\"type\":\"try_again\",\"request_id\":\"r\",\"queue_state\":\"paused_capacity\","
@@ -66,7 +63,6 @@ static void test_future_try_again(void **unused)
 /* Rows 14 and 15. */
 static void test_future_metadata(void **unused)
 {
-    (void)unused;
     static const char body[] =
         "{\"status\":\"complete_metadata\",\"response_payload_size\":123456}";
     tk_future_answer out = answer(TK_FUTURE_SAMPLE, true, body);
@@ -88,7 +84,6 @@ static void test_future_metadata(void **unused)
 /* Row 16, A-046: any key `error` is a failure; the category is read in any case. */
 static void test_future_failed(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *body, *error;
         tinkc_category category;
@@ -115,7 +110,6 @@ static void test_future_failed(void **unused)
 /* Rows 17 and 18: a result, by the form that its type should have. */
 static void test_future_results(void **unused)
 {
-    (void)unused;
     for (int type = 0; type < TK_FUTURE_TYPES; type++) {
         const tk_future_info *info = tk_future_info_of((tk_future_type)type);
         tk_future_answer out = answer((tk_future_type)type, true, "{\"x\":1}");
@@ -134,7 +128,6 @@ static void test_future_results(void **unused)
 /* Row 19. */
 static void test_future_malformed(void **unused)
 {
-    (void)unused;
     static const char *const bad[] = {"", "null", "[]", "\"x\"", "7", "{", "<html>"};
     for (size_t i = 0; i < TK_ARRAY_LEN(bad); i++) {
         assert_int_equal(answer(TK_FUTURE_SAMPLE, true, bad[i]).kind,
@@ -145,7 +138,6 @@ static void test_future_malformed(void **unused)
 /* The body of a 408 is read for its queue state, whatever else it is. */
 static void test_future_408(void **unused)
 {
-    (void)unused;
     tk_try_again out;
     tk_future_read_408(&out, &arena,
                        TK_STR("{\"type\":\"try_again\",\"queue_state\":\"active\"}"));
@@ -177,7 +169,6 @@ static bool classify_scenario(void *user)
 
 static void test_future_sweep(void **unused)
 {
-    (void)unused;
     char failed[] = "{\"error\":{\"a\":1}}";
     char again[] = "{\"type\":\"try_again\",\"queue_state\":\"active\"}";
     char metadata[] = "{\"status\":\"complete_metadata\"}";

@@ -23,7 +23,6 @@ static const tk_json note = {.type = TK_JSON_OBJECT, .as.object = {note_members,
 
 static void test_request_service(void **unused)
 {
-    (void)unused;
     const tk_client_config_request config = {S("0.25.0")};
     expect_json(&tk_msg_client_config_request, &config, "{\"sdk_version\":\"0.25.0\"}");
     const tk_auth_token_request token = {0};
@@ -47,7 +46,6 @@ static void test_request_service(void **unused)
 
 static void test_request_sampling_session(void **unused)
 {
-    (void)unused;
     tk_err err = TK_ERR_INIT;
     tk_create_sampling_session_request msg = {.session_id = S("s"),
                                               .sampling_session_seq_id = TK_F_VAL(0)};
@@ -66,7 +64,6 @@ static void test_request_sampling_session(void **unused)
 
 static void test_request_model(void **unused)
 {
-    (void)unused;
     tk_create_model_request msg = {.session_id = S("s"),
                                    .model_seq_id = TK_F_VAL(2),
                                    .base_model = S("b"),
@@ -102,7 +99,6 @@ static void test_request_model(void **unused)
  * left out. */
 static void test_request_optim_step(void **unused)
 {
-    (void)unused;
     tk_optim_step_request msg = {.model_id = S("m")};
     expect_json(&tk_msg_optim_step_request, &msg,
                 "{\"adam_params\":{\"learning_rate\":0.0001,\"beta1\":0.9,\"beta2\":0.95,"
@@ -121,7 +117,6 @@ static void test_request_optim_step(void **unused)
 
 static void test_request_adam_ranges(void **unused)
 {
-    (void)unused;
     const struct {
         tk_adam_params params;
         const char *path; /* NULL: valid */
@@ -159,7 +154,6 @@ static const tk_chunk prompt_chunk = {.kind = TK_CHUNK_TEXT,
 /* the three modes; 1 sample, no prompt logprobs, top-k 0. */
 static void test_request_sample_modes(void **unused)
 {
-    (void)unused;
     tk_sample_request msg = {.prompt = PROMPT, .base_model = S("b")};
     expect_json(&tk_msg_sample_request, &msg,
                 "{\"num_samples\":1," PROMPT_JSON PARAMS_JSON
@@ -182,7 +176,6 @@ static void test_request_sample_modes(void **unused)
 
 static void test_request_sample_full(void **unused)
 {
-    (void)unused;
     static const int32_t stops[] = {7};
     const tk_sample_request msg = {
         .num_samples = TK_F_VAL(4),
@@ -210,7 +203,6 @@ static void test_request_sample_full(void **unused)
 /* prompt_logprobs is left out when unset and can never be null. */
 static void test_request_sample_no_null(void **unused)
 {
-    (void)unused;
     tk_sample_request msg = {
         .prompt = PROMPT, .base_model = S("b"), .prompt_logprobs = {.is = TK_NULL}};
     expect_refused(&tk_msg_sample_request, &msg, "prompt_logprobs");
@@ -222,7 +214,6 @@ static void test_request_sample_no_null(void **unused)
 /* exactly one of session, path and base model. */
 static void test_request_sample_check(void **unused)
 {
-    (void)unused;
     for (unsigned bits = 0; bits < 16; bits++) {
         tk_sample_request msg = {.prompt = PROMPT};
         msg.sampling_session_id.is = (bits & 1) != 0 ? TK_SET : TK_UNSET;
@@ -247,7 +238,6 @@ static void test_request_sample_check(void **unused)
 /* docs/protocol.md §8.4: `stop` keeps the form it was given in. */
 static void test_request_stop_forms(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *json;
         int form; /* -1: refused */
@@ -279,7 +269,6 @@ static void test_request_stop_forms(void **unused)
 
 static void test_request_save(void **unused)
 {
-    (void)unused;
     tk_save_weights_request msg = {.model_id = S("m"), .path = S("n")};
     expect_json(&tk_msg_save_weights_request, &msg,
                 "{\"model_id\":\"m\",\"path\":\"n\",\"overwrite\":false,"
@@ -305,7 +294,6 @@ static void test_request_save(void **unused)
 
 static void test_request_load(void **unused)
 {
-    (void)unused;
     tk_load_weights_request msg = {.path = S("tinker://r/weights/n"),
                                    .optimizer = TK_F_VAL(false)};
     assert_int_equal(tk_load_weights_check(&msg, NULL), TINKC_E_INVALID);
@@ -336,7 +324,6 @@ static void test_request_load(void **unused)
 
 static void test_request_rest(void **unused)
 {
-    (void)unused;
     const tk_weights_info_request info = {S("tinker://r/weights/n")};
     expect_json(&tk_msg_weights_info_request, &info,
                 "{\"tinker_path\":\"tinker://r/weights/n\"}");
@@ -352,7 +339,6 @@ static void test_request_rest(void **unused)
 
 static void test_request_telemetry(void **unused)
 {
-    (void)unused;
 #define EVENT(k, level)                                                                  \
     .kind = (k), .event_id = S("e"), .event_session_index = TK_F_VAL(0),                 \
     .severity = TK_F_VAL(level), .timestamp = {                                          \
@@ -391,7 +377,6 @@ static void test_request_telemetry(void **unused)
  * default. */
 static void test_request_client_config_defaults(void **unused)
 {
-    (void)unused;
     tk_client_config config;
     tk_err err = TK_ERR_INIT;
     assert_int_equal(tk_schema_decode_text(&config, &tk_msg_client_config, &msgfix_arena,

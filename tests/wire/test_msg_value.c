@@ -13,7 +13,6 @@
 /* every kind of chunk carries its tag. */
 static void test_value_chunk_tags(void **unused)
 {
-    (void)unused;
     static const int32_t tokens[] = {1, 2};
     const tk_chunk text = {.kind = TK_CHUNK_TEXT, .tokens = {tokens, 2}};
     expect_json(&tk_msg_chunk, &text, "{\"tokens\":[1,2],\"type\":\"encoded_text\"}");
@@ -38,7 +37,6 @@ static void test_value_chunk_tags(void **unused)
 /* the tag decides; a list may mix kinds; an unknown tag is kept as it is. */
 static void test_value_chunk_dispatch(void **unused)
 {
-    (void)unused;
     static const char text[] =
         "{\"chunks\":[{\"type\":\"encoded_text\",\"tokens\":[5]},"
         "{\"data\":\"YWJj\",\"format\":\"PNG\",\"expected_tokens\":null,\"type\":\"image\"},"
@@ -61,7 +59,6 @@ static void test_value_chunk_dispatch(void **unused)
 /* Without a tag the keys give the kind away, as in SkyRL. */
 static void test_value_chunk_without_tag(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *text;
         tk_chunk_kind kind;
@@ -94,7 +91,6 @@ static void test_value_chunk_without_tag(void **unused)
 /* images travel as base64; sizes 0 to 5 and 10 MB come back unchanged. */
 static void test_value_image_sizes(void **unused)
 {
-    (void)unused;
     static const size_t sizes[] = {0, 1, 2, 3, 4, 5, 10 * 1000 * 1000};
     unsigned char *file = tk_malloc(sizes[6]);
     assert_non_null(file);
@@ -122,7 +118,6 @@ static void test_value_image_sizes(void **unused)
 /* a tensor without shape decodes, and reads as 1-D. */
 static void test_value_tensor_forms(void **unused)
 {
-    (void)unused;
     tk_tensor t;
     decode_ok(&t, &tk_msg_tensor, "{\"data\":[1,2,3],\"dtype\":\"int64\"}");
     assert_false(t.has_shape);
@@ -150,7 +145,6 @@ static void test_value_tensor_forms(void **unused)
 
 static void test_value_tensor_refusals(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *text, *path, *message;
     } rows[] = {
@@ -195,7 +189,6 @@ static void test_value_tensor_refusals(void **unused)
 /* the output type is kept; records hold named tensors of any rank. */
 static void test_value_fwdbwd_output(void **unused)
 {
-    (void)unused;
     static const char text[] =
         "{\"loss_fn_output_type\":\"TorchLossReturn\",\"loss_fn_outputs\":["
         "{\"logprobs\":{\"data\":[-0.5],\"dtype\":\"float32\",\"shape\":[1]},"
@@ -219,7 +212,6 @@ static void test_value_fwdbwd_output(void **unused)
 /* Appendix A: the two legacy requests differ in one key. */
 static void test_value_legacy_requests(void **unused)
 {
-    (void)unused;
     static const int32_t tokens[] = {1, 2};
     static const int64_t targets[] = {2, 3};
     static const int64_t shape[] = {2};
@@ -259,7 +251,6 @@ static void test_value_legacy_requests(void **unused)
 /* stop reasons are `stop` and `length`; anything else does not decode. */
 static void test_value_stop_reasons(void **unused)
 {
-    (void)unused;
     tk_sequence seq;
     decode_ok(&seq, &tk_msg_sequence, "{\"stop_reason\":\"stop\",\"tokens\":[]}");
     assert_int_equal(seq.stop_reason, TK_STOP_STOP);
@@ -280,7 +271,6 @@ static void test_value_stop_reasons(void **unused)
 /* Prompt logprobs: null is NaN; top-k rows are ragged, null is an empty row. */
 static void test_value_sample_response(void **unused)
 {
-    (void)unused;
     static const char text[] =
         "{\"sequences\":[],\"type\":\"sample\",\"prompt_logprobs\":[null,-1.0],"
         "\"topk_prompt_logprobs\":[null,[[5,-0.5],[6,-1.0]],[[7,-2.0]]]}";
@@ -319,7 +309,6 @@ static void test_value_sample_response(void **unused)
 /* A small body may not ask for a huge matrix. */
 static void test_value_topk_limit(void **unused)
 {
-    (void)unused;
     tk_buf body;
     tk_buf_init(&body, TK_MIB);
     tk_buf_puts(&body, "[[");
@@ -364,7 +353,6 @@ static tinkc_code encode_large(const tk_tensor *tensor, size_t *body_bytes, size
 /* for a tensor of 100 MB the library adds less than 1.3 times the encoded body. */
 static void test_value_large_tensor(void **unused)
 {
-    (void)unused;
     const size_t n = 25 * 1000 * 1000;
     float *reals = tk_array(n, sizeof(*reals));
     assert_non_null(reals);

@@ -4,7 +4,6 @@
 
 static void test_path_parts(void **unused)
 {
-    (void)unused;
     tk_path path;
     tk_err err = TK_ERR_INIT;
     tk_str text = TK_STR("tinker://a-b:train:0/weights/step-3");
@@ -21,7 +20,6 @@ static void test_path_parts(void **unused)
 
 static void test_path_refusals(void **unused)
 {
-    (void)unused;
     static const char *const bad[] = {
         "",
         "tinker:/r/weights/x",

@@ -24,7 +24,6 @@ static void open_hex(fixture *f, const char *hex)
 
 static void test_pb_varint_sizes(void **unused)
 {
-    (void)unused;
     assert_int_equal(tk_pb_varint_size(0), 1);
     for (unsigned bits = 1; bits <= 64; bits++) {
         uint64_t largest = bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
@@ -49,7 +48,6 @@ static void test_pb_varint_sizes(void **unused)
 /* A size that was computed too small is an error, not an overrun. */
 static void test_pb_writer_refuses_overflow(void **unused)
 {
-    (void)unused;
     unsigned char room[4] = {9, 9, 9, 9};
     tk_pb_writer w;
     tk_pb_writer_init(&w, room, 3);
@@ -66,7 +64,6 @@ static void test_pb_writer_refuses_overflow(void **unused)
 /* Negative int32 takes ten bytes; the low 32 bits count when it is read. */
 static void test_pb_negative_int(void **unused)
 {
-    (void)unused;
     unsigned char room[11];
     tk_pb_writer w;
     fixture f;
@@ -90,7 +87,6 @@ typedef struct refusal {
 
 static void test_pb_malformed(void **unused)
 {
-    (void)unused;
     static const refusal bad[] = {
         {"80", 0},                         /* tag cut off */
         {"08", 1},                         /* value missing */
@@ -127,7 +123,6 @@ static void test_pb_malformed(void **unused)
 /* A varint may carry leading zeros: protobuf accepts that. */
 static void test_pb_padded_varint(void **unused)
 {
-    (void)unused;
     fixture f;
     tk_pb_field field;
     open_hex(&f, "08 81808080808080808000");
@@ -137,7 +132,6 @@ static void test_pb_padded_varint(void **unused)
 
 static void test_pb_groups_are_skipped(void **unused)
 {
-    (void)unused;
     fixture f;
     tk_pb_field field;
     open_hex(&f, "0b 1001 1a0161 21 0000000000000000 2d00000000 33 34 0c 0807");
@@ -162,7 +156,6 @@ static tinkc_code nested_groups(size_t depth)
 
 static void test_pb_group_depth(void **unused)
 {
-    (void)unused;
     assert_int_equal(nested_groups(TK_PB_MAX_DEPTH), TINKC_OK);
     assert_int_equal(nested_groups(TK_PB_MAX_DEPTH + 1), TINKC_E_PARSE);
 }
@@ -170,7 +163,6 @@ static void test_pb_group_depth(void **unused)
 /* Items keep their values while the list grows, and the limit is exact. */
 static void test_pb_list(void **unused)
 {
-    (void)unused;
     fixture f;
     tk_pb_list list = {NULL, 0, 0};
     tinkc_code code = TINKC_OK;
@@ -192,7 +184,6 @@ static void test_pb_list(void **unused)
 /* Packed, single, and several pieces of a repeated int64 concatenate. */
 static void test_pb_dims(void **unused)
 {
-    (void)unused;
     fixture f;
     tk_pb_field field;
     tk_pb_dims dims = {.n = 0};
@@ -217,7 +208,6 @@ static void test_pb_dims(void **unused)
 
 static void test_pb_packed(void **unused)
 {
-    (void)unused;
     static const int64_t values[] = {0, 127, 128, -1};
     unsigned char room[32];
     fixture f;
@@ -236,7 +226,6 @@ static void test_pb_packed(void **unused)
 /* The last of equal keys counts; a missing key is "", a missing value 0. */
 static void test_pb_num_map(void **unused)
 {
-    (void)unused;
     fixture f;
     tk_pb_field field;
     tk_pb_list list = {NULL, 0, 0};
@@ -262,7 +251,6 @@ static void test_pb_num_map(void **unused)
 /* Aligned bytes are handed out as they lie; others are copied, with the same values. */
 static void test_pb_array_alignment(void **unused)
 {
-    (void)unused;
     fixture f;
     open_hex(&f, "0001000000 02000000 00000000 000000");
     for (size_t at = 0; at < 8; at++) {
@@ -288,7 +276,6 @@ static void test_pb_array_alignment(void **unused)
 
 static void test_pb_array_counts(void **unused)
 {
-    (void)unused;
     size_t n;
     const int64_t wide[] = {INT64_MAX, INT64_MAX, 0};
     const int64_t negative[] = {0, -1};

@@ -40,7 +40,6 @@ static void assert_refused(const char *hex, tinkc_code code)
 /* An empty message has every default. */
 static void test_pb_fwdbwd_empty(void **unused)
 {
-    (void)unused;
     reading d;
     tk_buf out;
     read_hex(&d, "");
@@ -60,7 +59,6 @@ static void test_pb_fwdbwd_empty(void **unused)
  * equal scalars counts, negative and oversized int32 read as protobuf does. */
 static void test_pb_fwdbwd_scalars(void **unused)
 {
-    (void)unused;
     reading d;
     read_hex(&d, "0a0161 0a0162 1005 10ffffffffffffffffff01 0801 3a0178 f80601 3001 3000 "
                  "12027171 32020000");
@@ -75,7 +73,6 @@ static void test_pb_fwdbwd_scalars(void **unused)
  * concatenate. */
 static void test_pb_fwdbwd_tensor_merge(void **unused)
 {
-    (void)unused;
     reading d;
     read_hex(&d, "1a(12( 0a(77)"
                  "12( 12(0a(01020304)) 1801 2001 )"
@@ -93,7 +90,6 @@ static void test_pb_fwdbwd_tensor_merge(void **unused)
 /* The same member of the oneof twice merges; what lay in another one is gone. */
 static void test_pb_fwdbwd_csr_merge(void **unused)
 {
-    (void)unused;
     reading d;
     read_hex(&d, "1a(12( 0a(77) 12( 0a(ffff) 1801 22(0102)"
                  "12( 12(0000000000000000 0100000000000000) )"
@@ -110,7 +106,6 @@ static void test_pb_fwdbwd_csr_merge(void **unused)
 /* A chunk's oneof: the same member merges, another one starts afresh. */
 static void test_pb_fwdbwd_chunk_merge(void **unused)
 {
-    (void)unused;
     reading d;
     read_hex(&d, "1a(0a( 12(12(706e67)) 12(0a(abcd)) 12(18ac02) ))"
                  "1a(0a( 12(12(706e67) 1805) 0a(0a(07000000)) ))");
@@ -132,7 +127,6 @@ static void test_pb_fwdbwd_chunk_merge(void **unused)
 /* Equal map keys: the last counts; a missing key is "". int32 and bfloat16 widen. */
 static void test_pb_fwdbwd_map(void **unused)
 {
-    (void)unused;
     reading d;
     read_hex(&d, "1a( 12(0a(61) 12(0a() 1801))"
                  "    12(12(0a(feffffff) 1803))"
@@ -151,7 +145,6 @@ static void test_pb_fwdbwd_map(void **unused)
 
 static void test_pb_fwdbwd_text_refusals(void **unused)
 {
-    (void)unused;
     assert_refused("0a(c328)", TINKC_E_PARSE);                     /* model_id */
     assert_refused("22(ff)", TINKC_E_PARSE);                       /* loss_fn */
     assert_refused("1a(12(0a(ff) 12(0a() 1801)))", TINKC_E_PARSE); /* tensor name */
@@ -161,7 +154,6 @@ static void test_pb_fwdbwd_text_refusals(void **unused)
 
 static void test_pb_fwdbwd_chunk_refusals(void **unused)
 {
-    (void)unused;
     assert_refused("1a(0a())", TINKC_E_DECODE);               /* of no kind */
     assert_refused("1a(0a(22()))", TINKC_E_DECODE);           /* of a newer kind */
     assert_refused("1a(0a(12()))", TINKC_E_DECODE);           /* image without format */
@@ -171,7 +163,6 @@ static void test_pb_fwdbwd_chunk_refusals(void **unused)
 
 static void test_pb_fwdbwd_tensor_refusals(void **unused)
 {
-    (void)unused;
     assert_refused("1a(12(0a(77)))", TINKC_E_DECODE);               /* no value */
     assert_refused("1a(12(0a(77) 12(1801)))", TINKC_E_DECODE);      /* no encoding */
     assert_refused("1a(12(0a(77) 12(0a())))", TINKC_E_DECODE);      /* no dtype */
@@ -193,7 +184,6 @@ static void test_pb_fwdbwd_tensor_refusals(void **unused)
 /* The error names the value and the byte. */
 static void test_pb_fwdbwd_error_place(void **unused)
 {
-    (void)unused;
     reading d;
     read_hex(&d, "0a(6d) 1a() 1a(12(0a(77) 12(0a(000000) 1801)))");
     assert_int_equal(d.code, TINKC_E_DECODE);
@@ -205,7 +195,6 @@ static void test_pb_fwdbwd_error_place(void **unused)
 /* A CSR tensor whose indices do not fit is refused: who walks its rows trusts them. */
 static void test_pb_fwdbwd_csr_refusals(void **unused)
 {
-    (void)unused;
     static const int64_t shape[] = {2, 3};
     static const int64_t good_crow[] = {0, 1, 2};
     static const int64_t good_col[] = {0, 2};
@@ -266,7 +255,6 @@ static void assert_not_encoded(const tk_fwdbwd_request *request, tinkc_code code
 /* B-188: what has no protobuf form is refused before anything is sent, by name. */
 static void test_pb_fwdbwd_encode_chunk_refusals(void **unused)
 {
-    (void)unused;
     tk_chunk chunks[] = {{.kind = TK_CHUNK_TEXT}, {.kind = TK_CHUNK_IMAGE_POINTER}};
     const tk_datum data[] = {{{NULL, 0}, {NULL, 0}}, {{chunks, 2}, {NULL, 0}}};
     const tk_fwdbwd_request request = {.data = data, .data_n = 2};
@@ -280,7 +268,6 @@ static void test_pb_fwdbwd_encode_chunk_refusals(void **unused)
 
 static void test_pb_fwdbwd_encode_tensor_refusals(void **unused)
 {
-    (void)unused;
     static const int64_t numbers[] = {3, 1};
     tk_named_tensor item = {TK_STR("w"),
                             {.dtype = TK_DTYPE_I64, .data = numbers, .n = 2}};
@@ -307,7 +294,6 @@ static void test_pb_fwdbwd_encode_tensor_refusals(void **unused)
 
 static void test_pb_fwdbwd_encode_head_refusals(void **unused)
 {
-    (void)unused;
     tk_fwdbwd_request request = {.seq_id = INT64_C(1) << 31};
     assert_not_encoded(&request, TINKC_E_INVALID, "seq_id");
     request = (tk_fwdbwd_request){.model_id = TK_STR("\xC3")};
@@ -322,7 +308,6 @@ static void test_pb_fwdbwd_encode_head_refusals(void **unused)
 /* One datum under the cap, two over it: the buffer says so and holds nothing. */
 static void test_pb_fwdbwd_encode_limit(void **unused)
 {
-    (void)unused;
     static const int32_t tokens[16];
     const tk_chunk chunk = {.kind = TK_CHUNK_TEXT, .tokens = {tokens, 16}};
     const tk_datum data[] = {{{&chunk, 1}, {NULL, 0}}, {{&chunk, 1}, {NULL, 0}}};
@@ -346,7 +331,6 @@ static void test_pb_fwdbwd_encode_limit(void **unused)
 /* encoding a large tensor adds its size in memory, once. */
 static void test_pb_fwdbwd_encode_memory(void **unused)
 {
-    (void)unused;
     const size_t n = 20 * 1000 * 1000;
     float *values = tk_zarray(n, sizeof(*values));
     assert_non_null(values);
@@ -395,7 +379,6 @@ static tinkc_code decode(const void *message, tk_arena *arena, tk_bytes bytes,
 
 static void test_pb_fwdbwd_truncated(void **unused)
 {
-    (void)unused;
     pb_random r;
     pb_random_init(&r, 7);
     tk_fwdbwd_request request = long_request(&r);
@@ -406,7 +389,6 @@ static void test_pb_fwdbwd_truncated(void **unused)
 /* A small arena ends the reading with its limit, not with a partial message. */
 static void test_pb_fwdbwd_arena_limit(void **unused)
 {
-    (void)unused;
     pb_random r;
     tk_buf out;
     tk_arena arena;
@@ -450,14 +432,12 @@ static tinkc_code read_many_tensors(size_t n)
 
 static void test_pb_fwdbwd_map_limit(void **unused)
 {
-    (void)unused;
     assert_int_equal(read_many_tensors(TK_TENSOR_MAP_MAX), TINKC_OK);
     assert_int_equal(read_many_tensors(TK_TENSOR_MAP_MAX + 1), TINKC_E_LIMIT);
 }
 
 static void test_pb_fwdbwd_sweep(void **unused)
 {
-    (void)unused;
     pb_random r;
     pb_random_init(&r, 7);
     tk_fwdbwd_request request = long_request(&r);
@@ -468,7 +448,6 @@ static void test_pb_fwdbwd_sweep(void **unused)
 /* A message that is large enough for memory in one piece. */
 static void test_pb_fwdbwd_sweep_large(void **unused)
 {
-    (void)unused;
     static const float values[20000];
     const tk_named_tensor item = {
         TK_STR("weights"),

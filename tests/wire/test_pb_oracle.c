@@ -191,7 +191,6 @@ static void assert_request(const Oracle__ForwardBackwardRequest *m,
 
 static void test_pb_oracle_request(void **unused)
 {
-    (void)unused;
     for (uint64_t seed = 1; seed <= PB_ORACLE_ROUNDS; seed++) {
         pb_random r;
         tk_buf out;
@@ -288,7 +287,6 @@ static void assert_sample(const Oracle__SampleResponse *m, const tk_sample_respo
 
 static void test_pb_oracle_sample(void **unused)
 {
-    (void)unused;
     for (uint64_t seed = 1; seed <= PB_ORACLE_ROUNDS; seed++) {
         pb_random r;
         tk_buf out;

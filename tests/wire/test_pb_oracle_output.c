@@ -108,7 +108,6 @@ static void assert_same_output(const tk_fwdbwd_output *a, const tk_fwdbwd_output
 
 static void test_pb_oracle_output_record(void **unused)
 {
-    (void)unused;
     for (uint64_t seed = 1; seed <= PB_ORACLE_ROUNDS; seed++) {
         pb_random r;
         tk_buf out;
@@ -260,7 +259,6 @@ static void ragged_check(ragged *g)
 /* fields of several records, dtypes and ranks. */
 static void test_pb_oracle_output_ragged(void **unused)
 {
-    (void)unused;
     for (uint64_t seed = 1; seed <= PB_ORACLE_ROUNDS; seed++) {
         ragged g = {.n_datums = 0};
         pb_random_init(&g.r, seed);

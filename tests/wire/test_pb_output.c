@@ -42,7 +42,6 @@ static void assert_refused(const char *hex, tinkc_code code)
 /* Rule 1, and the name of the type with and without records. */
 static void test_pb_output_type(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *hex;
         const char *type;
@@ -68,7 +67,6 @@ static void test_pb_output_type(void **unused)
 /* num_datums survives when all fields are stripped. */
 static void test_pb_output_stripped(void **unused)
 {
-    (void)unused;
     reading d;
     read_hex(&d, "12(1802) 12(1801)");
     assert_int_equal(d.code, TINKC_OK);
@@ -80,7 +78,6 @@ static void test_pb_output_stripped(void **unused)
 /* Rule 3: without num_datums the slices count. */
 static void test_pb_output_undeclared(void **unused)
 {
-    (void)unused;
     reading d;
     read_hex(&d, "12(12(0a(61) 12(0a(0000803f) 12(" I64(0) I64(0) I64(4) ") 1801)))");
     assert_int_equal(d.code, TINKC_OK);
@@ -94,7 +91,6 @@ static void test_pb_output_undeclared(void **unused)
 /* Two records: int32 with rows of 2, then bfloat16 without a trailing shape. */
 static void test_pb_output_ragged(void **unused)
 {
-    (void)unused;
     reading d;
     read_hex(&d, "12( 12(0a(61) 12(0a(feffffff 07000000) 12(" I64(0)
                      I64(8) ") 1803 2002))"
@@ -123,7 +119,6 @@ static void test_pb_output_ragged(void **unused)
 /* Rule 4: a trailing dimension of 0 gives a leading one of 0. */
 static void test_pb_output_empty_rows(void **unused)
 {
-    (void)unused;
     reading d;
     read_hex(&d, "12(12(0a(61) 12(12(" I64(0) I64(0) ") 1801 22(0003))) 1801)");
     assert_int_equal(d.code, TINKC_OK);
@@ -140,7 +135,6 @@ static void test_pb_output_empty_rows(void **unused)
 /* A field that comes twice: the later one counts; a value that comes twice merges. */
 static void test_pb_output_merge(void **unused)
 {
-    (void)unused;
     reading d;
     read_hex(&d,
              "12( 12(0a(61) 12(12(" I64(0) ") 1803))"
@@ -156,7 +150,6 @@ static void test_pb_output_merge(void **unused)
 
 static void test_pb_output_offset_refusals(void **unused)
 {
-    (void)unused;
     static const char *const offsets[] = {
         I64(4) I64(8),                    /* does not begin at 0 */
         I64(0) I64(4),                    /* ends before the data */
@@ -187,7 +180,6 @@ static void test_pb_output_offset_refusals(void **unused)
 
 static void test_pb_output_record_refusals(void **unused)
 {
-    (void)unused;
 #define SLICE "12(0a() 12(" I64(0) I64(0) ") 1801)"
     assert_refused("12(12(0a(61)))", TINKC_E_DECODE);                    /* no value */
     assert_refused("12(12(0a(61) 12(12(" I64(0) "))))", TINKC_E_DECODE); /* no dtype */
@@ -214,7 +206,6 @@ static void test_pb_output_record_refusals(void **unused)
  * set. */
 static void test_pb_output_missing_field(void **unused)
 {
-    (void)unused;
     static const float values[] = {1, 2};
     const tk_named_tensor a = {TK_STR("a"),
                                {.dtype = TK_DTYPE_F32, .data = values, .n = 2}};
@@ -254,7 +245,6 @@ static void assert_not_encoded(const tk_fwdbwd_output *output, tinkc_code code,
 
 static void test_pb_output_encode_refusals(void **unused)
 {
-    (void)unused;
     static const int64_t numbers[4] = {2, 2};
     const tk_tensor good = {.dtype = TK_DTYPE_I64, .data = numbers, .n = 4};
     tk_named_tensor items[] = {{TK_STR("a"), good}, {TK_STR("a"), good}};
@@ -307,14 +297,12 @@ static tinkc_code decode(const void *message, tk_arena *arena, tk_bytes bytes,
 {
     tk_fwdbwd_output back = {.loss_fn_outputs_n = 99};
     tinkc_code code = tk_pb_output_decode(&back, arena, bytes, err);
-    (void)message;
     assert_true(code == TINKC_OK || back.loss_fn_outputs_n == 99);
     return code;
 }
 
 static void test_pb_output_truncated(void **unused)
 {
-    (void)unused;
     pb_random r;
     pb_random_init(&r, 7);
     tk_fwdbwd_output output = long_output(&r);
@@ -324,7 +312,6 @@ static void test_pb_output_truncated(void **unused)
 
 static void test_pb_output_sweep(void **unused)
 {
-    (void)unused;
     pb_random r;
     pb_random_init(&r, 7);
     tk_fwdbwd_output output = long_output(&r);

@@ -39,7 +39,6 @@ static void assert_refused(const char *hex, tinkc_code code)
 /* Empty bytes and tables without cells are absent. */
 static void test_pb_sample_absent(void **unused)
 {
-    (void)unused;
     static const char *const same[] = {
         "0a()",
         "0a(0800 12() 1a()) 12()",
@@ -65,7 +64,6 @@ static void test_pb_sample_absent(void **unused)
 /* 0 and 1 are known, anything else is a decode error. */
 static void test_pb_sample_stop_reasons(void **unused)
 {
-    (void)unused;
     reading d;
     read_hex(&d, "0a(0800) 0a(0801)");
     assert_int_equal(d.code, TINKC_OK);
@@ -80,7 +78,6 @@ static void test_pb_sample_stop_reasons(void **unused)
 /* A table of 1 x 2; more bytes than cells are allowed; pieces of the message merge. */
 static void test_pb_sample_topk(void **unused)
 {
-    (void)unused;
     reading d;
     read_hex(&d, "1a(0a(05000000 00000000 09000000) 1802)"
                  "1a(12(000080bf 804fc3c7) 2001)");
@@ -97,7 +94,6 @@ static void test_pb_sample_topk(void **unused)
 
 static void test_pb_sample_refusals(void **unused)
 {
-    (void)unused;
     assert_refused("0a(12(010000))", TINKC_E_DECODE); /* 3 bytes */
     assert_refused("0a(12(01000000) 1a(0000))", TINKC_E_DECODE);
     assert_refused("0a(12(01000000) 1a(00000000 00000000))", TINKC_E_DECODE);
@@ -128,7 +124,6 @@ static void assert_not_encoded(const tk_sample_response *response, tinkc_code co
 
 static void test_pb_sample_encode_refusals(void **unused)
 {
-    (void)unused;
     static const int32_t tokens[2];
     static const float logprobs[2];
     tk_sequence s = {
@@ -178,7 +173,6 @@ static tinkc_code decode(const void *message, tk_arena *arena, tk_bytes bytes,
 
 static void test_pb_sample_truncated(void **unused)
 {
-    (void)unused;
     pb_random r;
     pb_random_init(&r, 7);
     tk_sample_response sample = long_sample(&r);
@@ -188,7 +182,6 @@ static void test_pb_sample_truncated(void **unused)
 
 static void test_pb_sample_sweep(void **unused)
 {
-    (void)unused;
     pb_random r;
     pb_random_init(&r, 7);
     tk_sample_response sample = long_sample(&r);

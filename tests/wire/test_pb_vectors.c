@@ -20,7 +20,6 @@
 
 static void test_pb_vectors_write_request(void **unused)
 {
-    (void)unused;
     static const int32_t tokens[] = {1, 2};
     static const int64_t targets[] = {2, 3};
     static const int64_t shape[] = {2};
@@ -51,7 +50,6 @@ static void test_pb_vectors_write_request(void **unused)
 
 static void test_pb_vectors_read_request(void **unused)
 {
-    (void)unused;
     pb_hex hex;
     tk_arena arena;
     tk_fwdbwd_request r;
@@ -84,7 +82,6 @@ static void test_pb_vectors_read_request(void **unused)
 /* M-075: prompt logprobs with a NaN, cache hits. */
 static void test_pb_vectors_sample(void **unused)
 {
-    (void)unused;
     pb_hex hex;
     tk_arena arena;
     tk_sample_response r;
@@ -114,7 +111,6 @@ static void test_pb_vectors_sample(void **unused)
 /* one record of columns becomes a map of tensors per datum. */
 static void test_pb_vectors_output(void **unused)
 {
-    (void)unused;
     pb_hex hex;
     tk_arena arena;
     tk_fwdbwd_output r;
@@ -145,7 +141,6 @@ static void test_pb_vectors_output(void **unused)
 /* A member of a oneof is on the wire even when it is empty. */
 static void test_pb_vectors_empty_dense(void **unused)
 {
-    (void)unused;
     pb_hex hex;
     tk_arena arena;
     tk_fwdbwd_request r;

@@ -20,7 +20,6 @@
 /* unset, null and value are three things, told apart in the JSON. */
 static void test_schema_three_states(void **unused)
 {
-    (void)unused;
     tk_sampler_response msg = {.sampler_id = S("s"), .base_model = S("b")};
     expect_json(&tk_msg_sampler_response, &msg,
                 "{\"sampler_id\":\"s\",\"base_model\":\"b\"}");
@@ -35,7 +34,6 @@ static void test_schema_three_states(void **unused)
 /* zero, false and the empty string are values: they are sent when set. */
 static void test_schema_zero_is_a_value(void **unused)
 {
-    (void)unused;
     tk_get_info_response msg = {.model_id = S(""),
                                 .is_lora = TK_F_VAL(false),
                                 .lora_rank = TK_F_VAL(0),
@@ -48,7 +46,6 @@ static void test_schema_zero_is_a_value(void **unused)
 /* unset is left out; null only where the row allows it. */
 static void test_schema_null_policy(void **unused)
 {
-    (void)unused;
     tk_create_model_request msg = {
         .session_id = S("s"), .model_seq_id = TK_F_VAL(0), .base_model = S("b")};
     expect_json(&tk_msg_create_model_request, &msg,
@@ -61,7 +58,6 @@ static void test_schema_null_policy(void **unused)
 /* null to clear user metadata. */
 static void test_schema_null_clears_metadata(void **unused)
 {
-    (void)unused;
     tk_create_model_request msg = {.session_id = S("s"),
                                    .model_seq_id = TK_F_VAL(1),
                                    .base_model = S("b"),
@@ -74,7 +70,6 @@ static void test_schema_null_clears_metadata(void **unused)
 /* the TTL is removed with null; leaving it out is an error before sending. */
 static void test_schema_ttl_null_or_nothing(void **unused)
 {
-    (void)unused;
     tk_ttl_request msg = {.ttl_seconds = {.is = TK_NULL}};
     expect_json(&tk_msg_ttl_request, &msg, "{\"ttl_seconds\":null}");
     msg.ttl_seconds = (tk_f_i64)TK_F_VAL(60);
@@ -89,7 +84,6 @@ static void test_schema_ttl_null_or_nothing(void **unused)
 /* Defaults are sent when unset, and are what a reader finds after decoding. */
 static void test_schema_defaults(void **unused)
 {
-    (void)unused;
     tk_lora_config msg = {0};
     static const char want[] = "{\"rank\":32,\"train_unembed\":true,\"train_mlp\":true,"
                                "\"train_attn\":true}";
@@ -111,7 +105,6 @@ static void test_schema_defaults(void **unused)
 /* Required fields, all the way down. */
 static void test_schema_required_paths(void **unused)
 {
-    (void)unused;
     tk_create_session_request request = {.tags = {NULL, 0}};
     expect_refused(&tk_msg_create_session_request, &request, "sdk_version");
     tk_checkpoint checkpoints[] = {{.checkpoint_id = S("weights/a"),
@@ -131,7 +124,6 @@ static void test_schema_required_paths(void **unused)
 /* Errors carry the path, what was expected and what was found. */
 static void test_schema_decode_paths(void **unused)
 {
-    (void)unused;
 #define RUN                                                                              \
     "{\"training_run_id\":\"r\",\"base_model\":\"b\",\"model_owner\":\"o\","             \
     "\"is_lora\":true,\"last_request_time\":0"
@@ -161,7 +153,6 @@ static void test_schema_decode_paths(void **unused)
  * value. */
 static void test_schema_type_rules(void **unused)
 {
-    (void)unused;
     decode_fails(&tk_msg_future_response, "{\"request_id\":12}", 0, "request_id",
                  "expected string, found integer");
     decode_fails(&tk_msg_future_response, "{\"request_id\":null}", 0, "request_id",
@@ -183,7 +174,6 @@ static void test_schema_type_rules(void **unused)
 /* A-061, M-116: unknown keys are ignored, or refused in strict mode, at any depth. */
 static void test_schema_strict_mode(void **unused)
 {
-    (void)unused;
     static const char extra[] =
         "{\"adam_params\":{\"beta3\":1},\"model_id\":\"m\",\"seq_id\":1}";
     tk_optim_step_request msg;
@@ -205,7 +195,6 @@ static void test_schema_strict_mode(void **unused)
 /* Extra keys in billing event_info are refused always, and nowhere else. */
 static void test_schema_closed_billing(void **unused)
 {
-    (void)unused;
     tk_billing_info info;
     decode_ok(&info, &tk_msg_billing_info,
               "{\"type\":\"sampling_prefill\",\"cached\":true,\"token_count\":3}");
@@ -224,7 +213,6 @@ static void test_schema_closed_billing(void **unused)
 /* casing of enumeration words is ignored; unknown words only where allowed. */
 static void test_schema_enums(void **unused)
 {
-    (void)unused;
     tk_try_again msg;
     decode_ok(&msg, &tk_msg_try_again, "{\"queue_state\":\"Paused_Capacity\"}");
     assert_int_equal(msg.queue_state.v, TK_QUEUE_PAUSED_CAPACITY);
@@ -243,7 +231,6 @@ static void test_schema_enums(void **unused)
 /* M-117: RFC 3339 or unix numbers in, RFC 3339 out. */
 static void test_schema_times(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *text;
         int64_t us;
@@ -286,7 +273,6 @@ static void test_schema_times(void **unused)
 /* Ranges hold in both directions; 64-bit seeds keep their bits. */
 static void test_schema_integers(void **unused)
 {
-    (void)unused;
     tk_lora_config msg = {.rank = TK_F_VAL(0)};
     expect_refused(&tk_msg_lora_config, &msg, "rank");
     decode_fails(&tk_msg_lora_config, "{\"rank\":-1}", 0, "rank", "not within");
@@ -305,7 +291,6 @@ static void test_schema_integers(void **unused)
 /* NaN and infinity are refused before sending, with the field. */
 static void test_schema_not_finite(void **unused)
 {
-    (void)unused;
     const double bad[] = {(double)INFINITY, -(double)INFINITY, (double)NAN};
     for (size_t i = 0; i < TK_ARRAY_LEN(bad); i++) {
         tk_optim_step_request msg = {.model_id = S("m"),
@@ -320,7 +305,6 @@ static void test_schema_not_finite(void **unused)
 /* A string that is not UTF-8 cannot travel; the field is named. */
 static void test_schema_bad_utf8(void **unused)
 {
-    (void)unused;
     tk_heartbeat_request msg = {.session_id = {TK_SET, {"a\xff", 2}}};
     tk_buf out;
     tk_buf_init(&out, TK_MIB);
@@ -335,7 +319,6 @@ static void test_schema_bad_utf8(void **unused)
 /* The buffer's cap ends an encode; nothing of the message stays. */
 static void test_schema_cap(void **unused)
 {
-    (void)unused;
     tk_heartbeat_request msg = {.session_id = S("0123456789")};
     for (size_t cap = 1; cap < 60; cap++) {
         tk_buf out;
@@ -353,7 +336,6 @@ static void test_schema_cap(void **unused)
 /* Of equal keys the last counts, in objects and in maps, as in Python. */
 static void test_schema_duplicates(void **unused)
 {
-    (void)unused;
     tk_optim_step_result msg;
     decode_ok(&msg, &tk_msg_optim_step_result,
               "{\"metrics\":null,\"metrics\":{\"b\":1,\"a\":2,\"b\":3,\"c\":4}}");
@@ -365,7 +347,6 @@ static void test_schema_duplicates(void **unused)
 /* Text that is not JSON: the error is the parser's, with its offset. */
 static void test_schema_not_json(void **unused)
 {
-    (void)unused;
     static const char *const bad[] = {"", "nul", "{\"a\":}", "{} {}", "\xff"};
     for (size_t i = 0; i < TK_ARRAY_LEN(bad); i++) {
         tk_cursor msg;
@@ -384,7 +365,6 @@ static void test_schema_not_json(void **unused)
 /* The mark is the text of the value, wherever other text looks like it. */
 static void test_schema_mark(void **unused)
 {
-    (void)unused;
     static const int32_t token = 1;
     tk_chunk chunk = {.kind = TK_CHUNK_TEXT, .tokens = {&token, 1}};
     tk_sample_request request = {
@@ -412,7 +392,6 @@ static void test_schema_mark(void **unused)
 
 static void test_schema_err_contract(void **unused)
 {
-    (void)unused;
     tk_cursor msg;
     tk_err err = TK_ERR_INIT;
     (void)tk_err_set(&err, TINKC_E_STATE, "earlier");

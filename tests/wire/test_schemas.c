@@ -61,7 +61,6 @@ static void expect_same_again(sample *s, const tk_schema *schema)
 /* struct to JSON and back loses nothing, whatever is set. */
 static void test_schemas_round_trip(void **unused)
 {
-    (void)unused;
     for (size_t i = 0; i < tk_schemas_n; i++) {
         for (size_t v = 0; v < 3 * VARIANTS; v++) {
             sample s;
@@ -76,7 +75,6 @@ static void test_schemas_round_trip(void **unused)
 /* Names are unique, calls are given, tables are well formed. */
 static void test_schemas_tables(void **unused)
 {
-    (void)unused;
     for (size_t i = 0; i < tk_schemas_n; i++) {
         const tk_schema *schema = tk_schemas[i].schema;
         assert_int_equal(strlen(tk_schemas[i].call) == 0,
@@ -109,7 +107,6 @@ static const tk_schema *object_form(const tk_schema *schema)
 /* with everything set, the keys are exactly the rows, in their order. */
 static void test_schemas_key_sets(void **unused)
 {
-    (void)unused;
     size_t seen = 0;
     for (size_t i = 0; i < tk_schemas_n; i++) {
         const tk_schema *schema = object_form(tk_schemas[i].schema);
@@ -137,7 +134,6 @@ static void test_schemas_key_sets(void **unused)
  * names the field and nothing is written. */
 static void test_schemas_null_rules(void **unused)
 {
-    (void)unused;
     size_t nullable = 0, refused = 0;
     for (size_t i = 0; i < tk_schemas_n; i++) {
         const tk_schema *schema = tk_schemas[i].schema;
@@ -223,7 +219,6 @@ static void expect_decode_error(const tk_schema *schema, const tk_buf *text,
 /* Each field of each message: missing, null, and of the wrong type. */
 static void test_schemas_decode_errors(void **unused)
 {
-    (void)unused;
     static const tk_json null = {.type = TK_JSON_NULL};
     size_t checked = 0;
     for (size_t i = 0; i < tk_schemas_n; i++) {
@@ -265,7 +260,6 @@ static void test_schemas_decode_errors(void **unused)
  * in strict mode (A-061). */
 static void test_schemas_optional(void **unused)
 {
-    (void)unused;
     static const tk_json null = {.type = TK_JSON_NULL};
     for (size_t i = 0; i < tk_schemas_n; i++) {
         const tk_schema *schema = object_form(tk_schemas[i].schema);
@@ -298,7 +292,6 @@ static void test_schemas_optional(void **unused)
 
 static void test_schemas_unknown_key(void **unused)
 {
-    (void)unused;
     for (size_t i = 0; i < tk_schemas_n; i++) {
         const tk_schema *schema = object_form(tk_schemas[i].schema);
         if (schema == NULL) {
@@ -325,7 +318,6 @@ static void test_schemas_unknown_key(void **unused)
 /* Input that ends early never decodes and never crashes. */
 static void test_schemas_cut_off(void **unused)
 {
-    (void)unused;
     for (size_t i = 0; i < tk_schemas_n; i++) {
         const tk_schema *schema = tk_schemas[i].schema;
         sample s;
@@ -369,7 +361,6 @@ static bool sweep_scenario(void *user)
 /* Every allocation of encoding and decoding, of every message, fails once. */
 static void test_schemas_sweep(void **unused)
 {
-    (void)unused;
     size_t points = 0;
     for (size_t i = 0; i < tk_schemas_n; i++) {
         for (size_t v = 0; v < VARIANTS; v++) {

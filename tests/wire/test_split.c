@@ -10,7 +10,6 @@ static tk_arena arena;
 
 static int teardown(void **unused)
 {
-    (void)unused;
     tk_arena_dispose(&arena);
     return 0;
 }
@@ -54,7 +53,6 @@ static void expect_parts(const size_t *sizes, size_t n, tk_split_limits limits,
 
 static void test_split_by_count(void **unused)
 {
-    (void)unused;
     const size_t sizes[] = {1, 1, 1, 1, 1};
     expect_parts(sizes, 5, (tk_split_limits){2, 5000000}, (size_t[]){2, 2, 1}, 3);
     expect_parts(sizes, 5, (tk_split_limits){5, 5000000}, (size_t[]){5}, 1);
@@ -63,7 +61,6 @@ static void test_split_by_count(void **unused)
 
 static void test_split_by_bytes(void **unused)
 {
-    (void)unused;
     const size_t sizes[] = {10, 10, 10, 11, 30, 10};
     /* 40 bytes fit exactly; 41 do not. */
     expect_parts(sizes, 6, (tk_split_limits){1024, 80}, (size_t[]){2, 1, 1, 1, 1}, 5);
@@ -74,7 +71,6 @@ static void test_split_by_bytes(void **unused)
 /* One oversized datum is a part of its own, at the start, in the middle, at the end. */
 static void test_split_oversized(void **unused)
 {
-    (void)unused;
     expect_parts((size_t[]){100, 1, 1}, 3, (tk_split_limits){9, 8}, (size_t[]){1, 2}, 2);
     expect_parts((size_t[]){1, 100, 1}, 3, (tk_split_limits){9, 8}, (size_t[]){1, 1, 1},
                  3);
@@ -83,7 +79,6 @@ static void test_split_oversized(void **unused)
 
 static void test_split_empty(void **unused)
 {
-    (void)unused;
     tk_split split = {NULL, 7};
     tk_err err = TK_ERR_INIT;
     const tk_split_limits limits = {1024, 5000000};
@@ -94,7 +89,6 @@ static void test_split_empty(void **unused)
 
 static bool split_scenario(void *user)
 {
-    (void)user;
     tk_arena own;
     tk_arena_init(&own, 0);
     tk_chunk chunk;
@@ -109,7 +103,6 @@ static bool split_scenario(void *user)
 
 static void test_split_sweep(void **unused)
 {
-    (void)unused;
     assert_true(failmem_sweep(split_scenario, NULL, 1) > 0);
 }
 

@@ -74,7 +74,6 @@ static size_t length_of(const fixture *f)
 /* every fixture, split at each byte, and byte by byte. */
 static void test_sse_split_anywhere(void **unused)
 {
-    (void)unused;
     for (size_t i = 0; i < TK_ARRAY_LEN(fixtures); i++) {
         const fixture *f = &fixtures[i];
         size_t n = length_of(f);
@@ -103,7 +102,6 @@ static void test_sse_split_anywhere(void **unused)
 /* an event is there with the last byte of its blank line, not later. */
 static void test_sse_at_once(void **unused)
 {
-    (void)unused;
     static const char *const inputs[] = {"data: a\n\n", "data: a\r\r", "data: a\r\n\r"};
     for (size_t i = 0; i < TK_ARRAY_LEN(inputs); i++) {
         log l = {0};
@@ -124,7 +122,6 @@ static void test_sse_at_once(void **unused)
 /* lines and events have a limit. */
 static void test_sse_limits(void **unused)
 {
-    (void)unused;
     static const char part[] = "data: 0123456789\n";
     log l = {0};
     tk_sse sse;
@@ -148,7 +145,6 @@ static void test_sse_limits(void **unused)
 /* the reader stops it. */
 static void test_sse_stop(void **unused)
 {
-    (void)unused;
     log l = {.most = 2};
     tk_sse sse;
     tk_sse_init(&sse, 64);
@@ -161,7 +157,6 @@ static void test_sse_stop(void **unused)
 
 static void test_sse_retry(void **unused)
 {
-    (void)unused;
     log l = {0};
     tk_sse sse;
     tk_sse_init(&sse, 64);
@@ -187,7 +182,6 @@ static bool sweep_once(void *user)
 
 static void test_sse_allocation_sweep(void **unused)
 {
-    (void)unused;
     log l;
     assert_true(failmem_sweep(sweep_once, &l, 1) >= 4);
 }

@@ -13,7 +13,6 @@ static tk_arena arena;
 
 static int teardown(void **unused)
 {
-    (void)unused;
     tk_arena_dispose(&arena);
     return 0;
 }
@@ -66,7 +65,6 @@ static void expect_f32(tk_tensor t, const float *want, size_t n)
 /* every element type becomes int64 or float32, extremes included. */
 static void test_tensor_every_type(void **unused)
 {
-    (void)unused;
     static const int8_t i8[] = {INT8_MIN, -1, INT8_MAX};
     expect_i64(convert(SOURCE(TK_ELEM_I8, i8), TK_DTYPE_I64), (int64_t[]){-128, -1, 127},
                3);
@@ -108,7 +106,6 @@ static void test_tensor_every_type(void **unused)
 /* what does not fit is refused, with its place. */
 static void test_tensor_overflow(void **unused)
 {
-    (void)unused;
     static const uint64_t u64[] = {1, (uint64_t)INT64_MAX + 1};
     refuse(SOURCE(TK_ELEM_U64, u64), TK_DTYPE_I64, "[1]");
     refuse(SOURCE(TK_ELEM_U64, u64), TK_DTYPE_F32, "[1]");
@@ -135,7 +132,6 @@ static void test_tensor_overflow(void **unused)
 /* rounding and non-finite values are counted, not refused. */
 static void test_tensor_notes(void **unused)
 {
-    (void)unused;
     static const double f64[] = {0.1, 0.5, (double)NAN, (double)INFINITY, 1.0 / 3.0};
     tk_tensor_source source = SOURCE(TK_ELEM_F64, f64);
     tk_tensor_notes notes = {9, 9};
@@ -158,7 +154,6 @@ static void test_tensor_notes(void **unused)
 /* A-057, as a property: over many random numbers, conversion equals C's own. */
 static void test_tensor_random(void **unused)
 {
-    (void)unused;
     enum { N = 1500 }; /* more than two blocks */
     static double in[N];
     static uint16_t halves[N];
@@ -184,7 +179,6 @@ static void test_tensor_random(void **unused)
 /* the field name decides; integers under `weights` become float32. */
 static void test_tensor_field_names(void **unused)
 {
-    (void)unused;
     static const char *const reals[] = {"weights", "advantages", "logprobs",
                                         "clip_low_threshold", "clip_high_threshold"};
     tk_dtype dtype = TK_DTYPE_UNSPECIFIED;
@@ -208,7 +202,6 @@ static void test_tensor_field_names(void **unused)
 /* inference from the elements, for callers that ask; empty gives float32. */
 static void test_tensor_inference(void **unused)
 {
-    (void)unused;
     assert_int_equal(tk_tensor_infer_dtype(TK_ELEM_I32, 2), TK_DTYPE_I64);
     assert_int_equal(tk_tensor_infer_dtype(TK_ELEM_U8, 1), TK_DTYPE_I64);
     assert_int_equal(tk_tensor_infer_dtype(TK_ELEM_F64, 1), TK_DTYPE_F32);
@@ -219,7 +212,6 @@ static void test_tensor_inference(void **unused)
 /* [n] for a list, the full shape for nested input, [0] for an empty one. */
 static void test_tensor_shapes(void **unused)
 {
-    (void)unused;
     static const int32_t flat[] = {1, 2, 3};
     tk_tensor t = convert(SOURCE(TK_ELEM_I32, flat), TK_DTYPE_I64);
     assert_true(t.has_shape);
@@ -254,7 +246,6 @@ static void test_tensor_shapes(void **unused)
 /* rows of equal length give a matrix, ragged ones are refused. */
 static void test_tensor_rows(void **unused)
 {
-    (void)unused;
     static const int32_t a[] = {1, 2}, b[] = {3, 4}, c[] = {5};
     const void *rows[] = {a, b, c};
     size_t lengths[] = {2, 2, 1};
@@ -300,7 +291,6 @@ static tinkc_code produce_squares(void *out, size_t first, size_t n, void *user)
 /* a strided view and a callback give what a contiguous array gives. */
 static void test_tensor_strided_and_produced(void **unused)
 {
-    (void)unused;
     static const int32_t matrix[2][3] = {{1, 2, 3}, {4, 5, 6}};
     tk_tensor_source view = {.elem = TK_ELEM_I32,
                              .data = matrix,
@@ -339,7 +329,6 @@ static void test_tensor_strided_and_produced(void **unused)
 /* an array that already is what travels is borrowed, not copied. */
 static void test_tensor_borrows(void **unused)
 {
-    (void)unused;
     static const float f32[] = {1, 2};
     static const int64_t i64[] = {1, 2};
     assert_ptr_equal(convert(SOURCE(TK_ELEM_F32, f32), TK_DTYPE_F32).data, f32);
@@ -361,7 +350,6 @@ static tinkc_code check(tk_tensor t)
 /* without a shape it is 1-D; with one, the numbers must agree. */
 static void test_tensor_check_dense(void **unused)
 {
-    (void)unused;
     tk_tensor t = {.dtype = TK_DTYPE_F32, .n = 6};
     size_t count = 0;
     assert_int_equal(check(t), TINKC_OK);
@@ -390,7 +378,6 @@ static void test_tensor_check_dense(void **unused)
 /* Each way in which a CSR tensor can be wrong. */
 static void test_tensor_check_sparse(void **unused)
 {
-    (void)unused;
     static const float values[] = {1, 2};
     static const int64_t shape[] = {2, 3}, crow[] = {0, 1, 2}, col[] = {2, 0};
     const tk_tensor good = {.dtype = TK_DTYPE_F32,
@@ -440,7 +427,6 @@ static tk_tensor dense_f32(const float *data, const int64_t *shape)
 /* CSR exactly when (rows + 1) + 2 * nnz < rows * cols, and back without loss. */
 static void test_tensor_compact(void **unused)
 {
-    (void)unused;
     static const int64_t shape[] = {2, 5};
     /* 3 + 2 * 3 = 9 < 10: sparse; one more non-zero: 11, dense. */
     static const float three[] = {0, 0, 1, 0, 2, 0, -0.0F, 0, 3, 0};
@@ -487,7 +473,6 @@ static void test_tensor_compact(void **unused)
 
 static bool tensor_scenario(void *user)
 {
-    (void)user;
     tk_arena own;
     tk_arena_init(&own, 0);
     static const double in[] = {0, 0, 0, 0, 0, 0, 0, 1};
@@ -504,7 +489,6 @@ static bool tensor_scenario(void *user)
 
 static void test_tensor_sweep(void **unused)
 {
-    (void)unused;
     assert_true(failmem_sweep(tensor_scenario, NULL, 1) > 0);
 }
 

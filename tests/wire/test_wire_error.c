@@ -80,7 +80,6 @@ static tk_error_class class_of_status(int status, tk_should_retry header)
 /* every cell of status x category x header x transport error. */
 static void test_wire_error_every_cell(void **unused)
 {
-    (void)unused;
     size_t cells = 0;
     for (int code = TINKC_OK; code <= TINKC_E_INTERNAL; code++) {
         for (int status = 0; status <= 600; status++) {
@@ -108,7 +107,6 @@ static void test_wire_error_every_cell(void **unused)
 /* Every row can be reached, and says when it applies. */
 static void test_wire_error_no_dead_row(void **unused)
 {
-    (void)unused;
     bool *reached = test_calloc(tk_wire_error_rules_n, sizeof(bool));
     for (int code = TINKC_OK; code <= TINKC_E_INTERNAL; code++) {
         for (int status = 0; status <= 600; status++) {
@@ -129,7 +127,6 @@ static void test_wire_error_no_dead_row(void **unused)
 /* 4xx is the user's and final, but 408, 409 and 429 are tried again. */
 static void test_wire_error_4xx(void **unused)
 {
-    (void)unused;
     static const int final[] = {400, 401, 402, 403, 404, 405, 413, 415, 422, 425};
     static const int again[] = {408, 409, 429, 500, 502, 503, 504, 529};
     for (size_t i = 0; i < TK_ARRAY_LEN(final); i++) {
@@ -153,7 +150,6 @@ static void test_wire_error_4xx(void **unused)
 /* x-should-retry overrides the table, both ways. */
 static void test_wire_error_should_retry(void **unused)
 {
-    (void)unused;
     tk_fault fault = {TINKC_E_BAD_REQUEST, 400, TINKC_CATEGORY_UNKNOWN,
                       TK_SHOULD_RETRY_YES};
     assert_int_equal(tk_wire_error_rule(&fault)->retry, TK_RETRY_SAME);
@@ -168,7 +164,6 @@ static void test_wire_error_should_retry(void **unused)
 /* three categories; unknown is retryable, as new work. */
 static void test_wire_error_categories(void **unused)
 {
-    (void)unused;
     tk_fault fault = {TINKC_E_REQUEST, 200, TINKC_CATEGORY_UNKNOWN,
                       TK_SHOULD_RETRY_UNSAID};
     assert_int_equal(tk_wire_error_rule(&fault)->retry, TK_RETRY_ANEW);
@@ -184,7 +179,6 @@ static void test_wire_error_categories(void **unused)
 /* wire casing is ignored; anything else is unknown. */
 static void test_wire_error_category_words(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *word;
         tinkc_category category;
@@ -206,7 +200,6 @@ static void test_wire_error_category_words(void **unused)
 /* A-085..A-088: the four header cases, and garbage. */
 static void test_wire_error_retry_after(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *ms, *after;
         int64_t want;
@@ -245,7 +238,6 @@ static tk_err fill(int status, const char *body)
 /* Every form of body gives one useful line. */
 static void test_wire_error_bodies(void **unused)
 {
-    (void)unused;
     static const struct {
         int status;
         const char *body, *want;
@@ -285,7 +277,6 @@ static void test_wire_error_bodies(void **unused)
 /* hint, request id and category travel with the error; headers win over body. */
 static void test_wire_error_all_fields(void **unused)
 {
-    (void)unused;
     tk_err err = TK_ERR_INIT;
     tk_error_response response = {
         .status = 429,
@@ -311,7 +302,6 @@ static void test_wire_error_all_fields(void **unused)
 /* Hostile bodies: long, deep, binary; always one bounded line. */
 static void test_wire_error_hostile_bodies(void **unused)
 {
-    (void)unused;
     size_t n = 300 * TK_KIB;
     char *body = test_malloc(n + 1);
     memset(body, '[', n);
@@ -337,7 +327,6 @@ static void test_wire_error_hostile_bodies(void **unused)
 
 static bool fill_scenario(void *user)
 {
-    (void)user;
     tk_err err = fill(422, "{\"detail\":[{\"loc\":[\"a\"],\"msg\":\"m\"}]}");
     assert_int_equal(err.code, TINKC_E_UNPROCESSABLE);
     return strcmp(err.message, "HTTP 422: a: m") == 0;
@@ -346,7 +335,6 @@ static bool fill_scenario(void *user)
 /* Without memory the code and the status are still right, and nothing leaks. */
 static void test_wire_error_without_memory(void **unused)
 {
-    (void)unused;
     assert_true(failmem_sweep(fill_scenario, NULL, 1) > 0);
 }
 

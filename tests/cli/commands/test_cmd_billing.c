@@ -22,7 +22,6 @@
  * keeps the shape of the API. */
 static void test_cli_billing(void **unused)
 {
-    (void)unused;
     static const char line[] =
         "{\"bucket_start\": \"2026-07-13T00:00:00Z\", \"bucket_end\": "
         "\"2026-07-13T01:00:00Z\", \"base_model\": null, \"user_id\": null, "
@@ -56,7 +55,6 @@ static void test_cli_billing(void **unused)
 /* M-152, C-078: CSV to a file and to standard output; the table is not shown then. */
 static void test_cli_billing_csv(void **unused)
 {
-    (void)unused;
     static const char rows[] =
         "bucket_start,bucket_end,base_model,user_id,user_name,session_id,project_id,type,"
         "token_count,cached,gigabyte_hours\r\n"

@@ -12,7 +12,6 @@
 /* Lines of standard input are turns; answers are all that is on standard output. */
 static void test_chat_turns(void **state)
 {
-    (void)state;
     modelfix f;
     char *saved = NULL;
     size_t n = 0;
@@ -38,7 +37,6 @@ static void test_chat_turns(void **state)
 
 static void test_chat_formats(void **state)
 {
-    (void)state;
     modelfix f;
     const tk_json *json = NULL;
     tk_err err = TK_ERR_INIT;
@@ -63,7 +61,6 @@ static void test_chat_formats(void **state)
 
 static void test_chat_failures(void **state)
 {
-    (void)state;
     static const struct {
         const char *input, *words;
     } cases[] = {
@@ -118,7 +115,6 @@ static void test_chat_failures(void **state)
 /* On a terminal: a prompt, errors that one can go on after, Ctrl-D. */
 static void test_chat_terminal(void **state)
 {
-    (void)state;
     modelfix f;
     modelfix_open(&f, NULL);
     f.p.columns = 40;
@@ -153,7 +149,6 @@ static fakeapi *one_token_peer(program *p, char url[MODELFIX_URL_BYTES])
 /* Ctrl-C stops the answer, whose beginning stays; the next one ends the program. */
 static void test_chat_interrupt(void **state)
 {
-    (void)state;
     program p;
     char url[MODELFIX_URL_BYTES];
     fakeapi *api = one_token_peer(&p, url);
@@ -182,7 +177,6 @@ static void test_chat_interrupt(void **state)
 /* A server that falls silent: the request's own timeout ends the answer. */
 static void test_chat_silent_server(void **state)
 {
-    (void)state;
     program p;
     char url[MODELFIX_URL_BYTES];
     fakeapi *api = one_token_peer(&p, url);

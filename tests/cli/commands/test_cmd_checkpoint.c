@@ -5,7 +5,6 @@
 /* M-151, C-017, C-043, C-045, C-046: checkpoints of all runs, and of one. */
 static void test_cli_checkpoint_list(void **unused)
 {
-    (void)unused;
     static const char rows[] =
         "Checkpoint ID        Type      Size    Public  Created     Expires     Path\n"
         "───────────────────  ────────  ──────  ──────  ──────────  ──────────  "
@@ -33,7 +32,6 @@ static void test_cli_checkpoint_list(void **unused)
 /* C-047: the run's id is in the document, not in the lines. */
 static void test_cli_checkpoint_list_json(void **unused)
 {
-    (void)unused;
     clifix f;
     clifix_begin(&f);
     clifix_expect(&f, "checkpoint list --run-id S:train:0 -f jsonl",
@@ -87,7 +85,6 @@ static size_t count_lines(const char *text)
  * three requests, a hundred of them one. */
 static void test_cli_limit_zero(void **unused)
 {
-    (void)unused;
     clifix f;
     clifix_begin(&f);
     reply_pages(f.api, 2350, 1000);
@@ -109,7 +106,6 @@ static void test_cli_limit_zero(void **unused)
 /* C-048, C-033, C-034: one checkpoint with what its run adds. */
 static void test_cli_checkpoint_info(void **unused)
 {
-    (void)unused;
     clifix f;
     clifix_begin(&f);
     clifix_expect(&f, "checkpoint info " CLI_ONE,
@@ -151,7 +147,6 @@ static void test_cli_checkpoint_info(void **unused)
  * --remove. */
 static void test_cli_checkpoint_changes(void **unused)
 {
-    (void)unused;
     static const char path[] = CLI_RUNS "/" CLI_RUN "/checkpoints/weights/0001";
     clifix f;
     clifix_begin(&f);

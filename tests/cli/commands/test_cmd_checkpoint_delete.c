@@ -19,7 +19,6 @@ static void allow(clifix *f)
 /* C-052: wrong command lines are refused before anything is sent. */
 static void test_cli_delete_refuses(void **unused)
 {
-    (void)unused;
     clifix f;
     clifix_begin(&f);
     clifix_refused(&f, "checkpoint delete", 2,
@@ -42,7 +41,6 @@ static void test_cli_delete_refuses(void **unused)
  * does the end of input, as an error. */
 static void test_cli_delete_asks(void **unused)
 {
-    (void)unused;
     clifix f;
     clifix_begin(&f);
     allow(&f);
@@ -74,7 +72,6 @@ static void test_cli_delete_asks(void **unused)
 /* M-155, C-051: type and dates, which are strict and UTC. */
 static void test_cli_delete_filters(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *line;
         const char *deleted; /* NULL: nothing */
@@ -113,7 +110,6 @@ static void test_cli_delete_filters(void **unused)
  * the exit code says so. */
 static void test_cli_delete_in_part(void **unused)
 {
-    (void)unused;
     clifix f;
     clifix_begin(&f);
     fakeapi_default(f.api, "DELETE", OF_RUN "weights/0001",
@@ -168,7 +164,6 @@ static proc *start_many(clifix *f, fakeapi_gate **gate, const char *line)
 /* M-155, C-054: 32 at a time, not more. */
 static void test_cli_delete_at_once(void **unused)
 {
-    (void)unused;
     clifix f;
     fakeapi_gate *gate = NULL;
     proc *p = start_many(&f, &gate, "checkpoint delete -y --run-id " CLI_RUN);
@@ -183,7 +178,6 @@ static void test_cli_delete_at_once(void **unused)
 /* M-156, C-010: Ctrl-C stops sending; what is in flight is awaited and reported. */
 static void test_cli_delete_interrupted(void **unused)
 {
-    (void)unused;
     clifix f;
     fakeapi_gate *gate = NULL;
     proc *p = start_many(&f, &gate, "checkpoint delete -y -f jsonl --run-id " CLI_RUN);

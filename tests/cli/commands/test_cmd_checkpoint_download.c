@@ -80,7 +80,6 @@ static void read_tar(void *user, uint64_t offset, char *p, size_t n)
 static void decide(void *user, size_t index, const char *head, fileserver_reply *reply)
 {
     fix *f = user;
-    (void)head;
     reply->etag = "\"one\"";
     if (index < f->cuts) {
         reply->cut = f->tar.n * (index + 1) / (f->cuts + 1);
@@ -147,7 +146,6 @@ static void check_files(const fix *f, const char *where)
 /* M-151, C-056, C-057, C-060: a directory named after the path, here or elsewhere. */
 static void test_cli_download(void **unused)
 {
-    (void)unused;
     fix f;
     char out[512];
     begin(&f);
@@ -172,7 +170,6 @@ static void test_cli_download(void **unused)
 /* C-057: what is there stays, unless --force replaces it. */
 static void test_cli_download_force(void **unused)
 {
-    (void)unused;
     fix f;
     char path[256];
     begin(&f);
@@ -198,7 +195,6 @@ static void test_cli_download_force(void **unused)
 /* M-166, C-058, C-090: transfers that are cut go on where they were. */
 static void test_cli_download_resumes(void **unused)
 {
-    (void)unused;
     fix f;
     begin(&f);
     put_good(&f.tar);
@@ -219,7 +215,6 @@ static void test_cli_download_resumes(void **unused)
 /* M-166: a URL that has expired is asked for again. */
 static void test_cli_download_expired(void **unused)
 {
-    (void)unused;
     fix f;
     begin(&f);
     put_good(&f.tar);
@@ -250,7 +245,6 @@ typedef struct hostile {
  * of the archive stays. */
 static void test_cli_download_hostile(void **unused)
 {
-    (void)unused;
     static const hostile cases[] = {
         {"link", '2', "/etc/passwd", "link"},
         {"hard", '1', "adapter_config.json", "link"},
@@ -277,7 +271,6 @@ static void test_cli_download_hostile(void **unused)
 /* M-165, M-166, C-061: an archive that ends too early, and what is none. */
 static void test_cli_download_broken(void **unused)
 {
-    (void)unused;
     fix f;
     begin(&f);
     put_good(&f.tar);
@@ -305,7 +298,6 @@ static void test_cli_download_broken(void **unused)
 /* M-156, C-010: Ctrl-C in the middle: exit code 130, nothing left. */
 static void test_cli_download_interrupted(void **unused)
 {
-    (void)unused;
     fix f;
     begin(&f);
     put_good(&f.tar);

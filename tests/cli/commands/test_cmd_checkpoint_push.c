@@ -87,7 +87,6 @@ static void refused(fix *f, const char *line, int status, const char *words)
 /* M-151, C-062, C-070: every option arrives; the keys of the official program. */
 static void test_cli_push_json(void **unused)
 {
-    (void)unused;
     fix f;
     begin(&f);
     expect(&f, "-f jsonl " PATH,
@@ -116,7 +115,6 @@ static void test_cli_push_json(void **unused)
 /* C-070: the table, and where a pull request is. */
 static void test_cli_push_table(void **unused)
 {
-    (void)unused;
     fix f;
     begin(&f);
     expect(&f, "--repo me/x --create-pr " PATH,
@@ -138,7 +136,6 @@ static void test_cli_push_table(void **unused)
 /* C-063: no token, a token that is not known, a hub that does not answer. */
 static void test_cli_push_login(void **unused)
 {
-    (void)unused;
     fix f;
     begin(&f);
     set_env(&f, "HF_TOKEN", "");
@@ -157,7 +154,6 @@ static void test_cli_push_login(void **unused)
  * this order; offline. */
 static void test_cli_push_environment(void **unused)
 {
-    (void)unused;
     fix f;
     char path[160];
     begin(&f);
@@ -194,7 +190,6 @@ static void test_cli_push_environment(void **unused)
  * asked. */
 static void test_cli_push_usage(void **unused)
 {
-    (void)unused;
     fix f;
     begin(&f);
     refused(&f, "no-path", 2,
@@ -210,7 +205,6 @@ static void test_cli_push_usage(void **unused)
 /* C-064, C-068: failures in words, with what to do about them. */
 static void test_cli_push_failures(void **unused)
 {
-    (void)unused;
     fix f;
     begin(&f);
     fakeapi_reply(f.push.hub, "GET", PUSHFIX_README,
@@ -232,7 +226,6 @@ static void test_cli_push_failures(void **unused)
 /* C-010: Ctrl-C in the middle: exit code 130, nothing left. */
 static void test_cli_push_interrupted(void **unused)
 {
-    (void)unused;
     fix f;
     begin(&f);
     fakeapi_default(f.push.store, "PUT", "/put", &(fakeapi_step){.fault = FAKEAPI_NEVER});

@@ -73,7 +73,6 @@ static void expect_broken(fix *f, const char *broken, const char *hint)
 
 static void test_doctor_all_is_well(void **state)
 {
-    (void)state;
     fix f;
     srvfix real;
     char url[64];
@@ -99,7 +98,6 @@ static void test_doctor_all_is_well(void **state)
 
 static void test_doctor_network(void **state)
 {
-    (void)state;
     fix f;
     fix_open(&f);
     program_env(&f.p, "TINKER_BASE_URL=nonsense");
@@ -124,7 +122,6 @@ static void test_doctor_network(void **state)
 
 static void test_doctor_tls(void **state)
 {
-    (void)state;
     static const fakefront_cert bad[] = {FAKEFRONT_CERT_EXPIRED,
                                          FAKEFRONT_CERT_OTHER_HOST};
     fix f;
@@ -151,7 +148,6 @@ static void test_doctor_tls(void **state)
 
 static void test_doctor_service(void **state)
 {
-    (void)state;
     static const struct {
         const char *method, *path;
         fakeapi_step step;
@@ -222,7 +218,6 @@ static void expect_option(fix *f, const char *name, const char *value, const cha
 
 static void test_config_sources(void **state)
 {
-    (void)state;
     fix f;
     fix_open(&f);
     program_env(&f.p, "TINKER_BASE_URL=https://env.example");

@@ -5,7 +5,6 @@
  * in words. */
 static void test_cli_run_list_table(void **unused)
 {
-    (void)unused;
     clifix f;
     clifix_begin(&f);
     clifix_expect(&f, "run list --limit 1",
@@ -28,7 +27,6 @@ static void test_cli_run_list_table(void **unused)
  * one line per run with jsonl; non-ASCII escaped. */
 static void test_cli_run_list_json(void **unused)
 {
-    (void)unused;
     static const char run[] =
         "{\"training_run_id\": \"S:train:0\", \"base_model\": \"m/b\", "
         "\"model_owner\": \"me\", \"is_lora\": true, \"corrupted\": false, "
@@ -68,7 +66,6 @@ static void test_cli_run_list_json(void **unused)
 /* M-151, C-041, C-042: one run. */
 static void test_cli_run_info(void **unused)
 {
-    (void)unused;
     clifix f;
     clifix_begin(&f);
     clifix_expect(&f, "run info S:train:0",

@@ -38,7 +38,6 @@ static char *keep(const char *text)
 /* M-157: one prompt, however it is given, has one continuation. */
 static void test_sample_prompts(void **state)
 {
-    (void)state;
     static const char *const sources[][4] = {
         {"--file", "p.txt", NULL},
         {"--file", "p.json", NULL},
@@ -80,7 +79,6 @@ static void test_sample_prompts(void **state)
 /* M-157: what a user says goes through the chat template, and the answer ends itself. */
 static void test_sample_chat(void **state)
 {
-    (void)state;
     modelfix f;
     modelfix_open(&f, NULL);
     assert_string_equal(run(&f, PROGRAM_ARGS("sample", "-m", MODEL, "--temperature", "0",
@@ -113,7 +111,6 @@ static void test_sample_chat(void **state)
 
 static void test_sample_json(void **state)
 {
-    (void)state;
     modelfix f;
     modelfix_open(&f, NULL);
     const tk_json *json = run_json(
@@ -147,7 +144,6 @@ static void test_sample_json(void **state)
 /* M-158: a LoRA that is not trained, saved; what is saved can be sampled from. */
 static void test_checkpoint_save(void **state)
 {
-    (void)state;
     modelfix f;
     char *text = NULL;
     size_t n = 0;
@@ -181,7 +177,6 @@ static void test_checkpoint_save(void **state)
 
 static void test_sample_text(void **state)
 {
-    (void)state;
     modelfix f;
     modelfix_open(&f, NULL);
     const char *text = run(&f, PROGRAM_ARGS(BASE, "-n", "2", "A cat"));
@@ -207,7 +202,6 @@ static void test_sample_text(void **state)
 
 static void test_sample_usage(void **state)
 {
-    (void)state;
     static const struct {
         const char *const args[8];
         const char *words;
@@ -243,7 +237,6 @@ static void test_sample_usage(void **state)
 /* No server, no key, a bad key, a server that says nonsense, a reader that went away. */
 static void test_sample_faults(void **state)
 {
-    (void)state;
     program p;
     char url[MODELFIX_URL_BYTES];
     fakeapi *api = modelfix_peer(url, "tml-right");
@@ -279,7 +272,6 @@ static void test_sample_faults(void **state)
 
 static void test_sample_closed_pipe(void **state)
 {
-    (void)state;
     modelfix f;
     modelfix_open(&f, NULL);
     f.p.no_reader = true;

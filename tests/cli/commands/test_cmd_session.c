@@ -9,7 +9,6 @@
 /* M-160, C-088: lists are strings in the document, objects in lines. */
 static void test_cli_session_list(void **unused)
 {
-    (void)unused;
     clifix f;
     clifix_begin(&f);
     fakeapi_default(f.api, "GET", CLI_API "sessions",
@@ -28,7 +27,6 @@ static void test_cli_session_list(void **unused)
 /* M-160, C-088. */
 static void test_cli_session_info(void **unused)
 {
-    (void)unused;
     clifix f;
     clifix_begin(&f);
     fakeapi_default(f.api, "GET", CLI_API "sessions/S",
@@ -49,7 +47,6 @@ static void test_cli_session_info(void **unused)
 
 static void read_letters(void *user, uint64_t offset, char *p, size_t n)
 {
-    (void)user;
     for (size_t i = 0; i < n; i++) {
         p[i] = (char)('a' + (offset + i) % 26);
     }
@@ -58,7 +55,6 @@ static void read_letters(void *user, uint64_t offset, char *p, size_t n)
 /* M-152, C-071 to C-073: the URL alone, or the file at its place. */
 static void test_cli_export_trace(void **unused)
 {
-    (void)unused;
     clifix f;
     char dir[] = "/tmp/tinkc-trace.XXXXXX", body[256], line[256], out[512];
     const fileserver_options options = {.size = 3000, .read = read_letters};
@@ -106,7 +102,6 @@ static void test_cli_export_trace(void **unused)
 /* C-074: a URL that leads nowhere. */
 static void test_cli_export_trace_fails(void **unused)
 {
-    (void)unused;
     clifix f;
     clifix_begin(&f);
     fakeapi_default(f.api, "GET", CLI_API "sessions/S/trace_export",

@@ -7,7 +7,6 @@
 /* C-012: indented by two as Python does it, or in one line; ASCII always. */
 static void test_cmd_json_layout(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *compact, *line, *lines;
     } cases[] = {

@@ -48,7 +48,6 @@ static void open_program(program *p)
 
 static void test_local_command(void **state)
 {
-    (void)state;
     program p;
     open_program(&p);
     program_run(&p, PROGRAM_ARGS("--local", TRAIN("2")));
@@ -70,7 +69,6 @@ static void test_local_command(void **state)
 /* The command dies; so does the server, without anybody to stop it. */
 static void test_local_killed(void **state)
 {
-    (void)state;
     static const int signals[] = {SIGKILL, SIGTERM, SIGINT};
     program p;
     open_program(&p);
@@ -107,7 +105,6 @@ static void open_both(program *p, program *q, char xdg[XDG_BYTES])
 /* A second command uses the server of the first. */
 static void test_local_joins(void **state)
 {
-    (void)state;
     program p, q;
     char xdg[XDG_BYTES];
     open_both(&p, &q, xdg);
@@ -128,7 +125,6 @@ static void test_local_joins(void **state)
  * and the first does not wait for the second. Both are over: so is the server. */
 static void test_local_outlives_its_starter(void **state)
 {
-    (void)state;
     for (int is_killed = 0; is_killed < 2; is_killed++) {
         program p, q;
         char xdg[XDG_BYTES];
@@ -156,7 +152,6 @@ static void test_local_outlives_its_starter(void **state)
 /* Many begin at the same moment: one starts the server, and all have it. */
 static void test_local_all_at_once(void **state)
 {
-    (void)state;
     program p[6];
     char xdg[128];
     for (size_t i = 0; i < TK_ARRAY_LEN(p); i++) {
@@ -177,7 +172,6 @@ static void test_local_all_at_once(void **state)
 
 static void test_local_cannot_start(void **state)
 {
-    (void)state;
     program p;
     open_program(&p);
     program_env(&p, "XDG_DATA_HOME=/dev/null");

@@ -9,7 +9,6 @@
 /* C-015: steps of 1024, one decimal from KB on; negative is N/A. */
 static void test_cmd_out_size(void **unused)
 {
-    (void)unused;
     static const struct {
         int64_t bytes;
         const char *word;
@@ -36,7 +35,6 @@ static void test_cmd_out_size(void **unused)
 /* C-016, M-154: relative up to 30 days, both ways; then the date. */
 static void test_cmd_out_time(void **unused)
 {
-    (void)unused;
     static const struct {
         int64_t seconds; /* from now; a slow machine has half a minute */
         const char *word;
@@ -70,7 +68,6 @@ static void test_cmd_out_time(void **unused)
 /* Texts of a server are shown, not obeyed. */
 static void test_cmd_out_safe(void **unused)
 {
-    (void)unused;
     tk_buf out;
     tk_buf_init(&out, 4096);
     cmd_out_put_safe(&out, TK_STR("a\033[2J\nb\x80\x7f"));

@@ -5,7 +5,6 @@
 /* M-147: a table for people, JSON where JSON was asked for, nothing otherwise. */
 static void test_cmd_stats(void **unused)
 {
-    (void)unused;
     modelfix f;
     const tk_json *json = NULL;
     modelfix_open(&f, NULL);

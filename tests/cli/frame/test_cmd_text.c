@@ -33,7 +33,6 @@ static void expect_out(const program *p, const char *text)
 /* M-161: the model's own directory. */
 static void test_text_directory(void **unused)
 {
-    (void)unused;
     program p;
     open_program(&p);
     program_run(&p, PROGRAM_ARGS("tokenize", "-t", DIRECTORY, "hello world"));
@@ -50,7 +49,6 @@ static void test_text_directory(void **unused)
 /* M-161: a model by its name, from the server. */
 static void test_text_server(void **unused)
 {
-    (void)unused;
     program p;
     open_program(&p);
     program_run(&p, PROGRAM_ARGS("--local", "tokenize", "--model", MODEL, "hello world"));
@@ -81,7 +79,6 @@ static void copy_file(const program *p, const char *name)
 /* M-161: without a key or a server, from the cache of Hugging Face's programs. */
 static void test_text_cache(void **unused)
 {
-    (void)unused;
     program p;
     char home[96];
     open_program(&p);
@@ -101,7 +98,6 @@ static void test_text_cache(void **unused)
 /* M-161: what cannot be. */
 static void test_text_refused(void **unused)
 {
-    (void)unused;
     program p;
     open_program(&p);
     program_run(&p, PROGRAM_ARGS("tokenize", "-m", "org/m", "a"));

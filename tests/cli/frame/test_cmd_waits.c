@@ -6,7 +6,6 @@
 /* While a request is out, and more than once. */
 static void test_cmd_waits_asked(void **unused)
 {
-    (void)unused;
     clifix f;
     clifix_begin(&f);
     fakeapi_gate *gate = fakeapi_gate_new(f.api);
@@ -32,7 +31,6 @@ static void test_cmd_waits_asked(void **unused)
 /* Where there is no service it does no harm. */
 static void test_cmd_waits_without_service(void **unused)
 {
-    (void)unused;
     clifix f;
     clifix_begin(&f);
     f.options.input = NULL;

@@ -66,7 +66,6 @@ static void write_head(modelfix *f, const char *name, const char *path, size_t l
  * on. */
 static void test_train_learns(void **state)
 {
-    (void)state;
     static const char *const sets[][2] = {
         {DATA "orders.jsonl", DATA "orders-held-out.jsonl"},
         {DATA "weather.jsonl", DATA "weather-held-out.jsonl"}};
@@ -96,7 +95,6 @@ static void test_train_learns(void **state)
 /* For people: curve, losses, paths; progress on standard error, and the picture. */
 static void test_train_shows(void **state)
 {
-    (void)state;
     modelfix f;
     char *svg = NULL;
     size_t n = 0;
@@ -126,7 +124,6 @@ static void test_train_shows(void **state)
 
 static void test_train_bad_data(void **state)
 {
-    (void)state;
     modelfix f;
     fix_open(&f, NULL);
     program_write_file(&f.p, "bad.jsonl",
@@ -153,7 +150,6 @@ static void test_train_bad_data(void **state)
 
 static void test_train_usage(void **state)
 {
-    (void)state;
     static const struct {
         const char *const args[8];
         const char *words;
@@ -200,7 +196,6 @@ static void test_train_usage(void **state)
 /* A data file may be called as its owner likes: a checkpoint may not. */
 static void test_train_names(void **state)
 {
-    (void)state;
     modelfix f;
     fix_open(&f, NULL);
     program_write_file(&f.p, ".my data (1).jsonl", two_lines);
@@ -324,7 +319,6 @@ static void expect_kept(modelfix *f, const char *name, unsigned wanted)
  * that nobody disturbed, bit for bit. */
 static void test_train_killed_and_resumed(void **state)
 {
-    (void)state;
     modelfix f;
     fix_open(&f, HANGS("5"));
     program_start(&f.p, PROGRAM_ARGS(RUN_ARGS("killed")));
@@ -370,7 +364,6 @@ static void test_train_killed_and_resumed(void **state)
 /* Ctrl-C: what is under way ends, a checkpoint is saved, 130; --resume goes on. */
 static void test_train_interrupted(void **state)
 {
-    (void)state;
     modelfix f;
     fix_open(&f, NULL);
     program_start(&f.p, PROGRAM_ARGS("train", "d.jsonl", "--model", MODEL, "--steps",
@@ -389,7 +382,6 @@ static void test_train_interrupted(void **state)
 /* A stop that cannot be saved is a failure, and no silent one. */
 static void test_train_stop_unsaved(void **state)
 {
-    (void)state;
     modelfix f;
     fix_open(&f, "{\"rules\":[{\"route\":\"save_weights\",\"action\":\"status\","
                  "\"status\":400,\"detail\":\"disk full\"}]}");
@@ -408,7 +400,6 @@ static void test_train_stop_unsaved(void **state)
 /* A server that fails in the middle: the error, and what is left. */
 static void test_train_server_fails(void **state)
 {
-    (void)state;
     modelfix f;
     fix_open(&f, "{\"rules\":[{\"route\":\"forward_backward\",\"action\":\"status\","
                  "\"status\":400,\"detail\":\"no more\",\"skip\":3}]}");
@@ -424,7 +415,6 @@ static void test_train_server_fails(void **state)
 /* A bad key, an answer that is nonsense, and nobody who reads the summary. */
 static void test_train_faults(void **state)
 {
-    (void)state;
     modelfix f;
     char url[MODELFIX_URL_BYTES];
     fakeapi *api = modelfix_peer(url, "tml-right");
@@ -451,7 +441,6 @@ static void test_train_faults(void **state)
 
 static void test_train_no_server(void **state)
 {
-    (void)state;
     program p;
     program_open(&p, TINKC_PROGRAM);
     program_write_file(&p, "d.jsonl", two_lines);

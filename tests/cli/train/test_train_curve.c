@@ -18,7 +18,6 @@ static void fill(train_curve *curve, size_t n)
 
 static void test_train_curve_text(void **state)
 {
-    (void)state;
     static const size_t widths[] = {0, 40, 80, 100000};
     train_curve curve = {{NULL, 0, 0}, {NULL, 0, 0}};
     tk_buf out;
@@ -45,7 +44,6 @@ static void test_train_curve_text(void **state)
 
 static void test_train_curve_svg(void **state)
 {
-    (void)state;
     train_curve curve = {{NULL, 0, 0}, {NULL, 0, 0}};
     tk_buf out;
     tk_buf_init(&out, TK_MIB);

@@ -23,7 +23,6 @@ static tinkc_chat_template *tpl;
 
 static int open_model(void **state)
 {
-    (void)state;
     tinkc_error *error = NULL;
     bool ok = tinkc_tokenizer_load(&tokenizer, MODEL_DIR, &error) == TINKC_OK &&
               tinkc_chat_template_of(&tpl, tokenizer, NULL, &error) == TINKC_OK;
@@ -33,7 +32,6 @@ static int open_model(void **state)
 
 static int close_model(void **state)
 {
-    (void)state;
     tinkc_tokenizer_free(&tokenizer);
     tinkc_chat_template_free(&tpl);
     return 0;
@@ -83,7 +81,6 @@ static void trained_text(const train_row *row, char *out, size_t size)
 
 static void test_train_data_rows(void **state)
 {
-    (void)state;
     train_set set;
     notes told;
     char text[256];
@@ -113,7 +110,6 @@ static void test_train_data_rows(void **state)
 
 static void test_train_data_problems(void **state)
 {
-    (void)state;
     static const struct {
         const char *line, *words;
     } bad[] = {
@@ -159,7 +155,6 @@ static void test_train_data_problems(void **state)
 
 static void test_train_data_empty(void **state)
 {
-    (void)state;
     train_set set;
     notes told;
     read_text(&set, &told, 0, "");
@@ -174,7 +169,6 @@ static void test_train_data_empty(void **state)
 /* A byte order mark before the first line is not part of it; elsewhere it is not JSON. */
 static void test_train_data_mark(void **state)
 {
-    (void)state;
     train_set set;
     notes told;
     read_text(&set, &told, 0,
@@ -193,7 +187,6 @@ static void test_train_data_mark(void **state)
 
 static void test_train_data_no_template(void **state)
 {
-    (void)state;
     train_set set;
     notes told = {.n = 0};
     tk_err err = TK_ERR_INIT;

@@ -16,7 +16,6 @@ static void write_steps(train_metrics *metrics, size_t from, size_t to)
 /* What lies after the checkpoint comes again, also a line that was cut in its middle. */
 static void test_train_metrics_resume(void **state)
 {
-    (void)state;
     train_metrics metrics;
     train_curve curve = {{NULL, 0, 0}, {NULL, 0, 0}};
     char *text = NULL;
@@ -48,7 +47,6 @@ static void test_train_metrics_resume(void **state)
 
 static void test_train_metrics_none(void **state)
 {
-    (void)state;
     train_metrics metrics;
     const train_record record = {.step = 1};
     assert_int_equal(train_metrics_open(&metrics, NULL, 3, NULL, NULL), TINKC_OK);

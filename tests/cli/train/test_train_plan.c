@@ -10,7 +10,6 @@
 
 static void test_train_plan_epochs(void **state)
 {
-    (void)state;
     train_plan plan = {.rows = 10, .batch = BATCH, .seed = 7};
     size_t out[BATCH], seen[10] = {0}, first_order[10], n_all = 0;
     bool is_same = true;
@@ -43,7 +42,6 @@ static void test_train_plan_epochs(void **state)
 /* A step's batch does not depend on which steps were asked for before. */
 static void test_train_plan_any_step(void **state)
 {
-    (void)state;
     size_t there[64][BATCH], out[BATCH];
     train_plan plan = {.rows = 3, .batch = BATCH, .seed = 1};
     assert_int_equal(train_plan_init(&plan, 0, 64, NULL), TINKC_OK);
@@ -62,7 +60,6 @@ static void test_train_plan_any_step(void **state)
 
 static void test_train_plan_refuses(void **state)
 {
-    (void)state;
     train_plan plan = {.rows = 0, .batch = 1};
     assert_int_equal(train_plan_init(&plan, 1, 0, NULL), TINKC_E_INVALID);
     plan = (train_plan){.rows = 5, .batch = 1};
@@ -72,7 +69,6 @@ static void test_train_plan_refuses(void **state)
 
 static void test_train_plan_rates(void **state)
 {
-    (void)state;
     train_plan plan = {.rows = 1, .batch = 1, .rate = 1, .steps = 10};
     assert_true(train_plan_rate(&plan, 9) == 1);
     plan.schedule = TRAIN_LINEAR;

@@ -34,7 +34,6 @@ static void train(modelfix *f, const char *more, const char *value)
  * the last step, saves, and says how to go on. */
 static void test_cmd_budget(void **unused)
 {
-    (void)unused;
     static const char used[] = "tinkc_tokens_total{training} ";
     modelfix f;
     char budget[32];

@@ -6,7 +6,6 @@
 
 static void test_train_state_file(void **state)
 {
-    (void)state;
     train_state out = {.step = 40, .steps = 100, .eval_first = 2.5};
     train_state in;
     tk_err err = TK_ERR_INIT;
@@ -37,7 +36,6 @@ static void test_train_state_file(void **state)
 
 static void test_train_state_refuses(void **state)
 {
-    (void)state;
     static const char *const bad[] = {
         "", "{", "[]", "{\"tinkc_train\":1}",
         "{\"tinkc_train\":2,\"step\":1,\"steps\":2,\"finished\":false,\"settings\":{}}"};

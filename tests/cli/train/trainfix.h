@@ -12,14 +12,12 @@ static char trainfix_dir[64];
 
 static inline int trainfix_open(void **state)
 {
-    (void)state;
     (void)snprintf(trainfix_dir, sizeof(trainfix_dir), "/tmp/tinkc-train-XXXXXX");
     return mkdtemp(trainfix_dir) != NULL ? 0 : 1;
 }
 
 static inline int trainfix_close(void **state)
 {
-    (void)state;
     char command[96];
     (void)snprintf(command, sizeof(command), "rm -rf %s", trainfix_dir);
     return system(command);

@@ -7,7 +7,6 @@
  * tries, one idempotency key, a counter. */
 static void test_call_l1_delays(void **unused)
 {
-    (void)unused;
     callfix c;
     callfix_open(&c, L1_PATH);
     for (int i = 0; i < 10; i++) {
@@ -33,7 +32,6 @@ static void test_call_l1_delays(void **unused)
 /* docs/protocol.md §5.1: every 2xx is a success, at once. */
 static void test_call_l1_success(void **unused)
 {
-    (void)unused;
     for (int status = 200; status <= 299; status++) {
         callfix c;
         callfix_open(&c, L1_PATH);
@@ -68,7 +66,6 @@ static bool is_transient(int status)
 /* which statuses are tried again. */
 static void test_call_l1_statuses(void **unused)
 {
-    (void)unused;
     for (int status = 300; status <= 599; status++) {
         if (is_transient(status)) {
             assert_tried_again(status, NULL, true);
@@ -79,7 +76,6 @@ static void test_call_l1_statuses(void **unused)
 /* and which are not. */
 static void test_call_l1_final(void **unused)
 {
-    (void)unused;
     for (int status = 300; status <= 599; status++) {
         if (!is_transient(status)) {
             assert_tried_again(status, NULL, false);
@@ -90,7 +86,6 @@ static void test_call_l1_final(void **unused)
 /* the server's last word, for every status. */
 static void test_call_l1_told_yes(void **unused)
 {
-    (void)unused;
     for (int status = 300; status <= 599; status++) {
         assert_tried_again(status, "true", true);
     }
@@ -99,7 +94,6 @@ static void test_call_l1_told_yes(void **unused)
 /* */
 static void test_call_l1_told_no(void **unused)
 {
-    (void)unused;
     for (int status = 300; status <= 599; status++) {
         assert_tried_again(status, "false", false);
     }
@@ -108,7 +102,6 @@ static void test_call_l1_told_no(void **unused)
 /* whatever kept the answer away. */
 static void test_call_l1_failures(void **unused)
 {
-    (void)unused;
     static const struct {
         tk_http_failure failure;
         tinkc_code code;
@@ -134,7 +127,6 @@ static void test_call_l1_failures(void **unused)
 /* docs/protocol.md §5.1: after the last try the error says what kept the answer away. */
 static void test_call_l1_exhausted(void **unused)
 {
-    (void)unused;
     static const char *const options[] = {"max_retries", "2", NULL};
     static const struct {
         fakeanswer said;
@@ -160,7 +152,6 @@ static void test_call_l1_exhausted(void **unused)
 /* What is not a fault of the network is not tried again. */
 static void test_call_l1_local_failures(void **unused)
 {
-    (void)unused;
     static const struct {
         tk_http_failure failure;
         tinkc_code code;
@@ -181,7 +172,6 @@ static void test_call_l1_local_failures(void **unused)
  * retry_total. */
 static void test_call_l1_hints(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *name, *value;
         int64_t from_ms, to_ms;
@@ -215,7 +205,6 @@ static void test_call_l1_hints(void **unused)
 /* so does the layer around it; the total time ends the call, not the hint. */
 static void test_call_l2_hints(void **unused)
 {
-    (void)unused;
     callfix c;
     fakeanswer later = {.status = 429, .body = "{}", .headers = {"retry-after", "11"}};
     callfix_open(&c, L2_PATH);
@@ -234,7 +223,6 @@ static void test_call_l2_hints(void **unused)
 /* the last 429 carries its hint. A-095: how often is an option. */
 static void test_call_l1_error(void **unused)
 {
-    (void)unused;
     static const char *const options[] = {"max_retries", "0", NULL};
     callfix c;
     callfix_open_with(&c, L1_PATH, options, NULL);
@@ -251,7 +239,6 @@ static void test_call_l1_error(void **unused)
 /* who passes push-back on gets it at once, and nothing else. */
 static void test_call_backpressure(void **unused)
 {
-    (void)unused;
     static const int statuses[] = {429, 402};
     for (size_t i = 0; i < TK_ARRAY_LEN(statuses); i++) {
         callfix c;
@@ -271,7 +258,6 @@ static void test_call_backpressure(void **unused)
 
 static void test_call_cancel(void **unused)
 {
-    (void)unused;
     for (int place = 0; place < 3; place++) {
         callfix c;
         callfix_open(&c, place == 1 ? L1_PATH : L2_PATH);

@@ -6,7 +6,6 @@
  * times. */
 static void test_call_pool(void **unused)
 {
-    (void)unused;
     static const fakeanswer bare[] = {
         {.status = 400},
         {.status = 400, .body = "{\"detail\":\"x\"}", .no_length = true}};
@@ -33,7 +32,6 @@ static void test_call_pool(void **unused)
 
 static void test_call_pool_budget(void **unused)
 {
-    (void)unused;
     callfix c;
     callfix_open(&c, L1_PATH); /* no layer above: each bare 400 ends the call */
     tk_retry_pool *pool = tk_core_pool(tk_service_core(c.f.service), TK_HTTP_SESSION);
@@ -61,7 +59,6 @@ static void test_call_pool_budget(void **unused)
  * 16. */
 static void test_call_pool_refill(void **unused)
 {
-    (void)unused;
     callfix c;
     callfix_open(&c, L1_PATH);
     tk_retry_pool *pool = tk_core_pool(tk_service_core(c.f.service), TK_HTTP_SESSION);
@@ -81,7 +78,6 @@ static void test_call_pool_refill(void **unused)
  * is. */
 static void test_call_pool_untouched(void **unused)
 {
-    (void)unused;
     static const char *const options[] = {"max_retries", "0", NULL};
     static const fakeanswer rows[] = {{.status = 503, .body = "{}"},
                                       {.status = 404, .body = "{}"},
@@ -109,7 +105,6 @@ static void test_call_pool_untouched(void **unused)
  * time. */
 static void test_call_l2(void **unused)
 {
-    (void)unused;
     static const fakeanswer faults[] = {
         {.status = 503, .body = "{}"}, {.status = 408, .body = "{}"},
         {.status = 409, .body = "{}"}, {.status = 429, .body = "{}"},
@@ -136,7 +131,6 @@ static void test_call_l2(void **unused)
 /* L2 does not ask x-should-retry, and nothing else is tried again. */
 static void test_call_l2_statuses(void **unused)
 {
-    (void)unused;
     static const int final[] = {301, 401, 403, 404, 410, 413, 422, 425};
     for (size_t i = 0; i < TK_ARRAY_LEN(final); i++) {
         callfix c;
@@ -157,7 +151,6 @@ static void test_call_l2_statuses(void **unused)
 /* L1 first, L2 around it. */
 static void test_call_both(void **unused)
 {
-    (void)unused;
     callfix c;
     callfix_open(&c, BOTH_PATH);
     faketransport_default(&c.f.net, BOTH_PATH, (fakeanswer){.failure = TK_HTTP_RESET});
@@ -191,7 +184,6 @@ static void pause_once(callfix *c)
 /* docs/protocol.md §5.5: five seconds each, until the window ends; then it is fatal. */
 static void test_call_billing(void **unused)
 {
-    (void)unused;
     callfix c;
     open_billing(&c);
     for (int i = 0; i < 5; i++) {
@@ -216,7 +208,6 @@ static size_t lines_with(const clientfix *f, const char *text)
  * a minute, an error at the end. */
 static void test_call_billing_log(void **unused)
 {
-    (void)unused;
     callfix c;
     callfix_open_with(&c, L2_PATH, NULL,
                       "{\"billing_exception_max_pause_duration_sec\":100}");
@@ -235,7 +226,6 @@ static void test_call_billing_log(void **unused)
 /* A pause costs L2 no attempt: the next delay is still the first. */
 static void test_call_billing_costs_no_attempt(void **unused)
 {
-    (void)unused;
     callfix c;
     callfix_open(&c, L2_PATH);
     pause_once(&c);
@@ -247,7 +237,6 @@ static void test_call_billing_costs_no_attempt(void **unused)
 /* After 300 s without a 402 a new incident begins. */
 static void test_call_billing_incident(void **unused)
 {
-    (void)unused;
     callfix c;
     open_billing(&c);
     pause_once(&c);
@@ -259,7 +248,6 @@ static void test_call_billing_incident(void **unused)
 /* docs/protocol.md §5.5 (4): the window is counted from the first 402 of the incident. */
 static void test_call_billing_counts_from_first(void **unused)
 {
-    (void)unused;
     callfix c;
     open_billing(&c);
     pause_once(&c);

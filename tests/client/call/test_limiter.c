@@ -11,7 +11,6 @@
 
 static void test_limiter_recent(void **unused)
 {
-    (void)unused;
     assert_false(tk_limiter_is_recent(TK_LIMITER_NEVER, 0));
     assert_true(tk_limiter_is_recent(5000, 0)); /* still to come */
     assert_true(tk_limiter_is_recent(5000, 14999));
@@ -21,7 +20,6 @@ static void test_limiter_recent(void **unused)
 /* */
 static void test_limiter_pause(void **unused)
 {
-    (void)unused;
     static const struct {
         int64_t bytes, hint, pause;
     } rows[] = {{0, -1, 1000},        {131072, -1, 1000},     {131073, -1, 5000},
@@ -41,7 +39,6 @@ static tk_limiter_need need_of(int64_t bytes)
 
 static void test_limiter_steps(void **unused)
 {
-    (void)unused;
     tk_limiter_use use = {0};
     tk_limiter_need a = need_of(60), b = need_of(60), c = need_of(60);
     for (int i = 0; i < 3; i++) { /* not throttled: 60 bytes each */
@@ -60,7 +57,6 @@ static void test_limiter_steps(void **unused)
  * bytes dear, one that was long ago does not. */
 static void test_limiter_throttled(void **unused)
 {
-    (void)unused;
     tk_limiter_use use = {0};
     tk_limiter_need a = need_of(4), b = need_of(4);
     assert_true(tk_limiter_advance(&use, &a, TK_LIMITER_NEVER, 0));
@@ -99,7 +95,6 @@ static void *raise_it(void *user)
 
 static void test_limiter_deadline_moves_later(void **unused)
 {
-    (void)unused;
     tk_limiter *limiter = NULL;
     pthread_t threads[4];
     assert_int_equal(tk_limiter_open(&limiter, TK_STR("http://h"), TK_STR("k"), NULL),
@@ -119,7 +114,6 @@ static void test_limiter_deadline_moves_later(void **unused)
 /* a thousand, closed in another order; every server and key has one. */
 static void test_limiter_registry(void **unused)
 {
-    (void)unused;
     enum { N = 1000 };
     tk_limiter *limiters[N];
     tk_rand rand;
@@ -168,7 +162,6 @@ static void *first_call(void *user)
  * limiter. */
 static void test_limiter_first_call(void **unused)
 {
-    (void)unused;
     enum { N = 32 };
     pthread_t threads[N];
     first callers[N];
@@ -191,7 +184,6 @@ static void test_limiter_first_call(void **unused)
  * new ones start from nothing; the parent keeps its own. */
 static void test_limiter_fork(void **unused)
 {
-    (void)unused;
     tinkc_config *config = NULL;
     tinkc_service *service = NULL;
     assert_int_equal(tinkc_config_new(&config, NULL), TINKC_OK);

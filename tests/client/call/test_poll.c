@@ -9,7 +9,6 @@ static const fakeanswer bare = {.status = 400};
 /* Row 1. */
 static void test_poll_row_1_connection(void **unused)
 {
-    (void)unused;
     static const fakeanswer faults[] = {{.failure = TK_HTTP_DNS},
                                         {.failure = TK_HTTP_CONNECT},
                                         {.failure = TK_HTTP_TLS},
@@ -34,7 +33,6 @@ static void test_poll_row_1_connection(void **unused)
 /* Row 2: no delay; both counters start over. */
 static void test_poll_row_2_408(void **unused)
 {
-    (void)unused;
     pollfix p;
     pollfix_open(&p);
     pollfix_answer(&p, (fakeanswer){.failure = TK_HTTP_RESET});
@@ -60,7 +58,6 @@ static void test_poll_row_2_408(void **unused)
  * errors count from 0 again. */
 static void test_poll_row_3_408_text(void **unused)
 {
-    (void)unused;
     static const char *const bodies[] = {"<html>", "null", ""};
     for (size_t i = 0; i < TK_ARRAY_LEN(bodies); i++) {
         pollfix p;
@@ -86,7 +83,6 @@ static void test_poll_row_3_408_text(void **unused)
 /* Row 4, A-084: as row 1, unless the server says how long. */
 static void test_poll_row_4_429(void **unused)
 {
-    (void)unused;
     pollfix p;
     pollfix_open(&p);
     pollfix_status(&p, 429);
@@ -104,7 +100,6 @@ static void test_poll_row_4_429(void **unused)
  * the floor between two polls. */
 static void test_poll_hints(void **unused)
 {
-    (void)unused;
     static const struct {
         int status;
         const char *name, *value;
@@ -127,7 +122,6 @@ static void test_poll_hints(void **unused)
 /* A pause that the server asked for is no silence, and stuck_total ends it. */
 static void test_poll_hints_and_stuck(void **unused)
 {
-    (void)unused;
     fakeanswer later = {.status = 429, .body = "{}", .headers = {"retry-after", "3000"}};
     pollfix p;
     pollfix_open(&p);
@@ -147,7 +141,6 @@ static void test_poll_hints_and_stuck(void **unused)
 /* Row 5: at once in the official SDK; 100 ms here, so that an outage is no busy loop. */
 static void test_poll_row_5_server_errors(void **unused)
 {
-    (void)unused;
     static const int statuses[] = {500, 502, 503, 504, 599};
     for (size_t i = 0; i < TK_ARRAY_LEN(statuses); i++) {
         pollfix p;
@@ -168,7 +161,6 @@ static void test_poll_row_5_server_errors(void **unused)
  * again. */
 static void test_poll_row_6_bad_request(void **unused)
 {
-    (void)unused;
     pollfix p;
     pollfix_open(&p);
     for (int i = 0; i < 3; i++) {
@@ -183,7 +175,6 @@ static void test_poll_row_6_bad_request(void **unused)
 /* Row 7: the fourth is not; what comes between forgives nothing, but for a 408. */
 static void test_poll_row_7_bad_request(void **unused)
 {
-    (void)unused;
     static const int between[] = {429, 503};
     for (size_t i = 0; i < TK_ARRAY_LEN(between); i++) {
         pollfix p;
@@ -203,7 +194,6 @@ static void test_poll_row_7_bad_request(void **unused)
 /* P, docs/protocol.md §5.2: after sixteen a bare 400 is what it says. */
 static void test_poll_bare_400_budget(void **unused)
 {
-    (void)unused;
     pollfix p;
     pollfix_open(&p);
     for (int i = 0; i < 16; i++) {
@@ -223,7 +213,6 @@ static void test_poll_bare_400_budget(void **unused)
 /* Row 8: five seconds each, for as long as the window lasts. */
 static void test_poll_row_8_billing(void **unused)
 {
-    (void)unused;
     pollfix p;
     pollfix_open(&p);
     for (int ms = 0; ms <= 3600000; ms += 5000) {
@@ -236,7 +225,6 @@ static void test_poll_row_8_billing(void **unused)
 /* Row 9: the window is over. */
 static void test_poll_row_9_billing(void **unused)
 {
-    (void)unused;
     pollfix p;
     pollfix_open_as(&p, TK_FUTURE_OPTIM_STEP,
                     "{\"billing_exception_max_pause_duration_sec\":12}");
@@ -252,7 +240,6 @@ static void test_poll_row_9_billing(void **unused)
 /* Row 8 keeps the count of connection errors. */
 static void test_poll_row_8_keeps_counts(void **unused)
 {
-    (void)unused;
     pollfix p;
     pollfix_open(&p);
     pollfix_answer(&p, (fakeanswer){.failure = TK_HTTP_RESET});
@@ -267,7 +254,6 @@ static void test_poll_row_8_keeps_counts(void **unused)
 /* Row 10. */
 static void test_poll_row_10_gone(void **unused)
 {
-    (void)unused;
     pollfix p;
     pollfix_open(&p);
     pollfix_status(&p, 410);
@@ -279,7 +265,6 @@ static void test_poll_row_10_gone(void **unused)
 /* Row 11; 409 too. */
 static void test_poll_row_11_others(void **unused)
 {
-    (void)unused;
     static const struct {
         int status;
         tinkc_code code;
@@ -300,7 +285,6 @@ static void test_poll_row_11_others(void **unused)
 /* 408 is never counted. */
 static void test_poll_408_without_limit(void **unused)
 {
-    (void)unused;
     pollfix p;
     pollfix_open(&p);
     for (int i = 0; i < 1000; i++) {
@@ -315,7 +299,6 @@ static void test_poll_408_without_limit(void **unused)
 /* 0, 1, 2, ...; the round trip is told once. */
 static void test_poll_headers(void **unused)
 {
-    (void)unused;
     pollfix p;
     pollfix_open(&p);
     for (int i = 0; i < 4; i++) {
@@ -339,7 +322,6 @@ static void test_poll_headers(void **unused)
 /* both forms of "not yet" tell the observer what the server says. */
 static void test_poll_observer(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *word;
         tinkc_queue_state state;
@@ -370,7 +352,6 @@ static void test_poll_observer(void **unused)
 /* design §3: ten minutes without any answer, two hours without an end. */
 static void test_poll_stuck(void **unused)
 {
-    (void)unused;
     pollfix p;
     pollfix_open(&p);
     faketransport_default(&p.f.net, POLL, (fakeanswer){.failure = TK_HTTP_RESET});

@@ -5,7 +5,6 @@
 /* Row 12. */
 static void test_poll_row_12_protobuf(void **unused)
 {
-    (void)unused;
     pollfix p;
     pollfix_open_as(&p, TK_FUTURE_SAMPLE, NULL);
     char accept[64];
@@ -24,7 +23,6 @@ static void test_poll_row_12_protobuf(void **unused)
 /* Row 13. */
 static void test_poll_row_13_try_again(void **unused)
 {
-    (void)unused;
     pollfix p;
     pollfix_open(&p);
     pollfix_answer(&p, (fakeanswer){.failure = TK_HTTP_RESET});
@@ -44,7 +42,6 @@ static const fakeanswer metadata = {
 /* Row 14: asks again at once, now for all of it. */
 static void test_poll_row_14_metadata(void **unused)
 {
-    (void)unused;
     pollfix p;
     pollfix_open_as(&p, TK_FUTURE_SAMPLE, NULL);
     assert_non_null(strstr(faketransport_nth(&p.f.net, POLL, 0)->body,
@@ -59,7 +56,6 @@ static void test_poll_row_14_metadata(void **unused)
 /* Row 15: a server that answers the second time with metadata, too. */
 static void test_poll_row_15_metadata(void **unused)
 {
-    (void)unused;
     pollfix p;
     pollfix_open_as(&p, TK_FUTURE_SAMPLE, NULL);
     pollfix_answer(&p, metadata);
@@ -72,7 +68,6 @@ static void test_poll_row_15_metadata(void **unused)
 /* Row 14: the payload waits for the budget of large results, and gives it back. */
 static void test_poll_row_14_budget(void **unused)
 {
-    (void)unused;
     pollfix p;
     pollfix_open_as(&p, TK_FUTURE_SAMPLE,
                     "{\"inflight_response_bytes_semaphore_size\":50}");
@@ -99,7 +94,6 @@ static void test_poll_row_14_budget(void **unused)
 /* Row 16: any value under "error" fails; category in any case. */
 static void test_poll_row_16_failed(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *body, *text;
         tinkc_category category;
@@ -124,7 +118,6 @@ static void test_poll_row_16_failed(void **unused)
 /* Row 17. */
 static void test_poll_row_17_legacy(void **unused)
 {
-    (void)unused;
     static const tk_future_type types[] = {TK_FUTURE_SAMPLE, TK_FUTURE_FORWARD,
                                            TK_FUTURE_FORWARD_BACKWARD};
     for (size_t i = 0; i < TK_ARRAY_LEN(types); i++) {
@@ -140,7 +133,6 @@ static void test_poll_row_17_legacy(void **unused)
 /* Row 18. */
 static void test_poll_row_18_result(void **unused)
 {
-    (void)unused;
     pollfix p;
     pollfix_open(&p);
     pollfix_answer(&p, (fakeanswer){.body = "{\"metrics\":{\"a\":1}}"});
@@ -153,7 +145,6 @@ static void test_poll_row_18_result(void **unused)
 /* Row 19. */
 static void test_poll_row_19_malformed(void **unused)
 {
-    (void)unused;
     static const char *const bodies[] = {"", "<html>", "[]", "7", "{\"a\":"};
     for (size_t i = 0; i < TK_ARRAY_LEN(bodies); i++) {
         pollfix p;

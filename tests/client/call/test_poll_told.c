@@ -79,7 +79,6 @@ static tinkc_wait status_of(const told *t)
 /* A paused queue is told with the server's reason, and forgotten when it runs again. */
 static void test_poll_told_queue(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *body;
         tinkc_queue_state state;
@@ -114,7 +113,6 @@ static void test_poll_told_queue(void **unused)
 /* A connection that fails is a back-off, with -1 for the status. */
 static void test_poll_told_back_off(void **unused)
 {
-    (void)unused;
     told t;
     start(&t, TK_FUTURE_OPTIM_STEP, NULL);
     begin(&t);
@@ -129,7 +127,6 @@ static void test_poll_told_back_off(void **unused)
 /* A large result: first a wait for the budget of large results, then the download. */
 static void test_poll_told_payload(void **unused)
 {
-    (void)unused;
     static const fakeanswer metadata = {
         .body = "{\"status\":\"complete_metadata\",\"response_payload_size\":60}"};
     told t;
@@ -153,7 +150,6 @@ static void test_poll_told_payload(void **unused)
 /* An error without text still fails, and says something. */
 static void test_poll_told_empty_error(void **unused)
 {
-    (void)unused;
     told t;
     start(&t, TK_FUTURE_OPTIM_STEP, NULL);
     begin(&t);
@@ -174,7 +170,6 @@ static void wait_long(told *t)
 /* the limits against being stuck may be none. */
 static void test_poll_told_never_stuck(void **unused)
 {
-    (void)unused;
     static const char *const none[] = {"stuck_silent", "none", "stuck_total", "none",
                                        NULL};
     static const char *const one[] = {"stuck_silent", "none", NULL};
@@ -198,7 +193,6 @@ static void test_poll_told_never_stuck(void **unused)
 /* A hint of a day counts as an hour; a status that nobody defined ends it. */
 static void test_poll_told_odd_answers(void **unused)
 {
-    (void)unused;
     told t;
     start(&t, TK_FUTURE_OPTIM_STEP, NULL);
     begin(&t);

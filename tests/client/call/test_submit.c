@@ -90,7 +90,6 @@ static void submitfix_close(submitfix *s)
  * server may have taken the work. */
 static void test_submit_long_id(void **unused)
 {
-    (void)unused;
     static char body[TK_ERR_ID_BYTES + 64];
     for (int i = 0; i < 4; i++) {
         bool is_sample = i % 2 == 0, fits = i / 2 == 0;
@@ -121,7 +120,6 @@ static void test_submit_long_id(void **unused)
  * everybody else. */
 static void test_submit_pushed_back(void **unused)
 {
-    (void)unused;
     fakeanswer later = {.status = 429, .body = "{}", .headers = {"retry-after", "7"}};
     submitfix s;
     submitfix_open(&s, true);
@@ -152,7 +150,6 @@ static void test_submit_pushed_back(void **unused)
 /* Cancelled by the owner inside `settled`: `done` follows, no poll is sent. */
 static void test_submit_cancelled(void **unused)
 {
-    (void)unused;
     submitfix s;
     submitfix_open(&s, false);
     s.cancel_when_settled = true;
@@ -168,7 +165,6 @@ static void test_submit_cancelled(void **unused)
 /* The first poll says how long the submission took, unless the owner does not want it. */
 static void test_submit_roundtrip(void **unused)
 {
-    (void)unused;
     for (int i = 0; i < 2; i++) {
         char value[32];
         submitfix s;

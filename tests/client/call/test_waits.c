@@ -20,7 +20,6 @@ static size_t count(const char *text, const char *part)
 /* Behind 30 s, 90 s, 150 s ...; when it is over, no more. */
 static void test_waits_log(void **unused)
 {
-    (void)unused;
     clientfix f;
     clientfix_open(&f, NULL);
     tinkc_sampling *sampling = samplefix_create(&f);
@@ -51,7 +50,6 @@ static void test_waits_log(void **unused)
 /* Nobody is told below level info, and nothing is planned for it. */
 static void test_waits_log_is_quiet(void **unused)
 {
-    (void)unused;
     static const char *const options[] = {"log_level", "warn", "heartbeat", "none", NULL};
     clientfix f;
     clientfix_open(&f, options);
@@ -71,7 +69,6 @@ static void test_waits_log_is_quiet(void **unused)
 /* Of many that wait a few speak, and one line counts the others. */
 static void test_waits_log_many(void **unused)
 {
-    (void)unused;
     clientfix f;
     clientfix_open(&f, NULL);
     faketransport_default(&f.net, "healthz", (fakeanswer){.status = -1});
@@ -95,7 +92,6 @@ static void test_waits_log_many(void **unused)
  * done ones are not in it. */
 static void test_waits_list(void **unused)
 {
-    (void)unused;
     clientfix f;
     char text[640];
     tinkc_wait waits[3] = {TINKC_WAIT_INIT};
@@ -136,7 +132,6 @@ static void test_waits_list(void **unused)
 
 static void test_waits_arguments(void **unused)
 {
-    (void)unused;
     clientfix f;
     char text[64];
     tinkc_wait wait = {0};
@@ -179,7 +174,6 @@ static void look(void *user)
 /* One thread looks while operations come and go. */
 static void test_waits_list_meanwhile(void **unused)
 {
-    (void)unused;
     fakeapi *api = fakeapi_start();
     fakeapi_tinker(api, NULL);
     watcher self = {.service = servicefix_open(api, NULL)};

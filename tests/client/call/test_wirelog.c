@@ -21,7 +21,6 @@ static size_t count_lines(const clientfix *f, const char *prefix)
  * function. */
 static void test_wirelog_levels(void **unused)
 {
-    (void)unused;
     static const char *const levels[] = {"off", "error", "warn", "info", "debug"};
     for (size_t i = 0; i < TK_ARRAY_LEN(levels); i++) {
         const char *options[] = {"log_level", levels[i], NULL};
@@ -46,7 +45,6 @@ static void test_wirelog_levels(void **unused)
 /* At level debug each request is one line, also when there is no answer. */
 static void test_wirelog_requests(void **unused)
 {
-    (void)unused;
     static const char *const options[] = {"log_level", "debug", "max_retries", "0", NULL};
     clientfix f;
     clientfix_open(&f, options);
@@ -72,7 +70,6 @@ static void open_dumping(clientfix *f, const char *const *more)
 /* The dump shows what goes over the wire but for the key, whatever the level says. */
 static void test_wirelog_dump(void **unused)
 {
-    (void)unused;
     clientfix f;
     open_dumping(&f, NULL);
     tinkc_sampling *sampling = samplefix_create(&f);
@@ -106,7 +103,6 @@ static void ask_health(clientfix *f)
 /* What the library cannot know to be a secret is hidden when it may be one. */
 static void test_wirelog_dump_of_a_stranger(void **unused)
 {
-    (void)unused;
     clientfix f;
     tinkc_config *config = NULL;
     fakeclock_init(&f.clock);
@@ -153,7 +149,6 @@ static tinkc_sampling *open_exchanging(clientfix *f, const char *answer)
 /* The exchange of a key for a token shows neither. */
 static void test_wirelog_exchange(void **unused)
 {
-    (void)unused;
     clientfix f;
     char sent[256];
     tinkc_sampling *sampling = open_exchanging(&f, "{\"jwt\":\"" JWT "\"}");
@@ -169,7 +164,6 @@ static void test_wirelog_exchange(void **unused)
 /* A token that does not look like one is hidden in the answer that brings it, too. */
 static void test_wirelog_exchange_opaque(void **unused)
 {
-    (void)unused;
     clientfix f;
     tinkc_sampling *sampling = open_exchanging(&f, "{\"jwt\":\"shy-token\"}");
     assert_non_null(strstr(f.log, "http: < {\"pjwt_auth_enabled\":true}\n"));
@@ -182,7 +176,6 @@ static void test_wirelog_exchange_opaque(void **unused)
  * it. */
 static void test_wirelog_redirect(void **unused)
 {
-    (void)unused;
     clientfix f;
     open_dumping(&f, NULL);
     fakeanswer moved = {.status = 302,
@@ -198,7 +191,6 @@ static void test_wirelog_redirect(void **unused)
 /* A body of megabytes is one line of the usual length. */
 static void test_wirelog_long_body(void **unused)
 {
-    (void)unused;
     clientfix f;
     open_dumping(&f, NULL);
     tinkc_sampling *sampling = samplefix_create(&f);

@@ -17,7 +17,6 @@
 /* The five rows of docs/protocol.md §1.3, and the local server's own. */
 static void test_auth_choose(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *key, *command;
         bool loopback, enforce;
@@ -84,7 +83,6 @@ static const char *token_body(char *out, size_t size, const char *name, int64_t 
 
 static void test_auth_expiry(void **unused)
 {
-    (void)unused;
     char body[256];
     (void)token_body(body, sizeof(body), "a", 100);
     tk_str jwt = {body + 8, strlen(body) - 10};
@@ -132,7 +130,6 @@ static bool sent_with(exchange *x, const char *path, size_t nth, const char *sta
 /* The key is used for client/config and the exchange, the token for all else. */
 static void test_auth_exchange(void **unused)
 {
-    (void)unused;
     exchange x;
     open_exchange(&x, "one", 1000);
     assert_int_equal(health(&x), TINKC_OK);
@@ -148,7 +145,6 @@ static void test_auth_exchange(void **unused)
 /* In the background, five minutes before it ends. */
 static void test_auth_refresh_ahead(void **unused)
 {
-    (void)unused;
     exchange x;
     open_exchange(&x, "one", 1000);
     assert_int_equal(health(&x), TINKC_OK);
@@ -169,7 +165,6 @@ static void test_auth_refresh_ahead(void **unused)
 /* A failed refresh keeps the old token, says so, and tries again after a minute. */
 static void test_auth_refresh_fails(void **unused)
 {
-    (void)unused;
     exchange x;
     open_exchange(&x, "one", 1000);
     assert_int_equal(health(&x), TINKC_OK);
@@ -190,7 +185,6 @@ static void test_auth_refresh_fails(void **unused)
  * the old one goes out. */
 static void test_auth_refresh_on_demand(void **unused)
 {
-    (void)unused;
     exchange x;
     open_exchange(&x, "one", 1000);
     assert_int_equal(health(&x), TINKC_OK);
@@ -219,7 +213,6 @@ static void test_auth_refresh_on_demand(void **unused)
 
 static void test_auth_on_demand_fails(void **unused)
 {
-    (void)unused;
     exchange x;
     open_exchange(&x, "one", 1000);
     assert_int_equal(health(&x), TINKC_OK);
@@ -234,7 +227,6 @@ static void test_auth_on_demand_fails(void **unused)
  * requests, and it is refreshed ahead of that. */
 static void test_auth_token_without_expiry(void **unused)
 {
-    (void)unused;
     exchange x;
     open_exchange(&x, "one", 1000);
     faketransport_default(&x.f.net, TOKEN, (fakeanswer){.body = "{\"jwt\":\"opaque\"}"});
@@ -251,7 +243,6 @@ static void test_auth_token_without_expiry(void **unused)
 /* The first exchange decides whether the service comes up. */
 static void test_auth_first_exchange_fails(void **unused)
 {
-    (void)unused;
     exchange x;
     open_exchange(&x, "one", 1000);
     faketransport_default(&x.f.net, TOKEN, (fakeanswer){.status = 401, .body = "{}"});
@@ -277,7 +268,6 @@ static tinkc_code health_with_command(clientfix *f, const char *command,
 
 static void test_auth_command(void **unused)
 {
-    (void)unused;
     clientfix f;
     char value[64];
     assert_int_equal(
@@ -292,7 +282,6 @@ static void test_auth_command(void **unused)
 /* A credential that is longer than the log can mask is refused with both numbers. */
 static void test_auth_command_too_long(void **unused)
 {
-    (void)unused;
     clientfix f;
     assert_int_equal(health_with_command(&f, "printf %04096d 0", "{}"), TINKC_OK);
     clientfix_close(&f);
@@ -308,7 +297,6 @@ static void test_auth_command_too_long(void **unused)
 
 static void test_auth_command_is_silent(void **unused)
 {
-    (void)unused;
     static const char *const commands[] = {"true", "echo", "exit 1", "/nonexistent"};
     for (size_t i = 0; i < TK_ARRAY_LEN(commands); i++) {
         clientfix f;
@@ -334,7 +322,6 @@ static size_t lines_of(const char *path)
  * at once, and is run once, not eleven times; the next request runs it again. */
 static void test_auth_command_fails_once(void **unused)
 {
-    (void)unused;
     char path[] = "/tmp/tinkc-auth-XXXXXX", command[128];
     int fd = mkstemp(path);
     assert_true(fd >= 0);
@@ -353,7 +340,6 @@ static void test_auth_command_fails_once(void **unused)
  * counts for a minute. */
 static void test_auth_command_fails_later(void **unused)
 {
-    (void)unused;
     char path[] = "/tmp/tinkc-auth-XXXXXX", command[128], value[64];
     int fd = mkstemp(path);
     assert_true(fd >= 0);
@@ -376,7 +362,6 @@ static void test_auth_command_fails_later(void **unused)
 /* A command that prints the same credential again: it stays a secret of the log. */
 static void test_auth_command_repeats(void **unused)
 {
-    (void)unused;
     clientfix f;
     assert_int_equal(health_with_command(&f, "echo shy-credential", "{}"), TINKC_OK);
     for (int i = 0; i < 2; i++) {
@@ -411,7 +396,6 @@ static size_t room_for_secrets(clientfix *f)
  * to the new one, however often. */
 static void test_auth_refreshes_stay_masked(void **unused)
 {
-    (void)unused;
     exchange x;
     char name[32], body[256];
     open_exchange(&x, "token-0", 1000);
@@ -438,7 +422,6 @@ static void test_auth_refreshes_stay_masked(void **unused)
 /* What the command printed gives its place to the token that is got for it. */
 static void test_auth_exchange_gives_places_back(void **unused)
 {
-    (void)unused;
     exchange x;
     static const char *const options[] = {"credential_cmd", "echo shy-credential",
                                           "api_key", NULL, NULL};
@@ -459,7 +442,6 @@ static void test_auth_exchange_gives_places_back(void **unused)
 /* A credential that the log cannot mask is not sent for a token either. */
 static void test_auth_exchange_too_long(void **unused)
 {
-    (void)unused;
     char path[] = "/tmp/tinkc-auth-XXXXXX", command[128];
     int fd = mkstemp(path);
     assert_true(fd >= 0);
@@ -482,7 +464,6 @@ static void test_auth_exchange_too_long(void **unused)
  * test would take ten minutes. */
 static void test_auth_command_killed(void **unused)
 {
-    (void)unused;
     static const char *const options[] = {"credential_cmd", "sleep 600 | cat; sleep 600",
                                           "api_key", NULL, NULL};
     clientfix f;
@@ -498,7 +479,6 @@ static void test_auth_command_killed(void **unused)
 /* The server may insist on the command. */
 static void test_auth_command_enforced(void **unused)
 {
-    (void)unused;
     static const char flags[] =
         "{\"pjwt_auth_enabled\":true,\"credential_default_source\":\"credential_cmd\"}";
     exchange x;

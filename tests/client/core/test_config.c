@@ -40,7 +40,6 @@ static void assert_option(const tinkc_config *config, const char *name,
 
 static void test_config_defaults(void **unused)
 {
-    (void)unused;
     tinkc_config *config = config_in(nothing);
     assert_option(config, "base_url", TK_CONFIG_DEFAULT_URL);
     assert_option(config, "api_key", "");
@@ -61,7 +60,6 @@ static void test_config_defaults(void **unused)
 /* the environment fills what is not set; an empty variable counts as absent. */
 static void test_config_environment(void **unused)
 {
-    (void)unused;
     static const char *const pairs[] = {"TINKER_BASE_URL",
                                         "http://h/p",
                                         "TINKER_API_KEY",
@@ -94,7 +92,6 @@ static void test_config_environment(void **unused)
  * the levels in lower case. */
 static void test_config_environment_words(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *name, *value, *option, *expected;
     } rows[] = {{"TINKER_TELEMETRY", "0", "telemetry", "false"},
@@ -120,7 +117,6 @@ static void test_config_environment_words(void **unused)
  * both keeps both. */
 static void test_config_trust(void **unused)
 {
-    (void)unused;
     static const char *const pairs[] = {"SSL_CERT_FILE", "/f", "SSL_CERT_DIR", "/d",
                                         NULL};
     static const struct {
@@ -151,7 +147,6 @@ static void test_config_trust(void **unused)
 /* M-011. */
 static void test_config_hides_secrets(void **unused)
 {
-    (void)unused;
     tinkc_config *config = config_in(nothing);
     assert_int_equal(tinkc_config_set(config, "api_key", "tml-123", NULL), TINKC_OK);
     assert_option(config, "api_key", "***");
@@ -162,7 +157,6 @@ static void test_config_hides_secrets(void **unused)
 /* a duration is the default, none, or a value. */
 static void test_config_durations(void **unused)
 {
-    (void)unused;
     tinkc_config *config = config_in(nothing);
     assert_int_equal(tinkc_config_set(config, "timeout", "none", NULL), TINKC_OK);
     assert_int_equal(config->timeout_ms, -1);
@@ -176,7 +170,6 @@ static void test_config_durations(void **unused)
 
 static void test_config_refusals(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *name, *value;
     } rows[] = {{"no_such_option", "1"},
@@ -208,7 +201,6 @@ static void test_config_refusals(void **unused)
 /* a copy shares nothing with its original. */
 static void test_config_copy(void **unused)
 {
-    (void)unused;
     tinkc_config *config = config_in(nothing), *copy = NULL;
     assert_int_equal(tinkc_config_set_header(config, "X-One", "1", NULL), TINKC_OK);
     assert_int_equal(tinkc_config_set_header(config, "X-One", "2", NULL), TINKC_OK);
@@ -230,7 +222,6 @@ static void test_config_copy(void **unused)
 
 static void test_config_header_injection(void **unused)
 {
-    (void)unused;
     tinkc_config *config = config_in(nothing);
     assert_int_equal(tinkc_config_set_header(config, "X", "a\r\nX-API-Key: b", NULL),
                      TINKC_E_CONFIG);
@@ -242,7 +233,6 @@ static void test_config_header_injection(void **unused)
 /* Each option of the table can be read, has help, and takes its own default. */
 static void test_config_table_is_sound(void **unused)
 {
-    (void)unused;
     tinkc_config *config = config_in(nothing);
     tinkc_config_option option;
     size_t n = 0;
@@ -262,7 +252,6 @@ static bool sweep_once(void *user)
 {
     static const char *const pairs[] = {"TINKER_API_KEY", "tml-k", "TINKER_TAGS", "a,b",
                                         NULL};
-    (void)user;
     tinkc_config *config = NULL, *copy = NULL;
     tk_env env = {look_up, (void *)(uintptr_t)pairs};
     bool ok = tk_config_new(&config, &env, NULL) == TINKC_OK &&
@@ -276,7 +265,6 @@ static bool sweep_once(void *user)
 
 static void test_config_allocation_sweep(void **unused)
 {
-    (void)unused;
     assert_true(failmem_sweep(sweep_once, NULL, 1) > 10);
 }
 

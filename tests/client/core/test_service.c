@@ -28,7 +28,6 @@ static fakeapi *start_peer(void)
 /* M-045, M-129: without training or sampling there is no session. */
 static void test_service_capabilities(void **unused)
 {
-    (void)unused;
     fakeapi *api = start_peer();
     tinkc_service *service = servicefix_open(api, NULL);
     tinkc_capabilities *capabilities = NULL;
@@ -55,7 +54,6 @@ static void test_service_capabilities(void **unused)
 /* M-029, M-028, docs/protocol.md §1.4. */
 static void test_service_headers(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *name, *value;
     } rows[] = {{"user-agent", "tinkc/0.1.0"},
@@ -89,7 +87,6 @@ static void test_service_headers(void **unused)
 /* As Python prints a float. */
 static void test_service_read_timeout(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *option, *header;
     } rows[] = {{"90000", "90"},     {"61500", "61.5"},  {"60250", "60.25"},
@@ -115,7 +112,6 @@ static void test_service_read_timeout(void **unused)
 /* A caller's header replaces ours, and goes out once. */
 static void test_service_header_override(void **unused)
 {
-    (void)unused;
     fakeapi *api = start_peer();
     tinkc_config *config = servicefix_config(api, NULL);
     tinkc_service *service = NULL;
@@ -137,7 +133,6 @@ static void test_service_header_override(void **unused)
  * else that is ours. */
 static void test_service_redirects(void **unused)
 {
-    (void)unused;
     char location[128];
     fakeapi *api = start_peer(), *other = fakeapi_start();
     (void)snprintf(location, sizeof(location), "Location: %s/there\r\n",
@@ -171,7 +166,6 @@ static void test_service_redirects(void **unused)
 /* Redirects in a circle, and to nowhere, end with an error. */
 static void test_service_redirect_circle(void **unused)
 {
-    (void)unused;
     fakeapi *api = start_peer();
     fakeapi_default(
         api, "GET", HEALTH,
@@ -192,7 +186,6 @@ static void test_service_redirect_circle(void **unused)
 /* 404 reaches the server once and comes back with the server's words. */
 static void test_service_error(void **unused)
 {
-    (void)unused;
     fakeapi *api = start_peer();
     fakeapi_reply(api, "GET", HEALTH, &fakeapi_detail(404, "no such thing"));
     tinkc_service *service = servicefix_open(api, NULL);
@@ -210,7 +203,6 @@ static void test_service_error(void **unused)
 /* A failed start is not sticky: the next operation tries again. */
 static void test_service_start_failure_is_not_sticky(void **unused)
 {
-    (void)unused;
     fakeapi *api = start_peer();
     fakeapi_reply(api, "POST", "/api/v1/client/config", &fakeapi_detail(403, "not you"));
     tinkc_service *service = servicefix_open(api, NULL);
@@ -223,7 +215,6 @@ static void test_service_start_failure_is_not_sticky(void **unused)
 /* two tenants in one process; keys never cross. */
 static void test_service_two_tenants(void **unused)
 {
-    (void)unused;
     fakeapi *apis[2] = {start_peer(), start_peer()};
     tinkc_service *services[2];
     for (int i = 0; i < 2; i++) {
@@ -247,7 +238,6 @@ static void test_service_two_tenants(void **unused)
 /* The caller's own loop: fd, deadline, process; no thread of ours. */
 static void test_service_manual(void **unused)
 {
-    (void)unused;
     static const char *const options[] = {"loop", "manual", NULL};
     fakeapi *api = start_peer();
     tinkc_service *service = servicefix_open(api, options);
@@ -270,7 +260,6 @@ static void test_service_manual(void **unused)
 
 static void test_service_threaded_refuses_process(void **unused)
 {
-    (void)unused;
     fakeapi *api = start_peer();
     tinkc_service *service = servicefix_open(api, NULL);
     assert_int_equal(tinkc_service_fd(service), -1);
@@ -292,7 +281,6 @@ static tinkc_future *ask_silent(fakeapi *api, tinkc_service *service)
 /* closing ends what is under way; the future tells. */
 static void test_service_close_while_waiting(void **unused)
 {
-    (void)unused;
     fakeapi *api = start_peer();
     tinkc_service *service = servicefix_open(api, NULL);
     tinkc_future *future = ask_silent(api, service);
@@ -304,7 +292,6 @@ static void test_service_close_while_waiting(void **unused)
 
 static void test_service_cancel(void **unused)
 {
-    (void)unused;
     fakeapi *api = start_peer();
     tinkc_service *service = servicefix_open(api, NULL);
     tinkc_future *future = ask_silent(api, service);
@@ -319,7 +306,6 @@ static void test_service_cancel(void **unused)
 /* */
 static void test_service_null(void **unused)
 {
-    (void)unused;
     tinkc_service *none = NULL;
     tinkc_error *error = NULL;
     assert_int_equal(tinkc_service_health_wait(NULL, &error), TINKC_E_STATE);
@@ -334,7 +320,6 @@ static void test_service_null(void **unused)
 
 static void test_service_bad_configuration(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *name, *value, *text;
     } rows[] = {{"base_url", "ftp://x", "http"},
@@ -359,7 +344,6 @@ static void test_service_bad_configuration(void **unused)
  * no harm: a request that the parent has under way is answered, on its connection. */
 static void test_service_after_fork(void **unused)
 {
-    (void)unused;
     fakeapi *api = start_peer();
     tinkc_service *service = servicefix_open(api, NULL);
     assert_int_equal(tinkc_service_health_wait(service, NULL), TINKC_OK);
@@ -393,7 +377,6 @@ static void test_service_after_fork(void **unused)
 /* The peer starts and stops inside: its thread decodes with the same allocator. */
 static bool sweep_once(void *user)
 {
-    (void)user;
     fakeapi *api = start_peer();
     tinkc_config *config = NULL;
     tinkc_service *service = NULL;
@@ -414,7 +397,6 @@ static bool sweep_once(void *user)
 /* with any one allocation failing, the wait returns and nothing leaks. */
 static void test_service_allocation_sweep(void **unused)
 {
-    (void)unused;
     assert_true(failmem_sweep(sweep_once, NULL, 1) > 30);
 }
 

@@ -13,7 +13,6 @@
 /* every 10 s, the first after 10 s, on connections of their own, 10 s each. */
 static void test_session_heartbeat(void **unused)
 {
-    (void)unused;
     clientfix f;
     clientfix_open(&f, NULL);
     tinkc_sampling *sampling = samplefix_create(&f);
@@ -35,7 +34,6 @@ static void test_session_heartbeat(void **unused)
 /* Without a session there is none. */
 static void test_session_no_heartbeat_without_session(void **unused)
 {
-    (void)unused;
     clientfix f;
     clientfix_open(&f, NULL);
     faketransport_default(&f.net, "healthz", (fakeanswer){.body = "{}"});
@@ -51,7 +49,6 @@ static void test_session_no_heartbeat_without_session(void **unused)
 /* A failed one is not repeated before the next; after 120 s each one is complained of. */
 static void test_session_heartbeat_fails(void **unused)
 {
-    (void)unused;
     clientfix f;
     clientfix_open(&f, NULL);
     tinkc_sampling *sampling = samplefix_create(&f);
@@ -78,7 +75,6 @@ static void test_session_heartbeat_fails(void **unused)
 /* A heartbeat that hangs does not pile up others. */
 static void test_session_heartbeat_hangs(void **unused)
 {
-    (void)unused;
     clientfix f;
     clientfix_open(&f, NULL);
     tinkc_sampling *sampling = samplefix_create(&f);
@@ -97,7 +93,6 @@ static void test_session_heartbeat_hangs(void **unused)
  * not below ten seconds; what fails later changes nothing and is tried once. */
 static void test_session_dynamic_config(void **unused)
 {
-    (void)unused;
     static const struct {
         fakeanswer first;
         int64_t every_ms;
@@ -125,7 +120,6 @@ static void test_session_dynamic_config(void **unused)
 /* A huge number is no reason to overflow. */
 static void test_session_huge_numbers(void **unused)
 {
-    (void)unused;
     clientfix f;
     clientfix_open(&f, NULL);
     faketransport_default(
@@ -145,7 +139,6 @@ static void test_session_huge_numbers(void **unused)
 /* Any final failure of a step fails those who wait; the next one tries from there. */
 static void test_session_failure_is_not_sticky(void **unused)
 {
-    (void)unused;
     static const char *const steps[] = {CONFIG, DYNAMIC, SESSION};
     for (size_t i = 0; i < TK_ARRAY_LEN(steps); i++) {
         clientfix f;
@@ -169,7 +162,6 @@ static void test_session_failure_is_not_sticky(void **unused)
 /* Unusable flags are an error, not a client that stands still. */
 static void test_session_bad_flags(void **unused)
 {
-    (void)unused;
     static const char *const bodies[] = {"{\"sample_max_concurrent_requests\":0}",
                                          "{\"sample_no_retries\":\"yes\"}", "[]", "x"};
     for (size_t i = 0; i < TK_ARRAY_LEN(bodies); i++) {
@@ -188,7 +180,6 @@ static void test_session_bad_flags(void **unused)
 /* Everybody who comes while it becomes ready waits for the same steps. */
 static void test_session_setup_is_shared(void **unused)
 {
-    (void)unused;
     clientfix f;
     clientfix_open(&f, NULL);
     tinkc_future *futures[20];
@@ -212,7 +203,6 @@ static void test_session_setup_is_shared(void **unused)
  * anything. */
 static void test_session_messages(void **unused)
 {
-    (void)unused;
     clientfix f;
     clientfix_open(&f, NULL);
     faketransport_default(&f.net, SESSION,
@@ -230,7 +220,6 @@ static void test_session_messages(void **unused)
 
 static void test_session_request(void **unused)
 {
-    (void)unused;
     static const char *const options[] = {"project_id", "p-1", NULL};
     clientfix f;
     clientfix_open(&f, options);
@@ -246,7 +235,6 @@ static void test_session_request(void **unused)
 /* Closing at any step ends those who wait. */
 static void test_session_close_on_the_way(void **unused)
 {
-    (void)unused;
     static const char *const steps[] = {CONFIG, DYNAMIC, SESSION,
                                         "create_sampling_session"};
     for (size_t i = 0; i < TK_ARRAY_LEN(steps); i++) {

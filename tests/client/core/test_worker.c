@@ -94,7 +94,6 @@ static probe make_probe(fixture *f, gate *finished)
 
 static void test_worker_order(void **unused)
 {
-    (void)unused;
     fixture f;
     gate finished;
     probe probes[JOBS];
@@ -137,7 +136,6 @@ static void ask_back(probe *p)
 /* One that waits can be taken back, one that runs cannot. */
 static void test_worker_take_back(void **unused)
 {
-    (void)unused;
     fixture f;
     gate entered, hold, finished;
     gate_init(&entered);
@@ -180,7 +178,6 @@ static void stop(void *user)
 /* The loop takes no tasks any more when the job ends: tk_worker_stop calls `done`. */
 static void test_worker_stop_while_a_job_runs(void **unused)
 {
-    (void)unused;
     fixture f;
     gate entered, hold, finished, stopping;
     tk_thread thread;
@@ -210,7 +207,6 @@ static void test_worker_stop_while_a_job_runs(void **unused)
 
 static void test_worker_manual(void **unused)
 {
-    (void)unused;
     fixture f;
     gate finished;
     gate_init(&finished);
@@ -229,7 +225,6 @@ static void test_worker_manual(void **unused)
 /* Without memory for the thread nothing is called, and the next job starts it. */
 static bool scenario(void *user)
 {
-    (void)user;
     fixture f;
     gate finished;
     bool ok = open_fixture(&f, false);
@@ -250,7 +245,6 @@ static bool scenario(void *user)
 
 static void test_worker_allocation_sweep(void **unused)
 {
-    (void)unused;
     assert_true(failmem_sweep(scenario, NULL, 1) >= 3);
 }
 

@@ -34,7 +34,6 @@ static void driver_unref(tk_driver *driver)
 static bool driver_drive(tk_driver *driver, int64_t max_ms)
 {
     fake_driver *self = (fake_driver *)(void *)driver;
-    (void)max_ms;
     if (++self->driven == 3 && self->to_complete != NULL) {
         (void)tk_future_complete(self->to_complete, NULL, NULL);
     }
@@ -69,7 +68,6 @@ static tk_err some_error(void)
 /* the first outcome wins, later ones leave ownership with their caller. */
 static void test_future_completes_once(void **unused)
 {
-    (void)unused;
     tinkc_future *future = new_future();
     char *text = tk_strdup("hello");
     tk_err err = some_error();
@@ -98,7 +96,6 @@ static void test_future_completes_once(void **unused)
 
 static void test_future_frees_what_nobody_takes(void **unused)
 {
-    (void)unused;
     tinkc_future *future = new_future();
     freed = 0;
     assert_true(tk_future_complete(future, tk_strdup("x"), free_text));
@@ -109,7 +106,6 @@ static void test_future_frees_what_nobody_takes(void **unused)
 /* an error comes with its text and its cause, and can outlive the future. */
 static void test_future_error_and_cause(void **unused)
 {
-    (void)unused;
     tinkc_future *future = new_future();
     tk_err cause = TK_ERR_INIT, err = some_error();
     tk_err_set(&cause, TINKC_E_PARSE, "bad byte");
@@ -129,7 +125,6 @@ static void test_future_error_and_cause(void **unused)
 /* NULL everywhere is an answer, not a crash. */
 static void test_future_null(void **unused)
 {
-    (void)unused;
     tinkc_future *none = NULL;
     tinkc_wait wait = TINKC_WAIT_INIT;
     char text[64];
@@ -154,7 +149,6 @@ static void test_future_null(void **unused)
 /* Without memory there is still a future, done with the error. */
 static void test_future_without_memory(void **unused)
 {
-    (void)unused;
     failmem_start();
     failmem_fail_at(1);
     tinkc_future *future = new_future();
@@ -182,7 +176,6 @@ static void count_call(tinkc_future *future, void *user)
 
 static void test_future_callback(void **unused)
 {
-    (void)unused;
     int early = 0, late = 0;
     tinkc_future *future = new_future();
     assert_int_equal(tinkc_future_on_done(future, count_call, &early, NULL), TINKC_OK);
@@ -205,7 +198,6 @@ static void note_cancel(void *user)
 
 static void test_future_cancel(void **unused)
 {
-    (void)unused;
     int cancelled = 0, called = 0;
     tinkc_future *future = new_future();
     tk_future_on_cancel(future, note_cancel, &cancelled);
@@ -222,7 +214,6 @@ static void test_future_cancel(void **unused)
 
 static void test_future_forgotten_cancel(void **unused)
 {
-    (void)unused;
     int cancelled = 0;
     tinkc_future *future = new_future();
     tk_future_on_cancel(future, note_cancel, &cancelled);
@@ -241,7 +232,6 @@ static void complete_it(void *user)
 
 static void test_future_wait_across_threads(void **unused)
 {
-    (void)unused;
     for (int i = 0; i < 200; i++) {
         tinkc_future *future = new_future();
         tk_thread thread;
@@ -256,7 +246,6 @@ static void test_future_wait_across_threads(void **unused)
 /* In manual mode the waiting thread runs the loop. */
 static void test_future_wait_drives_manual_loop(void **unused)
 {
-    (void)unused;
     fake_driver driver = {
         .base = {.ops = &driver_ops, .clock = &tk_clock_real, .is_manual = true}};
     tinkc_future *future = tk_future_new(&driver.base, "sample", TK_RESULT_NONE);
@@ -278,7 +267,6 @@ typedef struct late_driver {
 
 static void no_ref(tk_driver *driver)
 {
-    (void)driver;
 }
 
 static bool late_later(tk_driver *driver, tk_task *task)
@@ -329,7 +317,6 @@ static void start_sleeper(sleeper *self, tk_driver *driver)
 static void check_woken(tinkc_future *future, void *user)
 {
     sleeper *other = user;
-    (void)future;
     tk_thread_join(&other->thread); /* would never end if it still slept */
     assert_true(atomic_load(&other->woke));
 }
@@ -338,7 +325,6 @@ static void check_woken(tinkc_future *future, void *user)
  * future without sleepers gives the loop nothing to do. */
 static void test_future_wakes_at_the_end_of_the_turn(void **unused)
 {
-    (void)unused;
     late_driver driver = {
         .base = {.ops = &late_ops, .clock = &tk_clock_real, .is_manual = false}};
     static sleeper first, second;
@@ -366,7 +352,6 @@ static void test_future_wakes_at_the_end_of_the_turn(void **unused)
 
 static void test_future_wait_all(void **unused)
 {
-    (void)unused;
     tinkc_future *futures[3] = {new_future(), new_future(), new_future()};
     tk_err err = some_error();
     assert_true(tk_future_complete(futures[0], NULL, NULL));
@@ -382,7 +367,6 @@ static void test_future_wait_all(void **unused)
 
 static void test_future_wait_any(void **unused)
 {
-    (void)unused;
     size_t index = 99;
     tinkc_future *futures[3] = {new_future(), new_future(), new_future()};
     assert_int_equal(tinkc_future_wait_any(&index, futures, 3, 0), TINKC_E_TIMEOUT);
@@ -402,7 +386,6 @@ static void test_future_wait_any(void **unused)
 
 static void test_future_explains_itself(void **unused)
 {
-    (void)unused;
     fakeclock clock;
     fakeclock_init(&clock);
     fake_driver driver = {
@@ -444,7 +427,6 @@ static void test_future_explains_itself(void **unused)
 
 static bool sweep_once(void *user)
 {
-    (void)user;
     bool ok = true;
     size_t index;
     tinkc_queue *queue = NULL;
@@ -465,7 +447,6 @@ static bool sweep_once(void *user)
 
 static void test_future_allocation_sweep(void **unused)
 {
-    (void)unused;
     assert_true(failmem_sweep(sweep_once, NULL, 1) >= 4);
 }
 

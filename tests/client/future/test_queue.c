@@ -19,7 +19,6 @@ static bool readable(const tinkc_queue *queue)
 
 static void test_queue_order_and_fd(void **unused)
 {
-    (void)unused;
     tinkc_queue *queue = NULL;
     int tags[3];
     tinkc_future *futures[3], *taken = NULL;
@@ -58,7 +57,6 @@ static void test_queue_order_and_fd(void **unused)
  * first. */
 static void test_queue_done_before_add(void **unused)
 {
-    (void)unused;
     tinkc_queue *queue = NULL;
     tinkc_future *future = new_future(), *taken = NULL;
     assert_int_equal(tinkc_queue_open(&queue, NULL), TINKC_OK);
@@ -72,7 +70,6 @@ static void test_queue_done_before_add(void **unused)
 
 static void test_queue_close_detaches(void **unused)
 {
-    (void)unused;
     tinkc_queue *queue = NULL;
     tinkc_future *open = new_future(), *done = new_future();
     assert_int_equal(tinkc_queue_open(&queue, NULL), TINKC_OK);
@@ -103,7 +100,6 @@ static void complete_all(void *user)
 /* M-090: every one of two thousand is taken once. */
 static void test_queue_many_threads(void **unused)
 {
-    (void)unused;
     static completer completers[4];
     static char seen[2000];
     tinkc_queue *queue = NULL;

@@ -25,7 +25,6 @@ static const char *const repo_routes[] = {
 /* M-138, M-139: the bytes that arrive are the files; the token is the hub's alone. */
 static void test_push_whole(void **unused)
 {
-    (void)unused;
     pushfix f;
     tk_arena arena;
     pushfix_begin(&f);
@@ -73,7 +72,6 @@ static void test_push_whole(void **unused)
 /* M-138: what the hub is asked, word for word. */
 static void test_push_questions(void **unused)
 {
-    (void)unused;
     pushfix f;
     char text[512];
     pushfix_begin(&f);
@@ -109,7 +107,6 @@ static void test_push_questions(void **unused)
 /* M-138: samples are the first 512 bytes. */
 static void test_push_samples(void **unused)
 {
-    (void)unused;
     pushfix f;
     tk_buf sample;
     pushfix_begin(&f);
@@ -130,7 +127,6 @@ static void test_push_samples(void **unused)
 /* M-138: in parts, whose ETags are reported as they came; no token goes along. */
 static void test_push_parts(void **unused)
 {
-    (void)unused;
     pushfix f;
     char more[1024], text[512];
     const char *url;
@@ -177,7 +173,6 @@ static void test_push_parts(void **unused)
 /* M-138: what the storage has is not sent, what the repository has is not committed. */
 static void test_push_is_there(void **unused)
 {
-    (void)unused;
     pushfix f;
     pushfix_begin(&f);
     pushfix_batch(&f, "");
@@ -211,7 +206,6 @@ static void test_push_is_there(void **unused)
 /* M-138: what is large goes to the storage once, however often it is there. */
 static void test_push_same_twice(void **unused)
 {
-    (void)unused;
     static const downloadfix_member members[] = {
         {"adapter_config.json", 0, NULL, 31, "{\"base_model_name_or_path\": \"\"}"},
         {"adapter_model.bin", 0, NULL, WEIGHTS, NULL},
@@ -241,7 +235,6 @@ static void test_push_same_twice(void **unused)
  * without owner is the token's. */
 static void test_push_repo_exists(void **unused)
 {
-    (void)unused;
     static const int statuses[] = {409, 401, 402, 403};
     for (size_t i = 0; i < TK_ARRAY_LEN(statuses); i++) {
         pushfix f;
@@ -269,7 +262,6 @@ static void test_push_repo_exists(void **unused)
 /* M-138: the hub makes one repository at a time: it is asked again. */
 static void test_push_repo_busy(void **unused)
 {
-    (void)unused;
     pushfix f;
     pushfix_begin(&f);
     fakeapi_reply(f.hub, "POST", "/api/repos/create",
@@ -284,7 +276,6 @@ static void test_push_repo_busy(void **unused)
 /* M-138: a branch with a slash, which is there; the message. */
 static void test_push_branch(void **unused)
 {
-    (void)unused;
     pushfix f;
     tk_arena arena;
     pushfix_begin(&f);
@@ -310,7 +301,6 @@ static void test_push_branch(void **unused)
 /* M-138: the longest message arrives, also when it is written six times as long. */
 static void test_push_long_message(void **unused)
 {
-    (void)unused;
     pushfix f;
     tk_arena arena;
     char *message = calloc(1, 64 * TK_KIB + 2);
@@ -334,7 +324,6 @@ static void test_push_long_message(void **unused)
 /* M-138: a pull request goes to the main branch; none is made. */
 static void test_push_pull_request(void **unused)
 {
-    (void)unused;
     pushfix f;
     pushfix_begin(&f);
     f.options.create_pr = true;
@@ -355,7 +344,6 @@ static void test_push_pull_request(void **unused)
 /* M-139: a README that names another checkpoint protects its repository. */
 static void test_push_other_readme(void **unused)
 {
-    (void)unused;
     pushfix f;
     pushfix_begin(&f);
     pushfix_say(&f, "GET", PUSHFIX_README,
@@ -373,7 +361,6 @@ static void test_push_other_readme(void **unused)
 /* M-139: a README that lies elsewhere is looked at there, without the token. */
 static void test_push_readme_elsewhere(void **unused)
 {
-    (void)unused;
     pushfix f;
     char location[128];
     pushfix_begin(&f);
@@ -393,7 +380,6 @@ static void test_push_readme_elsewhere(void **unused)
 /* M-138: patterns on whole paths; the mark of completeness only when it is asked for. */
 static void test_push_chosen_files(void **unused)
 {
-    (void)unused;
     static const char *const allow[] = {"*.txt", "check*"};
     static const char *const ignore[] = {"sub/*", "README.md"};
     static const char *const none[] = {"nothing"};
@@ -424,7 +410,6 @@ static void test_push_chosen_files(void **unused)
  * that could be taken for something else in the card, are not in it. */
 static void test_push_card(void **unused)
 {
-    (void)unused;
     static const char *const answers[] = {
         "{\"base_model\":\"x\\ny: z\",\"is_lora\":true}", "[]"};
     pushfix f;

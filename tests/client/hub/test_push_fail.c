@@ -9,7 +9,6 @@
 /* C-063: without a token, or with one that the hub does not know, nothing is begun. */
 static void test_push_not_logged_in(void **unused)
 {
-    (void)unused;
     pushfix f;
     pushfix_begin(&f);
     f.options.hub_token = "";
@@ -33,7 +32,6 @@ static void test_push_not_logged_in(void **unused)
 /* C-086: offline is offline. */
 static void test_push_offline(void **unused)
 {
-    (void)unused;
     pushfix f;
     pushfix_begin(&f);
     assert_int_equal(setenv("HF_HUB_OFFLINE", "1", 1), 0);
@@ -53,8 +51,6 @@ static void keep_log(tinkc_log_level level, const char *component, const char *l
                      void *user)
 {
     kept_log *log = user;
-    (void)level;
-    (void)component;
     tk_mutex_lock(&log->lock);
     tk_buf_puts(&log->text, line);
     tk_buf_putc(&log->text, '\n');
@@ -64,7 +60,6 @@ static void keep_log(tinkc_log_level level, const char *component, const char *l
 /* M-138: the log has the requests, with headers, and not the token. */
 static void test_push_log(void **unused)
 {
-    (void)unused;
     pushfix f;
     kept_log log = {.lock = TK_MUTEX_INIT};
     tk_buf_init(&log.text, 16 * TK_MIB);
@@ -95,7 +90,6 @@ static void test_push_log(void **unused)
 /* C-064: what is not a whole adapter is not pushed. */
 static void test_push_content(void **unused)
 {
-    (void)unused;
     static const downloadfix_member members[] = {
         {"adapter_config.json", 0, NULL, 2, "{}"},
         {"adapter_model.safetensors", 0, NULL, 3, "abc"},
@@ -124,7 +118,6 @@ static void test_push_content(void **unused)
 /* M-138: an archive that cannot be had, or must not be. */
 static void test_push_download(void **unused)
 {
-    (void)unused;
     static const downloadfix_member links[] = {
         {"adapter_config.json", AE_IFLNK, "/etc/passwd", 0, NULL}};
     pushfix f;
@@ -146,7 +139,6 @@ static void test_push_download(void **unused)
 /* M-138: what may be asked twice is; a commit whose answer is lost is not made again. */
 static void test_push_retries(void **unused)
 {
-    (void)unused;
     pushfix f;
     pushfix_begin(&f);
     f.options.max_retries = 2;
@@ -172,7 +164,6 @@ static void test_push_retries(void **unused)
  * answer: the hub may have committed. */
 static void test_push_commit_lost(void **unused)
 {
-    (void)unused;
     static const fakeapi_fault faults[] = {FAKEAPI_DROP, FAKEAPI_RESET};
     for (size_t i = 0; i < TK_ARRAY_LEN(faults); i++) {
         pushfix f;
@@ -190,7 +181,6 @@ static void test_push_commit_lost(void **unused)
  * more. */
 static void test_push_retries_most(void **unused)
 {
-    (void)unused;
     static const char *const config[] = {"max_retries", "9", NULL};
     pushfix f;
     pushfix_begin(&f);
@@ -216,7 +206,6 @@ static bool stop_at(const tinkc_push_progress *progress, void *user)
 /* M-138: the callback ends it at every stage. */
 static void test_push_stopped(void **unused)
 {
-    (void)unused;
     pushfix f;
     tinkc_push_stage stage = TINKC_PUSH_LOGIN;
     pushfix_begin(&f);
@@ -233,14 +222,12 @@ static void test_push_stopped(void **unused)
 static bool stop_when_sent(const tinkc_push_progress *progress, void *user)
 {
     fakeapi *store = user;
-    (void)progress;
     return fakeapi_total(store) == 0;
 }
 
 /* M-138: also while an answer is waited for. */
 static void test_push_stopped_waiting(void **unused)
 {
-    (void)unused;
     pushfix f;
     pushfix_begin(&f);
     f.options.fn = stop_when_sent;
@@ -259,7 +246,6 @@ typedef struct stop_once {
 static bool stop_once_sent(const tinkc_push_progress *progress, void *user)
 {
     stop_once *s = user;
-    (void)progress;
     bool stops = s->calls == 0 && fakeapi_count(s->api, "*", s->path) > 0;
     s->calls += stops || s->calls > 0 ? 1 : 0;
     return !stops;
@@ -268,7 +254,6 @@ static bool stop_once_sent(const tinkc_push_progress *progress, void *user)
 /* M-138: once is enough, also where a question without answer does no harm otherwise. */
 static void test_push_stopped_once(void **unused)
 {
-    (void)unused;
     pushfix f;
     for (int i = 0; i < 2; i++) {
         pushfix_begin(&f);
@@ -292,7 +277,6 @@ static void test_push_stopped_once(void **unused)
 /* M-138: bad arguments are refused before anything is asked. */
 static void test_push_misuse(void **unused)
 {
-    (void)unused;
     static const char *const nothing[] = {NULL};
     pushfix f;
     pushfix_begin(&f);
@@ -353,7 +337,6 @@ static bool push_once(void *user)
 /* M-138: with any allocation failing nothing leaks, and nothing is left. */
 static void test_push_allocation_sweep(void **unused)
 {
-    (void)unused;
     pushfix f;
     pushfix_begin(&f);
     tinkc_service_close(&f.down.service);         /* each run has its own */
@@ -366,7 +349,6 @@ static void test_push_allocation_sweep(void **unused)
  * the hub calls them small, into the commit. */
 static void test_push_flat_memory(void **unused)
 {
-    (void)unused;
     const size_t size = 4 * TK_MIB;
     char *large = downloadfix_noise(size);
     const downloadfix_member members[] = {

@@ -6,7 +6,6 @@
 /* M-138: each step refused: the code of the status, the hub's words, no commit. */
 static void test_push_refused(void **unused)
 {
-    (void)unused;
     static const struct {
         int status;
         tinkc_code code;
@@ -40,7 +39,6 @@ static void test_push_refused(void **unused)
 /* M-138: answers that make no sense are refused, in words. */
 static void test_push_broken_answers(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *method, *path, *body;
     } cases[] = {
@@ -79,7 +77,6 @@ static void test_push_broken_answers(void **unused)
 /* M-138: nor do actions that cannot be followed; nothing is sent anywhere then. */
 static void test_push_broken_actions(void **unused)
 {
-    (void)unused;
     static const char *const actions[] = {
         "5",
         "{\"upload\":{}}",
@@ -122,7 +119,6 @@ static void test_push_broken_actions(void **unused)
 /* M-138: a NUL hides neither the name nor the end of what the hub says. */
 static void test_push_hidden_actions(void **unused)
 {
-    (void)unused;
     static const char *const headers[] = {
         "{\"Host\\u0000\":\"evil\"}",
         "{\"Transfer-Encoding\\u0000\":\"chunked\"}",
@@ -146,7 +142,6 @@ static void test_push_hidden_actions(void **unused)
 /* M-138: a part without an ETag cannot be reported. */
 static void test_push_no_etag(void **unused)
 {
-    (void)unused;
     pushfix f;
     char more[512];
     pushfix_begin(&f);

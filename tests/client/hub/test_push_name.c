@@ -7,7 +7,6 @@
 /* C-066: every other character is a dash, dashes do not repeat, ends are trimmed. */
 static void test_push_sanitized(void **unused)
 {
-    (void)unused;
     static const char *const cases[][2] = {
         {"tinker-Llama-3.1-8B-a1:train:0", "tinker-Llama-3.1-8B-a1-train-0"},
         {"a//b--c - d", "a-b-c-d"},
@@ -32,7 +31,6 @@ static void test_push_sanitized(void **unused)
 /* C-062: names that the hub takes, and others. */
 static void test_push_names(void **unused)
 {
-    (void)unused;
     static const char *const good[] = {"a", "a/b", "A-1_2.x/y_", "_a/b", "0"};
     static const char *const bad[] = {"",        "/",        "a/",   "/a",   "a/b/c",
                                       "a b",     "-a",       "a-",   ".a",   "a.",
@@ -65,7 +63,6 @@ static void test_push_names(void **unused)
 /* C-033: what a checkpoint path is. */
 static void test_push_sources(void **unused)
 {
-    (void)unused;
     static const char *const bad[] = {"",
                                       "tinker://",
                                       "tinker://r/weights/",
@@ -90,7 +87,6 @@ static void test_push_sources(void **unused)
 /* C-062, C-069: as Python's fnmatchcase, on the whole path. */
 static void test_push_patterns(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *pattern, *path;
         bool matches;
@@ -156,7 +152,6 @@ static void check_patch(const char *config, const char *expected)
  * base model, or is nothing that could. */
 static void test_push_patch(void **unused)
 {
-    (void)unused;
     check_patch("{}", "{\n  \"base_model_name_or_path\": \"org/m\"\n}\n");
     check_patch("{\"z\": [1.0, 1e-05, 1e22, -0.0, 12345678901234567890, true, null, "
                 "\"\xc3\xa9\xf0\x9f\x98\x80\x7f\\n\"], \"a\": {\"y\": {}, \"b\": []}, "
@@ -178,7 +173,6 @@ static void test_push_patch(void **unused)
 /* C-067: the card without what is not known. */
 static void test_push_card_unknown(void **unused)
 {
-    (void)unused;
     const tk_push_facts facts = {.base = "unknown", .lora_rank = -1};
     tk_buf out;
     tk_buf_init(&out, TK_MIB);
@@ -196,7 +190,6 @@ static void test_push_card_unknown(void **unused)
 /* C-068: the first path that a README names. */
 static void test_push_named_in(void **unused)
 {
-    (void)unused;
     static const char *const cases[][2] = {
         {"tinker://a/weights/1", "tinker://a/weights/1"},
         {"x `tinker://a/b` tinker://c", "tinker://a/b"},
@@ -215,7 +208,6 @@ static bool patch_once(void *user)
 {
     tk_buf out;
     bool changed = false;
-    (void)user;
     tk_buf_init(&out, TK_MIB);
     bool ok = tk_push_patch(&out, &changed, TK_STR("{\"a\": {\"b\": [1, 2, null]}}"), "m",
                             NULL) == TINKC_OK;
@@ -226,7 +218,6 @@ static bool patch_once(void *user)
 /* M-139: with any allocation failing there is no text, or the whole. */
 static void test_push_patch_sweep(void **unused)
 {
-    (void)unused;
     assert_true(failmem_sweep(patch_once, NULL, 1) > 0);
 }
 

@@ -6,7 +6,6 @@
 /* M-138: from https there is no way to plain http. */
 static void test_push_tls_downgrade(void **unused)
 {
-    (void)unused;
     pushfix f;
     char more[512];
     pushfix_begin(&f);

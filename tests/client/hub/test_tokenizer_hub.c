@@ -38,7 +38,6 @@ static size_t entries(const hubfix *f, const char *path)
 /* M-137: what the hub has is kept, all of it, and then nobody is asked. */
 static void test_hub_files(void **unused)
 {
-    (void)unused;
     hubfix f;
     tinkc_tokenizer *tokenizer = NULL;
     hubfix_begin(&f);
@@ -72,7 +71,6 @@ static void test_hub_files(void **unused)
 /* M-134: no tokenizer.json, but a tiktoken vocabulary, at the revision that is known. */
 static void test_hub_kimi(void **unused)
 {
-    (void)unused;
     static const char base64[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     static const char *const models[][2] = {
@@ -110,7 +108,6 @@ static void test_hub_kimi(void **unused)
  * answers for the service's. */
 static void test_hub_is_not_reported(void **unused)
 {
-    (void)unused;
     hubfix f;
     tinkc_telemetry_counts counts = TINKC_TELEMETRY_COUNTS_INIT;
     tinkc_raw_request request = TINKC_RAW_REQUEST_INIT;
@@ -136,7 +133,6 @@ static void test_hub_is_not_reported(void **unused)
  * nothing of our own service goes along. */
 static void test_hub_token(void **unused)
 {
-    (void)unused;
     hubfix f;
     char location[128];
     hubfix_begin(&f);
@@ -168,7 +164,6 @@ static void test_hub_token(void **unused)
 /* A program that renews its token of the hub leaves room for other secrets. */
 static void test_hub_many_tokens(void **unused)
 {
-    (void)unused;
     hubfix f;
     char token[32];
     hubfix_begin(&f);
@@ -214,7 +209,6 @@ static tinkc_code search_in(hubfix *f, variables *v, tinkc_error **error)
 /* M-137: where a token comes from, and which one counts. */
 static void test_hub_token_sources(void **unused)
 {
-    (void)unused;
     hubfix f;
     char file[128];
     hubfix_begin(&f);
@@ -259,7 +253,6 @@ static void test_hub_token_sources(void **unused)
  * without it; what the cache has needs none. */
 static void test_hub_bad_token(void **unused)
 {
-    (void)unused;
     hubfix f;
     variables bad = {{"HF_TOKEN", "hf_a\r\nX-Evil: 1", NULL}};
     tinkc_error *error = NULL;
@@ -278,7 +271,6 @@ static void test_hub_bad_token(void **unused)
  * secret. */
 static void test_hub_long_token(void **unused)
 {
-    (void)unused;
     hubfix f;
     tinkc_error *error = NULL;
     variables none = {{NULL}};
@@ -302,7 +294,6 @@ static void test_hub_long_token(void **unused)
  * says; the cache needs none. */
 static void test_hub_bad_endpoint(void **unused)
 {
-    (void)unused;
     hubfix f;
     tinkc_error *error = NULL;
     variables bad = {{"HF_ENDPOINT", "https://me:secret@hub", NULL}};
@@ -324,7 +315,6 @@ static void test_hub_bad_endpoint(void **unused)
 /* M-137: the hub's URL from the environment; offline nobody is asked there. */
 static void test_hub_offline(void **unused)
 {
-    (void)unused;
     static const char *const names[] = {"HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"};
     hubfix f;
     tinkc_error *error = NULL;
@@ -354,7 +344,6 @@ static void test_hub_offline(void **unused)
 /* M-137: a hub that refuses says so in the error; nothing is left. */
 static void test_hub_refuses(void **unused)
 {
-    (void)unused;
     static const struct {
         int status;
         tinkc_code code;
@@ -378,7 +367,6 @@ static void test_hub_refuses(void **unused)
 /* M-137: a page instead of a file is not kept, nor is one that is cut short. */
 static void test_hub_broken(void **unused)
 {
-    (void)unused;
     hubfix f;
     hubfix_begin(&f);
     hubfix_serve(f.hub, FILES "tokenizer.json", "<html>Please log in</html>");
@@ -398,7 +386,6 @@ static void test_hub_broken(void **unused)
 /* M-137: a cache that cannot be written to does not stand in the way. */
 static void test_hub_no_cache(void **unused)
 {
-    (void)unused;
     hubfix f;
     hubfix_begin(&f);
     hubfix_serve(f.hub, FILES "tokenizer.json", f.json.p);
@@ -419,7 +406,6 @@ static bool stop_at_once(const tinkc_progress *progress, void *user)
 /* M-137: the caller can end it; nothing is left. */
 static void test_hub_cancel(void **unused)
 {
-    (void)unused;
     hubfix f;
     size_t calls = 0;
     hubfix_begin(&f);
@@ -451,7 +437,6 @@ static void *find_it(void *user)
 /* M-137: several at once, without a service: each gets it, the cache has it once. */
 static void test_hub_at_once(void **unused)
 {
-    (void)unused;
     hubfix f;
     pthread_t threads[4];
     hubfix_begin(&f);
@@ -473,7 +458,6 @@ static void test_hub_at_once(void **unused)
 /* M-137: what a crashed program left there goes with the next download. */
 static void test_hub_stale_stage(void **unused)
 {
-    (void)unused;
     hubfix f;
     hubfix_begin(&f);
     hubfix_serve(f.hub, FILES "tokenizer.json", f.json.p);
@@ -525,7 +509,6 @@ static bool sweep_hub(void *user)
 
 static void test_hub_allocation_sweep(void **unused)
 {
-    (void)unused;
     hubfix f;
     char cache[96];
     hubfix_begin(&f);

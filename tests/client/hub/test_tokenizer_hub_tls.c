@@ -26,7 +26,6 @@ static fakefront *begin(hubfix *f)
  * stays on https is followed. */
 static void test_hub_tls_downgrade(void **unused)
 {
-    (void)unused;
     hubfix f;
     char location[128];
     fakefront *front = begin(&f);
@@ -54,7 +53,6 @@ static void test_hub_tls_downgrade(void **unused)
  * same machine, does not get it. */
 static void test_hub_tls_identity(void **unused)
 {
-    (void)unused;
     hubfix f;
     char url[64];
     hubfix_begin(&f);

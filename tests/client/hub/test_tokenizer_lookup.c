@@ -38,7 +38,6 @@ static tinkc_code of_training(hubfix *f, const char *info, tinkc_error **error)
 /* get_info with an id, with id:revision, without an id. */
 static void test_lookup_get_info(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *info, *path;
     } rows[] = {
@@ -69,7 +68,6 @@ static void test_lookup_get_info(void **unused)
 /* a server that says nothing of use. */
 static void test_lookup_no_info(void **unused)
 {
-    (void)unused;
     hubfix f;
     tinkc_error *error = NULL;
     hubfix_begin(&f);
@@ -89,7 +87,6 @@ static void test_lookup_no_info(void **unused)
  * the server's. */
 static void test_lookup_sampling(void **unused)
 {
-    (void)unused;
     hubfix f;
     tinkc_sampling *sampling = NULL;
     tinkc_tokenizer *tokenizer = NULL;
@@ -150,7 +147,6 @@ static tinkc_code search_in(hubfix *f, const char *model, const char **variables
  * asked. */
 static void test_lookup_order(void **unused)
 {
-    (void)unused;
     hubfix f;
     char hub[96];
     tinkc_error *error = NULL;
@@ -186,7 +182,6 @@ static void test_lookup_order(void **unused)
 /* M-137: where Hugging Face's programs keep their files. */
 static void test_lookup_hf_places(void **unused)
 {
-    (void)unused;
     static const char *const names[] = {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE",
                                         "HF_HOME", "XDG_CACHE_HOME", "HOME"};
     static const char *const under[] = {"", "", "/hub", "/huggingface/hub",
@@ -218,7 +213,6 @@ static void test_lookup_hf_places(void **unused)
 /* M-137: a ref that leads out of the cache is not a ref. */
 static void test_lookup_hostile_ref(void **unused)
 {
-    (void)unused;
     hubfix f;
     tinkc_error *error = NULL;
     hubfix_begin(&f);
@@ -234,7 +228,6 @@ static void test_lookup_hostile_ref(void **unused)
 /* M-132: a directory by its name, or by the option, which then is the only place. */
 static void test_lookup_directory(void **unused)
 {
-    (void)unused;
     hubfix f;
     char path[128];
     hubfix_begin(&f);
@@ -261,7 +254,6 @@ static void test_lookup_directory(void **unused)
 /* M-132: a relative directory is meant only when the caller, not a server, says so. */
 static void test_lookup_relative(void **unused)
 {
-    (void)unused;
     hubfix f;
     char old[512];
     tinkc_error *error = NULL;
@@ -284,7 +276,6 @@ static void test_lookup_relative(void **unused)
 /* M-132: the message names every place, the causes each in full. */
 static void test_lookup_nowhere(void **unused)
 {
-    (void)unused;
     hubfix f;
     char hub[96];
     tinkc_error *error = NULL;
@@ -312,7 +303,6 @@ static void test_lookup_nowhere(void **unused)
 /* M-132: bad arguments, in every function, are errors. */
 static void test_lookup_bad_arguments(void **unused)
 {
-    (void)unused;
     hubfix f;
     tinkc_tokenizer *tokenizer = NULL;
     tinkc_tokenizer_options none = {.size = 0};
@@ -355,7 +345,6 @@ static bool sweep_disk(void *user)
 
 static void test_lookup_allocation_sweep(void **unused)
 {
-    (void)unused;
     hubfix f;
     hubfix_begin(&f);
     hubfix_put(&f, "models--org--m/refs/main", COMMIT);

@@ -29,7 +29,6 @@ static void check_rows(const row *rows, size_t n)
 /* what the server says, without what follows ":", which is the revision. */
 static void test_rule_said(void **unused)
 {
-    (void)unused;
     static const row rows[] = {
         {"Qwen/Qwen3-8B", "Qwen/Qwen3-8B-Base", NULL, "Qwen/Qwen3-8B-Base", "main"},
         {"Qwen/Qwen3-8B", "org/tok:v1.2", NULL, "org/tok", "v1.2"},
@@ -46,7 +45,6 @@ static void test_rule_said(void **unused)
  * Kimi fixed revisions. */
 static void test_rule_model(void **unused)
 {
-    (void)unused;
     static const row rows[] = {
         {"Qwen/Qwen3-8B", NULL, NULL, "Qwen/Qwen3-8B", "main"},
         {"Qwen/Qwen3-8B:peft:131072", NULL, NULL, "Qwen/Qwen3-8B", "main"},
@@ -71,7 +69,6 @@ static void test_rule_model(void **unused)
 /* M-132: a name is part of paths and URLs: nothing leads out of a directory. */
 static void test_rule_hostile(void **unused)
 {
-    (void)unused;
     static const row rows[] = {
         {"../x", NULL, NULL, NULL, NULL},        {"a/..", NULL, NULL, NULL, NULL},
         {"/etc", NULL, NULL, NULL, NULL},        {"a//b", NULL, NULL, NULL, NULL},
@@ -95,7 +92,6 @@ static void test_rule_hostile(void **unused)
 /* M-132: the hub has nothing of the service's own models. */
 static void test_rule_private(void **unused)
 {
-    (void)unused;
     tk_tokenizer_id id;
     assert_int_equal(tk_tokenizer_rule(&id, "TML/x", NULL, NULL, NULL), TINKC_OK);
     assert_true(id.is_private);

@@ -18,7 +18,6 @@ static int compare(const void *a, const void *b)
 /* M-147: quantiles are the nearest rank's, never below it and at most 4 % above. */
 static void test_histogram_quantiles(void **unused)
 {
-    (void)unused;
     enum { N = 5000 };
     static int64_t values[N];
     static const double qs[] = {0.0, 0.001, 0.5, 0.9, 0.99, 1.0};
@@ -46,7 +45,6 @@ static void test_histogram_quantiles(void **unused)
 /* M-147: the rank is exact where the values lie apart. */
 static void test_histogram_ranks(void **unused)
 {
-    (void)unused;
     memset(&histogram, 0, sizeof(histogram));
     for (int i = 0; i < 9; i++) {
         tk_histogram_add(&histogram, 32 * US);
@@ -60,7 +58,6 @@ static void test_histogram_ranks(void **unused)
  * not. */
 static void test_histogram_edges(void **unused)
 {
-    (void)unused;
     for (unsigned power = 5; power <= 40; power++) {
         int64_t edge = (INT64_C(1) << power) * US;
         memset(&histogram, 0, sizeof(histogram));
@@ -75,7 +72,6 @@ static void test_histogram_edges(void **unused)
 /* M-147: nothing, negative and endless durations are counted too. */
 static void test_histogram_extremes(void **unused)
 {
-    (void)unused;
     memset(&histogram, 0, sizeof(histogram));
     assert_int_equal(tk_histogram_quantile(&histogram, 0.5), 0);
     tk_histogram_add(&histogram, -5);

@@ -30,7 +30,6 @@ static tinkc_context context_with(const tinkc_pair *tag)
 /* A-139, M-146: an operation and its two requests, with attributes. */
 static void test_hooks_of_a_sample(void **unused)
 {
-    (void)unused;
     clientfix f;
     clientfix_open(&f, NULL);
     tinkc_sampling *sampling = samplefix_create(&f);
@@ -65,7 +64,6 @@ static void test_hooks_of_a_sample(void **unused)
 /* refused, failed, cancelled and closed operations end too. */
 static void test_hooks_of_failures(void **unused)
 {
-    (void)unused;
     clientfix f;
     clientfix_open(&f, NULL);
     tinkc_sampling *sampling = samplefix_create(&f);
@@ -108,7 +106,6 @@ static void test_hooks_of_failures(void **unused)
 /* retries, push-back and pauses are points of the operation. */
 static void test_hooks_points(void **unused)
 {
-    (void)unused;
     clientfix f;
     clientfix_open(&f, NULL);
     tinkc_sampling *sampling = samplefix_create(&f);
@@ -158,7 +155,6 @@ static void test_hooks_points(void **unused)
 /* a hook that comes late sees whole spans only; there is room for eight. */
 static void test_hooks_added_late(void **unused)
 {
-    (void)unused;
     clientfix f;
     static hookfix late;
     clientfix_open(&f, NULL);
@@ -245,7 +241,6 @@ static bool step_and_sample(tinkc_service *service)
 
 static bool sweep_once(void *unused)
 {
-    (void)unused;
     fakeapi *api = fakeapi_start();
     fakeapi_tinker(api, NULL);
     tinkc_service *service = open_plain(api);
@@ -264,7 +259,6 @@ static bool sweep_once(void *unused)
 /* with any one allocation failing every start has its end and nothing leaks. */
 static void test_hooks_allocation_sweep(void **unused)
 {
-    (void)unused;
     assert_true(failmem_sweep(sweep_once, NULL, 1) > 100);
 }
 
@@ -283,7 +277,6 @@ static void check_trace(const fakeseen *seen)
  * belongs to nobody (the session, the first handle's calls) has none. */
 static void test_hooks_trace_headers(void **unused)
 {
-    (void)unused;
     clientfix f;
     tinkc_context context = context_with(NULL);
     tinkc_sampling *traced = NULL;
@@ -320,7 +313,6 @@ static void test_hooks_trace_headers(void **unused)
 /* M-149: headers that the caller configured win. */
 static void test_hooks_trace_is_not_forced(void **unused)
 {
-    (void)unused;
     fakeapi *api = fakeapi_start();
     fakeapi_tinker(api, NULL);
     tinkc_config *config = servicefix_config(api, NULL);
@@ -380,7 +372,6 @@ static void *call_it(void *user)
  * contexts in hooks and callbacks; their order is that of the one model. */
 static void test_hooks_context_of_threads(void **unused)
 {
-    (void)unused;
     enum { N = 8 };
     fakeapi *api = fakeapi_start();
     fakeapi_tinker(api, NULL);
@@ -432,7 +423,6 @@ static void test_hooks_context_of_threads(void **unused)
 /* a second handle outlives the first one, and says that the service is closed. */
 static void test_hooks_context_after_the_close(void **unused)
 {
-    (void)unused;
     clientfix f;
     tinkc_context context = context_with(NULL);
     tinkc_service *second = NULL, *third = NULL;
@@ -464,7 +454,6 @@ static tinkc_code try_context(clientfix *f, tinkc_context context)
 /* M-149: only what the W3C recommendation allows is taken. */
 static void test_hooks_context_refusals(void **unused)
 {
-    (void)unused;
     static const char *const good[] = {
         PARENT, "cc-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-what-comes",
         "00-00000000000000000000000000000001-0000000000000001-00"};

@@ -25,7 +25,6 @@ static const tk_span silent;
 /* The budget stops at the token: what fits exactly passes, one more does not. */
 static void test_ledger_stops_at_the_token(void **unused)
 {
-    (void)unused;
     tk_ledger ledger = {0};
     tk_ledger_run *run = NULL;
     tk_ledger_claim a = {0}, b = {0}, c = {0};
@@ -58,7 +57,6 @@ static void test_ledger_stops_at_the_token(void **unused)
 /* Numbers that no server can mean neither wrap nor give anything back. */
 static void test_ledger_absurd_numbers(void **unused)
 {
-    (void)unused;
     static const int64_t said[] = {INT64_MAX, INT64_MAX, INT64_MIN, -1};
     tk_ledger ledger = {0};
     tk_ledger_run *run = NULL;
@@ -100,7 +98,6 @@ static void *spend_all(void *user)
 /* Threads together cannot overdraw it, and every token is counted once. */
 static void test_ledger_threads(void **unused)
 {
-    (void)unused;
     enum { N = 8, BUDGET = 5000 };
     tk_ledger ledger = {0};
     tk_ledger_run *run = NULL;
@@ -193,7 +190,6 @@ static void expect(fixture *t, int64_t used, int64_t uncertain, int64_t reserved
 /* Reserved while under way, counted with the result, told to the hooks. */
 static void test_ledger_of_a_sample(void **unused)
 {
-    (void)unused;
     fixture t;
     open_all(&t);
     tinkc_future *future = sample(&t);
@@ -214,7 +210,6 @@ static void test_ledger_of_a_sample(void **unused)
  * have been done is uncertain. */
 static void test_ledger_of_failures(void **unused)
 {
-    (void)unused;
     fixture t;
     open_all(&t);
     watch w = {.service = t.f.service};
@@ -252,7 +247,6 @@ static void test_ledger_of_failures(void **unused)
  * makes new work, and the budget must have room for it. */
 static void test_ledger_of_retries(void **unused)
 {
-    (void)unused;
     fixture t;
     open_all(&t);
     assert_int_equal(tinkc_service_set_budget(t.f.service, 14, NULL), TINKC_OK);
@@ -278,7 +272,6 @@ static void test_ledger_of_retries(void **unused)
 /* Nothing is sent that might not fit. */
 static void test_ledger_refuses_samples(void **unused)
 {
-    (void)unused;
     fixture t;
     open_all(&t);
     assert_int_equal(tinkc_service_set_budget(t.f.service, 13, NULL), TINKC_OK);
@@ -307,7 +300,6 @@ static void test_ledger_refuses_samples(void **unused)
 /* Estimates are what would be reserved. */
 static void test_ledger_estimates(void **unused)
 {
-    (void)unused;
     int64_t prefill = 0, sampled = 0;
     tinkc_model_input *prompt = samplefix_prompt(300);
     tinkc_sampling_params params = TINKC_SAMPLING_PARAMS_INIT;
@@ -350,7 +342,6 @@ static tinkc_datum *datum(size_t n)
 
 static bool batch_once(void *unused)
 {
-    (void)unused;
     fakeapi *api = fakeapi_start();
     fakeapi_tinker(api, NULL);
     tinkc_config *config = NULL;
@@ -396,18 +387,12 @@ static bool batch_once(void *unused)
 /* With any one allocation failing nothing stays reserved. */
 static void test_ledger_allocation_sweep(void **unused)
 {
-    (void)unused;
     assert_true(failmem_sweep(batch_once, NULL, 1) > 60);
 }
 
 static int refuse(double *loss, tinkc_metrics *metrics, tinkc_custom_item *items,
                   size_t n, void *user)
 {
-    (void)items;
-    (void)n;
-    (void)loss;
-    (void)metrics;
-    (void)user;
     return 1;
 }
 
@@ -415,7 +400,6 @@ static int refuse(double *loss, tinkc_metrics *metrics, tinkc_custom_item *items
  * told apart by the optim_steps that were called. */
 static void test_ledger_of_batches(void **unused)
 {
-    (void)unused;
     fakeapi *api = fakeapi_start();
     fakeapi_tinker(api, NULL);
     tinkc_service *service = servicefix_open(api, NULL);

@@ -71,7 +71,6 @@ static int64_t number(tinkc_meter *meter, const char *name, const char *value)
 /* M-147: counters, gauges and durations of successes and failures. */
 static void test_meter_counts(void **unused)
 {
-    (void)unused;
     fixture t;
     open_all(&t);
     sample_once(&t, false);
@@ -106,7 +105,6 @@ static void test_meter_counts(void **unused)
 /* M-147: pauses are counted once for each operation that is paused. */
 static void test_meter_pauses(void **unused)
 {
-    (void)unused;
     fixture t;
     open_all(&t);
     tinkc_future *future = samplefix_sample(&t.f, t.sampling, 2);
@@ -126,7 +124,6 @@ static void test_meter_pauses(void **unused)
  * not depend on the other. */
 static void test_meter_and_hooks_are_apart(void **unused)
 {
-    (void)unused;
     fixture with_both, with_meter;
     open_all(&with_both);
     hookfix_attach(&hooks, with_both.f.service);
@@ -152,7 +149,6 @@ static void test_meter_and_hooks_are_apart(void **unused)
 /* a meter outlives its caller and its service, and serves several. */
 static void test_meter_life(void **unused)
 {
-    (void)unused;
     fixture a, b;
     open_all(&a);
     open_all(&b);
@@ -186,7 +182,6 @@ static tinkc_readings *some_readings(void)
 /* M-148: the JSON says what the rows say. */
 static void test_meter_json(void **unused)
 {
-    (void)unused;
     tinkc_readings *readings = some_readings();
     char *text = NULL;
     const tk_json *root = NULL;
@@ -227,7 +222,6 @@ static void test_meter_json(void **unused)
 /* M-148: one HELP and TYPE for each name, in front of its samples; buckets add up. */
 static void test_meter_prometheus(void **unused)
 {
-    (void)unused;
     tinkc_readings *readings = some_readings();
     char *text = NULL;
     assert_int_equal(tinkc_readings_prometheus(&text, readings, NULL), TINKC_OK);
@@ -280,7 +274,6 @@ static bool is_whole(const tinkc_readings *readings)
 
 static bool sweep_once(void *unused)
 {
-    (void)unused;
     fakeapi *api = fakeapi_start();
     fakeapi_tinker(api, NULL);
     tinkc_config *config = NULL;
@@ -315,7 +308,6 @@ static bool sweep_once(void *unused)
 /* M-147: without memory reading fails whole, and a meter without it still counts. */
 static void test_meter_allocation_sweep(void **unused)
 {
-    (void)unused;
     assert_true(failmem_sweep(sweep_once, NULL, 1) > 20);
 }
 

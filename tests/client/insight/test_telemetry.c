@@ -15,7 +15,6 @@
 /* 1,050 events give 11 posts; none is lost, in order, each within 5 s. */
 static void test_telemetry_batches(void **unused)
 {
-    (void)unused;
     clientfix f;
     char data[32];
     clientfix_open(&f, telefix_on);
@@ -53,7 +52,6 @@ static void test_telemetry_batches(void **unused)
 /* what does not fit into 10,000 is counted and dropped. */
 static void test_telemetry_overflow(void **unused)
 {
-    (void)unused;
     clientfix f;
     clientfix_open(&f, telefix_on);
     for (int i = 0; i < 10000; i++) {
@@ -76,7 +74,6 @@ static void test_telemetry_overflow(void **unused)
 /* nor what does not fit into 16 MiB; what was sent makes room. */
 static void test_telemetry_overflow_bytes(void **unused)
 {
-    (void)unused;
     clientfix f;
     static char data[8000];
     clientfix_open(&f, telefix_on);
@@ -99,7 +96,6 @@ static void test_telemetry_overflow_bytes(void **unused)
 /* One event waits ten seconds for others; then all that is there goes. */
 static void test_telemetry_period(void **unused)
 {
-    (void)unused;
     clientfix f;
     clientfix_open(&f, telefix_on);
     assert_int_equal(telefix_log(&f, "first", NULL), TINKC_OK);
@@ -119,7 +115,6 @@ static void test_telemetry_period(void **unused)
  * are the session's, numbered from its start. SESSION_END comes with the close. */
 static void test_telemetry_session(void **unused)
 {
-    (void)unused;
     clientfix f;
     clientfix_open(&f, telefix_on);
     assert_int_equal(telefix_log(&f, "early", NULL), TINKC_OK);
@@ -171,7 +166,6 @@ static void read_process(char out[40])
 /* M-144: a process keeps its uuid; a forked child has another one. */
 static void test_telemetry_process(void **unused)
 {
-    (void)unused;
     char mine[40], again[40], theirs[40] = "";
     int ends[2], status = -1;
     read_process(mine);
@@ -198,7 +192,6 @@ static void test_telemetry_process(void **unused)
  * carries its own session's id, and all the same process. */
 static void test_telemetry_ten_services(void **unused)
 {
-    (void)unused;
     static clientfix f[SERVICES];
     tinkc_sampling *sampling[SERVICES];
     char answers[SERVICES][64], name[32], process[64] = "";
@@ -234,7 +227,6 @@ static void test_telemetry_ten_services(void **unused)
 /* A-143, M-143: off by option: no request, at no time. */
 static void test_telemetry_off(void **unused)
 {
-    (void)unused;
     clientfix f;
     clientfix_open(&f, NULL);
     assert_null(tk_core_telemetry(tk_service_core(f.service)));
@@ -253,7 +245,6 @@ static void test_telemetry_off(void **unused)
 /* A-143, M-143: off by the environment, as the official SDK reads it. */
 static void test_telemetry_off_by_env(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *value;
         bool is_on;
@@ -292,7 +283,6 @@ static void run_sample(clientfix *f, tinkc_sampling *sampling)
  * more. */
 static void test_telemetry_given_up(void **unused)
 {
-    (void)unused;
     static const int64_t pauses[] = {1, 2, 4, 8, 16, 30, 30};
     clientfix f;
     clientfix_open(&f, telefix_on);
@@ -327,7 +317,6 @@ static void test_telemetry_given_up(void **unused)
  * out again as it was. */
 static void test_telemetry_refusals(void **unused)
 {
-    (void)unused;
     static const struct {
         fakeanswer answer;
         size_t asked;
@@ -355,7 +344,6 @@ static void test_telemetry_refusals(void **unused)
 /* A hint makes a pause longer, up to an hour, and never shorter. */
 static void test_telemetry_hints(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *value;
         int64_t pause_ms;
@@ -381,7 +369,6 @@ static void test_telemetry_hints(void **unused)
 /* A server that comes back gets what has gathered meanwhile; the pauses start anew. */
 static void test_telemetry_recovers(void **unused)
 {
-    (void)unused;
     clientfix f;
     clientfix_open(&f, telefix_on);
     faketransport_default(&f.net, TELEMETRY, (fakeanswer){.status = 503, .body = "{}"});
@@ -403,7 +390,6 @@ static void test_telemetry_recovers(void **unused)
 /* Whatever allocation fails, nothing but events is lost, and nothing leaks. */
 static void test_telemetry_allocation_failures(void **unused)
 {
-    (void)unused;
     size_t points = 0;
     for (size_t n = 0; n <= points; n++) {
         clientfix f;

@@ -33,7 +33,6 @@ static tinkc_service *open_with_session(fakeapi *api, const char *const *options
  * of the session, arrive before the close returns. */
 static void test_close_drains(void **unused)
 {
-    (void)unused;
     static const char *const loops[] = {"thread", "manual"};
     for (size_t i = 0; i < TK_ARRAY_LEN(loops); i++) {
         const char *options[] = {"loop", loops[i], NULL};
@@ -60,7 +59,6 @@ static void test_close_drains(void **unused)
 /* Without a session and without events a service never speaks of itself. */
 static void test_close_silent(void **unused)
 {
-    (void)unused;
     fakeapi *api = fakeapi_start();
     fakeapi_tinker(api, NULL);
     tinkc_service *service = servicefix_open(api, NULL);
@@ -73,7 +71,6 @@ static void test_close_silent(void **unused)
 /* A server that went away since is not waited for. */
 static void test_close_server_gone(void **unused)
 {
-    (void)unused;
     fakeapi *api = fakeapi_start();
     fakeapi_tinker(api, NULL);
     tinkc_service *service = open_with_session(api, NULL);
@@ -85,7 +82,6 @@ static void test_close_server_gone(void **unused)
 /* One that takes no events now is waited for as long as the option says. */
 static void test_close_server_hangs(void **unused)
 {
-    (void)unused;
     static const char *const options[] = {"telemetry_drain", "50", NULL};
     fakeapi *api = fakeapi_start();
     fakeapi_tinker(api, NULL);
@@ -103,15 +99,12 @@ static void test_close_server_hangs(void **unused)
 
 static void open_gate(tinkc_future *future, void *user)
 {
-    (void)future;
     fakeapi_gate_open(user);
 }
 
 static void note_accepted(tinkc_log_level level, const char *component, const char *line,
                           void *user)
 {
-    (void)level;
-    (void)component;
     if (strstr(line, "telemetry: 200 in") != NULL) {
         atomic_store((atomic_bool *)user, true);
     }
@@ -122,7 +115,6 @@ static void note_accepted(tinkc_log_level level, const char *component, const ch
  * (TK_TELEMETRY_HURRY_MS), however slow the machine is. */
 static void test_close_cancels_first(void **unused)
 {
-    (void)unused;
     static const char *const options[] = {"log_level", "debug", "telemetry_drain",
                                           "60000", NULL};
     atomic_bool is_accepted = false;
@@ -155,7 +147,6 @@ static void test_close_cancels_first(void **unused)
 /* An explicit flush says whether all has arrived. */
 static void test_close_flush(void **unused)
 {
-    (void)unused;
     fakeapi *api = fakeapi_start();
     fakeapi_tinker(api, NULL);
     tinkc_service *service = servicefix_open(api, NULL);
@@ -209,7 +200,6 @@ static void train(fakeapi *api, const char *telemetry)
  * requests, but for a few to that endpoint. */
 static void test_close_refused_while_training(void **unused)
 {
-    (void)unused;
     static const char *const paths[] = {"create_model", "forward_backward", "optim_step"};
     char path[64];
     fakeapi *apis[2];
@@ -239,14 +229,12 @@ typedef struct inside {
 static void flush_inside(tinkc_future *future, void *user)
 {
     inside *self = user;
-    (void)future;
     self->code = tinkc_telemetry_flush(self->service, 1000, NULL);
 }
 
 /* A callback that flushes is told that it cannot, instead of waiting for itself. */
 static void test_close_flush_inside(void **unused)
 {
-    (void)unused;
     static const char *const options[] = {"loop", "manual", NULL};
     fakeapi *api = fakeapi_start();
     fakeapi_tinker(api, NULL);
@@ -275,7 +263,6 @@ static void log_many(void *user)
 /* Every event of every thread arrives once, with a number of its own. */
 static void test_close_threads(void **unused)
 {
-    (void)unused;
     fakeapi *api = fakeapi_start();
     fakeapi_tinker(api, NULL);
     tinkc_service *service = servicefix_open(api, NULL);

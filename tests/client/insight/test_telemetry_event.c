@@ -43,7 +43,6 @@ static const tk_event *find(clientfix *f, const char *name)
  * caller does not wait for it; a loop of failures makes one request a second. */
 static void test_event_fatal_flush(void **unused)
 {
-    (void)unused;
     clientfix f;
     clientfix_open(&f, telefix_on);
     faketransport_default(&f.net, TELEMETRY, (fakeanswer){.status = -1});
@@ -68,7 +67,6 @@ static void test_event_fatal_flush(void **unused)
 /* The user's error is a warning; anything else an exception. */
 static void test_event_of_a_failure(void **unused)
 {
-    (void)unused;
     static const char *const options[] = {"telemetry", "true", "max_retries", "0", NULL};
     clientfix f;
     clientfix_open(&f, options);
@@ -94,7 +92,6 @@ static void test_event_of_a_failure(void **unused)
 /* A cancelled operation is not a failure. */
 static void test_event_none_for_cancelled(void **unused)
 {
-    (void)unused;
     clientfix f;
     clientfix_open(&f, telefix_on);
     faketransport_default(&f.net, HEALTH, (fakeanswer){.status = -1});
@@ -111,7 +108,6 @@ static void test_event_none_for_cancelled(void **unused)
 /* B-133: the user's error is found through the chain of causes. */
 static void test_event_cause_chain(void **unused)
 {
-    (void)unused;
     static const struct {
         int status;
         tinkc_category category;
@@ -145,7 +141,6 @@ static void test_event_cause_chain(void **unused)
 /* docs/protocol.md §5.3: each failure that L2 sees. */
 static void test_event_of_a_call(void **unused)
 {
-    (void)unused;
     clientfix f;
     clientfix_open(&f, telefix_on);
     faketransport_default(&f.net, "client/config",
@@ -169,7 +164,6 @@ static void test_event_of_a_call(void **unused)
  * repeated. An outage of many polls is a handful of events. */
 static void test_event_of_a_sample(void **unused)
 {
-    (void)unused;
     clientfix f;
     clientfix_open(&f, telefix_on);
     tinkc_sampling *sampling = samplefix_create(&f);
@@ -214,7 +208,6 @@ static void test_event_of_a_sample(void **unused)
  * which pass the same check as a user's. */
 static void test_event_names(void **unused)
 {
-    (void)unused;
     for (int i = 0; i < TK_TELEMETRY_NAMES; i++) {
         const char *name = tk_telemetry_name_text((tk_telemetry_name)i);
         assert_true(tk_telemetry_name_is_low(tk_str_of(name)));
@@ -258,7 +251,6 @@ static bool is_listed(tk_str name)
 /* a run in which each request fails in turn sends no other names. */
 static void test_event_names_of_a_run(void **unused)
 {
-    (void)unused;
     static const char *const steps[] = {"client/config",  "client/dynamic_config",
                                         "create_session", "create_sampling_session",
                                         SAMPLE,           POLL};
@@ -300,7 +292,6 @@ static void test_event_names_of_a_run(void **unused)
  * data of the program, under a name that gives it away, in a trace. */
 static void test_event_secrets(void **unused)
 {
-    (void)unused;
     clientfix f;
     clientfix_open(&f, telefix_on);
     telefix_health(
@@ -333,7 +324,6 @@ static void test_event_secrets(void **unused)
 /* What a program gives is checked; nothing of it crashes. */
 static void test_event_arguments(void **unused)
 {
-    (void)unused;
     clientfix f;
     char big[20 * 1024];
     memset(big, 'x', sizeof(big));
@@ -370,7 +360,6 @@ static void test_event_arguments(void **unused)
 /* As Python prints them. */
 static void test_event_duration(void **unused)
 {
-    (void)unused;
     static const struct {
         int64_t us;
         const char *text;

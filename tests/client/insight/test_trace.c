@@ -90,7 +90,6 @@ static size_t count(const tk_json *root, const char *phase, const char *name,
  * the trace parent, errors and retries are in it. */
 static void test_trace_events(void **unused)
 {
-    (void)unused;
     fixture t;
     tk_json start, end, post, mark;
     double from = 0, to = 0;
@@ -130,7 +129,6 @@ static void test_trace_events(void **unused)
 /* what happens after the close is not recorded and does no harm. */
 static void test_trace_after_the_close(void **unused)
 {
-    (void)unused;
     fixture t;
     tk_json event;
     open_all(&t);
@@ -147,7 +145,6 @@ static void test_trace_after_the_close(void **unused)
 /* a file that cannot be written is told at the end, and work goes on. */
 static void test_trace_of_a_full_disk(void **unused)
 {
-    (void)unused;
     clientfix f;
     tinkc_trace *trace = NULL;
     tinkc_error *err = NULL;
@@ -193,7 +190,6 @@ static bool sweep_once(void *user)
 
 static bool sweep_in_fixture(void *unused)
 {
-    (void)unused;
     fixture t = {.path = "/dev/null"};
     tk_err err = TK_ERR_INIT;
     tinkc_config *config = NULL;
@@ -216,7 +212,6 @@ static bool sweep_in_fixture(void *unused)
 /* events that memory does not suffice for are missed, counted and told. */
 static void test_trace_allocation_sweep(void **unused)
 {
-    (void)unused;
     assert_true(failmem_sweep(sweep_in_fixture, NULL, 1) > 10);
 }
 

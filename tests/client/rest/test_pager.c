@@ -80,7 +80,6 @@ static size_t walk(list *l, int64_t page, int64_t limit, char *text, size_t size
 /* empty, short and exact pages, with and without a count. */
 static void test_pager_ends(void **unused)
 {
-    (void)unused;
     static const struct {
         size_t n;
         bool counts;
@@ -119,7 +118,6 @@ static void drop_in_front(list *l)
 /* what moves down is not handed out twice. */
 static void test_pager_list_grows(void **unused)
 {
-    (void)unused;
     char text[512];
     list l = {.counts = true, .between = add_in_front};
     fill(&l, 8);
@@ -130,7 +128,6 @@ static void test_pager_list_grows(void **unused)
 /* what moves up over the border is not lost. */
 static void test_pager_list_shrinks(void **unused)
 {
-    (void)unused;
     char text[512];
     list l = {.counts = true, .between = drop_in_front};
     fill(&l, 9);
@@ -143,7 +140,6 @@ static void test_pager_list_shrinks(void **unused)
 /* A failed page can be asked for again; nothing is lost or doubled. */
 static void test_pager_repeats_after_failure(void **unused)
 {
-    (void)unused;
     tk_pager pager;
     size_t index, n = 0, failures = 0;
     list l = {.counts = true, .fail_at = 2};
@@ -235,7 +231,6 @@ static size_t take(tinkc_pager *pager, size_t most)
 /* 2,350 checkpoints with pages of 1000 are 3 requests; taking 100 is one. */
 static void test_pager_checkpoints_counted(void **unused)
 {
-    (void)unused;
     static const char path[] = "/api/v1/checkpoints";
     static const char *const queries[] = {"limit=1000&offset=0", "limit=1000&offset=1000",
                                           "limit=1000&offset=2000"};
@@ -277,7 +272,6 @@ static void test_pager_checkpoints_counted(void **unused)
 /* the same walk over runs, with a limit and filters. */
 static void test_pager_runs(void **unused)
 {
-    (void)unused;
     static const char path[] = "/api/v1/training_runs";
     fakeapi *api = start_peer();
     tinkc_service *service = servicefix_open(api, NULL);
@@ -311,7 +305,6 @@ static void test_pager_runs(void **unused)
 /* sessions come without a cursor: a short page is the last. */
 static void test_pager_sessions(void **unused)
 {
-    (void)unused;
     static const char path[] = "/api/v1/sessions";
     fakeapi *api = start_peer();
     tinkc_service *service = servicefix_open(api, NULL);
@@ -333,7 +326,6 @@ static void test_pager_sessions(void **unused)
 
 static void test_pager_refuses(void **unused)
 {
-    (void)unused;
     fakeapi *api = start_peer();
     tinkc_service *service = servicefix_open(api, NULL);
     tinkc_pager *pager = NULL;
@@ -392,7 +384,6 @@ static bool sweep_once(void *user)
 
 static void test_pager_allocation_sweep(void **unused)
 {
-    (void)unused;
     tk_buf bodies[2];
     const char *pages[2];
     for (int i = 0; i < 2; i++) {

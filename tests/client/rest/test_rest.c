@@ -58,7 +58,6 @@ static const char *query_of(fix *f, const char *method, const char *path)
 /* M-120: one run, by id and by the path of a checkpoint, with scope. */
 static void test_rest_get_run(void **unused)
 {
-    (void)unused;
     static const char path[] = "/api/v1/training_runs/S:train:0";
     fix f = begin();
     tinkc_run *run = NULL;
@@ -95,7 +94,6 @@ static void test_rest_get_run(void **unused)
 /* M-120: a page of runs; the project filter is left out when it is not set. */
 static void test_rest_list_runs(void **unused)
 {
-    (void)unused;
     static const char path[] = "/api/v1/training_runs";
     static const char body[] =
         "{\"training_runs\":[" RUN
@@ -125,7 +123,6 @@ static void test_rest_list_runs(void **unused)
 /* M-121: the lists of checkpoints. */
 static void test_rest_list_checkpoints(void **unused)
 {
-    (void)unused;
     fix f = begin();
     tinkc_checkpoints *list = NULL;
     fakeapi_reply(f.api, "GET", "/api/v1/training_runs/r/checkpoints",
@@ -151,7 +148,6 @@ static void test_rest_list_checkpoints(void **unused)
 /* M-121: delete, publish, unpublish and the two forms of a time to live. */
 static void test_rest_change_checkpoint(void **unused)
 {
-    (void)unused;
     fix f = begin();
     fakeapi_reply(f.api, "DELETE", CKPT, &(fakeapi_step){.status = 204});
     fakeapi_reply(f.api, "POST", CKPT "/publish", &fakeapi_json("anything at all"));
@@ -180,7 +176,6 @@ static void test_rest_change_checkpoint(void **unused)
 /* M-123. */
 static void test_rest_weights_and_sampler(void **unused)
 {
-    (void)unused;
     fix f = begin();
     tinkc_weights_info *info = NULL;
     tinkc_sampler_info *sampler = NULL;
@@ -209,7 +204,6 @@ static void test_rest_weights_and_sampler(void **unused)
 /* M-124. */
 static void test_rest_sessions(void **unused)
 {
-    (void)unused;
     fix f = begin();
     tinkc_sessions *sessions = NULL;
     tinkc_session_info *info = NULL;
@@ -240,7 +234,6 @@ static void test_rest_sessions(void **unused)
 /* M-127. */
 static void test_rest_audit(void **unused)
 {
-    (void)unused;
     fix f = begin();
     tinkc_audit *audit = NULL;
     fakeapi_reply(f.api, "GET", "/api/v1/audit",
@@ -263,7 +256,6 @@ static void test_rest_audit(void **unused)
  * them. */
 static void test_rest_billing(void **unused)
 {
-    (void)unused;
     static const char path[] = "/api/v1/billing/usage/events";
     static const char body[] =
         "{\"data\":[{\"bucket_start\":\"2026-07-13T00:00:00Z\",\"bucket_end\":"
@@ -302,7 +294,6 @@ static void test_rest_billing(void **unused)
 /* M-126: claims of the exchanged token; a plain key says nothing. */
 static void test_rest_whoami(void **unused)
 {
-    (void)unused;
     static const char claims[] =
         "{\"sub\":\"urn:user:1\",\"email\":\"\",\"exp\":99999999999}";
     fix f = begin();
@@ -338,7 +329,6 @@ static void test_rest_whoami(void **unused)
 /* M-122: 302 with Location and Expires, not followed; JSON; a relative Location. */
 static void test_rest_archive_url(void **unused)
 {
-    (void)unused;
     fix f = begin();
     tinkc_archive *archive = NULL;
     tinkc_error *error = NULL;
@@ -378,7 +368,6 @@ static void test_rest_archive_url(void **unused)
 /* Nothing that could name something else reaches the server. */
 static void test_rest_refuses(void **unused)
 {
-    (void)unused;
     static const char *const ids[] = {NULL, "", ".", "..", "a/b", "a\nb"};
     static const char *const paths[] = {NULL,
                                         "",
@@ -423,7 +412,6 @@ static void test_rest_refuses(void **unused)
 /* Errors keep status and words; answers that are none are errors too. */
 static void test_rest_errors(void **unused)
 {
-    (void)unused;
     fix f = begin();
     tinkc_error *error = NULL;
     tinkc_sessions *sessions = NULL;
@@ -489,7 +477,6 @@ static bool sweep_once(void *user)
 
 static void test_rest_allocation_sweep(void **unused)
 {
-    (void)unused;
     sweep_case rows[] = {{"/api/v1/training_runs/r", RUN, call_run},
                          {CKPT "/archive", NULL, call_archive}};
     for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {

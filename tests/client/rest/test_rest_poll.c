@@ -10,7 +10,6 @@
 /* M-122: 503 is waited out, 30 s at a time or as the server says, six times. */
 static void test_rest_archive_503(void **unused)
 {
-    (void)unused;
     clientfix f;
     clientfix_open(&f, NULL);
     fakeanswer later = {.status = 503, .body = "{}"};
@@ -60,7 +59,6 @@ static void test_rest_archive_503(void **unused)
 /* M-125: pending every 5 s, then the URL; a failure has the server's words. */
 static void test_rest_export_trace(void **unused)
 {
-    (void)unused;
     clientfix f;
     char *url = NULL;
     clientfix_open(&f, NULL);

@@ -18,7 +18,6 @@ static int64_t seq_of(clientfix *f, size_t nth)
 
 static void test_sample_request(void **unused)
 {
-    (void)unused;
     clientfix f;
     clientfix_open(&f, NULL);
     tinkc_sampling *sampling = samplefix_create(&f);
@@ -49,7 +48,6 @@ static void test_sample_request(void **unused)
 
 static void test_sample_result(void **unused)
 {
-    (void)unused;
     clientfix f;
     clientfix_open(&f, NULL);
     tinkc_sampling *sampling = samplefix_create(&f);
@@ -81,7 +79,6 @@ static void test_sample_result(void **unused)
  * are cut. */
 static void test_sample_topk(void **unused)
 {
-    (void)unused;
     static const int32_t ids[] = {0, 0, 5, 0, 6, 7};
     static const float values[] = {-99999.0f, -99999.0f, -1.0f, -99999.0f, -2.0f, -3.0f};
     tk_sample_response response = {
@@ -130,7 +127,6 @@ static void test_sample_topk(void **unused)
 /* docs/protocol.md §7.5. */
 static void test_sample_logprobs(void **unused)
 {
-    (void)unused;
     clientfix f;
     clientfix_open(&f, NULL);
     tinkc_sampling *sampling = samplefix_create(&f);
@@ -167,7 +163,6 @@ static void test_sample_logprobs(void **unused)
 /* Bad input is refused before anything is sent. */
 static void test_sample_refused(void **unused)
 {
-    (void)unused;
     clientfix f;
     clientfix_open(&f, NULL);
     tinkc_sampling *sampling = samplefix_create(&f);
@@ -206,7 +201,6 @@ static void test_sample_refused(void **unused)
 /* */
 static void test_sample_null(void **unused)
 {
-    (void)unused;
     tinkc_samples *samples = NULL;
     tinkc_logprobs *logprobs = NULL;
     tinkc_error *error = NULL;
@@ -235,7 +229,6 @@ static void test_sample_null(void **unused)
  * new id, after 0.5 s, 1 s, 2 s ... 10 s, 25 % around each; there is no limit. */
 static void test_sample_gone(void **unused)
 {
-    (void)unused;
     clientfix f;
     clientfix_open(&f, NULL);
     tinkc_sampling *sampling = samplefix_create(&f);
@@ -262,7 +255,6 @@ static void test_sample_gone(void **unused)
  * old one. */
 static void test_sample_new_id(void **unused)
 {
-    (void)unused;
     clientfix f;
     clientfix_open(&f, NULL);
     tinkc_sampling *sampling = samplefix_create(&f);
@@ -294,7 +286,6 @@ static void fail_work(clientfix *f, const char *category)
  * when it is the user's fault. */
 static void test_sample_categories(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *category, *limit;
         size_t submissions;
@@ -328,7 +319,6 @@ static void test_sample_categories(void **unused)
  * again with a new id. Seen by the numbers: within L2 the id stays. */
 static void test_sample_layers(void **unused)
 {
-    (void)unused;
     static const fakeanswer faults[] = {{.status = 503},
                                         {.status = 409},
                                         {.status = 408},
@@ -367,7 +357,6 @@ static void test_sample_layers(void **unused)
 /* what the caller has to change reaches the server once. */
 static void test_sample_user_errors(void **unused)
 {
-    (void)unused;
     static const struct {
         int status;
         tinkc_code code;
@@ -395,7 +384,6 @@ static void test_sample_user_errors(void **unused)
 /* The server's flag switches L3 off, and its cap; compute_logprobs keeps both. */
 static void test_sample_no_retries(void **unused)
 {
-    (void)unused;
     clientfix f;
     clientfix_open(&f, NULL);
     faketransport_default(&f.net, "client/config",
@@ -430,7 +418,6 @@ static void test_sample_no_retries(void **unused)
 /* docs/protocol.md §5.4: so many samples at a time, with their results. */
 static void test_sample_slots(void **unused)
 {
-    (void)unused;
     clientfix f;
     clientfix_open(&f, NULL);
     faketransport_default(&f.net, "client/config",
@@ -462,7 +449,6 @@ static void test_sample_slots(void **unused)
 /* Cancelling at every place: nothing is sent afterwards, the next sample works. */
 static void test_sample_cancel(void **unused)
 {
-    (void)unused;
     clientfix f;
     clientfix_open(&f, NULL);
     tinkc_sampling *sampling = samplefix_create(&f);
@@ -503,7 +489,6 @@ static void test_sample_cancel(void **unused)
 /* B-256: a deadline of the sample's own, wherever it stands. */
 static void test_sample_deadline(void **unused)
 {
-    (void)unused;
     for (int place = 0; place < 3; place++) {
         clientfix f;
         clientfix_open(&f, NULL);
@@ -535,7 +520,6 @@ static void test_sample_deadline(void **unused)
 /* A 2xx that is not a future, and a result that is none. */
 static void test_sample_malformed(void **unused)
 {
-    (void)unused;
     static const char *const bodies[] = {"{}", "[]", "{\"request_id\":7}"};
     for (size_t i = 0; i < TK_ARRAY_LEN(bodies) + 1; i++) {
         clientfix f;

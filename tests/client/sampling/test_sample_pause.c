@@ -41,7 +41,6 @@ static void assert_paused(clientfix *f, int64_t ms, size_t n)
  * what the size of the request asks for: 1 s up to 128 KiB, 5 s above. */
 static void test_sample_pause_hints(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *name, *value, *name2, *value2;
         size_t tokens;
@@ -88,7 +87,6 @@ static void test_sample_pause_hints(void **unused)
 /* one 429 pauses every other sample; of 50, ten at a time go on. */
 static void test_sample_pause_all(void **unused)
 {
-    (void)unused;
     enum { N = 50 };
     pair p;
     open_pair(&p, NULL);
@@ -119,7 +117,6 @@ static void test_sample_pause_all(void **unused)
  * shorter one does not bring its end nearer. */
 static void test_sample_pause_grows_only(void **unused)
 {
-    (void)unused;
     pair p;
     open_pair(&p, NULL);
     tinkc_future *futures[3];
@@ -143,7 +140,6 @@ static void test_sample_pause_grows_only(void **unused)
 /* the wall clock may jump. */
 static void test_sample_pause_is_monotonic(void **unused)
 {
-    (void)unused;
     static const int64_t day_us = INT64_C(86400) * 1000000;
     for (int sign = -1; sign <= 1; sign += 2) {
         pair p;
@@ -165,7 +161,6 @@ static void test_sample_pause_is_monotonic(void **unused)
  * written. */
 static void test_sample_pause_is_shared(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *name, *value;
         bool shared;
@@ -201,7 +196,6 @@ static void test_sample_pause_is_shared(void **unused)
 /* so many submissions at a time, and not more. */
 static void test_sample_pause_dispatch_limit(void **unused)
 {
-    (void)unused;
     enum { N = 500 };
     static const struct {
         const char *option;
@@ -236,7 +230,6 @@ static void test_sample_pause_dispatch_limit(void **unused)
 /* A release of one service lets a sample of another one in. */
 static void test_sample_pause_limit_is_shared(void **unused)
 {
-    (void)unused;
     static const char *const options[] = {"sample_dispatch", "1", NULL};
     pair a, b;
     open_pair(&a, options);
@@ -268,7 +261,6 @@ static void test_sample_pause_limit_is_shared(void **unused)
  * still holds its futures and handles. */
 static void test_sample_pause_undriven(void **unused)
 {
-    (void)unused;
     static const char *const options[] = {"sample_dispatch", "2", NULL};
     pair a, b;
     open_pair(&a, options);
@@ -299,7 +291,6 @@ static void test_sample_pause_undriven(void **unused)
 /* docs/protocol.md §7.1: the byte budget lets one in while anything is left. */
 static void test_sample_pause_byte_budget(void **unused)
 {
-    (void)unused;
     pair p;
     clientfix_open(&p.f, NULL);
     faketransport_default(
@@ -323,7 +314,6 @@ static void test_sample_pause_byte_budget(void **unused)
 /* docs/protocol.md §5.5: a 402 pauses submissions like a 429 until the window ends. */
 static void test_sample_pause_billing(void **unused)
 {
-    (void)unused;
     pair p;
     clientfix_open(&p.f, NULL);
     faketransport_default(
@@ -346,7 +336,6 @@ static void test_sample_pause_billing(void **unused)
 /* design §3: silent for ten minutes, or nothing completed for two hours. */
 static void test_sample_pause_stuck(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *silent, *total;
         fakeanswer submit, poll;
@@ -385,7 +374,6 @@ static void test_sample_pause_stuck(void **unused)
  * polling. */
 static void test_sample_pause_stuck_off(void **unused)
 {
-    (void)unused;
     static const char *const options[] = {"stuck_silent", "60000", "stuck_total", "60000",
                                           NULL};
     for (int polls = 0; polls < 2; polls++) {
@@ -412,7 +400,6 @@ static void test_sample_pause_stuck_off(void **unused)
 /* docs/protocol.md §5.4: a sample that succeeds is progress for all of the handle. */
 static void test_sample_pause_stuck_progress(void **unused)
 {
-    (void)unused;
     static const char *const options[] = {"stuck_total", "60000", NULL};
     static const fakeanswer not_yet = {.status = 408, .body = "{}"};
     pair p;
@@ -442,7 +429,6 @@ static void test_sample_pause_stuck_progress(void **unused)
 /* docs/protocol.md §5.4: time in which nothing was asked for does not count. */
 static void test_sample_pause_stuck_idle(void **unused)
 {
-    (void)unused;
     static const char *const options[] = {"stuck_total", "60000", NULL};
     pair p;
     open_pair(&p, options);
@@ -463,7 +449,6 @@ static void test_sample_pause_stuck_idle(void **unused)
 /* the hint of the last answer makes the delay before a new attempt longer. */
 static void test_sample_pause_before_attempt(void **unused)
 {
-    (void)unused;
     static const char *const options[] = {"retry_total", "0", NULL};
     clientfix f;
     clientfix_open(&f, options);

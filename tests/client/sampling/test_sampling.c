@@ -42,7 +42,6 @@ static void close_all(fixture *f)
 /* Numbers of sampling sessions count up per service; both names may be given. */
 static void test_sampling_create(void **unused)
 {
-    (void)unused;
     fixture f;
     open_sampling(&f);
     tinkc_sampling *second = NULL;
@@ -66,7 +65,6 @@ static void test_sampling_create(void **unused)
 /* Wrong arguments are refused before anything is sent. */
 static void test_sampling_create_refused(void **unused)
 {
-    (void)unused;
     static const char *const rows[][2] = {{NULL, NULL}, {NULL, "x/y"}, {"m", "http://x"}};
     fixture f;
     open_peer(&f);
@@ -85,7 +83,6 @@ static void test_sampling_create_refused(void **unused)
 
 static void test_sampling_create_fails(void **unused)
 {
-    (void)unused;
     fixture f;
     open_peer(&f);
     fakeapi_reply(f.api, "POST", CREATE, &fakeapi_detail(404, "no such model"));
@@ -103,7 +100,6 @@ static void test_sampling_create_fails(void **unused)
 /* The id has colons, and a hostile one is escaped. */
 static void test_sampling_base_model(void **unused)
 {
-    (void)unused;
     fixture f;
     open_peer(&f);
     fakeapi_reply(f.api, "POST", CREATE,
@@ -127,7 +123,6 @@ static void test_sampling_base_model(void **unused)
 /* NULL handles, and handles whose service was closed. */
 static void test_sampling_null_and_closed(void **unused)
 {
-    (void)unused;
     fixture f;
     open_sampling(&f);
     char *name = NULL;
@@ -198,7 +193,6 @@ static void run_batch(fixture *f, batched *b, size_t max_in_flight, tinkc_code e
 /* In order, bounded, with the failure of one prompt in its place. */
 static void test_sampling_batch(void **unused)
 {
-    (void)unused;
     fixture f;
     open_sampling(&f);
     batched b = {0};
@@ -212,7 +206,6 @@ static void test_sampling_batch(void **unused)
 
 static void test_sampling_batch_stops(void **unused)
 {
-    (void)unused;
     fixture f;
     open_sampling(&f);
     batched b = {.stop_at = 3};
@@ -224,7 +217,6 @@ static void test_sampling_batch_stops(void **unused)
 
 static void test_sampling_batch_refused(void **unused)
 {
-    (void)unused;
     fixture f;
     open_sampling(&f);
     tinkc_sample_batch batch = TINKC_SAMPLE_BATCH_INIT;
@@ -256,7 +248,6 @@ static tinkc_future *sample_one(tinkc_sampling *sampling)
 /* Closing the handle lets its samples end; closing the service ends them. */
 static void test_sampling_close_while_sampling(void **unused)
 {
-    (void)unused;
     enum { N = 300 };
     fixture f;
     open_sampling(&f);
@@ -286,7 +277,6 @@ static void test_sampling_close_while_sampling(void **unused)
 /* The peer starts and stops inside: its thread decodes with the same allocator. */
 static bool sweep_once(void *user)
 {
-    (void)user;
     fakeapi *api = fakeapi_start();
     fakeapi_tinker(api, NULL);
     tinkc_config *config = NULL;
@@ -322,7 +312,6 @@ static bool sweep_once(void *user)
 /* with any one allocation failing, every wait returns and nothing leaks. */
 static void test_sampling_allocation_sweep(void **unused)
 {
-    (void)unused;
     assert_true(failmem_sweep(sweep_once, NULL, 1) > 60);
 }
 

@@ -90,13 +90,11 @@ static void echo_process(tk_transport *transport)
 
 static void echo_cancel(tk_transport *transport, tk_http_request *request)
 {
-    (void)transport;
     (void)request; /* the test ends when all have been answered */
 }
 
 static int echo_fd(tk_transport *transport)
 {
-    (void)transport;
     return -1;
 }
 
@@ -107,13 +105,10 @@ static int64_t echo_deadline(tk_transport *transport)
 
 static void echo_close(tk_transport *transport)
 {
-    (void)transport;
 }
 
 static void echo_resume(tk_transport *transport, tk_http_request *request)
 {
-    (void)transport;
-    (void)request;
 }
 
 static const tk_transport_ops echo_ops = {echo_submit, echo_cancel,   echo_resume,
@@ -145,7 +140,6 @@ static void *call_many(void *user)
 /* 64 threads, 1,000 samples each: the ids are 0..63999, each once. */
 static void test_sampling_load_ids(void **unused)
 {
-    (void)unused;
     echo *e = calloc(1, sizeof(*e));
     assert_non_null(e);
     e->transport.ops = &echo_ops;
@@ -200,7 +194,6 @@ static void *sample_once(void *user)
  * one waits for another's turn. A-010: a second handle closes meanwhile. */
 static void test_sampling_load_parallel(void **unused)
 {
-    (void)unused;
     enum { N = 400 };
     assert_true(fakeapi_allow_files(4096));
     fakeapi *api = fakeapi_start();
@@ -244,7 +237,6 @@ static void test_sampling_load_parallel(void **unused)
 /* a thousand handles, closed in another order than they were made. */
 static void test_sampling_load_handles(void **unused)
 {
-    (void)unused;
     enum { N = 1000 };
     static tinkc_sampling *handles[N];
     clientfix f;

@@ -89,7 +89,6 @@ static bool note(const tinkc_stream_event *event, void *user)
 /* the callback form, and what is sent for it. */
 static void test_stream_callback(void **unused)
 {
-    (void)unused;
     fix f;
     heard l = {0};
     tinkc_sampling_params params = TINKC_SAMPLING_PARAMS_INIT;
@@ -116,7 +115,6 @@ static void test_stream_callback(void **unused)
  * cannot be. */
 static void test_stream_is_counted(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *total;
         int64_t counted;
@@ -148,7 +146,6 @@ static void test_stream_is_counted(void **unused)
 /* over the network in pieces of each size. */
 static void test_stream_split(void **unused)
 {
-    (void)unused;
     fix f;
     begin(&f, NULL);
     for (size_t drip = 1; drip < 40; drip += 3) {
@@ -168,7 +165,6 @@ static void test_stream_split(void **unused)
  * thread of ours and on the caller's loop. */
 static void test_stream_first_token_at_once(void **unused)
 {
-    (void)unused;
     static const char *const loops[] = {"thread", "manual"};
     static const char one[] = "data: {\"token_id\":7}\n\n";
     for (size_t i = 0; i < TK_ARRAY_LEN(loops); i++) {
@@ -217,14 +213,12 @@ static void read_inside(tinkc_future *future, void *user)
 {
     inside *at = user;
     const tinkc_stream_event *event = NULL;
-    (void)future;
     at->waits = tinkc_stream_next(&event, at->stream, 1, NULL);
     at->asks = tinkc_stream_next(&event, at->stream, 0, NULL);
 }
 
 static void test_stream_not_on_the_loop(void **unused)
 {
-    (void)unused;
     static const char *const loops[] = {"thread", "manual"};
     for (size_t i = 0; i < TK_ARRAY_LEN(loops); i++) {
         const char *options[] = {"loop", loops[i], NULL};
@@ -257,7 +251,6 @@ static void test_stream_not_on_the_loop(void **unused)
  * hundred kilobytes, in order. */
 static void test_stream_back_pressure(void **unused)
 {
-    (void)unused;
     enum { TOKENS = 20000, TURNS = 200 };
     static const char *const options[] = {"loop", "manual", NULL};
     tk_buf body;
@@ -303,7 +296,6 @@ static void test_stream_back_pressure(void **unused)
  * service goes on. */
 static void test_stream_cancel(void **unused)
 {
-    (void)unused;
     fix f;
     begin(&f, NULL);
     heard l = {.most = 2};
@@ -340,7 +332,6 @@ static void test_stream_cancel(void **unused)
 /* Faults: an error event, a cut, an end without its event, an event that is none. */
 static void test_stream_faults(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *body;
         fakeapi_fault fault;
@@ -381,7 +372,6 @@ static void test_stream_faults(void **unused)
 /* The server pushes back: waited out, not an error. */
 static void test_stream_push_back(void **unused)
 {
-    (void)unused;
     fix f;
     heard l = {0};
     begin(&f, NULL);
@@ -397,7 +387,6 @@ static void test_stream_push_back(void **unused)
 /* Where there is no such endpoint an ordinary sample is taken; asked for once. */
 static void test_stream_fallback(void **unused)
 {
-    (void)unused;
     static const int statuses[] = {404, 405, 501};
     for (size_t i = 0; i < TK_ARRAY_LEN(statuses); i++) {
         fix f;
@@ -436,7 +425,6 @@ static void test_stream_fallback(void **unused)
 /* The ordinary sample is cancelled with its stream, and fails with it. */
 static void test_stream_fallback_ends(void **unused)
 {
-    (void)unused;
     fix f;
     heard l = {0};
     tinkc_error *error = NULL;
@@ -465,7 +453,6 @@ static void test_stream_fallback_ends(void **unused)
 
 static void test_stream_refuses(void **unused)
 {
-    (void)unused;
     fix f;
     heard l = {0};
     tinkc_stream *stream = NULL;
@@ -557,7 +544,6 @@ static bool sweep_once(void *user)
 
 static void test_stream_allocation_sweep(void **unused)
 {
-    (void)unused;
     sweep_case rows[] = {{false, false}, {false, true}, {true, false}};
     for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
         assert_true(failmem_sweep(sweep_once, &rows[i], 3) > 50);

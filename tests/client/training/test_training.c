@@ -13,7 +13,6 @@
 /* M-061, A-055: defaults on the wire; the metrics come back. */
 static void test_training_optim_step(void **unused)
 {
-    (void)unused;
     trainfix f = trainfix_open(NULL, NULL);
     tinkc_metrics *metrics = NULL;
     double steps = 0;
@@ -36,7 +35,6 @@ static void test_training_optim_step(void **unused)
  * get_info is answered meanwhile. */
 static void test_training_submits_while_results_wait(void **unused)
 {
-    (void)unused;
     trainfix f = trainfix_open(NULL, NULL);
     tinkc_future *futures[3];
     tinkc_model_info *info = NULL;
@@ -62,7 +60,6 @@ static void test_training_submits_while_results_wait(void **unused)
  * other. */
 static void test_training_one_submission_per_model(void **unused)
 {
-    (void)unused;
     trainfix f = trainfix_open(NULL, NULL);
     tinkc_training *other = NULL;
     assert_int_equal(
@@ -121,7 +118,6 @@ static void *mix(void *user)
 /* one numbering for all kinds: the server sees 1..N without gaps, in order. */
 static void test_training_one_numbering(void **unused)
 {
-    (void)unused;
     enum { THREADS = 8 };
     trainfix f = trainfix_open(NULL, NULL);
     pthread_t threads[THREADS];
@@ -148,7 +144,6 @@ static void test_training_one_numbering(void **unused)
 /* M-062, M-064: paths and options of saves. */
 static void test_training_save(void **unused)
 {
-    (void)unused;
     trainfix f = trainfix_open(NULL, NULL);
     char *path = NULL;
     char expected[200];
@@ -180,7 +175,6 @@ static void test_training_save(void **unused)
  * seq_id and draws another sampling session number (docs/protocol.md §2.3). */
 static void test_training_save_and_sample(void **unused)
 {
-    (void)unused;
     static const char *const settings[] = {"loop", "manual", NULL};
     trainfix f = trainfix_open(NULL, settings);
     tinkc_sampling *sampling = NULL;
@@ -202,7 +196,6 @@ static void test_training_save_and_sample(void **unused)
 /* M-063: load into the model, with the token of another user. */
 static void test_training_load(void **unused)
 {
-    (void)unused;
     trainfix f = trainfix_open(NULL, NULL);
     char *path = NULL;
     assert_int_equal(
@@ -225,7 +218,6 @@ static void test_training_load(void **unused)
 /* M-066, B-033: the tokenizer's id is cut at ":". */
 static void test_training_info(void **unused)
 {
-    (void)unused;
     trainfix f = trainfix_open(NULL, NULL);
     tinkc_model_info *info = NULL;
     fakeapi_reply(f.api, "POST", "/api/v1/get_info",
@@ -249,7 +241,6 @@ static void test_training_info(void **unused)
 /* Unloading waits for what was called before, and takes no number. */
 static void test_training_unload(void **unused)
 {
-    (void)unused;
     trainfix f = trainfix_open(NULL, NULL);
     fakeapi_gate *gate = fakeapi_gate_new(f.api);
     fakeapi_reply(f.api, "POST", POST_STEP, &(fakeapi_step){.pass = true, .gate = gate});
@@ -278,7 +269,6 @@ static void expect(tinkc_future *future, tinkc_code code)
 /* bad input comes out of the future, and nothing was sent. */
 static void test_training_refuses_bad_input(void **unused)
 {
-    (void)unused;
     trainfix f = trainfix_open(NULL, SERVICEFIX_QUIET);
     tinkc_adam_params adam = TINKC_ADAM_PARAMS_INIT;
     tinkc_lora_config lora = TINKC_LORA_CONFIG_INIT;
@@ -329,7 +319,6 @@ static void test_training_refuses_bad_input(void **unused)
 /* a NULL handle gives a resolved future, too. */
 static void test_training_null(void **unused)
 {
-    (void)unused;
     tinkc_training *none = NULL;
     expect(tinkc_training_optim_step(NULL, NULL), TINKC_E_STATE);
     expect(tinkc_training_save_state(NULL, "a", NULL), TINKC_E_STATE);
@@ -348,7 +337,6 @@ static void test_training_null(void **unused)
 /* what the server says reaches the caller, with its words. */
 static void test_training_server_errors(void **unused)
 {
-    (void)unused;
     trainfix f = trainfix_open(NULL, NULL);
     tinkc_error *error = NULL;
     fakeapi_tinker_fail(f.api, "optim_step", "gradients are NaN", "user");
@@ -379,7 +367,6 @@ static void test_training_server_errors(void **unused)
 /* A-022, B-255: cancelled on the wire and while waiting for the turn: the third goes. */
 static void test_training_cancel_gives_the_turn_back(void **unused)
 {
-    (void)unused;
     trainfix f = trainfix_open(NULL, NULL);
     fakeapi_gate *gate = fakeapi_gate_new(f.api);
     fakeapi_reply(f.api, "POST", POST_STEP, &(fakeapi_step){.gate = gate});
@@ -404,7 +391,6 @@ static void test_training_cancel_gives_the_turn_back(void **unused)
 /* while a result is awaited, and while the model is being made. */
 static void test_training_cancel_elsewhere(void **unused)
 {
-    (void)unused;
     trainfix f = trainfix_open(NULL, NULL);
     fakeapi_clock_manual(f.api); /* a held poll does not end by itself */
     fakeapi_tinker_hold(f.api, true);
@@ -436,7 +422,6 @@ static void test_training_cancel_elsewhere(void **unused)
  * stop its operations. */
 static void test_training_close_service(void **unused)
 {
-    (void)unused;
     trainfix f = trainfix_open(NULL, NULL);
     fakeapi_gate *gate = fakeapi_gate_new(f.api);
     fakeapi_tinker_hold(f.api, true);
@@ -459,7 +444,6 @@ static void test_training_close_service(void **unused)
 
 static void test_training_after_close(void **unused)
 {
-    (void)unused;
     trainfix f = trainfix_open(NULL, NULL);
     tinkc_service_close(&f.service);
     assert_int_equal(tinkc_training_optim_step_wait(NULL, f.training, NULL, NULL),

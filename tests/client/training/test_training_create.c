@@ -11,7 +11,6 @@
 /* M-048: the official defaults on the wire. */
 static void test_training_create(void **unused)
 {
-    (void)unused;
     trainfix f = trainfix_open(NULL, NULL);
     char id[200];
     (void)snprintf(id, sizeof(id), "%s:train:0", tinkc_service_session_id(f.service));
@@ -61,7 +60,6 @@ static void check_number(const char *id, bool *seen, int n)
 /* clients made by 16 threads at once have dense, unique numbers. */
 static void test_training_create_from_threads(void **unused)
 {
-    (void)unused;
     enum { N = 16 };
     fakeapi *api = fakeapi_start();
     fakeapi_tinker(api, NULL);
@@ -98,7 +96,6 @@ static char *save_one(trainfix *f)
 /* M-049: weights_info, create_model, load_weights; the load is seq_id 1. */
 static void test_training_from_state(void **unused)
 {
-    (void)unused;
     trainfix f = trainfix_open(NULL, NULL);
     char *path = save_one(&f);
     tinkc_training *second = NULL;
@@ -134,7 +131,6 @@ static void test_training_from_state(void **unused)
 /* M-050: with the server's flag, one load that addresses the session. */
 static void test_training_from_state_by_load(void **unused)
 {
-    (void)unused;
     fakeapi_tinker_options server = {.config =
                                          "{\"create_model_via_load_weights\":true}"};
     trainfix f = trainfix_open(&server, NULL);
@@ -164,7 +160,6 @@ static void test_training_from_state_by_load(void **unused)
  * the checkpoint is asked for and loaded with what came back. */
 static void test_training_from_state_exchanges_the_token(void **unused)
 {
-    (void)unused;
     fakeapi *api = fakeapi_start();
     fakeapi_tinker(api,
                    &(fakeapi_tinker_options){.config = "{\"pjwt_auth_enabled\":true}"});
@@ -199,7 +194,6 @@ static void test_training_from_state_exchanges_the_token(void **unused)
  * exchange nothing is loaded, and the turn is given back. */
 static void test_training_load_exchanges_the_token(void **unused)
 {
-    (void)unused;
     fakeapi *api = fakeapi_start();
     fakeapi_tinker(api,
                    &(fakeapi_tinker_options){.config = "{\"pjwt_auth_enabled\":true}"});
@@ -242,7 +236,6 @@ static void test_training_load_exchanges_the_token(void **unused)
 /* B-259: the LoRA check, in every variant. */
 static void test_training_from_state_without_lora(void **unused)
 {
-    (void)unused;
     static const char *const answers[] = {
         "{\"base_model\":\"b\",\"is_lora\":false,\"lora_rank\":null}",
         "{\"base_model\":\"b\",\"is_lora\":true}"};

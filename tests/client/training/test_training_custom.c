@@ -91,7 +91,6 @@ static void check_request(trainfix *f, size_t nth, bool forward_only, float weig
 /* 1-D and 2-D targets in one batch; logprobs are -2, so the gradient is -4. */
 static void test_custom_loss(void **unused)
 {
-    (void)unused;
     trainfix f = open_with(NULL);
     tinkc_datum *flat = make_datum((const int64_t[]){3}, 1);
     tinkc_datum *square = make_datum((const int64_t[]){3, 2}, 2);
@@ -123,8 +122,6 @@ static void test_custom_loss(void **unused)
 static int mean(double *loss, tinkc_metrics *metrics, tinkc_custom_item *items, size_t n,
                 void *user)
 {
-    (void)user;
-    (void)metrics;
     for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; k < items[i].n; k++) {
             *loss += (double)items[i].logprobs[k] / (double)(3 * n);
@@ -138,7 +135,6 @@ static int mean(double *loss, tinkc_metrics *metrics, tinkc_custom_item *items, 
  * half and has the number after it. */
 static void test_custom_loss_in_chunks(void **unused)
 {
-    (void)unused;
     trainfix f = open_with("{\"fwdbwd_max_chunk_len\":1,\"parallel_fwdbwd_chunks\":false,"
                            "\"proto_compress_fwdbwd\":false}");
     tinkc_datum *datum = make_datum((const int64_t[]){3}, 1);
@@ -171,9 +167,6 @@ static void test_custom_loss_in_chunks(void **unused)
 static int refuse(double *loss, tinkc_metrics *metrics, tinkc_custom_item *items,
                   size_t n, void *user)
 {
-    (void)n;
-    (void)loss;
-    (void)metrics;
     const int *mode = user;
     items[0].gradient[0] = *mode == 0 ? 0.0F : NAN;
     return *mode == 0 ? 42 : 0;
@@ -183,7 +176,6 @@ static int refuse(double *loss, tinkc_metrics *metrics, tinkc_custom_item *items
  * half, and the turn is given back. */
 static void test_custom_loss_fails(void **unused)
 {
-    (void)unused;
     trainfix f = open_with(NULL);
     tinkc_datum *datum = make_datum((const int64_t[]){3}, 1);
     tinkc_datum *data[] = {datum};
@@ -210,7 +202,6 @@ static void test_custom_loss_fails(void **unused)
 /* A server whose answer does not fit the batch. */
 static void test_custom_loss_strange_answer(void **unused)
 {
-    (void)unused;
     trainfix f = open_with(NULL);
     tinkc_datum *datum = make_datum((const int64_t[]){3}, 1);
     tinkc_datum *data[] = {datum};
@@ -232,7 +223,6 @@ static void expect(tinkc_future *future, tinkc_code code)
 /* Only target_tokens and weights; target_tokens must be there. */
 static void test_custom_loss_bad_input(void **unused)
 {
-    (void)unused;
     trainfix f = open_with(NULL);
     float one = 1.0F;
     tinkc_datum *more = make_datum((const int64_t[]){1}, 1);
@@ -262,7 +252,6 @@ static void test_custom_loss_bad_input(void **unused)
 /* Cancelled between the halves (the forward's result is awaited): the next one goes. */
 static void test_custom_loss_cancel(void **unused)
 {
-    (void)unused;
     trainfix f = open_with(NULL);
     tinkc_datum *datum = make_datum((const int64_t[]){3}, 1);
     tinkc_datum *data[] = {datum};

@@ -147,19 +147,16 @@ static void answer_training(faketransport *net)
 
 static void answer_batches(fixture *f, void *user)
 {
-    (void)user;
     faketransport_default(&f->c.net, POLL, logprobs_answer());
 }
 
 static void answer_steps(fixture *f, void *user)
 {
-    (void)user;
     faketransport_default(&f->c.net, POLL, (fakeanswer){.body = "{\"metrics\":{}}"});
 }
 
 static void hang_health(fixture *f, void *user)
 {
-    (void)user;
     faketransport_default(&f->c.net, "healthz", (fakeanswer){.status = -1});
 }
 
@@ -260,7 +257,6 @@ static void expect(tinkc_future *future, tinkc_code code)
 /* held for 25 s, the callback delays no heartbeat and no other operation. */
 static void test_custom_thread_heartbeats(void **unused)
 {
-    (void)unused;
     fixture f;
     open_fixture(&f);
     tinkc_future *future = call_held(&f);
@@ -283,7 +279,6 @@ static void test_custom_thread_heartbeats(void **unused)
 /* One at a time per service, in order, whatever the model. */
 static void test_custom_thread_one_at_a_time(void **unused)
 {
-    (void)unused;
     fixture f;
     open_fixture(&f);
     tinkc_future *first = call_held(&f);
@@ -303,7 +298,6 @@ static void test_custom_thread_one_at_a_time(void **unused)
  * goes, and nothing of what the callback computes is sent. */
 static void test_custom_thread_cancel(void **unused)
 {
-    (void)unused;
     fixture f;
     open_fixture(&f);
     tinkc_future *future = call_custom(&f, 0, held_loss);
@@ -324,7 +318,6 @@ static void test_custom_thread_cancel(void **unused)
 /* One that waits for the callback of another is not called any more. */
 static void test_custom_thread_cancel_waiting(void **unused)
 {
-    (void)unused;
     fixture f;
     open_fixture(&f);
     tinkc_future *first = call_held(&f);
@@ -340,14 +333,11 @@ static void test_custom_thread_cancel_waiting(void **unused)
 
 static void do_nothing(fixture *f, void *user)
 {
-    (void)f;
-    (void)user;
 }
 
 /* M-096: a deadline that passes while the callback runs. */
 static void test_custom_thread_deadline(void **unused)
 {
-    (void)unused;
     fixture f;
     open_fixture(&f);
     tinkc_training *plain = f.models[0];
@@ -382,7 +372,6 @@ static void close_service(void *user)
 /* the future is done while the callback still runs; the close waits for it. */
 static void test_custom_thread_close(void **unused)
 {
-    (void)unused;
     fixture f;
     tk_thread thread;
     open_fixture(&f);
@@ -406,10 +395,6 @@ static void test_custom_thread_close(void **unused)
 static int waiting_loss(double *loss, tinkc_metrics *metrics, tinkc_custom_item *items,
                         size_t n, void *user)
 {
-    (void)items;
-    (void)n;
-    (void)loss;
-    (void)metrics;
     const caller *c = user;
     tinkc_service *service = c->f->c.service;
     gate_raise(&c->f->p.entered);
@@ -420,7 +405,6 @@ static int waiting_loss(double *loss, tinkc_metrics *metrics, tinkc_custom_item 
 
 static void test_custom_thread_waits(void **unused)
 {
-    (void)unused;
     fixture f;
     open_fixture(&f);
     expect(call_custom(&f, 0, waiting_loss), TINKC_OK);
@@ -431,7 +415,6 @@ static void test_custom_thread_waits(void **unused)
 /* A callback that waits for what never comes does not hold the close up. */
 static void test_custom_thread_close_while_it_waits(void **unused)
 {
-    (void)unused;
     fixture f;
     open_fixture(&f);
     on_loop(&f, hang_health, NULL);
@@ -448,10 +431,6 @@ static void test_custom_thread_close_while_it_waits(void **unused)
 static int closing_loss(double *loss, tinkc_metrics *metrics, tinkc_custom_item *items,
                         size_t n, void *user)
 {
-    (void)items;
-    (void)n;
-    (void)loss;
-    (void)metrics;
     const caller *c = user;
     tinkc_service_close(&c->f->c.service);
     return c->f->c.service != NULL ? 0 : 1;
@@ -460,7 +439,6 @@ static int closing_loss(double *loss, tinkc_metrics *metrics, tinkc_custom_item 
 /* A close inside a callback is refused, with a thread and without. */
 static void test_custom_thread_close_inside(void **unused)
 {
-    (void)unused;
     fixture f;
     open_fixture(&f);
     expect(call_custom(&f, 0, closing_loss), TINKC_OK);
@@ -472,7 +450,6 @@ static void test_custom_thread_close_inside(void **unused)
 
 static void test_custom_thread_manual(void **unused)
 {
-    (void)unused;
     fixture f;
     init_fixture(&f);
     clientfix_open(&f.c, NULL);
@@ -514,7 +491,6 @@ static tinkc_service *open_plain(faketransport *net)
 /* with the worker's thread. One operation after the failure works. */
 static bool scenario(void *user)
 {
-    (void)user;
     fixture f;
     init_fixture(&f);
     faketransport_init(&f.c.net, &tk_clock_real);
@@ -542,7 +518,6 @@ static bool scenario(void *user)
 
 static void test_custom_thread_allocation_sweep(void **unused)
 {
-    (void)unused;
     (void)logprobs_answer(); /* made once, not counted */
     assert_true(failmem_sweep(scenario, NULL, 1) > 100);
 }

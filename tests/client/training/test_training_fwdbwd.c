@@ -10,7 +10,6 @@
 /* M-052, A-030: one chunk; everything of the result can be read. */
 static void test_fwdbwd_result(void **unused)
 {
-    (void)unused;
     batchfix f = batchfix_open(NULL);
     tinkc_fwdbwd *result = NULL;
     const float *values = NULL;
@@ -53,7 +52,6 @@ static void test_fwdbwd_result(void **unused)
 /* forward is the same request with forward_only. */
 static void test_fwdbwd_forward(void **unused)
 {
-    (void)unused;
     batchfix f = batchfix_open(NULL);
     tinkc_fwdbwd_options options = TINKC_FWDBWD_OPTIONS_INIT;
     tinkc_number config = {"clip_low_threshold", 0.5};
@@ -78,7 +76,6 @@ static void test_fwdbwd_forward(void **unused)
  * accepted. */
 static void test_fwdbwd_parallel_chunks(void **unused)
 {
-    (void)unused;
     batchfix f = batchfix_open(SMALL);
     fakeapi_gate *gate = fakeapi_gate_new(f.api);
     tinkc_fwdbwd *result = NULL;
@@ -117,7 +114,6 @@ static void test_fwdbwd_parallel_chunks(void **unused)
 /* in serial mode one request at a time, seq_id ascending. */
 static void test_fwdbwd_serial_chunks(void **unused)
 {
-    (void)unused;
     batchfix f = batchfix_open(SMALL_LINE);
     fakeapi_gate *gate = fakeapi_gate_new(f.api);
     fakeapi_default(f.api, "POST", POST_FB, &(fakeapi_step){.pass = true, .gate = gate});
@@ -144,7 +140,6 @@ static void test_fwdbwd_serial_chunks(void **unused)
 /* cut by bytes: a datum of k tokens counts 4k + 8k + 4k. */
 static void test_fwdbwd_chunks_by_bytes(void **unused)
 {
-    (void)unused;
     batchfix f = batchfix_open("{\"fwdbwd_max_chunk_bytes_count\":80,"
                                "\"parallel_fwdbwd_chunks\":false}");
     size_t n = 0;
@@ -163,7 +158,6 @@ static void test_fwdbwd_chunks_by_bytes(void **unused)
 /* limit 2: never more than two submissions at once. */
 static void test_fwdbwd_max_parallel(void **unused)
 {
-    (void)unused;
     batchfix f = batchfix_open(SMALL);
     fakeapi_gate *gate = fakeapi_gate_new(f.api);
     tinkc_fwdbwd_options options = TINKC_FWDBWD_OPTIONS_INIT;
@@ -187,7 +181,6 @@ static void test_fwdbwd_max_parallel(void **unused)
 /* M-058: the byte budget: a chunk is admitted while anything is left of it. */
 static void test_fwdbwd_budget(void **unused)
 {
-    (void)unused;
     batchfix f = batchfix_open("{\"fwdbwd_max_chunk_len\":1,"
                                "\"fwdbwd_dispatch_bytes_semaphore_size\":60}");
     fakeapi_gate *gate = fakeapi_gate_new(f.api);
@@ -208,7 +201,6 @@ static void test_fwdbwd_budget(void **unused)
 /* M-032: zstd when the server asks for it. */
 static void test_fwdbwd_compressed(void **unused)
 {
-    (void)unused;
     batchfix f =
         batchfix_open("{\"proto_compress_fwdbwd\":true,\"fwdbwd_max_chunk_len\":2}");
     assert_int_equal(tinkc_training_forward_backward_wait(NULL, f.training, f.data, 4,
@@ -224,7 +216,6 @@ static void test_fwdbwd_compressed(void **unused)
  * follows the block of the batch. */
 static void test_fwdbwd_then_step(void **unused)
 {
-    (void)unused;
     batchfix f = batchfix_open(SMALL);
     fakeapi_tinker_hold(f.api, true);
     tinkc_future *batch =
@@ -330,7 +321,6 @@ static void run_callbacks(bool in_order, const size_t expected[3])
 /* chunks that finish in reverse are seen so; or in order when asked. */
 static void test_fwdbwd_callbacks(void **unused)
 {
-    (void)unused;
     run_callbacks(false, (const size_t[]){2, 1, 0});
     run_callbacks(true, (const size_t[]){0, 1, 2});
 }

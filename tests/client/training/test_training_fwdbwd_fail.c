@@ -12,7 +12,6 @@
  * works. */
 static void test_fwdbwd_failed_chunk(void **unused)
 {
-    (void)unused;
     batchfix f = batchfix_open(SMALL);
     fakeapi_gate *gate = fakeapi_gate_new(f.api);
     fakeapi_reply(f.api, "POST", POST_FB,
@@ -48,7 +47,6 @@ static void test_fwdbwd_failed_chunk(void **unused)
 /* The option: the step is sent although the batch was applied in part. */
 static void test_fwdbwd_step_after_partial(void **unused)
 {
-    (void)unused;
     static const char *const settings[] = {"fail_step_after_partial", "false", NULL};
     batchfix f = batchfix_open(SMALL);
     tinkc_training_close(&f.training);
@@ -71,7 +69,6 @@ static void test_fwdbwd_step_after_partial(void **unused)
 /* A single chunk that is refused applied nothing: the step after it goes out. */
 static void test_fwdbwd_failed_single(void **unused)
 {
-    (void)unused;
     batchfix f = batchfix_open(NULL);
     fakeapi_reply(f.api, "POST", POST_FB, &fakeapi_detail(404, "no such model"));
     tinkc_future *batch =
@@ -87,7 +84,6 @@ static void test_fwdbwd_failed_single(void **unused)
 /* work that fails at the server, and a result that cannot be read. */
 static void test_fwdbwd_failed_result(void **unused)
 {
-    (void)unused;
     batchfix f = batchfix_open(SMALL);
     tinkc_error *error = NULL;
     fakeapi_tinker_fail(f.api, "forward_backward", "ran out of luck", "server");
@@ -116,7 +112,6 @@ static void test_fwdbwd_failed_result(void **unused)
 /* cancelled on the wire, waiting for bytes, polling: the next one goes. */
 static void test_fwdbwd_cancel(void **unused)
 {
-    (void)unused;
     batchfix f = batchfix_open("{\"fwdbwd_max_chunk_len\":1,"
                                "\"fwdbwd_dispatch_bytes_semaphore_size\":1}");
     fakeapi_gate *gate = fakeapi_gate_new(f.api);
@@ -149,7 +144,6 @@ static void test_fwdbwd_cancel(void **unused)
  * and no hidden timeout ends it. */
 static void test_fwdbwd_submit_does_not_wait(void **unused)
 {
-    (void)unused;
     enum { N = 50 };
     batchfix f = batchfix_open(SMALL_LINE);
     fakeapi_gate *gate = fakeapi_gate_new(f.api);
@@ -184,7 +178,6 @@ static void expect(tinkc_future *future, tinkc_code code, const char *text)
 /* refused before anything is sent, and without a number taken. */
 static void test_fwdbwd_bad_input(void **unused)
 {
-    (void)unused;
     batchfix f = batchfix_open(NULL);
     tinkc_datum *hole[2] = {f.data[0], NULL};
     tinkc_model_input *pointer = NULL;

@@ -164,25 +164,21 @@ static void run_once(const trouble *what)
 /* Issue 3, 3: the peer applies each (model, seq_id) once and in order. */
 static void test_once_dropped(void **unused)
 {
-    (void)unused;
     run_once(&(trouble){.first = FAKEAPI_RESET});
 }
 
 static void test_once_dropped_twice(void **unused)
 {
-    (void)unused;
     run_once(&(trouble){.first = FAKEAPI_DROP, .second = FAKEAPI_RESET});
 }
 
 static void test_once_reset_mid_body(void **unused)
 {
-    (void)unused;
     run_once(&(trouble){.first = FAKEAPI_RESET_BODY});
 }
 
 static void test_once_delayed(void **unused)
 {
-    (void)unused;
     run_once(&(trouble){.delay_ms = 2});
 }
 
@@ -208,7 +204,6 @@ static tinkc_training *create_scripted(clientfix *f)
 /* cancelled while it backs off: the next one goes at once. */
 static void test_once_cancel_in_backoff(void **unused)
 {
-    (void)unused;
     clientfix f;
     clientfix_open(&f, NULL);
     tinkc_training *training = create_scripted(&f);
@@ -237,7 +232,6 @@ static void test_once_cancel_in_backoff(void **unused)
  * would ever end them. */
 static void test_once_close_in_backoff(void **unused)
 {
-    (void)unused;
     clientfix f;
     clientfix_open(&f, NULL);
     tinkc_training *training = create_scripted(&f);
@@ -258,7 +252,6 @@ static void test_once_close_in_backoff(void **unused)
 /* five minutes of 503 end the submission; the next one goes. */
 static void test_once_submission_gives_up(void **unused)
 {
-    (void)unused;
     clientfix f;
     clientfix_open(&f, NULL);
     tinkc_training *training = create_scripted(&f);
@@ -283,7 +276,6 @@ static void test_once_submission_gives_up(void **unused)
 /* Header of the first poll: seconds from the call to the acceptance. */
 static void test_once_roundtrip_header(void **unused)
 {
-    (void)unused;
     clientfix f;
     clientfix_open(&f, NULL);
     tinkc_training *training = create_scripted(&f);
@@ -332,7 +324,6 @@ static bool take_turns(worldfix *w, int turns, tinkc_future *const *futures, siz
  * is then, until nothing is under way any more. */
 static void test_once_close_anywhere(void **unused)
 {
-    (void)unused;
     bool is_over = false;
     for (int turns = 0; !is_over; turns++) {
         worldfix w = {.api = fakeapi_start()};
@@ -473,7 +464,6 @@ static void sweep(bool custom)
 /* every wait returns, nothing leaks, the next operation works. */
 static void test_once_allocation_sweep(void **unused)
 {
-    (void)unused;
     sweep(false);
 }
 
@@ -481,7 +471,6 @@ static void test_once_allocation_sweep(void **unused)
  * on. */
 static void test_once_allocation_sweep_whole(void **unused)
 {
-    (void)unused;
     fakeapi *api = fakeapi_start();
     fakeapi_tinker(api,
                    &(fakeapi_tinker_options){.config = "{\"fwdbwd_max_chunk_len\":1}"});
@@ -492,7 +481,6 @@ static void test_once_allocation_sweep_whole(void **unused)
 
 static void test_once_allocation_sweep_custom(void **unused)
 {
-    (void)unused;
     sweep(true);
 }
 

@@ -140,7 +140,6 @@ static void check_numbers(crowd *c, bool dense)
 
 static void test_threads_in_order(void **unused)
 {
-    (void)unused;
     static crowd c;
     start_crowd(&c, false);
     join_crowd(&c);
@@ -152,7 +151,6 @@ static void test_threads_in_order(void **unused)
  * comes after it works all the same. */
 static void test_threads_cancel(void **unused)
 {
-    (void)unused;
     static crowd c;
     start_crowd(&c, true);
     join_crowd(&c);
@@ -166,7 +164,6 @@ static void test_threads_cancel(void **unused)
 /* the service is closed while all of them call and wait. */
 static void test_threads_close(void **unused)
 {
-    (void)unused;
     static crowd c;
     start_crowd(&c, true);
     assert_true(fakeapi_wait_for(c.api, "POST", "/api/v1/optim_step", 4));

@@ -37,7 +37,6 @@ static void reserve(tk_turn *turn, call *self, int64_t n)
 /* entering in another order than called changes nothing. */
 static void test_turn_order_of_the_calls(void **unused)
 {
-    (void)unused;
     tk_turn turn;
     call calls[3];
     order_n = 0;
@@ -61,7 +60,6 @@ static void test_turn_order_of_the_calls(void **unused)
 /* A-022, B-255: whoever leaves early, in whatever order, stops nobody. */
 static void test_turn_leaving_early(void **unused)
 {
-    (void)unused;
     tk_turn turn;
     call calls[4];
     order_n = 0;
@@ -100,7 +98,6 @@ static void leave_at_once(void *user)
 /* `go` may leave before it returns, many in a row. */
 static void test_turn_leaving_inside_go(void **unused)
 {
-    (void)unused;
     tk_turn turn;
     hasty calls[CALLS_MAX];
     order_n = 0;
@@ -124,7 +121,6 @@ static void test_turn_leaving_inside_go(void **unused)
 /* An operation without an id (unload) keeps its place between those that have one. */
 static void test_turn_without_id(void **unused)
 {
-    (void)unused;
     tk_turn turn;
     call calls[3];
     order_n = 0;
@@ -147,7 +143,6 @@ static void test_turn_without_id(void **unused)
 /* Two threads: the one without an id was numbered first and reaches the loop last. */
 static void test_turn_without_id_late(void **unused)
 {
-    (void)unused;
     tk_turn turn;
     call calls[3];
     order_n = 0;
@@ -208,7 +203,6 @@ static void play(tk_rand *rand)
 /* 10,000 random schedules: who did not give up goes in, in order. */
 static void test_turn_random_schedules(void **unused)
 {
-    (void)unused;
     tk_rand rand;
     tk_rand_init(&rand, 20261115);
     failmem_start();
@@ -239,7 +233,6 @@ static void *reserve_blocks(void *user)
 /* blocks of several threads never interleave and leave no gap. */
 static void test_turn_blocks_of_threads(void **unused)
 {
-    (void)unused;
     static reserver reservers[THREADS];
     static bool seen[THREADS * BLOCKS];
     pthread_t threads[THREADS];
@@ -265,7 +258,6 @@ static void test_turn_blocks_of_threads(void **unused)
 /* No memory for a ticket: nothing was reserved, so nothing is missing. */
 static void test_turn_no_memory(void **unused)
 {
-    (void)unused;
     failmem_start();
     failmem_fail_at(1);
     assert_null(tk_turn_ticket(1, on_go, NULL));

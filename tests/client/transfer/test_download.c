@@ -9,7 +9,6 @@
 /* M-131: every compression that the official client takes, and zstd; both loops. */
 static void test_download_formats(void **unused)
 {
-    (void)unused;
     static const int filters[] = {ARCHIVE_FILTER_NONE, ARCHIVE_FILTER_GZIP,
                                   ARCHIVE_FILTER_BZIP2, ARCHIVE_FILTER_XZ,
                                   ARCHIVE_FILTER_ZSTD};
@@ -33,7 +32,6 @@ static void test_download_formats(void **unused)
 /* M-131: twenty disconnects at random places; each byte is asked for once. */
 static void test_download_disconnects(void **unused)
 {
-    (void)unused;
     for (uint64_t seed = 1; seed <= 3; seed++) {
         downloadfix f;
         uint64_t cuts[20];
@@ -67,15 +65,11 @@ static void reset_first(downloadfix *f, size_t index, fileserver_reply *reply)
 
 static void no_ranges(downloadfix *f, size_t index, fileserver_reply *reply)
 {
-    (void)f;
-    (void)index;
     reply->ignore_range = true;
 }
 
 static void no_etag(downloadfix *f, size_t index, fileserver_reply *reply)
 {
-    (void)f;
-    (void)index;
     reply->etag = NULL;
 }
 
@@ -83,7 +77,6 @@ static void no_etag(downloadfix *f, size_t index, fileserver_reply *reply)
 static void busy(downloadfix *f, size_t index, fileserver_reply *reply)
 {
     static const int statuses[] = {503, 409, 408, 429, 500};
-    (void)f;
     if (index >= 1 && index <= TK_ARRAY_LEN(statuses)) {
         reply->status = statuses[index - 1];
     }
@@ -93,7 +86,6 @@ static void busy(downloadfix *f, size_t index, fileserver_reply *reply)
  * busy for a moment. */
 static void test_download_odd_servers(void **unused)
 {
-    (void)unused;
     static void (*const ways[])(downloadfix *, size_t, fileserver_reply *) = {
         reset_first, no_ranges, no_etag, busy};
     static const uint64_t cuts[] = {100000, 300000, 500000};
@@ -111,7 +103,6 @@ static void test_download_odd_servers(void **unused)
 
 static void forbid_second(downloadfix *f, size_t index, fileserver_reply *reply)
 {
-    (void)f;
     if (index == 1 || index == 2) {
         reply->status = 403;
     }
@@ -120,7 +111,6 @@ static void forbid_second(downloadfix *f, size_t index, fileserver_reply *reply)
 /* M-131: a URL that has expired is asked for again, and the transfer goes on. */
 static void test_download_expired_url(void **unused)
 {
-    (void)unused;
     static const uint64_t cuts[] = {200000};
     downloadfix f;
     tinkc_progress result;
@@ -137,15 +127,12 @@ static void test_download_expired_url(void **unused)
 
 static void always_forbidden(downloadfix *f, size_t index, fileserver_reply *reply)
 {
-    (void)f;
-    (void)index;
     reply->status = 403;
 }
 
 /* A URL that never works is given up, with the server's status. */
 static void test_download_forbidden(void **unused)
 {
-    (void)unused;
     downloadfix f;
     downloadfix_open(&f, downloadfix_checkpoint(ARCHIVE_FILTER_NONE), NULL);
     f.decide = always_forbidden;
@@ -156,14 +143,12 @@ static void test_download_forbidden(void **unused)
 
 static void new_version(downloadfix *f, size_t index, fileserver_reply *reply)
 {
-    (void)f;
     reply->etag = index == 0 ? "\"v1\"" : "\"v2\"";
 }
 
 /* The archive was built again in between: it starts over instead of mixing two. */
 static void test_download_changed_archive(void **unused)
 {
-    (void)unused;
     static const uint64_t cuts[] = {200000};
     downloadfix f;
     downloadfix_open(&f, downloadfix_checkpoint(ARCHIVE_FILTER_NONE), NULL);
@@ -178,7 +163,6 @@ static void test_download_changed_archive(void **unused)
 /* What is at the target stays unless it is to be replaced; then it goes at the end. */
 static void test_download_overwrite(void **unused)
 {
-    (void)unused;
     downloadfix f;
     char path[100];
     tinkc_error *error = NULL;
@@ -211,7 +195,6 @@ static bool stop_after(const tinkc_progress *progress, void *user)
 /* M-131: the callback stops it: early, in the middle, and while nothing comes. */
 static void test_download_cancel(void **unused)
 {
-    (void)unused;
     uint64_t most[] = {0, 1, 300000};
     for (size_t i = 0; i < TK_ARRAY_LEN(most); i++) {
         downloadfix f;
@@ -233,15 +216,12 @@ static void test_download_cancel(void **unused)
 
 static void always_cut(downloadfix *f, size_t index, fileserver_reply *reply)
 {
-    (void)f;
-    (void)index;
     reply->cut = 5000;
 }
 
 /* A server that never gets further is given up after so many tries without a byte. */
 static void test_download_gives_up(void **unused)
 {
-    (void)unused;
     downloadfix f;
     downloadfix_open(&f, downloadfix_checkpoint(ARCHIVE_FILTER_NONE), NULL);
     f.decide = always_cut;
@@ -254,7 +234,6 @@ static void test_download_gives_up(void **unused)
 /* Doubled up to 10 s; a longer hint rules, up to an hour. */
 static void test_download_delays(void **unused)
 {
-    (void)unused;
     static const struct {
         int failures;
         int64_t hint_ms, delay_ms;
@@ -270,7 +249,6 @@ static void test_download_delays(void **unused)
 /* The checkpoint is not there: said once, in the server's words. */
 static void test_download_missing(void **unused)
 {
-    (void)unused;
     downloadfix f;
     downloadfix_open(&f, downloadfix_checkpoint(ARCHIVE_FILTER_NONE), NULL);
     fakeapi_default(f.api, "GET", ARCHIVE, &fakeapi_detail(404, "no such checkpoint"));
@@ -289,7 +267,6 @@ static void test_download_missing(void **unused)
 /* One file: cut and taken up again; a 404 is not asked for twice. */
 static void test_download_url(void **unused)
 {
-    (void)unused;
     static const uint64_t cuts[] = {10, 300000};
     downloadfix f;
     char file[100], *data = NULL;
@@ -331,7 +308,6 @@ static void test_download_url(void **unused)
 /* M-131: 50 MB through a few hundred kilobytes. */
 static void test_download_flat_memory(void **unused)
 {
-    (void)unused;
     enum { SIZE = FLAT_MB * 1000 * 1000 };
     downloadfix_blob b;
     struct archive *archive = downloadfix_tar(&b, ARCHIVE_FILTER_NONE);
@@ -380,7 +356,6 @@ static bool sweep_once(void *user)
 
 static void test_download_allocation_sweep(void **unused)
 {
-    (void)unused;
     downloadfix_blob b;
     struct archive *archive = downloadfix_tar(&b, ARCHIVE_FILTER_GZIP);
     char *weights = downloadfix_noise(6000);

@@ -27,7 +27,6 @@ static void put_digest(downloadfix *f, bool right)
  * across a cut. */
 static void test_download_checksum(void **unused)
 {
-    (void)unused;
     static const uint64_t cuts[] = {123456};
     char hex[TK_SHA256_HEX_BYTES];
     downloadfix f;
@@ -55,14 +54,12 @@ static void test_download_checksum(void **unused)
 
 static void wrong_range(downloadfix *f, size_t index, fileserver_reply *reply)
 {
-    (void)f;
     reply->wrong_range = index > 0 ? 512 : 0;
 }
 
 /* Bytes of another place than asked for are not taken. */
 static void test_download_wrong_range(void **unused)
 {
-    (void)unused;
     static const uint64_t cuts[] = {100000};
     downloadfix f;
     downloadfix_open(&f, downloadfix_checkpoint(ARCHIVE_FILTER_NONE), NULL);
@@ -76,7 +73,6 @@ static void test_download_wrong_range(void **unused)
 /* M-131: cut at any block, compressed or not: an error, and nothing left. */
 static void test_download_truncated_archive(void **unused)
 {
-    (void)unused;
     static const int filters[] = {ARCHIVE_FILTER_NONE, ARCHIVE_FILTER_GZIP};
     static const size_t keep[] = {0, 1, 100, 512, 1536, 2048, 3072, 4096, 300000};
     for (size_t i = 0; i < TK_ARRAY_LEN(filters); i++) {
@@ -95,7 +91,6 @@ static void test_download_truncated_archive(void **unused)
 /* A tar that ends between two members has no mark of its end. */
 static void test_download_cut_between_members(void **unused)
 {
-    (void)unused;
     downloadfix_blob b;
     struct archive *archive = downloadfix_tar(&b, ARCHIVE_FILTER_NONE);
     downloadfix_add(archive, &(downloadfix_member){"a", 0, NULL, 512, NULL});
@@ -117,7 +112,6 @@ static void test_download_cut_between_members(void **unused)
 /* Noise is not an archive. */
 static void test_download_not_an_archive(void **unused)
 {
-    (void)unused;
     downloadfix f;
     downloadfix_open(&f, (downloadfix_blob){downloadfix_noise(100000), 100000, 0}, NULL);
     downloadfix_refused(&f, TINKC_E_PARSE, "archive");
@@ -127,7 +121,6 @@ static void test_download_not_an_archive(void **unused)
 /* M-131: members that are not allowed, each after a good one. */
 static void test_download_hostile_members(void **unused)
 {
-    (void)unused;
     char deep[200] = "";
     for (int i = 0; i < 40; i++) {
         memcpy(deep + strlen(deep), "d/", 3);
@@ -174,7 +167,6 @@ static void test_download_hostile_members(void **unused)
 /* M-131: bombs: by ratio, by size, by number. */
 static void test_download_bombs(void **unused)
 {
-    (void)unused;
     downloadfix f;
     downloadfix_blob b;
     struct archive *archive = downloadfix_tar(&b, ARCHIVE_FILTER_GZIP);

@@ -47,7 +47,6 @@ static tinkc_raw_request request_to(const char *method, const char *path)
 /* every method; query, headers and body as given; ours are replaced. */
 static void test_raw_methods(void **unused)
 {
-    (void)unused;
     static const char *const methods[] = {"GET", "POST", "PUT", "PATCH", "DELETE"};
     static const tinkc_pair query[] = {{"a b", "c&d"}, {"e", ""}};
     static const tinkc_pair headers[] = {{"User-Agent", "mine"}, {"X-More", "1"}};
@@ -98,7 +97,6 @@ static void test_raw_methods(void **unused)
 /* A status is an error, or the answer when the caller says so; retries are his to set. */
 static void test_raw_status(void **unused)
 {
-    (void)unused;
     fix f = begin();
     tinkc_raw_response *response = NULL;
     tinkc_error *error = NULL;
@@ -123,7 +121,6 @@ static void test_raw_status(void **unused)
  * asked for anything. */
 static void test_raw_foreign_server(void **unused)
 {
-    (void)unused;
     fakeapi *other = fakeapi_start();
     fakeapi *api = fakeapi_start();
     char url[128];
@@ -158,7 +155,6 @@ static void test_raw_foreign_server(void **unused)
 
 static void test_raw_refuses(void **unused)
 {
-    (void)unused;
     static const tinkc_pair bad[] = {
         {"a\r\nb", "c"}, {"a", "b\nc"}, {"", "x"}, {"a: b", "c"}};
     static const char *const paths[] = {NULL, "", "x", "/a?b", "/a#b", "/a b", "ftp://x"};
@@ -230,7 +226,6 @@ static void digest_file(char out[TK_SHA256_HEX_BYTES], const char *path)
  * ours. */
 static void test_raw_save_large(void **unused)
 {
-    (void)unused;
     char sent[TK_SHA256_HEX_BYTES], got[TK_SHA256_HEX_BYTES];
     char folder[] = "/tmp/tinkc-raw-XXXXXX", file[64];
     uint64_t written = 0;
@@ -259,7 +254,6 @@ static void test_raw_save_large(void **unused)
 /* A body that is cut leaves no file; so does an error. */
 static void test_raw_save_cut(void **unused)
 {
-    (void)unused;
     char folder[] = "/tmp/tinkc-raw-XXXXXX", file[64];
     assert_non_null(mkdtemp(folder));
     (void)snprintf(file, sizeof(file), "%s/x", folder);
@@ -290,7 +284,6 @@ static void read_inside(tinkc_future *future, void *user)
     inside *at = user;
     char piece[4];
     size_t n = 0;
-    (void)future;
     at->code = tinkc_raw_stream_read(piece, sizeof(piece), &n, at->stream, 1, NULL);
 }
 
@@ -315,7 +308,6 @@ static tinkc_code read_on_the_loop(tinkc_service *service, tinkc_raw_stream *str
 /* pieces arrive while the server still sends; closing in the middle ends it. */
 static void test_raw_stream_pull(void **unused)
 {
-    (void)unused;
     static const char *const loops[] = {"thread", "manual"};
     for (size_t i = 0; i < TK_ARRAY_LEN(loops); i++) {
         const char *options[] = {"loop", loops[i], NULL};
@@ -355,7 +347,6 @@ static void test_raw_stream_pull(void **unused)
 /* Closing the service ends a reader that waits. */
 static void test_raw_stream_service_closes(void **unused)
 {
-    (void)unused;
     fix f = begin();
     fakeapi_gate *gate = fakeapi_gate_new(f.api);
     tinkc_raw_stream *stream = NULL;
@@ -424,7 +415,6 @@ static bool parse_part(const fakeapi_request *seen, size_t nth, tk_str *head,
 /* from memory, a file and a callback; binary; names that would break a header. */
 static void test_raw_form(void **unused)
 {
-    (void)unused;
     static const char binary[] = "\0\r\n--x\377";
     char folder[] = "/tmp/tinkc-raw-XXXXXX", file[64];
     size_t most = 7;
@@ -484,7 +474,6 @@ static void test_raw_form(void **unused)
 /* a form of no parts is still a form. */
 static void test_raw_form_without_parts(void **unused)
 {
-    (void)unused;
     fix f = begin();
     tinkc_raw_response *response = NULL;
     tinkc_raw_request request = request_to("POST", "/up");
@@ -502,7 +491,6 @@ static void test_raw_form_without_parts(void **unused)
 /* Every offset and every length gives the same bytes. */
 static void test_raw_form_any_offset(void **unused)
 {
-    (void)unused;
     size_t most = 3;
     tinkc_part parts[] = {
         {.name = "a", .data = "12345", .data_n = 5},
@@ -528,7 +516,6 @@ static void test_raw_form_any_offset(void **unused)
 /* no endpoint of the service takes a form. */
 static void test_raw_no_endpoint_needs_forms(void **unused)
 {
-    (void)unused;
     for (int i = 0; i < TK_EP_COUNT; i++) {
         const tk_endpoint *endpoint = tk_endpoint_at((tk_endpoint_id)i);
         assert_non_null(endpoint->path); /* none of the rows has a form's content type */
@@ -563,7 +550,6 @@ static bool sweep_once(void *user)
 
 static void test_raw_allocation_sweep(void **unused)
 {
-    (void)unused;
     char folder[] = "/tmp/tinkc-raw-XXXXXX", file[64];
     assert_non_null(mkdtemp(folder));
     (void)snprintf(file, sizeof(file), "%s/x", folder);

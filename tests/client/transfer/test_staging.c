@@ -28,7 +28,6 @@ static bool is_there(const char *folder, const char *name)
 /* M-131: only what nobody holds goes, and only what is named as ours are. */
 static void test_staging_sweep(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *name, *inner;
         bool stays;
@@ -73,7 +72,6 @@ static void test_staging_sweep(void **unused)
  * there before lies in it. */
 static void test_staging_of_download(void **unused)
 {
-    (void)unused;
     downloadfix f;
     downloadfix_open(&f, downloadfix_checkpoint(ARCHIVE_FILTER_NONE), NULL);
     const char *name = strrchr(f.target, '/') + 1;
@@ -95,7 +93,6 @@ static void test_staging_of_download(void **unused)
 /* No directory, no stage, and nothing to free. */
 static void test_staging_without_parent(void **unused)
 {
-    (void)unused;
     tk_staging stage = {NULL, -1};
     tk_staging_sweep("/nowhere/at/all", "t", NULL);
     assert_int_equal(tk_staging_make(&stage, "/nowhere/at/all", "t", NULL), TINKC_E_IO);

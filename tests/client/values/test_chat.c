@@ -102,7 +102,6 @@ static void check_text(const kit *k, tinkc_chat_options options, const char *wan
 
 static void test_chat_text(void **unused)
 {
-    (void)unused;
     kit k = open_kit(NULL, "{\"messages\": [], \"x\": 1}");
     assert_int_equal(tinkc_chat_add(k.chat, "user", "Hi", &k.error), TINKC_OK);
     tinkc_chat_options options = TINKC_CHAT_OPTIONS_INIT;
@@ -124,7 +123,6 @@ static void test_chat_text(void **unused)
 /* Variables, tools, the time; what the caller sets wins over the template's own. */
 static void test_chat_variables(void **unused)
 {
-    (void)unused;
     kit k =
         open_kit("{{ strftime_now('%Y') }} {{ bos_token }} {{ tools|tojson }} {{ x }}",
                  "{\"messages\": [], \"x\": {\"a\": [1, 2.5]}, \"bos_token\": \"B\"}");
@@ -141,7 +139,6 @@ static void test_chat_variables(void **unused)
 /* a string, a list of named templates, a file. */
 static void test_chat_template_sources(void **unused)
 {
-    (void)unused;
     char dir[] = "/tmp/tinkc-chat.XXXXXX", path[64];
     assert_non_null(mkdtemp(dir));
     (void)snprintf(path, sizeof(path), "%s/tokenizer_config.json", dir);
@@ -189,7 +186,6 @@ static void test_chat_template_sources(void **unused)
 
 static void test_chat_trained(void **unused)
 {
-    (void)unused;
     kit k = open_kit(NULL, talk);
     assert_int_equal(tokens(&k, TINKC_LOSS_ON_ASSISTANT), TINKC_OK);
     check_trained(&k, "Hello<|end|>|Bye <|end|>");
@@ -204,7 +200,6 @@ static void test_chat_trained(void **unused)
 /* A newline after the end of a turn is the template's: it is not trained. */
 static void test_chat_newline_behind_turn(void **unused)
 {
-    (void)unused;
     kit k =
         open_kit("{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|end|>{{ '\n' }}"
                  "{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}",
@@ -216,7 +211,6 @@ static void test_chat_newline_behind_turn(void **unused)
 
 static void test_chat_parts(void **unused)
 {
-    (void)unused;
     kit k = open_kit(NULL, talk);
     assert_int_equal(tokens(&k, TINKC_LOSS_ON_ASSISTANT), TINKC_OK);
     static const struct {
@@ -251,7 +245,6 @@ static void test_chat_parts(void **unused)
 /* With {% generation %} the template decides, stable or not. */
 static void test_chat_generation_blocks(void **unused)
 {
-    (void)unused;
     kit k =
         open_kit("{{ messages|length }}{% for m in messages %}<|{{ m.role }}|>"
                  "{% if m.role == 'assistant' %}{% generation %}{{ m.content }}<|end|>"
@@ -266,7 +259,6 @@ static void test_chat_generation_blocks(void **unused)
 
 static void test_chat_not_prefix_stable(void **unused)
 {
-    (void)unused;
     static const char thinking[] =
         "[{\"role\": \"user\", \"content\": \"Hi\"}, {\"role\": \"assistant\", \"content\": "
         "\"<t>hm</t>Hello\"}, {\"role\": \"user\", \"content\": \"So\"}, {\"role\": "
@@ -297,7 +289,6 @@ static void check_warning(const char *source, const char *json, const char *want
 
 static void test_chat_warnings(void **unused)
 {
-    (void)unused;
     static const char turns[] =
         "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}"
         "{% if add_generation_prompt %}<|assistant|>{% endif %}";
@@ -318,7 +309,6 @@ static void test_chat_warnings(void **unused)
 /* Input without the last token, targets without the first, weights of the targets. */
 static void test_chat_datum(void **unused)
 {
-    (void)unused;
     kit k = open_kit(NULL, talk);
     assert_int_equal(tokens(&k, TINKC_LOSS_ON_LAST), TINKC_OK);
     size_t n = 0, n_input = 0;
@@ -349,13 +339,11 @@ static void test_chat_datum(void **unused)
 
 static float by_role(const tinkc_chat_part *part, void *user)
 {
-    (void)user;
     return strcmp(part->role, "user") == 0 && part->is_content ? 0.5F : 0.0F;
 }
 
 static void test_chat_custom_weights(void **unused)
 {
-    (void)unused;
     kit k = open_kit(NULL, talk);
     tinkc_train_options options = TINKC_TRAIN_OPTIONS_INIT;
     options.weigh = by_role;
@@ -368,7 +356,6 @@ static void test_chat_custom_weights(void **unused)
 
 static void test_chat_refuses(void **unused)
 {
-    (void)unused;
     tinkc_chat *chat = NULL;
     tinkc_chat_template *tpl = NULL;
     tinkc_error *error = NULL;
@@ -422,7 +409,6 @@ static bool all_of_it(void *user)
 
 static void test_chat_out_of_memory(void **unused)
 {
-    (void)unused;
     tinkc_tokenizer *tokenizer = NULL;
     assert_int_equal(tinkc_tokenizer_load(&tokenizer, PEBBLE, NULL), TINKC_OK);
     assert_true(all_of_it(tokenizer)); /* it keeps what it makes for its first text */

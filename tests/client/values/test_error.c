@@ -24,7 +24,6 @@ static tk_err code_err(tinkc_code code)
 
 static void test_error_null_reads_as_ok(void **unused)
 {
-    (void)unused;
     tinkc_error *none = NULL;
     tinkc_error_free(NULL);
     tinkc_error_free(&none);
@@ -44,7 +43,6 @@ static void test_error_null_reads_as_ok(void **unused)
 /* the error exposes the parsed Retry-After hint. */
 static void test_error_carries_everything(void **unused)
 {
-    (void)unused;
     tk_err err = status_err(429);
     err.category = TINKC_CATEGORY_SERVER;
     err.retry_after_ms = 1500;
@@ -64,7 +62,6 @@ static void test_error_carries_everything(void **unused)
 
 static void test_error_message_names_path_and_offset(void **unused)
 {
-    (void)unused;
     tk_err err = TK_ERR_INIT;
     (void)tk_err_at(&err, TINKC_E_DECODE, 41, "expected a string");
     tk_err_under(&err, "request_id");
@@ -82,7 +79,6 @@ static void test_error_message_names_path_and_offset(void **unused)
 
 static void test_error_give(void **unused)
 {
-    (void)unused;
     tk_err err = code_err(TINKC_E_CONFIG);
     tinkc_error *error = NULL;
     assert_int_equal(tk_error_give(NULL, &err), TINKC_E_CONFIG);
@@ -93,7 +89,6 @@ static void test_error_give(void **unused)
 
 static void test_error_owners(void **unused)
 {
-    (void)unused;
     failmem_start();
     tk_err err = code_err(TINKC_E_IO);
     tinkc_error *first = tk_error_new(&err, NULL);
@@ -107,7 +102,6 @@ static void test_error_owners(void **unused)
 /* Without memory there is still an error object, and freeing it is harmless. */
 static void test_error_without_memory(void **unused)
 {
-    (void)unused;
     failmem_start();
     tk_err err = status_err(500);
     tinkc_error *cause = tk_error_new(&err, NULL);
@@ -133,7 +127,6 @@ static void test_error_without_memory(void **unused)
  * again; nothing else. 410 is for the sampling layer, not for the caller. */
 static void test_error_retryable_by_status(void **unused)
 {
-    (void)unused;
     for (int status = 300; status < 600; status++) {
         tk_err err = status_err(status);
         tinkc_error *error = tk_error_new(&err, NULL);
@@ -145,7 +138,6 @@ static void test_error_retryable_by_status(void **unused)
 
 static void test_error_retryable_by_code(void **unused)
 {
-    (void)unused;
     for (int code = 1; code <= TINKC_E_INTERNAL; code++) {
         tk_err err = code_err((tinkc_code)code);
         tinkc_error *error = tk_error_new(&err, NULL);
@@ -160,7 +152,6 @@ static void test_error_retryable_by_code(void **unused)
 
 static void test_error_fatal_is_never_retryable(void **unused)
 {
-    (void)unused;
     tk_err err = code_err(TINKC_E_CONNECTION);
     err.is_fatal = true;
     tinkc_error *error = tk_error_new(&err, NULL);
@@ -183,7 +174,6 @@ static bool chain_is_user_error(const tk_err *errs, size_t n)
 /* category user or HTTP 4xx except 408, anywhere in the chain of causes. */
 static void test_error_user_error_walks_the_causes(void **unused)
 {
-    (void)unused;
     for (int status = 0; status < 600; status++) {
         tk_err errs[] = {status_err(status)};
         bool expected = status >= 400 && status < 500 && status != 408;
@@ -208,7 +198,6 @@ static void test_error_user_error_walks_the_causes(void **unused)
 
 static void test_error_long_chain(void **unused)
 {
-    (void)unused;
     failmem_start();
     tk_err err = code_err(TINKC_E_IO);
     tinkc_error *error = NULL;
@@ -224,7 +213,6 @@ static void test_error_long_chain(void **unused)
 
 static void test_error_names(void **unused)
 {
-    (void)unused;
     assert_string_equal(tinkc_code_name(TINKC_OK), "TINKC_OK");
     assert_string_equal(tinkc_code_name(TINKC_E_TIMEOUT), "TINKC_E_TIMEOUT");
     assert_string_equal(tinkc_code_name(TINKC_E_INTERNAL), "TINKC_E_INTERNAL");
@@ -247,7 +235,6 @@ static void test_error_names(void **unused)
  * retryable, and nothing of another class may. */
 static void test_error_class(void **unused)
 {
-    (void)unused;
     static const struct {
         tinkc_code code;
         int http_status;

@@ -20,7 +20,6 @@
 
 static void test_init_equals_macro(void **unused)
 {
-    (void)unused;
     SAME(adam_params, ADAM_PARAMS);
     SAME(array, ARRAY);
     SAME(context, CONTEXT);
@@ -45,7 +44,6 @@ static void test_init_equals_macro(void **unused)
 
 static void test_init_text_options(void **unused)
 {
-    (void)unused;
     SAME(chat_options, CHAT_OPTIONS);
     SAME(decode, DECODE);
     SAME(encode_options, ENCODE_OPTIONS);
@@ -57,7 +55,6 @@ static void test_init_text_options(void **unused)
 
 static void test_init_constants(void **unused)
 {
-    (void)unused;
     assert_true(tinkc_time_none() == TINKC_NO_TIME);
     assert_string_equal(tinkc_sdk_level(), TINKC_SDK_LEVEL);
     assert_int_equal(tinkc_version_number(), TINKC_VERSION_NUMBER);

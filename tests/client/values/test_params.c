@@ -12,7 +12,6 @@
 /* an _INIT struct, and no struct at all, give the SDK's defaults. */
 static void test_params_defaults(void **unused)
 {
-    (void)unused;
     const tinkc_sampling_params sampling = TINKC_SAMPLING_PARAMS_INIT;
     const tinkc_adam_params adam = TINKC_ADAM_PARAMS_INIT;
     const tinkc_lora_config lora = TINKC_LORA_CONFIG_INIT;
@@ -47,7 +46,6 @@ static void test_params_defaults(void **unused)
 /* A-071, M-074: everything set, zeros included; each form of stop. */
 static void test_params_sampling_full(void **unused)
 {
-    (void)unused;
     tinkc_sampling_params p = TINKC_SAMPLING_PARAMS_INIT;
     tk_sampling_params wire;
     p.max_tokens = 1;
@@ -92,7 +90,6 @@ static void refuse_sampling(tinkc_sampling_params p, const char *field)
 
 static void test_params_sampling_refusals(void **unused)
 {
-    (void)unused;
     const tinkc_sampling_params good = TINKC_SAMPLING_PARAMS_INIT;
     tinkc_sampling_params p = good;
     assert_int_equal(tinkc_sampling_params_check(&good, NULL), TINKC_OK);
@@ -130,7 +127,6 @@ static void test_params_sampling_refusals(void **unused)
 /* by session, by path, by base model; exactly one. */
 static void test_params_sample_target(void **unused)
 {
-    (void)unused;
     for (unsigned bits = 0; bits < 8; bits++) {
         tinkc_sample_target target = TINKC_SAMPLE_TARGET_INIT;
         target.sampling_session_id = (bits & 1) != 0 ? "S:sample:0" : NULL;
@@ -155,7 +151,6 @@ static void test_params_sample_target(void **unused)
 /* prompt_logprobs may be left out altogether. */
 static void test_params_sample_options(void **unused)
 {
-    (void)unused;
     tinkc_sample_options options = TINKC_SAMPLE_OPTIONS_INIT;
     tk_sample_request request = {.num_samples = {.is = TK_UNSET}};
     options.prompt_logprobs = TINKC_CHOICE_UNSET;
@@ -179,7 +174,6 @@ static void test_params_sample_options(void **unused)
 
 static void test_params_training_refusals(void **unused)
 {
-    (void)unused;
     tinkc_adam_params adam = TINKC_ADAM_PARAMS_INIT;
     tinkc_error *err = NULL;
     assert_int_equal(tinkc_adam_params_check(&adam, NULL), TINKC_OK);
@@ -205,7 +199,6 @@ static void test_params_training_refusals(void **unused)
 /* the five losses by name; any other string is passed on as it is. */
 static void test_params_losses(void **unused)
 {
-    (void)unused;
     static const char *const names[] = {"cross_entropy", "importance_sampling", "ppo",
                                         "cispo", "dro"};
     for (size_t i = 0; i < TK_ARRAY_LEN(names); i++) {
@@ -240,7 +233,6 @@ static void test_params_losses(void **unused)
 
 static void test_params_loss_refusals(void **unused)
 {
-    (void)unused;
     const tinkc_number twice[] = {{"a", 1.0}, {"a", 2.0}};
     const tinkc_number nameless[] = {{NULL, 1.0}};
     const tinkc_number odd[] = {{"a", (double)INFINITY}};
@@ -260,7 +252,6 @@ static void test_params_loss_refusals(void **unused)
 
 static bool params_scenario(void *user)
 {
-    (void)user;
     tk_arena own;
     tk_arena_init(&own, 0);
     const char *texts[] = {"a"};
@@ -280,7 +271,6 @@ static bool params_scenario(void *user)
 
 static void test_params_sweep(void **unused)
 {
-    (void)unused;
     assert_true(failmem_sweep(params_scenario, NULL, 1) > 0);
 }
 

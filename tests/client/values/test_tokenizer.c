@@ -34,7 +34,6 @@ static tinkc_tokenizer *open_fixture(const char *config)
 
 static void test_tokenizer_vocabulary(void **unused)
 {
-    (void)unused;
     tinkc_tokenizer *t = open_fixture(CONFIG);
     size_t n = 0;
     assert_int_equal(tinkc_tokenizer_size(t), 303);
@@ -78,7 +77,6 @@ static void check_ids(const tinkc_tokenizer *t, const char *text,
  * post-processor, as for DeepSeek; special tokens of the text are optional. */
 static void test_tokenizer_encode(void **unused)
 {
-    (void)unused;
     tinkc_tokenizer *t = open_fixture(CONFIG);
     tinkc_encode_options options = TINKC_ENCODE_OPTIONS_INIT;
     const int32_t plain[] = {257, 302, 'a'}, with_bos[] = {301, 257, 302, 'a'};
@@ -113,7 +111,6 @@ enum { TEXTS = 64, BYTES = 1200 };
 /* Texts of different lengths, whose ids do not depend on the thread that made them. */
 static void test_tokenizer_batch(void **unused)
 {
-    (void)unused;
     tinkc_tokenizer *t = open_fixture(NULL);
     static char texts[TEXTS][BYTES];
     const char *pointers[TEXTS];
@@ -158,7 +155,6 @@ static void test_tokenizer_batch(void **unused)
 /* M-135: what is not a character becomes U+FFFD, whole and in pieces. */
 static void test_tokenizer_decode(void **unused)
 {
-    (void)unused;
     tinkc_tokenizer *t = open_fixture(NULL);
     const int32_t ids[] = {301, 257, 0xE4, 0xB8, 0xAD, 0xC3, 900, 302};
     tinkc_decode what = TINKC_DECODE_INIT;
@@ -218,7 +214,6 @@ static void remove_dir(char *dir)
 /* Files that were loaded are shared, until they change or are let go. */
 static void test_tokenizer_cache(void **unused)
 {
-    (void)unused;
     tk_buf file;
     tk_buf_init(&file, TK_MIB);
     tokfix_bytes(&file);
@@ -247,7 +242,6 @@ static void test_tokenizer_cache(void **unused)
  * tokenizer, whether the directory or the file is named. */
 static void test_tokenizer_cache_beside(void **unused)
 {
-    (void)unused;
     static const char *const names[] = {"tokenizer_config.json", "chat_template.jinja"};
     static const char *const texts[] = {"{\"eos_token\":\"<|b|>\"}", "JJ"};
     tk_buf file;
@@ -283,7 +277,6 @@ static void test_tokenizer_cache_beside(void **unused)
 /* M-140: at most 32 stay; the one unused for longest goes. */
 static void test_tokenizer_cache_bound(void **unused)
 {
-    (void)unused;
     tinkc_tokenizer *t = open_fixture(CONFIG);
     tk_tokenizer_stamp stamp = {1, 2, 3}, other = {1, 2, 4};
     char key[16];
@@ -330,7 +323,6 @@ static void *load_often(void *dir)
 /* M-140: the cache is shared by all threads. */
 static void test_tokenizer_cache_threads(void **unused)
 {
-    (void)unused;
     tk_buf file;
     tk_buf_init(&file, TK_MIB);
     tokfix_bytes(&file);
@@ -353,7 +345,6 @@ static void test_tokenizer_cache_threads(void **unused)
  * config. */
 static void test_tokenizer_tiktoken(void **unused)
 {
-    (void)unused;
     static const char base64[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     tk_buf file;
@@ -382,7 +373,6 @@ static void test_tokenizer_tiktoken(void **unused)
 
 static void test_tokenizer_bad_arguments(void **unused)
 {
-    (void)unused;
     tinkc_tokenizer *t = open_fixture(NULL), *none = NULL;
     tinkc_encoding *encoding = NULL;
     tinkc_decoder *decoder = NULL;

@@ -25,7 +25,6 @@ static void expect_error(tinkc_code code, tinkc_error *err, tinkc_code want,
 /* every kind of chunk, in the order it was added. */
 static void test_types_input_chunks(void **unused)
 {
-    (void)unused;
     int32_t tokens[] = {1, 2};
     tinkc_model_input *input = NULL;
     assert_int_equal(tinkc_model_input_from_tokens(&input, tokens, 2, NULL), TINKC_OK);
@@ -57,7 +56,6 @@ static void test_types_input_chunks(void **unused)
 
 static void test_types_input_lengths(void **unused)
 {
-    (void)unused;
     static const int32_t tokens[] = {1, 2, 3};
     tinkc_model_input *input = NULL;
     tinkc_error *err = NULL;
@@ -95,7 +93,6 @@ static void test_types_input_lengths(void **unused)
 /* Bad arguments are errors, never crashes; the input stays as it was. */
 static void test_types_input_refusals(void **unused)
 {
-    (void)unused;
     tinkc_model_input *input = NULL;
     assert_int_equal(tinkc_model_input_new(NULL, NULL), TINKC_E_INVALID);
     assert_int_equal(tinkc_model_input_from_tokens(NULL, NULL, 0, NULL), TINKC_E_INVALID);
@@ -135,7 +132,6 @@ static tinkc_datum *new_datum(void)
 /* A-052..A-054: lists become tensors by the name of the field, with shape [n]. */
 static void test_types_datum_lists(void **unused)
 {
-    (void)unused;
     tinkc_datum *datum = new_datum();
     assert_int_equal(
         tinkc_datum_set_i32(datum, "target_tokens", (int32_t[]){2, 3}, 2, NULL),
@@ -174,7 +170,6 @@ static void test_types_datum_lists(void **unused)
 /* what has no dtype or does not fit is refused, and named. */
 static void test_types_datum_refusals(void **unused)
 {
-    (void)unused;
     tinkc_datum *datum = new_datum();
     tinkc_error *err = NULL;
     tinkc_code code = tinkc_datum_set_f32(datum, "mask", (float[]){1}, 1, &err);
@@ -213,7 +208,6 @@ static void test_types_datum_refusals(void **unused)
 /* nested lists become matrices; ragged ones are refused, with the row. */
 static void test_types_datum_rows(void **unused)
 {
-    (void)unused;
     static const int32_t a[] = {1, 2}, b[] = {3, 4}, c[] = {5};
     const void *const list[] = {a, b, c};
     const size_t lengths[] = {2, 2, 1};
@@ -248,7 +242,6 @@ static void test_types_datum_rows(void **unused)
 /* No more inputs than the wire takes. */
 static void test_types_datum_many(void **unused)
 {
-    (void)unused;
     tinkc_datum *datum = new_datum();
     tinkc_array array = TINKC_ARRAY_INIT;
     array.data = (float[]){1};
@@ -265,7 +258,6 @@ static void test_types_datum_many(void **unused)
 /* explicit dtypes, inference, views, callbacks, shapes. */
 static void test_types_tensor_arrays(void **unused)
 {
-    (void)unused;
     static const int16_t matrix[] = {1, 2, 3, 4, 5, 6};
     tinkc_array array = TINKC_ARRAY_INIT;
     tinkc_tensor *tensor = NULL;
@@ -310,7 +302,6 @@ static void test_types_tensor_arrays(void **unused)
 /* rounding is counted; borrowing avoids the copy, and only on request. */
 static void test_types_tensor_memory(void **unused)
 {
-    (void)unused;
     static const float reals[] = {0.5F, 1.5F};
     static const double doubles[] = {0.1, 0.5, 0.2};
     tinkc_array array = TINKC_ARRAY_INIT;
@@ -339,7 +330,6 @@ static void test_types_tensor_memory(void **unused)
 /* M-110: a sparse matrix, alone and as an input of a datum. */
 static void test_types_tensor_sparse(void **unused)
 {
-    (void)unused;
     static const float matrix[2][5] = {{0, 0, 3, 0, 0}, {0, 0, 0, 0, 4}};
     tinkc_array array = TINKC_ARRAY_INIT;
     tinkc_tensor *tensor = NULL;
@@ -368,7 +358,6 @@ static void test_types_tensor_sparse(void **unused)
 /* the loss lives in the metrics; a missing one is MISSING, not 0. */
 static void test_types_metrics(void **unused)
 {
-    (void)unused;
     static const tk_named_num items[] = {{TK_STR("a:mean"), 1.0},
                                          {TK_STR("loss:sum"), 2.5}};
     const tk_num_map map = {items, 2};
@@ -400,7 +389,6 @@ typedef struct grown {
 /* Option structs of older and newer callers. */
 static void test_types_options(void **unused)
 {
-    (void)unused;
     struct {
         size_t size;
         int known;
@@ -424,7 +412,6 @@ static void test_types_options(void **unused)
 
 static bool types_scenario(void *user)
 {
-    (void)user;
     static const int32_t tokens[] = {1, 2};
     static const double reals[] = {0.5, 0, 0, 0, 0, 0, 0, 0};
     tinkc_model_input *input = NULL, *copy = NULL;
@@ -459,7 +446,6 @@ static bool types_scenario(void *user)
 
 static void test_types_sweep(void **unused)
 {
-    (void)unused;
     assert_true(failmem_sweep(types_scenario, NULL, 1) > 5);
 }
 

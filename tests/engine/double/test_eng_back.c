@@ -82,7 +82,6 @@ static double norm_value(void *user)
 
 static void test_norm(void **unused)
 {
-    (void)unused;
     norm_case c = {.pool = new_pool()};
     fill(c.x, 2 * NORM_N, 1);
     fill(c.w, NORM_N, 2);
@@ -118,7 +117,6 @@ static double gate_value(void *user)
 
 static void test_gate(void **unused)
 {
-    (void)unused;
     gate_case c = {.pool = new_pool()};
     fill(c.gate, GATE_N, 1);
     fill(c.up, GATE_N, 2);
@@ -169,7 +167,6 @@ static double attn_value(void *user)
 
 static void test_attention(void **unused)
 {
-    (void)unused;
     static attn_case c;
     static double d_q[(TOKENS + SHORT) * HEADS * DIM];
     static double d_k[(TOKENS + SHORT) * KV * DIM], d_v[(TOKENS + SHORT) * KV * DIM];
@@ -232,7 +229,6 @@ static double lora_value(void *user)
 
 static void test_linear_with_adapter(void **unused)
 {
-    (void)unused;
     lora_case c;
     tiny_files files;
     tk_err err = TK_ERR_INIT;
@@ -305,7 +301,6 @@ static double turn_value(void *user)
 
 static void test_rotation(void **unused)
 {
-    (void)unused;
     static const size_t positions[TURN_ROWS] = {0, 1, 9};
     tk_err err = TK_ERR_INIT;
     eng_pool *pool = new_pool();
@@ -374,7 +369,6 @@ static double head_value(void *user)
 
 static bool head_loss(void *user, size_t row, double *coef)
 {
-    (void)user;
     memcpy(coef, head_coef[row], head_k[row] * sizeof(double));
     return true;
 }
@@ -413,7 +407,6 @@ static void check_head(head_case *c)
 
 static void test_head(void **unused)
 {
-    (void)unused;
     static head_case c;
     eng_pool *pool = new_pool();
     eng_lora_config config = ENG_LORA_CONFIG_INIT;
@@ -438,7 +431,6 @@ static void test_head(void **unused)
 
 static void test_losses(void **unused)
 {
-    (void)unused;
     static const char *const names[] = {"cross_entropy", "importance_sampling", "ppo",
                                         "dro"};
     for (size_t i = 0; i < TK_ARRAY_LEN(names) * 40; i++) {

@@ -161,19 +161,16 @@ static void check_adapter(const tiny_spec *spec)
 
 static void test_grad_llama(void **unused)
 {
-    (void)unused;
     check_adapter(&tiny_llama);
 }
 
 static void test_grad_qwen2_tied_with_bias(void **unused)
 {
-    (void)unused;
     check_adapter(&tiny_qwen2);
 }
 
 static void test_grad_qwen3(void **unused)
 {
-    (void)unused;
     check_adapter(&tiny_qwen3);
 }
 
@@ -189,7 +186,6 @@ typedef struct probe {
 static tinkc_code collect(void *user, const eng_grad_event *e, tk_err *err)
 {
     probe *p = user;
-    (void)err;
     if (strcmp(p->name, e->name) != 0 || p->layer != e->layer) {
         return TINKC_OK;
     }
@@ -351,13 +347,11 @@ static void check_base(const tiny_spec *spec)
 
 static void test_hook_llama(void **unused)
 {
-    (void)unused;
     check_base(&tiny_llama);
 }
 
 static void test_hook_qwen3(void **unused)
 {
-    (void)unused;
     check_base(&tiny_qwen3);
 }
 

@@ -18,7 +18,6 @@ static void near_to(double have, double want, double bar)
 
 static void test_adamw_goldens(void **unused)
 {
-    (void)unused;
     static const double grads[3][3] = {{0.1, -2, 0}, {0, 1, 3}, {0, 0, 0}};
     static const double want[3][3] = {{0.4895, 0.01, -0.999},
                                       {0.482224022532, 0.012673694481, -1.005350600023},
@@ -50,7 +49,6 @@ static void test_adamw_goldens(void **unused)
 /* A large eps shows where it is added: after the root, after its correction. */
 static void test_eps_outside_the_root(void **unused)
 {
-    (void)unused;
     eng_adam adam = ENG_ADAM_INIT;
     adam.learning_rate = 1;
     adam.eps = 0.5;
@@ -75,7 +73,6 @@ static void test_eps_outside_the_root(void **unused)
 
 static void test_clip(void **unused)
 {
-    (void)unused;
     near_to(eng_optim_clip(5, 0), 1, 0);
     near_to(eng_optim_clip(5, 10), 1, 0);
     near_to(eng_optim_clip(5, 5), 1, 0);
@@ -115,7 +112,6 @@ static void scene_dispose(scene *s)
  * by momentum and reports norm 0; A of a fresh adapter does not move without gradient. */
 static void test_adapter_steps(void **unused)
 {
-    (void)unused;
     scene s;
     scene_init(&s);
     tk_err err = TK_ERR_INIT;
@@ -143,7 +139,6 @@ static void test_adapter_steps(void **unused)
 
 static void test_parameters_checked(void **unused)
 {
-    (void)unused;
     scene s;
     scene_init(&s);
     const struct {
@@ -178,7 +173,6 @@ static void test_parameters_checked(void **unused)
  * the gradients wait for a better one. */
 static void test_absurd_steps(void **unused)
 {
-    (void)unused;
     scene s;
     scene_init(&s);
     size_t n = s.one->n, b = s.one->modules[0].b_at, bytes = n * sizeof(eng_real);

@@ -68,7 +68,6 @@ static void check_entry(scene *s, const pre_tensor *t, size_t i)
 
 static void test_pretrain_gradients(void **unused)
 {
-    (void)unused;
     scene s;
     tk_err err = TK_ERR_INIT;
     assert_int_equal(pre_net_init(&s.net, &tiny, 3, &err), TINKC_OK);

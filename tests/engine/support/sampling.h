@@ -42,8 +42,6 @@ typedef struct scene {
 static inline void reply_token(void *user, size_t sample, int32_t token, float logprob)
 {
     reply *r = user;
-    (void)token;
-    (void)logprob;
     assert_int_equal(r->done, 0);
     r->streamed[sample]++;
 }

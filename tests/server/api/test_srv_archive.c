@@ -49,7 +49,6 @@ static void open_with_one(restfix *t, char link[1024])
 /* docs/protocol.md §11 row 22. */
 static void test_srv_archive_is_a_tar(void **state)
 {
-    (void)state;
     restfix t;
     char link[1024];
     httpget_response r;
@@ -78,7 +77,6 @@ static void test_srv_archive_is_a_tar(void **state)
 /* A download that was cut goes on: same bytes, from any place. */
 static void test_srv_parts_fit_together(void **state)
 {
-    (void)state;
     restfix t;
     char link[1024], headers[256];
     httpget_response all, part;
@@ -107,7 +105,6 @@ static void test_srv_parts_fit_together(void **state)
 
 static void test_srv_ranges_are_read(void **state)
 {
-    (void)state;
     static const struct {
         const char *header;
         srv_range_kind kind;
@@ -133,7 +130,6 @@ static void test_srv_ranges_are_read(void **state)
 /* Only this server's links work, for this checkpoint, without a key. */
 static void test_srv_links_are_signed(void **state)
 {
-    (void)state;
     restfix t;
     char link[1024], other[1024];
     open_with_one(&t, link);
@@ -162,7 +158,6 @@ static void test_srv_links_are_signed(void **state)
 /* The files that our client unpacks are those of the checkpoint. */
 static void test_srv_client_downloads(void **state)
 {
-    (void)state;
     restfix t;
     char link[1024], path[256], target[96], command[512];
     tinkc_config *config = NULL;

@@ -50,7 +50,6 @@ static void assert_no_files(restfix *t)
 /* docs/protocol.md §11 row 20: lists and saves say the same path. */
 static void test_srv_checkpoints_are_listed(void **state)
 {
-    (void)state;
     restfix t;
     char path[256];
     restfix_open(&t);
@@ -75,7 +74,6 @@ static void test_srv_checkpoints_are_listed(void **state)
 /* docs/protocol.md §11 row 23: total_count is the full count, also after the end. */
 static void test_srv_pages_know_the_total(void **state)
 {
-    (void)state;
     restfix t;
     restfix_open(&t);
     for (int i = 1; i <= 3; i++) {
@@ -106,7 +104,6 @@ static void test_srv_pages_know_the_total(void **state)
 
 static void test_srv_runs_are_listed(void **state)
 {
-    (void)state;
     restfix t;
     char path[256];
     restfix_open(&t);
@@ -138,7 +135,6 @@ static void test_srv_runs_are_listed(void **state)
 /* docs/protocol.md §11 row 21: ids of two segments, with ":" and "%3A". */
 static void test_srv_checkpoints_are_changed(void **state)
 {
-    (void)state;
     restfix t;
     restfix_open(&t);
     restfix_save(&t, 1, "save_weights", "\"path\":\"one\"");
@@ -175,7 +171,6 @@ static void test_srv_checkpoints_are_changed(void **state)
 /* What is past its time is in no list, cannot be loaded, and its name is free. */
 static void test_srv_expired_ones_vanish(void **state)
 {
-    (void)state;
     restfix t;
     restfix_open(&t);
     restfix_save(&t, 1, "save_weights", "\"path\":\"one\",\"ttl_seconds\":1");
@@ -197,7 +192,6 @@ static void test_srv_expired_ones_vanish(void **state)
 
 static void test_srv_sessions_are_listed(void **state)
 {
-    (void)state;
     restfix t;
     char path[128];
     restfix_open(&t);
@@ -217,7 +211,6 @@ static void test_srv_sessions_are_listed(void **state)
 /* The models of a session whose heartbeats stop are unloaded. */
 static void test_srv_silent_sessions_end(void **state)
 {
-    (void)state;
     restfix t;
     char beat[128], info[160];
     restfix_open(&t);
@@ -245,7 +238,6 @@ static void test_srv_silent_sessions_end(void **state)
 /* One that never sent a heartbeat is given more time, counted from its last request. */
 static void test_srv_mute_sessions_end(void **state)
 {
-    (void)state;
     restfix t;
     char info[160];
     restfix_open(&t);
@@ -265,7 +257,6 @@ static void test_srv_mute_sessions_end(void **state)
 
 static void test_srv_later_routes_say_so(void **state)
 {
-    (void)state;
     restfix t;
     restfix_open(&t);
     static const char *const routes[][2] = {
@@ -284,7 +275,6 @@ static void test_srv_later_routes_say_so(void **state)
 /* Usage is counted by hour, model and session, and survives a restart. */
 static void test_srv_usage_is_counted(void **state)
 {
-    (void)state;
     restfix t;
     char path[256], from[TK_DATE_TEXT_BYTES], to[TK_DATE_TEXT_BYTES];
     restfix_open(&t);
@@ -323,8 +313,6 @@ static void test_srv_usage_is_counted(void **state)
 
 static int on_statement(unsigned what, void *user, void *statement, void *unused)
 {
-    (void)what;
-    (void)unused;
     if (strstr(sqlite3_sql(statement), "SELECT user_metadata") != NULL) {
         atomic_fetch_add((atomic_int *)user, 1);
     }
@@ -335,7 +323,6 @@ static int on_statement(unsigned what, void *user, void *statement, void *unused
  * that is gone is left out. */
 static void test_srv_usage_reads_a_session_once(void **state)
 {
-    (void)state;
     restfix t;
     enum { HOURS = 24 };
     const int64_t hour = INT64_C(3600000000);

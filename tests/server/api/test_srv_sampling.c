@@ -5,7 +5,6 @@
 /* Appendix B: tokens as they are drawn, then why it ended. */
 static void test_srv_samples_are_streamed(void **state)
 {
-    (void)state;
     fix t;
     open_fix(&t, (srv_options){0});
     httpget_response response;
@@ -49,7 +48,6 @@ static void test_srv_samples_are_streamed(void **state)
 
 static void test_srv_samples_are_checked(void **state)
 {
-    (void)state;
     static const char *const bad[] = {
         "\"num_samples\":0",
         "\"num_samples\":1000000",
@@ -88,7 +86,6 @@ static void test_srv_samples_are_checked(void **state)
 /* S-019: too many samples are refused with 429, and the server goes on. */
 static void test_srv_overload_is_429(void **state)
 {
-    (void)state;
     fix t;
     int accepted = 0;
     open_fix(&t, (srv_options){0});

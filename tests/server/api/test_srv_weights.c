@@ -5,7 +5,6 @@
 /* Names that would leave the directory, or that cannot be typed. */
 static void test_srv_names_are_checked(void **state)
 {
-    (void)state;
     fix t;
     static const char *const bad[] = {"../x",    "a/b", "",          ".",     "..",
                                       ".hidden", "a b", "a\\u0000b", "%2e%2e"};
@@ -24,7 +23,6 @@ static void test_srv_names_are_checked(void **state)
  * anything after it. */
 static void test_srv_long_names_are_saved(void **state)
 {
-    (void)state;
     fix t;
     char name[TK_SRV_NAME_BYTES + 1];
     memset(name, 'n', TK_SRV_NAME_BYTES);
@@ -55,7 +53,6 @@ static void test_srv_long_names_are_saved(void **state)
  * them. */
 static void test_srv_checkpoints_are_not_lost(void **state)
 {
-    (void)state;
     fix t;
     open_fix(&t, (srv_options){0});
     const char *path = API "save_weights";
@@ -80,7 +77,6 @@ static void test_srv_checkpoints_are_not_lost(void **state)
 /* A model made by loading: its id is computed by the client. */
 static void test_srv_models_are_made_by_loading(void **state)
 {
-    (void)state;
     fix t;
     open_fix(&t, (srv_options){0});
     (void)result_of(&t, submit(&t, API "save_weights",
@@ -105,7 +101,6 @@ static void test_srv_models_are_made_by_loading(void **state)
 /* S-026: get_info names the model until it is unloaded. */
 static void test_srv_unloaded_models_are_gone(void **state)
 {
-    (void)state;
     fix t;
     open_fix(&t, (srv_options){0});
     const char *held =

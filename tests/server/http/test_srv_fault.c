@@ -22,7 +22,6 @@ static httpget_outcome beat(srvfix *f, const char *id, int *status)
 
 static void test_srv_answers_are_lost(void **state)
 {
-    (void)state;
     srvfix f;
     int status = 0;
     srvfix_open_faulty(
@@ -40,7 +39,6 @@ static void test_srv_answers_are_lost(void **state)
 
 static void test_srv_statuses_are_given(void **state)
 {
-    (void)state;
     srvfix f;
     int status = 0;
     srvfix_open_faulty(&f, "{\"route\":\"session_heartbeat\",\"action\":\"status\","
@@ -57,7 +55,6 @@ static void test_srv_statuses_are_given(void **state)
 /* The delay ends, and a stop does not wait for it. */
 static void test_srv_delays_end(void **state)
 {
-    (void)state;
     srvfix f;
     int status = 0;
     srvfix_open_faulty(&f, "{\"route\":\"session_heartbeat\",\"action\":\"delay\","
@@ -78,7 +75,6 @@ static void test_srv_delays_end(void **state)
 
 static void test_srv_bad_rules_are_refused(void **state)
 {
-    (void)state;
     static const char *const rules[] = {
         "",
         "{\"route\":\"*\"}",
@@ -197,14 +193,12 @@ static void compare(const char *rules)
 /* Every answer is lost once; weights and optimizer end with the same bits. */
 static void test_srv_lost_answers_change_no_bit(void **state)
 {
-    (void)state;
     compare("{\"route\":\"*\",\"action\":\"drop\",\"once\":true}");
 }
 
 /* Cut bodies, refusals before the work, pauses and delays, all at once. */
 static void test_srv_a_bad_day_changes_no_bit(void **state)
 {
-    (void)state;
     compare("{\"route\":\"retrieve_future\",\"action\":\"try_again\","
             "\"queue_state\":\"paused_capacity\",\"once\":true},"
             "{\"route\":\"retrieve_future\",\"action\":\"cut\",\"every\":3,\"times\":2},"

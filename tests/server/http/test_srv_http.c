@@ -94,7 +94,6 @@ static int ask(app *it, const char *target, const char *body)
 
 static void test_srv_http_serves_any_application(void **state)
 {
-    (void)state;
     app it;
     open_app(&it, &srv_route_dispatch, NULL);
     assert_int_equal(ask(&it, "/hello/you", NULL), 418);
@@ -112,7 +111,6 @@ static void test_srv_http_serves_any_application(void **state)
 
 static void test_srv_http_checks_the_key(void **state)
 {
-    (void)state;
     app it;
     open_app(&it, &srv_route_dispatch, "tml-key");
     assert_int_equal(ask(&it, "/hello/you", NULL), 401);
@@ -124,7 +122,6 @@ static void test_srv_http_checks_the_key(void **state)
  * requests. */
 static void test_srv_http_stop_ends_delays(void **state)
 {
-    (void)state;
     app it;
     open_app(&it, &srv_route_dispatch, NULL);
     httpget *connection = httpget_connect(it.port);
@@ -158,7 +155,6 @@ static srv_verdict wrap(void *user, srv_request *request)
 
 static void test_srv_http_dispatchers_wrap(void **state)
 {
-    (void)state;
     app it;
     atomic_int calls = 0;
     const srv_dispatch outer = {wrap, &calls};

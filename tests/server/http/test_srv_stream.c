@@ -26,7 +26,6 @@ static void take(srv_stream *stream, size_t n)
 /* What was sent makes room, also when the reader never catches up. */
 static void test_srv_stream_forgets_what_was_sent(void **state)
 {
-    (void)state;
     static char bytes[TK_SRV_STREAM_BYTES / 4];
     const tk_str quarter = {bytes, sizeof(bytes)};
     srv_stream *stream = srv_stream_new();
@@ -50,7 +49,6 @@ static void test_srv_stream_forgets_what_was_sent(void **state)
  * a stop of the server for the reader. */
 static void test_srv_stream_ends_when_it_breaks(void **state)
 {
-    (void)state;
     srv_embed embed;
     tk_err err = TK_ERR_INIT;
     srv_base base = {0};

@@ -117,7 +117,6 @@ static void run(fix *t, double out[SAMPLERS])
 
 static void test_srv_adapters_wait_on_disk(void **state)
 {
-    (void)state;
     fix t;
     double roomy[SAMPLERS], tight[SAMPLERS];
     char path[128];

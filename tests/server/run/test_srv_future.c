@@ -13,7 +13,6 @@ static size_t resumed;
 
 static void count_resume(srv_request *request)
 {
-    (void)request;
     resumed++;
 }
 
@@ -189,7 +188,6 @@ static void test_srv_large_results_are_announced(void **state)
 
 static void test_srv_failures_have_a_category(void **state)
 {
-    (void)state;
     tk_err err = TK_ERR_INIT;
     static const char expected[] =
         "{\"error\":\"no \\\"such\\\" loss\",\"category\":\"user\"}";

@@ -27,7 +27,6 @@ static void expect(srv_order *order, srv_order_node *node, int64_t now)
 /* Parts of one batch, the first one last: they run in order. */
 static void test_srv_first_part_comes_last(void **state)
 {
-    (void)state;
     srv_order order;
     srv_order_init(&order, 1);
     srv_order_node one = g(1, 0), two = g(2, 0), three = g(3, 0);
@@ -48,7 +47,6 @@ static void test_srv_first_part_comes_last(void **state)
 /* A part that was never sent does not stop what comes after it. */
 static void test_srv_barrier_ends_the_wait(void **state)
 {
-    (void)state;
     srv_order order;
     srv_order_init(&order, 1);
     srv_order_node two = g(2, 0), four = b(4), five = g(5, 0);
@@ -65,7 +63,6 @@ static void test_srv_barrier_ends_the_wait(void **state)
 
 static void test_srv_time_ends_the_wait(void **state)
 {
-    (void)state;
     srv_order order;
     srv_order_init(&order, 1);
     srv_order_node three = g(3, S), two = g(2, S), late = g(1, 3 * S);
@@ -82,7 +79,6 @@ static void test_srv_time_ends_the_wait(void **state)
 /* Forward-only requests run at once, but never before a step below them. */
 static void test_srv_forward_is_not_held(void **state)
 {
-    (void)state;
     srv_order order;
     srv_order_init(&order, 1);
     srv_order_node two = g(2, 0), three = f(3), one = g(1, 0);
@@ -103,7 +99,6 @@ static void test_srv_forward_is_not_held(void **state)
 /* After a forward ran early, the next id need not wait for it. */
 static void test_srv_early_forward_is_counted(void **state)
 {
-    (void)state;
     srv_order order;
     srv_order_init(&order, 1);
     srv_order_node two = f(2), one = g(1, 0), three = g(3, 0);
@@ -120,7 +115,6 @@ static void test_srv_early_forward_is_counted(void **state)
 /* A step whose result is forgotten is not made twice. */
 static void test_srv_barrier_is_taken_once(void **state)
 {
-    (void)state;
     srv_order order;
     srv_order_init(&order, 0);
     srv_order_node create = b(0), step = b(3);

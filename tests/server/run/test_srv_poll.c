@@ -5,7 +5,6 @@
 /* S-007, S-011: results stay; unknown ids are 404, lost ones 410. */
 static void test_srv_results_stay(void **state)
 {
-    (void)state;
     fix t;
     open_fix(&t, (srv_options){0});
     const char *id = submit(&t, API "optim_step", step_body(&t, 1, "0.1"));
@@ -34,7 +33,6 @@ static void test_srv_results_stay(void **state)
  * then answered "not yet", with the reason. */
 static void test_srv_polls_are_held(void **state)
 {
-    (void)state;
     fix t;
     open_fix(&t, (srv_options){.poll_ms = 20});
     /* Held by rule 17: the first part has not come. */
@@ -59,7 +57,6 @@ static void test_srv_polls_are_held(void **state)
 /* S-007, S-025: many polls for one id, all released by the result. */
 static void test_srv_parked_polls_are_released(void **state)
 {
-    (void)state;
     enum { POLLS = 40 };
     fix t;
     httpget *polls[POLLS];

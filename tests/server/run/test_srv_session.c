@@ -42,7 +42,6 @@ static int create(srvfix *f, char id[64])
  * the same key, makes one that does. */
 static void test_srv_session_without_row_is_gone(void **state)
 {
-    (void)state;
     srvfix f;
     char id[64], path[128];
     srvfix_open(&f, (srv_options){0});
@@ -65,8 +64,6 @@ typedef struct listener {
 static void on_log(tinkc_log_level level, const char *component, const char *message,
                    void *user)
 {
-    (void)level;
-    (void)component;
     listener *l = user;
     if (strstr(message, "no sign of life") != NULL) {
         (void)srvfix_session(&l->f); /* needs the server's lock */
@@ -77,7 +74,6 @@ static void on_log(tinkc_log_level level, const char *component, const char *mes
 /* A slow reader of the log blocks nothing: no lock is held while it is called. */
 static void test_srv_log_holds_nobody_up(void **state)
 {
-    (void)state;
     listener l = {.logged = 0};
     srvfix_open(
         &l.f, (srv_options){.log_level = TINKC_LOG_INFO, .log = on_log, .log_user = &l});
@@ -99,7 +95,6 @@ typedef struct ending {
  * the session ends. */
 static void on_step(void *user, srv_step step)
 {
-    (void)step;
     ending *e = user;
     char text[256];
     (void)snprintf(text, sizeof(text),
@@ -115,7 +110,6 @@ static void on_step(void *user, srv_step step)
 /* A sampler that is made after the end of its session would never end. */
 static void test_srv_no_sampler_after_the_end(void **state)
 {
-    (void)state;
     fix t;
     ending e = {.session = NULL};
     httpget_response metrics;

@@ -61,7 +61,6 @@ static void close_fix(const fix *f)
 /* A copy, and every directory that had to be made for it, is there after a crash. */
 static void test_srv_linked_directories_last(void **state)
 {
-    (void)state;
     fix f;
     tk_err err = TK_ERR_INIT;
     struct stat a, b;
@@ -81,7 +80,6 @@ static void test_srv_linked_directories_last(void **state)
 /* So is what a save writes its directory into; what is there already costs nothing. */
 static void test_srv_made_parents_last(void **state)
 {
-    (void)state;
     fix f;
     tk_err err = TK_ERR_INIT;
     open_fix(&f);
@@ -97,7 +95,6 @@ static void test_srv_made_parents_last(void **state)
 /* A file in the way is an error, not a directory. */
 static void test_srv_parents_are_directories(void **state)
 {
-    (void)state;
     fix f;
     tk_err err = TK_ERR_INIT;
     char path[192];

@@ -70,7 +70,6 @@ static tinkc_code add_checkpoint(fix *f)
 /* A commit that fails ends its transaction: the next one can begin. */
 static void test_srv_failed_checkpoint_is_rolled_back(void **state)
 {
-    (void)state;
     fix f;
     srv_store_checkpoint found;
     tk_err err = TK_ERR_INIT;
@@ -88,7 +87,6 @@ static void test_srv_failed_checkpoint_is_rolled_back(void **state)
 
 static void test_srv_failed_usage_is_rolled_back(void **state)
 {
-    (void)state;
     fix f;
     srv_store_usages list = {0};
     tk_err err = TK_ERR_INIT;
@@ -110,9 +108,6 @@ static void test_srv_failed_usage_is_rolled_back(void **state)
 static int on_run(unsigned what, void *user, void *statement, void *text)
 {
     int *runs = user;
-    (void)what;
-    (void)statement;
-    (void)text;
     (*runs)++;
     return 0;
 }
@@ -120,7 +115,6 @@ static int on_run(unsigned what, void *user, void *statement, void *text)
 /* A statement whose last row was read is not run once more when it is ended. */
 static void test_srv_statements_run_once(void **state)
 {
-    (void)state;
     fix f;
     int runs = 0;
     srv_sql sql;
@@ -159,8 +153,6 @@ static void add_sessions(fix *f)
 static int on_statement(unsigned what, void *user, void *statement, void *unused)
 {
     int *steps = user;
-    (void)what;
-    (void)unused;
     *steps += sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_FULLSCAN_STEP, 1);
     return 0;
 }
@@ -196,7 +188,6 @@ static void expect_short_pages(fix *f)
  * made before there was an index. */
 static void test_srv_session_pages_use_an_index(void **state)
 {
-    (void)state;
     fix f;
     tk_err err = TK_ERR_INIT;
     open_fix(&f);

@@ -39,7 +39,6 @@ static void close_kit(kit *k)
 /* The texts of a message are visited once each: counting up to each would not end. */
 static void test_chat_many_parts(void **unused)
 {
-    (void)unused;
     kit k;
     open_kit(&k, "<{{ messages[0].content[0].text }}>", "assistant", "{\"text\":\"a\"}",
              100000);
@@ -56,7 +55,6 @@ static void test_chat_many_parts(void **unused)
  * refused. */
 static void test_chat_search_is_bounded(void **unused)
 {
-    (void)unused;
     static const char source[] =
         "{% for m in messages %}{% for p in m.content %}{{ p.text }}"
         "{% endfor %}{% endfor %}";
@@ -82,7 +80,6 @@ static void test_chat_search_is_bounded(void **unused)
  * conversation is as it was. */
 static void test_chat_many_variables(void **unused)
 {
-    (void)unused;
     tk_buf json;
     kit k;
     open_kit(&k, "{{ v1 }}{{ messages|length }}", "user", "1", 1);
@@ -108,7 +105,6 @@ static void test_chat_many_variables(void **unused)
  * none. */
 static void test_chat_texts(void **unused)
 {
-    (void)unused;
     static const char json[] =
         "{\"content\": [{\"text\": \"c\"}, {\"type\": \"image\"}, 5, {\"text\": \"d\"}],"
         "\"thinking\": [1, 2, 3], \"reasoning_content\": \"r\"}";
@@ -240,7 +236,6 @@ static const struct {
 
 static void test_chat_layout_masks(void **unused)
 {
-    (void)unused;
     for (size_t i = 0; i < TK_ARRAY_LEN(masks); i++) {
         tk_chat_layout layout = {.n = 0};
         tk_err err = TK_ERR_INIT;
@@ -262,7 +257,6 @@ static void test_chat_layout_masks(void **unused)
 /* A turn that cannot be found is refused, naming the message. */
 static void test_chat_layout_unstable(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *source, *json, *text;
     } rows[] = {
@@ -294,7 +288,6 @@ static void test_chat_layout_unstable(void **unused)
 /* The template's own refusal is reported as it is. */
 static void test_chat_layout_raises(void **unused)
 {
-    (void)unused;
     tk_chat_layout layout = {.n = 0};
     tk_err err = TK_ERR_INIT;
     assert_int_equal(
@@ -315,7 +308,6 @@ static bool lay_out_once(void *user)
 
 static void test_chat_layout_out_of_memory(void **unused)
 {
-    (void)unused;
     char copy[sizeof(plain)];
     memcpy(copy, plain, sizeof(plain));
     assert_true(failmem_sweep(lay_out_once, copy, 1) > 10);

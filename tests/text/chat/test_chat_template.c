@@ -54,7 +54,6 @@ static tk_chat open_chat(const char *json)
 
 static void test_chat_template_adds(void **unused)
 {
-    (void)unused;
     tk_chat chat;
     tk_err err = TK_ERR_INIT;
     tk_chat_template *tpl = open_source(chatml);
@@ -82,7 +81,6 @@ static void test_chat_template_adds(void **unused)
 /* Variables of a document; the last value of a name counts; messages are not one. */
 static void test_chat_template_variables(void **unused)
 {
-    (void)unused;
     tk_err err = TK_ERR_INIT;
     tk_chat chat = open_chat("{\"messages\":[{\"role\":\"u\",\"content\":\"c\"}],\"a\":1,"
                              "\"b\":[2],\"a\":3}");
@@ -101,7 +99,6 @@ static void test_chat_template_variables(void **unused)
 
 static void test_chat_template_refuses(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *json;
         tinkc_code code;
@@ -151,7 +148,6 @@ static tk_tok_config parse_config(const char *json, const char *jinja)
  * template was asked for by name. */
 static void test_chat_template_of_config(void **unused)
 {
-    (void)unused;
     tk_tok_config config = parse_config(
         "{\"bos_token\":\"<s>\",\"chat_template\":[{\"name\":\"default\",\"template\":"
         "\"d{{ bos_token }}{{ eos_token }}\"},{\"name\":\"tool_use\",\"template\":"
@@ -183,7 +179,6 @@ static void test_chat_template_of_config(void **unused)
 /* A variable of the conversation wins over a special token. */
 static void test_chat_template_precedence(void **unused)
 {
-    (void)unused;
     tk_tok_config config = parse_config("{\"bos_token\":\"<s>\"}", "{{ bos_token }}");
     tk_chat chat = open_chat("{\"messages\":[],\"bos_token\":\"mine\"}");
     tk_chat_template *tpl = NULL;
@@ -217,7 +212,6 @@ static tinkc_code load(tk_chat_template **out, const char *dir, const char *name
 /* A *.jinja, a config, a directory with one or both: the file beats the config. */
 static void test_chat_template_files(void **unused)
 {
-    (void)unused;
     char dir[] = "/tmp/test_chat_template.XXXXXX";
     tk_chat chat = open_chat("[]");
     tk_chat_template *tpl = NULL;
@@ -256,7 +250,6 @@ static void test_chat_template_files(void **unused)
 
 static void test_chat_template_continues(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *source, *json, *wanted; /* NULL: refused */
         tinkc_code code;
@@ -297,7 +290,6 @@ static void test_chat_template_continues(void **unused)
 /* What jinja2's sandbox refuses works unless the render is strict; the clock is given. */
 static void test_chat_template_how(void **unused)
 {
-    (void)unused;
     tk_chat chat = open_chat("[]");
     tk_chat_template *tpl = open_source("{% set l = [] %}{% set _ = l.append(1) %}{{ l }}"
                                         "{{ strftime_now('%Y') }}");
@@ -316,7 +308,6 @@ static void test_chat_template_how(void **unused)
 
 static bool whole_way(void *user)
 {
-    (void)user;
     tk_err err = TK_ERR_INIT;
     tk_chat chat;
     tk_chat_template *tpl = NULL;
@@ -355,7 +346,6 @@ static bool whole_way(void *user)
 
 static void test_chat_template_out_of_memory(void **unused)
 {
-    (void)unused;
     assert_true(failmem_sweep(whole_way, NULL, 1) > 10);
 }
 

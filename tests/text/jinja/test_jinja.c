@@ -80,7 +80,6 @@ static void check(const recorded *r, tk_str source, const tk_json *object,
 
 static void test_jinja_snippets(void **unused)
 {
-    (void)unused;
     recorded r = open_recorded();
     const tk_json *all = tk_json_get(r.root, "snippets");
     assert_true(tk_json_len(all) > 200);
@@ -96,7 +95,6 @@ static void test_jinja_snippets(void **unused)
  * reasoning, odd roles. */
 static void test_jinja_families(void **unused)
 {
-    (void)unused;
     recorded r = open_recorded();
     const tk_json *families = tk_json_get(r.root, "families");
     const tk_json *conversations = tk_json_get(r.root, "conversations");
@@ -164,7 +162,6 @@ static void expect_text(const char *source, const char *wanted)
 /* Whatever a template asks for, it ends, in bounded memory and with bounded output. */
 static void test_jinja_bounds(void **unused)
 {
-    (void)unused;
     static const char *const endless[] = {
         "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
         "{% macro f(x) %}{{ f(x ~ x) }}{% endmacro %}{{ f('ab') }}",
@@ -202,7 +199,6 @@ static void test_jinja_bounds(void **unused)
  * hashes the same large value again and again ends. */
 static void test_jinja_pays(void **unused)
 {
-    (void)unused;
     static const char *const endless[] = {
         "{% set ns = namespace(t=1) %}{% for i in range(3000) %}{% set ns.t = (ns.t,) %}"
         "{% endfor %}{{ ns.t in {} }}",
@@ -246,7 +242,6 @@ static void test_jinja_pays(void **unused)
 /* Numbers at the end of 64 bits, and ranges as Python shows them. */
 static void test_jinja_number_edges(void **unused)
 {
-    (void)unused;
     expect_text("{{ 'abc'|truncate(9223372036854775807) }}", "abc");
     expect_text("{{ 'abcdefghij'|truncate(4, true, '..', 5) }}", "ab..");
     expect_text("{{ 'abcdefghi'|truncate(4, true, '..', 5) }}", "abcdefghi");
@@ -277,7 +272,6 @@ static void repeat(tk_buf *buf, const char *text, size_t n)
 /* Depth of the source, and its size. */
 static void test_jinja_deep_source(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *before, *repeated, *after;
         size_t n;
@@ -313,7 +307,6 @@ static void test_jinja_deep_source(void **unused)
 /* Names are searched for one by one, scope by scope: who has many pays for it. */
 static void test_jinja_many_names(void **unused)
 {
-    (void)unused;
     enum { SCOPES = 60, NAMES = 1000 };
     tk_buf source;
     tk_buf_init(&source, 4 * TK_MIB);
@@ -344,7 +337,6 @@ static void test_jinja_many_names(void **unused)
 /* What jinja2's sandbox refuses and real templates use. */
 static void test_jinja_extensions(void **unused)
 {
-    (void)unused;
     expect_text(
         "{% set l = [] %}{% set _ = l.append(1) %}{% set _ = l.insert(0, 2) %}"
         "{% set _ = l.extend([3, 4]) %}{{ l.pop() }}{{ l }}{% set _ = l.reverse() %}"
@@ -371,7 +363,6 @@ static void test_jinja_extensions(void **unused)
 
 static void test_jinja_error_lines(void **unused)
 {
-    (void)unused;
     tk_err err = TK_ERR_INIT;
     tk_buf out;
     tk_buf_init(&out, TK_KIB);
@@ -395,7 +386,6 @@ static void test_jinja_error_lines(void **unused)
 /* Growing one string in place must not change what was taken from it before. */
 static void test_jinja_strings_are_values(void **unused)
 {
-    (void)unused;
     expect_text(
         "{% set a = 'x' + 'y' %}{% set b = a + '1' %}{% set c = a + '2' %}"
         "{% set d = b + '3' %}{% set e = b ~ b %}{{ a }} {{ b }} {{ c }} {{ d }} {{ e }}",
@@ -404,7 +394,6 @@ static void test_jinja_strings_are_values(void **unused)
 
 static void test_jinja_generation_spans(void **unused)
 {
-    (void)unused;
     tk_buf out, spans;
     tk_buf_init(&out, TK_KIB);
     tk_buf_init(&spans, TK_KIB);
@@ -425,7 +414,6 @@ static void test_jinja_generation_spans(void **unused)
 
 static bool whole_render(void *user)
 {
-    (void)user;
     static const char source[] =
         "{% macro m(x, y=1) %}{{ x }}{{ y }}{% endmacro %}{% set ns = namespace(s='') %}"
         "{% for i in [3, 1, 2]|sort %}{% set ns.s = ns.s ~ m(i) %}{% endfor %}{{ ns.s }}"
@@ -453,7 +441,6 @@ static bool whole_render(void *user)
 
 static void test_jinja_out_of_memory(void **unused)
 {
-    (void)unused;
     assert_true(failmem_sweep(whole_render, NULL, 1) > 10);
 }
 

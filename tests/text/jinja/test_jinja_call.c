@@ -42,7 +42,6 @@ static const jinjafix_row arguments_rows[] = {
 
 static void test_jinja_call_arguments(void **unused)
 {
-    (void)unused;
     jinjafix_check(arguments_rows, TK_ARRAY_LEN(arguments_rows));
 }
 
@@ -79,7 +78,6 @@ static const jinjafix_row range_rows[] = {
 
 static void test_jinja_call_range(void **unused)
 {
-    (void)unused;
     jinjafix_check(range_rows, TK_ARRAY_LEN(range_rows));
 }
 
@@ -113,7 +111,6 @@ static const jinjafix_row namespace_and_dict_rows[] = {
 
 static void test_jinja_call_namespace_and_dict(void **unused)
 {
-    (void)unused;
     jinjafix_check(namespace_and_dict_rows, TK_ARRAY_LEN(namespace_and_dict_rows));
 }
 
@@ -129,7 +126,6 @@ static const jinjafix_row cycler_rows[] = {
 
 static void test_jinja_call_cycler(void **unused)
 {
-    (void)unused;
     jinjafix_check(cycler_rows, TK_ARRAY_LEN(cycler_rows));
 }
 
@@ -146,7 +142,6 @@ static const jinjafix_row raise_exception_rows[] = {
 
 static void test_jinja_call_raise_exception(void **unused)
 {
-    (void)unused;
     jinjafix_check(raise_exception_rows, TK_ARRAY_LEN(raise_exception_rows));
 }
 
@@ -178,7 +173,6 @@ static const jinjafix_row strftime_now_rows[] = {
 
 static void test_jinja_call_strftime_now(void **unused)
 {
-    (void)unused;
     jinjafix_check(strftime_now_rows, TK_ARRAY_LEN(strftime_now_rows));
 }
 

@@ -57,7 +57,6 @@ static const jinjafix_row equality_rows[] = {
 
 static void test_jinja_compare_equality(void **unused)
 {
-    (void)unused;
     jinjafix_check(equality_rows, TK_ARRAY_LEN(equality_rows));
 }
 
@@ -117,7 +116,6 @@ static const jinjafix_row order_rows[] = {
 
 static void test_jinja_compare_order(void **unused)
 {
-    (void)unused;
     jinjafix_check(order_rows, TK_ARRAY_LEN(order_rows));
 }
 
@@ -163,7 +161,6 @@ static const jinjafix_row containment_rows[] = {
 
 static void test_jinja_compare_containment(void **unused)
 {
-    (void)unused;
     jinjafix_check(containment_rows, TK_ARRAY_LEN(containment_rows));
 }
 

@@ -40,7 +40,6 @@ static const jinjafix_row keys_rows[] = {
 
 static void test_jinja_dict_keys(void **unused)
 {
-    (void)unused;
     jinjafix_check(keys_rows, TK_ARRAY_LEN(keys_rows));
 }
 
@@ -84,7 +83,6 @@ static const jinjafix_row many_keys_rows[] = {
 
 static void test_jinja_dict_many_keys(void **unused)
 {
-    (void)unused;
     jinjafix_check(many_keys_rows, TK_ARRAY_LEN(many_keys_rows));
 }
 
@@ -129,7 +127,6 @@ static const jinjafix_row methods_rows[] = {
 
 static void test_jinja_dict_methods(void **unused)
 {
-    (void)unused;
     jinjafix_check(methods_rows, TK_ARRAY_LEN(methods_rows));
 }
 

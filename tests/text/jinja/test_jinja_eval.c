@@ -19,7 +19,6 @@ static const jinjafix_row names_rows[] = {
 
 static void test_jinja_eval_names(void **unused)
 {
-    (void)unused;
     jinjafix_check(names_rows, TK_ARRAY_LEN(names_rows));
 }
 
@@ -47,7 +46,6 @@ static const jinjafix_row short_cuts_rows[] = {
 
 static void test_jinja_eval_short_cuts(void **unused)
 {
-    (void)unused;
     jinjafix_check(short_cuts_rows, TK_ARRAY_LEN(short_cuts_rows));
 }
 
@@ -75,7 +73,6 @@ static const jinjafix_row calls_rows[] = {
 
 static void test_jinja_eval_calls(void **unused)
 {
-    (void)unused;
     jinjafix_check(calls_rows, TK_ARRAY_LEN(calls_rows));
 }
 
@@ -92,7 +89,6 @@ static const jinjafix_row chains_of_filters_rows[] = {
 
 static void test_jinja_eval_chains_of_filters(void **unused)
 {
-    (void)unused;
     jinjafix_check(chains_of_filters_rows, TK_ARRAY_LEN(chains_of_filters_rows));
 }
 
@@ -109,7 +105,6 @@ static const jinjafix_row concatenation_rows[] = {
 
 static void test_jinja_eval_concatenation(void **unused)
 {
-    (void)unused;
     jinjafix_check(concatenation_rows, TK_ARRAY_LEN(concatenation_rows));
 }
 

@@ -53,7 +53,6 @@ static const jinjafix_row loops_rows[] = {
 
 static void test_jinja_exec_loops(void **unused)
 {
-    (void)unused;
     jinjafix_check(loops_rows, TK_ARRAY_LEN(loops_rows));
 }
 
@@ -80,7 +79,6 @@ static const jinjafix_row assignments_rows[] = {
 
 static void test_jinja_exec_assignments(void **unused)
 {
-    (void)unused;
     jinjafix_check(assignments_rows, TK_ARRAY_LEN(assignments_rows));
 }
 
@@ -127,7 +125,6 @@ static const jinjafix_row macros_rows[] = {
 
 static void test_jinja_exec_macros(void **unused)
 {
-    (void)unused;
     jinjafix_check(macros_rows, TK_ARRAY_LEN(macros_rows));
 }
 
@@ -152,7 +149,6 @@ static const jinjafix_row blocks_rows[] = {
 
 static void test_jinja_exec_blocks(void **unused)
 {
-    (void)unused;
     jinjafix_check(blocks_rows, TK_ARRAY_LEN(blocks_rows));
 }
 

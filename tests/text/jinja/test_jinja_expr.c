@@ -33,7 +33,6 @@ static const jinjafix_row arithmetic_rows[] = {
 
 static void test_jinja_expr_arithmetic(void **unused)
 {
-    (void)unused;
     jinjafix_check(arithmetic_rows, TK_ARRAY_LEN(arithmetic_rows));
 }
 
@@ -58,7 +57,6 @@ static const jinjafix_row concatenation_rows[] = {
 
 static void test_jinja_expr_concatenation(void **unused)
 {
-    (void)unused;
     jinjafix_check(concatenation_rows, TK_ARRAY_LEN(concatenation_rows));
 }
 
@@ -79,7 +77,6 @@ static const jinjafix_row comparison_rows[] = {
 
 static void test_jinja_expr_comparison(void **unused)
 {
-    (void)unused;
     jinjafix_check(comparison_rows, TK_ARRAY_LEN(comparison_rows));
 }
 
@@ -114,7 +111,6 @@ static const jinjafix_row logic_rows[] = {
 
 static void test_jinja_expr_logic(void **unused)
 {
-    (void)unused;
     jinjafix_check(logic_rows, TK_ARRAY_LEN(logic_rows));
 }
 
@@ -143,7 +139,6 @@ static const jinjafix_row condition_rows[] = {
 
 static void test_jinja_expr_condition(void **unused)
 {
-    (void)unused;
     jinjafix_check(condition_rows, TK_ARRAY_LEN(condition_rows));
 }
 
@@ -181,7 +176,6 @@ static const jinjafix_row filters_and_tests_rows[] = {
 
 static void test_jinja_expr_filters_and_tests(void **unused)
 {
-    (void)unused;
     jinjafix_check(filters_and_tests_rows, TK_ARRAY_LEN(filters_and_tests_rows));
 }
 

@@ -36,7 +36,6 @@ static const jinjafix_row case_rows[] = {
 
 static void test_jinja_filter_case(void **unused)
 {
-    (void)unused;
     jinjafix_check(case_rows, TK_ARRAY_LEN(case_rows));
 }
 
@@ -69,7 +68,6 @@ static const jinjafix_row trim_and_string_rows[] = {
 
 static void test_jinja_filter_trim_and_string(void **unused)
 {
-    (void)unused;
     jinjafix_check(trim_and_string_rows, TK_ARRAY_LEN(trim_and_string_rows));
 }
 
@@ -98,7 +96,6 @@ static const jinjafix_row replace_rows[] = {
 
 static void test_jinja_filter_replace(void **unused)
 {
-    (void)unused;
     jinjafix_check(replace_rows, TK_ARRAY_LEN(replace_rows));
 }
 
@@ -123,7 +120,6 @@ static const jinjafix_row default_rows[] = {
 
 static void test_jinja_filter_default(void **unused)
 {
-    (void)unused;
     jinjafix_check(default_rows, TK_ARRAY_LEN(default_rows));
 }
 
@@ -157,7 +153,6 @@ static const jinjafix_row indent_rows[] = {
 
 static void test_jinja_filter_indent(void **unused)
 {
-    (void)unused;
     jinjafix_check(indent_rows, TK_ARRAY_LEN(indent_rows));
 }
 
@@ -183,7 +178,6 @@ static const jinjafix_row format_and_center_rows[] = {
 
 static void test_jinja_filter_format_and_center(void **unused)
 {
-    (void)unused;
     jinjafix_check(format_and_center_rows, TK_ARRAY_LEN(format_and_center_rows));
 }
 
@@ -216,7 +210,6 @@ static const jinjafix_row wordcount_and_truncate_rows[] = {
 
 static void test_jinja_filter_wordcount_and_truncate(void **unused)
 {
-    (void)unused;
     jinjafix_check(wordcount_and_truncate_rows,
                    TK_ARRAY_LEN(wordcount_and_truncate_rows));
 }
@@ -252,7 +245,6 @@ static const jinjafix_row urlencode_escape_attr_rows[] = {
 
 static void test_jinja_filter_urlencode_escape_attr(void **unused)
 {
-    (void)unused;
     jinjafix_check(urlencode_escape_attr_rows, TK_ARRAY_LEN(urlencode_escape_attr_rows));
 }
 
@@ -266,7 +258,6 @@ static const jinjafix_row unknown_rows[] = {
 
 static void test_jinja_filter_unknown(void **unused)
 {
-    (void)unused;
     jinjafix_check(unknown_rows, TK_ARRAY_LEN(unknown_rows));
 }
 

@@ -74,7 +74,6 @@ static const jinjafix_row percent_rows[] = {
 
 static void test_jinja_format_percent(void **unused)
 {
-    (void)unused;
     jinjafix_check(percent_rows, TK_ARRAY_LEN(percent_rows));
 }
 
@@ -144,7 +143,6 @@ static const jinjafix_row format_rows[] = {
 
 static void test_jinja_format_format(void **unused)
 {
-    (void)unused;
     jinjafix_check(format_rows, TK_ARRAY_LEN(format_rows));
 }
 

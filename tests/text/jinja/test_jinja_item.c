@@ -59,7 +59,6 @@ static const jinjafix_row items_rows[] = {
 
 static void test_jinja_item_items(void **unused)
 {
-    (void)unused;
     jinjafix_check(items_rows, TK_ARRAY_LEN(items_rows));
 }
 
@@ -83,7 +82,6 @@ static const jinjafix_row methods_before_keys_rows[] = {
 
 static void test_jinja_item_methods_before_keys(void **unused)
 {
-    (void)unused;
     jinjafix_check(methods_before_keys_rows, TK_ARRAY_LEN(methods_before_keys_rows));
 }
 
@@ -121,7 +119,6 @@ static const jinjafix_row unsafe_attributes_rows[] = {
 
 static void test_jinja_item_unsafe_attributes(void **unused)
 {
-    (void)unused;
     jinjafix_check(unsafe_attributes_rows, TK_ARRAY_LEN(unsafe_attributes_rows));
 }
 
@@ -166,7 +163,6 @@ static const jinjafix_row list_slices_rows[] = {
 
 static void test_jinja_item_list_slices(void **unused)
 {
-    (void)unused;
     jinjafix_check(list_slices_rows, TK_ARRAY_LEN(list_slices_rows));
 }
 
@@ -199,7 +195,6 @@ static const jinjafix_row text_slices_rows[] = {
 
 static void test_jinja_item_text_slices(void **unused)
 {
-    (void)unused;
     jinjafix_check(text_slices_rows, TK_ARRAY_LEN(text_slices_rows));
 }
 
@@ -246,7 +241,6 @@ static const jinjafix_row loop_variables_rows[] = {
 
 static void test_jinja_item_loop_variables(void **unused)
 {
-    (void)unused;
     jinjafix_check(loop_variables_rows, TK_ARRAY_LEN(loop_variables_rows));
 }
 

@@ -21,7 +21,6 @@ static const jinjafix_row trim_blocks_rows[] = {
 
 static void test_jinja_lex_trim_blocks(void **unused)
 {
-    (void)unused;
     jinjafix_check(trim_blocks_rows, TK_ARRAY_LEN(trim_blocks_rows));
 }
 
@@ -51,7 +50,6 @@ static const jinjafix_row lstrip_blocks_rows[] = {
 
 static void test_jinja_lex_lstrip_blocks(void **unused)
 {
-    (void)unused;
     jinjafix_check(lstrip_blocks_rows, TK_ARRAY_LEN(lstrip_blocks_rows));
 }
 
@@ -80,7 +78,6 @@ static const jinjafix_row signs_rows[] = {
 
 static void test_jinja_lex_signs(void **unused)
 {
-    (void)unused;
     jinjafix_check(signs_rows, TK_ARRAY_LEN(signs_rows));
 }
 
@@ -99,7 +96,6 @@ static const jinjafix_row source_rows[] = {
 
 static void test_jinja_lex_source(void **unused)
 {
-    (void)unused;
     jinjafix_check(source_rows, TK_ARRAY_LEN(source_rows));
 }
 
@@ -135,7 +131,6 @@ static const jinjafix_row strings_rows[] = {
 
 static void test_jinja_lex_strings(void **unused)
 {
-    (void)unused;
     jinjafix_check(strings_rows, TK_ARRAY_LEN(strings_rows));
 }
 
@@ -179,7 +174,6 @@ static const jinjafix_row numbers_rows[] = {
 
 static void test_jinja_lex_numbers(void **unused)
 {
-    (void)unused;
     jinjafix_check(numbers_rows, TK_ARRAY_LEN(numbers_rows));
 }
 
@@ -202,7 +196,6 @@ static const jinjafix_row names_rows[] = {
 
 static void test_jinja_lex_names(void **unused)
 {
-    (void)unused;
     jinjafix_check(names_rows, TK_ARRAY_LEN(names_rows));
 }
 
@@ -230,7 +223,6 @@ static const jinjafix_row operators_rows[] = {
 
 static void test_jinja_lex_operators(void **unused)
 {
-    (void)unused;
     jinjafix_check(operators_rows, TK_ARRAY_LEN(operators_rows));
 }
 
@@ -266,7 +258,6 @@ static const jinjafix_row comments_and_tags_rows[] = {
 
 static void test_jinja_lex_comments_and_tags(void **unused)
 {
-    (void)unused;
     jinjafix_check(comments_and_tags_rows, TK_ARRAY_LEN(comments_and_tags_rows));
 }
 

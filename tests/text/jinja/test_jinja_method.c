@@ -25,7 +25,6 @@ static const jinjafix_row lists_rows[] = {
 
 static void test_jinja_method_lists(void **unused)
 {
-    (void)unused;
     jinjafix_check(lists_rows, TK_ARRAY_LEN(lists_rows));
 }
 
@@ -50,7 +49,6 @@ static const jinjafix_row loops_and_cyclers_rows[] = {
 
 static void test_jinja_method_loops_and_cyclers(void **unused)
 {
-    (void)unused;
     jinjafix_check(loops_and_cyclers_rows, TK_ARRAY_LEN(loops_and_cyclers_rows));
 }
 
@@ -118,7 +116,6 @@ static const jinjafix_row loose_rows[] = {
 
 static void test_jinja_method_loose(void **unused)
 {
-    (void)unused;
     jinjafix_check_loose(loose_rows, TK_ARRAY_LEN(loose_rows));
 }
 

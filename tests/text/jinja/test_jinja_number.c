@@ -55,7 +55,6 @@ static const jinjafix_row int_rows[] = {
 
 static void test_jinja_number_int(void **unused)
 {
-    (void)unused;
     jinjafix_check(int_rows, TK_ARRAY_LEN(int_rows));
 }
 
@@ -100,7 +99,6 @@ static const jinjafix_row float_rows[] = {
 
 static void test_jinja_number_float(void **unused)
 {
-    (void)unused;
     jinjafix_check(float_rows, TK_ARRAY_LEN(float_rows));
 }
 
@@ -119,7 +117,6 @@ static const jinjafix_row abs_rows[] = {
 
 static void test_jinja_number_abs(void **unused)
 {
-    (void)unused;
     jinjafix_check(abs_rows, TK_ARRAY_LEN(abs_rows));
 }
 
@@ -171,7 +168,6 @@ static const jinjafix_row round_rows[] = {
 
 static void test_jinja_number_round(void **unused)
 {
-    (void)unused;
     jinjafix_check(round_rows, TK_ARRAY_LEN(round_rows));
 }
 

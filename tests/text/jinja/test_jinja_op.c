@@ -50,7 +50,6 @@ static const jinjafix_row integers_rows[] = {
 
 static void test_jinja_op_integers(void **unused)
 {
-    (void)unused;
     jinjafix_check(integers_rows, TK_ARRAY_LEN(integers_rows));
 }
 
@@ -95,7 +94,6 @@ static const jinjafix_row floats_rows[] = {
 
 static void test_jinja_op_floats(void **unused)
 {
-    (void)unused;
     jinjafix_check(floats_rows, TK_ARRAY_LEN(floats_rows));
 }
 
@@ -152,7 +150,6 @@ static const jinjafix_row sequences_rows[] = {
 
 static void test_jinja_op_sequences(void **unused)
 {
-    (void)unused;
     jinjafix_check(sequences_rows, TK_ARRAY_LEN(sequences_rows));
 }
 
@@ -191,7 +188,6 @@ static const jinjafix_row markup_rows[] = {
 
 static void test_jinja_op_markup(void **unused)
 {
-    (void)unused;
     jinjafix_check(markup_rows, TK_ARRAY_LEN(markup_rows));
 }
 
@@ -218,7 +214,6 @@ static const jinjafix_row signs_rows[] = {
 
 static void test_jinja_op_signs(void **unused)
 {
-    (void)unused;
     jinjafix_check(signs_rows, TK_ARRAY_LEN(signs_rows));
 }
 
@@ -242,7 +237,6 @@ static const jinjafix_row modulo_formats_rows[] = {
 
 static void test_jinja_op_modulo_formats(void **unused)
 {
-    (void)unused;
     jinjafix_check(modulo_formats_rows, TK_ARRAY_LEN(modulo_formats_rows));
 }
 

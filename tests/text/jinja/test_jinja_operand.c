@@ -46,7 +46,6 @@ static const jinjafix_row literals_rows[] = {
 
 static void test_jinja_operand_literals(void **unused)
 {
-    (void)unused;
     jinjafix_check(literals_rows, TK_ARRAY_LEN(literals_rows));
 }
 
@@ -90,7 +89,6 @@ static const jinjafix_row attributes_and_items_rows[] = {
 
 static void test_jinja_operand_attributes_and_items(void **unused)
 {
-    (void)unused;
     jinjafix_check(attributes_and_items_rows, TK_ARRAY_LEN(attributes_and_items_rows));
 }
 
@@ -132,7 +130,6 @@ static const jinjafix_row calls_rows[] = {
 
 static void test_jinja_operand_calls(void **unused)
 {
-    (void)unused;
     jinjafix_check(calls_rows, TK_ARRAY_LEN(calls_rows));
 }
 
@@ -169,7 +166,6 @@ static const jinjafix_row filters_rows[] = {
 
 static void test_jinja_operand_filters(void **unused)
 {
-    (void)unused;
     jinjafix_check(filters_rows, TK_ARRAY_LEN(filters_rows));
 }
 
@@ -216,7 +212,6 @@ static const jinjafix_row tests_rows[] = {
 
 static void test_jinja_operand_tests(void **unused)
 {
-    (void)unused;
     jinjafix_check(tests_rows, TK_ARRAY_LEN(tests_rows));
 }
 
@@ -245,7 +240,6 @@ static const jinjafix_row signs_rows[] = {
 
 static void test_jinja_operand_signs(void **unused)
 {
-    (void)unused;
     jinjafix_check(signs_rows, TK_ARRAY_LEN(signs_rows));
 }
 

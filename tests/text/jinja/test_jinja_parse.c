@@ -25,7 +25,6 @@ static const jinjafix_row if_rows[] = {
 
 static void test_jinja_parse_if(void **unused)
 {
-    (void)unused;
     jinjafix_check(if_rows, TK_ARRAY_LEN(if_rows));
 }
 
@@ -66,7 +65,6 @@ static const jinjafix_row for_rows[] = {
 
 static void test_jinja_parse_for(void **unused)
 {
-    (void)unused;
     jinjafix_check(for_rows, TK_ARRAY_LEN(for_rows));
 }
 
@@ -101,7 +99,6 @@ static const jinjafix_row set_rows[] = {
 
 static void test_jinja_parse_set(void **unused)
 {
-    (void)unused;
     jinjafix_check(set_rows, TK_ARRAY_LEN(set_rows));
 }
 
@@ -140,7 +137,6 @@ static const jinjafix_row macro_and_call_rows[] = {
 
 static void test_jinja_parse_macro_and_call(void **unused)
 {
-    (void)unused;
     jinjafix_check(macro_and_call_rows, TK_ARRAY_LEN(macro_and_call_rows));
 }
 
@@ -175,7 +171,6 @@ static const jinjafix_row other_blocks_rows[] = {
 
 static void test_jinja_parse_other_blocks(void **unused)
 {
-    (void)unused;
     jinjafix_check(other_blocks_rows, TK_ARRAY_LEN(other_blocks_rows));
 }
 
@@ -217,7 +212,6 @@ static const jinjafix_row refusals_rows[] = {
 
 static void test_jinja_parse_refusals(void **unused)
 {
-    (void)unused;
     jinjafix_check(refusals_rows, TK_ARRAY_LEN(refusals_rows));
 }
 

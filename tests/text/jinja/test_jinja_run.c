@@ -47,7 +47,6 @@ static const struct {
 /* The line in which jinja2 3.1.6 sees the error, at parse or at run time. */
 static void test_jinja_run_lines(void **unused)
 {
-    (void)unused;
     for (size_t i = 0; i < TK_ARRAY_LEN(lines); i++) {
         tk_err err = TK_ERR_INIT;
         tk_buf out;
@@ -197,7 +196,6 @@ static void check_text(const char *source, tk_jinja_job job, const char *text)
 /* Each budget at a number that is enough and at one that is not. */
 static void test_jinja_run_budgets(void **unused)
 {
-    (void)unused;
     const char *loop = "{% for i in range(100) %}{% endfor %}x";
     check_text(loop, (tk_jinja_job){.max_steps = 2000}, "x");
     check_limit(loop, (tk_jinja_job){.max_steps = 200},
@@ -221,7 +219,6 @@ static void test_jinja_run_budgets(void **unused)
 /* Work is paid for where it is done, whatever the template makes of it. */
 static void test_jinja_run_steps(void **unused)
 {
-    (void)unused;
     static const char *const costly[] = {
         "{% set x = 'a' * 200000 %}",
         "{% set x = range(20000)|list %}",
@@ -246,7 +243,6 @@ static void test_jinja_run_steps(void **unused)
 
 static void test_jinja_run_depth(void **unused)
 {
-    (void)unused;
     check_limit("{% macro f() %}{{ f() }}{% endmacro %}\n{{ f() }}",
                 (tk_jinja_job){.n_vars = 0},
                 "template line 1: the template recurses too deep");
@@ -265,7 +261,6 @@ static void test_jinja_run_depth(void **unused)
 /* Depth counts what is open now: 5,000 calls one after the other are not deep. */
 static void test_jinja_run_leaves(void **unused)
 {
-    (void)unused;
     check_text("{% macro f(x) %}{{ x }}{% endmacro %}{% for i in range(5000) %}"
                "{% set y = f([[1], [2]] == [[1], [3]]) %}{% endfor %}ok",
                (tk_jinja_job){.n_vars = 0}, "ok");
@@ -277,7 +272,6 @@ static void test_jinja_run_leaves(void **unused)
 /* The last of equal names counts; a render appends and can be repeated. */
 static void test_jinja_run_variables(void **unused)
 {
-    (void)unused;
     tk_json one = {.type = TK_JSON_INT, .as.integer = 1};
     tk_json two = {.type = TK_JSON_REAL, .as.real = 2.5};
     tk_json flag = {.type = TK_JSON_BOOL, .as.boolean = true};
@@ -303,7 +297,6 @@ static void test_jinja_run_variables(void **unused)
 /* Spans of generation blocks of the template's own output only; none after a failure. */
 static void test_jinja_run_spans(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *source;
         size_t n;
@@ -448,7 +441,6 @@ static bool sweep_one(void *user)
 /* Each allocation fails once: the render reports it and leaks nothing. */
 static void test_jinja_run_out_of_memory(void **unused)
 {
-    (void)unused;
     for (size_t i = 0; i < TK_ARRAY_LEN(swept); i++) {
         char *source = NULL;
         tk_buf copy;

@@ -54,7 +54,6 @@ static const jinjafix_row hidden_names_rows[] = {
 
 static void test_jinja_scope_hidden_names(void **unused)
 {
-    (void)unused;
     jinjafix_check(hidden_names_rows, TK_ARRAY_LEN(hidden_names_rows));
 }
 
@@ -118,7 +117,6 @@ static const jinjafix_row leaks_rows[] = {
 
 static void test_jinja_scope_leaks(void **unused)
 {
-    (void)unused;
     jinjafix_check(leaks_rows, TK_ARRAY_LEN(leaks_rows));
 }
 
@@ -156,7 +154,6 @@ static const jinjafix_row known_filters_and_tests_rows[] = {
 
 static void test_jinja_scope_known_filters_and_tests(void **unused)
 {
-    (void)unused;
     jinjafix_check(known_filters_and_tests_rows,
                    TK_ARRAY_LEN(known_filters_and_tests_rows));
 }

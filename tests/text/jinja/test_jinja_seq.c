@@ -31,7 +31,6 @@ static const jinjafix_row ends_rows[] = {
 
 static void test_jinja_seq_ends(void **unused)
 {
-    (void)unused;
     jinjafix_check(ends_rows, TK_ARRAY_LEN(ends_rows));
 }
 
@@ -60,7 +59,6 @@ static const jinjafix_row list_reverse_items_rows[] = {
 
 static void test_jinja_seq_list_reverse_items(void **unused)
 {
-    (void)unused;
     jinjafix_check(list_reverse_items_rows, TK_ARRAY_LEN(list_reverse_items_rows));
 }
 
@@ -103,7 +101,6 @@ static const jinjafix_row join_and_sum_rows[] = {
 
 static void test_jinja_seq_join_and_sum(void **unused)
 {
-    (void)unused;
     jinjafix_check(join_and_sum_rows, TK_ARRAY_LEN(join_and_sum_rows));
 }
 
@@ -136,7 +133,6 @@ static const jinjafix_row map_rows[] = {
 
 static void test_jinja_seq_map(void **unused)
 {
-    (void)unused;
     jinjafix_check(map_rows, TK_ARRAY_LEN(map_rows));
 }
 
@@ -181,7 +177,6 @@ static const jinjafix_row select_and_reject_rows[] = {
 
 static void test_jinja_seq_select_and_reject(void **unused)
 {
-    (void)unused;
     jinjafix_check(select_and_reject_rows, TK_ARRAY_LEN(select_and_reject_rows));
 }
 
@@ -202,7 +197,6 @@ static const jinjafix_row batch_rows[] = {
 
 static void test_jinja_seq_batch(void **unused)
 {
-    (void)unused;
     jinjafix_check(batch_rows, TK_ARRAY_LEN(batch_rows));
 }
 

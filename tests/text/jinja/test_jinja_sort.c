@@ -59,7 +59,6 @@ static const jinjafix_row sort_rows[] = {
 
 static void test_jinja_sort_sort(void **unused)
 {
-    (void)unused;
     jinjafix_check(sort_rows, TK_ARRAY_LEN(sort_rows));
 }
 
@@ -96,7 +95,6 @@ static const jinjafix_row dictsort_rows[] = {
 
 static void test_jinja_sort_dictsort(void **unused)
 {
-    (void)unused;
     jinjafix_check(dictsort_rows, TK_ARRAY_LEN(dictsort_rows));
 }
 
@@ -122,7 +120,6 @@ static const jinjafix_row unique_rows[] = {
 
 static void test_jinja_sort_unique(void **unused)
 {
-    (void)unused;
     jinjafix_check(unique_rows, TK_ARRAY_LEN(unique_rows));
 }
 
@@ -157,7 +154,6 @@ static const jinjafix_row min_and_max_rows[] = {
 
 static void test_jinja_sort_min_and_max(void **unused)
 {
-    (void)unused;
     jinjafix_check(min_and_max_rows, TK_ARRAY_LEN(min_and_max_rows));
 }
 
@@ -186,7 +182,6 @@ static const jinjafix_row groupby_rows[] = {
 
 static void test_jinja_sort_groupby(void **unused)
 {
-    (void)unused;
     jinjafix_check(groupby_rows, TK_ARRAY_LEN(groupby_rows));
 }
 

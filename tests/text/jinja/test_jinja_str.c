@@ -18,7 +18,6 @@ static size_t slow_rfind(tk_str s, tk_str needle)
 /* The first five of nine letters, for every such text, and every part of it. */
 static void test_jinja_str_rfind(void **unused)
 {
-    (void)unused;
     enum { LENGTH = 9, TEXTS = 512 };
     for (unsigned k = 0; k < TEXTS; k++) {
         char text[LENGTH];
@@ -38,7 +37,6 @@ static void test_jinja_str_rfind(void **unused)
 /* A search that reads the needle at every place of the text would not end. */
 static void test_jinja_str_rfind_long(void **unused)
 {
-    (void)unused;
     enum { N = 8 << 20 };
     char *text = tk_malloc(N);
     assert_non_null(text);
@@ -110,7 +108,6 @@ static const struct {
 /* str.isalpha() and the others of a text of one character, unicodedata.decimal(). */
 static void test_jinja_str_characters(void **unused)
 {
-    (void)unused;
     for (size_t i = 0; i < TK_ARRAY_LEN(facts); i++) {
         uint32_t c = facts[i].code;
         char utf8[4];
@@ -134,7 +131,6 @@ static void test_jinja_str_characters(void **unused)
 
 static void test_jinja_str_places(void **unused)
 {
-    (void)unused;
     tk_str s = TK_STR("a\xC3\xA9\xF0\x9F\x98\x80z"); /* a, e acute, a face, z */
     static const size_t offsets[] = {0, 1, 3, 7, 8, 8, 8};
     assert_int_equal(tk_jstr_count(s), 4);
@@ -158,7 +154,6 @@ static void test_jinja_str_places(void **unused)
 
 static void test_jinja_str_strips(void **unused)
 {
-    (void)unused;
     tk_str s = TK_STR("\xC2\xA0\t a \xE3\x80\x80");
     assert_true(tk_str_is(tk_jstr_lstrip(s), "a \xE3\x80\x80"));
     assert_true(tk_str_is(tk_jstr_rstrip(s), "\xC2\xA0\t a"));
@@ -294,7 +289,6 @@ static const case_row cases[] = {
 /* str.lower() and the others. */
 static void test_jinja_str_case(void **unused)
 {
-    (void)unused;
     for (size_t i = 0; i < TK_ARRAY_LEN(cases); i++) {
         tk_buf out;
         tk_buf_init(&out, TK_KIB);
@@ -314,7 +308,6 @@ static void test_jinja_str_case(void **unused)
 
 static void test_jinja_str_output(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *from, *repr, *escaped;
     } rows[] = {
@@ -350,7 +343,6 @@ static void test_jinja_str_output(void **unused)
 
 static void test_jinja_str_identifiers(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *name;
         bool is;

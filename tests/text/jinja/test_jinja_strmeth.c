@@ -22,7 +22,6 @@ static const jinjafix_row strip_rows[] = {
 
 static void test_jinja_strmeth_strip(void **unused)
 {
-    (void)unused;
     jinjafix_check(strip_rows, TK_ARRAY_LEN(strip_rows));
 }
 
@@ -77,7 +76,6 @@ static const jinjafix_row split_rows[] = {
 
 static void test_jinja_strmeth_split(void **unused)
 {
-    (void)unused;
     jinjafix_check(split_rows, TK_ARRAY_LEN(split_rows));
 }
 
@@ -141,7 +139,6 @@ static const jinjafix_row search_rows[] = {
 
 static void test_jinja_strmeth_search(void **unused)
 {
-    (void)unused;
     jinjafix_check(search_rows, TK_ARRAY_LEN(search_rows));
 }
 
@@ -200,7 +197,6 @@ static const jinjafix_row making_rows[] = {
 
 static void test_jinja_strmeth_making(void **unused)
 {
-    (void)unused;
     jinjafix_check(making_rows, TK_ARRAY_LEN(making_rows));
 }
 
@@ -245,7 +241,6 @@ static const jinjafix_row case_rows[] = {
 
 static void test_jinja_strmeth_case(void **unused)
 {
-    (void)unused;
     jinjafix_check(case_rows, TK_ARRAY_LEN(case_rows));
 }
 
@@ -289,7 +284,6 @@ static const jinjafix_row asking_rows[] = {
 
 static void test_jinja_strmeth_asking(void **unused)
 {
-    (void)unused;
     jinjafix_check(asking_rows, TK_ARRAY_LEN(asking_rows));
 }
 

@@ -70,7 +70,6 @@ static const jinjafix_row kinds_rows[] = {
 
 static void test_jinja_test_kinds(void **unused)
 {
-    (void)unused;
     jinjafix_check(kinds_rows, TK_ARRAY_LEN(kinds_rows));
 }
 
@@ -111,7 +110,6 @@ static const jinjafix_row relations_rows[] = {
 
 static void test_jinja_test_relations(void **unused)
 {
-    (void)unused;
     jinjafix_check(relations_rows, TK_ARRAY_LEN(relations_rows));
 }
 
@@ -140,7 +138,6 @@ static const jinjafix_row numbers_rows[] = {
 
 static void test_jinja_test_numbers(void **unused)
 {
-    (void)unused;
     jinjafix_check(numbers_rows, TK_ARRAY_LEN(numbers_rows));
 }
 
@@ -180,7 +177,6 @@ static const jinjafix_row identity_and_text_rows[] = {
 
 static void test_jinja_test_identity_and_text(void **unused)
 {
-    (void)unused;
     jinjafix_check(identity_and_text_rows, TK_ARRAY_LEN(identity_and_text_rows));
 }
 

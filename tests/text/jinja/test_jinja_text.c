@@ -39,7 +39,6 @@ static const jinjafix_row numbers_rows[] = {
 
 static void test_jinja_text_numbers(void **unused)
 {
-    (void)unused;
     jinjafix_check(numbers_rows, TK_ARRAY_LEN(numbers_rows));
 }
 
@@ -69,7 +68,6 @@ static const jinjafix_row repr_of_text_rows[] = {
 
 static void test_jinja_text_repr_of_text(void **unused)
 {
-    (void)unused;
     jinjafix_check(repr_of_text_rows, TK_ARRAY_LEN(repr_of_text_rows));
 }
 
@@ -107,7 +105,6 @@ static const jinjafix_row collections_rows[] = {
 
 static void test_jinja_text_collections(void **unused)
 {
-    (void)unused;
     jinjafix_check(collections_rows, TK_ARRAY_LEN(collections_rows));
 }
 
@@ -156,7 +153,6 @@ static const jinjafix_row tojson_rows[] = {
 
 static void test_jinja_text_tojson(void **unused)
 {
-    (void)unused;
     jinjafix_check(tojson_rows, TK_ARRAY_LEN(tojson_rows));
 }
 
@@ -201,7 +197,6 @@ static const jinjafix_row tojson_arguments_rows[] = {
 
 static void test_jinja_text_tojson_arguments(void **unused)
 {
-    (void)unused;
     jinjafix_check(tojson_arguments_rows, TK_ARRAY_LEN(tojson_arguments_rows));
 }
 

@@ -37,7 +37,6 @@ static const jinjafix_row truth_rows[] = {
 
 static void test_jinja_value_truth(void **unused)
 {
-    (void)unused;
     jinjafix_check(truth_rows, TK_ARRAY_LEN(truth_rows));
 }
 
@@ -67,7 +66,6 @@ static const jinjafix_row length_rows[] = {
 
 static void test_jinja_value_length(void **unused)
 {
-    (void)unused;
     jinjafix_check(length_rows, TK_ARRAY_LEN(length_rows));
 }
 
@@ -109,7 +107,6 @@ static const jinjafix_row iteration_rows[] = {
 
 static void test_jinja_value_iteration(void **unused)
 {
-    (void)unused;
     jinjafix_check(iteration_rows, TK_ARRAY_LEN(iteration_rows));
 }
 
@@ -141,7 +138,6 @@ static const jinjafix_row growing_strings_rows[] = {
 
 static void test_jinja_value_growing_strings(void **unused)
 {
-    (void)unused;
     jinjafix_check(growing_strings_rows, TK_ARRAY_LEN(growing_strings_rows));
 }
 

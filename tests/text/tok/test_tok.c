@@ -37,7 +37,6 @@ static void check_ids(const tk_tok *tok, const tk_json *row)
 /* M-133: the embedded model's ids are those of the reference. */
 static void test_tok_ids_equal_reference(void **unused)
 {
-    (void)unused;
     tk_tok *tok = open_pebble();
     tk_err err = TK_ERR_INIT;
     char *text = NULL;
@@ -90,7 +89,6 @@ static void check_round_trip(const tk_tok *tok, tk_str text)
 
 static void test_tok_round_trip(void **unused)
 {
-    (void)unused;
     tk_tok *tok = open_pebble();
     uint64_t state = 1;
     char text[300];
@@ -108,7 +106,6 @@ static void test_tok_round_trip(void **unused)
 
 static void test_tok_lookup(void **unused)
 {
-    (void)unused;
     tk_tok *tok = open_pebble();
     assert_int_equal(tk_tok_size(tok), 2048);
     assert_int_equal(tk_tok_id(tok, TK_STR("<|endoftext|>")), 0);
@@ -125,7 +122,6 @@ static void test_tok_lookup(void **unused)
 /* M-135: special tokens can be left out. */
 static void test_tok_decode_skips(void **unused)
 {
-    (void)unused;
     tk_tok *tok = open_pebble();
     tk_err err = TK_ERR_INIT;
     tk_tok_ids ids = {NULL, 0, 0, NULL};
@@ -170,7 +166,6 @@ static void check_refused(const char *from, const char *to, tinkc_code wanted)
 
 static void test_tok_refuses(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *from, *to;
         tinkc_code code;
@@ -216,7 +211,6 @@ static void test_tok_refuses(void **unused)
  * leftmost of equal pairs is merged first. */
 static void test_tok_merge_order(void **unused)
 {
-    (void)unused;
     tk_tok *tok = NULL;
     tk_err err = TK_ERR_INIT;
     char *text = NULL;
@@ -285,7 +279,6 @@ static bool load_and_encode(void *user)
 
 static void test_tok_out_of_memory(void **unused)
 {
-    (void)unused;
     void (*const fixtures[])(tk_buf *) = {tokfix_bytes, tokfix_chars};
     for (size_t i = 0; i < TK_ARRAY_LEN(fixtures); i++) {
         tk_buf file;
@@ -303,7 +296,6 @@ static bool load_pattern(void *user)
     tk_tok_matcher matcher = {NULL};
     tk_err err = TK_ERR_INIT;
     size_t range[2];
-    (void)user;
     tinkc_code code = tk_tok_regex_new(&regex, TK_STR("[a-z&&[^aeiou]]+|\\p{L}"), &err);
     if (code == TINKC_OK) {
         code = tk_tok_regex_find(regex, &matcher, TK_STR("abcd"), 1, range);
@@ -318,7 +310,6 @@ static bool load_pattern(void *user)
 
 static void test_tok_pattern_out_of_memory(void **unused)
 {
-    (void)unused;
     assert_true(failmem_sweep(load_pattern, NULL, 1) > 5);
 }
 
@@ -350,7 +341,6 @@ static uint64_t turns_of(tk_tok *tok, const char *cycle, size_t n, size_t *ids_n
  * of real vocabularies). */
 static void test_tok_long_pieces(void **unused)
 {
-    (void)unused;
     void (*const fixtures[])(tk_buf *) = {tokfix_bytes, tokfix_chars};
     static const struct {
         const char *cycle;
@@ -382,7 +372,6 @@ static void test_tok_long_pieces(void **unused)
  * UTF-8 or was normalised. */
 static void test_tok_offsets(void **unused)
 {
-    (void)unused;
     tk_buf file;
     tk_buf_init(&file, TK_MIB);
     tokfix_bytes(&file);

@@ -49,7 +49,6 @@ static void check_match(const fixture *f, tk_str text, const tk_tok_match *m,
 /* Every text of up to seven characters, with every choice of flags. */
 static void test_tok_added_takes_spaces(void **unused)
 {
-    (void)unused;
     enum { LENGTH = 7, TEXTS = 2187 };
     for (unsigned flags = 0; flags < 16; flags++) {
         fixture f;
@@ -78,7 +77,6 @@ static void test_tok_added_takes_spaces(void **unused)
  * not end. */
 static void test_tok_added_long_run(void **unused)
 {
-    (void)unused;
     enum { N = 1 << 20 };
     char *blanks = tk_malloc(N);
     assert_non_null(blanks);
@@ -104,7 +102,6 @@ static void test_tok_added_long_run(void **unused)
  * second kind ends before what the first has taken. */
 static void test_tok_added_mixed_run(void **unused)
 {
-    (void)unused;
     enum { N = 1 << 20 };
     char *blanks = tk_malloc(N);
     assert_non_null(blanks);
@@ -156,7 +153,6 @@ static void check_ids(const tk_tok *tok, const char *text, bool plain_text,
  * unless the model has it too. */
 static void test_tok_added_is_no_character(void **unused)
 {
-    (void)unused;
     tk_tok *tok =
         load("{\"version\":\"1.0\",\"added_tokens\":["
              "{\"id\":3,\"content\":\"\xF0\x9F\x98\x80\",\"special\":true},"
@@ -174,7 +170,6 @@ static void test_tok_added_is_no_character(void **unused)
  * with other characters is none of them. */
 static void test_tok_added_is_no_piece(void **unused)
 {
-    (void)unused;
     tk_tok *tok = load("{\"version\":\"1.0\",\"added_tokens\":[],\"pre_tokenizer\":"
                        "{\"type\":\"ByteLevel\",\"add_prefix_space\":false},"
                        "\"model\":{\"type\":\"BPE\",\"ignore_merges\":true,"

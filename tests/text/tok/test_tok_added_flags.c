@@ -36,7 +36,6 @@ static const toktest_row strips_rows[] = {
 
 static void test_tok_added_flags_strips(void **unused)
 {
-    (void)unused;
     toktest_check(strips_json, strips_rows, TK_ARRAY_LEN(strips_rows));
 }
 
@@ -74,7 +73,6 @@ static const toktest_row single_word_rows[] = {
 
 static void test_tok_added_flags_single_word(void **unused)
 {
-    (void)unused;
     toktest_check(single_word_json, single_word_rows, TK_ARRAY_LEN(single_word_rows));
 }
 
@@ -100,7 +98,6 @@ static const toktest_row longest_rows[] = {
 
 static void test_tok_added_flags_longest(void **unused)
 {
-    (void)unused;
     toktest_check(longest_json, longest_rows, TK_ARRAY_LEN(longest_rows));
 }
 
@@ -120,7 +117,6 @@ static const toktest_row special_rows[] = {
 
 static void test_tok_added_flags_special(void **unused)
 {
-    (void)unused;
     toktest_check(special_json, special_rows, TK_ARRAY_LEN(special_rows));
 }
 
@@ -142,7 +138,6 @@ static const toktest_row normalized_rows[] = {
 
 static void test_tok_added_flags_normalized(void **unused)
 {
-    (void)unused;
     toktest_check(normalized_json, normalized_rows, TK_ARRAY_LEN(normalized_rows));
 }
 
@@ -163,7 +158,6 @@ static const toktest_row replaced_rows[] = {
 
 static void test_tok_added_flags_replaced(void **unused)
 {
-    (void)unused;
     toktest_check(replaced_json, replaced_rows, TK_ARRAY_LEN(replaced_rows));
 }
 
@@ -185,7 +179,6 @@ static const toktest_row both_rows[] = {
 
 static void test_tok_added_flags_both(void **unused)
 {
-    (void)unused;
     toktest_check(both_json, both_rows, TK_ARRAY_LEN(both_rows));
 }
 
@@ -206,7 +199,6 @@ static const toktest_row known_rows[] = {
 
 static void test_tok_added_flags_known(void **unused)
 {
-    (void)unused;
     toktest_check(known_json, known_rows, TK_ARRAY_LEN(known_rows));
 }
 

@@ -38,7 +38,6 @@ static const toktest_row order_rows[] = {
 
 static void test_tok_bpe_order(void **unused)
 {
-    (void)unused;
     toktest_check(order_json, order_rows, TK_ARRAY_LEN(order_rows));
 }
 
@@ -78,7 +77,6 @@ static const toktest_row other_ranks_rows[] = {
 
 static void test_tok_bpe_other_ranks(void **unused)
 {
-    (void)unused;
     toktest_check(other_ranks_json, other_ranks_rows, TK_ARRAY_LEN(other_ranks_rows));
 }
 
@@ -94,7 +92,6 @@ static const toktest_row last_rank_rows[] = {
 
 static void test_tok_bpe_last_rank(void **unused)
 {
-    (void)unused;
     toktest_check(last_rank_json, last_rank_rows, TK_ARRAY_LEN(last_rank_rows));
 }
 
@@ -111,7 +108,6 @@ static const toktest_row overlap_rows[] = {
 
 static void test_tok_bpe_overlap(void **unused)
 {
-    (void)unused;
     toktest_check(overlap_json, overlap_rows, TK_ARRAY_LEN(overlap_rows));
 }
 
@@ -127,7 +123,6 @@ static const toktest_row two_rows[] = {
 
 static void test_tok_bpe_two(void **unused)
 {
-    (void)unused;
     toktest_check(two_json, two_rows, TK_ARRAY_LEN(two_rows));
 }
 
@@ -167,7 +162,6 @@ static const toktest_row long_rows[] = {
 
 static void test_tok_bpe_long(void **unused)
 {
-    (void)unused;
     toktest_check(long_json, long_rows, TK_ARRAY_LEN(long_rows));
 }
 
@@ -185,7 +179,6 @@ static const toktest_row pair_form_rows[] = {
 
 static void test_tok_bpe_pair_form(void **unused)
 {
-    (void)unused;
     toktest_check(pair_form_json, pair_form_rows, TK_ARRAY_LEN(pair_form_rows));
 }
 
@@ -193,7 +186,6 @@ static void test_tok_bpe_pair_form(void **unused)
  * n letters between two parts that merge with nothing. */
 static void test_tok_bpe_heap_equals_loop(void **unused)
 {
-    (void)unused;
     enum { LENGTH = 6, TEXTS = 4096, FILLER = 120 };
     tk_tok *tok = toktest_open(order_json);
     tk_tok_work *work = tk_tok_work_take(tok->pool);

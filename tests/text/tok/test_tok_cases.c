@@ -125,7 +125,6 @@ static void check_text(const char *name, const tk_tok *tok, const tk_json *row, 
 /* A-130, M-133: every component that is implemented, with the ids of the reference. */
 static void test_tok_cases(void **unused)
 {
-    (void)unused;
     tk_arena arena;
     tk_arena_init(&arena, 0);
     const tk_json *pebble = read_json(&arena, PEBBLE);

@@ -27,7 +27,6 @@ static tk_tok_config open_config(const char *quoted, const char *jinja)
  * _token. */
 static void test_tok_config_specials(void **unused)
 {
-    (void)unused;
     tk_tok_config c = open_config(
         "{'bos_token':'<s>','eos_token':{'content':'</s>','lstrip':false},'pad_token':null,"
         "'unk_token':5,'image_token':'<i>','_token':'x','token':'y','sep':'z',"
@@ -48,7 +47,6 @@ static void test_tok_config_specials(void **unused)
 
 static void test_tok_config_flags(void **unused)
 {
-    (void)unused;
     tk_tok_config c = open_config("{'add_bos_token':true,'add_eos_token':false,"
                                   "'tokenizer_class':'LlamaTokenizer'}",
                                   NULL);
@@ -66,7 +64,6 @@ static void test_tok_config_flags(void **unused)
 /* One text, a list of named ones, a file that replaces the default. */
 static void test_tok_config_templates(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *json, *jinja, *by_default, *tool_use;
     } rows[] = {
@@ -102,7 +99,6 @@ static void test_tok_config_templates(void **unused)
 
 static void test_tok_config_without_file(void **unused)
 {
-    (void)unused;
     tk_tok_config c;
     tk_err err = TK_ERR_INIT;
     tk_str none = {NULL, 0};
@@ -117,7 +113,6 @@ static void test_tok_config_without_file(void **unused)
 
 static void test_tok_config_refuses(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *json;
         tinkc_code code;
@@ -171,7 +166,6 @@ static bool parse_once(void *user)
 
 static void test_tok_config_out_of_memory(void **unused)
 {
-    (void)unused;
     tk_buf json;
     toktest_json(&json,
                  "{'bos_token':'<s>','chat_template':[{'name':'a','template':'b'}]}");

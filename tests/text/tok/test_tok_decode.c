@@ -42,7 +42,6 @@ static const toktest_row none_rows[] = {
 
 static void test_tok_decode_none(void **unused)
 {
-    (void)unused;
     toktest_check_decode(none_json, false, none_rows, TK_ARRAY_LEN(none_rows));
 }
 
@@ -86,7 +85,6 @@ static const toktest_row none_skip_rows[] = {
 
 static void test_tok_decode_none_skip(void **unused)
 {
-    (void)unused;
     toktest_check_decode(none_skip_json, true, none_skip_rows,
                          TK_ARRAY_LEN(none_skip_rows));
 }
@@ -134,7 +132,6 @@ static const toktest_row fallback_rows[] = {
 
 static void test_tok_decode_fallback(void **unused)
 {
-    (void)unused;
     toktest_check_decode(fallback_json, false, fallback_rows,
                          TK_ARRAY_LEN(fallback_rows));
 }
@@ -183,7 +180,6 @@ static const toktest_row strip_rows[] = {
 
 static void test_tok_decode_strip(void **unused)
 {
-    (void)unused;
     toktest_check_decode(strip_json, false, strip_rows, TK_ARRAY_LEN(strip_rows));
 }
 
@@ -210,7 +206,6 @@ static const toktest_row strip_skip_rows[] = {
 
 static void test_tok_decode_strip_skip(void **unused)
 {
-    (void)unused;
     toktest_check_decode(strip_skip_json, true, strip_skip_rows,
                          TK_ARRAY_LEN(strip_skip_rows));
 }
@@ -259,7 +254,6 @@ static const toktest_row strip_two_rows[] = {
 
 static void test_tok_decode_strip_two(void **unused)
 {
-    (void)unused;
     toktest_check_decode(strip_two_json, false, strip_two_rows,
                          TK_ARRAY_LEN(strip_two_rows));
 }
@@ -307,7 +301,6 @@ static const toktest_row replace_rows[] = {
 
 static void test_tok_decode_replace(void **unused)
 {
-    (void)unused;
     toktest_check_decode(replace_json, false, replace_rows, TK_ARRAY_LEN(replace_rows));
 }
 
@@ -351,7 +344,6 @@ static const toktest_row fuse_rows[] = {
 
 static void test_tok_decode_fuse(void **unused)
 {
-    (void)unused;
     toktest_check_decode(fuse_json, false, fuse_rows, TK_ARRAY_LEN(fuse_rows));
 }
 
@@ -398,7 +390,6 @@ static const toktest_row bytes_rows[] = {
 
 static void test_tok_decode_bytes(void **unused)
 {
-    (void)unused;
     toktest_check_decode(bytes_json, false, bytes_rows, TK_ARRAY_LEN(bytes_rows));
 }
 
@@ -422,7 +413,6 @@ static const toktest_row bytes_skip_rows[] = {
 
 static void test_tok_decode_bytes_skip(void **unused)
 {
-    (void)unused;
     toktest_check_decode(bytes_skip_json, true, bytes_skip_rows,
                          TK_ARRAY_LEN(bytes_skip_rows));
 }
@@ -430,7 +420,6 @@ static void test_tok_decode_bytes_skip(void **unused)
 /* Ids that are not used give nothing; a finished stream is as new. */
 static void test_tok_decode_unused(void **unused)
 {
-    (void)unused;
     tk_tok *tok = toktest_open(strip_json);
     const int32_t ids[] = {-1, 99, INT32_MAX, INT32_MIN};
     tk_buf out;
@@ -454,7 +443,6 @@ static void test_tok_decode_unused(void **unused)
 /* A buffer that is full keeps its failure. */
 static void test_tok_decode_limit(void **unused)
 {
-    (void)unused;
     tk_tok *tok = toktest_open(fuse_json);
     tk_buf out;
     tk_buf_init(&out, 3);

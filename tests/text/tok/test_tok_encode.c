@@ -65,7 +65,6 @@ static const toktest_row split_isolated_rows[] = {
 
 static void test_tok_encode_split_isolated(void **unused)
 {
-    (void)unused;
     toktest_check(split_isolated_json, split_isolated_rows,
                   TK_ARRAY_LEN(split_isolated_rows));
 }
@@ -99,7 +98,6 @@ static const toktest_row split_isolated_inverted_rows[] = {
 
 static void test_tok_encode_split_isolated_inverted(void **unused)
 {
-    (void)unused;
     toktest_check(split_isolated_inverted_json, split_isolated_inverted_rows,
                   TK_ARRAY_LEN(split_isolated_inverted_rows));
 }
@@ -121,7 +119,6 @@ static const toktest_row split_removed_rows[] = {
 
 static void test_tok_encode_split_removed(void **unused)
 {
-    (void)unused;
     toktest_check(split_removed_json, split_removed_rows,
                   TK_ARRAY_LEN(split_removed_rows));
 }
@@ -143,7 +140,6 @@ static const toktest_row split_removed_inverted_rows[] = {
 
 static void test_tok_encode_split_removed_inverted(void **unused)
 {
-    (void)unused;
     toktest_check(split_removed_inverted_json, split_removed_inverted_rows,
                   TK_ARRAY_LEN(split_removed_inverted_rows));
 }
@@ -178,7 +174,6 @@ static const toktest_row split_merged_with_previous_rows[] = {
 
 static void test_tok_encode_split_merged_with_previous(void **unused)
 {
-    (void)unused;
     toktest_check(split_merged_with_previous_json, split_merged_with_previous_rows,
                   TK_ARRAY_LEN(split_merged_with_previous_rows));
 }
@@ -213,7 +208,6 @@ static const toktest_row split_merged_with_previous_inverted_rows[] = {
 
 static void test_tok_encode_split_merged_with_previous_inverted(void **unused)
 {
-    (void)unused;
     toktest_check(split_merged_with_previous_inverted_json,
                   split_merged_with_previous_inverted_rows,
                   TK_ARRAY_LEN(split_merged_with_previous_inverted_rows));
@@ -249,7 +243,6 @@ static const toktest_row split_merged_with_next_rows[] = {
 
 static void test_tok_encode_split_merged_with_next(void **unused)
 {
-    (void)unused;
     toktest_check(split_merged_with_next_json, split_merged_with_next_rows,
                   TK_ARRAY_LEN(split_merged_with_next_rows));
 }
@@ -284,7 +277,6 @@ static const toktest_row split_merged_with_next_inverted_rows[] = {
 
 static void test_tok_encode_split_merged_with_next_inverted(void **unused)
 {
-    (void)unused;
     toktest_check(split_merged_with_next_inverted_json,
                   split_merged_with_next_inverted_rows,
                   TK_ARRAY_LEN(split_merged_with_next_inverted_rows));
@@ -319,7 +311,6 @@ static const toktest_row split_contiguous_rows[] = {
 
 static void test_tok_encode_split_contiguous(void **unused)
 {
-    (void)unused;
     toktest_check(split_contiguous_json, split_contiguous_rows,
                   TK_ARRAY_LEN(split_contiguous_rows));
 }
@@ -353,7 +344,6 @@ static const toktest_row split_contiguous_inverted_rows[] = {
 
 static void test_tok_encode_split_contiguous_inverted(void **unused)
 {
-    (void)unused;
     toktest_check(split_contiguous_inverted_json, split_contiguous_inverted_rows,
                   TK_ARRAY_LEN(split_contiguous_inverted_rows));
 }
@@ -388,7 +378,6 @@ static const toktest_row pattern_rows[] = {
 
 static void test_tok_encode_pattern(void **unused)
 {
-    (void)unused;
     toktest_check(pattern_json, pattern_rows, TK_ARRAY_LEN(pattern_rows));
 }
 
@@ -409,7 +398,6 @@ static const toktest_row pattern_removed_rows[] = {
 
 static void test_tok_encode_pattern_removed(void **unused)
 {
-    (void)unused;
     toktest_check(pattern_removed_json, pattern_removed_rows,
                   TK_ARRAY_LEN(pattern_removed_rows));
 }
@@ -444,7 +432,6 @@ static const toktest_row pattern_previous_rows[] = {
 
 static void test_tok_encode_pattern_previous(void **unused)
 {
-    (void)unused;
     toktest_check(pattern_previous_json, pattern_previous_rows,
                   TK_ARRAY_LEN(pattern_previous_rows));
 }
@@ -481,7 +468,6 @@ static const toktest_row digits_rows[] = {
 
 static void test_tok_encode_digits(void **unused)
 {
-    (void)unused;
     toktest_check(digits_json, digits_rows, TK_ARRAY_LEN(digits_rows));
 }
 
@@ -517,7 +503,6 @@ static const toktest_row digits_alone_rows[] = {
 
 static void test_tok_encode_digits_alone(void **unused)
 {
-    (void)unused;
     toktest_check(digits_alone_json, digits_alone_rows, TK_ARRAY_LEN(digits_alone_rows));
 }
 
@@ -554,7 +539,6 @@ static const toktest_row sequence_rows[] = {
 
 static void test_tok_encode_sequence(void **unused)
 {
-    (void)unused;
     toktest_check(sequence_json, sequence_rows, TK_ARRAY_LEN(sequence_rows));
 }
 
@@ -580,7 +564,6 @@ static const toktest_row prefix_space_rows[] = {
 
 static void test_tok_encode_prefix_space(void **unused)
 {
-    (void)unused;
     toktest_check(prefix_space_json, prefix_space_rows, TK_ARRAY_LEN(prefix_space_rows));
 }
 
@@ -605,7 +588,6 @@ static const toktest_row prefix_segments_rows[] = {
 
 static void test_tok_encode_prefix_segments(void **unused)
 {
-    (void)unused;
     toktest_check(prefix_segments_json, prefix_segments_rows,
                   TK_ARRAY_LEN(prefix_segments_rows));
 }
@@ -629,7 +611,6 @@ static const toktest_row post_rows[] = {
 
 static void test_tok_encode_post(void **unused)
 {
-    (void)unused;
     toktest_check_special(post_json, post_rows, TK_ARRAY_LEN(post_rows));
 }
 
@@ -650,7 +631,6 @@ static const toktest_row post_off_rows[] = {
 
 static void test_tok_encode_post_off(void **unused)
 {
-    (void)unused;
     toktest_check(post_off_json, post_off_rows, TK_ARRAY_LEN(post_off_rows));
 }
 
@@ -668,7 +648,6 @@ static const toktest_row post_roberta_rows[] = {
 
 static void test_tok_encode_post_roberta(void **unused)
 {
-    (void)unused;
     toktest_check_special(post_roberta_json, post_roberta_rows,
                           TK_ARRAY_LEN(post_roberta_rows));
 }
@@ -687,7 +666,6 @@ static const toktest_row post_sequence_rows[] = {
 
 static void test_tok_encode_post_sequence(void **unused)
 {
-    (void)unused;
     toktest_check_special(post_sequence_json, post_sequence_rows,
                           TK_ARRAY_LEN(post_sequence_rows));
 }
@@ -764,7 +742,6 @@ static void check_offsets(const char *json, const toktest_row *rows, size_t n)
 
 static void test_tok_encode_offsets(void **unused)
 {
-    (void)unused;
     check_offsets(prepended_json, prepended_rows, TK_ARRAY_LEN(prepended_rows));
     check_offsets(composed_json, composed_rows, TK_ARRAY_LEN(composed_rows));
     check_offsets(split_bytes_json, split_bytes_rows, TK_ARRAY_LEN(split_bytes_rows));
@@ -773,7 +750,6 @@ static void test_tok_encode_offsets(void **unused)
 /* Refusals leave the result as it was. */
 static void test_tok_encode_refuses(void **unused)
 {
-    (void)unused;
     tk_tok *tok = toktest_open(post_json);
     tk_tok_ids ids = {NULL, 0, 0, NULL};
     tk_err err = TK_ERR_INIT;
@@ -795,7 +771,6 @@ static void test_tok_encode_refuses(void **unused)
 /* In plain text special tokens are text: no added token is looked for. */
 static void test_tok_encode_plain(void **unused)
 {
-    (void)unused;
     tk_tok *tok = toktest_open(composed_json);
     toktest_encode(tok, (tk_tok_how){.plain_text = true}, (toktest_row){"ab<x>b", "5 1"});
     toktest_encode(tok, (tk_tok_how){.plain_text = false},

@@ -24,7 +24,6 @@ static tk_tok *make(size_t n)
 /* Every token is found, by one look-up and by the steps of many; nothing else is. */
 static void test_tok_index_finds(void **unused)
 {
-    (void)unused;
     static const size_t sizes[] = {1, 7, 8, 9, 100, 5000};
     for (size_t k = 0; k < TK_ARRAY_LEN(sizes); k++) {
         tk_tok *tok = make(sizes[k]);
@@ -50,7 +49,6 @@ static void test_tok_index_finds(void **unused)
 
 static void test_tok_index_put_refuses(void **unused)
 {
-    (void)unused;
     tk_tok *tok = make(3);
     tk_err err = TK_ERR_INIT;
     tk_tok_loader l = {tok, NULL, &err};
@@ -66,7 +64,6 @@ static void test_tok_index_put_refuses(void **unused)
 /* A key holds the bytes and the length: no two pieces of up to 15 bytes share one. */
 static void test_tok_index_keys(void **unused)
 {
-    (void)unused;
     static const char text[] = "abcdefghijklmnopqrstuvwxyz";
     for (size_t n = 1; n <= TK_TOK_WORD_BYTES; n++) {
         tk_tok_word far, near, other;
@@ -92,7 +89,6 @@ static void test_tok_index_keys(void **unused)
 /* Whole pieces of 1 to 40 bytes, on both sides of the limit of a key. */
 static void test_tok_index_pieces(void **unused)
 {
-    (void)unused;
     enum { LONGEST = 40 };
     tk_buf quoted;
     tk_buf_init(&quoted, TK_MIB);

@@ -72,7 +72,6 @@ static tinkc_code open_path(tk_tok **out, const dir *d, const char *name, tk_err
 /* A directory, a file in it, a file of another name: what lies next to it counts. */
 static void test_tok_load_paths(void **unused)
 {
-    (void)unused;
     static const char *const names[] = {NULL, "tokenizer.json", "other.json"};
     dir d;
     open_dir(&d);
@@ -102,7 +101,6 @@ static void test_tok_load_paths(void **unused)
 
 static void test_tok_load_missing(void **unused)
 {
-    (void)unused;
     dir d;
     tk_tok *tok = NULL;
     tk_err err = TK_ERR_INIT;
@@ -143,7 +141,6 @@ static void test_tok_load_directories(void **unused)
 /* tiktoken.model is read when there is no tokenizer.json. */
 static void test_tok_load_tiktoken(void **unused)
 {
-    (void)unused;
     dir d;
     tk_tok *tok = NULL;
     tk_err err = TK_ERR_INIT;
@@ -161,7 +158,6 @@ static void test_tok_load_tiktoken(void **unused)
 /* Some Python classes rebuild the post-processor from two flags of the config. */
 static void test_tok_load_rebuilds(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *config, *ids;
     } rows[] = {
@@ -200,7 +196,6 @@ static void test_tok_load_rebuilds(void **unused)
 /* The last owner frees it. */
 static void test_tok_load_owners(void **unused)
 {
-    (void)unused;
     failmem_start();
     tk_tok *tok = toktest_open(vocabulary);
     assert_ptr_equal(tk_tok_ref(tok), tok);
@@ -226,7 +221,6 @@ static bool open_once(void *user)
 
 static void test_tok_load_out_of_memory(void **unused)
 {
-    (void)unused;
     dir d;
     open_dir(&d);
     put_file(

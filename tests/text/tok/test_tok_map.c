@@ -28,7 +28,6 @@ static void make_grown(tk_tok_map *map)
 
 static void test_tok_map_ranges(void **unused)
 {
-    (void)unused;
     static const range_row rows[] = {
         {0, 7, 0, 5}, {0, 1, 0, 1}, {1, 2, 1, 2}, {2, 5, 2, 3}, {3, 4, 2, 3},
         {2, 3, 2, 3}, {1, 3, 1, 3}, {4, 6, 2, 4}, {5, 7, 3, 5}, {6, 7, 4, 5},
@@ -44,7 +43,6 @@ static void test_tok_map_ranges(void **unused)
 /* Without anchors nothing moves; a map that is off keeps none. */
 static void test_tok_map_empty(void **unused)
 {
-    (void)unused;
     static const range_row same[] = {{0, 0, 0, 0}, {3, 9, 3, 9}};
     tk_tok_map map = {.off = false}, off = {.off = true};
     check(&map, same, TK_ARRAY_LEN(same));
@@ -59,7 +57,6 @@ static void test_tok_map_empty(void **unused)
 /* The newer text has one byte in front of the new text of make_grown(). */
 static void test_tok_map_compose(void **unused)
 {
-    (void)unused;
     static const range_row rows[] = {{1, 8, 0, 5}, {1, 2, 0, 1}, {3, 6, 2, 3},
                                      {4, 5, 2, 3}, {6, 8, 3, 5}, {7, 8, 4, 5}};
     tk_tok_map outer, inner = {.off = false};
@@ -77,7 +74,6 @@ static void test_tok_map_compose(void **unused)
 /* Many anchors: each byte of the new text comes from three of the old. */
 static void test_tok_map_many(void **unused)
 {
-    (void)unused;
     enum { N = 1000 };
     tk_tok_map map = {.off = false};
     for (size_t i = 0; i <= N; i++) {

@@ -258,7 +258,6 @@ static void check(const vocab *v, const tk_tok *tok, tk_str text)
 
 static void test_tok_merge_follows_the_rule(void **unused)
 {
-    (void)unused;
     vocab *v = tk_malloc(sizeof(*v));
     assert_non_null(v);
     for (size_t seed = 0; seed < 48; seed++) {

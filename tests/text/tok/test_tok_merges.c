@@ -26,7 +26,6 @@ static const struct {
 
 static void test_tok_merges_refusals(void **unused)
 {
-    (void)unused;
     for (size_t i = 0; i < TK_ARRAY_LEN(refusals); i++) {
         tk_tok *tok = NULL;
         tk_err err = TK_ERR_INIT;
@@ -70,7 +69,6 @@ static void check_table(size_t n)
 /* Sizes around those at which the table doubles: 10 of 16 places, 20 of 32 ... */
 static void test_tok_merges_sizes(void **unused)
 {
-    (void)unused;
     static const size_t sizes[] = {0,  1,  9,  10,   11,   19,   20,
                                    21, 40, 41, 1279, 1280, 1281, 5000};
     for (size_t i = 0; i < TK_ARRAY_LEN(sizes); i++) {
@@ -81,7 +79,6 @@ static void test_tok_merges_sizes(void **unused)
 /* The last rank of a pair counts, and takes no second place. */
 static void test_tok_merges_replaces(void **unused)
 {
-    (void)unused;
     tk_tok *tok = NULL;
     tk_err err = TK_ERR_INIT;
     assert_int_equal(tk_tok_load_new(&tok, &err), TINKC_OK);
@@ -97,7 +94,6 @@ static void test_tok_merges_replaces(void **unused)
 /* Characters that a merge joins: the last of its left part, the first of its right. */
 static void test_tok_merges_junctions(void **unused)
 {
-    (void)unused;
     tk_tok *tok = toktest_open(
         "{'version':'1.0','model':{'type':'BPE','vocab':{'a':0,'b':1,'\xC3\xA9':2,'ab':3,"
         "'ab\xC3\xA9':4,'\xE4\xB8\xAD':5,'\xC3\xA9\xE4\xB8\xAD':6},'merges':['a b',"
@@ -117,7 +113,6 @@ static void test_tok_merges_junctions(void **unused)
 /* More merges than one group, in both forms. */
 static void test_tok_merges_groups(void **unused)
 {
-    (void)unused;
     for (size_t n = 30; n < 70; n++) {
         tk_buf quoted;
         tk_buf_init(&quoted, TK_MIB);

@@ -91,7 +91,6 @@ static const norm_row nfc_rows[] = {
 
 static void test_tok_norm_nfc(void **unused)
 {
-    (void)unused;
     check(&(tk_tok_norm){.kind = TK_TOK_NFC}, 1, nfc_rows, TK_ARRAY_LEN(nfc_rows));
 }
 
@@ -151,7 +150,6 @@ static const norm_row nfd_rows[] = {
 
 static void test_tok_norm_nfd(void **unused)
 {
-    (void)unused;
     check(&(tk_tok_norm){.kind = TK_TOK_NFD}, 1, nfd_rows, TK_ARRAY_LEN(nfd_rows));
 }
 
@@ -211,7 +209,6 @@ static const norm_row nfkc_rows[] = {
 
 static void test_tok_norm_nfkc(void **unused)
 {
-    (void)unused;
     check(&(tk_tok_norm){.kind = TK_TOK_NFKC}, 1, nfkc_rows, TK_ARRAY_LEN(nfkc_rows));
 }
 
@@ -271,7 +268,6 @@ static const norm_row nfkd_rows[] = {
 
 static void test_tok_norm_nfkd(void **unused)
 {
-    (void)unused;
     check(&(tk_tok_norm){.kind = TK_TOK_NFKD}, 1, nfkd_rows, TK_ARRAY_LEN(nfkd_rows));
 }
 
@@ -283,7 +279,6 @@ static const norm_row replace_rows[] = {
 
 static void test_tok_norm_replace(void **unused)
 {
-    (void)unused;
     static const tk_tok_norm norms[] = {{TK_TOK_REPLACE, {"ab", 2}, {"x", 1}}};
     check(norms, TK_ARRAY_LEN(norms), replace_rows, TK_ARRAY_LEN(replace_rows));
 }
@@ -296,7 +291,6 @@ static const norm_row replace_one_rows[] = {
 
 static void test_tok_norm_replace_one(void **unused)
 {
-    (void)unused;
     static const tk_tok_norm norms[] = {{TK_TOK_REPLACE, {"a", 1}, {"▁▁", 6}}};
     check(norms, TK_ARRAY_LEN(norms), replace_one_rows, TK_ARRAY_LEN(replace_one_rows));
 }
@@ -309,7 +303,6 @@ static const norm_row replace_empty_rows[] = {
 
 static void test_tok_norm_replace_empty(void **unused)
 {
-    (void)unused;
     static const tk_tok_norm norms[] = {{TK_TOK_REPLACE, {"a", 1}, {"", 0}}};
     check(norms, TK_ARRAY_LEN(norms), replace_empty_rows,
           TK_ARRAY_LEN(replace_empty_rows));
@@ -323,7 +316,6 @@ static const norm_row prepend_rows[] = {
 
 static void test_tok_norm_prepend(void **unused)
 {
-    (void)unused;
     static const tk_tok_norm norms[] = {{TK_TOK_PREPEND, {NULL, 0}, {"▁", 3}}};
     check(norms, TK_ARRAY_LEN(norms), prepend_rows, TK_ARRAY_LEN(prepend_rows));
 }
@@ -347,7 +339,6 @@ static const norm_row in_a_row_rows[] = {
 
 static void test_tok_norm_in_a_row(void **unused)
 {
-    (void)unused;
     static const tk_tok_norm norms[] = {{TK_TOK_PREPEND, {NULL, 0}, {"▁", 3}},
                                         {TK_TOK_REPLACE, {" ", 1}, {"▁", 3}},
                                         {.kind = TK_TOK_NFC}};
@@ -362,7 +353,6 @@ static const norm_row same_twice_rows[] = {
 
 static void test_tok_norm_same_twice(void **unused)
 {
-    (void)unused;
     static const tk_tok_norm norms[] = {{TK_TOK_REPLACE, {"a", 1}, {"aa", 2}},
                                         {TK_TOK_REPLACE, {"aa", 2}, {"b", 1}},
                                         {TK_TOK_REPLACE, {"b", 1}, {"a", 1}}};
@@ -372,7 +362,6 @@ static void test_tok_norm_same_twice(void **unused)
 /* A hundred thousand marks are sorted in n log n: each class once, the order kept. */
 static void test_tok_norm_many_marks(void **unused)
 {
-    (void)unused;
     enum { MARKS = 100000 };
     static tk_tok tok;
     tk_tok_work work = {.turns = 0};

@@ -188,7 +188,6 @@ static const refusal refusals[] = {
 
 static void test_tok_parts_refusals(void **unused)
 {
-    (void)unused;
     for (size_t i = 0; i < TK_ARRAY_LEN(refusals); i++) {
         tk_tok *tok = NULL;
         tk_err err = TK_ERR_INIT;
@@ -239,7 +238,6 @@ static const char *const accepted[] = {
 
 static void test_tok_parts_accepted(void **unused)
 {
-    (void)unused;
     for (size_t i = 0; i < TK_ARRAY_LEN(accepted); i++) {
         tk_tok *tok = toktest_open(accepted[i]);
         toktest_encode(tok, (tk_tok_how){.add_special = false},
@@ -271,7 +269,6 @@ static tinkc_code load_many(const char *before, const char *part, size_t n,
 
 static void test_tok_parts_limits(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *before, *part;
     } rows[] = {

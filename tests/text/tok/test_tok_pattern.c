@@ -81,7 +81,6 @@ static const struct {
 
 static void test_tok_pattern_refusals(void **unused)
 {
-    (void)unused;
     for (size_t i = 0; i < TK_ARRAY_LEN(refusals); i++) {
         tk_err err = TK_ERR_INIT;
         tk_buf out, wanted;
@@ -101,7 +100,6 @@ static void test_tok_pattern_refusals(void **unused)
 
 static void test_tok_pattern_translations(void **unused)
 {
-    (void)unused;
     for (size_t i = 0; i < TK_ARRAY_LEN(translations); i++) {
         tk_err err = TK_ERR_INIT;
         tk_buf out;
@@ -120,7 +118,6 @@ static void test_tok_pattern_translations(void **unused)
  * U+1C89, a capital letter of Unicode 16. */
 static void test_tok_pattern_newer(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *pattern;
         bool has;
@@ -145,7 +142,6 @@ static void test_tok_pattern_newer(void **unused)
 /* Sixteen classes inside each other are too many. */
 static void test_tok_pattern_depth(void **unused)
 {
-    (void)unused;
     for (size_t depth = 14; depth < 18; depth++) {
         tk_err err = TK_ERR_INIT;
         tk_buf from, out;

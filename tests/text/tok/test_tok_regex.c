@@ -55,7 +55,6 @@ static const toktest_row classes_rows[] = {
 
 static void test_tok_regex_classes(void **unused)
 {
-    (void)unused;
     check("[a-z]+", classes_rows, TK_ARRAY_LEN(classes_rows));
 }
 
@@ -80,7 +79,6 @@ static const toktest_row negated_rows[] = {
 
 static void test_tok_regex_negated(void **unused)
 {
-    (void)unused;
     check("[^a-z\\s]+", negated_rows, TK_ARRAY_LEN(negated_rows));
 }
 
@@ -105,7 +103,6 @@ static const toktest_row letters_rows[] = {
 
 static void test_tok_regex_letters(void **unused)
 {
-    (void)unused;
     check("\\p{L}+", letters_rows, TK_ARRAY_LEN(letters_rows));
 }
 
@@ -130,7 +127,6 @@ static const toktest_row upper_rows[] = {
 
 static void test_tok_regex_upper(void **unused)
 {
-    (void)unused;
     check("\\p{Lu}", upper_rows, TK_ARRAY_LEN(upper_rows));
 }
 
@@ -155,7 +151,6 @@ static const toktest_row numbers_rows[] = {
 
 static void test_tok_regex_numbers(void **unused)
 {
-    (void)unused;
     check("\\p{N}{1,2}", numbers_rows, TK_ARRAY_LEN(numbers_rows));
 }
 
@@ -180,7 +175,6 @@ static const toktest_row digits_rows[] = {
 
 static void test_tok_regex_digits(void **unused)
 {
-    (void)unused;
     check("\\d+", digits_rows, TK_ARRAY_LEN(digits_rows));
 }
 
@@ -205,7 +199,6 @@ static const toktest_row spaces_rows[] = {
 
 static void test_tok_regex_spaces(void **unused)
 {
-    (void)unused;
     check("\\s+", spaces_rows, TK_ARRAY_LEN(spaces_rows));
 }
 
@@ -230,7 +223,6 @@ static const toktest_row no_spaces_rows[] = {
 
 static void test_tok_regex_no_spaces(void **unused)
 {
-    (void)unused;
     check("\\S+", no_spaces_rows, TK_ARRAY_LEN(no_spaces_rows));
 }
 
@@ -255,7 +247,6 @@ static const toktest_row ahead_rows[] = {
 
 static void test_tok_regex_ahead(void **unused)
 {
-    (void)unused;
     check("\\s+(?!\\S)|\\s", ahead_rows, TK_ARRAY_LEN(ahead_rows));
 }
 
@@ -280,7 +271,6 @@ static const toktest_row behind_rows[] = {
 
 static void test_tok_regex_behind(void **unused)
 {
-    (void)unused;
     check("(?<=a)b|(?<!x)x", behind_rows, TK_ARRAY_LEN(behind_rows));
 }
 
@@ -305,7 +295,6 @@ static const toktest_row han_rows[] = {
 
 static void test_tok_regex_han(void **unused)
 {
-    (void)unused;
     check("\\p{Han}+", han_rows, TK_ARRAY_LEN(han_rows));
 }
 
@@ -330,7 +319,6 @@ static const toktest_row greek_rows[] = {
 
 static void test_tok_regex_greek(void **unused)
 {
-    (void)unused;
     check("\\p{Greek}+", greek_rows, TK_ARRAY_LEN(greek_rows));
 }
 
@@ -355,7 +343,6 @@ static const toktest_row without_rows[] = {
 
 static void test_tok_regex_without(void **unused)
 {
-    (void)unused;
     check("[\\p{L}&&[^\\p{Han}]]+", without_rows, TK_ARRAY_LEN(without_rows));
 }
 
@@ -380,7 +367,6 @@ static const toktest_row only_rows[] = {
 
 static void test_tok_regex_only(void **unused)
 {
-    (void)unused;
     check("[a-z&&[aeiou]]", only_rows, TK_ARRAY_LEN(only_rows));
 }
 
@@ -405,7 +391,6 @@ static const toktest_row nested_rows[] = {
 
 static void test_tok_regex_nested(void **unused)
 {
-    (void)unused;
     check("[a[bc]]+", nested_rows, TK_ARRAY_LEN(nested_rows));
 }
 
@@ -430,7 +415,6 @@ static const toktest_row lazy_rows[] = {
 
 static void test_tok_regex_lazy(void **unused)
 {
-    (void)unused;
     check("[a-z]+?", lazy_rows, TK_ARRAY_LEN(lazy_rows));
 }
 
@@ -455,7 +439,6 @@ static const toktest_row possessive_rows[] = {
 
 static void test_tok_regex_possessive(void **unused)
 {
-    (void)unused;
     check("a*+b", possessive_rows, TK_ARRAY_LEN(possessive_rows));
 }
 
@@ -480,7 +463,6 @@ static const toktest_row atomic_rows[] = {
 
 static void test_tok_regex_atomic(void **unused)
 {
-    (void)unused;
     check("(?>a|ab)c?", atomic_rows, TK_ARRAY_LEN(atomic_rows));
 }
 
@@ -505,7 +487,6 @@ static const toktest_row nocase_rows[] = {
 
 static void test_tok_regex_nocase(void **unused)
 {
-    (void)unused;
     check("(?i:ab)", nocase_rows, TK_ARRAY_LEN(nocase_rows));
 }
 
@@ -530,7 +511,6 @@ static const toktest_row dot_rows[] = {
 
 static void test_tok_regex_dot(void **unused)
 {
-    (void)unused;
     check(".", dot_rows, TK_ARRAY_LEN(dot_rows));
 }
 
@@ -555,7 +535,6 @@ static const toktest_row start_rows[] = {
 
 static void test_tok_regex_start(void **unused)
 {
-    (void)unused;
     check("^.|.$", start_rows, TK_ARRAY_LEN(start_rows));
 }
 
@@ -580,7 +559,6 @@ static const toktest_row marks_rows[] = {
 
 static void test_tok_regex_marks(void **unused)
 {
-    (void)unused;
     check("\\p{M}", marks_rows, TK_ARRAY_LEN(marks_rows));
 }
 
@@ -605,7 +583,6 @@ static const toktest_row punct_rows[] = {
 
 static void test_tok_regex_punct(void **unused)
 {
-    (void)unused;
     check("[\\p{P}\\p{S}]", punct_rows, TK_ARRAY_LEN(punct_rows));
 }
 
@@ -630,7 +607,6 @@ static const toktest_row tab_rows[] = {
 
 static void test_tok_regex_tab(void **unused)
 {
-    (void)unused;
     check("\\t", tab_rows, TK_ARRAY_LEN(tab_rows));
 }
 
@@ -655,14 +631,12 @@ static const toktest_row hex_rows[] = {
 
 static void test_tok_regex_hex(void **unused)
 {
-    (void)unused;
     check("\\x61|\\x{e9}", hex_rows, TK_ARRAY_LEN(hex_rows));
 }
 
 /* What PCRE2 refuses is refused; a match that backtracks without end stops. */
 static void test_tok_regex_refuses(void **unused)
 {
-    (void)unused;
     static const char *const bad[] = {"(a", "a)", "*a", "[b-a]", "(?<=a+)b", "a{3,2}"};
     for (size_t i = 0; i < TK_ARRAY_LEN(bad); i++) {
         tk_err err = TK_ERR_INIT;

@@ -102,7 +102,6 @@ static void check_text(const tk_tok_scanner *s, const tk_tok_regex *regex,
 
 static void test_scan_equals_pcre2(void **unused)
 {
-    (void)unused;
     tk_uni_ready();
     uint64_t state = 7;
     for (size_t i = 0; i < tk_tok_n_scanners; i++) {
@@ -124,7 +123,6 @@ static void test_scan_equals_pcre2(void **unused)
 /* A total scanner matches at every character there is. */
 static void test_scan_total(void **unused)
 {
-    (void)unused;
     tk_uni_ready();
     for (uint32_t c = 0; c < 0x30000; c++) {
         char text[8];
@@ -158,7 +156,6 @@ static void check_translation(const char *from, const char *wanted)
 /* What PCRE2 would read otherwise is translated or refused, never passed on. */
 static void test_pattern_translation(void **unused)
 {
-    (void)unused;
     static const char *const rows[][2] = {
         {"\\s+(?!\\S)", "\\p{wspace}+(?!\\P{wspace})"},
         {"[\\s\\d]", "[\\p{wspace}\\d]"},
@@ -192,7 +189,6 @@ static void test_pattern_translation(void **unused)
 /* A pattern of millions of properties is refused before any is written out. */
 static void test_pattern_length(void **unused)
 {
-    (void)unused;
     tk_err err = TK_ERR_INIT;
     tk_buf pattern;
     tk_tok_regex *regex = NULL;

@@ -82,7 +82,6 @@ static const toktest_row gpt2_rows[] = {
 
 static void test_tok_scan_cases_gpt2(void **unused)
 {
-    (void)unused;
     check(0, gpt2_rows, TK_ARRAY_LEN(gpt2_rows));
 }
 
@@ -134,7 +133,6 @@ static const toktest_row cl100k_rows[] = {
 
 static void test_tok_scan_cases_cl100k(void **unused)
 {
-    (void)unused;
     check(1, cl100k_rows, TK_ARRAY_LEN(cl100k_rows));
 }
 
@@ -186,7 +184,6 @@ static const toktest_row qwen_rows[] = {
 
 static void test_tok_scan_cases_qwen(void **unused)
 {
-    (void)unused;
     check(2, qwen_rows, TK_ARRAY_LEN(qwen_rows));
 }
 
@@ -238,7 +235,6 @@ static const toktest_row qwen_marks_rows[] = {
 
 static void test_tok_scan_cases_qwen_marks(void **unused)
 {
-    (void)unused;
     check(3, qwen_marks_rows, TK_ARRAY_LEN(qwen_marks_rows));
 }
 
@@ -290,7 +286,6 @@ static const toktest_row o200k_rows[] = {
 
 static void test_tok_scan_cases_o200k(void **unused)
 {
-    (void)unused;
     check(4, o200k_rows, TK_ARRAY_LEN(o200k_rows));
 }
 
@@ -342,7 +337,6 @@ static const toktest_row tekken_rows[] = {
 
 static void test_tok_scan_cases_tekken(void **unused)
 {
-    (void)unused;
     check(5, tekken_rows, TK_ARRAY_LEN(tekken_rows));
 }
 
@@ -393,7 +387,6 @@ static const toktest_row numbers_rows[] = {
 
 static void test_tok_scan_cases_numbers(void **unused)
 {
-    (void)unused;
     check(7, numbers_rows, TK_ARRAY_LEN(numbers_rows));
 }
 
@@ -444,7 +437,6 @@ static const toktest_row cjk_rows[] = {
 
 static void test_tok_scan_cases_cjk(void **unused)
 {
-    (void)unused;
     check(8, cjk_rows, TK_ARRAY_LEN(cjk_rows));
 }
 
@@ -496,7 +488,6 @@ static const toktest_row deepseek_rows[] = {
 
 static void test_tok_scan_cases_deepseek(void **unused)
 {
-    (void)unused;
     check(9, deepseek_rows, TK_ARRAY_LEN(deepseek_rows));
 }
 
@@ -548,13 +539,11 @@ static const toktest_row pebble_rows[] = {
 
 static void test_tok_scan_cases_pebble(void **unused)
 {
-    (void)unused;
     check(10, pebble_rows, TK_ARRAY_LEN(pebble_rows));
 }
 
 static void test_tok_scan_cases_names(void **unused)
 {
-    (void)unused;
     assert_null(tk_tok_scanner_of(TK_STR("[a-z]+")));
     assert_null(tk_tok_scanner_of(TK_STR("")));
     assert_ptr_equal(tk_tok_scanner_gpt2(), &tk_tok_scanners[0]);

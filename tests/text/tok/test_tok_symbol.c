@@ -19,7 +19,6 @@ static const toktest_row no_unknown_rows[] = {
 
 static void test_tok_symbol_no_unknown(void **unused)
 {
-    (void)unused;
     toktest_check(no_unknown_json, no_unknown_rows, TK_ARRAY_LEN(no_unknown_rows));
 }
 
@@ -40,7 +39,6 @@ static const toktest_row unknown_rows[] = {
 
 static void test_tok_symbol_unknown(void **unused)
 {
-    (void)unused;
     toktest_check(unknown_json, unknown_rows, TK_ARRAY_LEN(unknown_rows));
 }
 
@@ -61,7 +59,6 @@ static const toktest_row fused_rows[] = {
 
 static void test_tok_symbol_fused(void **unused)
 {
-    (void)unused;
     toktest_check(fused_json, fused_rows, TK_ARRAY_LEN(fused_rows));
 }
 
@@ -102,7 +99,6 @@ static const toktest_row fallback_rows[] = {
 
 static void test_tok_symbol_fallback(void **unused)
 {
-    (void)unused;
     toktest_check(fallback_json, fallback_rows, TK_ARRAY_LEN(fallback_rows));
 }
 
@@ -145,7 +141,6 @@ static const toktest_row fallback_fused_rows[] = {
 
 static void test_tok_symbol_fallback_fused(void **unused)
 {
-    (void)unused;
     toktest_check(fallback_fused_json, fallback_fused_rows,
                   TK_ARRAY_LEN(fallback_fused_rows));
 }
@@ -184,7 +179,6 @@ static const toktest_row fallback_alone_rows[] = {
 
 static void test_tok_symbol_fallback_alone(void **unused)
 {
-    (void)unused;
     toktest_check(fallback_alone_json, fallback_alone_rows,
                   TK_ARRAY_LEN(fallback_alone_rows));
 }
@@ -204,7 +198,6 @@ static const toktest_row some_bytes_rows[] = {
 
 static void test_tok_symbol_some_bytes(void **unused)
 {
-    (void)unused;
     toktest_check(some_bytes_json, some_bytes_rows, TK_ARRAY_LEN(some_bytes_rows));
 }
 
@@ -223,7 +216,6 @@ static const toktest_row some_bytes_fused_rows[] = {
 
 static void test_tok_symbol_some_bytes_fused(void **unused)
 {
-    (void)unused;
     toktest_check(some_bytes_fused_json, some_bytes_fused_rows,
                   TK_ARRAY_LEN(some_bytes_fused_rows));
 }
@@ -242,7 +234,6 @@ static const toktest_row cuts_rows[] = {
 
 static void test_tok_symbol_cuts(void **unused)
 {
-    (void)unused;
     toktest_check(cuts_json, cuts_rows, TK_ARRAY_LEN(cuts_rows));
 }
 
@@ -258,7 +249,6 @@ static const toktest_row far_characters_rows[] = {
 
 static void test_tok_symbol_far_characters(void **unused)
 {
-    (void)unused;
     toktest_check(far_characters_json, far_characters_rows,
                   TK_ARRAY_LEN(far_characters_rows));
 }

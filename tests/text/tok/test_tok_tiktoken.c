@@ -35,7 +35,6 @@ static tinkc_code load(size_t n, tk_tok **out, tk_err *err)
 /* M-134: a file of a few megabytes cannot ask for minutes of work. */
 static void test_tok_tiktoken_work(void **unused)
 {
-    (void)unused;
     enum {
         TOO_MANY =
             TK_TOK_SPLIT_MAX_BYTES / TK_TOK_ADDED_MAX_BYTES / TK_TOK_ADDED_MAX_BYTES + 1
@@ -71,7 +70,6 @@ static const char *const words[] = {"ab",           "bc", "abc", " the", "\xE4\x
 /* Ranks decide: what tiktoken 0.14.0 gives for the same ranks. */
 static void test_tok_tiktoken_ids(void **unused)
 {
-    (void)unused;
     static const toktest_row rows[] = {
         {"", ""},
         {"ab", "256"},
@@ -119,7 +117,6 @@ static void test_tok_tiktoken_ids(void **unused)
 
 static void test_tok_tiktoken_refuses(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *file, *text;
     } rows[] = {
@@ -165,7 +162,6 @@ static bool load_once(void *user)
 
 static void test_tok_tiktoken_out_of_memory(void **unused)
 {
-    (void)unused;
     tk_buf file;
     put_file(&file, words, TK_ARRAY_LEN(words));
     tk_str text = tk_buf_str(&file);

@@ -50,7 +50,6 @@ static const struct {
  * text. */
 static void test_tok_utf8_lossy(void **unused)
 {
-    (void)unused;
     for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
         tk_buf whole, pieces;
         tk_buf_init(&whole, TK_KIB);
@@ -72,7 +71,6 @@ static void test_tok_utf8_lossy(void **unused)
 
 static void test_tok_utf8_step(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *bytes;
         size_t n, step;
@@ -103,7 +101,6 @@ static void test_tok_utf8_step(void **unused)
 /* Printable bytes are themselves; the other 68 follow from U+0100 on, in order. */
 static void test_tok_utf8_alphabet(void **unused)
 {
-    (void)unused;
     uint32_t next = 0x100;
     for (unsigned b = 0; b < 256; b++) {
         bool shown = (b >= 0x21 && b <= 0x7E) || (b >= 0xA1 && b <= 0xAC) || b >= 0xAE;

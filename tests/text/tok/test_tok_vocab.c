@@ -73,7 +73,6 @@ static const struct {
 
 static void test_tok_vocab_refusals(void **unused)
 {
-    (void)unused;
     for (size_t i = 0; i < TK_ARRAY_LEN(refusals); i++) {
         tk_tok *tok = NULL;
         tk_err err = TK_ERR_INIT;
@@ -88,7 +87,6 @@ static void test_tok_vocab_refusals(void **unused)
 /* Ids may have holes, of which nothing is known. */
 static void test_tok_vocab_holes(void **unused)
 {
-    (void)unused;
     tk_tok *tok = toktest_open("{'version':'1.0','added_tokens':[{'id':5,'content':'<x>',"
                                "'special':true}],'model':{'type':'BPE','dropout':null,"
                                "'continuing_subword_prefix':'','end_of_word_suffix':null,"
@@ -110,7 +108,6 @@ static void test_tok_vocab_holes(void **unused)
 /* <0xHH> in both cases and as the reference reads it; what only looks like it. */
 static void test_tok_vocab_bytes(void **unused)
 {
-    (void)unused;
     tk_tok *tok = toktest_open(
         "{'version':'1.0','model':{'type':'BPE','byte_fallback':true,'vocab':{'<0x41>':0,"
         "'<0xff>':1,'<0x+5>':2,'<0xG0>':3,'<0x4>':4,'<0x041>':5,'0x41':6,'<0X41>':7},"
@@ -128,7 +125,6 @@ static void test_tok_vocab_bytes(void **unused)
 /* Byte-level: the bytes a token covers; none when a character is outside the alphabet. */
 static void test_tok_vocab_raw(void **unused)
 {
-    (void)unused;
     tk_tok *tok = toktest_open(
         "{'version':'1.0','pre_tokenizer':{'type':'ByteLevel'},'decoder':{'type':"
         "'ByteLevel'},'model':{'type':'BPE','vocab':{'\304\240a':0,'\303\203\302\251':1,"
@@ -145,7 +141,6 @@ static void test_tok_vocab_raw(void **unused)
 /* A decoder's Replace is applied to each token once, at load. */
 static void test_tok_vocab_texts(void **unused)
 {
-    (void)unused;
     tk_tok *tok = toktest_open(
         "{'version':'1.0','decoder':{'type':'Sequence','decoders':[{'type':'Replace',"
         "'pattern':{'String':'_'},'content':' '},{'type':'Replace','pattern':{'String':"
@@ -161,7 +156,6 @@ static void test_tok_vocab_texts(void **unused)
 /* A token of the model that is added too is not apart from it. */
 static void test_tok_vocab_added(void **unused)
 {
-    (void)unused;
     tk_tok *tok = toktest_open(
         "{'version':'1.0','added_tokens':[{'id':1,'content':'b','special':true},"
         "{'id':2,'content':'<c>','normalized':true,'lstrip':true},{'id':3,'content':'d',"
@@ -181,7 +175,6 @@ static void test_tok_vocab_added(void **unused)
 /* A token of more bytes than an added one may have. */
 static void test_tok_vocab_long_added(void **unused)
 {
-    (void)unused;
     tk_buf quoted;
     tk_tok *tok = NULL;
     tk_err err = TK_ERR_INIT;

@@ -40,7 +40,6 @@ static const toktest_row complete_rows[] = {
 
 static void test_tok_whole_complete(void **unused)
 {
-    (void)unused;
     toktest_check(complete_json, complete_rows, TK_ARRAY_LEN(complete_rows));
 }
 
@@ -80,7 +79,6 @@ static const toktest_row torn_after_rows[] = {
 
 static void test_tok_whole_torn_after(void **unused)
 {
-    (void)unused;
     toktest_check(torn_after_json, torn_after_rows, TK_ARRAY_LEN(torn_after_rows));
 }
 
@@ -120,7 +118,6 @@ static const toktest_row torn_before_rows[] = {
 
 static void test_tok_whole_torn_before(void **unused)
 {
-    (void)unused;
     toktest_check(torn_before_json, torn_before_rows, TK_ARRAY_LEN(torn_before_rows));
 }
 
@@ -161,7 +158,6 @@ static const toktest_row late_rows[] = {
 
 static void test_tok_whole_late(void **unused)
 {
-    (void)unused;
     toktest_check(late_json, late_rows, TK_ARRAY_LEN(late_rows));
 }
 
@@ -202,7 +198,6 @@ static const toktest_row tails_rows[] = {
 
 static void test_tok_whole_tails(void **unused)
 {
-    (void)unused;
     toktest_check(tails_json, tails_rows, TK_ARRAY_LEN(tails_rows));
 }
 
@@ -242,7 +237,6 @@ static const toktest_row early_use_rows[] = {
 
 static void test_tok_whole_early_use(void **unused)
 {
-    (void)unused;
     toktest_check(early_use_json, early_use_rows, TK_ARRAY_LEN(early_use_rows));
 }
 

@@ -55,7 +55,6 @@ static const toktest_row lengths_rows[] = {
 
 static void test_tok_word_lengths(void **unused)
 {
-    (void)unused;
     toktest_check(lengths_json, lengths_rows, TK_ARRAY_LEN(lengths_rows));
 }
 
@@ -92,7 +91,6 @@ static const toktest_row whole_pieces_rows[] = {
 
 static void test_tok_word_whole_pieces(void **unused)
 {
-    (void)unused;
     toktest_check(whole_pieces_json, whole_pieces_rows, TK_ARRAY_LEN(whole_pieces_rows));
 }
 
@@ -118,7 +116,6 @@ static const toktest_row merges_only_rows[] = {
 
 static void test_tok_word_merges_only(void **unused)
 {
-    (void)unused;
     toktest_check(merges_only_json, merges_only_rows, TK_ARRAY_LEN(merges_only_rows));
 }
 
@@ -126,7 +123,6 @@ static void test_tok_word_merges_only(void **unused)
  * dropped and come again. */
 static void test_tok_word_many(void **unused)
 {
-    (void)unused;
     tk_tok *tok = toktest_open(lengths_json);
     for (int round = 0; round < 2; round++) {
         for (unsigned k = 0; k < 5000; k++) {
@@ -184,7 +180,6 @@ static void test_tok_word_grows(void **unused)
 /* How many bytes of the text each id covers. */
 static void test_tok_word_spans(void **unused)
 {
-    (void)unused;
     tk_tok *bytes = toktest_open(lengths_json);
     assert_int_equal(tk_tok_word_span(bytes, "thex", 4, 257), 3); /* the */
     assert_int_equal(tk_tok_word_span(bytes, "th", 2, 257), 2);   /* not past the end */

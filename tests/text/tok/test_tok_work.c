@@ -5,7 +5,6 @@
 
 static void test_tok_work_pool(void **unused)
 {
-    (void)unused;
     tk_tok_pool *pool = NULL;
     tk_err err = TK_ERR_INIT;
     assert_int_equal(tk_tok_work_pool_new(&pool, &err), TINKC_OK);
@@ -26,7 +25,6 @@ static void test_tok_work_pool(void **unused)
 /* A buffer of more than a megabyte, and nodes of as much, go; smaller ones stay. */
 static void test_tok_work_trims(void **unused)
 {
-    (void)unused;
     tk_tok_pool *pool = NULL;
     tk_err err = TK_ERR_INIT;
     assert_int_equal(tk_tok_work_pool_new(&pool, &err), TINKC_OK);
@@ -65,7 +63,6 @@ static void test_tok_work_trims(void **unused)
 
 static void test_tok_work_rooms(void **unused)
 {
-    (void)unused;
     int *items = NULL;
     size_t max = 0;
     assert_true(tk_tok_work_room(&items, &max, 3, sizeof(*items)));
@@ -86,7 +83,6 @@ static void test_tok_work_rooms(void **unused)
 
 static void test_tok_work_ids(void **unused)
 {
-    (void)unused;
     tk_tok_ids ids = {NULL, 0, 0, NULL};
     assert_true(tk_tok_ids_reserve(&ids, 10));
     assert_true(ids.capacity >= 10);
@@ -100,7 +96,6 @@ static void test_tok_work_ids(void **unused)
 
 static bool take_and_give(void *user)
 {
-    (void)user;
     tk_tok_pool *pool = NULL;
     tk_err err = TK_ERR_INIT;
     if (tk_tok_work_pool_new(&pool, &err) != TINKC_OK) {
@@ -116,7 +111,6 @@ static bool take_and_give(void *user)
 
 static void test_tok_work_out_of_memory(void **unused)
 {
-    (void)unused;
     assert_int_equal(failmem_sweep(take_and_give, NULL, 1), 2);
 }
 

@@ -125,7 +125,6 @@ static const struct {
 
 static void test_uni_facts(void **unused)
 {
-    (void)unused;
     tk_uni_ready();
     for (size_t i = 0; i < TK_ARRAY_LEN(facts); i++) {
         uint8_t v = tk_uni_of(facts[i].code);
@@ -153,7 +152,6 @@ static const struct {
  * middle and end of Hangul syllables. */
 static void test_uni_active(void **unused)
 {
-    (void)unused;
     tk_uni_ready();
     for (size_t i = 0; i < TK_ARRAY_LEN(actives); i++) {
         if (((tk_uni_of(actives[i].code) & TK_UNI_ACTIVE) != 0) != actives[i].active) {
@@ -165,7 +163,6 @@ static void test_uni_active(void **unused)
 /* The flat table and the search in the ranges agree at every border of a range. */
 static void test_uni_flat_equals_search(void **unused)
 {
-    (void)unused;
     tk_uni_ready();
     tk_uni_ready();
     for (size_t i = 0; i < tk_uni_n_starts; i++) {
@@ -182,7 +179,6 @@ static void test_uni_flat_equals_search(void **unused)
 
 static void test_uni_in(void **unused)
 {
-    (void)unused;
     static const uint32_t ranges[] = {3, 5, 7, 8, 20, 30};
     static const uint32_t inside[] = {3, 4, 7, 20, 29};
     static const uint32_t outside[] = {0, 2, 5, 6, 8, 19, 30, 31, 0x10FFFF};
@@ -200,7 +196,6 @@ static void test_uni_in(void **unused)
 
 static void test_uni_decode(void **unused)
 {
-    (void)unused;
     for (uint32_t c = 1; c < 0x110000; c += c < 0x3000 ? 1 : 251) {
         char text[4];
         size_t wanted = tk_utf8_encode(text, c), n = 0;
