@@ -1,4 +1,5 @@
-/* See hub.h. */
+/* Finds URL, token and cache of the hub in arguments, environment and files, in the order
+ * of the hub's own library. */
 #include "client/hub/hub.h"
 
 #include <string.h>

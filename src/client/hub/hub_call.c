@@ -1,4 +1,5 @@
-/* See hub_call.h. */
+/* Sends one request to the hub and turns its answer, or the text of its refusal, into a
+ * result. Waits on the calling thread. */
 #include "client/hub/hub_call.h"
 
 #include <string.h>

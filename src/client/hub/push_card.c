@@ -1,4 +1,5 @@
-/* See push_card.h. */
+/* Writes adapter_config.json as Python's json.dumps with sorted keys does, and the model
+ * card from its template. */
 #include "client/hub/push_card.h"
 
 #include <inttypes.h>

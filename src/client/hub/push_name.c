@@ -1,4 +1,5 @@
-/* See push_name.h. */
+/* Checks names of repositories and revisions by the hub's rules, and matches paths with
+ * patterns as Python's fnmatch does. */
 #include "client/hub/push_name.h"
 
 #include <string.h>

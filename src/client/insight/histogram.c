@@ -1,4 +1,4 @@
-/* See histogram.h. */
+/* The bucket of a duration comes from its highest bit and the five bits after it. */
 #include "client/insight/histogram.h"
 
 #define LAST_POWER 41

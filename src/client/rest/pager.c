@@ -1,4 +1,5 @@
-/* See pager.h. */
+/* The walk over a paged list. The delicate part is plan_next: where the next page starts
+ * when the list shrank meanwhile. */
 #include "client/rest/pager.h"
 
 void tk_pager_init(tk_pager *pager, const tk_pager_source *source, int64_t page_size,
