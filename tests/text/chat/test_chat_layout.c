@@ -231,6 +231,13 @@ static const struct {
      "[{\"role\":\"user\",\"content\":\"1T2\"},{\"role\":\"assistant\","
      "\"content\":\"3\"}]",
      TK_CHAT_LOSS_ALL, "-t+2;3;|"},
+    /* A generation block that is never reached marks nothing. */
+    {"{% if 0 %}{% generation %}{% endgeneration %}{% endif %}{% for m in messages %}"
+     "{{ m.role }}={{ m.content }};{% endfor %}{{ 'assistant=' if add_generation_prompt }}",
+     two, TK_CHAT_LOSS_ASSISTANT, "0t-user=|0c-Hi|0t-;|1t-assistant=|1c+Yo|1t+;|"},
+    /* Beginnings of the text that grow shorter tell nothing about the messages. */
+    {"{{ ['', 'ab', 'a', 'abc'][messages|length] }}", "[{}, {}, {}]", TK_CHAT_LOSS_ALL,
+     "-t+a|-t+b|-t+c|"},
     {"no messages at all", two, TK_CHAT_LOSS_ALL, "-t+no messages at all|"},
 };
 

@@ -164,12 +164,51 @@ static void test_jinja_compare_containment(void **unused)
     jinjafix_check(containment_rows, TK_ARRAY_LEN(containment_rows));
 }
 
+/* NaN is equal to nothing and has no order; infinity has. */
+static const jinjafix_row not_a_number_rows[] = {
+    GIVES("{{ (1e400 - 1e400) == 1 }}", "False"),
+    GIVES("{{ 1 == (1e400 - 1e400) }}", "False"),
+    GIVES("{{ (1e400 - 1e400) == (1e400 - 1e400) }}", "False"),
+    GIVES("{{ (1e400 - 1e400) != 1 }}", "True"),
+    GIVES("{{ (1e400 - 1e400) < 1 }}", "False"),
+    GIVES("{{ (1e400 - 1e400) > 1 }}", "False"),
+    GIVES("{{ (1e400 - 1e400) <= 1 }}", "False"),
+    GIVES("{{ 1 >= (1e400 - 1e400) }}", "False"),
+    GIVES("{{ 1.5 == (1e400 - 1e400) }}", "False"),
+    GIVES("{{ (1e400 - 1e400) < 1.5 }}", "False"),
+    GIVES("{{ 1 in [1e400 - 1e400] }}", "False"),
+    GIVES("{{ [1] == [1e400 - 1e400] }}", "False"),
+    GIVES("{{ 1e400 > 9223372036854775807 }}", "True"),
+    GIVES("{{ -1e400 < -9223372036854775807 }}", "True"),
+    GIVES("{{ 1e400 == 1e400 }}", "True"),
+    GIVES("{{ 1e19 > 9223372036854775807 }}", "True"),
+    GIVES("{{ -1e19 < 1 }}", "True"),
+    GIVES("{{ 9223372036854775807 < 9223372036854775808.0 }}", "True"),
+    GIVES("{{ 9223372036854775807 == 9223372036854775808.0 }}", "False"),
+    GIVES("{{ 1 < 1.5 }}", "True"),
+    GIVES("{{ 2 > 1.5 }}", "True"),
+    GIVES("{{ -1 > -1.5 }}", "True"),
+    GIVES("{{ -2 < -1.5 }}", "True"),
+    GIVES("{{ 1.5 < 2 }}", "True"),
+    GIVES("{{ 1.5 > 1 }}", "True"),
+    GIVES("{{ 3 == 3.0 }}", "True"),
+    GIVES("{{ 3 < 3.0 }}", "False"),
+    GIVES("{{ 3 <= 3.0 }}", "True"),
+};
+
+static void test_jinja_compare_not_a_number(void **unused)
+{
+    (void)unused;
+    jinjafix_check(not_a_number_rows, TK_ARRAY_LEN(not_a_number_rows));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_jinja_compare_equality),
         cmocka_unit_test(test_jinja_compare_order),
         cmocka_unit_test(test_jinja_compare_containment),
+        cmocka_unit_test(test_jinja_compare_not_a_number),
     };
     return cmocka_run_group_tests_name("jinja_compare", tests, NULL, NULL);
 }
