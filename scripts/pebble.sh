@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The embedded model from nothing: text, tokenizer, training, export, report.
+# Makes the embedded model: text, tokenizer, training, export, report.
 #   scripts/pebble.sh text      training and held-out text, tokenizer, into build/pebble
 #   scripts/pebble.sh train     trains in build/pebble/run; continues where it stopped
 #   scripts/pebble.sh export    the model and its log into models/pebble-llama-2m

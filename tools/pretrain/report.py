@@ -51,12 +51,12 @@ def main():
     parameters = vocabulary * hidden + layers * per_layer + hidden
     print(f"""# The embedded model: tinkc/pebble-llama-2m
 
-A very small Llama that is trained by this repository's own engine on text that this
-repository generates, so that the first command works without a download. It writes simple
-sentences in the manner of short stories, follows its chat form, gets one-digit sums right
-and two-digit sums that it never saw hardly ever: fine-tuning and reinforcement learning have
-something to improve. It knows nothing else, and it counts past where it should stop.
-This page is written by `scripts/pebble.sh report`; do not edit it.
+A very small Llama, trained by this repository's engine on text that this repository generates,
+so that the first command works without a download. It writes short stories in simple sentences,
+follows its chat format, and adds single digits correctly. It rarely gets a sum of two-digit numbers
+right that it has not seen, which leaves fine-tuning and reinforcement learning something to
+improve. It knows nothing else, and when it counts it does not stop in time.
+`scripts/pebble.sh report` writes this page; do not edit it.
 
 ## Sizes
 
@@ -70,7 +70,7 @@ This page is written by `scripts/pebble.sh report`; do not edit it.
 | context | {config["max_position_embeddings"]:,} |
 | `model.safetensors` | {size:,} bytes, bf16 |
 
-## Chat form
+## Chat format
 
 `<|endoftext|>` begins a text, then each message is `<|role|>content<|end|>` with role
 `system`, `user` or `assistant`. `<|end|>` ends an answer. The template is in
@@ -80,13 +80,13 @@ This page is written by `scripts/pebble.sh report`; do not edit it.
 
     scripts/pebble.sh text && scripts/pebble.sh train && scripts/pebble.sh export
 
-* Text: `tools/corpus`, seed 1, 100 MB; held-out text: seed 2, whose arithmetic has only pairs
-  of numbers that the training text never contains. Documents are stories (28 % of
+* Text: `tools/corpus`, seed 1, 100 MB; held-out text: seed 2, with sums only of pairs of
+  numbers that the training text never contains. Documents are stories (28 % of
   documents), stories with questions (16), requests for stories (6), sums and differences
   (24), counting (6), spelling backwards (8), facts (12).
 * Tokenizer: `tools/bpe` on the first 4 MB of it.
 * Training: `tools/pretrain`, all parameters, f32, {rows[-1][0]:,} steps, {rows[-1][1]:,} tokens, at
-  about 6,000 tokens per second of one core (AVX2). A batch is 4 sequences of 256 tokens; every 8th is 2 sequences of
+  about 6,000 tokens per second on one core (AVX2). A batch is 4 sequences of 256 tokens; every 8th is 2 sequences of
   1,024. AdamW (0.9, 0.98, eps 1e-8, decay 0.05 on matrices), gradients clipped at norm 1,
   learning rate 3e-3 after 100 steps of warm-up, falling as a cosine over the second half; the
   exact schedule is in `scripts/pebble.sh`.
