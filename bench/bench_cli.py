@@ -16,7 +16,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(os.environ.get("TINKC_BUILD_DIR", ROOT / "build"))
-VERSION = "0.25.0"
+VERSION = "0.36.0"
 ROUNDS, OFFICIAL_ROUNDS = 60, 6
 COMMANDS = (["--help"], ["version"])
 

@@ -4,7 +4,7 @@
 Both talk to the scripted peer (build/bench/peer), a process of its own; each runs in a
 process of its own too, whose CPU time (user and system, all threads) counts from after
 its first samples to its end. 8 samples are in flight on both sides. The SDK is installed
-from PyPI into build/sdk-venv; where that fails one line on stderr says so.
+from PyPI into a directory of build/sdk-venv; where that fails one line on stderr says so.
 """
 import json
 import pathlib
@@ -13,8 +13,9 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-VENV = ROOT / "build" / "sdk-venv"
-SDK = "tinker==0.25.0"
+VERSION = "0.36.0"  # the newest that `make interop` runs
+VENV = ROOT / "build" / "sdk-venv" / VERSION
+SDK = f"tinker=={VERSION}"
 BAR = 10
 ROUNDS = 3
 SAMPLES = {"sdk": 400, "ours": 4000}
@@ -46,11 +47,10 @@ print((time.process_time() - start) / total * 1e6)
 
 def install():
     python = VENV / "bin" / "python"
-    wanted = SDK.partition("==")[2]
     shown = [str(python), "-c", "import tinker; print(tinker.__version__)"]
     if python.exists():
         said = subprocess.run(shown, capture_output=True, text=True)
-        if said.stdout.strip() == wanted:
+        if said.stdout.strip() == VERSION:
             return python
     for command in ([sys.executable, "-m", "venv", str(VENV)],
                     [str(python), "-m", "pip", "install", "-q", SDK]):

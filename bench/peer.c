@@ -50,7 +50,9 @@ static void say(fakeapi *api, const char *path, const char *text)
 static void write_script(fakeapi *api, unsigned parked, unsigned delay_ms,
                          const tk_buf *result)
 {
-    fakeapi_step accepted = {.body = "{\"request_id\":\"r\"}", .delay_ms = delay_ms};
+    fakeapi_step accepted = {
+        .body = "{\"request_id\":\"r\",\"sample_sequence_ids\":[\"r:0\"]}",
+        .delay_ms = delay_ms};
     fakeapi_step answer = fakeapi_proto(result->p, result->n);
     answer.delay_ms = delay_ms;
     say(api, "/api/v1/client/config", "{\"sample_max_concurrent_requests\":20000}");
