@@ -1,4 +1,5 @@
 /* Ids to text, at once and one by one, with each decoder. Texts of the reference. */
+#include "support/failmem.h"
 #include "support/toktest.h"
 
 /* Without a decoder: tokens with blanks between them. */
@@ -452,6 +453,27 @@ static void test_tok_decode_limit(void **unused)
     tk_tok_free(tok);
 }
 
+static bool decode_once(void *user)
+{
+    const tk_tok *tok = user;
+    tk_buf out;
+    tk_buf_init(&out, TK_KIB);
+    tk_tok_decode(tok, (const int32_t[]){97, 195, 169}, 3, false, &out);
+    bool ok = out.failure == TINKC_OK;
+    assert_true(!ok || tk_str_is(tk_buf_str(&out), "a\xC3\xA9"));
+    tk_buf_dispose(&out);
+    return ok;
+}
+
+/* A failure of the bytes that are held back is one of the text. */
+static void test_tok_decode_out_of_memory(void **unused)
+{
+    (void)unused;
+    tk_tok *tok = toktest_open(bytes_json);
+    assert_true(failmem_sweep(decode_once, tok, 1) >= 2);
+    tk_tok_free(tok);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -467,6 +489,7 @@ int main(void)
         cmocka_unit_test(test_tok_decode_bytes_skip),
         cmocka_unit_test(test_tok_decode_unused),
         cmocka_unit_test(test_tok_decode_limit),
+        cmocka_unit_test(test_tok_decode_out_of_memory),
     };
     return cmocka_run_group_tests_name("tok_decode", tests, NULL, NULL);
 }

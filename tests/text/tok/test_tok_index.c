@@ -122,6 +122,22 @@ static void test_tok_index_pieces(void **unused)
     tk_buf_dispose(&quoted);
 }
 
+/* An added token is not a whole piece of the model: in plain text it is its bytes. */
+static void test_tok_index_added(void **unused)
+{
+    (void)unused;
+    tk_tok *tok = toktest_open(
+        "{'version':'1.0','added_tokens':[{'id':256,'content':'xyz'},{'id':257,'content':"
+        "'a token of more than fifteen'}],'pre_tokenizer':{'type':'ByteLevel',"
+        "'add_prefix_space':false,'use_regex':false},'model':{'type':'BPE',"
+        "'ignore_merges':true,'merges':[],'vocab':{@}}}");
+    toktest_encode(tok, (tk_tok_how){.plain_text = false}, (toktest_row){"xyz", "256"});
+    toktest_encode(tok, (tk_tok_how){.plain_text = true},
+                   (toktest_row){"xyz", "120 121 122"});
+    assert_int_equal(tk_tok_index_long(tok, TK_STR("a token of more than fifteen")), -1);
+    tk_tok_free(tok);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -129,6 +145,7 @@ int main(void)
         cmocka_unit_test(test_tok_index_put_refuses),
         cmocka_unit_test(test_tok_index_keys),
         cmocka_unit_test(test_tok_index_pieces),
+        cmocka_unit_test(test_tok_index_added),
     };
     return cmocka_run_group_tests_name("tok_index", tests, NULL, NULL);
 }

@@ -54,6 +54,18 @@ static void test_tok_map_empty(void **unused)
     assert_true(off.off);
 }
 
+/* A text that was replaced as a whole: two bytes for five. */
+static void test_tok_map_whole(void **unused)
+{
+    (void)unused;
+    static const range_row rows[] = {{0, 2, 0, 5}, {0, 1, 0, 5}, {1, 2, 0, 5}};
+    tk_tok_map map = {.off = false};
+    tk_tok_map_add(&map, 0, 0);
+    tk_tok_map_add(&map, 2, 5);
+    check(&map, rows, TK_ARRAY_LEN(rows));
+    tk_tok_map_dispose(&map);
+}
+
 /* The newer text has one byte in front of the new text of make_grown(). */
 static void test_tok_map_compose(void **unused)
 {
@@ -91,9 +103,8 @@ static void test_tok_map_many(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tok_map_ranges),
-        cmocka_unit_test(test_tok_map_empty),
-        cmocka_unit_test(test_tok_map_compose),
+        cmocka_unit_test(test_tok_map_ranges), cmocka_unit_test(test_tok_map_empty),
+        cmocka_unit_test(test_tok_map_whole),  cmocka_unit_test(test_tok_map_compose),
         cmocka_unit_test(test_tok_map_many),
     };
     return cmocka_run_group_tests_name("tok_map", tests, NULL, NULL);
