@@ -198,7 +198,6 @@ static const jinjafix_row not_a_number_rows[] = {
 
 static void test_jinja_compare_not_a_number(void **unused)
 {
-    (void)unused;
     jinjafix_check(not_a_number_rows, TK_ARRAY_LEN(not_a_number_rows));
 }
 

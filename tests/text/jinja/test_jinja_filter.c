@@ -286,7 +286,6 @@ static const jinjafix_row arguments_rows[] = {
 
 static void test_jinja_filter_arguments(void **unused)
 {
-    (void)unused;
     jinjafix_check(arguments_rows, TK_ARRAY_LEN(arguments_rows));
 }
 

@@ -234,7 +234,6 @@ static const jinjafix_row signatures_rows[] = {
 
 static void test_jinja_parse_signatures(void **unused)
 {
-    (void)unused;
     jinjafix_check(signatures_rows, TK_ARRAY_LEN(signatures_rows));
 }
 

@@ -67,7 +67,6 @@ static void test_jinja_run_lines(void **unused)
 /* What jinja2 has and this does not have is refused by name, with the line. */
 static void test_jinja_run_unsupported(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *source, *text;
     } rows[] = {
@@ -115,7 +114,6 @@ static void test_jinja_run_unsupported(void **unused)
 /* How deep a source may be: one less is fine, and the error has its line. */
 static void test_jinja_run_nesting(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *before, *open, *middle, *close, *after, *text;
         size_t fits, breaks;
@@ -394,7 +392,6 @@ static void starve(const char *source, size_t step, bool memory)
 
 static void test_jinja_run_starves(void **unused)
 {
-    (void)unused;
     for (size_t i = 0; i < TK_ARRAY_LEN(swept); i++) {
         starve(swept[i], 1, false);
         starve(swept[i], 1024, true);
@@ -404,7 +401,6 @@ static void test_jinja_run_starves(void **unused)
 /* What has no text in Python but an address prints something. */
 static void test_jinja_run_objects(void **unused)
 {
-    (void)unused;
     static const char *const sources[] = {"{{ range }}", "{{ 'a'.upper }}",
                                           "{{ cycler(1) }}", "{{ [1]|map('string') }}",
                                           "{{ {}.get }}"};

@@ -191,7 +191,6 @@ static const jinjafix_row all_branches_rows[] = {
 
 static void test_jinja_scope_all_branches(void **unused)
 {
-    (void)unused;
     jinjafix_check(all_branches_rows, TK_ARRAY_LEN(all_branches_rows));
 }
 

@@ -468,7 +468,6 @@ static bool decode_once(void *user)
 /* A failure of the bytes that are held back is one of the text. */
 static void test_tok_decode_out_of_memory(void **unused)
 {
-    (void)unused;
     tk_tok *tok = toktest_open(bytes_json);
     assert_true(failmem_sweep(decode_once, tok, 1) >= 2);
     tk_tok_free(tok);

@@ -125,7 +125,6 @@ static void test_tok_index_pieces(void **unused)
 /* An added token is not a whole piece of the model: in plain text it is its bytes. */
 static void test_tok_index_added(void **unused)
 {
-    (void)unused;
     tk_tok *tok = toktest_open(
         "{'version':'1.0','added_tokens':[{'id':256,'content':'xyz'},{'id':257,'content':"
         "'a token of more than fifteen'}],'pre_tokenizer':{'type':'ByteLevel',"

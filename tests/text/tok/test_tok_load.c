@@ -122,7 +122,6 @@ static void test_tok_load_missing(void **unused)
 /* Only files count: a directory of that name is not read. */
 static void test_tok_load_directories(void **unused)
 {
-    (void)unused;
     dir d;
     tk_tok *tok = NULL;
     tk_err err = TK_ERR_INIT;

@@ -57,7 +57,6 @@ static void test_tok_map_empty(void **unused)
 /* A text that was replaced as a whole: two bytes for five. */
 static void test_tok_map_whole(void **unused)
 {
-    (void)unused;
     static const range_row rows[] = {{0, 2, 0, 5}, {0, 1, 0, 5}, {1, 2, 0, 5}};
     tk_tok_map map = {.off = false};
     tk_tok_map_add(&map, 0, 0);

@@ -243,7 +243,6 @@ static void test_tok_whole_early_use(void **unused)
 /* The table itself: the highest rank of the merges that make a character, and its id. */
 static void test_tok_whole_ranks(void **unused)
 {
-    (void)unused;
     static const struct {
         uint32_t c, rank;
         int32_t id;
@@ -278,7 +277,6 @@ static void test_tok_whole_ranks(void **unused)
 /* Every byte that may be in UTF-8 must have an id; C0, C1 and F5 to FF never are. */
 static void test_tok_whole_needs_bytes(void **unused)
 {
-    (void)unused;
     static const struct {
         unsigned byte;
         bool is_needed;

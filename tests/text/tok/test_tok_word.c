@@ -148,7 +148,6 @@ static void test_tok_word_many(void **unused)
  * pieces wait for their place in it. */
 static void test_tok_word_grows(void **unused)
 {
-    (void)unused;
     enum { WORDS = 4000, LETTERS = 6 };
     tk_tok *tok = toktest_open(
         "{'version':'1.0','pre_tokenizer':{'type':'ByteLevel','add_prefix_space':false},"
