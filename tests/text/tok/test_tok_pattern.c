@@ -8,6 +8,12 @@ static const struct {
 } refusals[] = {
     {"\\w", "this escape"},
     {"\\b", "this escape"},
+    {"\\a", "this escape"},
+    {"\\z", "this escape"},
+    {"\\A", "this escape"},
+    {"\\Z", "this escape"},
+    {"\\0", "this escape"},
+    {"\\9", "this escape"},
     {"\\1", "this escape"},
     {"\\k", "this escape"},
     {"\\R", "this escape"},
