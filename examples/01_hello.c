@@ -7,7 +7,6 @@
  * TINKER_API_KEY who you are; a local server needs no key. docs/guide/start.md explains
  * it. */
 #include <stdio.h>
-#include <string.h>
 
 #include <tinkc/tinkc.h>
 
@@ -22,17 +21,15 @@ static tinkc_code show(const tinkc_samples *samples, const tinkc_tokenizer *toke
 {
     size_t n = 0;
     double sum = 0;
-    tinkc_decode what = TINKC_DECODE_INIT;
-    what.ids = tinkc_samples_tokens(&what.ids_n, samples, 0);
-    what.skip_special = true;
-    const float *logprobs = tinkc_samples_logprobs(&n, samples, 0);
+    const int32_t *ids = tinkc_samples_tokens(&n, samples, 0);
+    const float *logprobs = tinkc_samples_logprobs(NULL, samples, 0);
     for (size_t i = 0; i < n; i++) {
         sum += (double)logprobs[i];
     }
     char *text = NULL;
-    tinkc_code code = tinkc_tokenizer_decode(&text, NULL, tokenizer, &what, err);
+    tinkc_code code = tinkc_tokenizer_text(&text, tokenizer, ids, n, true, err);
     if (code == TINKC_OK) {
-        printf("%s\n%zu tokens, log-probability %.3f\n", text, what.ids_n, sum);
+        printf("%s\n%zu tokens, log-probability %.3f\n", text, n, sum);
     }
     tinkc_text_free(&text);
     return code;
@@ -46,7 +43,6 @@ int main(void)
     tinkc_service *service = NULL;
     tinkc_sampling *sampling = NULL;
     tinkc_tokenizer *tokenizer = NULL;
-    tinkc_encoding *encoding = NULL;
     tinkc_model_input *prompt = NULL;
     tinkc_samples *samples = NULL;
     tinkc_sampling_params params = TINKC_SAMPLING_PARAMS_INIT;
@@ -61,13 +57,7 @@ int main(void)
         code = tinkc_sampling_get_tokenizer(&tokenizer, sampling, NULL, &err);
     }
     if (code == TINKC_OK) {
-        code = tinkc_tokenizer_encode(&encoding, tokenizer, question, strlen(question),
-                                      NULL, &err);
-    }
-    if (code == TINKC_OK) {
-        size_t n = 0;
-        const int32_t *ids = tinkc_encoding_ids(&n, encoding);
-        code = tinkc_model_input_from_tokens(&prompt, ids, n, &err);
+        code = tinkc_tokenizer_input(&prompt, tokenizer, question, &err);
     }
     if (code == TINKC_OK) {
         code =
@@ -82,7 +72,6 @@ int main(void)
 
     tinkc_samples_free(&samples);
     tinkc_model_input_free(&prompt);
-    tinkc_encoding_free(&encoding);
     tinkc_tokenizer_free(&tokenizer);
     tinkc_sampling_close(&sampling);
     tinkc_service_close(&service);

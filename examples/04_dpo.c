@@ -25,7 +25,6 @@ typedef struct preferences {
     double reference[2 * PAIRS];
 } preferences;
 
-static tinkc_error *err;
 static tinkc_tokenizer *tokenizer;
 static tinkc_chat_template *chat_template;
 
@@ -33,10 +32,10 @@ static tinkc_datum *make_datum(const char *question, const char *answer)
 {
     tinkc_chat *chat = NULL;
     tinkc_datum *datum = NULL;
-    check(tinkc_chat_new(&chat, &err), &err);
-    check(tinkc_chat_add(chat, "user", question, &err), &err);
-    check(tinkc_chat_add(chat, "assistant", answer, &err), &err);
-    check(tinkc_chat_datum(&datum, chat_template, chat, tokenizer, NULL, &err), &err);
+    check(tinkc_chat_new(&chat, &err));
+    check(tinkc_chat_add(chat, "user", question, &err));
+    check(tinkc_chat_add(chat, "assistant", answer, &err));
+    check(tinkc_chat_datum(&datum, chat_template, chat, tokenizer, NULL, &err));
     tinkc_chat_free(&chat);
     return datum;
 }
@@ -105,12 +104,11 @@ static void measure(tinkc_training *training, const preferences *p, double out[2
 {
     tinkc_fwdbwd *result = NULL;
     check(tinkc_training_forward_wait(&result, training, p->data, 2 * PAIRS,
-                                      "cross_entropy", NULL, &err),
-          &err);
+                                      "cross_entropy", NULL, &err));
     for (size_t i = 0; i < 2 * PAIRS; i++) {
         const float *logprobs = NULL;
         size_t n = 0;
-        check(tinkc_fwdbwd_f32(&logprobs, &n, result, i, "logprobs", &err), &err);
+        check(tinkc_fwdbwd_f32(&logprobs, &n, result, i, "logprobs", &err));
         require(n == tinkc_tensor_count(tinkc_datum_tensor(p->data[i], "weights")),
                 "a log-probability for each target");
         out[i] = answer_logprob(p->data[i], logprobs, n);
@@ -137,12 +135,10 @@ static void train(tinkc_training *training, preferences *p)
         double loss = 0, margin = 0;
         tinkc_fwdbwd *result = NULL;
         check(tinkc_training_forward_backward_custom_wait(&result, training, p->data,
-                                                          2 * TRAIN, dpo_loss, p, &err),
-              &err);
-        check(tinkc_training_optim_step_wait(NULL, training, &adam, &err), &err);
-        check(tinkc_fwdbwd_loss(&loss, result, &err), &err);
-        check(tinkc_metrics_get(&margin, tinkc_fwdbwd_metrics(result), "margin", &err),
-              &err);
+                                                          2 * TRAIN, dpo_loss, p, &err));
+        check(tinkc_training_optim_step_wait(NULL, training, &adam, &err));
+        check(tinkc_fwdbwd_loss(&loss, result, &err));
+        check(tinkc_metrics_get(&margin, tinkc_fwdbwd_metrics(result), "margin", &err));
         printf("step %2d  loss %.3f  margin %.2f\n", i, loss, margin);
         tinkc_fwdbwd_free(&result);
     }
@@ -157,11 +153,10 @@ int main(void)
     tinkc_lora_config lora = TINKC_LORA_CONFIG_INIT;
     lora.has_seed = true; /* the same numbers in every run */
     lora.seed = 1;
-    check(tinkc_service_open(&service, NULL, &err), &err);
-    check(tinkc_service_create_training_wait(&training, service, MODEL, &lora, &err),
-          &err);
-    check(tinkc_training_get_tokenizer(&tokenizer, training, NULL, &err), &err);
-    check(tinkc_chat_template_of(&chat_template, tokenizer, NULL, &err), &err);
+    check(tinkc_service_open(&service, NULL, &err));
+    check(tinkc_service_create_training_wait(&training, service, MODEL, &lora, &err));
+    check(tinkc_training_get_tokenizer(&tokenizer, training, NULL, &err));
+    check(tinkc_chat_template_of(&chat_template, tokenizer, NULL, &err));
     for (size_t i = 0; i < PAIRS; i++) {
         make_pair(&p, i);
     }

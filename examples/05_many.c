@@ -15,7 +15,6 @@
 static const char question[] =
     "<|endoftext|><|user|>What is 38 + 27?<|end|><|assistant|>";
 
-static tinkc_error *err;
 static tinkc_tokenizer *tokenizer;
 
 /* How often an answer came, and its probability by the sampler's own word. */
@@ -24,32 +23,19 @@ typedef struct answer {
     double probability;
 } answer;
 
-static tinkc_model_input *make_prompt(void)
-{
-    size_t n = 0;
-    tinkc_encoding *encoding = NULL;
-    tinkc_model_input *prompt = NULL;
-    check(tinkc_tokenizer_encode(&encoding, tokenizer, question, strlen(question), NULL,
-                                 &err),
-          &err);
-    const int32_t *ids = tinkc_encoding_ids(&n, encoding);
-    check(tinkc_model_input_from_tokens(&prompt, ids, n, &err), &err);
-    tinkc_encoding_free(&encoding);
-    return prompt;
-}
-
 /* Hands all of them to the library, which sends as many at a time as the server takes.
  * The queue holds the futures: ours can go at once. */
 static void submit(tinkc_queue *queue, tinkc_sampling *sampling)
 {
-    tinkc_model_input *prompt = make_prompt();
+    tinkc_model_input *prompt = NULL;
+    check(tinkc_tokenizer_input(&prompt, tokenizer, question, &err));
     tinkc_sampling_params params = TINKC_SAMPLING_PARAMS_INIT;
     params.max_tokens = 5;
     params.has_seed = true;
     for (uintptr_t i = 0; i < SAMPLES; i++) {
         params.seed = i;
         tinkc_future *future = tinkc_sampling_sample(sampling, prompt, &params, NULL);
-        check(tinkc_queue_add(queue, future, (void *)i, &err), &err);
+        check(tinkc_queue_add(queue, future, (void *)i, &err));
         tinkc_future_free(&future);
     }
     tinkc_model_input_free(&prompt);
@@ -59,15 +45,13 @@ static void count(answer answers[ANSWERS], const tinkc_samples *samples)
 {
     size_t n = 0;
     double sum = 0;
-    tinkc_decode what = TINKC_DECODE_INIT;
-    what.ids = tinkc_samples_tokens(&what.ids_n, samples, 0);
-    what.skip_special = true;
-    const float *logprobs = tinkc_samples_logprobs(&n, samples, 0);
+    char *text = NULL, *end = NULL;
+    const int32_t *ids = tinkc_samples_tokens(&n, samples, 0);
+    const float *logprobs = tinkc_samples_logprobs(NULL, samples, 0);
     for (size_t i = 0; i < n; i++) {
         sum += (double)logprobs[i];
     }
-    char *text = NULL, *end = NULL;
-    check(tinkc_tokenizer_decode(&text, NULL, tokenizer, &what, &err), &err);
+    check(tinkc_tokenizer_text(&text, tokenizer, ids, n, true, &err));
     unsigned long number = strtoul(text, &end, 10);
     if (*end == '\0' && number < ANSWERS) {
         answers[number].count++;
@@ -85,7 +69,7 @@ static int collect(tinkc_queue *queue, answer answers[ANSWERS])
     void *tag = NULL;
     while (tinkc_queue_take(&future, &tag, queue, TINKC_FOREVER, NULL) == TINKC_OK) {
         tinkc_samples *samples = NULL;
-        check(tinkc_future_take_samples(&samples, future, &err), &err);
+        check(tinkc_future_take_samples(&samples, future, &err));
         count(answers, samples);
         done++;
         overtakers += (uintptr_t)tag < highest;
@@ -103,11 +87,10 @@ int main(void)
     tinkc_service *service = NULL;
     tinkc_sampling *sampling = NULL;
     tinkc_queue *queue = NULL;
-    check(tinkc_service_open(&service, NULL, &err), &err);
-    check(tinkc_service_create_sampling_wait(&sampling, service, MODEL, NULL, &err),
-          &err);
-    check(tinkc_sampling_get_tokenizer(&tokenizer, sampling, NULL, &err), &err);
-    check(tinkc_queue_open(&queue, &err), &err);
+    check(tinkc_service_open(&service, NULL, &err));
+    check(tinkc_service_create_sampling_wait(&sampling, service, MODEL, NULL, &err));
+    check(tinkc_sampling_get_tokenizer(&tokenizer, sampling, NULL, &err));
+    check(tinkc_queue_open(&queue, &err));
 
     submit(queue, sampling);
     int done = collect(queue, answers);

@@ -12,8 +12,6 @@
 
 #define TICKS 20
 
-static tinkc_error *err;
-
 typedef struct app {
     tinkc_service *service;
     tinkc_sampling *sampling;
@@ -29,7 +27,7 @@ static void take_sample(tinkc_future *future, void *user)
     app *a = (app *)user;
     tinkc_samples *samples = NULL;
     size_t n = 0;
-    check(tinkc_future_take_samples(&samples, future, &err), &err);
+    check(tinkc_future_take_samples(&samples, future, &err));
     (void)tinkc_samples_tokens(&n, samples, 0);
     a->tokens += n;
     a->done++;
@@ -49,7 +47,7 @@ static void tick(app *a)
     params.has_seed = true; /* the same numbers in every run */
     params.seed = (uint64_t)a->ticks;
     tinkc_future *future = tinkc_sampling_sample(a->sampling, a->prompt, &params, NULL);
-    check(tinkc_future_on_done(future, take_sample, a, &err), &err);
+    check(tinkc_future_on_done(future, take_sample, a, &err));
     tinkc_future_free(&future); /* the sample goes on */
 }
 
@@ -78,7 +76,7 @@ static void loop(app *a)
                 tick(a);
             }
         }
-        check(tinkc_service_process(a->service, &err), &err);
+        check(tinkc_service_process(a->service, &err));
     }
 }
 
@@ -86,14 +84,14 @@ static void open_service(app *a)
 {
     const int32_t begin = 0; /* of a text: its first token */
     tinkc_config *config = NULL;
-    check(tinkc_config_new(&config, &err), &err);
-    check(tinkc_config_set(config, "loop", "manual", &err), &err);
-    check(tinkc_service_open(&a->service, config, &err), &err);
+    check(tinkc_config_new(&config, &err));
+    check(tinkc_config_set(config, "loop", "manual", &err));
+    check(tinkc_service_open(&a->service, config, &err));
     tinkc_config_free(&config);
     /* The waiting calls drive the loop themselves. */
-    check(tinkc_service_create_sampling_wait(&a->sampling, a->service, MODEL, NULL, &err),
-          &err);
-    check(tinkc_model_input_from_tokens(&a->prompt, &begin, 1, &err), &err);
+    check(
+        tinkc_service_create_sampling_wait(&a->sampling, a->service, MODEL, NULL, &err));
+    check(tinkc_model_input_from_tokens(&a->prompt, &begin, 1, &err));
 }
 
 int main(void)

@@ -1,6 +1,6 @@
-/* Shared by the examples but the first: the model that they use, and what they do about
- * errors. An example ends at the first one; 01_hello.c shows the way of a program that
- * must go on. Nothing else is hidden here. Thread: any. */
+/* Shared by the examples but the first and the last: the model that they use, and what
+ * they do about errors. An example ends at the first one; 01_hello.c shows the way of a
+ * program that must go on. Nothing else is hidden here. Thread: the main one. */
 #ifndef EXAMPLE_H
 #define EXAMPLE_H
 
@@ -11,13 +11,15 @@
 
 #define MODEL "tinkc/pebble-llama-2m"
 
-/* Ends the program with the error's text unless `code` is TINKC_OK. The call that gave
- * `code` wrote its error to *err. */
-static inline void check(tinkc_code code, tinkc_error **err)
+/* Where every call of an example writes its error. */
+static tinkc_error *err;
+
+/* Ends the program with the text of the error unless `code` is TINKC_OK. */
+static inline void check(tinkc_code code)
 {
     if (code != TINKC_OK) {
-        fprintf(stderr, "%s: %s\n", tinkc_code_name(code), tinkc_error_message(*err));
-        tinkc_error_free(err);
+        fprintf(stderr, "%s: %s\n", tinkc_code_name(code), tinkc_error_message(err));
+        tinkc_error_free(&err);
         exit(1);
     }
 }

@@ -51,7 +51,7 @@ def function(returned, name, arguments, destroyers):
     out = [f"static verdict call_{name}(const handles *g, bool outs, tinkc_error **err)", "{",
            "    (void)g, (void)outs, (void)err;", "    verdict v = {0};"]
     # what comes first is the output: it must stay as it was, not become NULL
-    is_output = (returned == "tinkc_code" and parts and not name.endswith(("_close", "_free"))
+    is_output = (returned == "tinkc_code" and parts and not name.endswith(("_close", "_free", "_await"))
                  and (parts[0][1] or "").endswith("*o0 = NULL;"))
     out += ["    " + p[1] for p in parts if p[1]]
     if is_output:

@@ -51,7 +51,7 @@ TINKC_API TINKC_NODISCARD tinkc_code
 tinkc_chat_template_of(tinkc_chat_template **out, const tinkc_tokenizer *tokenizer,
                        const char *name, tinkc_error **err);
 
-/* Sets *tpl to NULL; accepts NULL. */
+/* Frees the template and sets *tpl to NULL. Accepts NULL and a pointer to NULL. */
 TINKC_API void tinkc_chat_template_free(tinkc_chat_template **tpl);
 
 /* ---- conversations ---- */
@@ -59,7 +59,8 @@ TINKC_API void tinkc_chat_template_free(tinkc_chat_template **tpl);
 /* An empty one. TINKC_E_NOMEM. */
 TINKC_API TINKC_NODISCARD tinkc_code tinkc_chat_new(tinkc_chat **out, tinkc_error **err);
 
-/* Sets *chat to NULL; accepts NULL. */
+/* Frees the conversation and sets *chat to NULL. Accepts NULL and a pointer to
+ * NULL. */
 TINKC_API void tinkc_chat_free(tinkc_chat **chat);
 
 /* Appends {"role": role, "content": content}. */
@@ -116,6 +117,39 @@ TINKC_API TINKC_NODISCARD tinkc_code tinkc_chat_render(char **out, size_t *n,
                                                        const tinkc_chat_options *options,
                                                        tinkc_error **err);
 
+/* ---- prompts ---- */
+
+/* Makes the tokens that the model reads before it answers: the rendered conversation,
+ * tokenized. `options` NULL: the defaults with add_generation_prompt. The caller frees
+ * *out. Errors as tinkc_chat_render and tinkc_tokenizer_encode. */
+TINKC_API TINKC_NODISCARD tinkc_code tinkc_chat_prompt(tinkc_model_input **out,
+                                                       const tinkc_chat_template *tpl,
+                                                       const tinkc_chat *chat,
+                                                       const tinkc_tokenizer *tokenizer,
+                                                       const tinkc_chat_options *options,
+                                                       tinkc_error **err);
+
+/* Appends to `prompt` what the conversation has beyond it, for the next turn. The tokens
+ * that are there, sampled ones too, stay as they are and are never tokenized again:
+ *
+ *     tinkc_chat_prompt(&prompt, ...);                    the first question
+ *     tinkc_model_input_add_tokens(prompt, sampled, ...); the answer as it was sampled
+ *     tinkc_chat_add(chat, "assistant", text_of_sampled, ...);
+ *     tinkc_chat_add(chat, "user", "And then?", ...);
+ *     tinkc_chat_continue(prompt, ...);                   end of turn, question, header
+ *
+ * `options` as in tinkc_chat_prompt; an empty prompt gets everything. On failure `prompt`
+ * stays as it was. TINKC_E_UNSUPPORTED when the rendered conversation does not begin with
+ * the text of the prompt's tokens (a template that leaves out earlier reasoning, or an
+ * assistant message that is not what was sampled): the message gives the byte and both
+ * texts. TINKC_E_INVALID for a prompt with images; further errors as tinkc_chat_prompt. */
+TINKC_API tinkc_code tinkc_chat_continue(tinkc_model_input *prompt,
+                                         const tinkc_chat_template *tpl,
+                                         const tinkc_chat *chat,
+                                         const tinkc_tokenizer *tokenizer,
+                                         const tinkc_chat_options *options,
+                                         tinkc_error **err);
+
 /* ---- tokens ---- */
 
 /* Which tokens count in the loss. */
@@ -168,7 +202,8 @@ TINKC_API TINKC_NODISCARD tinkc_code tinkc_chat_tokens(tinkc_rendered **out,
                                                        const tinkc_train_options *options,
                                                        tinkc_error **err);
 
-/* Sets *rendered to NULL; accepts NULL. */
+/* Frees the rendered conversation and sets *rendered to NULL. Accepts NULL and a
+ * pointer to NULL. */
 TINKC_API void tinkc_rendered_free(tinkc_rendered **rendered);
 
 /* The text that was tokenized, borrowed. *n (unless NULL) is its length. */

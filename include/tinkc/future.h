@@ -97,6 +97,12 @@ TINKC_API bool tinkc_future_is_done(const tinkc_future *future);
  * gives TINKC_E_STATE. */
 TINKC_API tinkc_code tinkc_future_wait(tinkc_future *future, int64_t timeout_ms);
 
+/* Waits until the future is done and frees it whatever the outcome: *future is NULL
+ * afterwards. For operations without a result; the others have their own
+ * tinkc_future_await_<result>. Returns TINKC_OK, or the code of the operation's error with
+ * the error in *err. TINKC_E_STATE without a future or for one that has a result. */
+TINKC_API tinkc_code tinkc_future_await(tinkc_future **future, tinkc_error **err);
+
 /* The error it completed with, or NULL (not done, or success). Borrowed: valid while the
  * caller holds its reference. */
 TINKC_API const tinkc_error *tinkc_future_error(const tinkc_future *future);

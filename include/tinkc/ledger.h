@@ -34,7 +34,7 @@ TINKC_API TINKC_NODISCARD tinkc_code tinkc_service_read_ledger(tinkc_ledger **ou
                                                                tinkc_service *service,
                                                                tinkc_error **err);
 
-/* Sets *ledger to NULL; accepts NULL. */
+/* Frees the ledger and sets *ledger to NULL. Accepts NULL and a pointer to NULL. */
 TINKC_API void tinkc_ledger_free(tinkc_ledger **ledger);
 
 /* Tokens of this kind, of all runs. 0 for NULL, here and below. */

@@ -107,7 +107,8 @@ TINKC_API TINKC_NODISCARD tinkc_code tinkc_readings_json(char **out,
 TINKC_API TINKC_NODISCARD tinkc_code
 tinkc_readings_prometheus(char **out, const tinkc_readings *readings, tinkc_error **err);
 
-/* Sets *readings to NULL; accepts NULL. */
+/* Frees the readings and sets *readings to NULL. Accepts NULL and a pointer to
+ * NULL. */
 TINKC_API void tinkc_readings_free(tinkc_readings **readings);
 
 TINKC_END_DECLS

@@ -84,10 +84,11 @@ TINKC_API void tinkc_sample_options_init(tinkc_sample_options *options);
 TINKC_API tinkc_code tinkc_sample_options_check(const tinkc_sample_options *options,
                                                 tinkc_error **err);
 
-/* What a sample is taken from: exactly one of the three. */
+/* What to sample from: exactly one of the three. See tinkc_service_open_sampling. */
 typedef struct tinkc_sample_target {
     size_t size;
-    const char *sampling_session_id; /* an existing session */
+    const char *sampling_session_id; /* of a session that exists, and that no other handle
+                                        samples through: its samples are numbered from 0 */
     const char *model_path;          /* tinker://<run>/... */
     const char *base_model;
 } tinkc_sample_target;
@@ -138,11 +139,14 @@ typedef struct tinkc_lora_config {
     bool train_unembed;
     bool train_mlp;
     bool train_attn;
+    const tinkc_pair
+        *metadata;     /* of the run, in tinkc_run; a NULL value is sent as null */
+    size_t metadata_n; /* 0: none is sent */
 } tinkc_lora_config;
 
 #define TINKC_LORA_CONFIG_INIT                                                           \
     {                                                                                    \
-        sizeof(tinkc_lora_config), 32, false, 0, true, true, true                        \
+        sizeof(tinkc_lora_config), 32, false, 0, true, true, true, NULL, 0               \
     }
 
 /* Sets *config to TINKC_LORA_CONFIG_INIT. */

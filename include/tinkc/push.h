@@ -91,7 +91,8 @@ TINKC_API TINKC_NODISCARD tinkc_code
 tinkc_push_checkpoint(tinkc_pushed **out, tinkc_service *service, const char *path,
                       const tinkc_push_options *options, tinkc_error **err);
 
-/* Sets *pushed to NULL; accepts NULL. */
+/* Frees the description of the push and sets *pushed to NULL. Accepts NULL and a
+ * pointer to NULL. */
 TINKC_API void tinkc_pushed_free(tinkc_pushed **pushed);
 
 TINKC_END_DECLS

@@ -71,18 +71,27 @@ TINKC_API void tinkc_raw_request_init(tinkc_raw_request *request);
 TINKC_API TINKC_NODISCARD tinkc_future *tinkc_raw_send(tinkc_service *service,
                                                        const tinkc_raw_request *request);
 
-/* Blocking twin: the caller owns *out. */
+/* Calls tinkc_raw_send and waits for its result. The caller owns *out
+ * (tinkc_raw_response_free); a NULL `out` drops it. */
 TINKC_API tinkc_code tinkc_raw_send_wait(tinkc_raw_response **out, tinkc_service *service,
                                          const tinkc_raw_request *request,
                                          tinkc_error **err);
 
-/* Takes the result out of a done future: the caller owns *out. Errors as
- * tinkc_future_take_capabilities. */
+/* Takes the answer out of a done future. The caller owns *out
+ * (tinkc_raw_response_free). TINKC_E_STATE when the future is not done, has a result
+ * of another kind, or was taken from before; otherwise the error of the operation. */
 TINKC_API tinkc_code tinkc_future_take_raw_response(tinkc_raw_response **out,
                                                     tinkc_future *future,
                                                     tinkc_error **err);
 
-/* Sets *response to NULL; accepts NULL. */
+/* Waits for the future, takes the answer as tinkc_future_take_raw_response does, and
+ * frees the future whatever the outcome: *future is NULL afterwards. A NULL `out`
+ * drops the result. */
+TINKC_API tinkc_code tinkc_future_await_raw_response(tinkc_raw_response **out,
+                                                     tinkc_future **future,
+                                                     tinkc_error **err);
+
+/* Frees the answer and sets *response to NULL. Accepts NULL and a pointer to NULL. */
 TINKC_API void tinkc_raw_response_free(tinkc_raw_response **response);
 
 /* HTTP status; 0 for NULL. */

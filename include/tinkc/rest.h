@@ -180,7 +180,8 @@ TINKC_API tinkc_code tinkc_time_parse(int64_t *out, const char *text, tinkc_erro
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_rest_get_run(tinkc_service *service, const char *run_id, tinkc_scope scope);
 
-/* Blocking twin: the caller owns *out. */
+/* Calls tinkc_rest_get_run and waits for its result. The caller owns *out
+ * (tinkc_run_free); a NULL `out` drops it. */
 TINKC_API tinkc_code tinkc_rest_get_run_wait(tinkc_run **out, tinkc_service *service,
                                              const char *run_id, tinkc_scope scope,
                                              tinkc_error **err);
@@ -189,16 +190,24 @@ TINKC_API tinkc_code tinkc_rest_get_run_wait(tinkc_run **out, tinkc_service *ser
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_rest_get_run_of_path(tinkc_service *service, const char *path, tinkc_scope scope);
 
-/* Blocking twin: the caller owns *out. */
+/* Calls tinkc_rest_get_run_of_path and waits for its result. The caller owns *out
+ * (tinkc_run_free); a NULL `out` drops it. */
 TINKC_API tinkc_code tinkc_rest_get_run_of_path_wait(tinkc_run **out,
                                                      tinkc_service *service,
                                                      const char *path, tinkc_scope scope,
                                                      tinkc_error **err);
 
-/* Takes the result out of a done future: the caller owns *out. Errors as
- * tinkc_future_take_capabilities, here and in all take functions below. */
+/* Takes the run out of a done future. The caller owns *out (tinkc_run_free).
+ * TINKC_E_STATE when the future is not done, has a result of another kind, or was
+ * taken from before; otherwise the error of the operation. */
 TINKC_API tinkc_code tinkc_future_take_run(tinkc_run **out, tinkc_future *future,
                                            tinkc_error **err);
+
+/* Waits for the future, takes the run as tinkc_future_take_run does, and frees the
+ * future whatever the outcome: *future is NULL afterwards. A NULL `out` drops the
+ * result. */
+TINKC_API tinkc_code tinkc_future_await_run(tinkc_run **out, tinkc_future **future,
+                                            tinkc_error **err);
 
 /* Sets *run to NULL; accepts NULL. So do all free functions below. */
 TINKC_API void tinkc_run_free(tinkc_run **run);
@@ -226,16 +235,26 @@ TINKC_API void tinkc_list_options_init(tinkc_list_options *options);
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_rest_list_runs(tinkc_service *service, const tinkc_list_options *options);
 
-/* Blocking twin: the caller owns *out. */
+/* Calls tinkc_rest_list_runs and waits for its result. The caller owns *out
+ * (tinkc_runs_free); a NULL `out` drops it. */
 TINKC_API tinkc_code tinkc_rest_list_runs_wait(tinkc_runs **out, tinkc_service *service,
                                                const tinkc_list_options *options,
                                                tinkc_error **err);
 
-/* Takes the result out of a done future: the caller owns *out. */
+/* Takes the list of runs out of a done future. The caller owns *out (tinkc_runs_free).
+ * TINKC_E_STATE when the future is not done, has a result of another kind, or was
+ * taken from before; otherwise the error of the operation. */
 TINKC_API tinkc_code tinkc_future_take_runs(tinkc_runs **out, tinkc_future *future,
                                             tinkc_error **err);
 
-/* Frees the page with its runs. */
+/* Waits for the future, takes the list of runs as tinkc_future_take_runs does, and
+ * frees the future whatever the outcome: *future is NULL afterwards. A NULL `out`
+ * drops the result. */
+TINKC_API tinkc_code tinkc_future_await_runs(tinkc_runs **out, tinkc_future **future,
+                                             tinkc_error **err);
+
+/* Frees the list of runs and sets *runs to NULL. Accepts NULL and a pointer to
+ * NULL. */
 TINKC_API void tinkc_runs_free(tinkc_runs **runs);
 
 /* ---- checkpoints ---- */
@@ -244,7 +263,8 @@ TINKC_API void tinkc_runs_free(tinkc_runs **runs);
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_rest_list_checkpoints(tinkc_service *service, const char *run_id);
 
-/* Blocking twin: the caller owns *out. */
+/* Calls tinkc_rest_list_checkpoints and waits for its result. The caller owns *out
+ * (tinkc_checkpoints_free); a NULL `out` drops it. */
 TINKC_API tinkc_code tinkc_rest_list_checkpoints_wait(tinkc_checkpoints **out,
                                                       tinkc_service *service,
                                                       const char *run_id,
@@ -256,24 +276,35 @@ TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_rest_list_user_checkpoints(tinkc_service *service,
                                  const tinkc_list_options *options);
 
-/* Blocking twin: the caller owns *out. */
+/* Calls tinkc_rest_list_user_checkpoints and waits for its result. The caller owns
+ * *out (tinkc_checkpoints_free); a NULL `out` drops it. */
 TINKC_API tinkc_code tinkc_rest_list_user_checkpoints_wait(
     tinkc_checkpoints **out, tinkc_service *service, const tinkc_list_options *options,
     tinkc_error **err);
 
-/* Takes the result out of a done future: the caller owns *out. */
+/* Takes the list of checkpoints out of a done future. The caller owns *out
+ * (tinkc_checkpoints_free). TINKC_E_STATE when the future is not done, has a result of
+ * another kind, or was taken from before; otherwise the error of the operation. */
 TINKC_API tinkc_code tinkc_future_take_checkpoints(tinkc_checkpoints **out,
                                                    tinkc_future *future,
                                                    tinkc_error **err);
 
-/* Frees the page with its checkpoints. */
+/* Waits for the future, takes the list of checkpoints as tinkc_future_take_checkpoints
+ * does, and frees the future whatever the outcome: *future is NULL afterwards. A NULL
+ * `out` drops the result. */
+TINKC_API tinkc_code tinkc_future_await_checkpoints(tinkc_checkpoints **out,
+                                                    tinkc_future **future,
+                                                    tinkc_error **err);
+
+/* Frees the list of checkpoints and sets *checkpoints to NULL. Accepts NULL and a
+ * pointer to NULL. */
 TINKC_API void tinkc_checkpoints_free(tinkc_checkpoints **checkpoints);
 
 /* Deletes a checkpoint for good. Result: none. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_rest_delete_checkpoint(tinkc_service *service, const char *path);
 
-/* Blocking twin. */
+/* Calls tinkc_rest_delete_checkpoint and waits until it is done. */
 TINKC_API tinkc_code tinkc_rest_delete_checkpoint_wait(tinkc_service *service,
                                                        const char *path,
                                                        tinkc_error **err);
@@ -282,7 +313,7 @@ TINKC_API tinkc_code tinkc_rest_delete_checkpoint_wait(tinkc_service *service,
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_rest_publish_checkpoint(tinkc_service *service, const char *path);
 
-/* Blocking twin. */
+/* Calls tinkc_rest_publish_checkpoint and waits until it is done. */
 TINKC_API tinkc_code tinkc_rest_publish_checkpoint_wait(tinkc_service *service,
                                                         const char *path,
                                                         tinkc_error **err);
@@ -291,7 +322,7 @@ TINKC_API tinkc_code tinkc_rest_publish_checkpoint_wait(tinkc_service *service,
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_rest_unpublish_checkpoint(tinkc_service *service, const char *path);
 
-/* Blocking twin. */
+/* Calls tinkc_rest_unpublish_checkpoint and waits until it is done. */
 TINKC_API tinkc_code tinkc_rest_unpublish_checkpoint_wait(tinkc_service *service,
                                                           const char *path,
                                                           tinkc_error **err);
@@ -305,7 +336,7 @@ TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_rest_set_checkpoint_ttl(tinkc_service *service, const char *path,
                               int64_t ttl_seconds);
 
-/* Blocking twin. */
+/* Calls tinkc_rest_set_checkpoint_ttl and waits until it is done. */
 TINKC_API tinkc_code tinkc_rest_set_checkpoint_ttl_wait(tinkc_service *service,
                                                         const char *path,
                                                         int64_t ttl_seconds,
@@ -317,33 +348,53 @@ TINKC_API tinkc_code tinkc_rest_set_checkpoint_ttl_wait(tinkc_service *service,
 TINKC_API TINKC_NODISCARD tinkc_future *tinkc_rest_archive_url(tinkc_service *service,
                                                                const char *path);
 
-/* Blocking twin: the caller owns *out. */
+/* Calls tinkc_rest_archive_url and waits for its result. The caller owns *out
+ * (tinkc_archive_free); a NULL `out` drops it. */
 TINKC_API tinkc_code tinkc_rest_archive_url_wait(tinkc_archive **out,
                                                  tinkc_service *service, const char *path,
                                                  tinkc_error **err);
 
-/* Takes the result out of a done future: the caller owns *out. */
+/* Takes the archive out of a done future. The caller owns *out (tinkc_archive_free).
+ * TINKC_E_STATE when the future is not done, has a result of another kind, or was
+ * taken from before; otherwise the error of the operation. */
 TINKC_API tinkc_code tinkc_future_take_archive(tinkc_archive **out, tinkc_future *future,
                                                tinkc_error **err);
 
-/* Frees it. */
+/* Waits for the future, takes the archive as tinkc_future_take_archive does, and frees
+ * the future whatever the outcome: *future is NULL afterwards. A NULL `out` drops the
+ * result. */
+TINKC_API tinkc_code tinkc_future_await_archive(tinkc_archive **out,
+                                                tinkc_future **future, tinkc_error **err);
+
+/* Frees the archive and sets *archive to NULL. Accepts NULL and a pointer to NULL. */
 TINKC_API void tinkc_archive_free(tinkc_archive **archive);
 
 /* What kind of weights a checkpoint holds. Result: tinkc_future_take_weights_info. */
 TINKC_API TINKC_NODISCARD tinkc_future *tinkc_rest_weights_info(tinkc_service *service,
                                                                 const char *path);
 
-/* Blocking twin: the caller owns *out. */
+/* Calls tinkc_rest_weights_info and waits for its result. The caller owns *out
+ * (tinkc_weights_info_free); a NULL `out` drops it. */
 TINKC_API tinkc_code tinkc_rest_weights_info_wait(tinkc_weights_info **out,
                                                   tinkc_service *service,
                                                   const char *path, tinkc_error **err);
 
-/* Takes the result out of a done future: the caller owns *out. */
+/* Takes the description of the weights out of a done future. The caller owns *out
+ * (tinkc_weights_info_free). TINKC_E_STATE when the future is not done, has a result
+ * of another kind, or was taken from before; otherwise the error of the operation. */
 TINKC_API tinkc_code tinkc_future_take_weights_info(tinkc_weights_info **out,
                                                     tinkc_future *future,
                                                     tinkc_error **err);
 
-/* Frees it. */
+/* Waits for the future, takes the description of the weights as
+ * tinkc_future_take_weights_info does, and frees the future whatever the outcome:
+ * *future is NULL afterwards. A NULL `out` drops the result. */
+TINKC_API tinkc_code tinkc_future_await_weights_info(tinkc_weights_info **out,
+                                                     tinkc_future **future,
+                                                     tinkc_error **err);
+
+/* Frees the description of the weights and sets *info to NULL. Accepts NULL and a
+ * pointer to NULL. */
 TINKC_API void tinkc_weights_info_free(tinkc_weights_info **info);
 
 /* ---- samplers and sessions ---- */
@@ -352,36 +403,58 @@ TINKC_API void tinkc_weights_info_free(tinkc_weights_info **info);
 TINKC_API TINKC_NODISCARD tinkc_future *tinkc_rest_get_sampler(tinkc_service *service,
                                                                const char *sampler_id);
 
-/* Blocking twin: the caller owns *out. */
+/* Calls tinkc_rest_get_sampler and waits for its result. The caller owns *out
+ * (tinkc_sampler_info_free); a NULL `out` drops it. */
 TINKC_API tinkc_code tinkc_rest_get_sampler_wait(tinkc_sampler_info **out,
                                                  tinkc_service *service,
                                                  const char *sampler_id,
                                                  tinkc_error **err);
 
-/* Takes the result out of a done future: the caller owns *out. */
+/* Takes the description of the sampler out of a done future. The caller owns *out
+ * (tinkc_sampler_info_free). TINKC_E_STATE when the future is not done, has a result
+ * of another kind, or was taken from before; otherwise the error of the operation. */
 TINKC_API tinkc_code tinkc_future_take_sampler_info(tinkc_sampler_info **out,
                                                     tinkc_future *future,
                                                     tinkc_error **err);
 
-/* Frees it. */
+/* Waits for the future, takes the description of the sampler as
+ * tinkc_future_take_sampler_info does, and frees the future whatever the outcome:
+ * *future is NULL afterwards. A NULL `out` drops the result. */
+TINKC_API tinkc_code tinkc_future_await_sampler_info(tinkc_sampler_info **out,
+                                                     tinkc_future **future,
+                                                     tinkc_error **err);
+
+/* Frees the description of the sampler and sets *info to NULL. Accepts NULL and a
+ * pointer to NULL. */
 TINKC_API void tinkc_sampler_info_free(tinkc_sampler_info **info);
 
 /* Result: tinkc_future_take_session_info. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_rest_get_session(tinkc_service *service, const char *session_id, tinkc_scope scope);
 
-/* Blocking twin: the caller owns *out. */
+/* Calls tinkc_rest_get_session and waits for its result. The caller owns *out
+ * (tinkc_session_info_free); a NULL `out` drops it. */
 TINKC_API tinkc_code tinkc_rest_get_session_wait(tinkc_session_info **out,
                                                  tinkc_service *service,
                                                  const char *session_id,
                                                  tinkc_scope scope, tinkc_error **err);
 
-/* Takes the result out of a done future: the caller owns *out. */
+/* Takes the description of the session out of a done future. The caller owns *out
+ * (tinkc_session_info_free). TINKC_E_STATE when the future is not done, has a result
+ * of another kind, or was taken from before; otherwise the error of the operation. */
 TINKC_API tinkc_code tinkc_future_take_session_info(tinkc_session_info **out,
                                                     tinkc_future *future,
                                                     tinkc_error **err);
 
-/* Frees it. */
+/* Waits for the future, takes the description of the session as
+ * tinkc_future_take_session_info does, and frees the future whatever the outcome:
+ * *future is NULL afterwards. A NULL `out` drops the result. */
+TINKC_API tinkc_code tinkc_future_await_session_info(tinkc_session_info **out,
+                                                     tinkc_future **future,
+                                                     tinkc_error **err);
+
+/* Frees the description of the session and sets *info to NULL. Accepts NULL and a
+ * pointer to NULL. */
 TINKC_API void tinkc_session_info_free(tinkc_session_info **info);
 
 /* One page. `options` NULL: the first 20. All pages: tinkc_pager_sessions. Result:
@@ -389,17 +462,28 @@ TINKC_API void tinkc_session_info_free(tinkc_session_info **info);
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_rest_list_sessions(tinkc_service *service, const tinkc_list_options *options);
 
-/* Blocking twin: the caller owns *out. */
+/* Calls tinkc_rest_list_sessions and waits for its result. The caller owns *out
+ * (tinkc_sessions_free); a NULL `out` drops it. */
 TINKC_API tinkc_code tinkc_rest_list_sessions_wait(tinkc_sessions **out,
                                                    tinkc_service *service,
                                                    const tinkc_list_options *options,
                                                    tinkc_error **err);
 
-/* Takes the result out of a done future: the caller owns *out. */
+/* Takes the list of sessions out of a done future. The caller owns *out
+ * (tinkc_sessions_free). TINKC_E_STATE when the future is not done, has a result of
+ * another kind, or was taken from before; otherwise the error of the operation. */
 TINKC_API tinkc_code tinkc_future_take_sessions(tinkc_sessions **out,
                                                 tinkc_future *future, tinkc_error **err);
 
-/* Frees it. */
+/* Waits for the future, takes the list of sessions as tinkc_future_take_sessions does,
+ * and frees the future whatever the outcome: *future is NULL afterwards. A NULL `out`
+ * drops the result. */
+TINKC_API tinkc_code tinkc_future_await_sessions(tinkc_sessions **out,
+                                                 tinkc_future **future,
+                                                 tinkc_error **err);
+
+/* Frees the list of sessions and sets *sessions to NULL. Accepts NULL and a pointer to
+ * NULL. */
 TINKC_API void tinkc_sessions_free(tinkc_sessions **sessions);
 
 /* Moves a session, with its runs, to a project; cannot be undone, only changed. Result:
@@ -408,7 +492,7 @@ TINKC_API TINKC_NODISCARD tinkc_future *tinkc_rest_assign_project(tinkc_service 
                                                                   const char *session_id,
                                                                   const char *project_id);
 
-/* Blocking twin. */
+/* Calls tinkc_rest_assign_project and waits until it is done. */
 TINKC_API tinkc_code tinkc_rest_assign_project_wait(tinkc_service *service,
                                                     const char *session_id,
                                                     const char *project_id,
@@ -420,7 +504,8 @@ TINKC_API tinkc_code tinkc_rest_assign_project_wait(tinkc_service *service,
 TINKC_API TINKC_NODISCARD tinkc_future *tinkc_rest_export_trace(tinkc_service *service,
                                                                 const char *session_id);
 
-/* Blocking twin: the caller frees *out with tinkc_text_free. */
+/* Calls tinkc_rest_export_trace and waits for its result. The caller owns *out
+ * (tinkc_text_free); a NULL `out` drops it. */
 TINKC_API tinkc_code tinkc_rest_export_trace_wait(char **out, tinkc_service *service,
                                                   const char *session_id,
                                                   tinkc_error **err);
@@ -432,15 +517,24 @@ TINKC_API tinkc_code tinkc_rest_export_trace_wait(char **out, tinkc_service *ser
  * tinkc_future_take_whoami. */
 TINKC_API TINKC_NODISCARD tinkc_future *tinkc_rest_whoami(tinkc_service *service);
 
-/* Blocking twin: the caller owns *out. */
+/* Calls tinkc_rest_whoami and waits for its result. The caller owns *out
+ * (tinkc_whoami_free); a NULL `out` drops it. */
 TINKC_API tinkc_code tinkc_rest_whoami_wait(tinkc_whoami **out, tinkc_service *service,
                                             tinkc_error **err);
 
-/* Takes the result out of a done future: the caller owns *out. */
+/* Takes the account out of a done future. The caller owns *out (tinkc_whoami_free).
+ * TINKC_E_STATE when the future is not done, has a result of another kind, or was
+ * taken from before; otherwise the error of the operation. */
 TINKC_API tinkc_code tinkc_future_take_whoami(tinkc_whoami **out, tinkc_future *future,
                                               tinkc_error **err);
 
-/* Frees it. */
+/* Waits for the future, takes the account as tinkc_future_take_whoami does, and frees
+ * the future whatever the outcome: *future is NULL afterwards. A NULL `out` drops the
+ * result. */
+TINKC_API tinkc_code tinkc_future_await_whoami(tinkc_whoami **out, tinkc_future **future,
+                                               tinkc_error **err);
+
+/* Frees the account and sets *whoami to NULL. Accepts NULL and a pointer to NULL. */
 TINKC_API void tinkc_whoami_free(tinkc_whoami **whoami);
 
 typedef enum tinkc_audit_events {
@@ -453,16 +547,25 @@ typedef enum tinkc_audit_events {
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_rest_audit(tinkc_service *service, tinkc_audit_events events, const char *day);
 
-/* Blocking twin: the caller owns *out. */
+/* Calls tinkc_rest_audit and waits for its result. The caller owns *out
+ * (tinkc_audit_free); a NULL `out` drops it. */
 TINKC_API tinkc_code tinkc_rest_audit_wait(tinkc_audit **out, tinkc_service *service,
                                            tinkc_audit_events events, const char *day,
                                            tinkc_error **err);
 
-/* Takes the result out of a done future: the caller owns *out. */
+/* Takes the audit log out of a done future. The caller owns *out (tinkc_audit_free).
+ * TINKC_E_STATE when the future is not done, has a result of another kind, or was
+ * taken from before; otherwise the error of the operation. */
 TINKC_API tinkc_code tinkc_future_take_audit(tinkc_audit **out, tinkc_future *future,
                                              tinkc_error **err);
 
-/* Frees it. */
+/* Waits for the future, takes the audit log as tinkc_future_take_audit does, and frees
+ * the future whatever the outcome: *future is NULL afterwards. A NULL `out` drops the
+ * result. */
+TINKC_API tinkc_code tinkc_future_await_audit(tinkc_audit **out, tinkc_future **future,
+                                              tinkc_error **err);
+
+/* Frees the audit log and sets *audit to NULL. Accepts NULL and a pointer to NULL. */
 TINKC_API void tinkc_audit_free(tinkc_audit **audit);
 
 /* Use per hour in [start_us, end_us): whole UTC hours, at most 14 days (the server
@@ -470,16 +573,25 @@ TINKC_API void tinkc_audit_free(tinkc_audit **audit);
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_rest_billing(tinkc_service *service, int64_t start_us, int64_t end_us);
 
-/* Blocking twin: the caller owns *out. */
+/* Calls tinkc_rest_billing and waits for its result. The caller owns *out
+ * (tinkc_billing_free); a NULL `out` drops it. */
 TINKC_API tinkc_code tinkc_rest_billing_wait(tinkc_billing **out, tinkc_service *service,
                                              int64_t start_us, int64_t end_us,
                                              tinkc_error **err);
 
-/* Takes the result out of a done future: the caller owns *out. */
+/* Takes the usage out of a done future. The caller owns *out (tinkc_billing_free).
+ * TINKC_E_STATE when the future is not done, has a result of another kind, or was
+ * taken from before; otherwise the error of the operation. */
 TINKC_API tinkc_code tinkc_future_take_billing(tinkc_billing **out, tinkc_future *future,
                                                tinkc_error **err);
 
-/* Frees it. */
+/* Waits for the future, takes the usage as tinkc_future_take_billing does, and frees
+ * the future whatever the outcome: *future is NULL afterwards. A NULL `out` drops the
+ * result. */
+TINKC_API tinkc_code tinkc_future_await_billing(tinkc_billing **out,
+                                                tinkc_future **future, tinkc_error **err);
+
+/* Frees the usage and sets *billing to NULL. Accepts NULL and a pointer to NULL. */
 TINKC_API void tinkc_billing_free(tinkc_billing **billing);
 
 /* ---- all pages ----

@@ -25,7 +25,8 @@ TINKC_API const char *tinkc_sampling_session_id(const tinkc_sampling *sampling);
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_sampling_get_base_model(tinkc_sampling *sampling);
 
-/* Blocking twin: the caller frees *out with tinkc_text_free. */
+/* Calls tinkc_sampling_get_base_model and waits for its result. The caller owns *out
+ * (tinkc_text_free); a NULL `out` drops it. */
 TINKC_API tinkc_code tinkc_sampling_get_base_model_wait(char **out,
                                                         tinkc_sampling *sampling,
                                                         tinkc_error **err);
@@ -43,7 +44,8 @@ tinkc_sampling_sample(tinkc_sampling *sampling, const tinkc_model_input *prompt,
                       const tinkc_sampling_params *params,
                       const tinkc_sample_options *options);
 
-/* Blocking twin: the caller owns *out. */
+/* Calls tinkc_sampling_sample and waits for its result. The caller owns *out
+ * (tinkc_samples_free); a NULL `out` drops it. */
 TINKC_API tinkc_code tinkc_sampling_sample_wait(tinkc_samples **out,
                                                 tinkc_sampling *sampling,
                                                 const tinkc_model_input *prompt,
@@ -51,12 +53,19 @@ TINKC_API tinkc_code tinkc_sampling_sample_wait(tinkc_samples **out,
                                                 const tinkc_sample_options *options,
                                                 tinkc_error **err);
 
-/* Takes the result out of a done future: the caller owns *out. Errors as
- * tinkc_future_take_capabilities. */
+/* Takes the samples out of a done future. The caller owns *out (tinkc_samples_free).
+ * TINKC_E_STATE when the future is not done, has a result of another kind, or was
+ * taken from before; otherwise the error of the operation. */
 TINKC_API tinkc_code tinkc_future_take_samples(tinkc_samples **out, tinkc_future *future,
                                                tinkc_error **err);
 
-/* Sets *samples to NULL; accepts NULL. */
+/* Waits for the future, takes the samples as tinkc_future_take_samples does, and frees
+ * the future whatever the outcome: *future is NULL afterwards. A NULL `out` drops the
+ * result. */
+TINKC_API tinkc_code tinkc_future_await_samples(tinkc_samples **out,
+                                                tinkc_future **future, tinkc_error **err);
+
+/* Frees the samples and sets *samples to NULL. Accepts NULL and a pointer to NULL. */
 TINKC_API void tinkc_samples_free(tinkc_samples **samples);
 
 /* Number of continuations; 0 for NULL. */
@@ -107,17 +116,28 @@ TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_sampling_compute_logprobs(tinkc_sampling *sampling,
                                 const tinkc_model_input *prompt);
 
-/* Blocking twin: the caller owns *out. */
+/* Calls tinkc_sampling_compute_logprobs and waits for its result. The caller owns *out
+ * (tinkc_logprobs_free); a NULL `out` drops it. */
 TINKC_API tinkc_code tinkc_sampling_compute_logprobs_wait(tinkc_logprobs **out,
                                                           tinkc_sampling *sampling,
                                                           const tinkc_model_input *prompt,
                                                           tinkc_error **err);
 
-/* Takes the result out of a done future: the caller owns *out. */
+/* Takes the log-probabilities out of a done future. The caller owns *out
+ * (tinkc_logprobs_free). TINKC_E_STATE when the future is not done, has a result of
+ * another kind, or was taken from before; otherwise the error of the operation. */
 TINKC_API tinkc_code tinkc_future_take_logprobs(tinkc_logprobs **out,
                                                 tinkc_future *future, tinkc_error **err);
 
-/* Sets *logprobs to NULL; accepts NULL. */
+/* Waits for the future, takes the log-probabilities as tinkc_future_take_logprobs
+ * does, and frees the future whatever the outcome: *future is NULL afterwards. A NULL
+ * `out` drops the result. */
+TINKC_API tinkc_code tinkc_future_await_logprobs(tinkc_logprobs **out,
+                                                 tinkc_future **future,
+                                                 tinkc_error **err);
+
+/* Frees the log-probabilities and sets *logprobs to NULL. Accepts NULL and a pointer
+ * to NULL. */
 TINKC_API void tinkc_logprobs_free(tinkc_logprobs **logprobs);
 
 /* One value per prompt token, NaN where the server computed none. Borrowed. */

@@ -62,19 +62,28 @@ TINKC_API tinkc_code tinkc_service_process(tinkc_service *service, tinkc_error *
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_service_capabilities(tinkc_service *service);
 
-/* Blocking twin: the caller owns *out. */
+/* Calls tinkc_service_capabilities and waits for its result. The caller owns *out
+ * (tinkc_capabilities_free); a NULL `out` drops it. */
 TINKC_API tinkc_code tinkc_service_capabilities_wait(tinkc_capabilities **out,
                                                      tinkc_service *service,
                                                      tinkc_error **err);
 
-/* Takes the result out of a done future: the caller owns *out. TINKC_E_STATE when the
- * future is not done, is of another kind, or was taken before; its own error when it
- * failed. */
+/* Takes the capabilities out of a done future. The caller owns *out
+ * (tinkc_capabilities_free). TINKC_E_STATE when the future is not done, has a result
+ * of another kind, or was taken from before; otherwise the error of the operation. */
 TINKC_API tinkc_code tinkc_future_take_capabilities(tinkc_capabilities **out,
                                                     tinkc_future *future,
                                                     tinkc_error **err);
 
-/* Sets *capabilities to NULL; accepts NULL. */
+/* Waits for the future, takes the capabilities as tinkc_future_take_capabilities does,
+ * and frees the future whatever the outcome: *future is NULL afterwards. A NULL `out`
+ * drops the result. */
+TINKC_API tinkc_code tinkc_future_await_capabilities(tinkc_capabilities **out,
+                                                     tinkc_future **future,
+                                                     tinkc_error **err);
+
+/* Frees the capabilities and sets *capabilities to NULL. Accepts NULL and a pointer to
+ * NULL. */
 TINKC_API void tinkc_capabilities_free(tinkc_capabilities **capabilities);
 
 /* Models that the server offers; 0 for NULL. */
@@ -91,7 +100,7 @@ TINKC_API int64_t tinkc_capabilities_context(const tinkc_capabilities *capabilit
 /* Asks GET /api/v1/healthz. Result: none (tinkc_future_wait tells). */
 TINKC_API TINKC_NODISCARD tinkc_future *tinkc_service_health(tinkc_service *service);
 
-/* Blocking twin. */
+/* Calls tinkc_service_health and waits until it is done. */
 TINKC_API tinkc_code tinkc_service_health_wait(tinkc_service *service, tinkc_error **err);
 
 /* The session id, or NULL while no session exists. Borrowed: valid while the service is
@@ -114,24 +123,55 @@ TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_service_create_sampling(tinkc_service *service, const char *base_model,
                               const char *model_path);
 
-/* Blocking twin: the caller owns *out. */
+/* Calls tinkc_service_create_sampling and waits for its result. The caller owns *out
+ * (tinkc_sampling_close); a NULL `out` drops it. */
 TINKC_API tinkc_code tinkc_service_create_sampling_wait(tinkc_sampling **out,
                                                         tinkc_service *service,
                                                         const char *base_model,
                                                         const char *model_path,
                                                         tinkc_error **err);
 
-/* Takes the client out of a done future: the caller owns *out (tinkc_sampling_close).
- * Errors as tinkc_future_take_capabilities. */
+/* Opens a sampling client that needs no session of its own at the server: each sample
+ * names the base model or the checkpoint. Sends nothing for it beyond what the service
+ * needs to be ready, and creates no session. TINKC_E_INVALID unless exactly one member of
+ * the target is set, or for a path that does not begin with "tinker://". A model that the
+ * server does not have shows in the first sample. Result: tinkc_future_take_sampling. */
+TINKC_API TINKC_NODISCARD tinkc_future *
+tinkc_service_open_sampling(tinkc_service *service, const tinkc_sample_target *target);
+
+/* Calls tinkc_service_open_sampling and waits for its result. The caller owns *out
+ * (tinkc_sampling_close); a NULL `out` drops it. */
+TINKC_API tinkc_code tinkc_service_open_sampling_wait(tinkc_sampling **out,
+                                                      tinkc_service *service,
+                                                      const tinkc_sample_target *target,
+                                                      tinkc_error **err);
+
+/* Takes the sampling client out of a done future. The caller owns *out
+ * (tinkc_sampling_close). TINKC_E_STATE when the future is not done, has a result of
+ * another kind, or was taken from before; otherwise the error of the operation. */
 TINKC_API tinkc_code tinkc_future_take_sampling(tinkc_sampling **out,
                                                 tinkc_future *future, tinkc_error **err);
 
+/* Waits for the future, takes the sampling client as tinkc_future_take_sampling does,
+ * and frees the future whatever the outcome: *future is NULL afterwards. A NULL `out`
+ * drops the result. */
+TINKC_API tinkc_code tinkc_future_await_sampling(tinkc_sampling **out,
+                                                 tinkc_future **future,
+                                                 tinkc_error **err);
+
 /* ---- results that are one text ---- */
 
-/* Takes the text out of a done future: the caller frees it with tinkc_text_free. Errors
- * as tinkc_future_take_capabilities. */
+/* Takes the text out of a done future. The caller owns *out (tinkc_text_free).
+ * TINKC_E_STATE when the future is not done, has a result of another kind, or was
+ * taken from before; otherwise the error of the operation. */
 TINKC_API tinkc_code tinkc_future_take_text(char **out, tinkc_future *future,
                                             tinkc_error **err);
+
+/* Waits for the future, takes the text as tinkc_future_take_text does, and frees the
+ * future whatever the outcome: *future is NULL afterwards. A NULL `out` drops the
+ * result. */
+TINKC_API tinkc_code tinkc_future_await_text(char **out, tinkc_future **future,
+                                             tinkc_error **err);
 
 /* Frees text that the library handed out. Accepts NULL. */
 TINKC_API void tinkc_text_free(char **text);
@@ -152,7 +192,8 @@ TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_service_create_training(tinkc_service *service, const char *base_model,
                               const tinkc_lora_config *lora);
 
-/* Blocking twin: the caller owns *out. */
+/* Calls tinkc_service_create_training and waits for its result. The caller owns *out
+ * (tinkc_training_close); a NULL `out` drops it. */
 TINKC_API tinkc_code tinkc_service_create_training_wait(tinkc_training **out,
                                                         tinkc_service *service,
                                                         const char *base_model,
@@ -163,12 +204,14 @@ typedef struct tinkc_from_state_options {
     size_t size;
     bool with_optimizer;              /* moments and step count too */
     const char *base_model;           /* NULL: as the checkpoint says */
-    const char *weights_access_token; /* a key that may read it; NULL: one's own */
+    const char *weights_access_token; /* a key that may read it; NULL: the service's */
+    const tinkc_pair *metadata;       /* as in tinkc_lora_config */
+    size_t metadata_n;
 } tinkc_from_state_options;
 
 #define TINKC_FROM_STATE_OPTIONS_INIT                                                    \
     {                                                                                    \
-        sizeof(tinkc_from_state_options), false, NULL, NULL                              \
+        sizeof(tinkc_from_state_options), false, NULL, NULL, NULL, 0                     \
     }
 
 /* Sets *options to TINKC_FROM_STATE_OPTIONS_INIT. */
@@ -181,15 +224,24 @@ TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_service_create_training_from_state(tinkc_service *service, const char *path,
                                          const tinkc_from_state_options *options);
 
-/* Blocking twin: the caller owns *out. */
+/* Calls tinkc_service_create_training_from_state and waits for its result. The caller
+ * owns *out (tinkc_training_close); a NULL `out` drops it. */
 TINKC_API tinkc_code tinkc_service_create_training_from_state_wait(
     tinkc_training **out, tinkc_service *service, const char *path,
     const tinkc_from_state_options *options, tinkc_error **err);
 
-/* Takes the client out of a done future; the caller closes it with tinkc_training_close.
- * Errors as tinkc_future_take_capabilities. */
+/* Takes the training client out of a done future. The caller owns *out
+ * (tinkc_training_close). TINKC_E_STATE when the future is not done, has a result of
+ * another kind, or was taken from before; otherwise the error of the operation. */
 TINKC_API tinkc_code tinkc_future_take_training(tinkc_training **out,
                                                 tinkc_future *future, tinkc_error **err);
+
+/* Waits for the future, takes the training client as tinkc_future_take_training does,
+ * and frees the future whatever the outcome: *future is NULL afterwards. A NULL `out`
+ * drops the result. */
+TINKC_API tinkc_code tinkc_future_await_training(tinkc_training **out,
+                                                 tinkc_future **future,
+                                                 tinkc_error **err);
 
 TINKC_END_DECLS
 

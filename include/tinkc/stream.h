@@ -42,7 +42,7 @@ tinkc_sampling_stream(tinkc_sampling *sampling, const tinkc_model_input *prompt,
                       const tinkc_sampling_params *params, tinkc_stream_fn fn,
                       void *user);
 
-/* Blocking twin; not on the loop's thread. */
+/* Calls tinkc_sampling_stream and waits until it is done. Not on the loop's thread. */
 TINKC_API tinkc_code tinkc_sampling_stream_wait(tinkc_sampling *sampling,
                                                 const tinkc_model_input *prompt,
                                                 const tinkc_sampling_params *params,

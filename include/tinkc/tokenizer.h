@@ -20,6 +20,7 @@
 #include <tinkc/error.h>
 #include <tinkc/export.h>
 #include <tinkc/service.h>
+#include <tinkc/types.h>
 
 TINKC_BEGIN_DECLS
 
@@ -58,7 +59,8 @@ TINKC_API void tinkc_tokenizer_cache_clear(void);
 /* One more owner of the same tokenizer; each frees its pointer. NULL for NULL. */
 TINKC_API tinkc_tokenizer *tinkc_tokenizer_ref(tinkc_tokenizer *tokenizer);
 
-/* Sets *tokenizer to NULL; accepts NULL. */
+/* Gives the caller's reference back and sets *tokenizer to NULL. Accepts NULL and a
+ * pointer to NULL. */
 TINKC_API void tinkc_tokenizer_free(tinkc_tokenizer **tokenizer);
 
 /* ---- the tokenizer of a model ----
@@ -173,6 +175,12 @@ TINKC_API TINKC_NODISCARD tinkc_code tinkc_tokenizer_encode(
     tinkc_encoding **out, const tinkc_tokenizer *tokenizer, const char *text, size_t n,
     const tinkc_encode_options *options, tinkc_error **err);
 
+/* Makes a prompt of a text in one call: the ids of `text`, which ends with a NUL, without
+ * added special tokens. The caller frees *out. Errors as tinkc_tokenizer_encode. */
+TINKC_API TINKC_NODISCARD tinkc_code
+tinkc_tokenizer_input(tinkc_model_input **out, const tinkc_tokenizer *tokenizer,
+                      const char *text, tinkc_error **err);
+
 /* How many ids that gives. */
 TINKC_API tinkc_code tinkc_tokenizer_count(size_t *out, const tinkc_tokenizer *tokenizer,
                                            const char *text, size_t n,
@@ -203,7 +211,8 @@ TINKC_API TINKC_NODISCARD tinkc_code
 tinkc_tokenizer_encode_batch(tinkc_encoding **out, const tinkc_tokenizer *tokenizer,
                              const tinkc_text_batch *batch, tinkc_error **err);
 
-/* Sets *encoding to NULL; accepts NULL. */
+/* Frees the encoding and sets *encoding to NULL. Accepts NULL and a pointer to
+ * NULL. */
 TINKC_API void tinkc_encoding_free(tinkc_encoding **encoding);
 
 /* The ids, borrowed; NULL with *n = 0 when there are none. `n` may be NULL. */
@@ -238,6 +247,13 @@ TINKC_API TINKC_NODISCARD tinkc_code
 tinkc_tokenizer_decode(char **out, size_t *n, const tinkc_tokenizer *tokenizer,
                        const tinkc_decode *what, tinkc_error **err);
 
+/* Gives the text of ids[0 .. n) in one call, for ids whose text holds no NUL. With
+ * `skip_special` special tokens are left out. The caller frees *out with tinkc_text_free.
+ * TINKC_E_INVALID for NULL, TINKC_E_LIMIT, TINKC_E_NOMEM. */
+TINKC_API TINKC_NODISCARD tinkc_code
+tinkc_tokenizer_text(char **out, const tinkc_tokenizer *tokenizer, const int32_t *ids,
+                     size_t n, bool skip_special, tinkc_error **err);
+
 /* Decodes a stream, such as ids being sampled: all that comes out of it together is what
  * tinkc_tokenizer_decode gives for all ids together. A character is held back until it is
  * whole. Keeps the tokenizer alive. Thread: one at a time. */
@@ -246,7 +262,7 @@ TINKC_API TINKC_NODISCARD tinkc_code tinkc_decoder_new(tinkc_decoder **out,
                                                        bool skip_special,
                                                        tinkc_error **err);
 
-/* Sets *decoder to NULL; accepts NULL. */
+/* Frees the decoder and sets *decoder to NULL. Accepts NULL and a pointer to NULL. */
 TINKC_API void tinkc_decoder_free(tinkc_decoder **decoder);
 
 /* Takes more ids. The text that is certain now is at tinkc_decoder_text. */

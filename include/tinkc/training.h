@@ -69,7 +69,8 @@ TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_training_forward(tinkc_training *training, tinkc_datum *const *data, size_t n,
                        const char *loss, const tinkc_fwdbwd_options *options);
 
-/* Blocking twin. */
+/* Calls tinkc_training_forward and waits for its result. The caller owns *out
+ * (tinkc_fwdbwd_free); a NULL `out` drops it. */
 TINKC_API tinkc_code tinkc_training_forward_wait(
     tinkc_fwdbwd **out, tinkc_training *training, tinkc_datum *const *data, size_t n,
     const char *loss, const tinkc_fwdbwd_options *options, tinkc_error **err);
@@ -83,7 +84,8 @@ tinkc_training_forward_backward(tinkc_training *training, tinkc_datum *const *da
                                 size_t n, const char *loss,
                                 const tinkc_fwdbwd_options *options);
 
-/* Blocking twin. */
+/* Calls tinkc_training_forward_backward and waits for its result. The caller owns *out
+ * (tinkc_fwdbwd_free); a NULL `out` drops it. */
 TINKC_API tinkc_code tinkc_training_forward_backward_wait(
     tinkc_fwdbwd **out, tinkc_training *training, tinkc_datum *const *data, size_t n,
     const char *loss, const tinkc_fwdbwd_options *options, tinkc_error **err);
@@ -130,17 +132,25 @@ TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_training_forward_backward_custom(tinkc_training *training, tinkc_datum *const *data,
                                        size_t n, tinkc_custom_loss_fn fn, void *user);
 
-/* Blocking twin. */
+/* Calls tinkc_training_forward_backward_custom and waits for its result. The caller
+ * owns *out (tinkc_fwdbwd_free); a NULL `out` drops it. */
 TINKC_API tinkc_code tinkc_training_forward_backward_custom_wait(
     tinkc_fwdbwd **out, tinkc_training *training, tinkc_datum *const *data, size_t n,
     tinkc_custom_loss_fn fn, void *user, tinkc_error **err);
 
-/* Takes the result out of a done future; the caller owns *out. Errors as
- * tinkc_future_take_capabilities. */
+/* Takes the result out of a done future. The caller owns *out (tinkc_fwdbwd_free).
+ * TINKC_E_STATE when the future is not done, has a result of another kind, or was
+ * taken from before; otherwise the error of the operation. */
 TINKC_API tinkc_code tinkc_future_take_fwdbwd(tinkc_fwdbwd **out, tinkc_future *future,
                                               tinkc_error **err);
 
-/* Sets *result to NULL; accepts NULL. */
+/* Waits for the future, takes the result as tinkc_future_take_fwdbwd does, and frees
+ * the future whatever the outcome: *future is NULL afterwards. A NULL `out` drops the
+ * result. */
+TINKC_API tinkc_code tinkc_future_await_fwdbwd(tinkc_fwdbwd **out, tinkc_future **future,
+                                               tinkc_error **err);
+
+/* Frees the result and sets *result to NULL. Accepts NULL and a pointer to NULL. */
 TINKC_API void tinkc_fwdbwd_free(tinkc_fwdbwd **result);
 
 /* Number of datums; 0 for NULL. */
@@ -183,16 +193,86 @@ TINKC_API const char *tinkc_fwdbwd_name(const tinkc_fwdbwd *result, size_t datum
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_training_optim_step(tinkc_training *training, const tinkc_adam_params *adam);
 
-/* Blocking twin. */
+/* Calls tinkc_training_optim_step and waits for its result. The caller owns *out
+ * (tinkc_metrics_free); a NULL `out` drops it. */
 TINKC_API tinkc_code tinkc_training_optim_step_wait(tinkc_metrics **out,
                                                     tinkc_training *training,
                                                     const tinkc_adam_params *adam,
                                                     tinkc_error **err);
 
-/* Takes the result out of a done future; the caller owns *out. Errors as
- * tinkc_future_take_capabilities. */
+/* Takes the metrics out of a done future. The caller owns *out (tinkc_metrics_free).
+ * TINKC_E_STATE when the future is not done, has a result of another kind, or was
+ * taken from before; otherwise the error of the operation. */
 TINKC_API tinkc_code tinkc_future_take_metrics(tinkc_metrics **out, tinkc_future *future,
                                                tinkc_error **err);
+
+/* Waits for the future, takes the metrics as tinkc_future_take_metrics does, and frees
+ * the future whatever the outcome: *future is NULL afterwards. A NULL `out` drops the
+ * result. */
+TINKC_API tinkc_code tinkc_future_await_metrics(tinkc_metrics **out,
+                                                tinkc_future **future, tinkc_error **err);
+
+/* ---- a whole step ---- */
+
+typedef struct tinkc_step tinkc_step; /* results of forward_backward and optim_step */
+
+typedef struct tinkc_step_options {
+    size_t size;
+    const tinkc_adam_params *adam;      /* NULL: TINKC_ADAM_PARAMS_INIT */
+    const tinkc_fwdbwd_options *fwdbwd; /* NULL: TINKC_FWDBWD_OPTIONS_INIT */
+} tinkc_step_options;
+
+#define TINKC_STEP_OPTIONS_INIT                                                          \
+    {                                                                                    \
+        sizeof(tinkc_step_options), NULL, NULL                                           \
+    }
+
+/* Sets *options to TINKC_STEP_OPTIONS_INIT. */
+TINKC_API void tinkc_step_options_init(tinkc_step_options *options);
+
+/* Submits forward_backward and the optim_step on its gradients; both are under way before
+ * this returns. The future is done when both are. Cancelling it cancels both. `options`
+ * NULL: defaults. When the batch fails, the error is the batch's, and the optimizer does
+ * not step unless it had been sent already. Other errors as
+ * tinkc_training_forward_backward and tinkc_training_optim_step. Result:
+ * tinkc_future_take_step. */
+TINKC_API TINKC_NODISCARD tinkc_future *
+tinkc_training_step(tinkc_training *training, tinkc_datum *const *data, size_t n,
+                    const char *loss, const tinkc_step_options *options);
+
+/* Calls tinkc_training_step and waits for its result. The caller owns *out
+ * (tinkc_step_free); a NULL `out` drops it. */
+TINKC_API tinkc_code tinkc_training_step_wait(tinkc_step **out, tinkc_training *training,
+                                              tinkc_datum *const *data, size_t n,
+                                              const char *loss,
+                                              const tinkc_step_options *options,
+                                              tinkc_error **err);
+
+/* Takes the results of both parts out of a done future. The caller owns *out
+ * (tinkc_step_free). TINKC_E_STATE when the future is not done, has a result of
+ * another kind, or was taken from before; otherwise the error of the operation. */
+TINKC_API tinkc_code tinkc_future_take_step(tinkc_step **out, tinkc_future *future,
+                                            tinkc_error **err);
+
+/* Waits for the future, takes the results of both parts as tinkc_future_take_step
+ * does, and frees the future whatever the outcome: *future is NULL afterwards. A NULL
+ * `out` drops the result. */
+TINKC_API tinkc_code tinkc_future_await_step(tinkc_step **out, tinkc_future **future,
+                                             tinkc_error **err);
+
+/* Frees the step with both results and sets *step to NULL. Accepts NULL. */
+TINKC_API void tinkc_step_free(tinkc_step **step);
+
+/* Returns the result of forward_backward, borrowed until the step is freed; NULL for
+ * NULL. */
+TINKC_API const tinkc_fwdbwd *tinkc_step_fwdbwd(const tinkc_step *step);
+
+/* Returns the metrics of optim_step, borrowed until the step is freed; NULL for NULL. */
+TINKC_API const tinkc_metrics *tinkc_step_metrics(const tinkc_step *step);
+
+/* Gives the loss of the batch as tinkc_fwdbwd_loss does. */
+TINKC_API tinkc_code tinkc_step_loss(double *out, const tinkc_step *step,
+                                     tinkc_error **err);
 
 /* ---- checkpoints ---- */
 
@@ -217,7 +297,8 @@ TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_training_save_state(tinkc_training *training, const char *name,
                           const tinkc_save_options *options);
 
-/* Blocking twin. */
+/* Calls tinkc_training_save_state and waits for its result. The caller owns *out
+ * (tinkc_text_free); a NULL `out` drops it. */
 TINKC_API tinkc_code tinkc_training_save_state_wait(char **out, tinkc_training *training,
                                                     const char *name,
                                                     const tinkc_save_options *options,
@@ -229,7 +310,8 @@ TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_training_save_weights_for_sampler(tinkc_training *training, const char *name,
                                         const tinkc_save_options *options);
 
-/* Blocking twin. */
+/* Calls tinkc_training_save_weights_for_sampler and waits for its result. The caller
+ * owns *out (tinkc_text_free); a NULL `out` drops it. */
 TINKC_API tinkc_code tinkc_training_save_weights_for_sampler_wait(
     char **out, tinkc_training *training, const char *name,
     const tinkc_save_options *options, tinkc_error **err);
@@ -239,7 +321,8 @@ TINKC_API tinkc_code tinkc_training_save_weights_for_sampler_wait(
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_training_save_and_sample(tinkc_training *training);
 
-/* Blocking twin. */
+/* Calls tinkc_training_save_and_sample and waits for its result. The caller owns *out
+ * (tinkc_sampling_close); a NULL `out` drops it. */
 TINKC_API tinkc_code tinkc_training_save_and_sample_wait(tinkc_sampling **out,
                                                          tinkc_training *training,
                                                          tinkc_error **err);
@@ -251,7 +334,7 @@ TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_training_load_state(tinkc_training *training, const char *path, bool with_optimizer,
                           const char *token);
 
-/* Blocking twin. */
+/* Calls tinkc_training_load_state and waits until it is done. */
 TINKC_API tinkc_code tinkc_training_load_state_wait(tinkc_training *training,
                                                     const char *path, bool with_optimizer,
                                                     const char *token, tinkc_error **err);
@@ -262,18 +345,28 @@ TINKC_API tinkc_code tinkc_training_load_state_wait(tinkc_training *training,
  * requests wait for theirs. Result: tinkc_future_take_model_info. */
 TINKC_API TINKC_NODISCARD tinkc_future *tinkc_training_get_info(tinkc_training *training);
 
-/* Blocking twin. */
+/* Calls tinkc_training_get_info and waits for its result. The caller owns *out
+ * (tinkc_model_info_free); a NULL `out` drops it. */
 TINKC_API tinkc_code tinkc_training_get_info_wait(tinkc_model_info **out,
                                                   tinkc_training *training,
                                                   tinkc_error **err);
 
-/* Takes the result out of a done future; the caller owns *out. Errors as
- * tinkc_future_take_capabilities. */
+/* Takes the description of the model out of a done future. The caller owns *out
+ * (tinkc_model_info_free). TINKC_E_STATE when the future is not done, has a result of
+ * another kind, or was taken from before; otherwise the error of the operation. */
 TINKC_API tinkc_code tinkc_future_take_model_info(tinkc_model_info **out,
                                                   tinkc_future *future,
                                                   tinkc_error **err);
 
-/* Sets *info to NULL; accepts NULL. */
+/* Waits for the future, takes the description of the model as
+ * tinkc_future_take_model_info does, and frees the future whatever the outcome:
+ * *future is NULL afterwards. A NULL `out` drops the result. */
+TINKC_API tinkc_code tinkc_future_await_model_info(tinkc_model_info **out,
+                                                   tinkc_future **future,
+                                                   tinkc_error **err);
+
+/* Frees the description of the model and sets *info to NULL. Accepts NULL and a
+ * pointer to NULL. */
 TINKC_API void tinkc_model_info_free(tinkc_model_info **info);
 /* "<session>:train:<n>"; NULL where the server gave nothing. Borrowed. */
 TINKC_API const char *tinkc_model_info_model_id(const tinkc_model_info *info);
@@ -297,7 +390,7 @@ TINKC_API int64_t tinkc_model_info_lora_rank(const tinkc_model_info *info);
 /* Releases the model at the server, behind everything called before. Result: none. */
 TINKC_API TINKC_NODISCARD tinkc_future *tinkc_training_unload(tinkc_training *training);
 
-/* Blocking twin. */
+/* Calls tinkc_training_unload and waits until it is done. */
 TINKC_API tinkc_code tinkc_training_unload_wait(tinkc_training *training,
                                                 tinkc_error **err);
 

@@ -271,6 +271,38 @@ TINKC_API const tinkc_tensor *tinkc_datum_tensor(const tinkc_datum *datum,
 /* The model input, borrowed until the datum is freed; NULL for NULL. */
 TINKC_API const tinkc_model_input *tinkc_datum_input(const tinkc_datum *datum);
 
+/* ---- rollout: a sampled answer with its reward ---- */
+
+/* What a model sampled after a prompt, and how much better it was than expected. Start
+ * from TINKC_ROLLOUT_INIT. Everything is borrowed for the time of the call. */
+typedef struct tinkc_rollout {
+    size_t size;
+    const tinkc_model_input *prompt; /* text only, not empty */
+    const int32_t *tokens;           /* [n], tinkc_samples_tokens */
+    const float *logprobs;           /* [n], tinkc_samples_logprobs */
+    size_t n;
+    double advantage;
+} tinkc_rollout;
+
+#define TINKC_ROLLOUT_INIT                                                               \
+    {                                                                                    \
+        sizeof(tinkc_rollout), NULL, NULL, NULL, 0, 0.0                                  \
+    }
+
+/* Sets *rollout to TINKC_ROLLOUT_INIT. */
+TINKC_API void tinkc_rollout_init(tinkc_rollout *rollout);
+
+/* Makes the datum of a rollout, for "importance_sampling", "ppo" and their relatives. Its
+ * input is prompt and answer without the last token, its target_tokens are the same
+ * without the first. At the targets that belong to the answer, `logprobs` are those it was
+ * sampled with and `advantages` the advantage; at those of the prompt both are 0, so that
+ * they do not count in the loss. In a conversation of several turns each sampled turn is a
+ * rollout, whose prompt is everything before it. The caller frees *out. TINKC_E_INVALID
+ * for an empty prompt or answer, a prompt with images, missing logprobs or numbers that
+ * are not finite; TINKC_E_NOMEM. */
+TINKC_API TINKC_NODISCARD tinkc_code tinkc_datum_from_rollout(
+    tinkc_datum **out, const tinkc_rollout *rollout, tinkc_error **err);
+
 TINKC_END_DECLS
 
 #endif

@@ -508,12 +508,17 @@ static void make_sample(tinker_call *call, const draw *d, tinker_work *work)
 
 bool tinker_sample(tinker_call *call)
 {
-    const char *id = tinker_need_str(call, "sampling_session_id");
+    /* Without a session the request names a checkpoint or a base model. */
+    const char *path = tinker_get_str(call->body, "model_path");
+    const char *id = path != NULL ? path : tinker_get_str(call->body, "base_model");
     if (id == NULL) {
-        return true;
-    }
-    if (tinker_sampler_find(call->t, id) == NULL) {
-        return tinker_reject(call, 404, "Sampling session not found");
+        id = tinker_need_str(call, "sampling_session_id");
+        if (id == NULL) {
+            return true;
+        }
+        if (tinker_sampler_find(call->t, id) == NULL) {
+            return tinker_reject(call, 404, "Sampling session not found");
+        }
     }
     call->kind = "sample";
     tinker_work work = {.scope = id, .number = tinker_get_int(call->body, "seq_id", -1)};

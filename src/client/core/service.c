@@ -223,12 +223,6 @@ tinkc_future *tinkc_service_capabilities(tinkc_service *service)
     return tk_op_call_run(service->handle, &capabilities_spec, NULL);
 }
 
-tinkc_code tinkc_future_take_capabilities(tinkc_capabilities **out, tinkc_future *future,
-                                          tinkc_error **error)
-{
-    return tk_future_take(out, future, TK_RESULT_CAPABILITIES, error);
-}
-
 tinkc_code tinkc_service_capabilities_wait(tinkc_capabilities **out,
                                            tinkc_service *service, tinkc_error **error)
 {

@@ -19,11 +19,6 @@ tinkc_code tk_text_copy(char **out, const char *text, const char *what, tk_err *
     return TINKC_OK;
 }
 
-tinkc_code tinkc_future_take_text(char **out, tinkc_future *future, tinkc_error **err)
-{
-    return tk_future_take(out, future, TK_RESULT_TEXT, err);
-}
-
 void tinkc_text_free(char **text)
 {
     if (text != NULL) {

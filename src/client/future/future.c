@@ -98,6 +98,9 @@ static void destroy(tinkc_future *future)
         future->free_result(future->result);
     }
     tinkc_error_free(&future->error);
+    for (size_t i = 0; i < TK_ARRAY_LEN(future->parts); i++) {
+        tinkc_future_free(&future->parts[i]);
+    }
     tk_cond_dispose(&future->changed);
     tk_mutex_dispose(&future->lock);
     tk_driver *driver = future->driver;
@@ -117,6 +120,12 @@ void tinkc_future_free(tinkc_future **future_ref)
     if (!future->is_static && atomic_fetch_sub(&future->refs, 1) == 1) {
         destroy(future);
     }
+}
+
+void tk_future_join(tinkc_future *whole, tinkc_future *first, tinkc_future *second)
+{
+    whole->parts[0] = tinkc_future_ref(first);
+    whole->parts[1] = tinkc_future_ref(second);
 }
 
 /* ---- completing ---- */
@@ -275,6 +284,9 @@ void tinkc_future_cancel(tinkc_future *future)
     tinkc_future *held = tinkc_future_ref(future); /* callbacks may free the caller's */
     if (tk_future_fail(held, &err, NULL)) {
         call_on_cancel(held);
+        for (size_t i = 0; i < TK_ARRAY_LEN(held->parts); i++) {
+            tinkc_future_cancel(held->parts[i]);
+        }
     }
     tinkc_future_free(&held);
 }

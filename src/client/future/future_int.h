@@ -37,6 +37,7 @@ struct tinkc_future {
     tinkc_queue *queue; /* attached: holds a reference of ours, we hold one of it */
     tk_list queue_node;
     void *queue_tag;
+    tinkc_future *parts[2]; /* tk_future_join: references, do not change; or NULL */
     /* the explanation */
     tinkc_stage stage;
     int64_t created_ms, stage_ms, answer_ms; /* answer_ms -1: never */

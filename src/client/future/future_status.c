@@ -96,6 +96,11 @@ tinkc_code tinkc_future_status(tinkc_wait *out, const tinkc_future *future,
     if (future == NULL || out == NULL || out->size < sizeof(*out)) {
         return tk_error_tell(err, TINKC_E_STATE, "no future, or the size is not set");
     }
+    for (size_t i = 0; i < TK_ARRAY_LEN(future->parts); i++) {
+        if (future->parts[i] != NULL && !tinkc_future_is_done(future->parts[i])) {
+            return tinkc_future_status(out, future->parts[i], err);
+        }
+    }
     tinkc_future *locked = (tinkc_future *)(uintptr_t)future; /* a lock is not a change */
     tk_mutex_lock(&locked->lock);
     fill(out, future);

@@ -22,6 +22,7 @@ typedef enum tk_result_kind {
     TK_RESULT_SAMPLING,
     TK_RESULT_FWDBWD,
     TK_RESULT_METRICS,
+    TK_RESULT_STEP,
     TK_RESULT_TEXT,
     TK_RESULT_MODEL_INFO,
     TK_RESULT_SAMPLES,
@@ -90,6 +91,11 @@ bool tk_future_fail(tinkc_future *future, const tk_err *err, tinkc_error *cause)
  * tk_future_forget_cancel before it frees itself, which waits for a call under way. */
 void tk_future_on_cancel(tinkc_future *future, void (*fn)(void *user), void *user);
 void tk_future_forget_cancel(tinkc_future *future);
+
+/* Makes `whole` a future of two others (`second` may be NULL), of which it holds
+ * references: cancelling it cancels them, and its explanation is that of the first one
+ * that is not done. To be called once, before anybody else has `whole`. */
+void tk_future_join(tinkc_future *whole, tinkc_future *first, tinkc_future *second);
 
 /* Progress notes; cheap; any thread. */
 void tk_future_stage(tinkc_future *future, tinkc_stage stage);

@@ -1,4 +1,4 @@
-/* Taking REST results out of futures, freeing them, and the blocking twins: each is its
+/* Freeing REST results, and the blocking twins: each is its
  * operation, a wait and a take. Also the words and times that results are shown with. */
 #include <stdio.h>
 
@@ -11,13 +11,7 @@
 #include "client/values/error.h"
 #include "wire/path.h"
 
-/* One kind of result: take and free. */
-#define RESULT(name, KIND)                                                               \
-    tinkc_code tinkc_future_take_##name(tinkc_##name **out, tinkc_future *future,        \
-                                        tinkc_error **err)                               \
-    {                                                                                    \
-        return tk_future_take(out, future, TK_RESULT_##KIND, err);                       \
-    }                                                                                    \
+#define DELETER(name)                                                                    \
     void tinkc_##name##_free(tinkc_##name **name)                                        \
     {                                                                                    \
         if (name != NULL) {                                                              \
@@ -26,17 +20,17 @@
         }                                                                                \
     }
 
-RESULT(run, RUN)
-RESULT(runs, RUNS)
-RESULT(checkpoints, CHECKPOINTS)
-RESULT(archive, ARCHIVE)
-RESULT(weights_info, WEIGHTS_INFO)
-RESULT(sampler_info, SAMPLER_INFO)
-RESULT(session_info, SESSION_INFO)
-RESULT(sessions, SESSIONS)
-RESULT(whoami, WHOAMI)
-RESULT(audit, AUDIT)
-RESULT(billing, BILLING)
+DELETER(run)
+DELETER(runs)
+DELETER(checkpoints)
+DELETER(archive)
+DELETER(weights_info)
+DELETER(sampler_info)
+DELETER(session_info)
+DELETER(sessions)
+DELETER(whoami)
+DELETER(audit)
+DELETER(billing)
 
 static tinkc_code wait_none(tinkc_future *future, tinkc_error **err)
 {

@@ -36,13 +36,31 @@ static tinkc_code count_tokens(tk_sample_body *body, tk_sampler *sampler,
     return TINKC_OK;
 }
 
+/* Only samples of a session are numbered; others are told apart by their idempotency
+ * key. */
+static void set_target(tk_sample_request *request, const tk_sampler *sampler)
+{
+    tk_f_str id = {TK_SET, tk_str_of(sampler->id)};
+    switch (sampler->source) {
+    case TK_SAMPLER_PATH:
+        request->model_path = id;
+        return;
+    case TK_SAMPLER_BASE_MODEL:
+        request->base_model = id;
+        return;
+    case TK_SAMPLER_SESSION:
+        break;
+    }
+    request->sampling_session_id = id;
+    request->seq_id = (tk_f_i64){TK_SET, SEQ_WIDEST};
+}
+
 tinkc_code tk_sample_body_encode(tk_sample_body *body, tk_sampler *sampler,
                                  tk_sample_request *request,
                                  const tinkc_model_input *prompt, tk_err *err)
 {
     request->prompt = *tk_types_input(prompt);
-    request->sampling_session_id = (tk_f_str){TK_SET, tk_str_of(sampler->id)};
-    request->seq_id = (tk_f_i64){TK_SET, SEQ_WIDEST};
+    set_target(request, sampler);
     if (request->prompt.n == 0) {
         return tk_err_set(err, TINKC_E_INVALID, "the prompt is empty");
     }
@@ -60,6 +78,9 @@ tinkc_code tk_sample_body_encode(tk_sample_body *body, tk_sampler *sampler,
 
 void tk_sample_body_number(tk_sample_body *body, int64_t seq_id)
 {
+    if (body->seq.n == 0) {
+        return; /* without a session there is no number */
+    }
     char digits[TK_JSON_NUM_BYTES];
     size_t n = tk_json_num_put_i64(digits, seq_id);
     char *at = body->text.p + body->seq.at;

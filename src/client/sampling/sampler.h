@@ -1,5 +1,5 @@
-/* One sampling session at the server: its id, its sequence ids, the places for samples
- * that are running. Shared by all handles of it (a tinkc_sampling, and its second handles
+/* One sampling session at the server (or a model without one): its id, its sequence ids,
+ * the places for samples that are running. Shared by all handles of it (a tinkc_sampling, and its second handles
  * with a context) and by every sample. Reference-counted.
  *
  * Callers read what never changes and count references and sequence ids; everything else
@@ -11,9 +11,18 @@
 
 #include "client/core/core.h"
 
+/* What is sampled from, and so what the id is. Only a session numbers its samples; the
+ * other two have no state at the server. */
+typedef enum tk_sampler_source {
+    TK_SAMPLER_SESSION,
+    TK_SAMPLER_PATH,      /* tinker://... */
+    TK_SAMPLER_BASE_MODEL /* its name */
+} tk_sampler_source;
+
 typedef struct tk_sampler {
     atomic_size_t refs;
     tk_core *core; /* a reference */
+    tk_sampler_source source;
     char *id;
     tk_ledger_run *run;
     atomic_int_least64_t next_seq; /* sequence id of the next attempt, from 0 */

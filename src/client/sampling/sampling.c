@@ -7,6 +7,8 @@
 #include "client/core/service.h"
 #include "client/core/text.h"
 #include "client/values/error.h"
+#include "client/values/params.h"
+#include "wire/msg_weights.h"
 
 #define BODY_MAX_BYTES TK_MIB
 
@@ -72,7 +74,9 @@ void tk_sampling_free(void *sampling)
 
 const char *tinkc_sampling_session_id(const tinkc_sampling *sampling)
 {
-    return sampling != NULL ? sampling->sampler->id : NULL;
+    bool has_session =
+        sampling != NULL && sampling->sampler->source == TK_SAMPLER_SESSION;
+    return has_session ? sampling->sampler->id : NULL;
 }
 
 /* ---- creating one ---- */
@@ -198,11 +202,90 @@ tinkc_future *tinkc_service_create_sampling(tinkc_service *service,
                : tk_op_refuse(&self->base.op, &err);
 }
 
-tinkc_code tinkc_future_take_sampling(tinkc_sampling **out, tinkc_future *future,
-                                      tinkc_error **err)
+/* ---- one without a session ---- */
+
+/* Nothing is sent for it: the service must be ready, which is when its flags are known. */
+typedef struct opening {
+    tk_op_call base;
+    tk_sampler_source source;
+    char *id;
+} opening;
+
+static void open_now(tk_op_call *call)
 {
-    return tk_future_take(out, future, TK_RESULT_SAMPLING, err);
+    opening *self = TK_CONTAINER_OF(call, opening, base);
+    tk_err err = TK_ERR_INIT;
+    tinkc_sampling *sampling = NULL;
+    if (tk_sampling_new(&sampling, self->base.op.handle, tk_str_of(self->id), &err) !=
+        TINKC_OK) {
+        tk_op_fail(&self->base.op, &err);
+        return;
+    }
+    sampling->sampler->source = self->source;
+    tk_op_complete(&self->base.op, sampling, tk_sampling_free);
 }
+
+static void start_opening(tk_op *op)
+{
+    tk_op_call_start(TK_CONTAINER_OF(op, tk_op_call, op), false, open_now);
+}
+
+static void destroy_opening(tk_op *op)
+{
+    opening *self = TK_CONTAINER_OF(op, opening, base.op);
+    tk_free(self->id);
+    tk_free(self);
+}
+
+static const tk_op_type opening_type = {start_opening, tk_op_call_cancel,
+                                        destroy_opening};
+
+static tinkc_code fill_opening(opening *self, const tinkc_sample_target *target,
+                               tk_err *err)
+{
+    tk_sample_request request = {.num_samples = {.is = TK_UNSET}};
+    tinkc_code code = tk_params_sample_target(&request, target, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    self->source = request.model_path.is == TK_SET   ? TK_SAMPLER_PATH
+                   : request.base_model.is == TK_SET ? TK_SAMPLER_BASE_MODEL
+                                                     : TK_SAMPLER_SESSION;
+    const tk_f_str *ids[] = {[TK_SAMPLER_SESSION] = &request.sampling_session_id,
+                             [TK_SAMPLER_PATH] = &request.model_path,
+                             [TK_SAMPLER_BASE_MODEL] = &request.base_model};
+    return tk_text_copy(&self->id, ids[self->source]->v.p, "the target", err);
+}
+
+tinkc_future *tinkc_service_open_sampling(tinkc_service *service,
+                                          const tinkc_sample_target *target)
+{
+    static const char operation[] = "open_sampling";
+    if (service == NULL) {
+        return tk_service_none(operation, TK_RESULT_SAMPLING);
+    }
+    tk_err err = TK_ERR_INIT;
+    tk_handle *handle = tk_service_handle(service);
+    opening *self = tk_zalloc(sizeof(*self));
+    if (self == NULL) {
+        tk_err_nomem(&err);
+        return tk_handle_refuse(handle, operation, TK_RESULT_SAMPLING, &err);
+    }
+    tk_op_init(&self->base.op, &opening_type, handle, operation, TK_RESULT_SAMPLING);
+    return fill_opening(self, target, &err) == TINKC_OK
+               ? tk_op_submit(&self->base.op)
+               : tk_op_refuse(&self->base.op, &err);
+}
+
+tinkc_code tinkc_service_open_sampling_wait(tinkc_sampling **out, tinkc_service *service,
+                                            const tinkc_sample_target *target,
+                                            tinkc_error **err)
+{
+    return tk_future_wait_take(out, tinkc_service_open_sampling(service, target),
+                               TK_RESULT_SAMPLING, err);
+}
+
+/* ---- with a session: the blocking twin ---- */
 
 tinkc_code tinkc_service_create_sampling_wait(tinkc_sampling **out,
                                               tinkc_service *service,
@@ -233,16 +316,64 @@ static void *read_base_model(tk_str body, tk_err *err)
     return name;
 }
 
+static void *read_weights_base(tk_str body, tk_err *err)
+{
+    tk_weights_info_response said = {.is_lora = {.is = TK_UNSET}};
+    char *name = NULL;
+    tk_arena arena;
+    tk_arena_init(&arena, TK_MIB);
+    if (tk_schema_decode_text(&said, &tk_msg_weights_info_response, &arena, body, 0,
+                              err) == TINKC_OK) {
+        name = tk_strndup(said.base_model.v.p, said.base_model.v.n);
+        if (name == NULL) {
+            tk_err_nomem(err);
+        }
+    }
+    tk_arena_dispose(&arena);
+    return name;
+}
+
 static const tk_op_call_spec base_model_spec = {
     "get_base_model", TK_RESULT_TEXT, TK_EP_SAMPLER, false, read_base_model, tk_free};
+static const tk_op_call_spec weights_spec = {"get_base_model",   TK_RESULT_TEXT,
+                                             TK_EP_WEIGHTS_INFO, false,
+                                             read_weights_base,  tk_free};
+
+/* The name is known: a future that is done. */
+static tinkc_future *give_name(tk_handle *handle, const char *name)
+{
+    tk_err err = TK_ERR_INIT;
+    tinkc_future *future =
+        tk_future_new(&handle->driver, base_model_spec.operation, TK_RESULT_TEXT);
+    char *copy = tk_strdup(name);
+    if (copy == NULL) {
+        tk_err_nomem(&err);
+        (void)tk_future_fail(future, &err, NULL);
+    } else if (!tk_future_complete(future, copy, tk_free)) {
+        tk_free(copy);
+    }
+    return future;
+}
 
 tinkc_future *tinkc_sampling_get_base_model(tinkc_sampling *sampling)
 {
     if (sampling == NULL) {
         return tk_service_none(base_model_spec.operation, TK_RESULT_TEXT);
     }
+    const char *id = sampling->sampler->id;
+    tk_weights_info_request asked = {.tinker_path = {TK_SET, tk_str_of(id)}};
+    switch (sampling->sampler->source) {
+    case TK_SAMPLER_BASE_MODEL:
+        return give_name(sampling->handle, id);
+    case TK_SAMPLER_PATH:
+        return tk_op_call_run(sampling->handle, &weights_spec,
+                              &(tk_op_call_args){.schema = &tk_msg_weights_info_request,
+                                                 .message = &asked});
+    case TK_SAMPLER_SESSION:
+        break;
+    }
     return tk_op_call_run(sampling->handle, &base_model_spec,
-                          &(tk_op_call_args){.path_arg = sampling->sampler->id});
+                          &(tk_op_call_args){.path_arg = id});
 }
 
 tinkc_code tinkc_sampling_get_base_model_wait(char **out, tinkc_sampling *sampling,

@@ -120,24 +120,12 @@ tinkc_logprobs *tk_sampling_result_read_logprobs(tk_sampling_result_usage *usage
 
 /* ---- taking ---- */
 
-tinkc_code tinkc_future_take_samples(tinkc_samples **out, tinkc_future *future,
-                                     tinkc_error **err)
-{
-    return tk_future_take(out, future, TK_RESULT_SAMPLES, err);
-}
-
 void tinkc_samples_free(tinkc_samples **samples)
 {
     if (samples != NULL && *samples != NULL) {
         tk_sampling_result_free(*samples);
         *samples = NULL;
     }
-}
-
-tinkc_code tinkc_future_take_logprobs(tinkc_logprobs **out, tinkc_future *future,
-                                      tinkc_error **err)
-{
-    return tk_future_take(out, future, TK_RESULT_LOGPROBS, err);
 }
 
 void tinkc_logprobs_free(tinkc_logprobs **logprobs)

@@ -77,58 +77,6 @@ const char *tinkc_training_model_id(const tinkc_training *training)
     return training != NULL ? training->model->id : NULL;
 }
 
-/* ---- optim_step ---- */
-
-static tinkc_code encode_step(tk_training_request *op, int64_t seq_id, tk_err *err)
-{
-    tk_optim_step_request request = {
-        .adam_params = *(const tk_adam_params *)op->message,
-        .model_id = {TK_SET, tk_str_of(op->model->id)},
-        .seq_id = {TK_SET, seq_id},
-    };
-    return tk_schema_encode(&op->body, &tk_msg_optim_step_request, &request, err);
-}
-
-static void *read_step(tk_training_request *op, const tk_json *json, tk_err *err)
-{
-    (void)op;
-    tk_arena arena;
-    tk_optim_step_result said = {.metrics = {.is = TK_UNSET}};
-    tinkc_metrics *metrics = NULL;
-    tk_arena_init(&arena, 0);
-    if (tk_schema_decode(&said, &tk_msg_optim_step_result, &arena, json, 0, err) ==
-        TINKC_OK) {
-        metrics = tk_training_metrics(&said.metrics.v, err);
-    }
-    tk_arena_dispose(&arena);
-    return metrics;
-}
-
-static const tk_training_request_spec step_spec = {.operation = "optim_step",
-                                                   .kind = TK_RESULT_METRICS,
-                                                   .endpoint = TK_EP_OPTIM_STEP,
-                                                   .type = TK_FUTURE_OPTIM_STEP,
-                                                   .ids = 1,
-                                                   .is_step = true,
-                                                   .encode = encode_step,
-                                                   .read = read_step,
-                                                   .free_result =
-                                                       tk_training_free_metrics};
-
-tinkc_future *tinkc_training_optim_step(tinkc_training *training,
-                                        const tinkc_adam_params *adam)
-{
-    tk_err err = TK_ERR_INIT;
-    tk_adam_params params;
-    if (training == NULL) {
-        return tk_service_none(step_spec.operation, step_spec.kind);
-    }
-    if (tk_params_adam(&params, adam, &err) != TINKC_OK) {
-        return tk_training_request_refuse(training, &step_spec, &err);
-    }
-    return tk_training_request_run(training, &step_spec, &params);
-}
-
 /* ---- unload ---- */
 
 static tinkc_code encode_unload(tk_training_request *op, int64_t seq_id, tk_err *err)

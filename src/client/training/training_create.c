@@ -27,6 +27,8 @@ typedef struct create {
     tk_buf body;
     int64_t model_seq;
     tk_lora_config lora;
+    tk_arena arena; /* of the metadata */
+    tk_f_raw metadata;
     char *base_model; /* owned; NULL: as the checkpoint says */
     char *path;       /* owned; NULL: a new model */
     char *token;      /* owned or NULL */
@@ -108,6 +110,7 @@ static void load(create *self, int64_t seq_id)
         request.session_id = optional(tk_core_session_id(self->op.core));
         request.model_seq_id = (tk_f_i64){TK_SET, self->model_seq};
         request.base_model = optional(self->base_model);
+        request.user_metadata = self->metadata;
     }
     tk_buf_clear(&self->body);
     if (tk_schema_encode(&self->body, &tk_msg_load_weights_request, &request, &err) !=
@@ -179,6 +182,7 @@ static void create_model(create *self)
         .session_id = optional(tk_core_session_id(self->op.core)),
         .model_seq_id = {TK_SET, self->model_seq},
         .base_model = optional(self->base_model),
+        .user_metadata = self->metadata,
         .lora_config = {TK_SET, self->lora},
     };
     tk_buf_clear(&self->body);
@@ -355,6 +359,7 @@ static void destroy(tk_op *op)
     create *self = of(op);
     tinkc_training_close(&self->made);
     tk_buf_dispose(&self->body);
+    tk_arena_dispose(&self->arena);
     tk_free(self->base_model);
     tk_free(self->path);
     set_token(self, NULL);
@@ -371,6 +376,7 @@ static create *new_create(tk_handle *handle, const char *operation)
     if (self != NULL) {
         self->submit.started_ns = tk_clock_mono_ns(tk_core_clock(handle->core));
         tk_buf_init(&self->body, BODY_MAX_BYTES);
+        tk_arena_init(&self->arena, BODY_MAX_BYTES);
         tk_op_init(&self->op, &create_type, handle, operation, TK_RESULT_TRAINING);
     }
     return self;
@@ -406,9 +412,17 @@ tinkc_future *tinkc_service_create_training(tinkc_service *service,
     if (self == NULL) {
         return no_memory(tk_service_handle(service), operation);
     }
+    tinkc_lora_config c = TINKC_LORA_CONFIG_INIT;
     tinkc_code code = base_model != NULL && base_model[0] != '\0'
                           ? tk_params_lora(&self->lora, lora, &err)
                           : tk_err_set(&err, TINKC_E_INVALID, "no base model");
+    if (code == TINKC_OK) {
+        code = tk_types_options(&c, sizeof(c), lora, &err);
+    }
+    if (code == TINKC_OK) {
+        code = tk_params_metadata(&self->metadata, &self->arena, c.metadata, c.metadata_n,
+                                  &err);
+    }
     if (code == TINKC_OK) {
         code = tk_text_copy(&self->base_model, base_model, "base_model", &err);
     }
@@ -452,6 +466,10 @@ tinkc_service_create_training_from_state(tinkc_service *service, const char *pat
     tinkc_code code = tk_types_options(&o, sizeof(o), options, &err);
     if (code == TINKC_OK) {
         code = fill_from_state(self, path, &o, &err);
+    }
+    if (code == TINKC_OK) {
+        code = tk_params_metadata(&self->metadata, &self->arena, o.metadata, o.metadata_n,
+                                  &err);
     }
     return run(self, code, &err);
 }

@@ -5,8 +5,8 @@
 
 #include "base/mem.h"
 #include "client/core/service.h"
-#include "client/training/batch.h"
 #include "client/training/training.h"
+#include "client/training/training_step.h"
 #include "client/values/params.h"
 #include "client/values/types.h"
 
@@ -16,6 +16,7 @@ typedef struct fwdbwd {
     tk_ticket *ticket;
     tk_batch batch;
     bool is_inside;
+    tk_training_step *step; /* of which it is the batch: a reference; or NULL */
 } fwdbwd;
 
 /* What the two public functions differ in. */
@@ -33,8 +34,11 @@ static fwdbwd *of(tk_op *op)
 /* ---- loop thread ---- */
 
 /* A later failure may still find steps that wait for their turn. */
-static void note_partial(fwdbwd *self)
+static void note_failure(fwdbwd *self)
 {
+    if (self->batch.code != TINKC_OK) {
+        tk_training_step_break(self->step);
+    }
     if (self->batch.code != TINKC_OK && self->batch.type == TK_FUTURE_FORWARD_BACKWARD &&
         tk_batch_is_partial(&self->batch)) {
         tk_model_spoil(self->model);
@@ -44,7 +48,7 @@ static void note_partial(fwdbwd *self)
 static void on_submitted(tk_batch *batch)
 {
     fwdbwd *self = batch->user;
-    note_partial(self);
+    note_failure(self);
     tk_turn_leave(&self->model->turn, &self->ticket);
 }
 
@@ -53,7 +57,7 @@ static void on_done(tk_batch *batch)
     fwdbwd *self = batch->user;
     tk_err err = TK_ERR_INIT;
     if (batch->code != TINKC_OK) {
-        note_partial(self);
+        note_failure(self);
         tk_op_fail(&self->op, &batch->err);
         return;
     }
@@ -90,6 +94,7 @@ static void cancel(tk_op *op)
     }
     tk_err err = TK_ERR_INIT;
     tk_err_set(&err, TINKC_E_CANCELLED, "cancelled");
+    tk_training_step_break(self->step);
     tk_turn_leave(&self->model->turn, &self->ticket);
     tk_op_fail(op, &err);
 }
@@ -99,6 +104,7 @@ static void destroy(tk_op *op)
     fwdbwd *self = of(op);
     tk_turn_drop(&self->ticket); /* only there when it never entered */
     tk_batch_dispose(&self->batch);
+    tk_training_step_unref(&self->step);
     tk_model_unref(&self->model);
     tk_free(self);
 }
@@ -130,7 +136,7 @@ static tinkc_code prepare(fwdbwd *self, const tk_fwdbwd_request *request, tk_err
 
 static tinkc_future *run(tinkc_training *training, const variant *what,
                          const tk_fwdbwd_request *request,
-                         const tinkc_fwdbwd_options *options)
+                         const tinkc_fwdbwd_options *options, tk_training_step *step)
 {
     tk_err err = TK_ERR_INIT;
     fwdbwd *self = tk_zalloc(sizeof(*self));
@@ -140,6 +146,7 @@ static tinkc_future *run(tinkc_training *training, const variant *what,
                                 &err);
     }
     self->model = tk_model_ref(training->model);
+    self->step = tk_training_step_ref(step);
     tk_op_init(&self->op, &fwdbwd_type, training->handle, what->operation,
                TK_RESULT_FWDBWD);
     self->batch.model = training->model;
@@ -159,7 +166,7 @@ static tinkc_future *run(tinkc_training *training, const variant *what,
 
 static tinkc_future *submit(tinkc_training *training, const variant *what,
                             const tk_batch_data *data, const char *loss,
-                            const tinkc_fwdbwd_options *options)
+                            const tinkc_fwdbwd_options *options, tk_training_step *step)
 {
     if (training == NULL) {
         return tk_service_none(what->operation, TK_RESULT_FWDBWD);
@@ -178,7 +185,7 @@ static tinkc_future *submit(tinkc_training *training, const variant *what,
     if (code == TINKC_OK) {
         code = tk_params_loss(&request, &arena, loss, o.config, o.config_n, &err);
     }
-    future = code == TINKC_OK ? run(training, what, &request, &o)
+    future = code == TINKC_OK ? run(training, what, &request, &o, step)
                               : tk_handle_refuse(training->handle, what->operation,
                                                  TK_RESULT_FWDBWD, &err);
     tk_arena_dispose(&arena);
@@ -190,7 +197,16 @@ tinkc_future *tinkc_training_forward(tinkc_training *training, tinkc_datum *cons
                                      const tinkc_fwdbwd_options *options)
 {
     static const variant what = {"forward", TK_FUTURE_FORWARD, true};
-    return submit(training, &what, &(tk_batch_data){data, n}, loss, options);
+    return submit(training, &what, &(tk_batch_data){data, n}, loss, options, NULL);
+}
+
+tinkc_future *tk_training_step_batch(tinkc_training *training, const tk_batch_data *data,
+                                     const char *loss,
+                                     const tinkc_fwdbwd_options *options,
+                                     tk_training_step *step)
+{
+    static const variant what = {"forward_backward", TK_FUTURE_FORWARD_BACKWARD, false};
+    return submit(training, &what, data, loss, options, step);
 }
 
 tinkc_future *tinkc_training_forward_backward(tinkc_training *training,
@@ -198,6 +214,6 @@ tinkc_future *tinkc_training_forward_backward(tinkc_training *training,
                                               const char *loss,
                                               const tinkc_fwdbwd_options *options)
 {
-    static const variant what = {"forward_backward", TK_FUTURE_FORWARD_BACKWARD, false};
-    return submit(training, &what, &(tk_batch_data){data, n}, loss, options);
+    return tk_training_step_batch(training, &(tk_batch_data){data, n}, loss, options,
+                                  NULL);
 }

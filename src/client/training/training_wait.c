@@ -1,5 +1,5 @@
-/* Taking results of training operations out of futures, and the blocking twins: each is
- * its operation, a wait and a take. */
+/* The blocking twins of the training operations: each is its operation, a wait and a
+ * take. */
 #include <tinkc/training.h>
 
 #include "base/mem.h"
@@ -7,33 +7,15 @@
 #include "client/training/training.h"
 #include "client/training/training_result.h"
 
-tinkc_code tinkc_future_take_fwdbwd(tinkc_fwdbwd **out, tinkc_future *future,
-                                    tinkc_error **err)
-{
-    return tk_future_take(out, future, TK_RESULT_FWDBWD, err);
-}
-
 static tinkc_code wait_fwdbwd(tinkc_fwdbwd **out, tinkc_future *future, tinkc_error **err)
 {
     return tk_future_wait_take(out, future, TK_RESULT_FWDBWD, err);
-}
-
-tinkc_code tinkc_future_take_metrics(tinkc_metrics **out, tinkc_future *future,
-                                     tinkc_error **err)
-{
-    return tk_future_take(out, future, TK_RESULT_METRICS, err);
 }
 
 static tinkc_code wait_metrics(tinkc_metrics **out, tinkc_future *future,
                                tinkc_error **err)
 {
     return tk_future_wait_take(out, future, TK_RESULT_METRICS, err);
-}
-
-tinkc_code tinkc_future_take_model_info(tinkc_model_info **out, tinkc_future *future,
-                                        tinkc_error **err)
-{
-    return tk_future_take(out, future, TK_RESULT_MODEL_INFO, err);
 }
 
 static tinkc_code wait_model_info(tinkc_model_info **out, tinkc_future *future,
@@ -45,12 +27,6 @@ static tinkc_code wait_model_info(tinkc_model_info **out, tinkc_future *future,
 static tinkc_code wait_path(char **out, tinkc_future *future, tinkc_error **err)
 {
     return tk_future_wait_take(out, future, TK_RESULT_TEXT, err);
-}
-
-tinkc_code tinkc_future_take_training(tinkc_training **out, tinkc_future *future,
-                                      tinkc_error **err)
-{
-    return tk_future_take(out, future, TK_RESULT_TRAINING, err);
 }
 
 static tinkc_code wait_training(tinkc_training **out, tinkc_future *future,

@@ -254,12 +254,6 @@ tinkc_future *tinkc_raw_send(tinkc_service *service, const tinkc_raw_request *re
                : tk_handle_refuse(handle, operation, TK_RESULT_RAW, &err);
 }
 
-tinkc_code tinkc_future_take_raw_response(tinkc_raw_response **out, tinkc_future *future,
-                                          tinkc_error **err)
-{
-    return tk_future_take(out, future, TK_RESULT_RAW, err);
-}
-
 tinkc_code tinkc_raw_send_wait(tinkc_raw_response **out, tinkc_service *service,
                                const tinkc_raw_request *request, tinkc_error **err)
 {

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "client/values/error.h"
 #include "client/values/types.h"
 
@@ -259,6 +260,56 @@ tinkc_code tinkc_lora_config_check(const tinkc_lora_config *config, tinkc_error 
     tk_lora_config unused;
     tinkc_code code = tk_params_lora(&unused, config, &e);
     return code == TINKC_OK ? TINKC_OK : tk_error_give(err, &e);
+}
+
+/* ---- metadata of a run ---- */
+
+static tinkc_code check_metadata(const tinkc_pair *pairs, size_t n, tk_err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (pairs == NULL || pairs[i].name == NULL) {
+            return bad(err, "metadata", "has an entry without name");
+        }
+        if (!tk_utf8_is_valid(tk_str_of(pairs[i].name)) ||
+            (pairs[i].value != NULL && !tk_utf8_is_valid(tk_str_of(pairs[i].value)))) {
+            return bad(err, "metadata", "is not UTF-8");
+        }
+        for (size_t j = 0; j < i; j++) {
+            if (strcmp(pairs[i].name, pairs[j].name) == 0) {
+                return bad(err, "metadata", "has a name twice");
+            }
+        }
+    }
+    return TINKC_OK;
+}
+
+tinkc_code tk_params_metadata(tk_f_raw *out, tk_arena *arena, const tinkc_pair *pairs,
+                              size_t n, tk_err *err)
+{
+    tinkc_code code = check_metadata(pairs, n, err);
+    if (code != TINKC_OK || n == 0) {
+        return code;
+    }
+    tk_json_member *members = tk_arena_array(arena, n, sizeof(*members));
+    tk_json *object = tk_arena_zalloc(arena, sizeof(*object));
+    if (members == NULL || object == NULL) {
+        return tk_err_nomem(err);
+    }
+    for (size_t i = 0; i < n; i++) {
+        tk_str name = tk_str_of(pairs[i].name), value = tk_str_of(pairs[i].value);
+        bool is_null = pairs[i].value == NULL;
+        members[i].value = (tk_json){.type = is_null ? TK_JSON_NULL : TK_JSON_STRING};
+        if (!tk_arena_dup(arena, &members[i].key, name.p, name.n) ||
+            (!is_null &&
+             !tk_arena_dup(arena, &members[i].value.as.string, value.p, value.n))) {
+            return tk_err_nomem(err);
+        }
+    }
+    object->type = TK_JSON_OBJECT;
+    object->as.object.members = members;
+    object->as.object.n = n;
+    *out = (tk_f_raw){TK_SET, object};
+    return TINKC_OK;
 }
 
 /* ---- losses ---- */

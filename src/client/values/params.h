@@ -35,6 +35,13 @@ TK_NODISCARD tinkc_code tk_params_adam(tk_adam_params *out,
 TK_NODISCARD tinkc_code tk_params_lora(tk_lora_config *out,
                                        const tinkc_lora_config *config, tk_err *err);
 
+/* Makes the user_metadata of a run: an object of texts and nulls, copied to the arena; left
+ * unset without pairs. TINKC_E_INVALID for a pair without name, a name twice, or text that
+ * is not UTF-8. */
+TK_NODISCARD tinkc_code tk_params_metadata(tk_f_raw *out, tk_arena *arena,
+                                           const tinkc_pair *pairs, size_t n,
+                                           tk_err *err);
+
 /* Fills loss_fn and loss_fn_config of the request. */
 TK_NODISCARD tinkc_code tk_params_loss(tk_fwdbwd_request *out, tk_arena *arena,
                                        const char *loss, const tinkc_number *config,

@@ -153,6 +153,14 @@ tinkc_code tinkc_tokenizer_decode(char **out, size_t *n, const tinkc_tokenizer *
     return TINKC_OK;
 }
 
+tinkc_code tinkc_tokenizer_text(char **out, const tinkc_tokenizer *tokenizer,
+                                const int32_t *ids, size_t n, bool skip_special,
+                                tinkc_error **err)
+{
+    const tinkc_decode what = {sizeof(what), ids, n, skip_special};
+    return tinkc_tokenizer_decode(out, NULL, tokenizer, &what, err);
+}
+
 struct tinkc_decoder {
     tk_tok *tok; /* one owner of it is the decoder */
     tk_tok_stream stream;

@@ -242,6 +242,25 @@ tinkc_code tinkc_tokenizer_encode_batch(tinkc_encoding **out,
     return code == TINKC_OK ? TINKC_OK : tk_error_give(err, &e);
 }
 
+tinkc_code tinkc_tokenizer_input(tinkc_model_input **out,
+                                 const tinkc_tokenizer *tokenizer, const char *text,
+                                 tinkc_error **err)
+{
+    tinkc_encoding *encoding = NULL;
+    size_t n = 0;
+    if (out == NULL || text == NULL) {
+        return tk_error_tell(err, TINKC_E_INVALID, "out and text must not be NULL");
+    }
+    tinkc_code code =
+        tinkc_tokenizer_encode(&encoding, tokenizer, text, strlen(text), NULL, err);
+    if (code == TINKC_OK) {
+        const int32_t *ids = tinkc_encoding_ids(&n, encoding);
+        code = tinkc_model_input_from_tokens(out, ids, n, err);
+    }
+    tinkc_encoding_free(&encoding);
+    return code;
+}
+
 /* ---- options ---- */
 
 void tinkc_encode_options_init(tinkc_encode_options *out)

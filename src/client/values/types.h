@@ -11,6 +11,12 @@
 
 /* Never NULL; an empty input for NULL. Valid until the object changes or dies. */
 const tk_model_input *tk_types_input(const tinkc_model_input *input);
+
+/* Copies the tokens of all chunks, with room for `extra` more after them. The caller frees
+ * *out, which is never NULL. TINKC_E_INVALID when a chunk is not text, TINKC_E_NOMEM. */
+TK_NODISCARD tinkc_code tk_types_copy_tokens(int32_t **out, size_t *n,
+                                             const tinkc_model_input *input, size_t extra,
+                                             tk_err *err);
 const tk_datum *tk_types_datum(const tinkc_datum *datum);
 
 /* The public face of a tensor or of metrics inside a result; it lives as long as those.

@@ -250,6 +250,17 @@ static tinkc_code count_tokens(const tk_model_input *input, size_t *out, tk_err 
     return TINKC_OK;
 }
 
+static void copy_tokens(int32_t *tokens, const tinkc_model_input *input)
+{
+    for (size_t i = 0; i < input->wire.n; i++) {
+        tk_i32s part = input->chunks[i].tokens;
+        if (part.n > 0) {
+            memcpy(tokens, part.p, part.n * sizeof(*part.p));
+            tokens += part.n;
+        }
+    }
+}
+
 tinkc_code tinkc_model_input_tokens(int32_t *tokens, size_t size, size_t *n_out,
                                     const tinkc_model_input *input, tinkc_error **err)
 {
@@ -267,13 +278,26 @@ tinkc_code tinkc_model_input_tokens(int32_t *tokens, size_t size, size_t *n_out,
         (void)tk_err_set(&e, TINKC_E_LIMIT, "%zu tokens, room for %zu", total, size);
         return tk_error_give(err, &e);
     }
-    size_t at = 0;
-    for (size_t i = 0; i < input->wire.n; i++) {
-        tk_i32s part = input->chunks[i].tokens;
-        if (part.n > 0) {
-            memcpy(tokens + at, part.p, part.n * sizeof(*part.p));
-        }
-        at += part.n;
+    copy_tokens(tokens, input);
+    return TINKC_OK;
+}
+
+tinkc_code tk_types_copy_tokens(int32_t **out, size_t *n, const tinkc_model_input *input,
+                                size_t extra, tk_err *err)
+{
+    size_t total = 0;
+    tinkc_code code = count_tokens(&input->wire, &total, err);
+    if (code != TINKC_OK) {
+        return code;
     }
+    int32_t *tokens = extra <= SIZE_MAX - total - 1
+                          ? tk_zarray(total + extra + 1, sizeof(*tokens))
+                          : NULL;
+    if (tokens == NULL) {
+        return tk_err_nomem(err);
+    }
+    copy_tokens(tokens, input);
+    *out = tokens;
+    *n = total;
     return TINKC_OK;
 }

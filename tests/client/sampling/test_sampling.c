@@ -62,6 +62,130 @@ static void test_sampling_create(void **unused)
     close_all(&f);
 }
 
+static tinkc_model_input *short_prompt(void)
+{
+    static const int32_t tokens[] = {1, 2, 3};
+    tinkc_model_input *prompt = NULL;
+    assert_int_equal(tinkc_model_input_from_tokens(&prompt, tokens, 3, NULL), TINKC_OK);
+    return prompt;
+}
+
+/* A-049, A-050: without a session each sample names its model, has no number, and nothing
+ * is created at the server; both attempts of a sample that was refused for now are equal. */
+static void test_sampling_open(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *path, *base, *sent;
+    } rows[] = {{NULL, "m", "\"base_model\":\"m\""},
+                {"tinker://r/sampler_weights/x", NULL,
+                 "\"model_path\":\"tinker://r/sampler_weights/x\""}};
+    tinkc_model_input *prompt = short_prompt();
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        fixture f;
+        tinkc_sample_target target = TINKC_SAMPLE_TARGET_INIT;
+        target.model_path = rows[i].path;
+        target.base_model = rows[i].base;
+        open_peer(&f);
+        assert_int_equal(
+            tinkc_service_open_sampling_wait(&f.sampling, f.service, &target, NULL),
+            TINKC_OK);
+        assert_null(tinkc_sampling_session_id(f.sampling));
+        fakeapi_reply(f.api, "POST", "/api/v1/asample", &fakeapi_detail(500, "later"));
+        assert_int_equal(
+            tinkc_sampling_sample_wait(NULL, f.sampling, prompt, NULL, NULL, NULL),
+            TINKC_OK);
+        const fakeapi_request *sent = fakeapi_nth(f.api, "POST", "/api/v1/asample", 0);
+        const fakeapi_request *again = fakeapi_nth(f.api, "POST", "/api/v1/asample", 1);
+        assert_non_null(strstr(sent->body, rows[i].sent));
+        assert_null(strstr(sent->body, "sampling_session_id"));
+        assert_null(strstr(sent->body, "seq_id"));
+        assert_string_equal(sent->body, again->body);
+        assert_int_equal(fakeapi_count(f.api, "POST", "/api/v1/create_session"), 0);
+        assert_int_equal(fakeapi_count(f.api, "POST", CREATE), 0);
+        close_all(&f);
+    }
+    tinkc_model_input_free(&prompt);
+}
+
+/* A session that exists already is numbered from 0; its base model is asked for as ever.
+ * Without a session the base model is known, or the checkpoint says it. */
+static void test_sampling_open_names(void **unused)
+{
+    (void)unused;
+    fixture f;
+    char *name = NULL;
+    tinkc_model_input *prompt = short_prompt();
+    tinkc_sample_target target = TINKC_SAMPLE_TARGET_INIT;
+    tinkc_sampling *made = NULL;
+    open_peer(&f);
+    assert_int_equal(
+        tinkc_service_create_sampling_wait(&made, f.service, "m", NULL, NULL), TINKC_OK);
+    target.sampling_session_id = tinkc_sampling_session_id(made);
+    assert_int_equal(
+        tinkc_service_open_sampling_wait(&f.sampling, f.service, &target, NULL),
+        TINKC_OK);
+    assert_string_equal(tinkc_sampling_session_id(f.sampling),
+                        target.sampling_session_id);
+    assert_int_equal(
+        tinkc_sampling_sample_wait(NULL, f.sampling, prompt, NULL, NULL, NULL), TINKC_OK);
+    const fakeapi_request *sent = fakeapi_nth(f.api, "POST", "/api/v1/asample", 0);
+    assert_non_null(strstr(sent->body, target.sampling_session_id));
+    assert_non_null(strstr(sent->body, "\"seq_id\":0"));
+    tinkc_sampling_close(&made);
+    tinkc_sampling_close(&f.sampling);
+    target = (tinkc_sample_target)TINKC_SAMPLE_TARGET_INIT;
+    target.base_model = "m";
+    assert_int_equal(
+        tinkc_service_open_sampling_wait(&f.sampling, f.service, &target, NULL),
+        TINKC_OK);
+    size_t before = fakeapi_total(f.api);
+    assert_int_equal(tinkc_sampling_get_base_model_wait(&name, f.sampling, NULL),
+                     TINKC_OK);
+    assert_string_equal(name, "m");
+    assert_int_equal(fakeapi_total(f.api), before);
+    tinkc_text_free(&name);
+    tinkc_sampling_close(&f.sampling);
+    target.base_model = NULL;
+    target.model_path = "tinker://r/weights/x";
+    assert_int_equal(
+        tinkc_service_open_sampling_wait(&f.sampling, f.service, &target, NULL),
+        TINKC_OK);
+    fakeapi_reply(f.api, "POST", "/api/v1/weights_info",
+                  &fakeapi_json("{\"base_model\":\"deep\",\"is_lora\":true,"
+                                "\"lora_rank\":8}"));
+    assert_int_equal(tinkc_sampling_get_base_model_wait(&name, f.sampling, NULL),
+                     TINKC_OK);
+    assert_string_equal(name, "deep");
+    tinkc_text_free(&name);
+    tinkc_model_input_free(&prompt);
+    close_all(&f);
+}
+
+static void test_sampling_open_refused(void **unused)
+{
+    (void)unused;
+    fixture f;
+    tinkc_sample_target target = TINKC_SAMPLE_TARGET_INIT;
+    tinkc_error *error = NULL;
+    open_peer(&f);
+    size_t before = fakeapi_total(f.api);
+    assert_int_equal(
+        tinkc_service_open_sampling_wait(&f.sampling, f.service, &target, &error),
+        TINKC_E_INVALID);
+    assert_true(tinkc_error_message(error)[0] != '\0');
+    tinkc_error_free(&error);
+    target.base_model = "m";
+    target.model_path = "tinker://r/weights/x";
+    assert_int_equal(
+        tinkc_service_open_sampling_wait(&f.sampling, f.service, &target, NULL),
+        TINKC_E_INVALID);
+    assert_int_equal(tinkc_service_open_sampling_wait(&f.sampling, NULL, &target, NULL),
+                     TINKC_E_STATE);
+    assert_int_equal(fakeapi_total(f.api), before);
+    close_all(&f);
+}
+
 /* Wrong arguments are refused before anything is sent. */
 static void test_sampling_create_refused(void **unused)
 {
@@ -320,6 +444,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sampling_create),
         cmocka_unit_test(test_sampling_create_refused),
+        cmocka_unit_test(test_sampling_open),
+        cmocka_unit_test(test_sampling_open_names),
+        cmocka_unit_test(test_sampling_open_refused),
         cmocka_unit_test(test_sampling_create_fails),
         cmocka_unit_test(test_sampling_base_model),
         cmocka_unit_test(test_sampling_null_and_closed),

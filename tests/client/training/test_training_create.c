@@ -93,6 +93,50 @@ static char *save_one(trainfix *f)
     return path;
 }
 
+/* M-048, M-049: metadata of a run is sent as an object, nulls included; without any the
+ * key is not there. */
+static void test_training_create_metadata(void **unused)
+{
+    (void)unused;
+    static const tinkc_pair pairs[] = {{"owner", "me"}, {"note", NULL}};
+    static const tinkc_pair twice[] = {{"a", "1"}, {"a", "2"}};
+    static const char wanted[] = "\"user_metadata\":{\"owner\":\"me\",\"note\":null}";
+    trainfix f = trainfix_open(NULL, NULL);
+    char *path = save_one(&f);
+    tinkc_training *second = NULL;
+    tinkc_lora_config lora = TINKC_LORA_CONFIG_INIT;
+    tinkc_from_state_options state = TINKC_FROM_STATE_OPTIONS_INIT;
+    lora.metadata = state.metadata = pairs;
+    lora.metadata_n = state.metadata_n = 2;
+    assert_int_equal(
+        tinkc_service_create_training_wait(&second, f.service, BASE_MODEL, &lora, NULL),
+        TINKC_OK);
+    tinkc_training_close(&second);
+    const char *plain = fakeapi_nth(f.api, "POST", "/api/v1/create_model", 0)->body;
+    const char *full = fakeapi_nth(f.api, "POST", "/api/v1/create_model", 1)->body;
+    assert_null(strstr(plain, "user_metadata"));
+    assert_non_null(strstr(full, wanted));
+    fakeapi_reply(f.api, "POST", "/api/v1/weights_info",
+                  &fakeapi_json("{\"base_model\":\"" BASE_MODEL
+                                "\",\"is_lora\":true,\"lora_rank\":8}"));
+    assert_int_equal(tinkc_service_create_training_from_state_wait(&second, f.service,
+                                                                   path, &state, NULL),
+                     TINKC_OK);
+    tinkc_training_close(&second);
+    assert_non_null(
+        strstr(fakeapi_nth(f.api, "POST", "/api/v1/create_model", 2)->body, wanted));
+    lora.metadata = twice;
+    assert_int_equal(
+        tinkc_service_create_training_wait(&second, f.service, BASE_MODEL, &lora, NULL),
+        TINKC_E_INVALID);
+    lora.metadata = NULL;
+    assert_int_equal(
+        tinkc_service_create_training_wait(&second, f.service, BASE_MODEL, &lora, NULL),
+        TINKC_E_INVALID);
+    tinkc_text_free(&path);
+    trainfix_close(&f);
+}
+
 /* M-049: weights_info, create_model, load_weights; the load is seq_id 1. */
 static void test_training_from_state(void **unused)
 {
@@ -256,6 +300,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_training_create),
+        cmocka_unit_test(test_training_create_metadata),
         cmocka_unit_test(test_training_create_from_threads),
         cmocka_unit_test(test_training_from_state),
         cmocka_unit_test(test_training_from_state_by_load),

@@ -389,7 +389,7 @@ static bool scenario(void *user)
     return ok;
 }
 
-typedef enum act { ACT_BATCH, ACT_STEP, ACT_SAVE, ACT_SAMPLE, ACTS } act;
+typedef enum act { ACT_BATCH, ACT_STEP, ACT_BOTH, ACT_SAVE, ACT_SAMPLE, ACTS } act;
 
 typedef struct stage {
     worldfix *w;
@@ -408,6 +408,9 @@ static bool perform(stage *s, act what)
                                                             "cross_entropy", NULL));
     case ACT_STEP:
         return finish(s->w, tinkc_training_optim_step(s->training, NULL));
+    case ACT_BOTH:
+        return finish(s->w,
+                      tinkc_training_step(s->training, data, 3, "cross_entropy", NULL));
     case ACT_SAVE:
         future = tinkc_training_save_and_sample(s->training);
         (void)worldfix_drive(s->w, future);

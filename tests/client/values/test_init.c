@@ -32,12 +32,14 @@ static void test_init_equals_macro(void **unused)
     SAME(push_options, PUSH_OPTIONS);
     SAME(raw_request, RAW_REQUEST);
     SAME(reading, READING);
+    SAME(rollout, ROLLOUT);
     SAME(rows, ROWS);
     SAME(sample_batch, SAMPLE_BATCH);
     SAME(sample_options, SAMPLE_OPTIONS);
     SAME(sample_target, SAMPLE_TARGET);
     SAME(sampling_params, SAMPLING_PARAMS);
     SAME(save_options, SAVE_OPTIONS);
+    SAME(step_options, STEP_OPTIONS);
     SAME(telemetry_counts, TELEMETRY_COUNTS);
     SAME(wait, WAIT);
 }
