@@ -2,7 +2,8 @@
  * and what time it is go in; a decision comes out. They keep no state beyond the structs
  * passed in, so that each row of the tables is one test with a number for "now". Which
  * failures are worth a retry is decided by the table in wire/wire_error.h; how long to
- * wait is decided here. Deviations from the official SDK are rows of
+ * wait is decided here, except the pause after a 429 of a sample, which all clients of a
+ * process share (client/call/limiter.h). Deviations from the official SDK are rows of
  * docs/deviations.md. */
 #ifndef HTTP_RETRY_H
 #define HTTP_RETRY_H

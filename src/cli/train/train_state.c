@@ -1,5 +1,6 @@
-/* Reads and writes the state file. A file is accepted only if every field has the right
- * type, because --resume relies on all of them.
+/* Reads and writes the state file. A file without the fields that --resume cannot do
+ * without (format, data, step, steps, finished, checkpoint) is refused; a setting that is
+ * missing or not a text counts as not given.
  * Needs: text */
 #include "cli/train/train_state.h"
 

@@ -1,4 +1,7 @@
-/* The turn is given back on every way out: accepted, failed, cancelled, never sent. */
+/* The sequence id is reserved and the body encoded once, in `prepare`: whatever is sent
+ * again after a lost answer is the same bytes under the same id, which the server
+ * recognises as a repetition. The turn is given back on every way out: accepted, failed,
+ * cancelled, never sent. */
 #include "client/training/training_request.h"
 
 #include "base/mem.h"

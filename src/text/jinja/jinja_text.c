@@ -1,5 +1,6 @@
-/* Text of values: str() and repr() as Python writes them, and JSON as json.dumps does
- * with the arguments that transformers gives it. Depth is bounded by tk_jrun_enter. */
+/* Text of values: str() and repr() as Python writes them, and the filter tojson, which
+ * writes JSON as json.dumps does with the arguments that transformers gives it. Depth is
+ * bounded by tk_jrun_enter. */
 #include <math.h>
 #include <string.h>
 
