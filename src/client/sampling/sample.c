@@ -205,7 +205,12 @@ static void fire_submit(tk_timer *timer)
 static void on_pushed_back(tk_submit *submission, const tk_retry_outcome *outcome)
 {
     sample *self = submission->user;
+    tk_err end = TK_ERR_INIT;
     self->is_doubtful |= submission->is_doubtful;
+    if (is_stuck(self, &end)) {
+        fail(self, &end);
+        return;
+    }
     tk_sampler_push_back(self->op.core, self->op.future, self->body.estimate_bytes,
                          outcome);
     submit(self);

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "client/call/op.h"
+#include "client/call/poll.h"
 #include "client/core/service.h"
 #include "client/sampling/sample_body.h"
 #include "client/values/error.h"
@@ -38,6 +39,7 @@ struct tk_sampling_streaming {
     tk_limiter_claim claim;
     tk_timer timer;
     tk_call call;
+    int64_t started_ms; /* on the loop's clock */
     tk_sse sse;
     tk_err err; /* of an event */
     int64_t tokens;
@@ -243,6 +245,21 @@ static void fire_submit(tk_timer *timer)
     submit(TK_CONTAINER_OF(timer, tk_sampling_streaming, timer));
 }
 
+/* Sends it again after the pause that all samples share, unless it has been pushed back
+ * for longer than the options allow. */
+static void pushed_back(tk_sampling_streaming *self, const tk_retry_outcome *outcome)
+{
+    tk_err end = TK_ERR_INIT;
+    if (tk_poll_is_stuck(self->op.core, tk_loop_now_ms(loop_of(self)), self->started_ms,
+                         &end)) {
+        fail(self, &end);
+        return;
+    }
+    tk_sampler_push_back(self->op.core, self->op.future, self->body.estimate_bytes,
+                         outcome);
+    submit(self);
+}
+
 static void on_answer(tk_call *call, const tk_call_answer *answer)
 {
     tk_sampling_streaming *self = call->user;
@@ -250,9 +267,7 @@ static void on_answer(tk_call *call, const tk_call_answer *answer)
     if (self->err.code != TINKC_OK) {
         fail(self, &self->err);
     } else if (answer->backpressure && !self->op.cancelled) {
-        tk_sampler_push_back(self->op.core, self->op.future, self->body.estimate_bytes,
-                             &answer->outcome);
-        submit(self);
+        pushed_back(self, &answer->outcome);
     } else if (tk_wire_error_is_absent(answer->outcome.status)) {
         self->sampler->no_stream = true;
         sample_instead(self);
@@ -312,6 +327,7 @@ static void start(tk_op *op)
     tk_sampling_streaming *self = TK_CONTAINER_OF(op, tk_sampling_streaming, op);
     tk_core *core = op->core;
     tk_limiter_limits limits = tk_sampler_limits(core);
+    self->started_ms = tk_loop_now_ms(loop_of(self));
     tk_timer_init(&self->timer, fire_submit);
     if (self->sink.begin != NULL) {
         self->sink.begin(self->sink.user, self);

@@ -426,6 +426,26 @@ static void test_sample_pause_stuck_progress(void **unused)
     close_pair(&p);
 }
 
+/* A server that pushes back for ever is stuck, too. */
+static void test_sample_pause_stuck_pushed_back(void **unused)
+{
+    static const char *const options[] = {"stuck_total", "60000", NULL};
+    pair p;
+    open_pair(&p, options);
+    tinkc_future *future = samplefix_sample(&p.f, p.sampling, 2);
+    for (int i = 0; i < 60; i++) {
+        assert_true(faketransport_answer(&p.f.net, SAMPLE, push_back(NULL, NULL)));
+        clientfix_advance(&p.f, 1000);
+        assert_false(tinkc_future_is_done(future));
+    }
+    assert_true(faketransport_answer(&p.f.net, SAMPLE, push_back(NULL, NULL)));
+    clientfix_turn(&p.f);
+    assert_true(tinkc_future_is_done(future));
+    assert_int_equal(tinkc_future_wait(future, 0), TINKC_E_STUCK);
+    tinkc_future_free(&future);
+    close_pair(&p);
+}
+
 /* docs/protocol.md §5.4: time in which nothing was asked for does not count. */
 static void test_sample_pause_stuck_idle(void **unused)
 {
@@ -483,6 +503,7 @@ int main(void)
         cmocka_unit_test(test_sample_pause_stuck),
         cmocka_unit_test(test_sample_pause_stuck_off),
         cmocka_unit_test(test_sample_pause_stuck_progress),
+        cmocka_unit_test(test_sample_pause_stuck_pushed_back),
         cmocka_unit_test(test_sample_pause_stuck_idle),
     };
     return cmocka_run_group_tests_name("sample_pause", tests, NULL, NULL);

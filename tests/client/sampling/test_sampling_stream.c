@@ -384,6 +384,20 @@ static void test_stream_push_back(void **unused)
     end(&f);
 }
 
+/* A server that pushes back for ever is stuck. */
+static void test_stream_push_back_for_ever(void **unused)
+{
+    static const char *const options[] = {"stuck_total", "1", NULL};
+    fix f;
+    heard l = {0};
+    begin(&f, options);
+    fakeapi_default(f.api, "POST", STREAM, &fakeapi_429(FAKEAPI_AFTER_MS(1)));
+    assert_int_equal(
+        tinkc_sampling_stream_wait(f.sampling, f.prompt, NULL, note, &l, NULL),
+        TINKC_E_STUCK);
+    end(&f);
+}
+
 /* Where there is no such endpoint an ordinary sample is taken; asked for once. */
 static void test_stream_fallback(void **unused)
 {
@@ -562,6 +576,7 @@ int main(void)
         cmocka_unit_test(test_stream_cancel),
         cmocka_unit_test(test_stream_faults),
         cmocka_unit_test(test_stream_push_back),
+        cmocka_unit_test(test_stream_push_back_for_ever),
         cmocka_unit_test(test_stream_fallback),
         cmocka_unit_test(test_stream_fallback_ends),
         cmocka_unit_test(test_stream_refuses),
