@@ -31,22 +31,25 @@ typedef struct tinkc_rendered tinkc_rendered; /* tokens with labels and weights 
 
 /* ---- templates ---- */
 
-/* From its source. TINKC_E_PARSE with the line; TINKC_E_UNSUPPORTED: a part of Jinja that
- * chat templates do not use; TINKC_E_LIMIT; TINKC_E_NOMEM. */
+/* Parses a template from its source. The caller frees *out. TINKC_E_PARSE gives the
+ * line; TINKC_E_UNSUPPORTED: a part of Jinja that chat templates do not use;
+ * TINKC_E_LIMIT; TINKC_E_NOMEM. */
 TINKC_API TINKC_NODISCARD tinkc_code tinkc_chat_template_new(tinkc_chat_template **out,
                                                              const char *source,
                                                              tinkc_error **err);
 
-/* From a *.jinja file, a tokenizer_config.json, or a directory with either. Special
- * tokens of a tokenizer_config.json become variables (bos_token ...). `name`: of several
- * templates; NULL is "default", and "tool_use" for conversations with tools. Further
- * errors: TINKC_E_MISSING, TINKC_E_IO, TINKC_E_DECODE. */
+/* Loads a template from a *.jinja file, a tokenizer_config.json, or a directory that
+ * contains either. Special tokens of a tokenizer_config.json become variables
+ * (bos_token, ...). `name` selects one of several templates; NULL selects "default",
+ * and "tool_use" for conversations with tools. The caller frees *out. Errors as
+ * tinkc_chat_template_new, and TINKC_E_MISSING, TINKC_E_IO, TINKC_E_DECODE. */
 TINKC_API TINKC_NODISCARD tinkc_code tinkc_chat_template_load(tinkc_chat_template **out,
                                                               const char *path,
                                                               const char *name,
                                                               tinkc_error **err);
 
-/* The template that came with a tokenizer. Errors as tinkc_chat_template_load. */
+/* Makes the template that came with a tokenizer. `name` and errors as in
+ * tinkc_chat_template_load. The caller frees *out. */
 TINKC_API TINKC_NODISCARD tinkc_code
 tinkc_chat_template_of(tinkc_chat_template **out, const tinkc_tokenizer *tokenizer,
                        const char *name, tinkc_error **err);
@@ -56,14 +59,15 @@ TINKC_API void tinkc_chat_template_free(tinkc_chat_template **tpl);
 
 /* ---- conversations ---- */
 
-/* An empty one. TINKC_E_NOMEM. */
+/* Makes an empty conversation. The caller frees *out. TINKC_E_NOMEM. */
 TINKC_API TINKC_NODISCARD tinkc_code tinkc_chat_new(tinkc_chat **out, tinkc_error **err);
 
 /* Frees the conversation and sets *chat to NULL. Accepts NULL and a pointer to
  * NULL. */
 TINKC_API void tinkc_chat_free(tinkc_chat **chat);
 
-/* Appends {"role": role, "content": content}. */
+/* Appends the message {"role": role, "content": content}. TINKC_E_INVALID for NULL or
+ * text that is not UTF-8, TINKC_E_LIMIT, TINKC_E_NOMEM. */
 TINKC_API tinkc_code tinkc_chat_add(tinkc_chat *chat, const char *role,
                                     const char *content, tinkc_error **err);
 
@@ -78,7 +82,7 @@ TINKC_API tinkc_code tinkc_chat_add_json(tinkc_chat *chat, const char *json, siz
 TINKC_API tinkc_code tinkc_chat_set(tinkc_chat *chat, const char *name, const char *json,
                                     tinkc_error **err);
 
-/* Number of messages; 0 for NULL. */
+/* Returns the number of messages; 0 for NULL. */
 TINKC_API size_t tinkc_chat_count(const tinkc_chat *chat);
 
 /* ---- text ---- */
@@ -108,9 +112,11 @@ typedef struct tinkc_chat_options {
 /* Sets *options to TINKC_CHAT_OPTIONS_INIT. */
 TINKC_API void tinkc_chat_options_init(tinkc_chat_options *options);
 
-/* The text, ended by a NUL; the caller frees it with tinkc_text_free. *n (unless NULL) is
- * its length. `options` may be NULL. TINKC_E_INVALID, with the template's line: what
- * raises an exception in jinja2, raise_exception() of the template itself too. */
+/* Renders the conversation as one text, ended by a NUL. The caller frees *out with
+ * tinkc_text_free; *n (unless NULL) is its length. `options` NULL:
+ * TINKC_CHAT_OPTIONS_INIT. TINKC_E_INVALID, with the line of the template, for
+ * whatever raises an exception in jinja2, including raise_exception() of the template;
+ * TINKC_E_LIMIT; TINKC_E_NOMEM. */
 TINKC_API TINKC_NODISCARD tinkc_code tinkc_chat_render(char **out, size_t *n,
                                                        const tinkc_chat_template *tpl,
                                                        const tinkc_chat *chat,
@@ -162,7 +168,7 @@ typedef enum tinkc_loss_on {
 /* A run of tokens that belong together. */
 typedef struct tinkc_chat_part {
     size_t begin, end; /* tokens */
-    int64_t message;   /* index; -1: no message, or it could not be told */
+    int64_t message;   /* index; -1: no message, or not known */
     const char *role;  /* of that message, "" without one; borrowed */
     bool is_content;   /* text of the message itself; else of the template */
     bool is_trained;   /* by loss_on */
@@ -188,13 +194,13 @@ typedef struct tinkc_train_options {
 /* Sets *options to TINKC_TRAIN_OPTIONS_INIT. */
 TINKC_API void tinkc_train_options_init(tinkc_train_options *options);
 
-/* The tokens of a whole conversation, each with its weight. Templates with
- * {% generation %} say what is trained; for others each assistant turn starts where the
- * messages before it, rendered with the generation prompt, end.
- * TINKC_E_UNSUPPORTED: the template is not prefix-stable (the beginning of the
- * conversation is not the beginning of the text, e.g. because earlier reasoning is left
- * out), and names the message. Further errors as tinkc_chat_render and
- * tinkc_tokenizer_encode. */
+/* Tokenizes a whole conversation and gives each token its weight. A template with {%
+ * generation %} marks what is trained; in other templates each assistant turn starts
+ * where the messages before it, rendered with the generation prompt, end. The caller
+ * frees *out. TINKC_E_UNSUPPORTED, naming the message, when the template is not
+ * prefix-stable: the beginning of the conversation does not render to the beginning of
+ * the text, for example because earlier reasoning is left out. Other errors as
+ * tinkc_chat_render and tinkc_tokenizer_encode. */
 TINKC_API TINKC_NODISCARD tinkc_code tinkc_chat_tokens(tinkc_rendered **out,
                                                        const tinkc_chat_template *tpl,
                                                        const tinkc_chat *chat,
@@ -206,35 +212,40 @@ TINKC_API TINKC_NODISCARD tinkc_code tinkc_chat_tokens(tinkc_rendered **out,
  * pointer to NULL. */
 TINKC_API void tinkc_rendered_free(tinkc_rendered **rendered);
 
-/* The text that was tokenized, borrowed. *n (unless NULL) is its length. */
+/* Returns the text that was tokenized, borrowed until the object is freed. *n (unless
+ * NULL) is its length. */
 TINKC_API const char *tinkc_rendered_text(size_t *n, const tinkc_rendered *rendered);
 
-/* The token ids, borrowed. */
+/* Returns the token ids, borrowed until the object is freed. *n (unless NULL) is their
+ * number. */
 TINKC_API const int32_t *tinkc_rendered_tokens(size_t *n, const tinkc_rendered *rendered);
 
-/* The weight of each token, borrowed; not shifted: weight i belongs to token i. */
+/* Returns the weight of each token, borrowed until the object is freed. Weights are
+ * not shifted: weight i belongs to token i. */
 TINKC_API const float *tinkc_rendered_weights(size_t *n, const tinkc_rendered *rendered);
 
-/* Number of parts; they cover all tokens in order. */
+/* Returns the number of parts, which cover all tokens in order; 0 for NULL. */
 TINKC_API size_t tinkc_rendered_part_count(const tinkc_rendered *rendered);
 
-/* One of them; false when index is past the end. */
+/* Gives one part. Returns false, and writes nothing, when `index` is past the end. */
 TINKC_API bool tinkc_rendered_part(tinkc_chat_part *out, const tinkc_rendered *rendered,
                                    size_t index);
 
-/* What usually goes wrong and is wrong here: a doubled BOS, one that the template lacks,
- * a turn without an end-of-turn token, a token across the border of a turn, nothing to
- * train. One line each, borrowed; NULL past the last. */
+/* Returns one line about a common mistake that was found here: two BOS tokens, a BOS
+ * token that the template lacks, a turn without an end-of-turn token, a token across
+ * the border of a turn, nothing to train. Borrowed until the object is freed; NULL
+ * when `index` is past the last one. */
 TINKC_API const char *tinkc_rendered_warning(const tinkc_rendered *rendered,
                                              size_t index);
 
-/* A datum for cross_entropy: input all tokens but the last, target_tokens all but the
- * first, weights those of the targets. TINKC_E_INVALID for less than two tokens. */
+/* Makes a datum for cross_entropy. Its input is all tokens but the last, its
+ * target_tokens are all but the first, its weights belong to the targets. The caller
+ * frees *out. TINKC_E_INVALID for fewer than two tokens, TINKC_E_NOMEM. */
 TINKC_API TINKC_NODISCARD tinkc_code tinkc_rendered_datum(tinkc_datum **out,
                                                           const tinkc_rendered *rendered,
                                                           tinkc_error **err);
 
-/* tinkc_chat_tokens and tinkc_rendered_datum in one. */
+/* Calls tinkc_chat_tokens and tinkc_rendered_datum. The caller frees *out. */
 TINKC_API TINKC_NODISCARD tinkc_code tinkc_chat_datum(tinkc_datum **out,
                                                       const tinkc_chat_template *tpl,
                                                       const tinkc_chat *chat,

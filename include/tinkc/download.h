@@ -1,6 +1,6 @@
-/* Downloads: the files of a checkpoint, or one file behind a URL.
+/* Downloads the files of a checkpoint, or one file from a URL.
  *
- * A transfer that is cut goes on where it was, a URL that has expired is asked for again,
+ * An interrupted transfer is resumed, an expired URL is requested again, and
  * length and checksum (where the server or the caller gives one) are checked. Either all
  * of it is at its place at the end, or nothing. Memory does not grow with the size.
  * These functions block; thread: any but the loop's. */
@@ -33,7 +33,7 @@ typedef struct tinkc_download_options {
     int max_retries;    /* failures in a row without a byte; -1: option max_retries */
     int64_t retry_ms;   /* before the first of them; doubles up to 10 s */
     const char
-        *sha256; /* of the archive or file, 64 hex digits; NULL: as the server says */
+        *sha256; /* of the archive or file, 64 hex digits; NULL: the server's, if any */
     tinkc_progress_fn fn;
     void *user;
 } tinkc_download_options;
@@ -46,23 +46,23 @@ typedef struct tinkc_download_options {
 /* Sets *options to TINKC_DOWNLOAD_OPTIONS_INIT. */
 TINKC_API void tinkc_download_options_init(tinkc_download_options *options);
 
-/* Puts the files of the checkpoint "tinker://..." into the new directory `target` (its
- * parents are made). Waits while the server builds the archive, as
- * tinkc_rest_archive_url. `options` NULL: defaults; *result (may be NULL) is what the
- * progress was at the end, with `file` NULL. TINKC_E_STATE when the target exists and is
- * not to be overwritten; TINKC_E_PARSE for an archive that is broken or cut,
- * TINKC_E_DECODE for one that does not match its checksum, or that holds links, devices,
- * names that lead out of the target, or a name twice; TINKC_E_LIMIT for one that unpacks
- * to more than max_bytes, max_files, or a hundred times its own size; TINKC_E_IO for the
- * disk. */
+/* Downloads the files of the checkpoint "tinker://..." into the new directory
+ * `target`; missing parent directories are created. Waits while the server builds the
+ * archive, as tinkc_rest_archive_url does. `options` NULL:
+ * TINKC_DOWNLOAD_OPTIONS_INIT; *result (unless NULL) is the progress at the end, with
+ * `file` NULL. TINKC_E_STATE when the target exists and may not be overwritten;
+ * TINKC_E_PARSE for an archive that is broken or cut; TINKC_E_DECODE for one that does
+ * not match its checksum, or that has links, devices, names that lead out of the
+ * target, or a name twice; TINKC_E_LIMIT for one that unpacks to more than max_bytes,
+ * max_files, or a hundred times its own size; TINKC_E_IO for the disk. */
 TINKC_API tinkc_code tinkc_download_checkpoint(tinkc_progress *result,
                                                tinkc_service *service, const char *path,
                                                const char *target,
                                                const tinkc_download_options *options,
                                                tinkc_error **err);
 
-/* Puts what is behind `url` into `file`, e.g. the trace of a session. No credential goes
- * along. Errors as above. */
+/* Downloads `url` into `file`, e.g. the trace of a session. Sends no credential.
+ * `options`, *result and errors as in tinkc_download_checkpoint. */
 TINKC_API tinkc_code tinkc_download_url(tinkc_progress *result, tinkc_service *service,
                                         const char *url, const char *file,
                                         const tinkc_download_options *options,

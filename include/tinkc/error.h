@@ -1,8 +1,19 @@
-/* Error codes, and the error object that travels with a failed result.
+/* Error codes, and the error object that comes with a failure.
  *
- * There is no thread-local "last error": whoever hands out a failure hands out its
- * tinkc_error too. An error object is immutable; every accessor may be called from any
- * thread and accepts NULL (which reads as TINKC_OK, "no error"). */
+ * There is no thread-local "last error": a function that reports a failure also gives its
+ * tinkc_error. An error object is immutable; every accessor may be called from any thread
+ * and accepts NULL, which reads as TINKC_OK, "no error".
+ *
+ * Whether to try again: tinkc_error_class tells what the failure means for the work,
+ * tinkc_error_is_retryable whether the same call may simply be repeated. The library
+ * itself has retried before it reports an error.
+ *
+ *   class      is_retryable  e.g.                           what to do
+ *   USER       false         400, 401, 404, bad argument    change something first
+ *   RETRYABLE  true          429, 5xx, no connection        repeat the call later
+ *   RETRYABLE  false         a result that the server lost, submit new work; the old one
+ *                            work that failed at the server may have been applied
+ *   FATAL      false         a defect, an unusable answer   give up */
 #ifndef TINKC_ERROR_H
 #define TINKC_ERROR_H
 
@@ -47,14 +58,14 @@ typedef enum tinkc_code {
     TINKC_E_INTERNAL = 28       /* a defect in tinkc; please report it */
 } tinkc_code;
 
-/* Whose fault a failed request was, as the server says. */
+/* Who caused a failed request, as the server states it. */
 typedef enum tinkc_category {
     TINKC_CATEGORY_UNKNOWN = 0,
     TINKC_CATEGORY_SERVER = 1,
     TINKC_CATEGORY_USER = 2
 } tinkc_category;
 
-/* What a failure means for whoever might try again. */
+/* What a failure means for another attempt. */
 typedef enum tinkc_class {
     TINKC_CLASS_NONE = 0,      /* no error */
     TINKC_CLASS_USER = 1,      /* the caller has to change something */
@@ -64,54 +75,56 @@ typedef enum tinkc_class {
 
 typedef struct tinkc_error tinkc_error;
 
-/* Symbolic name, e.g. "TINKC_E_TIMEOUT"; "TINKC_E_?" for a value this version does not
- * know. Static storage. */
+/* Returns the symbolic name, e.g. "TINKC_E_TIMEOUT"; "TINKC_E_?" for a value that this
+ * version does not know. Static storage. */
 TINKC_API const char *tinkc_code_name(tinkc_code code);
 
-/* "unknown", "server" or "user". Static storage. */
+/* Returns "unknown", "server" or "user". Static storage. */
 TINKC_API const char *tinkc_category_name(tinkc_category category);
 
 /* Releases *error and sets it to NULL. Accepts NULL and a pointer to NULL. */
 TINKC_API void tinkc_error_free(tinkc_error **error);
 
-/* What happened. */
+/* Returns what happened. */
 TINKC_API tinkc_code tinkc_error_code(const tinkc_error *error);
 
-/* Whose fault it was, as far as the server said so. */
+/* Returns who caused the failure, as far as the server stated it. */
 TINKC_API tinkc_category tinkc_error_category(const tinkc_error *error);
 
-/* One line of text, never NULL, valid until the error is freed. */
+/* Returns one line of text, never NULL, valid until the error is freed. */
 TINKC_API const char *tinkc_error_message(const tinkc_error *error);
 
-/* HTTP status, or 0 when no response was involved. */
+/* Returns the HTTP status, or 0 when no response was involved. */
 TINKC_API int tinkc_error_http_status(const tinkc_error *error);
 
-/* The server's request id, or NULL. Valid until the error is freed. */
+/* Returns the server's request id, or NULL. Valid until the error is freed. */
 TINKC_API const char *tinkc_error_request_id(const tinkc_error *error);
 
-/* The server's Retry-After hint in milliseconds, or -1 when it gave none. */
+/* Returns the server's Retry-After hint in milliseconds, or -1 when it gave none. */
 TINKC_API int64_t tinkc_error_retry_after_ms(const tinkc_error *error);
 
-/* The coarse class of the error, from the one table that the whole library decides by
- * (docs/errors.md). A result that the server lost, and accepted work that failed there
- * through no fault of the caller, are retryable as new work only: their class says so,
- * tinkc_error_is_retryable does not. */
+/* Returns the coarse class of the error, from the table that the whole library decides
+ * by (docs/errors.md). See the table above for how it differs from
+ * tinkc_error_is_retryable. */
 TINKC_API tinkc_class tinkc_error_class(const tinkc_error *error);
 
-/* "none", "user", "retryable" or "fatal". Static storage. */
+/* Returns "none", "user", "retryable" or "fatal". Static storage. */
 TINKC_API const char *tinkc_class_name(tinkc_class class_of);
 
-/* Whether the same call may succeed later without a change on the caller's side. */
+/* Returns whether the same call may succeed later without a change on the caller's
+ * side. */
 TINKC_API bool tinkc_error_is_retryable(const tinkc_error *error);
 
-/* Whether the object that reported it is dead: only closing it is allowed now. */
+/* Returns whether the object that reported the error cannot be used any more, except
+ * to close it. */
 TINKC_API bool tinkc_error_is_fatal(const tinkc_error *error);
 
-/* Whether the caller caused it: category user, or HTTP 4xx other than 408, here or
- * anywhere in the chain of causes. */
+/* Returns whether the caller caused the failure: category user, or HTTP 4xx other than
+ * 408, in this error or anywhere in its chain of causes. */
 TINKC_API bool tinkc_error_is_user_error(const tinkc_error *error);
 
-/* The error beneath this one, or NULL. Borrowed: freed with `error`. */
+/* Returns the error that led to this one, or NULL. Borrowed: it is freed with
+ * `error`. */
 TINKC_API const tinkc_error *tinkc_error_cause(const tinkc_error *error);
 
 TINKC_END_DECLS

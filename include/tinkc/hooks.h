@@ -1,4 +1,4 @@
-/* Hooks: what the library does, told as it happens; and the context in which it does it.
+/* Hooks report what the library does as it happens; a context belongs to what is called.
  *
  * An operation (a call that returns a future) and every HTTP attempt is a span: it starts
  * once and ends once, with TINKC_HOOK_STOP or TINKC_HOOK_ERROR, whatever happens to it
@@ -49,32 +49,36 @@ typedef struct tinkc_context {
 /* Sets *context to TINKC_CONTEXT_INIT. */
 TINKC_API void tinkc_context_init(tinkc_context *context);
 
-/* A second handle on the same service whose calls, and those of clients that are made
- * from it, carry the context (instead of the one that `service` has). Closing it closes
- * nothing else; closing the first one ends the service for both. The headers go to the
- * service's own server only, unchanged with every request of an operation, and never
- * replace headers that the caller configured. TINKC_E_INVALID for a traceparent or
- * tracestate that is not in the standard's form, a tracestate alone, more than 64 tags, a
- * tag without name or value or not in UTF-8, a time below 0 other than TINKC_FOREVER for
- * timeout_ms; TINKC_E_STATE for NULL, TINKC_E_CANCELLED
- * after the close, TINKC_E_NOMEM: *out stays as it is. The caller owns *out, closed as
- * the first one. Thread: any. */
+/* Makes a second handle of the same service whose calls, and those of clients that are
+ * created from it, carry the context instead of the one that `service` has. Closing it
+ * closes nothing else; closing the first one ends the service for both. The headers go
+ * to the service's own server only, unchanged with every request of an operation, and
+ * never replace headers that the caller configured. The caller owns *out
+ * (tinkc_service_close). TINKC_E_INVALID for a traceparent or tracestate that is not
+ * in the standard's form, a tracestate alone, more than 64 tags, a tag without name or
+ * value or not in UTF-8, a time below 0 other than TINKC_FOREVER for timeout_ms;
+ * TINKC_E_STATE for NULL, TINKC_E_CANCELLED after the close, TINKC_E_NOMEM; *out is
+ * untouched then. Thread: any. */
 TINKC_API TINKC_NODISCARD tinkc_code
 tinkc_service_with_context(tinkc_service **out, tinkc_service *service,
                            const tinkc_context *context, tinkc_error **err);
 
-/* The same for one model: both handles share its order. The caller owns *out. */
+/* Makes a second handle of the same model that carries the context; both handles share
+ * the order of its operations. The caller owns *out (tinkc_training_close). Errors as
+ * tinkc_service_with_context. */
 TINKC_API TINKC_NODISCARD tinkc_code
 tinkc_training_with_context(tinkc_training **out, tinkc_training *training,
                             const tinkc_context *context, tinkc_error **err);
 
-/* The same for one sampler. The caller owns *out. */
+/* Makes a second handle of the same sampler that carries the context. The caller owns
+ * *out (tinkc_sampling_close). Errors as tinkc_service_with_context. */
 TINKC_API TINKC_NODISCARD tinkc_code
 tinkc_sampling_with_context(tinkc_sampling **out, tinkc_sampling *sampling,
                             const tinkc_context *context, tinkc_error **err);
 
-/* The context that the operation was called with, or NULL. Borrowed: valid while the
- * caller holds the future. Thread: any; also in its callback. */
+/* Returns the context that the operation was called with, or NULL. Borrowed: valid
+ * while the caller holds the future. Thread: any, including the callback of the
+ * future. */
 TINKC_API const tinkc_context *tinkc_future_context(const tinkc_future *future);
 
 /* ---- hooks ---- */
@@ -86,7 +90,7 @@ typedef enum tinkc_hook_event {
     TINKC_HOOK_ERROR = 2, /* the span ended with an error */
     TINKC_HOOK_RETRY = 3, /* something failed and will be tried again */
     TINKC_HOOK_QUEUE = 4, /* the server paused the work or went on with it */
-    TINKC_HOOK_TOKENS = 5 /* tokens were used; told once for each use */
+    TINKC_HOOK_TOKENS = 5 /* tokens were used; once for each use */
 } tinkc_hook_event;
 
 typedef enum tinkc_span_kind {
@@ -126,22 +130,22 @@ typedef struct tinkc_hook {
     const tinkc_context *context;  /* of the operation, or NULL */
 } tinkc_hook;
 
-/* Runs on the thread where it happens, several at once, never with a lock held. Must not
- * block. It may call the library, but for tinkc_service_close. When a future is done, the
- * hooks have been told. */
+/* Called on the thread where the event happens, on several threads at once, never with a
+ * lock held. Must not block. It may call the library, except tinkc_service_close. The
+ * hooks of an operation are called before its future is done. */
 typedef void (*tinkc_hook_fn)(const tinkc_hook *event, void *user);
 
-/* Adds a hook; there is no way to remove it. It is told of spans that start from now on.
- * `release` (or NULL) is called with `user` once, when the service, its clients and its
- * futures are all gone and nothing will be told any more; on failure it is not called.
+/* Adds a hook; it cannot be removed. It sees the spans that start from now on.
+ * `release` (or NULL) is called with `user` once, when the service, its clients and
+ * its futures are all gone and no event can follow; on failure it is not called.
  * TINKC_E_STATE for NULL and after the close, TINKC_E_INVALID without a function,
  * TINKC_E_LIMIT beyond 8 hooks. Thread: any. */
 TINKC_API tinkc_code tinkc_service_add_hook(tinkc_service *service, tinkc_hook_fn fn,
                                             void *user, void (*release)(void *user),
                                             tinkc_error **err);
 
-/* "training", "prefill", "cached_prefill" or "sampled"; "?" for a value this version does
- * not know. Static storage. */
+/* Returns "training", "prefill", "cached_prefill" or "sampled"; "?" for a value that
+ * this version does not know. Static storage. */
 TINKC_API const char *tinkc_token_kind_name(tinkc_token_kind kind);
 
 TINKC_END_DECLS

@@ -17,24 +17,23 @@ TINKC_BEGIN_DECLS
 typedef enum tinkc_log_level {
     TINKC_LOG_OFF = 0,
     TINKC_LOG_ERROR = 1, /* something that the caller asked for has failed */
-    TINKC_LOG_WARN = 2,  /* it goes on, but somebody should know */
+    TINKC_LOG_WARN = 2,  /* it continues, but deserves attention */
     TINKC_LOG_INFO = 3,  /* sessions, checkpoints, queue states */
     TINKC_LOG_DEBUG = 4  /* every request */
 } tinkc_log_level;
 
 /* Receives one line, without a line break. `component` says which part speaks ("http",
- * "session", ...). Both strings are valid during the call only. Runs on whatever thread
- * has something to say, possibly on several at once, never with a lock held; it must not
- * block. */
+ * "session", ...). Both strings are valid during the call only. Called on any thread,
+ * possibly on several at once, never with a lock held; it must not block. */
 typedef void (*tinkc_log_fn)(tinkc_log_level level, const char *component,
                              const char *line, void *user);
 
-/* "off", "error", "warn", "info", "debug"; "?" for a value this version does not know.
- * Static storage. */
+/* Returns "off", "error", "warn", "info" or "debug"; "?" for a value that this version
+ * does not know. Static storage. */
 TINKC_API const char *tinkc_log_level_name(tinkc_log_level level);
 
-/* Reads one of these names (also "warning"), in lower case as TINKER_LOG has them. False,
- * and *out untouched, for anything else and for NULL. */
+/* Reads one of these names, or "warning", in lower case as in TINKER_LOG. Returns
+ * false, and leaves *out untouched, for anything else and for NULL. */
 TINKC_API bool tinkc_log_level_parse(tinkc_log_level *out, const char *name);
 
 TINKC_END_DECLS

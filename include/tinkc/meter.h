@@ -18,26 +18,28 @@
 
 TINKC_BEGIN_DECLS
 
-typedef struct tinkc_meter tinkc_meter;       /* counts */
-typedef struct tinkc_readings tinkc_readings; /* what it had counted at some time */
+typedef struct tinkc_meter tinkc_meter; /* counts */
+typedef struct tinkc_readings
+    tinkc_readings; /* a copy of its counts, which does not change */
 
-/* The caller owns *out. TINKC_E_NOMEM. */
+/* Makes a meter that counts nothing yet. The caller owns *out. TINKC_E_NOMEM. */
 TINKC_API TINKC_NODISCARD tinkc_code tinkc_meter_new(tinkc_meter **out,
                                                      tinkc_error **err);
 
-/* Counts what the service does from now on; one meter may serve several. Errors as
- * tinkc_service_add_hook. */
+/* Counts what the service does from now on; one meter may be attached to several
+ * services. Errors as tinkc_service_add_hook. */
 TINKC_API tinkc_code tinkc_meter_attach(tinkc_meter *meter, tinkc_service *service,
                                         tinkc_error **err);
 
-/* Sets everything back to 0, but for what is under way. Accepts NULL. */
+/* Sets all counts back to 0, except those of work that is in flight. Accepts NULL. */
 TINKC_API void tinkc_meter_reset(tinkc_meter *meter);
 
-/* Gives the caller's part back: services that it is attached to go on counting unseen.
- * Sets *meter to NULL; accepts NULL. */
+/* Gives the caller's reference back and sets *meter to NULL. Services that it is
+ * attached to keep it until they are closed. Accepts NULL and a pointer to NULL. */
 TINKC_API void tinkc_meter_free(tinkc_meter **meter);
 
-/* Everything counted so far. The caller owns *out. TINKC_E_STATE for NULL. */
+/* Takes a copy of all counts. The caller owns *out (tinkc_readings_free).
+ * TINKC_E_STATE for NULL, TINKC_E_NOMEM. */
 TINKC_API TINKC_NODISCARD tinkc_code tinkc_meter_read(tinkc_readings **out,
                                                       tinkc_meter *meter,
                                                       tinkc_error **err);
@@ -82,28 +84,31 @@ typedef struct tinkc_reading {
 /* Sets *reading to TINKC_READING_INIT. */
 TINKC_API void tinkc_reading_init(tinkc_reading *reading);
 
-/* Number of rows; 0 for NULL. */
+/* Returns the number of rows; 0 for NULL. */
 TINKC_API size_t tinkc_readings_count(const tinkc_readings *readings);
 
-/* Row `index` into *out, whose `size` must be set. False past the end. */
+/* Gives row `index` in *out, whose `size` must be set. Returns false, and writes
+ * nothing, when `index` is past the end. */
 TINKC_API bool tinkc_readings_at(tinkc_reading *out, const tinkc_readings *readings,
                                  size_t index);
 
-/* The row of this name and label value (NULL: the first of the name). TINKC_E_MISSING
- * when nothing of it was counted. */
+/* Gives the row with this name and label value (NULL: the first row of the name).
+ * TINKC_E_MISSING when nothing of it was counted, TINKC_E_STATE without readings,
+ * TINKC_E_INVALID without a name or with a `size` that is not set. */
 TINKC_API tinkc_code tinkc_readings_find(tinkc_reading *out,
                                          const tinkc_readings *readings, const char *name,
                                          const char *label_value, tinkc_error **err);
 
-/* {"metrics":[{"name":...,"type":...,"labels":{...},"value":...},...]}; histograms have
- * count, sum, min, max, p50, p90 and p99 instead of a value. The caller frees *out with
- * tinkc_text_free. */
+/* Writes the readings as JSON:
+ * {"metrics":[{"name":...,"type":...,"labels":{...},"value":...},...]}. Histograms
+ * have count, sum, min, max, p50, p90 and p99 instead of a value. The caller frees
+ * *out with tinkc_text_free. TINKC_E_STATE for NULL, TINKC_E_NOMEM. */
 TINKC_API TINKC_NODISCARD tinkc_code tinkc_readings_json(char **out,
                                                          const tinkc_readings *readings,
                                                          tinkc_error **err);
 
-/* The same in the text format of Prometheus, version 0.0.4. The caller frees *out with
- * tinkc_text_free. */
+/* Writes the readings in the text format of Prometheus, version 0.0.4. The caller
+ * frees *out with tinkc_text_free. TINKC_E_STATE for NULL, TINKC_E_NOMEM. */
 TINKC_API TINKC_NODISCARD tinkc_code
 tinkc_readings_prometheus(char **out, const tinkc_readings *readings, tinkc_error **err);
 

@@ -58,8 +58,9 @@ typedef struct tinkc_sampling_params {
 /* Sets *params to TINKC_SAMPLING_PARAMS_INIT. */
 TINKC_API void tinkc_sampling_params_init(tinkc_sampling_params *params);
 
-/* TINKC_E_INVALID names the field: max_tokens below 1, temperature negative or not
- * finite, top_p outside 0..1, more than one form of stop. */
+/* Checks the parameters; functions that take them do the same. TINKC_E_INVALID names
+ * the field: max_tokens below 1, temperature negative or not finite, top_p outside
+ * 0..1, more than one form of stop. */
 TINKC_API tinkc_code tinkc_sampling_params_check(const tinkc_sampling_params *params,
                                                  tinkc_error **err);
 
@@ -80,7 +81,8 @@ typedef struct tinkc_sample_options {
 /* Sets *options to TINKC_SAMPLE_OPTIONS_INIT. */
 TINKC_API void tinkc_sample_options_init(tinkc_sample_options *options);
 
-/* TINKC_E_INVALID: num_samples below 1, topk_prompt_logprobs or deadline_ms negative. */
+/* Checks the options; functions that take them do the same. TINKC_E_INVALID:
+ * num_samples below 1, topk_prompt_logprobs or deadline_ms negative. */
 TINKC_API tinkc_code tinkc_sample_options_check(const tinkc_sample_options *options,
                                                 tinkc_error **err);
 
@@ -101,7 +103,8 @@ typedef struct tinkc_sample_target {
 /* Sets *target to TINKC_SAMPLE_TARGET_INIT. */
 TINKC_API void tinkc_sample_target_init(tinkc_sample_target *target);
 
-/* TINKC_E_INVALID: none, or more than one, or a model_path that is no tinker:// path. */
+/* Checks the target; tinkc_service_open_sampling does the same. TINKC_E_INVALID: no
+ * member or more than one is set, or model_path does not begin with "tinker://". */
 TINKC_API tinkc_code tinkc_sample_target_check(const tinkc_sample_target *target,
                                                tinkc_error **err);
 
@@ -126,8 +129,9 @@ typedef struct tinkc_adam_params {
 /* Sets *params to TINKC_ADAM_PARAMS_INIT. */
 TINKC_API void tinkc_adam_params_init(tinkc_adam_params *params);
 
-/* TINKC_E_INVALID names the field: learning_rate, weight_decay or grad_clip_norm
- * negative, a beta outside 0 <= beta < 1, eps not above 0, anything not finite. */
+/* Checks the parameters; functions that take them do the same. TINKC_E_INVALID names
+ * the field: learning_rate, weight_decay or grad_clip_norm negative, a beta outside 0
+ * <= beta < 1, eps not above 0, anything not finite. */
 TINKC_API tinkc_code tinkc_adam_params_check(const tinkc_adam_params *params,
                                              tinkc_error **err);
 
@@ -152,7 +156,8 @@ typedef struct tinkc_lora_config {
 /* Sets *config to TINKC_LORA_CONFIG_INIT. */
 TINKC_API void tinkc_lora_config_init(tinkc_lora_config *config);
 
-/* TINKC_E_INVALID: rank below 1, or nothing to train. */
+/* Checks the configuration; functions that take it do the same. TINKC_E_INVALID: rank
+ * below 1, or nothing to train. */
 TINKC_API tinkc_code tinkc_lora_config_check(const tinkc_lora_config *config,
                                              tinkc_error **err);
 

@@ -78,15 +78,16 @@ typedef struct tinkc_pushed {
 } tinkc_pushed;
 
 /* Pushes the checkpoint "tinker://RUN/weights/NAME" or ".../sampler_weights/NAME".
- * `options` NULL: defaults. The caller owns *out (`out` may be NULL). Errors of the
- * download as tinkc_download_checkpoint; TINKC_E_AUTH without a token or with one that
- * the hub does not know; TINKC_E_UNSUPPORTED for a checkpoint that is no whole PEFT
- * adapter; TINKC_E_CONFLICT when the README of the repository names another checkpoint;
- * TINKC_E_STATE when the hub may not be asked (HF_HUB_OFFLINE); TINKC_E_CONFIG for a
- * hub_url or a token that cannot be one; TINKC_E_INVALID for names that the hub does not
- * take and a commit message that is not UTF-8 or over 64 KiB; TINKC_E_DECODE for an
- * answer of the hub that makes no sense; else the code of its HTTP status. What was made
- * at the hub before a failure stays there; on this machine nothing does. */
+ * `options` NULL: TINKC_PUSH_OPTIONS_INIT. The caller owns *out, which may be NULL.
+ * Errors of the download as tinkc_download_checkpoint; TINKC_E_AUTH without a token or
+ * with one that the hub does not know; TINKC_E_UNSUPPORTED for a checkpoint that is
+ * not a complete PEFT adapter; TINKC_E_CONFLICT when the README of the repository
+ * names another checkpoint; TINKC_E_STATE when the hub may not be used
+ * (HF_HUB_OFFLINE); TINKC_E_CONFIG for an unusable hub_url or token; TINKC_E_INVALID
+ * for names that the hub does not accept and a commit message that is not UTF-8 or
+ * over 64 KiB; TINKC_E_DECODE for an answer of the hub that cannot be understood;
+ * otherwise the code of its HTTP status. What was created at the hub before a failure
+ * stays there; nothing stays on this machine. */
 TINKC_API TINKC_NODISCARD tinkc_code
 tinkc_push_checkpoint(tinkc_pushed **out, tinkc_service *service, const char *path,
                       const tinkc_push_options *options, tinkc_error **err);

@@ -17,8 +17,8 @@ TINKC_BEGIN_DECLS
 typedef struct tinkc_raw_response tinkc_raw_response;
 typedef struct tinkc_raw_stream tinkc_raw_stream;
 
-/* Puts up to n bytes of a part, from `offset` on, into `out`; returns how many, or
- * SIZE_MAX to give up. Called on the loop's thread and must not block; may be asked for
+/* Writes up to n bytes of a part, starting at `offset`, to `out`; returns how many, or
+ * SIZE_MAX to give up. Called on the loop's thread, must not block, and may be called for
  * the same bytes again. */
 typedef size_t (*tinkc_read_fn)(char *out, size_t n, uint64_t offset, void *user);
 
@@ -53,7 +53,7 @@ typedef struct tinkc_raw_request {
                            TINKC_FOREVER: none; for streams the longest silence */
     int max_retries;    /* -1: option max_retries; POST and PATCH are repeated too, with
                            the same idempotency key */
-    bool any_status;    /* a status that is no success is an answer, not an error */
+    bool any_status;    /* a status that is not a success is an answer, not an error */
 } tinkc_raw_request;
 
 #define TINKC_RAW_REQUEST_INIT                                                           \
@@ -65,9 +65,10 @@ typedef struct tinkc_raw_request {
 /* Sets *request to TINKC_RAW_REQUEST_INIT. */
 TINKC_API void tinkc_raw_request_init(tinkc_raw_request *request);
 
-/* Sends it and collects the answer, up to option max_response_bytes. Redirects are
- * answers (any_status): they are not followed. TINKC_E_INVALID for a request that cannot
- * be sent. Result: tinkc_future_take_raw_response. */
+/* Sends a request and collects the answer, up to option max_response_bytes. Redirects
+ * are not followed: with any_status they are answers, otherwise errors.
+ * TINKC_E_INVALID for a request that cannot be sent. Result:
+ * tinkc_future_take_raw_response. */
 TINKC_API TINKC_NODISCARD tinkc_future *tinkc_raw_send(tinkc_service *service,
                                                        const tinkc_raw_request *request);
 
@@ -94,49 +95,56 @@ TINKC_API tinkc_code tinkc_future_await_raw_response(tinkc_raw_response **out,
 /* Frees the answer and sets *response to NULL. Accepts NULL and a pointer to NULL. */
 TINKC_API void tinkc_raw_response_free(tinkc_raw_response **response);
 
-/* HTTP status; 0 for NULL. */
+/* Returns the HTTP status; 0 for NULL. */
 TINKC_API int tinkc_raw_response_status(const tinkc_raw_response *response);
 
-/* Value of the first header of that name (any case), or NULL; borrowed. */
+/* Returns the value of the first header of that name (in any case), or NULL. Borrowed
+ * until the answer is freed. */
 TINKC_API const char *tinkc_raw_response_header(const tinkc_raw_response *response,
                                                 const char *name);
 
-/* All headers in order; false past the end. Borrowed. */
+/* Gives one of all headers, in order. The texts are borrowed until the answer is
+ * freed. Returns false, and writes nothing, when `index` is past the end. */
 TINKC_API bool tinkc_raw_response_header_at(tinkc_pair *out,
                                             const tinkc_raw_response *response,
                                             size_t index);
 
-/* The body with a NUL behind it; *n (which may be NULL) is its length. Borrowed. */
+/* Returns the body, followed by a NUL. *n (unless NULL) is its length. Borrowed until
+ * the answer is freed. */
 TINKC_API const char *tinkc_raw_response_body(size_t *n,
                                               const tinkc_raw_response *response);
 
 /* ---- streamed answers ---- */
 
-/* Sends it and waits for the head of the answer. At most 256 KiB of the body are held at
- * a time: a reader that is slow slows the server down. A status that is no success is an
- * error (any_status is ignored). Not to be called on the loop's thread: TINKC_E_STATE.
- * The caller owns *out; one thread at a time. */
+/* Sends a request and waits for the head of the answer. At most 256 KiB of the body
+ * are held at a time: a slow reader slows the server down. A status that is not a
+ * success is an error (any_status is ignored). The caller owns *out
+ * (tinkc_raw_stream_close); it belongs to one thread at a time. TINKC_E_STATE on the
+ * loop's thread; other errors as tinkc_raw_send. */
 TINKC_API TINKC_NODISCARD tinkc_code tinkc_raw_open(tinkc_raw_stream **out,
                                                     tinkc_service *service,
                                                     const tinkc_raw_request *request,
                                                     tinkc_error **err);
 
-/* Status and headers of the answer, without body; borrowed from the stream. */
+/* Returns status and headers of the answer, without a body. Borrowed until the stream
+ * is closed. */
 TINKC_API const tinkc_raw_response *tinkc_raw_stream_head(const tinkc_raw_stream *stream);
 
-/* Waits for bytes and puts up to `size` of them into `out`; *n = 0 at the end. At most
- * `timeout_ms` (TINKC_FOREVER: no end): TINKC_E_TIMEOUT, and the call may be repeated.
- * TINKC_E_STATE for NULL, and where it would have to wait on the loop's thread. */
+/* Waits for bytes and puts up to `size` of them into `out`; *n is 0 at the end. Waits
+ * at most `timeout_ms` (TINKC_FOREVER: without limit): TINKC_E_TIMEOUT, after which
+ * the call may be repeated. TINKC_E_STATE for NULL, or when it would have to wait on
+ * the loop's thread. */
 TINKC_API tinkc_code tinkc_raw_stream_read(char *out, size_t size, size_t *n,
                                            tinkc_raw_stream *stream, int64_t timeout_ms,
                                            tinkc_error **err);
 
-/* Ends the transfer if it is not over. Sets *stream to NULL; accepts NULL. */
+/* Ends the transfer if it is not over and sets *stream to NULL. Accepts NULL and a
+ * pointer to NULL. */
 TINKC_API void tinkc_raw_stream_close(tinkc_raw_stream **stream);
 
-/* Sends it and writes the body of the answer to `file`, which appears when it is whole,
- * or not at all. *written (may be NULL) is its size. Errors as tinkc_raw_open; TINKC_E_IO
- * when the file cannot be written. Not on the loop's thread. */
+/* Sends a request and writes the body of the answer to `file`, which appears complete
+ * or not at all. *written (unless NULL) is its size. Blocks; not on the loop's thread.
+ * Errors as tinkc_raw_open; TINKC_E_IO when the file cannot be written. */
 TINKC_API tinkc_code tinkc_raw_save(uint64_t *written, tinkc_service *service,
                                     const tinkc_raw_request *request, const char *file,
                                     tinkc_error **err);

@@ -158,11 +158,11 @@ typedef struct tinkc_billing {
     size_t sessions_n;
 } tinkc_billing;
 
-/* "training" or "sampler". Static storage. */
+/* Returns "training" or "sampler". Static storage. */
 TINKC_API const char *tinkc_checkpoint_type_name(tinkc_checkpoint_type type);
 
-/* The word of the wire for a kind of billing event: "training", "sampling_prefill", ...
- * Static storage. */
+/* Returns the name that the protocol uses for a kind of billing event: "training",
+ * "sampling_prefill", ... Static storage. */
 TINKC_API const char *tinkc_billing_kind_name(tinkc_billing_kind kind);
 
 /* Writes a time as RFC 3339 in UTC ("2026-07-13T08:00:00Z", with microseconds when there
@@ -176,7 +176,8 @@ TINKC_API tinkc_code tinkc_time_parse(int64_t *out, const char *text, tinkc_erro
 
 /* ---- runs ---- */
 
-/* Result: tinkc_future_take_run. TINKC_E_INVALID for an id that cannot be one. */
+/* Asks for a run. TINKC_E_INVALID for text that cannot be the id of a run. Result:
+ * tinkc_future_take_run. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_rest_get_run(tinkc_service *service, const char *run_id, tinkc_scope scope);
 
@@ -186,7 +187,8 @@ TINKC_API tinkc_code tinkc_rest_get_run_wait(tinkc_run **out, tinkc_service *ser
                                              const char *run_id, tinkc_scope scope,
                                              tinkc_error **err);
 
-/* The run of a checkpoint. Result: tinkc_future_take_run. */
+/* Asks for the run that a checkpoint belongs to. TINKC_E_INVALID for a path that is
+ * not one of a checkpoint. Result: tinkc_future_take_run. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_rest_get_run_of_path(tinkc_service *service, const char *path, tinkc_scope scope);
 
@@ -230,8 +232,8 @@ typedef struct tinkc_list_options {
 /* Sets *options to TINKC_LIST_OPTIONS_INIT. */
 TINKC_API void tinkc_list_options_init(tinkc_list_options *options);
 
-/* One page, the latest first. `options` NULL: the first 20. All pages: tinkc_pager_runs.
- * Result: tinkc_future_take_runs. */
+/* Lists one page of runs, the latest first. `options` NULL: the first 20. For all
+ * pages see tinkc_pager_runs. Result: tinkc_future_take_runs. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_rest_list_runs(tinkc_service *service, const tinkc_list_options *options);
 
@@ -259,7 +261,7 @@ TINKC_API void tinkc_runs_free(tinkc_runs **runs);
 
 /* ---- checkpoints ---- */
 
-/* All checkpoints of a run. Result: tinkc_future_take_checkpoints. */
+/* Lists all checkpoints of a run. Result: tinkc_future_take_checkpoints. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_rest_list_checkpoints(tinkc_service *service, const char *run_id);
 
@@ -270,8 +272,9 @@ TINKC_API tinkc_code tinkc_rest_list_checkpoints_wait(tinkc_checkpoints **out,
                                                       const char *run_id,
                                                       tinkc_error **err);
 
-/* One page of the user's checkpoints, newest first. `options` NULL: the first 100. All
- * pages: tinkc_pager_checkpoints. Result: tinkc_future_take_checkpoints. */
+/* Lists one page of the user's checkpoints, the newest first. `options` NULL: the
+ * first 100. For all pages see tinkc_pager_checkpoints. Result:
+ * tinkc_future_take_checkpoints. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_rest_list_user_checkpoints(tinkc_service *service,
                                  const tinkc_list_options *options);
@@ -300,7 +303,7 @@ TINKC_API tinkc_code tinkc_future_await_checkpoints(tinkc_checkpoints **out,
  * pointer to NULL. */
 TINKC_API void tinkc_checkpoints_free(tinkc_checkpoints **checkpoints);
 
-/* Deletes a checkpoint for good. Result: none. */
+/* Deletes a checkpoint permanently. Result: none. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_rest_delete_checkpoint(tinkc_service *service, const char *path);
 
@@ -309,7 +312,8 @@ TINKC_API tinkc_code tinkc_rest_delete_checkpoint_wait(tinkc_service *service,
                                                        const char *path,
                                                        tinkc_error **err);
 
-/* Lets everybody read it. TINKC_E_CONFLICT when everybody can. Result: none. */
+/* Makes a checkpoint readable for every user of the server. TINKC_E_CONFLICT when it
+ * is public already. Result: none. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_rest_publish_checkpoint(tinkc_service *service, const char *path);
 
@@ -318,7 +322,7 @@ TINKC_API tinkc_code tinkc_rest_publish_checkpoint_wait(tinkc_service *service,
                                                         const char *path,
                                                         tinkc_error **err);
 
-/* The opposite. Result: none. */
+/* Makes a public checkpoint private again. Result: none. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_rest_unpublish_checkpoint(tinkc_service *service, const char *path);
 
@@ -327,11 +331,11 @@ TINKC_API tinkc_code tinkc_rest_unpublish_checkpoint_wait(tinkc_service *service
                                                           const char *path,
                                                           tinkc_error **err);
 
-/* Where a time to live is asked for: no expiry. */
+/* A time to live that never ends. */
 enum { TINKC_NO_TTL = -1 };
 
-/* Lets it expire in so many seconds, or never (TINKC_NO_TTL). TINKC_E_INVALID for other
- * values below 1. Result: none. */
+/* Lets a checkpoint expire after this many seconds, or never (TINKC_NO_TTL).
+ * TINKC_E_INVALID for other values below 1. Result: none. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_rest_set_checkpoint_ttl(tinkc_service *service, const char *path,
                               int64_t ttl_seconds);
@@ -342,9 +346,10 @@ TINKC_API tinkc_code tinkc_rest_set_checkpoint_ttl_wait(tinkc_service *service,
                                                         int64_t ttl_seconds,
                                                         tinkc_error **err);
 
-/* Asks for a URL of the checkpoint as an archive, and asks again (options archive_poll
- * and archive_tries) while the server is still building it. Result:
- * tinkc_future_take_archive. To have the files: tinkc_download_checkpoint. */
+/* Asks for a URL from which the checkpoint can be downloaded as an archive, and
+ * repeats the question while the server is still building it (options archive_poll and
+ * archive_tries). Result: tinkc_future_take_archive. To get the files themselves call
+ * tinkc_download_checkpoint. */
 TINKC_API TINKC_NODISCARD tinkc_future *tinkc_rest_archive_url(tinkc_service *service,
                                                                const char *path);
 
@@ -369,7 +374,8 @@ TINKC_API tinkc_code tinkc_future_await_archive(tinkc_archive **out,
 /* Frees the archive and sets *archive to NULL. Accepts NULL and a pointer to NULL. */
 TINKC_API void tinkc_archive_free(tinkc_archive **archive);
 
-/* What kind of weights a checkpoint holds. Result: tinkc_future_take_weights_info. */
+/* Asks what kind of weights a checkpoint holds. Result:
+ * tinkc_future_take_weights_info. */
 TINKC_API TINKC_NODISCARD tinkc_future *tinkc_rest_weights_info(tinkc_service *service,
                                                                 const char *path);
 
@@ -399,7 +405,7 @@ TINKC_API void tinkc_weights_info_free(tinkc_weights_info **info);
 
 /* ---- samplers and sessions ---- */
 
-/* Result: tinkc_future_take_sampler_info. */
+/* Asks what a sampler samples from. Result: tinkc_future_take_sampler_info. */
 TINKC_API TINKC_NODISCARD tinkc_future *tinkc_rest_get_sampler(tinkc_service *service,
                                                                const char *sampler_id);
 
@@ -428,7 +434,8 @@ TINKC_API tinkc_code tinkc_future_await_sampler_info(tinkc_sampler_info **out,
  * pointer to NULL. */
 TINKC_API void tinkc_sampler_info_free(tinkc_sampler_info **info);
 
-/* Result: tinkc_future_take_session_info. */
+/* Asks which runs and samplers a session has. Result:
+ * tinkc_future_take_session_info. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_rest_get_session(tinkc_service *service, const char *session_id, tinkc_scope scope);
 
@@ -457,8 +464,8 @@ TINKC_API tinkc_code tinkc_future_await_session_info(tinkc_session_info **out,
  * pointer to NULL. */
 TINKC_API void tinkc_session_info_free(tinkc_session_info **info);
 
-/* One page. `options` NULL: the first 20. All pages: tinkc_pager_sessions. Result:
- * tinkc_future_take_sessions. */
+/* Lists one page of session ids. `options` NULL: the first 20. For all pages see
+ * tinkc_pager_sessions. Result: tinkc_future_take_sessions. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_rest_list_sessions(tinkc_service *service, const tinkc_list_options *options);
 
@@ -486,8 +493,8 @@ TINKC_API tinkc_code tinkc_future_await_sessions(tinkc_sessions **out,
  * NULL. */
 TINKC_API void tinkc_sessions_free(tinkc_sessions **sessions);
 
-/* Moves a session, with its runs, to a project; cannot be undone, only changed. Result:
- * none. */
+/* Assigns a session, with its runs, to a project. It can be moved to another project
+ * later, but not back to none. Result: none. */
 TINKC_API TINKC_NODISCARD tinkc_future *tinkc_rest_assign_project(tinkc_service *service,
                                                                   const char *session_id,
                                                                   const char *project_id);
@@ -498,9 +505,9 @@ TINKC_API tinkc_code tinkc_rest_assign_project_wait(tinkc_service *service,
                                                     const char *project_id,
                                                     tinkc_error **err);
 
-/* Lets the server write a trace of the session and gives a URL of it, valid for about an
- * hour. Asks every 5 s; TINKC_E_REQUEST when the server failed to write it, TINKC_E_STUCK
- * after option stuck_total. Result: tinkc_future_take_text. */
+/* Asks the server to write a trace of the session and gives its URL, which is valid
+ * for about an hour. Polls every 5 s. TINKC_E_REQUEST when the server failed to write
+ * it, TINKC_E_STUCK after option stuck_total. Result: tinkc_future_take_text. */
 TINKC_API TINKC_NODISCARD tinkc_future *tinkc_rest_export_trace(tinkc_service *service,
                                                                 const char *session_id);
 
@@ -512,9 +519,9 @@ TINKC_API tinkc_code tinkc_rest_export_trace_wait(char **out, tinkc_service *ser
 
 /* ---- account ---- */
 
-/* Who the credential belongs to, from the token that the service holds; no request beyond
- * getting one. TINKC_E_UNSUPPORTED when the credential is a plain key. Result:
- * tinkc_future_take_whoami. */
+/* Tells which account the credential belongs to, from the token that the service
+ * holds; it sends no request except to get that token. TINKC_E_UNSUPPORTED when the
+ * credential is a plain key. Result: tinkc_future_take_whoami. */
 TINKC_API TINKC_NODISCARD tinkc_future *tinkc_rest_whoami(tinkc_service *service);
 
 /* Calls tinkc_rest_whoami and waits for its result. The caller owns *out
@@ -542,8 +549,9 @@ typedef enum tinkc_audit_events {
     TINKC_AUDIT_CHECKPOINTS = 1
 } tinkc_audit_events;
 
-/* The audit log of one UTC day ("2026-07-13"; NULL: today), for administrators.
- * TINKC_E_INVALID when it is no date. Result: tinkc_future_take_audit. */
+/* Asks for the audit log of one UTC day ("2026-07-13"; NULL: today). For
+ * administrators. TINKC_E_INVALID for text that is not a date. Result:
+ * tinkc_future_take_audit. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_rest_audit(tinkc_service *service, tinkc_audit_events events, const char *day);
 
@@ -568,8 +576,8 @@ TINKC_API tinkc_code tinkc_future_await_audit(tinkc_audit **out, tinkc_future **
 /* Frees the audit log and sets *audit to NULL. Accepts NULL and a pointer to NULL. */
 TINKC_API void tinkc_audit_free(tinkc_audit **audit);
 
-/* Use per hour in [start_us, end_us): whole UTC hours, at most 14 days (the server
- * checks). Result: tinkc_future_take_billing. */
+/* Asks for the usage per hour in [start_us, end_us): whole UTC hours, at most 14 days,
+ * which the server checks. Result: tinkc_future_take_billing. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_rest_billing(tinkc_service *service, int64_t start_us, int64_t end_us);
 
@@ -607,7 +615,7 @@ typedef struct tinkc_pager_options {
     size_t size;
     int64_t page;           /* items per request; 0: 100 runs or sessions, 1000
                                checkpoints */
-    int64_t limit;          /* stop after so many items; 0: all */
+    int64_t limit;          /* stop after this many items; 0: all */
     int64_t offset;         /* where to begin */
     tinkc_scope scope;      /* runs and sessions */
     const char *project_id; /* runs; NULL: of any */
@@ -621,47 +629,49 @@ typedef struct tinkc_pager_options {
 /* Sets *options to TINKC_PAGER_OPTIONS_INIT. */
 TINKC_API void tinkc_pager_options_init(tinkc_pager_options *options);
 
-/* A pager over the runs. Makes no request. TINKC_E_INVALID for negative numbers. The
- * caller owns *out. */
+/* Makes a pager over the runs; sends no request. `options` NULL:
+ * TINKC_PAGER_OPTIONS_INIT. The caller owns *out (tinkc_pager_close). TINKC_E_INVALID
+ * for negative numbers, TINKC_E_STATE for NULL, TINKC_E_NOMEM. */
 TINKC_API TINKC_NODISCARD tinkc_code tinkc_pager_runs(tinkc_pager **out,
                                                       tinkc_service *service,
                                                       const tinkc_pager_options *options,
                                                       tinkc_error **err);
 
-/* The same over all checkpoints of the user. */
+/* Makes a pager over all checkpoints of the user. Ownership and errors as
+ * tinkc_pager_runs. */
 TINKC_API TINKC_NODISCARD tinkc_code
 tinkc_pager_checkpoints(tinkc_pager **out, tinkc_service *service,
                         const tinkc_pager_options *options, tinkc_error **err);
 
-/* The same over the sessions. */
+/* Makes a pager over the sessions. Ownership and errors as tinkc_pager_runs. */
 TINKC_API TINKC_NODISCARD tinkc_code
 tinkc_pager_sessions(tinkc_pager **out, tinkc_service *service,
                      const tinkc_pager_options *options, tinkc_error **err);
 
-/* Sets *pager to NULL; accepts NULL. */
+/* Frees the pager and sets *pager to NULL. Accepts NULL and a pointer to NULL. */
 TINKC_API void tinkc_pager_close(tinkc_pager **pager);
 
-/* The next run, borrowed until the next call on this pager. Blocks while a page is
- * fetched. TINKC_E_MISSING at the end; any other error leaves the pager where it was, so
- * that the call may be repeated. TINKC_E_STATE on a pager of another kind. */
+/* Gives the next run, borrowed until the next call on this pager. Blocks while a page
+ * is fetched. TINKC_E_MISSING at the end; TINKC_E_STATE for a pager of another kind;
+ * any other error leaves the pager at its place, so that the call may be repeated. */
 TINKC_API tinkc_code tinkc_pager_next_run(const tinkc_run **out, tinkc_pager *pager,
                                           tinkc_error **err);
 
-/* The same for a pager over checkpoints. */
+/* Gives the next checkpoint, as tinkc_pager_next_run gives runs. */
 TINKC_API tinkc_code tinkc_pager_next_checkpoint(const tinkc_checkpoint **out,
                                                  tinkc_pager *pager, tinkc_error **err);
 
-/* The same for a pager over sessions: the id. */
+/* Gives the id of the next session, as tinkc_pager_next_run gives runs. */
 TINKC_API tinkc_code tinkc_pager_next_session(const char **out, tinkc_pager *pager,
                                               tinkc_error **err);
 
-/* Whether there is another item; asks for a page when that is the way to know. On an
- * error *out is not written. */
+/* Tells whether there is another item, and fetches a page when that is needed to know.
+ * On an error *out is not written. Errors as tinkc_pager_next_run. */
 TINKC_API tinkc_code tinkc_pager_has_next(bool *out, tinkc_pager *pager,
                                           tinkc_error **err);
 
-/* How many items there are in all, as the last page said; -1 before the first page, or
- * when the server does not say (sessions). */
+/* Returns the number of items in all, as the last page stated it; -1 before the first
+ * page, or when the server does not state it (sessions). */
 TINKC_API int64_t tinkc_pager_total(const tinkc_pager *pager);
 
 TINKC_END_DECLS

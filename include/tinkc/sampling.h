@@ -15,13 +15,16 @@ TINKC_BEGIN_DECLS
 typedef struct tinkc_samples tinkc_samples;   /* what sample gives */
 typedef struct tinkc_logprobs tinkc_logprobs; /* what compute_logprobs gives */
 
-/* Unfinished samples go on. Sets *sampling to NULL; accepts NULL. */
+/* Closes the handle and sets *sampling to NULL. Unfinished samples continue. Accepts
+ * NULL and a pointer to NULL. */
 TINKC_API void tinkc_sampling_close(tinkc_sampling **sampling);
 
-/* "<session>:sample:<n>"; borrowed from the handle. NULL for NULL. */
+/* Returns the id of the sampling session, "<session>:sample:<n>", borrowed until the
+ * handle is closed; NULL for NULL and for a handle without a session. */
 TINKC_API const char *tinkc_sampling_session_id(const tinkc_sampling *sampling);
 
-/* Name of the base model, as the server knows it. Result: tinkc_future_take_text. */
+/* Asks for the name of the base model. Without a session the name is known, or the
+ * checkpoint is asked. Result: tinkc_future_take_text. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_sampling_get_base_model(tinkc_sampling *sampling);
 
@@ -33,12 +36,12 @@ TINKC_API tinkc_code tinkc_sampling_get_base_model_wait(char **out,
 
 /* ---- samples ---- */
 
-/* Samples `options->num_samples` continuations of `prompt`. `params` NULL: temperature 1,
- * up to the model's context; `options` NULL: one sample. TINKC_E_INVALID for an empty
- * prompt or values out of range, before anything is sent. The server's push-back (429) is
- * waited out, results that the server lost are asked for anew; what it refuses for good
- * comes out as TINKC_E_REQUEST or by its status. TINKC_E_TIMEOUT after
- * options->deadline_ms. Result: tinkc_future_take_samples. */
+/* Samples `options->num_samples` continuations of `prompt`. `params` NULL: temperature
+ * 1, up to the model's context; `options` NULL: one sample. TINKC_E_INVALID for an
+ * empty prompt or values out of range, before anything is sent. The library waits when
+ * the server answers 429 and resubmits work whose result the server lost; what the
+ * server refuses permanently ends with TINKC_E_REQUEST or the code of its status.
+ * TINKC_E_TIMEOUT after options->deadline_ms. Result: tinkc_future_take_samples. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_sampling_sample(tinkc_sampling *sampling, const tinkc_model_input *prompt,
                       const tinkc_sampling_params *params,
@@ -68,7 +71,7 @@ TINKC_API tinkc_code tinkc_future_await_samples(tinkc_samples **out,
 /* Frees the samples and sets *samples to NULL. Accepts NULL and a pointer to NULL. */
 TINKC_API void tinkc_samples_free(tinkc_samples **samples);
 
-/* Number of continuations; 0 for NULL. */
+/* Returns the number of continuations; 0 for NULL. */
 TINKC_API size_t tinkc_samples_count(const tinkc_samples *samples);
 
 /* Why a continuation ended. */
@@ -77,41 +80,45 @@ typedef enum tinkc_stop_reason {
     TINKC_STOP_LENGTH = 1 /* max_tokens */
 } tinkc_stop_reason;
 
-/* Tokens of one continuation, borrowed from the result; NULL with *n = 0 when there are
- * none or `index` is past the end. `n` may be NULL, here and below. */
+/* Returns the tokens of one continuation, borrowed until the result is freed; NULL
+ * with *n = 0 when there are none or `index` is past the end. `n` may be NULL, here
+ * and below. */
 TINKC_API const int32_t *tinkc_samples_tokens(size_t *n, const tinkc_samples *samples,
                                               size_t index);
 
-/* The log-probability of each of those tokens; NULL with *n = 0 when the server sent
- * none. */
+/* Returns the log-probability of each of those tokens, borrowed; NULL with *n = 0 when
+ * the server sent none. */
 TINKC_API const float *tinkc_samples_logprobs(size_t *n, const tinkc_samples *samples,
                                               size_t index);
 
-/* Why it ended; TINKC_STOP_STOP past the end. */
+/* Returns why the continuation ended; TINKC_STOP_STOP when `index` is past the end. */
 TINKC_API tinkc_stop_reason tinkc_samples_stop_reason(const tinkc_samples *samples,
                                                       size_t index);
 
-/* One value per prompt token, NaN where the server computed none (always the first);
- * NULL with *n = 0 when they were not asked for. Borrowed. */
+/* Returns one value per prompt token, NaN where the server computed none (always the
+ * first), borrowed; NULL with *n = 0 when they were not requested. */
 TINKC_API const float *tinkc_samples_prompt_logprobs(size_t *n,
                                                      const tinkc_samples *samples);
 
-/* Rows of the top-k table: one per prompt token, or 0 when there is no table. */
+/* Returns the number of rows of the top-k table: one per prompt token, or 0 when there
+ * is no table. */
 TINKC_API size_t tinkc_samples_topk_rows(const tinkc_samples *samples);
 
-/* Row `position` of that table: *k pairs, best first; *k is 0 and both pointers NULL
- * where the server computed none. Borrowed. TINKC_E_MISSING past the end, TINKC_E_INVALID
- * without a place for the answer. */
+/* Gives row `position` of that table: *k pairs, the most likely first, borrowed until
+ * the result is freed; *k is 0 and both pointers are NULL where the server computed
+ * none. TINKC_E_MISSING when `position` is past the end, TINKC_E_INVALID when an
+ * output is NULL. */
 TINKC_API tinkc_code tinkc_samples_topk(const int32_t **token_ids, const float **logprobs,
                                         size_t *k, const tinkc_samples *samples,
                                         size_t position, tinkc_error **err);
 
-/* Prompt tokens that the server found in its prefix cache. */
+/* Returns the number of prompt tokens that the server found in its prefix cache. */
 TINKC_API int64_t tinkc_samples_cache_hits(const tinkc_samples *samples);
 
 /* ---- log-probabilities of a prompt ---- */
 
-/* Result: tinkc_future_take_logprobs. Errors as tinkc_sampling_sample. */
+/* Computes the log-probability of each token of a prompt, without sampling. Errors as
+ * tinkc_sampling_sample. Result: tinkc_future_take_logprobs. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_sampling_compute_logprobs(tinkc_sampling *sampling,
                                 const tinkc_model_input *prompt);
@@ -140,13 +147,14 @@ TINKC_API tinkc_code tinkc_future_await_logprobs(tinkc_logprobs **out,
  * to NULL. */
 TINKC_API void tinkc_logprobs_free(tinkc_logprobs **logprobs);
 
-/* One value per prompt token, NaN where the server computed none. Borrowed. */
+/* Returns one value per prompt token, NaN where the server computed none; borrowed
+ * until the result is freed. `n` may be NULL. */
 TINKC_API const float *tinkc_logprobs_values(size_t *n, const tinkc_logprobs *logprobs);
 
 /* ---- many prompts ---- */
 
 /* Called for each prompt's result, in order of the prompts, on the calling thread.
- * `samples` is NULL when that prompt failed (then `error` says why); both are borrowed
+ * `samples` is NULL when that prompt failed, with the reason in `error`; both are borrowed
  * for the time of the call. Return false to stop: what is unfinished is cancelled. */
 typedef bool (*tinkc_batch_fn)(size_t index, const tinkc_samples *samples,
                                const tinkc_error *error, void *user);
@@ -172,8 +180,9 @@ typedef struct tinkc_sample_batch {
 TINKC_API void tinkc_sample_batch_init(tinkc_sample_batch *batch);
 
 /* Samples all prompts, at most max_in_flight at a time, and hands the results over in
- * order. Blocks until all are handed over, or `fn` stopped it: TINKC_E_CANCELLED.
- * TINKC_OK says nothing about single prompts. TINKC_E_INVALID without prompts or fn. */
+ * the order of the prompts. Blocks until all are handed over. TINKC_OK does not mean
+ * that every prompt succeeded: `fn` sees each error. TINKC_E_CANCELLED when `fn`
+ * returned false, TINKC_E_INVALID without prompts or fn, TINKC_E_STATE for NULL. */
 TINKC_API tinkc_code tinkc_sampling_batch(tinkc_sampling *sampling,
                                           const tinkc_sample_batch *batch,
                                           tinkc_error **err);

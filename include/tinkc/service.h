@@ -18,31 +18,33 @@ typedef struct tinkc_capabilities tinkc_capabilities;
 typedef struct tinkc_sampling tinkc_sampling;
 typedef struct tinkc_training tinkc_training; /* <tinkc/training.h> */
 
-/* Copies `config` (NULL: defaults and environment). TINKC_E_CONFIG for an unusable URL or
- * credential, TINKC_E_IO when the loop cannot be made. The caller owns *out. */
+/* Opens a service; sends nothing. `config` is copied; NULL: defaults and environment.
+ * The caller owns *out (tinkc_service_close). TINKC_E_CONFIG for an unusable URL or
+ * credential, TINKC_E_IO when the loop cannot be created, TINKC_E_NOMEM. */
 TINKC_API TINKC_NODISCARD tinkc_code tinkc_service_open(tinkc_service **out,
                                                         const tinkc_config *config,
                                                         tinkc_error **err);
 
-/* Cancels what is unfinished, stops heartbeats and the loop, and frees the handle:
- * returns within a moment even while a send or a name look-up hangs. Futures that the
+/* Cancels unfinished operations, stops heartbeats and the loop, frees the handle and sets
+ * *service to NULL. Returns quickly even while a send or a name look-up hangs. Futures that the
  * caller still holds complete with TINKC_E_CANCELLED. With telemetry, it first hands the
  * last events to the server: as long as that takes them, at most `telemetry_drain` (30
  * s); not at all when the last request got no answer, 100 ms when there is work to
  * cancel, and no longer than one request (5 s) when the server takes nothing any more.
  * Waits for the callback of a custom loss that is running (see tinkc_custom_loss_fn).
- * Sets *service to NULL; accepts NULL. In a callback of the same service it does nothing:
- * the handle stays open, *service is not changed, and an error is logged. */
+ * In a callback of the same service it does nothing: the handle stays open, *service is
+ * not changed, and an error is logged. Accepts NULL and a pointer to NULL. */
 TINKC_API void tinkc_service_close(tinkc_service **service);
 
 /* ---- TINKC_LOOP_MANUAL ----
  *
- * Whoever stops driving a service should close it: its unfinished samples hold places in
- * limits that all services of the process with the same server and credential share, and
- * only progress or tinkc_service_close gives them back. */
+ * A program that stops calling tinkc_service_process should close the service: its
+ * unfinished samples hold places in limits that all services of the process with the same
+ * server and credential share, and only progress or tinkc_service_close gives them
+ * back. */
 
-/* Readable when tinkc_service_process has something to do; -1 when there is none. Owned
- * by the service. */
+/* Returns a file descriptor that is readable when tinkc_service_process has something
+ * to do; -1 when there is none. The service owns it. */
 TINKC_API int tinkc_service_fd(const tinkc_service *service);
 
 /* Returns the milliseconds until tinkc_service_process must be called even if the fd
@@ -51,14 +53,14 @@ TINKC_API int tinkc_service_fd(const tinkc_service *service);
  * one is in tinkc_service_process. */
 TINKC_API int64_t tinkc_service_deadline_ms(const tinkc_service *service);
 
-/* Does what is ready and returns; callbacks run inside. One thread at a time:
- * TINKC_E_STATE when another one is in it, or when the service has a thread of its
- * own. */
+/* Does the work that is ready and returns; callbacks run inside. TINKC_E_STATE for
+ * NULL, when another thread is in it, or when the service has its own thread. */
 TINKC_API tinkc_code tinkc_service_process(tinkc_service *service, tinkc_error **err);
 
 /* ---- whole service ---- */
 
-/* What the server offers. Needs no session. Result: tinkc_future_take_capabilities. */
+/* Asks what the server offers. Needs no session. Result:
+ * tinkc_future_take_capabilities. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_service_capabilities(tinkc_service *service);
 
@@ -86,39 +88,42 @@ TINKC_API tinkc_code tinkc_future_await_capabilities(tinkc_capabilities **out,
  * NULL. */
 TINKC_API void tinkc_capabilities_free(tinkc_capabilities **capabilities);
 
-/* Models that the server offers; 0 for NULL. */
+/* Returns the number of models that the server offers; 0 for NULL. */
 TINKC_API size_t tinkc_capabilities_count(const tinkc_capabilities *capabilities);
 
-/* Name of a model, or NULL when the server gave none; borrowed. */
+/* Returns the name of a model, or NULL when the server gave none; borrowed until the
+ * capabilities are freed. */
 TINKC_API const char *tinkc_capabilities_name(const tinkc_capabilities *capabilities,
                                               size_t index);
 
-/* Its context length in tokens, or -1 when the server gave none. */
+/* Returns the context length of a model in tokens, or -1 when the server gave none. */
 TINKC_API int64_t tinkc_capabilities_context(const tinkc_capabilities *capabilities,
                                              size_t index);
 
-/* Asks GET /api/v1/healthz. Result: none (tinkc_future_wait tells). */
+/* Sends GET /api/v1/healthz: whether the server answers. Result: none. */
 TINKC_API TINKC_NODISCARD tinkc_future *tinkc_service_health(tinkc_service *service);
 
 /* Calls tinkc_service_health and waits until it is done. */
 TINKC_API tinkc_code tinkc_service_health_wait(tinkc_service *service, tinkc_error **err);
 
-/* The session id, or NULL while no session exists. Borrowed: valid while the service is
- * open. */
+/* Returns the session id, or NULL while no session exists. Borrowed: valid while the
+ * service is open. */
 TINKC_API const char *tinkc_service_session_id(const tinkc_service *service);
 
-/* Every operation of the service that is not done, for people who ask why nothing
- * happens: up to `max` of them in out[], the oldest first (out[0].size must be set, see
- * TINKC_WAIT_INIT), with tinkc_wait_explain for a sentence each. Returns how many there
- * are in all; out NULL or max 0: only that. Takes no part of the loop, so that it works
- * while a callback blocks it. Not for signal handlers. 0 for NULL and after the close. */
+/* Lists the operations of the service that are not done, for a program that wants to
+ * show why nothing happens: up to `max` of them in out[], the oldest first.
+ * out[0].size must be set (TINKC_WAIT_INIT); tinkc_wait_explain makes a sentence of
+ * each. Returns how many there are in all; with `out` NULL or `max` 0 only that. Does
+ * not use the loop, so it works while a callback blocks the loop. Not for signal
+ * handlers. Returns 0 for NULL and after the close. */
 TINKC_API size_t tinkc_service_waits(tinkc_wait *out, size_t max, tinkc_service *service);
 
 /* ---- sampling clients: <tinkc/sampling.h> ---- */
 
-/* A sampling client for a base model, a checkpoint ("tinker://..."), or both (then the
- * checkpoint counts); NULL: not given. TINKC_E_INVALID when neither is, or the path is no
- * tinker:// path. Result: tinkc_future_take_sampling. */
+/* Creates a sampling client for a base model, a checkpoint ("tinker://..."), or both,
+ * in which case the checkpoint is used; NULL: not given. TINKC_E_INVALID when neither
+ * is given, or the path does not begin with "tinker://". Result:
+ * tinkc_future_take_sampling. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_service_create_sampling(tinkc_service *service, const char *base_model,
                               const char *model_path);
@@ -173,20 +178,23 @@ TINKC_API tinkc_code tinkc_future_take_text(char **out, tinkc_future *future,
 TINKC_API tinkc_code tinkc_future_await_text(char **out, tinkc_future **future,
                                              tinkc_error **err);
 
-/* Frees text that the library handed out. Accepts NULL. */
+/* Frees text that the library handed out and sets *text to NULL. Accepts NULL and a
+ * pointer to NULL. */
 TINKC_API void tinkc_text_free(char **text);
 
 /* ---- queue observer ---- */
 
-/* At most one observer; NULL removes it. Set it before the first operation. */
+/* Sets the one observer of the server's queue; NULL removes it. Call it before the
+ * first operation. TINKC_E_STATE for NULL. */
 TINKC_API tinkc_code tinkc_service_on_queue_state(tinkc_service *service,
                                                   tinkc_queue_state_fn fn, void *user,
                                                   tinkc_error **err);
 
 /* ---- clients ---- */
 
-/* A new LoRA model on `base_model`. `lora` NULL: rank 32, all parts, server's seed. The
- * arguments are read before it returns. Its operations are in <tinkc/training.h>. Result:
+/* Creates a LoRA model on `base_model`. `lora` NULL: rank 32, all parts, a seed of the
+ * server's choice. The operations of the model are in <tinkc/training.h>.
+ * TINKC_E_INVALID for arguments that are out of range. Result:
  * tinkc_future_take_training. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_service_create_training(tinkc_service *service, const char *base_model,
@@ -217,9 +225,9 @@ typedef struct tinkc_from_state_options {
 /* Sets *options to TINKC_FROM_STATE_OPTIONS_INIT. */
 TINKC_API void tinkc_from_state_options_init(tinkc_from_state_options *options);
 
-/* A model that continues from `tinker://<run>/weights/<name>`. TINKC_E_INVALID for a path
- * of another kind, TINKC_E_UNSUPPORTED when the checkpoint is not of a LoRA model.
- * Result: tinkc_future_take_training. */
+/* Creates a model that continues from the checkpoint "tinker://<run>/weights/<name>".
+ * TINKC_E_INVALID for a path of another kind, TINKC_E_UNSUPPORTED when the checkpoint
+ * is not of a LoRA model. Result: tinkc_future_take_training. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_service_create_training_from_state(tinkc_service *service, const char *path,
                                          const tinkc_from_state_options *options);

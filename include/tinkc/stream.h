@@ -1,7 +1,7 @@
-/* Sampling token by token: each token is handed over as soon as its event is whole.
+/* Sampling token by token: each token is delivered as soon as its event is complete.
  *
  * The endpoint (POST stream_sample) is not part of the official SDK; where a server has
- * none, an ordinary sample is taken instead and its tokens are handed over one by one.
+ * none, an ordinary sample is taken instead and its tokens are delivered one by one.
  * Nothing is collected: memory does not grow with the length. Thread: any, unless a
  * function says otherwise. */
 #ifndef TINKC_STREAM_H
@@ -24,7 +24,7 @@ typedef struct tinkc_stream_event {
     int64_t index;             /* place in the continuation, from 0 */
     double logprob;            /* NaN: not sent */
     const char *finish_reason; /* DONE: "stop", "length", ...; else NULL */
-    int64_t total_tokens;      /* DONE: tokens handed over, or what the server says */
+    int64_t total_tokens;      /* DONE: the number of tokens */
     bool is_whole_sample;      /* from an ordinary sample: the server cannot stream */
 } tinkc_stream_event;
 
@@ -32,11 +32,11 @@ typedef struct tinkc_stream_event {
  * TINKC_E_CANCELLED. */
 typedef bool (*tinkc_stream_fn)(const tinkc_stream_event *event, void *user);
 
-/* Samples one continuation of `prompt` and calls `fn` with each token and at the end, on
- * the loop's thread, where it must not block. `params` as in tinkc_sampling_sample. The
- * server's push-back is waited out; a connection that is lost after the first token is an
- * error (TINKC_E_CONNECTION), since another try would give other tokens. Result: none.
- * Thread: any. */
+/* Samples one continuation of `prompt` and calls `fn` with each token and at the end,
+ * on the loop's thread, where it must not block. `params` as in tinkc_sampling_sample.
+ * Waits when the server answers 429. A connection that is lost after the first token
+ * is an error (TINKC_E_CONNECTION), because another attempt would give other tokens.
+ * Result: none. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_sampling_stream(tinkc_sampling *sampling, const tinkc_model_input *prompt,
                       const tinkc_sampling_params *params, tinkc_stream_fn fn,
@@ -53,26 +53,28 @@ TINKC_API tinkc_code tinkc_sampling_stream_wait(tinkc_sampling *sampling,
 
 typedef struct tinkc_stream tinkc_stream;
 
-/* The same, for a thread that takes the events when it wants them: at most a few hundred
- * are kept, then the server has to wait. The caller owns *out. TINKC_E_INVALID for a
- * prompt or parameters that cannot be sent, TINKC_E_STATE for NULL, TINKC_E_CANCELLED
- * after the close, TINKC_E_NOMEM: *out stays as it is. What goes wrong later comes out of
- * tinkc_stream_next. Thread: any; the stream then belongs to one thread at a time, not
- * the loop's. */
+/* Samples like tinkc_sampling_stream, for a thread that takes the events itself: at
+ * most a few hundred are buffered, then the server has to wait. The caller owns *out
+ * (tinkc_stream_close). TINKC_E_INVALID for a prompt or parameters that cannot be
+ * sent, TINKC_E_STATE for NULL, TINKC_E_CANCELLED after the close, TINKC_E_NOMEM; *out
+ * is untouched then. Later failures are reported by tinkc_stream_next. Thread: any;
+ * the stream then belongs to one thread at a time, not the loop's. */
 TINKC_API TINKC_NODISCARD tinkc_code tinkc_stream_open(
     tinkc_stream **out, tinkc_sampling *sampling, const tinkc_model_input *prompt,
     const tinkc_sampling_params *params, tinkc_error **err);
 
-/* The next event, borrowed until the next call. Waits at most `timeout_ms`
- * (TINKC_FOREVER: no end): TINKC_E_TIMEOUT, and it may be called again. TINKC_E_STATE for
- * NULL, and where it would have to wait on the loop's thread. TINKC_E_MISSING
- * behind the last event; else the stream's error. A stream that ended because its request
- * timed out is TINKC_E_CONNECTION here, unless the wait has no end. */
+/* Gives the next event, borrowed until the next call. Waits at most `timeout_ms`
+ * (TINKC_FOREVER: without limit). TINKC_E_TIMEOUT, after which it may be called again;
+ * TINKC_E_MISSING after the last event; TINKC_E_STATE for NULL, or when it would have
+ * to wait on the loop's thread; otherwise the error of the stream. A stream that ended
+ * because its request timed out gives TINKC_E_CONNECTION here, unless the wait is
+ * without limit. */
 TINKC_API tinkc_code tinkc_stream_next(const tinkc_stream_event **out,
                                        tinkc_stream *stream, int64_t timeout_ms,
                                        tinkc_error **err);
 
-/* Ends the stream if it is not over. Sets *stream to NULL; accepts NULL. */
+/* Ends the stream if it is not over and sets *stream to NULL. Accepts NULL and a
+ * pointer to NULL. */
 TINKC_API void tinkc_stream_close(tinkc_stream **stream);
 
 TINKC_END_DECLS

@@ -1,4 +1,22 @@
-/* Everything in one include. */
+/* Includes the whole API, which has one shape:
+ *
+ * Order of arguments: outputs first (an array before its count, a buffer before its
+ * size), then the object, then inputs, then `tinkc_error **err`. A callback gets its
+ * `user` pointer last.
+ *
+ * Errors: every function that can fail returns a tinkc_code and takes `err` last. On
+ * failure it writes an error to *err, which the caller frees with tinkc_error_free, unless
+ * `err` is NULL; outputs are untouched. The exceptions are the functions that only wait
+ * (tinkc_future_wait, _wait_all, _wait_any): the error is the future's.
+ *
+ * Ownership: what comes out of a `tinkc_x **out` belongs to the caller, who frees it with
+ * tinkc_x_free or tinkc_x_close; what a function returns or gives through a const pointer
+ * is borrowed. A deleter takes a `tinkc_x **`, sets the pointer to NULL and accepts NULL.
+ * Two other kinds of functions take a `**` and set it to NULL: tinkc_future_await_x always
+ * frees its future, and tinkc_datum_new takes its input over when it succeeds.
+ *
+ * Options: a struct with a `size` member starts from TINKC_X_INIT or tinkc_x_init(&x), so
+ * that it can grow in later versions. Thread: each header says which. */
 #ifndef TINKC_TINKC_H
 #define TINKC_TINKC_H
 

@@ -30,33 +30,36 @@ typedef struct tinkc_decoder tinkc_decoder;   /* ids to text, piece by piece */
 
 /* ---- loading ---- */
 
-/* `path` is a model's directory, its tokenizer.json or its tiktoken.model; the
- * tokenizer_config.json (and chat_template.jinja) in the same directory is read too when
- * it is there. The caller frees *out. TINKC_E_MISSING: no such file; TINKC_E_PARSE: not
- * JSON; TINKC_E_DECODE: a field is missing or wrong; TINKC_E_UNSUPPORTED: a component
- * that is not implemented; TINKC_E_LIMIT; TINKC_E_IO; TINKC_E_NOMEM. */
+/* Loads a tokenizer. `path` is the directory of a model, its tokenizer.json or its
+ * tiktoken.model; the tokenizer_config.json and chat_template.jinja in the same
+ * directory are read if they exist. The caller frees *out. TINKC_E_MISSING: no such
+ * file; TINKC_E_PARSE: not JSON; TINKC_E_DECODE: a field is missing or wrong;
+ * TINKC_E_UNSUPPORTED: a component that is not implemented; TINKC_E_LIMIT; TINKC_E_IO;
+ * TINKC_E_NOMEM. */
 TINKC_API TINKC_NODISCARD tinkc_code tinkc_tokenizer_load(tinkc_tokenizer **out,
                                                           const char *path,
                                                           tinkc_error **err);
 
-/* The same from memory: a whole tokenizer.json and, unless NULL, a whole
- * tokenizer_config.json, both ended by a NUL. */
+/* Loads a tokenizer from memory: a whole tokenizer.json and, unless NULL, a whole
+ * tokenizer_config.json, both ended by a NUL. The caller frees *out. Errors as
+ * tinkc_tokenizer_load. */
 TINKC_API TINKC_NODISCARD tinkc_code tinkc_tokenizer_from_json(tinkc_tokenizer **out,
                                                                const char *json,
                                                                const char *config,
                                                                tinkc_error **err);
 
-/* As tinkc_tokenizer_load, but files that were loaded before (same path, each of the same
- * size and time of change) are shared. The last 32 stay in memory until
- * tinkc_tokenizer_cache_clear, even when the caller has freed *out. */
+/* Loads as tinkc_tokenizer_load does, but shares files that were loaded before: the
+ * same path, each file with the same size and modification time. The last 32 stay in
+ * memory until tinkc_tokenizer_cache_clear, even when the caller has freed *out. */
 TINKC_API TINKC_NODISCARD tinkc_code tinkc_tokenizer_load_cached(tinkc_tokenizer **out,
                                                                  const char *path,
                                                                  tinkc_error **err);
 
-/* Lets go of what tinkc_tokenizer_load_cached keeps. */
+/* Releases what tinkc_tokenizer_load_cached keeps. */
 TINKC_API void tinkc_tokenizer_cache_clear(void);
 
-/* One more owner of the same tokenizer; each frees its pointer. NULL for NULL. */
+/* Adds a reference for the caller, who gives it back with tinkc_tokenizer_free.
+ * Returns its argument; NULL for NULL. */
 TINKC_API tinkc_tokenizer *tinkc_tokenizer_ref(tinkc_tokenizer *tokenizer);
 
 /* Gives the caller's reference back and sets *tokenizer to NULL. Accepts NULL and a
@@ -106,47 +109,50 @@ typedef struct tinkc_tokenizer_options {
 /* Sets *options to TINKC_TOKENIZER_OPTIONS_INIT. */
 TINKC_API void tinkc_tokenizer_options_init(tinkc_tokenizer_options *options);
 
-/* Of the model that is being trained: asks the server what it is (get_info). */
+/* Finds the tokenizer of the model that is trained; asks the server which model that
+ * is (get_info). */
 TINKC_API TINKC_NODISCARD tinkc_code
 tinkc_training_get_tokenizer(tinkc_tokenizer **out, tinkc_training *training,
                              const tinkc_tokenizer_options *options, tinkc_error **err);
 
-/* Of the model that is sampled from: asks the server for its base model. */
+/* Finds the tokenizer of the model that is sampled from; asks the server for its base
+ * model. */
 TINKC_API TINKC_NODISCARD tinkc_code
 tinkc_sampling_get_tokenizer(tinkc_tokenizer **out, tinkc_sampling *sampling,
                              const tinkc_tokenizer_options *options, tinkc_error **err);
 
-/* Of a model by its name, "org/name", or by its directory. `service` may be NULL: then no
- * server is asked, only the hub. */
+/* Finds the tokenizer of a model by its name, "org/name", or by its directory.
+ * `service` may be NULL: then only the hub is asked, no server. */
 TINKC_API TINKC_NODISCARD tinkc_code tinkc_service_get_tokenizer(
     tinkc_tokenizer **out, tinkc_service *service, const char *model,
     const tinkc_tokenizer_options *options, tinkc_error **err);
 
 /* ---- vocabulary ---- */
 
-/* One more than the largest id, added tokens included; 0 for NULL. */
+/* Returns one more than the largest id, added tokens included; 0 for NULL. */
 TINKC_API size_t tinkc_tokenizer_size(const tinkc_tokenizer *tokenizer);
 
-/* The id of a token as its file spells it ("\xc4\xa0the", "<|im_end|>"); -1 when there is
- * none. */
+/* Returns the id of a token as its file spells it ("\xc4\xa0the", "<|im_end|>"); -1
+ * when there is none. */
 TINKC_API int32_t tinkc_tokenizer_id(const tinkc_tokenizer *tokenizer, const char *token);
 
-/* The token as its file spells it, ended by a NUL, NULL for an id that is not used. *n
- * (unless NULL) is its length. Borrowed from the tokenizer. */
+/* Returns the token as its file spells it, ended by a NUL; NULL for an id that is not
+ * used. *n (unless NULL) is its length. Borrowed until the tokenizer is freed. */
 TINKC_API const char *tinkc_tokenizer_token(size_t *n, const tinkc_tokenizer *tokenizer,
                                             int32_t id);
 
-/* Whether decoding may skip it: an added token that is marked special. */
+/* Returns whether decoding may skip the token: it is an added token that is marked
+ * special. */
 TINKC_API bool tinkc_tokenizer_is_special(const tinkc_tokenizer *tokenizer, int32_t id);
 
-/* The special token of a role, by tokenizer_config.json: "bos_token", "eos_token",
- * "pad_token", "unk_token", ... Borrowed; NULL without it. Its id is tinkc_tokenizer_id
- * of that. */
+/* Returns the special token of a role, as tokenizer_config.json names it: "bos_token",
+ * "eos_token", "pad_token", "unk_token", ...; NULL when there is none. Borrowed until
+ * the tokenizer is freed. tinkc_tokenizer_id gives its id. */
 TINKC_API const char *tinkc_tokenizer_special(const tinkc_tokenizer *tokenizer,
                                               const char *role);
 
-/* The chat template called `name` (NULL: the default one), as the file has it; NULL
- * without one. Borrowed. */
+/* Returns the source of the chat template called `name` (NULL: the default one); NULL
+ * when there is none. Borrowed until the tokenizer is freed. */
 TINKC_API const char *tinkc_tokenizer_chat_template(const tinkc_tokenizer *tokenizer,
                                                     const char *name);
 
@@ -169,8 +175,9 @@ typedef struct tinkc_encode_options {
 /* Sets *options to TINKC_ENCODE_OPTIONS_INIT. */
 TINKC_API void tinkc_encode_options_init(tinkc_encode_options *options);
 
-/* The ids of text[0 .. n). `options` NULL: the defaults above. The caller frees *out.
- * TINKC_E_LIMIT for a text of more than a gigabyte; TINKC_E_NOMEM; TINKC_E_INVALID. */
+/* Encodes text[0 .. n). `options` NULL: TINKC_ENCODE_OPTIONS_INIT. The caller frees
+ * *out. TINKC_E_LIMIT for a text of more than a gigabyte, TINKC_E_INVALID for NULL,
+ * TINKC_E_NOMEM. */
 TINKC_API TINKC_NODISCARD tinkc_code tinkc_tokenizer_encode(
     tinkc_encoding **out, const tinkc_tokenizer *tokenizer, const char *text, size_t n,
     const tinkc_encode_options *options, tinkc_error **err);
@@ -181,7 +188,7 @@ TINKC_API TINKC_NODISCARD tinkc_code
 tinkc_tokenizer_input(tinkc_model_input **out, const tinkc_tokenizer *tokenizer,
                       const char *text, tinkc_error **err);
 
-/* How many ids that gives. */
+/* Counts the ids that tinkc_tokenizer_encode would give. Errors as that function. */
 TINKC_API tinkc_code tinkc_tokenizer_count(size_t *out, const tinkc_tokenizer *tokenizer,
                                            const char *text, size_t n,
                                            const tinkc_encode_options *options,
@@ -205,8 +212,9 @@ typedef struct tinkc_text_batch {
 /* Sets *batch to TINKC_TEXT_BATCH_INIT. */
 TINKC_API void tinkc_text_batch_init(tinkc_text_batch *batch);
 
-/* Encodes them all: out[0 .. texts_n) belong to the caller. On failure none is written:
- * the error is that of the first text that failed. */
+/* Encodes many texts, on several threads. The caller frees out[0 .. texts_n). On
+ * failure nothing is written, and the error is that of the first text that failed.
+ * Errors as tinkc_tokenizer_encode. */
 TINKC_API TINKC_NODISCARD tinkc_code
 tinkc_tokenizer_encode_batch(tinkc_encoding **out, const tinkc_tokenizer *tokenizer,
                              const tinkc_text_batch *batch, tinkc_error **err);
@@ -215,12 +223,14 @@ tinkc_tokenizer_encode_batch(tinkc_encoding **out, const tinkc_tokenizer *tokeni
  * NULL. */
 TINKC_API void tinkc_encoding_free(tinkc_encoding **encoding);
 
-/* The ids, borrowed; NULL with *n = 0 when there are none. `n` may be NULL. */
+/* Returns the ids, borrowed until the encoding is freed; NULL with *n = 0 when there
+ * are none. `n` may be NULL. */
 TINKC_API const int32_t *tinkc_encoding_ids(size_t *n, const tinkc_encoding *encoding);
 
-/* Two numbers per id, when options.offsets was set: the bytes [begin, end) of the text
- * that the token stands for, where normalisation changed the text the whole of what
- * changed together; begin == end for a token that was added. *n is the number of ids. */
+/* Returns two numbers per id when options.offsets was set: the bytes [begin, end) of
+ * the text that the token stands for. Where normalisation changed the text they cover
+ * everything that changed together; begin == end for a token that was added. *n is the
+ * number of ids. Borrowed until the encoding is freed. */
 TINKC_API const size_t *tinkc_encoding_offsets(size_t *n, const tinkc_encoding *encoding);
 
 /* ---- ids to text ---- */
@@ -241,8 +251,10 @@ typedef struct tinkc_decode {
 /* Sets *decode to TINKC_DECODE_INIT. */
 TINKC_API void tinkc_decode_init(tinkc_decode *decode);
 
-/* The text, valid UTF-8 (U+FFFD where the ids are not) and ended by a NUL; the caller
- * frees it with tinkc_text_free. *n (unless NULL) is its length: it may hold NULs. */
+/* Decodes ids to text that is valid UTF-8 (U+FFFD where the ids are not) and ended by
+ * a NUL. The caller frees *out with tinkc_text_free; *n (unless NULL) is its length,
+ * since the text may contain NULs. TINKC_E_INVALID for NULL, TINKC_E_LIMIT,
+ * TINKC_E_NOMEM. */
 TINKC_API TINKC_NODISCARD tinkc_code
 tinkc_tokenizer_decode(char **out, size_t *n, const tinkc_tokenizer *tokenizer,
                        const tinkc_decode *what, tinkc_error **err);
@@ -254,9 +266,10 @@ TINKC_API TINKC_NODISCARD tinkc_code
 tinkc_tokenizer_text(char **out, const tinkc_tokenizer *tokenizer, const int32_t *ids,
                      size_t n, bool skip_special, tinkc_error **err);
 
-/* Decodes a stream, such as ids being sampled: all that comes out of it together is what
- * tinkc_tokenizer_decode gives for all ids together. A character is held back until it is
- * whole. Keeps the tokenizer alive. Thread: one at a time. */
+/* Makes a decoder of a stream, such as ids that are being sampled. The pieces together
+ * are what tinkc_tokenizer_decode gives for all ids together; a character is held back
+ * until it is complete. Keeps a reference of the tokenizer. The caller frees *out.
+ * TINKC_E_INVALID for NULL, TINKC_E_NOMEM. Thread: one at a time. */
 TINKC_API TINKC_NODISCARD tinkc_code tinkc_decoder_new(tinkc_decoder **out,
                                                        tinkc_tokenizer *tokenizer,
                                                        bool skip_special,
@@ -265,14 +278,17 @@ TINKC_API TINKC_NODISCARD tinkc_code tinkc_decoder_new(tinkc_decoder **out,
 /* Frees the decoder and sets *decoder to NULL. Accepts NULL and a pointer to NULL. */
 TINKC_API void tinkc_decoder_free(tinkc_decoder **decoder);
 
-/* Takes more ids. The text that is certain now is at tinkc_decoder_text. */
+/* Decodes more ids. The text that is certain now is at tinkc_decoder_text.
+ * TINKC_E_INVALID for NULL, TINKC_E_NOMEM. */
 TINKC_API tinkc_code tinkc_decoder_push(tinkc_decoder *decoder, const int32_t *ids,
                                         size_t n, tinkc_error **err);
 
-/* No more ids: what was held back comes out. The decoder is as new then. */
+/* Ends the stream: what was held back is at tinkc_decoder_text. The decoder can be
+ * used again afterwards. TINKC_E_INVALID for NULL, TINKC_E_NOMEM. */
 TINKC_API tinkc_code tinkc_decoder_finish(tinkc_decoder *decoder, tinkc_error **err);
 
-/* What the last push or finish gave, ended by a NUL, valid until the next call. */
+/* Returns the text of the last push or finish, ended by a NUL, valid until the next
+ * call. *n (unless NULL) is its length. */
 TINKC_API const char *tinkc_decoder_text(size_t *n, const tinkc_decoder *decoder);
 
 TINKC_END_DECLS

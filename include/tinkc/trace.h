@@ -16,20 +16,21 @@ TINKC_BEGIN_DECLS
 
 typedef struct tinkc_trace tinkc_trace;
 
-/* Makes the file, or empties it. The caller owns *out, freed with tinkc_trace_close.
+/* Creates the file, or empties it. The caller owns *out (tinkc_trace_close).
  * TINKC_E_IO names the file; TINKC_E_INVALID without a path; TINKC_E_NOMEM. */
 TINKC_API TINKC_NODISCARD tinkc_code tinkc_trace_open(tinkc_trace **out, const char *path,
                                                       tinkc_error **err);
 
-/* Records the service from now on; one recorder may serve several. Errors as
- * tinkc_service_add_hook. Thread: any. */
+/* Records the service from now on; one recorder may record several services. Errors as
+ * tinkc_service_add_hook. */
 TINKC_API tinkc_code tinkc_trace_attach(tinkc_trace *trace, tinkc_service *service,
                                         tinkc_error **err);
 
-/* Writes the end of the file and closes it; what services do afterwards is not recorded.
- * TINKC_E_IO when something could not be written, TINKC_E_NOMEM when events were lost for
- * lack of memory; it is closed in every case. Sets *trace to NULL; accepts NULL. Thread:
- * any, also while services work. */
+/* Writes the end of the file, closes it and sets *trace to NULL; what services do
+ * afterwards is not recorded. It is closed whatever the outcome. TINKC_E_IO when
+ * something could not be written, TINKC_E_NOMEM when events were lost for lack of
+ * memory. Accepts NULL and a pointer to NULL. Thread: any, also while services
+ * work. */
 TINKC_API tinkc_code tinkc_trace_close(tinkc_trace **trace, tinkc_error **err);
 
 TINKC_END_DECLS

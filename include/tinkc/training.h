@@ -1,8 +1,8 @@
-/* Training client: one LoRA model behind the API.
+/* Training client: one LoRA model at the server.
  *
  * Operations of one client reach the server in the order in which they were called,
  * whatever thread called them; only submission is ordered, so forward_backward and the
- * optim_step behind it may both be in flight. A failed or cancelled operation gives its
+ * optim_step after it may both be in flight. A failed or cancelled operation gives its
  * turn back; what the server has accepted of it stays applied. Arguments are copied or
  * encoded before a call returns.
  *
@@ -25,11 +25,13 @@ TINKC_BEGIN_DECLS
 typedef struct tinkc_fwdbwd tinkc_fwdbwd; /* result of forward and forward_backward */
 typedef struct tinkc_model_info tinkc_model_info;
 
-/* Unfinished operations go on; their futures complete as usual. Sets *training to NULL;
- * accepts NULL. The model stays loaded at the server (see tinkc_training_unload). */
+/* Closes the handle and sets *training to NULL. Unfinished operations continue, and
+ * their futures complete as usual. The model stays loaded at the server (see
+ * tinkc_training_unload). Accepts NULL and a pointer to NULL. */
 TINKC_API void tinkc_training_close(tinkc_training **training);
 
-/* "<session>:train:<n>", or NULL for NULL. Borrowed: valid until the handle is closed. */
+/* Returns the id of the model, "<session>:train:<n>", borrowed until the handle is
+ * closed; NULL for NULL. */
 TINKC_API const char *tinkc_training_model_id(const tinkc_training *training);
 
 /* ---- forward, forward_backward ---- */
@@ -45,7 +47,7 @@ typedef struct tinkc_fwdbwd_options {
     size_t size;
     const tinkc_number *config; /* loss_fn_config, e.g. "clip_low_threshold" */
     size_t config_n;
-    size_t max_parallel_chunks; /* requests under way at once; 0: no limit beyond the
+    size_t max_parallel_chunks; /* requests in flight at once; 0: no limit beyond the
                                    server's byte budget */
     tinkc_chunk_fn on_chunk;    /* or NULL */
     bool chunks_in_order;       /* on_chunk sees part k only after parts 0..k-1 */
@@ -60,11 +62,12 @@ typedef struct tinkc_fwdbwd_options {
 /* Sets *options to TINKC_FWDBWD_OPTIONS_INIT. */
 TINKC_API void tinkc_fwdbwd_options_init(tinkc_fwdbwd_options *options);
 
-/* Loss and logprobs without gradients. `loss` is a name ("cross_entropy", ...; see
- * tinkc_loss_name); names that this version does not know are passed on. The batch is cut
- * into chunks by count and size, as the server asks. Refused before anything is sent: an
- * empty batch, a NULL datum, NaN in an input, an image pointer, text that is not UTF-8.
- * Result: tinkc_future_take_fwdbwd. */
+/* Computes loss and log-probabilities without gradients. `loss` is a name
+ * ("cross_entropy", ...; see tinkc_loss_name); names that this version does not know
+ * are passed on. The batch is split into chunks by count and size, as the server asks.
+ * TINKC_E_INVALID, before anything is sent, for an empty batch, a NULL datum, NaN in
+ * an input, an image pointer, or text that is not UTF-8. Result:
+ * tinkc_future_take_fwdbwd. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_training_forward(tinkc_training *training, tinkc_datum *const *data, size_t n,
                        const char *loss, const tinkc_fwdbwd_options *options);
@@ -75,10 +78,11 @@ TINKC_API tinkc_code tinkc_training_forward_wait(
     tinkc_fwdbwd **out, tinkc_training *training, tinkc_datum *const *data, size_t n,
     const char *loss, const tinkc_fwdbwd_options *options, tinkc_error **err);
 
-/* As tinkc_training_forward, with gradients that are added to the model's accumulator.
- * When a chunk fails after others were accepted, the error says how many were, and
- * optim_steps that were called already and not sent yet fail with TINKC_E_STATE instead
- * of stepping on partial gradients (option fail_step_after_partial). */
+/* Computes like tinkc_training_forward and adds the gradients to the model's
+ * accumulator. When a chunk fails after others were accepted, the error says how many
+ * were accepted, and optim_steps that were called but not sent yet fail with
+ * TINKC_E_STATE instead of stepping on partial gradients (option
+ * fail_step_after_partial). Result: tinkc_future_take_fwdbwd. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_training_forward_backward(tinkc_training *training, tinkc_datum *const *data,
                                 size_t n, const char *loss,
@@ -123,11 +127,12 @@ typedef struct tinkc_custom_item {
 typedef int (*tinkc_custom_loss_fn)(double *loss, tinkc_metrics *metrics,
                                     tinkc_custom_item *items, size_t n, void *user);
 
-/* forward, then `fn`, then forward_backward with weights = -gradient, both with
- * cross_entropy. Allowed inputs of a datum: target_tokens (1-D or 2-D) and weights, which
- * are not used. Both halves have their place in the order from the call on: an optim_step
- * that is called next steps on these gradients. Result: tinkc_future_take_fwdbwd; its
- * metrics hold those of the callback too, which win. */
+/* Runs forward, then `fn`, then forward_backward with weights = -gradient, both with
+ * cross_entropy. A datum may have target_tokens (1-D or 2-D) and weights, which are
+ * not used. Both halves have their place in the order from this call on: an optim_step
+ * that is called next steps on these gradients. TINKC_E_INVALID for other inputs, or
+ * when `fn` fails. Result: tinkc_future_take_fwdbwd; its metrics include those of the
+ * callback, which take precedence. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_training_forward_backward_custom(tinkc_training *training, tinkc_datum *const *data,
                                        size_t n, tinkc_custom_loss_fn fn, void *user);
@@ -153,43 +158,48 @@ TINKC_API tinkc_code tinkc_future_await_fwdbwd(tinkc_fwdbwd **out, tinkc_future 
 /* Frees the result and sets *result to NULL. Accepts NULL and a pointer to NULL. */
 TINKC_API void tinkc_fwdbwd_free(tinkc_fwdbwd **result);
 
-/* Number of datums; 0 for NULL. */
+/* Returns the number of datums; 0 for NULL. */
 TINKC_API size_t tinkc_fwdbwd_count(const tinkc_fwdbwd *result);
 
-/* What the server calls the kind of outputs, e.g. "CrossEntropyLossReturn". Borrowed. */
+/* Returns the server's name for the kind of outputs, e.g. "CrossEntropyLossReturn".
+ * Borrowed until the result is freed. */
 TINKC_API const char *tinkc_fwdbwd_output_type(const tinkc_fwdbwd *result);
 
-/* The loss from the metrics ("loss" or "loss:<reduction>"); TINKC_E_MISSING when the
- * server sent none. */
+/* Gives the loss from the metrics ("loss" or "loss:<reduction>"). TINKC_E_MISSING when
+ * the server sent none, TINKC_E_INVALID without `out`. */
 TINKC_API tinkc_code tinkc_fwdbwd_loss(double *out, const tinkc_fwdbwd *result,
                                        tinkc_error **err);
 
-/* Borrowed; valid until the result is freed. */
+/* Returns the metrics of the batch, borrowed until the result is freed; NULL for
+ * NULL. */
 TINKC_API const tinkc_metrics *tinkc_fwdbwd_metrics(const tinkc_fwdbwd *result);
 
-/* A named tensor of one datum, e.g. "logprobs": float32 or int64, row major.
- * TINKC_E_MISSING when there is none of that name, TINKC_E_INVALID for the other type.
- * Borrowed. */
+/* Gives a named float32 tensor of one datum, e.g. "logprobs", row major, borrowed
+ * until the result is freed. TINKC_E_MISSING when there is none of that name,
+ * TINKC_E_INVALID when it is int64 or an output is NULL. */
 TINKC_API tinkc_code tinkc_fwdbwd_f32(const float **out, size_t *n,
                                       const tinkc_fwdbwd *result, size_t datum,
                                       const char *name, tinkc_error **err);
 
-/* The same for int64. */
+/* Gives a named int64 tensor of one datum, as tinkc_fwdbwd_f32 gives float32. */
 TINKC_API tinkc_code tinkc_fwdbwd_i64(const int64_t **out, size_t *n,
                                       const tinkc_fwdbwd *result, size_t datum,
                                       const char *name, tinkc_error **err);
-/* Its shape. Borrowed. */
+/* Gives the shape of a tensor, borrowed until the result is freed. TINKC_E_MISSING
+ * when there is none of that name, TINKC_E_INVALID when an output is NULL. */
 TINKC_API tinkc_code tinkc_fwdbwd_shape(const int64_t **dims, size_t *n,
                                         const tinkc_fwdbwd *result, size_t datum,
                                         const char *name, tinkc_error **err);
-/* Names of a datum's tensors: NULL when index is past the end. Borrowed. */
+/* Returns the name of one of the tensors of a datum; NULL when `index` is past the
+ * end. Borrowed until the result is freed. */
 TINKC_API const char *tinkc_fwdbwd_name(const tinkc_fwdbwd *result, size_t datum,
                                         size_t index);
 
 /* ---- optimizer ---- */
 
-/* One AdamW step with the accumulated gradients. `adam` NULL: defaults. Result:
- * tinkc_future_take_metrics. */
+/* Performs one AdamW step with the accumulated gradients. `adam` NULL:
+ * TINKC_ADAM_PARAMS_INIT. TINKC_E_INVALID for parameters out of range; TINKC_E_STATE
+ * after a batch that was applied only in part. Result: tinkc_future_take_metrics. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_training_optim_step(tinkc_training *training, const tinkc_adam_params *adam);
 
@@ -230,8 +240,8 @@ typedef struct tinkc_step_options {
 /* Sets *options to TINKC_STEP_OPTIONS_INIT. */
 TINKC_API void tinkc_step_options_init(tinkc_step_options *options);
 
-/* Submits forward_backward and the optim_step on its gradients; both are under way before
- * this returns. The future is done when both are. Cancelling it cancels both. `options`
+/* Submits forward_backward and the optim_step on its gradients; both have their place
+ * in the order when this returns. The future is done when both are. Cancelling it cancels both. `options`
  * NULL: defaults. When the batch fails, the error is the batch's, and the optimizer does
  * not step unless it had been sent already. Other errors as
  * tinkc_training_forward_backward and tinkc_training_optim_step. Result:
@@ -290,9 +300,9 @@ typedef struct tinkc_save_options {
 /* Sets *options to TINKC_SAVE_OPTIONS_INIT. */
 TINKC_API void tinkc_save_options_init(tinkc_save_options *options);
 
-/* Weights and optimizer state under `name`: 1 to 255 bytes without "/", spaces and
- * control characters. Result: tinkc_future_take_text
- * ("tinker://<run>/weights/<name>"). */
+/* Saves weights and optimizer state under `name`: 1 to 255 bytes without "/", spaces
+ * and control characters. `options` NULL: TINKC_SAVE_OPTIONS_INIT. TINKC_E_INVALID for
+ * another name. Result: tinkc_future_take_text ("tinker://<run>/weights/<name>"). */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_training_save_state(tinkc_training *training, const char *name,
                           const tinkc_save_options *options);
@@ -304,7 +314,8 @@ TINKC_API tinkc_code tinkc_training_save_state_wait(char **out, tinkc_training *
                                                     const tinkc_save_options *options,
                                                     tinkc_error **err);
 
-/* Weights for sampling under `name`. Result: tinkc_future_take_text
+/* Saves weights for sampling under `name`, which must be as in
+ * tinkc_training_save_state. Result: tinkc_future_take_text
  * ("tinker://<run>/sampler_weights/<name>"). */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_training_save_weights_for_sampler(tinkc_training *training, const char *name,
@@ -316,8 +327,8 @@ TINKC_API tinkc_code tinkc_training_save_weights_for_sampler_wait(
     char **out, tinkc_training *training, const char *name,
     const tinkc_save_options *options, tinkc_error **err);
 
-/* A sampling client on the weights as they are at this point of the order; nothing is
- * kept under a name. Result: tinkc_future_take_sampling. */
+/* Creates a sampling client of the weights as they are at this point of the order;
+ * nothing is saved under a name. Result: tinkc_future_take_sampling. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_training_save_and_sample(tinkc_training *training);
 
@@ -327,9 +338,9 @@ TINKC_API tinkc_code tinkc_training_save_and_sample_wait(tinkc_sampling **out,
                                                          tinkc_training *training,
                                                          tinkc_error **err);
 
-/* Loads a checkpoint of save_state, with or without optimizer state. `token`: a key that
- * may read it; NULL: one's own. TINKC_E_INVALID for a path of another kind. Result:
- * none. */
+/* Loads a checkpoint of tinkc_training_save_state, with or without optimizer state.
+ * `token` is a key that may read it; NULL: the service's own. TINKC_E_INVALID for a
+ * path of another kind. Result: none. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_training_load_state(tinkc_training *training, const char *path, bool with_optimizer,
                           const char *token);
@@ -341,8 +352,8 @@ TINKC_API tinkc_code tinkc_training_load_state_wait(tinkc_training *training,
 
 /* ---- the model ---- */
 
-/* What the server knows about the model. Takes no turn: it is answered while training
- * requests wait for theirs. Result: tinkc_future_take_model_info. */
+/* Asks what the server knows about the model. Does not wait for its turn: it is
+ * answered while training requests wait. Result: tinkc_future_take_model_info. */
 TINKC_API TINKC_NODISCARD tinkc_future *tinkc_training_get_info(tinkc_training *training);
 
 /* Calls tinkc_training_get_info and waits for its result. The caller owns *out
@@ -368,26 +379,28 @@ TINKC_API tinkc_code tinkc_future_await_model_info(tinkc_model_info **out,
 /* Frees the description of the model and sets *info to NULL. Accepts NULL and a
  * pointer to NULL. */
 TINKC_API void tinkc_model_info_free(tinkc_model_info **info);
-/* "<session>:train:<n>"; NULL where the server gave nothing. Borrowed. */
+/* Returns the id of the model, "<session>:train:<n>"; NULL when the server gave none.
+ * Borrowed until the description is freed, here and below. */
 TINKC_API const char *tinkc_model_info_model_id(const tinkc_model_info *info);
 
-/* Its base model; NULL where the server gave none. Borrowed. */
+/* Returns the name of the base model; NULL when the server gave none. */
 TINKC_API const char *tinkc_model_info_model_name(const tinkc_model_info *info);
 
-/* The architecture; NULL where the server gave none. Borrowed. */
+/* Returns the architecture; NULL when the server gave none. */
 TINKC_API const char *tinkc_model_info_arch(const tinkc_model_info *info);
 
-/* The name of its tokenizer, cut at the first ":"; NULL where the server gave none.
- * Borrowed. */
+/* Returns the name of the tokenizer, cut at the first ":"; NULL when the server gave
+ * none. */
 TINKC_API const char *tinkc_model_info_tokenizer_id(const tinkc_model_info *info);
 
-/* Whether it is a LoRA model, as far as the server said. */
+/* Returns whether it is a LoRA model; false when the server did not state it. */
 TINKC_API bool tinkc_model_info_is_lora(const tinkc_model_info *info);
 
-/* The rank of its LoRA, or -1 where the server gave none. */
+/* Returns the rank of its LoRA; -1 when the server gave none. */
 TINKC_API int64_t tinkc_model_info_lora_rank(const tinkc_model_info *info);
 
-/* Releases the model at the server, behind everything called before. Result: none. */
+/* Releases the model at the server, after everything that was called before. Result:
+ * none. */
 TINKC_API TINKC_NODISCARD tinkc_future *tinkc_training_unload(tinkc_training *training);
 
 /* Calls tinkc_training_unload and waits until it is done. */

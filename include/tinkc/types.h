@@ -28,22 +28,25 @@ typedef enum tinkc_image_format {
     TINKC_IMAGE_JPEG = 1
 } tinkc_image_format;
 
-/* Where an expected number of tokens is not known. */
+/* The number of tokens of an image is not known. */
 enum { TINKC_UNKNOWN_TOKENS = -1 };
 
-/* An empty input. TINKC_E_NOMEM, TINKC_E_INVALID. */
+/* Makes an empty input. The caller frees *out. TINKC_E_INVALID without `out`,
+ * TINKC_E_NOMEM. */
 TINKC_API TINKC_NODISCARD tinkc_code tinkc_model_input_new(tinkc_model_input **out,
                                                            tinkc_error **err);
 
-/* An input with one chunk of tokens. */
+/* Makes an input with one chunk of tokens, which are copied. The caller frees *out.
+ * TINKC_E_INVALID, TINKC_E_NOMEM. */
 TINKC_API TINKC_NODISCARD tinkc_code tinkc_model_input_from_tokens(
     tinkc_model_input **out, const int32_t *tokens, size_t n, tinkc_error **err);
 
-/* A deep copy; borrowed tokens become its own. */
+/* Makes a deep copy; tokens that the original borrows are copied too. The caller frees
+ * *out. TINKC_E_INVALID, TINKC_E_NOMEM. */
 TINKC_API TINKC_NODISCARD tinkc_code tinkc_model_input_copy(
     tinkc_model_input **out, const tinkc_model_input *input, tinkc_error **err);
 
-/* Frees the input and sets *input to NULL. Accepts NULL. */
+/* Frees the input and sets *input to NULL. Accepts NULL and a pointer to NULL. */
 TINKC_API void tinkc_model_input_free(tinkc_model_input **input);
 
 /* Appends a chunk of text tokens (wire: encoded_text). */
@@ -51,7 +54,8 @@ TINKC_API tinkc_code tinkc_model_input_add_tokens(tinkc_model_input *input,
                                                   const int32_t *tokens, size_t n,
                                                   tinkc_error **err);
 
-/* Same without a copy: `tokens` must stay as they are until the input is freed. */
+/* Appends a chunk of text tokens without a copy: `tokens` must not change or be freed
+ * before the input is freed. */
 TINKC_API tinkc_code tinkc_model_input_borrow_tokens(tinkc_model_input *input,
                                                      const int32_t *tokens, size_t n,
                                                      tinkc_error **err);
@@ -77,17 +81,18 @@ TINKC_API tinkc_code tinkc_model_input_add_dmel(tinkc_model_input *input,
                                                 const void *container, size_t n,
                                                 tinkc_error **err);
 
-/* Number of chunks; 0 for NULL. */
+/* Returns the number of chunks; 0 for NULL. */
 TINKC_API size_t tinkc_model_input_chunk_count(const tinkc_model_input *input);
 
-/* Length in tokens. TINKC_E_INVALID when an image has no expected_tokens. */
+/* Gives the length in tokens. TINKC_E_INVALID when an image has no expected_tokens. */
 TINKC_API tinkc_code tinkc_model_input_length(int64_t *out,
                                               const tinkc_model_input *input,
                                               tinkc_error **err);
 
-/* The tokens of all chunks into tokens[0 .. size); *n_out is how many there are.
+/* Copies the tokens of all chunks to tokens[0 .. size); *n_out is how many there are.
  * TINKC_E_INVALID when a chunk is not text; TINKC_E_LIMIT when they do not fit, with
- * *n_out set and nothing written (so size 0 and tokens NULL ask for the number). */
+ * *n_out set and nothing else written, so that size 0 and tokens NULL ask for the
+ * number. */
 TINKC_API tinkc_code tinkc_model_input_tokens(int32_t *tokens, size_t size, size_t *n_out,
                                               const tinkc_model_input *input,
                                               tinkc_error **err);
@@ -121,8 +126,8 @@ typedef enum tinkc_dtype {
 } tinkc_dtype;
 
 /* Writes elements [first, first + n) of the row-major sequence to `out`. Called in order,
- * on the thread of the call that converts. Anything but TINKC_OK ends it with that
- * code. */
+ * on the thread of the call that converts. Any code other than TINKC_OK ends the
+ * conversion with that code. */
 typedef tinkc_code (*tinkc_produce_fn)(void *out, size_t first, size_t n, void *user);
 
 enum {
@@ -131,7 +136,7 @@ enum {
     TINKC_ARRAY_COMPACT = 2 /* 2-D: send as sparse rows when that is smaller */
 };
 
-/* An array of the caller's: contiguous, a strided view, or made by a callback. Start from
+/* An array: contiguous, a strided view, or produced by a callback. Start from
  * TINKC_ARRAY_INIT. */
 typedef struct tinkc_array {
     size_t size; /* of this struct */
@@ -159,55 +164,64 @@ TINKC_API void tinkc_array_init(tinkc_array *array);
 /* A tensor as it travels: int64 or float32, with a shape. Immutable. */
 typedef struct tinkc_tensor tinkc_tensor;
 
-/* Converts. TINKC_E_INVALID: negative dimension, unsigned above INT64_MAX, a finite value
- * beyond float32, a fraction or NaN where int64 is wanted, TINKC_DTYPE_BY_NAME (there is
- * no name here). */
+/* Converts an array to a tensor. The caller frees *out. TINKC_E_INVALID: a negative
+ * dimension, an unsigned value above INT64_MAX, a finite value beyond float32, a
+ * fraction or NaN where int64 is wanted, TINKC_DTYPE_BY_NAME (there is no name here);
+ * TINKC_E_NOMEM. */
 TINKC_API TINKC_NODISCARD tinkc_code tinkc_tensor_new(tinkc_tensor **out,
                                                       const tinkc_array *array,
                                                       tinkc_error **err);
 
-/* Only for tensors made by tinkc_tensor_new; others belong to what they came from. */
+/* Frees a tensor that tinkc_tensor_new made and sets *tensor to NULL; other tensors
+ * belong to what they came from. Accepts NULL and a pointer to NULL. */
 TINKC_API void tinkc_tensor_free(tinkc_tensor **tensor);
 
-/* TINKC_DTYPE_FLOAT32 or TINKC_DTYPE_INT64. All accessors accept NULL, an empty
- * tensor. */
+/* Returns TINKC_DTYPE_FLOAT32 or TINKC_DTYPE_INT64. All accessors read NULL as an
+ * empty tensor. */
 TINKC_API tinkc_dtype tinkc_tensor_dtype(const tinkc_tensor *tensor);
 
-/* Number of dimensions. */
+/* Returns the number of dimensions. */
 TINKC_API size_t tinkc_tensor_rank(const tinkc_tensor *tensor);
 
-/* Size of one dimension; 0 when there is none of that index. */
+/* Returns the size of one dimension; 0 when there is no dimension of that index. */
 TINKC_API int64_t tinkc_tensor_dim(const tinkc_tensor *tensor, size_t index);
 
-/* Elements in tinkc_tensor_f32 / _i64: all of them, or the non-zeros of a sparse one. */
+/* Returns the number of elements in tinkc_tensor_f32 or tinkc_tensor_i64: all of them,
+ * or the non-zeros of a sparse tensor. */
 TINKC_API size_t tinkc_tensor_count(const tinkc_tensor *tensor);
 
-/* The elements in row-major order, borrowed; NULL when the dtype is the other one. */
+/* Returns float32 elements in row-major order, borrowed; NULL when the tensor is
+ * int64. */
 TINKC_API const float *tinkc_tensor_f32(const tinkc_tensor *tensor);
 
-/* The same for int64. */
+/* Returns int64 elements in row-major order, borrowed; NULL when the tensor is
+ * float32. */
 TINKC_API const int64_t *tinkc_tensor_i64(const tinkc_tensor *tensor);
 
-/* Whether only the non-zeros are kept, row by row (CSR). */
+/* Returns whether only the non-zeros are kept, row by row (CSR). */
 TINKC_API bool tinkc_tensor_is_sparse(const tinkc_tensor *tensor);
 
-/* The column of each element of a sparse tensor; NULL for a dense one. Borrowed. */
+/* Returns the column of each element of a sparse tensor, borrowed; NULL for a dense
+ * one. */
 TINKC_API const int64_t *tinkc_tensor_columns(const tinkc_tensor *tensor);
 
-/* Where each row of a sparse tensor starts, rows + 1 entries; NULL for a dense one.
- * Borrowed. */
+/* Returns where each row of a sparse tensor starts, rows + 1 entries, borrowed; NULL
+ * for a dense one. */
 TINKC_API const int64_t *tinkc_tensor_row_starts(const tinkc_tensor *tensor);
 
 /* ---- datum: one training example ---- */
 
 typedef struct tinkc_datum tinkc_datum;
 
-/* Takes *input (and sets it to NULL) on success; on failure the caller keeps it. */
+/* Makes a datum of an input. On success it takes the input over and sets *input to
+ * NULL, so that large prompts are not copied; on failure the caller keeps it. The
+ * caller frees *out. TINKC_E_INVALID without an input, TINKC_E_NOMEM. */
 TINKC_API TINKC_NODISCARD tinkc_code tinkc_datum_new(tinkc_datum **out,
                                                      tinkc_model_input **input,
                                                      tinkc_error **err);
 
-/* Frees the datum with its input and sets *datum to NULL. Accepts NULL. */
+/* Frees the datum with its input and sets *datum to NULL. Accepts NULL and a pointer
+ * to NULL. */
 TINKC_API void tinkc_datum_free(tinkc_datum **datum);
 
 /* Sets a loss function input; one of the same name is replaced. Errors as
@@ -216,27 +230,28 @@ TINKC_API void tinkc_datum_free(tinkc_datum **datum);
 TINKC_API tinkc_code tinkc_datum_set(tinkc_datum *datum, const char *name,
                                      const tinkc_array *array, tinkc_error **err);
 
-/* The same for a plain list; the dtype follows from the name, the shape is [n]. */
+/* Sets a loss function input from a plain list. The dtype follows from the name, the
+ * shape is [n]. Errors as tinkc_datum_set. */
 TINKC_API tinkc_code tinkc_datum_set_i32(tinkc_datum *datum, const char *name,
                                          const int32_t *values, size_t n,
                                          tinkc_error **err);
 
-/* As tinkc_datum_set_i32. */
+/* Sets a loss function input from a plain list, as tinkc_datum_set_i32 does. */
 TINKC_API tinkc_code tinkc_datum_set_i64(tinkc_datum *datum, const char *name,
                                          const int64_t *values, size_t n,
                                          tinkc_error **err);
 
-/* As tinkc_datum_set_i32. */
+/* Sets a loss function input from a plain list, as tinkc_datum_set_i32 does. */
 TINKC_API tinkc_code tinkc_datum_set_f32(tinkc_datum *datum, const char *name,
                                          const float *values, size_t n,
                                          tinkc_error **err);
 
-/* As tinkc_datum_set_i32. */
+/* Sets a loss function input from a plain list, as tinkc_datum_set_i32 does. */
 TINKC_API tinkc_code tinkc_datum_set_f64(tinkc_datum *datum, const char *name,
                                          const double *values, size_t n,
                                          tinkc_error **err);
 
-/* A list of lists, as rows of the caller's. Start from TINKC_ROWS_INIT. */
+/* A list of lists, row by row. Start from TINKC_ROWS_INIT. */
 typedef struct tinkc_rows {
     size_t size; /* of this struct */
     tinkc_elem elem;
@@ -259,16 +274,17 @@ TINKC_API void tinkc_rows_init(tinkc_rows *rows);
 TINKC_API tinkc_code tinkc_datum_set_rows(tinkc_datum *datum, const char *name,
                                           const tinkc_rows *rows, tinkc_error **err);
 
-/* A copy of a tensor under a name. */
+/* Sets a loss function input to a copy of a tensor. Errors as tinkc_datum_set. */
 TINKC_API tinkc_code tinkc_datum_set_tensor(tinkc_datum *datum, const char *name,
                                             const tinkc_tensor *tensor,
                                             tinkc_error **err);
 
-/* A loss function input, borrowed until the datum changes; NULL when there is none. */
+/* Returns a loss function input, borrowed until the datum changes; NULL when there is
+ * none of that name. */
 TINKC_API const tinkc_tensor *tinkc_datum_tensor(const tinkc_datum *datum,
                                                  const char *name);
 
-/* The model input, borrowed until the datum is freed; NULL for NULL. */
+/* Returns the model input, borrowed until the datum is freed; NULL for NULL. */
 TINKC_API const tinkc_model_input *tinkc_datum_input(const tinkc_datum *datum);
 
 /* ---- rollout: a sampled answer with its reward ---- */

@@ -18,8 +18,8 @@ enum { TINKC_VERSION_MAJOR = 0, TINKC_VERSION_MINOR = 1, TINKC_VERSION_PATCH = 0
  * matches; sent as `sdk_version` unless the configuration sets another. */
 #define TINKC_SDK_LEVEL "0.25.0"
 
-/* Version of the library that is loaded, "MAJOR.MINOR.PATCH". Static storage; any thread;
- * cannot fail. */
+/* Returns the version of the library that is loaded, "MAJOR.MINOR.PATCH". Static
+ * storage. */
 TINKC_API const char *tinkc_version(void);
 
 /* Returns the TINKC_VERSION_NUMBER of the library that is loaded. */
