@@ -1,7 +1,6 @@
 /* The tk_clock table over CLOCK_MONOTONIC and CLOCK_REALTIME. */
 #include "base/clock.h"
 
-#include <limits.h>
 #include <time.h>
 
 static int64_t read_ns(clockid_t id)
@@ -49,20 +48,4 @@ int64_t tk_clock_after(int64_t now, int64_t delay)
         return now;
     }
     return __builtin_add_overflow(now, delay, &sum) ? TK_FOREVER : sum;
-}
-
-int tk_clock_poll_ms(int64_t deadline_ns, int64_t now_ns)
-{
-    if (deadline_ns == TK_FOREVER) {
-        return -1;
-    }
-    if (deadline_ns <= now_ns) {
-        return 0;
-    }
-    int64_t left;
-    if (__builtin_sub_overflow(deadline_ns, now_ns, &left)) {
-        return INT_MAX;
-    }
-    int64_t ms = left / TK_NS_PER_MS + (left % TK_NS_PER_MS != 0);
-    return (int)TK_MIN(ms, (int64_t)INT_MAX);
 }

@@ -28,8 +28,4 @@ int64_t tk_clock_wall_us(const tk_clock *clock);
  * delay counts as 0. */
 int64_t tk_clock_after(int64_t now, int64_t delay);
 
-/* Milliseconds from now_ns to deadline_ns for poll(2): rounded up, so that waking means
- * the deadline has passed; 0 when it has; -1 for TK_FOREVER; cut at INT_MAX. */
-int tk_clock_poll_ms(int64_t deadline_ns, int64_t now_ns);
-
 #endif

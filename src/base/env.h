@@ -26,10 +26,4 @@ bool tk_env_is_on(const char *value);
 /* The same of a variable; `fallback` when it is not set. */
 bool tk_env_get_bool(const tk_env *env, const char *name, bool fallback);
 
-/* The parts between commas, in order, each once, not trimmed; an empty value is one empty
- * part. Not set: no parts. Parts live in the arena. TINKC_E_LIMIT above TK_ENV_LIST_MAX
- * parts, TINKC_E_NOMEM. */
-TK_NODISCARD tinkc_code tk_env_get_list(const tk_str **items, size_t *n, tk_arena *arena,
-                                        const tk_env *env, const char *name, tk_err *err);
-
 #endif

@@ -66,8 +66,6 @@
 #define TK_CHAT_MAX_VARS          4096   /* of one conversation, beside its messages */
 #define TK_CHAT_SEARCH_MAX_BYTES  (4 * TK_GIB) /* for the texts of a conversation */
 
-#define TK_ENV_LIST_MAX 256 /* parts of a comma list such as TINKER_TAGS */
-
 #define TK_SRV_HEADER_BYTES      (16 * TK_KIB) /* request line and headers, and buffers */
 #define TK_SRV_BODY_LIGHT_BYTES  TK_MIB        /* request body of most routes */
 #define TK_SRV_BODY_SAMPLE_BYTES (32 * TK_MIB) /* of asample */

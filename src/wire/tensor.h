@@ -96,12 +96,6 @@ TK_NODISCARD bool tk_tensor_count(const tk_tensor *tensor, size_t *out);
 TK_NODISCARD tinkc_code tk_tensor_compact(tk_tensor *out, tk_arena *arena,
                                           const tk_tensor *dense, tk_err *err);
 
-/* The dense form of a valid tensor, of at most max_n elements (a small sparse tensor can
- * claim any shape): TINKC_E_LIMIT beyond. A dense one is returned as it is. */
-TK_NODISCARD tinkc_code tk_tensor_expand(tk_tensor *out, tk_arena *arena,
-                                         const tk_tensor *tensor, size_t max_n,
-                                         tk_err *err);
-
 const char *tk_dtype_name(tk_dtype dtype); /* "int64", "float32", ...; static */
 
 #endif

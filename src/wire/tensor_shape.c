@@ -148,36 +148,3 @@ tinkc_code tk_tensor_compact(tk_tensor *out, tk_arena *arena, const tk_tensor *d
     *out = sparse;
     return TINKC_OK;
 }
-
-tinkc_code tk_tensor_expand(tk_tensor *out, tk_arena *arena, const tk_tensor *tensor,
-                            size_t max_n, tk_err *err)
-{
-    size_t count;
-    if (!tk_tensor_count(tensor, &count) || count > max_n) {
-        return tk_err_set(err, TINKC_E_LIMIT, "tensor of more than %zu elements", max_n);
-    }
-    tk_tensor dense = *tensor;
-    if (tensor->is_sparse) {
-        size_t size = item_size(tensor);
-        size_t cols = (size_t)tensor->shape.p[1];
-        char *data = tk_arena_array(arena, count, size);
-        if (data == NULL) {
-            return tk_err_nomem(err);
-        }
-        memset(data, 0, count * size);
-        for (size_t r = 0; r + 1 < tensor->crow.n; r++) {
-            for (int64_t i = tensor->crow.p[r]; i < tensor->crow.p[r + 1]; i++) {
-                size_t at = r * cols + (size_t)tensor->col.p[i];
-                memcpy(data + at * size, (const char *)tensor->data + (size_t)i * size,
-                       size);
-            }
-        }
-        dense.is_sparse = false;
-        dense.data = data;
-        dense.n = count;
-        dense.crow = (tk_i64s){NULL, 0};
-        dense.col = (tk_i64s){NULL, 0};
-    }
-    *out = dense;
-    return TINKC_OK;
-}

@@ -24,18 +24,6 @@ static void test_clock_after(void **unused)
     assert_true(tk_clock_after(TK_FOREVER, 1) == TK_FOREVER);
 }
 
-static void test_clock_poll_ms(void **unused)
-{
-    assert_int_equal(tk_clock_poll_ms(TK_FOREVER, 0), -1);
-    assert_int_equal(tk_clock_poll_ms(100, 100), 0);
-    assert_int_equal(tk_clock_poll_ms(99, 100), 0);
-    assert_int_equal(tk_clock_poll_ms(101, 100), 1);
-    assert_int_equal(tk_clock_poll_ms(100 + TK_NS_PER_MS, 100), 1);
-    assert_int_equal(tk_clock_poll_ms(101 + TK_NS_PER_MS, 100), 2);
-    assert_int_equal(tk_clock_poll_ms(INT64_MAX - 1, 0), INT_MAX);
-    assert_int_equal(tk_clock_poll_ms(INT64_MAX - 1, -5), INT_MAX);
-}
-
 static void test_clock_manual(void **unused)
 {
     fakeclock fake;
@@ -60,7 +48,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_clock_real),
         cmocka_unit_test(test_clock_after),
-        cmocka_unit_test(test_clock_poll_ms),
         cmocka_unit_test(test_clock_manual),
     };
     return cmocka_run_group_tests_name("clock", tests, NULL, NULL);

@@ -474,11 +474,6 @@ tk_rand *tk_core_rand(tk_core *core)
     return &core->rand;
 }
 
-tk_retry_billing *tk_core_billing(tk_core *core)
-{
-    return &core->billing;
-}
-
 tk_retry_pool *tk_core_pool(tk_core *core, tk_http_group group)
 {
     return &core->pools[group];

@@ -90,7 +90,6 @@ int64_t tk_core_next_sampling_seq(tk_core *core); /* any thread */
 tk_list *tk_core_running(tk_core *core); /* of tk_op */
 tk_auth *tk_core_auth(tk_core *core);
 tk_rand *tk_core_rand(tk_core *core);
-tk_retry_billing *tk_core_billing(tk_core *core);
 tk_retry_pool *tk_core_pool(tk_core *core, tk_http_group group);
 tk_budget *tk_core_response_budget(tk_core *core);    /* after complete_metadata */
 tk_budget *tk_core_fwdbwd_budget(tk_core *core);      /* chunk submissions */
