@@ -34,7 +34,7 @@ library . new
 before=$(version <build/abi/source/include/tinkc/version.h)
 now=$(version <include/tinkc/version.h)
 verdict=0
-abidiff --no-added-syms --headers-dir1 build/abi/source/include/tinkc --headers-dir2 include/tinkc \
+abidiff --no-added-syms --suppressions scripts/abi.suppr --headers-dir1 build/abi/source/include/tinkc --headers-dir2 include/tinkc \
     build/abi/old/libtinkc.so build/abi/new/libtinkc.so || verdict=$?
 if [ "$verdict" -ne 0 ] && [ "$before" = "$now" ]; then
     echo "the ABI of $tag is broken within version $now"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Each public header compiles alone, as C11 and as C++17, with gcc and clang, strictly;
-# tinkc.h includes all of them, and every TINKC_X_INIT has its function tinkc_x_init.
+# tinkc.h includes all of them, every TINKC_X_INIT has its function tinkc_x_init, and the
+# examples compile as C23-like C without a cast.
 #   scripts/check-headers.sh [--root DIR]
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -26,5 +27,12 @@ for macro in $(grep -hoE '^#define TINKC_[A-Z0-9_]+_INIT\b' "$root"/include/tink
     name=$(tr 'A-Z' 'a-z' <<<"$macro")
     grep -qE "^TINKC_API void $name\(" "$root"/include/tinkc/*.h ||
         { echo "$macro has no function $name"; failed=1; }
+done
+# The examples need no cast: as strict about pointers as the next C standard will be.
+for example in "$root"/examples/*.c; do
+    [ -e "$example" ] || continue
+    gcc -std=c2x -Wall -Wextra -Werror -Werror=incompatible-pointer-types -D_GNU_SOURCE \
+        -fsyntax-only "-I$root/include" "$example" ||
+        { echo "$(basename "$example"): gcc -std=c2x"; failed=1; }
 done
 [ "$failed" -eq 0 ] && [ "$count" -gt 0 ] && echo "$count headers, C11 and C++17"

@@ -17,6 +17,7 @@ comments    | scripts/check-comments.py
 hygiene     | scripts/check-hygiene.py
 headers     | scripts/check-headers.sh
 exports     | scripts/check-exports.sh
+abi         | scripts/check-abi.sh
 quiet       | scripts/check-quiet.sh
 docs        | scripts/gen-docs.py --check
 gates       | tests/docs/test_gates.sh

@@ -148,6 +148,9 @@ refuses check-headers.sh "g++ -x c++ -std=c++17"
 fresh; echo '/* B. */' >"$work/t/include/tinkc/b.h"; refuses check-headers.sh "does not include tinkc/b.h"
 fresh; add include/tinkc/thing.h '#define TINKC_THING_INIT {0}'
 refuses check-headers.sh "TINKC_THING_INIT has no function tinkc_thing_init"
+fresh; mkdir "$work/t/examples"; echo 'int *f(char *p) { return p; }' >"$work/t/examples/e.c"
+refuses check-headers.sh "e.c: gcc -std=c2x"
+fresh; git -C "$work/t" init -q; accepts check-abi.sh
 
 # contracts of public headers
 fresh; sed -i 's/ Thread: any.//' "$work/t/include/tinkc/thing.h"

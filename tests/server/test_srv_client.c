@@ -1,6 +1,7 @@
 /* libtinkc against the real server: train, save, load, sample.
  * Links: client */
 #include <math.h>
+#include <tinkc/rest.h>
 #include <tinkc/sampling.h>
 #include <tinkc/training.h>
 
@@ -237,9 +238,70 @@ static void test_srv_mistakes_are_the_users(void **state)
     close_e2e(&t);
 }
 
+/* A-049: without a session, by base model and by path, the server samples the same tokens
+ * as with one. */
+static void test_srv_client_stateless(void **state)
+{
+    (void)state;
+    e2e t;
+    tinkc_sampling *with = NULL, *without = NULL;
+    char *path = NULL;
+    open_e2e(&t);
+    for (int i = 0; i < 3; i++) {
+        (void)train_once(t.training);
+    }
+    OK(tinkc_training_save_weights_for_sampler_wait(&path, t.training, "s", NULL, &err));
+    for (int by_path = 0; by_path < 2; by_path++) {
+        int32_t expected[6], got[6];
+        tinkc_sample_target target = TINKC_SAMPLE_TARGET_INIT;
+        target.base_model = by_path ? NULL : MODEL;
+        target.model_path = by_path ? path : NULL;
+        OK(tinkc_service_create_sampling_wait(&with, t.service, target.base_model,
+                                              target.model_path, &err));
+        OK(tinkc_service_open_sampling_wait(&without, t.service, &target, &err));
+        sample(with, expected);
+        sample(without, got);
+        assert_memory_equal(got, expected, sizeof(got));
+        char *name = NULL;
+        OK(tinkc_sampling_get_base_model_wait(&name, without, &err));
+        assert_string_equal(name, MODEL);
+        tinkc_text_free(&name);
+        tinkc_sampling_close(&with);
+        tinkc_sampling_close(&without);
+    }
+    tinkc_text_free(&path);
+    close_e2e(&t);
+}
+
+/* M-048: what a run was created with is what the list of runs shows. */
+static void test_srv_client_metadata(void **state)
+{
+    (void)state;
+    static const tinkc_pair pairs[] = {{"owner", "me"}};
+    e2e t;
+    tinkc_training *second = NULL;
+    tinkc_run *run = NULL;
+    tinkc_lora_config lora = TINKC_LORA_CONFIG_INIT;
+    lora.rank = 8;
+    lora.metadata = pairs;
+    lora.metadata_n = 1;
+    open_e2e(&t);
+    OK(tinkc_service_create_training_wait(&second, t.service, MODEL, &lora, &err));
+    OK(tinkc_rest_get_run_wait(&run, t.service, tinkc_training_model_id(second),
+                               TINKC_SCOPE_OWNED, &err));
+    assert_int_equal(run->metadata_n, 1);
+    assert_string_equal(run->metadata[0].name, "owner");
+    assert_string_equal(run->metadata[0].value, "me");
+    tinkc_run_free(&run);
+    tinkc_training_close(&second);
+    close_e2e(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_srv_client_stateless),
+        cmocka_unit_test(test_srv_client_metadata),
         cmocka_unit_test(test_srv_training_learns),
         cmocka_unit_test(test_srv_state_survives),
         cmocka_unit_test(test_srv_samplers_are_frozen),
