@@ -46,7 +46,7 @@ int main(void)
     tinkc_model_input *prompt = NULL;
     tinkc_samples *samples = NULL;
     tinkc_sampling_params params = TINKC_SAMPLING_PARAMS_INIT;
-    params.temperature = 0; /* always the likeliest token */
+    params.temperature = 0; /* always the most likely token */
     params.max_tokens = 32;
 
     tinkc_code code = tinkc_service_open(&service, NULL, &err);
