@@ -154,10 +154,10 @@ class Ours:
         for item in self.run_batch(texts, options, threads):
             one = ctypes.c_void_p(item)
             count = ctypes.c_size_t()
-            ids = self.lib.tinkc_encoding_ids(one, ctypes.byref(count))
+            ids = self.lib.tinkc_encoding_ids(ctypes.byref(count), one)
             ids = ids[:count.value] if count.value else []
             if offsets:
-                ends = self.lib.tinkc_encoding_offsets(one, ctypes.byref(count))
+                ends = self.lib.tinkc_encoding_offsets(ctypes.byref(count), one)
                 ids = (ids, ends[:2 * count.value] if count.value else [])
             out.append(ids)
             self.lib.tinkc_encoding_free(ctypes.byref(one))
@@ -170,5 +170,5 @@ class Ours:
         self.call("tinkc_tokenizer_decode", ctypes.byref(out), ctypes.byref(n), self.handle,
                   ctypes.byref(what))
         text = ctypes.string_at(out.value, n.value)
-        self.lib.tinkc_text_free(out)
+        self.lib.tinkc_text_free(ctypes.byref(out))
         return text.decode()
