@@ -1,16 +1,16 @@
-/* Conversations: chat templates to text, and to tokens with a mask for training.
+/* Conversations: chat templates to text, to prompts, and to tokens with weights for
+ * training.
  *
  * Templates are the Jinja that models ship (chat_template of tokenizer_config.json, or
- * chat_template.jinja), run as Hugging Face transformers runs them: same text, same
- * refusals. Template and messages may be hostile: time, memory and output are bounded
- * (TINKC_E_LIMIT). There are no functions of this header in a library built without
- * TINKC_TEXT.
+ * chat_template.jinja) and give the same text and the same refusals as in Hugging Face's
+ * transformers. Templates and messages may be hostile: time, memory and output are bounded
+ * (TINKC_E_LIMIT). A library built without TINKC_TEXT does not have the functions of this
+ * header.
  *
  * Ownership: a function with an `out` argument makes an object that the caller frees with
- * the matching _free, which sets the pointer to NULL and accepts NULL. What is handed in
- * is copied. Failure leaves objects and outputs as they were. Thread: a template is
- * immutable, any number of threads may use one; every other object by one thread at a
- * time. Nothing here touches the network. */
+ * the matching _free. Arguments are copied. On failure objects and outputs stay as they
+ * were. Thread: a template is immutable, and any number of threads may use it; every other
+ * object is used by one thread at a time. Nothing here uses the network. */
 #ifndef TINKC_CHAT_H
 #define TINKC_CHAT_H
 

@@ -1,16 +1,16 @@
-/* Hooks report what the library does as it happens; a context belongs to what is called.
+/* Hooks report what the library does, as it happens. A context says for whom it does it.
  *
- * An operation (a call that returns a future) and every HTTP attempt is a span: it starts
- * once and ends once, with TINKC_HOOK_STOP or TINKC_HOOK_ERROR, whatever happens to it
- * (failure, cancelling, closing, lack of memory). Beside the two there are points:
- * retries, pauses of the server's queue, tokens that were used; after a cancel they may
- * follow the end. Names come from fixed lists, never from data. Metrics
- * (<tinkc/meter.h>) and traces (<tinkc/trace.h>) are built on this and on nothing else.
+ * An operation (a call that returns a future) and every HTTP request is a span: it starts
+ * once and ends once, with TINKC_HOOK_STOP or TINKC_HOOK_ERROR, in every case (failure,
+ * cancelling, closing, lack of memory). Other events are points in time: retries, pauses
+ * of the server's queue, tokens that were used; after a cancel they may follow the end of
+ * the span. Names come from fixed lists, never from data. Meters (<tinkc/meter.h>) and
+ * traces (<tinkc/trace.h>) use this interface and nothing else.
  *
- * A context is a trace parent, tags and times. It belongs to a handle: a second handle on the
- * same service, model or sampler is made with it, and whatever is called through that
- * handle carries it, on whatever thread the work goes on: submission, polls, retries,
- * hooks, callbacks. There is no hidden per-thread state. */
+ * A context is a trace parent, tags and times. It belongs to a handle: a second handle of
+ * the same service, model or sampler is made with it, and everything that is called
+ * through that handle carries it, on every thread that takes part: submission, polls,
+ * retries, hooks, callbacks. There is no hidden per-thread state. */
 #ifndef TINKC_HOOKS_H
 #define TINKC_HOOKS_H
 
@@ -36,7 +36,7 @@ typedef struct tinkc_context {
     size_t tags_n;
     int64_t timeout_ms;  /* of each HTTP request: 0: as the option `timeout` says;
                             TINKC_FOREVER: none. Polls and what keeps the session have
-                            times of their own. */
+                            their own times. */
     int64_t deadline_ms; /* of each operation, from its call on: TINKC_E_TIMEOUT unless
                             it is done by then; 0: none */
 } tinkc_context;

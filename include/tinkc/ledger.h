@@ -1,13 +1,13 @@
-/* The token ledger of a service: what was used, for what, by which model or sampler, and
- * a budget that cannot be overdrawn.
+/* The token ledger of a service counts what was used, for what, by which model or sampler,
+ * and enforces a budget.
  *
- * Tokens are counted when the server has done the work, once for each piece of work,
- * however often it had to be asked for. Before anything is sent the most that it can cost
- * is reserved: a batch its tokens, a sample its prompt and max_tokens for each
- * continuation. Work that would not fit into the budget is refused with TINKC_E_BUDGET
- * and nothing is sent. Where the client cannot know whether the server did the work
- * (cancelled under way, an answer that never came), the most that it can have cost is
- * kept as uncertain and counts against the budget. Thread: any. */
+ * Tokens are counted when the server has done the work, once for each piece of work, no
+ * matter how often it was requested. Before anything is sent, the most that it can cost is
+ * reserved: for a batch its tokens, for a sample its prompt and max_tokens for each
+ * continuation. Work that does not fit into the budget is refused with TINKC_E_BUDGET, and
+ * nothing is sent. When the client cannot know whether the server did the work (it was
+ * cancelled in flight, or the answer never came), the most that it can have cost is kept
+ * as uncertain and counts against the budget. Thread: any. */
 #ifndef TINKC_LEDGER_H
 #define TINKC_LEDGER_H
 

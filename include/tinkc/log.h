@@ -1,8 +1,8 @@
-/* Log lines of the library. It writes nothing anywhere by itself: lines go to the
- * function that a configuration names, and without one there are none.
+/* Log lines of the library. The library writes nothing by itself: lines go to the function
+ * of tinkc_config_set_log; without one they are discarded.
  *
- * Every line has had its secrets masked (API keys, tokens, values of credential headers)
- * and is one line of valid UTF-8 without control characters. Thread: any. */
+ * In every line secrets are masked (API keys, tokens, values of credential headers), and
+ * it is one line of valid UTF-8 without control characters. Thread: any. */
 #ifndef TINKC_LOG_H
 #define TINKC_LOG_H
 

@@ -1,10 +1,9 @@
-/* Meters: what a service has done so far, in numbers.
+/* Meters count what a service has done.
  *
- * A meter is built on the hooks (<tinkc/hooks.h>) and on nothing else: without one
- * nothing is counted, and hooks work without it. Reading gives a copy that does not
- * change, as rows, as JSON, or as text for Prometheus. Names and labels come from fixed
- * lists. Times are seconds; quantiles are at most 4 %, or a microsecond, above the
- * true ones. Thread: any. */
+ * A meter uses the hooks (<tinkc/hooks.h>): without a meter nothing is counted. Reading it
+ * gives a copy that does not change, as rows, as JSON, or as text for Prometheus. Names and
+ * labels come from fixed lists. Times are in seconds; quantiles are at most 4 %, or a
+ * microsecond, above the true ones. Thread: any. */
 #ifndef TINKC_METER_H
 #define TINKC_METER_H
 

@@ -1,10 +1,10 @@
-/* A checkpoint to the hub of Hugging Face (or one that speaks as it does), as a PEFT
- * adapter that other programs load by its name.
+/* Pushes a checkpoint to the Hugging Face Hub, or to a server with the same API, as a PEFT
+ * adapter that other programs can load by its name.
  *
- * The files are downloaded into a private directory first, checked, described in a model
- * card, and sent: large ones to the storage that the hub names, the rest inside the
- * commit. Memory does not grow with their size. The hub's token goes to the hub only.
- * Blocking; thread: any but the loop's. */
+ * The files are downloaded into a private directory, checked, described in a model card,
+ * and sent: large files to the storage that the hub names, the others inside the commit.
+ * Memory does not grow with their size. The hub's token is sent to the hub only. The
+ * function blocks; thread: any but the loop's. */
 #ifndef TINKC_PUSH_H
 #define TINKC_PUSH_H
 

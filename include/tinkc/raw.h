@@ -1,11 +1,11 @@
-/* Requests that the library has no function for: any method and path, extra headers and
- * query, any body (also multipart/form-data that is read while it is sent), and the
- * answer as it is: status, headers, bytes, collected or streamed.
+/* Requests for which the library has no function: any method and path, extra headers and
+ * query, any body (also multipart/form-data that is read while it is sent). The answer is
+ * given as it came: status, headers and bytes, collected or streamed.
  *
- * They carry the service's credential and headers as every other request does, unless the
- * URL is of another server: then they carry none, and the service's own server is not
- * asked for anything. No call here creates a session.
- * Arguments are copied before a call returns; files are opened then. Thread: any. */
+ * A request carries the service's credential and headers as every other request does. If
+ * its URL belongs to another server it carries neither, and nothing is sent to the
+ * service's own server. No call here creates a session. Arguments are copied, and files
+ * opened, before a call returns. Thread: any. */
 #ifndef TINKC_RAW_H
 #define TINKC_RAW_H
 

@@ -1,13 +1,14 @@
-/* Runs, checkpoints, sessions, audit and billing: what a service keeps, without training
- * or sampling. No call here creates a session.
+/* Runs, checkpoints, sessions, audit and billing: what the server stores. No call here
+ * creates a session.
  *
- * Results are plain structs that the library allocates; the caller frees each with its
- * function. Never make one yourself: later versions add members at the end. Texts are
- * NULL where the server gave none, times are microseconds since 1970 (UTC).
+ * Results are plain structs that the library allocates and the caller frees, each with its
+ * own function. A program must not make one itself, because later versions add members at
+ * the end. Texts are NULL where the server gave none; times are microseconds since 1970
+ * (UTC).
  *
  * A checkpoint is named by its path, "tinker://<run>/weights/<name>" or
- * "tinker://<run>/sampler_weights/<name>", that is "tinker://", the id of its run, "/"
- * and its checkpoint id. Arguments are read before a call returns. Thread: any. */
+ * "tinker://<run>/sampler_weights/<name>": "tinker://", the id of its run, "/" and its
+ * checkpoint id. Arguments are read before a call returns. Thread: any. */
 #ifndef TINKC_REST_H
 #define TINKC_REST_H
 

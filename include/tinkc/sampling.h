@@ -1,8 +1,9 @@
-/* Sampling client: an immutable handle; any number of threads may sample through it at
- * once without locking each other out. Prompts are encoded before the call returns.
+/* Sampling client: an immutable handle. Any number of threads may sample with it at once;
+ * they do not block each other. Prompts are encoded before a call returns.
  *
- * A handle is made by tinkc_service_create_sampling, or by a training client that saved
- * its weights. After its service was closed every call gives TINKC_E_CANCELLED. */
+ * tinkc_service_create_sampling and tinkc_service_open_sampling make a handle, and so does a
+ * training client that saved its weights. After its service was closed every call gives
+ * TINKC_E_CANCELLED. Thread: any. */
 #ifndef TINKC_SAMPLING_H
 #define TINKC_SAMPLING_H
 

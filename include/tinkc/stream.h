@@ -1,9 +1,9 @@
 /* Sampling token by token: each token is delivered as soon as its event is complete.
  *
- * The endpoint (POST stream_sample) is not part of the official SDK; where a server has
- * none, an ordinary sample is taken instead and its tokens are delivered one by one.
- * Nothing is collected: memory does not grow with the length. Thread: any, unless a
- * function says otherwise. */
+ * The endpoint (POST stream_sample) is not part of the official SDK; if a server does not
+ * have it, an ordinary sample is taken and its tokens are delivered one by one. Tokens are
+ * not collected: memory does not grow with the length. Thread: any, unless a function says
+ * otherwise. */
 #ifndef TINKC_STREAM_H
 #define TINKC_STREAM_H
 

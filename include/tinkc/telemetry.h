@@ -1,12 +1,13 @@
-/* Telemetry: events that a service reports to its server, its own and the program's.
+/* Telemetry: events that the library and the program report to the server.
  *
  * On by default, as in the official SDK; off with TINKER_TELEMETRY=0, with the option
- * `telemetry`, or in a library built without it. Then these functions do nothing and say
- * TINKC_OK. The library reports the start and end of a session, operations that failed
- * and what it had to repeat; secrets are masked before an event is queued. At most 10,000
- * events of 16 MiB in all wait; what comes on top is counted and dropped. A server that
- * does not accept events is given up after a few tries. With an `err`: TINKC_E_STATE for
- * NULL, TINKC_E_CANCELLED after the close. Arguments are copied. Thread: any. */
+ * `telemetry`, or in a library built without it: these functions then do nothing and
+ * return TINKC_OK. The library reports the start and end of a session, failed operations
+ * and retries; secrets are masked before an event is queued. At most 10,000 events, 16 MiB
+ * in all, are queued; more are counted and dropped. After a few failures the library stops
+ * sending events to a server that does not accept them. TINKC_E_STATE for NULL and
+ * TINKC_E_CANCELLED after the close, in every function. Arguments are copied. Thread:
+ * any. */
 #ifndef TINKC_TELEMETRY_H
 #define TINKC_TELEMETRY_H
 

@@ -1,14 +1,15 @@
-/* Tokenizers: text to token ids and back, with the ids of Hugging Face's `tokenizers`.
+/* Tokenizers: text to token ids and back, with exactly the ids of Hugging Face's
+ * `tokenizers`.
  *
- * Loaded from a model's own files: tokenizer.json (byte-level BPE, or BPE with byte
- * fallback) or a tiktoken vocabulary, with tokenizer_config.json beside it. What a file
- * asks for and this cannot do exactly is refused by name (TINKC_E_UNSUPPORTED), never
- * approximated. There are no functions of this header in a library built without
- * TINKC_TEXT.
+ * A tokenizer is loaded from the files of a model: tokenizer.json (byte-level BPE, or BPE
+ * with byte fallback) or a tiktoken vocabulary, with the tokenizer_config.json next to it.
+ * A file with a feature that cannot be reproduced exactly is refused, and the error names
+ * the feature (TINKC_E_UNSUPPORTED). A library built without TINKC_TEXT does not have the
+ * functions of this header.
  *
- * Thread: a tokenizer is immutable; any number of threads may use one at once. Text is
- * bytes with a length; what is not UTF-8 in it is read as U+FFFD, one for each maximal
- * part that is invalid. Only tinkc_*_get_tokenizer touch the network. */
+ * Thread: a tokenizer is immutable; any number of threads may use it at once. Text is bytes
+ * with a length; each maximal part that is not UTF-8 is read as one U+FFFD. Only
+ * tinkc_*_get_tokenizer use the network. */
 #ifndef TINKC_TOKENIZER_H
 #define TINKC_TOKENIZER_H
 
@@ -68,22 +69,21 @@ TINKC_API void tinkc_tokenizer_free(tinkc_tokenizer **tokenizer);
 
 /* ---- the tokenizer of a model ----
  *
- * Which one it is: what the server names for the model, else a rule over the model's name
- * ("org/name:..." is "org/name", "org/name/variant" too, Llama 3 has an ungated copy,
- * Kimi a fixed revision). Where it is, the first place that has it:
- *  1. the directory that the name (or the server) gives, if it is one here;
- *  2. the cache of Hugging Face's programs (HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE,
- * HF_HOME);
- *  3. the cache of this library, which nothing but the user ever empties;
+ * Its name is the one that the server gives for the model, or follows from the name of the
+ * model ("org/name:..." and "org/name/variant" are "org/name"; Llama 3 has an ungated copy,
+ * Kimi a fixed revision). It is taken from the first place that has it:
+ *  1. a local directory of that name;
+ *  2. the cache of Hugging Face's programs (HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE, HF_HOME);
+ *  3. the cache of this library, which only the user empties;
  *  4. the server of the handle: `tinkc serve` has the files of its models;
  *  5. the hub (HF_ENDPOINT), with the token of HF_TOKEN, HUGGING_FACE_HUB_TOKEN or the
- *     token file. Redirects to other servers do not get the token. What was loaded is
- *     then kept in the library's cache, all files or none. HF_HUB_OFFLINE=1: not asked.
+ *     token file, which redirects to other servers do not get. The files are then kept in
+ *     the cache of this library, all or none. Not with HF_HUB_OFFLINE=1.
  *
  * These functions block; thread: any but the loop's. Tokenizers are shared as by
- * tinkc_tokenizer_load_cached. The caller frees *out. TINKC_E_MISSING when no place has
- * it; the message says where it was looked for, the causes beneath say each in full. A
- * place that has it in a form that cannot be used ends the search with its error, as
+ * tinkc_tokenizer_load_cached. The caller frees *out. TINKC_E_MISSING when no place has it;
+ * the message names the places, and the chain of causes has the reason of each. A place
+ * that has it in an unusable form ends the search with the error of
  * tinkc_tokenizer_load. */
 
 /* Where to look. NULL is as described above. */
@@ -110,19 +110,20 @@ typedef struct tinkc_tokenizer_options {
 TINKC_API void tinkc_tokenizer_options_init(tinkc_tokenizer_options *options);
 
 /* Finds the tokenizer of the model that is trained; asks the server which model that
- * is (get_info). */
+ * is (get_info). The caller frees *out. */
 TINKC_API TINKC_NODISCARD tinkc_code
 tinkc_training_get_tokenizer(tinkc_tokenizer **out, tinkc_training *training,
                              const tinkc_tokenizer_options *options, tinkc_error **err);
 
 /* Finds the tokenizer of the model that is sampled from; asks the server for its base
- * model. */
+ * model. The caller frees *out. */
 TINKC_API TINKC_NODISCARD tinkc_code
 tinkc_sampling_get_tokenizer(tinkc_tokenizer **out, tinkc_sampling *sampling,
                              const tinkc_tokenizer_options *options, tinkc_error **err);
 
 /* Finds the tokenizer of a model by its name, "org/name", or by its directory.
- * `service` may be NULL: then only the hub is asked, no server. */
+ * `service` may be NULL: then only the hub is asked, no server. The caller
+ * frees *out. */
 TINKC_API TINKC_NODISCARD tinkc_code tinkc_service_get_tokenizer(
     tinkc_tokenizer **out, tinkc_service *service, const char *model,
     const tinkc_tokenizer_options *options, tinkc_error **err);

@@ -1,10 +1,10 @@
 /* Traces: what a service does, as a file for Perfetto (ui.perfetto.dev) or
  * chrome://tracing.
  *
- * A recorder built on the hooks (<tinkc/hooks.h>): every operation and every request is a
- * slice with its attributes and tags, retries and pauses are marks, tokens are counters.
- * No addresses, headers or bodies are in it. Lines are written as they come, some at a
- * time: the file of a program that crashed opens too. Thread: any. */
+ * A recorder uses the hooks (<tinkc/hooks.h>): every operation and every request is a slice
+ * with its attributes and tags, retries and pauses are marks, tokens are counters. It
+ * records no addresses, headers or bodies. Lines are written as events come, so that the
+ * file of a program that crashed can be opened too. Thread: any. */
 #ifndef TINKC_TRACE_H
 #define TINKC_TRACE_H
 

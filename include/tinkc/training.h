@@ -10,8 +10,8 @@
  * twin that ends in _wait: it returns TINKC_OK and the result in *out (which the caller
  * owns; NULL drops it), or the code of the error, and the error itself in *err (which the
  * caller frees; may be NULL). Bad arguments (TINKC_E_INVALID), a NULL handle
- * (TINKC_E_STATE) and a closed service (TINKC_E_CANCELLED) come out of the future like
- * the server's errors. Thread: any. */
+ * (TINKC_E_STATE) and a closed service (TINKC_E_CANCELLED) are reported by the future like
+ * errors of the server. Thread: any. */
 #ifndef TINKC_TRAINING_H
 #define TINKC_TRAINING_H
 
@@ -107,7 +107,7 @@ typedef struct tinkc_custom_item {
  * the callback did.
  *
  * Thread: one that the library keeps for these callbacks, with signals blocked.
- * Heartbeats and other operations go on meanwhile, so it may take its time. One runs at a
+ * Heartbeats and other operations continue meanwhile, so it may take long. One runs at a
  * time per service; others wait in order. With TINKC_LOOP_MANUAL it runs inside
  * tinkc_service_process, on the thread that called that: heartbeats wait for it.
  *

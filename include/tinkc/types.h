@@ -1,12 +1,11 @@
-/* Values that go into requests: prompts, datums, tensors, and the options of training and
- * sampling, each with the official SDK's defaults.
+/* Values that go into requests: prompts, tensors, datums and rollouts.
  *
  * Ownership: a function with an `out` argument makes an object that the caller frees with
- * the matching _free, which sets the pointer to NULL and accepts NULL. Whatever is handed
- * in is copied unless the name says borrow or take. Failure leaves every object as it was
- * and every output untouched. Thread: an object may be used by one thread at a time;
- * nothing here blocks. Every call that sends such an object has read it when it returns:
- * the caller may change or free it then. */
+ * the matching _free. Arguments are copied, except in tinkc_model_input_borrow_tokens, with
+ * TINKC_ARRAY_BORROW, and the input of tinkc_datum_new. On failure every object and every
+ * output stays as it was. A call that sends an object has read it when it returns: the
+ * caller may then change or free it. Thread: an object is used by one thread at a time;
+ * nothing here blocks. */
 #ifndef TINKC_TYPES_H
 #define TINKC_TYPES_H
 
