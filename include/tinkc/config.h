@@ -1,9 +1,10 @@
 /* Configuration of a service handle: a value, copied when the service is opened.
  *
- * Precedence: what is set here, then the environment (read once, in tinkc_config_new),
- * then the default. Changing the environment later has no effect. Several configurations
- * with different servers and keys live side by side in one process. Thread: one at a
- * time. */
+ * Precedence: values set here, then the environment, then the default.
+ * tinkc_config_new reads the environment once, so later changes of it have no effect;
+ * only the proxy variables are read when a connection is made. Configurations with
+ * different servers and keys can be used in one process. Thread: one at a time per
+ * configuration. */
 #ifndef TINKC_CONFIG_H
 #define TINKC_CONFIG_H
 
@@ -19,22 +20,26 @@ TINKC_BEGIN_DECLS
 
 typedef struct tinkc_config tinkc_config;
 
-/* Which thread does the work. */
+/* Values of option "loop": what runs the I/O loop of a service. */
 typedef enum tinkc_loop {
-    TINKC_LOOP_THREAD = 0, /* an I/O thread of the library for each service (default) */
-    TINKC_LOOP_MANUAL = 1  /* none: the caller uses fd, deadline and process */
+    TINKC_LOOP_THREAD = 0, /* "thread", the default: a thread of the library */
+    TINKC_LOOP_MANUAL = 1  /* "manual": the caller, through tinkc_service_process */
 } tinkc_loop;
 
-/* Makes a configuration with defaults and the values of the environment
+/* Creates a configuration with the defaults and the values of the environment
  * (TINKER_API_KEY, TINKER_BASE_URL, TINKER_CREDENTIAL_CMD, TINKER_PROJECT_ID,
- * TINKER_TAGS, TINKER_TELEMETRY, TINKER_LOG, CLOUDFLARE_ACCESS_CLIENT_ID / _SECRET,
- * SSL_CERT_FILE, SSL_CERT_DIR and the proxy variables). The caller owns *out.
- * TINKC_E_CONFIG for an unusable variable, TINKC_E_NOMEM. */
+ * TINKER_TAGS, TINKER_TELEMETRY, TINKER_LOG, TINKC_WIRE_DUMP,
+ * CLOUDFLARE_ACCESS_CLIENT_ID, CLOUDFLARE_ACCESS_CLIENT_SECRET, SSL_CERT_FILE,
+ * SSL_CERT_DIR). An empty variable counts as not set, except TINKER_TELEMETRY and
+ * TINKC_WIRE_DUMP, where it means off. The caller owns *out (tinkc_config_free).
+ * TINKC_E_CONFIG for an unusable variable, TINKC_E_INVALID when `out` is NULL,
+ * TINKC_E_NOMEM. */
 TINKC_API TINKC_NODISCARD tinkc_code tinkc_config_new(tinkc_config **out,
                                                       tinkc_error **err);
 
-/* Makes a copy that shares nothing with the original. The caller owns *out.
- * TINKC_E_NOMEM. */
+/* Creates an independent copy; only the log function and its `user` pointer are
+ * shared. The caller owns *out (tinkc_config_free). TINKC_E_INVALID when `out` or
+ * `config` is NULL, TINKC_E_NOMEM. */
 TINKC_API TINKC_NODISCARD tinkc_code tinkc_config_copy(tinkc_config **out,
                                                        const tinkc_config *config,
                                                        tinkc_error **err);
@@ -43,22 +48,24 @@ TINKC_API TINKC_NODISCARD tinkc_code tinkc_config_copy(tinkc_config **out,
  * and a pointer to NULL. */
 TINKC_API void tinkc_config_free(tinkc_config **config);
 
-/* Sets one option by its name. The text is parsed by the type of the option and
- * checked; NULL restores the default. Names, types, ranges and defaults are listed in
- * docs/config.md, which is generated from the same table. TINKC_E_CONFIG names the
- * option and the reason. */
+/* Sets one option by name. The text is parsed according to the option's type and
+ * checked; NULL restores the built-in default, not the value of the environment.
+ * docs/config.md lists names, types, ranges and defaults. TINKC_E_CONFIG for an
+ * unknown name or an unusable value; the message names the option and the reason.
+ * TINKC_E_INVALID when `config` or `name` is NULL, TINKC_E_NOMEM. */
 TINKC_API tinkc_code tinkc_config_set(tinkc_config *config, const char *name,
                                       const char *value, tinkc_error **err);
 
-/* Writes the effective value of an option to `text`, NUL-terminated and cut to `size`.
- * Secrets read as "***". Returns the full length as snprintf does, or 0 for an unknown
- * name. */
+/* Writes the effective value of an option to `text`, NUL-terminated and truncated to
+ * `size` bytes; "" when it is not set, "***" for a secret. Returns the full length as
+ * snprintf does. For an unknown name or a NULL `config` it returns 0 and writes
+ * nothing. */
 TINKC_API size_t tinkc_config_get(char *text, size_t size, const tinkc_config *config,
                                   const char *name);
 
-/* One row of the table of options, for programs that list it: name, type ("string",
- * "bool", "int", "duration_ms", "secret"), default and one line of help. Static
- * storage. */
+/* One row of the table of options, for programs that list them: name, type ("string",
+ * "secret", "bool", "int", "duration_ms" or "choice"), default ("" when there is none)
+ * and one line of help. Static storage. */
 typedef struct tinkc_config_option {
     const char *name;
     const char *type;
@@ -66,34 +73,36 @@ typedef struct tinkc_config_option {
     const char *help;
 } tinkc_config_option;
 
-/* Gives row `index` of the table. Returns false, and writes nothing, when `index` is
- * past the end. */
+/* Copies row `index` of the table to *out. Returns false and writes nothing when
+ * `index` is past the end or `out` is NULL. */
 TINKC_API bool tinkc_config_option_at(tinkc_config_option *out, size_t index);
 
-/* Sets a header that every request carries; a later one replaces an earlier one of the
- * same name, and a NULL value removes it. TINKC_E_CONFIG for a name or value that is
- * empty or has control characters, TINKC_E_INVALID without a configuration,
- * TINKC_E_NOMEM. */
+/* Sets a header that every request to the service's server carries. A later call with
+ * the same name (compared exactly, including case) replaces the value; a NULL value
+ * removes the header. TINKC_E_CONFIG for an empty name, or for a name or value with
+ * control characters; TINKC_E_INVALID when `config` is NULL; TINKC_E_NOMEM. */
 TINKC_API tinkc_code tinkc_config_set_header(tinkc_config *config, const char *name,
                                              const char *value, tinkc_error **err);
 
-/* Sets a query parameter that every request carries; a later one replaces an earlier
- * one of the same name, and a NULL value removes it. Errors as
- * tinkc_config_set_header. */
+/* Sets a query parameter that every request to the service's server carries. A later
+ * call with the same name replaces the value; a NULL value removes the parameter. Same
+ * errors as tinkc_config_set_header. */
 TINKC_API tinkc_code tinkc_config_set_query(tinkc_config *config, const char *name,
                                             const char *value, tinkc_error **err);
 
-/* Sets one entry of the metadata of the session; a NULL value is sent as null. Errors
- * as tinkc_config_set_header. */
+/* Sets one entry of the session's metadata; a NULL value is sent as JSON null. Same
+ * errors as tinkc_config_set_header. */
 TINKC_API tinkc_code tinkc_config_set_metadata(tinkc_config *config, const char *key,
                                                const char *value, tinkc_error **err);
 
-/* Adds a tag to the session; a tag that is there already is not added twice. Errors as
+/* Adds a tag to the session, unless it has that tag already. Same errors as
  * tinkc_config_set_header. */
 TINKC_API tinkc_code tinkc_config_add_tag(tinkc_config *config, const char *tag,
                                           tinkc_error **err);
 
-/* Sets the function that receives log lines; NULL, the default, discards them. */
+/* Sets the function that receives log lines; NULL, the default, discards them. `user`
+ * must stay valid until the services opened with this configuration are closed. Does
+ * nothing when `config` is NULL. */
 TINKC_API void tinkc_config_set_log(tinkc_config *config, tinkc_log_fn fn, void *user);
 
 TINKC_END_DECLS

@@ -1,19 +1,23 @@
 /* Error codes, and the error object that comes with a failure.
  *
- * There is no thread-local "last error": a function that reports a failure also gives its
- * tinkc_error. An error object is immutable; every accessor may be called from any thread
- * and accepts NULL, which reads as TINKC_OK, "no error".
+ * The library keeps no thread-local "last error": a function that fails returns its
+ * tinkc_error through `err`. An error object is immutable; every accessor may be
+ * called from any thread and accepts NULL, which reads as TINKC_OK, "no error".
  *
  * Whether to try again: tinkc_error_class tells what the failure means for the work,
- * tinkc_error_is_retryable whether the same call may simply be repeated. The library
- * itself has retried before it reports an error.
+ * tinkc_error_is_retryable whether the same call may simply be repeated. By the time
+ * an error is reported, the library has already retried what may be retried.
  *
- *   class      is_retryable  e.g.                           what to do
- *   USER       false         400, 401, 404, bad argument    change something first
- *   RETRYABLE  true          429, 5xx, no connection        repeat the call later
- *   RETRYABLE  false         a result that the server lost, submit new work; the old one
- *                            work that failed at the server may have been applied
- *   FATAL      false         a defect, an unusable answer   give up */
+ *   class      is_retryable  examples                       what to do
+ *   USER       false         400, 401, 404, bad argument,   change something first
+ *                            cancelled, limit, budget
+ *   RETRYABLE  true          408, 409, 429, 5xx, timeout,   repeat the call later
+ *                            no connection
+ *   RETRYABLE  false         a result that the server lost, submit new work; the old
+ *                            work that failed there         work may have been applied
+ *   FATAL      false         out of memory, I/O error,      give up
+ *                            stuck, unusable response,
+ *                            a defect */
 #ifndef TINKC_ERROR_H
 #define TINKC_ERROR_H
 
@@ -30,7 +34,7 @@ typedef enum tinkc_code {
     TINKC_OK = 0,
     TINKC_E_NOMEM = 1,        /* out of memory */
     TINKC_E_INVALID = 2,      /* bad argument or value, found before anything was sent */
-    TINKC_E_STATE = 3,        /* NULL, closed or finished handle; call not allowed now */
+    TINKC_E_STATE = 3,        /* NULL handle; call not allowed now or on this thread */
     TINKC_E_CONFIG = 4,       /* unusable configuration: URL, key, environment, file */
     TINKC_E_LIMIT = 5,        /* a documented size, depth or count limit was exceeded */
     TINKC_E_MISSING = 6,      /* a local look-up found nothing */
@@ -40,11 +44,11 @@ typedef enum tinkc_code {
     TINKC_E_IO = 10,          /* local file or system call failed */
     TINKC_E_CONNECTION = 11,  /* no usable answer: DNS, TLS, refused, reset, cut short */
     TINKC_E_TIMEOUT = 12,     /* a deadline passed */
-    TINKC_E_CANCELLED = 13,   /* cancelled by the caller, or its handle was closed */
+    TINKC_E_CANCELLED = 13,   /* cancelled by the caller, or the service was closed */
     TINKC_E_STUCK = 14,       /* the server has shown no progress for too long */
     TINKC_E_BUDGET = 15,      /* refused locally: a token budget would be exceeded */
     TINKC_E_REQUEST = 16,     /* the server accepted the work, and it failed there */
-    TINKC_E_STATUS = 17,      /* any other HTTP status than those below */
+    TINKC_E_STATUS = 17,      /* an HTTP status that is not listed below */
     TINKC_E_BAD_REQUEST = 18, /* HTTP 400 */
     TINKC_E_AUTH = 19,        /* HTTP 401 */
     TINKC_E_PAYMENT = 20,     /* HTTP 402 */
@@ -58,7 +62,7 @@ typedef enum tinkc_code {
     TINKC_E_INTERNAL = 28       /* a defect in tinkc; please report it */
 } tinkc_code;
 
-/* Who caused a failed request, as the server states it. */
+/* Which side caused a failed request, according to the server. */
 typedef enum tinkc_category {
     TINKC_CATEGORY_UNKNOWN = 0,
     TINKC_CATEGORY_SERVER = 1,
@@ -69,8 +73,8 @@ typedef enum tinkc_category {
 typedef enum tinkc_class {
     TINKC_CLASS_NONE = 0,      /* no error */
     TINKC_CLASS_USER = 1,      /* the caller has to change something */
-    TINKC_CLASS_RETRYABLE = 2, /* may succeed later as it is, perhaps as new work */
-    TINKC_CLASS_FATAL = 3      /* neither */
+    TINKC_CLASS_RETRYABLE = 2, /* may succeed later, unchanged or as new work */
+    TINKC_CLASS_FATAL = 3      /* no attempt will help */
 } tinkc_class;
 
 typedef struct tinkc_error tinkc_error;
@@ -82,13 +86,14 @@ TINKC_API const char *tinkc_code_name(tinkc_code code);
 /* Returns "unknown", "server" or "user". Static storage. */
 TINKC_API const char *tinkc_category_name(tinkc_category category);
 
-/* Releases *error and sets it to NULL. Accepts NULL and a pointer to NULL. */
+/* Frees the error and sets *error to NULL. Accepts NULL and a pointer to NULL. */
 TINKC_API void tinkc_error_free(tinkc_error **error);
 
-/* Returns what happened. */
+/* Returns the code of the error; TINKC_OK for NULL. */
 TINKC_API tinkc_code tinkc_error_code(const tinkc_error *error);
 
-/* Returns who caused the failure, as far as the server stated it. */
+/* Returns which side caused the failure, according to the server;
+ * TINKC_CATEGORY_UNKNOWN when the server did not report it. */
 TINKC_API tinkc_category tinkc_error_category(const tinkc_error *error);
 
 /* Returns one line of text, never NULL, valid until the error is freed. */
@@ -103,24 +108,26 @@ TINKC_API const char *tinkc_error_request_id(const tinkc_error *error);
 /* Returns the server's Retry-After hint in milliseconds, or -1 when it gave none. */
 TINKC_API int64_t tinkc_error_retry_after_ms(const tinkc_error *error);
 
-/* Returns the coarse class of the error, from the table that the whole library decides
- * by (docs/errors.md). See the table above for how it differs from
- * tinkc_error_is_retryable. */
+/* Returns the class of the error; the table at the top of this header shows how it
+ * relates to tinkc_error_is_retryable. The complete list is in docs/errors.md. */
 TINKC_API tinkc_class tinkc_error_class(const tinkc_error *error);
 
-/* Returns "none", "user", "retryable" or "fatal". Static storage. */
+/* Returns "none", "user", "retryable" or "fatal"; "fatal" for a value that this
+ * version does not know. Static storage. */
 TINKC_API const char *tinkc_class_name(tinkc_class class_of);
 
-/* Returns whether the same call may succeed later without a change on the caller's
- * side. */
+/* Returns whether the same call may succeed when it is repeated later, unchanged. */
 TINKC_API bool tinkc_error_is_retryable(const tinkc_error *error);
 
-/* Returns whether the object that reported the error cannot be used any more, except
- * to close it. */
+/* Returns whether the object that reported the error can no longer be used, except to
+ * close it. No function of this version reports such an error: the result is always
+ * false. To recognise TINKC_CLASS_FATAL call tinkc_error_class. */
 TINKC_API bool tinkc_error_is_fatal(const tinkc_error *error);
 
-/* Returns whether the caller caused the failure: category user, or HTTP 4xx other than
- * 408, in this error or anywhere in its chain of causes. */
+/* Returns whether the server attributes the failure to the caller: category user, or
+ * an HTTP status 4xx other than 408 (409 and 429 included), in this error or anywhere
+ * in its chain of causes. Always false for errors found locally, such as
+ * TINKC_E_INVALID, although their class is TINKC_CLASS_USER. */
 TINKC_API bool tinkc_error_is_user_error(const tinkc_error *error);
 
 /* Returns the error that led to this one, or NULL. Borrowed: it is freed with

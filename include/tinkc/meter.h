@@ -21,29 +21,32 @@ typedef struct tinkc_meter tinkc_meter; /* counts */
 typedef struct tinkc_readings
     tinkc_readings; /* a copy of its counts, which does not change */
 
-/* Makes a meter that counts nothing yet. The caller owns *out. TINKC_E_NOMEM. */
+/* Creates a meter, which counts nothing until it is attached. The caller owns *out
+ * (tinkc_meter_free). TINKC_E_INVALID when `out` is NULL, TINKC_E_NOMEM. */
 TINKC_API TINKC_NODISCARD tinkc_code tinkc_meter_new(tinkc_meter **out,
                                                      tinkc_error **err);
 
-/* Counts what the service does from now on; one meter may be attached to several
- * services. Errors as tinkc_service_add_hook. */
+/* Starts to count what the service does; one meter may be attached to several
+ * services. TINKC_E_STATE when `meter` or `service` is NULL, TINKC_E_LIMIT when the
+ * service has 8 hooks already. */
 TINKC_API tinkc_code tinkc_meter_attach(tinkc_meter *meter, tinkc_service *service,
                                         tinkc_error **err);
 
-/* Sets all counts back to 0, except those of work that is in flight. Accepts NULL. */
+/* Resets all counts to 0, except those of work in flight. Accepts NULL. */
 TINKC_API void tinkc_meter_reset(tinkc_meter *meter);
 
-/* Gives the caller's reference back and sets *meter to NULL. Services that it is
- * attached to keep it until they are closed. Accepts NULL and a pointer to NULL. */
+/* Releases the caller's reference and sets *meter to NULL. A service that the meter is
+ * attached to keeps it until the service, its clients and its futures are all gone.
+ * Accepts NULL and a pointer to NULL. */
 TINKC_API void tinkc_meter_free(tinkc_meter **meter);
 
-/* Takes a copy of all counts. The caller owns *out (tinkc_readings_free).
- * TINKC_E_STATE for NULL, TINKC_E_NOMEM. */
+/* Copies all counts. The caller owns *out (tinkc_readings_free). TINKC_E_STATE when
+ * `meter` is NULL, TINKC_E_INVALID when `out` is NULL, TINKC_E_NOMEM. */
 TINKC_API TINKC_NODISCARD tinkc_code tinkc_meter_read(tinkc_readings **out,
                                                       tinkc_meter *meter,
                                                       tinkc_error **err);
 
-/* What is counted, with the label's name:
+/* Kinds of metrics. What is counted, and the name of the label of each metric:
  *   tinkc_operations_total, tinkc_operations_failed_total        operation
  *   tinkc_operations_in_flight, tinkc_http_requests_in_flight    -
  *   tinkc_operation_duration_seconds                             operation
@@ -68,9 +71,9 @@ typedef struct tinkc_reading {
     const char *label;       /* "operation"; NULL: the metric has no label */
     const char *label_value; /* "sample" */
     const char *help;
-    double value;    /* of a histogram: the sum */
-    int64_t count;   /* this and the rest: histograms */
-    double min, max; /* 0 when there is nothing */
+    double value;    /* for a histogram: the sum in seconds */
+    int64_t count;   /* from here on: histograms only */
+    double min, max; /* 0 when count is 0 */
     double p50, p90, p99;
 } tinkc_reading;
 
@@ -86,14 +89,15 @@ TINKC_API void tinkc_reading_init(tinkc_reading *reading);
 /* Returns the number of rows; 0 for NULL. */
 TINKC_API size_t tinkc_readings_count(const tinkc_readings *readings);
 
-/* Gives row `index` in *out, whose `size` must be set. Returns false, and writes
- * nothing, when `index` is past the end. */
+/* Copies row `index` to *out, whose `size` must be set. Returns false and writes
+ * nothing when `index` is past the end or `size` is not set. */
 TINKC_API bool tinkc_readings_at(tinkc_reading *out, const tinkc_readings *readings,
                                  size_t index);
 
-/* Gives the row with this name and label value (NULL: the first row of the name).
- * TINKC_E_MISSING when nothing of it was counted, TINKC_E_STATE without readings,
- * TINKC_E_INVALID without a name or with a `size` that is not set. */
+/* Finds the row with this name and label value (NULL: the first row of that name) and
+ * copies it to *out. TINKC_E_MISSING when nothing was counted under it; TINKC_E_STATE
+ * when `readings` is NULL; TINKC_E_INVALID when `name` or `out` is NULL or out->size
+ * is not set. */
 TINKC_API tinkc_code tinkc_readings_find(tinkc_reading *out,
                                          const tinkc_readings *readings, const char *name,
                                          const char *label_value, tinkc_error **err);

@@ -1,7 +1,7 @@
 /* Options of sampling, optimizer, LoRA and losses: plain structs that start from their
- * _INIT macro, which has the defaults of the official SDK. The first member is the size of
- * the struct, so that it can grow. Strings and arrays are borrowed for the duration of the
- * call that gets the struct. Thread: any; nothing here blocks. */
+ * _INIT macro, which has the defaults of the official SDK. The first member is the
+ * size of the struct, so that it can grow. Strings and arrays are borrowed for the
+ * duration of the call that gets the struct. Thread: any; nothing here blocks. */
 #ifndef TINKC_PARAMS_H
 #define TINKC_PARAMS_H
 

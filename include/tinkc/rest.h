@@ -1,10 +1,10 @@
 /* Runs, checkpoints, sessions, audit and billing: what the server stores. No call here
  * creates a session.
  *
- * Results are plain structs that the library allocates and the caller frees, each with its
- * own function. A program must not make one itself, because later versions add members at
- * the end. Texts are NULL where the server gave none; times are microseconds since 1970
- * (UTC).
+ * Results are structs that the library allocates and the caller frees, each with its
+ * own function. A program must not allocate one itself, because later versions add
+ * members at the end. A text that the server did not send is NULL; a time is in
+ * microseconds since 1970 (UTC), and TINKC_NO_TIME when the server sent none.
  *
  * A checkpoint is named by its path, "tinker://<run>/weights/<name>" or
  * "tinker://<run>/sampler_weights/<name>": "tinker://", the id of its run, "/" and its
@@ -23,7 +23,7 @@ TINKC_BEGIN_DECLS
 /* Returns TINKC_NO_TIME, for programs in languages that cannot read a C macro. */
 TINKC_API int64_t tinkc_time_none(void);
 
-/* Whose runs and sessions are looked at. */
+/* Whose runs and sessions to include. */
 typedef enum tinkc_scope {
     TINKC_SCOPE_OWNED = 0,
     TINKC_SCOPE_ACCESSIBLE = 1 /* also what others share */
@@ -48,7 +48,7 @@ typedef struct tinkc_checkpoint {
 typedef struct tinkc_checkpoints {
     const tinkc_checkpoint *items;
     size_t n;
-    int64_t total; /* of all pages; -1: the server did not say */
+    int64_t total; /* in all pages; -1: the server did not send it */
 } tinkc_checkpoints;
 
 typedef struct tinkc_run {
@@ -131,7 +131,7 @@ typedef enum tinkc_billing_kind {
     TINKC_BILLING_STORAGE = 4
 } tinkc_billing_kind;
 
-/* Use within one hour. */
+/* Usage within one hour. */
 typedef struct tinkc_billing_event {
     int64_t start_us, end_us;
     const char *base_model; /* these five may be NULL */
@@ -166,63 +166,64 @@ TINKC_API const char *tinkc_checkpoint_type_name(tinkc_checkpoint_type type);
  * "sampling_prefill", ... Static storage. */
 TINKC_API const char *tinkc_billing_kind_name(tinkc_billing_kind kind);
 
-/* Writes a time as RFC 3339 in UTC ("2026-07-13T08:00:00Z", with microseconds when there
- * are any) into `text`, always NUL-terminated; "" when it has no such form. Returns the
- * length. `size` of 32 is enough. */
+/* Writes a time as RFC 3339 in UTC ("2026-07-13T08:00:00Z", with microseconds unless
+ * they are 0) to `text`, NUL-terminated; "" when it cannot be expressed. 32 bytes are
+ * enough. Returns the full length as snprintf does; 0 when `size` is 0. */
 TINKC_API size_t tinkc_time_format(char *text, size_t size, int64_t time_us);
 
-/* Reads RFC 3339; without a zone it is UTC, a date alone is its midnight.
- * TINKC_E_INVALID, and *out untouched, when it is none. */
+/* Parses an RFC 3339 time into *out. Without a zone it is UTC; a date alone is its
+ * midnight. TINKC_E_INVALID, with *out untouched, for any other text or when `out` is
+ * NULL. */
 TINKC_API tinkc_code tinkc_time_parse(int64_t *out, const char *text, tinkc_error **err);
 
 /* ---- runs ---- */
 
-/* Asks for a run. TINKC_E_INVALID for text that cannot be the id of a run. Result:
+/* Asks for a run. TINKC_E_INVALID when `run_id` is empty or cannot be an id. Result:
  * tinkc_future_take_run. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_rest_get_run(tinkc_service *service, const char *run_id, tinkc_scope scope);
 
 /* Calls tinkc_rest_get_run and waits for its result. The caller owns *out
- * (tinkc_run_free); a NULL `out` drops it. */
+ * (tinkc_run_free); a NULL `out` discards it. */
 TINKC_API tinkc_code tinkc_rest_get_run_wait(tinkc_run **out, tinkc_service *service,
                                              const char *run_id, tinkc_scope scope,
                                              tinkc_error **err);
 
-/* Asks for the run that a checkpoint belongs to. TINKC_E_INVALID for a path that is
- * not one of a checkpoint. Result: tinkc_future_take_run. */
+/* Asks for the run that a checkpoint belongs to. TINKC_E_INVALID when `path` is not
+ * the path of a checkpoint. Result: tinkc_future_take_run. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_rest_get_run_of_path(tinkc_service *service, const char *path, tinkc_scope scope);
 
 /* Calls tinkc_rest_get_run_of_path and waits for its result. The caller owns *out
- * (tinkc_run_free); a NULL `out` drops it. */
+ * (tinkc_run_free); a NULL `out` discards it. */
 TINKC_API tinkc_code tinkc_rest_get_run_of_path_wait(tinkc_run **out,
                                                      tinkc_service *service,
                                                      const char *path, tinkc_scope scope,
                                                      tinkc_error **err);
 
-/* Takes the run out of a done future. The caller owns *out (tinkc_run_free).
- * TINKC_E_STATE when the future is not done, has a result of another kind, or was
- * taken from before; otherwise the error of the operation. */
+/* Takes the run out of a completed future. The caller owns *out (tinkc_run_free).
+ * TINKC_E_STATE when the future is NULL or not done, has a result of another kind, or
+ * its result was already taken; otherwise the error of the operation. */
 TINKC_API tinkc_code tinkc_future_take_run(tinkc_run **out, tinkc_future *future,
                                            tinkc_error **err);
 
 /* Waits for the future, takes the run as tinkc_future_take_run does, and frees the
- * future whatever the outcome: *future is NULL afterwards. A NULL `out` drops the
+ * future whatever the outcome: *future is NULL afterwards. A NULL `out` discards the
  * result. */
 TINKC_API tinkc_code tinkc_future_await_run(tinkc_run **out, tinkc_future **future,
                                             tinkc_error **err);
 
-/* Sets *run to NULL; accepts NULL. So do all free functions below. */
+/* Frees the run and sets *run to NULL. Accepts NULL and a pointer to NULL. */
 TINKC_API void tinkc_run_free(tinkc_run **run);
 
-/* Which part of a list. */
+/* Which page of a list. Start from TINKC_LIST_OPTIONS_INIT. */
 typedef struct tinkc_list_options {
     size_t size;
     int64_t limit; /* 0: the default of the official SDK: 20 runs or sessions, 100
                       checkpoints */
     int64_t offset;
     tinkc_scope scope;      /* runs and sessions */
-    const char *project_id; /* runs; NULL: of any */
+    const char *project_id; /* runs; NULL: all projects */
 } tinkc_list_options;
 
 #define TINKC_LIST_OPTIONS_INIT                                                          \
@@ -233,26 +234,28 @@ typedef struct tinkc_list_options {
 /* Sets *options to TINKC_LIST_OPTIONS_INIT. */
 TINKC_API void tinkc_list_options_init(tinkc_list_options *options);
 
-/* Lists one page of runs, the latest first. `options` NULL: the first 20. For all
- * pages see tinkc_pager_runs. Result: tinkc_future_take_runs. */
+/* Lists one page of runs, newest first. `options` NULL: the first 20. For all pages
+ * see tinkc_pager_runs. TINKC_E_INVALID for a negative limit or offset, or a limit
+ * above 1,000,000. Result: tinkc_future_take_runs. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_rest_list_runs(tinkc_service *service, const tinkc_list_options *options);
 
 /* Calls tinkc_rest_list_runs and waits for its result. The caller owns *out
- * (tinkc_runs_free); a NULL `out` drops it. */
+ * (tinkc_runs_free); a NULL `out` discards it. */
 TINKC_API tinkc_code tinkc_rest_list_runs_wait(tinkc_runs **out, tinkc_service *service,
                                                const tinkc_list_options *options,
                                                tinkc_error **err);
 
-/* Takes the list of runs out of a done future. The caller owns *out (tinkc_runs_free).
- * TINKC_E_STATE when the future is not done, has a result of another kind, or was
- * taken from before; otherwise the error of the operation. */
+/* Takes the list of runs out of a completed future. The caller owns *out
+ * (tinkc_runs_free). TINKC_E_STATE when the future is NULL or not done, has a result
+ * of another kind, or its result was already taken; otherwise the error of the
+ * operation. */
 TINKC_API tinkc_code tinkc_future_take_runs(tinkc_runs **out, tinkc_future *future,
                                             tinkc_error **err);
 
 /* Waits for the future, takes the list of runs as tinkc_future_take_runs does, and
  * frees the future whatever the outcome: *future is NULL afterwards. A NULL `out`
- * drops the result. */
+ * discards the result. */
 TINKC_API tinkc_code tinkc_future_await_runs(tinkc_runs **out, tinkc_future **future,
                                              tinkc_error **err);
 
@@ -262,12 +265,13 @@ TINKC_API void tinkc_runs_free(tinkc_runs **runs);
 
 /* ---- checkpoints ---- */
 
-/* Lists all checkpoints of a run. Result: tinkc_future_take_checkpoints. */
+/* Lists all checkpoints of a run. TINKC_E_INVALID when `run_id` is empty or cannot be
+ * an id. Result: tinkc_future_take_checkpoints. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_rest_list_checkpoints(tinkc_service *service, const char *run_id);
 
 /* Calls tinkc_rest_list_checkpoints and waits for its result. The caller owns *out
- * (tinkc_checkpoints_free); a NULL `out` drops it. */
+ * (tinkc_checkpoints_free); a NULL `out` discards it. */
 TINKC_API tinkc_code tinkc_rest_list_checkpoints_wait(tinkc_checkpoints **out,
                                                       tinkc_service *service,
                                                       const char *run_id,
@@ -281,21 +285,22 @@ tinkc_rest_list_user_checkpoints(tinkc_service *service,
                                  const tinkc_list_options *options);
 
 /* Calls tinkc_rest_list_user_checkpoints and waits for its result. The caller owns
- * *out (tinkc_checkpoints_free); a NULL `out` drops it. */
+ * *out (tinkc_checkpoints_free); a NULL `out` discards it. */
 TINKC_API tinkc_code tinkc_rest_list_user_checkpoints_wait(
     tinkc_checkpoints **out, tinkc_service *service, const tinkc_list_options *options,
     tinkc_error **err);
 
-/* Takes the list of checkpoints out of a done future. The caller owns *out
- * (tinkc_checkpoints_free). TINKC_E_STATE when the future is not done, has a result of
- * another kind, or was taken from before; otherwise the error of the operation. */
+/* Takes the list of checkpoints out of a completed future. The caller owns *out
+ * (tinkc_checkpoints_free). TINKC_E_STATE when the future is NULL or not done, has a
+ * result of another kind, or its result was already taken; otherwise the error of the
+ * operation. */
 TINKC_API tinkc_code tinkc_future_take_checkpoints(tinkc_checkpoints **out,
                                                    tinkc_future *future,
                                                    tinkc_error **err);
 
 /* Waits for the future, takes the list of checkpoints as tinkc_future_take_checkpoints
  * does, and frees the future whatever the outcome: *future is NULL afterwards. A NULL
- * `out` drops the result. */
+ * `out` discards the result. */
 TINKC_API tinkc_code tinkc_future_await_checkpoints(tinkc_checkpoints **out,
                                                     tinkc_future **future,
                                                     tinkc_error **err);
@@ -304,7 +309,8 @@ TINKC_API tinkc_code tinkc_future_await_checkpoints(tinkc_checkpoints **out,
  * pointer to NULL. */
 TINKC_API void tinkc_checkpoints_free(tinkc_checkpoints **checkpoints);
 
-/* Deletes a checkpoint permanently. Result: none. */
+/* Deletes a checkpoint permanently. TINKC_E_INVALID when `path` is not the path of a
+ * checkpoint, as for every function below that takes a path. Result: none. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_rest_delete_checkpoint(tinkc_service *service, const char *path);
 
@@ -313,8 +319,8 @@ TINKC_API tinkc_code tinkc_rest_delete_checkpoint_wait(tinkc_service *service,
                                                        const char *path,
                                                        tinkc_error **err);
 
-/* Makes a checkpoint readable for every user of the server. TINKC_E_CONFLICT when it
- * is public already. Result: none. */
+/* Makes a checkpoint readable by every user of the server. TINKC_E_CONFLICT when it is
+ * already public. Result: none. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_rest_publish_checkpoint(tinkc_service *service, const char *path);
 
@@ -332,11 +338,11 @@ TINKC_API tinkc_code tinkc_rest_unpublish_checkpoint_wait(tinkc_service *service
                                                           const char *path,
                                                           tinkc_error **err);
 
-/* A time to live that never ends. */
+/* As a time to live: the checkpoint never expires. */
 enum { TINKC_NO_TTL = -1 };
 
-/* Lets a checkpoint expire after this many seconds, or never (TINKC_NO_TTL).
- * TINKC_E_INVALID for other values below 1. Result: none. */
+/* Sets a checkpoint to expire after `ttl_seconds`, or never (TINKC_NO_TTL).
+ * TINKC_E_INVALID for any other value below 1. Result: none. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_rest_set_checkpoint_ttl(tinkc_service *service, const char *path,
                               int64_t ttl_seconds);
@@ -347,27 +353,28 @@ TINKC_API tinkc_code tinkc_rest_set_checkpoint_ttl_wait(tinkc_service *service,
                                                         int64_t ttl_seconds,
                                                         tinkc_error **err);
 
-/* Asks for a URL from which the checkpoint can be downloaded as an archive, and
- * repeats the question while the server is still building it (options archive_poll and
- * archive_tries). Result: tinkc_future_take_archive. To get the files themselves call
- * tinkc_download_checkpoint. */
+/* Asks for a URL from which the checkpoint can be downloaded as an archive, and asks
+ * again while the server is building it (options archive_poll and archive_tries; then
+ * TINKC_E_SERVER). To get the files themselves call tinkc_download_checkpoint. Result:
+ * tinkc_future_take_archive. */
 TINKC_API TINKC_NODISCARD tinkc_future *tinkc_rest_archive_url(tinkc_service *service,
                                                                const char *path);
 
 /* Calls tinkc_rest_archive_url and waits for its result. The caller owns *out
- * (tinkc_archive_free); a NULL `out` drops it. */
+ * (tinkc_archive_free); a NULL `out` discards it. */
 TINKC_API tinkc_code tinkc_rest_archive_url_wait(tinkc_archive **out,
                                                  tinkc_service *service, const char *path,
                                                  tinkc_error **err);
 
-/* Takes the archive out of a done future. The caller owns *out (tinkc_archive_free).
- * TINKC_E_STATE when the future is not done, has a result of another kind, or was
- * taken from before; otherwise the error of the operation. */
+/* Takes the archive out of a completed future. The caller owns *out
+ * (tinkc_archive_free). TINKC_E_STATE when the future is NULL or not done, has a
+ * result of another kind, or its result was already taken; otherwise the error of the
+ * operation. */
 TINKC_API tinkc_code tinkc_future_take_archive(tinkc_archive **out, tinkc_future *future,
                                                tinkc_error **err);
 
 /* Waits for the future, takes the archive as tinkc_future_take_archive does, and frees
- * the future whatever the outcome: *future is NULL afterwards. A NULL `out` drops the
+ * the future whatever the outcome: *future is NULL afterwards. A NULL `out` discards the
  * result. */
 TINKC_API tinkc_code tinkc_future_await_archive(tinkc_archive **out,
                                                 tinkc_future **future, tinkc_error **err);
@@ -381,21 +388,22 @@ TINKC_API TINKC_NODISCARD tinkc_future *tinkc_rest_weights_info(tinkc_service *s
                                                                 const char *path);
 
 /* Calls tinkc_rest_weights_info and waits for its result. The caller owns *out
- * (tinkc_weights_info_free); a NULL `out` drops it. */
+ * (tinkc_weights_info_free); a NULL `out` discards it. */
 TINKC_API tinkc_code tinkc_rest_weights_info_wait(tinkc_weights_info **out,
                                                   tinkc_service *service,
                                                   const char *path, tinkc_error **err);
 
-/* Takes the description of the weights out of a done future. The caller owns *out
- * (tinkc_weights_info_free). TINKC_E_STATE when the future is not done, has a result
- * of another kind, or was taken from before; otherwise the error of the operation. */
+/* Takes the description of the weights out of a completed future. The caller owns *out
+ * (tinkc_weights_info_free). TINKC_E_STATE when the future is NULL or not done, has a
+ * result of another kind, or its result was already taken; otherwise the error of the
+ * operation. */
 TINKC_API tinkc_code tinkc_future_take_weights_info(tinkc_weights_info **out,
                                                     tinkc_future *future,
                                                     tinkc_error **err);
 
 /* Waits for the future, takes the description of the weights as
  * tinkc_future_take_weights_info does, and frees the future whatever the outcome:
- * *future is NULL afterwards. A NULL `out` drops the result. */
+ * *future is NULL afterwards. A NULL `out` discards the result. */
 TINKC_API tinkc_code tinkc_future_await_weights_info(tinkc_weights_info **out,
                                                      tinkc_future **future,
                                                      tinkc_error **err);
@@ -406,27 +414,29 @@ TINKC_API void tinkc_weights_info_free(tinkc_weights_info **info);
 
 /* ---- samplers and sessions ---- */
 
-/* Asks what a sampler samples from. Result: tinkc_future_take_sampler_info. */
+/* Asks what a sampler samples from. TINKC_E_INVALID when `sampler_id` cannot be an id.
+ * Result: tinkc_future_take_sampler_info. */
 TINKC_API TINKC_NODISCARD tinkc_future *tinkc_rest_get_sampler(tinkc_service *service,
                                                                const char *sampler_id);
 
 /* Calls tinkc_rest_get_sampler and waits for its result. The caller owns *out
- * (tinkc_sampler_info_free); a NULL `out` drops it. */
+ * (tinkc_sampler_info_free); a NULL `out` discards it. */
 TINKC_API tinkc_code tinkc_rest_get_sampler_wait(tinkc_sampler_info **out,
                                                  tinkc_service *service,
                                                  const char *sampler_id,
                                                  tinkc_error **err);
 
-/* Takes the description of the sampler out of a done future. The caller owns *out
- * (tinkc_sampler_info_free). TINKC_E_STATE when the future is not done, has a result
- * of another kind, or was taken from before; otherwise the error of the operation. */
+/* Takes the description of the sampler out of a completed future. The caller owns *out
+ * (tinkc_sampler_info_free). TINKC_E_STATE when the future is NULL or not done, has a
+ * result of another kind, or its result was already taken; otherwise the error of the
+ * operation. */
 TINKC_API tinkc_code tinkc_future_take_sampler_info(tinkc_sampler_info **out,
                                                     tinkc_future *future,
                                                     tinkc_error **err);
 
 /* Waits for the future, takes the description of the sampler as
  * tinkc_future_take_sampler_info does, and frees the future whatever the outcome:
- * *future is NULL afterwards. A NULL `out` drops the result. */
+ * *future is NULL afterwards. A NULL `out` discards the result. */
 TINKC_API tinkc_code tinkc_future_await_sampler_info(tinkc_sampler_info **out,
                                                      tinkc_future **future,
                                                      tinkc_error **err);
@@ -435,28 +445,29 @@ TINKC_API tinkc_code tinkc_future_await_sampler_info(tinkc_sampler_info **out,
  * pointer to NULL. */
 TINKC_API void tinkc_sampler_info_free(tinkc_sampler_info **info);
 
-/* Asks which runs and samplers a session has. Result:
- * tinkc_future_take_session_info. */
+/* Asks which runs and samplers a session has. TINKC_E_INVALID when `session_id` cannot
+ * be an id. Result: tinkc_future_take_session_info. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_rest_get_session(tinkc_service *service, const char *session_id, tinkc_scope scope);
 
 /* Calls tinkc_rest_get_session and waits for its result. The caller owns *out
- * (tinkc_session_info_free); a NULL `out` drops it. */
+ * (tinkc_session_info_free); a NULL `out` discards it. */
 TINKC_API tinkc_code tinkc_rest_get_session_wait(tinkc_session_info **out,
                                                  tinkc_service *service,
                                                  const char *session_id,
                                                  tinkc_scope scope, tinkc_error **err);
 
-/* Takes the description of the session out of a done future. The caller owns *out
- * (tinkc_session_info_free). TINKC_E_STATE when the future is not done, has a result
- * of another kind, or was taken from before; otherwise the error of the operation. */
+/* Takes the description of the session out of a completed future. The caller owns *out
+ * (tinkc_session_info_free). TINKC_E_STATE when the future is NULL or not done, has a
+ * result of another kind, or its result was already taken; otherwise the error of the
+ * operation. */
 TINKC_API tinkc_code tinkc_future_take_session_info(tinkc_session_info **out,
                                                     tinkc_future *future,
                                                     tinkc_error **err);
 
 /* Waits for the future, takes the description of the session as
  * tinkc_future_take_session_info does, and frees the future whatever the outcome:
- * *future is NULL afterwards. A NULL `out` drops the result. */
+ * *future is NULL afterwards. A NULL `out` discards the result. */
 TINKC_API tinkc_code tinkc_future_await_session_info(tinkc_session_info **out,
                                                      tinkc_future **future,
                                                      tinkc_error **err);
@@ -471,21 +482,22 @@ TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_rest_list_sessions(tinkc_service *service, const tinkc_list_options *options);
 
 /* Calls tinkc_rest_list_sessions and waits for its result. The caller owns *out
- * (tinkc_sessions_free); a NULL `out` drops it. */
+ * (tinkc_sessions_free); a NULL `out` discards it. */
 TINKC_API tinkc_code tinkc_rest_list_sessions_wait(tinkc_sessions **out,
                                                    tinkc_service *service,
                                                    const tinkc_list_options *options,
                                                    tinkc_error **err);
 
-/* Takes the list of sessions out of a done future. The caller owns *out
- * (tinkc_sessions_free). TINKC_E_STATE when the future is not done, has a result of
- * another kind, or was taken from before; otherwise the error of the operation. */
+/* Takes the list of sessions out of a completed future. The caller owns *out
+ * (tinkc_sessions_free). TINKC_E_STATE when the future is NULL or not done, has a
+ * result of another kind, or its result was already taken; otherwise the error of the
+ * operation. */
 TINKC_API tinkc_code tinkc_future_take_sessions(tinkc_sessions **out,
                                                 tinkc_future *future, tinkc_error **err);
 
 /* Waits for the future, takes the list of sessions as tinkc_future_take_sessions does,
  * and frees the future whatever the outcome: *future is NULL afterwards. A NULL `out`
- * drops the result. */
+ * discards the result. */
 TINKC_API tinkc_code tinkc_future_await_sessions(tinkc_sessions **out,
                                                  tinkc_future **future,
                                                  tinkc_error **err);
@@ -495,7 +507,8 @@ TINKC_API tinkc_code tinkc_future_await_sessions(tinkc_sessions **out,
 TINKC_API void tinkc_sessions_free(tinkc_sessions **sessions);
 
 /* Assigns a session, with its runs, to a project. It can be moved to another project
- * later, but not back to none. Result: none. */
+ * later, but not removed from all projects. TINKC_E_INVALID when an id is empty or
+ * cannot be an id. Result: none. */
 TINKC_API TINKC_NODISCARD tinkc_future *tinkc_rest_assign_project(tinkc_service *service,
                                                                   const char *session_id,
                                                                   const char *project_id);
@@ -506,38 +519,41 @@ TINKC_API tinkc_code tinkc_rest_assign_project_wait(tinkc_service *service,
                                                     const char *project_id,
                                                     tinkc_error **err);
 
-/* Asks the server to write a trace of the session and gives its URL, which is valid
- * for about an hour. Polls every 5 s. TINKC_E_REQUEST when the server failed to write
- * it, TINKC_E_STUCK after option stuck_total. Result: tinkc_future_take_text. */
+/* Asks the server to write a trace of the session, polls every 5 s until it is ready,
+ * and gets its URL, which is valid for about an hour. TINKC_E_INVALID when
+ * `session_id` cannot be an id, TINKC_E_REQUEST when the server failed to write the
+ * trace, TINKC_E_STUCK after option stuck_total. Result: tinkc_future_take_text. */
 TINKC_API TINKC_NODISCARD tinkc_future *tinkc_rest_export_trace(tinkc_service *service,
                                                                 const char *session_id);
 
 /* Calls tinkc_rest_export_trace and waits for its result. The caller owns *out
- * (tinkc_text_free); a NULL `out` drops it. */
+ * (tinkc_text_free); a NULL `out` discards it. */
 TINKC_API tinkc_code tinkc_rest_export_trace_wait(char **out, tinkc_service *service,
                                                   const char *session_id,
                                                   tinkc_error **err);
 
 /* ---- account ---- */
 
-/* Tells which account the credential belongs to, from the token that the service
- * holds; it sends no request except to get that token. TINKC_E_UNSUPPORTED when the
- * credential is a plain key. Result: tinkc_future_take_whoami. */
+/* Reads which account the credential belongs to from the token that the service holds.
+ * The server has no endpoint for it: requests are sent only to make the service ready
+ * and to get that token. TINKC_E_UNSUPPORTED when the credential is a plain key.
+ * Result: tinkc_future_take_whoami. */
 TINKC_API TINKC_NODISCARD tinkc_future *tinkc_rest_whoami(tinkc_service *service);
 
 /* Calls tinkc_rest_whoami and waits for its result. The caller owns *out
- * (tinkc_whoami_free); a NULL `out` drops it. */
+ * (tinkc_whoami_free); a NULL `out` discards it. */
 TINKC_API tinkc_code tinkc_rest_whoami_wait(tinkc_whoami **out, tinkc_service *service,
                                             tinkc_error **err);
 
-/* Takes the account out of a done future. The caller owns *out (tinkc_whoami_free).
- * TINKC_E_STATE when the future is not done, has a result of another kind, or was
- * taken from before; otherwise the error of the operation. */
+/* Takes the account out of a completed future. The caller owns *out
+ * (tinkc_whoami_free). TINKC_E_STATE when the future is NULL or not done, has a result
+ * of another kind, or its result was already taken; otherwise the error of the
+ * operation. */
 TINKC_API tinkc_code tinkc_future_take_whoami(tinkc_whoami **out, tinkc_future *future,
                                               tinkc_error **err);
 
 /* Waits for the future, takes the account as tinkc_future_take_whoami does, and frees
- * the future whatever the outcome: *future is NULL afterwards. A NULL `out` drops the
+ * the future whatever the outcome: *future is NULL afterwards. A NULL `out` discards the
  * result. */
 TINKC_API tinkc_code tinkc_future_await_whoami(tinkc_whoami **out, tinkc_future **future,
                                                tinkc_error **err);
@@ -557,19 +573,20 @@ TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_rest_audit(tinkc_service *service, tinkc_audit_events events, const char *day);
 
 /* Calls tinkc_rest_audit and waits for its result. The caller owns *out
- * (tinkc_audit_free); a NULL `out` drops it. */
+ * (tinkc_audit_free); a NULL `out` discards it. */
 TINKC_API tinkc_code tinkc_rest_audit_wait(tinkc_audit **out, tinkc_service *service,
                                            tinkc_audit_events events, const char *day,
                                            tinkc_error **err);
 
-/* Takes the audit log out of a done future. The caller owns *out (tinkc_audit_free).
- * TINKC_E_STATE when the future is not done, has a result of another kind, or was
- * taken from before; otherwise the error of the operation. */
+/* Takes the audit log out of a completed future. The caller owns *out
+ * (tinkc_audit_free). TINKC_E_STATE when the future is NULL or not done, has a result
+ * of another kind, or its result was already taken; otherwise the error of the
+ * operation. */
 TINKC_API tinkc_code tinkc_future_take_audit(tinkc_audit **out, tinkc_future *future,
                                              tinkc_error **err);
 
 /* Waits for the future, takes the audit log as tinkc_future_take_audit does, and frees
- * the future whatever the outcome: *future is NULL afterwards. A NULL `out` drops the
+ * the future whatever the outcome: *future is NULL afterwards. A NULL `out` discards the
  * result. */
 TINKC_API tinkc_code tinkc_future_await_audit(tinkc_audit **out, tinkc_future **future,
                                               tinkc_error **err);
@@ -577,25 +594,27 @@ TINKC_API tinkc_code tinkc_future_await_audit(tinkc_audit **out, tinkc_future **
 /* Frees the audit log and sets *audit to NULL. Accepts NULL and a pointer to NULL. */
 TINKC_API void tinkc_audit_free(tinkc_audit **audit);
 
-/* Asks for the usage per hour in [start_us, end_us): whole UTC hours, at most 14 days,
- * which the server checks. Result: tinkc_future_take_billing. */
+/* Asks for the usage per hour in [start_us, end_us). The server requires whole UTC
+ * hours and at most 14 days. TINKC_E_INVALID when the span is empty or a time cannot
+ * be written as a date. Result: tinkc_future_take_billing. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_rest_billing(tinkc_service *service, int64_t start_us, int64_t end_us);
 
 /* Calls tinkc_rest_billing and waits for its result. The caller owns *out
- * (tinkc_billing_free); a NULL `out` drops it. */
+ * (tinkc_billing_free); a NULL `out` discards it. */
 TINKC_API tinkc_code tinkc_rest_billing_wait(tinkc_billing **out, tinkc_service *service,
                                              int64_t start_us, int64_t end_us,
                                              tinkc_error **err);
 
-/* Takes the usage out of a done future. The caller owns *out (tinkc_billing_free).
- * TINKC_E_STATE when the future is not done, has a result of another kind, or was
- * taken from before; otherwise the error of the operation. */
+/* Takes the usage out of a completed future. The caller owns *out
+ * (tinkc_billing_free). TINKC_E_STATE when the future is NULL or not done, has a
+ * result of another kind, or its result was already taken; otherwise the error of the
+ * operation. */
 TINKC_API tinkc_code tinkc_future_take_billing(tinkc_billing **out, tinkc_future *future,
                                                tinkc_error **err);
 
 /* Waits for the future, takes the usage as tinkc_future_take_billing does, and frees
- * the future whatever the outcome: *future is NULL afterwards. A NULL `out` drops the
+ * the future whatever the outcome: *future is NULL afterwards. A NULL `out` discards the
  * result. */
 TINKC_API tinkc_code tinkc_future_await_billing(tinkc_billing **out,
                                                 tinkc_future **future, tinkc_error **err);
@@ -605,10 +624,10 @@ TINKC_API void tinkc_billing_free(tinkc_billing **billing);
 
 /* ---- all pages ----
  *
- * A pager walks a list item by item and asks for a page when it needs one. What moved
- * between two pages because the list changed meanwhile is not handed out twice; when the
- * list became shorter the pager steps back, so that nothing is skipped. One thread at a
- * time; the service must stay open. */
+ * A pager walks a list item by item and requests a page when it needs one. An item
+ * that moved between two pages because the list changed is not returned twice; when
+ * the list became shorter, the pager steps back so that no item is skipped. Thread:
+ * one at a time. The service must stay open while the pager is used. */
 
 typedef struct tinkc_pager tinkc_pager;
 
@@ -630,9 +649,10 @@ typedef struct tinkc_pager_options {
 /* Sets *options to TINKC_PAGER_OPTIONS_INIT. */
 TINKC_API void tinkc_pager_options_init(tinkc_pager_options *options);
 
-/* Makes a pager over the runs; sends no request. `options` NULL:
+/* Creates a pager over the runs; sends no request. `options` NULL:
  * TINKC_PAGER_OPTIONS_INIT. The caller owns *out (tinkc_pager_close). TINKC_E_INVALID
- * for negative numbers, TINKC_E_STATE for NULL, TINKC_E_NOMEM. */
+ * for a negative number, a page above 1,000,000 or a NULL `out`; TINKC_E_STATE when
+ * `service` is NULL; TINKC_E_NOMEM. */
 TINKC_API TINKC_NODISCARD tinkc_code tinkc_pager_runs(tinkc_pager **out,
                                                       tinkc_service *service,
                                                       const tinkc_pager_options *options,
@@ -652,9 +672,10 @@ tinkc_pager_sessions(tinkc_pager **out, tinkc_service *service,
 /* Frees the pager and sets *pager to NULL. Accepts NULL and a pointer to NULL. */
 TINKC_API void tinkc_pager_close(tinkc_pager **pager);
 
-/* Gives the next run, borrowed until the next call on this pager. Blocks while a page
- * is fetched. TINKC_E_MISSING at the end; TINKC_E_STATE for a pager of another kind;
- * any other error leaves the pager at its place, so that the call may be repeated. */
+/* Gets the next run, borrowed until the next call on this pager. Blocks while a page
+ * is fetched; not on the loop's thread. TINKC_E_MISSING at the end; TINKC_E_STATE when
+ * `pager` is NULL or of another kind; TINKC_E_INVALID when `out` is NULL. After any
+ * other error the pager has not moved, and the call may be repeated. */
 TINKC_API tinkc_code tinkc_pager_next_run(const tinkc_run **out, tinkc_pager *pager,
                                           tinkc_error **err);
 
@@ -666,13 +687,15 @@ TINKC_API tinkc_code tinkc_pager_next_checkpoint(const tinkc_checkpoint **out,
 TINKC_API tinkc_code tinkc_pager_next_session(const char **out, tinkc_pager *pager,
                                               tinkc_error **err);
 
-/* Tells whether there is another item, and fetches a page when that is needed to know.
- * On an error *out is not written. Errors as tinkc_pager_next_run. */
+/* Determines whether there is another item and, if necessary, fetches a page; blocks
+ * meanwhile. At the end it stores false and returns TINKC_OK. TINKC_E_STATE when
+ * `pager` is NULL, TINKC_E_INVALID when `out` is NULL, otherwise the error of the
+ * request; *out is then not written. */
 TINKC_API tinkc_code tinkc_pager_has_next(bool *out, tinkc_pager *pager,
                                           tinkc_error **err);
 
-/* Returns the number of items in all, as the last page stated it; -1 before the first
- * page, or when the server does not state it (sessions). */
+/* Returns the total number of items according to the last page; -1 before the first
+ * page, when the server does not report it (sessions), and for NULL. */
 TINKC_API int64_t tinkc_pager_total(const tinkc_pager *pager);
 
 TINKC_END_DECLS

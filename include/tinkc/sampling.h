@@ -1,9 +1,10 @@
 /* Sampling client: an immutable handle. Any number of threads may sample with it at once;
  * they do not block each other. Prompts are encoded before a call returns.
  *
- * tinkc_service_create_sampling and tinkc_service_open_sampling make a handle, and so does a
- * training client that saved its weights. After its service was closed every call gives
- * TINKC_E_CANCELLED. Thread: any. */
+ * A handle comes from tinkc_service_create_sampling, tinkc_service_open_sampling,
+ * tinkc_training_save_and_sample or tinkc_sampling_with_context. After its service was
+ * closed, whatever has to be sent fails with TINKC_E_CANCELLED. Thread: any; functions
+ * that wait not on the loop's thread. */
 #ifndef TINKC_SAMPLING_H
 #define TINKC_SAMPLING_H
 
@@ -24,13 +25,14 @@ TINKC_API void tinkc_sampling_close(tinkc_sampling **sampling);
  * handle is closed; NULL for NULL and for a handle without a session. */
 TINKC_API const char *tinkc_sampling_session_id(const tinkc_sampling *sampling);
 
-/* Asks for the name of the base model. Without a session the name is known, or the
- * checkpoint is asked. Result: tinkc_future_take_text. */
+/* Asks for the name of the base model. A handle opened on a base model knows it and
+ * sends nothing; one opened on a checkpoint asks the server for the checkpoint's base
+ * model. Result: tinkc_future_take_text. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_sampling_get_base_model(tinkc_sampling *sampling);
 
 /* Calls tinkc_sampling_get_base_model and waits for its result. The caller owns *out
- * (tinkc_text_free); a NULL `out` drops it. */
+ * (tinkc_text_free); a NULL `out` discards it. */
 TINKC_API tinkc_code tinkc_sampling_get_base_model_wait(char **out,
                                                         tinkc_sampling *sampling,
                                                         tinkc_error **err);
@@ -38,18 +40,20 @@ TINKC_API tinkc_code tinkc_sampling_get_base_model_wait(char **out,
 /* ---- samples ---- */
 
 /* Samples `options->num_samples` continuations of `prompt`. `params` NULL: temperature
- * 1, up to the model's context; `options` NULL: one sample. TINKC_E_INVALID for an
- * empty prompt or values out of range, before anything is sent. The library waits when
- * the server answers 429 and resubmits work whose result the server lost; what the
- * server refuses permanently ends with TINKC_E_REQUEST or the code of its status.
- * TINKC_E_TIMEOUT after options->deadline_ms. Result: tinkc_future_take_samples. */
+ * 1, as long as the model's context allows; `options` NULL: one sample. Found before
+ * anything is sent: TINKC_E_INVALID for an empty prompt or a value out of range,
+ * TINKC_E_BUDGET when a token budget would be exceeded. The library waits while the
+ * server responds with 429 and resubmits work whose result the server lost.
+ * TINKC_E_REQUEST when the work failed on the server, TINKC_E_STUCK when the server
+ * makes no progress, TINKC_E_TIMEOUT after options->deadline_ms, otherwise the code of
+ * the HTTP status. Result: tinkc_future_take_samples. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_sampling_sample(tinkc_sampling *sampling, const tinkc_model_input *prompt,
                       const tinkc_sampling_params *params,
                       const tinkc_sample_options *options);
 
 /* Calls tinkc_sampling_sample and waits for its result. The caller owns *out
- * (tinkc_samples_free); a NULL `out` drops it. */
+ * (tinkc_samples_free); a NULL `out` discards it. */
 TINKC_API tinkc_code tinkc_sampling_sample_wait(tinkc_samples **out,
                                                 tinkc_sampling *sampling,
                                                 const tinkc_model_input *prompt,
@@ -57,14 +61,15 @@ TINKC_API tinkc_code tinkc_sampling_sample_wait(tinkc_samples **out,
                                                 const tinkc_sample_options *options,
                                                 tinkc_error **err);
 
-/* Takes the samples out of a done future. The caller owns *out (tinkc_samples_free).
- * TINKC_E_STATE when the future is not done, has a result of another kind, or was
- * taken from before; otherwise the error of the operation. */
+/* Takes the samples out of a completed future. The caller owns *out
+ * (tinkc_samples_free). TINKC_E_STATE when the future is NULL or not done, has a
+ * result of another kind, or its result was already taken; otherwise the error of the
+ * operation. */
 TINKC_API tinkc_code tinkc_future_take_samples(tinkc_samples **out, tinkc_future *future,
                                                tinkc_error **err);
 
 /* Waits for the future, takes the samples as tinkc_future_take_samples does, and frees
- * the future whatever the outcome: *future is NULL afterwards. A NULL `out` drops the
+ * the future whatever the outcome: *future is NULL afterwards. A NULL `out` discards the
  * result. */
 TINKC_API tinkc_code tinkc_future_await_samples(tinkc_samples **out,
                                                 tinkc_future **future, tinkc_error **err);
@@ -87,8 +92,8 @@ typedef enum tinkc_stop_reason {
 TINKC_API const int32_t *tinkc_samples_tokens(size_t *n, const tinkc_samples *samples,
                                               size_t index);
 
-/* Returns the log-probability of each of those tokens, borrowed; NULL with *n = 0 when
- * the server sent none. */
+/* Returns the log-probability of each of those tokens, borrowed until the result is
+ * freed; NULL with *n = 0 when the server sent none or `index` is past the end. */
 TINKC_API const float *tinkc_samples_logprobs(size_t *n, const tinkc_samples *samples,
                                               size_t index);
 
@@ -96,13 +101,14 @@ TINKC_API const float *tinkc_samples_logprobs(size_t *n, const tinkc_samples *sa
 TINKC_API tinkc_stop_reason tinkc_samples_stop_reason(const tinkc_samples *samples,
                                                       size_t index);
 
-/* Returns one value per prompt token, NaN where the server computed none (always the
- * first), borrowed; NULL with *n = 0 when they were not requested. */
+/* Returns one value per prompt token, NaN where the server computed none (always for
+ * the first token), borrowed until the result is freed; NULL with *n = 0 when they
+ * were not requested. */
 TINKC_API const float *tinkc_samples_prompt_logprobs(size_t *n,
                                                      const tinkc_samples *samples);
 
-/* Returns the number of rows of the top-k table: one per prompt token, or 0 when there
- * is no table. */
+/* Returns the number of rows of the top-k table: one per prompt token; 0 when the
+ * result has none. */
 TINKC_API size_t tinkc_samples_topk_rows(const tinkc_samples *samples);
 
 /* Gives row `position` of that table: *k pairs, the most likely first, borrowed until
@@ -113,33 +119,36 @@ TINKC_API tinkc_code tinkc_samples_topk(const int32_t **token_ids, const float *
                                         size_t *k, const tinkc_samples *samples,
                                         size_t position, tinkc_error **err);
 
-/* Returns the number of prompt tokens that the server found in its prefix cache. */
+/* Returns the number of prompt tokens that the server found in its prefix cache; 0 for
+ * NULL. */
 TINKC_API int64_t tinkc_samples_cache_hits(const tinkc_samples *samples);
 
 /* ---- log-probabilities of a prompt ---- */
 
-/* Computes the log-probability of each token of a prompt, without sampling. Errors as
- * tinkc_sampling_sample. Result: tinkc_future_take_logprobs. */
+/* Computes the log-probability of each token of a prompt, without sampling. Same
+ * errors as tinkc_sampling_sample; TINKC_E_DECODE when the server sent no
+ * log-probabilities. Result: tinkc_future_take_logprobs. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_sampling_compute_logprobs(tinkc_sampling *sampling,
                                 const tinkc_model_input *prompt);
 
 /* Calls tinkc_sampling_compute_logprobs and waits for its result. The caller owns *out
- * (tinkc_logprobs_free); a NULL `out` drops it. */
+ * (tinkc_logprobs_free); a NULL `out` discards it. */
 TINKC_API tinkc_code tinkc_sampling_compute_logprobs_wait(tinkc_logprobs **out,
                                                           tinkc_sampling *sampling,
                                                           const tinkc_model_input *prompt,
                                                           tinkc_error **err);
 
-/* Takes the log-probabilities out of a done future. The caller owns *out
- * (tinkc_logprobs_free). TINKC_E_STATE when the future is not done, has a result of
- * another kind, or was taken from before; otherwise the error of the operation. */
+/* Takes the log-probabilities out of a completed future. The caller owns *out
+ * (tinkc_logprobs_free). TINKC_E_STATE when the future is NULL or not done, has a
+ * result of another kind, or its result was already taken; otherwise the error of the
+ * operation. */
 TINKC_API tinkc_code tinkc_future_take_logprobs(tinkc_logprobs **out,
                                                 tinkc_future *future, tinkc_error **err);
 
 /* Waits for the future, takes the log-probabilities as tinkc_future_take_logprobs
  * does, and frees the future whatever the outcome: *future is NULL afterwards. A NULL
- * `out` drops the result. */
+ * `out` discards the result. */
 TINKC_API tinkc_code tinkc_future_await_logprobs(tinkc_logprobs **out,
                                                  tinkc_future **future,
                                                  tinkc_error **err);
@@ -148,19 +157,22 @@ TINKC_API tinkc_code tinkc_future_await_logprobs(tinkc_logprobs **out,
  * to NULL. */
 TINKC_API void tinkc_logprobs_free(tinkc_logprobs **logprobs);
 
-/* Returns one value per prompt token, NaN where the server computed none; borrowed
- * until the result is freed. `n` may be NULL. */
+/* Returns one value per prompt token, NaN where the server computed none (always for
+ * the first); borrowed until the result is freed. NULL with *n = 0 when there are none
+ * or `logprobs` is NULL. `n` may be NULL. */
 TINKC_API const float *tinkc_logprobs_values(size_t *n, const tinkc_logprobs *logprobs);
 
 /* ---- many prompts ---- */
 
-/* Called for each prompt's result, in order of the prompts, on the calling thread.
- * `samples` is NULL when that prompt failed, with the reason in `error`; both are borrowed
- * for the time of the call. Return false to stop: what is unfinished is cancelled. */
+/* Called for the result of each prompt, in the order of the prompts, on the calling
+ * thread. `samples` is NULL when that prompt failed, and `error` holds the reason;
+ * otherwise `error` is NULL. Both are borrowed for the duration of the call. Returns
+ * true to continue, false to cancel all unfinished prompts. */
 typedef bool (*tinkc_batch_fn)(size_t index, const tinkc_samples *samples,
                                const tinkc_error *error, void *user);
 
-/* What to sample, and how. */
+/* The prompts, how to sample them, and where the results go. Start from
+ * TINKC_SAMPLE_BATCH_INIT. */
 typedef struct tinkc_sample_batch {
     size_t size;
     tinkc_model_input *const *prompts;
@@ -180,10 +192,13 @@ typedef struct tinkc_sample_batch {
 /* Sets *batch to TINKC_SAMPLE_BATCH_INIT. */
 TINKC_API void tinkc_sample_batch_init(tinkc_sample_batch *batch);
 
-/* Samples all prompts, at most max_in_flight at a time, and hands the results over in
- * the order of the prompts. Blocks until all are handed over. TINKC_OK does not mean
- * that every prompt succeeded: `fn` sees each error. TINKC_E_CANCELLED when `fn`
- * returned false, TINKC_E_INVALID without prompts or fn, TINKC_E_STATE for NULL. */
+/* Samples all prompts, at most max_in_flight at a time, and passes the results to `fn`
+ * in the order of the prompts. Blocks until `fn` has had all of them; not on the
+ * loop's thread. TINKC_OK does not mean that every prompt succeeded: `fn` receives the
+ * error of each. With prompts_n 0 it does nothing and returns TINKC_OK.
+ * TINKC_E_CANCELLED when `fn` returned false; TINKC_E_INVALID when `batch`, `fn` or
+ * `prompts` is NULL or max_in_flight is 0; TINKC_E_STATE when `sampling` is NULL;
+ * TINKC_E_NOMEM. */
 TINKC_API tinkc_code tinkc_sampling_batch(tinkc_sampling *sampling,
                                           const tinkc_sample_batch *batch,
                                           tinkc_error **err);

@@ -16,7 +16,9 @@
  * frees its future, and tinkc_datum_new takes its input over when it succeeds.
  *
  * Options: a struct with a `size` member starts from TINKC_X_INIT or tinkc_x_init(&x), so
- * that it can grow in later versions. Thread: each header says which. */
+ * that it can grow in later versions. A struct whose size is not set is TINKC_E_INVALID; a
+ * member that this version does not know is TINKC_E_UNSUPPORTED unless it is 0. Thread:
+ * each header says which. */
 #ifndef TINKC_TINKC_H
 #define TINKC_TINKC_H
 

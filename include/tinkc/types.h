@@ -1,11 +1,16 @@
 /* Values that go into requests: prompts, tensors, datums and rollouts.
  *
- * Ownership: a function with an `out` argument makes an object that the caller frees with
- * the matching _free. Arguments are copied, except in tinkc_model_input_borrow_tokens, with
- * TINKC_ARRAY_BORROW, and the input of tinkc_datum_new. On failure every object and every
- * output stays as it was. A call that sends an object has read it when it returns: the
- * caller may then change or free it. Thread: an object is used by one thread at a time;
- * nothing here blocks. */
+ * Ownership: a function with an `out` argument creates an object that the caller frees
+ * with the matching _free. Arguments are copied, except in
+ * tinkc_model_input_borrow_tokens, with TINKC_ARRAY_BORROW, and the input of
+ * tinkc_datum_new. On failure every object and every output is unchanged, except
+ * *n_out of tinkc_model_input_tokens. A call that sends an object has read it when it
+ * returns: the caller may then change or free it.
+ *
+ * Errors: every function that returns a code returns TINKC_E_INVALID when an object,
+ * an `out` or a non-empty array is NULL, and TINKC_E_NOMEM; other codes are listed
+ * below. Options are in <tinkc/params.h>. Thread: one at a time per object; nothing
+ * here blocks. */
 #ifndef TINKC_TYPES_H
 #define TINKC_TYPES_H
 
@@ -27,55 +32,57 @@ typedef enum tinkc_image_format {
     TINKC_IMAGE_JPEG = 1
 } tinkc_image_format;
 
-/* The number of tokens of an image is not known. */
+/* As expected_tokens: the number of tokens of the image is not known. */
 enum { TINKC_UNKNOWN_TOKENS = -1 };
 
-/* Makes an empty input. The caller frees *out. TINKC_E_INVALID without `out`,
- * TINKC_E_NOMEM. */
+/* Creates an empty input. */
 TINKC_API TINKC_NODISCARD tinkc_code tinkc_model_input_new(tinkc_model_input **out,
                                                            tinkc_error **err);
 
-/* Makes an input with one chunk of tokens, which are copied. The caller frees *out.
- * TINKC_E_INVALID, TINKC_E_NOMEM. */
+/* Creates an input with one chunk of tokens, which are copied. TINKC_E_LIMIT when `n`
+ * is too large. */
 TINKC_API TINKC_NODISCARD tinkc_code tinkc_model_input_from_tokens(
     tinkc_model_input **out, const int32_t *tokens, size_t n, tinkc_error **err);
 
-/* Makes a deep copy; tokens that the original borrows are copied too. The caller frees
- * *out. TINKC_E_INVALID, TINKC_E_NOMEM. */
+/* Creates a deep copy; tokens that the original borrows are copied too. */
 TINKC_API TINKC_NODISCARD tinkc_code tinkc_model_input_copy(
     tinkc_model_input **out, const tinkc_model_input *input, tinkc_error **err);
 
 /* Frees the input and sets *input to NULL. Accepts NULL and a pointer to NULL. */
 TINKC_API void tinkc_model_input_free(tinkc_model_input **input);
 
-/* Appends a chunk of text tokens (wire: encoded_text). */
+/* Appends a chunk of text tokens (wire: encoded_text), which are copied. TINKC_E_LIMIT
+ * when `n` is too large. */
 TINKC_API tinkc_code tinkc_model_input_add_tokens(tinkc_model_input *input,
                                                   const int32_t *tokens, size_t n,
                                                   tinkc_error **err);
 
-/* Appends a chunk of text tokens without a copy: `tokens` must not change or be freed
- * before the input is freed. */
+/* Appends a chunk of text tokens without copying them: `tokens` must not change or be
+ * freed before the input, or the datum that took it over, is freed. */
 TINKC_API tinkc_code tinkc_model_input_borrow_tokens(tinkc_model_input *input,
                                                      const int32_t *tokens, size_t n,
                                                      tinkc_error **err);
 
-/* Appends an image file. expected_tokens is advice to the server, and the length of the
- * chunk; TINKC_UNKNOWN_TOKENS leaves it out. */
+/* Appends an image file, which is copied. `expected_tokens` is the length of the chunk
+ * and a hint to the server; TINKC_UNKNOWN_TOKENS omits it. TINKC_E_INVALID for an
+ * unknown format or any other negative value. */
 TINKC_API tinkc_code tinkc_model_input_add_image(tinkc_model_input *input,
                                                  const void *file, size_t n,
                                                  tinkc_image_format format,
                                                  int64_t expected_tokens,
                                                  tinkc_error **err);
 
-/* Appends an image that the server fetches itself. For sampling only: it cannot be sent
- * with training data. */
+/* Appends an image that the server fetches itself. For sampling only: an operation
+ * with training data that contains one fails with TINKC_E_INVALID. Same errors as
+ * tinkc_model_input_add_image. */
 TINKC_API tinkc_code tinkc_model_input_add_image_pointer(tinkc_model_input *input,
                                                          const char *location,
                                                          tinkc_image_format format,
                                                          int64_t expected_tokens,
                                                          tinkc_error **err);
 
-/* Appends audio as a tensor container. TINKC_E_INVALID when its header is not one. */
+/* Appends audio in a tensor container, which is copied. TINKC_E_INVALID when its
+ * header is malformed. */
 TINKC_API tinkc_code tinkc_model_input_add_dmel(tinkc_model_input *input,
                                                 const void *container, size_t n,
                                                 tinkc_error **err);
@@ -83,15 +90,16 @@ TINKC_API tinkc_code tinkc_model_input_add_dmel(tinkc_model_input *input,
 /* Returns the number of chunks; 0 for NULL. */
 TINKC_API size_t tinkc_model_input_chunk_count(const tinkc_model_input *input);
 
-/* Gives the length in tokens. TINKC_E_INVALID when an image has no expected_tokens. */
+/* Computes the length in tokens. TINKC_E_INVALID when an image has no
+ * expected_tokens. */
 TINKC_API tinkc_code tinkc_model_input_length(int64_t *out,
                                               const tinkc_model_input *input,
                                               tinkc_error **err);
 
-/* Copies the tokens of all chunks to tokens[0 .. size); *n_out is how many there are.
- * TINKC_E_INVALID when a chunk is not text; TINKC_E_LIMIT when they do not fit, with
- * *n_out set and nothing else written, so that size 0 and tokens NULL ask for the
- * number. */
+/* Copies the tokens of all chunks to tokens[0 .. size) and stores their number in
+ * *n_out. TINKC_E_INVALID when a chunk is not text. TINKC_E_LIMIT when they do not
+ * fit: then only *n_out is written, so a call with `size` 0 and `tokens` NULL asks for
+ * the number. */
 TINKC_API tinkc_code tinkc_model_input_tokens(int32_t *tokens, size_t size, size_t *n_out,
                                               const tinkc_model_input *input,
                                               tinkc_error **err);
@@ -114,7 +122,7 @@ typedef enum tinkc_elem {
     TINKC_ELEM_BOOL = 11  /* bool */
 } tinkc_elem;
 
-/* The two types of elements that travel. */
+/* The two element types that are sent. */
 typedef enum tinkc_dtype {
     TINKC_DTYPE_BY_NAME = 0, /* what the field's name asks for: target_tokens int64;
                                 weights, advantages, logprobs, clip_low_threshold,
@@ -124,14 +132,14 @@ typedef enum tinkc_dtype {
     TINKC_DTYPE_INFER = 3 /* integers int64; floats and empty arrays float32 */
 } tinkc_dtype;
 
-/* Writes elements [first, first + n) of the row-major sequence to `out`. Called in order,
- * on the thread of the call that converts. Any code other than TINKC_OK ends the
- * conversion with that code. */
+/* Writes elements [first, first + n) of the row-major sequence to `out`. Called in
+ * order, on the thread that converts the array. Any code other than TINKC_OK ends the
+ * conversion and becomes its result. */
 typedef tinkc_code (*tinkc_produce_fn)(void *out, size_t first, size_t n, void *user);
 
 enum {
-    TINKC_ARRAY_BORROW = 1, /* use the array itself when nothing has to be converted; it
-                               must stay as it is until the object is freed */
+    TINKC_ARRAY_BORROW = 1, /* use the caller's array when it needs no conversion; it must
+                               not change until the object is freed */
     TINKC_ARRAY_COMPACT = 2 /* 2-D: send as sparse rows when that is smaller */
 };
 
@@ -160,13 +168,15 @@ typedef struct tinkc_array {
 /* Sets *array to TINKC_ARRAY_INIT. */
 TINKC_API void tinkc_array_init(tinkc_array *array);
 
-/* A tensor as it travels: int64 or float32, with a shape. Immutable. */
+/* A tensor in the form in which it is sent: int64 or float32, with a shape.
+ * Immutable. */
 typedef struct tinkc_tensor tinkc_tensor;
 
-/* Converts an array to a tensor. The caller frees *out. TINKC_E_INVALID: a negative
- * dimension, an unsigned value above INT64_MAX, a finite value beyond float32, a
- * fraction or NaN where int64 is wanted, TINKC_DTYPE_BY_NAME (there is no name here);
- * TINKC_E_NOMEM. */
+/* Converts an array to a tensor. TINKC_E_INVALID for a negative dimension, an unsigned
+ * value above INT64_MAX, a finite value beyond the range of float32, a fraction or NaN
+ * where int64 is required, or TINKC_DTYPE_BY_NAME (a tensor has no name);
+ * TINKC_E_LIMIT for too many dimensions or elements; the code of `produce` when it
+ * fails. */
 TINKC_API TINKC_NODISCARD tinkc_code tinkc_tensor_new(tinkc_tensor **out,
                                                       const tinkc_array *array,
                                                       tinkc_error **err);
@@ -182,19 +192,19 @@ TINKC_API tinkc_dtype tinkc_tensor_dtype(const tinkc_tensor *tensor);
 /* Returns the number of dimensions. */
 TINKC_API size_t tinkc_tensor_rank(const tinkc_tensor *tensor);
 
-/* Returns the size of one dimension; 0 when there is no dimension of that index. */
+/* Returns the size of one dimension; 0 when `index` is past the end. */
 TINKC_API int64_t tinkc_tensor_dim(const tinkc_tensor *tensor, size_t index);
 
 /* Returns the number of elements in tinkc_tensor_f32 or tinkc_tensor_i64: all of them,
  * or the non-zeros of a sparse tensor. */
 TINKC_API size_t tinkc_tensor_count(const tinkc_tensor *tensor);
 
-/* Returns float32 elements in row-major order, borrowed; NULL when the tensor is
- * int64. */
+/* Returns the float32 elements in row-major order, borrowed until the tensor is freed;
+ * NULL when the tensor is int64. */
 TINKC_API const float *tinkc_tensor_f32(const tinkc_tensor *tensor);
 
-/* Returns int64 elements in row-major order, borrowed; NULL when the tensor is
- * float32. */
+/* Returns the int64 elements in row-major order, borrowed until the tensor is freed;
+ * NULL when the tensor is float32. */
 TINKC_API const int64_t *tinkc_tensor_i64(const tinkc_tensor *tensor);
 
 /* Returns whether only the non-zeros are kept, row by row (CSR). */
@@ -212,9 +222,9 @@ TINKC_API const int64_t *tinkc_tensor_row_starts(const tinkc_tensor *tensor);
 
 typedef struct tinkc_datum tinkc_datum;
 
-/* Makes a datum of an input. On success it takes the input over and sets *input to
- * NULL, so that large prompts are not copied; on failure the caller keeps it. The
- * caller frees *out. TINKC_E_INVALID without an input, TINKC_E_NOMEM. */
+/* Creates a datum from an input. On success the datum takes the input over and *input
+ * is set to NULL, so large prompts are not copied; on failure the caller keeps it.
+ * TINKC_E_INVALID when `input` or *input is NULL. */
 TINKC_API TINKC_NODISCARD tinkc_code tinkc_datum_new(tinkc_datum **out,
                                                      tinkc_model_input **input,
                                                      tinkc_error **err);
@@ -223,14 +233,14 @@ TINKC_API TINKC_NODISCARD tinkc_code tinkc_datum_new(tinkc_datum **out,
  * to NULL. */
 TINKC_API void tinkc_datum_free(tinkc_datum **datum);
 
-/* Sets a loss function input; one of the same name is replaced. Errors as
- * tinkc_tensor_new, and TINKC_E_INVALID for a name without a known dtype when
- * array->dtype is TINKC_DTYPE_BY_NAME. */
+/* Sets a loss function input and replaces one of the same name. Same errors as
+ * tinkc_tensor_new; TINKC_E_INVALID when array->dtype is TINKC_DTYPE_BY_NAME and the
+ * name has no known dtype; TINKC_E_LIMIT beyond 128 inputs. */
 TINKC_API tinkc_code tinkc_datum_set(tinkc_datum *datum, const char *name,
                                      const tinkc_array *array, tinkc_error **err);
 
 /* Sets a loss function input from a plain list. The dtype follows from the name, the
- * shape is [n]. Errors as tinkc_datum_set. */
+ * shape is [n]. Same errors as tinkc_datum_set. */
 TINKC_API tinkc_code tinkc_datum_set_i32(tinkc_datum *datum, const char *name,
                                          const int32_t *values, size_t n,
                                          tinkc_error **err);
@@ -268,12 +278,12 @@ typedef struct tinkc_rows {
 /* Sets *rows to TINKC_ROWS_INIT. */
 TINKC_API void tinkc_rows_init(tinkc_rows *rows);
 
-/* Sets a 2-D loss function input from rows. Errors as tinkc_datum_set; a ragged list is
- * TINKC_E_INVALID and names the row. */
+/* Sets a 2-D loss function input from rows. Same errors as tinkc_datum_set; a ragged
+ * list is TINKC_E_INVALID and names the row. */
 TINKC_API tinkc_code tinkc_datum_set_rows(tinkc_datum *datum, const char *name,
                                           const tinkc_rows *rows, tinkc_error **err);
 
-/* Sets a loss function input to a copy of a tensor. Errors as tinkc_datum_set. */
+/* Sets a loss function input to a copy of a tensor. Same errors as tinkc_datum_set. */
 TINKC_API tinkc_code tinkc_datum_set_tensor(tinkc_datum *datum, const char *name,
                                             const tinkc_tensor *tensor,
                                             tinkc_error **err);
@@ -288,8 +298,8 @@ TINKC_API const tinkc_model_input *tinkc_datum_input(const tinkc_datum *datum);
 
 /* ---- rollout: a sampled answer with its reward ---- */
 
-/* What a model sampled after a prompt, and how much better it was than expected. Start
- * from TINKC_ROLLOUT_INIT. Everything is borrowed for the time of the call. */
+/* What a model sampled after a prompt, and how much better than expected it was. Start
+ * from TINKC_ROLLOUT_INIT. Everything is borrowed for the duration of the call. */
 typedef struct tinkc_rollout {
     size_t size;
     const tinkc_model_input *prompt; /* text only, not empty */
@@ -307,14 +317,15 @@ typedef struct tinkc_rollout {
 /* Sets *rollout to TINKC_ROLLOUT_INIT. */
 TINKC_API void tinkc_rollout_init(tinkc_rollout *rollout);
 
-/* Makes the datum of a rollout, for "importance_sampling", "ppo" and their relatives. Its
- * input is prompt and answer without the last token, its target_tokens are the same
- * without the first. At the targets that belong to the answer, `logprobs` are those it was
- * sampled with and `advantages` the advantage; at those of the prompt both are 0, so that
- * they do not count in the loss. In a conversation of several turns each sampled turn is a
- * rollout, whose prompt is everything before it. The caller frees *out. TINKC_E_INVALID
- * for an empty prompt or answer, a prompt with images, missing logprobs or numbers that
- * are not finite; TINKC_E_NOMEM. */
+/* Creates the datum of a rollout, for "importance_sampling", "ppo" and similar losses.
+ * Its input is the prompt and the answer without the last token; its target_tokens are
+ * the same tokens without the first. Where a target belongs to the answer, `logprobs`
+ * holds the log-probability it was sampled with and `advantages` holds the advantage;
+ * where it belongs to the prompt, both are 0, so it does not contribute to the loss.
+ * In a conversation of several turns each sampled turn is one rollout, whose prompt is
+ * everything before it. The caller frees *out. TINKC_E_INVALID for an empty prompt or
+ * answer, a prompt with images, missing logprobs, or a number that is not finite;
+ * TINKC_E_NOMEM. */
 TINKC_API TINKC_NODISCARD tinkc_code tinkc_datum_from_rollout(
     tinkc_datum **out, const tinkc_rollout *rollout, tinkc_error **err);
 
