@@ -30,6 +30,14 @@ int64_t tk_retry_after(int64_t plain_ms, int64_t hint_ms)
     return hint_ms > 0 ? TK_MIN(hint_ms, TK_RETRY_HINT_MAX_MS) : plain_ms;
 }
 
+/* For the layers without a limit on the number of requests: a hint only makes the delay
+ * longer, so that a server that asks for a millisecond is not asked a thousand times a
+ * second. */
+static int64_t at_least(int64_t plain_ms, int64_t hint_ms)
+{
+    return TK_MAX(plain_ms, tk_retry_after(plain_ms, hint_ms));
+}
+
 static int64_t l1_delay(const tk_retry_outcome *outcome, int retries, int64_t left_ms,
                         tk_rand *rand)
 {
@@ -107,13 +115,13 @@ tk_retry_decision tk_retry_l2(tk_retry_l2_state *state, const tk_retry_outcome *
         return decision_done;
     }
     if (outcome->status == 402 && billing_paused) {
-        return again_after(tk_retry_after(TK_RETRY_BILLING_MS, outcome->hint_ms));
+        return again_after(at_least(TK_RETRY_BILLING_MS, outcome->hint_ms));
     }
     int64_t left = tk_retry_l2_left_ms(state, now_ms);
     if (!outcome->transient || left <= 0) {
         return decision_fail;
     }
-    int64_t delay = tk_retry_after(doubled(1000, state->k, L2_MAX_MS), outcome->hint_ms);
+    int64_t delay = at_least(doubled(1000, state->k, L2_MAX_MS), outcome->hint_ms);
     state->k++;
     return again_after(TK_MIN(delay, left));
 }

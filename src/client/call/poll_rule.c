@@ -94,8 +94,9 @@ tk_poll_decision tk_poll_rule(tk_poll_counts *counts, const tk_poll_event *event
     }
     tk_poll_decision decision = by_status(counts, event);
     if (decision.action == TK_POLL_AGAIN && event->outcome.hint_ms > 0) {
-        decision.delay_ms =
-            TK_MAX(tk_retry_after(0, event->outcome.hint_ms), event->floor_ms);
+        int64_t least =
+            event->outcome.status == 402 ? TK_RETRY_BILLING_MS : event->floor_ms;
+        decision.delay_ms = TK_MAX(tk_retry_after(0, event->outcome.hint_ms), least);
     }
     return decision;
 }

@@ -40,7 +40,10 @@ static void destroy(tk_core *core)
     tk_arena_dispose(&core->flags_arena);
     tk_hooks_dispose(&core->hooks);
     tk_waits_dispose(&core->waits);
-    tk_worker_dispose(&core->worker);
+    if (core->pid == getpid()) {
+        tk_worker_dispose(&core->worker); /* in a forked child it would wait for ever for
+                                           * the thread that sleeps in the parent */
+    }
     tk_ledger_dispose(&core->ledger);
     tk_free(core);
 }

@@ -29,8 +29,9 @@ typedef struct sample {
     tk_budget_claim slot;
     tk_limiter_claim claim;
     tk_timer timer;
-    int attempts;      /* delays taken so far */
-    int64_t resubmits; /* after the work failed at the server */
+    int64_t started_ms; /* on the loop's clock */
+    int attempts;       /* delays taken so far */
+    int64_t resubmits;  /* after the work failed at the server */
     tk_submit submit;
 } sample;
 
@@ -101,9 +102,10 @@ static bool detects_stuck(const sample *self)
 
 static bool is_stuck(const sample *self, tk_err *err)
 {
+    /* As for a poll: what happened before it was called is not its own waiting. */
+    int64_t progress_ms = TK_MAX(self->started_ms, self->sampler->progress_ms);
     return detects_stuck(self) &&
-           tk_poll_is_stuck(self->op.core, self->submit.answered_ms,
-                            self->sampler->progress_ms, err);
+           tk_poll_is_stuck(self->op.core, self->submit.answered_ms, progress_ms, err);
 }
 
 static bool is_retried(const sample *self)
@@ -287,6 +289,7 @@ static void start(tk_op *op)
     tk_sampler *sampler = self->sampler;
     int64_t now = tk_loop_now_ms(loop_of(self));
     self->submit.answered_ms = now;
+    self->started_ms = now;
     if (sampler->running++ == 0) {
         sampler->progress_ms = now;
     }

@@ -33,6 +33,8 @@ struct tk_fetch {
     bool ended, changed;
     bool lost; /* its URL could not be found out */
     int failures, relocations, connections;
+    int64_t due_ms; /* monotonic: the deadline of the handle's context, for all tries
+                     * together; TK_FOREVER: none */
     char etag[ETAG_BYTES];            /* strong, or "" */
     char sha256[TK_SHA256_HEX_BYTES]; /* expected, or "" */
     tk_sha256 *sha;
@@ -147,10 +149,19 @@ static tinkc_code read_head(tk_fetch *fetch, const tinkc_raw_response *head, tk_
 
 /* ---- one request ---- */
 
+static int64_t now_ms(const tk_handle *handle)
+{
+    return tk_clock_mono_ms(tk_core_clock(handle->core));
+}
+
 static tinkc_code tick(tk_fetch *fetch, tk_err *err)
 {
     if (fetch->options.tick != NULL && !fetch->options.tick(fetch->options.user)) {
         return tk_err_set(err, TINKC_E_CANCELLED, "stopped by the callback");
+    }
+    if (fetch->due_ms != TK_FOREVER && now_ms(fetch->options.handle) >= fetch->due_ms) {
+        return tk_err_set(err, TINKC_E_TIMEOUT,
+                          "the transfer was not done before its deadline");
     }
     return TINKC_OK;
 }
@@ -400,6 +411,10 @@ tinkc_code tk_fetch_new(tk_fetch **out, const tk_fetch_options *options, tk_err 
     fetch->options = *options;
     fetch->total = -1;
     fetch->resumable = true;
+    const tinkc_context *context = tk_context_public(options->handle->context);
+    fetch->due_ms = context != NULL && context->deadline_ms > 0
+                        ? tk_clock_after(now_ms(options->handle), context->deadline_ms)
+                        : TK_FOREVER;
     tk_buf_init(&fetch->url, URL_MAX_BYTES);
     if (options->sha256 != NULL) {
         (void)snprintf(fetch->sha256, sizeof(fetch->sha256), "%s", options->sha256);

@@ -19,7 +19,7 @@ typedef struct turn {
     const tk_tok *tok;
     tk_buf text;    /* the whole conversation */
     tk_tok_ids ids; /* of that text, with offsets */
-    int32_t *said;  /* tokens of the prompt so far, owned */
+    int32_t *said;  /* tokens of the prompt so far, owned, with room for one more */
     size_t said_n;
     tk_buf all, start; /* text of all of `said`, and of its first tokens */
 } turn;
@@ -91,12 +91,14 @@ static tinkc_code tell_difference(tk_str text, tk_str said, size_t at, tk_err *e
                       at + same, TK_STR_ARG(a), TK_STR_ARG(b));
 }
 
-/* Finds where in the text the tokens so far end. */
-static tinkc_code find_border(size_t *out, turn *t, tk_err *err)
+/* Finds where in the text the tokens so far end, and which of its tokens is the first one
+ * that begins there or later. */
+static tinkc_code find_border(size_t *out, size_t *first, turn *t, tk_err *err)
 {
     size_t common = count_common(t);
     if (common == t->said_n) {
         *out = offset_of(t, common);
+        *first = common; /* tokens of no text share their offset with the next one */
         return TINKC_OK;
     }
     tk_tok_decode(t->tok, t->said, t->said_n, false, &t->all);
@@ -114,20 +116,41 @@ static tinkc_code find_border(size_t *out, turn *t, tk_err *err)
         return tell_difference(text, rest, at, err);
     }
     *out = at + rest.n;
+    *first = 0;
+    while (*first < t->ids.n && t->ids.offsets[2 * *first] < *out) {
+        ++*first;
+    }
     return TINKC_OK;
 }
 
 /* ---- what comes after it ---- */
 
+/* Tokenizers that put a blank in front of a text would put it inside this one. */
+static tinkc_code check_join(turn *t, const tk_tok_ids *alone, tk_str rest, tk_err *err)
+{
+    if (alone->n == 0 || rest.n == 0 || rest.p[0] == ' ') {
+        return TINKC_OK;
+    }
+    t->said[t->said_n] = alone->ids[0];
+    tk_buf_clear(&t->start);
+    tk_tok_decode(t->tok, t->said, t->said_n + 1, false, &t->start);
+    tinkc_code code = tk_buf_status(&t->start, err);
+    if (code == TINKC_OK && t->start.n > t->all.n &&
+        begins_with(tk_buf_str(&t->start), tk_buf_str(&t->all)) &&
+        t->start.p[t->all.n] == ' ') {
+        code = tk_err_set(err, TINKC_E_UNSUPPORTED,
+                          "the tokens of the prompt end inside a token of the "
+                          "conversation, and the tokenizer cannot go on from there "
+                          "without a blank");
+    }
+    return code;
+}
+
 /* The tokens of the whole text from the border on; where one of them crosses the border,
  * the text behind it is tokenized alone. */
 static tinkc_code append_rest(tinkc_model_input *prompt, turn *t, size_t border,
-                              tinkc_error **error)
+                              size_t first, tinkc_error **error)
 {
-    size_t first = 0;
-    while (first < t->ids.n && t->ids.offsets[2 * first] < border) {
-        first++;
-    }
     if (offset_of(t, first) == border) {
         size_t n = t->ids.n - first;
         return n > 0 ? tinkc_model_input_add_tokens(prompt, t->ids.ids + first, n, error)
@@ -136,10 +159,13 @@ static tinkc_code append_rest(tinkc_model_input *prompt, turn *t, size_t border,
     tk_err err = TK_ERR_INIT;
     tk_tok_ids alone = {NULL, 0, 0, NULL};
     tk_str rest = {t->text.p + border, t->text.n - border};
-    tinkc_code code =
-        tk_tok_encode(t->tok, rest, &alone, &err) == TINKC_OK
-            ? tinkc_model_input_add_tokens(prompt, alone.ids, alone.n, error)
-            : tk_error_give(error, &err);
+    tinkc_code code = tk_tok_encode(t->tok, rest, &alone, &err);
+    if (code == TINKC_OK) {
+        code = check_join(t, &alone, rest, &err);
+    }
+    code = code == TINKC_OK
+               ? tinkc_model_input_add_tokens(prompt, alone.ids, alone.n, error)
+               : tk_error_give(error, &err);
     tk_tok_ids_dispose(&alone);
     return code;
 }
@@ -174,18 +200,18 @@ tinkc_code tinkc_chat_continue(tinkc_model_input *prompt, const tinkc_chat_templ
     }
     turn t = {.tok = tk_tokenizer_tok(tokenizer)};
     tk_err err = TK_ERR_INIT;
-    size_t border = 0;
+    size_t border = 0, first = 0;
     tk_buf_init(&t.text, TK_JINJA_MAX_OUTPUT_BYTES + 1);
     tk_buf_init(&t.all, TK_TOK_TEXT_MAX_BYTES);
     tk_buf_init(&t.start, TK_TOK_TEXT_MAX_BYTES);
-    tinkc_code code = tk_types_copy_tokens(&t.said, &t.said_n, prompt, 0, &err);
+    tinkc_code code = tk_types_copy_tokens(&t.said, &t.said_n, prompt, 1, &err);
     if (code == TINKC_OK) {
         code = render(&t, tpl, chat, options, &err);
     }
     if (code == TINKC_OK) {
-        code = find_border(&border, &t, &err);
+        code = find_border(&border, &first, &t, &err);
     }
-    code = code == TINKC_OK ? append_rest(prompt, &t, border, error)
+    code = code == TINKC_OK ? append_rest(prompt, &t, border, first, error)
                             : tk_error_give(error, &err);
     dispose(&t);
     return code;

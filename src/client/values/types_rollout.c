@@ -22,7 +22,7 @@ static tinkc_code check(const tinkc_rollout *r, tk_err *err)
         return tk_err_set(err, TINKC_E_INVALID,
                           "prompt, tokens and logprobs must be there and not empty");
     }
-    if (!isfinite(r->advantage)) {
+    if (!isfinite((float)r->advantage)) { /* it is sent as a float */
         return tk_err_set(err, TINKC_E_INVALID, "the advantage is not finite");
     }
     for (size_t i = 0; i < r->n; i++) {

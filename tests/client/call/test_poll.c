@@ -104,10 +104,11 @@ static void test_poll_hints(void **unused)
         int status;
         const char *name, *value;
         int64_t delay_ms;
-    } rows[] = {{429, "retry-after", "61", 61000}, {429, "retry-after", "7200", 3600000},
-                {429, "retry-after-ms", "1", 100}, {503, "retry-after", "3", 3000},
-                {503, "retry-after-ms", "1", 100}, {408, "retry-after", "2", 2000},
-                {402, "retry-after", "7", 7000},   {400, "retry-after", "4", 4000}};
+    } rows[] = {{429, "retry-after", "61", 61000},  {429, "retry-after", "7200", 3600000},
+                {429, "retry-after-ms", "1", 100},  {503, "retry-after", "3", 3000},
+                {503, "retry-after-ms", "1", 100},  {408, "retry-after", "2", 2000},
+                {402, "retry-after-ms", "1", 5000}, {402, "retry-after", "7", 7000},
+                {400, "retry-after", "4", 4000}};
     for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
         pollfix p;
         pollfix_open(&p);

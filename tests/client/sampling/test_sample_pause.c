@@ -446,6 +446,27 @@ static void test_sample_pause_stuck_pushed_back(void **unused)
     close_pair(&p);
 }
 
+/* A new sample is not stuck because an older one has waited for long. */
+static void test_sample_pause_stuck_newcomer(void **unused)
+{
+    static const char *const options[] = {"stuck_total", "60000", NULL};
+    pair p;
+    open_pair(&p, options);
+    tinkc_future *older = samplefix_sample(&p.f, p.sampling, 2);
+    assert_true(samplefix_accept(&p.f)); /* its poll is not answered */
+    clientfix_advance(&p.f, 61000);
+    tinkc_future *newer = samplefix_sample(&p.f, p.sampling, 2);
+    clientfix_turn(&p.f);
+    assert_true(faketransport_answer(&p.f.net, SAMPLE, push_back(NULL, NULL)));
+    clientfix_turn(&p.f);
+    assert_false(tinkc_future_is_done(newer));
+    tinkc_future_cancel(older);
+    tinkc_future_cancel(newer);
+    tinkc_future_free(&older);
+    tinkc_future_free(&newer);
+    close_pair(&p);
+}
+
 /* docs/protocol.md §5.4: time in which nothing was asked for does not count. */
 static void test_sample_pause_stuck_idle(void **unused)
 {
@@ -504,6 +525,7 @@ int main(void)
         cmocka_unit_test(test_sample_pause_stuck_off),
         cmocka_unit_test(test_sample_pause_stuck_progress),
         cmocka_unit_test(test_sample_pause_stuck_pushed_back),
+        cmocka_unit_test(test_sample_pause_stuck_newcomer),
         cmocka_unit_test(test_sample_pause_stuck_idle),
     };
     return cmocka_run_group_tests_name("sample_pause", tests, NULL, NULL);

@@ -2,6 +2,9 @@
  * thread and a scripted transport, while the callback is held at a gate. Meant to be run
  * under TSan, too.
  * Links: peer */
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <tinkc/hooks.h>
 #include <tinkc/training.h>
 
@@ -522,6 +525,29 @@ static void test_custom_thread_allocation_sweep(void **unused)
     assert_true(failmem_sweep(scenario, NULL, 1) > 100);
 }
 
+/* A forked child may free its handles: the worker's thread is the parent's. */
+static void test_custom_thread_fork(void **unused)
+{
+    fixture f;
+    open_fixture(&f);
+    expect(call_custom(&f, 0, datumfix_flat_loss), TINKC_OK);
+    expect(call_custom(&f, 1, datumfix_flat_loss), TINKC_OK);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        (void)alarm(GATE_CAP_MS / 1000); /* ends a child that hangs */
+        for (size_t i = 0; i < MODELS; i++) {
+            tinkc_training_close(&f.models[i]);
+        }
+        tinkc_service_close(&f.c.service);
+        _exit(0);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    close_fixture(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -535,6 +561,7 @@ int main(void)
         cmocka_unit_test(test_custom_thread_close_while_it_waits),
         cmocka_unit_test(test_custom_thread_close_inside),
         cmocka_unit_test(test_custom_thread_manual),
+        cmocka_unit_test(test_custom_thread_fork),
         cmocka_unit_test(test_custom_thread_allocation_sweep),
     };
     return cmocka_run_group_tests_name("training_custom_thread", tests, NULL, NULL);

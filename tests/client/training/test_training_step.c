@@ -57,9 +57,16 @@ static void test_step_batch_fails(void **unused)
     for (size_t i = 0; i < TK_ARRAY_LEN(flags); i++) {
         batchfix f = batchfix_open(flags[i]);
         tinkc_error *error = NULL;
-        fakeapi_reply(f.api, "POST", POST_FB, &fakeapi_detail(422, "bad chunk"));
-        assert_int_equal(tinkc_training_step_wait(NULL, f.training, f.data, 3,
-                                                  "cross_entropy", NULL, &error),
+        /* answered when both halves have been called */
+        fakeapi_gate *gate = fakeapi_gate_new(f.api);
+        fakeapi_reply(f.api, "POST", POST_FB,
+                      &(fakeapi_step){.status = 422,
+                                      .body = "{\"detail\":\"bad chunk\"}",
+                                      .gate = gate});
+        tinkc_future *step =
+            tinkc_training_step(f.training, f.data, 3, "cross_entropy", NULL);
+        fakeapi_gate_open(gate);
+        assert_int_equal(tinkc_future_await_step(NULL, &step, &error),
                          TINKC_E_UNPROCESSABLE);
         assert_non_null(strstr(tinkc_error_message(error), "bad chunk"));
         assert_int_equal(tinkc_error_http_status(error), 422);

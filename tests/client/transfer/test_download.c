@@ -1,6 +1,8 @@
 /* Downloads from a server that is interrupted at will: the right files or a clear error
  * and nothing left behind (M-131). What archives may hold is test_download_checks.c's.
  * Links: peer */
+#include <tinkc/hooks.h>
+
 #include "client/transfer/fetch.h"
 #include "support/downloadfix.h"
 
@@ -297,6 +299,28 @@ static void test_download_url(void **unused)
     downloadfix_close(&f);
 }
 
+/* The deadline of a context is for the whole download, not for each of its tries. */
+static void test_download_deadline(void **unused)
+{
+    downloadfix f;
+    char file[100], url[200];
+    tinkc_service *limited = NULL;
+    tinkc_context context = TINKC_CONTEXT_INIT;
+    context.deadline_ms = 300;
+    downloadfix_open(&f, (downloadfix_blob){downloadfix_noise(10), 10, 0}, NULL);
+    fakeapi_default(f.api, "GET", "/silent", &(fakeapi_step){.fault = FAKEAPI_NEVER});
+    assert_int_equal(tinkc_service_with_context(&limited, f.service, &context, NULL),
+                     TINKC_OK);
+    f.options.max_retries = 4;
+    (void)snprintf(url, sizeof(url), "%s/silent", fakeapi_url(f.api));
+    (void)snprintf(file, sizeof(file), "%s/file", f.folder);
+    assert_int_equal(tinkc_download_url(NULL, limited, url, file, &f.options, NULL),
+                     TINKC_E_TIMEOUT);
+    assert_int_equal(fakeapi_count(f.api, "GET", "/silent"), 1);
+    tinkc_service_close(&limited);
+    downloadfix_close(&f);
+}
+
 /* ---- memory ---- */
 
 #ifdef TINKC_SANITIZED
@@ -381,6 +405,7 @@ int main(void)
         cmocka_unit_test(test_download_delays),
         cmocka_unit_test(test_download_missing),
         cmocka_unit_test(test_download_url),
+        cmocka_unit_test(test_download_deadline),
         cmocka_unit_test(test_download_flat_memory),
         cmocka_unit_test(test_download_allocation_sweep),
     };

@@ -283,6 +283,50 @@ static bool prompt_scenario(void *user)
     return ok;
 }
 
+/* A tokenizer that puts a blank, token 3, in front of every text. */
+static tinkc_code continue_blank(const char *content, const int32_t *so_far, size_t n,
+                                 int32_t out[TOKENS_MAX], size_t *out_n)
+{
+    static const char json[] =
+        "{\"version\":\"1.0\",\"added_tokens\":[],\"normalizer\":null,"
+        "\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":true,"
+        "\"trim_offsets\":true,\"use_regex\":true},\"post_processor\":null,"
+        "\"decoder\":{\"type\":\"ByteLevel\",\"add_prefix_space\":true,"
+        "\"trim_offsets\":true,\"use_regex\":true},"
+        "\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1,\"c\":2,"
+        "\"\xc4\xa0\":3,\"bc\":4},\"merges\":[\"b c\"]}}";
+    kit k = {NULL, NULL, NULL, NULL};
+    assert_int_equal(tinkc_tokenizer_from_json(&k.tokenizer, json, NULL, NULL), TINKC_OK);
+    assert_int_equal(
+        tinkc_chat_template_new(
+            &k.tpl, "{% for m in messages %}{{ m.content }}{% endfor %}", NULL),
+        TINKC_OK);
+    assert_int_equal(tinkc_chat_new(&k.chat, NULL), TINKC_OK);
+    say(&k, "user", content);
+    assert_int_equal(tinkc_model_input_from_tokens(&k.prompt, so_far, n, NULL), TINKC_OK);
+    tinkc_code code = next(&k, NULL);
+    *out_n = tokens_of(&k, out);
+    close_kit(&k);
+    return code;
+}
+
+/* Tokens without text are not added twice, and no blank gets inside the text. */
+static void test_chat_prompt_blank(void **unused)
+{
+    int32_t out[TOKENS_MAX];
+    size_t n = 0;
+    assert_int_equal(continue_blank("ab", (int32_t[]){3}, 1, out, &n), TINKC_OK);
+    assert_int_equal(n, 3);
+    assert_memory_equal(out, ((int32_t[]){3, 0, 1}), 3 * sizeof(out[0]));
+    assert_int_equal(continue_blank("ab", (int32_t[]){3, 0}, 2, out, &n), TINKC_OK);
+    assert_int_equal(n, 3);
+    assert_memory_equal(out, ((int32_t[]){3, 0, 1}), 3 * sizeof(out[0]));
+    /* "bc" is one token of the text; after "b" only " c" could follow */
+    assert_int_equal(continue_blank("abc", (int32_t[]){3, 0, 1}, 3, out, &n),
+                     TINKC_E_UNSUPPORTED);
+    assert_int_equal(n, 3);
+}
+
 static void test_chat_prompt_allocation_sweep(void **unused)
 {
     (void)unused;
@@ -301,6 +345,7 @@ int main(void)
         cmocka_unit_test(test_chat_prompt_cut_character),
         cmocka_unit_test(test_chat_prompt_refused),
         cmocka_unit_test(test_chat_prompt_options),
+        cmocka_unit_test(test_chat_prompt_blank),
         cmocka_unit_test(test_chat_prompt_allocation_sweep),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

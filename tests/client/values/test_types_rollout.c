@@ -129,6 +129,8 @@ static void test_rollout_refused(void **unused)
     r = usual(prompt);
     r.advantage = (double)INFINITY;
     refuse(&r);
+    r.advantage = 1e300; /* infinite as a float */
+    refuse(&r);
     refuse(NULL);
     r = usual(NULL);
     refuse(&r);
