@@ -53,7 +53,6 @@ static void leave(sample *self)
         tk_ledger_doubt(&self->ledger, self->body.most_tokens);
     }
     tk_ledger_release_all(&self->ledger); /* before the end is seen: it may be spent */
-    self->sampler->running--;
     tk_budget_release(&self->sampler->slots, &self->slot);
 }
 
@@ -290,9 +289,6 @@ static void start(tk_op *op)
     int64_t now = tk_loop_now_ms(loop_of(self));
     self->submit.answered_ms = now;
     self->started_ms = now;
-    if (sampler->running++ == 0) {
-        sampler->progress_ms = now;
-    }
     tk_timer_init(&self->timer, fire_begin);
     tk_future_stage(op->future, TINKC_STAGE_BUDGET);
     if (!is_retried(self) ||

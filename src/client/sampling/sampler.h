@@ -27,9 +27,8 @@ typedef struct tk_sampler {
     tk_ledger_run *run;
     atomic_int_least64_t next_seq; /* sequence id of the next attempt, from 0 */
     /* loop thread */
-    tk_budget slots; /* samples that are running, with their results */
-    size_t running;
-    int64_t progress_ms; /* when one last succeeded, or the first began */
+    tk_budget slots;     /* samples that are running, with their results */
+    int64_t progress_ms; /* when one last succeeded; 0: never */
     bool no_stream;      /* the server has no stream_sample */
 } tk_sampler;
 
