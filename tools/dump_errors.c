@@ -9,7 +9,7 @@ static const char *retry_name(tk_error_retry retry)
     switch (retry) {
     case TK_RETRY_SAME:
         return "the same request";
-    case TK_RETRY_ANEW:
+    case TK_RETRY_AS_NEW:
         return "as new work";
     case TK_RETRY_NEVER:
         break;

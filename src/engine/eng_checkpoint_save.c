@@ -328,7 +328,7 @@ static void remove_temp(const save *s)
 
 static tinkc_code in_the_way(const char *directory, tk_err *err)
 {
-    return tk_err_set(err, TINKC_E_CONFLICT, "%s is there already", directory);
+    return tk_err_set(err, TINKC_E_CONFLICT, "%s already exists", directory);
 }
 
 /* "x/" names the same directory as "x", but has no sibling "x/.tmp". */

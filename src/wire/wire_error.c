@@ -42,9 +42,9 @@ const tk_error_rule tk_wire_error_rules[] = {
 
     FAILED("accepted work failed, category user", TINKC_CATEGORY_USER, USER, NEVER),
     FAILED("accepted work failed, category server", TINKC_CATEGORY_SERVER, RETRYABLE,
-           ANEW),
+           AS_NEW),
     FAILED("accepted work failed, category unknown", TINKC_CATEGORY_UNKNOWN, RETRYABLE,
-           ANEW),
+           AS_NEW),
 
     STATUS("1xx with x-should-retry: true", 100, 199, TK_SHOULD_RETRY_YES, RETRYABLE,
            SAME),
@@ -55,7 +55,7 @@ const tk_error_rule tk_wire_error_rules[] = {
     STATUS("5xx with x-should-retry: false", 500, 599, TK_SHOULD_RETRY_NO, FATAL, NEVER),
     STATUS("408", 408, 408, ANY, RETRYABLE, SAME),
     STATUS("409", 409, 409, ANY, RETRYABLE, SAME),
-    STATUS("410: the result is gone", 410, 410, ANY, RETRYABLE, ANEW),
+    STATUS("410: the result is gone", 410, 410, ANY, RETRYABLE, AS_NEW),
     STATUS("429", 429, 429, ANY, RETRYABLE, SAME),
     STATUS("other 4xx", 400, 499, ANY, USER, NEVER),
     STATUS("5xx", 500, 599, ANY, RETRYABLE, SAME),

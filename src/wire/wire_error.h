@@ -25,8 +25,8 @@ typedef enum tk_error_class {
 /* How a retryable failure may be tried again. */
 typedef enum tk_error_retry {
     TK_RETRY_NEVER,
-    TK_RETRY_SAME, /* the same request again: the server recognises it */
-    TK_RETRY_ANEW  /* as new work with a new sequence id; only where that does no harm */
+    TK_RETRY_SAME,  /* the same request again: the server recognises it */
+    TK_RETRY_AS_NEW /* as new work with a new sequence id; only where that does no harm */
 } tk_error_retry;
 
 /* All that the decision depends on. */

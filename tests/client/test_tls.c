@@ -157,7 +157,7 @@ static void test_tls_falls_back(void **unused)
     }
 }
 
-/* Not trusted: a clear error at once, which is the caller's to mend; nothing is sent. */
+/* Not trusted: a clear error at once, which only the caller can fix; nothing is sent. */
 static void test_tls_not_trusted(void **unused)
 {
     fakeapi *api = fakeapi_start();

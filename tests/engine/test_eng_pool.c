@@ -1,4 +1,4 @@
-/* The thread pool: every unit once, contiguous pieces, scratch of one's own. */
+/* The thread pool: every unit once, contiguous pieces, separate scratch memory. */
 #include "engine/eng_pool.h"
 
 #include <sched.h>

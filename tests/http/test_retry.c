@@ -121,7 +121,7 @@ static void test_retry_l1_hints(void **unused)
     }
 }
 
-/* The same one layer up, where the total time ends the call. */
+/* hints one layer up, where the total time ends the call. */
 static void test_retry_l2_hints(void **unused)
 {
     static const struct {

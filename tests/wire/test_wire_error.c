@@ -166,9 +166,9 @@ static void test_wire_error_categories(void **unused)
 {
     tk_fault fault = {TINKC_E_REQUEST, 200, TINKC_CATEGORY_UNKNOWN,
                       TK_SHOULD_RETRY_UNSAID};
-    assert_int_equal(tk_wire_error_rule(&fault)->retry, TK_RETRY_ANEW);
+    assert_int_equal(tk_wire_error_rule(&fault)->retry, TK_RETRY_AS_NEW);
     fault.category = TINKC_CATEGORY_SERVER;
-    assert_int_equal(tk_wire_error_rule(&fault)->retry, TK_RETRY_ANEW);
+    assert_int_equal(tk_wire_error_rule(&fault)->retry, TK_RETRY_AS_NEW);
     fault.category = TINKC_CATEGORY_USER;
     assert_int_equal(tk_wire_error_rule(&fault)->retry, TK_RETRY_NEVER);
     assert_string_equal(tk_error_class_name(TK_ERROR_USER), "user");

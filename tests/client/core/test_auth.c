@@ -65,7 +65,8 @@ static void test_auth_choose(void **unused)
 
 #define EPOCH_S INT64_C(1767225600) /* the fake clock starts here */
 
-/* {"jwt": "<header>.<claims>.sig"} that ends so many seconds after the start. */
+/* {"jwt": "<header>.<claims>.sig"} that expires the given number of seconds after the
+ * start. */
 static const char *token_body(char *out, size_t size, const char *name, int64_t life_s)
 {
     char claims[96];

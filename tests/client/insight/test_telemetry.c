@@ -341,7 +341,7 @@ static void test_telemetry_refusals(void **unused)
     }
 }
 
-/* A hint makes a pause longer, up to an hour, and never shorter. */
+/* a hint makes a pause longer, up to an hour, and never shorter. */
 static void test_telemetry_hints(void **unused)
 {
     static const struct {
@@ -366,7 +366,7 @@ static void test_telemetry_hints(void **unused)
     }
 }
 
-/* A server that comes back gets what has gathered meanwhile; the pauses start anew. */
+/* A server that comes back gets what has gathered meanwhile; the pauses start over. */
 static void test_telemetry_recovers(void **unused)
 {
     clientfix f;

@@ -7,7 +7,7 @@
 #define PATH         "tinker://S:train:0/weights/0001"
 #define ARCHIVE_REST "training_runs/S:train:0/checkpoints/weights/0001/archive"
 
-/* M-122: 503 is waited out, 30 s at a time or as the server says, six times. */
+/* M-122, A-084: 503 is waited out, 30 s at a time or as the server says, six times. */
 static void test_rest_archive_503(void **unused)
 {
     clientfix f;

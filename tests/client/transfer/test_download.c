@@ -233,7 +233,7 @@ static void test_download_gives_up(void **unused)
     downloadfix_close(&f);
 }
 
-/* Doubled up to 10 s; a longer hint rules, up to an hour. */
+/* doubled up to 10 s; a longer hint rules, up to an hour. */
 static void test_download_delays(void **unused)
 {
     static const struct {
