@@ -79,7 +79,7 @@ tinkc_code tk_sample_body_encode(tk_sample_body *body, tk_sampler *sampler,
 void tk_sample_body_number(tk_sample_body *body, int64_t seq_id)
 {
     if (body->seq.n == 0) {
-        return; /* without a session there is no number */
+        return; /* only samples of a session are numbered */
     }
     char digits[TK_JSON_NUM_BYTES];
     size_t n = tk_json_num_put_i64(digits, seq_id);

@@ -1,6 +1,6 @@
 /* One sampling session at the server (or a model without one): its id, its sequence ids,
- * the places for samples that are running. Shared by all handles of it (a tinkc_sampling, and its second handles
- * with a context) and by every sample. Reference-counted.
+ * the places for samples that are running. Shared by its handles (a tinkc_sampling and
+ * the second handles with a context) and by every sample. Reference-counted.
  *
  * Callers read what never changes and count references and sequence ids; everything else
  * belongs to the loop's thread. */
