@@ -145,12 +145,27 @@ static void put_union(tk_json_writer *w, const tk_union *variants)
     tk_json_end_array(w);
 }
 
+static const char *direction_name(tk_direction direction)
+{
+    switch (direction) {
+    case TK_DIR_REQUEST:
+        return "request";
+    case TK_DIR_RESPONSE:
+        return "response";
+    case TK_DIR_RESULT:
+        return "result";
+    case TK_DIR_PART:
+        break;
+    }
+    return "part";
+}
+
 static void put_schema(tk_json_writer *w, const tk_schemas_row *row)
 {
     const tk_schema *schema = row->schema;
     tk_json_begin_object(w);
     put_text(w, "name", schema->name);
-    put_text(w, "direction", tk_direction_name(row->direction));
+    put_text(w, "direction", direction_name(row->direction));
     put_text(w, "call", row->call);
     put_flag(w, "closed", schema->closed);
     if (schema->variants != NULL) {

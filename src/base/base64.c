@@ -31,42 +31,18 @@ static void encode_to(char *out, const unsigned char *data, size_t n)
     memcpy(out, last, 4);
 }
 
-/* Where the text was written, and its length; NULL when the buffer failed. */
-static char *encode(size_t *size, tk_buf *out, const void *data, size_t n)
-{
-    if (!tk_base64_encoded_size(size, n)) {
-        tk_buf_fail(out, TINKC_E_LIMIT);
-        return NULL;
-    }
-    char *room = tk_buf_reserve(out, *size);
-    if (room != NULL) {
-        encode_to(room, data, n);
-    }
-    return room;
-}
-
 void tk_base64_encode(tk_buf *out, const void *data, size_t n)
 {
     size_t size;
-    if (n > 0 && encode(&size, out, data, n) != NULL) {
-        tk_buf_advance(out, size);
-    }
-}
-
-void tk_base64_encode_url(tk_buf *out, const void *data, size_t n)
-{
-    size_t size;
-    char *text = n > 0 ? encode(&size, out, data, n) : NULL;
-    if (text == NULL) {
+    if (!tk_base64_encoded_size(&size, n)) {
+        tk_buf_fail(out, TINKC_E_LIMIT);
         return;
     }
-    while (text[size - 1] == '=') {
-        size--;
+    char *room = n > 0 ? tk_buf_reserve(out, size) : NULL;
+    if (room != NULL) {
+        encode_to(room, data, n);
+        tk_buf_advance(out, size);
     }
-    for (size_t i = 0; i < size; i++) {
-        text[i] = text[i] == '+' ? '-' : text[i] == '/' ? '_' : text[i];
-    }
-    tk_buf_advance(out, size);
 }
 
 static size_t without_padding(tk_str text)

@@ -15,7 +15,6 @@ TK_NODISCARD bool tk_base64_encoded_size(size_t *out, size_t n);
 
 /* Appends; failure is the buffer's sticky failure. `data` may be NULL when n is 0. */
 void tk_base64_encode(tk_buf *out, const void *data, size_t n);
-void tk_base64_encode_url(tk_buf *out, const void *data, size_t n);
 
 /* Bytes that a valid text decodes to; for other text a number not smaller than what a
  * failing decode may write. */

@@ -23,21 +23,3 @@ void tk_uuid_make(char out[TK_UUID_TEXT_BYTES], tk_rand *rand)
     }
     *p = '\0';
 }
-
-static bool is_hex(char c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-
-bool tk_uuid_is_valid(tk_str text)
-{
-    if (text.n != TK_UUID_TEXT_BYTES - 1) {
-        return false;
-    }
-    for (size_t i = 0; i < text.n; i++) {
-        if (is_dash_at(i) ? text.p[i] != '-' : !is_hex(text.p[i])) {
-            return false;
-        }
-    }
-    return true;
-}

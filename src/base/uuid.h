@@ -9,7 +9,4 @@
 
 void tk_uuid_make(char out[TK_UUID_TEXT_BYTES], tk_rand *rand); /* lower case */
 
-/* The form 8-4-4-4-12 in hexadecimal digits of either case, of any version. */
-bool tk_uuid_is_valid(tk_str text);
-
 #endif

@@ -91,9 +91,7 @@ eng_adapter *eng_adapter_retain(eng_adapter *adapter);
  * TINKC_E_INVALID, as is a copy of weights that are NaN or infinite. */
 TK_NODISCARD tinkc_code eng_adapter_snapshot(eng_adapter **out,
                                              const eng_adapter *adapter, tk_err *err);
-bool eng_adapter_is_frozen(const eng_adapter *adapter);
 
-const eng_lora_config *eng_adapter_config(const eng_adapter *adapter);
 uint64_t eng_adapter_parameters(const eng_adapter *adapter);
 uint64_t eng_adapter_steps(const eng_adapter *adapter); /* optimizer steps so far */
 

@@ -199,11 +199,6 @@ void eng_adapter_free(eng_adapter *adapter)
     tk_free(adapter);
 }
 
-bool eng_adapter_is_frozen(const eng_adapter *adapter)
-{
-    return adapter->frozen;
-}
-
 tinkc_code eng_adapter_check_trainable(const eng_adapter *adapter, tk_err *err)
 {
     return adapter->frozen ? tk_err_set(err, TINKC_E_INVALID,
@@ -222,11 +217,6 @@ tinkc_code eng_adapter_check_finite(const eng_adapter *adapter, const eng_real *
         }
     }
     return TINKC_OK;
-}
-
-const eng_lora_config *eng_adapter_config(const eng_adapter *adapter)
-{
-    return &adapter->config;
 }
 
 uint64_t eng_adapter_parameters(const eng_adapter *adapter)

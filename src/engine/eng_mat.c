@@ -70,19 +70,6 @@ void eng_mat_pack_reals(const eng_mat *mat, const eng_real *rows)
     }
 }
 
-void eng_mat_unpack(const eng_mat *mat, eng_real *rows)
-{
-    for (size_t row = 0; row < mat->n; row++) {
-        size_t at = row / ENG_LANES * mat->k * ENG_LANES + row % ENG_LANES;
-        for (size_t i = 0; i < mat->k; i++) {
-            size_t from = at + i * ENG_LANES;
-            rows[row * mat->k + i] =
-                mat->bf16 ? eng_bf16_to_f32(((const uint16_t *)mat->panels)[from])
-                          : ((const eng_real *)mat->panels)[from];
-        }
-    }
-}
-
 /* Finished sums and where they belong: [rows][width] from (row, column) on. */
 typedef struct region {
     const eng_real *sums;

@@ -26,7 +26,6 @@ TK_NODISCARD bool eng_mat_bytes(size_t *out, size_t n, size_t k, bool bf16);
 void eng_mat_pack_panels(const eng_mat *mat, const void *rows, eng_dtype dtype,
                          size_t begin, size_t end);
 void eng_mat_pack_reals(const eng_mat *mat, const eng_real *rows); /* not bf16 */
-void eng_mat_unpack(const eng_mat *mat, eng_real *rows);
 
 /* y[rows][n] = x W^T (+ bias), or y += scale * x W^T (+ bias) when add. */
 typedef struct eng_mul {

@@ -24,13 +24,6 @@ const char *tk_http_method_name(tk_http_method method)
     return names[method];
 }
 
-const char *tk_http_group_name(tk_http_group group)
-{
-    static const char *const names[] = {"session", "train", "sample",
-                                        "futures", "rest",  "telemetry"};
-    return group < TK_HTTP_GROUPS ? names[group] : "?";
-}
-
 const char *tk_http_failure_name(tk_http_failure failure)
 {
     static const char *const names[] = {

@@ -131,7 +131,6 @@ tk_str tk_http_header(const tk_http_response *response, const char *name);
 bool tk_http_is_redirect(int status);
 
 const char *tk_http_method_name(tk_http_method method);
-const char *tk_http_group_name(tk_http_group group);
 const char *tk_http_failure_name(tk_http_failure failure);
 
 /* The error code of a failure; TINKC_OK for TK_HTTP_OK. */

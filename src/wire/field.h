@@ -125,4 +125,10 @@ typedef struct tk_f_raw {
         TK_SET, (value)                                                                  \
     }
 
+/* Returns the text as a field, which is absent for NULL. */
+static inline tk_f_str tk_f_str_of(const char *text)
+{
+    return (tk_f_str){text != NULL ? TK_SET : TK_UNSET, tk_str_of(text)};
+}
+
 #endif

@@ -115,7 +115,8 @@ typedef struct tk_pb_reader {
     const tk_pb_input *in;
     const unsigned char *p;
     const unsigned char *end;
-    tinkc_code code; /* why tk_pb_next returned false: TINKC_OK = the end */
+    tinkc_code code; /* why tk_pb_next returned false: TINKC_OK = the end. What handles a
+                      * field may set it too, which ends the loop. */
 } tk_pb_reader;
 
 typedef struct tk_pb_field {
@@ -125,7 +126,8 @@ typedef struct tk_pb_field {
     const unsigned char *at; /* the tag, for offsets */
 } tk_pb_field;
 
-void tk_pb_reader_init(tk_pb_reader *rd, const tk_pb_input *in, tk_bytes body);
+/* Returns a reader at the first field of `body`. */
+tk_pb_reader tk_pb_reader_of(const tk_pb_input *in, tk_bytes body);
 
 /* The next field; groups are passed over. False at the end and on malformed input;
  * rd->code distinguishes the two. */

@@ -31,13 +31,12 @@ static void raw_tensor_init(raw_tensor *raw)
 
 static tinkc_code read_csr(const tk_pb_input *in, tk_bytes body, raw_tensor *raw)
 {
-    tk_pb_reader rd;
+    tk_pb_reader rd = tk_pb_reader_of(in, body);
     tk_pb_field field;
     if (raw->encoding != ENCODING_CSR) {
         raw->values = raw->crow = raw->col = (tk_bytes){NULL, 0};
         raw->encoding = ENCODING_CSR;
     }
-    tk_pb_reader_init(&rd, in, body);
     while (tk_pb_next(&rd, &field)) {
         switch (field.tag) {
         case TK_PB_TAG(1, TK_PB_BYTES):
@@ -58,31 +57,29 @@ static tinkc_code read_csr(const tk_pb_input *in, tk_bytes body, raw_tensor *raw
 
 static tinkc_code read_raw_tensor(const tk_pb_input *in, tk_bytes body, raw_tensor *raw)
 {
-    tk_pb_reader rd;
+    tk_pb_reader rd = tk_pb_reader_of(in, body);
     tk_pb_field field;
-    tinkc_code code = TINKC_OK;
-    tk_pb_reader_init(&rd, in, body);
-    while (code == TINKC_OK && tk_pb_next(&rd, &field)) {
+    while (tk_pb_next(&rd, &field)) {
         switch (field.tag) {
         case TK_PB_TAG(1, TK_PB_BYTES):
             raw->encoding = ENCODING_DENSE;
             raw->values = field.bytes;
             break;
         case TK_PB_TAG(2, TK_PB_BYTES):
-            code = read_csr(in, field.bytes, raw);
+            rd.code = read_csr(in, field.bytes, raw);
             break;
         case TK_PB_TAG(3, TK_PB_VARINT):
             raw->dtype = tk_pb_to_i32(&field);
             break;
         case TK_PB_TAG(4, TK_PB_VARINT):
         case TK_PB_TAG(4, TK_PB_BYTES):
-            code = tk_pb_add_dims(in, &field, &raw->shape);
+            rd.code = tk_pb_add_dims(in, &field, &raw->shape);
             break;
         default:
             break;
         }
     }
-    return code != TINKC_OK ? code : rd.code;
+    return rd.code;
 }
 
 static tinkc_code set_shape(const tk_pb_input *in, const tk_pb_dims *dims, tk_tensor *out)
@@ -168,26 +165,24 @@ static tinkc_code finish_tensor(const tk_pb_input *in, const raw_tensor *raw,
 static tinkc_code read_tensor_entry(const tk_pb_input *in, tk_bytes body,
                                     tk_named_tensor *out)
 {
-    tk_pb_reader rd;
+    tk_pb_reader rd = tk_pb_reader_of(in, body);
     tk_pb_field field;
-    tinkc_code code = TINKC_OK;
     raw_tensor raw;
     raw_tensor_init(&raw);
     out->name = (tk_str){NULL, 0};
-    tk_pb_reader_init(&rd, in, body);
-    while (code == TINKC_OK && tk_pb_next(&rd, &field)) {
+    while (tk_pb_next(&rd, &field)) {
         switch (field.tag) {
         case TK_PB_TAG(1, TK_PB_BYTES):
-            code = tk_pb_to_str(in, &field, &out->name);
+            rd.code = tk_pb_to_str(in, &field, &out->name);
             break;
         case TK_PB_TAG(2, TK_PB_BYTES):
-            code = read_raw_tensor(in, field.bytes, &raw);
+            rd.code = read_raw_tensor(in, field.bytes, &raw);
             break;
         default:
             break;
         }
     }
-    code = code != TINKC_OK ? code : rd.code;
+    tinkc_code code = rd.code;
     if (code == TINKC_OK) {
         code = finish_tensor(in, &raw, &out->tensor);
     }
@@ -233,21 +228,19 @@ typedef struct raw_chunk {
 
 static tinkc_code read_chunk_body(const tk_pb_input *in, tk_bytes body, raw_chunk *raw)
 {
-    tk_pb_reader rd;
+    tk_pb_reader rd = tk_pb_reader_of(in, body);
     tk_pb_field field;
-    tinkc_code code = TINKC_OK;
     bool is_image = raw->kind == TK_CHUNK_IMAGE;
-    tk_pb_reader_init(&rd, in, body);
-    while (code == TINKC_OK && tk_pb_next(&rd, &field)) {
+    while (tk_pb_next(&rd, &field)) {
         if (field.tag == TK_PB_TAG(1, TK_PB_BYTES)) {
             raw->data = field.bytes;
         } else if (is_image && field.tag == TK_PB_TAG(2, TK_PB_BYTES)) {
-            code = tk_pb_to_str(in, &field, &raw->format);
+            rd.code = tk_pb_to_str(in, &field, &raw->format);
         } else if (is_image && field.tag == TK_PB_TAG(3, TK_PB_VARINT)) {
             raw->expected_tokens = (tk_f_i64){TK_SET, tk_pb_to_i32(&field)};
         }
     }
-    return code != TINKC_OK ? code : rd.code;
+    return rd.code;
 }
 
 /* The same member of the oneof again merges, another one starts afresh. */
@@ -288,27 +281,25 @@ static tinkc_code finish_chunk(const tk_pb_input *in, const raw_chunk *raw,
 static tinkc_code read_chunk(const tk_pb_input *in, const tk_pb_field *entry,
                              tk_chunk *out)
 {
-    tk_pb_reader rd;
+    tk_pb_reader rd = tk_pb_reader_of(in, entry->bytes);
     tk_pb_field field;
-    tinkc_code code = TINKC_OK;
     raw_chunk raw = {.is_known = false};
-    tk_pb_reader_init(&rd, in, entry->bytes);
-    while (code == TINKC_OK && tk_pb_next(&rd, &field)) {
+    while (tk_pb_next(&rd, &field)) {
         switch (field.tag) {
         case TK_PB_TAG(1, TK_PB_BYTES):
-            code = read_chunk_member(in, field.bytes, TK_CHUNK_TEXT, &raw);
+            rd.code = read_chunk_member(in, field.bytes, TK_CHUNK_TEXT, &raw);
             break;
         case TK_PB_TAG(2, TK_PB_BYTES):
-            code = read_chunk_member(in, field.bytes, TK_CHUNK_IMAGE, &raw);
+            rd.code = read_chunk_member(in, field.bytes, TK_CHUNK_IMAGE, &raw);
             break;
         case TK_PB_TAG(3, TK_PB_BYTES):
-            code = read_chunk_member(in, field.bytes, TK_CHUNK_DMEL, &raw);
+            rd.code = read_chunk_member(in, field.bytes, TK_CHUNK_DMEL, &raw);
             break;
         default:
             break;
         }
     }
-    code = code != TINKC_OK ? code : rd.code;
+    tinkc_code code = rd.code;
     return code != TINKC_OK ? code : finish_chunk(in, &raw, entry->at, out);
 }
 
@@ -331,25 +322,23 @@ static tinkc_code add_chunk(const tk_pb_input *in, const tk_pb_field *field,
 
 static tinkc_code read_datum(const tk_pb_input *in, tk_bytes body, tk_datum *out)
 {
-    tk_pb_reader rd;
+    tk_pb_reader rd = tk_pb_reader_of(in, body);
     tk_pb_field field;
     tk_pb_list chunks = {NULL, 0, 0};
     tk_pb_list inputs = {NULL, 0, 0};
-    tinkc_code code = TINKC_OK;
-    tk_pb_reader_init(&rd, in, body);
-    while (code == TINKC_OK && tk_pb_next(&rd, &field)) {
+    while (tk_pb_next(&rd, &field)) {
         if (field.tag == TK_PB_TAG(1, TK_PB_BYTES)) {
-            code = add_chunk(in, &field, &chunks);
+            rd.code = add_chunk(in, &field, &chunks);
         } else if (field.tag == TK_PB_TAG(2, TK_PB_BYTES)) {
-            code = add_tensor(in, field.bytes, &inputs);
-            if (code != TINKC_OK) {
+            rd.code = add_tensor(in, field.bytes, &inputs);
+            if (rd.code != TINKC_OK) {
                 tk_err_under(in->err, "loss_fn_inputs");
             }
         }
     }
     out->model_input = (tk_model_input){chunks.items, chunks.n};
     out->loss_fn_inputs = (tk_tensor_map){inputs.items, inputs.n};
-    return code != TINKC_OK ? code : rd.code;
+    return rd.code;
 }
 
 static tinkc_code add_datum(const tk_pb_input *in, tk_bytes body, tk_pb_list *list)
@@ -379,28 +368,26 @@ static tinkc_code add_config(const tk_pb_input *in, const tk_pb_field *field,
 static tinkc_code read_request(const tk_pb_input *in, tk_bytes body,
                                tk_fwdbwd_request *out)
 {
-    tk_pb_reader rd;
+    tk_pb_reader rd = tk_pb_reader_of(in, body);
     tk_pb_field field;
     tk_pb_list data = {NULL, 0, 0};
     tk_pb_list config = {NULL, 0, 0};
-    tinkc_code code = TINKC_OK;
-    tk_pb_reader_init(&rd, in, body);
-    while (code == TINKC_OK && tk_pb_next(&rd, &field)) {
+    while (tk_pb_next(&rd, &field)) {
         switch (field.tag) {
         case TK_PB_TAG(1, TK_PB_BYTES):
-            code = tk_pb_to_str(in, &field, &out->model_id);
+            rd.code = tk_pb_to_str(in, &field, &out->model_id);
             break;
         case TK_PB_TAG(2, TK_PB_VARINT):
             out->seq_id = tk_pb_to_i32(&field);
             break;
         case TK_PB_TAG(3, TK_PB_BYTES):
-            code = add_datum(in, field.bytes, &data);
+            rd.code = add_datum(in, field.bytes, &data);
             break;
         case TK_PB_TAG(4, TK_PB_BYTES):
-            code = tk_pb_to_str(in, &field, &out->loss_fn);
+            rd.code = tk_pb_to_str(in, &field, &out->loss_fn);
             break;
         case TK_PB_TAG(5, TK_PB_BYTES):
-            code = add_config(in, &field, &config);
+            rd.code = add_config(in, &field, &config);
             break;
         case TK_PB_TAG(6, TK_PB_VARINT):
             out->forward_only = field.value != 0;
@@ -412,7 +399,7 @@ static tinkc_code read_request(const tk_pb_input *in, tk_bytes body,
     out->data = data.items;
     out->data_n = data.n;
     out->loss_fn_config = (tk_num_map){config.items, config.n};
-    return code != TINKC_OK ? code : rd.code;
+    return rd.code;
 }
 
 tinkc_code tk_pb_fwdbwd_decode(tk_fwdbwd_request *out, tk_arena *arena, tk_bytes input,

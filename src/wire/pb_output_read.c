@@ -36,11 +36,9 @@ typedef struct record {
 
 static tinkc_code read_raw_column(const tk_pb_input *in, tk_bytes body, raw_column *raw)
 {
-    tk_pb_reader rd;
+    tk_pb_reader rd = tk_pb_reader_of(in, body);
     tk_pb_field field;
-    tinkc_code code = TINKC_OK;
-    tk_pb_reader_init(&rd, in, body);
-    while (code == TINKC_OK && tk_pb_next(&rd, &field)) {
+    while (tk_pb_next(&rd, &field)) {
         switch (field.tag) {
         case TK_PB_TAG(1, TK_PB_BYTES):
             raw->data = field.bytes;
@@ -53,13 +51,13 @@ static tinkc_code read_raw_column(const tk_pb_input *in, tk_bytes body, raw_colu
             break;
         case TK_PB_TAG(4, TK_PB_VARINT):
         case TK_PB_TAG(4, TK_PB_BYTES):
-            code = tk_pb_add_dims(in, &field, &raw->trailing);
+            rd.code = tk_pb_add_dims(in, &field, &raw->trailing);
             break;
         default:
             break;
         }
     }
-    return code != TINKC_OK ? code : rd.code;
+    return rd.code;
 }
 
 /* Offsets rise from 0 to the end of the data in whole rows. */
@@ -124,25 +122,23 @@ static tinkc_code finish_column(const tk_pb_input *in, const raw_column *raw, co
 
 static tinkc_code read_column(const tk_pb_input *in, tk_bytes body, column *out)
 {
-    tk_pb_reader rd;
+    tk_pb_reader rd = tk_pb_reader_of(in, body);
     tk_pb_field field;
-    tinkc_code code = TINKC_OK;
     raw_column raw = {.dtype = 0};
     *out = (column){.slices = 0};
-    tk_pb_reader_init(&rd, in, body);
-    while (code == TINKC_OK && tk_pb_next(&rd, &field)) {
+    while (tk_pb_next(&rd, &field)) {
         switch (field.tag) {
         case TK_PB_TAG(1, TK_PB_BYTES):
-            code = tk_pb_to_str(in, &field, &out->name);
+            rd.code = tk_pb_to_str(in, &field, &out->name);
             break;
         case TK_PB_TAG(2, TK_PB_BYTES):
-            code = read_raw_column(in, field.bytes, &raw);
+            rd.code = read_raw_column(in, field.bytes, &raw);
             break;
         default:
             break;
         }
     }
-    code = code != TINKC_OK ? code : rd.code;
+    tinkc_code code = rd.code;
     if (code == TINKC_OK) {
         code = finish_column(in, &raw, out);
     }
@@ -190,20 +186,18 @@ static tinkc_code add_column(const tk_pb_input *in, tk_bytes body, tk_pb_list *l
 
 static tinkc_code read_record(const tk_pb_input *in, tk_bytes body, record *out)
 {
-    tk_pb_reader rd;
+    tk_pb_reader rd = tk_pb_reader_of(in, body);
     tk_pb_field field;
     tk_pb_list columns = {NULL, 0, 0};
     tk_str type_tag; /* informational: only its UTF-8 is checked */
-    tinkc_code code = TINKC_OK;
     *out = (record){.num_datums = 0};
-    tk_pb_reader_init(&rd, in, body);
-    while (code == TINKC_OK && tk_pb_next(&rd, &field)) {
+    while (tk_pb_next(&rd, &field)) {
         switch (field.tag) {
         case TK_PB_TAG(1, TK_PB_BYTES):
-            code = tk_pb_to_str(in, &field, &type_tag);
+            rd.code = tk_pb_to_str(in, &field, &type_tag);
             break;
         case TK_PB_TAG(2, TK_PB_BYTES):
-            code = add_column(in, field.bytes, &columns);
+            rd.code = add_column(in, field.bytes, &columns);
             break;
         case TK_PB_TAG(3, TK_PB_VARINT):
             out->num_datums = (int64_t)field.value;
@@ -214,7 +208,7 @@ static tinkc_code read_record(const tk_pb_input *in, tk_bytes body, record *out)
     }
     out->columns = columns.items;
     out->n_columns = columns.n;
-    return code != TINKC_OK ? code : rd.code;
+    return rd.code;
 }
 
 static tinkc_code add_record(const tk_pb_input *in, tk_bytes body, tk_pb_list *list)
@@ -391,29 +385,27 @@ static tk_str type_name(tk_str type, size_t n_records)
 
 static tinkc_code read_output(const tk_pb_input *in, tk_bytes body, tk_fwdbwd_output *out)
 {
-    tk_pb_reader rd;
+    tk_pb_reader rd = tk_pb_reader_of(in, body);
     tk_pb_field field;
     tk_pb_list records = {NULL, 0, 0};
     tk_pb_list metrics = {NULL, 0, 0};
     tk_str type = {NULL, 0};
-    tinkc_code code = TINKC_OK;
-    tk_pb_reader_init(&rd, in, body);
-    while (code == TINKC_OK && tk_pb_next(&rd, &field)) {
+    while (tk_pb_next(&rd, &field)) {
         switch (field.tag) {
         case TK_PB_TAG(1, TK_PB_BYTES):
-            code = tk_pb_to_str(in, &field, &type);
+            rd.code = tk_pb_to_str(in, &field, &type);
             break;
         case TK_PB_TAG(2, TK_PB_BYTES):
-            code = add_record(in, field.bytes, &records);
+            rd.code = add_record(in, field.bytes, &records);
             break;
         case TK_PB_TAG(3, TK_PB_BYTES):
-            code = tk_pb_add_num(in, &field, &metrics);
+            rd.code = tk_pb_add_num(in, &field, &metrics);
             break;
         default:
             break;
         }
     }
-    code = code != TINKC_OK ? code : rd.code;
+    tinkc_code code = rd.code;
     out->loss_fn_output_type = type_name(type, records.n);
     out->metrics = (tk_num_map){metrics.items, metrics.n};
     return code != TINKC_OK ? code : finish_outputs(in, &records, out);

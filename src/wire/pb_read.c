@@ -57,12 +57,10 @@ tinkc_code tk_pb_input_open(tk_pb_input *in, tk_arena *arena, tk_bytes body, tk_
     return TINKC_OK;
 }
 
-void tk_pb_reader_init(tk_pb_reader *rd, const tk_pb_input *in, tk_bytes body)
+tk_pb_reader tk_pb_reader_of(const tk_pb_input *in, tk_bytes body)
 {
-    rd->in = in;
-    rd->p = body.p;
-    rd->end = body.n > 0 ? body.p + body.n : body.p;
-    rd->code = TINKC_OK;
+    const unsigned char *end = body.n > 0 ? body.p + body.n : body.p;
+    return (tk_pb_reader){in, body.p, end, TINKC_OK};
 }
 
 static bool fail(tk_pb_reader *rd, const unsigned char *at, const char *text)
@@ -272,8 +270,7 @@ tinkc_code tk_pb_add_dims(const tk_pb_input *in, const tk_pb_field *field,
     if ((field->tag & 7) == TK_PB_VARINT) {
         return add_dim(in, field, dims, field->value);
     }
-    tk_pb_reader rd;
-    tk_pb_reader_init(&rd, in, field->bytes);
+    tk_pb_reader rd = tk_pb_reader_of(in, field->bytes);
     while (rd.code == TINKC_OK && rd.p != rd.end) {
         uint64_t value;
         if (read_varint(&rd, &value)) {
@@ -286,15 +283,13 @@ tinkc_code tk_pb_add_dims(const tk_pb_input *in, const tk_pb_field *field,
 static tinkc_code read_num_entry(const tk_pb_input *in, const tk_pb_field *entry,
                                  tk_named_num *out)
 {
-    tk_pb_reader rd;
+    tk_pb_reader rd = tk_pb_reader_of(in, entry->bytes);
     tk_pb_field field;
-    tinkc_code code = TINKC_OK;
     tk_named_num num = {{NULL, 0}, 0};
-    tk_pb_reader_init(&rd, in, entry->bytes);
-    while (code == TINKC_OK && tk_pb_next(&rd, &field)) {
+    while (tk_pb_next(&rd, &field)) {
         switch (field.tag) {
         case TK_PB_TAG(1, TK_PB_BYTES):
-            code = tk_pb_to_str(in, &field, &num.name);
+            rd.code = tk_pb_to_str(in, &field, &num.name);
             break;
         case TK_PB_TAG(2, TK_PB_FIXED64):
             num.v = tk_pb_to_double(&field);
@@ -304,7 +299,7 @@ static tinkc_code read_num_entry(const tk_pb_input *in, const tk_pb_field *entry
         }
     }
     *out = num;
-    return code != TINKC_OK ? code : rd.code;
+    return rd.code;
 }
 
 static bool grow(const tk_pb_input *in, tk_pb_list *list, size_t size, tinkc_code *code)

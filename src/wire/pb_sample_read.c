@@ -37,17 +37,15 @@ static tinkc_code finish_sequence(const tk_pb_input *in, tk_bytes tokens,
 
 static tinkc_code read_sequence(const tk_pb_input *in, tk_bytes body, tk_sequence *out)
 {
-    tk_pb_reader rd;
+    tk_pb_reader rd = tk_pb_reader_of(in, body);
     tk_pb_field field;
     tk_bytes tokens = {NULL, 0};
     tk_bytes logprobs = {NULL, 0};
-    tinkc_code code = TINKC_OK;
     *out = (tk_sequence){.stop_reason = TK_STOP_STOP};
-    tk_pb_reader_init(&rd, in, body);
-    while (code == TINKC_OK && tk_pb_next(&rd, &field)) {
+    while (tk_pb_next(&rd, &field)) {
         switch (field.tag) {
         case TK_PB_TAG(1, TK_PB_VARINT):
-            code = read_stop_reason(in, &field, &out->stop_reason);
+            rd.code = read_stop_reason(in, &field, &out->stop_reason);
             break;
         case TK_PB_TAG(2, TK_PB_BYTES):
             tokens = field.bytes;
@@ -59,7 +57,7 @@ static tinkc_code read_sequence(const tk_pb_input *in, tk_bytes body, tk_sequenc
             break;
         }
     }
-    code = code != TINKC_OK ? code : rd.code;
+    tinkc_code code = rd.code;
     return code != TINKC_OK ? code : finish_sequence(in, tokens, logprobs, out);
 }
 
@@ -87,9 +85,8 @@ typedef struct raw_topk {
 
 static tinkc_code read_topk(const tk_pb_input *in, tk_bytes body, raw_topk *raw)
 {
-    tk_pb_reader rd;
+    tk_pb_reader rd = tk_pb_reader_of(in, body);
     tk_pb_field field;
-    tk_pb_reader_init(&rd, in, body);
     while (tk_pb_next(&rd, &field)) {
         switch (field.tag) {
         case TK_PB_TAG(1, TK_PB_BYTES):
@@ -142,23 +139,21 @@ static tinkc_code finish_topk(const tk_pb_input *in, const raw_topk *raw,
 static tinkc_code read_response(const tk_pb_input *in, tk_bytes body,
                                 tk_sample_response *out)
 {
-    tk_pb_reader rd;
+    tk_pb_reader rd = tk_pb_reader_of(in, body);
     tk_pb_field field;
     tk_pb_list sequences = {NULL, 0, 0};
     tk_bytes prompt = {NULL, 0};
     raw_topk topk = {.k = 0};
-    tinkc_code code = TINKC_OK;
-    tk_pb_reader_init(&rd, in, body);
-    while (code == TINKC_OK && tk_pb_next(&rd, &field)) {
+    while (tk_pb_next(&rd, &field)) {
         switch (field.tag) {
         case TK_PB_TAG(1, TK_PB_BYTES):
-            code = add_sequence(in, field.bytes, &sequences);
+            rd.code = add_sequence(in, field.bytes, &sequences);
             break;
         case TK_PB_TAG(2, TK_PB_BYTES):
             prompt = field.bytes;
             break;
         case TK_PB_TAG(3, TK_PB_BYTES):
-            code = read_topk(in, field.bytes, &topk);
+            rd.code = read_topk(in, field.bytes, &topk);
             break;
         case TK_PB_TAG(4, TK_PB_VARINT):
             out->prompt_cache_hit_tokens = tk_pb_to_i32(&field);
@@ -169,7 +164,7 @@ static tinkc_code read_response(const tk_pb_input *in, tk_bytes body,
     }
     out->sequences = sequences.items;
     out->sequences_n = sequences.n;
-    code = code != TINKC_OK ? code : rd.code;
+    tinkc_code code = rd.code;
     if (code == TINKC_OK) {
         code = tk_pb_array_f32s(in, prompt, &out->prompt_logprobs);
         out->has_prompt_logprobs = prompt.n > 0;

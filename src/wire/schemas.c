@@ -106,18 +106,3 @@ const tk_schemas_row tk_schemas[] = {
 };
 
 const size_t tk_schemas_n = TK_ARRAY_LEN(tk_schemas);
-
-const char *tk_direction_name(tk_direction direction)
-{
-    switch (direction) {
-    case TK_DIR_REQUEST:
-        return "request";
-    case TK_DIR_RESPONSE:
-        return "response";
-    case TK_DIR_RESULT:
-        return "result";
-    case TK_DIR_PART:
-        break;
-    }
-    return "part";
-}

@@ -21,6 +21,4 @@ typedef struct tk_schemas_row {
 extern const tk_schemas_row tk_schemas[];
 extern const size_t tk_schemas_n;
 
-const char *tk_direction_name(tk_direction direction); /* "request", ...; static */
-
 #endif

@@ -83,11 +83,6 @@ const tk_error_rule *tk_wire_error_rule(const tk_fault *fault)
     return &tk_wire_error_rules[i];
 }
 
-tk_error_class tk_wire_error_class(const tk_fault *fault)
-{
-    return tk_wire_error_rule(fault)->class_of;
-}
-
 bool tk_wire_error_is_user(int status, tinkc_category category)
 {
     switch (category) {
@@ -103,19 +98,6 @@ bool tk_wire_error_is_user(int status, tinkc_category category)
 bool tk_wire_error_is_absent(int status)
 {
     return status == 404 || status == 405 || status == 501;
-}
-
-const char *tk_error_class_name(tk_error_class class_of)
-{
-    switch (class_of) {
-    case TK_ERROR_USER:
-        return "user";
-    case TK_ERROR_RETRYABLE:
-        return "retryable";
-    case TK_ERROR_FATAL:
-        break;
-    }
-    return "fatal";
 }
 
 tinkc_category tk_wire_error_category(tk_str word)

@@ -54,8 +54,6 @@ extern const size_t tk_wire_error_rules_n;
 /* The row for a fault; never NULL: the last row matches everything. */
 const tk_error_rule *tk_wire_error_rule(const tk_fault *fault);
 
-tk_error_class tk_wire_error_class(const tk_fault *fault);
-
 /* Whether the official SDK would call it the user's error: failed work of category user,
  * or a status 4xx other than 408. */
 bool tk_wire_error_is_user(int status, tinkc_category category);
@@ -63,9 +61,7 @@ bool tk_wire_error_is_user(int status, tinkc_category category);
 /* Whether a status says that the server has no such endpoint: 404, 405, 501. */
 bool tk_wire_error_is_absent(int status);
 
-const char *tk_error_class_name(tk_error_class class_of); /* "user", ...; static */
-
-/* "user", "server", "unknown" in any case; anything else, NULL included, is unknown . */
+/* "user", "server", "unknown" in any case; anything else, NULL included, is unknown. */
 tinkc_category tk_wire_error_category(tk_str word);
 
 tk_should_retry tk_wire_error_should_retry(tk_str header);

@@ -79,8 +79,8 @@ static void test_open(void **unused)
     assert_true(info.lora.train_unembed && info.has_optimizer && info.steps == 2);
     assert_true(info.lora.alpha >= 32 && info.lora.alpha <= 32);
     assert_int_equal(eng_adapter_open(&opened, s.model, s.at, NULL), TINKC_OK);
-    assert_true(eng_adapter_is_frozen(opened));
-    assert_true(eng_adapter_config(opened)->rank == 3);
+    assert_true(opened->frozen);
+    assert_true(opened->config.rank == 3);
     assert_memory_equal(opened->weights, s.adapter->weights,
                         opened->n * sizeof(eng_real));
     tk_err err = TK_ERR_INIT;

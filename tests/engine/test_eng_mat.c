@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "engine/eng_mat.h"
 #include "engine/eng_rng.h"
+#include "support/matfix.h"
 #include "support/test.h"
 
 #define ROWS 110 /* more than one group of rows */
@@ -216,7 +217,7 @@ static void test_unpack_inverts_pack(void **unused)
     for (size_t bf16 = 0; bf16 < 2; bf16++) {
         scene *s = scene_new(1, bf16 == 1);
         float back[N * K];
-        eng_mat_unpack(&s->w, back);
+        matfix_unpack(&s->w, back);
         assert_memory_equal(back, s->rows, sizeof(back));
         scene_free(s);
     }

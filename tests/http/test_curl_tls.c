@@ -39,12 +39,20 @@ static void on_done(tk_http_request *request, const tk_http_response *response)
     (void)snprintf(p->message, sizeof(p->message), "%s", response->err.message);
 }
 
+/* The path that requests of a group go to. */
+static const char *group_name(tk_http_group group)
+{
+    static const char *const names[] = {"session", "train", "sample",
+                                        "futures", "rest",  "telemetry"};
+    return names[group];
+}
+
 static void submit(probe *p, fixture *f, tk_http_group group)
 {
     memset(p, 0, sizeof(*p));
     p->owner = f;
     (void)snprintf(p->url, sizeof(p->url), "%s/%s", fakefront_url(f->front),
-                   tk_http_group_name(group));
+                   group_name(group));
     p->request = (tk_http_request){.method = TK_HTTP_POST,
                                    .group = group,
                                    .url = p->url,
@@ -127,7 +135,7 @@ static void close_fixture(fixture *f)
 static size_t connection_of(fixture *f, tk_http_group group, size_t nth)
 {
     char path[32];
-    (void)snprintf(path, sizeof(path), "/%s", tk_http_group_name(group));
+    (void)snprintf(path, sizeof(path), "/%s", group_name(group));
     const fakeapi_request *request = fakeapi_nth(f->api, "POST", path, nth);
     assert_non_null(request);
     const char *number = fakeapi_header(request, "x-front-connection");

@@ -19,7 +19,7 @@ static void open_hex(fixture *f, const char *hex)
     f->err = none;
     tk_arena_init(&f->arena, 0);
     f->in = (tk_pb_input){bytes.p, &f->arena, &f->err};
-    tk_pb_reader_init(&f->rd, &f->in, bytes);
+    f->rd = tk_pb_reader_of(&f->in, bytes);
 }
 
 static void test_pb_varint_sizes(void **unused)
@@ -37,7 +37,7 @@ static void test_pb_varint_sizes(void **unused)
         fixture f;
         tk_pb_field field;
         open_hex(&f, "");
-        tk_pb_reader_init(&f.rd, &f.in, (tk_bytes){room, n});
+        f.rd = tk_pb_reader_of(&f.in, (tk_bytes){room, n});
         assert_true(tk_pb_next(&f.rd, &field));
         assert_true(field.value == largest);
         assert_false(tk_pb_next(&f.rd, &field));
@@ -149,7 +149,7 @@ static tinkc_code nested_groups(size_t depth)
     open_hex(&f, "");
     memset(f.hex.p, 0x0b, depth);
     memset(f.hex.p + depth, 0x0c, depth);
-    tk_pb_reader_init(&f.rd, &f.in, (tk_bytes){f.hex.p, 2 * depth});
+    f.rd = tk_pb_reader_of(&f.in, (tk_bytes){f.hex.p, 2 * depth});
     assert_false(tk_pb_next(&f.rd, &field));
     return f.rd.code;
 }

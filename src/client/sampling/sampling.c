@@ -117,21 +117,16 @@ static void on_created(tk_call *call, const tk_call_answer *answer)
     }
 }
 
-static tk_f_str optional(const char *text)
-{
-    return (tk_f_str){text != NULL ? TK_SET : TK_UNSET, tk_str_of(text)};
-}
-
 static void send(tk_op_call *call)
 {
     creation *self = TK_CONTAINER_OF(call, creation, base);
     tk_err err = TK_ERR_INIT;
     tk_core *core = self->base.op.core;
     tk_create_sampling_session_request request = {
-        .session_id = optional(tk_core_session_id(core)),
+        .session_id = tk_f_str_of(tk_core_session_id(core)),
         .sampling_session_seq_id = {TK_SET, tk_core_next_sampling_seq(core)},
-        .base_model = optional(self->base_model),
-        .model_path = optional(self->model_path)};
+        .base_model = tk_f_str_of(self->base_model),
+        .model_path = tk_f_str_of(self->model_path)};
     if (tk_schema_encode(&self->body, &tk_msg_create_sampling_session_request, &request,
                          &err) != TINKC_OK) {
         tk_op_fail(&self->base.op, &err);
@@ -168,8 +163,8 @@ static const tk_op_type creation_type = {start_creation, tk_op_call_cancel,
 static tinkc_code fill_creation(creation *self, const char *base_model,
                                 const char *model_path, tk_err *err)
 {
-    tk_create_sampling_session_request asked = {.base_model = optional(base_model),
-                                                .model_path = optional(model_path)};
+    tk_create_sampling_session_request asked = {.base_model = tk_f_str_of(base_model),
+                                                .model_path = tk_f_str_of(model_path)};
     tinkc_code code = tk_sampling_session_check(&asked, err);
     if (code == TINKC_OK) {
         code = tk_text_copy(&self->base_model, base_model, "base_model", err);

@@ -89,11 +89,6 @@ static void on_loaded(tk_submit *done, const tk_poll_result *result)
     succeed(self);
 }
 
-static tk_f_str optional(const char *text)
-{
-    return (tk_f_str){text != NULL ? TK_SET : TK_UNSET, tk_str_of(text)};
-}
-
 /* `seq_id` 0: the load makes the model. */
 static void load(create *self, int64_t seq_id)
 {
@@ -101,15 +96,15 @@ static void load(create *self, int64_t seq_id)
     tk_load_weights_request request = {
         .path = {TK_SET, tk_str_of(self->path)},
         .optimizer = {TK_SET, self->with_optimizer},
-        .weights_access_token = optional(self->token),
+        .weights_access_token = tk_f_str_of(self->token),
     };
     if (seq_id > 0) {
-        request.model_id = optional(self->made->model->id);
+        request.model_id = tk_f_str_of(self->made->model->id);
         request.seq_id = (tk_f_i64){TK_SET, seq_id};
     } else {
-        request.session_id = optional(tk_core_session_id(self->op.core));
+        request.session_id = tk_f_str_of(tk_core_session_id(self->op.core));
         request.model_seq_id = (tk_f_i64){TK_SET, self->model_seq};
-        request.base_model = optional(self->base_model);
+        request.base_model = tk_f_str_of(self->base_model);
         request.user_metadata = self->metadata;
     }
     tk_buf_clear(&self->body);
@@ -179,9 +174,9 @@ static void create_model(create *self)
 {
     tk_err err = TK_ERR_INIT;
     tk_create_model_request request = {
-        .session_id = optional(tk_core_session_id(self->op.core)),
+        .session_id = tk_f_str_of(tk_core_session_id(self->op.core)),
         .model_seq_id = {TK_SET, self->model_seq},
-        .base_model = optional(self->base_model),
+        .base_model = tk_f_str_of(self->base_model),
         .user_metadata = self->metadata,
         .lora_config = {TK_SET, self->lora},
     };

@@ -3,37 +3,10 @@
 #include <tinkc/training.h>
 
 #include "base/mem.h"
+#include "client/core/text.h"
 #include "client/future/tk_future.h"
 #include "client/training/training.h"
 #include "client/training/training_result.h"
-
-static tinkc_code wait_fwdbwd(tinkc_fwdbwd **out, tinkc_future *future, tinkc_error **err)
-{
-    return tk_future_wait_take(out, future, TK_RESULT_FWDBWD, err);
-}
-
-static tinkc_code wait_metrics(tinkc_metrics **out, tinkc_future *future,
-                               tinkc_error **err)
-{
-    return tk_future_wait_take(out, future, TK_RESULT_METRICS, err);
-}
-
-static tinkc_code wait_model_info(tinkc_model_info **out, tinkc_future *future,
-                                  tinkc_error **err)
-{
-    return tk_future_wait_take(out, future, TK_RESULT_MODEL_INFO, err);
-}
-
-static tinkc_code wait_path(char **out, tinkc_future *future, tinkc_error **err)
-{
-    return tk_future_wait_take(out, future, TK_RESULT_TEXT, err);
-}
-
-static tinkc_code wait_training(tinkc_training **out, tinkc_future *future,
-                                tinkc_error **err)
-{
-    return tk_future_wait_take(out, future, TK_RESULT_TRAINING, err);
-}
 
 tinkc_code tinkc_training_forward_wait(tinkc_fwdbwd **out, tinkc_training *training,
                                        tinkc_datum *const *data, size_t n,
@@ -41,16 +14,18 @@ tinkc_code tinkc_training_forward_wait(tinkc_fwdbwd **out, tinkc_training *train
                                        const tinkc_fwdbwd_options *options,
                                        tinkc_error **err)
 {
-    return wait_fwdbwd(out, tinkc_training_forward(training, data, n, loss, options),
-                       err);
+    return tk_future_wait_take(out,
+                               tinkc_training_forward(training, data, n, loss, options),
+                               TK_RESULT_FWDBWD, err);
 }
 
 tinkc_code tinkc_training_forward_backward_wait(
     tinkc_fwdbwd **out, tinkc_training *training, tinkc_datum *const *data, size_t n,
     const char *loss, const tinkc_fwdbwd_options *options, tinkc_error **err)
 {
-    return wait_fwdbwd(
-        out, tinkc_training_forward_backward(training, data, n, loss, options), err);
+    return tk_future_wait_take(
+        out, tinkc_training_forward_backward(training, data, n, loss, options),
+        TK_RESULT_FWDBWD, err);
 }
 
 tinkc_code tinkc_training_forward_backward_custom_wait(tinkc_fwdbwd **out,
@@ -59,15 +34,17 @@ tinkc_code tinkc_training_forward_backward_custom_wait(tinkc_fwdbwd **out,
                                                        tinkc_custom_loss_fn fn,
                                                        void *user, tinkc_error **err)
 {
-    return wait_fwdbwd(
-        out, tinkc_training_forward_backward_custom(training, data, n, fn, user), err);
+    return tk_future_wait_take(
+        out, tinkc_training_forward_backward_custom(training, data, n, fn, user),
+        TK_RESULT_FWDBWD, err);
 }
 
 tinkc_code tinkc_training_optim_step_wait(tinkc_metrics **out, tinkc_training *training,
                                           const tinkc_adam_params *adam,
                                           tinkc_error **err)
 {
-    return wait_metrics(out, tinkc_training_optim_step(training, adam), err);
+    return tk_future_wait_take(out, tinkc_training_optim_step(training, adam),
+                               TK_RESULT_METRICS, err);
 }
 
 tinkc_code tinkc_training_save_state_wait(char **out, tinkc_training *training,
@@ -75,7 +52,7 @@ tinkc_code tinkc_training_save_state_wait(char **out, tinkc_training *training,
                                           const tinkc_save_options *options,
                                           tinkc_error **err)
 {
-    return wait_path(out, tinkc_training_save_state(training, name, options), err);
+    return tk_text_wait(out, tinkc_training_save_state(training, name, options), err);
 }
 
 tinkc_code tinkc_training_save_weights_for_sampler_wait(char **out,
@@ -84,14 +61,15 @@ tinkc_code tinkc_training_save_weights_for_sampler_wait(char **out,
                                                         const tinkc_save_options *options,
                                                         tinkc_error **err)
 {
-    return wait_path(
+    return tk_text_wait(
         out, tinkc_training_save_weights_for_sampler(training, name, options), err);
 }
 
 tinkc_code tinkc_training_get_info_wait(tinkc_model_info **out, tinkc_training *training,
                                         tinkc_error **err)
 {
-    return wait_model_info(out, tinkc_training_get_info(training), err);
+    return tk_future_wait_take(out, tinkc_training_get_info(training),
+                               TK_RESULT_MODEL_INFO, err);
 }
 
 tinkc_code tinkc_service_create_training_wait(tinkc_training **out,
@@ -100,16 +78,18 @@ tinkc_code tinkc_service_create_training_wait(tinkc_training **out,
                                               const tinkc_lora_config *lora,
                                               tinkc_error **err)
 {
-    return wait_training(out, tinkc_service_create_training(service, base_model, lora),
-                         err);
+    return tk_future_wait_take(out,
+                               tinkc_service_create_training(service, base_model, lora),
+                               TK_RESULT_TRAINING, err);
 }
 
 tinkc_code tinkc_service_create_training_from_state_wait(
     tinkc_training **out, tinkc_service *service, const char *path,
     const tinkc_from_state_options *options, tinkc_error **err)
 {
-    return wait_training(
-        out, tinkc_service_create_training_from_state(service, path, options), err);
+    return tk_future_wait_take(
+        out, tinkc_service_create_training_from_state(service, path, options),
+        TK_RESULT_TRAINING, err);
 }
 
 tinkc_code tinkc_training_load_state_wait(tinkc_training *training, const char *path,

@@ -146,11 +146,6 @@ tinkc_code tinkc_sample_options_check(const tinkc_sample_options *options,
     return code == TINKC_OK ? TINKC_OK : tk_error_give(err, &e);
 }
 
-static tk_f_str optional(const char *text)
-{
-    return (tk_f_str){text != NULL ? TK_SET : TK_UNSET, tk_str_of(text)};
-}
-
 int64_t tk_params_most_sampled(const tk_sample_request *request)
 {
     int64_t samples = request->num_samples.is == TK_SET ? request->num_samples.v : 1;
@@ -169,9 +164,9 @@ tinkc_code tk_params_sample_target(tk_sample_request *out,
     if (code != TINKC_OK) {
         return code;
     }
-    tk_sample_request probe = {.sampling_session_id = optional(t.sampling_session_id),
-                               .model_path = optional(t.model_path),
-                               .base_model = optional(t.base_model),
+    tk_sample_request probe = {.sampling_session_id = tk_f_str_of(t.sampling_session_id),
+                               .model_path = tk_f_str_of(t.model_path),
+                               .base_model = tk_f_str_of(t.base_model),
                                .seq_id = TK_F_VAL(0)};
     code = tk_sample_request_check(&probe, NULL, err);
     if (code != TINKC_OK) {

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/base64.h"
 #include "base/buf.h"
 #include "client/core/auth.h"
 #include "support/clientfix.h"
+#include "support/textfix.h"
 
 #define TOKEN  "auth/token"
 #define HEALTH "healthz"
@@ -74,7 +74,7 @@ static const char *token_body(char *out, size_t size, const char *name, int64_t 
     tk_buf_init(&text, 4096);
     int n = snprintf(claims, sizeof(claims), "{\"sub\":\"%s\",\"exp\":%lld}", name,
                      (long long)(EPOCH_S + life_s));
-    tk_base64_encode_url(&text, claims, (size_t)n);
+    textfix_put_base64_url(&text, claims, (size_t)n);
     tk_str encoded = tk_buf_str(&text);
     (void)snprintf(out, size, "{\"jwt\":\"%s." TK_STR_FMT ".sig\"}", name,
                    TK_STR_ARG(encoded));

@@ -11,6 +11,7 @@
 #include "support/failmem.h"
 #include "support/samplefix.h"
 #include "support/telefix.h"
+#include "support/textfix.h"
 
 /* 1,050 events give 11 posts; none is lost, in order, each within 5 s. */
 static void test_telemetry_batches(void **unused)
@@ -126,19 +127,19 @@ static void test_telemetry_session(void **unused)
     assert_int_equal(faketransport_count(&f.net, TELEMETRY), 2);
     const tk_telemetry_request *batch = telefix_batch(&f, 0);
     assert_true(tk_str_has_prefix(batch->session_id.v, "sessionless-"));
-    assert_true(tk_uuid_is_valid(tk_str_of(batch->session_id.v.p + 12)));
+    assert_true(textfix_is_uuid(tk_str_of(batch->session_id.v.p + 12)));
     assert_int_equal(batch->events_n, 1);
     assert_int_equal(batch->events[0].event_session_index.v, 0);
     batch = telefix_batch(&f, 1);
     assert_string_equal(batch->session_id.v.p, "S");
     assert_string_equal(batch->platform.v.p, "Linux");
     assert_string_equal(batch->sdk_version.v.p, "0.25.0");
-    assert_true(tk_uuid_is_valid(batch->process_uuid.v));
+    assert_true(textfix_is_uuid(batch->process_uuid.v));
     assert_int_equal(batch->events_n, 2);
     assert_int_equal(batch->events[0].kind, TK_EVENT_SESSION_START);
     assert_int_equal(batch->events[0].event_session_index.v, 0);
     assert_int_equal(batch->events[0].timestamp.us, INT64_C(1767225600000000));
-    assert_true(tk_uuid_is_valid(batch->events[0].event_id.v));
+    assert_true(textfix_is_uuid(batch->events[0].event_id.v));
     assert_int_equal(batch->events[1].event_session_index.v, 1);
     assert_int_equal(batch->events[1].severity.v, TK_SEVERITY_CRITICAL);
     fakeclock_advance_ms(&f.clock, 73456);
@@ -180,7 +181,7 @@ static void test_telemetry_process(void **unused)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     assert_int_equal(read(ends[0], theirs, sizeof(theirs)), sizeof(theirs));
-    assert_true(tk_uuid_is_valid(tk_str_of(theirs)));
+    assert_true(textfix_is_uuid(tk_str_of(theirs)));
     assert_string_not_equal(mine, theirs);
     close(ends[0]);
     close(ends[1]);

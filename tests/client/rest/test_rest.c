@@ -5,10 +5,10 @@
 
 #include <tinkc/rest.h>
 
-#include "base/base64.h"
 #include "support/failmem.h"
 #include "support/fakeapi.h"
 #include "support/servicefix.h"
+#include "support/textfix.h"
 
 #define CKPT "/api/v1/training_runs/S:train:0/checkpoints/weights/0001"
 #define PATH "tinker://S:train:0/weights/0001"
@@ -307,7 +307,7 @@ static void test_rest_whoami(void **unused)
     tk_buf body;
     tk_buf_init(&body, 4096);
     tk_buf_puts(&body, "{\"jwt\":\"eyJh.");
-    tk_base64_encode_url(&body, claims, strlen(claims));
+    textfix_put_base64_url(&body, claims, strlen(claims));
     tk_buf_puts(&body, ".sig\"}");
     fakeapi *api = fakeapi_start();
     fakeapi_default(api, "POST", "/api/v1/client/config",

@@ -9,6 +9,7 @@
 #include "engine/eng_lora.h"
 #include "engine/eng_rng.h"
 #include "engine/support/tiny.h"
+#include "support/matfix.h"
 #include "support/test.h"
 
 #define TOKENS 9
@@ -289,7 +290,7 @@ static void check_parameter(scene *s, const parameter *p)
     assert_non_null(grad);
     assert_non_null(rows);
     if (p->mat != NULL) {
-        eng_mat_unpack(p->mat, rows);
+        matfix_unpack(p->mat, rows);
     }
     probe pr = {.name = p->name, .layer = p->layer, .grad = grad};
     run_hook(s, &pr);
