@@ -1,4 +1,5 @@
-/* Hooks report what the library does, as it happens. A context says for whom it does it.
+/* Hooks report what the library does, as it happens. A context says on behalf of which
+ * caller.
  *
  * An operation (a call that returns a future) and every HTTP request is a span: it starts
  * once and ends once, with TINKC_HOOK_STOP or TINKC_HOOK_ERROR, in every case (failure,

@@ -70,7 +70,7 @@ TINKC_API void tinkc_push_options_init(tinkc_push_options *options);
 /* What became of it. */
 typedef struct tinkc_pushed {
     const char *repo;       /* "owner/name" */
-    const char *revision;   /* "main" where nobody named one */
+    const char *revision;   /* "main" when the caller named none */
     const char *commit_url; /* NULL: the repository had it all, nothing was changed */
     const char *pr_url;     /* NULL: no pull request */
     size_t files;           /* in the commit */

@@ -89,7 +89,7 @@ TINKC_API void tinkc_tokenizer_free(tinkc_tokenizer **tokenizer);
 /* Where to look. NULL is as described above. */
 typedef struct tinkc_tokenizer_options {
     size_t size;
-    const char *directory;    /* look here and nowhere else, ask nobody */
+    const char *directory;    /* look here and nowhere else; send no request */
     const char *tokenizer_id; /* "org/name" or "org/name:revision": this one */
     const char *revision;     /* branch, tag or commit at the hub */
     const char *cache_dir;    /* NULL: $XDG_CACHE_HOME/tinkc or ~/.cache/tinkc */
@@ -228,10 +228,10 @@ TINKC_API void tinkc_encoding_free(tinkc_encoding **encoding);
  * are none. `n` may be NULL. */
 TINKC_API const int32_t *tinkc_encoding_ids(size_t *n, const tinkc_encoding *encoding);
 
-/* Returns two numbers per id when options.offsets was set: the bytes [begin, end) of
- * the text that the token stands for. Where normalisation changed the text they cover
- * everything that changed together; begin == end for a token that was added. *n is the
- * number of ids. Borrowed until the encoding is freed. */
+/* Returns two numbers per id when options.offsets was set: the bytes [begin, end) of the
+ * text that the token covers. Where normalisation changed the text they cover everything
+ * that changed together; begin == end for a token that was added. *n is the number of
+ * ids. Borrowed until the encoding is freed. */
 TINKC_API const size_t *tinkc_encoding_offsets(size_t *n, const tinkc_encoding *encoding);
 
 /* ---- ids to text ---- */

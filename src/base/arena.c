@@ -1,5 +1,5 @@
 /* Arena blocks double in size up to 4 MiB, so a 30 MB document costs a dozen blocks. An
- * object larger than that gets a block of its own. */
+ * object larger than that gets its own block. */
 #include "base/arena.h"
 
 #include <string.h>

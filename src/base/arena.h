@@ -1,7 +1,7 @@
 /* Bump arena: many small objects that die together, e.g. one decoded message.
  *
- * Objects are never freed singly. In builds with TINKC_SANITIZED each object is a heap
- * block of its own, so that ASan sees every overrun. Thread: one at a time. */
+ * Objects are never freed singly. In builds with TINKC_SANITIZED each object is a
+ * separate heap block, so that ASan sees every overrun. Thread: one at a time. */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 

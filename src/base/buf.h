@@ -13,7 +13,7 @@ typedef struct tk_buf {
     size_t capacity; /* bytes allocated */
     size_t max;      /* n never exceeds this */
     tinkc_code
-        failure; /* TINKC_OK, TINKC_E_NOMEM, TINKC_E_LIMIT or what tk_buf_fail said */
+        failure; /* TINKC_OK, TINKC_E_NOMEM, TINKC_E_LIMIT or that of tk_buf_fail */
 } tk_buf;
 
 /* max_bytes must not be 0: every buffer has a limit. */

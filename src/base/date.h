@@ -39,7 +39,8 @@ TK_NODISCARD tinkc_code tk_date_parse(int64_t *us, tk_str text, tk_err *err);
  * empty, outside the years 0001 to 9999. */
 TK_NODISCARD bool tk_date_format(char out[TK_DATE_TEXT_BYTES], int64_t us);
 
-/* The same with six digits of fraction always, as telemetry wants it. */
+/* Writes the time like tk_date_format, but always with six digits of fraction, as
+ * telemetry needs it. */
 TK_NODISCARD bool tk_date_format_micros(char out[TK_DATE_TEXT_BYTES], int64_t us);
 
 /* Any of the three forms of RFC 9110. A two-digit year that would lie more than 50 years

@@ -44,7 +44,7 @@ tinkc_code tk_err_at(tk_err *err, tinkc_code code, size_t offset, const char *fo
 tinkc_code tk_err_sys(tk_err *err, int errnum, const char *format, ...) TK_PRINTF(3, 4);
 
 /* The code for an HTTP status that is not a success: 404 gives TINKC_E_NOT_FOUND, 503
- * TINKC_E_SERVER, anything without a code of its own (408 too) TINKC_E_STATUS. */
+ * TINKC_E_SERVER, a status without its own code (408 too) TINKC_E_STATUS. */
 tinkc_code tk_err_code_of_status(int http_status);
 
 /* TINKC_E_NOMEM with its fixed text. */

@@ -23,8 +23,8 @@ TK_NODISCARD tinkc_code tk_file_read(char **data, size_t *n_out, const char *pat
 TK_NODISCARD tinkc_code tk_file_replace(const char *path, const void *data, size_t n,
                                         mode_t mode, tk_err *err);
 
-/* The same in pieces. commit and abort free the writer; nothing exists at `path` before
- * the commit. */
+/* Replaces a file like tk_file_replace, with the content given in pieces. commit and
+ * abort free the writer; nothing exists at `path` before the commit. */
 typedef struct tk_file_writer tk_file_writer;
 
 TK_NODISCARD tinkc_code tk_file_writer_new(tk_file_writer **out, const char *path,

@@ -4,11 +4,11 @@
  * faster than with the packaged C libraries. Arrays that hold only numbers are stored
  * packed: TK_JSON_INTS when all are integers that fit int64, TK_JSON_REALS when at least
  * one has a fraction or exponent and the others are exact as doubles. No digit is lost:
- * where an integer beyond 2^53 stands next to a real, the array is mixed. Read arrays
- * through tk_json_len / tk_json_at when the form does not matter. Input is hostile:
- * limits on bytes and depth, valid UTF-8 only, no lone surrogates, no numbers that
- * overflow a double, errors carry the byte offset. Thread: any, as long as an arena is
- * used by one thread at a time. Values are immutable. */
+ * where an integer beyond 2^53 is next to a real, the array is mixed. Read arrays through
+ * tk_json_len / tk_json_at when the form does not matter. Input is hostile: limits on
+ * bytes and depth, valid UTF-8 only, no lone surrogates, no numbers that overflow a
+ * double, errors carry the byte offset. Thread: any, as long as an arena is used by one
+ * thread at a time. Values are immutable. */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
 

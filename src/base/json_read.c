@@ -282,7 +282,7 @@ static tinkc_code read_number(reader *r, tk_json *out)
     return fault != NULL ? fail_here(r, fault) : TINKC_OK;
 }
 
-/* Behind an element: true at the closing bracket, which is eaten, as is a comma. */
+/* After an element: consumes a comma or the closing bracket; true at the bracket. */
 static tinkc_code read_separator(reader *r, char closing, bool *closed, const char *what)
 {
     skip_space(r);

@@ -1,8 +1,8 @@
 /* The one door to the heap. Nothing else in src/ may call malloc, realloc or free.
  *
  * Every size is overflow-checked here. Tests install hooks to count allocations and to
- * make the Nth one fail; users may install an allocator of their own before the first
- * call. Thread: any. */
+ * make the Nth one fail; users may install their own allocator before the first call.
+ * Thread: any. */
 #ifndef BASE_MEM_H
 #define BASE_MEM_H
 

@@ -36,7 +36,7 @@ typedef struct tk_mqueue {
 /* TINKC_E_IO when the process has no descriptor left. */
 TK_NODISCARD tinkc_code tk_mqueue_init(tk_mqueue *queue, tk_err *err);
 
-/* Nobody may use the queue any more. Messages still in it are the caller's to take
+/* Frees the queue, which no thread may use any more. The caller takes the messages out
  * before. */
 void tk_mqueue_dispose(tk_mqueue *queue);
 

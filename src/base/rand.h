@@ -1,7 +1,7 @@
 /* Randomness that is passed in, never global: jitter, identifiers, hash seeds.
  *
  * Production code seeds one generator per owner from the OS; tests give a fixed seed or
- * a function of their own. Not for keys or other secrets. Thread: one per tk_rand. */
+ * their own function. Not for keys or other secrets. Thread: one per tk_rand. */
 #ifndef BASE_RAND_H
 #define BASE_RAND_H
 

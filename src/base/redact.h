@@ -23,8 +23,8 @@ typedef struct tk_redact {
 void tk_redact_init(tk_redact *redact);
 void tk_redact_dispose(tk_redact *redact);
 
-/* Keeps a copy of the secret until it is removed as often as it was added: who renews a
- * secret may add the new one, which may be the same, and then remove the old one.
+/* Keeps a copy of the secret until it is removed as often as it was added: so to renew a
+ * secret, add the new one, which may be the same, and then remove the old one.
  * TINKC_E_INVALID below TK_REDACT_SECRET_MIN_BYTES (it would hide ordinary text),
  * TINKC_E_LIMIT above TK_REDACT_SECRET_MAX_BYTES or when there are too many,
  * TINKC_E_NOMEM. */

@@ -1,4 +1,4 @@
-/* Version 4: 122 random bits, the rest says so. */
+/* UUID version 4: 122 random bits; the other six name version and variant. */
 #include "base/uuid.h"
 
 static bool is_dash_at(size_t i)

@@ -38,7 +38,7 @@ void eng_pool_free(eng_pool *pool); /* accepts NULL; after everything that uses 
 TK_NODISCARD tinkc_code eng_model_open(eng_model **out, eng_pool *pool,
                                        const char *directory, tk_err *err);
 
-/* The same from memory that outlives the model (a model linked into the program).
+/* The files of a model in memory that outlives it (a model linked into the program).
  * generation_config may be empty. */
 typedef struct eng_model_memory {
     tk_str config;            /* config.json */
@@ -166,9 +166,9 @@ TK_NODISCARD tinkc_code eng_adapter_forward_backward(eng_result **out,
                                                      tk_err *err);
 void eng_result_free(eng_result *result); /* accepts NULL */
 
-/* The same in bounded pieces, with the same bits, so that samplers and other adapters can
- * run in between. From begin to end the request must live, and this adapter must not be
- * stepped, saved, loaded or trained. */
+/* Runs forward_backward in bounded pieces, with the same bits as in one, so that samplers
+ * and other adapters can run in between. From begin to end the request must live, and
+ * this adapter must not be stepped, saved, loaded or trained. */
 typedef struct eng_train eng_train;
 TK_NODISCARD tinkc_code eng_train_begin(eng_train **out, eng_adapter *adapter,
                                         const eng_train_request *request, tk_err *err);

@@ -27,8 +27,8 @@ TK_NODISCARD tinkc_code eng_adapter_save(const eng_adapter *adapter,
                                          const char *directory,
                                          const eng_save_options *options, tk_err *err);
 
-/* The same as PEFT writes it, without optimizer state and checksums: the head is lm_head,
- * target modules are listed. */
+/* Writes the adapter as PEFT does, without optimizer state and checksums: the head is
+ * lm_head, target modules are listed. */
 TK_NODISCARD tinkc_code eng_adapter_export_peft(const eng_adapter *adapter,
                                                 const char *directory,
                                                 const eng_save_options *options,

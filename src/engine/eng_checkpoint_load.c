@@ -1,5 +1,5 @@
 /* Reading checkpoints and PEFT directories. Input is hostile: everything is read, checked
- * and converted into memory of its own before anything of the adapter changes. */
+ * and converted into separate memory before anything of the adapter changes. */
 #include <math.h>
 #include <string.h>
 

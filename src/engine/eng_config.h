@@ -22,7 +22,7 @@ typedef struct eng_config {
     size_t hidden, intermediate, layers, heads, kv_heads, head_dim, vocabulary, context;
     double rms_eps;
     eng_rope_config rope;
-    bool tied;     /* no head of its own: the embedding is the head */
+    bool tied;     /* no separate head: the embedding is the head */
     bool qkv_bias; /* biases on q, k and v */
     bool o_bias, mlp_bias;
     bool qk_norm; /* RMSNorm over each head of q and k */

@@ -1,6 +1,6 @@
 /* From a row of logits to a token: temperature, top-k, top-p, the draw, and
  * log-probabilities. A row's result depends on that row and its options only. Thread:
- * any, with room of its own. */
+ * any, each with its own buffers. */
 #ifndef ENGINE_ENG_DRAW_H
 #define ENGINE_ENG_DRAW_H
 

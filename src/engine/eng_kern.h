@@ -40,9 +40,9 @@ static inline size_t eng_tile_rows(size_t left)
     return left == 7 || left == 8 ? 4 : TK_MIN((size_t)ENG_ROWS, left);
 }
 
-/* The same over several packed panels at once, for few rows:
- * c[r][p * ENG_LANES + j] = sum over k of a[r * a_row + k] * b[p * b_panel + k][j]. What
- * follows a panel in memory is what is asked for next: it may be fetched ahead. */
+/* A product over several packed panels at once, for few rows: c[r][p * ENG_LANES + j] =
+ * sum over k of a[r * a_row + k] * b[p * b_panel + k][j]. What follows a panel in memory
+ * is what is asked for next: it may be fetched ahead. */
 typedef struct eng_strip {
     size_t k;
     size_t rows; /* 1..ENG_ROWS */

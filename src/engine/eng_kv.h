@@ -1,7 +1,7 @@
 /* Keys and values of one sequence, in blocks of ENG_KV_BLOCK positions: one block holds
  * the positions of one layer for all kv heads. Training and decoding use the same layout,
  * hence the same attention kernel. Blocks may be shared between sequences (a common
- * prefix); who owns them is the caller's business. Thread: one writer per block. */
+ * prefix); the caller keeps track of the owners. Thread: one writer per block. */
 #ifndef ENGINE_ENG_KV_H
 #define ENGINE_ENG_KV_H
 

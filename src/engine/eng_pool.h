@@ -14,8 +14,8 @@ typedef void (*eng_pool_fn)(void *user, size_t begin, size_t end, void *scratch)
 /* Runs `fn` over `units`. Thread: one caller at a time per pool. */
 void eng_pool_run(eng_pool *pool, size_t units, eng_pool_fn fn, void *user);
 
-/* The same, by the caller alone when `work` (about the number of multiplications) is too
- * small to be worth waking a thread. */
+/* Does what eng_pool_run does, on the caller's thread alone when `work` (about the number
+ * of multiplications) is too small to be worth waking a thread. */
 void eng_pool_run_work(eng_pool *pool, size_t units, size_t work, eng_pool_fn fn,
                        void *user);
 

@@ -69,7 +69,7 @@ int tk_loop_fd(const tk_loop *loop);
 int64_t tk_loop_deadline_ms(const tk_loop *loop);
 TK_NODISCARD tinkc_code tk_loop_process(tk_loop *loop, tk_err *err);
 /* Waits up to max_ms for something to do, and does it. False when another thread is
- * driving the loop right now, or it has a thread of its own. */
+ * driving the loop right now, or it has its own thread. */
 bool tk_loop_drive(tk_loop *loop, int64_t max_ms);
 
 /* ---- on the loop's thread ---- */

@@ -78,7 +78,7 @@ typedef enum tk_answer_kind {
 
 typedef struct tk_future_poll {
     tk_future_type type;
-    bool allow_metadata_only; /* what the request said */
+    bool allow_metadata_only; /* as in the request */
     tk_str content_type;      /* of the answer */
 } tk_future_poll;
 

@@ -11,8 +11,7 @@ typedef struct tk_future_response {
     tk_f_str model_id;
 } tk_future_response;
 
-/* The same of asample, with an id per sample, which the official SDK wants from 0.36
- * on. */
+/* Answer of asample: has an id per sample, which the official SDK reads from 0.36 on. */
 typedef struct tk_sample_future_response {
     tk_f_str request_id;
     tk_strs sample_sequence_ids;

@@ -61,7 +61,7 @@ typedef struct tk_archive_response {
     tk_f_time expires;
 } tk_archive_response;
 
-/* PUT .../ttl: null removes the expiry, so it has to be said. */
+/* PUT .../ttl: null removes the expiry, so it has to be sent. */
 typedef struct tk_ttl_request {
     tk_f_i64 ttl_seconds;
 } tk_ttl_request;

@@ -27,8 +27,8 @@ void tk_pb_fwdbwd_put_seq(tk_buf *out, int64_t seq_id);
 /* Reads one message. *out is written only on success and borrows from `input` and the
  * arena. Tensors are checked: shape fits data, CSR indices lie inside the shape; an int32
  * or bfloat16 tensor is widened. Rows times columns of a CSR tensor fit size_t but are
- * not bounded otherwise: who makes it dense sets the limit. TINKC_E_PARSE: malformed
- * bytes (with the offset), TINKC_E_DECODE: not this message, TINKC_E_LIMIT,
+ * not bounded otherwise: the caller that makes it dense sets the limit. TINKC_E_PARSE:
+ * malformed bytes (with the offset), TINKC_E_DECODE: not this message, TINKC_E_LIMIT,
  * TINKC_E_NOMEM. */
 TK_NODISCARD tinkc_code tk_pb_fwdbwd_decode(tk_fwdbwd_request *out, tk_arena *arena,
                                             tk_bytes input, tk_err *err);

@@ -98,8 +98,8 @@ static tinkc_code set_shape(const tk_pb_input *in, const tk_pb_dims *dims, tk_te
     return TINKC_OK;
 }
 
-/* Row offsets rise from 0 to nnz, columns lie inside the shape: who walks the rows later
- * need not check again. */
+/* Row offsets rise from 0 to nnz, columns lie inside the shape: code that walks the rows
+ * later need not check again. */
 static bool csr_is_sound(const tk_tensor *t)
 {
     if (t->shape.n != 2 || t->col.n != t->n || t->crow.n == 0 ||

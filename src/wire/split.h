@@ -23,7 +23,7 @@ typedef struct tk_split_limits {
 } tk_split_limits;
 
 /* Greedy, in order: a part is closed when the next datum would take it over max_bytes, or
- * when it holds max_datums. A datum that is larger than max_bytes is a part of its own.
+ * when it holds max_datums. A datum that is larger than max_bytes is a part by itself.
  * The parts live in the arena. TINKC_E_INVALID for an empty batch. */
 TK_NODISCARD tinkc_code tk_split_batch(tk_split *out, tk_arena *arena,
                                        const tk_datum *data, size_t n,

@@ -310,7 +310,7 @@ static tinkc_code convert(void *out, tk_dtype want, walk *w, tk_tensor_notes *no
     return TINKC_OK;
 }
 
-/* Checks what the caller said about the source; gives the number of elements. */
+/* Checks the caller's description of the source; gives the number of elements. */
 static tinkc_code start_walk(walk *w, const tk_tensor_source *source, tk_dtype want,
                              tk_err *err)
 {

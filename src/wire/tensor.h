@@ -69,7 +69,7 @@ TK_NODISCARD tinkc_code tk_tensor_from(tk_tensor *out, tk_arena *arena,
                                        const tk_tensor_source *source, tk_dtype want,
                                        tk_tensor_notes *notes, tk_err *err);
 
-/* Nested input: n rows with lengths of their own. */
+/* Nested input: n rows, each with its length. */
 typedef struct tk_tensor_rows {
     tk_elem elem;
     const void *const *rows;

@@ -79,7 +79,7 @@ static const words *words_of(tinkc_code code)
     return &none;
 }
 
-/* Hints for the two settings that everyone needs, by the start of the message. */
+/* Hints for the two settings that every user needs, by the start of the message. */
 static const char *hint_of_setting(const char *message)
 {
     static const char *const rows[][2] = {

@@ -15,7 +15,7 @@ void cmd_progress_end(void);
 typedef enum cmd_answer { CMD_NO, CMD_YES, CMD_NO_ANSWER } cmd_answer;
 
 /* Asks on standard error and reads a line of standard input. "y" and "yes" mean yes, the
- * end of input is no answer, and everything else means no. */
+ * end of input counts as a missing answer, and everything else means no. */
 cmd_answer cmd_confirm(const char *format, ...) TINKC_PRINTF(1, 2);
 
 #endif

@@ -43,7 +43,7 @@ static void dump_field(const tk_call *call, char direction, tk_str name, tk_str 
                  TK_STR_ARG(shown));
 }
 
-/* JSON and other text; NUL bytes end what printf shows, and are none of either. */
+/* JSON and other text; NUL bytes end what printf shows, and occur in neither. */
 static bool is_text(const char *type, const char *encoding)
 {
     return encoding == NULL && (type == NULL || strstr(type, "json") != NULL ||

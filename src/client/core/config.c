@@ -351,7 +351,7 @@ size_t tinkc_config_get(char *text, size_t size, const tinkc_config *config,
     return n > 0 ? (size_t)n : 0;
 }
 
-/* Header names and values go into a line of their own: no control characters. */
+/* Each header is one line: its name and value have no control characters. */
 static bool is_clean(const char *text)
 {
     for (; *text != '\0'; text++) {

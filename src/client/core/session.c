@@ -20,7 +20,8 @@ static bool is_served(const tk_core *core, const tk_ready *ready)
     return core->phase >= (ready->need_session ? TK_PHASE_SESSION : TK_PHASE_BASIC);
 }
 
-/* Ends the wait of those for whom the phase is enough; on an error, of all. */
+/* Ends the wait of the callers that needed no more than this phase; on an error, of
+ * all. */
 static void tell(tk_core *core, tinkc_code code, const tk_err *err)
 {
     tk_list told;

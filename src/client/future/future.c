@@ -160,8 +160,9 @@ static void call_on_done(tinkc_future *future, tinkc_future_fn on_done, void *us
     on_done(future, user);
 }
 
-/* Called with the lock held by whoever set the outcome; releases it, then tells
- * everybody. The caller's reference keeps the future alive meanwhile. */
+/* Called with the lock held, after the outcome was set. Wakes the waiters, releases the
+ * lock, then wakes the sleeping threads, calls the callback and notifies the queue. The
+ * caller's reference keeps the future alive meanwhile. */
 static void announce(tinkc_future *future)
 {
     future->stage = TINKC_STAGE_DONE;
@@ -196,7 +197,8 @@ static bool settle(tinkc_future *future)
     return true;
 }
 
-/* Whoever finds the future done may rely on the hooks having been told. */
+/* The hooks are called before the future is done, so that a caller who finds it done can
+ * rely on them having run. */
 static void tell_hooks(tinkc_future *future)
 {
     tinkc_hook what = {.http_status = tinkc_error_http_status(future->error)};
@@ -367,7 +369,7 @@ static int64_t left_ms(int64_t deadline_ns)
     return left <= 0 ? 0 : left / TK_NS_PER_MS + 1;
 }
 
-/* A manual loop has no thread of its own: whoever waits runs it, one thread at a time. */
+/* A manual loop has no thread: a waiting thread runs it, one thread at a time. */
 static void drive_until(tinkc_future *future, int64_t deadline_ns)
 {
     tk_driver *driver = future->driver;
@@ -467,7 +469,7 @@ tinkc_code tk_future_take(void *out, tinkc_future *future, tk_result_kind kind,
         return refuse_take(err, "the future carries a result of another kind");
     }
     if (out == NULL || kind == TK_RESULT_NONE) {
-        return TINKC_OK; /* a result that nobody wants goes with the future */
+        return TINKC_OK; /* the future frees a result that is not taken */
     }
     tk_mutex_lock(&future->lock);
     bool taken = future->taken;

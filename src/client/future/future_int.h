@@ -21,7 +21,7 @@ struct tinkc_future {
     tk_span span;
     tk_mutex lock;
     tk_cond changed;
-    bool is_settled; /* the outcome is decided; hooks are told before it is done */
+    bool is_settled; /* the outcome is decided; hooks run before it is done */
     void *result;
     void (*free_result)(void *);
     tinkc_error *error;

@@ -132,7 +132,7 @@ static const char *pause_text(tinkc_queue_state state)
                                                     : "";
 }
 
-/* One digit behind the point, in every locale. */
+/* One digit after the point, in every locale. */
 static const char *seconds_text(char out[SECONDS_BYTES], int64_t ms)
 {
     (void)snprintf(out, SECONDS_BYTES, "%lld.%d", (long long)(ms / 1000),

@@ -48,8 +48,8 @@ typedef struct tk_driver_ops {
     void (*ref)(tk_driver *driver);
     void (*unref)(tk_driver *driver);
     /* Manual loops only: waits up to max_ms for something to do, and does it. False when
-     * this loop has a thread of its own, or another thread is driving it right now: then
-     * the caller just sleeps. */
+     * this loop has its own thread, or another thread is driving it right now: then the
+     * caller just sleeps. */
     bool (*drive)(tk_driver *driver, int64_t max_ms);
     /* On the loop's thread: runs the task at the end of the turn, or before code of the
      * user does (`now`). False elsewhere. NULL: there is no loop. */
@@ -79,9 +79,9 @@ tinkc_future *tk_future_refused(tk_driver *driver, const char *operation,
                                 tk_result_kind kind, const tk_err *err);
 
 /* Completes: the first of complete, fail and cancel wins, and says so by returning true.
- * On true `result` belongs to the future, which frees it with `free_result` if nobody
- * takes it; on false the caller still owns it. `cause` is taken in every case; may be
- * NULL. Thread: any. */
+ * On true `result` belongs to the future, which frees it with `free_result` if it is not
+ * taken; on false the caller still owns it. `cause` is taken in every case; may be NULL.
+ * Thread: any. */
 bool tk_future_complete(tinkc_future *future, void *result, void (*free_result)(void *));
 bool tk_future_fail(tinkc_future *future, const tk_err *err, tinkc_error *cause);
 
@@ -94,7 +94,7 @@ void tk_future_forget_cancel(tinkc_future *future);
 
 /* Makes `whole` a future of two others (`second` may be NULL), of which it holds
  * references: cancelling it cancels them, and its explanation is that of the first one
- * that is not done. To be called once, before anybody else has `whole`. */
+ * that is not done. To be called once, before another thread has `whole`. */
 void tk_future_join(tinkc_future *whole, tinkc_future *first, tinkc_future *second);
 
 /* Progress notes; cheap; any thread. */
@@ -106,7 +106,7 @@ bool tk_future_queue(tinkc_future *future, tinkc_queue_state state, tk_str reaso
 /* The span of the operation; it ends when the future is done. */
 const tk_span *tk_future_span(const tinkc_future *future);
 void tk_future_request_id(tinkc_future *future, tk_str id);
-bool tk_future_is_paused(tinkc_future *future); /* the last tk_future_queue said so */
+bool tk_future_is_paused(tinkc_future *future); /* as the last tk_future_queue reported */
 
 /* The result of a done future, for take functions: TINKC_OK and the result in the pointer
  * at `out` (a `T **` for any T; not used for TK_RESULT_NONE), or TINKC_E_STATE,

@@ -14,7 +14,8 @@
 TK_NODISCARD tinkc_code tk_hub_find_cache(char **out, const tk_env *env, const char *name,
                                           tk_err *err);
 
-/* Where Hugging Face's programs keep their things; *out is NULL when nobody says. */
+/* Finds the directory in which Hugging Face's programs keep their files; *out is NULL
+ * when no variable names one. */
 TK_NODISCARD tinkc_code tk_hub_find_home(char **out, const tk_env *env, tk_err *err);
 
 /* `given`, HF_ENDPOINT or the usual one; without a slash at its end. TINKC_E_CONFIG. */

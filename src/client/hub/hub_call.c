@@ -76,7 +76,7 @@ const char *tk_hub_text(const tk_json *object, const char *key)
     return is_text ? value->as.string.p : NULL;
 }
 
-/* {"error": "..."}, as the hub answers; storages speak XML, which helps nobody. */
+/* {"error": "..."}, as the hub answers; storages answer with XML, which is not shown. */
 static const char *words_of(tk_arena *arena, const tinkc_raw_response *response)
 {
     const tk_json *json = NULL;

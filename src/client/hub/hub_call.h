@@ -18,7 +18,7 @@
 #define TK_HUB_RETRY_MS     200 /* first delay before a file is fetched again */
 #define TK_HUB_LFS_TYPE     "application/vnd.git-lfs+json"
 
-/* Who is asked, and what is done meanwhile. */
+/* The server that is asked, and what is called while a request runs. */
 typedef struct tk_hub_peer {
     tk_handle *handle;
     const char *url;           /* of the hub, without a slash at its end */
@@ -40,22 +40,23 @@ typedef struct tk_hub_call {
     const char *file;         /* instead: this part of a file */
     uint64_t file_from, file_n;
     bool with_token;
-    bool once;       /* never repeated: it may have been done although nobody says so */
+    bool once;       /* never repeated: it may have been done although no answer came */
     int pass_status; /* is an answer as a success is, at once; 0: none */
 } tk_hub_call;
 
 /* The caller owns *out. TINKC_OK for 2xx and pass_status; else the code of the status
- * with the hub's own words, or why there was no answer. */
+ * with the hub's message, or why there was no answer. */
 TK_NODISCARD tinkc_code tk_hub_send(tinkc_raw_response **out, const tk_hub_peer *peer,
                                     const tk_hub_call *call, tk_err *err);
 
-/* The same with the answer as JSON, an object in the arena: TINKC_E_DECODE for anything
- * else. *status may be NULL. */
+/* Sends like tk_hub_send and reads the answer as a JSON object in the arena:
+ * TINKC_E_DECODE for anything else. *status may be NULL. */
 TK_NODISCARD tinkc_code tk_hub_ask(const tk_json **out, int *status, tk_arena *arena,
                                    const tk_hub_peer *peer, const tk_hub_call *call,
                                    tk_err *err);
 
-/* The text of a key, with a NUL behind it and none inside; NULL when it is no such. */
+/* The text of a key, with a NUL after it and none inside; NULL when it is not such a
+ * text. */
 const char *tk_hub_text(const tk_json *object, const char *key);
 
 /* What the hub says, for a message: cut, and without what the log masks. */

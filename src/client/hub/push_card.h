@@ -20,7 +20,8 @@ typedef struct tk_push_facts {
 } tk_push_facts;
 
 /* Appends the configuration with the base model in it, keys sorted. *changed is false,
- * and nothing appended, when it names one already or is no JSON object. TINKC_E_NOMEM. */
+ * and nothing appended, when it names one already or is not a JSON object.
+ * TINKC_E_NOMEM. */
 TK_NODISCARD tinkc_code tk_push_patch(tk_buf *out, bool *changed, tk_str config,
                                       const char *base, tk_err *err);
 

@@ -23,7 +23,7 @@ typedef struct tk_push {
     tk_hub_pass pass;
     tk_hub_peer peer; /* its tick tells the progress */
     tinkc_push_progress progress;
-    bool is_stopped;                 /* the callback said so, and is not asked again */
+    bool is_stopped;                 /* the callback ended it, and is not run again */
     char user[TK_PUSH_NAME_MAX + 1]; /* whose token it is */
     tk_staging stage;                /* the private directory */
     char *folder;                    /* the checkpoint in it */

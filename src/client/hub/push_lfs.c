@@ -59,7 +59,7 @@ static bool is_digits(tk_str text)
     return text.n > 0;
 }
 
-/* How a request is framed is ours to say, and parts are no headers. */
+/* We choose the framing of a request, and the numbered parts are not headers. */
 static bool is_header(const tk_json_member *member)
 {
     static const char *const ours[] = {"chunk_size",     "host",

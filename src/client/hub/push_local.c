@@ -134,7 +134,7 @@ static tinkc_code ask_facts(tk_push *push, tk_err *err)
     }
     return code == TINKC_E_CANCELLED && !push->peer.tick(push->peer.user)
                ? tk_err_set(err, TINKC_E_CANCELLED, "stopped by the callback")
-               : TINKC_OK; /* what it does not say is not said in the card */
+               : TINKC_OK; /* the card leaves out what the server did not send */
 }
 
 /* ---- texts ---- */

@@ -133,7 +133,7 @@ void tk_push_put_name(tk_buf *out, tk_str text)
 
 /* ---- patterns ---- */
 
-/* A pattern that ends in a slash has a star behind it. */
+/* A pattern that ends in a slash matches as if a star followed it. */
 typedef struct pattern {
     tk_str text;
     size_t n;
@@ -149,7 +149,7 @@ static char at(const pattern *p, size_t i)
     return i < p->text.n ? slashed(p->text.p[i]) : '*';
 }
 
-/* Bytes of the character at the front: one "?" stands for a whole one. */
+/* Bytes of the character at the front: one "?" matches a whole character. */
 static size_t char_n(const char *p, size_t n)
 {
     unsigned char lead = (unsigned char)*p;

@@ -1,5 +1,6 @@
-/* See push_int.h: who we are at the hub, and the repository there. Each question may be
- * asked again without harm: what is there already is as good as what was made. */
+/* See push_int.h: asks the hub for the user of the token, and makes the repository. Each
+ * question may be asked again without harm: what is there already is as good as what was
+ * made. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 #define BUSY_MS          300
 #define BUSY_WORDS       "another conflicting operation is in progress"
 
-/* ---- who ---- */
+/* ---- the user ---- */
 
 tinkc_code tk_push_login(tk_push *push, tk_err *err)
 {

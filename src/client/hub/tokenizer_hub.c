@@ -1,5 +1,5 @@
 /* See tokenizer_hub.h. Files come into memory (each has its limit), then into a directory
- * that nobody else knows, which is renamed when its tokenizer could be loaded.
+ * with a random name, which is renamed when its tokenizer could be loaded.
  * Needs: text */
 #include "client/hub/tokenizer_hub.h"
 
@@ -65,7 +65,7 @@ static bool tell(void *user)
     return self->options->fn(&progress, self->options->user);
 }
 
-/* Reads all of it behind what is in *out. */
+/* Appends all of it to *out. */
 static tinkc_code pull_all(pull *self, tk_handle *handle, const char *authorization,
                            tk_buf *out, tk_err *err)
 {

@@ -1,4 +1,4 @@
-/* See tokenizer_lookup.h. Each place is tried by a function of its own, which finds the
+/* See tokenizer_lookup.h. Each place has a function that tries it, which finds the
  * tokenizer, notes why not, or ends the search.
  * Needs: text */
 #include "client/hub/tokenizer_lookup.h"
@@ -21,7 +21,7 @@ typedef struct lookup {
     bool has_id;       /* `id` names something at the hub */
     tk_tok *tok;       /* found */
     tinkc_error *told; /* why not, place by place: each is the cause of the next */
-    tk_err worst;      /* what is said in the end; TINKC_OK: TINKC_E_MISSING */
+    tk_err worst;      /* reported in the end; TINKC_OK: TINKC_E_MISSING */
     tk_buf summary;
 } lookup;
 
@@ -96,7 +96,7 @@ static bool is_directory(const char *path)
     return path != NULL && stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/* A name that may be a directory: loads it, or notes that it is none. */
+/* A name that may be a directory: loads it, or notes that it is not one. */
 static tinkc_code try_one(lookup *self, const char *name, tk_err *err)
 {
     if (is_directory(name) && tk_tokenizer_place_has(name)) {
@@ -106,8 +106,8 @@ static tinkc_code try_one(lookup *self, const char *name, tk_err *err)
     return is_meant ? note_absent(self, "directory", name, err) : TINKC_OK;
 }
 
-/* A server's word counts as a directory only when it is absolute: "org/name" is not
- * meant to be one of the current directory. */
+/* A name from the server counts as a directory only when it is absolute: "org/name" is
+ * not meant to be one of the current directory. */
 static tinkc_code try_named(lookup *self, tk_err *err)
 {
     const tk_tokenizer_search *s = self->search;

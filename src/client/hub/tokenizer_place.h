@@ -10,7 +10,7 @@
 #include "client/hub/tokenizer_rule.h"
 
 typedef struct tk_tokenizer_places {
-    char *hf_cache; /* NULL: nobody says where, and there is no home directory */
+    char *hf_cache; /* NULL: no variable names it, and there is no home directory */
     char *cache;    /* NULL: the same */
     char *hub_url;  /* without a slash at its end; NULL: HF_ENDPOINT is malformed */
     char *token;    /* NULL: none, or not looked for yet */

@@ -46,7 +46,7 @@ bool tk_tokenizer_rule_is_path(tk_str text, size_t most)
     return n > 0;
 }
 
-/* "--" stands for "/" in the names of cache directories, as at Hugging Face. */
+/* "--" replaces "/" in the names of cache directories, as at Hugging Face. */
 static bool is_hub_id(tk_str id)
 {
     for (size_t i = 1; i < id.n; i++) {

@@ -12,7 +12,7 @@
 /* A place at the hub: both are safe as parts of a path and of a URL. */
 typedef struct tk_tokenizer_id {
     char id[TK_TOKENIZER_ID_BYTES];             /* "org/name" or "name" */
-    char revision[TK_TOKENIZER_REVISION_BYTES]; /* "main" when nobody says another */
+    char revision[TK_TOKENIZER_REVISION_BYTES]; /* "main" when no other is given */
     bool is_private; /* the hub has no files of this one: it is not to be asked */
 } tk_tokenizer_id;
 

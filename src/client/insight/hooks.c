@@ -103,7 +103,7 @@ void tk_span_point(const tk_span *span, tinkc_hook *what)
     }
 }
 
-/* One word for each, so that metrics have few of them. */
+/* One short label per reason, so that metrics have few label values. */
 static const char *reason_of(tinkc_code code, int status)
 {
     static const struct {

@@ -1,8 +1,8 @@
 /* The inside of <tinkc/hooks.h>: the hooks of one service, and spans.
  *
- * A span remembers how many hooks there were when it started: those, and only those, are
- * told of its points and of its end, so that everybody sees pairs. It is not changed
- * after the start: whoever owns it ends it once. Thread: any. */
+ * A span remembers how many hooks there were when it started: those, and only those, get
+ * its points and its end, so that every hook sees pairs. It is not changed after the
+ * start: its owner ends it once. Thread: any. */
 #ifndef CLIENT_HOOKS_H
 #define CLIENT_HOOKS_H
 
@@ -29,10 +29,10 @@ typedef struct tk_hooks {
     atomic_uint_least64_t next_span;
 } tk_hooks;
 
-/* Zeroed: nobody is told. */
+/* Zeroed: no hook is called. */
 typedef struct tk_span {
     tk_hooks *hooks;
-    size_t told; /* the first so many hooks */
+    size_t told; /* how many hooks there were at the start */
     uint64_t id, parent;
     int64_t start_ns;
     tinkc_span_kind kind;
@@ -48,8 +48,8 @@ void tk_hooks_dispose(tk_hooks *hooks); /* releases them; accepts a zeroed one *
 TK_NODISCARD tinkc_code tk_hooks_add(tk_hooks *hooks, tinkc_hook_fn fn, void *user,
                                      void (*release)(void *user));
 
-/* A span begins when somebody listens; else *span is zeroed. kind, name, context, parent
- * and what the start tells are taken from `what`, which may have more set. */
+/* Begins a span when there is a hook; else *span is zeroed. Its kind, name, context,
+ * parent and the facts of its start are taken from `what`, which may have more set. */
 void tk_hooks_start(tk_span *span, tk_hooks *hooks, const tk_context *context,
                     tinkc_hook *what);
 

@@ -70,9 +70,9 @@ TK_NODISCARD tinkc_code tk_ledger_reserve_step(tk_ledger_claim *claim, tk_ledger
                                                int64_t tokens, tk_err *err);
 bool tk_ledger_has_budget(const tk_ledger *ledger);
 
-/* `part` of what is reserved: has become this use (each number 0 to TK_LEDGER_MOST), told
- * to the hooks of `span`; may have been used; was not used. No effect beyond what is
- * reserved. */
+/* `part` of what is reserved: has become this use (each number 0 to TK_LEDGER_MOST),
+ * which the hooks of `span` get; may have been used; was not used. No effect beyond what
+ * is reserved. */
 void tk_ledger_spend(tk_ledger_claim *claim, int64_t part, const tk_ledger_use *said,
                      const tk_span *span);
 void tk_ledger_doubt(tk_ledger_claim *claim, int64_t part);

@@ -21,7 +21,8 @@ struct tinkc_readings {
     size_t n;
 };
 
-/* Powers of two of microseconds at which Prometheus is told how many lie below. */
+/* Powers of two of microseconds for which the Prometheus text counts how many lie
+ * below. */
 #define TK_READINGS_FIRST_POWER 8
 #define TK_READINGS_LAST_POWER  32
 #define TK_READINGS_POWER_STEP  2

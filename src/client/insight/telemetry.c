@@ -1,4 +1,4 @@
-/* The reporters of a service, see telemetry.h: their life and their queues. Anybody
+/* The reporters of a service, see telemetry.h: their life and their queues. Any thread
  * queues, under the lock; telemetry_send.c sends.
  * Needs: telemetry */
 #include "client/insight/telemetry_int.h"
@@ -129,7 +129,7 @@ bool tk_telemetry_add(tk_telemetry *t, const tk_event *event, bool urgent)
     tk_telemetry_lane *to =
         &t->lanes[t->lanes[TK_TELEMETRY_SESSION].id != NULL ? TK_TELEMETRY_SESSION
                                                             : TK_TELEMETRY_NO_SESSION];
-    /* Given up meanwhile: nobody would settle it, and a flush would wait for ever. */
+    /* Given up meanwhile: nothing would settle it, and a flush would wait for ever. */
     bool added = tk_telemetry_is_on(t) && push(t, to, event);
     bool wake = added && !t->wake_posted &&
                 (urgent || !t->planned || to->queued >= TK_TELEMETRY_BATCH);

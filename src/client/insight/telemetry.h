@@ -24,7 +24,7 @@
 #define TK_TELEMETRY_FLUSH_MS    10000         /* longest that one waits for others */
 #define TK_TELEMETRY_URGENT_MS   1000 /* least time between two that do not wait */
 #define TK_TELEMETRY_TRIES       8    /* failures in a row, then it is given up */
-#define TK_TELEMETRY_PAUSE_MS    1000 /* behind the first failure; doubles */
+#define TK_TELEMETRY_PAUSE_MS    1000 /* after the first failure; doubles */
 #define TK_TELEMETRY_PAUSE_MAX   30000
 #define TK_TELEMETRY_HURRY_MS    100 /* for the last ones, when work is cut off */
 #define TK_TELEMETRY_EVENT_BYTES (16 * TK_KIB) /* of one event, encoded */
@@ -50,7 +50,7 @@ typedef enum tk_telemetry_name {
  * The core owns it. */
 TK_NODISCARD tinkc_code tk_telemetry_new(tk_telemetry **out, tk_core *core, uint64_t seed,
                                          tk_err *err);
-void tk_telemetry_free(tk_telemetry **telemetry); /* behind the loop; accepts NULL */
+void tk_telemetry_free(tk_telemetry **telemetry); /* after the loop; accepts NULL */
 
 /* Whether an event would go anywhere: ask before preparing one. */
 bool tk_telemetry_is_on(const tk_telemetry *telemetry);

@@ -95,7 +95,7 @@ typedef struct mask {
     bool failed; /* no memory */
 } mask;
 
-/* What stands behind a name such as "api_key" is hidden because of the name, so both are
+/* The value after a name such as "api_key" is hidden because of the name, so both are
  * looked at together. */
 static tk_str masked(mask *m, tk_str key, tk_str text)
 {

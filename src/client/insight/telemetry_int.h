@@ -51,7 +51,7 @@ struct tk_telemetry {
     size_t batch_n; /* events in the body */
 };
 
-/* Under the lock: so many events have been taken by the server, or are lost. */
+/* Under the lock: `n` events were taken by the server, or are lost. */
 void tk_telemetry_settle(tk_telemetry *telemetry, size_t n, bool taken);
 /* Under the lock: all that is queued is lost. */
 void tk_telemetry_drop(tk_telemetry *telemetry);

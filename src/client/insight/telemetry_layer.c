@@ -115,8 +115,8 @@ static void note_refused(tk_telemetry *telemetry, const tk_poll *poll,
                       TK_ARRAY_LEN(facts));
 }
 
-/* A poll that fails again and again in an outage is told of ever more seldom; a pause for
- * billing is none (row 8). */
+/* A poll that keeps failing in an outage is reported less and less often; a pause for
+ * billing (row 8) is not a failure. */
 void tk_telemetry_polled(const tk_poll *poll, const tk_call_answer *answer,
                          const tk_future_answer *said, tk_poll_decision decision)
 {

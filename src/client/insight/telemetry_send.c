@@ -1,5 +1,5 @@
 /* Sending what telemetry.c has queued: loop thread. Full batches go as soon as there are
- * any, all that is there when the flush timer fires, somebody flushes, or something
+ * any, all that is there when the flush timer fires, the caller flushes, or something
  * failed; one request at a time for both reporters.
  * Needs: telemetry */
 #include "client/insight/telemetry_int.h"
@@ -50,7 +50,7 @@ static size_t take_events(tk_telemetry *t, tk_list *out, const char **id)
     return 0;
 }
 
-/* What stands around the events comes from the schema, as the body of an empty batch. */
+/* The JSON around the events comes from the schema, as the body of an empty batch. */
 static tinkc_code write_body(tk_telemetry *t, const tk_list *events, const char *id)
 {
     tk_buf around;
@@ -242,7 +242,7 @@ static void run_wake(tk_task *task)
     t->urgent = t->flush_now = t->wake_posted = false;
     tk_mutex_unlock(&t->lock);
     if (atomic_load(&t->closing)) {
-        /* Who closes while a server lets work wait is not to wait for it, too. */
+        /* With work still under way a close gives the events only a short time. */
         if (!tk_list_is_empty(tk_core_running(t->core))) {
             tk_loop_timer_set(tk_core_loop(t->core), &t->hurry_timer,
                               now + TK_TELEMETRY_HURRY_MS);

@@ -1,4 +1,4 @@
-/* <tinkc/telemetry.h>: events of the program's own. */
+/* <tinkc/telemetry.h>: events that the program reports. */
 #include <tinkc/telemetry.h>
 
 #include "client/core/service.h"

@@ -1,5 +1,5 @@
 /* See <tinkc/trace.h>: events of hooks as lines of the Trace Event Format, in its array
- * form, whose end may be missing. Every span is an asynchronous slice of its own, because
+ * form, whose end may be missing. Every span is a separate asynchronous slice, because
  * requests of one operation overlap and may outlive it. */
 #include <tinkc/trace.h>
 
@@ -16,7 +16,7 @@
 #include "base/thread.h"
 #include "client/values/error.h"
 
-#define BUFFER_BYTES (64 * TK_KIB) /* written when it has so many */
+#define BUFFER_BYTES (64 * TK_KIB) /* written when it is that full */
 #define BUFFER_MAX   (4 * TK_MIB)
 #define KINDS        4
 
@@ -77,7 +77,7 @@ static void put_head(tk_json_writer *w, const char *phase, const char *name,
     put_text(w, "name", name);
     put_i64(w, "pid", (int64_t)getpid());
     put_i64(w, "tid", 1);
-    tk_json_key(w, TK_STR("ts")); /* microseconds; the digits of nanoseconds behind */
+    tk_json_key(w, TK_STR("ts")); /* microseconds, with nanoseconds as the fraction */
     tk_json_put_double(w, (double)time_ns / 1e3);
 }
 
@@ -143,7 +143,7 @@ static void put_span(tk_json_writer *w, const tinkc_hook *event)
     tk_json_end_object(w);
 }
 
-/* Counters stand for themselves: all of a kind so far. */
+/* A counter shows the sum of its kind so far. */
 static void put_tokens(tk_json_writer *w, tinkc_trace *trace, const tinkc_hook *event)
 {
     size_t kind = (size_t)event->token_kind % KINDS;

@@ -18,7 +18,7 @@ void tk_pager_dispose(tk_pager *pager)
     tk_map_dispose(&pager->seen);
 }
 
-/* Where the page behind this one begins, and whether there is one. */
+/* Where the page after this one begins, and whether there is one. */
 static void plan_next(tk_pager *pager, int64_t old_total)
 {
     const tk_page *page = &pager->page;

@@ -34,7 +34,7 @@ typedef struct tk_pager {
     int64_t asked;  /* limit of the current page */
     tk_page page;
     size_t at;   /* next item of the page */
-    bool ended;  /* there is no page behind this one */
+    bool ended;  /* there is no page after this one */
     bool found;  /* page[at] was looked at and is new */
     tk_map seen; /* ids */
 } tk_pager;

@@ -7,8 +7,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* An id that stands alone between two slashes: not empty, no "/", not "." or "..", no
- * control characters. TINKC_E_INVALID names `what`. */
+/* An id that fits between two slashes: not empty, no "/", not "." or "..", no control
+ * characters. TINKC_E_INVALID names `what`. */
 TK_NODISCARD tinkc_code tk_rest_check_id(const char *id, const char *what, tk_err *err);
 
 /* Appends "<run>/checkpoints/<checkpoint id>", the argument of the checkpoint endpoints.

@@ -7,7 +7,7 @@
 #include "wire/msg_session.h"
 #include "wire/msg_weights.h"
 
-/* Stands in front of what the caller sees. */
+/* Comes before the result that the caller sees, in the same block. */
 typedef union box {
     tk_arena arena;
     long double align;

@@ -28,7 +28,7 @@ void *tk_rest_result_billing(tk_str body, tk_err *err);
 /* An archive result from its parts. */
 void *tk_rest_result_archive_at(tk_str url, int64_t expires_us, tk_err *err);
 
-/* Who the claims of a token speak of. TINKC_E_DECODE without a subject. */
+/* The user that the claims of a token name. TINKC_E_DECODE without a subject. */
 void *tk_rest_result_whoami(const tk_json *claims, tk_err *err);
 
 #endif

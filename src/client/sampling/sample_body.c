@@ -36,8 +36,8 @@ static tinkc_code count_tokens(tk_sample_body *body, tk_sampler *sampler,
     return TINKC_OK;
 }
 
-/* Only samples of a session are numbered; others are told apart by their idempotency
- * key. */
+/* Only samples of a session are numbered; the idempotency key distinguishes the
+ * others. */
 static void set_target(tk_sample_request *request, const tk_sampler *sampler)
 {
     tk_f_str id = {TK_SET, tk_str_of(sampler->id)};

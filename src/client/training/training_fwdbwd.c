@@ -1,5 +1,5 @@
 /* forward and forward_backward: a batch in its turn. Reading and encoding happen on the
- * caller's thread, straight from his arrays. */
+ * caller's thread, straight from the caller's arrays. */
 #include <math.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
-/* A request of the caller's own making whose answer is collected: one call, with the
- * caller's method, URL, headers and body. */
+/* A raw request whose answer is collected: one call, with the caller's method, URL,
+ * headers and body. */
 #include "client/transfer/raw.h"
 
 #include <string.h>

@@ -147,7 +147,7 @@ static tinkc_code check_join(turn *t, const tk_tok_ids *alone, tk_str rest, tk_e
 }
 
 /* The tokens of the whole text from the border on; where one of them crosses the border,
- * the text behind it is tokenized alone. */
+ * the text after it is tokenized alone. */
 static tinkc_code append_rest(tinkc_model_input *prompt, turn *t, size_t border,
                               size_t first, tinkc_error **error)
 {

@@ -191,7 +191,7 @@ int64_t tinkc_error_retry_after_ms(const tinkc_error *error)
     return error != NULL ? error->retry_after_ms : -1;
 }
 
-/* The status, or the one that the code stands for. */
+/* The status, or the one that the code implies. */
 static int status_of(const tinkc_error *error)
 {
     int status = error->http_status;
@@ -201,7 +201,8 @@ static int status_of(const tinkc_error *error)
     return status;
 }
 
-/* The headers of the answer are not kept: what they said was obeyed when it came. */
+/* The headers of the answer are not kept: the library obeyed them when the answer
+ * came. */
 static const tk_error_rule *rule_of(const tinkc_error *error)
 {
     const tk_fault fault = {error->code, status_of(error), error->category,

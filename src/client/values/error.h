@@ -27,7 +27,7 @@ tinkc_error *tk_error_oom(void);
  * NULL. */
 tinkc_error *tk_error_ref(tinkc_error *error);
 
-/* The other way: what a public error says, into *err. No effect for NULL. */
+/* Copies a public error into *err. No effect for NULL. */
 void tk_error_read(tk_err *err, const tinkc_error *error);
 
 #endif

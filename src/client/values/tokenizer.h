@@ -13,13 +13,13 @@ tk_tok *tk_tokenizer_tok(const tinkc_tokenizer *tokenizer);
 /* Takes the caller's ownership over. */
 tinkc_tokenizer *tk_tokenizer_of(tk_tok *tok);
 
-/* What tells one content behind a key from another. */
+/* Shows whether the content of a key has changed. */
 typedef struct tk_tokenizer_stamp {
     int64_t a, b, c;
 } tk_tokenizer_stamp;
 
 /* The process's cache of loaded tokenizers; a key is a path or another name. `find` gives
- * one more owner, or NULL; `keep` adds an owner of its own, or fails with TINKC_E_NOMEM.
+ * one more owner, or NULL; `keep` makes the cache an owner, or fails with TINKC_E_NOMEM.
  * Thread: any. */
 tk_tok *tk_tokenizer_cache_find(const char *key, const tk_tokenizer_stamp *stamp);
 TK_NODISCARD tinkc_code tk_tokenizer_cache_keep(const char *key,

@@ -110,7 +110,7 @@ const size_t *tinkc_encoding_offsets(size_t *n, const tinkc_encoding *encoding)
 /* ---- many texts ---- */
 
 /* What the threads of one batch share. Each takes the next text until all are taken; the
- * failure of the lowest text is the one that is told. */
+ * failure of the lowest text is the one that is reported. */
 typedef struct batch {
     const tk_tok *tok;
     const char *const *texts;

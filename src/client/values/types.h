@@ -20,7 +20,7 @@ TK_NODISCARD tinkc_code tk_types_copy_tokens(int32_t **out, size_t *n,
 const tk_datum *tk_types_datum(const tinkc_datum *datum);
 
 /* The public face of a tensor or of metrics inside a result; it lives as long as those.
- * The names of the metrics must have a NUL behind them, as JSON strings and the result of
+ * The names of the metrics must have a NUL after them, as JSON strings and the result of
  * tk_metrics_combine have. */
 const tinkc_tensor *tk_types_tensor(const tk_tensor *tensor);
 const tinkc_metrics *tk_types_metrics(const tk_num_map *metrics);

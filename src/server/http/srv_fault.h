@@ -1,9 +1,9 @@
 /* Faults on purpose, for tests of clients: lost and cut answers, statuses that were not
  * earned, delays. They wrap a dispatcher: each request is given to the first rule that
  * fires, else to the inner dispatcher. The rules are given by the application, which
- * reads them from a file (srv_fault_file.h) and may add answers of its own.
+ * reads them from a file (srv_fault_file.h) and may add its own answers.
  *
- * Thread: any; a lock of its own, a leaf, guards the counts. */
+ * Thread: any; its own lock, a leaf, guards the counts. */
 #ifndef SERVER_SRV_FAULT_H
 #define SERVER_SRV_FAULT_H
 

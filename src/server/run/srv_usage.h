@@ -2,7 +2,7 @@
  * model and session. Counted in memory, written to the store by the keeper and at the
  * stop: a crash loses the numbers of the last seconds, for which nothing is billed.
  *
- * Thread: any; a lock of its own, which is a leaf. */
+ * Thread: any; its own lock, which is a leaf. */
 #ifndef SERVER_SRV_USAGE_H
 #define SERVER_SRV_USAGE_H
 

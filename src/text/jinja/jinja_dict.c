@@ -23,8 +23,8 @@ bool tk_jval_is_hashable(tk_jrun *run, const tk_jval *value, bool *out)
     return ok;
 }
 
-/* The key is made of addresses, which an attacker does not know: he cannot choose keys
- * that collide. */
+/* The key is made of addresses, which an attacker does not know, so that colliding keys
+ * cannot be chosen. */
 static tk_hash_key hash_key(const tk_jdict *dict)
 {
     return (tk_hash_key){(uint64_t)(uintptr_t)dict, (uint64_t)(uintptr_t)dict->slots};

@@ -164,7 +164,7 @@ static tinkc_code put_members(reader *r)
     return refuse(r, "a class without an end");
 }
 
-/* Behind "&&": [B] or [^B], and the end of the class around it. */
+/* After "&&": [B] or [^B], and the end of the class around it. */
 static tinkc_code put_intersection(reader *r, size_t begin, bool negated)
 {
     tk_buf members;

@@ -74,7 +74,7 @@ typedef struct tk_tok_map {
     tk_tok_anchor *anchors; /* owned; ascending, the last one is the end of both texts */
     size_t n, capacity;
     bool failed; /* out of memory: the map is not complete */
-    bool off;    /* nobody will ask: nothing is kept */
+    bool off;    /* not needed: nothing is kept */
 } tk_tok_map;
 
 void tk_tok_map_add(tk_tok_map *map, size_t to, size_t from);
