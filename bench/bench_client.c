@@ -4,7 +4,7 @@
  * wire and connections kept in the same way; ours also encodes 512 tokens, reads the 64
  * that come back, hands both over between two threads and keeps limits, retries and
  * progress. With 2,000 polls parked against none. And requests per second by the number
- * in flight. The server is a process of its own: only the CPU of the client counts.
+ * in flight. The server is a separate process: only the CPU of the client counts.
  *
  * Links: peer client libcurl */
 #include "bench.h"
@@ -231,9 +231,9 @@ static void report_contest(const char *name, contest *ours, contest *bare)
     bench_report(name, 1 / times, 1 / 1.5, detail);
 }
 
-/* Twice: on the caller's thread, as the bare loop works, and on a thread of its own, as
- * the client works by default, with the cost of waking two threads. The rounds are
- * compared one by one, as a neighbour may disturb some of them. */
+/* Twice: on the caller's thread, as the bare loop works, and on a separate thread, as the
+ * client works by default, with the cost of waking two threads. The rounds are compared
+ * one by one, as a neighbour may disturb some of them. */
 static void race_bare(void)
 {
     static client threaded, manual;

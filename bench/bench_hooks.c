@@ -92,7 +92,7 @@ static int sample_there(const char *url, bool hooked)
     (void)tinkc_sampling_sample_wait(NULL, sampling, prompt, NULL, NULL, NULL);
     bench_hooks_measured(sampling, prompt, SAMPLES);
     if (hooked && seen < 3 * SAMPLES) {
-        die("the hook was not told");
+        die("the hook was not called");
     }
     tinkc_model_input_free(&prompt);
     tinkc_sampling_close(&sampling);

@@ -2,7 +2,7 @@
 """Decoding one sequence with a 0.5B model: our engine against llama.cpp, bf16 and f16.
 
 Needs build/llama-venv, which scripts/llama-venv.sh makes (it compiles for minutes); a note
-without it. Both sides take turns, behind the same prompt length, and the fastest token of
+without it. Both sides take turns, after the same prompt length, and the fastest token of
 each counts: other programs only ever slow one down. On two threads in wall time, which means
 something on an idle machine only (llama.cpp's threads spin while they wait); on one thread in
 CPU time, which always does. Weights are random, because what they

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """CPU of a sample's round trip through the official Python SDK and through ours.
 
-Both talk to the scripted peer (build/bench/peer), a process of its own; each runs in a
-process of its own too, whose CPU time (user and system, all threads) counts from after
+Both talk to the scripted peer (build/bench/peer), a separate process; each runs in a
+separate process too, whose CPU time (user and system, all threads) counts from after
 its first samples to its end. 8 samples are in flight on both sides. The SDK is installed
 from PyPI into a directory of build/sdk-venv; where that fails one line on stderr says so.
 """

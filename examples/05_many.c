@@ -17,7 +17,7 @@ static const char question[] =
 
 static tinkc_tokenizer *tokenizer;
 
-/* How often an answer came, and its probability by the sampler's own word. */
+/* How often an answer came, and its probability as the sampler reports it. */
 typedef struct answer {
     int count;
     double probability;

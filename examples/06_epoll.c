@@ -1,6 +1,6 @@
-/* Inside a loop of the program's own: no thread of the library's, its descriptor and its
- * deadline stand in the same epoll as a timer of ours. Each tick asks for a sample; the
- * answers come to a callback. docs/guide/queues.md explains it.
+/* Runs the library inside the program's own loop: the library starts no thread; one epoll
+ * watches its descriptor, its deadline and the program's timer. Each tick asks for a
+ * sample; the answers come to a callback. docs/guide/queues.md explains it.
  *
  *     TINKER_BASE_URL=http://127.0.0.1:8000 ./06_epoll */
 #include <string.h>

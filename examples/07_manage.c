@@ -1,6 +1,6 @@
 /* What is not training: lists the checkpoints, takes the newest as the start of a new
  * model, downloads it into a folder and puts it into a repository of the Hugging Face Hub
- * that are named on the command line, streams a sample, and sends a request of its own.
+ * that are named on the command line, streams a sample, and sends a raw request.
  * docs/guide/managing.md and checkpoints.md explain it.
  *
  *     TINKER_BASE_URL=http://127.0.0.1:8000 ./07_manage [folder [repository]] */

@@ -24,7 +24,7 @@ static inline void check(tinkc_code code)
     }
 }
 
-/* Ends the program unless what must be so is so. */
+/* Ends the program unless the condition holds. */
 static inline void require(bool holds, const char *what)
 {
     if (!holds) {

@@ -18,7 +18,7 @@ int fuzz_record(const uint8_t *data, size_t size)
     for (size_t i = 0; i < config.n_specials; i++) {
         const tk_tok_pair *pair = &config.specials[i];
         if (pair->name.p[pair->name.n] != '\0' || pair->text.p[pair->text.n] != '\0') {
-            fuzz_fail("a role has no NUL behind it");
+            fuzz_fail("a role has no NUL after it");
         }
     }
     for (size_t i = 0; i < config.n_templates; i++) {

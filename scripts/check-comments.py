@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Contracts are written down: every C file opens with a comment of 1 to 15 lines (a header,
-which may explain a whole subsystem, 25), and every TINKC_API declaration has a comment of its own, above it or
-behind it on the same line. A public header says in its opening which threads may call, and for
-every function that hands out an object there or at the function who owns it.
+which may explain a whole subsystem, 25), and every TINKC_API declaration has its own comment, above it or
+after it on the same line. A public header says in its opening which threads may call. The
+owner of every object that a function hands out is named there or at the function.
 """
 import re
 import sys

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/conformance.md tells the truth: every claimed requirement has exactly one row, every
+"""Checks that docs/conformance.md is true: every claimed requirement has exactly one row, every
 row names tests that exist, that name the requirement, and that passed in the last test run.
 
 usage: check-conformance.py [--root DIR]      reads DIR/build/tests-run.txt
@@ -7,7 +7,7 @@ usage: check-conformance.py [--root DIR]      reads DIR/build/tests-run.txt
 The claim is the sentence `Claimed: A-001 to A-003, A-010.` of the document. A row is
 `| A-001 | what | test_name, test_other |`. A test is a cmocka function of tests/**/*.c or a
 script tests/docs/<name>.sh. "Names the requirement": its id, or a range that holds it
-(A-068..A-075), stands in a comment of the file.
+(A-068..A-075), is in a comment of the file.
 """
 import re
 import sys

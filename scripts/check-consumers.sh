@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs build/ into a throw-away prefix and uses it as strangers do: pkg-config and CMake,
+# Installs build/ into a throw-away prefix and uses it as other projects do: pkg-config and CMake,
 # shared and static, C and C++. Each program is run.
 set -eu
 cd "$(dirname "$0")/.."

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Nothing of one machine, one network or one person's keys in tracked files; no binary blobs
-that nobody declared; no trailing blanks.
+that are not declared; no trailing blanks.
 
 A URL may only name a host of HOSTS: a closed list, so that a mirror or a private registry
 cannot slip in.

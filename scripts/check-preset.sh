@@ -19,7 +19,7 @@ if grep -n 'warning:' "$log"; then
     exit 1
 fi
 
-# Where the kernel randomises more address bits than gcc 12's TSan knows, it must not.
+# gcc 12's TSan supports 28 random address bits: where the kernel uses more, switch it off.
 fixed=""
 bits=$(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 0)
 if [ "$preset" = tsan ] && [ "$bits" -gt 28 ] && setarch -R true 2>/dev/null; then

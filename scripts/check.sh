@@ -2,7 +2,7 @@
 # Every gate, one line each; all of them run even when one fails.
 #   scripts/check.sh [gate...]      only the named gates
 # The full output of a gate is in build/check/<gate>.log; a failure prints its end here.
-# Each gate is a script of its own and can be run alone.
+# Each gate is a script that can be run alone.
 set -u
 cd "$(dirname "$0")/.."
 

@@ -4,7 +4,7 @@
     scripts/demo.sh | scripts/demo-svg.py >docs/demo.svg
 
 The text is that of the run, without most lines of progress and without what comes after the
-result. The picture has a background of its own, so that it reads on light and dark pages.
+result. The picture has a background, so that it reads on light and dark pages.
 """
 import re
 import sys

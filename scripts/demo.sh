@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# make demo: a server on this machine, a fine-tuning through libtinkc, the difference that
-# it makes. No key, no network.
+# make demo: starts a server on this machine, fine-tunes its model through libtinkc, and shows
+# the answers before and after. Needs no key and no network.
 #   scripts/demo.sh [build directory [steps]]
 # The server's data stays in <build directory>/demo.
 set -euo pipefail

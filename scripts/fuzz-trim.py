@@ -4,7 +4,7 @@ that is known.
 
     scripts/fuzz-trim.py [target...]               trims fuzz/corpora/<target>, with what
                                                    scripts/fuzz.sh found in build/fuzz/work
-    scripts/fuzz-trim.py --split DIRECTORY OUT     writes every record to a file of its own
+    scripts/fuzz-trim.py --split DIRECTORY OUT     writes every record to a separate file
 
 A file holds records (fuzz/records.c). Files named found-X are written here: of the records that
 the fuzzer found, those that libFuzzer says reach something new, chosen greedily by edges, then by

@@ -54,7 +54,7 @@ def without_comments(text):
 
 
 def comments_only(text):
-    """The opposite: everything but comments blanked."""
+    """Everything but comments blanked."""
     out, last = [], 0
     for match in _TOKEN.finditer(text):
         out.append(_blank(text[last:match.start()]))

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Writes src/text/unicode/uni_table.c: what the reference tokenizer thinks of every character.
+"""Writes src/text/unicode/uni_table.c: the class that the reference tokenizer gives every character.
 
     pip install tokenizers && scripts/gen-unicode.py > src/text/unicode/uni_table.c
 
 The classes are asked of Hugging Face's `tokenizers` itself, because its parts have Unicode
-versions of their own: one split per class, one split of digits, one added token that must
-stand alone as a word. Where libutf8proc normalises a character that the reference leaves
+different versions: one split per class, one split of digits, one added token that must
+be a whole word. Where libutf8proc normalises a character that the reference leaves
 alone, the character is listed as inert. `newer` is what this Python's unicodedata (14.0, as
-the PCRE2 of Debian 12) has not heard of.
+the PCRE2 of Debian 12) does not know.
 """
 import ctypes
 import ctypes.util
@@ -35,7 +35,7 @@ def digits():
 
 
 def words():
-    """An added token that must be a word of its own does not match before these."""
+    """An added token that must be a whole word does not match before these."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.add_tokens([AddedToken("X", single_word=True)])
     offsets = tokenizer.encode("".join("X" + c + " " for c in TEXT)).offsets
@@ -97,7 +97,7 @@ def unsplit():
 
 
 def active(value, quiet):
-    """What NFC may change, or join with what stands before it."""
+    """What NFC may change, or join with the character before it."""
     nfc = normalizers.NFC()
     marks = {c for c in CPS if value[c] & 15 == 6} - quiet
     changed = {c for c in CPS if nfc.normalize_str(chr(c)) != chr(c)}

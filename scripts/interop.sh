@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What others wrote, against what we have: needs PyPI, npm, 6 GB of disk and a few minutes.
+# Compares other programs with ours: needs PyPI, npm, 6 GB of disk and a few minutes.
 #   recordings   the official SDK, both pinned versions, still sends and reads what
 #                tests/data/wire holds, on which our codecs are tested
 # Further suites are programs tests/interop/*.sh, each of which ends with 1 on a difference.

@@ -20,7 +20,7 @@ from pathlib import Path
 import ctext
 import gatelib
 
-# a test hangs when it takes longer than both the least and so many times its usual time
+# a test hangs when it takes longer than both LEAST_S and TIMES its usual time
 LEAST_S, MOST_S, TIMES = 10, 60, 20
 NOT_RUN, TOO_LONG = "not run", "too long"  # besides the exit statuses
 PASSED, ABSENT, UNSTARTED = "passed", "absent", "unstarted"
@@ -173,7 +173,7 @@ class Tree:
 
 
 def outcome_of_script(code):
-    if code in (NOT_RUN, 126, 127):  # the shell's own words for the same
+    if code in (NOT_RUN, 126, 127):  # the shell's messages for the same
         return UNSTARTED
     return PASSED if code == 0 else "limit" if code == TOO_LONG else "assertion"
 

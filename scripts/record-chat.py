@@ -59,7 +59,7 @@ TABLE = re.compile(r"jinjafix_row (\w+)\[\] = \{(.*?)\n\};", re.S)
 
 
 def literal(text):
-    """The text of C string literals that stand next to each other."""
+    """The text of adjacent C string literals."""
     simple = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 
     def escape(match):

@@ -78,7 +78,7 @@ def status_errors(s):
 
             try:
                 s.raw(call)
-                raise AssertionError(f"{status} is no error?")
+                raise AssertionError(f"{status} is not an error?")
             except tinker.APIError as error:
                 seen = {"exception": type(error).__name__, "message": error.message,
                         "body": error.body}

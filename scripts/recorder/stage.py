@@ -64,7 +64,7 @@ class Stage:
 
     def rest(self):
         service = self.service()
-        # A path nobody uses keeps 0.36's process-wide REST holder out of other cases.
+        # A path that no case uses keeps 0.36's process-wide REST holder out of other cases.
         return service._rest_client() if NEW else service.create_rest_client()
 
     def raw(self, call):
