@@ -117,7 +117,7 @@ static void test_base64_refusals(void **unused)
     assert_int_equal(tk_base64_decode(NULL, TK_STR("Zg\0="), NULL), TINKC_E_PARSE);
 }
 
-/* Exactly one of the 64 * 64 two-character groups stands for each byte, and so on. */
+/* Exactly one of the 64 * 64 two-character groups decodes to each byte, and so on. */
 static void test_base64_one_text_per_value(void **unused)
 {
     static const char alphabet[] =

@@ -37,7 +37,7 @@ static void test_date_http_short_years(void **unused)
                      parse("Mon, 13 Jul 2076 09:30:00 GMT", 0));
     assert_int_equal(parse("Monday, 13-Jul-76 09:30:01 GMT", NOW_2026),
                      parse("Mon, 13 Jul 1976 09:30:01 GMT", 0));
-    /* any of these makes it more than 50 years, whatever comes behind */
+    /* each of these is more than 50 years ahead, whatever the smaller units are */
     assert_int_equal(parse("Monday, 13-Jul-76 09:31:00 GMT", NOW_2026),
                      parse("Tue, 13 Jul 1976 09:31:00 GMT", 0));
     assert_int_equal(parse("Monday, 13-Jul-76 10:00:00 GMT", NOW_2026),

@@ -263,7 +263,7 @@ static void test_file_join(void **unused)
     }
 }
 
-/* The file is as large as the cap: the NUL after it needs memory of its own. */
+/* The file is as large as the cap: the NUL after it needs one more byte. */
 static bool everything(void *user)
 {
     const char *text = user;

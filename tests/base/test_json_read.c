@@ -336,8 +336,8 @@ static void test_packed_arrays(void **unused)
     }
 }
 
-/* What a switch in the middle leaves behind: reals keep their values, mixed arrays keep
- * the type of each element. */
+/* The result of a switch in the middle: reals keep their values, mixed arrays keep the
+ * type of each element. */
 static void test_packed_switches(void **unused)
 {
     tk_arena arena;

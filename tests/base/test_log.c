@@ -171,8 +171,8 @@ static void test_log_secret_at_every_cut(void **unused)
     tk_log_free(log);
 }
 
-/* Long masked parts pull text from far behind into the line: the end of what was
- * formatted must still not show. */
+/* Masking long secrets moves text from far beyond the limit into the line: the end of
+ * what was formatted must still not show. */
 static void test_log_secret_behind_a_long_mask(void **unused)
 {
     static char text[TK_LOG_TEXT_BYTES + 200];

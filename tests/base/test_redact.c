@@ -1,4 +1,4 @@
-/* M-011: secrets are masked wherever they stand, whole, and in linear time. */
+/* M-011: secrets are masked wherever they occur, whole, and in linear time. */
 #include "base/redact.h"
 
 #include <stdio.h>

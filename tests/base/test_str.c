@@ -29,7 +29,8 @@ static void test_str_prefix_and_order(void **unused)
     assert_true(tk_str_cmp(TK_STR("ab"), TK_STR("a")) > 0);
     assert_true(tk_str_cmp(TK_STR("a"), TK_STR("ab")) < 0);
     tk_str start = {"ax", 1};
-    assert_true(tk_str_cmp(start, TK_STR("ab")) < 0); /* what lies behind has no say */
+    assert_true(tk_str_cmp(start, TK_STR("ab")) < 0); /* bytes after the end do not
+                                                       * count */
     assert_true(tk_str_cmp(TK_STR("\x80"), TK_STR("a")) > 0); /* bytes are unsigned */
     assert_int_equal(tk_str_cmp(tk_str_of(NULL), TK_STR("")), 0);
 }

@@ -129,7 +129,7 @@ static void test_utf8_scrub_borders(void **unused)
     assert_string_equal(text, " ! !~! !  !  !\xC2\xA0!");
 }
 
-/* A character that is cut short by the end of its memory: nothing behind is read. */
+/* A character that is cut short by the end of its memory: nothing after it is read. */
 static void test_utf8_cut_by_the_end_of_memory(void **unused)
 {
     static const char whole[] = "a\xF0\x9F\x98\x80";

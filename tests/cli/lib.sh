@@ -1,6 +1,6 @@
 # Shared by the black-box tests of the program, whose path is in $TINKC. `try ARGS...` runs it;
 # then $status, $out and $err hold what it did. `expect WHAT COMMAND...` says what failed.
-# $dir is a folder of the test's own.
+# $dir is a temporary folder.
 set -u
 failures=0
 dir=$(mktemp -d "${TMPDIR:-/tmp}/tinkc-cli.XXXXXX")

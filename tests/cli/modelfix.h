@@ -1,5 +1,5 @@
-/* The program and a real server with the embedded model, which it is told of by
- * TINKER_BASE_URL; and a scripted peer for what a real server does not do. */
+/* The program and a real server with the embedded model, which TINKER_BASE_URL names; and
+ * a scripted peer for what a real server does not do. */
 #ifndef CLI_MODELFIX_H
 #define CLI_MODELFIX_H
 

@@ -9,7 +9,7 @@
     "IjoiYUBleGFtcGxlLmNvbSIsImV4cCI6NDAwMDAwMDAwMH0"
 #define JWT "eyJhbGciOiJub25lIn0." JWT_CLAIMS ".c2ln"
 
-/* M-160, C-088: who the token belongs to; a plain key does not say. */
+/* M-160, C-088: shows the owner of a token; a plain key has none to show. */
 static void test_cli_whoami(void **unused)
 {
     clifix f;

@@ -35,7 +35,7 @@ static const char *const commands[] = {
     "health",
 };
 
-/* Which of them read an answer and would notice that it is none. */
+/* Which of them read an answer and would notice a malformed one. */
 static bool reads_answer(const char *command)
 {
     return strstr(command, "publish") == NULL && strstr(command, "set-ttl") == NULL &&
@@ -64,7 +64,7 @@ typedef struct status_case {
     const char *words;
 } status_case;
 
-/* M-156, C-021 to C-027, C-030: a status each, with the official words. 429 and 5xx too:
+/* M-156, C-021 to C-027, C-030: each status, with the official message. 429 and 5xx too:
  * nothing is tried for minutes. */
 static void test_cli_fail_status(void **unused)
 {
@@ -129,7 +129,7 @@ static void test_cli_fail_malformed(void **unused)
     }
 }
 
-/* C-018, C-029: nobody listens, and somebody who hangs up. */
+/* C-018, C-029: a port on which nothing listens, and a server that hangs up. */
 static void test_cli_fail_connection(void **unused)
 {
     clifix f;
@@ -142,7 +142,7 @@ static void test_cli_fail_connection(void **unused)
     clifix_end(&f);
 }
 
-/* C-028: a server that is silent; the time is the user's. */
+/* C-028: a server that is silent; the user sets the timeout. */
 static void test_cli_fail_timeout(void **unused)
 {
     clifix f;
@@ -151,8 +151,8 @@ static void test_cli_fail_timeout(void **unused)
     clifix_end(&f);
 }
 
-/* C-018, C-019: no key for a server that needs one, and a URL that is none; said before
- * anything is sent. */
+/* C-018, C-019: no key for a server that needs one, and a text that is not a URL; both
+ * are reported before anything is sent. */
 static void test_cli_fail_configuration(void **unused)
 {
     clifix f;
@@ -210,7 +210,8 @@ static void test_cli_fail_verbose(void **unused)
     clifix_end(&f);
 }
 
-/* Text of a server is not for the terminal to obey, and may not look like a secret. */
+/* Control characters in a server's text do not reach the terminal, and what looks like a
+ * secret is hidden. */
 static void test_cli_fail_hostile_text(void **unused)
 {
     clifix f;

@@ -23,7 +23,7 @@ expect "version as JSON" has "$out" '"version": "'"$version"'"'
 try -fjson version
 expect "a short option with its value" has "$out" '"version"'
 try version -f jsonl
-expect "a global option behind the command" has "$out" '{"version": "'
+expect "a global option after the command" has "$out" '{"version": "'
 try version --help
 expect "a command's help" has "$out" "Usage: tinkc version [OPTIONS]"
 
@@ -41,7 +41,7 @@ usage_error "unknown option" "No such option: --nosuch" version --nosuch
 usage_error "unknown letter" "No such option: -x" version -x
 usage_error "unknown global option" "No such option: --nosuch" --nosuch version
 usage_error "extra operand" "Got unexpected extra argument (more)." version more
-usage_error "operand behind --" "Got unexpected extra argument (-h)." version -- -h
+usage_error "operand after --" "Got unexpected extra argument (-h)." version -- -h
 usage_error "bad choice" "Invalid value for '--format': 'xml' is not one of table|json|jsonl." \
     --format xml version
 usage_error "value missing" "Option '--format' requires an argument." --format

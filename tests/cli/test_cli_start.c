@@ -16,8 +16,8 @@ static proc *run_plain(const char *const *argv)
 }
 
 /* A-128, M-163, C-003, C-004: help of the program, of groups and of commands looks at
- * nothing: the server that is configured is not asked, a configuration that is no good
- * does no harm. */
+ * nothing: the server that is configured is not asked, a bad configuration does no
+ * harm. */
 static void test_cli_help_does_nothing(void **unused)
 {
     clifix f;
@@ -107,7 +107,7 @@ static void test_cli_man(void **unused)
 
 /* ---- completion ---- */
 
-/* An interactive bash on a terminal of its own, with our completion. */
+/* An interactive bash on a new terminal, with our completion. */
 static proc *start_bash(void)
 {
     static const char *const env[] = {"LC_ALL=C.UTF-8", "TERM=dumb", "PS1=READY>",
@@ -122,7 +122,7 @@ static proc *start_bash(void)
     return p;
 }
 
-/* What bash makes of `typed` and a tab: the whole line, put behind echo. */
+/* What bash makes of `typed` and a tab: the whole line, printed by echo. */
 static void completes(proc *p, const char *typed, const char *line)
 {
     static int round;
@@ -205,7 +205,7 @@ static void copy_libraries(const char *root, char *loader, size_t size)
 }
 
 /* A-129, M-163: one executable and the libraries of ldd, nothing else: no data files, no
- * configuration, no home. Who may not chroot lets the copied loader take the copied
+ * configuration, no home. Without the right to chroot, the copied loader takes the copied
  * libraries only. */
 static void test_cli_needs_libraries_only(void **unused)
 {

@@ -50,7 +50,8 @@ static size_t widest(const char *text)
     return most;
 }
 
-/* The text without colours, line ends and blanks: what was said, however it was cut. */
+/* The text without colours, line ends and blanks: what was printed, however it was
+ * cut. */
 static void squeeze(char *out, const char *text)
 {
     for (; *text != '\0'; text++) {
@@ -245,7 +246,7 @@ static void test_cli_terminal_progress(void **unused)
     clifix_end(&f);
 }
 
-/* M-156, C-010: Ctrl-C while a server is silent: exit code 130 at once, no words. */
+/* M-156, C-010: Ctrl-C while a server is silent: exit code 130 at once, no message. */
 static void test_cli_terminal_interrupt(void **unused)
 {
     clifix f;

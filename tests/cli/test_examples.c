@@ -1,5 +1,5 @@
 /* A-032: the programs of examples/ are built as a user would build them, and each prints
- * a number that shows that it did what it says, with the model of the real server. */
+ * a number that shows that it worked, with the model of the real server. */
 #include <math.h>
 #include <sys/stat.h>
 
@@ -64,7 +64,7 @@ static void test_examples_many(void **unused)
     assert_true(fabs(frequency - p) < 5 * sqrt(p * (1 - p) / samples));
 }
 
-/* Lists, downloads what another example has saved, streams, and asks for itself. */
+/* Lists, downloads what another example has saved, streams, and sends a raw request. */
 static void test_examples_manage(void **unused)
 {
     char folder[128], file[192];

@@ -28,7 +28,7 @@ typedef struct handles {
 
 typedef struct verdict {
     tinkc_code code;
-    bool is_null; /* a future that is none */
+    bool is_null; /* it returned no future */
     bool wrote;   /* an output */
 } verdict;
 
@@ -151,7 +151,8 @@ static void close_handles(handles *g)
     tinkc_service_close(&g->service);
 }
 
-/* Live handles and nothing else: whatever comes out, it comes out. */
+/* Live handles and nothing else: every call returns, and a failed one writes no
+ * output. */
 static void test_misuse_nothing_but_a_handle(void **unused)
 {
     handles g;
@@ -214,7 +215,7 @@ int main(void)
     for (size_t i = 0; i < TK_ARRAY_LEN(variables); i++) {
         (void)unsetenv(variables[i]);
     }
-    (void)setenv("HF_HUB_OFFLINE", "1", 1); /* a test asks nobody outside */
+    (void)setenv("HF_HUB_OFFLINE", "1", 1); /* a test sends nothing to the network */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_misuse_null),
         cmocka_unit_test(test_misuse_nothing_but_a_handle),

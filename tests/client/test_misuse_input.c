@@ -1,6 +1,6 @@
-/* A-013, A-030, A-033, issue 3: bad input gets a clear error before anything is sent:
- * empty data, lengths that do not match, NaN, bad UTF-8, values out of range or
- * oversized, unknown keys, paths of the wrong kind, structs of the wrong size.
+/* A-013, A-030, A-033: bad input gets a clear error before anything is sent: empty data,
+ * lengths that do not match, NaN, bad UTF-8, values out of range or oversized, unknown
+ * keys, paths of the wrong kind, structs of the wrong size.
  * Links: peer */
 #include <math.h>
 #include <string.h>
@@ -134,7 +134,7 @@ static int no_loss(double *loss, tinkc_metrics *metrics, tinkc_custom_item *item
     return 1;
 }
 
-/* A custom loss knows two inputs; another one would be dropped without a word. */
+/* A custom loss knows two inputs; another one would be dropped without an error. */
 static void test_misuse_unknown_key(void **unused)
 {
     static const float values[] = {1, 1, 1};
@@ -216,7 +216,7 @@ static void test_misuse_checkpoints(void **unused)
         }
     }
     for (size_t i = 1; strncmp(paths[i], "tinker:", 7) != 0; i++) {
-        /* behind tinker:// servers differ in what they hand out */
+        /* after tinker:// servers use different forms of names */
         refused(tinkc_service_create_sampling(f.service, NULL, paths[i]), "");
     }
     for (size_t i = 0; i < TK_ARRAY_LEN(names); i++) {

@@ -1,6 +1,6 @@
-/* A-012, issue 3 "must show" 8: while a service works, over TLS, through failures and
- * after its end, its host process stays as it was: nothing printed, no signal handler or
- * mask, no limit, environment, locale, folder or file mask changed.
+/* A-012: while a service works, over TLS, through failures and after its end, its host
+ * process stays as it was: nothing printed, no signal handler or mask, no limit,
+ * environment, locale, folder or file mask changed.
  * Links: peer front */
 #include <fcntl.h>
 #include <locale.h>

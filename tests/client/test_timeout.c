@@ -129,8 +129,8 @@ static tinkc_service *with_times(tinkc_service *service, int64_t timeout_ms,
     return second;
 }
 
-/* A-073: not given is what the service has, none is none, a value is that; and only for
- * what is called through the handle. */
+/* A-073: a timeout that is not given is the service's, "none" and a value replace it,
+ * only for calls through this handle. */
 static void test_timeout_of_a_context(void **unused)
 {
     static const char *const seven[] = {"timeout", "7000", NULL};

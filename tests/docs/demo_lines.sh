@@ -1,6 +1,6 @@
 # Shared by the tests of the three lines with which `make demo` ends. `demo_run BUILD` runs the
-# demo, shortened, into $work/demo.out; `demo_serve` starts the server by the first line, on a port
-# of its own; `demo_line PATTERN` prints the line that begins so, for that port.
+# demo, shortened, into $work/demo.out; `demo_serve` starts the server by the first line, on a free
+# port; `demo_line PATTERN` prints the line that begins so, for that port.
 work=$(mktemp -d "${TMPDIR:-/tmp}/tinkc-demo.XXXXXX")
 server=
 demo_end() {

@@ -20,7 +20,7 @@ PY
 )
 read -r blocks found <<<"$shown"
 expect "there are blocks of C" test "$blocks" -gt 3
-expect "each stands in an example as it is" test "$blocks" -eq "$found"
+expect "each is in an example, unchanged" test "$blocks" -eq "$found"
 for example in examples/*.c; do
     name=$(basename "$example" .c)
     expect "$name is run by a test" grep -q "\"$name\"" tests/cli/test_examples*.c

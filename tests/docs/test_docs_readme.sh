@@ -30,7 +30,7 @@ done
 expect "there is an example in C and one in C++" test "$count" -eq 2
 expect "there is an example in Python" python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' \
     "$work"/example*.python
-expect "make demo and make test stand in the first 20 lines" bash -c \
+expect "make demo and make test are in the first 20 lines" bash -c \
     "head -n 20 README.md | grep -q 'make demo' && head -n 20 README.md | grep -q 'make test'"
 version=$(sed -n 's/^#define TINKC_VERSION  *"\(.*\)"/\1/p' include/tinkc/version.h)
 expect "CMake and the header agree on $version" grep -q "VERSION $version " CMakeLists.txt

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A-151: whole scenarios of training, sampling and futures are played against the scripted
-# server, answers lost and closing included. A-152: each row of the polling table has a test
-# of its own, and the table has no row that is not listed here.
+# server, answers lost and closing included. A-152: each row of the polling table has its
+# own test, and the table has no row that is not listed here.
 . "$(dirname "$0")/lib.sh"
 for scenario in peer/test_conversation client/training/test_training_once \
     client/sampling/test_sampling_load \

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The gates can fail: each is fed a small bad tree and must refuse it with the right words, and
+# The gates can fail: each is fed a small bad tree and must refuse it with the right message, and
 # the same tree without the fault and must accept it. Run by `make check`.
 set -u
 scripts=$(cd "$(dirname "$0")/../../scripts" && pwd)

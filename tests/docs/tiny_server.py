@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The server that the examples of README.md are run against: capabilities, and {} for the rest.
-Prints its port when it listens; ends with its parent's kill."""
+Prints its port when it listens; the parent kills it."""
 import http.server
 import json
 

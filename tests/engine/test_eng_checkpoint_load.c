@@ -175,7 +175,7 @@ static void test_bad_config(void **unused)
     scene_dispose(&s);
 }
 
-/* ---- other people's tensors ---- */
+/* ---- tensors of other programs ---- */
 
 typedef struct foreign {
     const char *name;

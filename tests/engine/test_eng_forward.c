@@ -114,7 +114,7 @@ static void check_pieces(scene *s, const size_t *cuts, size_t n_cuts)
     seqs[0] = new_seq(s, s->adapters[0]);
     for (size_t i = 0; i < OTHERS; i++) {
         seqs[1 + i] = new_seq(s, mixed[i]);
-        seqs[1 + i].n = 2 + i; /* prompts of their own */
+        seqs[1 + i].n = 2 + i; /* different prompts */
     }
     size_t done = 0;
     for (size_t i = 0; i < n_cuts; i++) {

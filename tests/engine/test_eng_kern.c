@@ -73,7 +73,7 @@ static void check_tile(const eng_kern *kern)
                 assert_true(fabs(want - (double)c[i]) <= 1e-6 * size);
             }
             for (size_t i = rows * ENG_LANES; i < TK_ARRAY_LEN(c); i++) {
-                assert_true(c[i] == 0.25f); /* rows behind are not touched */
+                assert_true(c[i] == 0.25f); /* rows after it are not touched */
             }
         }
     }

@@ -22,7 +22,7 @@ static void mark(void *user, size_t begin, size_t end, void *scratch)
         m->scratch[i] = scratch;
     }
     if (scratch != NULL) {
-        ((size_t *)scratch)[0] = begin; /* TSan: nobody else writes here */
+        ((size_t *)scratch)[0] = begin; /* TSan: no other thread writes here */
     }
 }
 

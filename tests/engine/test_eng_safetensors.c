@@ -1,4 +1,4 @@
-/* safetensors: what we write reads back, shards, and files that lie about themselves. */
+/* safetensors: what we write reads back, shards, and files with false headers. */
 #include "engine/eng_safetensors.h"
 
 #include <stdio.h>
@@ -323,7 +323,7 @@ static void test_single_file_wins(void **unused)
     remove_all(directory, files);
 }
 
-/* A FIFO that nobody writes to is refused, not waited for. */
+/* A FIFO without a writer is refused, not waited for. */
 static void test_fifo(void **unused)
 {
     char template[] = "/tmp/eng-st-XXXXXX", path[512];

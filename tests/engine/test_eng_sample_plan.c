@@ -1,5 +1,5 @@
-/* Who runs when: bounded memory and preemption, order, shared pages, cancelling in every
- * state, callbacks that call back, allocation failures. */
+/* The order in which samples run: bounded memory and preemption, order, shared pages,
+ * cancelling in every state, callbacks that call back, allocation failures. */
 #include "engine/support/sampling.h"
 
 #include "engine/eng_sample_int.h"
@@ -251,7 +251,7 @@ static void check_empty(const scene *s)
     assert_int_equal(s->sampler->pages.held, 0);
 }
 
-/* After k steps: waiting, in the prompt, decoding; nobody hears of it again. */
+/* After k steps: waiting, in the prompt, decoding; no callback comes after it. */
 static void test_cancel_in_every_state(void **state)
 {
     scene *s = *state;
@@ -353,7 +353,8 @@ static void test_callbacks_call_back(void **state)
     }
 }
 
-/* Freeing the sampler drops what runs, without a word; the adapter outlives its owner. */
+/* Freeing the sampler drops what runs, without a callback; the adapter outlives its
+ * owner. */
 static void test_free_while_running(void **state)
 {
     scene *s = *state;
@@ -395,7 +396,7 @@ static bool run_small(small *t, eng_sampler *sampler)
         assert_true(t->replies[i].done <= 1);
         assert_true(t->replies[i].done == 1 || !all);
     }
-    assert_true(failed <= 1); /* whoever it hit, the others go on */
+    assert_true(failed <= 1); /* whichever sample failed, the others go on */
     assert_int_equal(sampler->pages.held, 0);
     return all && failed == 0;
 }

@@ -55,7 +55,7 @@ static int teardown(void **state)
 
 static reply r1, r2;
 
-/* The limit ends a sample, and nothing is said to have stopped it. */
+/* The limit ends a sample, and no stop is reported. */
 static void test_ends_at_max_tokens(void **state)
 {
     fixture *f = *state;

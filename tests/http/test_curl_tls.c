@@ -363,7 +363,7 @@ static void test_tls_fallback(void **unused)
     }
 }
 
-/* One request whose stream was reset does not speak against HTTP/2 as such. */
+/* One request whose stream was reset does not switch HTTP/2 off. */
 static void test_tls_reset_stream(void **unused)
 {
     fixture f;

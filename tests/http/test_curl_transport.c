@@ -66,7 +66,8 @@ static void test_curl_methods_and_bodies(void **unused)
     curlfix_close(&f);
 }
 
-/* The same of its options: redirects, a deadline, a failure. */
+/* A handle that is used again keeps no options of the request before: redirects, a
+ * deadline, a failure. */
 static void test_curl_handles_forget(void **unused)
 {
     curlfix f;
@@ -128,7 +129,7 @@ static void test_curl_failures(void **unused)
     curlfix_close(&f);
 }
 
-/* A socket on a port of this machine on which nobody listens, until it is closed. */
+/* A socket on a port of this machine on which nothing listens, until it is closed. */
 static int close_port(int *port)
 {
     struct sockaddr_in address = {.sin_family = AF_INET,
@@ -153,7 +154,7 @@ static void test_curl_refused_and_unknown_host(void **unused)
     close(fd);
     assert_int_equal(p.failure, TK_HTTP_CONNECT);
     curlfix_probe_init(&p, &f, TK_HTTP_GET, "/x");
-    /* no name has a part of 64 characters: nobody on the network is asked */
+    /* no name has a part of 64 characters: no name server is asked */
     (void)snprintf(p.url, sizeof(p.url), "http://%064d.invalid/x", 0);
     curlfix_run(&p);
     assert_int_equal(p.failure, TK_HTTP_DNS);
@@ -312,7 +313,7 @@ static void test_curl_waits_for_descriptors(void **unused)
     }
     assert_int_equal(errno, EMFILE);
     curlfix_probe_init(&p, &f, TK_HTTP_POST, "/x");
-    p.request.group = TK_HTTP_TRAIN; /* needs a connection of its own */
+    p.request.group = TK_HTTP_TRAIN; /* needs another connection */
     curlfix_submit(&p);
     for (int i = 0; i < 50; i++) {
         curlfix_process(&f);

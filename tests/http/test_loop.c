@@ -132,8 +132,8 @@ static void test_loop_tasks_from_threads(void **unused)
     assert_int_equal(transport.closed, 1);
 }
 
-/* Whoever waits for one thing must not sleep on when it is done: driving waits first and
- * works then. The wait is far longer than any test. */
+/* A caller that waits for one thing must not sleep on when it is done: driving waits
+ * first and works then. The wait is far longer than any test. */
 static void test_loop_drive(void **unused)
 {
     null_transport transport;
@@ -343,7 +343,7 @@ static void never(tk_timer *timer)
     fail_msg("a timer fired after the end");
 }
 
-/* While the loop ends, nothing new starts: the request is told so, the timer is not
+/* While the loop ends, nothing new starts: the request is refused, the timer is not
  * set. */
 static void try_again(tk_http_request *request, const tk_http_response *response)
 {

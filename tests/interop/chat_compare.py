@@ -2,8 +2,8 @@
 
     chat_compare.py PROGRAM TEMPLATES.json [CONVERSATIONS]
 
-TEMPLATES.json is {name: source}. Ends with 1 on a difference. Three kinds of refusal are told
-apart from differences and counted: templates that jinja2 itself does not compile, and renders
+TEMPLATES.json is {name: source}. Ends with 1 on a difference. Refusals
+that are not differences are counted apart: templates that jinja2 itself does not compile, and renders
 that print the address of an object (nothing could match that).
 """
 import json

@@ -2,7 +2,7 @@
 
 Nothing here is taken from transformers: its environment is described in its documentation (an
 immutable sandbox with trim_blocks, lstrip_blocks, loop controls and a `generation` tag; `tojson`
-without HTML escaping; `raise_exception`; `strftime_now`), and written anew.
+without HTML escaping; `raise_exception`; `strftime_now`), and written from that.
 """
 import datetime
 import json

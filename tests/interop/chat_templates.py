@@ -3,7 +3,7 @@
     chat_templates.py OUT FOLDER...
 
 Reads what the folders hold: tokenizer_config.json (a string, or a list of named templates),
-*.jinja files, and `@huggingface/ollama-utils`, whose templates stand as JavaScript strings in a
+*.jinja files, and `@huggingface/ollama-utils`, whose templates are JavaScript strings in a
 source file. Equal templates are kept once.
 """
 import json

@@ -64,7 +64,7 @@ def keys_of(value):
 
 
 def table(text, boxed):
-    """(title, columns, rows); a row may stand in several lines of a narrow table, which is
+    """(title, columns, rows); a row may take several lines of a narrow table, which is
     why both are given a wide one."""
     lines = [line for line in text.splitlines() if line.strip()]
     if not boxed:

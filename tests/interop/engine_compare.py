@@ -23,7 +23,7 @@ from safetensors.torch import load_file
 LOGITS, GRADIENTS, WEIGHTS = 1e-4, 1e-3, 1e-5
 GREEDY, STEPS = 50, 10
 # The step is small because the first one is lr * sign(gradient): where a gradient is nothing but
-# rounding (1e-7 beside others of 1), its sign and with it the step are anybody's.
+# rounding (1e-7 beside others of 1), its sign and with it the step are arbitrary.
 ADAM = {"learning_rate": 1e-4, "beta1": 0.9, "beta2": 0.95, "eps": 1e-8, "weight_decay": 0.01}
 # A trained model has weights whose gradient is 1e-6 beside others of 2, less than float32 keeps of
 # them: divided by its own size alone its sign would decide.

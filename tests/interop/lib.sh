@@ -1,5 +1,5 @@
 # Shared by the suites that start `tinkc serve`: run in the source root, with $build (absolute),
-# $work (a directory of the suite's own) and the functions below. Not a suite itself.
+# $work (a temporary directory) and the functions below. Not a suite itself.
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 build=$(realpath "${TINKC_BUILD_DIR:-build}")
@@ -20,8 +20,8 @@ make_venv() {
         touch "$home/ready"
 }
 
-# Behind a run of the official SDK that failed: true when it was aborted, which its HTTP library
-# (pyqwest) now and then does while the interpreter ends, when all is done and said.
+# To be called after a run of the official SDK that failed: true when it was aborted, which its HTTP
+# library (pyqwest) sometimes does while the interpreter ends, after all work.
 ended() { [ $? -eq 134 ]; }
 
 # Starts a server with its data in $work/data; sets $server and $url when it listens.

@@ -4,8 +4,8 @@ from pathlib import Path
 
 
 def exit_code(done):
-    """The official one's HTTP library (pyqwest) now and then aborts while the interpreter ends,
-    when all is done and said; then what was said tells how it went."""
+    """The HTTP library of the official program (pyqwest) sometimes aborts while the interpreter
+    ends, after all work; then the output shows whether the program failed."""
     if done.returncode == -signal.SIGABRT and Path(done.args[0]).name == "tinker":
         return 1 if "Error" in done.stdout + done.stderr else 0
     return done.returncode

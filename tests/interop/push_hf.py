@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Pushes the same checkpoints with our program and with the official one, each into a hub of its
-own (hub_stand_in.py), and compares the repositories that come of it, byte for byte, and what the
+"""Pushes the same checkpoints with our program and with the official one, each into a
+separate hub (hub_stand_in.py), and compares the repositories that come of it, byte for byte, and what the
 programs say.
 
 usage: push_hf.py --ours PATH --official PATH --server URL --path TINKER_PATH --work DIR
 
 The official program neither makes a branch nor completes a name without a namespace, which the
-hub wants: it gets a hub that does not mind, ours never (docs/cli-differences.md).
+hub wants: it gets a lenient hub, ours never does (docs/cli-differences.md).
 """
 import argparse
 import http.client

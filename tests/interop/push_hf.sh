@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `checkpoint push-hf` of tinkc and of the official program, each into a model hub that stands in
+# `checkpoint push-hf` of tinkc and of the official program, each into a simulated model hub
 # (tests/interop/hub_stand_in.py): the repositories are the same to the byte, and so is what the
 # programs say, but for what docs/cli-differences.md lists.
 . "$(dirname "$0")/lib.sh"

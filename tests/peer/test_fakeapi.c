@@ -211,7 +211,7 @@ static void test_gates_release_in_order(void **state)
     assert_int_equal(httpget_read(c[0], &r), HTTPGET_OK);
     httpget_response_dispose(&r);
     assert_true(fakeapi_gate_wait(gate, 3));
-    httpget_close(&c[1]); /* who leaves does not use up a permit */
+    httpget_close(&c[1]); /* a client that leaves uses no permit */
     assert_true(fakeapi_gate_wait(gate, 2));
     fakeapi_gate_let(gate, 1);
     assert_int_equal(httpget_read(c[2], &r), HTTPGET_OK);
@@ -277,7 +277,7 @@ static void test_delays_follow_the_manual_clock(void **state)
     httpget_close(&other);
 }
 
-/* The same on the real clock, which only this test uses. */
+/* Delays on the real clock, which only this test uses. */
 static void test_delays_pass_by_themselves(void **state)
 {
     fakeapi *api = *state;

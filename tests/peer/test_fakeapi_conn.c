@@ -16,7 +16,7 @@ static int stop(void **state)
     return 0;
 }
 
-/* Plays one step against a POST of its own. */
+/* Plays one step against one POST. */
 static httpget_outcome play(fakeapi *api, const fakeapi_step *step, httpget_response *out)
 {
     fakeapi_reply(api, "POST", "/x", step);

@@ -63,7 +63,7 @@ static int post(fakeapi *api, const char *name, const char *body, httpget_respon
     return outcome == HTTPGET_OK ? out->status : -(int)outcome;
 }
 
-/* The same, for its status only. */
+/* Posts and returns the status only. */
 static int try_post(fakeapi *api, const char *name, const char *body)
 {
     httpget_response r;
@@ -72,7 +72,7 @@ static int try_post(fakeapi *api, const char *name, const char *body)
     return status;
 }
 
-/* The same; compares the whole answer. */
+/* Posts and compares the whole answer. */
 static void expect_post(fakeapi *api, const char *name, const char *body,
                         const char *expected)
 {

@@ -236,7 +236,7 @@ static void test_srv_sessions_are_searched(void **state)
 
 /* ---- what is not served ---- */
 
-/* 501 with a text, and a word to the official client not to try again. */
+/* 501 with a text, and a header that stops the official client from trying again. */
 static void test_srv_what_is_not_served_says_so(void **state)
 {
     static const struct {

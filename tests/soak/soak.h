@@ -1,4 +1,4 @@
-/* What soak programs share: a scripted peer in a process of its own, and one line per
+/* What soak programs share: a scripted peer in a separate process, and one line per
  * result. A soak measures what tests must not: time and memory. */
 #ifndef SOAK_SOAK_H
 #define SOAK_SOAK_H

@@ -1,4 +1,4 @@
-/* The server under load, in a process of its own: 2,000 polls parked at once (memory of
+/* The server under load, in a separate process: 2,000 polls parked at once (memory of
  * each), then 2,000 samples in flight (heartbeats meanwhile).
  * Links: server */
 #include <pthread.h>

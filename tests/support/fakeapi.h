@@ -1,6 +1,6 @@
 /* fakeapi: the scripted peer of all client tests. An HTTP/1.1 server inside the test
- * process, on 127.0.0.1 and a free port, that says what the test wrote down, misbehaves
- * on request, and remembers everything it was asked.
+ * process, on 127.0.0.1 and a free port, that sends the answers of the test's script,
+ * misbehaves on request, and records every request.
  *
  *     fakeapi *api = fakeapi_start();
  *     fakeapi_reply(api, "POST", "/api/v1/x", &fakeapi_429(FAKEAPI_AFTER_MS(1500)));
@@ -29,7 +29,8 @@ typedef struct fakeapi_gate fakeapi_gate;
 
 fakeapi *fakeapi_start(void);                /* listening when it returns */
 void fakeapi_stop(fakeapi **api);            /* closes all, joins, frees; accepts NULL */
-const char *fakeapi_url(const fakeapi *api); /* "http://127.0.0.1:PORT", no "/" behind */
+const char *fakeapi_url(const fakeapi *api); /* "http://127.0.0.1:PORT", no "/" at its
+                                              * end */
 int fakeapi_port(const fakeapi *api);
 
 /* Raises the soft limit of open files of this process to at least n. False: not
@@ -38,11 +39,11 @@ bool fakeapi_allow_files(size_t n);
 
 /* ---- script ----
  *
- * A route is a method ("*" = any) and a path pattern in which `*` stands for any text,
- * also with `/`. Steps queue up per route and are used one request at a time; when the
- * queue is empty the route's default answers, then the handler (e.g. tinker mode), then
- * 404. Patterns see the percent-decoded path without the query. Where several routes
- * match, the one that was mentioned first and has something to say does. */
+ * A route is a method ("*" = any) and a path pattern in which `*` matches any text, also
+ * with `/`. Steps queue up per route and are used one request at a time; when the queue
+ * is empty the route's default answers, then the handler (e.g. tinker mode), then 404.
+ * Patterns see the percent-decoded path without the query. Where several routes match,
+ * the first one added that has an answer is used. */
 
 typedef enum fakeapi_fault {
     FAKEAPI_NONE = 0,
@@ -64,15 +65,15 @@ typedef enum fakeapi_framing {
 } fakeapi_framing;
 
 typedef struct fakeapi_step {
-    /* what is said */
+    /* what is sent */
     int status;               /* 0 = 200 */
     const char *headers;      /* more lines, each ending in CRLF; may be NULL */
     const char *body;         /* may be NULL */
     size_t body_n;            /* 0 = strlen(body) */
     const char *content_type; /* NULL = application/json, "" = none */
-    bool pass; /* what is said comes from the handler (which does the work); how it is
-                  said from this step */
-    /* how it is said */
+    bool pass; /* the handler (which does the work) makes the answer; this step decides
+                * how it is sent */
+    /* how it is sent */
     unsigned repeat;         /* used that many times; 0 = once */
     fakeapi_gate *gate;      /* takes a permit of it before the first byte */
     unsigned delay_ms;       /* by the peer's clock, see fakeapi_clock_manual */
@@ -94,8 +95,8 @@ typedef struct fakeapi_step {
 void fakeapi_reply(fakeapi *api, const char *method, const char *path,
                    const fakeapi_step *step);
 
-/* What the route says when its queue is empty, any number of times; replaces an earlier
- * default. */
+/* The answer of the route when its queue is empty, any number of times; replaces an
+ * earlier default. */
 void fakeapi_default(fakeapi *api, const char *method, const char *path,
                      const fakeapi_step *step);
 

@@ -428,7 +428,7 @@ static bool move(fakeapi_conn *conn)
     return false;
 }
 
-/* Everything said so far leaves before the next move: a fault after a piece must not
+/* Everything queued so far is sent before the next move: a fault after a piece must not
  * overtake it. */
 static void run(fakeapi_conn *conn)
 {

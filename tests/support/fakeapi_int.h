@@ -26,7 +26,7 @@ typedef struct fakeapi_waiters {
     size_t n;
 } fakeapi_waiters;
 
-/* What a handler says. `body` is moved into the connection. */
+/* The answer of a handler. `body` is moved into the connection. */
 typedef struct fakeapi_answer {
     int status;
     const char *content_type; /* static; NULL = application/json */
@@ -35,7 +35,7 @@ typedef struct fakeapi_answer {
 
 /* Answers what the script does not. `answer` either fills *out and returns true, or has
  * put the connection into a list with fakeapi_waiters_add and calls fakeapi_conn_answer
- * later (a connection that ends leaves the list by itself); `alarm` is told when the
+ * later (a connection that ends leaves the list by itself); `alarm` is called when the
  * deadline that it set for such a connection passes. `tick` runs on each turn of the
  * loop. `dispose` frees `user`, after the thread has ended. */
 typedef struct fakeapi_handler {
@@ -57,7 +57,7 @@ typedef enum fakeapi_phase {
     FAKEAPI_AT_BODY,
     FAKEAPI_AT_END,    /* the last chunk, where there is one */
     FAKEAPI_AT_FINISH, /* all was sent: end as the step says */
-    FAKEAPI_SILENT,    /* says nothing more; ends when the client leaves */
+    FAKEAPI_SILENT,    /* sends nothing more; ends when the client leaves */
     FAKEAPI_DRAINING,  /* answer sent, unread input is thrown away until the client leaves
                         */
     FAKEAPI_CLOSED
@@ -146,7 +146,7 @@ bool fakeapi_script_peek(fakeapi *api, const char *method, const char *path,
                          fakeapi_step *out);
 bool fakeapi_script_take(fakeapi *api, const fakeapi_request *request, fakeapi_step *out);
 bool fakeapi_gate_pass(fakeapi_gate *gate, fakeapi_conn *conn); /* false: waits there */
-void fakeapi_gates_run(fakeapi *api);                           /* lets through who may */
+void fakeapi_gates_run(fakeapi *api);                           /* passes what may go */
 void fakeapi_script_dispose(fakeapi *api);
 
 /* fakeapi_record.c */

@@ -20,7 +20,7 @@ void *fakeapi_table_grow(void *table, size_t n, size_t *capacity, size_t element
 /* Says what is wrong with the use or the surroundings of the peer, and aborts. */
 void fakeapi_die(const char *format, ...) TK_PRINTF(1, 2) __attribute__((noreturn));
 
-/* Growing bytes; {0} is empty. `p` has no NUL behind unless one was put. */
+/* Growing bytes; {0} is empty. `p` has no NUL at its end unless one was put. */
 typedef struct fakeapi_bytes {
     char *p;
     size_t n;

@@ -269,7 +269,7 @@ void fakeapi_tinker(fakeapi *api, const fakeapi_tinker_options *options)
 
 /* ---- what tests steer ---- */
 
-/* The state behind an api, locked; every function below ends with unlock(). */
+/* The state of an api, locked; every function below ends with unlock(). */
 static tinker *lock(fakeapi *api)
 {
     pthread_mutex_lock(&api->lock);

@@ -9,8 +9,9 @@
  *     ... train with a client ...
  *     assert_int_equal(fakeapi_tinker_ops(api, NULL), steps);  and applied once
  *
- * Scripted steps lie over it: a route with queued steps or a default says those, a step
- * with .pass lets the work happen and disturbs only the answer. Any thread. */
+ * Scripted steps take precedence: a route with queued steps or a default answers with
+ * those; a step with .pass lets the work happen and disturbs only the answer. Any
+ * thread. */
 #ifndef SUPPORT_FAKEAPI_TINKER_H
 #define SUPPORT_FAKEAPI_TINKER_H
 
@@ -48,8 +49,9 @@ bool fakeapi_tinker_lose(fakeapi *api, const char *request_id);
 void fakeapi_tinker_fail(fakeapi *api, const char *kind, const char *message,
                          const char *category);
 
-/* What polls that run out say: "active" (at the start), "paused_capacity",
- * "paused_rate_limit"; reason may be NULL. turn_away ends all parked polls with it. */
+/* The queue state that polls report when they run out: "active" (at the start),
+ * "paused_capacity", "paused_rate_limit"; reason may be NULL. turn_away ends all parked
+ * polls with it. */
 void fakeapi_tinker_queue(fakeapi *api, const char *state, const char *reason);
 void fakeapi_tinker_turn_away(fakeapi *api);
 

@@ -1,6 +1,6 @@
 /* Idempotency, futures and the log of applied work (docs/protocol.md §4, §11 rows 6-12
  * and 16). A request is known by the hash of its scope and number and compared by the
- * hash of its payload; results are made when the work is accepted and told when it is
+ * hash of its payload; results are made when the work is accepted and sent when it is
  * done. */
 #include <string.h>
 

@@ -41,13 +41,13 @@ typedef struct tinker_future {
     char *id; /* "future-<index>" */
     tinker_state state;
     bool has_proto;
-    fakeapi_bytes json, proto; /* the result, ready from the start and told when DONE */
+    fakeapi_bytes json, proto; /* the result, ready from the start, sent when DONE */
     fakeapi_waiters polls;
     bool is_due; /* its polls are to be answered by the next tick */
     struct tinker_future *next_due;
 } tinker_future;
 
-/* Who sent what before: hashes of key and payload. `value` is the index of a future, or
+/* What was sent before: hashes of key and payload. `value` is the index of a future, or
  * what the endpoint keeps there. */
 typedef struct tinker_memory {
     uint64_t key, payload; /* key 0 = empty slot */
@@ -132,7 +132,7 @@ tinker_recall tinker_remember(tinker_call *call, const char *scope, int64_t numb
 bool tinker_retrieve(tinker_call *call);
 void tinker_turn_away(tinker *t, fakeapi_conn *conn);
 void tinker_futures_tick(tinker *t);
-/* Its polls get what there is to say, in the next tick. */
+/* Its polls are answered in the next tick. */
 void tinker_future_due(tinker *t, tinker_future *future);
 void tinker_future_done(tinker *t, tinker_future *future, tinker_state state);
 tinker_future *tinker_future_find(tinker *t, const char *id);

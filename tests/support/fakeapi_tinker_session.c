@@ -238,7 +238,7 @@ const tinker_checkpoint *tinker_checkpoint_find(const tinker *t, const char *pat
     return NULL;
 }
 
-/* What a new sampler stands on; NULL after having answered. */
+/* The base model of a new sampler; NULL after having answered. */
 static const char *need_base(tinker_call *call, const char *path)
 {
     const char *base = tinker_get_str(call->body, "base_model");

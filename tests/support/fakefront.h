@@ -9,10 +9,10 @@
  *
  * Over HTTP/1.1 it hands bytes through, one connection of the peer for each of its own,
  * so every fault of the peer shows as it is. Over HTTP/2 each stream becomes a request on
- * a connection of its own at the peer, with two more headers that say where it came from:
+ * a separate connection to the peer, with two more headers that say where it came from:
  * "x-front-connection" (a number from 1) and "x-front-protocol: h2"; an answer that the
  * peer broke off becomes a reset of the stream. Its certificates are made at the start
- * and trusted by nobody. One thread; functions may be called from any. Failures of the
+ * and trusted by no system. One thread; functions may be called from any. Failures of the
  * machine abort with a message. */
 #ifndef SUPPORT_FAKEFRONT_H
 #define SUPPORT_FAKEFRONT_H
@@ -27,7 +27,7 @@ typedef enum fakefront_talk {
     FAKEFRONT_HTTP2,   /* h2 where the client offers it, else http/1.1 */
     FAKEFRONT_GARBAGE, /* the same, but what it sends then is not HTTP/2 */
     FAKEFRONT_GOAWAY,  /* the same, but the first request ends the connection: GOAWAY */
-    FAKEFRONT_HANG_UP  /* the same, with FIN and without a word */
+    FAKEFRONT_HANG_UP  /* the same, but with FIN and no GOAWAY */
 } fakefront_talk;
 
 typedef enum fakefront_cert {
@@ -57,7 +57,7 @@ size_t fakefront_connections(const fakefront *front);
 size_t fakefront_refused(const fakefront *front);
 size_t fakefront_http2(const fakefront *front);
 
-/* The client hears of a refusal before the front does: waits for the next one, capped. */
+/* The client sees a refusal before the front does: waits for the next one, capped. */
 bool fakefront_wait_refused(fakefront *front);
 
 /* The most requests that were ever open at once on one HTTP/2 connection. */

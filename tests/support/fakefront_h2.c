@@ -1,5 +1,5 @@
 /* HTTP/2 of the front: nghttp2 reads the frames; each whole request goes to the peer as
- * HTTP/1.1 on a connection of its own, and what the peer says until it closes becomes the
+ * HTTP/1.1 on a separate connection, and what the peer sends until it closes becomes the
  * answer. Answers are passed on whole: what the peer broke off, or framed wrongly, is a
  * reset of the stream. */
 #include <errno.h>
@@ -112,7 +112,8 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
     return 0;
 }
 
-/* The end of a stream, whoever ended it; the loop may still hold it in its poll set. */
+/* The end of a stream, whichever side ended it; the loop may still hold it in its poll
+ * set. */
 static int on_close(nghttp2_session *session, int32_t id, uint32_t code, void *user)
 {
     fakefront_conn *conn = user;
@@ -234,7 +235,7 @@ static ssize_t give_body(nghttp2_session *session, int32_t id, uint8_t *buffer, 
     return (ssize_t)n;
 }
 
-/* What the peer said is in s->answer. False: it is not a whole answer. */
+/* The peer's answer is in s->answer. False: it is not a whole answer. */
 static bool submit_answer(fakefront_stream *s)
 {
     parsed p;

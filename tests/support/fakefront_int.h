@@ -43,7 +43,7 @@ struct fakefront_conn {
     SSL *ssl;
     size_t number; /* of successful handshakes, from 1; 0 before */
     bool is_closed;
-    bool is_last; /* closes when everything is said */
+    bool is_last; /* closes when everything is sent */
     fakeapi_bytes out;
     int up_fd;        /* tunnel to the peer, -1 = none */
     fakeapi_bytes up; /* to be sent there */
@@ -75,11 +75,11 @@ void fakefront_conn_close(fakefront_conn *conn, bool with_reset);
 /* fakefront_h2.c */
 void fakefront_h2_begin(fakefront_conn *conn);
 void fakefront_h2_feed(fakefront_conn *conn, const char *p, size_t n);
-void fakefront_h2_pump(fakefront_conn *conn); /* what is to be said, into conn->out */
+void fakefront_h2_pump(fakefront_conn *conn); /* puts what is to be sent into conn->out */
 void fakefront_h2_peer_ready(fakefront_stream *stream, bool readable, bool writable);
 void fakefront_h2_dispose(fakefront_conn *conn);
 
-/* fakefront_cert.c: makes the folder with its files, and tells OpenSSL. */
+/* fakefront_cert.c: makes the folder with its files, and configures OpenSSL. */
 void fakefront_cert_make(fakefront *front);
 void fakefront_cert_remove(fakefront *front);
 

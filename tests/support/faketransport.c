@@ -140,7 +140,7 @@ static void deliver(fakeseen *seen)
         if (request->on_head != NULL) {
             request->on_head(request, &response);
         }
-        /* A reader that wants it later is told again; none here keeps it waiting. */
+        /* A reader that pauses is called again at once. */
         while (body_n > 0 &&
                request->on_data(request, answer->body, body_n) == TK_HTTP_PAUSE) {
         }

@@ -27,7 +27,7 @@ typedef struct fakeseen {
     char path[160];
     int64_t at_ms;
     char *body;               /* followed by a NUL */
-    char *headers;            /* lines, each with "\n" behind */
+    char *headers;            /* lines, each with "\n" at its end */
     tk_http_request *request; /* NULL once answered or cancelled */
     bool is_answered;         /* the answer below is on its way */
     fakeanswer answer;

@@ -123,7 +123,7 @@ static void send_body(fileserver *server, int fd, uint64_t from, uint64_t until)
     while (ok && from < until && !atomic_load(&server->stop)) {
         size_t n = until - from < PIECE_BYTES ? (size_t)(until - from) : PIECE_BYTES;
         server->options.read(server->options.user, from, piece, n);
-        atomic_fetch_add(&server->sent, n); /* before anybody can have them */
+        atomic_fetch_add(&server->sent, n); /* before the client can have them */
         ok = send_all(fd, piece, n);
         from += n;
     }

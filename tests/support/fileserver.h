@@ -1,5 +1,5 @@
 /* A server of one file on the loopback, with ranges, made for being interrupted: the test
- * decides for each request what is said and where it breaks off. One thread, one
+ * decides for each request what is sent and where it breaks off. One thread, one
  * connection at a time, closed after its answer. Content comes from a function, so that
  * gigabytes cost no memory. */
 #ifndef SUPPORT_FILESERVER_H
@@ -11,7 +11,7 @@
 
 typedef struct fileserver fileserver;
 
-/* What is said to one request; filled with the usual, then changed by `decide`. */
+/* The answer to one request; filled with the default, then changed by `decide`. */
 typedef struct fileserver_reply {
     int status;           /* 200; 206 follows from a range */
     const char *etag;     /* NULL: none */

@@ -1,4 +1,5 @@
-/* Records what hooks are told, from any thread, and checks that it makes sense. */
+/* Records the events that hooks get, from any thread, and checks that they fit
+ * together. */
 #ifndef SUPPORT_HOOKFIX_H
 #define SUPPORT_HOOKFIX_H
 

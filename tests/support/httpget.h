@@ -1,5 +1,5 @@
 /* httpget: a small HTTP/1.1 client on a plain blocking socket, for tests of servers. It
- * sends exactly what it is told (also split, pipelined, chunked or broken) and says
+ * sends exactly the given bytes (also split, pipelined, chunked or broken) and returns
  * exactly what came back. Every wait ends after HTTPGET_CAP_S. Allocates through
  * fakeapi_mem.h. Thread: one at a time per connection. */
 #ifndef SUPPORT_HTTPGET_H
@@ -38,7 +38,7 @@ void httpget_half_close(httpget *connection); /* no more requests will come: FIN
 
 /* Sends bytes as they are. False when the connection broke. */
 bool httpget_send(httpget *connection, const void *data, size_t n);
-/* The same, each `piece` bytes in a packet of their own. */
+/* Sends like httpget_send, with a packet for each `piece` bytes. */
 bool httpget_send_split(httpget *connection, const void *data, size_t n, size_t piece);
 
 typedef struct httpget_request {
@@ -67,7 +67,7 @@ const char *httpget_header(httpget_response *response, const char *name);
  * came instead, HTTPGET_TIMEOUT when nothing happened within the cap. */
 httpget_outcome httpget_wait_end(httpget *connection);
 
-/* One request on a connection of its own. */
+/* Sends one request on a new connection. */
 httpget_outcome httpget_once(int port, const httpget_request *request,
                              httpget_response *out);
 

@@ -1,5 +1,5 @@
 /* One poll (client/call/poll.h) on a scripted transport and a fake clock, and what it
- * told. */
+ * reported. */
 #ifndef SUPPORT_POLLFIX_H
 #define SUPPORT_POLLFIX_H
 
@@ -96,7 +96,7 @@ static inline void pollfix_status(pollfix *p, int status)
     pollfix_answer(p, (fakeanswer){.status = status, .body = "{\"detail\":\"x\"}"});
 }
 
-/* The next poll goes out after exactly so long. */
+/* The next poll goes out after exactly this time. */
 static inline void pollfix_again(pollfix *p, int64_t ms)
 {
     assert_false(p->done);

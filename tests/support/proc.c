@@ -176,8 +176,8 @@ static bool read_some(proc *p, int64_t deadline_ms)
     }
     if (left <= 0) {
         (void)kill(p->pid, SIGKILL);
-        fakeapi_die("proc: no end after %d s; said so far: %s%s", PROC_CAP_S, proc_out(p),
-                    proc_err(p));
+        fakeapi_die("proc: no end after %d s; output so far: %s%s", PROC_CAP_S,
+                    proc_out(p), proc_err(p));
     }
     if (poll(both, 2, (int)left) > 0) {
         if (p->out >= 0 && both[0].revents != 0) {

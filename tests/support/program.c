@@ -154,7 +154,7 @@ static void take(int *fd, tk_buf *buf)
     if (n > 0) {
         tk_buf_advance(buf, (size_t)n);
         assert_non_null(tk_buf_cstr(buf));
-    } else if (n == 0 || errno == EIO) { /* EIO: a terminal without anybody behind */
+    } else if (n == 0 || errno == EIO) { /* EIO: a terminal whose program has ended */
         shut(fd);
     }
 }

@@ -16,7 +16,7 @@ typedef struct program {
     const char *env[PROGRAM_WORDS_MAX]; /* NAME=VALUE, besides HOME and PATH */
     const char *input;                  /* of standard input; NULL: empty */
     size_t input_n;                     /* 0: strlen(input) */
-    bool no_reader;   /* nobody reads what it writes: the pipe is closed */
+    bool no_reader;   /* nothing reads what it writes: the pipe is closed */
     unsigned columns; /* not 0: output and errors are a terminal */
     /* how it went */
     pid_t pid;
@@ -35,7 +35,7 @@ void program_env(program *p, const char *pair);
 /* Runs it to its end. args: words without the program's name, ended by NULL. */
 void program_run(program *p, const char *const *args);
 
-/* The same in two parts: program_start leaves it running with its input open, for
+/* Runs it in two parts: program_start leaves it running with its input open, for
  * program_send and program_wait_text; program_end waits for its end. */
 void program_start(program *p, const char *const *args);
 void program_send(program *p, const char *text);

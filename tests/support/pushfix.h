@@ -1,5 +1,6 @@
 /* A checkpoint on a scripted server, a scripted hub and a scripted storage beside it:
- * what tests of pushing start with. The hub says what a test does not change. */
+ * what tests of pushing start with. The hub answers with defaults that a test may
+ * change. */
 #ifndef SUPPORT_PUSHFIX_H
 #define SUPPORT_PUSHFIX_H
 

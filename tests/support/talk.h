@@ -1,6 +1,6 @@
-/* Tests at their most talkative, for scripts/check-secrets.sh: when TINKC_TALK names a
- * directory, services log every request whole and record traces there, and what peers get
- * as telemetry is kept beside it. Otherwise nothing of this happens. Thread: any. */
+/* Full logs of tests, for scripts/check-secrets.sh: when TINKC_TALK names a directory,
+ * services log every request whole and record traces there, and what peers get as
+ * telemetry is kept beside it. Otherwise nothing of this happens. Thread: any. */
 #ifndef SUPPORT_TALK_H
 #define SUPPORT_TALK_H
 

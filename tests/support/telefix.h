@@ -30,7 +30,7 @@ static inline const tk_telemetry_request *telefix_batch(clientfix *f, size_t nth
     return &batch;
 }
 
-/* An event of the program's own. */
+/* Reports an event as a program does. */
 static inline tinkc_code telefix_log(clientfix *f, const char *name, const char *data)
 {
     return tinkc_telemetry_event(f->service, name, TINKC_SEVERITY_INFO, data, NULL);

@@ -10,7 +10,7 @@
 #include "support/test.h"
 #include "wire/field.h"
 
-/* The functions of one message. decode reads into a message of its own, and checks that a
+/* The functions of one message. decode reads into a new message, and checks that a
  * failure leaves it alone. */
 typedef struct pb_codec {
     const void *message;

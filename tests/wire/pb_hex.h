@@ -18,7 +18,8 @@ static inline unsigned pb_hex_digit(char c)
     return c <= '9' ? (unsigned)(c - '0') : (unsigned)(c - 'a') + 10;
 }
 
-/* Blanks are ignored; "( ... )" stands for the length of what is inside and then that. */
+/* Blanks are ignored; "( ... )" writes the length of what is inside and then the
+ * content. */
 static inline tk_bytes pb_hex_bytes(pb_hex *hex, const char *text)
 {
     size_t open[16];

@@ -17,7 +17,7 @@ static const char *const versions[] = {FIXTURE_OLD, FIXTURE_NEW};
 
 /* ---- which table belongs to a request ---- */
 
-/* "PUT /api/v1/sessions/{id}/project" against a real path; {ckpt} stands for two
+/* "PUT /api/v1/sessions/{id}/project" against a real path; {ckpt} matches two
  * segments. */
 static bool matches(const char *call, const char *method, const char *path)
 {

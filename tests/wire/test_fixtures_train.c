@@ -188,7 +188,7 @@ static void test_fixture_train_dmel(void **unused)
 
 /* ---- HTTP errors ---- */
 
-/* The class of exception that a code stands for. */
+/* The class of exception that belongs to a code. */
 static const char *exception_of(tinkc_code code)
 {
     switch ((int)code) {

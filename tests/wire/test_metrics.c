@@ -121,7 +121,7 @@ static void test_metrics_one_part_is_lenient(void **unused)
     assert_float_equal(value_of(&sum, "h:hash_unordered"), -7813438383599366905.0, 0);
 }
 
-/* Without datums a weighted mean has no weights: the plain mean stands in. */
+/* Without datums a weighted mean has no weights: the plain mean is used. */
 static void test_metrics_no_datums(void **unused)
 {
     const tk_fwdbwd_output empty[] = {{.metrics = METRICS(first_metrics)},

@@ -25,7 +25,7 @@ static void read_hex(reading *d, const char *hex)
     d->code = tk_pb_fwdbwd_decode(&d->r, &d->arena, pb_hex_bytes(&d->hex, hex), &d->err);
 }
 
-/* Fails as said, tells why, and leaves the result alone. */
+/* Fails with the expected code and a message, and leaves the result alone. */
 static void assert_refused(const char *hex, tinkc_code code)
 {
     reading d;
@@ -192,7 +192,8 @@ static void test_pb_fwdbwd_error_place(void **unused)
     tk_arena_dispose(&d.arena);
 }
 
-/* A CSR tensor whose indices do not fit is refused: who walks its rows trusts them. */
+/* A CSR tensor whose indices do not fit is refused: code that walks its rows trusts
+ * them. */
 static void test_pb_fwdbwd_csr_refusals(void **unused)
 {
     static const int64_t shape[] = {2, 3};

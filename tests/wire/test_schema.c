@@ -17,7 +17,8 @@
 
 #define S(text) TK_F_STR(text)
 
-/* unset, null and value are three things, told apart in the JSON. */
+/* A-068, A-074: unset, null and value are three things, and the JSON distinguishes
+ * them. */
 static void test_schema_three_states(void **unused)
 {
     tk_sampler_response msg = {.sampler_id = S("s"), .base_model = S("b")};
@@ -149,8 +150,8 @@ static void test_schema_decode_paths(void **unused)
 #undef RUN
 }
 
-/* docs/protocol.md §1.6: integers are no ids, literals must match, null is no required
- * value. */
+/* docs/protocol.md §1.6: integers are not ids, literals must match, null does not replace
+ * a required value. */
 static void test_schema_type_rules(void **unused)
 {
     decode_fails(&tk_msg_future_response, "{\"request_id\":12}", 0, "request_id",
@@ -361,7 +362,6 @@ static void test_schema_not_json(void **unused)
     }
 }
 
-/* An error that is already there is kept; a missing err is no crash. */
 /* The mark is the text of the value, wherever other text looks like it. */
 static void test_schema_mark(void **unused)
 {

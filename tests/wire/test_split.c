@@ -68,7 +68,7 @@ static void test_split_by_bytes(void **unused)
     expect_parts(sizes, 6, (tk_split_limits){1024, 0}, (size_t[]){1, 1, 1, 1, 1, 1}, 6);
 }
 
-/* One oversized datum is a part of its own, at the start, in the middle, at the end. */
+/* One oversized datum is a part by itself, at the start, in the middle, at the end. */
 static void test_split_oversized(void **unused)
 {
     expect_parts((size_t[]){100, 1, 1}, 3, (tk_split_limits){9, 8}, (size_t[]){1, 2}, 2);

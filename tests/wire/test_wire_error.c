@@ -15,7 +15,7 @@ static const tk_should_retry headers[] = {TK_SHOULD_RETRY_UNSAID, TK_SHOULD_RETR
                                           TK_SHOULD_RETRY_NO};
 
 /* What a code means whatever the status is; -1: the status decides. Written as a switch
- * so that a new code does not compile before somebody has thought about it. */
+ * so that a new code does not compile before it has a row here. */
 static int class_of_code(tinkc_code code, tinkc_category category)
 {
     switch (code) {

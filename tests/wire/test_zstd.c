@@ -123,7 +123,8 @@ static void test_zstd_cap(void **state)
     f->plain.max = 4999;
     assert_int_equal(unpack(f, bytes_of(&f->packed)), TINKC_E_LIMIT);
     assert_int_equal(f->plain.n, 0);
-    assert_int_equal(f->plain.capacity, 0); /* the header told: nothing was allocated */
+    assert_int_equal(f->plain.capacity, 0); /* refused by its header: nothing was
+                                             * allocated */
 }
 
 /* A frame without a content size: 4096 times a raw or RLE block of `block` bytes. */

@@ -96,7 +96,7 @@ static void test_chat_failures(void **state)
     assert_true(program_said(&f.p.err, "the line is too long"));
     tk_free(text);
     f.p.input = NULL;
-    program_run(&f.p, PROGRAM_ARGS(CHAT)); /* nothing said, nothing answered */
+    program_run(&f.p, PROGRAM_ARGS(CHAT)); /* no input, no output */
     assert_int_equal(f.p.code, 0);
     assert_int_equal(f.p.out.n, 0);
     program_run(&f.p, PROGRAM_ARGS("chat"));

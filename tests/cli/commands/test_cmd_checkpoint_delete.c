@@ -106,8 +106,8 @@ static void test_cli_delete_filters(void **unused)
     }
 }
 
-/* M-155, M-156, C-007, C-054, C-055, C-091: one that fails does not keep the others, and
- * the exit code says so. */
+/* M-155, M-156, C-007, C-054, C-055, C-091: one failure does not stop the others, and the
+ * exit code says so. */
 static void test_cli_delete_in_part(void **unused)
 {
     clifix f;

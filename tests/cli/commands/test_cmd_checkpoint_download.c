@@ -68,7 +68,7 @@ typedef struct fix {
     char dir[64];
     char location[128];
     char line[256];
-    size_t cuts; /* so many transfers break off */
+    size_t cuts; /* how many transfers break off */
 } fix;
 
 static void read_tar(void *user, uint64_t offset, char *p, size_t n)
@@ -268,7 +268,8 @@ static void test_cli_download_hostile(void **unused)
     }
 }
 
-/* M-165, M-166, C-061: an archive that ends too early, and what is none. */
+/* M-165, M-166, C-061: an archive that ends too early, and bytes that are not an
+ * archive. */
 static void test_cli_download_broken(void **unused)
 {
     fix f;

@@ -1,5 +1,5 @@
-/* `tinkc checkpoint push-hf` as a user sees it: options, output, words. What arrives at
- * the hub is tested in test_push.
+/* `tinkc checkpoint push-hf` as a user sees it: options, output, messages. What arrives
+ * at the hub is tested in test_push.
  * Links: peer client */
 #include <signal.h>
 
@@ -127,7 +127,7 @@ static void test_cli_push_table(void **unused)
                                 "\"a\\u001b[31mb\"}"));
     proc *p = start(&f, "-f json --create-pr " PATH);
     assert_int_equal(proc_wait(p), 0);
-    assert_null(strchr(proc_err(p), '\033')); /* the hub paints no terminals */
+    assert_null(strchr(proc_err(p), '\033')); /* text of the hub is not printed raw */
     assert_non_null(strstr(proc_err(p), "Pull request: a"));
     proc_free(&p);
     end(&f);
@@ -202,7 +202,7 @@ static void test_cli_push_usage(void **unused)
     end(&f);
 }
 
-/* C-064, C-068: failures in words, with what to do about them. */
+/* C-064, C-068: messages of failures, with what to do about them. */
 static void test_cli_push_failures(void **unused)
 {
     fix f;

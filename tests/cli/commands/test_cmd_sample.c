@@ -234,7 +234,7 @@ static void test_sample_usage(void **state)
     modelfix_close(&f);
 }
 
-/* No server, no key, a bad key, a server that says nonsense, a reader that went away. */
+/* No server, no key, a bad key, a malformed answer, a closed pipe. */
 static void test_sample_faults(void **state)
 {
     program p;
@@ -277,7 +277,7 @@ static void test_sample_closed_pipe(void **state)
     f.p.no_reader = true;
     program_run(&f.p, PROGRAM_ARGS(BASE, "A cat"));
     assert_int_equal(f.p.code, 1);
-    assert_int_equal(f.p.err.n, 0); /* who closed it knows */
+    assert_int_equal(f.p.err.n, 0); /* no message: the reader closed it */
     modelfix_close(&f);
 }
 

@@ -66,7 +66,7 @@ static void test_local_command(void **state)
     program_close(&p);
 }
 
-/* The command dies; so does the server, without anybody to stop it. */
+/* When the command dies, the server ends too, although nothing stops it. */
 static void test_local_killed(void **state)
 {
     static const int signals[] = {SIGKILL, SIGTERM, SIGINT};
@@ -178,7 +178,7 @@ static void test_local_cannot_start(void **state)
     program_run(&p, PROGRAM_ARGS("--local", TRAIN("2")));
     assert_int_equal(p.code, 1);
     assert_true(program_said(&p.err, "Error: the local server did not start: "));
-    assert_true(program_said(&p.err, "/dev/null")); /* the place is to blame */
+    assert_true(program_said(&p.err, "/dev/null")); /* the message names the directory */
     program_close(&p);
 }
 

@@ -95,7 +95,7 @@ static void test_text_cache(void **unused)
     program_close(&p);
 }
 
-/* M-161: what cannot be. */
+/* M-161: models, options and files that are refused. */
 static void test_text_refused(void **unused)
 {
     program p;

@@ -193,7 +193,7 @@ static void test_train_usage(void **state)
     modelfix_close(&f);
 }
 
-/* A data file may be called as its owner likes: a checkpoint may not. */
+/* A data file may have any name; the name of a checkpoint made from it is limited. */
 static void test_train_names(void **state)
 {
     modelfix f;
@@ -316,7 +316,7 @@ static void expect_kept(modelfix *f, const char *name, unsigned wanted)
 }
 
 /* kill -9 in the middle, then --resume: the same weights, moments and losses as a run
- * that nobody disturbed, bit for bit. */
+ * that was not interrupted, bit for bit. */
 static void test_train_killed_and_resumed(void **state)
 {
     modelfix f;
@@ -379,7 +379,7 @@ static void test_train_interrupted(void **state)
     modelfix_close(&f);
 }
 
-/* A stop that cannot be saved is a failure, and no silent one. */
+/* A stop whose checkpoint cannot be saved is a failure, and is reported. */
 static void test_train_stop_unsaved(void **state)
 {
     modelfix f;
@@ -412,7 +412,8 @@ static void test_train_server_fails(void **state)
     modelfix_close(&f);
 }
 
-/* A bad key, an answer that is nonsense, and nobody who reads the summary. */
+/* A bad key, an answer that is nonsense, and a closed pipe in place of a reader of the
+ * summary. */
 static void test_train_faults(void **state)
 {
     modelfix f;

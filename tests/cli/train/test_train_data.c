@@ -59,7 +59,7 @@ static void read_text(train_set *set, notes *told, size_t max_tokens, const char
     assert_int_equal(train_data_read(set, &source, text, strlen(text), &err), TINKC_OK);
 }
 
-/* The text that the tokens with a weight say. */
+/* The text of the tokens with a weight. */
 static void trained_text(const train_row *row, char *out, size_t size)
 {
     const tinkc_tensor *targets = tinkc_datum_tensor(row->datum, "target_tokens");

@@ -83,7 +83,7 @@ static void test_call_l1_final(void **unused)
     }
 }
 
-/* the server's last word, for every status. */
+/* x-should-retry decides, for every status. */
 static void test_call_l1_told_yes(void **unused)
 {
     for (int status = 300; status <= 599; status++) {
@@ -99,7 +99,7 @@ static void test_call_l1_told_no(void **unused)
     }
 }
 
-/* whatever kept the answer away. */
+/* every kind of failed connection is tried again. */
 static void test_call_l1_failures(void **unused)
 {
     static const struct {
@@ -124,7 +124,7 @@ static void test_call_l1_failures(void **unused)
     }
 }
 
-/* docs/protocol.md §5.1: after the last try the error says what kept the answer away. */
+/* docs/protocol.md §5.1: after the last try the error says why there was no answer. */
 static void test_call_l1_exhausted(void **unused)
 {
     static const char *const options[] = {"max_retries", "2", NULL};
@@ -236,7 +236,7 @@ static void test_call_l1_error(void **unused)
     callfix_close(&c);
 }
 
-/* who passes push-back on gets it at once, and nothing else. */
+/* a caller that handles push-back itself gets it at once, and nothing else. */
 static void test_call_backpressure(void **unused)
 {
     static const int statuses[] = {429, 402};

@@ -53,8 +53,8 @@ static void test_limiter_steps(void **unused)
     assert_false(tk_limiter_advance(&use, &c, TK_LIMITER_NEVER, 0));
 }
 
-/* Looked at before each of the two later steps: a pause that comes in between makes the
- * bytes dear, one that was long ago does not. */
+/* The pause is read again before each of the two later steps: one that comes in between
+ * raises the cost in bytes, one that was long ago does not. */
 static void test_limiter_throttled(void **unused)
 {
     tk_limiter_use use = {0};

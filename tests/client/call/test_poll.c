@@ -1,6 +1,6 @@
 /* The polling loop on a scripted transport and a fake clock: the rows of the
- * retrieve_future table about statuses (docs/protocol.md §4, 1 to 11), and what is told
- * meanwhile (A-084, A-093, A-111, A-122, A-123, A-152). Rows 12 to 19 are
+ * retrieve_future table about statuses (docs/protocol.md §4, 1 to 11), and what is
+ * reported meanwhile (A-084, A-093, A-111, A-122, A-123, A-152). Rows 12 to 19 are
  * test_poll_answers.c's. */
 #include "support/pollfix.h"
 
@@ -120,7 +120,8 @@ static void test_poll_hints(void **unused)
     }
 }
 
-/* A pause that the server asked for is no silence, and stuck_total ends it. */
+/* A pause that the server asked for does not count as silence, and stuck_total ends
+ * it. */
 static void test_poll_hints_and_stuck(void **unused)
 {
     fakeanswer later = {.status = 429, .body = "{}", .headers = {"retry-after", "3000"}};
@@ -139,7 +140,8 @@ static void test_poll_hints_and_stuck(void **unused)
     pollfix_close(&p);
 }
 
-/* Row 5: at once in the official SDK; 100 ms here, so that an outage is no busy loop. */
+/* Row 5: at once in the official SDK; 100 ms here, so that an outage does not make a busy
+ * loop. */
 static void test_poll_row_5_server_errors(void **unused)
 {
     static const int statuses[] = {500, 502, 503, 504, 599};
@@ -297,7 +299,7 @@ static void test_poll_408_without_limit(void **unused)
     pollfix_close(&p);
 }
 
-/* 0, 1, 2, ...; the round trip is told once. */
+/* 0, 1, 2, ...; the round trip is reported once. */
 static void test_poll_headers(void **unused)
 {
     pollfix p;
@@ -343,7 +345,7 @@ static void test_poll_observer(void **unused)
         assert_int_equal(p.states[0], rows[i / 2].state);
         assert_string_equal(p.reason, "because");
         assert_string_equal(p.what, "model-1");
-        /* nothing said, nothing told */
+        /* an answer without a queue state reports none */
         pollfix_answer(&p, (fakeanswer){.status = 408, .body = "{\"detail\":\"x\"}"});
         assert_int_equal(p.states_n, 1);
         pollfix_close(&p);

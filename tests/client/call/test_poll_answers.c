@@ -53,7 +53,7 @@ static void test_poll_row_14_metadata(void **unused)
     pollfix_close(&p);
 }
 
-/* Row 15: a server that answers the second time with metadata, too. */
+/* Row 15: a server that answers with metadata a second time, too. */
 static void test_poll_row_15_metadata(void **unused)
 {
     pollfix p;

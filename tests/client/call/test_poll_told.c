@@ -76,7 +76,8 @@ static tinkc_wait status_of(const told *t)
     return wait;
 }
 
-/* A paused queue is told with the server's reason, and forgotten when it runs again. */
+/* A paused queue is reported with the server's reason, and forgotten when it runs
+ * again. */
 static void test_poll_told_queue(void **unused)
 {
     static const struct {
@@ -190,7 +191,7 @@ static void test_poll_told_never_stuck(void **unused)
     end(&t);
 }
 
-/* A hint of a day counts as an hour; a status that nobody defined ends it. */
+/* A hint of a day counts as an hour; a status that no document defines ends it. */
 static void test_poll_told_odd_answers(void **unused)
 {
     told t;

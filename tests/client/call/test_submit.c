@@ -86,8 +86,8 @@ static void submitfix_close(submitfix *s)
     clientfix_close(&s->f);
 }
 
-/* A request id that we have no room for is a malformed answer, whoever submitted; the
- * server may have taken the work. */
+/* A request id that we have no room for is a malformed answer, whichever operation
+ * submitted; the server may have taken the work. */
 static void test_submit_long_id(void **unused)
 {
     static char body[TK_ERR_ID_BYTES + 64];
@@ -117,7 +117,7 @@ static void test_submit_long_id(void **unused)
 }
 
 /* A 429 goes to an owner who asked for it, and may then be sent again; L2 repeats it for
- * everybody else. */
+ * all others. */
 static void test_submit_pushed_back(void **unused)
 {
     fakeanswer later = {.status = 429, .body = "{}", .headers = {"retry-after", "7"}};

@@ -1,5 +1,5 @@
-/* Waits that explain themselves, on a fake clock: in the log after 30 s and then every
- * minute, and as a list of all that is pending, from any thread.
+/* Reports of what operations wait for, on a fake clock: in the log after 30 s and then
+ * every minute, and as a list of all that is pending, from any thread.
  * Links: peer */
 #include <stdio.h>
 
@@ -17,7 +17,7 @@ static size_t count(const char *text, const char *part)
     return n;
 }
 
-/* Behind 30 s, 90 s, 150 s ...; when it is over, no more. */
+/* A line after 30 s, 90 s, 150 s ...; none after the end. */
 static void test_waits_log(void **unused)
 {
     clientfix f;
@@ -47,7 +47,7 @@ static void test_waits_log(void **unused)
     clientfix_close(&f);
 }
 
-/* Nobody is told below level info, and nothing is planned for it. */
+/* When the level hides info, nothing is logged and no timer is set. */
 static void test_waits_log_is_quiet(void **unused)
 {
     static const char *const options[] = {"log_level", "warn", "heartbeat", "none", NULL};
@@ -66,7 +66,8 @@ static void test_waits_log_is_quiet(void **unused)
 
 #define MANY 50
 
-/* Of many that wait a few speak, and one line counts the others. */
+/* Of many waiting operations a few get a line each, and one more line counts the
+ * others. */
 static void test_waits_log_many(void **unused)
 {
     clientfix f;

@@ -184,7 +184,7 @@ static void test_service_redirect_circle(void **unused)
     fakeapi_stop(&api);
 }
 
-/* 404 reaches the server once and comes back with the server's words. */
+/* 404 reaches the server once and comes back with the server's message. */
 static void test_service_error(void **unused)
 {
     fakeapi *api = start_peer();
@@ -279,7 +279,7 @@ static tinkc_future *ask_silent(fakeapi *api, tinkc_service *service)
     return future;
 }
 
-/* closing ends what is under way; the future tells. */
+/* closing ends what is under way; the future reports it. */
 static void test_service_close_while_waiting(void **unused)
 {
     fakeapi *api = start_peer();

@@ -10,7 +10,7 @@
 #define CONFIG  "client/config"
 #define SESSION "create_session"
 
-/* every 10 s, the first after 10 s, on connections of their own, 10 s each. */
+/* every 10 s, the first after 10 s, on separate connections, 10 s each. */
 static void test_session_heartbeat(void **unused)
 {
     clientfix f;
@@ -31,7 +31,7 @@ static void test_session_heartbeat(void **unused)
     clientfix_close(&f);
 }
 
-/* Without a session there is none. */
+/* Without a session there is no heartbeat. */
 static void test_session_no_heartbeat_without_session(void **unused)
 {
     clientfix f;
@@ -46,7 +46,8 @@ static void test_session_no_heartbeat_without_session(void **unused)
     clientfix_close(&f);
 }
 
-/* A failed one is not repeated before the next; after 120 s each one is complained of. */
+/* A failed heartbeat is not repeated before the next one is due; after 120 s each failure
+ * is logged. */
 static void test_session_heartbeat_fails(void **unused)
 {
     clientfix f;
@@ -117,7 +118,7 @@ static void test_session_dynamic_config(void **unused)
     }
 }
 
-/* A huge number is no reason to overflow. */
+/* A huge number does not overflow. */
 static void test_session_huge_numbers(void **unused)
 {
     clientfix f;
@@ -136,7 +137,8 @@ static void test_session_huge_numbers(void **unused)
     clientfix_close(&f);
 }
 
-/* Any final failure of a step fails those who wait; the next one tries from there. */
+/* Any final failure of a step fails the waiting operations; the next one continues with
+ * that step. */
 static void test_session_failure_is_not_sticky(void **unused)
 {
     static const char *const steps[] = {CONFIG, DYNAMIC, SESSION};
@@ -159,7 +161,7 @@ static void test_session_failure_is_not_sticky(void **unused)
     }
 }
 
-/* Unusable flags are an error, not a client that stands still. */
+/* Unusable flags are an error, not a client that hangs. */
 static void test_session_bad_flags(void **unused)
 {
     static const char *const bodies[] = {"{\"sample_max_concurrent_requests\":0}",
@@ -177,7 +179,7 @@ static void test_session_bad_flags(void **unused)
     }
 }
 
-/* Everybody who comes while it becomes ready waits for the same steps. */
+/* Every operation that starts while the session is set up waits for the same steps. */
 static void test_session_setup_is_shared(void **unused)
 {
     clientfix f;
@@ -232,7 +234,7 @@ static void test_session_request(void **unused)
     clientfix_close(&f);
 }
 
-/* Closing at any step ends those who wait. */
+/* Closing at any step ends the waiting operations. */
 static void test_session_close_on_the_way(void **unused)
 {
     static const char *const steps[] = {CONFIG, DYNAMIC, SESSION,

@@ -321,8 +321,8 @@ static void check_woken(tinkc_future *future, void *user)
     assert_true(atomic_load(&other->woke));
 }
 
-/* Who sleeps is woken when the loop's turn ends, but before a callback of the user. A
- * future without sleepers gives the loop nothing to do. */
+/* A sleeping thread is woken when the loop's turn ends, but before a callback of the
+ * user. A future without sleepers gives the loop nothing to do. */
 static void test_future_wakes_at_the_end_of_the_turn(void **unused)
 {
     late_driver driver = {

@@ -406,8 +406,8 @@ static void test_push_chosen_files(void **unused)
     pushfix_end(&f);
 }
 
-/* M-139: no model card when nobody wants one; facts that the server does not give, or
- * that could be taken for something else in the card, are not in it. */
+/* M-139: no model card when the options turn it off; facts that the server does not give,
+ * or that could be taken for something else in the card, are not in it. */
 static void test_push_card(void **unused)
 {
     static const char *const answers[] = {

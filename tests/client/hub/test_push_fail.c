@@ -29,7 +29,7 @@ static void test_push_not_logged_in(void **unused)
     pushfix_end(&f);
 }
 
-/* C-086: offline is offline. */
+/* C-086: offline, the push is refused and the hub is not asked. */
 static void test_push_offline(void **unused)
 {
     pushfix f;
@@ -110,7 +110,7 @@ static void test_push_content(void **unused)
         pushfix f;
         pushfix_begin_with(&f, some, n, NULL);
         pushfix_refused(&f, TINKC_E_UNSUPPORTED, words[i]);
-        assert_int_equal(fakeapi_total(f.hub), 1); /* who we are */
+        assert_int_equal(fakeapi_total(f.hub), 1); /* asks for the user */
         pushfix_end(&f);
     }
 }
@@ -160,8 +160,8 @@ static void test_push_retries(void **unused)
     pushfix_end(&f);
 }
 
-/* M-138: nor by the transport, when a connection that was used before ends without an
- * answer: the hub may have committed. */
+/* M-138: the transport does not repeat a commit either, when a connection that was used
+ * before ends without an answer: the hub may have committed. */
 static void test_push_commit_lost(void **unused)
 {
     static const fakeapi_fault faults[] = {FAKEAPI_DROP, FAKEAPI_RESET};
@@ -240,7 +240,7 @@ static void test_push_stopped_waiting(void **unused)
 typedef struct stop_once {
     fakeapi *api;
     const char *path;
-    size_t calls; /* from the one on that said stop */
+    size_t calls; /* counted from the one that returned stop */
 } stop_once;
 
 static bool stop_once_sent(const tinkc_push_progress *progress, void *user)
@@ -251,7 +251,8 @@ static bool stop_once_sent(const tinkc_push_progress *progress, void *user)
     return !stops;
 }
 
-/* M-138: once is enough, also where a question without answer does no harm otherwise. */
+/* M-138: the callback needs to stop only once, also where an unanswered request would
+ * otherwise do no harm. */
 static void test_push_stopped_once(void **unused)
 {
     pushfix f;
@@ -340,7 +341,7 @@ static void test_push_allocation_sweep(void **unused)
     pushfix f;
     pushfix_begin(&f);
     tinkc_service_close(&f.down.service);         /* each run has its own */
-    pushfix_say(&f, "GET", PUSHFIX_README, PATH); /* words of a 404 may get lost */
+    pushfix_say(&f, "GET", PUSHFIX_README, PATH); /* the message of a 404 may get lost */
     assert_true(failmem_sweep(push_once, &f, 7) > 100);
     pushfix_end(&f);
 }

@@ -3,7 +3,7 @@
  * Links: peer */
 #include "support/pushfix.h"
 
-/* M-138: each step refused: the code of the status, the hub's words, no commit. */
+/* M-138: each step refused: the code of the status, the hub's message, no commit. */
 static void test_push_refused(void **unused)
 {
     static const struct {
@@ -36,7 +36,7 @@ static void test_push_refused(void **unused)
     pushfix_end(&f);
 }
 
-/* M-138: answers that make no sense are refused, in words. */
+/* M-138: malformed answers are refused, with a message. */
 static void test_push_broken_answers(void **unused)
 {
     static const struct {
@@ -74,7 +74,7 @@ static void test_push_broken_answers(void **unused)
     pushfix_end(&f);
 }
 
-/* M-138: nor do actions that cannot be followed; nothing is sent anywhere then. */
+/* M-138: actions that cannot be followed are refused, and nothing is sent. */
 static void test_push_broken_actions(void **unused)
 {
     static const char *const actions[] = {

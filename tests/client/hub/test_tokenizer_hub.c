@@ -35,7 +35,7 @@ static size_t entries(const hubfix *f, const char *path)
     return n;
 }
 
-/* M-137: what the hub has is kept, all of it, and then nobody is asked. */
+/* M-137: what the hub has is kept, all of it, and then no server is asked. */
 static void test_hub_files(void **unused)
 {
     hubfix f;
@@ -61,7 +61,7 @@ static void test_hub_files(void **unused)
     }
     assert_int_equal(fakeapi_total(f.hub), asked);
     f.options.offline = false;
-    f.options.revision = "refs/pr/1"; /* is another one */
+    f.options.revision = "refs/pr/1"; /* another key in the cache */
     hubfix_lacks(&f, MODEL, TINKC_E_MISSING, "the hub: HTTP 404");
     const fakeapi_request *last = fakeapi_request_at(f.hub, fakeapi_total(f.hub) - 1);
     assert_string_equal(last->target, "/org/m/resolve/refs%2Fpr%2F1/tiktoken.model");
@@ -104,8 +104,8 @@ static void test_hub_kimi(void **unused)
     hubfix_end(&f);
 }
 
-/* M-137: what another server says is not told to the service's, and nobody takes its
- * answers for the service's. */
+/* M-137: what another server answers is not reported to the service's telemetry, and does
+ * not count as an answer of the service. */
 static void test_hub_is_not_reported(void **unused)
 {
     hubfix f;
@@ -249,8 +249,8 @@ static void test_hub_token_sources(void **unused)
     hubfix_end(&f);
 }
 
-/* M-137: a token that no header can hold is told to whom needs it, and nobody is asked
- * without it; what the cache has needs none. */
+/* M-137: a token that no header can hold is an error when the hub is needed, which is not
+ * asked without it; what the cache has needs none. */
 static void test_hub_bad_token(void **unused)
 {
     hubfix f;
@@ -267,7 +267,7 @@ static void test_hub_bad_token(void **unused)
     hubfix_end(&f);
 }
 
-/* A token that the log could not mask is not sent; one too short to be one is no
+/* A token that the log could not mask is not sent; one that is too short is not a
  * secret. */
 static void test_hub_long_token(void **unused)
 {
@@ -290,8 +290,8 @@ static void test_hub_long_token(void **unused)
     hubfix_end(&f);
 }
 
-/* M-137: a malformed HF_ENDPOINT is told to whom needs the hub, without what it
- * says; the cache needs none. */
+/* M-137: a malformed HF_ENDPOINT is an error when the hub is needed, and the message does
+ * not quote it; the cache needs none. */
 static void test_hub_bad_endpoint(void **unused)
 {
     hubfix f;
@@ -312,7 +312,7 @@ static void test_hub_bad_endpoint(void **unused)
     hubfix_end(&f);
 }
 
-/* M-137: the hub's URL from the environment; offline nobody is asked there. */
+/* M-137: the hub's URL from the environment; offline it is not asked. */
 static void test_hub_offline(void **unused)
 {
     static const char *const names[] = {"HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"};
@@ -334,7 +334,7 @@ static void test_hub_offline(void **unused)
     assert_int_equal(search_in(&f, &v, &error), TINKC_E_MISSING);
     tinkc_error_free(&error);
     assert_int_equal(fakeapi_total(f.hub), 0);
-    assert_int_equal(fakeapi_total(f.api), asked); /* nobody at all */
+    assert_int_equal(fakeapi_total(f.api), asked); /* no server at all */
     f.options.offline = false;
     assert_int_equal(search_in(&f, &v, &error), TINKC_OK);
     assert_true(fakeapi_total(f.hub) > 0);
@@ -383,7 +383,7 @@ static void test_hub_broken(void **unused)
     hubfix_end(&f);
 }
 
-/* M-137: a cache that cannot be written to does not stand in the way. */
+/* M-137: a cache that cannot be written to does not prevent a download. */
 static void test_hub_no_cache(void **unused)
 {
     hubfix f;

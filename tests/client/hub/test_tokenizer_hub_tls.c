@@ -1,4 +1,5 @@
-/* A hub behind TLS: it may not lead us to a plain server, and does not learn who we are.
+/* A hub behind TLS: it may not lead us to a plain server, and does not learn our
+ * credentials.
  * Links: peer front text */
 #include <stdlib.h>
 
@@ -22,8 +23,8 @@ static fakefront *begin(hubfix *f)
     return front;
 }
 
-/* M-137: a redirect from https to http is refused before anybody is asked there; one that
- * stays on https is followed. */
+/* M-137: a redirect from https to http is refused before a request is sent there; one
+ * that stays on https is followed. */
 static void test_hub_tls_downgrade(void **unused)
 {
     hubfix f;

@@ -1,5 +1,5 @@
-/* The search for a model's tokenizer: the server's word, the order of places, what the
- * environment says, what is told when there is none.
+/* The search for a model's tokenizer: the server's answer, the order of places, the
+ * environment, the error when there is none.
  * Links: peer text */
 #include "client/hub/tokenizer_lookup.h"
 
@@ -14,7 +14,7 @@
 
 #define COMMIT "0123456789abcdef0123456789abcdef01234567"
 
-/* ---- the server's word ---- */
+/* ---- the server's answer ---- */
 
 static tinkc_code of_training(hubfix *f, const char *info, tinkc_error **error)
 {

@@ -274,7 +274,7 @@ static void check_trace(const fakeseen *seen)
 }
 
 /* A-145, M-149: the trace headers are the same with submission, retry and polls; what
- * belongs to nobody (the session, the first handle's calls) has none. */
+ * belongs to no context (the session, the first handle's calls) has none. */
 static void test_hooks_trace_headers(void **unused)
 {
     clientfix f;

@@ -128,7 +128,7 @@ typedef struct fixture {
     tinkc_sampling *sampling;
 } fixture;
 
-/* What is reserved when an operation has failed, before anybody finds its future done. */
+/* What is reserved when an operation has failed, before its future is done. */
 typedef struct watch {
     tinkc_service *service;
     int failed;
@@ -187,7 +187,8 @@ static void expect(fixture *t, int64_t used, int64_t uncertain, int64_t reserved
     tinkc_ledger_free(&ledger);
 }
 
-/* Reserved while under way, counted with the result, told to the hooks. */
+/* A sample's tokens are reserved while it runs, counted with the result, and reported to
+ * the hooks. */
 static void test_ledger_of_a_sample(void **unused)
 {
     fixture t;
@@ -396,8 +397,8 @@ static int refuse(double *loss, tinkc_metrics *metrics, tinkc_custom_item *items
     return 1;
 }
 
-/* Chunks are counted one by one; what the server refused is given back; steps are
- * told apart by the optim_steps that were called. */
+/* Chunks are counted one by one; what the server refused is given back; the optim_steps
+ * that were called separate one step from the next. */
 static void test_ledger_of_batches(void **unused)
 {
     fakeapi *api = fakeapi_start();

@@ -112,8 +112,8 @@ static void test_telemetry_period(void **unused)
     clientfix_close(&f);
 }
 
-/* M-142, M-144: before the session events stand under an id of their own; with it they
- * are the session's, numbered from its start. SESSION_END comes with the close. */
+/* M-142, M-144: events before the session have a separate id; later ones have the
+ * session's, numbered from its start. SESSION_END comes with the close. */
 static void test_telemetry_session(void **unused)
 {
     clientfix f;

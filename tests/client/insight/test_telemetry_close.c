@@ -56,7 +56,7 @@ static void test_close_drains(void **unused)
     }
 }
 
-/* Without a session and without events a service never speaks of itself. */
+/* Without a session and without events a service sends no telemetry. */
 static void test_close_silent(void **unused)
 {
     fakeapi *api = fakeapi_start();
@@ -110,8 +110,8 @@ static void note_accepted(tinkc_log_level level, const char *component, const ch
     }
 }
 
-/* Work that is under way is cancelled before the events are waited for, not behind. The
- * clock stands still: the events have the little time that a close with work gives them
+/* Work that is under way is cancelled before the events are waited for, not after. The
+ * clock does not move: the events have the little time that a close with work gives them
  * (TK_TELEMETRY_HURRY_MS), however slow the machine is. */
 static void test_close_cancels_first(void **unused)
 {
@@ -232,7 +232,7 @@ static void flush_inside(tinkc_future *future, void *user)
     self->code = tinkc_telemetry_flush(self->service, 1000, NULL);
 }
 
-/* A callback that flushes is told that it cannot, instead of waiting for itself. */
+/* A flush in a callback fails instead of waiting for itself. */
 static void test_close_flush_inside(void **unused)
 {
     static const char *const options[] = {"loop", "manual", NULL};
@@ -260,7 +260,7 @@ static void log_many(void *user)
     }
 }
 
-/* Every event of every thread arrives once, with a number of its own. */
+/* Every event of every thread arrives once, with its own number. */
 static void test_close_threads(void **unused)
 {
     fakeapi *api = fakeapi_start();

@@ -39,7 +39,7 @@ static const tk_event *find(clientfix *f, const char *name)
     return NULL;
 }
 
-/* M-145: an operation that failed is told of at once, not after ten seconds, and the
+/* M-145: an operation that failed is reported at once, not after ten seconds, and the
  * caller does not wait for it; a loop of failures makes one request a second. */
 static void test_event_fatal_flush(void **unused)
 {

@@ -142,7 +142,7 @@ static void test_trace_after_the_close(void **unused)
     close_all(&t);
 }
 
-/* a file that cannot be written is told at the end, and work goes on. */
+/* a file that cannot be written is reported at the end, and work goes on. */
 static void test_trace_of_a_full_disk(void **unused)
 {
     clientfix f;
@@ -209,7 +209,7 @@ static bool sweep_in_fixture(void *unused)
     return ok;
 }
 
-/* events that memory does not suffice for are missed, counted and told. */
+/* events for which memory runs out are left out, counted and reported. */
 static void test_trace_allocation_sweep(void **unused)
 {
     assert_true(failmem_sweep(sweep_in_fixture, NULL, 1) > 10);

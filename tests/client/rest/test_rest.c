@@ -409,7 +409,7 @@ static void test_rest_refuses(void **unused)
     end(&f);
 }
 
-/* Errors keep status and words; answers that are none are errors too. */
+/* Errors keep status and message; malformed answers are errors too. */
 static void test_rest_errors(void **unused)
 {
     fix f = begin();

@@ -56,7 +56,7 @@ static void test_rest_archive_503(void **unused)
 
 #define TRACE "sessions/a/trace_export"
 
-/* M-125: pending every 5 s, then the URL; a failure has the server's words. */
+/* M-125: pending every 5 s, then the URL; a failure has the server's message. */
 static void test_rest_export_trace(void **unused)
 {
     clientfix f;

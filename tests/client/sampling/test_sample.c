@@ -251,8 +251,8 @@ static void test_sample_gone(void **unused)
     clientfix_close(&f);
 }
 
-/* docs/protocol.md §5.4: every new attempt has an id of its own; the server may know the
- * old one. */
+/* docs/protocol.md §5.4: every new attempt has a new id; the server may know the old
+ * one. */
 static void test_sample_new_id(void **unused)
 {
     clientfix f;
@@ -334,7 +334,7 @@ static void test_sample_layers(void **unused)
         tinkc_sampling *sampling = samplefix_create(&f);
         tinkc_future *future = samplefix_sample(&f, sampling, 2);
         char value[16];
-        /* 1 + 2 + 4 + 8 + 16 + 30 * 8 + 29 s: the last try of L2 stands at 300 s */
+        /* 1 + 2 + 4 + 8 + 16 + 30 * 8 + 29 s: the last try of L2 is at 300 s */
         clientfix_advance(&f, 300000 - 1);
         size_t tries = faketransport_count(&f.net, SAMPLE);
         assert_int_equal(tries, 14);
@@ -415,7 +415,8 @@ static void test_sample_no_retries(void **unused)
     clientfix_close(&f);
 }
 
-/* docs/protocol.md §5.4: so many samples at a time, with their results. */
+/* docs/protocol.md §5.4: the server limits how many samples run at a time, until their
+ * results are there. */
 static void test_sample_slots(void **unused)
 {
     clientfix f;
@@ -486,7 +487,7 @@ static void test_sample_cancel(void **unused)
     clientfix_close(&f);
 }
 
-/* B-256: a deadline of the sample's own, wherever it stands. */
+/* B-256: the sample's own deadline ends it in every stage. */
 static void test_sample_deadline(void **unused)
 {
     for (int place = 0; place < 3; place++) {
@@ -517,7 +518,7 @@ static void test_sample_deadline(void **unused)
     }
 }
 
-/* A 2xx that is not a future, and a result that is none. */
+/* A 2xx that is not a future, and a result that is malformed. */
 static void test_sample_malformed(void **unused)
 {
     static const char *const bodies[] = {"{}", "[]", "{\"request_id\":7}"};

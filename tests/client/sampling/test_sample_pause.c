@@ -157,8 +157,8 @@ static void test_sample_pause_is_monotonic(void **unused)
     }
 }
 
-/* A-008: shared by the same server and key, by nobody else; A-096: however it is
- * written. */
+/* A-008: shared by services with the same server and key, by no others; A-096: however it
+ * is written. */
 static void test_sample_pause_is_shared(void **unused)
 {
     static const struct {
@@ -193,7 +193,7 @@ static void test_sample_pause_is_shared(void **unused)
     }
 }
 
-/* so many submissions at a time, and not more. */
+/* at most sample_dispatch submissions at a time. */
 static void test_sample_pause_dispatch_limit(void **unused)
 {
     enum { N = 500 };
@@ -256,9 +256,9 @@ static void test_sample_pause_limit_is_shared(void **unused)
     close_pair(&a);
 }
 
-/* A service with a manual loop that nobody drives any more keeps its places, those that
- * were granted without its knowledge, too; closing it gives all of them back, whoever
- * still holds its futures and handles. */
+/* A service with a manual loop that is not driven any more keeps its places, also those
+ * that were granted without its knowledge; closing it gives all of them back, although
+ * its futures and handles are still held. */
 static void test_sample_pause_undriven(void **unused)
 {
     static const char *const options[] = {"sample_dispatch", "2", NULL};

@@ -202,7 +202,7 @@ static void test_stream_first_token_at_once(void **unused)
     }
 }
 
-/* What a reader hears that waits on the loop's own thread, which has to bring the
+/* What a reader gets that waits on the loop's thread, which itself must deliver the
  * event. */
 typedef struct inside {
     tinkc_stream *stream;
@@ -329,7 +329,7 @@ static void test_stream_cancel(void **unused)
     end(&f);
 }
 
-/* Faults: an error event, a cut, an end without its event, an event that is none. */
+/* Faults: an error event, a cut, an end without its event, a malformed event. */
 static void test_stream_faults(void **unused)
 {
     static const struct {

@@ -334,7 +334,7 @@ static void test_training_null(void **unused)
     tinkc_training_close(&none);
 }
 
-/* what the server says reaches the caller, with its words. */
+/* the server's error reaches the caller, with its message. */
 static void test_training_server_errors(void **unused)
 {
     trainfix f = trainfix_open(NULL, NULL);

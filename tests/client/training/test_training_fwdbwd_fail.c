@@ -1,5 +1,5 @@
-/* Batches that fail, are cancelled, slow or bad input, on the scripted peer: what is
- * said, and that the next one works (A-022, A-024, A-025, A-028, A-029, A-033).
+/* Batches that fail, are cancelled, slow or bad input, on the scripted peer: the error,
+ * and that the next one works (A-022, A-024, A-025, A-028, A-029, A-033).
  * Links: peer */
 #include <math.h>
 
@@ -34,7 +34,7 @@ static void test_fwdbwd_failed_chunk(void **unused)
     assert_int_equal(tinkc_future_wait(second, TINKC_FOREVER), TINKC_E_STATE);
     assert_int_equal(fakeapi_count(f.api, "POST", POST_STEP), 0);
     assert_int_equal(fakeapi_count(f.api, "POST", POST_FB), 4); /* 2, 3, 4 and `next` */
-    /* a step that is called knowing of the failure is sent */
+    /* a step that is called after the failure is sent */
     assert_int_equal(tinkc_training_optim_step_wait(NULL, f.training, NULL, NULL),
                      TINKC_OK);
     tinkc_future_free(&batch);

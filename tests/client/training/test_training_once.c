@@ -1,6 +1,6 @@
 /* Exactly once and no hang: training against a peer that loses, cuts and delays answers,
  * against a clock that only the test moves, and with failing allocations (A-015, A-022,
- * A-026, A-028, A-151, issue 3 "must show" 3 and 4).
+ * A-026, A-028, A-151).
  * Links: peer */
 #include <tinkc/sampling.h>
 #include <tinkc/training.h>
@@ -161,7 +161,7 @@ static void run_once(const trouble *what)
     fakeapi_stop(&w.api);
 }
 
-/* Issue 3, 3: the peer applies each (model, seq_id) once and in order. */
+/* Whatever answers are lost, the peer applies each (model, seq_id) once and in order. */
 static void test_once_dropped(void **unused)
 {
     run_once(&(trouble){.first = FAKEAPI_RESET});
@@ -306,8 +306,8 @@ static bool all_done(tinkc_future *const *futures, size_t n)
     return true;
 }
 
-/* Runs the loop for so many turns, each after something has come: true when everything
- * was done before. */
+/* Runs the loop for at most `turns` turns, each after an event: true when everything was
+ * done before the last. */
 static bool take_turns(worldfix *w, int turns, tinkc_future *const *futures, size_t n)
 {
     for (int i = 0; i < turns && !all_done(futures, n); i++) {
@@ -470,8 +470,7 @@ static void test_once_allocation_sweep(void **unused)
     sweep(false);
 }
 
-/* Issue 3, 4: wherever one allocation of a whole session fails, the same client goes
- * on. */
+/* Wherever one allocation of a whole session fails, the same client goes on. */
 static void test_once_allocation_sweep_whole(void **unused)
 {
     fakeapi *api = fakeapi_start();

@@ -84,8 +84,8 @@ static void busy(downloadfix *f, size_t index, fileserver_reply *reply)
     }
 }
 
-/* The same through resets, a server without ranges, one without ETag, and one that is
- * busy for a moment. */
+/* A download also succeeds through resets, a server without ranges, one without ETag, and
+ * one that is busy for a moment. */
 static void test_download_odd_servers(void **unused)
 {
     static void (*const ways[])(downloadfix *, size_t, fileserver_reply *) = {
@@ -221,7 +221,8 @@ static void always_cut(downloadfix *f, size_t index, fileserver_reply *reply)
     reply->cut = 5000;
 }
 
-/* A server that never gets further is given up after so many tries without a byte. */
+/* A server that never gets further is given up after a fixed number of tries without a
+ * byte. */
 static void test_download_gives_up(void **unused)
 {
     downloadfix f;
@@ -248,7 +249,7 @@ static void test_download_delays(void **unused)
     }
 }
 
-/* The checkpoint is not there: said once, in the server's words. */
+/* The checkpoint is not there: reported once, with the server's message. */
 static void test_download_missing(void **unused)
 {
     downloadfix f;

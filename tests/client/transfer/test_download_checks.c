@@ -1,5 +1,5 @@
-/* What is downloaded is held against checksums and limits before it counts: cut, hostile
- * and endless archives leave nothing behind (M-131).
+/* A download is checked against checksums and limits before it counts: cut, hostile and
+ * endless archives leave nothing behind (M-131).
  * Links: peer */
 #include "support/downloadfix.h"
 
@@ -23,7 +23,7 @@ static void put_digest(downloadfix *f, bool right)
     tk_buf_dispose(&text);
 }
 
-/* M-131: the server's checksum and the caller's are both held against the bytes, also
+/* M-131: the server's checksum and the caller's are both compared with the bytes, also
  * across a cut. */
 static void test_download_checksum(void **unused)
 {

@@ -1,5 +1,4 @@
-/* Requests of the caller's own making on the scripted peer: raw answers, streams, forms
- * (A-117 to A-121).
+/* Raw requests on the scripted peer: raw answers, streams, forms (A-117 to A-121).
  * Links: peer */
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,7 +93,8 @@ static void test_raw_methods(void **unused)
     end(&f);
 }
 
-/* A status is an error, or the answer when the caller says so; retries are his to set. */
+/* A status is an error, or the answer when the caller asks for it; the caller sets the
+ * retries. */
 static void test_raw_status(void **unused)
 {
     fix f = begin();
@@ -287,7 +287,8 @@ static void read_inside(tinkc_future *future, void *user)
     at->code = tinkc_raw_stream_read(piece, sizeof(piece), &n, at->stream, 1, NULL);
 }
 
-/* What a callback hears that waits for its own loop; the gate opens when it is set. */
+/* Returns what a callback gets that waits for its own loop; the gate opens after the
+ * callback is set. */
 static tinkc_code read_on_the_loop(tinkc_service *service, tinkc_raw_stream *stream,
                                    fakeapi_gate *gate)
 {
@@ -380,7 +381,7 @@ static size_t read_letters(char *out, size_t n, uint64_t offset, void *user)
     return n;
 }
 
-/* A parser of its own: the nth part's head and content. */
+/* A parser independent of the library's: gives the nth part's head and content. */
 static bool parse_part(const fakeapi_request *seen, size_t nth, tk_str *head,
                        tk_str *body)
 {

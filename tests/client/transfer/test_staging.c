@@ -25,7 +25,8 @@ static bool is_there(const char *folder, const char *name)
     return lstat(path, &info) == 0;
 }
 
-/* M-131: only what nobody holds goes, and only what is named as ours are. */
+/* M-131: only directories that no process holds are removed, and only those with our
+ * names. */
 static void test_staging_sweep(void **unused)
 {
     static const struct {

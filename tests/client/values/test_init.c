@@ -1,5 +1,5 @@
 /* Every _init function writes what its macro says, and the constants that are macros in C
- * have a function: a program in another language needs no C of its own.
+ * have a function: a program in another language needs no C code.
  * Links: text */
 #include <tinkc/tinkc.h>
 

@@ -60,7 +60,8 @@ static void test_rollout_by_hand(void **unused)
     tinkc_model_input_free(&prompt);
 }
 
-/* The same by another rule, for every size: place i of the whole predicts place i + 1. */
+/* Checks the datum by another rule, for every size: place i of the whole predicts place i
+ * + 1. */
 static void test_rollout_sizes(void **unused)
 {
     (void)unused;

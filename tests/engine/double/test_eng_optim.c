@@ -169,8 +169,8 @@ static void test_parameters_checked(void **unused)
     scene_dispose(&s);
 }
 
-/* A step that would end in numbers nothing can be computed with is refused as a whole:
- * the gradients wait for a better one. */
+/* A step whose result would not be finite is refused as a whole, and the gradients are
+ * kept. */
 static void test_absurd_steps(void **unused)
 {
     scene s;
@@ -187,7 +187,7 @@ static void test_absurd_steps(void **unused)
         {1e19, 1e-4, 1e-12, 0, TINKC_E_INVALID}, {1e19, 1e-4, 1e-12, 1, TINKC_OK},
         {0, 1e30, 1e-12, 0, TINKC_OK},    /* nothing moves */
         {1, 1e-4, 1e-300, 0, TINKC_OK},   /* eps does not matter beside the root */
-        {1e-3, 1e10, 1e-12, 0, TINKC_OK}, /* as bad, but it can be computed with */
+        {1e-3, 1e10, 1e-12, 0, TINKC_OK}, /* absurd, but finite */
     };
     for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
         eng_adam adam = ENG_ADAM_INIT;

@@ -1,5 +1,5 @@
-/* A tiny model with an adapter and a directory of the test's own for its checkpoint.
- * Static functions: include it in test programs only. */
+/* A tiny model with an adapter and a temporary directory for its checkpoint. Static
+ * functions: include it in test programs only. */
 #ifndef ENGINE_SUPPORT_CHECKPOINT_H
 #define ENGINE_SUPPORT_CHECKPOINT_H
 
@@ -18,7 +18,7 @@ static const int32_t tokens[N] = {1, 7, 3, 9, 2, 4};
 static const int64_t targets[N] = {7, 3, 9, 2, 4, 0};
 
 typedef struct scene {
-    char home[64]; /* a directory of the test's own */
+    char home[64]; /* a temporary directory */
     char at[128];  /* the checkpoint in it */
     tiny_files files;
     eng_pool *pool;

@@ -26,7 +26,7 @@ void tiny_files_dispose(tiny_files *files);
 
 eng_model_memory tiny_memory(const tiny_files *files); /* borrows */
 
-/* A model on a pool of its own; files must outlive it. Fails the test on error. */
+/* A model on its own pool; files must outlive it. Fails the test on error. */
 eng_model *tiny_open(eng_pool *pool, const tiny_files *files);
 
 #endif

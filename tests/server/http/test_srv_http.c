@@ -1,6 +1,6 @@
 /* The HTTP front with an application that is not Tinker: three routes and a counter.
- * Shows that the room needs no other one, and what a dispatcher, a delay and a parked
- * request do from the first byte to the stop. */
+ * Shows that src/server/http needs no other folder of the server, and what a dispatcher,
+ * a delay and a parked request do from the first byte to the stop. */
 #include "base/clock.h"
 #include "server/http/srv_http.h"
 #include "server/http/srv_reply.h"

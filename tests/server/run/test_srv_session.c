@@ -1,4 +1,4 @@
-/* Sessions at their ends: one that could not be stored, one without a sign of life. */
+/* Sessions at their ends: one that could not be stored, one without heartbeats. */
 #include <sqlite3.h>
 #include <stdatomic.h>
 

@@ -1,5 +1,5 @@
 /* Which part of a text belongs to which message and what is trained; templates for which
- * that cannot be told; conversations that were made to be slow to lay out. */
+ * that cannot be known; conversations that were made to be slow to lay out. */
 #include "base/buf.h"
 #include "support/failmem.h"
 #include "support/test.h"
@@ -76,7 +76,7 @@ static void test_chat_search_is_bounded(void **unused)
     }
 }
 
-/* Variables are compared with each other: more than anybody sets are refused, and the
+/* Variables are compared with each other: an absurd number is refused, and the
  * conversation is as it was. */
 static void test_chat_many_variables(void **unused)
 {

@@ -304,7 +304,8 @@ static void test_jinja_deep_source(void **unused)
     assert_int_equal(tk_jinja_parse(&tpl, TK_STR("a\xff"), NULL), TINKC_E_PARSE);
 }
 
-/* Names are searched for one by one, scope by scope: who has many pays for it. */
+/* Names are searched for one by one, scope by scope: a template with many of them pays
+ * for it. */
 static void test_jinja_many_names(void **unused)
 {
     enum { SCOPES = 60, NAMES = 1000 };

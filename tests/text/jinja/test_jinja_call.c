@@ -145,7 +145,7 @@ static void test_jinja_call_raise_exception(void **unused)
     jinjafix_check(raise_exception_rows, TK_ARRAY_LEN(raise_exception_rows));
 }
 
-/* The clock stands at 9 March 2025, 14:05:07. */
+/* The clock shows 9 March 2025, 14:05:07. */
 static const jinjafix_row strftime_now_rows[] = {
     GIVES("{{ strftime_now('%Y-%m-%d') }}", "2025-03-09"),
     GIVES("{{ strftime_now('%d %b %Y') }}", "09 Mar 2025"),

@@ -41,7 +41,8 @@ static void test_jinja_str_rfind_long(void **unused)
     char *text = tk_malloc(N);
     assert_non_null(text);
     memset(text, 'a', N);
-    text[N / 2 - 1] = 'b'; /* the needle's last letter, which the half behind has not */
+    text[N / 2 - 1] = 'b'; /* the needle's last letter, which the second half does not
+                            * have */
     tk_str s = {text + N / 2, N / 2}, needle = {text, N / 2};
     needle.p += N / 4;
     needle.n -= N / 4;

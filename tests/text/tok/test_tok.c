@@ -368,7 +368,7 @@ static void test_tok_long_pieces(void **unused)
     }
 }
 
-/* What the tokens stand for, in bytes of the text as it was given: also where it was not
+/* What the tokens cover, in bytes of the text as it was given: also where it was not
  * UTF-8 or was normalised. */
 static void test_tok_offsets(void **unused)
 {

@@ -1,6 +1,6 @@
 /* Added tokens of white space that take the white space around them: what each takes, and
- * that a long run of it is not read once per token. Tokens that stand beside the model:
- * merging never gives them. */
+ * that a long run of it is not read once per token. Tokens that are not part of the
+ * model: merging never gives them. */
 #include "base/mem.h"
 #include "support/test.h"
 #include "text/tok/tok_tables.h"
@@ -27,7 +27,7 @@ static void make(fixture *f, tk_str first, tk_str second, unsigned flags)
                      TINKC_OK);
 }
 
-/* The ends that white space moves, found without a thought of the work. */
+/* The ends that white space moves, found by a plain search. */
 static void check_match(const fixture *f, tk_str text, const tk_tok_match *m,
                         size_t begun)
 {
@@ -98,7 +98,7 @@ static void test_tok_added_long_run(void **unused)
     tk_free(blanks);
 }
 
-/* The same with tokens that take what follows and tokens that do not: a token of the
+/* A long run with tokens that take what follows and tokens that do not: a token of the
  * second kind ends before what the first has taken. */
 static void test_tok_added_mixed_run(void **unused)
 {
@@ -166,8 +166,8 @@ static void test_tok_added_is_no_character(void **unused)
     tk_tok_free(tok);
 }
 
-/* M-133: a byte-level model looks for pieces in the alphabet of bytes: a token spelled
- * with other characters is none of them. */
+/* M-133: a byte-level model looks for pieces in the alphabet of bytes: it does not find a
+ * token spelled with other characters. */
 static void test_tok_added_is_no_piece(void **unused)
 {
     tk_tok *tok = load("{\"version\":\"1.0\",\"added_tokens\":[],\"pre_tokenizer\":"

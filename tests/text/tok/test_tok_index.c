@@ -70,7 +70,7 @@ static void test_tok_index_keys(void **unused)
         char copy[TK_TOK_WORD_BYTES];
         memcpy(copy, text, n);
         tk_tok_index_key(&far, (tk_str){text, n}, sizeof(text));
-        tk_tok_index_key(&near, (tk_str){copy, n}, n); /* nothing behind it is read */
+        tk_tok_index_key(&near, (tk_str){copy, n}, n); /* nothing after it is read */
         assert_true(far.low == near.low && far.high == near.high);
         assert_int_equal(far.high >> 56, n);
         for (size_t i = 0; i < n; i++) {

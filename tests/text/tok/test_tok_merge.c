@@ -125,7 +125,7 @@ static void rank_merges(vocab *v)
     }
 }
 
-/* One more merge, of two symbols that stand side by side in a random text. */
+/* One more merge, of two adjacent symbols in a random text. */
 static void grow(vocab *v)
 {
     char text[TEXT], joined[TEXT];

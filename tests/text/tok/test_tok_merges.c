@@ -42,7 +42,7 @@ static void test_tok_merges_refusals(void **unused)
     }
 }
 
-/* A table of its own: n merges of made-up ids, all found again, no other pair. */
+/* A separate table: n merges of made-up ids, all found again, no other pair. */
 static void check_table(size_t n)
 {
     tk_tok *tok = NULL;

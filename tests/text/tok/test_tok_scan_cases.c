@@ -2,7 +2,7 @@
 #include "support/toktest.h"
 #include "text/unicode/uni.h"
 
-/* The text cut by the scanner, what it does not match in pieces of their own. */
+/* The text cut by the scanner, what it does not match in separate pieces. */
 static void check(size_t which, const toktest_row *rows, size_t n)
 {
     const tk_tok_scanner *s = &tk_tok_scanners[which];
