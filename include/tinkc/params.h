@@ -1,7 +1,9 @@
-/* Options of sampling, optimizer, LoRA and losses: plain structs that start from their
- * _INIT macro, which has the defaults of the official SDK. The first member is the
- * size of the struct, so that it can grow. Strings and arrays are borrowed for the
- * duration of the call that gets the struct. Thread: any; nothing here blocks. */
+/* Parameters of sampling, optimizer, LoRA and losses: plain structs, initialised with
+ * their _INIT macro or _init function, which set the defaults of the official SDK. The
+ * first member is the size of the struct, so that later versions can add members.
+ * Functions reject a struct without a size (TINKC_E_INVALID) and one in which a member of
+ * a later version is set (TINKC_E_UNSUPPORTED). Strings and arrays are borrowed for the
+ * duration of the call that takes the struct. Thread: any; nothing here blocks. */
 #ifndef TINKC_PARAMS_H
 #define TINKC_PARAMS_H
 
@@ -15,7 +17,7 @@
 
 TINKC_BEGIN_DECLS
 
-/* A name with a text: metadata, headers, parameters of a query, tags. */
+/* A name and its value, for metadata, headers, query parameters and tags. */
 typedef struct tinkc_pair {
     const char *name;
     const char *value;
@@ -41,9 +43,9 @@ typedef struct tinkc_sampling_params {
     double temperature; /* 0 = greedy */
     int64_t top_k;      /* -1 = off */
     double top_p;
-    /* At most one of the three; the form is kept on the wire. */
+    /* At most one of the three; it is sent in the form that was chosen. */
     const char *stop;              /* one string */
-    const char *const *stop_texts; /* list of strings; may be empty when not NULL */
+    const char *const *stop_texts; /* list of strings, which may be empty */
     size_t stop_texts_n;
     const int32_t *stop_tokens; /* list of token ids */
     size_t stop_tokens_n;
@@ -58,19 +60,19 @@ typedef struct tinkc_sampling_params {
 /* Sets *params to TINKC_SAMPLING_PARAMS_INIT. */
 TINKC_API void tinkc_sampling_params_init(tinkc_sampling_params *params);
 
-/* Checks the parameters; functions that take them do the same. TINKC_E_INVALID names
+/* Checks the parameters; functions that take them do the same. TINKC_E_INVALID, naming
  * the field: max_tokens below 1, temperature negative or not finite, top_p outside
- * 0..1, more than one form of stop. */
+ * 0..1, top_k below -1, more than one form of stop, a NULL list that is not empty. */
 TINKC_API tinkc_code tinkc_sampling_params_check(const tinkc_sampling_params *params,
                                                  tinkc_error **err);
 
-/* What is asked of one sample call besides prompt and parameters. */
+/* Options of one sample call. */
 typedef struct tinkc_sample_options {
     size_t size;
     int64_t num_samples;
     tinkc_choice prompt_logprobs;
     int64_t topk_prompt_logprobs; /* 0 = off */
-    int64_t deadline_ms; /* for the whole sample, TINKC_E_TIMEOUT; TINKC_FOREVER: none */
+    int64_t deadline_ms; /* of the whole sample (TINKC_E_TIMEOUT); TINKC_FOREVER: none */
 } tinkc_sample_options;
 
 #define TINKC_SAMPLE_OPTIONS_INIT                                                        \
@@ -81,16 +83,17 @@ typedef struct tinkc_sample_options {
 /* Sets *options to TINKC_SAMPLE_OPTIONS_INIT. */
 TINKC_API void tinkc_sample_options_init(tinkc_sample_options *options);
 
-/* Checks the options; functions that take them do the same. TINKC_E_INVALID:
- * num_samples below 1, topk_prompt_logprobs or deadline_ms negative. */
+/* Checks the options; functions that take them do the same. TINKC_E_INVALID, naming the
+ * field: num_samples below 1, topk_prompt_logprobs negative, deadline_ms negative and not
+ * TINKC_FOREVER, prompt_logprobs not a tinkc_choice. */
 TINKC_API tinkc_code tinkc_sample_options_check(const tinkc_sample_options *options,
                                                 tinkc_error **err);
 
 /* What to sample from: exactly one of the three. See tinkc_service_open_sampling. */
 typedef struct tinkc_sample_target {
     size_t size;
-    const char *sampling_session_id; /* of a session that exists, and that no other handle
-                                        samples through: its samples are numbered from 0 */
+    const char *sampling_session_id; /* an existing session that no other handle uses:
+                                        samples are numbered from 0 */
     const char *model_path;          /* tinker://<run>/... */
     const char *base_model;
 } tinkc_sample_target;
@@ -129,9 +132,9 @@ typedef struct tinkc_adam_params {
 /* Sets *params to TINKC_ADAM_PARAMS_INIT. */
 TINKC_API void tinkc_adam_params_init(tinkc_adam_params *params);
 
-/* Checks the parameters; functions that take them do the same. TINKC_E_INVALID names
- * the field: learning_rate, weight_decay or grad_clip_norm negative, a beta outside 0
- * <= beta < 1, eps not above 0, anything not finite. */
+/* Checks the parameters; functions that take them do the same. TINKC_E_INVALID, naming
+ * the field: learning_rate, weight_decay or grad_clip_norm negative, beta1 or beta2
+ * outside [0, 1), eps 0 or negative, any value not finite. */
 TINKC_API tinkc_code tinkc_adam_params_check(const tinkc_adam_params *params,
                                              tinkc_error **err);
 
@@ -144,7 +147,7 @@ typedef struct tinkc_lora_config {
     bool train_mlp;
     bool train_attn;
     const tinkc_pair
-        *metadata;     /* of the run, in tinkc_run; a NULL value is sent as null */
+        *metadata;     /* of the run (see tinkc_run); a NULL value is sent as null */
     size_t metadata_n; /* 0: none is sent */
 } tinkc_lora_config;
 
@@ -156,12 +159,12 @@ typedef struct tinkc_lora_config {
 /* Sets *config to TINKC_LORA_CONFIG_INIT. */
 TINKC_API void tinkc_lora_config_init(tinkc_lora_config *config);
 
-/* Checks the configuration; functions that take it do the same. TINKC_E_INVALID: rank
- * below 1, or nothing to train. */
+/* Checks the configuration, except the metadata; functions that take it check both.
+ * TINKC_E_INVALID: rank below 1 or above INT32_MAX, or none of the train_ members set. */
 TINKC_API tinkc_code tinkc_lora_config_check(const tinkc_lora_config *config,
                                              tinkc_error **err);
 
-/* Loss functions that every server knows. */
+/* The loss functions of the API; a server may know others. */
 typedef enum tinkc_loss {
     TINKC_LOSS_CROSS_ENTROPY = 0,
     TINKC_LOSS_IMPORTANCE_SAMPLING = 1,
@@ -170,16 +173,17 @@ typedef enum tinkc_loss {
     TINKC_LOSS_DRO = 4
 } tinkc_loss;
 
-/* Returns the name that the training functions take, "cross_entropy", ...; NULL for a
- * value that is none of the five. Static storage. */
+/* Returns the name that the training functions take, such as "cross_entropy"; NULL for
+ * any other value. Static storage. */
 TINKC_API const char *tinkc_loss_name(tinkc_loss loss);
 
-/* Gives the loss of a name. TINKC_E_MISSING, and *out untouched, when it is not one of
- * the five; the training functions pass such a name on to the server. */
+/* Finds the loss function with this name. TINKC_E_MISSING, with *out untouched, when it
+ * is not one of the five; the training functions pass any name on to the server.
+ * TINKC_E_INVALID for NULL. */
 TINKC_API tinkc_code tinkc_loss_parse(tinkc_loss *out, const char *name,
                                       tinkc_error **err);
 
-/* One number of a loss function's configuration, e.g. "clip_low_threshold". */
+/* One parameter of a loss function, for example "clip_low_threshold". */
 typedef struct tinkc_number {
     const char *name;
     double value;
