@@ -2,6 +2,7 @@
 #include <signal.h>
 
 #include "cli/clifix.h"
+#include "support/program.h"
 
 /* While a request is out, and more than once. */
 static void test_cmd_waits_asked(void **unused)
@@ -28,19 +29,19 @@ static void test_cmd_waits_asked(void **unused)
     clifix_end(&f);
 }
 
-/* Where there is no service it does no harm. */
+/* Where there is no service it does no harm. The server has a data directory of the
+ * test, not that of the user. */
 static void test_cmd_waits_without_service(void **unused)
 {
-    clifix f;
-    clifix_begin(&f);
-    f.options.input = NULL;
-    proc *p = clifix_start(&f, "serve --port 0");
-    assert_true(proc_wait_for(p, "http://"));
-    proc_signal(p, SIGUSR1);
-    proc_signal(p, SIGTERM);
-    assert_int_equal(proc_wait(p), 0);
-    proc_free(&p);
-    clifix_end(&f);
+    program p;
+    program_open(&p, TINKC_PROGRAM);
+    program_start(&p, PROGRAM_ARGS("serve", "--port", "0"));
+    assert_true(program_wait_text(&p, false, "http://"));
+    assert_int_equal(kill(p.pid, SIGUSR1), 0);
+    assert_int_equal(kill(p.pid, SIGTERM), 0);
+    program_end(&p);
+    assert_int_equal(p.code, 0);
+    program_close(&p);
 }
 
 int main(void)
