@@ -134,7 +134,8 @@ typedef struct eng_train_request {
     size_t n_data;
     bool forward_only; /* outputs and metrics, no gradients */
     size_t piece_rows; /* tokens that run together at most; 0 = 512. Changes no bit */
-    bool strict; /* refuse unknown inputs and missing weights, as the hosted service */
+    bool strict; /* refuse dense targets without weights, as the hosted service does;
+                  * otherwise each weighs 1 */
 } eng_train_request;
 
 typedef struct eng_output { /* of one datum, in request order */

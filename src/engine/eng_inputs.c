@@ -108,7 +108,7 @@ static tinkc_code check_shape(eng_inputs_reader *r, const eng_array *array,
 }
 
 /* For CSR: value index -> dense index, checking that pointers and columns are in range
- * and increase. `each` stores one value. */
+ * and increase, so that no cell is stored twice. `store` takes one value. */
 typedef tinkc_code (*store_fn)(void *out, const eng_array *array, size_t from, size_t to,
                                tk_err *err);
 
@@ -131,11 +131,18 @@ static tinkc_code each_value(const eng_array *array, const shape *s, void *out,
         if (end < begin || end > (int64_t)array->n_values) {
             return bad(err, array->name, "CSR row pointers must not decrease");
         }
+        int64_t last = -1;
         for (int64_t i = begin; i < end && code == TINKC_OK; i++) {
             int64_t column = int_at(array->columns, (size_t)i);
             if (column < 0 || column >= (int64_t)s->columns) {
                 return bad(err, array->name, "CSR column index is out of range");
             }
+            if (column <= last) {
+                return bad(err, array->name,
+                           "CSR column indices of a row must increase: none is there "
+                           "twice");
+            }
+            last = column;
             code = store(out, array, (size_t)i, row * s->columns + (size_t)column, err);
         }
     }
@@ -248,6 +255,12 @@ static tinkc_code read_weights(eng_inputs_reader *r, const eng_datum *datum,
     if (array != NULL) {
         return read_floats(r, array, s, &item->weights, err);
     }
+    const eng_array *ids = input(datum, "target_tokens");
+    if (ids->rows != NULL) {
+        return bad(err, TK_STR("weights"),
+                   "is missing; sparse target_tokens need it, because without weights "
+                   "the cells that they leave out would be trained as token 0");
+    }
     if (r->strict) {
         return need(datum, "weights", r->loss, &array, err);
     }
@@ -292,28 +305,71 @@ static tinkc_code read_policy(eng_inputs_reader *r, const eng_datum *datum,
     return TINKC_OK;
 }
 
-static bool known_name(const eng_loss *loss, tk_str name)
+/* Every input that some loss takes, and which ones take it. */
+static const struct known_input {
+    const char *name;
+    bool weighted, policy,
+        clipped; /* losses: by weights, by advantages, of them clipped */
+} known_inputs[] = {
+    {"target_tokens", true, true, true},
+    {"weights", true, false, false},
+    {"logprobs", false, true, true},
+    {"advantages", false, true, true},
+    {"clip_low_threshold", false, false, true},
+    {"clip_high_threshold", false, false, true},
+};
+
+static bool takes(const eng_loss *loss, const struct known_input *known)
 {
-    if (tk_str_is(name, "target_tokens")) {
-        return true;
-    }
     if (loss->weighted) {
-        return tk_str_is(name, "weights");
+        return known->weighted;
     }
-    return tk_str_is(name, "logprobs") || tk_str_is(name, "advantages") ||
-           (loss->clipped && (tk_str_is(name, "clip_low_threshold") ||
-                              tk_str_is(name, "clip_high_threshold")));
+    return loss->clipped ? known->clipped : known->policy;
 }
 
+/* The place in known_inputs, or their number. */
+static size_t find_known(const eng_loss *loss, tk_str name)
+{
+    size_t i = 0;
+    while (i < TK_ARRAY_LEN(known_inputs) &&
+           !(takes(loss, &known_inputs[i]) && tk_str_is(name, known_inputs[i].name))) {
+        i++;
+    }
+    return i;
+}
+
+static tinkc_code unknown_name(const eng_loss *loss, tk_str name, tk_err *err)
+{
+    char text[320];
+    size_t n = (size_t)snprintf(text, sizeof(text),
+                                "Could not convert loss function inputs to array record: "
+                                "%s does not take this input; it takes",
+                                loss->name);
+    for (size_t i = 0; i < TK_ARRAY_LEN(known_inputs); i++) {
+        if (takes(loss, &known_inputs[i])) {
+            n +=
+                (size_t)snprintf(text + n, sizeof(text) - n, " %s", known_inputs[i].name);
+        }
+    }
+    return bad(err, name, text);
+}
+
+/* An input that is ignored, or one of two with the same name, would train something else
+ * than was asked for. */
 static tinkc_code check_names(const eng_inputs_reader *r, const eng_datum *datum,
                               tk_err *err)
 {
-    for (size_t i = 0; r->strict && i < datum->n_inputs; i++) {
-        if (!known_name(r->loss, datum->inputs[i].name)) {
-            return bad(err, datum->inputs[i].name,
-                       "Could not convert loss function inputs to array record: the loss "
-                       "does not take this input");
+    bool seen[TK_ARRAY_LEN(known_inputs)] = {false};
+    for (size_t i = 0; i < datum->n_inputs; i++) {
+        tk_str name = datum->inputs[i].name;
+        size_t at = find_known(r->loss, name);
+        if (at == TK_ARRAY_LEN(known_inputs)) {
+            return unknown_name(r->loss, name, err);
         }
+        if (seen[at]) {
+            return bad(err, name, "is there twice");
+        }
+        seen[at] = true;
     }
     return TINKC_OK;
 }

@@ -92,6 +92,17 @@ const char *eng_loss_names(void)
     return "cross_entropy, importance_sampling, ppo, cispo, dro";
 }
 
+/* Earlier ones are known settings, each there once: at most three. */
+static bool is_repeated(const eng_setting *settings, size_t at)
+{
+    for (size_t i = 0; i < at; i++) {
+        if (tk_str_eq(settings[i].name, settings[at].name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 tinkc_code eng_loss_configure(const eng_loss *loss, const eng_setting *settings, size_t n,
                               eng_loss_token *token, tk_err *err)
 {
@@ -101,6 +112,11 @@ tinkc_code eng_loss_configure(const eng_loss *loss, const eng_setting *settings,
     for (size_t i = 0; i < n; i++) {
         tk_str name = settings[i].name;
         double value = settings[i].value;
+        if (is_repeated(settings, i)) {
+            return tk_err_set(err, TINKC_E_INVALID,
+                              "loss_fn_config." TK_STR_FMT " is there twice",
+                              TK_STR_ARG(name));
+        }
         if (!isfinite(value)) {
             return tk_err_set(err, TINKC_E_INVALID,
                               "loss_fn_config." TK_STR_FMT " is not a finite number",

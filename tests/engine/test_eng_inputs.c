@@ -11,10 +11,12 @@ typedef struct refusal {
 
 static void check_refusal(scene *s, const refusal *want)
 {
-    eng_array good[] = {ints("target_tokens", targets, N), floats("weights", weights, N),
-                        floats("logprobs", reference, N),
+    bool weighted = strcmp(want->loss, "cross_entropy") == 0;
+    eng_array good[] = {ints("target_tokens", targets, N),
+                        weighted ? floats("weights", weights, N)
+                                 : floats("logprobs", reference, N),
                         floats("advantages", advantages, N)};
-    eng_datum data[] = {{tokens, N, good, want->strict ? 2 : 4},
+    eng_datum data[] = {{tokens, N, good, weighted ? 2 : 3},
                         {tokens, N, want->inputs, want->n_inputs}};
     eng_train_request request = {.loss_fn = tk_str_of(want->loss),
                                  .data = data,
@@ -92,7 +94,7 @@ static void test_bad_inputs_are_named(void **unused)
          3,
          "Could not convert loss function inputs to array record",
          "data[1].loss_fn_inputs.mask",
-         true},
+         false},
         {"ppo",
          {ints("target_tokens", targets, N), floats("logprobs", reference, N)},
          2,
@@ -117,6 +119,113 @@ static void test_bad_inputs_are_named(void **unused)
     };
     for (size_t i = 0; i < TK_ARRAY_LEN(table); i++) {
         check_refusal(&s, &table[i]);
+    }
+    scene_dispose(&s);
+}
+
+/* An input under a wrong name was meant to change the loss: it is never left out. The
+ * text lists what the loss takes. */
+static void test_unknown_inputs_are_refused(void **unused)
+{
+    scene s;
+    scene_init(&s);
+    const refusal table[] = {
+        {"cross_entropy",
+         {ints("target_tokens", targets, N), floats("weight", weights, N)},
+         2,
+         "weight: Could not convert loss function inputs to array record: cross_entropy "
+         "does not take this input; it takes target_tokens weights",
+         "data[1].loss_fn_inputs.weight",
+         false},
+        {"importance_sampling",
+         {ints("target_tokens", targets, N), floats("logprobs", reference, N),
+          floats("advantages", advantages, N), floats("clip_low_threshold", zeros, N)},
+         4,
+         "it takes target_tokens logprobs advantages",
+         "data[1].loss_fn_inputs.clip_low_threshold",
+         false},
+        {"ppo",
+         {ints("target_tokens", targets, N), floats("logprobs", reference, N),
+          floats("advantages", advantages, N), floats("weights", weights, N)},
+         4,
+         "it takes target_tokens logprobs advantages clip_low_threshold "
+         "clip_high_threshold",
+         "data[1].loss_fn_inputs.weights",
+         false},
+        {"cross_entropy",
+         {ints("target_tokens", targets, N), floats("weights", weights, N),
+          floats("", weights, N)},
+         3,
+         "does not take this input",
+         "data[1].loss_fn_inputs",
+         false},
+        {"cross_entropy",
+         {ints("target_tokens", targets, N), floats("weights", weights, N),
+          floats("weights", zeros, N)},
+         3,
+         "weights: is there twice",
+         "data[1].loss_fn_inputs.weights",
+         false},
+    };
+    for (size_t i = 0; i < TK_ARRAY_LEN(table); i++) {
+        check_refusal(&s, &table[i]);
+    }
+    scene_dispose(&s);
+}
+
+static eng_array csr(eng_array values, const int64_t *rows, const int64_t *columns)
+{
+    static const int64_t shape[] = {N, 2};
+    values.shape = shape;
+    values.n_dims = 2;
+    values.rows = rows;
+    values.n_rows = N + 1;
+    values.columns = columns;
+    values.n_columns = values.n_values;
+    return values;
+}
+
+/* Cells that sparse targets leave out are token 0: without weights they would be trained,
+ * in each mode. Dense targets without weights weigh 1 unless the mode is strict. */
+static void test_sparse_targets_need_weights(void **unused)
+{
+    scene s;
+    scene_init(&s);
+    static const int64_t rows[] = {0, 1, 2, 3, 4, 5}, columns[] = {0, 1, 0, 1, 0};
+    for (int i = 0; i < 2; i++) {
+        refusal want = {.loss = "cross_entropy",
+                        .inputs = {csr(ints("target_tokens", targets, N), rows, columns)},
+                        .n_inputs = 1,
+                        .says = "weights: is missing; sparse target_tokens need it",
+                        .path = "data[1].loss_fn_inputs.weights",
+                        .strict = i == 1};
+        check_refusal(&s, &want);
+    }
+    eng_array both[] = {csr(ints("target_tokens", targets, N), rows, columns),
+                        csr(floats("weights", weights, N), rows, columns)};
+    eng_result_free(must_run(&s, "cross_entropy", both, 2));
+    scene_dispose(&s);
+}
+
+/* A cell that is there twice has no one value; out of order is not CSR either. */
+static void test_doubled_columns_are_refused(void **unused)
+{
+    scene s;
+    scene_init(&s);
+    static const int64_t rows[] = {0, 2, 2, 3, 4, 5}, same[] = {1, 1, 0, 1, 0};
+    static const int64_t back[] = {1, 0, 0, 1, 0}, good[] = {0, 1, 0, 1, 0};
+    for (int i = 0; i < 4; i++) {
+        const int64_t *columns = i % 2 == 0 ? same : back;
+        refusal want = {
+            .loss = "cross_entropy",
+            .inputs = {csr(ints("target_tokens", targets, N), rows,
+                           i < 2 ? columns : good),
+                       csr(floats("weights", weights, N), rows, i < 2 ? good : columns)},
+            .n_inputs = 2,
+            .says = "CSR column indices of a row must increase",
+            .path = i < 2 ? "data[1].loss_fn_inputs.target_tokens"
+                          : "data[1].loss_fn_inputs.weights"};
+        check_refusal(&s, &want);
     }
     scene_dispose(&s);
 }
@@ -256,6 +365,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bad_inputs_are_named),
+        cmocka_unit_test(test_unknown_inputs_are_refused),
+        cmocka_unit_test(test_sparse_targets_need_weights),
+        cmocka_unit_test(test_doubled_columns_are_refused),
         cmocka_unit_test(test_bad_shapes_are_named),
         cmocka_unit_test(test_bad_tokens_are_named),
         cmocka_unit_test(test_overflow_is_named),

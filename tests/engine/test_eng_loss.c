@@ -133,6 +133,12 @@ static void test_settings_refused_by_name(void **unused)
     refused("ppo", "clip_low_threshold", 2); /* above the default high */
     refused("dro", "clip_high_threshold", 1);
     assert_null(eng_loss_find(TK_STR("CROSS_ENTROPY")));
+    const eng_setting twice[] = {{TK_STR("beta"), 1}, {TK_STR("beta"), 2}};
+    eng_loss_token token = {0};
+    tk_err err = TK_ERR_INIT;
+    const eng_loss *loss = eng_loss_find(TK_STR("dro"));
+    assert_int_equal(eng_loss_configure(loss, twice, 2, &token, &err), TINKC_E_INVALID);
+    assert_string_equal(err.message, "loss_fn_config.beta is there twice");
 }
 
 int main(void)
