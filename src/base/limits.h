@@ -24,7 +24,10 @@
 #define TK_NUM_MAP_MAX      4096            /* loss_fn_config, metrics */
 #define TK_DATUMS_MAX       (1024 * TK_KIB) /* datums of one request or result */
 #define TK_PB_MAX_DEPTH     100  /* nested protobuf groups, protobuf's own limit */
-#define TK_TOPK_MAX_K       4096 /* columns of a top-k matrix */
+#define TK_STOPS_MAX        1024 /* stop strings of one sample request */
+#define TK_STOPS_BYTES      (16 * TK_KIB) /* all of them together */
+#define TK_STOP_TOKENS_MAX  (64 * TK_KIB) /* stop tokens of one sample request */
+#define TK_TOPK_MAX_K       4096          /* columns of a top-k matrix */
 #define TK_TOPK_MAX_CELLS   (16 * TK_MIB) /* its rows times its columns */
 
 #define TK_OPTIONS_MAX_BYTES 4096         /* an options struct of a future version */

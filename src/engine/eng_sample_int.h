@@ -4,12 +4,12 @@
 #ifndef ENGINE_ENG_SAMPLE_INT_H
 #define ENGINE_ENG_SAMPLE_INT_H
 
-#include "base/buf.h"
 #include "base/rand.h"
 #include "engine/eng_draw.h"
 #include "engine/eng_pages.h"
 #include "engine/eng_rng.h"
 #include "engine/eng_sampler.h"
+#include "engine/eng_stops.h"
 
 typedef struct eng_sample { /* one continuation of a prompt */
     eng_rng rng;
@@ -19,8 +19,8 @@ typedef struct eng_sample { /* one continuation of a prompt */
     size_t done;      /* positions whose keys and values are in pages */
     eng_page **pages; /* each held once */
     size_t n_pages, pages_capacity;
-    size_t published; /* of pages, from the front */
-    tk_buf tail;      /* end of the text, where a stop string may have begun */
+    size_t published;     /* of pages, from the front */
+    eng_stops_state text; /* how much of a stop string its end may be */
     bool finished, stopped;
 } eng_sample;
 
@@ -34,11 +34,9 @@ typedef struct eng_sample_job { /* an accepted request */
     size_t n_prompt;
     size_t limit; /* tokens per sample */
     eng_stop_mode stop_mode;
-    int32_t *stop_tokens;
+    int32_t *stop_tokens; /* sorted */
     size_t n_stop_tokens;
-    tk_str *stop_strings; /* views into stop_text */
-    char *stop_text;
-    size_t n_stop_strings, longest_stop;
+    eng_stops stops;        /* the stop strings */
     float *prompt_logprobs; /* NULL unless asked */
     int32_t *topk_ids;
     float *topk_logprobs;
@@ -102,6 +100,8 @@ TK_NODISCARD tinkc_code eng_sample_job_new(eng_sample_job **out, eng_sampler *sa
                                            const eng_sample_request *request,
                                            tk_err *err);
 void eng_sample_job_free(eng_sampler *sampler, eng_sample_job *job); /* unlinks */
+
+int eng_sample_by_id(const void *a, const void *b); /* order of token ids */
 
 /* ---- eng_sample_plan.c ---- */
 

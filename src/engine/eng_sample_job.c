@@ -1,13 +1,11 @@
 /* Requests: what is accepted, the copy that is kept, and its end. */
 #include <math.h>
-#include <string.h>
+#include <stdlib.h>
 
 #include "base/mem.h"
 #include "engine/eng_sample_int.h"
 
 #define SAMPLES_MAX ((size_t)1 << 16)
-#define STOPS_MAX   ((size_t)1 << 16)
-#define STOP_BYTES  ((size_t)64 * TK_KIB) /* of all stop strings together */
 
 static tinkc_code check_ids(const eng_sampler *s, const int32_t *ids, size_t n,
                             const char *what, tk_err *err)
@@ -49,31 +47,30 @@ static tinkc_code check_numbers(const eng_sample_request *r, tk_err *err)
     return TINKC_OK;
 }
 
+tinkc_code eng_sample_check_stops(const eng_sample_request *r, tk_err *err)
+{
+    if (r->n_stop_tokens > TK_STOP_TOKENS_MAX) {
+        return tk_err_set(err, TINKC_E_INVALID,
+                          "%zu stop tokens; at most %zu are possible", r->n_stop_tokens,
+                          TK_STOP_TOKENS_MAX);
+    }
+    return eng_stops_check(r->stop_strings, r->n_stop_strings, err);
+}
+
 static tinkc_code check_stops(const eng_sampler *s, const eng_sample_request *r,
                               tk_err *err)
 {
-    size_t bytes = 0;
     if (r->stop_mode != ENG_STOP_LISTED) {
         return TINKC_OK;
-    }
-    if (r->n_stop_tokens > STOPS_MAX || r->n_stop_strings > STOPS_MAX) {
-        return tk_err_set(err, TINKC_E_LIMIT, "at most %zu stops", STOPS_MAX);
     }
     if (r->n_stop_strings > 0 && s->config.token_bytes == NULL) {
         return tk_err_set(err, TINKC_E_UNSUPPORTED,
                           "stop strings need a tokenizer, and this model has none; stop "
                           "with token ids instead");
     }
-    for (size_t i = 0; i < r->n_stop_strings; i++) {
-        if (r->stop_strings[i].n == 0) {
-            return tk_err_set(err, TINKC_E_INVALID, "stop string %zu is empty", i);
-        }
-        if (r->stop_strings[i].n > STOP_BYTES - bytes) {
-            return tk_err_set(err, TINKC_E_LIMIT,
-                              "stop strings must have at most %zu bytes together",
-                              STOP_BYTES);
-        }
-        bytes += r->stop_strings[i].n;
+    tinkc_code code = eng_sample_check_stops(r, err);
+    if (code != TINKC_OK) {
+        return code;
     }
     return check_ids(s, r->stop_tokens, r->n_stop_tokens, "stop token", err);
 }
@@ -117,36 +114,27 @@ static tinkc_code check_request(const eng_sampler *s, const eng_sample_request *
     return code == TINKC_OK ? check_stops(s, r, err) : code;
 }
 
+int eng_sample_by_id(const void *a, const void *b)
+{
+    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
 static bool copy_stops(eng_sample_job *job, const eng_sample_request *r)
 {
-    size_t bytes = 0;
     job->stop_mode = r->stop_mode;
     if (r->stop_mode != ENG_STOP_LISTED) {
         return true;
     }
-    for (size_t i = 0; i < r->n_stop_strings; i++) {
-        bytes += r->stop_strings[i].n;
-    }
-    job->stop_tokens = tk_array(r->n_stop_tokens, sizeof(int32_t));
-    job->stop_strings = tk_array(r->n_stop_strings, sizeof(tk_str));
-    job->stop_text = tk_malloc(bytes);
-    if (job->stop_tokens == NULL || job->stop_strings == NULL || job->stop_text == NULL) {
-        return false;
-    }
     if (r->n_stop_tokens > 0) {
-        memcpy(job->stop_tokens, r->stop_tokens, r->n_stop_tokens * sizeof(int32_t));
+        job->stop_tokens = tk_memdup(r->stop_tokens, r->n_stop_tokens * sizeof(int32_t));
+        if (job->stop_tokens == NULL) {
+            return false;
+        }
+        job->n_stop_tokens = r->n_stop_tokens;
+        qsort(job->stop_tokens, job->n_stop_tokens, sizeof(int32_t), eng_sample_by_id);
     }
-    job->n_stop_tokens = r->n_stop_tokens;
-    char *at = job->stop_text;
-    for (size_t i = 0; i < r->n_stop_strings; i++) {
-        size_t n = r->stop_strings[i].n;
-        memcpy(at, r->stop_strings[i].p, n);
-        job->stop_strings[i] = (tk_str){at, n};
-        job->longest_stop = TK_MAX(job->longest_stop, n);
-        at += n;
-    }
-    job->n_stop_strings = r->n_stop_strings;
-    return true;
+    return eng_stops_init(&job->stops, r->stop_strings, r->n_stop_strings);
 }
 
 /* Gaps first; the rows are filled in as the prompt is computed. */
@@ -186,7 +174,6 @@ static bool fill(eng_sampler *sampler, eng_sample_job *job, const eng_sample_req
     job->n_samples = r->num_samples;
     for (size_t i = 0; i < job->n_samples; i++) {
         eng_rng_init(&job->samples[i].rng, seed + i, 0);
-        tk_buf_init(&job->samples[i].tail, TK_STRING_MAX_BYTES);
     }
     job->options = (eng_draw_options){.temperature = r->temperature,
                                       .top_p = r->top_p,
@@ -230,15 +217,13 @@ void eng_sample_job_free(eng_sampler *sampler, eng_sample_job *job)
         tk_free(sample->pages);
         tk_free(sample->tokens);
         tk_free(sample->logprobs);
-        tk_buf_dispose(&sample->tail);
     }
     tk_list_remove(&job->node);
     eng_adapter_free(job->adapter);
     tk_free(job->samples);
     tk_free(job->prompt);
     tk_free(job->stop_tokens);
-    tk_free(job->stop_strings);
-    tk_free(job->stop_text);
+    eng_stops_dispose(&job->stops);
     tk_free(job->prompt_logprobs);
     tk_free(job->topk_ids);
     tk_free(job->topk_logprobs);

@@ -1,6 +1,6 @@
 /* What a drawn token means: it is appended and reported, it may complete a stop, and the
  * end of a sample gives its pages back. */
-#include <string.h>
+#include <stdlib.h>
 
 #include "base/mem.h"
 #include "engine/eng_sample_int.h"
@@ -68,50 +68,17 @@ static bool is_stop_token(const eng_sampler *sampler, const eng_sample_job *job,
             return true;
         }
     }
-    for (size_t i = 0; i < job->n_stop_tokens; i++) {
-        if (job->stop_tokens[i] == token) {
-            return true;
-        }
-    }
-    return false;
+    return job->n_stop_tokens > 0 && bsearch(&token, job->stop_tokens, job->n_stop_tokens,
+                                             sizeof(token), eng_sample_by_id) != NULL;
 }
 
-static bool contains(tk_str text, tk_str word)
-{
-    for (size_t i = 0; i + word.n <= text.n; i++) {
-        if (text.p[i] == word.p[0] && memcmp(text.p + i, word.p, word.n) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The tail is shorter than any stop string it could complete with what came before, so
- * each occurrence is found once, with its last byte. */
-static tinkc_code find_stop_string(const eng_sampler *sampler, const eng_sample_job *job,
-                                   eng_sample *sample, int32_t token, tk_err *err)
+static bool ends_stop_string(const eng_sampler *sampler, const eng_sample_job *job,
+                             eng_sample *sample, int32_t token)
 {
     tk_str bytes;
-    if (job->n_stop_strings == 0 ||
-        !sampler->config.token_bytes(sampler->config.user, token, &bytes)) {
-        return TINKC_OK;
-    }
-    tk_buf_put(&sample->tail, bytes.p, bytes.n);
-    tinkc_code code = tk_buf_status(&sample->tail, err);
-    if (code != TINKC_OK) {
-        return code;
-    }
-    for (size_t i = 0; i < job->n_stop_strings; i++) {
-        if (contains(tk_buf_str(&sample->tail), job->stop_strings[i])) {
-            sample->stopped = true;
-        }
-    }
-    size_t keep = TK_MIN(job->longest_stop - 1, sample->tail.n);
-    if (keep > 0) {
-        memmove(sample->tail.p, sample->tail.p + sample->tail.n - keep, keep);
-    }
-    sample->tail.n = keep;
-    return TINKC_OK;
+    return job->stops.nodes != NULL &&
+           sampler->config.token_bytes(sampler->config.user, token, &bytes) &&
+           eng_stops_find(&job->stops, &sample->text, bytes);
 }
 
 tinkc_code eng_sample_push(eng_sampler *sampler, eng_sample_job *job, size_t index,
@@ -119,13 +86,11 @@ tinkc_code eng_sample_push(eng_sampler *sampler, eng_sample_job *job, size_t ind
 {
     eng_sample *sample = &job->samples[index];
     tinkc_code code = append(sample, job->limit, token, logprob, err);
-    if (code == TINKC_OK) {
-        code = find_stop_string(sampler, job, sample, token, err);
-    }
     if (code != TINKC_OK) {
         return code;
     }
-    sample->stopped = sample->stopped || is_stop_token(sampler, job, token);
+    sample->stopped = ends_stop_string(sampler, job, sample, token) ||
+                      is_stop_token(sampler, job, token);
     if (sample->stopped || sample->n == job->limit) {
         sample->finished = true;
         job->n_finished++;

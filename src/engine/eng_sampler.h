@@ -53,7 +53,7 @@ typedef struct eng_sample_request {
     eng_stop_mode stop_mode;
     const int32_t *stop_tokens; /* copied */
     size_t n_stop_tokens;
-    const tk_str *stop_strings; /* copied; none is empty */
+    const tk_str *stop_strings; /* copied; see eng_sample_check_stops */
     size_t n_stop_strings;
     bool prompt_logprobs;
     size_t topk_prompt_logprobs; /* > 0 implies prompt_logprobs */
@@ -64,6 +64,11 @@ typedef struct eng_sample_request {
     {                                                                                    \
         .num_samples = 1, .temperature = 1.0, .top_p = 1.0, .top_k = -1                  \
     }
+
+/* TINKC_E_INVALID: more than TK_STOPS_MAX stop strings, more than TK_STOPS_BYTES of them,
+ * an empty one, or more than TK_STOP_TOKENS_MAX stop tokens. Thread: any. */
+TK_NODISCARD tinkc_code eng_sample_check_stops(const eng_sample_request *request,
+                                               tk_err *err);
 
 typedef struct eng_sequence { /* never empty */
     const int32_t *tokens;
@@ -93,7 +98,7 @@ typedef struct eng_sample_listener {
 } eng_sample_listener;
 
 /* Checks everything and queues. TINKC_E_INVALID: ids out of range, numbers that make no
- * sense, prompt plus max_tokens above the context. TINKC_E_LIMIT: could never fit in
+ * sense, too many stops, prompt plus max_tokens above the context. TINKC_E_LIMIT: could never fit in
  * max_kv_bytes. */
 TK_NODISCARD tinkc_code eng_sampler_add(eng_sampler *sampler,
                                         const eng_sample_request *request,

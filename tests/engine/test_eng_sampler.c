@@ -200,6 +200,74 @@ static void test_stop_strings(void **state)
     check_stop_string(f, stop);
 }
 
+/* Pieces of the text itself and others, also across tokens, one of them the first to be
+ * complete: the sample ends with the token that a plain search over all text names. */
+static void test_stop_strings_end_where_a_search_does(void **state)
+{
+    fixture *f = *state;
+    size_t ended = 0;
+    for (f->request.seed = 0; f->request.seed < 60; f->request.seed++) {
+        char text[2 * REPLY_TOKENS + 1] = "", stops[4][8];
+        size_t n = 0, want = 0;
+        f->request.stop_mode = ENG_STOP_NONE;
+        sample(&f->s, &f->request, &r1);
+        for (size_t i = 0; i < r1.n[0]; i++) {
+            tk_str bytes;
+            if (letters(NULL, r1.tokens[0][i], &bytes)) {
+                memcpy(text + n, bytes.p, bytes.n);
+                n += bytes.n;
+            }
+        }
+        tk_str strings[4];
+        for (size_t i = 0; i < 4; i++) {
+            size_t length = 1 + (f->request.seed + i) % 5;
+            size_t at = (f->request.seed * 7 + i * 11) % (n - length);
+            memcpy(stops[i], text + at, length);
+            stops[i][length] = '\0';
+            stops[i][0] = i == 3 ? '#' : stops[i][0]; /* never there */
+            strings[i] = tk_str_of(stops[i]);
+            size_t end = tokens_until(&r1, stops[i]);
+            want = end > 0 && (want == 0 || end < want) ? end : want;
+        }
+        size_t eos = TK_MIN(first_eos(&r1) + 1, r1.n[0]);
+        f->request.stop_mode = ENG_STOP_LISTED;
+        f->request.stop_strings = strings;
+        f->request.n_stop_strings = 4;
+        sample(&f->s, &f->request, &r2);
+        assert_int_equal(r2.n[0], TK_MIN(want, eos));
+        assert_memory_equal(r1.tokens[0], r2.tokens[0], r2.n[0] * sizeof(int32_t));
+        ended += want < eos;
+    }
+    assert_true(ended > 30);
+}
+
+/* Ids in any order, some twice. */
+static void test_many_stop_tokens(void **state)
+{
+    fixture *f = *state;
+    for (size_t first = 0; first < 50; first += 7) {
+        int32_t ids[40];
+        for (size_t i = 0; i < TK_ARRAY_LEN(ids); i++) {
+            ids[i] = (int32_t)((first + i * 31) % 25 + (i % 3 == 0 ? 25 : 0));
+        }
+        f->request.stop_mode = ENG_STOP_NONE;
+        sample(&f->s, &f->request, &r1);
+        size_t want = 0;
+        for (size_t i = 0; i < r1.n[0] && want == 0; i++) {
+            for (size_t k = 0; k < TK_ARRAY_LEN(ids); k++) {
+                want = ids[k] == r1.tokens[0][i] ? i + 1 : want;
+            }
+        }
+        f->request.stop_mode = ENG_STOP_LISTED;
+        f->request.stop_tokens = ids;
+        f->request.n_stop_tokens = TK_ARRAY_LEN(ids);
+        sample(&f->s, &f->request, &r2);
+        assert_true(want > 0);
+        assert_int_equal(r2.n[0], TK_MIN(want, first_eos(&r1) + 1));
+        f->request.seed++;
+    }
+}
+
 /* Same seed, same tokens; samples use seed + i and share one prefill. */
 static void test_seeds(void **state)
 {
@@ -424,6 +492,18 @@ static void test_refuses_bad_stop_strings(void **state)
     f->request.stop_strings = &empty;
     f->request.n_stop_strings = 1;
     refuse(f, TINKC_E_INVALID, "empty");
+    static tk_str many[TK_STOPS_MAX + 1];
+    for (size_t i = 0; i < TK_ARRAY_LEN(many); i++) {
+        many[i] = fine;
+    }
+    f->request.stop_strings = many;
+    f->request.n_stop_strings = TK_ARRAY_LEN(many);
+    refuse(f, TINKC_E_INVALID, "1025 stop strings; at most 1024");
+    static char bytes[TK_STOPS_BYTES + 1];
+    tk_str longest = {bytes, sizeof(bytes)};
+    f->request.stop_strings = &longest;
+    f->request.n_stop_strings = 1;
+    refuse(f, TINKC_E_INVALID, "at most 16384 bytes together");
     f->request.stop_strings = &fine;
     f->s.sampler->config.token_bytes = NULL;
     refuse(f, TINKC_E_UNSUPPORTED, "tokenizer");
@@ -490,6 +570,8 @@ int main(void)
         T(test_eos_stops_and_is_kept),
         T(test_stop_token_at_the_limit),
         T(test_stop_strings),
+        T(test_stop_strings_end_where_a_search_does),
+        T(test_many_stop_tokens),
         T(test_seeds),
         T(test_greedy),
         T(test_temperature_logprobs),

@@ -157,12 +157,43 @@ static void test_srv_ended_sessions_are_missing(void **state)
     srvfix_close(&t.srv);
 }
 
+/* Searching for stop strings is work for each token of each sample: how many there may be
+ * is limited, and the answer says so at once. */
+static void test_srv_too_many_stops_are_refused(void **state)
+{
+    restfix t;
+    tk_buf body;
+    restfix_open(&t);
+    for (int i = 0; i < 2; i++) {
+        tk_buf_init(&body, TK_MIB);
+        tk_buf_puts(&body, "{\"num_samples\":1,\"prompt\":{\"chunks\":[{\"type\":"
+                           "\"encoded_text\",\"tokens\":[5]}]},\"base_model\":"
+                           "\"" RESTFIX_MODEL "\",\"sampling_params\":{\"max_tokens\":1,"
+                           "\"stop\":[\"x\"");
+        for (size_t k = 1; k < TK_STOPS_MAX + (size_t)i; k++) {
+            tk_buf_printf(&body, ",\"stop %zu\"", k);
+        }
+        tk_buf_puts(&body, "]}}");
+        const tk_json *json = srvfix_post(&t.srv, API "asample", tk_buf_cstr(&body));
+        if (i == 0) {
+            (void)restfix_result(&t.srv, json);
+        } else {
+            assert_int_equal(t.srv.status, 400);
+            assert_string_equal(srvfix_text(json, "detail"),
+                                "1025 stop strings; at most 1024 are possible");
+        }
+        tk_buf_dispose(&body);
+    }
+    srvfix_close(&t.srv);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_srv_outputs_are_in_order),
         cmocka_unit_test(test_srv_loose_samples_are_lost),
         cmocka_unit_test(test_srv_ended_sessions_are_missing),
+        cmocka_unit_test(test_srv_too_many_stops_are_refused),
     };
     return cmocka_run_group_tests_name("srv_outputs", tests, NULL, NULL);
 }

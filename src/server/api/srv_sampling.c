@@ -223,8 +223,11 @@ static tinkc_code convert(eng_sample_request *out, tk_arena *arena,
         .topk_prompt_logprobs = (size_t)msg->topk_prompt_logprobs.v,
     };
     convert_stop(out, &params->stop);
-    tinkc_code code =
-        srv_train_tokens(&out->prompt, &out->n_prompt, arena, &msg->prompt, err);
+    tinkc_code code = eng_sample_check_stops(out, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    code = srv_train_tokens(&out->prompt, &out->n_prompt, arena, &msg->prompt, err);
     if (code == TINKC_OK && out->n_prompt == 0) {
         code = tk_err_set(err, TINKC_E_INVALID, "the prompt must not be empty");
     }
