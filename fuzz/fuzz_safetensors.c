@@ -1,8 +1,10 @@
-/* safetensors bytes: tensors that are accepted lie inside the file (each is read), and a
- * model of fixed shape opens on them or says why not.
+/* safetensors bytes: tensors that are accepted lie inside the file (each is read) and are
+ * together not larger than it, and a model of fixed shape opens on them or says why
+ * not.
  * Links: engine */
 #include "engine/eng_safetensors.h"
 
+#include "base/mem.h"
 #include "engine/eng.h"
 #include "fuzz.h"
 
@@ -12,16 +14,24 @@ static const char config[] =
     "\"num_hidden_layers\":1,\"num_attention_heads\":2,\"vocab_size\":5,"
     "\"tie_word_embeddings\":true}";
 
-static void read_all(const eng_st *st)
+static void read_all(const eng_st *st, size_t size)
 {
+    size_t bytes = 0;
     for (size_t i = 0; i < eng_st_count(st); i++) {
         const eng_st_tensor *t = eng_st_at(st, i);
-        if (t->known) {
-            (void)eng_dtype_find_bad(t->data, t->dtype, t->count);
+        const eng_st_part whole = {0, t->count, tk_malloc(t->n_bytes)};
+        bytes += t->n_bytes;
+        if (t->known && whole.out != NULL &&
+            eng_st_read(st, t, &whole, NULL) != TINKC_OK) {
+            fuzz_fail("an accepted tensor is not readable");
         }
+        tk_free(whole.out);
         if (eng_st_find(st, t->name) == NULL) {
             fuzz_fail("a listed tensor is not found");
         }
+    }
+    if (bytes > size) {
+        fuzz_fail("tensors overlap");
     }
     (void)eng_st_metadata(st, "format");
 }
@@ -37,7 +47,7 @@ int fuzz_record(const uint8_t *data, size_t size)
     }
     tinkc_code code = eng_st_open_memory(&st, bytes, "input", &err);
     if (code == TINKC_OK) {
-        read_all(st);
+        read_all(st, size);
         eng_st_close(st);
     } else if (err.code != code || err.message[0] == '\0') {
         fuzz_fail("a refusal without a reason");

@@ -32,13 +32,15 @@ void eng_pool_free(eng_pool *pool); /* accepts NULL; after everything that uses 
 /* ---- models ---- */
 
 /* A directory in Hugging Face layout: config.json, optional generation_config.json,
- * model.safetensors or shards with model.safetensors.index.json. What is not supported is
+ * model.safetensors or shards with model.safetensors.index.json. Everything is copied:
+ * later changes of the files do not matter, and a model takes what its tensors take (twice
+ * that if they are F16) and 32 MiB more while it is loaded. What is not supported is
  * refused by name: TINKC_E_UNSUPPORTED; damaged files: TINKC_E_PARSE or TINKC_E_DECODE;
  * NaN or infinity in a weight: TINKC_E_INVALID. The pool must outlive the model. */
 TK_NODISCARD tinkc_code eng_model_open(eng_model **out, eng_pool *pool,
                                        const char *directory, tk_err *err);
 
-/* The files of a model in memory that outlives it (a model linked into the program).
+/* The files of a model in memory (a model linked into the program), which is copied, too.
  * generation_config may be empty. */
 typedef struct eng_model_memory {
     tk_str config;            /* config.json */

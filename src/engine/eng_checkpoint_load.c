@@ -8,7 +8,8 @@
 #include "base/sha256.h"
 #include "engine/eng_checkpoint_int.h"
 
-#define JSON_MAX (4 * TK_MIB)
+#define JSON_MAX      (4 * TK_MIB)
+#define PIECE_NUMBERS ((size_t)1 << 18) /* of a tensor that are read at a time */
 
 /* What is open of one directory. */
 typedef struct source {
@@ -213,14 +214,17 @@ static tinkc_code read_checksums(source *s)
     return code;
 }
 
-static tinkc_code verify(const source *s, const char *name, tk_str bytes)
+/* `st` is the file; NULL: it is the configuration. */
+static tinkc_code verify(const source *s, const char *name, const eng_st *st)
 {
     char hex[TK_SHA256_HEX_BYTES];
     const tk_json *want = tk_json_get(s->checksums, name);
     if (want == NULL || want->type != TK_JSON_STRING) {
         return damaged(s, name, "has no checksum");
     }
-    tinkc_code code = tk_sha256_hex(hex, bytes.p, bytes.n, s->err);
+    tinkc_code code = st != NULL
+                          ? eng_st_digest(hex, st, s->err)
+                          : tk_sha256_hex(hex, s->config_text, s->config_n, s->err);
     if (code == TINKC_OK && !tk_str_is(want->as.string, hex)) {
         code = damaged(s, name, "is damaged: its checksum does not match");
     }
@@ -232,12 +236,12 @@ static tinkc_code verify_all(const source *s, bool optimizer)
     if (s->checksums == NULL) {
         return TINKC_OK;
     }
-    tinkc_code code = verify(s, ENG_CKPT_CONFIG, (tk_str){s->config_text, s->config_n});
+    tinkc_code code = verify(s, ENG_CKPT_CONFIG, NULL);
     if (code == TINKC_OK) {
-        code = verify(s, ENG_CKPT_WEIGHTS, eng_st_bytes(s->weights));
+        code = verify(s, ENG_CKPT_WEIGHTS, s->weights);
     }
     if (code == TINKC_OK && optimizer) {
-        code = verify(s, ENG_CKPT_OPTIMIZER, eng_st_bytes(s->optimizer));
+        code = verify(s, ENG_CKPT_OPTIMIZER, s->optimizer);
     }
     return code;
 }
@@ -290,7 +294,8 @@ typedef struct set {
     const eng_st *st;
     const char *suffix;
     bool at_least_0;
-    bool *seen; /* [n_modules][2] */
+    bool *seen;  /* [n_modules][2] */
+    char *piece; /* PIECE_NUMBERS as they are in the file */
     eng_real *out;
 } set;
 
@@ -298,6 +303,28 @@ static tinkc_code bad_tensor(const set *s, const eng_st_tensor *t, const char *w
 {
     return tk_err_set(s->source->err, TINKC_E_INVALID, "%s/%s: " TK_STR_FMT " %s",
                       s->source->directory, s->member, TK_STR_ARG(t->name), what);
+}
+
+static tinkc_code read_numbers(const set *s, const eng_st_tensor *t, eng_real *out)
+{
+    for (size_t first = 0; first < t->count; first += PIECE_NUMBERS) {
+        const eng_st_part part = {first, TK_MIN(PIECE_NUMBERS, t->count - first),
+                                  s->piece};
+        tinkc_code code = eng_st_read(s->st, t, &part, s->source->err);
+        if (code != TINKC_OK) {
+            return code;
+        }
+        if (eng_dtype_find_bad(s->piece, t->dtype, part.n) < part.n) {
+            return bad_tensor(s, t, "has a value that is NaN or infinite");
+        }
+        eng_dtype_read(out + first, s->piece, t->dtype, part.n);
+        for (size_t i = 0; s->at_least_0 && i < part.n; i++) {
+            if (out[first + i] < 0) {
+                return bad_tensor(s, t, "has a value below 0");
+            }
+        }
+    }
+    return TINKC_OK;
 }
 
 static tinkc_code read_tensor(const set *s, const eng_st_tensor *t,
@@ -324,22 +351,12 @@ static tinkc_code read_tensor(const set *s, const eng_st_tensor *t,
     if (!t->known) {
         return bad_tensor(s, t, "is not F32, BF16 or F16");
     }
-    if (eng_dtype_find_bad(t->data, t->dtype, t->count) < t->count) {
-        return bad_tensor(s, t, "has a value that is NaN or infinite");
-    }
     bool *seen = &s->seen[2 * index + (key->b ? 1 : 0)];
     if (*seen) {
         return bad_tensor(s, t, "is there under two names");
     }
     *seen = true;
-    eng_real *out = s->out + (key->b ? m->b_at : m->a_at);
-    eng_dtype_read(out, t->data, t->dtype, t->count);
-    for (size_t i = 0; s->at_least_0 && i < t->count; i++) {
-        if (out[i] < 0) {
-            return bad_tensor(s, t, "has a value below 0");
-        }
-    }
-    return TINKC_OK;
+    return read_numbers(s, t, s->out + (key->b ? m->b_at : m->a_at));
 }
 
 /* With `whole` every tensor of the adapter must have been there, else A and B together or
@@ -369,10 +386,9 @@ static tinkc_code check_seen(const set *s, bool whole)
 static tinkc_code read_set(set *s, bool whole)
 {
     s->seen = tk_zarray(2 * s->adapter->n_modules, sizeof(bool));
-    if (s->seen == NULL) {
-        return tk_err_nomem(s->source->err);
-    }
-    tinkc_code code = TINKC_OK;
+    s->piece = tk_array(PIECE_NUMBERS, sizeof(float));
+    tinkc_code code =
+        s->seen != NULL && s->piece != NULL ? TINKC_OK : tk_err_nomem(s->source->err);
     for (size_t i = 0; i < eng_st_count(s->st) && code == TINKC_OK; i++) {
         const eng_st_tensor *t = eng_st_at(s->st, i);
         eng_ckpt_key key;
@@ -386,6 +402,7 @@ static tinkc_code read_set(set *s, bool whole)
         code = check_seen(s, whole);
     }
     tk_free(s->seen);
+    tk_free(s->piece);
     return code;
 }
 

@@ -27,24 +27,23 @@ static size_t panel_count(const eng_mat *mat)
 }
 
 /* One row of one panel, input by input. */
+/* `in` is the row alone; NULL after the last one: zeros. */
 static void pack_row(const eng_mat *mat, size_t row, const char *in, eng_dtype dtype)
 {
     size_t at = row / ENG_LANES * mat->k * ENG_LANES + row % ENG_LANES;
     size_t size = eng_dtype_size(dtype);
-    bool real = row < mat->n; /* else padding */
     for (size_t i = 0; i < mat->k; i++) {
         size_t to = at + i * ENG_LANES;
-        const char *from = in + (row * mat->k + i) * size;
         if (mat->bf16) {
             uint16_t bits = 0;
-            if (real) {
-                memcpy(&bits, from, sizeof(bits));
+            if (in != NULL) {
+                memcpy(&bits, in + i * size, sizeof(bits));
             }
             ((uint16_t *)mat->panels)[to] = bits;
         } else {
             eng_real value = 0;
-            if (real) {
-                eng_dtype_read(&value, from, dtype, 1);
+            if (in != NULL) {
+                eng_dtype_read(&value, in + i * size, dtype, 1);
             }
             ((eng_real *)mat->panels)[to] = value;
         }
@@ -54,8 +53,10 @@ static void pack_row(const eng_mat *mat, size_t row, const char *in, eng_dtype d
 void eng_mat_pack_panels(const eng_mat *mat, const void *rows, eng_dtype dtype,
                          size_t begin, size_t end)
 {
-    for (size_t row = begin * ENG_LANES; row < end * ENG_LANES; row++) {
-        pack_row(mat, row, rows, dtype);
+    size_t first = begin * ENG_LANES, bytes = mat->k * eng_dtype_size(dtype);
+    for (size_t row = first; row < end * ENG_LANES; row++) {
+        const char *in = (const char *)rows + (row - first) * bytes;
+        pack_row(mat, row, row < mat->n ? in : NULL, dtype);
     }
 }
 
@@ -67,6 +68,16 @@ void eng_mat_pack_reals(const eng_mat *mat, const eng_real *rows)
         for (size_t i = 0; i < mat->k; i++) {
             to[i * ENG_LANES] = row < mat->n ? rows[row * mat->k + i] : 0;
         }
+    }
+}
+
+void eng_mat_unpack_row(const eng_mat *mat, size_t row, eng_real *out)
+{
+    size_t at = row / ENG_LANES * mat->k * ENG_LANES + row % ENG_LANES;
+    for (size_t i = 0; i < mat->k; i++) {
+        size_t from = at + i * ENG_LANES;
+        out[i] = mat->bf16 ? eng_bf16_to_f32(((const uint16_t *)mat->panels)[from])
+                           : ((const eng_real *)mat->panels)[from];
     }
 }
 

@@ -21,11 +21,12 @@ typedef struct eng_mat {
 /* false when the size overflows. */
 TK_NODISCARD bool eng_mat_bytes(size_t *out, size_t n, size_t k, bool bf16);
 
-/* Fills panels [begin, end) from `rows`, [n][k] in `dtype`. A bf16 matrix takes bf16 rows
- * only. */
+/* Fills panels [begin, end); `rows`, [...][k] in `dtype`, begin with the first row of
+ * panel `begin`. A bf16 matrix takes bf16 rows only. */
 void eng_mat_pack_panels(const eng_mat *mat, const void *rows, eng_dtype dtype,
                          size_t begin, size_t end);
 void eng_mat_pack_reals(const eng_mat *mat, const eng_real *rows); /* not bf16 */
+void eng_mat_unpack_row(const eng_mat *mat, size_t row, eng_real *out);
 
 /* y[rows][n] = x W^T (+ bias), or y += scale * x W^T (+ bias) when add. */
 typedef struct eng_mul {

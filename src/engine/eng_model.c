@@ -9,9 +9,10 @@
 #include "base/mem.h"
 #include "engine/eng_rope.h"
 
-#define CONFIG_MAX (4 * TK_MIB)
-#define SCAN_PIECE ((size_t)1 << 16)
-#define KEEP_MAX   2147483648.0 /* bytes of activations in a training step */
+#define CONFIG_MAX  (4 * TK_MIB)
+#define SCAN_PIECE  ((size_t)1 << 16)
+#define PIECE_BYTES (32 * TK_MIB) /* of a tensor that is read */
+#define KEEP_MAX    2147483648.0  /* bytes of activations in a training step */
 
 size_t eng_model_inputs(const eng_config *config, eng_linear which)
 {
@@ -66,8 +67,19 @@ static bool has_bias(const eng_config *config, eng_linear which)
     return which == ENG_O ? config->o_bias : config->mlp_bias;
 }
 
+/* While a model is loaded: its files, and room for a piece of a tensor. */
+typedef struct loader {
+    eng_model *model;
+    const eng_st *st;
+    char *piece; /* PIECE_BYTES, or a panel if that is more */
+    size_t capacity;
+    tk_err *err;
+} loader;
+
 typedef struct scan {
-    const eng_st_tensor *tensor;
+    const char *data;
+    eng_dtype dtype;
+    size_t n;
     bool *bad; /* per piece */
 } scan;
 
@@ -75,23 +87,23 @@ static void scan_pieces(void *user, size_t begin, size_t end, void *scratch)
 {
     const scan *s = user;
     (void)scratch;
-    size_t size = eng_dtype_size(s->tensor->dtype);
     for (size_t piece = begin; piece < end; piece++) {
-        size_t first = piece * SCAN_PIECE;
-        size_t n = TK_MIN(SCAN_PIECE, s->tensor->count - first);
-        const char *data = (const char *)s->tensor->data + first * size;
-        s->bad[piece] = eng_dtype_find_bad(data, s->tensor->dtype, n) < n;
+        size_t first = piece * SCAN_PIECE, n = TK_MIN(SCAN_PIECE, s->n - first);
+        const char *data = s->data + first * eng_dtype_size(s->dtype);
+        s->bad[piece] = eng_dtype_find_bad(data, s->dtype, n) < n;
     }
 }
 
-static tinkc_code check_finite(eng_model *model, const eng_st_tensor *t, tk_err *err)
+/* Elements [first, first + n) of a tensor, which are at `data`. */
+static tinkc_code check_finite(const loader *l, const eng_st_tensor *t, size_t first,
+                               size_t n, const void *data)
 {
-    size_t pieces = (t->count + SCAN_PIECE - 1) / SCAN_PIECE;
-    scan s = {t, tk_zarray(pieces, sizeof(bool))};
+    size_t pieces = (n + SCAN_PIECE - 1) / SCAN_PIECE;
+    scan s = {data, t->dtype, n, tk_zarray(pieces, sizeof(bool))};
     if (s.bad == NULL) {
-        return tk_err_nomem(err);
+        return tk_err_nomem(l->err);
     }
-    eng_pool_run(model->pool, pieces, scan_pieces, &s);
+    eng_pool_run(l->model->pool, pieces, scan_pieces, &s);
     bool found = false;
     for (size_t i = 0; i < pieces; i++) {
         found = found || s.bad[i];
@@ -100,23 +112,23 @@ static tinkc_code check_finite(eng_model *model, const eng_st_tensor *t, tk_err 
     if (!found) {
         return TINKC_OK;
     }
-    return tk_err_set(
-        err, TINKC_E_INVALID, "tensor " TK_STR_FMT ": value %zu is NaN or infinite",
-        TK_STR_ARG(t->name), eng_dtype_find_bad(t->data, t->dtype, t->count));
+    return tk_err_set(l->err, TINKC_E_INVALID,
+                      "tensor " TK_STR_FMT ": value %zu is NaN or infinite",
+                      TK_STR_ARG(t->name), first + eng_dtype_find_bad(data, t->dtype, n));
 }
 
 /* A tensor of shape [rows] (columns 0) or [rows, columns]. */
-static tinkc_code find(eng_model *model, const char *name, size_t rows, size_t columns,
-                       const eng_st_tensor **out, tk_err *err)
+static tinkc_code find(const loader *l, const char *name, size_t rows, size_t columns,
+                       const eng_st_tensor **out)
 {
-    const eng_st_tensor *t = eng_st_find(model->st, tk_str_of(name));
+    const eng_st_tensor *t = eng_st_find(l->st, tk_str_of(name));
     if (t == NULL) {
-        return tk_err_set(err, TINKC_E_DECODE, "tensor %s is missing", name);
+        return tk_err_set(l->err, TINKC_E_DECODE, "tensor %s is missing", name);
     }
     size_t dims = columns > 0 ? 2 : 1;
     if (t->n_dims != dims || t->shape[0] != rows ||
         (columns > 0 && t->shape[1] != columns)) {
-        return tk_err_set(err, TINKC_E_DECODE,
+        return tk_err_set(l->err, TINKC_E_DECODE,
                           "tensor %s: expected shape [%zu%s%.0zu], found %zu dimensions "
                           "[%zu, %zu]",
                           name, rows, columns > 0 ? ", " : "", columns, t->n_dims,
@@ -124,46 +136,97 @@ static tinkc_code find(eng_model *model, const char *name, size_t rows, size_t c
                           t->n_dims > 1 ? t->shape[1] : 0);
     }
     if (!t->known) {
-        return tk_err_set(err, TINKC_E_UNSUPPORTED,
+        return tk_err_set(l->err, TINKC_E_UNSUPPORTED,
                           "tensor %s: dtype " TK_STR_FMT
                           " is not supported (only F32, BF16, F16)",
                           name, TK_STR_ARG(t->dtype_name));
     }
     *out = t;
-    model->parameters += t->count;
-    return check_finite(model, t, err);
+    l->model->parameters += t->count;
+    return TINKC_OK;
 }
 
-static tinkc_code load_vector(eng_model *model, const char *name, size_t n,
-                              eng_real **out, tk_err *err)
+/* Reads and checks a part of a tensor. */
+static tinkc_code read_part(const loader *l, const eng_st_tensor *t,
+                            const eng_st_part *part)
+{
+    tinkc_code code = eng_st_read(l->st, t, part, l->err);
+    return code == TINKC_OK ? check_finite(l, t, part->first, part->n, part->out) : code;
+}
+
+/* Makes the room hold at least `bytes`. */
+static tinkc_code reserve(loader *l, size_t bytes)
+{
+    if (bytes > l->capacity) {
+        char *piece = tk_realloc(l->piece, bytes);
+        if (piece == NULL) {
+            return tk_err_nomem(l->err);
+        }
+        l->piece = piece;
+        l->capacity = bytes;
+    }
+    return TINKC_OK;
+}
+
+static tinkc_code load_vector(loader *l, const char *name, size_t n, eng_real **out)
 {
     const eng_st_tensor *t;
-    tinkc_code code = find(model, name, n, 0, &t, err);
+    tinkc_code code = find(l, name, n, 0, &t);
+    if (code == TINKC_OK) {
+        code = reserve(l, t->n_bytes);
+    }
+    if (code == TINKC_OK) {
+        const eng_st_part whole = {0, n, l->piece};
+        code = read_part(l, t, &whole);
+    }
     if (code != TINKC_OK) {
         return code;
     }
-    *out = eng_work_reals(&model->store, 1, n);
+    *out = eng_work_reals(&l->model->store, 1, n);
     if (*out == NULL) {
-        return tk_err_nomem(err);
+        return tk_err_nomem(l->err);
     }
-    eng_dtype_read(*out, t->data, t->dtype, n);
+    eng_dtype_read(*out, l->piece, t->dtype, n);
     return TINKC_OK;
 }
 
 typedef struct packing {
     const eng_mat *mat;
-    const eng_st_tensor *tensor;
+    const char *rows; /* from the first row of panel `first` on */
+    eng_dtype dtype;
+    size_t first;
 } packing;
 
 static void pack_panels(void *user, size_t begin, size_t end, void *scratch)
 {
     const packing *p = user;
     (void)scratch;
-    eng_mat_pack_panels(p->mat, p->tensor->data, p->tensor->dtype, begin, end);
+    size_t row = p->mat->k * eng_dtype_size(p->dtype);
+    eng_mat_pack_panels(p->mat, p->rows + begin * ENG_LANES * row, p->dtype,
+                        p->first + begin, p->first + end);
 }
 
-static tinkc_code pack(eng_model *model, const eng_st_tensor *t, eng_mat *out,
-                       tk_err *err)
+/* Panel after panel, as many as fit into the room at a time. */
+static tinkc_code read_panels(loader *l, const eng_st_tensor *t, const eng_mat *mat)
+{
+    size_t panels = ENG_ROUND_UP(mat->n, ENG_LANES) / ENG_LANES;
+    size_t bytes = ENG_LANES * mat->k * eng_dtype_size(t->dtype); /* of a panel's rows */
+    size_t each = TK_MAX(PIECE_BYTES / bytes, (size_t)1);
+    tinkc_code code = reserve(l, TK_MIN(each, panels) * bytes);
+    for (size_t first = 0; code == TINKC_OK && first < panels; first += each) {
+        size_t n = TK_MIN(each, panels - first), row = first * ENG_LANES;
+        size_t rows = TK_MIN(n * ENG_LANES, mat->n - row);
+        const eng_st_part part = {row * mat->k, rows * mat->k, l->piece};
+        packing p = {mat, l->piece, t->dtype, first};
+        code = read_part(l, t, &part);
+        if (code == TINKC_OK) {
+            eng_pool_run(l->model->pool, n, pack_panels, &p);
+        }
+    }
+    return code;
+}
+
+static tinkc_code pack(loader *l, const eng_st_tensor *t, eng_mat *out)
 {
     eng_mat mat = {.n = t->shape[0], .k = t->shape[1], .bf16 = t->dtype == ENG_BF16};
 #ifdef ENG_DOUBLE
@@ -171,44 +234,43 @@ static tinkc_code pack(eng_model *model, const eng_st_tensor *t, eng_mat *out,
 #endif
     size_t bytes;
     mat.panels = eng_mat_bytes(&bytes, mat.n, mat.k, mat.bf16)
-                     ? eng_work_array(&model->store, bytes, 1)
+                     ? eng_work_array(&l->model->store, bytes, 1)
                      : NULL;
     if (mat.panels == NULL) {
-        return tk_err_nomem(err);
+        return tk_err_nomem(l->err);
     }
-    packing p = {&mat, t};
-    eng_pool_run(model->pool, ENG_ROUND_UP(mat.n, ENG_LANES) / ENG_LANES, pack_panels,
-                 &p);
-    *out = mat;
-    return TINKC_OK;
+    tinkc_code code = read_panels(l, t, &mat);
+    if (code == TINKC_OK) {
+        *out = mat;
+    }
+    return code;
 }
 
-static tinkc_code load_linear(eng_model *model, size_t index, eng_linear which,
-                              tk_err *err)
+static tinkc_code load_linear(loader *l, size_t index, eng_linear which)
 {
-    const eng_config *c = &model->config;
-    eng_layer *layer = &model->layers[index];
+    const eng_config *c = &l->model->config;
+    eng_layer *layer = &l->model->layers[index];
     char name[96];
     const eng_st_tensor *t;
     size_t outputs = eng_model_outputs(c, which);
     (void)snprintf(name, sizeof(name), "model.layers.%zu.%s.weight", index,
                    eng_linear_name(which));
-    tinkc_code code = find(model, name, outputs, eng_model_inputs(c, which), &t, err);
+    tinkc_code code = find(l, name, outputs, eng_model_inputs(c, which), &t);
     if (code == TINKC_OK) {
-        code = pack(model, t, &layer->w[which], err);
+        code = pack(l, t, &layer->w[which]);
     }
     if (code != TINKC_OK || !has_bias(c, which)) {
         return code;
     }
     (void)snprintf(name, sizeof(name), "model.layers.%zu.%s.bias", index,
                    eng_linear_name(which));
-    return load_vector(model, name, outputs, &layer->bias[which], err);
+    return load_vector(l, name, outputs, &layer->bias[which]);
 }
 
-static tinkc_code load_norms(eng_model *model, size_t index, tk_err *err)
+static tinkc_code load_norms(loader *l, size_t index)
 {
-    const eng_config *c = &model->config;
-    eng_layer *layer = &model->layers[index];
+    const eng_config *c = &l->model->config;
+    eng_layer *layer = &l->model->layers[index];
     const struct {
         const char *name;
         size_t n;
@@ -222,7 +284,7 @@ static tinkc_code load_norms(eng_model *model, size_t index, tk_err *err)
         char name[96];
         (void)snprintf(name, sizeof(name), "model.layers.%zu.%s.weight", index,
                        norms[i].name);
-        tinkc_code code = load_vector(model, name, norms[i].n, norms[i].out, err);
+        tinkc_code code = load_vector(l, name, norms[i].n, norms[i].out);
         if (code != TINKC_OK) {
             return code;
         }
@@ -230,60 +292,78 @@ static tinkc_code load_norms(eng_model *model, size_t index, tk_err *err)
     return TINKC_OK;
 }
 
-static tinkc_code load_head(eng_model *model, tk_err *err)
+/* The embedding of a model that is not tied is kept as it is in the file. */
+static tinkc_code copy_embed(loader *l, const eng_st_tensor *t)
 {
-    const eng_config *c = &model->config;
-    const eng_st_tensor *embed;
-    tinkc_code code =
-        find(model, "model.embed_tokens.weight", c->vocabulary, c->hidden, &embed, err);
-    if (code != TINKC_OK) {
-        return code;
+    size_t each = PIECE_BYTES / eng_dtype_size(t->dtype);
+    char *to = eng_work_array(&l->model->store, t->n_bytes, 1);
+    if (to == NULL) {
+        return tk_err_nomem(l->err);
     }
-    model->embed = embed->data;
-    model->embed_dtype = embed->dtype;
-    const eng_st_tensor *head = embed;
-    if (!c->tied) {
-        code = find(model, "lm_head.weight", c->vocabulary, c->hidden, &head, err);
+    tinkc_code code = TINKC_OK;
+    for (size_t first = 0; code == TINKC_OK && first < t->count; first += each) {
+        const eng_st_part part = {first, TK_MIN(each, t->count - first),
+                                  to + first * eng_dtype_size(t->dtype)};
+        code = read_part(l, t, &part);
+    }
+    l->model->embed = to;
+    l->model->embed_dtype = t->dtype;
+    return code;
+}
+
+static tinkc_code load_head(loader *l)
+{
+    eng_model *model = l->model;
+    const eng_config *c = &model->config;
+    const eng_st_tensor *head;
+    tinkc_code code =
+        find(l, "model.embed_tokens.weight", c->vocabulary, c->hidden, &head);
+    if (code == TINKC_OK && !c->tied) {
+        code = copy_embed(l, head);
+        if (code == TINKC_OK) {
+            code = find(l, "lm_head.weight", c->vocabulary, c->hidden, &head);
+        }
     }
     if (code == TINKC_OK) {
-        code = pack(model, head, &model->head, err);
+        code = pack(l, head, &model->head);
     }
-    return code == TINKC_OK
-               ? load_vector(model, "model.norm.weight", c->hidden, &model->norm, err)
-               : code;
+    return code == TINKC_OK ? load_vector(l, "model.norm.weight", c->hidden, &model->norm)
+                            : code;
 }
 
 /* All weights in one block, so that large pages fit; what it is short of by rounding
  * comes from a second one. */
-static void plan_store(eng_model *model)
+static void plan_store(const loader *l)
 {
     size_t bytes = 0;
-    for (size_t i = 0; i < eng_st_count(model->st); i++) {
-        const eng_st_tensor *t = eng_st_at(model->st, i);
+    for (size_t i = 0; i < eng_st_count(l->st); i++) {
+        const eng_st_tensor *t = eng_st_at(l->st, i);
         size_t each = t->dtype == ENG_BF16 ? sizeof(uint16_t) : sizeof(eng_real);
-        bytes += t->known ? t->count * each : 0; /* at most twice the mapped files */
+        bytes += t->known ? t->count * each : 0; /* at most twice the files */
     }
-    model->store.want = bytes;
+    l->model->store.want = bytes;
 }
 
-static tinkc_code load(eng_model *model, tk_err *err)
+static tinkc_code load(eng_model *model, const eng_st *st, tk_err *err)
 {
-    plan_store(model);
+    loader l = {.model = model, .st = st, .err = err};
+    plan_store(&l);
     model->layers = tk_zarray(model->config.layers, sizeof(*model->layers));
     if (model->layers == NULL) {
         return tk_err_nomem(err);
     }
-    tinkc_code code = load_head(model, err);
+    tinkc_code code = load_head(&l);
     for (size_t i = 0; code == TINKC_OK && i < model->config.layers; i++) {
-        code = load_norms(model, i, err);
+        code = load_norms(&l, i);
         for (eng_linear w = ENG_Q; code == TINKC_OK && w < ENG_N_LINEAR; w++) {
-            code = load_linear(model, i, w, err);
+            code = load_linear(&l, i, w);
         }
     }
+    tk_free(l.piece);
     return code;
 }
 
-/* Takes over `st`, also on failure. */
+/* Closes `st`. */
 static tinkc_code build(eng_model **out, eng_pool *pool, const eng_config *config,
                         eng_st *st, tk_err *err)
 {
@@ -294,14 +374,13 @@ static tinkc_code build(eng_model **out, eng_pool *pool, const eng_config *confi
     }
     model->config = *config;
     model->pool = pool;
-    model->st = st;
     model->keep_max_bytes = KEEP_MAX;
-    tinkc_code code = load(model, err);
+    tinkc_code code = load(model, st, err);
+    eng_st_close(st);
     if (code != TINKC_OK) {
         eng_model_free(model);
         return code;
     }
-    eng_st_drop_pages(st);
     *out = model;
     return TINKC_OK;
 }
@@ -364,7 +443,6 @@ void eng_model_free(eng_model *model)
     }
     eng_work_dispose(&model->store);
     eng_work_dispose(&model->work);
-    eng_st_close(model->st);
     tk_free(model->layers);
     tk_free(model->own_embed);
     tk_free(model->rope_cos);
@@ -390,10 +468,12 @@ void eng_model_embed(const eng_model *model, int32_t token, eng_real *out)
     size_t hidden = model->config.hidden, at = (size_t)token * hidden;
     if (model->own_embed != NULL) {
         memcpy(out, model->own_embed + at, hidden * sizeof(*out));
-    } else {
+    } else if (model->embed != NULL) {
         const char *row =
             (const char *)model->embed + at * eng_dtype_size(model->embed_dtype);
         eng_dtype_read(out, row, model->embed_dtype, hidden);
+    } else {
+        eng_mat_unpack_row(&model->head, (size_t)token, out);
     }
 }
 
@@ -442,7 +522,9 @@ tinkc_code eng_model_thaw(eng_model *model, tk_err *err)
     if (own == NULL) {
         return tk_err_nomem(err);
     }
-    eng_dtype_read(own, model->embed, model->embed_dtype, c->vocabulary * c->hidden);
+    for (size_t i = 0; i < c->vocabulary; i++) {
+        eng_model_embed(model, (int32_t)i, own + i * c->hidden);
+    }
     tk_free(model->own_embed);
     model->own_embed = own;
     return TINKC_OK;

@@ -31,13 +31,12 @@ typedef struct eng_layer {
 struct eng_model {
     eng_config config;
     eng_pool *pool; /* borrowed */
-    eng_st *st;     /* owned */
-    eng_work store; /* packed weights */
+    eng_work store; /* the weights */
     eng_work work;  /* of the call that runs now */
     eng_layer *layers;
-    eng_real *norm;    /* [hidden] */
-    eng_mat head;      /* [vocabulary][hidden]; packed from the embedding when tied */
-    const void *embed; /* [vocabulary][hidden] row by row, in the file */
+    eng_real *norm; /* [hidden] */
+    eng_mat head;   /* [vocabulary][hidden]; packed from the embedding when tied */
+    void *embed;    /* [vocabulary][hidden] row by row; NULL when tied: see `head` */
     eng_dtype embed_dtype;
     eng_real *own_embed;           /* after eng_model_thaw: what is used instead */
     eng_real *rope_cos, *rope_sin; /* [rope_positions][head_dim / 2] */
@@ -59,8 +58,7 @@ void eng_model_embed(const eng_model *model, int32_t token, eng_real *out);
 TK_NODISCARD tinkc_code eng_model_reserve_rope(eng_model *model, size_t positions,
                                                tk_err *err);
 
-/* Copies the embedding out of the file so that a tool may change it. Afterwards every
- * weight is writable: own_embed, norms, biases, and matrices through eng_mat_pack_reals
+/* Copies the embedding so that a tool may change it. Afterwards every weight is writable: own_embed, norms, biases, and matrices through eng_mat_pack_reals
  * (also `head`, which a tied model must repack from own_embed). TINKC_E_UNSUPPORTED
  * unless all matrices are stored as eng_real (an F32 file). */
 TK_NODISCARD tinkc_code eng_model_thaw(eng_model *model, tk_err *err);

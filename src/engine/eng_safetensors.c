@@ -1,12 +1,13 @@
 /* The safetensors reader; see eng_safetensors.h. A file is u64 header length, JSON
- * header, data. Offsets in the header count from the start of the data. */
+ * header, data. Offsets in the header count from the start of the data. As in the
+ * reference implementation, the tensors of a file cover its data without a gap and
+ * without overlapping, so what they hold together is not more than the file. */
 #include "engine/eng_safetensors.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,20 +15,23 @@
 #include "base/map.h"
 #include "base/mem.h"
 
-#define HEADER_MAX  ((size_t)100 * TK_MIB)
-#define INDEX_MAX   (64 * TK_MIB)
+#define HEADER_MAX  (16 * TK_MIB) /* a dense model of 128 layers has 200 KiB */
+#define INDEX_MAX   (16 * TK_MIB)
+#define PIECE_BYTES TK_MIB /* of a file whose digest is computed */
 #define FILES_MAX   1024
 #define TENSORS_MAX ((size_t)1 << 20)
 
-typedef struct mapping {
-    const void *data;
-    size_t n;
-    bool mapped; /* ours to unmap */
-} mapping;
+typedef struct member {
+    int fd;            /* owned; -1: `bytes` are the file */
+    const char *bytes; /* borrowed */
+    size_t n;          /* of the file */
+    tk_str name;       /* for messages, NUL-terminated */
+    size_t first_tensor;
+} member;
 
 struct eng_st {
     tk_arena arena;
-    mapping *files;
+    member *files;
     size_t n_files;
     eng_st_tensor *tensors;
     size_t n_tensors;
@@ -40,8 +44,8 @@ void eng_st_close(eng_st *st)
         return;
     }
     for (size_t i = 0; i < st->n_files; i++) {
-        if (st->files[i].mapped) {
-            (void)munmap((void *)(uintptr_t)st->files[i].data, st->files[i].n);
+        if (st->files[i].fd >= 0) {
+            (void)close(st->files[i].fd);
         }
     }
     tk_free(st->files);
@@ -50,10 +54,71 @@ void eng_st_close(eng_st *st)
     tk_free(st);
 }
 
-tk_str eng_st_bytes(const eng_st *st)
+/* ---- bytes ---- */
+
+/* Reads exactly n bytes. A file that another program makes shorter meanwhile is an error,
+ * where a mapping of it would be a signal. */
+static tinkc_code read_at(const member *m, size_t offset, void *out, size_t n,
+                          tk_err *err)
 {
-    return (tk_str){st->files[0].data, st->files[0].n};
+    if (n > m->n || offset > m->n - n) {
+        return tk_err_set(err, TINKC_E_INTERNAL, "%s: read outside the file", m->name.p);
+    }
+    if (m->fd < 0 && n > 0) {
+        memcpy(out, m->bytes + offset, n);
+        return TINKC_OK;
+    }
+    for (size_t done = 0; done < n;) {
+        ssize_t got = pread(m->fd, (char *)out + done, n - done, (off_t)(offset + done));
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            return tk_err_sys(err, errno, "cannot read %s", m->name.p);
+        }
+        if (got == 0) {
+            return tk_err_set(err, TINKC_E_DECODE,
+                              "%s has become shorter while it was read", m->name.p);
+        }
+        done += (size_t)got;
+    }
+    return TINKC_OK;
 }
+
+tinkc_code eng_st_read(const eng_st *st, const eng_st_tensor *t, const eng_st_part *part,
+                       tk_err *err)
+{
+    size_t size = eng_dtype_size(t->dtype);
+    if (!t->known || part->n > t->count || part->first > t->count - part->n) {
+        return tk_err_set(err, TINKC_E_INTERNAL, "read outside a tensor");
+    }
+    return read_at(&st->files[t->file], t->offset + part->first * size, part->out,
+                   part->n * size, err);
+}
+
+tinkc_code eng_st_digest(char out[TK_SHA256_HEX_BYTES], const eng_st *st, tk_err *err)
+{
+    const member *m = &st->files[0];
+    tk_sha256 *sha = NULL;
+    char *piece = tk_malloc(PIECE_BYTES);
+    tinkc_code code = piece != NULL ? tk_sha256_new(&sha, err) : tk_err_nomem(err);
+    for (size_t at = 0; code == TINKC_OK && at < m->n;) {
+        size_t n = TK_MIN(m->n - at, PIECE_BYTES);
+        code = read_at(m, at, piece, n, err);
+        if (code == TINKC_OK) {
+            code = tk_sha256_update(sha, piece, n, err);
+        }
+        at += n;
+    }
+    if (code == TINKC_OK) {
+        code = tk_sha256_finish(out, sha, err);
+    }
+    tk_sha256_free(sha);
+    tk_free(piece);
+    return code;
+}
+
+/* ---- one file ---- */
 
 static bool read_dtype(eng_st_tensor *t, size_t *size_out)
 {
@@ -106,8 +171,9 @@ static bool read_shape(eng_st_tensor *t, const tk_json *shape)
     return true;
 }
 
-/* One header entry against the data area of `n` bytes. */
-static tinkc_code read_tensor(eng_st_tensor *t, const tk_json *entry, tk_str data,
+/* One header entry against the data area of `n` bytes. The offset of *t counts from its
+ * start. */
+static tinkc_code read_tensor(eng_st_tensor *t, const tk_json *entry, size_t n,
                               const char *file, tk_err *err)
 {
     const tk_json *dtype = tk_json_get(entry, "dtype");
@@ -125,7 +191,7 @@ static tinkc_code read_tensor(eng_st_tensor *t, const tk_json *entry, tk_str dat
     }
     tk_json first = tk_json_at(offsets, 0), second = tk_json_at(offsets, 1);
     if (!tk_json_to_u64(&first, &begin) || !tk_json_to_u64(&second, &end) ||
-        begin > end || end > data.n) {
+        begin > end || end > n) {
         return bad_tensor(err, file, t->name, "data_offsets lie outside the file");
     }
     size_t size, bytes;
@@ -133,11 +199,49 @@ static tinkc_code read_tensor(eng_st_tensor *t, const tk_json *entry, tk_str dat
     if (sized && (!tk_size_mul(&bytes, t->count, size) || bytes != end - begin)) {
         return bad_tensor(err, file, t->name, "data_offsets do not fit shape and dtype");
     }
-    t->data = data.p + begin;
+    t->offset = (size_t)begin;
+    t->n_bytes = (size_t)(end - begin);
     return TINKC_OK;
 }
 
-static tinkc_code read_header(eng_st *st, const tk_json *root, tk_str data,
+static int by_offset(const void *a, const void *b)
+{
+    const eng_st_tensor *x = a, *y = b;
+    if (x->offset != y->offset) {
+        return x->offset < y->offset ? -1 : 1;
+    }
+    return (x->n_bytes > y->n_bytes) - (x->n_bytes < y->n_bytes);
+}
+
+/* The tensors of one file, in the order of their data, against the data area: each begins
+ * where the one before it ends. Then the offsets become those of the file. */
+static tinkc_code place_tensors(eng_st *st, const member *m, size_t data, tk_err *err)
+{
+    eng_st_tensor *tensors = st->tensors + m->first_tensor;
+    size_t n = st->n_tensors - m->first_tensor, at = 0;
+    if (n > 0) {
+        qsort(tensors, n, sizeof(*tensors), by_offset);
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (tensors[i].offset != at) {
+            return bad_tensor(err, m->name.p, tensors[i].name,
+                              tensors[i].offset < at
+                                  ? "data_offsets overlap those of another tensor"
+                                  : "data_offsets leave a gap before it");
+        }
+        at += tensors[i].n_bytes;
+        tensors[i].offset += data;
+        tensors[i].file = st->n_files - 1;
+    }
+    if (at != m->n - data) {
+        return tk_err_set(err, TINKC_E_DECODE,
+                          "%s: %zu bytes after the last tensor belong to none", m->name.p,
+                          m->n - data - at);
+    }
+    return TINKC_OK;
+}
+
+static tinkc_code read_header(eng_st *st, const tk_json *root, size_t data,
                               const char *file, tk_err *err)
 {
     if (root->type != TK_JSON_OBJECT) {
@@ -154,13 +258,13 @@ static tinkc_code read_header(eng_st *st, const tk_json *root, tk_str data,
     }
     st->tensors = grown;
     for (size_t i = 0; i < n; i++) {
-        const tk_json_member *member = &root->as.object.members[i];
-        if (tk_str_is(member->key, "__metadata__")) {
-            st->metadata = st->metadata == NULL ? &member->value : st->metadata;
+        const tk_json_member *entry = &root->as.object.members[i];
+        if (tk_str_is(entry->key, "__metadata__")) {
+            st->metadata = st->metadata == NULL ? &entry->value : st->metadata;
             continue;
         }
-        eng_st_tensor t = {.name = member->key};
-        tinkc_code code = read_tensor(&t, &member->value, data, file, err);
+        eng_st_tensor t = {.name = entry->key};
+        tinkc_code code = read_tensor(&t, &entry->value, data, file, err);
         if (code != TINKC_OK) {
             return code;
         }
@@ -169,42 +273,63 @@ static tinkc_code read_header(eng_st *st, const tk_json *root, tk_str data,
     return TINKC_OK;
 }
 
-/* Adds the tensors of one file. */
-static tinkc_code add_bytes(eng_st *st, tk_str bytes, const char *file, tk_err *err)
+/* Fills *root from the header; *data_out is where the data area begins. */
+static tinkc_code parse_header(eng_st *st, const member *m, const tk_json **root,
+                               size_t *data_out, tk_err *err)
 {
-    uint64_t header;
-    if (bytes.n < sizeof(header)) {
+    uint64_t length;
+    if (m->n < sizeof(length)) {
         return tk_err_set(err, TINKC_E_DECODE, "%s: too short for a safetensors file",
-                          file);
+                          m->name.p);
     }
-    memcpy(&header, bytes.p, sizeof(header));
-    if (header > HEADER_MAX || header > bytes.n - sizeof(header)) {
+    tinkc_code code = read_at(m, 0, &length, sizeof(length), err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    if (length > HEADER_MAX || length > m->n - sizeof(length)) {
         return tk_err_set(err, TINKC_E_DECODE,
                           "%s: header length %llu does not fit the file of %zu bytes",
-                          file, (unsigned long long)header, bytes.n);
+                          m->name.p, (unsigned long long)length, m->n);
     }
-    const tk_json *root;
-    tk_json_limits limits = {.max_bytes = HEADER_MAX, .max_depth = 8};
-    tk_err inner = TK_ERR_INIT;
-    tinkc_code code = tk_json_parse(&root, &st->arena, bytes.p + sizeof(header),
-                                    (size_t)header, &limits, &inner);
-    if (code != TINKC_OK) {
-        return tk_err_at(err, code, inner.offset, "%s: header: %s", file, inner.message);
-    }
-    tk_str data = {bytes.p + sizeof(header) + header,
-                   bytes.n - sizeof(header) - (size_t)header};
-    return read_header(st, root, data, file, err);
-}
-
-static tinkc_code keep_mapping(eng_st *st, mapping m, tk_err *err)
-{
-    mapping *grown = tk_realloc_array(st->files, st->n_files + 1, sizeof(*grown));
-    if (grown == NULL) {
+    char *text = tk_malloc((size_t)length);
+    if (text == NULL) {
         return tk_err_nomem(err);
     }
-    st->files = grown;
+    tk_json_limits limits = {.max_bytes = HEADER_MAX, .max_depth = 8};
+    tk_err inner = TK_ERR_INIT;
+    code = read_at(m, sizeof(length), text, (size_t)length, err);
+    if (code == TINKC_OK) {
+        code = tk_json_parse(root, &st->arena, text, (size_t)length, &limits, &inner);
+        if (code != TINKC_OK) {
+            code = tk_err_at(err, code, inner.offset, "%s: header: %s", m->name.p,
+                             inner.message);
+        }
+    }
+    tk_free(text);
+    *data_out = sizeof(length) + (size_t)length;
+    return code;
+}
+
+/* Adds the tensors of one file and takes over its descriptor, also on failure. */
+static tinkc_code add_member(eng_st *st, member m, const char *name, tk_err *err)
+{
+    member *grown = tk_realloc_array(st->files, st->n_files + 1, sizeof(*grown));
+    st->files = grown != NULL ? grown : st->files;
+    if (grown == NULL || !tk_arena_dup(&st->arena, &m.name, name, strlen(name))) {
+        if (m.fd >= 0) {
+            (void)close(m.fd);
+        }
+        return tk_err_nomem(err);
+    }
+    m.first_tensor = st->n_tensors;
     st->files[st->n_files++] = m;
-    return TINKC_OK;
+    const tk_json *root;
+    size_t data;
+    tinkc_code code = parse_header(st, &m, &root, &data, err);
+    if (code == TINKC_OK) {
+        code = read_header(st, root, m.n - data, m.name.p, err);
+    }
+    return code == TINKC_OK ? place_tensors(st, &m, data, err) : code;
 }
 
 static tinkc_code system_error(tk_err *err, const char *path)
@@ -216,43 +341,25 @@ static tinkc_code system_error(tk_err *err, const char *path)
     return tk_err_sys(err, errno, "cannot read %s", path);
 }
 
-static tinkc_code map_file(mapping *out, const char *path, tk_err *err)
+static tinkc_code add_file(eng_st *st, const char *path, tk_err *err)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not block */
     if (fd < 0) {
         return system_error(err, path);
     }
-    struct stat st;
+    struct stat status;
     tinkc_code code = TINKC_OK;
-    if (fstat(fd, &st) != 0) {
+    if (fstat(fd, &status) != 0) {
         code = system_error(err, path);
-    } else if (!S_ISREG(st.st_mode) || st.st_size <= 0) {
+    } else if (!S_ISREG(status.st_mode) || status.st_size <= 0) {
         code = tk_err_set(err, TINKC_E_DECODE, "%s: not a safetensors file", path);
-    } else {
-        void *data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (data == MAP_FAILED) {
-            code = system_error(err, path);
-        } else {
-            *out = (mapping){data, (size_t)st.st_size, true};
-        }
     }
-    (void)close(fd);
-    return code;
-}
-
-static tinkc_code add_file(eng_st *st, const char *path, tk_err *err)
-{
-    mapping m = {NULL, 0, false};
-    tinkc_code code = map_file(&m, path, err);
     if (code != TINKC_OK) {
+        (void)close(fd);
         return code;
     }
-    code = keep_mapping(st, m, err);
-    if (code != TINKC_OK) {
-        (void)munmap((void *)(uintptr_t)m.data, m.n);
-        return code;
-    }
-    return add_bytes(st, (tk_str){m.data, m.n}, path, err);
+    member m = {.fd = fd, .n = (size_t)status.st_size};
+    return add_member(st, m, path, err);
 }
 
 static int by_name(const void *a, const void *b)
@@ -303,7 +410,8 @@ tinkc_code eng_st_open_memory(eng_st **out, tk_str bytes, const char *name, tk_e
     if (st == NULL) {
         return tk_err_nomem(err);
     }
-    return finish_open(out, st, add_bytes(st, bytes, name, err), err);
+    member m = {.fd = -1, .bytes = bytes.p, .n = bytes.n};
+    return finish_open(out, st, add_member(st, m, name, err), err);
 }
 
 tinkc_code eng_st_open_file(eng_st **out, const char *path, tk_err *err)
@@ -402,16 +510,6 @@ tinkc_code eng_st_open_directory(eng_st **out, const char *directory, tk_err *er
         access(path, F_OK) == 0 ? add_file(st, path, err) : add_index(st, directory, err);
     tk_free(path);
     return finish_open(out, st, code, err);
-}
-
-void eng_st_drop_pages(const eng_st *st)
-{
-    for (size_t i = 0; i < st->n_files; i++) {
-        if (st->files[i].mapped) {
-            void *data = (void *)(uintptr_t)st->files[i].data;
-            (void)madvise(data, st->files[i].n, MADV_DONTNEED);
-        }
-    }
 }
 
 const eng_st_tensor *eng_st_find(const eng_st *st, tk_str name)

@@ -1,5 +1,7 @@
 /* safetensors files: reading one or several of them as one set of named tensors, and
- * writing one. The reader maps the files and copies nothing; data need not be aligned.
+ * writing one. Opening reads the headers; the data stay in the open files until
+ * eng_st_read copies a part of a tensor, so a set takes little memory. Nothing is mapped:
+ * a file may be changed or cut by another program at any time.
  * Input is hostile: every length, offset and shape is checked against the file. Thread:
  * an open set is immutable. */
 #ifndef ENGINE_ENG_SAFETENSORS_H
@@ -8,6 +10,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/sha256.h"
 #include "base/str.h"
 #include "engine/eng_dtype.h"
 
@@ -22,8 +25,9 @@ typedef struct eng_st_tensor {
     eng_dtype dtype;
     size_t n_dims;
     size_t shape[ENG_ST_MAX_DIMS];
-    size_t count; /* product of shape */
-    const void *data;
+    size_t count;           /* product of shape */
+    size_t file;            /* number of the file */
+    size_t offset, n_bytes; /* of its data, in that file */
 } eng_st_tensor;
 
 /* model.safetensors, else the shards that model.safetensors.index.json names. */
@@ -36,11 +40,19 @@ TK_NODISCARD tinkc_code eng_st_open_memory(eng_st **out, tk_str bytes, const cha
                                            tk_err *err);
 void eng_st_close(eng_st *st); /* accepts NULL */
 
-/* Gives back the memory that reading the mapped files has filled; later reads get it
- * from the files again. */
-void eng_st_drop_pages(const eng_st *st);
+typedef struct eng_st_part { /* elements [first, first + n) of a tensor */
+    size_t first, n;
+    void *out; /* n times the size of the dtype */
+} eng_st_part;
 
-tk_str eng_st_bytes(const eng_st *st); /* the first file, whole */
+/* Copies a part of a tensor of a known dtype. TINKC_E_DECODE when the file has become
+ * shorter since the set was opened. */
+TK_NODISCARD tinkc_code eng_st_read(const eng_st *st, const eng_st_tensor *t,
+                                    const eng_st_part *part, tk_err *err);
+
+/* The digest of the first file, which is read in pieces. */
+TK_NODISCARD tinkc_code eng_st_digest(char out[TK_SHA256_HEX_BYTES], const eng_st *st,
+                                      tk_err *err);
 
 const eng_st_tensor *eng_st_find(const eng_st *st, tk_str name); /* NULL = none */
 size_t eng_st_count(const eng_st *st);

@@ -84,6 +84,38 @@ static bool open_directory(void *user)
     return ok;
 }
 
+/* Another program cuts the file while the model is in use: nothing of it is needed any
+ * more. One model with a head of its own, one that is tied. */
+static void test_file_is_cut_under_the_model(void **unused)
+{
+    tiny_spec spec = tiny_llama;
+    for (int i = 0; i < 4; i++) {
+        char directory[] = "/tmp/eng-model-XXXXXX", path[512];
+        assert_non_null(mkdtemp(directory));
+        tiny_files files;
+        tk_err err = TK_ERR_INIT;
+        eng_model *model = NULL;
+        float before[64], after[64];
+        spec.tied = i % 2 == 0;
+        spec.bf16 = i < 2;
+        tiny_files_init(&files, &spec);
+        write_file(directory, "config.json", &files.config);
+        write_file(directory, "model.safetensors", &files.weights);
+        assert_int_equal(eng_model_open(&model, pool, directory, &err), TINKC_OK);
+        logits_of(model, before);
+        (void)snprintf(path, sizeof(path), "%s/model.safetensors", directory);
+        assert_int_equal(truncate(path, 0), 0);
+        logits_of(model, after);
+        assert_memory_equal(before, after, spec.vocabulary * sizeof(float));
+        eng_model_free(model);
+        tiny_files_dispose(&files);
+        (void)unlink(path);
+        (void)snprintf(path, sizeof(path), "%s/config.json", directory);
+        (void)unlink(path);
+        assert_int_equal(rmdir(directory), 0);
+    }
+}
+
 static void test_directory_equals_memory(void **unused)
 {
     char directory[] = "/tmp/eng-model-XXXXXX";
@@ -250,6 +282,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_info),
         cmocka_unit_test(test_directory_equals_memory),
+        cmocka_unit_test(test_file_is_cut_under_the_model),
         cmocka_unit_test(test_bf16_equals_widened),
         cmocka_unit_test(test_wrong_tensors_are_named),
         cmocka_unit_test(test_bad_numbers_are_named),

@@ -34,6 +34,17 @@ static void put_sample(tk_buf *out)
     assert_int_equal(out->failure, TINKC_OK);
 }
 
+static void check_data(const eng_st *st, const char *name, const void *want, size_t n)
+{
+    char have[64];
+    tk_err err = TK_ERR_INIT;
+    const eng_st_tensor *t = eng_st_find(st, tk_str_of(name));
+    assert_true(t != NULL && t->n_bytes == n && n <= sizeof(have));
+    const eng_st_part part = {0, t->count, have};
+    assert_int_equal(eng_st_read(st, t, &part, &err), TINKC_OK);
+    assert_memory_equal(have, want, n);
+}
+
 static void check_sample(const eng_st *st)
 {
     assert_int_equal(eng_st_count(st), 4);
@@ -41,11 +52,11 @@ static void check_sample(const eng_st *st)
     assert_non_null(t);
     assert_int_equal(t->n_dims, 2);
     assert_int_equal(t->shape[1], 3);
-    assert_memory_equal(t->data, two_by_three, sizeof(two_by_three));
+    check_data(st, "b.matrix", two_by_three, sizeof(two_by_three));
     t = eng_st_find(st, TK_STR("a \"quoted\" vector"));
     assert_non_null(t);
     assert_true(t->known && t->dtype == ENG_BF16 && t->count == 2);
-    assert_memory_equal(t->data, halves, sizeof(halves));
+    check_data(st, "a \"quoted\" vector", halves, sizeof(halves));
     assert_int_equal(eng_st_find(st, TK_STR("empty"))->count, 0);
     t = eng_st_find(st, TK_STR("scalar"));
     assert_true(t->n_dims == 0 && t->count == 1);
@@ -122,9 +133,27 @@ static const lie lies[] = {
      "shape"},
     {"{\"a\":{\"dtype\":\"F32\",\"shape\":2,\"data_offsets\":[0,8]}}", TINKC_E_DECODE,
      "shape"},
-    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},"
-     "\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}",
+    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},"
+     "\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}",
      TINKC_E_DECODE, "twice"},
+    /* the same bytes under two names, a part of them, a gap at each place */
+    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},"
+     "\"b\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}",
+     TINKC_E_DECODE, "overlap"},
+    {"{\"a\":{\"dtype\":\"U8\",\"shape\":[5],\"data_offsets\":[3,8]},"
+     "\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}",
+     TINKC_E_DECODE, "tensor a: data_offsets overlap"},
+    {"{\"a\":{\"dtype\":\"NEW\",\"shape\":[1],\"data_offsets\":[0,8]},"
+     "\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}",
+     TINKC_E_DECODE, "overlap"},
+    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}", TINKC_E_DECODE,
+     "tensor a: data_offsets leave a gap"},
+    {"{\"a\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[0,3]},"
+     "\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}",
+     TINKC_E_DECODE, "tensor b: data_offsets leave a gap"},
+    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", TINKC_E_DECODE,
+     "4 bytes after the last tensor"},
+    {"{}", TINKC_E_DECODE, "8 bytes after the last tensor"},
     {"{\"a\":{\"dtype\":\"F32\"", TINKC_E_PARSE, "header"},
 };
 
@@ -157,6 +186,22 @@ static void test_lies(void **unused)
         eng_st *st = NULL;
         assert_int_equal(open_header("{}", lengths[i], &st, &err), TINKC_E_DECODE);
     }
+}
+
+/* The order of the header is free, and tensors without elements take no place. */
+static void test_any_order_covers_the_data(void **unused)
+{
+    static const char header[] =
+        "{\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]},"
+        "\"none\":{\"dtype\":\"F32\",\"shape\":[0,3],\"data_offsets\":[4,4]},"
+        "\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},"
+        "\"end\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[8,8]}}";
+    tk_err err = TK_ERR_INIT;
+    eng_st *st = NULL;
+    assert_int_equal(open_header(header, strlen(header), &st, &err), TINKC_OK);
+    assert_int_equal(eng_st_count(st), 4);
+    assert_int_equal(eng_st_find(st, TK_STR("b"))->offset, 8 + strlen(header) + 4);
+    eng_st_close(st);
 }
 
 /* Types that we do not read may be in the file; only using them is an error. */
@@ -248,7 +293,7 @@ static void test_shards(void **unused)
                         &st, &err),
         TINKC_OK);
     assert_int_equal(eng_st_count(st), 2);
-    assert_memory_equal(eng_st_find(st, TK_STR("b"))->data, two_by_three + 2, 8);
+    check_data(st, "b", two_by_three + 2, 8);
     eng_st_close(st);
     static const struct {
         const char *index;
@@ -337,6 +382,62 @@ static void test_fifo(void **unused)
     remove_all(directory, files);
 }
 
+/* Parts of a tensor, and a file that is cut after it was opened: an error, not a
+ * signal. */
+static void test_cut_while_open(void **unused)
+{
+    char template[] = "/tmp/eng-st-XXXXXX", path[512];
+    char *directory = new_directory(template);
+    tk_buf bytes;
+    tk_err err = TK_ERR_INIT;
+    eng_st *st = NULL;
+    put_sample(&bytes);
+    write_text(directory, "model.safetensors", bytes.p, bytes.n);
+    assert_int_equal(eng_st_open_directory(&st, directory, &err), TINKC_OK);
+    check_sample(st);
+    const eng_st_tensor *t = eng_st_find(st, TK_STR("b.matrix"));
+    float have[6] = {0};
+    const eng_st_part middle = {2, 3, have}, after = {4, 3, have};
+    assert_int_equal(eng_st_read(st, t, &middle, &err), TINKC_OK);
+    assert_memory_equal(have, two_by_three + 2, 3 * sizeof(float));
+    assert_int_equal(eng_st_read(st, t, &after, &err), TINKC_E_INTERNAL);
+    (void)snprintf(path, sizeof(path), "%s/model.safetensors", directory);
+    assert_int_equal(truncate(path, (off_t)t->offset + 12), 0);
+    tk_err_clear(&err);
+    assert_int_equal(eng_st_read(st, t, &middle, &err), TINKC_E_DECODE);
+    assert_non_null(strstr(err.message, "has become shorter"));
+    char hex[TK_SHA256_HEX_BYTES];
+    tk_err_clear(&err);
+    assert_int_equal(eng_st_digest(hex, st, &err), TINKC_E_DECODE);
+    eng_st_close(st);
+    tk_buf_dispose(&bytes);
+    remove_all(directory, files);
+}
+
+/* In one piece and in several: the digest of the whole file. */
+static void test_digest(void **unused)
+{
+    static float many[700000];
+    static const size_t shape[] = {700000};
+    static const eng_st_entry entry = {"many", ENG_F32, shape, 1, many};
+    const eng_st_file file = {&entry, 1, NULL};
+    tk_buf bytes;
+    tk_err err = TK_ERR_INIT;
+    eng_st *st = NULL;
+    char have[TK_SHA256_HEX_BYTES], want[TK_SHA256_HEX_BYTES];
+    for (size_t i = 0; i < TK_ARRAY_LEN(many); i++) {
+        many[i] = (float)i;
+    }
+    tk_buf_init(&bytes, 4 * TK_MIB);
+    eng_st_put(&bytes, &file);
+    assert_int_equal(eng_st_open_memory(&st, tk_buf_str(&bytes), "x", &err), TINKC_OK);
+    assert_int_equal(eng_st_digest(have, st, &err), TINKC_OK);
+    assert_int_equal(tk_sha256_hex(want, bytes.p, bytes.n, &err), TINKC_OK);
+    assert_string_equal(have, want);
+    eng_st_close(st);
+    tk_buf_dispose(&bytes);
+}
+
 static bool scenario(void *user)
 {
     const tk_buf *bytes = user;
@@ -367,11 +468,14 @@ int main(void)
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_truncated),
         cmocka_unit_test(test_lies),
+        cmocka_unit_test(test_any_order_covers_the_data),
         cmocka_unit_test(test_unknown_types_are_listed),
         cmocka_unit_test(test_shards),
         cmocka_unit_test(test_long_index),
         cmocka_unit_test(test_single_file_wins),
         cmocka_unit_test(test_fifo),
+        cmocka_unit_test(test_cut_while_open),
+        cmocka_unit_test(test_digest),
         cmocka_unit_test(test_allocation_failures),
     };
     return cmocka_run_group_tests_name("eng_safetensors", tests, NULL, NULL);

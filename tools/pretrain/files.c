@@ -55,8 +55,12 @@ static tinkc_code read_tensors(pre_net *net, size_t *next, const eng_st *st, tk_
     if (!fits) {
         return tk_err_set(err, TINKC_E_DECODE, "the checkpoint is of another model");
     }
-    for (size_t i = 0; i < TK_ARRAY_LEN(parts); i++) {
-        eng_dtype_read(parts[i].to, parts[i].from->data, ENG_F32, net->n);
+    for (size_t i = 0; i < TK_ARRAY_LEN(parts); i++) { /* eng_real is float here */
+        const eng_st_part whole = {0, net->n, parts[i].to};
+        tinkc_code code = eng_st_read(st, parts[i].from, &whole, err);
+        if (code != TINKC_OK) {
+            return code;
+        }
     }
     net->step = step;
     *next = (size_t)place;
