@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # The long measurements: memory, heartbeats under load and during a custom loss, closing, kill -9
-# of a server, a download of 2 GB, a stream of 1 GB, and a minute of mixed work under TSan. One line per result; exits with
+# of a server, a download of 2 GB, a stream of 1 GB, a minute through a bad network, and a minute of mixed work under TSan. One line per result; exits with
 # 1 when a bar is missed.
 set -u
 cd "$(dirname "$0")/.."
 [ $# -eq 0 ] || { echo "soak: takes no arguments; one alone: build/tests/soak_NAME"; exit 2; }
 failed=0
 for program in build/tests/soak_memory build/tests/soak_heartbeat build/tests/soak_custom \
-    build/tests/soak_close build/tests/soak_server build/tests/soak_download build/tests/soak_stream; do
+    build/tests/soak_close build/tests/soak_server build/tests/soak_download build/tests/soak_stream build/tests/soak_proxy; do
     "$program" || failed=1
 done
 build/tests/test_srv_kill 50 || failed=1
