@@ -4,7 +4,7 @@
 MAKEFLAGS += --no-print-directory
 PREFIX ?= /usr/local
 
-.PHONY: all build deps ready test check bench interop soak mutate demo fuzz install clean
+.PHONY: all build deps ready test check bench interop soak mutate demo fuzz fuzz-server install clean
 all: build
 
 build:
@@ -39,6 +39,10 @@ mutate: deps
 fuzz:
 	@scripts/deps.sh check
 	@scripts/fuzz.sh
+
+fuzz-server:
+	@scripts/deps.sh check
+	@scripts/fuzz-server.sh
 
 demo: ready
 	@scripts/demo.sh
