@@ -18,20 +18,26 @@ struct tk_arena_block {
 
 void tk_arena_init(tk_arena *arena, size_t max_bytes)
 {
-    arena->head = NULL;
-    arena->used_bytes = 0;
-    arena->max_bytes = max_bytes != 0 ? max_bytes : TK_ARENA_MAX_BYTES;
+    tk_arena_init_quota(arena, max_bytes, NULL);
+}
+
+void tk_arena_init_quota(tk_arena *arena, size_t max_bytes, tk_quota *quota)
+{
+    *arena = (tk_arena){.max_bytes = max_bytes != 0 ? max_bytes : TK_ARENA_MAX_BYTES,
+                        .quota = quota};
 }
 
 void tk_arena_dispose(tk_arena *arena)
 {
     for (tk_arena_block *block = arena->head; block != NULL;) {
         tk_arena_block *next = block->next;
+        tk_quota_give(arena->quota, block->capacity + sizeof(*block));
         tk_free(block);
         block = next;
     }
     arena->head = NULL;
     arena->used_bytes = 0;
+    arena->refused = false;
 }
 
 static size_t block_capacity(const tk_arena *arena, size_t need)
@@ -55,8 +61,13 @@ static tk_arena_block *add_block(tk_arena *arena, size_t need)
     if (!tk_size_add(&bytes, capacity, sizeof(tk_arena_block))) {
         return NULL;
     }
+    if (!tk_quota_take(arena->quota, bytes)) {
+        arena->refused = true;
+        return NULL;
+    }
     tk_arena_block *block = tk_malloc(bytes);
     if (block == NULL) {
+        tk_quota_give(arena->quota, bytes);
         return NULL;
     }
     block->next = arena->head;

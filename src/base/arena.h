@@ -6,6 +6,7 @@
 #define BASE_ARENA_H
 
 #include "base/limits.h"
+#include "base/quota.h"
 #include "base/str.h"
 #include "base/tk.h"
 
@@ -15,13 +16,18 @@ typedef struct tk_arena {
     tk_arena_block *head; /* newest block; NULL = nothing allocated yet */
     size_t used_bytes;    /* handed out so far, for the cap */
     size_t max_bytes;
+    tk_quota *quota; /* or NULL */
+    bool refused;    /* the quota had no room for a block: that is not out of memory */
 } tk_arena;
 
 /* No allocation happens before the first object. max_bytes 0 = TK_ARENA_MAX_BYTES. */
 void tk_arena_init(tk_arena *arena, size_t max_bytes);
 
-/* Frees everything; the arena is empty and usable again. Accepts an arena that was only
- * zeroed. */
+/* The same with a quota that counts every block before it is allocated. */
+void tk_arena_init_quota(tk_arena *arena, size_t max_bytes, tk_quota *quota);
+
+/* Frees everything; the arena is empty and usable again, with its quota. Accepts an arena
+ * that was only zeroed. */
 void tk_arena_dispose(tk_arena *arena);
 
 /* Aligned for any object; NULL when out of memory, over the cap, or on overflow. */

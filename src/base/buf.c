@@ -18,10 +18,17 @@ void tk_buf_init(tk_buf *buf, size_t max_bytes)
     buf->max = max_bytes;
 }
 
+void tk_buf_init_quota(tk_buf *buf, size_t max_bytes, tk_quota *quota)
+{
+    tk_buf_init(buf, max_bytes);
+    buf->quota = quota;
+}
+
 void tk_buf_dispose(tk_buf *buf)
 {
+    tk_quota_give(buf->quota, buf->capacity);
     tk_free(buf->p);
-    tk_buf_init(buf, buf->max);
+    tk_buf_init_quota(buf, buf->max, buf->quota);
 }
 
 void tk_buf_clear(tk_buf *buf)
@@ -45,8 +52,13 @@ static bool grow(tk_buf *buf, size_t need)
     size_t grown =
         more > limit - TK_MIN(buf->capacity, limit) ? limit : buf->capacity + more;
     size_t capacity = TK_MAX(TK_MIN(TK_MAX(grown, FIRST_CAPACITY), limit), need);
+    if (!tk_quota_take(buf->quota, capacity - buf->capacity)) {
+        tk_buf_fail(buf, TINKC_E_RATE_LIMIT);
+        return false;
+    }
     char *p = tk_realloc(buf->p, capacity);
     if (p == NULL) {
+        tk_quota_give(buf->quota, capacity - buf->capacity);
         tk_buf_fail(buf, TINKC_E_NOMEM);
         return false;
     }
@@ -134,6 +146,8 @@ tinkc_code tk_buf_status(const tk_buf *buf, tk_err *err)
     case TINKC_E_LIMIT:
         return tk_err_set(err, TINKC_E_LIMIT, "larger than the limit of %zu bytes",
                           buf->max);
+    case TINKC_E_RATE_LIMIT:
+        return tk_err_set(err, TINKC_E_RATE_LIMIT, "there is no memory left for it now");
     default:
         return tk_err_set(err, buf->failure, "value cannot be encoded");
     }
@@ -164,6 +178,7 @@ char *tk_buf_take(tk_buf *buf, size_t *n_out)
     if (p == NULL) {
         tk_free(buf->p);
     }
-    tk_buf_init(buf, buf->max);
+    tk_quota_give(buf->quota, buf->capacity);
+    tk_buf_init_quota(buf, buf->max, buf->quota);
     return p;
 }

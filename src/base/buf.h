@@ -4,6 +4,7 @@
 #define BASE_BUF_H
 
 #include "base/err.h"
+#include "base/quota.h"
 #include "base/str.h"
 #include "base/tk.h"
 
@@ -12,13 +13,16 @@ typedef struct tk_buf {
     size_t n;        /* bytes in use */
     size_t capacity; /* bytes allocated */
     size_t max;      /* n never exceeds this */
-    tinkc_code
-        failure; /* TINKC_OK, TINKC_E_NOMEM, TINKC_E_LIMIT or that of tk_buf_fail */
+    tk_quota *quota; /* counts the capacity; or NULL */
+    tinkc_code failure; /* TINKC_OK, TINKC_E_NOMEM, TINKC_E_LIMIT, TINKC_E_RATE_LIMIT (the
+                         * quota has no room) or the code given to tk_buf_fail */
 } tk_buf;
 
 /* max_bytes must not be 0: every buffer has a limit. */
 void tk_buf_init(tk_buf *buf, size_t max_bytes);
-void tk_buf_dispose(tk_buf *buf); /* frees; the buffer may be initialised again */
+/* The same with a quota that counts the capacity before it is allocated. */
+void tk_buf_init_quota(tk_buf *buf, size_t max_bytes, tk_quota *quota);
+void tk_buf_dispose(tk_buf *buf); /* frees; the buffer is empty, with the same limits */
 void tk_buf_clear(tk_buf *buf);   /* n = 0, failure forgotten, memory kept */
 
 void tk_buf_put(tk_buf *buf, const void *data, size_t n);
@@ -44,7 +48,7 @@ TK_NODISCARD const char *tk_buf_cstr(tk_buf *buf);
 tk_str tk_buf_str(const tk_buf *buf); /* borrowed view */
 
 /* Hands the bytes to the caller, who frees them with tk_free; the buffer is empty then.
- * NULL when the buffer is empty or has failed. */
+ * NULL when the buffer is empty or has failed. A quota does not count them any more. */
 TK_NODISCARD char *tk_buf_take(tk_buf *buf, size_t *n_out);
 
 #endif

@@ -4,7 +4,7 @@
  * number is known only at the closing bracket, and are then copied to the arena in one
  * piece. An array that starts with a number is first scanned for its end: if nothing but
  * numbers can be in it, it is read straight into a packed arena array. The stacks die
- * with the call. */
+ * with the call; the arena's quota counts them too. */
 #include "base/json_num.h"
 #include "base/json_packed.h"
 #include "base/json_text.h"
@@ -70,8 +70,14 @@ static tinkc_code push(reader *r, stack *s, const void *item)
 {
     if (s->n == s->capacity) {
         size_t capacity = s->capacity != 0 ? s->capacity * 2 : 16;
+        size_t more = (capacity - s->capacity) * s->item_size;
+        if (!tk_quota_take(r->arena->quota, more)) {
+            r->arena->refused = true;
+            return no_room(r);
+        }
         void *items = tk_realloc_array(s->items, capacity, s->item_size);
         if (items == NULL) {
+            tk_quota_give(r->arena->quota, more);
             return no_room(r);
         }
         s->items = items;
@@ -80,6 +86,12 @@ static tinkc_code push(reader *r, stack *s, const void *item)
     memcpy((char *)s->items + s->n * s->item_size, item, s->item_size);
     s->n++;
     return TINKC_OK;
+}
+
+static void free_stack(reader *r, stack *s)
+{
+    tk_quota_give(r->arena->quota, s->capacity * s->item_size);
+    tk_free(s->items);
 }
 
 /* Moves what lies above `base` into the arena. */
@@ -256,6 +268,7 @@ static tinkc_code read_string(reader *r, tk_str *out)
     }
     tk_buf_put(&r->unquoted, run, (size_t)(r->p - run));
     if (r->unquoted.failure != TINKC_OK) {
+        r->arena->refused |= r->unquoted.failure == TINKC_E_RATE_LIMIT;
         return no_room(r);
     }
     return finish_string(r, r->unquoted.p, r->unquoted.n, out);
@@ -503,10 +516,10 @@ tinkc_code tk_json_parse(const tk_json **out, tk_arena *arena, const char *text,
                 .err = err};
     r.p = r.text;
     r.end = r.text + n;
-    tk_buf_init(&r.unquoted, TK_MAX(n, 1));
+    tk_buf_init_quota(&r.unquoted, TK_MAX(n, 1), arena->quota);
     tinkc_code rc = read_document(&r, out);
     tk_buf_dispose(&r.unquoted);
-    tk_free(r.members.items);
-    tk_free(r.values.items);
+    free_stack(&r, &r.members);
+    free_stack(&r, &r.values);
     return rc;
 }
