@@ -65,6 +65,10 @@ typedef struct eng_model_info {
 
 void eng_model_get_info(const eng_model *model, eng_model_info *out); /* borrows */
 
+/* Keeps at most `bytes` of activations during a training step (2 GiB, unless this is
+ * called); what is beyond that is computed again. Changes no bit. */
+void eng_model_limit_kept(eng_model *model, size_t bytes);
+
 /* ---- adapters ---- */
 
 typedef struct eng_lora_config {

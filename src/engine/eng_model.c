@@ -450,6 +450,11 @@ void eng_model_free(eng_model *model)
     tk_free(model);
 }
 
+void eng_model_limit_kept(eng_model *model, size_t bytes)
+{
+    model->keep_max_bytes = TK_MIN((double)bytes, KEEP_MAX);
+}
+
 void eng_model_get_info(const eng_model *model, eng_model_info *out)
 {
     const eng_config *c = &model->config;

@@ -122,6 +122,15 @@ size_t failmem_peak_bytes(void)
     return n;
 }
 
+size_t failmem_begin_peak(void)
+{
+    pthread_mutex_lock(&state.lock);
+    size_t n = state.live_bytes;
+    state.peak_bytes = n;
+    pthread_mutex_unlock(&state.lock);
+    return n;
+}
+
 void failmem_fail_at(size_t n)
 {
     pthread_mutex_lock(&state.lock);

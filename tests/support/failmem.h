@@ -16,6 +16,7 @@ bool failmem_is_on(void);
 
 size_t failmem_count(void);      /* allocations (and re-allocations) since the start */
 size_t failmem_peak_bytes(void); /* the most that was alive at one time since the start */
+size_t failmem_begin_peak(void); /* or since this call, which returns what is alive */
 void failmem_fail_at(size_t n);  /* the nth from now fails, once; 0 = none */
 bool failmem_fired(void);        /* whether that failure has happened */
 
