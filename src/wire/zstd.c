@@ -13,7 +13,7 @@
  * bytes come. */
 #define PLAUSIBLE_RATIO ((size_t)64)
 #define STEP_BYTES      (128 * TK_KIB)
-#define WINDOW_LOG_MAX  27 /* 128 MiB, what `zstd -22` needs; libzstd allocates it */
+#define WINDOW_LOG_MAX  23 /* 8 MiB: RFC 9659; libzstd allocates it */
 
 void tk_zstd_init(tk_zstd *z)
 {

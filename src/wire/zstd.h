@@ -11,6 +11,10 @@
 
 #define TK_ZSTD_LEVEL_DEFAULT 3 /* what the official SDK sends with */
 
+/* What libzstd needs beside the content while it decompresses: a window of 8 MiB at most,
+ * the largest that RFC 9659 allows for Content-Encoding, and its own tables. */
+#define TK_ZSTD_WORK_BYTES (9 * TK_MIB)
+
 typedef struct tk_zstd {
     void *compressor;   /* owned; NULL until used */
     void *decompressor; /* owned; NULL until used */
@@ -29,8 +33,9 @@ TK_NODISCARD tinkc_code tk_zstd_compress(tk_zstd *z, tk_buf *out, tk_bytes data,
 /* Appends the content of `data`: one or more whole frames, one after the other, as RFC
  * 8878 allows (skippable frames are skipped). The cap of `out` bounds the content: more
  * is TINKC_E_LIMIT, and memory grows with what was really decoded, not with what a header
- * claims. On failure `out` is as long as before: TINKC_E_PARSE for empty, malformed, cut
- * off input or bytes after the last frame, TINKC_E_NOMEM. */
+ * claims. TINKC_E_LIMIT for a window above 8 MiB, too. On failure `out` is as long as
+ * before: TINKC_E_PARSE for empty, malformed, cut off input or bytes after the last
+ * frame, TINKC_E_NOMEM. */
 TK_NODISCARD tinkc_code tk_zstd_decompress(tk_zstd *z, tk_buf *out, tk_bytes data,
                                            tk_err *err);
 
