@@ -61,7 +61,7 @@ static void fill_query(srv_request *request, tk_str text)
 static bool fill_body(srv_request *request, const call *c)
 {
     size_t cap = request->route->max_body_bytes;
-    tk_buf_init(&request->body, cap > 0 ? cap : TK_SRV_BODY_LIGHT_BYTES);
+    request->body.max = cap > 0 ? cap : TK_SRV_BODY_LIGHT_BYTES;
     if (strchr(c->letters, 'Z') != NULL) {
         tk_zstd zstd;
         tk_zstd_init(&zstd);
@@ -71,9 +71,7 @@ static bool fill_body(srv_request *request, const call *c)
     } else {
         tk_buf_put(&request->body, c->body.p, c->body.n);
     }
-    request->counted = request->body.n;
-    return request->body.failure == TINKC_OK &&
-           srv_budget_take(request->budget, request->counted);
+    return request->body.failure == TINKC_OK;
 }
 
 static bool fill(srv_request *request, const call *c)
@@ -124,7 +122,7 @@ static int ask(const call *c, const char *key, char out[128])
     int status = 0;
     tk_arena arena;
     tk_arena_init(&arena, 0);
-    srv_request *request = srv_request_new(it.server, &it.server->bodies);
+    srv_request *request = srv_request_new(it.server, &it.server->memory);
     if (request == NULL) {
         fuzz_fail("no memory");
     }

@@ -73,17 +73,15 @@
 #define TK_SRV_BODY_LIGHT_BYTES  TK_MIB        /* request body of most routes */
 #define TK_SRV_BODY_SAMPLE_BYTES (32 * TK_MIB) /* of asample */
 #define TK_SRV_BODY_TRAIN_BYTES  (256 * TK_MIB) /* of forward_backward, as it comes */
-#define TK_SRV_BODIES_BYTES      TK_GIB       /* all bodies that are in memory at once */
-#define TK_SRV_STREAM_BYTES      (4 * TK_MIB) /* of a stream whose reader is slow */
-#define TK_SRV_ID_BYTES          256          /* an id or key that a client sends */
-#define TK_SRV_NAME_BYTES        255          /* name of a checkpoint */
-#define TK_SRV_QUERY_MAX         16           /* parameters of a URL */
-#define TK_SRV_SESSIONS_MAX      4096         /* that are alive */
-#define TK_SRV_MODELS_MAX        256          /* loaded for training */
-#define TK_SRV_SAMPLERS_MAX      (16 * 1024)  /* sampling sessions */
-#define TK_SRV_JOBS_MAX          1024         /* training requests waiting, per model */
-#define TK_SRV_SAMPLES_MAX       8192         /* samples waiting or running */
-#define TK_SRV_FUTURES_MAX       (256 * 1024) /* remembered, with or without result */
-#define TK_SRV_RESULTS_BYTES     (512 * TK_MIB) /* of results kept for polls */
+#define TK_SRV_STREAM_BYTES      (4 * TK_MIB)   /* of a stream whose reader is slow */
+#define TK_SRV_ID_BYTES          256            /* an id or key that a client sends */
+#define TK_SRV_NAME_BYTES        255            /* name of a checkpoint */
+#define TK_SRV_QUERY_MAX         16             /* parameters of a URL */
+#define TK_SRV_SESSIONS_MAX      4096           /* that are alive */
+#define TK_SRV_MODELS_MAX        256            /* loaded for training */
+#define TK_SRV_SAMPLERS_MAX      (16 * 1024)    /* sampling sessions */
+#define TK_SRV_JOBS_MAX          1024           /* training requests waiting, per model */
+#define TK_SRV_SAMPLES_MAX       8192           /* samples waiting or running */
+#define TK_SRV_FUTURES_MAX       (256 * 1024)   /* remembered, with or without result */
 
 #endif

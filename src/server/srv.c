@@ -92,8 +92,11 @@ static tinkc_code init(srv *server, const srv_options *options, tk_err *err)
 {
     server->data_lock = -1;
     server->strict = options->strict;
-    srv_budget_init(&server->bodies, TK_SRV_BODIES_BYTES);
-    srv_adapters_init(&server->adapters, options->adapter_bytes);
+    srv_budget_init(&server->memory, options->memory_bytes);
+    if (options->adapter_bytes > 0) {
+        server->memory.parts[SRV_PART_SAMPLERS].max = options->adapter_bytes;
+    }
+    tk_list_init(&server->adapters);
     server->piece_rows = options->piece_rows;
     server->sequences = options->sequences > 0 ? options->sequences : SRV_SEQUENCES;
     server->on_step = options->on_step;
@@ -103,7 +106,7 @@ static tinkc_code init(srv *server, const srv_options *options, tk_err *err)
     tk_map_init(&server->session_keys, TK_MAP_BORROW_KEYS);
     tk_map_init(&server->models, TK_MAP_BORROW_KEYS);
     tk_map_init(&server->samplers, TK_MAP_BORROW_KEYS);
-    srv_futures_init(&server->futures);
+    srv_futures_init(&server->futures, &server->memory);
     tinkc_code code = tk_mutex_init(&server->lock, err);
     if (code != TINKC_OK) {
         return code;
@@ -186,7 +189,7 @@ static tinkc_code start_threads(srv *server, const srv_options *options, tk_err 
         .port = options->port,
         .api_key = server->api_key,
         .routes = &srv_api_routes,
-        .budget = &server->bodies,
+        .budget = &server->memory,
         .app = server,
     };
     tinkc_code code = srv_engine_new(&server->engine, server, err);

@@ -35,7 +35,8 @@ typedef struct srv_options {
     const char *api_key;  /* NULL = none: every key is accepted, but only on loopback */
     bool strict;          /* refuse what the hosted service refuses */
     const char *faults;   /* file of faults to inject (docs/faults.md), or NULL */
-    size_t adapter_bytes; /* of samplers, in memory; 0 = an eighth of the machine's */
+    size_t memory_bytes;  /* for everything; 0 = three quarters of the machine's */
+    size_t adapter_bytes; /* of those, for samplers' weights; 0 = a sixteenth */
     int64_t poll_ms;      /* how long a poll is held; 0 = SRV_POLL_MS */
     size_t piece_rows;   /* tokens of a training request in one piece; 0 = the engine's */
     size_t sequences;    /* decoded at once; 0 = SRV_SEQUENCES */

@@ -330,7 +330,8 @@ static srv_future *fill_futures(srv *server)
     char id[32];
     tk_mutex_lock(&server->lock);
     all->max = 8;
-    for (size_t i = 0; all->by_id.count < all->max || !tk_list_is_empty(&all->done);
+    for (size_t i = 0; all->by_id.count < all->max || !tk_list_is_empty(&all->done) ||
+                       !tk_list_is_empty(&all->fetched);
          i++) {
         (void)snprintf(id, sizeof(id), "filler:%zu", i);
         const srv_future_spec spec = {tk_str_of(id), TK_STR(""), TK_FUTURE_SAMPLE, NULL};

@@ -65,6 +65,22 @@ static int read_key(serve *s, const char *path)
     return s->key != NULL ? CMD_OK : cmd_fail("out of memory");
 }
 
+/* Reads "512M": a number of bytes, with K, M or G for 1024, 1024^2 or 1024^3 of them. */
+static bool read_size(const char *text, size_t *out)
+{
+    static const char units[] = "KMG";
+    tk_str number = tk_str_of(text);
+    uint64_t value = 0;
+    size_t unit = 1;
+    const char *at = number.n > 0 ? strchr(units, number.p[number.n - 1]) : NULL;
+    if (at != NULL) {
+        unit = (size_t)1 << (10 * (at - units + 1));
+        number.n--;
+    }
+    return tk_str_to_u64(number, &value) && value > 0 && value <= SIZE_MAX &&
+           tk_size_mul(out, (size_t)value, unit);
+}
+
 static int read_options(serve *s, const cmd_args *args)
 {
     srv_options *o = &s->options;
@@ -79,6 +95,10 @@ static int read_options(serve *s, const cmd_args *args)
     if (!read_pairs(args, "model", s->models, &o->n_models) ||
         !read_pairs(args, "alias", s->aliases, &o->n_aliases)) {
         return cmd_bad_usage(args, "--model must be NAME=DIR, --alias NAME=NAME.");
+    }
+    const char *memory = cmd_text(args, "memory", NULL);
+    if (memory != NULL && !read_size(memory, &o->memory_bytes)) {
+        return cmd_bad_usage(args, "--memory must be a size such as 512M or 8G.");
     }
     o->host = cmd_text(args, "host", "127.0.0.1");
     o->port = (unsigned)port;
@@ -176,6 +196,8 @@ static const cmd_option options[] = {
      true},
     {"alias", 0, CMD_TEXT, "NAME=NAME", "Serve a model under a second name.", true},
     {"threads", 0, CMD_INT, "N", "Compute threads (0: one per CPU).", false},
+    {"memory", 0, CMD_TEXT, "SIZE",
+     "Memory for models and requests, as 512M or 8G (3/4 of the machine's).", false},
     {"api-key", 0, CMD_TEXT, "KEY", "Key that clients must send (tml-...).", false},
     {"api-key-file", 0, CMD_TEXT, "FILE", "Read the key from FILE.", false},
     {"faults", 0, CMD_TEXT, "FILE", "Inject faults, for tests (docs/faults.md).", false},

@@ -1,6 +1,11 @@
 /* The counters are read from their owners, each under its own lock. */
 #include "server/api/srv_info.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <tinkc/version.h>
 
 #include "base/file.h"
@@ -27,6 +32,18 @@ typedef struct metric {
     uint64_t value;
 } metric;
 
+static void put_memory(tk_buf *out, const srv_budget *memory)
+{
+    tk_buf_puts(out,
+                "# HELP tinkc_memory_bytes Memory that is counted, by what uses it.\n"
+                "# TYPE tinkc_memory_bytes gauge\n");
+    for (size_t i = 0; i < SRV_PARTS; i++) {
+        tk_buf_printf(out, "tinkc_memory_bytes{part=\"%s\"} %zu\n",
+                      srv_budget_part_name((srv_part_name)i),
+                      atomic_load(&memory->parts[i].used));
+    }
+}
+
 static void put(tk_buf *out, const metric *m)
 {
     tk_buf_printf(out, "# HELP tinkc_%s %s\n# TYPE tinkc_%s %s\ntinkc_%s %llu\n", m->name,
@@ -46,19 +63,23 @@ srv_verdict srv_info_metrics(srv_request *request)
     size_t samplers = server->samplers.count;
     size_t futures = server->futures.by_id.count;
     size_t parked = server->futures.n_waiting;
-    size_t results = server->futures.result_bytes;
     tk_mutex_unlock(&server->lock);
     const metric metrics[] = {
         {"requests_total", "counter", "HTTP requests.", http.total},
         {"requests_active", "gauge", "Requests without a complete answer.", http.active},
         {"polls_parked", "gauge", "Polls that wait for a result.", parked},
-        {"body_bytes", "gauge", "Request bodies in memory.",
-         atomic_load(&server->bodies.used)},
+        {"memory_limit_bytes", "gauge", "Memory that the server may use.",
+         server->memory.max},
+        {"memory_used_bytes", "gauge", "Memory that is counted, of all parts.",
+         atomic_load(&server->memory.used)},
+        {"memory_peak_bytes", "gauge", "The most that was counted since the start.",
+         atomic_load(&server->memory.peak)},
+        {"memory_refused_total", "counter", "Times that there was no memory to give.",
+         atomic_load(&server->memory.refused)},
         {"sessions", "gauge", "Sessions that are alive.", sessions},
         {"models", "gauge", "Models loaded for training.", models},
         {"samplers", "gauge", "Sampling sessions.", samplers},
         {"futures", "gauge", "Results promised or kept.", futures},
-        {"result_bytes", "gauge", "Results kept for polls.", results},
         {"jobs_total", "counter", "Training requests that ran.", engine.jobs},
         {"samples_total", "counter", "Sample requests that ended.", engine.samples},
         {"samples_waiting", "gauge", "Samples that wait or run.", engine.samples_waiting},
@@ -72,6 +93,7 @@ srv_verdict srv_info_metrics(srv_request *request)
     for (size_t i = 0; i < TK_ARRAY_LEN(metrics); i++) {
         put(&buf, &metrics[i]);
     }
+    put_memory(&buf, &server->memory);
     return srv_reply_buf(request, 200, "text/plain; version=0.0.4; charset=utf-8", &buf);
 }
 
@@ -81,27 +103,24 @@ typedef struct served {
     const char *name, *type;
 } served;
 
+/* The file is the body: it is read while it is sent, however many ask for it. */
 static srv_verdict reply_file(srv_request *request, const srv_base *base,
                               const served *file)
 {
-    tk_err err = TK_ERR_INIT;
+    struct stat info;
     char *path = tk_file_join(base->tokenizer_dir, file->name);
-    char *data = NULL;
-    size_t n = 0;
-    if (path == NULL) {
-        return srv_reply_fail(request, 500, "out of memory");
-    }
-    tinkc_code code = tk_file_read(&data, &n, path, TK_TOK_FILE_MAX_BYTES, &err);
+    int fd = path != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    bool missing = path != NULL && fd < 0 && errno == ENOENT;
     tk_free(path);
-    if (code != TINKC_OK) {
-        return srv_reply_fail(request, code == TINKC_E_MISSING ? 404 : 500,
-                              "%s cannot be read", file->name);
+    if (fd < 0 || fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+        if (fd >= 0) {
+            (void)close(fd);
+        }
+        return srv_reply_fail(request, missing ? 404 : 500, "%s cannot be read",
+                              file->name);
     }
-    tk_buf buf;
-    tk_buf_init(&buf, TK_TOK_FILE_MAX_BYTES);
-    tk_buf_put(&buf, data, n);
-    tk_free(data);
-    return srv_reply_buf(request, 200, file->type, &buf);
+    request->file = (srv_file){fd, 0, info.st_size};
+    return srv_reply_fixed(request, 200, file->type, TK_STR(""));
 }
 
 srv_verdict srv_info_tokenizer(srv_request *request)

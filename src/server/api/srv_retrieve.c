@@ -84,7 +84,7 @@ srv_verdict srv_retrieve_future(srv_request *request)
         park(server, poll, future);
         parked = true;
     } else if (known) {
-        srv_future_look(poll, future);
+        srv_future_look(&server->futures, poll, future);
     }
     tk_mutex_unlock(&server->lock);
     if (parked) {

@@ -187,18 +187,14 @@ static tinkc_code plain_bytes(tk_str *out, srv_request *request, srv_job *job,
     tk_zstd zstd;
     tk_zstd_init(&zstd);
     const tk_bytes bytes = {(const unsigned char *)request->body.p, request->body.n};
+    if (!tk_quota_take(srv_request_quota(request), TK_ZSTD_WORK_BYTES)) {
+        return tk_err_set(err, TINKC_E_RATE_LIMIT, "the server's memory is full");
+    }
     tinkc_code code = tk_zstd_decompress(&zstd, &job->plain, bytes, err);
     tk_zstd_dispose(&zstd);
-    if (code != TINKC_OK) {
-        return code;
-    }
-    if (!srv_budget_take(request->budget, job->plain.n)) {
-        return tk_err_set(err, TINKC_E_RATE_LIMIT,
-                          "the server holds too many requests; try again");
-    }
-    job->memory.counted += job->plain.n;
+    tk_quota_give(srv_request_quota(request), TK_ZSTD_WORK_BYTES);
     *out = tk_buf_str(&job->plain);
-    return TINKC_OK;
+    return code;
 }
 
 static tinkc_code decode(tk_fwdbwd_request *out, srv_request *request, tk_str bytes,
@@ -317,6 +313,7 @@ static tinkc_code convert(srv_job *job, tk_arena *arena, const tk_fwdbwd_request
         .piece_rows = job->server->piece_rows,
         .strict = job->server->strict,
     };
+    job->size = eng_bytes_measure(&job->train);
     return TINKC_OK;
 }
 
@@ -367,9 +364,7 @@ static srv_verdict submit(srv_request *request, bool forward)
     tinkc_code code = prepare(&out, request, job, forward, &err);
     if (code != TINKC_OK) {
         srv_job_free(job);
-        return code == TINKC_E_RATE_LIMIT
-                   ? srv_reply_fail(request, 429, "%s", err.message)
-                   : srv_reply_error(request, &err);
+        return srv_reply_error(request, &err);
     }
     return srv_job_submit(request, job, &out);
 }

@@ -89,7 +89,11 @@ static bool keep_text(srv_request *request, tk_str *out, tk_str text)
 
 static void refuse(exchange *x, int status, const char *text)
 {
-    (void)srv_reply_fail(x->request, status, "%s", text);
+    if (status == 429 || (status == 500 && x->request->arena.refused)) {
+        (void)srv_reply_busy(x->request);
+    } else {
+        (void)srv_reply_fail(x->request, status, "%s", text);
+    }
     x->refused = true;
 }
 
@@ -159,8 +163,10 @@ static void read_headers(exchange *x)
 static size_t body_cap(const exchange *x)
 {
     const srv_route *route = x->request->route;
-    return route != NULL && route->max_body_bytes > 0 ? route->max_body_bytes
-                                                      : TK_SRV_BODY_LIGHT_BYTES;
+    size_t most = x->request->budget->parts[SRV_PART_REQUESTS].max;
+    return TK_MIN(most, route != NULL && route->max_body_bytes > 0
+                            ? route->max_body_bytes
+                            : TK_SRV_BODY_LIGHT_BYTES);
 }
 
 static void on_resume(srv_request *request)
@@ -203,7 +209,7 @@ static void read_head(exchange *x, const char *method, const char *url)
     if (atomic_load(&x->http->closing)) {
         refuse(x, 503, "the server is stopping");
     }
-    tk_buf_init(&x->request->body, body_cap(x));
+    x->request->body.max = body_cap(x);
 }
 
 /* ---- streams ---- */
@@ -335,15 +341,16 @@ static enum MHD_Result on_body(exchange *x, const char *data, size_t n)
     if (x->refused) {
         return MHD_YES;
     }
-    if (!srv_budget_take(request->budget, n)) {
-        refuse(x, 429, "the server holds too many requests; try again");
-        return MHD_YES;
-    }
-    request->counted += n;
     tk_buf_put(&request->body, data, n);
     if (request->body.failure != TINKC_OK) {
         bool large = request->body.failure == TINKC_E_LIMIT;
-        refuse(x, large ? 413 : 500, large ? "the body is too large" : "out of memory");
+        bool full = request->body.failure == TINKC_E_RATE_LIMIT;
+        tk_buf_dispose(&request->body); /* the rest of it is dropped */
+        refuse(x,
+               large  ? 413
+               : full ? 429
+                      : 500,
+               large ? "the body is too large" : "out of memory");
     }
     return MHD_YES;
 }

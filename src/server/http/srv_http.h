@@ -17,7 +17,7 @@ typedef struct srv_http_config {
     const char *api_key;      /* NULL = every key, also none */
     const srv_routes *routes; /* what is answered */
     srv_work *work;           /* runs the handlers */
-    srv_budget *budget;       /* of request bodies */
+    srv_budget *budget;       /* of memory */
     void *app;                /* srv_request.app of every request */
 } srv_http_config;
 

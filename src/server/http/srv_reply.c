@@ -8,7 +8,23 @@
 
 #include "base/json.h"
 
+#define RETRY_AFTER_S "1"
+
 static const char no_memory[] = "{\"detail\":\"the server is out of memory\"}";
+
+/* Asks a client that was refused to wait, unless the answer says that already. */
+static void ask_to_wait(srv_request *request)
+{
+    for (size_t i = 0; i < request->n_headers; i++) {
+        if (strcmp(request->headers[i].name, "Retry-After") == 0) {
+            return;
+        }
+    }
+    if (request->n_headers < SRV_HEADERS_MAX) {
+        request->headers[request->n_headers++] =
+            (srv_header){"Retry-After", RETRY_AFTER_S};
+    }
+}
 
 static srv_verdict set(srv_request *request, int status, const char *type, srv_blob *blob,
                        tk_str fixed)
@@ -18,6 +34,9 @@ static srv_verdict set(srv_request *request, int status, const char *type, srv_b
     request->content_type = type;
     request->answer = blob;
     request->fixed = fixed;
+    if (status == 429) {
+        ask_to_wait(request);
+    }
     return SRV_ANSWERED;
 }
 
@@ -40,9 +59,11 @@ srv_verdict srv_reply_empty(srv_request *request, int status)
 
 srv_verdict srv_reply_buf(srv_request *request, int status, const char *type, tk_buf *buf)
 {
+    bool full = buf->failure == TINKC_E_RATE_LIMIT;
     srv_blob *blob = srv_blob_take(buf);
     if (blob == NULL) {
-        return set(request, 500, SRV_TYPE_JSON, NULL, TK_STR(no_memory));
+        return full ? srv_reply_busy(request)
+                    : set(request, 500, SRV_TYPE_JSON, NULL, TK_STR(no_memory));
     }
     return srv_reply_blob(request, status, type, blob);
 }
@@ -71,6 +92,15 @@ srv_verdict srv_reply_fail(srv_request *request, int status, const char *format,
     tk_json_put_str(&w, tk_str_of(text.message));
     tk_json_end_object(&w);
     return srv_reply_buf(request, status, SRV_TYPE_JSON, &buf);
+}
+
+srv_verdict srv_reply_busy(srv_request *request)
+{
+    return srv_reply_fail(request, 429,
+                          "the server's memory is full: %zu of %zu MiB are in use; try "
+                          "again",
+                          atomic_load(&request->budget->used) / TK_MIB,
+                          request->budget->max / TK_MIB);
 }
 
 /* "data[3].weights" as ["body", "data", 3, "weights"]. */
@@ -128,6 +158,9 @@ srv_verdict srv_reply_error(srv_request *request, const tk_err *err)
     }
     if (err->code == TINKC_E_MISSING) {
         return srv_reply_fail(request, 404, "%s", err->message);
+    }
+    if (err->code == TINKC_E_RATE_LIMIT || request->arena.refused) {
+        return srv_reply_busy(request);
     }
     if (err->code == TINKC_E_NOMEM) {
         return srv_reply_fixed(request, 500, SRV_TYPE_JSON, TK_STR(no_memory));

@@ -25,9 +25,12 @@ srv_verdict srv_reply_empty(srv_request *request, int status);
 srv_verdict srv_reply_fail(srv_request *request, int status, const char *format, ...)
     TK_PRINTF(3, 4);
 
+/* Answers 429: the server's memory is full. Every 429 has a Retry-After. */
+srv_verdict srv_reply_busy(srv_request *request);
+
 /* Answers {"detail": ...} for an error: 422 with a list of places when the body does not
- * parse or decode, 400 for other mistakes of the client, 404 for what is missing, 500 for
- * failures of the server. */
+ * parse or decode, 400 for other mistakes of the client, 404 for what is missing, 429
+ * when the server's memory is full, 500 for failures of the server. */
 srv_verdict srv_reply_error(srv_request *request, const tk_err *err);
 
 /* Answers 422 about one field of the body or the query. */

@@ -18,15 +18,14 @@ srv_request *srv_request_new(void *app, srv_budget *budget)
     request->app = app;
     request->budget = budget;
     request->file.fd = -1;
-    tk_arena_init(&request->arena, ARENA_BYTES);
-    tk_buf_init(&request->body, 1);
+    tk_arena_init_quota(&request->arena, ARENA_BYTES, srv_request_quota(request));
+    tk_buf_init_quota(&request->body, 1, srv_request_quota(request));
     tk_list_init(&request->queued);
     return request;
 }
 
 void srv_request_free(srv_request *request)
 {
-    srv_budget_give(request->budget, request->counted);
     if (request->stream != NULL) {
         srv_stream_leave(request->stream);
     }
@@ -49,13 +48,15 @@ void srv_request_resume(srv_request *request)
 
 void srv_request_shrink(srv_request *request)
 {
-    srv_budget_give(request->budget, request->counted);
-    request->counted = 0;
     tk_buf_dispose(&request->body);
-    tk_buf_init(&request->body, 1);
     tk_arena_dispose(&request->arena);
     request->n_query = 0;
     request->idempotency_key = request->host = TK_STR("");
+}
+
+tk_quota *srv_request_quota(const srv_request *request)
+{
+    return srv_budget_quota(request->budget, SRV_PART_REQUESTS);
 }
 
 tk_str srv_request_query(const srv_request *request, const char *name)
@@ -72,14 +73,13 @@ tk_str srv_request_query(const srv_request *request, const char *name)
 
 void srv_request_init_memory(srv_memory *memory, srv_budget *budget)
 {
-    *memory = (srv_memory){.budget = budget};
-    tk_arena_init(&memory->arena, ARENA_BYTES);
-    tk_buf_init(&memory->body, 1);
+    tk_quota *quota = srv_budget_quota(budget, SRV_PART_REQUESTS);
+    tk_arena_init_quota(&memory->arena, ARENA_BYTES, quota);
+    tk_buf_init_quota(&memory->body, 1, quota);
 }
 
 void srv_request_free_memory(srv_memory *memory)
 {
-    srv_budget_give(memory->budget, memory->counted);
     tk_buf_dispose(&memory->body);
     tk_arena_dispose(&memory->arena);
 }
@@ -90,8 +90,6 @@ void srv_request_move_memory(srv_memory *memory, srv_request *request)
     tk_buf_dispose(&memory->body);
     memory->arena = request->arena;
     memory->body = request->body;
-    memory->counted += request->counted;
-    request->counted = 0;
-    tk_arena_init(&request->arena, ANSWER_BYTES);
-    tk_buf_init(&request->body, 1);
+    tk_arena_init_quota(&request->arena, ANSWER_BYTES, srv_request_quota(request));
+    tk_buf_init_quota(&request->body, 1, srv_request_quota(request));
 }

@@ -42,10 +42,9 @@ typedef struct srv_file {
 typedef struct srv_request {
     void *app; /* the application, for handlers (srv_http_config.app) */
     const srv_route *route;
-    srv_budget *budget;            /* of request bodies; outlives the request */
+    srv_budget *budget;            /* of memory; outlives the request */
     tk_arena arena;                /* parameters, headers, the decoded message */
     tk_buf body;                   /* as it came */
-    size_t counted;                /* bytes of it in the budget */
     tk_str params[SRV_PARAMS_MAX]; /* of the path */
     srv_query query[TK_SRV_QUERY_MAX];
     size_t n_query;
@@ -96,6 +95,9 @@ void srv_request_resume(srv_request *request);
 /* Returns a parameter of the URL's query, or {NULL, 0}. */
 tk_str srv_request_query(const srv_request *request, const char *name);
 
+/* Returns the quota that counts what the request allocates. */
+tk_quota *srv_request_quota(const srv_request *request);
+
 /* Frees the body and everything decoded: what is parked should be small. */
 void srv_request_shrink(srv_request *request);
 
@@ -104,10 +106,8 @@ void srv_request_shrink(srv_request *request);
 /* The bytes of a request and what was decoded from them, for work that goes on after the
  * answer. */
 typedef struct srv_memory {
-    srv_budget *budget;
     tk_arena arena;
     tk_buf body;
-    size_t counted; /* bytes in the budget */
 } srv_memory;
 
 void srv_request_init_memory(srv_memory *memory, srv_budget *budget);

@@ -6,7 +6,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 
-srv_stream *srv_stream_new(void)
+srv_stream *srv_stream_new(srv_budget *budget)
 {
     tk_err ignored = TK_ERR_INIT;
     srv_stream *stream = tk_zalloc(sizeof(*stream));
@@ -15,7 +15,8 @@ srv_stream *srv_stream_new(void)
         return NULL;
     }
     if (stream != NULL) {
-        tk_buf_init(&stream->pending, TK_SRV_STREAM_BYTES);
+        tk_buf_init_quota(&stream->pending, TK_SRV_STREAM_BYTES,
+                          srv_budget_quota(budget, SRV_PART_STREAMS));
         stream->owners = 2;
     }
     return stream;

@@ -1,8 +1,8 @@
 /* A body that is made while it is sent: a producer appends, the HTTP thread takes.
  *
  * Two owners, the request and the producer; the last release frees it. At most
- * TK_SRV_STREAM_BYTES wait for a client that reads slowly; beyond that its stream ends
- * with what it has. Locks: its own, a leaf. */
+ * TK_SRV_STREAM_BYTES wait for a client that reads slowly; beyond that, and when the
+ * server's memory is full, its stream ends with what it has. Locks: its own, a leaf. */
 #ifndef SERVER_SRV_STREAM_H
 #define SERVER_SRV_STREAM_H
 
@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/thread.h"
+#include "server/http/srv_budget.h"
 
 typedef struct srv_stream srv_stream;
 
@@ -25,7 +26,8 @@ struct srv_stream {
     void *user;
 };
 
-srv_stream *srv_stream_new(void);            /* two owners; NULL when out of memory */
+/* Two owners; NULL when out of memory. */
+srv_stream *srv_stream_new(srv_budget *budget);
 void srv_stream_release(srv_stream *stream); /* accepts NULL */
 
 /* ---- producer ---- */

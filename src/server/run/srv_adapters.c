@@ -3,29 +3,16 @@
  * next start removes it if a crash leaves it. */
 #include "server/run/srv_adapters.h"
 
-#include <unistd.h>
-
 #include "base/mem.h"
+#include "engine/eng_bytes.h"
 #include "server/run/srv_sampler.h"
 #include "server/run/srv_state.h"
 #include "server/store/srv_files.h"
 #include "server/store/srv_store.h"
 
-#define FLOOR_BYTES (256 * TK_MIB)
-
-void srv_adapters_init(srv_adapters *adapters, size_t limit)
-{
-    long pages = sysconf(_SC_PHYS_PAGES);
-    long page = sysconf(_SC_PAGESIZE);
-    size_t memory = pages > 0 && page > 0 ? (size_t)pages * (size_t)page : 0;
-    tk_list_init(&adapters->used);
-    adapters->limit = limit > 0 ? limit : TK_MAX(memory / 8, FLOOR_BYTES);
-}
-
-static size_t bytes_of(const srv_sampler *sampler)
-{
-    return (size_t)eng_adapter_parameters(sampler->adapter) * sizeof(float);
-}
+/* Weights in a file, in memory and packed, and room for rounding. */
+#define BYTES_PER_FILE_BYTE 3
+#define SLACK_BYTES         TK_MIB
 
 /* Gives the sampler its own directory, with its weights. */
 static tinkc_code write_out(srv *server, srv_sampler *sampler, tk_err *err)
@@ -62,10 +49,30 @@ out:
     return code;
 }
 
+static void give_back(srv_sampler *sampler)
+{
+    if (sampler->counted > 0) {
+        srv_budget_give(sampler->budget, SRV_PART_SAMPLERS, sampler->counted);
+        sampler->counted = 0;
+    }
+}
+
+/* Whether samples wait for these weights or run on them. */
+static bool is_in_use(srv *server, const srv_sampler *sampler)
+{
+    tk_mutex_lock(&server->lock);
+    bool used = sampler->owners > 1 || sampler->id[0] == '\0';
+    tk_mutex_unlock(&server->lock);
+    return used;
+}
+
 /* Returns false when the weights have to stay in memory. */
 static bool leave(srv *server, srv_sampler *sampler)
 {
     tk_err err = TK_ERR_INIT;
+    if (is_in_use(server, sampler)) {
+        return false;
+    }
     if (sampler->dir == NULL && write_out(server, sampler, &err) != TINKC_OK) {
         tk_log_write(server->log, TINKC_LOG_WARN, "engine",
                      "weights of sampler %s stay in memory: %s", sampler->id,
@@ -73,52 +80,91 @@ static bool leave(srv *server, srv_sampler *sampler)
         return false;
     }
     tk_list_remove(&sampler->resident);
-    eng_adapter_free(sampler->adapter); /* samples that run own it too */
+    eng_adapter_free(sampler->adapter);
     sampler->adapter = NULL;
+    give_back(sampler);
     return true;
 }
 
-static size_t total_bytes(srv_adapters *adapters)
+/* Counts `bytes` for the sampler. Others leave memory for it, the least recently used
+ * ones first. When none is left it may exceed the part, but not the whole budget. */
+static tinkc_code claim(srv *server, srv_sampler *sampler, size_t bytes, tk_err *err)
 {
-    size_t total = 0;
-    for (tk_list *at = adapters->used.next; at != &adapters->used; at = at->next) {
-        total += bytes_of(TK_CONTAINER_OF(at, srv_sampler, resident));
-    }
-    return total;
-}
-
-void srv_adapters_use(srv *server, srv_sampler *sampler)
-{
-    srv_adapters *adapters = &server->adapters;
-    bool came = tk_list_is_empty(&sampler->resident);
-    tk_list_remove(&sampler->resident);
-    tk_list_push_back(&adapters->used, &sampler->resident);
-    if (!came) {
-        return;
-    }
-    size_t total = total_bytes(adapters);
-    tk_list *at = adapters->used.next;
-    while (total > adapters->limit && at != &sampler->resident) {
+    tk_list *used = &server->adapters;
+    tk_list *at = used->next;
+    while (!srv_budget_take(&server->memory, SRV_PART_SAMPLERS, bytes)) {
+        if (at == used) {
+            if (!srv_budget_has_room(&server->memory, bytes)) {
+                (void)srv_budget_refuse(&server->memory, SRV_PART_ADAPTERS, bytes,
+                                        "a sampler with these weights", err);
+                return err->code;
+            }
+            srv_budget_add(&server->memory, SRV_PART_SAMPLERS, bytes);
+            break;
+        }
         srv_sampler *oldest = TK_CONTAINER_OF(at, srv_sampler, resident);
         at = at->next;
-        size_t bytes = bytes_of(oldest);
-        if (leave(server, oldest)) {
-            total -= bytes;
-        }
+        (void)leave(server, oldest);
     }
+    sampler->budget = &server->memory;
+    sampler->counted = bytes;
+    return TINKC_OK;
+}
+
+/* Counts what the weights really need, once they are there. */
+static void settle(srv *server, srv_sampler *sampler)
+{
+    size_t bytes = eng_bytes_frozen(sampler->adapter);
+    srv_budget_add(&server->memory, SRV_PART_SAMPLERS, bytes);
+    give_back(sampler);
+    sampler->counted = bytes;
+}
+
+static tinkc_code open_weights(srv *server, srv_sampler *sampler, tk_err *err)
+{
+    size_t bytes =
+        (size_t)srv_files_size(sampler->dir) * BYTES_PER_FILE_BYTE + SLACK_BYTES;
+    tinkc_code code = claim(server, sampler, bytes, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    code = eng_adapter_open(&sampler->adapter, sampler->base->model, sampler->dir, err);
+    if (code != TINKC_OK) {
+        give_back(sampler);
+        return code;
+    }
+    settle(server, sampler);
+    return TINKC_OK;
 }
 
 tinkc_code srv_adapters_load(srv *server, srv_sampler *sampler, tk_err *err)
 {
     tinkc_code code = TINKC_OK;
     if (sampler->adapter == NULL && sampler->dir != NULL) {
-        code =
-            eng_adapter_open(&sampler->adapter, sampler->base->model, sampler->dir, err);
+        code = open_weights(server, sampler, err);
     }
     if (code == TINKC_OK && sampler->adapter != NULL) {
-        srv_adapters_use(server, sampler);
+        tk_list_remove(&sampler->resident);
+        tk_list_push_back(&server->adapters, &sampler->resident);
     }
     return code;
+}
+
+tinkc_code srv_adapters_copy(srv *server, srv_sampler *sampler, const eng_adapter *from,
+                             tk_err *err)
+{
+    size_t bytes = eng_bytes_frozen(from);
+    tinkc_code code = claim(server, sampler, bytes, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    code = eng_adapter_snapshot(&sampler->adapter, from, err);
+    if (code != TINKC_OK) {
+        give_back(sampler);
+        return code;
+    }
+    tk_list_push_back(&server->adapters, &sampler->resident);
+    return TINKC_OK;
 }
 
 void srv_adapters_forget(srv_sampler *sampler)
@@ -126,6 +172,7 @@ void srv_adapters_forget(srv_sampler *sampler)
     tk_list_remove(&sampler->resident);
     eng_adapter_free(sampler->adapter);
     sampler->adapter = NULL;
+    give_back(sampler);
     if (sampler->owns_dir) {
         srv_files_remove_dir(sampler->dir);
     }

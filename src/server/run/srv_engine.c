@@ -1,15 +1,15 @@
 /* The loop of the engine thread: which job or which samplers run next. */
 #include "server/run/srv_engine.h"
 
-#include <unistd.h>
-
 #include "base/mem.h"
+#include "engine/eng_bytes.h"
 #include "server/run/srv_model.h"
 #include "server/run/srv_run.h"
 #include "server/run/srv_state.h"
 
 #define PREFILL_CHUNK  512
 #define KV_FLOOR_BYTES (256 * TK_MIB)
+#define KEPT_SHARE     8 /* of the memory: an eighth for activations of a training step */
 #define OWED_MAX_NS    (INT64_C(5000) * TK_NS_PER_MS)
 
 /* One per base model: its sampler, and the text of tokens for stop strings. */
@@ -19,6 +19,7 @@ typedef struct decoder {
     tk_buf text;         /* of the last token asked for */
     uint64_t waits_from; /* samples from this id on have no room; 0 = all have room.
                           * Under the server's lock */
+    size_t work_bytes;   /* counted for working memory. Under the server's lock */
 } decoder;
 
 struct srv_engine {
@@ -79,6 +80,26 @@ srv_wait srv_engine_why(const srv_engine *engine, const srv_sample *sample)
     return (srv_wait){TK_QUEUE_ACTIVE, NULL};
 }
 
+bool srv_engine_reserve(srv_engine *engine, const srv_base *base, size_t bytes)
+{
+    for (size_t i = 0; i < engine->n_decoders; i++) {
+        decoder *d = &engine->decoders[i];
+        if (d->base == base && bytes > d->work_bytes) {
+            if (!srv_budget_take(&engine->server->memory, SRV_PART_WORK,
+                                 bytes - d->work_bytes)) {
+                return false;
+            }
+            d->work_bytes = bytes;
+        }
+    }
+    return true;
+}
+
+size_t srv_engine_sample_work(const srv *server, const srv_base *base, size_t rank)
+{
+    return eng_bytes_sample_work(base->model, rank, server->sequences, PREFILL_CHUNK);
+}
+
 void srv_engine_drop_sampler(srv_engine *engine, srv_sampler *sampler)
 {
     tk_list_push_back(&engine->dropped, &sampler->dropped);
@@ -123,13 +144,10 @@ static bool token_bytes(void *user, int32_t token, tk_str *out)
 }
 
 /* Keys and values: room for one whole context at least, for a few hundred sequences of a
- * small model, and never more than a quarter of the machine's memory for all models. */
-static size_t kv_bytes(const srv_base *base, size_t n_bases)
+ * small model, and never more than a quarter of the server's memory for all models. */
+static size_t kv_bytes(const srv_base *base, size_t n_bases, size_t memory)
 {
-    long pages = sysconf(_SC_PHYS_PAGES);
-    long page = sysconf(_SC_PAGESIZE);
-    size_t memory = pages > 0 && page > 0 ? (size_t)pages * (size_t)page : TK_GIB;
-    size_t most = TK_MAX(memory / 4 / n_bases, 64 * TK_MIB);
+    size_t most = memory / 4 / n_bases;
     size_t context = 0;
     if (!tk_size_mul(&context, base->info.context, base->info.layers) ||
         !tk_size_mul(&context, context, base->info.hidden * 2 * sizeof(float))) {
@@ -138,19 +156,38 @@ static size_t kv_bytes(const srv_base *base, size_t n_bases)
     return TK_MIN(TK_MAX(context, KV_FLOOR_BYTES), most);
 }
 
-static tinkc_code open_decoder(decoder *d, const srv_base *base, size_t bytes,
-                               size_t sequences, tk_err *err)
+/* Counts what a base model needs before the first request. */
+static tinkc_code reserve_base(srv *server, decoder *d, size_t cache, tk_err *err)
 {
-    d->base = base;
+    srv_budget *memory = &server->memory;
+    size_t model = eng_bytes_model(d->base->model);
+    size_t work = srv_engine_sample_work(server, d->base, 0);
+    if (!srv_budget_take(memory, SRV_PART_MODELS, model) ||
+        !srv_budget_take(memory, SRV_PART_CACHE, cache) ||
+        !srv_budget_take(memory, SRV_PART_WORK, work)) {
+        return tk_err_set(
+            err, TINKC_E_CONFIG,
+            "the model %s needs %zu MiB of memory; of the server's %zu MiB "
+            "%zu are left for it (--memory)",
+            d->base->name, (model + cache + work) / TK_MIB + 1, memory->max / TK_MIB,
+            (memory->max - TK_MIN(memory->max, atomic_load(&memory->used))) / TK_MIB);
+    }
+    d->work_bytes = work;
+    eng_model_limit_kept(d->base->model, memory->max / KEPT_SHARE);
+    return TINKC_OK;
+}
+
+static tinkc_code open_decoder(decoder *d, size_t bytes, size_t sequences, tk_err *err)
+{
     tk_buf_init(&d->text, 64 * TK_KIB);
     const eng_sampler_config config = {
         .max_sequences = sequences,
         .max_kv_bytes = bytes,
         .prefill_chunk = PREFILL_CHUNK,
-        .token_bytes = base->tok != NULL ? token_bytes : NULL,
+        .token_bytes = d->base->tok != NULL ? token_bytes : NULL,
         .user = d,
     };
-    return eng_sampler_new(&d->sampler, base->model, &config, err);
+    return eng_sampler_new(&d->sampler, d->base->model, &config, err);
 }
 
 static bool any_busy(const srv_engine *engine)
@@ -333,9 +370,14 @@ static tinkc_code open_decoders(srv_engine *engine, tk_err *err)
     }
     for (size_t i = 0; i < catalog->n_bases; i++) {
         engine->n_decoders++;
-        size_t bytes = kv_bytes(&catalog->bases[i], catalog->n_bases);
-        tinkc_code code = open_decoder(&engine->decoders[i], &catalog->bases[i], bytes,
-                                       engine->server->sequences, err);
+        srv *server = engine->server;
+        decoder *d = &engine->decoders[i];
+        d->base = &catalog->bases[i];
+        size_t bytes = kv_bytes(d->base, catalog->n_bases, server->memory.max);
+        tinkc_code code = reserve_base(server, d, bytes, err);
+        if (code == TINKC_OK) {
+            code = open_decoder(d, bytes, server->sequences, err);
+        }
         if (code != TINKC_OK) {
             return code;
         }

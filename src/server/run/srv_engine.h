@@ -12,6 +12,7 @@
 
 typedef struct srv_engine srv_engine;
 
+/* TINKC_E_CONFIG when a base model does not fit into the server's memory. */
 TK_NODISCARD tinkc_code srv_engine_new(srv_engine **out, srv *server, tk_err *err);
 
 /* Finishes the jobs that have begun and ends the thread; `stopping` must be set. Jobs
@@ -33,6 +34,14 @@ TK_NODISCARD bool srv_engine_add_sample(srv_engine *engine, srv_sample *sample);
 srv_wait srv_engine_why(const srv_engine *engine, const srv_sample *sample);
 /* Whether any sample waits or runs. Under the server's lock. */
 bool srv_engine_has_samples(const srv_engine *engine);
+
+/* Counts working memory of the engine for requests on `base`, of which it keeps the most
+ * that any needed. Returns false when there is no room for it. Under the server's
+ * lock. */
+TK_NODISCARD bool srv_engine_reserve(srv_engine *engine, const srv_base *base,
+                                     size_t bytes);
+/* Returns what samples with an adapter of `rank` need of it. */
+size_t srv_engine_sample_work(const srv *server, const srv_base *base, size_t rank);
 
 /* Counts the end of a sample. Under the server's lock. */
 void srv_engine_sample_ended(srv_engine *engine, const srv_sample *sample);

@@ -9,31 +9,34 @@
 #include "server/run/srv_poll.h"
 #include "server/run/srv_state.h"
 
-void srv_futures_init(srv_futures *futures)
+/* Of one future, beside its strings and its result: its struct, its place in two maps
+ * (which double when they are full), what malloc adds. */
+#define RECORD_BYTES (sizeof(srv_future) + 256)
+
+void srv_futures_init(srv_futures *futures, srv_budget *budget)
 {
     tk_map_init(&futures->by_id, TK_MAP_BORROW_KEYS);
     tk_map_init(&futures->by_idem, TK_MAP_BORROW_KEYS);
     tk_list_init(&futures->pending);
     tk_list_init(&futures->done);
+    tk_list_init(&futures->fetched);
     tk_heap_init(&futures->deadlines);
     futures->n_waiting = 0;
-    futures->result_bytes = 0;
     futures->max = TK_SRV_FUTURES_MAX;
+    futures->budget = budget;
 }
 
-static void forget_result(srv_futures *futures, srv_future *future)
+static size_t record_bytes(const char *id, const char *idem)
 {
-    if (future->result != NULL) {
-        futures->result_bytes -= future->result->n;
-        srv_blob_release(future->result);
-        future->result = NULL;
-    }
+    return RECORD_BYTES + (id != NULL ? strlen(id) : 0) +
+           (idem != NULL ? strlen(idem) : 0);
 }
 
 void srv_future_drop(srv_futures *futures, srv_future *future)
 {
-    forget_result(futures, future);
+    srv_blob_release(future->result);
     tk_list_remove(&future->age);
+    srv_budget_give(futures->budget, SRV_PART_RESULTS, future->counted);
     if (future->id != NULL) {
         (void)tk_map_remove(&futures->by_id, tk_str_of(future->id));
     }
@@ -57,6 +60,7 @@ void srv_futures_dispose(srv_futures *futures)
 {
     drop_all(futures, &futures->pending);
     drop_all(futures, &futures->done);
+    drop_all(futures, &futures->fetched);
     tk_map_dispose(&futures->by_id);
     tk_map_dispose(&futures->by_idem);
 }
@@ -79,6 +83,11 @@ static tinkc_code enter(srv_futures *futures, srv_future *future,
     if (future->id == NULL || (spec->idem.n > 0 && future->idem == NULL)) {
         return tk_err_nomem(err);
     }
+    size_t bytes = record_bytes(future->id, future->idem);
+    if (!srv_budget_take(futures->budget, SRV_PART_RESULTS, bytes)) {
+        return tk_err_set(err, TINKC_E_RATE_LIMIT, "the server's memory is full");
+    }
+    future->counted = bytes;
     tinkc_code code = tk_map_put(&futures->by_id, tk_str_of(future->id), future, err);
     if (code == TINKC_OK && future->idem != NULL) {
         code = tk_map_put(&futures->by_idem, tk_str_of(future->idem), future, err);
@@ -86,11 +95,36 @@ static tinkc_code enter(srv_futures *futures, srv_future *future,
     return code;
 }
 
+static srv_future *oldest(const tk_list *list)
+{
+    return !tk_list_is_empty(list) ? TK_CONTAINER_OF(list->next, srv_future, age) : NULL;
+}
+
+/* Drops done futures until the results fit: those that were taken when memory is short
+ * anywhere, the others only when the results themselves are too large. `keep` stays. */
+static void make_room(srv_futures *futures, const srv_future *keep)
+{
+    const srv_part *part = &futures->budget->parts[SRV_PART_RESULTS];
+    srv_future *at;
+    while (srv_budget_is_over(futures->budget, SRV_PART_RESULTS) &&
+           (at = oldest(&futures->fetched)) != NULL && at != keep) {
+        srv_future_drop(futures, at);
+    }
+    while (atomic_load(&part->used) > part->max &&
+           (at = oldest(&futures->done)) != NULL && at != keep) {
+        srv_future_drop(futures, at);
+    }
+}
+
 tinkc_code srv_future_add(srv_future **out, srv_futures *futures,
                           const srv_future_spec *spec, tk_err *err)
 {
-    while (futures->by_id.count >= futures->max && !tk_list_is_empty(&futures->done)) {
-        srv_future_drop(futures, TK_CONTAINER_OF(futures->done.next, srv_future, age));
+    srv_future *old;
+    make_room(futures, NULL);
+    while (futures->by_id.count >= futures->max &&
+           ((old = oldest(&futures->fetched)) != NULL ||
+            (old = oldest(&futures->done)) != NULL)) {
+        srv_future_drop(futures, old);
     }
     if (futures->by_id.count >= futures->max) {
         return tk_err_set(err, TINKC_E_LIMIT, "too many unfinished requests");
@@ -116,8 +150,13 @@ tinkc_code srv_future_add(srv_future **out, srv_futures *futures,
 
 /* ---- polls ---- */
 
-void srv_future_look(srv_poll *poll, const srv_future *future)
+void srv_future_look(srv_futures *futures, srv_poll *poll, srv_future *future)
 {
+    if (future->done && !future->fetched) {
+        future->fetched = true;
+        tk_list_remove(&future->age);
+        tk_list_push_back(&futures->fetched, &future->age);
+    }
     srv_blob_release(poll->result);
     poll->done = future->done;
     poll->starved = future->starved;
@@ -132,7 +171,7 @@ static void unpark(srv_futures *futures, srv_poll *poll, tk_list *released)
 {
     tk_heap_remove(&futures->deadlines, &poll->deadline);
     tk_list_remove(&poll->waiting);
-    srv_future_look(poll, poll->future);
+    srv_future_look(futures, poll, poll->future);
     poll->future = NULL;
     tk_list_push_back(released, &poll->waiting);
     futures->n_waiting--;
@@ -172,29 +211,31 @@ void srv_future_complete(srv_futures *futures, srv_future *future, srv_blob *res
     future->is_proto = is_proto;
     future->starved = result == NULL;
     future->result = result;
-    futures->result_bytes += result != NULL ? result->n : 0;
+    if (result != NULL) {
+        srv_blob_charge(result, futures->budget, SRV_PART_RESULTS);
+    }
     tk_list_remove(&future->age);
     tk_list_push_back(&futures->done, &future->age);
     while (!tk_list_is_empty(&future->waiters)) {
         unpark(futures, TK_CONTAINER_OF(future->waiters.next, srv_poll, waiting),
                released);
     }
-    for (tk_list *at = futures->done.next;
-         futures->result_bytes > TK_SRV_RESULTS_BYTES && at != &future->age;
-         at = at->next) {
-        forget_result(futures, TK_CONTAINER_OF(at, srv_future, age));
+    make_room(futures, future);
+}
+
+static void expire(srv_futures *futures, const tk_list *list, int64_t now_ns)
+{
+    srv_future *at;
+    while ((at = oldest(list)) != NULL &&
+           now_ns - at->done_ns >= SRV_FUTURE_MS * TK_NS_PER_MS) {
+        srv_future_drop(futures, at);
     }
 }
 
 void srv_future_expire(srv_futures *futures, int64_t now_ns)
 {
-    while (!tk_list_is_empty(&futures->done)) {
-        srv_future *oldest = TK_CONTAINER_OF(futures->done.next, srv_future, age);
-        if (now_ns - oldest->done_ns < SRV_FUTURE_MS * TK_NS_PER_MS) {
-            return;
-        }
-        srv_future_drop(futures, oldest);
-    }
+    expire(futures, &futures->done, now_ns);
+    expire(futures, &futures->fetched, now_ns);
 }
 
 /* ---- ends of the work ---- */

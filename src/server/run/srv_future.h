@@ -2,8 +2,9 @@
  *
  * A future is pending, then done: with a result (protobuf or JSON bytes) or with a
  * failure, which is a JSON result too. It is kept for SRV_FUTURE_MS after that, and any
- * number of polls may take its result; when results need more than TK_SRV_RESULTS_BYTES
- * the oldest ones lose their bytes, and polls for them get 410. The record also makes a
+ * number of polls may take its result. When memory is needed, those that a poll has
+ * taken go first, the oldest ones first; only when results need more than their part of
+ * the budget the others go too. Polls for what is gone get 410. The record also makes a
  * repeated submission harmless: the digest tells the same request from another one.
  *
  * A parked poll is in its future's list and in the heap of deadlines. The thread that
@@ -19,6 +20,7 @@
 #include "base/map.h"
 #include "base/sha256.h"
 #include "server/http/srv_blob.h"
+#include "server/http/srv_budget.h"
 #include "wire/msg_future.h"
 
 #define SRV_FUTURE_MS INT64_C(3600000) /* after completion */
@@ -34,7 +36,7 @@ typedef struct srv_wait {
 } srv_wait;
 
 struct srv_future {
-    tk_list age; /* in srv_futures.pending, then in srv_futures.done */
+    tk_list age; /* in srv_futures.pending, then in .done, then in .fetched */
     char *id;    /* owned */
     char *idem;  /* owned; X-Idempotency-Key when there was no seq_id, or NULL */
     tk_future_type type;
@@ -42,8 +44,10 @@ struct srv_future {
     bool done;
     bool is_proto;    /* the result is protobuf; a failure is always JSON */
     bool starved;     /* there was no memory for a result: the server's failure */
-    srv_blob *result; /* NULL when pending, starved or forgotten */
+    srv_blob *result; /* NULL when pending or starved */
+    bool fetched;     /* a poll was given the result */
     int64_t done_ns;
+    size_t counted;  /* bytes of this record in the budget */
     tk_list waiters; /* srv_poll.waiting */
     /* Why it is still pending, for polls; NULL once it is done. Under the lock. */
     srv_wait (*why)(const void *owner);
@@ -54,14 +58,15 @@ typedef struct srv_futures {
     tk_map by_id;
     tk_map by_idem;
     tk_list pending; /* in order of arrival */
-    tk_list done;    /* in order of completion */
+    tk_list done;    /* no poll has taken them yet; in order of completion */
+    tk_list fetched; /* in the order in which polls took them first */
     tk_heap deadlines;
     size_t n_waiting;
-    size_t result_bytes;
-    size_t max; /* futures; tests make it small */
+    size_t max;         /* futures; tests make it small */
+    srv_budget *budget; /* counts records and results as SRV_PART_RESULTS */
 } srv_futures;
 
-void srv_futures_init(srv_futures *futures);
+void srv_futures_init(srv_futures *futures, srv_budget *budget);
 /* Frees every future. No poll may be parked. */
 void srv_futures_dispose(srv_futures *futures);
 
@@ -75,8 +80,9 @@ typedef struct srv_future_spec {
     const char *digest; /* of TK_SHA256_HEX_BYTES */
 } srv_future_spec;
 
-/* Adds a pending future; the id must not be there. TINKC_E_LIMIT above `max` (after the
- * oldest done ones were dropped), TINKC_E_NOMEM. */
+/* Adds a pending future; the id must not be there. TINKC_E_LIMIT above `max` and
+ * TINKC_E_RATE_LIMIT without memory in the budget (after the oldest done ones were
+ * dropped), TINKC_E_NOMEM. */
 TK_NODISCARD tinkc_code srv_future_add(srv_future **out, srv_futures *futures,
                                        const srv_future_spec *spec, tk_err *err);
 
@@ -100,8 +106,8 @@ int64_t srv_future_next_deadline(const srv_futures *futures); /* or TK_FOREVER *
 /* Forgets what is too old. */
 void srv_future_expire(srv_futures *futures, int64_t now_ns);
 
-/* Copies what a poll needs to know into it. */
-void srv_future_look(srv_poll *poll, const srv_future *future);
+/* Copies what a poll needs to know into it. A result counts as taken from then on. */
+void srv_future_look(srv_futures *futures, srv_poll *poll, srv_future *future);
 
 /* ---- ends of the work, without the lock; thread: engine or a worker ---- */
 

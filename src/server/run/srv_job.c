@@ -23,8 +23,9 @@ srv_job *srv_job_new(srv *server, srv_job_kind kind)
     job->kind = kind;
     job->order.kind = SRV_ORDER_BARRIER;
     tk_list_init(&job->order.link);
-    srv_request_init_memory(&job->memory, &server->bodies);
-    tk_buf_init(&job->plain, TK_BODY_MAX_BYTES);
+    srv_request_init_memory(&job->memory, &server->memory);
+    tk_buf_init_quota(&job->plain, TK_BODY_MAX_BYTES,
+                      srv_budget_quota(&server->memory, SRV_PART_REQUESTS));
     return job;
 }
 
@@ -35,6 +36,7 @@ void srv_job_free(srv_job *job)
     }
     eng_train_free(job->steps);
     tk_buf_dispose(&job->plain);
+    srv_budget_give(&job->server->memory, SRV_PART_JOBS, job->counted);
     srv_request_free_memory(&job->memory);
     tk_free(job);
 }
@@ -45,7 +47,7 @@ tinkc_code srv_job_digest(char out[TK_SHA256_HEX_BYTES], const srv_request *requ
                           const srv_submit *submit, tk_err *err)
 {
     tk_buf buf;
-    tk_buf_init(&buf, TK_JSON_MAX_BYTES);
+    tk_buf_init_quota(&buf, TK_JSON_MAX_BYTES, srv_request_quota(request));
     tk_str bytes = submit->bytes;
     tinkc_code code = TINKC_OK;
     if (submit->schema != NULL) {
@@ -146,6 +148,27 @@ static void refuse(entry *out, int status, const char *text)
     (void)tk_err_set(&out->err, TINKC_E_INVALID, "%s", text);
 }
 
+/* Counts the memory that a training request needs when it runs; refuses it when there is
+ * none. Under the lock. */
+static bool reserve(entry *out, srv_job *job, const srv_model *model)
+{
+    srv_budget *memory = &job->server->memory;
+    size_t bytes = eng_bytes_train(&job->size);
+    size_t work = eng_bytes_train_work(model->base->model, model->lora.rank, &job->size);
+    if (!srv_engine_reserve(job->server->engine, model->base, work)) {
+        out->status =
+            srv_budget_refuse(memory, SRV_PART_WORK, work, "this request", &out->err);
+        return false;
+    }
+    if (!srv_budget_take(memory, SRV_PART_JOBS, bytes)) {
+        out->status =
+            srv_budget_refuse(memory, SRV_PART_JOBS, bytes, "this request", &out->err);
+        return false;
+    }
+    job->counted = bytes;
+    return true;
+}
+
 /* The request was seen before. */
 static void repeat(entry *out, const srv_future *future, const char *digest)
 {
@@ -195,12 +218,15 @@ static void enter(entry *out, srv_job *job, const srv_submit *submit, tk_str key
         refuse(out, 429, "too many requests of this model are waiting");
         return;
     }
+    if (job->kind == SRV_JOB_TRAIN && !reserve(out, job, model)) {
+        return;
+    }
     const srv_future_spec spec = {.id = tk_str_of(out->id),
                                   .idem = submit->seq > 0 ? TK_STR("") : key,
                                   .type = submit->type,
                                   .digest = digest};
     if (srv_future_add(&job->future, &server->futures, &spec, &out->err) != TINKC_OK) {
-        out->status = out->err.code == TINKC_E_LIMIT ? 429 : 500;
+        out->status = out->err.code == TINKC_E_NOMEM ? 500 : 429;
         return;
     }
     srv_job_enter(job, model, seq);

@@ -3,7 +3,7 @@
 #ifndef SERVER_SRV_JOB_H
 #define SERVER_SRV_JOB_H
 
-#include "engine/eng.h"
+#include "engine/eng_bytes.h"
 #include "server/http/srv_request.h"
 #include "server/run/srv_future.h"
 #include "server/run/srv_order.h"
@@ -29,11 +29,13 @@ typedef struct srv_job {
     srv_model *model;   /* outlives its jobs */
     srv_future *future; /* pending until the job has run; NULL = no client waits */
     srv_memory memory;  /* of the request */
-    tk_buf plain;       /* its body, decompressed; counted in `memory` */
+    tk_buf plain;       /* its body, decompressed */
+    size_t counted;     /* bytes in the budget for inputs and outputs */
 
     bool began;              /* the engine has taken it; under the lock */
     eng_train_request train; /* TRAIN */
     eng_train *steps;        /* TRAIN: what was computed so far; the engine thread's */
+    eng_train_size size;     /* TRAIN: what its memory depends on */
     size_t n_tokens;         /* of it, for the counters */
     eng_adam adam;           /* OPTIM */
     tk_path_kind kind_of_path;

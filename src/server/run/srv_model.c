@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "engine/eng_bytes.h"
 #include "server/http/srv_reply.h"
 #include "server/run/srv_engine.h"
 #include "server/run/srv_state.h"
@@ -15,8 +16,10 @@ srv_model *srv_model_find(srv *server, tk_str id)
     return tk_map_get(&server->models, id);
 }
 
-static void free_model(srv_model *model)
+static void free_model(srv *server, srv_model *model)
 {
+    eng_adapter_free(model->adapter);
+    srv_budget_give(&server->memory, SRV_PART_ADAPTERS, model->counted);
     tk_list_remove(&model->of_session);
     srv_job_free(model->last_job);
     tk_free(model->id);
@@ -41,7 +44,7 @@ static srv_model *make_model(srv *server, const srv_model_spec *spec)
     srv_order_init(&model->order, 0);
     model->last_job = srv_job_new(server, SRV_JOB_UNLOAD);
     if (model->id == NULL || model->base_name == NULL || model->last_job == NULL) {
-        free_model(model);
+        free_model(server, model);
         return NULL;
     }
     return model;
@@ -49,9 +52,36 @@ static srv_model *make_model(srv *server, const srv_model_spec *spec)
 
 typedef struct created {
     int status;
-    const char *text;
+    const char *text; /* NULL: see err */
     bool entered;
+    tk_err err;
 } created;
+
+/* Counts the memory that the model needs; refuses it when there is none. Under the
+ * lock. */
+static bool reserve(created *out, srv *server, srv_model *model)
+{
+    size_t bytes = eng_bytes_adapter(model->base->model, &model->lora, false);
+    size_t work = srv_engine_sample_work(server, model->base, model->lora.rank);
+    *out = (created){.err = TK_ERR_INIT};
+    if (!srv_budget_take(&server->memory, SRV_PART_ADAPTERS, bytes)) {
+        out->status = srv_budget_refuse(&server->memory, SRV_PART_ADAPTERS, bytes,
+                                        "a model of this rank", &out->err);
+        return false;
+    }
+    model->counted = bytes;
+    if (!srv_engine_reserve(server->engine, model->base, work)) {
+        out->status = srv_budget_refuse(&server->memory, SRV_PART_WORK, work,
+                                        "computing with this rank", &out->err);
+        return false;
+    }
+    return true;
+}
+
+static created refuse(int status, const char *text)
+{
+    return (created){.status = status, .text = text, .err = TK_ERR_INIT};
+}
 
 /* Enters record, future and job, or nothing. Under the lock. */
 static created enter(srv *server, srv_model *model, srv_job *job,
@@ -61,33 +91,36 @@ static created enter(srv *server, srv_model *model, srv_job *job,
     const srv_future *old = srv_future_find(&server->futures, future->id);
     if (old != NULL) {
         bool same = strcmp(old->digest, future->digest) == 0;
-        return (created){same ? 200 : 409, "model_seq_id reused for another model",
-                         false};
+        return refuse(same ? 200 : 409, "model_seq_id reused for another model");
     }
     srv_session *session = srv_session_find(server, spec->session_id);
     if (session == NULL) {
-        return (created){404, "Session not found", false};
+        return refuse(404, "Session not found");
     }
     if (srv_model_find(server, tk_str_of(model->id)) != NULL) {
-        return (created){409, "model_seq_id is in use", false};
+        return refuse(409, "model_seq_id is in use");
     }
     if (server->models.count >= TK_SRV_MODELS_MAX) {
-        return (created){429, "too many models are loaded", false};
+        return refuse(429, "too many models are loaded");
+    }
+    created out;
+    if (!reserve(&out, server, model)) {
+        return out;
     }
     if (srv_future_add(&job->future, &server->futures, future, &err) != TINKC_OK) {
-        bool full = err.code == TINKC_E_LIMIT; /* 429: clients try again */
-        return full ? (created){429, "too many unfinished requests", false}
-                    : (created){500, "out of memory", false};
+        bool full = err.code != TINKC_E_NOMEM; /* 429: clients try again */
+        return full ? refuse(429, "too many unfinished requests")
+                    : refuse(500, "out of memory");
     }
     if (tk_map_put(&server->models, tk_str_of(model->id), model, &err) != TINKC_OK) {
         srv_future_drop(&server->futures, job->future);
         job->future = NULL;
-        return (created){500, "out of memory", false};
+        return refuse(500, "out of memory");
     }
     memcpy(model->session_id, session->id, sizeof(model->session_id));
     tk_list_push_back(&session->models, &model->of_session);
     srv_job_enter(job, model, 0);
-    return (created){200, NULL, true};
+    return (created){.status = 200, .entered = true};
 }
 
 static tinkc_code store_run(srv *server, const srv_model_spec *spec, const char *id,
@@ -120,7 +153,7 @@ srv_verdict srv_model_submit_new(srv_request *request, srv_job *job,
     if (model == NULL || srv_job_digest(digest, request, submit, &err) != TINKC_OK) {
         bool unknown = spec->session_id.n >= TK_UUID_TEXT_BYTES;
         if (model != NULL) {
-            free_model(model);
+            free_model(server, model);
         }
         srv_job_free(job);
         return unknown ? srv_reply_fail(request, 404, "Session not found")
@@ -137,18 +170,20 @@ srv_verdict srv_model_submit_new(srv_request *request, srv_job *job,
                  srv_model_find(server, tk_str_of(model_id)) == NULL &&
                  srv_future_find(&server->futures, future.id) == NULL;
     tk_mutex_unlock(&server->lock);
-    created out = {500, "the run cannot be stored", false};
+    created out = refuse(500, "the run cannot be stored");
     if (!fresh || store_run(server, spec, model_id, &err) == TINKC_OK) {
         tk_mutex_lock(&server->lock);
         out = enter(server, model, job, spec, &future);
         tk_mutex_unlock(&server->lock);
     }
     if (!out.entered) {
-        free_model(model);
+        free_model(server, model);
         srv_job_free(job);
     }
-    return out.status == 200 ? srv_job_reply(request, id, model_id)
-                             : srv_reply_fail(request, out.status, "%s", out.text);
+    return out.status == 200
+               ? srv_job_reply(request, id, model_id)
+               : srv_reply_fail(request, out.status, "%s",
+                                out.text != NULL ? out.text : out.err.message);
 }
 
 /* ---- models that are not loaded ---- */
@@ -206,8 +241,7 @@ void srv_model_remove(srv *server, srv_model *model)
         }
         srv_job_free(job);
     }
-    eng_adapter_free(model->adapter);
-    free_model(model);
+    free_model(server, model);
 }
 
 void srv_model_free_all(srv *server)
@@ -220,8 +254,7 @@ void srv_model_free_all(srv *server)
         while ((node = tk_list_pop_front(&model->order.waiting)) != NULL) {
             srv_job_free(TK_CONTAINER_OF(node, srv_job, order.link));
         }
-        eng_adapter_free(model->adapter);
-        free_model(model);
+        free_model(server, model);
     }
     tk_map_dispose(&server->models);
 }

@@ -21,6 +21,7 @@ struct srv_model {
     srv_job *last_job;    /* owned: the unload for the end of the session, made with the
                            * model so that the end needs no memory */
     eng_adapter *adapter; /* the engine thread's; NULL until created */
+    size_t counted;       /* bytes of it in the budget */
 };
 
 #define SRV_MODEL_ID_BYTES 96

@@ -17,10 +17,13 @@ srv_verdict srv_msg_reply_status(srv_request *request, int status,
 {
     tk_err err = TK_ERR_INIT;
     tk_buf buf;
-    tk_buf_init(&buf, TK_SRV_BODY_SAMPLE_BYTES);
+    tk_buf_init_quota(&buf, TK_SRV_BODY_SAMPLE_BYTES, srv_request_quota(request));
     if (tk_schema_encode(&buf, schema, msg, &err) != TINKC_OK) {
+        bool full = buf.failure == TINKC_E_RATE_LIMIT;
         tk_buf_dispose(&buf);
-        return srv_reply_fail(request, 500, "answer cannot be written: %s", err.message);
+        return full ? srv_reply_busy(request)
+                    : srv_reply_fail(request, 500, "answer cannot be written: %s",
+                                     err.message);
     }
     return srv_reply_buf(request, status, SRV_TYPE_JSON, &buf);
 }

@@ -59,36 +59,53 @@ static srv_verdict answer_metadata(srv_request *request, size_t n)
     return srv_msg_reply(request, &tk_msg_complete_metadata, &msg);
 }
 
-/* Old clients read JSON where protobuf is the rule (docs/protocol.md Appendix A). */
-static srv_verdict answer_as_json(const srv_poll *poll)
+/* Writes the JSON form of a result. */
+static tinkc_code render(tk_buf *buf, const srv_poll *poll, tk_arena *arena, tk_err *err)
 {
-    srv_request *request = poll->request;
     const tk_bytes bytes = {(const unsigned char *)poll->result->p, poll->result->n};
-    tk_err err = TK_ERR_INIT;
-    tk_arena arena;
-    tk_arena_init(&arena, 0);
-    tk_buf buf;
-    tk_buf_init(&buf, TK_JSON_MAX_BYTES);
     tinkc_code code;
     if (poll->type == TK_FUTURE_SAMPLE) {
         tk_sample_response msg;
-        code = tk_pb_sample_decode(&msg, &arena, bytes, &err);
+        code = tk_pb_sample_decode(&msg, arena, bytes, err);
         if (code == TINKC_OK) {
-            code = tk_schema_encode(&buf, &tk_msg_sample_response, &msg, &err);
+            code = tk_schema_encode(buf, &tk_msg_sample_response, &msg, err);
         }
     } else {
         tk_fwdbwd_output msg;
-        code = tk_pb_output_decode(&msg, &arena, bytes, &err);
+        code = tk_pb_output_decode(&msg, arena, bytes, err);
         if (code == TINKC_OK) {
-            code = tk_schema_encode(&buf, &tk_msg_fwdbwd_output, &msg, &err);
+            code = tk_schema_encode(buf, &tk_msg_fwdbwd_output, &msg, err);
         }
     }
-    tk_arena_dispose(&arena);
-    if (code != TINKC_OK) {
+    return code;
+}
+
+/* Old clients read JSON where protobuf is the rule (docs/protocol.md Appendix A). It is
+ * written once and kept with the result: all polls send the same bytes. */
+static srv_verdict answer_as_json(const srv_poll *poll)
+{
+    srv_request *request = poll->request;
+    srv_blob *json = atomic_load(&poll->result->form);
+    tinkc_code code = TINKC_OK;
+    tk_err err = TK_ERR_INIT;
+    if (json == NULL) {
+        tk_arena arena;
+        tk_buf buf;
+        tk_arena_init_quota(&arena, 0, srv_request_quota(request));
+        tk_buf_init_quota(&buf, TK_JSON_MAX_BYTES, srv_request_quota(request));
+        code = render(&buf, poll, &arena, &err);
+        bool full = arena.refused || buf.failure == TINKC_E_RATE_LIMIT;
+        tk_arena_dispose(&arena);
+        json = code == TINKC_OK ? srv_blob_take(&buf) : NULL;
         tk_buf_dispose(&buf);
-        return srv_reply_fail(request, 500, "%s", err.message);
+        if (json == NULL) {
+            return full ? srv_reply_busy(request)
+                        : srv_reply_fail(request, 500, "%s", err.message);
+        }
+        srv_blob_charge(json, request->budget, SRV_PART_RESULTS);
+        json = srv_blob_add_form(poll->result, json);
     }
-    return srv_reply_buf(request, 200, SRV_TYPE_JSON, &buf);
+    return srv_reply_blob(request, 200, SRV_TYPE_JSON, srv_blob_retain(json));
 }
 
 srv_verdict srv_poll_answer(srv_poll *poll)

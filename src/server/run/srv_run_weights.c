@@ -2,6 +2,7 @@
  * directory, then gets its row, then is answered: what was answered survives a crash. */
 #include <stdio.h>
 
+#include "engine/eng_bytes.h"
 #include "server/run/srv_adapters.h"
 #include "server/run/srv_keeper.h"
 #include "server/run/srv_model.h"
@@ -129,7 +130,7 @@ tinkc_code srv_run_snapshot(srv_job *job, tk_err *err)
     if (sampler == NULL) {
         return tk_err_nomem(err);
     }
-    tinkc_code code = eng_adapter_snapshot(&sampler->adapter, model->adapter, err);
+    tinkc_code code = srv_adapters_copy(server, sampler, model->adapter, err);
     if (code == TINKC_OK) {
         tk_mutex_lock(&server->lock);
         srv_session *session = srv_session_find(server, tk_str_of(model->session_id));
@@ -142,7 +143,6 @@ tinkc_code srv_run_snapshot(srv_job *job, tk_err *err)
         srv_sampler_free(sampler);
         return code;
     }
-    srv_adapters_use(server, sampler);
     tk_err ignored = TK_ERR_INIT; /* the row is for listings only */
     const srv_store_sampler row = {.id = spec.id,
                                    .session_id = tk_str_of(model->session_id),
@@ -155,6 +155,21 @@ tinkc_code srv_run_snapshot(srv_job *job, tk_err *err)
 }
 
 /* ---- load ---- */
+
+static tinkc_code load(srv_job *job, const char *dir, tk_err *err)
+{
+    srv_budget *memory = &job->server->memory;
+    const srv_model *model = job->model;
+    size_t bytes = eng_bytes_adapter_load(model->base->model, &model->lora);
+    if (!srv_budget_take(memory, SRV_PART_JOBS, bytes)) {
+        (void)srv_budget_refuse(memory, SRV_PART_JOBS, bytes, "loading these weights",
+                                err);
+        return err->code;
+    }
+    tinkc_code code = eng_adapter_load(model->adapter, dir, job->optimizer, err);
+    srv_budget_give(memory, SRV_PART_JOBS, bytes);
+    return code;
+}
 
 tinkc_code srv_run_load(srv_job *job, tk_err *err)
 {
@@ -174,7 +189,7 @@ tinkc_code srv_run_load(srv_job *job, tk_err *err)
     if (code != TINKC_OK) {
         goto out;
     }
-    code = eng_adapter_load(job->model->adapter, full, job->optimizer, err);
+    code = load(job, full, err);
 out:
     return code;
 }

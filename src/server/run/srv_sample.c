@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "engine/eng_bytes.h"
 #include "server/run/srv_adapters.h"
 #include "server/run/srv_engine.h"
 #include "server/run/srv_job.h"
@@ -25,6 +26,7 @@ void srv_sample_free(srv_sample *sample)
     }
     srv_stream_release(sample->stream);
     tk_buf_dispose(&sample->held);
+    srv_budget_give(&sample->server->memory, SRV_PART_JOBS, sample->counted);
     srv_request_free_memory(&sample->memory);
     tk_free(sample);
 }
@@ -89,6 +91,20 @@ static srv_wait why_waiting(const void *owner)
     return srv_engine_why(sample->server->engine, sample);
 }
 
+/* Counts the memory of the request and its result; refuses it when there is none. */
+static bool reserve(srv *server, attempt *a, const srv_sampler *sampler)
+{
+    srv_sample *sample = a->sample;
+    size_t bytes = eng_bytes_sample(sampler->base->model, &sample->request);
+    if (!srv_budget_take(&server->memory, SRV_PART_JOBS, bytes)) {
+        a->status = srv_budget_refuse(&server->memory, SRV_PART_JOBS, bytes,
+                                      "this sample", &a->err);
+        return false;
+    }
+    sample->counted = bytes;
+    return true;
+}
+
 /* Under the lock. */
 static void enter(srv *server, attempt *a)
 {
@@ -103,16 +119,19 @@ static void enter(srv *server, attempt *a)
         refuse(a, 503, "the server is stopping");
         return;
     }
+    if (sample->stream == NULL && is_repeated(server, a)) {
+        return;
+    }
+    if (!reserve(server, a, sampler)) {
+        return;
+    }
     if (sample->stream == NULL) {
-        if (is_repeated(server, a)) {
-            return;
-        }
         const srv_future_spec spec = {tk_str_of(a->id),
                                       a->own == NULL ? TK_STR("") : a->key,
                                       TK_FUTURE_SAMPLE, a->digest};
         if (srv_future_add(&sample->future, &server->futures, &spec, &a->err) !=
             TINKC_OK) {
-            a->status = a->err.code == TINKC_E_LIMIT ? 429 : 500;
+            a->status = a->err.code == TINKC_E_NOMEM ? 500 : 429;
             return;
         }
     }
@@ -142,7 +161,7 @@ static srv_sample *make_sample(srv *server)
     if (sample != NULL) {
         sample->server = server;
         tk_list_init(&sample->link);
-        srv_request_init_memory(&sample->memory, &server->bodies);
+        srv_request_init_memory(&sample->memory, &server->memory);
         tk_buf_init(&sample->held, 64 * TK_KIB);
     }
     return sample;
@@ -182,7 +201,7 @@ srv_verdict srv_sample_submit(srv_request *request, const srv_sample_spec *spec)
     const srv_submit same = {.schema = &tk_msg_sample_request, .msg = spec->msg};
     srv_sample *sample = make_sample(server);
     bool ok = sample != NULL && srv_job_digest(digest, request, &same, &err) == TINKC_OK;
-    srv_stream *stream = ok && spec->streamed ? srv_stream_new() : NULL;
+    srv_stream *stream = ok && spec->streamed ? srv_stream_new(&server->memory) : NULL;
     if (!ok || (spec->streamed && stream == NULL)) {
         srv_sample_free(sample);
         srv_sampler_free(spec->own);

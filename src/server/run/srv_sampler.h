@@ -6,6 +6,7 @@
 #define SERVER_SRV_SAMPLER_H
 
 #include "engine/eng.h"
+#include "server/http/srv_budget.h"
 #include "server/run/srv_catalog.h"
 #include "server/run/srv_session.h"
 
@@ -21,10 +22,12 @@ typedef struct srv_sampler {
     const srv_base *base;
     char *path; /* tinker://..., or NULL */
     /* the engine thread's; see srv_adapters.h */
-    tk_list resident;     /* in srv_adapters.used while there is an adapter */
+    tk_list resident;     /* in srv.adapters while there is an adapter */
     char *dir;            /* of the weights, loaded when they are needed; or NULL */
     bool owns_dir;        /* the directory belongs to this sampler alone */
     eng_adapter *adapter; /* NULL = the base model, or not loaded */
+    size_t counted;       /* bytes of it in the budget */
+    srv_budget *budget;   /* once something was counted */
 } srv_sampler;
 
 typedef struct srv_sampler_spec {

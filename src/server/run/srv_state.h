@@ -16,7 +16,6 @@
 #include "base/rand.h"
 #include "base/thread.h"
 #include "server/http/srv_budget.h"
-#include "server/run/srv_adapters.h"
 #include "server/run/srv_future.h"
 #include "server/srv.h"
 
@@ -45,7 +44,8 @@ struct srv {
     srv_store *store;
     srv_usage *usage;
     srv_engine *engine;
-    srv_adapters adapters; /* the engine thread's */
+    tk_list adapters; /* srv_sampler.resident, least recently used first; the engine
+                       * thread's */
     srv_work *work;
     srv_faults *faults; /* or NULL */
     srv_http *http;
@@ -53,7 +53,7 @@ struct srv {
     bool keeper_runs;
     tk_cond keeper_wake;
 
-    srv_budget bodies;    /* of requests, in memory */
+    srv_budget memory;    /* everything that requests make grow */
     atomic_bool stopping; /* set once, under the lock, before anything is torn down */
 
     tk_mutex lock;

@@ -12,7 +12,7 @@
 typedef struct app {
     atomic_int hellos;
     atomic_int freed;
-    srv_budget bodies;
+    srv_budget memory;
     srv_work *work;
     srv_http *http;
     int port;
@@ -61,13 +61,13 @@ static void open_app(app *it, const srv_dispatch *dispatch, const char *key)
 {
     tk_err err = TK_ERR_INIT;
     memset(it, 0, sizeof(*it));
-    srv_budget_init(&it->bodies, TK_MIB);
+    srv_budget_init(&it->memory, TK_MIB);
     assert_int_equal(srv_work_new(&it->work, 2, dispatch, &err), TINKC_OK);
     const srv_http_config config = {.host = "127.0.0.1",
                                     .api_key = key,
                                     .routes = &routes,
                                     .work = it->work,
-                                    .budget = &it->bodies,
+                                    .budget = &it->memory,
                                     .app = it};
     assert_int_equal(srv_http_new(&it->http, &config, &err), TINKC_OK);
     it->port = (int)srv_http_port(it->http);
@@ -79,7 +79,7 @@ static void close_app(app *it)
     srv_http_stop(it->http);
     srv_work_free(it->work);
     srv_http_free(it->http);
-    assert_int_equal(atomic_load(&it->bodies.used), 0);
+    assert_int_equal(atomic_load(&it->memory.used), 0);
 }
 
 static int ask(app *it, const char *target, const char *body)

@@ -23,12 +23,14 @@ static void take(srv_stream *stream, size_t n)
     }
 }
 
+static srv_budget memory;
+
 /* What was sent makes room, also when the reader never catches up. */
 static void test_srv_stream_forgets_what_was_sent(void **state)
 {
     static char bytes[TK_SRV_STREAM_BYTES / 4];
     const tk_str quarter = {bytes, sizeof(bytes)};
-    srv_stream *stream = srv_stream_new();
+    srv_stream *stream = srv_stream_new(&memory);
     assert_non_null(stream);
     memset(bytes, 'x', sizeof(bytes));
     assert_true(srv_stream_put(stream, quarter));
@@ -53,7 +55,7 @@ static void test_srv_stream_ends_when_it_breaks(void **state)
     tk_err err = TK_ERR_INIT;
     srv_base base = {0};
     srv_sampler sampler = {.base = &base};
-    srv_sample sample = {.sampler = &sampler, .stream = srv_stream_new()};
+    srv_sample sample = {.sampler = &sampler, .stream = srv_stream_new(&memory)};
     char piece[64];
     bool waits = false;
     srv_embed_get(&embed);
@@ -77,6 +79,7 @@ static void test_srv_stream_ends_when_it_breaks(void **state)
 
 int main(void)
 {
+    srv_budget_init(&memory, 64 * TK_MIB);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_srv_stream_forgets_what_was_sent),
         cmocka_unit_test(test_srv_stream_ends_when_it_breaks),

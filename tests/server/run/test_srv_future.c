@@ -5,7 +5,8 @@
 #include "server/run/srv_state.h"
 #include "support/test.h"
 
-#define MS TK_NS_PER_MS
+#define MS     TK_NS_PER_MS
+#define MEMORY (64 * TK_MIB)
 
 static srv server; /* all that a request needs of one */
 
@@ -18,7 +19,7 @@ static void count_resume(srv_request *request)
 
 static srv_poll *poll_of(const char *id)
 {
-    srv_request *request = srv_request_new(&server, &server.bodies);
+    srv_request *request = srv_request_new(&server, &server.memory);
     assert_non_null(request);
     request->resume = count_resume;
     srv_poll *poll = srv_poll_new(request, tk_str_of(id));
@@ -62,7 +63,8 @@ static int setup(void **state)
 {
     srv_futures *futures = tk_zalloc(sizeof(*futures));
     assert_non_null(futures);
-    srv_futures_init(futures);
+    srv_budget_init(&server.memory, MEMORY);
+    srv_futures_init(futures, &server.memory);
     resumed = 0;
     *state = futures;
     return 0;
@@ -72,6 +74,7 @@ static int teardown(void **state)
 {
     srv_futures_dispose(*state);
     tk_free(*state);
+    assert_int_equal(atomic_load(&server.memory.used), 0);
     return 0;
 }
 
@@ -141,28 +144,100 @@ static void test_srv_results_expire(void **state)
     srv_future_expire(futures, SRV_FUTURE_MS * MS);
     assert_null(srv_future_find(futures, TK_STR("m:1")));
     assert_null(srv_future_find_idem(futures, TK_STR("key")));
-    assert_int_equal(futures->result_bytes, 0);
+    assert_int_equal(atomic_load(&server.memory.used), 0);
 }
 
+static bool is_kept(const srv_futures *futures, const char *id)
+{
+    return srv_future_find(futures, tk_str_of(id)) != NULL;
+}
+
+/* Completes it with a result that counts as `bytes`. */
+static srv_future *finish(srv_futures *futures, const char *id, size_t bytes)
+{
+    tk_list released;
+    tk_list_init(&released);
+    srv_future *future = add(futures, id, "");
+    srv_blob *blob = blob_of("x");
+    blob->counted += bytes; /* pretended: only the budget looks at it */
+    srv_future_complete(futures, future, blob, false, 0, &released);
+    return future;
+}
+
+/* A poll comes and takes the result. */
+static void fetch(srv_futures *futures, srv_future *future)
+{
+    srv_poll *poll = poll_of(future->id);
+    srv_future_look(futures, poll, future);
+    assert_int_equal(srv_poll_answer(poll), SRV_ANSWERED);
+    assert_int_equal(poll->request->status, 200);
+    srv_request_free(poll->request);
+}
+
+/* Results have a quarter of the memory. Beyond it those that were taken go first, then
+ * the oldest; the newest stays. */
 static void test_srv_large_results_push_out_old_ones(void **state)
 {
     srv_futures *futures = *state;
+    (void)finish(futures, "m:1", 0);
+    srv_future *taken = finish(futures, "m:2", 8 * TK_KIB);
+    fetch(futures, taken);
+    fetch(futures, taken); /* a client whose answer was lost polls again */
+    (void)finish(futures, "m:3", MEMORY / 4 - 16 * TK_KIB);
+    assert_true(is_kept(futures, "m:1") && is_kept(futures, "m:2"));
+    (void)finish(futures, "m:4", 8 * TK_KIB);
+    assert_true(is_kept(futures, "m:1"));
+    assert_false(is_kept(futures, "m:2"));
+    (void)finish(futures, "m:5", MEMORY / 4);
+    assert_false(is_kept(futures, "m:1") || is_kept(futures, "m:3"));
+    assert_true(is_kept(futures, "m:5"));
+}
+
+/* When others have filled the memory, results that no poll has taken stay. */
+static void test_srv_results_outlive_a_flood(void **state)
+{
+    srv_futures *futures = *state;
+    (void)finish(futures, "m:1", 0);
+    fetch(futures, finish(futures, "m:2", 0));
+    srv_budget_add(&server.memory, SRV_PART_REQUESTS, MEMORY - MEMORY / 8);
+    (void)finish(futures, "m:3", 0);
+    assert_true(is_kept(futures, "m:1") && is_kept(futures, "m:3"));
+    assert_false(is_kept(futures, "m:2"));
+    srv_budget_give(&server.memory, SRV_PART_REQUESTS, MEMORY - MEMORY / 8);
+}
+
+/* A hundred polls that read JSON where the result is protobuf send the same bytes, which
+ * are counted once, with the result. */
+static void test_srv_polls_share_json(void **state)
+{
+    enum { POLLS = 100 };
+    srv_futures *futures = *state;
+    srv_poll *polls[POLLS];
     tk_list released;
     tk_list_init(&released);
-    srv_future *old = add(futures, "m:1", "");
-    srv_future_complete(futures, old, blob_of("{}"), false, 0, &released);
-    srv_blob *huge = blob_of("x");
-    huge->n = TK_SRV_RESULTS_BYTES; /* pretended: it is not read */
-    srv_future *new = add(futures, "m:2", "");
-    srv_future_complete(futures, new, huge, false, 0, &released);
-    assert_null(old->result);
-    assert_non_null(new->result);
-    srv_poll *late = poll_of("m:1");
-    srv_future_look(late, old);
-    tk_list_push_back(&released, &late->waiting);
+    srv_future *future = add(futures, "s:1", "");
+    future->type = TK_FUTURE_SAMPLE;
+    for (int i = 0; i < POLLS; i++) {
+        polls[i] = poll_of("s:1");
+        srv_future_park(futures, future, polls[i], MS);
+    }
+    static const char message[] = "\x0a\x06\x12\x04\x05\0\0\0";
+    tk_buf buf;
+    tk_buf_init(&buf, TK_KIB);
+    tk_buf_put(&buf, message, sizeof(message) - 1);
+    srv_future_complete(futures, future, srv_blob_take(&buf), true, 0, &released);
+    size_t before = atomic_load(&server.memory.used);
     srv_poll_release(&released);
-    assert_int_equal(late->request->status, 410);
-    srv_request_free(late->request);
+    assert_int_equal(polls[0]->request->status, 200);
+    assert_true(says(polls[0], "\"tokens\":[5]"));
+    size_t json = polls[0]->request->answer->n;
+    assert_in_range(atomic_load(&server.memory.used) - before, json, TK_KIB);
+    for (int i = 1; i < POLLS; i++) {
+        assert_ptr_equal(polls[i]->request->answer, polls[0]->request->answer);
+    }
+    for (int i = 0; i < POLLS; i++) {
+        srv_request_free(polls[i]->request);
+    }
 }
 
 /* S-012: announced first, and only when the poll allows it. */
@@ -192,7 +267,8 @@ static void test_srv_failures_have_a_category(void **state)
     static const char expected[] =
         "{\"error\":\"no \\\"such\\\" loss\",\"category\":\"user\"}";
     assert_int_equal(tk_mutex_init(&server.lock, &err), TINKC_OK);
-    srv_futures_init(&server.futures);
+    srv_budget_init(&server.memory, MEMORY);
+    srv_futures_init(&server.futures, &server.memory);
     srv_future *future = add(&server.futures, "m:1", "");
     srv_future_fail(&server, future, "no \"such\" loss", TINKC_CATEGORY_USER);
     assert_true(future->done);
@@ -210,6 +286,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_srv_results_expire, setup, teardown),
         cmocka_unit_test_setup_teardown(test_srv_large_results_push_out_old_ones, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(test_srv_results_outlive_a_flood, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_srv_polls_share_json, setup, teardown),
         cmocka_unit_test_setup_teardown(test_srv_large_results_are_announced, setup,
                                         teardown),
         cmocka_unit_test(test_srv_failures_have_a_category),

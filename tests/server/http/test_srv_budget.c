@@ -1,0 +1,139 @@
+/* The budget of memory: parts, the reserve for small blocks, and what arenas and buffers
+ * count in it. */
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/limits.h"
+#include "server/http/srv_budget.h"
+#include "support/test.h"
+
+#define MAX   (16 * TK_MIB)
+#define LARGE (SRV_BUDGET_SMALL_BYTES + 1)
+
+static srv_budget budget;
+
+static int setup(void **state)
+{
+    srv_budget_init(&budget, MAX);
+    return 0;
+}
+
+/* Everything was given back. */
+static int teardown(void **state)
+{
+    assert_int_equal(atomic_load(&budget.used), 0);
+    for (size_t i = 0; i < SRV_PARTS; i++) {
+        assert_int_equal(atomic_load(&budget.parts[i].used), 0);
+    }
+    return 0;
+}
+
+/* An eighth is for small blocks; a refused one counts nothing. */
+static void test_srv_budget_keeps_a_reserve(void **state)
+{
+    size_t most = MAX - MAX / 8;
+    assert_true(srv_budget_take(&budget, SRV_PART_ADAPTERS, most));
+    assert_false(srv_budget_take(&budget, SRV_PART_REQUESTS, LARGE));
+    assert_int_equal(atomic_load(&budget.used), most);
+    assert_int_equal(atomic_load(&budget.refused), 1);
+    size_t n = 0;
+    while (srv_budget_take(&budget, SRV_PART_REQUESTS, SRV_BUDGET_SMALL_BYTES)) {
+        n += SRV_BUDGET_SMALL_BYTES;
+    }
+    assert_in_range(most + n, MAX - SRV_BUDGET_SMALL_BYTES, MAX);
+    assert_int_equal(atomic_load(&budget.peak), most + n);
+    srv_budget_give(&budget, SRV_PART_REQUESTS, n);
+    srv_budget_give(&budget, SRV_PART_ADAPTERS, most);
+}
+
+/* One kind of load cannot take everything. */
+static void test_srv_budget_limits_parts(void **state)
+{
+    assert_true(srv_budget_take(&budget, SRV_PART_REQUESTS, MAX / 2));
+    assert_false(srv_budget_take(&budget, SRV_PART_REQUESTS, LARGE));
+    assert_true(srv_budget_take(&budget, SRV_PART_REQUESTS, 1));
+    assert_true(srv_budget_take(&budget, SRV_PART_ADAPTERS, LARGE));
+    srv_budget_give(&budget, SRV_PART_REQUESTS, MAX / 2 + 1);
+    srv_budget_give(&budget, SRV_PART_ADAPTERS, LARGE);
+}
+
+/* What never fits is the client's mistake, what may fit later is not; both numbers are
+ * named. */
+static void test_srv_budget_names_both_numbers(void **state)
+{
+    tk_err err = TK_ERR_INIT;
+    assert_true(srv_budget_take(&budget, SRV_PART_MODELS, 4 * TK_MIB));
+    assert_int_equal(
+        srv_budget_refuse(&budget, SRV_PART_ADAPTERS, 11 * TK_MIB, "it", &err), 400);
+    assert_string_equal(err.message,
+                        "it needs 11.0 MiB of memory; this server has 10.0 MiB for that");
+    tk_err_clear(&err);
+    assert_int_equal(
+        srv_budget_refuse(&budget, SRV_PART_ADAPTERS, 9 * TK_MIB, "it", &err), 429);
+    assert_non_null(strstr(err.message, "9.0 MiB"));
+    srv_budget_give(&budget, SRV_PART_MODELS, 4 * TK_MIB);
+}
+
+/* Arenas and buffers ask first, and say when they were refused. */
+static void test_srv_budget_counts_containers(void **state)
+{
+    tk_quota *quota = srv_budget_quota(&budget, SRV_PART_REQUESTS);
+    tk_arena arena;
+    tk_buf buf;
+    tk_arena_init_quota(&arena, 0, quota);
+    tk_buf_init_quota(&buf, TK_GIB, quota);
+    assert_non_null(tk_arena_alloc(&arena, TK_MIB));
+    assert_in_range(atomic_load(&budget.used), TK_MIB, TK_MIB + TK_KIB);
+    assert_null(tk_arena_alloc(&arena, MAX / 2));
+    assert_true(arena.refused);
+    assert_non_null(tk_buf_reserve(&buf, TK_MIB));
+    assert_in_range(atomic_load(&budget.used), 2 * TK_MIB, 2 * TK_MIB + TK_KIB);
+    assert_null(tk_buf_reserve(&buf, MAX / 2));
+    assert_int_equal(buf.failure, TINKC_E_RATE_LIMIT);
+    tk_arena_dispose(&arena);
+    assert_false(arena.refused);
+    tk_buf_dispose(&buf);
+}
+
+/* The reader of JSON needs as much again while it reads: that is counted too. */
+static void test_srv_budget_counts_json(void **state)
+{
+    tk_arena arena;
+    tk_buf text;
+    tk_err err = TK_ERR_INIT;
+    const tk_json *json = NULL;
+    tk_buf_init(&text, TK_MIB);
+    tk_buf_puts(&text, "[[]");
+    while (text.n < 64 * TK_KIB) {
+        tk_buf_puts(&text, ",[]");
+    }
+    tk_buf_putc(&text, ']');
+    tk_arena_init_quota(&arena, 0, srv_budget_quota(&budget, SRV_PART_REQUESTS));
+    assert_int_equal(tk_json_parse(&json, &arena, text.p, text.n, NULL, &err), TINKC_OK);
+    size_t kept = atomic_load(&budget.used);
+    assert_true(kept > text.n);
+    assert_true(atomic_load(&budget.peak) >= kept + tk_json_len(json) * sizeof(tk_json));
+    tk_arena_dispose(&arena);
+    assert_int_equal(atomic_load(&budget.used), 0);
+    srv_budget_add(&budget, SRV_PART_ADAPTERS, MAX - MAX / 8 - TK_MIB / 2);
+    assert_int_equal(tk_json_parse(&json, &arena, text.p, text.n, NULL, &err),
+                     TINKC_E_NOMEM);
+    assert_true(arena.refused);
+    tk_arena_dispose(&arena);
+    srv_budget_give(&budget, SRV_PART_ADAPTERS, MAX - MAX / 8 - TK_MIB / 2);
+    tk_buf_dispose(&text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_srv_budget_keeps_a_reserve, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_srv_budget_limits_parts, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_srv_budget_names_both_numbers, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_srv_budget_counts_containers, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_srv_budget_counts_json, setup, teardown),
+    };
+    return cmocka_run_group_tests_name("srv_budget", tests, NULL, NULL);
+}
