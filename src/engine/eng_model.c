@@ -170,7 +170,7 @@ static tinkc_code reserve(loader *l, size_t bytes)
 
 static tinkc_code load_vector(loader *l, const char *name, size_t n, eng_real **out)
 {
-    const eng_st_tensor *t;
+    const eng_st_tensor *t = NULL;
     tinkc_code code = find(l, name, n, 0, &t);
     if (code == TINKC_OK) {
         code = reserve(l, t->n_bytes);
