@@ -109,7 +109,8 @@ static void check(const srv_request *request, tk_arena *arena)
     if (request->status == 400 && body.n == 0) {
         fuzz_fail("a 400 without a body");
     }
-    if (request->content_type != NULL &&
+    bool is_file = request->file.fd >= 0; /* sent by the daemon, which is not here */
+    if (!is_file && request->content_type != NULL &&
         strcmp(request->content_type, "application/json") == 0 &&
         tk_json_parse(&json, arena, body.p, body.n, NULL, NULL) != TINKC_OK) {
         fuzz_fail("the answer is not JSON");
