@@ -139,6 +139,10 @@ tinkc_code tk_future_classify(tk_future_answer *out, const tk_future_poll *poll,
     memset(out, 0, sizeof(*out));
     out->kind = TK_ANSWER_MALFORMED;
     if (contains_nocase(poll->content_type, "application/x-protobuf")) {
+        if (!tk_future_info_of(poll->type)->is_proto) {
+            return tk_err_set(err, TINKC_E_DECODE,
+                              "protobuf, where this result is a JSON object");
+        }
         out->kind = TK_ANSWER_PROTO;
         return TINKC_OK;
     }

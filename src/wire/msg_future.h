@@ -73,7 +73,7 @@ typedef enum tk_answer_kind {
     TK_ANSWER_FAILED,         /* the work failed at the server */
     TK_ANSWER_LEGACY,         /* JSON result where protobuf is the rule */
     TK_ANSWER_RESULT,         /* JSON result */
-    TK_ANSWER_MALFORMED       /* not JSON, or not an object */
+    TK_ANSWER_MALFORMED       /* not JSON, not an object, or protobuf for a JSON result */
 } tk_answer_kind;
 
 typedef struct tk_future_poll {

@@ -161,7 +161,7 @@ TK_NODISCARD tinkc_code tk_schema_write(tk_json_writer *w, const tk_schema *sche
 
 /* Fills *msg. Strings, packed arrays and raw values borrow from `value`, the rest lives
  * in the arena: keep both. On failure *msg is all zero; TINKC_E_DECODE carries the path
- * ("training_runs[3].cursor.offset") in err->path. */
+ * ("training_runs[3].cursor.offset") in err->path. A NULL value is TINKC_E_DECODE. */
 TK_NODISCARD tinkc_code tk_schema_decode(void *msg, const tk_schema *schema,
                                          tk_arena *arena, const tk_json *value,
                                          unsigned flags, tk_err *err);

@@ -416,6 +416,9 @@ tinkc_code tk_schema_read(void *msg, const tk_schema *schema, tk_arena *arena,
 {
     const ctx c = {arena, flags, err};
     tk_schema_init(msg, schema);
+    if (value == NULL) {
+        return tk_err_set(err, TINKC_E_DECODE, "missing");
+    }
     if (schema->codec != NULL) {
         return schema->codec->decode(msg, arena, value, flags, err);
     }

@@ -20,6 +20,36 @@ static void test_poll_row_12_protobuf(void **unused)
     pollfix_close(&p);
 }
 
+/* Protobuf for a result that is JSON, whatever is in it; every type of future with every
+ * content type ends in a result of its own form or in an error. */
+static void test_poll_content_types(void **unused)
+{
+    static const char *const types[] = {"application/json", "application/x-protobuf",
+                                        "text/html", ""};
+    static const char *const bodies[] = {"", "{}", "{\"type\":\"x\"}", "\n\x02hi",
+                                         "null"};
+    for (int type = 0; type < TK_FUTURE_TYPES; type++) {
+        bool wants_proto = tk_future_info_of((tk_future_type)type)->is_proto;
+        for (size_t i = 0; i < TK_ARRAY_LEN(types) * TK_ARRAY_LEN(bodies); i++) {
+            const char *said = types[i % TK_ARRAY_LEN(types)];
+            pollfix p;
+            pollfix_open_as(&p, (tk_future_type)type, NULL);
+            pollfix_answer(&p, (fakeanswer){.body = bodies[i / TK_ARRAY_LEN(types)],
+                                            .headers = {"content-type", said}});
+            assert_true(p.done);
+            bool is_proto = strcmp(said, "application/x-protobuf") == 0;
+            if (is_proto != wants_proto) {
+                assert_true(p.code == TINKC_OK || p.code == TINKC_E_DECODE);
+            }
+            if (p.code == TINKC_OK) {
+                assert_int_equal(p.is_protobuf, wants_proto);
+                assert_int_equal(p.has_json, !wants_proto);
+            }
+            pollfix_close(&p);
+        }
+    }
+}
+
 /* Row 13. */
 static void test_poll_row_13_try_again(void **unused)
 {
@@ -159,6 +189,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_poll_row_12_protobuf),
+        cmocka_unit_test(test_poll_content_types),
         cmocka_unit_test(test_poll_row_13_try_again),
         cmocka_unit_test(test_poll_row_14_metadata),
         cmocka_unit_test(test_poll_row_15_metadata),
