@@ -40,14 +40,23 @@ static size_t on_header(char *p, size_t size, size_t n, void *user)
     return bytes;
 }
 
-static bool is_streamed(const tk_curl_transfer *transfer)
+static bool is_accepted(const tk_curl_transfer *transfer)
 {
     long status = 0;
-    if (transfer->request->on_data == NULL) {
-        return false;
-    }
     curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
     return status >= 200 && status <= 299;
+}
+
+/* Known with the first piece of the body. libcurl has decompressed it. */
+static void set_cap(tk_curl_transfer *transfer, bool is_refusal)
+{
+    const tk_http_request *request = transfer->request;
+    size_t max = request->max_response_bytes != 0 ? request->max_response_bytes
+                                                  : TK_BODY_MAX_BYTES;
+    if (is_refusal && request->max_refusal_bytes != 0) {
+        max = TK_MIN(max, request->max_refusal_bytes);
+    }
+    transfer->body.max = max;
 }
 
 static void tell_head(tk_curl_transfer *transfer)
@@ -82,8 +91,12 @@ static size_t on_body(char *p, size_t size, size_t n, void *user)
 {
     tk_curl_transfer *transfer = user;
     size_t bytes = size * n;
-    if (is_streamed(transfer)) {
+    bool success = is_accepted(transfer);
+    if (success && transfer->request->on_data != NULL) {
         return stream_body(transfer, p, bytes);
+    }
+    if (transfer->body.n == 0) {
+        set_cap(transfer, !success);
     }
     tk_buf_put(&transfer->body, p, bytes);
     if (transfer->body.failure == TINKC_OK) {
@@ -335,10 +348,8 @@ tinkc_code tk_curl_easy_open(tk_curl_transfer *transfer, tk_err *err)
 
 tinkc_code tk_curl_easy_setup(tk_curl_transfer *transfer, tk_err *err)
 {
-    size_t max = transfer->request->max_response_bytes;
     bool identity = has_identity(transfer);
     transfer->header_text.max = HEADERS_MAX_BYTES;
-    transfer->body.max = max != 0 ? max : TK_BODY_MAX_BYTES;
     if (curl_easy_setopt(transfer->easy, CURLOPT_URL, transfer->request->url) ==
             CURLE_OK &&
         set_headers(transfer) && set_body(transfer) && set_identity(transfer, identity) &&

@@ -84,9 +84,10 @@ struct tk_http_request {
     size_t body_n;
     int64_t timeout_ms;         /* whole request; -1: none */
     int64_t connect_timeout_ms; /* -1: none */
-    size_t max_response_bytes;
-    bool follow_redirects; /* but never from https to http */
-    bool fresh_connection; /* after a bare 400 (docs/protocol.md §5.2) */
+    size_t max_response_bytes;  /* decompressed */
+    size_t max_refusal_bytes;   /* of a status that is not 2xx; 0: the same */
+    bool follow_redirects;      /* but never from https to http */
+    bool fresh_connection;      /* after a bare 400 (docs/protocol.md §5.2) */
     /* A body that is not in memory: puts up to n of its body_n bytes from `offset` on
      * into p and says how many; TK_HTTP_BODY_FAILED ends the transfer (done says
      * CANCELLED). `body` is NULL then. May be asked for the same bytes again. */

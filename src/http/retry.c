@@ -30,6 +30,16 @@ int64_t tk_retry_after(int64_t plain_ms, int64_t hint_ms)
     return hint_ms > 0 ? TK_MIN(hint_ms, TK_RETRY_HINT_MAX_MS) : plain_ms;
 }
 
+int64_t tk_retry_pace_left_ms(const tk_retry_pace *pace, int64_t now_ms)
+{
+    return TK_MAX(pace->next_ms - now_ms, 0);
+}
+
+void tk_retry_pace_note(tk_retry_pace *pace, int64_t every_ms, int64_t now_ms)
+{
+    pace->next_ms = TK_MAX(pace->next_ms, now_ms) + every_ms;
+}
+
 /* For the layers without a limit on the number of requests: a hint only makes the delay
  * longer, so that a server that asks for a millisecond is not asked a thousand times a
  * second. */

@@ -33,6 +33,25 @@ typedef struct tk_retry_outcome {
  * of hints; a caller that must not wait less than plain_ms takes the larger of both. */
 int64_t tk_retry_after(int64_t plain_ms, int64_t hint_ms);
 
+/* The least time between the starts of two requests for the same work. A server that
+ * answers at once and uselessly is asked ten times a second, whatever it says; a long
+ * poll that lasted longer is repeated at once. */
+#define TK_RETRY_EVERY_MS 100
+
+/* When the next request for some work may start. It belongs to the work and not to one
+ * request of it, so that a loop around requests cannot run faster than a retry. Zeroed:
+ * at once. */
+typedef struct tk_retry_pace {
+    int64_t next_ms; /* monotonic */
+} tk_retry_pace;
+
+/* How long to wait before the next request; 0: it may start. */
+int64_t tk_retry_pace_left_ms(const tk_retry_pace *pace, int64_t now_ms);
+
+/* A request starts. One that did not wait, because the answer before it was useful, still
+ * counts: the one after it waits for both. */
+void tk_retry_pace_note(tk_retry_pace *pace, int64_t every_ms, int64_t now_ms);
+
 typedef struct tk_retry_decision {
     enum { TK_RETRY_DONE, TK_RETRY_AGAIN, TK_RETRY_FAIL } what;
     int64_t delay_ms; /* AGAIN */

@@ -166,6 +166,12 @@ bool tk_url_same_origin(tk_str a, tk_str b)
            strncasecmp(first.host.p, second.host.p, first.host.n) == 0;
 }
 
+bool tk_url_is_https(tk_str url)
+{
+    tk_url parsed;
+    return cut_scheme(&parsed, &url) && parsed.is_https;
+}
+
 tinkc_code tk_url_resolve(tk_buf *out, tk_str base, tk_str location, tk_err *err)
 {
     tk_url url;

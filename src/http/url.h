@@ -37,6 +37,9 @@ TK_NODISCARD tinkc_code tk_url_resolve(tk_buf *out, tk_str base, tk_str location
  * scheme, host and port. False when one is not a URL. */
 bool tk_url_same_origin(tk_str a, tk_str b);
 
+/* Whether the scheme of an absolute URL is https, in any case. */
+bool tk_url_is_https(tk_str url);
+
 /* Appends with everything but unreserved characters percent-encoded; `keep` lists further
  * characters that stay, e.g. "/:" for checkpoint ids. */
 void tk_url_escape(tk_buf *out, tk_str text, const char *keep);

@@ -59,6 +59,10 @@ static void answer_by_default(faketransport *net, fakeseen *seen)
             seen->answer = net->defaults[i].answer;
         }
     }
+    if (!seen->is_answered && net->answer != NULL) {
+        seen->answer = net->answer(net->answer_user, seen);
+        seen->is_answered = seen->answer.status >= 0;
+    }
 }
 
 static tinkc_code submit(tk_transport *transport, tk_http_request *request, tk_err *err)
@@ -73,7 +77,10 @@ static tinkc_code submit(tk_transport *transport, tk_http_request *request, tk_e
                        .body = copy_text(request->body, request->body_n),
                        .headers = copy_headers(request),
                        .fresh_connection = request->fresh_connection,
+                       .method = request->method,
                        .group = request->group,
+                       .max_response_bytes = request->max_response_bytes,
+                       .max_refusal_bytes = request->max_refusal_bytes,
                        .timeout_ms = request->timeout_ms};
     (void)snprintf(seen->path, sizeof(seen->path), "%s", path_of(request->url));
     request->impl = seen;

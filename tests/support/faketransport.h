@@ -32,12 +32,19 @@ typedef struct fakeseen {
     bool is_answered;         /* the answer below is on its way */
     fakeanswer answer;
     bool fresh_connection;
+    tk_http_method method;
     tk_http_group group;
     int64_t timeout_ms;
+    size_t max_response_bytes, max_refusal_bytes;
 } fakeseen;
+
+/* Answers a request that has no default; status -1: not now. */
+typedef fakeanswer (*fakeanswer_fn)(void *user, const fakeseen *seen);
 
 typedef struct faketransport {
     tk_transport transport; /* give this to the client */
+    fakeanswer_fn answer;   /* or NULL */
+    void *answer_user;
     const tk_clock *clock;
     fakeseen *seen;
     size_t seen_n;

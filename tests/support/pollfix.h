@@ -13,6 +13,7 @@
 typedef struct pollfix {
     clientfix f;
     tk_poll poll;
+    int64_t hold_ms; /* how long the server keeps a poll before it answers */
     bool done;
     tinkc_code code;
     tk_err err;
@@ -50,7 +51,7 @@ static inline void pollfix_state(tinkc_queue_state state, const char *reason,
 
 static inline void pollfix_open_as(pollfix *p, tk_future_type type, const char *flags)
 {
-    *p = (pollfix){0};
+    *p = (pollfix){.hold_ms = TK_RETRY_EVERY_MS};
     clientfix_open(&p->f, NULL);
     if (flags != NULL) {
         faketransport_default(&p->f.net, "client/config", (fakeanswer){.body = flags});
@@ -87,6 +88,9 @@ static inline void pollfix_close(pollfix *p)
 
 static inline void pollfix_answer(pollfix *p, fakeanswer said)
 {
+    if (p->hold_ms > 0) {
+        clientfix_advance(&p->f, p->hold_ms);
+    }
     assert_true(faketransport_answer(&p->f.net, POLL, said));
     clientfix_turn(&p->f);
 }

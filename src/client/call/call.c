@@ -20,6 +20,7 @@
 
 static void attempt(tk_call *call);
 static void ask_credential(tk_call *call);
+static void begin_send(tk_call *call);
 static void forget_redirects(tk_call *call);
 
 /* ---- the end ---- */
@@ -96,17 +97,56 @@ static void end_span(tk_call *call, const tk_http_response *response)
 
 /* ---- waiting ---- */
 
-static void wait_then(tk_call *call, const tk_retry_outcome *outcome, int64_t delay_ms,
-                      void (*fire)(tk_timer *timer))
+static tk_retry_pace *pace_of(tk_call *call)
 {
-    tk_loop *loop = tk_core_loop(call->core);
+    return call->pace != NULL ? call->pace : &call->state.pace;
+}
+
+static int64_t pace_left_ms(tk_call *call)
+{
+    return tk_retry_pace_left_ms(pace_of(call), tk_loop_now_ms(tk_core_loop(call->core)));
+}
+
+static void note_pace(tk_call *call)
+{
+    int64_t every_ms = call->endpoint->every_ms;
+    tk_retry_pace_note(pace_of(call), every_ms != 0 ? every_ms : TK_RETRY_EVERY_MS,
+                       tk_loop_now_ms(tk_core_loop(call->core)));
+}
+
+static void set_timer(tk_call *call, int64_t delay_ms, void (*fire)(tk_timer *timer))
+{
     if (call->future != NULL) {
-        tk_span_retry(tk_future_span(call->future), TINKC_OK, outcome->status, delay_ms);
         tk_future_stage(call->future, TINKC_STAGE_BACKOFF);
     }
     tk_timer_init(&call->state.timer, fire);
-    tk_loop_timer_set(loop, &call->state.timer,
+    tk_loop_timer_set(tk_core_loop(call->core), &call->state.timer,
                       tk_core_pause_end_ms(call->core, delay_ms));
+}
+
+static void wait_then(tk_call *call, const tk_retry_outcome *outcome, int64_t delay_ms,
+                      void (*fire)(tk_timer *timer))
+{
+    delay_ms = TK_MAX(delay_ms, pace_left_ms(call));
+    if (call->future != NULL) {
+        tk_span_retry(tk_future_span(call->future), TINKC_OK, outcome->status, delay_ms);
+    }
+    set_timer(call, delay_ms, fire);
+}
+
+static void fire_send(tk_timer *timer)
+{
+    ask_credential(TK_CONTAINER_OF(timer, tk_call, state.timer));
+}
+
+static void begin_send(tk_call *call)
+{
+    int64_t left_ms = pace_left_ms(call);
+    if (left_ms > 0) {
+        set_timer(call, left_ms, fire_send);
+    } else {
+        ask_credential(call);
+    }
 }
 
 static void fire_again(tk_timer *timer)
@@ -114,7 +154,7 @@ static void fire_again(tk_timer *timer)
     tk_call *call = TK_CONTAINER_OF(timer, tk_call, state.timer);
     call->state.retries++;
     forget_redirects(call);
-    ask_credential(call);
+    begin_send(call);
 }
 
 static void fire_attempt(tk_timer *timer)
@@ -169,19 +209,33 @@ static bool is_redirect(const tk_call *call, const tk_http_response *response)
            call->state.hops < HOPS_MAX && tk_http_is_redirect(response->status);
 }
 
+/* A prompt that went out encrypted is not sent again in clear. */
+static tinkc_code find_target(tk_buf *url, const tk_call *call,
+                              const tk_http_response *response, tk_err *err)
+{
+    tk_str from = tk_str_of(call->state.request.url);
+    tinkc_code code =
+        tk_url_resolve(url, from, tk_http_header(response, "location"), err);
+    if (code == TINKC_OK && tk_buf_cstr(url) == NULL) {
+        code = tk_buf_status(url, err);
+    }
+    if (code == TINKC_OK && tk_url_is_https(from) && !tk_url_is_https(tk_buf_str(url))) {
+        code = tk_err_set(err, TINKC_E_CONFIG,
+                          "the server redirects from https to http, which is refused");
+    }
+    return code;
+}
+
 /* We follow and not the transport: it would take the credential to any server. As
- * everywhere, all but 307 and 308 turn a request into a GET. */
+ * everywhere, all but 307 and 308 turn a request into a GET. The first redirect of a try
+ * is followed at once, unless it is work of the background; the others at the pace of
+ * retries. */
 static void follow(tk_call *call, const tk_http_response *response)
 {
     tk_err err = TK_ERR_INIT;
     tk_buf url;
     tk_buf_init(&url, URL_MAX_BYTES);
-    tinkc_code code = tk_url_resolve(&url, tk_str_of(call->state.request.url),
-                                     tk_http_header(response, "location"), &err);
-    if (code == TINKC_OK && tk_buf_cstr(&url) == NULL) {
-        code = tk_buf_status(&url, &err);
-    }
-    if (code != TINKC_OK) {
+    if (find_target(&url, call, response, &err) != TINKC_OK) {
         tk_buf_dispose(&url);
         finish_error(call, &err);
         return;
@@ -194,7 +248,11 @@ static void follow(tk_call *call, const tk_http_response *response)
         call->state.moved_to_get || (response->status != 307 && response->status != 308);
     tk_buf_dispose(&call->state.moved);
     call->state.moved = url;
-    ask_credential(call);
+    if (call->state.hops == 1 && call->endpoint->every_ms <= TK_RETRY_EVERY_MS) {
+        ask_credential(call);
+    } else {
+        begin_send(call);
+    }
 }
 
 static int max_retries(const tk_call *call)
@@ -303,6 +361,17 @@ static int64_t timeout_of(const tk_call *call)
                : tk_core_config(call->core)->timeout_ms;
 }
 
+static void set_caps(tk_call *call)
+{
+    tk_http_request *request = &call->state.request;
+    size_t own = call->endpoint->answer_bytes;
+    size_t most = call->max_response_bytes != 0
+                      ? call->max_response_bytes
+                      : (size_t)tk_core_config(call->core)->max_response_bytes;
+    request->max_response_bytes = own != 0 ? TK_MIN(own, most) : most;
+    request->max_refusal_bytes = own != 0 ? TK_MIN(TK_ANSWER_SMALL_BYTES, most) : 0;
+}
+
 static void fill_request(tk_call *call)
 {
     const tinkc_config *config = tk_core_config(call->core);
@@ -315,9 +384,7 @@ static void fill_request(tk_call *call)
     request->body_n = to_get ? 0 : call->body_n;
     request->timeout_ms = timeout_of(call);
     request->connect_timeout_ms = config->connect_timeout_ms;
-    request->max_response_bytes = call->max_response_bytes != 0
-                                      ? call->max_response_bytes
-                                      : (size_t)config->max_response_bytes;
+    set_caps(call);
     request->follow_redirects = endpoint->follow_redirects && call->anonymous;
     request->fresh_connection = call->state.fresh || call->is_once;
     request->done = on_response;
@@ -339,6 +406,7 @@ static void send_with(tk_call *call, const char *credential)
         tk_future_attempt(call->future);
     }
     call->state.on_wire = true;
+    note_pace(call);
     tk_wirelog_sent(call);
     start_span(call);
     if (tk_loop_submit(tk_core_loop(call->core), &call->state.request, &err) !=
@@ -384,7 +452,11 @@ static void attempt(tk_call *call)
                  tk_core_rand(call->core));
     call->state.retries = 0;
     forget_redirects(call);
-    ask_credential(call);
+    if (call->is_wanted && call->state.sent == 0) {
+        ask_credential(call);
+    } else {
+        begin_send(call);
+    }
 }
 
 void tk_call_start(tk_call *call)

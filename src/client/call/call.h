@@ -58,6 +58,10 @@ struct tk_call {
     bool no_l2;                /* for this call, although the endpoint has it */
     bool pass_backpressure;    /* 429, and 402 inside the pause, end the call: asample */
     int pass_status; /* a status that ends the call at once, whatever the layers say; 0 */
+    /* Of the work that the call belongs to, when several calls in a row serve it; NULL:
+     * this call is all of it. */
+    tk_retry_pace *pace;
+    bool is_wanted; /* the answer before it was useful: the first request does not wait */
     tinkc_future *future;   /* notes go there; may be NULL */
     tinkc_stage wire_stage; /* noted while a request is out; 0: TINKC_STAGE_WIRE */
     /* Called before each L2 attempt: the owner may change the body. May be NULL. An
@@ -72,6 +76,7 @@ struct tk_call {
         tk_auth_waiter auth;
         tk_retry_l2_state l2;
         int retries;
+        tk_retry_pace pace;
         bool running, on_wire;
         int64_t sent_ms; /* the last request, for the log */
         bool handed_over;

@@ -1,5 +1,5 @@
 /* Every endpoint as a row: path, group, timeout, retry layers (docs/protocol.md §2.0,
- * §5.7). The one place that knows; calls name a row. */
+ * §5.7), the largest answer that is read. The one place that knows; calls name a row. */
 #ifndef CLIENT_ENDPOINT_H
 #define CLIENT_ENDPOINT_H
 
@@ -55,6 +55,10 @@ typedef struct tk_endpoint {
     int l1_retries;     /* -1: the configured default */
     bool l2;
     bool follow_redirects;
+    /* Largest response, decompressed, if the configured limit is not lower; a refusal is
+     * never larger than TK_ANSWER_SMALL_BYTES. 0: the configured limit for both. */
+    size_t answer_bytes;
+    int64_t every_ms; /* least time between the starts of two requests; 0: the usual */
 } tk_endpoint;
 
 const tk_endpoint *tk_endpoint_at(tk_endpoint_id id);

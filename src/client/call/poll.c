@@ -145,6 +145,13 @@ static int64_t bounded(const tk_poll *poll, int64_t delay_ms)
     return TK_MIN(delay_ms, total - (now - progress_of(poll)));
 }
 
+static tk_retry_pace *pace_of(tk_poll *poll)
+{
+    return poll->pace != NULL ? poll->pace : &poll->state.pace;
+}
+
+/* A long poll that the server ended at once waits as a failed one does: no less than the
+ * pace of retries, counted from its start. */
 static void again(tk_poll *poll, int64_t delay_ms)
 {
     tk_loop *loop = tk_core_loop(poll->core);
@@ -152,6 +159,8 @@ static void again(tk_poll *poll, int64_t delay_ms)
         return;
     }
     delay_ms = bounded(poll, delay_ms);
+    delay_ms =
+        TK_MAX(delay_ms, tk_retry_pace_left_ms(pace_of(poll), tk_loop_now_ms(loop)));
     if (delay_ms == 0) {
         send_poll(poll);
         return;
@@ -175,6 +184,7 @@ static void budget_granted(tk_budget_claim *claim)
 static void fetch_payload(tk_poll *poll, int64_t bytes)
 {
     poll->state.want_payload = true;
+    poll->state.is_wanted = true;
     if (tk_budget_acquire(tk_core_response_budget(poll->core), &poll->state.claim, bytes,
                           budget_granted)) {
         send_poll(poll);
@@ -285,6 +295,13 @@ static bool read_answer(tk_poll *poll, const tk_call_answer *answer,
     return true;
 }
 
+/* The longer one of the header's and the body's. */
+static int64_t hint_of(const tk_call_answer *answer, const tk_try_again *said)
+{
+    int64_t body_ms = said->retry_after_ms.is == TK_SET ? said->retry_after_ms.v : -1;
+    return TK_MAX(answer->outcome.hint_ms, body_ms);
+}
+
 static void on_answer(tk_call *call, const tk_call_answer *answer)
 {
     tk_poll *poll = call->user;
@@ -309,9 +326,10 @@ static void on_answer(tk_call *call, const tk_call_answer *answer)
     if (said.kind == TK_ANSWER_TRY_AGAIN && answer->code == TINKC_OK) {
         note_queue(poll, &said.try_again);
     }
+    event.outcome.hint_ms = hint_of(answer, &said.try_again);
     tk_poll_decision decision = tk_poll_rule(&poll->state.counts, &event);
     /* A pause that the server asks for does not count as silence. */
-    if (answer->outcome.hint_ms > 0) {
+    if (event.outcome.hint_ms > 0) {
         poll->state.answered_ms += decision.delay_ms;
     }
     tk_telemetry_polled(poll, answer, &said, decision);
@@ -366,6 +384,15 @@ static void set_headers(tk_poll *poll)
     call->extra[4] = NULL;
 }
 
+/* Only what comes as protobuf may be large. */
+static size_t most_bytes(const tk_poll *poll)
+{
+    int64_t configured = tk_core_config(poll->core)->max_response_bytes;
+    return tk_future_info_of(poll->type)->is_proto
+               ? (size_t)configured
+               : TK_MIN((size_t)configured, TK_ANSWER_LIST_BYTES);
+}
+
 static void send_poll(tk_poll *poll)
 {
     tk_call *call = &poll->state.call;
@@ -378,9 +405,13 @@ static void send_poll(tk_poll *poll)
                       .endpoint = tk_endpoint_at(TK_EP_RETRIEVE_FUTURE),
                       .body = poll->state.body.p,
                       .body_n = poll->state.body.n,
+                      .max_response_bytes = most_bytes(poll),
+                      .pace = pace_of(poll),
+                      .is_wanted = poll->state.is_wanted,
                       .future = poll->future,
                       .done = on_answer,
                       .user = poll};
+    poll->state.is_wanted = false;
     call->accept =
         tk_future_info_of(poll->type)->is_proto ? "application/x-protobuf" : NULL;
     call->wire_stage = poll->future != NULL ? stage_of(poll) : TINKC_STAGE_WIRE;
@@ -392,12 +423,13 @@ static void send_poll(tk_poll *poll)
 void tk_poll_start(tk_poll *poll)
 {
     memset(&poll->state, 0, sizeof(poll->state));
-    tk_arena_init(&poll->state.arena, 0);
+    tk_arena_init(&poll->state.arena, TK_ANSWER_ARENA_BYTES);
     tk_buf_init(&poll->state.body, BODY_MAX_BYTES);
     tk_timer_init(&poll->state.timer, fire);
     poll->state.running = true;
     poll->state.started_ms = tk_loop_now_ms(tk_core_loop(poll->core));
     poll->state.answered_ms = poll->state.started_ms;
+    poll->state.is_wanted = true; /* its submission was accepted */
     if (poll->future != NULL) {
         tk_future_request_id(poll->future, tk_str_of(poll->request_id));
     }

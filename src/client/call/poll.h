@@ -30,6 +30,7 @@ struct tk_poll {
     double roundtrip_s;   /* X-Tinker-Create-Promise-Roundtrip-Time, first poll only */
     tinkc_future *future; /* notes go there; may be NULL */
     bool never_stuck;     /* the server does not want stuck polls to be given up */
+    tk_retry_pace *pace;  /* of the work, with its submission; NULL: the poll's own */
     /* When something of the same kind last succeeded (monotonic milliseconds): while
      * others make progress this one is not stuck; NULL: none of the kind. */
     const int64_t *progress_ms;
@@ -41,11 +42,13 @@ struct tk_poll {
         tk_timer timer;
         tk_budget_claim claim;
         tk_poll_counts counts;
+        tk_retry_pace pace;
         tk_arena arena; /* of the answer at hand */
         tk_buf body;
         int64_t iteration;
         int64_t started_ms, answered_ms;
         bool want_payload; /* allow_metadata_only is false */
+        bool is_wanted;    /* the answer before this poll was useful */
         bool running, waiting;
         char iteration_line[64];
         char roundtrip_line[128];

@@ -84,7 +84,7 @@ static tk_poll_decision by_kind(tk_poll_counts *counts, tk_answer_kind kind)
     return decide(TK_POLL_CONFUSED, 0);
 }
 
-tk_poll_decision tk_poll_rule(tk_poll_counts *counts, const tk_poll_event *event)
+static tk_poll_decision by_answer(tk_poll_counts *counts, const tk_poll_event *event)
 {
     if (event->outcome.success) {
         return by_kind(counts, event->kind);
@@ -92,7 +92,12 @@ tk_poll_decision tk_poll_rule(tk_poll_counts *counts, const tk_poll_event *event
     if (event->outcome.status == 0) {
         return event->outcome.transient ? back_off(counts) : decide(TK_POLL_FAIL, 0);
     }
-    tk_poll_decision decision = by_status(counts, event);
+    return by_status(counts, event);
+}
+
+tk_poll_decision tk_poll_rule(tk_poll_counts *counts, const tk_poll_event *event)
+{
+    tk_poll_decision decision = by_answer(counts, event);
     if (decision.action == TK_POLL_AGAIN && event->outcome.hint_ms > 0) {
         int64_t least =
             event->outcome.status == 402 ? TK_RETRY_BILLING_MS : event->floor_ms;

@@ -14,11 +14,11 @@ typedef struct tk_poll_counts {
 
 /* One poll. */
 typedef struct tk_poll_event {
-    tk_retry_outcome outcome;
-    tk_answer_kind kind; /* of a 2xx */
-    bool body_is_json;   /* of a 408 */
-    bool billing_paused; /* a 402 inside the window */
-    int64_t floor_ms;    /* least delay after a 5xx, or with a hint */
+    tk_retry_outcome outcome; /* its hint: of the headers or of the body */
+    tk_answer_kind kind;      /* of a 2xx */
+    bool body_is_json;        /* of a 408 */
+    bool billing_paused;      /* a 402 inside the window */
+    int64_t floor_ms;         /* least delay after a 5xx, or with a hint */
 } tk_poll_event;
 
 typedef enum tk_poll_action {

@@ -43,6 +43,11 @@ static double roundtrip_s(const tk_submit *submit)
     return submit->started_ns >= 0 ? (double)(now_ns - submit->started_ns) / 1e9 : 0;
 }
 
+static tk_retry_pace *pace_of(tk_submit *submit)
+{
+    return submit->pace != NULL ? submit->pace : &submit->state.pace;
+}
+
 static void start_poll(tk_submit *submit)
 {
     tk_poll *poll = &submit->state.poll;
@@ -54,6 +59,7 @@ static void start_poll(tk_submit *submit)
                       .future = submit->future,
                       .never_stuck = submit->never_stuck,
                       .progress_ms = submit->progress_ms,
+                      .pace = pace_of(submit),
                       .done = on_result,
                       .user = submit};
     submit->state.phase = TK_SUBMIT_POLL;
@@ -115,6 +121,7 @@ void tk_submit_start(tk_submit *submit)
                       .content_encoding = submit->content_encoding,
                       .extra = {submit->extra_header},
                       .pass_backpressure = submit->pushed_back != NULL,
+                      .pace = pace_of(submit),
                       .future = submit->future,
                       .before_attempt = submit->before_attempt,
                       .done = on_answer,

@@ -32,6 +32,7 @@ struct tk_submit {
     int64_t started_ns;           /* when the operation began; -1: report 0 s */
     bool never_stuck;             /* as in tk_poll */
     const int64_t *progress_ms;   /* as in tk_poll */
+    tk_retry_pace *pace; /* of work that is submitted several times; NULL: only once */
     tinkc_code (*before_attempt)(tk_call *call, tk_err *err);                /* or NULL */
     void (*pushed_back)(tk_submit *submit, const tk_retry_outcome *outcome); /* or NULL */
     void (*settled)(tk_submit *submit, tinkc_code code, const tk_err *err);
@@ -46,6 +47,7 @@ struct tk_submit {
         tk_poll poll;
         enum { TK_SUBMIT_IDLE, TK_SUBMIT_CALL, TK_SUBMIT_SETTLING, TK_SUBMIT_POLL } phase;
         bool is_cancelled;
+        tk_retry_pace pace;
         char request_id[TK_ERR_ID_BYTES];
     } state;
 };

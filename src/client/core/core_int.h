@@ -62,6 +62,7 @@ struct tk_core {
     tk_auth_waiter setup_auth;
     /* keeping the session (session.c) */
     tk_call beat_call, refresh_call;
+    tk_retry_pace beat_pace; /* an option may ask for more than one in a second */
     tk_buf beat_body;
     tk_timer beat_timer, refresh_timer;
     int64_t beat_ok_ms;

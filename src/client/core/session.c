@@ -65,6 +65,7 @@ static void start_call(tk_core *core, tk_call *call, tk_buf *body, tk_endpoint_i
                       .body = body->p,
                       .body_n = body->n,
                       .no_l2 = call == &core->refresh_call,
+                      .pace = call == &core->beat_call ? &core->beat_pace : NULL,
                       .done = done,
                       .user = core};
     tk_call_start(call);

@@ -2,6 +2,8 @@
  * when the list shrank meanwhile. */
 #include "client/rest/pager.h"
 
+#define STALE_MAX 10 /* a list that shrinks while it is read repeats a few pages */
+
 void tk_pager_init(tk_pager *pager, const tk_pager_source *source, int64_t page_size,
                    int64_t offset, int64_t limit)
 {
@@ -50,6 +52,7 @@ static tinkc_code fetch(tk_pager *pager, tk_err *err)
     pager->page = page;
     pager->asked = limit;
     pager->at = 0;
+    pager->stale++;
     plan_next(pager, old_total);
     return TINKC_OK;
 }
@@ -65,12 +68,17 @@ tinkc_code tk_pager_peek(bool *out, tk_pager *pager, tk_err *err)
             tk_str id = pager->source.id(pager->source.user, pager->at);
             if (!tk_map_has(&pager->seen, id)) {
                 pager->found = true;
+                pager->stale = 0;
             } else {
                 pager->at++;
             }
         } else if (pager->ended) {
             *out = false;
             return TINKC_OK;
+        } else if (pager->stale == STALE_MAX) {
+            pager->stale = 0;
+            return tk_err_set(err, TINKC_E_DECODE,
+                              "the server sent %d pages without a new item", STALE_MAX);
         } else {
             tinkc_code code = fetch(pager, err);
             if (code != TINKC_OK) {

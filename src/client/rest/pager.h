@@ -36,6 +36,7 @@ typedef struct tk_pager {
     size_t at;   /* next item of the page */
     bool ended;  /* there is no page after this one */
     bool found;  /* page[at] was looked at and is new */
+    int stale;   /* pages in a row without a new item */
     tk_map seen; /* ids */
 } tk_pager;
 
@@ -45,7 +46,8 @@ void tk_pager_init(tk_pager *pager, const tk_pager_source *source, int64_t page_
 void tk_pager_dispose(tk_pager *pager);
 
 /* Whether there is another item; then it is the one at pager->at. Repeatable. An error
- * changes nothing. */
+ * changes nothing, except that TINKC_E_DECODE, for a list that only repeats itself, lets
+ * the next call look further. */
 TK_NODISCARD tinkc_code tk_pager_peek(bool *out, tk_pager *pager, tk_err *err);
 
 /* Takes it: its index in the page. TINKC_E_MISSING at the end. */

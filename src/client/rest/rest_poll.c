@@ -14,6 +14,7 @@
 
 #define ARG_MAX_BYTES    (64 * TK_KIB)
 #define TRACE_POLL_MS    5000
+#define LEAST_PAUSE_MS   1000
 #define URL_LIFE_US      (INT64_C(15) * 60 * 1000000) /* when the server names no end */
 #define NOTE_AFTER_MS    180000 /* a wait this long is worth a line in the log */
 #define TRACE_TEXT_BYTES TK_MIB
@@ -36,6 +37,8 @@ struct asking {
     bool waiting; /* the timer is set */
     tk_buf path_arg;
     int64_t tries, started_ms;
+    int64_t paused_ms; /* in all, between the requests */
+    tk_retry_pace pace;
 };
 
 static void ask(asking *self);
@@ -62,6 +65,7 @@ static void ask_later(asking *self, int64_t delay_ms)
                      (long long)(delay_ms / 1000));
     }
     tk_future_stage(self->base.op.future, TINKC_STAGE_RUNNING);
+    self->paused_ms += delay_ms;
     self->waiting = true;
     tk_timer_init(&self->timer, fire);
     tk_loop_timer_set(tk_core_loop(core), &self->timer, now + delay_ms);
@@ -101,9 +105,25 @@ static void redirected(asking *self, const tk_http_response *response)
     }
 }
 
-static void on_archive(asking *self, const tk_call_answer *answer)
+/* The number of requests is limited, or, when the server asks for short pauses, the time
+ * that so many requests take without them. */
+static bool may_ask_again(const asking *self)
 {
     const tinkc_config *config = tk_core_config(self->base.op.core);
+    int64_t pauses = config->archive_tries - 1;
+    return self->tries < config->archive_tries ||
+           self->paused_ms / TK_MAX(config->archive_poll_ms, 1) < pauses;
+}
+
+/* A hint shortens the pause, but not below a second. */
+static int64_t archive_pause_ms(const asking *self, int64_t hint_ms)
+{
+    int64_t plain = tk_core_config(self->base.op.core)->archive_poll_ms;
+    return TK_MAX(tk_retry_after(plain, hint_ms), TK_MIN(plain, LEAST_PAUSE_MS));
+}
+
+static void on_archive(asking *self, const tk_call_answer *answer)
+{
     int status = answer->outcome.status;
     tk_err err = TK_ERR_INIT;
     if (answer->code == TINKC_OK) {
@@ -115,8 +135,8 @@ static void on_archive(asking *self, const tk_call_answer *answer)
         }
     } else if (tk_http_is_redirect(status)) {
         redirected(self, answer->response);
-    } else if (status == 503 && self->tries < config->archive_tries) {
-        ask_later(self, tk_retry_after(config->archive_poll_ms, answer->outcome.hint_ms));
+    } else if (status == 503 && may_ask_again(self)) {
+        ask_later(self, archive_pause_ms(self, answer->outcome.hint_ms));
     } else {
         fail(self, answer->err);
     }
@@ -203,6 +223,7 @@ static void ask(asking *self)
                                 .endpoint = tk_endpoint_at(self->kind->endpoint),
                                 .path_arg = self->path_arg.p,
                                 .pass_status = self->kind->pass_status,
+                                .pace = &self->pace,
                                 .future = self->base.op.future,
                                 .done = on_answer,
                                 .user = self};

@@ -21,7 +21,7 @@ static void *new_result(size_t size, tk_err *err)
         tk_err_nomem(err);
         return NULL;
     }
-    tk_arena_init(&b->arena, 0);
+    tk_arena_init(&b->arena, TK_ANSWER_ARENA_BYTES);
     return b + 1;
 }
 

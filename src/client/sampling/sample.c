@@ -30,6 +30,7 @@ typedef struct sample {
     tk_limiter_claim claim;
     tk_timer timer;
     int64_t started_ms; /* on the loop's clock */
+    tk_retry_pace pace; /* of all its requests */
     int attempts;       /* delays taken so far */
     int64_t resubmits;  /* after the work failed at the server */
     tk_submit submit;
@@ -235,6 +236,7 @@ static void submit(sample *self)
                                .started_ns = -1,
                                .never_stuck = !detects_stuck(self),
                                .progress_ms = &self->sampler->progress_ms,
+                               .pace = &self->pace,
                                .pushed_back = on_pushed_back,
                                .settled = on_settled,
                                .done = on_done,

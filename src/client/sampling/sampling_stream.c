@@ -39,6 +39,7 @@ struct tk_sampling_streaming {
     tk_limiter_claim claim;
     tk_timer timer;
     tk_call call;
+    tk_retry_pace pace; /* of its calls */
     int64_t started_ms; /* on the loop's clock */
     tk_sse sse;
     tk_err err; /* of an event */
@@ -300,6 +301,7 @@ static void submit(tk_sampling_streaming *self)
                            .extra = {TK_SAMPLER_BACKPRESSURE},
                            .pass_backpressure = true,
                            .pass_status = 501,
+                           .pace = &self->pace,
                            .on_head = on_head,
                            .on_data = on_data,
                            .future = self->op.future,

@@ -20,6 +20,7 @@
 #include "client/transfer/unpack.h"
 #include "client/values/error.h"
 #include "client/values/types.h"
+#include "http/url.h"
 
 #define DIR_MODE    0777 /* as the umask allows */
 #define FILE_MODE   0666
@@ -72,16 +73,21 @@ static tinkc_code locate_archive(void *user, tk_buf *url, int64_t *expires_us,
                                  tk_err *err)
 {
     download *d = user;
+    tk_core *core = tk_service_core(d->service);
     tinkc_archive *archive = NULL;
     tinkc_error *error = NULL;
     tinkc_future *future = tinkc_rest_archive_url(d->service, d->from);
     wait_for(d, future);
     tinkc_code code = tinkc_future_take_archive(&archive, future, &error);
-    if (code == TINKC_OK) {
+    if (code != TINKC_OK) {
+        tk_error_read(err, error);
+    } else if (tk_url_is_https(tk_str_of(tk_core_base_url(core))) &&
+               !tk_url_is_https(tk_str_of(archive->url))) {
+        code = tk_err_set(err, TINKC_E_CONFIG,
+                          "the server redirects from https to http, which is refused");
+    } else {
         tk_buf_puts(url, archive->url);
         *expires_us = archive->expires_us;
-    } else {
-        tk_error_read(err, error);
     }
     tinkc_error_free(&error);
     tinkc_archive_free(&archive);

@@ -33,7 +33,8 @@ struct tk_fetch {
     bool ended, changed;
     bool lost; /* its URL could not be found out */
     int failures, relocations, connections;
-    int64_t due_ms; /* monotonic: the deadline of the handle's context, for all tries
+    tk_retry_pace pace; /* of all requests, those for its URL included */
+    int64_t due_ms;     /* monotonic: the deadline of the handle's context, for all tries
                      * together; TK_FOREVER: none */
     char etag[ETAG_BYTES];            /* strong, or "" */
     char sha256[TK_SHA256_HEX_BYTES]; /* expected, or "" */
@@ -166,6 +167,28 @@ static tinkc_code tick(tk_fetch *fetch, tk_err *err)
     return TINKC_OK;
 }
 
+/* A wait in slices, between which the caller may give up. */
+static tinkc_code wait_ms(tk_fetch *fetch, int64_t left, tk_err *err)
+{
+    tinkc_code code = tick(fetch, err);
+    while (code == TINKC_OK && left > 0) {
+        tk_body_stream_pause(fetch->options.handle, TK_MIN(left, (int64_t)TICK_MS));
+        left -= TICK_MS;
+        code = tick(fetch, err);
+    }
+    return code;
+}
+
+/* A server that sends a byte per request, or a new URL each time, is not hurried. */
+static tinkc_code keep_pace(tk_fetch *fetch, tk_err *err)
+{
+    int64_t now = now_ms(fetch->options.handle);
+    int64_t left = tk_retry_pace_left_ms(&fetch->pace, now);
+    tinkc_code code = left > 0 ? wait_ms(fetch, left, err) : TINKC_OK;
+    tk_retry_pace_note(&fetch->pace, TK_RETRY_EVERY_MS, now + left);
+    return code;
+}
+
 static tinkc_code locate(tk_fetch *fetch, tk_err *err)
 {
     int64_t now = tk_clock_wall_us(tk_core_clock(fetch->options.handle->core));
@@ -175,6 +198,10 @@ static tinkc_code locate(tk_fetch *fetch, tk_err *err)
     tk_buf_clear(&fetch->url);
     tinkc_code code =
         fetch->options.locate(fetch->options.user, &fetch->url, &fetch->expires_us, err);
+    if (fetch->options.can_relocate) {
+        tk_retry_pace_note(&fetch->pace, TK_RETRY_EVERY_MS,
+                           now_ms(fetch->options.handle));
+    }
     if (code == TINKC_OK && tk_buf_cstr(&fetch->url) == NULL) {
         code = tk_buf_status(&fetch->url, err);
     }
@@ -219,7 +246,11 @@ static tinkc_code send_request(tk_fetch *fetch, tk_err *err)
 static tinkc_code open_stream(tk_fetch *fetch, tk_err *err)
 {
     const tinkc_raw_response *head = NULL;
-    tinkc_code code = locate(fetch, err);
+    tinkc_code code = keep_pace(fetch, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    code = locate(fetch, err);
     fetch->lost = code != TINKC_OK;
     if (code == TINKC_OK) {
         code = send_request(fetch, err);
@@ -271,13 +302,7 @@ static tinkc_code wait_before_retry(tk_fetch *fetch, const tk_err *why, tk_err *
 {
     int64_t left =
         tk_fetch_delay_ms(fetch->options.retry_ms, fetch->failures, why->retry_after_ms);
-    tinkc_code code = tick(fetch, err);
-    while (code == TINKC_OK && left > 0) {
-        tk_body_stream_pause(fetch->options.handle, TK_MIN(left, (int64_t)TICK_MS));
-        left -= TICK_MS;
-        code = tick(fetch, err);
-    }
-    return code;
+    return wait_ms(fetch, left, err);
 }
 
 /* TINKC_OK: another try; else what it failed with. */

@@ -260,6 +260,59 @@ static void test_call_billing_counts_from_first(void **unused)
     callfix_close(&c);
 }
 
+/* What went out encrypted is not sent again in clear; everything else is followed. */
+static void test_call_redirect_schemes(void **unused)
+{
+    static const struct {
+        const char *base, *location;
+        bool refused;
+    } rows[] = {
+        {"https://127.0.0.1:1", "http://127.0.0.1:1/api/v1/x", true},
+        {"https://127.0.0.1:1", "HTTP://other.example/api/v1/x", true},
+        {"HTTPS://127.0.0.1:1", "http://127.0.0.1:1/api/v1/x", true},
+        {"https://127.0.0.1:1", "https://other.example/api/v1/x", false},
+        {"https://127.0.0.1:1", "//127.0.0.1:1/api/v1/x", false},
+        {"https://127.0.0.1:1", "/api/v1/x", false},
+        {"http://127.0.0.1:1", "https://127.0.0.1:1/api/v1/x", false},
+        {"http://127.0.0.1:1", "http://127.0.0.1:1/api/v1/x", false},
+    };
+    static const int statuses[] = {301, 302, 303, 307, 308};
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows) * TK_ARRAY_LEN(statuses); i++) {
+        size_t row = i / TK_ARRAY_LEN(statuses);
+        const char *options[] = {"base_url", rows[row].base, NULL};
+        callfix c;
+        callfix_open_with(&c, L1_PATH, options, NULL);
+        callfix_answer(&c, (fakeanswer){.status = statuses[i % TK_ARRAY_LEN(statuses)],
+                                        .headers = {"location", rows[row].location}});
+        assert_int_equal(c.done, rows[row].refused);
+        assert_int_equal(faketransport_count(&c.f.net, "x"), !rows[row].refused);
+        if (rows[row].refused) {
+            assert_int_equal(c.code, TINKC_E_CONFIG);
+            assert_non_null(strstr(c.err.message, "https to http"));
+        }
+        callfix_close(&c);
+    }
+}
+
+/* Also after another hop. */
+static void test_call_redirect_back_to_http(void **unused)
+{
+    callfix c;
+    callfix_open(&c, L1_PATH);
+    callfix_answer(&c,
+                   (fakeanswer){.status = 307,
+                                .headers = {"location", "https://a.example/api/v1/x"}});
+    assert_true(faketransport_answer(
+        &c.f.net, "x",
+        (fakeanswer){.status = 307,
+                     .headers = {"location", "http://a.example/api/v1/y"}}));
+    clientfix_advance(&c.f, 1000);
+    assert_true(c.done);
+    assert_int_equal(c.code, TINKC_E_CONFIG);
+    assert_int_equal(faketransport_count(&c.f.net, "y"), 0);
+    callfix_close(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -275,6 +328,8 @@ int main(void)
         cmocka_unit_test(test_call_billing_costs_no_attempt),
         cmocka_unit_test(test_call_billing_incident),
         cmocka_unit_test(test_call_billing_counts_from_first),
+        cmocka_unit_test(test_call_redirect_schemes),
+        cmocka_unit_test(test_call_redirect_back_to_http),
     };
     return cmocka_run_group_tests_name("call_layers", tests, NULL, NULL);
 }

@@ -30,7 +30,59 @@ static void test_poll_row_1_connection(void **unused)
     }
 }
 
-/* Row 2: no delay; both counters start over. */
+/* A server that answers a long poll at once, and says nothing, is asked ten times a
+ * second: rows 2, 3, 5, 6 and 13, counted from the start of the poll before. */
+static void test_poll_instant_answers(void **unused)
+{
+    static const fakeanswer useless[] = {
+        {.status = 408},
+        {.status = 408, .body = "{\"retry_after_ms\":0}"},
+        {.status = 408, .body = "{\"retry_after_ms\":1}"},
+        {.status = 503, .body = "{}"},
+        {.status = 503, .headers = {"retry-after-ms", "1"}},
+        {.body = "{\"type\":\"try_again\"}"},
+        {.body = "{\"type\":\"try_again\",\"retry_after_ms\":-5}"}};
+    for (size_t i = 0; i < TK_ARRAY_LEN(useless); i++) {
+        pollfix p;
+        pollfix_open(&p);
+        faketransport_default(&p.f.net, POLL, useless[i]);
+        p.hold_ms = 0;
+        pollfix_answer(&p, useless[i]);
+        size_t before = faketransport_count(&p.f.net, POLL);
+        clientfix_advance(&p.f, 10000);
+        assert_in_range(faketransport_count(&p.f.net, POLL) - before, 90, 100);
+        pollfix_close(&p);
+    }
+}
+
+/* The hint in the body counts as one in a header does; the longer one rules. */
+static void test_poll_hint_in_body(void **unused)
+{
+    static const struct {
+        int status;
+        const char *body, *header;
+        int64_t delay_ms;
+    } rows[] = {
+        {408, "{\"retry_after_ms\":2500}", NULL, 2500},
+        {200, "{\"type\":\"try_again\",\"retry_after_ms\":2500}", NULL, 2500},
+        {200, "{\"type\":\"try_again\",\"retry_after_ms\":9000000}", NULL, 3600000},
+        {200, "{\"type\":\"try_again\",\"retry_after_ms\":2500}", "4000", 4000},
+        {408, "{\"retry_after_ms\":2500}", "1000", 2500},
+        {200, "{\"type\":\"try_again\"}", "4000", 4000}};
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        pollfix p;
+        pollfix_open(&p);
+        pollfix_answer(
+            &p, (fakeanswer){.status = rows[i].status,
+                             .body = rows[i].body,
+                             .headers = {rows[i].header != NULL ? "retry-after-ms" : NULL,
+                                         rows[i].header}});
+        pollfix_again(&p, rows[i].delay_ms);
+        pollfix_close(&p);
+    }
+}
+
+/* Row 2: no delay after a poll that the server held; both counters start over. */
 static void test_poll_row_2_408(void **unused)
 {
     pollfix p;
@@ -127,6 +179,7 @@ static void test_poll_hints_and_stuck(void **unused)
     fakeanswer later = {.status = 429, .body = "{}", .headers = {"retry-after", "3000"}};
     pollfix p;
     pollfix_open(&p);
+    p.hold_ms = 0;
     pollfix_answer(&p, later);
     pollfix_again(&p, 3000000);
     pollfix_answer(&p, (fakeanswer){.failure = TK_HTTP_RESET});
@@ -218,6 +271,7 @@ static void test_poll_row_8_billing(void **unused)
 {
     pollfix p;
     pollfix_open(&p);
+    p.hold_ms = 0;
     for (int ms = 0; ms <= 3600000; ms += 5000) {
         pollfix_status(&p, 402);
         pollfix_again(&p, 5000);
@@ -365,6 +419,7 @@ static void test_poll_stuck(void **unused)
     pollfix_failed(&p, TINKC_E_STUCK);
     pollfix_close(&p);
     pollfix_open(&p);
+    p.hold_ms = 0;
     for (int i = 0; i < 720; i++) {
         assert_false(p.done);
         clientfix_advance(&p.f, 10000);
@@ -378,6 +433,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_poll_row_1_connection),
+        cmocka_unit_test(test_poll_instant_answers),
+        cmocka_unit_test(test_poll_hint_in_body),
         cmocka_unit_test(test_poll_row_2_408),
         cmocka_unit_test(test_poll_row_3_408_text),
         cmocka_unit_test(test_poll_row_4_429),

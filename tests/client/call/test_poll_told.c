@@ -101,6 +101,7 @@ static void test_poll_told_queue(void **unused)
     begin(&t);
     assert_int_equal(status_of(&t).stage, TINKC_STAGE_RUNNING);
     for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        clientfix_advance(&t.f, TK_RETRY_EVERY_MS); /* the server holds the poll */
         answer(&t, (fakeanswer){.status = 408, .body = rows[i].body});
         tinkc_wait wait = status_of(&t);
         assert_int_equal(wait.queue_state, rows[i].state);

@@ -123,6 +123,7 @@ static void test_hooks_points(void **unused)
         "{\"type\":\"try_again\",\"request_id\":\"r\",\"queue_state\":\"paused_capacity\","
         "\"queue_state_reason\":\"full\"}";
     for (int i = 0; i < 3; i++) {
+        clientfix_advance(&f, 2 * TK_RETRY_EVERY_MS);
         assert_true(faketransport_answer(&f.net, POLL, (fakeanswer){.body = paused}));
         clientfix_turn(&f);
     }

@@ -112,6 +112,7 @@ static void test_meter_pauses(void **unused)
     static const char paused[] = "{\"type\":\"try_again\",\"request_id\":\"r\",\"queue_"
                                  "state\":\"paused_rate_limit\"}";
     for (int i = 0; i < 3; i++) {
+        clientfix_advance(&t.f, 2 * TK_RETRY_EVERY_MS);
         assert_true(faketransport_answer(&t.f.net, POLL, (fakeanswer){.body = paused}));
         clientfix_turn(&t.f);
     }

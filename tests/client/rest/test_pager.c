@@ -397,6 +397,43 @@ static void test_pager_allocation_sweep(void **unused)
     free((void *)(uintptr_t)pages[1]);
 }
 
+/* A server whose list never ends and never says anything new, by a total that goes up and
+ * down or by one that is huge: an error after ten pages, not a loop. */
+typedef struct liar {
+    size_t fetches;
+    int64_t totals[2];
+} liar;
+
+static tinkc_code fetch_lies(void *user, int64_t offset, int64_t limit, tk_page *out,
+                             tk_err *err)
+{
+    liar *l = user;
+    assert_true(l->fetches < 1000);
+    *out = (tk_page){1, l->totals[l->fetches++ % 2]};
+    return TINKC_OK;
+}
+
+static tk_str same_id(void *user, size_t index)
+{
+    return TK_STR("x");
+}
+
+static void test_pager_repeats(void **unused)
+{
+    static const int64_t totals[][2] = {{10, 9}, {INT64_MAX, INT64_MAX}, {9, 10}};
+    for (size_t i = 0; i < TK_ARRAY_LEN(totals); i++) {
+        liar l = {.totals = {totals[i][0], totals[i][1]}};
+        tk_pager pager;
+        size_t index;
+        tk_err err = TK_ERR_INIT;
+        tk_pager_init(&pager, &(tk_pager_source){fetch_lies, same_id, &l}, 1, 0, 0);
+        assert_int_equal(tk_pager_next(&index, &pager, &err), TINKC_OK);
+        assert_int_equal(tk_pager_next(&index, &pager, &err), TINKC_E_DECODE);
+        assert_in_range(l.fetches, 10, 11);
+        tk_pager_dispose(&pager);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -409,6 +446,7 @@ int main(void)
         cmocka_unit_test(test_pager_sessions),
         cmocka_unit_test(test_pager_refuses),
         cmocka_unit_test(test_pager_allocation_sweep),
+        cmocka_unit_test(test_pager_repeats),
     };
     return cmocka_run_group_tests_name("client/pager", tests, NULL, NULL);
 }
