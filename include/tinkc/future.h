@@ -18,8 +18,8 @@
  *
  * Thread: any, also several at once on the same future. Functions that wait
  * (tinkc_future_wait*, tinkc_future_await*, tinkc_queue_take and every function that
- * ends in _wait) must not be called from a callback on the loop's thread: the wait
- * would never end. With TINKC_LOOP_MANUAL an operation makes progress only inside
+ * ends in _wait) return TINKC_E_STATE in a callback on the loop's thread when they would
+ * have to wait: the wait would never end. With TINKC_LOOP_MANUAL an operation makes progress only inside
  * tinkc_service_process; the functions that wait call it themselves. */
 #ifndef TINKC_FUTURE_H
 #define TINKC_FUTURE_H
@@ -106,14 +106,16 @@ TINKC_API bool tinkc_future_is_done(const tinkc_future *future);
 /* Waits until the future is done or `timeout_ms` has passed (TINKC_FOREVER: no limit;
  * 0: only checks). Returns TINKC_OK when it completed with a result; TINKC_E_TIMEOUT
  * when it is not done (the operation continues and can be waited for again);
- * TINKC_E_STATE for NULL; otherwise the code of its error (see tinkc_future_error). */
+ * TINKC_E_STATE for NULL, and in a callback on the loop's thread of its service when it
+ * is not done; otherwise the code of its error (see tinkc_future_error). */
 TINKC_API tinkc_code tinkc_future_wait(tinkc_future *future, int64_t timeout_ms);
 
 /* Waits until the future is done and frees it whatever the outcome: *future is NULL
  * afterwards. For operations without a result; the others have
  * tinkc_future_await_<result>. Returns TINKC_OK, or the code of the operation's error
- * with the error in *err; TINKC_E_STATE when `future` or *future is NULL, or when the
- * operation succeeded with a result (which is discarded). */
+ * with the error in *err; TINKC_E_STATE when `future` or *future is NULL, when the
+ * operation succeeded with a result (which is discarded), or in a callback on the loop's
+ * thread when it is not done (it is cancelled then). */
 TINKC_API tinkc_code tinkc_future_await(tinkc_future **future, tinkc_error **err);
 
 /* Returns the error of the operation, or NULL while it is not done and after a
@@ -164,8 +166,9 @@ TINKC_API tinkc_code tinkc_future_wait_all(tinkc_future *const *futures, size_t 
 
 /* Waits until one of the futures is done and stores its index. Returns TINKC_OK,
  * whether that future succeeded or failed; TINKC_E_TIMEOUT when none is done in time;
- * TINKC_E_STATE when `n` is 0, `index` is NULL or a future is NULL; TINKC_E_NOMEM. For
- * thousands of futures use a queue. */
+ * TINKC_E_STATE when `n` is 0, `index` is NULL or a future is NULL, or in a callback on
+ * the loop's thread when none is done; TINKC_E_NOMEM. For thousands
+ * of futures use a queue. */
 TINKC_API tinkc_code tinkc_future_wait_any(size_t *index, tinkc_future *const *futures,
                                            size_t n, int64_t timeout_ms);
 
@@ -178,8 +181,9 @@ TINKC_API TINKC_NODISCARD tinkc_code tinkc_queue_open(tinkc_queue **out,
                                                       tinkc_error **err);
 
 /* Closes the queue and sets *queue to NULL. Futures that were added continue and are
- * not cancelled; they cannot be added to another queue. Accepts NULL and a pointer to
- * NULL. */
+ * not cancelled; they cannot be added to another queue. Threads that wait in
+ * tinkc_queue_take return TINKC_E_CANCELLED; no thread may call a function of the queue
+ * afterwards. Accepts NULL and a pointer to NULL. */
 TINKC_API void tinkc_queue_close(tinkc_queue **queue);
 
 /* Adds a future, with a tag of the caller's choice. The queue takes a reference, so
@@ -191,9 +195,12 @@ TINKC_API tinkc_code tinkc_queue_add(tinkc_queue *queue, tinkc_future *future, v
                                      tinkc_error **err);
 
 /* Takes the next completed future, in order of completion. The caller owns *future
- * (tinkc_future_free); `tag` may be NULL. TINKC_E_TIMEOUT when none completed within
- * `timeout_ms`, TINKC_E_MISSING when none is attached, TINKC_E_STATE when `queue` or
- * `future` is NULL. */
+ * (tinkc_future_free); `tag` may be NULL. Any number of threads may take.
+ * TINKC_E_TIMEOUT when none completed within `timeout_ms`; TINKC_E_MISSING when none is
+ * attached, also when another thread took the last one during the wait;
+ * TINKC_E_CANCELLED when the queue was closed during the wait; TINKC_E_STATE when
+ * `queue` or `future` is NULL, or when a callback on a loop's thread would have to
+ * wait. */
 TINKC_API tinkc_code tinkc_queue_take(tinkc_future **future, void **tag,
                                       tinkc_queue *queue, int64_t timeout_ms,
                                       tinkc_error **err);

@@ -33,6 +33,9 @@ struct tk_loop {
     tk_thread thread;
 };
 
+/* Loops that this thread is inside of: a callback of one may run another by hand. */
+static _Thread_local int depth;
+
 static void run_all(tk_mqueue_node *node)
 {
     while (node != NULL) {
@@ -112,6 +115,14 @@ static void enter(tk_loop *loop)
 {
     atomic_store(&loop->runner, pthread_self());
     atomic_store(&loop->busy, true);
+    depth++;
+}
+
+static void leave(tk_loop *loop)
+{
+    depth--;
+    atomic_store(&loop->runner, (pthread_t)0); /* so that `busy` alone names no thread */
+    atomic_store(&loop->busy, false);
 }
 
 static void thread_main(void *user)
@@ -125,7 +136,7 @@ static void thread_main(void *user)
         (void)epoll_wait(loop->epoll_fd, events, 2, wait);
         turn(loop);
     }
-    atomic_store(&loop->busy, false);
+    leave(loop);
 }
 
 /* ---- life ---- */
@@ -208,7 +219,7 @@ void tk_loop_stop(tk_loop *loop)
     }
     loop->transport->ops->close(loop->transport);
     tk_loop_run_late(loop);
-    atomic_store(&loop->busy, false);
+    leave(loop);
 }
 
 void tk_loop_close(tk_loop **loop_ref)
@@ -241,6 +252,11 @@ bool tk_loop_is_inside(const tk_loop *loop)
            pthread_equal(atomic_load(&loop->runner), pthread_self());
 }
 
+bool tk_loop_is_current(void)
+{
+    return depth > 0;
+}
+
 int tk_loop_fd(const tk_loop *loop)
 {
     return loop->epoll_fd;
@@ -262,10 +278,10 @@ tinkc_code tk_loop_process(tk_loop *loop, tk_err *err)
                           loop->threaded ? "the service runs on a thread of its own"
                                          : "another thread is in process()");
     }
-    atomic_store(&loop->runner, pthread_self());
+    enter(loop);
     turn(loop);
     atomic_store(&loop->next_ms, next_deadline(loop));
-    atomic_store(&loop->busy, false);
+    leave(loop);
     return TINKC_OK;
 }
 

@@ -60,7 +60,8 @@ void tk_loop_later(tk_loop *loop, tk_task *task);
 void tk_loop_run_late(tk_loop *loop);
 
 bool tk_loop_is_inside(
-    const tk_loop *loop); /* whether the caller is on the loop's thread */
+    const tk_loop *loop);      /* whether the caller is on the loop's thread */
+bool tk_loop_is_current(void); /* whether it is on the thread of any loop */
 
 /* Manual mode; also used by waits. See tinkc_service_fd and friends for the contract. */
 int tk_loop_fd(const tk_loop *loop);

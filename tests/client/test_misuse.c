@@ -2,6 +2,8 @@
  * handles without anything else, and says so clearly; outputs stay as they were; nothing
  * is sent. The calls are generated from the headers (scripts/gen-misuse.py).
  * Links: peer */
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -208,6 +210,104 @@ static void test_misuse_closed(void **unused)
     fakeapi_stop(&api);
 }
 
+/* ---- inside a callback ---- */
+
+typedef struct inside {
+    handles g;
+    tinkc_future *silent; /* never done */
+    atomic_bool ran;
+} inside;
+
+/* A wait here would stop the thread that it waits for. */
+static void call_all(tinkc_future *future, void *user)
+{
+    inside *in = user;
+    size_t index = 0;
+    tinkc_future *futures[] = {in->silent}, *taken = NULL;
+    assert_int_equal(tinkc_future_wait(in->silent, 0), TINKC_E_TIMEOUT);
+    assert_int_equal(tinkc_future_wait(in->silent, TINKC_FOREVER), TINKC_E_STATE);
+    assert_int_equal(tinkc_future_wait_all(futures, 1, TINKC_FOREVER), TINKC_E_STATE);
+    assert_int_equal(tinkc_future_wait_any(&index, futures, 1, TINKC_FOREVER),
+                     TINKC_E_STATE);
+    assert_int_equal(tinkc_queue_take(&taken, NULL, in->g.queue, TINKC_FOREVER, NULL),
+                     TINKC_E_STATE);
+    assert_int_equal(tinkc_service_health_wait(in->g.service, NULL), TINKC_E_STATE);
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        tinkc_error *error = NULL;
+        (void)rows[i].call(&in->g, true, &error);
+        tinkc_error_free(&error);
+    }
+    atomic_store(&in->ran, true);
+}
+
+/* Every function returns there, although the server answers nothing any more. */
+static void test_misuse_inside(void **unused)
+{
+    static inside in;
+    fakeapi *api = fakeapi_start();
+    fakeapi_tinker(api, NULL);
+    open_handles(&in.g, api);
+    fakeapi_gate *gate = fakeapi_gate_new(api);
+    fakeapi_default(api, "GET", "/api/v1/get_server_capabilities",
+                    &(fakeapi_step){.body = "{}", .gate = gate});
+    in.silent = tinkc_service_health(in.g.service);
+    assert_int_equal(tinkc_future_wait(in.silent, TINKC_FOREVER), TINKC_OK);
+    tinkc_future_free(&in.silent);
+    fakeapi_default(api, "*", "*", &(fakeapi_step){.fault = FAKEAPI_NEVER});
+    in.silent = tinkc_service_health(in.g.service);
+    assert_int_equal(tinkc_queue_add(in.g.queue, in.silent, NULL, NULL), TINKC_OK);
+    tinkc_future *trigger = tinkc_service_capabilities(in.g.service);
+    assert_int_equal(tinkc_future_on_done(trigger, call_all, &in, NULL), TINKC_OK);
+    fakeapi_gate_open(gate);
+    assert_int_not_equal(tinkc_future_wait(trigger, TINKC_FOREVER), TINKC_E_TIMEOUT);
+    while (!atomic_load(&in.ran)) {
+        sched_yield();
+    }
+    tinkc_future_free(&trigger);
+    tinkc_future_free(&in.silent);
+    close_handles(&in.g);
+    fakeapi_stop(&api);
+}
+
+typedef struct closer {
+    tinkc_service *service; /* a copy of the caller's */
+    atomic_int calls;
+} closer;
+
+static void close_here(tinkc_future *future, void *user)
+{
+    closer *c = user;
+    tinkc_service *copy = c->service;
+    tinkc_service_close(&copy);
+    assert_ptr_equal(copy, c->service); /* refused: it stays as it is */
+    atomic_fetch_add(&c->calls, 1);
+}
+
+/* Refused on the loop's thread, and on the thread that closes, where the callbacks of
+ * cancelled operations run: the handle is freed once. */
+static void test_misuse_close_inside(void **unused)
+{
+    static const char *const options[] = {"heartbeat", "none", "telemetry", "false",
+                                          NULL};
+    fakeapi *api = fakeapi_start();
+    fakeapi_tinker(api, NULL);
+    closer c = {.service = servicefix_open(api, options)};
+    tinkc_service *service = c.service;
+    tinkc_future *quick = tinkc_service_capabilities(service);
+    assert_int_equal(tinkc_future_on_done(quick, close_here, &c, NULL), TINKC_OK);
+    (void)tinkc_future_wait(quick, TINKC_FOREVER);
+    assert_int_equal(tinkc_service_health_wait(service, NULL), TINKC_OK);
+    fakeapi_default(api, "*", "*", &(fakeapi_step){.fault = FAKEAPI_NEVER});
+    tinkc_future *silent = tinkc_service_health(service);
+    assert_int_equal(tinkc_future_on_done(silent, close_here, &c, NULL), TINKC_OK);
+    tinkc_service_close(&service);
+    assert_int_equal(tinkc_future_wait(silent, 0), TINKC_E_CANCELLED);
+    assert_int_equal(atomic_load(&c.calls), 2);
+    tinkc_future_free(&quick);
+    tinkc_future_free(&silent);
+    fakeapi_stop(&api);
+}
+
 int main(void)
 {
     static const char *const variables[] = {"TINKER_API_KEY", "TINKER_CREDENTIAL_CMD",
@@ -220,6 +320,8 @@ int main(void)
         cmocka_unit_test(test_misuse_null),
         cmocka_unit_test(test_misuse_nothing_but_a_handle),
         cmocka_unit_test(test_misuse_closed),
+        cmocka_unit_test(test_misuse_inside),
+        cmocka_unit_test(test_misuse_close_inside),
     };
     return cmocka_run_group_tests_name("misuse", tests, NULL, NULL);
 }

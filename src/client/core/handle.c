@@ -45,8 +45,13 @@ static void driver_now(tk_driver *driver)
     }
 }
 
-static const tk_driver_ops driver_ops = {driver_ref, driver_unref, driver_drive,
-                                         driver_later, driver_now};
+static bool driver_is_inside(tk_driver *driver)
+{
+    return tk_loop_is_inside(tk_core_loop(of(driver)->core));
+}
+
+static const tk_driver_ops driver_ops = {driver_ref,   driver_unref, driver_drive,
+                                         driver_later, driver_now,   driver_is_inside};
 
 /* ---- life ---- */
 

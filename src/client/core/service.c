@@ -69,9 +69,10 @@ void tinkc_service_close(tinkc_service **service_ref)
     if (service == NULL) {
         return;
     }
-    /* A second handle ends nothing, and a forked child has no thread to stop. */
+    /* A second handle ends nothing, and a forked child has no thread to stop. While a
+     * close calls the callbacks of what it cancels, they are inside, too. */
     tk_core *core = service->handle->core;
-    bool ends = !service->is_second && tk_core_check(core, NULL) == TINKC_OK;
+    bool ends = !service->is_second && tk_core_check(core, NULL) != TINKC_E_STATE;
     if (ends && tk_core_is_inside(core)) {
         tk_log_write(tk_core_log(core), TINKC_LOG_ERROR, "service",
                      "tinkc_service_close does nothing in a callback of the service");
@@ -202,7 +203,7 @@ static void *read_capabilities(tk_str body, tk_err *err)
         tk_err_nomem(err);
         return NULL;
     }
-    tk_arena_init(&capabilities->arena, 0);
+    tk_arena_init(&capabilities->arena, TK_ANSWER_ARENA_BYTES);
     if (tk_schema_decode_text(&capabilities->said, &tk_msg_capabilities_response,
                               &capabilities->arena, body, 0, err) != TINKC_OK) {
         free_capabilities(capabilities);

@@ -385,12 +385,22 @@ static void drive_until(tinkc_future *future, int64_t deadline_ns)
     }
 }
 
+bool tk_future_must_not_wait(const tinkc_future *future)
+{
+    tk_driver *driver = future->driver;
+    return driver != NULL && driver->ops->is_inside != NULL &&
+           driver->ops->is_inside(driver);
+}
+
 tinkc_code tinkc_future_wait(tinkc_future *future, int64_t timeout_ms)
 {
     if (future == NULL) {
         return TINKC_E_STATE;
     }
     if (!atomic_load(&future->done) && timeout_ms != 0) {
+        if (tk_future_must_not_wait(future)) {
+            return TINKC_E_STATE;
+        }
         int64_t deadline_ns = tk_wait_deadline_ns(timeout_ms);
         if (future->driver != NULL && future->driver->is_manual) {
             drive_until(future, deadline_ns);
@@ -487,8 +497,14 @@ tinkc_code tk_future_take(void *out, tinkc_future *future, tk_result_kind kind,
 tinkc_code tk_future_wait_take(void *out, tinkc_future *future, tk_result_kind kind,
                                tinkc_error **err)
 {
+    tinkc_code code = TINKC_OK;
     (void)tinkc_future_wait(future, TINKC_FOREVER);
-    tinkc_code code = tk_future_take(out, future, kind, err);
+    if (future == NULL || tinkc_future_is_done(future)) {
+        code = tk_future_take(out, future, kind, err);
+    } else { /* the wait was refused, and only the caller has the future */
+        tinkc_future_cancel(future);
+        code = refuse_take(err, TK_WAIT_REFUSED);
+    }
     tinkc_future_free(&future);
     return code;
 }

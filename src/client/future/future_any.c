@@ -115,6 +115,11 @@ tinkc_code tinkc_future_wait_any(size_t *index, tinkc_future *const *futures, si
     if (timeout_ms == 0) {
         return TINKC_E_TIMEOUT;
     }
+    for (size_t i = 0; i < n; i++) {
+        if (tk_future_must_not_wait(futures[i])) {
+            return TINKC_E_STATE;
+        }
+    }
     tk_waiter *waiters = tk_array(n, sizeof(*waiters));
     if (waiters == NULL) {
         return TINKC_E_NOMEM;

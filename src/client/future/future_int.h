@@ -73,6 +73,11 @@ int64_t tk_wait_deadline_ns(int64_t timeout_ms);
 /* Longest sleep of a waiting thread that may have to drive a manual loop. */
 #define TK_WAIT_SLICE_MS 20
 
+/* Whether a wait for the future would stop the thread that has to complete it; and what
+ * the caller is told then. */
+bool tk_future_must_not_wait(const tinkc_future *future);
+#define TK_WAIT_REFUSED "this call blocks: it cannot be made from a callback"
+
 /* Waits until `changed` is signalled, the deadline has passed, or a moment has gone by in
  * which the caller drove a manual loop. The lock is held before and after. */
 void tk_wait_change(tk_driver *driver, tk_cond *changed, tk_mutex *lock,

@@ -1,8 +1,8 @@
 /* Completion queue: wait-any over thousands of futures.
  *
  * The queue holds a reference of every attached future until it is taken; a future holds
- * one of its queue. Locks: queue->lock is a leaf. The eventfd is readable exactly while
- * the ready list is not empty. */
+ * one of its queue, and so does a thread that takes. Locks: queue->lock is a leaf. The
+ * eventfd is readable exactly while the ready list is not empty. */
 #include <errno.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -186,6 +186,9 @@ static bool try_take(tinkc_queue *queue, tinkc_future **future, void **tag)
         return false;
     }
     queue->pending--;
+    if (queue->pending == 0) {
+        tk_cond_broadcast(&queue->changed); /* the others would wait for nothing */
+    }
     signal_fd(queue);
     *future = TK_CONTAINER_OF(node, tinkc_future, queue_node);
     if (tag != NULL) {
@@ -210,42 +213,56 @@ static bool wait_some(tinkc_queue *queue, int64_t deadline_ns)
     tk_mutex_unlock(&queue->lock);
     bool driven = queue->manual->ops->drive(queue->manual, slice);
     tk_mutex_lock(&queue->lock);
-    if (!driven && tk_list_is_empty(&queue->ready)) {
+    if (!driven && tk_list_is_empty(&queue->ready) && !queue->closed &&
+        queue->pending > 0) {
         (void)tk_cond_wait_until(&queue->changed, &queue->lock,
                                  tk_wait_deadline_ns(slice));
     }
     return true;
 }
 
+/* Why a take ends without a future; TINKC_OK: it goes on waiting. Under the lock. */
+static tinkc_code refuse_take(const tinkc_queue *queue, bool in_time, tk_err *err)
+{
+    if (queue->closed) {
+        return tk_err_set(err, TINKC_E_CANCELLED, "the queue was closed");
+    }
+    if (queue->pending == 0) {
+        return tk_err_set(err, TINKC_E_MISSING, "no future is attached");
+    }
+    if (!in_time) {
+        return tk_err_set(err, TINKC_E_TIMEOUT, "no future was done in time");
+    }
+    return tk_loop_is_current() ? tk_err_set(err, TINKC_E_STATE, "%s", TK_WAIT_REFUSED)
+                                : TINKC_OK;
+}
+
 tinkc_code tinkc_queue_take(tinkc_future **future, void **tag, tinkc_queue *queue,
-                            int64_t timeout_ms, tinkc_error **err)
+                            int64_t timeout_ms, tinkc_error **error)
 {
     if (queue == NULL || future == NULL) {
-        return tk_error_tell(err, TINKC_E_STATE, "no queue, or no place for the future");
+        return tk_error_tell(error, TINKC_E_STATE,
+                             "no queue, or no place for the future");
     }
+    tk_err err = TK_ERR_INIT;
     int64_t deadline_ns = tk_wait_deadline_ns(timeout_ms);
     tinkc_code code = TINKC_OK;
     bool in_time = timeout_ms != 0;
+    atomic_fetch_add(&queue->refs, 1); /* it may be closed meanwhile */
     tk_mutex_lock(&queue->lock);
     while (!try_take(queue, future, tag)) {
-        if (queue->pending == 0) {
-            code = TINKC_E_MISSING;
-            break;
-        }
-        if (!in_time) {
-            code = TINKC_E_TIMEOUT;
+        code = refuse_take(queue, in_time, &err);
+        if (code != TINKC_OK) {
             break;
         }
         in_time = wait_some(queue, deadline_ns);
     }
     tk_mutex_unlock(&queue->lock);
-    if (code != TINKC_OK) {
-        return tk_error_tell(err, code,
-                             code == TINKC_E_MISSING ? "no future is attached"
-                                                     : "no future was done in time");
+    if (code == TINKC_OK) {
+        unref(queue); /* the future's; its reference goes to the caller */
     }
-    unref(queue); /* the future's; its reference goes to the caller */
-    return TINKC_OK;
+    unref(queue);
+    return code == TINKC_OK ? TINKC_OK : tk_error_give(error, &err);
 }
 
 size_t tinkc_queue_pending(const tinkc_queue *queue)

@@ -55,6 +55,9 @@ typedef struct tk_driver_ops {
      * user does (`now`). False elsewhere. NULL: there is no loop. */
     bool (*later)(tk_driver *driver, tk_task *task);
     void (*now)(tk_driver *driver);
+    /* Whether the caller is a callback on the loop's thread, where a wait for something
+     * that this loop does would never end. NULL: there is no loop. */
+    bool (*is_inside)(tk_driver *driver);
 } tk_driver_ops;
 
 struct tk_driver {

@@ -40,8 +40,8 @@ static bool driver_drive(tk_driver *driver, int64_t max_ms)
     return true;
 }
 
-static const tk_driver_ops driver_ops = {driver_ref, driver_unref, driver_drive, NULL,
-                                         NULL};
+static const tk_driver_ops driver_ops = {
+    .ref = driver_ref, .unref = driver_unref, .drive = driver_drive};
 
 static tinkc_future *new_future(void)
 {
@@ -285,7 +285,8 @@ static void late_now(tk_driver *driver)
     }
 }
 
-static const tk_driver_ops late_ops = {no_ref, no_ref, NULL, late_later, late_now};
+static const tk_driver_ops late_ops = {
+    .ref = no_ref, .unref = no_ref, .later = late_later, .now = late_now};
 
 typedef struct sleeper {
     tk_thread thread;

@@ -1,6 +1,10 @@
 /* Queues of futures: the order of completion, one future taken once, from any thread
  * (M-090). */
 #include <poll.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #include "base/thread.h"
 #include "client/future/tk_future.h"
@@ -133,6 +137,100 @@ static void test_queue_many_threads(void **unused)
     tinkc_queue_close(&queue);
 }
 
+typedef struct taker {
+    tk_thread thread;
+    tinkc_queue *queue;
+    atomic_int tid; /* set right before the first take */
+    tinkc_code code;
+} taker;
+
+/* Whether the kernel has put the thread to sleep. */
+static bool is_asleep(int tid)
+{
+    char path[64], text[256] = "";
+    (void)snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    size_t n = fread(text, 1, sizeof(text) - 1, file);
+    (void)fclose(file);
+    text[n] = '\0';
+    const char *state = strrchr(text, ')');
+    return state != NULL && state[1] == ' ' && state[2] == 'S';
+}
+
+static void wait_until_asleep(taker *takers, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        while (atomic_load(&takers[i].tid) == 0 || !is_asleep(takers[i].tid)) {
+            sched_yield();
+        }
+    }
+}
+
+static void take_all(void *user)
+{
+    taker *t = user;
+    tinkc_future *taken = NULL;
+    atomic_store(&t->tid, (int)gettid());
+    do {
+        t->code = tinkc_queue_take(&taken, NULL, t->queue, TINKC_FOREVER, NULL);
+        tinkc_future_free(&taken);
+    } while (t->code == TINKC_OK);
+}
+
+static void start_takers(taker *takers, size_t n, tinkc_queue *queue)
+{
+    for (size_t i = 0; i < n; i++) {
+        takers[i] = (taker){.queue = queue};
+        assert_int_equal(
+            tk_thread_start(&takers[i].thread, "taker", take_all, &takers[i], NULL),
+            TINKC_OK);
+    }
+}
+
+/* One thread gets the last future; the others, which sleep, learn that there is none to
+ * wait for. */
+static void test_queue_last_wakes_all(void **unused)
+{
+    for (int round = 0; round < 20; round++) {
+        tinkc_queue *queue = NULL;
+        tinkc_future *future = new_future();
+        taker takers[4];
+        assert_int_equal(tinkc_queue_open(&queue, NULL), TINKC_OK);
+        assert_int_equal(tinkc_queue_add(queue, future, NULL, NULL), TINKC_OK);
+        start_takers(takers, TK_ARRAY_LEN(takers), queue);
+        wait_until_asleep(takers, TK_ARRAY_LEN(takers));
+        assert_true(tk_future_complete(future, NULL, NULL));
+        for (size_t i = 0; i < TK_ARRAY_LEN(takers); i++) {
+            tk_thread_join(&takers[i].thread);
+            assert_int_equal(takers[i].code, TINKC_E_MISSING);
+        }
+        tinkc_future_free(&future);
+        tinkc_queue_close(&queue);
+    }
+}
+
+/* A close ends the takes that wait, and the queue outlives them. */
+static void test_queue_close_wakes_takers(void **unused)
+{
+    for (int round = 0; round < 20; round++) {
+        tinkc_queue *queue = NULL;
+        tinkc_future *future = new_future();
+        taker takers[4];
+        assert_int_equal(tinkc_queue_open(&queue, NULL), TINKC_OK);
+        assert_int_equal(tinkc_queue_add(queue, future, NULL, NULL), TINKC_OK);
+        start_takers(takers, TK_ARRAY_LEN(takers), queue);
+        wait_until_asleep(takers, TK_ARRAY_LEN(takers));
+        tinkc_queue_close(&queue);
+        for (size_t i = 0; i < TK_ARRAY_LEN(takers); i++) {
+            tk_thread_join(&takers[i].thread);
+            assert_int_equal(takers[i].code, TINKC_E_CANCELLED);
+        }
+        assert_true(tk_future_complete(future, NULL, NULL));
+        tinkc_future_free(&future);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -140,6 +238,8 @@ int main(void)
         cmocka_unit_test(test_queue_done_before_add),
         cmocka_unit_test(test_queue_close_detaches),
         cmocka_unit_test(test_queue_many_threads),
+        cmocka_unit_test(test_queue_last_wakes_all),
+        cmocka_unit_test(test_queue_close_wakes_takers),
     };
     return cmocka_run_group_tests_name("queue", tests, NULL, NULL);
 }
