@@ -78,25 +78,26 @@ typedef struct tinkc_config_option {
 TINKC_API bool tinkc_config_option_at(tinkc_config_option *out, size_t index);
 
 /* Sets a header that every request to the service's server carries. A later call with
- * the same name (compared exactly, including case) replaces the value; a NULL value
- * removes the header. TINKC_E_CONFIG for an empty name, or for a name or value with
- * control characters; TINKC_E_INVALID when `config` is NULL; TINKC_E_NOMEM. */
+ * the same name (in any case) replaces the value; a NULL value removes the header.
+ * TINKC_E_CONFIG for a name that no header can have, or a value with control
+ * characters; TINKC_E_INVALID when `config` is NULL; TINKC_E_NOMEM. */
 TINKC_API tinkc_code tinkc_config_set_header(tinkc_config *config, const char *name,
                                              const char *value, tinkc_error **err);
 
 /* Sets a query parameter that every request to the service's server carries. A later
- * call with the same name replaces the value; a NULL value removes the parameter. Same
- * errors as tinkc_config_set_header. */
+ * call with the same name replaces the value; a NULL value removes the parameter.
+ * TINKC_E_CONFIG for an empty name, or for a name or value with control characters;
+ * TINKC_E_INVALID when `config` is NULL; TINKC_E_NOMEM. */
 TINKC_API tinkc_code tinkc_config_set_query(tinkc_config *config, const char *name,
                                             const char *value, tinkc_error **err);
 
 /* Sets one entry of the session's metadata; a NULL value is sent as JSON null. Same
- * errors as tinkc_config_set_header. */
+ * errors as tinkc_config_set_query. */
 TINKC_API tinkc_code tinkc_config_set_metadata(tinkc_config *config, const char *key,
                                                const char *value, tinkc_error **err);
 
 /* Adds a tag to the session, unless it has that tag already. Same errors as
- * tinkc_config_set_header. */
+ * tinkc_config_set_query. */
 TINKC_API tinkc_code tinkc_config_add_tag(tinkc_config *config, const char *tag,
                                           tinkc_error **err);
 

@@ -8,10 +8,15 @@
 #include "base/mem.h"
 #include "client/core/command.h"
 #include "client/core/core.h"
+#include "client/core/headers.h"
 
 #define REFRESH_AHEAD_S 300 /* in the background */
 #define REFRESH_NOW_S   60  /* before a request goes out */
 #define UNKNOWN_LIFE_S  600 /* of a token that does not say when it ends */
+#define SKEWED_LIFE_S   60  /* of one that is over when it comes: our clock is wrong */
+#define LIFE_MAX_S      (INT64_C(24) * 3600)
+#define REFRESH_MIN_MS  10000 /* in the background, after a token with a short life */
+#define FETCH_MIN_MS    1000  /* before a request goes out */
 #define RETRY_MS        60000
 #define COMMAND_KEEP_MS 60000 /* how long the command's output is used */
 #define LOCAL_KEY       "tml-local"
@@ -23,9 +28,11 @@ struct tk_auth {
     bool is_loopback;
     bool exchanging; /* the server wants tokens */
     bool had_token;
-    char *token;       /* COMMAND: its output; exchanging: the JWT. Owned, wiped */
-    int64_t token_ms;  /* monotonic, when it came */
-    int64_t expires_s; /* JWT, wall clock */
+    char *token;      /* COMMAND: its output; exchanging: the JWT. Owned, wiped */
+    int64_t token_ms; /* monotonic, when it came */
+    int64_t life_ms;  /* JWT: how long it is good for, from then on */
+    int64_t tried_ms; /* monotonic, when the last fetch failed; or 0 */
+    tk_retry_pace pace;
     tk_list waiters;
     bool fetching;
     tk_command *command;
@@ -94,17 +101,32 @@ const tk_json *tk_auth_jwt_claims(tk_str jwt, tk_arena *arena)
     return ok ? json : NULL;
 }
 
-int64_t tk_auth_jwt_expiry(tk_str jwt)
+/* Seconds since 1970; -1 when it is missing, not a number or before that. */
+static int64_t read_claim(const tk_json *claims, const char *name)
 {
-    int64_t expiry = -1;
+    int64_t seconds = -1;
+    const tk_json *claim = tk_json_get(claims, name);
+    return claim != NULL && tk_json_to_i64(claim, &seconds) && seconds >= 0 ? seconds
+                                                                            : -1;
+}
+
+/* The time since it was issued does not depend on our clock; a server that hands out a
+ * token for the second time needs the time that is left. */
+int64_t tk_auth_jwt_life_s(tk_str jwt, int64_t now_s)
+{
     tk_arena arena;
     tk_arena_init(&arena, TK_MIB);
-    const tk_json *exp = tk_json_get(tk_auth_jwt_claims(jwt, &arena), "exp");
-    if (exp == NULL || !tk_json_to_i64(exp, &expiry)) {
-        expiry = -1;
-    }
+    const tk_json *claims = tk_auth_jwt_claims(jwt, &arena);
+    int64_t expiry = read_claim(claims, "exp");
+    int64_t issued = read_claim(claims, "iat");
     tk_arena_dispose(&arena);
-    return expiry;
+    if (expiry < 0) {
+        return UNKNOWN_LIFE_S;
+    }
+    int64_t left = expiry - TK_MAX(now_s, 0);
+    int64_t whole = issued >= 0 ? expiry - issued : -1;
+    int64_t life = left > 0 && whole > 0 ? TK_MIN(left, whole) : TK_MAX(left, whole);
+    return life > 0 ? TK_MIN(life, LIFE_MAX_S) : SKEWED_LIFE_S;
 }
 
 static void drop(char **text)
@@ -116,14 +138,16 @@ static void drop(char **text)
     }
 }
 
-static int64_t now_s(const tk_auth *auth)
+static int64_t now_ms(const tk_auth *auth)
 {
-    return tk_clock_wall_us(tk_core_clock(auth->core)) / 1000000;
+    return tk_clock_mono_ms(tk_core_clock(auth->core));
 }
 
-static int64_t life_left_s(const tk_auth *auth)
+/* How long before its end a token is replaced: the usual time, or half of a short
+ * life. */
+static int64_t ahead_ms(const tk_auth *auth, int64_t usual_s)
 {
-    return auth->token != NULL ? auth->expires_s - now_s(auth) : 0;
+    return TK_MIN(usual_s * 1000, auth->life_ms / 2);
 }
 
 static bool is_usable(const tk_auth *auth)
@@ -134,11 +158,13 @@ static bool is_usable(const tk_auth *auth)
     if (auth->token == NULL) {
         return false;
     }
-    if (auth->exchanging) {
-        return life_left_s(auth) > REFRESH_NOW_S;
+    int64_t now = now_ms(auth);
+    if (auth->tried_ms != 0 && now - auth->tried_ms < FETCH_MIN_MS) {
+        return true; /* a fetch has just failed: the old one is better than none */
     }
-    int64_t now = tk_clock_mono_ms(tk_core_clock(auth->core));
-    return now - auth->token_ms < COMMAND_KEEP_MS;
+    int64_t good_ms = auth->exchanging ? auth->life_ms - ahead_ms(auth, REFRESH_NOW_S)
+                                       : COMMAND_KEEP_MS;
+    return now - auth->token_ms < TK_MAX(good_ms, FETCH_MIN_MS);
 }
 
 static const char *current(const tk_auth *auth)
@@ -170,6 +196,7 @@ static void fetched(tk_auth *auth)
 static void failed(tk_auth *auth, const tk_err *err)
 {
     auth->fetching = false;
+    auth->tried_ms = now_ms(auth);
     if (auth->token != NULL && err->code != TINKC_E_CANCELLED) {
         tk_log_write(tk_core_log(auth->core), TINKC_LOG_WARN, "auth",
                      "credential not refreshed, the old one is used: %s", err->message);
@@ -200,7 +227,8 @@ static bool keep_token(tk_auth *auth, tk_str text, tk_err *err)
     }
     forget_token(auth);
     auth->token = copy;
-    auth->token_ms = tk_clock_mono_ms(tk_core_clock(auth->core));
+    auth->token_ms = now_ms(auth);
+    auth->tried_ms = 0;
     return true;
 }
 
@@ -217,6 +245,11 @@ tinkc_code tk_auth_read_token(char **out, const tk_call_answer *answer, tk_err *
     tk_arena_init(&arena, TK_MIB);
     tinkc_code code = tk_schema_decode_text(&said, &tk_msg_auth_token_response, &arena,
                                             answer->response->body, 0, err);
+    if (code == TINKC_OK && !tk_headers_is_clean(said.jwt.v)) {
+        code = tk_err_set(err, TINKC_E_DECODE,
+                          "the server's token has characters that "
+                          "cannot be sent in a header");
+    }
     char *copy = code == TINKC_OK ? tk_strndup(said.jwt.v.p, said.jwt.v.n) : NULL;
     if (code == TINKC_OK && copy == NULL) {
         code = tk_err_nomem(err);
@@ -233,7 +266,8 @@ static void plan_refresh(tk_auth *auth, bool ok)
     tk_loop *loop = tk_core_loop(auth->core);
     int64_t delay_ms = RETRY_MS;
     if (ok) {
-        delay_ms = TK_MAX(life_left_s(auth) - REFRESH_AHEAD_S, 0) * 1000;
+        delay_ms =
+            TK_MAX(auth->life_ms - ahead_ms(auth, REFRESH_AHEAD_S), REFRESH_MIN_MS);
     }
     tk_loop_timer_set(loop, &auth->timer, tk_loop_now_ms(loop) + delay_ms);
 }
@@ -250,10 +284,8 @@ static void on_token(tk_call *call, const tk_call_answer *answer)
     bool ok = tk_auth_read_token(&token, answer, &err) == TINKC_OK &&
               keep_token(auth, tk_str_of(token), &err);
     if (ok) {
-        auth->expires_s = tk_auth_jwt_expiry(tk_str_of(token));
-        if (auth->expires_s < 0) {
-            auth->expires_s = now_s(auth) + UNKNOWN_LIFE_S;
-        }
+        int64_t wall_s = tk_clock_wall_us(tk_core_clock(auth->core)) / 1000000;
+        auth->life_ms = tk_auth_jwt_life_s(tk_str_of(token), wall_s) * 1000;
     }
     drop(&token);
     if (err.code != TINKC_E_CANCELLED) {
@@ -285,6 +317,7 @@ static void exchange(tk_auth *auth, tk_str credential)
                            .body_n = 2,
                            .credential = auth->credential,
                            .no_l2 = auth->had_token, /* only the first one (§5.7) */
+                           .pace = auth->had_token ? &auth->pace : NULL,
                            .done = on_token,
                            .user = auth};
     tk_call_start(&auth->call);
@@ -292,12 +325,21 @@ static void exchange(tk_auth *auth, tk_str credential)
 
 /* ---- the command ---- */
 
-static void on_output(void *user, tk_str output)
+static void on_output(void *user, tk_str output, bool is_late)
 {
     tk_auth *auth = user;
     tk_err err = TK_ERR_INIT;
-    if (output.n == 0) {
+    if (is_late) {
+        tk_err_set(&err, TINKC_E_AUTH,
+                   "the credential command did not end in time (credential_timeout)");
+        failed(auth, &err);
+    } else if (output.n == 0) {
         tk_err_set(&err, TINKC_E_AUTH, "the credential command printed nothing");
+        failed(auth, &err);
+    } else if (!tk_headers_is_clean(output)) {
+        tk_err_set(&err, TINKC_E_AUTH,
+                   "the credential command printed characters that cannot be sent in a "
+                   "header, for example several lines");
         failed(auth, &err);
     } else if (auth->exchanging) {
         if (tk_log_add_secret(tk_core_log(auth->core), output, &err) == TINKC_OK) {
@@ -321,9 +363,13 @@ static void fetch(tk_auth *auth)
         return;
     }
     tk_command_stop(&auth->command); /* the last one has ended */
-    if (tk_command_start(&auth->command, tk_core_loop(auth->core),
-                         tk_core_config(auth->core)->credential_cmd, on_output, auth,
-                         &err) != TINKC_OK) {
+    const tinkc_config *config = tk_core_config(auth->core);
+    tk_command_spec spec = {.loop = tk_core_loop(auth->core),
+                            .text = config->credential_cmd,
+                            .timeout_ms = config->credential_timeout_ms,
+                            .done = on_output,
+                            .user = auth};
+    if (tk_command_start(&auth->command, &spec, &err) != TINKC_OK) {
         failed(auth, &err);
     }
 }

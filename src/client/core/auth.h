@@ -63,8 +63,8 @@ typedef struct tk_call_answer tk_call_answer;
 TK_NODISCARD tinkc_code tk_auth_read_token(char **out, const tk_call_answer *answer,
                                            tk_err *err);
 
-/* Expiry of a token in seconds since 1970 from its middle part; -1 when it cannot be
- * read. Pure. */
-int64_t tk_auth_jwt_expiry(tk_str jwt);
+/* For how many seconds a token that came at `now_s` (wall clock, since 1970) is good, by
+ * its middle part: between 1 s and a day, whatever it says. Pure. */
+int64_t tk_auth_jwt_life_s(tk_str jwt, int64_t now_s);
 
 #endif

@@ -4,8 +4,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdatomic.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,22 +15,25 @@
 #include "base/mem.h"
 
 #define OUTPUT_MAX_BYTES (64 * TK_KIB)
+#define TICK_MS          50 /* between two looks at `killed` */
+#define REAP_MS          5  /* between two looks at a process that closed its output */
 
 extern char **environ;
 
 struct tk_command {
     tk_task task;
-    tk_loop *loop;
-    tk_command_fn done;
-    void *user;
+    tk_timer timer; /* loop thread: the end of its time */
+    tk_command_spec spec;
     tk_thread thread;
     pid_t pid;
     int fd; /* its stdout */
     tk_buf output;
     tk_mutex lock; /* of `reaped`: a process that is not reaped keeps its number */
     bool reaped;
-    bool posted;   /* written by the thread before it ends */
-    bool reported; /* loop thread: `done` was called */
+    atomic_bool killed; /* its output is not wanted any more */
+    bool is_late;       /* loop thread */
+    bool posted;        /* written by the thread before it ends */
+    bool reported;      /* loop thread: `done` was called */
     bool stopped;
 };
 
@@ -49,15 +54,41 @@ static void report(tk_task *task)
         free_command(command);
         return;
     }
+    tk_loop_timer_clear(command->spec.loop, &command->timer);
     command->reported = true;
-    command->done(command->user, tk_str_trim(tk_buf_str(&command->output)));
+    command->spec.done(command->spec.user, tk_str_trim(tk_buf_str(&command->output)),
+                       command->is_late);
 }
 
-/* Waits for the end first and takes the status second, so that tk_command_stop never
- * kills a process id that has been given to another process. */
+/* The reading thread notices `killed` also when a process that left the group still
+ * holds the output open. */
+static void kill_group(tk_command *command)
+{
+    atomic_store(&command->killed, true);
+    tk_mutex_lock(&command->lock);
+    if (!command->reaped) {
+        (void)kill(-command->pid, SIGKILL);
+    }
+    tk_mutex_unlock(&command->lock);
+}
+
+static void fire_timeout(tk_timer *timer)
+{
+    tk_command *command = TK_CONTAINER_OF(timer, tk_command, timer);
+    command->is_late = true;
+    kill_group(command);
+}
+
+/* Waits for the end first and takes the status second, so that kill_group never kills a
+ * process id that has been given to another process. After that call the end is near. */
 static void reap(tk_command *command)
 {
-    siginfo_t info;
+    siginfo_t info = {.si_pid = 0};
+    while (!atomic_load(&command->killed) &&
+           waitid(P_PID, (id_t)command->pid, &info, WEXITED | WNOWAIT | WNOHANG) == 0 &&
+           info.si_pid == 0) {
+        (void)poll(NULL, 0, REAP_MS);
+    }
     while (waitid(P_PID, (id_t)command->pid, &info, WEXITED | WNOWAIT) != 0 &&
            errno == EINTR) {
     }
@@ -67,11 +98,23 @@ static void reap(tk_command *command)
     tk_mutex_unlock(&command->lock);
 }
 
+/* Whether the next read would not block: output, or its end. */
+static bool wait_for_output(tk_command *command)
+{
+    struct pollfd fd = {.fd = command->fd, .events = POLLIN};
+    while (!atomic_load(&command->killed)) {
+        if (poll(&fd, 1, TICK_MS) > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void read_output(void *user)
 {
     tk_command *command = user;
     char piece[4096];
-    for (;;) {
+    while (wait_for_output(command)) {
         ssize_t n = read(command->fd, piece, sizeof(piece));
         if (n < 0 && errno == EINTR) {
             continue;
@@ -83,7 +126,7 @@ static void read_output(void *user)
     }
     tk_mem_wipe(piece, sizeof(piece));
     reap(command);
-    command->posted = tk_loop_post(command->loop, &command->task);
+    command->posted = tk_loop_post(command->spec.loop, &command->task);
 }
 
 static int spawn_shell(tk_command *command, const char *text, int out_fd)
@@ -131,24 +174,31 @@ static tinkc_code open_child(tk_command *command, const char *text, tk_err *err)
     return TINKC_OK;
 }
 
-tinkc_code tk_command_start(tk_command **out, tk_loop *loop, const char *text,
-                            tk_command_fn done, void *user, tk_err *err)
+static void set_deadline(tk_command *command)
+{
+    tk_loop *loop = command->spec.loop;
+    tk_timer_init(&command->timer, fire_timeout);
+    if (command->spec.timeout_ms >= 0) {
+        tk_loop_timer_set(loop, &command->timer,
+                          tk_loop_now_ms(loop) + command->spec.timeout_ms);
+    }
+}
+
+tinkc_code tk_command_start(tk_command **out, const tk_command_spec *spec, tk_err *err)
 {
     tk_command *command = tk_zalloc(sizeof(*command));
     if (command == NULL) {
         return tk_err_nomem(err);
     }
     command->task.run = report;
-    command->loop = loop;
-    command->done = done;
-    command->user = user;
+    command->spec = *spec;
     tk_buf_init(&command->output, OUTPUT_MAX_BYTES);
     tinkc_code code = tk_mutex_init(&command->lock, err);
     if (code != TINKC_OK) {
         tk_free(command);
         return code;
     }
-    code = open_child(command, text, err);
+    code = open_child(command, spec->text, err);
     if (code != TINKC_OK) {
         tk_mutex_dispose(&command->lock);
         tk_free(command);
@@ -161,6 +211,7 @@ tinkc_code tk_command_start(tk_command **out, tk_loop *loop, const char *text,
         free_command(command);
         return code;
     }
+    set_deadline(command);
     *out = command;
     return TINKC_OK;
 }
@@ -172,11 +223,8 @@ void tk_command_stop(tk_command **command_ref)
     if (command == NULL) {
         return;
     }
-    tk_mutex_lock(&command->lock);
-    if (!command->reaped) {
-        (void)kill(-command->pid, SIGKILL);
-    }
-    tk_mutex_unlock(&command->lock);
+    tk_loop_timer_clear(command->spec.loop, &command->timer);
+    kill_group(command);
     tk_thread_join(&command->thread);
     command->stopped = true;
     if (command->reported || !command->posted) {

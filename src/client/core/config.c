@@ -2,9 +2,11 @@
  * by name, copies. Owns its texts; secrets are wiped. Thread: one at a time. */
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/mem.h"
 #include "client/core/config_table.h"
+#include "client/core/headers.h"
 #include "client/values/error.h"
 
 static void *member(const tinkc_config *config, const tk_option *option)
@@ -33,11 +35,9 @@ static tinkc_code set_text(tinkc_config *config, const tk_option *option,
 {
     char *copy = NULL;
     if (value != NULL) {
-        for (const char *c = value; *c != '\0'; c++) {
-            if ((unsigned char)*c < 0x20 || *c == 0x7F) {
-                return tk_err_set(err, TINKC_E_CONFIG, "%s holds a control character",
-                                  option->name);
-            }
+        if (!tk_headers_is_clean(tk_str_of(value))) {
+            return tk_err_set(err, TINKC_E_CONFIG, "%s holds a control character",
+                              option->name);
         }
         copy = tk_strdup(value);
         if (copy == NULL) {
@@ -114,10 +114,12 @@ static void clear_pairs(tk_pairs *pairs)
     *pairs = (tk_pairs){0};
 }
 
+/* The names of headers are the same in any case, and the server sees one of them. */
 static size_t find_pair(const tk_pairs *pairs, const char *name)
 {
     size_t i = 0;
-    while (i < pairs->n && strcmp(pairs->items[i].name, name) != 0) {
+    while (i < pairs->n && (pairs->any_case ? strcasecmp(pairs->items[i].name, name)
+                                            : strcmp(pairs->items[i].name, name)) != 0) {
         i++;
     }
     return i;
@@ -239,6 +241,7 @@ tinkc_code tk_config_new(tinkc_config **out, const tk_env *env, tk_err *err)
     if (config == NULL) {
         return tk_err_nomem(err);
     }
+    config->headers.any_case = true;
     tinkc_code code = fill(config, env, err);
     if (code != TINKC_OK) {
         free_config(config);
@@ -264,6 +267,7 @@ tinkc_code tk_config_copy(tinkc_config **out, const tinkc_config *config, tk_err
     if (copy == NULL) {
         return tk_err_nomem(err);
     }
+    copy->headers.any_case = true;
     const tk_option *option;
     tinkc_code code = TINKC_OK;
     for (size_t i = 0; code == TINKC_OK && (option = tk_option_at(i)) != NULL; i++) {
@@ -351,23 +355,12 @@ size_t tinkc_config_get(char *text, size_t size, const tinkc_config *config,
     return n > 0 ? (size_t)n : 0;
 }
 
-/* Each header is one line: its name and value have no control characters. */
-static bool is_clean(const char *text)
-{
-    for (; *text != '\0'; text++) {
-        if ((unsigned char)*text < 0x20 || *text == 0x7F) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static tinkc_code change_pair(tk_pairs *pairs, const char *name, const char *value,
                               bool null_removes, tinkc_error **error)
 {
     tk_err err = TK_ERR_INIT;
-    if (name == NULL || name[0] == '\0' || !is_clean(name) ||
-        (value != NULL && !is_clean(value))) {
+    if (name == NULL || name[0] == '\0' || !tk_headers_is_clean(tk_str_of(name)) ||
+        (value != NULL && !tk_headers_is_clean(tk_str_of(value)))) {
         tk_err_set(&err, TINKC_E_CONFIG,
                    "a name or value is empty or holds control characters");
         return tk_error_give(error, &err);
@@ -392,8 +385,13 @@ static tinkc_code no_config(tinkc_error **error)
 tinkc_code tinkc_config_set_header(tinkc_config *config, const char *name,
                                    const char *value, tinkc_error **error)
 {
-    return config == NULL ? no_config(error)
-                          : change_pair(&config->headers, name, value, true, error);
+    if (config == NULL) {
+        return no_config(error);
+    }
+    if (name == NULL || !tk_headers_is_name(tk_str_of(name))) {
+        return tk_error_tell(error, TINKC_E_CONFIG, "not the name of a header");
+    }
+    return change_pair(&config->headers, name, value, true, error);
 }
 
 tinkc_code tinkc_config_set_query(tinkc_config *config, const char *name,

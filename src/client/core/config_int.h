@@ -16,6 +16,7 @@ typedef struct tk_pairs {
         char *value;
     } * items;
     size_t n;
+    bool any_case; /* names that differ in case only are the same */
 } tk_pairs;
 
 struct tinkc_config {
@@ -41,6 +42,7 @@ struct tinkc_config {
     int64_t telemetry_drain_ms;
     int64_t timeout_ms;
     int64_t connect_timeout_ms;
+    int64_t credential_timeout_ms;
     int64_t max_retries;
     int64_t retry_total_ms;
     int64_t heartbeat_ms;

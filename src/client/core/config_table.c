@@ -48,6 +48,8 @@ static const tk_option options[] = {
     {"credential_cmd", TK_OPTION_STRING, AT(credential_cmd), NULL,
      "TINKER_CREDENTIAL_CMD", NULL, 0, 0, NULL,
      "shell command that prints a fresh credential"},
+    {"credential_timeout", TK_OPTION_MS, AT(credential_timeout_ms), "60000", NULL, NULL,
+     1, DAY_MS, NULL, "time limit of that command; it is killed then"},
     {"project_id", TK_OPTION_STRING, AT(project_id), NULL, "TINKER_PROJECT_ID", NULL, 0,
      0, NULL, "project of the session"},
     {"sdk_version", TK_OPTION_STRING, AT(sdk_version), TINKC_SDK_LEVEL, NULL, NULL, 0, 0,

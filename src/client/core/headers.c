@@ -15,6 +15,30 @@
 #define TEXT_MAX_BYTES (256 * TK_KIB)
 #define TEXT_BYTES     512 /* of an ordinary try */
 
+bool tk_headers_is_clean(tk_str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        if ((unsigned char)text.p[i] < 0x20 || text.p[i] == 0x7F) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool tk_headers_is_name(tk_str text)
+{
+    static const char others[] = "!#$%&'*+-.^_`|~";
+    for (size_t i = 0; i < text.n; i++) {
+        char c = text.p[i];
+        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (!is_letter && (c < '0' || c > '9') &&
+            (c == '\0' || strchr(others, c) == NULL)) {
+            return false;
+        }
+    }
+    return text.n > 0;
+}
+
 /* A header that the configuration sets replaces ours of the same name. */
 static bool is_overridden(const tinkc_config *config, const char *name)
 {
@@ -191,25 +215,31 @@ static bool is_replaced(const tk_call *call, const char *line)
     return false;
 }
 
-static bool point_at(tk_call *call, const char *line)
+/* Every line of every request comes by here. */
+static tinkc_code point_at(tk_call *call, const char *line, tk_err *err)
 {
     size_t n = call->state.request.headers_n;
     if (n == TK_ARRAY_LEN(call->state.lines)) {
-        return false;
+        return tk_err_set(err, TINKC_E_LIMIT, "more than %zu header lines",
+                          TK_ARRAY_LEN(call->state.lines));
+    }
+    if (!tk_headers_is_clean(tk_str_of(line))) {
+        return tk_err_set(err, TINKC_E_INVALID, "the header %.*s has control characters",
+                          (int)TK_MIN(strcspn(line, ":\r\n"), 60), line);
     }
     call->state.lines[n] = line;
     call->state.request.headers_n = n + 1;
-    return true;
+    return TINKC_OK;
 }
 
-static bool point_at_all(tk_call *call, tk_str text)
+static tinkc_code point_at_all(tk_call *call, tk_str text, tk_err *err)
 {
     const char *end = text.p + text.n;
-    bool ok = true;
-    for (const char *at = text.p; ok && at < end; at += strlen(at) + 1) {
-        ok = is_replaced(call, at) || point_at(call, at);
+    tinkc_code code = TINKC_OK;
+    for (const char *at = text.p; code == TINKC_OK && at < end; at += strlen(at) + 1) {
+        code = is_replaced(call, at) ? TINKC_OK : point_at(call, at, err);
     }
-    return ok;
+    return code;
 }
 
 static tinkc_code point_at_lines(tk_call *call, tk_err *err)
@@ -220,18 +250,18 @@ static tinkc_code point_at_lines(tk_call *call, tk_err *err)
     call->state.request.url = text.p;
     call->state.request.headers = call->state.lines;
     call->state.request.headers_n = 0;
-    bool ok =
-        point_at_all(call, rest) &&
-        (is_anonymous(call) || point_at_all(call, tk_core_common_headers(call->core)));
-    for (size_t i = 0; ok && i < TK_CALL_EXTRA_HEADERS && call->extra[i] != NULL; i++) {
-        ok = point_at(call, call->extra[i]);
+    tinkc_code code = point_at_all(call, rest, err);
+    if (code == TINKC_OK && !is_anonymous(call)) {
+        code = point_at_all(call, tk_core_common_headers(call->core), err);
     }
-    for (size_t i = 0; ok && i < call->lines_n; i++) {
-        ok = point_at(call, call->lines[i]);
+    for (size_t i = 0;
+         code == TINKC_OK && i < TK_CALL_EXTRA_HEADERS && call->extra[i] != NULL; i++) {
+        code = point_at(call, call->extra[i], err);
     }
-    return ok ? TINKC_OK
-              : tk_err_set(err, TINKC_E_LIMIT, "more than %zu header lines",
-                           TK_ARRAY_LEN(call->state.lines));
+    for (size_t i = 0; code == TINKC_OK && i < call->lines_n; i++) {
+        code = point_at(call, call->lines[i], err);
+    }
+    return code;
 }
 
 tinkc_code tk_headers_build(tk_call *call, const char *credential, tk_err *err)

@@ -11,20 +11,11 @@
 #include "base/buf.h"
 #include "base/rand.h"
 #include "base/uuid.h"
+#include "client/core/headers.h"
 #include "http/url.h"
 
 #define TEXT_MAX_BYTES (256 * TK_KIB)
 #define LINES_MAX      32
-
-static bool has_control(const char *text)
-{
-    for (; *text != '\0'; text++) {
-        if ((unsigned char)*text < 0x20 || *text == 0x7F) {
-            return true;
-        }
-    }
-    return false;
-}
 
 static tinkc_code keep(const char **out, tk_request *request, tk_str text, tk_err *err)
 {
@@ -77,7 +68,8 @@ static tinkc_code set_target(tk_request *out, const tk_request_spec *from,
                              const char *base_url, tk_err *err)
 {
     const char *path = from->path;
-    if (path == NULL || has_control(path) || strchr(path, ' ') != NULL ||
+    if (path == NULL || !tk_headers_is_clean(tk_str_of(path)) ||
+        strchr(path, ' ') != NULL ||
         (!is_absolute(path) && (path[0] != '/' || strpbrk(path, "?#") != NULL))) {
         return tk_err_set(err, TINKC_E_INVALID,
                           "a path starts with \"/\" and has no query; a URL starts with "
@@ -102,8 +94,8 @@ static tinkc_code add_line(tk_request *out, const char *name, const char *value,
                            tk_err *err)
 {
     tk_buf line;
-    if (name == NULL || value == NULL || name[0] == '\0' || has_control(name) ||
-        has_control(value) || strpbrk(name, ": ") != NULL) {
+    if (name == NULL || value == NULL || !tk_headers_is_name(tk_str_of(name)) ||
+        !tk_headers_is_clean(tk_str_of(value))) {
         return tk_err_set(err, TINKC_E_INVALID, "not a header: \"%s\"",
                           name != NULL ? name : "");
     }
@@ -160,7 +152,7 @@ static tinkc_code set_body(tk_request *out, const tk_request_spec *from, tk_err 
                           "a GET has no body; others have a body or a form, not both");
     }
     if (from->content_type != NULL &&
-        (has_control(from->content_type) ||
+        (!tk_headers_is_clean(tk_str_of(from->content_type)) ||
          keep(&out->content_type, out, tk_str_of(from->content_type), err) != TINKC_OK)) {
         return tk_err_set(err, TINKC_E_INVALID, "not a content type");
     }

@@ -82,16 +82,57 @@ static const char *token_body(char *out, size_t size, const char *name, int64_t 
     return out;
 }
 
-static void test_auth_expiry(void **unused)
+static int64_t life_of(const char *claims, int64_t now_s)
 {
-    char body[256];
-    (void)token_body(body, sizeof(body), "a", 100);
-    tk_str jwt = {body + 8, strlen(body) - 10};
-    assert_int_equal(tk_auth_jwt_expiry(jwt), EPOCH_S + 100);
-    static const char *const bad[] = {
-        "", "x", "a.b", "a..c", "a.!!.c", "a.eyJ9.c", "a.e30.c", "a.eyJleHAiOiJ4In0.c"};
+    tk_buf text;
+    tk_buf_init(&text, 4096);
+    tk_buf_puts(&text, "a.");
+    textfix_put_base64_url(&text, claims, strlen(claims));
+    tk_buf_puts(&text, ".c");
+    int64_t life = tk_auth_jwt_life_s(tk_buf_str(&text), now_s);
+    tk_buf_dispose(&text);
+    return life;
+}
+
+/* However wrong the token or our clock is: a life between a second and a day. */
+static void test_auth_life(void **unused)
+{
+    static const struct {
+        const char *claims;
+        int64_t now_s, life_s;
+    } rows[] = {
+        {"{\"exp\":1100}", 1000, 100},
+        {"{\"exp\":1100}", 1099, 1},
+        {"{\"exp\":1100}", 1100, 60},
+        {"{\"exp\":1100}", 5000, 60},
+        {"{\"exp\":1100}", -7, 1100},
+        {"{\"exp\":0}", 1000, 60},
+        {"{\"exp\":9223372036854775807}", 1000, 86400},
+        {"{\"exp\":9223372036854775807}", INT64_MIN, 86400},
+        {"{\"exp\":9223372036854775807,\"iat\":0}", 1000, 86400},
+        {"{\"exp\":-9223372036854775808}", 1000, 600},
+        {"{\"exp\":-1}", 1000, 600},
+        {"{\"exp\":1e300}", 1000, 600},
+        {"{\"exp\":\"x\"}", 1000, 600},
+        {"{\"iat\":1000}", 1000, 600},
+        {"{}", 1000, 600},
+        {"[]", 1000, 600},
+        {"", 1000, 600},
+        /* our clock is ten minutes ahead, or behind, or in 1970 */
+        {"{\"exp\":1300,\"iat\":1000}", 1600, 300},
+        {"{\"exp\":1300,\"iat\":1000}", 400, 300},
+        {"{\"exp\":1767225900,\"iat\":1767225600}", 0, 300},
+        /* handed out a second time */
+        {"{\"exp\":1300,\"iat\":1000}", 1290, 10},
+        {"{\"exp\":1000,\"iat\":1300}", 500, 500},
+        {"{\"exp\":1000,\"iat\":1300}", 2000, 60},
+    };
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        assert_int_equal(life_of(rows[i].claims, rows[i].now_s), rows[i].life_s);
+    }
+    static const char *const bad[] = {"", "x", "a.b", "a..c", "a.!!.c", "a.eyJ9.c"};
     for (size_t i = 0; i < TK_ARRAY_LEN(bad); i++) {
-        assert_int_equal(tk_auth_jwt_expiry(tk_str_of(bad[i])), -1);
+        assert_int_equal(tk_auth_jwt_life_s(tk_str_of(bad[i]), 1000), 600);
     }
 }
 
@@ -163,6 +204,93 @@ static void test_auth_refresh_ahead(void **unused)
     clientfix_close(&x.f);
 }
 
+/* A token with little life left, an expired one, one without end, and a wrong clock: the
+ * background asks at most every ten seconds, and requests go out. */
+static void test_auth_short_lives(void **unused)
+{
+    static const int64_t lives[] = {INT64_MIN / 4, -100, 0, 1, 59, 60, 61, 299, 300, 301};
+    for (size_t i = 0; i < TK_ARRAY_LEN(lives); i++) {
+        exchange x;
+        open_exchange(&x, "one", lives[i]);
+        assert_int_equal(health(&x), TINKC_OK);
+        clientfix_advance(&x.f, 60000);
+        assert_in_range(faketransport_count(&x.f.net, TOKEN), 1, 7);
+        assert_int_equal(health(&x), TINKC_OK);
+        assert_true(sent_with(&x, HEALTH, 1, "one."));
+        clientfix_close(&x.f);
+    }
+}
+
+/* The largest number does not overflow: it is refreshed after a day. */
+static void test_auth_endless_life(void **unused)
+{
+    exchange x;
+    open_exchange(&x, "one", INT64_MAX - EPOCH_S);
+    assert_int_equal(health(&x), TINKC_OK);
+    clientfix_advance(&x.f, 86100000 - 1);
+    assert_int_equal(faketransport_count(&x.f.net, TOKEN), 1);
+    clientfix_advance(&x.f, 1);
+    assert_int_equal(faketransport_count(&x.f.net, TOKEN), 2);
+    clientfix_close(&x.f);
+}
+
+/* Requests that need a fresh token, as fast as they come, ask once in a second, whether
+ * the server gives an expired one or none. */
+static void test_auth_on_demand_pace(void **unused)
+{
+    exchange x;
+    open_exchange(&x, "one", 1000);
+    /* {"exp":1002,"iat":1000}: two seconds, whatever the time is */
+    faketransport_default(
+        &x.f.net, TOKEN,
+        (fakeanswer){.body = "{\"jwt\":\"one.eyJleHAiOjEwMDIsImlhdCI6MTAwMH0.sig\"}"});
+    assert_int_equal(health(&x), TINKC_OK);
+    for (int failing = 0; failing < 2; failing++) {
+        size_t before = faketransport_count(&x.f.net, TOKEN);
+        for (int i = 0; i < 100; i++) {
+            clientfix_advance(&x.f, 100);
+            assert_int_equal(health(&x), TINKC_OK);
+        }
+        assert_in_range(faketransport_count(&x.f.net, TOKEN) - before, 1, 11);
+        faketransport_default(&x.f.net, TOKEN, (fakeanswer){.status = 403, .body = "{}"});
+    }
+    clientfix_close(&x.f);
+}
+
+/* Its life is counted on the clock that does not jump. */
+static void test_auth_clock_jumps(void **unused)
+{
+    static const int64_t walls_s[] = {0, INT64_C(4102444800), EPOCH_S - 86400,
+                                      EPOCH_S + 999, INT64_C(2147483648)};
+    for (size_t i = 0; i < TK_ARRAY_LEN(walls_s); i++) {
+        exchange x;
+        open_exchange(&x, "one", 1000);
+        assert_int_equal(health(&x), TINKC_OK);
+        fakeclock_set_wall_us(&x.f.clock, walls_s[i] * 1000000);
+        clientfix_advance(&x.f, 699999);
+        assert_int_equal(health(&x), TINKC_OK);
+        assert_int_equal(faketransport_count(&x.f.net, TOKEN), 1);
+        clientfix_advance(&x.f, 1);
+        assert_int_equal(faketransport_count(&x.f.net, TOKEN), 2);
+        clientfix_close(&x.f);
+    }
+}
+
+/* What would end the header line is not sent. */
+static void test_auth_token_with_line_ends(void **unused)
+{
+    exchange x;
+    open_exchange(&x, "one", 1000);
+    faketransport_default(&x.f.net, TOKEN,
+                          (fakeanswer){.body = "{\"jwt\":\"a\\r\\nX-Evil: 1\"}"});
+    assert_int_equal(health(&x), TINKC_E_DECODE);
+    faketransport_default(&x.f.net, TOKEN,
+                          (fakeanswer){.body = "{\"jwt\":\"a\\u0000b\"}"});
+    assert_int_equal(health(&x), TINKC_E_DECODE);
+    assert_int_equal(faketransport_count(&x.f.net, HEALTH), 0);
+    clientfix_close(&x.f);
+}
+
 /* A failed refresh keeps the old token, says so, and tries again after a minute. */
 static void test_auth_refresh_fails(void **unused)
 {
@@ -190,7 +318,7 @@ static void test_auth_refresh_on_demand(void **unused)
     open_exchange(&x, "one", 1000);
     assert_int_equal(health(&x), TINKC_OK);
     faketransport_default(&x.f.net, TOKEN, (fakeanswer){.status = 403, .body = "{}"});
-    clientfix_advance(&x.f, 940500);
+    clientfix_advance(&x.f, 941500);
     size_t before = faketransport_count(&x.f.net, TOKEN);
     faketransport_default(&x.f.net, TOKEN, (fakeanswer){.status = -1});
     tinkc_future *futures[5];
@@ -278,6 +406,42 @@ static void test_auth_command(void **unused)
                                      value, sizeof(value)));
     assert_string_equal(value, "tml-out");
     clientfix_close(&f);
+}
+
+/* Several lines would be several headers. */
+static void test_auth_command_with_line_ends(void **unused)
+{
+    static const char *const commands[] = {"printf 'tml-a\\r\\nX-Evil: 1'",
+                                           "printf 'tml-a\\nb'", "printf 'tml-\\001'"};
+    for (size_t i = 0; i < TK_ARRAY_LEN(commands); i++) {
+        clientfix f;
+        assert_int_equal(health_with_command(&f, commands[i], "{}"), TINKC_E_AUTH);
+        assert_int_equal(f.net.seen_n, 0);
+        clientfix_close(&f);
+    }
+}
+
+/* Killed when its time is over, with what it started, also when a process left its group
+ * and holds the output open. The clock is the test's, so nothing here takes a minute. */
+static void test_auth_command_deadline(void **unused)
+{
+    static const char *const commands[] = {"sleep 1000",
+                                           "echo tml-x; exec >&-; sleep 1000",
+                                           "setsid sleep 5 & sleep 1000", "yes"};
+    for (size_t i = 0; i < TK_ARRAY_LEN(commands); i++) {
+        clientfix f;
+        const char *options[] = {"credential_cmd", commands[i], "api_key", NULL, NULL};
+        clientfix_open(&f, options);
+        tinkc_future *future = tinkc_service_health(f.service);
+        clientfix_advance(&f, 59999);
+        assert_false(tinkc_future_is_done(future));
+        clientfix_advance(&f, 1);
+        assert_int_equal(tinkc_future_wait(future, TINKC_FOREVER), TINKC_E_AUTH);
+        assert_non_null(
+            strstr(tinkc_error_message(tinkc_future_error(future)), "in time"));
+        tinkc_future_free(&future);
+        clientfix_close(&f);
+    }
 }
 
 /* A credential that is longer than the log can mask is refused with both numbers. */
@@ -503,7 +667,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_auth_choose),
-        cmocka_unit_test(test_auth_expiry),
+        cmocka_unit_test(test_auth_life),
+        cmocka_unit_test(test_auth_short_lives),
+        cmocka_unit_test(test_auth_endless_life),
+        cmocka_unit_test(test_auth_on_demand_pace),
+        cmocka_unit_test(test_auth_clock_jumps),
+        cmocka_unit_test(test_auth_token_with_line_ends),
+        cmocka_unit_test(test_auth_command_with_line_ends),
+        cmocka_unit_test(test_auth_command_deadline),
         cmocka_unit_test(test_auth_exchange),
         cmocka_unit_test(test_auth_refresh_ahead),
         cmocka_unit_test(test_auth_refresh_fails),

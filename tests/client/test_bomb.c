@@ -1,0 +1,179 @@
+/* Answers that are far larger than what they are for, most of them small on the wire: each
+ * kind of endpoint refuses them with TINKC_E_LIMIT, counted after decompression, and the
+ * client stays below 64 MiB; below four times that where a hostile list is parsed.
+ * Links: peer */
+#include <stdlib.h>
+
+#include <tinkc/rest.h>
+#include <tinkc/training.h>
+
+#include "base/limits.h"
+#include "client/call/endpoint.h"
+#include "support/failmem.h"
+#include "support/fakeapi_tinker.h"
+#include "support/servicefix.h"
+
+#define BOMB_BYTES   (200 * TK_MIB)
+#define MEMORY_BYTES (64 * TK_MIB) /* of the client, at any time */
+
+/* ---- a bomb ---- */
+
+typedef struct bits {
+    unsigned char *p;
+    size_t n;
+    unsigned held, held_n;
+} bits;
+
+static void put_bit(bits *b, unsigned bit)
+{
+    b->held |= bit << b->held_n++;
+    if (b->held_n == 8) {
+        b->p[b->n++] = (unsigned char)b->held;
+        b->held = b->held_n = 0;
+    }
+}
+
+/* Huffman codes begin with their highest bit. */
+static void put_code(bits *b, unsigned code, unsigned n)
+{
+    while (n-- > 0) {
+        put_bit(b, code >> n & 1);
+    }
+}
+
+/* gzip of `size` times the same byte: one literal, then copies of 258 bytes from one byte
+ * back, with the fixed codes of deflate. Without the checksum: nothing reads that far. */
+static bits make_bomb(unsigned literal_code, size_t size)
+{
+    static const unsigned char head[] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3};
+    bits b = {.p = malloc(sizeof(head) + size / 258 * 2 + 64)};
+    assert_non_null(b.p);
+    memcpy(b.p, head, sizeof(head));
+    b.n = sizeof(head);
+    put_bit(&b, 1); /* the last block, */
+    put_bit(&b, 1); /* fixed codes */
+    put_bit(&b, 0);
+    put_code(&b, literal_code, 8);
+    for (size_t i = 0; i < size / 258; i++) {
+        put_code(&b, 0xc5, 8); /* length 258 */
+        put_code(&b, 0, 5);    /* distance 1 */
+    }
+    put_code(&b, 0, 7); /* the end */
+    while (b.held_n != 0) {
+        put_bit(&b, 0);
+    }
+    return b;
+}
+
+/* ---- the endpoints ---- */
+
+static tinkc_service *open_service(fakeapi *api)
+{
+    static const char *const options[] = {"heartbeat",   "none",        "telemetry",
+                                          "false",       "max_retries", "0",
+                                          "retry_total", "0",           NULL};
+    return servicefix_open(api, options);
+}
+
+static tinkc_future *ask_health(tinkc_service *s)
+{
+    return tinkc_service_health(s);
+}
+
+static tinkc_future *ask_training(tinkc_service *s)
+{
+    return tinkc_service_create_training(s, "m", NULL);
+}
+
+static tinkc_future *ask_runs(tinkc_service *s)
+{
+    return tinkc_rest_list_runs(s, NULL);
+}
+
+static const struct {
+    const char *path;
+    int status;
+    tinkc_future *(*ask)(tinkc_service *service);
+    bool is_list; /* may be larger */
+} rows[] = {
+    {"/api/v1/client/config", 200, ask_health, false},
+    {"/api/v1/healthz", 200, ask_health, false},
+    {"/api/v1/healthz", 404, ask_health, false},
+    {"/api/v1/create_session", 200, ask_training, false},
+    {"/api/v1/create_model", 200, ask_training, false},
+    {"/api/v1/retrieve_future", 200, ask_training, true},
+    {"/api/v1/retrieve_future", 404, ask_training, false},
+    {"/api/v1/training_runs*", 200, ask_runs, true},
+    {"/api/v1/training_runs*", 404, ask_runs, false},
+};
+
+static void try_body(const char *body, size_t n, const char *headers, size_t list_bytes)
+{
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        failmem_start();
+        fakeapi *api = fakeapi_start();
+        fakeapi_tinker(api, NULL);
+        fakeapi_default(api, "*", rows[i].path,
+                        &(fakeapi_step){.status = rows[i].status,
+                                        .content_type = "application/json",
+                                        .headers = headers,
+                                        .body = body,
+                                        .body_n = n});
+        tinkc_service *service = open_service(api);
+        tinkc_future *future = rows[i].ask(service);
+        tinkc_code code = tinkc_future_wait(future, TINKC_FOREVER);
+        bool is_parsed = rows[i].is_list && n < TK_ANSWER_LIST_BYTES && headers == NULL;
+        if (code != TINKC_E_LIMIT && !(is_parsed && code == TINKC_E_DECODE)) {
+            fail_msg("%s, %d: %s", rows[i].path, rows[i].status, tinkc_code_name(code));
+        }
+        tinkc_future_free(&future);
+        tinkc_service_close(&service);
+        fakeapi_stop(&api);
+        assert_in_range(failmem_peak_bytes(), 1,
+                        rows[i].is_list ? list_bytes : MEMORY_BYTES);
+        assert_int_equal(failmem_stop(), 0);
+    }
+}
+
+static void test_bomb_gzip(void **unused)
+{
+    bits bomb = make_bomb(0x50, BOMB_BYTES); /* spaces: an endless JSON text */
+    try_body((const char *)bomb.p, bomb.n, "Content-Encoding: gzip\r\n", MEMORY_BYTES);
+    free(bomb.p);
+}
+
+/* As large as a list may be, and made of the smallest values, which need the most memory
+ * when they are parsed. */
+static void test_bomb_parsed(void **unused)
+{
+    size_t n = 1 + (TK_ANSWER_LIST_BYTES - 8) / 3 * 3; /* "[[],[],...,[]]" */
+    char *text = malloc(n);
+    assert_non_null(text);
+    text[0] = '[';
+    for (size_t i = 1; i < n; i++) {
+        text[i] = "[],"[(i - 1) % 3];
+    }
+    text[n - 1] = ']';
+    try_body(text, n, NULL, 4 * MEMORY_BYTES);
+    free(text);
+}
+
+/* Every row of the table has a limit, and only results have the configured one. */
+static void test_bomb_table(void **unused)
+{
+    for (int id = 0; id < TK_EP_COUNT; id++) {
+        size_t most = tk_endpoint_at((tk_endpoint_id)id)->answer_bytes;
+        assert_int_not_equal(most, 0);
+        assert_true(most <= TK_ANSWER_REPORT_BYTES || id == TK_EP_RETRIEVE_FUTURE);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bomb_gzip),
+        cmocka_unit_test(test_bomb_parsed),
+        cmocka_unit_test(test_bomb_table),
+    };
+    return cmocka_run_group_tests_name("bomb", tests, NULL, NULL);
+}
