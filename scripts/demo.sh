@@ -15,11 +15,11 @@ for program in "$build/tinkc" "$build/tools/demo"; do
     }
 done
 
-data=$build/demo
-rm -rf "$data"
-mkdir -p "$data"
-: >"$data/out"
-"$build/tinkc" serve --port 0 --data "$data" >"$data/out" 2>"$data/log" &
+work=$build/demo
+rm -rf "$work"
+mkdir -p "$work"
+: >"$work/out"
+"$build/tinkc" serve --port 0 --data "$work/data" >"$work/out" 2>"$work/log" &
 server=$!
 stop() {
     kill "$server" 2>/dev/null || true
@@ -28,10 +28,10 @@ stop() {
 trap stop EXIT
 
 # The line comes when the server is ready; a server that ends first never writes it.
-until url=$(sed -n 's/^listening on //p' "$data/out") && [ -n "$url" ]; do
+until url=$(sed -n 's/^listening on //p' "$work/out") && [ -n "$url" ]; do
     kill -0 "$server" 2>/dev/null || {
         echo "demo: the server did not start:" >&2
-        cat "$data/log" >&2
+        cat "$work/log" >&2
         exit 1
     }
     sleep 0.05
@@ -39,7 +39,7 @@ done
 echo "Server: $url"
 env -u TINKER_API_KEY TINKER_BASE_URL="$url" "$build/tools/demo" "$@"
 stop
-echo "  in $data/"
+echo "  in $work/"
 
 # Three lines to copy, which tests take from here and run (tests/docs/demo_lines.sh).
 url=http://127.0.0.1:8000

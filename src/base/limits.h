@@ -82,6 +82,7 @@
 #define TK_SRV_ID_BYTES          256            /* an id or key that a client sends */
 #define TK_SRV_NAME_BYTES        255            /* name of a checkpoint */
 #define TK_SRV_QUERY_MAX         16             /* parameters of a URL */
+#define TK_SRV_LABEL_BYTES       (8 * TK_MIB)   /* tinkc.json of a checkpoint */
 #define TK_SRV_SESSIONS_MAX      4096           /* that are alive */
 #define TK_SRV_MODELS_MAX        256            /* loaded for training */
 #define TK_SRV_SAMPLERS_MAX      (16 * 1024)    /* sampling sessions */

@@ -23,6 +23,7 @@
 #include "server/run/srv_session.h"
 #include "server/run/srv_state.h"
 #include "server/run/srv_usage.h"
+#include "server/store/srv_data.h"
 #include "server/store/srv_store.h"
 
 #define WORKERS 3
@@ -36,7 +37,7 @@ static tinkc_code lock_data(srv *server, tk_err *err)
     if (path == NULL) {
         return tk_err_nomem(err);
     }
-    server->data_lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    server->data_lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     tinkc_code code = TINKC_OK;
     if (server->data_lock < 0) {
         code = tk_err_sys(err, errno, "%s", path);
@@ -152,7 +153,7 @@ static tinkc_code open_state(srv *server, const srv_options *options, tk_err *er
     if (code != TINKC_OK) {
         goto out;
     }
-    code = tk_file_mkdirs(server->data, 0777, err);
+    code = srv_data_claim(server->data, server->log, err);
     if (code != TINKC_OK) {
         goto out;
     }
@@ -160,7 +161,7 @@ static tinkc_code open_state(srv *server, const srv_options *options, tk_err *er
     if (code != TINKC_OK) {
         goto out;
     }
-    code = srv_store_open(&server->store, server->data, err);
+    code = srv_store_open(&server->store, server->data, server->log, err);
     if (code != TINKC_OK) {
         goto out;
     }

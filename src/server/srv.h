@@ -26,7 +26,7 @@ typedef void (*srv_step_fn)(void *user, srv_step step);
 typedef struct srv_options {
     const char *host;       /* address to listen on; NULL = 127.0.0.1 */
     unsigned port;          /* 0 = any free one */
-    const char *data;       /* directory of all files; made when it is missing */
+    const char *data;       /* directory of all files, its own; made when it is missing */
     const srv_pair *models; /* name = directory in Hugging Face layout */
     size_t n_models;
     const srv_pair *aliases; /* name = name of a model above, or of the embedded one */
@@ -52,7 +52,8 @@ typedef struct srv_options {
 
 /* Opens the data directory, the models and the socket, and answers requests from then on,
  * on its own threads. Options are copied. TINKC_E_CONFIG for options that contradict each
- * other (an address beyond loopback without a key, an unknown alias), TINKC_E_STATE when
+ * other (an address beyond loopback without a key, an unknown alias) and for a data
+ * directory that is not one of tinkc's, TINKC_E_STATE when
  * another server uses the data directory, TINKC_E_IO; and the errors of a model's
  * files. */
 TK_NODISCARD tinkc_code srv_start(srv **out, const srv_options *options, tk_err *err);

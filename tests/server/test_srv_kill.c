@@ -280,7 +280,8 @@ static size_t count_dirs(killing *k)
     char command[160];
     unsigned n = 0;
     (void)snprintf(command, sizeof(command),
-                   "find %s/checkpoints -mindepth 3 -maxdepth 3 | wc -l", k->srv.data);
+                   "find %s/checkpoints -mindepth 3 -maxdepth 3 -type d | wc -l",
+                   k->srv.data);
     FILE *pipe_end = popen(command, "r");
     assert_non_null(pipe_end);
     assert_int_equal(fscanf(pipe_end, "%u", &n), 1);

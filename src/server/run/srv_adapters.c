@@ -1,6 +1,6 @@
 /* A sampler of a checkpoint has its directory anyway; one of a snapshot is written when
- * it leaves memory for the first time, into a directory without a row in the store: the
- * next start removes it if a crash leaves it. */
+ * it leaves memory for the first time, into the store's work folder: the next start
+ * removes it if a crash leaves it. */
 #include "server/run/srv_adapters.h"
 
 #include "base/mem.h"
@@ -27,10 +27,6 @@ static tinkc_code write_out(srv *server, srv_sampler *sampler, tk_err *err)
     const eng_save_options options = {.base_model = sampler->base_name};
     tk_arena_init(&arena, 0);
     tinkc_code code = srv_store_new_dir(&name, &full, server->store, &arena, &path, err);
-    if (code != TINKC_OK) {
-        goto out;
-    }
-    code = srv_files_make_parent(full, err);
     if (code != TINKC_OK) {
         goto out;
     }

@@ -1,5 +1,6 @@
-/* Saving and loading on the engine thread. A checkpoint is written whole into its own
- * directory, then gets its row, then is answered: what was answered survives a crash. */
+/* Saving and loading on the engine thread. A checkpoint is written whole into a directory
+ * of the work folder, then moved to its place with its row, then answered: what was
+ * answered survives a crash. */
 #include <stdio.h>
 
 #include "engine/eng_bytes.h"
@@ -92,10 +93,6 @@ tinkc_code srv_run_save(srv_job *job, tk_err *err)
     };
     tinkc_code code = srv_store_new_dir(&dir, &full, job->server->store,
                                         &job->memory.arena, &path, err);
-    if (code != TINKC_OK) {
-        goto out;
-    }
-    code = srv_files_make_parent(full, err);
     if (code != TINKC_OK) {
         goto out;
     }

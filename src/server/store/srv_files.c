@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "server/store/srv_label.h"
 
 static tinkc_code make_lasting(const char *path, tk_err *err);
 
@@ -17,13 +18,13 @@ static tinkc_code make_lasting(const char *path, tk_err *err);
 static tinkc_code make_one(const char *path, const char *parent, tk_err *err)
 {
     struct stat st;
-    int errnum = mkdir(path, 0777) == 0 ? 0 : errno;
+    int errnum = mkdir(path, 0700) == 0 ? 0 : errno;
     if (errnum == ENOENT && strcmp(path, parent) != 0) {
         tinkc_code code = make_lasting(parent, err);
         if (code != TINKC_OK) {
             return code;
         }
-        errnum = mkdir(path, 0777) == 0 ? 0 : errno;
+        errnum = mkdir(path, 0700) == 0 ? 0 : errno;
     }
     if (errnum == 0) {
         tinkc_code code = tk_file_sync_directory(parent, err);
@@ -60,6 +61,18 @@ static bool is_entry(const struct dirent *entry)
     return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
 }
 
+static bool is_label(const struct dirent *entry)
+{
+    return strcmp(entry->d_name, SRV_LABEL_FILE) == 0 ||
+           strcmp(entry->d_name, SRV_LABEL_DELETED_FILE) == 0;
+}
+
+/* Whether it is a file of the checkpoint itself. */
+static bool is_member(const struct dirent *entry)
+{
+    return is_entry(entry) && !is_label(entry);
+}
+
 int64_t srv_files_size(const char *directory)
 {
     int64_t total = 0;
@@ -67,7 +80,7 @@ int64_t srv_files_size(const char *directory)
     const struct dirent *entry;
     while (dir != NULL && (entry = readdir(dir)) != NULL) {
         struct stat st;
-        if (is_entry(entry) &&
+        if (is_member(entry) &&
             fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
             S_ISREG(st.st_mode)) {
             total += st.st_size;
@@ -79,18 +92,50 @@ int64_t srv_files_size(const char *directory)
     return total;
 }
 
-void srv_files_remove_dir(const char *directory)
+void srv_files_tighten(const char *directory)
 {
     DIR *dir = opendir(directory);
     const struct dirent *entry;
-    while (dir != NULL && (entry = readdir(dir)) != NULL) {
-        if (is_entry(entry)) {
-            (void)unlinkat(dirfd(dir), entry->d_name, 0);
+    if (dir == NULL) {
+        return;
+    }
+    (void)!fchmod(dirfd(dir), 0700);
+    while ((entry = readdir(dir)) != NULL) {
+        struct stat st;
+        if (is_entry(entry) &&
+            fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISREG(st.st_mode) && (st.st_mode & 077) != 0) {
+            (void)!fchmodat(dirfd(dir), entry->d_name, 0600, 0);
         }
     }
-    if (dir != NULL) {
-        (void)closedir(dir);
+    (void)closedir(dir);
+}
+
+/* Removes the entries of a directory, its labels or all others; returns false when one is
+ * left. */
+static bool remove_entries(DIR *dir, bool labels)
+{
+    const struct dirent *entry;
+    bool all = true;
+    rewinddir(dir);
+    while ((entry = readdir(dir)) != NULL) {
+        if (is_entry(entry) && is_label(entry) == labels) {
+            all = (unlinkat(dirfd(dir), entry->d_name, 0) == 0 || errno == ENOENT) && all;
+        }
     }
+    return all;
+}
+
+void srv_files_remove_dir(const char *directory)
+{
+    DIR *dir = opendir(directory);
+    if (dir == NULL) {
+        return;
+    }
+    if (remove_entries(dir, false)) {
+        (void)remove_entries(dir, true);
+    }
+    (void)closedir(dir);
     (void)rmdir(directory);
 }
 
@@ -98,7 +143,7 @@ static tinkc_code link_files(DIR *from, int to, tk_err *err)
 {
     const struct dirent *entry;
     while ((entry = readdir(from)) != NULL) {
-        if (is_entry(entry) &&
+        if (is_member(entry) &&
             linkat(dirfd(from), entry->d_name, to, entry->d_name, 0) != 0) {
             return tk_err_sys(err, errno, "%s", entry->d_name);
         }
@@ -138,7 +183,7 @@ static int64_t count_linked(DIR *a, DIR *b)
     int64_t n = 0;
     while ((entry = readdir(a)) != NULL) {
         struct stat x, y;
-        if (!is_entry(entry)) {
+        if (!is_member(entry)) {
             continue;
         }
         if (fstatat(dirfd(a), entry->d_name, &x, AT_SYMLINK_NOFOLLOW) != 0 ||

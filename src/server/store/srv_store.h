@@ -1,7 +1,8 @@
 /* What must survive: sessions, runs, samplers, checkpoints, usage, in SQLite (WAL, full
- * sync) at <data>/tinkc.db. Weights are directories under <data>/checkpoints, written
- * whole before their row. A checkpoint exists when its row does; directories without a
- * row are removed at the start.
+ * sync) at <data>/tinkc.db. Weights are directories under <data>/checkpoints, each with a
+ * label (srv_label.h), from which the rows of checkpoints and runs can be rebuilt. A
+ * directory is written in <data>/checkpoints/.work and moved when it is complete, before
+ * its row is committed.
  *
  * Thread: any; one connection, guarded by a lock that is a leaf. Blocking: not for the
  * HTTP thread, not under the server's lock. */
@@ -10,15 +11,19 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "wire/msg_session.h"
 #include "wire/path.h"
 
 typedef struct srv_store srv_store;
 
-/* Opens or makes the database and migrates it to this version's schema;
- * TINKC_E_UNSUPPORTED when a newer version wrote it. */
-TK_NODISCARD tinkc_code srv_store_open(srv_store **out, const char *data, tk_err *err);
+/* Opens or makes the database in a directory that srv_data_claim has accepted, migrates it
+ * to this version's schema and brings it together with the checkpoints on disk. A damaged
+ * database is moved aside and rebuilt. TINKC_E_UNSUPPORTED when a newer version wrote it.
+ * What was found goes to `log` (may be NULL), which must outlive the store. */
+TK_NODISCARD tinkc_code srv_store_open(srv_store **out, const char *data, tk_log *log,
+                                       tk_err *err);
 void srv_store_close(srv_store *store); /* accepts NULL */
 
 /* ---- sessions ---- */
@@ -74,9 +79,11 @@ typedef struct srv_store_checkpoint {
     bool has_optimizer;
 } srv_store_checkpoint;
 
-/* Adds the row of a directory that is complete on disk. With `overwrite` it replaces one
- * with the same name, whose directory's name goes to *old_dir (arena; empty = none);
- * without, TINKC_E_CONFLICT when there is one. The row is on disk when it returns. */
+/* Adds a checkpoint whose directory is complete at the path that srv_store_new_dir gave,
+ * from where it is moved to its place. With `overwrite` it replaces one with the same
+ * name, whose directory's name goes to *old_dir (arena; empty = none); without,
+ * TINKC_E_CONFLICT when there is one that is not past its time. Label, directory and row
+ * are on disk when it returns. On failure the directory is where it was. */
 TK_NODISCARD tinkc_code srv_store_add_checkpoint(srv_store *store, tk_arena *arena,
                                                  const srv_store_checkpoint *checkpoint,
                                                  bool overwrite, tk_str *old_dir,
@@ -91,11 +98,12 @@ TK_NODISCARD tinkc_code srv_store_last_checkpoint(srv_store_checkpoint *out,
                                                   srv_store *store, tk_arena *arena,
                                                   tk_str run_id, tk_err *err);
 
-/* Deletes one; its directory's name goes to *dir (arena). TINKC_E_MISSING. */
+/* Deletes one; its directory, whose name goes to *dir (arena), is marked as deleted and is
+ * the caller's to remove. TINKC_E_MISSING. */
 TK_NODISCARD tinkc_code srv_store_delete_checkpoint(tk_str *dir, srv_store *store,
                                                     tk_arena *arena, const tk_path *path,
                                                     tk_err *err);
-/* Makes it public or private; no error when it is so already. TINKC_E_MISSING. */
+/* Makes it public or private, in its label too; no error when it is so already. TINKC_E_MISSING. */
 TK_NODISCARD tinkc_code srv_store_publish_checkpoint(srv_store *store, tk_arena *arena,
                                                      const tk_path *path, bool is_public,
                                                      tk_err *err);
@@ -116,7 +124,8 @@ TK_NODISCARD tinkc_code srv_store_dir(const char **out, srv_store *store, tk_are
                                       tk_str dir, tk_err *err);
 
 /* Names a directory for a new checkpoint, which does not exist yet: its name for the row
- * in *dir, its path in *full (arena). */
+ * in *dir, and in *full the path where it is to be written (arena). What is left there is
+ * removed at the next start. */
 TK_NODISCARD tinkc_code srv_store_new_dir(tk_str *dir, const char **full,
                                           srv_store *store, tk_arena *arena,
                                           const tk_path *path, tk_err *err);

@@ -1,11 +1,12 @@
 /* Changes of checkpoints that exist: delete, publish, time to live. Each statement leaves
- * out those past their time. */
+ * out those past their time. The label in the directory is changed before the row is
+ * committed, and set back when that fails. */
 #include "base/clock.h"
 #include "server/store/srv_store_int.h"
 
 #define ALIVE                                                                            \
     " WHERE run_id = ? AND kind = ? AND name = ? AND (expires_us = 0 OR expires_us > ?)" \
-    " RETURNING "
+    " RETURNING " SRV_STORE_CHECKPOINT_COLUMNS
 
 static void bind_path(srv_sql *sql, const tk_path *path)
 {
@@ -15,20 +16,42 @@ static void bind_path(srv_sql *sql, const tk_path *path)
     srv_sql_i64(sql, tk_clock_wall_us(NULL));
 }
 
-/* Ends a statement that returns the directory of the row that it changed. */
-static tinkc_code finish(tk_str *dir, srv_sql *sql, tk_arena *arena, tk_err *err)
+/* Ends a statement that returns the row that it changed; *any is false when there is
+ * none. */
+static tinkc_code finish(srv_store_checkpoint *out, bool *any, srv_sql *sql,
+                         tk_arena *arena, tk_err *err)
 {
-    tk_str found = {"", 0};
-    bool any = srv_sql_row(sql);
-    if (any) {
-        found = srv_sql_get_text(sql, arena, 0);
+    *any = srv_sql_row(sql);
+    if (*any) {
+        srv_store_read_checkpoint(out, sql, arena);
     }
-    tinkc_code code = srv_sql_done(sql, err);
-    if (code == TINKC_OK && !any) {
-        return tk_err_set(err, TINKC_E_MISSING, "Checkpoint not found");
+    return srv_sql_done(sql, err);
+}
+
+/* ---- delete ---- */
+
+/* Commits a deletion, after its directory was marked. Without a directory there is nothing
+ * to mark. */
+static tinkc_code end_deletion(srv_store *store, tk_arena *arena,
+                               const srv_store_checkpoint *row, tinkc_code code,
+                               tk_err *err)
+{
+    const char *full = NULL;
+    tk_err why = TK_ERR_INIT;
+    bool buried = false;
+    if (code == TINKC_OK && row->dir.n > 0) {
+        code = srv_store_dir(&full, store, arena, row->dir, err);
     }
-    if (code == TINKC_OK) {
-        *dir = found;
+    if (code == TINKC_OK && full != NULL) {
+        tinkc_code marked = srv_label_bury(full, &why);
+        buried = marked == TINKC_OK;
+        if (!buried && marked != TINKC_E_MISSING) {
+            code = tk_err_set(err, marked, "%s", why.message);
+        }
+    }
+    code = srv_store_end(store, code, err);
+    if (code != TINKC_OK && buried) {
+        (void)!srv_label_unearth(full, &why);
     }
     return code;
 }
@@ -37,25 +60,102 @@ tinkc_code srv_store_delete_checkpoint(tk_str *dir, srv_store *store, tk_arena *
                                        const tk_path *path, tk_err *err)
 {
     srv_sql sql;
+    srv_store_checkpoint row = {.dir = {"", 0}};
+    bool any = false;
     tk_mutex_lock(&store->lock);
-    srv_sql_begin(&sql, store->db, "DELETE FROM checkpoints" ALIVE "dir");
-    bind_path(&sql, path);
-    tinkc_code code = finish(dir, &sql, arena, err);
+    tinkc_code code = srv_sql_exec(store->db, "BEGIN IMMEDIATE", err);
+    if (code == TINKC_OK) {
+        srv_sql_begin(&sql, store->db, "DELETE FROM checkpoints" ALIVE);
+        bind_path(&sql, path);
+        code = finish(&row, &any, &sql, arena, err);
+        if (code == TINKC_OK && !any) {
+            code = tk_err_set(err, TINKC_E_MISSING, "Checkpoint not found");
+        }
+        code = end_deletion(store, arena, &row, code, err);
+    }
     tk_mutex_unlock(&store->lock);
+    if (code == TINKC_OK) {
+        *dir = row.dir;
+    }
     return code;
 }
 
-/* Runs an UPDATE that sets one number. */
+tinkc_code srv_store_take_expired(tk_str *dir, srv_store *store, tk_arena *arena,
+                                  int64_t now_us, tk_err *err)
+{
+    srv_sql sql;
+    srv_store_checkpoint row = {.dir = {"", 0}};
+    bool any = false;
+    tk_mutex_lock(&store->lock);
+    tinkc_code code = srv_sql_exec(store->db, "BEGIN IMMEDIATE", err);
+    if (code == TINKC_OK) {
+        srv_sql_begin(&sql, store->db,
+                      "DELETE FROM checkpoints WHERE row IN (SELECT row FROM checkpoints"
+                      " WHERE expires_us > 0 AND expires_us <= ? LIMIT 1)"
+                      " RETURNING " SRV_STORE_CHECKPOINT_COLUMNS);
+        srv_sql_i64(&sql, now_us);
+        code = finish(&row, &any, &sql, arena, err);
+        code = end_deletion(store, arena, &row, code, err);
+    }
+    tk_mutex_unlock(&store->lock);
+    if (code == TINKC_OK) {
+        *dir = row.dir;
+    }
+    return code;
+}
+
+/* ---- changes of one number ---- */
+
+/* Writes the label of a row that was changed and commits. */
+static tinkc_code relabel(srv_store *store, tk_arena *arena,
+                          const srv_store_checkpoint *row, tk_err *err)
+{
+    srv_label label, old;
+    const char *full = NULL;
+    tk_err ignored = TK_ERR_INIT;
+    bool has_old = false, written = false;
+    tinkc_code code = srv_store_dir(&full, store, arena, row->dir, err);
+    if (code == TINKC_OK) {
+        has_old = srv_label_read(&old, arena, full, &ignored) == TINKC_OK;
+        code = srv_store_fill_label(&label, store, arena, row, err);
+    }
+    if (code == TINKC_OK) {
+        code = srv_label_write(full, &label, err);
+        written = code == TINKC_OK;
+    }
+    code = srv_store_end(store, code, err);
+    if (code != TINKC_OK && written && has_old) {
+        (void)!srv_label_write(full, &old, &ignored);
+    }
+    return code;
+}
+
+/* Runs an UPDATE that sets one number, in a transaction, which it ends. */
 static tinkc_code set(srv_store *store, tk_arena *arena, const tk_path *path,
                       const char *update, int64_t value, tk_err *err)
 {
     srv_sql sql;
-    tk_str dir;
-    tk_mutex_lock(&store->lock);
+    srv_store_checkpoint row;
+    bool any = false;
     srv_sql_begin(&sql, store->db, update);
     srv_sql_i64(&sql, value);
     bind_path(&sql, path);
-    tinkc_code code = finish(&dir, &sql, arena, err);
+    tinkc_code code = finish(&row, &any, &sql, arena, err);
+    if (code == TINKC_OK && !any) {
+        code = tk_err_set(err, TINKC_E_MISSING, "Checkpoint not found");
+    }
+    return code == TINKC_OK ? relabel(store, arena, &row, err)
+                            : srv_store_end(store, code, err);
+}
+
+static tinkc_code change(srv_store *store, tk_arena *arena, const tk_path *path,
+                         const char *update, int64_t value, tk_err *err)
+{
+    tk_mutex_lock(&store->lock);
+    tinkc_code code = srv_sql_exec(store->db, "BEGIN IMMEDIATE", err);
+    if (code == TINKC_OK) {
+        code = set(store, arena, path, update, value, err);
+    }
     tk_mutex_unlock(&store->lock);
     return code;
 }
@@ -63,35 +163,14 @@ static tinkc_code set(srv_store *store, tk_arena *arena, const tk_path *path,
 tinkc_code srv_store_publish_checkpoint(srv_store *store, tk_arena *arena,
                                         const tk_path *path, bool is_public, tk_err *err)
 {
-    return set(store, arena, path, "UPDATE checkpoints SET is_public = ?" ALIVE "dir",
-               is_public, err);
+    return change(store, arena, path, "UPDATE checkpoints SET is_public = ?" ALIVE,
+                  is_public, err);
 }
 
 tinkc_code srv_store_expire_checkpoint(srv_store *store, tk_arena *arena,
                                        const tk_path *path, int64_t expires_us,
                                        tk_err *err)
 {
-    return set(store, arena, path, "UPDATE checkpoints SET expires_us = ?" ALIVE "dir",
-               expires_us, err);
-}
-
-tinkc_code srv_store_take_expired(tk_str *dir, srv_store *store, tk_arena *arena,
-                                  int64_t now_us, tk_err *err)
-{
-    srv_sql sql;
-    tk_str found = {"", 0};
-    tk_mutex_lock(&store->lock);
-    srv_sql_begin(&sql, store->db,
-                  "DELETE FROM checkpoints WHERE row IN (SELECT row FROM checkpoints"
-                  " WHERE expires_us > 0 AND expires_us <= ? LIMIT 1) RETURNING dir");
-    srv_sql_i64(&sql, now_us);
-    if (srv_sql_row(&sql)) {
-        found = srv_sql_get_text(&sql, arena, 0);
-    }
-    tinkc_code code = srv_sql_done(&sql, err);
-    tk_mutex_unlock(&store->lock);
-    if (code == TINKC_OK) {
-        *dir = found;
-    }
-    return code;
+    return change(store, arena, path, "UPDATE checkpoints SET expires_us = ?" ALIVE,
+                  expires_us, err);
 }

@@ -4,16 +4,26 @@
 
 #include "base/rand.h"
 #include "base/thread.h"
+#include "server/store/srv_data.h"
+#include "server/store/srv_label.h"
 #include "server/store/srv_sql.h"
 #include "server/store/srv_store.h"
 
 struct srv_store {
     tk_mutex lock;
-    sqlite3 *db;       /* under lock */
-    tk_rand rand;      /* under lock; of the names of directories */
-    char *checkpoints; /* directory; constant */
-    char instance[40]; /* constant */
+    sqlite3 *db;            /* under lock */
+    tk_rand rand;           /* under lock; of the names of directories */
+    int64_t busy_from_ns;   /* under lock; of the call that waits for the database */
+    int64_t busy_failed_ns; /* under lock; when a call last gave up */
+    char *data;             /* directory; constant, as all below */
+    char *checkpoints;      /* directory in it */
+    char *work;             /* directory in that: what is not complete yet */
+    char instance[SRV_DATA_INSTANCE_SIZE];
+    bool made_new; /* the database was missing, empty or damaged at the start */
+    tk_log *log;
 };
+
+#define SRV_STORE_WORK ".work"
 
 #define SRV_STORE_CHECKPOINT_COLUMNS                                                     \
     "row, run_id, kind, name, dir, created_us, expires_us, size_bytes, is_public,"       \
@@ -27,13 +37,34 @@ struct srv_store {
 void srv_store_read_checkpoint(srv_store_checkpoint *out, srv_sql *sql, tk_arena *arena);
 void srv_store_read_run(srv_store_run *out, srv_sql *sql, tk_arena *arena);
 
+/* Binds the columns of a run up to user_metadata. */
+void srv_store_bind_run(srv_sql *sql, const srv_store_run *run);
+
+/* Reads a run as srv_store_get_run does. Under the lock. */
+TK_NODISCARD tinkc_code srv_store_find_run(srv_store_run *out, srv_store *store,
+                                           tk_arena *arena, tk_str id, tk_err *err);
+
+/* Fills in the label of a checkpoint from its row and its run's; strings in the arena.
+ * Under the lock. */
+TK_NODISCARD tinkc_code srv_store_fill_label(srv_label *out, srv_store *store,
+                                             tk_arena *arena,
+                                             const srv_store_checkpoint *checkpoint,
+                                             tk_err *err);
+
+/* Inserts the row of a checkpoint: with the number checkpoint->row, or with the next one
+ * when that is 0. *row is the number. TINKC_E_CONFLICT when the name or the number is in
+ * use. Under the lock. */
+TK_NODISCARD tinkc_code srv_store_insert_checkpoint(
+    srv_store *store, const srv_store_checkpoint *checkpoint, int64_t *row, tk_err *err);
+
 /* Ends the transaction that is open: commits when `code` is TINKC_OK, else (also when the
  * commit fails) rolls back, so that the next one can begin. Returns the first failure.
  * Under the lock. */
 TK_NODISCARD tinkc_code srv_store_end(srv_store *store, tinkc_code code, tk_err *err);
 
-/* Removes directories of checkpoints without a row; *removed is their number. Only at the
- * open, before anything is saved. */
-TK_NODISCARD tinkc_code srv_store_sweep(srv_store *store, size_t *removed, tk_err *err);
+/* Brings rows and directories together; only at the open, before anything is saved. The
+ * label of a directory counts more than its row, which may be of an old copy of the
+ * database. Nothing is removed after the database was made new. */
+TK_NODISCARD tinkc_code srv_store_reconcile(srv_store *store, tk_err *err);
 
 #endif

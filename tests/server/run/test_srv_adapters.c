@@ -87,10 +87,9 @@ static double draw(fix *t, int number, int seq)
 static int directories(fix *t)
 {
     char command[160];
-    (void)snprintf(
-        command, sizeof(command),
-        "exit $(ls %s/checkpoints/ephemeral/sampler_weights 2>/dev/null | wc -l)",
-        t->f.data);
+    (void)snprintf(command, sizeof(command),
+                   "exit $(ls -d %s/checkpoints/.work/sampler.* 2>/dev/null | wc -l)",
+                   t->f.data);
     int status = system(command);
     assert_true(WIFEXITED(status));
     return WEXITSTATUS(status);

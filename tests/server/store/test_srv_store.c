@@ -1,32 +1,8 @@
 /* The store when SQLite refuses: what failed is not there, and the next change works; and
  * how much of it a page reads. */
-#include "server/srvfix.h"
-#include "server/store/srv_store_int.h"
+#include "server/store/storefix.h"
 
-typedef struct fix {
-    char data[64];
-    srv_store *store;
-    tk_arena arena;
-} fix;
-
-static void open_fix(fix *f)
-{
-    tk_err err = TK_ERR_INIT;
-    srvfix_make_dir(f->data);
-    tk_arena_init(&f->arena, 0);
-    assert_int_equal(srv_store_open(&f->store, f->data, &err), TINKC_OK);
-}
-
-static void close_fix(fix *f)
-{
-    char command[96];
-    srv_store_close(f->store);
-    tk_arena_dispose(&f->arena);
-    (void)snprintf(command, sizeof(command), "rm -rf %s", f->data);
-    assert_int_equal(system(command), 0);
-}
-
-static void run_sql(fix *f, const char *text)
+static void run_sql(storefix *f, const char *text)
 {
     tk_err err = TK_ERR_INIT;
     if (srv_sql_exec(f->store->db, text, &err) != TINKC_OK) {
@@ -36,7 +12,7 @@ static void run_sql(fix *f, const char *text)
 
 /* Rows of `table` name a parent that does not exist, which SQLite finds out at COMMIT and
  * leaves the transaction open. */
-static void break_commits(fix *f, const char *table)
+static void break_commits(storefix *f, const char *table, const char *change)
 {
     char trigger[256];
     run_sql(f, "PRAGMA foreign_keys = ON;"
@@ -44,57 +20,70 @@ static void break_commits(fix *f, const char *table)
                "CREATE TABLE orphans(id REFERENCES parents(id)"
                " DEFERRABLE INITIALLY DEFERRED);");
     (void)snprintf(trigger, sizeof(trigger),
-                   "CREATE TRIGGER broken AFTER INSERT ON %s BEGIN"
+                   "CREATE TRIGGER broken AFTER %s ON %s BEGIN"
                    " INSERT INTO orphans VALUES(1); END",
-                   table);
+                   change, table);
     run_sql(f, trigger);
 }
 
-static void mend_commits(fix *f)
+static void mend_commits(storefix *f)
 {
     run_sql(f, "DROP TRIGGER broken");
-}
-
-static tinkc_code add_checkpoint(fix *f)
-{
-    const srv_store_checkpoint row = {.run_id = TK_STR("run"),
-                                      .kind = TK_PATH_WEIGHTS,
-                                      .name = TK_STR("name"),
-                                      .dir = TK_STR("run/weights/name.1"),
-                                      .created_us = 1};
-    tk_str old;
-    tk_err err = TK_ERR_INIT;
-    return srv_store_add_checkpoint(f->store, &f->arena, &row, false, &old, &err);
 }
 
 /* A commit that fails ends its transaction: the next one can begin. */
 static void test_srv_failed_checkpoint_is_rolled_back(void **state)
 {
-    fix f;
+    storefix f;
     srv_store_checkpoint found;
-    tk_err err = TK_ERR_INIT;
-    const tk_path path = {
-        .run = TK_STR("run"), .kind = TK_PATH_WEIGHTS, .name = TK_STR("name")};
-    open_fix(&f);
-    break_commits(&f, "checkpoints");
-    assert_int_not_equal(add_checkpoint(&f), TINKC_OK);
-    assert_int_equal(srv_store_get_checkpoint(&found, f.store, &f.arena, &path, &err),
-                     TINKC_E_MISSING);
+    storefix_open(&f);
+    break_commits(&f, "checkpoints", "INSERT");
+    assert_int_not_equal(storefix_save(&f, "name", "1", false), TINKC_OK);
+    assert_false(storefix_find(&f, "name", &found));
+    storefix_shell(&f, "test -z \"$(find checkpoints -name 'adapter*')\"");
     mend_commits(&f);
-    assert_int_equal(add_checkpoint(&f), TINKC_OK);
-    close_fix(&f);
+    assert_int_equal(storefix_save(&f, "name", "1", false), TINKC_OK);
+    storefix_close(&f);
+}
+
+/* A change or a deletion that is not committed leaves the label as it was. */
+static void test_srv_failed_changes_leave_the_label(void **state)
+{
+    storefix f;
+    srv_store_checkpoint found;
+    tk_str dir;
+    tk_err err = TK_ERR_INIT;
+    const tk_path path = storefix_path("name");
+    storefix_open(&f);
+    assert_int_equal(storefix_save(&f, "name", "1", false), TINKC_OK);
+    break_commits(&f, "checkpoints", "UPDATE");
+    assert_int_not_equal(
+        srv_store_publish_checkpoint(f.store, &f.arena, &path, true, &err), TINKC_OK);
+    mend_commits(&f);
+    tk_err_clear(&err);
+    run_sql(&f, "CREATE TRIGGER broken AFTER DELETE ON checkpoints BEGIN"
+                " INSERT INTO orphans VALUES(1); END");
+    assert_int_not_equal(
+        srv_store_delete_checkpoint(&dir, f.store, &f.arena, &path, &err), TINKC_OK);
+    mend_commits(&f);
+    srv_store_close(f.store);
+    storefix_shell(&f, "rm tinkc.db*");
+    storefix_start(&f);
+    assert_true(storefix_find(&f, "name", &found));
+    assert_false(found.is_public);
+    storefix_close(&f);
 }
 
 static void test_srv_failed_usage_is_rolled_back(void **state)
 {
-    fix f;
+    storefix f;
     srv_store_usages list = {0};
     tk_err err = TK_ERR_INIT;
     const int64_t span[2] = {0, 10};
     const srv_store_usage row = {
         .base_model = TK_STR("m"), .session_id = TK_STR("s"), .amount = 3};
-    open_fix(&f);
-    break_commits(&f, "usage");
+    storefix_open(&f);
+    break_commits(&f, "usage", "INSERT");
     assert_int_not_equal(srv_store_add_usage(f.store, &row, 1, &err), TINKC_OK);
     mend_commits(&f);
     assert_int_equal(srv_store_add_usage(f.store, &row, 1, &err), TINKC_OK);
@@ -102,7 +91,7 @@ static void test_srv_failed_usage_is_rolled_back(void **state)
                      TINKC_OK);
     assert_int_equal(list.n, 1);
     assert_int_equal(list.p[0].amount, 3);
-    close_fix(&f);
+    storefix_close(&f);
 }
 
 static int on_run(unsigned what, void *user, void *statement, void *text)
@@ -115,11 +104,11 @@ static int on_run(unsigned what, void *user, void *statement, void *text)
 /* A statement whose last row was read is not run once more when it is ended. */
 static void test_srv_statements_run_once(void **state)
 {
-    fix f;
+    storefix f;
     int runs = 0;
     srv_sql sql;
     tk_err err = TK_ERR_INIT;
-    open_fix(&f);
+    storefix_open(&f);
     (void)sqlite3_trace_v2(f.store->db, SQLITE_TRACE_STMT, on_run, &runs);
     srv_sql_begin(&sql, f.store->db, "SELECT 1 UNION ALL SELECT 2");
     assert_true(srv_sql_row(&sql));
@@ -129,7 +118,7 @@ static void test_srv_statements_run_once(void **state)
     assert_false(srv_sql_row(&sql));
     assert_int_equal(srv_sql_done(&sql, &err), TINKC_OK);
     assert_int_equal(runs, 1);
-    close_fix(&f);
+    storefix_close(&f);
 }
 
 /* ---- pages ---- */
@@ -137,7 +126,7 @@ static void test_srv_statements_run_once(void **state)
 #define SESSIONS 1000
 #define PAGE     5
 
-static void add_sessions(fix *f)
+static void add_sessions(storefix *f)
 {
     char text[256];
     (void)snprintf(text, sizeof(text),
@@ -157,7 +146,7 @@ static int on_statement(unsigned what, void *user, void *statement, void *unused
     return 0;
 }
 
-static void expect_short_pages(fix *f)
+static void expect_short_pages(storefix *f)
 {
     tk_err err = TK_ERR_INIT;
     tk_strs ids = {0};
@@ -188,22 +177,21 @@ static void expect_short_pages(fix *f)
  * made before there was an index. */
 static void test_srv_session_pages_use_an_index(void **state)
 {
-    fix f;
-    tk_err err = TK_ERR_INIT;
-    open_fix(&f);
+    storefix f;
+    storefix_open(&f);
     add_sessions(&f);
     expect_short_pages(&f);
-    run_sql(&f, "DROP INDEX sessions_by_time; PRAGMA user_version = 2");
-    srv_store_close(f.store);
-    assert_int_equal(srv_store_open(&f.store, f.data, &err), TINKC_OK);
+    run_sql(&f, "DROP INDEX sessions_by_time; DROP TABLE clock; PRAGMA user_version = 2");
+    storefix_restart(&f);
     expect_short_pages(&f);
-    close_fix(&f);
+    storefix_close(&f);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_srv_failed_checkpoint_is_rolled_back),
+        cmocka_unit_test(test_srv_failed_changes_leave_the_label),
         cmocka_unit_test(test_srv_failed_usage_is_rolled_back),
         cmocka_unit_test(test_srv_statements_run_once),
         cmocka_unit_test(test_srv_session_pages_use_an_index),
