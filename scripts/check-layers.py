@@ -69,7 +69,7 @@ THIRD_PARTY = [  # (header pattern, modules or rooms)
     (r"microhttpd\.h$", {"server/http"}),
     (r"pcre2\.h$", {"text"}),
     (r"utf8proc\.h$", {"text"}),
-    (r"archive(_entry)?\.h$", {"client", "server/api"}),
+    (r"archive(_entry)?\.h$", {"client"}),
     (r"openssl/", {"base", "client"}),
     (r"(imm|emm|xmm|tmm|smm|nmm|avx512f|avx2)intrin\.h$|arm_neon\.h$|cpuid\.h$",
      {"base", "wire", "text", "engine"}),

@@ -2,7 +2,6 @@
 #include "server/api/srv_archive.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/date.h"
@@ -149,17 +148,20 @@ static bool is_allowed(srv_request *request, const tk_path *path, int64_t *row)
     return true;
 }
 
-static srv_verdict reply_tar(srv_request *request, int fd, int64_t size, tk_str name)
+/* Takes the tar. The entity tag has the number of the format, too: 2. */
+static srv_verdict reply_tar(srv_request *request, srv_tar *tar, tk_str name)
 {
     char etag[64], line[96 + TK_SRV_NAME_BYTES];
-    (void)snprintf(etag, sizeof(etag), "\"" TK_STR_FMT "\"",
+    int64_t size = srv_tar_size(tar);
+    request->state = tar;
+    request->free_state = srv_tar_free;
+    (void)snprintf(etag, sizeof(etag), "\"" TK_STR_FMT "-2\"",
                    TK_STR_ARG(srv_request_query(request, "row")));
     srv_range range = {0, size - 1};
     bool current = request->if_range.n == 0 || tk_str_is(request->if_range, etag);
     srv_range_kind kind =
         current ? srv_archive_range(&range, request->range, size) : SRV_RANGE_ALL;
     if (kind == SRV_RANGE_OUTSIDE) {
-        (void)close(fd);
         (void)snprintf(line, sizeof(line), "bytes */%lld", (long long)size);
         (void)srv_reply_header(request, "Content-Range", line);
         return srv_reply_fail(request, 416, "the range begins after the end");
@@ -174,7 +176,8 @@ static srv_verdict reply_tar(srv_request *request, int fd, int64_t size, tk_str 
     (void)srv_reply_header(request, "Content-Disposition", line);
     (void)srv_reply_header(request, "ETag", etag);
     (void)srv_reply_header(request, "Accept-Ranges", "bytes");
-    request->file = (srv_file){fd, range.first, range.last - range.first + 1};
+    request->source =
+        (srv_source){srv_tar_read, range.first, range.last - range.first + 1};
     return srv_reply_fixed(request, kind == SRV_RANGE_PART ? 206 : 200, TYPE_BYTES,
                            TK_STR(""));
 }
@@ -186,8 +189,8 @@ srv_verdict srv_archive_get(srv_request *request)
     srv_store_checkpoint row;
     const char *dir = NULL;
     tk_err err = TK_ERR_INIT;
-    int64_t wanted = 0, size = 0;
-    int fd = -1;
+    int64_t wanted = 0;
+    srv_tar *tar = NULL;
     if (!srv_checkpoint_path(&path, request) || !is_allowed(request, &path, &wanted)) {
         return SRV_ANSWERED;
     }
@@ -204,8 +207,8 @@ srv_verdict srv_archive_get(srv_request *request)
     if (code != TINKC_OK) {
         goto out;
     }
-    code = srv_tar_make(&fd, &size, dir, row.created_us, server->data, &err);
+    code = srv_tar_open(&tar, dir, row.created_us, &err);
 out:
-    return code == TINKC_OK ? reply_tar(request, fd, size, path.name)
+    return code == TINKC_OK ? reply_tar(request, tar, path.name)
                             : srv_reply_error(request, &err);
 }

@@ -19,6 +19,7 @@
 #define UPLOAD_NS       (INT64_C(300000) * TK_NS_PER_MS) /* from first to last byte */
 #define LAST_ANSWERS_NS (INT64_C(5000) * TK_NS_PER_MS)   /* at the stop */
 #define STREAM_BLOCK    4096
+#define SOURCE_BLOCK    (32 * TK_KIB)
 #define CONNS_FLOOR     64
 
 struct srv_http {
@@ -262,11 +263,19 @@ static ssize_t read_half(void *user, uint64_t at, char *out, size_t max)
     return (ssize_t)n;
 }
 
+static ssize_t read_source(void *user, uint64_t at, char *out, size_t max)
+{
+    const srv_request *request = user;
+    const srv_source *source = &request->source;
+    long n = source->read(request->state, source->offset + (int64_t)at, out, max);
+    return n > 0 ? (ssize_t)n : MHD_CONTENT_READER_END_WITH_ERROR;
+}
+
 static struct MHD_Response *make_response(srv_request *request)
 {
     struct MHD_Response *response;
     if (request->loss == SRV_LOSS_HALF && request->stream == NULL &&
-        request->file.fd < 0) {
+        request->file.fd < 0 && request->source.read == NULL) {
         size_t n = request->answer != NULL ? request->answer->n : request->fixed.n;
         return MHD_create_response_from_callback(n, STREAM_BLOCK, read_half, request,
                                                  NULL);
@@ -285,6 +294,10 @@ static struct MHD_Response *make_response(srv_request *request)
             request->file.fd = -1; /* the response closes it */
         }
         return response;
+    }
+    if (request->source.read != NULL) {
+        return MHD_create_response_from_callback(
+            (uint64_t)request->source.size, SOURCE_BLOCK, read_source, request, NULL);
     }
     srv_blob *blob = request->answer;
     if (blob != NULL && blob->n > 0) {

@@ -39,6 +39,14 @@ typedef struct srv_file {
     int64_t offset, size;
 } srv_file;
 
+/* A body that is computed while it is sent. `read` gets the request's state, fills
+ * out[0..max) with the bytes from `at` on, and returns their number, at least 1; or -1
+ * when it cannot: then the connection is closed. Thread: the HTTP thread. */
+typedef struct srv_source {
+    long (*read)(void *state, int64_t at, char *out, size_t max); /* NULL = none */
+    int64_t offset, size;                                         /* the part to send */
+} srv_source;
+
 typedef struct srv_request {
     void *app; /* the application, for handlers (srv_http_config.app) */
     const srv_route *route;
@@ -64,9 +72,11 @@ typedef struct srv_request {
     size_t n_headers;
     srv_loss loss;
     srv_file file;      /* when there is one, the body */
+    srv_source source;  /* when there is one, the body */
     srv_stream *stream; /* one ownership; a body that is made while it is sent */
 
-    /* what a handler keeps with a parked request; freed with the request */
+    /* what a handler keeps with a parked request, or for its source; freed with the
+     * request */
     void *state;
     void (*free_state)(void *state); /* NULL with no state */
 

@@ -103,6 +103,36 @@ static void test_srv_parts_fit_together(void **state)
     srvfix_close(&t.srv);
 }
 
+/* Bytes that this process has written to files so far. */
+static int64_t written(void)
+{
+    long long n = -1;
+    FILE *in = fopen("/proc/self/io", "r");
+    assert_non_null(in);
+    assert_int_equal(fscanf(in, "rchar: %*s wchar: %lld", &n), 1);
+    assert_int_equal(fclose(in), 0);
+    return n;
+}
+
+/* A part costs no copy of the whole. */
+static void test_srv_parts_write_nothing(void **state)
+{
+    restfix t;
+    char link[1024];
+    httpget_response all, part;
+    open_with_one(&t, link);
+    assert_int_equal(get(&t, link, NULL, &all), 200);
+    int64_t before = written();
+    for (int i = 0; i < 10; i++) {
+        assert_int_equal(get(&t, link, "Range: bytes=5-5\r\n", &part), 206);
+        assert_int_equal(part.body.n, 1);
+        httpget_response_dispose(&part);
+    }
+    assert_in_range(written() - before, 0, all.body.n);
+    httpget_response_dispose(&all);
+    srvfix_close(&t.srv);
+}
+
 static void test_srv_ranges_are_read(void **state)
 {
     static const struct {
@@ -192,6 +222,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_srv_archive_is_a_tar),
         cmocka_unit_test(test_srv_parts_fit_together),
+        cmocka_unit_test(test_srv_parts_write_nothing),
         cmocka_unit_test(test_srv_ranges_are_read),
         cmocka_unit_test(test_srv_links_are_signed),
         cmocka_unit_test(test_srv_client_downloads),
