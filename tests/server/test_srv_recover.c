@@ -215,6 +215,74 @@ static void test_srv_moves_strangers_aside(void **state)
     close_fix(&f);
 }
 
+/* ---- what clients see ---- */
+
+/* Sends a request that fails and checks that nothing of its answer says where the data
+ * directory is. */
+static void expect_hidden(fix *f, const char *route, const char *body)
+{
+    char path[64];
+    httpget_response r;
+    const tk_json *json = NULL;
+    tk_err err = TK_ERR_INIT;
+    (void)snprintf(path, sizeof(path), "/api/v1/%s", route);
+    httpget_request request = {.method = "POST", .target = path, .body = body};
+    char poll[256];
+    do {
+        assert_int_equal(httpget_once(srvfix_port(&f->t.srv), &request, &r), HTTPGET_OK);
+        if (strstr(r.body.p, f->t.srv.data) != NULL) {
+            fail_msg("%s: %s", route, r.body.p);
+        }
+        assert_int_equal(
+            tk_json_parse(&json, &f->t.srv.arena, r.body.p, r.body.n, NULL, &err),
+            TINKC_OK);
+        bool future = tk_json_get(json, "request_id") != NULL;
+        if (future) {
+            (void)snprintf(poll, sizeof(poll), "{\"request_id\":\"%s\"}",
+                           srvfix_text(json, "request_id"));
+            request.target = "/api/v1/retrieve_future";
+            request.body = poll;
+        }
+        int status = future ? 408 : r.status;
+        httpget_response_dispose(&r);
+        if (status != 408) {
+            break;
+        }
+    } while (true);
+    assert_true(tk_json_get(json, "error") != NULL ||
+                tk_json_get(json, "detail") != NULL);
+}
+
+/* Files that are missing, damaged or in the way: names only. */
+static void test_srv_errors_name_no_places(void **state)
+{
+    fix f;
+    char body[512];
+    open_fix(&f);
+    srvfix_start(&f.t.srv, (srv_options){0});
+    (void)snprintf(f.t.session, sizeof(f.t.session), "%s", srvfix_session(&f.t.srv));
+    restfix_run(&f.t, 0);
+    run_shell("cd %s/checkpoints/*/weights && rm one.*/adapter_model.safetensors && "
+              "echo x > \"$(ls -d two.*)/adapter_config.json\" && "
+              "truncate -s 100 three.*/adapter_model.safetensors",
+              f.t.srv.data);
+    for (size_t i = 0; i < f.n; i++) {
+        (void)snprintf(body, sizeof(body),
+                       "{\"model_id\":\"%s\",\"seq_id\":%zu,\"path\":\"%s\","
+                       "\"optimizer\":true}",
+                       f.t.run, i + 1, f.saves[i].path);
+        expect_hidden(&f, "load_weights", body);
+    }
+    run_shell("cd %s/checkpoints && mv .work .old && echo > .work", f.t.srv.data);
+    (void)snprintf(body, sizeof(body),
+                   "{\"model_id\":\"%s\",\"seq_id\":%zu,\"path\":\"x\"}", f.t.run,
+                   f.n + 1);
+    expect_hidden(&f, "save_weights", body);
+    (void)snprintf(body, sizeof(body), "{\"source_path\":\"%s\"}", f.saves[0].path);
+    expect_hidden(&f, "copy_weights", body);
+    close_fix(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -224,6 +292,7 @@ int main(void)
         cmocka_unit_test(test_srv_recovers_a_cut_database),
         cmocka_unit_test(test_srv_refuses_a_foreign_directory),
         cmocka_unit_test(test_srv_moves_strangers_aside),
+        cmocka_unit_test(test_srv_errors_name_no_places),
     };
     return cmocka_run_group_tests_name("srv_recover", tests, NULL, NULL);
 }

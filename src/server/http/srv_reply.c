@@ -77,6 +77,29 @@ static void begin_detail(tk_json_writer *w, tk_buf *buf)
     tk_json_key(w, TK_STR("detail"));
 }
 
+/* Whether an absolute path begins at text[at]. */
+static bool is_path(const char *text, size_t at)
+{
+    char before = at > 0 ? text[at - 1] : ' ';
+    return text[at] == '/' && (before == ' ' || strchr("\"'(=", before) != NULL);
+}
+
+void srv_reply_hide_paths(char *text)
+{
+    size_t to = 0;
+    for (size_t at = 0; text[at] != '\0'; at++) {
+        if (is_path(text, at)) {
+            const char *end = strstr(text + at, ": ");
+            size_t stop = end != NULL ? (size_t)(end - text) : strlen(text);
+            for (size_t i = at; i < stop; i++) {
+                at = text[i] == '/' && i + 1 < stop ? i + 1 : at;
+            }
+        }
+        text[to++] = text[at];
+    }
+    text[to] = '\0';
+}
+
 srv_verdict srv_reply_fail(srv_request *request, int status, const char *format, ...)
 {
     tk_err text = TK_ERR_INIT; /* cuts and scrubs */
@@ -85,6 +108,7 @@ srv_verdict srv_reply_fail(srv_request *request, int status, const char *format,
     va_start(args, format);
     (void)vsnprintf(line, sizeof(line), format, args);
     va_end(args);
+    srv_reply_hide_paths(line);
     (void)tk_err_set(&text, TINKC_E_INVALID, "%s", line);
     tk_buf buf;
     tk_json_writer w;
@@ -130,15 +154,18 @@ static srv_verdict reply_unprocessable(srv_request *request, const tk_err *err)
     const char *type = err->code == TINKC_E_PARSE   ? "parsing_error"
                        : err->code == TINKC_E_LIMIT ? "too_large"
                                                     : "value_error";
+    char text[TK_ERR_MESSAGE_BYTES];
     tk_buf buf;
     tk_json_writer w;
+    (void)snprintf(text, sizeof(text), "%s", err->message);
+    srv_reply_hide_paths(text);
     begin_detail(&w, &buf);
     tk_json_begin_array(&w);
     tk_json_begin_object(&w);
     tk_json_key(&w, TK_STR("loc"));
     put_loc(&w, err->path);
     tk_json_key(&w, TK_STR("msg"));
-    tk_json_put_str(&w, tk_str_of(err->message));
+    tk_json_put_str(&w, tk_str_of(text));
     tk_json_key(&w, TK_STR("type"));
     tk_json_put_str(&w, tk_str_of(type));
     tk_json_end_object(&w);

@@ -21,6 +21,11 @@ srv_verdict srv_reply_buf(srv_request *request, int status, const char *type,
                           tk_buf *buf);
 srv_verdict srv_reply_empty(srv_request *request, int status);
 
+/* Leaves of each absolute path in a text only its last part, in place: clients need not
+ * know where the server keeps its files. A path ends at ": " or at the end of the text.
+ * Every text of an error goes through it. */
+void srv_reply_hide_paths(char *text);
+
 /* Answers {"detail": text}. */
 srv_verdict srv_reply_fail(srv_request *request, int status, const char *format, ...)
     TK_PRINTF(3, 4);

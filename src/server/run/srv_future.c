@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "server/http/srv_reply.h"
 #include "server/run/srv_poll.h"
 #include "server/run/srv_state.h"
 
@@ -289,6 +290,10 @@ void srv_future_fail_err(srv *server, srv_future *future, const tk_err *err)
     char text[TK_ERR_MESSAGE_BYTES + TK_ERR_PATH_BYTES + 4];
     (void)snprintf(text, sizeof(text), "%s%s%s", err->path,
                    err->path[0] != '\0' ? ": " : "", err->message);
+    if (!user) {
+        tk_log_write(server->log, TINKC_LOG_WARN, "request", "%s: %s", future->id, text);
+    }
+    srv_reply_hide_paths(text);
     srv_future_fail(server, future, text,
                     user ? TINKC_CATEGORY_USER : TINKC_CATEGORY_SERVER);
 }

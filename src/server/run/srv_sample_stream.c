@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "server/http/srv_reply.h"
 #include "server/run/srv_sample.h"
 #include "wire/msg_sample.h"
 
@@ -77,6 +78,7 @@ void srv_sample_stream_done(srv_sample *sample, const eng_sample_result *result,
 {
     tk_stream_event event = {0};
     tk_json text = {.type = TK_JSON_STRING};
+    char message[TK_ERR_MESSAGE_BYTES];
     if (result != NULL) {
         const char *reason = result->sequences[0].stopped ? "stop" : "length";
         event.finish_reason = (tk_f_str){TK_SET, tk_str_of(reason)};
@@ -84,7 +86,9 @@ void srv_sample_stream_done(srv_sample *sample, const eng_sample_result *result,
         event.prompt_cache_hit_tokens =
             (tk_f_i64){TK_SET, (int64_t)result->prompt_cache_hit_tokens};
     } else {
-        text.as.string = tk_str_of(err->message);
+        (void)snprintf(message, sizeof(message), "%s", err->message);
+        srv_reply_hide_paths(message);
+        text.as.string = tk_str_of(message);
         event.error = (tk_f_raw){TK_SET, &text};
     }
     (void)put_event(sample, &event);
