@@ -83,11 +83,17 @@
 #define TK_SRV_NAME_BYTES        255            /* name of a checkpoint */
 #define TK_SRV_QUERY_MAX         16             /* parameters of a URL */
 #define TK_SRV_LABEL_BYTES       (8 * TK_MIB)   /* tinkc.json of a checkpoint */
-#define TK_SRV_SESSIONS_MAX      4096           /* that are alive */
-#define TK_SRV_MODELS_MAX        256            /* loaded for training */
-#define TK_SRV_SAMPLERS_MAX      (16 * 1024)    /* sampling sessions */
-#define TK_SRV_JOBS_MAX          1024           /* training requests waiting, per model */
-#define TK_SRV_SAMPLES_MAX       8192           /* samples waiting or running */
-#define TK_SRV_FUTURES_MAX       (256 * 1024)   /* remembered, with or without result */
+#define TK_SRV_SESSION_DAYS      90          /* a session without checkpoint is listed */
+#define TK_SRV_SESSION_ROWS_MAX  (64 * 1024) /* sessions; beyond, old ones go first */
+#define TK_SRV_USAGE_DAYS        400         /* usage is kept */
+#define TK_SRV_SEARCH_PAGE_BYTES TK_MIB      /* metadata that a search reads at once */
+#define TK_SRV_SEARCH_SCAN_BYTES (64 * TK_MIB) /* and in a request; then a cursor */
+#define TK_SRV_SEARCH_TEXT_BYTES (4 * TK_MIB)  /* of its answer; then a cursor */
+#define TK_SRV_SESSIONS_MAX      4096          /* that are alive */
+#define TK_SRV_MODELS_MAX        256           /* loaded for training */
+#define TK_SRV_SAMPLERS_MAX      (16 * 1024)   /* sampling sessions */
+#define TK_SRV_JOBS_MAX          1024          /* training requests waiting, per model */
+#define TK_SRV_SAMPLES_MAX       8192          /* samples waiting or running */
+#define TK_SRV_FUTURES_MAX       (256 * 1024)  /* remembered, with or without result */
 
 #endif

@@ -94,9 +94,13 @@ static bool choose_run(copying *c, const tk_json *body, tk_str source)
         (void)srv_reply_fail(c->request, 422, "session_id needs a model_seq_id");
         return false;
     }
-    if (session.n >= TK_UUID_TEXT_BYTES ||
-        !srv_store_has_session(c->server->store, session)) {
+    tk_err err = TK_ERR_INIT;
+    if (session.n >= TK_UUID_TEXT_BYTES) {
         (void)srv_reply_fail(c->request, 404, "Session not found");
+        return false;
+    }
+    if (srv_store_find_session(c->server->store, session, &err) != TINKC_OK) {
+        (void)srv_reply_error(c->request, &err);
         return false;
     }
     (void)snprintf(c->run_id, sizeof(c->run_id), TK_STR_FMT ":train:%lld",

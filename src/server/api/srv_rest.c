@@ -140,11 +140,11 @@ srv_verdict srv_rest_get_session(srv_request *request)
     tk_session_response reply;
     tk_err err = TK_ERR_INIT;
     tk_str id = request->params[0];
-    if (!srv_store_has_session(server->store, id)) {
-        return srv_reply_fail(request, 404, "Session not found");
+    tinkc_code code = srv_store_find_session(server->store, id, &err);
+    if (code == TINKC_OK) {
+        code = srv_store_list_session_runs(&reply.training_run_ids, server->store,
+                                           &request->arena, id, &err);
     }
-    tinkc_code code = srv_store_list_session_runs(&reply.training_run_ids, server->store,
-                                                  &request->arena, id, &err);
     if (code == TINKC_OK) {
         code = srv_store_list_session_samplers(&reply.sampler_ids, server->store,
                                                &request->arena, id, &err);

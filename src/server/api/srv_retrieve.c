@@ -44,8 +44,14 @@ static srv_verdict answer_lost(srv *server, srv_request *request, tk_str id)
         lost = was_used(server, (tk_str){id.p, colon - 1}, seq, &known);
         if (!known) { /* from before a restart, or of a session that has ended */
             tk_str first = tk_str_cut(&rest, ':');
-            lost = srv_store_has_session(server->store, first) ||
-                   tk_str_is(first, srv_store_instance(server->store));
+            tk_err err = TK_ERR_INIT;
+            lost = tk_str_is(first, srv_store_instance(server->store));
+            tinkc_code code =
+                lost ? TINKC_OK : srv_store_find_session(server->store, first, &err);
+            if (code != TINKC_OK && code != TINKC_E_MISSING) {
+                return srv_reply_error(request, &err);
+            }
+            lost = code == TINKC_OK;
         }
     }
     return lost ? srv_reply_fail(request, 410, "the result is not kept any more")

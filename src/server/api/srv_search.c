@@ -2,6 +2,7 @@
  * session that ended has no status, as its client may only have stopped sending. */
 #include "server/api/srv_search.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/date.h"
@@ -13,6 +14,8 @@
 #define LIMIT_MAX     200
 #define LIMIT_DEFAULT 50
 
+#define METADATA_TREE_BYTES (64 * TK_MIB) /* parsed, of one session */
+
 typedef struct search {
     srv *server;
     srv_request *request;
@@ -20,6 +23,8 @@ typedef struct search {
     bool nothing; /* asks for what no session here has */
     bool active_only;
     srv_store_search page;
+    int64_t left;   /* sessions that the answer may still have */
+    size_t scanned; /* bytes of metadata */
 } search;
 
 static const tk_json *member(const search *s, const char *key)
@@ -193,41 +198,77 @@ static void put_cursor(tk_json_writer *w, const srv_store_found *last)
     tk_json_end_object(w);
 }
 
-/* Pages of the store until `limit` sessions match or there are no more. */
+/* Writes a session unless it is not what is searched for. Its metadata is parsed in memory
+ * of its own, which is freed at once. */
+static bool put_match(search *s, tk_json_writer *w, const srv_store_found *at)
+{
+    tk_arena arena;
+    const tk_json *metadata = NULL;
+    tk_err ignored = TK_ERR_INIT;
+    bool active = is_active(s, at->id);
+    if (s->active_only && !active) {
+        return false;
+    }
+    tk_arena_init_quota(&arena, METADATA_TREE_BYTES, srv_request_quota(s->request));
+    if (at->user_metadata.n > 0) {
+        (void)!tk_json_parse(&metadata, &arena, at->user_metadata.p, at->user_metadata.n,
+                             NULL, &ignored);
+    }
+    bool matches = has_metadata(s, metadata);
+    if (matches) {
+        put_session(w, at, metadata, active);
+    }
+    tk_arena_dispose(&arena);
+    return matches;
+}
+
+/* Goes through one page. Returns whether that was enough: `limit` sessions match, or the
+ * answer is long. The cursor is then at the last session that was looked at. */
+static bool look_through(search *s, tk_json_writer *w, const srv_store_founds *page)
+{
+    for (size_t i = 0; i < page->n; i++) {
+        const srv_store_found *at = &page->p[i];
+        s->left -= put_match(s, w, at);
+        if (s->left == 0 || w->out->n > TK_SRV_SEARCH_TEXT_BYTES ||
+            (i + 1 == page->n && s->scanned > TK_SRV_SEARCH_SCAN_BYTES)) {
+            tk_json_end_array(w);
+            put_cursor(w, at);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Pages of the store until there is enough or no more. Only one page is in memory. */
 static tinkc_code find(search *s, tk_json_writer *w, tk_err *err)
 {
-    tk_arena *arena = &s->request->arena;
-    int64_t left = s->page.limit;
+    tk_arena arena;
     srv_store_founds page;
+    char before_id[TK_SRV_ID_BYTES];
+    bool enough = false;
+    s->left = s->page.limit;
     do {
+        tk_arena_init_quota(&arena, 0, srv_request_quota(s->request));
         tinkc_code code =
-            srv_store_search_sessions(&page, s->server->store, arena, &s->page, err);
+            srv_store_search_sessions(&page, s->server->store, &arena, &s->page, err);
         if (code != TINKC_OK) {
+            tk_arena_dispose(&arena);
             return code;
         }
-        for (size_t i = 0; i < page.n; i++) {
-            const srv_store_found *at = &page.p[i];
-            const tk_json *metadata = NULL;
-            tk_err ignored = TK_ERR_INIT;
-            if (at->user_metadata.n > 0) {
-                (void)!tk_json_parse(&metadata, arena, at->user_metadata.p,
-                                     at->user_metadata.n, NULL, &ignored);
-            }
-            bool active = is_active(s, at->id);
-            s->page.before_us = at->created_us;
-            s->page.before_id = at->id;
-            if (!has_metadata(s, metadata) || (s->active_only && !active)) {
-                continue;
-            }
-            put_session(w, at, metadata, active);
-            if (--left == 0) {
-                tk_json_end_array(w);
-                put_cursor(w, at);
-                return TINKC_OK;
-            }
+        s->scanned += page.bytes;
+        enough = look_through(s, w, &page);
+        if (page.n > 0) {
+            const srv_store_found *last = &page.p[page.n - 1];
+            (void)snprintf(before_id, sizeof(before_id), TK_STR_FMT,
+                           TK_STR_ARG(last->id));
+            s->page.before_us = last->created_us;
+            s->page.before_id = tk_str_of(before_id);
         }
-    } while ((int64_t)page.n == s->page.limit);
-    tk_json_end_array(w);
+        tk_arena_dispose(&arena);
+    } while (!enough && page.more);
+    if (!enough) {
+        tk_json_end_array(w);
+    }
     return TINKC_OK;
 }
 

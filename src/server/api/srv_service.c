@@ -77,9 +77,10 @@ srv_verdict srv_service_heartbeat(srv_request *request)
     }
     /* A session that was ended, or made before a restart, is still answered: its client
      * would only warn without end (docs/protocol.md §10). */
+    tk_err err = TK_ERR_INIT;
     if (!srv_session_beat(server, msg.session_id.v) &&
-        !srv_store_has_session(server->store, msg.session_id.v)) {
-        return srv_reply_fail(request, 404, "Session not found");
+        srv_store_find_session(server->store, msg.session_id.v, &err) != TINKC_OK) {
+        return srv_reply_error(request, &err);
     }
     const tk_heartbeat_response reply = {0};
     return srv_msg_reply(request, &tk_msg_heartbeat_response, &reply);
@@ -89,8 +90,10 @@ srv_verdict srv_service_finish_session(srv_request *request)
 {
     srv *server = request->app;
     tk_str id = request->params[0];
-    if (!srv_session_end(server, id) && !srv_store_has_session(server->store, id)) {
-        return srv_reply_fail(request, 404, "Session not found");
+    tk_err err = TK_ERR_INIT;
+    if (!srv_session_end(server, id) &&
+        srv_store_find_session(server->store, id, &err) != TINKC_OK) {
+        return srv_reply_error(request, &err);
     }
     return srv_reply_fixed(request, 200, SRV_TYPE_JSON, TK_STR("{}"));
 }

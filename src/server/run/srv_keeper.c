@@ -1,4 +1,5 @@
-/* Waits for the deadline of the next poll, and every SWEEP_NS for what is too old. */
+/* Waits for the deadline of the next poll, and every SWEEP_NS for what is too old; every
+ * FORGET_NS also for rows of long ago. */
 #include "server/run/srv_keeper.h"
 
 #include "server/run/srv_poll.h"
@@ -7,7 +8,9 @@
 #include "server/run/srv_usage.h"
 #include "server/store/srv_store.h"
 
-#define SWEEP_NS (INT64_C(10000) * TK_NS_PER_MS)
+#define SWEEP_NS    (INT64_C(10000) * TK_NS_PER_MS)
+#define FORGET_NS   (INT64_C(3600000) * TK_NS_PER_MS) /* sessions of long ago */
+#define FORGET_ROWS 64                                /* listed at once */
 
 void srv_keeper_expire(srv *server)
 {
@@ -15,7 +18,8 @@ void srv_keeper_expire(srv *server)
     tk_arena arena;
     tk_str dir = {"", 0};
     tk_arena_init(&arena, TK_MIB);
-    while (srv_store_take_expired(&dir, server->store, &arena, tk_clock_wall_us(NULL),
+    while (srv_store_take_expired(&dir, server->store, &arena,
+                                  srv_store_removal_us(server->store),
                                   &err) == TINKC_OK &&
            dir.n > 0) {
         tk_log_write(server->log, TINKC_LOG_INFO, "checkpoint", TK_STR_FMT " has expired",
@@ -29,12 +33,65 @@ void srv_keeper_expire(srv *server)
     tk_arena_dispose(&arena);
 }
 
+/* Forgets the sessions of a list that have ended. */
+static tinkc_code forget_ended(srv *server, const tk_strs *ids, tk_err *err)
+{
+    tinkc_code code = TINKC_OK;
+    for (size_t i = 0; code == TINKC_OK && i < ids->n; i++) {
+        tk_mutex_lock(&server->lock);
+        bool lives = srv_session_find(server, ids->p[i]) != NULL;
+        tk_mutex_unlock(&server->lock);
+        code = lives ? TINKC_OK : srv_store_forget_session(server->store, ids->p[i], err);
+    }
+    return code;
+}
+
+static tinkc_code forget(srv *server, tk_arena *arena, tk_err *err)
+{
+    const int64_t now = srv_store_removal_us(server->store);
+    srv_store_stale stale = {.limit = FORGET_ROWS, .after_id = {"", 0}};
+    tk_strs ids = {0};
+    tinkc_code code = srv_store_note_time(server->store, err);
+    if (code == TINKC_OK) {
+        code = srv_store_forget_usage(server->store, now, err);
+    }
+    if (code == TINKC_OK) {
+        code = srv_store_stale_time(&stale.before_us, server->store, now, err);
+    }
+    do {
+        if (code == TINKC_OK) {
+            code = srv_store_list_stale(&ids, &stale.after_us, server->store, arena,
+                                        &stale, err);
+        }
+        if (code == TINKC_OK) {
+            stale.after_id = ids.n > 0 ? ids.p[ids.n - 1] : stale.after_id;
+            code = forget_ended(server, &ids, err);
+        }
+    } while (code == TINKC_OK && ids.n == FORGET_ROWS && !atomic_load(&server->stopping));
+    return code;
+}
+
+void srv_keeper_forget(srv *server)
+{
+    tk_err err = TK_ERR_INIT;
+    tk_arena arena;
+    tk_arena_init(&arena, 0);
+    if (forget(server, &arena, &err) != TINKC_OK) {
+        tk_log_write(server->log, TINKC_LOG_WARN, "session", "%s", err.message);
+    }
+    tk_arena_dispose(&arena);
+}
+
 /* What happens every SWEEP_NS, without the lock. */
 static void sweep_all(srv *server, int64_t now)
 {
     srv_session_sweep(server, now);
     srv_keeper_expire(server);
     srv_usage_flush(server->usage, server->store, server->log);
+    if (now >= server->forget_ns) {
+        server->forget_ns = now + FORGET_NS;
+        srv_keeper_forget(server);
+    }
 }
 
 static void run(void *user)

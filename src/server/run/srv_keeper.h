@@ -1,6 +1,6 @@
 /* The keeper: a thread for what is due by the clock. Ends long polls, forgets old
- * results, ends sessions without a sign of life, deletes checkpoints past their time,
- * writes usage. Computes nothing. */
+ * results, ends sessions without a sign of life, deletes checkpoints past their time and
+ * rows of long ago, writes usage. Computes nothing. */
 #ifndef SERVER_SRV_KEEPER_H
 #define SERVER_SRV_KEEPER_H
 
@@ -16,5 +16,9 @@ void srv_keeper_stop(srv *server);
 /* Deletes checkpoints past their time, rows first, then files. Thread: keeper or engine,
  * without the lock. */
 void srv_keeper_expire(srv *server);
+
+/* Deletes the rows of sessions that ended long ago and left no checkpoint, and of old
+ * usage. Thread: keeper, without the lock. */
+void srv_keeper_forget(srv *server);
 
 #endif

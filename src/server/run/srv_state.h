@@ -51,6 +51,7 @@ struct srv {
     srv_http *http;
     tk_thread keeper; /* srv_keeper.c */
     bool keeper_runs;
+    int64_t forget_ns; /* of the keeper: when it next looks for old rows */
     tk_cond keeper_wake;
 
     srv_budget memory;    /* everything that requests make grow */

@@ -67,6 +67,11 @@ int64_t srv_sql_get_i64(srv_sql *sql, int column)
     return sqlite3_column_int64(sql->stmt, column);
 }
 
+void srv_sql_stop(srv_sql *sql)
+{
+    sql->ended = true;
+}
+
 static tinkc_code fail(sqlite3 *db, int result, tk_err *err)
 {
     if (result == SQLITE_NOMEM) {

@@ -28,6 +28,8 @@ bool srv_sql_row(srv_sql *sql);
  * without memory the statement fails. */
 tk_str srv_sql_get_text(srv_sql *sql, tk_arena *arena, int column);
 int64_t srv_sql_get_i64(srv_sql *sql, int column);
+/* Leaves the other rows unread: srv_sql_done does not run to the end. For SELECT. */
+void srv_sql_stop(srv_sql *sql);
 /* Runs what is left and finalizes. TINKC_E_CONFLICT for a broken uniqueness,
  * TINKC_E_IO. */
 TK_NODISCARD tinkc_code srv_sql_done(srv_sql *sql, tk_err *err);

@@ -62,17 +62,18 @@ tinkc_code srv_store_add_session(srv_store *store, const char *id,
     return code;
 }
 
-bool srv_store_has_session(srv_store *store, tk_str id)
+tinkc_code srv_store_find_session(srv_store *store, tk_str id, tk_err *err)
 {
     srv_sql sql;
-    tk_err ignored = TK_ERR_INIT;
     tk_mutex_lock(&store->lock);
     srv_sql_begin(&sql, store->db, "SELECT 1 FROM sessions WHERE id = ?");
     srv_sql_text(&sql, id);
     bool found = srv_sql_row(&sql);
-    tinkc_code code = srv_sql_done(&sql, &ignored);
+    tinkc_code code = srv_sql_done(&sql, err);
     tk_mutex_unlock(&store->lock);
-    return code == TINKC_OK && found;
+    return code == TINKC_OK && !found
+               ? tk_err_set(err, TINKC_E_MISSING, "Session not found")
+               : code;
 }
 
 /* ---- runs and samplers ---- */

@@ -35,7 +35,39 @@ const char *srv_store_instance(const srv_store *store);
 TK_NODISCARD tinkc_code srv_store_add_session(srv_store *store, const char *id,
                                               const tk_create_session_request *msg,
                                               tk_err *err);
-bool srv_store_has_session(srv_store *store, tk_str id);
+/* Whether a session was ever made: TINKC_E_MISSING "Session not found" when it was not, or
+ * long ago (srv_store_forget_session); TINKC_E_IO when the database cannot be asked. */
+TK_NODISCARD tinkc_code srv_store_find_session(srv_store *store, tk_str id, tk_err *err);
+
+/* ---- sessions of long ago ---- */
+
+typedef struct srv_store_stale {
+    int64_t before_us; /* made before this */
+    int64_t after_us;  /* and after this one, at which the last list ended */
+    tk_str after_id;
+    int64_t limit;
+} srv_store_stale;
+
+/* Lists sessions without a checkpoint, oldest first; *last_us is when the last one was
+ * made. Ids live in the arena. */
+TK_NODISCARD tinkc_code srv_store_list_stale(tk_strs *ids, int64_t *last_us,
+                                             srv_store *store, tk_arena *arena,
+                                             const srv_store_stale *stale, tk_err *err);
+
+/* Returns the time before which sessions are old at `now_us`: TK_SRV_SESSION_DAYS ago, or
+ * when there are more than TK_SRV_SESSION_ROWS_MAX, the time of the newest one beyond
+ * that. */
+TK_NODISCARD tinkc_code srv_store_stale_time(int64_t *out, srv_store *store,
+                                             int64_t now_us, tk_err *err);
+
+/* Deletes the row of a session, with its samplers and its runs, unless a checkpoint
+ * belongs to it. */
+TK_NODISCARD tinkc_code srv_store_forget_session(srv_store *store, tk_str id,
+                                                 tk_err *err);
+
+/* Deletes counters of usage of hours before TK_SRV_USAGE_DAYS ago. */
+TK_NODISCARD tinkc_code srv_store_forget_usage(srv_store *store, int64_t now_us,
+                                               tk_err *err);
 
 /* ---- runs: models that are trained ---- */
 
@@ -111,6 +143,13 @@ TK_NODISCARD tinkc_code srv_store_publish_checkpoint(srv_store *store, tk_arena 
 TK_NODISCARD tinkc_code srv_store_expire_checkpoint(srv_store *store, tk_arena *arena,
                                                     const tk_path *path,
                                                     int64_t expires_us, tk_err *err);
+
+/* Returns the time by which things may be removed: now, unless the clock has just jumped
+ * (srv_wall.h). */
+int64_t srv_store_removal_us(srv_store *store);
+
+/* Stores that time, for the next start. */
+TK_NODISCARD tinkc_code srv_store_note_time(srv_store *store, tk_err *err);
 
 /* Deletes one checkpoint that is past its time at `now_us`; its directory's name goes to
  * *dir (arena), which is empty when there is none. */
@@ -224,9 +263,13 @@ typedef struct srv_store_found {
 typedef struct srv_store_founds {
     const srv_store_found *p;
     size_t n;
+    size_t bytes; /* of metadata */
+    bool more;    /* there may be others after the last one */
 } srv_store_founds;
 
-/* Strings live in the arena. */
+/* Reads at most search->limit sessions, and fewer when their metadata is long: it ends
+ * after TK_SRV_SEARCH_PAGE_BYTES of it, so that the lock is not held for long. Strings live
+ * in the arena. */
 TK_NODISCARD tinkc_code srv_store_search_sessions(srv_store_founds *out, srv_store *store,
                                                   tk_arena *arena,
                                                   const srv_store_search *search,

@@ -8,6 +8,7 @@
 #include "server/store/srv_label.h"
 #include "server/store/srv_sql.h"
 #include "server/store/srv_store.h"
+#include "server/store/srv_wall.h"
 
 struct srv_store {
     tk_mutex lock;
@@ -15,6 +16,7 @@ struct srv_store {
     tk_rand rand;           /* under lock; of the names of directories */
     int64_t busy_from_ns;   /* under lock; of the call that waits for the database */
     int64_t busy_failed_ns; /* under lock; when a call last gave up */
+    srv_wall wall;          /* under lock */
     char *data;             /* directory; constant, as all below */
     char *checkpoints;      /* directory in it */
     char *work;             /* directory in that: what is not complete yet */

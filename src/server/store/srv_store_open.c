@@ -369,6 +369,19 @@ out:
     return code;
 }
 
+static tinkc_code read_clock(srv_store *store, tk_err *err)
+{
+    int64_t seen = 0;
+    tinkc_code code = read_number(&seen, store->db, "SELECT seen_us FROM clock", err);
+    srv_wall_init(&store->wall, tk_clock_wall_us(NULL), tk_clock_mono_ns(NULL), seen);
+    if (code == TINKC_OK && store->wall.jumped) {
+        tk_log_write(store->log, TINKC_LOG_WARN, "store",
+                     "the last start was long ago, or the clock is wrong: nothing that "
+                     "expired is removed for an hour");
+    }
+    return code;
+}
+
 static tinkc_code open_all(srv_store *store, const char *data, tk_err *err)
 {
     tinkc_code code = tk_rand_init_os(&store->rand, err);
@@ -389,6 +402,10 @@ static tinkc_code open_all(srv_store *store, const char *data, tk_err *err)
         goto out;
     }
     code = agree_instance(store, err);
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    code = read_clock(store, err);
     if (code != TINKC_OK) {
         goto out;
     }

@@ -6,7 +6,7 @@ tinkc_code srv_store_search_sessions(srv_store_founds *out, srv_store *store,
                                      tk_err *err)
 {
     srv_store_found *rows = tk_arena_array(arena, (size_t)search->limit, sizeof(*rows));
-    size_t n = 0;
+    size_t n = 0, bytes = 0;
     if (rows == NULL) {
         return tk_err_nomem(err);
     }
@@ -25,7 +25,8 @@ tinkc_code srv_store_search_sessions(srv_store_founds *out, srv_store *store,
     srv_sql_text(&sql, search->before_id);
     srv_sql_text(&sql, search->id);
     srv_sql_i64(&sql, search->limit);
-    while (srv_sql_row(&sql) && n < (size_t)search->limit) {
+    while (bytes < TK_SRV_SEARCH_PAGE_BYTES && n < (size_t)search->limit &&
+           srv_sql_row(&sql)) {
         rows[n++] = (srv_store_found){
             .id = srv_sql_get_text(&sql, arena, 0),
             .created_us = srv_sql_get_i64(&sql, 1),
@@ -34,9 +35,12 @@ tinkc_code srv_store_search_sessions(srv_store_founds *out, srv_store *store,
             .n_checkpoints = srv_sql_get_i64(&sql, 4),
             .checkpoint_bytes = srv_sql_get_i64(&sql, 5),
         };
+        bytes += rows[n - 1].user_metadata.n;
     }
+    bool more = !sql.ended;
+    srv_sql_stop(&sql);
     tinkc_code code = srv_sql_done(&sql, err);
     tk_mutex_unlock(&store->lock);
-    *out = (srv_store_founds){rows, n};
+    *out = (srv_store_founds){rows, n, bytes, more};
     return code;
 }

@@ -2,6 +2,7 @@
 #include <sqlite3.h>
 #include <stdatomic.h>
 
+#include "server/run/srv_keeper.h"
 #include "server/run/srv_session.h"
 #include "server/wirefix.h"
 
@@ -133,9 +134,30 @@ static void test_srv_no_sampler_after_the_end(void **state)
     tk_arena_dispose(&e.side.arena);
 }
 
+/* Rows of sessions that ended long ago are removed; the row of one that lives stays,
+ * however old it is. */
+static void test_srv_old_sessions_are_forgotten(void **state)
+{
+    srvfix f;
+    char path[128];
+    srvfix_open(&f, (srv_options){0});
+    (void)snprintf(path, sizeof(path), "/api/v1/sessions/%s", srvfix_session(&f));
+    run_sql(&f, "UPDATE sessions SET created_us = 1;"
+                "INSERT INTO sessions VALUES('gone',1,'[]',NULL,NULL,NULL)");
+    (void)srvfix_ask(&f, "GET", "/api/v1/sessions/gone", NULL);
+    assert_int_equal(f.status, 200);
+    srv_keeper_forget(f.server);
+    (void)srvfix_ask(&f, "GET", "/api/v1/sessions/gone", NULL);
+    assert_int_equal(f.status, 404);
+    (void)srvfix_ask(&f, "GET", path, NULL);
+    assert_int_equal(f.status, 200);
+    srvfix_close(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_srv_old_sessions_are_forgotten),
         cmocka_unit_test(test_srv_session_without_row_is_gone),
         cmocka_unit_test(test_srv_log_holds_nobody_up),
         cmocka_unit_test(test_srv_no_sampler_after_the_end),

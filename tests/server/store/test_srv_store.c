@@ -187,6 +187,26 @@ static void test_srv_session_pages_use_an_index(void **state)
     storefix_close(&f);
 }
 
+/* A page with long metadata is short: the lock is not held for all of it. */
+static void test_srv_search_pages_are_short(void **state)
+{
+    storefix f;
+    tk_err err = TK_ERR_INIT;
+    srv_store_founds found = {0};
+    const srv_store_search search = {
+        .before_us = INT64_MAX, .before_id = TK_STR(""), .limit = 100};
+    storefix_open(&f);
+    run_sql(&f, "WITH RECURSIVE c(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM c"
+                " WHERE i < 8) INSERT INTO sessions SELECT 's' || i, i, '[]',"
+                " hex(zeroblob(262144)), NULL, NULL FROM c");
+    assert_int_equal(srv_store_search_sessions(&found, f.store, &f.arena, &search, &err),
+                     TINKC_OK);
+    assert_int_equal(found.n, 2);
+    assert_int_equal(found.bytes, TK_MIB);
+    assert_true(found.more);
+    storefix_close(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -195,6 +215,7 @@ int main(void)
         cmocka_unit_test(test_srv_failed_usage_is_rolled_back),
         cmocka_unit_test(test_srv_statements_run_once),
         cmocka_unit_test(test_srv_session_pages_use_an_index),
+        cmocka_unit_test(test_srv_search_pages_are_short),
     };
     return cmocka_run_group_tests_name("srv_store", tests, NULL, NULL);
 }
