@@ -42,8 +42,10 @@ static tinkc_code lock_data(srv *server, tk_err *err)
     if (server->data_lock < 0) {
         code = tk_err_sys(err, errno, "%s", path);
     } else if (flock(server->data_lock, LOCK_EX | LOCK_NB) != 0) {
-        code = tk_err_set(err, TINKC_E_STATE, "another server uses the data directory %s",
-                          server->data);
+        code = errno == EWOULDBLOCK
+                   ? tk_err_set(err, TINKC_E_STATE,
+                                "another server uses the data directory %s", server->data)
+                   : tk_err_sys(err, errno, "%s: its file system has no locks", path);
         (void)close(server->data_lock);
         server->data_lock = -1; /* the file holds the URL of the other server */
     }

@@ -226,8 +226,7 @@ srv_verdict srv_checkpoint_set_ttl(srv_request *request)
         (msg.ttl_seconds.v <= 0 || msg.ttl_seconds.v > SRV_WEIGHTS_TTL_MAX_S)) {
         return srv_reply_fail(request, 400, "ttl_seconds must be positive");
     }
-    int64_t expires =
-        has_end ? tk_clock_wall_us(NULL) + msg.ttl_seconds.v * INT64_C(1000000) : 0;
+    int64_t expires = srv_store_end_us(server->store, has_end ? msg.ttl_seconds.v : 0);
     tinkc_code code =
         srv_store_expire_checkpoint(server->store, &request->arena, &path, expires, &err);
     return reply_changed(request, code, &err);

@@ -228,7 +228,7 @@ static tinkc_code copy(copying *c, tk_err *err)
     row.dir = dir;
     row.is_public = false;
     row.created_us = tk_clock_wall_us(NULL);
-    row.expires_us = c->ttl_seconds > 0 ? row.created_us + c->ttl_seconds * 1000000 : 0;
+    row.expires_us = srv_store_end_us(store, c->ttl_seconds);
     tk_err why = TK_ERR_INIT;
     code = srv_store_add_checkpoint(store, arena, &row, false, &old, &why);
     if (code != TINKC_OK) {

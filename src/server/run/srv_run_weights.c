@@ -38,7 +38,7 @@ static tinkc_code add_row(srv_job *job, tk_str dir, const char *full, tk_err *er
         .name = job->name,
         .dir = dir,
         .created_us = now,
-        .expires_us = job->ttl_seconds > 0 ? now + job->ttl_seconds * 1000000 : 0,
+        .expires_us = srv_store_end_us(server->store, job->ttl_seconds),
         .size_bytes = srv_files_size(full),
         .has_optimizer = job->kind_of_path == TK_PATH_WEIGHTS,
     };

@@ -148,7 +148,11 @@ TK_NODISCARD tinkc_code srv_store_expire_checkpoint(srv_store *store, tk_arena *
  * (srv_wall.h). */
 int64_t srv_store_removal_us(srv_store *store);
 
-/* Stores that time, for the next start. */
+/* Returns when something ends that is to live for `ttl_seconds` from now; 0 for 0, which
+ * is never. */
+int64_t srv_store_end_us(srv_store *store, int64_t ttl_seconds);
+
+/* Stores the time, for the next start. */
 TK_NODISCARD tinkc_code srv_store_note_time(srv_store *store, tk_err *err);
 
 /* Deletes one checkpoint that is past its time at `now_us`; its directory's name goes to

@@ -5,8 +5,9 @@
 #include "server/store/srv_store_int.h"
 
 #define ALIVE                                                                            \
-    " WHERE run_id = ? AND kind = ? AND name = ? AND (expires_us = 0 OR expires_us > ?)" \
-    " RETURNING " SRV_STORE_CHECKPOINT_COLUMNS
+    " WHERE run_id = ? AND kind = ? AND name = ? AND (expires_us = 0 OR expires_us > ?)"
+#define RETURNING " RETURNING " SRV_STORE_CHECKPOINT_COLUMNS
+#define SELECT    "SELECT " SRV_STORE_CHECKPOINT_COLUMNS " FROM checkpoints"
 
 static void bind_path(srv_sql *sql, const tk_path *path)
 {
@@ -16,8 +17,7 @@ static void bind_path(srv_sql *sql, const tk_path *path)
     srv_sql_i64(sql, tk_clock_wall_us(NULL));
 }
 
-/* Ends a statement that returns the row that it changed; *any is false when there is
- * none. */
+/* Ends a statement that returns a row; *any is false when there is none. */
 static tinkc_code finish(srv_store_checkpoint *out, bool *any, srv_sql *sql,
                          tk_arena *arena, tk_err *err)
 {
@@ -56,22 +56,57 @@ static tinkc_code end_deletion(srv_store *store, tk_arena *arena,
     return code;
 }
 
-tinkc_code srv_store_delete_checkpoint(tk_str *dir, srv_store *store, tk_arena *arena,
-                                       const tk_path *path, tk_err *err)
+/* Which checkpoint to delete. */
+typedef struct deletion {
+    const char *select;
+    const tk_path *path; /* NULL: one past its time */
+    int64_t now_us;
+} deletion;
+
+/* Runs a deletion in its transaction. *row is the row, also on failure, or has no
+ * directory. */
+static tinkc_code try_delete(srv_store_checkpoint *row, srv_store *store, tk_arena *arena,
+                             const deletion *what, tk_err *err)
 {
     srv_sql sql;
-    srv_store_checkpoint row = {.dir = {"", 0}};
     bool any = false;
-    tk_mutex_lock(&store->lock);
+    *row = (srv_store_checkpoint){.dir = {"", 0}};
     tinkc_code code = srv_sql_exec(store->db, "BEGIN IMMEDIATE", err);
-    if (code == TINKC_OK) {
-        srv_sql_begin(&sql, store->db, "DELETE FROM checkpoints" ALIVE);
-        bind_path(&sql, path);
-        code = finish(&row, &any, &sql, arena, err);
-        if (code == TINKC_OK && !any) {
-            code = tk_err_set(err, TINKC_E_MISSING, "Checkpoint not found");
-        }
-        code = end_deletion(store, arena, &row, code, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    srv_sql_begin(&sql, store->db, what->select);
+    if (what->path != NULL) {
+        bind_path(&sql, what->path);
+    } else {
+        srv_sql_i64(&sql, what->now_us);
+    }
+    code = finish(row, &any, &sql, arena, err);
+    if (code == TINKC_OK && !any && what->path != NULL) {
+        code = tk_err_set(err, TINKC_E_MISSING, "Checkpoint not found");
+    }
+    if (code == TINKC_OK && any) {
+        srv_sql_begin(&sql, store->db, "DELETE FROM checkpoints WHERE row = ?");
+        srv_sql_i64(&sql, row->row);
+        code = srv_sql_done(&sql, err);
+    }
+    return end_deletion(store, arena, row, code, err);
+}
+
+/* Deletes a row. On a full disk the files go first: that makes the room that the database
+ * needs. Their label was renamed, so they are gone for the next start too. */
+static tinkc_code delete_one(tk_str *dir, srv_store *store, tk_arena *arena,
+                             const deletion *what, tk_err *err)
+{
+    srv_store_checkpoint row;
+    tk_err why = TK_ERR_INIT;
+    tk_mutex_lock(&store->lock);
+    tinkc_code code = try_delete(&row, store, arena, what, &why);
+    if (code != TINKC_OK && store->is_full && row.dir.n > 0) {
+        srv_store_remove_dir(store, row.dir);
+        code = try_delete(&row, store, arena, what, err);
+    } else if (code != TINKC_OK) {
+        (void)tk_err_set(err, code, "%s", why.message);
     }
     tk_mutex_unlock(&store->lock);
     if (code == TINKC_OK) {
@@ -80,28 +115,20 @@ tinkc_code srv_store_delete_checkpoint(tk_str *dir, srv_store *store, tk_arena *
     return code;
 }
 
+tinkc_code srv_store_delete_checkpoint(tk_str *dir, srv_store *store, tk_arena *arena,
+                                       const tk_path *path, tk_err *err)
+{
+    const deletion what = {.select = SELECT ALIVE, .path = path};
+    return delete_one(dir, store, arena, &what, err);
+}
+
 tinkc_code srv_store_take_expired(tk_str *dir, srv_store *store, tk_arena *arena,
                                   int64_t now_us, tk_err *err)
 {
-    srv_sql sql;
-    srv_store_checkpoint row = {.dir = {"", 0}};
-    bool any = false;
-    tk_mutex_lock(&store->lock);
-    tinkc_code code = srv_sql_exec(store->db, "BEGIN IMMEDIATE", err);
-    if (code == TINKC_OK) {
-        srv_sql_begin(&sql, store->db,
-                      "DELETE FROM checkpoints WHERE row IN (SELECT row FROM checkpoints"
-                      " WHERE expires_us > 0 AND expires_us <= ? LIMIT 1)"
-                      " RETURNING " SRV_STORE_CHECKPOINT_COLUMNS);
-        srv_sql_i64(&sql, now_us);
-        code = finish(&row, &any, &sql, arena, err);
-        code = end_deletion(store, arena, &row, code, err);
-    }
-    tk_mutex_unlock(&store->lock);
-    if (code == TINKC_OK) {
-        *dir = row.dir;
-    }
-    return code;
+    const deletion what = {.select =
+                               SELECT " WHERE expires_us > 0 AND expires_us <= ? LIMIT 1",
+                           .now_us = now_us};
+    return delete_one(dir, store, arena, &what, err);
 }
 
 /* ---- changes of one number ---- */
@@ -163,14 +190,15 @@ static tinkc_code change(srv_store *store, tk_arena *arena, const tk_path *path,
 tinkc_code srv_store_publish_checkpoint(srv_store *store, tk_arena *arena,
                                         const tk_path *path, bool is_public, tk_err *err)
 {
-    return change(store, arena, path, "UPDATE checkpoints SET is_public = ?" ALIVE,
-                  is_public, err);
+    return change(store, arena, path,
+                  "UPDATE checkpoints SET is_public = ?" ALIVE RETURNING, is_public, err);
 }
 
 tinkc_code srv_store_expire_checkpoint(srv_store *store, tk_arena *arena,
                                        const tk_path *path, int64_t expires_us,
                                        tk_err *err)
 {
-    return change(store, arena, path, "UPDATE checkpoints SET expires_us = ?" ALIVE,
-                  expires_us, err);
+    return change(store, arena, path,
+                  "UPDATE checkpoints SET expires_us = ?" ALIVE RETURNING, expires_us,
+                  err);
 }

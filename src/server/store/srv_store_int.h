@@ -17,6 +17,7 @@ struct srv_store {
     int64_t busy_from_ns;   /* under lock; of the call that waits for the database */
     int64_t busy_failed_ns; /* under lock; when a call last gave up */
     srv_wall wall;          /* under lock */
+    bool is_full;           /* under lock; the last transaction had no room */
     char *data;             /* directory; constant, as all below */
     char *checkpoints;      /* directory in it */
     char *work;             /* directory in that: what is not complete yet */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -18,7 +19,8 @@
 #define BUSY_NS  (INT64_C(250) * TK_NS_PER_MS)  /* one call waits for another process */
 #define FAILS_NS (INT64_C(1000) * TK_NS_PER_MS) /* after that the next ones do not */
 
-#define SQLITE_MIN_BYTES 512 /* one page */
+#define SQLITE_MIN_BYTES 512           /* one page */
+#define ROOM_BYTES       (64 * TK_KIB) /* that SQLite needs to open a database */
 
 /* Entry i migrates a database of version i to version i + 1. Entries are only added,
  * never changed. */
@@ -213,10 +215,9 @@ static tinkc_code connect(srv_store *store, bool *damaged, tk_err *err)
     return code;
 }
 
-static bool is_damage(sqlite3 *db)
+static bool is_error(sqlite3 *db, int code)
 {
-    int code = db != NULL ? sqlite3_errcode(db) & 0xFF : SQLITE_OK;
-    return code == SQLITE_CORRUPT || code == SQLITE_NOTADB;
+    return db != NULL && (sqlite3_errcode(db) & 0xFF) == code;
 }
 
 /* Opens the database and checks it; on failure *damaged says whether it is worth nothing
@@ -243,7 +244,8 @@ static tinkc_code open_db(srv_store *store, bool *damaged, tk_err *err)
     }
     code = migrate(store, damaged, err);
 out:
-    *damaged = code != TINKC_OK && (*damaged || is_damage(store->db));
+    *damaged = code != TINKC_OK && (*damaged || is_error(store->db, SQLITE_CORRUPT) ||
+                                    is_error(store->db, SQLITE_NOTADB));
     return code;
 }
 
@@ -270,6 +272,22 @@ static tinkc_code set_db_aside(srv_store *store, const char *why, tk_err *err)
     return TINKC_OK;
 }
 
+/* Reports why a sound database did not open. */
+static tinkc_code explain(const srv_store *store, tinkc_code code, const char *why,
+                          tk_err *err)
+{
+    struct statvfs disk;
+    if (is_error(store->db, SQLITE_BUSY)) {
+        return tk_err_set(err, code,
+                          "another process holds the database, or its file system has no "
+                          "locks");
+    }
+    if (statvfs(store->data, &disk) == 0 && disk.f_bavail * disk.f_frsize < ROOM_BYTES) {
+        return tk_err_set(err, code, "%s: the disk is full", why);
+    }
+    return tk_err_set(err, code, "%s", why);
+}
+
 static tinkc_code open_or_replace_db(srv_store *store, tk_err *err)
 {
     bool damaged = false;
@@ -279,7 +297,7 @@ static tinkc_code open_or_replace_db(srv_store *store, tk_err *err)
         return TINKC_OK;
     }
     if (!damaged) {
-        return tk_err_set(err, code, "%s", why.message);
+        return explain(store, code, why.message, err);
     }
     code = set_db_aside(store, why.message, err);
     return code == TINKC_OK ? open_db(store, &damaged, err) : code;
@@ -376,7 +394,7 @@ static tinkc_code read_clock(srv_store *store, tk_err *err)
     srv_wall_init(&store->wall, tk_clock_wall_us(NULL), tk_clock_mono_ns(NULL), seen);
     if (code == TINKC_OK && store->wall.jumped) {
         tk_log_write(store->log, TINKC_LOG_WARN, "store",
-                     "the last start was long ago, or the clock is wrong: nothing that "
+                     "the last run was long ago, or the clock is wrong: nothing that "
                      "expired is removed for an hour");
     }
     return code;
@@ -458,6 +476,7 @@ tinkc_code srv_store_end(srv_store *store, tinkc_code code, tk_err *err)
     if (code == TINKC_OK) {
         code = srv_sql_exec(store->db, "COMMIT", err);
     }
+    store->is_full = code != TINKC_OK && is_error(store->db, SQLITE_FULL);
     if (code != TINKC_OK) {
         (void)!srv_sql_exec(store->db, "ROLLBACK", &ignored);
     }

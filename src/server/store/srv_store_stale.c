@@ -22,6 +22,15 @@ int64_t srv_store_removal_us(srv_store *store)
     return now;
 }
 
+int64_t srv_store_end_us(srv_store *store, int64_t ttl_seconds)
+{
+    tk_mutex_lock(&store->lock);
+    int64_t now =
+        srv_wall_latest(&store->wall, tk_clock_wall_us(NULL), tk_clock_mono_ns(NULL));
+    tk_mutex_unlock(&store->lock);
+    return ttl_seconds > 0 ? now + ttl_seconds * INT64_C(1000000) : 0;
+}
+
 tinkc_code srv_store_note_time(srv_store *store, tk_err *err)
 {
     srv_sql sql;

@@ -25,7 +25,11 @@ typedef struct srv_wall {
  * or 0. */
 void srv_wall_init(srv_wall *wall, int64_t wall_us, int64_t mono_ns, int64_t seen_us);
 
-/* Returns the time that counts at the moment (wall_us, mono_ns). */
+/* Returns the time that counts at the moment (wall_us, mono_ns): of a jump, the earlier. */
 int64_t srv_wall_read(srv_wall *wall, int64_t wall_us, int64_t mono_ns);
+
+/* Returns the later of both times, from which a time to live is counted: what is saved
+ * while the clock is in 1970 has not expired when it is corrected. */
+int64_t srv_wall_latest(const srv_wall *wall, int64_t wall_us, int64_t mono_ns);
 
 #endif

@@ -74,6 +74,40 @@ static void test_srv_failed_changes_leave_the_label(void **state)
     storefix_close(&f);
 }
 
+/* Fails as a full disk does while the files of a checkpoint are there. */
+static void need_room(sqlite3_context *context, int n, sqlite3_value **args)
+{
+    const storefix *f = sqlite3_user_data(context);
+    char command[192];
+    (void)snprintf(command, sizeof(command),
+                   "test -z \"$(find %s/checkpoints -name 'adapter*')\"", f->data);
+    if (system(command) != 0) {
+        sqlite3_result_error_code(context, SQLITE_FULL);
+    }
+}
+
+/* What is deleted makes the room that the database needs for it. */
+static void test_srv_full_disk_deletes(void **state)
+{
+    storefix f;
+    srv_store_checkpoint found;
+    tk_str dir;
+    tk_err err = TK_ERR_INIT;
+    const tk_path path = storefix_path("name");
+    storefix_open(&f);
+    assert_int_equal(storefix_save(&f, "name", "1", false), TINKC_OK);
+    assert_int_equal(sqlite3_create_function(f.store->db, "room", 0, SQLITE_UTF8, &f,
+                                             need_room, NULL, NULL),
+                     SQLITE_OK);
+    run_sql(&f, "CREATE TEMP TRIGGER broken AFTER DELETE ON checkpoints BEGIN"
+                " SELECT room(); END");
+    assert_int_equal(srv_store_delete_checkpoint(&dir, f.store, &f.arena, &path, &err),
+                     TINKC_OK);
+    assert_false(storefix_find(&f, "name", &found));
+    run_sql(&f, "DROP TRIGGER broken");
+    storefix_close(&f);
+}
+
 static void test_srv_failed_usage_is_rolled_back(void **state)
 {
     storefix f;
@@ -212,6 +246,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_srv_failed_checkpoint_is_rolled_back),
         cmocka_unit_test(test_srv_failed_changes_leave_the_label),
+        cmocka_unit_test(test_srv_full_disk_deletes),
         cmocka_unit_test(test_srv_failed_usage_is_rolled_back),
         cmocka_unit_test(test_srv_statements_run_once),
         cmocka_unit_test(test_srv_session_pages_use_an_index),

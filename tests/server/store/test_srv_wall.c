@@ -60,6 +60,19 @@ static void test_srv_jump_back_counts_at_once(void **state)
     assert_int_equal(srv_wall_read(&wall, S_US, 5 + S_NS), S_US);
 }
 
+/* Times to live count from the later of both times. */
+static void test_srv_ends_outlive_a_jump(void **state)
+{
+    srv_wall wall;
+    srv_wall_init(&wall, NOW_US, 5, 0);
+    (void)at(&wall, 10, -NOW_US);
+    assert_int_equal(srv_wall_latest(&wall, 20 * S_US, 5 + 20 * S_NS),
+                     NOW_US + 20 * S_US);
+    assert_int_equal(srv_wall_latest(&wall, Y2040, 5 + 20 * S_NS), Y2040);
+    srv_wall_init(&wall, 1000 * S_US, 5, NOW_US); /* a start in 1970 */
+    assert_int_equal(srv_wall_latest(&wall, 1001 * S_US, 5 + S_NS), NOW_US + S_US);
+}
+
 /* A machine that starts with its clock in 2040. */
 static void test_srv_start_ahead_must_last(void **state)
 {
@@ -83,6 +96,7 @@ int main(void)
         cmocka_unit_test(test_srv_jump_ahead_must_last),
         cmocka_unit_test(test_srv_jump_that_is_corrected_is_forgotten),
         cmocka_unit_test(test_srv_jump_back_counts_at_once),
+        cmocka_unit_test(test_srv_ends_outlive_a_jump),
         cmocka_unit_test(test_srv_start_ahead_must_last),
     };
     return cmocka_run_group_tests_name("srv_wall", tests, NULL, NULL);
