@@ -29,6 +29,16 @@ typedef struct eng_adapter eng_adapter;
 TK_NODISCARD tinkc_code eng_pool_new(eng_pool **out, unsigned threads, tk_err *err);
 void eng_pool_free(eng_pool *pool); /* accepts NULL; after everything that uses it */
 
+/* Lets the owner end computations early, at a shutdown. `stop` is asked before each piece
+ * of a forward pass, a backward pass or a sampler's step, on any thread of the pool. When
+ * it has returned true once, these calls, and an optimizer step or a model that is opened,
+ * end with TINKC_E_CANCELLED, also all later ones. Nothing of them is applied: gradients,
+ * weights and samples are as before the call. What has begun to change weights, and
+ * reading and writing checkpoints, go on to their end. Thread: before anything
+ * computes. */
+typedef bool (*eng_stop_fn)(void *user);
+void eng_pool_set_stop(eng_pool *pool, eng_stop_fn stop, void *user);
+
 /* ---- models ---- */
 
 /* A directory in Hugging Face layout: config.json, optional generation_config.json,

@@ -228,8 +228,8 @@ static tinkc_code projections_back(const pass *p, size_t index)
 
 static tinkc_code layer_back(const pass *p, size_t index)
 {
-    tinkc_code code = TINKC_OK;
-    if (p->acts->keep == ENG_KEEP_INPUTS) {
+    tinkc_code code = eng_pool_check(p->model->pool, p->err);
+    if (code == TINKC_OK && p->acts->keep == ENG_KEEP_INPUTS) {
         code = eng_forward_again(p->acts, index, p->err);
     }
     if (code == TINKC_OK) {

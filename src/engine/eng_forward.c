@@ -237,7 +237,10 @@ tinkc_code eng_forward(eng_acts *acts, tk_err *err)
     }
     embed(acts);
     for (size_t i = 0; i < model->config.layers; i++) {
-        code = run_layer(acts, i, err);
+        code = eng_pool_check(model->pool, err);
+        if (code == TINKC_OK) {
+            code = run_layer(acts, i, err);
+        }
         if (code == TINKC_OK) {
             code = run_down(acts, i, err);
         }

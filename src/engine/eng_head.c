@@ -226,7 +226,10 @@ tinkc_code eng_head_run(const eng_head_args *args, bool *active_out, tk_err *err
     *active_out = false;
     for (p.first = 0; p.first < total; p.first += most) {
         p.rows = TK_MIN(most, total - p.first);
-        tinkc_code code = run_piece(&p, active_out, err);
+        tinkc_code code = eng_pool_check(args->acts->model->pool, err);
+        if (code == TINKC_OK) {
+            code = run_piece(&p, active_out, err);
+        }
         if (code != TINKC_OK) {
             return code;
         }

@@ -121,6 +121,10 @@ static tinkc_code check_finite(const loader *l, const eng_st_tensor *t, size_t f
 static tinkc_code find(const loader *l, const char *name, size_t rows, size_t columns,
                        const eng_st_tensor **out)
 {
+    tinkc_code code = eng_pool_check(l->model->pool, l->err);
+    if (code != TINKC_OK) {
+        return code;
+    }
     const eng_st_tensor *t = eng_st_find(l->st, tk_str_of(name));
     if (t == NULL) {
         return tk_err_set(l->err, TINKC_E_DECODE, "tensor %s is missing", name);

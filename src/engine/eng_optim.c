@@ -192,6 +192,10 @@ tinkc_code eng_adapter_optim_step(eng_adapter *adapter, const eng_adam *adam,
     if (code != TINKC_OK) {
         goto out;
     }
+    code = eng_pool_check(pool, err);
+    if (code != TINKC_OK) {
+        goto out;
+    }
     code = eng_adam_check(adam, err);
     if (code != TINKC_OK) {
         goto out;
@@ -213,7 +217,11 @@ tinkc_code eng_adapter_optim_step(eng_adapter *adapter, const eng_adam *adam,
     if (code != TINKC_OK) {
         goto out;
     }
-    eng_adamw_run(pool, &step);
+    code = eng_pool_check(pool, err);
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    eng_adamw_run(pool, &step); /* from here on to the end, whatever stops */
     adapter->steps++;
     memset(adapter->grads, 0, adapter->n * sizeof(eng_real));
     adapter->has_grads = false;

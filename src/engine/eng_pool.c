@@ -38,11 +38,15 @@ struct eng_pool {
     atomic_uint sleepers;    /* workers */
     atomic_bool asleep;      /* the caller */
     atomic_bool stop;
+    eng_stop_fn stop_fn; /* NULL = nothing stops it */
+    void *stop_user;
+    atomic_bool stopped; /* stop_fn has said so */
     /* the current loop: constant while a piece of it is taken and not finished */
     size_t pieces;
     size_t units;
     eng_pool_fn fn;
     void *user;
+    bool may_stop;
 };
 
 static void relax(void)
@@ -78,15 +82,55 @@ static void wake(eng_pool *pool, pthread_cond_t *condition)
     pthread_mutex_unlock(&pool->lock);
 }
 
+void eng_pool_set_stop(eng_pool *pool, eng_stop_fn stop, void *user)
+{
+    pool->stop_fn = stop;
+    pool->stop_user = user;
+}
+
+void eng_pool_allow_stop(eng_pool *pool, bool allowed)
+{
+    pool->may_stop = allowed;
+}
+
+bool eng_pool_is_stopped(eng_pool *pool)
+{
+    if (pool->stop_fn == NULL) {
+        return false;
+    }
+    if (!atomic_load(&pool->stopped) && pool->stop_fn(pool->stop_user)) {
+        atomic_store(&pool->stopped, true);
+    }
+    return atomic_load(&pool->stopped);
+}
+
+tinkc_code eng_pool_check(eng_pool *pool, tk_err *err)
+{
+    if (!eng_pool_is_stopped(pool)) {
+        return TINKC_OK;
+    }
+    tk_err_clear(err);
+    return tk_err_set(err, TINKC_E_CANCELLED,
+                      "stopped before the end; nothing of it was applied");
+}
+
+/* The piece of that number, unless the pool is stopped. */
+static void run_piece(eng_pool *pool, size_t piece, unsigned index)
+{
+    size_t base = pool->units / pool->pieces, extra = pool->units % pool->pieces;
+    size_t begin = base * piece + TK_MIN(piece, extra);
+    size_t end = begin + base + (piece < extra ? 1 : 0);
+    if (!pool->may_stop || !eng_pool_is_stopped(pool)) {
+        pool->fn(pool->user, begin, end, pool->workers[index].scratch);
+    }
+}
+
 /* Takes pieces until there are none. */
 static void run_pieces(eng_pool *pool, unsigned index)
 {
     size_t piece;
     while (take_piece(pool, &piece)) {
-        size_t base = pool->units / pool->pieces, extra = pool->units % pool->pieces;
-        size_t begin = base * piece + TK_MIN(piece, extra);
-        size_t end = begin + base + (piece < extra ? 1 : 0);
-        pool->fn(pool->user, begin, end, pool->workers[index].scratch);
+        run_piece(pool, piece, index);
         if (atomic_fetch_sub(&pool->unfinished, 1) == 1 && atomic_load(&pool->asleep)) {
             wake(pool, &pool->done);
         }
@@ -140,19 +184,26 @@ static void await_end(eng_pool *pool)
     pthread_mutex_unlock(&pool->lock);
 }
 
+/* In one piece, or in several when something may stop it between them. */
+static void run_alone(eng_pool *pool)
+{
+    pool->pieces = pool->may_stop ? pool->pieces : TK_MIN(pool->units, (size_t)1);
+    for (size_t i = 0; i < pool->pieces; i++) {
+        run_piece(pool, i, 0);
+    }
+}
+
 static void run_cut(eng_pool *pool, size_t units, size_t pieces, eng_pool_fn fn,
                     void *user)
 {
-    if (pool->size == 1 || units <= 1) {
-        if (units > 0) {
-            fn(user, 0, units, pool->workers[0].scratch);
-        }
-        return;
-    }
     pool->units = units;
     pool->fn = fn;
     pool->user = user;
     pool->pieces = TK_MIN(units, pieces);
+    if (pool->size == 1 || units <= 1) {
+        run_alone(pool);
+        return;
+    }
     atomic_store(&pool->unfinished, (unsigned)pool->pieces);
     uint64_t loop = (atomic_load(&pool->ticket) >> 32) + 1;
     atomic_store(&pool->ticket, loop << 32 | pool->pieces);
@@ -175,8 +226,12 @@ void eng_pool_run_work(eng_pool *pool, size_t units, size_t work, eng_pool_fn fn
         eng_pool_run(pool, units, fn, user);
     } else if (work >= SMALL) {
         run_cut(pool, units, pool->size, fn, user);
-    } else if (units > 0) {
-        fn(user, 0, units, pool->workers[0].scratch);
+    } else {
+        pool->units = units;
+        pool->fn = fn;
+        pool->user = user;
+        pool->pieces = TK_MIN(units, (size_t)1);
+        run_alone(pool);
     }
 }
 

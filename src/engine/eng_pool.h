@@ -25,4 +25,16 @@ TK_NODISCARD tinkc_code eng_pool_reserve(eng_pool *pool, size_t bytes, tk_err *e
 
 unsigned eng_pool_size(const eng_pool *pool);
 
+/* While it is allowed, loops leave out the pieces that have not begun when the pool is
+ * stopped. Their results are then worthless: the caller must look with eng_pool_check
+ * before it uses them, and must be able to undo what they wrote. Thread: the caller. */
+void eng_pool_allow_stop(eng_pool *pool, bool allowed);
+
+/* Asks the owner, until it has said yes once. Thread: any. */
+bool eng_pool_is_stopped(eng_pool *pool);
+
+/* TINKC_E_CANCELLED when the pool is stopped; *err is replaced, because whatever failed
+ * before may have seen worthless numbers. */
+TK_NODISCARD tinkc_code eng_pool_check(eng_pool *pool, tk_err *err);
+
 #endif

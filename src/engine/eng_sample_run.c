@@ -234,7 +234,10 @@ static tinkc_code run_head(run *r)
     }
     for (r->first = 0; r->first < r->n_rows; r->first += most) {
         r->count = TK_MIN(most, r->n_rows - r->first);
-        tinkc_code code = piece_logits(r);
+        tinkc_code code = eng_pool_check(pool, r->err);
+        if (code == TINKC_OK) {
+            code = piece_logits(r);
+        }
         if (code == TINKC_OK) {
             code = eng_pool_reserve(pool, eng_draw_room_bytes(c->vocabulary), r->err);
         }
@@ -285,14 +288,22 @@ static void apply(run *r)
 
 static tinkc_code compute(run *r)
 {
+    eng_pool *pool = r->sampler->model->pool;
     eng_work_reset(r->work);
+    eng_pool_allow_stop(pool, true);
     tinkc_code code = forward(r);
     if (code == TINKC_OK) {
         code = collect_rows(r);
     }
-    return code == TINKC_OK && r->n_rows > 0 ? run_head(r) : code;
+    if (code == TINKC_OK && r->n_rows > 0) {
+        code = run_head(r);
+    }
+    eng_pool_allow_stop(pool, false);
+    tinkc_code stopped = eng_pool_check(pool, r->err);
+    return stopped != TINKC_OK ? stopped : code;
 }
 
+/* When the pool is stopped, requests stay as they are. */
 static void run_items(eng_sampler *sampler, eng_sample_item *items, size_t n)
 {
     tk_err err = TK_ERR_INIT;
@@ -304,7 +315,11 @@ static void run_items(eng_sampler *sampler, eng_sample_item *items, size_t n)
     if (n == 0) {
         return;
     }
-    if (compute(&r) == TINKC_OK) {
+    tinkc_code code = compute(&r);
+    if (code == TINKC_E_CANCELLED) {
+        return;
+    }
+    if (code == TINKC_OK) {
         apply(&r);
     } else if (n > 1) {
         run_items(sampler, items, n / 2);

@@ -164,12 +164,16 @@ tinkc_code eng_sampler_step(eng_sampler *sampler, tk_err *err)
     if (sampler->stepping) {
         return tk_err_set(err, TINKC_E_STATE, "a callback must not step the sampler");
     }
+    tinkc_code code = eng_pool_check(sampler->model->pool, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
     sampler->stepping = true;
     eng_sample_plan(sampler);
     eng_sample_run(sampler);
     settle(sampler);
     sampler->stepping = false;
-    return TINKC_OK;
+    return eng_pool_check(sampler->model->pool, err);
 }
 
 uint64_t eng_sampler_first_waiting(const eng_sampler *sampler)

@@ -111,7 +111,8 @@ void eng_sampler_cancel(eng_sampler *sampler, uint64_t id);
 bool eng_sampler_busy(const eng_sampler *sampler);
 
 /* One bounded piece of work; nothing to do = returns at once. Failures of one request go
- * to its on_done; the code says only whether the sampler itself can go on. */
+ * to its on_done; the code says only whether the sampler itself can go on:
+ * TINKC_E_CANCELLED when the pool is stopped (eng_pool_set_stop). */
 TK_NODISCARD tinkc_code eng_sampler_step(eng_sampler *sampler, tk_err *err);
 
 /* Requests begin in the order of their ids: the first one that has not begun, because

@@ -227,6 +227,22 @@ static tinkc_code run_group(eng_train *t, group *g)
     return eng_backward(&back, t->err);
 }
 
+/* A group that may be given up between the pieces of its loops; what it has added to the
+ * gradients is then undone with the request. */
+static tinkc_code run_stoppable(eng_train *t, group *g)
+{
+    eng_pool *pool = t->model->pool;
+    tinkc_code code = eng_pool_check(pool, t->err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    eng_pool_allow_stop(pool, true);
+    code = run_group(t, g);
+    eng_pool_allow_stop(pool, false);
+    tinkc_code stopped = eng_pool_check(pool, t->err);
+    return stopped != TINKC_OK ? stopped : code;
+}
+
 /* The next data, as many as run together. */
 static tinkc_code run_next(eng_train *t)
 {
@@ -243,7 +259,7 @@ static tinkc_code run_next(eng_train *t)
         g.n++;
     }
     t->next += g.n;
-    return run_group(t, &g);
+    return run_stoppable(t, &g);
 }
 
 static void add_metric(eng_result *out, const char *name, double value)

@@ -91,7 +91,7 @@ static void test_continues_a_shorter_beginning(void **unused)
     } table[] = {
         {{"abcd", "bce", NULL}, "abce", 4},   {{"aab", NULL}, "aaaab", 5},
         {{"abab", NULL}, "abaabab", 7},       {{"a", "aa", NULL}, "ba", 2},
-        {{"xab", "b", NULL}, "xab", 3},       {{"abc", NULL}, "ababab", 0},
+        {{"xabc", "ab", NULL}, "xab", 3},     {{"abc", NULL}, "ababab", 0},
         {{"he", "hers", "his"}, "ushers", 4}, {{"\n\n", NULL}, "a\n \n\nb", 5},
     };
     for (size_t i = 0; i < TK_ARRAY_LEN(table); i++) {
