@@ -267,7 +267,8 @@ static void test_srv_what_is_not_served_says_so(void **state)
     srvfix_close(&f);
 }
 
-/* Adds sessions with 1 MiB of metadata each, straight to the database. */
+/* Adds sessions with 1 MiB of metadata each, straight to the database. They are of today:
+ * old ones would be removed while the test runs. */
 static void add_large(srvfix *f, int n)
 {
     char path[96], text[512];
@@ -278,8 +279,9 @@ static void add_large(srvfix *f, int n)
     (void)snprintf(text, sizeof(text),
                    "WITH RECURSIVE c(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM c"
                    " WHERE i < %d) INSERT INTO sessions SELECT printf('large%%04d', i),"
-                   " i, '[]', '{\"colour\":\"red\",\"x\":\"' || hex(zeroblob(524288))"
-                   " || '\"}', NULL, NULL FROM c",
+                   " strftime('%%s', 'now') * 1000000 + i, '[]',"
+                   " '{\"colour\":\"red\",\"x\":\"' || hex(zeroblob(524288)) || '\"}',"
+                   " NULL, NULL FROM c",
                    n);
     assert_int_equal(sqlite3_exec(db, text, NULL, NULL, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
