@@ -30,6 +30,7 @@ struct tk_auth {
     bool had_token;
     char *token;      /* COMMAND: its output; exchanging: the JWT. Owned, wiped */
     int64_t token_ms; /* monotonic, when it came */
+    int64_t wall_ms;  /* the same on the wall clock */
     int64_t life_ms;  /* JWT: how long it is good for, from then on */
     int64_t tried_ms; /* monotonic, when the last fetch failed; or 0 */
     tk_retry_pace pace;
@@ -143,6 +144,18 @@ static int64_t now_ms(const tk_auth *auth)
     return tk_clock_mono_ms(tk_core_clock(auth->core));
 }
 
+static int64_t now_wall_ms(const tk_auth *auth)
+{
+    return tk_clock_wall_us(tk_core_clock(auth->core)) / 1000;
+}
+
+/* By the clock that says more: the monotonic one stops while the machine sleeps, the
+ * other one may be set back. One that was set forward costs one exchange. */
+static int64_t age_ms(const tk_auth *auth)
+{
+    return TK_MAX(now_ms(auth) - auth->token_ms, now_wall_ms(auth) - auth->wall_ms);
+}
+
 /* How long before its end a token is replaced: the usual time, or half of a short
  * life. */
 static int64_t ahead_ms(const tk_auth *auth, int64_t usual_s)
@@ -158,13 +171,12 @@ static bool is_usable(const tk_auth *auth)
     if (auth->token == NULL) {
         return false;
     }
-    int64_t now = now_ms(auth);
-    if (auth->tried_ms != 0 && now - auth->tried_ms < FETCH_MIN_MS) {
+    if (auth->tried_ms != 0 && now_ms(auth) - auth->tried_ms < FETCH_MIN_MS) {
         return true; /* a fetch has just failed: the old one is better than none */
     }
     int64_t good_ms = auth->exchanging ? auth->life_ms - ahead_ms(auth, REFRESH_NOW_S)
                                        : COMMAND_KEEP_MS;
-    return now - auth->token_ms < TK_MAX(good_ms, FETCH_MIN_MS);
+    return age_ms(auth) < TK_MAX(good_ms, FETCH_MIN_MS);
 }
 
 static const char *current(const tk_auth *auth)
@@ -228,6 +240,7 @@ static bool keep_token(tk_auth *auth, tk_str text, tk_err *err)
     forget_token(auth);
     auth->token = copy;
     auth->token_ms = now_ms(auth);
+    auth->wall_ms = now_wall_ms(auth);
     auth->tried_ms = 0;
     return true;
 }
@@ -284,8 +297,8 @@ static void on_token(tk_call *call, const tk_call_answer *answer)
     bool ok = tk_auth_read_token(&token, answer, &err) == TINKC_OK &&
               keep_token(auth, tk_str_of(token), &err);
     if (ok) {
-        int64_t wall_s = tk_clock_wall_us(tk_core_clock(auth->core)) / 1000000;
-        auth->life_ms = tk_auth_jwt_life_s(tk_str_of(token), wall_s) * 1000;
+        auth->life_ms =
+            tk_auth_jwt_life_s(tk_str_of(token), now_wall_ms(auth) / 1000) * 1000;
     }
     drop(&token);
     if (err.code != TINKC_E_CANCELLED) {
