@@ -271,6 +271,26 @@ static void listen_on_loopback(fakeapi *api)
     snprintf(api->url, sizeof(api->url), "http://127.0.0.1:%d", api->port);
 }
 
+static bool listen_on_v6(fakeapi *api)
+{
+    struct sockaddr_in6 address = {.sin6_family = AF_INET6,
+                                   .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    socklen_t size = sizeof(address);
+    api->listen_fd = socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (api->listen_fd < 0) {
+        return false;
+    }
+    if (bind(api->listen_fd, (struct sockaddr *)&address, sizeof(address)) != 0 ||
+        listen(api->listen_fd, 4096) != 0 ||
+        getsockname(api->listen_fd, (struct sockaddr *)&address, &size) != 0) {
+        close(api->listen_fd);
+        return false;
+    }
+    api->port = ntohs(address.sin6_port);
+    snprintf(api->url, sizeof(api->url), "http://[::1]:%d", api->port);
+    return true;
+}
+
 /* Signals belong to the test's threads. */
 static void start_thread(fakeapi *api)
 {
@@ -286,9 +306,8 @@ static void start_thread(fakeapi *api)
     pthread_setname_np(api->thread, "fakeapi");
 }
 
-fakeapi *fakeapi_start(void)
+static void begin(fakeapi *api)
 {
-    fakeapi *api = fakeapi_alloc(sizeof(*api));
     pthread_mutex_init(&api->lock, NULL);
     pthread_condattr_t attr;
     pthread_condattr_init(&attr);
@@ -297,7 +316,6 @@ fakeapi *fakeapi_start(void)
     pthread_condattr_destroy(&attr);
     api->routes_end = &api->routes;
     api->is_listening = true;
-    listen_on_loopback(api);
     api->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     api->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (api->epoll_fd < 0 || api->wake_fd < 0) {
@@ -306,6 +324,24 @@ fakeapi *fakeapi_start(void)
     epoll_set(api, EPOLL_CTL_ADD, api->wake_fd, EPOLLIN, NULL);
     epoll_set(api, EPOLL_CTL_ADD, api->listen_fd, EPOLLIN, api);
     start_thread(api);
+}
+
+fakeapi *fakeapi_start(void)
+{
+    fakeapi *api = fakeapi_alloc(sizeof(*api));
+    listen_on_loopback(api);
+    begin(api);
+    return api;
+}
+
+fakeapi *fakeapi_start_v6(void)
+{
+    fakeapi *api = fakeapi_alloc(sizeof(*api));
+    if (!listen_on_v6(api)) {
+        fakeapi_release(api);
+        return NULL;
+    }
+    begin(api);
     return api;
 }
 

@@ -28,6 +28,7 @@ typedef struct fakeapi_gate fakeapi_gate;
 /* ---- life ---- */
 
 fakeapi *fakeapi_start(void);                /* listening when it returns */
+fakeapi *fakeapi_start_v6(void);             /* on [::1]; NULL: there is no IPv6 here */
 void fakeapi_stop(fakeapi **api);            /* closes all, joins, frees; accepts NULL */
 const char *fakeapi_url(const fakeapi *api); /* "http://127.0.0.1:PORT", no "/" at its
                                               * end */

@@ -40,6 +40,10 @@ typedef struct fakefront_options {
     fakefront_talk talk;
     fakefront_cert cert;
     bool wants_client; /* refuses clients without the certificate of fakefront_client_* */
+    /* Of the requests over HTTP/2, counted over all connections, every nth; 0: none. */
+    size_t goaway_every; /* is the last of its connection, and is answered: GOAWAY */
+    size_t kill_every;   /* ends its connection: GOAWAY, and all open streams are lost */
+    size_t refuse_every; /* is not looked at: RST_STREAM with REFUSED_STREAM */
 } fakefront_options;
 
 /* The peer must live longer. */

@@ -93,6 +93,28 @@ static void ask_peer(fakefront_stream *s)
     s->fd = fakefront_call_peer(s->conn->front);
 }
 
+/* What the options say about every nth request; whether it goes to the peer. */
+static bool make_trouble(fakefront_stream *s)
+{
+    const fakefront_options *options = &s->conn->front->options;
+    nghttp2_session *session = s->conn->h2;
+    size_t n = ++s->conn->front->requests_n;
+    if (options->kill_every != 0 && n % options->kill_every == 0) {
+        (void)nghttp2_session_terminate_session2(session, 0, NGHTTP2_NO_ERROR);
+        return false;
+    }
+    if (options->refuse_every != 0 && n % options->refuse_every == 0) {
+        (void)nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, s->id,
+                                        NGHTTP2_REFUSED_STREAM);
+        return false;
+    }
+    if (options->goaway_every != 0 && n % options->goaway_every == 0) {
+        (void)nghttp2_submit_goaway(session, NGHTTP2_FLAG_NONE, s->id, NGHTTP2_NO_ERROR,
+                                    NULL, 0);
+    }
+    return true;
+}
+
 static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {
     fakefront_conn *conn = user;
@@ -106,7 +128,7 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
         (void)nghttp2_session_terminate_session(session, NGHTTP2_INTERNAL_ERROR);
     } else if (conn->front->options.talk == FAKEFRONT_HANG_UP) {
         conn->is_last = true;
-    } else if (stream != NULL) {
+    } else if (stream != NULL && make_trouble(stream)) {
         ask_peer(stream);
     }
     return 0;

@@ -61,6 +61,7 @@ struct fakefront {
     pthread_t thread;
     atomic_bool should_stop;
     fakefront_conn *conns;
+    size_t requests_n; /* over HTTP/2 */
     _Atomic size_t connections_n, refused_n, http2_n, peak_streams;
     char url[40];
     char dir[FAKEFRONT_DIR_BYTES];
