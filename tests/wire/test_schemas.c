@@ -370,6 +370,56 @@ static void test_schemas_sweep(void **unused)
     assert_true(points > tk_schemas_n);
 }
 
+static void expect_sound(const tk_schema *schema);
+
+/* Exactly one way to read it, and nothing that is called is NULL, also in the messages
+ * that it is made of. */
+static void expect_sound_field(const tk_field *field)
+{
+    bool has_sub = field->kind == TK_KIND_MSG || field->kind == TK_KIND_LIST ||
+                   field->kind == TK_KIND_MSG_MAP;
+    if (has_sub) {
+        assert_non_null(field->sub);
+        expect_sound(field->sub);
+    }
+    assert_true(field->kind != TK_KIND_ENUM || field->names != NULL);
+    assert_true(field->kind != TK_KIND_LITERAL || field->text != NULL);
+}
+
+static void expect_sound(const tk_schema *schema)
+{
+    int ways =
+        (schema->codec != NULL) + (schema->variants != NULL) + (schema->fields != NULL);
+    assert_true(ways == 1 || (ways == 0 && schema->n == 0));
+    assert_non_null(schema->name);
+    assert_true(schema->size > 0);
+    if (schema->codec != NULL) {
+        assert_true(schema->codec->encode != NULL && schema->codec->decode != NULL);
+    }
+    for (size_t i = 0; schema->variants != NULL && i < schema->variants->n; i++) {
+        expect_sound(schema->variants->variants[i].schema);
+    }
+    for (size_t i = 0; i < schema->n; i++) {
+        expect_sound_field(&schema->fields[i]);
+    }
+}
+
+/* No table reads a value that is not there. */
+static void test_schemas_without_a_value(void **unused)
+{
+    for (size_t i = 0; i < tk_schemas_n; i++) {
+        const tk_schema *schema = tk_schemas[i].schema;
+        tk_arena arena;
+        tk_err err = TK_ERR_INIT;
+        expect_sound(schema);
+        tk_arena_init(&arena, TK_MIB);
+        void *msg = tk_arena_zalloc(&arena, schema->size);
+        assert_int_equal(tk_schema_decode(msg, schema, &arena, NULL, 0, &err),
+                         TINKC_E_DECODE);
+        tk_arena_dispose(&arena);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -380,6 +430,7 @@ int main(void)
         cmocka_unit_test(test_schemas_decode_errors),
         cmocka_unit_test(test_schemas_optional),
         cmocka_unit_test(test_schemas_unknown_key),
+        cmocka_unit_test(test_schemas_without_a_value),
         cmocka_unit_test(test_schemas_cut_off),
         cmocka_unit_test(test_schemas_sweep),
     };

@@ -294,6 +294,34 @@ static void test_call_redirect_schemes(void **unused)
     }
 }
 
+/* The one place where all header lines pass: a line end in any of them, whatever part of
+ * the client it came from, ends the call before anything is sent. */
+static void test_call_header_lines(void **unused)
+{
+    static const char *const bad[] = {"X-A: a\r\nX-Evil: 1", "X-A: a\nb", "X-A: a\rb",
+                                      "X-A: \x01", "X-A: \x7f"};
+    for (size_t i = 0; i < 4 * TK_ARRAY_LEN(bad); i++) {
+        const char *line = bad[i / 4];
+        callfix c;
+        callfix_open(&c, L1_PATH);
+        callfix_answer(&c, (fakeanswer){.body = "{}"});
+        assert_true(c.done);
+        c.done = false;
+        c.call.extra[0] = i % 4 == 0 ? line : NULL;
+        c.call.lines = i % 4 == 1 ? &line : NULL;
+        c.call.lines_n = i % 4 == 1;
+        c.call.accept = i % 4 == 2 ? line : NULL;
+        c.call.credential = i % 4 == 3 ? line : NULL;
+        size_t before = c.f.net.seen_n;
+        tk_call_start(&c.call);
+        assert_true(c.done);
+        assert_int_equal(c.code, TINKC_E_INVALID);
+        assert_null(strpbrk(c.err.message, "\r\n"));
+        assert_int_equal(c.f.net.seen_n, before);
+        callfix_close(&c);
+    }
+}
+
 /* Also after another hop. */
 static void test_call_redirect_back_to_http(void **unused)
 {
@@ -328,6 +356,7 @@ int main(void)
         cmocka_unit_test(test_call_billing_costs_no_attempt),
         cmocka_unit_test(test_call_billing_incident),
         cmocka_unit_test(test_call_billing_counts_from_first),
+        cmocka_unit_test(test_call_header_lines),
         cmocka_unit_test(test_call_redirect_schemes),
         cmocka_unit_test(test_call_redirect_back_to_http),
     };

@@ -230,6 +230,32 @@ static void test_config_header_injection(void **unused)
     tinkc_config_free(&config);
 }
 
+/* Names of headers are the same in any case; other names are not. */
+static void test_config_header_names(void **unused)
+{
+    static const char *const bad[] = {
+        "", "a b", "a:", "X-Evil: 1\r\nY", "a\tb", "\x7f", "\xc3\xa4", "(a)", "a\"b"};
+    tinkc_config *config = config_in(nothing), *copy = NULL;
+    assert_int_equal(tinkc_config_set_header(config, "User-Agent", "1", NULL), TINKC_OK);
+    assert_int_equal(tinkc_config_set_header(config, "USER-AGENT", "2", NULL), TINKC_OK);
+    assert_int_equal(config->headers.n, 1);
+    assert_string_equal(config->headers.items[0].value, "2");
+    assert_int_equal(tinkc_config_copy(&copy, config, NULL), TINKC_OK);
+    assert_int_equal(tinkc_config_set_header(copy, "user-agent", "3", NULL), TINKC_OK);
+    assert_int_equal(copy->headers.n, 1);
+    assert_int_equal(tinkc_config_set_header(copy, "uSER-aGENT", NULL, NULL), TINKC_OK);
+    assert_int_equal(copy->headers.n, 0);
+    tinkc_config_free(&copy);
+    for (size_t i = 0; i < TK_ARRAY_LEN(bad); i++) {
+        assert_int_equal(tinkc_config_set_header(config, bad[i], "1", NULL),
+                         TINKC_E_CONFIG);
+    }
+    assert_int_equal(tinkc_config_set_query(config, "q", "1", NULL), TINKC_OK);
+    assert_int_equal(tinkc_config_set_query(config, "Q", "2", NULL), TINKC_OK);
+    assert_int_equal(config->query.n, 2);
+    tinkc_config_free(&config);
+}
+
 /* Each option of the table can be read, has help, and takes its own default. */
 static void test_config_table_is_sound(void **unused)
 {
@@ -280,6 +306,7 @@ int main(void)
         cmocka_unit_test(test_config_refusals),
         cmocka_unit_test(test_config_copy),
         cmocka_unit_test(test_config_header_injection),
+        cmocka_unit_test(test_config_header_names),
         cmocka_unit_test(test_config_table_is_sound),
         cmocka_unit_test(test_config_allocation_sweep),
     };

@@ -54,6 +54,27 @@ static void test_rest_archive_503(void **unused)
     clientfix_close(&f);
 }
 
+/* Short pauses, if the server wants them, are a second at least and do not use up the
+ * tries: it has as much time as without them. */
+static void test_rest_archive_short_hints(void **unused)
+{
+    clientfix f;
+    clientfix_open(&f, NULL);
+    faketransport_default(
+        &f.net, ARCHIVE_REST,
+        (fakeanswer){.status = 503, .body = "{}", .headers = {"retry-after-ms", "1"}});
+    tinkc_future *future = tinkc_rest_archive_url(f.service, PATH);
+    clientfix_advance(&f, 10000);
+    assert_int_equal(faketransport_count(&f.net, ARCHIVE_REST), 11);
+    clientfix_advance(&f, 139999);
+    assert_false(tinkc_future_is_done(future));
+    clientfix_advance(&f, 1);
+    assert_int_equal(tinkc_future_wait(future, 0), TINKC_E_SERVER);
+    assert_int_equal(faketransport_count(&f.net, ARCHIVE_REST), 151);
+    tinkc_future_free(&future);
+    clientfix_close(&f);
+}
+
 #define TRACE "sessions/a/trace_export"
 
 /* M-125: pending every 5 s, then the URL; a failure has the server's message. */
@@ -95,6 +116,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rest_archive_503),
+        cmocka_unit_test(test_rest_archive_short_hints),
         cmocka_unit_test(test_rest_export_trace),
     };
     return cmocka_run_group_tests_name("rest_poll", tests, NULL, NULL);
