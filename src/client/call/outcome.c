@@ -1,6 +1,7 @@
 /* Asks http.h for the code of a failure and wire_error.h for what a status means. */
 #include "client/call/outcome.h"
 
+#include "base/date.h"
 #include "wire/wire_error.h"
 
 static bool is_success(const tk_http_response *response)
@@ -39,6 +40,15 @@ bool tk_outcome_is_doubtful(const tk_http_response *response)
     return true;
 }
 
+int64_t tk_outcome_server_us(const tk_http_response *response, int64_t wall_us)
+{
+    int64_t us;
+    tk_str said = tk_http_header(response, "date");
+    return said.p != NULL && tk_date_parse_http(&us, said, wall_us, NULL) == TINKC_OK
+               ? us
+               : wall_us;
+}
+
 tk_retry_outcome tk_outcome_of(const tk_http_response *response, int64_t wall_us)
 {
     tk_retry_outcome outcome = {.should_retry = -1, .hint_ms = -1};
@@ -53,7 +63,8 @@ tk_retry_outcome tk_outcome_of(const tk_http_response *response, int64_t wall_us
             said == TK_SHOULD_RETRY_UNSAID ? -1 : said == TK_SHOULD_RETRY_YES;
         outcome.hint_ms =
             tk_wire_error_retry_after(tk_http_header(response, "retry-after-ms"),
-                                      tk_http_header(response, "retry-after"), wall_us);
+                                      tk_http_header(response, "retry-after"),
+                                      tk_outcome_server_us(response, wall_us));
         tk_str length = tk_http_header(response, "content-length");
         outcome.bare_400 =
             response->status == 400 && (length.p == NULL || tk_str_is(length, "0"));
@@ -77,7 +88,7 @@ void tk_outcome_error(tk_err *err, const tk_http_response *response, int64_t wal
         .retry_after_ms = tk_http_header(response, "retry-after-ms"),
         .retry_after = tk_http_header(response, "retry-after"),
         .request_id = tk_http_header(response, "x-request-id"),
-        .now_us = wall_us,
+        .now_us = tk_outcome_server_us(response, wall_us),
     };
     (void)tk_wire_error_fill(err, &said);
 }

@@ -9,6 +9,10 @@
 
 tk_retry_outcome tk_outcome_of(const tk_http_response *response, int64_t wall_us);
 
+/* What time it is for the server, by its Date header, so that a date in another header
+ * means the same whatever our clock says; `wall_us` without one. */
+int64_t tk_outcome_server_us(const tk_http_response *response, int64_t wall_us);
+
 /* TINKC_OK for a 2xx, else what kind of failure it is. */
 tinkc_code tk_outcome_code(const tk_http_response *response);
 

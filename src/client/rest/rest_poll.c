@@ -6,6 +6,7 @@
 #include "base/date.h"
 #include "base/mem.h"
 #include "client/call/op_call.h"
+#include "client/call/outcome.h"
 #include "client/core/service.h"
 #include "client/rest/rest.h"
 #include "client/rest/rest_result.h"
@@ -80,7 +81,7 @@ static int64_t expiry_of(asking *self, const tk_http_response *response)
     int64_t us;
     tk_str said = tk_http_header(response, "expires");
     if (said.p != NULL && tk_date_parse_http(&us, said, now, NULL) == TINKC_OK) {
-        return us;
+        return now + (us - tk_outcome_server_us(response, now));
     }
     return now + URL_LIFE_US;
 }

@@ -172,6 +172,25 @@ static void test_poll_hints(void **unused)
     }
 }
 
+/* A date means what it means for the server: our clock may be in 1970 or in 2038. */
+static void test_poll_hint_dates(void **unused)
+{
+    static const int64_t walls_s[] = {0, INT64_C(1767225600), INT64_C(2147483648)};
+    for (size_t i = 0; i < TK_ARRAY_LEN(walls_s); i++) {
+        pollfix p;
+        pollfix_open(&p);
+        fakeclock_set_wall_us(&p.f.clock, walls_s[i] * 1000000);
+        pollfix_answer(
+            &p,
+            (fakeanswer){.status = 429,
+                         .body = "{}",
+                         .headers = {"date", "Thu, 01 Jan 2026 00:00:00 GMT",
+                                     "retry-after", "Thu, 01 Jan 2026 00:00:07 GMT"}});
+        pollfix_again(&p, 7000);
+        pollfix_close(&p);
+    }
+}
+
 /* A pause that the server asked for does not count as silence, and stuck_total ends
  * it. */
 static void test_poll_hints_and_stuck(void **unused)
@@ -435,6 +454,7 @@ int main(void)
         cmocka_unit_test(test_poll_row_1_connection),
         cmocka_unit_test(test_poll_instant_answers),
         cmocka_unit_test(test_poll_hint_in_body),
+        cmocka_unit_test(test_poll_hint_dates),
         cmocka_unit_test(test_poll_row_2_408),
         cmocka_unit_test(test_poll_row_3_408_text),
         cmocka_unit_test(test_poll_row_4_429),
