@@ -19,6 +19,7 @@
 #define DELAY_MAX_MS   10000
 #define RELOCATE_MAX   3 /* URLs in a row that gave no byte */
 #define ETAG_BYTES     256
+#define USEFUL_BYTES   1024 /* a request that brings less is not followed at once */
 #define SHA_HEX_DIGITS 64
 
 struct tk_fetch {
@@ -34,6 +35,7 @@ struct tk_fetch {
     bool lost; /* its URL could not be found out */
     int failures, relocations, connections;
     tk_retry_pace pace; /* of all requests, those for its URL included */
+    uint64_t brought;   /* bytes of the current request that were new */
     int64_t due_ms;     /* monotonic: the deadline of the handle's context, for all tries
                      * together; TK_FOREVER: none */
     char etag[ETAG_BYTES];            /* strong, or "" */
@@ -239,6 +241,7 @@ static tinkc_code send_request(tk_fetch *fetch, tk_err *err)
         code = tk_body_stream_open(&fetch->stream, handle, &own, err);
     }
     tk_request_dispose(&own);
+    fetch->brought = 0;
     fetch->connections++;
     return code;
 }
@@ -357,6 +360,10 @@ static tinkc_code keep(size_t *n, tk_fetch *fetch, char *p, size_t got, tk_err *
         return TINKC_OK;
     }
     fetch->received += *n;
+    fetch->brought += *n;
+    if (fetch->brought >= USEFUL_BYTES) {
+        fetch->pace = (tk_retry_pace){0}; /* the next request goes out at once */
+    }
     fetch->failures = 0;
     fetch->relocations = 0;
     if (fetch->total >= 0 && fetch->received > (uint64_t)fetch->total) {

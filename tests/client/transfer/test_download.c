@@ -3,6 +3,7 @@
  * Links: peer */
 #include <tinkc/hooks.h>
 
+#include "base/clock.h"
 #include "client/transfer/fetch.h"
 #include "support/downloadfix.h"
 
@@ -300,6 +301,26 @@ static void test_download_url(void **unused)
     downloadfix_close(&f);
 }
 
+/* A server that sends a byte per request is asked ten times a second, also when the options
+ * want no delay: five requests take four tenths of a second at least. */
+static void test_download_pace(void **unused)
+{
+    static const uint64_t cuts[] = {1, 2, 3, 4};
+    downloadfix f;
+    char file[100];
+    downloadfix_open(&f, (downloadfix_blob){downloadfix_noise(500), 500, 0}, NULL);
+    f.cuts = cuts;
+    f.cuts_n = TK_ARRAY_LEN(cuts);
+    (void)snprintf(file, sizeof(file), "%s/bytes", f.folder);
+    int64_t begin_ms = tk_clock_mono_ms(NULL);
+    assert_int_equal(tinkc_download_url(NULL, f.service, fileserver_url(f.files), file,
+                                        &f.options, NULL),
+                     TINKC_OK);
+    assert_true(tk_clock_mono_ms(NULL) - begin_ms >= 400);
+    assert_int_equal(fileserver_requests(f.files), 5);
+    downloadfix_close(&f);
+}
+
 /* The deadline of a context is for the whole download, not for each of its tries. */
 static void test_download_deadline(void **unused)
 {
@@ -406,6 +427,7 @@ int main(void)
         cmocka_unit_test(test_download_delays),
         cmocka_unit_test(test_download_missing),
         cmocka_unit_test(test_download_url),
+        cmocka_unit_test(test_download_pace),
         cmocka_unit_test(test_download_deadline),
         cmocka_unit_test(test_download_flat_memory),
         cmocka_unit_test(test_download_allocation_sweep),
