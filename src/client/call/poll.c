@@ -219,7 +219,8 @@ static const char *confusion(tk_answer_kind kind)
 static void refused(tk_poll *poll, const tk_future_answer *said)
 {
     tk_err err = TK_ERR_INIT;
-    tk_err_set(&err, TINKC_E_REQUEST, TK_STR_FMT, TK_STR_ARG(said->error));
+    tk_str why = said->error.n > 0 ? said->error : TK_STR("the server gave no reason");
+    tk_err_set(&err, TINKC_E_REQUEST, TK_STR_FMT, TK_STR_ARG(why));
     err.category = said->category;
     (void)snprintf(err.request_id, sizeof(err.request_id), "%s", poll->request_id);
     fail(poll, &err);

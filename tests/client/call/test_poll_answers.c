@@ -145,6 +145,17 @@ static void test_poll_row_16_failed(void **unused)
     }
 }
 
+/* A failure always has a text, also when the server gave none. */
+static void test_poll_failed_without_text(void **unused)
+{
+    pollfix p;
+    pollfix_open(&p);
+    pollfix_answer(&p, (fakeanswer){.body = "{\"error\":\"\",\"category\":\"user\"}"});
+    pollfix_failed(&p, TINKC_E_REQUEST);
+    assert_string_equal(p.err.message, "the server gave no reason");
+    pollfix_close(&p);
+}
+
 /* Row 17. */
 static void test_poll_row_17_legacy(void **unused)
 {
@@ -195,6 +206,7 @@ int main(void)
         cmocka_unit_test(test_poll_row_15_metadata),
         cmocka_unit_test(test_poll_row_14_budget),
         cmocka_unit_test(test_poll_row_16_failed),
+        cmocka_unit_test(test_poll_failed_without_text),
         cmocka_unit_test(test_poll_row_17_legacy),
         cmocka_unit_test(test_poll_row_18_result),
         cmocka_unit_test(test_poll_row_19_malformed),
