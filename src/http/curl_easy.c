@@ -21,12 +21,33 @@
 
 /* ---- callbacks ---- */
 
+/* A stream has no deadline, but what comes before it has: otherwise a server that sends a
+ * byte now and then could keep a request for days. */
+static bool is_late(tk_curl_transfer *transfer, bool begins)
+{
+    int64_t most_ms = transfer->request->idle_timeout_ms;
+    if (most_ms <= 0) {
+        return false;
+    }
+    int64_t now = tk_clock_mono_ms(transfer->owner->clock);
+    transfer->head_ms = begins ? now : transfer->head_ms;
+    if (now - transfer->head_ms <= most_ms) {
+        return false;
+    }
+    transfer->why = TK_HTTP_TIMEOUT;
+    return true;
+}
+
 static size_t on_header(char *p, size_t size, size_t n, void *user)
 {
     tk_curl_transfer *transfer = user;
     size_t bytes = size * n;
-    if (bytes >= 5 && memcmp(p, "HTTP/", 5) == 0) {
+    bool begins = bytes >= 5 && memcmp(p, "HTTP/", 5) == 0;
+    if (begins) {
         tk_buf_clear(&transfer->header_text); /* a new response: redirect or 1xx before */
+    }
+    if (is_late(transfer, begins)) {
+        return 0;
     }
     transfer->head_is_whole =
         bytes <= 2 && (p[0] == 0x0D || p[0] == 0x0A); /* the blank line after it */
@@ -94,6 +115,9 @@ static size_t on_body(char *p, size_t size, size_t n, void *user)
     bool success = is_accepted(transfer);
     if (success && transfer->request->on_data != NULL) {
         return stream_body(transfer, p, bytes);
+    }
+    if (is_late(transfer, false)) {
+        return 0;
     }
     if (transfer->body.n == 0) {
         set_cap(transfer, !success);

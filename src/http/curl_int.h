@@ -33,6 +33,7 @@ struct tk_curl_transfer {
     uint64_t sent;       /* of a body that is read from its owner */
     bool out_of_sockets; /* EMFILE, ENFILE: to be tried again */
     int64_t deadline_ms; /* monotonic; counts waiting for a descriptor too */
+    int64_t head_ms;     /* monotonic; when the head began, if a silence is limited */
     char error_text[CURL_ERROR_SIZE];
 };
 

@@ -92,7 +92,9 @@ struct tk_http_request {
      * into p and says how many; TK_HTTP_BODY_FAILED ends the transfer (done says
      * CANCELLED). `body` is NULL then. May be asked for the same bytes again. */
     size_t (*read_body)(tk_http_request *request, uint64_t offset, char *p, size_t n);
-    int64_t idle_timeout_ms; /* limit for a silence, in whole seconds; 0: none */
+    /* Limit for a silence, in whole seconds, and for all of a head, and of a response
+     * that is not streamed, from the first byte on; 0: none. */
+    int64_t idle_timeout_ms;
     /* Streaming: called with each piece of a 2xx body instead of collecting it. Before
      * the first one on_head, which may be NULL, gets status and headers. */
     void (*on_head)(tk_http_request *request, const tk_http_response *head);

@@ -55,6 +55,50 @@ static void test_curl_streaming(void **unused)
     curlfix_close(&f);
 }
 
+/* A clock on which each look costs `step_ms`. */
+typedef struct slowclock {
+    tk_clock clock;
+    int64_t now_ms, step_ms;
+} slowclock;
+
+static int64_t look(void *user)
+{
+    slowclock *slow = user;
+    slow->now_ms += slow->step_ms;
+    return slow->now_ms * TK_NS_PER_MS;
+}
+
+static tk_http_failure stream_slowly(int64_t step_ms, const fakeapi_step *step)
+{
+    curlfix f;
+    slowclock slow = {.clock = {look, look, &slow}, .step_ms = step_ms};
+    tk_curl_options options = {.clock = &slow.clock};
+    curlfix_open(&f, &options);
+    fakeapi_default(f.api, "GET", "/x", step);
+    curlfix_probe p;
+    curlfix_probe_init(&p, &f, TK_HTTP_GET, "/x");
+    p.request.on_data = take_piece;
+    p.request.timeout_ms = -1;
+    p.request.idle_timeout_ms = 60000;
+    curlfix_run(&p);
+    curlfix_close(&f);
+    return p.failure;
+}
+
+/* A stream may take as long as it likes, but its head, or a refusal, may not: bytes that
+ * come one by one are no silence. */
+static void test_curl_slow_refusal(void **unused)
+{
+    fakeapi_step refusal = fakeapi_detail(404, "no"), accepted = fakeapi_json("12345");
+    fakeapi_step headed = fakeapi_json("12345");
+    headed.headers = "a: b\r\nc: d\r\ne: f\r\n";
+    assert_int_equal(stream_slowly(1, &refusal), TK_HTTP_OK);
+    assert_int_equal(stream_slowly(61000, &refusal), TK_HTTP_TIMEOUT);
+    assert_int_equal(stream_slowly(1, &headed), TK_HTTP_OK);
+    assert_int_equal(stream_slowly(61000, &headed), TK_HTTP_TIMEOUT);
+    assert_int_equal(stream_slowly(5000, &accepted), TK_HTTP_OK);
+}
+
 /* Takes everything but lets each piece wait for one resume. */
 typedef struct pauser {
     curlfix_probe p;
@@ -181,9 +225,8 @@ static void test_curl_read_body(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_curl_response_cap),
-        cmocka_unit_test(test_curl_streaming),
-        cmocka_unit_test(test_curl_pause),
+        cmocka_unit_test(test_curl_response_cap), cmocka_unit_test(test_curl_streaming),
+        cmocka_unit_test(test_curl_slow_refusal), cmocka_unit_test(test_curl_pause),
         cmocka_unit_test(test_curl_read_body),
     };
     return cmocka_run_group_tests_name("curl_body", tests, NULL, NULL);
