@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The long measurements: memory, heartbeats under load and during a custom loss, closing, kill -9
-# of a server, a download of 2 GB, a stream of 1 GB, a minute through a bad network, and a minute of mixed work under TSan. One line per result; exits with
+# of a server, a download of 2 GB, a stream of 1 GB, a minute through a bad network, 100,000 hostile answers under ASan
+# and UBSan, and a minute of mixed work under TSan. One line per result, and a table of the hostile answers; exits with
 # 1 when a bar is missed.
 set -u
 cd "$(dirname "$0")/.."
@@ -11,6 +12,12 @@ for program in build/tests/soak_memory build/tests/soak_heartbeat build/tests/so
     "$program" || failed=1
 done
 build/tests/test_srv_kill 50 || failed=1
+cmake --preset asan >/dev/null &&
+    cmake --build --preset asan --target soak_hostile >/dev/null || {
+    echo "soak: soak_hostile does not build for ASan"
+    exit 1
+}
+build/asan/tests/soak_hostile --answers 100000 || failed=1
 cmake --preset tsan >/dev/null &&
     cmake --build --preset tsan --target soak_mix >/dev/null || {
     echo "soak: soak_mix does not build for TSan"

@@ -1,0 +1,355 @@
+/* The operations of <tinkc/rest.h>; see hostile_op.h. */
+#include <tinkc/rest.h>
+
+#include "base/tk.h"
+#include "support/hostile_op.h"
+
+#define RUN     "S:train:0"
+#define PATH    "tinker://S:train:0/weights/0001"
+#define SAMPLER "tinker://S:train:0/sampler_weights/0001"
+#define PAGES   64 /* items that are taken from a pager */
+
+static void see_pairs(hostile_world *world, const tinkc_pair *pairs, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        hostile_see(world, pairs[i].name);
+        hostile_see(world, pairs[i].value);
+    }
+}
+
+static tinkc_future *get_run(hostile_world *w)
+{
+    return tinkc_rest_get_run(w->service, RUN, TINKC_SCOPE_OWNED);
+}
+
+static void see_checkpoint(hostile_world *w, const tinkc_checkpoint *checkpoint)
+{
+    char text[64];
+    if (checkpoint == NULL) {
+        return;
+    }
+    hostile_see(w, checkpoint->id);
+    hostile_see(w, checkpoint->path);
+    hostile_see(w, tinkc_checkpoint_type_name(checkpoint->type));
+    w->read += tinkc_time_format(text, sizeof(text), checkpoint->time_us);
+    w->read += tinkc_time_format(text, sizeof(text), checkpoint->expires_us);
+    w->read += checkpoint->is_public && checkpoint->size_bytes > 0;
+}
+
+static void see_run(hostile_world *w, const tinkc_run *run)
+{
+    char text[64];
+    hostile_see(w, run->id);
+    hostile_see(w, run->base_model);
+    hostile_see(w, run->owner);
+    see_checkpoint(w, run->last_checkpoint);
+    see_checkpoint(w, run->last_sampler_checkpoint);
+    see_pairs(w, run->metadata, run->metadata_n);
+    w->read += tinkc_time_format(text, sizeof(text), run->last_request_us);
+    w->read += run->is_lora && run->is_corrupted && run->lora_rank > 0;
+}
+
+static tinkc_code read_run(hostile_world *w, tinkc_future *future, tinkc_error **err)
+{
+    tinkc_run *run = NULL;
+    tinkc_code code = tinkc_future_take_run(&run, future, err);
+    if (code == TINKC_OK) {
+        see_run(w, run);
+    }
+    tinkc_run_free(&run);
+    return code;
+}
+
+static tinkc_future *list_runs(hostile_world *w)
+{
+    return tinkc_rest_list_runs(w->service, NULL);
+}
+
+static tinkc_code read_runs(hostile_world *w, tinkc_future *future, tinkc_error **err)
+{
+    tinkc_runs *runs = NULL;
+    tinkc_code code = tinkc_future_take_runs(&runs, future, err);
+    for (size_t i = 0; runs != NULL && i < runs->n; i++) {
+        see_run(w, &runs->items[i]);
+    }
+    tinkc_runs_free(&runs);
+    return code;
+}
+
+static tinkc_future *list_checkpoints(hostile_world *w)
+{
+    return tinkc_rest_list_checkpoints(w->service, RUN);
+}
+
+static tinkc_future *list_user_checkpoints(hostile_world *w)
+{
+    return tinkc_rest_list_user_checkpoints(w->service, NULL);
+}
+
+static tinkc_code read_checkpoints(hostile_world *w, tinkc_future *future,
+                                   tinkc_error **err)
+{
+    tinkc_checkpoints *checkpoints = NULL;
+    tinkc_code code = tinkc_future_take_checkpoints(&checkpoints, future, err);
+    for (size_t i = 0; checkpoints != NULL && i < checkpoints->n; i++) {
+        see_checkpoint(w, &checkpoints->items[i]);
+    }
+    tinkc_checkpoints_free(&checkpoints);
+    return code;
+}
+
+static tinkc_future *delete_checkpoint(hostile_world *w)
+{
+    return tinkc_rest_delete_checkpoint(w->service, PATH);
+}
+
+static tinkc_future *publish(hostile_world *w)
+{
+    return tinkc_rest_publish_checkpoint(w->service, PATH);
+}
+
+static tinkc_future *unpublish(hostile_world *w)
+{
+    return tinkc_rest_unpublish_checkpoint(w->service, PATH);
+}
+
+static tinkc_future *set_ttl(hostile_world *w)
+{
+    return tinkc_rest_set_checkpoint_ttl(w->service, PATH, 60);
+}
+
+static tinkc_future *archive_url(hostile_world *w)
+{
+    return tinkc_rest_archive_url(w->service, SAMPLER);
+}
+
+static tinkc_code read_archive(hostile_world *w, tinkc_future *future, tinkc_error **err)
+{
+    tinkc_archive *archive = NULL;
+    tinkc_code code = tinkc_future_take_archive(&archive, future, err);
+    hostile_see(w, archive != NULL ? archive->url : NULL);
+    tinkc_archive_free(&archive);
+    return code;
+}
+
+static tinkc_future *weights_info(hostile_world *w)
+{
+    return tinkc_rest_weights_info(w->service, PATH);
+}
+
+static tinkc_code read_weights(hostile_world *w, tinkc_future *future, tinkc_error **err)
+{
+    tinkc_weights_info *info = NULL;
+    tinkc_code code = tinkc_future_take_weights_info(&info, future, err);
+    hostile_see(w, info != NULL ? info->base_model : NULL);
+    tinkc_weights_info_free(&info);
+    return code;
+}
+
+static tinkc_future *get_sampler(hostile_world *w)
+{
+    return tinkc_rest_get_sampler(w->service, "S:sample:0");
+}
+
+static tinkc_code read_sampler(hostile_world *w, tinkc_future *future, tinkc_error **err)
+{
+    tinkc_sampler_info *info = NULL;
+    tinkc_code code = tinkc_future_take_sampler_info(&info, future, err);
+    if (info != NULL) {
+        hostile_see(w, info->id);
+        hostile_see(w, info->base_model);
+        hostile_see(w, info->model_path);
+    }
+    tinkc_sampler_info_free(&info);
+    return code;
+}
+
+static tinkc_future *get_session(hostile_world *w)
+{
+    return tinkc_rest_get_session(w->service, "S", TINKC_SCOPE_OWNED);
+}
+
+static tinkc_code read_session(hostile_world *w, tinkc_future *future, tinkc_error **err)
+{
+    tinkc_session_info *info = NULL;
+    tinkc_code code = tinkc_future_take_session_info(&info, future, err);
+    for (size_t i = 0; info != NULL && i < info->run_ids_n; i++) {
+        hostile_see(w, info->run_ids[i]);
+    }
+    for (size_t i = 0; info != NULL && i < info->sampler_ids_n; i++) {
+        hostile_see(w, info->sampler_ids[i]);
+    }
+    tinkc_session_info_free(&info);
+    return code;
+}
+
+static tinkc_future *list_sessions(hostile_world *w)
+{
+    return tinkc_rest_list_sessions(w->service, NULL);
+}
+
+static tinkc_code read_sessions(hostile_world *w, tinkc_future *future, tinkc_error **err)
+{
+    tinkc_sessions *sessions = NULL;
+    tinkc_code code = tinkc_future_take_sessions(&sessions, future, err);
+    for (size_t i = 0; sessions != NULL && i < sessions->n; i++) {
+        hostile_see(w, sessions->ids[i]);
+    }
+    tinkc_sessions_free(&sessions);
+    return code;
+}
+
+static tinkc_future *assign_project(hostile_world *w)
+{
+    return tinkc_rest_assign_project(w->service, "S", "P");
+}
+
+static tinkc_future *export_trace(hostile_world *w)
+{
+    return tinkc_rest_export_trace(w->service, "S");
+}
+
+static tinkc_future *whoami(hostile_world *w)
+{
+    return tinkc_rest_whoami(w->service);
+}
+
+static tinkc_code read_whoami(hostile_world *w, tinkc_future *future, tinkc_error **err)
+{
+    tinkc_whoami *result = NULL;
+    tinkc_code code = tinkc_future_take_whoami(&result, future, err);
+    hostile_see(w, result != NULL ? result->user_urn : NULL);
+    hostile_see(w, result != NULL ? result->email : NULL);
+    tinkc_whoami_free(&result);
+    return code;
+}
+
+static tinkc_future *audit(hostile_world *w)
+{
+    return tinkc_rest_audit(w->service, TINKC_AUDIT_ALL, "2026-07-13");
+}
+
+static tinkc_code read_audit(hostile_world *w, tinkc_future *future, tinkc_error **err)
+{
+    tinkc_audit *result = NULL;
+    tinkc_code code = tinkc_future_take_audit(&result, future, err);
+    for (size_t i = 0; result != NULL && i < result->n; i++) {
+        hostile_see(w, result->items[i].event);
+        hostile_see(w, result->items[i].model_id);
+        hostile_see(w, result->items[i].path);
+        hostile_see(w, result->items[i].purpose);
+    }
+    tinkc_audit_free(&result);
+    return code;
+}
+
+static tinkc_future *billing(hostile_world *w)
+{
+    return tinkc_rest_billing(w->service, 0, INT64_C(3600) * 1000000);
+}
+
+static void see_billed(hostile_world *w, const tinkc_billing_event *event)
+{
+    hostile_see(w, event->base_model);
+    hostile_see(w, event->user_id);
+    hostile_see(w, event->user_name);
+    hostile_see(w, event->session_id);
+    hostile_see(w, event->project_id);
+    hostile_see(w, tinkc_billing_kind_name(event->kind));
+    w->read += event->gigabyte_hours > 0 && event->count > 0 && event->token_count > 0;
+}
+
+static tinkc_code read_billing(hostile_world *w, tinkc_future *future, tinkc_error **err)
+{
+    tinkc_billing *result = NULL;
+    tinkc_code code = tinkc_future_take_billing(&result, future, err);
+    for (size_t i = 0; result != NULL && i < result->n; i++) {
+        see_billed(w, &result->items[i]);
+    }
+    for (size_t i = 0; result != NULL && i < result->sessions_n; i++) {
+        hostile_see(w, result->sessions[i].session_id);
+        see_pairs(w, result->sessions[i].metadata, result->sessions[i].metadata_n);
+    }
+    tinkc_billing_free(&result);
+    return code;
+}
+
+/* ---- pagers: calls that block ---- */
+
+static tinkc_code page_runs(hostile_world *w, tinkc_error **err)
+{
+    tinkc_pager *pager = NULL;
+    tinkc_code code = tinkc_pager_runs(&pager, w->service, NULL, err);
+    for (size_t i = 0; code == TINKC_OK && i < PAGES; i++) {
+        w->calls++;
+        const tinkc_run *run = NULL;
+        code = tinkc_pager_next_run(&run, pager, err);
+        if (code == TINKC_OK) {
+            see_run(w, run);
+        }
+    }
+    tinkc_pager_close(&pager);
+    return code;
+}
+
+static tinkc_code page_checkpoints(hostile_world *w, tinkc_error **err)
+{
+    tinkc_pager *pager = NULL;
+    tinkc_code code = tinkc_pager_checkpoints(&pager, w->service, NULL, err);
+    for (size_t i = 0; code == TINKC_OK && i < PAGES; i++) {
+        w->calls++;
+        const tinkc_checkpoint *checkpoint = NULL;
+        code = tinkc_pager_next_checkpoint(&checkpoint, pager, err);
+        if (code == TINKC_OK) {
+            see_checkpoint(w, checkpoint);
+        }
+    }
+    tinkc_pager_close(&pager);
+    return code;
+}
+
+static tinkc_code page_sessions(hostile_world *w, tinkc_error **err)
+{
+    tinkc_pager *pager = NULL;
+    tinkc_code code = tinkc_pager_sessions(&pager, w->service, NULL, err);
+    for (size_t i = 0; code == TINKC_OK && i < PAGES; i++) {
+        w->calls++;
+        const char *id = NULL;
+        code = tinkc_pager_next_session(&id, pager, err);
+        hostile_see(w, id);
+    }
+    tinkc_pager_close(&pager);
+    return code;
+}
+
+/* ---- the list ---- */
+
+#define TOKENS "{\"pjwt_auth_enabled\":true}"
+
+const hostile_op hostile_rest_ops[] = {
+    {"get_run", HOSTILE_SERVICE, NULL, get_run, NULL, read_run, false},
+    {"list_runs", HOSTILE_SERVICE, NULL, list_runs, NULL, read_runs, false},
+    {"list_checkpoints", HOSTILE_SERVICE, NULL, list_checkpoints, NULL, read_checkpoints,
+     false},
+    {"list_user_checkpoints", HOSTILE_SERVICE, NULL, list_user_checkpoints, NULL,
+     read_checkpoints, false},
+    {"delete_checkpoint", HOSTILE_SERVICE, NULL, delete_checkpoint, NULL, NULL, false},
+    {"publish", HOSTILE_SERVICE, NULL, publish, NULL, NULL, false},
+    {"unpublish", HOSTILE_SERVICE, NULL, unpublish, NULL, NULL, false},
+    {"set_ttl", HOSTILE_SERVICE, NULL, set_ttl, NULL, NULL, false},
+    {"archive_url", HOSTILE_SERVICE, NULL, archive_url, NULL, read_archive, false},
+    {"weights_info", HOSTILE_SERVICE, NULL, weights_info, NULL, read_weights, false},
+    {"get_sampler", HOSTILE_SERVICE, NULL, get_sampler, NULL, read_sampler, false},
+    {"get_session", HOSTILE_SERVICE, NULL, get_session, NULL, read_session, false},
+    {"list_sessions", HOSTILE_SERVICE, NULL, list_sessions, NULL, read_sessions, false},
+    {"assign_project", HOSTILE_SERVICE, NULL, assign_project, NULL, NULL, false},
+    {"export_trace", HOSTILE_SERVICE, NULL, export_trace, NULL, hostile_read_text, false},
+    {"whoami", HOSTILE_SERVICE, TOKENS, whoami, NULL, read_whoami, false},
+    {"audit", HOSTILE_SERVICE, NULL, audit, NULL, read_audit, false},
+    {"billing", HOSTILE_SERVICE, NULL, billing, NULL, read_billing, false},
+    {"pager_runs", HOSTILE_SERVICE, NULL, NULL, page_runs, NULL, false},
+    {"pager_checkpoints", HOSTILE_SERVICE, NULL, NULL, page_checkpoints, NULL, false},
+    {"pager_sessions", HOSTILE_SERVICE, NULL, NULL, page_sessions, NULL, false},
+};
+
+const size_t hostile_rest_ops_n = TK_ARRAY_LEN(hostile_rest_ops);
