@@ -129,7 +129,11 @@ static int ask(const call *c, const char *key, char out[128])
     }
     it.resumed = false;
     if (fill(request, c)) {
-        if (request->route->handler(request) == SRV_PARKED) {
+        srv_verdict verdict = request->route->handler(request);
+        while (verdict == SRV_LATER) { /* it needs the store: a worker that may wait */
+            verdict = request->route->handler(request);
+        }
+        if (verdict == SRV_PARKED) {
             tk_mutex_lock(&it.lock);
             while (!it.resumed) {
                 tk_cond_wait(&it.wake, &it.lock);

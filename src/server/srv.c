@@ -26,8 +26,6 @@
 #include "server/store/srv_data.h"
 #include "server/store/srv_store.h"
 
-#define WORKERS 3
-
 /* ---- the data directory ---- */
 
 /* One server per directory. The lock file holds its URL, for programs that join it. */
@@ -182,7 +180,7 @@ out:
     return code;
 }
 
-/* The threads, the one of HTTP last: its requests come at once. */
+/* The threads, the one of HTTP last: its requests come at once and use everything. */
 static tinkc_code start_threads(srv *server, const srv_options *options, tk_err *err)
 {
     const srv_dispatch dispatch =
@@ -203,7 +201,7 @@ static tinkc_code start_threads(srv *server, const srv_options *options, tk_err 
     if (code != TINKC_OK) {
         goto out;
     }
-    code = srv_work_new(&server->work, WORKERS, &dispatch, err);
+    code = srv_work_new(&server->work, &dispatch, err);
     if (code != TINKC_OK) {
         goto out;
     }
@@ -213,6 +211,7 @@ static tinkc_code start_threads(srv *server, const srv_options *options, tk_err 
         goto out;
     }
     write_url(server, http.host);
+    code = srv_http_start(server->http, err);
 out:
     return code;
 }

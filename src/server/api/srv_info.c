@@ -67,6 +67,10 @@ srv_verdict srv_info_metrics(srv_request *request)
     const metric metrics[] = {
         {"requests_total", "counter", "HTTP requests.", http.total},
         {"requests_active", "gauge", "Requests without a complete answer.", http.active},
+        {"connections", "gauge", "Open connections.", http.conns.open},
+        {"connections_dropped_total", "counter",
+         "Connections closed because they were too slow or too many.",
+         http.conns.dropped},
         {"polls_parked", "gauge", "Polls that wait for a result.", parked},
         {"memory_limit_bytes", "gauge", "Memory that the server may use.",
          server->memory.max},

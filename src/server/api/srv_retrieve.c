@@ -43,6 +43,9 @@ static srv_verdict answer_lost(srv *server, srv_request *request, tk_str id)
         tk_str rest = id;
         lost = was_used(server, (tk_str){id.p, colon - 1}, seq, &known);
         if (!known) { /* from before a restart, or of a session that has ended */
+            if (!request->may_wait) {
+                return srv_request_wait(request);
+            }
             tk_str first = tk_str_cut(&rest, ':');
             tk_err err = TK_ERR_INIT;
             lost = tk_str_is(first, srv_store_instance(server->store));

@@ -258,6 +258,9 @@ static srv_verdict submit(srv_request *request, bool streamed)
     if (streamed && spec.request.num_samples != 1) {
         return srv_reply_fail(request, 400, "a stream has one sample");
     }
+    if (mode == TK_SAMPLE_BY_PATH && !request->may_wait) {
+        return srv_request_wait(request);
+    }
     if (mode != TK_SAMPLE_BY_SESSION) {
         srv_sampler_spec weights;
         if (!resolve(&weights, request, msg->base_model.v, msg->model_path.v)) {

@@ -77,10 +77,14 @@ srv_verdict srv_service_heartbeat(srv_request *request)
     }
     /* A session that was ended, or made before a restart, is still answered: its client
      * would only warn without end (docs/protocol.md §10). */
-    tk_err err = TK_ERR_INIT;
-    if (!srv_session_beat(server, msg.session_id.v) &&
-        srv_store_find_session(server->store, msg.session_id.v, &err) != TINKC_OK) {
-        return srv_reply_error(request, &err);
+    if (!srv_session_beat(server, msg.session_id.v)) {
+        tk_err err = TK_ERR_INIT;
+        if (!request->may_wait) {
+            return srv_request_wait(request);
+        }
+        if (srv_store_find_session(server->store, msg.session_id.v, &err) != TINKC_OK) {
+            return srv_reply_error(request, &err);
+        }
     }
     const tk_heartbeat_response reply = {0};
     return srv_msg_reply(request, &tk_msg_heartbeat_response, &reply);

@@ -141,7 +141,7 @@ srv_verdict srv_train_get_info(srv_request *request)
     }
     tk_mutex_unlock(&server->lock);
     if (base == NULL) {
-        return srv_model_answer_missing(server, request, msg.model_id.v);
+        return srv_model_answer_missing(request, msg.model_id.v);
     }
     if (!copied) {
         return srv_reply_fail(request, 500, "out of memory");

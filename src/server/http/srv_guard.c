@@ -53,6 +53,11 @@ static bool is_same_origin(tk_str origin, tk_str host)
            tk_str_eq((tk_str){origin.p + n, origin.n - n}, host);
 }
 
+bool srv_guard_knows(const srv_guard *guard, const srv_guard_caller *caller)
+{
+    return guard->api_key == NULL || same_secret(caller->key, guard->api_key);
+}
+
 int srv_guard_check(const srv_guard *guard, const srv_guard_caller *caller, tk_err *err)
 {
     if (guard->loopback && caller->host.n > 0 && !is_local_name(caller->host)) {
@@ -64,8 +69,7 @@ int srv_guard_check(const srv_guard *guard, const srv_guard_caller *caller, tk_e
         (void)tk_err_set(err, TINKC_E_PERMISSION, "no requests from other sites");
         return 403;
     }
-    if (guard->api_key != NULL && !caller->open &&
-        !same_secret(caller->key, guard->api_key)) {
+    if (!caller->open && !srv_guard_knows(guard, caller)) {
         (void)tk_err_set(err, TINKC_E_AUTH, "Invalid API key");
         return 401;
     }

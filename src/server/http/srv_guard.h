@@ -20,4 +20,7 @@ typedef struct srv_guard_caller {
  * Comparing keys takes the same time wherever they differ. */
 int srv_guard_check(const srv_guard *guard, const srv_guard_caller *caller, tk_err *err);
 
+/* Returns whether the caller sent the key, or there is none. */
+bool srv_guard_knows(const srv_guard *guard, const srv_guard_caller *caller);
+
 #endif

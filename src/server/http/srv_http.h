@@ -1,31 +1,37 @@
 /* HTTP: libmicrohttpd with one epoll thread, which only collects bytes, checks whether
  * the caller may ask, and sends answers. A complete request is suspended and posted to
- * the workers; its resume wakes this thread, which sends the answer. The only file that
- * knows the library. Nothing here knows what the requests are about. */
+ * the workers; its resume wakes this thread, which sends the answer. Only srv_http*.c know
+ * the library. Nothing here knows what the requests are about. */
 #ifndef SERVER_SRV_HTTP_H
 #define SERVER_SRV_HTTP_H
 
 #include "base/err.h"
+#include "server/http/srv_conns.h"
 #include "server/http/srv_work.h"
 
 typedef struct srv_http srv_http;
 
 /* All of it is borrowed and outlives the srv_http. */
 typedef struct srv_http_config {
-    const char *host;         /* a numeric address, or "localhost" */
-    unsigned port;            /* 0 = any free one */
-    const char *api_key;      /* NULL = every key, also none */
-    const srv_routes *routes; /* what is answered */
-    srv_work *work;           /* runs the handlers */
-    srv_budget *budget;       /* of memory */
-    void *app;                /* srv_request.app of every request */
+    const char *host;               /* a numeric address, or "localhost" */
+    unsigned port;                  /* 0 = any free one */
+    const char *api_key;            /* NULL = every key, also none */
+    const srv_routes *routes;       /* what is answered */
+    srv_work *work;                 /* runs the handlers */
+    srv_budget *budget;             /* of memory */
+    void *app;                      /* srv_request.app of every request */
+    const srv_conns_limits *limits; /* NULL = by the number of descriptors */
 } srv_http_config;
 
-/* Listens; TINKC_E_IO when that is not possible. Requests come at once: *out is set
- * before the first one. */
+/* Listens, without answering; TINKC_E_IO when that is not possible. Connections wait in
+ * the socket's queue until the start, so that everything that a handler may use, this
+ * srv_http and its port included, can be set before the first request. */
 TK_NODISCARD tinkc_code srv_http_new(srv_http **out, const srv_http_config *config,
                                      tk_err *err);
 unsigned srv_http_port(const srv_http *http);
+
+/* Answers requests from now on. TINKC_E_IO. */
+TK_NODISCARD tinkc_code srv_http_start(srv_http *http, tk_err *err);
 
 /* Takes no new connections and no new requests: what is complete from now on gets a 503,
  * and delayed requests are handled at once. */
@@ -42,6 +48,7 @@ typedef struct srv_http_stats {
     size_t total;     /* requests since the start */
     size_t active;    /* requests between their first byte and the last of the answer */
     size_t suspended; /* of those, with workers or parked */
+    srv_conns_stats conns;
 } srv_http_stats;
 void srv_http_get_stats(srv_http *http, srv_http_stats *out);
 

@@ -13,6 +13,7 @@
 #define BACKLOG         4096
 #define SPARE_FDS       256
 #define MAX_CONNECTIONS 60000
+#define MIN_CONNECTIONS 24
 
 typedef union address {
     struct sockaddr any;
@@ -92,13 +93,13 @@ unsigned srv_listen_max_connections(void)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
-        return 0;
+        return MIN_CONNECTIONS;
     }
     if (limit.rlim_cur < limit.rlim_max) {
         limit.rlim_cur = limit.rlim_max;
         (void)setrlimit(RLIMIT_NOFILE, &limit);
         (void)getrlimit(RLIMIT_NOFILE, &limit);
     }
-    rlim_t room = limit.rlim_cur > SPARE_FDS ? limit.rlim_cur - SPARE_FDS : 0;
-    return (unsigned)TK_MIN(room, MAX_CONNECTIONS);
+    rlim_t room = limit.rlim_cur - TK_MIN(limit.rlim_cur / 2, SPARE_FDS);
+    return (unsigned)TK_MAX(TK_MIN(room, MAX_CONNECTIONS), MIN_CONNECTIONS);
 }

@@ -46,6 +46,20 @@ void srv_request_resume(srv_request *request)
     request->resume(request);
 }
 
+srv_verdict srv_request_wait(srv_request *request)
+{
+    if (request->free_state != NULL) {
+        request->free_state(request->state);
+        request->state = NULL;
+        request->free_state = NULL;
+    }
+    request->may_wait = true;
+    if (request->due_ns == 0) {
+        request->due_ns = 1; /* long ago: at once */
+    }
+    return SRV_LATER;
+}
+
 void srv_request_shrink(srv_request *request)
 {
     tk_buf_dispose(&request->body);

@@ -80,6 +80,7 @@ typedef struct srv_request {
     void *state;
     void (*free_state)(void *state); /* NULL with no state */
 
+    bool may_wait;      /* its worker may wait for the disk; see srv_request_wait */
     tk_list queued;     /* in the workers' queue */
     int64_t due_ns;     /* of SRV_LATER; 0 = it was never delayed */
     tk_heap_node later; /* in the workers' heap of delayed requests */
@@ -107,6 +108,11 @@ tk_str srv_request_query(const srv_request *request, const char *name);
 
 /* Returns the quota that counts what the request allocates. */
 tk_quota *srv_request_quota(const srv_request *request);
+
+/* Gives the request to a worker that may wait for the disk, where its handler runs again,
+ * from the start and with `may_wait` set. What the handler keeps with it is freed. The
+ * handler returns what this returns. */
+srv_verdict srv_request_wait(srv_request *request);
 
 /* Frees the body and everything decoded: what is parked should be small. */
 void srv_request_shrink(srv_request *request);

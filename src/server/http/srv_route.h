@@ -9,9 +9,14 @@
 
 typedef srv_verdict (*srv_handler)(srv_request *request);
 
+/* At most one of PROMPT, LIGHT and HEAVY, none of which waits for the disk or for another
+ * thread's work. A handler without them may; others give a request to such a worker with
+ * srv_request_wait. */
 enum {
-    SRV_ROUTE_HEAVY = 1u << 0, /* large bodies: not for the worker of light routes */
-    SRV_ROUTE_OPEN = 1u << 1   /* needs no key */
+    SRV_ROUTE_HEAVY = 1u << 0,  /* decodes large bodies */
+    SRV_ROUTE_OPEN = 1u << 1,   /* needs no key */
+    SRV_ROUTE_LIGHT = 1u << 2,  /* answers from memory */
+    SRV_ROUTE_PROMPT = 1u << 3, /* answers from memory within microseconds */
 };
 
 struct srv_route {

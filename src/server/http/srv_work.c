@@ -7,33 +7,81 @@
 #include "base/thread.h"
 #include "server/http/srv_reply.h"
 
+/* Queues, in the order in which a worker looks at them. */
+typedef enum lane { PROMPT, LIGHT, HEAVY, WAITING, LANES } lane;
+
+#define BIT(lane) (1u << (lane))
+
+/* Which queues each worker takes from. The first one is never long in a handler. */
+static const unsigned lanes_of[] = {
+    BIT(PROMPT),
+    BIT(PROMPT) | BIT(LIGHT),
+    BIT(PROMPT) | BIT(LIGHT) | BIT(HEAVY),
+    BIT(PROMPT) | BIT(LIGHT) | BIT(HEAVY),
+    BIT(WAITING),
+    BIT(WAITING),
+};
+#define WORKERS TK_ARRAY_LEN(lanes_of)
+
 typedef struct worker {
     srv_work *work;
     tk_thread thread;
-    bool light_only;
+    unsigned lanes; /* constant */
+    bool idle;      /* under the lock: waits, and nothing has woken it */
+    tk_cond wake;
 } worker;
 
 struct srv_work {
     srv_dispatch dispatch; /* constant */
     tk_mutex lock;
-    tk_cond wake;
-    tk_list light, heavy; /* srv_request.queued */
-    tk_heap later;        /* srv_request.later */
-    bool hurried;         /* nothing is delayed any more */
+    tk_list queues[LANES]; /* srv_request.queued */
+    tk_heap later;         /* srv_request.later */
+    bool hurried;          /* nothing is delayed any more */
     bool closed;
-    worker *workers;
-    unsigned n;
+    worker workers[WORKERS];
+    unsigned n;       /* that run */
+    unsigned n_conds; /* workers whose condition is initialised */
 };
 
-static bool is_heavy(const srv_request *request)
+static lane lane_of(const srv_request *request)
 {
-    return (request->route->flags & SRV_ROUTE_HEAVY) != 0;
+    unsigned flags = request->route->flags;
+    if (request->may_wait) {
+        return WAITING;
+    }
+    return (flags & SRV_ROUTE_PROMPT) != 0  ? PROMPT
+           : (flags & SRV_ROUTE_LIGHT) != 0 ? LIGHT
+           : (flags & SRV_ROUTE_HEAVY) != 0 ? HEAVY
+                                            : WAITING;
 }
 
 /* Under the lock. */
+static void wake(worker *one)
+{
+    one->idle = false;
+    tk_cond_signal(&one->wake);
+}
+
+static void wake_all(srv_work *work)
+{
+    for (unsigned i = 0; i < work->n; i++) {
+        wake(&work->workers[i]);
+    }
+}
+
+/* Queues a request and wakes a worker that may take it. Under the lock. */
 static void push(srv_work *work, srv_request *request)
 {
-    tk_list_push_back(is_heavy(request) ? &work->heavy : &work->light, &request->queued);
+    lane to = lane_of(request);
+    request->may_wait = to == WAITING;
+    tk_list_push_back(&work->queues[to], &request->queued);
+    for (unsigned i = 0; i < work->n; i++) {
+        worker *one = &work->workers[i];
+        if (one->idle && (one->lanes & BIT(to)) != 0) {
+            wake(one);
+            return;
+        }
+    }
 }
 
 /* Queues the delayed requests whose time has come. Under the lock. */
@@ -49,23 +97,34 @@ static void push_due(srv_work *work)
     }
 }
 
+/* Under the lock. */
+static tk_list *pop(worker *me)
+{
+    tk_list *node = NULL;
+    for (unsigned i = 0; node == NULL && i < LANES; i++) {
+        if ((me->lanes & BIT(i)) != 0) {
+            node = tk_list_pop_front(&me->work->queues[i]);
+        }
+    }
+    return node;
+}
+
 static srv_request *take(worker *me)
 {
     srv_work *work = me->work;
-    tk_list *node = NULL;
+    tk_list *node;
     tk_mutex_lock(&work->lock);
     for (;;) {
         push_due(work);
-        node = tk_list_pop_front(&work->light);
-        if (node == NULL && !me->light_only) {
-            node = tk_list_pop_front(&work->heavy);
-        }
+        node = pop(me);
         if (node != NULL || work->closed) {
             break;
         }
         const tk_heap_node *next = tk_heap_min(&work->later);
-        (void)tk_cond_wait_until(&work->wake, &work->lock,
+        me->idle = true;
+        (void)tk_cond_wait_until(&me->wake, &work->lock,
                                  next != NULL ? next->deadline : TK_FOREVER);
+        me->idle = false;
     }
     tk_mutex_unlock(&work->lock);
     return node != NULL ? TK_CONTAINER_OF(node, srv_request, queued) : NULL;
@@ -76,8 +135,8 @@ static void delay(srv_work *work, srv_request *request)
 {
     tk_mutex_lock(&work->lock);
     tk_heap_put(&work->later, &request->later, request->due_ns);
+    wake_all(work);
     tk_mutex_unlock(&work->lock);
-    tk_cond_broadcast(&work->wake);
 }
 
 static void run(void *user)
@@ -103,58 +162,57 @@ static void run(void *user)
 
 void srv_work_post(srv_work *work, srv_request *request)
 {
-    bool heavy = is_heavy(request);
     tk_mutex_lock(&work->lock);
     push(work, request);
     tk_mutex_unlock(&work->lock);
-    /* A signal could reach the worker that may not take it. */
-    if (heavy) {
-        tk_cond_broadcast(&work->wake);
-    } else {
-        tk_cond_signal(&work->wake);
-    }
 }
 
 void srv_work_hurry(srv_work *work)
 {
     tk_mutex_lock(&work->lock);
     work->hurried = true;
+    wake_all(work);
     tk_mutex_unlock(&work->lock);
-    tk_cond_broadcast(&work->wake);
 }
 
-tinkc_code srv_work_new(srv_work **out, unsigned threads, const srv_dispatch *dispatch,
-                        tk_err *err)
+static tinkc_code start_workers(srv_work *work, tk_err *err)
 {
-    srv_work *work = tk_zalloc(sizeof(*work));
-    worker *workers = tk_zarray(TK_MAX(threads, 2), sizeof(*workers));
-    if (work == NULL || workers == NULL) {
-        tk_free(work);
-        tk_free(workers);
-        return tk_err_nomem(err);
+    tinkc_code code = TINKC_OK;
+    while (code == TINKC_OK && work->n_conds < WORKERS) {
+        worker *one = &work->workers[work->n_conds];
+        *one = (worker){.work = work, .lanes = lanes_of[work->n_conds]};
+        code = tk_cond_init(&one->wake, err);
+        work->n_conds += code == TINKC_OK;
     }
-    work->workers = workers;
-    work->dispatch = *dispatch;
-    tk_list_init(&work->light);
-    tk_list_init(&work->heavy);
-    tk_heap_init(&work->later);
-    tinkc_code code = tk_mutex_init(&work->lock, err);
-    if (code == TINKC_OK) {
-        code = tk_cond_init(&work->wake, err);
-        if (code != TINKC_OK) {
-            tk_mutex_dispose(&work->lock);
+    for (unsigned i = 0; code == TINKC_OK && i < WORKERS; i++) {
+        worker *one = &work->workers[i];
+        code = tk_thread_start(&one->thread, "tinkc-worker", run, one, err);
+        if (code == TINKC_OK) { /* the threads read it */
+            tk_mutex_lock(&work->lock);
+            work->n++;
+            tk_mutex_unlock(&work->lock);
         }
     }
+    return code;
+}
+
+tinkc_code srv_work_new(srv_work **out, const srv_dispatch *dispatch, tk_err *err)
+{
+    srv_work *work = tk_zalloc(sizeof(*work));
+    if (work == NULL) {
+        return tk_err_nomem(err);
+    }
+    work->dispatch = *dispatch;
+    for (unsigned i = 0; i < LANES; i++) {
+        tk_list_init(&work->queues[i]);
+    }
+    tk_heap_init(&work->later);
+    tinkc_code code = tk_mutex_init(&work->lock, err);
     if (code != TINKC_OK) {
-        tk_free(workers);
         tk_free(work);
         return code;
     }
-    for (unsigned i = 0; code == TINKC_OK && i < TK_MAX(threads, 2); i++) {
-        workers[i] = (worker){.work = work, .light_only = i == 0};
-        code = tk_thread_start(&workers[i].thread, "tinkc-worker", run, &workers[i], err);
-        work->n += code == TINKC_OK;
-    }
+    code = start_workers(work, err);
     if (code != TINKC_OK) {
         srv_work_free(work);
         return code;
@@ -170,13 +228,14 @@ void srv_work_free(srv_work *work)
     }
     tk_mutex_lock(&work->lock);
     work->closed = true;
+    wake_all(work);
     tk_mutex_unlock(&work->lock);
-    tk_cond_broadcast(&work->wake);
     for (unsigned i = 0; i < work->n; i++) {
         tk_thread_join(&work->workers[i].thread);
     }
-    tk_cond_dispose(&work->wake);
+    for (unsigned i = 0; i < work->n_conds; i++) {
+        tk_cond_dispose(&work->workers[i].wake);
+    }
     tk_mutex_dispose(&work->lock);
-    tk_free(work->workers);
     tk_free(work);
 }

@@ -1,6 +1,7 @@
 /* The workers: threads that run handlers (decoding, checking, store) for requests whose
- * bytes are complete. The first worker takes only light routes, so that a heartbeat never
- * waits for the decoding of a batch. Locks: its own, a leaf. */
+ * bytes are complete. Routes are of four classes (srv_route.h), and no class waits for
+ * the workers of a slower one: a heartbeat waits neither for the decoding of a batch nor
+ * for the database. Locks: its own, a leaf. */
 #ifndef SERVER_SRV_WORK_H
 #define SERVER_SRV_WORK_H
 
@@ -10,8 +11,8 @@
 typedef struct srv_work srv_work;
 
 /* Starts the threads; each request is given to `dispatch`. */
-TK_NODISCARD tinkc_code srv_work_new(srv_work **out, unsigned threads,
-                                     const srv_dispatch *dispatch, tk_err *err);
+TK_NODISCARD tinkc_code srv_work_new(srv_work **out, const srv_dispatch *dispatch,
+                                     tk_err *err);
 
 /* Handles what is queued, then ends. Nothing may be posted any more. Accepts NULL. */
 void srv_work_free(srv_work *work);

@@ -252,7 +252,7 @@ srv_verdict srv_job_submit(srv_request *request, srv_job *job, const srv_submit 
     tk_mutex_unlock(&server->lock);
     srv_verdict verdict;
     if (out.status == 404) {
-        verdict = srv_model_answer_missing(server, request, model_id);
+        verdict = srv_model_answer_missing(request, model_id);
     } else if (out.status != 200) {
         verdict = srv_reply_fail(request, out.status, "%s", out.err.message);
     } else {

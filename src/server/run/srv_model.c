@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "engine/eng_bytes.h"
 #include "server/http/srv_reply.h"
+#include "server/http/srv_route.h"
 #include "server/run/srv_engine.h"
 #include "server/run/srv_state.h"
 #include "server/store/srv_store.h"
@@ -188,11 +189,15 @@ srv_verdict srv_model_submit_new(srv_request *request, srv_job *job,
 
 /* ---- models that are not loaded ---- */
 
-srv_verdict srv_model_answer_missing(srv *server, srv_request *request, tk_str id)
+/* The route of a request that is answered with what the store knows of a model; its state
+ * is the id. */
+static srv_verdict answer_missing(srv_request *request)
 {
+    const srv *server = request->app;
+    tk_str id = tk_str_of(request->state);
     srv_store_checkpoint last;
     tk_err err = TK_ERR_INIT;
-    tk_arena arena; /* the request's own may have moved to a job, and `id` with it */
+    tk_arena arena;
     tk_arena_init(&arena, TK_MIB);
     srv_verdict verdict;
     if (srv_store_last_checkpoint(&last, server->store, &arena, id, &err) == TINKC_OK) {
@@ -205,6 +210,21 @@ srv_verdict srv_model_answer_missing(srv *server, srv_request *request, tk_str i
         verdict = srv_reply_fail(request, 404, "Model not found");
     }
     tk_arena_dispose(&arena);
+    return verdict;
+}
+
+static const srv_route missing = {"*", "*", answer_missing, 0, 0};
+
+srv_verdict srv_model_answer_missing(srv_request *request, tk_str id)
+{
+    char *copy = tk_strndup(id.p, id.n); /* the request's memory may move to a job */
+    if (copy == NULL) {
+        return srv_reply_fail(request, 500, "out of memory");
+    }
+    srv_verdict verdict = srv_request_wait(request);
+    request->route = &missing;
+    request->state = copy;
+    request->free_state = tk_free;
     return verdict;
 }
 

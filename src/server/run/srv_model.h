@@ -46,7 +46,7 @@ srv_model *srv_model_find(srv *server, tk_str id);
 
 /* Answers 404 for a model that is not loaded; names the last checkpoint of one that
  * was. */
-srv_verdict srv_model_answer_missing(srv *server, srv_request *request, tk_str id);
+srv_verdict srv_model_answer_missing(srv_request *request, tk_str id);
 
 /* Unloads the models of a session that ends. Under the lock. */
 void srv_model_end_session(srv_session *session);

@@ -62,7 +62,7 @@ static void open_app(app *it, const srv_dispatch *dispatch, const char *key)
     tk_err err = TK_ERR_INIT;
     memset(it, 0, sizeof(*it));
     srv_budget_init(&it->memory, TK_MIB);
-    assert_int_equal(srv_work_new(&it->work, 2, dispatch, &err), TINKC_OK);
+    assert_int_equal(srv_work_new(&it->work, dispatch, &err), TINKC_OK);
     const srv_http_config config = {.host = "127.0.0.1",
                                     .api_key = key,
                                     .routes = &routes,
@@ -70,6 +70,7 @@ static void open_app(app *it, const srv_dispatch *dispatch, const char *key)
                                     .budget = &it->memory,
                                     .app = it};
     assert_int_equal(srv_http_new(&it->http, &config, &err), TINKC_OK);
+    assert_int_equal(srv_http_start(it->http, &err), TINKC_OK);
     it->port = (int)srv_http_port(it->http);
 }
 

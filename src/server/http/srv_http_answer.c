@@ -1,0 +1,155 @@
+/* Answers: the library's response to what a handler has set. A body is bytes, a part of a
+ * file, or a stream, whose connection sleeps while there is nothing to send. */
+#include <string.h>
+
+#include "server/http/srv_http_int.h"
+#include "server/http/srv_stream.h"
+
+#define STREAM_BLOCK 4096
+#define SOURCE_BLOCK (32 * TK_KIB)
+
+/* ---- streams ---- */
+
+static void on_stream_resume(void *user)
+{
+    exchange *x = user;
+    srv_http_resume(x->request);
+}
+
+/* Under the stream's lock: the connection is not resumed before this has returned. */
+static void on_stream_wait(void *user)
+{
+    exchange *x = user;
+    srv_http *http = x->http;
+    MHD_suspend_connection(x->connection);
+    tk_mutex_lock(&http->lock);
+    http->suspended++;
+    tk_mutex_unlock(&http->lock);
+}
+
+static ssize_t read_stream(void *user, uint64_t pos, char *out, size_t max)
+{
+    (void)pos;
+    exchange *x = user;
+    long n = srv_stream_take(x->request->stream, out, max, on_stream_wait, x);
+    return n >= 0 ? (ssize_t)n : MHD_CONTENT_READER_END_OF_STREAM;
+}
+
+/* ---- the answer ---- */
+
+static void release_blob(void *blob)
+{
+    srv_blob_release(blob);
+}
+
+/* Sends half of a body, then closes the connection. */
+static ssize_t read_half(void *user, uint64_t at, char *out, size_t max)
+{
+    const srv_request *request = user;
+    tk_str body = request->answer != NULL
+                      ? (tk_str){request->answer->p, request->answer->n}
+                      : request->fixed;
+    size_t half = body.n / 2;
+    if (at >= half) {
+        return MHD_CONTENT_READER_END_WITH_ERROR;
+    }
+    size_t n = TK_MIN(half - (size_t)at, max);
+    memcpy(out, body.p + at, n);
+    return (ssize_t)n;
+}
+
+static ssize_t read_source(void *user, uint64_t at, char *out, size_t max)
+{
+    const srv_request *request = user;
+    const srv_source *source = &request->source;
+    long n = source->read(request->state, source->offset + (int64_t)at, out, max);
+    return n > 0 ? (ssize_t)n : MHD_CONTENT_READER_END_WITH_ERROR;
+}
+
+static struct MHD_Response *make_response(srv_request *request)
+{
+    struct MHD_Response *response;
+    if (request->loss == SRV_LOSS_HALF && request->stream == NULL &&
+        request->file.fd < 0 && request->source.read == NULL) {
+        size_t n = request->answer != NULL ? request->answer->n : request->fixed.n;
+        return MHD_create_response_from_callback(n, STREAM_BLOCK, read_half, request,
+                                                 NULL);
+    }
+    if (request->stream != NULL) {
+        request->stream->resume = on_stream_resume;
+        request->stream->user = request->http;
+        return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK,
+                                                 read_stream, request->http, NULL);
+    }
+    if (request->file.fd >= 0) {
+        response = MHD_create_response_from_fd_at_offset64(
+            (uint64_t)request->file.size, request->file.fd,
+            (uint64_t)request->file.offset);
+        if (response != NULL) {
+            request->file.fd = -1; /* the response closes it */
+        }
+        return response;
+    }
+    if (request->source.read != NULL) {
+        return MHD_create_response_from_callback(
+            (uint64_t)request->source.size, SOURCE_BLOCK, read_source, request, NULL);
+    }
+    srv_blob *blob = request->answer;
+    if (blob != NULL && blob->n > 0) {
+        response = MHD_create_response_from_buffer_with_free_callback_cls(
+            blob->n, blob->p, release_blob, blob);
+        if (response != NULL) {
+            request->answer = NULL; /* the response has that ownership now */
+        }
+        return response;
+    }
+    char *bytes = NULL;
+    const char *fixed = request->fixed.p != NULL ? request->fixed.p : "";
+    memcpy(&bytes, &fixed, sizeof(bytes)); /* not written to: PERSISTENT */
+    return MHD_create_response_from_buffer(request->fixed.n, bytes,
+                                           MHD_RESPMEM_PERSISTENT);
+}
+
+/* A stream is as slow as its producer. */
+static void limit_time(const exchange *x)
+{
+    const srv_request *request = x->request;
+    uint64_t n = request->answer != NULL ? request->answer->n : request->fixed.n;
+    if (request->file.fd >= 0) {
+        n = (uint64_t)request->file.size;
+    } else if (request->source.read != NULL) {
+        n = (uint64_t)request->source.size;
+    }
+    if (request->stream == NULL) {
+        srv_conns_sending(x->conn, n);
+    }
+}
+
+enum MHD_Result srv_http_send_answer(exchange *x)
+{
+    srv_request *request = x->request;
+    if (request->loss == SRV_LOSS_ALL) {
+        return MHD_NO; /* closes the connection */
+    }
+    limit_time(x);
+    struct MHD_Response *response = make_response(request);
+    if (response == NULL) {
+        return MHD_NO;
+    }
+    bool ok = request->content_type == NULL ||
+              MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
+                                      request->content_type) == MHD_YES;
+    for (size_t i = 0; i < request->n_headers; i++) {
+        ok = ok && MHD_add_response_header(response, request->headers[i].name,
+                                           request->headers[i].value) == MHD_YES;
+    }
+    if (atomic_load(&x->http->closing)) {
+        ok = ok && MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION,
+                                           "close") == MHD_YES;
+    }
+    enum MHD_Result result =
+        ok ? MHD_queue_response(x->connection, (unsigned)request->status, response)
+           : MHD_NO;
+    MHD_destroy_response(response);
+    return result;
+}

@@ -1,0 +1,56 @@
+/* What the files of the HTTP front share: the front itself and the exchange, which is what
+ * the library's connection carries: a request and how far it has come. Private to
+ * srv_http*.c, the only files that know libmicrohttpd. Thread: HTTP, except srv_http's
+ * counters, which are under its lock. */
+#ifndef SERVER_SRV_HTTP_INT_H
+#define SERVER_SRV_HTTP_INT_H
+
+#include <microhttpd.h>
+
+#include "base/thread.h"
+#include "server/http/srv_conns.h"
+#include "server/http/srv_http.h"
+#include "server/http/srv_listen.h"
+
+struct srv_http {
+    srv_http_config config;    /* constant */
+    struct MHD_Daemon *daemon; /* NULL = does not run */
+    srv_listen listen;
+    srv_conns *conns;
+    srv_conns_limits limits; /* constant */
+    bool loopback;
+    tk_mutex lock;
+    tk_cond idle;
+    size_t total;        /* under lock: requests so far */
+    size_t suspended;    /* under lock: requests that are with workers or parked */
+    size_t active;       /* under lock: requests between first byte and last */
+    size_t answering;    /* under lock: of those, complete: an answer is due */
+    atomic_bool closing; /* set under lock: the workers get no more */
+};
+
+typedef struct exchange {
+    srv_http *http;
+    struct MHD_Connection *connection;
+    srv_conn *conn;
+    srv_request *request;
+    bool refused; /* the answer is set, the rest of the body is dropped */
+    bool posted;
+} exchange;
+
+/* Reads the head into the request: route, parameters, headers, limit of the body. What is
+ * wrong with it is refused. Returns whether the caller is one that the server knows. */
+bool srv_http_read_head(exchange *x, const char *method, const char *url);
+
+/* Returns whether the head announces a body above the route's limit. */
+bool srv_http_is_too_large(const exchange *x);
+
+/* Sets an error as the answer. The rest of the body is read and dropped. */
+void srv_http_refuse(exchange *x, int status, const char *text);
+
+/* Gives a suspended connection back to the HTTP thread. Thread: any. */
+void srv_http_resume(srv_request *request);
+
+/* Queues the answer of the request; MHD_NO closes the connection. */
+enum MHD_Result srv_http_send_answer(exchange *x);
+
+#endif

@@ -1,0 +1,146 @@
+/* The workers' classes: a request of a quick class is answered while all workers of the
+ * slower classes are busy. */
+#include "server/http/srv_work.h"
+
+#include "base/thread.h"
+#include "server/http/srv_reply.h"
+#include "support/test.h"
+
+#define MANY 8 /* more than there are workers */
+
+/* Handlers of every class but the first wait at the gate. */
+typedef struct gate {
+    tk_mutex lock;
+    tk_cond changed;
+    bool open;
+    int inside, answered;
+} gate;
+
+static void enter(gate *g)
+{
+    tk_mutex_lock(&g->lock);
+    g->inside++;
+    tk_cond_broadcast(&g->changed);
+    while (!g->open) {
+        tk_cond_wait(&g->changed, &g->lock);
+    }
+    g->inside--;
+    tk_mutex_unlock(&g->lock);
+}
+
+static srv_verdict block(srv_request *request)
+{
+    enter(request->app);
+    return srv_reply_fixed(request, 200, SRV_TYPE_JSON, TK_STR("[]"));
+}
+
+static srv_verdict prompt(srv_request *request)
+{
+    return srv_reply_fixed(request, 200, SRV_TYPE_JSON, TK_STR("[]"));
+}
+
+/* Needs the disk, which it may not use where it runs first. */
+static srv_verdict moves(srv_request *request)
+{
+    return request->may_wait ? block(request) : srv_request_wait(request);
+}
+
+static const srv_route waiting = {"GET", "/", block, 0, 0};
+static const srv_route heavy = {"GET", "/", block, SRV_ROUTE_HEAVY, 0};
+static const srv_route light = {"GET", "/", block, SRV_ROUTE_LIGHT, 0};
+static const srv_route quick = {"GET", "/", prompt, SRV_ROUTE_PROMPT, 0};
+static const srv_route quick_light = {"GET", "/", prompt, SRV_ROUTE_LIGHT, 0};
+static const srv_route quick_waits = {"GET", "/", moves, SRV_ROUTE_PROMPT, 0};
+
+static void on_resume(srv_request *request)
+{
+    gate *g = request->app;
+    tk_mutex_lock(&g->lock);
+    g->answered++;
+    request->http = g; /* done */
+    tk_cond_broadcast(&g->changed);
+    tk_mutex_unlock(&g->lock);
+}
+
+static srv_request *post(srv_work *work, gate *g, srv_budget *budget,
+                         const srv_route *route)
+{
+    srv_request *request = srv_request_new(g, budget);
+    assert_non_null(request);
+    request->route = route;
+    request->resume = on_resume;
+    srv_work_post(work, request);
+    return request;
+}
+
+/* Waits until it is true, for a minute at most. */
+static void wait_for(gate *g, const int *count, int at_least)
+{
+    int64_t end = tk_clock_mono_ns(NULL) + INT64_C(60000) * TK_NS_PER_MS;
+    tk_mutex_lock(&g->lock);
+    while (*count < at_least && tk_cond_wait_until(&g->changed, &g->lock, end)) {
+    }
+    bool there = *count >= at_least;
+    tk_mutex_unlock(&g->lock);
+    assert_true(there);
+}
+
+/* Blocks every worker that takes `slow` requests, then asks for `fast` ones. */
+static void check_passes(const srv_route *slow, int workers, const srv_route *fast)
+{
+    gate g = {.open = false};
+    tk_err err = TK_ERR_INIT;
+    srv_work *work = NULL;
+    srv_budget budget;
+    srv_request *all[2 * MANY];
+    srv_budget_init(&budget, TK_MIB);
+    assert_int_equal(tk_cond_init_with(&g.changed, &g.lock, &err), TINKC_OK);
+    assert_int_equal(srv_work_new(&work, &srv_route_dispatch, &err), TINKC_OK);
+    for (int i = 0; i < MANY; i++) {
+        all[i] = post(work, &g, &budget, slow);
+    }
+    wait_for(&g, &g.inside, workers);
+    for (int i = MANY; i < 2 * MANY; i++) {
+        all[i] = post(work, &g, &budget, fast);
+    }
+    wait_for(&g, &g.answered, MANY);
+    for (int i = 0; i < MANY; i++) {
+        assert_null(all[i]->http); /* the slow ones are still inside, or wait */
+    }
+    tk_mutex_lock(&g.lock);
+    g.open = true;
+    tk_cond_broadcast(&g.changed);
+    tk_mutex_unlock(&g.lock);
+    wait_for(&g, &g.answered, 2 * MANY);
+    srv_work_free(work);
+    for (int i = 0; i < 2 * MANY; i++) {
+        assert_int_equal(all[i]->status, 200);
+        srv_request_free(all[i]);
+    }
+    tk_cond_dispose(&g.changed);
+    tk_mutex_dispose(&g.lock);
+}
+
+static void test_srv_work_classes_do_not_wait(void **state)
+{
+    check_passes(&waiting, 2, &quick);
+    check_passes(&waiting, 2, &quick_light);
+    check_passes(&heavy, 2, &quick);
+    check_passes(&heavy, 2, &quick_light);
+    check_passes(&light, 3, &quick);
+}
+
+/* A quick handler that needs the disk leaves its worker to others. */
+static void test_srv_work_moves_what_waits(void **state)
+{
+    check_passes(&quick_waits, 2, &quick);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_srv_work_classes_do_not_wait),
+        cmocka_unit_test(test_srv_work_moves_what_waits),
+    };
+    return cmocka_run_group_tests_name("srv_work", tests, NULL, NULL);
+}
