@@ -30,7 +30,7 @@ static const tk_field lora_config_rows[] = {
 #define T tk_create_model_request
 static const tk_field create_model_request_rows[] = {
     {TK_ROW(T, session_id, STR, TK_REQUIRED)},
-    {TK_ROW(T, model_seq_id, I64, TK_REQUIRED)},
+    {TK_ROW(T, model_seq_id, I64, TK_REQUIRED), TK_RANGE(0, INT64_MAX)},
     {TK_ROW(T, base_model, STR, TK_REQUIRED)},
     {TK_ROW(T, user_metadata, RAW, TK_NULLABLE | TK_OBJECT)},
     {TK_ROW(T, lora_config, MSG, 0), .sub = &tk_msg_lora_config},

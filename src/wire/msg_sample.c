@@ -76,7 +76,7 @@ static const tk_field sample_request_rows[] = {
     {TK_ROW(T, base_model, STR, 0)},
     {TK_ROW(T, model_path, STR, 0)},
     {TK_ROW(T, sampling_session_id, STR, 0)},
-    {TK_ROW(T, seq_id, I64, 0)},
+    {TK_ROW(T, seq_id, I64, 0), TK_RANGE(0, INT64_MAX)},
     {TK_ROW(T, prompt_logprobs, BOOL, 0)},
     {TK_ROW(T, topk_prompt_logprobs, I64, TK_DEFAULT), .def.i = 0},
     {TK_LITERAL("type", "sample")},

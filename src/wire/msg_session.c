@@ -97,7 +97,7 @@ static const tk_field heartbeat_response_rows[] = {
 #define T tk_create_sampling_session_request
 static const tk_field create_sampling_session_request_rows[] = {
     {TK_ROW(T, session_id, STR, TK_REQUIRED)},
-    {TK_ROW(T, sampling_session_seq_id, I64, TK_REQUIRED)},
+    {TK_ROW(T, sampling_session_seq_id, I64, TK_REQUIRED), TK_RANGE(0, INT64_MAX)},
     {TK_ROW(T, base_model, STR, 0)},
     {TK_ROW(T, model_path, STR, 0)},
     {TK_LITERAL("type", "create_sampling_session")},

@@ -114,7 +114,7 @@ static const tk_field forward_backward_request_rows[] = {
      .flags = TK_REQUIRED,
      .sub = &fwdbwd_input_schema},
     {TK_BARE(T, model_id, STR, TK_REQUIRED)},
-    {TK_BARE(T, seq_id, I64, TK_OMIT_ZERO), TK_RANGE(0, INT32_MAX)},
+    {TK_BARE(T, seq_id, I64, TK_OMIT_ZERO), TK_RANGE(1, INT32_MAX)},
 };
 
 static const tk_field forward_request_rows[] = {
@@ -123,7 +123,7 @@ static const tk_field forward_request_rows[] = {
      .flags = TK_REQUIRED,
      .sub = &fwdbwd_input_schema},
     {TK_BARE(T, model_id, STR, TK_REQUIRED)},
-    {TK_BARE(T, seq_id, I64, TK_OMIT_ZERO), TK_RANGE(0, INT32_MAX)},
+    {TK_BARE(T, seq_id, I64, TK_OMIT_ZERO), TK_RANGE(1, INT32_MAX)},
 };
 
 const tk_schema tk_msg_forward_backward_request = {

@@ -41,7 +41,7 @@ static const tk_field load_weights_request_rows[] = {
     {TK_ROW(T, model_id, STR, 0)},
     {TK_ROW(T, seq_id, I64, 0)},
     {TK_ROW(T, session_id, STR, 0)},
-    {TK_ROW(T, model_seq_id, I64, 0)},
+    {TK_ROW(T, model_seq_id, I64, 0), TK_RANGE(0, INT64_MAX)},
     {TK_ROW(T, base_model, STR, 0)},
     {TK_ROW(T, user_metadata, RAW, TK_NULLABLE | TK_OBJECT)},
     {TK_ROW(T, path, STR, TK_REQUIRED)},

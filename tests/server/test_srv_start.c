@@ -16,23 +16,23 @@ typedef struct hammer {
     atomic_size_t *answered;
 } hammer;
 
-/* Without Host, so that the server names itself (HTTP/1.0). */
-static bool get(int port, const char *target)
+/* Without Host, so that the server names itself (HTTP/1.0). Returns the status, or 0. */
+static int get(int port, const char *target)
 {
     char text[512];
     httpget_response response;
     httpget *connection = httpget_connect(port);
     if (connection == NULL) {
-        return false;
+        return 0;
     }
     int n = snprintf(text, sizeof(text), "GET %s HTTP/1.0\r\n\r\n", target);
-    bool ok = httpget_send(connection, text, (size_t)n) &&
-              httpget_read(connection, &response) == HTTPGET_OK;
-    if (ok) {
+    int status = 0;
+    if (httpget_send(connection, text, (size_t)n)) {
+        status = httpget_read(connection, &response) == HTTPGET_OK ? response.status : 0;
         httpget_response_dispose(&response);
     }
     httpget_close(&connection);
-    return ok;
+    return status;
 }
 
 static void *run(void *user)
@@ -40,7 +40,7 @@ static void *run(void *user)
     const hammer *h = user;
     while (!atomic_load(h->stop)) {
         for (size_t i = 0; h->targets[i] != NULL; i++) {
-            atomic_fetch_add(h->answered, get(h->port, h->targets[i]));
+            atomic_fetch_add(h->answered, get(h->port, h->targets[i]) != 0);
         }
     }
     return NULL;
@@ -67,6 +67,7 @@ static void test_srv_start_is_complete(void **state)
                                    "/api/v1/get_server_capabilities",
                                    "/api/v1/billing/usage/events",
                                    NULL};
+    assert_int_equal(get(srvfix_port(&t.srv), archive), 302);
     hammer h = {srvfix_port(&t.srv), targets, &stop, &answered};
     for (int i = 0; i < HAMMERS; i++) {
         assert_int_equal(pthread_create(&threads[i], NULL, run, &h), 0);

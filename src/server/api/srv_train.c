@@ -392,6 +392,10 @@ srv_verdict srv_train_optim_step(srv_request *request)
         tk_err_under(&err, "adam_params");
         return srv_reply_error(request, &err);
     }
+    int64_t seq = 0;
+    if (!srv_job_read_seq(&seq, request, &msg.seq_id)) {
+        return SRV_ANSWERED;
+    }
     srv_job *job = srv_job_new(request->app, SRV_JOB_OPTIM);
     if (job == NULL) {
         return srv_reply_fail(request, 500, "out of memory");
@@ -406,7 +410,7 @@ srv_verdict srv_train_optim_step(srv_request *request)
     };
     const srv_submit out = {.type = TK_FUTURE_OPTIM_STEP,
                             .model_id = msg.model_id.v,
-                            .seq = msg.seq_id.is == TK_SET ? msg.seq_id.v : 0,
+                            .seq = seq,
                             .schema = &tk_msg_optim_step_request,
                             .msg = &msg};
     return srv_job_submit(request, job, &out);

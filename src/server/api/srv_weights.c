@@ -24,11 +24,6 @@ bool srv_weights_is_name(tk_str name)
     return true;
 }
 
-static int64_t seq_of(const tk_f_i64 *seq)
-{
-    return seq->is == TK_SET && seq->v > 0 ? seq->v : 0;
-}
-
 /* ---- save ---- */
 
 /* Sets name and time to live; answers and returns false when they are not allowed. */
@@ -53,7 +48,9 @@ static bool fill_save(srv_job *job, srv_request *request, const tk_f_str *name,
 srv_verdict srv_weights_save(srv_request *request)
 {
     tk_save_weights_request msg;
-    if (!srv_msg_decode(request, &tk_msg_save_weights_request, &msg)) {
+    int64_t seq = 0;
+    if (!srv_msg_decode(request, &tk_msg_save_weights_request, &msg) ||
+        !srv_job_read_seq(&seq, request, &msg.seq_id)) {
         return SRV_ANSWERED;
     }
     srv_job *job = srv_job_new(request->app, SRV_JOB_SAVE);
@@ -68,7 +65,7 @@ srv_verdict srv_weights_save(srv_request *request)
     job->overwrite = msg.overwrite.v;
     const srv_submit submit = {.type = TK_FUTURE_SAVE_WEIGHTS,
                                .model_id = msg.model_id.v,
-                               .seq = seq_of(&msg.seq_id),
+                               .seq = seq,
                                .schema = &tk_msg_save_weights_request,
                                .msg = &msg};
     return srv_job_submit(request, job, &submit);
@@ -78,7 +75,9 @@ srv_verdict srv_weights_save_for_sampler(srv_request *request)
 {
     tk_save_for_sampler_request msg;
     tk_err err = TK_ERR_INIT;
-    if (!srv_msg_decode(request, &tk_msg_save_for_sampler_request, &msg)) {
+    int64_t seq = 0;
+    if (!srv_msg_decode(request, &tk_msg_save_for_sampler_request, &msg) ||
+        !srv_job_read_seq(&seq, request, &msg.seq_id)) {
         return SRV_ANSWERED;
     }
     if (tk_save_for_sampler_check(&msg, &err) != TINKC_OK) {
@@ -104,7 +103,7 @@ srv_verdict srv_weights_save_for_sampler(srv_request *request)
     msg.sampling_session_seq_id = (tk_f_i64){named ? TK_UNSET : TK_SET, 0};
     const srv_submit submit = {.type = TK_FUTURE_SAVE_WEIGHTS_FOR_SAMPLER,
                                .model_id = msg.model_id.v,
-                               .seq = seq_of(&msg.seq_id),
+                               .seq = seq,
                                .schema = &tk_msg_save_for_sampler_request,
                                .msg = &msg};
     return srv_job_submit(request, job, &submit);
@@ -148,7 +147,11 @@ static srv_verdict load_into_new(srv_request *request, srv_job *job,
 static srv_verdict load_into(srv_request *request, srv_job *job,
                              const tk_load_weights_request *msg)
 {
-    int64_t seq = seq_of(&msg->seq_id);
+    int64_t seq = 0;
+    if (!srv_job_read_seq(&seq, request, &msg->seq_id)) {
+        srv_job_free(job);
+        return SRV_ANSWERED;
+    }
     if (job->server->strict && seq != 1) {
         srv_job_free(job);
         return srv_reply_fail(request, 400,

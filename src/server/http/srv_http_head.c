@@ -107,7 +107,9 @@ static void read_headers(exchange *x)
         srv_http_refuse(x, 415, "Content-Encoding must be zstd or identity");
     }
     tk_str key = header(c, "X-Idempotency-Key");
-    if (key.n <= TK_SRV_ID_BYTES && !keep_text(request, &request->idempotency_key, key)) {
+    if (key.n > TK_SRV_ID_BYTES) {
+        srv_http_refuse(x, 400, "X-Idempotency-Key is too long");
+    } else if (!keep_text(request, &request->idempotency_key, key)) {
         srv_http_refuse(x, 500, "out of memory");
     }
     if (!keep_text(request, &request->host, header(c, MHD_HTTP_HEADER_HOST)) ||

@@ -234,6 +234,16 @@ static void enter(entry *out, srv_job *job, const srv_submit *submit, tk_str key
     out->entered = true;
 }
 
+bool srv_job_read_seq(int64_t *out, srv_request *request, const tk_f_i64 *seq)
+{
+    if (seq->is == TK_SET && seq->v <= 0) {
+        (void)srv_reply_fail(request, 400, "seq_id must be positive");
+        return false;
+    }
+    *out = seq->is == TK_SET ? seq->v : 0;
+    return true;
+}
+
 srv_verdict srv_job_submit(srv_request *request, srv_job *job, const srv_submit *submit)
 {
     srv *server = job->server;

@@ -62,6 +62,10 @@ typedef struct srv_submit {
     tk_str bytes;
 } srv_submit;
 
+/* Reads the seq_id of a request: 0 when it has none. One that is not positive could not be
+ * recognised when it is sent again: it is answered 400, and false is returned. */
+bool srv_job_read_seq(int64_t *out, srv_request *request, const tk_f_i64 *seq);
+
 /* Enters the job in its model's order and answers with the request id. An id that the
  * same request has used is answered again; one that another request has used is refused
  * (409). Takes the job over, also on failure. Thread: a worker. */
