@@ -1,6 +1,6 @@
 /* A browser can be made to send requests to loopback: by a name that a stranger's DNS
- * points there (seen in Host), or by a form or script of another site (seen in
- * Origin). */
+ * points there (seen in Host), or by a form, script, image or link of another site (seen
+ * in Origin or Sec-Fetch-Site; a form also in the type of its body). */
 #include "server/http/srv_guard.h"
 
 #include <string.h>
@@ -53,6 +53,30 @@ static bool is_same_origin(tk_str origin, tk_str host)
            tk_str_eq((tk_str){origin.p + n, origin.n - n}, host);
 }
 
+/* Whether a page of another site made the browser send this. A browser that does not send
+ * the header sends Origin with everything that changes something. */
+static bool is_cross_site(const srv_guard_caller *caller)
+{
+    return (caller->origin.n > 0 && !is_same_origin(caller->origin, caller->host)) ||
+           (!caller->open && caller->site.n > 0 &&
+            !tk_str_is_nocase(caller->site, "same-origin") &&
+            !tk_str_is_nocase(caller->site, "none"));
+}
+
+/* What a page can send to another site without asking it first. */
+static bool is_form(tk_str type)
+{
+    static const char *const forms[] = {"application/x-www-form-urlencoded",
+                                        "multipart/form-data", "text/plain"};
+    tk_str name = tk_str_trim(tk_str_cut(&type, ';'));
+    for (size_t i = 0; i < TK_ARRAY_LEN(forms); i++) {
+        if (tk_str_is_nocase(name, forms[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool srv_guard_knows(const srv_guard *guard, const srv_guard_caller *caller)
 {
     return guard->api_key == NULL || same_secret(caller->key, guard->api_key);
@@ -65,9 +89,15 @@ int srv_guard_check(const srv_guard *guard, const srv_guard_caller *caller, tk_e
                          "this server answers to names of this machine only");
         return 403;
     }
-    if (caller->origin.n > 0 && !is_same_origin(caller->origin, caller->host)) {
+    if (is_cross_site(caller)) {
         (void)tk_err_set(err, TINKC_E_PERMISSION, "no requests from other sites");
         return 403;
+    }
+    if (guard->api_key == NULL && is_form(caller->type)) {
+        (void)tk_err_set(err, TINKC_E_PERMISSION,
+                         "a server without a key takes no forms: send Content-Type: "
+                         "application/json");
+        return 415;
     }
     if (!caller->open && !srv_guard_knows(guard, caller)) {
         (void)tk_err_set(err, TINKC_E_AUTH, "Invalid API key");

@@ -13,10 +13,11 @@ typedef struct srv_guard {
 
 typedef struct srv_guard_caller {
     tk_str host, origin, key; /* headers; empty = absent */
+    tk_str site, type;        /* Sec-Fetch-Site, Content-Type */
     bool open;                /* the route needs no key */
 } srv_guard_caller;
 
-/* Returns 0 when the caller may ask, else the status (401, 403), with the text in *err.
+/* Returns 0 when the caller may ask, else the status (401, 403, 415), with the text in *err.
  * Comparing keys takes the same time wherever they differ. */
 int srv_guard_check(const srv_guard *guard, const srv_guard_caller *caller, tk_err *err);
 

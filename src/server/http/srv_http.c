@@ -115,11 +115,17 @@ static enum MHD_Result on_head(exchange *x, const char *method, const char *url)
     if (!srv_conns_head(x->conn, welcome)) {
         return MHD_NO; /* closes the connection */
     }
-    if (srv_http_is_too_large(x)) {
-        srv_http_refuse(x, 413, "the body is too large");
-        return srv_http_send_answer(x); /* without reading it, and closes */
-    }
-    return MHD_YES;
+    /* Without reading what follows. */
+    return x->broken ? srv_http_send_answer(x) : MHD_YES;
+}
+
+static char bad_uri; /* its address is the state of a request whose URI is refused */
+
+static void *on_uri(void *user, const char *uri, struct MHD_Connection *connection)
+{
+    (void)user;
+    (void)connection;
+    return srv_http_is_plain_uri(uri) ? NULL : &bad_uri;
 }
 
 static enum MHD_Result on_access(void *user, struct MHD_Connection *connection,
@@ -128,9 +134,13 @@ static enum MHD_Result on_access(void *user, struct MHD_Connection *connection,
 {
     (void)version;
     exchange *x = *state;
-    if (x == NULL) {
+    if (*state == NULL || *state == &bad_uri) {
+        bool bad = *state != NULL;
         x = conn_of(connection) != NULL ? begin(user, connection) : NULL;
         *state = x;
+        if (x != NULL && bad) {
+            srv_http_reject(x, "the URI has characters that are not allowed");
+        }
         return x != NULL ? on_head(x, method, url) : MHD_NO;
     }
     if (*n > 0) {
@@ -148,7 +158,7 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **s
     (void)why;
     srv_http *http = user;
     exchange *x = *state;
-    if (x == NULL) {
+    if (*state == NULL || *state == &bad_uri) {
         return;
     }
     bool posted = x->posted;
@@ -186,10 +196,11 @@ tinkc_code srv_http_start(srv_http *http, tk_err *err)
     unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
     http->daemon = MHD_start_daemon(
         flags, 0, NULL, NULL, on_access, http, MHD_OPTION_LISTEN_SOCKET, http->listen.fd,
-        MHD_OPTION_NOTIFY_COMPLETED, on_completed, http, MHD_OPTION_NOTIFY_CONNECTION,
-        on_connection, http, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)(http->limits.total + CONNS_SPARE), MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)TK_SRV_HEADER_BYTES,
+        MHD_OPTION_URI_LOG_CALLBACK, on_uri, http, MHD_OPTION_NOTIFY_COMPLETED,
+        on_completed, http, MHD_OPTION_NOTIFY_CONNECTION, on_connection, http,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)(http->limits.total + CONNS_SPARE),
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)TK_SRV_HEADER_BYTES,
         MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
     if (http->daemon == NULL) {
         return tk_err_set(err, TINKC_E_IO, "the HTTP server does not start");

@@ -143,7 +143,7 @@ enum MHD_Result srv_http_send_answer(exchange *x)
         ok = ok && MHD_add_response_header(response, request->headers[i].name,
                                            request->headers[i].value) == MHD_YES;
     }
-    if (atomic_load(&x->http->closing)) {
+    if (x->broken || atomic_load(&x->http->closing)) {
         ok = ok && MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION,
                                            "close") == MHD_YES;
     }

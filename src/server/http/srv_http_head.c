@@ -1,5 +1,6 @@
-/* The head of a request: the first call of the library. Finds the route, checks the
- * caller, keeps the headers that handlers need. */
+/* The head of a request: the first call of the library. Refuses a head that two programs
+ * could read in two ways, finds the route, checks the caller, keeps the headers that
+ * handlers need. */
 #include <string.h>
 
 #include "server/http/srv_guard.h"
@@ -47,6 +48,142 @@ static bool keep_text(srv_request *request, tk_str *out, tk_str text)
     return tk_arena_dup(&request->arena, out, text.p, text.n);
 }
 
+/* ---- heads that can be read in two ways ---- */
+
+/* What the library accepts, although a proxy in front of it may read it in another way:
+ * both would disagree about where a request ends, or which header counts. */
+typedef struct lines {
+    const char *blame;   /* what is wrong, or NULL */
+    const char *next;    /* where the next name must begin; NULL = anywhere */
+    bool is_raw;         /* names and values are views of the bytes as they came */
+    unsigned seen;       /* bits: rows of `single` */
+    bool sized, chunked; /* Content-Length, Transfer-Encoding */
+} lines;
+
+static const char *const single[] = {
+    MHD_HTTP_HEADER_CONTENT_LENGTH,
+    MHD_HTTP_HEADER_TRANSFER_ENCODING,
+    MHD_HTTP_HEADER_HOST,
+    MHD_HTTP_HEADER_AUTHORIZATION,
+    "X-API-Key",
+    "X-Idempotency-Key",
+    MHD_HTTP_HEADER_CONTENT_TYPE,
+    MHD_HTTP_HEADER_CONTENT_ENCODING,
+    "Origin",
+    MHD_HTTP_HEADER_RANGE,
+    MHD_HTTP_HEADER_IF_RANGE,
+};
+
+static bool is_token(tk_str name)
+{
+    for (size_t i = 0; i < name.n; i++) {
+        char c = name.p[i];
+        bool alnum =
+            (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+        if (!alnum && (c == '\0' || strchr("!#$%&'*+-.^_`|~", c) == NULL)) {
+            return false;
+        }
+    }
+    return name.n > 0;
+}
+
+static bool is_printable(tk_str value)
+{
+    for (size_t i = 0; i < value.n; i++) {
+        unsigned char c = (unsigned char)value.p[i];
+        if ((c < ' ' && c != '\t') || c == 0x7f) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_blank(const char *from, const char *to)
+{
+    while (from < to && (*from == ' ' || *from == '\t')) {
+        from++;
+    }
+    return from == to;
+}
+
+/* Versions 0.9.x cut a value at a NUL, accept a line without CR, and add a continued line
+ * to the name of the header before it. Each leaves a gap: they put a NUL for the colon and
+ * two for the end of a line, and keep everything else in its place. */
+static bool is_in_place(const lines *head, tk_str name, tk_str value)
+{
+    const char *begin = name.p + name.n + 1;
+    return !head->is_raw ||
+           ((head->next == NULL || head->next == name.p) && value.p >= begin &&
+            (size_t)(value.p - begin) < TK_SRV_HEADER_BYTES && is_blank(begin, value.p));
+}
+
+static void look_at_known(lines *head, tk_str name, tk_str value)
+{
+    for (unsigned i = 0; i < TK_ARRAY_LEN(single); i++) {
+        if (!tk_str_is_nocase(name, single[i])) {
+            continue;
+        }
+        if ((head->seen & (1u << i)) != 0) {
+            head->blame = "a header is there twice";
+        }
+        head->seen |= 1u << i;
+    }
+    if (tk_str_is_nocase(name, MHD_HTTP_HEADER_TRANSFER_ENCODING)) {
+        head->chunked = true;
+        if (!tk_str_is_nocase(value, "chunked")) {
+            head->blame = "Transfer-Encoding must be chunked";
+        }
+    }
+    head->sized = head->sized || tk_str_is_nocase(name, MHD_HTTP_HEADER_CONTENT_LENGTH);
+}
+
+static enum MHD_Result look_at_line(void *user, enum MHD_ValueKind kind, const char *key,
+                                    const char *text)
+{
+    (void)kind;
+    lines *head = user;
+    tk_str name = tk_str_of(key);
+    tk_str value = tk_str_of(text != NULL ? text : "");
+    if (!is_token(name) || !is_printable(value) || !is_in_place(head, name, value)) {
+        head->blame = "a header is malformed";
+        return MHD_NO;
+    }
+    look_at_known(head, name, value);
+    head->next = value.p + value.n + 2;
+    return head->blame == NULL ? MHD_YES : MHD_NO;
+}
+
+/* Returns what is wrong with the head, or NULL. `method` is where its bytes begin. */
+static const char *blame_head(struct MHD_Connection *connection, const char *method)
+{
+    lines head = {.is_raw = strncmp(MHD_get_version(), "0.9.", 4) == 0};
+    int n = MHD_get_connection_values(connection, MHD_HEADER_KIND, look_at_line, &head);
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    if (head.blame != NULL) {
+        return head.blame;
+    }
+    if (head.sized && head.chunked) {
+        return "a body has Content-Length or Transfer-Encoding, not both";
+    }
+    if (head.is_raw && n > 0 && info != NULL &&
+        head.next + 2 != method + info->header_size) {
+        return "a header is malformed";
+    }
+    return NULL;
+}
+
+bool srv_http_is_plain_uri(const char *uri)
+{
+    for (const char *at = uri != NULL ? uri : ""; *at != '\0'; at++) {
+        unsigned char c = (unsigned char)*at;
+        if (c <= ' ' || c == 0x7f || strncmp(at, "%00", 3) == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* ---- the head ---- */
 
 void srv_http_refuse(exchange *x, int status, const char *text)
@@ -57,6 +194,12 @@ void srv_http_refuse(exchange *x, int status, const char *text)
         (void)srv_reply_fail(x->request, status, "%s", text);
     }
     x->refused = true;
+}
+
+void srv_http_reject(exchange *x, const char *text)
+{
+    srv_http_refuse(x, 400, text);
+    x->broken = true;
 }
 
 static void find_route(exchange *x, const char *method, const char *url)
@@ -81,6 +224,8 @@ static bool check_caller(exchange *x)
     const srv_guard_caller caller = {
         .host = header(x->connection, MHD_HTTP_HEADER_HOST),
         .origin = header(x->connection, "Origin"),
+        .site = header(x->connection, "Sec-Fetch-Site"),
+        .type = header(x->connection, MHD_HTTP_HEADER_CONTENT_TYPE),
         .key = header(x->connection, "X-API-Key"),
         .open =
             x->request->route != NULL && (x->request->route->flags & SRV_ROUTE_OPEN) != 0,
@@ -137,7 +282,7 @@ static size_t body_cap(const exchange *x)
                             : TK_SRV_BODY_LIGHT_BYTES);
 }
 
-bool srv_http_is_too_large(const exchange *x)
+static bool is_too_large(const exchange *x)
 {
     uint64_t length = 0;
     return tk_str_to_u64(header(x->connection, MHD_HTTP_HEADER_CONTENT_LENGTH),
@@ -147,11 +292,22 @@ bool srv_http_is_too_large(const exchange *x)
 
 bool srv_http_read_head(exchange *x, const char *method, const char *url)
 {
+    const char *blame = blame_head(x->connection, method);
+    if (blame != NULL) {
+        srv_http_reject(x, blame);
+    }
+    if (x->broken) {
+        return false;
+    }
     find_route(x, method, url);
     read_headers(x);
     bool welcome = check_caller(x);
     if (atomic_load(&x->http->closing)) {
         srv_http_refuse(x, 503, "the server is stopping");
+    }
+    if (is_too_large(x)) {
+        srv_http_refuse(x, 413, "the body is too large");
+        x->broken = true;
     }
     x->request->body.max = body_cap(x);
     return welcome;

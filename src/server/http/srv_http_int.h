@@ -34,6 +34,7 @@ typedef struct exchange {
     srv_conn *conn;
     srv_request *request;
     bool refused; /* the answer is set, the rest of the body is dropped */
+    bool broken;  /* and the connection is closed after the answer */
     bool posted;
 } exchange;
 
@@ -41,8 +42,13 @@ typedef struct exchange {
  * wrong with it is refused. Returns whether the caller is one that the server knows. */
 bool srv_http_read_head(exchange *x, const char *method, const char *url);
 
-/* Returns whether the head announces a body above the route's limit. */
-bool srv_http_is_too_large(const exchange *x);
+/* Returns whether nothing of the URI, as it came, is lost when it is decoded to a C
+ * string. */
+bool srv_http_is_plain_uri(const char *uri);
+
+/* Sets 400 as the answer, after which the connection is closed: what follows such a head
+ * may be neither a body nor another request. */
+void srv_http_reject(exchange *x, const char *text);
 
 /* Sets an error as the answer. The rest of the body is read and dropped. */
 void srv_http_refuse(exchange *x, int status, const char *text);
