@@ -26,6 +26,9 @@
 #include "server/store/srv_data.h"
 #include "server/store/srv_store.h"
 
+#define KEY_PREFIX "tml-local-"
+#define KEY_BYTES  32
+
 /* ---- the data directory ---- */
 
 /* One server per directory. The lock file holds its URL, for programs that join it. */
@@ -64,6 +67,64 @@ static void write_url(srv *server, const char *host)
     }
 }
 
+/* ---- the key ---- */
+
+/* Makes a key and writes it for those who can read the data directory's files. */
+static tinkc_code make_key(srv *server, const char *path, tk_err *err)
+{
+    unsigned char bytes[KEY_BYTES];
+    char key[sizeof(KEY_PREFIX) + 2 * KEY_BYTES] = KEY_PREFIX;
+    tinkc_code code = tk_rand_entropy(bytes, sizeof(bytes), err);
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    for (size_t i = 0; i < sizeof(bytes); i++) {
+        (void)snprintf(key + sizeof(KEY_PREFIX) - 1 + 2 * i, 3, "%02x", bytes[i]);
+    }
+    code = tk_file_replace(path, key, strlen(key), 0600, err);
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    server->api_key = tk_strdup(key);
+    code = server->api_key != NULL ? TINKC_OK : tk_err_nomem(err);
+out:
+    tk_mem_wipe(key, sizeof(key));
+    tk_mem_wipe(bytes, sizeof(bytes));
+    return code;
+}
+
+static void remove_key(const srv *server)
+{
+    char *path = tk_file_join(server->data, SRV_KEY_FILE);
+    if (path != NULL) {
+        (void)unlink(path);
+    }
+    tk_free(path);
+}
+
+/* Sets the key that callers must send, and the file of it. The directory is locked. */
+static tinkc_code set_key(srv *server, const srv_options *options, tk_err *err)
+{
+    tinkc_code code = TINKC_OK;
+    remove_key(server); /* of a server that was killed */
+    if (options->own_key) {
+        char *path = tk_file_join(server->data, SRV_KEY_FILE);
+        code = path != NULL ? make_key(server, path, err) : tk_err_nomem(err);
+        tk_free(path);
+    } else if (options->api_key != NULL) {
+        server->api_key = tk_strdup(options->api_key);
+        code = server->api_key != NULL ? TINKC_OK : tk_err_nomem(err);
+    }
+    if (code == TINKC_OK && server->api_key != NULL) {
+        code = tk_log_add_secret(server->log, tk_str_of(server->api_key), err);
+    } else if (code == TINKC_OK) {
+        tk_log_write(server->log, TINKC_LOG_WARN, "server",
+                     "no API key: every user and program of this machine can use the "
+                     "server and its checkpoints");
+    }
+    return code;
+}
+
 /* ---- start ---- */
 
 static const char *host_of(const srv_options *options)
@@ -81,7 +142,7 @@ static tinkc_code check(const srv_options *options, tk_err *err)
         return tk_err_set(err, TINKC_E_CONFIG,
                           "an API key must start with \"tml-\": clients send no other");
     }
-    if (options->api_key == NULL && !srv_listen_is_loopback(host)) {
+    if (options->api_key == NULL && !options->own_key && !srv_listen_is_loopback(host)) {
         return tk_err_set(err, TINKC_E_CONFIG,
                           "listening on %s, which others can reach, needs an API key",
                           host);
@@ -122,20 +183,13 @@ static tinkc_code init(srv *server, const srv_options *options, tk_err *err)
 static tinkc_code copy_texts(srv *server, const srv_options *options, tk_err *err)
 {
     server->data = tk_strdup(options->data);
-    server->api_key = options->api_key != NULL ? tk_strdup(options->api_key) : NULL;
-    if (server->data == NULL || (options->api_key != NULL && server->api_key == NULL)) {
+    if (server->data == NULL) {
         return tk_err_nomem(err);
     }
     tinkc_code code = tk_log_new(&server->log, options->log_level, options->log,
                                  options->log_user, err);
     if (code != TINKC_OK) {
         goto out;
-    }
-    if (server->api_key != NULL) {
-        code = tk_log_add_secret(server->log, tk_str_of(server->api_key), err);
-        if (code != TINKC_OK) {
-            goto out;
-        }
     }
     code = tk_rand_entropy(server->archive_key, sizeof(server->archive_key), err);
     if (code != TINKC_OK) {
@@ -158,6 +212,10 @@ static tinkc_code open_state(srv *server, const srv_options *options, tk_err *er
         goto out;
     }
     code = lock_data(server, err);
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    code = set_key(server, options, err);
     if (code != TINKC_OK) {
         goto out;
     }
@@ -260,6 +318,7 @@ static void free_parts(srv *server)
     srv_usage_free(server->usage);
     srv_store_close(server->store);
     if (server->data_lock >= 0) {
+        remove_key(server);
         (void)!ftruncate(server->data_lock, 0);
         (void)close(server->data_lock);
     }

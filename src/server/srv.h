@@ -33,6 +33,7 @@ typedef struct srv_options {
     size_t n_aliases;
     unsigned threads;     /* of the engine; 0 = one per CPU */
     const char *api_key;  /* NULL = none: every key is accepted, but only on loopback */
+    bool own_key;         /* make a key, for those who can read SRV_KEY_FILE */
     bool strict;          /* refuse what the hosted service refuses */
     const char *faults;   /* file of faults to inject (docs/faults.md), or NULL */
     size_t memory_bytes;  /* for everything; 0 = three quarters of the machine's */
@@ -47,6 +48,10 @@ typedef struct srv_options {
     void *log_user;
 } srv_options;
 
+/* The file of the data directory that holds the key which the server made (own_key); only
+ * its owner can read it. It is written before the URL in the lock file, and removed at the
+ * stop and by a server that makes no key. */
+#define SRV_KEY_FILE  "tinkc.key"
 #define SRV_POLL_MS   40000
 #define SRV_SEQUENCES 256
 

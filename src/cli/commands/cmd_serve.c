@@ -109,6 +109,8 @@ static int read_options(serve *s, const cmd_args *args)
     o->faults = cmd_text(args, "faults", NULL);
     o->strict = cmd_has(args, "strict");
     s->is_private = cmd_has(args, "private");
+    o->own_key =
+        s->is_private && !cmd_has(args, "api-key") && !cmd_has(args, "api-key-file");
     o->data = cmd_text(args, "data", NULL);
     if (o->data == NULL) {
         s->data = cmd_local_data();
@@ -183,6 +185,9 @@ static int run(const cmd_args *args)
     free_pairs(s.models, s.options.n_models);
     free_pairs(s.aliases, s.options.n_aliases);
     tk_free(s.data);
+    if (s.key != NULL) {
+        tk_mem_wipe(s.key, strlen(s.key));
+    }
     tk_free(s.key);
     return result;
 }
@@ -198,7 +203,7 @@ static const cmd_option options[] = {
     {"threads", 0, CMD_INT, "N", "Compute threads (0: one per CPU).", false},
     {"memory", 0, CMD_TEXT, "SIZE",
      "Memory for models and requests, as 512M or 8G (3/4 of the machine's).", false},
-    {"api-key", 0, CMD_TEXT, "KEY", "Key that clients must send (tml-...).", false},
+    {"api-key", 0, CMD_SECRET, "KEY", "Key that clients must send (tml-...).", false},
     {"api-key-file", 0, CMD_TEXT, "FILE", "Read the key from FILE.", false},
     {"faults", 0, CMD_TEXT, "FILE", "Inject faults, for tests (docs/faults.md).", false},
     {"strict", 0, CMD_FLAG, NULL, "Refuse what the hosted service refuses.", false},

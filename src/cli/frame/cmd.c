@@ -175,6 +175,7 @@ int cmd_main(const cmd_spec *const *commands, const cmd_group *groups, int argc,
     } else {
         code = run(&args, argc, argv);
     }
+    cmd_args_dispose(&args);
     tk_free(args.values);
     tk_free(args.operands);
     return flush(code);

@@ -28,6 +28,7 @@ enum {
 typedef enum cmd_kind {
     CMD_FLAG, /* no value */
     CMD_TEXT,
+    CMD_SECRET, /* text that the list of processes stops showing */
     CMD_INT,    /* checked by the parser, like the two below */
     CMD_NUMBER, /* a real number */
     CMD_CHOICE  /* one of the words in `value`, separated by bars */

@@ -1,22 +1,24 @@
 /* The parser of options: --name VALUE, --name=VALUE, -n VALUE, -nVALUE, and `--` before
  * operands that start with a dash. The command's own table comes before the global one.
  * One word gives at most one value. Numbers and choices are checked here, so that every
- * command refuses them in the same way. Values live in cmd_args, which cmd_main owns. */
+ * command refuses them in the same way. Values live in cmd_args, which cmd_main owns. A
+ * secret is copied and wiped in argv, which every user of the machine can read. */
 #include <stdio.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/str.h"
 #include "cli/frame/cmd_int.h"
 
 const cmd_option cmd_globals[] = {
     {"format", 'f', CMD_CHOICE, "table|json|jsonl", "Output format (default: table).",
      false},
-    {"api-key", 0, CMD_TEXT, "KEY", "API key (default: $TINKER_API_KEY).", false},
+    {"api-key", 0, CMD_SECRET, "KEY", "API key (default: $TINKER_API_KEY).", false},
     {"base-url", 0, CMD_TEXT, "URL", "Server to use (default: $TINKER_BASE_URL).", false},
     {"local", 0, CMD_FLAG, NULL, "Start and use a private server on this machine.",
      false},
     {"timeout", 0, CMD_NUMBER, "SECONDS", "Time limit for one request (60).", false},
-    {"set", 0, CMD_TEXT, "NAME=VALUE", "Set an option of the library (docs/config.md).",
+    {"set", 0, CMD_SECRET, "NAME=VALUE", "Set an option of the library (docs/config.md).",
      true},
     {"verbose", 'v', CMD_FLAG, NULL, "Log to standard error; twice: every request.",
      true},
@@ -77,9 +79,26 @@ static bool is_choice(const char *words, const char *text)
     return false;
 }
 
-static bool add(cmd_args *args, const cmd_option *option, const char *text)
+/* Leaves "***" of a word of argv. */
+static void wipe(char *word)
 {
-    cmd_value value = {option, text, option->kind == CMD_FLAG, 0};
+    size_t n = strlen(word);
+    memset(word, '*', TK_MIN(n, 3));
+    tk_mem_wipe(word + TK_MIN(n, 3), n - TK_MIN(n, 3));
+}
+
+static bool add(cmd_args *args, const cmd_option *option, char *text)
+{
+    cmd_value value = {
+        .option = option, .text = text, .integer = option->kind == CMD_FLAG};
+    if (option->kind == CMD_SECRET) {
+        value.copy = tk_strdup(text);
+        value.text = value.copy;
+        wipe(text);
+        if (value.copy == NULL) {
+            return refuse(args, "Out of memory.");
+        }
+    }
     if (option->kind == CMD_INT && !tk_str_to_i64(tk_str_of(text), &value.integer)) {
         return refuse(args, "Invalid value for '--%s': '%s' is not a valid integer.",
                       option->name, text);
@@ -114,7 +133,7 @@ static bool long_option(cmd_args *args, int *at, int argc, char *const *argv)
                    : refuse(args, "Option '--%s' takes no value.", option->name);
     }
     if (rest.p != NULL) {
-        return add(args, option, rest.p);
+        return add(args, option, argv[*at] + (rest.p - argv[*at]));
     }
     if (*at + 1 >= argc) {
         return refuse(args, "Option '--%s' requires an argument.", option->name);
@@ -137,7 +156,7 @@ static bool short_flag(cmd_args *args, const cmd_option *option, const char *wor
 
 static bool short_option(cmd_args *args, int *at, int argc, char *const *argv)
 {
-    const char *word = argv[*at] + 1;
+    char *word = argv[*at] + 1;
     if (strcmp(word, "h") == 0) {
         args->wants_help = true;
         return true;
@@ -179,6 +198,17 @@ bool cmd_args_parse(cmd_args *args, int *at, int argc, char *const *argv)
         }
     }
     return true;
+}
+
+void cmd_args_dispose(cmd_args *args)
+{
+    for (size_t i = 0; i < args->n_values; i++) {
+        char *copy = args->values[i].copy;
+        if (copy != NULL) {
+            tk_mem_wipe(copy, strlen(copy));
+            tk_free(copy);
+        }
+    }
 }
 
 static const cmd_value *find_value(const cmd_args *args, const char *name, size_t index)

@@ -9,7 +9,8 @@
 
 typedef struct cmd_value {
     const cmd_option *option;
-    const char *text; /* NULL for a flag; borrowed from argv */
+    const char *text; /* NULL for a flag; borrowed from argv, or `copy` */
+    char *copy;       /* CMD_SECRET: owned; else NULL */
     int64_t integer;
     double number;
 } cmd_value;
@@ -42,6 +43,9 @@ void cmd_signal_init(void);
  * from argv[*at], and moves *at. Global options end at the first operand. Returns false
  * after a usage error was written. */
 bool cmd_args_parse(cmd_args *args, int *at, int argc, char *const *argv);
+
+/* Wipes and frees the copies of secrets. */
+void cmd_args_dispose(cmd_args *args);
 
 void cmd_help_program(const cmd_args *args);
 void cmd_help_group(const cmd_args *args, const char *group);

@@ -22,9 +22,11 @@
 #include "base/str.h"
 
 #define URL_BYTES 256
-#define START_MS  60000 /* until a server has printed its URL */
-#define STOP_MS   20000 /* until it is killed */
-#define TRIES     3     /* another `serve` may start at the same moment */
+#define KEY_BYTES 256
+#define KEY_FILE  "tinkc.key" /* SRV_KEY_FILE of the server */
+#define START_MS  60000       /* until a server has printed its URL */
+#define STOP_MS   20000       /* until it is killed */
+#define TRIES     3           /* another `serve` may start at the same moment */
 
 char *cmd_local_data(void)
 {
@@ -40,6 +42,7 @@ static struct {
     pid_t pid; /* 0: this process started none */
     int users; /* file that carries the read lock; -1: none */
     char url[URL_BYTES];
+    char key[KEY_BYTES]; /* "": the server has made none */
 } local = {.users = -1};
 
 /* ---- users ---- */
@@ -153,6 +156,26 @@ static bool join(const char *data)
         (void)poll(NULL, 0, 20);
     }
     return false;
+}
+
+/* Reads the key that a private server has made, into local.key. */
+static bool read_key(const char *data)
+{
+    char *path = tk_file_join(data, KEY_FILE);
+    char *text = NULL;
+    size_t n = 0;
+    tk_err err = TK_ERR_INIT;
+    tinkc_code code = path != NULL
+                          ? tk_file_read(&text, &n, path, sizeof(local.key) - 1, &err)
+                          : tk_err_nomem(&err);
+    local.key[0] = '\0';
+    if (code == TINKC_OK) {
+        memcpy(local.key, text, n + 1);
+        tk_mem_wipe(text, n);
+    }
+    tk_free(text);
+    tk_free(path);
+    return code == TINKC_OK || code == TINKC_E_MISSING;
 }
 
 /* ---- a new server ---- */
@@ -280,15 +303,19 @@ static int begin(const char *data, const char *log)
     if (!become_user(data)) {
         return cmd_fail("the local server did not start: cannot lock %s/users", data);
     }
-    if (find_or_start(data, log)) {
-        return CMD_OK;
+    if (!find_or_start(data, log)) {
+        int code = fail(log);
+        cmd_local_end();
+        return code;
     }
-    int code = fail(log);
-    cmd_local_end();
-    return code;
+    if (!read_key(data)) {
+        cmd_local_end();
+        return cmd_fail("cannot read the key of the local server: %s/%s", data, KEY_FILE);
+    }
+    return CMD_OK;
 }
 
-int cmd_local_start(char **url, const cmd_args *args)
+int cmd_local_start(cmd_local *out, const cmd_args *args)
 {
     int code = CMD_OK;
     if (local.url[0] == '\0') {
@@ -303,8 +330,7 @@ int cmd_local_start(char **url, const cmd_args *args)
         tk_free(data);
     }
     if (code == CMD_OK) {
-        *url = tk_strdup(local.url);
-        code = *url != NULL ? CMD_OK : cmd_fail("out of memory");
+        *out = (cmd_local){local.url, local.key[0] != '\0' ? local.key : NULL};
     }
     return code;
 }
@@ -312,6 +338,7 @@ int cmd_local_start(char **url, const cmd_args *args)
 void cmd_local_end(void)
 {
     local.url[0] = '\0';
+    tk_mem_wipe(local.key, sizeof(local.key));
     if (local.users >= 0) {
         (void)lock_byte(local.users, USER_BYTE, F_OFD_SETLK, F_UNLCK);
         await_end(true);

@@ -11,15 +11,22 @@
 
 #include "cli/frame/cmd.h"
 
+/* A server, until cmd_local_end. */
+typedef struct cmd_local {
+    const char *url;
+    const char
+        *key; /* that only the owner of the data directory can read; NULL: the server
+                        made none, and the user's own key is for it */
+} cmd_local;
+
 /* Returns the default data directory of a server: $XDG_DATA_HOME/tinkc or
  * ~/.local/share/tinkc. The caller frees it with tk_free. NULL when HOME is not set or
  * memory ran out. */
 char *cmd_local_data(void);
 
-/* Finds or starts a server and gives its URL, which the caller frees with tk_free.
- * Returns CMD_OK, or another exit code after an error line. A second call gives the same
- * server. */
-int cmd_local_start(char **url, const cmd_args *args);
+/* Finds or starts a server. Returns CMD_OK, or another exit code after an error line. A
+ * second call gives the same server. */
+int cmd_local_start(cmd_local *out, const cmd_args *args);
 
 /* Releases the server. If this process started it and no other command uses it, waits
  * until it has stopped. */

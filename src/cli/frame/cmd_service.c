@@ -90,16 +90,19 @@ static bool wants_local(const tinkc_config *config, const cmd_args *args)
     return cmd_has(args, "local") || strcmp(url, "local") == 0;
 }
 
+/* The server's own key replaces the user's, which is for another server. */
 static int set_local(tinkc_config *config, const cmd_args *args)
 {
-    char *url = NULL;
-    int result = cmd_local_start(&url, args);
+    cmd_local local;
+    int result = cmd_local_start(&local, args);
     if (result != CMD_OK) {
         return result;
     }
     tinkc_error *error = NULL;
-    tinkc_code code = tinkc_config_set(config, "base_url", url, &error);
-    tk_free(url);
+    tinkc_code code = tinkc_config_set(config, "base_url", local.url, &error);
+    if (code == TINKC_OK && local.key != NULL) {
+        code = tinkc_config_set(config, "api_key", local.key, &error);
+    }
     if (code != TINKC_OK) {
         cmd_local_end();
         return cmd_fail_error(&error, NULL);

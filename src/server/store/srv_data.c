@@ -94,8 +94,8 @@ tinkc_code srv_data_read_mark(char instance[SRV_DATA_INSTANCE_SIZE],
  * that look for a server put there, and what a new file system has. */
 static bool is_nothing(const char *name)
 {
-    static const char *const names[] = {".",     "..",        "lock",      "users",
-                                        "token", "local.log", "lost+found"};
+    static const char *const names[] = {".",         "..",        "lock",      "users",
+                                        "tinkc.key", "local.log", "lost+found"};
     for (size_t i = 0; i < TK_ARRAY_LEN(names); i++) {
         if (strcmp(name, names[i]) == 0) {
             return true;

@@ -5,11 +5,14 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "support/httpget.h"
 #include "support/program.h"
 #include "support/test.h"
 
@@ -102,6 +105,64 @@ static void open_both(program *p, program *q, char xdg[XDG_BYTES])
     program_env(q, xdg);
 }
 
+/* The port of the server, once it is in the lock file. */
+static int wait_port(const program *p)
+{
+    int64_t end = tk_clock_mono_ms(NULL) + WAIT_MS;
+    for (;;) {
+        char *url = NULL;
+        size_t n = 0;
+        bool ready = program_read_file(p, "data/tinkc/lock", &url, &n) && n > 0;
+        int port = ready ? atoi(strrchr(url, ':') + 1) : 0;
+        tk_free(url);
+        if (port > 0) {
+            return port;
+        }
+        assert_true(tk_clock_mono_ms(NULL) < end);
+        (void)usleep(2000);
+    }
+}
+
+static int ask_sessions(int port, const char *key)
+{
+    char headers[256] = "";
+    httpget_response response;
+    if (key != NULL) {
+        (void)snprintf(headers, sizeof(headers), "X-API-Key: %s\r\n", key);
+    }
+    const httpget_request request = {.target = "/api/v1/sessions", .headers = headers};
+    assert_int_equal(httpget_once(port, &request, &response), HTTPGET_OK);
+    int status = response.status;
+    httpget_response_dispose(&response);
+    return status;
+}
+
+/* Other users of the machine reach the private server, too, but only the owner of the data
+ * directory can read its key. */
+static void test_local_has_a_key(void **state)
+{
+    program p;
+    struct stat st;
+    char *key = NULL;
+    size_t n = 0;
+    open_program(&p);
+    program_env(&p, "TINKER_API_KEY=tml-of-another-server");
+    program_start(&p, PROGRAM_ARGS("--local", "chat", "--model", MODEL));
+    int port = wait_port(&p);
+    assert_true(program_read_file(&p, "data/tinkc/tinkc.key", &key, &n));
+    assert_int_equal(stat(program_path(&p, "data/tinkc/tinkc.key"), &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0600);
+    assert_int_equal(ask_sessions(port, NULL), 401);
+    assert_int_equal(ask_sessions(port, "tml-of-another-server"), 401);
+    assert_int_equal(ask_sessions(port, key), 200);
+    tk_free(key);
+    program_end(&p);
+    assert_int_equal(p.code, 0);
+    wait_served(&p, false);
+    assert_int_not_equal(access(program_path(&p, "data/tinkc/tinkc.key"), F_OK), 0);
+    program_close(&p);
+}
+
 /* A second command uses the server of the first. */
 static void test_local_joins(void **state)
 {
@@ -187,6 +248,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_local_command),
         cmocka_unit_test(test_local_killed),
+        cmocka_unit_test(test_local_has_a_key),
         cmocka_unit_test(test_local_joins),
         cmocka_unit_test(test_local_outlives_its_starter),
         cmocka_unit_test(test_local_all_at_once),
