@@ -347,7 +347,7 @@ void srv_stop(srv **server_at)
     if (server->http != NULL) {
         srv_http_quiesce(server->http);
     }
-    srv_engine_stop(server->engine); /* finishes the jobs that have begun */
+    srv_engine_stop(server->engine); /* finishes the piece or save that has begun */
     srv_keeper_stop(server);
     srv_http_stop(server->http); /* waits for what workers have */
     srv_work_free(server->work);

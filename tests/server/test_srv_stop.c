@@ -33,6 +33,7 @@ typedef struct gate {
     pthread_cond_t changed;
     bool reached; /* the engine has stopped here */
     bool open;
+    int steps;
 } gate;
 
 static void gate_wait(gate *g, const bool *flag)
@@ -49,6 +50,7 @@ static void on_step(void *user, srv_step step)
     gate *g = user;
     pthread_mutex_lock(&g->lock);
     g->reached = true;
+    g->steps++;
     pthread_cond_broadcast(&g->changed);
     gate_wait(g, &g->open);
     pthread_mutex_unlock(&g->lock);
@@ -134,11 +136,60 @@ static void test_srv_stop_takes_no_more(void **state)
     close_fix(&t);
 }
 
+#define PIECES 40
+
+/* A request of many pieces, one for each of its data. */
+static void begin_long_request(fix *t)
+{
+    tk_buf body;
+    tk_buf_init(&body, TK_MIB);
+    tk_buf_puts(&body, "{\"forward_backward_input\":{\"data\":[");
+    for (int i = 0; i < PIECES; i++) {
+        tk_buf_puts(&body, i > 0 ? "," : "");
+        tk_buf_puts(&body,
+                    "{\"loss_fn_inputs\":{\"target_tokens\":{\"data\":[7],\"dtype\":"
+                    "\"int64\"},\"weights\":{\"data\":[1.0],\"dtype\":\"float32\"}},"
+                    "\"model_input\":{\"chunks\":[{\"tokens\":[5],\"type\":"
+                    "\"encoded_text\"}]}}");
+    }
+    tk_buf_printf(&body, "],\"loss_fn\":\"cross_entropy\"},\"model_id\":\"%s\"}",
+                  t->model);
+    assert_int_equal(body.failure, TINKC_OK);
+    (void)submit(t, API "forward_backward", body.p);
+    tk_buf_dispose(&body);
+}
+
+/* The stop waits for the piece that is being computed, not for the rest: the model, and
+ * the gradients with it, end with the server. */
+static void test_srv_stop_between_pieces(void **state)
+{
+    gate g = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    fix t;
+    pthread_t thread;
+    open_fix(&t, (srv_options){.on_step = on_step, .hook_user = &g, .piece_rows = 1});
+    int port = srvfix_port(&t.f);
+    begin_long_request(&t);
+    pthread_mutex_lock(&g.lock);
+    gate_wait(&g, &g.reached);
+    assert_true(g.reached);
+    pthread_mutex_unlock(&g.lock);
+    assert_int_equal(pthread_create(&thread, NULL, stop_server, &t.f.server), 0);
+    wait_refused(port); /* the stop has begun */
+    pthread_mutex_lock(&g.lock);
+    g.open = true;
+    pthread_cond_broadcast(&g.changed);
+    pthread_mutex_unlock(&g.lock);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(g.steps, 1);
+    close_fix(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_srv_stop_answers_polls),
         cmocka_unit_test(test_srv_stop_takes_no_more),
+        cmocka_unit_test(test_srv_stop_between_pieces),
     };
     return cmocka_run_group_tests_name("srv_stop", tests, NULL, NULL);
 }

@@ -240,11 +240,11 @@ static void start_samples(srv_engine *engine, tk_list *samples)
 
 /* ---- jobs ---- */
 
-/* Returns what a model runs next: the rest of its request, or the next one, which does
- * not begin at the stop. Under the lock. */
-static srv_job *next_of(srv_model *model, int64_t now, bool stop)
+/* Returns what a model runs next: the rest of its request, or the next one. Under the
+ * lock. */
+static srv_job *next_of(srv_model *model, int64_t now)
 {
-    if (model->running != NULL || stop) {
+    if (model->running != NULL) {
         return model->running;
     }
     srv_order_node *node = srv_order_take(&model->order, now);
@@ -258,13 +258,13 @@ static srv_job *next_of(srv_model *model, int64_t now, bool stop)
 }
 
 /* Returns the next piece of work of the model whose turn it is. Under the lock. */
-static srv_job *pick_job(srv_engine *engine, int64_t now, bool stop)
+static srv_job *pick_job(srv_engine *engine, int64_t now)
 {
     srv *server = engine->server;
     for (int pass = 0; pass < 2; pass++) {
         void *value = NULL;
         while (tk_map_next(&server->models, &engine->turn, NULL, &value)) {
-            srv_job *job = next_of(value, now, stop);
+            srv_job *job = next_of(value, now);
             if (job != NULL) {
                 return job;
             }
@@ -308,8 +308,8 @@ static bool next_turn(srv_engine *engine, turn *out)
     for (;;) {
         int64_t now = tk_clock_mono_ns(NULL);
         bool stop = atomic_load(&server->stopping);
-        bool wait = busy && engine->owed_ns > 0 && !stop;
-        out->job = wait ? NULL : pick_job(engine, now, stop);
+        bool wait = stop || (busy && engine->owed_ns > 0);
+        out->job = wait ? NULL : pick_job(engine, now);
         tk_list_splice_back(&out->samples, &engine->samples);
         tk_list_splice_back(&out->dropped, &engine->dropped);
         if (stop || busy || out->job != NULL || !tk_list_is_empty(&out->samples) ||

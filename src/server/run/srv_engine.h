@@ -15,8 +15,9 @@ typedef struct srv_engine srv_engine;
 /* TINKC_E_CONFIG when a base model does not fit into the server's memory. */
 TK_NODISCARD tinkc_code srv_engine_new(srv_engine **out, srv *server, tk_err *err);
 
-/* Finishes the jobs that have begun and ends the thread; `stopping` must be set. Jobs
- * that are added later do not run. Accepts NULL. */
+/* Finishes the piece of a training request that is being computed, or the save or load
+ * that has begun, and ends the thread; `stopping` must be set. The rest of the request is
+ * given up: its model ends with the server. Accepts NULL. */
 void srv_engine_stop(srv_engine *engine);
 
 /* Drops what did not run (its futures stay pending). No thread may use it any more.

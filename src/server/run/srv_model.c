@@ -274,6 +274,7 @@ void srv_model_free_all(srv *server)
         while ((node = tk_list_pop_front(&model->order.waiting)) != NULL) {
             srv_job_free(TK_CONTAINER_OF(node, srv_job, order.link));
         }
+        srv_job_free(model->running);
         free_model(server, model);
     }
     tk_map_dispose(&server->models);
