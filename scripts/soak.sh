@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 [ $# -eq 0 ] || { echo "soak: takes no arguments; one alone: build/tests/soak_NAME"; exit 2; }
 failed=0
 for program in build/tests/soak_memory build/tests/soak_heartbeat build/tests/soak_custom \
-    build/tests/soak_close build/tests/soak_server build/tests/soak_download build/tests/soak_stream build/tests/soak_proxy; do
+    build/tests/soak_close build/tests/soak_server build/tests/soak_prompt build/tests/soak_download build/tests/soak_stream build/tests/soak_proxy; do
     "$program" || failed=1
 done
 build/tests/test_srv_kill 50 || failed=1

@@ -93,28 +93,23 @@ out:
     return code;
 }
 
-static void remove_key(const srv *server)
-{
-    char *path = tk_file_join(server->data, SRV_KEY_FILE);
-    if (path != NULL) {
-        (void)unlink(path);
-    }
-    tk_free(path);
-}
-
 /* Sets the key that callers must send, and the file of it. The directory is locked. */
 static tinkc_code set_key(srv *server, const srv_options *options, tk_err *err)
 {
-    tinkc_code code = TINKC_OK;
-    remove_key(server); /* of a server that was killed */
-    if (options->own_key) {
-        char *path = tk_file_join(server->data, SRV_KEY_FILE);
-        code = path != NULL ? make_key(server, path, err) : tk_err_nomem(err);
-        tk_free(path);
-    } else if (options->api_key != NULL) {
+    char *path = tk_file_join(server->data, SRV_KEY_FILE);
+    tinkc_code code = path != NULL ? TINKC_OK : tk_err_nomem(err);
+    if (code == TINKC_OK) {
+        (void)unlink(path); /* of a server that was killed */
+    }
+    if (code == TINKC_OK && options->own_key) {
+        server->key_file = path;
+        path = NULL;
+        code = make_key(server, server->key_file, err);
+    } else if (code == TINKC_OK && options->api_key != NULL) {
         server->api_key = tk_strdup(options->api_key);
         code = server->api_key != NULL ? TINKC_OK : tk_err_nomem(err);
     }
+    tk_free(path);
     if (code == TINKC_OK && server->api_key != NULL) {
         code = tk_log_add_secret(server->log, tk_str_of(server->api_key), err);
     } else if (code == TINKC_OK) {
@@ -318,7 +313,9 @@ static void free_parts(srv *server)
     srv_usage_free(server->usage);
     srv_store_close(server->store);
     if (server->data_lock >= 0) {
-        remove_key(server);
+        if (server->key_file != NULL) {
+            (void)unlink(server->key_file);
+        }
         (void)!ftruncate(server->data_lock, 0);
         (void)close(server->data_lock);
     }
@@ -329,6 +326,7 @@ static void free_parts(srv *server)
         tk_mem_wipe(server->api_key, strlen(server->api_key));
     }
     tk_free(server->api_key);
+    tk_free(server->key_file);
     tk_free(server->data);
     tk_free(server);
 }

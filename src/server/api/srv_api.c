@@ -41,7 +41,7 @@ static const srv_route rows[] = {
      SRV_ROUTE_LIGHT, 0},
     {"POST", API "load_weights", srv_weights_load, 0, 0},
     {"POST", API "weights_info", srv_weights_info, 0, 0},
-    {"POST", API "copy_weights", srv_copy_weights, 0, 0},
+    {"POST", API "copy_weights", srv_copy_weights, SRV_ROUTE_SLOW, 0},
     {"POST", API "save_weights_external", srv_rest_no_external, 0, 0},
     {"POST", API "create_custom_loss", srv_rest_no_custom_losses, 0, 0},
     /* sampling */
@@ -69,15 +69,16 @@ static const srv_route rows[] = {
     {"GET", API "training_runs/*/checkpoints/**/archive", srv_archive_redirect, 0, 0},
     {"GET", API "training_runs/*/checkpoints/**/external_weights_urls",
      srv_rest_no_external, 0, 0},
-    {"GET", "/tinkc/v1/archives/*/**", srv_archive_get, SRV_ROUTE_OPEN, 0},
+    {"GET", "/tinkc/v1/archives/*/**", srv_archive_get, SRV_ROUTE_OPEN | SRV_ROUTE_SLOW,
+     0},
     {"GET", API "checkpoints", srv_checkpoint_list_all, 0, 0},
     /* sessions */
     {"GET", API "sessions", srv_rest_list_sessions, 0, 0},
-    {"POST", API "sessions/search", srv_search_sessions, 0, 0},
+    {"POST", API "sessions/search", srv_search_sessions, SRV_ROUTE_SLOW, 0},
     {"GET", API "sessions/*", srv_rest_get_session, 0, 0},
     {"PUT", API "sessions/*/project", srv_rest_no_projects, 0, 0},
     {"GET", API "sessions/*/trace_export", srv_rest_no_traces, 0, 0},
-    {"GET", API "billing/usage/events", srv_billing_events, 0, 0},
+    {"GET", API "billing/usage/events", srv_billing_events, SRV_ROUTE_SLOW, 0},
     {"GET", API "audit", srv_rest_no_audit, 0, 0},
     /* ours; /v1 is kept free for an OpenAI-compatible API */
     {"GET", "/", srv_info_root, SRV_ROUTE_OPEN | SRV_ROUTE_PROMPT, 0},

@@ -9,14 +9,15 @@
 
 typedef srv_verdict (*srv_handler)(srv_request *request);
 
-/* At most one of PROMPT, LIGHT and HEAVY, none of which waits for the disk or for another
- * thread's work. A handler without them may; others give a request to such a worker with
- * srv_request_wait. */
+/* At most one of PROMPT, LIGHT, HEAVY and SLOW. The first three wait neither for the disk
+ * nor for another thread's work. A handler without a class may; others give a request to
+ * such a worker with srv_request_wait. */
 enum {
     SRV_ROUTE_HEAVY = 1u << 0,  /* decodes large bodies */
     SRV_ROUTE_OPEN = 1u << 1,   /* needs no key */
     SRV_ROUTE_LIGHT = 1u << 2,  /* answers from memory */
     SRV_ROUTE_PROMPT = 1u << 3, /* answers from memory within microseconds */
+    SRV_ROUTE_SLOW = 1u << 4    /* reads so much that it takes seconds */
 };
 
 struct srv_route {

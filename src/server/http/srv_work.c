@@ -8,7 +8,7 @@
 #include "server/http/srv_reply.h"
 
 /* Queues, in the order in which a worker looks at them. */
-typedef enum lane { PROMPT, LIGHT, HEAVY, WAITING, LANES } lane;
+typedef enum lane { PROMPT, LIGHT, HEAVY, WAITING, SLOW, LANES } lane;
 
 #define BIT(lane) (1u << (lane))
 
@@ -20,6 +20,8 @@ static const unsigned lanes_of[] = {
     BIT(PROMPT) | BIT(LIGHT) | BIT(HEAVY),
     BIT(WAITING),
     BIT(WAITING),
+    BIT(SLOW),
+    BIT(SLOW),
 };
 #define WORKERS TK_ARRAY_LEN(lanes_of)
 
@@ -46,6 +48,9 @@ struct srv_work {
 static lane lane_of(const srv_request *request)
 {
     unsigned flags = request->route->flags;
+    if ((flags & SRV_ROUTE_SLOW) != 0) {
+        return SLOW;
+    }
     if (request->may_wait) {
         return WAITING;
     }
@@ -73,7 +78,7 @@ static void wake_all(srv_work *work)
 static void push(srv_work *work, srv_request *request)
 {
     lane to = lane_of(request);
-    request->may_wait = to == WAITING;
+    request->may_wait = to == WAITING || to == SLOW;
     tk_list_push_back(&work->queues[to], &request->queued);
     for (unsigned i = 0; i < work->n; i++) {
         worker *one = &work->workers[i];

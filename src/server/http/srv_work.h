@@ -1,5 +1,5 @@
 /* The workers: threads that run handlers (decoding, checking, store) for requests whose
- * bytes are complete. Routes are of four classes (srv_route.h), and no class waits for
+ * bytes are complete. Routes are of five classes (srv_route.h), and no class waits for
  * the workers of a slower one: a heartbeat waits neither for the decoding of a batch nor
  * for the database. Locks: its own, a leaf. */
 #ifndef SERVER_SRV_WORK_H

@@ -32,6 +32,7 @@ struct srv {
     tk_log *log;
     char *data;                    /* directory */
     char *api_key;                 /* or NULL */
+    char *key_file;                /* SRV_KEY_FILE that was written, or NULL */
     unsigned char archive_key[32]; /* signs links (srv_archive.h) */
     bool strict;
     int64_t poll_ms;

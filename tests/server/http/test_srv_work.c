@@ -50,6 +50,8 @@ static const srv_route heavy = {"GET", "/", block, SRV_ROUTE_HEAVY, 0};
 static const srv_route light = {"GET", "/", block, SRV_ROUTE_LIGHT, 0};
 static const srv_route quick = {"GET", "/", prompt, SRV_ROUTE_PROMPT, 0};
 static const srv_route quick_light = {"GET", "/", prompt, SRV_ROUTE_LIGHT, 0};
+static const srv_route slow_route = {"GET", "/", block, SRV_ROUTE_SLOW, 0};
+static const srv_route quick_waiting = {"GET", "/", prompt, 0, 0};
 static const srv_route quick_waits = {"GET", "/", moves, SRV_ROUTE_PROMPT, 0};
 
 static void on_resume(srv_request *request)
@@ -123,6 +125,8 @@ static void check_passes(const srv_route *slow, int workers, const srv_route *fa
 
 static void test_srv_work_classes_do_not_wait(void **state)
 {
+    check_passes(&slow_route, 2, &quick);
+    check_passes(&slow_route, 2, &quick_waiting);
     check_passes(&waiting, 2, &quick);
     check_passes(&waiting, 2, &quick_light);
     check_passes(&heavy, 2, &quick);
