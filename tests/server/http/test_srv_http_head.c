@@ -203,6 +203,35 @@ static void test_srv_http_head_in_pieces(void **state)
     close_app(&it);
 }
 
+static void test_srv_http_head_limits(void **state)
+{
+    static const struct {
+        const char *before, *after;
+        int status;
+    } all[] = {
+        {"GET /echo/", " HTTP/1.1\r\n" HOST "\r\n", 414},
+        {"GET /echo/a?", " HTTP/1.1\r\n" HOST "\r\n", 414},
+        {"GET /echo/a HTTP/1.1\r\n" HOST "X-Long: ", "\r\n\r\n", 431},
+        {"GET /echo/a HTTP/1.1\r\n" HOST "X-", ": 1\r\n\r\n", 431},
+    };
+    app it;
+    open_app(&it, NULL);
+    for (size_t i = 0; i < TK_ARRAY_LEN(all); i++) {
+        char text[2 * TK_SRV_HEADER_BYTES];
+        size_t n = strlen(all[i].before);
+        memcpy(text, all[i].before, n);
+        memset(text + n, 'a', TK_SRV_HEADER_BYTES);
+        (void)snprintf(text + n + TK_SRV_HEADER_BYTES, 64, "%s", all[i].after);
+        assert_int_equal(send_bytes(&it, tk_str_of(text), true), all[i].status);
+    }
+    static const tk_str others[] = {BYTES("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+                                    BYTES("GET / HTTP/3.0\r\n" HOST "\r\n")};
+    for (size_t i = 0; i < TK_ARRAY_LEN(others); i++) {
+        assert_int_equal(send_bytes(&it, others[i], true), 505);
+    }
+    close_app(&it);
+}
+
 /* ---- web pages ---- */
 
 static int ask(app *it, const char *headers, const char *type)
@@ -285,6 +314,7 @@ int main(void)
         cmocka_unit_test(test_srv_http_head_ambiguous),
         cmocka_unit_test(test_srv_http_head_plain),
         cmocka_unit_test(test_srv_http_head_in_pieces),
+        cmocka_unit_test(test_srv_http_head_limits),
         cmocka_unit_test(test_srv_http_head_of_pages),
         cmocka_unit_test(test_srv_http_head_of_other_names),
     };
