@@ -195,6 +195,13 @@ out:
     return code;
 }
 
+/* Asked by the engine before each piece of a computation, on its threads. */
+static bool is_stopping(void *user)
+{
+    srv *server = user;
+    return atomic_load(&server->stopping);
+}
+
 /* What the requests work on: data directory, store, models, faults. */
 static tinkc_code open_state(srv *server, const srv_options *options, tk_err *err)
 {
@@ -226,6 +233,7 @@ static tinkc_code open_state(srv *server, const srv_options *options, tk_err *er
     if (code != TINKC_OK) {
         goto out;
     }
+    eng_pool_set_stop(server->catalog->pool, is_stopping, server);
     if (options->faults != NULL) {
         code = srv_fault_file_open(&server->faults, options->faults, server->log, err);
     }

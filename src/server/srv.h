@@ -63,8 +63,8 @@ typedef struct srv_options {
  * files. */
 TK_NODISCARD tinkc_code srv_start(srv **out, const srv_options *options, tk_err *err);
 
-/* Takes no more work, finishes saves that have begun and the piece of a training request
- * that is being computed, answers what is parked, and frees the server. Sets *server to NULL; accepts a NULL in it. */
+/* Takes no more work, finishes saves that have begun, ends what is being computed, answers
+ * what is parked, and frees the server. Sets *server to NULL; accepts a NULL in it. */
 void srv_stop(srv **server);
 
 unsigned srv_port(const srv *server);

@@ -139,7 +139,7 @@ static void test_srv_stop_takes_no_more(void **state)
 #define PIECES 40
 
 /* A request of many pieces, one for each of its data. */
-static void begin_long_request(fix *t)
+static const char *begin_long_request(fix *t)
 {
     tk_buf body;
     tk_buf_init(&body, TK_MIB);
@@ -155,8 +155,9 @@ static void begin_long_request(fix *t)
     tk_buf_printf(&body, "],\"loss_fn\":\"cross_entropy\"},\"model_id\":\"%s\"}",
                   t->model);
     assert_int_equal(body.failure, TINKC_OK);
-    (void)submit(t, API "forward_backward", body.p);
+    const char *id = submit(t, API "forward_backward", body.p);
     tk_buf_dispose(&body);
+    return id;
 }
 
 /* The stop waits for the piece that is being computed, not for the rest: the model, and
@@ -168,7 +169,7 @@ static void test_srv_stop_between_pieces(void **state)
     pthread_t thread;
     open_fix(&t, (srv_options){.on_step = on_step, .hook_user = &g, .piece_rows = 1});
     int port = srvfix_port(&t.f);
-    begin_long_request(&t);
+    httpget *poll = send_poll(&t, begin_long_request(&t));
     pthread_mutex_lock(&g.lock);
     gate_wait(&g, &g.reached);
     assert_true(g.reached);
@@ -181,6 +182,12 @@ static void test_srv_stop_between_pieces(void **state)
     pthread_mutex_unlock(&g.lock);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_int_equal(g.steps, 1);
+    httpget_response response;
+    if (httpget_read(poll, &response) == HTTPGET_OK) { /* else it came too late */
+        assert_int_equal(response.status, 503);
+    }
+    httpget_response_dispose(&response);
+    httpget_close(&poll);
     close_fix(&t);
 }
 

@@ -209,7 +209,8 @@ static void step_samplers(srv_engine *engine)
     for (size_t i = 0; i < engine->n_decoders; i++) {
         tk_err err = TK_ERR_INIT;
         if (eng_sampler_busy(engine->decoders[i].sampler) &&
-            eng_sampler_step(engine->decoders[i].sampler, &err) != TINKC_OK) {
+            eng_sampler_step(engine->decoders[i].sampler, &err) != TINKC_OK &&
+            err.code != TINKC_E_CANCELLED) { /* at the stop */
             tk_log_write(server->log, TINKC_LOG_ERROR, "engine", "sampling: %s",
                          err.message);
         }

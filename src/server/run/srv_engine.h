@@ -15,8 +15,8 @@ typedef struct srv_engine srv_engine;
 /* TINKC_E_CONFIG when a base model does not fit into the server's memory. */
 TK_NODISCARD tinkc_code srv_engine_new(srv_engine **out, srv *server, tk_err *err);
 
-/* Finishes the piece of a training request that is being computed, or the save or load
- * that has begun, and ends the thread; `stopping` must be set. The rest of the request is
+/* Ends what is being computed, after its current piece, and the thread; `stopping` must be
+ * set. A save or load that has begun is finished. What a training request has computed is
  * given up: its model ends with the server. Accepts NULL. */
 void srv_engine_stop(srv_engine *engine);
 

@@ -240,6 +240,15 @@ static tinkc_code run(srv_job *job, bool *more, tk_err *err)
     return tk_err_set(err, TINKC_E_INTERNAL, "unknown kind of job");
 }
 
+/* The engine was stopped in the middle. The future stays pending: its polls are answered
+ * with 503. A training request is freed with its model. */
+static void give_up(srv_job *job)
+{
+    if (job->kind != SRV_JOB_TRAIN) {
+        srv_job_free(job);
+    }
+}
+
 bool srv_run_job(srv_job *job)
 {
     tk_err err = TK_ERR_INIT;
@@ -247,6 +256,10 @@ bool srv_run_job(srv_job *job)
     bool create = job->kind == SRV_JOB_CREATE;
     tinkc_code code = run(job, &more, &err);
     if (code == TINKC_OK && more) {
+        return false;
+    }
+    if (code == TINKC_E_CANCELLED && atomic_load(&job->server->stopping)) {
+        give_up(job);
         return false;
     }
     if (job->kind == SRV_JOB_TRAIN) {
