@@ -27,6 +27,14 @@ RULES = [  # (folders, excepted prefixes, names, why)
      "allocate through base/mem.h"),
     (NO_PRINT, (), "printf fprintf vprintf vfprintf dprintf vdprintf puts fputs putchar putc "
      "fputc perror psignal", "the library never prints"),
+    (("src/cli/",), ("src/cli/frame/cmd_print.c",), "printf fprintf vprintf vfprintf dprintf "
+     "vdprintf puts fputs putchar putc fputc perror psignal putw fputws wprintf fwprintf",
+     "print through cli/frame/cmd_print.h, which terminals cannot be steered with"),
+    (("src/cli/",), ("src/cli/frame/cmd_print.c", "src/cli/train/train_metrics.c"),
+     "fwrite fwrite_unlocked", "print through cli/frame/cmd_print.h, write files with "
+     "base/file.h"),
+    (("src/server/",), (), "printf fprintf vprintf vfprintf dprintf vdprintf puts fputs putchar "
+     "putc fputc perror psignal", "the server writes to its log"),
     (NO_PRINT, (), "exit _exit _Exit quick_exit abort atexit raise",
      "the library never ends its host"),
     (NO_PRINT, ("src/client/core/command.c",), "kill",

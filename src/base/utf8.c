@@ -171,6 +171,12 @@ tk_str tk_utf8_cut(tk_str text, size_t max_bytes)
     return text;
 }
 
+bool tk_utf8_is_control(uint32_t c)
+{
+    return c < 0x20 || (c >= 0x7F && c <= 0x9F) || (c >= 0x2028 && c <= 0x202E) ||
+           (c >= 0x2066 && c <= 0x2069);
+}
+
 void tk_utf8_scrub(char *p, size_t n)
 {
     for (size_t i = 0; i < n;) {
@@ -180,7 +186,7 @@ void tk_utf8_scrub(char *p, size_t n)
             p[i++] = '?';
             continue;
         }
-        if (c < 0x20 || (c >= 0x7F && c <= 0x9F)) {
+        if (tk_utf8_is_control(c)) {
             memset(p + i, ' ', len);
         }
         i += len;

@@ -30,8 +30,13 @@ size_t tk_utf8_whole(const char *p, size_t n);
 /* The longest start of `text` of at most max_bytes that cuts no character. */
 tk_str tk_utf8_cut(tk_str text, size_t max_bytes);
 
+/* Whether a terminal would act on the character instead of showing it: control characters
+ * (also C1), line and paragraph separators, and those that reverse the direction of the
+ * text after them. */
+bool tk_utf8_is_control(uint32_t c);
+
 /* Makes p[0..n) safe to show on one line, in place and without a change of length: bytes
- * that are not UTF-8 become '?', control characters (also C1) become spaces. */
+ * that are not UTF-8 become '?', characters of tk_utf8_is_control become spaces. */
 void tk_utf8_scrub(char *p, size_t n);
 
 #endif

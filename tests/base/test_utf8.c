@@ -122,6 +122,17 @@ static void test_utf8_scrub(void **unused)
     assert_string_equal(text, "a b [0m   1m \xC3\xA9 ??? ??");
 }
 
+/* Separators of lines, overrides and isolates of direction; what is beside them stays. */
+static void test_utf8_scrub_direction(void **unused)
+{
+    char text[] = "\xe2\x80\xa7\xe2\x80\xa8\xe2\x80\xae\xe2\x80\xaf"
+                  "\xe2\x81\xa5\xe2\x81\xa6\xe2\x81\xa9\xe2\x81\xaa";
+    tk_utf8_scrub(text, sizeof(text) - 1);
+    assert_string_equal(text, "\xe2\x80\xa7      \xe2\x80\xaf"
+                              "\xe2\x81\xa5      \xe2\x81\xaa");
+    assert_true(tk_utf8_is_control(0x202A) && !tk_utf8_is_control(0x200F));
+}
+
 static void test_utf8_scrub_borders(void **unused)
 {
     char text[] = "\x1F!\x20!\x7E!\x7F!\xC2\x80!\xC2\x9F!\xC2\xA0!";
@@ -156,6 +167,7 @@ int main(void)
         cmocka_unit_test(test_utf8_count),
         cmocka_unit_test(test_utf8_cut),
         cmocka_unit_test(test_utf8_scrub),
+        cmocka_unit_test(test_utf8_scrub_direction),
         cmocka_unit_test(test_utf8_scrub_borders),
         cmocka_unit_test(test_utf8_cut_by_the_end_of_memory),
     };

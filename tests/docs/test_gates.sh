@@ -123,6 +123,13 @@ for call in 'strcpy(a, b)' 'alloca(3)' 'sprintf(a, "x")' 'malloc(3)' 'free(p)' '
     'usleep(1)' 'strerror(1)' 'system("x")'; do
     fresh; add src/wire/path.c "void g(void) { $call; }"; refuses check-banned.py "${call%%(*}: "
 done
+for call in 'printf("x")' 'fprintf(stderr, "x")' 'fputs(x, stdout)' 'putchar(c)' 'fwrite(p, 1, n, stdout)'; do
+    fresh; add src/cli/frame/cmd.c "void g(void) { $call; }"
+    refuses check-banned.py "${call%%(*}: print through cli/frame/cmd_print.h"
+    fresh; add src/cli/frame/cmd_print.c "/* The door. */"
+    add src/cli/frame/cmd_print.c "void g(void) { $call; }"; accepts check-banned.py
+done
+fresh; add src/server/srv.c 'void g(void) { puts("x"); }'; refuses check-banned.py "writes to its log"
 fresh; add src/wire/path.c 'void g(void) { h(free); }'; refuses check-banned.py "base/mem.h"
 fresh; add src/wire/path.c 'void g(struct h *h) { h->free(0); h->realloc(0); }'; accepts check-banned.py
 fresh; add src/wire/path.c 'void g(void) { goto again; }'; refuses check-banned.py "goto only to out"

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "cli/cmd_list.h"
+#include "cli/frame/cmd_print.h"
 #include "cli/frame/cmd_rest.h"
 
 #define ENVELOPE 8 /* columns that every event has */
@@ -279,11 +280,11 @@ static int write_csv(const char *path, const tinkc_billing *billing,
     if (tk_buf_status(&csv, &err) != TINKC_OK) {
         result = cmd_fail("%s", err.message);
     } else if (strcmp(path, "-") == 0) {
-        fwrite(csv.p, 1, csv.n, stdout);
+        cmd_print_bytes(csv.p, csv.n);
     } else if (tk_file_replace(path, csv.p, csv.n, 0666, &err) != TINKC_OK) {
         result = cmd_fail("%s", err.message);
     } else {
-        fprintf(stderr, "Wrote %zu row(s) to %s\n", rows, path);
+        cmd_print(stderr, "Wrote %zu row(s) to %s\n", rows, path);
     }
     tk_buf_dispose(&csv);
     return result;

@@ -11,6 +11,7 @@
 #include "cli/cmd_list.h"
 #include "cli/frame/cmd_json.h"
 #include "cli/frame/cmd_model.h"
+#include "cli/frame/cmd_print.h"
 
 #define LINE_MAX_BYTES TK_MIB
 #define MESSAGES_MAX   10000
@@ -230,7 +231,7 @@ static int say(conversation *c, const char *text)
     c->was_stopped = cmd_interrupted();
     cmd_signal_release();
     if (!cmd_wants_json(c->args)) {
-        printf("%s\n", c->was_stopped ? " [stopped]" : "");
+        cmd_print(stdout, "%s\n", c->was_stopped ? " [stopped]" : "");
         (void)fflush(stdout);
     }
     int result = CMD_OK;
@@ -262,12 +263,11 @@ static int save(const conversation *c, const char *path)
 
 static void help(void)
 {
-    fputs("/reset         start a new conversation\n"
-          "/system TEXT   start a new conversation with this system message\n"
-          "/save FILE     save the conversation as a line for 'tinkc train'\n"
-          "/quit          quit (also Ctrl-D)\n"
-          "Ctrl-C stops an answer; at the prompt it quits.\n",
-          stderr);
+    cmd_print(stderr, "/reset         start a new conversation\n"
+                      "/system TEXT   start a new conversation with this system message\n"
+                      "/save FILE     save the conversation as a line for 'tinkc train'\n"
+                      "/quit          quit (also Ctrl-D)\n"
+                      "Ctrl-C stops an answer; at the prompt it quits.\n");
 }
 
 /* Runs a line that starts with a slash; /quit sets *is_over. */
@@ -300,7 +300,7 @@ static bool next_line(conversation *c, tk_buf *line)
 {
     int byte;
     if (c->is_terminal) {
-        fputs("> ", stdout);
+        cmd_print(stdout, "> ");
         (void)fflush(stdout);
     }
     tk_buf_clear(line);
@@ -345,7 +345,7 @@ static int converse(conversation *c)
         is_over = is_over || ferror(stdout) != 0;
     }
     if (c->is_terminal && !is_over) {
-        putchar('\n');
+        cmd_print(stdout, "\n");
     }
     tk_buf_dispose(&line);
     return result;
@@ -376,8 +376,8 @@ static int run(const cmd_args *args)
     }
     if (result == CMD_OK) {
         if (c.is_terminal) {
-            fprintf(stderr, "%s: /help lists the commands, Ctrl-D quits.\n",
-                    cmd_text(args, "model", ""));
+            cmd_print(stderr, "%s: /help lists the commands, Ctrl-D quits.\n",
+                      cmd_text(args, "model", ""));
         }
         result = converse(&c);
         int shown = show_all(&c);

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/cmd_list.h"
+#include "cli/frame/cmd_print.h"
 #include "cli/frame/cmd_progress.h"
 #include "cli/frame/cmd_rest.h"
 
@@ -104,26 +105,22 @@ static void show_items(const job *j)
 {
     int64_t total = 0;
     char size[CMD_WORD_BYTES], age[CMD_WORD_BYTES];
-    fprintf(stderr, "Will delete %zu checkpoint(s):\n", j->n);
+    cmd_print(stderr, "Will delete %zu checkpoint(s):\n", j->n);
     for (size_t i = 0; i < j->n; i++) {
         const tinkc_checkpoint *c = j->items[i].checkpoint;
-        tk_buf line;
-        tk_buf_init(&line, TK_MIB);
-        cmd_out_put_safe(&line, tk_str_of(j->items[i].path));
-        fprintf(stderr, "  - " TK_STR_FMT, TK_STR_ARG(tk_buf_str(&line)));
-        tk_buf_dispose(&line);
+        cmd_print(stderr, "  - %s", j->items[i].path);
         if (c != NULL) {
-            fprintf(stderr, " (%s, created %s)", cmd_out_size(size, c->size_bytes),
-                    cmd_out_time(age, c->time_us));
+            cmd_print(stderr, " (%s, created %s)", cmd_out_size(size, c->size_bytes),
+                      cmd_out_time(age, c->time_us));
             total += TK_MAX(c->size_bytes, 0);
         }
-        fputc('\n', stderr);
+        cmd_print(stderr, "\n");
     }
-    fputc('\n', stderr);
+    cmd_print(stderr, "\n");
     if (j->n > 0 && j->items[0].checkpoint != NULL) {
-        fprintf(stderr, "Total size: %s\n", cmd_out_size(size, total));
+        cmd_print(stderr, "Total size: %s\n", cmd_out_size(size, total));
     }
-    fprintf(stderr, "WARNING: This action is permanent and cannot be undone.\n");
+    cmd_print(stderr, "WARNING: This action is permanent and cannot be undone.\n");
 }
 
 static cmd_answer ask(const job *j)
@@ -199,19 +196,13 @@ static int show_json(const job *j)
 
 static int show_text(const job *j)
 {
-    printf("Deleted %zu checkpoint(s)\n", j->deleted);
+    cmd_print(stdout, "Deleted %zu checkpoint(s)\n", j->deleted);
     if (j->done > j->deleted) {
-        printf("Failed to delete %zu checkpoint(s):\n", j->done - j->deleted);
+        cmd_print(stdout, "Failed to delete %zu checkpoint(s):\n", j->done - j->deleted);
     }
     for (size_t i = 0; i < j->n; i++) {
         if (j->items[i].failure != NULL) {
-            tk_buf line;
-            tk_buf_init(&line, TK_MIB);
-            tk_buf_puts(&line, j->items[i].path);
-            tk_buf_puts(&line, ": ");
-            cmd_out_put_safe(&line, tk_str_of(j->items[i].failure));
-            printf("  - " TK_STR_FMT "\n", TK_STR_ARG(tk_buf_str(&line)));
-            tk_buf_dispose(&line);
+            cmd_print(stdout, "  - %s: %s\n", j->items[i].path, j->items[i].failure);
         }
     }
     return CMD_OK;
@@ -237,7 +228,7 @@ static int delete_items(job *j, tinkc_service *service)
                              "Nothing was deleted: there was no answer");
     }
     if (answer == CMD_NO) {
-        fprintf(cmd_wants_json(j->args) ? stderr : stdout, "Deletion cancelled.\n");
+        cmd_print(cmd_wants_json(j->args) ? stderr : stdout, "Deletion cancelled.\n");
         return CMD_OK;
     }
     cmd_signal_catch();
@@ -271,8 +262,8 @@ static int delete_of_run(const cmd_args *args, tinkc_service *service)
         result = cmd_fail("out of memory");
     } else {
         if (j.n == 0) {
-            fprintf(cmd_wants_json(args) ? stderr : stdout,
-                    "No checkpoints found for run %s matching filters\n", run_id);
+            cmd_print(cmd_wants_json(args) ? stderr : stdout,
+                      "No checkpoints found for run %s matching filters\n", run_id);
         }
         result = j.n == 0 && !cmd_wants_json(args) ? CMD_OK : delete_items(&j, service);
     }

@@ -8,10 +8,9 @@
 #include "base/mem.h"
 #include "cli/cmd_list.h"
 #include "cli/frame/cmd_download.h"
+#include "cli/frame/cmd_print.h"
 #include "cli/frame/cmd_progress.h"
 #include "cli/frame/cmd_rest.h"
-
-#define SAFE_BYTES (64 * TK_KIB)
 
 /* ---- progress ---- */
 
@@ -137,13 +136,10 @@ static int show(const cmd_args *args, const tinkc_pushed *pushed)
 static void show_place(const tinkc_pushed *pushed)
 {
     if (pushed->pr_url != NULL) {
-        tk_buf safe;
-        tk_buf_init(&safe, SAFE_BYTES);
-        cmd_out_put_safe(&safe, tk_str_of(pushed->pr_url));
-        fprintf(stderr, "Pull request: " TK_STR_FMT "\n", TK_STR_ARG(tk_buf_str(&safe)));
-        tk_buf_dispose(&safe);
+        cmd_print(stderr, "Pull request: %s\n", pushed->pr_url);
     } else if (pushed->commit_url == NULL) {
-        fprintf(stderr, "The repository already has these files; nothing was changed.\n");
+        cmd_print(stderr,
+                  "The repository already has these files; nothing was changed.\n");
     }
 }
 

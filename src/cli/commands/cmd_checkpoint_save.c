@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "cli/cmd_list.h"
 #include "cli/frame/cmd_json.h"
+#include "cli/frame/cmd_print.h"
 
 typedef struct saved {
     const char *model;
@@ -37,7 +38,7 @@ static int show(const saved *s, const cmd_args *args)
         result = cmd_json_save(&json, output);
     }
     if (!cmd_wants_json(args)) {
-        printf("%s\n", s->path);
+        cmd_print(stdout, "%s\n", s->path);
         return result;
     }
     put_saved(&json, s);

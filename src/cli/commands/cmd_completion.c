@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "cli/cmd_list.h"
 #include "cli/frame/cmd_int.h"
+#include "cli/frame/cmd_print.h"
 
 static const cmd_option none[] = {{0}};
 
@@ -18,7 +19,7 @@ static const cmd_option *options_of(const cmd_spec *command)
 static void put_options(const cmd_option *options)
 {
     for (; options->name != NULL; options++) {
-        printf(" --%s", options->name);
+        cmd_print(stdout, " --%s", options->name);
     }
 }
 
@@ -30,9 +31,9 @@ static void put_words(const char *group)
         size_t n = strcspn(name, " ");
         bool is_new = at == cmd_list || strncmp(at[-1]->name, name, n + 1) != 0;
         if (group == NULL && is_new) {
-            printf(" %.*s", (int)n, name);
+            cmd_print(stdout, " %.*s", (int)n, name);
         } else if (group != NULL && strlen(group) == n && strncmp(group, name, n) == 0) {
-            printf(" %s", name + n + 1);
+            cmd_print(stdout, " %s", name + n + 1);
         }
     }
 }
@@ -43,10 +44,10 @@ static void put_takers(const cmd_option *options, const char **separator)
 {
     for (; options->name != NULL; options++) {
         if (options->kind != CMD_FLAG) {
-            printf("%s--%s", *separator, options->name);
+            cmd_print(stdout, "%s--%s", *separator, options->name);
             *separator = " | ";
             if (options->letter != 0) {
-                printf(" | -%c", options->letter);
+                cmd_print(stdout, " | -%c", options->letter);
             }
         }
     }
@@ -54,24 +55,27 @@ static void put_takers(const cmd_option *options, const char **separator)
 
 static void put_value_case(const char *command, const cmd_option *option)
 {
-    printf("    \"%s\":--%s", command, option->name);
+    cmd_print(stdout, "    \"%s\":--%s", command, option->name);
     if (option->letter != 0) {
-        printf(" | \"%s\":-%c", command, option->letter);
+        cmd_print(stdout, " | \"%s\":-%c", command, option->letter);
     }
-    printf(") ");
+    cmd_print(stdout, ") ");
     bool is_dir = option->value != NULL && strcmp(option->value, "DIR") == 0;
     bool is_file = option->value != NULL && (strcmp(option->value, "FILE") == 0 ||
                                              strcmp(option->value, "PATH") == 0);
     if (option->kind == CMD_CHOICE) {
         tk_str rest = tk_str_of(option->value);
-        printf("kind=words words=\"");
+        cmd_print(stdout, "kind=words words=\"");
         for (const char *blank = ""; rest.p != NULL; blank = " ") {
             tk_str word = tk_str_cut(&rest, '|');
-            printf("%s" TK_STR_FMT, blank, TK_STR_ARG(word));
+            cmd_print(stdout, "%s" TK_STR_FMT, blank, TK_STR_ARG(word));
         }
-        printf("\" ;;\n");
+        cmd_print(stdout, "\" ;;\n");
     } else {
-        printf("kind=%s ;;\n", is_dir ? "dirs" : is_file ? "files" : "nothing");
+        cmd_print(stdout, "kind=%s ;;\n",
+                  is_dir    ? "dirs"
+                  : is_file ? "files"
+                            : "nothing");
     }
 }
 
@@ -97,7 +101,8 @@ static void put_group_names(void)
     const char *separator = "";
     for (const cmd_spec *const *at = cmd_list; *at != NULL; at++) {
         if (opens_group(at)) {
-            printf("%s%.*s", separator, (int)strcspn((*at)->name, " "), (*at)->name);
+            cmd_print(stdout, "%s%.*s", separator, (int)strcspn((*at)->name, " "),
+                      (*at)->name);
             separator = " | ";
         }
     }
@@ -110,9 +115,9 @@ static void put_group_words(void)
             char group[64];
             (void)snprintf(group, sizeof(group), "%.*s", (int)strcspn((*at)->name, " "),
                            (*at)->name);
-            printf("    \"%s\") words=\"", group);
+            cmd_print(stdout, "    \"%s\") words=\"", group);
             put_words(group);
-            printf(" --help\" ;;\n");
+            cmd_print(stdout, " --help\" ;;\n");
         }
     }
 }
@@ -121,7 +126,8 @@ static int run(const cmd_args *args)
 {
     const char *separator = "";
     (void)args;
-    printf(
+    cmd_print(
+        stdout,
         "# bash completion of tinkc: source it, or put it where bash-completion looks\n"
         "_tinkc() {\n"
         "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}\n"
@@ -134,53 +140,54 @@ static int run(const cmd_args *args)
     for (const cmd_spec *const *at = cmd_list; *at != NULL; at++) {
         put_takers(options_of(*at), &separator);
     }
-    printf(") i=$((i + 1)) ;;\n"
-           "        -*) ;;\n"
-           "        *)\n"
-           "            case $command in\n"
-           "            \"\") command=$word ;;\n"
-           "            ");
+    cmd_print(stdout, ") i=$((i + 1)) ;;\n"
+                      "        -*) ;;\n"
+                      "        *)\n"
+                      "            case $command in\n"
+                      "            \"\") command=$word ;;\n"
+                      "            ");
     put_group_names();
-    printf(") command=\"$command $word\" ;;\n"
-           "            esac\n"
-           "            ;;\n"
-           "        esac\n"
-           "    done\n"
-           "    case \"$command\":$prev in\n");
+    cmd_print(stdout, ") command=\"$command $word\" ;;\n"
+                      "            esac\n"
+                      "            ;;\n"
+                      "        esac\n"
+                      "    done\n"
+                      "    case \"$command\":$prev in\n");
     for (const cmd_spec *const *at = cmd_list; *at != NULL; at++) {
         put_values((*at)->name, options_of(*at));
     }
-    printf("    esac\n"
-           "    [ -n \"$kind\" ] || case \"\":$prev in\n");
+    cmd_print(stdout, "    esac\n"
+                      "    [ -n \"$kind\" ] || case \"\":$prev in\n");
     put_values("", cmd_globals);
-    printf("    esac\n"
-           "    case $kind in\n"
-           "    nothing) return ;;\n"
-           "    files | dirs)\n"
-           "        compopt -o filenames\n"
-           "        [ $kind = files ] && kind=-f || kind=-d\n"
-           "        mapfile -t COMPREPLY < <(compgen $kind -- \"$cur\")\n"
-           "        return\n"
-           "        ;;\n"
-           "    esac\n"
-           "    [ -n \"$kind\" ] || case $command in\n"
-           "    \"\") words=\"");
+    cmd_print(stdout, "    esac\n"
+                      "    case $kind in\n"
+                      "    nothing) return ;;\n"
+                      "    files | dirs)\n"
+                      "        compopt -o filenames\n"
+                      "        [ $kind = files ] && kind=-f || kind=-d\n"
+                      "        mapfile -t COMPREPLY < <(compgen $kind -- \"$cur\")\n"
+                      "        return\n"
+                      "        ;;\n"
+                      "    esac\n"
+                      "    [ -n \"$kind\" ] || case $command in\n"
+                      "    \"\") words=\"");
     put_words(NULL);
-    printf("\" ;;\n");
+    cmd_print(stdout, "\" ;;\n");
     put_group_words();
     for (const cmd_spec *const *at = cmd_list; *at != NULL; at++) {
-        printf("    \"%s\") words=\"", (*at)->name);
+        cmd_print(stdout, "    \"%s\") words=\"", (*at)->name);
         put_options(options_of(*at));
-        printf("\" ;;\n");
+        cmd_print(stdout, "\" ;;\n");
     }
-    printf(
+    cmd_print(
+        stdout,
         "    esac\n"
         "    [ -n \"$kind\" ] || [ \"${cur#-}\" = \"$cur\" ] || words=\"$words --help");
     put_options(cmd_globals);
-    printf("\"\n"
-           "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n"
-           "}\n"
-           "complete -o default -F _tinkc tinkc\n");
+    cmd_print(stdout, "\"\n"
+                      "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n"
+                      "}\n"
+                      "complete -o default -F _tinkc tinkc\n");
     return CMD_OK;
 }
 

@@ -3,6 +3,7 @@
 
 #include "cli/cmd_list.h"
 #include "cli/frame/cmd_json.h"
+#include "cli/frame/cmd_print.h"
 
 static int health(const cmd_args *args, tinkc_service *service)
 {
@@ -11,7 +12,7 @@ static int health(const cmd_args *args, tinkc_service *service)
         return cmd_fail_error(&error, NULL);
     }
     if (!cmd_wants_json(args)) {
-        printf("ok\n");
+        cmd_print(stdout, "ok\n");
         return CMD_OK;
     }
     cmd_json json;

@@ -9,6 +9,7 @@
 #include <tinkc/tokenizer.h>
 
 #include "cli/cmd_list.h"
+#include "cli/frame/cmd_print.h"
 #include "cli/frame/cmd_text.h"
 
 typedef struct render {
@@ -104,9 +105,9 @@ static int show_text(render *r, const cmd_args *args)
     }
     if (cmd_wants_json(args)) {
         cmd_text_put_json(text, n);
-        putchar('\n');
+        cmd_print(stdout, "\n");
     } else {
-        fwrite(text, 1, n, stdout);
+        cmd_print_bytes(text, n);
     }
     tinkc_text_free(&text);
     return CMD_OK;
@@ -117,24 +118,25 @@ static void show_tokens_json(const tinkc_rendered *rendered)
     size_t n = 0;
     const int32_t *ids = tinkc_rendered_tokens(&n, rendered);
     const float *weights = tinkc_rendered_weights(NULL, rendered);
-    printf("{\"tokens\": [");
+    cmd_print(stdout, "{\"tokens\": [");
     for (size_t i = 0; i < n; i++) {
-        printf("%s%" PRId32, i > 0 ? ", " : "", ids[i]);
+        cmd_print(stdout, "%s%" PRId32, i > 0 ? ", " : "", ids[i]);
     }
-    printf("], \"weights\": [");
+    cmd_print(stdout, "], \"weights\": [");
     for (size_t i = 0; i < n; i++) {
-        printf("%s%d", i > 0 ? ", " : "", weights[i] > 0 ? 1 : 0);
+        cmd_print(stdout, "%s%d", i > 0 ? ", " : "", weights[i] > 0 ? 1 : 0);
     }
-    printf("], \"parts\": [");
+    cmd_print(stdout, "], \"parts\": [");
     tinkc_chat_part part;
     for (size_t i = 0; tinkc_rendered_part(&part, rendered, i); i++) {
-        printf("%s{\"begin\": %zu, \"end\": %zu, \"message\": %lld, \"role\": ",
-               i > 0 ? ", " : "", part.begin, part.end, (long long)part.message);
+        cmd_print(stdout,
+                  "%s{\"begin\": %zu, \"end\": %zu, \"message\": %lld, \"role\": ",
+                  i > 0 ? ", " : "", part.begin, part.end, (long long)part.message);
         cmd_text_put_json(part.role, strlen(part.role));
-        printf(", \"content\": %s, \"trained\": %s}", part.is_content ? "true" : "false",
-               part.is_trained ? "true" : "false");
+        cmd_print(stdout, ", \"content\": %s, \"trained\": %s}",
+                  part.is_content ? "true" : "false", part.is_trained ? "true" : "false");
     }
-    printf("]}\n");
+    cmd_print(stdout, "]}\n");
 }
 
 static void show_token(const render *r, int32_t id, bool trained,
@@ -149,10 +151,11 @@ static void show_token(const render *r, int32_t id, bool trained,
         text = NULL;
         n = 0;
     }
-    printf("%8" PRId32 "  %c  %-10.10s %4lld  %-8s ", id, trained ? '#' : '.', part->role,
-           (long long)part->message, part->is_content ? "content" : "template");
+    cmd_print(stdout, "%8" PRId32 "  %c  %-10.10s %4lld  %-8s ", id, trained ? '#' : '.',
+              part->role, (long long)part->message,
+              part->is_content ? "content" : "template");
     cmd_text_put_visible(text, n);
-    putchar('\n');
+    cmd_print(stdout, "\n");
     tinkc_text_free(&text);
 }
 
@@ -184,7 +187,8 @@ static int show_tokens(render *r, const cmd_args *args)
     if (cmd_wants_json(args)) {
         show_tokens_json(rendered);
     } else {
-        printf("%8s  %s  %-10s %4s  %-8s %s\n", "id", "w", "role", "msg", "kind", "text");
+        cmd_print(stdout, "%8s  %s  %-10s %4s  %-8s %s\n", "id", "w", "role", "msg",
+                  "kind", "text");
         tinkc_chat_part part;
         for (size_t i = 0; tinkc_rendered_part(&part, rendered, i); i++) {
             for (size_t t = part.begin; t < part.end; t++) {
@@ -193,7 +197,7 @@ static int show_tokens(render *r, const cmd_args *args)
         }
     }
     for (size_t i = 0; tinkc_rendered_warning(rendered, i) != NULL; i++) {
-        fprintf(stderr, "Warning: %s\n", tinkc_rendered_warning(rendered, i));
+        cmd_print(stderr, "Warning: %s\n", tinkc_rendered_warning(rendered, i));
     }
     tinkc_rendered_free(&rendered);
     return CMD_OK;

@@ -7,6 +7,7 @@
 
 #include "cli/commands/cmd_sample.h"
 #include "cli/frame/cmd_json.h"
+#include "cli/frame/cmd_print.h"
 #include "cli/frame/cmd_text.h"
 
 static const char *reason(const tinkc_samples *samples, size_t index)
@@ -28,18 +29,19 @@ static void show_tokens(const cmd_model *model, const tinkc_samples *samples,
         size_t length = 0;
         char *text = cmd_model_decode(model, tokens + i, 1, &length);
         bool is_special = tinkc_tokenizer_is_special(model->tokenizer, tokens[i]);
-        printf("%8" PRId32 "  ", tokens[i]);
+        cmd_print(stdout, "%8" PRId32 "  ", tokens[i]);
         if (i < n_logprobs) {
-            printf("%9.4f  ", (double)logprobs[i]);
+            cmd_print(stdout, "%9.4f  ", (double)logprobs[i]);
         } else {
-            printf("%9s  ", "");
+            cmd_print(stdout, "%9s  ", "");
         }
         if (is_special) {
-            fputs(tinkc_tokenizer_token(NULL, model->tokenizer, tokens[i]), stdout);
+            cmd_print(stdout, "%s",
+                      tinkc_tokenizer_token(NULL, model->tokenizer, tokens[i]));
         } else {
             cmd_text_put_visible(text != NULL ? text : "", length);
         }
-        putchar('\n');
+        cmd_print(stdout, "\n");
         tinkc_text_free(&text);
     }
 }
@@ -52,8 +54,10 @@ static int show_text(const cmd_model *model, const tinkc_samples *samples,
         size_t n = 0, length = 0;
         const int32_t *tokens = tinkc_samples_tokens(&n, samples, i);
         if (count > 1) {
-            printf("%sSample %zu (%zu tokens, %s):\n", i > 0 ? "\n" : "", i + 1, n,
-                   reason(samples, i));
+            cmd_print(stdout,
+                      i > 0 ? "\nSample %zu (%zu tokens, %s):\n"
+                            : "Sample %zu (%zu tokens, %s):\n",
+                      i + 1, n, reason(samples, i));
         }
         if (cmd_has(args, "logprobs") || model->tokenizer == NULL) {
             show_tokens(model, samples, i);
@@ -61,7 +65,7 @@ static int show_text(const cmd_model *model, const tinkc_samples *samples,
         }
         char *text = cmd_model_decode(model, tokens, n, &length);
         (void)cmd_model_put(text != NULL ? text : "", length);
-        putchar('\n');
+        cmd_print(stdout, "\n");
         tinkc_text_free(&text);
     }
     return CMD_OK;
@@ -256,7 +260,7 @@ int cmd_sample_stream(cmd_model *model, const tinkc_model_input *input,
     tinkc_stream_close(&stream);
     tinkc_decoder_free(&s.decoder);
     if (!s.is_json && !s.ends_line) {
-        putchar('\n');
+        cmd_print(stdout, "\n");
     }
     if (code != TINKC_OK && code != TINKC_E_MISSING) {
         return cmd_fail_error(&error, NULL);

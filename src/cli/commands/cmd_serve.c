@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "cli/cmd_list.h"
 #include "cli/frame/cmd_local.h"
+#include "cli/frame/cmd_print.h"
 #include "server/srv.h"
 
 #define PAIRS_MAX     64
@@ -127,7 +128,7 @@ static void log_line(tinkc_log_level level, const char *component, const char *l
                      void *user)
 {
     (void)user;
-    fprintf(stderr, "%s %s: %s\n", tinkc_log_level_name(level), component, line);
+    cmd_print(stderr, "%s %s: %s\n", tinkc_log_level_name(level), component, line);
 }
 
 /* Blocks the signals before any thread starts, so that only sigwait takes them. A second
@@ -155,7 +156,7 @@ static int serve_until_signal(const serve *s)
     if (s->is_private && !cmd_local_watch(s->options.data)) {
         result = cmd_fail("cannot watch the users of %s", s->options.data);
     } else {
-        printf("listening on %s\n", srv_url(server));
+        cmd_print(stdout, "listening on %s\n", srv_url(server));
         result = fflush(stdout) == 0 ? CMD_OK : CMD_FAILED;
     }
     while (result == CMD_OK && sigwait(&set, &signal_number) != 0) {

@@ -9,6 +9,7 @@
 #include "cli/cmd_list.h"
 #include "cli/frame/cmd_download.h"
 #include "cli/frame/cmd_listing.h"
+#include "cli/frame/cmd_print.h"
 #include "cli/frame/cmd_progress.h"
 #include "cli/frame/cmd_rest.h"
 
@@ -142,7 +143,7 @@ static int show_trace(const cmd_args *args, const char *url, const char *file,
         return cmd_json_print(&json, args);
     }
     if (url != NULL) {
-        printf("%s\n", url);
+        cmd_print(stdout, "%s\n", url);
         return CMD_OK;
     }
     cmd_table *table = cmd_table_properties();
@@ -199,8 +200,8 @@ static int export_trace(const cmd_args *args, tinkc_service *service)
     char *url = NULL;
     tinkc_error *error = NULL;
     if (!cmd_wants_json(args)) {
-        fprintf(stderr, "Exporting trace for session %s (this may take a while)...\n",
-                cmd_operand(args, 0));
+        cmd_print(stderr, "Exporting trace for session %s (this may take a while)...\n",
+                  cmd_operand(args, 0));
     }
     if (tinkc_rest_export_trace_wait(&url, service, cmd_operand(args, 0), &error) !=
         TINKC_OK) {

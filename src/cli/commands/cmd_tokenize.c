@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "cli/cmd_list.h"
+#include "cli/frame/cmd_print.h"
 #include "cli/frame/cmd_text.h"
 
 /* Reads the operands, joined by blanks, or else the file or standard input. */
@@ -49,11 +50,11 @@ static int run(const cmd_args *args, text_fn fn)
 static void show_ids(const cmd_args *args, const int32_t *ids, size_t n)
 {
     bool is_json = cmd_wants_json(args);
-    printf(is_json ? "[" : "");
+    cmd_print(stdout, is_json ? "[" : "");
     for (size_t i = 0; i < n; i++) {
-        printf("%s%" PRId32, i == 0 ? "" : is_json ? ", " : " ", ids[i]);
+        cmd_print(stdout, "%s%" PRId32, i == 0 ? "" : is_json ? ", " : " ", ids[i]);
     }
-    printf(is_json ? "]\n" : "\n");
+    cmd_print(stdout, is_json ? "]\n" : "\n");
 }
 
 static void show_pieces(const tinkc_tokenizer *tokenizer, const tinkc_encoding *encoding,
@@ -63,10 +64,10 @@ static void show_pieces(const tinkc_tokenizer *tokenizer, const tinkc_encoding *
     const int32_t *ids = tinkc_encoding_ids(&n, encoding);
     const size_t *offsets = tinkc_encoding_offsets(NULL, encoding);
     for (size_t i = 0; i < n; i++) {
-        printf("%8" PRId32 "  %c ", ids[i],
-               tinkc_tokenizer_is_special(tokenizer, ids[i]) ? '*' : ' ');
+        cmd_print(stdout, "%8" PRId32 "  %c ", ids[i],
+                  tinkc_tokenizer_is_special(tokenizer, ids[i]) ? '*' : ' ');
         cmd_text_put_visible(text + offsets[2 * i], offsets[2 * i + 1] - offsets[2 * i]);
-        putchar('\n');
+        cmd_print(stdout, "\n");
     }
 }
 
@@ -86,7 +87,7 @@ static int tokenize(const cmd_args *args, const tinkc_tokenizer *tokenizer, tk_s
     size_t n_ids = 0;
     const int32_t *ids = tinkc_encoding_ids(&n_ids, encoding);
     if (cmd_has(args, "count")) {
-        printf("%zu\n", n_ids);
+        cmd_print(stdout, "%zu\n", n_ids);
     } else if (options.offsets) {
         show_pieces(tokenizer, encoding, text);
     } else {
@@ -120,9 +121,9 @@ static int detokenize(const cmd_args *args, const tinkc_tokenizer *tokenizer, tk
     }
     if (cmd_wants_json(args)) {
         cmd_text_put_json(out, n);
-        putchar('\n');
+        cmd_print(stdout, "\n");
     } else {
-        fwrite(out, 1, n, stdout);
+        cmd_print_bytes(out, n);
     }
     tinkc_text_free(&out);
     return CMD_OK;

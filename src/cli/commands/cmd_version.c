@@ -4,11 +4,12 @@
 
 #include "cli/cmd_list.h"
 #include "cli/frame/cmd_json.h"
+#include "cli/frame/cmd_print.h"
 
 static int run(const cmd_args *args)
 {
     if (!cmd_wants_json(args)) {
-        printf("tinkc %s\n", tinkc_version());
+        cmd_print(stdout, "tinkc %s\n", tinkc_version());
         return CMD_OK;
     }
     cmd_json json;

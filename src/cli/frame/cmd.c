@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "cli/frame/cmd_int.h"
+#include "cli/frame/cmd_print.h"
 #include "cli/frame/cmd_service.h"
 #include "cli/frame/cmd_waits.h"
 
@@ -85,7 +86,7 @@ static bool choose(cmd_args *args, int *at, int argc, char *const *argv, int *co
 
 static int show_version(void)
 {
-    printf("tinkc %s\n", tinkc_version());
+    cmd_print(stdout, "tinkc %s\n", tinkc_version());
     return CMD_OK;
 }
 

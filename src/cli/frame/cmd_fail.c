@@ -8,6 +8,7 @@
 #include "base/redact.h"
 #include "cli/frame/cmd_int.h"
 #include "cli/frame/cmd_out.h"
+#include "cli/frame/cmd_print.h"
 
 #define LINE_BYTES 4096
 
@@ -112,16 +113,8 @@ const char *cmd_hint_of(const tinkc_error *error)
 static void write_line(const char *prefix, const char *text)
 {
     char line[LINE_BYTES];
-    tk_buf safe;
     size_t n = tk_redact_apply(NULL, line, sizeof(line), tk_str_of(text), false);
-    tk_buf_init(&safe, 16 * LINE_BYTES);
-    cmd_out_put_safe(&safe, (tk_str){line, n});
-    if (safe.failure == TINKC_OK) {
-        fprintf(stderr, "%s" TK_STR_FMT "\n", prefix, TK_STR_ARG(tk_buf_str(&safe)));
-    } else {
-        fprintf(stderr, "%sout of memory\n", prefix);
-    }
-    tk_buf_dispose(&safe);
+    cmd_print(stderr, "%s%.*s\n", prefix, (int)n, line);
 }
 
 static int fail(const char *hint, const char *format, va_list list) TINKC_PRINTF(2, 0);
@@ -165,12 +158,13 @@ int cmd_fail_input(tinkc_error **error, const char *what)
 static void show_details(const tinkc_error *error)
 {
     for (; error != NULL; error = tinkc_error_cause(error)) {
-        fprintf(stderr, "  code: %s, class: %s", tinkc_code_name(tinkc_error_code(error)),
-                tinkc_class_name(tinkc_error_class(error)));
+        cmd_print(stderr, "  code: %s, class: %s",
+                  tinkc_code_name(tinkc_error_code(error)),
+                  tinkc_class_name(tinkc_error_class(error)));
         if (tinkc_error_http_status(error) != 0) {
-            fprintf(stderr, ", HTTP status: %d", tinkc_error_http_status(error));
+            cmd_print(stderr, ", HTTP status: %d", tinkc_error_http_status(error));
         }
-        fputc('\n', stderr);
+        cmd_print(stderr, "\n");
         if (tinkc_error_request_id(error) != NULL) {
             write_line("  request id: ", tinkc_error_request_id(error));
         }

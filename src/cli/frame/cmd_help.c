@@ -5,6 +5,8 @@
 
 #include "cli/frame/cmd_int.h"
 
+#include "cli/frame/cmd_print.h"
+
 /* Width of the left column of a list. After a longer entry the text starts on the next
  * line. */
 #define COLUMN 26
@@ -12,13 +14,16 @@
 static void row(const char *left, const char *right)
 {
     bool is_long = strlen(left) > COLUMN;
-    printf("  %-*s%s%*s%s\n", COLUMN, left, is_long ? "\n" : " ",
-           is_long ? COLUMN + 3 : 0, "", right);
+    if (is_long) {
+        cmd_print(stdout, "  %s\n%*s%s\n", left, COLUMN + 3, "", right);
+    } else {
+        cmd_print(stdout, "  %-*s %s\n", COLUMN, left, right);
+    }
 }
 
 static void list_options(const cmd_option *options)
 {
-    printf("\nOptions:\n");
+    cmd_print(stdout, "\nOptions:\n");
     for (; options != NULL && options->name != NULL; options++) {
         char left[128];
         int n = options->letter != 0
@@ -43,11 +48,11 @@ void cmd_help_usage(const cmd_spec *command, bool to_errors)
 {
     FILE *to = to_errors ? stderr : stdout;
     if (command == NULL) {
-        fprintf(to, "Usage: tinkc [OPTIONS] COMMAND [ARGS]...\n");
+        cmd_print(to, "Usage: tinkc [OPTIONS] COMMAND [ARGS]...\n");
         return;
     }
-    fprintf(to, "Usage: tinkc %s [OPTIONS]%s%s\n", command->name,
-            command->operands[0] != '\0' ? " " : "", command->operands);
+    cmd_print(to, "Usage: tinkc %s [OPTIONS]%s%s\n", command->name,
+              command->operands[0] != '\0' ? " " : "", command->operands);
 }
 
 const char *cmd_group_help(const cmd_group *groups, const char *name, size_t n)
@@ -63,9 +68,9 @@ const char *cmd_group_help(const cmd_group *groups, const char *name, size_t n)
 void cmd_help_program(const cmd_args *args)
 {
     cmd_help_usage(NULL, false);
-    printf("\nTinker in C: train, sample and serve language models.\n");
+    cmd_print(stdout, "\nTinker in C: train, sample and serve language models.\n");
     list_options(cmd_globals);
-    printf("\nCommands:\n");
+    cmd_print(stdout, "\nCommands:\n");
     const char *group = "";
     for (const cmd_spec *const *at = args->commands; *at != NULL; at++) {
         const char *name = (*at)->name;
@@ -79,14 +84,14 @@ void cmd_help_program(const cmd_args *args)
             group = name;
         }
     }
-    printf("\nRun 'tinkc COMMAND --help' for the options of a command.\n");
+    cmd_print(stdout, "\nRun 'tinkc COMMAND --help' for the options of a command.\n");
 }
 
 void cmd_help_group(const cmd_args *args, const char *group)
 {
     size_t n = strlen(group);
-    printf("Usage: tinkc %s COMMAND [ARGS]...\n\n%s\n\nCommands:\n", group,
-           cmd_group_help(args->groups, group, n));
+    cmd_print(stdout, "Usage: tinkc %s COMMAND [ARGS]...\n\n%s\n\nCommands:\n", group,
+              cmd_group_help(args->groups, group, n));
     for (const cmd_spec *const *at = args->commands; *at != NULL; at++) {
         if (strncmp((*at)->name, group, n) == 0 && (*at)->name[n] == ' ') {
             row((*at)->name + n + 1, (*at)->help);
@@ -97,17 +102,19 @@ void cmd_help_group(const cmd_args *args, const char *group)
 void cmd_help_command(const cmd_spec *command)
 {
     cmd_help_usage(command, false);
-    printf("\n%s\n", command->help);
+    cmd_print(stdout, "\n%s\n", command->help);
     if (command->more != NULL) {
-        printf("\n%s\n", command->more);
+        cmd_print(stdout, "\n");
+        cmd_print_lines(stdout, tk_str_of(command->more));
+        cmd_print(stdout, "\n");
     }
     list_options(command->options);
-    printf("\nThe options of 'tinkc --help' also work here.\n");
+    cmd_print(stdout, "\nThe options of 'tinkc --help' also work here.\n");
     if (command->examples != NULL) {
-        printf("\nExamples:\n");
+        cmd_print(stdout, "\nExamples:\n");
         for (const char *line = command->examples; *line != '\0';) {
             int size = (int)strcspn(line, "\n");
-            printf("  %.*s\n", size, line);
+            cmd_print(stdout, "  %.*s\n", size, line);
             line += size + (line[size] == '\n');
         }
     }
@@ -116,11 +123,11 @@ void cmd_help_command(const cmd_spec *command)
 int cmd_vbad_usage(const cmd_spec *command, const char *format, va_list list)
 {
     cmd_help_usage(command, true);
-    fprintf(stderr,
-            "Try 'tinkc%s%s --help' for help.\n\nError: ", command != NULL ? " " : "",
-            command != NULL ? command->name : "");
-    vfprintf(stderr, format, list);
-    fputc('\n', stderr);
+    cmd_print(stderr,
+              "Try 'tinkc%s%s --help' for help.\n\nError: ", command != NULL ? " " : "",
+              command != NULL ? command->name : "");
+    cmd_print_va(stderr, format, list);
+    cmd_print(stderr, "\n");
     return CMD_USAGE;
 }
 

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/utf8.h"
+#include "cli/frame/cmd_print.h"
 
 void cmd_json_init(cmd_json *json)
 {
@@ -107,7 +108,7 @@ static size_t put_character(tk_buf *out, const char *p, size_t n)
 {
     uint32_t c = 0;
     size_t size = tk_utf8_decode(&c, p, n);
-    if (size <= 1) {
+    if (size <= 1 && c != 0x7f) { /* DEL is ASCII, and terminals obey it */
         tk_buf_putc(out, p[0]);
         return 1;
     }
@@ -187,7 +188,7 @@ static bool show(tk_str text, bool in_lines)
     tk_buf_putc(&out, '\n');
     bool ok = out.failure == TINKC_OK;
     if (ok) {
-        fwrite(out.p, 1, out.n, stdout);
+        cmd_print_bytes(out.p, out.n);
     }
     tk_buf_dispose(&out);
     return ok;

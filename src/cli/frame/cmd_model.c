@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/frame/cmd_out.h"
+#include "cli/frame/cmd_print.h"
 #include "cli/frame/cmd_service.h"
 
 #define DEFAULT_MAX_TOKENS 256
@@ -157,24 +157,6 @@ char *cmd_model_decode(const cmd_model *model, const int32_t *tokens, size_t n,
 
 bool cmd_model_put(const char *text, size_t n)
 {
-    if (isatty(STDOUT_FILENO) != 1) {
-        (void)fwrite(text, 1, n, stdout);
-    } else {
-        tk_buf safe;
-        tk_buf_init(&safe, TK_GIB);
-        for (size_t i = 0; i < n;) {
-            size_t end = i;
-            while (end < n && text[end] != '\n' && text[end] != '\t') {
-                end++;
-            }
-            cmd_out_put_safe(&safe, (tk_str){text + i, end - i});
-            if (end < n) {
-                tk_buf_putc(&safe, text[end]);
-            }
-            i = end + 1;
-        }
-        (void)fwrite(safe.p != NULL ? safe.p : "", 1, safe.n, stdout);
-        tk_buf_dispose(&safe);
-    }
+    cmd_print_bytes(text, n);
     return fflush(stdout) == 0 && ferror(stdout) == 0;
 }

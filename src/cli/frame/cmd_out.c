@@ -5,6 +5,7 @@
 
 #include <langinfo.h>
 #include <locale.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -16,14 +17,19 @@
 #include "base/env.h"
 #include "base/utf8.h"
 
+static bool is_utf8;
+
+static void read_locale(void)
+{
+    (void)setlocale(LC_CTYPE, "");
+    is_utf8 = tk_str_is_nocase(tk_str_of(nl_langinfo(CODESET)), "UTF-8");
+}
+
 bool cmd_out_is_utf8(void)
 {
-    static int known = -1;
-    if (known < 0) {
-        (void)setlocale(LC_CTYPE, "");
-        known = tk_str_is_nocase(tk_str_of(nl_langinfo(CODESET)), "UTF-8");
-    }
-    return known == 1;
+    static pthread_once_t once = PTHREAD_ONCE_INIT; /* log lines come on any thread */
+    (void)pthread_once(&once, read_locale);
+    return is_utf8;
 }
 
 bool cmd_out_has_color(const cmd_args *args)
@@ -52,11 +58,11 @@ size_t cmd_out_width(void)
 size_t cmd_out_columns(tk_str text)
 {
     size_t columns = 0;
-    bool is_utf8 = cmd_out_is_utf8();
+    bool wide = cmd_out_is_utf8();
     for (size_t i = 0; i < text.n;) {
         uint32_t c = 0;
         size_t n = tk_utf8_decode(&c, text.p + i, text.n - i);
-        int width = n > 1 && is_utf8 ? wcwidth((wchar_t)c) : 1;
+        int width = n > 1 && wide ? wcwidth((wchar_t)c) : 1;
         columns += width >= 0 ? (size_t)width : 1;
         i += n > 0 ? n : 1;
     }

@@ -11,7 +11,7 @@
 
 /* ---- the terminal ---- */
 
-/* Returns whether the locale's character set is UTF-8. */
+/* Returns whether the locale's character set is UTF-8. Thread: any. */
 bool cmd_out_is_utf8(void);
 
 /* Returns whether standard output may be coloured. */
@@ -26,7 +26,7 @@ size_t cmd_out_width(void);
 size_t cmd_out_columns(tk_str text);
 
 /* Appends text as the terminal may show it: without control characters, and in ASCII
- * (with \uXXXX) where the locale is not UTF-8. */
+ * (with \uXXXX) where the locale is not UTF-8. Thread: any. */
 void cmd_out_put_safe(tk_buf *out, tk_str text);
 
 /* ---- sizes and times ---- */

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/str.h"
+#include "cli/frame/cmd_print.h"
 
 #define EVERY_MS   100
 #define LINE_BYTES 256
@@ -27,7 +28,7 @@ void cmd_progress(const char *format, ...)
     va_start(list, format);
     (void)vsnprintf(text, sizeof(text), format, list);
     va_end(list);
-    fprintf(stderr, "\r\033[K%s", text);
+    cmd_print(stderr, "\r\033[K%s", text);
     fflush(stderr);
     is_shown = true;
     shown_ms = now;
@@ -36,7 +37,7 @@ void cmd_progress(const char *format, ...)
 void cmd_progress_end(void)
 {
     if (is_shown) {
-        fprintf(stderr, "\r\033[K");
+        cmd_print(stderr, "\r\033[K");
         fflush(stderr);
         is_shown = false;
     }
@@ -46,13 +47,13 @@ cmd_answer cmd_confirm(const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    vfprintf(stderr, format, list);
+    cmd_print_va(stderr, format, list);
     va_end(list);
-    fprintf(stderr, " [y/N]: ");
+    cmd_print(stderr, " [y/N]: ");
     fflush(stderr);
     char line[LINE_BYTES];
     if (fgets(line, sizeof(line), stdin) == NULL) {
-        fputc('\n', stderr);
+        cmd_print(stderr, "\n");
         return CMD_NO_ANSWER;
     }
     tk_str answer = tk_str_trim(tk_str_of(line));

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/frame/cmd_local.h"
+#include "cli/frame/cmd_print.h"
 #include "cli/frame/cmd_stats.h"
 #include "cli/frame/cmd_waits.h"
 
@@ -21,7 +22,7 @@ static void log_line(tinkc_log_level level, const char *component, const char *l
                      void *user)
 {
     (void)user;
-    fprintf(stderr, "%s %s: %s\n", tinkc_log_level_name(level), component, line);
+    cmd_print(stderr, "%s %s: %s\n", tinkc_log_level_name(level), component, line);
 }
 
 /* Without --verbose and TINKER_LOG nothing is logged: the command reports a failure
@@ -142,8 +143,8 @@ static void on_event(const tinkc_hook *event, void *user)
 {
     (void)user;
     if (event->event == TINKC_HOOK_RETRY) {
-        fprintf(stderr, "retry: %s (%s), in %.1f s\n", event->name, event->reason,
-                (double)event->delay_ms / 1000);
+        cmd_print(stderr, "retry: %s (%s), in %.1f s\n", event->name, event->reason,
+                  (double)event->delay_ms / 1000);
     }
 }
 

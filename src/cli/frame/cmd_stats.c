@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <tinkc/meter.h>
 
+#include "cli/frame/cmd_print.h"
+
 static tinkc_meter *meter; /* NULL: no --stats */
 static bool as_json;
 
@@ -17,7 +19,7 @@ void cmd_stats_start(tinkc_service *service, const cmd_args *args)
     as_json = cmd_wants_json(args);
     if (tinkc_meter_new(&meter, &error) != TINKC_OK ||
         tinkc_meter_attach(meter, service, &error) != TINKC_OK) {
-        fprintf(stderr, "Warning: no metrics: %s\n", tinkc_error_message(error));
+        cmd_print(stderr, "Warning: no metrics: %s\n", tinkc_error_message(error));
         tinkc_error_free(&error);
         tinkc_meter_free(&meter);
     }
@@ -32,11 +34,11 @@ static void show_row(const tinkc_reading *metric)
         (void)snprintf(name, sizeof(name), "%s", metric->name);
     }
     if (metric->kind == TINKC_READING_HISTOGRAM) {
-        fprintf(stderr, "%-58s %9lld  p50 %.1f ms  p90 %.1f ms  p99 %.1f ms\n", name,
-                (long long)metric->count, metric->p50 * 1e3, metric->p90 * 1e3,
-                metric->p99 * 1e3);
+        cmd_print(stderr, "%-58s %9lld  p50 %.1f ms  p90 %.1f ms  p99 %.1f ms\n", name,
+                  (long long)metric->count, metric->p50 * 1e3, metric->p90 * 1e3,
+                  metric->p99 * 1e3);
     } else if (metric->value > 0) {
-        fprintf(stderr, "%-58s %9.0f\n", name, metric->value);
+        cmd_print(stderr, "%-58s %9.0f\n", name, metric->value);
     }
 }
 
@@ -51,7 +53,7 @@ static void show(const tinkc_readings *readings)
             }
         }
     } else if (tinkc_readings_json(&json, readings, NULL) == TINKC_OK) {
-        fprintf(stderr, "%s\n", json);
+        cmd_print(stderr, "%s\n", json);
         tinkc_text_free(&json);
     }
 }

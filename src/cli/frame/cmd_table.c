@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "cli/frame/cmd_print.h"
 
 #define GAP         2 /* blanks between columns */
 #define LEAST       8 /* narrowest column that wraps */
@@ -188,14 +189,17 @@ static tk_str take_line(tk_str *rest, size_t width)
 
 static void show_blanks(size_t n)
 {
-    printf("%*s", (int)n, "");
+    cmd_print(stdout, "%*s", (int)n, "");
 }
 
+/* `color` is the parameter of the escape sequence. */
 static void show_colored(const cmd_table *table, tk_str text, const char *color)
 {
-    bool is_colored = table->is_colored && text.n > 0 && color != NULL;
-    printf("%s" TK_STR_FMT "%s", is_colored ? color : "", TK_STR_ARG(text),
-           is_colored ? "\033[0m" : "");
+    if (table->is_colored && text.n > 0 && color != NULL) {
+        cmd_print(stdout, "\033[%sm" TK_STR_FMT "\033[0m", color, TK_STR_ARG(text));
+    } else {
+        cmd_print(stdout, TK_STR_FMT, TK_STR_ARG(text));
+    }
 }
 
 static void show_row(const cmd_table *table, const tk_str *cells, const size_t *widths,
@@ -212,15 +216,12 @@ static void show_row(const cmd_table *table, const tk_str *cells, const size_t *
             if (line.n > 0) {
                 show_blanks(owed);
                 owed = 0;
-                show_colored(table, line,
-                             is_head  ? "\033[1m"
-                             : c == 0 ? "\033[96m"
-                                      : NULL);
+                show_colored(table, line, is_head ? "1" : c == 0 ? "96" : NULL);
             }
             owed += widths[c] - cmd_out_columns(line) + GAP;
             is_more = is_more || rest[c].n > 0;
         }
-        putchar('\n');
+        cmd_print(stdout, "\n");
     }
 }
 
@@ -230,10 +231,10 @@ static void show_rule(const size_t *widths, size_t n)
     for (size_t c = 0; c < n; c++) {
         show_blanks(c > 0 ? GAP : 0);
         for (size_t i = 0; i < widths[c]; i++) {
-            fputs(dash, stdout);
+            cmd_print(stdout, "%s", dash);
         }
     }
-    putchar('\n');
+    cmd_print(stdout, "\n");
 }
 
 /* Like take_line, but keeps a word that is too long whole: the terminal wraps it, and an
@@ -256,7 +257,7 @@ static void show_wrapped(const cmd_table *table, tk_str text, size_t width,
 {
     do {
         show_colored(table, take_words(&text, width), color);
-        putchar('\n');
+        cmd_print(stdout, "\n");
     } while (text.n > 0);
 }
 
@@ -267,13 +268,13 @@ static void show_blocks(const cmd_table *table, size_t width)
         size_t c = i % table->n_columns;
         tk_str name = tk_str_of(table->columns[c]);
         if (c == 0 && i > 0) {
-            putchar('\n');
+            cmd_print(stdout, "\n");
         }
-        show_colored(table, name, "\033[1m");
-        putchar(':');
+        show_colored(table, name, "1");
+        cmd_print(stdout, ":");
         bool fits = name.n + 2 + cmd_out_columns(table->cells[i]) <= width;
-        fputs(fits ? " " : "\n", stdout);
-        show_wrapped(table, table->cells[i], width, c == 0 ? "\033[96m" : NULL);
+        cmd_print(stdout, fits ? " " : "\n");
+        show_wrapped(table, table->cells[i], width, c == 0 ? "96" : NULL);
     }
 }
 
@@ -302,7 +303,7 @@ int cmd_table_print(cmd_table **table, const cmd_args *args)
     t->is_colored = cmd_out_has_color(args);
     natural_widths(t, widths);
     if (t->title.n > 0) {
-        show_wrapped(t, t->title, width > 0 ? width : SIZE_MAX, "\033[1m");
+        show_wrapped(t, t->title, width > 0 ? width : SIZE_MAX, "1");
     }
     if (width > 0 && t->n > 0 && !fit(widths, t->n_columns, width)) {
         show_blocks(t, width);

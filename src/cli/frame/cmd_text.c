@@ -9,6 +9,8 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/utf8.h"
+#include "cli/frame/cmd_print.h"
 #include "cli/frame/cmd_service.h"
 
 bool cmd_text_read(tk_buf *out, const char *path)
@@ -136,23 +138,32 @@ void cmd_text_put_json(const char *text, size_t n)
     tk_json_writer_init(&w, &buf);
     tk_json_put_str(&w, (tk_str){text, n});
     if (tk_json_finish(&w, NULL) == TINKC_OK) {
-        fwrite(buf.p, 1, buf.n, stdout);
+        cmd_print_bytes(buf.p, buf.n);
     } else {
-        fputs("null", stdout);
+        cmd_print(stdout, "null");
     }
     tk_buf_dispose(&buf);
 }
 
 void cmd_text_put_visible(const char *text, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        unsigned char c = (unsigned char)text[i];
-        if (c == '\n' || c == '\t' || c == '\r') {
-            printf("\\%c", c == '\n' ? 'n' : c == '\t' ? 't' : 'r');
-        } else if (c < ' ' || c == 0x7f) {
-            printf("\\x%02x", c);
+    tk_buf out;
+    tk_buf_init(&out, TK_GIB);
+    for (size_t i = 0; i < n;) {
+        unsigned char byte = (unsigned char)text[i];
+        uint32_t c = byte;
+        size_t length = tk_utf8_decode(&c, text + i, n - i);
+        if (byte == '\n' || byte == '\t' || byte == '\r') {
+            tk_buf_printf(&out, "\\%c", byte == '\n' ? 'n' : byte == '\t' ? 't' : 'r');
+        } else if (length == 0 || (length == 1 && tk_utf8_is_control(c))) {
+            tk_buf_printf(&out, "\\x%02x", byte);
+        } else if (tk_utf8_is_control(c)) {
+            tk_buf_printf(&out, "\\u%04x", (unsigned)c);
         } else {
-            putchar(c);
+            tk_buf_put(&out, text + i, length);
         }
+        i += TK_MAX(length, (size_t)1);
     }
+    cmd_print(stdout, TK_STR_FMT, TK_STR_ARG(tk_buf_str(&out)));
+    tk_buf_dispose(&out);
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/thread.h"
+#include "cli/frame/cmd_print.h"
 
 #define SHOWN_MAX  64
 #define TEXT_BYTES 640
@@ -34,17 +35,17 @@ static void show(tinkc_service *service)
     tinkc_wait waits[SHOWN_MAX] = {TINKC_WAIT_INIT};
     size_t n = tinkc_service_waits(waits, SHOWN_MAX, service);
     if (n == 0) {
-        fprintf(stderr, "tinkc: no operation is waiting\n");
+        cmd_print(stderr, "tinkc: no operation is waiting\n");
         return;
     }
-    fprintf(stderr, "tinkc: %zu %s\n", n,
-            n == 1 ? "operation is waiting:" : "operations are waiting:");
+    cmd_print(stderr, "tinkc: %zu %s\n", n,
+              n == 1 ? "operation is waiting:" : "operations are waiting:");
     for (size_t i = 0; i < TK_MIN(n, SHOWN_MAX); i++) {
         (void)tinkc_wait_explain(text, sizeof(text), &waits[i]);
-        fprintf(stderr, "  %s\n", text);
+        cmd_print(stderr, "  %s\n", text);
     }
     if (n > SHOWN_MAX) {
-        fprintf(stderr, "  and %zu more\n", n - SHOWN_MAX);
+        cmd_print(stderr, "  and %zu more\n", n - SHOWN_MAX);
     }
 }
 

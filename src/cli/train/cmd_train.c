@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "cli/cmd_list.h"
 #include "cli/frame/cmd_json.h"
+#include "cli/frame/cmd_print.h"
 #include "cli/frame/cmd_progress.h"
 #include "cli/frame/cmd_service.h"
 #include "cli/frame/cmd_text.h"
@@ -256,8 +257,9 @@ static int show_data(const train *t)
 {
     cmd_json json;
     if (!cmd_wants_json(t->args)) {
-        printf("%zu lines with %zu tokens, %.0f of them trained; %zu lines left out\n",
-               t->data.n, t->data.tokens, t->data.weight, t->data.problems);
+        cmd_print(stdout,
+                  "%zu lines with %zu tokens, %.0f of them trained; %zu lines left out\n",
+                  t->data.n, t->data.tokens, t->data.weight, t->data.problems);
         return CMD_OK;
     }
     cmd_json_init(&json);
@@ -321,7 +323,7 @@ static int fail_run(train *t)
         (void)cmd_fail_error(&run->error, "Training stopped");
     }
     if (run->state->step > 0) {
-        fprintf(
+        cmd_print(
             stderr,
             "The last checkpoint is that of step %zu; continue from it with --resume.\n",
             run->state->step);
@@ -345,8 +347,8 @@ static int end_run(train *t, tinkc_code code)
             (long long)t->run.budget, t->state.step, t->plan.steps, advice);
     }
     if (t->run.was_stopped) {
-        fprintf(stderr, "Stopped after step %zu of %zu%s.\n", t->state.step,
-                t->plan.steps, advice);
+        cmd_print(stderr, "Stopped after step %zu of %zu%s.\n", t->state.step,
+                  t->plan.steps, advice);
         return CMD_INTERRUPTED;
     }
     int shown =
@@ -475,7 +477,7 @@ static int train_on(train *t, tk_buf *data, tk_buf *eval)
         return result;
     }
     if (t->state.is_finished) {
-        fprintf(stderr, "This run is already finished: %s\n", t->state.weights);
+        cmd_print(stderr, "This run is already finished: %s\n", t->state.weights);
         return CMD_OK;
     }
     return prepare_and_run(t, data, eval);

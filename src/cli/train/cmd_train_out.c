@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/frame/cmd_json.h"
+#include "cli/frame/cmd_print.h"
 #include "cli/frame/cmd_progress.h"
 #include "cli/train/cmd_train.h"
 
@@ -25,18 +26,19 @@ void cmd_train_report(void *user, size_t line, bool is_problem, const char *text
     train_report *report = user;
     size_t n = is_problem ? ++report->problems : ++report->warnings;
     if (n <= (is_problem ? PROBLEMS_SHOWN : WARNINGS_SHOWN)) {
-        fprintf(stderr, "%s%s:%zu: %s\n", is_problem ? "" : "Warning: ", report->path,
-                line, text);
+        cmd_print(stderr, "%s%s:%zu: %s\n", is_problem ? "" : "Warning: ", report->path,
+                  line, text);
     }
 }
 
 void cmd_train_report_end(const train_report *report)
 {
     if (report->problems > PROBLEMS_SHOWN) {
-        fprintf(stderr, "... and %zu more lines\n", report->problems - PROBLEMS_SHOWN);
+        cmd_print(stderr, "... and %zu more lines\n", report->problems - PROBLEMS_SHOWN);
     }
     if (report->warnings > WARNINGS_SHOWN) {
-        fprintf(stderr, "... and %zu more warnings\n", report->warnings - WARNINGS_SHOWN);
+        cmd_print(stderr, "... and %zu more warnings\n",
+                  report->warnings - WARNINGS_SHOWN);
     }
 }
 
@@ -72,8 +74,8 @@ void cmd_train_progress(void *user, const train_record *record)
     (void)clock_text(left, run->seconds / (double)done * (double)(steps - record->step));
     if (isatty(STDERR_FILENO) != 1) {
         if (record->step % every == 0 || done == 1 || record->step == steps) {
-            fprintf(stderr, "step %zu/%zu  loss %.4f  %.0f tokens/s  ETA %s\n",
-                    record->step, steps, record->loss, rate, left);
+            cmd_print(stderr, "step %zu/%zu  loss %.4f  %.0f tokens/s  ETA %s\n",
+                      record->step, steps, record->loss, rate, left);
         }
         return;
     }
@@ -146,10 +148,10 @@ static int summary_json(const train_run *run, const char *model, size_t from_ste
 static void put_row(const char *name, double first, double last)
 {
     if (isfinite(last) && isfinite(first)) {
-        printf("%-14s %.4f -> %.4f\n", name, first, last);
+        cmd_print(stdout, "%-14s %.4f -> %.4f\n", name, first, last);
     } else if (isfinite(
                    last)) { /* --eval was added with --resume: there is no first loss */
-        printf("%-14s %.4f\n", name, last);
+        cmd_print(stdout, "%-14s %.4f\n", name, last);
     }
 }
 
@@ -159,17 +161,18 @@ static int summary_text(const train_run *run, const char *model)
     tk_buf_init(&curve, TK_MIB);
     size_t columns = cmd_out_width();
     train_curve_text(&run->curve, columns > 0 ? columns : 80, &curve);
-    printf("Trained %s on %zu lines: %zu steps, %zu tokens in %.1f s\n\n", model,
-           run->data->n, run->state->step, run->tokens, run->seconds);
+    cmd_print(stdout, "Trained %s on %zu lines: %zu steps, %zu tokens in %.1f s\n\n",
+              model, run->data->n, run->state->step, run->tokens, run->seconds);
     if (curve.n > 0) {
-        printf("%.*s\n", (int)curve.n, curve.p);
+        cmd_print_lines(stdout, tk_buf_str(&curve));
+        cmd_print(stdout, "\n");
     }
     tk_buf_dispose(&curve);
     put_row("loss", loss_at(&run->curve.train, false), loss_at(&run->curve.train, true));
     put_row("held-out loss", run->state->eval_first, run->eval_last);
-    printf("%-14s %s\n", "checkpoint", run->state->checkpoint);
+    cmd_print(stdout, "%-14s %s\n", "checkpoint", run->state->checkpoint);
     if (run->state->weights != NULL) {
-        printf("%-14s %s\n", "weights", run->state->weights);
+        cmd_print(stdout, "%-14s %s\n", "weights", run->state->weights);
     }
     return CMD_OK;
 }
