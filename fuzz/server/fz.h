@@ -31,17 +31,12 @@
 
 /* ---- the server's process ---- */
 
-typedef struct fz_child {
-    pid_t pid; /* 0 = none */
-    int port;
-} fz_child;
-
 typedef struct fz_options {
     const char *program; /* argv[0]: the server is this program, started with --serve */
     uint64_t seed;
     size_t memory;   /* bytes: the server's budget */
-    size_t rss_max;  /* bytes: the bar; 0 = none */
-    int64_t slow_ms; /* the bar for an answer of healthz */
+    size_t rss_max;  /* bytes: the bar for its resident memory */
+    int64_t slow_ms; /* the bar for every answer, healthz among them */
     int honest, hostile;
     int64_t round_ms; /* of traffic in a round */
     bool keep;        /* keep directory and log also without a finding */
@@ -52,10 +47,10 @@ typedef struct fz_truth fz_truth;
 typedef struct fz_world {
     const fz_options *options;
     uint64_t seed;
-    char dir[64]; /* of the round: data/, server.log, requests.log */
-    fz_child child;
+    char dir[64];           /* of the round: data/, server.log, requests.log */
+    pid_t child;            /* 0 = none */
     FILE *log;              /* every request and its answer; stdio locks it */
-    atomic_int port;        /* of the server that lives */
+    atomic_int port;        /* of the server, in all its lives; 0 = not chosen yet */
     atomic_uint life;       /* its number, from 1 */
     atomic_bool is_ending;  /* it is being stopped: failures and 503 are expected */
     atomic_bool is_over;    /* clients come to their end */
@@ -78,7 +73,7 @@ bool fz_child_lives(fz_world *world);
 size_t fz_child_rss(const fz_world *world);
 
 /* The program's other half: serves until SIGTERM. Returns the exit code. */
-int fz_child_serve(const char *data, size_t memory);
+int fz_child_serve(const char *data, size_t memory, int port);
 
 /* ---- findings ---- */
 
@@ -91,7 +86,8 @@ typedef struct fz_client {
     fz_world *world;
     int number;
     tk_rand rand;
-    tk_arena arena; /* of answers; emptied between steps */
+    tk_rand poll_rand; /* of polls, whose number depends on the time */
+    tk_arena arena;    /* of answers; emptied between steps */
     httpget *connection;
     unsigned life; /* the one that it talks to */
     unsigned long long sent;
@@ -175,6 +171,7 @@ void fz_body_spoil(tk_buf *body, fz_client *client);
 
 typedef enum fz_fact {
     FZ_FORWARD_BACKWARD, /* result of step `steps` + 1 */
+    FZ_SECOND_PART,      /* the same, of its second part */
     FZ_OPTIM,            /* the same */
     FZ_FORWARD,          /* after `steps` steps */
     FZ_SAMPLE,           /* the same */

@@ -86,6 +86,10 @@ static void put_named_int(maker *m, const tk_field *field)
         tk_json_put_i64(&m->w, fz_chance(c, 100) ? ids->sampler_seq++ : 0);
         return;
     }
+    if (strcmp(field->name, "rank") == 0 && fz_chance(c, 30)) {
+        tk_json_put_i64(&m->w, INT64_C(1) << (6 + fz_below(c, 7))); /* to 4096 */
+        return;
+    }
     for (size_t i = 0; i < TK_ARRAY_LEN(ranges); i++) {
         if (strcmp(ranges[i].key, field->name) == 0) {
             low = ranges[i].low;

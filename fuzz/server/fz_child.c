@@ -13,8 +13,7 @@
 #include "fz.h"
 #include "server/srv.h"
 
-#define START_MS 60000
-#define STOP_MS  60000
+#define STOP_MS 60000
 
 /* ---- in the child ---- */
 
@@ -25,21 +24,22 @@ static void log_line(tinkc_log_level level, const char *component, const char *l
     fprintf(stderr, "%s %s: %s\n", tinkc_log_level_name(level), component, line);
 }
 
-int fz_child_serve(const char *data, size_t memory)
+int fz_child_serve(const char *data, size_t memory, int port)
 {
     srv *server = NULL;
     tk_err err = TK_ERR_INIT;
     sigset_t ends;
     int got = 0;
-    (void)memory;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)sigemptyset(&ends);
     (void)sigaddset(&ends, SIGTERM);
     (void)pthread_sigmask(SIG_BLOCK, &ends, NULL); /* inherited by all threads */
     const srv_options options = {.data = data,
+                                 .port = (unsigned)port,
                                  .threads = 1,
                                  .api_key = FZ_KEY,
                                  .poll_ms = 500,
+                                 .memory_bytes = memory,
                                  .log_level = TINKC_LOG_INFO,
                                  .log = log_line};
     if (srv_start(&server, &options, &err) != TINKC_OK) {
@@ -58,15 +58,16 @@ int fz_child_serve(const char *data, size_t memory)
 
 static void exec_child(fz_world *world, int out)
 {
-    char log[128], data[128], memory[32];
+    char log[128], data[128], memory[32], port[16];
     (void)snprintf(log, sizeof(log), "%s/server.log", world->dir);
     (void)snprintf(data, sizeof(data), "%s/data", world->dir);
     (void)snprintf(memory, sizeof(memory), "%zu", world->options->memory);
+    (void)snprintf(port, sizeof(port), "%d", atomic_load(&world->port));
     int fd = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
     (void)dup2(out, STDOUT_FILENO);
     (void)dup2(fd, STDERR_FILENO);
     (void)close(out);
-    (void)execl(world->options->program, "fuzz_server", "--serve", data, memory,
+    (void)execl(world->options->program, "fuzz_server", "--serve", data, memory, port,
                 (char *)NULL);
     _exit(127);
 }
@@ -84,7 +85,8 @@ static int read_port(int fd)
     return tk_str_to_i64(tk_str_of(line), &port) ? (int)port : 0;
 }
 
-bool fz_child_start(fz_world *world)
+/* Its status when it does not start, else 0. */
+static int start_once(fz_world *world)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) {
@@ -98,16 +100,28 @@ bool fz_child_start(fz_world *world)
         exec_child(world, ends[1]);
     }
     (void)close(ends[1]);
-    world->child = (fz_child){pid, read_port(ends[0])};
+    int port = read_port(ends[0]);
+    int status = 0;
     (void)close(ends[0]);
-    if (world->child.port == 0) {
-        int status = 0;
+    if (port == 0) {
         (void)waitpid(pid, &status, 0);
-        world->child.pid = 0;
+        return status != 0 ? status : -1;
+    }
+    world->child = pid;
+    atomic_store(&world->port, port);
+    return 0;
+}
+
+bool fz_child_start(fz_world *world)
+{
+    int status = start_once(world);
+    if (status > 0 && WIFEXITED(status) && atomic_exchange(&world->port, 0) != 0) {
+        status = start_once(world); /* the port may be in use by another program */
+    }
+    if (status != 0) {
         fz_find(world, "the server does not start (status %#x)", (unsigned)status);
         return false;
     }
-    atomic_store(&world->port, world->child.port);
     atomic_fetch_add(&world->life, 1);
     atomic_store(&world->is_ending, false);
     return true;
@@ -133,7 +147,7 @@ static int wait_end(pid_t pid, int64_t ms)
 
 void fz_child_end(fz_world *world, int signal_number)
 {
-    pid_t pid = world->child.pid;
+    pid_t pid = world->child;
     if (pid == 0) {
         return;
     }
@@ -154,26 +168,26 @@ void fz_child_end(fz_world *world, int signal_number)
     } else if (signal_number == SIGKILL && WIFEXITED(status)) {
         fz_find(world, "the server had ended by itself with %d", WEXITSTATUS(status));
     }
-    world->child.pid = 0;
+    world->child = 0;
 }
 
 bool fz_child_lives(fz_world *world)
 {
     int status = 0;
-    pid_t pid = world->child.pid;
+    pid_t pid = world->child;
     if (pid != 0 && waitpid(pid, &status, WNOHANG) == pid) {
         atomic_store(&world->is_ending, true);
-        world->child.pid = 0;
+        world->child = 0;
         fz_find(world, "the server ended by itself: status %#x", (unsigned)status);
     }
-    return world->child.pid != 0;
+    return world->child != 0;
 }
 
 size_t fz_child_rss(const fz_world *world)
 {
     char path[64], line[256];
     size_t bytes = 0;
-    (void)snprintf(path, sizeof(path), "/proc/%d/status", (int)world->child.pid);
+    (void)snprintf(path, sizeof(path), "/proc/%d/status", (int)world->child);
     FILE *file = fopen(path, "r");
     while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
         if (strncmp(line, "VmRSS:", 6) == 0) {

@@ -326,18 +326,98 @@ static void throw_bytes(fz_client *c)
     }
 }
 
+/* ---- a small body that becomes a large one ---- */
+
+#define BOMB_BYTES (64 * TK_MIB)
+
+static bool throw_bomb(fz_client *c)
+{
+    static const char *const targets[] = {FZ_API "forward_backward", FZ_API "forward",
+                                          FZ_API "asample", FZ_API "optim_step"};
+    tk_zstd zstd;
+    tk_buf packed;
+    fz_answer answer;
+    char *plain = tk_zalloc(BOMB_BYTES);
+    if (plain == NULL) {
+        return true;
+    }
+    memset(plain, fz_chance(c, 500) ? ' ' : '[', BOMB_BYTES);
+    tk_zstd_init(&zstd);
+    tk_buf_init(&packed, TK_MIB);
+    const tk_bytes bytes = {(const unsigned char *)plain, BOMB_BYTES};
+    bool ok = tk_zstd_compress(&zstd, &packed, bytes, 1, NULL) == TINKC_OK;
+    tk_zstd_dispose(&zstd);
+    tk_free(plain);
+    const httpget_request request = {.method = "POST",
+                                     .target =
+                                         targets[fz_below(c, TK_ARRAY_LEN(targets))],
+                                     .headers = KEY "Content-Encoding: zstd\r\n",
+                                     .body = packed.p,
+                                     .body_n = packed.n};
+    ok = !ok || fz_ask(c, &request, FZ_PLAIN, &answer);
+    tk_buf_dispose(&packed);
+    return ok;
+}
+
+/* ---- connections that it holds ---- */
+
+#define HELD 24
+
+/* Sends the beginning of a request, or a request whose answer is never read, and keeps the
+ * connection. */
+static void hold(fz_client *c, httpget *held[HELD], const fz_ids *ids)
+{
+    char text[1024];
+    httpget **slot = &held[fz_below(c, HELD)];
+    httpget_close(slot);
+    *slot = httpget_connect(atomic_load(&c->world->port));
+    if (*slot == NULL) {
+        return;
+    }
+    static const char *const starts[] = {
+        "G",
+        "GET " FZ_API "healthz HTTP/1.1\r\nHost: localhost\r\nX: ",
+        "POST " FZ_API "asample HTTP/1.1\r\nHost: localhost\r\n" KEY
+        "Content-Length: 33554432\r\n\r\n{",
+    };
+    size_t kind = (size_t)fz_below(c, TK_ARRAY_LEN(starts) + 1);
+    if (kind < TK_ARRAY_LEN(starts)) {
+        (void)snprintf(text, sizeof(text), "%s", starts[kind]);
+    } else {
+        char body[FZ_ID_BYTES + 32];
+        int n = snprintf(body, sizeof(body), "{\"request_id\":\"%s\"}", ids->future);
+        (void)snprintf(text, sizeof(text),
+                       "POST " FZ_API
+                       "retrieve_future HTTP/1.1\r\nHost: localhost\r\n" KEY
+                       "Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+                       n, body);
+    }
+    fz_log(c, "held %s", text);
+    (void)httpget_send(*slot, text, strlen(text));
+}
+
+static void let_go(httpget *held[HELD])
+{
+    for (size_t i = 0; i < HELD; i++) {
+        httpget_close(&held[i]);
+    }
+}
+
 void fz_hostile_run(void *user)
 {
     fz_client *c = user;
     fz_ids ids;
+    httpget *held[HELD] = {NULL};
     while (fz_client_enter_life(c)) {
         bool ok = begin(c, &ids);
         while (ok && !atomic_load(&c->world->is_over)) {
             uint64_t draw = fz_below(c, 100);
             if (draw < 80) {
-                ok = ask_route(c, &ids);
-            } else if (draw < 90) {
+                ok = fz_chance(c, 5) ? throw_bomb(c) : ask_route(c, &ids);
+            } else if (draw < 88) {
                 ok = wait_future(c, &ids);
+            } else if (draw < 92) {
+                hold(c, held, &ids);
             } else {
                 throw_bytes(c);
                 ok = !atomic_load(&c->world->is_ending);
@@ -345,5 +425,6 @@ void fz_hostile_run(void *user)
             tk_arena_dispose(&c->arena);
         }
         tk_arena_dispose(&c->arena);
+        let_go(held);
     }
 }

@@ -23,6 +23,14 @@
 #define CLIENTS_MAX  16
 #define FINDINGS_MAX 8 /* of one round; then it ends */
 
+/* How much more than its budget the server may hold: what is not counted, and what a
+ * sanitizer adds to each allocation. */
+#ifdef TINKC_SANITIZED
+#define RSS_FACTOR 4
+#else
+#define RSS_FACTOR 1.2
+#endif
+
 static fz_world world;
 static tk_mutex print_lock = TK_MUTEX_INIT;
 
@@ -107,12 +115,20 @@ static void check_health(fz_client *c)
     tk_arena_dispose(&c->arena);
 }
 
+/* While the server ends and starts, requests come at it without a pause. */
 static void watch_health(void *user)
 {
+    static const char metrics[] = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n"
+                                  "Connection: close\r\nX-API-Key: " FZ_KEY "\r\n\r\n";
     fz_client *c = user;
     while (!atomic_load(&c->world->is_over)) {
-        check_health(c);
-        sleep_ms(50);
+        if (atomic_load(&c->world->is_ending)) {
+            fz_throw(c, metrics, sizeof(metrics) - 1, true);
+            sleep_ms(1);
+        } else {
+            check_health(c);
+            sleep_ms(50);
+        }
     }
 }
 
@@ -141,7 +157,7 @@ static bool watch(fz_world *w, int64_t ms)
             check_memory(w);
         }
     }
-    return ok && w->child.pid != 0;
+    return ok && w->child != 0;
 }
 
 /* ---- a round ---- */
@@ -194,6 +210,7 @@ static bool drive(fz_world *w, tk_rand *rand)
     bool ok = true;
     while (ok && left > 0 && atomic_load(&w->findings) < FINDINGS_MAX) {
         int64_t ms = 100 + (int64_t)tk_rand_below(rand, 2500);
+        ms += tk_rand_below(rand, 4) == 0 ? 4000 : 0; /* slow builds do little in less */
         bool kills = tk_rand_below(rand, 2) == 1;
         ok = watch(w, ms);
         left -= ms;
@@ -215,6 +232,7 @@ static void run_round(fz_world *w, uint64_t seed)
     tk_rand_init(&rand, seed);
     make_dir(w);
     w->truth = fz_truth_new();
+    atomic_store(&w->port, 0);
     atomic_store(&w->life, 0);
     atomic_store(&w->is_over, false);
     size_t before = atomic_load(&w->findings);
@@ -236,10 +254,11 @@ static void run_round(fz_world *w, uint64_t seed)
     fz_child_end(w, SIGTERM);
     bool clean = atomic_load(&w->findings) == before;
     printf("seed %llu: %u lives, %zu saves, %zu requests so far, healthz up to %lld ms, "
-           "%zu MiB, %s\n",
+           "%zu MiB, %s%s\n",
            (unsigned long long)seed, atomic_load(&w->life), saves,
            atomic_load(&w->requests), atomic_load(&w->slowest_ms),
-           atomic_load(&w->peak_rss) / TK_MIB, clean ? "clean" : w->dir);
+           atomic_load(&w->peak_rss) / TK_MIB, clean ? "clean " : "FOUND ",
+           clean && !w->options->keep ? "" : w->dir);
     (void)fflush(stdout);
     (void)fclose(w->log);
     if (clean && !w->options->keep) {
@@ -301,26 +320,30 @@ int main(int argc, char **argv)
                  .round_ms = 10000,
                  .honest = 3,
                  .hostile = 3,
-                 .memory_mib = 1024,
+                 .memory_mib = 512,
                  .rss_mib = 0,
-                 .slow_ms = 5000};
+                 .slow_ms = 10000};
     bool keep = false;
-    int64_t memory = 0;
-    if (argc == 4 && strcmp(argv[1], "--serve") == 0 &&
-        tk_str_to_i64(tk_str_of(argv[3]), &memory)) {
-        return fz_child_serve(argv[2], (size_t)memory);
+    int64_t memory = 0, port = 0;
+    if (argc == 5 && strcmp(argv[1], "--serve") == 0 &&
+        tk_str_to_i64(tk_str_of(argv[3]), &memory) &&
+        tk_str_to_i64(tk_str_of(argv[4]), &port)) {
+        return fz_child_serve(argv[2], (size_t)memory, (int)port);
     }
     if (!read_options(&n, &keep, argc, argv)) {
         return usage();
     }
-    const fz_options options = {.program = "/proc/self/exe",
-                                .memory = (size_t)n.memory_mib * TK_MIB,
-                                .rss_max = (size_t)n.rss_mib * TK_MIB,
-                                .slow_ms = n.slow_ms,
-                                .honest = (int)n.honest,
-                                .hostile = (int)n.hostile,
-                                .round_ms = n.round_ms,
-                                .keep = keep};
+    const fz_options options = {
+        .program = "/proc/self/exe",
+        .memory = (size_t)n.memory_mib * TK_MIB,
+        .rss_max = n.rss_mib > 0
+                       ? (size_t)n.rss_mib * TK_MIB
+                       : (size_t)((double)n.memory_mib * RSS_FACTOR * (double)TK_MIB),
+        .slow_ms = n.slow_ms,
+        .honest = (int)n.honest,
+        .hostile = (int)n.hostile,
+        .round_ms = n.round_ms,
+        .keep = keep};
     world.options = &options;
     int64_t end = tk_clock_mono_ms(NULL) + n.seconds * 1000;
     size_t found = 0;

@@ -38,13 +38,41 @@ bool fz_saves_save(fz_honest *h, bool is_sampler)
     return true;
 }
 
+bool fz_saves_overwrite(fz_honest *h)
+{
+    char body[512];
+    fz_answer answer;
+    fz_saved *saved = h->n_saves > 0 ? &h->saves[fz_below(&h->client, h->n_saves)] : NULL;
+    if (saved == NULL || saved->is_sampler || saved->is_deleted || saved->is_unsure ||
+        strcmp(saved->run, h->model) != 0) {
+        return true;
+    }
+    (void)snprintf(body, sizeof(body),
+                   "{\"model_id\":\"%s\",\"seq_id\":%lld,\"path\":\"%s\","
+                   "\"overwrite\":true}",
+                   h->model, (long long)h->seq++, saved->name);
+    saved->is_unsure = true;
+    if (!fz_honest_work(h, "save_weights", body, false, &answer)) {
+        return false;
+    }
+    if (tk_json_get(answer.json, "error") != NULL) {
+        FIND(h, "client %d: an overwriting save fails: %s: %s", h->client.number, body,
+             answer.body.p);
+        return true;
+    }
+    saved->is_unsure = false;
+    saved->steps = h->steps;
+    saved->is_public = -1;
+    return true;
+}
+
 const fz_saved *fz_saves_pick(fz_honest *h)
 {
     if (h->n_saves == 0) {
         return NULL;
     }
     const fz_saved *saved = &h->saves[fz_below(&h->client, h->n_saves)];
-    return saved->is_deleted || saved->may_be_deleted ? NULL : saved;
+    return saved->is_deleted || saved->is_unsure ? NULL : saved;
 }
 
 /* ---- lists ---- */
@@ -71,7 +99,7 @@ static void compare(fz_honest *h, const fz_saved *saved, const tk_json *list)
     if (at != NULL && saved->is_deleted) {
         FIND(h, "client %d: %s/%s is listed after it was deleted", h->client.number,
              saved->run, saved->name);
-    } else if (at == NULL && !saved->is_deleted && !saved->may_be_deleted) {
+    } else if (at == NULL && !saved->is_deleted && !saved->is_unsure) {
         FIND(h, "client %d: the answered save %s/%s/%s is lost", h->client.number,
              saved->run, kind_of(saved), saved->name);
     } else if (at != NULL && saved->is_public >= 0) {
@@ -136,7 +164,7 @@ static bool change(fz_honest *h, const fz_saved *saved, const char *method,
 static bool delete_one(fz_honest *h, fz_saved *saved)
 {
     fz_answer answer;
-    saved->may_be_deleted = true;
+    saved->is_unsure = true;
     if (!change(h, saved, "DELETE", "", NULL, &answer)) {
         return false;
     }
@@ -204,20 +232,55 @@ static bool download(fz_honest *h, const fz_saved *saved)
     return true;
 }
 
+/* A copy is a save of a run of its own; it stays when its source is deleted. */
+static bool copy(fz_honest *h, const fz_saved *source)
+{
+    char body[512], headers[128];
+    fz_answer answer;
+    if (h->n_saves == FZ_SAVES_MAX) {
+        return true;
+    }
+    (void)snprintf(headers, sizeof(headers), KEY "X-Idempotency-Key: copy-%d-%llu\r\n",
+                   h->client.number, h->client.sent);
+    (void)snprintf(body, sizeof(body), "{\"source_path\":\"tinker://%s/%s/%s\"}",
+                   source->run, kind_of(source), source->name);
+    const httpget_request request = {.method = "POST",
+                                     .target = FZ_API "copy_weights",
+                                     .headers = headers,
+                                     .body = body};
+    if (!fz_honest_ask(h, &request, fz_honest_way(h), &answer)) {
+        return false;
+    }
+    const char *run = strstr(fz_text(&answer, "tinker_path"), "://");
+    const char *end = run != NULL ? strchr(run + 3, '/') : NULL;
+    if (answer.status != 200 || end == NULL) {
+        FIND(h, "client %d: copying %s: %d %s", h->client.number, body, answer.status,
+             answer.body.p);
+        return true;
+    }
+    fz_saved *saved = &h->saves[h->n_saves++];
+    *saved = *source;
+    (void)snprintf(saved->run, sizeof(saved->run), "%.*s", (int)(end - run - 3), run + 3);
+    saved->is_public = -1;
+    return true;
+}
+
 bool fz_saves_change(fz_honest *h)
 {
     fz_answer answer;
     fz_saved *saved = h->n_saves > 0 ? &h->saves[fz_below(&h->client, h->n_saves)] : NULL;
-    if (saved == NULL || saved->may_be_deleted) {
+    if (saved == NULL || saved->is_unsure) {
         return true;
     }
-    switch (fz_below(&h->client, 5)) {
+    switch (fz_below(&h->client, 6)) {
     case 0:
         return delete_one(h, saved);
     case 1:
     case 2:
         return publish(h, saved);
     case 3:
+        return copy(h, saved);
+    case 4:
         return change(h, saved, "PUT", "/ttl", "{\"ttl_seconds\":100000}", &answer);
     default:
         return download(h, saved);

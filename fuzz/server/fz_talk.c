@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "fz.h"
 #include "server/api/srv_api.h"
 #include "server/http/srv_route.h"
@@ -16,6 +17,7 @@ void fz_client_init(fz_client *client, fz_world *world, int number)
 {
     *client = (fz_client){.world = world, .number = number};
     tk_rand_init(&client->rand, world->seed * 1000003 + (uint64_t)number);
+    tk_rand_init(&client->poll_rand, world->seed * 1000003 + (uint64_t)number);
     tk_arena_init(&client->arena, 0);
 }
 
@@ -122,6 +124,16 @@ static httpget_outcome exchange(fz_client *client, const fakeapi_bytes *bytes,
     return outcome;
 }
 
+/* Polls are held for half a second; everything else is answered at once. */
+static void check_time(fz_client *client, const httpget_request *request, int64_t took_ms)
+{
+    if (took_ms > client->world->options->slow_ms && !is_gone(client)) {
+        fz_find(client->world, "client %d request %llu: %s %.200s took %lld ms",
+                client->number, client->sent, request->method, request->target,
+                (long long)took_ms);
+    }
+}
+
 static bool finish(fz_client *client, const httpget_request *request,
                    httpget_outcome outcome, const fz_answer *answer)
 {
@@ -181,6 +193,7 @@ bool fz_ask(fz_client *client, const httpget_request *request, fz_way way, fz_an
 {
     fakeapi_bytes bytes = {0};
     httpget_outcome outcome = HTTPGET_OK;
+    int64_t began = tk_clock_mono_ms(NULL);
     client->sent++;
     httpget_write(&bytes, request);
     *out = (fz_answer){0};
@@ -195,6 +208,7 @@ bool fz_ask(fz_client *client, const httpget_request *request, fz_way way, fz_an
                                  : exchange(client, &bytes, out);
     }
     fakeapi_bytes_dispose(&bytes);
+    check_time(client, request, tk_clock_mono_ms(NULL) - began);
     return finish(client, request, outcome, out);
 }
 

@@ -101,7 +101,7 @@ static void test_proxy_messages_end(void **state)
         {"POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabcX", false, false, "X"},
         {"POST / HTTP/1.1\r\ncontent-length:  3 \r\n\r\nab", false, false, NULL},
         {"POST / HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n"
-         "3\r\nabc\r\nA;x=1\r\n0123456789\r\n0\r\nT: 1\r\n\r\nX",
+         "3\r\nabc\r\nA;x=1\r\n01\r\n\r\n6789\r\n0\r\nT: 1\r\n\r\nX",
          false, false, "X"},
         {"HTTP/1.1 200 OK\r\n\r\nall of it", true, false, ""},
         {"HTTP/1.1 204 No\r\nContent-Length: 5\r\n\r\nHTTP", true, false, "HTTP"},

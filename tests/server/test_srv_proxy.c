@@ -55,7 +55,7 @@ static size_t count_saves(srvfix *f, const char *path)
     return n;
 }
 
-/* the same bits through the proxy, for several seeds. */
+/* the same bits through the proxy, for several seeds. */
 static void test_srv_exact_through_proxy(void **state)
 {
     srvfix f;
