@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -49,6 +50,8 @@ static tinkc_code lock_data(srv *server, tk_err *err)
                    : tk_err_sys(err, errno, "%s: its file system has no locks", path);
         (void)close(server->data_lock);
         server->data_lock = -1; /* the file holds the URL of the other server */
+    } else {
+        (void)!fchmod(server->data_lock, 0600); /* earlier versions made it 0644 */
     }
     tk_free(path);
     return code;

@@ -13,7 +13,7 @@
 static tinkc_code publish(const char *path, tk_str content, tk_err *err)
 {
     tk_file_writer *writer = NULL;
-    tinkc_code code = tk_file_writer_new(&writer, path, 0644, err);
+    tinkc_code code = tk_file_writer_new(&writer, path, 0600, err);
     if (code != TINKC_OK) {
         return code;
     }
@@ -68,7 +68,7 @@ static tinkc_code unpack_tokenizer(char **out, const char *data, const srv_embed
         {"tokenizer_config.json", embed->tokenizer_config},
         {"config.json", embed->config},
     };
-    tinkc_code code = tk_file_mkdirs(dir, 0777, err);
+    tinkc_code code = tk_file_mkdirs(dir, 0700, err);
     for (size_t i = 0; code == TINKC_OK && i < TK_ARRAY_LEN(files); i++) {
         code = write_file(dir, files[i].name, files[i].content, err);
     }
