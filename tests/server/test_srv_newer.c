@@ -327,6 +327,13 @@ static void test_srv_searches_are_bounded(void **state)
     assert_int_equal(search_all(&f, ",\"user_metadata\":{\"colour\":\"blue\"}", &found),
                      2); /* 64 MiB are read for each */
     assert_int_equal(found, 0);
+    (void)search_all(&f, ",\"user_metadata\":{\"colour\":\"red\"}", &found);
+    assert_int_equal(found, 70);
+    (void)search_all(&f, ",\"user_metadata\":{\"x\":\"red\"}", &found);
+    assert_int_equal(found, 0); /* of another key */
+    char id[64];
+    make_session(&f, "a/b \\\"\\u00e9", id); /* stored otherwise than it is sent */
+    (void)search(&f, "{\"user_metadata\":{\"colour\":\"a\\/b \\\"\u00e9\"}}", 1);
     srvfix_close(&f);
 }
 

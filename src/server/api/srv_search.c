@@ -125,6 +125,33 @@ static bool is_active(const search *s, tk_str id)
     return active;
 }
 
+/* Whether the server writes a text as it is when it stores it as JSON. */
+static bool is_plain(tk_str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        if (text.p[i] < ' ' || text.p[i] > '~' || strchr("\"\\/", text.p[i]) != NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Whether metadata may have what is asked for; most of it need not be parsed then. */
+static bool may_match(const search *s, tk_str metadata)
+{
+    const tk_json *want = member(s, "user_metadata");
+    for (size_t i = 0; want != NULL && i < want->as.object.n; i++) {
+        const tk_json *value = &want->as.object.members[i].value;
+        if (value->type != TK_JSON_STRING ||
+            (is_plain(value->as.string) &&
+             memmem(metadata.p, metadata.n, value->as.string.p, value->as.string.n) ==
+                 NULL)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool has_metadata(const search *s, const tk_json *have)
 {
     const tk_json *want = member(s, "user_metadata");
@@ -206,7 +233,7 @@ static bool put_match(search *s, tk_json_writer *w, const srv_store_found *at)
     const tk_json *metadata = NULL;
     tk_err ignored = TK_ERR_INIT;
     bool active = is_active(s, at->id);
-    if (s->active_only && !active) {
+    if ((s->active_only && !active) || !may_match(s, at->user_metadata)) {
         return false;
     }
     tk_arena_init_quota(&arena, METADATA_TREE_BYTES, srv_request_quota(s->request));
