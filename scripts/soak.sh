@@ -11,6 +11,7 @@ for program in build/tests/soak_memory build/tests/soak_heartbeat build/tests/so
     build/tests/soak_close build/tests/soak_server build/tests/soak_prompt build/tests/soak_download build/tests/soak_stream build/tests/soak_proxy; do
     "$program" || failed=1
 done
+build/tests/soak_attack || failed=1
 build/tests/test_srv_kill 50 || failed=1
 cmake --preset asan >/dev/null &&
     cmake --build --preset asan --target soak_hostile >/dev/null || {

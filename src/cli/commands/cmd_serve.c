@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -142,6 +145,17 @@ static void block_signals(sigset_t *set)
     pthread_sigmask(SIG_BLOCK, set, NULL);
 }
 
+/* Makes what the server frees leave the process: blocks of a megabyte are mapped alone,
+ * and two heaps serve all threads. Otherwise malloc would keep, in the heap of each
+ * thread, most of what a flood of requests has needed. */
+static void return_memory(void)
+{
+#ifdef __GLIBC__
+    (void)mallopt(M_MMAP_THRESHOLD, 1 << 20);
+    (void)mallopt(M_ARENA_MAX, 2);
+#endif
+}
+
 static int serve_until_signal(const serve *s)
 {
     sigset_t set;
@@ -149,6 +163,7 @@ static int serve_until_signal(const serve *s)
     tk_err err = TK_ERR_INIT;
     int signal_number = 0;
     block_signals(&set);
+    return_memory();
     if (srv_start(&server, &s->options, &err) != TINKC_OK) {
         return cmd_fail("%s", err.message);
     }

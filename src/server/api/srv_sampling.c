@@ -35,6 +35,7 @@ static bool resolve_path(srv_sampler_spec *out, srv_request *request, tk_str tex
     out->base_name = run.base_model;
     out->path = text;
     out->dir = tk_str_of(dir);
+    out->rank = run.rank > 0 ? (size_t)run.rank : 0;
     return true;
 }
 

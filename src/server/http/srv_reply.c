@@ -120,11 +120,14 @@ srv_verdict srv_reply_fail(srv_request *request, int status, const char *format,
 
 srv_verdict srv_reply_busy(srv_request *request)
 {
-    return srv_reply_fail(request, 429,
-                          "the server's memory is full: %zu of %zu MiB are in use; try "
-                          "again",
-                          atomic_load(&request->budget->used) / TK_MIB,
-                          request->budget->max / TK_MIB);
+    const srv_budget *memory = request->budget;
+    const srv_part *part = &memory->parts[SRV_PART_REQUESTS];
+    return srv_reply_fail(
+        request, 429,
+        "the server's memory is full: requests use %zu of at most %zu MiB, everything %zu "
+        "of %zu MiB; try again",
+        atomic_load(&part->used) / TK_MIB, part->max / TK_MIB,
+        atomic_load(&memory->used) / TK_MIB, memory->max / TK_MIB);
 }
 
 /* "data[3].weights" as ["body", "data", 3, "weights"]. */

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "engine/eng_bytes.h"
+#include "server/run/srv_engine.h"
 #include "server/run/srv_sampler.h"
 #include "server/run/srv_state.h"
 #include "server/store/srv_files.h"
@@ -116,11 +117,30 @@ static void settle(srv *server, srv_sampler *sampler)
     sampler->counted = bytes;
 }
 
+/* Counts what computing with a rank needs that the models do not have. */
+static tinkc_code reserve_work(srv *server, const srv_sampler *sampler, tk_err *err)
+{
+    size_t work = srv_engine_sample_work(server, sampler->base, sampler->rank);
+    tk_mutex_lock(&server->lock);
+    bool ok = srv_engine_reserve(server->engine, sampler->base, work);
+    tk_mutex_unlock(&server->lock);
+    if (!ok) {
+        (void)srv_budget_refuse(&server->memory, SRV_PART_WORK, work,
+                                "computing with this rank", err);
+        return err->code;
+    }
+    return TINKC_OK;
+}
+
 static tinkc_code open_weights(srv *server, srv_sampler *sampler, tk_err *err)
 {
+    tinkc_code code = reserve_work(server, sampler, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
     size_t bytes =
         (size_t)srv_files_size(sampler->dir) * BYTES_PER_FILE_BYTE + SLACK_BYTES;
-    tinkc_code code = claim(server, sampler, bytes, err);
+    code = claim(server, sampler, bytes, err);
     if (code != TINKC_OK) {
         return code;
     }

@@ -47,6 +47,7 @@ srv_sampler *srv_sampler_new(const srv_sampler_spec *spec)
     sampler->owners = 1;
     sampler->max_seq = -1;
     sampler->base = spec->base;
+    sampler->rank = spec->rank;
     if (!copy(&sampler->id, spec->id, false) ||
         !copy(&sampler->base_name, spec->base_name, false) ||
         !copy(&sampler->path, spec->path, true) ||

@@ -20,7 +20,8 @@ typedef struct srv_sampler {
     int64_t max_seq;    /* the largest seq_id of a sample; -1 = none. Under the lock */
     char *base_name;
     const srv_base *base;
-    char *path; /* tinker://..., or NULL */
+    char *path;  /* tinker://..., or NULL */
+    size_t rank; /* of the weights in the directory that it was made with */
     /* the engine thread's; see srv_adapters.h */
     tk_list resident;     /* in srv.adapters while there is an adapter */
     char *dir;            /* of the weights, loaded when they are needed; or NULL */
@@ -36,6 +37,7 @@ typedef struct srv_sampler_spec {
     const srv_base *base;
     tk_str path; /* or empty */
     tk_str dir;  /* or empty */
+    size_t rank; /* of the weights in `dir` */
 } srv_sampler_spec;
 
 /* Returns the record or NULL. Under the lock. */

@@ -206,7 +206,7 @@ static void test_srv_results_outlive_a_flood(void **state)
     srv_budget_give(&server.memory, SRV_PART_REQUESTS, MEMORY - MEMORY / 8);
 }
 
-/* A hundred polls that read JSON where the result is protobuf send the same bytes, which
+/* S-007: a hundred polls that read JSON where the result is protobuf send the same bytes, which
  * are counted once, with the result. */
 static void test_srv_polls_share_json(void **state)
 {
