@@ -180,8 +180,10 @@ size_t eng_bytes_sample(const eng_model *model, const eng_sample_request *reques
     size_t prompt = TK_MIN(request->n_prompt, context);
     size_t most =
         request->max_tokens > 0 ? TK_MIN(request->max_tokens, context) : context - prompt;
-    /* Tokens and log-probabilities, and once more in the answer. */
-    size_t drawn = mul(request->num_samples, add(mul(most, 16), sizeof(eng_sample)));
+    size_t pages = ((prompt + most) / ENG_KV_BLOCK + 1) * sizeof(eng_page *);
+    /* Tokens and log-probabilities in arrays that double, and once more in the answer. */
+    size_t drawn =
+        mul(request->num_samples, add(mul(most, 24), sizeof(eng_sample) + pages));
     size_t scores =
         request->prompt_logprobs || request->topk_prompt_logprobs > 0
             ? mul(request->n_prompt, add(mul(request->topk_prompt_logprobs, 16), 8))

@@ -232,7 +232,7 @@ static tinkc_code open_state(srv *server, const srv_options *options, tk_err *er
     if (code != TINKC_OK) {
         goto out;
     }
-    code = srv_catalog_new(&server->catalog, options, err);
+    code = srv_catalog_new(&server->catalog, options, server->memory.max, err);
     if (code != TINKC_OK) {
         goto out;
     }

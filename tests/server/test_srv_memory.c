@@ -2,6 +2,7 @@
  * not fit is refused, with the reason.
  * Links: wire */
 #include <sched.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "server/api/srv_api.h"
@@ -270,12 +271,12 @@ static void test_srv_memory_refuses_bombs(void **state)
         "bomb", "POST", API "forward", tk_buf_str(&bomb), "Content-Encoding: zstd\r\n",
         NULL};
     settle(&t);
-    size_t before = atomic_load(&memory_of(&t)->used);
+    size_t before = used(&t, SRV_PART_REQUESTS);
     size_t allocated = failmem_begin_peak();
     assert_int_equal(run(&t, &a), 429);
     assert_true(failmem_peak_bytes() - allocated < MEMORY / 2 + 2 * TK_MIB);
     settle(&t);
-    assert_int_equal(atomic_load(&memory_of(&t)->used), before);
+    assert_int_equal(used(&t, SRV_PART_REQUESTS), before);
     tk_buf_dispose(&bomb);
     tk_buf_dispose(&frames);
     stop(&t);
@@ -363,14 +364,32 @@ static void test_srv_memory_serves_small_requests(void **state)
 static void test_srv_memory_refuses_to_start(void **state)
 {
     srv *server = NULL;
-    char data[64], command[96];
+    char data[64], dir[64], command[192];
     tk_err err = TK_ERR_INIT;
     srvfix_make_dir(data);
+    srvfix_make_dir(dir);
     const srv_options options = {.data = data, .threads = 1, .memory_bytes = TK_MIB};
     assert_int_equal(srv_start(&server, &options, &err), TINKC_E_CONFIG);
     assert_non_null(strstr(err.message, "needs"));
     assert_non_null(strstr(err.message, "of the server's 1 MiB"));
-    (void)snprintf(command, sizeof(command), "rm -rf %s", data);
+    /* Weights that are too large are not even read: these are a hole in a file. */
+    char weights[96];
+    tk_err_clear(&err);
+    (void)snprintf(weights, sizeof(weights), "%s/model.safetensors", dir);
+    FILE *file = fopen(weights, "w");
+    assert_non_null(file);
+    assert_int_equal(ftruncate(fileno(file), 8 * (off_t)TK_GIB), 0);
+    assert_int_equal(fclose(file), 0);
+    const srv_pair model = {"large", dir};
+    const srv_options roomy = {.data = data,
+                               .threads = 1,
+                               .models = &model,
+                               .n_models = 1,
+                               .memory_bytes = MEMORY};
+    assert_int_equal(srv_start(&server, &roomy, &err), TINKC_E_CONFIG);
+    assert_non_null(
+        strstr(err.message, "large have 8192 MiB; the server's memory is 192"));
+    (void)snprintf(command, sizeof(command), "rm -rf %s %s", data, dir);
     assert_int_equal(system(command), 0);
 }
 

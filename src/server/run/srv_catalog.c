@@ -1,9 +1,12 @@
 /* Opens base models from the program and from directories, each with its tokenizer. */
 #include "server/run/srv_catalog.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -104,7 +107,29 @@ out:
     return code;
 }
 
-static tinkc_code open_directory(srv_catalog *catalog, const srv_pair *pair, tk_err *err)
+/* Returns the size of the directory's weights, as far as they can be seen. */
+static size_t weight_bytes(const char *dir)
+{
+    size_t total = 0;
+    DIR *list = opendir(dir);
+    const struct dirent *entry;
+    while (list != NULL && (entry = readdir(list)) != NULL) {
+        struct stat info;
+        size_t n = strlen(entry->d_name);
+        const size_t ending = sizeof(".safetensors") - 1;
+        if (n > ending && strcmp(entry->d_name + n - ending, ".safetensors") == 0 &&
+            fstatat(dirfd(list), entry->d_name, &info, 0) == 0 && info.st_size > 0) {
+            total += (size_t)info.st_size;
+        }
+    }
+    if (list != NULL) {
+        (void)closedir(list);
+    }
+    return total;
+}
+
+static tinkc_code open_directory(srv_catalog *catalog, const srv_pair *pair,
+                                 size_t memory, tk_err *err)
 {
     srv_base *base = &catalog->bases[catalog->n_bases++];
     base->name = tk_strdup(pair->name);
@@ -112,6 +137,13 @@ static tinkc_code open_directory(srv_catalog *catalog, const srv_pair *pair, tk_
         return tk_err_nomem(err);
     }
     tinkc_code code = absolute(&base->tokenizer_dir, pair->value, err);
+    size_t bytes = code == TINKC_OK ? weight_bytes(base->tokenizer_dir) : 0;
+    if (bytes > memory) { /* before they are read */
+        return tk_err_set(err, TINKC_E_CONFIG,
+                          "the weights of the model %s have %zu MiB; the server's memory "
+                          "is %zu MiB (--memory)",
+                          pair->name, bytes / TK_MIB, memory / TK_MIB);
+    }
     if (code == TINKC_OK) {
         code = eng_model_open(&base->model, catalog->pool, base->tokenizer_dir, err);
     }
@@ -144,14 +176,15 @@ static tinkc_code add_name(srv_catalog *catalog, const char *name, srv_base *bas
     return TINKC_OK;
 }
 
-static tinkc_code fill(srv_catalog *catalog, const srv_options *options, tk_err *err)
+static tinkc_code fill(srv_catalog *catalog, const srv_options *options, size_t memory,
+                       tk_err *err)
 {
     tinkc_code code = eng_pool_new(&catalog->pool, options->threads, err);
     if (code == TINKC_OK) {
         code = open_embedded(catalog, options->data, err);
     }
     for (size_t i = 0; code == TINKC_OK && i < options->n_models; i++) {
-        code = open_directory(catalog, &options->models[i], err);
+        code = open_directory(catalog, &options->models[i], memory, err);
     }
     for (size_t i = 0; code == TINKC_OK && i < catalog->n_bases; i++) {
         code = add_name(catalog, catalog->bases[i].name, &catalog->bases[i], err);
@@ -168,7 +201,8 @@ static tinkc_code fill(srv_catalog *catalog, const srv_options *options, tk_err 
     return code;
 }
 
-tinkc_code srv_catalog_new(srv_catalog **out, const srv_options *options, tk_err *err)
+tinkc_code srv_catalog_new(srv_catalog **out, const srv_options *options, size_t memory,
+                           tk_err *err)
 {
     srv_catalog *catalog = tk_zalloc(sizeof(*catalog));
     if (catalog == NULL) {
@@ -178,7 +212,7 @@ tinkc_code srv_catalog_new(srv_catalog **out, const srv_options *options, tk_err
     catalog->bases = tk_zarray(n, sizeof(*catalog->bases));
     catalog->names = tk_zarray(n + options->n_aliases, sizeof(*catalog->names));
     tinkc_code code = catalog->bases != NULL && catalog->names != NULL
-                          ? fill(catalog, options, err)
+                          ? fill(catalog, options, memory, err)
                           : tk_err_nomem(err);
     if (code != TINKC_OK) {
         srv_catalog_free(catalog);

@@ -30,9 +30,10 @@ typedef struct srv_catalog {
 } srv_catalog;
 
 /* Opens the models, and unpacks the embedded tokenizer under `data`. TINKC_E_CONFIG for a
- * name that is used twice or an alias of no model; else the errors of a model's files. */
+ * name that is used twice, an alias of no model, or weights larger than `memory` bytes;
+ * else the errors of a model's files. */
 TK_NODISCARD tinkc_code srv_catalog_new(srv_catalog **out, const srv_options *options,
-                                        tk_err *err);
+                                        size_t memory, tk_err *err);
 void srv_catalog_free(srv_catalog *catalog); /* accepts NULL */
 
 srv_base *srv_catalog_find(const srv_catalog *catalog, tk_str name); /* or NULL */
