@@ -190,7 +190,7 @@ size_t eng_bytes_sample(const eng_model *model, const eng_sample_request *reques
             : 0;
     size_t stops = mul(request->n_stop_tokens, sizeof(int32_t));
     for (size_t i = 0; i < request->n_stop_strings; i++) {
-        stops = add(stops, add(request->stop_strings[i].n, sizeof(tk_str)));
+        stops = add(stops, add(mul(request->stop_strings[i].n, 16), sizeof(tk_str)));
     }
     return add(add(drawn, scores), add(stops, mul(request->n_prompt, sizeof(int32_t))));
 }

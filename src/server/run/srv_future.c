@@ -14,6 +14,8 @@
  * (which double when they are full), what malloc adds. */
 #define RECORD_BYTES (sizeof(srv_future) + 256)
 
+#define KEPT_SHARE 8 /* of the part: an eighth is kept when memory is short elsewhere */
+
 void srv_futures_init(srv_futures *futures, srv_budget *budget)
 {
     tk_map_init(&futures->by_id, TK_MAP_BORROW_KEYS);
@@ -102,12 +104,14 @@ static srv_future *oldest(const tk_list *list)
 }
 
 /* Drops done futures until the results fit: those that were taken when memory is short
- * anywhere, the others only when the results themselves are too large. `keep` stays. */
+ * anywhere, except the last ones, whose answers may be lost on their way; the others only
+ * when the results themselves are too large. `keep` stays. */
 static void make_room(srv_futures *futures, const srv_future *keep)
 {
     const srv_part *part = &futures->budget->parts[SRV_PART_RESULTS];
     srv_future *at;
     while (srv_budget_is_over(futures->budget, SRV_PART_RESULTS) &&
+           atomic_load(&part->used) > part->max / KEPT_SHARE &&
            (at = oldest(&futures->fetched)) != NULL && at != keep) {
         srv_future_drop(futures, at);
     }

@@ -2,9 +2,10 @@
  *
  * A future is pending, then done: with a result (protobuf or JSON bytes) or with a
  * failure, which is a JSON result too. It is kept for SRV_FUTURE_MS after that, and any
- * number of polls may take its result. When memory is needed, those that a poll has
- * taken go first, the oldest ones first; only when results need more than their part of
- * the budget the others go too. Polls for what is gone get 410. The record also makes a
+ * number of polls may take its result. When memory is short, those that a poll has taken
+ * go first, the oldest ones first, but for an eighth of the results' part of the budget;
+ * only when results need more than that part the others go too. Polls for what is gone
+ * get 410. The record also makes a
  * repeated submission harmless: the digest tells the same request from another one.
  *
  * A parked poll is in its future's list and in the heap of deadlines. The thread that
