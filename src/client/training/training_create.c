@@ -204,6 +204,11 @@ static tinkc_code take_info(create *self, const tk_weights_info_response *said,
         return tk_err_set(err, TINKC_E_UNSUPPORTED,
                           "the checkpoint is not of a LoRA model, or has no rank");
     }
+    if (said->lora_rank.v < 1 || said->lora_rank.v > INT32_MAX) {
+        return tk_err_set(err, TINKC_E_DECODE,
+                          "the server says that the checkpoint has the rank %lld",
+                          (long long)said->lora_rank.v);
+    }
     self->lora = (tk_lora_config){.rank = said->lora_rank,
                                   .train_unembed = part(&said->train_unembed),
                                   .train_mlp = part(&said->train_mlp),

@@ -296,6 +296,27 @@ static void test_training_from_state_without_lora(void **unused)
     }
 }
 
+/* A rank that no model can have is the server's mistake, not the caller's. */
+static void test_training_from_state_bad_rank(void **unused)
+{
+    static const char *const ranks[] = {"0", "-1", "2147483648"};
+    for (size_t i = 0; i < TK_ARRAY_LEN(ranks); i++) {
+        trainfix f = trainfix_open(NULL, NULL);
+        tinkc_training *second = NULL;
+        char body[96];
+        (void)snprintf(body, sizeof(body),
+                       "{\"base_model\":\"b\",\"is_lora\":true,\"lora_rank\":%s}",
+                       ranks[i]);
+        fakeapi_reply(f.api, "POST", "/api/v1/weights_info",
+                      &(fakeapi_step){.body = body});
+        assert_int_equal(tinkc_service_create_training_from_state_wait(
+                             &second, f.service, "tinker://r/weights/w", NULL, NULL),
+                         TINKC_E_DECODE);
+        assert_null(second);
+        trainfix_close(&f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -307,6 +328,7 @@ int main(void)
         cmocka_unit_test(test_training_from_state_exchanges_the_token),
         cmocka_unit_test(test_training_load_exchanges_the_token),
         cmocka_unit_test(test_training_from_state_without_lora),
+        cmocka_unit_test(test_training_from_state_bad_rank),
     };
     return cmocka_run_group_tests_name("training_create", tests, NULL, NULL);
 }
