@@ -288,13 +288,6 @@ static void run(hostile_verdict *out, const hostile_case *it,
     }
 }
 
-/* A result in protobuf may be as large as the option says. */
-static bool is_unbounded(size_t key)
-{
-    return key >= TK_EP_COUNT &&
-           tk_future_info_of((tk_future_type)(key - TK_EP_COUNT))->is_proto;
-}
-
 static bool is_fit(const hostile_case *it, const hostile_answer *hostile,
                    const sending *way, const hostile_verdict *emulated)
 {
@@ -304,7 +297,7 @@ static bool is_fit(const hostile_case *it, const hostile_answer *hostile,
            hostile->fields_n == 0 && emulated->elapsed_ms == 0 && has_body &&
            hostile->status < 600 && it->key != TK_EP_HEARTBEAT &&
            it->key != TK_EP_TELEMETRY &&
-           !(way->packing == BOMB && is_unbounded(it->key)) &&
+           !(way->packing == BOMB && hostile_key_is_large(it->key)) &&
            (hostile->type == NULL || hostile->type[0] != '\xff');
 }
 

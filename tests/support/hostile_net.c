@@ -69,6 +69,12 @@ const char *hostile_key_name(size_t key)
                : "other";
 }
 
+bool hostile_key_is_large(size_t key)
+{
+    return key >= TK_EP_COUNT && key < HOSTILE_KEYS &&
+           tk_future_info_of((tk_future_type)(key - TK_EP_COUNT))->is_proto;
+}
+
 static size_t poll_key(const tk_http_request *request)
 {
     static const char name[] = "X-Tinker-Request-Type:";
@@ -235,7 +241,7 @@ static bool stream(hostile_flight *flight, const char *p, size_t n)
 }
 
 /* The next `n` bytes of the body; blanks after its end. */
-static bool arrive(hostile_flight *flight, size_t n)
+static bool arrive(hostile_net *net, hostile_flight *flight, size_t n)
 {
     static const char blanks[STREAM_PIECE] = {0};
     const tk_buf *body = &flight->answer->body;
@@ -248,16 +254,23 @@ static bool arrive(hostile_flight *flight, size_t n)
         }
     }
     flight->arrived += n;
-    if (!is_streamed(flight) && flight->arrived > most_bytes(flight)) {
-        fail(flight, TK_HTTP_TOO_LARGE);
-        return false;
+    if (is_streamed(flight)) {
+        return true;
     }
-    return true;
+    bool is_over = flight->arrived > most_bytes(flight);
+    if (!hostile_key_is_large(flight->key)) {
+        net->most_bytes =
+            TK_MAX(net->most_bytes, is_over ? most_bytes(flight) : flight->arrived);
+    }
+    if (is_over) {
+        fail(flight, TK_HTTP_TOO_LARGE);
+    }
+    return !is_over;
 }
 
-static void step_endless(hostile_flight *flight)
+static void step_endless(hostile_net *net, hostile_flight *flight)
 {
-    if (!arrive(flight, TK_MIB)) {
+    if (!arrive(net, flight, TK_MIB)) {
         return;
     }
     if (is_streamed(flight) && flight->arrived > STREAM_BYTES) {
@@ -267,10 +280,10 @@ static void step_endless(hostile_flight *flight)
     flight->next_ms++;
 }
 
-static void step_drip(hostile_flight *flight, size_t bytes, int64_t ms)
+static void step_drip(hostile_net *net, hostile_flight *flight, size_t bytes, int64_t ms)
 {
     bool is_endless = flight->answer->flow == HOSTILE_CRAWL;
-    if (!arrive(flight, bytes)) {
+    if (!arrive(net, flight, bytes)) {
         return;
     }
     if (!is_endless && flight->arrived >= flight->answer->body.n) {
@@ -284,14 +297,14 @@ static void step_drip(hostile_flight *flight, size_t bytes, int64_t ms)
     flight->next_ms += ms;
 }
 
-static void step(hostile_flight *flight)
+static void step(hostile_net *net, hostile_flight *flight)
 {
     const hostile_answer *answer = flight->answer;
     switch (answer->flow) {
     case HOSTILE_WHOLE:
         if (!is_streamed(flight) || answer->body.n == flight->arrived) {
             deliver(flight);
-        } else if (arrive(flight, answer->body.n)) {
+        } else if (arrive(net, flight, answer->body.n)) {
             flight->next_ms = flight->started_ms;
         }
         break;
@@ -301,18 +314,18 @@ static void step(hostile_flight *flight)
     case HOSTILE_NEVER:
         break;
     case HOSTILE_CUT:
-        if (!is_streamed(flight) || arrive(flight, answer->body.n / 2)) {
+        if (!is_streamed(flight) || arrive(net, flight, answer->body.n / 2)) {
             fail(flight, TK_HTTP_RESET);
         }
         break;
     case HOSTILE_DRIP:
-        step_drip(flight, answer->drip_bytes, answer->drip_ms);
+        step_drip(net, flight, answer->drip_bytes, answer->drip_ms);
         break;
     case HOSTILE_ENDLESS:
-        step_endless(flight);
+        step_endless(net, flight);
         break;
     case HOSTILE_CRAWL:
-        step_drip(flight, 1, 1000);
+        step_drip(net, flight, 1, 1000);
         break;
     }
 }
@@ -414,7 +427,7 @@ static void process(tk_transport *transport)
         } else if (expiry(flight) <= now) {
             fail(flight, TK_HTTP_TIMEOUT);
         } else {
-            step(flight);
+            step(net, flight);
         }
     }
     if (!did && net->idle_step_ms > 0) {

@@ -43,6 +43,7 @@ typedef struct hostile_net {
     hostile_flight flights[HOSTILE_IN_FLIGHT];
     hostile_count counts[HOSTILE_KEYS + 1];
     size_t sent;
+    size_t most_bytes;    /* of one answer that the client has to keep */
     int64_t idle_step_ms; /* above 0: time passes by itself, for calls that block */
     int64_t stop_ms;      /* then: requests fail from this moment on */
     const size_t *calls;  /* of the program, so far: the pace is that of one call */
@@ -56,5 +57,9 @@ void hostile_net_init(hostile_net *net, fakeclock *clock);
 /* The key of a method and path ("/api/v1/..."). HOSTILE_POLL(0) stands for a poll. */
 size_t hostile_key_of(tk_http_method method, const char *path);
 const char *hostile_key_name(size_t key);
+
+/* Whether the answer may be as large as option max_response_bytes: a result in
+ * protobuf. */
+bool hostile_key_is_large(size_t key);
 
 #endif

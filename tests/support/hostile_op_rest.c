@@ -137,7 +137,8 @@ static tinkc_future *weights_info(hostile_world *w)
     return tinkc_rest_weights_info(w->service, PATH);
 }
 
-static tinkc_code read_weights(hostile_world *w, tinkc_future *future, tinkc_error **err)
+static tinkc_code read_checkpoint_info(hostile_world *w, tinkc_future *future,
+                                       tinkc_error **err)
 {
     tinkc_weights_info *info = NULL;
     tinkc_code code = tinkc_future_take_weights_info(&info, future, err);
@@ -338,7 +339,8 @@ const hostile_op hostile_rest_ops[] = {
     {"unpublish", HOSTILE_SERVICE, NULL, unpublish, NULL, NULL, false},
     {"set_ttl", HOSTILE_SERVICE, NULL, set_ttl, NULL, NULL, false},
     {"archive_url", HOSTILE_SERVICE, NULL, archive_url, NULL, read_archive, false},
-    {"weights_info", HOSTILE_SERVICE, NULL, weights_info, NULL, read_weights, false},
+    {"weights_info", HOSTILE_SERVICE, NULL, weights_info, NULL, read_checkpoint_info,
+     false},
     {"get_sampler", HOSTILE_SERVICE, NULL, get_sampler, NULL, read_sampler, false},
     {"get_session", HOSTILE_SERVICE, NULL, get_session, NULL, read_session, false},
     {"list_sessions", HOSTILE_SERVICE, NULL, list_sessions, NULL, read_sessions, false},

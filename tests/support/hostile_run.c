@@ -240,8 +240,11 @@ void hostile_judge_error(hostile_verdict *out, const tinkc_error *err)
         text[0] == '\0') {
         hostile_find(out, "code %d without a text of its own", (int)out->code);
     }
-    if (out->code == TINKC_E_INTERNAL || out->code > TINKC_E_INTERNAL) {
+    if (out->code >= TINKC_E_INTERNAL) {
         hostile_find(out, "code %d: %s", (int)out->code, text);
+    }
+    if (out->code == TINKC_E_INVALID || out->code == TINKC_E_STATE) {
+        hostile_find(out, "the server's mistake is called the caller's: %s", text);
     }
 }
 
@@ -264,7 +267,8 @@ static void judge_pace(hostile_verdict *out, const runner *r)
 static void judge(hostile_verdict *out, const runner *r, int64_t total_ms, size_t leaked)
 {
     out->sent = r->net.sent;
-    out->peak_bytes = failmem_peak_bytes();
+    /* What never ends is counted, not stored. */
+    out->peak_bytes = TK_MAX(failmem_peak_bytes(), r->net.most_bytes);
     if (r->trouble != NULL) {
         hostile_find(out, "%s after %lld s and %zu requests", r->trouble,
                      (long long)(out->elapsed_ms / 1000), out->sent);
