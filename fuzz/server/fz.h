@@ -72,6 +72,9 @@ void fz_child_end(fz_world *world, int signal_number);
 bool fz_child_lives(fz_world *world);
 size_t fz_child_rss(const fz_world *world);
 
+/* Removes, cuts or replaces the database now and then, while no server runs. */
+void fz_damage(fz_world *world, tk_rand *rand);
+
 /* The program's other half: serves until SIGTERM. Returns the exit code. */
 int fz_child_serve(const char *data, size_t memory, int port);
 

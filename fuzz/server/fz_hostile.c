@@ -35,6 +35,31 @@ static bool wait_future(fz_client *c, const fz_ids *ids)
     return true;
 }
 
+/* What the hostile client that began last has: others use it too, at the same time. */
+static struct {
+    tk_mutex lock;
+    fz_ids ids;
+} shared = {.lock = TK_MUTEX_INIT};
+
+static void publish(const fz_ids *ids)
+{
+    tk_mutex_lock(&shared.lock);
+    shared.ids = *ids;
+    tk_mutex_unlock(&shared.lock);
+}
+
+/* The client's own ids, or those of another. */
+static fz_ids borrow(fz_client *c, const fz_ids *own)
+{
+    fz_ids ids = *own;
+    if (fz_chance(c, 300)) {
+        tk_mutex_lock(&shared.lock);
+        ids = shared.ids;
+        tk_mutex_unlock(&shared.lock);
+    }
+    return ids;
+}
+
 static bool begin(fz_client *c, fz_ids *ids)
 {
     char body[512];
@@ -65,6 +90,7 @@ static bool begin(fz_client *c, fz_ids *ids)
                    "{\"session_id\":\"%s\",\"sampling_session_seq_id\":0,\"base_model\":"
                    "\"" FZ_MODEL "\"}",
                    ids->session);
+    publish(ids);
     return post(c, "create_sampling_session", body, &answer);
 }
 
@@ -238,8 +264,9 @@ static bool send_parts(fz_client *c, fz_ids *ids, const srv_route *route, parts 
     return !is_lost(&answer) || fz_chance(c, 700) || begin(c, ids);
 }
 
-static bool ask_route(fz_client *c, fz_ids *ids)
+static bool ask_route(fz_client *c, fz_ids *own)
 {
+    fz_ids ids = borrow(c, own);
     const srv_route *route = &srv_api_routes.p[fz_below(c, srv_api_routes.n)];
     bool has_body = strcmp(route->method, "POST") == 0 ||
                     strcmp(route->method, "PUT") == 0 || fz_chance(c, 50);
@@ -250,10 +277,13 @@ static bool ask_route(fz_client *c, fz_ids *ids)
     tk_buf_init(&p.target, 64 * TK_KIB);
     tk_buf_init(&p.headers, 64 * TK_KIB);
     tk_buf_init(&p.body, 4 * TK_MIB);
-    write_target(&p.target, c, ids, route->pattern);
+    write_target(&p.target, c, &ids, route->pattern);
     write_headers(&p.headers, c);
     if (has_body) {
-        fz_body_write(&p.body, c, ids, route->method, route->pattern);
+        fz_body_write(&p.body, c, &ids, route->method, route->pattern);
+        own->seq = TK_MAX(own->seq, ids.seq);
+        own->model_seq = TK_MAX(own->model_seq, ids.model_seq);
+        own->sampler_seq = TK_MAX(own->sampler_seq, ids.sampler_seq);
         if (fz_chance(c, 650)) {
             fz_body_spoil(&p.body, c);
         }
@@ -263,7 +293,7 @@ static bool ask_route(fz_client *c, fz_ids *ids)
         tk_buf_putc(&p.body, '\0'); /* for logs */
         p.body.n--;
     }
-    bool ok = send_parts(c, ids, route, &p, has_body);
+    bool ok = send_parts(c, own, route, &p, has_body);
     tk_buf_dispose(&p.target);
     tk_buf_dispose(&p.headers);
     tk_buf_dispose(&p.body);

@@ -219,6 +219,7 @@ static bool drive(fz_world *w, tk_rand *rand)
                     kills ? "SIGKILL" : "SIGTERM");
             fz_child_end(w, kills ? SIGKILL : SIGTERM);
         }
+        fz_damage(w, rand);
         ok = fz_child_start(w); /* also after it has ended by itself */
     }
     return ok;

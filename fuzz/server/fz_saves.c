@@ -122,11 +122,12 @@ static bool list_run(fz_honest *h, size_t first)
     if (!fz_ask(&h->client, &request, FZ_PLAIN, &answer) || answer.status == 503) {
         return false;
     }
-    if (answer.status != 200) {
+    if (answer.status != 200 && answer.status != 404) {
         FIND(h, "client %d: the list of %s: %d %s", h->client.number, run, answer.status,
              answer.body.p);
         return true;
     }
+    /* 404: a run all of whose saves were deleted is lost with the database */
     const tk_json *list = tk_json_get(answer.json, "checkpoints");
     for (size_t i = first; i < h->n_saves; i++) {
         if (strcmp(h->saves[i].run, run) == 0) {
