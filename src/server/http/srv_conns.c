@@ -137,6 +137,13 @@ static void set_deadline(srv_conn *conn, int64_t in_ns)
     tk_heap_move(&conn->conns->late, &conn->late, tk_clock_mono_ns(NULL) + in_ns);
 }
 
+/* The bytes may come or go as slowly as `rate`. */
+static void set_transfer_deadline(srv_conn *conn, int64_t in_ns, uint64_t bytes)
+{
+    uint64_t seconds = TK_MIN(bytes / conn->conns->limits.rate, UINT64_C(1000000000));
+    set_deadline(conn, in_ns + (int64_t)seconds * 1000 * TK_NS_PER_MS);
+}
+
 /* Waits for a request. */
 static void wait_for_head(srv_conn *conn)
 {
@@ -247,7 +254,7 @@ void srv_conns_close(srv_conn *conn)
     tk_free(conn);
 }
 
-bool srv_conns_head(srv_conn *conn, bool accepted)
+bool srv_conns_head(srv_conn *conn, bool accepted, uint64_t bytes)
 {
     srv_conns *conns = conn->conns;
     tk_mutex_lock(&conns->lock);
@@ -255,7 +262,7 @@ bool srv_conns_head(srv_conn *conn, bool accepted)
     if (open && accepted) {
         conn->trusted = true;
         leave_state(conn);
-        set_deadline(conn, conns->limits.body_ns);
+        set_transfer_deadline(conn, conns->limits.body_ns, bytes);
     }
     tk_mutex_unlock(&conns->lock);
     return open;
@@ -271,12 +278,10 @@ void srv_conns_busy(srv_conn *conn)
 void srv_conns_sending(srv_conn *conn, uint64_t bytes)
 {
     srv_conns *conns = conn->conns;
-    const srv_conns_limits *limits = &conns->limits;
-    uint64_t seconds = TK_MIN(bytes / limits->send_rate, UINT64_C(1000000000));
     tk_mutex_lock(&conns->lock);
     if (!conn->dropped) {
         leave_state(conn);
-        set_deadline(conn, limits->send_ns + (int64_t)seconds * 1000 * TK_NS_PER_MS);
+        set_transfer_deadline(conn, conns->limits.send_ns, bytes);
     }
     tk_mutex_unlock(&conns->lock);
 }

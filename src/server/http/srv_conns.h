@@ -25,10 +25,11 @@ typedef struct srv_conns_limits {
     size_t strangers;   /* that wait */
     size_t per_address; /* of those, from one address that is not of this machine */
     int64_t head_ns;    /* a stranger's time for a whole request */
-    int64_t body_ns;    /* from the end of an accepted head to the end of the body */
+    int64_t body_ns;    /* from the end of an accepted head to the end of the body, beside
+                         * a second for each `rate` bytes of it */
     int64_t idle_ns;    /* from an answer to the end of the next head */
-    int64_t send_ns;    /* for an answer, beside a second for each send_rate bytes */
-    size_t send_rate;
+    int64_t send_ns;    /* for an answer, beside a second for each `rate` bytes of it */
+    size_t rate;
 } srv_conns_limits;
 
 TK_NODISCARD tinkc_code srv_conns_new(srv_conns **out, const srv_conns_limits *limits,
@@ -40,9 +41,10 @@ void srv_conns_free(srv_conns *conns); /* every connection is closed; accepts NU
 srv_conn *srv_conns_open(srv_conns *conns, int fd, const struct sockaddr *from);
 void srv_conns_close(srv_conn *conn); /* accepts NULL */
 
-/* The head of a request is complete; `accepted` = its caller may use the server. Returns
- * false when the connection was closed meanwhile: the request must not be handled. */
-TK_NODISCARD bool srv_conns_head(srv_conn *conn, bool accepted);
+/* The head of a request is complete, and a body of up to `bytes` follows; `accepted` = its
+ * caller may use the server. Returns false when the connection was closed meanwhile: the
+ * request must not be handled. */
+TK_NODISCARD bool srv_conns_head(srv_conn *conn, bool accepted, uint64_t bytes);
 /* The request is complete, and is being handled. */
 void srv_conns_busy(srv_conn *conn);
 /* An answer of `bytes` is being sent. */

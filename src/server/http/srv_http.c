@@ -12,7 +12,7 @@
 #define IDLE_S          120 /* a connection without traffic and parked request */
 #define HEAD_NS         (20 * SECONDS)
 #define BODY_NS         (300 * SECONDS)
-#define SEND_RATE       (4 * TK_KIB)  /* bytes in a second, at least */
+#define LEAST_RATE      (4 * TK_KIB)  /* bytes in a second of a body or an answer */
 #define LAST_ANSWERS_NS (5 * SECONDS) /* at the stop */
 #define CONNS_SPARE     16 /* that come before those closed for them have gone */
 
@@ -112,7 +112,7 @@ static enum MHD_Result on_complete(exchange *x)
 static enum MHD_Result on_head(exchange *x, const char *method, const char *url)
 {
     bool welcome = srv_http_read_head(x, method, url);
-    if (!srv_conns_head(x->conn, welcome)) {
+    if (!srv_conns_head(x->conn, welcome, srv_http_body_bytes(x))) {
         return MHD_NO; /* closes the connection */
     }
     /* Without reading what follows. */
@@ -219,7 +219,7 @@ static srv_conns_limits default_limits(void)
         .body_ns = BODY_NS,
         .idle_ns = IDLE_S * SECONDS,
         .send_ns = IDLE_S * SECONDS,
-        .send_rate = SEND_RATE,
+        .rate = LEAST_RATE,
     };
 }
 

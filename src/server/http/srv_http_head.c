@@ -282,12 +282,22 @@ static size_t body_cap(const exchange *x)
                             : TK_SRV_BODY_LIGHT_BYTES);
 }
 
+static bool read_length(const exchange *x, uint64_t *out)
+{
+    return tk_str_to_u64(header(x->connection, MHD_HTTP_HEADER_CONTENT_LENGTH), out);
+}
+
 static bool is_too_large(const exchange *x)
 {
     uint64_t length = 0;
-    return tk_str_to_u64(header(x->connection, MHD_HTTP_HEADER_CONTENT_LENGTH),
-                         &length) &&
-           length > body_cap(x);
+    return read_length(x, &length) && length > body_cap(x);
+}
+
+uint64_t srv_http_body_bytes(const exchange *x)
+{
+    uint64_t length = body_cap(x); /* in chunks, whose sum is not known */
+    (void)read_length(x, &length);
+    return length;
 }
 
 bool srv_http_read_head(exchange *x, const char *method, const char *url)

@@ -42,6 +42,9 @@ typedef struct exchange {
  * wrong with it is refused. Returns whether the caller is one that the server knows. */
 bool srv_http_read_head(exchange *x, const char *method, const char *url);
 
+/* Returns the largest body that may follow the head: what it says, or the limit. */
+uint64_t srv_http_body_bytes(const exchange *x);
+
 /* Returns whether nothing of the URI, as it came, is lost when it is decoded to a C
  * string. */
 bool srv_http_is_plain_uri(const char *uri);

@@ -63,7 +63,7 @@ static srv_conns_limits patient(void)
                               .body_ns = LONG_NS,
                               .idle_ns = LONG_NS,
                               .send_ns = LONG_NS,
-                              .send_rate = SIZE_MAX};
+                              .rate = SIZE_MAX};
 }
 
 static void open_app(app *it, const srv_conns_limits *limits, const char *key)
@@ -195,6 +195,30 @@ static void test_srv_conns_late_body(void **state)
     httpget *half = connect_with(
         &it, "POST /take HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n1", 0);
     check_ends(&half);
+    close_app(&it);
+}
+
+/* A large body has the time that a slow link needs for it. */
+static void test_srv_conns_large_body(void **state)
+{
+    app it;
+    srv_conns_limits limits = patient();
+    limits.body_ns = limits.head_ns = 20 * MS;
+    limits.rate = 1; /* byte in a second */
+    open_app(&it, &limits, NULL);
+    httpget *known = ask_new(&it, "/open", NULL);
+    const char *head = "POST /take HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+                       "Content-Length: 4000\r\n\r\n";
+    assert_true(httpget_send(known, head, strlen(head)));
+    httpget *half = connect_with(&it, HALF, 0);
+    check_ends(&half); /* later than the other one, had that been late */
+    static char body[4000];
+    assert_true(httpget_send(known, body, sizeof(body)));
+    httpget_response response;
+    assert_int_equal(httpget_read(known, &response), HTTPGET_OK);
+    assert_int_equal(response.status, 200);
+    httpget_response_dispose(&response);
+    httpget_close(&known);
     close_app(&it);
 }
 
@@ -402,7 +426,7 @@ static void test_srv_conns_limit_per_address(void **state)
     }
     for (size_t i = 0; i < TK_ARRAY_LEN(all); i++) {
         assert_int_equal(is_open(&peers[i]), all[i].stays);
-        assert_int_equal(srv_conns_head(peers[i].conn, true), all[i].stays);
+        assert_int_equal(srv_conns_head(peers[i].conn, true, 0), all[i].stays);
         leave(&peers[i]);
     }
     srv_conns_stats stats;
@@ -418,6 +442,7 @@ int main(void)
         cmocka_unit_test(test_srv_conns_late_head),
         cmocka_unit_test(test_srv_conns_slow_head),
         cmocka_unit_test(test_srv_conns_late_body),
+        cmocka_unit_test(test_srv_conns_large_body),
         cmocka_unit_test(test_srv_conns_late_next_head),
         cmocka_unit_test(test_srv_conns_unread_answer),
         cmocka_unit_test(test_srv_conns_parked_stays),
