@@ -63,7 +63,8 @@ static srv_verdict reply_link(srv_request *request, const tk_path *path, int64_t
     tk_buf url;
     tk_buf_init(&url, 4 * TK_KIB);
     if (request->host.n > 0) {
-        tk_buf_printf(&url, "http://" TK_STR_FMT, TK_STR_ARG(request->host));
+        tk_buf_printf(&url, "%s://" TK_STR_FMT, request->came_by_https ? "https" : "http",
+                      TK_STR_ARG(request->host));
     } else {
         tk_buf_puts(&url, server->url);
     }

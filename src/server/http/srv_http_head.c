@@ -242,6 +242,7 @@ static void read_headers(exchange *x)
 {
     srv_request *request = x->request;
     struct MHD_Connection *c = x->connection;
+    request->came_by_https = tk_str_is_nocase(header(c, "X-Forwarded-Proto"), "https");
     request->sends_proto =
         contains(header(c, MHD_HTTP_HEADER_CONTENT_TYPE), SRV_TYPE_PROTO);
     request->wants_proto = contains(header(c, MHD_HTTP_HEADER_ACCEPT), SRV_TYPE_PROTO);

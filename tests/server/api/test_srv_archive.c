@@ -46,6 +46,34 @@ static void open_with_one(restfix *t, char link[1024])
     ask_link(t, "sampler_weights/one", link);
 }
 
+/* A client that came by https, through a proxy in front of the server, does not go on
+ * to http. */
+static void test_srv_archive_link_has_scheme_of_proxy(void **state)
+{
+    static const struct {
+        const char *headers, *begin;
+    } rows[] = {
+        {"X-Forwarded-Proto: https\r\n", "https://127.0.0.1"},
+        {"X-Forwarded-Proto: HTTPS\r\n", "https://127.0.0.1"},
+        {"X-Forwarded-Proto: http\r\n", "http://127.0.0.1"},
+        {"X-Forwarded-Proto: evil://example.org/\r\n", "http://127.0.0.1"},
+    };
+    restfix t;
+    char link[1024], path[256];
+    open_with_one(&t, link);
+    (void)snprintf(path, sizeof(path),
+                   "/api/v1/training_runs/%s/checkpoints/sampler_weights/one/archive",
+                   t.run);
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        httpget_response r;
+        assert_int_equal(get(&t, path, rows[i].headers, &r), 302);
+        assert_memory_equal(httpget_header(&r, "Location"), rows[i].begin,
+                            strlen(rows[i].begin));
+        httpget_response_dispose(&r);
+    }
+    srvfix_close(&t.srv);
+}
+
 /* docs/protocol.md §11 row 22. */
 static void test_srv_archive_is_a_tar(void **state)
 {
@@ -221,6 +249,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_srv_archive_is_a_tar),
+        cmocka_unit_test(test_srv_archive_link_has_scheme_of_proxy),
         cmocka_unit_test(test_srv_parts_fit_together),
         cmocka_unit_test(test_srv_parts_write_nothing),
         cmocka_unit_test(test_srv_ranges_are_read),
