@@ -2,6 +2,7 @@
  * when the list shrank meanwhile. */
 #include "client/rest/pager.h"
 
+#define SMALLER   8  /* part of a page that was too large which is asked for next */
 #define STALE_MAX 10 /* a list that shrinks while it is read repeats a few pages */
 
 void tk_pager_init(tk_pager *pager, const tk_pager_source *source, int64_t page_size,
@@ -46,6 +47,12 @@ static tinkc_code fetch(tk_pager *pager, tk_err *err)
         pager->left > 0 ? TK_MIN(pager->page_size, pager->left) : pager->page_size;
     tinkc_code code =
         pager->source.fetch(pager->source.user, pager->offset, limit, &page, err);
+    while (code == TINKC_E_LIMIT && limit > 1) {
+        limit = TK_MAX(limit / SMALLER, 1);
+        pager->page_size = limit;
+        tk_err_clear(err);
+        code = pager->source.fetch(pager->source.user, pager->offset, limit, &page, err);
+    }
     if (code != TINKC_OK) {
         return code;
     }

@@ -47,7 +47,8 @@ void tk_pager_dispose(tk_pager *pager);
 
 /* Whether there is another item; then it is the one at pager->at. Repeatable. An error
  * changes nothing, except that TINKC_E_DECODE, for a list that only repeats itself, lets
- * the next call look further. */
+ * the next call look further. A page that is too large (TINKC_E_LIMIT) is asked for again
+ * with fewer items, down to one. */
 TK_NODISCARD tinkc_code tk_pager_peek(bool *out, tk_pager *pager, tk_err *err);
 
 /* Takes it: its index in the page. TINKC_E_MISSING at the end. */

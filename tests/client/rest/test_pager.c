@@ -22,8 +22,9 @@ typedef struct list {
     bool counts; /* the server says how many there are */
     size_t most; /* items that it gives at a time; 0: as asked */
     size_t fetches;
-    size_t fail_at;                  /* this fetch fails, from 1; 0: none */
-    int64_t from;                    /* of the last page */
+    int64_t too_many; /* items of an answer that is too large; 0: none is */
+    size_t fail_at;   /* this fetch fails, from 1; 0: none */
+    int64_t from;     /* of the last page */
     void (*between)(struct list *l); /* after the first fetch */
 } list;
 
@@ -42,6 +43,9 @@ static tinkc_code fetch(void *user, int64_t offset, int64_t limit, tk_page *out,
     l->fetches++;
     if (l->fetches == l->fail_at) {
         return tk_err_set(err, TINKC_E_SERVER, "not now");
+    }
+    if (l->too_many != 0 && limit >= l->too_many) {
+        return tk_err_set(err, TINKC_E_LIMIT, "response too large");
     }
     if (l->fetches == 2 && l->between != NULL) {
         l->between(l);
@@ -99,6 +103,36 @@ static void test_pager_ends(void **unused)
         assert_int_equal(walk(&l, 10, rows[i].limit, text, sizeof(text)), rows[i].items);
         assert_int_equal(l.fetches, rows[i].fetches);
     }
+}
+
+/* Items of which a page would be larger than an answer may be come on smaller pages. */
+static void test_pager_large_items(void **unused)
+{
+    static const struct {
+        int64_t page, too_many;
+        size_t items, fetches; /* of which the first ones are too large */
+    } rows[] = {
+        {100, 20, 25, 1 + 3}, {100, 2, 25, 2 + 25}, {1000000, 2, 25, 7 + 25},
+        {8, 8, 25, 1 + 25},   {7, 7, 25, 1 + 25},   {7, 8, 25, 4},
+    };
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        char text[512];
+        list l = {.counts = true, .too_many = rows[i].too_many};
+        fill(&l, 25);
+        assert_int_equal(walk(&l, rows[i].page, 0, text, sizeof(text)), rows[i].items);
+        assert_int_equal(l.fetches, rows[i].fetches);
+    }
+    bool more = false;
+    tk_pager pager;
+    tk_err err = TK_ERR_INIT;
+    list l = {.counts = true, .too_many = 1};
+    fill(&l, 25);
+    tk_pager_init(&pager, &(tk_pager_source){fetch, id_at, &l}, 100, 0, 0);
+    assert_int_equal(tk_pager_peek(&more, &pager, &err), TINKC_E_LIMIT);
+    assert_int_equal(l.fetches, 3);
+    assert_int_equal(tk_pager_peek(&more, &pager, &err), TINKC_E_LIMIT);
+    assert_int_equal(l.fetches, 4);
+    tk_pager_dispose(&pager);
 }
 
 static void add_in_front(list *l)
@@ -438,6 +472,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pager_ends),
+        cmocka_unit_test(test_pager_large_items),
         cmocka_unit_test(test_pager_list_grows),
         cmocka_unit_test(test_pager_list_shrinks),
         cmocka_unit_test(test_pager_repeats_after_failure),
