@@ -117,6 +117,7 @@ eng_train_size eng_bytes_measure(const eng_train_request *request)
         size.rows = TK_MAX(size.rows, rows);
         size.blocks = TK_MAX(size.blocks, blocks);
         size.columns = TK_MAX(size.columns, columns);
+        size.longest = TK_MAX(size.longest, datum->n_tokens);
         size.cells = add(size.cells, mul(datum->n_tokens, columns));
     }
     return size;
@@ -150,6 +151,9 @@ size_t eng_bytes_train_work(const eng_model *model, size_t rank,
 {
     const eng_config *c = &model->config;
     size_t rows = size->rows;
+    if (size->longest > c->context) {
+        return 0;
+    }
     size_t q = c->heads * c->head_dim, kv = c->kv_heads * c->head_dim;
     bool all = eng_acts_bytes(c, rows, rank) <= model->keep_max_bytes;
     size_t acts = add(acts_bytes(c, rows, rank, all ? c->layers : 1),

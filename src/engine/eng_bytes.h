@@ -26,6 +26,7 @@ typedef struct eng_train_size {
     size_t columns; /* targets of one token, at most */
     size_t rows;    /* tokens that run together, at most */
     size_t blocks;  /* blocks of keys and values that they need */
+    size_t longest; /* tokens of one datum, at most */
 } eng_train_size;
 
 eng_train_size eng_bytes_measure(const eng_train_request *request);
@@ -34,7 +35,7 @@ eng_train_size eng_bytes_measure(const eng_train_request *request);
 size_t eng_bytes_train(const eng_train_size *size);
 
 /* The model's working memory, which it keeps: for a training request with an adapter of
- * `rank`, and for a step of `sequences` samples with a chunk of `rows` prompt tokens. */
+ * `rank` (0 for one that is refused because it exceeds the context), and for a step of `sequences` samples with a chunk of `rows` prompt tokens. */
 size_t eng_bytes_train_work(const eng_model *model, size_t rank,
                             const eng_train_size *size);
 size_t eng_bytes_sample_work(const eng_model *model, size_t rank, size_t sequences,

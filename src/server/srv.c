@@ -312,6 +312,7 @@ tinkc_code srv_start(srv **out, const srv_options *options, tk_err *err)
 static void free_parts(srv *server)
 {
     srv_engine_free(server->engine);
+    server->engine = NULL;
     srv_model_free_all(server);
     srv_sampler_free_all(server);
     srv_session_free_all(server);

@@ -329,6 +329,50 @@ static void test_srv_memory_refuses_sparse_tensors(void **state)
     stop(&t);
 }
 
+/* Trains on `n` tokens, with more inputs. */
+static void put_refused(fix *t, tk_buf *out, size_t n, const char *extra)
+{
+    tk_buf_printf(out,
+                  "{\"model_id\":\"%s:train:1\",\"seq_id\":%zu,"
+                  "\"forward_backward_input\":{\"loss_fn\":\"cross_entropy\",\"data\":["
+                  "{\"model_input\":{\"chunks\":[{\"type\":\"encoded_text\",\"tokens\":[",
+                  t->session, n);
+    put_tokens(out, n);
+    tk_buf_printf(out, "]}]},\"loss_fn_inputs\":{%s\"target_tokens\":{\"data\":[", extra);
+    put_tokens(out, n);
+    tk_buf_printf(out, "],\"dtype\":\"int64\",\"shape\":[%zu]}}}]}}", n);
+}
+
+/* What a request that is refused would have computed with is free again: it must not keep
+ * the memory from the requests of others. */
+static void test_srv_memory_is_not_kept_by_refused_requests(void **state)
+{
+    static const struct {
+        size_t n;
+        const char *extra;
+    } rows[] = {{3000, ""}, {1000, "\"weight\":{\"data\":[1],\"dtype\":\"float32\"},"}};
+    fix t;
+    start(&t);
+    (void)result_of(&t,
+                    submit(&t, API "create_model", create_body(&t, 1, "{\"rank\":8}")));
+    size_t before = used(&t, SRV_PART_WORK);
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        tk_buf body;
+        tk_buf_init(&body, TK_MIB);
+        put_refused(&t, &body, rows[i].n, rows[i].extra);
+        const char *text = tk_buf_cstr(&body);
+        assert_non_null(text);
+        const tk_json *json = result_of(&t, submit(&t, API "forward_backward", text));
+        assert_non_null(srvfix_text(json, "error"));
+        /* The engine has ended the request when it has run the next one. */
+        (void)result_of(&t, submit(&t, API "create_model",
+                                   create_body(&t, (int)i + 2, "{\"rank\":8}")));
+        assert_int_equal(used(&t, SRV_PART_WORK), before);
+        tk_buf_dispose(&body);
+    }
+    stop(&t);
+}
+
 /* S-019: while others have filled the memory, small requests are answered and large ones told
  * when to come back. */
 static void test_srv_memory_serves_small_requests(void **state)
@@ -400,6 +444,7 @@ int main(void)
         cmocka_unit_test(test_srv_memory_refuses_bombs),
         cmocka_unit_test(test_srv_memory_refuses_models),
         cmocka_unit_test(test_srv_memory_refuses_sparse_tensors),
+        cmocka_unit_test(test_srv_memory_is_not_kept_by_refused_requests),
         cmocka_unit_test(test_srv_memory_serves_small_requests),
         cmocka_unit_test(test_srv_memory_refuses_to_start),
     };

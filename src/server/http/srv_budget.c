@@ -106,7 +106,9 @@ int srv_budget_refuse(const srv_budget *budget, srv_part_name part, size_t n,
     static const srv_part_name fixed[] = {SRV_PART_MODELS, SRV_PART_CACHE, SRV_PART_WORK};
     size_t most = budget->max - budget->max / RESERVE_SHARE;
     for (size_t i = 0; i < TK_ARRAY_LEN(fixed); i++) {
-        most -= TK_MIN(most, atomic_load(&budget->parts[fixed[i]].used));
+        if (fixed[i] != part) { /* what the part has counts for the new bytes */
+            most -= TK_MIN(most, atomic_load(&budget->parts[fixed[i]].used));
+        }
     }
     most = TK_MIN(most, budget->parts[part].max);
     bool never = n > most;

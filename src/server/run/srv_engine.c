@@ -20,6 +20,8 @@ typedef struct decoder {
     uint64_t waits_from; /* samples from this id on have no room; 0 = all have room.
                           * Under the server's lock */
     size_t work_bytes;   /* counted for working memory. Under the server's lock */
+    size_t kept_bytes;   /* of those, in use or kept by the model. Under the lock */
+    tk_heap claims;      /* of requests, the largest first (-bytes). Under the lock */
 } decoder;
 
 struct srv_engine {
@@ -80,19 +82,65 @@ srv_wait srv_engine_why(const srv_engine *engine, const srv_sample *sample)
     return (srv_wait){TK_QUEUE_ACTIVE, NULL};
 }
 
+static decoder *decoder_of(srv_engine *engine, const srv_base *base)
+{
+    size_t i = 0;
+    while (i + 1 < engine->n_decoders && engine->decoders[i].base != base) {
+        i++;
+    }
+    return &engine->decoders[i];
+}
+
+/* Counts what is kept and what the largest claim needs. */
+static bool count_work(srv_engine *engine, decoder *d, size_t more)
+{
+    const tk_heap_node *first = tk_heap_min(&d->claims);
+    size_t claimed = first != NULL ? (size_t)-first->deadline : 0;
+    size_t bytes = TK_MAX(TK_MAX(d->kept_bytes, claimed), more);
+    srv_budget *memory = &engine->server->memory;
+    if (bytes > d->work_bytes &&
+        !srv_budget_take(memory, SRV_PART_WORK, bytes - d->work_bytes)) {
+        return false;
+    }
+    if (bytes < d->work_bytes) {
+        srv_budget_give(memory, SRV_PART_WORK, d->work_bytes - bytes);
+    }
+    d->work_bytes = bytes;
+    return true;
+}
+
 bool srv_engine_reserve(srv_engine *engine, const srv_base *base, size_t bytes)
 {
-    for (size_t i = 0; i < engine->n_decoders; i++) {
-        decoder *d = &engine->decoders[i];
-        if (d->base == base && bytes > d->work_bytes) {
-            if (!srv_budget_take(&engine->server->memory, SRV_PART_WORK,
-                                 bytes - d->work_bytes)) {
-                return false;
-            }
-            d->work_bytes = bytes;
-        }
+    decoder *d = decoder_of(engine, base);
+    bool fits = count_work(engine, d, bytes);
+    d->kept_bytes = fits ? TK_MAX(d->kept_bytes, bytes) : d->kept_bytes;
+    return fits;
+}
+
+bool srv_engine_claim(srv_engine *engine, const srv_base *base, tk_heap_node *claim,
+                      size_t bytes)
+{
+    decoder *d = decoder_of(engine, base);
+    bool fits = bytes <= INT64_MAX && count_work(engine, d, bytes);
+    if (fits) {
+        tk_heap_put(&d->claims, claim, -(int64_t)bytes);
     }
-    return true;
+    return fits;
+}
+
+void srv_engine_keep(srv_engine *engine, const srv_base *base, const tk_heap_node *claim)
+{
+    decoder *d = decoder_of(engine, base);
+    d->kept_bytes = TK_MAX(d->kept_bytes, (size_t)-claim->deadline);
+}
+
+void srv_engine_release(srv_engine *engine, const srv_base *base, tk_heap_node *claim)
+{
+    decoder *d = decoder_of(engine, base);
+    if (claim->linked) {
+        tk_heap_remove(&d->claims, claim);
+        (void)count_work(engine, d, 0); /* not more than before */
+    }
 }
 
 size_t srv_engine_sample_work(const srv *server, const srv_base *base, size_t rank)
@@ -172,7 +220,7 @@ static tinkc_code reserve_base(srv *server, decoder *d, size_t cache, tk_err *er
             d->base->name, (model + cache + work) / TK_MIB + 1, memory->max / TK_MIB,
             (memory->max - TK_MIN(memory->max, atomic_load(&memory->used))) / TK_MIB);
     }
-    d->work_bytes = work;
+    d->work_bytes = d->kept_bytes = work;
     eng_model_limit_kept(d->base->model, memory->max / KEPT_SHARE);
     return TINKC_OK;
 }

@@ -37,10 +37,16 @@ srv_wait srv_engine_why(const srv_engine *engine, const srv_sample *sample);
 bool srv_engine_has_samples(const srv_engine *engine);
 
 /* Counts working memory of the engine for requests on `base`, of which it keeps the most
- * that any needed. Returns false when there is no room for it. Under the server's
- * lock. */
+ * that any used. Returns false when there is no room for it. Under the server's lock. */
 TK_NODISCARD bool srv_engine_reserve(srv_engine *engine, const srv_base *base,
                                      size_t bytes);
+/* The same for one request, until its claim is released. */
+TK_NODISCARD bool srv_engine_claim(srv_engine *engine, const srv_base *base,
+                                   tk_heap_node *claim, size_t bytes);
+/* The request computes: the engine keeps from now on what it claimed. */
+void srv_engine_keep(srv_engine *engine, const srv_base *base, const tk_heap_node *claim);
+/* No effect on a claim that was refused or released. */
+void srv_engine_release(srv_engine *engine, const srv_base *base, tk_heap_node *claim);
 /* Returns what samples with an adapter of `rank` need of it. */
 size_t srv_engine_sample_work(const srv *server, const srv_base *base, size_t rank);
 

@@ -29,11 +29,25 @@ srv_job *srv_job_new(srv *server, srv_job_kind kind)
     return job;
 }
 
+static void release_work(srv_job *job)
+{
+    srv *server = job->server;
+    if (!job->work.linked) {
+        return;
+    }
+    tk_mutex_lock(&server->lock);
+    if (server->engine != NULL) { /* NULL at the end of the stop */
+        srv_engine_release(server->engine, job->work_base, &job->work);
+    }
+    tk_mutex_unlock(&server->lock);
+}
+
 void srv_job_free(srv_job *job)
 {
     if (job == NULL) {
         return;
     }
+    release_work(job);
     eng_train_free(job->steps);
     tk_buf_dispose(&job->plain);
     srv_budget_give(&job->server->memory, SRV_PART_JOBS, job->counted);
@@ -155,7 +169,8 @@ static bool reserve(entry *out, srv_job *job, const srv_model *model)
     srv_budget *memory = &job->server->memory;
     size_t bytes = eng_bytes_train(&job->size);
     size_t work = eng_bytes_train_work(model->base->model, model->lora.rank, &job->size);
-    if (!srv_engine_reserve(job->server->engine, model->base, work)) {
+    job->work_base = model->base;
+    if (!srv_engine_claim(job->server->engine, model->base, &job->work, work)) {
         out->status =
             srv_budget_refuse(memory, SRV_PART_WORK, work, "this request", &out->err);
         return false;

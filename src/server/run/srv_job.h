@@ -31,6 +31,8 @@ typedef struct srv_job {
     srv_memory memory;  /* of the request */
     tk_buf plain;       /* its body, decompressed */
     size_t counted;     /* bytes in the budget for inputs and outputs */
+    tk_heap_node work;  /* TRAIN: its claim on the engine's working memory */
+    const struct srv_base *work_base; /* for which; its model may be gone */
 
     bool began;              /* the engine has taken it; under the lock */
     eng_train_request train; /* TRAIN */

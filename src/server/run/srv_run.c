@@ -142,6 +142,11 @@ static tinkc_code run_train(srv_job *job, bool *more, tk_err *err)
     tinkc_code code = TINKC_OK;
     if (job->steps == NULL) {
         code = eng_train_begin(&job->steps, job->model->adapter, &job->train, err);
+        if (code == TINKC_OK) {
+            tk_mutex_lock(&job->server->lock);
+            srv_engine_keep(job->server->engine, job->work_base, &job->work);
+            tk_mutex_unlock(&job->server->lock);
+        }
     }
     if (code == TINKC_OK) {
         if (job->server->on_step != NULL) {
