@@ -1,5 +1,5 @@
-/* Adds first and looks afterwards, so that two threads cannot both take the last
- * bytes. */
+/* Adds only what fits, in one step: two threads cannot both take the last bytes, and what
+ * is refused is never counted, which would refuse the small blocks of other threads. */
 #include "server/http/srv_budget.h"
 
 #include "base/limits.h"
@@ -31,16 +31,31 @@ static void note_peak(srv_budget *budget, size_t all)
     }
 }
 
+/* Adds `n` unless the sum exceeds `max`; *sum is what it is then. */
+static bool add_within(atomic_size_t *at, size_t n, size_t max, size_t *sum)
+{
+    size_t used = atomic_load(at);
+    do {
+        if (used > max || n > max - used) {
+            return false;
+        }
+        *sum = used + n;
+    } while (!atomic_compare_exchange_weak(at, &used, *sum));
+    return true;
+}
+
 static bool take(srv_part *part, size_t n)
 {
     srv_budget *budget = part->budget;
-    size_t all = atomic_fetch_add(&budget->used, n) + n;
-    size_t own = atomic_fetch_add(&part->used, n) + n;
     bool small = n <= SRV_BUDGET_SMALL_BYTES;
     size_t limit = small ? budget->max : budget->max - budget->max / RESERVE_SHARE;
-    if (all > limit || (!small && own > part->max)) {
+    size_t own = 0, all = 0;
+    bool fits = add_within(&part->used, n, small ? SIZE_MAX : part->max, &own);
+    if (fits && !add_within(&budget->used, n, limit, &all)) {
         atomic_fetch_sub(&part->used, n);
-        atomic_fetch_sub(&budget->used, n);
+        fits = false;
+    }
+    if (!fits) {
         atomic_fetch_add(&budget->refused, 1);
         return false;
     }

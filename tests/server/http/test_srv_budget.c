@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/limits.h"
+#include "base/thread.h"
 #include "server/http/srv_budget.h"
 #include "support/test.h"
 
@@ -74,6 +75,56 @@ static void test_srv_budget_names_both_numbers(void **state)
     srv_budget_give(&budget, SRV_PART_MODELS, 4 * TK_MIB);
 }
 
+/* Working memory grows to what it needs: what it has is part of that. */
+static void test_srv_budget_counts_what_grows_once(void **state)
+{
+    tk_err err = TK_ERR_INIT;
+    assert_true(srv_budget_take(&budget, SRV_PART_MODELS, 4 * TK_MIB));
+    assert_true(srv_budget_take(&budget, SRV_PART_WORK, 6 * TK_MIB));
+    assert_int_equal(srv_budget_refuse(&budget, SRV_PART_WORK, 8 * TK_MIB, "it", &err),
+                     429);
+    tk_err_clear(&err);
+    assert_int_equal(srv_budget_refuse(&budget, SRV_PART_WORK, 11 * TK_MIB, "it", &err),
+                     400);
+    srv_budget_give(&budget, SRV_PART_WORK, 6 * TK_MIB);
+    srv_budget_give(&budget, SRV_PART_MODELS, 4 * TK_MIB);
+}
+
+#define ROUNDS 2000000
+
+static atomic_bool ended;
+
+static void ask_for_too_much(void *user)
+{
+    size_t *taken = user;
+    for (int i = 0; i < ROUNDS; i++) {
+        *taken += srv_budget_take(&budget, SRV_PART_ADAPTERS, 2 * MAX);
+    }
+    atomic_store(&ended, true);
+}
+
+/* Requests that are refused take nothing from the others, not even for a moment. */
+static void test_srv_budget_refusals_take_nothing(void **state)
+{
+    tk_thread thread;
+    tk_err err = TK_ERR_INIT;
+    size_t refused = 0, over = 0, too_much = 0;
+    assert_int_equal(tk_thread_start(&thread, "test", ask_for_too_much, &too_much, &err),
+                     TINKC_OK);
+    while (!atomic_load(&ended)) {
+        bool taken = srv_budget_take(&budget, SRV_PART_REQUESTS, 1024);
+        over += srv_budget_is_over(&budget, SRV_PART_RESULTS);
+        refused += !taken;
+        if (taken) {
+            srv_budget_give(&budget, SRV_PART_REQUESTS, 1024);
+        }
+    }
+    tk_thread_join(&thread);
+    assert_int_equal(too_much, 0);
+    assert_int_equal(refused, 0);
+    assert_int_equal(over, 0);
+}
+
 /* Arenas and buffers ask first, and say when they were refused. */
 static void test_srv_budget_counts_containers(void **state)
 {
@@ -130,6 +181,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_srv_budget_keeps_a_reserve, setup, teardown),
         cmocka_unit_test_setup_teardown(test_srv_budget_limits_parts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_srv_budget_names_both_numbers, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_srv_budget_counts_what_grows_once, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_srv_budget_refusals_take_nothing, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_srv_budget_counts_containers, setup,
                                         teardown),
