@@ -140,7 +140,7 @@ static void settle(fix *t)
     do {
         (void)sched_yield();
         srv_http_get_stats(t->f.server->http, &stats);
-    } while (stats.active > 0);
+    } while (stats.active > 0 || stats.conns.open > 0);
 }
 
 /* Prints one line of the table; false when more was allocated than counted. */

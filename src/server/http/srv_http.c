@@ -15,6 +15,8 @@
 #define LEAST_RATE      (4 * TK_KIB)  /* bytes in a second of a body or an answer */
 #define LAST_ANSWERS_NS (5 * SECONDS) /* at the stop */
 #define CONNS_SPARE     16 /* that come before those closed for them have gone */
+#define CONNS_MIN       8
+#define CONN_BYTES      (TK_SRV_HEADER_BYTES + TK_KIB) /* a connection, with its buffers */
 
 void srv_http_resume(srv_request *request)
 {
@@ -178,10 +180,12 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
 {
     srv_http *http = user;
     if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+        srv_budget_give(http->config.budget, SRV_PART_CONNECTIONS, CONN_BYTES);
         srv_conns_close(*conn); /* before the socket is closed */
         *conn = NULL;
         return;
     }
+    srv_budget_add(http->config.budget, SRV_PART_CONNECTIONS, CONN_BYTES);
     const union MHD_ConnectionInfo *fd =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     const union MHD_ConnectionInfo *from =
@@ -208,9 +212,12 @@ tinkc_code srv_http_start(srv_http *http, tk_err *err)
     return TINKC_OK;
 }
 
-static srv_conns_limits default_limits(void)
+/* As many connections as there are descriptors and memory for. */
+static srv_conns_limits default_limits(const srv_budget *budget)
 {
-    size_t total = srv_listen_max_connections() - CONNS_SPARE;
+    size_t fit = budget->parts[SRV_PART_CONNECTIONS].max / CONN_BYTES;
+    size_t total = TK_MIN(srv_listen_max_connections(), fit);
+    total = TK_MAX(total, CONNS_MIN + CONNS_SPARE) - CONNS_SPARE;
     return (srv_conns_limits){
         .total = total,
         .strangers = total - total / 8,
@@ -230,7 +237,8 @@ tinkc_code srv_http_new(srv_http **out, const srv_http_config *config, tk_err *e
         return tk_err_nomem(err);
     }
     http->config = *config;
-    http->limits = config->limits != NULL ? *config->limits : default_limits();
+    http->limits =
+        config->limits != NULL ? *config->limits : default_limits(config->budget);
     http->listen.fd = -1;
     http->loopback = srv_listen_is_loopback(config->host);
     tinkc_code code = tk_cond_init_with(&http->idle, &http->lock, err);

@@ -436,6 +436,27 @@ static void test_srv_conns_limit_per_address(void **state)
     srv_conns_free(conns);
 }
 
+/* Connections have buffers: they are counted, and there are no more than an eighth of the
+ * memory holds, however many descriptors there are. */
+static void test_srv_conns_fit_the_memory(void **state)
+{
+    enum { N = 20 };
+    app it;
+    httpget *halves[N];
+    open_app(&it, NULL, NULL); /* of 1 MiB */
+    for (size_t i = 0; i < N; i++) {
+        halves[i] = connect_with(&it, HALF, i + 1);
+        size_t counted = atomic_load(&it.memory.parts[SRV_PART_CONNECTIONS].used);
+        assert_in_range(counted, TK_SRV_HEADER_BYTES, 2 * it.memory.max);
+    }
+    assert_in_range(stats_of(&it).dropped, N / 2, N);
+    for (size_t i = 0; i < N; i++) {
+        httpget_close(&halves[i]);
+    }
+    close_app(&it);
+    assert_int_equal(atomic_load(&it.memory.used), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -450,6 +471,7 @@ int main(void)
         cmocka_unit_test(test_srv_conns_known_stays),
         cmocka_unit_test(test_srv_conns_idle_leaves),
         cmocka_unit_test(test_srv_conns_limit_per_address),
+        cmocka_unit_test(test_srv_conns_fit_the_memory),
     };
     return cmocka_run_group_tests_name("srv_conns", tests, NULL, NULL);
 }
