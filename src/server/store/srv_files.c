@@ -67,10 +67,12 @@ static bool is_label(const struct dirent *entry)
            strcmp(entry->d_name, SRV_LABEL_DELETED_FILE) == 0;
 }
 
-/* Whether it is a file of the checkpoint itself. */
+/* Whether it is a file of the checkpoint itself, and not a label, which another thread may
+ * be writing under a name that begins like that of the label. */
 static bool is_member(const struct dirent *entry)
 {
-    return is_entry(entry) && !is_label(entry);
+    return is_entry(entry) && !is_label(entry) &&
+           strncmp(entry->d_name, SRV_LABEL_FILE, sizeof(SRV_LABEL_FILE) - 1) != 0;
 }
 
 int64_t srv_files_size(const char *directory)

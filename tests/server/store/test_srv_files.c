@@ -77,6 +77,32 @@ static void test_srv_linked_directories_last(void **state)
     close_fix(&f);
 }
 
+/* Labels stay with their directory, also one that is being written: it is renamed at any
+ * moment. */
+static void test_srv_labels_are_not_linked(void **state)
+{
+    static const char *const names[] = {"tinkc.json", "tinkc.deleted.json",
+                                        "tinkc.json.0123456789abcdef.tmp"};
+    fix f;
+    tk_err err = TK_ERR_INIT;
+    open_fix(&f);
+    for (size_t i = 0; i < TK_ARRAY_LEN(names); i++) {
+        (void)snprintf(f.file, sizeof(f.file), "%s/%s", f.from, names[i]);
+        FILE *out = fopen(f.file, "w");
+        assert_non_null(out);
+        assert_int_equal(fputs("{}", out) < 0, 0);
+        assert_int_equal(fclose(out), 0);
+    }
+    assert_int_equal(srv_files_size(f.from), 0);
+    assert_int_equal(srv_files_link_dir(f.from, f.to, &err), TINKC_OK);
+    assert_true(srv_files_is_linked(f.from, f.to));
+    for (size_t i = 0; i < TK_ARRAY_LEN(names); i++) {
+        (void)snprintf(f.file, sizeof(f.file), "%s/%s", f.to, names[i]);
+        assert_int_equal(access(f.file, F_OK), -1);
+    }
+    close_fix(&f);
+}
+
 /* So is what a save writes its directory into; what is there already costs nothing. */
 static void test_srv_made_parents_last(void **state)
 {
@@ -111,6 +137,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_srv_linked_directories_last),
+        cmocka_unit_test(test_srv_labels_are_not_linked),
         cmocka_unit_test(test_srv_made_parents_last),
         cmocka_unit_test(test_srv_parents_are_directories),
     };
