@@ -15,8 +15,9 @@
 #include "base/mem.h"
 
 #define OUTPUT_MAX_BYTES (64 * TK_KIB)
-#define TICK_MS          50 /* between two looks at `killed` */
-#define REAP_MS          5  /* between two looks at a process that closed its output */
+#define TICK_MS          50   /* between two looks at `killed` */
+#define REAP_MS          5    /* between two looks at a process that closed its output */
+#define KILLED_MS        1000 /* until one that was killed must have ended */
 
 extern char **environ;
 
@@ -80,20 +81,20 @@ static void fire_timeout(tk_timer *timer)
 }
 
 /* Waits for the end first and takes the status second, so that kill_group never kills a
- * process id that has been given to another process. After that call the end is near. */
+ * process id that has been given to another process. A process that the kill did not
+ * reach, because it runs as another user (sudo) or left its group, is left alone. */
 static void reap(tk_command *command)
 {
     siginfo_t info = {.si_pid = 0};
-    while (!atomic_load(&command->killed) &&
+    int64_t left_ms = KILLED_MS;
+    while (left_ms > 0 &&
            waitid(P_PID, (id_t)command->pid, &info, WEXITED | WNOWAIT | WNOHANG) == 0 &&
            info.si_pid == 0) {
         (void)poll(NULL, 0, REAP_MS);
-    }
-    while (waitid(P_PID, (id_t)command->pid, &info, WEXITED | WNOWAIT) != 0 &&
-           errno == EINTR) {
+        left_ms -= atomic_load(&command->killed) ? REAP_MS : 0;
     }
     tk_mutex_lock(&command->lock);
-    (void)waitpid(command->pid, NULL, 0);
+    (void)waitpid(command->pid, NULL, WNOHANG);
     command->reaped = true;
     tk_mutex_unlock(&command->lock);
 }

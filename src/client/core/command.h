@@ -25,8 +25,8 @@ TK_NODISCARD tinkc_code tk_command_start(tk_command **out, const tk_command_spec
                                          tk_err *err);
 
 /* Kills it if it still runs, and frees it; `done` is not called any more. Does not wait
- * for processes that left the command's group and hold its output open. Sets *command to
- * NULL; accepts NULL. */
+ * for processes that left the command's group and hold its output open, and at most a
+ * second for the command. Sets *command to NULL; accepts NULL. */
 void tk_command_stop(tk_command **command);
 
 #endif

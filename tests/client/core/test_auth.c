@@ -1,7 +1,11 @@
 /* Credentials: which provider, the exchange for a token and its refreshes on a fake
  * clock, the credential command (docs/protocol.md §1.3; A-107). */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -9,8 +13,9 @@
 #include "support/clientfix.h"
 #include "support/textfix.h"
 
-#define TOKEN  "auth/token"
-#define HEALTH "healthz"
+#define TOKEN   "auth/token"
+#define HEALTH  "healthz"
+#define OUTLIVE "outlive" /* argument of this program as a command */
 
 /* ---- choosing ---- */
 
@@ -456,6 +461,53 @@ static void test_auth_command_deadline(void **unused)
     }
 }
 
+/* Started as a command by the test below: leaves the group that is killed, so that the
+ * kill does not reach it, as it does not reach sudo. Its parent's end ends it. */
+static int outlive_kill(const char *mark)
+{
+    bool ok = setpgid(0, getpgid(getppid())) == 0 &&
+              prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && unlink(mark) == 0;
+    return ok ? (int)sleep(600) : 1;
+}
+
+/* Starts a request, and waits until its command cannot be killed. */
+static tinkc_future *ask_until_gone(clientfix *f, const char *mark)
+{
+    int fd = open(mark, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    close(fd);
+    tinkc_future *future = tinkc_service_health(f->service);
+    clientfix_turn(f);
+    for (int i = 0; i < 60000 && access(mark, F_OK) == 0; i++) {
+        (void)poll(NULL, 0, 1);
+    }
+    assert_int_not_equal(access(mark, F_OK), 0);
+    return future;
+}
+
+/* A command that cannot be killed is not waited for, neither when its time is over nor
+ * when the service is closed. */
+static void test_auth_command_outlives_kill(void **unused)
+{
+    char mark[] = "/tmp/tinkc-auth-XXXXXX", self[512] = "", command[600];
+    int fd = mkstemp(mark);
+    assert_true(fd >= 0);
+    close(fd);
+    assert_true(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
+    (void)snprintf(command, sizeof(command), "exec '%s' " OUTLIVE " %s 2>/dev/null", self,
+                   mark);
+    const char *options[] = {"credential_cmd", command, "api_key", NULL, NULL};
+    clientfix f;
+    clientfix_open(&f, options);
+    tinkc_future *future = ask_until_gone(&f, mark);
+    clientfix_advance(&f, 60000);
+    assert_int_equal(tinkc_future_wait(future, 60000), TINKC_E_AUTH);
+    tinkc_future_free(&future);
+    future = ask_until_gone(&f, mark);
+    clientfix_close(&f);
+    tinkc_future_free(&future);
+}
+
 /* A credential that is longer than the log can mask is refused with both numbers. */
 static void test_auth_command_too_long(void **unused)
 {
@@ -675,8 +727,11 @@ static void test_auth_command_enforced(void **unused)
     clientfix_close(&x.f);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc > 2 && strcmp(argv[1], OUTLIVE) == 0) {
+        return outlive_kill(argv[2]);
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_auth_choose),
         cmocka_unit_test(test_auth_life),
@@ -687,6 +742,7 @@ int main(void)
         cmocka_unit_test(test_auth_token_with_line_ends),
         cmocka_unit_test(test_auth_command_with_line_ends),
         cmocka_unit_test(test_auth_command_deadline),
+        cmocka_unit_test(test_auth_command_outlives_kill),
         cmocka_unit_test(test_auth_exchange),
         cmocka_unit_test(test_auth_refresh_ahead),
         cmocka_unit_test(test_auth_refresh_fails),
