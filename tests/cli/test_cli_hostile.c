@@ -283,6 +283,33 @@ static void test_cli_hostile_files(void **unused)
     proc_free(&p);
 }
 
+/* JSON is the same value on a terminal, whatever its locale shows. */
+static void test_cli_hostile_json(void **unused)
+{
+    static const char line[] = "-f json render --template t.jinja chat.json";
+    static const char wanted[] = "\"a\\ud83d\\ude00\\u00e9\\u007f\\u202e\\u001bb\"\n";
+    static const char *const locales[] = {"LC_ALL=C", "LC_ALL=C.UTF-8"};
+    char dir[] = "/tmp/tinkc-hostile.XXXXXX";
+    assert_non_null(mkdtemp(dir));
+    write_file(dir, "t.jinja", "{{ messages[0].content }}");
+    write_file(dir, "chat.json",
+               "[{\"role\":\"user\",\"content\":"
+               "\"a\\ud83d\\ude00\\u00e9\\u007f\\u202e\\u001bb\"}]");
+    for (size_t i = 0; i < 2 * TK_ARRAY_LEN(locales); i++) {
+        clifix f;
+        clifix_begin(&f);
+        f.env[2] = locales[i / 2];
+        f.options.cwd = dir;
+        f.options.out_columns = i % 2 == 0 ? 72 : 0;
+        proc *p = clifix_run(&f, line);
+        assert_string_equal(proc_out(p), wanted);
+        proc_free(&p);
+        clifix_end(&f);
+    }
+    proc *p = proc_run(NULL, (const char *[]){"rm", "-r", dir, NULL});
+    proc_free(&p);
+}
+
 /* What the user types is shown, too: names of options, paths. */
 static void test_cli_hostile_arguments(void **unused)
 {
@@ -309,6 +336,7 @@ int main(void)
         cmocka_unit_test(test_cli_hostile_errors),
         cmocka_unit_test(test_cli_hostile_results),
         cmocka_unit_test(test_cli_hostile_files),
+        cmocka_unit_test(test_cli_hostile_json),
         cmocka_unit_test(test_cli_hostile_arguments),
     };
     return cmocka_run_group_tests_name("cli_hostile", tests, NULL, NULL);

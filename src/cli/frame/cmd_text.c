@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "cli/frame/cmd_json.h"
 #include "cli/frame/cmd_print.h"
 #include "cli/frame/cmd_service.h"
 
@@ -132,16 +133,21 @@ bool cmd_text_ids(int32_t **out, size_t *n, tk_str *bad, tk_str text)
 
 void cmd_text_put_json(const char *text, size_t n)
 {
-    tk_buf buf;
+    tk_buf buf, out;
     tk_json_writer w;
     tk_buf_init(&buf, TK_GIB);
+    tk_buf_init(&out, 8 * TK_GIB);
     tk_json_writer_init(&w, &buf);
     tk_json_put_str(&w, (tk_str){text, n});
     if (tk_json_finish(&w, NULL) == TINKC_OK) {
-        cmd_print_bytes(buf.p, buf.n);
+        cmd_json_layout(&out, tk_buf_str(&buf), false); /* ASCII: every terminal has it */
+    }
+    if (out.n > 0 && out.failure == TINKC_OK) {
+        cmd_print_bytes(out.p, out.n);
     } else {
         cmd_print(stdout, "null");
     }
+    tk_buf_dispose(&out);
     tk_buf_dispose(&buf);
 }
 
