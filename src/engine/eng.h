@@ -79,6 +79,10 @@ void eng_model_get_info(const eng_model *model, eng_model_info *out); /* borrows
  * called); what is beyond that is computed again. Changes no bit. */
 void eng_model_limit_kept(eng_model *model, size_t bytes);
 
+/* Frees the working memory when it is larger than `bytes`. Nothing may be computed
+ * meanwhile; a training request may be between two of its steps. */
+void eng_model_trim(eng_model *model, size_t bytes);
+
 /* ---- adapters ---- */
 
 typedef struct eng_lora_config {

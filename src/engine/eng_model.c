@@ -459,6 +459,13 @@ void eng_model_limit_kept(eng_model *model, size_t bytes)
     model->keep_max_bytes = TK_MIN((double)bytes, KEEP_MAX);
 }
 
+void eng_model_trim(eng_model *model, size_t bytes)
+{
+    if (eng_work_kept(&model->work) > bytes) {
+        eng_work_dispose(&model->work);
+    }
+}
+
 void eng_model_get_info(const eng_model *model, eng_model_info *out)
 {
     const eng_config *c = &model->config;

@@ -113,3 +113,12 @@ void eng_work_dispose(eng_work *work)
     free_blocks(work);
     *work = (eng_work){NULL, 0, 0};
 }
+
+size_t eng_work_kept(const eng_work *work)
+{
+    size_t bytes = 0;
+    for (const eng_work_block *block = work->head; block != NULL; block = block->next) {
+        bytes += block->capacity;
+    }
+    return bytes;
+}

@@ -21,5 +21,6 @@ TK_NODISCARD eng_real *eng_work_reals(eng_work *work, size_t rows, size_t column
 
 void eng_work_reset(eng_work *work); /* forgets all pieces, keeps the memory */
 void eng_work_dispose(eng_work *work);
+size_t eng_work_kept(const eng_work *work); /* returns the bytes of its blocks */
 
 #endif

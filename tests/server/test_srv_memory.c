@@ -373,6 +373,48 @@ static void test_srv_memory_is_not_kept_by_refused_requests(void **state)
     stop(&t);
 }
 
+/* Many targets for one token, and many tokens: the engine computes with most of the memory,
+ * and gives it back. */
+static void test_srv_memory_is_not_kept_by_large_requests(void **state)
+{
+    enum { COLUMNS = 7000 };
+    fix t;
+    tk_buf body, numbers;
+    start(&t);
+    tk_buf_init(&body, TK_MIB);
+    tk_buf_init(&numbers, TK_MIB);
+    put_tokens(&numbers, COLUMNS);
+    tk_buf_puts(&body, "{\"forward_input\":{\"loss_fn\":\"cross_entropy\",\"data\":["
+                       "{\"model_input\":{\"chunks\":[{\"type\":\"encoded_text\","
+                       "\"tokens\":[5]}]},\"loss_fn_inputs\":{");
+    for (int i = 0; i < 2; i++) {
+        tk_buf_printf(
+            &body, "%s{\"data\":[" TK_STR_FMT "],\"dtype\":\"%s\",\"shape\":[1,%d]}",
+            i > 0 ? ",\"weights\":" : "\"target_tokens\":",
+            TK_STR_ARG(tk_buf_str(&numbers)), i > 0 ? "float32" : "int64", COLUMNS);
+    }
+    tk_buf_puts(&body, "}},{\"model_input\":{\"chunks\":[{\"type\":\"encoded_text\","
+                       "\"tokens\":[");
+    put_tokens(&body, 1000);
+    tk_buf_puts(&body, "]}]},\"loss_fn_inputs\":{\"target_tokens\":{\"data\":[");
+    put_tokens(&body, 1000);
+    tk_buf_printf(&body,
+                  "],\"dtype\":\"int64\",\"shape\":[1000]}}}]},\"model_id\":\"%s\"}",
+                  t.model);
+    const char *text = tk_buf_cstr(&body);
+    assert_non_null(text);
+    atomic_store(&memory_of(&t)->peak, 0);
+    const tk_json *json = result_of(&t, submit(&t, API "forward", text));
+    assert_non_null(tk_json_get(json, "loss_fn_outputs"));
+    assert_true(atomic_load(&memory_of(&t)->peak) > MEMORY / 2);
+    (void)result_of(&t,
+                    submit(&t, API "create_model", create_body(&t, 1, "{\"rank\":8}")));
+    assert_true(used(&t, SRV_PART_WORK) <= MEMORY / 4);
+    tk_buf_dispose(&body);
+    tk_buf_dispose(&numbers);
+    stop(&t);
+}
+
 /* S-019: while others have filled the memory, small requests are answered and large ones told
  * when to come back. */
 static void test_srv_memory_serves_small_requests(void **state)
@@ -445,6 +487,7 @@ int main(void)
         cmocka_unit_test(test_srv_memory_refuses_models),
         cmocka_unit_test(test_srv_memory_refuses_sparse_tensors),
         cmocka_unit_test(test_srv_memory_is_not_kept_by_refused_requests),
+        cmocka_unit_test(test_srv_memory_is_not_kept_by_large_requests),
         cmocka_unit_test(test_srv_memory_serves_small_requests),
         cmocka_unit_test(test_srv_memory_refuses_to_start),
     };

@@ -10,6 +10,7 @@
 #define PREFILL_CHUNK  512
 #define KV_FLOOR_BYTES (256 * TK_MIB)
 #define KEPT_SHARE     8 /* of the memory: an eighth for activations of a training step */
+#define WORK_SHARE     4 /* of the memory: more of it is freed after a training request */
 #define OWED_MAX_NS    (INT64_C(5000) * TK_NS_PER_MS)
 
 /* One per base model: its sampler, and the text of tokens for stop strings. */
@@ -20,6 +21,7 @@ typedef struct decoder {
     uint64_t waits_from; /* samples from this id on have no room; 0 = all have room.
                           * Under the server's lock */
     size_t work_bytes;   /* counted for working memory. Under the server's lock */
+    size_t floor_bytes;  /* of those, for samples. Under the server's lock */
     size_t kept_bytes;   /* of those, in use or kept by the model. Under the lock */
     tk_heap claims;      /* of requests, the largest first (-bytes). Under the lock */
 } decoder;
@@ -113,7 +115,8 @@ bool srv_engine_reserve(srv_engine *engine, const srv_base *base, size_t bytes)
 {
     decoder *d = decoder_of(engine, base);
     bool fits = count_work(engine, d, bytes);
-    d->kept_bytes = fits ? TK_MAX(d->kept_bytes, bytes) : d->kept_bytes;
+    d->floor_bytes = fits ? TK_MAX(d->floor_bytes, bytes) : d->floor_bytes;
+    d->kept_bytes = TK_MAX(d->kept_bytes, d->floor_bytes);
     return fits;
 }
 
@@ -141,6 +144,23 @@ void srv_engine_release(srv_engine *engine, const srv_base *base, tk_heap_node *
         tk_heap_remove(&d->claims, claim);
         (void)count_work(engine, d, 0); /* not more than before */
     }
+}
+
+void srv_engine_trim(srv_engine *engine, const srv_base *base, tk_heap_node *claim)
+{
+    srv *server = engine->server;
+    decoder *d = decoder_of(engine, base);
+    tk_mutex_lock(&server->lock);
+    tk_heap_remove(&d->claims, claim);
+    const tk_heap_node *first = tk_heap_min(&d->claims);
+    size_t most = TK_MAX(d->floor_bytes, server->memory.max / WORK_SHARE);
+    most = first != NULL ? TK_MAX(most, (size_t)-first->deadline) : most;
+    tk_mutex_unlock(&server->lock);
+    eng_model_trim(base->model, most);
+    tk_mutex_lock(&server->lock);
+    d->kept_bytes = TK_MIN(d->kept_bytes, most);
+    (void)count_work(engine, d, 0); /* not more than before */
+    tk_mutex_unlock(&server->lock);
 }
 
 size_t srv_engine_sample_work(const srv *server, const srv_base *base, size_t rank)
@@ -220,7 +240,7 @@ static tinkc_code reserve_base(srv *server, decoder *d, size_t cache, tk_err *er
             d->base->name, (model + cache + work) / TK_MIB + 1, memory->max / TK_MIB,
             (memory->max - TK_MIN(memory->max, atomic_load(&memory->used))) / TK_MIB);
     }
-    d->work_bytes = d->kept_bytes = work;
+    d->work_bytes = d->kept_bytes = d->floor_bytes = work;
     eng_model_limit_kept(d->base->model, memory->max / KEPT_SHARE);
     return TINKC_OK;
 }

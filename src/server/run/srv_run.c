@@ -271,6 +271,7 @@ bool srv_run_job(srv_job *job)
         tk_mutex_lock(&job->server->lock);
         job->model->running = NULL;
         tk_mutex_unlock(&job->server->lock);
+        srv_engine_trim(job->server->engine, job->work_base, &job->work);
     }
     if (code != TINKC_OK) {
         if (create) {
