@@ -4,6 +4,10 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "server/run/srv_engine.h"
+#include "server/run/srv_model.h"
+#include "server/run/srv_run.h"
+#include "server/run/srv_state.h"
 #include "server/wirefix.h"
 
 /* A stop answers what is parked. */
@@ -191,12 +195,88 @@ static void test_srv_stop_between_pieces(void **state)
     close_fix(&t);
 }
 
+/* ---- a step that is interrupted ---- */
+
+static void gate_set(gate *g, bool open)
+{
+    pthread_mutex_lock(&g->lock);
+    g->open = open;
+    g->reached = false;
+    pthread_cond_broadcast(&g->changed);
+    pthread_mutex_unlock(&g->lock);
+}
+
+/* A second model of the session, whose request holds the engine at the gate. */
+static void hold_engine(fix *t, gate *g)
+{
+    const char *first = t->model;
+    const char *id = submit(t, API "create_model", create_body(t, 1, "{\"rank\":4}"));
+    t->model = srvfix_text(result_of(t, id), "model_id");
+    gate_set(g, false);
+    (void)submit(t, API "forward_backward", train_body(t, 1, "cross_entropy"));
+    t->model = first;
+    pthread_mutex_lock(&g->lock);
+    gate_wait(g, &g->reached);
+    assert_true(g->reached);
+    pthread_mutex_unlock(&g->lock);
+}
+
+static void wait_parked(fix *t)
+{
+    const httpget_request request = {.method = "GET", .target = "/metrics"};
+    bool parked = false;
+    while (!parked) {
+        httpget_response response;
+        assert_int_equal(httpget_once(srvfix_port(&t->f), &request, &response),
+                         HTTPGET_OK);
+        parked = strstr(response.body.p, "\ntinkc_polls_parked 1\n") != NULL;
+        httpget_response_dispose(&response);
+    }
+}
+
+/* The job of a request that the stop interrupts lives as long as its future, at which
+ * the last polls look. Here the test is the engine: it takes the step that waits, and
+ * runs it while the server stops. */
+static void test_srv_stop_gives_up_a_step(void **state)
+{
+    gate g = {.lock = PTHREAD_MUTEX_INITIALIZER,
+              .changed = PTHREAD_COND_INITIALIZER,
+              .open = true};
+    fix t;
+    open_fix(&t, (srv_options){.on_step = on_step, .hook_user = &g});
+    srv *server = t.f.server;
+    (void)result_of(
+        &t, submit(&t, API "forward_backward", train_body(&t, 1, "cross_entropy")));
+    hold_engine(&t, &g);
+    httpget *poll = send_poll(&t, submit(&t, API "optim_step", step_body(&t, 2, "0.1")));
+    wait_parked(&t);
+    tk_mutex_lock(&server->lock);
+    atomic_store(&server->stopping, true);
+    tk_mutex_unlock(&server->lock);
+    gate_set(&g, true);
+    srv_engine_stop(server->engine);
+    srv_model *model = srv_model_find(server, tk_str_of(t.model));
+    srv_order_node *node = srv_order_take(&model->order, tk_clock_mono_ns(NULL));
+    assert_non_null(node);
+    srv_job *job = TK_CONTAINER_OF(node, srv_job, order);
+    assert_false(srv_run_job(job));
+    assert_ptr_equal(model->running, job);
+    srv_stop(&t.f.server);
+    httpget_response response;
+    assert_int_equal(httpget_read(poll, &response), HTTPGET_OK);
+    assert_int_equal(response.status, 503);
+    httpget_response_dispose(&response);
+    httpget_close(&poll);
+    close_fix(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_srv_stop_answers_polls),
         cmocka_unit_test(test_srv_stop_takes_no_more),
         cmocka_unit_test(test_srv_stop_between_pieces),
+        cmocka_unit_test(test_srv_stop_gives_up_a_step),
     };
     return cmocka_run_group_tests_name("srv_stop", tests, NULL, NULL);
 }

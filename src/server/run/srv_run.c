@@ -246,12 +246,12 @@ static tinkc_code run(srv_job *job, bool *more, tk_err *err)
 }
 
 /* The engine was stopped in the middle. The future stays pending: its polls are answered
- * with 503. A training request is freed with its model. */
+ * with 503. They look at the job, which is freed with its model. */
 static void give_up(srv_job *job)
 {
-    if (job->kind != SRV_JOB_TRAIN) {
-        srv_job_free(job);
-    }
+    tk_mutex_lock(&job->server->lock);
+    job->model->running = job;
+    tk_mutex_unlock(&job->server->lock);
 }
 
 bool srv_run_job(srv_job *job)
