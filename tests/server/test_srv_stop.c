@@ -224,9 +224,11 @@ static void hold_engine(fix *t, gate *g)
 static void wait_parked(fix *t)
 {
     const httpget_request request = {.method = "GET", .target = "/metrics"};
+    int64_t end = tk_clock_mono_ms(NULL) + HTTPGET_CAP_S * 1000;
     bool parked = false;
     while (!parked) {
         httpget_response response;
+        assert_true(tk_clock_mono_ms(NULL) < end);
         assert_int_equal(httpget_once(srvfix_port(&t->f), &request, &response),
                          HTTPGET_OK);
         parked = strstr(response.body.p, "\ntinkc_polls_parked 1\n") != NULL;
