@@ -263,6 +263,9 @@ tinkc_code tk_auth_read_token(char **out, const tk_call_answer *answer, tk_err *
                           "the server's token has characters that "
                           "cannot be sent in a header");
     }
+    if (code == TINKC_OK && said.jwt.v.n < TK_REDACT_SECRET_MIN_BYTES) {
+        code = tk_err_set(err, TINKC_E_DECODE, "the server's token is too short");
+    }
     char *copy = code == TINKC_OK ? tk_strndup(said.jwt.v.p, said.jwt.v.n) : NULL;
     if (code == TINKC_OK && copy == NULL) {
         code = tk_err_nomem(err);

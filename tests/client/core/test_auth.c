@@ -307,6 +307,19 @@ static void test_auth_token_with_line_ends(void **unused)
     clientfix_close(&x.f);
 }
 
+/* What is too short to be masked in the log is the server's mistake. */
+static void test_auth_token_too_short(void **unused)
+{
+    static const char *const bodies[] = {"{\"jwt\":\"\"}", "{\"jwt\":\"abc\"}"};
+    for (size_t i = 0; i < TK_ARRAY_LEN(bodies); i++) {
+        exchange x;
+        open_exchange(&x, "one", 1000);
+        faketransport_default(&x.f.net, TOKEN, (fakeanswer){.body = bodies[i]});
+        assert_int_equal(health(&x), TINKC_E_DECODE);
+        clientfix_close(&x.f);
+    }
+}
+
 /* A failed refresh keeps the old token, says so, and tries again after a minute. */
 static void test_auth_refresh_fails(void **unused)
 {
@@ -740,6 +753,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_auth_on_demand_pace),
         cmocka_unit_test(test_auth_clock_jumps),
         cmocka_unit_test(test_auth_token_with_line_ends),
+        cmocka_unit_test(test_auth_token_too_short),
         cmocka_unit_test(test_auth_command_with_line_ends),
         cmocka_unit_test(test_auth_command_deadline),
         cmocka_unit_test(test_auth_command_outlives_kill),
