@@ -4,7 +4,7 @@
  * number is known only at the closing bracket, and are then copied to the arena in one
  * piece. An array that starts with a number is first scanned for its end: if nothing but
  * numbers can be in it, it is read straight into a packed arena array. The stacks die
- * with the call; the arena's quota counts them too. */
+ * with the call; the arena's quota and its limit count them too. */
 #include "base/json_num.h"
 #include "base/json_packed.h"
 #include "base/json_text.h"
@@ -51,19 +51,30 @@ static tinkc_code no_room(reader *r)
 
 /* ---- memory ---- */
 
+static tinkc_code over_limit(reader *r)
+{
+    return tk_err_at(r->err, TINKC_E_LIMIT, (size_t)(r->p - r->text),
+                     "JSON: value needs more than the limit of %zu bytes",
+                     r->arena->max_bytes);
+}
+
+/* What the limit leaves beside the stacks. */
+static size_t room_left(const reader *r)
+{
+    size_t most = r->arena->max_bytes != 0 ? r->arena->max_bytes : TK_ARENA_MAX_BYTES;
+    size_t left = most - r->arena->used_bytes;
+    size_t stacks = r->values.capacity * r->values.item_size +
+                    r->members.capacity * r->members.item_size;
+    return left > stacks ? left - stacks : 0;
+}
+
 static tinkc_code arena_array(reader *r, void **out, size_t count, size_t size)
 {
+    if (count > room_left(r) / size) {
+        return over_limit(r);
+    }
     *out = tk_arena_array(r->arena, count, size);
-    if (*out != NULL) {
-        return TINKC_OK;
-    }
-    size_t left = r->arena->max_bytes - r->arena->used_bytes;
-    if (count > left / size) {
-        return tk_err_at(r->err, TINKC_E_LIMIT, (size_t)(r->p - r->text),
-                         "JSON: value needs more than the limit of %zu bytes",
-                         r->arena->max_bytes);
-    }
-    return no_room(r);
+    return *out != NULL ? TINKC_OK : no_room(r);
 }
 
 static tinkc_code push(reader *r, stack *s, const void *item)
@@ -71,6 +82,9 @@ static tinkc_code push(reader *r, stack *s, const void *item)
     if (s->n == s->capacity) {
         size_t capacity = s->capacity != 0 ? s->capacity * 2 : 16;
         size_t more = (capacity - s->capacity) * s->item_size;
+        if (more > room_left(r)) {
+            return over_limit(r);
+        }
         if (!tk_quota_take(r->arena->quota, more)) {
             r->arena->refused = true;
             return no_room(r);

@@ -30,10 +30,14 @@
 #define TK_TOPK_MAX_K       4096          /* columns of a top-k matrix */
 #define TK_TOPK_MAX_CELLS   (16 * TK_MIB) /* its rows times its columns */
 
-#define TK_ANSWER_SMALL_BYTES  TK_MIB         /* most responses, decompressed */
-#define TK_ANSWER_LIST_BYTES   (8 * TK_MIB)   /* one page of a list, or a JSON result */
-#define TK_ANSWER_REPORT_BYTES (32 * TK_MIB)  /* audit log of a day, usage events */
-#define TK_ANSWER_ARENA_BYTES  (256 * TK_MIB) /* any of them, parsed */
+#define TK_ANSWER_SMALL_BYTES  TK_MIB        /* most responses, decompressed */
+#define TK_ANSWER_LIST_BYTES   (8 * TK_MIB)  /* one page of a list, or a JSON result */
+#define TK_ANSWER_REPORT_BYTES (32 * TK_MIB) /* audit log of a day, usage events */
+
+#define TK_ANSWER_ARENA_RATIO       8 /* parsed to text, beyond the slack: more is a bomb */
+#define TK_ANSWER_ARENA_SLACK_BYTES (2 * TK_MIB)
+#define TK_ANSWER_ARENA_LIST_BYTES  (50 * TK_MIB)  /* one page of a list, parsed */
+#define TK_ANSWER_ARENA_BYTES       (256 * TK_MIB) /* any response, parsed */
 
 #define TK_OPTIONS_MAX_BYTES 4096         /* an options struct of a future version */
 #define TK_LOG_LINE_BYTES    1024         /* one line with its NUL; longer ones are cut */

@@ -2,6 +2,7 @@
 #include "client/call/outcome.h"
 
 #include "base/date.h"
+#include "base/limits.h"
 #include "wire/wire_error.h"
 
 static bool is_success(const tk_http_response *response)
@@ -91,4 +92,12 @@ void tk_outcome_error(tk_err *err, const tk_http_response *response, int64_t wal
         .now_us = tk_outcome_server_us(response, wall_us),
     };
     (void)tk_wire_error_fill(err, &said);
+}
+
+size_t tk_outcome_arena_bytes(size_t body_bytes)
+{
+    size_t most = body_bytes <= TK_ANSWER_LIST_BYTES ? TK_ANSWER_ARENA_LIST_BYTES
+                                                     : TK_ANSWER_ARENA_BYTES;
+    size_t text = TK_MIN(body_bytes, most);
+    return TK_MIN(TK_ANSWER_ARENA_SLACK_BYTES + TK_ANSWER_ARENA_RATIO * text, most);
 }

@@ -22,4 +22,8 @@ bool tk_outcome_is_doubtful(const tk_http_response *response);
 /* Fills *err from a response that is not a success, or from a failed transfer. */
 void tk_outcome_error(tk_err *err, const tk_http_response *response, int64_t wall_us);
 
+/* Most memory for a response of this size when it is parsed: the smallest values need the
+ * most, so honest ones need a fraction of it. */
+size_t tk_outcome_arena_bytes(size_t body_bytes);
+
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/json_num.h"
+#include "client/call/outcome.h"
 #include "client/core/core.h"
 #include "client/insight/telemetry_layer.h"
 
@@ -314,6 +315,7 @@ static void on_answer(tk_call *call, const tk_call_answer *answer)
                            .floor_ms = tk_core_config(poll->core)->poll_floor_ms};
     tk_future_answer said = {.kind = TK_ANSWER_MALFORMED};
     tk_arena_dispose(&poll->state.arena);
+    tk_arena_init(&poll->state.arena, tk_outcome_arena_bytes(answer->response->body.n));
     if (answer->outcome.status != 0) {
         poll->state.answered_ms = tk_loop_now_ms(tk_core_loop(poll->core));
     }
@@ -424,7 +426,7 @@ static void send_poll(tk_poll *poll)
 void tk_poll_start(tk_poll *poll)
 {
     memset(&poll->state, 0, sizeof(poll->state));
-    tk_arena_init(&poll->state.arena, TK_ANSWER_ARENA_BYTES);
+    tk_arena_init(&poll->state.arena, 0);
     tk_buf_init(&poll->state.body, BODY_MAX_BYTES);
     tk_timer_init(&poll->state.timer, fire);
     poll->state.running = true;

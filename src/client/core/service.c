@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "client/call/op_call.h"
+#include "client/call/outcome.h"
 #include "client/core/service.h"
 #include "client/values/error.h"
 #include "wire/msg_session.h"
@@ -203,7 +204,7 @@ static void *read_capabilities(tk_str body, tk_err *err)
         tk_err_nomem(err);
         return NULL;
     }
-    tk_arena_init(&capabilities->arena, TK_ANSWER_ARENA_BYTES);
+    tk_arena_init(&capabilities->arena, tk_outcome_arena_bytes(body.n));
     if (tk_schema_decode_text(&capabilities->said, &tk_msg_capabilities_response,
                               &capabilities->arena, body, 0, err) != TINKC_OK) {
         free_capabilities(capabilities);

@@ -2,7 +2,9 @@
  * the public struct; texts are not copied again. */
 #include "client/rest/rest_result.h"
 
+#include "base/limits.h"
 #include "base/mem.h"
+#include "client/call/outcome.h"
 #include "wire/msg_rest.h"
 #include "wire/msg_session.h"
 #include "wire/msg_weights.h"
@@ -14,14 +16,14 @@ typedef union box {
     void *align_too;
 } box;
 
-static void *new_result(size_t size, tk_err *err)
+static void *new_result(size_t size, size_t arena_bytes, tk_err *err)
 {
     box *b = tk_zalloc(sizeof(*b) + size);
     if (b == NULL) {
         tk_err_nomem(err);
         return NULL;
     }
-    tk_arena_init(&b->arena, TK_ANSWER_ARENA_BYTES);
+    tk_arena_init(&b->arena, arena_bytes);
     return b + 1;
 }
 
@@ -43,7 +45,7 @@ void tk_rest_result_free(void *result)
 static void *read_into(size_t size, void *message, const tk_schema *schema, tk_str body,
                        tk_err *err)
 {
-    void *result = new_result(size, err);
+    void *result = new_result(size, tk_outcome_arena_bytes(body.n), err);
     if (result != NULL && tk_schema_decode_text(message, schema, arena_of(result), body,
                                                 0, err) != TINKC_OK) {
         tk_rest_result_free(result);
@@ -221,7 +223,7 @@ void *tk_rest_result_runs(tk_str body, tk_err *err)
 
 void *tk_rest_result_archive_at(tk_str url, int64_t expires_us, tk_err *err)
 {
-    tinkc_archive *result = new_result(sizeof(*result), err);
+    tinkc_archive *result = new_result(sizeof(*result), TK_ANSWER_ARENA_SLACK_BYTES, err);
     tk_str copy;
     if (result == NULL) {
         return NULL;
@@ -312,7 +314,7 @@ void *tk_rest_result_whoami(const tk_json *claims, tk_err *err)
         tk_err_set(err, TINKC_E_DECODE, "the token has no subject");
         return NULL;
     }
-    tinkc_whoami *result = new_result(sizeof(*result), err);
+    tinkc_whoami *result = new_result(sizeof(*result), TK_ANSWER_ARENA_SLACK_BYTES, err);
     if (result == NULL) {
         return NULL;
     }
