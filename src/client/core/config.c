@@ -261,6 +261,30 @@ static tinkc_code copy_option(tinkc_config *to, const tinkc_config *from,
     return TINKC_OK;
 }
 
+/* Reads digits at *p; stops counting at a million. */
+static unsigned read_number(const char **p)
+{
+    unsigned value = 0;
+    for (; **p >= '0' && **p <= '9'; (*p)++) {
+        value = value < 1000000 ? value * 10 + (unsigned)(**p - '0') : value;
+    }
+    return value;
+}
+
+bool tk_config_sdk_at_least(const tinkc_config *config, unsigned minor)
+{
+    const char *p = config->sdk_version;
+    if (p == NULL || *p < '0' || *p > '9') {
+        return true;
+    }
+    unsigned major = read_number(&p);
+    if (major > 0 || *p != '.') {
+        return true;
+    }
+    p++;
+    return read_number(&p) >= minor;
+}
+
 tinkc_code tk_config_copy(tinkc_config **out, const tinkc_config *config, tk_err *err)
 {
     tinkc_config *copy = tk_zalloc(sizeof(*copy));

@@ -78,6 +78,10 @@ TK_NODISCARD tinkc_code tk_config_copy(tinkc_config **out, const tinkc_config *c
 TK_NODISCARD tinkc_code tk_config_set(tinkc_config *config, const char *name,
                                       const char *value, tk_err *err);
 
+/* Whether the option sdk_version is 0.MINOR or later: a client that reports an older
+ * version sends what that version sends. A text that is not a version is the newest. */
+bool tk_config_sdk_at_least(const tinkc_config *config, unsigned minor);
+
 #define TK_CONFIG_DEFAULT_URL "https://tinker.thinkingmachines.dev/services/tinker-prod"
 
 #endif

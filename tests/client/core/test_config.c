@@ -274,6 +274,28 @@ static void test_config_table_is_sound(void **unused)
     tinkc_config_free(&config);
 }
 
+static void test_config_sdk_at_least(void **unused)
+{
+    static const struct {
+        const char *version;
+        bool is_36;
+    } rows[] = {{"0.25.0", false},  {"0.36.0", true},
+                {"0.35.99", false}, {"0.100.0", true},
+                {"1.0.0", true},    {"1.2", true},
+                {"0.4", false},     {"0.36", true},
+                {"", true},         {"dev", true},
+                {"0", true},        {"0.", false},
+                {"0.36rc1", true},  {"0.4294967332", true},
+                {"00.25", false},   {"0.35.0+36", false}};
+    tinkc_config *config = config_in(nothing);
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        assert_int_equal(tinkc_config_set(config, "sdk_version", rows[i].version, NULL),
+                         TINKC_OK);
+        assert_true(tk_config_sdk_at_least(config, 36) == rows[i].is_36);
+    }
+    tinkc_config_free(&config);
+}
+
 static bool sweep_once(void *user)
 {
     static const char *const pairs[] = {"TINKER_API_KEY", "tml-k", "TINKER_TAGS", "a,b",
@@ -308,6 +330,7 @@ int main(void)
         cmocka_unit_test(test_config_header_injection),
         cmocka_unit_test(test_config_header_names),
         cmocka_unit_test(test_config_table_is_sound),
+        cmocka_unit_test(test_config_sdk_at_least),
         cmocka_unit_test(test_config_allocation_sweep),
     };
     return cmocka_run_group_tests_name("config", tests, NULL, NULL);
