@@ -304,7 +304,7 @@ static const char *blame(fz_client *client, const httpget_request *request,
 {
     const srv_route *route = route_of(request);
     bool stopping = a->status == 503 && is_gone(client);
-    if (a->status >= 500 && a->status != 501 && !stopping) {
+    if (a->status >= 500 && !stopping) {
         return "a failure of the server";
     }
     if (a->is_json && a->json == NULL) {

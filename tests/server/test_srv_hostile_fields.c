@@ -156,7 +156,7 @@ static int ask(fix *t, const httpget_request *request)
         fail_msg("%s %s: no answer for %.200s", request->method, request->target, body);
     }
     int status = response.status;
-    if (status >= 500 && status != 501) {
+    if (status >= 500) {
         fail_msg("%s %s: %d %s for %.200s", request->method, request->target, status,
                  response.body.p, body);
     }

@@ -1,4 +1,4 @@
-/* Runs and sessions out of the store, and the routes that answer 501. */
+/* Runs and sessions out of the store, and what a local server does not have. */
 #include "server/api/srv_rest.h"
 
 #include "server/api/srv_checkpoint.h"
@@ -155,11 +155,10 @@ srv_verdict srv_rest_get_session(srv_request *request)
 
 /* ---- what a local server does not have ---- */
 
-/* The official client retries statuses of 500 and above, unless the header forbids it. */
+/* The official client retries every status of 500 and above for five minutes. */
 static srv_verdict reply_not_here(srv_request *request, const char *text)
 {
-    (void)srv_reply_header(request, "x-should-retry", "false");
-    return srv_reply_fail(request, 501, "%s", text);
+    return srv_reply_fail(request, 404, "%s", text);
 }
 
 srv_verdict srv_rest_no_audit(srv_request *request)

@@ -15,7 +15,7 @@ void srv_rest_fill_metadata(tk_f_str_map *out, tk_arena *arena, tk_str text);
 srv_verdict srv_rest_list_sessions(srv_request *request);
 srv_verdict srv_rest_get_session(srv_request *request);
 
-/* Answer 501; each says what is missing. */
+/* Answer 404; each says what is missing. */
 srv_verdict srv_rest_no_audit(srv_request *request);
 srv_verdict srv_rest_no_traces(srv_request *request);
 srv_verdict srv_rest_no_projects(srv_request *request);
