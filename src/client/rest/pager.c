@@ -47,9 +47,10 @@ static tinkc_code fetch(tk_pager *pager, tk_err *err)
         pager->left > 0 ? TK_MIN(pager->page_size, pager->left) : pager->page_size;
     tinkc_code code =
         pager->source.fetch(pager->source.user, pager->offset, limit, &page, err);
-    while (code == TINKC_E_LIMIT && limit > 1) {
+    while (code == TINKC_E_LIMIT && page.is_too_large && limit > 1) {
         limit = TK_MAX(limit / SMALLER, 1);
         pager->page_size = limit;
+        page = (tk_page){0};
         tk_err_clear(err);
         code = pager->source.fetch(pager->source.user, pager->offset, limit, &page, err);
     }

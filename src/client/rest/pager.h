@@ -14,7 +14,8 @@
 /* One page, owned by the source until its next fetch. */
 typedef struct tk_page {
     size_t n;
-    int64_t total; /* of the whole list; -1: not known */
+    int64_t total;     /* of the whole list; -1: not known */
+    bool is_too_large; /* with TINKC_E_LIMIT: a smaller page may be accepted */
 } tk_page;
 
 typedef struct tk_pager_source {

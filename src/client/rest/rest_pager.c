@@ -54,13 +54,23 @@ static tk_page describe(const tinkc_pager *pager)
 {
     switch (pager->what) {
     case RUNS:
-        return (tk_page){pager->page.runs->n, pager->page.runs->total};
+        return (tk_page){pager->page.runs->n, pager->page.runs->total, false};
     case CHECKPOINTS:
-        return (tk_page){pager->page.checkpoints->n, pager->page.checkpoints->total};
+        return (tk_page){pager->page.checkpoints->n, pager->page.checkpoints->total,
+                         false};
     case SESSIONS:
         break;
     }
-    return (tk_page){pager->page.sessions->n, -1};
+    return (tk_page){pager->page.sessions->n, -1, false};
+}
+
+/* TINKC_E_LIMIT before the list was asked for is about an answer of the setup: asking for
+ * fewer items would only repeat the setup. */
+static bool was_sent(tinkc_future *future)
+{
+    tinkc_wait wait = TINKC_WAIT_INIT;
+    (void)tinkc_future_wait(future, TINKC_FOREVER);
+    return tinkc_future_status(&wait, future, NULL) == TINKC_OK && wait.attempts > 0;
 }
 
 static tinkc_code fetch(void *user, int64_t offset, int64_t limit, tk_page *out,
@@ -76,6 +86,7 @@ static tinkc_code fetch(void *user, int64_t offset, int64_t limit, tk_page *out,
     options.scope = pager->scope;
     options.project_id = pager->project_id;
     tinkc_future *future = ask(pager, &options, &kind);
+    out->is_too_large = was_sent(future);
     tinkc_code code = tk_future_wait_take(&page, future, kind, &error);
     if (code != TINKC_OK) {
         tk_error_read(err, error);

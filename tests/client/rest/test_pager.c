@@ -7,6 +7,7 @@
 #include <tinkc/rest.h>
 
 #include "base/buf.h"
+#include "base/limits.h"
 #include "client/rest/pager.h"
 #include "support/failmem.h"
 #include "support/fakeapi.h"
@@ -45,6 +46,7 @@ static tinkc_code fetch(void *user, int64_t offset, int64_t limit, tk_page *out,
         return tk_err_set(err, TINKC_E_SERVER, "not now");
     }
     if (l->too_many != 0 && limit >= l->too_many) {
+        out->is_too_large = true;
         return tk_err_set(err, TINKC_E_LIMIT, "response too large");
     }
     if (l->fetches == 2 && l->between != NULL) {
@@ -303,6 +305,32 @@ static void test_pager_checkpoints_counted(void **unused)
     fakeapi_stop(&api);
 }
 
+/* An answer of the setup that is too large is not taken for a page that is too large:
+ * the setup is not repeated for smaller pages. */
+static void test_pager_large_setup(void **unused)
+{
+    static const char path[] = "/api/v1/client/dynamic_config";
+    tk_buf body;
+    fakeapi *api = fakeapi_start();
+    tinkc_service *service = servicefix_open(api, NULL);
+    tinkc_pager *pager = NULL;
+    const tinkc_run *run = NULL;
+    tk_buf_init(&body, 2 * TK_ANSWER_SMALL_BYTES);
+    while (body.n <= TK_ANSWER_SMALL_BYTES) {
+        tk_buf_puts(&body, "        ");
+    }
+    fakeapi_default(api, "POST", path,
+                    &(fakeapi_step){.body = tk_buf_cstr(&body), .body_n = body.n});
+    fakeapi_default(api, "POST", "/api/v1/client/config", &fakeapi_json("{}"));
+    assert_int_equal(tinkc_pager_runs(&pager, service, NULL, NULL), TINKC_OK);
+    assert_int_equal(tinkc_pager_next_run(&run, pager, NULL), TINKC_E_LIMIT);
+    assert_int_equal(fakeapi_count(api, "POST", path), 1);
+    tinkc_pager_close(&pager);
+    tinkc_service_close(&service);
+    fakeapi_stop(&api);
+    tk_buf_dispose(&body);
+}
+
 /* the same walk over runs, with a limit and filters. */
 static void test_pager_runs(void **unused)
 {
@@ -443,7 +471,7 @@ static tinkc_code fetch_lies(void *user, int64_t offset, int64_t limit, tk_page 
 {
     liar *l = user;
     assert_true(l->fetches < 1000);
-    *out = (tk_page){1, l->totals[l->fetches++ % 2]};
+    *out = (tk_page){1, l->totals[l->fetches++ % 2], false};
     return TINKC_OK;
 }
 
@@ -477,6 +505,7 @@ int main(void)
         cmocka_unit_test(test_pager_list_shrinks),
         cmocka_unit_test(test_pager_repeats_after_failure),
         cmocka_unit_test(test_pager_checkpoints_counted),
+        cmocka_unit_test(test_pager_large_setup),
         cmocka_unit_test(test_pager_runs),
         cmocka_unit_test(test_pager_sessions),
         cmocka_unit_test(test_pager_refuses),
