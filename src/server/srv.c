@@ -153,6 +153,7 @@ static tinkc_code init(srv *server, const srv_options *options, tk_err *err)
     server->data_lock = -1;
     server->strict = options->strict;
     srv_budget_init(&server->memory, options->memory_bytes);
+    server->memory.max_files = srv_listen_max_files();
     if (options->adapter_bytes > 0) {
         server->memory.parts[SRV_PART_SAMPLERS].max = options->adapter_bytes;
     }

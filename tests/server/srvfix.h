@@ -18,6 +18,7 @@ typedef struct srvfix {
     char data[64];
     tk_arena arena; /* of answers */
     int status;     /* of the last answer */
+    int port;       /* of a server in another process; 0 = of `server` */
 } srvfix;
 
 /* A new directory; in memory where there is room, because servers sync what they write
@@ -94,7 +95,7 @@ static inline void srvfix_close(srvfix *f)
 
 static inline int srvfix_port(srvfix *f)
 {
-    return (int)srv_port(f->server);
+    return f->port > 0 ? f->port : (int)srv_port(f->server);
 }
 
 /* One request; the JSON of the answer (NULL when it has none), the status in

@@ -142,6 +142,23 @@ bool httpget_ask(httpget *connection, const httpget_request *request)
     return ok;
 }
 
+int httpget_status(httpget *connection)
+{
+    const size_t n = sizeof("HTTP/1.1 200") - 1;
+    char some[32];
+    while (connection->in.n < n) {
+        ssize_t got = wait_ready(connection, POLLIN)
+                          ? recv(connection->fd, some, n - connection->in.n, 0)
+                          : 0;
+        if (got <= 0) {
+            return 0;
+        }
+        fakeapi_bytes_put(&connection->in, some, (size_t)got);
+    }
+    const char *digits = connection->in.p + n - 3;
+    return (digits[0] - '0') * 100 + (digits[1] - '0') * 10 + digits[2] - '0';
+}
+
 /* ---- reading ---- */
 
 /* More bytes into `in`; false when there will be none (`end` says why). */

@@ -55,6 +55,10 @@ typedef struct httpget_request {
 void httpget_write(fakeapi_bytes *out, const httpget_request *request);
 bool httpget_ask(httpget *connection, const httpget_request *request);
 
+/* Reads the status of an answer and no byte after it, so that the sender waits with the
+ * rest. 0 when the connection ended or nothing came. */
+int httpget_status(httpget *connection);
+
 /* Reads one answer. *out is set in every case and must be disposed of. */
 httpget_outcome httpget_read(httpget *connection, httpget_response *out);
 void httpget_response_dispose(httpget_response *response);

@@ -192,7 +192,8 @@ srv_verdict srv_archive_get(srv_request *request)
     tk_err err = TK_ERR_INIT;
     int64_t wanted = 0;
     srv_tar *tar = NULL;
-    if (!srv_checkpoint_path(&path, request) || !is_allowed(request, &path, &wanted)) {
+    if (!srv_checkpoint_path(&path, request) || !is_allowed(request, &path, &wanted) ||
+        !srv_reply_hold_file(request)) {
         return SRV_ANSWERED;
     }
     tinkc_code code =
@@ -208,7 +209,7 @@ srv_verdict srv_archive_get(srv_request *request)
     if (code != TINKC_OK) {
         goto out;
     }
-    code = srv_tar_open(&tar, dir, row.created_us, &err);
+    code = srv_tar_open(&tar, &request->arena, dir, row.created_us, &err);
 out:
     return code == TINKC_OK ? reply_tar(request, tar, path.name)
                             : srv_reply_error(request, &err);

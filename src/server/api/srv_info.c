@@ -112,6 +112,9 @@ static srv_verdict reply_file(srv_request *request, const srv_base *base,
                               const served *file)
 {
     struct stat info;
+    if (!srv_reply_hold_file(request)) {
+        return SRV_ANSWERED;
+    }
     char *path = tk_file_join(base->tokenizer_dir, file->name);
     int fd = path != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     bool missing = path != NULL && fd < 0 && errno == ENOENT;

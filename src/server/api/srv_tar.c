@@ -14,6 +14,7 @@
 
 #define BLOCK     512
 #define MEMBERS   3
+#define COPY_MAX  (64 * TK_KIB)         /* bytes of a member that is kept in memory */
 #define OCTAL_MAX INT64_C(077777777777) /* what eleven digits hold */
 
 typedef struct header {
@@ -24,7 +25,8 @@ typedef struct header {
 
 typedef struct member {
     header head;
-    int fd;        /* -1 = no bytes */
+    int fd;        /* -1 = see `copy` */
+    char *copy;    /* in the arena; NULL = no bytes */
     int64_t begin; /* of the header in the tar */
     int64_t size;
 } member;
@@ -78,64 +80,103 @@ static void fill_header(header *head, const char *name, int64_t size, int64_t ti
 
 /* ---- open ---- */
 
+static long read_file(const member *m, int64_t at, char *out, size_t max)
+{
+    ssize_t n;
+    do {
+        n = pread(m->fd, out, max, (off_t)at);
+    } while (n < 0 && errno == EINTR);
+    return n > 0 ? (long)n : -1;
+}
+
 static int64_t round_up(int64_t size)
 {
     return (size + BLOCK - 1) / BLOCK * BLOCK;
 }
 
-/* Adds a member; without a directory it is empty. */
-static tinkc_code add(srv_tar *tar, const char *directory, const char *name,
-                      int64_t time_us, tk_err *err)
+/* Opens a file of the checkpoint and finds its size. */
+static tinkc_code open_member(member *m, const char *directory, const char *name,
+                              tk_err *err)
 {
-    member *m = &tar->members[tar->n];
-    struct stat st = {.st_size = 0};
-    m->fd = -1;
-    if (directory != NULL) {
-        char *path = tk_file_join(directory, name);
-        if (path == NULL) {
-            return tk_err_nomem(err);
-        }
-        m->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-        int errnum = errno;
-        tk_free(path);
-        if (m->fd < 0) {
-            return errnum == ENOENT
-                       ? tk_err_set(err, TINKC_E_MISSING, "Checkpoint not found")
-                       : tk_err_sys(err, errnum, "cannot read %s", name);
-        }
+    struct stat st;
+    char *path = tk_file_join(directory, name);
+    if (path == NULL) {
+        return tk_err_nomem(err);
     }
-    tar->n++; /* the file is closed with the tar from here on */
-    if (m->fd >= 0 && (fstat(m->fd, &st) != 0 || !S_ISREG(st.st_mode))) {
+    m->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int errnum = errno;
+    tk_free(path);
+    if (m->fd < 0) {
+        return errnum == ENOENT ? tk_err_set(err, TINKC_E_MISSING, "Checkpoint not found")
+                                : tk_err_sys(err, errnum, "cannot read %s", name);
+    }
+    if (fstat(m->fd, &st) != 0 || !S_ISREG(st.st_mode)) {
         return tk_err_set(err, TINKC_E_IO, "cannot read %s", name);
     }
-    m->begin = tar->size;
     m->size = st.st_size;
-    fill_header(&m->head, name, m->size, time_us);
-    tar->size += BLOCK + round_up(m->size);
     return TINKC_OK;
 }
 
-tinkc_code srv_tar_open(srv_tar **out, const char *directory, int64_t time_us,
-                        tk_err *err)
+/* Reads a small member into the arena and closes its file: an answer may be sent for
+ * hours, and descriptors are few. */
+static tinkc_code copy_member(member *m, tk_arena *arena, const char *name, tk_err *err)
 {
+    if (m->size > (int64_t)COPY_MAX) {
+        return tk_err_set(err, TINKC_E_IO, "%s is too large", name);
+    }
+    m->copy = tk_arena_alloc(arena, (size_t)m->size + 1);
+    if (m->copy == NULL) {
+        return tk_err_nomem(err);
+    }
+    for (int64_t at = 0; at < m->size;) {
+        long n = read_file(m, at, m->copy + at, (size_t)(m->size - at));
+        if (n < 0) {
+            return tk_err_set(err, TINKC_E_IO, "cannot read %s", name);
+        }
+        at += n;
+    }
+    (void)close(m->fd);
+    m->fd = -1;
+    return TINKC_OK;
+}
+
+static void put_member(srv_tar *tar, const char *name, int64_t time_us)
+{
+    member *m = &tar->members[tar->n++];
+    m->begin = tar->size;
+    fill_header(&m->head, name, m->size, time_us);
+    tar->size += BLOCK + round_up(m->size);
+}
+
+tinkc_code srv_tar_open(srv_tar **out, tk_arena *arena, const char *directory,
+                        int64_t time_us, tk_err *err)
+{
+    static const char config[] = "adapter_config.json";
+    static const char weights[] = "adapter_model.safetensors";
     srv_tar *tar = tk_zalloc(sizeof(*tar));
     if (tar == NULL) {
         return tk_err_nomem(err);
     }
-    tinkc_code code = add(tar, directory, "adapter_config.json", time_us, err);
+    for (size_t i = 0; i < MEMBERS; i++) {
+        tar->members[i].fd = -1;
+    }
+    tinkc_code code = open_member(&tar->members[0], directory, config, err);
     if (code != TINKC_OK) {
         goto out;
     }
-    code = add(tar, directory, "adapter_model.safetensors", time_us, err);
+    code = copy_member(&tar->members[0], arena, config, err);
     if (code != TINKC_OK) {
         goto out;
     }
-    code = add(tar, NULL, "checkpoint_complete", time_us, err);
+    code = open_member(&tar->members[1], directory, weights, err);
 out:
     if (code != TINKC_OK) {
         srv_tar_free(tar);
         return code;
     }
+    put_member(tar, config, time_us);
+    put_member(tar, weights, time_us);
+    put_member(tar, "checkpoint_complete", time_us);
     tar->size += 2 * (int64_t)BLOCK;
     *out = tar;
     return TINKC_OK;
@@ -144,7 +185,7 @@ out:
 void srv_tar_free(void *user)
 {
     srv_tar *tar = user;
-    for (size_t i = 0; tar != NULL && i < tar->n; i++) {
+    for (size_t i = 0; tar != NULL && i < MEMBERS; i++) {
         if (tar->members[i].fd >= 0) {
             (void)close(tar->members[i].fd);
         }
@@ -158,15 +199,6 @@ int64_t srv_tar_size(const srv_tar *tar)
 }
 
 /* ---- read ---- */
-
-static long read_file(const member *m, int64_t at, char *out, size_t max)
-{
-    ssize_t n;
-    do {
-        n = pread(m->fd, out, max, (off_t)at);
-    } while (n < 0 && errno == EINTR);
-    return n > 0 ? (long)n : -1;
-}
 
 long srv_tar_read(void *user, int64_t at, char *out, size_t max)
 {
@@ -185,8 +217,12 @@ long srv_tar_read(void *user, int64_t at, char *out, size_t max)
             return (long)n;
         }
         if (in < BLOCK + m->size) {
-            int64_t left = BLOCK + m->size - in;
-            return read_file(m, in - BLOCK, out, (size_t)TK_MIN(left, (int64_t)max));
+            size_t n = (size_t)TK_MIN(BLOCK + m->size - in, (int64_t)max);
+            if (m->copy == NULL) {
+                return read_file(m, in - BLOCK, out, n);
+            }
+            memcpy(out, m->copy + (in - BLOCK), n);
+            return (long)n;
         }
         break;
     }

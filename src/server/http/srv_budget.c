@@ -85,6 +85,8 @@ void srv_budget_init(srv_budget *budget, size_t max)
     atomic_init(&budget->used, 0);
     atomic_init(&budget->peak, 0);
     atomic_init(&budget->refused, 0);
+    atomic_init(&budget->files, 0);
+    budget->max_files = SIZE_MAX;
     for (size_t i = 0; i < SRV_PARTS; i++) {
         srv_part *part = &budget->parts[i];
         part->quota = (tk_quota){take_quota, give_quota};
@@ -108,6 +110,17 @@ void srv_budget_add(srv_budget *budget, srv_part_name part, size_t n)
 {
     atomic_fetch_add(&budget->parts[part].used, n);
     note_peak(budget, atomic_fetch_add(&budget->used, n) + n);
+}
+
+bool srv_budget_take_file(srv_budget *budget)
+{
+    size_t files = 0;
+    return add_within(&budget->files, 1, budget->max_files, &files);
+}
+
+void srv_budget_give_file(srv_budget *budget)
+{
+    atomic_fetch_sub(&budget->files, 1);
 }
 
 static double mib(size_t n)

@@ -1,4 +1,5 @@
-/* The server's memory: one limit, and what each part of the server takes of it.
+/* The server's memory: one limit, and what each part of the server takes of it; and the
+ * files that answers hold open.
  *
  * Everything that grows with what clients send is counted here, before it is allocated
  * where that is possible: the code that takes bytes for a part gives the same number
@@ -46,6 +47,8 @@ struct srv_budget {
     atomic_size_t peak;    /* the most that was used */
     atomic_size_t refused; /* how often there was no room */
     srv_part parts[SRV_PARTS];
+    atomic_size_t files; /* that answers hold open */
+    size_t max_files;
 };
 
 /* A block up to this size may use the reserve. */
@@ -54,7 +57,7 @@ struct srv_budget {
 /* Returns the default limit: three quarters of the memory that this process may use. */
 size_t srv_budget_default(void);
 
-/* `max` 0 = the default. */
+/* `max` 0 = the default. The number of files has no limit until max_files is set. */
 void srv_budget_init(srv_budget *budget, size_t max);
 
 /* Counts `n` bytes; returns false, and counts nothing, when the part or the whole has no
@@ -64,6 +67,11 @@ void srv_budget_give(srv_budget *budget, srv_part_name part, size_t n);
 
 /* Counts bytes that are there anyway, beyond the limits if it must be. */
 void srv_budget_add(srv_budget *budget, srv_part_name part, size_t n);
+
+/* Counts a file that an answer holds open while it is sent; returns false, and counts
+ * nothing, when there are max_files. */
+TK_NODISCARD bool srv_budget_take_file(srv_budget *budget);
+void srv_budget_give_file(srv_budget *budget);
 
 /* Describes why `n` bytes of a part were refused: "<what> needs 12 MiB ...", with what
  * there is. Returns the status of the answer: 429 when they may fit later, 400 when they

@@ -89,17 +89,31 @@ bool srv_listen_is_loopback(const char *host)
     return strcmp(host, "::1") == 0 || strcmp(host, "localhost") == 0;
 }
 
-unsigned srv_listen_max_connections(void)
+/* Returns how many descriptors this process may have. */
+static size_t raise_limit(void)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
-        return MIN_CONNECTIONS;
+        return 2 * MIN_CONNECTIONS;
     }
     if (limit.rlim_cur < limit.rlim_max) {
         limit.rlim_cur = limit.rlim_max;
         (void)setrlimit(RLIMIT_NOFILE, &limit);
         (void)getrlimit(RLIMIT_NOFILE, &limit);
     }
-    rlim_t room = limit.rlim_cur - TK_MIN(limit.rlim_cur / 2, SPARE_FDS);
+    return (size_t)TK_MIN(limit.rlim_cur, 4 * MAX_CONNECTIONS);
+}
+
+unsigned srv_listen_max_connections(void)
+{
+    size_t all = raise_limit();
+    size_t room = all - TK_MIN(all / 2, SPARE_FDS);
     return (unsigned)TK_MAX(TK_MIN(room, MAX_CONNECTIONS), MIN_CONNECTIONS);
+}
+
+unsigned srv_listen_max_files(void)
+{
+    size_t all = raise_limit();
+    size_t spare = all - TK_MIN(all, srv_listen_max_connections());
+    return (unsigned)TK_MAX(spare / 2, 1);
 }

@@ -24,8 +24,12 @@ void srv_listen_close(srv_listen *listen); /* accepts a closed one */
 /* Whether only this machine can reach `host`. */
 bool srv_listen_is_loopback(const char *host);
 
-/* Raises the soft limit of descriptors to the hard one. Returns how many connections fit,
- * with some descriptors left for files. */
+/* Both raise the soft limit of descriptors to the hard one.
+ *
+ * Returns how many connections fit, with some descriptors left for files. */
 unsigned srv_listen_max_connections(void);
+/* Returns how many of the descriptors that are left answers may hold. The rest is for the
+ * database, saves and loads. */
+unsigned srv_listen_max_files(void);
 
 #endif

@@ -130,6 +130,21 @@ srv_verdict srv_reply_busy(srv_request *request)
         atomic_load(&memory->used) / TK_MIB, memory->max / TK_MIB);
 }
 
+bool srv_reply_hold_file(srv_request *request)
+{
+    srv_budget *budget = request->budget;
+    if (!request->holds_file) {
+        request->holds_file = srv_budget_take_file(budget);
+    }
+    if (!request->holds_file) {
+        (void)srv_reply_fail(request, 429,
+                             "the server sends %zu files already, as many as it has "
+                             "descriptors for; try again",
+                             budget->max_files);
+    }
+    return request->holds_file;
+}
+
 /* "data[3].weights" as ["body", "data", 3, "weights"]. */
 static void put_loc(tk_json_writer *w, const char *path)
 {

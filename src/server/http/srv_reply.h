@@ -33,6 +33,11 @@ srv_verdict srv_reply_fail(srv_request *request, int status, const char *format,
 /* Answers 429: the server's memory is full. Every 429 has a Retry-After. */
 srv_verdict srv_reply_busy(srv_request *request);
 
+/* Counts the file that the answer will hold open while it is sent; called before the file
+ * is opened. Returns false, with 429 as the answer, when answers hold as many files as the
+ * server has descriptors for. */
+TK_NODISCARD bool srv_reply_hold_file(srv_request *request);
+
 /* Answers {"detail": ...} for an error: 422 with a list of places when the body does not
  * parse or decode, 400 for other mistakes of the client, 404 for what is missing, 429
  * when the server's memory is full, 500 for failures of the server. */

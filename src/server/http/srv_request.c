@@ -35,6 +35,9 @@ void srv_request_free(srv_request *request)
     if (request->free_state != NULL) {
         request->free_state(request->state);
     }
+    if (request->holds_file) {
+        srv_budget_give_file(request->budget);
+    }
     srv_blob_release(request->answer);
     tk_buf_dispose(&request->body);
     tk_arena_dispose(&request->arena);

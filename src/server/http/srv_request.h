@@ -72,6 +72,7 @@ typedef struct srv_request {
     srv_header headers[SRV_HEADERS_MAX];
     size_t n_headers;
     srv_loss loss;
+    bool holds_file;    /* counted: a file is open until the answer has been sent */
     srv_file file;      /* when there is one, the body */
     srv_source source;  /* when there is one, the body */
     srv_stream *stream; /* one ownership; a body that is made while it is sent */

@@ -2,6 +2,7 @@
  * long as it is open, and nothing is written for it. */
 #include "server/api/srv_tar.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,11 +21,13 @@ static void run_in(const char *dir, const char *script)
     }
 }
 
+static tk_arena arena; /* of the small files */
+
 static srv_tar *open_tar(const char *dir)
 {
     srv_tar *tar = NULL;
     tk_err err = TK_ERR_INIT;
-    if (srv_tar_open(&tar, dir, TIME_US, &err) != TINKC_OK) {
+    if (srv_tar_open(&tar, &arena, dir, TIME_US, &err) != TINKC_OK) {
         fail_msg("%s", err.message);
     }
     return tar;
@@ -126,10 +129,10 @@ static void test_srv_tar_of_missing_files(void **state)
     srv_tar *tar = NULL;
     tk_err err = TK_ERR_INIT;
     make_files(dir, "rm adapter_model.safetensors");
-    assert_int_equal(srv_tar_open(&tar, dir, 0, &err), TINKC_E_MISSING);
+    assert_int_equal(srv_tar_open(&tar, &arena, dir, 0, &err), TINKC_E_MISSING);
     tk_err_clear(&err);
     run_in(dir, "ln -s /etc/passwd adapter_model.safetensors");
-    assert_int_equal(srv_tar_open(&tar, dir, 0, &err), TINKC_E_IO);
+    assert_int_equal(srv_tar_open(&tar, &arena, dir, 0, &err), TINKC_E_IO);
     assert_null(strstr(err.message, dir));
     run_in(dir, "rm -rf \"$PWD\"");
 }
@@ -156,14 +159,38 @@ static void test_srv_tar_of_a_large_file(void **state)
     run_in(dir, "rm -rf \"$PWD\"");
 }
 
+/* adapter_config.json is in memory: a tar holds one descriptor. */
+static void test_srv_tar_holds_one_file(void **state)
+{
+    char dir[64];
+    make_files(dir, "true");
+    srv_tar *tar = open_tar(dir);
+    int fd = open(dir, O_RDONLY | O_CLOEXEC); /* the lowest that is free */
+    assert_true(fd >= 0);
+    assert_int_equal(close(fd), 0);
+    srv_tar_free(tar);
+    int lowest = open(dir, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(fd - lowest, 1);
+    assert_int_equal(close(lowest), 0);
+    run_in(dir, "rm -rf \"$PWD\"");
+}
+
+static int free_arena(void **state)
+{
+    tk_arena_dispose(&arena);
+    return 0;
+}
+
 int main(void)
 {
+    tk_arena_init(&arena, 0);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_srv_tar_unpacks),
         cmocka_unit_test(test_srv_tar_reads_from_any_place),
         cmocka_unit_test(test_srv_tar_outlives_its_files),
         cmocka_unit_test(test_srv_tar_of_missing_files),
         cmocka_unit_test(test_srv_tar_of_a_large_file),
+        cmocka_unit_test(test_srv_tar_holds_one_file),
     };
-    return cmocka_run_group_tests_name("srv_tar", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("srv_tar", tests, NULL, free_arena);
 }
