@@ -312,6 +312,72 @@ static void test_srv_memory_refuses_models(void **state)
     stop(&t);
 }
 
+/* The engine computes with more for a large rank, and gives it back with the last weights
+ * of that rank: the model's, or those of a sampler that was made from it. */
+static void test_srv_memory_is_not_kept_by_unloaded_models(void **state)
+{
+    fix t;
+    start(&t);
+    size_t before = used(&t, SRV_PART_WORK);
+    (void)result_of(&t,
+                    submit(&t, API "create_model", create_body(&t, 1, "{\"rank\":128}")));
+    size_t large = used(&t, SRV_PART_WORK);
+    assert_true(large > before);
+    (void)result_of(&t, submit(&t, API "save_weights_for_sampler",
+                               format_body(&t,
+                                           "{\"model_id\":\"%s:train:1\",\"seq_id\":1,"
+                                           "\"sampling_session_seq_id\":1}",
+                                           t.session)));
+    (void)result_of(&t,
+                    submit(&t, API "unload_model",
+                           format_body(&t, "{\"model_id\":\"%s:train:1\"}", t.session)));
+    assert_int_equal(used(&t, SRV_PART_WORK), large);
+    (void)result_of(&t,
+                    submit(&t, API "create_model", create_body(&t, 2, "{\"rank\":160}")));
+    assert_true(used(&t, SRV_PART_WORK) > large);
+    (void)result_of(&t,
+                    submit(&t, API "unload_model",
+                           format_body(&t, "{\"model_id\":\"%s:train:2\"}", t.session)));
+    assert_int_equal(used(&t, SRV_PART_WORK), large);
+    stop(&t);
+}
+
+/* Work that was accepted waits for memory: a load and a sampler do not fail because
+ * others have it at that moment. */
+static void test_srv_memory_is_waited_for(void **state)
+{
+    fix t;
+    start(&t);
+    srv_budget *memory = memory_of(&t);
+    (void)result_of(&t, submit(&t, API "save_weights", save_body(&t, 1, "false")));
+    /* everything but the reserve for small blocks */
+    size_t rest = memory->max - memory->max / 8 - atomic_load(&memory->used);
+    srv_budget_add(memory, SRV_PART_JOBS, rest);
+    const char *ids[] = {
+        submit(&t, API "load_weights",
+               format_body(&t,
+                           "{\"model_id\":\"%s\",\"seq_id\":2,\"optimizer\":true,"
+                           "\"path\":\"tinker://%s/weights/n\"}",
+                           t.model, t.model)),
+        submit(&t, API "save_weights_for_sampler",
+               format_body(&t,
+                           "{\"model_id\":\"%s\",\"seq_id\":3,"
+                           "\"sampling_session_seq_id\":1}",
+                           t.model)),
+    };
+    for (int i = 0; i < 2; i++) {
+        const tk_json *json =
+            srvfix_post(&t.f, API "retrieve_future",
+                        format_body(&t, "{\"request_id\":\"%s\"}", ids[0]));
+        assert_int_equal(t.f.status, 408);
+        assert_string_equal(srvfix_text(json, "queue_state"), "paused_capacity");
+    }
+    srv_budget_give(memory, SRV_PART_JOBS, rest);
+    assert_non_null(tk_json_get(result_of(&t, ids[0]), "path"));
+    assert_non_null(tk_json_get(result_of(&t, ids[1]), "sampling_session_id"));
+    stop(&t);
+}
+
 /* A request whose tensors would fill the memory when they are written out. */
 static void test_srv_memory_refuses_sparse_tensors(void **state)
 {
@@ -486,6 +552,8 @@ int main(void)
         cmocka_unit_test(test_srv_memory_refuses_bombs),
         cmocka_unit_test(test_srv_memory_refuses_models),
         cmocka_unit_test(test_srv_memory_refuses_sparse_tensors),
+        cmocka_unit_test(test_srv_memory_is_not_kept_by_unloaded_models),
+        cmocka_unit_test(test_srv_memory_is_waited_for),
         cmocka_unit_test(test_srv_memory_is_not_kept_by_refused_requests),
         cmocka_unit_test(test_srv_memory_is_not_kept_by_large_requests),
         cmocka_unit_test(test_srv_memory_serves_small_requests),

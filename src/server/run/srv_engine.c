@@ -146,19 +146,41 @@ void srv_engine_release(srv_engine *engine, const srv_base *base, tk_heap_node *
     }
 }
 
+/* Returns what samples need with the weights that are there: of models, and of samplers
+ * that are in memory. Thread: engine, under the lock. */
+static size_t find_floor(srv *server, const srv_base *base)
+{
+    size_t rank = 0, cursor = 0;
+    void *value = NULL;
+    while (tk_map_next(&server->models, &cursor, NULL, &value)) {
+        const srv_model *model = value;
+        rank = model->base == base ? TK_MAX(rank, model->lora.rank) : rank;
+    }
+    for (tk_list *at = server->adapters.next; at != &server->adapters; at = at->next) {
+        const srv_sampler *sampler = TK_CONTAINER_OF(at, srv_sampler, resident);
+        rank = sampler->base == base ? TK_MAX(rank, sampler->rank) : rank;
+    }
+    return srv_engine_sample_work(server, base, rank);
+}
+
 void srv_engine_trim(srv_engine *engine, const srv_base *base, tk_heap_node *claim)
 {
     srv *server = engine->server;
     decoder *d = decoder_of(engine, base);
     tk_mutex_lock(&server->lock);
-    tk_heap_remove(&d->claims, claim);
+    if (claim != NULL) {
+        tk_heap_remove(&d->claims, claim);
+    }
+    d->floor_bytes = find_floor(server, base);
     const tk_heap_node *first = tk_heap_min(&d->claims);
-    size_t most = TK_MAX(d->floor_bytes, server->memory.max / WORK_SHARE);
+    size_t most = d->floor_bytes;
+    most = claim != NULL ? TK_MAX(most, server->memory.max / WORK_SHARE) : most;
     most = first != NULL ? TK_MAX(most, (size_t)-first->deadline) : most;
     tk_mutex_unlock(&server->lock);
     eng_model_trim(base->model, most);
     tk_mutex_lock(&server->lock);
-    d->kept_bytes = TK_MIN(d->kept_bytes, most);
+    /* the floor may have risen meanwhile */
+    d->kept_bytes = TK_MAX(TK_MIN(d->kept_bytes, most), d->floor_bytes);
     (void)count_work(engine, d, 0); /* not more than before */
     tk_mutex_unlock(&server->lock);
 }
@@ -314,7 +336,7 @@ static void start_samples(srv_engine *engine, tk_list *samples)
 static srv_job *next_of(srv_model *model, int64_t now)
 {
     if (model->running != NULL) {
-        return model->running;
+        return model->running->again_ns <= now ? model->running : NULL;
     }
     srv_order_node *node = srv_order_take(&model->order, now);
     if (node == NULL) {
@@ -350,7 +372,9 @@ static int64_t next_deadline(srv_engine *engine, int64_t now)
     void *value = NULL;
     while (tk_map_next(&engine->server->models, &cursor, NULL, &value)) {
         const srv_model *model = value;
-        first = TK_MIN(first, srv_order_deadline(&model->order, now));
+        first = TK_MIN(first, model->running != NULL
+                                  ? model->running->again_ns
+                                  : srv_order_deadline(&model->order, now));
     }
     return first;
 }

@@ -46,7 +46,8 @@ TK_NODISCARD bool srv_engine_claim(srv_engine *engine, const srv_base *base,
 /* The request computes: the engine keeps from now on what it claimed. */
 void srv_engine_keep(srv_engine *engine, const srv_base *base, const tk_heap_node *claim);
 /* The request has ended: releases its claim, and frees what the engine keeps beyond a share
- * of the memory that no other request has claimed. Thread: engine, without the lock. */
+ * of the memory that no other request has claimed. Without a claim: a model was unloaded,
+ * and its rank may have been the largest. Thread: engine, without the lock. */
 void srv_engine_trim(srv_engine *engine, const srv_base *base, tk_heap_node *claim);
 /* No effect on a claim that was refused or released. */
 void srv_engine_release(srv_engine *engine, const srv_base *base, tk_heap_node *claim);

@@ -111,6 +111,9 @@ static srv_wait why_waiting(const void *owner)
 {
     const srv_job *job = owner;
     const srv_model *model = job->model;
+    if (model->running != NULL && model->running->again_ns > 0) {
+        return (srv_wait){TK_QUEUE_PAUSED_CAPACITY, "the server's memory is full"};
+    }
     if (job->began || model->running != NULL) {
         return (srv_wait){TK_QUEUE_ACTIVE, NULL};
     }

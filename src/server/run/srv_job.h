@@ -34,7 +34,9 @@ typedef struct srv_job {
     tk_heap_node work;  /* TRAIN: its claim on the engine's working memory */
     const struct srv_base *work_base; /* for which; its model may be gone */
 
-    bool began;              /* the engine has taken it; under the lock */
+    bool began;          /* the engine has taken it; under the lock */
+    int64_t again_ns;    /* not before this time: it waits for memory. Under the lock */
+    int64_t patience_ns; /* until when it waits; 0 = it never had to */
     eng_train_request train; /* TRAIN */
     eng_train *steps;        /* TRAIN: what was computed so far; the engine thread's */
     eng_train_size size;     /* TRAIN: what its memory depends on */

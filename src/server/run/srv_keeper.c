@@ -14,22 +14,27 @@
 
 void srv_keeper_expire(srv *server)
 {
-    tk_err err = TK_ERR_INIT;
     tk_arena arena;
-    tk_str dir = {"", 0};
+    srv_store_expiry at = {0};
+    int64_t known = atomic_load(&server->stuck);
+    int64_t now = srv_store_removal_us(server->store);
     tk_arena_init(&arena, TK_MIB);
-    while (srv_store_take_expired(&dir, server->store, &arena,
-                                  srv_store_removal_us(server->store),
-                                  &err) == TINKC_OK &&
-           dir.n > 0) {
-        tk_log_write(server->log, TINKC_LOG_INFO, "checkpoint", TK_STR_FMT " has expired",
-                     TK_STR_ARG(dir));
-        srv_store_remove_dir(server->store, dir);
+    do {
+        tk_err err = TK_ERR_INIT;
         tk_arena_dispose(&arena);
-    }
-    if (err.code != TINKC_OK) {
-        tk_log_write(server->log, TINKC_LOG_WARN, "checkpoint", "%s", err.message);
-    }
+        tinkc_code code = srv_store_take_expired(&at, server->store, &arena, now, &err);
+        if (code == TINKC_OK && at.dir.n > 0) {
+            tk_log_write(server->log, TINKC_LOG_INFO, "checkpoint",
+                         TK_STR_FMT " has expired", TK_STR_ARG(at.dir));
+            srv_store_remove_dir(server->store, at.dir);
+        } else if (code != TINKC_OK && (at.dir.n == 0 || at.skip > known)) {
+            tk_log_write(server->log, TINKC_LOG_WARN, "checkpoint", TK_STR_FMT "%s%s",
+                         TK_STR_ARG(at.dir),
+                         at.dir.n > 0 ? " has expired and cannot be deleted: " : "",
+                         err.message); /* once for each directory */
+        }
+    } while (at.dir.n > 0);
+    atomic_store(&server->stuck, at.skip);
     tk_arena_dispose(&arena);
 }
 

@@ -261,7 +261,9 @@ void srv_model_remove(srv *server, srv_model *model)
         }
         srv_job_free(job);
     }
+    const srv_base *base = model->base;
     free_model(server, model);
+    srv_engine_trim(server->engine, base, NULL);
 }
 
 void srv_model_free_all(srv *server)

@@ -16,9 +16,10 @@ struct srv_model {
     const srv_base *base;
     eng_lora_config lora;
     srv_order order;
-    srv_job *running;     /* a training request with steps left; under the lock */
-    bool unloading;       /* an unload is in the order */
-    srv_job *last_job;    /* owned: the unload for the end of the session, made with the
+    srv_job *running;  /* a request with steps left, or one that waits for memory; under
+                           * the lock */
+    bool unloading;    /* an unload is in the order */
+    srv_job *last_job; /* owned: the unload for the end of the session, made with the
                            * model so that the end needs no memory */
     eng_adapter *adapter; /* the engine thread's; NULL until created */
     size_t counted;       /* bytes of it in the budget */

@@ -14,14 +14,18 @@
 #include "wire/pb_output.h"
 
 #define RESULT_BYTES TK_GIB
+#define AGAIN_NS     (INT64_C(100) * TK_NS_PER_MS)
+#define PATIENCE_NS  (INT64_C(60000) * TK_NS_PER_MS)
 
 /* ---- create ---- */
 
 static tinkc_code run_create(srv_job *job, tk_err *err)
 {
     srv_model *model = job->model;
-    tinkc_code code =
-        eng_adapter_new(&model->adapter, model->base->model, &model->lora, err);
+    tinkc_code code = TINKC_OK;
+    if (model->adapter == NULL) { /* else the load had to wait for memory */
+        code = eng_adapter_new(&model->adapter, model->base->model, &model->lora, err);
+    }
     if (code == TINKC_OK && job->path.n > 0) {
         code = srv_run_load(job, err);
     }
@@ -254,6 +258,41 @@ static void give_up(srv_job *job)
     tk_mutex_unlock(&job->server->lock);
 }
 
+/* Whether a job that found no memory is tried again: others have the memory now, and the
+ * client would have to fail a run for it. Only a job that has changed nothing yet. */
+static bool wait_for_memory(srv_job *job, tinkc_code code)
+{
+    bool waits = code == TINKC_E_RATE_LIMIT &&
+                 (job->kind == SRV_JOB_CREATE || job->kind == SRV_JOB_LOAD ||
+                  job->kind == SRV_JOB_SNAPSHOT);
+    int64_t now = tk_clock_mono_ns(NULL);
+    if (waits && job->patience_ns == 0) {
+        job->patience_ns = now + PATIENCE_NS;
+    }
+    if (!waits || now >= job->patience_ns) {
+        return false;
+    }
+    tk_mutex_lock(&job->server->lock);
+    job->again_ns = now + AGAIN_NS;
+    job->model->running = job;
+    tk_mutex_unlock(&job->server->lock);
+    return true;
+}
+
+/* The job has run; its model, unless it went with the job, may run the next one. */
+static void end_running(srv_job *job)
+{
+    if (job->kind == SRV_JOB_UNLOAD) {
+        return;
+    }
+    tk_mutex_lock(&job->server->lock);
+    job->model->running = NULL;
+    tk_mutex_unlock(&job->server->lock);
+    if (job->kind == SRV_JOB_TRAIN) {
+        srv_engine_trim(job->server->engine, job->work_base, &job->work);
+    }
+}
+
 bool srv_run_job(srv_job *job)
 {
     tk_err err = TK_ERR_INIT;
@@ -267,12 +306,10 @@ bool srv_run_job(srv_job *job)
         give_up(job);
         return false;
     }
-    if (job->kind == SRV_JOB_TRAIN) {
-        tk_mutex_lock(&job->server->lock);
-        job->model->running = NULL;
-        tk_mutex_unlock(&job->server->lock);
-        srv_engine_trim(job->server->engine, job->work_base, &job->work);
+    if (wait_for_memory(job, code)) {
+        return false;
     }
+    end_running(job);
     if (code != TINKC_OK) {
         if (create) {
             srv_model_remove(job->server, job->model);

@@ -122,7 +122,8 @@ tinkc_code srv_run_snapshot(srv_job *job, tk_err *err)
                    (long long)job->sampler_seq);
     const srv_sampler_spec spec = {.id = tk_str_of(id),
                                    .base_name = tk_str_of(model->base_name),
-                                   .base = model->base};
+                                   .base = model->base,
+                                   .rank = model->lora.rank};
     srv_sampler *sampler = srv_sampler_new(&spec);
     if (sampler == NULL) {
         return tk_err_nomem(err);

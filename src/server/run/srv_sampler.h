@@ -21,7 +21,7 @@ typedef struct srv_sampler {
     char *base_name;
     const srv_base *base;
     char *path;  /* tinker://..., or NULL */
-    size_t rank; /* of the weights in the directory that it was made with */
+    size_t rank; /* of the weights */
     /* the engine thread's; see srv_adapters.h */
     tk_list resident;     /* in srv.adapters while there is an adapter */
     char *dir;            /* of the weights, loaded when they are needed; or NULL */
@@ -37,7 +37,7 @@ typedef struct srv_sampler_spec {
     const srv_base *base;
     tk_str path; /* or empty */
     tk_str dir;  /* or empty */
-    size_t rank; /* of the weights in `dir` */
+    size_t rank; /* of the weights */
 } srv_sampler_spec;
 
 /* Returns the record or NULL. Under the lock. */

@@ -54,6 +54,7 @@ struct srv {
     bool keeper_runs;
     int64_t forget_ns; /* of the keeper: when it next looks for old rows */
     tk_cond keeper_wake;
+    _Atomic int64_t stuck; /* checkpoints past their time that could not be deleted */
 
     srv_budget memory;    /* everything that requests make grow */
     atomic_bool stopping; /* set once, under the lock, before anything is torn down */

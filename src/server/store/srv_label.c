@@ -108,7 +108,7 @@ tinkc_code srv_label_read(srv_label *out, tk_arena *arena, const char *directory
     return code;
 }
 
-/* Renames a file of the directory, to last. */
+/* Renames a file of the directory, to last; back again when that fails. */
 static tinkc_code rename_in(const char *directory, const char *from, const char *to,
                             tk_err *err)
 {
@@ -121,10 +121,15 @@ static tinkc_code rename_in(const char *directory, const char *from, const char 
         code = errno == ENOENT
                    ? tk_err_set(err, TINKC_E_MISSING, "a checkpoint has no label")
                    : tk_err_sys(err, errno, "rename %s", from);
+    } else {
+        code = tk_file_sync_directory(directory, err);
+        if (code != TINKC_OK) {
+            (void)!rename(new, old);
+        }
     }
     tk_free(old);
     tk_free(new);
-    return code == TINKC_OK ? tk_file_sync_directory(directory, err) : code;
+    return code;
 }
 
 tinkc_code srv_label_bury(const char *directory, tk_err *err)

@@ -155,9 +155,16 @@ int64_t srv_store_end_us(srv_store *store, int64_t ttl_seconds);
 /* Stores the time, for the next start. */
 TK_NODISCARD tinkc_code srv_store_note_time(srv_store *store, tk_err *err);
 
-/* Deletes one checkpoint that is past its time at `now_us`; its directory's name goes to
- * *dir (arena), which is empty when there is none. */
-TK_NODISCARD tinkc_code srv_store_take_expired(tk_str *dir, srv_store *store,
+/* Where a search for checkpoints past their time is; {0} is its begin. */
+typedef struct srv_store_expiry {
+    int64_t skip; /* those that could not be deleted, which come first */
+    tk_str dir;   /* out: the name of the directory (arena); empty = there is none */
+} srv_store_expiry;
+
+/* Deletes one checkpoint that is past its time at `now_us`. When its directory cannot be
+ * changed it stays, at->dir is its name, and the next call with the same `at` goes on with
+ * the checkpoint after it. After every other failure at->dir is empty. */
+TK_NODISCARD tinkc_code srv_store_take_expired(srv_store_expiry *at, srv_store *store,
                                                tk_arena *arena, int64_t now_us,
                                                tk_err *err);
 

@@ -30,9 +30,18 @@ static tinkc_code finish(srv_store_checkpoint *out, bool *any, srv_sql *sql,
 
 /* ---- delete ---- */
 
+/* Which checkpoint to delete. */
+typedef struct deletion {
+    const char *select;
+    const tk_path *path; /* NULL: one past its time */
+    int64_t now_us;
+    int64_t skip; /* of those past their time */
+    bool stuck;   /* out: its directory cannot be marked */
+} deletion;
+
 /* Commits a deletion, after its directory was marked. Without a directory there is nothing
  * to mark. */
-static tinkc_code end_deletion(srv_store *store, tk_arena *arena,
+static tinkc_code end_deletion(srv_store *store, tk_arena *arena, deletion *what,
                                const srv_store_checkpoint *row, tinkc_code code,
                                tk_err *err)
 {
@@ -47,6 +56,7 @@ static tinkc_code end_deletion(srv_store *store, tk_arena *arena,
         buried = marked == TINKC_OK;
         if (!buried && marked != TINKC_E_MISSING) {
             code = tk_err_set(err, marked, "%s", why.message);
+            what->stuck = true;
         }
     }
     code = srv_store_end(store, code, err);
@@ -56,17 +66,10 @@ static tinkc_code end_deletion(srv_store *store, tk_arena *arena,
     return code;
 }
 
-/* Which checkpoint to delete. */
-typedef struct deletion {
-    const char *select;
-    const tk_path *path; /* NULL: one past its time */
-    int64_t now_us;
-} deletion;
-
 /* Runs a deletion in its transaction. *row is the row, also on failure, or has no
  * directory. */
 static tinkc_code try_delete(srv_store_checkpoint *row, srv_store *store, tk_arena *arena,
-                             const deletion *what, tk_err *err)
+                             deletion *what, tk_err *err)
 {
     srv_sql sql;
     bool any = false;
@@ -80,6 +83,7 @@ static tinkc_code try_delete(srv_store_checkpoint *row, srv_store *store, tk_are
         bind_path(&sql, what->path);
     } else {
         srv_sql_i64(&sql, what->now_us);
+        srv_sql_i64(&sql, what->skip);
     }
     code = finish(row, &any, &sql, arena, err);
     if (code == TINKC_OK && !any && what->path != NULL) {
@@ -90,13 +94,13 @@ static tinkc_code try_delete(srv_store_checkpoint *row, srv_store *store, tk_are
         srv_sql_i64(&sql, row->row);
         code = srv_sql_done(&sql, err);
     }
-    return end_deletion(store, arena, row, code, err);
+    return end_deletion(store, arena, what, row, code, err);
 }
 
 /* Deletes a row. On a full disk the files go first: that makes the room that the database
  * needs. Their label was renamed, so they are gone for the next start too. */
 static tinkc_code delete_one(tk_str *dir, srv_store *store, tk_arena *arena,
-                             const deletion *what, tk_err *err)
+                             deletion *what, tk_err *err)
 {
     srv_store_checkpoint row;
     tk_err why = TK_ERR_INIT;
@@ -109,7 +113,7 @@ static tinkc_code delete_one(tk_str *dir, srv_store *store, tk_arena *arena,
         (void)tk_err_set(err, code, "%s", why.message);
     }
     tk_mutex_unlock(&store->lock);
-    if (code == TINKC_OK) {
+    if (code == TINKC_OK || what->stuck) {
         *dir = row.dir;
     }
     return code;
@@ -118,17 +122,21 @@ static tinkc_code delete_one(tk_str *dir, srv_store *store, tk_arena *arena,
 tinkc_code srv_store_delete_checkpoint(tk_str *dir, srv_store *store, tk_arena *arena,
                                        const tk_path *path, tk_err *err)
 {
-    const deletion what = {.select = SELECT ALIVE, .path = path};
+    deletion what = {.select = SELECT ALIVE, .path = path};
     return delete_one(dir, store, arena, &what, err);
 }
 
-tinkc_code srv_store_take_expired(tk_str *dir, srv_store *store, tk_arena *arena,
+tinkc_code srv_store_take_expired(srv_store_expiry *at, srv_store *store, tk_arena *arena,
                                   int64_t now_us, tk_err *err)
 {
-    const deletion what = {.select =
-                               SELECT " WHERE expires_us > 0 AND expires_us <= ? LIMIT 1",
-                           .now_us = now_us};
-    return delete_one(dir, store, arena, &what, err);
+    deletion what = {.select = SELECT " WHERE expires_us > 0 AND expires_us <= ?"
+                                      " ORDER BY expires_us, row LIMIT 1 OFFSET ?",
+                     .now_us = now_us,
+                     .skip = at->skip};
+    at->dir = (tk_str){"", 0};
+    tinkc_code code = delete_one(&at->dir, store, arena, &what, err);
+    at->skip += what.stuck;
+    return code;
 }
 
 /* ---- changes of one number ---- */
@@ -140,7 +148,7 @@ static tinkc_code relabel(srv_store *store, tk_arena *arena,
     srv_label label, old;
     const char *full = NULL;
     tk_err ignored = TK_ERR_INIT;
-    bool has_old = false, written = false;
+    bool has_old = false, tried = false;
     tinkc_code code = srv_store_dir(&full, store, arena, row->dir, err);
     if (code == TINKC_OK) {
         has_old = srv_label_read(&old, arena, full, &ignored) == TINKC_OK;
@@ -148,10 +156,10 @@ static tinkc_code relabel(srv_store *store, tk_arena *arena,
     }
     if (code == TINKC_OK) {
         code = srv_label_write(full, &label, err);
-        written = code == TINKC_OK;
+        tried = true; /* it may have been written and not synced */
     }
     code = srv_store_end(store, code, err);
-    if (code != TINKC_OK && written && has_old) {
+    if (code != TINKC_OK && tried && has_old) {
         (void)!srv_label_write(full, &old, &ignored);
     }
     return code;

@@ -190,6 +190,54 @@ static void test_srv_expired_ones_vanish(void **state)
     srvfix_close(&t.srv);
 }
 
+static void count_warnings(tinkc_log_level level, const char *component, const char *line,
+                           void *user)
+{
+    if (level == TINKC_LOG_WARN && strcmp(component, "checkpoint") == 0) {
+        atomic_fetch_add((atomic_int *)user, 1);
+    }
+}
+
+/* One that cannot be deleted does not keep the others, is tried again, and is logged
+ * once. */
+static void test_srv_expiry_goes_on_after_a_failure(void **state)
+{
+    restfix t;
+    char command[256];
+    atomic_int warnings = 0;
+    restfix_open(&t);
+    srvfix_restart(&t.srv, (srv_options){.log_level = TINKC_LOG_WARN,
+                                         .log = count_warnings,
+                                         .log_user = &warnings});
+    (void)snprintf(t.session, sizeof(t.session), "%s", srvfix_session(&t.srv));
+    restfix_run(&t, 0);
+    restfix_save(&t, 1, "save_weights", "\"path\":\"one\",\"ttl_seconds\":1");
+    restfix_save(&t, 2, "save_weights", "\"path\":\"two\",\"ttl_seconds\":1");
+    /* the label cannot be renamed to a directory */
+    (void)snprintf(command, sizeof(command),
+                   "cd %s/checkpoints/*/weights/one.* && mkdir -p tinkc.deleted.json/x",
+                   t.srv.data);
+    assert_int_equal(system(command), 0);
+    int64_t end = tk_clock_wall_us(NULL) + 1000001;
+    do {
+        (void)ask(&t, "GET", "", NULL);
+    } while (tk_clock_wall_us(NULL) < end);
+    for (int i = 0; i < 3; i++) {
+        srv_keeper_expire(t.srv.server);
+    }
+    (void)snprintf(command, sizeof(command),
+                   "cd %s/checkpoints/*/weights && test -z \"$(find . -name 'two.*')\"",
+                   t.srv.data);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(warnings, 1);
+    (void)snprintf(command, sizeof(command),
+                   "rm -r %s/checkpoints/*/weights/one.*/tinkc.deleted.json", t.srv.data);
+    assert_int_equal(system(command), 0);
+    srv_keeper_expire(t.srv.server);
+    assert_no_files(&t);
+    srvfix_close(&t.srv);
+}
+
 static void test_srv_sessions_are_listed(void **state)
 {
     restfix t;
@@ -362,6 +410,7 @@ int main(void)
         cmocka_unit_test(test_srv_runs_are_listed),
         cmocka_unit_test(test_srv_checkpoints_are_changed),
         cmocka_unit_test(test_srv_expired_ones_vanish),
+        cmocka_unit_test(test_srv_expiry_goes_on_after_a_failure),
         cmocka_unit_test(test_srv_sessions_are_listed),
         cmocka_unit_test(test_srv_silent_sessions_end),
         cmocka_unit_test(test_srv_mute_sessions_end),

@@ -2,6 +2,7 @@
  * deletion can be taken back. */
 #include "server/store/srv_label.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -148,6 +149,26 @@ static void test_srv_deletions_can_be_taken_back(void **state)
     close_fix(&f);
 }
 
+/* A deletion that cannot be made to last did not happen: here no descriptor is left for
+ * the sync of the directory. */
+static void test_srv_failed_deletions_leave_the_label(void **state)
+{
+    fix f;
+    srv_label label;
+    tk_err err = TK_ERR_INIT;
+    struct rlimit all;
+    open_fix(&f);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &all), 0);
+    const struct rlimit none = {0, all.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    tinkc_code code = srv_label_bury(f.dir, &err);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &all), 0);
+    assert_int_equal(code, TINKC_E_IO);
+    assert_false(srv_label_is_buried(f.dir));
+    assert_int_equal(read_label(&f, &label), TINKC_OK);
+    close_fix(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -155,6 +176,7 @@ int main(void)
         cmocka_unit_test(test_srv_cut_labels_are_refused),
         cmocka_unit_test(test_srv_other_files_are_not_labels),
         cmocka_unit_test(test_srv_deletions_can_be_taken_back),
+        cmocka_unit_test(test_srv_failed_deletions_leave_the_label),
     };
     return cmocka_run_group_tests_name("srv_label", tests, NULL, NULL);
 }

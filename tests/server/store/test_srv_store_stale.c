@@ -143,7 +143,7 @@ static void test_srv_clock_ahead_removes_nothing(void **state)
 {
     storefix f;
     tk_err err = TK_ERR_INIT;
-    tk_str dir;
+    srv_store_expiry at = {0};
     int64_t now = tk_clock_wall_us(NULL);
     storefix_open(&f);
     assert_int_equal(storefix_save(&f, "one", "1", false), TINKC_OK);
@@ -159,14 +159,13 @@ static void test_srv_clock_ahead_removes_nothing(void **state)
                        "&/' checkpoints/*/weights/*/tinkc.json");
     storefix_start(&f);
     assert_true(srv_store_removal_us(f.store) < now - 3000 * DAY_US);
-    assert_int_equal(srv_store_take_expired(&dir, f.store, &f.arena,
+    assert_int_equal(srv_store_take_expired(&at, f.store, &f.arena,
                                             srv_store_removal_us(f.store), &err),
                      TINKC_OK);
-    assert_int_equal(dir.n, 0);
+    assert_int_equal(at.dir.n, 0);
     storefix_shell(&f, "test -e checkpoints/*/weights/one.*/tinkc.json");
-    assert_int_equal(srv_store_take_expired(&dir, f.store, &f.arena, now, &err),
-                     TINKC_OK);
-    assert_true(dir.n > 0);
+    assert_int_equal(srv_store_take_expired(&at, f.store, &f.arena, now, &err), TINKC_OK);
+    assert_true(at.dir.n > 0);
     storefix_close(&f);
 }
 
