@@ -226,6 +226,14 @@ static tinkc_code find_target(tk_buf *url, const tk_call *call,
     return code;
 }
 
+/* Whether a caller waits for this request, or a loop of the background sends it. The first
+ * exchange of a credential has an endpoint of the background, but everything waits for
+ * it. */
+static bool is_waited_for(const tk_call *call)
+{
+    return call->endpoint->every_ms <= TK_RETRY_EVERY_MS || call->pace == NULL;
+}
+
 /* We follow and not the transport: it would take the credential to any server. As
  * everywhere, all but 307 and 308 turn a request into a GET. The first redirect of a try
  * is followed at once, unless it is work of the background; the others at the pace of
@@ -248,7 +256,7 @@ static void follow(tk_call *call, const tk_http_response *response)
         call->state.moved_to_get || (response->status != 307 && response->status != 308);
     tk_buf_dispose(&call->state.moved);
     call->state.moved = url;
-    if (call->state.hops == 1 && call->endpoint->every_ms <= TK_RETRY_EVERY_MS) {
+    if (call->state.hops == 1 && is_waited_for(call)) {
         ask_credential(call);
     } else {
         begin_send(call);

@@ -189,6 +189,29 @@ static void test_auth_exchange(void **unused)
     clientfix_close(&x.f);
 }
 
+/* Work waits for the first exchange: its redirect is followed at once. A refresh is work of
+ * the background, whose requests are a second apart. */
+static void test_auth_follows_first_redirect(void **unused)
+{
+    exchange x;
+    const fakeanswer away = {
+        .status = 307, .headers = {"location", "http://127.0.0.1:1/api/v1/elsewhere"}};
+    open_exchange(&x, "one", 1000);
+    faketransport_default(&x.f.net, "elsewhere", (fakeanswer){.body = x.body});
+    faketransport_default(&x.f.net, TOKEN, away);
+    assert_int_equal(health(&x), TINKC_OK); /* the fake clock does not move */
+    assert_int_equal(faketransport_count(&x.f.net, TOKEN), 1);
+    assert_int_equal(faketransport_count(&x.f.net, "elsewhere"), 1);
+    for (int s = 0; s < 700 && faketransport_count(&x.f.net, TOKEN) == 1; s++) {
+        clientfix_advance(&x.f, 1000);
+    }
+    assert_int_equal(faketransport_count(&x.f.net, TOKEN), 2);
+    assert_int_equal(faketransport_count(&x.f.net, "elsewhere"), 1);
+    clientfix_advance(&x.f, 1000);
+    assert_int_equal(faketransport_count(&x.f.net, "elsewhere"), 2);
+    clientfix_close(&x.f);
+}
+
 /* In the background, five minutes before it ends. */
 static void test_auth_refresh_ahead(void **unused)
 {
@@ -758,6 +781,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_auth_command_deadline),
         cmocka_unit_test(test_auth_command_outlives_kill),
         cmocka_unit_test(test_auth_exchange),
+        cmocka_unit_test(test_auth_follows_first_redirect),
         cmocka_unit_test(test_auth_refresh_ahead),
         cmocka_unit_test(test_auth_refresh_fails),
         cmocka_unit_test(test_auth_refresh_on_demand),
