@@ -288,6 +288,14 @@ static void run(hostile_verdict *out, const hostile_case *it,
     }
 }
 
+/* Whether a result that may be large is polled: an operation with two results polls one
+ * of those as well, and the peer does not tell its polls apart. */
+static bool polls_large(const hostile_case *it)
+{
+    return hostile_key_is_large(it->key) ||
+           (it->key >= TK_EP_COUNT && it->op->polls_twice);
+}
+
 static bool is_fit(const hostile_case *it, const hostile_answer *hostile,
                    const sending *way, const hostile_verdict *emulated)
 {
@@ -296,8 +304,7 @@ static bool is_fit(const hostile_case *it, const hostile_answer *hostile,
     return hostile->flow == HOSTILE_WHOLE && !hostile->is_once &&
            hostile->fields_n == 0 && emulated->elapsed_ms == 0 && has_body &&
            hostile->status < 600 && it->key != TK_EP_HEARTBEAT &&
-           it->key != TK_EP_TELEMETRY &&
-           !(way->packing == BOMB && hostile_key_is_large(it->key)) &&
+           it->key != TK_EP_TELEMETRY && !(way->packing == BOMB && polls_large(it)) &&
            (hostile->type == NULL || hostile->type[0] != '\xff');
 }
 
