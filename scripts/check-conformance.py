@@ -7,7 +7,8 @@ usage: check-conformance.py [--root DIR]      reads DIR/build/tests-run.txt
 The claim is the sentence `Claimed: A-001 to A-003, A-010.` of the document. A row is
 `| A-001 | what | test_name, test_other |`. A test is a cmocka function of tests/**/*.c or a
 script tests/docs/<name>.sh. "Names the requirement": its id, or a range that holds it
-(A-068..A-075), is in a comment of the file.
+(C-021..C-027), is in the comment directly above the function or in a comment of its body; in
+a script, anywhere.
 """
 import re
 import sys
@@ -16,6 +17,9 @@ import gatelib
 
 ROW = re.compile(r"^\|\s*([A-Z]-\d{3})\s*\|([^|]*)\|([^|]*)\|\s*$", re.M)
 ID_RANGE = re.compile(r"\b([A-Z])-(\d{3})\b(?:\s*(?:\.\.|to|-)\s*[A-Z]-(\d{3})\b)?")
+# The comment directly above a test, its name and its body.
+TEST = re.compile(r"((?:^/\*(?:(?!\*/).)*\*/\n)?)^static void (test_\w+)\(void \*\*.*?\)\n"
+                  r"\{\n(.*?)^\}", re.M | re.S)
 
 
 def expand(text):
@@ -28,15 +32,15 @@ def expand(text):
 
 
 def find_tests(root):
-    """{test: ids that its file names}"""
+    """{test: ids that it names}"""
     tests = {}
     for path in gatelib.files(root, ".c", ".sh"):
         if not path.startswith("tests/"):
             continue
         text = (root / path).read_text()
         if path.endswith(".c"):
-            ids = expand(gatelib.comments_only(text))
-            for name in re.findall(r"^static void (test_\w+)\(void \*\*", text, re.M):
+            for above, name, body in TEST.findall(text):
+                ids = expand(above) | expand(gatelib.comments_only(body))
                 tests[name] = tests.get(name, set()) | ids
         elif path.startswith("tests/docs/"):
             tests[path.rpartition("/")[2][:-3]] = expand(text)
@@ -66,7 +70,7 @@ def check_row(row, tests, run):
         if name not in tests:
             yield f"{identifier}: there is no test {name}"
         elif identifier not in tests[name]:
-            yield f"{identifier}: the file of {name} does not name {identifier}"
+            yield f"{identifier}: {name} does not name {identifier} in the comment above it or in its body"
         elif name in run[1]:
             yield f"{identifier}: {name} failed in the last run"
         elif name not in run[0]:

@@ -103,6 +103,8 @@ static void try_all(const handles *g, bool outs)
     }
 }
 
+/* A-030, A-033, A-013: every public function with NULL for each handle returns an
+ * error or a future that has failed. */
 static void test_misuse_null(void **unused)
 {
     static const handles none;
@@ -153,7 +155,7 @@ static void close_handles(handles *g)
     tinkc_service_close(&g->service);
 }
 
-/* Live handles and nothing else: every call returns, and a failed one writes no
+/* A-013: live handles and nothing else: every call returns, and a failed one writes no
  * output. */
 static void test_misuse_nothing_but_a_handle(void **unused)
 {
@@ -178,7 +180,7 @@ static void test_misuse_nothing_but_a_handle(void **unused)
     fakeapi_stop(&api);
 }
 
-/* Clients of a service that was closed: an error each, and not a byte. */
+/* clients of a service that was closed: an error each, and not a byte. */
 static void test_misuse_closed(void **unused)
 {
     handles g;

@@ -91,6 +91,7 @@ static void batch_refused(fixture *f, tinkc_datum *datum, const char *word)
     tinkc_datum_free(&datum);
 }
 
+/* bad batches are refused with a text that names the fault. */
 static void test_misuse_batches(void **unused)
 {
     static const tinkc_number numbers[][2] = {{{"a", NAN}, {"b", 1}},
@@ -188,6 +189,7 @@ static void test_misuse_steps_and_models(void **unused)
 
 /* ---- checkpoints ---- */
 
+/* bad paths and names are refused before a request is sent. */
 static void test_misuse_checkpoints(void **unused)
 {
     static const char *const paths[] = {
@@ -235,6 +237,7 @@ static void test_misuse_checkpoints(void **unused)
 
 /* ---- sampling ---- */
 
+/* bad parameters give a future that has failed. */
 static void test_misuse_samples(void **unused)
 {
     static const char *const bad_texts[] = {"a", BAD_UTF8};
@@ -284,6 +287,7 @@ static void test_misuse_samples(void **unused)
 
 /* ---- what is kept ---- */
 
+/* empty and malformed ids are refused before a request is sent. */
 static void test_misuse_rest(void **unused)
 {
     static const char *const ids[] = {NULL, "", BAD_UTF8};

@@ -165,7 +165,8 @@ static void test_timeout_of_a_context(void **unused)
     clientfix_close(&f);
 }
 
-/* Of a sample the submission has it; the polls keep theirs, and so do heartbeats. */
+/* A-073: of a sample the submission has it; the polls keep theirs, and so do
+ * heartbeats. */
 static void test_timeout_of_a_sample(void **unused)
 {
     clientfix f;
@@ -249,8 +250,8 @@ static void test_timeout_deadline(void **unused)
     }
 }
 
-/* A deadline counts from the call, also while the operation waits to be started; what is
- * done in time is not touched. */
+/* A-073: a deadline counts from the call, also while the operation waits to be
+ * started; what is done in time is not touched. */
 static void test_timeout_deadline_from_the_call(void **unused)
 {
     clientfix f;

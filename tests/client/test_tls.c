@@ -144,6 +144,7 @@ static const row rows[] = {
     {.talk = FAKEFRONT_HTTP2, .options = {"http1_train", "true"}, .is_h2 = true},
 };
 
+/* one conversation, the same over each protocol. */
 static void test_tls_same_under_all_protocols(void **unused)
 {
     for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
@@ -177,7 +178,7 @@ static void test_tls_http2_troubles(void **unused)
     }
 }
 
-/* A server whose HTTP/2 does not work serves us all the same, over HTTP/1.1. */
+/* a server whose HTTP/2 does not work serves us all the same, over HTTP/1.1. */
 static void test_tls_falls_back(void **unused)
 {
     static const fakefront_talk talks[] = {FAKEFRONT_GARBAGE, FAKEFRONT_GOAWAY,
@@ -290,6 +291,7 @@ static void expect_connections(const char *value, size_t limit)
     fakeapi_stop(&api);
 }
 
+/* an option limits the connections of a group; by default nothing does. */
 static void test_tls_connections_of_a_group(void **unused)
 {
     expect_connections("3", 3);

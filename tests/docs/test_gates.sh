@@ -43,7 +43,10 @@ int tinkc_thing_do(void)
 }
 C
     cat >"$work/t/tests/base/test_mem.c" <<'C'
-/* A-001..A-002 */
+/* Tests of the door. */
+#include "base/mem.h"
+
+/* A-001..A-002: one. */
 static void test_mem_one(void **unused)
 {
     (void)unused;
@@ -227,7 +230,15 @@ fresh; rm "$work/t/build/tests-run.txt"; refuses check-conformance.py "run make 
 fresh; sed -i 's/A-002\./A-003./' "$work/t/docs/conformance.md"; refuses check-conformance.py "claimed, but has no row"
 fresh; add docs/conformance.md '| A-009 | z | test_mem_one |'; refuses check-conformance.py "not claimed"
 fresh; sed -i 's/A-001..A-002/A-001/' "$work/t/tests/base/test_mem.c"
-refuses check-conformance.py "does not name A-002"
+refuses check-conformance.py "test_mem_one does not name A-002"
+# an id of the file, of a comment further above, or of another test is not one of the test
+sed -i 's/door\. /door, A-002. /' "$work/t/tests/base/test_mem.c"
+refuses check-conformance.py "test_mem_one does not name A-002"
+sed -i 's/^static/\n&/' "$work/t/tests/base/test_mem.c"
+refuses check-conformance.py "test_mem_one does not name A-001"
+add tests/base/test_mem.c $'/* A-001, A-002: two. */\nstatic void test_mem_two(void **unused)\n{\n    return;\n}'
+refuses check-conformance.py "test_mem_one does not name A-001"
+sed -i 's|(void)unused;|& /* A-001, A-002 */|' "$work/t/tests/base/test_mem.c"; accepts check-conformance.py
 
 # test-report: what ctest's log says, counted. program NAME VERDICT LINES...
 # mutate.py finds an entry by the name of the definition, in whichever file it is

@@ -214,7 +214,8 @@ static void test_tls_client_certificate(void **unused)
     close_fixture(&f);
 }
 
-/* HTTP/2 where the server agrees, HTTP/1.1 where it does not or a group asks for it. */
+/* A-105: HTTP/2 where the server agrees, HTTP/1.1 where it does not or a group asks
+ * for it. */
 static void test_tls_protocol(void **unused)
 {
     static const struct {
@@ -271,6 +272,7 @@ static void burst(tk_http_group group, size_t n, size_t streams, size_t connecti
     close_fixture(&f);
 }
 
+/* 50 requests share a connection; training has one on each. */
 static void test_tls_streams_per_connection(void **unused)
 {
     burst(TK_HTTP_SAMPLE, 50, 50, 1);
@@ -278,7 +280,7 @@ static void test_tls_streams_per_connection(void **unused)
     burst(TK_HTTP_TRAIN, 8, 1, 8);
 }
 
-/* A limit of connections holds: the others wait until one is free. */
+/* a limit of connections holds: the others wait until one is free. */
 static void test_tls_limits(void **unused)
 {
     static probe probes[8];
@@ -303,6 +305,7 @@ static void test_tls_limits(void **unused)
     close_fixture(&f);
 }
 
+/* each group has its own HTTP/2 connection, and keeps it. */
 static void test_tls_groups_are_apart(void **unused)
 {
     fixture f;
@@ -329,8 +332,9 @@ static void test_tls_groups_are_apart(void **unused)
     close_fixture(&f);
 }
 
-/* A group in which HTTP/2 does not work goes on over HTTP/1.1; the others try for
- * themselves. SIGPIPE has its default action: a peer that hangs up must not end us. */
+/* A-105: a group in which HTTP/2 does not work goes on over HTTP/1.1; the others try
+ * for themselves. SIGPIPE has its default action: a peer that hangs up must not end
+ * us. */
 static void test_tls_fallback(void **unused)
 {
     static const fakefront_talk talks[] = {FAKEFRONT_GARBAGE, FAKEFRONT_GOAWAY,

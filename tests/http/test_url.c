@@ -15,7 +15,7 @@ static void assert_key(const char *text, const char *expected)
     tk_buf_dispose(&key);
 }
 
-/* path, slash, case and an explicit default port do not matter. */
+/* path, slash, case and an explicit default port do not matter. */
 static void test_url_key_variants(void **unused)
 {
     static const char *const same[] = {

@@ -56,6 +56,7 @@ static void expect_log(fakeapi *api, size_t resent)
     assert_int_equal(fakeapi_tinker_conflicts(api), 0);
 }
 
+/* the whole conversation without a fault. */
 static void test_undisturbed(void **state)
 {
     fakeapi *api = fakeapi_start();
@@ -74,7 +75,7 @@ static void test_undisturbed(void **state)
     fakeapi_stop(&api);
 }
 
-/* Every answer is lost once, in each of the ways that losing can look. */
+/* every answer is lost once, in each of the ways that losing can look. */
 static void test_every_answer_lost_once(void **state)
 {
     static const fakeapi_fault faults[] = {FAKEAPI_RESET, FAKEAPI_DROP, FAKEAPI_CUT_HEAD,

@@ -66,6 +66,8 @@ static CURLcode ask(fixture *f, const char *path, const char *body, long version
     return code;
 }
 
+/* A-149: the protocol that was chosen is the one that curl sees, and the request
+ * arrives unchanged. */
 static void test_front_protocols(void **unused)
 {
     static const struct {
@@ -99,6 +101,7 @@ static void test_front_protocols(void **unused)
     }
 }
 
+/* each framing of the peer arrives whole over HTTP/2. */
 static void test_front_framings(void **unused)
 {
     static const fakeapi_step steps[] = {
@@ -116,8 +119,8 @@ static void test_front_framings(void **unused)
     close_fixture(&f);
 }
 
-/* Faults of the peer arrive: as they are over HTTP/1.1, as a reset of the stream over
- * HTTP/2, whose connection then still serves. */
+/* A-149: faults of the peer arrive: as they are over HTTP/1.1, as a reset of the
+ * stream over HTTP/2, whose connection then still serves. */
 static void test_front_faults(void **unused)
 {
     static const fakeapi_step steps[] = {
@@ -153,6 +156,7 @@ static void test_front_faults(void **unused)
     }
 }
 
+/* broken HTTP/2 does break: the request fails and never reaches the peer. */
 static void test_front_broken_http2(void **unused)
 {
     static const fakefront_talk talks[] = {FAKEFRONT_GARBAGE, FAKEFRONT_GOAWAY,
@@ -168,6 +172,8 @@ static void test_front_broken_http2(void **unused)
     }
 }
 
+/* A-149: good, foreign, expired and client certificates have the effect that they
+ * should. */
 static void test_front_certificates(void **unused)
 {
     static const struct {

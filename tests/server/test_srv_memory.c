@@ -187,7 +187,7 @@ static void stop(fix *t)
     (void)failmem_stop();
 }
 
-/* Asks every route for the most memory per byte sent, and prints what it took. */
+/* S-019: asks every route for the most memory per byte sent, and prints what it took. */
 static void test_srv_memory_of_every_route(void **state)
 {
     fix t;
@@ -282,8 +282,8 @@ static void test_srv_memory_refuses_bombs(void **state)
     stop(&t);
 }
 
-/* Models count with gradients and moments: the one too many is refused with both numbers,
- * and an unloaded one makes room. */
+/* S-019: models count with gradients and moments: the one too many is refused with
+ * both numbers, and an unloaded one makes room. */
 static void test_srv_memory_refuses_models(void **state)
 {
     fix t;
@@ -378,7 +378,7 @@ static void test_srv_memory_is_waited_for(void **state)
     stop(&t);
 }
 
-/* A request whose tensors would fill the memory when they are written out. */
+/* S-019: a request whose tensors would fill the memory when they are written out. */
 static void test_srv_memory_refuses_sparse_tensors(void **state)
 {
     fix t;

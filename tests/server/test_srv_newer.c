@@ -94,8 +94,8 @@ static void test_srv_copies_are_checked(void **state)
     srvfix_close(&t.srv);
 }
 
-/* A name that the run has already is the copy that was asked for, sent again, only when
- * it was made of the same source. */
+/* S-016: a name that the run has already is the copy that was asked for, sent again,
+ * only when it was made of the same source. */
 static void test_srv_copies_of_others_conflict(void **state)
 {
     restfix t;

@@ -72,6 +72,7 @@ static const tk_json *object(const char *text)
 
 /* ---- service ---- */
 
+/* structs that are filled by hand give the recorded bodies. */
 static void test_fixture_build_service(void **unused)
 {
     tk_client_config_request config = {.sdk_version = S("0.25.0")};
@@ -83,6 +84,7 @@ static void test_fixture_build_service(void **unused)
     expect(&tk_msg_heartbeat_request, &heartbeat, "service/session_heartbeat");
 }
 
+/* what is not set is left out, as in the recordings. */
 static void test_fixture_build_create_session(void **unused)
 {
     tk_create_session_request plain = {.sdk_version = S("0.25.0")};

@@ -51,6 +51,7 @@ static void expect_parts(const size_t *sizes, size_t n, tk_split_limits limits,
     assert_int_equal(next, n);
 }
 
+/* a part ends at the largest number of datums. */
 static void test_split_by_count(void **unused)
 {
     const size_t sizes[] = {1, 1, 1, 1, 1};
@@ -59,6 +60,7 @@ static void test_split_by_count(void **unused)
     expect_parts(sizes, 5, (tk_split_limits){0, 5000000}, (size_t[]){1, 1, 1, 1, 1}, 5);
 }
 
+/* a part ends before its estimated bytes exceed the limit. */
 static void test_split_by_bytes(void **unused)
 {
     const size_t sizes[] = {10, 10, 10, 11, 30, 10};
@@ -68,7 +70,8 @@ static void test_split_by_bytes(void **unused)
     expect_parts(sizes, 6, (tk_split_limits){1024, 0}, (size_t[]){1, 1, 1, 1, 1, 1}, 6);
 }
 
-/* One oversized datum is a part by itself, at the start, in the middle, at the end. */
+/* A-034: one oversized datum is a part by itself, at the start, in the middle, at the
+ * end. */
 static void test_split_oversized(void **unused)
 {
     expect_parts((size_t[]){100, 1, 1}, 3, (tk_split_limits){9, 8}, (size_t[]){1, 2}, 2);

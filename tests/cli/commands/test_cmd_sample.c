@@ -35,7 +35,7 @@ static char *keep(const char *text)
     return copy;
 }
 
-/* M-157: one prompt, however it is given, has one continuation. */
+/* C-087, M-157: one prompt, however it is given, has one continuation. */
 static void test_sample_prompts(void **state)
 {
     static const char *const sources[][4] = {
@@ -76,7 +76,8 @@ static void test_sample_prompts(void **state)
     modelfix_close(&f);
 }
 
-/* M-157: what a user says goes through the chat template, and the answer ends itself. */
+/* C-087, M-157: what a user says goes through the chat template, and the answer ends
+ * itself. */
 static void test_sample_chat(void **state)
 {
     modelfix f;
@@ -109,6 +110,7 @@ static void test_sample_chat(void **state)
     modelfix_close(&f);
 }
 
+/* M-157, C-087: one JSON document, a line per sample, or a line per token. */
 static void test_sample_json(void **state)
 {
     modelfix f;
@@ -175,6 +177,8 @@ static void test_checkpoint_save(void **state)
     modelfix_close(&f);
 }
 
+/* M-157: samples with headings, log-probabilities and stop texts; what a terminal
+ * cannot show is replaced. */
 static void test_sample_text(void **state)
 {
     modelfix f;

@@ -3,8 +3,8 @@
  * around it are test_call_layers.c's. */
 #include "support/callfix.h"
 
-/* docs/protocol.md §5.1: 0.5, 1, 2, 4, 8, 10, 10 ... s less up to a quarter, eleven
- * tries, one idempotency key, a counter. */
+/* A-088: docs/protocol.md §5.1: 0.5, 1, 2, 4, 8, 10, 10 ... s less up to a quarter,
+ * eleven tries, one idempotency key, a counter. */
 static void test_call_l1_delays(void **unused)
 {
     callfix c;

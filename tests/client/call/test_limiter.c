@@ -93,6 +93,7 @@ static void *raise_it(void *user)
     return NULL;
 }
 
+/* four threads raise the end of a pause: the latest one wins. */
 static void test_limiter_deadline_moves_later(void **unused)
 {
     tk_limiter *limiter = NULL;
@@ -111,7 +112,7 @@ static void test_limiter_deadline_moves_later(void **unused)
     assert_null(limiter);
 }
 
-/* a thousand, closed in another order; every server and key has one. */
+/* a thousand, closed in another order; every server and key has one. */
 static void test_limiter_registry(void **unused)
 {
     enum { N = 1000 };

@@ -6,7 +6,7 @@
 
 static const fakeanswer bare = {.status = 400};
 
-/* Row 1. */
+/* row 1. */
 static void test_poll_row_1_connection(void **unused)
 {
     static const fakeanswer faults[] = {{.failure = TK_HTTP_DNS},
@@ -82,7 +82,7 @@ static void test_poll_hint_in_body(void **unused)
     }
 }
 
-/* Row 2: no delay after a poll that the server held; both counters start over. */
+/* row 2: no delay after a poll that the server held; both counters start over. */
 static void test_poll_row_2_408(void **unused)
 {
     pollfix p;
@@ -106,8 +106,8 @@ static void test_poll_row_2_408(void **unused)
     pollfix_close(&p);
 }
 
-/* Row 3: a body that is not JSON leaves the count of bad requests alone; connection
- * errors count from 0 again. */
+/* A-152: row 3: a body that is not JSON leaves the count of bad requests alone;
+ * connection errors count from 0 again. */
 static void test_poll_row_3_408_text(void **unused)
 {
     static const char *const bodies[] = {"<html>", "null", ""};
@@ -132,7 +132,7 @@ static void test_poll_row_3_408_text(void **unused)
     }
 }
 
-/* Row 4, A-084: as row 1, unless the server says how long. */
+/* row 4, A-084: as row 1, unless the server says how long. */
 static void test_poll_row_4_429(void **unused)
 {
     pollfix p;
@@ -191,8 +191,8 @@ static void test_poll_hint_dates(void **unused)
     }
 }
 
-/* A pause that the server asked for does not count as silence, and stuck_total ends
- * it. */
+/* A-084: a pause that the server asked for does not count as silence, and stuck_total
+ * ends it. */
 static void test_poll_hints_and_stuck(void **unused)
 {
     fakeanswer later = {.status = 429, .body = "{}", .headers = {"retry-after", "3000"}};
@@ -212,8 +212,8 @@ static void test_poll_hints_and_stuck(void **unused)
     pollfix_close(&p);
 }
 
-/* Row 5: at once in the official SDK; 100 ms here, so that an outage does not make a busy
- * loop. */
+/* A-152: row 5: at once in the official SDK; 100 ms here, so that an outage does not
+ * make a busy loop. */
 static void test_poll_row_5_server_errors(void **unused)
 {
     static const int statuses[] = {500, 502, 503, 504, 599};
@@ -232,8 +232,8 @@ static void test_poll_row_5_server_errors(void **unused)
     }
 }
 
-/* Row 6: three bad requests are forgiven, at once; connection errors count from 0
- * again. */
+/* A-152: row 6: three bad requests are forgiven, at once; connection errors count from
+ * 0 again. */
 static void test_poll_row_6_bad_request(void **unused)
 {
     pollfix p;
@@ -247,7 +247,7 @@ static void test_poll_row_6_bad_request(void **unused)
     pollfix_close(&p);
 }
 
-/* Row 7: the fourth is not; what comes between forgives nothing, but for a 408. */
+/* row 7: the fourth is not; what comes between forgives nothing, but for a 408. */
 static void test_poll_row_7_bad_request(void **unused)
 {
     static const int between[] = {429, 503};
@@ -285,7 +285,7 @@ static void test_poll_bare_400_budget(void **unused)
     pollfix_close(&p);
 }
 
-/* Row 8: five seconds each, for as long as the window lasts. */
+/* row 8: five seconds each, for as long as the window lasts. */
 static void test_poll_row_8_billing(void **unused)
 {
     pollfix p;
@@ -298,7 +298,7 @@ static void test_poll_row_8_billing(void **unused)
     pollfix_close(&p);
 }
 
-/* Row 9: the window is over. */
+/* row 9: the window is over. */
 static void test_poll_row_9_billing(void **unused)
 {
     pollfix p;
@@ -327,7 +327,7 @@ static void test_poll_row_8_keeps_counts(void **unused)
     pollfix_close(&p);
 }
 
-/* Row 10. */
+/* row 10. */
 static void test_poll_row_10_gone(void **unused)
 {
     pollfix p;
@@ -338,7 +338,7 @@ static void test_poll_row_10_gone(void **unused)
     pollfix_close(&p);
 }
 
-/* Row 11; 409 too. */
+/* row 11; 409 too. */
 static void test_poll_row_11_others(void **unused)
 {
     static const struct {
@@ -425,7 +425,7 @@ static void test_poll_observer(void **unused)
     }
 }
 
-/* design §3: ten minutes without any answer, two hours without an end. */
+/* design §3: ten minutes without any answer, two hours without an end. */
 static void test_poll_stuck(void **unused)
 {
     pollfix p;

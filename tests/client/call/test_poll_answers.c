@@ -2,7 +2,7 @@
  * retrieve_future table about answers (docs/protocol.md §4, 12 to 19; A-152). */
 #include "support/pollfix.h"
 
-/* Row 12. */
+/* row 12. */
 static void test_poll_row_12_protobuf(void **unused)
 {
     pollfix p;
@@ -50,7 +50,7 @@ static void test_poll_content_types(void **unused)
     }
 }
 
-/* Row 13. */
+/* row 13. */
 static void test_poll_row_13_try_again(void **unused)
 {
     pollfix p;
@@ -69,7 +69,7 @@ static void test_poll_row_13_try_again(void **unused)
 static const fakeanswer metadata = {
     .body = "{\"status\":\"complete_metadata\",\"response_payload_size\":60}"};
 
-/* Row 14: asks again at once, now for all of it. */
+/* row 14: asks again at once, now for all of it. */
 static void test_poll_row_14_metadata(void **unused)
 {
     pollfix p;
@@ -83,7 +83,7 @@ static void test_poll_row_14_metadata(void **unused)
     pollfix_close(&p);
 }
 
-/* Row 15: a server that answers with metadata a second time, too. */
+/* row 15: a server that answers with metadata a second time, too. */
 static void test_poll_row_15_metadata(void **unused)
 {
     pollfix p;
@@ -121,7 +121,7 @@ static void test_poll_row_14_budget(void **unused)
     pollfix_close(&p);
 }
 
-/* Row 16: any value under "error" fails; category in any case. */
+/* row 16: any value under "error" fails; category in any case. */
 static void test_poll_row_16_failed(void **unused)
 {
     static const struct {
@@ -156,7 +156,7 @@ static void test_poll_failed_without_text(void **unused)
     pollfix_close(&p);
 }
 
-/* Row 17. */
+/* row 17. */
 static void test_poll_row_17_legacy(void **unused)
 {
     static const tk_future_type types[] = {TK_FUTURE_SAMPLE, TK_FUTURE_FORWARD,
@@ -171,7 +171,7 @@ static void test_poll_row_17_legacy(void **unused)
     }
 }
 
-/* Row 18. */
+/* row 18. */
 static void test_poll_row_18_result(void **unused)
 {
     pollfix p;
@@ -183,7 +183,7 @@ static void test_poll_row_18_result(void **unused)
     pollfix_close(&p);
 }
 
-/* Row 19. */
+/* row 19. */
 static void test_poll_row_19_malformed(void **unused)
 {
     static const char *const bodies[] = {"", "<html>", "[]", "7", "{\"a\":"};

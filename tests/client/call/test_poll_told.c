@@ -76,8 +76,8 @@ static tinkc_wait status_of(const told *t)
     return wait;
 }
 
-/* A paused queue is reported with the server's reason, and forgotten when it runs
- * again. */
+/* A-152: a paused queue is reported with the server's reason, and forgotten when it
+ * runs again. */
 static void test_poll_told_queue(void **unused)
 {
     static const struct {
@@ -126,7 +126,8 @@ static void test_poll_told_back_off(void **unused)
     end(&t);
 }
 
-/* A large result: first a wait for the budget of large results, then the download. */
+/* A-152: a large result: first a wait for the budget of large results, then the
+ * download. */
 static void test_poll_told_payload(void **unused)
 {
     static const fakeanswer metadata = {
@@ -169,7 +170,7 @@ static void wait_long(told *t)
     clientfix_advance(&t->f, INT64_C(3) * 3600 * 1000);
 }
 
-/* the limits against being stuck may be none. */
+/* the limits against being stuck may be none. */
 static void test_poll_told_never_stuck(void **unused)
 {
     static const char *const none[] = {"stuck_silent", "none", "stuck_total", "none",

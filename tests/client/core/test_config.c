@@ -256,7 +256,7 @@ static void test_config_header_names(void **unused)
     tinkc_config_free(&config);
 }
 
-/* Each option of the table can be read, has help, and takes its own default. */
+/* each option of the table can be read, has help, and takes its own default. */
 static void test_config_table_is_sound(void **unused)
 {
     tinkc_config *config = config_in(nothing);

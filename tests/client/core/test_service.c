@@ -213,7 +213,7 @@ static void test_service_start_failure_is_not_sticky(void **unused)
     fakeapi_stop(&api);
 }
 
-/* two tenants in one process; keys never cross. */
+/* two tenants in one process; keys never cross. */
 static void test_service_two_tenants(void **unused)
 {
     fakeapi *apis[2] = {start_peer(), start_peer()};

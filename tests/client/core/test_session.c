@@ -10,7 +10,7 @@
 #define CONFIG  "client/config"
 #define SESSION "create_session"
 
-/* every 10 s, the first after 10 s, on separate connections, 10 s each. */
+/* every 10 s, the first after 10 s, on separate connections, 10 s each. */
 static void test_session_heartbeat(void **unused)
 {
     clientfix f;
@@ -46,8 +46,8 @@ static void test_session_no_heartbeat_without_session(void **unused)
     clientfix_close(&f);
 }
 
-/* A failed heartbeat is not repeated before the next one is due; after 120 s each failure
- * is logged. */
+/* A-106: a failed heartbeat is not repeated before the next one is due; after 120 s
+ * each failure is logged. */
 static void test_session_heartbeat_fails(void **unused)
 {
     clientfix f;

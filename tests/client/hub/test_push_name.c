@@ -84,7 +84,7 @@ static void test_push_sources(void **unused)
     }
 }
 
-/* C-062, C-069: as Python's fnmatchcase, on the whole path. */
+/* C-062, C-069, M-138: as Python's fnmatchcase, on the whole path. */
 static void test_push_patterns(void **unused)
 {
     static const struct {

@@ -112,8 +112,8 @@ static void test_telemetry_period(void **unused)
     clientfix_close(&f);
 }
 
-/* M-142, M-144: events before the session have a separate id; later ones have the
- * session's, numbered from its start. SESSION_END comes with the close. */
+/* A-137, M-142, M-144: events before the session have a separate id; later ones have
+ * the session's, numbered from its start. SESSION_END comes with the close. */
 static void test_telemetry_session(void **unused)
 {
     clientfix f;

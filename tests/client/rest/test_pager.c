@@ -264,7 +264,8 @@ static size_t take(tinkc_pager *pager, size_t most)
     return n;
 }
 
-/* 2,350 checkpoints with pages of 1000 are 3 requests; taking 100 is one. */
+/* A-124, M-130: 2,350 checkpoints with pages of 1000 are 3 requests; taking 100 is
+ * one. */
 static void test_pager_checkpoints_counted(void **unused)
 {
     static const char path[] = "/api/v1/checkpoints";
@@ -331,7 +332,7 @@ static void test_pager_large_setup(void **unused)
     tk_buf_dispose(&body);
 }
 
-/* the same walk over runs, with a limit and filters. */
+/* M-130: the same walk over runs, with a limit and filters. */
 static void test_pager_runs(void **unused)
 {
     static const char path[] = "/api/v1/training_runs";
@@ -364,7 +365,7 @@ static void test_pager_runs(void **unused)
     fakeapi_stop(&api);
 }
 
-/* sessions come without a cursor: a short page is the last. */
+/* M-130: sessions come without a cursor: a short page is the last. */
 static void test_pager_sessions(void **unused)
 {
     static const char path[] = "/api/v1/sessions";

@@ -16,6 +16,7 @@ static int64_t seq_of(clientfix *f, size_t nth)
     return strtoll(at + strlen("\"seq_id\":"), NULL, 10);
 }
 
+/* the request and its poll, key by key; the client always sends seq_id. */
 static void test_sample_request(void **unused)
 {
     clientfix f;

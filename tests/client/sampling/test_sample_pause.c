@@ -157,8 +157,8 @@ static void test_sample_pause_is_monotonic(void **unused)
     }
 }
 
-/* A-008: shared by services with the same server and key, by no others; A-096: however it
- * is written. */
+/* A-008, A-098: shared by services with the same server and key, by no others; A-096:
+ * however it is written. */
 static void test_sample_pause_is_shared(void **unused)
 {
     static const struct {

@@ -10,7 +10,7 @@
 
 #include "support/trainfix.h"
 
-/* M-061, A-055: defaults on the wire; the metrics come back. */
+/* M-061: defaults on the wire; the metrics come back. */
 static void test_training_optim_step(void **unused)
 {
     trainfix f = trainfix_open(NULL, NULL);
@@ -171,8 +171,8 @@ static void test_training_save(void **unused)
     trainfix_close(&f);
 }
 
-/* M-065: a sampling client on the weights as they are; a retried submission keeps its
- * seq_id and draws another sampling session number (docs/protocol.md §2.3). */
+/* A-151, M-065: a sampling client on the weights as they are; a retried submission
+ * keeps its seq_id and draws another sampling session number (docs/protocol.md §2.3). */
 static void test_training_save_and_sample(void **unused)
 {
     static const char *const settings[] = {"loop", "manual", NULL};

@@ -172,8 +172,8 @@ static int refuse(double *loss, tinkc_metrics *metrics, tinkc_custom_item *items
     return *mode == 0 ? 42 : 0;
 }
 
-/* A callback that fails, gradients that are not numbers, a forward that fails: no second
- * half, and the turn is given back. */
+/* A-148: a callback that fails, gradients that are not numbers, a forward that fails:
+ * no second half, and the turn is given back. */
 static void test_custom_loss_fails(void **unused)
 {
     trainfix f = open_with(NULL);

@@ -257,7 +257,8 @@ static void expect(tinkc_future *future, tinkc_code code)
     tinkc_future_free(&future);
 }
 
-/* held for 25 s, the callback delays no heartbeat and no other operation. */
+/* A-106, A-148: held for 25 s, the callback delays no heartbeat and no other
+ * operation. */
 static void test_custom_thread_heartbeats(void **unused)
 {
     fixture f;
@@ -297,8 +298,8 @@ static void test_custom_thread_one_at_a_time(void **unused)
     close_fixture(&f);
 }
 
-/* A-022: cancelled while the callback runs: done at once, the step that was called next
- * goes, and nothing of what the callback computes is sent. */
+/* A-022, A-148: cancelled while the callback runs: done at once, the step that was
+ * called next goes, and nothing of what the callback computes is sent. */
 static void test_custom_thread_cancel(void **unused)
 {
     fixture f;
@@ -318,7 +319,7 @@ static void test_custom_thread_cancel(void **unused)
     close_fixture(&f);
 }
 
-/* One that waits for the callback of another is not called any more. */
+/* one that waits for the callback of another is not called any more. */
 static void test_custom_thread_cancel_waiting(void **unused)
 {
     fixture f;
@@ -372,7 +373,8 @@ static void close_service(void *user)
     c->left = gate_count(&c->f->p.left);
 }
 
-/* the future is done while the callback still runs; the close waits for it. */
+/* A-026, A-148: the future is done while the callback still runs; the close waits for
+ * it. */
 static void test_custom_thread_close(void **unused)
 {
     fixture f;
@@ -519,6 +521,8 @@ static bool scenario(void *user)
     return ok;
 }
 
+/* A-028: with any one allocation failing the call with a callback ends, and nothing
+ * leaks. */
 static void test_custom_thread_allocation_sweep(void **unused)
 {
     (void)logprobs_answer(); /* made once, not counted */

@@ -161,7 +161,8 @@ static void run_once(const trouble *what)
     fakeapi_stop(&w.api);
 }
 
-/* Whatever answers are lost, the peer applies each (model, seq_id) once and in order. */
+/* A-015, A-151: whatever answers are lost, the peer applies each (model, seq_id) once
+ * and in order. */
 static void test_once_dropped(void **unused)
 {
     run_once(&(trouble){.first = FAKEAPI_RESET});
@@ -172,6 +173,7 @@ static void test_once_dropped_twice(void **unused)
     run_once(&(trouble){.first = FAKEAPI_DROP, .second = FAKEAPI_RESET});
 }
 
+/* the same with answers that end in the middle. */
 static void test_once_reset_mid_body(void **unused)
 {
     run_once(&(trouble){.first = FAKEAPI_RESET_BODY});
@@ -470,7 +472,7 @@ static void test_once_allocation_sweep(void **unused)
     sweep(false);
 }
 
-/* Wherever one allocation of a whole session fails, the same client goes on. */
+/* wherever one allocation of a whole session fails, the same client goes on. */
 static void test_once_allocation_sweep_whole(void **unused)
 {
     fakeapi *api = fakeapi_start();
@@ -481,6 +483,7 @@ static void test_once_allocation_sweep_whole(void **unused)
     fakeapi_stop(&api);
 }
 
+/* the same with a custom loss. */
 static void test_once_allocation_sweep_custom(void **unused)
 {
     sweep(true);

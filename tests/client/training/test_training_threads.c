@@ -1,15 +1,18 @@
 /* Many threads on few models: calls, cancels, waits and closes at random; the peer sees
- * every number at most once and in order (A-015, A-016, A-019, A-022, A-026). Meant to be
- * run under TSan, too.
+ * every number at most once and in order (A-015, A-016, A-019, A-022, A-026). No call waits
+ * for the encoding of another (A-021). Meant to be run under TSan, too.
  * Links: peer */
 #include <tinkc/training.h>
 
 #include <pthread.h>
+#include <stdlib.h>
 
+#include "base/mem.h"
 #include "base/rand.h"
 #include "support/datumfix.h"
 #include "support/fakeapi_tinker.h"
-#include "support/servicefix.h"
+#include "support/gate.h"
+#include "support/trainfix.h"
 
 #define THREADS 8
 #define MODELS  4
@@ -172,12 +175,113 @@ static void test_threads_close(void **unused)
     end_crowd(&c);
 }
 
+/* ---- a call that is held in the middle of its encoding ---- */
+
+typedef struct held {
+    trainfix f;
+    tinkc_datum *datum;
+    size_t at; /* the allocation of the call in which it is held */
+    gate here, go, done;
+    bool was_held;
+    tinkc_future *batch, *step;
+} held;
+
+static held the_held;
+static _Thread_local size_t allocations_left; /* 0: this thread is never held */
+
+static void *holding_realloc(void *user, void *ptr, size_t size)
+{
+    held *h = user;
+    if (allocations_left > 0 && --allocations_left == 0) {
+        h->was_held = true;
+        gate_raise(&h->here);
+        (void)gate_wait(&h->go, 1);
+    }
+    return realloc(ptr, size);
+}
+
+static void plain_free(void *user, void *ptr)
+{
+    free(ptr);
+}
+
+static void *call_batch(void *user)
+{
+    held *h = user;
+    tinkc_datum *data[] = {h->datum, h->datum, h->datum};
+    allocations_left = h->at;
+    h->batch =
+        tinkc_training_forward_backward(h->f.training, data, 3, "cross_entropy", NULL);
+    allocations_left = 0;
+    gate_raise(&h->here);
+    return NULL;
+}
+
+static void *call_step(void *user)
+{
+    held *h = user;
+    h->step = tinkc_training_optim_step(h->f.training, NULL);
+    if (tinkc_future_wait(h->step, GATE_CAP_MS) == TINKC_OK) {
+        gate_raise(&h->done);
+    }
+    return NULL;
+}
+
+/* Holds a batch in its nth allocation; false when it has fewer. */
+static bool hold_at(held *h, size_t n)
+{
+    pthread_t batch, step;
+    gate_init(&h->here);
+    gate_init(&h->go);
+    gate_init(&h->done);
+    h->at = n;
+    h->was_held = false;
+    assert_int_equal(pthread_create(&batch, NULL, call_batch, h), 0);
+    assert_true(gate_wait(&h->here, 1));
+    assert_int_equal(pthread_create(&step, NULL, call_step, h), 0);
+    bool is_done = gate_wait(&h->done, 1); /* while the batch is still held */
+    gate_raise(&h->go);
+    assert_int_equal(pthread_join(batch, NULL), 0);
+    assert_int_equal(pthread_join(step, NULL), 0);
+    if (!is_done) {
+        fail_msg("held in allocation %zu, a batch stops the step of another thread", n);
+    }
+    assert_int_equal(tinkc_future_wait(h->batch, GATE_CAP_MS), TINKC_OK);
+    tinkc_future_free(&h->batch);
+    tinkc_future_free(&h->step);
+    gate_dispose(&h->here);
+    gate_dispose(&h->go);
+    gate_dispose(&h->done);
+    return h->was_held;
+}
+
+/* A-021: wherever a batch is in its preparation, the step of another thread is called,
+ * sent and answered: encoding holds nothing that others need, and takes no number before
+ * it is finished. */
+static void test_threads_encoding_holds_nothing(void **unused)
+{
+    held *h = &the_held;
+    tk_mem_set_hooks(&(tk_mem_hooks){holding_realloc, plain_free, h});
+    h->f = trainfix_open(NULL, NULL);
+    h->datum = datumfix_new();
+    size_t n = 1;
+    while (hold_at(h, n)) {
+        n++;
+    }
+    assert_true(n > 5);
+    assert_int_equal(fakeapi_tinker_conflicts(h->f.api), 0);
+    tinkc_datum_free(&h->datum);
+    trainfix_close(&h->f);
+    tk_mem_set_hooks(NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_threads_in_order),
         cmocka_unit_test(test_threads_cancel),
         cmocka_unit_test(test_threads_close),
+        cmocka_unit_test(test_threads_encoding_holds_nothing),
     };
     return cmocka_run_group_tests_name("training_threads", tests, NULL, NULL);
 }

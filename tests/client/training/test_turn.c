@@ -231,7 +231,8 @@ static void *reserve_blocks(void *user)
     return NULL;
 }
 
-/* blocks of several threads never interleave and leave no gap. */
+/* A-016, A-017, A-021: blocks of several threads never interleave and leave no gap: the
+ * ids are one atomic addition. */
 static void test_turn_blocks_of_threads(void **unused)
 {
     static reserver reservers[THREADS];

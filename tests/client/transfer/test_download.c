@@ -85,8 +85,8 @@ static void busy(downloadfix *f, size_t index, fileserver_reply *reply)
     }
 }
 
-/* A download also succeeds through resets, a server without ranges, one without ETag, and
- * one that is busy for a moment. */
+/* M-131: a download also succeeds through resets, a server without ranges, one without
+ * ETag, and one that is busy for a moment. */
 static void test_download_odd_servers(void **unused)
 {
     static void (*const ways[])(downloadfix *, size_t, fileserver_reply *) = {
@@ -149,7 +149,7 @@ static void new_version(downloadfix *f, size_t index, fileserver_reply *reply)
     reply->etag = index == 0 ? "\"v1\"" : "\"v2\"";
 }
 
-/* The archive was built again in between: it starts over instead of mixing two. */
+/* M-131: the archive was built again in between: it starts over instead of mixing two. */
 static void test_download_changed_archive(void **unused)
 {
     static const uint64_t cuts[] = {200000};
@@ -163,7 +163,8 @@ static void test_download_changed_archive(void **unused)
     downloadfix_close(&f);
 }
 
-/* What is at the target stays unless it is to be replaced; then it goes at the end. */
+/* M-131: what is at the target stays unless it is to be replaced; then it goes at the
+ * end. */
 static void test_download_overwrite(void **unused)
 {
     downloadfix f;
@@ -222,8 +223,8 @@ static void always_cut(downloadfix *f, size_t index, fileserver_reply *reply)
     reply->cut = 5000;
 }
 
-/* A server that never gets further is given up after a fixed number of tries without a
- * byte. */
+/* M-131: a server that never gets further is given up after a fixed number of tries
+ * without a byte. */
 static void test_download_gives_up(void **unused)
 {
     downloadfix f;

@@ -88,7 +88,7 @@ static void test_download_truncated_archive(void **unused)
     }
 }
 
-/* A tar that ends between two members has no mark of its end. */
+/* M-131: a tar that ends between two members has no mark of its end. */
 static void test_download_cut_between_members(void **unused)
 {
     downloadfix_blob b;

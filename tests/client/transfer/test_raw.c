@@ -93,8 +93,8 @@ static void test_raw_methods(void **unused)
     end(&f);
 }
 
-/* A status is an error, or the answer when the caller asks for it; the caller sets the
- * retries. */
+/* A-118: a status is an error, or the answer when the caller asks for it; the caller
+ * sets the retries. */
 static void test_raw_status(void **unused)
 {
     fix f = begin();
@@ -251,7 +251,7 @@ static void test_raw_save_large(void **unused)
     (void)rmdir(folder);
 }
 
-/* A body that is cut leaves no file; so does an error. */
+/* a body that is cut leaves no file; so does an error. */
 static void test_raw_save_cut(void **unused)
 {
     char folder[] = "/tmp/tinkc-raw-XXXXXX", file[64];
@@ -489,7 +489,7 @@ static void test_raw_form_without_parts(void **unused)
     end(&f);
 }
 
-/* Every offset and every length gives the same bytes. */
+/* every offset and every length gives the same bytes. */
 static void test_raw_form_any_offset(void **unused)
 {
     size_t most = 3;

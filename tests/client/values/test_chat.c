@@ -100,6 +100,8 @@ static void check_text(const kit *k, tinkc_chat_options options, const char *wan
     tinkc_text_free(&text);
 }
 
+/* A-133: a conversation as text, with and without the generation prompt, and one to be
+ * continued. */
 static void test_chat_text(void **unused)
 {
     kit k = open_kit(NULL, "{\"messages\": [], \"x\": 1}");
@@ -120,7 +122,8 @@ static void test_chat_text(void **unused)
     close_kit(&k);
 }
 
-/* Variables, tools, the time; what the caller sets wins over the template's own. */
+/* A-134: variables, tools, the time; what the caller sets wins over the template's
+ * own. */
 static void test_chat_variables(void **unused)
 {
     kit k =
@@ -184,6 +187,7 @@ static void test_chat_template_sources(void **unused)
     (void)rmdir(dir);
 }
 
+/* M-136: the tokens that are trained on, for each choice of the loss. */
 static void test_chat_trained(void **unused)
 {
     kit k = open_kit(NULL, talk);
@@ -209,6 +213,8 @@ static void test_chat_newline_behind_turn(void **unused)
     close_kit(&k);
 }
 
+/* M-136: each part of a rendered conversation names its message, its role and whether
+ * it is trained on. */
 static void test_chat_parts(void **unused)
 {
     kit k = open_kit(NULL, talk);
@@ -306,7 +312,8 @@ static void test_chat_warnings(void **unused)
                   "crosses the border");
 }
 
-/* Input without the last token, targets without the first, weights of the targets. */
+/* M-136: input without the last token, targets without the first, weights of the
+ * targets. */
 static void test_chat_datum(void **unused)
 {
     kit k = open_kit(NULL, talk);

@@ -74,7 +74,7 @@ static void test_srv_archive_link_has_scheme_of_proxy(void **state)
     srvfix_close(&t.srv);
 }
 
-/* docs/protocol.md §11 row 22. */
+/* S-022: docs/protocol.md §11 row 22. */
 static void test_srv_archive_is_a_tar(void **state)
 {
     restfix t;
@@ -102,7 +102,7 @@ static void test_srv_archive_is_a_tar(void **state)
     srvfix_close(&t.srv);
 }
 
-/* A download that was cut goes on: same bytes, from any place. */
+/* S-022: a download that was cut goes on: same bytes, from any place. */
 static void test_srv_parts_fit_together(void **state)
 {
     restfix t;
@@ -185,7 +185,7 @@ static void test_srv_ranges_are_read(void **state)
     }
 }
 
-/* Only this server's links work, for this checkpoint, without a key. */
+/* S-022: only this server's links work, for this checkpoint, without a key. */
 static void test_srv_links_are_signed(void **state)
 {
     restfix t;
@@ -213,7 +213,7 @@ static void test_srv_links_are_signed(void **state)
     srvfix_close(&t.srv);
 }
 
-/* The files that our client unpacks are those of the checkpoint. */
+/* S-022: the files that our client unpacks are those of the checkpoint. */
 static void test_srv_client_downloads(void **state)
 {
     restfix t;

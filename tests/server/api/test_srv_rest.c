@@ -47,7 +47,7 @@ static void assert_no_files(restfix *t)
     assert_int_equal(system(command), 0);
 }
 
-/* docs/protocol.md §11 row 20: lists and saves say the same path. */
+/* S-020: docs/protocol.md §11 row 20: lists and saves say the same path. */
 static void test_srv_checkpoints_are_listed(void **state)
 {
     restfix t;
@@ -71,7 +71,8 @@ static void test_srv_checkpoints_are_listed(void **state)
     srvfix_close(&t.srv);
 }
 
-/* docs/protocol.md §11 row 23: total_count is the full count, also after the end. */
+/* S-023: docs/protocol.md §11 row 23: total_count is the full count, also after the
+ * end. */
 static void test_srv_pages_know_the_total(void **state)
 {
     restfix t;
@@ -102,6 +103,7 @@ static void test_srv_pages_know_the_total(void **state)
     srvfix_close(&t.srv);
 }
 
+/* S-021: runs in pages, and one by its percent-encoded id. */
 static void test_srv_runs_are_listed(void **state)
 {
     restfix t;
@@ -132,7 +134,7 @@ static void test_srv_runs_are_listed(void **state)
     srvfix_close(&t.srv);
 }
 
-/* docs/protocol.md §11 row 21: ids of two segments, with ":" and "%3A". */
+/* S-021: docs/protocol.md §11 row 21: ids of two segments, with ":" and "%3A". */
 static void test_srv_checkpoints_are_changed(void **state)
 {
     restfix t;

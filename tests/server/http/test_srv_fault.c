@@ -190,13 +190,13 @@ static void compare(const char *rules)
     srvfix_close(&rough);
 }
 
-/* Every answer is lost once; weights and optimizer end with the same bits. */
+/* every answer is lost once; weights and optimizer end with the same bits. */
 static void test_srv_lost_answers_change_no_bit(void **state)
 {
     compare("{\"route\":\"*\",\"action\":\"drop\",\"once\":true}");
 }
 
-/* Cut bodies, refusals before the work, pauses and delays, all at once. */
+/* cut bodies, refusals before the work, pauses and delays, all at once. */
 static void test_srv_a_bad_day_changes_no_bit(void **state)
 {
     compare("{\"route\":\"retrieve_future\",\"action\":\"try_again\","

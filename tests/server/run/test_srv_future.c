@@ -107,6 +107,7 @@ static srv_wait why_busy(const void *owner)
     return (srv_wait){TK_QUEUE_PAUSED_CAPACITY, "busy"};
 }
 
+/* S-006: a poll whose time is over is answered; the other one stays parked. */
 static void test_srv_deadline_releases_one(void **state)
 {
     srv_futures *futures = *state;
@@ -174,8 +175,8 @@ static void fetch(srv_futures *futures, srv_future *future)
     srv_request_free(poll->request);
 }
 
-/* Results have a quarter of the memory. Beyond it those that were taken go first, then
- * the oldest; the newest stays. */
+/* S-007: results have a quarter of the memory. Beyond it those that were taken go
+ * first, then the oldest; the newest stays. */
 static void test_srv_large_results_push_out_old_ones(void **state)
 {
     srv_futures *futures = *state;
@@ -193,8 +194,8 @@ static void test_srv_large_results_push_out_old_ones(void **state)
     assert_true(is_kept(futures, "m:5"));
 }
 
-/* When others have filled the memory, results that no poll has taken stay, and the last
- * ones that were taken, too: an answer may be lost on its way. */
+/* S-007: when others have filled the memory, results that no poll has taken stay, and
+ * the last ones that were taken, too: an answer may be lost on its way. */
 static void test_srv_results_outlive_a_flood(void **state)
 {
     srv_futures *futures = *state;

@@ -24,7 +24,7 @@ static void expect(srv_order *order, srv_order_node *node, int64_t now)
     assert_ptr_equal(srv_order_take(order, now), node);
 }
 
-/* Parts of one batch, the first one last: they run in order. */
+/* S-017: parts of one batch, the first one last: they run in order. */
 static void test_srv_first_part_comes_last(void **state)
 {
     srv_order order;
@@ -44,7 +44,7 @@ static void test_srv_first_part_comes_last(void **state)
     assert_int_equal(srv_order_deadline(&order, 0), TK_FOREVER);
 }
 
-/* A part that was never sent does not stop what comes after it. */
+/* S-017: a part that was never sent does not stop what comes after it. */
 static void test_srv_barrier_ends_the_wait(void **state)
 {
     srv_order order;
@@ -61,6 +61,8 @@ static void test_srv_barrier_ends_the_wait(void **state)
     assert_false(srv_order_is_late(&order, 6));
 }
 
+/* S-017: a part that is missing is waited for three seconds, then the others run in
+ * order. */
 static void test_srv_time_ends_the_wait(void **state)
 {
     srv_order order;
@@ -76,7 +78,7 @@ static void test_srv_time_ends_the_wait(void **state)
     expect(&order, &late, 3 * S);
 }
 
-/* Forward-only requests run at once, but never before a step below them. */
+/* S-017: forward-only requests run at once, but never before a step below them. */
 static void test_srv_forward_is_not_held(void **state)
 {
     srv_order order;

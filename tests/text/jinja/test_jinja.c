@@ -78,6 +78,7 @@ static void check(const recorded *r, tk_str source, const tk_json *object,
     tk_buf_dispose(&out);
 }
 
+/* recorded snippets give the text that jinja2 gave, or its error. */
 static void test_jinja_snippets(void **unused)
 {
     recorded r = open_recorded();

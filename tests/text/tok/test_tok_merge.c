@@ -256,6 +256,8 @@ static void check(const vocab *v, const tk_tok *tok, tk_str text)
     tk_tok_ids_dispose(&ids);
 }
 
+/* A-130, M-133: random vocabularies and texts: the same ids as the rule applied
+ * literally. */
 static void test_tok_merge_follows_the_rule(void **unused)
 {
     vocab *v = tk_malloc(sizeof(*v));
