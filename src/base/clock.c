@@ -3,23 +3,26 @@
 
 #include <time.h>
 
-static int64_t read_ns(clockid_t id)
+static struct timespec read_clock(clockid_t id)
 {
     struct timespec now = {0, 0};
     (void)clock_gettime(id, &now); /* cannot fail for these two clocks */
-    return (int64_t)now.tv_sec * 1000 * TK_NS_PER_MS + now.tv_nsec;
+    return now;
 }
 
 static int64_t real_mono_ns(void *user)
 {
     (void)user;
-    return read_ns(CLOCK_MONOTONIC);
+    struct timespec now = read_clock(CLOCK_MONOTONIC);
+    return (int64_t)now.tv_sec * 1000 * TK_NS_PER_MS + now.tv_nsec;
 }
 
+/* Not by way of nanoseconds, which overflow in the year 2262. */
 static int64_t real_wall_us(void *user)
 {
     (void)user;
-    return read_ns(CLOCK_REALTIME) / 1000;
+    struct timespec now = read_clock(CLOCK_REALTIME);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
 const tk_clock tk_clock_real = {real_mono_ns, real_wall_us, NULL};
