@@ -176,7 +176,11 @@ static void test_srv_protobuf_both_ways(void **state)
     assert_int_equal(post_bytes(&t, NULL, tk_buf_str(&plain), same), 200);
     assert_string_equal(id, same);
     assert_int_equal(post_bytes(&t, zstd_header, tk_buf_str(&plain), id), 422);
-    assert_int_equal(post_bytes(&t, NULL, tk_buf_str(&packed), id), 422);
+    /* A frame without its header. By chance the bytes of another one may be protobuf, with
+     * numbers that no field has; these end in the middle of a field. */
+    static const char frame[] = "\x28\xb5\x2f\xfd\x24\x00\x01\x00\x00\x99\xe9\xd8\x51";
+    const tk_str bare = {frame, sizeof(frame) - 1};
+    assert_int_equal(post_bytes(&t, NULL, bare, id), 422);
     (void)result_of(&t, same);
     httpget_response response;
     const httpget_request poll = {.method = "POST",

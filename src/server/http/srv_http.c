@@ -3,6 +3,8 @@
  * more call sends the answer (srv_http_answer.c). */
 #include "server/http/srv_http.h"
 
+#include <string.h>
+
 #include "base/clock.h"
 #include "base/mem.h"
 #include "server/http/srv_http_int.h"
@@ -111,9 +113,9 @@ static enum MHD_Result on_complete(exchange *x)
     return MHD_YES;
 }
 
-static enum MHD_Result on_head(exchange *x, const char *method, const char *url)
+static enum MHD_Result on_head(exchange *x, const srv_http_line *line)
 {
-    bool welcome = srv_http_read_head(x, method, url);
+    bool welcome = srv_http_read_head(x, line);
     if (!srv_conns_head(x->conn, welcome, srv_http_body_bytes(x))) {
         return MHD_NO; /* closes the connection */
     }
@@ -121,30 +123,50 @@ static enum MHD_Result on_head(exchange *x, const char *method, const char *url)
     return x->broken ? srv_http_send_answer(x) : MHD_YES;
 }
 
-static char bad_uri; /* its address is the state of a request whose URI is refused */
+/* Before there is an exchange the state of a request is the length of its URI as it came,
+ * as an odd number, which no address of an exchange is; BAD_URI for one that is refused. */
+#define BAD_URI UINTPTR_MAX
 
 static void *on_uri(void *user, const char *uri, struct MHD_Connection *connection)
 {
     (void)user;
     (void)connection;
-    return srv_http_is_plain_uri(uri) ? NULL : &bad_uri;
+    uintptr_t state = BAD_URI;
+    if (srv_http_is_plain_uri(uri)) {
+        state = 2 * (uintptr_t)(uri != NULL ? strlen(uri) : 0) + 1;
+    }
+    return (void *)state;
+}
+
+static bool is_exchange(const void *state)
+{
+    return state != NULL && (uintptr_t)state % 2 == 0;
+}
+
+static enum MHD_Result on_first(srv_http *http, struct MHD_Connection *connection,
+                                const srv_http_line *line, void **state)
+{
+    uintptr_t uri = (uintptr_t)*state;
+    exchange *x = conn_of(connection) != NULL ? begin(http, connection) : NULL;
+    *state = x;
+    if (x == NULL) {
+        return MHD_NO;
+    }
+    if (uri == BAD_URI || !srv_http_is_whole_line(line, uri / 2)) {
+        srv_http_reject(x, "the URI has characters that are not allowed");
+    }
+    return on_head(x, line);
 }
 
 static enum MHD_Result on_access(void *user, struct MHD_Connection *connection,
                                  const char *url, const char *method, const char *version,
                                  const char *data, size_t *n, void **state)
 {
-    (void)version;
-    exchange *x = *state;
-    if (*state == NULL || *state == &bad_uri) {
-        bool bad = *state != NULL;
-        x = conn_of(connection) != NULL ? begin(user, connection) : NULL;
-        *state = x;
-        if (x != NULL && bad) {
-            srv_http_reject(x, "the URI has characters that are not allowed");
-        }
-        return x != NULL ? on_head(x, method, url) : MHD_NO;
+    if (!is_exchange(*state)) {
+        const srv_http_line line = {method, url, version};
+        return on_first(user, connection, &line, state);
     }
+    exchange *x = *state;
     if (*n > 0) {
         size_t size = *n;
         *n = 0;
@@ -159,10 +181,10 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **s
     (void)connection;
     (void)why;
     srv_http *http = user;
-    exchange *x = *state;
-    if (*state == NULL || *state == &bad_uri) {
+    if (!is_exchange(*state)) {
         return;
     }
+    exchange *x = *state;
     bool posted = x->posted;
     srv_conns_idle(x->conn);
     srv_request_free(x->request);

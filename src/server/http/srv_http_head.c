@@ -153,10 +153,20 @@ static enum MHD_Result look_at_line(void *user, enum MHD_ValueKind kind, const c
     return head->blame == NULL ? MHD_YES : MHD_NO;
 }
 
-/* Returns what is wrong with the head, or NULL. `method` is where its bytes begin. */
-static const char *blame_head(struct MHD_Connection *connection, const char *method)
+/* Whether names, values and the first line are views of the bytes as they came. */
+static bool is_raw(void)
 {
-    lines head = {.is_raw = strncmp(MHD_get_version(), "0.9.", 4) == 0};
+    return strncmp(MHD_get_version(), "0.9.", 4) == 0;
+}
+
+/* Returns what is wrong with the head, or NULL. Its bytes begin with the method. */
+static const char *blame_head(struct MHD_Connection *connection,
+                              const srv_http_line *line)
+{
+    lines head = {.is_raw = is_raw()};
+    if (line->version[0] != '\0') {
+        head.next = line->version + strlen(line->version) + 2;
+    }
     int n = MHD_get_connection_values(connection, MHD_HEADER_KIND, look_at_line, &head);
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
@@ -166,11 +176,18 @@ static const char *blame_head(struct MHD_Connection *connection, const char *met
     if (head.sized && head.chunked) {
         return "a body has Content-Length or Transfer-Encoding, not both";
     }
-    if (head.is_raw && n > 0 && info != NULL &&
-        head.next + 2 != method + info->header_size) {
+    if (head.is_raw && (n > 0 || head.next != NULL) && info != NULL &&
+        head.next + 2 != line->method + info->header_size) {
         return "a header is malformed";
     }
     return NULL;
+}
+
+bool srv_http_is_whole_line(const srv_http_line *line, size_t uri_bytes)
+{
+    return !is_raw() || line->version[0] == '\0' ||
+           (line->url == line->method + strlen(line->method) + 1 &&
+            line->version == line->url + uri_bytes + 1);
 }
 
 bool srv_http_is_plain_uri(const char *uri)
@@ -301,16 +318,16 @@ uint64_t srv_http_body_bytes(const exchange *x)
     return length;
 }
 
-bool srv_http_read_head(exchange *x, const char *method, const char *url)
+bool srv_http_read_head(exchange *x, const srv_http_line *line)
 {
-    const char *blame = blame_head(x->connection, method);
+    const char *blame = blame_head(x->connection, line);
     if (blame != NULL) {
         srv_http_reject(x, blame);
     }
     if (x->broken) {
         return false;
     }
-    find_route(x, method, url);
+    find_route(x, line->method, line->url);
     read_headers(x);
     bool welcome = check_caller(x);
     if (atomic_load(&x->http->closing)) {

@@ -38,9 +38,18 @@ typedef struct exchange {
     bool posted;
 } exchange;
 
+/* The first line of a head, as the library has cut it. */
+typedef struct srv_http_line {
+    const char *method, *url, *version;
+} srv_http_line;
+
+/* Returns whether nothing of the line, whose URI had `uri_bytes` before it was decoded, is
+ * lost in its three parts. Versions 0.9.x cut each of them at a NUL. */
+bool srv_http_is_whole_line(const srv_http_line *line, size_t uri_bytes);
+
 /* Reads the head into the request: route, parameters, headers, limit of the body. What is
  * wrong with it is refused. Returns whether the caller is one that the server knows. */
-bool srv_http_read_head(exchange *x, const char *method, const char *url);
+bool srv_http_read_head(exchange *x, const srv_http_line *line);
 
 /* Returns the largest body that may follow the head: what it says, or the limit. */
 uint64_t srv_http_body_bytes(const exchange *x);

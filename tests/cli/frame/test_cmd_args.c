@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "support/program.h"
 #include "support/test.h"
 
@@ -60,6 +61,17 @@ static void test_args_hide_the_key_of_a_server(void **state)
     }
 }
 
+static void wait_for(const char *path)
+{
+    int64_t end = tk_clock_mono_ns(NULL) + INT64_C(60000) * TK_NS_PER_MS;
+    while (access(path, F_OK) != 0) {
+        if (tk_clock_mono_ns(NULL) > end) {
+            fail_msg("%s is not there after a minute", path);
+        }
+        (void)usleep(2000);
+    }
+}
+
 /* A command that waits for its input, with its key in every form. */
 static void test_args_hide_the_key_of_a_command(void **state)
 {
@@ -72,9 +84,7 @@ static void test_args_hide_the_key_of_a_command(void **state)
         program_open(&p, TINKC_PROGRAM);
         program_start(&p, PROGRAM_ARGS(forms[i][0], forms[i][1], "--local", "chat",
                                        "--model", "tinkc/pebble-llama-2m"));
-        while (access(program_path(&p, "data/tinkc/lock"), F_OK) != 0) {
-            (void)usleep(2000); /* its options have been read when it has a server */
-        }
+        wait_for(program_path(&p, "data/tinkc/lock")); /* its options have been read */
         assert_true(shows(&p, "--local"));
         assert_false(shows(&p, SECRET));
         program_end(&p);

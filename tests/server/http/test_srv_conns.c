@@ -12,10 +12,11 @@
 #include "support/httpget.h"
 #include "support/test.h"
 
-#define MS        TK_NS_PER_MS
-#define LONG_NS   (INT64_C(3600000) * MS)
-#define BIG_BYTES (64 * TK_MIB)
-#define HALF      "POST /take HTTP/1.1\r\nHost: 127.0.0.1\r\nX-"
+#define MS          TK_NS_PER_MS
+#define PATIENCE_NS (INT64_C(60000) * MS) /* of every wait */
+#define LONG_NS     (INT64_C(3600000) * MS)
+#define BIG_BYTES   (64 * TK_MIB)
+#define HALF        "POST /take HTTP/1.1\r\nHost: 127.0.0.1\r\nX-"
 
 typedef struct app {
     srv_budget memory;
@@ -105,7 +106,7 @@ static httpget *connect_with(app *it, const char *text, size_t n_open)
     httpget *connection = httpget_connect(it->port);
     assert_non_null(connection);
     assert_true(httpget_send(connection, text, strlen(text)));
-    int64_t end = tk_clock_mono_ns(NULL) + INT64_C(60000) * MS;
+    int64_t end = tk_clock_mono_ns(NULL) + PATIENCE_NS;
     while (stats_of(it).open + stats_of(it).dropped < n_open &&
            tk_clock_mono_ns(NULL) < end) {
         (void)poll(NULL, 0, 1);
@@ -136,8 +137,12 @@ static int ask_on(httpget *connection, const char *target, const char *headers)
 /* Connects and asks, again when this process was too slow for a short limit. */
 static httpget *ask_new(app *it, const char *target, const char *headers)
 {
+    int64_t end = tk_clock_mono_ns(NULL) + PATIENCE_NS;
     httpget *connection = httpget_connect(it->port);
     while (try_on(connection, target, headers) != 200) {
+        if (tk_clock_mono_ns(NULL) > end) {
+            fail_msg("%s is not answered within a minute", target);
+        }
         httpget_close(&connection);
         connection = httpget_connect(it->port);
         assert_non_null(connection);
@@ -250,7 +255,11 @@ static void test_srv_conns_unread_answer(void **state)
     httpget *connection = ask_new(&it, "/open", NULL);
     uint64_t before = stats_of(&it).dropped;
     assert_true(httpget_ask(connection, &(httpget_request){.target = "/big"}));
+    int64_t end = tk_clock_mono_ns(NULL) + PATIENCE_NS;
     while (stats_of(&it).dropped == before) {
+        if (tk_clock_mono_ns(NULL) > end) {
+            fail_msg("the connection is not closed within a minute");
+        }
         (void)poll(NULL, 0, 1);
     }
     httpget_response response;

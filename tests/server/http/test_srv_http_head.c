@@ -137,15 +137,30 @@ static void test_srv_http_head_ambiguous(void **state)
         BYTES("POST /echo/a?q=%00 HTTP/1.1\r\n" HOST BODY "\r\n[]"),
         BYTES("POST /echo/a\tb HTTP/1.1\r\n" HOST BODY "\r\n[]"),
         BYTES("POST /echo/a\x01 HTTP/1.1\r\n" HOST BODY "\r\n[]"),
+        /* a NUL in the first line */
+        BYTES("POST /echo/a\000 HTTP/1.1\r\n" HOST BODY "\r\n[]"),
+        BYTES("POST /echo/a\000b HTTP/1.1\r\n" HOST BODY "\r\n[]"),
+        BYTES("POST /echo/a\000HTTP/1.1 HTTP/1.1\r\n" HOST BODY "\r\n[]"),
+        BYTES("POST /echo/a?q=1\000&r=2 HTTP/1.1\r\n" HOST BODY "\r\n[]"),
+        BYTES("POST /echo/%61?q=%61\000 HTTP/1.1\r\n" HOST BODY "\r\n[]"),
+        BYTES("POST\000 /echo/a HTTP/1.1\r\n" HOST BODY "\r\n[]"),
+        BYTES("POST\000X /echo/a HTTP/1.1\r\n" HOST BODY "\r\n[]"),
+        BYTES("POST /echo/a HTTP/1.1\000\r\n" HOST BODY "\r\n[]"),
+        BYTES("POST /echo/a HTTP/1.1\000X\r\n" HOST BODY "\r\n[]"),
+        BYTES("GET /echo/a\000b HTTP/1.0\r\n\r\n"),
+        BYTES("GET /echo/a HTTP/1.0\000\r\n\r\n"),
     };
     app it;
+    size_t accepted = 0;
     open_app(&it, NULL);
     for (size_t i = 0; i < TK_ARRAY_LEN(heads); i++) {
         int status = send_bytes(&it, heads[i], true);
         if (status != 400 && status != 0) {
-            fail_msg("head %zu: %d: %s", i, status, heads[i].p);
+            print_error("head %zu: %d: %s\n", i, status, heads[i].p);
+            accepted++;
         }
     }
+    assert_int_equal(accepted, 0);
     close_app(&it);
 }
 
@@ -161,6 +176,7 @@ static void test_srv_http_head_plain(void **state)
         BYTES(LINE HOST BODY "X-Utf8: \xc3\xa9\r\nX!#$%&'*+-.^_`|~9: 1\r\n\r\n[]"),
         BYTES(LINE HOST "Transfer-Encoding: Chunked\r\n\r\n2\r\n[]\r\n0\r\n\r\n"),
         BYTES("POST /echo/a%3Ab?x=1&y=%20 HTTP/1.1\r\n" HOST BODY "\r\n[]"),
+        BYTES("POST /echo/%61%62?x=%61&y=+&&z HTTP/1.1\r\n" HOST BODY "\r\n[]"),
         BYTES("GET /echo/a HTTP/1.0\r\n\r\n"),
         BYTES("GET /echo/a HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"),
         BYTES("\r\nGET /echo/a HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"),
