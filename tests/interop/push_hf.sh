@@ -6,8 +6,8 @@
 version=0.25.0
 export COLUMNS=400 LC_ALL=C.UTF-8
 
-home=$PWD/build/sdk-venv/hub-$version
-make_venv "$home" "tinker==$version" huggingface_hub==2.4.0 || exit 1
+home=$PWD/build/sdk-venv/$version
+scripts/sdkenv.py $version >/dev/null || exit 1
 serve || exit 1
 
 TINKER_BASE_URL=$url TINKER_API_KEY=tml-interop "$home/bin/python" -W ignore - <<'PYTHON' \

@@ -5,8 +5,8 @@
 version=0.25.0
 failed=0
 
-home=build/sdk-venv/cli-$version
-make_venv "$home" "tinker==$version" || exit 1
+home=build/sdk-venv/$version
+scripts/sdkenv.py $version >/dev/null || exit 1
 serve || exit 1
 export TINKER_BASE_URL=$url TINKER_API_KEY=tml-interop
 

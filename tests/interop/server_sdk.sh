@@ -2,16 +2,6 @@
 # The official Python SDK, two pinned versions, unmodified, against `tinkc serve`: its
 # library (server_sdk.py) with PyTorch for custom losses, and its command line.
 . "$(dirname "$0")/lib.sh"
-torch=$(scripts/torch-venv.sh) || exit 1
-
-# A virtual environment with one version of the SDK, which sees the PyTorch of the other.
-make_sdk() {
-    local home=build/sdk-venv/$1
-    make_venv "$home" "tinker==$1" || return 1
-    "$torch" -c 'import site; print(site.getsitepackages()[0])' \
-        >"$("$home/bin/python" -c 'import site; print(site.getsitepackages()[0])')/torch.pth"
-}
-
 # The SDK's own program: lists, a checkpoint's details, a download where that is a tar, delete.
 check_cli() {
     local tinker=build/sdk-venv/$1/bin/tinker path
@@ -33,7 +23,7 @@ check_cli() {
 failed=0
 serve || exit 1
 for version in 0.25.0 0.36.0; do
-    make_sdk $version || exit 1
+    scripts/sdkenv.py $version --torch >/dev/null || exit 1
     timeout 600 "build/sdk-venv/$version/bin/python" -W ignore tests/interop/server_sdk.py \
         "$url" --torch || failed=1
     check_cli $version || failed=1

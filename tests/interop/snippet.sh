@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # The Python line with which `make demo` ends and the Python program of README.md, as they are but
-# for the port, with both pinned versions of the official SDK (installed by server_sdk.sh, which runs
-# before, or here).
+# for the port, with both pinned versions of the official SDK.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/docs/demo_lines.sh
@@ -13,11 +12,7 @@ awk '/^```python$/ { on = 1; next } /^```/ { on = 0 } on' README.md |
 failed=0
 for version in 0.25.0 0.36.0; do
     home=build/sdk-venv/$version
-    if [ ! -e "$home/bin/tinker" ]; then
-        python3 -m venv "$home" &&
-            "$home/bin/python" -m pip --disable-pip-version-check -q install "tinker==$version" ||
-            exit 1
-    fi
+    scripts/sdkenv.py $version >/dev/null || exit 1
     said=$(PATH=$PWD/$home/bin:$PATH timeout 300 bash -c "$(demo_line python3)")
     case $said in
     "I am Pebble, a very small language model."*) echo "tinker $version: $said" ;;
