@@ -200,7 +200,8 @@ TINKC_API tinkc_code tinkc_queue_add(tinkc_queue *queue, tinkc_future *future, v
  * attached, also when another thread took the last one during the wait;
  * TINKC_E_CANCELLED when the queue was closed during the wait; TINKC_E_STATE when
  * `queue` or `future` is NULL, or when a callback on a loop's thread would have to
- * wait. */
+ * wait: of any service, because two loops that wait for each other's futures, or for a
+ * limit that they share, would wait for ever. */
 TINKC_API tinkc_code tinkc_queue_take(tinkc_future **future, void **tag,
                                       tinkc_queue *queue, int64_t timeout_ms,
                                       tinkc_error **err);

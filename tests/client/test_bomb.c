@@ -69,11 +69,19 @@ static bits make_bomb(unsigned literal_code, size_t size)
 
 /* ---- the endpoints ---- */
 
-static tinkc_service *open_service(fakeapi *api)
+static tinkc_service *open_service(fakeapi *api, const char *max_report_bytes)
 {
-    static const char *const options[] = {"heartbeat",   "none",        "telemetry",
-                                          "false",       "max_retries", "0",
-                                          "retry_total", "0",           NULL};
+    const char *options[] = {"heartbeat",
+                             "none",
+                             "telemetry",
+                             "false",
+                             "max_retries",
+                             "0",
+                             "retry_total",
+                             "0",
+                             max_report_bytes != NULL ? "max_report_bytes" : NULL,
+                             max_report_bytes,
+                             NULL};
     return servicefix_open(api, options);
 }
 
@@ -121,7 +129,7 @@ static void try_body(const char *body, size_t n, const char *headers)
                                         .headers = headers,
                                         .body = body,
                                         .body_n = n});
-        tinkc_service *service = open_service(api);
+        tinkc_service *service = open_service(api, NULL);
         tinkc_future *future = rows[i].ask(service);
         tinkc_code code = tinkc_future_wait(future, TINKC_FOREVER);
         bool is_parsed = rows[i].is_list && n < TK_ANSWER_LIST_BYTES && headers == NULL;
@@ -205,25 +213,29 @@ static tinkc_future *ask_billing(tinkc_service *s)
 static const struct {
     const char *path, *before, *item, *after;
     tinkc_future *(*ask)(tinkc_service *service);
-    size_t bytes; /* of the list */
+    size_t bytes;        /* of the list */
+    const char *allowed; /* option max_report_bytes; NULL = its default */
 } lists[] = {
     {"/api/v1/training_runs*", "{\"training_runs\":[", A_RUN,
      "],\"cursor\":{\"offset\":0,\"limit\":20,\"total_count\":41}}", ask_runs,
-     TK_ANSWER_LIST_BYTES},
+     TK_ANSWER_LIST_BYTES, NULL},
     {"/api/v1/checkpoints*", "{\"checkpoints\":[", A_CHECKPOINT, "]}", ask_checkpoints,
-     TK_ANSWER_LIST_BYTES},
+     TK_ANSWER_LIST_BYTES, NULL},
     {"/api/v1/sessions*", "{\"sessions\":[", "\"00000000-0000-4000-8000-000000000001\"",
-     "]}", ask_sessions, TK_ANSWER_LIST_BYTES},
+     "]}", ask_sessions, TK_ANSWER_LIST_BYTES, NULL},
     {"/api/v1/get_server_capabilities", "{\"supported_models\":[",
      "{\"model_name\":\"a/b\",\"max_context_length\":32768}", "]}", ask_capabilities,
-     TK_ANSWER_LIST_BYTES},
+     TK_ANSWER_LIST_BYTES, NULL},
     {"/api/v1/audit*", "{\"entries\":[",
      "{\"timestamp\":\"2026-01-02T03:04:05Z\",\"event\":\"e\",\"model_id\":\"m\"}", "]}",
-     ask_audit, TK_ANSWER_REPORT_BYTES},
+     ask_audit, TK_ANSWER_REPORT_BYTES, NULL},
     {"/api/v1/billing*", "{\"data\":[",
      "{\"bucket_start\":\"2026-01-02T03:04:05Z\",\"bucket_end\":\"2026-01-02T04:04:05Z\","
      "\"event_info\":{\"type\":\"training\",\"token_count\":10}}",
-     "]}", ask_billing, TK_ANSWER_REPORT_BYTES},
+     "]}", ask_billing, TK_ANSWER_REPORT_BYTES, NULL},
+    {"/api/v1/audit*", "{\"entries\":[",
+     "{\"timestamp\":\"2026-01-02T03:04:05Z\",\"event\":\"e\",\"model_id\":\"m\"}", "]}",
+     ask_audit, 2 * TK_ANSWER_REPORT_BYTES, "67108864"},
 };
 
 /* A list that is as long as it may be is read, and so takes no more memory than the ratio
@@ -247,7 +259,7 @@ static void test_bomb_honest_lists(void **unused)
         fakeapi_tinker(api, NULL);
         fakeapi_default(api, "*", lists[i].path,
                         &(fakeapi_step){.body = text.p, .body_n = text.n});
-        tinkc_service *service = open_service(api);
+        tinkc_service *service = open_service(api, lists[i].allowed);
         tinkc_future *future = lists[i].ask(service);
         tinkc_code code = tinkc_future_wait(future, TINKC_FOREVER);
         tinkc_future_free(&future);

@@ -373,6 +373,9 @@ static void set_caps(tk_call *call)
 {
     tk_http_request *request = &call->state.request;
     size_t own = call->endpoint->answer_bytes;
+    if (own == TK_ANSWER_REPORT_BYTES) {
+        own = (size_t)tk_core_config(call->core)->max_report_bytes;
+    }
     size_t most = call->max_response_bytes != 0
                       ? call->max_response_bytes
                       : (size_t)tk_core_config(call->core)->max_response_bytes;

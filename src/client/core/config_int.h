@@ -60,6 +60,7 @@ struct tinkc_config {
     int64_t stuck_total_ms;
     int64_t fail_step_after_partial;
     int64_t max_response_bytes;
+    int64_t max_report_bytes;
     int64_t archive_poll_ms;
     int64_t archive_tries;
     tk_pairs headers;

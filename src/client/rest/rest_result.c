@@ -41,11 +41,19 @@ void tk_rest_result_free(void *result)
     }
 }
 
+/* Most memory for a parsed answer. One that is larger than a report usually may be was
+ * allowed by the option max_report_bytes. */
+static size_t arena_bytes_of(size_t body_bytes)
+{
+    return body_bytes > TK_ANSWER_REPORT_BYTES ? TK_ANSWER_ARENA_RATIO * body_bytes
+                                               : tk_outcome_arena_bytes(body_bytes);
+}
+
 /* A result of `size` bytes and the decoded message; NULL when either failed. */
 static void *read_into(size_t size, void *message, const tk_schema *schema, tk_str body,
                        tk_err *err)
 {
-    void *result = new_result(size, tk_outcome_arena_bytes(body.n), err);
+    void *result = new_result(size, arena_bytes_of(body.n), err);
     if (result != NULL && tk_schema_decode_text(message, schema, arena_of(result), body,
                                                 0, err) != TINKC_OK) {
         tk_rest_result_free(result);
