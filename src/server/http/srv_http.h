@@ -38,7 +38,9 @@ TK_NODISCARD tinkc_code srv_http_start(srv_http *http, tk_err *err);
 void srv_http_quiesce(srv_http *http);
 
 /* Waits until every suspended request was resumed and its answer sent or given up, then
- * ends the thread. Accepts NULL. */
+ * ends the thread. The first wait has no limit of its own, because the library cannot be
+ * stopped before: a handler ends by itself, as everything that it waits for has a limit,
+ * except a disk that does not answer. Accepts NULL. */
 void srv_http_stop(srv_http *http);
 
 /* Called after the threads that resume requests have ended, too. Accepts NULL. */
