@@ -159,14 +159,10 @@ static bool is_raw(void)
     return strncmp(MHD_get_version(), "0.9.", 4) == 0;
 }
 
-/* Returns what is wrong with the head, or NULL. Its bytes begin with the method. */
-static const char *blame_head(struct MHD_Connection *connection,
-                              const srv_http_line *line)
+/* Returns what is wrong with the head, or NULL. `method` is where its bytes begin. */
+static const char *blame_head(struct MHD_Connection *connection, const char *method)
 {
     lines head = {.is_raw = is_raw()};
-    if (line->version[0] != '\0') {
-        head.next = line->version + strlen(line->version) + 2;
-    }
     int n = MHD_get_connection_values(connection, MHD_HEADER_KIND, look_at_line, &head);
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
@@ -176,8 +172,8 @@ static const char *blame_head(struct MHD_Connection *connection,
     if (head.sized && head.chunked) {
         return "a body has Content-Length or Transfer-Encoding, not both";
     }
-    if (head.is_raw && (n > 0 || head.next != NULL) && info != NULL &&
-        head.next + 2 != line->method + info->header_size) {
+    if (head.is_raw && n > 0 && info != NULL &&
+        head.next + 2 != method + info->header_size) {
         return "a header is malformed";
     }
     return NULL;
@@ -320,7 +316,7 @@ uint64_t srv_http_body_bytes(const exchange *x)
 
 bool srv_http_read_head(exchange *x, const srv_http_line *line)
 {
-    const char *blame = blame_head(x->connection, line);
+    const char *blame = blame_head(x->connection, line->method);
     if (blame != NULL) {
         srv_http_reject(x, blame);
     }

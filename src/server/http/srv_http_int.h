@@ -44,7 +44,7 @@ typedef struct srv_http_line {
 } srv_http_line;
 
 /* Returns whether nothing of the line, whose URI had `uri_bytes` before it was decoded, is
- * lost in its three parts. Versions 0.9.x cut each of them at a NUL. */
+ * lost in its parts. Versions 0.9.x cut method and URI at a NUL. */
 bool srv_http_is_whole_line(const srv_http_line *line, size_t uri_bytes);
 
 /* Reads the head into the request: route, parameters, headers, limit of the body. What is
