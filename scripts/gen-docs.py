@@ -188,13 +188,13 @@ def messages_page(root):
     out = [NOTE.format("the tables of src/wire/schemas.c"), "# Messages\n",
            "Every JSON message of the API, as the library encodes and decodes it. The default is\n"
            "sent when the field is unset and assumed when it is absent; an optional field without a\n"
-           "default is left out. Unknown keys are ignored unless a message is closed.\n"
+           "default is left out. Unknown keys are ignored; in responses, so are words of an\n"
+           "enumeration and kinds of a union that are not listed, which the server refuses in requests.\n"
            "[schema.json](schema.json) has the same tables for programs."]
     head = "| field | kind | presence | default |\n|---|---|---|---|"
     for message in schemas(root):
         call = f" of {message['call']}" if message["call"] else ""
-        closed = "; closed: an unknown key is an error" if message.get("closed") else ""
-        out.append(f"\n## {message['name']}\n\n{message['direction'].capitalize()}{call}{closed}.\n")
+        out.append(f"\n## {message['name']}\n\n{message['direction'].capitalize()}{call}.\n")
         if "shape" in message:
             out.append(f"Form: {cell(message['shape'])}.")
         if message.get("fields"):

@@ -167,7 +167,6 @@ static void put_schema(tk_json_writer *w, const tk_schemas_row *row)
     put_text(w, "name", schema->name);
     put_text(w, "direction", direction_name(row->direction));
     put_text(w, "call", row->call);
-    put_flag(w, "closed", schema->closed);
     if (schema->variants != NULL) {
         put_union(w, schema->variants);
     } else if (schema->codec != NULL && schema->codec->like != NULL) {

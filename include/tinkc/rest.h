@@ -31,7 +31,9 @@ typedef enum tinkc_scope {
 
 typedef enum tinkc_checkpoint_type {
     TINKC_CHECKPOINT_TRAINING = 0, /* weights/... */
-    TINKC_CHECKPOINT_SAMPLER = 1   /* sampler_weights/... */
+    TINKC_CHECKPOINT_SAMPLER = 1,  /* sampler_weights/... */
+    TINKC_CHECKPOINT_EXTERNAL = 2, /* external_weights/... */
+    TINKC_CHECKPOINT_OTHER = -1    /* a type that this version does not know */
 } tinkc_checkpoint_type;
 
 typedef struct tinkc_checkpoint {
@@ -41,7 +43,8 @@ typedef struct tinkc_checkpoint {
     int64_t time_us;
     int64_t size_bytes; /* -1: not known */
     bool is_public;
-    int64_t expires_us; /* TINKC_NO_TIME: never */
+    int64_t expires_us;    /* TINKC_NO_TIME: never */
+    const char *type_text; /* the type as the server wrote it */
 } tinkc_checkpoint;
 
 /* One page of checkpoints, or all of a run. */
@@ -128,7 +131,8 @@ typedef enum tinkc_billing_kind {
     TINKC_BILLING_SAMPLING_PREFILL = 1,
     TINKC_BILLING_SAMPLING_SAMPLE = 2,
     TINKC_BILLING_CHECKPOINT = 3,
-    TINKC_BILLING_STORAGE = 4
+    TINKC_BILLING_STORAGE = 4,
+    TINKC_BILLING_OTHER = -1 /* a kind that this version does not know */
 } tinkc_billing_kind;
 
 /* Usage within one hour. */
@@ -143,6 +147,7 @@ typedef struct tinkc_billing_event {
     bool is_cached;        /* sampling prefill */
     int64_t count;         /* checkpoint; else -1 */
     double gigabyte_hours; /* storage; else 0 */
+    const char *kind_text; /* the kind as the server wrote it */
 } tinkc_billing_event;
 
 typedef struct tinkc_billing_session {
@@ -159,11 +164,13 @@ typedef struct tinkc_billing {
     size_t sessions_n;
 } tinkc_billing;
 
-/* Returns "training" or "sampler". Static storage. */
+/* Returns "training", "sampler", "external" or "other"; the server's own word is in
+ * tinkc_checkpoint.type_text. Static storage. */
 TINKC_API const char *tinkc_checkpoint_type_name(tinkc_checkpoint_type type);
 
 /* Returns the name that the protocol uses for a kind of billing event: "training",
- * "sampling_prefill", ... Static storage. */
+ * "sampling_prefill", ...; "other" for TINKC_BILLING_OTHER, whose word is in
+ * tinkc_billing_event.kind_text. Static storage. */
 TINKC_API const char *tinkc_billing_kind_name(tinkc_billing_kind kind);
 
 /* Writes a time as RFC 3339 in UTC ("2026-07-13T08:00:00Z", with microseconds unless

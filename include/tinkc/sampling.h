@@ -82,8 +82,9 @@ TINKC_API size_t tinkc_samples_count(const tinkc_samples *samples);
 
 /* Why a continuation ended. */
 typedef enum tinkc_stop_reason {
-    TINKC_STOP_STOP = 0,  /* a stop token or string, or the end of the text */
-    TINKC_STOP_LENGTH = 1 /* max_tokens */
+    TINKC_STOP_STOP = 0,   /* a stop token or string, or the end of the text */
+    TINKC_STOP_LENGTH = 1, /* max_tokens */
+    TINKC_STOP_OTHER = -1  /* a reason that this version does not know */
 } tinkc_stop_reason;
 
 /* Returns the tokens of one continuation, borrowed until the result is freed; NULL
@@ -100,6 +101,10 @@ TINKC_API const float *tinkc_samples_logprobs(size_t *n, const tinkc_samples *sa
 /* Returns why the continuation ended; TINKC_STOP_STOP when `index` is past the end. */
 TINKC_API tinkc_stop_reason tinkc_samples_stop_reason(const tinkc_samples *samples,
                                                       size_t index);
+
+/* Returns the reason as text: "stop", "length", or what the server sent (from protobuf a
+ * number), borrowed until the result is freed; "" when `index` is past the end. */
+TINKC_API const char *tinkc_samples_stop_text(const tinkc_samples *samples, size_t index);
 
 /* Returns one value per prompt token, NaN where the server computed none (always for
  * the first token), borrowed until the result is freed; NULL with *n = 0 when they

@@ -129,7 +129,8 @@ typedef enum tinkc_dtype {
                                 clip_high_threshold float32 */
     TINKC_DTYPE_FLOAT32 = 1,
     TINKC_DTYPE_INT64 = 2,
-    TINKC_DTYPE_INFER = 3 /* integers int64; floats and empty arrays float32 */
+    TINKC_DTYPE_INFER = 3, /* integers int64; floats and empty arrays float32 */
+    TINKC_DTYPE_OTHER = -1 /* of a result: a type that this version cannot read */
 } tinkc_dtype;
 
 /* Writes elements [first, first + n) of the row-major sequence to `out`. Called in
@@ -185,8 +186,9 @@ TINKC_API TINKC_NODISCARD tinkc_code tinkc_tensor_new(tinkc_tensor **out,
  * belong to what they came from. Accepts NULL and a pointer to NULL. */
 TINKC_API void tinkc_tensor_free(tinkc_tensor **tensor);
 
-/* Returns TINKC_DTYPE_FLOAT32 or TINKC_DTYPE_INT64. All accessors read NULL as an
- * empty tensor. */
+/* Returns TINKC_DTYPE_FLOAT32 or TINKC_DTYPE_INT64; for a tensor of a result also
+ * TINKC_DTYPE_OTHER, which has no elements that could be read. All accessors read NULL as
+ * an empty tensor. */
 TINKC_API tinkc_dtype tinkc_tensor_dtype(const tinkc_tensor *tensor);
 
 /* Returns the number of dimensions. */

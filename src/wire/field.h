@@ -84,8 +84,8 @@ typedef struct tk_f_num {
     double v;
 } tk_f_num;
 
-/* Enumeration: `v` is the row of the field's name table; a name the table does not hold
- * decodes to the table's "unknown" row, or is an error where there is none. */
+/* Enumeration: `v` is the row of the field's name table; a name that the table does not
+ * hold decodes to the table's `unknown` row (schema.h). */
 typedef struct tk_f_enum {
     tk_presence is;
     int v;

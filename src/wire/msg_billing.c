@@ -1,4 +1,4 @@
-/* Tables of billing usage: five kinds of event, each closed (docs/protocol.md §2.6). */
+/* Tables of billing usage: five kinds of event (docs/protocol.md §2.6). */
 #include "wire/msg_rest.h"
 
 #define T tk_billing_info
@@ -24,16 +24,13 @@ static const tk_field storage_rows[] = {
     {TK_ROW(T, gigabyte_hours, NUM, TK_REQUIRED)},
 };
 
-static const tk_schema training = {TK_SCHEMA(T, "TrainingBillingEvent", training_rows),
-                                   .closed = true};
+static const tk_schema training = {TK_SCHEMA(T, "TrainingBillingEvent", training_rows)};
 static const tk_schema prefill = {
-    TK_SCHEMA(T, "SamplingPrefillBillingEvent", prefill_rows), .closed = true};
-static const tk_schema sample = {TK_SCHEMA(T, "SamplingSampleBillingEvent", sample_rows),
-                                 .closed = true};
+    TK_SCHEMA(T, "SamplingPrefillBillingEvent", prefill_rows)};
+static const tk_schema sample = {TK_SCHEMA(T, "SamplingSampleBillingEvent", sample_rows)};
 static const tk_schema checkpoint = {
-    TK_SCHEMA(T, "CheckpointBillingEvent", checkpoint_rows), .closed = true};
-static const tk_schema storage = {TK_SCHEMA(T, "StorageBillingEvent", storage_rows),
-                                  .closed = true};
+    TK_SCHEMA(T, "CheckpointBillingEvent", checkpoint_rows)};
+static const tk_schema storage = {TK_SCHEMA(T, "StorageBillingEvent", storage_rows)};
 #undef T
 
 static const tk_variant variants[] = {
@@ -48,7 +45,8 @@ static const tk_union info_union = {.key = "type",
                                     .kind_at = offsetof(tk_billing_info, kind),
                                     .variants = variants,
                                     .n = TK_ARRAY_LEN(variants),
-                                    .unknown = -1};
+                                    .unknown = TK_OTHER,
+                                    .raw_at = offsetof(tk_billing_info, raw)};
 
 const tk_schema tk_msg_billing_info = {
     .name = "BillingEventInfo", .size = sizeof(tk_billing_info), .variants = &info_union};

@@ -1,12 +1,12 @@
 /* Tables of checkpoints, runs, sessions and audit; billing is in msg_billing.c. */
 #include "wire/msg_rest.h"
 
-static const char *const checkpoint_words[] = {"training", "sampler"};
+static const char *const checkpoint_words[] = {"training", "sampler", "external"};
 static const tk_names checkpoint_names = {checkpoint_words,
-                                          TK_ARRAY_LEN(checkpoint_words), -1};
+                                          TK_ARRAY_LEN(checkpoint_words), TK_OTHER};
 
 static const char *const export_words[] = {"pending", "ready", "failed"};
-static const tk_names export_names = {export_words, TK_ARRAY_LEN(export_words), -1};
+static const tk_names export_names = {export_words, TK_ARRAY_LEN(export_words), TK_OTHER};
 
 #define T tk_cursor
 static const tk_field cursor_rows[] = {
@@ -19,7 +19,8 @@ static const tk_field cursor_rows[] = {
 #define T tk_checkpoint
 static const tk_field checkpoint_rows[] = {
     {TK_ROW(T, checkpoint_id, STR, TK_REQUIRED)},
-    {TK_ROW(T, checkpoint_type, ENUM, TK_REQUIRED), .names = &checkpoint_names},
+    {TK_ROW(T, checkpoint_type, ENUM, TK_REQUIRED),
+     TK_WORDS(T, checkpoint_names, checkpoint_type_word)},
     {TK_ROW_TIME(T, time, TK_REQUIRED)},
     {TK_ROW(T, tinker_path, STR, TK_REQUIRED)},
     {TK_ROW(T, size_bytes, I64, TK_NULLABLE)},
@@ -81,7 +82,7 @@ static const tk_field project_rows[] = {
 
 #define T tk_trace_export_response
 static const tk_field trace_export_rows[] = {
-    {TK_ROW(T, status, ENUM, TK_REQUIRED), .names = &export_names},
+    {TK_ROW(T, status, ENUM, TK_REQUIRED), TK_WORDS(T, export_names, status_word)},
     {TK_ROW(T, url, STR, TK_NULLABLE)},
     {TK_ROW(T, error, STR, TK_NULLABLE)},
 };

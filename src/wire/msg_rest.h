@@ -15,12 +15,14 @@ typedef struct tk_f_cursor {
 
 typedef enum tk_checkpoint_type {
     TK_CHECKPOINT_TRAINING,
-    TK_CHECKPOINT_SAMPLER
+    TK_CHECKPOINT_SAMPLER,
+    TK_CHECKPOINT_EXTERNAL
 } tk_checkpoint_type;
 
 typedef struct tk_checkpoint {
     tk_f_str checkpoint_id;    /* "weights/<name>" */
-    tk_f_enum checkpoint_type; /* tk_checkpoint_type */
+    tk_f_enum checkpoint_type; /* tk_checkpoint_type, or TK_OTHER */
+    tk_str checkpoint_type_word;
     tk_f_time time;
     tk_f_str tinker_path;
     tk_f_i64 size_bytes;
@@ -85,8 +87,9 @@ typedef enum tk_export_status {
 } tk_export_status;
 
 typedef struct tk_trace_export_response {
-    tk_f_enum status; /* tk_export_status */
-    tk_f_str url;     /* there when ready */
+    tk_f_enum status; /* tk_export_status, or TK_OTHER */
+    tk_str status_word;
+    tk_f_str url; /* there when ready */
     tk_f_str error;
 } tk_trace_export_response;
 
@@ -109,13 +112,13 @@ typedef enum tk_billing_kind {
     TK_BILLING_STORAGE
 } tk_billing_kind;
 
-/* The one place where the official SDK refuses extra keys in a response. */
 typedef struct tk_billing_info {
-    tk_billing_kind kind;
+    int kind;                /* tk_billing_kind, or TK_OTHER */
     tk_f_i64 token_count;    /* training, sampling_* */
     tk_f_bool cached;        /* sampling_prefill */
     tk_f_i64 count;          /* checkpoint */
     tk_f_num gigabyte_hours; /* storage */
+    const tk_json *raw;      /* TK_OTHER: the object as it came */
 } tk_billing_info;
 
 typedef struct tk_billing_event {

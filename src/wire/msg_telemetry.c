@@ -3,7 +3,8 @@
 
 static const char *const severity_words[] = {"DEBUG", "INFO", "WARNING", "ERROR",
                                              "CRITICAL"};
-static const tk_names severity_names = {severity_words, TK_ARRAY_LEN(severity_words), -1};
+static const tk_names severity_names = {severity_words, TK_ARRAY_LEN(severity_words),
+                                        TK_OTHER};
 
 #define T tk_event
 #define COMMON_ROWS(word)                                                                \

@@ -19,7 +19,7 @@ typedef struct tensor_json {
 } tensor_json;
 
 static const char *const dtype_words[] = {"int64", "float32"};
-static const tk_names dtype_names = {dtype_words, TK_ARRAY_LEN(dtype_words), -1};
+static const tk_names dtype_names = {dtype_words, TK_ARRAY_LEN(dtype_words), TK_OTHER};
 enum { ROW_INT64 = 0 };
 
 #define T tensor_json
@@ -95,6 +95,10 @@ static tinkc_code decode_tensor(void *value, tk_arena *arena, const tk_json *jso
     tinkc_code code = tk_schema_read(&in, &tensor_schema, arena, json, flags, err);
     if (code != TINKC_OK) {
         return code;
+    }
+    if (in.dtype == TK_OTHER) {
+        t->dtype = TK_DTYPE_UNSPECIFIED;
+        return TINKC_OK;
     }
     t->dtype = in.dtype == ROW_INT64 ? TK_DTYPE_I64 : TK_DTYPE_F32;
     t->has_shape = in.shape.is == TK_SET;

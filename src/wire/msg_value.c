@@ -3,10 +3,10 @@
 #include "wire/msg_value.h"
 
 static const char *const format_words[] = {"png", "jpeg"};
-static const tk_names format_names = {format_words, TK_ARRAY_LEN(format_words), -1};
+static const tk_names format_names = {format_words, TK_ARRAY_LEN(format_words), TK_OTHER};
 
 static const char *const stop_words[] = {"stop", "length"};
-static const tk_names stop_names = {stop_words, TK_ARRAY_LEN(stop_words), -1};
+static const tk_names stop_names = {stop_words, TK_ARRAY_LEN(stop_words), TK_OTHER};
 
 /* ---- chunks ---- */
 
@@ -147,7 +147,7 @@ const tk_schema tk_msg_fwdbwd_output = {
 
 #define T tk_sequence
 static const tk_field sequence_rows[] = {
-    {TK_BARE(T, stop_reason, ENUM, TK_REQUIRED), .names = &stop_names},
+    {TK_BARE(T, stop_reason, ENUM, TK_REQUIRED), TK_WORDS(T, stop_names, stop_word)},
     {TK_BARE_LIST(T, tokens, I32S, TK_REQUIRED)},
     {TK_BARE_LIST(T, logprobs, F32S, 0), .form = TK_FORM_BOOL,
      .is_at = offsetof(T, has_logprobs)},

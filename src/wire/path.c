@@ -5,22 +5,34 @@
 
 #define PREFIX "tinker://"
 
+static const struct {
+    const char *name, *type;
+} kinds[] = {
+    [TK_PATH_WEIGHTS] = {"weights", "training"},
+    [TK_PATH_SAMPLER_WEIGHTS] = {"sampler_weights", "sampler"},
+    [TK_PATH_EXTERNAL_WEIGHTS] = {"external_weights", "external"},
+};
+
+static size_t row_of(tk_path_kind kind)
+{
+    return (size_t)kind < TK_ARRAY_LEN(kinds) ? (size_t)kind : TK_PATH_WEIGHTS;
+}
+
 const char *tk_path_kind_name(tk_path_kind kind)
 {
-    return kind == TK_PATH_WEIGHTS ? "weights" : "sampler_weights";
+    return kinds[row_of(kind)].name;
 }
 
 const char *tk_path_checkpoint_type(tk_path_kind kind)
 {
-    return kind == TK_PATH_WEIGHTS ? "training" : "sampler";
+    return kinds[row_of(kind)].type;
 }
 
 static bool parse_kind(tk_path_kind *out, tk_str text)
 {
-    static const tk_path_kind kinds[] = {TK_PATH_WEIGHTS, TK_PATH_SAMPLER_WEIGHTS};
     for (size_t i = 0; i < TK_ARRAY_LEN(kinds); i++) {
-        if (tk_str_is(text, tk_path_kind_name(kinds[i]))) {
-            *out = kinds[i];
+        if (tk_str_is(text, kinds[i].name)) {
+            *out = (tk_path_kind)i;
             return true;
         }
     }
@@ -48,7 +60,8 @@ tinkc_code tk_path_parse(tk_path *out, tk_str text, tk_err *err)
     }
     if (!parse_kind(&path.kind, kind)) {
         return tk_err_set(err, TINKC_E_INVALID,
-                          "\"" TK_STR_FMT "\" is neither weights nor sampler_weights",
+                          "\"" TK_STR_FMT "\" is not weights, sampler_weights or "
+                          "external_weights",
                           TK_STR_ARG(kind));
     }
     *out = path;

@@ -6,8 +6,9 @@
 #include "base/str.h"
 
 typedef enum tk_path_kind {
-    TK_PATH_WEIGHTS,        /* training state */
-    TK_PATH_SAMPLER_WEIGHTS /* for sampling only */
+    TK_PATH_WEIGHTS,         /* training state */
+    TK_PATH_SAMPLER_WEIGHTS, /* for sampling only */
+    TK_PATH_EXTERNAL_WEIGHTS /* files for other programs */
 } tk_path_kind;
 
 typedef struct tk_path {
@@ -20,7 +21,8 @@ typedef struct tk_path {
 /* Views into `text`. TINKC_E_INVALID with the reason when it is not a checkpoint path. */
 TK_NODISCARD tinkc_code tk_path_parse(tk_path *out, tk_str text, tk_err *err);
 
-/* "weights" or "sampler_weights", "training" or "sampler". Static storage. */
+/* "weights", "sampler_weights" or "external_weights"; "training", "sampler" or
+ * "external". Static storage. */
 const char *tk_path_kind_name(tk_path_kind kind);
 const char *tk_path_checkpoint_type(tk_path_kind kind);
 

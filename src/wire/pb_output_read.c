@@ -18,7 +18,7 @@ typedef struct raw_column {
 typedef struct column {
     tk_str name;
     tk_tensor all;         /* dtype, data and n of every slice together */
-    size_t item_bytes;     /* on the wire, where offsets count */
+    size_t item_bytes;     /* on the wire, where offsets count; 0: unknown dtype */
     const int64_t *offset; /* [slices + 1], checked */
     size_t slices;
     tk_i64s trailing;
@@ -101,7 +101,9 @@ static tinkc_code finish_column(const tk_pb_input *in, const raw_column *raw, co
 {
     tk_i64s offsets = {NULL, 0};
     out->item_bytes = tk_pb_array_item_bytes(raw->dtype);
-    tinkc_code code = tk_pb_array_tensor(in, raw->data, raw->dtype, &out->all);
+    bool is_known = out->item_bytes > 0 || raw->dtype == TK_DTYPE_UNSPECIFIED;
+    tinkc_code code =
+        is_known ? tk_pb_array_tensor(in, raw->data, raw->dtype, &out->all) : TINKC_OK;
     if (code == TINKC_OK) {
         code = finish_trailing(in, raw, out);
     }
@@ -113,7 +115,7 @@ static tinkc_code finish_column(const tk_pb_input *in, const raw_column *raw, co
     }
     out->offset = offsets.p;
     out->slices = offsets.n > 0 ? offsets.n - 1 : 0;
-    if (!offsets_are_sound(out, raw->data.n)) {
+    if (is_known && !offsets_are_sound(out, raw->data.n)) {
         return tk_pb_fail(in, raw->offsets.p, TINKC_E_DECODE,
                           "offsets do not cut %zu bytes into whole rows", raw->data.n);
     }
@@ -285,6 +287,10 @@ static tinkc_code check_record(const tk_pb_input *in, const record *first,
 
 static void fill_tensor(const column *c, size_t index, int64_t *shape, tk_tensor *out)
 {
+    if (c->item_bytes == 0) {
+        *out = (tk_tensor){.dtype = TK_DTYPE_UNSPECIFIED};
+        return;
+    }
     size_t from = (size_t)c->offset[index] / c->item_bytes;
     size_t to = (size_t)c->offset[index + 1] / c->item_bytes;
     size_t wide = tk_pb_array_item_bytes((int32_t)c->all.dtype);

@@ -1,19 +1,30 @@
 /* Reading SampleResponse; see pb_sample.h. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "wire/pb_array.h"
 #include "wire/pb_sample.h"
 
+/* A number that this version does not know is kept as text. */
 static tinkc_code read_stop_reason(const tk_pb_input *in, const tk_pb_field *field,
-                                   tk_stop_reason *out)
+                                   tk_sequence *out)
 {
+    tinkc_code code = TINKC_OK;
     int32_t value = tk_pb_to_i32(field);
-    if (value != TK_STOP_STOP && value != TK_STOP_LENGTH) {
-        return tk_pb_fail(in, field->at, TINKC_E_DECODE, "unknown stop reason %d",
-                          (int)value);
+    out->stop_word = TK_STR("");
+    if (value == TK_STOP_STOP || value == TK_STOP_LENGTH) {
+        out->stop_reason = (tk_stop_reason)value;
+        return TINKC_OK;
     }
-    *out = (tk_stop_reason)value;
+    enum { NUMBER_BYTES = 12 };
+    char *text = tk_pb_alloc(in, NUMBER_BYTES, 1, &code);
+    if (text == NULL) {
+        return code;
+    }
+    int n = snprintf(text, NUMBER_BYTES, "%d", (int)value);
+    out->stop_reason = TK_STOP_OTHER;
+    out->stop_word = (tk_str){text, (size_t)n};
     return TINKC_OK;
 }
 
@@ -45,7 +56,7 @@ static tinkc_code read_sequence(const tk_pb_input *in, tk_bytes body, tk_sequenc
     while (tk_pb_next(&rd, &field)) {
         switch (field.tag) {
         case TK_PB_TAG(1, TK_PB_VARINT):
-            rd.code = read_stop_reason(in, &field, &out->stop_reason);
+            rd.code = read_stop_reason(in, &field, out);
             break;
         case TK_PB_TAG(2, TK_PB_BYTES):
             tokens = field.bytes;

@@ -10,7 +10,11 @@
  *                      the row is required
  *   decoding, null     reads as TK_NULL when the row is optional or nullable, else is an
  *                      error
- *   decoding, unknown  keys are ignored unless TK_DECODE_STRICT or the schema is closed
+ *   decoding, unknown  keys are ignored unless TK_DECODE_STRICT; words of an enumeration
+ *                      and kinds of a union are kept (TK_OTHER) unless TK_DECODE_CLOSED
+ *
+ * So an answer of a newer server stays readable, and a request that a server of this
+ * tree cannot carry out is refused by name.
  *
  * Thread: any; schemas are immutable. */
 #ifndef WIRE_SCHEMA_H
@@ -29,7 +33,7 @@ typedef enum tk_kind {
     TK_KIND_NUM,     /* double, finite */
     TK_KIND_ENUM,    /* int (or a C enum): a row of `names` */
     TK_KIND_TIME,    /* int64_t, microseconds since 1970; RFC 3339 or a unix number */
-    TK_KIND_LITERAL, /* no member: `text`, always written, checked when it is there */
+    TK_KIND_LITERAL, /* no member: `text`, always written, see TK_DECODE_CLOSED */
     TK_KIND_BASE64,  /* tk_bytes */
     TK_KIND_STRS,    /* lists: pointer at `at`, count at `n_at` */
     TK_KIND_I32S,
@@ -63,8 +67,12 @@ typedef enum tk_form {
 
 typedef struct tk_schema tk_schema;
 
+/* The value of an enumeration, or the kind of a union, that its table does not hold. */
+enum { TK_OTHER = -1 };
+
 /* Words of an enumeration. Matched without regard to ASCII case, written as they are
- * here. `unknown` is the row that any other word decodes to, or -1: an error. */
+ * here. `unknown` is the row that any other word decodes to; with TK_OTHER, such a word
+ * is an error with TK_DECODE_CLOSED. */
 typedef struct tk_names {
     const char *const *words;
     int n;
@@ -85,6 +93,7 @@ typedef struct tk_field {
     } def;
     int64_t min, max;          /* I64; both 0 = no range */
     const tk_names *names;     /* ENUM */
+    size_t word_at;            /* ENUM: a tk_str that keeps the word; 0: it is not kept */
     const char *text;          /* LITERAL */
     const tk_schema *sub;      /* MSG, LIST, MSG_MAP */
     size_t item_size, item_at; /* MSG_MAP */
@@ -104,8 +113,8 @@ typedef struct tk_union {
     size_t kind_at;  /* int (or a C enum) */
     const tk_variant *variants;
     size_t n;
-    int unknown;   /* kind of a tag not listed, kept raw; -1: such a tag is an error */
-    size_t raw_at; /* const tk_json *; used when unknown >= 0 */
+    int unknown;   /* kind of a tag not listed; TK_OTHER: see TK_DECODE_CLOSED */
+    size_t raw_at; /* const tk_json *: the object of such a kind */
 } tk_union;
 
 /* For values that no table can describe. `decode` gets a zeroed struct and may leave
@@ -128,10 +137,13 @@ struct tk_schema {
     size_t n;
     const tk_union *variants;
     const tk_codec *codec;
-    bool closed; /* unknown keys are always an error */
 };
 
-enum { TK_DECODE_STRICT = 1u << 0 /* unknown keys are errors, everywhere */ };
+enum {
+    TK_DECODE_STRICT = 1u << 0, /* unknown keys are errors, everywhere */
+    TK_DECODE_CLOSED = 1u << 1  /* unknown words, kinds and literals are errors: for
+                                   requests, and for files of this program */
+};
 
 /* Zeroes the struct and puts every row's default where a reader looks for the value;
  * presence stays unset. A struct that was only zeroed encodes the same. */
@@ -235,6 +247,7 @@ TK_NODISCARD tinkc_code tk_schema_read_strs(tk_strs *out, tk_arena *arena,
 
 #define TK_LITERAL(key, word) .name = (key), .kind = TK_KIND_LITERAL, .text = (word)
 #define TK_RANGE(lo, hi)      .min = (lo), .max = (hi)
+#define TK_WORDS(T, list, m)  .names = &(list), .word_at = offsetof(T, m)
 
 /* The descriptor of struct T whose rows are the array `rows`. */
 #define TK_SCHEMA(T, label, rows)                                                        \

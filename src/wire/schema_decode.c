@@ -46,22 +46,24 @@ static tinkc_code get_u64(const tk_field *field, uint64_t *out, const tk_json *v
     return tk_schema_mismatch("unsigned 64-bit integer", value, err);
 }
 
-static tinkc_code get_enum(const tk_field *field, int *out, const tk_json *value,
-                           tk_err *err)
+/* The word itself is kept where the struct has room for it. */
+static tinkc_code get_enum(const tk_field *field, void *msg, const ctx *c,
+                           const tk_json *value)
 {
-    if (value->type != TK_JSON_STRING) {
-        if (field->names->unknown < 0) {
-            return tk_schema_mismatch("string", value, err);
-        }
-        *out = field->names->unknown;
-        return TINKC_OK;
+    bool is_text = value->type == TK_JSON_STRING;
+    int row =
+        is_text ? tk_names_find(field->names, value->as.string) : field->names->unknown;
+    if (!is_text && row == TK_OTHER) {
+        return tk_schema_mismatch("string", value, c->err);
     }
-    int row = tk_names_find(field->names, value->as.string);
-    if (row < 0) {
-        return tk_err_set(err, TINKC_E_DECODE, "\"%.40s\" is not one of its values",
+    if (row == TK_OTHER && (c->flags & TK_DECODE_CLOSED) != 0) {
+        return tk_err_set(c->err, TINKC_E_DECODE, "\"%.40s\" is not one of its values",
                           value->as.string.p);
     }
-    *out = row;
+    *(int *)(void *)((char *)msg + field->at) = row;
+    if (is_text && field->word_at != 0) {
+        *(tk_str *)(void *)((char *)msg + field->word_at) = value->as.string;
+    }
     return TINKC_OK;
 }
 
@@ -106,13 +108,16 @@ static tinkc_code get_bytes(tk_bytes *out, const ctx *c, const tk_json *value)
     return TINKC_OK;
 }
 
-static tinkc_code get_literal(const tk_field *field, const tk_json *value, tk_err *err)
+static tinkc_code get_literal(const tk_field *field, const ctx *c, const tk_json *value)
 {
+    if ((c->flags & TK_DECODE_CLOSED) == 0) {
+        return TINKC_OK;
+    }
     if (value->type != TK_JSON_STRING) {
-        return tk_schema_mismatch("string", value, err);
+        return tk_schema_mismatch("string", value, c->err);
     }
     if (!tk_str_is(value->as.string, field->text)) {
-        return tk_err_set(err, TINKC_E_DECODE, "expected \"%s\", found \"%.40s\"",
+        return tk_err_set(c->err, TINKC_E_DECODE, "expected \"%s\", found \"%.40s\"",
                           field->text, value->as.string.p);
     }
     return TINKC_OK;
@@ -272,11 +277,11 @@ static tinkc_code get_value(const tk_field *field, void *msg, const ctx *c,
         return tk_json_to_double(value, at) ? TINKC_OK
                                             : tk_schema_mismatch("number", value, c->err);
     case TK_KIND_ENUM:
-        return get_enum(field, at, value, c->err);
+        return get_enum(field, msg, c, value);
     case TK_KIND_TIME:
         return get_time(at, value, c->err);
     case TK_KIND_LITERAL:
-        return get_literal(field, value, c->err);
+        return get_literal(field, c, value);
     case TK_KIND_BASE64:
         return get_bytes(at, c, value);
     case TK_KIND_RAW:
@@ -361,8 +366,8 @@ static tinkc_code read_fields(void *msg, const tk_schema *schema, const ctx *c,
             return code;
         }
     }
-    bool strict = schema->closed || (c->flags & TK_DECODE_STRICT) != 0;
-    return strict ? refuse_unknown(schema, c, value) : TINKC_OK;
+    return (c->flags & TK_DECODE_STRICT) != 0 ? refuse_unknown(schema, c, value)
+                                              : TINKC_OK;
 }
 
 static const tk_variant *find_variant(const tk_union *u, const tk_json *value,
@@ -399,7 +404,8 @@ static tinkc_code read_union(void *msg, const tk_union *u, const ctx *c,
         *(int *)kind = v->kind;
         return read_fields(msg, v->schema, c, value);
     }
-    if (tag != NULL && u->unknown >= 0) {
+    bool keeps = u->unknown != TK_OTHER || (c->flags & TK_DECODE_CLOSED) == 0;
+    if (tag != NULL && keeps) {
         *(int *)kind = u->unknown;
         *(const tk_json **)(void *)((char *)msg + u->raw_at) = value;
         return TINKC_OK;

@@ -6,13 +6,19 @@
 #include "base/date.h"
 #include "wire/schema_int.h"
 
-static tinkc_code put_enum(tk_json_writer *w, const tk_field *field, int row, tk_err *err)
+static tinkc_code put_enum(tk_json_writer *w, const tk_field *field, const void *msg,
+                           tk_err *err)
 {
+    int row = *(const int *)(const void *)((const char *)msg + field->at);
     const char *word = tk_names_word(field->names, row);
-    if (word == NULL) {
+    tk_str text = tk_str_of(word);
+    if (row == TK_OTHER && field->word_at != 0) {
+        text = *(const tk_str *)(const void *)((const char *)msg + field->word_at);
+    }
+    if (text.p == NULL) {
         return tk_err_set(err, TINKC_E_INVALID, "%d is not one of its values", row);
     }
-    tk_json_put_str(w, tk_str_of(word));
+    tk_json_put_str(w, text);
     return TINKC_OK;
 }
 
@@ -193,7 +199,7 @@ static tinkc_code put_value(tk_json_writer *w, const tk_field *field, const void
     case TK_KIND_NUM:
         return put_num(w, *(const double *)at, err);
     case TK_KIND_ENUM:
-        return put_enum(w, field, *(const int *)at, err);
+        return put_enum(w, field, msg, err);
     case TK_KIND_TIME:
         return put_time(w, field, *(const int64_t *)at, err);
     case TK_KIND_LITERAL:
@@ -312,7 +318,7 @@ static tinkc_code write_union(tk_json_writer *w, const tk_union *variants,
             return write_fields(w, variants->variants[i].schema, msg, NULL, err);
         }
     }
-    if (variants->unknown >= 0 && kind == variants->unknown) {
+    if (kind == variants->unknown) {
         const void *at = (const char *)msg + variants->raw_at;
         const tk_json *raw = *(const tk_json *const *)at;
         if (raw != NULL) {

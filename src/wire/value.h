@@ -37,8 +37,8 @@ typedef struct tk_model_input {
 /* ---- tensors ---- */
 
 /* Only the first two travel in JSON and in requests; the others appear in results and are
- * widened (int32 to int64, bfloat16 to float32) when they are read. Numbers =
- * protobuf's. */
+ * widened (int32 to int64, bfloat16 to float32) when they are read. A tensor of a result
+ * whose dtype is not known is UNSPECIFIED and has no elements. Numbers = protobuf's. */
 typedef enum tk_dtype {
     TK_DTYPE_UNSPECIFIED = 0,
     TK_DTYPE_F32 = 1,
@@ -92,13 +92,18 @@ typedef struct tk_fwdbwd_output {
     tk_num_map metrics;
 } tk_fwdbwd_output;
 
-typedef enum tk_stop_reason { TK_STOP_STOP = 0, TK_STOP_LENGTH = 1 } tk_stop_reason;
+typedef enum tk_stop_reason {
+    TK_STOP_STOP = 0,
+    TK_STOP_LENGTH = 1,
+    TK_STOP_OTHER = -1 /* received, not known; `stop_word` tells it */
+} tk_stop_reason;
 
 typedef struct tk_sequence {
     tk_stop_reason stop_reason;
     tk_i32s tokens;
     bool has_logprobs;
     tk_f32s logprobs;
+    tk_str stop_word; /* from JSON always, from protobuf the number of TK_STOP_OTHER */
 } tk_sequence;
 
 typedef struct tk_topk_logprobs {

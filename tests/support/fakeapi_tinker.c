@@ -159,7 +159,8 @@ static bool check_body(tinker_call *call, const tk_schema *schema)
 {
     tk_err err = TK_ERR_INIT;
     void *msg = tk_arena_zalloc(&call->arena, schema->size);
-    unsigned flags = call->t->options.strict ? (unsigned)TK_DECODE_STRICT : 0;
+    unsigned flags = TK_DECODE_CLOSED;
+    flags |= call->t->options.strict ? (unsigned)TK_DECODE_STRICT : 0;
     if (msg == NULL) {
         fakeapi_die("out of memory");
     }

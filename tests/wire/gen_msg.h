@@ -216,8 +216,7 @@ static bool gen_fill(void *msg, const tk_schema *schema, const gen *g)
     }
     if (schema->variants != NULL) {
         const tk_union *u = schema->variants;
-        size_t choices = u->n + (u->unknown >= 0 ? 1 : 0);
-        size_t pick = g->variant % choices;
+        size_t pick = g->variant % (u->n + 1);
         void *kind = (char *)msg + u->kind_at;
         if (pick == u->n) {
             static const tk_json_member tag[] = {

@@ -84,8 +84,8 @@ static void test_value_chunk_without_tag(void **unused)
     decode_fails(&tk_msg_chunk, "{\"tokens\":[1,2.5]}", 0, "tokens[1]", "64-bit integer");
     decode_fails(&tk_msg_chunk, "{\"data\":\"a b=\",\"format\":\"png\"}", 0, "data",
                  "not base64");
-    decode_fails(&tk_msg_chunk, "{\"data\":\"\",\"format\":\"gif\"}", 0, "format",
-                 "\"gif\"");
+    decode_fails(&tk_msg_chunk, "{\"data\":\"\",\"format\":\"gif\"}", TK_DECODE_CLOSED,
+                 "format", "\"gif\"");
 }
 
 /* images travel as base64; sizes 0 to 5 and 10 MB come back unchanged. */
@@ -171,8 +171,13 @@ static void test_value_tensor_refusals(void **unused)
          "", "out of range"},
     };
     for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
-        decode_fails(&tk_msg_tensor, rows[i].text, 0, rows[i].path, rows[i].message);
+        decode_fails(&tk_msg_tensor, rows[i].text, TK_DECODE_CLOSED, rows[i].path,
+                     rows[i].message);
     }
+    tk_tensor newer; /* of a result: it is there, but cannot be read */
+    decode_ok(&newer, &tk_msg_tensor, rows[0].text);
+    assert_int_equal(newer.dtype, TK_DTYPE_UNSPECIFIED);
+    assert_int_equal(newer.n, 0);
     static const float odd[] = {1.0F, INFINITY};
     const tk_named_tensor named = {TK_STR("weights"),
                                    {.dtype = TK_DTYPE_F32, .data = odd, .n = 2}};
@@ -248,7 +253,7 @@ static void test_value_legacy_requests(void **unused)
 #undef INPUT
 }
 
-/* stop reasons are `stop` and `length`; anything else does not decode. */
+/* stop reasons are `stop` and `length`; another word is kept as it came. */
 static void test_value_stop_reasons(void **unused)
 {
     tk_sequence seq;
@@ -262,8 +267,11 @@ static void test_value_stop_reasons(void **unused)
     decode_ok(&seq, &tk_msg_sequence,
               "{\"stop_reason\":\"stop\",\"tokens\":[7],\"logprobs\":null}");
     assert_false(seq.has_logprobs);
-    decode_fails(&tk_msg_sequence, "{\"stop_reason\":\"eos\",\"tokens\":[]}", 0,
-                 "stop_reason", "\"eos\"");
+    decode_ok(&seq, &tk_msg_sequence, "{\"stop_reason\":\"eos\",\"tokens\":[]}");
+    assert_int_equal(seq.stop_reason, TK_STOP_OTHER);
+    assert_true(tk_str_is(seq.stop_word, "eos"));
+    decode_fails(&tk_msg_sequence, "{\"stop_reason\":\"eos\",\"tokens\":[]}",
+                 TK_DECODE_CLOSED, "stop_reason", "\"eos\"");
     decode_fails(&tk_msg_sequence, "{\"stop_reason\":7,\"tokens\":[]}", 0, "stop_reason",
                  "expected string");
 }

@@ -16,6 +16,11 @@ static void test_path_parts(void **unused)
     assert_int_equal(tk_path_parse(&path, text, &err), TINKC_OK);
     assert_int_equal(path.kind, TK_PATH_SAMPLER_WEIGHTS);
     assert_string_equal(tk_path_checkpoint_type(path.kind), "sampler");
+    text = TK_STR("tinker://r/external_weights/x");
+    assert_int_equal(tk_path_parse(&path, text, &err), TINKC_OK);
+    assert_int_equal(path.kind, TK_PATH_EXTERNAL_WEIGHTS);
+    assert_true(tk_str_is(path.checkpoint_id, "external_weights/x"));
+    assert_string_equal(tk_path_checkpoint_type(path.kind), "external");
 }
 
 static void test_path_refusals(void **unused)

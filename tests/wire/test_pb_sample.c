@@ -61,18 +61,19 @@ static void test_pb_sample_absent(void **unused)
     }
 }
 
-/* 0 and 1 are known, anything else is a decode error. */
+/* 0 and 1 are known, any other number is kept as text. */
 static void test_pb_sample_stop_reasons(void **unused)
 {
     reading d;
-    read_hex(&d, "0a(0800) 0a(0801)");
+    read_hex(&d, "0a(0800) 0a(0801) 0a(0802) 0a(08ffffffffffffffffff01)");
     assert_int_equal(d.code, TINKC_OK);
     assert_int_equal(d.r.sequences[0].stop_reason, TK_STOP_STOP);
     assert_int_equal(d.r.sequences[1].stop_reason, TK_STOP_LENGTH);
+    assert_int_equal(d.r.sequences[2].stop_reason, TK_STOP_OTHER);
+    assert_true(tk_str_is(d.r.sequences[2].stop_word, "2"));
+    assert_int_equal(d.r.sequences[3].stop_reason, TK_STOP_OTHER);
+    assert_true(tk_str_is(d.r.sequences[3].stop_word, "-1"));
     tk_arena_dispose(&d.arena);
-    assert_refused("0a(0802)", TINKC_E_DECODE);
-    assert_refused("0a(0807)", TINKC_E_DECODE);
-    assert_refused("0a(08ffffffffffffffffff01)", TINKC_E_DECODE);
 }
 
 /* A table of 1 x 2; more bytes than cells are allowed; pieces of the message merge. */

@@ -58,6 +58,8 @@ static void find_columns(columns *c, const tinkc_billing *billing)
         case TINKC_BILLING_STORAGE:
             add_column(c, HOURS);
             break;
+        case TINKC_BILLING_OTHER:
+            break;
         }
     }
 }
@@ -106,7 +108,7 @@ static const char *cell(char out[CMD_WORD_BYTES], const tinkc_billing_event *e,
     case 6:
         return or_empty(e->project_id);
     case 7:
-        return tinkc_billing_kind_name(e->kind);
+        return e->kind_text;
     case CACHED:
         return e->kind != TINKC_BILLING_SAMPLING_PREFILL ? ""
                : e->is_cached                            ? "True"
@@ -143,7 +145,7 @@ static int show_table(const cmd_args *args, const tinkc_billing *billing)
 static void put_info(cmd_json *json, const tinkc_billing_event *e)
 {
     tk_json_begin_object(&json->w);
-    cmd_json_pair(json, "type", tinkc_billing_kind_name(e->kind));
+    cmd_json_pair(json, "type", e->kind_text);
     if (e->kind == TINKC_BILLING_SAMPLING_PREFILL) {
         cmd_json_key(json, "cached");
         tk_json_put_bool(&json->w, e->is_cached);
@@ -154,7 +156,7 @@ static void put_info(cmd_json *json, const tinkc_billing_event *e)
     } else if (e->kind == TINKC_BILLING_STORAGE) {
         cmd_json_key(json, "gigabyte_hours");
         tk_json_put_double(&json->w, e->gigabyte_hours);
-    } else {
+    } else if (e->kind != TINKC_BILLING_OTHER) {
         cmd_json_key(json, "token_count");
         tk_json_put_i64(&json->w, e->token_count);
     }

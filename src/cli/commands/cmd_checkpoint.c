@@ -16,7 +16,7 @@ static void put_row(cmd_table *table, const tinkc_checkpoint *checkpoint)
 {
     char word[CMD_WORD_BYTES];
     cmd_table_put(table, checkpoint->id);
-    cmd_table_put(table, tinkc_checkpoint_type_name(checkpoint->type));
+    cmd_table_put(table, checkpoint->type_text);
     cmd_table_put(table, cmd_out_size(word, checkpoint->size_bytes));
     cmd_table_put(table, checkpoint->is_public ? "Yes" : "No");
     cmd_table_put(table, cmd_out_time(word, checkpoint->time_us));
@@ -118,7 +118,7 @@ static int info_table(const cmd_args *args, const tinkc_checkpoint *checkpoint,
     cmd_table *table = cmd_table_properties();
     cmd_table_title(table, "Checkpoint: %s", checkpoint->id);
     cmd_table_row(table, "Checkpoint ID", checkpoint->id);
-    cmd_table_row(table, "Type", tinkc_checkpoint_type_name(checkpoint->type));
+    cmd_table_row(table, "Type", checkpoint->type_text);
     cmd_table_row(table, "Tinker Path", checkpoint->path);
     if (checkpoint->size_bytes >= 0) {
         cmd_table_row(table, "Size", cmd_out_size(word, checkpoint->size_bytes));

@@ -10,12 +10,6 @@
 #include "cli/frame/cmd_print.h"
 #include "cli/frame/cmd_text.h"
 
-static const char *reason(const tinkc_samples *samples, size_t index)
-{
-    return tinkc_samples_stop_reason(samples, index) == TINKC_STOP_LENGTH ? "length"
-                                                                          : "stop";
-}
-
 /* ---- text ---- */
 
 /* Shows one token per line with its log-probability. */
@@ -57,7 +51,7 @@ static int show_text(const cmd_model *model, const tinkc_samples *samples,
             cmd_print(stdout,
                       i > 0 ? "\nSample %zu (%zu tokens, %s):\n"
                             : "Sample %zu (%zu tokens, %s):\n",
-                      i + 1, n, reason(samples, i));
+                      i + 1, n, tinkc_samples_stop_text(samples, i));
         }
         if (cmd_has(args, "logprobs") || model->tokenizer == NULL) {
             show_tokens(model, samples, i);
@@ -81,7 +75,7 @@ static void put_sequence(cmd_json *json, const cmd_model *model,
     const float *logprobs = tinkc_samples_logprobs(&n_logprobs, samples, index);
     char *text = cmd_model_decode(model, tokens, n, &length);
     tk_json_begin_object(&json->w);
-    cmd_json_pair(json, "stop_reason", reason(samples, index));
+    cmd_json_pair(json, "stop_reason", tinkc_samples_stop_text(samples, index));
     cmd_json_key(json, "tokens");
     tk_json_put_i32s(&json->w, tokens, n);
     cmd_json_key(json, "logprobs");

@@ -87,7 +87,7 @@ const char *cmd_rest_more(char out[CMD_REST_MORE_BYTES], int64_t left)
 void cmd_rest_put_checkpoint_keys(cmd_json *json, const tinkc_checkpoint *checkpoint)
 {
     cmd_json_pair(json, "checkpoint_id", checkpoint->id);
-    cmd_json_pair(json, "checkpoint_type", tinkc_checkpoint_type_name(checkpoint->type));
+    cmd_json_pair(json, "checkpoint_type", checkpoint->type_text);
     cmd_json_key(json, "time");
     cmd_json_time(json, checkpoint->time_us);
     cmd_json_pair(json, "tinker_path", checkpoint->path);

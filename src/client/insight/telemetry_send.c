@@ -185,8 +185,10 @@ static void on_answer(tk_call *call, const tk_call_answer *answer)
         return;
     }
     tk_arena_init(&arena, TK_MIB);
-    tinkc_code code = tk_schema_decode_text(&said, &tk_msg_telemetry_response, &arena,
-                                            answer->response->body, 0, &err);
+    /* Closed: a batch counts as sent only when the server says that it accepted it. */
+    tinkc_code code =
+        tk_schema_decode_text(&said, &tk_msg_telemetry_response, &arena,
+                              answer->response->body, TK_DECODE_CLOSED, &err);
     tk_arena_dispose(&arena);
     if (code != TINKC_OK) {
         failed(t, answer, err.message);

@@ -126,14 +126,13 @@ static void put_checkpoint(tinkc_checkpoint *out, const tk_checkpoint *said)
 {
     *out = (tinkc_checkpoint){
         .id = text_of(said->checkpoint_id),
-        .type = said->checkpoint_type.v == TK_CHECKPOINT_SAMPLER
-                    ? TINKC_CHECKPOINT_SAMPLER
-                    : TINKC_CHECKPOINT_TRAINING,
+        .type = (tinkc_checkpoint_type)said->checkpoint_type.v,
         .path = text_of(said->tinker_path),
         .time_us = time_of(said->time),
         .size_bytes = number_of(said->size_bytes),
         .is_public = said->public.v,
         .expires_us = time_of(said->expires_at),
+        .type_text = said->checkpoint_type_word.p,
     };
 }
 
@@ -362,6 +361,15 @@ void *tk_rest_result_audit(tk_str body, tk_err *err)
     return result;
 }
 
+/* The kind as the server wrote it: an unknown one is only in the object itself. */
+static const char *kind_text(const tk_billing_info *info)
+{
+    const tk_json *tag = info->raw != NULL ? tk_json_get(info->raw, "type") : NULL;
+    return tag != NULL && tag->type == TK_JSON_STRING
+               ? tag->as.string.p
+               : tinkc_billing_kind_name((tinkc_billing_kind)info->kind);
+}
+
 static void put_event(tinkc_billing_event *out, const tk_billing_event *said)
 {
     const tk_billing_info *info = &said->event_info;
@@ -378,6 +386,7 @@ static void put_event(tinkc_billing_event *out, const tk_billing_event *said)
         .is_cached = info->cached.v,
         .count = number_of(info->count),
         .gigabyte_hours = info->gigabyte_hours.v,
+        .kind_text = kind_text(info),
     };
 }
 

@@ -175,8 +175,9 @@ tinkc_code tinkc_rest_export_trace_wait(char **out, tinkc_service *service,
 
 const char *tinkc_checkpoint_type_name(tinkc_checkpoint_type type)
 {
-    return tk_path_checkpoint_type(
-        type == TINKC_CHECKPOINT_SAMPLER ? TK_PATH_SAMPLER_WEIGHTS : TK_PATH_WEIGHTS);
+    static const char *const names[] = {"training", "sampler", "external"};
+    size_t row = (size_t)type;
+    return row < TK_ARRAY_LEN(names) ? names[row] : "other";
 }
 
 const char *tinkc_billing_kind_name(tinkc_billing_kind kind)
@@ -184,7 +185,7 @@ const char *tinkc_billing_kind_name(tinkc_billing_kind kind)
     static const char *const names[] = {"training", "sampling_prefill", "sampling_sample",
                                         "checkpoint", "storage"};
     size_t row = (size_t)kind;
-    return row < TK_ARRAY_LEN(names) ? names[row] : "?";
+    return row < TK_ARRAY_LEN(names) ? names[row] : "other";
 }
 
 size_t tinkc_time_format(char *text, size_t size, int64_t time_us)

@@ -174,8 +174,24 @@ const float *tinkc_samples_logprobs(size_t *n, const tinkc_samples *samples, siz
 tinkc_stop_reason tinkc_samples_stop_reason(const tinkc_samples *samples, size_t index)
 {
     const tk_sequence *sequence = sequence_at(samples, index);
-    return sequence != NULL && sequence->stop_reason == TK_STOP_LENGTH ? TINKC_STOP_LENGTH
-                                                                       : TINKC_STOP_STOP;
+    return sequence != NULL ? (tinkc_stop_reason)sequence->stop_reason : TINKC_STOP_STOP;
+}
+
+const char *tinkc_samples_stop_text(const tinkc_samples *samples, size_t index)
+{
+    const tk_sequence *sequence = sequence_at(samples, index);
+    if (sequence == NULL) {
+        return "";
+    }
+    switch (sequence->stop_reason) {
+    case TK_STOP_STOP:
+        return "stop";
+    case TK_STOP_LENGTH:
+        return "length";
+    case TK_STOP_OTHER:
+        break;
+    }
+    return sequence->stop_word.p != NULL ? sequence->stop_word.p : "";
 }
 
 const float *tinkc_samples_prompt_logprobs(size_t *n, const tinkc_samples *samples)

@@ -201,8 +201,7 @@ static bool hand_over_all(tk_sampling_streaming *self, const tinkc_samples *samp
         self->tokens++;
         more = self->sink.event(self->sink.user, &event);
     }
-    bool stopped = tinkc_samples_stop_reason(samples, 0) == TINKC_STOP_STOP;
-    return more && hand_over_end(self, stopped ? "stop" : "length", -1, true);
+    return more && hand_over_end(self, tinkc_samples_stop_text(samples, 0), -1, true);
 }
 
 static void on_sample(tinkc_future *future, void *user)

@@ -86,8 +86,17 @@ void tinkc_tensor_free(tinkc_tensor **tensor)
 
 tinkc_dtype tinkc_tensor_dtype(const tinkc_tensor *tensor)
 {
-    return wire_tensor(tensor)->dtype == TK_DTYPE_I64 ? TINKC_DTYPE_INT64
-                                                      : TINKC_DTYPE_FLOAT32;
+    switch (wire_tensor(tensor)->dtype) {
+    case TK_DTYPE_I64:
+        return TINKC_DTYPE_INT64;
+    case TK_DTYPE_F32:
+        return TINKC_DTYPE_FLOAT32;
+    case TK_DTYPE_UNSPECIFIED:
+    case TK_DTYPE_I32:
+    case TK_DTYPE_BF16:
+        break;
+    }
+    return TINKC_DTYPE_OTHER;
 }
 
 size_t tinkc_tensor_rank(const tinkc_tensor *tensor)

@@ -57,6 +57,8 @@ static tinkc_code pick_dtype(tk_dtype *out, const tinkc_array *array, tk_str nam
         return TINKC_OK;
     case TINKC_DTYPE_BY_NAME:
         return tk_tensor_field_dtype(out, name, err);
+    case TINKC_DTYPE_OTHER:
+        break;
     }
     return tk_err_set(err, TINKC_E_INVALID, "unknown dtype %d", (int)array->dtype);
 }

@@ -206,7 +206,7 @@ static tinkc_code decode(tk_fwdbwd_request *out, srv_request *request, tk_str by
     }
     tinkc_code code = tk_schema_decode_text(
         out, forward ? &tk_msg_forward_request : &tk_msg_forward_backward_request,
-        &request->arena, bytes, 0, err);
+        &request->arena, bytes, TK_DECODE_CLOSED, err);
     out->forward_only = forward;
     return code;
 }

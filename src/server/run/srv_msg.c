@@ -5,7 +5,8 @@ bool srv_msg_decode(srv_request *request, const tk_schema *schema, void *msg)
 {
     tk_err err = TK_ERR_INIT;
     tk_str text = request->body.n > 0 ? tk_buf_str(&request->body) : TK_STR("{}");
-    if (tk_schema_decode_text(msg, schema, &request->arena, text, 0, &err) != TINKC_OK) {
+    if (tk_schema_decode_text(msg, schema, &request->arena, text, TK_DECODE_CLOSED,
+                              &err) != TINKC_OK) {
         (void)srv_reply_error(request, &err);
         return false;
     }

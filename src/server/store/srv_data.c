@@ -57,7 +57,8 @@ static tinkc_code parse_mark(char instance[SRV_DATA_INSTANCE_SIZE], tk_str text,
     mark doc;
     tk_arena arena;
     tk_arena_init(&arena, 0);
-    tinkc_code code = tk_schema_decode_text(&doc, &mark_schema, &arena, text, 0, err);
+    tinkc_code code =
+        tk_schema_decode_text(&doc, &mark_schema, &arena, text, TK_DECODE_CLOSED, err);
     if (code == TINKC_OK && doc.version > VERSION) {
         code = tk_err_set(err, TINKC_E_UNSUPPORTED,
                           "the data directory belongs to a newer version of tinkc");

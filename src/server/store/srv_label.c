@@ -98,8 +98,8 @@ tinkc_code srv_label_read(srv_label *out, tk_arena *arena, const char *directory
     if (code != TINKC_OK) {
         return code;
     }
-    code =
-        tk_schema_decode_text(&doc, &document_schema, arena, (tk_str){text, n}, 0, err);
+    code = tk_schema_decode_text(&doc, &document_schema, arena, (tk_str){text, n},
+                                 TK_DECODE_CLOSED, err);
     tk_free(text);
     if (code == TINKC_OK) {
         *out = doc.label;
