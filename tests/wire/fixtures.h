@@ -156,6 +156,27 @@ static inline tk_bytes fixture_bytes(tk_arena *arena, const tk_json *object,
     return out;
 }
 
+/* "PUT /api/v1/sessions/{id}/project" against a real path; {ckpt} matches two
+ * segments. */
+static inline bool fixture_matches(const char *call, const char *method, const char *path)
+{
+    size_t n = strlen(method);
+    if (strncmp(call, method, n) != 0 || call[n] != ' ') {
+        return false;
+    }
+    tk_str pattern = tk_str_of(call + n + 1), rest = tk_str_of(path);
+    while (pattern.n > 0 && rest.n > 0) {
+        tk_str segment = tk_str_cut(&pattern, '/');
+        tk_str actual = tk_str_cut(&rest, '/');
+        if (tk_str_is(segment, "{ckpt}")) {
+            (void)tk_str_cut(&rest, '/');
+        } else if (!tk_str_has_prefix(segment, "{") && !tk_str_eq(segment, actual)) {
+            return false;
+        }
+    }
+    return pattern.n == 0 && rest.n == 0;
+}
+
 /* ---- comparison ---- */
 
 typedef struct fixture_cmp {

@@ -17,27 +17,6 @@ static const char *const versions[] = {FIXTURE_OLD, FIXTURE_NEW};
 
 /* ---- which table belongs to a request ---- */
 
-/* "PUT /api/v1/sessions/{id}/project" against a real path; {ckpt} matches two
- * segments. */
-static bool matches(const char *call, const char *method, const char *path)
-{
-    size_t n = strlen(method);
-    if (strncmp(call, method, n) != 0 || call[n] != ' ') {
-        return false;
-    }
-    tk_str pattern = tk_str_of(call + n + 1), rest = tk_str_of(path);
-    while (pattern.n > 0 && rest.n > 0) {
-        tk_str segment = tk_str_cut(&pattern, '/');
-        tk_str actual = tk_str_cut(&rest, '/');
-        if (tk_str_is(segment, "{ckpt}")) {
-            (void)tk_str_cut(&rest, '/');
-        } else if (!tk_str_has_prefix(segment, "{") && !tk_str_eq(segment, actual)) {
-            return false;
-        }
-    }
-    return pattern.n == 0 && rest.n == 0;
-}
-
 static const tk_schema *request_schema(const char *method, const char *path)
 {
     if (strcmp(path, "/api/v1/client/dynamic_config") == 0) {
@@ -45,7 +24,7 @@ static const tk_schema *request_schema(const char *method, const char *path)
     }
     for (size_t i = 0; i < tk_schemas_n; i++) {
         if (tk_schemas[i].direction == TK_DIR_REQUEST &&
-            matches(tk_schemas[i].call, method, path)) {
+            fixture_matches(tk_schemas[i].call, method, path)) {
             return tk_schemas[i].schema;
         }
     }
