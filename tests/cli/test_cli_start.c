@@ -2,7 +2,11 @@
  * executable needs to start.
  * Links: client */
 #include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/clifix.h"
@@ -15,14 +19,53 @@ static proc *run_plain(const char *const *argv)
     return proc_run(&(proc_options){.env = env}, argv);
 }
 
+/* A home with the files that the program might read, watched. */
+typedef struct home {
+    char path[64], tinker[96], key[128], env[96], command[128];
+    int watch;
+} home;
+
+static void open_home(home *h)
+{
+    (void)snprintf(h->path, sizeof(h->path), "/tmp/tinkc-home-XXXXXX");
+    assert_non_null(mkdtemp(h->path));
+    (void)snprintf(h->tinker, sizeof(h->tinker), "%s/.tinker", h->path);
+    (void)snprintf(h->key, sizeof(h->key), "%s/credentials.json", h->tinker);
+    (void)snprintf(h->env, sizeof(h->env), "HOME=%s", h->path);
+    (void)snprintf(h->command, sizeof(h->command), "TINKER_CREDENTIAL_CMD=touch %s/ran",
+                   h->path);
+    assert_int_equal(mkdir(h->tinker, 0700), 0);
+    int fd = open(h->key, O_CREAT | O_WRONLY, 0600);
+    assert_true(fd >= 0 && close(fd) == 0);
+    h->watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    assert_true(h->watch >= 0);
+    assert_true(inotify_add_watch(h->watch, h->path, IN_ALL_EVENTS) >= 0);
+    assert_true(inotify_add_watch(h->watch, h->tinker, IN_ALL_EVENTS) >= 0);
+}
+
+/* Nothing in it was opened, listed or made. */
+static void close_home(home *h)
+{
+    char events[4096];
+    assert_int_equal(read(h->watch, events, sizeof(events)), -1);
+    assert_int_equal(errno, EAGAIN);
+    assert_int_equal(close(h->watch), 0);
+    assert_int_equal(unlink(h->key), 0);
+    assert_int_equal(rmdir(h->tinker), 0);
+    assert_int_equal(rmdir(h->path), 0);
+}
+
 /* A-128, M-163, C-003, C-004: help of the program, of groups and of commands looks at
- * nothing: the server that is configured is not asked, a bad configuration does no
- * harm. */
+ * nothing: the server that is configured is not asked, no file of the user is opened, the
+ * credential command is not run, a bad configuration does no harm. */
 static void test_cli_help_does_nothing(void **unused)
 {
     clifix f;
+    home h;
     clifix_begin(&f);
-    clifix_env(&f, "TINKER_CREDENTIAL_CMD=exit 1");
+    open_home(&h);
+    clifix_env(&f, h.env);
+    clifix_env(&f, h.command);
     for (const cmd_spec *const *at = cmd_list; *at != NULL; at++) {
         char line[128];
         (void)snprintf(line, sizeof(line), "%s --help", (*at)->name);
@@ -42,6 +85,7 @@ static void test_cli_help_does_nothing(void **unused)
         proc_free(&p);
     }
     assert_int_equal(fakeapi_connections_total(f.api), 0);
+    close_home(&h);
     clifix_end(&f);
 }
 

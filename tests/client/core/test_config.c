@@ -75,6 +75,8 @@ static void test_config_environment(void **unused)
                                         NULL};
     tinkc_config *config = config_in(pairs);
     assert_option(config, "base_url", "http://h/p");
+    assert_option(config, "api_key", "***");
+    assert_string_equal(config->api_key, "tml-secret");
     assert_option(config, "log_level", "debug");
     assert_option(config, "project_id", "");
     assert_null(config->project_id);

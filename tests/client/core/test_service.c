@@ -52,6 +52,44 @@ static void test_service_capabilities(void **unused)
     fakeapi_stop(&api);
 }
 
+/* A-107, A-109, M-002: the environment is read when the configuration is made, never
+ * again: what it says later changes no request. */
+static void test_service_environment_once(void **unused)
+{
+    static const char *const names[] = {"TINKER_API_KEY", "TINKER_BASE_URL",
+                                        "CLOUDFLARE_ACCESS_CLIENT_ID",
+                                        "TINKER_CREDENTIAL_CMD"};
+    static const char *const later[] = {"tml-later", "http://127.0.0.1:1", "later",
+                                        "exit 1"};
+    fakeapi *api = start_peer();
+    tinkc_config *config = NULL;
+    tinkc_service *service = NULL;
+    assert_int_equal(setenv("TINKER_API_KEY", "tml-first", 1), 0);
+    assert_int_equal(setenv("TINKER_BASE_URL", fakeapi_url(api), 1), 0);
+    assert_int_equal(setenv("CLOUDFLARE_ACCESS_CLIENT_ID", "first", 1), 0);
+    assert_int_equal(tinkc_config_new(&config, NULL), TINKC_OK);
+    assert_int_equal(tinkc_config_set(config, "proxy", "", NULL), TINKC_OK);
+    for (size_t i = 0; i < TK_ARRAY_LEN(names); i++) {
+        assert_int_equal(setenv(names[i], later[i], 1), 0);
+    }
+    for (size_t round = 0; round < 2; round++) {
+        assert_int_equal(tinkc_service_open(&service, config, NULL), TINKC_OK);
+        assert_int_equal(tinkc_service_health_wait(service, NULL), TINKC_OK);
+        tinkc_service_close(&service);
+        for (size_t i = 0; i < TK_ARRAY_LEN(names); i++) {
+            assert_int_equal(unsetenv(names[i]), 0);
+        }
+    }
+    assert_int_equal(fakeapi_count(api, "GET", HEALTH), 2);
+    for (size_t i = 0; i < fakeapi_total(api); i++) {
+        const fakeapi_request *request = fakeapi_request_at(api, i);
+        assert_string_equal(fakeapi_header(request, "x-api-key"), "tml-first");
+        assert_string_equal(fakeapi_header(request, "cf-access-client-id"), "first");
+    }
+    tinkc_config_free(&config);
+    fakeapi_stop(&api);
+}
+
 /* M-029, M-028, docs/protocol.md §1.4. */
 static void test_service_headers(void **unused)
 {
@@ -405,6 +443,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_service_capabilities),
+        cmocka_unit_test(test_service_environment_once),
         cmocka_unit_test(test_service_headers),
         cmocka_unit_test(test_service_read_timeout),
         cmocka_unit_test(test_service_header_override),
