@@ -79,6 +79,11 @@ static const tk_field sample_request_rows[] = {
     {TK_ROW(T, seq_id, I64, 0), TK_RANGE(0, INT64_MAX)},
     {TK_ROW(T, prompt_logprobs, BOOL, 0)},
     {TK_ROW(T, topk_prompt_logprobs, I64, TK_DEFAULT), .def.i = 0},
+    {TK_ROW(T, topk_sample_logprobs, I64, 0)},
+    {TK_ROW(T, target_prompt_logprobs, MSG, 0), .sub = &tk_msg_tensor},
+    {TK_ROW(T, prompt_alt_tokens_k, I64, 0)},
+    {TK_ROW(T, prompt_logprobs_last_n, I64, 0)},
+    {TK_ROW(T, record_stability_info, BOOL, 0)},
     {TK_LITERAL("type", "sample")},
 };
 #undef T

@@ -33,6 +33,11 @@ typedef struct tk_sampling_params {
     tk_f_num top_p;       /* 1 */
 } tk_sampling_params;
 
+typedef struct tk_f_tensor {
+    tk_presence is;
+    tk_tensor v;
+} tk_f_tensor;
+
 typedef struct tk_sample_request {
     tk_f_i64 num_samples; /* 1 */
     tk_model_input prompt;
@@ -42,6 +47,13 @@ typedef struct tk_sample_request {
     tk_f_i64 seq_id;
     tk_f_bool prompt_logprobs;     /* omitted when unset; null gives 422 */
     tk_f_i64 topk_prompt_logprobs; /* 0 */
+    /* Left out when unset: an SDK of 0.36 sends the defaults of the three that have one,
+     * one of 0.25 has none of these. */
+    tk_f_i64 topk_sample_logprobs;      /* 0 */
+    tk_f_tensor target_prompt_logprobs; /* int64 [prompt - 1, n]; -1: nothing wanted */
+    tk_f_i64 prompt_alt_tokens_k;       /* 0 */
+    tk_f_i64 prompt_logprobs_last_n;    /* needs prompt_logprobs */
+    tk_f_bool record_stability_info;    /* false */
 } tk_sample_request;
 
 /* One `data:` of a sampling stream: a token, the end, or a failure. */

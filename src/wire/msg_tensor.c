@@ -1,5 +1,5 @@
 /* TensorData: the dtype decides how `data` is read, so a table is not enough. Top-k
- * prompt logprobs: a ragged list of [id, logprob] pairs becomes a matrix with masked
+ * logprobs: a ragged list of [id, logprob] pairs becomes a matrix with masked
  * cells. */
 #include <math.h>
 
@@ -123,7 +123,7 @@ static const tk_codec tensor_codec = {encode_tensor, decode_tensor, NULL, &tenso
 const tk_schema tk_msg_tensor = {
     .name = "TensorData", .size = sizeof(tk_tensor), .codec = &tensor_codec};
 
-/* ---- top-k prompt logprobs ---- */
+/* ---- top-k logprobs ---- */
 
 static bool is_mask(int32_t token, float logprob)
 {
@@ -158,7 +158,7 @@ static tinkc_code encode_topk(tk_json_writer *w, const void *value, tk_err *err)
 {
     const tk_topk_logprobs *t = value;
     tk_json_begin_array(w);
-    for (size_t i = 0; i < t->prompt_length; i++) {
+    for (size_t i = 0; i < t->length; i++) {
         tinkc_code code = put_row(w, t->k > 0 ? t->token_ids + i * t->k : NULL,
                                   t->k > 0 ? t->logprobs + i * t->k : NULL, t->k, err);
         if (code != TINKC_OK) {
@@ -233,8 +233,8 @@ static tinkc_code decode_topk(void *value, tk_arena *arena, const tk_json *json,
     if (code != TINKC_OK) {
         return code;
     }
-    t->prompt_length = tk_json_len(json);
-    size_t cells = t->prompt_length * t->k;
+    t->length = tk_json_len(json);
+    size_t cells = t->length * t->k;
     int32_t *ids = tk_arena_array(arena, cells, sizeof(*ids));
     float *logprobs = tk_arena_array(arena, cells, sizeof(*logprobs));
     if (ids == NULL || logprobs == NULL) {
@@ -244,7 +244,7 @@ static tinkc_code decode_topk(void *value, tk_arena *arena, const tk_json *json,
         ids[i] = 0;
         logprobs[i] = TK_TOPK_MASK_LOGPROB;
     }
-    for (size_t i = 0; i < t->prompt_length; i++) {
+    for (size_t i = 0; i < t->length; i++) {
         tk_json row = tk_json_at(json, i);
         code = read_row(ids + i * t->k, logprobs + i * t->k, &row, err);
         if (code != TINKC_OK) {
@@ -261,4 +261,4 @@ static const tk_codec topk_codec = {encode_topk, decode_topk,
                                     "[[[token id, logprob], ...] | null, ...]", NULL};
 
 const tk_schema tk_msg_topk_logprobs = {
-    .name = "TopkPromptLogprobs", .size = sizeof(tk_topk_logprobs), .codec = &topk_codec};
+    .name = "TopkLogprobs", .size = sizeof(tk_topk_logprobs), .codec = &topk_codec};

@@ -151,10 +151,24 @@ static const tk_field sequence_rows[] = {
     {TK_BARE_LIST(T, tokens, I32S, TK_REQUIRED)},
     {TK_BARE_LIST(T, logprobs, F32S, 0), .form = TK_FORM_BOOL,
      .is_at = offsetof(T, has_logprobs)},
+    {.name = "topk_sampled_logprobs",
+     .kind = TK_KIND_MSG,
+     .form = TK_FORM_BOOL,
+     .at = offsetof(T, topk),
+     .is_at = offsetof(T, has_topk),
+     .sub = &tk_msg_topk_logprobs},
 };
 
 const tk_schema tk_msg_sequence = {TK_SCHEMA(T, "SampledSequence", sequence_rows)};
 #undef T
+
+static const tk_field alt_tokens_rows[] = {
+    {TK_BARE(tk_alt_tokens, tokens, MSG, TK_REQUIRED), .sub = &tk_msg_tensor},
+    {TK_BARE(tk_alt_tokens, logprobs, MSG, TK_REQUIRED), .sub = &tk_msg_tensor},
+};
+
+static const tk_schema alt_tokens_schema = {
+    TK_SCHEMA(tk_alt_tokens, "PromptAltTokens", alt_tokens_rows)};
 
 #define T tk_sample_response
 static const tk_field sample_response_rows[] = {
@@ -169,6 +183,14 @@ static const tk_field sample_response_rows[] = {
      .is_at = offsetof(T, has_topk),
      .sub = &tk_msg_topk_logprobs},
     {TK_BARE(T, prompt_cache_hit_tokens, I64, TK_OMIT_ZERO)},
+    {TK_BARE(T, target_prompt_logprobs, MSG, 0), .form = TK_FORM_BOOL,
+     .is_at = offsetof(T, has_target), .sub = &tk_msg_tensor},
+    {.name = "prompt_alt_tokens",
+     .kind = TK_KIND_MSG,
+     .form = TK_FORM_BOOL,
+     .at = offsetof(T, alt),
+     .is_at = offsetof(T, has_alt),
+     .sub = &alt_tokens_schema},
 };
 
 const tk_schema tk_msg_sample_response = {

@@ -6,169 +6,17 @@
 
 #include "wire/pb_array.h"
 #include "wire/pb_fwdbwd.h"
+#include "wire/pb_tensor.h"
 
 /* ---- tensors ---- */
-
-typedef enum encoding { ENCODING_NONE, ENCODING_DENSE, ENCODING_CSR } encoding;
-
-typedef struct raw_tensor {
-    encoding encoding;
-    tk_bytes values; /* dense, or the non-zeros */
-    tk_bytes crow;
-    tk_bytes col;
-    int32_t dtype;
-    tk_pb_dims shape;
-} raw_tensor;
-
-/* Leaves the values of the dimensions alone: they are most of the struct. */
-static void raw_tensor_init(raw_tensor *raw)
-{
-    raw->encoding = ENCODING_NONE;
-    raw->values = raw->crow = raw->col = (tk_bytes){NULL, 0};
-    raw->dtype = TK_DTYPE_UNSPECIFIED;
-    raw->shape.n = 0;
-}
-
-static tinkc_code read_csr(const tk_pb_input *in, tk_bytes body, raw_tensor *raw)
-{
-    tk_pb_reader rd = tk_pb_reader_of(in, body);
-    tk_pb_field field;
-    if (raw->encoding != ENCODING_CSR) {
-        raw->values = raw->crow = raw->col = (tk_bytes){NULL, 0};
-        raw->encoding = ENCODING_CSR;
-    }
-    while (tk_pb_next(&rd, &field)) {
-        switch (field.tag) {
-        case TK_PB_TAG(1, TK_PB_BYTES):
-            raw->values = field.bytes;
-            break;
-        case TK_PB_TAG(2, TK_PB_BYTES):
-            raw->crow = field.bytes;
-            break;
-        case TK_PB_TAG(3, TK_PB_BYTES):
-            raw->col = field.bytes;
-            break;
-        default:
-            break;
-        }
-    }
-    return rd.code;
-}
-
-static tinkc_code read_raw_tensor(const tk_pb_input *in, tk_bytes body, raw_tensor *raw)
-{
-    tk_pb_reader rd = tk_pb_reader_of(in, body);
-    tk_pb_field field;
-    while (tk_pb_next(&rd, &field)) {
-        switch (field.tag) {
-        case TK_PB_TAG(1, TK_PB_BYTES):
-            raw->encoding = ENCODING_DENSE;
-            raw->values = field.bytes;
-            break;
-        case TK_PB_TAG(2, TK_PB_BYTES):
-            rd.code = read_csr(in, field.bytes, raw);
-            break;
-        case TK_PB_TAG(3, TK_PB_VARINT):
-            raw->dtype = tk_pb_to_i32(&field);
-            break;
-        case TK_PB_TAG(4, TK_PB_VARINT):
-        case TK_PB_TAG(4, TK_PB_BYTES):
-            rd.code = tk_pb_add_dims(in, &field, &raw->shape);
-            break;
-        default:
-            break;
-        }
-    }
-    return rd.code;
-}
-
-static tinkc_code set_shape(const tk_pb_input *in, const tk_pb_dims *dims, tk_tensor *out)
-{
-    tinkc_code code = TINKC_OK;
-    out->has_shape = dims->n > 0;
-    if (!out->has_shape) {
-        return TINKC_OK;
-    }
-    int64_t *shape = tk_pb_alloc(in, dims->n, sizeof(*shape), &code);
-    if (shape == NULL) {
-        return code;
-    }
-    memcpy(shape, dims->v, dims->n * sizeof(*shape));
-    out->shape = (tk_i64s){shape, dims->n};
-    return TINKC_OK;
-}
-
-/* Row offsets rise from 0 to nnz, columns lie inside the shape: code that walks the rows
- * later need not check again. */
-static bool csr_is_sound(const tk_tensor *t)
-{
-    if (t->shape.n != 2 || t->col.n != t->n || t->crow.n == 0 ||
-        (uint64_t)t->shape.p[0] != t->crow.n - 1 || t->crow.p[0] != 0 ||
-        (uint64_t)t->crow.p[t->crow.n - 1] != t->n) {
-        return false;
-    }
-    for (size_t i = 1; i < t->crow.n; i++) {
-        if (t->crow.p[i] < t->crow.p[i - 1]) {
-            return false;
-        }
-    }
-    for (size_t i = 0; i < t->n; i++) {
-        if (t->col.p[i] < 0 || t->col.p[i] >= t->shape.p[1]) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static tinkc_code finish_csr(const tk_pb_input *in, const raw_tensor *raw, tk_tensor *out)
-{
-    out->is_sparse = true;
-    tinkc_code code = tk_pb_array_i64s(in, raw->crow, &out->crow);
-    if (code == TINKC_OK) {
-        code = tk_pb_array_i64s(in, raw->col, &out->col);
-    }
-    if (code == TINKC_OK && !csr_is_sound(out)) {
-        code = tk_pb_fail(in, raw->crow.p, TINKC_E_DECODE,
-                          "sparse tensor: indices do not fit the shape");
-    }
-    return code;
-}
-
-static tinkc_code finish_tensor(const tk_pb_input *in, const raw_tensor *raw,
-                                tk_tensor *out)
-{
-    size_t count;
-    tk_tensor t = {.dtype = TK_DTYPE_UNSPECIFIED};
-    if (raw->encoding == ENCODING_NONE) {
-        return tk_pb_fail(in, NULL, TINKC_E_DECODE, "tensor has no data");
-    }
-    tinkc_code code = tk_pb_array_tensor(in, raw->values, raw->dtype, &t);
-    if (code != TINKC_OK) {
-        return code;
-    }
-    if (!tk_pb_array_count(raw->shape.v, raw->shape.n, &count)) {
-        return tk_pb_fail(in, raw->values.p, TINKC_E_DECODE,
-                          "tensor: shape is negative or too large");
-    }
-    if (raw->encoding == ENCODING_DENSE && raw->shape.n > 0 && count != t.n) {
-        return tk_pb_fail(in, raw->values.p, TINKC_E_DECODE,
-                          "tensor: shape asks for %zu values, not %zu", count, t.n);
-    }
-    code = set_shape(in, &raw->shape, &t);
-    if (code == TINKC_OK && raw->encoding == ENCODING_CSR) {
-        code = finish_csr(in, raw, &t);
-    }
-    *out = t;
-    return code;
-}
 
 static tinkc_code read_tensor_entry(const tk_pb_input *in, tk_bytes body,
                                     tk_named_tensor *out)
 {
     tk_pb_reader rd = tk_pb_reader_of(in, body);
     tk_pb_field field;
-    raw_tensor raw;
-    raw_tensor_init(&raw);
+    tk_pb_tensor raw;
+    tk_pb_tensor_init(&raw);
     out->name = (tk_str){NULL, 0};
     while (tk_pb_next(&rd, &field)) {
         switch (field.tag) {
@@ -176,7 +24,7 @@ static tinkc_code read_tensor_entry(const tk_pb_input *in, tk_bytes body,
             rd.code = tk_pb_to_str(in, &field, &out->name);
             break;
         case TK_PB_TAG(2, TK_PB_BYTES):
-            rd.code = read_raw_tensor(in, field.bytes, &raw);
+            rd.code = tk_pb_tensor_add(in, field.bytes, &raw);
             break;
         default:
             break;
@@ -184,7 +32,7 @@ static tinkc_code read_tensor_entry(const tk_pb_input *in, tk_bytes body,
     }
     tinkc_code code = rd.code;
     if (code == TINKC_OK) {
-        code = finish_tensor(in, &raw, &out->tensor);
+        code = tk_pb_tensor_finish(in, &raw, &out->tensor);
     }
     if (code != TINKC_OK) {
         char name[TK_ERR_PATH_BYTES];

@@ -10,6 +10,7 @@
 #include "base/utf8.h"
 #include "wire/pb_array.h"
 #include "wire/pb_fwdbwd.h"
+#include "wire/pb_tensor.h"
 
 /* ---- checks ---- */
 
@@ -71,42 +72,11 @@ static tinkc_code check_chunk(check *c, const tk_chunk *chunk)
     }
 }
 
-static tinkc_code check_csr(check *c, const tk_tensor *t)
+static tinkc_code check_tensor(check *c, const tk_tensor *tensor)
 {
-    size_t rows =
-        t->shape.n == 2 && t->shape.p[0] >= 0 ? (size_t)t->shape.p[0] : SIZE_MAX;
-    if (!t->has_shape || rows == SIZE_MAX || t->crow.n != rows + 1 || t->col.n != t->n) {
-        return tk_err_set(c->err, TINKC_E_INVALID,
-                          "a sparse tensor needs a 2-D shape, rows + 1 row offsets and "
-                          "one column index per value");
-    }
-    tinkc_code code = check_bytes(c, t->crow.n, sizeof(int64_t));
-    return code != TINKC_OK ? code : check_bytes(c, t->col.n, sizeof(int64_t));
-}
-
-static tinkc_code check_tensor(check *c, const tk_tensor *t)
-{
-    if (t->dtype != TK_DTYPE_F32 && t->dtype != TK_DTYPE_I64) {
-        return tk_err_set(c->err, TINKC_E_INVALID, "dtype must be float32 or int64");
-    }
-    size_t n_dims = t->has_shape ? t->shape.n : 0;
-    size_t count = t->n;
-    if (n_dims > TK_TENSOR_MAX_DIMS) {
-        return tk_err_set(c->err, TINKC_E_LIMIT, "more than %d dimensions",
-                          TK_TENSOR_MAX_DIMS);
-    }
-    if (n_dims > 0 && !tk_pb_array_count(t->shape.p, n_dims, &count)) {
-        return tk_err_set(c->err, TINKC_E_INVALID, "shape is negative or too large");
-    }
-    if (!t->is_sparse && count != t->n) {
-        return tk_err_set(c->err, TINKC_E_INVALID, "shape asks for %zu values, not %zu",
-                          count, t->n);
-    }
-    tinkc_code code = t->is_sparse ? check_csr(c, t) : TINKC_OK;
-    if (code != TINKC_OK) {
-        return code;
-    }
-    return check_bytes(c, t->n, tk_pb_array_item_bytes((int32_t)t->dtype));
+    size_t bytes = 0;
+    tinkc_code code = tk_pb_tensor_check(&bytes, tensor, c->err);
+    return code == TINKC_OK ? check_bytes(c, bytes, 1) : code;
 }
 
 static tinkc_code check_inputs(check *c, const tk_tensor_map *map)
@@ -233,26 +203,6 @@ static size_t chunk_body_size(const tk_chunk *chunk)
     return n;
 }
 
-static size_t csr_size(const tk_tensor *t)
-{
-    return plain_size(1, t->n * tk_pb_array_item_bytes((int32_t)t->dtype)) +
-           plain_size(2, t->crow.n * sizeof(int64_t)) +
-           plain_size(3, t->col.n * sizeof(int64_t));
-}
-
-static tk_i64s wire_shape(const tk_tensor *t)
-{
-    return t->has_shape ? t->shape : (tk_i64s){NULL, 0};
-}
-
-static size_t tensor_size(const tk_tensor *t)
-{
-    size_t data =
-        t->is_sparse ? csr_size(t) : t->n * tk_pb_array_item_bytes((int32_t)t->dtype);
-    return tk_pb_bytes_size(1, data) + tk_pb_uint_size(3, (uint64_t)t->dtype) +
-           tk_pb_packed_size(4, wire_shape(t));
-}
-
 static size_t datum_size(const tk_datum *datum)
 {
     size_t n = 0;
@@ -263,7 +213,7 @@ static size_t datum_size(const tk_datum *datum)
     for (size_t i = 0; i < datum->loss_fn_inputs.n; i++) {
         const tk_named_tensor *item = &datum->loss_fn_inputs.items[i];
         size_t entry = tk_pb_bytes_size(1, item->name.n) +
-                       tk_pb_bytes_size(2, tensor_size(&item->tensor));
+                       tk_pb_bytes_size(2, tk_pb_tensor_size(&item->tensor));
         n += tk_pb_bytes_size(2, entry);
     }
     return n;
@@ -324,21 +274,6 @@ static void put_chunk(tk_pb_writer *w, const tk_chunk *chunk)
     }
 }
 
-static void put_tensor(tk_pb_writer *w, const tk_tensor *t)
-{
-    size_t item_bytes = tk_pb_array_item_bytes((int32_t)t->dtype);
-    if (t->is_sparse) {
-        tk_pb_put_head(w, 2, csr_size(t));
-        put_plain_array(w, 1, t->data, t->n, item_bytes);
-        put_plain_array(w, 2, t->crow.p, t->crow.n, sizeof(int64_t));
-        put_plain_array(w, 3, t->col.p, t->col.n, sizeof(int64_t));
-    } else {
-        tk_pb_put_array(w, 1, t->data, t->n, item_bytes);
-    }
-    tk_pb_put_uint(w, 3, (uint64_t)t->dtype);
-    tk_pb_put_packed(w, 4, wire_shape(t));
-}
-
 static void put_datum(tk_pb_writer *w, const tk_datum *datum)
 {
     for (size_t i = 0; i < datum->model_input.n; i++) {
@@ -346,12 +281,12 @@ static void put_datum(tk_pb_writer *w, const tk_datum *datum)
     }
     for (size_t i = 0; i < datum->loss_fn_inputs.n; i++) {
         const tk_named_tensor *item = &datum->loss_fn_inputs.items[i];
-        size_t body = tensor_size(&item->tensor);
+        size_t body = tk_pb_tensor_size(&item->tensor);
         tk_pb_put_head(w, 2,
                        tk_pb_bytes_size(1, item->name.n) + tk_pb_bytes_size(2, body));
         tk_pb_put_str(w, 1, item->name);
         tk_pb_put_head(w, 2, body);
-        put_tensor(w, &item->tensor);
+        tk_pb_tensor_put(w, &item->tensor);
     }
 }
 

@@ -3,8 +3,29 @@
 
 #include "base/mem.h"
 #include "wire/pb_sample.h"
+#include "wire/pb_tensor.h"
 
 /* ---- checks ---- */
+
+static tinkc_code take(size_t *room, size_t count, size_t item_bytes, tk_err *err)
+{
+    size_t bytes;
+    if (!tk_size_mul(&bytes, count, item_bytes) || bytes > *room) {
+        return tk_err_set(err, TINKC_E_LIMIT, "larger than the buffer's limit");
+    }
+    *room -= bytes;
+    return TINKC_OK;
+}
+
+static tinkc_code check_topk(const tk_topk_logprobs *t, size_t *room, tk_err *err)
+{
+    size_t cells = 0;
+    if (t->k > UINT32_MAX || t->length > UINT32_MAX ||
+        !tk_size_mul(&cells, t->length, t->k)) {
+        return tk_err_set(err, TINKC_E_INVALID, "top-k table is too large");
+    }
+    return take(room, cells, 8, err);
+}
 
 static tinkc_code check_sequence(const tk_sequence *s, size_t *room, tk_err *err)
 {
@@ -17,17 +38,38 @@ static tinkc_code check_sequence(const tk_sequence *s, size_t *room, tk_err *err
         return tk_err_set(err, TINKC_E_INVALID, "%zu logprobs for %zu tokens", n_logprobs,
                           s->tokens.n);
     }
-    size_t bytes;
-    if (!tk_size_mul(&bytes, s->tokens.n, 8) || bytes > *room) {
-        return tk_err_set(err, TINKC_E_LIMIT, "larger than the buffer's limit");
-    }
-    *room -= bytes;
-    return TINKC_OK;
+    tinkc_code code = take(room, s->tokens.n, 8, err);
+    return code == TINKC_OK && s->has_topk ? check_topk(&s->topk, room, err) : code;
 }
 
-static size_t topk_cells(const tk_sample_response *r)
+static tinkc_code check_tensor(const tk_tensor *tensor, const char *name, size_t *room,
+                               tk_err *err)
 {
-    return r->has_topk ? r->topk.prompt_length * r->topk.k : 0;
+    size_t bytes = 0;
+    tinkc_code code = tk_pb_tensor_check(&bytes, tensor, err);
+    if (code == TINKC_OK) {
+        code = take(room, bytes, 1, err);
+    }
+    if (code != TINKC_OK) {
+        tk_err_under(err, name);
+    }
+    return code;
+}
+
+static tinkc_code check_tensors(const tk_sample_response *r, size_t *room, tk_err *err)
+{
+    tinkc_code code = TINKC_OK;
+    if (r->has_target) {
+        code =
+            check_tensor(&r->target_prompt_logprobs, "target_prompt_logprobs", room, err);
+    }
+    if (code == TINKC_OK && r->has_alt) {
+        code = check_tensor(&r->alt.tokens, "prompt_alt_tokens.tokens", room, err);
+    }
+    if (code == TINKC_OK && r->has_alt) {
+        code = check_tensor(&r->alt.logprobs, "prompt_alt_tokens.logprobs", room, err);
+    }
+    return code;
 }
 
 static tinkc_code check_prompt(const tk_sample_response *r, size_t room, tk_err *err)
@@ -37,16 +79,12 @@ static tinkc_code check_prompt(const tk_sample_response *r, size_t room, tk_err 
         return tk_err_set(err, TINKC_E_INVALID,
                           "prompt_cache_hit_tokens does not fit int32");
     }
-    if (r->has_topk && (r->topk.k > UINT32_MAX || r->topk.prompt_length > UINT32_MAX)) {
-        return tk_err_set(err, TINKC_E_INVALID, "top-k table is too large");
-    }
     size_t n_prompt = r->has_prompt_logprobs ? r->prompt_logprobs.n : 0;
-    size_t cells = 0;
-    bool fits = !r->has_topk || tk_size_mul(&cells, r->topk.prompt_length, r->topk.k);
-    if (!fits || n_prompt > room / 4 || cells > room / 8) {
-        return tk_err_set(err, TINKC_E_LIMIT, "larger than the buffer's limit");
+    tinkc_code code = take(&room, n_prompt, 4, err);
+    if (code == TINKC_OK && r->has_topk) {
+        code = check_topk(&r->topk, &room, err);
     }
-    return TINKC_OK;
+    return code == TINKC_OK ? check_tensors(r, &room, err) : code;
 }
 
 static tinkc_code check_response(const tk_sample_response *r, size_t room, tk_err *err)
@@ -70,19 +108,36 @@ static size_t array_size(uint32_t number, size_t count)
     return count > 0 ? tk_pb_bytes_size(number, count * 4) : 0;
 }
 
+static size_t topk_cells(bool has, const tk_topk_logprobs *t)
+{
+    return has ? t->length * t->k : 0;
+}
+
+static size_t topk_size(const tk_topk_logprobs *t)
+{
+    return 2 * array_size(1, t->length * t->k) + tk_pb_uint_size(3, t->k) +
+           tk_pb_uint_size(4, t->length);
+}
+
 static size_t sequence_size(const tk_sequence *s)
 {
     size_t n =
         s->stop_reason != TK_STOP_STOP ? tk_pb_uint_size(1, (uint64_t)s->stop_reason) : 0;
+    if (topk_cells(s->has_topk, &s->topk) > 0) {
+        n += tk_pb_bytes_size(4, topk_size(&s->topk));
+    }
     return n + array_size(2, s->tokens.n) +
            array_size(3, s->has_logprobs ? s->logprobs.n : 0);
 }
 
-static size_t topk_size(const tk_sample_response *r)
+static size_t tensor_field_size(uint32_t number, const tk_tensor *tensor)
 {
-    size_t cells = topk_cells(r);
-    return 2 * array_size(1, cells) + tk_pb_uint_size(3, r->topk.k) +
-           tk_pb_uint_size(4, r->topk.prompt_length);
+    return tk_pb_bytes_size(number, tk_pb_tensor_size(tensor));
+}
+
+static size_t alt_size(const tk_alt_tokens *alt)
+{
+    return tensor_field_size(1, &alt->tokens) + tensor_field_size(2, &alt->logprobs);
 }
 
 static size_t response_size(const tk_sample_response *r)
@@ -91,13 +146,14 @@ static size_t response_size(const tk_sample_response *r)
     for (size_t i = 0; i < r->sequences_n; i++) {
         n += tk_pb_bytes_size(1, sequence_size(&r->sequences[i]));
     }
-    if (topk_cells(r) > 0) {
-        n += tk_pb_bytes_size(3, topk_size(r));
+    if (topk_cells(r->has_topk, &r->topk) > 0) {
+        n += tk_pb_bytes_size(3, topk_size(&r->topk));
     }
     if (r->prompt_cache_hit_tokens != 0) {
         n += tk_pb_uint_size(4, (uint64_t)r->prompt_cache_hit_tokens);
     }
-    return n;
+    n += r->has_target ? tensor_field_size(5, &r->target_prompt_logprobs) : 0;
+    return n + (r->has_alt ? tk_pb_bytes_size(6, alt_size(&r->alt)) : 0);
 }
 
 /* ---- writing ---- */
@@ -109,6 +165,16 @@ static void put_array(tk_pb_writer *w, uint32_t number, const void *items, size_
     }
 }
 
+static void put_topk(tk_pb_writer *w, uint32_t number, const tk_topk_logprobs *t)
+{
+    size_t cells = t->length * t->k;
+    tk_pb_put_head(w, number, topk_size(t));
+    put_array(w, 1, t->token_ids, cells);
+    put_array(w, 2, t->logprobs, cells);
+    tk_pb_put_uint(w, 3, t->k);
+    tk_pb_put_uint(w, 4, t->length);
+}
+
 static void put_sequence(tk_pb_writer *w, const tk_sequence *s)
 {
     if (s->stop_reason != TK_STOP_STOP) {
@@ -118,16 +184,36 @@ static void put_sequence(tk_pb_writer *w, const tk_sequence *s)
     if (s->has_logprobs) {
         put_array(w, 3, s->logprobs.p, s->logprobs.n);
     }
+    if (topk_cells(s->has_topk, &s->topk) > 0) {
+        put_topk(w, 4, &s->topk);
+    }
 }
 
-static void put_topk(tk_pb_writer *w, const tk_sample_response *r)
+static void put_tensor(tk_pb_writer *w, uint32_t number, const tk_tensor *tensor)
 {
-    size_t cells = topk_cells(r);
-    tk_pb_put_head(w, 3, topk_size(r));
-    put_array(w, 1, r->topk.token_ids, cells);
-    put_array(w, 2, r->topk.logprobs, cells);
-    tk_pb_put_uint(w, 3, r->topk.k);
-    tk_pb_put_uint(w, 4, r->topk.prompt_length);
+    tk_pb_put_head(w, number, tk_pb_tensor_size(tensor));
+    tk_pb_tensor_put(w, tensor);
+}
+
+static void put_prompt(tk_pb_writer *w, const tk_sample_response *r)
+{
+    if (r->has_prompt_logprobs) {
+        put_array(w, 2, r->prompt_logprobs.p, r->prompt_logprobs.n);
+    }
+    if (topk_cells(r->has_topk, &r->topk) > 0) {
+        put_topk(w, 3, &r->topk);
+    }
+    if (r->prompt_cache_hit_tokens != 0) {
+        tk_pb_put_int(w, 4, r->prompt_cache_hit_tokens);
+    }
+    if (r->has_target) {
+        put_tensor(w, 5, &r->target_prompt_logprobs);
+    }
+    if (r->has_alt) {
+        tk_pb_put_head(w, 6, alt_size(&r->alt));
+        put_tensor(w, 1, &r->alt.tokens);
+        put_tensor(w, 2, &r->alt.logprobs);
+    }
 }
 
 static void put_response(tk_pb_writer *w, const tk_sample_response *r)
@@ -136,15 +222,7 @@ static void put_response(tk_pb_writer *w, const tk_sample_response *r)
         tk_pb_put_head(w, 1, sequence_size(&r->sequences[i]));
         put_sequence(w, &r->sequences[i]);
     }
-    if (r->has_prompt_logprobs) {
-        put_array(w, 2, r->prompt_logprobs.p, r->prompt_logprobs.n);
-    }
-    if (topk_cells(r) > 0) {
-        put_topk(w, r);
-    }
-    if (r->prompt_cache_hit_tokens != 0) {
-        tk_pb_put_int(w, 4, r->prompt_cache_hit_tokens);
-    }
+    put_prompt(w, r);
 }
 
 tinkc_code tk_pb_sample_encode(tk_buf *out, const tk_sample_response *response,

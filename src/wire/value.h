@@ -98,20 +98,29 @@ typedef enum tk_stop_reason {
     TK_STOP_OTHER = -1 /* received, not known; `stop_word` tells it */
 } tk_stop_reason;
 
+/* The k likeliest tokens of each position, of a prompt or of what was sampled. */
+typedef struct tk_topk_logprobs {
+    size_t length;
+    size_t k;
+    const int32_t *token_ids; /* [length * k], row major */
+    const float *logprobs;    /* same; empty cells: token 0, logprob -99999 */
+} tk_topk_logprobs;
+
 typedef struct tk_sequence {
     tk_stop_reason stop_reason;
     tk_i32s tokens;
     bool has_logprobs;
     tk_f32s logprobs;
     tk_str stop_word; /* from JSON always, from protobuf the number of TK_STOP_OTHER */
+    bool has_topk;
+    tk_topk_logprobs topk; /* one row per token */
 } tk_sequence;
 
-typedef struct tk_topk_logprobs {
-    size_t prompt_length;
-    size_t k;
-    const int32_t *token_ids; /* [prompt_length * k], row major */
-    const float *logprobs;    /* same; empty cells: token 0, logprob -99999 */
-} tk_topk_logprobs;
+/* Draws at every prompt position but the first: [prompt - 1, k]. */
+typedef struct tk_alt_tokens {
+    tk_tensor tokens;   /* int64 */
+    tk_tensor logprobs; /* float32 */
+} tk_alt_tokens;
 
 typedef struct tk_sample_response {
     const tk_sequence *sequences;
@@ -119,8 +128,12 @@ typedef struct tk_sample_response {
     bool has_prompt_logprobs;
     tk_f32s prompt_logprobs; /* NaN = not computed */
     bool has_topk;
-    tk_topk_logprobs topk;
+    tk_topk_logprobs topk; /* one row per token of the prompt */
     int64_t prompt_cache_hit_tokens;
+    bool has_target;
+    tk_tensor target_prompt_logprobs; /* in the layout of the request's tensor */
+    bool has_alt;
+    tk_alt_tokens alt;
 } tk_sample_response;
 
 #endif

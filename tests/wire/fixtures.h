@@ -27,11 +27,6 @@ enum {
 /* Keys that 0.36.0 has and 0.25.0 has not (docs/sdk-versions.md). */
 static const char *const fixture_later[] = {
     "optimizer_config",
-    "topk_sample_logprobs",
-    "target_prompt_logprobs",
-    "prompt_alt_tokens_k",
-    "prompt_logprobs_last_n",
-    "record_stability_info",
     "display_name",
     "user_metadata",
     "sample_sequence_ids",

@@ -226,6 +226,24 @@ static inline tk_fwdbwd_output pb_random_output(pb_random *r)
                               .metrics = pb_random_nums(r)};
 }
 
+static inline tk_topk_logprobs pb_random_topk(pb_random *r, size_t n)
+{
+    size_t k = pb_random_below(r, 6) + 1;
+    return (tk_topk_logprobs){n, k, pb_random_fill(r, n * k, 4),
+                              pb_random_fill(r, n * k, 4)};
+}
+
+/* A tensor of this type, dense or sparse. */
+static inline tk_tensor pb_random_of(pb_random *r, tk_dtype dtype)
+{
+    for (;;) {
+        tk_tensor t = pb_random_coin(r) ? pb_random_dense(r) : pb_random_csr(r);
+        if (t.dtype == dtype) {
+            return t;
+        }
+    }
+}
+
 static inline tk_sample_response pb_random_sample(pb_random *r)
 {
     tk_sample_response s = {.sequences_n = pb_random_below(r, 5)};
@@ -240,6 +258,10 @@ static inline tk_sample_response pb_random_sample(pb_random *r)
         if (sequences[i].has_logprobs) {
             sequences[i].logprobs = (tk_f32s){pb_random_fill(r, n, sizeof(float)), n};
         }
+        sequences[i].has_topk = n > 0 && pb_random_coin(r);
+        if (sequences[i].has_topk) {
+            sequences[i].topk = pb_random_topk(r, n);
+        }
     }
     s.sequences = sequences;
     s.has_prompt_logprobs = pb_random_coin(r);
@@ -249,10 +271,16 @@ static inline tk_sample_response pb_random_sample(pb_random *r)
     }
     s.has_topk = pb_random_coin(r);
     if (s.has_topk) {
-        size_t n = pb_random_below(r, 9) + 1;
-        size_t k = pb_random_below(r, 6) + 1;
-        s.topk = (tk_topk_logprobs){n, k, pb_random_fill(r, n * k, 4),
-                                    pb_random_fill(r, n * k, 4)};
+        s.topk = pb_random_topk(r, pb_random_below(r, 9) + 1);
+    }
+    s.has_target = pb_random_coin(r);
+    if (s.has_target) {
+        s.target_prompt_logprobs = pb_random_of(r, TK_DTYPE_F32);
+    }
+    s.has_alt = pb_random_coin(r);
+    if (s.has_alt) {
+        s.alt.tokens = pb_random_of(r, TK_DTYPE_I64);
+        s.alt.logprobs = pb_random_of(r, TK_DTYPE_F32);
     }
     s.prompt_cache_hit_tokens = pb_random_coin(r) ? pb_random_i32(r) : 0;
     return s;

@@ -1,5 +1,5 @@
 /* Requests built from scratch with our structs against the bodies that the official SDK
- * 0.25.0 sends for the same call (tests/data/wire): nothing but what the caller would
+ * 0.25.0 (samples: also 0.36.0) sends for the same call (tests/data/wire): nothing but what the caller would
  * set is set here, so a lost default, a moved null or another spelling shows (A-047,
  * A-051, A-055, A-062, A-067..A-075, M-104, M-118). */
 #include "wire/fixtures.h"
@@ -30,18 +30,23 @@ static int teardown(void **unused)
     return 0;
 }
 
-static const tk_json *recorded(const char *name, size_t index)
+static const tk_json *recorded_by(const char *version, const char *name, size_t index)
 {
     char path[128];
     (void)snprintf(path, sizeof(path), "requests/%s.json", name);
-    const tk_json *file = fixture_load(&arena, FIXTURE_OLD, path);
+    const tk_json *file = fixture_load(&arena, version, path);
     const tk_json *requests = fixture_need(file, "requests");
     assert_true(index < tk_json_len(requests));
     return fixture_at(&arena, requests, index);
 }
 
-static void expect_nth(const tk_schema *schema, const void *msg, const char *name,
-                       size_t index)
+static const tk_json *recorded(const char *name, size_t index)
+{
+    return recorded_by(FIXTURE_OLD, name, index);
+}
+
+static void expect_at(const char *version, const tk_schema *schema, const void *msg,
+                      const char *name, size_t index)
 {
     tk_buf out;
     tk_buf_init(&out, TK_MIB);
@@ -52,8 +57,15 @@ static void expect_nth(const tk_schema *schema, const void *msg, const char *nam
     const tk_json *got;
     assert_int_equal(tk_json_parse(&got, &arena, tk_buf_cstr(&out), out.n, NULL, &err),
                      TINKC_OK);
-    fixture_assert_same(got, fixture_need(recorded(name, index), "body"), 0, name);
+    fixture_assert_same(got, fixture_need(recorded_by(version, name, index), "body"), 0,
+                        name);
     tk_buf_dispose(&out);
+}
+
+static void expect_nth(const tk_schema *schema, const void *msg, const char *name,
+                       size_t index)
+{
+    expect_at(FIXTURE_OLD, schema, msg, name, index);
 }
 
 static void expect(const tk_schema *schema, const void *msg, const char *name)
@@ -284,6 +296,49 @@ static void test_fixture_build_sample(void **unused)
     expect(&tk_msg_sample_request, &zeros, "sampling/sample_zeros");
 }
 
+static tk_sample_request sample_of_36(const tk_chunk *chunk)
+{
+    tk_sample_request out = sample_of(chunk);
+    out.topk_sample_logprobs = (tk_f_i64)V(0);
+    out.prompt_alt_tokens_k = (tk_f_i64)V(0);
+    out.record_stability_info = (tk_f_bool)V(false);
+    return out;
+}
+
+/* The bodies of 0.36.0: three more that are always sent, two when they are set. */
+static void test_fixture_build_sample_later(void **unused)
+{
+    const int32_t tokens[] = {1, 2, 3};
+    const int64_t dense[] = {5, -1}, shape[] = {2, 1}, crow[] = {0, 1, 1}, col[] = {0};
+    const tk_chunk chunk = {.kind = TK_CHUNK_TEXT, .tokens = {tokens, 3}};
+    tk_sample_request msg = sample_of_36(&chunk);
+    expect_at(FIXTURE_NEW, &tk_msg_sample_request, &msg, "sampling/sample_default", 0);
+    msg.sampling_params.max_tokens = (tk_f_i64)V(1);
+    msg.prompt_logprobs = (tk_f_bool)V(true);
+    expect_at(FIXTURE_NEW, &tk_msg_sample_request, &msg, "sampling/compute_logprobs", 0);
+    msg.record_stability_info = (tk_f_bool)V(true);
+    msg.prompt_logprobs_last_n = (tk_f_i64)V(2);
+    msg.seq_id = (tk_f_i64)V(2);
+    expect_at(FIXTURE_NEW, &tk_msg_sample_request, &msg, "sampling/sample_new_options",
+              2);
+    msg.seq_id = (tk_f_i64)V(0);
+    msg.topk_sample_logprobs = (tk_f_i64)V(3);
+    msg.prompt_alt_tokens_k = (tk_f_i64)V(2);
+    msg.prompt_logprobs_last_n = (tk_f_i64)V(1);
+    msg.target_prompt_logprobs = (tk_f_tensor){
+        TK_SET,
+        {.dtype = TK_DTYPE_I64, .data = dense, .n = 2, true, .shape = {shape, 2}}};
+    expect_at(FIXTURE_NEW, &tk_msg_sample_request, &msg, "sampling/sample_new_options",
+              0);
+    msg.seq_id = (tk_f_i64)V(1);
+    msg.target_prompt_logprobs.v.n = 1;
+    msg.target_prompt_logprobs.v.is_sparse = true;
+    msg.target_prompt_logprobs.v.crow = (tk_i64s){crow, 3};
+    msg.target_prompt_logprobs.v.col = (tk_i64s){col, 1};
+    expect_at(FIXTURE_NEW, &tk_msg_sample_request, &msg, "sampling/sample_new_options",
+              1);
+}
+
 /* `stop` keeps the form that the caller chose. */
 static void test_fixture_build_stop(void **unused)
 {
@@ -393,6 +448,7 @@ int main(void)
         cmocka_unit_test_teardown(test_fixture_build_load, teardown),
         cmocka_unit_test_teardown(test_fixture_build_forward_backward, teardown),
         cmocka_unit_test_teardown(test_fixture_build_sample, teardown),
+        cmocka_unit_test_teardown(test_fixture_build_sample_later, teardown),
         cmocka_unit_test_teardown(test_fixture_build_stop, teardown),
         cmocka_unit_test_teardown(test_fixture_build_sampling_session, teardown),
         cmocka_unit_test_teardown(test_fixture_build_poll, teardown),

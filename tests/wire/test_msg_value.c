@@ -287,7 +287,7 @@ static void test_value_sample_response(void **unused)
     assert_true(msg.has_prompt_logprobs);
     assert_true(isnan(msg.prompt_logprobs.p[0]));
     assert_true(msg.has_topk);
-    assert_int_equal(msg.topk.prompt_length, 3);
+    assert_int_equal(msg.topk.length, 3);
     assert_int_equal(msg.topk.k, 2);
     assert_int_equal(msg.topk.token_ids[0], 0);
     assert_true(msg.topk.logprobs[0] == TK_TOPK_MASK_LOGPROB);
@@ -310,6 +310,37 @@ static void test_value_sample_response(void **unused)
         tk_topk_logprobs topk;
         assert_int_equal(tk_schema_decode_text(&topk, &tk_msg_topk_logprobs,
                                                &msgfix_arena, tk_str_of(bad[i]), 0, NULL),
+                         TINKC_E_DECODE);
+    }
+}
+
+/* The parts that came with 0.36, in their JSON form and back. */
+static void test_value_sample_later(void **unused)
+{
+    static const char text[] =
+        "{\"sequences\":[{\"stop_reason\":\"stop\",\"tokens\":[7],"
+        "\"topk_sampled_logprobs\":[[[7,-0.5],[9,-1.0]]]}],\"type\":\"sample\","
+        "\"target_prompt_logprobs\":{\"data\":[-0.5],\"dtype\":\"float32\","
+        "\"shape\":[2,1],\"sparse_crow_indices\":[0,1,1],\"sparse_col_indices\":[0]},"
+        "\"prompt_alt_tokens\":{\"tokens\":{\"data\":[7,8],\"dtype\":\"int64\","
+        "\"shape\":[2,1]},\"logprobs\":{\"data\":[-0.5,-1.0],\"dtype\":\"float32\","
+        "\"shape\":[2,1]}}}";
+    tk_sample_response msg;
+    decode_ok(&msg, &tk_msg_sample_response, text);
+    assert_true(msg.sequences[0].has_topk && msg.sequences[0].topk.k == 2);
+    assert_true(msg.has_target && msg.target_prompt_logprobs.is_sparse);
+    assert_true(msg.has_alt && msg.alt.tokens.dtype == TK_DTYPE_I64);
+    expect_json(&tk_msg_sample_response, &msg, text);
+    static const char *const bad[] = {
+        "{\"sequences\":[],\"target_prompt_logprobs\":{\"data\":[1],\"dtype\":"
+        "\"float32\",\"shape\":[2,1]}}",
+        "{\"sequences\":[],\"prompt_alt_tokens\":{\"tokens\":{\"data\":[1],\"dtype\":"
+        "\"int64\"}}}",
+    };
+    for (size_t i = 0; i < TK_ARRAY_LEN(bad); i++) {
+        tk_err err = TK_ERR_INIT;
+        assert_int_equal(tk_schema_decode_text(&msg, &tk_msg_sample_response,
+                                               &msgfix_arena, tk_str_of(bad[i]), 0, &err),
                          TINKC_E_DECODE);
     }
 }
@@ -390,6 +421,7 @@ int main(void)
         cmocka_unit_test_teardown(test_value_legacy_requests, msgfix_teardown),
         cmocka_unit_test_teardown(test_value_stop_reasons, msgfix_teardown),
         cmocka_unit_test_teardown(test_value_sample_response, msgfix_teardown),
+        cmocka_unit_test_teardown(test_value_sample_later, msgfix_teardown),
         cmocka_unit_test_teardown(test_value_topk_limit, msgfix_teardown),
         cmocka_unit_test(test_value_large_tensor),
     };

@@ -217,6 +217,19 @@ static void test_pb_oracle_request(void **unused)
 
 /* ---- SampleResponse ---- */
 
+static Oracle__TopkLogprobs *make_topk(pb_random *r, const tk_topk_logprobs *table)
+{
+    Oracle__TopkLogprobs *t = pb_random_alloc(r, 1, sizeof(*t));
+    size_t bytes = table->k * table->length * 4;
+    oracle__topk_logprobs__init(t);
+    pb_oracle_set_data(r, &t->has_token_ids, &t->token_ids, table->token_ids, bytes);
+    pb_oracle_set_data(r, &t->has_logprobs, &t->logprobs, table->logprobs, bytes);
+    t->has_k = t->has_length = 1;
+    t->k = (uint32_t)table->k;
+    t->length = (uint32_t)table->length;
+    return t;
+}
+
 static Oracle__SampledSequence *make_sequence(pb_random *r, const tk_sequence *s)
 {
     Oracle__SampledSequence *m = pb_random_alloc(r, 1, sizeof(*m));
@@ -228,6 +241,7 @@ static Oracle__SampledSequence *make_sequence(pb_random *r, const tk_sequence *s
     pb_oracle_set_data(r, &m->has_tokens, &m->tokens, s->tokens.p, s->tokens.n * 4);
     pb_oracle_set_data(r, &m->has_logprobs, &m->logprobs, s->logprobs.p,
                        s->logprobs.n * 4);
+    m->topk_sampled_logprobs = s->has_topk ? make_topk(r, &s->topk) : NULL;
     return m;
 }
 
@@ -242,20 +256,32 @@ static Oracle__SampleResponse *make_sample(pb_random *r, const tk_sample_respons
     }
     pb_oracle_set_data(r, &m->has_prompt_logprobs, &m->prompt_logprobs,
                        s->prompt_logprobs.p, s->prompt_logprobs.n * 4);
-    if (s->has_topk) {
-        Oracle__TopkPromptLogprobs *t = pb_random_alloc(r, 1, sizeof(*t));
-        size_t bytes = s->topk.k * s->topk.prompt_length * 4;
-        oracle__topk_prompt_logprobs__init(t);
-        pb_oracle_set_data(r, &t->has_token_ids, &t->token_ids, s->topk.token_ids, bytes);
-        pb_oracle_set_data(r, &t->has_logprobs, &t->logprobs, s->topk.logprobs, bytes);
-        t->has_k = t->has_prompt_length = 1;
-        t->k = (uint32_t)s->topk.k;
-        t->prompt_length = (uint32_t)s->topk.prompt_length;
-        m->topk_prompt_logprobs = t;
+    m->topk_prompt_logprobs = s->has_topk ? make_topk(r, &s->topk) : NULL;
+    if (s->has_target) {
+        m->target_prompt_logprobs = make_tensor(r, &s->target_prompt_logprobs);
+    }
+    if (s->has_alt) {
+        m->prompt_alt_tokens = pb_random_alloc(r, 1, sizeof(*m->prompt_alt_tokens));
+        oracle__prompt_alt_tokens__init(m->prompt_alt_tokens);
+        m->prompt_alt_tokens->tokens = make_tensor(r, &s->alt.tokens);
+        m->prompt_alt_tokens->logprobs = make_tensor(r, &s->alt.logprobs);
     }
     m->has_prompt_cache_hit_tokens = s->prompt_cache_hit_tokens != 0;
     m->prompt_cache_hit_tokens = (int32_t)s->prompt_cache_hit_tokens;
     return m;
+}
+
+static void assert_topk(const Oracle__TopkLogprobs *m, bool has,
+                        const tk_topk_logprobs *table)
+{
+    assert_int_equal(m != NULL, has);
+    if (has) {
+        size_t bytes = table->k * table->length * 4;
+        assert_int_equal(m->k, table->k);
+        assert_int_equal(m->length, table->length);
+        pb_oracle_assert_data(m->token_ids, table->token_ids, bytes);
+        pb_oracle_assert_data(m->logprobs, table->logprobs, bytes);
+    }
 }
 
 static void assert_sample(const Oracle__SampleResponse *m, const tk_sample_response *s)
@@ -269,18 +295,21 @@ static void assert_sample(const Oracle__SampleResponse *m, const tk_sample_respo
         assert_int_equal(q->has_logprobs, s->sequences[i].has_logprobs);
         pb_oracle_assert_data(q->logprobs, s->sequences[i].logprobs.p,
                               s->sequences[i].logprobs.n * 4);
+        assert_topk(q->topk_sampled_logprobs, s->sequences[i].has_topk,
+                    &s->sequences[i].topk);
     }
     assert_int_equal(m->has_prompt_logprobs, s->has_prompt_logprobs);
     pb_oracle_assert_data(m->prompt_logprobs, s->prompt_logprobs.p,
                           s->prompt_logprobs.n * 4);
-    assert_int_equal(m->topk_prompt_logprobs != NULL, s->has_topk);
-    if (s->has_topk) {
-        size_t bytes = s->topk.k * s->topk.prompt_length * 4;
-        assert_int_equal(m->topk_prompt_logprobs->k, s->topk.k);
-        assert_int_equal(m->topk_prompt_logprobs->prompt_length, s->topk.prompt_length);
-        pb_oracle_assert_data(m->topk_prompt_logprobs->token_ids, s->topk.token_ids,
-                              bytes);
-        pb_oracle_assert_data(m->topk_prompt_logprobs->logprobs, s->topk.logprobs, bytes);
+    assert_topk(m->topk_prompt_logprobs, s->has_topk, &s->topk);
+    assert_int_equal(m->target_prompt_logprobs != NULL, s->has_target);
+    if (s->has_target) {
+        assert_tensor(m->target_prompt_logprobs, &s->target_prompt_logprobs);
+    }
+    assert_int_equal(m->prompt_alt_tokens != NULL, s->has_alt);
+    if (s->has_alt) {
+        assert_tensor(m->prompt_alt_tokens->tokens, &s->alt.tokens);
+        assert_tensor(m->prompt_alt_tokens->logprobs, &s->alt.logprobs);
     }
     assert_int_equal(m->prompt_cache_hit_tokens, s->prompt_cache_hit_tokens);
 }

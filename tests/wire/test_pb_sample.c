@@ -76,6 +76,75 @@ static void test_pb_sample_stop_reasons(void **unused)
     tk_arena_dispose(&d.arena);
 }
 
+/* Top-k tables of sequences: two sequences, the second without; merged over pieces. */
+static void test_pb_sample_topk_sampled(void **unused)
+{
+    reading d;
+    read_hex(&d, "0a(12(07000000) 22(0a(07000000 09000000) 1802)"
+                 "22(12(000080bf 000000c0) 2001)) 0a(12(08000000) 22(1803))");
+    assert_int_equal(d.code, TINKC_OK);
+    assert_int_equal(d.r.sequences_n, 2);
+    assert_true(d.r.sequences[0].has_topk && !d.r.sequences[1].has_topk);
+    const tk_topk_logprobs *table = &d.r.sequences[0].topk;
+    assert_int_equal(table->length, 1);
+    assert_int_equal(table->k, 2);
+    assert_int_equal(table->token_ids[1], 9);
+    assert_true(table->logprobs[1] == -2.0F);
+    assert_false(d.r.has_topk);
+    tk_arena_dispose(&d.arena);
+    assert_refused("0a(22(0a(00000000) 12(00000000) 1802 2001))", TINKC_E_DECODE);
+    assert_refused("0a(22(0a(00000000) 12(00000000) 188080808008 208080808008))",
+                   TINKC_E_DECODE);
+}
+
+/* Tensors of the answer: sparse stays sparse, int32 is widened; whatever does not fit is
+ * refused with the name of the field. */
+static void test_pb_sample_tensors(void **unused)
+{
+    static const struct {
+        const char *hex, *path;
+    } bad[] = {
+        {"2a(1801)", "target_prompt_logprobs"},                     /* no data */
+        {"2a(0a(00000000))", "target_prompt_logprobs"},             /* no dtype */
+        {"2a(0a(00000000) 1809)", "target_prompt_logprobs"},        /* unknown dtype */
+        {"2a(0a(00000000) 1803)", "target_prompt_logprobs"},        /* int32 */
+        {"2a(0a(00000000) 1801 22(02))", "target_prompt_logprobs"}, /* one of two */
+        {"2a(0a(00000000) 1801 22(0101010101010101010101010101010101010101)"
+         "22(0101010101010101010101010101010101010101))",
+         "target_prompt_logprobs"}, /* too many dimensions */
+        {"2a(12(0a(00000000) 12(0000000000000000 0200000000000000)"
+         "1a(0000000000000000)) 1801 22(0101))",
+         "target_prompt_logprobs"}, /* a row that ends after the values */
+        {"2a(12(0a(00000000) 12(0000000000000000 0100000000000000)"
+         "1a(0100000000000000)) 1801 22(0101))",
+         "target_prompt_logprobs"}, /* a column outside */
+        {"32()", "prompt_alt_tokens.tokens"},
+        {"32(0a(0a(07000000) 1803))", "prompt_alt_tokens.logprobs"},
+        {"32(0a(0a(00000000) 1801) 12(0a(00000000) 1801))", "prompt_alt_tokens.tokens"},
+    };
+    reading d;
+    for (size_t i = 0; i < TK_ARRAY_LEN(bad); i++) {
+        read_hex(&d, bad[i].hex);
+        assert_true(d.code == TINKC_E_DECODE || d.code == TINKC_E_LIMIT);
+        if (strncmp(d.err.path, bad[i].path, strlen(bad[i].path)) != 0 &&
+            d.code == TINKC_E_DECODE) {
+            fail_msg("%s: %s", bad[i].hex, d.err.path);
+        }
+        tk_arena_dispose(&d.arena);
+    }
+    read_hex(&d, "2a(12(0a(000000bf) 12(0000000000000000 0100000000000000)"
+                 "1a(0000000000000000)) 1801) 2a(22(0101))"
+                 "32(0a(0a(07000000) 1803)) 32(12(0a(000080bf) 1801 22(0101)))");
+    assert_int_equal(d.code, TINKC_OK);
+    assert_true(d.r.has_target && d.r.target_prompt_logprobs.is_sparse);
+    assert_int_equal(d.r.target_prompt_logprobs.n, 1);
+    assert_true(d.r.has_alt);
+    assert_int_equal(d.r.alt.tokens.dtype, TK_DTYPE_I64);
+    assert_true(*(const int64_t *)d.r.alt.tokens.data == 7);
+    assert_int_equal(d.r.alt.logprobs.shape.n, 2);
+    tk_arena_dispose(&d.arena);
+}
+
 /* A table of 1 x 2; more bytes than cells are allowed; pieces of the message merge. */
 static void test_pb_sample_topk(void **unused)
 {
@@ -85,7 +154,7 @@ static void test_pb_sample_topk(void **unused)
     assert_int_equal(d.code, TINKC_OK);
     assert_true(d.r.has_topk);
     assert_int_equal(d.r.topk.k, 2);
-    assert_int_equal(d.r.topk.prompt_length, 1);
+    assert_int_equal(d.r.topk.length, 1);
     assert_int_equal(d.r.topk.token_ids[0], 5);
     assert_true(d.r.topk.logprobs[0] == -1.0F);
     assert_int_equal(d.r.topk.token_ids[1], 0);
@@ -145,6 +214,19 @@ static void test_pb_sample_encode_refusals(void **unused)
     r = (tk_sample_response){.has_prompt_logprobs = true,
                              .prompt_logprobs = {logprobs, 300}};
     assert_not_encoded(&r, TINKC_E_LIMIT);
+    s = (tk_sequence){.has_topk = true, .topk = {1000, 1, tokens, logprobs}};
+    r = (tk_sample_response){.sequences = &s, .sequences_n = 1};
+    assert_not_encoded(&r, TINKC_E_LIMIT);
+    s.topk.k = SIZE_MAX;
+    assert_not_encoded(&r, TINKC_E_INVALID);
+    r = (tk_sample_response){
+        .has_target = true,
+        .target_prompt_logprobs = {.dtype = TK_DTYPE_F32, .data = logprobs, .n = 300}};
+    assert_not_encoded(&r, TINKC_E_LIMIT);
+    r.target_prompt_logprobs.dtype = TK_DTYPE_BF16;
+    assert_not_encoded(&r, TINKC_E_INVALID);
+    r = (tk_sample_response){.has_alt = true};
+    assert_not_encoded(&r, TINKC_E_INVALID);
 }
 
 static tk_sample_response long_sample(pb_random *r)
@@ -152,7 +234,9 @@ static tk_sample_response long_sample(pb_random *r)
     tk_sample_response sample;
     do {
         sample = pb_random_sample(r);
-    } while (sample.sequences_n < 2 || !sample.has_topk || !sample.has_prompt_logprobs);
+    } while (sample.sequences_n < 2 || !sample.has_topk || !sample.has_prompt_logprobs ||
+             !sample.sequences[1].has_topk || !sample.has_target || !sample.has_alt ||
+             !sample.target_prompt_logprobs.is_sparse);
     return sample;
 }
 
@@ -196,6 +280,8 @@ int main(void)
         cmocka_unit_test(test_pb_sample_absent),
         cmocka_unit_test(test_pb_sample_stop_reasons),
         cmocka_unit_test(test_pb_sample_topk),
+        cmocka_unit_test(test_pb_sample_topk_sampled),
+        cmocka_unit_test(test_pb_sample_tensors),
         cmocka_unit_test(test_pb_sample_refusals),
         cmocka_unit_test(test_pb_sample_encode_refusals),
         cmocka_unit_test(test_pb_sample_truncated),

@@ -203,7 +203,7 @@ const float *tinkc_samples_prompt_logprobs(size_t *n, const tinkc_samples *sampl
 
 size_t tinkc_samples_topk_rows(const tinkc_samples *samples)
 {
-    return samples != NULL && samples->said.has_topk ? samples->said.topk.prompt_length
+    return samples != NULL && samples->said.has_topk ? samples->said.topk.length
                                                      : 0;
 }
 

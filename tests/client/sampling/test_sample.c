@@ -84,7 +84,7 @@ static void test_sample_topk(void **unused)
     static const float values[] = {-99999.0f, -99999.0f, -1.0f, -99999.0f, -2.0f, -3.0f};
     tk_sample_response response = {
         .has_topk = true,
-        .topk = {.prompt_length = 3, .k = 2, .token_ids = ids, .logprobs = values}};
+        .topk = {.length = 3, .k = 2, .token_ids = ids, .logprobs = values}};
     tk_buf out;
     tk_buf_init(&out, 4096);
     assert_int_equal(tk_pb_sample_encode(&out, &response, NULL), TINKC_OK);
