@@ -66,26 +66,40 @@ TINKC_API void tinkc_sampling_params_init(tinkc_sampling_params *params);
 TINKC_API tinkc_code tinkc_sampling_params_check(const tinkc_sampling_params *params,
                                                  tinkc_error **err);
 
-/* Options of one sample call. */
+/* Options of one sample call. Those from topk_sample_logprobs on are of SDK 0.36; a server
+ * of an older level ignores or refuses them. */
 typedef struct tinkc_sample_options {
     size_t size;
     int64_t num_samples;
     tinkc_choice prompt_logprobs;
     int64_t topk_prompt_logprobs; /* 0 = off */
     int64_t deadline_ms; /* of the whole sample (TINKC_E_TIMEOUT); TINKC_FOREVER: none */
+    int64_t
+        topk_sample_logprobs; /* the likeliest tokens at each sampled position; 0 = off */
+    /* Token ids to score: int64, [prompt length - 1, n]; row i is scored at prompt position
+     * i + 1, -1 asks for nothing. Dense or sparse (tinkc_tensor_new_sparse); NULL: none. */
+    const struct tinkc_tensor *target_prompt_logprobs;
+    int64_t
+        prompt_alt_tokens_k; /* draws at each prompt position but the first; 0 = off */
+    int64_t prompt_logprobs_last_n; /* scores only the last tokens of the prompt; 0 = all.
+                                       Needs prompt_logprobs */
+    bool record_stability_info;     /* the server keeps what "stable_reinforce" needs */
 } tinkc_sample_options;
 
 #define TINKC_SAMPLE_OPTIONS_INIT                                                        \
     {                                                                                    \
-        sizeof(tinkc_sample_options), 1, TINKC_CHOICE_NO, 0, TINKC_FOREVER               \
+        sizeof(tinkc_sample_options), 1, TINKC_CHOICE_NO, 0, TINKC_FOREVER, 0, NULL, 0,  \
+            0, false                                                                     \
     }
 
 /* Sets *options to TINKC_SAMPLE_OPTIONS_INIT. */
 TINKC_API void tinkc_sample_options_init(tinkc_sample_options *options);
 
 /* Checks the options; functions that take them do the same. TINKC_E_INVALID, naming the
- * field: num_samples below 1, topk_prompt_logprobs negative, deadline_ms negative and not
- * TINKC_FOREVER, prompt_logprobs not a tinkc_choice. */
+ * field: num_samples below 1, topk_prompt_logprobs, topk_sample_logprobs,
+ * prompt_alt_tokens_k or prompt_logprobs_last_n negative, the last one without
+ * prompt_logprobs, target_prompt_logprobs not int64 or not 2-D, deadline_ms negative and
+ * not TINKC_FOREVER, prompt_logprobs not a tinkc_choice. */
 TINKC_API tinkc_code tinkc_sample_options_check(const tinkc_sample_options *options,
                                                 tinkc_error **err);
 

@@ -45,8 +45,9 @@ TINKC_API tinkc_code tinkc_sampling_get_base_model_wait(char **out,
  * TINKC_E_BUDGET when a token budget would be exceeded. The library waits while the
  * server responds with 429 and resubmits work whose result the server lost.
  * TINKC_E_REQUEST when the work failed on the server, TINKC_E_STUCK when the server
- * makes no progress, TINKC_E_TIMEOUT after options->deadline_ms, otherwise the code of
- * the HTTP status. Result: tinkc_future_take_samples. */
+ * makes no progress, TINKC_E_TIMEOUT after options->deadline_ms, TINKC_E_UNSUPPORTED when
+ * the server does not know prompt_alt_tokens_k or prompt_logprobs_last_n, otherwise the
+ * code of the HTTP status. Result: tinkc_future_take_samples. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_sampling_sample(tinkc_sampling *sampling, const tinkc_model_input *prompt,
                       const tinkc_sampling_params *params,
@@ -106,6 +107,12 @@ TINKC_API tinkc_stop_reason tinkc_samples_stop_reason(const tinkc_samples *sampl
  * number), borrowed until the result is freed; "" when `index` is past the end. */
 TINKC_API const char *tinkc_samples_stop_text(const tinkc_samples *samples, size_t index);
 
+/* Returns the id that the server gave to a continuation when it accepted the sample,
+ * borrowed until the result is freed; training data refer to the continuation by it. NULL
+ * when the server gives none (before 0.36) or `index` is past the end. */
+TINKC_API const char *tinkc_samples_sequence_id(const tinkc_samples *samples,
+                                                size_t index);
+
 /* Returns one value per prompt token, NaN where the server computed none (always for
  * the first token), borrowed until the result is freed; NULL with *n = 0 when they
  * were not requested. */
@@ -123,6 +130,41 @@ TINKC_API size_t tinkc_samples_topk_rows(const tinkc_samples *samples);
 TINKC_API tinkc_code tinkc_samples_topk(const int32_t **token_ids, const float **logprobs,
                                         size_t *k, const tinkc_samples *samples,
                                         size_t position, tinkc_error **err);
+
+/* A row of a top-k table, borrowed until the result is freed. */
+typedef struct tinkc_topk {
+    const int32_t *token_ids; /* k, the most likely first; NULL when k is 0 */
+    const float *logprobs;
+    size_t k; /* 0: the server computed none here */
+} tinkc_topk;
+
+/* Returns the number of rows of the top-k table of one continuation
+ * (options->topk_sample_logprobs): one per sampled token; 0 when there is none or `index`
+ * is past the end. */
+TINKC_API size_t tinkc_samples_sampled_topk_rows(const tinkc_samples *samples,
+                                                 size_t index);
+
+/* Gives row `position` of that table. TINKC_E_MISSING when `index` or `position` is past
+ * the end, TINKC_E_INVALID when `out` is NULL. */
+TINKC_API tinkc_code tinkc_samples_sampled_topk(tinkc_topk *out,
+                                                const tinkc_samples *samples,
+                                                size_t index, size_t position,
+                                                tinkc_error **err);
+
+/* Returns the log-probabilities of the tokens that options->target_prompt_logprobs named:
+ * float32, with its shape and layout, 0 where it had -1. Borrowed until the result is
+ * freed; NULL when the server sent none. */
+TINKC_API const tinkc_tensor *tinkc_samples_target_logprobs(const tinkc_samples *samples);
+
+/* Returns what was drawn for options->prompt_alt_tokens_k: int64, [prompt length - 1, k];
+ * row i holds draws with replacement from the distribution over prompt token i + 1, at the
+ * request's temperature. Borrowed until the result is freed; NULL when it was not asked
+ * for. */
+TINKC_API const tinkc_tensor *tinkc_samples_alt_tokens(const tinkc_samples *samples);
+
+/* Returns the log-probability that the model gives to each of them: float32, the same
+ * shape. Borrowed until the result is freed; NULL when it was not asked for. */
+TINKC_API const tinkc_tensor *tinkc_samples_alt_logprobs(const tinkc_samples *samples);
 
 /* Returns the number of prompt tokens that the server found in its prefix cache; 0 for
  * NULL. */
@@ -143,6 +185,20 @@ TINKC_API tinkc_code tinkc_sampling_compute_logprobs_wait(tinkc_logprobs **out,
                                                           tinkc_sampling *sampling,
                                                           const tinkc_model_input *prompt,
                                                           tinkc_error **err);
+
+/* Computes the log-probability of the last `last_n` tokens of a prompt; the values of
+ * the others are NaN, and the server may take them from its prefix cache.
+ * TINKC_E_INVALID when last_n is below 1, TINKC_E_UNSUPPORTED when the server does not
+ * know this option; otherwise as tinkc_sampling_compute_logprobs. */
+TINKC_API TINKC_NODISCARD tinkc_future *
+tinkc_sampling_compute_last_logprobs(tinkc_sampling *sampling,
+                                     const tinkc_model_input *prompt, int64_t last_n);
+
+/* Calls tinkc_sampling_compute_last_logprobs and waits for its result. The caller owns
+ * *out (tinkc_logprobs_free); a NULL `out` discards it. */
+TINKC_API tinkc_code tinkc_sampling_compute_last_logprobs_wait(
+    tinkc_logprobs **out, tinkc_sampling *sampling, const tinkc_model_input *prompt,
+    int64_t last_n, tinkc_error **err);
 
 /* Takes the log-probabilities out of a completed future. The caller owns *out
  * (tinkc_logprobs_free). TINKC_E_STATE when the future is NULL or not done, has a

@@ -182,8 +182,37 @@ TINKC_API TINKC_NODISCARD tinkc_code tinkc_tensor_new(tinkc_tensor **out,
                                                       const tinkc_array *array,
                                                       tinkc_error **err);
 
-/* Frees a tensor that tinkc_tensor_new made and sets *tensor to NULL; other tensors
- * belong to what they came from. Accepts NULL and a pointer to NULL. */
+/* Rows of which only some cells are there (CSR). Start from TINKC_SPARSE_INIT. */
+typedef struct tinkc_sparse {
+    size_t size;       /* of this struct */
+    tinkc_dtype dtype; /* of the values: TINKC_DTYPE_FLOAT32 or TINKC_DTYPE_INT64 */
+    int64_t rows;
+    int64_t columns;
+    const void *values; /* float or int64_t, row by row */
+    size_t n;
+    const int64_t *row_starts; /* rows + 1: where the values of each row start; the last
+                                  one is n */
+    const int64_t *value_columns; /* n: the column of each value */
+} tinkc_sparse;
+
+#define TINKC_SPARSE_INIT                                                                \
+    {                                                                                    \
+        sizeof(tinkc_sparse), TINKC_DTYPE_INT64, 0, 0, NULL, 0, NULL, NULL               \
+    }
+
+/* Sets *sparse to TINKC_SPARSE_INIT. */
+TINKC_API void tinkc_sparse_init(tinkc_sparse *sparse);
+
+/* Makes a sparse tensor from a copy of the arrays. TINKC_E_INVALID for a dtype that is
+ * neither of the two, a negative dimension, row_starts that do not rise from 0 to n, or a
+ * column outside the shape; TINKC_E_NOMEM. */
+TINKC_API TINKC_NODISCARD tinkc_code tinkc_tensor_new_sparse(tinkc_tensor **out,
+                                                             const tinkc_sparse *sparse,
+                                                             tinkc_error **err);
+
+/* Frees a tensor that tinkc_tensor_new or tinkc_tensor_new_sparse made and sets *tensor to
+ * NULL; other tensors belong to what they came from. Accepts NULL and a pointer to
+ * NULL. */
 TINKC_API void tinkc_tensor_free(tinkc_tensor **tensor);
 
 /* Returns TINKC_DTYPE_FLOAT32 or TINKC_DTYPE_INT64; for a tensor of a result also

@@ -17,8 +17,9 @@ TK_NODISCARD tinkc_code tk_pb_sample_encode(tk_buf *out,
                                             tk_err *err);
 
 /* Reads one message. *out is written only on success and borrows from `input` and the
- * arena. TINKC_E_DECODE: unknown stop reason, arrays of the wrong length, a tensor whose
- * shape or indices do not fit its values. Bytes after the last cell of a top-k table are ignored. */
+ * arena. TINKC_E_DECODE: arrays of the wrong length, a tensor whose shape or indices do not
+ * fit its values or whose type is another one. A tensor of an unknown dtype has no
+ * elements. Bytes after the last cell of a top-k table are ignored. */
 TK_NODISCARD tinkc_code tk_pb_sample_decode(tk_sample_response *out, tk_arena *arena,
                                             tk_bytes input, tk_err *err);
 

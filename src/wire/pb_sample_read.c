@@ -229,10 +229,15 @@ static tinkc_code read_response(const tk_pb_input *in, tk_bytes body, raw_respon
     return rd.code;
 }
 
-/* `type` is the one that a caller is promised. */
+/* `type` is the one that a caller is promised. A dtype that this version does not know
+ * leaves the tensor without elements, and the rest of the answer readable. */
 static tinkc_code finish_tensor(const tk_pb_input *in, const tk_pb_tensor *raw,
                                 tk_dtype type, tk_tensor *out, const char *name)
 {
+    if (raw->dtype != TK_DTYPE_UNSPECIFIED && tk_pb_array_item_bytes(raw->dtype) == 0) {
+        *out = (tk_tensor){.dtype = TK_DTYPE_UNSPECIFIED};
+        return TINKC_OK;
+    }
     tinkc_code code = tk_pb_tensor_finish(in, raw, out);
     if (code == TINKC_OK && out->dtype != type) {
         code = tk_pb_fail(in, raw->values.p, TINKC_E_DECODE, "must be %s",

@@ -432,7 +432,9 @@ static void test_sample_results(void **state)
     make_model(api);
     assert_int_equal(try_post(api, "create_sampling_session", SAMPLING_SESSION("0")),
                      200);
-    expect_post(api, "asample", SAMPLE("0"), "{\"request_id\":\"future-1\"}");
+    expect_post(api, "asample", SAMPLE("0"),
+                "{\"request_id\":\"future-1\",\"sample_sequence_ids\":[\"future-1:0\","
+                "\"future-1:1\"]}");
     expect_result(api, "future-1",
                   "{\"type\":\"sample\",\"sequences\":[{\"tokens\":[8,9,10],\"logprobs\":"
                   "[-0.5,-0.5,-0.5],\"stop_reason\":\"length\"},{\"tokens\":[8,9,10],"

@@ -142,6 +142,15 @@ static bool answer_future(tinker_call *call, const tinker_future *future,
         fakeapi_bytes_puts(body, ",\"model_id\":");
         tinker_put_str(body, scope);
     }
+    if (call->kind != NULL && strcmp(call->kind, "sample") == 0) {
+        int64_t n = tinker_get_int(call->body, "num_samples", 1);
+        fakeapi_bytes_puts(body, ",\"sample_sequence_ids\":[");
+        for (int64_t i = 0; i < n; i++) {
+            fakeapi_bytes_printf(body, "%s\"%s:%lld\"", i > 0 ? "," : "", future->id,
+                                 (long long)i);
+        }
+        fakeapi_bytes_puts(body, "]");
+    }
     fakeapi_bytes_puts(body, "}");
     return true;
 }

@@ -106,7 +106,6 @@ static void test_pb_sample_tensors(void **unused)
     } bad[] = {
         {"2a(1801)", "target_prompt_logprobs"},                     /* no data */
         {"2a(0a(00000000))", "target_prompt_logprobs"},             /* no dtype */
-        {"2a(0a(00000000) 1809)", "target_prompt_logprobs"},        /* unknown dtype */
         {"2a(0a(00000000) 1803)", "target_prompt_logprobs"},        /* int32 */
         {"2a(0a(00000000) 1801 22(02))", "target_prompt_logprobs"}, /* one of two */
         {"2a(0a(00000000) 1801 22(0101010101010101010101010101010101010101)"
@@ -142,6 +141,13 @@ static void test_pb_sample_tensors(void **unused)
     assert_int_equal(d.r.alt.tokens.dtype, TK_DTYPE_I64);
     assert_true(*(const int64_t *)d.r.alt.tokens.data == 7);
     assert_int_equal(d.r.alt.logprobs.shape.n, 2);
+    tk_arena_dispose(&d.arena);
+    read_hex(&d,
+             "0a(12(07000000)) 2a(0a(00000000) 1809)"); /* a dtype of a newer server */
+    assert_int_equal(d.code, TINKC_OK);
+    assert_true(d.r.sequences_n == 1 && d.r.has_target);
+    assert_int_equal(d.r.target_prompt_logprobs.dtype, TK_DTYPE_UNSPECIFIED);
+    assert_int_equal(d.r.target_prompt_logprobs.n, 0);
     tk_arena_dispose(&d.arena);
 }
 

@@ -102,7 +102,9 @@ static void on_answer(tk_call *call, const tk_call_answer *answer)
         submit->pushed_back(submit, &answer->outcome);
     } else if (answer->code != TINKC_OK) {
         fail_settled(submit, answer->err);
-    } else if (read_request_id(submit, answer->response->body, &err) != TINKC_OK) {
+    } else if (read_request_id(submit, answer->response->body, &err) != TINKC_OK ||
+               (submit->accepted != NULL &&
+                submit->accepted(submit, answer->response->body, &err) != TINKC_OK)) {
         fail_settled(submit, &err);
     } else {
         accepted(submit);

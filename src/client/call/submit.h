@@ -35,6 +35,8 @@ struct tk_submit {
     tk_retry_pace *pace; /* of work that is submitted several times; NULL: only once */
     tinkc_code (*before_attempt)(tk_call *call, tk_err *err);                /* or NULL */
     void (*pushed_back)(tk_submit *submit, const tk_retry_outcome *outcome); /* or NULL */
+    /* Reads the answer that accepted it, before `settled`; a failure ends it. */
+    tinkc_code (*accepted)(tk_submit *submit, tk_str body, tk_err *err); /* or NULL */
     void (*settled)(tk_submit *submit, tinkc_code code, const tk_err *err);
     void (*done)(tk_submit *submit, const tk_poll_result *result);
     void *user;

@@ -4,6 +4,8 @@
  * caller's thread, lives on the loop's.
  *
  * A 429 comes here as `pushed_back`: it pauses all samples of the same limiter. */
+#include <string.h>
+
 #include "base/mem.h"
 #include "client/call/op.h"
 #include "client/call/submit.h"
@@ -14,6 +16,7 @@
 #include "client/sampling/sampling_result.h"
 #include "client/values/params.h"
 #include "client/values/types.h"
+#include "wire/msg_model.h"
 #include "wire/wire_error.h"
 
 #define L3_JITTER 0.25
@@ -34,6 +37,8 @@ typedef struct sample {
     int attempts;       /* delays taken so far */
     int64_t resubmits;  /* after the work failed at the server */
     tk_submit submit;
+    tk_str *ids; /* what the running attempt's sequences are called; one block, or NULL */
+    size_t ids_n;
 } sample;
 
 static void begin(sample *self);
@@ -75,9 +80,12 @@ static void succeed(sample *self, tk_str body)
     tk_err err = TK_ERR_INIT;
     bool is_logprobs = self->is_logprobs;
     tk_sampling_result_usage usage = {0};
-    void *result = is_logprobs
-                       ? (void *)tk_sampling_result_read_logprobs(&usage, body, &err)
-                       : (void *)tk_sampling_result_read(body, &err);
+    tk_strs ids = {self->ids, self->ids_n};
+    void *result =
+        is_logprobs
+            ? (void *)tk_sampling_result_read_logprobs(&usage, body, &self->body.wanted,
+                                                       &err)
+            : (void *)tk_sampling_result_read(body, ids, &self->body.wanted, &err);
     if (result == NULL) {
         fail(self, &err);
         return;
@@ -187,6 +195,47 @@ static void on_done(tk_submit *submission, const tk_poll_result *result)
     failed(self, result->err);
 }
 
+static tinkc_code keep_ids(sample *self, tk_strs ids, tk_err *err)
+{
+    size_t bytes = ids.n * sizeof(*ids.p);
+    for (size_t i = 0; i < ids.n; i++) {
+        bytes += ids.p[i].n; /* no overflow: all of them are in the answer */
+    }
+    tk_free(self->ids);
+    self->ids_n = 0;
+    self->ids = bytes > 0 ? tk_malloc(bytes) : NULL;
+    if (self->ids == NULL) {
+        return bytes > 0 ? tk_err_nomem(err) : TINKC_OK;
+    }
+    char *text = (char *)(self->ids + ids.n);
+    for (size_t i = 0; i < ids.n; i++) {
+        self->ids[i] = (tk_str){text, ids.p[i].n};
+        if (ids.p[i].n > 0) {
+            memcpy(text, ids.p[i].p, ids.p[i].n);
+        }
+        text += ids.p[i].n;
+    }
+    self->ids_n = ids.n;
+    return TINKC_OK;
+}
+
+/* The ids are those of this attempt: another one is new work with other ids. A server
+ * whose ids cannot be read is one that sends none. */
+static tinkc_code on_accepted(tk_submit *submission, tk_str body, tk_err *err)
+{
+    sample *self = submission->user;
+    tk_sample_future_response said = {0};
+    tk_err unread = TK_ERR_INIT;
+    tk_arena arena;
+    tk_arena_init(&arena, TK_BODY_MAX_BYTES);
+    tinkc_code code = tk_schema_decode_text(&said, &tk_msg_sample_future_response, &arena,
+                                            body, 0, &unread);
+    code = code == TINKC_E_NOMEM ? tk_err_nomem(err)
+                                 : keep_ids(self, said.sample_sequence_ids, err);
+    tk_arena_dispose(&arena);
+    return code;
+}
+
 static void on_settled(tk_submit *submission, tinkc_code code, const tk_err *err)
 {
     sample *self = submission->user;
@@ -238,6 +287,7 @@ static void submit(sample *self)
                                .progress_ms = &self->sampler->progress_ms,
                                .pace = &self->pace,
                                .pushed_back = on_pushed_back,
+                               .accepted = self->is_logprobs ? NULL : on_accepted,
                                .settled = on_settled,
                                .done = on_done,
                                .user = self,
@@ -304,6 +354,7 @@ static void destroy(tk_op *op)
     sample *self = TK_CONTAINER_OF(op, sample, op);
     tk_ledger_release_all(&self->ledger);
     tk_sample_body_dispose(&self->body);
+    tk_free(self->ids);
     tk_sampler_unref(&self->sampler);
     tk_free(self);
 }
@@ -404,8 +455,9 @@ tinkc_future *tk_sample_body_send(tk_sample_body *body, const tinkc_sampling *sa
                : tk_op_refuse(&self->op, &err);
 }
 
-tinkc_future *tinkc_sampling_compute_logprobs(tinkc_sampling *sampling,
-                                              const tinkc_model_input *prompt)
+/* last_n 0: the whole prompt. */
+static tinkc_future *compute_logprobs(tinkc_sampling *sampling,
+                                      const tinkc_model_input *prompt, int64_t last_n)
 {
     static const char operation[] = "compute_logprobs";
     if (sampling == NULL) {
@@ -418,9 +470,38 @@ tinkc_future *tinkc_sampling_compute_logprobs(tinkc_sampling *sampling,
     tk_err err = TK_ERR_INIT;
     tk_sample_request request = {.prompt_logprobs = {TK_SET, true}};
     request.sampling_params.max_tokens = (tk_f_i64){TK_SET, 1};
+    if (last_n > 0) {
+        request.prompt_logprobs_last_n = (tk_f_i64){TK_SET, last_n};
+    } else if (last_n < 0) {
+        tk_err_set(&err, TINKC_E_INVALID, "last_n must be at least 1");
+        return tk_op_refuse(&self->op, &err);
+    }
     return encode(self, &request, prompt, &err) == TINKC_OK
                ? tk_op_submit(&self->op)
                : tk_op_refuse(&self->op, &err);
+}
+
+tinkc_future *tinkc_sampling_compute_logprobs(tinkc_sampling *sampling,
+                                              const tinkc_model_input *prompt)
+{
+    return compute_logprobs(sampling, prompt, 0);
+}
+
+tinkc_future *tinkc_sampling_compute_last_logprobs(tinkc_sampling *sampling,
+                                                   const tinkc_model_input *prompt,
+                                                   int64_t last_n)
+{
+    return compute_logprobs(sampling, prompt, last_n > 0 ? last_n : -1);
+}
+
+tinkc_code tinkc_sampling_compute_last_logprobs_wait(tinkc_logprobs **out,
+                                                     tinkc_sampling *sampling,
+                                                     const tinkc_model_input *prompt,
+                                                     int64_t last_n, tinkc_error **err)
+{
+    return tk_future_wait_take(
+        out, tinkc_sampling_compute_last_logprobs(sampling, prompt, last_n),
+        TK_RESULT_LOGPROBS, err);
 }
 
 tinkc_code tinkc_sampling_sample_wait(tinkc_samples **out, tinkc_sampling *sampling,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json_num.h"
+#include "client/core/config_int.h"
 #include "client/values/params.h"
 #include "client/values/types.h"
 #include "wire/input.h"
@@ -55,12 +56,33 @@ static void set_target(tk_sample_request *request, const tk_sampler *sampler)
     request->seq_id = (tk_f_i64){TK_SET, SEQ_WIDEST};
 }
 
+/* SDK 0.36 sends these whatever they are; 0.25 does not have them. */
+static void set_defaults(tk_sample_request *request, const tk_sampler *sampler)
+{
+    if (!tk_config_sdk_at_least(tk_core_config(sampler->core), 36)) {
+        return;
+    }
+    tk_f_i64 *counts[] = {&request->topk_sample_logprobs, &request->prompt_alt_tokens_k};
+    for (size_t i = 0; i < TK_ARRAY_LEN(counts); i++) {
+        if (counts[i]->is == TK_UNSET) {
+            *counts[i] = (tk_f_i64){TK_SET, 0};
+        }
+    }
+    if (request->record_stability_info.is == TK_UNSET) {
+        request->record_stability_info = (tk_f_bool){TK_SET, false};
+    }
+}
+
 tinkc_code tk_sample_body_encode(tk_sample_body *body, tk_sampler *sampler,
                                  tk_sample_request *request,
                                  const tinkc_model_input *prompt, tk_err *err)
 {
     request->prompt = *tk_types_input(prompt);
     set_target(request, sampler);
+    set_defaults(request, sampler);
+    body->wanted =
+        (tk_sampling_result_wanted){.alt_tokens = request->prompt_alt_tokens_k.v > 0,
+                                    .last_n = request->prompt_logprobs_last_n.v};
     if (request->prompt.n == 0) {
         return tk_err_set(err, TINKC_E_INVALID, "the prompt is empty");
     }

@@ -6,6 +6,7 @@
 #include <tinkc/sampling.h>
 
 #include "client/sampling/sampler.h"
+#include "client/sampling/sampling_result.h"
 #include "wire/msg_sample.h"
 
 typedef struct tk_sample_body {
@@ -14,6 +15,7 @@ typedef struct tk_sample_body {
     int64_t estimate_bytes; /* what the limiter counts */
     int64_t prompt_tokens;
     int64_t most_tokens; /* of the prompt and everything that may be sampled */
+    tk_sampling_result_wanted wanted; /* what the answer must have */
 } tk_sample_body;
 
 void tk_sample_body_init(tk_sample_body *body);

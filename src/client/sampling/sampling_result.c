@@ -2,11 +2,13 @@
  * it. */
 #include "client/sampling/sampling_result.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "client/future/tk_future.h"
 #include "client/values/error.h"
+#include "client/values/types.h"
 #include "wire/pb_sample.h"
 
 /* What the official server puts into cells of the top-k table that hold nothing. */
@@ -16,6 +18,7 @@
 struct tinkc_samples {
     tk_arena arena; /* with a copy of the bytes */
     tk_sample_response said;
+    const char **ids; /* one per sequence; NULL: the server sent none */
 };
 
 struct tinkc_logprobs {
@@ -32,6 +35,43 @@ void tk_sampling_result_free(void *result)
     tk_free(samples);
 }
 
+static tinkc_code check_wanted(const tk_sample_response *said,
+                               const tk_sampling_result_wanted *wanted, tk_err *err)
+{
+    if (wanted->alt_tokens && !said->has_alt) {
+        return tk_err_set(err, TINKC_E_UNSUPPORTED,
+                          "the server sent no prompt_alt_tokens; it does not know "
+                          "prompt_alt_tokens_k");
+    }
+    size_t n = said->has_prompt_logprobs ? said->prompt_logprobs.n : 0;
+    size_t scored = (size_t)wanted->last_n;
+    for (size_t i = 0; scored > 0 && scored < n && i < n - scored; i++) {
+        if (!isnan(said->prompt_logprobs.p[i])) {
+            return tk_err_set(err, TINKC_E_UNSUPPORTED,
+                              "the server scored more of the prompt than was asked for; "
+                              "it does not know prompt_logprobs_last_n");
+        }
+    }
+    return TINKC_OK;
+}
+
+static tinkc_code copy_ids(tinkc_samples *samples, tk_strs ids, tk_err *err)
+{
+    if (ids.n == 0 || ids.n != samples->said.sequences_n) {
+        return TINKC_OK;
+    }
+    const char **copies = tk_arena_array(&samples->arena, ids.n, sizeof(*copies));
+    for (size_t i = 0; copies != NULL && i < ids.n; i++) {
+        tk_str copy;
+        if (!tk_arena_dup(&samples->arena, &copy, ids.p[i].p, ids.p[i].n)) {
+            return tk_err_nomem(err);
+        }
+        copies[i] = copy.p;
+    }
+    samples->ids = copies;
+    return copies != NULL ? TINKC_OK : tk_err_nomem(err);
+}
+
 static tinkc_code decode(tinkc_samples *samples, tk_str body, tk_err *err)
 {
     unsigned char *copy = tk_arena_alloc(&samples->arena, body.n);
@@ -45,7 +85,9 @@ static tinkc_code decode(tinkc_samples *samples, tk_str body, tk_err *err)
                                err);
 }
 
-tinkc_samples *tk_sampling_result_read(tk_str body, tk_err *err)
+tinkc_samples *tk_sampling_result_read(tk_str body, tk_strs ids,
+                                       const tk_sampling_result_wanted *wanted,
+                                       tk_err *err)
 {
     tinkc_samples *samples = tk_zalloc(sizeof(*samples));
     if (samples == NULL) {
@@ -53,7 +95,9 @@ tinkc_samples *tk_sampling_result_read(tk_str body, tk_err *err)
         return NULL;
     }
     tk_arena_init(&samples->arena, 0);
-    if (decode(samples, body, err) != TINKC_OK) {
+    if (decode(samples, body, err) != TINKC_OK ||
+        check_wanted(&samples->said, wanted, err) != TINKC_OK ||
+        copy_ids(samples, ids, err) != TINKC_OK) {
         tk_sampling_result_free(samples);
         return NULL;
     }
@@ -103,14 +147,17 @@ static tinkc_logprobs *copy_logprobs(const tk_sample_response *said, tk_err *err
 }
 
 tinkc_logprobs *tk_sampling_result_read_logprobs(tk_sampling_result_usage *usage,
-                                                 tk_str body, tk_err *err)
+                                                 tk_str body,
+                                                 const tk_sampling_result_wanted *wanted,
+                                                 tk_err *err)
 {
     tk_sample_response said = {0};
     tinkc_logprobs *logprobs = NULL;
     tk_arena arena;
     tk_arena_init(&arena, 0);
     tk_bytes bytes = {(const unsigned char *)body.p, body.n};
-    if (tk_pb_sample_decode(&said, &arena, bytes, err) == TINKC_OK) {
+    if (tk_pb_sample_decode(&said, &arena, bytes, err) == TINKC_OK &&
+        check_wanted(&said, wanted, err) == TINKC_OK) {
         *usage = usage_of(&said);
         logprobs = copy_logprobs(&said, err);
     }
@@ -201,15 +248,63 @@ const float *tinkc_samples_prompt_logprobs(size_t *n, const tinkc_samples *sampl
     return present ? samples->said.prompt_logprobs.p : NULL;
 }
 
+const char *tinkc_samples_sequence_id(const tinkc_samples *samples, size_t index)
+{
+    bool present = index < tinkc_samples_count(samples) && samples->ids != NULL;
+    return present ? samples->ids[index] : NULL;
+}
+
+const tinkc_tensor *tinkc_samples_target_logprobs(const tinkc_samples *samples)
+{
+    return samples != NULL && samples->said.has_target
+               ? tk_types_tensor(&samples->said.target_prompt_logprobs)
+               : NULL;
+}
+
+const tinkc_tensor *tinkc_samples_alt_tokens(const tinkc_samples *samples)
+{
+    return samples != NULL && samples->said.has_alt
+               ? tk_types_tensor(&samples->said.alt.tokens)
+               : NULL;
+}
+
+const tinkc_tensor *tinkc_samples_alt_logprobs(const tinkc_samples *samples)
+{
+    return samples != NULL && samples->said.has_alt
+               ? tk_types_tensor(&samples->said.alt.logprobs)
+               : NULL;
+}
+
+/* ---- top-k tables ---- */
+
 size_t tinkc_samples_topk_rows(const tinkc_samples *samples)
 {
-    return samples != NULL && samples->said.has_topk ? samples->said.topk.length
-                                                     : 0;
+    return samples != NULL && samples->said.has_topk ? samples->said.topk.length : 0;
+}
+
+size_t tinkc_samples_sampled_topk_rows(const tinkc_samples *samples, size_t index)
+{
+    const tk_sequence *sequence = sequence_at(samples, index);
+    return sequence != NULL && sequence->has_topk ? sequence->topk.length : 0;
 }
 
 static bool is_masked(const int32_t *ids, const float *values, size_t cell)
 {
     return ids[cell] == MASK_TOKEN && values[cell] == MASK_LOGPROB;
+}
+
+static tinkc_topk row_at(const tk_topk_logprobs *table, size_t position)
+{
+    const int32_t *ids = table->token_ids + position * table->k;
+    const float *values = table->logprobs + position * table->k;
+    size_t n = table->k;
+    if (n > 0 && is_masked(ids, values, 0)) {
+        n = 0; /* nothing was computed for this position */
+    }
+    while (n > 0 && is_masked(ids, values, n - 1)) {
+        n--;
+    }
+    return n > 0 ? (tinkc_topk){ids, values, n} : (tinkc_topk){NULL, NULL, 0};
 }
 
 tinkc_code tinkc_samples_topk(const int32_t **token_ids, const float **logprobs,
@@ -222,19 +317,23 @@ tinkc_code tinkc_samples_topk(const int32_t **token_ids, const float **logprobs,
     if (position >= tinkc_samples_topk_rows(samples)) {
         return tk_error_tell(err, TINKC_E_MISSING, "the top-k table has no such row");
     }
-    const tk_topk_logprobs *table = &samples->said.topk;
-    const int32_t *ids = table->token_ids + position * table->k;
-    const float *values = table->logprobs + position * table->k;
-    size_t n = table->k;
-    if (n > 0 && is_masked(ids, values, 0)) {
-        n = 0; /* nothing was computed for this position */
+    tinkc_topk row = row_at(&samples->said.topk, position);
+    *token_ids = row.token_ids;
+    *logprobs = row.logprobs;
+    *k = row.k;
+    return TINKC_OK;
+}
+
+tinkc_code tinkc_samples_sampled_topk(tinkc_topk *out, const tinkc_samples *samples,
+                                      size_t index, size_t position, tinkc_error **err)
+{
+    if (out == NULL) {
+        return tk_error_tell(err, TINKC_E_INVALID, "no place for the row");
     }
-    while (n > 0 && is_masked(ids, values, n - 1)) {
-        n--;
+    if (position >= tinkc_samples_sampled_topk_rows(samples, index)) {
+        return tk_error_tell(err, TINKC_E_MISSING, "the top-k table has no such row");
     }
-    *token_ids = n > 0 ? ids : NULL;
-    *logprobs = n > 0 ? values : NULL;
-    *k = n;
+    *out = row_at(&samples->said.sequences[index].topk, position);
     return TINKC_OK;
 }
 

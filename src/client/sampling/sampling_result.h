@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "wire/field.h"
 
 /* What the server says about tokens. */
 typedef struct tk_sampling_result_usage {
@@ -14,14 +15,28 @@ typedef struct tk_sampling_result_usage {
     int64_t sampled;
 } tk_sampling_result_usage;
 
-/* Copies `body`. Returns NULL, with *err set, when it is not a SampleResponse. */
-tinkc_samples *tk_sampling_result_read(tk_str body, tk_err *err);
+/* What was asked for and cannot be left out: a server that does not know an option samples
+ * without it. */
+typedef struct tk_sampling_result_wanted {
+    bool alt_tokens;
+    int64_t last_n; /* of the prompt's tokens are scored; 0: all */
+} tk_sampling_result_wanted;
+
+/* Copies `body` and the ids of its sequences, which are left out unless there is one for
+ * each. Returns NULL with *err set: TINKC_E_DECODE when it is not a SampleResponse,
+ * TINKC_E_UNSUPPORTED when something wanted is missing. */
+tinkc_samples *tk_sampling_result_read(tk_str body, tk_strs ids,
+                                       const tk_sampling_result_wanted *wanted,
+                                       tk_err *err);
 void tk_sampling_result_free(void *samples);
 tk_sampling_result_usage tk_sampling_result_usage_of(const tinkc_samples *samples);
 
-/* The log-probabilities of the prompt only; TINKC_E_DECODE when the server sent none. */
+/* The log-probabilities of the prompt only; TINKC_E_DECODE when the server sent none,
+ * TINKC_E_UNSUPPORTED as above. */
 tinkc_logprobs *tk_sampling_result_read_logprobs(tk_sampling_result_usage *usage,
-                                                 tk_str body, tk_err *err);
+                                                 tk_str body,
+                                                 const tk_sampling_result_wanted *wanted,
+                                                 tk_err *err);
 void tk_sampling_result_free_logprobs(void *logprobs);
 
 #endif

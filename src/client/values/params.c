@@ -109,31 +109,84 @@ tinkc_code tinkc_sampling_params_check(const tinkc_sampling_params *params,
     return code == TINKC_OK ? TINKC_OK : tk_error_give(err, &e);
 }
 
+static tinkc_code check_sample_counts(const tinkc_sample_options *o, tk_err *err)
+{
+    const struct {
+        const char *name;
+        int64_t value;
+    } counts[] = {{"topk_prompt_logprobs", o->topk_prompt_logprobs},
+                  {"topk_sample_logprobs", o->topk_sample_logprobs},
+                  {"prompt_alt_tokens_k", o->prompt_alt_tokens_k},
+                  {"prompt_logprobs_last_n", o->prompt_logprobs_last_n}};
+    for (size_t i = 0; i < TK_ARRAY_LEN(counts); i++) {
+        if (counts[i].value < 0) {
+            return bad(err, counts[i].name, "must be 0 or more");
+        }
+    }
+    return TINKC_OK;
+}
+
+static tinkc_code check_sample_options(const tinkc_sample_options *o, tk_err *err)
+{
+    if (o->num_samples < 1) {
+        return bad(err, "num_samples", "must be at least 1");
+    }
+    if (o->deadline_ms < 0 && o->deadline_ms != TINKC_FOREVER) {
+        return bad(err, "deadline_ms", "must be 0 or more, or TINKC_FOREVER");
+    }
+    if (o->prompt_logprobs != TINKC_CHOICE_UNSET &&
+        o->prompt_logprobs != TINKC_CHOICE_NO && o->prompt_logprobs != TINKC_CHOICE_YES) {
+        return bad(err, "prompt_logprobs", "is none of the choices");
+    }
+    if (o->prompt_logprobs_last_n > 0 && o->prompt_logprobs != TINKC_CHOICE_YES) {
+        return bad(err, "prompt_logprobs_last_n", "needs prompt_logprobs");
+    }
+    const tk_tensor *target = tk_types_wire_tensor(o->target_prompt_logprobs);
+    if (o->target_prompt_logprobs != NULL &&
+        (target->dtype != TK_DTYPE_I64 || !target->has_shape || target->shape.n != 2)) {
+        return bad(err, "target_prompt_logprobs",
+                   "must be int64, with two dimensions: [prompt length - 1, n]");
+    }
+    return check_sample_counts(o, err);
+}
+
+/* What is not set is left out: the level of the client decides about its default. */
+static void convert_later_options(tk_sample_request *out, const tinkc_sample_options *o)
+{
+    if (o->topk_sample_logprobs > 0) {
+        out->topk_sample_logprobs = (tk_f_i64)TK_F_VAL(o->topk_sample_logprobs);
+    }
+    if (o->target_prompt_logprobs != NULL) {
+        out->target_prompt_logprobs.is = TK_SET;
+        out->target_prompt_logprobs.v = *tk_types_wire_tensor(o->target_prompt_logprobs);
+    }
+    if (o->prompt_alt_tokens_k > 0) {
+        out->prompt_alt_tokens_k = (tk_f_i64)TK_F_VAL(o->prompt_alt_tokens_k);
+    }
+    if (o->prompt_logprobs_last_n > 0) {
+        out->prompt_logprobs_last_n = (tk_f_i64)TK_F_VAL(o->prompt_logprobs_last_n);
+    }
+    if (o->record_stability_info) {
+        out->record_stability_info = (tk_f_bool)TK_F_VAL(true);
+    }
+}
+
 tinkc_code tk_params_sample_options(tk_sample_request *out,
                                     const tinkc_sample_options *options, tk_err *err)
 {
     tinkc_sample_options o = TINKC_SAMPLE_OPTIONS_INIT;
     tinkc_code code = tk_types_options(&o, sizeof(o), options, err);
+    if (code == TINKC_OK) {
+        code = check_sample_options(&o, err);
+    }
     if (code != TINKC_OK) {
         return code;
-    }
-    if (o.num_samples < 1) {
-        return bad(err, "num_samples", "must be at least 1");
-    }
-    if (o.topk_prompt_logprobs < 0) {
-        return bad(err, "topk_prompt_logprobs", "must be 0 or more");
-    }
-    if (o.deadline_ms < 0 && o.deadline_ms != TINKC_FOREVER) {
-        return bad(err, "deadline_ms", "must be 0 or more, or TINKC_FOREVER");
-    }
-    if (o.prompt_logprobs != TINKC_CHOICE_UNSET && o.prompt_logprobs != TINKC_CHOICE_NO &&
-        o.prompt_logprobs != TINKC_CHOICE_YES) {
-        return bad(err, "prompt_logprobs", "is none of the choices");
     }
     out->num_samples = (tk_f_i64)TK_F_VAL(o.num_samples);
     out->topk_prompt_logprobs = (tk_f_i64)TK_F_VAL(o.topk_prompt_logprobs);
     out->prompt_logprobs.is = o.prompt_logprobs == TINKC_CHOICE_UNSET ? TK_UNSET : TK_SET;
     out->prompt_logprobs.v = o.prompt_logprobs == TINKC_CHOICE_YES;
+    convert_later_options(out, &o);
     return TINKC_OK;
 }
 

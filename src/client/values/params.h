@@ -16,7 +16,8 @@ TK_NODISCARD tinkc_code tk_params_sampling(tk_sampling_params *out, tk_arena *ar
                                            const tinkc_sampling_params *params,
                                            tk_err *err);
 
-/* Fills num_samples, prompt_logprobs and topk_prompt_logprobs of the request. */
+/* Fills num_samples, prompt_logprobs, topk_prompt_logprobs and what else is set; the
+ * tensor borrows from the options. */
 TK_NODISCARD tinkc_code tk_params_sample_options(tk_sample_request *out,
                                                  const tinkc_sample_options *options,
                                                  tk_err *err);

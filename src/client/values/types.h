@@ -23,6 +23,8 @@ const tk_datum *tk_types_datum(const tinkc_datum *datum);
  * The names of the metrics must have a NUL after them, as JSON strings and the result of
  * tk_metrics_combine have. */
 const tinkc_tensor *tk_types_tensor(const tk_tensor *tensor);
+/* The other way; an empty tensor for NULL. */
+const tk_tensor *tk_types_wire_tensor(const tinkc_tensor *tensor);
 const tinkc_metrics *tk_types_metrics(const tk_num_map *metrics);
 
 /* Reads an options struct that starts with its size: what a shorter (older) one lacks

@@ -303,8 +303,8 @@ static bool copy_i64s(tk_i64s *list, tk_arena *arena)
     return list->n == 0 || list->p != NULL;
 }
 
-static tinkc_code copy_tensor(tk_tensor *out, tk_arena *arena, const tk_tensor *from,
-                              tk_err *err)
+tinkc_code tk_types_copy_tensor(tk_tensor *out, tk_arena *arena, const tk_tensor *from,
+                                tk_err *err)
 {
     tinkc_code code = tk_tensor_check(from, err);
     if (code != TINKC_OK) {
@@ -331,7 +331,7 @@ tinkc_code tinkc_datum_set_tensor(tinkc_datum *datum, const char *name,
         return tk_error_give(err, &e);
     }
     const tk_tensor *from = (const tk_tensor *)(const void *)tensor;
-    if (copy_tensor(&copy, &datum->arena, from, &e) != TINKC_OK ||
+    if (tk_types_copy_tensor(&copy, &datum->arena, from, &e) != TINKC_OK ||
         put(datum, tk_str_of(name), &copy, &e) != TINKC_OK) {
         tk_err_under(&e, name);
         return tk_error_give(err, &e);

@@ -19,8 +19,9 @@ static int64_t seq_of(clientfix *f, size_t nth)
 /* the request and its poll, key by key; the client always sends seq_id. */
 static void test_sample_request(void **unused)
 {
+    static const char *const level[] = {"sdk_version", "0.25.0", NULL};
     clientfix f;
-    clientfix_open(&f, NULL);
+    clientfix_open(&f, level); /* later ones: test_sample_options.c */
     tinkc_sampling *sampling = samplefix_create(&f);
     tinkc_future *future = samplefix_sample(&f, sampling, 2);
     const fakeseen *seen = faketransport_nth(&f.net, SAMPLE, 0);

@@ -355,6 +355,75 @@ static void test_types_tensor_sparse(void **unused)
     tinkc_datum_free(&datum);
 }
 
+static tinkc_sparse sparse_rows(void)
+{
+    static const int64_t values[] = {5, 0, 7}, starts[] = {0, 2, 2, 3},
+                         columns[] = {0, 3, 1};
+    tinkc_sparse sparse = TINKC_SPARSE_INIT;
+    sparse.rows = 3;
+    sparse.columns = 4;
+    sparse.values = values;
+    sparse.n = 3;
+    sparse.row_starts = starts;
+    sparse.value_columns = columns;
+    return sparse;
+}
+
+/* Sparse rows of the caller: copied, with the zeros that are listed; whatever does not fit
+ * is refused. */
+static void test_types_tensor_new_sparse(void **unused)
+{
+    static const int64_t falling[] = {0, 2, 1, 3}, late[] = {1, 2, 2, 3},
+                         outside[] = {0, 4, 1}, below[] = {0, -1, 1};
+    tinkc_sparse sparse = sparse_rows();
+    tinkc_tensor *tensor = NULL;
+    assert_int_equal(tinkc_tensor_new_sparse(&tensor, &sparse, NULL), TINKC_OK);
+    assert_true(tinkc_tensor_is_sparse(tensor));
+    assert_int_equal(tinkc_tensor_dtype(tensor), TINKC_DTYPE_INT64);
+    assert_int_equal(tinkc_tensor_count(tensor), 3);
+    assert_int_equal(tinkc_tensor_dim(tensor, 0), 3);
+    assert_int_equal(tinkc_tensor_dim(tensor, 1), 4);
+    assert_true(tinkc_tensor_i64(tensor)[1] == 0 && tinkc_tensor_i64(tensor)[2] == 7);
+    assert_true(tinkc_tensor_i64(tensor) != sparse.values);
+    assert_true(tinkc_tensor_row_starts(tensor)[1] == 2);
+    assert_true(tinkc_tensor_columns(tensor)[1] == 3);
+    tinkc_tensor_free(&tensor);
+    tinkc_sparse bad[8];
+    for (size_t i = 0; i < TK_ARRAY_LEN(bad); i++) {
+        bad[i] = sparse_rows();
+    }
+    bad[0].dtype = TINKC_DTYPE_INFER;
+    bad[1].rows = -1;
+    bad[2].columns = -1;
+    bad[3].row_starts = falling;
+    bad[4].row_starts = late;
+    bad[5].value_columns = outside;
+    bad[6].value_columns = below;
+    bad[7].values = NULL;
+    for (size_t i = 0; i < TK_ARRAY_LEN(bad); i++) {
+        assert_int_equal(tinkc_tensor_new_sparse(&tensor, &bad[i], NULL),
+                         TINKC_E_INVALID);
+        assert_null(tensor);
+    }
+    assert_int_equal(tinkc_tensor_new_sparse(NULL, &sparse, NULL), TINKC_E_INVALID);
+    assert_int_equal(tinkc_tensor_new_sparse(&tensor, NULL, NULL), TINKC_E_INVALID);
+    sparse = (tinkc_sparse)TINKC_SPARSE_INIT; /* nothing at all */
+    static const int64_t none[] = {0};
+    sparse.row_starts = none;
+    assert_int_equal(tinkc_tensor_new_sparse(&tensor, &sparse, NULL), TINKC_OK);
+    assert_int_equal(tinkc_tensor_count(tensor), 0);
+    tinkc_tensor_free(&tensor);
+}
+
+static bool sparse_scenario(void *user)
+{
+    tinkc_sparse sparse = sparse_rows();
+    tinkc_tensor *tensor = NULL;
+    bool ok = tinkc_tensor_new_sparse(&tensor, &sparse, NULL) == TINKC_OK;
+    tinkc_tensor_free(&tensor);
+    return ok;
+}
+
 /* the loss lives in the metrics; a missing one is MISSING, not 0. */
 static void test_types_metrics(void **unused)
 {
@@ -447,6 +516,7 @@ static bool types_scenario(void *user)
 static void test_types_sweep(void **unused)
 {
     assert_true(failmem_sweep(types_scenario, NULL, 1) > 5);
+    assert_true(failmem_sweep(sparse_scenario, NULL, 1) > 1);
 }
 
 int main(void)
@@ -462,6 +532,7 @@ int main(void)
         cmocka_unit_test(test_types_tensor_arrays),
         cmocka_unit_test(test_types_tensor_memory),
         cmocka_unit_test(test_types_tensor_sparse),
+        cmocka_unit_test(test_types_tensor_new_sparse),
         cmocka_unit_test(test_types_metrics),
         cmocka_unit_test(test_types_options),
         cmocka_unit_test(test_types_sweep),
