@@ -39,11 +39,14 @@ typedef struct tinkc_context {
                             none. Polls and heartbeats have their own timeouts. */
     int64_t deadline_ms; /* of each operation, counted from its call: it fails with
                             TINKC_E_TIMEOUT if it is not done by then; 0: none */
+    const tinkc_pair *headers; /* sent with every request of an operation; they replace
+                                  the option's and the library's of the same name */
+    size_t headers_n;
 } tinkc_context;
 
 #define TINKC_CONTEXT_INIT                                                               \
     {                                                                                    \
-        sizeof(tinkc_context), NULL, NULL, NULL, 0, 0, 0                                 \
+        sizeof(tinkc_context), NULL, NULL, NULL, 0, 0, 0, NULL, 0                        \
     }
 
 /* Sets *context to TINKC_CONTEXT_INIT. */
@@ -51,14 +54,15 @@ TINKC_API void tinkc_context_init(tinkc_context *context);
 
 /* Makes a second handle of the same service. Its calls, and those of clients created from
  * it, carry `context` (NULL: none) instead of the context of `service`. Closing it closes
- * nothing else; closing the first handle closes the service for both. The two headers are
- * sent to the service's own server only, unchanged with every request of an operation, and
- * never replace headers that the caller configured. The caller owns *out
- * (tinkc_service_close). TINKC_E_INVALID for a traceparent that does not have the form
+ * nothing else; closing the first handle closes the service for both. Headers are
+ * sent to the service's own server only, unchanged with every request of an operation, its
+ * retries and polls among them; the two of the trace never replace headers that the caller
+ * configured. The caller owns *out (tinkc_service_close). TINKC_E_INVALID for a traceparent that does not have the form
  * above; a tracestate that has no traceparent, is empty, or is not printable ASCII of at
- * most 4 KiB; more than 64 tags; a tag without name or value or not in UTF-8; a negative
- * time, except TINKC_FOREVER as timeout_ms. TINKC_E_STATE for NULL, TINKC_E_CANCELLED after
- * the close, TINKC_E_NOMEM (also for more than 256 KiB of tags). *out is untouched on
+ * most 4 KiB; more than 64 tags; a tag without name or value or not in UTF-8; more than
+ * 8 headers, two of one name, a name that no header can have, or a value that is NULL or
+ * has control characters; a negative time, except TINKC_FOREVER as timeout_ms. TINKC_E_STATE for NULL, TINKC_E_CANCELLED after
+ * the close, TINKC_E_NOMEM (also for more than 256 KiB of tags and headers). *out is untouched on
  * failure. Thread: any. */
 TINKC_API TINKC_NODISCARD tinkc_code
 tinkc_service_with_context(tinkc_service **out, tinkc_service *service,

@@ -10,6 +10,7 @@
 
 #include "base/json_num.h"
 #include "client/core/core.h"
+#include "client/insight/context.h"
 #include "http/url.h"
 
 #define TEXT_MAX_BYTES (256 * TK_KIB)
@@ -201,18 +202,39 @@ static bool is_anonymous(const tk_call *call)
     return call->anonymous || call->state.moved_away;
 }
 
-/* A line that the call brings replaces ours of the same name. */
-static bool is_replaced(const tk_call *call, const char *line)
+/* Lines that a caller gave, for one call or for all calls of a handle. */
+typedef struct own_lines {
+    const char *const *lines;
+    size_t n;
+} own_lines;
+
+static own_lines lines_of_context(const tk_call *call)
+{
+    own_lines own = {NULL, 0};
+    if (!is_anonymous(call)) {
+        own.lines = tk_context_lines(&own.n, tk_context_of(call->future));
+    }
+    return own;
+}
+
+static bool is_among(own_lines own, const char *line)
 {
     size_t name_n = strcspn(line, ":");
-    for (size_t i = 0; i < call->lines_n; i++) {
-        tk_str theirs = tk_str_of(call->lines[i]);
+    for (size_t i = 0; i < own.n; i++) {
+        tk_str theirs = tk_str_of(own.lines[i]);
         tk_str name = tk_str_cut(&theirs, ':');
         if (name.n == name_n && strncasecmp(name.p, line, name_n) == 0) {
             return true;
         }
     }
     return false;
+}
+
+/* A line that the call brings, or its context, replaces ours of the same name. */
+static bool is_replaced(const tk_call *call, const char *line)
+{
+    return is_among((own_lines){call->lines, call->lines_n}, line) ||
+           is_among(lines_of_context(call), line);
 }
 
 /* Every line of every request comes by here. */
@@ -256,7 +278,13 @@ static tinkc_code point_at_lines(tk_call *call, tk_err *err)
     }
     for (size_t i = 0;
          code == TINKC_OK && i < TK_CALL_EXTRA_HEADERS && call->extra[i] != NULL; i++) {
-        code = point_at(call, call->extra[i], err);
+        code = is_replaced(call, call->extra[i]) ? TINKC_OK
+                                                 : point_at(call, call->extra[i], err);
+    }
+    own_lines mine = {call->lines, call->lines_n}, context = lines_of_context(call);
+    for (size_t i = 0; code == TINKC_OK && i < context.n; i++) {
+        code = is_among(mine, context.lines[i]) ? TINKC_OK
+                                                : point_at(call, context.lines[i], err);
     }
     for (size_t i = 0; code == TINKC_OK && i < call->lines_n; i++) {
         code = point_at(call, call->lines[i], err);

@@ -1,16 +1,20 @@
 /* See context.h, and the second handles of <tinkc/hooks.h>. */
 #include "client/insight/context.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/arena.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "client/core/headers.h"
 #include "client/future/future_int.h"
 #include "client/values/error.h"
 #include "client/values/types.h"
 
 #define TAGS_MAX       64
+#define HEADERS_MAX    8
 #define TRACESTATE_MAX 4096
 #define PARENT_BYTES   55 /* of version 00 */
 #define CONTEXT_MAX    (256 * TK_KIB)
@@ -20,6 +24,7 @@
 struct tk_context {
     tk_arena arena;
     tinkc_context said;
+    const char *lines[HEADERS_MAX]; /* of said.headers */
 };
 
 /* ---- W3C Trace Context, section 3.2 ---- */
@@ -64,6 +69,36 @@ static bool is_printable(const char *p, size_t max)
     return n > 0;
 }
 
+static bool is_named_before(const tinkc_context *said, size_t index)
+{
+    for (size_t i = 0; i < index; i++) {
+        if (strcasecmp(said->headers[i].name, said->headers[index].name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static tinkc_code check_headers(const tinkc_context *said, tk_err *err)
+{
+    if (said->headers_n > HEADERS_MAX || (said->headers_n > 0 && said->headers == NULL)) {
+        return tk_err_set(err, TINKC_E_INVALID, "more than %d headers, or none there",
+                          HEADERS_MAX);
+    }
+    for (size_t i = 0; i < said->headers_n; i++) {
+        const tinkc_pair *header = &said->headers[i];
+        if (header->name == NULL || !tk_headers_is_name(tk_str_of(header->name)) ||
+            header->value == NULL || !tk_headers_is_clean(tk_str_of(header->value)) ||
+            is_named_before(said, i)) {
+            return tk_err_set(err, TINKC_E_INVALID,
+                              "header %zu has a name or a value that no header can have, "
+                              "or the name of another",
+                              i);
+        }
+    }
+    return TINKC_OK;
+}
+
 static tinkc_code check(const tinkc_context *said, tk_err *err)
 {
     if (said->traceparent != NULL && (!is_printable(said->traceparent, TRACESTATE_MAX) ||
@@ -92,7 +127,7 @@ static tinkc_code check(const tinkc_context *said, tk_err *err)
     if (said->timeout_ms < TINKC_FOREVER || said->deadline_ms < 0) {
         return tk_err_set(err, TINKC_E_INVALID, "timeout_ms or deadline_ms is negative");
     }
-    return TINKC_OK;
+    return check_headers(said, err);
 }
 
 /* ---- life ---- */
@@ -108,20 +143,41 @@ static bool copy_text(const char **text, tk_arena *arena)
     return ok;
 }
 
+static bool copy_pairs(const tinkc_pair **pairs, size_t n, tk_arena *arena)
+{
+    tinkc_pair *copy = n > 0 ? tk_arena_array(arena, n, sizeof(*copy)) : NULL;
+    bool ok = copy != NULL || n == 0;
+    for (size_t i = 0; ok && i < n; i++) {
+        copy[i] = (*pairs)[i];
+        ok = copy_text(&copy[i].name, arena) && copy_text(&copy[i].value, arena);
+    }
+    *pairs = copy;
+    return ok;
+}
+
+static bool write_lines(tk_context *context)
+{
+    for (size_t i = 0; i < context->said.headers_n; i++) {
+        const tinkc_pair *header = &context->said.headers[i];
+        size_t n = strlen(header->name) + strlen(header->value) + 3;
+        char *line = tk_arena_alloc(&context->arena, n);
+        if (line == NULL) {
+            return false;
+        }
+        (void)snprintf(line, n, "%s: %s", header->name, header->value);
+        context->lines[i] = line;
+    }
+    return true;
+}
+
 static bool copy_members(tk_context *context)
 {
     tinkc_context *said = &context->said;
-    tinkc_pair *tags = tk_arena_array(&context->arena, said->tags_n, sizeof(*tags));
-    bool ok = (tags != NULL || said->tags_n == 0) &&
-              copy_text(&said->traceparent, &context->arena) &&
-              copy_text(&said->tracestate, &context->arena);
-    for (size_t i = 0; ok && i < said->tags_n; i++) {
-        tags[i] = said->tags[i];
-        ok = copy_text(&tags[i].name, &context->arena) &&
-             copy_text(&tags[i].value, &context->arena);
-    }
-    said->tags = tags;
-    return ok;
+    tk_arena *arena = &context->arena;
+    return copy_pairs(&said->tags, said->tags_n, arena) &&
+           copy_pairs(&said->headers, said->headers_n, arena) &&
+           copy_text(&said->traceparent, arena) && copy_text(&said->tracestate, arena) &&
+           write_lines(context);
 }
 
 tinkc_code tk_context_new(tk_context **out, const tinkc_context *from, tk_err *err)
@@ -143,7 +199,8 @@ tinkc_code tk_context_new(tk_context **out, const tinkc_context *from, tk_err *e
     context->said.size = sizeof(said);
     if (!copy_members(context)) {
         tk_context_free(&context);
-        return tk_err_set(err, TINKC_E_NOMEM, "out of memory, or the tags are too large");
+        return tk_err_set(err, TINKC_E_NOMEM,
+                          "out of memory, or tags and headers are too large");
     }
     *out = context;
     return TINKC_OK;
@@ -164,9 +221,18 @@ const tinkc_context *tk_context_public(const tk_context *context)
     return context != NULL ? &context->said : NULL;
 }
 
+const char *const *tk_context_lines(size_t *n, const tk_context *context)
+{
+    *n = context != NULL ? context->said.headers_n : 0;
+    return context != NULL ? context->lines : NULL;
+}
+
+const tk_context *tk_context_of(const tinkc_future *future)
+{
+    return future != NULL && future->driver != NULL ? future->driver->context : NULL;
+}
+
 const tinkc_context *tinkc_future_context(const tinkc_future *future)
 {
-    return future != NULL && future->driver != NULL
-               ? tk_context_public(future->driver->context)
-               : NULL;
+    return tk_context_public(tk_context_of(future));
 }

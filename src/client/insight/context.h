@@ -19,4 +19,10 @@ void tk_context_free(tk_context **context); /* accepts NULL */
 /* NULL for NULL. */
 const tinkc_context *tk_context_public(const tk_context *context);
 
+/* The headers as lines "Name: value", which live as long as the context; *n of them. */
+const char *const *tk_context_lines(size_t *n, const tk_context *context);
+
+/* That of the operation, or NULL. Borrowed from the future. */
+const tk_context *tk_context_of(const tinkc_future *future);
+
 #endif
