@@ -2,7 +2,7 @@
  *
  * A meter uses the hooks (<tinkc/hooks.h>): without a meter nothing is counted. Reading it
  * gives a copy that does not change, as rows, as JSON, or as text for Prometheus. Names and
- * labels come from fixed lists. Times are in seconds; quantiles are at most 4 %, or a
+ * labels come from fixed lists, except the metrics that the program counts itself. Times are in seconds; quantiles are at most 4 %, or a
  * microsecond, above the true ones. Thread: any. */
 #ifndef TINKC_METER_H
 #define TINKC_METER_H
@@ -32,7 +32,28 @@ TINKC_API TINKC_NODISCARD tinkc_code tinkc_meter_new(tinkc_meter **out,
 TINKC_API tinkc_code tinkc_meter_attach(tinkc_meter *meter, tinkc_service *service,
                                         tinkc_error **err);
 
-/* Resets all counts to 0, except those of work in flight. Accepts NULL. */
+/* Adds `amount` to a counter of the program's own, which starts at 0. A meter holds up to
+ * 256 metrics of the program's own, each of one kind; they need no attached service. A
+ * name has letters, digits and _, at most 64 bytes, starts with no digit and not with
+ * "tinkc_", and does not end in _bucket, _sum or _count. Names are for what is counted;
+ * data (ids, paths) does not belong into them. TINKC_E_INVALID for another name, a name
+ * that is a metric of another kind, or an amount that is negative or not finite;
+ * TINKC_E_LIMIT for a 257th metric; TINKC_E_STATE when `meter` is NULL; TINKC_E_NOMEM. */
+TINKC_API tinkc_code tinkc_meter_add(tinkc_meter *meter, const char *name, double amount,
+                                     tinkc_error **err);
+
+/* Sets a gauge of the program's own. Errors as tinkc_meter_add, but `value` may be
+ * negative. */
+TINKC_API tinkc_code tinkc_meter_set(tinkc_meter *meter, const char *name, double value,
+                                     tinkc_error **err);
+
+/* Counts a value in a histogram of the program's own: a duration in seconds, or any number
+ * from 0 to 2199023. Errors as tinkc_meter_add. */
+TINKC_API tinkc_code tinkc_meter_observe(tinkc_meter *meter, const char *name,
+                                         double value, tinkc_error **err);
+
+/* Resets all counts to 0, except those of work in flight, and removes the metrics of the
+ * program's own. Accepts NULL. */
 TINKC_API void tinkc_meter_reset(tinkc_meter *meter);
 
 /* Releases the caller's reference and sets *meter to NULL. A service that the meter is
@@ -56,7 +77,8 @@ TINKC_API TINKC_NODISCARD tinkc_code tinkc_meter_read(tinkc_readings **out,
  *   tinkc_http_sent_bytes_total, tinkc_http_received_bytes_total -
  *   tinkc_errors_total                                           code
  *   tinkc_retries_total, tinkc_queue_pauses_total                reason
- *   tinkc_tokens_total                                           kind */
+ *   tinkc_tokens_total                                           kind
+ * Those of the program's own have no label. */
 typedef enum tinkc_reading_kind {
     TINKC_READING_COUNTER = 0,  /* only grows */
     TINKC_READING_GAUGE = 1,    /* as it is now */

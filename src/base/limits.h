@@ -30,6 +30,9 @@
 #define TK_TOPK_MAX_K       4096          /* columns of a top-k matrix */
 #define TK_TOPK_MAX_CELLS   (16 * TK_MIB) /* its rows times its columns */
 
+#define TK_SERIES_MAX        256 /* metrics of the program's own in one meter */
+#define TK_SERIES_NAME_BYTES 64  /* name of one */
+
 #define TK_ANSWER_SMALL_BYTES  TK_MIB        /* most responses, decompressed */
 #define TK_ANSWER_LIST_BYTES   (8 * TK_MIB)  /* one page of a list, or a JSON result */
 #define TK_ANSWER_REPORT_BYTES (32 * TK_MIB) /* audit log of a day, usage events */

@@ -29,7 +29,8 @@ void tk_histogram_add(tk_histogram *histogram, int64_t ns)
     ns = TK_MAX(ns, 0);
     histogram->min_ns = histogram->count == 0 ? ns : TK_MIN(histogram->min_ns, ns);
     histogram->max_ns = TK_MAX(histogram->max_ns, ns);
-    histogram->sum_ns += ns;
+    histogram->sum_ns =
+        ns > INT64_MAX - histogram->sum_ns ? INT64_MAX : histogram->sum_ns + ns;
     histogram->count++;
     histogram->buckets[bucket_of(ns)]++;
 }

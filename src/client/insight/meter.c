@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/thread.h"
 #include "client/insight/meter.h"
+#include "client/insight/series.h"
 #include "client/values/error.h"
 
 #define LABELS 48 /* of one metric; more are counted as "other" */
@@ -43,6 +44,7 @@ struct tinkc_meter {
     counts errors, answers, retries, pauses;
     int64_t sent, received;
     int64_t tokens[KINDS];
+    tk_series_table own; /* what the program counts itself */
 };
 
 /* ---- counting ---- */
@@ -175,6 +177,7 @@ static void forget(tinkc_meter *meter)
         }
     }
     memset(meter->table, 0, sizeof(meter->table));
+    tk_series_dispose(&meter->own);
 }
 
 static void unref(void *user)
@@ -242,6 +245,41 @@ void tinkc_meter_free(tinkc_meter **meter)
     }
 }
 
+/* ---- the program's own ---- */
+
+static tinkc_code put(tinkc_meter *meter, const char *name, tinkc_reading_kind kind,
+                      double value, tinkc_error **error)
+{
+    tk_err err = TK_ERR_INIT;
+    if (meter == NULL || name == NULL) {
+        tk_err_set(&err, meter == NULL ? TINKC_E_STATE : TINKC_E_INVALID,
+                   "no meter, or no name");
+        return tk_error_give(error, &err);
+    }
+    tk_mutex_lock(&meter->lock);
+    tinkc_code code = tk_series_put(&meter->own, name, kind, value, &err);
+    tk_mutex_unlock(&meter->lock);
+    return code == TINKC_OK ? TINKC_OK : tk_error_give(error, &err);
+}
+
+tinkc_code tinkc_meter_add(tinkc_meter *meter, const char *name, double amount,
+                           tinkc_error **err)
+{
+    return put(meter, name, TINKC_READING_COUNTER, amount, err);
+}
+
+tinkc_code tinkc_meter_set(tinkc_meter *meter, const char *name, double value,
+                           tinkc_error **err)
+{
+    return put(meter, name, TINKC_READING_GAUGE, value, err);
+}
+
+tinkc_code tinkc_meter_observe(tinkc_meter *meter, const char *name, double value,
+                               tinkc_error **err)
+{
+    return put(meter, name, TINKC_READING_HISTOGRAM, value, err);
+}
+
 /* ---- reading ---- */
 
 /* What rows of one metric have in common. */
@@ -281,18 +319,35 @@ static void add_counts(tinkc_readings *out, const family *of, const counts *tabl
     }
 }
 
-static bool add_histogram(tinkc_readings *out, const family *of, const spans *row)
+static bool add_histogram(tinkc_readings *out, const family *of, const char *label_value,
+                          const tk_histogram *histogram)
 {
-    if (row->seconds == NULL) {
+    if (histogram == NULL) {
         return true;
     }
     tk_histogram *copy = tk_arena_alloc(&out->arena, sizeof(*copy));
     if (copy == NULL) {
         return false;
     }
-    *copy = *row->seconds;
-    add(out, of, TINKC_READING_HISTOGRAM, row->name, 0);
+    *copy = *histogram;
+    add(out, of, TINKC_READING_HISTOGRAM, label_value, 0);
     out->rows[out->n - 1].histogram = copy;
+    return true;
+}
+
+static bool add_own(tinkc_readings *out, const tk_series *series)
+{
+    tk_str name = {NULL, 0};
+    if (!tk_arena_dup(&out->arena, &name, series->name, strlen(series->name))) {
+        return false;
+    }
+    family of = {name.p, NULL, "Counted by the program."};
+    if (series->kind == TINKC_READING_HISTOGRAM) {
+        return add_histogram(out, &of, NULL, series->histogram);
+    }
+    add(out, &of, series->kind, NULL, 0);
+    out->rows[out->n - 1].real = series->value;
+    out->rows[out->n - 1].is_real = true;
     return true;
 }
 
@@ -311,7 +366,8 @@ static bool add_spans(tinkc_readings *out, tinkc_meter *meter, size_t kind)
     add(out, &active_families[kind], TINKC_READING_GAUGE, NULL,
         atomic_load(&meter->active[kind]));
     for (size_t i = 0; ok && i < table->n; i++) {
-        ok = add_histogram(out, &span_families[kind][2], &table->rows[i]);
+        ok = add_histogram(out, &span_families[kind][2], table->rows[i].name,
+                           table->rows[i].seconds);
     }
     return ok;
 }
@@ -351,14 +407,19 @@ static void add_tables(tinkc_readings *out, const tinkc_meter *meter)
 /* Under the lock. */
 static bool fill(tinkc_readings *out, tinkc_meter *meter)
 {
-    size_t most = 3 * (meter->table[0].n + meter->table[1].n) + 4 * LABELS + KINDS + 4;
+    size_t most = 3 * (meter->table[0].n + meter->table[1].n) + 4 * LABELS + KINDS + 4 +
+                  meter->own.n;
     out->rows = tk_arena_array(&out->arena, most, sizeof(*out->rows));
     if (out->rows == NULL || !add_spans(out, meter, 0) || !add_spans(out, meter, 1)) {
         return false;
     }
     add_numbers(out, meter);
     add_tables(out, meter);
-    return true;
+    bool ok = true;
+    for (size_t i = 0; ok && i < meter->own.n; i++) {
+        ok = add_own(out, &meter->own.rows[i]);
+    }
+    return ok;
 }
 
 tinkc_code tinkc_meter_read(tinkc_readings **out, tinkc_meter *meter, tinkc_error **error)

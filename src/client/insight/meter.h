@@ -9,9 +9,11 @@
 #include "client/insight/histogram.h"
 
 typedef struct tk_reading {
-    const char *name, *label, *label_value, *help; /* static */
+    const char *name, *label, *label_value, *help; /* static, or in the arena */
     tinkc_reading_kind kind;
     int64_t value;
+    double real; /* instead of `value`, of a metric of the program's own */
+    bool is_real;
     const tk_histogram *histogram; /* in the arena; NULL: none */
 } tk_reading;
 

@@ -39,7 +39,7 @@ static tinkc_reading metric_of(const tk_reading *row)
                             .label = row->label,
                             .label_value = row->label_value,
                             .help = row->help,
-                            .value = (double)row->value};
+                            .value = row->is_real ? row->real : (double)row->value};
     if (h != NULL) {
         metric.value = seconds(h->sum_ns);
         metric.count = (int64_t)h->count;
@@ -154,7 +154,11 @@ static void put_row(tk_json_writer *w, const tk_reading *row)
     tk_json_end_object(w);
     if (row->kind != TINKC_READING_HISTOGRAM) {
         tk_json_key(w, TK_STR("value"));
-        tk_json_put_i64(w, row->value);
+        if (row->is_real) {
+            tk_json_put_double(w, row->real);
+        } else {
+            tk_json_put_i64(w, row->value);
+        }
     } else {
         tk_json_key(w, TK_STR("count"));
         tk_json_put_i64(w, metric.count);
@@ -276,7 +280,11 @@ tinkc_code tinkc_readings_prometheus(char **out, const tinkc_readings *readings,
             put_histogram(&text, row);
         } else {
             put_sample(&text, row, "", NULL, false);
-            put_i64(&text, row->value);
+            if (row->is_real) {
+                put_real(&text, row->real);
+            } else {
+                put_i64(&text, row->value);
+            }
             tk_buf_putc(&text, '\n');
         }
     }
