@@ -47,6 +47,46 @@ static const tk_field failed_rows[] = {
 };
 #undef T
 
+#define T tk_futures_target
+static const tk_field futures_target_rows[] = {
+    {TK_LITERAL("type", "sampling_session")},
+    {TK_ROW(T, sampling_session_id, STR, TK_REQUIRED)},
+    {TK_ROW(T, cloned_sampler_id, I64, TK_DEFAULT), TK_RANGE(0, INT64_MAX), .def.i = 0},
+};
+#undef T
+
+#define T tk_retrieve_futures_request
+static const tk_field retrieve_futures_rows[] = {
+    {TK_BARE(T, target, MSG, TK_REQUIRED), .sub = &tk_msg_futures_target},
+    {TK_ROW(T, prev_cursor, I64, TK_DEFAULT), .def.i = 0},
+    {TK_BARE_LIST(T, retrieved_request_ids, STRS, 0)},
+};
+#undef T
+
+static const char *const completion_words[] = {"finished", "failed", "other"};
+static const tk_names completion_names = {
+    completion_words, TK_ARRAY_LEN(completion_words), TK_COMPLETION_OTHER};
+
+#define T tk_future_completion
+static const tk_field completion_rows[] = {
+    {TK_ROW(T, state, ENUM, 0), .names = &completion_names},
+    {TK_ROW(T, request_id, STR, TK_REQUIRED)},
+    {TK_ROW(T, response_payload_uncompressed_size, I64, TK_NULLABLE),
+     TK_RANGE(0, INT64_MAX)},
+};
+#undef T
+
+#define T tk_retrieve_futures_response
+static const tk_field retrieve_futures_response_rows[] = {
+    {TK_BARE_PAIR(T, completions, LIST, TK_REQUIRED), .sub = &tk_msg_future_completion},
+    {TK_ROW(T, cursor, I64, TK_REQUIRED)},
+};
+#undef T
+
+static const tk_field cancel_rows[] = {
+    {TK_ROW(tk_cancel_future_request, request_id, STR, TK_REQUIRED)},
+};
+
 const tk_schema tk_msg_retrieve_future_request = {
     TK_SCHEMA(tk_retrieve_future_request, "FutureRetrieveRequest", retrieve_rows)};
 const tk_schema tk_msg_try_again = {
@@ -55,6 +95,18 @@ const tk_schema tk_msg_complete_metadata = {
     TK_SCHEMA(tk_complete_metadata, "CompleteMetadataResponse", metadata_rows)};
 const tk_schema tk_msg_request_failed = {
     TK_SCHEMA(tk_request_failed, "RequestFailedResponse", failed_rows)};
+
+const tk_schema tk_msg_futures_target = {
+    TK_SCHEMA(tk_futures_target, "SamplingSessionFuturesTarget", futures_target_rows)};
+const tk_schema tk_msg_retrieve_futures_request = {TK_SCHEMA(
+    tk_retrieve_futures_request, "FuturesRetrieveRequest", retrieve_futures_rows)};
+const tk_schema tk_msg_future_completion = {
+    TK_SCHEMA(tk_future_completion, "FutureCompletion", completion_rows)};
+const tk_schema tk_msg_retrieve_futures_response = {
+    TK_SCHEMA(tk_retrieve_futures_response, "FuturesRetrieveResponse",
+              retrieve_futures_response_rows)};
+const tk_schema tk_msg_cancel_future_request = {
+    TK_SCHEMA(tk_cancel_future_request, "FutureCancelRequest", cancel_rows)};
 
 const tk_future_info *tk_future_info_of(tk_future_type type)
 {
@@ -182,4 +234,66 @@ void tk_future_read_408(tk_try_again *out, tk_arena *arena, tk_str body)
     if (tk_schema_decode_text(out, &tk_msg_try_again, arena, body, 0, NULL) != TINKC_OK) {
         memset(out, 0, sizeof(*out));
     }
+}
+
+/* ---- retrieve_futures ---- */
+
+/* Reads what matters of one: its id. A state or size that cannot be read is one that the
+ * server did not send. */
+static bool read_completion(tk_future_completion *out, const tk_json *row)
+{
+    const tk_json *id = tk_json_get(row, "request_id");
+    const tk_json *state = tk_json_get(row, "state");
+    const tk_json *size = tk_json_get(row, "response_payload_uncompressed_size");
+    int64_t bytes = 0;
+    if (id == NULL || id->type != TK_JSON_STRING) {
+        return false;
+    }
+    *out = (tk_future_completion){.request_id = {TK_SET, id->as.string},
+                                  .state = {TK_SET, TK_COMPLETION_OTHER}};
+    if (state != NULL && state->type == TK_JSON_STRING) {
+        out->state.v = tk_names_find(&completion_names, state->as.string);
+    }
+    if (size != NULL && tk_json_to_i64(size, &bytes) && bytes >= 0) {
+        out->response_payload_uncompressed_size = (tk_f_i64){TK_SET, bytes};
+    }
+    return true;
+}
+
+/* One that cannot be read does not hide the others. */
+static tinkc_code read_completions(tk_retrieve_futures_response *out, tk_arena *arena,
+                                   const tk_json *list, tk_err *err)
+{
+    size_t n = tk_json_len(list);
+    tk_future_completion *items = tk_arena_array(arena, n, sizeof(*items));
+    if (items == NULL) {
+        return tk_err_nomem(err);
+    }
+    for (size_t i = 0; i < n; i++) {
+        const tk_json row = tk_json_at(list, i);
+        out->completions_n += read_completion(&items[out->completions_n], &row);
+    }
+    out->completions = items;
+    return TINKC_OK;
+}
+
+tinkc_code tk_retrieve_futures_read(tk_retrieve_futures_response *out, tk_arena *arena,
+                                    tk_str body, tk_err *err)
+{
+    const tk_json *json = NULL;
+    memset(out, 0, sizeof(*out));
+    tinkc_code code = tk_json_parse(&json, arena, body.p, body.n, NULL, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    const tk_json *list =
+        json->type == TK_JSON_OBJECT ? tk_json_get(json, "completions") : NULL;
+    if (list == NULL || !tk_json_is_array(list)) {
+        return tk_err_set(err, TINKC_E_DECODE, "there is no list of completions");
+    }
+    const tk_json *cursor = tk_json_get(json, "cursor");
+    if (cursor != NULL && tk_json_to_i64(cursor, &out->cursor.v)) {
+        out->cursor.is = TK_SET;
+    }
+    return read_completions(out, arena, list, err);
 }

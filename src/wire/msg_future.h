@@ -37,8 +37,57 @@ typedef struct tk_request_failed {
     tk_f_enum category; /* tinkc_category; anything unexpected reads as unknown */
 } tk_request_failed;
 
+/* ---- all samples of a session at once (docs/protocol.md §4.1) ---- */
+
+/* The part of a sampling session that is one client's: TK_CLONE_SEQS sequence ids from
+ * cloned_sampler_id * TK_CLONE_SEQS on (msg_session.h). */
+typedef struct tk_futures_target {
+    tk_f_str sampling_session_id;
+    tk_f_i64 cloned_sampler_id; /* 0: the client that made the session */
+} tk_futures_target;
+
+/* POST retrieve_futures */
+typedef struct tk_retrieve_futures_request {
+    tk_futures_target target;
+    tk_f_i64 prev_cursor;          /* of the answer before; 0: from the beginning */
+    tk_strs retrieved_request_ids; /* whose results the client has */
+} tk_retrieve_futures_request;
+
+typedef enum tk_completion_state {
+    TK_COMPLETION_FINISHED,
+    TK_COMPLETION_FAILED,
+    TK_COMPLETION_OTHER /* a word that we do not know */
+} tk_completion_state;
+
+/* A request that has ended; what it ended with is fetched with retrieve_future. */
+typedef struct tk_future_completion {
+    tk_f_enum state; /* tk_completion_state */
+    tk_f_str request_id;
+    tk_f_i64 response_payload_uncompressed_size; /* of a finished one, if known */
+} tk_future_completion;
+
+typedef struct tk_retrieve_futures_response {
+    const tk_future_completion *completions;
+    size_t completions_n;
+    tk_f_i64 cursor;
+} tk_retrieve_futures_response;
+
+/* Reads a 2xx answer. A completion that cannot be read is left out; without a cursor,
+ * `cursor` is unset. TINKC_E_PARSE, TINKC_E_DECODE when it is no such object at all,
+ * TINKC_E_LIMIT, TINKC_E_NOMEM. */
+TK_NODISCARD tinkc_code tk_retrieve_futures_read(tk_retrieve_futures_response *out,
+                                                 tk_arena *arena, tk_str body,
+                                                 tk_err *err);
+
+/* POST cancel_future */
+typedef struct tk_cancel_future_request {
+    tk_f_str request_id;
+} tk_cancel_future_request;
+
 extern const tk_schema tk_msg_retrieve_future_request, tk_msg_try_again,
-    tk_msg_complete_metadata, tk_msg_request_failed;
+    tk_msg_complete_metadata, tk_msg_request_failed, tk_msg_futures_target,
+    tk_msg_retrieve_futures_request, tk_msg_future_completion,
+    tk_msg_retrieve_futures_response, tk_msg_cancel_future_request;
 
 /* What a future is a promise of. */
 typedef enum tk_future_type {

@@ -34,12 +34,16 @@ static const tk_field client_config_rows[] = {
      .def.i = 2000},
     {TK_ROW(T, use_pyqwest_transport, BOOL, TK_DEFAULT), .def.b = true},
     {TK_ROW(T, create_model_via_load_weights, BOOL, TK_DEFAULT), .def.b = false},
+    {TK_ROW(T, sample_use_retrieve_futures, BOOL, TK_DEFAULT), .def.b = false},
+    {TK_ROW(T, sample_join_sampling_session, BOOL, TK_DEFAULT), .def.b = false},
 };
 #undef T
 
 #define T tk_dynamic_config
 static const tk_field dynamic_config_rows[] = {
     {TK_ROW(T, refresh_interval_sec, I64, TK_DEFAULT), .def.i = 300},
+    {TK_ROW(T, sample_cancel_enabled, BOOL, TK_DEFAULT), .def.b = false},
+    {TK_ROW(T, sample_cancel_max_batch_size, I64, TK_DEFAULT), .def.i = 64},
 };
 #undef T
 
@@ -109,6 +113,20 @@ static const tk_field create_sampling_session_response_rows[] = {
     {TK_ROW(tk_create_sampling_session_response, sampling_session_id, STR, TK_REQUIRED)},
 };
 
+#define T tk_join_sampling_session_request
+static const tk_field join_sampling_session_request_rows[] = {
+    {TK_ROW(T, sampling_session_id, STR, TK_REQUIRED)},
+    {TK_LITERAL("type", "join_sampling_session")},
+};
+#undef T
+
+#define T tk_join_sampling_session_response
+static const tk_field join_sampling_session_response_rows[] = {
+    {TK_LITERAL("type", "join_sampling_session")},
+    {TK_ROW(T, client_counter, I64, TK_REQUIRED), TK_RANGE(0, TK_CLONES_MAX)},
+};
+#undef T
+
 #define T tk_sampler_response
 static const tk_field sampler_rows[] = {
     {TK_ROW(T, sampler_id, STR, TK_REQUIRED)},
@@ -147,6 +165,12 @@ const tk_schema tk_msg_create_sampling_session_request = {
 const tk_schema tk_msg_create_sampling_session_response = {
     TK_SCHEMA(tk_create_sampling_session_response, "CreateSamplingSessionResponse",
               create_sampling_session_response_rows)};
+const tk_schema tk_msg_join_sampling_session_request = {
+    TK_SCHEMA(tk_join_sampling_session_request, "JoinSamplingSessionRequest",
+              join_sampling_session_request_rows)};
+const tk_schema tk_msg_join_sampling_session_response = {
+    TK_SCHEMA(tk_join_sampling_session_response, "JoinSamplingSessionResponse",
+              join_sampling_session_response_rows)};
 const tk_schema tk_msg_sampler_response = {
     TK_SCHEMA(tk_sampler_response, "GetSamplerResponse", sampler_rows)};
 

@@ -29,10 +29,14 @@ typedef struct tk_client_config {
     tk_f_i64 sample_max_concurrent_requests;
     tk_f_bool use_pyqwest_transport;
     tk_f_bool create_model_via_load_weights;
+    tk_f_bool sample_use_retrieve_futures;
+    tk_f_bool sample_join_sampling_session;
 } tk_client_config;
 
 typedef struct tk_dynamic_config {
     tk_f_i64 refresh_interval_sec;
+    tk_f_bool sample_cancel_enabled;
+    tk_f_i64 sample_cancel_max_batch_size;
 } tk_dynamic_config;
 
 /* POST auth/token; the request is an empty object. */
@@ -88,6 +92,18 @@ typedef struct tk_create_sampling_session_response {
     tk_f_str sampling_session_id;
 } tk_create_sampling_session_response;
 
+/* POST join_sampling_session: asks for a range of sequence ids that no other client uses. */
+typedef struct tk_join_sampling_session_request {
+    tk_f_str sampling_session_id;
+} tk_join_sampling_session_request;
+
+typedef struct tk_join_sampling_session_response {
+    tk_f_i64 client_counter; /* n: the range starts at n * TK_CLONE_SEQS */
+} tk_join_sampling_session_response;
+
+#define TK_CLONE_SEQS INT64_C(1000000000)
+#define TK_CLONES_MAX INT64_C(9000000000) /* all their sequence ids fit int64_t */
+
 typedef struct tk_sampler_response {
     tk_f_str sampler_id, base_model;
     tk_f_str model_path;
@@ -99,6 +115,7 @@ extern const tk_schema tk_msg_client_config_request, tk_msg_client_config,
     tk_msg_create_session_request, tk_msg_create_session_response,
     tk_msg_heartbeat_request, tk_msg_heartbeat_response,
     tk_msg_create_sampling_session_request, tk_msg_create_sampling_session_response,
+    tk_msg_join_sampling_session_request, tk_msg_join_sampling_session_response,
     tk_msg_sampler_response;
 
 /* The client's rule: base_model or model_path (or both), and a model_path starts with

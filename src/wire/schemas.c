@@ -35,6 +35,8 @@ const tk_schemas_row tk_schemas[] = {
     {&tk_msg_create_sampling_session_request, REQ, "POST " API "create_sampling_session"},
     {&tk_msg_create_sampling_session_response, RESP,
      "POST " API "create_sampling_session"},
+    {&tk_msg_join_sampling_session_request, REQ, "POST " API "join_sampling_session"},
+    {&tk_msg_join_sampling_session_response, RESP, "POST " API "join_sampling_session"},
     {&tk_msg_sampler_response, RESP, "GET " API "samplers/{sampler_id}"},
 
     {&tk_msg_future_response, RESP, "every call that returns a future"},
@@ -81,6 +83,11 @@ const tk_schemas_row tk_schemas[] = {
     {&tk_msg_try_again, RES, "POST " API "retrieve_future"},
     {&tk_msg_complete_metadata, RES, "POST " API "retrieve_future"},
     {&tk_msg_request_failed, RES, "POST " API "retrieve_future"},
+    {&tk_msg_futures_target, PART, ""},
+    {&tk_msg_retrieve_futures_request, REQ, "POST " API "retrieve_futures"},
+    {&tk_msg_future_completion, PART, ""},
+    {&tk_msg_retrieve_futures_response, RESP, "POST " API "retrieve_futures"},
+    {&tk_msg_cancel_future_request, REQ, "POST " API "cancel_future"},
 
     {&tk_msg_cursor, PART, ""},
     {&tk_msg_checkpoint, PART, ""},

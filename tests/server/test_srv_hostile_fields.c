@@ -60,9 +60,11 @@ static const struct {
                      "3600,\"session_id\":\"$S\",\"model_seq_id\":77}"},
     {"save_weights_external", "{\"model_id\":\"$M\",\"path\":\"n\",\"seq_id\":3}"},
     {"create_custom_loss", "{\"a\":1}"},
-    {"retrieve_futures", "{\"session_id\":\"$S\"}"},
+    {"retrieve_futures", "{\"target\":{\"type\":\"sampling_session\","
+                         "\"sampling_session_id\":\"$S:sample:7\",\"cloned_sampler_id\":"
+                         "0},\"prev_cursor\":0,\"retrieved_request_ids\":[\"$M:0\"]}"},
     {"cancel_future", "{\"request_id\":\"$M:0\"}"},
-    {"join_sampling_session", "{\"session_id\":\"$S\"}"},
+    {"join_sampling_session", "{\"sampling_session_id\":\"$S:sample:0\"}"},
     {"sessions/search",
      "{\"session_id\":\"$S\",\"user_metadata\":{\"a\":\"b\"},\"project_ids\":[\"p\"],"
      "\"display_name\":\"d\",\"owner\":{\"type\":\"own\"},\"statuses\":[{\"type\":"

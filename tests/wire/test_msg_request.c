@@ -337,6 +337,32 @@ static void test_request_rest(void **unused)
                 "{\"request_id\":\"1\",\"allow_metadata_only\":true}");
 }
 
+/* docs/protocol.md §4.1 to §4.3, as recorded. */
+static void test_request_futures(void **unused)
+{
+    tk_retrieve_futures_request many = {
+        .target = {.sampling_session_id = S("S:sample:0")}};
+    expect_json(&tk_msg_retrieve_futures_request, &many,
+                "{\"target\":{\"type\":\"sampling_session\",\"sampling_session_id\":"
+                "\"S:sample:0\",\"cloned_sampler_id\":0},\"prev_cursor\":0,"
+                "\"retrieved_request_ids\":[]}");
+    tk_str ids[] = {TK_STR("S:sample:0:0"), TK_STR("S:sample:0:1")};
+    many.target.cloned_sampler_id = (tk_f_i64)TK_F_VAL(3);
+    many.prev_cursor = (tk_f_i64)TK_F_VAL(7);
+    many.retrieved_request_ids = (tk_strs){ids, 2};
+    expect_json(&tk_msg_retrieve_futures_request, &many,
+                "{\"target\":{\"type\":\"sampling_session\",\"sampling_session_id\":"
+                "\"S:sample:0\",\"cloned_sampler_id\":3},\"prev_cursor\":7,"
+                "\"retrieved_request_ids\":[\"S:sample:0:0\",\"S:sample:0:1\"]}");
+    const tk_cancel_future_request cancel = {S("S:sample:0:0")};
+    expect_json(&tk_msg_cancel_future_request, &cancel,
+                "{\"request_id\":\"S:sample:0:0\"}");
+    const tk_join_sampling_session_request join = {S("S:sample:0")};
+    expect_json(&tk_msg_join_sampling_session_request, &join,
+                "{\"sampling_session_id\":\"S:sample:0\",\"type\":"
+                "\"join_sampling_session\"}");
+}
+
 static void test_request_telemetry(void **unused)
 {
 #define EVENT(k, level)                                                                  \
@@ -397,7 +423,9 @@ static void test_request_client_config_defaults(void **unused)
     assert_int_equal(config.sample_max_concurrent_requests.v, 2000);
     assert_true(config.use_pyqwest_transport.v);
     assert_false(config.create_model_via_load_weights.v);
-    assert_int_equal(tk_msg_client_config.n, 15);
+    assert_false(config.sample_use_retrieve_futures.v);
+    assert_false(config.sample_join_sampling_session.v);
+    assert_int_equal(tk_msg_client_config.n, 17);
     assert_int_equal(
         tk_schema_decode_text(&config, &tk_msg_client_config, &msgfix_arena,
                               TK_STR("{\"sample_max_concurrent_requests\":0}"), 0, &err),
@@ -407,6 +435,8 @@ static void test_request_client_config_defaults(void **unused)
                                            &msgfix_arena, TK_STR("{}"), 0, NULL),
                      TINKC_OK);
     assert_int_equal(dynamic.refresh_interval_sec.v, 300);
+    assert_false(dynamic.sample_cancel_enabled.v);
+    assert_int_equal(dynamic.sample_cancel_max_batch_size.v, 64);
 }
 
 int main(void)
@@ -425,6 +455,7 @@ int main(void)
         cmocka_unit_test(test_request_save),
         cmocka_unit_test(test_request_load),
         cmocka_unit_test(test_request_rest),
+        cmocka_unit_test(test_request_futures),
         cmocka_unit_test(test_request_telemetry),
         cmocka_unit_test_teardown(test_request_client_config_defaults, msgfix_teardown),
     };

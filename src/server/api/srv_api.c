@@ -46,6 +46,7 @@ static const srv_route rows[] = {
     {"POST", API "create_custom_loss", srv_rest_no_custom_losses, 0, 0},
     /* sampling */
     {"POST", API "create_sampling_session", srv_sampling_create_session, 0, 0},
+    {"POST", API "join_sampling_session", srv_sampling_join_session, SRV_ROUTE_LIGHT, 0},
     {"GET", API "samplers/*", srv_sampling_get_sampler, SRV_ROUTE_LIGHT, 0},
     {"POST", API "asample", srv_sampling_sample, SRV_ROUTE_HEAVY,
      TK_SRV_BODY_SAMPLE_BYTES},
@@ -53,9 +54,9 @@ static const srv_route rows[] = {
      TK_SRV_BODY_SAMPLE_BYTES},
     /* futures */
     {"POST", API "retrieve_future", srv_retrieve_future, SRV_ROUTE_LIGHT, 0},
-    {"POST", API "retrieve_futures", srv_rest_not_served, 0, 0},
-    {"POST", API "cancel_future", srv_rest_not_served, 0, 0},
-    {"POST", API "join_sampling_session", srv_rest_not_served, 0, 0},
+    {"POST", API "retrieve_futures", srv_retrieve_futures, SRV_ROUTE_LIGHT,
+     TK_SRV_BODY_SAMPLE_BYTES},
+    {"POST", API "cancel_future", srv_retrieve_cancel, SRV_ROUTE_LIGHT, 0},
     /* runs and checkpoints */
     {"GET", API "training_runs", srv_rest_list_runs, 0, 0},
     {"GET", API "training_runs/*", srv_rest_get_run, 0, 0},

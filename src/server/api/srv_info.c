@@ -86,6 +86,8 @@ srv_verdict srv_info_metrics(srv_request *request)
         {"futures", "gauge", "Results promised or kept.", futures},
         {"jobs_total", "counter", "Training requests that ran.", engine.jobs},
         {"samples_total", "counter", "Sample requests that ended.", engine.samples},
+        {"samples_cancelled_total", "counter",
+         "Sample requests that their client cancelled, of those.", engine.cancelled},
         {"samples_waiting", "gauge", "Samples that wait or run.", engine.samples_waiting},
         {"trained_tokens_total", "counter", "Tokens of forward and forward_backward.",
          engine.tokens_trained},

@@ -188,9 +188,3 @@ srv_verdict srv_rest_no_custom_losses(srv_request *request)
     return reply_not_here(request, "a local server runs no custom losses: the client "
                                    "differentiates them itself");
 }
-
-srv_verdict srv_rest_not_served(srv_request *request)
-{
-    return reply_not_here(request, "a local server does not serve this; its "
-                                   "client/config says so");
-}

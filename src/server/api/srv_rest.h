@@ -21,6 +21,5 @@ srv_verdict srv_rest_no_traces(srv_request *request);
 srv_verdict srv_rest_no_projects(srv_request *request);
 srv_verdict srv_rest_no_external(srv_request *request);
 srv_verdict srv_rest_no_custom_losses(srv_request *request);
-srv_verdict srv_rest_not_served(srv_request *request);
 
 #endif

@@ -2,12 +2,16 @@
  * is lost 410. */
 #include "server/api/srv_retrieve.h"
 
+#include "server/run/srv_engine.h"
 #include "server/run/srv_model.h"
 #include "server/run/srv_msg.h"
 #include "server/run/srv_poll.h"
 #include "server/run/srv_sampler.h"
 #include "server/run/srv_state.h"
 #include "server/store/srv_store.h"
+
+#define MANY_POLL_MS 30000 /* official clients wait for 45 s, and expect less */
+#define ACKS_AT_ONCE 256   /* ids that are looked up under the lock */
 
 /* Whether "<owner>:<seq>" was given out by a model or sampler; *known is false when the
  * owner is not loaded. */
@@ -61,13 +65,19 @@ static srv_verdict answer_lost(srv *server, srv_request *request, tk_str id)
                 : srv_reply_fail(request, 404, "Future not found");
 }
 
-/* Under the lock. */
-static void park(srv *server, srv_poll *poll, srv_future *future)
+/* Parks a poll: for one future, or for the completions of a session. Under the lock. */
+static void park(srv *server, srv_poll *poll, srv_future *future, srv_events *events)
 {
-    int64_t deadline = tk_clock_mono_ns(NULL) + server->poll_ms * TK_NS_PER_MS;
+    int64_t hold_ms =
+        events != NULL ? TK_MIN(server->poll_ms, MANY_POLL_MS) : server->poll_ms;
+    int64_t deadline = tk_clock_mono_ns(NULL) + hold_ms * TK_NS_PER_MS;
     bool first = deadline < srv_future_next_deadline(&server->futures);
     srv_request_shrink(poll->request);
-    srv_future_park(&server->futures, future, poll, deadline);
+    if (events != NULL) {
+        srv_future_park_many(&server->futures, events, poll, deadline);
+    } else {
+        srv_future_park(&server->futures, future, poll, deadline);
+    }
     if (first) {
         tk_cond_signal(&server->keeper_wake);
     }
@@ -90,7 +100,7 @@ srv_verdict srv_retrieve_future(srv_request *request)
     srv_future *future = srv_future_find(&server->futures, msg.request_id.v);
     bool known = future != NULL;
     if (known && !future->done && !atomic_load(&server->stopping)) {
-        park(server, poll, future);
+        park(server, poll, future, NULL);
         parked = true;
     } else if (known) {
         srv_future_look(&server->futures, poll, future);
@@ -100,4 +110,81 @@ srv_verdict srv_retrieve_future(srv_request *request)
         return SRV_PARKED;
     }
     return known ? srv_poll_answer(poll) : answer_lost(server, request, msg.request_id.v);
+}
+
+/* ---- all of a sampling session ---- */
+
+static void acknowledge(srv *server, tk_str session, const tk_strs *ids)
+{
+    for (size_t i = 0; i < ids->n; i += ACKS_AT_ONCE) {
+        tk_mutex_lock(&server->lock);
+        const srv_sampler *sampler = srv_sampler_find(server, session);
+        if (sampler != NULL) {
+            srv_events_acknowledge(&sampler->events, &server->futures, ids->p + i,
+                                   TK_MIN(ids->n - i, ACKS_AT_ONCE));
+        }
+        tk_mutex_unlock(&server->lock);
+    }
+}
+
+srv_verdict srv_retrieve_futures(srv_request *request)
+{
+    srv *server = request->app;
+    tk_retrieve_futures_request msg;
+    if (!srv_msg_decode(request, &tk_msg_retrieve_futures_request, &msg)) {
+        return SRV_ANSWERED;
+    }
+    tk_str session = msg.target.sampling_session_id.v;
+    srv_poll *poll = srv_poll_new(request, session);
+    if (poll == NULL) {
+        return srv_reply_fail(request, 500, "out of memory");
+    }
+    poll->is_many = true;
+    poll->clone = msg.target.cloned_sampler_id.v;
+    poll->cursor = msg.prev_cursor.v;
+    acknowledge(server, session, &msg.retrieved_request_ids);
+    bool parked = false;
+    tk_mutex_lock(&server->lock);
+    srv_sampler *sampler = srv_sampler_find(server, session);
+    bool known = sampler != NULL;
+    if (known) {
+        srv_session_hear(server, session);
+        parked = !atomic_load(&server->stopping) &&
+                 !srv_events_any(&sampler->events, poll->clone, poll->cursor);
+    }
+    if (parked) {
+        park(server, poll, NULL, &sampler->events);
+    }
+    tk_mutex_unlock(&server->lock);
+    if (parked) {
+        return SRV_PARKED;
+    }
+    return known ? srv_poll_answer(poll)
+                 : srv_reply_fail(request, 404, "Sampling session not found");
+}
+
+/* ---- the end of one ---- */
+
+/* A result that is there already stays. */
+srv_verdict srv_retrieve_cancel(srv_request *request)
+{
+    srv *server = request->app;
+    tk_cancel_future_request msg;
+    if (!srv_msg_decode(request, &tk_msg_cancel_future_request, &msg)) {
+        return SRV_ANSWERED;
+    }
+    tk_mutex_lock(&server->lock);
+    const srv_future *future = srv_future_find(&server->futures, msg.request_id.v);
+    bool known = future != NULL;
+    bool fits = known && (future->done || future->sample != NULL);
+    if (known && future->sample != NULL) {
+        srv_engine_cancel_sample(server->engine, future->sample);
+    }
+    tk_mutex_unlock(&server->lock);
+    if (!known) {
+        return srv_reply_fail(request, 404, "Future not found");
+    }
+    return fits ? srv_reply_fixed(request, 200, SRV_TYPE_JSON, TK_STR("{}"))
+                : srv_reply_fail(request, 400,
+                                 "request_id: only samples can be cancelled");
 }

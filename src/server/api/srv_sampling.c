@@ -137,6 +137,32 @@ srv_verdict srv_sampling_create_session(srv_request *request)
                          : srv_reply_fail(request, status, "%s", err.message);
 }
 
+/* ---- join_sampling_session ---- */
+
+/* Gives each client that joins a range of sequence ids; the one that made the session has
+ * the range 0. */
+srv_verdict srv_sampling_join_session(srv_request *request)
+{
+    srv *server = request->app;
+    tk_join_sampling_session_request msg;
+    if (!srv_msg_decode(request, &tk_msg_join_sampling_session_request, &msg)) {
+        return SRV_ANSWERED;
+    }
+    int64_t n = 0;
+    tk_mutex_lock(&server->lock);
+    srv_sampler *sampler = srv_sampler_find(server, msg.sampling_session_id.v);
+    if (sampler != NULL) {
+        srv_session_hear(server, msg.sampling_session_id.v);
+        n = ++sampler->clients;
+    }
+    tk_mutex_unlock(&server->lock);
+    if (n == 0) {
+        return srv_reply_fail(request, 404, "Sampling session not found");
+    }
+    const tk_join_sampling_session_response reply = {.client_counter = {TK_SET, n}};
+    return srv_msg_reply(request, &tk_msg_join_sampling_session_response, &reply);
+}
+
 /* ---- samplers/<id> ---- */
 
 srv_verdict srv_sampling_get_sampler(srv_request *request)

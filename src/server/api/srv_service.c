@@ -11,13 +11,15 @@
 
 srv_verdict srv_service_config(srv_request *request)
 {
-    tk_client_config msg = {0}; /* the table's defaults are the official ones */
+    /* The table's defaults are the official ones; and what this server offers. */
+    const tk_client_config msg = {.sample_use_retrieve_futures = {TK_SET, true},
+                                  .sample_join_sampling_session = {TK_SET, true}};
     return srv_msg_reply(request, &tk_msg_client_config, &msg);
 }
 
 srv_verdict srv_service_dynamic_config(srv_request *request)
 {
-    tk_dynamic_config msg = {0};
+    const tk_dynamic_config msg = {.sample_cancel_enabled = {TK_SET, true}};
     return srv_msg_reply(request, &tk_msg_dynamic_config, &msg);
 }
 

@@ -33,6 +33,7 @@ struct srv_engine {
     tk_cond wake;
     /* under the server's lock */
     tk_list samples; /* new ones */
+    tk_list cancels; /* srv_sample.cancelled */
     tk_list active;  /* started ones */
     tk_list dropped; /* samplers to free */
     size_t n_samples;
@@ -60,6 +61,14 @@ bool srv_engine_add_sample(srv_engine *engine, srv_sample *sample)
     tk_list_push_back(&engine->samples, &sample->link);
     tk_cond_signal(&engine->wake);
     return true;
+}
+
+void srv_engine_cancel_sample(srv_engine *engine, srv_sample *sample)
+{
+    if (!tk_list_is_linked(&sample->cancelled)) {
+        tk_list_push_back(&engine->cancels, &sample->cancelled);
+        tk_cond_signal(&engine->wake);
+    }
 }
 
 bool srv_engine_has_samples(const srv_engine *engine)
@@ -329,6 +338,20 @@ static void start_samples(srv_engine *engine, tk_list *samples)
     }
 }
 
+static void cancel_samples(srv_engine *engine)
+{
+    tk_list *node;
+    do {
+        tk_mutex_lock(&engine->server->lock);
+        node = tk_list_pop_front(&engine->cancels);
+        engine->stats.cancelled += node != NULL;
+        tk_mutex_unlock(&engine->server->lock);
+        if (node != NULL) {
+            srv_sample_cancel(TK_CONTAINER_OF(node, srv_sample, cancelled));
+        }
+    } while (node != NULL);
+}
+
 /* ---- jobs ---- */
 
 /* Returns what a model runs next: the rest of its request, or the next one. Under the
@@ -406,7 +429,7 @@ static bool next_turn(srv_engine *engine, turn *out)
         tk_list_splice_back(&out->samples, &engine->samples);
         tk_list_splice_back(&out->dropped, &engine->dropped);
         if (stop || busy || out->job != NULL || !tk_list_is_empty(&out->samples) ||
-            !tk_list_is_empty(&out->dropped)) {
+            !tk_list_is_empty(&out->dropped) || !tk_list_is_empty(&engine->cancels)) {
             break;
         }
         (void)tk_cond_wait_until(&engine->wake, &server->lock,
@@ -430,6 +453,7 @@ static void run(void *user)
     turn now;
     while (next_turn(engine, &now)) {
         free_dropped(&now.dropped);
+        cancel_samples(engine);
         start_samples(engine, &now.samples);
         int64_t began = tk_clock_mono_ns(NULL);
         if (now.job != NULL) {
@@ -486,6 +510,7 @@ tinkc_code srv_engine_new(srv_engine **out, srv *server, tk_err *err)
     }
     engine->server = server;
     tk_list_init(&engine->samples);
+    tk_list_init(&engine->cancels);
     tk_list_init(&engine->active);
     tk_list_init(&engine->dropped);
     tinkc_code code = tk_cond_init(&engine->wake, err);

@@ -31,6 +31,9 @@ void srv_engine_wake(srv_engine *engine);
  * caller's. Under the server's lock. */
 TK_NODISCARD bool srv_engine_add_sample(srv_engine *engine, srv_sample *sample);
 
+/* Ends a sample before the next token is computed. Under the server's lock. */
+void srv_engine_cancel_sample(srv_engine *engine, srv_sample *sample);
+
 /* Returns why a sample has no result yet. Under the server's lock. */
 srv_wait srv_engine_why(const srv_engine *engine, const srv_sample *sample);
 /* Whether any sample waits or runs. Under the server's lock. */
@@ -63,6 +66,7 @@ void srv_engine_drop_sampler(srv_engine *engine, srv_sampler *sampler);
 
 typedef struct srv_engine_stats {
     uint64_t jobs, samples;  /* finished */
+    uint64_t cancelled;      /* samples, of those */
     uint64_t tokens_trained; /* of forward and forward_backward */
     uint64_t tokens_prompt, tokens_sampled;
     size_t samples_waiting; /* or running */

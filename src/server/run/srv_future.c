@@ -39,6 +39,7 @@ void srv_future_drop(srv_futures *futures, srv_future *future)
 {
     srv_blob_release(future->result);
     tk_list_remove(&future->age);
+    tk_list_remove(&future->event);
     srv_budget_give(futures->budget, SRV_PART_RESULTS, future->counted);
     if (future->id != NULL) {
         (void)tk_map_remove(&futures->by_id, tk_str_of(future->id));
@@ -139,6 +140,7 @@ tinkc_code srv_future_add(srv_future **out, srv_futures *futures,
         return tk_err_nomem(err);
     }
     tk_list_init(&future->waiters);
+    tk_list_init(&future->event);
     tk_list_push_back(&futures->pending, &future->age);
     future->type = spec->type;
     if (spec->digest != NULL) {
@@ -155,13 +157,29 @@ tinkc_code srv_future_add(srv_future **out, srv_futures *futures,
 
 /* ---- polls ---- */
 
-void srv_future_look(srv_futures *futures, srv_poll *poll, srv_future *future)
+/* A client has the result. */
+static void note_fetched(srv_futures *futures, srv_future *future)
 {
     if (future->done && !future->fetched) {
         future->fetched = true;
         tk_list_remove(&future->age);
         tk_list_push_back(&futures->fetched, &future->age);
     }
+}
+
+void srv_future_forget_result(srv_futures *futures, srv_future *future)
+{
+    note_fetched(futures, future);
+    srv_blob_release(future->result);
+    future->result = NULL;
+    future->starved = false;
+    future->events = NULL;
+    tk_list_remove(&future->event);
+}
+
+void srv_future_look(srv_futures *futures, srv_poll *poll, srv_future *future)
+{
+    note_fetched(futures, future);
     srv_blob_release(poll->result);
     poll->done = future->done;
     poll->starved = future->starved;
@@ -172,12 +190,14 @@ void srv_future_look(srv_futures *futures, srv_poll *poll, srv_future *future)
                                      : (srv_wait){TK_QUEUE_ACTIVE, NULL};
 }
 
-static void unpark(srv_futures *futures, srv_poll *poll, tk_list *released)
+void srv_future_unpark(srv_futures *futures, srv_poll *poll, tk_list *released)
 {
     tk_heap_remove(&futures->deadlines, &poll->deadline);
     tk_list_remove(&poll->waiting);
-    srv_future_look(futures, poll, poll->future);
-    poll->future = NULL;
+    if (poll->future != NULL) {
+        srv_future_look(futures, poll, poll->future);
+        poll->future = NULL;
+    }
     tk_list_push_back(released, &poll->waiting);
     futures->n_waiting--;
 }
@@ -191,11 +211,19 @@ void srv_future_park(srv_futures *futures, srv_future *future, srv_poll *poll,
     futures->n_waiting++;
 }
 
+void srv_future_park_many(srv_futures *futures, srv_events *events, srv_poll *poll,
+                          int64_t deadline_ns)
+{
+    tk_list_push_back(&events->polls, &poll->waiting);
+    tk_heap_put(&futures->deadlines, &poll->deadline, deadline_ns);
+    futures->n_waiting++;
+}
+
 void srv_future_release_due(srv_futures *futures, int64_t now_ns, tk_list *released)
 {
     tk_heap_node *node;
     while ((node = tk_heap_pop_due(&futures->deadlines, now_ns)) != NULL) {
-        unpark(futures, TK_CONTAINER_OF(node, srv_poll, deadline), released);
+        srv_future_unpark(futures, TK_CONTAINER_OF(node, srv_poll, deadline), released);
     }
 }
 
@@ -213,6 +241,7 @@ void srv_future_complete(srv_futures *futures, srv_future *future, srv_blob *res
     future->done = true;
     future->done_ns = now_ns;
     future->why = NULL;
+    future->sample = NULL;
     future->is_proto = is_proto;
     future->starved = result == NULL;
     future->result = result;
@@ -222,8 +251,11 @@ void srv_future_complete(srv_futures *futures, srv_future *future, srv_blob *res
     tk_list_remove(&future->age);
     tk_list_push_back(&futures->done, &future->age);
     while (!tk_list_is_empty(&future->waiters)) {
-        unpark(futures, TK_CONTAINER_OF(future->waiters.next, srv_poll, waiting),
-               released);
+        srv_future_unpark(
+            futures, TK_CONTAINER_OF(future->waiters.next, srv_poll, waiting), released);
+    }
+    if (future->events != NULL) {
+        srv_events_add(future->events, futures, future, released);
     }
     make_room(futures, future);
 }

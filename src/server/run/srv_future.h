@@ -22,13 +22,13 @@
 #include "base/sha256.h"
 #include "server/http/srv_blob.h"
 #include "server/http/srv_budget.h"
+#include "server/run/srv_events.h"
 #include "wire/msg_future.h"
 
 #define SRV_FUTURE_MS INT64_C(3600000) /* after completion */
 
 typedef struct srv srv;
 typedef struct srv_poll srv_poll; /* srv_poll.h */
-typedef struct srv_future srv_future;
 
 /* Why a future is pending, for the answer "not yet" (docs/protocol.md §4). */
 typedef struct srv_wait {
@@ -50,6 +50,13 @@ struct srv_future {
     int64_t done_ns;
     size_t counted;  /* bytes of this record in the budget */
     tk_list waiters; /* srv_poll.waiting */
+    /* Of a sample of a sampling session; else NULL. Its sampler lives while it is
+     * pending. */
+    srv_events *events;
+    int64_t clone;             /* whose it is (docs/protocol.md §4.1) */
+    tk_list event;             /* in srv_events.done once it is done */
+    int64_t event_no;          /* there */
+    struct srv_sample *sample; /* whose result it is, while it is pending; or NULL */
     /* Why it is still pending, for polls; NULL once it is done. Under the lock. */
     srv_wait (*why)(const void *owner);
     const void *owner; /* lives until the future is done */
@@ -99,6 +106,16 @@ void srv_future_complete(srv_futures *futures, srv_future *future, srv_blob *res
 /* Parks a poll until `deadline_ns`. */
 void srv_future_park(srv_futures *futures, srv_future *future, srv_poll *poll,
                      int64_t deadline_ns);
+
+/* Parks a poll for completions of a sampling session. */
+void srv_future_park_many(srv_futures *futures, srv_events *events, srv_poll *poll,
+                          int64_t deadline_ns);
+
+/* Takes a poll of either kind out, to be answered. */
+void srv_future_unpark(srv_futures *futures, srv_poll *poll, tk_list *released);
+
+/* Frees the result of a future that is done; the record stays. */
+void srv_future_forget_result(srv_futures *futures, srv_future *future);
 
 /* Moves polls whose deadline has passed (all with now = TK_FOREVER) to `released`. */
 void srv_future_release_due(srv_futures *futures, int64_t now_ns, tk_list *released);

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "server/run/srv_msg.h"
+#include "server/run/srv_sampler.h"
 #include "server/run/srv_state.h"
 #include "wire/msg_value.h"
 #include "wire/pb_output.h"
@@ -36,6 +37,26 @@ srv_poll *srv_poll_new(srv_request *request, tk_str id)
 
 static const char starved[] =
     "{\"error\":\"the server is out of memory\",\"category\":\"server\"}";
+
+static srv_verdict answer_many(const srv_poll *poll)
+{
+    srv_request *request = poll->request;
+    srv *server = request->app;
+    tk_retrieve_futures_response msg = {.cursor = {TK_SET, poll->cursor}};
+    bool ok = true;
+    if (atomic_load(&server->stopping)) {
+        return srv_reply_fail(request, 503, "the server is stopping");
+    }
+    tk_mutex_lock(&server->lock);
+    const srv_sampler *sampler = srv_sampler_find(server, tk_str_of(poll->id));
+    if (sampler != NULL) { /* else its session has ended, and the next poll gets 404 */
+        ok = srv_events_read(&msg, &sampler->events, &request->arena, poll->clone,
+                             poll->cursor);
+    }
+    tk_mutex_unlock(&server->lock);
+    return ok ? srv_msg_reply(request, &tk_msg_retrieve_futures_response, &msg)
+              : srv_reply_busy(request);
+}
 
 static srv_verdict answer_pending(const srv_poll *poll)
 {
@@ -111,6 +132,9 @@ static srv_verdict answer_as_json(const srv_poll *poll)
 srv_verdict srv_poll_answer(srv_poll *poll)
 {
     srv_request *request = poll->request;
+    if (poll->is_many) {
+        return answer_many(poll);
+    }
     if (!poll->done) {
         return answer_pending(poll);
     }

@@ -1,5 +1,5 @@
-/* Polls of futures: what retrieve_future keeps with its request while it is parked, and
- * the answers to it (docs/protocol.md §4). Thread: the one that has the request, without
+/* Polls of futures: what retrieve_future and retrieve_futures keep with their request
+ * while it is parked, and the answers to them (docs/protocol.md §4, §4.1). Thread: the one that has the request, without
  * the server's lock. */
 #ifndef SERVER_SRV_POLL_H
 #define SERVER_SRV_POLL_H
@@ -25,14 +25,18 @@ struct srv_poll {
     tk_future_type type;
     srv_blob *result; /* owned; NULL = none, or not kept any more */
     srv_wait wait;    /* why it is still pending */
-    char id[];        /* of the future */
+    /* Of a poll for all completions of a client of a sampling session. */
+    bool is_many;
+    int64_t clone, cursor;
+    char id[]; /* of the future, or of the sampling session */
 };
 
-/* Makes the record of a poll for the future `id`, owned by the request. Returns NULL when
+/* Makes the record of a poll for the future (or the session) `id`, owned by the request. Returns NULL when
  * out of memory. */
 srv_poll *srv_poll_new(srv_request *request, tk_str id);
 
-/* Answers the poll with what srv_future_look copied: the result, or "not yet". */
+/* Answers the poll with what srv_future_look copied: the result, or "not yet"; one for
+ * many with the completions after its cursor. Takes the server's lock for those. */
 srv_verdict srv_poll_answer(srv_poll *poll);
 
 /* Answers and resumes polls that their futures released, linked through `waiting`. */

@@ -146,6 +146,9 @@ static void enter(srv *server, attempt *a)
     if (sample->future != NULL) {
         sample->future->why = why_waiting;
         sample->future->owner = sample;
+        sample->future->sample = sample;
+        sample->future->events = a->own == NULL ? &sampler->events : NULL;
+        sample->future->clone = a->msg->seq_id.v / TK_CLONE_SEQS;
     }
     sampler->owners += a->own == NULL;
     if (a->own == NULL && sample->stream == NULL) {
@@ -161,6 +164,7 @@ static srv_sample *make_sample(srv *server)
     if (sample != NULL) {
         sample->server = server;
         tk_list_init(&sample->link);
+        tk_list_init(&sample->cancelled);
         srv_request_init_memory(&sample->memory, &server->memory);
         tk_buf_init(&sample->held, 64 * TK_KIB);
     }
@@ -238,10 +242,21 @@ static void finish(srv_sample *sample)
     srv *server = sample->server;
     tk_mutex_lock(&server->lock);
     tk_list_remove(&sample->link);
+    tk_list_remove(&sample->cancelled);
     srv_engine_sample_ended(server->engine, sample);
     srv_sampler_release(server, sample->sampler);
     tk_mutex_unlock(&server->lock);
     srv_sample_free(sample);
+}
+
+void srv_sample_cancel(srv_sample *sample)
+{
+    if (sample->run_id != 0) {
+        eng_sampler_cancel(sample->runs_on, sample->run_id);
+    }
+    srv_future_fail(sample->server, sample->future, "cancelled by the client",
+                    TINKC_CATEGORY_USER);
+    finish(sample);
 }
 
 static tinkc_code encode(tk_buf *out, const srv_sample *sample,

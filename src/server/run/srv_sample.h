@@ -18,12 +18,15 @@ typedef struct srv_sample {
     eng_sample_request request;
     size_t counted;    /* bytes in the budget for this request and its result */
     uint64_t queue_id; /* in the sampler's queue; 0 = not there yet. Under the lock */
+    tk_list cancelled; /* in the engine's list of those to end; under the lock */
+
+    /* the engine thread's */
+    eng_sampler *runs_on;
+    uint64_t run_id; /* 0 = it has not begun */
 
     /* of a stream, the engine thread's */
     srv_stream *stream; /* one ownership; NULL = the result goes to the future */
-    eng_sampler *runs_on;
-    uint64_t run_id;
-    tk_buf held; /* bytes of tokens that are not a whole character yet */
+    tk_buf held;        /* bytes of tokens that are not a whole character yet */
     size_t n_streamed;
     bool abandoned; /* the client has left */
 } srv_sample;
@@ -45,6 +48,9 @@ void srv_sample_free(srv_sample *sample); /* without its sampler; accepts NULL *
 /* Starts it on the engine's sampler, after loading the adapter if it is not in memory.
  * When that is not possible it is finished at once. Thread: engine. */
 void srv_sample_start(srv_sample *sample, eng_sampler *sampler);
+
+/* Ends it, running or not: its future fails. Thread: engine. */
+void srv_sample_cancel(srv_sample *sample);
 
 /* Sends the next token of a stream (srv_sample_stream.c), and its end: a result, or
  * err. */

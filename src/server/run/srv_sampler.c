@@ -13,6 +13,7 @@ void srv_sampler_free(srv_sampler *sampler)
         return;
     }
     tk_list_remove(&sampler->of_session);
+    srv_events_close(&sampler->events); /* empty, unless the server stops */
     srv_adapters_forget(sampler);
     tk_free(sampler->id);
     tk_free(sampler->base_name);
@@ -44,6 +45,7 @@ srv_sampler *srv_sampler_new(const srv_sampler_spec *spec)
     tk_list_init(&sampler->of_session);
     tk_list_init(&sampler->dropped);
     tk_list_init(&sampler->resident);
+    srv_events_init(&sampler->events);
     sampler->owners = 1;
     sampler->max_seq = -1;
     sampler->base = spec->base;
@@ -78,6 +80,7 @@ tinkc_code srv_sampler_enter(srv *server, srv_sampler *sampler, srv_session *ses
 void srv_sampler_release(srv *server, srv_sampler *sampler)
 {
     if (--sampler->owners == 0) {
+        srv_events_close(&sampler->events);
         srv_engine_drop_sampler(server->engine, sampler);
     }
 }

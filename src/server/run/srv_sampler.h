@@ -8,6 +8,7 @@
 #include "engine/eng.h"
 #include "server/http/srv_budget.h"
 #include "server/run/srv_catalog.h"
+#include "server/run/srv_events.h"
 #include "server/run/srv_session.h"
 
 #define SRV_SAMPLER_ID_BYTES 96
@@ -18,6 +19,8 @@ typedef struct srv_sampler {
     char *id;           /* "<session>:sample:<n>"; "" for one that has no id */
     size_t owners;      /* under the lock */
     int64_t max_seq;    /* the largest seq_id of a sample; -1 = none. Under the lock */
+    int64_t clients;    /* that have joined it; under the lock */
+    srv_events events;  /* its samples that have ended; under the lock */
     char *base_name;
     const srv_base *base;
     char *path;  /* tinker://..., or NULL */
