@@ -2,7 +2,8 @@
  * they do not block each other. Prompts are encoded before a call returns.
  *
  * A handle comes from tinkc_service_create_sampling, tinkc_service_open_sampling,
- * tinkc_training_save_and_sample or tinkc_sampling_with_context. After its service was
+ * tinkc_service_import_sampling, tinkc_training_save_and_sample or
+ * tinkc_sampling_with_context. After its service was
  * closed, whatever has to be sent fails with TINKC_E_CANCELLED. Thread: any; functions
  * that wait not on the loop's thread. */
 #ifndef TINKC_SAMPLING_H
@@ -24,6 +25,14 @@ TINKC_API void tinkc_sampling_close(tinkc_sampling **sampling);
 /* Returns the id of the sampling session, "<session>:sample:<n>", borrowed until the
  * handle is closed; NULL for NULL and for a handle without a session. */
 TINKC_API const char *tinkc_sampling_session_id(const tinkc_sampling *sampling);
+
+/* Writes a handle of the sampling session: a text that another process passes to
+ * tinkc_service_import_sampling (or to from_sampler_handle of the official SDK) to sample
+ * from the same sampler. It contains the server's URL and no credentials. Any number of
+ * clients may join. The caller owns *out (tinkc_text_free). TINKC_E_STATE when
+ * `sampling` is NULL or has no sampling session. */
+TINKC_API tinkc_code tinkc_sampling_export(char **out, const tinkc_sampling *sampling,
+                                           tinkc_error **err);
 
 /* Asks for the name of the base model. A handle opened on a base model knows it and
  * sends nothing; one opened on a checkpoint asks the server for the checkpoint's base

@@ -165,6 +165,24 @@ TINKC_API tinkc_code tinkc_service_open_sampling_wait(tinkc_sampling **out,
                                                       const tinkc_sample_target *target,
                                                       tinkc_error **err);
 
+/* Joins a sampling session that another process made: `handle` is the text of
+ * tinkc_sampling_export, or of get_sampler_handle of the official SDK. Server and
+ * credential are those of this service. The server gives each client that joins its own
+ * range of sequence ids, so any number of them may sample at once. The session ends when
+ * the service that made it closes or stops sending heartbeats. TINKC_E_INVALID when
+ * `handle` is not such a text; TINKC_E_UNSUPPORTED when the server does not offer
+ * joining; TINKC_E_NOT_FOUND when it does not have the session. Result:
+ * tinkc_future_take_sampling. */
+TINKC_API TINKC_NODISCARD tinkc_future *
+tinkc_service_import_sampling(tinkc_service *service, const char *handle);
+
+/* Calls tinkc_service_import_sampling and waits for its result. The caller owns *out
+ * (tinkc_sampling_close); a NULL `out` discards it. */
+TINKC_API tinkc_code tinkc_service_import_sampling_wait(tinkc_sampling **out,
+                                                        tinkc_service *service,
+                                                        const char *handle,
+                                                        tinkc_error **err);
+
 /* Takes the sampling client out of a completed future. The caller owns *out
  * (tinkc_sampling_close). TINKC_E_STATE when the future is NULL or not done, has a
  * result of another kind, or its result was already taken; otherwise the error of the

@@ -61,6 +61,7 @@ typedef struct pacefix {
     tinkc_training *training;
     tinkc_sampling *sampling;
     tk_endpoint_id target; /* TK_EP_COUNT: none */
+    tk_endpoint_id wanted; /* what the test is about */
     const useless *useless;
     int64_t sent_ms[TK_EP_COUNT + 1][4096]; /* the last one: where redirects lead */
     size_t sent_n[TK_EP_COUNT + 1];
@@ -102,11 +103,15 @@ static size_t endpoint_of(const fakeseen *seen)
 /* ---- the server ---- */
 
 /* What lets an operation get as far as the endpoint under test. */
-static fakeanswer good_answer(size_t id, const fakeseen *seen)
+static fakeanswer good_answer(const pacefix *p, size_t id)
 {
     switch (id) {
     case TK_EP_CLIENT_CONFIG:
-        return (fakeanswer){.body = "{\"pjwt_auth_enabled\":true}"};
+        return (fakeanswer){.body = p->wanted == TK_EP_RETRIEVE_FUTURES
+                                        ? "{\"pjwt_auth_enabled\":true,"
+                                          "\"sample_use_retrieve_futures\":true}"
+                                        : "{\"pjwt_auth_enabled\":true,"
+                                          "\"sample_join_sampling_session\":true}"};
     case TK_EP_AUTH_TOKEN: /* {"exp":4102444800,"iat":4102444700} */
         return (fakeanswer){
             .body = "{\"jwt\":\"a.eyJleHAiOjQxMDI0NDQ4MDAsImlhdCI6NDEwMjQ0NDcwMH0.c\"}"};
@@ -114,6 +119,8 @@ static fakeanswer good_answer(size_t id, const fakeseen *seen)
         return (fakeanswer){.body = "{\"session_id\":\"S\"}"};
     case TK_EP_CREATE_SAMPLING:
         return (fakeanswer){.body = "{\"sampling_session_id\":\"S:sample:0\"}"};
+    case TK_EP_DYNAMIC_CONFIG:
+        return (fakeanswer){.body = "{\"sample_cancel_enabled\":true}"};
     case TK_EP_TELEMETRY:
         return (fakeanswer){.body = "{\"status\":\"accepted\"}"};
     case TK_EP_RETRIEVE_FUTURE:
@@ -150,15 +157,14 @@ static fakeanswer respond(void *user, const fakeseen *seen)
     pacefix *p = user;
     size_t id = endpoint_of(seen);
     if (p->target == TK_EP_COUNT) {
-        return good_answer(id, seen);
+        return good_answer(p, id);
     }
     bool is_useful = id == TK_EP_TELEMETRY && id != p->target; /* events that it takes */
     if (!is_useful && is_hurry(p, id, seen->at_ms)) {
         p->hurried = id;
         return (fakeanswer){.status = -1}; /* seen enough */
     }
-    return id == p->target || id == TK_EP_COUNT ? p->useless->answer
-                                                : good_answer(id, seen);
+    return id == p->target || id == TK_EP_COUNT ? p->useless->answer : good_answer(p, id);
 }
 
 /* ---- how each endpoint is reached ---- */
@@ -192,6 +198,17 @@ static tinkc_future *report(pacefix *p)
                                                TINKC_SEVERITY_CRITICAL, NULL),
                      TINKC_OK);
     return tinkc_service_health(p->f.service);
+}
+
+/* Accepted, then cancelled. */
+static tinkc_future *cancelled(pacefix *p)
+{
+    p->f.net.answer = NULL;
+    tinkc_future *future = samplefix_sample(&p->f, p->sampling, 3);
+    assert_true(samplefix_accept(&p->f));
+    p->f.net.answer = respond;
+    tinkc_future_cancel(future);
+    return future;
 }
 
 static tinkc_future *launch(pacefix *p, tk_endpoint_id id)
@@ -228,7 +245,12 @@ static tinkc_future *launch(pacefix *p, tk_endpoint_id id)
         return tinkc_service_create_sampling(s, "m", NULL);
     case TK_EP_ASAMPLE:
     case TK_EP_RETRIEVE_FUTURE:
+    case TK_EP_RETRIEVE_FUTURES:
         return samplefix_sample(&p->f, p->sampling, 3);
+    case TK_EP_CANCEL_FUTURE:
+        return cancelled(p);
+    case TK_EP_JOIN_SAMPLING: /* {"sampling_session_id":"S"} */
+        return tinkc_service_import_sampling(s, "eyJzYW1wbGluZ19zZXNzaW9uX2lkIjoiUyJ9");
     case TK_EP_SAMPLER:
         return tinkc_rest_get_sampler(s, "S:sample:0");
     case TK_EP_WEIGHTS_INFO:
@@ -293,6 +315,8 @@ static void open_handles(pacefix *p)
 /* The shortest intervals that the options allow. */
 static const char *const eager[] = {"telemetry",
                                     "true",
+                                    "sdk_version",
+                                    "0.36.0",
                                     "heartbeat",
                                     "100",
                                     "sample_retry_base",
@@ -317,6 +341,7 @@ static void watch(pacefix *p, tk_endpoint_id id, const useless *answer)
 {
     memset(p, 0, sizeof(*p));
     p->target = TK_EP_COUNT;
+    p->wanted = id;
     p->hurried = TK_EP_COUNT + 1;
     clientfix_open_bare(&p->f, eager);
     p->f.net.answer = respond;

@@ -20,7 +20,7 @@ static const hostile_answer honest[HOSTILE_KEYS + 1] = {
     [TK_EP_CLIENT_CONFIG] = HONEST("{}"),
     [TK_EP_AUTH_TOKEN] =
         HONEST("{\"jwt\":\"eyJh.eyJzdWIiOiJ1IiwiZXhwIjoxNzY3MjMyODAwfQ.s\"}"),
-    [TK_EP_DYNAMIC_CONFIG] = HONEST("{}"),
+    [TK_EP_DYNAMIC_CONFIG] = HONEST("{\"sample_cancel_enabled\":true}"),
     [TK_EP_HEALTHZ] = HONEST("{\"status\":\"ok\"}"),
     [TK_EP_CAPABILITIES] = HONEST("{\"supported_models\":[]}"),
     [TK_EP_CREATE_SESSION] = HONEST("{\"session_id\":\"S\"}"),
@@ -35,6 +35,10 @@ static const hostile_answer honest[HOSTILE_KEYS + 1] = {
     [TK_EP_LOAD_WEIGHTS] = FUTURE,
     [TK_EP_CREATE_SAMPLING] = HONEST("{\"sampling_session_id\":\"S:sample:0\"}"),
     [TK_EP_ASAMPLE] = FUTURE,
+    /* It forgets to report the sample, which then asks itself. */
+    [TK_EP_RETRIEVE_FUTURES] = HONEST("{\"completions\":[],\"cursor\":0}"),
+    [TK_EP_CANCEL_FUTURE] = HONEST("{}"),
+    [TK_EP_JOIN_SAMPLING] = HONEST("{\"client_counter\":1}"),
     [TK_EP_SAMPLER] = HONEST("{\"sampler_id\":\"s\",\"base_model\":\"b\"}"),
     [TK_EP_WEIGHTS_INFO] =
         HONEST("{\"base_model\":\"b\",\"is_lora\":true,\"lora_rank\":8}"),

@@ -193,6 +193,8 @@ static tinkc_service *open_service(server *s)
                                    fakeapi_url(s->api),
                                    "api_key",
                                    "tml-test",
+                                   "sdk_version",
+                                   "0.36.0",
                                    "loop",
                                    "manual",
                                    "stuck_total",

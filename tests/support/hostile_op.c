@@ -78,6 +78,34 @@ static tinkc_future *sample(hostile_world *w)
     return tinkc_sampling_sample(w->sampling, w->prompt, NULL, &options);
 }
 
+/* Its deadline passes before the server says that it is done. */
+static tinkc_future *abandon(hostile_world *w)
+{
+    tinkc_sample_options options = TINKC_SAMPLE_OPTIONS_INIT;
+    options.deadline_ms = 50;
+    return tinkc_sampling_sample(w->sampling, w->prompt, NULL, &options);
+}
+
+static tinkc_code read_abandoned(hostile_world *w, tinkc_future *future,
+                                 tinkc_error **err)
+{
+    *err = tinkc_future_take_error(future);
+    tinkc_code code = tinkc_error_code(*err);
+    hostile_see(w, tinkc_error_message(*err));
+    if (code == TINKC_E_TIMEOUT) {
+        tinkc_error_free(err);
+        return TINKC_OK;
+    }
+    return code;
+}
+
+/* {"sampling_session_id":"S:sample:0"} */
+static tinkc_future *import_sampling(hostile_world *w)
+{
+    return tinkc_service_import_sampling(
+        w->service, "eyJzYW1wbGluZ19zZXNzaW9uX2lkIjoiUzpzYW1wbGU6MCJ9");
+}
+
 static void see_sequence(hostile_world *w, const tinkc_samples *samples, size_t index)
 {
     size_t n = 0;
@@ -338,6 +366,8 @@ static tinkc_future *unload(hostile_world *w)
 /* ---- the list ---- */
 
 #define TOKENS "{\"pjwt_auth_enabled\":true}"
+#define SHARED "{\"sample_use_retrieve_futures\":true}"
+#define JOINED "{\"sample_join_sampling_session\":true}"
 
 static const hostile_op ops[] = {
     {"health", HOSTILE_SERVICE, NULL, health, NULL, NULL, false},
@@ -346,6 +376,10 @@ static const hostile_op ops[] = {
     {"create_sampling", HOSTILE_SERVICE, NULL, create_sampling, NULL, read_sampling,
      false},
     {"sample", HOSTILE_SAMPLING, NULL, sample, NULL, read_samples, false},
+    {"sample_shared", HOSTILE_SAMPLING, SHARED, sample, NULL, read_samples, false},
+    {"abandon", HOSTILE_SAMPLING, SHARED, abandon, NULL, read_abandoned, false},
+    {"import_sampling", HOSTILE_SERVICE, JOINED, import_sampling, NULL, read_sampling,
+     false},
     {"compute_logprobs", HOSTILE_SAMPLING, NULL, compute_logprobs, NULL, read_logprobs,
      false},
     {"get_base_model", HOSTILE_SAMPLING, NULL, get_base_model, NULL, hostile_read_text,

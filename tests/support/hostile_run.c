@@ -80,6 +80,8 @@ static void open_service(runner *r, bool is_dumped)
                                    "http://127.0.0.1:1",
                                    "api_key",
                                    "tml-test",
+                                   "sdk_version",
+                                   "0.36.0",
                                    "loop",
                                    "manual",
                                    "stuck_total",
@@ -215,7 +217,8 @@ static tinkc_code operate(runner *r, int64_t total_ms, tinkc_error **err)
 static bool is_background(size_t key)
 {
     return key == TK_EP_HEARTBEAT || key == TK_EP_DYNAMIC_CONFIG ||
-           key == TK_EP_TELEMETRY || key == TK_EP_AUTH_TOKEN;
+           key == TK_EP_TELEMETRY || key == TK_EP_AUTH_TOKEN ||
+           key == TK_EP_CANCEL_FUTURE;
 }
 
 /* ---- the judgement ---- */

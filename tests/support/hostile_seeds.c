@@ -320,7 +320,7 @@ static void add_unrecorded(hostile_seeds *seeds)
     static const struct {
         const char *name, *type, *body;
         hostile_wrap wrap;
-        size_t keys[5]; /* up to the first 0 */
+        size_t keys[6]; /* up to the first 0 */
     } rows[] = {
         {"trace_pending",
          JSON,
@@ -346,7 +346,8 @@ static void add_unrecorded(hostile_seeds *seeds)
          JSON,
          "{\"message\":\"ok\"}",
          HOSTILE_BARE,
-         {TK_EP_CHECKPOINT, TK_EP_PUBLISH, TK_EP_UNPUBLISH, TK_EP_TTL, TK_EP_PROJECT}},
+         {TK_EP_CHECKPOINT, TK_EP_PUBLISH, TK_EP_UNPUBLISH, TK_EP_TTL, TK_EP_PROJECT,
+          TK_EP_CANCEL_FUTURE}},
         {"event",
          "text/event-stream",
          "{\"token\":\"a\",\"token_id\":7,\"index\":0,\"logprob\":-0.5}",

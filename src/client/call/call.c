@@ -481,6 +481,11 @@ void tk_call_start(tk_call *call)
     attempt(call);
 }
 
+bool tk_call_is_on_wire(const tk_call *call)
+{
+    return call->state.on_wire;
+}
+
 bool tk_call_is_running(const tk_call *call)
 {
     return call->state.running;

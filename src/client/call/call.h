@@ -101,5 +101,6 @@ void tk_call_start(tk_call *call);
 void tk_call_cancel(tk_call *call);
 
 bool tk_call_is_running(const tk_call *call);
+bool tk_call_is_on_wire(const tk_call *call); /* else it waits, or is done */
 
 #endif

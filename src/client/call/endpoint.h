@@ -24,6 +24,9 @@ typedef enum tk_endpoint_id {
     TK_EP_CREATE_SAMPLING,
     TK_EP_ASAMPLE,
     TK_EP_RETRIEVE_FUTURE,
+    TK_EP_RETRIEVE_FUTURES,
+    TK_EP_CANCEL_FUTURE,
+    TK_EP_JOIN_SAMPLING,
     TK_EP_SAMPLER, /* samplers/{id} */
     TK_EP_WEIGHTS_INFO,
     TK_EP_RUNS,

@@ -21,6 +21,9 @@ static void finish(tk_poll *poll, const tk_poll_result *result)
     tk_loop *loop = tk_core_loop(poll->core);
     poll->state.running = false;
     tk_loop_timer_clear(loop, &poll->state.timer);
+    if (poll->group != NULL) {
+        tk_poll_group_leave(poll->group, poll);
+    }
     tk_budget_release(tk_core_response_budget(poll->core), &poll->state.claim);
     tk_buf_dispose(&poll->state.body);
     tk_arena arena = poll->state.arena; /* `done` may free the poll */
@@ -115,10 +118,13 @@ static int64_t progress_of(const tk_poll *poll)
     return poll->progress_ms != NULL ? TK_MAX(since, *poll->progress_ms) : since;
 }
 
-/* Ends a poll that is stuck. */
-static bool give_up(tk_poll *poll)
+bool tk_poll_give_up(tk_poll *poll)
 {
     tk_err err = TK_ERR_INIT;
+    if (poll->group != NULL) {
+        poll->state.answered_ms =
+            TK_MAX(poll->state.answered_ms, tk_poll_group_answered_ms(poll->group));
+    }
     if (poll->never_stuck ||
         !tk_poll_is_stuck(poll->core, poll->state.answered_ms, progress_of(poll), &err)) {
         return false;
@@ -156,7 +162,7 @@ static tk_retry_pace *pace_of(tk_poll *poll)
 static void again(tk_poll *poll, int64_t delay_ms)
 {
     tk_loop *loop = tk_core_loop(poll->core);
-    if (give_up(poll)) {
+    if (tk_poll_give_up(poll)) {
         return;
     }
     delay_ms = bounded(poll, delay_ms);
@@ -197,6 +203,46 @@ static void fetch_payload(tk_poll *poll, int64_t bytes)
     }
 }
 
+/* ---- with a group ---- */
+
+/* Returns false when the poll has to ask itself; else it waits, or has ended. */
+static bool wait_in_group(tk_poll *poll)
+{
+    if (poll->group == NULL || poll->state.is_ready) {
+        return false;
+    }
+    if (tk_poll_give_up(poll)) {
+        return true;
+    }
+    poll->state.waiting = true;
+    if (poll->future != NULL) {
+        tk_future_stage(poll->future, stage_of(poll));
+    }
+    if (tk_poll_group_join(poll->group, poll)) {
+        return true;
+    }
+    poll->state.waiting = false;
+    return false;
+}
+
+void tk_poll_ready(tk_poll *poll, int64_t bytes)
+{
+    poll->state.waiting = false;
+    poll->state.is_ready = true;
+    if (bytes > 0) {
+        fetch_payload(poll, bytes);
+    } else {
+        poll->state.is_wanted = true;
+        send_poll(poll);
+    }
+}
+
+void tk_poll_alone(tk_poll *poll)
+{
+    poll->state.waiting = false;
+    send_poll(poll);
+}
+
 /* ---- one answer ---- */
 
 static const char *confusion(tk_answer_kind kind)
@@ -217,6 +263,14 @@ static const char *confusion(tk_answer_kind kind)
     return "the server's answer is not a JSON object";
 }
 
+/* The result is here: the server may forget it. */
+static void acknowledge(const tk_poll *poll)
+{
+    if (poll->group != NULL) {
+        tk_poll_group_retrieved(poll->group, poll->request_id);
+    }
+}
+
 static void refused(tk_poll *poll, const tk_future_answer *said)
 {
     tk_err err = TK_ERR_INIT;
@@ -224,6 +278,7 @@ static void refused(tk_poll *poll, const tk_future_answer *said)
     tk_err_set(&err, TINKC_E_REQUEST, TK_STR_FMT, TK_STR_ARG(why));
     err.category = said->category;
     (void)snprintf(err.request_id, sizeof(err.request_id), "%s", poll->request_id);
+    acknowledge(poll);
     fail(poll, &err);
 }
 
@@ -233,6 +288,7 @@ static void succeed(tk_poll *poll, const tk_http_response *response,
     tk_poll_result result = {.body = response->body,
                              .is_protobuf = said->kind == TK_ANSWER_PROTO,
                              .json = said->json};
+    acknowledge(poll);
     finish(poll, &result);
 }
 
@@ -245,6 +301,13 @@ static void tell_retry(const tk_poll *poll, const tk_retry_outcome *outcome,
     }
 }
 
+/* The work goes on; nothing has failed. */
+static bool is_not_yet(const tk_call_answer *answer, const tk_future_answer *said)
+{
+    return answer->outcome.status == 408 ||
+           (answer->code == TINKC_OK && said->kind == TK_ANSWER_TRY_AGAIN);
+}
+
 static void act(tk_poll *poll, tk_poll_decision decision, const tk_call_answer *answer,
                 const tk_future_answer *said)
 {
@@ -254,7 +317,9 @@ static void act(tk_poll *poll, tk_poll_decision decision, const tk_call_answer *
         return;
     case TK_POLL_AGAIN:
         tell_retry(poll, &answer->outcome, decision.delay_ms);
-        again(poll, decision.delay_ms);
+        if (!is_not_yet(answer, said) || !wait_in_group(poll)) {
+            again(poll, decision.delay_ms);
+        }
         return;
     case TK_POLL_PAYLOAD:
         fetch_payload(poll, said->payload_size);
@@ -429,6 +494,7 @@ void tk_poll_start(tk_poll *poll)
     tk_arena_init(&poll->state.arena, 0);
     tk_buf_init(&poll->state.body, BODY_MAX_BYTES);
     tk_timer_init(&poll->state.timer, fire);
+    tk_list_init(&poll->state.in_group);
     poll->state.running = true;
     poll->state.started_ms = tk_loop_now_ms(tk_core_loop(poll->core));
     poll->state.answered_ms = poll->state.started_ms;
@@ -436,7 +502,9 @@ void tk_poll_start(tk_poll *poll)
     if (poll->future != NULL) {
         tk_future_request_id(poll->future, tk_str_of(poll->request_id));
     }
-    send_poll(poll);
+    if (!wait_in_group(poll)) {
+        send_poll(poll);
+    }
 }
 
 void tk_poll_cancel(tk_poll *poll)

@@ -8,9 +8,8 @@
 #include "base/arena.h"
 #include "client/call/budget.h"
 #include "client/call/call.h"
+#include "client/call/poll_group.h"
 #include "client/call/poll_rule.h"
-
-typedef struct tk_poll tk_poll;
 
 /* What the poll ended with; borrowed for the time of `done`. */
 typedef struct tk_poll_result {
@@ -34,6 +33,7 @@ struct tk_poll {
     /* When something of the same kind last succeeded (monotonic milliseconds): while
      * others make progress this one is not stuck; NULL: none of the kind. */
     const int64_t *progress_ms;
+    tk_poll_group *group; /* asks for the results of many; NULL: the poll asks itself */
     void (*done)(tk_poll *poll, const tk_poll_result *result);
     void *user;
     /* Private to poll.c. */
@@ -50,6 +50,9 @@ struct tk_poll {
         bool want_payload; /* allow_metadata_only is false */
         bool is_wanted;    /* the answer before this poll was useful */
         bool running, waiting;
+        tk_list in_group;  /* of poll_group.c, while it waits there */
+        int64_t joined_ms; /* since when */
+        bool is_ready;     /* the group has reported the result */
         char iteration_line[64];
         char roundtrip_line[128];
         char type_line[64];
@@ -58,6 +61,15 @@ struct tk_poll {
 
 void tk_poll_start(tk_poll *poll);
 void tk_poll_cancel(tk_poll *poll); /* `done` with TINKC_E_CANCELLED */
+
+/* ---- for its group ---- */
+
+/* The result can be fetched: `bytes` of it, 0 if the size is not known. */
+void tk_poll_ready(tk_poll *poll, int64_t bytes);
+/* The poll asks itself. It joins the group again when there is no result yet. */
+void tk_poll_alone(tk_poll *poll);
+/* Ends a poll that is stuck; returns whether it was. */
+bool tk_poll_give_up(tk_poll *poll);
 
 /* The one rule for work that is stuck: the server has answered nothing since
  * `answered_ms`, or finished nothing since `progress_ms` (monotonic milliseconds), for as

@@ -59,6 +59,7 @@ static void start_poll(tk_submit *submit)
                       .future = submit->future,
                       .never_stuck = submit->never_stuck,
                       .progress_ms = submit->progress_ms,
+                      .group = submit->group,
                       .pace = pace_of(submit),
                       .done = on_result,
                       .user = submit};
@@ -135,6 +136,11 @@ void tk_submit_start(tk_submit *submit)
 bool tk_submit_is_running(const tk_submit *submit)
 {
     return submit->state.phase != TK_SUBMIT_IDLE;
+}
+
+const char *tk_submit_request_id(const tk_submit *submit)
+{
+    return submit->state.request_id;
 }
 
 void tk_submit_cancel(tk_submit *submit)

@@ -32,6 +32,7 @@ struct tk_submit {
     int64_t started_ns;           /* when the operation began; -1: report 0 s */
     bool never_stuck;             /* as in tk_poll */
     const int64_t *progress_ms;   /* as in tk_poll */
+    tk_poll_group *group;         /* as in tk_poll */
     tk_retry_pace *pace; /* of work that is submitted several times; NULL: only once */
     tinkc_code (*before_attempt)(tk_call *call, tk_err *err);                /* or NULL */
     void (*pushed_back)(tk_submit *submit, const tk_retry_outcome *outcome); /* or NULL */
@@ -57,6 +58,10 @@ struct tk_submit {
 void tk_submit_start(tk_submit *submit);
 
 bool tk_submit_is_running(const tk_submit *submit);
+
+/* Returns the id that the server gave the request; "" before it has accepted it. It stays
+ * until the next start. */
+const char *tk_submit_request_id(const tk_submit *submit);
 
 /* Ends it with TINKC_E_CANCELLED, through `settled` or `done`. No effect when it is not
  * running. */

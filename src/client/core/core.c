@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "client/call/poll_group.h"
 #include "client/core/headers.h"
 #include "http/curl_transport.h"
 #include "http/url.h"
@@ -28,6 +29,8 @@ static void destroy(tk_core *core)
     if (core->pid == getpid()) {
         tk_loop_close(&core->loop); /* in a forked child its thread is not there */
     }
+    tk_poll_group_free_all(&core->poll_groups);
+    tk_cancel_dispose(&core->cancels);
     tk_telemetry_free(&core->telemetry);
     tk_limiter_close(&core->limiter);
     tk_auth_free(&core->auth);
@@ -148,6 +151,8 @@ static void on_stop(void *user)
 {
     tk_core *core = user;
     tk_op_cancel_all(&core->running);
+    tk_poll_group_shutdown(&core->poll_groups);
+    tk_cancel_shutdown(&core->cancels);
     tk_session_shutdown(core);
     tk_auth_shutdown(core->auth);
     tk_telemetry_shutdown(core->telemetry);
@@ -240,6 +245,10 @@ static tinkc_code fill_services(tk_core *core, const tk_url *url,
     if (code != TINKC_OK) {
         return code;
     }
+    code = tk_cancel_init(&core->cancels, core, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
     code = tk_waits_init(&core->waits, core, err);
     if (code != TINKC_OK) {
         return code;
@@ -278,6 +287,7 @@ tinkc_code tk_core_new(tk_core **out, const tinkc_config *config,
     if (core == NULL) {
         return tk_err_nomem(err);
     }
+    tk_list_init(&core->poll_groups); /* for destroy */
     tinkc_code code = fill(core, config, seams != NULL ? seams : &real, err);
     if (code != TINKC_OK) {
         destroy(core);
@@ -292,6 +302,7 @@ tinkc_code tk_core_new(tk_core **out, const tinkc_config *config,
 void tk_core_shutdown(tk_core *core)
 {
     atomic_store(&core->closed, true);
+    tk_cancel_close(&core->cancels);
     tk_telemetry_close(core->telemetry);
     tk_loop_stop(core->loop);
     tk_worker_stop(&core->worker);
@@ -447,6 +458,11 @@ const tk_client_config *tk_core_flags(const tk_core *core)
     return &core->flags;
 }
 
+const tk_dynamic_config *tk_core_dynamic(const tk_core *core)
+{
+    return &core->dynamic;
+}
+
 const char *tk_core_session_id(const tk_core *core)
 {
     return atomic_load(&core->session_id);
@@ -465,6 +481,16 @@ int64_t tk_core_next_sampling_seq(tk_core *core)
 tk_list *tk_core_running(tk_core *core)
 {
     return &core->running;
+}
+
+tk_list *tk_core_poll_groups(tk_core *core)
+{
+    return &core->poll_groups;
+}
+
+tk_cancels *tk_core_cancels(tk_core *core)
+{
+    return &core->cancels;
 }
 
 tk_auth *tk_core_auth(tk_core *core)

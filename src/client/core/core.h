@@ -23,8 +23,9 @@
 #include "http/retry.h"
 #include "wire/msg_session.h"
 
-typedef struct tk_waits tk_waits;   /* client/call/waits.h */
-typedef struct tk_worker tk_worker; /* client/core/worker.h */
+typedef struct tk_cancels tk_cancels; /* client/call/cancel.h */
+typedef struct tk_waits tk_waits;     /* client/call/waits.h */
+typedef struct tk_worker tk_worker;   /* client/core/worker.h */
 
 /* Seams for tests; zeroed = the real ones. */
 typedef struct tk_core_seams {
@@ -83,11 +84,14 @@ void tk_core_forget_ready(tk_core *core, tk_ready *ready);
 /* Valid once ready. The session id may be read from any thread (NULL while there is
  * none). */
 const tk_client_config *tk_core_flags(const tk_core *core);
+const tk_dynamic_config *tk_core_dynamic(const tk_core *core);
 const char *tk_core_session_id(const tk_core *core);
 int64_t tk_core_next_model_seq(tk_core *core);    /* any thread */
 int64_t tk_core_next_sampling_seq(tk_core *core); /* any thread */
 
-tk_list *tk_core_running(tk_core *core); /* of tk_op */
+tk_list *tk_core_running(tk_core *core);     /* of tk_op */
+tk_list *tk_core_poll_groups(tk_core *core); /* of tk_poll_group */
+tk_cancels *tk_core_cancels(tk_core *core);
 tk_auth *tk_core_auth(tk_core *core);
 tk_rand *tk_core_rand(tk_core *core);
 tk_retry_pool *tk_core_pool(tk_core *core, tk_http_group group);

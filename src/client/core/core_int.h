@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
+#include "client/call/cancel.h"
 #include "client/call/limiter.h"
 #include "client/call/op.h"
 #include "client/call/waits.h"
@@ -33,7 +34,8 @@ struct tk_core {
     tk_loop *loop;
     tk_telemetry *telemetry; /* NULL: off */
     tk_waits waits;
-    tk_worker worker;    /* for callbacks of the user that may take long */
+    tk_worker worker; /* for callbacks of the user that may take long */
+    tk_cancels cancels;
     tk_limiter *limiter; /* shared with other services; one of its owners */
     tk_limiter_port port;
     _Atomic(char *) session_id; /* owned; written once */
@@ -42,7 +44,8 @@ struct tk_core {
     /* loop thread */
     tk_rand rand;
     tk_auth *auth;
-    tk_list running; /* of tk_op */
+    tk_list running;     /* of tk_op */
+    tk_list poll_groups; /* of client/call/poll_group.c; owned */
     tk_client_config flags;
     tk_arena flags_arena;
     tk_retry_billing billing;
@@ -66,7 +69,7 @@ struct tk_core {
     tk_buf beat_body;
     tk_timer beat_timer, refresh_timer;
     int64_t beat_ok_ms;
-    int64_t refresh_s;
+    tk_dynamic_config dynamic;
 };
 
 /* session.c */

@@ -118,7 +118,8 @@ static void fire_beat(tk_timer *timer)
 
 static void plan_refresh(tk_core *core)
 {
-    int64_t seconds = TK_MIN(TK_MAX(core->refresh_s, REFRESH_MIN_S), SECONDS_MAX);
+    int64_t seconds =
+        TK_MIN(TK_MAX(core->dynamic.refresh_interval_sec.v, REFRESH_MIN_S), SECONDS_MAX);
     int64_t delay_ms = seconds * 1000;
     tk_loop_timer_set(core->loop, &core->refresh_timer,
                       tk_loop_now_ms(core->loop) + delay_ms);
@@ -132,7 +133,9 @@ static tinkc_code read_dynamic(tk_core *core, const tk_call_answer *answer, tk_e
     tk_arena_init(&arena, TK_MIB);
     tinkc_code code = decode(&said, &tk_msg_dynamic_config, &arena, answer, err);
     if (code == TINKC_OK) {
-        core->refresh_s = said.refresh_interval_sec.v;
+        core->dynamic = said;
+        tk_cancel_enable(&core->cancels, said.sample_cancel_enabled.v &&
+                                             tk_config_sdk_at_least(core->config, 36));
     }
     tk_arena_dispose(&arena);
     return code;
@@ -411,7 +414,7 @@ void tk_session_init(tk_core *core)
     tk_buf_init(&core->beat_body, BODY_MAX_BYTES);
     tk_timer_init(&core->beat_timer, fire_beat);
     tk_timer_init(&core->refresh_timer, fire_refresh);
-    core->refresh_s = 300;
+    tk_schema_init(&core->dynamic, &tk_msg_dynamic_config);
 }
 
 void tk_session_shutdown(tk_core *core)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "client/call/cancel.h"
 #include "client/call/op.h"
 #include "client/call/submit.h"
 #include "client/core/service.h"
@@ -191,6 +192,9 @@ static void on_done(tk_submit *submission, const tk_poll_result *result)
         succeed(self, result->body);
         return;
     }
+    if (result->code == TINKC_E_CANCELLED || result->code == TINKC_E_STUCK) {
+        tk_cancel_send(tk_core_cancels(self->op.core), tk_submit_request_id(submission));
+    }
     self->is_doubtful = result->code != TINKC_E_REQUEST; /* that was not charged */
     failed(self, result->err);
 }
@@ -285,6 +289,7 @@ static void submit(sample *self)
                                .started_ns = -1,
                                .never_stuck = !detects_stuck(self),
                                .progress_ms = &self->sampler->progress_ms,
+                               .group = tk_sampler_polls(self->sampler),
                                .pace = &self->pace,
                                .pushed_back = on_pushed_back,
                                .accepted = self->is_logprobs ? NULL : on_accepted,
@@ -343,7 +348,8 @@ static void start(tk_op *op)
     self->started_ms = now;
     tk_timer_init(&self->timer, fire_begin);
     tk_future_stage(op->future, TINKC_STAGE_BUDGET);
-    if (!is_retried(self) ||
+    /* Samples that share one poll hold no connection each: the server limits them. */
+    if (!is_retried(self) || tk_sampler_polls(sampler) != NULL ||
         tk_budget_acquire(&sampler->slots, &self->slot, 1, on_slot)) {
         begin(self);
     }

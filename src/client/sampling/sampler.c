@@ -40,15 +40,38 @@ void tk_sampler_unref(tk_sampler **sampler_ref)
     tk_sampler *sampler = *sampler_ref;
     *sampler_ref = NULL;
     if (sampler != NULL && atomic_fetch_sub(&sampler->refs, 1) == 1) {
+        tk_poll_group_close(sampler->polls);
         tk_free(sampler->id);
         tk_core_unref(&sampler->core);
         tk_free(sampler);
     }
 }
 
+void tk_sampler_set_clone(tk_sampler *sampler, int64_t clone)
+{
+    sampler->clone = clone;
+    atomic_store(&sampler->next_seq, clone * TK_CLONE_SEQS);
+}
+
+tk_poll_group *tk_sampler_polls(tk_sampler *sampler)
+{
+    tk_core *core = sampler->core;
+    if (sampler->polls == NULL && sampler->source == TK_SAMPLER_SESSION &&
+        tk_sampler_is_grouped(core)) {
+        sampler->polls = tk_poll_group_new(core, sampler->id, sampler->clone);
+    }
+    return sampler->polls;
+}
+
 int64_t tk_sampler_next_seq(tk_sampler *sampler)
 {
     return atomic_fetch_add(&sampler->next_seq, 1);
+}
+
+bool tk_sampler_is_grouped(const tk_core *core)
+{
+    return tk_core_flags(core)->sample_use_retrieve_futures.v &&
+           tk_config_sdk_at_least(tk_core_config(core), 36);
 }
 
 /* ---- the shared right to submit ---- */

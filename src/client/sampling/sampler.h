@@ -9,6 +9,7 @@
 
 #include <stdatomic.h>
 
+#include "client/call/poll_group.h"
 #include "client/core/core.h"
 
 /* What is sampled from, and so what the id is. Only a session numbers its samples; the
@@ -25,11 +26,14 @@ typedef struct tk_sampler {
     tk_sampler_source source;
     char *id;
     tk_ledger_run *run;
-    atomic_int_least64_t next_seq; /* sequence id of the next attempt, from 0 */
+    int64_t clone; /* which client of the session this is: 0 made it (docs/protocol.md
+                    * §4.1) */
+    atomic_int_least64_t next_seq; /* sequence id of the next attempt */
     /* loop thread */
-    tk_budget slots;     /* samples that are running, with their results */
-    int64_t progress_ms; /* when one last succeeded; 0: never */
-    bool no_stream;      /* the server has no stream_sample */
+    tk_poll_group *polls; /* of its samples; NULL: each polls itself, or none was sent */
+    tk_budget slots;      /* samples that are running, with their results */
+    int64_t progress_ms;  /* when one last succeeded; 0: never */
+    bool no_stream;       /* the server has no stream_sample */
 } tk_sampler;
 
 /* Makes one for a sampling session that the server has made. TINKC_E_DECODE for an empty
@@ -40,6 +44,18 @@ TK_NODISCARD tinkc_code tk_sampler_new(tk_sampler **out, tk_core *core, tk_str i
 /* Thread: any. The last reference frees it. */
 tk_sampler *tk_sampler_ref(tk_sampler *sampler);
 void tk_sampler_unref(tk_sampler **sampler); /* sets it to NULL; accepts a NULL inside */
+
+/* Makes it the client number `clone` of its session, which numbers its samples from
+ * clone * TK_CLONE_SEQS on. Before the first sample. */
+void tk_sampler_set_clone(tk_sampler *sampler, int64_t clone);
+
+/* Whether the server offers one poll for all samples of a session, to clients of this
+ * level. Loop thread. */
+bool tk_sampler_is_grouped(const tk_core *core);
+
+/* Returns the group that polls for its samples, or NULL when each has to poll itself: the
+ * server does not offer it. Loop thread. */
+tk_poll_group *tk_sampler_polls(tk_sampler *sampler);
 
 /* Returns the sequence id of the next attempt. Thread: any. */
 int64_t tk_sampler_next_seq(tk_sampler *sampler);
