@@ -4,7 +4,7 @@
 MAKEFLAGS += --no-print-directory
 PREFIX ?= /usr/local
 
-.PHONY: all build deps ready test check bench interop soak mutate demo fuzz fuzz-server install clean
+.PHONY: all build deps ready test check bench interop drift soak mutate demo fuzz fuzz-server install clean
 all: build
 
 build:
@@ -29,6 +29,11 @@ bench: ready
 
 interop: ready
 	@scripts/interop.sh
+
+# asks the package index for SDK versions newer than the recorded ones
+drift:
+	@scripts/deps.sh interop
+	@scripts/sdk-drift.py
 
 soak: ready
 	@scripts/soak.sh

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Records what the official Tinker SDK puts on the wire and reads from it.
 
-For each pinned SDK version: a virtual environment, a recording server on loopback, the
+For each pinned SDK version: an environment (sdkenv.py), a recording server on loopback, the
 unmodified SDK driven through every operation (recorder/cases_*.py), the answers that it
 can read (recorder/answers_*.py) and values computed by its functions
 (recorder/goldens.py). The files land in tests/data/wire/<version>/ and are identical
@@ -19,50 +19,20 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import venv
 from pathlib import Path
+
+import sdkenv
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORDER = ROOT / "scripts" / "recorder"
-VERSIONS = ("0.25.0", "0.36.0")  # what we match, and the newest when last recorded
-TORCH = "torch==2.15.0"  # custom losses and sparse conversion need it
+VERSIONS = ("0.25.0", "0.36.0")  # the two levels of our client; the last is the newest recorded
 
 
-def pip(python, *args):
-    subprocess.run([str(python), "-m", "pip", "--disable-pip-version-check", "-q", *args], check=True)
-
-
-def environment(cache, version, with_torch):
-    home = cache / version
-    python = home / "bin" / "python"
-    if not (home / "ready").exists():
-        shutil.rmtree(home, ignore_errors=True)
-        venv.create(home, with_pip=True)
-        pip(python, "install", "-c", str(RECORDER / "constraints.txt"), f"tinker=={version}", "numpy")
-        (home / "ready").touch()
-    link = next(home.glob("lib/python*/site-packages")) / "shared-torch.pth"
-    if with_torch:
-        link.write_text(f"{shared_torch(cache, python)}\n")
-    else:
-        link.unlink(missing_ok=True)
-    return python
-
-
-def shared_torch(cache, python):
-    """One copy for all versions: it is larger than everything else together."""
-    home = cache / "torch"
-    if not (home / "ready").exists():
-        shutil.rmtree(home, ignore_errors=True)
-        pip(python, "install", "--target", str(home), "-c", str(RECORDER / "constraints.txt"), TORCH)
-        (home / "ready").touch()
-    return home
-
-
-def record(python, out):
+def record(python, out, *words):
     with tempfile.TemporaryDirectory() as home:
         # A clean environment: nothing of the caller's configuration may reach the files.
         clean = {"HOME": home, "PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1"}
-        log = subprocess.run([str(python), str(RECORDER / "drive.py"), str(out)], env=clean,
+        log = subprocess.run([str(python), str(RECORDER / "drive.py"), str(out), *words], env=clean,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if log.returncode:
             sys.exit(f"{log.stdout}\nrecording failed")
@@ -84,8 +54,6 @@ def differences(ours, theirs):
 
 def main():
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--venvs", type=Path, default=ROOT / "build" / "fixtures-venv",
-                           help="where environments are kept (default: build/fixtures-venv)")
     arguments.add_argument("--out", type=Path, default=ROOT / "tests" / "data" / "wire")
     arguments.add_argument("--check", action="store_true", help="compare, write nothing")
     arguments.add_argument("--no-torch", action="store_true",
@@ -93,7 +61,7 @@ def main():
     options = arguments.parse_args()
     failed = False
     for version in VERSIONS:
-        python = environment(options.venvs.resolve(), version, not options.no_torch)
+        python = sdkenv.environment(version, not options.no_torch)
         with tempfile.TemporaryDirectory() as scratch:
             fresh = Path(scratch) / version
             print(f"recording tinker {version}", flush=True)

@@ -11,11 +11,10 @@ from tinker.proto.response_conv import (
 )
 
 from normal import canonical, fields, number, write
-from stage import NEW
 
 MASK = -99999.0
-TOPK = pb.TopkLogprobs if NEW else pb.TopkPromptLogprobs
-LENGTH = "length" if NEW else "prompt_length"
+TOPK = pb.TopkLogprobs if hasattr(pb, "TopkLogprobs") else pb.TopkPromptLogprobs
+LENGTH = next(n for n in ("length", "prompt_length") if n in TOPK.DESCRIPTOR.fields_by_name)
 
 
 def pack(code, *values):
@@ -57,11 +56,13 @@ def sample(data):
         "topk_prompt_matrix": matrix(r.topk_prompt_logprobs_np),
         "prompt_cache_hit_tokens": r.prompt_cache_hit_tokens,
     }
-    if NEW:
-        for target, q in zip(out["sequences"], r.sequences):
+    for target, q in zip(out["sequences"], r.sequences):
+        if hasattr(q, "topk_logprobs"):
             target["topk_logprobs"] = q.topk_logprobs
+    if hasattr(r, "target_prompt_logprobs"):
         target = r.target_prompt_logprobs
         out["target_prompt_logprobs"] = None if target is None else tensor(target)
+    if hasattr(r, "prompt_alt_tokens"):
         alt = r.prompt_alt_tokens
         out["prompt_alt_tokens"] = alt and {"tokens": tensor(alt.tokens),
                                             "logprobs": tensor(alt.logprobs)}
@@ -119,22 +120,25 @@ def samples():
         sequences=[sequence((1, 2), (-0.5, -0.75), pb.STOP_REASON_LENGTH), sequence()],
         prompt_logprobs=pack("f", nan, -2.0), prompt_cache_hit_tokens=2147483647,
         topk_prompt_logprobs=topk(2, 1, (0, 3), (MASK, -0.5)))
-    if NEW:
-        yield from new_samples()
+    known = pb.SampleResponse.DESCRIPTOR.fields_by_name
+    if "topk_sampled_logprobs" in pb.SampledSequence.DESCRIPTOR.fields_by_name:
+        yield "topk_sampled", topk_sampled()
+    dense = dict(dense=pack("f", -0.5, 0.0), dtype=pb.DTYPE_FLOAT32, shape=[2, 1])
+    if "target_prompt_logprobs" in known:
+        sparse = dict(dtype=pb.DTYPE_FLOAT32, shape=[2, 1], sparse_csr=pb.SparseCsr(
+            values=pack("f", -0.5), crow_indices=pack("q", 0, 1, 1), col_indices=pack("q", 0)))
+        for name, value in (("target_dense", dense), ("target_sparse", sparse)):
+            yield name, pb.SampleResponse(target_prompt_logprobs=pb.Tensor(**value))
+    if "prompt_alt_tokens" in known:
+        ids = pb.Tensor(dense=pack("i", 7, 8), dtype=pb.DTYPE_INT32, shape=[2, 1])
+        yield "alt_tokens", pb.SampleResponse(
+            prompt_alt_tokens=pb.PromptAltTokens(tokens=ids, logprobs=pb.Tensor(**dense)))
 
 
-def new_samples():
+def topk_sampled():
     with_topk = sequence((1, 2), (-0.5, -0.75))
     with_topk.topk_sampled_logprobs.CopyFrom(topk(2, 2, (1, 9, 2, 0), (-0.5, -1.0, -0.75, MASK)))
-    dense = pb.Tensor(dense=pack("f", -0.5, 0.0), dtype=pb.DTYPE_FLOAT32, shape=[2, 1])
-    ids = pb.Tensor(dense=pack("i", 7, 8), dtype=pb.DTYPE_INT32, shape=[2, 1])
-    sparse = pb.Tensor(dtype=pb.DTYPE_FLOAT32, shape=[2, 1], sparse_csr=pb.SparseCsr(
-        values=pack("f", -0.5), crow_indices=pack("q", 0, 1, 1), col_indices=pack("q", 0)))
-    yield "topk_sampled", pb.SampleResponse(sequences=[with_topk, sequence()])
-    yield "target_dense", pb.SampleResponse(target_prompt_logprobs=dense)
-    yield "target_sparse", pb.SampleResponse(target_prompt_logprobs=sparse)
-    yield "alt_tokens", pb.SampleResponse(
-        prompt_alt_tokens=pb.PromptAltTokens(tokens=ids, logprobs=dense))
+    return pb.SampleResponse(sequences=[with_topk, sequence()])
 
 
 # ---- ForwardBackwardOutput ----

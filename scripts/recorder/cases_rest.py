@@ -2,23 +2,28 @@
 
 from datetime import date, datetime, timezone
 
+import tinker
 from tinker import types
 
 from server import RUN, SESSION, Reply
-from stage import NEW, case
+from stage import accepted, case, has
 
 WEIGHTS = f"tinker://{RUN}/weights/0001"
 SAMPLER = f"tinker://{RUN}/sampler_weights/final"
 
 
-def rest_case(name, *calls, since=None, until=None):
+def rest_case(name, *calls):
     """Each call is (method, positional, named); all go into one file."""
+    calls = [call for call in calls if has(f"RestClient.{call[0]}")]
+    if not calls:
+        return None
 
-    @case("rest", name, since=since, until=until)
+    @case("rest", name)
     def _(s):
         rest = s.rest()
         with s.record():
             for method, args, options in calls:
+                options = accepted(f"RestClient.{method}", **options)
                 getattr(rest, method)(*args, **options).result()
 
     _.__doc__ = "; ".join(dict.fromkeys(method for method, _args, _options in calls))
@@ -38,7 +43,7 @@ rest_case("list_user_checkpoints", ("list_user_checkpoints", (), {}),
 rest_case("delete_checkpoint", ("delete_checkpoint", (RUN, "weights/0001"), {}),
           ("delete_checkpoint_from_tinker_path", (SAMPLER,), {}))
 rest_case("archive_url", ("get_checkpoint_archive_url", (RUN, "weights/0001"), {}),
-          ("get_checkpoint_archive_url_from_tinker_path", (SAMPLER,), {}), until=(0, 36, 0))
+          ("get_checkpoint_archive_url_from_tinker_path", (SAMPLER,), {}))
 rest_case("publish", ("publish_checkpoint_from_tinker_path", (WEIGHTS,), {}),
           ("unpublish_checkpoint_from_tinker_path", (WEIGHTS,), {}))
 rest_case("ttl", ("set_checkpoint_ttl_from_tinker_path", (WEIGHTS, 3600), {}),
@@ -58,16 +63,14 @@ rest_case("billing_usage",
           ("get_billing_usage", (datetime(2026, 1, 2, 3, tzinfo=timezone.utc),
                                  datetime(2026, 1, 3, tzinfo=timezone.utc)), {}))
 rest_case("external_weights_urls",
-          ("get_external_weights_urls", (f"tinker://{RUN}/external_weights/e",), {}),
-          since=(0, 36, 0))
+          ("get_external_weights_urls", (f"tinker://{RUN}/external_weights/e",), {}))
 rest_case("copy_weights", ("copy_weights", (WEIGHTS, "project-2"), {}),
           ("copy_weights", (WEIGHTS, "project-2"),
-           {"ttl_seconds": 3600, "weights_access_token": "tml-other"}), since=(0, 36, 0))
+           {"ttl_seconds": 3600, "weights_access_token": "tml-other"}))
 rest_case("storage_usage", ("get_current_checkpoint_storage_usage", (), {}),
-          ("get_current_checkpoint_storage_usage", (), {"project_id": "project-1"}),
-          since=(0, 36, 0))
+          ("get_current_checkpoint_storage_usage", (), {"project_id": "project-1"}))
 
-if NEW:
+if has("SessionSearchRequest"):
     rest_case("search_sessions", ("search_sessions", (types.SessionSearchRequest(),), {}),
               ("search_sessions", (types.SessionSearchRequest(
                   session_id=SESSION, project_ids=["p"], user_metadata={"a": "b"},
@@ -76,6 +79,17 @@ if NEW:
                             types.ClientFinishedSessionStatusQuery(reasons=["errored"])],
                   cursor=types.SessionSearchCursor(
                       last_created_at="2026-01-02T03:04:05Z", last_session_id=SESSION)),), {}))
+
+
+@case("rest", "admin", needs="AdminClient")
+def _(s):
+    """The calls that moved to AdminClient, and the event types of the audit log."""
+    admin = tinker.AdminClient(s.rest().holder)
+    with s.record():
+        for event_type in ("projects", "teams", "organizations"):
+            admin.get_audit_log(event_type=event_type, day=date(2026, 1, 2)).result()
+        admin.get_billing_usage("2026-01-02T00:00:00Z", "2026-01-03T00:00:00Z").result()
+        admin.get_current_checkpoint_storage_usage().result()
 
 
 @case("rest", "trace_export_pending")

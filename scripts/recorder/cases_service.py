@@ -6,7 +6,7 @@ import tinker
 from tinker import types
 
 from server import RUN, SESSION, Reply
-from stage import MODEL, NEW, case, environment
+from stage import MODEL, accepted, case, environment
 
 CONFIG = {"/api/v1/client/config"}
 DYNAMIC = {"/api/v1/client/dynamic_config"}
@@ -66,8 +66,9 @@ def _(s):
 def _(s):
     """Headers of the environment and of the caller."""
     env = {"CLOUDFLARE_ACCESS_CLIENT_ID": "cf-id", "CLOUDFLARE_ACCESS_CLIENT_SECRET": "cf-secret"}
-    name = "default_headers_overrides" if NEW else "default_headers"
-    return open_session(s, SESSIONS, env, **{name: {"X-Custom": "1"}})
+    given = {"X-Custom": "1"}
+    options = accepted("ServiceClient", default_headers_overrides=given) or {"default_headers": given}
+    return open_session(s, SESSIONS, env, **options)
 
 
 @case("service", "create_session_default")
@@ -79,7 +80,7 @@ def _(s):
 @case("service", "create_session_full")
 def _(s):
     """Tag, metadata and project."""
-    options = {"display_name": "a run"} if NEW else {}
+    options = accepted("ServiceClient", display_name="a run")
     return open_session(
         s, SESSIONS, {"TINKER_TAGS": "alpha"}, user_metadata={"a": "1", "b": "ü"},
         project_id="project-1", **options,
@@ -102,6 +103,26 @@ def _(s):
     return {"only": {path}, "first": 1}
 
 
+@case("service", "heartbeat_ended")
+def _(s):
+    """The first heartbeat is answered 410; is there a second?"""
+    path = "/api/v1/session_heartbeat"
+    s.state.replies[path] = [Reply(410, {"detail": "the session has ended"})]
+    s.service().holder
+    with s.record():
+        s.recorder.wait_for(lambda _: sum(r["path"] == path for r in s.state.log) > 1, 30)
+    return {"only": {path}, "first": 2}
+
+
+@case("service", "copy_weights", needs="ServiceClient.copy_weights")
+def _(s):
+    """Into the project of the service client."""
+    service = s.service(project_id="project-1")
+    with s.record():
+        service.copy_weights(f"tinker://{RUN}/weights/a").result()
+    return {"only": {"/api/v1/copy_weights"}}
+
+
 @case("service", "get_server_capabilities")
 def _(s):
     """Through the REST holder."""
@@ -118,7 +139,7 @@ def _(s):
     return {"only": {"/api/v1/healthz"}}
 
 
-@case("service", "cancel_future", since=(0, 36, 0))
+@case("service", "cancel_future", needs="ClientDynamicConfigResponse.sample_cancel_enabled")
 def _(s):
     """An abandoned sample is cancelled at the server."""
     s.state.dynamic_config = {"sample_cancel_enabled": True}
@@ -133,7 +154,7 @@ def _(s):
     return {"only": {path}}
 
 
-@case("service", "finish_session", since=(0, 36, 0))
+@case("service", "finish_session", needs="ServiceClient.close")
 def _(s):
     """close() of the service client, with and without a reason; null is sent as null."""
     first, second = s.service(), s.service()
@@ -176,7 +197,7 @@ def _(s):
     return {"only": CREATE}
 
 
-@case("models", "create_model_dimuon", since=(0, 36, 0))
+@case("models", "create_model_dimuon", needs="DimuonOptimizerConfig")
 def _(s):
     """Another optimizer than Adam."""
     with s.record():
@@ -192,7 +213,7 @@ def _(s):
         training.get_info()
 
 
-@case("models", "unload_model", until=(0, 36, 0))
+@case("models", "unload_model", needs="AsyncModelsResource.unload")
 def _(s):
     """Low-level client only; gone in 0.36."""
     with s.record():

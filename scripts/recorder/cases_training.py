@@ -1,10 +1,12 @@
 """Training requests: forward/backward in protobuf, the others in JSON."""
 
+import typing
+
 import numpy as np
 from tinker import types
 
 from server import RUN, Reply
-from stage import MODEL, NEW, case
+from stage import MODEL, accepted, case
 
 try:
     import torch
@@ -64,8 +66,8 @@ NEW_LOSSES = {
 }
 
 
-def loss_case(name, config, since=None):
-    @case("training", f"loss_{name}", since=since)
+def loss_case(name, config):
+    @case("training", f"loss_{name}")
     def _(s):
         """Policy inputs and a configuration."""
         return run(s, [datum() if name == "cross_entropy" else policy_datum()], name, config)
@@ -74,7 +76,8 @@ def loss_case(name, config, since=None):
 for _name, _config in LOSSES.items():
     loss_case(_name, _config)
 for _name, _config in NEW_LOSSES.items():
-    loss_case(_name, _config, since=(0, 36, 0))
+    if _name in typing.get_args(types.LossFnType):
+        loss_case(_name, _config)
 
 
 @case("training", "tensor_kinds")
@@ -137,7 +140,7 @@ def _(s):
     return run(s, data)
 
 
-@case("training", "provenance", since=(0, 36, 0))
+@case("training", "provenance", needs="PromptProvenanceSpan")
 def _(s):
     """Spans of prompt and sampled tokens."""
     prompt = types.PromptProvenanceSpan(sequence_id="seq-a", length=2)
@@ -215,7 +218,7 @@ if torch is not None:
         """Missing weights become zeros forward; backward sends weights = -gradient."""
         return custom(s, {"target_tokens": [2, 3]})
 
-    @case("training", "custom_loss_server_side", since=(0, 36, 0))
+    @case("training", "custom_loss_server_side", needs="ServiceClient.create_custom_loss")
     def _(s):
         """The traced loss is uploaded, then named in the request."""
         def loss(logprobs, advantages):
@@ -266,7 +269,7 @@ def _(s):
     return one(s, "/api/v1/optim_step", lambda t: t.optim_step(params))
 
 
-@case("training", "optim_step_dimuon", since=(0, 36, 0))
+@case("training", "optim_step_dimuon", needs="DimuonParams")
 def _(s):
     """Another optimizer: optimizer_params instead of adam_params."""
     params = types.DimuonParams(learning_rate=0.02)
@@ -282,7 +285,7 @@ def _(s):
 @case("training", "save_state_full")
 def _(s):
     """Time to live and overwrite."""
-    more = {"user_metadata": {"k": "v"}} if NEW else {}
+    more = accepted("TrainingClient.save_state", user_metadata={"k": "v"})
     return one(s, "/api/v1/save_weights",
                lambda t: t.save_state("step-1", ttl_seconds=3600, overwrite=True, **more))
 
@@ -309,7 +312,7 @@ def _(s):
 @case("training", "save_weights_for_sampler_full")
 def _(s):
     """Time to live."""
-    more = {"user_metadata": {"k": "v"}} if NEW else {}
+    more = accepted("TrainingClient.save_weights_for_sampler", user_metadata={"k": "v"})
     return one(s, "/api/v1/save_weights_for_sampler",
                lambda t: t.save_weights_for_sampler("s-1", ttl_seconds=60, **more))
 
@@ -324,14 +327,15 @@ def _(s):
     return {"only": {"/api/v1/save_weights_for_sampler"}}
 
 
-@case("training", "save_weights_external", since=(0, 36, 0))
+@case("training", "save_weights_external", needs="TrainingClient.save_weights_external")
 def _(s):
     """Weights for other engines, plain and encrypted."""
     training = s.training()
     with s.record():
         training.save_weights_external("e-1").result()
-        training.save_weights_external("e-2", ttl_seconds=3600,
-                                       age_encryption_recipients=["age1x"]).result()
+        training.save_weights_external("e-2", ttl_seconds=3600, **accepted(
+            "TrainingClient.save_weights_external",
+            age_encryption_recipients=["age1x"])).result()
     return {"only": {"/api/v1/save_weights_external"}}
 
 
@@ -360,6 +364,23 @@ def _(s):
     """The same with optimizer state, metadata and a foreign token."""
     return from_state(s, "create_training_client_from_state_with_optimizer",
                       user_metadata={"a": "b"}, weights_access_token="tml-other")
+
+
+OPTIMIZER = "ServiceClient.create_training_client_from_state(optimizer)"
+
+
+@case("training", "from_state_optimizer", needs=OPTIMIZER)
+def _(s):
+    """Another optimizer than that of the checkpoint."""
+    return from_state(s, "create_training_client_from_state",
+                      optimizer=types.DimuonOptimizerConfig())
+
+
+@case("training", "create_via_load_optimizer", needs=OPTIMIZER)
+def _(s):
+    """The same in one request."""
+    return from_state(s, "create_training_client_from_state", CREATE_VIA_LOAD,
+                      optimizer=types.DimuonOptimizerConfig())
 
 
 CREATE_VIA_LOAD = {"create_model_via_load_weights": True}

@@ -238,12 +238,11 @@ def queries():
     return {"queries": [{"params": q, "query": qs.stringify(q)} for q in QUERIES]}
 
 
-def main(out):
-    write(out / "reducers.json", reducers())
-    write(out / "splitting.json", splitting())
-    if torch is not None:
-        write(out / "csr.json", csr())
-    write(out / "dmel.json", dmel())
-    write(out / "lists.json", lists())
-    write(out / "paths.json", paths())
-    write(out / "queries.json", queries())
+PARTS = {"reducers": reducers, "splitting": splitting, "dmel": dmel, "lists": lists,
+         "paths": paths, "queries": queries}
+if torch is not None:
+    PARTS["csr"] = csr
+
+
+def write_part(out, name, make):
+    write(out / f"{name}.json", make())

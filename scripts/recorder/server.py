@@ -29,7 +29,7 @@ JWT = ".".join(
     [
         b64url({"alg": "none"}),
         b64url({"exp": 4102444800, "sub": "tinker:user:1", "email": "a@example.com",
-                "iss": "passport-test", "org": "tinker:org:1"}),
+                "iss": "passport-test", "org": "tinker:org:1", "org_id": "1"}),
         "signature",
     ]
 )

@@ -6,8 +6,10 @@ only settings are the ones a user has (arguments and environment variables).
 
 import base64
 import contextlib
+import inspect
 import json
 import os
+import re
 from pathlib import Path
 
 import tinker
@@ -16,19 +18,40 @@ from tinker.proto import tinker_public_pb2 as pb
 
 from normal import Normaliser, canonical, fields, write
 from server import JWT, PROTOBUF, SESSION, Recorder, Reply, State
+from surface import client_class
 
-VERSION = tuple(int(p) for p in tinker.__version__.split("."))
-NEW = VERSION >= (0, 36, 0)
 KEY = "tml-recorded"
 MODEL = "Qwen/Qwen3-8B"
 CASES = []
 
 
-def case(group, name, since=None, until=None):
-    """Registers a case; `since`/`until` bound the SDK versions that can run it."""
+def has(name):
+    """Whether this version has it: "Client", "Client.call", "Client.call(parameter)", "Type",
+    "Type.field", "Resource.call". Asked instead of the version, so that a version not seen before records what
+    it can."""
+    owner, member, parameter = re.fullmatch(r"(\w+)(?:\.(\w+))?(?:\((\w+)\))?", name).groups()
+    found = client_class(owner) or getattr(tinker.types, owner, None) \
+        or getattr(tinker.resources, owner, None)
+    if found is None or member is None and parameter is None:
+        return found is not None
+    if hasattr(found, "model_fields"):
+        return member in found.model_fields
+    call = found if member is None else getattr(found, member, None)
+    if call is None or parameter is None:
+        return call is not None
+    return parameter in inspect.signature(call).parameters
+
+
+def accepted(call, **options):
+    """Those of the options that the call takes in this version."""
+    return {name: value for name, value in options.items() if has(f"{call}({name})")}
+
+
+def case(group, name, needs=()):
+    """Registers a case for versions that have everything it needs."""
 
     def register(function):
-        if (since is None or VERSION >= since) and (until is None or VERSION < until):
+        if all(has(need) for need in ([needs] if isinstance(needs, str) else needs)):
             CASES.append((group, name, function))
         return function
 
@@ -65,7 +88,8 @@ class Stage:
     def rest(self):
         service = self.service()
         # A path that no case uses keeps 0.36's process-wide REST holder out of other cases.
-        return service._rest_client() if NEW else service.create_rest_client()
+        private = getattr(service, "_rest_client", None)
+        return private() if private is not None else service.create_rest_client()
 
     def raw(self, call):
         """Runs a coroutine function on the low-level client."""
@@ -110,6 +134,11 @@ class Stage:
             for holder in (client._session_holder, client._rest_holder):
                 if holder is not None:
                     holder.close()
+
+    def reset(self):
+        """After a case that ended in the middle."""
+        self.state.recording = False
+        self.closing.clear()
 
     def request(self, raw):
         headers = self.normal.headers(raw["headers"])

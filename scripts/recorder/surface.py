@@ -198,9 +198,13 @@ def messages():
     return out
 
 
+SCALARS = {1: "double", 2: "float", 3: "int64", 4: "uint64", 5: "int32", 8: "bool", 9: "string",
+           12: "bytes", 13: "uint32"}
+
+
 def proto_field(field):
     kind = field.message_type or field.enum_type
-    return f"{field.name} {kind.name if kind else field.type}"
+    return f"{field.name} {kind.name if kind else SCALARS.get(field.type, field.type)}"
 
 
 def commands():

@@ -159,11 +159,13 @@ def from_state(suffix):
     call = f"create_training_client_from_state{suffix}"
 
     def make(m, **options):
-        if m.accepts(f"{SERVICE}.{call}", "weights_access_token"):
-            options = {"weights_access_token": KEY, **options}
         return m.do(m.service, call, m.state, **options)
 
-    @probe(f"{SERVICE}.{call}", covers="weights_access_token")
+    @probe(f"{SERVICE}.{call}(weights_access_token)")
+    def _(m):
+        assert make(m, weights_access_token=KEY).get_info().model_data.model_name == MODEL
+
+    @probe(f"{SERVICE}.{call}")
     def _(m):
         trained = m.new_training()
         one_step(m, trained)

@@ -81,7 +81,7 @@ def main(version, url, work, out, wanted):
     for failure in dict.fromkeys(relay.failures):
         rows.append({"row": failure, "outcome": "failed", "text": "the server answered with 5xx"})
     Path(out).write_text(json.dumps({"version": version, "rows": rows}))
-    bad = [r for r in rows if r["outcome"] not in ("works", "refused")]
+    bad = [r for r in rows if r["outcome"] not in ("works", "refused", "broken")]
     for row in bad:
         print(f"tinker {version}: {row['row']}: {row['outcome']}: {row['text']}")
     spent = sum(r.get("seconds", 0) for r in rows)
