@@ -16,7 +16,7 @@ enum { TINKC_VERSION_MAJOR = 0, TINKC_VERSION_MINOR = 1, TINKC_VERSION_PATCH = 0
 
 /* The release of the official Tinker SDK whose behaviour on the wire this version
  * matches; sent as `sdk_version` unless the configuration sets another. */
-#define TINKC_SDK_LEVEL "0.25.0"
+#define TINKC_SDK_LEVEL "0.36.0"
 
 /* Returns the version of the library that is loaded, "MAJOR.MINOR.PATCH". Static
  * storage. */

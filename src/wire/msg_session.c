@@ -75,6 +75,7 @@ static const tk_field create_session_request_rows[] = {
     {TK_ROW(T, user_metadata, RAW, TK_DEFAULT | TK_NULLABLE | TK_OBJECT)},
     {TK_ROW(T, sdk_version, STR, TK_REQUIRED)},
     {TK_ROW(T, project_id, STR, 0)},
+    {TK_ROW(T, display_name, STR, 0)},
     {TK_LITERAL("type", "create_session")},
 };
 #undef T

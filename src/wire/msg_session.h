@@ -67,6 +67,7 @@ typedef struct tk_create_session_request {
     tk_f_raw user_metadata; /* object; {} when unset */
     tk_f_str sdk_version;
     tk_f_str project_id;
+    tk_f_str display_name;
 } tk_create_session_request;
 
 typedef struct tk_create_session_response {

@@ -279,6 +279,10 @@ static void on_response(tk_http_request *request, const tk_http_response *respon
         tk_telemetry_heard(tk_core_telemetry(call->core),
                            response->failure == TK_HTTP_OK);
     }
+    if (response->failure == TK_HTTP_OK && !call->anonymous && !call->state.moved_away) {
+        tk_deprecation_note(tk_core_deprecation(call->core), tk_core_log(call->core),
+                            response);
+    }
     call->state.is_doubtful |= tk_outcome_is_doubtful(response);
     if (call->future != NULL) {
         tk_future_answered(call->future,
@@ -454,6 +458,11 @@ static void ask_credential(tk_call *call)
 static void attempt(tk_call *call)
 {
     tk_err err = TK_ERR_INIT;
+    const tk_err *over = tk_core_session_over(call->core);
+    if (over != NULL && call->endpoint->group == TK_HTTP_TRAIN) {
+        finish_error(call, over); /* its models are gone */
+        return;
+    }
     if (call->before_attempt != NULL && call->before_attempt(call, &err) != TINKC_OK) {
         finish_error(call, &err);
         return;

@@ -25,6 +25,7 @@ struct tinkc_config {
     char *api_key;
     char *credential_cmd;
     char *project_id;
+    char *display_name;
     char *sdk_version;
     char *cf_access_id;
     char *cf_access_secret;
@@ -46,6 +47,7 @@ struct tinkc_config {
     int64_t max_retries;
     int64_t retry_total_ms;
     int64_t heartbeat_ms;
+    int64_t heartbeat_failures; /* 0: no limit */
     int64_t http1_only;
     int64_t train_single_connection;
     int64_t http1[TK_HTTP_GROUPS];

@@ -468,6 +468,16 @@ const char *tk_core_session_id(const tk_core *core)
     return atomic_load(&core->session_id);
 }
 
+const tk_err *tk_core_session_over(const tk_core *core)
+{
+    return core->over.code != TINKC_OK ? &core->over : NULL;
+}
+
+tk_deprecation *tk_core_deprecation(tk_core *core)
+{
+    return &core->deprecation;
+}
+
 int64_t tk_core_next_model_seq(tk_core *core)
 {
     return atomic_fetch_add(&core->model_seq, 1);

@@ -14,6 +14,7 @@
 #include "client/call/call.h"
 #include "client/call/limiter.h"
 #include "client/core/config_int.h"
+#include "client/core/deprecation.h"
 #include "client/core/handle.h"
 #include "client/future/tk_future.h"
 #include "client/insight/hooks.h"
@@ -86,6 +87,9 @@ void tk_core_forget_ready(tk_core *core, tk_ready *ready);
 const tk_client_config *tk_core_flags(const tk_core *core);
 const tk_dynamic_config *tk_core_dynamic(const tk_core *core);
 const char *tk_core_session_id(const tk_core *core);
+/* Why the session cannot be used any more (the server ended it, or its heartbeats
+ * failed); NULL while it can. Loop thread. */
+const tk_err *tk_core_session_over(const tk_core *core);
 int64_t tk_core_next_model_seq(tk_core *core);    /* any thread */
 int64_t tk_core_next_sampling_seq(tk_core *core); /* any thread */
 
@@ -94,6 +98,7 @@ tk_list *tk_core_poll_groups(tk_core *core); /* of tk_poll_group */
 tk_cancels *tk_core_cancels(tk_core *core);
 tk_auth *tk_core_auth(tk_core *core);
 tk_rand *tk_core_rand(tk_core *core);
+tk_deprecation *tk_core_deprecation(tk_core *core);
 tk_retry_pool *tk_core_pool(tk_core *core, tk_http_group group);
 tk_budget *tk_core_response_budget(tk_core *core);    /* after complete_metadata */
 tk_budget *tk_core_fwdbwd_budget(tk_core *core);      /* chunk submissions */

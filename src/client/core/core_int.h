@@ -10,6 +10,7 @@
 #include "client/call/op.h"
 #include "client/call/waits.h"
 #include "client/core/core.h"
+#include "client/core/deprecation.h"
 #include "client/core/worker.h"
 
 /* How far the service has got. */
@@ -53,6 +54,7 @@ struct tk_core {
     tk_budget response_budget, fwdbwd_budget;
     tinkc_queue_state_fn observer;
     void *observer_user;
+    tk_deprecation deprecation;
     bool paused_logged;
     int64_t paused_log_ms;
     /* becoming ready (session.c) */
@@ -70,6 +72,8 @@ struct tk_core {
     tk_timer beat_timer, refresh_timer;
     int64_t beat_ok_ms;
     tk_dynamic_config dynamic;
+    int64_t beat_failures; /* in a row */
+    tk_err over;           /* why the session cannot be used any more; TINKC_OK: it can */
 };
 
 /* session.c */

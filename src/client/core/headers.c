@@ -9,6 +9,7 @@
 #include <tinkc/version.h>
 
 #include "base/json_num.h"
+#include "client/call/sdk_method.h"
 #include "client/core/core.h"
 #include "client/insight/context.h"
 #include "http/url.h"
@@ -164,6 +165,19 @@ static void put_trace(tk_buf *text, const tk_call *call)
     }
 }
 
+/* REST requests of 0.36 name the method that makes them. */
+static void put_method(tk_buf *text, const tk_call *call)
+{
+    const tinkc_config *config = tk_core_config(call->core);
+    const char *operation =
+        call->future != NULL ? tk_future_operation(call->future) : NULL;
+    const char *method = tk_sdk_method_of(call->endpoint, operation);
+    if (method != NULL && tk_config_sdk_at_least(config, 36)) {
+        put_line(text, config, "x-sdk-version", config->sdk_version);
+        put_line(text, config, "x-sdk-method", method);
+    }
+}
+
 /* Base, path with its argument, and the query of the configuration and of the call. */
 static void put_url(tk_call *call)
 {
@@ -313,6 +327,7 @@ tinkc_code tk_headers_build(tk_call *call, const char *credential, tk_err *err)
         put_read_timeout(text, call->on_data != NULL ? call->state.request.idle_timeout_ms
                                                      : call->state.request.timeout_ms);
         put_trace(text, call);
+        put_method(text, call);
     }
     tinkc_code code = tk_buf_status(text, err);
     return code == TINKC_OK ? point_at_lines(call, err) : code;

@@ -9,6 +9,7 @@
 #define BODY_MAX_BYTES TK_MIB
 #define BEAT_WARN_MS   120000
 #define REFRESH_MIN_S  10
+#define CONSOLE_URL    "https://tinker.thinkingmachines.ai"
 #define SECONDS_MAX    (INT64_C(366) * 24 * 3600) /* what a server may ask us to wait */
 
 static void advance(tk_core *core);
@@ -83,14 +84,43 @@ static tinkc_code decode(void *out, const tk_schema *schema, tk_arena *arena,
 
 /* ---- heartbeats ---- */
 
+/* Another session would not have the models and samplers of this one: none is made. */
+static void end_session(tk_core *core)
+{
+    tk_loop_timer_clear(core->loop, &core->beat_timer);
+    tk_log_write(core->log, TINKC_LOG_WARN, "session", "%s", core->over.message);
+}
+
+static bool has_ended(tk_core *core, const tk_call_answer *answer)
+{
+    int64_t most = core->config->heartbeat_failures;
+    if (answer->outcome.status == 410) {
+        tk_err_set(&core->over, TINKC_E_GONE, "session %s has ended: %s",
+                   tk_core_session_id(core), answer->err->message);
+        return true;
+    }
+    if (most > 0 && ++core->beat_failures >= most) {
+        tk_err_set(
+            &core->over, TINKC_E_GONE,
+            "session %s is lost: %lld heartbeats in a row failed, the last with: %s",
+            tk_core_session_id(core), (long long)most, answer->err->message);
+        return true;
+    }
+    return false;
+}
+
 static void on_beat(tk_call *call, const tk_call_answer *answer)
 {
     tk_core *core = call->user;
     int64_t now = tk_loop_now_ms(core->loop);
     if (answer->code == TINKC_OK) {
         core->beat_ok_ms = now;
-    } else if (now - core->beat_ok_ms > BEAT_WARN_MS &&
-               answer->code != TINKC_E_CANCELLED) {
+        core->beat_failures = 0;
+    } else if (answer->code == TINKC_E_CANCELLED) {
+        return;
+    } else if (has_ended(core, answer)) {
+        end_session(core);
+    } else if (now - core->beat_ok_ms > BEAT_WARN_MS) {
         tk_log_write(core->log, TINKC_LOG_WARN, "session",
                      "no heartbeat has been answered for %lld s: %s",
                      (long long)((now - core->beat_ok_ms) / 1000), answer->err->message);
@@ -193,6 +223,18 @@ static tinkc_code keep_session(tk_core *core, tk_str id, tk_err *err)
     return TINKC_OK;
 }
 
+/* The console shows the sessions of the hosted service only. */
+static void log_session(tk_core *core)
+{
+    const char *id = tk_core_session_id(core);
+    if (tk_str_is(tk_str_of(core->base_url), TK_CONFIG_DEFAULT_URL)) {
+        tk_log_write(core->log, TINKC_LOG_INFO, "session",
+                     "session %s: " CONSOLE_URL "/sessions/%s", id, id);
+    } else {
+        tk_log_write(core->log, TINKC_LOG_INFO, "session", "session %s", id);
+    }
+}
+
 static void on_session(tk_call *call, const tk_call_answer *answer)
 {
     tk_core *core = call->user;
@@ -211,8 +253,7 @@ static void on_session(tk_call *call, const tk_call_answer *answer)
         give_up(core, &err);
         return;
     }
-    tk_log_write(core->log, TINKC_LOG_INFO, "session", "session %s",
-                 tk_core_session_id(core));
+    log_session(core);
     tk_telemetry_begin(core->telemetry, tk_core_session_id(core));
     core->beat_ok_ms = tk_loop_now_ms(core->loop);
     plan_beat(core);
@@ -259,10 +300,8 @@ static bool fill_session(tk_create_session_request *request, const tinkc_config 
     request->user_metadata.v = metadata;
     request->sdk_version.is = TK_SET;
     request->sdk_version.v = tk_str_of(config->sdk_version);
-    if (config->project_id != NULL) {
-        request->project_id.is = TK_SET;
-        request->project_id.v = tk_str_of(config->project_id);
-    }
+    request->project_id = tk_f_str_of(config->project_id);
+    request->display_name = tk_f_str_of(config->display_name);
     return true;
 }
 
@@ -391,6 +430,10 @@ static void advance(tk_core *core)
 void tk_core_when_ready(tk_core *core, tk_ready *ready)
 {
     tk_list_init(&ready->node);
+    if (ready->need_session && core->over.code != TINKC_OK) {
+        ready->done(ready, core->over.code, &core->over);
+        return;
+    }
     if (is_served(core, ready)) {
         ready->done(ready, TINKC_OK, NULL);
         return;

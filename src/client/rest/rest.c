@@ -29,6 +29,8 @@
     }
 
 static const tk_op_call_spec run_spec = SPEC("get_run", RUN, RUN, tk_rest_result_run);
+static const tk_op_call_spec run_of_path_spec =
+    SPEC("get_run_of_path", RUN, RUN, tk_rest_result_run);
 static const tk_op_call_spec runs_spec =
     SPEC("list_runs", RUNS, RUNS, tk_rest_result_runs);
 static const tk_op_call_spec run_checkpoints_spec =
@@ -213,7 +215,7 @@ tinkc_future *tinkc_rest_get_run_of_path(tinkc_service *service, const char *tex
         }
     }
     add_scope(&r, scope);
-    return run(&r, service, &run_spec);
+    return run(&r, service, &run_of_path_spec);
 }
 
 tinkc_future *tinkc_rest_list_runs(tinkc_service *service,

@@ -43,7 +43,7 @@ static void test_config_defaults(void **unused)
     tinkc_config *config = config_in(nothing);
     assert_option(config, "base_url", TK_CONFIG_DEFAULT_URL);
     assert_option(config, "api_key", "");
-    assert_option(config, "sdk_version", "0.25.0");
+    assert_option(config, "sdk_version", "0.36.0");
     assert_option(config, "timeout", "60000");
     assert_option(config, "connect_timeout", "5000");
     assert_option(config, "max_retries", "10");

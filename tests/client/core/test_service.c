@@ -97,7 +97,7 @@ static void test_service_headers(void **unused)
         const char *name, *value;
     } rows[] = {{"user-agent", "tinkc/0.1.0"},
                 {"x-api-key", "tml-test-key"},
-                {"x-stainless-package-version", "0.25.0"},
+                {"x-stainless-package-version", "0.36.0"},
                 {"x-stainless-runtime", "C"},
                 {"x-stainless-async", "async:epoll"},
                 {"x-stainless-retry-count", "0"},
@@ -112,7 +112,7 @@ static void test_service_headers(void **unused)
         assert_string_equal(fakeapi_header(config, rows[i].name), rows[i].value);
         assert_int_equal(fakeapi_header_count(config, rows[i].name), 1);
     }
-    assert_string_equal(config->body, "{\"sdk_version\":\"0.25.0\"}");
+    assert_string_equal(config->body, "{\"sdk_version\":\"0.36.0\"}");
     const char *key = fakeapi_header(config, "x-idempotency-key");
     assert_int_equal(strncmp(key, "tinkc-retry-", 12), 0);
     assert_true(textfix_is_uuid(tk_str_of(key + 12)));

@@ -90,6 +90,93 @@ static void test_session_heartbeat_hangs(void **unused)
     clientfix_close(&f);
 }
 
+static tinkc_code code_of(clientfix *f, tinkc_future *future, const char *words)
+{
+    clientfix_turn(f);
+    tinkc_code code = tinkc_future_wait(future, 0);
+    const tinkc_error *err = tinkc_future_error(future);
+    assert_true(err != NULL && strstr(tinkc_error_message(err), words) != NULL);
+    tinkc_future_free(&future);
+    return code;
+}
+
+/* 410 to a heartbeat: the session has ended. The beats stop, the log says so, and what
+ * needs the session fails with that reason; the rest of the service works. */
+static void test_session_ended(void **unused)
+{
+    clientfix f;
+    clientfix_open(&f, NULL);
+    tinkc_sampling *sampling = samplefix_create(&f);
+    faketransport_default(&f.net, BEAT,
+                          (fakeanswer){.status = 410, .body = "{\"detail\":\"over\"}"});
+    clientfix_advance(&f, 60000);
+    assert_int_equal(faketransport_count(&f.net, BEAT), 1);
+    assert_non_null(strstr(f.log, "warn session: session S has ended: "));
+    assert_non_null(strstr(f.log, "over\n"));
+    assert_int_equal(
+        code_of(&f, tinkc_service_create_sampling(f.service, "m", NULL), "has ended"),
+        TINKC_E_GONE);
+    assert_int_equal(
+        code_of(&f, tinkc_service_create_training(f.service, "m", NULL), "has ended"),
+        TINKC_E_GONE);
+    assert_int_equal(faketransport_count(&f.net, SESSION), 1);
+    faketransport_default(&f.net, "healthz", (fakeanswer){.body = "{}"});
+    tinkc_future *health = tinkc_service_health(f.service);
+    clientfix_turn(&f);
+    assert_int_equal(tinkc_future_wait(health, 0), TINKC_OK);
+    tinkc_future_free(&health);
+    tinkc_sampling_close(&sampling);
+    clientfix_close(&f);
+}
+
+/* Option heartbeat_failures: after so many failures in a row the session counts as
+ * lost; one success starts the count again. */
+static void test_session_heartbeat_limit(void **unused)
+{
+    static const char *const options[] = {"heartbeat_failures", "3", NULL};
+    clientfix f;
+    clientfix_open(&f, options);
+    tinkc_sampling *sampling = samplefix_create(&f);
+    faketransport_default(&f.net, BEAT, (fakeanswer){.status = 503, .body = "{}"});
+    clientfix_advance(&f, 20000);
+    faketransport_default(&f.net, BEAT, (fakeanswer){.body = "{}"});
+    clientfix_advance(&f, 10000);
+    faketransport_default(&f.net, BEAT, (fakeanswer){.failure = TK_HTTP_CONNECT});
+    clientfix_advance(&f, 90000);
+    assert_int_equal(faketransport_count(&f.net, BEAT), 6);
+    assert_non_null(strstr(f.log, "warn session: session S is lost: 3 heartbeats"));
+    assert_int_equal(
+        code_of(&f, tinkc_service_create_sampling(f.service, "m", NULL), "is lost"),
+        TINKC_E_GONE);
+    tinkc_sampling_close(&sampling);
+    clientfix_close(&f);
+}
+
+/* x-deprecation-note is logged once for each text, at the level that the server asks
+ * for. */
+static void test_session_deprecation_notes(void **unused)
+{
+    clientfix f;
+    clientfix_open(&f, NULL);
+    faketransport_default(
+        &f.net, BEAT,
+        (fakeanswer){.body = "{}", .headers = {"X-Deprecation-Note", "use v2"}});
+    tinkc_sampling *sampling = samplefix_create(&f);
+    clientfix_advance(&f, 30000);
+    const char *found = strstr(f.log, "warn http: deprecation notice: use v2");
+    assert_non_null(found);
+    assert_null(strstr(found + 1, "warn http: deprecation"));
+    faketransport_default(&f.net, BEAT,
+                          (fakeanswer){.status = 503,
+                                       .body = "{}",
+                                       .headers = {"x-deprecation-note", "update now",
+                                                   "x-deprecation-level", " Error "}});
+    clientfix_advance(&f, 20000);
+    assert_non_null(strstr(f.log, "error http: deprecation notice: update now"));
+    tinkc_sampling_close(&sampling);
+    clientfix_close(&f);
+}
+
 /* docs/protocol.md §2.1: 404 at the start means defaults; the interval is the server's,
  * not below ten seconds; what fails later changes nothing and is tried once. */
 static void test_session_dynamic_config(void **unused)
@@ -227,7 +314,7 @@ static void test_session_request(void **unused)
     clientfix_open(&f, options);
     tinkc_sampling *sampling = samplefix_create(&f);
     assert_string_equal(faketransport_nth(&f.net, SESSION, 0)->body,
-                        "{\"tags\":[],\"user_metadata\":{},\"sdk_version\":\"0.25.0\","
+                        "{\"tags\":[],\"user_metadata\":{},\"sdk_version\":\"0.36.0\","
                         "\"project_id\":\"p-1\",\"type\":\"create_session\"}");
     assert_string_equal(tinkc_service_session_id(f.service), "S");
     tinkc_sampling_close(&sampling);
@@ -259,6 +346,9 @@ int main(void)
         cmocka_unit_test(test_session_no_heartbeat_without_session),
         cmocka_unit_test(test_session_heartbeat_fails),
         cmocka_unit_test(test_session_heartbeat_hangs),
+        cmocka_unit_test(test_session_ended),
+        cmocka_unit_test(test_session_heartbeat_limit),
+        cmocka_unit_test(test_session_deprecation_notes),
         cmocka_unit_test(test_session_dynamic_config),
         cmocka_unit_test(test_session_huge_numbers),
         cmocka_unit_test(test_session_failure_is_not_sticky),

@@ -133,7 +133,7 @@ static void test_telemetry_session(void **unused)
     batch = telefix_batch(&f, 1);
     assert_string_equal(batch->session_id.v.p, "S");
     assert_string_equal(batch->platform.v.p, "Linux");
-    assert_string_equal(batch->sdk_version.v.p, "0.25.0");
+    assert_string_equal(batch->sdk_version.v.p, "0.36.0");
     assert_true(textfix_is_uuid(batch->process_uuid.v));
     assert_int_equal(batch->events_n, 2);
     assert_int_equal(batch->events[0].kind, TK_EVENT_SESSION_START);

@@ -1,0 +1,105 @@
+/* Requests of the service and its session against those of the official SDK (A-107, M-100,
+ * M-101, M-102).
+ * Links: level peer */
+#include <tinkc/sampling.h>
+#include <tinkc/service.h>
+
+#include "support/levelfix.h"
+#include "support/test.h"
+
+#define OK(call) assert_int_equal((call), TINKC_OK)
+
+/* Something that needs a session. */
+static void begin_session(levelfix *f)
+{
+    OK(tinkc_service_create_sampling_wait(NULL, f->service, LEVEL_MODEL, NULL, NULL));
+}
+
+static void session(levelfix *f)
+{
+    level_open(f, NULL);
+    begin_session(f);
+}
+
+static void capabilities(levelfix *f)
+{
+    level_open(f, NULL);
+    OK(tinkc_service_capabilities_wait(NULL, f->service, NULL));
+}
+
+static void healthz(levelfix *f)
+{
+    level_open(f, NULL);
+    OK(tinkc_service_health_wait(f->service, NULL));
+}
+
+static void heartbeat(levelfix *f)
+{
+    static const char path[] = "/api/v1/session_heartbeat";
+    fakeapi_step never = {.body = "{}", .gate = fakeapi_gate_new(f->api)};
+    fakeapi_default(f->api, "POST", path, &never); /* so that there is only one */
+    level_open(f, (const char *const[]){"heartbeat", "100", NULL});
+    begin_session(f);
+    assert_true(fakeapi_wait_for(f->api, "POST", path, 1));
+}
+
+static void credential_cmd(levelfix *f)
+{
+    level_open(f, (const char *const[]){"credential_cmd", "echo tml-from-command", NULL});
+    begin_session(f);
+}
+
+#define JWT_CONFIG "{\"pjwt_auth_enabled\":true}"
+#define CMD_CONFIG                                                                       \
+    "{\"pjwt_auth_enabled\":true,\"credential_default_source\":\"credential_cmd\"}"
+#define CONFIGURED "headers, tags and metadata of the configuration: test_session.c"
+
+static const level_case cases[] = {
+    {LEVEL("service/client_config", session)},
+    {LEVEL("service/client_dynamic_config", session)},
+    {LEVEL("service/construct_session", session)},
+    {LEVEL("service/construct_rest", capabilities)},
+    {LEVEL("service/create_session_default", session)},
+    {LEVEL_NOT("service/create_session_full", CONFIGURED)},
+    {LEVEL_NOT("service/create_session_environment", CONFIGURED)},
+    {LEVEL_NOT("service/default_headers", CONFIGURED)},
+    {LEVEL("service/auth_token", session), .config = JWT_CONFIG},
+    {LEVEL("service/auth_credential_cmd", credential_cmd), .config = CMD_CONFIG},
+    {LEVEL("service/get_server_capabilities", capabilities)},
+    {LEVEL("service/healthz", healthz)},
+    {LEVEL("service/session_heartbeat", heartbeat)},
+    {LEVEL_NOT("service/cancel_future", "not in the API yet")},
+    {LEVEL_NOT("service/finish_session", "not in the API yet")},
+};
+
+#define POLLS "ids and pauses of the server decide: test_poll.c, test_poll_answers.c"
+static const level_case future_cases[] = {
+    {LEVEL_NOT("futures/poll_sequence", POLLS)},
+    {LEVEL_NOT("futures/poll_each_type", POLLS)},
+};
+
+#define EVENTS "events are ours, their form is compared in test_fixtures_build.c"
+static const level_case telemetry_cases[] = {
+    {LEVEL_NOT("telemetry/fatal_exception", EVENTS)},
+    {LEVEL_NOT("telemetry/poll_error", EVENTS)},
+    {LEVEL_NOT("telemetry/session_start_and_generic", EVENTS)},
+    {LEVEL_NOT("telemetry/user_error", EVENTS)},
+};
+
+static void test_level_background(void **unused)
+{
+    level_run("futures/", future_cases, TK_ARRAY_LEN(future_cases));
+    level_run("telemetry/", telemetry_cases, TK_ARRAY_LEN(telemetry_cases));
+}
+
+static void test_level_service(void **unused)
+{
+    level_run("service/", cases, TK_ARRAY_LEN(cases));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_level_service),
+                                       cmocka_unit_test(test_level_background)};
+    return cmocka_run_group_tests_name("level_service", tests, NULL, NULL);
+}

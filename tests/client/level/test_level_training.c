@@ -1,0 +1,398 @@
+/* Training requests of this client against those of the official SDK (A-015, A-047,
+ * A-055, A-067, M-060 to M-069, M-104).
+ * Links: level peer */
+#include <math.h>
+
+#include <tinkc/sampling.h>
+#include <tinkc/training.h>
+#include <tinkc/types.h>
+
+#include "support/levelfix.h"
+#include "support/test.h"
+
+#define LATER    "what 0.36 adds to this request is not built yet"
+#define STATE    "tinker://" LEVEL_RUN "/weights/a"
+#define OK(call) assert_int_equal((call), TINKC_OK)
+
+static tinkc_training *open_training(levelfix *f)
+{
+    tinkc_training *training = NULL;
+    level_open(f, NULL);
+    OK(tinkc_service_create_training_wait(&training, f->service, LEVEL_MODEL, NULL,
+                                          NULL));
+    level_record(f);
+    return training;
+}
+
+/* ---- models ---- */
+
+static void create(levelfix *f, const tinkc_lora_config *lora)
+{
+    OK(tinkc_service_create_training_wait(NULL, f->service, LEVEL_MODEL, lora, NULL));
+}
+
+static void create_model_default(levelfix *f)
+{
+    level_open(f, NULL);
+    create(f, NULL);
+}
+
+static void create_model_full(levelfix *f)
+{
+    const tinkc_pair metadata = {"owner", "x"};
+    tinkc_lora_config lora = TINKC_LORA_CONFIG_INIT;
+    lora.rank = 8;
+    lora.has_seed = true;
+    lora.seed = 42;
+    lora.train_mlp = false;
+    lora.train_unembed = false;
+    lora.metadata = &metadata;
+    lora.metadata_n = 1;
+    level_open(f, NULL);
+    create(f, &lora);
+}
+
+static void create_model_second(levelfix *f)
+{
+    tinkc_lora_config lora = TINKC_LORA_CONFIG_INIT;
+    lora.has_seed = true;
+    level_open(f, NULL);
+    create(f, NULL);
+    create(f, &lora);
+}
+
+static void get_info(levelfix *f)
+{
+    tinkc_training *training = open_training(f);
+    OK(tinkc_training_get_info_wait(NULL, training, NULL));
+    tinkc_training_close(&training);
+}
+
+static void unload_model(levelfix *f)
+{
+    tinkc_training *training = open_training(f);
+    OK(tinkc_training_unload_wait(training, NULL));
+    tinkc_training_close(&training);
+}
+
+static const level_case model_cases[] = {
+    {LEVEL("models/create_model_default", create_model_default), .older = LATER},
+    {LEVEL("models/create_model_full", create_model_full), .older = LATER},
+    {LEVEL("models/create_model_second", create_model_second), .older = LATER},
+    {LEVEL_NOT("models/create_model_dimuon", "not in the API yet")},
+    {LEVEL("models/get_info", get_info)},
+    {LEVEL("models/unload_model", unload_model)},
+};
+
+static void test_level_models(void **unused)
+{
+    level_run("models/", model_cases, TK_ARRAY_LEN(model_cases));
+}
+
+/* ---- forward and backward ---- */
+
+static tinkc_datum *bare_datum(size_t n)
+{
+    int32_t tokens[64];
+    tinkc_model_input *input = NULL;
+    tinkc_datum *datum = NULL;
+    for (size_t i = 0; i < n; i++) {
+        tokens[i] = (int32_t)i + 1;
+    }
+    OK(tinkc_model_input_from_tokens(&input, tokens, n, NULL));
+    OK(tinkc_datum_new(&datum, &input, NULL));
+    return datum;
+}
+
+/* Tokens 1 .. n with the targets 2 .. n + 1 and weights of 1. */
+static tinkc_datum *datum(size_t n)
+{
+    int32_t targets[64];
+    float weights[64];
+    tinkc_datum *out = bare_datum(n);
+    for (size_t i = 0; i < n; i++) {
+        targets[i] = (int32_t)i + 2;
+        weights[i] = 1.0F;
+    }
+    OK(tinkc_datum_set_i32(out, "target_tokens", targets, n, NULL));
+    OK(tinkc_datum_set_f32(out, "weights", weights, n, NULL));
+    return out;
+}
+
+static tinkc_datum *policy_datum(void)
+{
+    static const int32_t targets[] = {2, 3, 4};
+    static const float logprobs[] = {-0.5F, -1.25F, -2.0F};
+    static const float advantages[] = {0.5F, 0.5F, -1.0F};
+    tinkc_datum *out = bare_datum(3);
+    OK(tinkc_datum_set_f32(out, "advantages", advantages, 3, NULL)); /* by name */
+    OK(tinkc_datum_set_f32(out, "logprobs", logprobs, 3, NULL));
+    OK(tinkc_datum_set_i32(out, "target_tokens", targets, 3, NULL));
+    return out;
+}
+
+/* The datums are freed. */
+static void run(levelfix *f, tinkc_datum **data, size_t n, const char *loss,
+                const tinkc_fwdbwd_options *options)
+{
+    tinkc_error *err = NULL;
+    tinkc_training *training = open_training(f);
+    if (tinkc_training_forward_backward_wait(NULL, training, data, n, loss, options,
+                                             &err) != TINKC_OK) {
+        fail_msg("%s", tinkc_error_message(err));
+    }
+    for (size_t i = 0; i < n; i++) {
+        tinkc_datum_free(&data[i]);
+    }
+    tinkc_training_close(&training);
+}
+
+static void cross_entropy(levelfix *f)
+{
+    run(f, (tinkc_datum *[]){datum(3)}, 1, "cross_entropy", NULL);
+}
+
+static void forward(levelfix *f)
+{
+    tinkc_datum *one = datum(3);
+    tinkc_training *training = open_training(f);
+    OK(tinkc_training_forward_wait(NULL, training, &one, 1, "cross_entropy", NULL, NULL));
+    tinkc_datum_free(&one);
+    tinkc_training_close(&training);
+}
+
+static void policy(levelfix *f, const char *loss, const tinkc_number *config, size_t n)
+{
+    tinkc_fwdbwd_options options = TINKC_FWDBWD_OPTIONS_INIT;
+    options.config = config;
+    options.config_n = n;
+    run(f, (tinkc_datum *[]){policy_datum()}, 1, loss, &options);
+}
+
+static void importance_sampling(levelfix *f)
+{
+    policy(f, "importance_sampling", NULL, 0);
+}
+
+static void ppo(levelfix *f)
+{
+    static const tinkc_number config[] = {{"clip_high_threshold", 1.2},
+                                          {"clip_low_threshold", 0.8}};
+    policy(f, "ppo", config, 2);
+}
+
+static void cispo(levelfix *f)
+{
+    static const tinkc_number config[] = {{"clip_high_threshold", 4.0},
+                                          {"clip_low_threshold", 0.0}};
+    policy(f, "cispo", config, 2);
+}
+
+static void dro(levelfix *f)
+{
+    static const tinkc_number config[] = {{"beta", 0.05}};
+    policy(f, "dro", config, 1);
+}
+
+static void compressed(levelfix *f)
+{
+    run(f, (tinkc_datum *[]){datum(64)}, 1, "cross_entropy", NULL);
+}
+
+static void five_datums(levelfix *f)
+{
+    run(f, (tinkc_datum *[]){datum(1), datum(2), datum(3), datum(4), datum(5)}, 5,
+        "cross_entropy", NULL);
+}
+
+static void chunks_by_bytes(levelfix *f)
+{
+    run(f, (tinkc_datum *[]){datum(2), datum(3), datum(4), datum(20), datum(1)}, 5,
+        "cross_entropy", NULL);
+}
+
+/* ---- steps and checkpoints ---- */
+
+static void optim_step(levelfix *f, const tinkc_adam_params *adam)
+{
+    tinkc_training *training = open_training(f);
+    OK(tinkc_training_optim_step_wait(NULL, training, adam, NULL));
+    tinkc_training_close(&training);
+}
+
+static void optim_step_default(levelfix *f)
+{
+    optim_step(f, NULL);
+}
+
+static void optim_step_full(levelfix *f)
+{
+    tinkc_adam_params adam = TINKC_ADAM_PARAMS_INIT;
+    adam.learning_rate = 5e-5;
+    adam.beta1 = 0.8;
+    adam.beta2 = 0.999;
+    adam.eps = 1e-8;
+    adam.weight_decay = 0.01;
+    adam.grad_clip_norm = 1.0;
+    optim_step(f, &adam);
+}
+
+static void save_state(levelfix *f, const tinkc_save_options *options)
+{
+    tinkc_training *training = open_training(f);
+    OK(tinkc_training_save_state_wait(NULL, training, "step-1", options, NULL));
+    tinkc_training_close(&training);
+}
+
+static void save_state_default(levelfix *f)
+{
+    save_state(f, NULL);
+}
+
+static void save_state_full(levelfix *f)
+{
+    tinkc_save_options options = TINKC_SAVE_OPTIONS_INIT;
+    options.ttl_seconds = 3600;
+    options.overwrite = true;
+    save_state(f, &options);
+}
+
+static void save_for_sampler(levelfix *f, const tinkc_save_options *options)
+{
+    tinkc_training *training = open_training(f);
+    OK(tinkc_training_save_weights_for_sampler_wait(NULL, training, "s-1", options,
+                                                    NULL));
+    tinkc_training_close(&training);
+}
+
+static void save_for_sampler_default(levelfix *f)
+{
+    save_for_sampler(f, NULL);
+}
+
+static void save_for_sampler_full(levelfix *f)
+{
+    tinkc_save_options options = TINKC_SAVE_OPTIONS_INIT;
+    options.ttl_seconds = 60;
+    save_for_sampler(f, &options);
+}
+
+static void save_ephemeral(levelfix *f)
+{
+    tinkc_training *training = open_training(f);
+    OK(tinkc_training_save_and_sample_wait(NULL, training, NULL));
+    OK(tinkc_training_save_and_sample_wait(NULL, training, NULL));
+    tinkc_training_close(&training);
+}
+
+static void step_sequence(levelfix *f)
+{
+    tinkc_adam_params adam = TINKC_ADAM_PARAMS_INIT;
+    adam.learning_rate = 1e-3;
+    tinkc_datum *one = datum(3);
+    tinkc_training *training = open_training(f);
+    OK(tinkc_training_forward_backward_wait(NULL, training, &one, 1, "cross_entropy",
+                                            NULL, NULL));
+    OK(tinkc_training_optim_step_wait(NULL, training, &adam, NULL));
+    OK(tinkc_training_save_state_wait(NULL, training, "step-1", NULL, NULL));
+    OK(tinkc_training_save_weights_for_sampler_wait(NULL, training, "step-1", NULL,
+                                                    NULL));
+    tinkc_datum_free(&one);
+    tinkc_training_close(&training);
+}
+
+/* The peer has no such checkpoint: only the request counts. */
+static void load_state(levelfix *f)
+{
+    tinkc_training *training = open_training(f);
+    (void)tinkc_training_load_state_wait(training, STATE, false, NULL, NULL);
+    tinkc_training_close(&training);
+}
+
+static void load_state_full(levelfix *f)
+{
+    tinkc_training *training = open_training(f);
+    (void)tinkc_training_load_state_wait(training, STATE, true, "tml-other", NULL);
+    tinkc_training_close(&training);
+}
+
+static void from_state(levelfix *f)
+{
+    level_open(f, NULL);
+    (void)tinkc_service_create_training_from_state_wait(NULL, f->service, STATE, NULL,
+                                                        NULL);
+}
+
+static void from_state_with_optimizer(levelfix *f)
+{
+    const tinkc_pair metadata = {"a", "b"};
+    tinkc_from_state_options options = TINKC_FROM_STATE_OPTIONS_INIT;
+    options.with_optimizer = true;
+    options.weights_access_token = "tml-other";
+    options.metadata = &metadata;
+    options.metadata_n = 1;
+    level_open(f, NULL);
+    (void)tinkc_service_create_training_from_state_wait(NULL, f->service, STATE, &options,
+                                                        NULL);
+}
+
+#define VIA_LOAD "{\"create_model_via_load_weights\":true}"
+#define TENSORS  "the same tensors are compared in test_fixtures_pb.c"
+
+static const level_case cases[] = {
+    {LEVEL("training/forward_backward_cross_entropy", cross_entropy)},
+    {LEVEL("training/forward", forward)},
+    {LEVEL("training/loss_cross_entropy", cross_entropy)},
+    {LEVEL("training/loss_importance_sampling", importance_sampling)},
+    {LEVEL("training/loss_ppo", ppo), .older = LATER},
+    {LEVEL("training/loss_cispo", cispo), .older = LATER},
+    {LEVEL("training/loss_dro", dro), .older = LATER},
+    {LEVEL("training/compressed", compressed),
+     .config = "{\"proto_compress_fwdbwd\":true}"},
+    {LEVEL("training/chunks_parallel", five_datums),
+     .config = "{\"fwdbwd_max_chunk_len\":2}", .any_order = true},
+    {LEVEL("training/chunks_serial", five_datums),
+     .config = "{\"fwdbwd_max_chunk_len\":2,\"parallel_fwdbwd_chunks\":false}"},
+    {LEVEL("training/chunks_by_bytes", chunks_by_bytes),
+     .config = "{\"fwdbwd_max_chunk_bytes_count\":100,\"parallel_fwdbwd_chunks\":false}"},
+    {LEVEL("training/optim_step_default", optim_step_default)},
+    {LEVEL("training/optim_step_full", optim_step_full)},
+    {LEVEL("training/save_state_default", save_state_default)},
+    {LEVEL("training/save_state_full", save_state_full), .older = LATER},
+    {LEVEL("training/save_weights_for_sampler_default", save_for_sampler_default)},
+    {LEVEL("training/save_weights_for_sampler_full", save_for_sampler_full),
+     .older = LATER},
+    {LEVEL("training/save_weights_ephemeral", save_ephemeral)},
+    {LEVEL("training/step_sequence", step_sequence)},
+    {LEVEL("training/load_state", load_state)},
+    {LEVEL("training/load_state_full", load_state_full)},
+    {LEVEL("training/from_state", from_state), .older = LATER},
+    {LEVEL("training/from_state_with_optimizer", from_state_with_optimizer),
+     .older = LATER},
+    {LEVEL("training/create_via_load", from_state), .config = VIA_LOAD},
+    {LEVEL_NOT("training/create_via_load_full", "test_training_create.c has both")},
+    {LEVEL_NOT("training/custom_loss", "test_training_custom.c has both requests")},
+    {LEVEL_NOT("training/chunk_kinds", "test_fixtures_pb.c has each kind of chunk")},
+    {LEVEL_NOT("training/tensor_kinds", TENSORS)},
+    {LEVEL_NOT("training/tensor_lists", TENSORS)},
+    {LEVEL_NOT("training/tensor_sparse", TENSORS)},
+    {LEVEL_NOT("training/tensor_torch", TENSORS)},
+    {LEVEL_NOT("training/custom_loss_server_side", "not in the API yet")},
+    {LEVEL_NOT("training/loss_gspo", "not in the API yet")},
+    {LEVEL_NOT("training/loss_stable_reinforce", "not in the API yet")},
+    {LEVEL_NOT("training/optim_step_dimuon", "not in the API yet")},
+    {LEVEL_NOT("training/provenance", "not in the API yet")},
+    {LEVEL_NOT("training/save_weights_external", "not in the API yet")},
+};
+
+static void test_level_training(void **unused)
+{
+    level_run("training/", cases, TK_ARRAY_LEN(cases));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_level_models),
+                                       cmocka_unit_test(test_level_training)};
+    return cmocka_run_group_tests_name("level_training", tests, NULL, NULL);
+}
