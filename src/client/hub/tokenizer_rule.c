@@ -15,9 +15,17 @@ static const struct {
 } pins[] = {
     {"moonshotai/Kimi-K2-Thinking", "612681931a8c906ddb349f8ad0f582cb552189cd"},
     {"moonshotai/Kimi-K2.5", "4d01dfe0332d63057c186e0b262165819efb6611"},
-    {"moonshotai/Kimi-K2.5-Text-Only", "4d01dfe0332d63057c186e0b262165819efb6611"},
     {"moonshotai/Kimi-K2.6", "b5aabbfb20227ed42becbf5541dbffd213942c58"},
+    {"moonshotai/Kimi-K3", "f831ab66814297da540d832a5235f8e904f29d06"},
 };
+
+/* Models without files of their own. */
+static tk_str of_another(tk_str id)
+{
+    return tk_str_is(id, "moonshotai/Kimi-K2.5-Text-Only")
+               ? TK_STR("moonshotai/Kimi-K2.5")
+               : id;
+}
 
 static bool is_word(tk_str word)
 {
@@ -110,6 +118,7 @@ tinkc_code tk_tokenizer_rule(tk_tokenizer_id *out, const char *model, const char
     } else {
         id = by_model(model);
     }
+    id = of_another(id);
     tk_str at = revision != NULL && revision[0] != '\0' ? tk_str_of(revision) : behind;
     if (at.n == 0) {
         at = pinned(id);
