@@ -30,7 +30,7 @@ TINKC_API const char *tinkc_sampling_session_id(const tinkc_sampling *sampling);
  * tinkc_service_import_sampling (or to from_sampler_handle of the official SDK) to sample
  * from the same sampler. It contains the server's URL and no credentials. Any number of
  * clients may join. The caller owns *out (tinkc_text_free). TINKC_E_STATE when
- * `sampling` is NULL or has no sampling session. */
+ * `sampling` is NULL or has no sampling session, or when its service is closed. */
 TINKC_API tinkc_code tinkc_sampling_export(char **out, const tinkc_sampling *sampling,
                                            tinkc_error **err);
 

@@ -28,6 +28,7 @@ local="tinkc_(service|training|sampling)_with_context tinkc_service_add_hook
     tinkc_service_set_budget tinkc_service_read_ledger tinkc_(meter|trace)_attach
     tinkc_raw_stream_(head|close) tinkc_pager_(runs|checkpoints|sessions|close|total)
     tinkc_(service|training|sampling|stream)_close tinkc_(sampling|service)_session_id
+    tinkc_sampling_export
     tinkc_service_(open|fd|deadline_ms|process|waits|on_queue_state)
     tinkc_future_(take|await)_(sampling|training) tinkc_stream_open
     tinkc_telemetry_(event|error|exception|count) tinkc_training_model_id"

@@ -27,18 +27,10 @@ enum {
 
 /* Keys that 0.36.0 has and 0.25.0 has not (docs/sdk-versions.md). */
 static const char *const fixture_later[] = {
-    "optimizer_config",
-    "display_name",
-    "user_metadata",
-    "sample_sequence_ids",
-    "trainable",
-    "sampleable",
-    "event_details",
-    "cost_data_through",
-    "estimated_cost_usd",
-    "custom_loss_server_side",
-    "loss_fn_config_v2",
-    "model_input_spans",
+    "optimizer_config",        "display_name",      "user_metadata",
+    "sample_sequence_ids",     "trainable",         "sampleable",
+    "event_details",           "cost_data_through", "estimated_cost_usd",
+    "custom_loss_server_side", "loss_fn_config_v2", "model_input_spans",
     "loss_fn_input_spans",
 };
 

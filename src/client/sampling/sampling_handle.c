@@ -104,7 +104,8 @@ tinkc_code tinkc_sampling_export(char **out, const tinkc_sampling *sampling,
     } else if (sampling->sampler->source != TK_SAMPLER_SESSION) {
         tk_err_set(&err, TINKC_E_STATE,
                    "this client has no sampling session that others could join");
-    } else if (write_handle(&json, sampling->sampler, &err) == TINKC_OK) {
+    } else if (tk_core_check(sampling->sampler->core, &err) == TINKC_OK &&
+               write_handle(&json, sampling->sampler, &err) == TINKC_OK) {
         (void)encode_handle(out, tk_buf_str(&json), &err);
     }
     tk_buf_dispose(&json);

@@ -68,6 +68,8 @@ static const level_case cases[] = {
     {LEVEL("service/get_server_capabilities", capabilities)},
     {LEVEL("service/healthz", healthz)},
     {LEVEL("service/session_heartbeat", heartbeat)},
+    {LEVEL_NOT("service/heartbeat_ended", "test_session.c counts the beats after a 410")},
+    {LEVEL_NOT("service/copy_weights", "not in the API yet")},
     {LEVEL_NOT("service/cancel_future", "not in the API yet")},
     {LEVEL_NOT("service/finish_session", "not in the API yet")},
 };
