@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The official Python SDK, two pinned versions, unmodified, against `tinkc serve`: its
-# library (server_sdk.py) with PyTorch for custom losses, and its command line.
+# library (server_sdk.py) with PyTorch for custom losses, futures of samples
+# (server_futures.py), and its command line.
 . "$(dirname "$0")/lib.sh"
 # The SDK's own program: lists, a checkpoint's details, a download where that is a tar, delete.
 check_cli() {
@@ -26,6 +27,10 @@ for version in 0.25.0 0.36.0; do
     scripts/sdkenv.py $version --torch >/dev/null || exit 1
     timeout 600 "build/sdk-venv/$version/bin/python" -W ignore tests/interop/server_sdk.py \
         "$url" --torch || failed=1
+    if [ "$version" != 0.25.0 ]; then
+        timeout 300 "build/sdk-venv/$version/bin/python" -W ignore \
+            tests/interop/server_futures.py "$url" || failed=1
+    fi
     check_cli $version || failed=1
 done
 serve_end || failed=1
