@@ -80,8 +80,8 @@ srv_verdict srv_rest_list_runs(srv_request *request)
     if (!srv_checkpoint_page(&page, request, 20)) {
         return SRV_ANSWERED;
     }
-    tinkc_code code =
-        srv_store_list_runs(&list, server->store, &request->arena, &page, &err);
+    tinkc_code code = srv_store_list_runs(&list, server->store, &request->arena, &page,
+                                          srv_request_query(request, "project_id"), &err);
     if (code != TINKC_OK) {
         return srv_reply_error(request, &err);
     }

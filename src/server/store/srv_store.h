@@ -223,9 +223,10 @@ typedef struct srv_store_runs {
     int64_t total; /* of all pages */
 } srv_store_runs;
 
+/* project_id: that of the session; {NULL, 0} = any. */
 TK_NODISCARD tinkc_code srv_store_list_runs(srv_store_runs *out, srv_store *store,
                                             tk_arena *arena, const srv_store_page *page,
-                                            tk_err *err);
+                                            tk_str project_id, tk_err *err);
 
 typedef struct srv_store_filter {
     tk_str run_id; /* empty = of all runs */

@@ -21,12 +21,17 @@ static tinkc_code read_count(int64_t *out, srv_sql *sql, tk_err *err)
 
 /* ---- runs ---- */
 
+#define OF_PROJECT                                                                       \
+    " FROM runs WHERE (?1 IS NULL OR session_id IN"                                      \
+    " (SELECT id FROM sessions WHERE project_id = ?1))"
+
 static tinkc_code read_runs(srv_store_runs *out, srv_store *store, tk_arena *arena,
-                            const srv_store_page *page, tk_err *err)
+                            const srv_store_page *page, tk_str project_id, tk_err *err)
 {
     srv_sql sql;
     srv_store_runs list = {0};
-    srv_sql_begin(&sql, store->db, "SELECT count(*) FROM runs");
+    srv_sql_begin(&sql, store->db, "SELECT count(*)" OF_PROJECT);
+    srv_sql_text(&sql, project_id);
     tinkc_code code = read_count(&list.total, &sql, err);
     if (code != TINKC_OK) {
         return code;
@@ -37,8 +42,9 @@ static tinkc_code read_runs(srv_store_runs *out, srv_store *store, tk_arena *are
         return tk_err_nomem(err);
     }
     srv_sql_begin(&sql, store->db,
-                  "SELECT " SRV_STORE_RUN_COLUMNS " FROM runs"
-                  " ORDER BY last_request_us DESC, id LIMIT ? OFFSET ?");
+                  "SELECT " SRV_STORE_RUN_COLUMNS OF_PROJECT
+                  " ORDER BY last_request_us DESC, id LIMIT ?2 OFFSET ?3");
+    srv_sql_text(&sql, project_id);
     srv_sql_i64(&sql, (int64_t)max);
     srv_sql_i64(&sql, page->offset);
     while (list.n < max && srv_sql_row(&sql)) {
@@ -53,10 +59,10 @@ static tinkc_code read_runs(srv_store_runs *out, srv_store *store, tk_arena *are
 }
 
 tinkc_code srv_store_list_runs(srv_store_runs *out, srv_store *store, tk_arena *arena,
-                               const srv_store_page *page, tk_err *err)
+                               const srv_store_page *page, tk_str project_id, tk_err *err)
 {
     tk_mutex_lock(&store->lock);
-    tinkc_code code = read_runs(out, store, arena, page, err);
+    tinkc_code code = read_runs(out, store, arena, page, project_id, err);
     tk_mutex_unlock(&store->lock);
     return code;
 }

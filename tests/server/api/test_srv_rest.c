@@ -103,6 +103,32 @@ static void test_srv_pages_know_the_total(void **state)
     srvfix_close(&t.srv);
 }
 
+/* A list of one project has the runs of its sessions only, in pages and total. */
+static void test_srv_runs_of_a_project(void **state)
+{
+    restfix t;
+    restfix_open(&t);
+    const tk_json *json = srvfix_post(&t.srv, "/api/v1/create_session",
+                                      "{\"tags\":[],\"sdk_version\":\"0.36.0\","
+                                      "\"project_id\":\"one\",\"type\":"
+                                      "\"create_session\"}");
+    assert_int_equal(t.srv.status, 200);
+    (void)snprintf(t.session, sizeof(t.session), "%s", srvfix_text(json, "session_id"));
+    restfix_run(&t, 0);
+    json = srvfix_ask(&t.srv, "GET", "/api/v1/training_runs", NULL);
+    assert_int_equal(cursor_of(json, "total_count"), 2);
+    json = srvfix_ask(&t.srv, "GET", "/api/v1/training_runs?project_id=one", NULL);
+    assert_int_equal(cursor_of(json, "total_count"), 1);
+    assert_int_equal(tk_json_len(tk_json_get(json, "training_runs")), 1);
+    tk_json run = tk_json_at(tk_json_get(json, "training_runs"), 0);
+    assert_string_equal(srvfix_text(&run, "training_run_id"), t.run);
+    json = srvfix_ask(&t.srv, "GET", "/api/v1/training_runs?project_id=two", NULL);
+    assert_int_equal(t.srv.status, 200);
+    assert_int_equal(cursor_of(json, "total_count"), 0);
+    assert_int_equal(tk_json_len(tk_json_get(json, "training_runs")), 0);
+    srvfix_close(&t.srv);
+}
+
 /* S-021: runs in pages, and one by its percent-encoded id. */
 static void test_srv_runs_are_listed(void **state)
 {
@@ -410,6 +436,7 @@ int main(void)
         cmocka_unit_test(test_srv_checkpoints_are_listed),
         cmocka_unit_test(test_srv_pages_know_the_total),
         cmocka_unit_test(test_srv_runs_are_listed),
+        cmocka_unit_test(test_srv_runs_of_a_project),
         cmocka_unit_test(test_srv_checkpoints_are_changed),
         cmocka_unit_test(test_srv_expired_ones_vanish),
         cmocka_unit_test(test_srv_expiry_goes_on_after_a_failure),
