@@ -358,7 +358,8 @@ def _(m):
 def _(m):
     name = m.name()
     saved = m.do(m.training, "save_weights_external", name)
-    assert saved.path.endswith(f"/external_weights/{name}") and saved.size_bytes > 0, saved
+    assert saved.path.endswith(f"/external_weights/{name}"), saved
+    assert m.checkpoint(saved.path)["size_bytes"] > 0
 
 
 @probe("TrainingClient.save_weights_external(age_encryption_recipients)")
