@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Checks that docs/conformance.md is true: every claimed requirement has exactly one row, every
-row names tests that exist, that name the requirement, and that passed in the last test run.
+row names tests that exist, that name the requirement, and that passed in the last test run; and
+of the lists that it answers in full no requirement is left out.
 
 usage: check-conformance.py [--root DIR]      reads DIR/build/tests-run.txt
 
@@ -8,7 +9,10 @@ The claim is the sentence `Claimed: A-001 to A-003, A-010.` of the document. A r
 `| A-001 | what | test_name, test_other |`. A test is a cmocka function of tests/**/*.c or a
 script tests/docs/<name>.sh. "Names the requirement": its id, or a range that holds it
 (C-021..C-027), is in the comment directly above the function or in a comment of its body; in
-a script, anywhere.
+a script, anywhere. A test may also be a gate of scripts/check.sh: `gate_tsan`.
+
+A requirement that is not met has the row `| M-039 | what | not done: reason |` and is not claimed.
+The sentence `Answered in full: M-001 to M-177.` names those that must have a row of either kind.
 """
 import re
 import sys
@@ -47,6 +51,12 @@ def find_tests(root):
     return tests
 
 
+def find_gates(root):
+    script = root / "scripts/check.sh"
+    names = re.findall(r"^(\w+) +\| ", script.read_text(), re.M) if script.exists() else []
+    return {f"gate_{name}" for name in names}
+
+
 def last_run(root):
     """(passed, failed) names of the last run, or None when there was none."""
     file = root / "build/tests-run.txt"
@@ -59,12 +69,20 @@ def last_run(root):
     return passed - failed, failed
 
 
-def check_row(row, tests, run):
+def is_done(row):
+    return not row[2].strip().startswith("not done:")
+
+
+def check_row(row, tests, gates, run):
     identifier, what, cell = row
-    names = re.findall(r"\w+", cell)
+    names = [n for n in re.findall(r"\w+", cell) if n not in gates]
+    if not is_done(row):
+        if len(cell.split()) < 6:
+            yield f"{identifier}: not done, without a reason"
+        return
     if not what.strip():
         yield f"{identifier}: says nothing"
-    if not names:
+    if not cell.strip():
         yield f"{identifier}: names no test"
     for name in names:
         if name not in tests:
@@ -87,16 +105,22 @@ def main():
         return 1
     rows = [(i, w, t) for i, w, t in ROW.findall(text)]
     problems, seen, claimed = [], set(), expand(claim.group(1))
-    tests = find_tests(root)
+    answered = re.search(r"^Answered in full: (.*?)\.$", text, re.M | re.S)
+    tests, gates = find_tests(root), find_gates(root)
     for row in rows:
         if row[0] in seen:
             problems.append(f"{row[0]}: has two rows")
         seen.add(row[0])
-        problems += check_row(row, tests, run)
+        problems += check_row(row, tests, gates, run)
+    done = {row[0] for row in rows if is_done(row)}
     problems += [f"{i}: claimed, but has no row" for i in sorted(claimed - seen)]
-    problems += [f"{i}: has a row, but is not claimed" for i in sorted(seen - claimed)]
+    problems += [f"{i}: claimed, but not done" for i in sorted(claimed & seen - done)]
+    problems += [f"{i}: has a row, but is not claimed" for i in sorted(done - claimed)]
+    if answered is not None:
+        problems += [f"{i}: has no row" for i in sorted(expand(answered.group(1)) - seen)]
     gatelib.need(len(rows), "rows")
-    return gatelib.finish(problems, f"{len(rows)} requirements, each with a test that passed")
+    return gatelib.finish(problems, f"{len(done)} requirements, each with a test that passed; "
+                          f"{len(rows) - len(done)} not done, each with a reason")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ static void assert_parses(const char *text, int64_t expected)
     }
 }
 
+/* M-117: every form of a time that servers send. */
 static void test_date_parse(void **unused)
 {
     assert_parses("1970-01-01T00:00:00Z", 0);

@@ -45,8 +45,8 @@ static void test_cli_connection_options(void **unused)
     clifix_end(&f);
 }
 
-/* C-079 to C-085: what the environment says reaches the server; questions make no session
- * and report nothing. */
+/* M-008: C-079 to C-085: what the environment says reaches the server; questions make
+ * no session and report nothing. */
 static void test_cli_environment(void **unused)
 {
     clifix f;

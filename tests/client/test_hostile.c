@@ -28,6 +28,8 @@ static void check(void *user, const hostile_case *it)
     (*n)++;
 }
 
+/* M-119: generated hostile answers to every operation: an error or a result, never a
+ * crash or a wait without an end. */
 static void test_hostile_answers(void **unused)
 {
     size_t n = 0;

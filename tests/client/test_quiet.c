@@ -124,8 +124,8 @@ static tinkc_code run_one(fakeapi *api, const fakefront *front, bool trusted,
     return code;
 }
 
-/* A-012: a run leaves streams, signals, limits, locale and environment of the process
- * as they were. */
+/* A-012, M-168: a run leaves streams, signals, limits, locale and environment of the
+ * process as they were. */
 static void test_quiet(void **unused)
 {
     static snapshot before;

@@ -43,7 +43,7 @@ static void expect_only_value_trips(fakeapi *api, fakeapi_gate *gate,
     tinkc_future_free(&waits);
 }
 
-/* */
+/* A-073, M-024: a value trips, none waits. */
 static void test_timeout_value_and_none(void **unused)
 {
     fakeapi_gate *gate = NULL;
@@ -58,7 +58,7 @@ static void test_timeout_value_and_none(void **unused)
     fakeapi_stop(&api);
 }
 
-/* A-073: not given is the default of 60 s, and each request says so; none says
+/* A-073, M-024: not given is the default of 60 s, and each request says so; none says
  * nothing. */
 static void test_timeout_said_on_the_wire(void **unused)
 {
@@ -133,8 +133,8 @@ static tinkc_service *with_times(tinkc_service *service, int64_t timeout_ms,
     return second;
 }
 
-/* A-073: a timeout that is not given is the service's, "none" and a value replace it,
- * only for calls through this handle. */
+/* A-073, M-024: a timeout that is not given is the service's, "none" and a value
+ * replace it, only for calls through this handle. */
 static void test_timeout_of_a_context(void **unused)
 {
     static const char *const seven[] = {"timeout", "7000", NULL};

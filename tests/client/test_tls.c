@@ -178,7 +178,8 @@ static void test_tls_http2_troubles(void **unused)
     }
 }
 
-/* a server whose HTTP/2 does not work serves us all the same, over HTTP/1.1. */
+/* A-105, M-019: a server whose HTTP/2 does not work serves us all the same, over
+ * HTTP/1.1. */
 static void test_tls_falls_back(void **unused)
 {
     static const fakefront_talk talks[] = {FAKEFRONT_GARBAGE, FAKEFRONT_GOAWAY,

@@ -64,6 +64,8 @@ static tinkc_code ask(fakeapi *api, const fakefront *front, const char *option,
     return code;
 }
 
+/* M-018, M-040: the system's trust store, or the file or directory that is set
+ * instead. */
 static void test_tls_trust_store(void **unused)
 {
     fakeapi *api = fakeapi_start();

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A-153: the architecture decisions are written down, those for shared state among them, each
+# A-153, M-177: the architecture decisions are written down, those for shared state among them, each
 # with a reason; each rule for shared state names a test of it.
 . "$(dirname "$0")/lib.sh"
 page=docs/decisions.md

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `make demo`, shortened, ends well and with three lines to copy: a server, Python with the official
+# M-172: `make demo`, shortened, ends well and with three lines to copy: a server, Python with the official
 # SDK, C. The first and the last are run here as they are printed, but for the port; the second in
 # tests/interop/snippet.sh, where the SDK is installed.
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A-136: docs/dependencies.md is the report: each library that the built files link, and no other,
+# A-136, M-171: docs/dependencies.md is the report: each library that the built files link, and no other,
 # with the licence that its package declares. A-130: sizes stay below the limits of that page.
 . "$(dirname "$0")/lib.sh"
 page=docs/dependencies.md

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A-135: heavy parts are switches. Every combination configures and holds the parts that are on and
+# A-135, M-170: heavy parts are switches. Every combination configures and holds the parts that are on and
 # no others; the gate `switches`, which builds them all, builds each one and fails when one fails.
 . "$(dirname "$0")/lib.sh"
 work=$(mktemp -d)

@@ -240,6 +240,19 @@ add tests/base/test_mem.c $'/* A-001, A-002: two. */\nstatic void test_mem_two(v
 refuses check-conformance.py "test_mem_one does not name A-001"
 sed -i 's|(void)unused;|& /* A-001, A-002 */|' "$work/t/tests/base/test_mem.c"; accepts check-conformance.py
 
+not_done='| A-003 | z | not done: nobody needs it in this library |'
+fresh; add docs/conformance.md "$not_done"; accepts check-conformance.py
+sed -i 's/A-002\./A-003./' "$work/t/docs/conformance.md"
+refuses check-conformance.py "A-003: claimed, but not done"
+fresh; add docs/conformance.md '| A-003 | z | not done: later |'
+refuses check-conformance.py "not done, without a reason"
+fresh; add docs/conformance.md "Answered in full: A-001 to A-003."
+refuses check-conformance.py "A-003: has no row"
+add docs/conformance.md "$not_done"; accepts check-conformance.py
+fresh; sed -i 's/| y | test_mem_one/& , gate_tsan/' "$work/t/docs/conformance.md"
+refuses check-conformance.py "there is no test gate_tsan"
+add scripts/check.sh 'tsan        | scripts/check-preset.sh tsan'; accepts check-conformance.py
+
 # test-report: what ctest's log says, counted. program NAME VERDICT LINES...
 # mutate.py finds an entry by the name of the definition, in whichever file it is
 fresh

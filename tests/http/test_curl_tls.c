@@ -180,6 +180,7 @@ static void test_tls_trust(void **unused)
     close_fixture(&other);
 }
 
+/* M-018: certificates of others, of other hosts and old ones are refused. */
 static void test_tls_bad_certificates(void **unused)
 {
     static const struct {
@@ -196,6 +197,7 @@ static void test_tls_bad_certificates(void **unused)
     }
 }
 
+/* M-040: a server that wants a certificate gets it. */
 static void test_tls_client_certificate(void **unused)
 {
     fixture f;
@@ -214,8 +216,8 @@ static void test_tls_client_certificate(void **unused)
     close_fixture(&f);
 }
 
-/* A-105: HTTP/2 where the server agrees, HTTP/1.1 where it does not or a group asks
- * for it. */
+/* A-105, M-018: HTTP/2 where the server agrees, HTTP/1.1 where it does not or a group
+ * asks for it. */
 static void test_tls_protocol(void **unused)
 {
     static const struct {
@@ -272,7 +274,7 @@ static void burst(tk_http_group group, size_t n, size_t streams, size_t connecti
     close_fixture(&f);
 }
 
-/* 50 requests share a connection; training has one on each. */
+/* A-104, M-021: 50 requests share a connection; training has one on each. */
 static void test_tls_streams_per_connection(void **unused)
 {
     burst(TK_HTTP_SAMPLE, 50, 50, 1);
@@ -305,7 +307,7 @@ static void test_tls_limits(void **unused)
     close_fixture(&f);
 }
 
-/* each group has its own HTTP/2 connection, and keeps it. */
+/* A-104, M-020: each group has its own HTTP/2 connection, and keeps it. */
 static void test_tls_groups_are_apart(void **unused)
 {
     fixture f;
@@ -332,9 +334,9 @@ static void test_tls_groups_are_apart(void **unused)
     close_fixture(&f);
 }
 
-/* A-105: a group in which HTTP/2 does not work goes on over HTTP/1.1; the others try
- * for themselves. SIGPIPE has its default action: a peer that hangs up must not end
- * us. */
+/* A-105, M-019: a group in which HTTP/2 does not work goes on over HTTP/1.1; the
+ * others try for themselves. SIGPIPE has its default action: a peer that hangs up must
+ * not end us. */
 static void test_tls_fallback(void **unused)
 {
     static const fakefront_talk talks[] = {FAKEFRONT_GARBAGE, FAKEFRONT_GOAWAY,

@@ -181,7 +181,8 @@ static void test_curl_redirects(void **unused)
     curlfix_close(&f);
 }
 
-/* groups do not share connections; A-101: the session's is reused. */
+/* A-099, A-102, M-020: groups do not share connections; A-101: the session's is
+ * reused. */
 static void test_curl_groups_are_apart(void **unused)
 {
     curlfix f;

@@ -95,8 +95,8 @@ static void test_retry_l1_delays(void **unused)
     assert_in_range(delay, 375, 376);
 }
 
-/* A-085..A-088: a hint is used exactly, up to an hour, but not beyond the total time;
- * after that the plain delays go on. */
+/* A-085..A-088, M-026: a hint is used exactly, up to an hour, but not beyond the total
+ * time; after that the plain delays go on. */
 static void test_retry_l1_hints(void **unused)
 {
     static const struct {

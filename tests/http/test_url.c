@@ -15,7 +15,7 @@ static void assert_key(const char *text, const char *expected)
     tk_buf_dispose(&key);
 }
 
-/* path, slash, case and an explicit default port do not matter. */
+/* M-023: path, slash, case and an explicit default port do not matter. */
 static void test_url_key_variants(void **unused)
 {
     static const char *const same[] = {
@@ -28,7 +28,7 @@ static void test_url_key_variants(void **unused)
     assert_key("http://127.0.0.1:80", "http://127.0.0.1");
 }
 
-/* only the scheme's own default port is stripped. */
+/* A-097, M-023: only the scheme's own default port is stripped. */
 static void test_url_key_ports(void **unused)
 {
     assert_key("https://h:80", "https://h:80");

@@ -103,7 +103,7 @@ static void forward(tinkc_training *training, float out[N])
     tinkc_datum_free(&d);
 }
 
-/* Training lowers the loss, through the wire. */
+/* M-172: training lowers the loss, through the wire. */
 static void test_srv_training_learns(void **state)
 {
     e2e t;
@@ -238,8 +238,8 @@ static void test_srv_mistakes_are_the_users(void **state)
     close_e2e(&t);
 }
 
-/* A-049: without a session, by base model and by path, the server samples the same tokens
- * as with one. */
+/* A-049, M-073: without a session, by base model and by path, the server samples the
+ * same tokens as with one. */
 static void test_srv_client_stateless(void **state)
 {
     (void)state;

@@ -55,7 +55,7 @@ static void assert_works(tinkc_tokenizer **tokenizer)
     tinkc_tokenizer_free(tokenizer);
 }
 
-/* M-132: a model that is trained or sampled from leads to its tokenizer. */
+/* M-077, M-132: a model that is trained or sampled from leads to its tokenizer. */
 static void test_tokenizer_of_clients(void **unused)
 {
     fix f;

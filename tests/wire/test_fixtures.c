@@ -112,8 +112,8 @@ static size_t check_request_file(const char *version, const char *name)
     return checked;
 }
 
-/* A-047, A-067, A-070: every JSON body the SDK sends comes back from our structs as it
- * was: no key unknown, no default lost, no null moved. */
+/* A-047, A-067, A-070, M-104, M-118: every JSON body the SDK sends comes back from our
+ * structs as it was: no key unknown, no default lost, no null moved. */
 static void test_fixture_request_json(void **unused)
 {
     for (size_t v = 0; v < TK_ARRAY_LEN(versions); v++) {
@@ -237,8 +237,8 @@ static size_t check_answer_file(const char *version, const char *name)
     return tk_json_len(answers);
 }
 
-/* A-047, A-067: every answer the SDK accepts is accepted and means the same; what it
- * refuses is refused, but for the deviations listed above. */
+/* A-047, A-067, M-104, M-118: every answer the SDK accepts is accepted and means the
+ * same; what it refuses is refused, but for the deviations listed above. */
 static void test_fixture_response_json(void **unused)
 {
     for (size_t v = 0; v < TK_ARRAY_LEN(versions); v++) {

@@ -84,7 +84,7 @@ static const tk_json *object(const char *text)
 
 /* ---- service ---- */
 
-/* structs that are filled by hand give the recorded bodies. */
+/* A-067, M-118: structs that are filled by hand give the recorded bodies. */
 static void test_fixture_build_service(void **unused)
 {
     tk_client_config_request config = {.sdk_version = S("0.25.0")};

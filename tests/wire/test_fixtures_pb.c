@@ -248,8 +248,8 @@ static bool check_request(const tk_json *request, const char *what)
     return true;
 }
 
-/* A-047, A-067: every recorded forward_backward: decoded field by field, and byte for
- * byte the same when it is written again. */
+/* A-047, A-067, M-052, M-114, M-118: every recorded forward_backward: decoded field by
+ * field, and byte for byte the same when it is written again. */
 static void test_fixture_request_protobuf(void **unused)
 {
     for (size_t v = 0; v < TK_ARRAY_LEN(versions); v++) {

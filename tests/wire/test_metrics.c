@@ -70,7 +70,7 @@ static const tk_fwdbwd_output parts[] = {
      .metrics = METRICS(second_metrics)},
 };
 
-/* each reducer over two parts of 3 and 1 datums; names in any order. */
+/* A-035, M-059: each reducer over two parts of 3 and 1 datums; names in any order. */
 static void test_metrics_reducers(void **unused)
 {
     tk_fwdbwd_output sum;
@@ -154,7 +154,7 @@ static void test_metrics_loss(void **unused)
     assert_null(tk_metrics_find(&without, TK_STR("loss")));
 }
 
-/* A-035: appendix C: values of CPython 3.11's hash(tuple(sorted(int(v) for v in
+/* A-035, M-059: appendix C: values of CPython 3.11's hash(tuple(sorted(int(v) for v in
  * values))). */
 static void test_metrics_hash_unordered(void **unused)
 {

@@ -10,7 +10,7 @@
 #include "support/msgfix.h"
 #include "support/test.h"
 
-/* every kind of chunk carries its tag. */
+/* A-062, M-106: every kind of chunk carries its tag. */
 static void test_value_chunk_tags(void **unused)
 {
     static const int32_t tokens[] = {1, 2};
@@ -34,7 +34,8 @@ static void test_value_chunk_tags(void **unused)
     expect_json(&tk_msg_chunk, &dmel, "{\"dmel\":\"BAED\",\"type\":\"dmel\"}");
 }
 
-/* the tag decides; a list may mix kinds; an unknown tag is kept as it is. */
+/* A-063, M-106: the tag decides; a list may mix kinds; an unknown tag is kept as it
+ * is. */
 static void test_value_chunk_dispatch(void **unused)
 {
     static const char text[] =
@@ -88,7 +89,7 @@ static void test_value_chunk_without_tag(void **unused)
                  "format", "\"gif\"");
 }
 
-/* images travel as base64; sizes 0 to 5 and 10 MB come back unchanged. */
+/* A-064, M-109: images travel as base64; sizes 0 to 5 and 10 MB come back unchanged. */
 static void test_value_image_sizes(void **unused)
 {
     static const size_t sizes[] = {0, 1, 2, 3, 4, 5, 10 * 1000 * 1000};
@@ -115,7 +116,7 @@ static void test_value_image_sizes(void **unused)
     tk_free(file);
 }
 
-/* a tensor without shape decodes, and reads as 1-D. */
+/* A-048, M-110: a tensor without shape decodes, and reads as 1-D. */
 static void test_value_tensor_forms(void **unused)
 {
     tk_tensor t;

@@ -2,6 +2,7 @@
 #include "support/test.h"
 #include "wire/path.h"
 
+/* M-113: a path and its parts. */
 static void test_path_parts(void **unused)
 {
     tk_path path;
@@ -23,6 +24,7 @@ static void test_path_parts(void **unused)
     assert_string_equal(tk_path_checkpoint_type(path.kind), "external");
 }
 
+/* M-113: what is not a path is refused. */
 static void test_path_refusals(void **unused)
 {
     static const char *const bad[] = {

@@ -79,7 +79,7 @@ static void test_pb_vectors_read_request(void **unused)
     tk_arena_dispose(&arena);
 }
 
-/* M-075: prompt logprobs with a NaN, cache hits. */
+/* M-075, M-114: prompt logprobs with a NaN, cache hits. */
 static void test_pb_vectors_sample(void **unused)
 {
     pb_hex hex;

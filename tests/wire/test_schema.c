@@ -17,8 +17,8 @@
 
 #define S(text) TK_F_STR(text)
 
-/* A-068, A-074: unset, null and value are three things, and the JSON distinguishes
- * them. */
+/* A-068, A-074, M-105: unset, null and value are three things, and the JSON
+ * distinguishes them. */
 static void test_schema_three_states(void **unused)
 {
     tk_sampler_response msg = {.sampler_id = S("s"), .base_model = S("b")};
@@ -193,8 +193,8 @@ static void test_schema_strict_mode(void **unused)
                      TINKC_OK);
 }
 
-/* A newer server: an unknown key is ignored, an unknown kind of a union is kept as it
- * came. A request with such a kind is refused. */
+/* M-115: a newer server: an unknown key is ignored, an unknown kind of a union is kept
+ * as it came. A request with such a kind is refused. */
 static void test_schema_newer_union(void **unused)
 {
     tk_billing_info info;
@@ -216,8 +216,8 @@ static void test_schema_newer_union(void **unused)
     decode_fails(&tk_msg_billing_info, "{\"type\":3}", 0, "type", "expected string");
 }
 
-/* A-046: casing of enumeration words is ignored. An unknown word of an answer is kept;
- * in a request it is refused. */
+/* A-046, M-107: casing of enumeration words is ignored. An unknown word of an answer
+ * is kept; in a request it is refused. */
 static void test_schema_enums(void **unused)
 {
     tk_try_again msg;

@@ -58,7 +58,7 @@ static void expect_same_again(sample *s, const tk_schema *schema)
     tk_buf_dispose(&again);
 }
 
-/* struct to JSON and back loses nothing, whatever is set. */
+/* M-104: struct to JSON and back loses nothing, whatever is set. */
 static void test_schemas_round_trip(void **unused)
 {
     for (size_t i = 0; i < tk_schemas_n; i++) {

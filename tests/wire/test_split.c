@@ -51,7 +51,7 @@ static void expect_parts(const size_t *sizes, size_t n, tk_split_limits limits,
     assert_int_equal(next, n);
 }
 
-/* a part ends at the largest number of datums. */
+/* A-034, M-054: a part ends at the largest number of datums. */
 static void test_split_by_count(void **unused)
 {
     const size_t sizes[] = {1, 1, 1, 1, 1};
@@ -60,7 +60,7 @@ static void test_split_by_count(void **unused)
     expect_parts(sizes, 5, (tk_split_limits){0, 5000000}, (size_t[]){1, 1, 1, 1, 1}, 5);
 }
 
-/* a part ends before its estimated bytes exceed the limit. */
+/* A-034, M-054: a part ends before its estimated bytes exceed the limit. */
 static void test_split_by_bytes(void **unused)
 {
     const size_t sizes[] = {10, 10, 10, 11, 30, 10};

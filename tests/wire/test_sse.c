@@ -74,7 +74,7 @@ static size_t length_of(const fixture *f)
     return f->n != 0 ? f->n : strlen(f->input);
 }
 
-/* every fixture, split at each byte, and byte by byte. */
+/* M-037: every fixture, split at each byte, and byte by byte. */
 static void test_sse_split_anywhere(void **unused)
 {
     for (size_t i = 0; i < TK_ARRAY_LEN(fixtures); i++) {

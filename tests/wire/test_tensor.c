@@ -62,7 +62,7 @@ static void expect_f32(tk_tensor t, const float *want, size_t n)
     assert_memory_equal(t.data, want, n * sizeof(*want));
 }
 
-/* every element type becomes int64 or float32, extremes included. */
+/* M-111: every element type becomes int64 or float32, extremes included. */
 static void test_tensor_every_type(void **unused)
 {
     static const int8_t i8[] = {INT8_MIN, -1, INT8_MAX};
@@ -103,7 +103,7 @@ static void test_tensor_every_type(void **unused)
                (int64_t[]){-2, INT64_C(4000000000000000000)}, 2);
 }
 
-/* what does not fit is refused, with its place. */
+/* A-057, M-111: what does not fit is refused, with its place. */
 static void test_tensor_overflow(void **unused)
 {
     static const uint64_t u64[] = {1, (uint64_t)INT64_MAX + 1};
@@ -176,7 +176,7 @@ static void test_tensor_random(void **unused)
     }
 }
 
-/* the field name decides; integers under `weights` become float32. */
+/* A-053, M-112: the field name decides; integers under `weights` become float32. */
 static void test_tensor_field_names(void **unused)
 {
     static const char *const reals[] = {"weights", "advantages", "logprobs",
@@ -375,7 +375,7 @@ static void test_tensor_check_dense(void **unused)
     assert_int_equal(check(t), TINKC_E_INVALID);
 }
 
-/* Each way in which a CSR tensor can be wrong. */
+/* M-110: each way in which a CSR tensor can be wrong. */
 static void test_tensor_check_sparse(void **unused)
 {
     static const float values[] = {1, 2};

@@ -77,7 +77,8 @@ static tk_error_class class_of_status(int status, tk_should_retry header)
     return user ? TK_ERROR_USER : TK_ERROR_FATAL;
 }
 
-/* every cell of status x category x header x transport error. */
+/* A-044, A-076, A-094, M-099, M-101: every cell of status x category x header x
+ * transport error. */
 static void test_wire_error_every_cell(void **unused)
 {
     size_t cells = 0;
@@ -104,7 +105,7 @@ static void test_wire_error_every_cell(void **unused)
     assert_int_equal(cells, 29 * 601 * 9);
 }
 
-/* Every row can be reached, and says when it applies. */
+/* M-101: every row can be reached, and says when it applies. */
 static void test_wire_error_no_dead_row(void **unused)
 {
     bool *reached = test_calloc(tk_wire_error_rules_n, sizeof(bool));

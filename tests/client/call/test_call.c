@@ -3,8 +3,8 @@
  * around it are test_call_layers.c's. */
 #include "support/callfix.h"
 
-/* A-088: docs/protocol.md §5.1: 0.5, 1, 2, 4, 8, 10, 10 ... s less up to a quarter,
- * eleven tries, one idempotency key, a counter. */
+/* A-088, M-025, M-028, M-038: docs/protocol.md §5.1: 0.5, 1, 2, 4, 8, 10, 10 ... s
+ * less up to a quarter, eleven tries, one idempotency key, a counter. */
 static void test_call_l1_delays(void **unused)
 {
     callfix c;
@@ -63,7 +63,7 @@ static bool is_transient(int status)
     return status == 408 || status == 409 || status == 429 || status >= 500;
 }
 
-/* which statuses are tried again. */
+/* A-083, M-025: which statuses are tried again. */
 static void test_call_l1_statuses(void **unused)
 {
     for (int status = 300; status <= 599; status++) {
@@ -83,7 +83,7 @@ static void test_call_l1_final(void **unused)
     }
 }
 
-/* x-should-retry decides, for every status. */
+/* A-092, M-027: x-should-retry decides, for every status. */
 static void test_call_l1_told_yes(void **unused)
 {
     for (int status = 300; status <= 599; status++) {
@@ -91,7 +91,7 @@ static void test_call_l1_told_yes(void **unused)
     }
 }
 
-/* */
+/* A-092, M-027: and the other way round. */
 static void test_call_l1_told_no(void **unused)
 {
     for (int status = 300; status <= 599; status++) {
@@ -168,7 +168,7 @@ static void test_call_l1_local_failures(void **unused)
     }
 }
 
-/* A-084..A-088: a hint is obeyed to the millisecond, up to an hour, within
+/* A-084..A-088, M-026: a hint is obeyed to the millisecond, up to an hour, within
  * retry_total. */
 static void test_call_l1_hints(void **unused)
 {

@@ -2,8 +2,8 @@
  * the billing pause, row by row (docs/protocol.md §5.2, §5.3, §5.5). */
 #include "support/callfix.h"
 
-/* docs/protocol.md §5.2: a bare 400 is a broken connection: a new one is used, sixteen
- * times. */
+/* M-030: docs/protocol.md §5.2: a bare 400 is a broken connection: a new one is used,
+ * sixteen times. */
 static void test_call_pool(void **unused)
 {
     static const fakeanswer bare[] = {
@@ -30,6 +30,7 @@ static void test_call_pool(void **unused)
     callfix_close(&c);
 }
 
+/* M-030: sixteen bare 400 are forgiven, the next one is an error. */
 static void test_call_pool_budget(void **unused)
 {
     callfix c;
@@ -181,7 +182,8 @@ static void pause_once(callfix *c)
     callfix_again(c, 5000, 5000);
 }
 
-/* docs/protocol.md §5.5: five seconds each, until the window ends; then it is fatal. */
+/* M-083: docs/protocol.md §5.5: five seconds each, until the window ends; then it is
+ * fatal. */
 static void test_call_billing(void **unused)
 {
     callfix c;
@@ -260,7 +262,8 @@ static void test_call_billing_counts_from_first(void **unused)
     callfix_close(&c);
 }
 
-/* What went out encrypted is not sent again in clear; everything else is followed. */
+/* M-033: what went out encrypted is not sent again in clear; everything else is
+ * followed. */
 static void test_call_redirect_schemes(void **unused)
 {
     static const struct {

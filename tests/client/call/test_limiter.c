@@ -37,6 +37,7 @@ static tk_limiter_need need_of(int64_t bytes)
                              .cost = -1};
 }
 
+/* M-079: a sample takes a place, then bytes; the one after the last place waits. */
 static void test_limiter_steps(void **unused)
 {
     tk_limiter_use use = {0};
@@ -53,8 +54,8 @@ static void test_limiter_steps(void **unused)
     assert_false(tk_limiter_advance(&use, &c, TK_LIMITER_NEVER, 0));
 }
 
-/* The pause is read again before each of the two later steps: one that comes in between
- * raises the cost in bytes, one that was long ago does not. */
+/* M-079: the pause is read again before each of the two later steps: one that comes in
+ * between raises the cost in bytes, one that was long ago does not. */
 static void test_limiter_throttled(void **unused)
 {
     tk_limiter_use use = {0};
@@ -181,8 +182,8 @@ static void test_limiter_first_call(void **unused)
     assert_int_equal(tk_limiter_count(), 0);
 }
 
-/* A-014: in a forked child the parent's limiters are gone, its handles can be closed, and
- * new ones start from nothing; the parent keeps its own. */
+/* A-014, M-168: in a forked child the parent's limiters are gone, its handles can be
+ * closed, and new ones start from nothing; the parent keeps its own. */
 static void test_limiter_fork(void **unused)
 {
     tinkc_config *config = NULL;

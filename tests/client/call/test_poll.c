@@ -30,8 +30,8 @@ static void test_poll_row_1_connection(void **unused)
     }
 }
 
-/* A server that answers a long poll at once, and says nothing, is asked ten times a
- * second: rows 2, 3, 5, 6 and 13, counted from the start of the poll before. */
+/* M-095: a server that answers a long poll at once, and says nothing, is asked ten
+ * times a second: rows 2, 3, 5, 6 and 13, counted from the start of the poll before. */
 static void test_poll_instant_answers(void **unused)
 {
     static const fakeanswer useless[] = {
@@ -82,7 +82,8 @@ static void test_poll_hint_in_body(void **unused)
     }
 }
 
-/* row 2: no delay after a poll that the server held; both counters start over. */
+/* A-152, M-094: row 2: no delay after a poll that the server held; both counters start
+ * over. */
 static void test_poll_row_2_408(void **unused)
 {
     pollfix p;
@@ -132,7 +133,7 @@ static void test_poll_row_3_408_text(void **unused)
     }
 }
 
-/* row 4, A-084: as row 1, unless the server says how long. */
+/* A-152, M-094: row 4, A-084: as row 1, unless the server says how long. */
 static void test_poll_row_4_429(void **unused)
 {
     pollfix p;
@@ -212,8 +213,8 @@ static void test_poll_hints_and_stuck(void **unused)
     pollfix_close(&p);
 }
 
-/* A-152: row 5: at once in the official SDK; 100 ms here, so that an outage does not
- * make a busy loop. */
+/* A-152, M-095: row 5: at once in the official SDK; 100 ms here, so that an outage
+ * does not make a busy loop. */
 static void test_poll_row_5_server_errors(void **unused)
 {
     static const int statuses[] = {500, 502, 503, 504, 599};
@@ -232,8 +233,8 @@ static void test_poll_row_5_server_errors(void **unused)
     }
 }
 
-/* A-152: row 6: three bad requests are forgiven, at once; connection errors count from
- * 0 again. */
+/* A-152, M-094: row 6: three bad requests are forgiven, at once; connection errors
+ * count from 0 again. */
 static void test_poll_row_6_bad_request(void **unused)
 {
     pollfix p;
@@ -285,7 +286,7 @@ static void test_poll_bare_400_budget(void **unused)
     pollfix_close(&p);
 }
 
-/* row 8: five seconds each, for as long as the window lasts. */
+/* A-152, M-094: row 8: five seconds each, for as long as the window lasts. */
 static void test_poll_row_8_billing(void **unused)
 {
     pollfix p;
@@ -327,7 +328,7 @@ static void test_poll_row_8_keeps_counts(void **unused)
     pollfix_close(&p);
 }
 
-/* row 10. */
+/* A-152, M-094: row 10. */
 static void test_poll_row_10_gone(void **unused)
 {
     pollfix p;
@@ -372,7 +373,7 @@ static void test_poll_408_without_limit(void **unused)
     pollfix_close(&p);
 }
 
-/* 0, 1, 2, ...; the round trip is reported once. */
+/* A-122, M-091: 0, 1, 2, ...; the round trip is reported once. */
 static void test_poll_headers(void **unused)
 {
     pollfix p;
@@ -395,7 +396,7 @@ static void test_poll_headers(void **unused)
     pollfix_close(&p);
 }
 
-/* both forms of "not yet" tell the observer what the server says. */
+/* A-123, M-097: both forms of "not yet" tell the observer what the server says. */
 static void test_poll_observer(void **unused)
 {
     static const struct {
@@ -425,7 +426,7 @@ static void test_poll_observer(void **unused)
     }
 }
 
-/* design §3: ten minutes without any answer, two hours without an end. */
+/* A-152, M-102: design §3: ten minutes without any answer, two hours without an end. */
 static void test_poll_stuck(void **unused)
 {
     pollfix p;

@@ -2,7 +2,7 @@
  * retrieve_future table about answers (docs/protocol.md §4, 12 to 19; A-152). */
 #include "support/pollfix.h"
 
-/* row 12. */
+/* A-152, M-093: row 12. */
 static void test_poll_row_12_protobuf(void **unused)
 {
     pollfix p;
@@ -69,7 +69,7 @@ static void test_poll_row_13_try_again(void **unused)
 static const fakeanswer metadata = {
     .body = "{\"status\":\"complete_metadata\",\"response_payload_size\":60}"};
 
-/* row 14: asks again at once, now for all of it. */
+/* A-152, M-092: row 14: asks again at once, now for all of it. */
 static void test_poll_row_14_metadata(void **unused)
 {
     pollfix p;
@@ -95,7 +95,7 @@ static void test_poll_row_15_metadata(void **unused)
     pollfix_close(&p);
 }
 
-/* Row 14: the payload waits for the budget of large results, and gives it back. */
+/* M-092: row 14: the payload waits for the budget of large results, and gives it back. */
 static void test_poll_row_14_budget(void **unused)
 {
     pollfix p;

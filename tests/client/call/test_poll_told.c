@@ -76,8 +76,8 @@ static tinkc_wait status_of(const told *t)
     return wait;
 }
 
-/* A-152: a paused queue is reported with the server's reason, and forgotten when it
- * runs again. */
+/* A-152, M-097: a paused queue is reported with the server's reason, and forgotten
+ * when it runs again. */
 static void test_poll_told_queue(void **unused)
 {
     static const struct {

@@ -162,7 +162,8 @@ static void test_submit_cancelled(void **unused)
     submitfix_close(&s);
 }
 
-/* The first poll says how long the submission took, unless the owner does not want it. */
+/* M-091: the first poll says how long the submission took, unless the owner does not
+ * want it. */
 static void test_submit_roundtrip(void **unused)
 {
     for (int i = 0; i < 2; i++) {

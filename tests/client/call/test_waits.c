@@ -17,7 +17,7 @@ static size_t count(const char *text, const char *part)
     return n;
 }
 
-/* A line after 30 s, 90 s, 150 s ...; none after the end. */
+/* M-097: a line after 30 s, 90 s, 150 s ...; none after the end. */
 static void test_waits_log(void **unused)
 {
     clientfix f;

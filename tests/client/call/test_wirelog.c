@@ -67,7 +67,8 @@ static void open_dumping(clientfix *f, const char *const *more)
     clientfix_open(f, options);
 }
 
-/* The dump shows what goes over the wire but for the key, whatever the level says. */
+/* M-011, M-012: the dump shows what goes over the wire but for the key, whatever the
+ * level says. */
 static void test_wirelog_dump(void **unused)
 {
     clientfix f;

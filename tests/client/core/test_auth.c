@@ -19,7 +19,7 @@
 
 /* ---- choosing ---- */
 
-/* The five rows of docs/protocol.md §1.3, and the local server's own. */
+/* M-004: the five rows of docs/protocol.md §1.3, and the local server's own. */
 static void test_auth_choose(void **unused)
 {
     static const struct {
@@ -174,7 +174,7 @@ static bool sent_with(exchange *x, const char *path, size_t nth, const char *sta
            strncmp(value, start, strlen(start)) == 0;
 }
 
-/* The key is used for client/config and the exchange, the token for all else. */
+/* M-006: the key is used for client/config and the exchange, the token for all else. */
 static void test_auth_exchange(void **unused)
 {
     exchange x;
@@ -212,7 +212,7 @@ static void test_auth_follows_first_redirect(void **unused)
     clientfix_close(&x.f);
 }
 
-/* In the background, five minutes before it ends. */
+/* M-006: in the background, five minutes before it ends. */
 static void test_auth_refresh_ahead(void **unused)
 {
     exchange x;
@@ -362,8 +362,8 @@ static void test_auth_refresh_fails(void **unused)
     clientfix_close(&x.f);
 }
 
-/* With a minute left each request asks first, and all of them only once; when that fails
- * the old one goes out. */
+/* M-006: with a minute left each request asks first, and all of them only once; when
+ * that fails the old one goes out. */
 static void test_auth_refresh_on_demand(void **unused)
 {
     exchange x;
@@ -447,6 +447,7 @@ static tinkc_code health_with_command(clientfix *f, const char *command,
     return tinkc_service_health_wait(f->service, NULL);
 }
 
+/* M-005: what the command prints, without white space around it, is the credential. */
 static void test_auth_command(void **unused)
 {
     clientfix f;
@@ -473,8 +474,9 @@ static void test_auth_command_with_line_ends(void **unused)
     }
 }
 
-/* Killed when its time is over, with what it started, also when a process left its group
- * and holds the output open. The clock is the test's, so nothing here takes a minute. */
+/* M-005: killed when its time is over, with what it started, also when a process left
+ * its group and holds the output open. The clock is the test's, so nothing here takes
+ * a minute. */
 static void test_auth_command_deadline(void **unused)
 {
     static const char *const commands[] = {"sleep 100", "echo tml-x; exec >&-; sleep 100",
@@ -544,7 +546,8 @@ static void test_auth_command_outlives_kill(void **unused)
     tinkc_future_free(&future);
 }
 
-/* A credential that is longer than the log can mask is refused with both numbers. */
+/* M-005: a credential that is longer than the log can mask is refused with both
+ * numbers. */
 static void test_auth_command_too_long(void **unused)
 {
     clientfix f;
@@ -624,7 +627,8 @@ static void test_auth_command_fails_later(void **unused)
     clientfix_close(&f);
 }
 
-/* A command that prints the same credential again: it stays a secret of the log. */
+/* M-005: a command that prints the same credential again: it stays a secret of the
+ * log. */
 static void test_auth_command_repeats(void **unused)
 {
     clientfix f;
@@ -741,7 +745,7 @@ static void test_auth_command_killed(void **unused)
     tinkc_future_free(&future);
 }
 
-/* The server may insist on the command. */
+/* M-015: the server may insist on the command. */
 static void test_auth_command_enforced(void **unused)
 {
     static const char flags[] =

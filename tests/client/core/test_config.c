@@ -38,6 +38,7 @@ static void assert_option(const tinkc_config *config, const char *name,
     assert_int_equal(n, strlen(expected));
 }
 
+/* M-024: the defaults, those of the official SDK among them. */
 static void test_config_defaults(void **unused)
 {
     tinkc_config *config = config_in(nothing);
@@ -57,7 +58,8 @@ static void test_config_defaults(void **unused)
     assert_null(config);
 }
 
-/* the environment fills what is not set; an empty variable counts as absent. */
+/* A-109, M-003, M-008: the environment fills what is not set; an empty variable counts
+ * as absent. */
 static void test_config_environment(void **unused)
 {
     static const char *const pairs[] = {"TINKER_BASE_URL",
@@ -90,8 +92,8 @@ static void test_config_environment(void **unused)
     tinkc_config_free(&config);
 }
 
-/* docs/protocol.md §1.2, M-141: telemetry is off for any word but four; TINKER_LOG knows
- * the levels in lower case. */
+/* M-008: docs/protocol.md §1.2, M-141: telemetry is off for any word but four;
+ * TINKER_LOG knows the levels in lower case. */
 static void test_config_environment_words(void **unused)
 {
     static const struct {
@@ -200,7 +202,7 @@ static void test_config_refusals(void **unused)
     tinkc_config_free(NULL);
 }
 
-/* a copy shares nothing with its original. */
+/* M-001: a copy shares nothing with its original. */
 static void test_config_copy(void **unused)
 {
     tinkc_config *config = config_in(nothing), *copy = NULL;
@@ -276,6 +278,7 @@ static void test_config_table_is_sound(void **unused)
     tinkc_config_free(&config);
 }
 
+/* M-017: the version that is set decides what the client does. */
 static void test_config_sdk_at_least(void **unused)
 {
     static const struct {

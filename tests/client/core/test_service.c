@@ -52,21 +52,22 @@ static void test_service_capabilities(void **unused)
     fakeapi_stop(&api);
 }
 
-/* A-107, A-109, M-002: the environment is read when the configuration is made, never
- * again: what it says later changes no request. */
+/* A-107, A-109, M-002, M-007: the environment is read when the configuration is made,
+ * never again: what it says later changes no request. */
 static void test_service_environment_once(void **unused)
 {
-    static const char *const names[] = {"TINKER_API_KEY", "TINKER_BASE_URL",
-                                        "CLOUDFLARE_ACCESS_CLIENT_ID",
-                                        "TINKER_CREDENTIAL_CMD"};
+    static const char *const names[] = {
+        "TINKER_API_KEY", "TINKER_BASE_URL", "CLOUDFLARE_ACCESS_CLIENT_ID",
+        "CLOUDFLARE_ACCESS_CLIENT_SECRET", "TINKER_CREDENTIAL_CMD"};
     static const char *const later[] = {"tml-later", "http://127.0.0.1:1", "later",
-                                        "exit 1"};
+                                        "later", "exit 1"};
     fakeapi *api = start_peer();
     tinkc_config *config = NULL;
     tinkc_service *service = NULL;
     assert_int_equal(setenv("TINKER_API_KEY", "tml-first", 1), 0);
     assert_int_equal(setenv("TINKER_BASE_URL", fakeapi_url(api), 1), 0);
     assert_int_equal(setenv("CLOUDFLARE_ACCESS_CLIENT_ID", "first", 1), 0);
+    assert_int_equal(setenv("CLOUDFLARE_ACCESS_CLIENT_SECRET", "shy-one", 1), 0);
     assert_int_equal(tinkc_config_new(&config, NULL), TINKC_OK);
     assert_int_equal(tinkc_config_set(config, "proxy", "", NULL), TINKC_OK);
     for (size_t i = 0; i < TK_ARRAY_LEN(names); i++) {
@@ -85,12 +86,14 @@ static void test_service_environment_once(void **unused)
         const fakeapi_request *request = fakeapi_request_at(api, i);
         assert_string_equal(fakeapi_header(request, "x-api-key"), "tml-first");
         assert_string_equal(fakeapi_header(request, "cf-access-client-id"), "first");
+        assert_string_equal(fakeapi_header(request, "cf-access-client-secret"),
+                            "shy-one");
     }
     tinkc_config_free(&config);
     fakeapi_stop(&api);
 }
 
-/* M-029, M-028, docs/protocol.md §1.4. */
+/* M-017, M-028, M-029: docs/protocol.md §1.4. */
 static void test_service_headers(void **unused)
 {
     static const struct {
@@ -123,7 +126,7 @@ static void test_service_headers(void **unused)
     fakeapi_stop(&api);
 }
 
-/* As Python prints a float. */
+/* M-029: as Python prints a float. */
 static void test_service_read_timeout(void **unused)
 {
     static const struct {
@@ -148,7 +151,7 @@ static void test_service_read_timeout(void **unused)
     }
 }
 
-/* A caller's header replaces ours, and goes out once. */
+/* M-009: a caller's header replaces ours, and goes out once. */
 static void test_service_header_override(void **unused)
 {
     fakeapi *api = start_peer();
@@ -251,7 +254,7 @@ static void test_service_start_failure_is_not_sticky(void **unused)
     fakeapi_stop(&api);
 }
 
-/* two tenants in one process; keys never cross. */
+/* M-001, M-014: two tenants in one process; keys never cross. */
 static void test_service_two_tenants(void **unused)
 {
     fakeapi *apis[2] = {start_peer(), start_peer()};
@@ -317,7 +320,7 @@ static tinkc_future *ask_silent(fakeapi *api, tinkc_service *service)
     return future;
 }
 
-/* closing ends what is under way; the future reports it. */
+/* A-026, M-046: closing ends what is under way; the future reports it. */
 static void test_service_close_while_waiting(void **unused)
 {
     fakeapi *api = start_peer();

@@ -10,7 +10,8 @@
 #define CONFIG  "client/config"
 #define SESSION "create_session"
 
-/* every 10 s, the first after 10 s, on separate connections, 10 s each. */
+/* A-106, A-111, M-038, M-042: every 10 s, the first after 10 s, on separate
+ * connections, 10 s each. */
 static void test_session_heartbeat(void **unused)
 {
     clientfix f;
@@ -46,8 +47,8 @@ static void test_session_no_heartbeat_without_session(void **unused)
     clientfix_close(&f);
 }
 
-/* A-106: a failed heartbeat is not repeated before the next one is due; after 120 s
- * each failure is logged. */
+/* A-106, M-042: a failed heartbeat is not repeated before the next one is due; after
+ * 120 s each failure is logged. */
 static void test_session_heartbeat_fails(void **unused)
 {
     clientfix f;
@@ -129,8 +130,8 @@ static void test_session_ended(void **unused)
     clientfix_close(&f);
 }
 
-/* Option heartbeat_failures: after so many failures in a row the session counts as
- * lost; one success starts the count again. */
+/* M-047: option heartbeat_failures: after so many failures in a row the session counts
+ * as lost; one success starts the count again. */
 static void test_session_heartbeat_limit(void **unused)
 {
     static const char *const options[] = {"heartbeat_failures", "3", NULL};
@@ -177,8 +178,8 @@ static void test_session_deprecation_notes(void **unused)
     clientfix_close(&f);
 }
 
-/* docs/protocol.md §2.1: 404 at the start means defaults; the interval is the server's,
- * not below ten seconds; what fails later changes nothing and is tried once. */
+/* M-016: docs/protocol.md §2.1: 404 at the start means defaults; the interval is the
+ * server's, not below ten seconds; what fails later changes nothing and is tried once. */
 static void test_session_dynamic_config(void **unused)
 {
     static const struct {
@@ -248,7 +249,7 @@ static void test_session_failure_is_not_sticky(void **unused)
     }
 }
 
-/* Unusable flags are an error, not a client that hangs. */
+/* M-015: unusable flags are an error, not a client that hangs. */
 static void test_session_bad_flags(void **unused)
 {
     static const char *const bodies[] = {"{\"sample_max_concurrent_requests\":0}",
@@ -288,7 +289,7 @@ static void test_session_setup_is_shared(void **unused)
     clientfix_close(&f);
 }
 
-/* The server's messages are logged, each at its level; an error does not stop
+/* M-041: the server's messages are logged, each at its level; an error does not stop
  * anything. */
 static void test_session_messages(void **unused)
 {

@@ -12,8 +12,8 @@
 #define BEAT    "session_heartbeat"
 #define SAMPLES 500
 
-/* A-106: 400 samples are on the wire, 100 wait for a place, and the server has asked all
- * of them to pause; each heartbeat leaves at its moment. */
+/* A-106, M-043: 400 samples are on the wire, 100 wait for a place, and the server has
+ * asked all of them to pause; each heartbeat leaves at its moment. */
 static void test_session_heartbeat_among_samples(void **unused)
 {
     static tinkc_future *futures[SAMPLES];
@@ -46,8 +46,9 @@ static void test_session_heartbeat_among_samples(void **unused)
     clientfix_close(&f);
 }
 
-/* A-106: every group but the session's has one connection, and those of the samples and
- * of the polls are held: heartbeats go on, over the connection that they keep. */
+/* A-106, M-043: every group but the session's has one connection, and those of the
+ * samples and of the polls are held: heartbeats go on, over the connection that they
+ * keep. */
 static void test_session_heartbeat_has_a_connection(void **unused)
 {
     enum { HELD = 6 };

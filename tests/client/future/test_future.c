@@ -103,7 +103,8 @@ static void test_future_frees_what_nobody_takes(void **unused)
     assert_int_equal(freed, 1);
 }
 
-/* an error comes with its text and its cause, and can outlive the future. */
+/* A-029, M-098: an error comes with its text and its cause, and can outlive the
+ * future. */
 static void test_future_error_and_cause(void **unused)
 {
     tinkc_future *future = new_future();
@@ -174,6 +175,7 @@ static void count_call(tinkc_future *future, void *user)
     ++*(int *)user;
 }
 
+/* M-089: a callback runs once, also when it is set after the end. */
 static void test_future_callback(void **unused)
 {
     int early = 0, late = 0;
@@ -196,6 +198,7 @@ static void note_cancel(void *user)
     ++*(int *)user;
 }
 
+/* M-089: a cancelled future is done with that error. */
 static void test_future_cancel(void **unused)
 {
     int cancelled = 0, called = 0;
@@ -230,6 +233,7 @@ static void complete_it(void *user)
     (void)tk_future_complete(user, NULL, NULL);
 }
 
+/* M-089: a thread waits, another one completes. */
 static void test_future_wait_across_threads(void **unused)
 {
     for (int i = 0; i < 200; i++) {
@@ -351,6 +355,7 @@ static void test_future_wakes_at_the_end_of_the_turn(void **unused)
     tinkc_future_free(&second.future);
 }
 
+/* M-090: all of them, or the time is over. */
 static void test_future_wait_all(void **unused)
 {
     tinkc_future *futures[3] = {new_future(), new_future(), new_future()};
@@ -366,6 +371,7 @@ static void test_future_wait_all(void **unused)
     }
 }
 
+/* M-090: the first of them, or the time is over. */
 static void test_future_wait_any(void **unused)
 {
     size_t index = 99;

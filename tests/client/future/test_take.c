@@ -27,7 +27,7 @@ static void close_peer(fixture *f)
     fakeapi_stop(&f->api);
 }
 
-/* The result belongs to the caller, the future is gone. */
+/* M-089: the result belongs to the caller, the future is gone. */
 static void test_take_await(void **unused)
 {
     (void)unused;

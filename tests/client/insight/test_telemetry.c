@@ -189,8 +189,8 @@ static void test_telemetry_process(void **unused)
 
 #define SERVICES 10
 
-/* A-137, A-138: ten services in one process beat and report on their own; every batch
- * carries its own session's id, and all the same process. */
+/* A-137, A-138, M-044: ten services in one process beat and report on their own; every
+ * batch carries its own session's id, and all the same process. */
 static void test_telemetry_ten_services(void **unused)
 {
     static clientfix f[SERVICES];

@@ -29,8 +29,8 @@ static tinkc_service *open_with_session(fakeapi *api, const char *const *options
     return service;
 }
 
-/* M-145: with the threads of a program and with its own loop: what is queued, and the end
- * of the session, arrive before the close returns. */
+/* M-046, M-145: with the threads of a program and with its own loop: what is queued,
+ * and the end of the session, arrive before the close returns. */
 static void test_close_drains(void **unused)
 {
     static const char *const loops[] = {"thread", "manual"};

@@ -288,8 +288,8 @@ static void test_event_names_of_a_run(void **unused)
     assert_true(events > 50);
 }
 
-/* No secret leaves in an event, however it got in: in a message of the server, in the
- * data of the program, under a name that gives it away, in a trace. */
+/* M-011: no secret leaves in an event, however it got in: in a message of the server,
+ * in the data of the program, under a name that gives it away, in a trace. */
 static void test_event_secrets(void **unused)
 {
     clientfix f;

@@ -36,7 +36,8 @@ static void end(fix *f)
     fakeapi_stop(&f->api);
 }
 
-/* External weights, and a type that does not exist yet, beside ordinary checkpoints. */
+/* M-107: external weights, and a type that does not exist yet, beside ordinary
+ * checkpoints. */
 static void test_rest_newer_checkpoints(void **unused)
 {
     static const char body[] = "{\"checkpoints\":[" SAMPLER "," EXTERNAL "," NEWER "]}";

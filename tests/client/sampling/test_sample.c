@@ -16,7 +16,8 @@ static int64_t seq_of(clientfix *f, size_t nth)
     return strtoll(at + strlen("\"seq_id\":"), NULL, 10);
 }
 
-/* the request and its poll, key by key; the client always sends seq_id. */
+/* A-059, M-072, M-082: the request and its poll, key by key; the client always sends
+ * seq_id. */
 static void test_sample_request(void **unused)
 {
     static const char *const level[] = {"sdk_version", "0.25.0", NULL};
@@ -48,6 +49,7 @@ static void test_sample_request(void **unused)
     clientfix_close(&f);
 }
 
+/* M-075: every member of a result. */
 static void test_sample_result(void **unused)
 {
     clientfix f;
@@ -77,8 +79,8 @@ static void test_sample_result(void **unused)
     clientfix_close(&f);
 }
 
-/* docs/protocol.md §7.6: a row that starts with the mask has nothing; masks at the end
- * are cut. */
+/* M-075: docs/protocol.md §7.6: a row that starts with the mask has nothing; masks at
+ * the end are cut. */
 static void test_sample_topk(void **unused)
 {
     static const int32_t ids[] = {0, 0, 5, 0, 6, 7};
@@ -126,7 +128,7 @@ static void test_sample_topk(void **unused)
     tk_buf_dispose(&out);
 }
 
-/* docs/protocol.md §7.5. */
+/* M-076: docs/protocol.md §7.5. */
 static void test_sample_logprobs(void **unused)
 {
     clientfix f;
@@ -227,8 +229,9 @@ static void test_sample_null(void **unused)
     tinkc_logprobs_free(&logprobs);
 }
 
-/* docs/protocol.md §5.4, row 10 of §4: a result that is gone is asked for again, with a
- * new id, after 0.5 s, 1 s, 2 s ... 10 s, 25 % around each; there is no limit. */
+/* M-084: docs/protocol.md §5.4, row 10 of §4: a result that is gone is asked for
+ * again, with a new id, after 0.5 s, 1 s, 2 s ... 10 s, 25 % around each; there is no
+ * limit. */
 static void test_sample_gone(void **unused)
 {
     clientfix f;
@@ -317,8 +320,8 @@ static void test_sample_categories(void **unused)
     }
 }
 
-/* A-091, A-081: L1 stays out of submissions; L2 tries for five minutes, then L3 begins
- * again with a new id. Seen by the numbers: within L2 the id stays. */
+/* A-081, A-091, M-081: L1 stays out of submissions; L2 tries for five minutes, then L3
+ * begins again with a new id. Seen by the numbers: within L2 the id stays. */
 static void test_sample_layers(void **unused)
 {
     static const fakeanswer faults[] = {{.status = 503},
@@ -383,7 +386,7 @@ static void test_sample_user_errors(void **unused)
     }
 }
 
-/* The server's flag switches L3 off, and its cap; compute_logprobs keeps both. */
+/* M-015: the server's flag switches L3 off, and its cap; compute_logprobs keeps both. */
 static void test_sample_no_retries(void **unused)
 {
     clientfix f;
@@ -489,7 +492,7 @@ static void test_sample_cancel(void **unused)
     clientfix_close(&f);
 }
 
-/* B-256: the sample's own deadline ends it in every stage. */
+/* B-256, M-096: the sample's own deadline ends it in every stage. */
 static void test_sample_deadline(void **unused)
 {
     for (int place = 0; place < 3; place++) {

@@ -37,8 +37,8 @@ static void assert_paused(clientfix *f, int64_t ms, size_t n)
     assert_int_equal(faketransport_open(&f->net, SAMPLE), n);
 }
 
-/* A-085, A-086, A-087, A-088, A-090, A-080, A-084: the hint rules when it is longer than
- * what the size of the request asks for: 1 s up to 128 KiB, 5 s above. */
+/* A-080, A-084, A-085, A-086, A-087, A-088, A-090, M-080: the hint rules when it is
+ * longer than what the size of the request asks for: 1 s up to 128 KiB, 5 s above. */
 static void test_sample_pause_hints(void **unused)
 {
     static const struct {
@@ -157,8 +157,8 @@ static void test_sample_pause_is_monotonic(void **unused)
     }
 }
 
-/* A-008, A-098: shared by services with the same server and key, by no others; A-096:
- * however it is written. */
+/* A-008, A-098, M-014, M-080: shared by services with the same server and key, by no
+ * others; A-096: however it is written. */
 static void test_sample_pause_is_shared(void **unused)
 {
     static const struct {
@@ -193,7 +193,7 @@ static void test_sample_pause_is_shared(void **unused)
     }
 }
 
-/* at most sample_dispatch submissions at a time. */
+/* M-079: at most sample_dispatch submissions at a time. */
 static void test_sample_pause_dispatch_limit(void **unused)
 {
     enum { N = 500 };
@@ -288,7 +288,8 @@ static void test_sample_pause_undriven(void **unused)
     close_pair(&b);
 }
 
-/* docs/protocol.md §7.1: the byte budget lets one in while anything is left. */
+/* M-015, M-079: docs/protocol.md §7.1: the byte budget lets one in while anything is
+ * left. */
 static void test_sample_pause_byte_budget(void **unused)
 {
     pair p;
@@ -311,7 +312,8 @@ static void test_sample_pause_byte_budget(void **unused)
     close_pair(&p);
 }
 
-/* docs/protocol.md §5.5: a 402 pauses submissions like a 429 until the window ends. */
+/* M-083: docs/protocol.md §5.5: a 402 pauses submissions like a 429 until the window
+ * ends. */
 static void test_sample_pause_billing(void **unused)
 {
     pair p;
@@ -333,7 +335,7 @@ static void test_sample_pause_billing(void **unused)
     close_pair(&p);
 }
 
-/* design §3: silent for ten minutes, or nothing completed for two hours. */
+/* M-081: design §3: silent for ten minutes, or nothing completed for two hours. */
 static void test_sample_pause_stuck(void **unused)
 {
     static const struct {
@@ -397,7 +399,8 @@ static void test_sample_pause_stuck_off(void **unused)
     }
 }
 
-/* docs/protocol.md §5.4: a sample that succeeds is progress for all of the handle. */
+/* M-081: docs/protocol.md §5.4: a sample that succeeds is progress for all of the
+ * handle. */
 static void test_sample_pause_stuck_progress(void **unused)
 {
     static const char *const options[] = {"stuck_total", "60000", NULL};

@@ -221,7 +221,7 @@ static void test_sampling_create_fails(void **unused)
     close_all(&f);
 }
 
-/* The id has colons, and a hostile one is escaped. */
+/* M-077: the id has colons, and a hostile one is escaped. */
 static void test_sampling_base_model(void **unused)
 {
     fixture f;
@@ -314,7 +314,7 @@ static void run_batch(fixture *f, batched *b, size_t max_in_flight, tinkc_code e
     }
 }
 
-/* In order, bounded, with the failure of one prompt in its place. */
+/* M-088: in order, bounded, with the failure of one prompt in its place. */
 static void test_sampling_batch(void **unused)
 {
     fixture f;
@@ -328,6 +328,7 @@ static void test_sampling_batch(void **unused)
     close_all(&f);
 }
 
+/* M-088: a batch ends early when the callback says so. */
 static void test_sampling_batch_stops(void **unused)
 {
     fixture f;

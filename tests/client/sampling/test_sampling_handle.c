@@ -53,7 +53,7 @@ static const tk_json *decoded(tk_arena *arena, const char *handle)
     return json;
 }
 
-/* The official SDK's fields, and nothing that is secret. */
+/* M-086: the official SDK's fields, and nothing that is secret. */
 static void test_sampling_handle_export(void **unused)
 {
     static const char *const options[] = {
@@ -129,7 +129,8 @@ static tinkc_future *import(groupfix *g, const char *handle, const char *answer)
     return future;
 }
 
-/* The client that joins numbers its samples from n x 10^9, and asks for its own. */
+/* M-086: the client that joins numbers its samples from n x 10^9, and asks for its
+ * own. */
 static void test_sampling_handle_import(void **unused)
 {
     const struct {
@@ -162,7 +163,8 @@ static void test_sampling_handle_import(void **unused)
     }
 }
 
-/* Without its own range a client would use the numbers of another: it is refused. */
+/* M-086: without its own range a client would use the numbers of another: it is
+ * refused. */
 static void test_sampling_handle_not_offered(void **unused)
 {
     static const char *const old[] = {"sdk_version", "0.25.0", NULL};
@@ -180,6 +182,7 @@ static void test_sampling_handle_not_offered(void **unused)
     }
 }
 
+/* M-086: an answer to the join that cannot be used is an error. */
 static void test_sampling_handle_refused(void **unused)
 {
     static const char *const bad[] = {"{}",

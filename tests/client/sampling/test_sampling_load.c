@@ -137,7 +137,7 @@ static void *call_many(void *user)
     return NULL;
 }
 
-/* 64 threads, 1,000 samples each: the ids are 0..63999, each once. */
+/* A-002, M-078: 64 threads, 1,000 samples each: the ids are 0..63999, each once. */
 static void test_sampling_load_ids(void **unused)
 {
     echo *e = calloc(1, sizeof(*e));
@@ -190,8 +190,8 @@ static void *sample_once(void *user)
     return NULL;
 }
 
-/* A-001: 400 threads sample at once and all of them get through to the server at once: no
- * one waits for another's turn. A-010: a second handle closes meanwhile. */
+/* A-001, M-078: 400 threads sample at once and all of them get through to the server
+ * at once: no one waits for another's turn. A-010: a second handle closes meanwhile. */
 static void test_sampling_load_parallel(void **unused)
 {
     enum { N = 400 };

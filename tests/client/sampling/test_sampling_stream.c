@@ -86,7 +86,7 @@ static bool note(const tinkc_stream_event *event, void *user)
     return l->most == 0 || l->events < l->most;
 }
 
-/* the callback form, and what is sent for it. */
+/* A-117, M-037: the callback form, and what is sent for it. */
 static void test_stream_callback(void **unused)
 {
     fix f;
@@ -161,8 +161,8 @@ static void test_stream_split(void **unused)
     end(&f);
 }
 
-/* A-113: the first token is there while the server still holds the second back; on a
- * thread of ours and on the caller's loop. */
+/* A-113, M-085: the first token is there while the server still holds the second back;
+ * on a thread of ours and on the caller's loop. */
 static void test_stream_first_token_at_once(void **unused)
 {
     static const char *const loops[] = {"thread", "manual"};
@@ -398,7 +398,7 @@ static void test_stream_push_back_for_ever(void **unused)
     end(&f);
 }
 
-/* Where there is no such endpoint an ordinary sample is taken; asked for once. */
+/* M-085: where there is no such endpoint an ordinary sample is taken; asked for once. */
 static void test_stream_fallback(void **unused)
 {
     static const int statuses[] = {404, 405, 501};

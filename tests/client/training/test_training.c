@@ -115,7 +115,8 @@ static void *mix(void *user)
     return NULL;
 }
 
-/* one numbering for all kinds: the server sees 1..N without gaps, in order. */
+/* A-016, M-056: one numbering for all kinds: the server sees 1..N without gaps, in
+ * order. */
 static void test_training_one_numbering(void **unused)
 {
     enum { THREADS = 8 };
@@ -171,8 +172,9 @@ static void test_training_save(void **unused)
     trainfix_close(&f);
 }
 
-/* A-151, M-065: a sampling client on the weights as they are; a retried submission
- * keeps its seq_id and draws another sampling session number (docs/protocol.md §2.3). */
+/* A-151, M-064, M-065: a sampling client on the weights as they are; a retried
+ * submission keeps its seq_id and draws another sampling session number
+ * (docs/protocol.md §2.3). */
 static void test_training_save_and_sample(void **unused)
 {
     static const char *const settings[] = {"loop", "manual", NULL};
@@ -238,7 +240,7 @@ static void test_training_info(void **unused)
     trainfix_close(&f);
 }
 
-/* Unloading waits for what was called before, and takes no number. */
+/* M-066: unloading waits for what was called before, and takes no number. */
 static void test_training_unload(void **unused)
 {
     trainfix f = trainfix_open(NULL, NULL);

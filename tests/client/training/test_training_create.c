@@ -137,7 +137,7 @@ static void test_training_create_metadata(void **unused)
     trainfix_close(&f);
 }
 
-/* M-049: weights_info, create_model, load_weights; the load is seq_id 1. */
+/* M-049, M-051: weights_info, create_model, load_weights; the load is seq_id 1. */
 static void test_training_from_state(void **unused)
 {
     trainfix f = trainfix_open(NULL, NULL);
@@ -172,7 +172,7 @@ static void test_training_from_state(void **unused)
     trainfix_close(&f);
 }
 
-/* M-050: with the server's flag, one load that addresses the session. */
+/* M-015, M-049, M-050: with the server's flag, one load that addresses the session. */
 static void test_training_from_state_by_load(void **unused)
 {
     fakeapi_tinker_options server = {.config =
@@ -200,8 +200,8 @@ static void test_training_from_state_by_load(void **unused)
     trainfix_close(&f);
 }
 
-/* B-258: where credentials are exchanged for JWTs, the token of another user is too, and
- * the checkpoint is asked for and loaded with what came back. */
+/* B-258, M-051: where credentials are exchanged for JWTs, the token of another user is
+ * too, and the checkpoint is asked for and loaded with what came back. */
 static void test_training_from_state_exchanges_the_token(void **unused)
 {
     fakeapi *api = fakeapi_start();
@@ -234,8 +234,8 @@ static void test_training_from_state_exchanges_the_token(void **unused)
     fakeapi_stop(&api);
 }
 
-/* B-258: the same when the checkpoint is loaded into a model that exists. Without the
- * exchange nothing is loaded, and the turn is given back. */
+/* B-258, M-051: the same when the checkpoint is loaded into a model that exists.
+ * Without the exchange nothing is loaded, and the turn is given back. */
 static void test_training_load_exchanges_the_token(void **unused)
 {
     fakeapi *api = fakeapi_start();

@@ -88,7 +88,8 @@ static void check_request(trainfix *f, size_t nth, bool forward_only, float weig
     tk_arena_dispose(&arena);
 }
 
-/* 1-D and 2-D targets in one batch; logprobs are -2, so the gradient is -4. */
+/* A-148, M-067: 1-D and 2-D targets in one batch; logprobs are -2, so the gradient is
+ * -4. */
 static void test_custom_loss(void **unused)
 {
     trainfix f = open_with(NULL);
@@ -131,8 +132,8 @@ static int mean(double *loss, tinkc_metrics *metrics, tinkc_custom_item *items, 
     return 0;
 }
 
-/* A-148, A-036: in chunks, one after the other; the step called next waits for the second
- * half and has the number after it. */
+/* A-036, A-148, M-067: in chunks, one after the other; the step called next waits for
+ * the second half and has the number after it. */
 static void test_custom_loss_in_chunks(void **unused)
 {
     trainfix f = open_with("{\"fwdbwd_max_chunk_len\":1,\"parallel_fwdbwd_chunks\":false,"

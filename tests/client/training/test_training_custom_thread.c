@@ -257,7 +257,7 @@ static void expect(tinkc_future *future, tinkc_code code)
     tinkc_future_free(&future);
 }
 
-/* A-106, A-148: held for 25 s, the callback delays no heartbeat and no other
+/* A-106, A-148, M-043: held for 25 s, the callback delays no heartbeat and no other
  * operation. */
 static void test_custom_thread_heartbeats(void **unused)
 {
@@ -546,8 +546,8 @@ static void close_in_child(fixture *f)
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-/* A forked child may free its handles: the worker's thread is the parent's. By the second
- * child the worker has surely gone to sleep again. */
+/* M-168: a forked child may free its handles: the worker's thread is the parent's. By
+ * the second child the worker has surely gone to sleep again. */
 static void test_custom_thread_fork(void **unused)
 {
     fixture f;

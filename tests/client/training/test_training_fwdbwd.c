@@ -49,7 +49,7 @@ static void test_fwdbwd_result(void **unused)
     batchfix_close(&f);
 }
 
-/* forward is the same request with forward_only. */
+/* M-052: forward is the same request with forward_only. */
 static void test_fwdbwd_forward(void **unused)
 {
     batchfix f = batchfix_open(NULL);
@@ -111,7 +111,7 @@ static void test_fwdbwd_parallel_chunks(void **unused)
     batchfix_close(&f);
 }
 
-/* in serial mode one request at a time, seq_id ascending. */
+/* A-019, M-015: in serial mode one request at a time, seq_id ascending. */
 static void test_fwdbwd_serial_chunks(void **unused)
 {
     batchfix f = batchfix_open(SMALL_LINE);
@@ -137,7 +137,7 @@ static void test_fwdbwd_serial_chunks(void **unused)
     batchfix_close(&f);
 }
 
-/* cut by bytes: a datum of k tokens counts 4k + 8k + 4k. */
+/* A-034, M-015, M-054: cut by bytes: a datum of k tokens counts 4k + 8k + 4k. */
 static void test_fwdbwd_chunks_by_bytes(void **unused)
 {
     batchfix f = batchfix_open("{\"fwdbwd_max_chunk_bytes_count\":80,"
@@ -318,7 +318,8 @@ static void run_callbacks(bool in_order, const size_t expected[3])
     batchfix_close(&f);
 }
 
-/* chunks that finish in reverse are seen so; or in order when asked. */
+/* A-020, A-037, M-060: chunks that finish in reverse are seen so; or in order when
+ * asked. */
 static void test_fwdbwd_callbacks(void **unused)
 {
     run_callbacks(false, (const size_t[]){2, 1, 0});

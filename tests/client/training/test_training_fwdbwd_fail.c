@@ -7,9 +7,9 @@
 
 /* ---- failures ---- */
 
-/* A-022, B-255, design §3: a chunk that is refused fails the batch and says what was
- * applied; the first chunk is never sent; the step after it fails here; what comes after
- * works. */
+/* A-022, B-255, M-057: design §3: a chunk that is refused fails the batch and says
+ * what was applied; the first chunk is never sent; the step after it fails here; what
+ * comes after works. */
 static void test_fwdbwd_failed_chunk(void **unused)
 {
     batchfix f = batchfix_open(SMALL);

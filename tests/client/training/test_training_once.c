@@ -322,8 +322,8 @@ static bool take_turns(worldfix *w, int turns, tinkc_future *const *futures, siz
     return all_done(futures, n);
 }
 
-/* A-026: the service is closed after 0, 1, 2 ... turns of the loop, wherever everything
- * is then, until nothing is under way any more. */
+/* A-026, M-046, M-102: the service is closed after 0, 1, 2 ... turns of the loop,
+ * wherever everything is then, until nothing is under way any more. */
 static void test_once_close_anywhere(void **unused)
 {
     bool is_over = false;
@@ -466,13 +466,14 @@ static void sweep(bool custom)
     fakeapi_stop(&api);
 }
 
-/* every wait returns, nothing leaks, the next operation works. */
+/* M-102: every wait returns, nothing leaks, the next operation works. */
 static void test_once_allocation_sweep(void **unused)
 {
     sweep(false);
 }
 
-/* wherever one allocation of a whole session fails, the same client goes on. */
+/* A-028, M-169: wherever one allocation of a whole session fails, the same client goes
+ * on. */
 static void test_once_allocation_sweep_whole(void **unused)
 {
     fakeapi *api = fakeapi_start();

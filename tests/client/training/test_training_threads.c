@@ -141,6 +141,7 @@ static void check_numbers(crowd *c, bool dense)
     assert_int_equal(fakeapi_tinker_conflicts(c->api), 0);
 }
 
+/* M-167: eight threads on four models: every number once and in order. */
 static void test_threads_in_order(void **unused)
 {
     static crowd c;

@@ -57,7 +57,7 @@ static void test_turn_order_of_the_calls(void **unused)
     tk_turn_dispose(&turn);
 }
 
-/* A-022, B-255: a call that leaves early, in whatever order, stops no other. */
+/* A-022, B-255, M-057: a call that leaves early, in whatever order, stops no other. */
 static void test_turn_leaving_early(void **unused)
 {
     tk_turn turn;
@@ -200,8 +200,8 @@ static void play(tk_rand *rand)
     tk_turn_dispose(&turn);
 }
 
-/* A-015, A-027: 10,000 random schedules: every call that did not give up gets its turn,
- * in order. */
+/* A-015, A-027, M-056: 10,000 random schedules: every call that did not give up gets
+ * its turn, in order. */
 static void test_turn_random_schedules(void **unused)
 {
     tk_rand rand;

@@ -43,7 +43,8 @@ static tinkc_raw_request request_to(const char *method, const char *path)
     return request;
 }
 
-/* every method; query, headers and body as given; ours are replaced. */
+/* A-118, M-034, M-035: every method; query, headers and body as given; ours are
+ * replaced. */
 static void test_raw_methods(void **unused)
 {
     static const char *const methods[] = {"GET", "POST", "PUT", "PATCH", "DELETE"};
@@ -222,8 +223,8 @@ static void digest_file(char out[TK_SHA256_HEX_BYTES], const char *path)
     (void)fclose(file);
 }
 
-/* A-118: 100 MB with NULs arrive in the file as they were sent, through less than 1 MB of
- * ours. */
+/* A-118, M-034: 100 MB with NULs arrive in the file as they were sent, through less
+ * than 1 MB of ours. */
 static void test_raw_save_large(void **unused)
 {
     char sent[TK_SHA256_HEX_BYTES], got[TK_SHA256_HEX_BYTES];
@@ -413,7 +414,8 @@ static bool parse_part(const fakeapi_request *seen, size_t nth, tk_str *head,
     }
 }
 
-/* from memory, a file and a callback; binary; names that would break a header. */
+/* A-119, M-036: from memory, a file and a callback; binary; names that would break a
+ * header. */
 static void test_raw_form(void **unused)
 {
     static const char binary[] = "\0\r\n--x\377";

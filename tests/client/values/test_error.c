@@ -40,7 +40,7 @@ static void test_error_null_reads_as_ok(void **unused)
     assert_null(tk_error_ref(NULL));
 }
 
-/* the error exposes the parsed Retry-After hint. */
+/* A-089, M-098: the error exposes the parsed Retry-After hint. */
 static void test_error_carries_everything(void **unused)
 {
     tk_err err = status_err(429);
@@ -171,7 +171,7 @@ static bool chain_is_user_error(const tk_err *errs, size_t n)
     return result;
 }
 
-/* category user or HTTP 4xx except 408, anywhere in the chain of causes. */
+/* A-082, M-100: category user or HTTP 4xx except 408, anywhere in the chain of causes. */
 static void test_error_user_error_walks_the_causes(void **unused)
 {
     for (int status = 0; status < 600; status++) {
@@ -211,6 +211,7 @@ static void test_error_long_chain(void **unused)
     assert_int_equal(failmem_stop(), 0);
 }
 
+/* M-099: every code has a name. */
 static void test_error_names(void **unused)
 {
     assert_string_equal(tinkc_code_name(TINKC_OK), "TINKC_OK");
@@ -231,8 +232,8 @@ static void test_error_names(void **unused)
     assert_string_equal(tinkc_category_name((tinkc_category)9), "unknown");
 }
 
-/* A-094: the coarse class of every kind of error; what may be repeated as it is has class
- * retryable, and nothing of another class may. */
+/* A-094, M-098: the coarse class of every kind of error; what may be repeated as it is
+ * has class retryable, and nothing of another class may. */
 static void test_error_class(void **unused)
 {
     static const struct {

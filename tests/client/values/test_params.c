@@ -43,7 +43,7 @@ static void test_params_defaults(void **unused)
                 "\"type\":\"sample\"}");
 }
 
-/* A-071, M-074: everything set, zeros included; each form of stop. */
+/* A-071, M-072, M-074: everything set, zeros included; each form of stop. */
 static void test_params_sampling_full(void **unused)
 {
     tinkc_sampling_params p = TINKC_SAMPLING_PARAMS_INIT;
@@ -88,6 +88,7 @@ static void refuse_sampling(tinkc_sampling_params p, const char *field)
     tinkc_error_free(&err);
 }
 
+/* M-074: parameters that no server could use are refused. */
 static void test_params_sampling_refusals(void **unused)
 {
     const tinkc_sampling_params good = TINKC_SAMPLING_PARAMS_INIT;
@@ -124,7 +125,7 @@ static void test_params_sampling_refusals(void **unused)
     assert_int_equal(tk_params_sampling(&wire, &msgfix_arena, &p, NULL), TINKC_E_INVALID);
 }
 
-/* by session, by path, by base model; exactly one. */
+/* M-073: by session, by path, by base model; exactly one. */
 static void test_params_sample_target(void **unused)
 {
     for (unsigned bits = 0; bits < 8; bits++) {
@@ -172,6 +173,7 @@ static void test_params_sample_options(void **unused)
     assert_int_equal(tinkc_sample_options_check(NULL, NULL), TINKC_OK);
 }
 
+/* M-061: parameters of training that no server could use are refused. */
 static void test_params_training_refusals(void **unused)
 {
     tinkc_adam_params adam = TINKC_ADAM_PARAMS_INIT;
@@ -196,7 +198,7 @@ static void test_params_training_refusals(void **unused)
     assert_int_equal(tinkc_lora_config_check(&lora, NULL), TINKC_E_INVALID);
 }
 
-/* the five losses by name; any other string is passed on as it is. */
+/* A-042, M-053: the five losses by name; any other string is passed on as it is. */
 static void test_params_losses(void **unused)
 {
     static const char *const names[] = {"cross_entropy", "importance_sampling", "ppo",

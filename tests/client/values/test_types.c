@@ -22,7 +22,7 @@ static void expect_error(tinkc_code code, tinkc_error *err, tinkc_code want,
     tinkc_error_free(&err);
 }
 
-/* every kind of chunk, in the order it was added. */
+/* M-108, M-109: every kind of chunk, in the order it was added. */
 static void test_types_input_chunks(void **unused)
 {
     int32_t tokens[] = {1, 2};
@@ -54,6 +54,7 @@ static void test_types_input_chunks(void **unused)
     assert_int_equal(tinkc_model_input_chunk_count(NULL), 0);
 }
 
+/* M-108: the length of an input in tokens, known or not. */
 static void test_types_input_lengths(void **unused)
 {
     static const int32_t tokens[] = {1, 2, 3};
@@ -129,7 +130,7 @@ static tinkc_datum *new_datum(void)
     return datum;
 }
 
-/* A-052..A-054: lists become tensors by the name of the field, with shape [n]. */
+/* A-052..A-054, M-112: lists become tensors by the name of the field, with shape [n]. */
 static void test_types_datum_lists(void **unused)
 {
     tinkc_datum *datum = new_datum();
