@@ -95,6 +95,18 @@ static void keep_answer(fz_client *client, httpget_response *r, fz_answer *out)
     }
 }
 
+/* Connects to the server of the client's life, or returns NULL. A server that was started
+ * meanwhile listens on the same port, and knows nothing of results before it: only when
+ * the life has not ended by now does the connection belong to it. */
+static httpget *connect_life(const fz_client *client)
+{
+    httpget *connection = httpget_connect(atomic_load(&client->world->port));
+    if (connection != NULL && is_gone(client)) {
+        httpget_close(&connection);
+    }
+    return connection;
+}
+
 /* A kept connection that the server has closed is opened again, once. */
 static httpget_outcome exchange(fz_client *client, const fakeapi_bytes *bytes,
                                 fz_answer *out)
@@ -104,7 +116,7 @@ static httpget_outcome exchange(fz_client *client, const fakeapi_bytes *bytes,
     bool reused = client->connection != NULL;
     for (int tries = reused ? 2 : 1; tries > 0 && outcome != HTTPGET_OK; tries--) {
         if (client->connection == NULL) {
-            client->connection = httpget_connect(atomic_load(&client->world->port));
+            client->connection = connect_life(client);
         }
         if (client->connection == NULL) {
             return HTTPGET_RESET;
@@ -169,7 +181,7 @@ static httpget_outcome exchange_both(fz_client *client, const fakeapi_bytes *byt
 {
     fz_answer other = {0};
     httpget_response r;
-    httpget *second = httpget_connect(atomic_load(&client->world->port));
+    httpget *second = connect_life(client);
     if (second == NULL) {
         return HTTPGET_RESET;
     }
