@@ -66,10 +66,17 @@ static void put_named_int(maker *m, const tk_field *field)
         const char *key;
         int64_t low, high;
     } ranges[] = {
-        {"rank", 1, 8},        {"max_tokens", 1, 6},
-        {"num_samples", 1, 3}, {"ttl_seconds", 60, 100000},
-        {"top_k", -1, 20},     {"topk_prompt_logprobs", 0, 3},
-        {"limit", 0, 50},      {"offset", 0, 5},
+        {"rank", 1, 8},
+        {"max_tokens", 1, 6},
+        {"num_samples", 1, 3},
+        {"ttl_seconds", 60, 100000},
+        {"top_k", -1, 20},
+        {"topk_prompt_logprobs", 0, 3},
+        {"limit", 0, 50},
+        {"offset", 0, 5},
+        {"topk_sample_logprobs", 0, 3},
+        {"prompt_alt_tokens_k", 0, 3},
+        {"prompt_logprobs_last_n", 1, 3},
     };
     fz_client *c = m->client;
     fz_ids *ids = m->ids;
@@ -268,6 +275,14 @@ static void put_value(maker *m, const tk_field *field)
     }
 }
 
+/* Whether a row mostly makes its message one that is refused. */
+static bool is_rare(const tk_field *field)
+{
+    return strcmp(field->name, "record_stability_info") == 0 ||
+           strcmp(field->name, "target_prompt_logprobs") == 0 ||
+           strcmp(field->name, "prompt_logprobs_last_n") == 0;
+}
+
 static void put_rows(maker *m, const tk_schema *schema)
 {
     if (schema->n == 1 && schema->fields[0].name == NULL) {
@@ -279,7 +294,7 @@ static void put_rows(maker *m, const tk_schema *schema)
         const tk_field *field = &schema->fields[i];
         bool wanted =
             (field->flags & TK_REQUIRED) != 0 || strcmp(field->name, "seq_id") == 0;
-        if (wanted || fz_chance(m->client, 500)) {
+        if (wanted || fz_chance(m->client, is_rare(field) ? 30 : 500)) {
             tk_json_key(&m->w, tk_str_of(field->name));
             put_value(m, field);
         }

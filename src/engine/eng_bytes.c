@@ -178,6 +178,21 @@ size_t eng_bytes_sample_work(const eng_model *model, size_t rank, size_t sequenc
                add(mul(pages, sizeof(void *)), BLOCK_BYTES));
 }
 
+/* Each number once in the engine and once in the answer; draws and targets have one more
+ * copy, as the 64-bit numbers of the answer or as they were sent. */
+static size_t score_bytes(const eng_sample_request *r)
+{
+    size_t n = 0;
+    if (r->prompt_logprobs || r->topk_prompt_logprobs > 0) {
+        n = mul(r->n_prompt, add(mul(r->topk_prompt_logprobs, 16), 8));
+    }
+    if (r->target_starts != NULL && r->n_prompt > 0) {
+        n = add(n, mul(r->target_starts[r->n_prompt - 1], 40));
+        n = add(n, mul(r->n_prompt, 3 * sizeof(size_t)));
+    }
+    return add(n, mul(mul(r->n_prompt, r->prompt_alt_tokens), 32));
+}
+
 size_t eng_bytes_sample(const eng_model *model, const eng_sample_request *request)
 {
     size_t context = model->config.context;
@@ -185,13 +200,12 @@ size_t eng_bytes_sample(const eng_model *model, const eng_sample_request *reques
     size_t most =
         request->max_tokens > 0 ? TK_MIN(request->max_tokens, context) : context - prompt;
     size_t pages = ((prompt + most) / ENG_KV_BLOCK + 1) * sizeof(eng_page *);
-    /* Tokens and log-probabilities in arrays that double, and once more in the answer. */
+    /* Tokens and log-probabilities in arrays that double, and once more in the answer;
+     * the same for each of the likeliest ones. */
+    size_t token = mul(add(request->topk_sample_logprobs, 1), 24);
     size_t drawn =
-        mul(request->num_samples, add(mul(most, 24), sizeof(eng_sample) + pages));
-    size_t scores =
-        request->prompt_logprobs || request->topk_prompt_logprobs > 0
-            ? mul(request->n_prompt, add(mul(request->topk_prompt_logprobs, 16), 8))
-            : 0;
+        mul(request->num_samples, add(mul(most, token), sizeof(eng_sample) + pages));
+    size_t scores = score_bytes(request);
     size_t stops = mul(request->n_stop_tokens, sizeof(int32_t));
     for (size_t i = 0; i < request->n_stop_strings; i++) {
         stops = add(stops, add(mul(request->stop_strings[i].n, 16), sizeof(tk_str)));

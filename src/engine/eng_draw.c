@@ -5,6 +5,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define ALIGN ((size_t)64)
@@ -197,6 +198,33 @@ int32_t eng_draw_token(const eng_draw *d, double unit)
         }
     }
     return (int32_t)last;
+}
+
+static int by_unit(const void *a, const void *b)
+{
+    double x = ((const eng_draw_unit *)a)->unit, y = ((const eng_draw_unit *)b)->unit;
+    return (x > y) - (x < y);
+}
+
+void eng_draw_tokens(int32_t *tokens, const eng_draw *d, eng_draw_unit *units, size_t n)
+{
+    double sum = 0;
+    uint32_t last = (uint32_t)d->best;
+    size_t token = d->greedy ? d->n : 0, done = 0;
+    qsort(units, n, sizeof(*units), by_unit);
+    for (; token < d->n && done < n; token++) {
+        double weight = (double)d->room.weights[token];
+        if (weight > 0) {
+            sum += weight;
+            last = (uint32_t)token;
+            for (; done < n && sum > units[done].unit * d->mass; done++) {
+                tokens[units[done].at] = (int32_t)last;
+            }
+        }
+    }
+    for (; done < n; done++) {
+        tokens[units[done].at] = (int32_t)last;
+    }
 }
 
 float eng_draw_logprob(const eng_draw *d, int32_t token)

@@ -43,6 +43,18 @@ TK_NODISCARD bool eng_draw_init(eng_draw *out, const eng_real *logits, size_t n,
 int32_t eng_draw_token(const eng_draw *draw, double unit);
 float eng_draw_logprob(const eng_draw *draw, int32_t token);
 
+/* One of many draws from a row. */
+typedef struct eng_draw_unit {
+    double unit;
+    uint32_t at;
+} eng_draw_unit;
+
+/* Draws n tokens at once: tokens[units[i].at] is what eng_draw_token gives for
+ * units[i].unit. Sorts the units; the row must have no filter. One pass over the row,
+ * however many are drawn. */
+void eng_draw_tokens(int32_t *tokens, const eng_draw *draw, eng_draw_unit *units,
+                     size_t n);
+
 /* Whether temperature 0 is meant: also what is 0 as a float. */
 bool eng_draw_is_greedy(double temperature);
 

@@ -15,6 +15,8 @@ typedef struct eng_sample { /* one continuation of a prompt */
     eng_rng rng;
     int32_t *tokens; /* drawn so far */
     float *logprobs;
+    int32_t *top_ids; /* [capacity][job->topk_sampled], or NULL */
+    float *top_logprobs;
     size_t n, capacity;
     size_t done;      /* positions whose keys and values are in pages */
     eng_page **pages; /* each held once */
@@ -23,6 +25,24 @@ typedef struct eng_sample { /* one continuation of a prompt */
     eng_stops_state text; /* how much of a stop string its end may be */
     bool finished, stopped;
 } eng_sample;
+
+/* What is computed for the positions of a prompt; each array is NULL unless asked for. */
+typedef struct eng_sample_scores {
+    size_t first; /* position that is scored; the later ones are too. n_prompt: none
+                           * is */
+    size_t first_logprob; /* position, of the next four */
+    float *prompt_logprobs;
+    int32_t *topk_ids;
+    float *topk_logprobs;
+    size_t topk;
+    int32_t *targets;
+    size_t *target_starts;
+    float *target_logprobs;
+    int32_t *alt_tokens;
+    float *alt_logprobs;
+    size_t alt;
+    uint64_t alt_seed;
+} eng_sample_scores;
 
 typedef struct eng_sample_job { /* an accepted request */
     tk_list node;
@@ -36,11 +56,9 @@ typedef struct eng_sample_job { /* an accepted request */
     eng_stop_mode stop_mode;
     int32_t *stop_tokens; /* sorted */
     size_t n_stop_tokens;
-    eng_stops stops;        /* the stop strings */
-    float *prompt_logprobs; /* NULL unless asked */
-    int32_t *topk_ids;
-    float *topk_logprobs;
-    size_t topk;
+    eng_stops stops; /* the stop strings */
+    eng_sample_scores scores;
+    size_t topk_sampled;
     size_t hit_tokens;
     bool started; /* hit_tokens is set */
     bool forked;  /* the prompt is computed: all samples exist, not only the first */
@@ -103,6 +121,25 @@ void eng_sample_job_free(eng_sampler *sampler, eng_sample_job *job); /* unlinks 
 
 int eng_sample_by_id(const void *a, const void *b); /* order of token ids */
 
+/* ---- eng_sample_score.c ---- */
+
+/* Copies what the request asks for; false when out of memory: then dispose. */
+TK_NODISCARD bool eng_sample_score_init(eng_sample_scores *out,
+                                        const eng_sample_request *request, uint64_t seed);
+void eng_sample_score_dispose(eng_sample_scores *scores);
+
+/* Scratch that eng_sample_score_row needs after the room of a row. */
+size_t eng_sample_score_bytes(const eng_sample_scores *scores);
+
+/* Computes everything that is wanted at position `pos` of the job's prompt from the logits
+ * before it. False: they are NaN or infinite. Thread: any, one per row. */
+TK_NODISCARD bool eng_sample_score_row(const eng_sample_job *job, size_t pos,
+                                       const eng_real *logits, size_t n, void *scratch);
+
+/* Writes the k likeliest tokens of a row, and gaps for those that it does not have. Uses
+ * the order of the room. */
+void eng_sample_score_top(int32_t *ids, float *logprobs, size_t k, const eng_draw *draw);
+
 /* ---- eng_sample_plan.c ---- */
 
 /* Fills items. A request that cannot get memory even alone fails. */
@@ -124,9 +161,12 @@ void eng_sample_run(eng_sampler *sampler);
 TK_NODISCARD tinkc_code eng_sample_fork(eng_sampler *sampler, eng_sample_job *job,
                                         tk_err *err);
 
-/* Appends a token and ends the sample if it is the last one. */
-TK_NODISCARD tinkc_code eng_sample_push(eng_sampler *sampler, eng_sample_job *job,
-                                        size_t index, int32_t token, float logprob,
-                                        tk_err *err);
+/* Makes room for the next token of a sample. */
+TK_NODISCARD tinkc_code eng_sample_reserve(const eng_sample_job *job, eng_sample *sample,
+                                           tk_err *err);
+
+/* Appends a token, for which there is room, and ends the sample if it is the last one. */
+void eng_sample_push(eng_sampler *sampler, eng_sample_job *job, size_t index,
+                     int32_t token, float logprob);
 
 #endif

@@ -37,14 +37,7 @@ static tinkc_code check_numbers(const eng_sample_request *r, tk_err *err)
     if (r->n_prompt < 1) {
         return tk_err_set(err, TINKC_E_INVALID, "the prompt is empty");
     }
-    if (r->topk_prompt_logprobs > TK_TOPK_MAX_K ||
-        r->topk_prompt_logprobs > TK_TOPK_MAX_CELLS / r->n_prompt) {
-        return tk_err_set(err, TINKC_E_LIMIT,
-                          "topk_prompt_logprobs must be at most %d, and %zu numbers in "
-                          "all",
-                          TK_TOPK_MAX_K, TK_TOPK_MAX_CELLS);
-    }
-    return TINKC_OK;
+    return eng_sample_check_scores(r, err);
 }
 
 tinkc_code eng_sample_check_stops(const eng_sample_request *r, tk_err *err)
@@ -98,6 +91,32 @@ static tinkc_code find_limit(const eng_sampler *s, const eng_sample_request *r,
     return TINKC_OK;
 }
 
+static tinkc_code check_targets(const eng_sampler *s, const eng_sample_request *r,
+                                tk_err *err)
+{
+    size_t vocabulary = s->model->config.vocabulary;
+    size_t n = r->target_starts != NULL ? r->target_starts[r->n_prompt - 1] : 0;
+    for (size_t i = 0; i < n; i++) {
+        if (r->targets[i] < -1 ||
+            (r->targets[i] >= 0 && (size_t)r->targets[i] >= vocabulary)) {
+            return tk_err_set(err, TINKC_E_INVALID,
+                              "target_prompt_logprobs has token %d; the vocabulary has "
+                              "%zu tokens, and -1 asks for nothing",
+                              (int)r->targets[i], vocabulary);
+        }
+    }
+    return TINKC_OK;
+}
+
+/* What all samples may become; without max_tokens that is known only now. */
+static tinkc_code check_sampled_cells(const eng_sample_request *r, size_t limit,
+                                      tk_err *err)
+{
+    eng_sample_request whole = *r;
+    whole.max_tokens = limit;
+    return eng_sample_check_scores(&whole, err);
+}
+
 static tinkc_code check_request(const eng_sampler *s, const eng_sample_request *r,
                                 size_t *limit, tk_err *err)
 {
@@ -107,6 +126,12 @@ static tinkc_code check_request(const eng_sampler *s, const eng_sample_request *
     }
     if (code == TINKC_OK) {
         code = find_limit(s, r, limit, err);
+    }
+    if (code == TINKC_OK) {
+        code = check_sampled_cells(r, *limit, err);
+    }
+    if (code == TINKC_OK) {
+        code = check_targets(s, r, err);
     }
     if (code == TINKC_OK) {
         code = check_ids(s, r->prompt, r->n_prompt, "prompt token", err);
@@ -137,39 +162,16 @@ static bool copy_stops(eng_sample_job *job, const eng_sample_request *r)
     return eng_stops_init(&job->stops, r->stop_strings, r->n_stop_strings);
 }
 
-/* Gaps first; the rows are filled in as the prompt is computed. */
-static bool make_prompt_scores(eng_sample_job *job, const eng_sample_request *r)
-{
-    if (!r->prompt_logprobs && r->topk_prompt_logprobs == 0) {
-        return true;
-    }
-    size_t cells = r->n_prompt * r->topk_prompt_logprobs;
-    job->topk = r->topk_prompt_logprobs;
-    job->prompt_logprobs = tk_array(r->n_prompt, sizeof(float));
-    job->topk_ids = tk_zarray(cells, sizeof(int32_t));
-    job->topk_logprobs = tk_array(cells, sizeof(float));
-    if (job->prompt_logprobs == NULL || job->topk_ids == NULL ||
-        job->topk_logprobs == NULL) {
-        return false;
-    }
-    for (size_t i = 0; i < r->n_prompt; i++) {
-        job->prompt_logprobs[i] = NAN;
-    }
-    for (size_t i = 0; i < cells; i++) {
-        job->topk_logprobs[i] = -99999.0f;
-    }
-    return true;
-}
-
 static bool fill(eng_sampler *sampler, eng_sample_job *job, const eng_sample_request *r)
 {
     job->samples = tk_zarray(r->num_samples, sizeof(eng_sample));
     job->prompt = tk_memdup(r->prompt, r->n_prompt * sizeof(int32_t));
+    uint64_t seed = r->has_seed ? r->seed : tk_rand_u64(&sampler->rand);
     if (job->samples == NULL || job->prompt == NULL || !copy_stops(job, r) ||
-        !make_prompt_scores(job, r)) {
+        !eng_sample_score_init(&job->scores, r, seed)) {
         return false;
     }
-    uint64_t seed = r->has_seed ? r->seed : tk_rand_u64(&sampler->rand);
+    job->topk_sampled = r->topk_sample_logprobs;
     job->n_prompt = r->n_prompt;
     job->n_samples = r->num_samples;
     for (size_t i = 0; i < job->n_samples; i++) {
@@ -217,6 +219,8 @@ void eng_sample_job_free(eng_sampler *sampler, eng_sample_job *job)
         tk_free(sample->pages);
         tk_free(sample->tokens);
         tk_free(sample->logprobs);
+        tk_free(sample->top_ids);
+        tk_free(sample->top_logprobs);
     }
     tk_list_remove(&job->node);
     eng_adapter_free(job->adapter);
@@ -224,8 +228,6 @@ void eng_sample_job_free(eng_sampler *sampler, eng_sample_job *job)
     tk_free(job->prompt);
     tk_free(job->stop_tokens);
     eng_stops_dispose(&job->stops);
-    tk_free(job->prompt_logprobs);
-    tk_free(job->topk_ids);
-    tk_free(job->topk_logprobs);
+    eng_sample_score_dispose(&job->scores);
     tk_free(job);
 }

@@ -58,8 +58,8 @@ static void find_prefix(eng_sampler *sampler, eng_sample_job *job, eng_sample *s
 {
     size_t most = (eng_sample_length(job, sample) - 1) / ENG_KV_BLOCK;
     int32_t tokens[ENG_KV_BLOCK];
-    if (job->prompt_logprobs != NULL && !job->forked) {
-        most = 0; /* every row of the prompt is wanted */
+    if (!job->forked) { /* the logits before every position that is scored are wanted */
+        most = TK_MIN(most, (job->scores.first - 1) / ENG_KV_BLOCK);
     }
     while (sample->n_pages < most) {
         eng_page_key key = key_of(job, sample, sample->n_pages, tokens);

@@ -10,7 +10,8 @@
 #include "engine/eng_sample_int.h"
 
 typedef struct drawn {
-    eng_rng rng; /* after the draw */
+    eng_sample *sample; /* with room for the token */
+    eng_rng rng;        /* after the draw */
     double unit;
     int32_t token;
     float logprob;
@@ -97,7 +98,7 @@ static tinkc_code forward(run *r)
 static bool is_scored(const eng_sample_item *item, size_t pos)
 {
     const eng_sample_job *job = item->job;
-    return job->prompt_logprobs != NULL && !job->forked && pos + 1 < job->n_prompt;
+    return !job->forked && pos + 1 >= job->scores.first && pos + 1 < job->n_prompt;
 }
 
 static bool is_drawn(const eng_sample_item *item, size_t pos)
@@ -116,7 +117,12 @@ static tinkc_code add_draws(run *r, row *to)
     }
     for (size_t i = 0; i < to->n_draws; i++) {
         drawn *d = &to->draws[i];
-        *d = (drawn){.rng = item->job->samples[first ? i : item->index].rng};
+        eng_sample *sample = &item->job->samples[first ? i : item->index];
+        tinkc_code code = eng_sample_reserve(item->job, sample, r->err);
+        if (code != TINKC_OK) {
+            return code;
+        }
+        *d = (drawn){.rng = sample->rng, .sample = sample};
         d->unit = eng_rng_unit(&d->rng);
     }
     return TINKC_OK;
@@ -148,6 +154,22 @@ static tinkc_code collect_rows(run *r)
     return TINKC_OK;
 }
 
+/* The likeliest tokens, for all samples that draw from the row. After the draws: the
+ * ranking takes the room of their filters. */
+static void put_top(const row *to, const eng_draw *draw)
+{
+    size_t k = to->item->job->topk_sampled;
+    const eng_sample *first = to->draws[0].sample;
+    int32_t *ids = first->top_ids + first->n * k;
+    float *logprobs = first->top_logprobs + first->n * k;
+    eng_sample_score_top(ids, logprobs, k, draw);
+    for (size_t i = 1; i < to->n_draws; i++) {
+        const eng_sample *sample = to->draws[i].sample;
+        memcpy(sample->top_ids + sample->n * k, ids, k * sizeof(*ids));
+        memcpy(sample->top_logprobs + sample->n * k, logprobs, k * sizeof(*logprobs));
+    }
+}
+
 static void draw_row(row *to, const eng_real *logits, size_t n, eng_draw_room room)
 {
     eng_draw draw;
@@ -157,25 +179,8 @@ static void draw_row(row *to, const eng_real *logits, size_t n, eng_draw_room ro
         d->token = eng_draw_token(&draw, d->unit);
         d->logprob = eng_draw_logprob(&draw, d->token);
     }
-}
-
-/* Always at temperature 1. */
-static void score_row(row *to, const eng_real *logits, size_t n, eng_draw_room room)
-{
-    static const eng_draw_options plain = {.temperature = 0};
-    const eng_sample_job *job = to->item->job;
-    size_t pos = to->pos + 1;
-    eng_draw draw;
-    to->finite = eng_draw_init(&draw, logits, n, &plain, room);
-    if (!to->finite) {
-        return;
-    }
-    job->prompt_logprobs[pos] = eng_draw_logprob(&draw, job->prompt[pos]);
-    size_t count = job->topk > 0 ? eng_draw_top(logits, n, job->topk, room) : 0;
-    for (size_t i = 0; i < count; i++) {
-        int32_t token = (int32_t)eng_draw_ranked(room, n, i);
-        job->topk_ids[pos * job->topk + i] = token;
-        job->topk_logprobs[pos * job->topk + i] = eng_draw_logprob(&draw, token);
+    if (to->finite && to->item->job->topk_sampled > 0) {
+        put_top(to, &draw);
     }
 }
 
@@ -186,7 +191,12 @@ static void finish_rows(void *user, size_t begin, size_t end, void *scratch)
     eng_draw_room room = eng_draw_room_at(scratch, n);
     for (size_t i = begin; i < end; i++) {
         row *to = &r->rows[r->first + i];
-        (to->draws != NULL ? draw_row : score_row)(to, r->logits + i * n, n, room);
+        if (to->draws != NULL) {
+            draw_row(to, r->logits + i * n, n, room);
+        } else {
+            to->finite = eng_sample_score_row(to->item->job, to->pos + 1,
+                                              r->logits + i * n, n, scratch);
+        }
     }
 }
 
@@ -221,6 +231,16 @@ static tinkc_code piece_logits(const run *r)
     return code;
 }
 
+/* The scratch of the row that needs most. */
+static size_t scratch_bytes(const run *r)
+{
+    size_t more = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        more = TK_MAX(more, eng_sample_score_bytes(&r->items[i].job->scores));
+    }
+    return eng_draw_room_bytes(r->sampler->model->config.vocabulary) + more;
+}
+
 static tinkc_code run_head(run *r)
 {
     const eng_config *c = &r->sampler->model->config;
@@ -239,7 +259,7 @@ static tinkc_code run_head(run *r)
             code = piece_logits(r);
         }
         if (code == TINKC_OK) {
-            code = eng_pool_reserve(pool, eng_draw_room_bytes(c->vocabulary), r->err);
+            code = eng_pool_reserve(pool, scratch_bytes(r), r->err);
         }
         if (code != TINKC_OK) {
             return code;
@@ -259,8 +279,8 @@ static void hand_out(run *r, const row *from)
     for (size_t i = 0; i < from->n_draws && code == TINKC_OK && !job->cancelled; i++) {
         const drawn *d = &from->draws[i];
         size_t index = first ? i : from->item->index;
-        job->samples[index].rng = d->rng;
-        code = eng_sample_push(r->sampler, job, index, d->token, d->logprob, &job->err);
+        d->sample->rng = d->rng;
+        eng_sample_push(r->sampler, job, index, d->token, d->logprob);
     }
 }
 

@@ -37,26 +37,29 @@ tinkc_code eng_sample_fork(eng_sampler *sampler, eng_sample_job *job, tk_err *er
     return TINKC_OK;
 }
 
-static tinkc_code append(eng_sample *sample, size_t limit, int32_t token, float logprob,
-                         tk_err *err)
+/* Returns the array of 4-byte items with its new size; the old one, and *ok false, when
+ * there is no memory. */
+static void *grow(void *items, size_t count, bool *ok)
 {
-    if (sample->n == sample->capacity) {
-        size_t capacity = TK_MIN(TK_MAX(FIRST_TOKENS, 2 * sample->capacity), limit);
-        int32_t *tokens = tk_realloc_array(sample->tokens, capacity, sizeof(*tokens));
-        if (tokens == NULL) {
-            return tk_err_nomem(err);
-        }
-        sample->tokens = tokens;
-        float *logprobs = tk_realloc_array(sample->logprobs, capacity, sizeof(*logprobs));
-        if (logprobs == NULL) {
-            return tk_err_nomem(err);
-        }
-        sample->logprobs = logprobs;
-        sample->capacity = capacity;
+    void *grown = *ok && count > 0 ? tk_realloc_array(items, count, 4) : items;
+    *ok = *ok && (grown != NULL || count == 0);
+    return grown != NULL ? grown : items;
+}
+
+tinkc_code eng_sample_reserve(const eng_sample_job *job, eng_sample *sample, tk_err *err)
+{
+    if (sample->n < sample->capacity) {
+        return TINKC_OK;
     }
-    sample->tokens[sample->n] = token;
-    sample->logprobs[sample->n++] = logprob;
-    return TINKC_OK;
+    size_t capacity = TK_MIN(TK_MAX(FIRST_TOKENS, 2 * sample->capacity), job->limit);
+    size_t cells = capacity * job->topk_sampled; /* checked: eng_sample_check_scores */
+    bool ok = true;
+    sample->tokens = grow(sample->tokens, capacity, &ok);
+    sample->logprobs = grow(sample->logprobs, capacity, &ok);
+    sample->top_ids = grow(sample->top_ids, cells, &ok);
+    sample->top_logprobs = grow(sample->top_logprobs, cells, &ok);
+    sample->capacity = ok ? capacity : sample->capacity;
+    return ok ? TINKC_OK : tk_err_nomem(err);
 }
 
 static bool is_stop_token(const eng_sampler *sampler, const eng_sample_job *job,
@@ -81,14 +84,12 @@ static bool ends_stop_string(const eng_sampler *sampler, const eng_sample_job *j
            eng_stops_find(&job->stops, &sample->text, bytes);
 }
 
-tinkc_code eng_sample_push(eng_sampler *sampler, eng_sample_job *job, size_t index,
-                           int32_t token, float logprob, tk_err *err)
+void eng_sample_push(eng_sampler *sampler, eng_sample_job *job, size_t index,
+                     int32_t token, float logprob)
 {
     eng_sample *sample = &job->samples[index];
-    tinkc_code code = append(sample, job->limit, token, logprob, err);
-    if (code != TINKC_OK) {
-        return code;
-    }
+    sample->tokens[sample->n] = token;
+    sample->logprobs[sample->n++] = logprob;
     sample->stopped = ends_stop_string(sampler, job, sample, token) ||
                       is_stop_token(sampler, job, token);
     if (sample->stopped || sample->n == job->limit) {
@@ -99,5 +100,4 @@ tinkc_code eng_sample_push(eng_sampler *sampler, eng_sample_job *job, size_t ind
     if (job->listener.on_token != NULL) {
         job->listener.on_token(job->listener.user, index, token, logprob);
     }
-    return TINKC_OK;
 }

@@ -115,16 +115,25 @@ static void tell_result(const eng_sample_job *job)
     }
     for (size_t i = 0; i < job->n_samples; i++) {
         const eng_sample *sample = &job->samples[i];
-        sequences[i] =
-            (eng_sequence){sample->tokens, sample->logprobs, sample->n, sample->stopped};
+        sequences[i] = (eng_sequence){.tokens = sample->tokens,
+                                      .logprobs = sample->logprobs,
+                                      .n = sample->n,
+                                      .stopped = sample->stopped,
+                                      .top_ids = sample->top_ids,
+                                      .top_logprobs = sample->top_logprobs};
     }
+    const eng_sample_scores *scores = &job->scores;
     eng_sample_result result = {.sequences = sequences,
                                 .n_sequences = job->n_samples,
-                                .prompt_logprobs = job->prompt_logprobs,
-                                .topk_ids = job->topk > 0 ? job->topk_ids : NULL,
-                                .topk_logprobs =
-                                    job->topk > 0 ? job->topk_logprobs : NULL,
-                                .topk = job->topk,
+                                .prompt_logprobs = scores->prompt_logprobs,
+                                .topk_ids = scores->topk_ids,
+                                .topk_logprobs = scores->topk_logprobs,
+                                .topk = scores->topk,
+                                .topk_sampled = job->topk_sampled,
+                                .target_logprobs = scores->target_logprobs,
+                                .alt_tokens = scores->alt_tokens,
+                                .alt_logprobs = scores->alt_logprobs,
+                                .n_alt = scores->alt,
                                 .prompt_cache_hit_tokens = job->hit_tokens};
     job->listener.on_done(job->listener.user, &result, NULL);
     tk_free(sequences);

@@ -56,8 +56,18 @@ typedef struct eng_sample_request {
     const tk_str *stop_strings; /* copied; see eng_sample_check_stops */
     size_t n_stop_strings;
     bool prompt_logprobs;
-    size_t topk_prompt_logprobs; /* > 0 implies prompt_logprobs */
-    bool raw_logprobs;           /* T = 1 log-probabilities whatever the temperature */
+    size_t topk_prompt_logprobs;   /* > 0 implies prompt_logprobs */
+    size_t prompt_logprobs_last_n; /* these scores only for the last tokens of the prompt;
+                                    * 0 = all */
+    bool raw_logprobs;             /* T = 1 log-probabilities whatever the temperature */
+    size_t topk_sample_logprobs;   /* the likeliest tokens at each drawn position */
+    /* Token ids to score at T = 1, -1 = none: those of row i, targets[target_starts[i] ..
+     * target_starts[i + 1]), at position i + 1 of the prompt. Copied. target_starts has
+     * n_prompt entries; NULL: none. */
+    const int32_t *targets;
+    const size_t *target_starts;
+    size_t prompt_alt_tokens; /* draws at each position of the prompt but the first, at
+                               * the temperature, without top_k and top_p */
 } eng_sample_request;
 
 #define ENG_SAMPLE_REQUEST_INIT                                                          \
@@ -70,11 +80,20 @@ typedef struct eng_sample_request {
 TK_NODISCARD tinkc_code eng_sample_check_stops(const eng_sample_request *request,
                                                tk_err *err);
 
+/* TINKC_E_INVALID or TINKC_E_LIMIT, with the name of the field: more than TK_TOPK_MAX_K
+ * columns or TK_TOPK_MAX_CELLS cells of a table (of sampled tokens: when max_tokens is
+ * set), prompt_logprobs_last_n without prompt_logprobs or not within 1..n_prompt - 1,
+ * targets that name no token. Thread: any. */
+TK_NODISCARD tinkc_code eng_sample_check_scores(const eng_sample_request *request,
+                                                tk_err *err);
+
 typedef struct eng_sequence { /* never empty */
     const int32_t *tokens;
     const float *logprobs;
     size_t n;
-    bool stopped; /* false: length */
+    bool stopped;           /* false: length */
+    const int32_t *top_ids; /* [n][topk_sampled], descending, gaps 0; NULL unless asked */
+    const float *top_logprobs; /* the same, gaps -99999; at what `logprobs` are at */
 } eng_sequence;
 
 typedef struct eng_sample_result { /* borrowed: valid during on_done */
@@ -84,8 +103,13 @@ typedef struct eng_sample_result { /* borrowed: valid during on_done */
     const int32_t *topk_ids;      /* [n_prompt][topk], gaps 0 */
     const float *topk_logprobs;   /* [n_prompt][topk], descending, gaps -99999 */
     size_t topk;
-    size_t prompt_cache_hit_tokens; /* 0 with prompt log-probabilities: they need every
-                                     * position computed */
+    size_t topk_sampled;
+    const float *target_logprobs; /* one per target, 0 for -1; NULL unless asked */
+    const int32_t *alt_tokens;    /* [n_prompt - 1][n_alt]; NULL unless asked */
+    const float *alt_logprobs;    /* the same, at T = 1 */
+    size_t n_alt;
+    size_t prompt_cache_hit_tokens; /* none from the first position that is scored on: it
+                                     * has to be computed */
 } eng_sample_result;
 
 typedef struct eng_sample_listener {

@@ -24,6 +24,8 @@ static const tiny_spec spec = {.architecture = "Qwen3ForCausalLM",
 typedef struct crowd {
     int32_t prompts[REQUESTS][LONGEST];
     eng_sample_request requests[REQUESTS];
+    int32_t targets[2 * LONGEST];
+    size_t starts[LONGEST];
 } crowd;
 
 /* Lengths from 1 to more than two blocks; base model and both adapters; some filtered. */
@@ -46,6 +48,21 @@ static void crowd_init(crowd *c, const scene *s)
         r->topk_prompt_logprobs = i == 4 ? 5 : 0;
         r->top_k = i == 5 ? 7 : -1;
         r->top_p = i == 7 ? 0.8 : 1;
+        r->temperature = i == 5 ? 0.7 : 1;
+        r->raw_logprobs = i == 5;
+        r->topk_sample_logprobs = i % 4 == 0 ? 4 : 0;
+        r->prompt_alt_tokens = i % 3 == 2 ? 5 : 0;
+        r->prompt_logprobs_last_n = i == 6 ? 30 : 0;
+        if (i == 3 || i == 4) { /* two in each row, the first rows name nothing */
+            for (size_t k = 0; k < 2 * LONGEST; k++) {
+                c->targets[k] = k < 40 || k % 7 == 0 ? -1 : (int32_t)(k % VOCABULARY);
+            }
+            for (size_t k = 0; k < lengths[i]; k++) {
+                c->starts[k] = 2 * k;
+            }
+            r->targets = c->targets;
+            r->target_starts = c->starts;
+        }
     }
 }
 
@@ -61,6 +78,11 @@ static void check_same(const reply *a, const reply *b)
     assert_memory_equal(a->prompt, b->prompt, sizeof(a->prompt));
     assert_memory_equal(a->top_ids, b->top_ids, sizeof(a->top_ids));
     assert_memory_equal(a->top, b->top, sizeof(a->top));
+    assert_memory_equal(a->sampled_ids, b->sampled_ids, sizeof(a->sampled_ids));
+    assert_memory_equal(a->sampled_top, b->sampled_top, sizeof(a->sampled_top));
+    assert_memory_equal(a->targets, b->targets, sizeof(a->targets));
+    assert_memory_equal(a->alt, b->alt, sizeof(a->alt));
+    assert_memory_equal(a->alt_logprobs, b->alt_logprobs, sizeof(a->alt_logprobs));
 }
 
 /* What training computes for the whole text of a sample: forward only, cross entropy. */
@@ -97,8 +119,10 @@ static void check_training(eng_adapter *adapter, const eng_sample_request *reque
     assert_memory_equal(logprobs + request->n_prompt - 1, r->logprobs[sample],
                         r->n[sample] * sizeof(float));
     if (r->has_prompt) {
-        assert_memory_equal(logprobs, r->prompt + 1,
-                            (request->n_prompt - 1) * sizeof(float));
+        size_t last = request->prompt_logprobs_last_n;
+        size_t first = last > 0 ? request->n_prompt - last : 1;
+        assert_memory_equal(logprobs + first - 1, r->prompt + first,
+                            (request->n_prompt - first) * sizeof(float));
     }
     eng_result_free(result);
 }
@@ -117,7 +141,10 @@ static void check_as_prompt(scene *s, const eng_sample_request *request, const r
     next.max_tokens = 1;
     next.num_samples = 1;
     next.prompt_logprobs = true;
+    next.prompt_logprobs_last_n = 0;
     next.topk_prompt_logprobs = 0;
+    next.target_starts = NULL;
+    next.temperature = 1;
     sample(s, &next, &again);
     assert_memory_equal(again.prompt + request->n_prompt, r->logprobs[0],
                         r->n[0] * sizeof(float));

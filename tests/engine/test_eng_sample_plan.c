@@ -434,7 +434,8 @@ static bool scenario(void *user)
 static void test_allocation_sweep(void **unused)
 {
     static small t;
-    static int32_t prompts[3][90], stop = 49;
+    static int32_t prompts[3][90], targets[90], stop = 49;
+    static size_t starts[90];
     tiny_files_init(&t.files, &tiny_llama);
     for (size_t i = 0; i < 3; i++) {
         eng_sample_request *r = &t.requests[i];
@@ -449,8 +450,16 @@ static void test_allocation_sweep(void **unused)
         r->stop_tokens = &stop;
         r->n_stop_tokens = 1;
         r->topk_prompt_logprobs = i;
+        r->topk_sample_logprobs = i;
+        r->prompt_alt_tokens = i;
         r->has_seed = true;
     }
+    for (size_t i = 0; i < 90; i++) {
+        targets[i] = (int32_t)(i % tiny_llama.vocabulary);
+        starts[i] = i;
+    }
+    t.requests[1].targets = targets;
+    t.requests[1].target_starts = starts;
     failmem_start();
     bool ok = scenario(&t);
     size_t points = failmem_count(), survived = 0;

@@ -134,6 +134,29 @@ def compare_base(report, case, model, data, answer, tensors):
     with torch.no_grad():
         report.near(case, "logits", tensors["logits"], logits_of(model, data["tokens"][0]), LOGITS)
     report.same(case, "greedy tokens", answer["greedy"], greedy_of(model, data["tokens"][0][:8]))
+    compare_scores(report, case, model, data, {key[6:]: value for key, value in tensors.items()
+                                               if key.startswith("score.")})
+
+
+@torch.no_grad()
+def compare_scores(report, case, model, data, ours):
+    """What a sample can ask about its prompt and its tokens, at temperature 0.7."""
+    prompt, sampled = data["tokens"][0], ours["tokens"][0].long()
+    logits = logits_of(model, prompt + sampled.tolist())
+    plain, warm = torch.log_softmax(logits, -1), torch.log_softmax(logits / 0.7, -1)
+    n = len(prompt)
+
+    def pick(rows, ids):
+        return rows.gather(1, ids.reshape(len(rows), -1))
+
+    report.near(case, "prompt logprobs", ours["prompt"][0], pick(plain[:n - 1], torch.tensor(prompt[1:]))[:, 0], LOGITS)
+    report.near(case, "logprobs of named tokens", ours["targets"][0],
+                pick(plain[:n - 1], torch.tensor(data["targets"][0][:n - 1]))[:, 0], LOGITS)
+    report.near(case, "logprobs of draws", ours["alt_logprobs"], pick(plain[:n - 1], ours["alt_tokens"].long()), LOGITS)
+    report.near(case, "logprobs of sampled tokens", ours["logprobs"][0], pick(warm[n - 1:-1], sampled)[:, 0], LOGITS)
+    best = warm[n - 1:-1].topk(ours["top"].shape[1])
+    report.near(case, "top-k of sampled tokens", ours["top"], best.values, LOGITS)
+    report.near(case, "and its tokens", ours["top"], pick(warm[n - 1:-1], ours["top_ids"].long()), LOGITS)
 
 
 def make_adapter(model, where, generator):

@@ -223,15 +223,27 @@ static void on_done(void *user, const eng_sample_result *result, const tk_err *e
     tk_json_put_i32s(&t->w, result->sequences[0].tokens, result->sequences[0].n);
 }
 
-static void greedy(tool *t, const char *name, eng_adapter *adapter)
+static void run_sample(tool *t, const eng_sample_request *request,
+                       void (*done)(void *user, const eng_sample_result *result,
+                                    const tk_err *err))
 {
     tk_err err = TK_ERR_INIT;
     eng_sampler *sampler = NULL;
     eng_sampler_config config = {
         .max_sequences = 1, .max_kv_bytes = (size_t)1 << 30, .prefill_chunk = 64};
-    eng_sample_request request = ENG_SAMPLE_REQUEST_INIT;
-    eng_sample_listener listener = {.on_done = on_done, .user = t};
+    eng_sample_listener listener = {.on_done = done, .user = t};
     uint64_t id;
+    must(eng_sampler_new(&sampler, t->model, &config, &err), "sampler", &err);
+    must(eng_sampler_add(sampler, request, &listener, &id, &err), "sample", &err);
+    while (eng_sampler_busy(sampler)) {
+        must(eng_sampler_step(sampler, &err), "sample", &err);
+    }
+    eng_sampler_free(sampler);
+}
+
+static void greedy(tool *t, const char *name, eng_adapter *adapter)
+{
+    eng_sample_request request = ENG_SAMPLE_REQUEST_INIT;
     request.adapter = adapter;
     request.prompt = t->tokens[0];
     request.n_prompt = TK_MIN(t->data[0].n_tokens, (size_t)8);
@@ -239,12 +251,71 @@ static void greedy(tool *t, const char *name, eng_adapter *adapter)
     request.temperature = 0;
     request.stop_mode = ENG_STOP_NONE;
     tk_json_key(&t->w, tk_str_of(name));
-    must(eng_sampler_new(&sampler, t->model, &config, &err), "sampler", &err);
-    must(eng_sampler_add(sampler, &request, &listener, &id, &err), "sample", &err);
-    while (eng_sampler_busy(sampler)) {
-        must(eng_sampler_step(sampler, &err), "sample", &err);
+    run_sample(t, &request, on_done);
+}
+
+/* ---- scores of a prompt and of sampled tokens ---- */
+
+static void put_floats(tool *t, const char *name, const float *values, size_t rows,
+                       size_t columns)
+{
+    memcpy(add_tensor(t, name, rows, columns), values, rows * columns * sizeof(float));
+}
+
+static void put_ids(tool *t, const char *name, const int32_t *ids, size_t rows,
+                    size_t columns)
+{
+    float *out = add_tensor(t, name, rows, columns); /* exact: ids are below 2^24 */
+    for (size_t i = 0; i < rows * columns; i++) {
+        out[i] = (float)ids[i];
     }
-    eng_sampler_free(sampler);
+}
+
+static void on_scored(void *user, const eng_sample_result *result, const tk_err *err)
+{
+    tool *t = user;
+    if (result == NULL) {
+        die("score", err);
+    }
+    size_t n = t->data[0].n_tokens;
+    const eng_sequence *s = &result->sequences[0];
+    put_floats(t, "score.prompt", result->prompt_logprobs + 1, 1, n - 1);
+    put_floats(t, "score.targets", result->target_logprobs, 1, n - 1);
+    put_ids(t, "score.alt_tokens", result->alt_tokens, n - 1, result->n_alt);
+    put_floats(t, "score.alt_logprobs", result->alt_logprobs, n - 1, result->n_alt);
+    put_ids(t, "score.tokens", s->tokens, 1, s->n);
+    put_floats(t, "score.logprobs", s->logprobs, 1, s->n);
+    put_ids(t, "score.top_ids", s->top_ids, s->n, result->topk_sampled);
+    put_floats(t, "score.top", s->top_logprobs, s->n, result->topk_sampled);
+}
+
+/* Everything that a request can ask about datum 0, whose targets are the named tokens. */
+static void score(tool *t)
+{
+    size_t n = t->data[0].n_tokens;
+    const int64_t *targets = t->inputs[0][0].values;
+    int32_t *named = room(n, sizeof(*named));
+    size_t *starts = room(n, sizeof(*starts));
+    eng_sample_request request = ENG_SAMPLE_REQUEST_INIT;
+    for (size_t i = 0; i < n; i++) {
+        named[i] = (int32_t)targets[i];
+        starts[i] = i;
+    }
+    request.prompt = t->tokens[0];
+    request.n_prompt = n;
+    request.max_tokens = (size_t)number(t->request, "greedy");
+    request.temperature = 0.7;
+    request.has_seed = true;
+    request.seed = 4;
+    request.stop_mode = ENG_STOP_NONE;
+    request.prompt_logprobs = true;
+    request.targets = named;
+    request.target_starts = starts;
+    request.prompt_alt_tokens = 4;
+    request.topk_sample_logprobs = 5;
+    run_sample(t, &request, on_scored);
+    tk_free(named);
+    tk_free(starts);
 }
 
 /* ---- input ---- */
@@ -375,6 +446,7 @@ int main(int argc, char **argv)
     tk_json_begin_object(&t.w);
     put_logits(&t, "logits", NULL);
     greedy(&t, "greedy", NULL);
+    score(&t);
     if (t.adapter != NULL) {
         with_adapter(&t);
     } else {

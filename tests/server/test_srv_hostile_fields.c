@@ -19,11 +19,19 @@
 #define TRAIN(input)                                                                     \
     "{\"" input "\":{\"data\":[" DATUM "],\"loss_fn\":\"ppo\",\"loss_fn_config\":"       \
     "{\"clip_low_threshold\":0.8}},\"model_id\":\"$M\",\"seq_id\":1}"
+#define MORE                                                                               \
+    ",\"topk_sample_logprobs\":1,\"target_prompt_logprobs\":{\"data\":[7],\"dtype\":"      \
+    "\"int64\",\"shape\":[1,1],\"sparse_crow_indices\":[0,1],\"sparse_col_indices\":[0]}," \
+    "\"prompt_alt_tokens_k\":1,\"prompt_logprobs_last_n\":1,\"record_stability_info\":"    \
+    "false"
 #define SAMPLE                                                                           \
     "{\"num_samples\":1,\"prompt\":" CHUNKS ",\"sampling_params\":{\"max_tokens\":1,"    \
     "\"temperature\":0.5,\"top_k\":5,\"top_p\":0.9,\"seed\":1,\"stop\":[\"x\"]},"        \
     "\"sampling_session_id\":\"$S:sample:0\",\"seq_id\":0,\"prompt_logprobs\":true,"     \
-    "\"topk_prompt_logprobs\":1}"
+    "\"topk_prompt_logprobs\":1" MORE "}"
+#define STREAMED                                                                         \
+    "{\"num_samples\":1,\"prompt\":" CHUNKS ",\"sampling_params\":{\"max_tokens\":1},"   \
+    "\"sampling_session_id\":\"$S:sample:0\",\"seq_id\":0}"
 
 /* By the end of the route's pattern; $S is a session, $M a model of it. A route that
  * takes a body is here, or the test fails. */
@@ -74,7 +82,7 @@ static const struct {
      "{\"session_id\":\"$S\",\"sampling_session_seq_id\":9,\"base_model\":\"b\","
      "\"model_path\":\"tinker://$M/weights/honest\"}"},
     {"asample", SAMPLE},
-    {"stream_sample", SAMPLE},
+    {"stream_sample", STREAMED},
     {"retrieve_future", "{\"request_id\":\"$M:0\",\"allow_metadata_only\":true}"},
     {"/publish", "{}"},
     {"/ttl", "{\"ttl_seconds\":60}"},

@@ -67,16 +67,26 @@ static void put_tokens(tk_buf *out, size_t n)
     }
 }
 
-/* A sample that asks for the scores of many tokens at each place of its prompt. */
-static void put_scores(fix *t, tk_buf *out, size_t prompt, int k)
+/* A sample that asks for the scores of many tokens at each place of its prompt, or of its
+ * samples. */
+static void put_scores(tk_buf *out, size_t prompt, int tokens, const char *more)
 {
     tk_buf_printf(out,
                   "{\"base_model\":\"" MODEL "\",\"prompt\":{\"chunks\":[{\"tokens\":[");
     put_tokens(out, prompt);
     tk_buf_printf(out,
-                  "],\"type\":\"encoded_text\"}]},\"sampling_params\":{\"max_tokens\":1},"
-                  "\"topk_prompt_logprobs\":%d}",
-                  k);
+                  "],\"type\":\"encoded_text\"}]},\"sampling_params\":{\"max_tokens\":%d,"
+                  "\"stop\":[]},%s",
+                  tokens, more);
+}
+
+/* Named tokens at each place of its prompt. */
+static void put_targets(tk_buf *out, size_t prompt, size_t columns)
+{
+    put_scores(out, prompt, 1, "\"target_prompt_logprobs\":{\"dtype\":\"int64\",");
+    tk_buf_printf(out, "\"shape\":[%zu,%zu],\"data\":[", prompt - 1, columns);
+    put_tokens(out, (prompt - 1) * columns);
+    tk_buf_puts(out, "]}}");
 }
 
 /* A training request with `columns` targets for each of `rows` tokens, all but one of
@@ -191,16 +201,22 @@ static void stop(fix *t)
 static void test_srv_memory_of_every_route(void **state)
 {
     fix t;
-    tk_buf brackets, packed, scores, sparse;
+    tk_buf brackets, packed, scores, drawn, sampled, named, sparse;
     size_t bad = 0;
     start(&t);
     tk_buf_init(&brackets, TK_MIB);
     tk_buf_init(&packed, TK_MIB);
     tk_buf_init(&scores, TK_MIB);
+    tk_buf_init(&drawn, TK_MIB);
+    tk_buf_init(&sampled, TK_MIB);
+    tk_buf_init(&named, TK_MIB);
     tk_buf_init(&sparse, TK_MIB);
     put_brackets(&brackets, 256 * TK_KIB);
     put_zstd(&packed, tk_buf_str(&brackets));
-    put_scores(&t, &scores, 64, 1000);
+    put_scores(&scores, 64, 1, "\"topk_prompt_logprobs\":1000}");
+    put_scores(&drawn, 64, 1, "\"prompt_alt_tokens_k\":1000}");
+    put_scores(&sampled, 2, 40, "\"num_samples\":3,\"topk_sample_logprobs\":800}");
+    put_targets(&named, 64, 800);
     put_sparse(&t, &sparse, 16, 4096);
     for (size_t i = 0; i < 2;
          i++) { /* the engine's working memory is there from now on */
@@ -227,6 +243,9 @@ static void test_srv_memory_of_every_route(void **state)
     }
     const attack others[] = {
         {"scores", "POST", API "asample", tk_buf_str(&scores), NULL, NULL},
+        {"drawn", "POST", API "asample", tk_buf_str(&drawn), NULL, NULL},
+        {"sampled", "POST", API "asample", tk_buf_str(&sampled), NULL, NULL},
+        {"named", "POST", API "asample", tk_buf_str(&named), NULL, NULL},
         {"sparse", "POST", API "forward", tk_buf_str(&sparse), NULL, NULL},
         {"rank", "POST", API "create_model",
          tk_str_of(create_body(&t, 1, "{\"rank\":64}")), NULL, NULL},
@@ -242,6 +261,9 @@ static void test_srv_memory_of_every_route(void **state)
     tk_buf_dispose(&brackets);
     tk_buf_dispose(&packed);
     tk_buf_dispose(&scores);
+    tk_buf_dispose(&drawn);
+    tk_buf_dispose(&sampled);
+    tk_buf_dispose(&named);
     tk_buf_dispose(&sparse);
     stop(&t);
     assert_int_equal(bad, 0);

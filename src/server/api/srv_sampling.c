@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "server/api/srv_lookup.h"
+#include "server/api/srv_sampling_score.h"
 #include "server/api/srv_train.h"
 #include "server/run/srv_msg.h"
 #include "server/run/srv_sample.h"
@@ -235,9 +236,6 @@ static tinkc_code convert(eng_sample_request *out, tk_arena *arena,
     if (params->max_tokens.is == TK_SET && params->max_tokens.v < 1) {
         return tk_err_set(err, TINKC_E_INVALID, "max_tokens must be positive");
     }
-    if (msg->topk_prompt_logprobs.v < 0 || msg->topk_prompt_logprobs.v > TK_TOPK_MAX_K) {
-        return tk_err_set(err, TINKC_E_INVALID, "topk_prompt_logprobs is out of range");
-    }
     *out = (eng_sample_request){
         .num_samples = (size_t)msg->num_samples.v,
         .max_tokens = params->max_tokens.is == TK_SET ? (size_t)params->max_tokens.v : 0,
@@ -247,7 +245,6 @@ static tinkc_code convert(eng_sample_request *out, tk_arena *arena,
         .has_seed = params->seed.is == TK_SET,
         .seed = params->seed.v,
         .prompt_logprobs = msg->prompt_logprobs.is == TK_SET && msg->prompt_logprobs.v,
-        .topk_prompt_logprobs = (size_t)msg->topk_prompt_logprobs.v,
     };
     convert_stop(out, &params->stop);
     tinkc_code code = eng_sample_check_stops(out, err);
@@ -258,7 +255,7 @@ static tinkc_code convert(eng_sample_request *out, tk_arena *arena,
     if (code == TINKC_OK && out->n_prompt == 0) {
         code = tk_err_set(err, TINKC_E_INVALID, "the prompt must not be empty");
     }
-    return code;
+    return code == TINKC_OK ? srv_sampling_scores(out, arena, msg, err) : code;
 }
 
 /* Decodes and submits; with `streamed` the tokens are the answer. */
@@ -272,7 +269,7 @@ static srv_verdict submit(srv_request *request, bool streamed)
     if (msg == NULL) {
         return srv_reply_fail(request, 500, "out of memory");
     }
-    if (!srv_msg_decode(request, &tk_msg_sample_request, msg)) {
+    if (!srv_msg_decode_strict(request, &tk_msg_sample_request, msg)) {
         return SRV_ANSWERED;
     }
     if (streamed && msg->sampling_session_id.is == TK_SET && msg->seq_id.is != TK_SET) {
@@ -282,8 +279,8 @@ static srv_verdict submit(srv_request *request, bool streamed)
         convert(&spec.request, &request->arena, msg, &err) != TINKC_OK) {
         return srv_reply_error(request, &err);
     }
-    if (streamed && spec.request.num_samples != 1) {
-        return srv_reply_fail(request, 400, "a stream has one sample");
+    if (streamed && srv_sampling_check_stream(&spec.request, &err) != TINKC_OK) {
+        return srv_reply_error(request, &err);
     }
     if (mode == TK_SAMPLE_BY_PATH && !request->may_wait) {
         return srv_request_wait(request);

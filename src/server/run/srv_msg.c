@@ -1,16 +1,27 @@
 /* Between the schemas of src/wire and the bytes of src/server/http. */
 #include "server/run/srv_msg.h"
 
-bool srv_msg_decode(srv_request *request, const tk_schema *schema, void *msg)
+static bool decode(srv_request *request, const tk_schema *schema, void *msg,
+                   unsigned flags)
 {
     tk_err err = TK_ERR_INIT;
     tk_str text = request->body.n > 0 ? tk_buf_str(&request->body) : TK_STR("{}");
-    if (tk_schema_decode_text(msg, schema, &request->arena, text, TK_DECODE_CLOSED,
-                              &err) != TINKC_OK) {
+    if (tk_schema_decode_text(msg, schema, &request->arena, text, flags, &err) !=
+        TINKC_OK) {
         (void)srv_reply_error(request, &err);
         return false;
     }
     return true;
+}
+
+bool srv_msg_decode(srv_request *request, const tk_schema *schema, void *msg)
+{
+    return decode(request, schema, msg, TK_DECODE_CLOSED);
+}
+
+bool srv_msg_decode_strict(srv_request *request, const tk_schema *schema, void *msg)
+{
+    return decode(request, schema, msg, TK_DECODE_CLOSED | TK_DECODE_STRICT);
 }
 
 srv_verdict srv_msg_reply_status(srv_request *request, int status,

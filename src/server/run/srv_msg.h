@@ -11,6 +11,11 @@
 TK_NODISCARD bool srv_msg_decode(srv_request *request, const tk_schema *schema,
                                  void *msg);
 
+/* The same; a key that the message does not have is an error too, which names it. For
+ * requests in which every key changes the result. */
+TK_NODISCARD bool srv_msg_decode_strict(srv_request *request, const tk_schema *schema,
+                                        void *msg);
+
 /* Answers 200 with the JSON form of a message. */
 srv_verdict srv_msg_reply(srv_request *request, const tk_schema *schema, const void *msg);
 /* Answers any status with the JSON form of a message. */

@@ -218,6 +218,9 @@ srv_verdict srv_sample_submit(srv_request *request, const srv_sample_spec *spec)
                  .key = request->idempotency_key,
                  .err = TK_ERR_INIT};
     sample->request = spec->request;
+    if (spec->request.target_starts != NULL) {
+        sample->target = &spec->msg->target_prompt_logprobs.v;
+    }
     sample->stream = stream;
     srv_request_move_memory(&sample->memory, request);
     tk_mutex_lock(&server->lock);
@@ -259,21 +262,66 @@ void srv_sample_cancel(srv_sample *sample)
     finish(sample);
 }
 
+static tk_sequence sequence_of(const eng_sequence *from, size_t topk)
+{
+    return (tk_sequence){
+        .stop_reason = from->stopped ? TK_STOP_STOP : TK_STOP_LENGTH,
+        .tokens = {from->tokens, from->n},
+        .has_logprobs = true,
+        .logprobs = {from->logprobs, from->n},
+        .has_topk = topk > 0,
+        .topk = {from->n, topk, from->top_ids, from->top_logprobs},
+    };
+}
+
+/* In the layout of the tensor that asked. */
+static void put_target(tk_sample_response *msg, const srv_sample *sample,
+                       const eng_sample_result *result)
+{
+    msg->has_target = result->target_logprobs != NULL;
+    if (msg->has_target) {
+        msg->target_prompt_logprobs = *sample->target;
+        msg->target_prompt_logprobs.dtype = TK_DTYPE_F32;
+        msg->target_prompt_logprobs.data = result->target_logprobs;
+    }
+}
+
+/* `shape` and *tokens, which the caller frees, live as long as the message. */
+static tinkc_code put_alt(tk_sample_response *msg, int64_t shape[2], int64_t **tokens,
+                          const eng_sample_result *result, tk_err *err)
+{
+    size_t n = (size_t)(shape[0] * shape[1]);
+    msg->has_alt = result->alt_tokens != NULL;
+    if (!msg->has_alt) {
+        return TINKC_OK;
+    }
+    *tokens = tk_array(n, sizeof(**tokens));
+    if (*tokens == NULL) {
+        return tk_err_nomem(err);
+    }
+    for (size_t i = 0; i < n; i++) {
+        (*tokens)[i] = result->alt_tokens[i];
+    }
+    tk_tensor tensor = {.n = n, .has_shape = true, .shape = {shape, 2}};
+    msg->alt = (tk_alt_tokens){tensor, tensor};
+    msg->alt.tokens.dtype = TK_DTYPE_I64;
+    msg->alt.tokens.data = *tokens;
+    msg->alt.logprobs.dtype = TK_DTYPE_F32;
+    msg->alt.logprobs.data = result->alt_logprobs;
+    return TINKC_OK;
+}
+
 static tinkc_code encode(tk_buf *out, const srv_sample *sample,
                          const eng_sample_result *result, tk_err *err)
 {
+    int64_t shape[2] = {(int64_t)sample->request.n_prompt - 1, (int64_t)result->n_alt};
+    int64_t *alt = NULL;
     tk_sequence *sequences = tk_array(result->n_sequences, sizeof(*sequences));
     if (sequences == NULL) {
         return tk_err_nomem(err);
     }
     for (size_t i = 0; i < result->n_sequences; i++) {
-        const eng_sequence *at = &result->sequences[i];
-        sequences[i] = (tk_sequence){
-            .stop_reason = at->stopped ? TK_STOP_STOP : TK_STOP_LENGTH,
-            .tokens = {at->tokens, at->n},
-            .has_logprobs = true,
-            .logprobs = {at->logprobs, at->n},
-        };
+        sequences[i] = sequence_of(&result->sequences[i], result->topk_sampled);
     }
     tk_sample_response msg = {
         .sequences = sequences,
@@ -290,7 +338,12 @@ static tinkc_code encode(tk_buf *out, const srv_sample *sample,
         msg.topk = (tk_topk_logprobs){sample->request.n_prompt, result->topk,
                                       result->topk_ids, result->topk_logprobs};
     }
-    tinkc_code code = tk_pb_sample_encode(out, &msg, err);
+    put_target(&msg, sample, result);
+    tinkc_code code = put_alt(&msg, shape, &alt, result, err);
+    if (code == TINKC_OK) {
+        code = tk_pb_sample_encode(out, &msg, err);
+    }
+    tk_free(alt);
     tk_free(sequences);
     return code;
 }

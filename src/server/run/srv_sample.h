@@ -16,6 +16,8 @@ typedef struct srv_sample {
     srv_future *future;   /* pending until done; NULL for a stream */
     srv_memory memory;    /* of the request; prompt and stops are views into it */
     eng_sample_request request;
+    const tk_tensor
+        *target;       /* what request.targets were made from, in `memory`; or NULL */
     size_t counted;    /* bytes in the budget for this request and its result */
     uint64_t queue_id; /* in the sampler's queue; 0 = not there yet. Under the lock */
     tk_list cancelled; /* in the engine's list of those to end; under the lock */

@@ -12,6 +12,7 @@
 #define REPLY_SAMPLES 16
 #define REPLY_TOKENS  300
 #define REPLY_TOPK    8
+#define REPLY_SAMPLED (40 * REPLY_TOPK) /* cells of a table of sampled tokens */
 
 /* What a request brought. */
 typedef struct reply {
@@ -26,6 +27,14 @@ typedef struct reply {
     int32_t top_ids[REPLY_TOKENS * REPLY_TOPK];
     float top[REPLY_TOKENS * REPLY_TOPK];
     size_t topk, hits;
+    size_t topk_sampled, n_alt;
+    int32_t sampled_ids[REPLY_SAMPLES][REPLY_SAMPLED];
+    float sampled_top[REPLY_SAMPLES][REPLY_SAMPLED];
+    bool has_targets, has_alt;
+    float targets[REPLY_TOKENS * REPLY_TOPK];
+    int32_t alt[REPLY_TOKENS * REPLY_TOPK];
+    float alt_logprobs[REPLY_TOKENS * REPLY_TOPK];
+    size_t n_targets;               /* set by the test */
     size_t streamed[REPLY_SAMPLES]; /* calls of on_token */
     size_t n_prompt;                /* set by the test */
     uint64_t id;
@@ -54,6 +63,28 @@ static inline void reply_sequence(reply *r, size_t i, const eng_sequence *s)
     memcpy(r->tokens[i], s->tokens, s->n * sizeof(int32_t));
     memcpy(r->logprobs[i], s->logprobs, s->n * sizeof(float));
     assert_int_equal(r->streamed[i], s->n);
+    assert_int_equal(s->top_ids != NULL, r->topk_sampled > 0);
+    if (r->topk_sampled > 0) {
+        size_t cells = s->n * r->topk_sampled;
+        assert_true(cells <= REPLY_SAMPLED);
+        memcpy(r->sampled_ids[i], s->top_ids, cells * sizeof(int32_t));
+        memcpy(r->sampled_top[i], s->top_logprobs, cells * sizeof(float));
+    }
+}
+
+static inline void reply_prompt(reply *r, const eng_sample_result *result)
+{
+    r->has_targets = result->target_logprobs != NULL;
+    r->has_alt = result->alt_tokens != NULL;
+    r->n_alt = result->n_alt;
+    if (r->has_targets) {
+        memcpy(r->targets, result->target_logprobs, r->n_targets * sizeof(float));
+    }
+    if (r->has_alt) {
+        size_t cells = (r->n_prompt - 1) * r->n_alt;
+        memcpy(r->alt, result->alt_tokens, cells * sizeof(int32_t));
+        memcpy(r->alt_logprobs, result->alt_logprobs, cells * sizeof(float));
+    }
 }
 
 static inline void reply_done(void *user, const eng_sample_result *result,
@@ -67,6 +98,7 @@ static inline void reply_done(void *user, const eng_sample_result *result,
     }
     assert_true(result->n_sequences <= REPLY_SAMPLES);
     r->n_sequences = result->n_sequences;
+    r->topk_sampled = result->topk_sampled;
     for (size_t i = 0; i < result->n_sequences; i++) {
         reply_sequence(r, i, &result->sequences[i]);
     }
@@ -74,6 +106,7 @@ static inline void reply_done(void *user, const eng_sample_result *result,
     r->has_prompt = result->prompt_logprobs != NULL;
     r->has_topk = result->topk_ids != NULL;
     r->topk = result->topk;
+    reply_prompt(r, result);
     if (r->has_prompt) {
         memcpy(r->prompt, result->prompt_logprobs, r->n_prompt * sizeof(float));
     }
@@ -88,6 +121,9 @@ static inline tinkc_code try_ask(eng_sampler *sampler, const eng_sample_request 
                                  reply *r, tk_err *err)
 {
     *r = (reply){.n_prompt = request->n_prompt};
+    if (request->target_starts != NULL) {
+        r->n_targets = request->target_starts[request->n_prompt - 1];
+    }
     eng_sample_listener listener = {reply_token, reply_done, r};
     return eng_sampler_add(sampler, request, &listener, &r->id, err);
 }
