@@ -125,6 +125,33 @@ TINKC_API void tinkc_sample_target_init(tinkc_sample_target *target);
 TINKC_API tinkc_code tinkc_sample_target_check(const tinkc_sample_target *target,
                                                tinkc_error **err);
 
+/* How samples are tried again (tinkc_sampling_with_retry); 0 or -1 stands for the option of
+ * the service. How many samples run at once is the server's choice. */
+typedef struct tinkc_sample_retry {
+    size_t size;
+    bool retry;                  /* false: a sample that fails is not submitted again */
+    bool detect_stuck;           /* false: a sample waits as long as it takes */
+    int64_t progress_timeout_ms; /* TINKC_E_STUCK when no sample of this sampler ends for
+                                    that long; 0: option stuck_total */
+    int64_t delay_base_ms;       /* before the first repetition; 0: sample_retry_base */
+    int64_t delay_max_ms;        /* before any of them; 0: sample_retry_max */
+    double jitter;               /* part of a delay that is random, 0 to 1 */
+    int64_t resubmits; /* of work that failed at the server; -1: sample_resubmits */
+} tinkc_sample_retry;
+
+#define TINKC_SAMPLE_RETRY_INIT                                                          \
+    {                                                                                    \
+        sizeof(tinkc_sample_retry), true, true, 0, 0, 0, 0.25, -1                        \
+    }
+
+/* Sets *retry to TINKC_SAMPLE_RETRY_INIT. */
+TINKC_API void tinkc_sample_retry_init(tinkc_sample_retry *retry);
+
+/* Checks the settings; tinkc_sampling_with_retry does the same. TINKC_E_INVALID, naming the
+ * field: a time that is negative, jitter outside 0..1, resubmits below -1. */
+TINKC_API tinkc_code tinkc_sample_retry_check(const tinkc_sample_retry *retry,
+                                              tinkc_error **err);
+
 /* ---- training ---- */
 
 /* AdamW with decoupled weight decay. The defaults differ from PyTorch's. */

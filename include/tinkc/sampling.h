@@ -22,6 +22,14 @@ typedef struct tinkc_logprobs tinkc_logprobs; /* what compute_logprobs gives */
  * NULL and a pointer to NULL. */
 TINKC_API void tinkc_sampling_close(tinkc_sampling **sampling);
 
+/* Makes a second handle of the same sampler whose samples are tried again as `retry` says;
+ * NULL: as the options of the service say. Streams are not tried again. The caller owns
+ * *out (tinkc_sampling_close). TINKC_E_INVALID, TINKC_E_STATE when `sampling` is NULL,
+ * TINKC_E_CANCELLED after the service was closed, TINKC_E_NOMEM. */
+TINKC_API TINKC_NODISCARD tinkc_code
+tinkc_sampling_with_retry(tinkc_sampling **out, tinkc_sampling *sampling,
+                          const tinkc_sample_retry *retry, tinkc_error **err);
+
 /* Returns the id of the sampling session, "<session>:sample:<n>", borrowed until the
  * handle is closed; NULL for NULL and for a handle without a session. */
 TINKC_API const char *tinkc_sampling_session_id(const tinkc_sampling *sampling);

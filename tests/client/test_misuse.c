@@ -62,6 +62,7 @@ static bool is_among(const char *const *names, const char *name)
 static const char *const fine_with_null[] = {
     "tinkc_sampling_params_check",
     "tinkc_sample_options_check",
+    "tinkc_sample_retry_check",
     "tinkc_adam_params_check",
     "tinkc_lora_config_check",
     "tinkc_future_wait_all", /* none to wait for */

@@ -99,6 +99,42 @@ static void test_eng_bytes_of_training(void **unused)
     }
 }
 
+/* M-075: every table that a sample may ask for counts, in the engine and in the answer. */
+static void test_eng_bytes_of_scores(void **unused)
+{
+    enum { PROMPT = 8, K = 50, TOKENS = 5 };
+    static const int32_t ids[PROMPT * K];
+    static size_t starts[PROMPT];
+    scene s;
+    scene_init(&s);
+    for (size_t i = 0; i < PROMPT; i++) {
+        starts[i] = i * K;
+    }
+    eng_sample_request plain = {
+        .prompt = ids, .n_prompt = PROMPT, .num_samples = 3, .max_tokens = TOKENS};
+    size_t before = eng_bytes_sample(s.model, &plain);
+    eng_sample_request asked = plain;
+    asked.topk_sample_logprobs = K; /* arrays that double, and the answer */
+    assert_true(eng_bytes_sample(s.model, &asked) >= before + 3 * TOKENS * K * 24);
+    asked = plain;
+    asked.prompt_alt_tokens = K; /* int32 and float; int64 for the answer; the answer */
+    assert_true(eng_bytes_sample(s.model, &asked) >= before + (PROMPT - 1) * K * 28);
+    asked = plain;
+    asked.targets = ids; /* int32 twice, float, the int64 that were sent; the answer */
+    asked.target_starts = starts;
+    assert_true(eng_bytes_sample(s.model, &asked) >= before + (PROMPT - 1) * K * 24);
+    asked = plain;
+    asked.topk_prompt_logprobs = K;
+    assert_true(eng_bytes_sample(s.model, &asked) >= before + PROMPT * K * 16);
+    asked = plain;
+    asked.prompt_alt_tokens = SIZE_MAX / 2;
+    assert_int_equal(eng_bytes_sample(s.model, &asked), SIZE_MAX);
+    asked = plain;
+    asked.topk_sample_logprobs = SIZE_MAX;
+    assert_int_equal(eng_bytes_sample(s.model, &asked), SIZE_MAX);
+    scene_dispose(&s);
+}
+
 /* Sizes that do not exist do not wrap around. */
 static void test_eng_bytes_of_nonsense(void **unused)
 {
@@ -125,6 +161,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_eng_bytes_of_adapters),
         cmocka_unit_test(test_eng_bytes_of_training),
+        cmocka_unit_test(test_eng_bytes_of_scores),
         cmocka_unit_test(test_eng_bytes_of_nonsense),
     };
     return cmocka_run_group_tests_name("eng_bytes", tests, NULL, NULL);

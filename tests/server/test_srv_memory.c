@@ -214,7 +214,7 @@ static void test_srv_memory_of_every_route(void **state)
     put_brackets(&brackets, 256 * TK_KIB);
     put_zstd(&packed, tk_buf_str(&brackets));
     put_scores(&scores, 64, 1, "\"topk_prompt_logprobs\":1000}");
-    put_scores(&drawn, 64, 1, "\"prompt_alt_tokens_k\":1000}");
+    put_scores(&drawn, 64, 1, "\"prompt_alt_tokens_k\":4000}");
     put_scores(&sampled, 2, 40, "\"num_samples\":3,\"topk_sample_logprobs\":800}");
     put_targets(&named, 64, 800);
     put_sparse(&t, &sparse, 16, 4096);

@@ -3,6 +3,7 @@
  * Needs: text */
 #include "cli/commands/cmd_sample.h"
 
+#include "base/tk.h"
 #include "cli/cmd_list.h"
 #include "cli/commands/cmd_prompt.h"
 
@@ -16,7 +17,11 @@ static int sample(cmd_model *model, const tinkc_model_input *input, const cmd_ar
     int64_t topk = cmd_int(args, "topk-prompt-logprobs", 0);
     options.num_samples = cmd_int(args, "n", 1);
     options.topk_prompt_logprobs = topk;
-    if (cmd_has(args, "prompt-logprobs") || topk > 0) {
+    options.prompt_logprobs_last_n = cmd_int(args, "prompt-logprobs-last-n", 0);
+    options.topk_sample_logprobs = cmd_int(args, "topk-sample-logprobs", 0);
+    options.prompt_alt_tokens_k = cmd_int(args, "prompt-alt-tokens", 0);
+    if (cmd_has(args, "prompt-logprobs") || topk > 0 ||
+        options.prompt_logprobs_last_n > 0) {
         options.prompt_logprobs = TINKC_CHOICE_YES;
     }
     if (tinkc_sampling_sample_wait(&samples, model->sampling, input, &model->params,
@@ -28,17 +33,28 @@ static int sample(cmd_model *model, const tinkc_model_input *input, const cmd_ar
     return result;
 }
 
+/* What a stream cannot show. */
+static const char *const scores[] = {"logprobs",
+                                     "prompt-logprobs",
+                                     "prompt-logprobs-last-n",
+                                     "topk-prompt-logprobs",
+                                     "topk-sample-logprobs",
+                                     "prompt-alt-tokens"};
+
 static int check(const cmd_args *args)
 {
     int64_t n = cmd_int(args, "n", 1);
-    bool streams = cmd_has(args, "stream");
-    if (n < 1 || n > SAMPLES_MAX || cmd_int(args, "topk-prompt-logprobs", 0) < 0) {
-        return cmd_bad_usage(
-            args, "-n must be 1 to %d, --topk-prompt-logprobs 0 or more.", SAMPLES_MAX);
+    bool streams = cmd_has(args, "stream"), scored = false;
+    if (n < 1 || n > SAMPLES_MAX) {
+        return cmd_bad_usage(args, "-n must be 1 to %d.", SAMPLES_MAX);
     }
-    if (streams &&
-        (n > 1 || cmd_has(args, "logprobs") || cmd_has(args, "prompt-logprobs") ||
-         cmd_has(args, "topk-prompt-logprobs"))) {
+    for (size_t i = 0; i < TK_ARRAY_LEN(scores); i++) {
+        scored = scored || cmd_has(args, scores[i]);
+        if (i >= 2 && cmd_int(args, scores[i], 0) < 0) { /* those with a number */
+            return cmd_bad_usage(args, "--%s must be 0 or more.", scores[i]);
+        }
+    }
+    if (streams && (n > 1 || scored)) {
         return cmd_bad_usage(args,
                              "--stream shows one sample, without log-probabilities.");
     }
@@ -89,8 +105,14 @@ static const cmd_option options[] = {
     {"stream", 's', CMD_FLAG, NULL, "Show each token as it is sampled.", false},
     {"logprobs", 'l', CMD_FLAG, NULL, "Show tokens with their log-probabilities.", false},
     {"prompt-logprobs", 0, CMD_FLAG, NULL, "Add those of the prompt (JSON).", false},
+    {"prompt-logprobs-last-n", 0, CMD_INT, "N",
+     "Add those of the last N tokens of the prompt only (JSON).", false},
     {"topk-prompt-logprobs", 0, CMD_INT, "K",
      "Add the K likeliest tokens at each position.", false},
+    {"topk-sample-logprobs", 0, CMD_INT, "K",
+     "Show the K likeliest tokens at each sampled position.", false},
+    {"prompt-alt-tokens", 0, CMD_INT, "K",
+     "Add K tokens drawn at each position of the prompt (JSON).", false},
     {0},
 };
 

@@ -12,7 +12,29 @@
 
 /* ---- text ---- */
 
-/* Shows one token per line with its log-probability. */
+/* Shows a token on its line; `logprob` may be NULL. */
+static void show_token(const cmd_model *model, int32_t token, const float *logprob,
+                       const char *indent)
+{
+    size_t length = 0;
+    char *text = cmd_model_decode(model, &token, 1, &length);
+    cmd_print(stdout, "%s%8" PRId32 "  ", indent, token);
+    if (logprob != NULL) {
+        cmd_print(stdout, "%9.4f  ", (double)*logprob);
+    } else {
+        cmd_print(stdout, "%9s  ", "");
+    }
+    if (tinkc_tokenizer_is_special(model->tokenizer, token)) {
+        cmd_print(stdout, "%s", tinkc_tokenizer_token(NULL, model->tokenizer, token));
+    } else {
+        cmd_text_put_visible(text != NULL ? text : "", length);
+    }
+    cmd_print(stdout, "\n");
+    tinkc_text_free(&text);
+}
+
+/* Shows one token per line with its log-probability, and the likeliest ones of its
+ * position under it. */
 static void show_tokens(const cmd_model *model, const tinkc_samples *samples,
                         size_t index)
 {
@@ -20,23 +42,12 @@ static void show_tokens(const cmd_model *model, const tinkc_samples *samples,
     const int32_t *tokens = tinkc_samples_tokens(&n, samples, index);
     const float *logprobs = tinkc_samples_logprobs(&n_logprobs, samples, index);
     for (size_t i = 0; i < n; i++) {
-        size_t length = 0;
-        char *text = cmd_model_decode(model, tokens + i, 1, &length);
-        bool is_special = tinkc_tokenizer_is_special(model->tokenizer, tokens[i]);
-        cmd_print(stdout, "%8" PRId32 "  ", tokens[i]);
-        if (i < n_logprobs) {
-            cmd_print(stdout, "%9.4f  ", (double)logprobs[i]);
-        } else {
-            cmd_print(stdout, "%9s  ", "");
+        tinkc_topk row = {NULL, NULL, 0};
+        show_token(model, tokens[i], i < n_logprobs ? &logprobs[i] : NULL, "");
+        (void)tinkc_samples_sampled_topk(&row, samples, index, i, NULL);
+        for (size_t j = 0; j < row.k; j++) {
+            show_token(model, row.token_ids[j], &row.logprobs[j], "    ");
         }
-        if (is_special) {
-            cmd_print(stdout, "%s",
-                      tinkc_tokenizer_token(NULL, model->tokenizer, tokens[i]));
-        } else {
-            cmd_text_put_visible(text != NULL ? text : "", length);
-        }
-        cmd_print(stdout, "\n");
-        tinkc_text_free(&text);
     }
 }
 
@@ -53,7 +64,8 @@ static int show_text(const cmd_model *model, const tinkc_samples *samples,
                             : "Sample %zu (%zu tokens, %s):\n",
                       i + 1, n, tinkc_samples_stop_text(samples, i));
         }
-        if (cmd_has(args, "logprobs") || model->tokenizer == NULL) {
+        if (cmd_has(args, "logprobs") || model->tokenizer == NULL ||
+            tinkc_samples_sampled_topk_rows(samples, i) > 0) {
             show_tokens(model, samples, i);
             continue;
         }
@@ -66,6 +78,40 @@ static int show_text(const cmd_model *model, const tinkc_samples *samples,
 }
 
 /* ---- JSON ---- */
+
+static void put_row(cmd_json *json, const tinkc_topk *row)
+{
+    if (row->k == 0) {
+        tk_json_put_null(&json->w);
+        return;
+    }
+    tk_json_begin_array(&json->w);
+    for (size_t j = 0; j < row->k; j++) {
+        tk_json_begin_array(&json->w);
+        tk_json_put_i64(&json->w, row->token_ids[j]);
+        cmd_json_real(json, (double)row->logprobs[j]);
+        tk_json_end_array(&json->w);
+    }
+    tk_json_end_array(&json->w);
+}
+
+/* The table of one sequence; null when there is none. */
+static void put_sampled_topk(cmd_json *json, const tinkc_samples *samples, size_t index)
+{
+    size_t rows = tinkc_samples_sampled_topk_rows(samples, index);
+    cmd_json_key(json, "topk_sampled_logprobs");
+    if (rows == 0) {
+        tk_json_put_null(&json->w);
+        return;
+    }
+    tk_json_begin_array(&json->w);
+    for (size_t i = 0; i < rows; i++) {
+        tinkc_topk row = {NULL, NULL, 0};
+        (void)tinkc_samples_sampled_topk(&row, samples, index, i, NULL);
+        put_row(json, &row);
+    }
+    tk_json_end_array(&json->w);
+}
 
 static void put_sequence(cmd_json *json, const cmd_model *model,
                          const tinkc_samples *samples, size_t index)
@@ -84,6 +130,8 @@ static void put_sequence(cmd_json *json, const cmd_model *model,
     } else {
         tk_json_put_null(&json->w);
     }
+    put_sampled_topk(json, samples, index);
+    cmd_json_pair(json, "sequence_id", tinkc_samples_sequence_id(samples, index));
     cmd_json_key(json, "text");
     if (text != NULL) {
         tk_json_put_str(&json->w, (tk_str){text, length});
@@ -98,24 +146,48 @@ static void put_topk(cmd_json *json, const tinkc_samples *samples)
 {
     tk_json_begin_array(&json->w);
     for (size_t i = 0; i < tinkc_samples_topk_rows(samples); i++) {
-        const int32_t *ids = NULL;
-        const float *logprobs = NULL;
-        size_t k = 0;
-        (void)tinkc_samples_topk(&ids, &logprobs, &k, samples, i, NULL);
-        if (k == 0) {
-            tk_json_put_null(&json->w);
-            continue;
-        }
-        tk_json_begin_array(&json->w);
-        for (size_t j = 0; j < k; j++) {
-            tk_json_begin_array(&json->w);
-            tk_json_put_i64(&json->w, ids[j]);
-            cmd_json_real(json, (double)logprobs[j]);
-            tk_json_end_array(&json->w);
-        }
-        tk_json_end_array(&json->w);
+        tinkc_topk row = {NULL, NULL, 0};
+        (void)tinkc_samples_topk(&row.token_ids, &row.logprobs, &row.k, samples, i, NULL);
+        put_row(json, &row);
     }
     tk_json_end_array(&json->w);
+}
+
+static void put_tensor(cmd_json *json, const char *key, const tinkc_tensor *tensor)
+{
+    bool ints = tinkc_tensor_dtype(tensor) == TINKC_DTYPE_INT64;
+    size_t n = tinkc_tensor_count(tensor);
+    cmd_json_key(json, key);
+    tk_json_begin_object(&json->w);
+    cmd_json_key(json, "data");
+    if (ints) {
+        tk_json_put_i64s(&json->w, tinkc_tensor_i64(tensor), n);
+    } else {
+        tk_json_put_f32s(&json->w, tinkc_tensor_f32(tensor), n, true);
+    }
+    cmd_json_pair(json, "dtype", ints ? "int64" : "float32");
+    cmd_json_key(json, "shape");
+    tk_json_begin_array(&json->w);
+    for (size_t i = 0; i < tinkc_tensor_rank(tensor); i++) {
+        tk_json_put_i64(&json->w, tinkc_tensor_dim(tensor, i));
+    }
+    tk_json_end_array(&json->w);
+    tk_json_end_object(&json->w);
+}
+
+/* The draws; the key is left out when there are none. */
+static void put_alt_tokens(cmd_json *json, const tinkc_samples *samples)
+{
+    const tinkc_tensor *tokens = tinkc_samples_alt_tokens(samples);
+    const tinkc_tensor *logprobs = tinkc_samples_alt_logprobs(samples);
+    if (tokens == NULL) {
+        return;
+    }
+    cmd_json_key(json, "prompt_alt_tokens");
+    tk_json_begin_object(&json->w);
+    put_tensor(json, "tokens", tokens);
+    put_tensor(json, "logprobs", logprobs);
+    tk_json_end_object(&json->w);
 }
 
 /* Writes the keys of SampleResponse in the protocol, and the text. */
@@ -145,6 +217,7 @@ static int show_json(const cmd_model *model, const tinkc_samples *samples,
     } else {
         tk_json_put_null(&json.w);
     }
+    put_alt_tokens(&json, samples);
     cmd_json_pair(&json, "type", "sample");
     tk_json_end_object(&json.w);
     return cmd_json_print(&json, args);

@@ -97,13 +97,20 @@ static tinkc_stage stage_of(const tk_poll *poll)
 bool tk_poll_is_stuck(tk_core *core, int64_t answered_ms, int64_t progress_ms,
                       tk_err *err)
 {
+    return tk_poll_is_stuck_after(core, answered_ms, progress_ms, 0, err);
+}
+
+bool tk_poll_is_stuck_after(tk_core *core, int64_t answered_ms, int64_t progress_ms,
+                            int64_t total_ms, tk_err *err)
+{
     const tinkc_config *config = tk_core_config(core);
+    int64_t total = total_ms > 0 ? total_ms : config->stuck_total_ms;
     int64_t now = tk_loop_now_ms(tk_core_loop(core));
     if (config->stuck_silent_ms >= 0 && now - answered_ms >= config->stuck_silent_ms) {
         tk_err_set(err, TINKC_E_STUCK, "the server has not answered for too long");
         return true;
     }
-    if (config->stuck_total_ms >= 0 && now - progress_ms >= config->stuck_total_ms) {
+    if (total >= 0 && now - progress_ms >= total) {
         tk_err_set(err, TINKC_E_STUCK, "the server has not finished for too long");
         return true;
     }
@@ -126,7 +133,8 @@ bool tk_poll_give_up(tk_poll *poll)
             TK_MAX(poll->state.answered_ms, tk_poll_group_answered_ms(poll->group));
     }
     if (poll->never_stuck ||
-        !tk_poll_is_stuck(poll->core, poll->state.answered_ms, progress_of(poll), &err)) {
+        !tk_poll_is_stuck_after(poll->core, poll->state.answered_ms, progress_of(poll),
+                                poll->stuck_total_ms, &err)) {
         return false;
     }
     (void)snprintf(err.request_id, sizeof(err.request_id), "%s", poll->request_id);
@@ -144,7 +152,8 @@ static void fire(tk_timer *timer)
 /* A long hint does not outlast the option stuck_total. */
 static int64_t bounded(const tk_poll *poll, int64_t delay_ms)
 {
-    int64_t total = tk_core_config(poll->core)->stuck_total_ms;
+    int64_t total = poll->stuck_total_ms > 0 ? poll->stuck_total_ms
+                                             : tk_core_config(poll->core)->stuck_total_ms;
     if (poll->never_stuck || total < 0) {
         return delay_ms;
     }

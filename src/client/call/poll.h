@@ -33,7 +33,8 @@ struct tk_poll {
     /* When something of the same kind last succeeded (monotonic milliseconds): while
      * others make progress this one is not stuck; NULL: none of the kind. */
     const int64_t *progress_ms;
-    tk_poll_group *group; /* asks for the results of many; NULL: the poll asks itself */
+    tk_poll_group *group;   /* asks for the results of many; NULL: the poll asks itself */
+    int64_t stuck_total_ms; /* instead of the option; 0: the option counts */
     void (*done)(tk_poll *poll, const tk_poll_result *result);
     void *user;
     /* Private to poll.c. */
@@ -76,5 +77,10 @@ bool tk_poll_give_up(tk_poll *poll);
  * long as the options allow. Fills *err with TINKC_E_STUCK then. */
 bool tk_poll_is_stuck(tk_core *core, int64_t answered_ms, int64_t progress_ms,
                       tk_err *err);
+
+/* The same with a time of the caller's instead of the option stuck_total, unless it is
+ * 0. */
+bool tk_poll_is_stuck_after(tk_core *core, int64_t answered_ms, int64_t progress_ms,
+                            int64_t total_ms, tk_err *err);
 
 #endif

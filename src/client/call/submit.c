@@ -60,6 +60,7 @@ static void start_poll(tk_submit *submit)
                       .never_stuck = submit->never_stuck,
                       .progress_ms = submit->progress_ms,
                       .group = submit->group,
+                      .stuck_total_ms = submit->stuck_total_ms,
                       .pace = pace_of(submit),
                       .done = on_result,
                       .user = submit};

@@ -33,6 +33,7 @@ struct tk_submit {
     bool never_stuck;             /* as in tk_poll */
     const int64_t *progress_ms;   /* as in tk_poll */
     tk_poll_group *group;         /* as in tk_poll */
+    int64_t stuck_total_ms;       /* as in tk_poll */
     tk_retry_pace *pace; /* of work that is submitted several times; NULL: only once */
     tinkc_code (*before_attempt)(tk_call *call, tk_err *err);                /* or NULL */
     void (*pushed_back)(tk_submit *submit, const tk_retry_outcome *outcome); /* or NULL */

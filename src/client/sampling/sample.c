@@ -20,8 +20,6 @@
 #include "wire/msg_model.h"
 #include "wire/wire_error.h"
 
-#define L3_JITTER 0.25
-
 typedef struct sample {
     tk_op op;
     tk_sampler *sampler; /* a reference */
@@ -33,10 +31,11 @@ typedef struct sample {
     tk_budget_claim slot;
     tk_limiter_claim claim;
     tk_timer timer;
-    int64_t started_ms; /* on the loop's clock */
-    tk_retry_pace pace; /* of all its requests */
-    int attempts;       /* delays taken so far */
-    int64_t resubmits;  /* after the work failed at the server */
+    int64_t started_ms;       /* on the loop's clock */
+    tinkc_sample_retry retry; /* the handle's */
+    tk_retry_pace pace;       /* of all its requests */
+    int attempts;             /* delays taken so far */
+    int64_t resubmits;        /* after the work failed at the server */
     tk_submit submit;
     tk_str *ids; /* what the running attempt's sequences are called; one block, or NULL */
     size_t ids_n;
@@ -106,7 +105,8 @@ static void succeed(sample *self, tk_str body)
 
 static bool detects_stuck(const sample *self)
 {
-    return tk_core_flags(self->op.core)->sample_enable_stuck_detection.v;
+    return self->retry.detect_stuck &&
+           tk_core_flags(self->op.core)->sample_enable_stuck_detection.v;
 }
 
 static bool is_stuck(const sample *self, tk_err *err)
@@ -114,7 +114,8 @@ static bool is_stuck(const sample *self, tk_err *err)
     /* As for a poll: what happened before it was called is not its own waiting. */
     int64_t progress_ms = TK_MAX(self->started_ms, self->sampler->progress_ms);
     return detects_stuck(self) &&
-           tk_poll_is_stuck(self->op.core, self->submit.answered_ms, progress_ms, err);
+           tk_poll_is_stuck_after(self->op.core, self->submit.answered_ms, progress_ms,
+                                  self->retry.progress_timeout_ms, err);
 }
 
 static bool is_retried(const sample *self)
@@ -127,11 +128,19 @@ static bool may_repeat(sample *self, const tk_err *err)
 {
     tk_fault fault = {
         .code = err->code, .status = err->http_status, .category = err->category};
-    if (!is_retried(self) || tk_wire_error_rule(&fault)->retry == TK_RETRY_NEVER) {
+    if (!self->retry.retry || !is_retried(self) ||
+        tk_wire_error_rule(&fault)->retry == TK_RETRY_NEVER) {
         return false;
     }
-    return err->code != TINKC_E_REQUEST ||
-           self->resubmits++ < tk_core_config(self->op.core)->sample_resubmits;
+    int64_t most = self->retry.resubmits >= 0
+                       ? self->retry.resubmits
+                       : tk_core_config(self->op.core)->sample_resubmits;
+    return err->code != TINKC_E_REQUEST || self->resubmits++ < most;
+}
+
+static int64_t either(int64_t mine, int64_t option)
+{
+    return mine > 0 ? mine : option;
 }
 
 static void pause_until(sample *self, int64_t at_ms, void (*fire)(tk_timer *timer))
@@ -172,8 +181,10 @@ static void failed(sample *self, const tk_err *err)
         fail(self, &end);
         return;
     }
-    tk_retry_l3_config delays = {config->sample_retry_base_ms,
-                                 config->sample_retry_max_ms, L3_JITTER};
+    tk_retry_l3_config delays = {
+        either(self->retry.delay_base_ms, config->sample_retry_base_ms),
+        either(self->retry.delay_max_ms, config->sample_retry_max_ms),
+        self->retry.jitter};
     int64_t delay =
         tk_retry_l3_delay(&delays, self->attempts++, tk_core_rand(self->op.core));
     delay = TK_MAX(delay, tk_retry_after(delay, err->retry_after_ms));
@@ -290,6 +301,7 @@ static void submit(sample *self)
                                .never_stuck = !detects_stuck(self),
                                .progress_ms = &self->sampler->progress_ms,
                                .group = tk_sampler_polls(self->sampler),
+                               .stuck_total_ms = self->retry.progress_timeout_ms,
                                .pace = &self->pace,
                                .pushed_back = on_pushed_back,
                                .accepted = self->is_logprobs ? NULL : on_accepted,
@@ -376,6 +388,9 @@ static sample *make(const tinkc_sampling *sampling, const char *operation,
     if (self != NULL) {
         self->sampler = tk_sampler_ref(sampling->sampler);
         self->is_logprobs = kind == TK_RESULT_LOGPROBS;
+        self->retry = sampling->retry.size > 0
+                          ? sampling->retry
+                          : (tinkc_sample_retry)TINKC_SAMPLE_RETRY_INIT;
         tk_sample_body_init(&self->body);
         tk_op_init(&self->op, &sample_type, sampling->handle, operation, kind);
     }

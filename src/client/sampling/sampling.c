@@ -61,6 +61,26 @@ tinkc_code tinkc_sampling_with_context(tinkc_sampling **out, tinkc_sampling *sam
     } else if (tk_handle_with_context(&handle, sampling->handle, context, &err) ==
                    TINKC_OK &&
                join(out, handle, tk_sampler_ref(sampling->sampler), &err) == TINKC_OK) {
+        (*out)->retry = sampling->retry;
+        return TINKC_OK;
+    }
+    return tk_error_give(error, &err);
+}
+
+tinkc_code tinkc_sampling_with_retry(tinkc_sampling **out, tinkc_sampling *sampling,
+                                     const tinkc_sample_retry *retry, tinkc_error **error)
+{
+    tk_err err = TK_ERR_INIT;
+    tinkc_sample_retry mine = TINKC_SAMPLE_RETRY_INIT;
+    if (out == NULL) {
+        tk_err_set(&err, TINKC_E_INVALID, "no place for the result");
+    } else if (sampling == NULL) {
+        tk_err_set(&err, TINKC_E_STATE, "the handle is NULL");
+    } else if (tk_params_sample_retry(&mine, retry, &err) == TINKC_OK &&
+               tk_core_check(sampling->handle->core, &err) == TINKC_OK &&
+               join(out, tk_handle_ref(sampling->handle),
+                    tk_sampler_ref(sampling->sampler), &err) == TINKC_OK) {
+        (*out)->retry = mine;
         return TINKC_OK;
     }
     return tk_error_give(error, &err);

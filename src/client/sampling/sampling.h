@@ -9,8 +9,9 @@
 #include "client/sampling/sampler.h"
 
 struct tinkc_sampling {
-    tk_handle *handle;   /* a reference */
-    tk_sampler *sampler; /* a reference */
+    tk_handle *handle;        /* a reference */
+    tk_sampler *sampler;      /* a reference */
+    tinkc_sample_retry retry; /* size 0: as the options of the service */
 };
 
 /* Makes the handle of a sampling session that the server has made: see tk_sampler_new.

@@ -199,6 +199,42 @@ tinkc_code tinkc_sample_options_check(const tinkc_sample_options *options,
     return code == TINKC_OK ? TINKC_OK : tk_error_give(err, &e);
 }
 
+tinkc_code tk_params_sample_retry(tinkc_sample_retry *out,
+                                  const tinkc_sample_retry *retry, tk_err *err)
+{
+    tinkc_sample_retry r = TINKC_SAMPLE_RETRY_INIT;
+    tinkc_code code = tk_types_options(&r, sizeof(r), retry, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    if (r.progress_timeout_ms < 0) {
+        return bad(err, "progress_timeout_ms", "must be 0 or more");
+    }
+    if (r.delay_base_ms < 0) {
+        return bad(err, "delay_base_ms", "must be 0 or more");
+    }
+    if (r.delay_max_ms < 0) {
+        return bad(err, "delay_max_ms", "must be 0 or more");
+    }
+    if (!(r.jitter >= 0.0 && r.jitter <= 1.0)) {
+        return bad(err, "jitter", "must be within 0..1");
+    }
+    if (r.resubmits < -1) {
+        return bad(err, "resubmits", "must be -1 (the option) or more");
+    }
+    r.size = sizeof(r);
+    *out = r;
+    return TINKC_OK;
+}
+
+tinkc_code tinkc_sample_retry_check(const tinkc_sample_retry *retry, tinkc_error **err)
+{
+    tk_err e = TK_ERR_INIT;
+    tinkc_sample_retry unused;
+    tinkc_code code = tk_params_sample_retry(&unused, retry, &e);
+    return code == TINKC_OK ? TINKC_OK : tk_error_give(err, &e);
+}
+
 int64_t tk_params_most_sampled(const tk_sample_request *request)
 {
     int64_t samples = request->num_samples.is == TK_SET ? request->num_samples.v : 1;

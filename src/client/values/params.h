@@ -22,6 +22,11 @@ TK_NODISCARD tinkc_code tk_params_sample_options(tk_sample_request *out,
                                                  const tinkc_sample_options *options,
                                                  tk_err *err);
 
+/* Reads and checks how samples are tried again. */
+TK_NODISCARD tinkc_code tk_params_sample_retry(tinkc_sample_retry *out,
+                                               const tinkc_sample_retry *retry,
+                                               tk_err *err);
+
 /* The most tokens that all continuations of the request can have; -1: it does not say. */
 int64_t tk_params_most_sampled(const tk_sample_request *request);
 

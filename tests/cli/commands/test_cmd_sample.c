@@ -143,6 +143,43 @@ static void test_sample_json(void **state)
     modelfix_close(&f);
 }
 
+/* M-075: what else can be asked about a sample, in JSON and as text. */
+static void test_sample_scores(void **state)
+{
+    modelfix f;
+    modelfix_open(&f, NULL);
+    const tk_json *json =
+        run_json(&f, PROGRAM_ARGS("--format", "json", BASE, "--topk-sample-logprobs", "3",
+                                  "--prompt-alt-tokens", "2", "--prompt-logprobs-last-n",
+                                  "1", "A little cat sat"));
+    const tk_json one = tk_json_at(tk_json_get(json, "sequences"), 0);
+    const tk_json *top = tk_json_get(&one, "topk_sampled_logprobs");
+    assert_int_equal(tk_json_len(top), tk_json_len(tk_json_get(&one, "tokens")));
+    const tk_json row = tk_json_at(top, 0);
+    assert_int_equal(tk_json_len(&row), 3);
+    assert_non_null(strstr(srvfix_text(&one, "sequence_id"), ":sample:"));
+    const tk_json *prompt = tk_json_get(json, "prompt_logprobs");
+    size_t n = tk_json_len(prompt);
+    for (size_t i = 0; i < n; i++) {
+        const tk_json value = tk_json_at(prompt, i);
+        assert_int_equal(value.type == TK_JSON_NULL, i + 1 < n);
+    }
+    const tk_json *drawn = tk_json_get(tk_json_get(json, "prompt_alt_tokens"), "tokens");
+    assert_int_equal(tk_json_len(tk_json_get(drawn, "data")), 2 * (n - 1));
+    assert_string_equal(srvfix_text(drawn, "dtype"), "int64");
+    json = run_json(&f, PROGRAM_ARGS("--format", "json", BASE, "A cat"));
+    assert_null(tk_json_get(json, "prompt_alt_tokens"));
+    const char *text =
+        run(&f, PROGRAM_ARGS(BASE, "--topk-sample-logprobs", "2", "--temperature", "0",
+                             "--chat", "What is 2 + 3?"));
+    size_t lines = 0;
+    for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++) {
+        lines++;
+    }
+    assert_true(lines >= 6 && lines % 3 == 0); /* a token, and two under it */
+    modelfix_close(&f);
+}
+
 /* M-158: a LoRA that is not trained, saved; what is saved can be sampled from. */
 static void test_checkpoint_save(void **state)
 {
@@ -212,6 +249,15 @@ static void test_sample_usage(void **state)
         int code;
     } cases[] = {
         {{"sample", "a", NULL}, "Missing option '--model'.", 2},
+        {{"sample", "-m", MODEL, "a", "--topk-sample-logprobs", "-1", NULL},
+         "--topk-sample-logprobs must be 0 or more.",
+         2},
+        {{"sample", "-m", MODEL, "a", "--prompt-alt-tokens=-1", NULL},
+         "--prompt-alt-tokens must be 0 or more.",
+         2},
+        {{"sample", "-m", MODEL, "a", "-s", "--prompt-alt-tokens", "1", NULL},
+         "--stream shows one sample",
+         2},
         {{"sample", "-m", MODEL, "a", "--tokens", "1", NULL}, "Give one prompt", 2},
         {{"sample", "-m", MODEL, "--tokens", "1 x", NULL}, "not a list of ids", 2},
         {{"sample", "-m", MODEL, "--tokens", "", NULL}, "not a list of ids", 2},
@@ -288,10 +334,11 @@ static void test_sample_closed_pipe(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sample_prompts),     cmocka_unit_test(test_sample_chat),
-        cmocka_unit_test(test_sample_json),        cmocka_unit_test(test_sample_text),
-        cmocka_unit_test(test_sample_usage),       cmocka_unit_test(test_sample_faults),
-        cmocka_unit_test(test_sample_closed_pipe), cmocka_unit_test(test_checkpoint_save),
+        cmocka_unit_test(test_sample_prompts),  cmocka_unit_test(test_sample_chat),
+        cmocka_unit_test(test_sample_json),     cmocka_unit_test(test_sample_text),
+        cmocka_unit_test(test_sample_scores),   cmocka_unit_test(test_sample_usage),
+        cmocka_unit_test(test_sample_faults),   cmocka_unit_test(test_sample_closed_pipe),
+        cmocka_unit_test(test_checkpoint_save),
     };
     return cmocka_run_group_tests_name("cmd_sample", tests, NULL, NULL);
 }
