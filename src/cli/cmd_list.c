@@ -8,6 +8,9 @@ const cmd_spec *const cmd_list[] = {
     &cmd_sample,
     &cmd_chat,
 #endif
+    &cmd_auth_login,
+    &cmd_auth_logout,
+    &cmd_auth_status,
     &cmd_doctor,
     &cmd_config,
     &cmd_run_list,
@@ -46,6 +49,7 @@ const cmd_spec *const cmd_list[] = {
 };
 
 const cmd_group cmd_groups[] = {
+    {"auth", "Store, remove and show the API key."},
     {"run", "List and show training runs."},
     {"checkpoint", "List, save, share, delete, download and push checkpoints."},
     {"session", "List, show, move and trace sessions."},

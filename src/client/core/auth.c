@@ -82,8 +82,10 @@ tinkc_code tk_auth_choose(tk_auth_kind *kind, const char **key,
         return TINKC_OK;
     }
     return tk_err_set(err, TINKC_E_CONFIG,
-                      given == NULL ? "no API key: set api_key (TINKER_API_KEY)"
-                                    : "an API key must start with \"tml-\"");
+                      given == NULL
+                          ? "no API key: set api_key (TINKER_API_KEY), or store one with "
+                            "`tinkc auth login`"
+                          : "an API key must start with \"tml-\"");
 }
 
 /* ---- tokens ---- */

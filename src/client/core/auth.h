@@ -26,7 +26,7 @@ struct tk_auth_waiter {
 
 typedef enum tk_auth_kind { TK_AUTH_KEY, TK_AUTH_COMMAND } tk_auth_kind;
 
-/* Which provider the configuration asks for: the five rows of docs/protocol.md §1.3. A
+/* Which provider the configuration asks for: the rows of docs/protocol.md §1.3. A
  * loopback URL without any credential uses the key "tml-local". TINKC_E_CONFIG says
  * what is missing. Pure. */
 TK_NODISCARD tinkc_code tk_auth_choose(tk_auth_kind *kind, const char **key,

@@ -4,8 +4,10 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "client/core/config_table.h"
+#include "client/core/credentials.h"
 #include "client/core/headers.h"
 #include "client/values/error.h"
 
@@ -221,6 +223,16 @@ static const char *read_env(const tk_option *option, const tk_env *env)
     return value != NULL ? option->from_env(value) : NULL;
 }
 
+static tinkc_code find_credentials(tinkc_config *config, const tk_env *env, tk_err *err)
+{
+    const char *home = tk_env_get_nonempty(env, "HOME");
+    if (home == NULL) {
+        return TINKC_OK;
+    }
+    config->credentials_file = tk_file_join(home, TK_CREDENTIALS_NAME);
+    return config->credentials_file != NULL ? TINKC_OK : tk_err_nomem(err);
+}
+
 static tinkc_code fill(tinkc_config *config, const tk_env *env, tk_err *err)
 {
     const tk_option *option;
@@ -232,7 +244,8 @@ static tinkc_code fill(tinkc_config *config, const tk_env *env, tk_err *err)
         }
     }
     config->trust_is_env = true;
-    return read_tags(config, env, err);
+    tinkc_code code = find_credentials(config, env, err);
+    return code == TINKC_OK ? read_tags(config, env, err) : code;
 }
 
 tinkc_code tk_config_new(tinkc_config **out, const tk_env *env, tk_err *err)

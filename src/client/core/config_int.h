@@ -24,6 +24,7 @@ struct tinkc_config {
     char *base_url;
     char *api_key;
     char *credential_cmd;
+    char *credentials_file;
     char *project_id;
     char *display_name;
     char *sdk_version;

@@ -48,6 +48,10 @@ static const tk_option options[] = {
     {"credential_cmd", TK_OPTION_STRING, AT(credential_cmd), NULL,
      "TINKER_CREDENTIAL_CMD", NULL, 0, 0, NULL,
      "shell command that prints a fresh credential"},
+    {"credentials_file", TK_OPTION_STRING, AT(credentials_file), NULL, NULL, NULL, 0, 0,
+     NULL,
+     "file with the key that is used without the two above, unless the URL is a loopback "
+     "one; not set: ~/.tinker/credentials.json; empty: none"},
     {"credential_timeout", TK_OPTION_MS, AT(credential_timeout_ms), "60000", NULL, NULL,
      1, DAY_MS, NULL, "time limit of that command; it is killed then"},
     {"project_id", TK_OPTION_STRING, AT(project_id), NULL, "TINKER_PROJECT_ID", NULL, 0,

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "client/call/poll_group.h"
+#include "client/core/credentials.h"
 #include "client/core/headers.h"
 #include "http/curl_transport.h"
 #include "http/url.h"
@@ -265,6 +266,27 @@ static tinkc_code fill_services(tk_core *core, const tk_url *url,
     return tk_worker_init(&core->worker, core->loop, core->is_manual, err);
 }
 
+/* Neither the caller nor the environment gave a credential: the stored one is used. A
+ * server on this machine does not get it. */
+static tinkc_code take_stored_key(tk_core *core, const tk_url *url, tk_err *err)
+{
+    tinkc_config *config = core->config;
+    char *key = NULL;
+    bool is_given = (config->api_key != NULL && config->api_key[0] != '\0') ||
+                    (config->credential_cmd != NULL && config->credential_cmd[0] != '\0');
+    if (is_given || url->is_loopback || config->credentials_file == NULL ||
+        config->credentials_file[0] == '\0') {
+        return TINKC_OK;
+    }
+    tinkc_code code = tk_credentials_read(&key, config->credentials_file, err);
+    if (code == TINKC_OK && key != NULL) {
+        code = tk_config_set(config, "api_key", key, err);
+        tk_mem_wipe(key, strlen(key));
+    }
+    tk_free(key);
+    return code;
+}
+
 static tinkc_code fill(tk_core *core, const tinkc_config *config,
                        const tk_core_seams *seams, tk_err *err)
 {
@@ -276,6 +298,9 @@ static tinkc_code fill(tk_core *core, const tinkc_config *config,
     }
     init_members(core, seams);
     code = fill_basics(core, &url, seams->seed, err);
+    if (code == TINKC_OK) {
+        code = take_stored_key(core, &url, err);
+    }
     return code == TINKC_OK ? fill_services(core, &url, seams, err) : code;
 }
 
