@@ -45,13 +45,18 @@ typedef struct tinkc_checkpoint {
     bool is_public;
     int64_t expires_us;    /* TINKC_NO_TIME: never */
     const char *type_text; /* the type as the server wrote it */
+    const tinkc_pair *metadata;
+    size_t metadata_n;
+    bool has_metadata;
+    const char *base_model; /* NULL: the server did not send it */
 } tinkc_checkpoint;
 
 /* One page of checkpoints, or all of a run. */
 typedef struct tinkc_checkpoints {
     const tinkc_checkpoint *items;
     size_t n;
-    int64_t total; /* in all pages; -1: the server did not send it */
+    int64_t total;    /* in all pages; -1: the server did not send it */
+    const char *next; /* of a search (<tinkc/search.h>); NULL: this was the last page */
 } tinkc_checkpoints;
 
 typedef struct tinkc_run {
@@ -100,6 +105,10 @@ typedef struct tinkc_session_info {
     size_t run_ids_n;
     const char *const *sampler_ids;
     size_t sampler_ids_n;
+    const tinkc_pair *metadata;
+    size_t metadata_n;
+    bool has_metadata;
+    const char *display_name; /* may be NULL */
 } tinkc_session_info;
 
 /* One page of session ids. */
@@ -110,7 +119,8 @@ typedef struct tinkc_sessions {
 
 typedef struct tinkc_whoami {
     const char *user_urn;
-    const char *email; /* may be NULL */
+    const char *email;   /* may be NULL */
+    const char *org_urn; /* may be NULL */
 } tinkc_whoami;
 
 typedef struct tinkc_audit_entry {
@@ -119,6 +129,7 @@ typedef struct tinkc_audit_entry {
     const char *model_id; /* these three may be NULL */
     const char *path;
     const char *purpose;
+    const char *details; /* a JSON object; NULL: none */
 } tinkc_audit_entry;
 
 typedef struct tinkc_audit {
@@ -148,6 +159,9 @@ typedef struct tinkc_billing_event {
     int64_t count;         /* checkpoint; else -1 */
     double gigabyte_hours; /* storage; else 0 */
     const char *kind_text; /* the kind as the server wrote it */
+    double cost_usd;       /* an estimate; this and the rates: not a number: not known */
+    double usd_per_million_tokens;
+    double usd_per_gigabyte_month;
 } tinkc_billing_event;
 
 typedef struct tinkc_billing_session {
@@ -162,6 +176,8 @@ typedef struct tinkc_billing {
     size_t n;
     const tinkc_billing_session *sessions;
     size_t sessions_n;
+    int64_t cost_data_through_us; /* costs before this come from invoices, later ones from
+                                     published rates; TINKC_NO_TIME: not known */
 } tinkc_billing;
 
 /* Returns "training", "sampler", "external" or "other"; the server's own word is in
@@ -570,7 +586,10 @@ TINKC_API void tinkc_whoami_free(tinkc_whoami **whoami);
 
 typedef enum tinkc_audit_events {
     TINKC_AUDIT_ALL = 0,
-    TINKC_AUDIT_CHECKPOINTS = 1
+    TINKC_AUDIT_CHECKPOINTS = 1,
+    TINKC_AUDIT_PROJECTS = 2, /* these three: servers of the level 0.36 */
+    TINKC_AUDIT_TEAMS = 3,
+    TINKC_AUDIT_ORGANIZATIONS = 4
 } tinkc_audit_events;
 
 /* Asks for the audit log of one UTC day ("2026-07-13"; NULL: today). For

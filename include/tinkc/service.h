@@ -111,6 +111,15 @@ TINKC_API const char *tinkc_capabilities_name(const tinkc_capabilities *capabili
 TINKC_API int64_t tinkc_capabilities_context(const tinkc_capabilities *capabilities,
                                              size_t index);
 
+/* Returns whether a model can be trained; TINKC_CHOICE_UNSET when the server did not say,
+ * or `index` is past the end. */
+TINKC_API tinkc_choice
+tinkc_capabilities_trainable(const tinkc_capabilities *capabilities, size_t index);
+
+/* Returns whether a model can be sampled from, as tinkc_capabilities_trainable. */
+TINKC_API tinkc_choice
+tinkc_capabilities_sampleable(const tinkc_capabilities *capabilities, size_t index);
+
 /* Checks whether the server responds (GET /api/v1/healthz). Result: none; an error
  * when it does not respond. */
 TINKC_API TINKC_NODISCARD tinkc_future *tinkc_service_health(tinkc_service *service);

@@ -38,6 +38,7 @@
 #include <tinkc/raw.h>
 #include <tinkc/rest.h>
 #include <tinkc/sampling.h>
+#include <tinkc/search.h>
 #include <tinkc/service.h>
 #include <tinkc/stream.h>
 #include <tinkc/telemetry.h>
@@ -46,5 +47,6 @@
 #include <tinkc/training.h>
 #include <tinkc/types.h>
 #include <tinkc/version.h>
+#include <tinkc/weights.h>
 
 #endif

@@ -304,13 +304,18 @@ TINKC_API tinkc_code tinkc_step_loss(double *out, const tinkc_step *step,
 
 typedef struct tinkc_save_options {
     size_t size;
-    int64_t ttl_seconds; /* -1: none */
-    bool overwrite;      /* save_state only */
+    int64_t ttl_seconds;           /* -1: none */
+    bool overwrite;                /* save_state only */
+    const tinkc_pair *metadata;    /* of the checkpoint; not of external weights */
+    size_t metadata_n;             /* 0: none is sent */
+    const char *const *recipients; /* external weights only: age recipients ("age1...", or
+                                      SSH public keys) that the files are encrypted for */
+    size_t recipients_n;
 } tinkc_save_options;
 
 #define TINKC_SAVE_OPTIONS_INIT                                                          \
     {                                                                                    \
-        sizeof(tinkc_save_options), -1, false                                            \
+        sizeof(tinkc_save_options), -1, false, NULL, 0, NULL, 0                          \
     }
 
 /* Sets *options to TINKC_SAVE_OPTIONS_INIT. */
@@ -341,6 +346,22 @@ tinkc_training_save_weights_for_sampler(tinkc_training *training, const char *na
 /* Calls tinkc_training_save_weights_for_sampler and waits for its result. The caller
  * owns *out (tinkc_text_free); a NULL `out` discards it. */
 TINKC_API tinkc_code tinkc_training_save_weights_for_sampler_wait(
+    char **out, tinkc_training *training, const char *name,
+    const tinkc_save_options *options, tinkc_error **err);
+
+/* Exports the weights under `name` as files for other programs, which
+ * tinkc_rest_external_urls and tinkc_download_checkpoint fetch. Name, `options` and errors
+ * as for tinkc_training_save_state, and TINKC_E_INVALID when options->overwrite or
+ * options->metadata is set. With options->recipients the files are encrypted and end in
+ * ".age"; a server that cannot do that refuses. Servers of the level of the official SDK
+ * 0.36. Result: tinkc_future_take_text ("tinker://<run>/external_weights/<name>"). */
+TINKC_API TINKC_NODISCARD tinkc_future *
+tinkc_training_save_weights_external(tinkc_training *training, const char *name,
+                                     const tinkc_save_options *options);
+
+/* Calls tinkc_training_save_weights_external and waits for its result. The caller owns
+ * *out (tinkc_text_free); a NULL `out` discards it. */
+TINKC_API tinkc_code tinkc_training_save_weights_external_wait(
     char **out, tinkc_training *training, const char *name,
     const tinkc_save_options *options, tinkc_error **err);
 

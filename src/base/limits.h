@@ -88,6 +88,7 @@
 #define TK_SRV_STREAM_BYTES      (4 * TK_MIB)   /* of a stream whose reader is slow */
 #define TK_SRV_ID_BYTES          256            /* an id or key that a client sends */
 #define TK_SRV_NAME_BYTES        255            /* name of a checkpoint */
+#define TK_SRV_METADATA_BYTES    (16 * TK_KIB)  /* user_metadata of a checkpoint */
 #define TK_SRV_QUERY_MAX         16             /* parameters of a URL */
 #define TK_SRV_LABEL_BYTES       (8 * TK_MIB)   /* tinkc.json of a checkpoint */
 #define TK_SRV_SESSION_DAYS      90          /* a session without checkpoint is listed */

@@ -165,6 +165,7 @@ typedef struct credential {
 
 static const credential credentials[] = {
     {"x-api-key", true},
+    {"x-tinker-weights-access-token", true},
     {"authorization", true},
     {"cf-access-client-secret", true},
     {"cookie", true},

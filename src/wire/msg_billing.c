@@ -60,6 +60,9 @@ static const tk_field event_rows[] = {
     {TK_ROW(T, user_name, STR, TK_NULLABLE)},
     {TK_ROW(T, session_id, STR, TK_NULLABLE)},
     {TK_ROW(T, project_id, STR, TK_NULLABLE)},
+    {TK_ROW(T, estimated_cost_usd, NUM, TK_NULLABLE)},
+    {TK_ROW(T, effective_rate_usd_per_million_tokens, NUM, TK_NULLABLE)},
+    {TK_ROW(T, effective_rate_usd_per_gigabyte_month, NUM, TK_NULLABLE)},
     {TK_BARE(T, event_info, MSG, TK_REQUIRED), .sub = &tk_msg_billing_info},
 };
 #undef T
@@ -74,6 +77,7 @@ static const tk_field response_rows[] = {
     {TK_BARE_PAIR(T, sessions, MSG_MAP, 0), .sub = &tk_msg_billing_session,
      .item_size = sizeof(tk_named_billing_session),
      .item_at = offsetof(tk_named_billing_session, session)},
+    {TK_ROW_TIME(T, cost_data_through, TK_NULLABLE)},
 };
 #undef T
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "wire/msg_external.h"
 #include "wire/msg_model.h"
 #include "wire/msg_train.h"
 #include "wire/msg_value.h"
@@ -121,6 +122,8 @@ const tk_future_info *tk_future_info_of(tk_future_type type)
         [TK_FUTURE_LOAD_WEIGHTS] = {"LoadWeights", &tk_msg_load_weights_result, false},
         [TK_FUTURE_UNLOAD_MODEL] = {"UnloadModel", &tk_msg_unload_model_result, false},
         [TK_FUTURE_SAMPLE] = {"Sample", &tk_msg_sample_response, true},
+        [TK_FUTURE_SAVE_WEIGHTS_EXTERNAL] = {"SaveWeightsExternal",
+                                             &tk_msg_save_external_result, false},
     };
     return &infos[type];
 }

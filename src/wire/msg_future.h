@@ -99,10 +99,11 @@ typedef enum tk_future_type {
     TK_FUTURE_SAVE_WEIGHTS_FOR_SAMPLER,
     TK_FUTURE_LOAD_WEIGHTS,
     TK_FUTURE_UNLOAD_MODEL,
-    TK_FUTURE_SAMPLE
+    TK_FUTURE_SAMPLE,
+    TK_FUTURE_SAVE_WEIGHTS_EXTERNAL
 } tk_future_type;
 
-#define TK_FUTURE_TYPES 9
+#define TK_FUTURE_TYPES 10
 
 typedef struct tk_future_info {
     const char *header;      /* X-Tinker-Request-Type */

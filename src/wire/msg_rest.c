@@ -25,7 +25,9 @@ static const tk_field checkpoint_rows[] = {
     {TK_ROW(T, tinker_path, STR, TK_REQUIRED)},
     {TK_ROW(T, size_bytes, I64, TK_NULLABLE)},
     {TK_ROW(T, public, BOOL, TK_DEFAULT), .def.b = false},
+    {TK_ROW_MAP(T, user_metadata, STR_MAP, TK_NULLABLE)},
     {TK_ROW_TIME(T, expires_at, TK_NULLABLE)},
+    {TK_ROW(T, base_model, STR, 0)},
 };
 #undef T
 
@@ -71,10 +73,14 @@ static const tk_field sessions_rows[] = {
     {TK_BARE_LIST(tk_sessions_response, sessions, STRS, TK_REQUIRED)},
 };
 
+#define T tk_session_response
 static const tk_field session_rows[] = {
-    {TK_BARE_LIST(tk_session_response, training_run_ids, STRS, TK_REQUIRED)},
-    {TK_BARE_LIST(tk_session_response, sampler_ids, STRS, TK_REQUIRED)},
+    {TK_BARE_LIST(T, training_run_ids, STRS, TK_REQUIRED)},
+    {TK_BARE_LIST(T, sampler_ids, STRS, TK_REQUIRED)},
+    {TK_ROW_MAP(T, user_metadata, STR_MAP, TK_NULLABLE)},
+    {TK_ROW(T, display_name, STR, TK_NULLABLE)},
 };
+#undef T
 
 static const tk_field project_rows[] = {
     {TK_ROW(tk_project_request, project_id, STR, TK_REQUIRED)},
@@ -90,9 +96,9 @@ static const tk_field trace_export_rows[] = {
 
 #define T tk_audit_entry
 static const tk_field audit_entry_rows[] = {
-    {TK_ROW_TIME(T, timestamp, TK_REQUIRED)}, {TK_ROW(T, event, STR, TK_REQUIRED)},
-    {TK_ROW(T, model_id, STR, TK_NULLABLE)},  {TK_ROW(T, tinker_path, STR, TK_NULLABLE)},
-    {TK_ROW(T, purpose, STR, TK_NULLABLE)},
+    {TK_ROW_TIME(T, timestamp, TK_REQUIRED)},   {TK_ROW(T, event, STR, TK_REQUIRED)},
+    {TK_ROW(T, event_details, RAW, TK_OBJECT)}, {TK_ROW(T, model_id, STR, TK_NULLABLE)},
+    {TK_ROW(T, tinker_path, STR, TK_NULLABLE)}, {TK_ROW(T, purpose, STR, TK_NULLABLE)},
 };
 #undef T
 

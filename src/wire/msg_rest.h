@@ -27,7 +27,9 @@ typedef struct tk_checkpoint {
     tk_f_str tinker_path;
     tk_f_i64 size_bytes;
     tk_f_bool public; /* false */
+    tk_f_str_map user_metadata;
     tk_f_time expires_at;
+    tk_f_str base_model; /* since SDK 0.39 */
 } tk_checkpoint;
 
 typedef struct tk_f_checkpoint {
@@ -74,6 +76,8 @@ typedef struct tk_sessions_response {
 
 typedef struct tk_session_response {
     tk_strs training_run_ids, sampler_ids;
+    tk_f_str_map user_metadata;
+    tk_f_str display_name;
 } tk_session_response;
 
 typedef struct tk_project_request {
@@ -96,6 +100,7 @@ typedef struct tk_trace_export_response {
 typedef struct tk_audit_entry {
     tk_f_time timestamp;
     tk_f_str event;
+    tk_f_raw event_details; /* object */
     tk_f_str model_id, tinker_path, purpose;
 } tk_audit_entry;
 
@@ -124,6 +129,9 @@ typedef struct tk_billing_info {
 typedef struct tk_billing_event {
     tk_f_time bucket_start, bucket_end;
     tk_f_str base_model, user_id, user_name, session_id, project_id;
+    tk_f_num estimated_cost_usd;
+    tk_f_num effective_rate_usd_per_million_tokens;
+    tk_f_num effective_rate_usd_per_gigabyte_month;
     tk_billing_info event_info;
 } tk_billing_event;
 
@@ -141,6 +149,7 @@ typedef struct tk_billing_response {
     size_t data_n;
     const tk_named_billing_session *sessions;
     size_t sessions_n;
+    tk_f_time cost_data_through;
 } tk_billing_response;
 
 extern const tk_schema tk_msg_cursor, tk_msg_checkpoint, tk_msg_training_run,

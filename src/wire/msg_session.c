@@ -59,6 +59,8 @@ static const tk_field health_rows[] = {
 static const tk_field supported_model_rows[] = {
     {TK_ROW(T, model_name, STR, TK_NULLABLE)},
     {TK_ROW(T, max_context_length, I64, TK_NULLABLE)},
+    {TK_ROW(T, trainable, BOOL, TK_NULLABLE)},
+    {TK_ROW(T, sampleable, BOOL, TK_NULLABLE)},
 };
 #undef T
 

@@ -55,6 +55,7 @@ typedef struct tk_health_response {
 typedef struct tk_supported_model {
     tk_f_str model_name;
     tk_f_i64 max_context_length;
+    tk_f_bool trainable, sampleable;
 } tk_supported_model;
 
 typedef struct tk_capabilities_response {

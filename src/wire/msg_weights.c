@@ -8,6 +8,7 @@ static const tk_field save_weights_request_rows[] = {
     {TK_ROW(T, seq_id, I64, 0)},
     {TK_ROW(T, ttl_seconds, I64, 0)},
     {TK_ROW(T, overwrite, BOOL, TK_DEFAULT), .def.b = false},
+    {TK_ROW_MAP(T, user_metadata, STR_MAP, 0)},
     {TK_LITERAL("type", "save_weights")},
 };
 #undef T
@@ -24,6 +25,7 @@ static const tk_field save_for_sampler_request_rows[] = {
     {TK_ROW(T, sampling_session_seq_id, I64, 0)},
     {TK_ROW(T, seq_id, I64, 0)},
     {TK_ROW(T, ttl_seconds, I64, 0)},
+    {TK_ROW_MAP(T, user_metadata, STR_MAP, 0)},
     {TK_LITERAL("type", "save_weights_for_sampler")},
 };
 #undef T

@@ -10,6 +10,7 @@ typedef struct tk_save_weights_request {
     tk_f_i64 seq_id;
     tk_f_i64 ttl_seconds;
     tk_f_bool overwrite; /* false */
+    tk_f_str_map user_metadata;
 } tk_save_weights_request;
 
 typedef struct tk_save_weights_result {
@@ -23,6 +24,7 @@ typedef struct tk_save_for_sampler_request {
     tk_f_i64 sampling_session_seq_id;
     tk_f_i64 seq_id;
     tk_f_i64 ttl_seconds;
+    tk_f_str_map user_metadata;
 } tk_save_for_sampler_request;
 
 typedef struct tk_save_for_sampler_result {

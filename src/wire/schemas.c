@@ -2,10 +2,12 @@
  * appendices. */
 #include "wire/schemas.h"
 
+#include "wire/msg_external.h"
 #include "wire/msg_future.h"
 #include "wire/msg_model.h"
 #include "wire/msg_rest.h"
 #include "wire/msg_sample.h"
+#include "wire/msg_search.h"
 #include "wire/msg_session.h"
 #include "wire/msg_telemetry.h"
 #include "wire/msg_train.h"
@@ -61,6 +63,15 @@ const tk_schemas_row tk_schemas[] = {
     {&tk_msg_load_weights_result, RES, "load_weights"},
     {&tk_msg_weights_info_request, REQ, "POST " API "weights_info"},
     {&tk_msg_weights_info_response, RESP, "POST " API "weights_info"},
+    {&tk_msg_save_external_request, REQ, "POST " API "save_weights_external"},
+    {&tk_msg_save_external_result, RES, "save_weights_external"},
+    {&tk_msg_external_urls_response, RESP, "GET " CKPT "/external_weights_urls"},
+    {&tk_msg_copy_weights_request, REQ, "POST " API "copy_weights"},
+    {&tk_msg_copy_weights_response, RESP, "POST " API "copy_weights"},
+    {&tk_msg_upload_start_request, REQ, "POST " API "external_weights_upload_start"},
+    {&tk_msg_upload_start_response, RESP, "POST " API "external_weights_upload_start"},
+    {&tk_msg_upload_finish_request, REQ, "POST " API "external_weights_upload_finish"},
+    {&tk_msg_upload_finish_response, RESP, "POST " API "external_weights_upload_finish"},
 
     {&tk_msg_chunk, PART, ""},
     {&tk_msg_model_input, PART, ""},
@@ -98,6 +109,13 @@ const tk_schemas_row tk_schemas[] = {
     {&tk_msg_ttl_request, REQ, "PUT " CKPT "/ttl"},
     {&tk_msg_sessions_response, RESP, "GET " API "sessions"},
     {&tk_msg_session_response, RESP, "GET " API "sessions/{id}"},
+    {&tk_msg_search_owner, PART, ""},
+    {&tk_msg_session_status_query, PART, ""},
+    {&tk_msg_session_search_request, REQ, "POST " API "sessions/search"},
+    {&tk_msg_session_summary, PART, ""},
+    {&tk_msg_session_search_response, RESP, "POST " API "sessions/search"},
+    {&tk_msg_checkpoint_search_request, REQ, "POST " API "checkpoints/search"},
+    {&tk_msg_checkpoint_search_response, RESP, "POST " API "checkpoints/search"},
     {&tk_msg_project_request, REQ, "PUT " API "sessions/{id}/project"},
     {&tk_msg_trace_export_response, RESP, "GET " API "sessions/{id}/trace_export"},
     {&tk_msg_audit_entry, PART, ""},
@@ -106,6 +124,8 @@ const tk_schemas_row tk_schemas[] = {
     {&tk_msg_billing_event, PART, ""},
     {&tk_msg_billing_session, PART, ""},
     {&tk_msg_billing_response, RESP, "GET " API "billing/usage/events"},
+    {&tk_msg_storage_item, PART, ""},
+    {&tk_msg_storage_response, RESP, "GET " API "billing/usage/checkpoints/current"},
 
     {&tk_msg_event, PART, ""},
     {&tk_msg_telemetry_request, REQ, "POST " API "telemetry"},

@@ -5,9 +5,11 @@
  * here before `launch` says how it is reached.
  * Links: peer */
 #include <tinkc/rest.h>
+#include <tinkc/search.h>
 #include <tinkc/stream.h>
 #include <tinkc/telemetry.h>
 #include <tinkc/training.h>
+#include <tinkc/weights.h>
 
 #include "client/call/endpoint.h"
 #include "support/datumfix.h"
@@ -211,6 +213,13 @@ static tinkc_future *cancelled(pacefix *p)
     return future;
 }
 
+static tinkc_future *copy(tinkc_service *service)
+{
+    tinkc_copy_options options = TINKC_COPY_OPTIONS_INIT;
+    options.project_id = "p";
+    return tinkc_rest_copy_weights(service, CKPT, &options);
+}
+
 static tinkc_future *launch(pacefix *p, tk_endpoint_id id)
 {
     tinkc_service *s = p->f.service;
@@ -285,6 +294,18 @@ static tinkc_future *launch(pacefix *p, tk_endpoint_id id)
         return tinkc_rest_audit(s, TINKC_AUDIT_ALL, NULL);
     case TK_EP_BILLING:
         return tinkc_rest_billing(s, 0, 86400000000);
+    case TK_EP_STORAGE:
+        return tinkc_rest_storage(s, NULL);
+    case TK_EP_SEARCH_SESSIONS:
+        return tinkc_rest_search_sessions(s, NULL);
+    case TK_EP_SEARCH_CHECKPOINTS:
+        return tinkc_rest_search_checkpoints(s, NULL);
+    case TK_EP_COPY_WEIGHTS:
+        return copy(s);
+    case TK_EP_EXTERNAL_URLS:
+        return tinkc_rest_external_urls(s, "tinker://S:train:0/external_weights/e");
+    case TK_EP_SAVE_EXTERNAL:
+        return tinkc_training_save_weights_external(p->training, "one", NULL);
     case TK_EP_STREAM_SAMPLE:
         return stream(p);
     case TK_EP_TELEMETRY:

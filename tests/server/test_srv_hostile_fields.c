@@ -78,6 +78,17 @@ static const struct {
      "\"display_name\":\"d\",\"owner\":{\"type\":\"own\"},\"statuses\":[{\"type\":"
      "\"active\"}],\"limit\":3,\"cursor\":{\"last_created_at\":"
      "\"2026-01-01T00:00:00Z\",\"last_session_id\":\"$S\"}}"},
+    {"checkpoints/search",
+     "{\"user_metadata\":{\"a\":\"b\"},\"project_ids\":[\"p\"],\"checkpoint_type\":"
+     "\"training\",\"owner\":{\"type\":\"own\"},\"base_models\":[\"b\"],\"limit\":3,"
+     "\"cursor\":{\"last_created_at\":\"2026-01-01T00:00:00Z\","
+     "\"last_checkpoint_uuid\":\"7\"}}"},
+    {"external_weights_upload_start",
+     "{\"base_model\":\"" RESTFIX_MODEL "\",\"lora_config\":{\"rank\":1,\"seed\":1,"
+     "\"train_unembed\":false,\"train_mlp\":false,\"train_attn\":true},"
+     "\"destination_project_id\":\"p\"}"},
+    {"external_weights_upload_finish", "{\"upload_id\":\"$S\"}"},
+    {"uploads/*/*", "{\"a\":1}"},
     {"create_sampling_session",
      "{\"session_id\":\"$S\",\"sampling_session_seq_id\":9,\"base_model\":\"b\","
      "\"model_path\":\"tinker://$M/weights/honest\"}"},

@@ -238,6 +238,191 @@ static void test_srv_sessions_are_searched(void **state)
     srvfix_close(&f);
 }
 
+/* A display name matches by its words, in any case; either it or the id is enough. */
+static void test_srv_sessions_have_names(void **state)
+{
+    srvfix f;
+    char body[512], path[128], id[64], other[64];
+    srvfix_open(&f, (srv_options){0});
+    const tk_json *json =
+        srvfix_post(&f, API "create_session",
+                    "{\"tags\":[],\"user_metadata\":{\"a\":\"b\"},\"sdk_version\":\"x\","
+                    "\"display_name\":\"Nightly run of Tuesday\",\"project_id\":\"p\"}");
+    (void)snprintf(id, sizeof(id), "%s", srvfix_text(json, "session_id"));
+    make_session(&f, "red", other);
+    (void)snprintf(path, sizeof(path), API "sessions/%s", id);
+    srvfix_restart(&f, (srv_options){0});
+    json = srvfix_ask(&f, "GET", path, NULL);
+    assert_int_equal(f.status, 200);
+    assert_string_equal(srvfix_text(json, "display_name"), "Nightly run of Tuesday");
+    assert_string_equal(srvfix_text(tk_json_get(json, "user_metadata"), "a"), "b");
+    json = search(&f, "{\"display_name\":\"tuesday NIGHT\"}", 1);
+    assert_string_equal(id_at(json, 0), id);
+    (void)search(&f, "{\"display_name\":\"nightly monday\"}", 0);
+    (void)snprintf(body, sizeof(body),
+                   "{\"display_name\":\"NIGHT\",\"session_id\":\"%s\"}", other);
+    (void)search(&f, body, 2);
+    (void)search(&f, "{\"owner\":{\"type\":\"accessible\"}}", 2);
+    (void)search(&f, "{\"owner\":{\"type\":\"user\",\"owner_urns\":[\"x\"]}}", 0);
+    (void)search(&f, "{\"owner\":{\"type\":\"user\",\"owner_urns\":[\"local\"]}}", 2);
+    (void)srvfix_post(&f, API "sessions/search", "{\"owner\":{\"type\":\"mine\"}}");
+    assert_int_equal(f.status, 422);
+    srvfix_close(&f);
+}
+
+/* ---- metadata and storage ---- */
+
+static tk_json first_checkpoint(restfix *t)
+{
+    const tk_json *json = srvfix_ask(&t->srv, "GET", API "checkpoints?limit=1", NULL);
+    assert_int_equal(t->srv.status, 200);
+    return tk_json_at(tk_json_get(json, "checkpoints"), 0);
+}
+
+/* Metadata of a checkpoint is in its label too: it survives the loss of the database, and
+ * a copy has it. */
+static void test_srv_checkpoints_have_metadata(void **state)
+{
+    restfix t;
+    char command[160];
+    restfix_open(&t);
+    restfix_save(&t, 1, "save_weights_for_sampler", "\"path\":\"plain\"");
+    tk_json plain = first_checkpoint(&t);
+    assert_int_equal(tk_json_get(&plain, "user_metadata")->type, TK_JSON_NULL);
+    restfix_save(&t, 2, "save_weights",
+                 "\"path\":\"one\",\"user_metadata\":{\"step\":\"7\"}");
+    srv_stop(&t.srv.server);
+    (void)snprintf(command, sizeof(command), "rm %s/tinkc.db*", t.srv.data);
+    assert_int_equal(system(command), 0);
+    srvfix_start(&t.srv, (srv_options){0});
+    tk_json one = first_checkpoint(&t);
+    assert_string_equal(srvfix_text(tk_json_get(&one, "user_metadata"), "step"), "7");
+    assert_string_equal(srvfix_text(&one, "base_model"), RESTFIX_MODEL);
+    (void)copy(&t, "");
+    assert_int_equal(t.srv.status, 200);
+    tk_json two = first_checkpoint(&t);
+    assert_string_not_equal(srvfix_text(&two, "tinker_path"),
+                            srvfix_text(&one, "tinker_path"));
+    assert_string_equal(srvfix_text(tk_json_get(&two, "user_metadata"), "step"), "7");
+    srvfix_close(&t.srv);
+}
+
+static const tk_json *find(restfix *t, const char *body, size_t n)
+{
+    const tk_json *json = srvfix_post(&t->srv, API "checkpoints/search", body);
+    assert_int_equal(t->srv.status, 200);
+    assert_int_equal(tk_json_len(tk_json_get(json, "checkpoints")), n);
+    return json;
+}
+
+/* By type, base model and metadata, newest first, in pages. */
+static void test_srv_checkpoints_are_searched(void **state)
+{
+    restfix t;
+    char more[128], body[512], seen[3][256];
+    restfix_open(&t);
+    for (int i = 0; i < 3; i++) {
+        (void)snprintf(more, sizeof(more),
+                       "\"path\":\"c%d\",\"user_metadata\":{\"n\":\"%d\",\"all\":\"x\"}",
+                       i, i % 2);
+        restfix_save(&t, i + 1, i == 2 ? "save_weights_for_sampler" : "save_weights",
+                     more);
+    }
+    const tk_json *json = find(&t, "{}", 3);
+    for (size_t i = 0; i < 3; i++) {
+        const tk_json at = tk_json_at(tk_json_get(json, "checkpoints"), i);
+        (void)snprintf(seen[i], sizeof(seen[i]), "%s", srvfix_text(&at, "tinker_path"));
+    }
+    assert_non_null(strstr(seen[0], "/sampler_weights/c2"));
+    assert_int_equal(tk_json_get(json, "next_cursor")->type, TK_JSON_NULL);
+    (void)find(&t, "{\"checkpoint_type\":\"training\"}", 2);
+    (void)find(&t, "{\"checkpoint_type\":\"external\"}", 0);
+    (void)find(&t, "{\"user_metadata\":{\"n\":\"0\",\"all\":\"x\"}}", 2);
+    (void)find(&t, "{\"user_metadata\":{\"n\":\"1\",\"all\":\"y\"}}", 0);
+    (void)find(&t, "{\"base_models\":[\"other\",\"" RESTFIX_MODEL "\"]}", 3);
+    (void)find(&t, "{\"base_models\":[\"other\"]}", 0);
+    (void)find(&t, "{\"base_models\":[]}", 0);
+    (void)find(&t, "{\"project_ids\":[\"p\"]}", 0);
+    (void)find(&t, "{\"owner\":{\"type\":\"user\",\"owner_urns\":[\"x\"]}}", 0);
+    char cursor[256] = "null";
+    for (size_t i = 0; i < 3; i++) {
+        (void)snprintf(body, sizeof(body), "{\"limit\":1%s%s}",
+                       i > 0 ? ",\"cursor\":" : "", i > 0 ? cursor : "");
+        json = find(&t, body, 1);
+        const tk_json at = tk_json_at(tk_json_get(json, "checkpoints"), 0);
+        assert_string_equal(srvfix_text(&at, "tinker_path"), seen[i]);
+        const tk_json *next = tk_json_get(json, "next_cursor");
+        if (i == 2) {
+            assert_int_equal(next->type, TK_JSON_NULL);
+            break;
+        }
+        (void)snprintf(cursor, sizeof(cursor),
+                       "{\"last_created_at\":\"%s\",\"last_checkpoint_uuid\":\"%s\"}",
+                       srvfix_text(next, "last_created_at"),
+                       srvfix_text(next, "last_checkpoint_uuid"));
+    }
+    static const char *const bad[] = {"{\"limit\":0}",
+                                      "{\"limit\":201}",
+                                      "{\"checkpoint_type\":\"x\"}",
+                                      "{\"owner\":{\"type\":\"x\"}}",
+                                      "{\"cursor\":{}}",
+                                      "{\"user_metadata\":{\"a\":1}}"};
+    for (size_t i = 0; i < TK_ARRAY_LEN(bad); i++) {
+        (void)srvfix_post(&t.srv, API "checkpoints/search", bad[i]);
+        assert_int_equal(t.srv.status, 422);
+    }
+    srvfix_close(&t.srv);
+}
+
+static void test_srv_metadata_is_checked(void **state)
+{
+    restfix t;
+    char body[18 * 1024], value[17 * 1024];
+    restfix_open(&t);
+    memset(value, 'x', sizeof(value));
+    value[sizeof(value) - 1] = '\0';
+    static const char *const bad[] = {"{\"a\":1}", "[]", "\"x\""};
+    for (size_t i = 0; i <= TK_ARRAY_LEN(bad); i++) {
+        (void)snprintf(body, sizeof(body),
+                       "{\"model_id\":\"%s\",\"seq_id\":1,\"path\":\"one\","
+                       "\"user_metadata\":%s%s%s}",
+                       t.run, i < TK_ARRAY_LEN(bad) ? bad[i] : "{\"a\":\"",
+                       i < TK_ARRAY_LEN(bad) ? "" : value,
+                       i < TK_ARRAY_LEN(bad) ? "" : "\"}");
+        (void)srvfix_post(&t.srv, API "save_weights", body);
+        assert_int_equal(t.srv.status, 422);
+    }
+    srvfix_close(&t.srv);
+}
+
+/* Storage by the project of the session; a copy counts like its source. */
+static void test_srv_storage_is_added_up(void **state)
+{
+    restfix t;
+    int64_t bytes = 0;
+    restfix_open(&t);
+    const char *path = API "billing/usage/checkpoints/current";
+    const tk_json *json = srvfix_ask(&t.srv, "GET", path, NULL);
+    assert_int_equal(t.srv.status, 200);
+    assert_int_equal(tk_json_len(tk_json_get(json, "data")), 0);
+    restfix_save(&t, 1, "save_weights", "\"path\":\"one\"");
+    restfix_save(&t, 2, "save_weights_for_sampler", "\"path\":\"two\"");
+    json = srvfix_ask(&t.srv, "GET", API "checkpoints", NULL);
+    for (size_t i = 0; i < 2; i++) {
+        const tk_json at = tk_json_at(tk_json_get(json, "checkpoints"), i);
+        bytes += tk_json_get(&at, "size_bytes")->as.integer;
+    }
+    json = srvfix_ask(&t.srv, "GET", path, NULL);
+    assert_int_equal(tk_json_len(tk_json_get(json, "data")), 1);
+    const tk_json row = tk_json_at(tk_json_get(json, "data"), 0);
+    assert_int_equal(tk_json_get(&row, "checkpoint_count")->as.integer, 2);
+    assert_int_equal(tk_json_get(&row, "size_bytes")->as.integer, bytes);
+    json = srvfix_ask(&t.srv, "GET", API "billing/usage/checkpoints/current?project_id=p",
+                      NULL);
+    assert_int_equal(tk_json_len(tk_json_get(json, "data")), 0);
+    srvfix_close(&t.srv);
+}
+
 /* ---- what is not served ---- */
 
 /* A status that the official client does not send again, with a text. */
@@ -349,7 +534,7 @@ static void add_large(srvfix *f, int n)
                    " WHERE i < %d) INSERT INTO sessions SELECT printf('large%%04d', i),"
                    " strftime('%%s', 'now') * 1000000 + i, '[]',"
                    " '{\"colour\":\"red\",\"x\":\"' || hex(zeroblob(524288)) || '\"}',"
-                   " NULL, NULL FROM c",
+                   " NULL, NULL, NULL FROM c",
                    n);
     assert_int_equal(sqlite3_exec(db, text, NULL, NULL, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
@@ -413,7 +598,12 @@ int main(void)
         cmocka_unit_test(test_srv_copies_of_others_conflict),
         cmocka_unit_test(test_srv_copies_are_made_once),
         cmocka_unit_test(test_srv_sessions_are_searched),
+        cmocka_unit_test(test_srv_sessions_have_names),
         cmocka_unit_test(test_srv_searches_are_bounded),
+        cmocka_unit_test(test_srv_checkpoints_have_metadata),
+        cmocka_unit_test(test_srv_checkpoints_are_searched),
+        cmocka_unit_test(test_srv_metadata_is_checked),
+        cmocka_unit_test(test_srv_storage_is_added_up),
         cmocka_unit_test(test_srv_what_is_not_served_says_so),
         cmocka_unit_test(test_srv_recorded_requests_are_final),
     };

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "support/fakeapi_tinker_int.h"
+#include "wire/msg_external.h"
 #include "wire/msg_future.h"
 #include "wire/msg_model.h"
 #include "wire/msg_sample.h"
@@ -42,6 +43,8 @@ static const endpoint_row endpoints[] = {
     {"POST", "save_weights", tinker_save_weights, &tk_msg_save_weights_request},
     {"POST", "save_weights_for_sampler", tinker_save_for_sampler,
      &tk_msg_save_for_sampler_request},
+    {"POST", "save_weights_external", tinker_save_external,
+     &tk_msg_save_external_request},
     {"POST", "load_weights", tinker_load_weights, &tk_msg_load_weights_request},
     {"POST", "asample", tinker_sample, &tk_msg_sample_request},
     {"POST", "retrieve_future", tinker_retrieve, &tk_msg_retrieve_future_request},

@@ -169,6 +169,7 @@ bool tinker_forward(tinker_call *call);
 bool tinker_optim_step(tinker_call *call);
 bool tinker_save_weights(tinker_call *call);
 bool tinker_save_for_sampler(tinker_call *call);
+bool tinker_save_external(tinker_call *call);
 bool tinker_load_weights(tinker_call *call);
 bool tinker_sample(tinker_call *call);
 

@@ -321,6 +321,14 @@ bool tinker_save_weights(tinker_call *call)
     return is_new ? save_named(call, model, &work, "weights") : true;
 }
 
+bool tinker_save_external(tinker_call *call)
+{
+    tinker_model *model = NULL;
+    tinker_work work = {0};
+    bool is_new = begin_json(call, &model, &work);
+    return is_new ? save_named(call, model, &work, "external_weights") : true;
+}
+
 /* The session part of "<session>:train:<n>", in the call's arena. */
 static const char *session_of(tinker_call *call, const tinker_model *model)
 {

@@ -60,6 +60,13 @@ static const hostile_answer honest[HOSTILE_KEYS + 1] = {
         HONEST("{\"status\":\"ready\",\"url\":\"https://x.invalid/t\"}"),
     [TK_EP_AUDIT] = HONEST("{\"entries\":[]}"),
     [TK_EP_BILLING] = HONEST("{\"data\":[]}"),
+    [TK_EP_STORAGE] = HONEST("{\"data\":[]}"),
+    [TK_EP_SEARCH_SESSIONS] = HONEST("{\"sessions\":[]}"),
+    [TK_EP_SEARCH_CHECKPOINTS] = HONEST("{\"checkpoints\":[" CHECKPOINT "]}"),
+    [TK_EP_COPY_WEIGHTS] = HONEST("{\"tinker_path\":\"tinker://b/weights/1\"}"),
+    [TK_EP_EXTERNAL_URLS] = HONEST("{\"urls\":{\"a\":\"https://x.invalid\"},"
+                                   "\"expires\":\"2026-01-02T03:04:05Z\"}"),
+    [TK_EP_SAVE_EXTERNAL] = FUTURE,
     [TK_EP_STREAM_SAMPLE] =
         {.status = 200,
          .type = "text/event-stream",
@@ -72,6 +79,8 @@ static const hostile_answer honest[HOSTILE_KEYS + 1] = {
     [HOSTILE_POLL(TK_FUTURE_SAVE_WEIGHTS_FOR_SAMPLER)] =
         HONEST("{\"path\":\"tinker://S:train:0/sampler_weights/a\","
                "\"sampling_session_id\":\"S:sample:1\"}"),
+    [HOSTILE_POLL(TK_FUTURE_SAVE_WEIGHTS_EXTERNAL)] =
+        HONEST("{\"path\":\"tinker://S:train:0/external_weights/a\",\"size_bytes\":1}"),
     [HOSTILE_POLL(TK_FUTURE_LOAD_WEIGHTS)] =
         HONEST("{\"path\":\"tinker://S:train:0/weights/a\"}"),
     [HOSTILE_POLL(TK_FUTURE_UNLOAD_MODEL)] = HONEST("{\"model_id\":\"S:train:0\"}"),

@@ -328,6 +328,11 @@ static tinkc_future *save_for_sampler(hostile_world *w)
     return tinkc_training_save_weights_for_sampler(w->training, "a", NULL);
 }
 
+static tinkc_future *save_external(hostile_world *w)
+{
+    return tinkc_training_save_weights_external(w->training, "a", NULL);
+}
+
 static tinkc_future *save_and_sample(hostile_world *w)
 {
     return tinkc_training_save_and_sample(w->training);
@@ -398,6 +403,8 @@ static const hostile_op ops[] = {
     {"save_state", HOSTILE_TRAINING, NULL, save_state, NULL, hostile_read_text, false},
     {"save_for_sampler", HOSTILE_TRAINING, NULL, save_for_sampler, NULL,
      hostile_read_text, false},
+    {"save_external", HOSTILE_TRAINING, NULL, save_external, NULL, hostile_read_text,
+     false},
     {"save_and_sample", HOSTILE_TRAINING, NULL, save_and_sample, NULL, read_sampling,
      false},
     {"load_state", HOSTILE_TRAINING, NULL, load_state, NULL, NULL, false},

@@ -1,5 +1,6 @@
 /* The operations of <tinkc/rest.h>; see hostile_op.h. */
-#include <tinkc/rest.h>
+#include <tinkc/search.h>
+#include <tinkc/weights.h>
 
 #include "base/tk.h"
 #include "support/hostile_op.h"
@@ -34,6 +35,8 @@ static void see_checkpoint(hostile_world *w, const tinkc_checkpoint *checkpoint)
     w->read += tinkc_time_format(text, sizeof(text), checkpoint->time_us);
     w->read += tinkc_time_format(text, sizeof(text), checkpoint->expires_us);
     w->read += checkpoint->is_public && checkpoint->size_bytes > 0;
+    hostile_see(w, checkpoint->base_model);
+    see_pairs(w, checkpoint->metadata, checkpoint->metadata_n);
 }
 
 static void see_run(hostile_world *w, const tinkc_run *run)
@@ -327,6 +330,82 @@ static tinkc_code page_sessions(hostile_world *w, tinkc_error **err)
 
 #define TOKENS "{\"pjwt_auth_enabled\":true}"
 
+static tinkc_future *storage(hostile_world *w)
+{
+    return tinkc_rest_storage(w->service, NULL);
+}
+
+static tinkc_code read_storage(hostile_world *w, tinkc_future *future, tinkc_error **err)
+{
+    tinkc_storage *result = NULL;
+    tinkc_code code = tinkc_future_take_storage(&result, future, err);
+    for (size_t i = 0; code == TINKC_OK && i < result->n; i++) {
+        const tinkc_storage_item *item = &result->items[i];
+        hostile_see(w, item->project_id);
+        hostile_see(w, item->user_urn);
+        hostile_see(w, item->user_email);
+        hostile_see(w, item->user_name);
+        w->read += item->checkpoints > 0 && item->bytes > 0 && item->gigabytes > 0 &&
+                   item->monthly_cost_usd > 0;
+    }
+    tinkc_storage_free(&result);
+    return code;
+}
+
+static tinkc_future *search_sessions(hostile_world *w)
+{
+    return tinkc_rest_search_sessions(w->service, NULL);
+}
+
+static tinkc_code read_found(hostile_world *w, tinkc_future *future, tinkc_error **err)
+{
+    tinkc_found_sessions *result = NULL;
+    tinkc_code code = tinkc_future_take_found_sessions(&result, future, err);
+    for (size_t i = 0; code == TINKC_OK && i < result->n; i++) {
+        const tinkc_found_session *item = &result->items[i];
+        hostile_see(w, item->id);
+        hostile_see(w, item->owner);
+        hostile_see(w, item->project_id);
+        hostile_see(w, item->status);
+        hostile_see(w, item->status_json);
+        hostile_see(w, item->display_name);
+        see_pairs(w, item->metadata, item->metadata_n);
+    }
+    if (code == TINKC_OK) {
+        hostile_see(w, result->next);
+    }
+    tinkc_found_sessions_free(&result);
+    return code;
+}
+
+static tinkc_future *search_checkpoints(hostile_world *w)
+{
+    return tinkc_rest_search_checkpoints(w->service, NULL);
+}
+
+static tinkc_future *copy_weights(hostile_world *w)
+{
+    tinkc_copy_options options = TINKC_COPY_OPTIONS_INIT;
+    options.project_id = "p";
+    return tinkc_rest_copy_weights(w->service, PATH, &options);
+}
+
+static tinkc_future *external_urls(hostile_world *w)
+{
+    return tinkc_rest_external_urls(w->service, "tinker://S:train:0/external_weights/1");
+}
+
+static tinkc_code read_urls(hostile_world *w, tinkc_future *future, tinkc_error **err)
+{
+    tinkc_file_urls *result = NULL;
+    tinkc_code code = tinkc_future_take_file_urls(&result, future, err);
+    if (code == TINKC_OK) {
+        see_pairs(w, result->items, result->n);
+    }
+    tinkc_file_urls_free(&result);
+    return code;
+}
+
 const hostile_op hostile_rest_ops[] = {
     {"get_run", HOSTILE_SERVICE, NULL, get_run, NULL, read_run, false},
     {"list_runs", HOSTILE_SERVICE, NULL, list_runs, NULL, read_runs, false},
@@ -349,6 +428,12 @@ const hostile_op hostile_rest_ops[] = {
     {"whoami", HOSTILE_SERVICE, TOKENS, whoami, NULL, read_whoami, false},
     {"audit", HOSTILE_SERVICE, NULL, audit, NULL, read_audit, false},
     {"billing", HOSTILE_SERVICE, NULL, billing, NULL, read_billing, false},
+    {"storage", HOSTILE_SERVICE, NULL, storage, NULL, read_storage, false},
+    {"search_sessions", HOSTILE_SERVICE, NULL, search_sessions, NULL, read_found, false},
+    {"search_checkpoints", HOSTILE_SERVICE, NULL, search_checkpoints, NULL,
+     read_checkpoints, false},
+    {"copy_weights", HOSTILE_SERVICE, NULL, copy_weights, NULL, hostile_read_text, false},
+    {"external_urls", HOSTILE_SERVICE, NULL, external_urls, NULL, read_urls, false},
     {"pager_runs", HOSTILE_SERVICE, NULL, NULL, page_runs, NULL, false},
     {"pager_checkpoints", HOSTILE_SERVICE, NULL, NULL, page_checkpoints, NULL, false},
     {"pager_sessions", HOSTILE_SERVICE, NULL, NULL, page_sessions, NULL, false},

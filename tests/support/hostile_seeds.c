@@ -42,10 +42,10 @@ static size_t key_of_call(const char *call)
 
 static bool is_submit(size_t key)
 {
-    static const tk_endpoint_id ids[] = {TK_EP_CREATE_MODEL,     TK_EP_UNLOAD_MODEL,
-                                         TK_EP_FORWARD_BACKWARD, TK_EP_OPTIM_STEP,
-                                         TK_EP_SAVE_WEIGHTS,     TK_EP_SAVE_FOR_SAMPLER,
-                                         TK_EP_LOAD_WEIGHTS,     TK_EP_ASAMPLE};
+    static const tk_endpoint_id ids[] = {
+        TK_EP_CREATE_MODEL, TK_EP_UNLOAD_MODEL, TK_EP_FORWARD_BACKWARD,
+        TK_EP_OPTIM_STEP,   TK_EP_SAVE_WEIGHTS, TK_EP_SAVE_FOR_SAMPLER,
+        TK_EP_LOAD_WEIGHTS, TK_EP_ASAMPLE,      TK_EP_SAVE_EXTERNAL};
     for (size_t i = 0; i < TK_ARRAY_LEN(ids); i++) {
         if (key == ids[i]) {
             return true;
@@ -93,6 +93,7 @@ static bool mark(hostile_source *source, const tk_schemas_row *row)
         source->keys[key] = found = true;
     }
     source->keys[TK_EP_RUN_CHECKPOINTS] |= key == TK_EP_USER_CHECKPOINTS;
+    source->keys[TK_EP_SEARCH_CHECKPOINTS] |= key == TK_EP_USER_CHECKPOINTS;
     return found;
 }
 

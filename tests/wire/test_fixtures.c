@@ -36,9 +36,6 @@ static bool is_later_request(const char *path, const tk_json *body)
 {
     static const char *const ends[] = {
         "/finish",
-        "/copy_weights",
-        "/search",
-        "/save_weights_external",
         "/create_custom_loss",
     };
     for (size_t i = 0; i < TK_ARRAY_LEN(ends); i++) {
@@ -175,6 +172,9 @@ static const tk_schema *schema_by_name(const char *name)
     if (strcmp(name, "SaveWeightsForSamplerResponseInternal") == 0) {
         name = "SaveWeightsForSamplerResponse"; /* the one that travels */
     }
+    if (strcmp(name, "SaveWeightsExternalResponseInternal") == 0) {
+        name = "SaveWeightsExternalResponse";
+    }
     for (size_t i = 0; i < tk_schemas_n; i++) {
         if (strcmp(tk_schemas[i].schema->name, name) == 0) {
             return tk_schemas[i].schema;
@@ -203,9 +203,7 @@ static void check_answer(const tk_schema *schema, const tk_json *answer, verdict
 static bool is_later_type(const char *type)
 {
     static const char *const types[] = {
-        "CopyWeightsResponse",         "CreateCustomLossResponse",
-        "SessionSearchResponse",       "SaveWeightsExternalResponseInternal",
-        "ExternalWeightsUrlsResponse", "CurrentCheckpointStorageUsageResponse",
+        "CreateCustomLossResponse",
     };
     for (size_t i = 0; i < TK_ARRAY_LEN(types); i++) {
         if (strcmp(types[i], type) == 0) {
@@ -232,7 +230,7 @@ static size_t check_answer_file(const char *version, const char *name)
         char what[128];
         (void)snprintf(what, sizeof(what), "%s %s[%zu]", version, type, i);
         check_answer(schema, fixture_at(&arena, answers, i),
-                     expected_verdict(version, type, i), old ? old_rules : rules, what);
+                     expected_verdict(version, type, i), old ? old_rules | FIXTURE_MORE : rules, what);
     }
     return tk_json_len(answers);
 }

@@ -1,6 +1,8 @@
 /* Waits for the service, makes the call, turns the answer into a result. */
 #include "client/call/op_call.h"
 
+#include <string.h>
+
 #include "base/mem.h"
 
 #define BODY_MAX_BYTES (16 * TK_MIB)
@@ -49,6 +51,8 @@ typedef struct described {
     const tk_op_call_spec *spec;
     tk_buf body;
     char *path_arg, *query;
+    char *lines[TK_OP_CALL_LINES]; /* one may be a secret */
+    size_t lines_n;
 } described;
 
 static void on_answer(tk_call *call, const tk_call_answer *answer)
@@ -79,6 +83,8 @@ static void send(tk_op_call *call)
                                 .query = self->query,
                                 .body = self->body.n > 0 ? self->body.p : NULL,
                                 .body_n = self->body.n,
+                                .lines = (const char *const *)self->lines,
+                                .lines_n = self->lines_n,
                                 .future = self->base.op.future,
                                 .done = on_answer,
                                 .user = self};
@@ -95,6 +101,10 @@ static void destroy(tk_op *op)
 {
     described *self = TK_CONTAINER_OF(op, described, base.op);
     tk_buf_dispose(&self->body);
+    for (size_t i = 0; i < self->lines_n; i++) {
+        tk_mem_wipe(self->lines[i], strlen(self->lines[i]));
+        tk_free(self->lines[i]);
+    }
     tk_free(self->path_arg);
     tk_free(self->query);
     tk_free(self);
@@ -116,6 +126,12 @@ static tinkc_code keep_args(described *self, const tk_op_call_args *args, tk_err
     }
     if (code == TINKC_OK) {
         code = copy_text(&self->path_arg, args->path_arg, err);
+    }
+    for (size_t i = 0; code == TINKC_OK && i < TK_OP_CALL_LINES; i++) {
+        if (args->lines[i] != NULL) {
+            code = copy_text(&self->lines[self->lines_n], args->lines[i], err);
+            self->lines_n += code == TINKC_OK;
+        }
     }
     return code == TINKC_OK ? copy_text(&self->query, args->query, err) : code;
 }

@@ -25,13 +25,16 @@ typedef struct tk_op_call_spec {
     void (*free_result)(void *result);
 } tk_op_call_spec;
 
+#define TK_OP_CALL_LINES 2
+
 /* What differs between two calls of one description; all may be NULL. Copied or encoded
  * before the call returns. */
 typedef struct tk_op_call_args {
     const tk_schema *schema; /* of the body */
     const void *message;
     const char *path_arg;
-    const char *query; /* encoded, without "?" */
+    const char *query;                   /* encoded, without "?" */
+    const char *lines[TK_OP_CALL_LINES]; /* headers, as in tk_call */
 } tk_op_call_args;
 
 /* Starts the operation. `args` may be NULL. Thread: the caller's. */

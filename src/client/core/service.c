@@ -266,3 +266,24 @@ int64_t tinkc_capabilities_context(const tinkc_capabilities *capabilities, size_
                ? model->max_context_length.v
                : -1;
 }
+
+static tinkc_choice choice_of(tk_f_bool said)
+{
+    return said.is != TK_SET ? TINKC_CHOICE_UNSET
+           : said.v          ? TINKC_CHOICE_YES
+                             : TINKC_CHOICE_NO;
+}
+
+tinkc_choice tinkc_capabilities_trainable(const tinkc_capabilities *capabilities,
+                                          size_t index)
+{
+    const tk_supported_model *model = model_at(capabilities, index);
+    return model != NULL ? choice_of(model->trainable) : TINKC_CHOICE_UNSET;
+}
+
+tinkc_choice tinkc_capabilities_sampleable(const tinkc_capabilities *capabilities,
+                                           size_t index)
+{
+    const tk_supported_model *model = model_at(capabilities, index);
+    return model != NULL ? choice_of(model->sampleable) : TINKC_CHOICE_UNSET;
+}

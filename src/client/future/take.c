@@ -4,7 +4,9 @@
 #include <tinkc/raw.h>
 #include <tinkc/rest.h>
 #include <tinkc/sampling.h>
+#include <tinkc/search.h>
 #include <tinkc/training.h>
+#include <tinkc/weights.h>
 
 #include "client/future/tk_future.h"
 
@@ -41,6 +43,8 @@ RESULT(audit, tinkc_audit, AUDIT)
 RESULT(billing, tinkc_billing, BILLING)
 RESULT(capabilities, tinkc_capabilities, CAPABILITIES)
 RESULT(checkpoints, tinkc_checkpoints, CHECKPOINTS)
+RESULT(file_urls, tinkc_file_urls, FILE_URLS)
+RESULT(found_sessions, tinkc_found_sessions, FOUND_SESSIONS)
 RESULT(fwdbwd, tinkc_fwdbwd, FWDBWD)
 RESULT(logprobs, tinkc_logprobs, LOGPROBS)
 RESULT(metrics, tinkc_metrics, METRICS)
@@ -54,6 +58,7 @@ RESULT(sampling, tinkc_sampling, SAMPLING)
 RESULT(session_info, tinkc_session_info, SESSION_INFO)
 RESULT(sessions, tinkc_sessions, SESSIONS)
 RESULT(step, tinkc_step, STEP)
+RESULT(storage, tinkc_storage, STORAGE)
 RESULT(text, char, TEXT)
 RESULT(training, tinkc_training, TRAINING)
 RESULT(weights_info, tinkc_weights_info, WEIGHTS_INFO)

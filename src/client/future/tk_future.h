@@ -38,6 +38,9 @@ typedef enum tk_result_kind {
     TK_RESULT_WHOAMI,
     TK_RESULT_AUDIT,
     TK_RESULT_BILLING,
+    TK_RESULT_STORAGE,
+    TK_RESULT_FOUND_SESSIONS,
+    TK_RESULT_FILE_URLS,
     TK_RESULT_RAW
 } tk_result_kind;
 

@@ -358,9 +358,21 @@ tinkc_future *tinkc_rest_assign_project(tinkc_service *service, const char *sess
 tinkc_future *tinkc_rest_audit(tinkc_service *service, tinkc_audit_events events,
                                const char *day)
 {
+    static const char *const words[] = {
+        [TINKC_AUDIT_ALL] = "all",
+        [TINKC_AUDIT_CHECKPOINTS] = "checkpoints",
+        [TINKC_AUDIT_PROJECTS] = "projects",
+        [TINKC_AUDIT_TEAMS] = "teams",
+        [TINKC_AUDIT_ORGANIZATIONS] = "organizations",
+    };
     request r;
     begin(&r);
-    add(&r, "event_type", events == TINKC_AUDIT_CHECKPOINTS ? "checkpoints" : "all");
+    if ((size_t)events >= TK_ARRAY_LEN(words)) {
+        tk_err_set(&r.err, TINKC_E_INVALID, "not a kind of audit events: %d",
+                   (int)events);
+    } else {
+        add(&r, "event_type", words[events]);
+    }
     if (day != NULL) {
         int64_t us;
         tinkc_error *none = NULL;

@@ -2,6 +2,8 @@
  * the public struct; texts are not copied again. */
 #include "client/rest/rest_result.h"
 
+#include <math.h>
+
 #include "base/limits.h"
 #include "base/mem.h"
 #include "client/call/outcome.h"
@@ -27,7 +29,7 @@ static void *new_result(size_t size, size_t arena_bytes, tk_err *err)
     return b + 1;
 }
 
-static tk_arena *arena_of(void *result)
+tk_arena *tk_rest_result_arena(void *result)
 {
     return &((box *)result - 1)->arena;
 }
@@ -50,19 +52,20 @@ static size_t arena_bytes_of(size_t body_bytes)
 }
 
 /* A result of `size` bytes and the decoded message; NULL when either failed. */
-static void *read_into(size_t size, void *message, const tk_schema *schema, tk_str body,
-                       tk_err *err)
+void *tk_rest_result_decode(size_t size, void *message, const tk_schema *schema,
+                            tk_str body, tk_err *err)
 {
     void *result = new_result(size, arena_bytes_of(body.n), err);
-    if (result != NULL && tk_schema_decode_text(message, schema, arena_of(result), body,
-                                                0, err) != TINKC_OK) {
+    if (result != NULL &&
+        tk_schema_decode_text(message, schema, tk_rest_result_arena(result), body, 0,
+                              err) != TINKC_OK) {
         tk_rest_result_free(result);
         return NULL;
     }
     return result;
 }
 
-static void *give_up(void *result, tk_err *err)
+void *tk_rest_result_give_up(void *result, tk_err *err)
 {
     tk_rest_result_free(result);
     tk_err_nomem(err);
@@ -71,19 +74,24 @@ static void *give_up(void *result, tk_err *err)
 
 /* ---- parts ---- */
 
-static const char *text_of(tk_f_str text)
+const char *tk_rest_result_text(tk_f_str text)
 {
     return text.is == TK_SET ? text.v.p : NULL;
 }
 
-static int64_t number_of(tk_f_i64 number)
+int64_t tk_rest_result_number(tk_f_i64 number)
 {
     return number.is == TK_SET ? number.v : -1;
 }
 
-static int64_t time_of(tk_f_time time)
+int64_t tk_rest_result_time(tk_f_time time)
 {
     return time.is == TK_SET ? time.us : TINKC_NO_TIME;
+}
+
+double tk_rest_result_real(tk_f_num number)
+{
+    return number.is == TK_SET ? number.v : (double)NAN;
 }
 
 static tinkc_choice choice_of(tk_f_bool said)
@@ -94,7 +102,7 @@ static tinkc_choice choice_of(tk_f_bool said)
     return said.v ? TINKC_CHOICE_YES : TINKC_CHOICE_NO;
 }
 
-static bool put_pairs(const tinkc_pair **out, tk_arena *arena, const tk_str_map *map)
+bool tk_rest_result_pairs(const tinkc_pair **out, tk_arena *arena, const tk_str_map *map)
 {
     tinkc_pair *pairs = tk_arena_array(arena, map->n, sizeof(*pairs));
     if (pairs == NULL) {
@@ -105,6 +113,23 @@ static bool put_pairs(const tinkc_pair **out, tk_arena *arena, const tk_str_map 
     }
     *out = pairs;
     return true;
+}
+
+bool tk_rest_result_json(const char **out, tk_arena *arena, const tk_f_raw *raw)
+{
+    tk_buf text;
+    tk_json_writer w;
+    tk_str copy = {NULL, 0};
+    if (raw->is != TK_SET) {
+        return true;
+    }
+    tk_buf_init(&text, TK_ANSWER_REPORT_BYTES);
+    tk_json_writer_init(&w, &text);
+    tk_json_put_value(&w, raw->v);
+    bool ok = text.failure == TINKC_OK && tk_arena_dup(arena, &copy, text.p, text.n);
+    tk_buf_dispose(&text);
+    *out = copy.p;
+    return ok;
 }
 
 static bool put_texts(const char *const **out, tk_arena *arena, tk_strs texts)
@@ -122,39 +147,47 @@ static bool put_texts(const char *const **out, tk_arena *arena, tk_strs texts)
 
 /* ---- checkpoints ---- */
 
-static void put_checkpoint(tinkc_checkpoint *out, const tk_checkpoint *said)
+bool tk_rest_result_checkpoint(tinkc_checkpoint *out, tk_arena *arena,
+                               const tk_checkpoint *said)
 {
     *out = (tinkc_checkpoint){
-        .id = text_of(said->checkpoint_id),
+        .id = tk_rest_result_text(said->checkpoint_id),
         .type = (tinkc_checkpoint_type)said->checkpoint_type.v,
-        .path = text_of(said->tinker_path),
-        .time_us = time_of(said->time),
-        .size_bytes = number_of(said->size_bytes),
+        .path = tk_rest_result_text(said->tinker_path),
+        .time_us = tk_rest_result_time(said->time),
+        .size_bytes = tk_rest_result_number(said->size_bytes),
         .is_public = said->public.v,
-        .expires_us = time_of(said->expires_at),
+        .expires_us = tk_rest_result_time(said->expires_at),
         .type_text = said->checkpoint_type_word.p,
+        .metadata_n = said->user_metadata.v.n,
+        .has_metadata = said->user_metadata.is == TK_SET,
+        .base_model = tk_rest_result_text(said->base_model),
     };
+    return tk_rest_result_pairs(&out->metadata, arena, &said->user_metadata.v);
 }
 
 void *tk_rest_result_checkpoints(tk_str body, tk_err *err)
 {
     tk_checkpoints_response said = {0};
-    tinkc_checkpoints *result =
-        read_into(sizeof(*result), &said, &tk_msg_checkpoints_response, body, err);
+    tinkc_checkpoints *result = tk_rest_result_decode(
+        sizeof(*result), &said, &tk_msg_checkpoints_response, body, err);
     if (result == NULL) {
         return NULL;
     }
     tinkc_checkpoint *items =
-        tk_arena_array(arena_of(result), said.checkpoints_n, sizeof(*items));
+        tk_arena_array(tk_rest_result_arena(result), said.checkpoints_n, sizeof(*items));
     if (items == NULL) {
-        return give_up(result, err);
+        return tk_rest_result_give_up(result, err);
     }
     for (size_t i = 0; i < said.checkpoints_n; i++) {
-        put_checkpoint(&items[i], &said.checkpoints[i]);
+        if (!tk_rest_result_checkpoint(&items[i], tk_rest_result_arena(result),
+                                       &said.checkpoints[i])) {
+            return tk_rest_result_give_up(result, err);
+        }
     }
-    *result =
-        (tinkc_checkpoints){items, said.checkpoints_n,
-                            said.cursor.is == TK_SET ? said.cursor.v.total_count.v : -1};
+    *result = (tinkc_checkpoints){
+        items, said.checkpoints_n,
+        said.cursor.is == TK_SET ? said.cursor.v.total_count.v : -1, NULL};
     return result;
 }
 
@@ -170,37 +203,36 @@ static bool put_last(const tinkc_checkpoint **out, tk_arena *arena,
     if (checkpoint == NULL) {
         return false;
     }
-    put_checkpoint(checkpoint, &said->v);
     *out = checkpoint;
-    return true;
+    return tk_rest_result_checkpoint(checkpoint, arena, &said->v);
 }
 
 static bool put_run(tinkc_run *out, tk_arena *arena, const tk_training_run *said)
 {
     *out = (tinkc_run){
-        .id = text_of(said->training_run_id),
-        .base_model = text_of(said->base_model),
-        .owner = text_of(said->model_owner),
+        .id = tk_rest_result_text(said->training_run_id),
+        .base_model = tk_rest_result_text(said->base_model),
+        .owner = tk_rest_result_text(said->model_owner),
         .is_lora = said->is_lora.v,
         .is_corrupted = said->corrupted.v,
-        .lora_rank = number_of(said->lora_rank),
-        .last_request_us = time_of(said->last_request_time),
+        .lora_rank = tk_rest_result_number(said->lora_rank),
+        .last_request_us = tk_rest_result_time(said->last_request_time),
         .metadata_n = said->user_metadata.v.n,
         .has_metadata = said->user_metadata.is == TK_SET,
     };
     return put_last(&out->last_checkpoint, arena, &said->last_checkpoint) &&
            put_last(&out->last_sampler_checkpoint, arena,
                     &said->last_sampler_checkpoint) &&
-           put_pairs(&out->metadata, arena, &said->user_metadata.v);
+           tk_rest_result_pairs(&out->metadata, arena, &said->user_metadata.v);
 }
 
 void *tk_rest_result_run(tk_str body, tk_err *err)
 {
     tk_training_run said = {0};
     tinkc_run *result =
-        read_into(sizeof(*result), &said, &tk_msg_training_run, body, err);
-    if (result != NULL && !put_run(result, arena_of(result), &said)) {
-        return give_up(result, err);
+        tk_rest_result_decode(sizeof(*result), &said, &tk_msg_training_run, body, err);
+    if (result != NULL && !put_run(result, tk_rest_result_arena(result), &said)) {
+        return tk_rest_result_give_up(result, err);
     }
     return result;
 }
@@ -208,19 +240,19 @@ void *tk_rest_result_run(tk_str body, tk_err *err)
 void *tk_rest_result_runs(tk_str body, tk_err *err)
 {
     tk_training_runs_response said = {0};
-    tinkc_runs *result =
-        read_into(sizeof(*result), &said, &tk_msg_training_runs_response, body, err);
+    tinkc_runs *result = tk_rest_result_decode(sizeof(*result), &said,
+                                               &tk_msg_training_runs_response, body, err);
     if (result == NULL) {
         return NULL;
     }
-    tk_arena *arena = arena_of(result);
+    tk_arena *arena = tk_rest_result_arena(result);
     tinkc_run *items = tk_arena_array(arena, said.training_runs_n, sizeof(*items));
     bool ok = items != NULL;
     for (size_t i = 0; ok && i < said.training_runs_n; i++) {
         ok = put_run(&items[i], arena, &said.training_runs[i]);
     }
     if (!ok) {
-        return give_up(result, err);
+        return tk_rest_result_give_up(result, err);
     }
     *result = (tinkc_runs){items, said.training_runs_n, said.cursor.total_count.v};
     return result;
@@ -235,8 +267,8 @@ void *tk_rest_result_archive_at(tk_str url, int64_t expires_us, tk_err *err)
     if (result == NULL) {
         return NULL;
     }
-    if (!tk_arena_dup(arena_of(result), &copy, url.p, url.n)) {
-        return give_up(result, err);
+    if (!tk_arena_dup(tk_rest_result_arena(result), &copy, url.p, url.n)) {
+        return tk_rest_result_give_up(result, err);
     }
     *result = (tinkc_archive){copy.p, expires_us};
     return result;
@@ -245,10 +277,11 @@ void *tk_rest_result_archive_at(tk_str url, int64_t expires_us, tk_err *err)
 void *tk_rest_result_archive(tk_str body, tk_err *err)
 {
     tk_archive_response said = {0};
-    tinkc_archive *result =
-        read_into(sizeof(*result), &said, &tk_msg_archive_response, body, err);
+    tinkc_archive *result = tk_rest_result_decode(sizeof(*result), &said,
+                                                  &tk_msg_archive_response, body, err);
     if (result != NULL) {
-        *result = (tinkc_archive){text_of(said.url), time_of(said.expires)};
+        *result = (tinkc_archive){tk_rest_result_text(said.url),
+                                  tk_rest_result_time(said.expires)};
     }
     return result;
 }
@@ -256,13 +289,15 @@ void *tk_rest_result_archive(tk_str body, tk_err *err)
 void *tk_rest_result_weights_info(tk_str body, tk_err *err)
 {
     tk_weights_info_response said = {0};
-    tinkc_weights_info *result =
-        read_into(sizeof(*result), &said, &tk_msg_weights_info_response, body, err);
+    tinkc_weights_info *result = tk_rest_result_decode(
+        sizeof(*result), &said, &tk_msg_weights_info_response, body, err);
     if (result != NULL) {
-        *result =
-            (tinkc_weights_info){text_of(said.base_model),  said.is_lora.v,
-                                 number_of(said.lora_rank), choice_of(said.train_unembed),
-                                 choice_of(said.train_mlp), choice_of(said.train_attn)};
+        *result = (tinkc_weights_info){tk_rest_result_text(said.base_model),
+                                       said.is_lora.v,
+                                       tk_rest_result_number(said.lora_rank),
+                                       choice_of(said.train_unembed),
+                                       choice_of(said.train_mlp),
+                                       choice_of(said.train_attn)};
     }
     return result;
 }
@@ -270,11 +305,12 @@ void *tk_rest_result_weights_info(tk_str body, tk_err *err)
 void *tk_rest_result_sampler_info(tk_str body, tk_err *err)
 {
     tk_sampler_response said = {0};
-    tinkc_sampler_info *result =
-        read_into(sizeof(*result), &said, &tk_msg_sampler_response, body, err);
+    tinkc_sampler_info *result = tk_rest_result_decode(
+        sizeof(*result), &said, &tk_msg_sampler_response, body, err);
     if (result != NULL) {
-        *result = (tinkc_sampler_info){text_of(said.sampler_id), text_of(said.base_model),
-                                       text_of(said.model_path)};
+        *result = (tinkc_sampler_info){tk_rest_result_text(said.sampler_id),
+                                       tk_rest_result_text(said.base_model),
+                                       tk_rest_result_text(said.model_path)};
     }
     return result;
 }
@@ -284,34 +320,53 @@ void *tk_rest_result_sampler_info(tk_str body, tk_err *err)
 void *tk_rest_result_session_info(tk_str body, tk_err *err)
 {
     tk_session_response said = {0};
-    tinkc_session_info *result =
-        read_into(sizeof(*result), &said, &tk_msg_session_response, body, err);
+    tinkc_session_info *result = tk_rest_result_decode(
+        sizeof(*result), &said, &tk_msg_session_response, body, err);
     if (result == NULL) {
         return NULL;
     }
-    tk_arena *arena = arena_of(result);
+    tk_arena *arena = tk_rest_result_arena(result);
     result->run_ids_n = said.training_run_ids.n;
     result->sampler_ids_n = said.sampler_ids.n;
+    result->metadata_n = said.user_metadata.v.n;
+    result->has_metadata = said.user_metadata.is == TK_SET;
+    result->display_name = tk_rest_result_text(said.display_name);
     bool ok = put_texts(&result->run_ids, arena, said.training_run_ids) &&
-              put_texts(&result->sampler_ids, arena, said.sampler_ids);
-    return ok ? result : give_up(result, err);
+              put_texts(&result->sampler_ids, arena, said.sampler_ids) &&
+              tk_rest_result_pairs(&result->metadata, arena, &said.user_metadata.v);
+    return ok ? result : tk_rest_result_give_up(result, err);
 }
 
 void *tk_rest_result_sessions(tk_str body, tk_err *err)
 {
     tk_sessions_response said = {0};
-    tinkc_sessions *result =
-        read_into(sizeof(*result), &said, &tk_msg_sessions_response, body, err);
+    tinkc_sessions *result = tk_rest_result_decode(sizeof(*result), &said,
+                                                   &tk_msg_sessions_response, body, err);
     if (result == NULL) {
         return NULL;
     }
     result->n = said.sessions.n;
-    return put_texts(&result->ids, arena_of(result), said.sessions)
+    return put_texts(&result->ids, tk_rest_result_arena(result), said.sessions)
                ? result
-               : give_up(result, err);
+               : tk_rest_result_give_up(result, err);
 }
 
 /* ---- account ---- */
+
+/* The URN of the organization whose id a token has. */
+static bool put_org(tk_str *out, tk_arena *arena, const tk_json *id)
+{
+    tk_buf urn;
+    if (id == NULL || id->type != TK_JSON_STRING || id->as.string.n == 0) {
+        return true;
+    }
+    tk_buf_init(&urn, TK_MIB);
+    tk_buf_puts(&urn, "tml:organization:");
+    tk_buf_put(&urn, id->as.string.p, id->as.string.n);
+    bool ok = urn.failure == TINKC_OK && tk_arena_dup(arena, out, urn.p, urn.n);
+    tk_buf_dispose(&urn);
+    return ok;
+}
 
 void *tk_rest_result_whoami(const tk_json *claims, tk_err *err)
 {
@@ -325,16 +380,17 @@ void *tk_rest_result_whoami(const tk_json *claims, tk_err *err)
     if (result == NULL) {
         return NULL;
     }
-    tk_str urn = {0}, mail = {0};
-    tk_arena *arena = arena_of(result);
+    tk_str urn = {0}, mail = {0}, org = {0};
+    tk_arena *arena = tk_rest_result_arena(result);
     bool has_mail =
         email != NULL && email->type == TK_JSON_STRING && email->as.string.n > 0;
     if (!tk_arena_dup(arena, &urn, sub->as.string.p, sub->as.string.n) ||
         (has_mail &&
-         !tk_arena_dup(arena, &mail, email->as.string.p, email->as.string.n))) {
-        return give_up(result, err);
+         !tk_arena_dup(arena, &mail, email->as.string.p, email->as.string.n)) ||
+        !put_org(&org, arena, tk_json_get(claims, "org_id"))) {
+        return tk_rest_result_give_up(result, err);
     }
-    *result = (tinkc_whoami){urn.p, has_mail ? mail.p : NULL};
+    *result = (tinkc_whoami){urn.p, has_mail ? mail.p : NULL, org.p};
     return result;
 }
 
@@ -342,20 +398,28 @@ void *tk_rest_result_audit(tk_str body, tk_err *err)
 {
     tk_audit_response said = {0};
     tinkc_audit *result =
-        read_into(sizeof(*result), &said, &tk_msg_audit_response, body, err);
+        tk_rest_result_decode(sizeof(*result), &said, &tk_msg_audit_response, body, err);
     if (result == NULL) {
         return NULL;
     }
     tinkc_audit_entry *items =
-        tk_arena_array(arena_of(result), said.entries_n, sizeof(*items));
+        tk_arena_array(tk_rest_result_arena(result), said.entries_n, sizeof(*items));
     if (items == NULL) {
-        return give_up(result, err);
+        return tk_rest_result_give_up(result, err);
     }
     for (size_t i = 0; i < said.entries_n; i++) {
         const tk_audit_entry *entry = &said.entries[i];
         items[i] = (tinkc_audit_entry){
-            time_of(entry->timestamp), text_of(entry->event), text_of(entry->model_id),
-            text_of(entry->tinker_path), text_of(entry->purpose)};
+            .time_us = tk_rest_result_time(entry->timestamp),
+            .event = tk_rest_result_text(entry->event),
+            .model_id = tk_rest_result_text(entry->model_id),
+            .path = tk_rest_result_text(entry->tinker_path),
+            .purpose = tk_rest_result_text(entry->purpose),
+        };
+        if (!tk_rest_result_json(&items[i].details, tk_rest_result_arena(result),
+                                 &entry->event_details)) {
+            return tk_rest_result_give_up(result, err);
+        }
     }
     *result = (tinkc_audit){items, said.entries_n};
     return result;
@@ -374,19 +438,24 @@ static void put_event(tinkc_billing_event *out, const tk_billing_event *said)
 {
     const tk_billing_info *info = &said->event_info;
     *out = (tinkc_billing_event){
-        .start_us = time_of(said->bucket_start),
-        .end_us = time_of(said->bucket_end),
-        .base_model = text_of(said->base_model),
-        .user_id = text_of(said->user_id),
-        .user_name = text_of(said->user_name),
-        .session_id = text_of(said->session_id),
-        .project_id = text_of(said->project_id),
+        .start_us = tk_rest_result_time(said->bucket_start),
+        .end_us = tk_rest_result_time(said->bucket_end),
+        .base_model = tk_rest_result_text(said->base_model),
+        .user_id = tk_rest_result_text(said->user_id),
+        .user_name = tk_rest_result_text(said->user_name),
+        .session_id = tk_rest_result_text(said->session_id),
+        .project_id = tk_rest_result_text(said->project_id),
         .kind = (tinkc_billing_kind)info->kind,
-        .token_count = number_of(info->token_count),
+        .token_count = tk_rest_result_number(info->token_count),
         .is_cached = info->cached.v,
-        .count = number_of(info->count),
+        .count = tk_rest_result_number(info->count),
         .gigabyte_hours = info->gigabyte_hours.v,
         .kind_text = kind_text(info),
+        .cost_usd = tk_rest_result_real(said->estimated_cost_usd),
+        .usd_per_million_tokens =
+            tk_rest_result_real(said->effective_rate_usd_per_million_tokens),
+        .usd_per_gigabyte_month =
+            tk_rest_result_real(said->effective_rate_usd_per_gigabyte_month),
     };
 }
 
@@ -402,7 +471,7 @@ static bool put_sessions(const tinkc_billing_session **out, tk_arena *arena,
         sessions[i] = (tinkc_billing_session){.session_id = named->name.p,
                                               .metadata_n = metadata->v.n,
                                               .has_metadata = metadata->is == TK_SET};
-        ok = put_pairs(&sessions[i].metadata, arena, &metadata->v);
+        ok = tk_rest_result_pairs(&sessions[i].metadata, arena, &metadata->v);
     }
     *out = sessions;
     return ok;
@@ -411,15 +480,15 @@ static bool put_sessions(const tinkc_billing_session **out, tk_arena *arena,
 void *tk_rest_result_billing(tk_str body, tk_err *err)
 {
     tk_billing_response said = {0};
-    tinkc_billing *result =
-        read_into(sizeof(*result), &said, &tk_msg_billing_response, body, err);
+    tinkc_billing *result = tk_rest_result_decode(sizeof(*result), &said,
+                                                  &tk_msg_billing_response, body, err);
     if (result == NULL) {
         return NULL;
     }
-    tk_arena *arena = arena_of(result);
+    tk_arena *arena = tk_rest_result_arena(result);
     tinkc_billing_event *items = tk_arena_array(arena, said.data_n, sizeof(*items));
     if (items == NULL || !put_sessions(&result->sessions, arena, &said)) {
-        return give_up(result, err);
+        return tk_rest_result_give_up(result, err);
     }
     for (size_t i = 0; i < said.data_n; i++) {
         put_event(&items[i], &said.data[i]);
@@ -427,5 +496,6 @@ void *tk_rest_result_billing(tk_str body, tk_err *err)
     result->items = items;
     result->n = said.data_n;
     result->sessions_n = said.sessions_n;
+    result->cost_data_through_us = tk_rest_result_time(said.cost_data_through);
     return result;
 }

@@ -1,6 +1,8 @@
 /* Freeing REST results, and the blocking twins: each is its
  * operation, a wait and a take. Also the words and times that results are shown with. */
 #include <stdio.h>
+#include <tinkc/search.h>
+#include <tinkc/weights.h>
 
 #include "base/date.h"
 #include "base/mem.h"
@@ -31,6 +33,23 @@ DELETER(sessions)
 DELETER(whoami)
 DELETER(audit)
 DELETER(billing)
+DELETER(storage)
+
+void tinkc_found_sessions_free(tinkc_found_sessions **sessions)
+{
+    if (sessions != NULL) {
+        tk_rest_result_free(*sessions);
+        *sessions = NULL;
+    }
+}
+
+void tinkc_file_urls_free(tinkc_file_urls **urls)
+{
+    if (urls != NULL) {
+        tk_rest_result_free(*urls);
+        *urls = NULL;
+    }
+}
 
 static tinkc_code wait_none(tinkc_future *future, tinkc_error **err)
 {

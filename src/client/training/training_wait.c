@@ -65,6 +65,15 @@ tinkc_code tinkc_training_save_weights_for_sampler_wait(char **out,
         out, tinkc_training_save_weights_for_sampler(training, name, options), err);
 }
 
+tinkc_code tinkc_training_save_weights_external_wait(char **out, tinkc_training *training,
+                                                     const char *name,
+                                                     const tinkc_save_options *options,
+                                                     tinkc_error **err)
+{
+    return tk_text_wait(
+        out, tinkc_training_save_weights_external(training, name, options), err);
+}
+
 tinkc_code tinkc_training_get_info_wait(tinkc_model_info **out, tinkc_training *training,
                                         tinkc_error **err)
 {

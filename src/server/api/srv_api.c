@@ -4,6 +4,7 @@
 #include "server/api/srv_archive.h"
 #include "server/api/srv_billing.h"
 #include "server/api/srv_checkpoint.h"
+#include "server/api/srv_checkpoint_search.h"
 #include "server/api/srv_copy.h"
 #include "server/api/srv_info.h"
 #include "server/api/srv_rest.h"
@@ -73,6 +74,7 @@ static const srv_route rows[] = {
     {"GET", "/tinkc/v1/archives/*/**", srv_archive_get, SRV_ROUTE_OPEN | SRV_ROUTE_SLOW,
      0},
     {"GET", API "checkpoints", srv_checkpoint_list_all, 0, 0},
+    {"POST", API "checkpoints/search", srv_checkpoint_search, SRV_ROUTE_SLOW, 0},
     /* sessions */
     {"GET", API "sessions", srv_rest_list_sessions, 0, 0},
     {"POST", API "sessions/search", srv_search_sessions, SRV_ROUTE_SLOW, 0},
@@ -80,6 +82,8 @@ static const srv_route rows[] = {
     {"PUT", API "sessions/*/project", srv_rest_no_projects, 0, 0},
     {"GET", API "sessions/*/trace_export", srv_rest_no_traces, 0, 0},
     {"GET", API "billing/usage/events", srv_billing_events, SRV_ROUTE_SLOW, 0},
+    {"GET", API "billing/usage/checkpoints/current", srv_billing_storage, SRV_ROUTE_SLOW,
+     0},
     {"GET", API "audit", srv_rest_no_audit, 0, 0},
     /* ours; /v1 is kept free for an OpenAI-compatible API */
     {"GET", "/", srv_info_root, SRV_ROUTE_OPEN | SRV_ROUTE_PROMPT, 0},

@@ -7,6 +7,7 @@
 #include "server/run/srv_msg.h"
 #include "server/run/srv_state.h"
 #include "server/run/srv_usage.h"
+#include "wire/msg_search.h"
 
 #define SPAN_MAX_H (14 * 24)
 
@@ -83,10 +84,10 @@ static tinkc_code read_sessions(tk_billing_response *reply, srv_request *request
         return tk_err_nomem(err);
     }
     while (tk_map_next(ids, &cursor, &id, NULL)) {
-        tk_str metadata = {"", 0};
+        srv_store_session session;
         tk_err why = TK_ERR_INIT;
-        tinkc_code code = srv_store_session_metadata(&metadata, server->store,
-                                                     &request->arena, id, &why);
+        tinkc_code code =
+            srv_store_get_session(&session, server->store, &request->arena, id, &why);
         if (code == TINKC_E_MISSING) {
             continue;
         }
@@ -95,7 +96,7 @@ static tinkc_code read_sessions(tk_billing_response *reply, srv_request *request
         }
         all[n] = (tk_named_billing_session){.name = id};
         srv_rest_fill_metadata(&all[n++].session.user_metadata, &request->arena,
-                               metadata);
+                               session.user_metadata);
     }
     reply->sessions = all;
     reply->sessions_n = n;
@@ -115,6 +116,40 @@ static tinkc_code fill_sessions(tk_billing_response *reply, srv_request *request
     tk_map_dispose(&ids);
     return code;
 }
+
+/* ---- storage ---- */
+
+#define GIGABYTE 1e9
+
+srv_verdict srv_billing_storage(srv_request *request)
+{
+    srv *server = request->app;
+    srv_store_spaces list = {0};
+    tk_err err = TK_ERR_INIT;
+    if (srv_store_list_space(&list, server->store, &request->arena,
+                             srv_request_query(request, "project_id"),
+                             &err) != TINKC_OK) {
+        return srv_reply_error(request, &err);
+    }
+    tk_storage_item *items = tk_arena_array(&request->arena, list.n, sizeof(*items));
+    if (list.n > 0 && items == NULL) {
+        return srv_reply_fail(request, 500, "out of memory");
+    }
+    for (size_t i = 0; i < list.n; i++) {
+        const srv_store_space *row = &list.p[i];
+        items[i] = (tk_storage_item){
+            .project_id = {row->project_id.n > 0 ? TK_SET : TK_NULL, row->project_id},
+            .user_name = TK_F_STR("local"),
+            .checkpoint_count = {TK_SET, row->n_checkpoints},
+            .size_bytes = {TK_SET, row->bytes},
+            .size_gigabytes = {TK_SET, (double)row->bytes / GIGABYTE},
+        };
+    }
+    const tk_storage_response reply = {.data = items, .data_n = list.n};
+    return srv_msg_reply(request, &tk_msg_storage_response, &reply);
+}
+
+/* ---- events ---- */
 
 srv_verdict srv_billing_events(srv_request *request)
 {

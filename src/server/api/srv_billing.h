@@ -5,5 +5,6 @@
 #include "server/http/srv_request.h"
 
 srv_verdict srv_billing_events(srv_request *request);
+srv_verdict srv_billing_storage(srv_request *request); /* of checkpoints, now */
 
 #endif

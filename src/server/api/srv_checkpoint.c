@@ -2,6 +2,7 @@
 #include "server/api/srv_checkpoint.h"
 
 #include "base/clock.h"
+#include "server/api/srv_rest.h"
 #include "server/api/srv_weights.h"
 #include "server/run/srv_msg.h"
 #include "server/run/srv_state.h"
@@ -101,7 +102,9 @@ bool srv_checkpoint_fill(tk_checkpoint *out, tk_arena *arena,
         .size_bytes = {TK_SET, row->size_bytes},
         .public = {TK_SET, row->is_public},
         .expires_at = {row->expires_us > 0 ? TK_SET : TK_NULL, row->expires_us},
+        .base_model = {row->base_model.n > 0 ? TK_SET : TK_UNSET, row->base_model},
     };
+    srv_rest_fill_metadata(&out->user_metadata, arena, row->user_metadata);
     return true;
 }
 

@@ -137,18 +137,26 @@ srv_verdict srv_rest_list_sessions(srv_request *request)
 srv_verdict srv_rest_get_session(srv_request *request)
 {
     srv *server = request->app;
-    tk_session_response reply;
+    tk_session_response reply = {0};
+    srv_store_session session;
     tk_err err = TK_ERR_INIT;
     tk_str id = request->params[0];
-    tinkc_code code = srv_store_find_session(server->store, id, &err);
-    if (code == TINKC_OK) {
-        code = srv_store_list_session_runs(&reply.training_run_ids, server->store,
+    tinkc_code code =
+        srv_store_get_session(&session, server->store, &request->arena, id, &err);
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    srv_rest_fill_metadata(&reply.user_metadata, &request->arena, session.user_metadata);
+    reply.display_name =
+        (tk_f_str){session.display_name.n > 0 ? TK_SET : TK_NULL, session.display_name};
+    code = srv_store_list_session_runs(&reply.training_run_ids, server->store,
+                                       &request->arena, id, &err);
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    code = srv_store_list_session_samplers(&reply.sampler_ids, server->store,
                                            &request->arena, id, &err);
-    }
-    if (code == TINKC_OK) {
-        code = srv_store_list_session_samplers(&reply.sampler_ids, server->store,
-                                               &request->arena, id, &err);
-    }
+out:
     return code == TINKC_OK ? srv_msg_reply(request, &tk_msg_session_response, &reply)
                             : srv_reply_error(request, &err);
 }

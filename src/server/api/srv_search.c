@@ -1,9 +1,10 @@
-/* Sessions have no display names and no projects here: a search for one finds nothing. A
- * session that ended has no status, as its client may only have stopped sending. */
+/* There are no projects here: a search for one finds nothing. A session that ended has no
+ * status, as its client may only have stopped sending. */
 #include "server/api/srv_search.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/date.h"
 #include "server/http/srv_reply.h"
@@ -11,6 +12,7 @@
 #include "server/run/srv_state.h"
 #include "server/store/srv_store.h"
 
+#define OWNER         "local"
 #define LIMIT_MAX     200
 #define LIMIT_DEFAULT 50
 
@@ -23,8 +25,9 @@ typedef struct search {
     bool nothing; /* asks for what no session here has */
     bool active_only;
     srv_store_search page;
-    int64_t left;   /* sessions that the answer may still have */
-    size_t scanned; /* bytes of metadata */
+    tk_str id, name; /* what is searched for; {NULL, 0} = any */
+    int64_t left;    /* sessions that the answer may still have */
+    size_t scanned;  /* bytes of metadata */
 } search;
 
 static const tk_json *member(const search *s, const char *key)
@@ -57,6 +60,33 @@ static bool read_cursor(search *s)
     }
     s->page.before_id = id->as.string;
     return true;
+}
+
+/* Everything here belongs to one owner. */
+static bool read_owner(search *s)
+{
+    const tk_json *owner = member(s, "owner");
+    const tk_json *type = owner != NULL ? tk_json_get(owner, "type") : NULL;
+    if (owner == NULL) {
+        return true;
+    }
+    if (type == NULL || type->type != TK_JSON_STRING) {
+        return refuse(s, "owner needs a type");
+    }
+    if (tk_str_is(type->as.string, "user")) {
+        const tk_json *urns = tk_json_get(owner, "owner_urns");
+        bool mine = false;
+        for (size_t i = 0; urns != NULL && i < tk_json_len(urns); i++) {
+            tk_json urn = tk_json_at(urns, i);
+            mine =
+                mine || (urn.type == TK_JSON_STRING && tk_str_is(urn.as.string, OWNER));
+        }
+        s->nothing = s->nothing || !mine;
+        return true;
+    }
+    return tk_str_is(type->as.string, "own") ||
+           tk_str_is(type->as.string, "accessible") ||
+           refuse(s, "owner.type must be own, accessible or user");
 }
 
 static bool read_statuses(search *s)
@@ -104,15 +134,20 @@ static bool read_body(search *s)
     if (value != NULL && value->type != TK_JSON_STRING) {
         return refuse(s, "session_id must be a string");
     }
-    s->page.id = value != NULL ? value->as.string : (tk_str){NULL, 0};
+    s->id = value != NULL ? value->as.string : (tk_str){NULL, 0};
+    value = member(s, "display_name");
+    if (value != NULL && (value->type != TK_JSON_STRING || value->as.string.n == 0)) {
+        return refuse(s, "display_name must be a string that is not empty");
+    }
+    s->name = value != NULL ? value->as.string : (tk_str){NULL, 0};
+    s->page.id = value == NULL ? s->id : (tk_str){NULL, 0}; /* either one matches */
     value = member(s, "user_metadata");
     if (value != NULL && value->type != TK_JSON_OBJECT) {
         return refuse(s, "user_metadata must be an object");
     }
     value = member(s, "project_ids");
-    s->nothing = (member(s, "display_name") != NULL && s->page.id.p == NULL) ||
-                 (value != NULL && tk_json_len(value) > 0);
-    return read_cursor(s) && read_statuses(s);
+    s->nothing = value != NULL && tk_json_len(value) > 0;
+    return read_owner(s) && read_cursor(s) && read_statuses(s);
 }
 
 /* ---- matching ---- */
@@ -123,6 +158,38 @@ static bool is_active(const search *s, tk_str id)
     bool active = srv_session_find(s->server, id) != NULL;
     tk_mutex_unlock(&s->server->lock);
     return active;
+}
+
+static bool has_word(tk_str name, tk_str word)
+{
+    for (size_t i = 0; i + word.n <= name.n; i++) {
+        if (strncasecmp(name.p + i, word.p, word.n) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether every word of what is searched for is somewhere in the display name. */
+static bool has_name(const search *s, tk_str name)
+{
+    tk_str rest = s->name;
+    while (rest.n > 0) {
+        tk_str word = tk_str_cut(&rest, ' ');
+        if (!has_word(name, word)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Whether it is the session, or one with the name, that is searched for. */
+static bool is_wanted(const search *s, const srv_store_found *at)
+{
+    if (s->name.p == NULL) {
+        return true; /* the database has looked for the id */
+    }
+    return has_name(s, at->display_name) || (s->id.p != NULL && tk_str_eq(at->id, s->id));
 }
 
 /* Whether the server writes a text as it is when it stores it as JSON. */
@@ -198,7 +265,7 @@ static void put_session(tk_json_writer *w, const srv_store_found *at,
     tk_json_begin_object(w);
     put_key_str(w, "session_id", at->id);
     put_key_str(w, "created_at", tk_str_of(date));
-    put_key_str(w, "owner", TK_STR("local"));
+    put_key_str(w, "owner", TK_STR(OWNER));
     put_key_str(w, "project_id", at->project_id);
     if (active) {
         tk_json_key(w, TK_STR("status"));
@@ -210,6 +277,9 @@ static void put_session(tk_json_writer *w, const srv_store_found *at,
     tk_json_put_i64(w, at->n_checkpoints);
     tk_json_key(w, TK_STR("checkpoint_storage_bytes"));
     tk_json_put_i64(w, at->checkpoint_bytes);
+    if (at->display_name.n > 0) {
+        put_key_str(w, "display_name", at->display_name);
+    }
     put_metadata(w, metadata);
     tk_json_end_object(w);
 }
@@ -233,7 +303,8 @@ static bool put_match(search *s, tk_json_writer *w, const srv_store_found *at)
     const tk_json *metadata = NULL;
     tk_err ignored = TK_ERR_INIT;
     bool active = is_active(s, at->id);
-    if ((s->active_only && !active) || !may_match(s, at->user_metadata)) {
+    if ((s->active_only && !active) || !is_wanted(s, at) ||
+        !may_match(s, at->user_metadata)) {
         return false;
     }
     tk_arena_init_quota(&arena, METADATA_TREE_BYTES, srv_request_quota(s->request));

@@ -42,6 +42,8 @@ srv_verdict srv_service_capabilities(srv_request *request)
         models[i] = (tk_supported_model){
             .model_name = {TK_SET, tk_str_of(at->name)},
             .max_context_length = {TK_SET, (int64_t)at->base->info.context},
+            .trainable = {TK_SET, true},
+            .sampleable = {TK_SET, true},
         };
     }
     const tk_capabilities_response msg = {models, catalog->n_names};

@@ -26,6 +26,35 @@ bool srv_weights_is_name(tk_str name)
 
 /* ---- save ---- */
 
+/* Keeps the metadata of a checkpoint as JSON; answers and returns false when that is not
+ * possible. */
+static bool fill_metadata(srv_job *job, srv_request *request, const tk_f_str_map *map)
+{
+    tk_buf text;
+    tk_json_writer w;
+    if (map->is != TK_SET) {
+        return true;
+    }
+    tk_buf_init(&text, TK_SRV_METADATA_BYTES);
+    tk_json_writer_init(&w, &text);
+    tk_json_begin_object(&w);
+    for (size_t i = 0; i < map->v.n; i++) {
+        tk_json_key(&w, map->v.items[i].name);
+        tk_json_put_str(&w, map->v.items[i].v);
+    }
+    tk_json_end_object(&w);
+    bool fits = text.failure != TINKC_E_LIMIT;
+    bool ok = text.failure == TINKC_OK &&
+              tk_arena_dup(&request->arena, &job->metadata, text.p, text.n);
+    tk_buf_dispose(&text);
+    if (!fits) {
+        (void)srv_reply_field(request, "user_metadata", "is larger than 16 KiB");
+    } else if (!ok) {
+        (void)srv_reply_fail(request, 500, "out of memory");
+    }
+    return ok;
+}
+
 /* Sets name and time to live; answers and returns false when they are not allowed. */
 static bool fill_save(srv_job *job, srv_request *request, const tk_f_str *name,
                       const tk_f_i64 *ttl)
@@ -57,7 +86,8 @@ srv_verdict srv_weights_save(srv_request *request)
     if (job == NULL) {
         return srv_reply_fail(request, 500, "out of memory");
     }
-    if (!fill_save(job, request, &msg.path, &msg.ttl_seconds)) {
+    if (!fill_save(job, request, &msg.path, &msg.ttl_seconds) ||
+        !fill_metadata(job, request, &msg.user_metadata)) {
         srv_job_free(job);
         return SRV_ANSWERED;
     }
@@ -92,7 +122,8 @@ srv_verdict srv_weights_save_for_sampler(srv_request *request)
     if (job == NULL) {
         return srv_reply_fail(request, 500, "out of memory");
     }
-    if (named && !fill_save(job, request, &msg.path, &msg.ttl_seconds)) {
+    if (named && (!fill_save(job, request, &msg.path, &msg.ttl_seconds) ||
+                  !fill_metadata(job, request, &msg.user_metadata))) {
         srv_job_free(job);
         return SRV_ANSWERED;
     }

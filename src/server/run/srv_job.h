@@ -46,6 +46,7 @@ typedef struct srv_job {
     tk_str name;         /* SAVE: of the checkpoint */
     int64_t ttl_seconds; /* SAVE; 0 = none */
     bool overwrite;      /* SAVE */
+    tk_str metadata;     /* SAVE: JSON, or empty */
     int64_t sampler_seq; /* SNAPSHOT */
     tk_str path;         /* LOAD, CREATE: tinker://... */
     bool optimizer;      /* LOAD, CREATE */

@@ -41,6 +41,7 @@ static tinkc_code add_row(srv_job *job, tk_str dir, const char *full, tk_err *er
         .expires_us = srv_store_end_us(server->store, job->ttl_seconds),
         .size_bytes = srv_files_size(full),
         .has_optimizer = job->kind_of_path == TK_PATH_WEIGHTS,
+        .user_metadata = job->metadata,
     };
     tk_err why = TK_ERR_INIT;
     tinkc_code code = srv_store_add_checkpoint(server->store, &job->memory.arena, &row,

@@ -55,6 +55,7 @@ static const tk_field document_rows[] = {
     {ROW(T, "size_bytes", label.checkpoint.size_bytes, I64, TK_REQUIRED)},
     {ROW(T, "public", label.checkpoint.is_public, BOOL, TK_REQUIRED)},
     {ROW(T, "has_optimizer", label.checkpoint.has_optimizer, BOOL, TK_REQUIRED)},
+    {ROW(T, "user_metadata", label.checkpoint.user_metadata, STR, TK_OMIT_ZERO)},
     {ROW(T, "run", label.run, MSG, TK_REQUIRED), .sub = &run_schema},
 };
 #undef T

@@ -47,13 +47,14 @@ tinkc_code srv_store_add_session(srv_store *store, const char *id,
     if (code == TINKC_OK) {
         srv_sql sql;
         tk_mutex_lock(&store->lock);
-        srv_sql_begin(&sql, store->db, "INSERT INTO sessions VALUES(?,?,?,?,?,?)");
+        srv_sql_begin(&sql, store->db, "INSERT INTO sessions VALUES(?,?,?,?,?,?,?)");
         srv_sql_text(&sql, tk_str_of(id));
         srv_sql_i64(&sql, tk_clock_wall_us(NULL));
         srv_sql_text(&sql, tk_buf_str(&tags));
         srv_sql_text(&sql, metadata_text(&metadata, &msg->user_metadata));
         srv_sql_text(&sql, optional(&msg->sdk_version));
         srv_sql_text(&sql, optional(&msg->project_id));
+        srv_sql_text(&sql, optional(&msg->display_name));
         code = srv_sql_done(&sql, err);
         tk_mutex_unlock(&store->lock);
     }

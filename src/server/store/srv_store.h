@@ -109,6 +109,8 @@ typedef struct srv_store_checkpoint {
     int64_t size_bytes;
     bool is_public;
     bool has_optimizer;
+    tk_str user_metadata; /* JSON object of strings, or empty */
+    tk_str base_model;    /* of its run; only where the database is read */
 } srv_store_checkpoint;
 
 /* Adds a checkpoint whose directory is complete at the path that srv_store_new_dir gave,
@@ -206,10 +208,33 @@ TK_NODISCARD tinkc_code srv_store_add_usage(srv_store *store, const srv_store_us
 TK_NODISCARD tinkc_code srv_store_list_usage(srv_store_usages *out, srv_store *store,
                                              tk_arena *arena, const int64_t span_us[2],
                                              tk_err *err);
-/* Reads a session's metadata: JSON, or empty. Arena. TINKC_E_MISSING. */
-TK_NODISCARD tinkc_code srv_store_session_metadata(tk_str *out, srv_store *store,
-                                                   tk_arena *arena, tk_str id,
-                                                   tk_err *err);
+typedef struct srv_store_session {
+    tk_str user_metadata; /* JSON, or empty */
+    tk_str display_name;  /* or empty */
+} srv_store_session;
+
+/* Reads what a session's client says about it. Arena. TINKC_E_MISSING "Session not
+ * found". */
+TK_NODISCARD tinkc_code srv_store_get_session(srv_store_session *out, srv_store *store,
+                                              tk_arena *arena, tk_str id, tk_err *err);
+
+/* What the checkpoints of one project take; those of sessions without a project are
+ * together, with an empty id. */
+typedef struct srv_store_space {
+    tk_str project_id;
+    int64_t n_checkpoints, bytes;
+} srv_store_space;
+
+typedef struct srv_store_spaces {
+    const srv_store_space *p;
+    size_t n;
+} srv_store_spaces;
+
+/* Adds up the checkpoints that are not past their time, by project; of one project unless
+ * `project_id` is {NULL, 0}. Arena. */
+TK_NODISCARD tinkc_code srv_store_list_space(srv_store_spaces *out, srv_store *store,
+                                             tk_arena *arena, tk_str project_id,
+                                             tk_err *err);
 
 /* ---- lists, newest first; strings and arrays live in the arena ---- */
 
@@ -232,6 +257,7 @@ typedef struct srv_store_filter {
     tk_str run_id; /* empty = of all runs */
     bool has_kind;
     tk_path_kind kind;
+    int64_t before_row; /* only older ones than this; 0 = any */
     srv_store_page page;
 } srv_store_filter;
 
@@ -268,7 +294,7 @@ typedef struct srv_store_search {
 } srv_store_search;
 
 typedef struct srv_store_found {
-    tk_str id, user_metadata, project_id;
+    tk_str id, user_metadata, project_id, display_name;
     int64_t created_us, n_checkpoints, checkpoint_bytes;
 } srv_store_found;
 

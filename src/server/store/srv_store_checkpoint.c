@@ -26,6 +26,8 @@ void srv_store_read_checkpoint(srv_store_checkpoint *out, srv_sql *sql, tk_arena
     out->size_bytes = srv_sql_get_i64(sql, 7);
     out->is_public = srv_sql_get_i64(sql, 8) != 0;
     out->has_optimizer = srv_sql_get_i64(sql, 9) != 0;
+    out->user_metadata = srv_sql_get_text(sql, arena, 10);
+    out->base_model = srv_sql_get_text(sql, arena, 11);
 }
 
 /* The only row of a statement. */
@@ -92,8 +94,8 @@ tinkc_code srv_store_insert_checkpoint(srv_store *store,
     srv_sql sql;
     srv_sql_begin(&sql, store->db,
                   "INSERT INTO checkpoints(run_id, kind, name, dir, created_us,"
-                  " expires_us, size_bytes, is_public, has_optimizer, row)"
-                  " VALUES(?,?,?,?,?,?,?,?,?,nullif(?, 0))");
+                  " expires_us, size_bytes, is_public, has_optimizer, user_metadata, row)"
+                  " VALUES(?,?,?,?,?,?,?,?,?,nullif(?, ''),nullif(?, 0))");
     bind_key(&sql, checkpoint->run_id, checkpoint->kind, checkpoint->name);
     srv_sql_text(&sql, checkpoint->dir);
     srv_sql_i64(&sql, checkpoint->created_us);
@@ -101,6 +103,7 @@ tinkc_code srv_store_insert_checkpoint(srv_store *store,
     srv_sql_i64(&sql, checkpoint->size_bytes);
     srv_sql_i64(&sql, checkpoint->is_public);
     srv_sql_i64(&sql, checkpoint->has_optimizer);
+    srv_sql_text(&sql, checkpoint->user_metadata);
     srv_sql_i64(&sql, checkpoint->row);
     tinkc_code code = srv_sql_done(&sql, err);
     if (code == TINKC_OK) {

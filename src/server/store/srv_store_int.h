@@ -30,7 +30,8 @@ struct srv_store {
 
 #define SRV_STORE_CHECKPOINT_COLUMNS                                                     \
     "row, run_id, kind, name, dir, created_us, expires_us, size_bytes, is_public,"       \
-    " has_optimizer"
+    " has_optimizer, user_metadata,"                                                     \
+    " (SELECT base_model FROM runs WHERE id = run_id)"
 #define SRV_STORE_RUN_COLUMNS                                                            \
     "id, session_id, base_model, lora_rank, train_unembed, train_mlp, train_attn,"       \
     " user_metadata, created_us, last_request_us"

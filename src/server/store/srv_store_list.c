@@ -71,8 +71,10 @@ tinkc_code srv_store_list_runs(srv_store_runs *out, srv_store *store, tk_arena *
 
 #define OF_RUN " FROM checkpoints WHERE run_id = ?1"
 #define OF_ALL " FROM checkpoints WHERE ?1 IS NOT NULL"
-#define ALIVE  " AND (?2 < 0 OR kind = ?2) AND (expires_us = 0 OR expires_us > ?3)"
-#define PAGE   " ORDER BY row DESC LIMIT ?4 OFFSET ?5"
+#define ALIVE                                                                            \
+    " AND (?2 < 0 OR kind = ?2) AND (expires_us = 0 OR expires_us > ?3)"                 \
+    " AND row < ?4"
+#define PAGE   " ORDER BY row DESC LIMIT ?5 OFFSET ?6"
 #define SELECT "SELECT " SRV_STORE_CHECKPOINT_COLUMNS
 
 static void bind_filter(srv_sql *sql, const srv_store_filter *filter, int64_t now_us)
@@ -80,6 +82,7 @@ static void bind_filter(srv_sql *sql, const srv_store_filter *filter, int64_t no
     srv_sql_text(sql, filter->run_id.p != NULL ? filter->run_id : TK_STR(""));
     srv_sql_i64(sql, filter->has_kind ? (int64_t)filter->kind : -1);
     srv_sql_i64(sql, now_us);
+    srv_sql_i64(sql, filter->before_row > 0 ? filter->before_row : INT64_MAX);
 }
 
 static tinkc_code read_checkpoints(srv_store_checkpoints *out, srv_store *store,

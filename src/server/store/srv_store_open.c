@@ -58,6 +58,8 @@ static const char *const migrations[] = {
      * such a database: they remove directories without a row. */
     ("CREATE TABLE clock(seen_us INTEGER NOT NULL);"
      "INSERT INTO clock VALUES(0);"),
+    ("ALTER TABLE checkpoints ADD COLUMN user_metadata TEXT;"
+     "ALTER TABLE sessions ADD COLUMN display_name TEXT;"),
 };
 
 /* ---- another process that holds the database ---- */

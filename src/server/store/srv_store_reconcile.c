@@ -79,7 +79,8 @@ static found *copy_found(walk *w, const srv_store_checkpoint *checkpoint, tk_str
     item->checkpoint.dir = dir;
     return copy_text(&w->arena, &item->checkpoint.dir) &&
                    copy_text(&w->arena, &item->checkpoint.run_id) &&
-                   copy_text(&w->arena, &item->checkpoint.name)
+                   copy_text(&w->arena, &item->checkpoint.name) &&
+                   copy_text(&w->arena, &item->checkpoint.user_metadata)
                ? item
                : NULL;
 }
@@ -288,7 +289,8 @@ static bool is_same(const srv_store_checkpoint *a, const srv_store_checkpoint *b
     return a->row == b->row && a->kind == b->kind && tk_str_eq(a->run_id, b->run_id) &&
            tk_str_eq(a->name, b->name) && a->created_us == b->created_us &&
            a->expires_us == b->expires_us && a->size_bytes == b->size_bytes &&
-           a->is_public == b->is_public && a->has_optimizer == b->has_optimizer;
+           a->is_public == b->is_public && a->has_optimizer == b->has_optimizer &&
+           tk_str_eq(a->user_metadata, b->user_metadata);
 }
 
 static tinkc_code delete_row(walk *w, int64_t row, tk_err *err)
@@ -344,7 +346,7 @@ static tinkc_code insert_run(walk *w, const srv_label *label, tk_err *err)
         return code;
     }
     srv_sql_begin(&sql, w->store->db,
-                  "INSERT OR IGNORE INTO sessions VALUES(?,?,'[]',NULL,NULL,NULL)");
+                  "INSERT OR IGNORE INTO sessions VALUES(?,?,'[]',NULL,NULL,NULL,NULL)");
     srv_sql_text(&sql, run->session_id);
     srv_sql_i64(&sql, run->created_us);
     return srv_sql_done(&sql, err);

@@ -1,4 +1,5 @@
 /* Counters of usage by hour, base model, session and kind. */
+#include "base/clock.h"
 #include "server/store/srv_store_int.h"
 
 static tinkc_code add_one(srv_store *store, const srv_store_usage *row, tk_err *err)
@@ -90,17 +91,19 @@ tinkc_code srv_store_list_usage(srv_store_usages *out, srv_store *store, tk_aren
     return code;
 }
 
-tinkc_code srv_store_session_metadata(tk_str *out, srv_store *store, tk_arena *arena,
-                                      tk_str id, tk_err *err)
+tinkc_code srv_store_get_session(srv_store_session *out, srv_store *store,
+                                 tk_arena *arena, tk_str id, tk_err *err)
 {
     srv_sql sql;
-    tk_str text = {"", 0};
+    srv_store_session session = {{"", 0}, {"", 0}};
     tk_mutex_lock(&store->lock);
-    srv_sql_begin(&sql, store->db, "SELECT user_metadata FROM sessions WHERE id = ?");
+    srv_sql_begin(&sql, store->db,
+                  "SELECT user_metadata, display_name FROM sessions WHERE id = ?");
     srv_sql_text(&sql, id);
     bool found = srv_sql_row(&sql);
     if (found) {
-        text = srv_sql_get_text(&sql, arena, 0);
+        session.user_metadata = srv_sql_get_text(&sql, arena, 0);
+        session.display_name = srv_sql_get_text(&sql, arena, 1);
     }
     tinkc_code code = srv_sql_done(&sql, err);
     tk_mutex_unlock(&store->lock);
@@ -108,7 +111,61 @@ tinkc_code srv_store_session_metadata(tk_str *out, srv_store *store, tk_arena *a
         return tk_err_set(err, TINKC_E_MISSING, "Session not found");
     }
     if (code == TINKC_OK) {
-        *out = text;
+        *out = session;
     }
+    return code;
+}
+
+/* ---- space ---- */
+
+#define SPACE_FROM                                                                       \
+    " FROM checkpoints c LEFT JOIN runs r ON r.id = c.run_id"                            \
+    " LEFT JOIN sessions s ON s.id = r.session_id"                                       \
+    " WHERE (c.expires_us = 0 OR c.expires_us > ?1)"                                     \
+    " AND (?2 IS NULL OR s.project_id = ?2)"
+
+static tinkc_code read_space(srv_store_spaces *out, srv_store *store, tk_arena *arena,
+                             tk_str project_id, tk_err *err)
+{
+    srv_sql sql;
+    int64_t now = tk_clock_wall_us(NULL), total = 0;
+    size_t n = 0;
+    srv_sql_begin(&sql, store->db,
+                  "SELECT count(DISTINCT coalesce(s.project_id, ''))" SPACE_FROM);
+    srv_sql_i64(&sql, now);
+    srv_sql_text(&sql, project_id);
+    if (srv_sql_row(&sql)) {
+        total = srv_sql_get_i64(&sql, 0);
+    }
+    tinkc_code code = srv_sql_done(&sql, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    srv_store_space *rows = tk_arena_array(arena, (size_t)total, sizeof(*rows));
+    if (total > 0 && rows == NULL) {
+        return tk_err_nomem(err);
+    }
+    srv_sql_begin(&sql, store->db,
+                  "SELECT coalesce(s.project_id, ''), count(*),"
+                  " coalesce(sum(c.size_bytes), 0)" SPACE_FROM " GROUP BY 1 ORDER BY 1");
+    srv_sql_i64(&sql, now);
+    srv_sql_text(&sql, project_id);
+    while (n < (size_t)total && srv_sql_row(&sql)) {
+        rows[n++] = (srv_store_space){srv_sql_get_text(&sql, arena, 0),
+                                      srv_sql_get_i64(&sql, 1), srv_sql_get_i64(&sql, 2)};
+    }
+    code = srv_sql_done(&sql, err);
+    if (code == TINKC_OK) {
+        *out = (srv_store_spaces){rows, n};
+    }
+    return code;
+}
+
+tinkc_code srv_store_list_space(srv_store_spaces *out, srv_store *store, tk_arena *arena,
+                                tk_str project_id, tk_err *err)
+{
+    tk_mutex_lock(&store->lock);
+    tinkc_code code = read_space(out, store, arena, project_id, err);
+    tk_mutex_unlock(&store->lock);
     return code;
 }

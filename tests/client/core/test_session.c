@@ -310,13 +310,15 @@ static void test_session_messages(void **unused)
 
 static void test_session_request(void **unused)
 {
-    static const char *const options[] = {"project_id", "p-1", NULL};
+    static const char *const options[] = {"project_id", "p-1", "display_name", "a run",
+                                          NULL};
     clientfix f;
     clientfix_open(&f, options);
     tinkc_sampling *sampling = samplefix_create(&f);
     assert_string_equal(faketransport_nth(&f.net, SESSION, 0)->body,
                         "{\"tags\":[],\"user_metadata\":{},\"sdk_version\":\"0.36.0\","
-                        "\"project_id\":\"p-1\",\"type\":\"create_session\"}");
+                        "\"project_id\":\"p-1\",\"display_name\":\"a run\",\"type\":"
+                        "\"create_session\"}");
     assert_string_equal(tinkc_service_session_id(f.service), "S");
     tinkc_sampling_close(&sampling);
     clientfix_close(&f);

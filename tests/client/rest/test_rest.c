@@ -1,6 +1,7 @@
 /* The REST client on the scripted peer (M-120 to M-129, M-045); where time passes, see
  * test_rest_poll.c.
  * Links: peer */
+#include <math.h>
 #include <stdio.h>
 
 #include <tinkc/rest.h>
@@ -239,6 +240,10 @@ static void test_rest_audit(void **unused)
     fakeapi_reply(f.api, "GET", "/api/v1/audit",
                   &fakeapi_json("{\"entries\":[{\"timestamp\":\"2026-07-13T00:00:01Z\","
                                 "\"event\":\"save\",\"model_id\":\"x\"}]}"));
+    fakeapi_reply(f.api, "GET", "/api/v1/audit",
+                  &fakeapi_json("{\"entries\":[{\"timestamp\":\"2026-07-13T00:00:01Z\","
+                                "\"event\":\"team_add\",\"event_details\":{\"who\":"
+                                "{\"id\":1}}}]}"));
     assert_int_equal(tinkc_rest_audit_wait(&audit, f.service, TINKC_AUDIT_CHECKPOINTS,
                                            "2026-07-13", NULL),
                      TINKC_OK);
@@ -246,9 +251,20 @@ static void test_rest_audit(void **unused)
     assert_string_equal(audit->items[0].event, "save");
     assert_string_equal(audit->items[0].model_id, "x");
     assert_null(audit->items[0].purpose);
+    assert_null(audit->items[0].details);
     tinkc_audit_free(&audit);
     assert_string_equal(query_of(&f, "GET", "/api/v1/audit"),
                         "event_type=checkpoints&day=2026-07-13");
+    assert_int_equal(
+        tinkc_rest_audit_wait(&audit, f.service, TINKC_AUDIT_ORGANIZATIONS, NULL, NULL),
+        TINKC_OK);
+    assert_string_equal(audit->items[0].details, "{\"who\":{\"id\":1}}");
+    tinkc_audit_free(&audit);
+    assert_string_equal(fakeapi_nth(f.api, "GET", "/api/v1/audit", 1)->query,
+                        "event_type=organizations");
+    assert_int_equal(
+        tinkc_rest_audit_wait(&audit, f.service, (tinkc_audit_events)9, NULL, NULL),
+        TINKC_E_INVALID);
     end(&f);
 }
 
@@ -260,11 +276,13 @@ static void test_rest_billing(void **unused)
     static const char body[] =
         "{\"data\":[{\"bucket_start\":\"2026-07-13T00:00:00Z\",\"bucket_end\":"
         "\"2026-07-13T01:00:00Z\",\"session_id\":\"a\",\"event_info\":{\"type\":"
-        "\"sampling_prefill\",\"cached\":true,\"token_count\":12}},"
+        "\"sampling_prefill\",\"cached\":true,\"token_count\":12},"
+        "\"estimated_cost_usd\":0.25,\"effective_rate_usd_per_million_tokens\":2.5},"
         "{\"bucket_start\":\"2026-07-13T00:00:00Z\",\"bucket_end\":"
         "\"2026-07-13T01:00:00Z\",\"event_info\":{\"type\":\"storage\","
         "\"gigabyte_hours\":0.5}}],\"sessions\":{\"a\":{\"user_metadata\":{\"k\":\"v\"}},"
-        "\"b\":{\"user_metadata\":null}}}";
+        "\"b\":{\"user_metadata\":null}},"
+        "\"cost_data_through\":\"2026-07-13T00:00:00Z\"}";
     fix f = begin();
     tinkc_billing *billing = NULL;
     int64_t start = 0, stop = 0;
@@ -281,6 +299,11 @@ static void test_rest_billing(void **unused)
     assert_int_equal(billing->items[0].kind, TINKC_BILLING_SAMPLING_PREFILL);
     assert_true(billing->items[0].is_cached);
     assert_int_equal(billing->items[0].token_count, 12);
+    assert_true(billing->items[0].cost_usd == 0.25);
+    assert_true(billing->items[0].usd_per_million_tokens == 2.5);
+    assert_true(isnan(billing->items[0].usd_per_gigabyte_month));
+    assert_true(isnan(billing->items[1].cost_usd));
+    assert_int_equal(billing->cost_data_through_us, start);
     assert_string_equal(tinkc_billing_kind_name(billing->items[1].kind), "storage");
     assert_true(billing->items[1].gigabyte_hours == 0.5);
     assert_int_equal(billing->items[1].token_count, -1);
@@ -295,7 +318,7 @@ static void test_rest_billing(void **unused)
 static void test_rest_whoami(void **unused)
 {
     static const char claims[] =
-        "{\"sub\":\"urn:user:1\",\"email\":\"\",\"exp\":99999999999}";
+        "{\"sub\":\"urn:user:1\",\"email\":\"\",\"org_id\":\"7\",\"exp\":99999999999}";
     fix f = begin();
     tinkc_whoami *who = NULL;
     tinkc_error *error = NULL;
@@ -319,6 +342,7 @@ static void test_rest_whoami(void **unused)
     assert_int_equal(tinkc_rest_whoami_wait(&who, service, NULL), TINKC_OK);
     assert_string_equal(who->user_urn, "urn:user:1");
     assert_null(who->email);
+    assert_string_equal(who->org_urn, "tml:organization:7");
     tinkc_whoami_free(&who);
     assert_int_equal(fakeapi_total(api), 3);
     tk_buf_dispose(&body);

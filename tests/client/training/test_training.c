@@ -168,7 +168,65 @@ static void test_training_save(void **unused)
     body = fakeapi_nth(f.api, "POST", "/api/v1/save_weights_for_sampler", 0)->body;
     assert_null(strstr(body, "ttl_seconds"));
     assert_non_null(strstr(body, "\"seq_id\":2"));
+    assert_null(strstr(body, "user_metadata"));
     tinkc_text_free(NULL);
+    trainfix_close(&f);
+}
+
+static void expect(tinkc_future *future, tinkc_code code)
+{
+    assert_non_null(future);
+    assert_int_equal(tinkc_future_wait(future, 0), code); /* done already */
+    assert_true(tinkc_error_message(tinkc_future_error(future))[0] != '\0');
+    tinkc_future_free(&future);
+}
+
+/* Metadata of checkpoints, and external weights: the bodies of the recordings of 0.36. */
+static void test_training_save_metadata(void **unused)
+{
+    static const char *const recipients[] = {"age1x"};
+    static const char *const routes[] = {"/api/v1/save_weights",
+                                         "/api/v1/save_weights_for_sampler",
+                                         "/api/v1/save_weights_external"};
+    trainfix f = trainfix_open(NULL, NULL);
+    const tinkc_pair pairs[] = {{"k", "v"}, {"n", NULL}};
+    char *path = NULL;
+    char expected[300];
+    tinkc_save_options options = TINKC_SAVE_OPTIONS_INIT;
+    options.metadata = pairs;
+    options.metadata_n = 1;
+    assert_int_equal(
+        tinkc_training_save_state_wait(NULL, f.training, "s", &options, NULL), TINKC_OK);
+    assert_int_equal(tinkc_training_save_weights_for_sampler_wait(NULL, f.training, "s",
+                                                                  &options, NULL),
+                     TINKC_OK);
+    for (size_t i = 0; i < 2; i++) {
+        assert_non_null(strstr(fakeapi_nth(f.api, "POST", routes[i], 0)->body,
+                               "\"user_metadata\":{\"k\":\"v\"},\"type\""));
+    }
+    expect(tinkc_training_save_weights_external(f.training, "e", &options),
+           TINKC_E_INVALID);
+    options.metadata_n = 2;
+    expect(tinkc_training_save_state(f.training, "t", &options), TINKC_E_INVALID);
+    options = (tinkc_save_options)TINKC_SAVE_OPTIONS_INIT;
+    options.recipients = recipients;
+    options.recipients_n = 1;
+    options.ttl_seconds = 3600;
+    expect(tinkc_training_save_state(f.training, "t", &options), TINKC_E_INVALID);
+    assert_int_equal(
+        tinkc_training_save_weights_external_wait(&path, f.training, "e", &options, NULL),
+        TINKC_OK);
+    assert_non_null(strstr(path, "/external_weights/e"));
+    tinkc_text_free(&path);
+    (void)snprintf(expected, sizeof(expected),
+                   "{\"model_id\":\"%s\",\"path\":\"e\",\"seq_id\":3,\"ttl_seconds\":"
+                   "3600,\"age_encryption_recipients\":[\"age1x\"],\"type\":"
+                   "\"save_weights_external\"}",
+                   tinkc_training_model_id(f.training));
+    assert_string_equal(fakeapi_nth(f.api, "POST", routes[2], 0)->body, expected);
+    options.overwrite = true;
+    expect(tinkc_training_save_weights_external(f.training, "e", &options),
+           TINKC_E_INVALID);
     trainfix_close(&f);
 }
 
@@ -256,16 +314,6 @@ static void test_training_unload(void **unused)
     tinkc_future_free(&step);
     tinkc_future_free(&unload);
     trainfix_close(&f);
-}
-
-/* ---- what is refused ---- */
-
-static void expect(tinkc_future *future, tinkc_code code)
-{
-    assert_non_null(future);
-    assert_int_equal(tinkc_future_wait(future, 0), code); /* done already */
-    assert_true(tinkc_error_message(tinkc_future_error(future))[0] != '\0');
-    tinkc_future_free(&future);
 }
 
 /* bad input comes out of the future, and nothing was sent. */
@@ -463,6 +511,7 @@ int main(void)
         cmocka_unit_test(test_training_one_submission_per_model),
         cmocka_unit_test(test_training_one_numbering),
         cmocka_unit_test(test_training_save),
+        cmocka_unit_test(test_training_save_metadata),
         cmocka_unit_test(test_training_save_and_sample),
         cmocka_unit_test(test_training_load),
         cmocka_unit_test(test_training_info),

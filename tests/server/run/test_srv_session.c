@@ -143,7 +143,7 @@ static void test_srv_old_sessions_are_forgotten(void **state)
     srvfix_open(&f, (srv_options){0});
     (void)snprintf(path, sizeof(path), "/api/v1/sessions/%s", srvfix_session(&f));
     run_sql(&f, "UPDATE sessions SET created_us = 1;"
-                "INSERT INTO sessions VALUES('gone',1,'[]',NULL,NULL,NULL)");
+                "INSERT INTO sessions VALUES('gone',1,'[]',NULL,NULL,NULL,NULL)");
     srv_keeper_forget(f.server);
     (void)srvfix_ask(&f, "GET", "/api/v1/sessions/gone", NULL);
     assert_int_equal(f.status, 404);

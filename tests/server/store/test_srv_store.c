@@ -167,7 +167,7 @@ static void add_sessions(storefix *f)
                    "WITH RECURSIVE c(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM c"
                    " WHERE i < %d)"
                    " INSERT INTO sessions SELECT printf('s%%04d', i * 7 %% %d), i, '[]',"
-                   " NULL, NULL, NULL FROM c",
+                   " NULL, NULL, NULL, NULL FROM c",
                    SESSIONS, SESSIONS);
     run_sql(f, text);
 }
@@ -215,7 +215,9 @@ static void test_srv_session_pages_use_an_index(void **state)
     storefix_open(&f);
     add_sessions(&f);
     expect_short_pages(&f);
-    run_sql(&f, "DROP INDEX sessions_by_time; DROP TABLE clock; PRAGMA user_version = 2");
+    run_sql(&f, "DROP INDEX sessions_by_time; DROP TABLE clock; PRAGMA user_version = 2;"
+                "ALTER TABLE checkpoints DROP COLUMN user_metadata;"
+                "ALTER TABLE sessions DROP COLUMN display_name");
     storefix_restart(&f);
     expect_short_pages(&f);
     storefix_close(&f);
@@ -232,7 +234,7 @@ static void test_srv_search_pages_are_short(void **state)
     storefix_open(&f);
     run_sql(&f, "WITH RECURSIVE c(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM c"
                 " WHERE i < 8) INSERT INTO sessions SELECT 's' || i, i, '[]',"
-                " hex(zeroblob(262144)), NULL, NULL FROM c");
+                " hex(zeroblob(262144)), NULL, NULL, NULL FROM c");
     assert_int_equal(srv_store_search_sessions(&found, f.store, &f.arena, &search, &err),
                      TINKC_OK);
     assert_int_equal(found.n, 2);

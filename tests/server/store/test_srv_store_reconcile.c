@@ -167,9 +167,12 @@ static void test_srv_earlier_versions_are_upgraded(void **state)
     storefix_open(&f);
     assert_int_equal(storefix_save(&f, "one", "1", false), TINKC_OK);
     assert_int_equal(storefix_save(&f, "two", "2", false), TINKC_OK);
-    assert_int_equal(
-        srv_sql_exec(f.store->db, "DROP TABLE clock; PRAGMA user_version = 3", &err),
-        TINKC_OK);
+    assert_int_equal(srv_sql_exec(f.store->db,
+                                  "DROP TABLE clock; PRAGMA user_version = 3;"
+                                  "ALTER TABLE checkpoints DROP COLUMN user_metadata;"
+                                  "ALTER TABLE sessions DROP COLUMN display_name",
+                                  &err),
+                     TINKC_OK);
     srv_store_close(f.store);
     storefix_shell(&f, "rm tinkc.json checkpoints/*/weights/*/tinkc.json && "
                        "rm -r checkpoints/.work && chmod -R a+rX . && "

@@ -22,7 +22,7 @@ static void run_sql(storefix *f, const char *format, ...)
 
 static void add_session(storefix *f, const char *id, int64_t created_us)
 {
-    run_sql(f, "INSERT INTO sessions VALUES('%s',%lld,'[]',NULL,NULL,NULL)", id,
+    run_sql(f, "INSERT INTO sessions VALUES('%s',%lld,'[]',NULL,NULL,NULL,NULL)", id,
             (long long)created_us);
 }
 
@@ -113,7 +113,7 @@ static void test_srv_too_many_sessions_are_old(void **state)
         &f,
         "WITH RECURSIVE c(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM c WHERE i < %d)"
         " INSERT INTO sessions SELECT printf('s%%08d', i), %lld + i, '[]', NULL, NULL,"
-        " NULL FROM c",
+        " NULL, NULL FROM c",
         TK_SRV_SESSION_ROWS_MAX + 3, (long long)(999 * DAY_US));
     tk_strs ids = list(&f, 10, 0, "");
     assert_int_equal(ids.n, 3);

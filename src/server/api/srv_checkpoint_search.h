@@ -1,0 +1,10 @@
+/* POST checkpoints/search: checkpoints by type, base model and metadata, newest first
+ * (docs/protocol.md §2.5). Thread: a worker. */
+#ifndef SERVER_SRV_CHECKPOINT_SEARCH_H
+#define SERVER_SRV_CHECKPOINT_SEARCH_H
+
+#include "server/http/srv_request.h"
+
+srv_verdict srv_checkpoint_search(srv_request *request);
+
+#endif
