@@ -87,6 +87,8 @@
 #define TK_SRV_BODY_TRAIN_BYTES  (256 * TK_MIB) /* of forward_backward, as it comes */
 #define TK_SRV_STREAM_BYTES      (4 * TK_MIB)   /* of a stream whose reader is slow */
 #define TK_SRV_ID_BYTES          256            /* an id or key that a client sends */
+#define TK_SRV_BODY_UPLOAD_BYTES (256 * TK_MIB) /* one file of an upload */
+#define TK_SRV_UPLOADS_MAX       16             /* that are not finished */
 #define TK_SRV_NAME_BYTES        255            /* name of a checkpoint */
 #define TK_SRV_METADATA_BYTES    (16 * TK_KIB)  /* user_metadata of a checkpoint */
 #define TK_SRV_QUERY_MAX         16             /* parameters of a URL */

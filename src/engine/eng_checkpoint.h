@@ -56,4 +56,14 @@ TK_NODISCARD tinkc_code eng_adapter_load(eng_adapter *adapter, const char *direc
 TK_NODISCARD tinkc_code eng_adapter_open(eng_adapter **out, eng_model *model,
                                          const char *directory, tk_err *err);
 
+/* Writes the adapter of a PEFT directory, or of a checkpoint, as a checkpoint `to` for
+ * models of `config`: rank, flags and shapes must agree and no linear may be missing. A
+ * different alpha is evened out by a factor of B, which leaves their product as it is.
+ * Thread: any; it does not compute, so that it may overlap with other calls. */
+TK_NODISCARD tinkc_code eng_checkpoint_import(eng_model *model,
+                                              const eng_lora_config *config,
+                                              const char *from, const char *to,
+                                              const eng_save_options *options,
+                                              tk_err *err);
+
 #endif

@@ -438,7 +438,7 @@ static tinkc_code read_values(const source *s, const eng_adapter *adapter, bool 
     return code == TINKC_OK ? read_set(&m2, true) : code;
 }
 
-static tinkc_code check_same(const source *s, const eng_lora_config *have)
+static tinkc_code check_shape(const source *s, const eng_lora_config *have)
 {
     const eng_lora_config *file = &s->info.lora;
     const struct {
@@ -452,10 +452,6 @@ static tinkc_code check_same(const source *s, const eng_lora_config *have)
                           "the checkpoint has rank %zu, the model has rank %zu",
                           file->rank, have->rank);
     }
-    if (file->alpha < have->alpha || file->alpha > have->alpha) {
-        return tk_err_set(s->err, TINKC_E_INVALID,
-                          "the checkpoint's lora_alpha is not the model's");
-    }
     for (size_t i = 0; i < TK_ARRAY_LEN(flags); i++) {
         if (flags[i].file != flags[i].have) {
             return tk_err_set(s->err, TINKC_E_INVALID,
@@ -465,6 +461,16 @@ static tinkc_code check_same(const source *s, const eng_lora_config *have)
         }
     }
     return TINKC_OK;
+}
+
+static tinkc_code check_same(const source *s, const eng_lora_config *have)
+{
+    const eng_lora_config *file = &s->info.lora;
+    if (file->alpha < have->alpha || file->alpha > have->alpha) {
+        return tk_err_set(s->err, TINKC_E_INVALID,
+                          "the checkpoint's lora_alpha is not the model's");
+    }
+    return check_shape(s, have);
 }
 
 /* Moves the values in; what was there goes out with *v. */
@@ -574,6 +580,68 @@ tinkc_code eng_checkpoint_read_info(eng_checkpoint_info *out, const char *direct
     if (code == TINKC_OK) {
         *out = s.info;
     }
+    source_close(&s);
+    return code;
+}
+
+/* ---- import ---- */
+
+static void scale_b(eng_adapter *adapter, double factor)
+{
+    for (size_t i = 0; i < adapter->n_modules; i++) {
+        const eng_lora *m = &adapter->modules[i];
+        size_t n = m->on ? m->out * adapter->config.rank : 0;
+        for (size_t k = 0; k < n; k++) {
+            eng_real *b = &adapter->weights[m->b_at + k];
+            *b = (eng_real)((double)*b * factor);
+        }
+    }
+}
+
+static tinkc_code import(eng_adapter *adapter, source *s)
+{
+    tinkc_code code = check_shape(s, &adapter->config);
+    if (code == TINKC_OK) {
+        code = verify_all(s, false);
+    }
+    if (code != TINKC_OK) {
+        return code;
+    }
+    set w = {.source = s,
+             .adapter = adapter,
+             .member = ENG_CKPT_WEIGHTS,
+             .st = s->weights,
+             .suffix = "",
+             .out = adapter->weights};
+    code = read_set(&w, true);
+    double from = s->info.lora.alpha, to = adapter->config.alpha;
+    if (code == TINKC_OK && (from < to || from > to)) {
+        scale_b(adapter, from / to);
+    }
+    return code;
+}
+
+tinkc_code eng_checkpoint_import(eng_model *model, const eng_lora_config *config,
+                                 const char *from, const char *to,
+                                 const eng_save_options *options, tk_err *err)
+{
+    source s = {.directory = from, .err = err};
+    eng_adapter *adapter = NULL;
+    tinkc_code code = source_open(&s);
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    code = eng_adapter_make(&adapter, model, config, true, err);
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    code = import(adapter, &s);
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    code = eng_adapter_save(adapter, to, options, err);
+out:
+    eng_adapter_free(adapter);
     source_close(&s);
     return code;
 }

@@ -28,7 +28,7 @@ const char *tk_path_checkpoint_type(tk_path_kind kind)
     return kinds[row_of(kind)].type;
 }
 
-static bool parse_kind(tk_path_kind *out, tk_str text)
+bool tk_path_find_kind(tk_path_kind *out, tk_str text)
 {
     for (size_t i = 0; i < TK_ARRAY_LEN(kinds); i++) {
         if (tk_str_is(text, kinds[i].name)) {
@@ -58,7 +58,7 @@ tinkc_code tk_path_parse(tk_path *out, tk_str text, tk_err *err)
         return tk_err_set(err, TINKC_E_INVALID,
                           "checkpoint path must be tinker://<run>/<kind>/<name>");
     }
-    if (!parse_kind(&path.kind, kind)) {
+    if (!tk_path_find_kind(&path.kind, kind)) {
         return tk_err_set(err, TINKC_E_INVALID,
                           "\"" TK_STR_FMT "\" is not weights, sampler_weights or "
                           "external_weights",

@@ -26,4 +26,7 @@ TK_NODISCARD tinkc_code tk_path_parse(tk_path *out, tk_str text, tk_err *err);
 const char *tk_path_kind_name(tk_path_kind kind);
 const char *tk_path_checkpoint_type(tk_path_kind kind);
 
+/* Finds a kind by the first of these words; false when it is none. */
+bool tk_path_find_kind(tk_path_kind *out, tk_str text);
+
 #endif

@@ -458,7 +458,7 @@ tinkc_code tk_training_check_path(const char *path, tk_err *err)
     if (code == TINKC_OK && parsed.name.n == 0) {
         code = tk_err_set(err, TINKC_E_INVALID, "the path names no checkpoint");
     }
-    if (code == TINKC_OK && parsed.kind != TK_PATH_WEIGHTS) {
+    if (code == TINKC_OK && parsed.kind == TK_PATH_SAMPLER_WEIGHTS) {
         code = tk_err_set(err, TINKC_E_INVALID,
                           "a sampler checkpoint holds no training state: use a path of "
                           "save_state (tinker://<run>/weights/<name>)");

@@ -6,6 +6,7 @@
 #include "server/api/srv_checkpoint.h"
 #include "server/api/srv_checkpoint_search.h"
 #include "server/api/srv_copy.h"
+#include "server/api/srv_external.h"
 #include "server/api/srv_info.h"
 #include "server/api/srv_rest.h"
 #include "server/api/srv_retrieve.h"
@@ -13,6 +14,7 @@
 #include "server/api/srv_search.h"
 #include "server/api/srv_service.h"
 #include "server/api/srv_train.h"
+#include "server/api/srv_upload.h"
 #include "server/api/srv_weights.h"
 
 #define API "/api/v1/"
@@ -43,7 +45,11 @@ static const srv_route rows[] = {
     {"POST", API "load_weights", srv_weights_load, 0, 0},
     {"POST", API "weights_info", srv_weights_info, 0, 0},
     {"POST", API "copy_weights", srv_copy_weights, SRV_ROUTE_SLOW, 0},
-    {"POST", API "save_weights_external", srv_rest_no_external, 0, 0},
+    {"POST", API "save_weights_external", srv_weights_save_external, SRV_ROUTE_LIGHT, 0},
+    {"POST", API "external_weights_upload_start", srv_upload_start, 0, 0},
+    {"PUT", "/tinkc/v1/uploads/*/*", srv_upload_put, SRV_ROUTE_OPEN | SRV_ROUTE_SLOW,
+     TK_SRV_BODY_UPLOAD_BYTES},
+    {"POST", API "external_weights_upload_finish", srv_upload_finish, SRV_ROUTE_SLOW, 0},
     {"POST", API "create_custom_loss", srv_rest_no_custom_losses, 0, 0},
     /* sampling */
     {"POST", API "create_sampling_session", srv_sampling_create_session, 0, 0},
@@ -69,9 +75,11 @@ static const srv_route rows[] = {
      0},
     {"PUT", API "training_runs/*/checkpoints/**/ttl", srv_checkpoint_set_ttl, 0, 0},
     {"GET", API "training_runs/*/checkpoints/**/archive", srv_archive_redirect, 0, 0},
-    {"GET", API "training_runs/*/checkpoints/**/external_weights_urls",
-     srv_rest_no_external, 0, 0},
+    {"GET", API "training_runs/*/checkpoints/**/external_weights_urls", srv_external_urls,
+     0, 0},
     {"GET", "/tinkc/v1/archives/*/**", srv_archive_get, SRV_ROUTE_OPEN | SRV_ROUTE_SLOW,
+     0},
+    {"GET", "/tinkc/v1/files/*/**/*", srv_external_get, SRV_ROUTE_OPEN | SRV_ROUTE_SLOW,
      0},
     {"GET", API "checkpoints", srv_checkpoint_list_all, 0, 0},
     {"POST", API "checkpoints/search", srv_checkpoint_search, SRV_ROUTE_SLOW, 0},

@@ -44,11 +44,7 @@ bool srv_checkpoint_path(tk_path *out, srv_request *request)
     tk_path path = {.run = request->params[0], .checkpoint_id = rest};
     tk_str kind = tk_str_cut(&rest, '/');
     path.name = rest;
-    if (tk_str_is(kind, tk_path_kind_name(TK_PATH_WEIGHTS))) {
-        path.kind = TK_PATH_WEIGHTS;
-    } else if (tk_str_is(kind, tk_path_kind_name(TK_PATH_SAMPLER_WEIGHTS))) {
-        path.kind = TK_PATH_SAMPLER_WEIGHTS;
-    } else {
+    if (!tk_path_find_kind(&path.kind, kind)) {
         (void)srv_checkpoint_refuse_bare(request);
         return false;
     }
@@ -63,7 +59,9 @@ bool srv_checkpoint_path(tk_path *out, srv_request *request)
 srv_verdict srv_checkpoint_refuse_bare(srv_request *request)
 {
     return srv_reply_fail(
-        request, 400, "a checkpoint's id is weights/<name> or sampler_weights/<name>");
+        request, 400,
+        "a checkpoint's id is weights/<name>, sampler_weights/<name> or "
+        "external_weights/<name>");
 }
 
 /* ---- lists ---- */
@@ -86,6 +84,19 @@ static bool join(tk_str *out, tk_arena *arena, const srv_store_checkpoint *row,
     return ok;
 }
 
+static tk_checkpoint_type type_of(tk_path_kind kind)
+{
+    switch (kind) {
+    case TK_PATH_SAMPLER_WEIGHTS:
+        return TK_CHECKPOINT_SAMPLER;
+    case TK_PATH_EXTERNAL_WEIGHTS:
+        return TK_CHECKPOINT_EXTERNAL;
+    case TK_PATH_WEIGHTS:
+        break;
+    }
+    return TK_CHECKPOINT_TRAINING;
+}
+
 bool srv_checkpoint_fill(tk_checkpoint *out, tk_arena *arena,
                          const srv_store_checkpoint *row)
 {
@@ -95,8 +106,7 @@ bool srv_checkpoint_fill(tk_checkpoint *out, tk_arena *arena,
     }
     *out = (tk_checkpoint){
         .checkpoint_id = {TK_SET, id},
-        .checkpoint_type = {TK_SET, row->kind == TK_PATH_WEIGHTS ? TK_CHECKPOINT_TRAINING
-                                                                 : TK_CHECKPOINT_SAMPLER},
+        .checkpoint_type = {TK_SET, (int)type_of(row->kind)},
         .time = {TK_SET, row->created_us},
         .tinker_path = {TK_SET, path},
         .size_bytes = {TK_SET, row->size_bytes},

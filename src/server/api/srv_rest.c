@@ -184,13 +184,6 @@ srv_verdict srv_rest_no_projects(srv_request *request)
     return reply_not_here(request, "a local server has no projects");
 }
 
-srv_verdict srv_rest_no_external(srv_request *request)
-{
-    return reply_not_here(request, "a local server exports no weights to other storage: "
-                                   "save_weights_for_sampler and the archive of the "
-                                   "checkpoint give the same files");
-}
-
 srv_verdict srv_rest_no_custom_losses(srv_request *request)
 {
     return reply_not_here(request, "a local server runs no custom losses: the client "

@@ -25,7 +25,7 @@ static bool is_power_of_two(int64_t n)
 }
 
 /* The texts are the hosted service's. */
-static const char *blame_lora(const srv *server, const tk_lora_config *config)
+const char *srv_train_blame_lora(const srv *server, const tk_lora_config *config)
 {
     tk_err ignored = TK_ERR_INIT;
     if (config->rank.v <= 0) {
@@ -91,7 +91,7 @@ srv_verdict srv_train_create_model(srv_request *request)
         return SRV_ANSWERED;
     }
     if (msg.lora_config.is == TK_SET) {
-        const char *blame = blame_lora(server, &msg.lora_config.v);
+        const char *blame = srv_train_blame_lora(server, &msg.lora_config.v);
         if (blame != NULL) {
             return srv_reply_fail(request, 400, "%s", blame);
         }

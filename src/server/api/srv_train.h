@@ -6,7 +6,10 @@
 
 #include "base/err.h"
 #include "server/http/srv_request.h"
+#include "wire/msg_model.h"
 #include "wire/msg_value.h"
+
+struct srv;
 
 srv_verdict srv_train_create_model(srv_request *request);
 srv_verdict srv_train_get_info(srv_request *request);
@@ -20,5 +23,8 @@ srv_verdict srv_train_optim_step(srv_request *request);
 TK_NODISCARD tinkc_code srv_train_tokens(const int32_t **out, size_t *n_out,
                                          tk_arena *arena, const tk_model_input *input,
                                          tk_err *err);
+
+/* Returns why models here cannot have this configuration, or NULL. */
+const char *srv_train_blame_lora(const struct srv *server, const tk_lora_config *config);
 
 #endif

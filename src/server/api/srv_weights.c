@@ -6,6 +6,7 @@
 #include "server/run/srv_model.h"
 #include "server/run/srv_msg.h"
 #include "server/run/srv_state.h"
+#include "wire/msg_external.h"
 #include "wire/msg_weights.h"
 
 bool srv_weights_is_name(tk_str name)
@@ -140,6 +141,35 @@ srv_verdict srv_weights_save_for_sampler(srv_request *request)
     return srv_job_submit(request, job, &submit);
 }
 
+srv_verdict srv_weights_save_external(srv_request *request)
+{
+    tk_save_external_request msg;
+    int64_t seq = 0;
+    if (!srv_msg_decode(request, &tk_msg_save_external_request, &msg) ||
+        !srv_job_read_seq(&seq, request, &msg.seq_id)) {
+        return SRV_ANSWERED;
+    }
+    if (msg.age_encryption_recipients.v.n > 0) {
+        return srv_reply_field(request, "age_encryption_recipients",
+                               "this server does not encrypt: leave it out");
+    }
+    srv_job *job = srv_job_new(request->app, SRV_JOB_SAVE);
+    if (job == NULL) {
+        return srv_reply_fail(request, 500, "out of memory");
+    }
+    if (!fill_save(job, request, &msg.path, &msg.ttl_seconds)) {
+        srv_job_free(job);
+        return SRV_ANSWERED;
+    }
+    job->kind_of_path = TK_PATH_EXTERNAL_WEIGHTS;
+    const srv_submit submit = {.type = TK_FUTURE_SAVE_WEIGHTS_EXTERNAL,
+                               .model_id = msg.model_id.v,
+                               .seq = seq,
+                               .schema = &tk_msg_save_external_request,
+                               .msg = &msg};
+    return srv_job_submit(request, job, &submit);
+}
+
 /* ---- load ---- */
 
 static srv_verdict load_into_new(srv_request *request, srv_job *job,
@@ -211,7 +241,7 @@ srv_verdict srv_weights_load(srv_request *request)
     if (!srv_lookup_path(&path, request, msg.path.v)) {
         return SRV_ANSWERED;
     }
-    if (path.kind != TK_PATH_WEIGHTS) {
+    if (path.kind == TK_PATH_SAMPLER_WEIGHTS) {
         return srv_lookup_refuse_path(request, msg.path.v);
     }
     srv_job *job = srv_job_new(request->app, SRV_JOB_LOAD);

@@ -9,6 +9,7 @@
 
 srv_verdict srv_weights_save(srv_request *request);
 srv_verdict srv_weights_save_for_sampler(srv_request *request);
+srv_verdict srv_weights_save_external(srv_request *request);
 srv_verdict srv_weights_load(srv_request *request);
 srv_verdict srv_weights_info(srv_request *request);
 

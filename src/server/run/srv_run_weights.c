@@ -13,6 +13,7 @@
 #include "server/run/srv_usage.h"
 #include "server/store/srv_files.h"
 #include "server/store/srv_store.h"
+#include "wire/msg_external.h"
 #include "wire/msg_weights.h"
 
 /* ---- save ---- */
@@ -27,7 +28,8 @@ static tinkc_code refuse_taken(const srv_job *job, tk_err *err)
                                              : "; give another name");
 }
 
-static tinkc_code add_row(srv_job *job, tk_str dir, const char *full, tk_err *err)
+static tinkc_code add_row(srv_job *job, tk_str dir, const char *full, int64_t size,
+                          tk_err *err)
 {
     srv *server = job->server;
     tk_str old = {"", 0};
@@ -39,7 +41,7 @@ static tinkc_code add_row(srv_job *job, tk_str dir, const char *full, tk_err *er
         .dir = dir,
         .created_us = now,
         .expires_us = srv_store_end_us(server->store, job->ttl_seconds),
-        .size_bytes = srv_files_size(full),
+        .size_bytes = size,
         .has_optimizer = job->kind_of_path == TK_PATH_WEIGHTS,
         .user_metadata = job->metadata,
     };
@@ -57,7 +59,7 @@ static tinkc_code add_row(srv_job *job, tk_str dir, const char *full, tk_err *er
     return TINKC_OK;
 }
 
-static void finish_save(srv_job *job)
+static void finish_save(srv_job *job, int64_t size_bytes)
 {
     char path[SRV_MODEL_ID_BYTES + TK_SRV_NAME_BYTES + 64];
     (void)snprintf(path, sizeof(path), "tinker://%s/%s/" TK_STR_FMT, job->model->id,
@@ -65,6 +67,11 @@ static void finish_save(srv_job *job)
     if (job->kind_of_path == TK_PATH_WEIGHTS) {
         const tk_save_weights_result msg = {.path = {TK_SET, tk_str_of(path)}};
         srv_future_finish_msg(job->server, job->future, &tk_msg_save_weights_result,
+                              &msg);
+    } else if (job->kind_of_path == TK_PATH_EXTERNAL_WEIGHTS) {
+        const tk_save_external_result msg = {.path = {TK_SET, tk_str_of(path)},
+                                             .size_bytes = {TK_SET, size_bytes}};
+        srv_future_finish_msg(job->server, job->future, &tk_msg_save_external_result,
                               &msg);
     } else {
         const tk_save_for_sampler_result msg = {.path = {TK_SET, tk_str_of(path)}};
@@ -101,13 +108,14 @@ tinkc_code srv_run_save(srv_job *job, tk_err *err)
     if (code != TINKC_OK) {
         goto out;
     }
-    code = add_row(job, dir, full, err);
+    int64_t size = srv_files_size(full);
+    code = add_row(job, dir, full, size, err);
     if (code != TINKC_OK) {
         goto out;
     }
     srv_usage_add(job->server->usage, TK_BILLING_CHECKPOINT, tk_str_of(model->base_name),
                   tk_str_of(model->id), 1);
-    finish_save(job);
+    finish_save(job, size);
 out:
     return code;
 }

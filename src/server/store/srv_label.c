@@ -34,7 +34,8 @@ static const tk_field run_rows[] = {
 static const tk_schema run_schema = {
     TK_SCHEMA(srv_store_run, "CheckpointLabelRun", run_rows)};
 
-static const char *const kind_words[] = {"weights", "sampler_weights"};
+static const char *const kind_words[] = {"weights", "sampler_weights",
+                                         "external_weights"};
 static const tk_names kinds = {kind_words, TK_ARRAY_LEN(kind_words), -1};
 
 typedef struct document {

@@ -182,6 +182,16 @@ TK_NODISCARD tinkc_code srv_store_new_dir(tk_str *dir, const char **full,
                                           srv_store *store, tk_arena *arena,
                                           const tk_path *path, tk_err *err);
 
+/* Gives the path of a directory of the work folder for the upload `id` (arena), which may
+ * not exist. What is left there is removed at the next start, and by
+ * srv_store_sweep_uploads. */
+TK_NODISCARD tinkc_code srv_store_upload_dir(const char **out, srv_store *store,
+                                             tk_arena *arena, tk_str id, tk_err *err);
+
+/* Removes directories of uploads that were made before `before_us`; returns how many are
+ * left. */
+size_t srv_store_sweep_uploads(srv_store *store, int64_t before_us);
+
 /* Removes the directory of a checkpoint that has no row any more; `dir` is its name in
  * the row. The next start removes what could not be. */
 void srv_store_remove_dir(srv_store *store, tk_str dir);

@@ -1,9 +1,13 @@
 /* Rows of checkpoints and their directories. A directory is labelled and moved to its
  * place before the row is committed: a crash between these leaves a checkpoint that the
  * next start takes up. */
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -340,4 +344,50 @@ void srv_store_remove_dir(srv_store *store, tk_str dir)
         srv_files_remove_dir(full);
     }
     tk_arena_dispose(&arena);
+}
+
+/* ---- uploads ---- */
+
+#define UPLOAD_PREFIX "upload-"
+
+tinkc_code srv_store_upload_dir(const char **out, srv_store *store, tk_arena *arena,
+                                tk_str id, tk_err *err)
+{
+    tk_buf name;
+    tk_buf_init(&name, TK_KIB);
+    tk_buf_puts(&name, UPLOAD_PREFIX);
+    tk_buf_put(&name, id.p, id.n);
+    tinkc_code code = tk_buf_status(&name, err);
+    if (code == TINKC_OK) {
+        code = join(out, arena, store->work, tk_buf_str(&name), err);
+    }
+    tk_buf_dispose(&name);
+    return code;
+}
+
+size_t srv_store_sweep_uploads(srv_store *store, int64_t before_us)
+{
+    size_t left = 0;
+    DIR *dir = opendir(store->work);
+    struct dirent *entry;
+    while (dir != NULL && (entry = readdir(dir)) != NULL) {
+        struct stat st;
+        if (strncmp(entry->d_name, UPLOAD_PREFIX, sizeof(UPLOAD_PREFIX) - 1) != 0 ||
+            fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+            continue;
+        }
+        char *path = (int64_t)st.st_ctim.tv_sec * 1000000 < before_us
+                         ? tk_file_join(store->work, entry->d_name)
+                         : NULL;
+        if (path != NULL) {
+            srv_files_remove_dir(path);
+            tk_free(path);
+        } else {
+            left++;
+        }
+    }
+    if (dir != NULL) {
+        (void)closedir(dir);
+    }
+    return left;
 }

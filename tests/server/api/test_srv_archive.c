@@ -2,7 +2,7 @@
  * Links: client */
 #include <tinkc/download.h>
 
-#include "server/api/srv_archive.h"
+#include "server/api/srv_link.h"
 #include "server/restfix.h"
 
 /* The path and query of the link for a checkpoint. */
@@ -178,7 +178,7 @@ static void test_srv_ranges_are_read(void **state)
     };
     for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
         srv_range range = {0, 0};
-        assert_int_equal(srv_archive_range(&range, tk_str_of(rows[i].header), 100),
+        assert_int_equal(srv_link_range(&range, tk_str_of(rows[i].header), 100),
                          rows[i].kind);
         assert_int_equal(range.first, rows[i].first);
         assert_int_equal(range.last, rows[i].last);
