@@ -46,6 +46,7 @@
 #include <tinkc/trace.h>
 #include <tinkc/training.h>
 #include <tinkc/types.h>
+#include <tinkc/upload.h>
 #include <tinkc/version.h>
 #include <tinkc/weights.h>
 

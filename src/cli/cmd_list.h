@@ -12,10 +12,11 @@ extern const cmd_spec cmd_auth_login, cmd_auth_logout, cmd_auth_status;
 extern const cmd_spec cmd_run_list, cmd_run_info;
 extern const cmd_spec cmd_checkpoint_list, cmd_checkpoint_info, cmd_checkpoint_publish,
     cmd_checkpoint_unpublish, cmd_checkpoint_set_ttl, cmd_checkpoint_delete,
-    cmd_checkpoint_download, cmd_checkpoint_push_hf;
+    cmd_checkpoint_download, cmd_checkpoint_push_hf, cmd_checkpoint_upload,
+    cmd_checkpoint_copy, cmd_checkpoint_search;
 extern const cmd_spec cmd_session_list, cmd_session_info, cmd_session_assign,
-    cmd_session_export_trace;
-extern const cmd_spec cmd_billing_usage;
+    cmd_session_export_trace, cmd_session_search;
+extern const cmd_spec cmd_billing_usage, cmd_billing_storage, cmd_model_list;
 extern const cmd_spec cmd_whoami, cmd_models, cmd_audit, cmd_health, cmd_weights_info,
     cmd_sampler_info;
 extern const cmd_spec cmd_completion_bash;

@@ -10,7 +10,7 @@
 #include "support/hostile_op.h"
 #include "support/hostile_seeds.h"
 
-#define HOSTILE_OPS 48
+#define HOSTILE_OPS 64
 
 /* What must hold. */
 #define HOSTILE_PEAK_BYTES (64 * TK_MIB)

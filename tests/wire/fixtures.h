@@ -29,8 +29,7 @@ enum {
 /* Keys that 0.36.0 has and 0.25.0 has not (docs/sdk-versions.md). */
 static const char *const fixture_later[] = {
     "optimizer_config",  "sample_sequence_ids", "custom_loss_server_side",
-    "loss_fn_config_v2", "model_input_spans",
-    "loss_fn_input_spans",
+    "loss_fn_config_v2", "model_input_spans",   "loss_fn_input_spans",
 };
 
 /* Keys of answers that only 0.36.0 reads, as we do. */

@@ -230,7 +230,8 @@ static size_t check_answer_file(const char *version, const char *name)
         char what[128];
         (void)snprintf(what, sizeof(what), "%s %s[%zu]", version, type, i);
         check_answer(schema, fixture_at(&arena, answers, i),
-                     expected_verdict(version, type, i), old ? old_rules | FIXTURE_MORE : rules, what);
+                     expected_verdict(version, type, i),
+                     old ? old_rules | FIXTURE_MORE : rules, what);
     }
     return tk_json_len(answers);
 }

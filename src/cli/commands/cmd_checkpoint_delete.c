@@ -55,7 +55,10 @@ static int read_filter(filter *out, const cmd_args *args)
     out->by_type = type != NULL;
     if (type != NULL) {
         bool is_training = strcmp(type, "weights") == 0 || strcmp(type, "training") == 0;
-        out->type = is_training ? TINKC_CHECKPOINT_TRAINING : TINKC_CHECKPOINT_SAMPLER;
+        bool is_external = strncmp(type, "external", sizeof("external") - 1) == 0;
+        out->type = is_training   ? TINKC_CHECKPOINT_TRAINING
+                    : is_external ? TINKC_CHECKPOINT_EXTERNAL
+                                  : TINKC_CHECKPOINT_SAMPLER;
     }
     int result = read_date(&out->before_us, args, "before");
     return result == CMD_OK ? read_date(&out->after_us, args, "after") : result;
@@ -307,7 +310,8 @@ static int check(const cmd_args *args)
 
 static const cmd_option options[] = {
     {"run-id", 0, CMD_TEXT, "ID", "Delete the checkpoints of this training run.", false},
-    {"type", 0, CMD_CHOICE, "weights|sampler_weights|training|sampler",
+    {"type", 0, CMD_CHOICE,
+     "weights|sampler_weights|external_weights|training|sampler|external",
      "With --run-id: only this type.", false},
     {"before", 0, CMD_TEXT, "DATE", "With --run-id: only those created before (UTC).",
      false},

@@ -17,7 +17,8 @@ static bool is_path(const char *path)
     tk_str run = tk_str_cut(&rest, '/');
     tk_str kind = tk_str_cut(&rest, '/');
     return run.n > 0 &&
-           (tk_str_is(kind, "weights") || tk_str_is(kind, "sampler_weights")) &&
+           (tk_str_is(kind, "weights") || tk_str_is(kind, "sampler_weights") ||
+            tk_str_is(kind, "external_weights")) &&
            rest.n > 0 && memchr(rest.p, '/', rest.n) == NULL;
 }
 
@@ -95,6 +96,10 @@ void cmd_rest_put_checkpoint_keys(cmd_json *json, const tinkc_checkpoint *checkp
     cmd_json_count(json, checkpoint->size_bytes);
     cmd_json_key(json, "public");
     tk_json_put_bool(&json->w, checkpoint->is_public);
+    if (checkpoint->has_metadata) {
+        cmd_json_key(json, "user_metadata");
+        cmd_rest_put_metadata(json, checkpoint->metadata, checkpoint->metadata_n, true);
+    }
     cmd_json_key(json, "expires_at");
     cmd_json_time(json, checkpoint->expires_us);
 }

@@ -29,6 +29,11 @@ static const struct {
     {TK_EP_TRACE_EXPORT, NULL, "export_session_trace"},
     {TK_EP_AUDIT, NULL, "get_audit_log"},
     {TK_EP_BILLING, NULL, "get_billing_usage"},
+    {TK_EP_STORAGE, NULL, "get_current_checkpoint_storage_usage"},
+    {TK_EP_SEARCH_SESSIONS, NULL, "search_sessions"},
+    {TK_EP_SEARCH_CHECKPOINTS, NULL, "search_checkpoints"},
+    {TK_EP_COPY_WEIGHTS, NULL, "copy_weights"},
+    {TK_EP_EXTERNAL_URLS, NULL, "get_external_weights_urls"},
 };
 
 const char *tk_sdk_method_of(const tk_endpoint *endpoint, const char *operation)

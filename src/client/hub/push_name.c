@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "wire/path.h"
 
 /* ---- what the hub takes ---- */
 
@@ -79,6 +80,7 @@ tinkc_code tk_push_check_revision(const char *revision, tk_err *err)
 tinkc_code tk_push_source_read(tk_push_source *out, const char *path, tk_err *err)
 {
     static const char scheme[] = "tinker://";
+    tk_path_kind kind;
     tk_str rest = tk_str_of(path);
     bool ok = tk_str_has_prefix(rest, scheme);
     for (size_t i = 0; i < rest.n && ok; i++) {
@@ -90,8 +92,7 @@ tinkc_code tk_push_source_read(tk_push_source *out, const char *path, tk_err *er
         out->run = tk_str_cut(&rest, '/');
         out->kind = tk_str_cut(&rest, '/');
         out->name = rest;
-        ok = out->run.n > 0 && out->name.n > 0 &&
-             (tk_str_is(out->kind, "weights") || tk_str_is(out->kind, "sampler_weights"));
+        ok = out->run.n > 0 && out->name.n > 0 && tk_path_find_kind(&kind, out->kind);
     }
     return ok ? TINKC_OK
               : tk_err_set(err, TINKC_E_INVALID,

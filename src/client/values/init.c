@@ -41,6 +41,7 @@ INIT(session_query, SESSION_QUERY)
 INIT(sparse, SPARSE)
 INIT(step_options, STEP_OPTIONS)
 INIT(telemetry_counts, TELEMETRY_COUNTS)
+INIT(upload_options, UPLOAD_OPTIONS)
 INIT(wait, WAIT)
 
 int64_t tinkc_time_none(void)

@@ -1,6 +1,7 @@
 /* REST requests of this client against those of the official SDK (M-120 to M-129).
  * Links: level peer */
-#include <tinkc/rest.h>
+#include <tinkc/search.h>
+#include <tinkc/weights.h>
 
 #include "support/levelfix.h"
 #include "support/test.h"
@@ -138,6 +139,70 @@ static void retried(levelfix *f)
                             "x-idempotency-key"));
 }
 
+static void admin(levelfix *f)
+{
+    static const tinkc_audit_events events[] = {TINKC_AUDIT_PROJECTS, TINKC_AUDIT_TEAMS,
+                                                TINKC_AUDIT_ORGANIZATIONS};
+    tinkc_service *s = open_rest(f);
+    const int64_t day = INT64_C(24) * 3600000000;
+    int64_t day_us = 0;
+    for (size_t i = 0; i < TK_ARRAY_LEN(events); i++) {
+        OK(tinkc_rest_audit_wait(NULL, s, events[i], "2026-01-02", NULL));
+    }
+    OK(tinkc_time_parse(&day_us, "2026-01-02", NULL));
+    OK(tinkc_rest_billing_wait(NULL, s, day_us, day_us + day, NULL));
+    OK(tinkc_rest_storage_wait(NULL, s, NULL, NULL));
+}
+
+static void copy_weights(levelfix *f)
+{
+    tinkc_service *s = open_rest(f);
+    tinkc_copy_options options = TINKC_COPY_OPTIONS_INIT;
+    options.project_id = "project-2";
+    OK(tinkc_rest_copy_weights_wait(NULL, s, WEIGHTS, &options, NULL));
+    options.ttl_seconds = 3600;
+    options.token = "tml-other";
+    OK(tinkc_rest_copy_weights_wait(NULL, s, WEIGHTS, &options, NULL));
+}
+
+static void search_sessions(levelfix *f)
+{
+    static const char *const projects[] = {"p"}, *const owners[] = {"urn:1"},
+                             *const statuses[] = {"active", "client_finished:errored"};
+    const tinkc_pair pair = {"a", "b"};
+    tinkc_service *s = open_rest(f);
+    tinkc_session_query query = TINKC_SESSION_QUERY_INIT;
+    OK(tinkc_rest_search_sessions_wait(NULL, s, NULL, NULL));
+    query.session_id = LEVEL_SESSION;
+    query.display_name = "x";
+    query.project_ids = projects;
+    query.project_ids_n = 1;
+    query.metadata = &pair;
+    query.metadata_n = 1;
+    query.owners = owners;
+    query.owners_n = 1;
+    query.statuses = statuses;
+    query.statuses_n = 2;
+    query.limit = 2;
+    query.cursor = "{\"last_created_at\":\"2026-01-02T03:04:05Z\",\"last_session_id\":"
+                   "\"" LEVEL_SESSION "\"}";
+    OK(tinkc_rest_search_sessions_wait(NULL, s, &query, NULL));
+}
+
+static void storage_usage(levelfix *f)
+{
+    tinkc_service *s = open_rest(f);
+    OK(tinkc_rest_storage_wait(NULL, s, NULL, NULL));
+    OK(tinkc_rest_storage_wait(NULL, s, "project-1", NULL));
+}
+
+static void external_urls(levelfix *f)
+{
+    OK(tinkc_rest_external_urls_wait(
+        NULL, open_rest(f), "tinker://" LEVEL_SESSION ":train:0/external_weights/e",
+        NULL));
+}
+
 #define SLOW "the pause between two requests is five seconds: test_rest_poll.c"
 
 static const level_case cases[] = {
@@ -160,11 +225,11 @@ static const level_case cases[] = {
     {LEVEL("rest/billing_usage", billing_usage)},
     {LEVEL("rest/weights_info", weights_info)},
     {LEVEL("rest/retried", retried)},
-    {LEVEL_NOT("rest/admin", "its event types are not in the API yet")},
-    {LEVEL_NOT("rest/copy_weights", "not in the API yet")},
-    {LEVEL_NOT("rest/search_sessions", "not in the API yet")},
-    {LEVEL_NOT("rest/storage_usage", "not in the API yet")},
-    {LEVEL_NOT("rest/external_weights_urls", "not in the API yet")},
+    {LEVEL("rest/admin", admin)},
+    {LEVEL("rest/copy_weights", copy_weights)},
+    {LEVEL("rest/search_sessions", search_sessions)},
+    {LEVEL("rest/storage_usage", storage_usage)},
+    {LEVEL("rest/external_weights_urls", external_urls)},
 };
 
 static void test_level_rest(void **unused)
