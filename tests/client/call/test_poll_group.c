@@ -48,6 +48,7 @@ static void test_poll_group_conversation(void **unused)
     groupfix_say(&g, SAYS(DONE("r1"), 8));
     assert_string_equal(faketransport_nth(&g.f.net, POLL, 1)->body,
                         "{\"request_id\":\"r1\",\"allow_metadata_only\":true}");
+    assert_int_equal(faketransport_count(&g.f.net, GROUP), 2);
     clientfix_advance(&g.f, 1000); /* only to acknowledge: once in a second */
     assert_string_equal(groupfix_asked(&g, 2),
                         TARGET "\"prev_cursor\":8,\"retrieved_request_ids\":[\"r0\"]}");
@@ -363,6 +364,7 @@ static void test_poll_group_check(void **unused)
 /* silence and lack of progress end the samples. */
 static void test_poll_group_stuck(void **unused)
 {
+    enum { SAMPLES = 100 }; /* more than ask for themselves in that time */
     static const char *const silent[] = {"sdk_version", "0.36.0", "stuck_silent",
                                          "200000", NULL};
     static const char *const total[] = {"sdk_version", "0.36.0", "stuck_total", "200000",
@@ -370,7 +372,10 @@ static void test_poll_group_stuck(void **unused)
     for (int i = 0; i < 2; i++) {
         groupfix g;
         groupfix_open_as(&g, i == 0 ? silent : total, GROUPFIX_FLAG, "{}");
-        tinkc_future *futures[] = {groupfix_sample(&g), groupfix_sample(&g)};
+        tinkc_future *futures[SAMPLES];
+        for (size_t k = 0; k < SAMPLES; k++) {
+            futures[k] = groupfix_sample(&g);
+        }
         faketransport_default(&g.f.net, GROUP,
                               i == 0 ? (fakeanswer){.failure = TK_HTTP_TIMEOUT}
                                      : (fakeanswer){.body = NOTHING});
@@ -381,7 +386,7 @@ static void test_poll_group_stuck(void **unused)
         clientfix_advance(&g.f, 150000);
         assert_false(tinkc_future_is_done(futures[0]));
         clientfix_advance(&g.f, 100000);
-        groupfix_ended(futures, 2, TINKC_E_STUCK);
+        groupfix_ended(futures, SAMPLES, TINKC_E_STUCK);
         groupfix_close(&g);
     }
 }
