@@ -84,7 +84,8 @@ static void make_datum(set *s, size_t i)
     t.dtype = TK_DTYPE_F32;
     t.data = d->weights;
     s->inputs[2 * i + 1] = (tk_named_tensor){TK_STR("weights"), t};
-    s->datums[i] = (tk_datum){{&s->chunks[i], 1}, {&s->inputs[2 * i], 2}};
+    s->datums[i] = (tk_datum){.model_input = {&s->chunks[i], 1},
+                              .loss_fn_inputs = {&s->inputs[2 * i], 2}};
 }
 
 static void make_set(set *s, uint64_t seed)

@@ -17,7 +17,8 @@ RECORDED = "tests/data/wire/0.25.0"
 OTHER_NAMES = {"SaveWeightsForSamplerResponseInternal": "SaveWeightsForSamplerResponse"}
 SAME_BODY = {"/api/v1/client/dynamic_config": "/api/v1/client/config"}  # listed once
 # members that say how another member travels instead of being a key themselves
-HELPERS = re.compile(r"^(has_\w+|\w+_n|\w+_word|n|kind|raw|form|nothing)$")
+HELPERS = re.compile(
+    r"^(has_\w+|\w+_n|\w+_word|n|kind|raw|form|nothing|\w+_spans)$")  # spans: protobuf only
 
 PYTHON_TYPES = {
     "string": str, "word": str, "literal": str, "time": (str, int, float), "base64": str,

@@ -179,6 +179,80 @@ TINKC_API void tinkc_adam_params_init(tinkc_adam_params *params);
 TINKC_API tinkc_code tinkc_adam_params_check(const tinkc_adam_params *params,
                                              tinkc_error **err);
 
+/* The optimizers of the API; a server may know others. */
+typedef enum tinkc_optimizer {
+    TINKC_OPTIMIZER_ADAMW = 0,
+    TINKC_OPTIMIZER_DIMUON = 1,
+    TINKC_OPTIMIZER_OTHER = 2 /* one that this version does not know */
+} tinkc_optimizer;
+
+/* Returns the name that is sent, "adamw" or "dimuon"; NULL for any other value. Static
+ * storage. */
+TINKC_API const char *tinkc_optimizer_name(tinkc_optimizer optimizer);
+
+/* The optimizer of a model; it stays the same as long as the model exists. */
+typedef struct tinkc_optimizer_config {
+    size_t size;
+    tinkc_optimizer type;
+    int64_t version;  /* of Dimuon */
+    const char *json; /* OTHER: the JSON object that is sent, with a "type"; else NULL */
+} tinkc_optimizer_config;
+
+#define TINKC_OPTIMIZER_CONFIG_INIT                                                      \
+    {                                                                                    \
+        sizeof(tinkc_optimizer_config), TINKC_OPTIMIZER_ADAMW, 1, NULL                   \
+    }
+
+/* Sets *config to TINKC_OPTIMIZER_CONFIG_INIT. */
+TINKC_API void tinkc_optimizer_config_init(tinkc_optimizer_config *config);
+
+/* Checks the configuration; functions that take it do the same. TINKC_E_INVALID, naming
+ * the field: a type that is none of tinkc_optimizer, a version below 1, json without
+ * TINKC_OPTIMIZER_OTHER, or an OTHER whose json is not an object with a type. */
+TINKC_API tinkc_code tinkc_optimizer_config_check(const tinkc_optimizer_config *config,
+                                                  tinkc_error **err);
+
+/* One step of Dimuon. */
+typedef struct tinkc_dimuon_params {
+    size_t size;
+    double learning_rate;  /* must be set */
+    double grad_clip_norm; /* 0 or less = off */
+    double beta1;          /* of the momentum */
+} tinkc_dimuon_params;
+
+#define TINKC_DIMUON_PARAMS_INIT                                                         \
+    {                                                                                    \
+        sizeof(tinkc_dimuon_params), -1.0, 0.0, 0.9                                      \
+    }
+
+/* Sets *params to TINKC_DIMUON_PARAMS_INIT. */
+TINKC_API void tinkc_dimuon_params_init(tinkc_dimuon_params *params);
+
+/* One step of the optimizer that the model was created with: `type` tells which of the
+ * other members is read. */
+typedef struct tinkc_optim_params {
+    size_t size;
+    tinkc_optimizer type;
+    const tinkc_adam_params *adam;     /* ADAMW; NULL: TINKC_ADAM_PARAMS_INIT */
+    const tinkc_dimuon_params *dimuon; /* DIMUON: must be set */
+    const char *json; /* OTHER: the JSON object that is sent, with a "type" */
+} tinkc_optim_params;
+
+#define TINKC_OPTIM_PARAMS_INIT                                                          \
+    {                                                                                    \
+        sizeof(tinkc_optim_params), TINKC_OPTIMIZER_ADAMW, NULL, NULL, NULL              \
+    }
+
+/* Sets *params to TINKC_OPTIM_PARAMS_INIT. */
+TINKC_API void tinkc_optim_params_init(tinkc_optim_params *params);
+
+/* Checks the parameters; functions that take them do the same. TINKC_E_INVALID, naming
+ * the field: a type that is none of tinkc_optimizer, what tinkc_adam_params_check refuses,
+ * for Dimuon a learning_rate below 0 or not set, a beta1 outside [0, 1), a value that is
+ * not finite, and for OTHER json that is not an object with a type. */
+TINKC_API tinkc_code tinkc_optim_params_check(const tinkc_optim_params *params,
+                                              tinkc_error **err);
+
 typedef struct tinkc_lora_config {
     size_t size;
     int64_t rank;
@@ -190,18 +264,19 @@ typedef struct tinkc_lora_config {
     const tinkc_pair
         *metadata;     /* of the run (see tinkc_run); a NULL value is sent as null */
     size_t metadata_n; /* 0: none is sent */
+    const tinkc_optimizer_config *optimizer; /* NULL: AdamW */
 } tinkc_lora_config;
 
 #define TINKC_LORA_CONFIG_INIT                                                           \
     {                                                                                    \
-        sizeof(tinkc_lora_config), 32, false, 0, true, true, true, NULL, 0               \
+        sizeof(tinkc_lora_config), 32, false, 0, true, true, true, NULL, 0, NULL         \
     }
 
 /* Sets *config to TINKC_LORA_CONFIG_INIT. */
 TINKC_API void tinkc_lora_config_init(tinkc_lora_config *config);
 
-/* Checks the configuration, except the metadata; functions that take it check both.
- * TINKC_E_INVALID: rank below 1 or above INT32_MAX, or none of the train_ members set. */
+/* Checks the configuration, except metadata and optimizer; functions that take it check
+ * them too. TINKC_E_INVALID: rank below 1 or above INT32_MAX, or none of the train_ members set. */
 TINKC_API tinkc_code tinkc_lora_config_check(const tinkc_lora_config *config,
                                              tinkc_error **err);
 
@@ -211,7 +286,10 @@ typedef enum tinkc_loss {
     TINKC_LOSS_IMPORTANCE_SAMPLING = 1,
     TINKC_LOSS_PPO = 2,
     TINKC_LOSS_CISPO = 3,
-    TINKC_LOSS_DRO = 4
+    TINKC_LOSS_DRO = 4,
+    TINKC_LOSS_GSPO = 5,
+    TINKC_LOSS_STABLE_REINFORCE = 6,
+    TINKC_LOSS_CUSTOM = 7 /* see tinkc_service_create_custom_loss */
 } tinkc_loss;
 
 /* Returns the name that the training functions take, such as "cross_entropy"; NULL for
@@ -219,7 +297,7 @@ typedef enum tinkc_loss {
 TINKC_API const char *tinkc_loss_name(tinkc_loss loss);
 
 /* Finds the loss function with this name. TINKC_E_MISSING, with *out untouched, when it
- * is not one of the five; the training functions pass any name on to the server.
+ * is none of tinkc_loss; the training functions pass any name on to the server.
  * TINKC_E_INVALID for NULL. */
 TINKC_API tinkc_code tinkc_loss_parse(tinkc_loss *out, const char *name,
                                       tinkc_error **err);

@@ -92,6 +92,8 @@ typedef struct tinkc_weights_info {
     bool is_lora;
     int64_t lora_rank; /* -1: not known */
     tinkc_choice train_unembed, train_mlp, train_attn;
+    tinkc_optimizer optimizer;  /* of which the state was saved */
+    const char *optimizer_name; /* as the server calls it */
 } tinkc_weights_info;
 
 typedef struct tinkc_sampler_info {

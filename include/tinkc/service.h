@@ -257,11 +257,13 @@ typedef struct tinkc_from_state_options {
     const char *weights_access_token; /* a key that may read it; NULL: the service's */
     const tinkc_pair *metadata;       /* as in tinkc_lora_config */
     size_t metadata_n;
+    const tinkc_optimizer_config *optimizer; /* NULL: AdamW; with_optimizer: must be NULL,
+                                                it is the checkpoint's */
 } tinkc_from_state_options;
 
 #define TINKC_FROM_STATE_OPTIONS_INIT                                                    \
     {                                                                                    \
-        sizeof(tinkc_from_state_options), false, NULL, NULL, NULL, 0                     \
+        sizeof(tinkc_from_state_options), false, NULL, NULL, NULL, 0, NULL               \
     }
 
 /* Sets *options to TINKC_FROM_STATE_OPTIONS_INIT. */
@@ -269,7 +271,8 @@ TINKC_API void tinkc_from_state_options_init(tinkc_from_state_options *options);
 
 /* Creates a model that continues from the checkpoint "tinker://<run>/weights/<name>",
  * and a training client for it. `options` NULL: TINKC_FROM_STATE_OPTIONS_INIT.
- * TINKC_E_INVALID for any other path, TINKC_E_UNSUPPORTED when the checkpoint is not
+ * TINKC_E_INVALID for any other path or an optimizer together with with_optimizer,
+ * TINKC_E_UNSUPPORTED when the checkpoint is not
  * that of a LoRA model. Result: tinkc_future_take_training. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_service_create_training_from_state(tinkc_service *service, const char *path,
@@ -294,6 +297,50 @@ TINKC_API tinkc_code tinkc_future_take_training(tinkc_training **out,
 TINKC_API tinkc_code tinkc_future_await_training(tinkc_training **out,
                                                  tinkc_future **future,
                                                  tinkc_error **err);
+
+/* ---- losses that run at the server ---- */
+
+/* An input of such a loss. */
+typedef struct tinkc_loss_input {
+    const char *name; /* "logprobs", or the name of a loss function input */
+    int rank;         /* 0: a number, 1: [T], 2: [T, K] */
+} tinkc_loss_input;
+
+/* A loss as a graph of operations, the form in which torch.fx records a function: see
+ * docs/guide/training.md. Start from TINKC_CUSTOM_LOSS_INIT. */
+typedef struct tinkc_custom_loss {
+    size_t size;
+    const char *name;
+    const tinkc_loss_input *inputs; /* in the order of the graph; logprobs first */
+    size_t inputs_n;                /* 1 to 16 */
+    const char *graph; /* JSON: {"format":1,"nodes":[{"op","name","target",...}]} */
+} tinkc_custom_loss;
+
+#define TINKC_CUSTOM_LOSS_INIT                                                           \
+    {                                                                                    \
+        sizeof(tinkc_custom_loss), NULL, NULL, 0, NULL                                   \
+    }
+
+/* Sets *loss to TINKC_CUSTOM_LOSS_INIT. */
+TINKC_API void tinkc_custom_loss_init(tinkc_custom_loss *loss);
+
+/* Creates a loss at the server. Its id is the text "loss_id" in the configuration of the
+ * loss "custom" (tinkc_fwdbwd_options), for training clients of this service.
+ * TINKC_E_INVALID, naming the field, for a missing name, inputs that do not begin with
+ * logprobs of rank 1 or 2, more than 16, a name that is not made of lower-case letters,
+ * digits and underscores or is there twice, another rank, or a graph that is not a JSON
+ * object with format 1 and nodes. TINKC_E_UNSUPPORTED when the server does not run losses
+ * of its clients: use tinkc_training_forward_backward_custom there. Result:
+ * tinkc_future_take_text (the id). */
+TINKC_API TINKC_NODISCARD tinkc_future *
+tinkc_service_create_custom_loss(tinkc_service *service, const tinkc_custom_loss *loss);
+
+/* Calls tinkc_service_create_custom_loss and waits for its result. The caller owns *out
+ * (tinkc_text_free); a NULL `out` discards it. */
+TINKC_API tinkc_code tinkc_service_create_custom_loss_wait(char **out,
+                                                           tinkc_service *service,
+                                                           const tinkc_custom_loss *loss,
+                                                           tinkc_error **err);
 
 TINKC_END_DECLS
 

@@ -54,11 +54,13 @@ typedef struct tinkc_fwdbwd_options {
     tinkc_chunk_fn on_chunk;    /* or NULL */
     bool chunks_in_order;       /* on_chunk sees part k only after parts 0..k-1 */
     void *user;
+    const tinkc_pair *texts; /* loss_fn_config: values that are texts, e.g. "loss_id" */
+    size_t texts_n;
 } tinkc_fwdbwd_options;
 
 #define TINKC_FWDBWD_OPTIONS_INIT                                                        \
     {                                                                                    \
-        sizeof(tinkc_fwdbwd_options), NULL, 0, 0, NULL, false, NULL                      \
+        sizeof(tinkc_fwdbwd_options), NULL, 0, 0, NULL, false, NULL, NULL, 0             \
     }
 
 /* Sets *options to TINKC_FWDBWD_OPTIONS_INIT. */
@@ -104,12 +106,19 @@ typedef struct tinkc_custom_item {
     const float *logprobs; /* [n], in the flattened shape of the targets */
     float *gradient;       /* [n], initially 0; the callback writes dLoss/dlogprobs */
     size_t n;
+    const struct tinkc_custom_inputs *inputs; /* see tinkc_custom_item_tensor */
 } tinkc_custom_item;
+
+/* Returns a loss function input of the item's datum, as it was when the operation was
+ * called, borrowed until the callback returns; NULL when there is none of that name. */
+TINKC_API const tinkc_tensor *tinkc_custom_item_tensor(const tinkc_custom_item *item,
+                                                       const char *name);
 
 /* Computes the loss of the whole batch and the gradient of each item. Called once.
  * Returns 0 on success; any other value makes the operation fail with TINKC_E_INVALID
- * before anything is applied. Metrics are added with tinkc_metrics_put; the loss is
- * stored there as "loss" unless the callback has done so.
+ * before anything is applied. Metrics are added with tinkc_metrics_put. The loss becomes
+ * the metric "loss:sum", and the server's own loss "surrogate_loss:sum"; with an
+ * sdk_version below 0.36 it becomes "loss", unless the callback has set that.
  *
  * Thread: one that the library keeps for these callbacks, with signals blocked. It may
  * take long: heartbeats and other operations continue meanwhile. One callback runs at
@@ -133,10 +142,11 @@ typedef int (*tinkc_custom_loss_fn)(double *loss, tinkc_metrics *metrics,
                                     tinkc_custom_item *items, size_t n, void *user);
 
 /* Runs forward, then `fn`, then forward_backward with weights = -gradient, both with
- * cross_entropy. Each datum must have target_tokens (1-D or 2-D); it may also have
- * weights, which are ignored. Both halves have their place in the order when this
- * returns: an optim_step called next uses these gradients. TINKC_E_INVALID for any
- * other loss input, a NULL `fn`, a value other than 0 from `fn` or a gradient that is
+ * cross_entropy. Each datum must have target_tokens (1-D or 2-D). It may have any other
+ * inputs, which the callback can read (tinkc_custom_item_tensor); only its weights are
+ * sent, with the forward half, where they have no effect. With an sdk_version below 0.36
+ * inputs other than weights are TINKC_E_INVALID. Both halves have their place in the order when this
+ * returns: an optim_step called next uses these gradients. TINKC_E_INVALID for a NULL `fn`, a value other than 0 from `fn` or a gradient that is
  * not finite; other errors are those of tinkc_training_forward_backward. Result:
  * tinkc_future_take_fwdbwd; its metrics include those of the callback, which take
  * precedence. */
@@ -210,8 +220,8 @@ TINKC_API const char *tinkc_fwdbwd_name(const tinkc_fwdbwd *result, size_t datum
 
 /* ---- optimizer ---- */
 
-/* Performs one AdamW step with the accumulated gradients. `adam` NULL:
- * TINKC_ADAM_PARAMS_INIT. TINKC_E_INVALID for parameters out of range; TINKC_E_STATE,
+/* Performs one AdamW step with the accumulated gradients; for a model with another
+ * optimizer see tinkc_training_optim_step_with. `adam` NULL: TINKC_ADAM_PARAMS_INIT. TINKC_E_INVALID for parameters out of range; TINKC_E_STATE,
  * without sending it, when it was called before a preceding batch failed in part (see
  * tinkc_training_forward_backward). Result: tinkc_future_take_metrics. */
 TINKC_API TINKC_NODISCARD tinkc_future *
@@ -223,6 +233,20 @@ TINKC_API tinkc_code tinkc_training_optim_step_wait(tinkc_metrics **out,
                                                     tinkc_training *training,
                                                     const tinkc_adam_params *adam,
                                                     tinkc_error **err);
+
+/* Performs one step of the optimizer that the model was created with. `params` NULL:
+ * TINKC_OPTIM_PARAMS_INIT. TINKC_E_INVALID for parameters out of range; other errors are
+ * those of tinkc_training_optim_step. Result: tinkc_future_take_metrics. */
+TINKC_API TINKC_NODISCARD tinkc_future *
+tinkc_training_optim_step_with(tinkc_training *training,
+                               const tinkc_optim_params *params);
+
+/* Calls tinkc_training_optim_step_with and waits for its result. The caller owns *out
+ * (tinkc_metrics_free); a NULL `out` discards it. */
+TINKC_API tinkc_code tinkc_training_optim_step_with_wait(tinkc_metrics **out,
+                                                         tinkc_training *training,
+                                                         const tinkc_optim_params *params,
+                                                         tinkc_error **err);
 
 /* Takes the metrics out of a completed future. The caller owns *out
  * (tinkc_metrics_free). TINKC_E_STATE when the future is NULL or not done, has a
@@ -245,11 +269,12 @@ typedef struct tinkc_step_options {
     size_t size;
     const tinkc_adam_params *adam;      /* NULL: TINKC_ADAM_PARAMS_INIT */
     const tinkc_fwdbwd_options *fwdbwd; /* NULL: TINKC_FWDBWD_OPTIONS_INIT */
+    const tinkc_optim_params *optim;    /* instead of `adam`; NULL: `adam` */
 } tinkc_step_options;
 
 #define TINKC_STEP_OPTIONS_INIT                                                          \
     {                                                                                    \
-        sizeof(tinkc_step_options), NULL, NULL                                           \
+        sizeof(tinkc_step_options), NULL, NULL, NULL                                     \
     }
 
 /* Sets *options to TINKC_STEP_OPTIONS_INIT. */
@@ -437,6 +462,13 @@ TINKC_API bool tinkc_model_info_is_lora(const tinkc_model_info *info);
 
 /* Returns the LoRA rank of the model; -1 when the server gave none. */
 TINKC_API int64_t tinkc_model_info_lora_rank(const tinkc_model_info *info);
+
+/* Returns the optimizer of the model; TINKC_OPTIMIZER_OTHER for one that this version
+ * does not know, TINKC_OPTIMIZER_ADAMW when the server gave none. */
+TINKC_API tinkc_optimizer tinkc_model_info_optimizer(const tinkc_model_info *info);
+
+/* Returns the server's name of the optimizer, "adamw" when it gave none; NULL for NULL. */
+TINKC_API const char *tinkc_model_info_optimizer_name(const tinkc_model_info *info);
 
 /* Unloads the model on the server, after all operations called before. Result: none. */
 TINKC_API TINKC_NODISCARD tinkc_future *tinkc_training_unload(tinkc_training *training);

@@ -126,7 +126,7 @@ typedef enum tinkc_elem {
 typedef enum tinkc_dtype {
     TINKC_DTYPE_BY_NAME = 0, /* what the field's name asks for: target_tokens int64;
                                 weights, advantages, logprobs, clip_low_threshold,
-                                clip_high_threshold float32 */
+                                clip_high_threshold, sequence_ratio_mask float32 */
     TINKC_DTYPE_FLOAT32 = 1,
     TINKC_DTYPE_INT64 = 2,
     TINKC_DTYPE_INFER = 3, /* integers int64; floats and empty arrays float32 */
@@ -318,6 +318,32 @@ TINKC_API tinkc_code tinkc_datum_set_rows(tinkc_datum *datum, const char *name,
 TINKC_API tinkc_code tinkc_datum_set_tensor(tinkc_datum *datum, const char *name,
                                             const tinkc_tensor *tensor,
                                             tinkc_error **err);
+
+/* Where a run of positions of a datum was sampled. */
+typedef enum tinkc_origin_kind {
+    TINKC_ORIGIN_PROMPT = 0, /* part of the prompt of a sample */
+    TINKC_ORIGIN_SAMPLED = 1 /* tokens that the model sampled */
+} tinkc_origin_kind;
+
+/* The positions [offset, offset + length) of the prompt or of the sampled tokens of a
+ * sequence. */
+typedef struct tinkc_origin {
+    tinkc_origin_kind kind;
+    const char *sequence_id; /* of the sampled sequence, not empty */
+    int64_t offset;
+    int64_t length;
+} tinkc_origin;
+
+/* States where the tokens of a datum were sampled: `input` covers the positions of the
+ * model input, `targets` those of target_tokens, each position once and in order.
+ * Replaces what was set before; both empty removes it. The spans are copied.
+ * TINKC_E_INVALID for an empty or missing sequence_id, a negative number, an unknown kind,
+ * one list without the other, or lengths that do not add up to the number of positions;
+ * targets are compared only when target_tokens is set and has one dimension. */
+TINKC_API tinkc_code tinkc_datum_set_provenance(tinkc_datum *datum,
+                                                const tinkc_origin *input, size_t input_n,
+                                                const tinkc_origin *targets,
+                                                size_t targets_n, tinkc_error **err);
 
 /* Returns a loss function input, borrowed until the datum changes; NULL when there is
  * none of that name. */

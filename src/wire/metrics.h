@@ -30,4 +30,8 @@ TK_NODISCARD bool tk_metrics_loss(const tk_num_map *metrics, double *out);
  * (docs/protocol.md Appendix C). Sorts `values` in place. */
 int64_t tk_metrics_hash(double *values, size_t n);
 
+/* The sum of the values as unsigned 64-bit integers, modulo 2^64: the reducer `hash2`. A
+ * value that is not finite counts as 0. */
+uint64_t tk_metrics_hash2(const double *values, size_t n);
+
 #endif

@@ -124,6 +124,8 @@ const tk_future_info *tk_future_info_of(tk_future_type type)
         [TK_FUTURE_SAMPLE] = {"Sample", &tk_msg_sample_response, true},
         [TK_FUTURE_SAVE_WEIGHTS_EXTERNAL] = {"SaveWeightsExternal",
                                              &tk_msg_save_external_result, false},
+        [TK_FUTURE_CREATE_CUSTOM_LOSS] = {"CreateCustomLoss",
+                                          &tk_msg_create_custom_loss_result, false},
     };
     return &infos[type];
 }

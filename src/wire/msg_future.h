@@ -100,10 +100,11 @@ typedef enum tk_future_type {
     TK_FUTURE_LOAD_WEIGHTS,
     TK_FUTURE_UNLOAD_MODEL,
     TK_FUTURE_SAMPLE,
-    TK_FUTURE_SAVE_WEIGHTS_EXTERNAL
+    TK_FUTURE_SAVE_WEIGHTS_EXTERNAL,
+    TK_FUTURE_CREATE_CUSTOM_LOSS
 } tk_future_type;
 
-#define TK_FUTURE_TYPES 10
+#define TK_FUTURE_TYPES 11
 
 typedef struct tk_future_info {
     const char *header;      /* X-Tinker-Request-Type */

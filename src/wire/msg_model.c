@@ -34,6 +34,7 @@ static const tk_field create_model_request_rows[] = {
     {TK_ROW(T, base_model, STR, TK_REQUIRED)},
     {TK_ROW(T, user_metadata, RAW, TK_NULLABLE | TK_OBJECT)},
     {TK_ROW(T, lora_config, MSG, 0), .sub = &tk_msg_lora_config},
+    {TK_ROW(T, optimizer_config, MSG, 0), .sub = &tk_msg_optimizer_config},
     {TK_LITERAL("type", "create_model")},
 };
 #undef T
@@ -64,6 +65,7 @@ static const tk_field get_info_response_rows[] = {
     {TK_ROW(T, is_lora, BOOL, TK_NULLABLE)},
     {TK_ROW(T, lora_rank, I64, TK_NULLABLE)},
     {TK_ROW(T, model_name, STR, TK_NULLABLE)},
+    {TK_ROW(T, optimizer_config, MSG, 0), .sub = &tk_msg_optimizer_config},
 };
 #undef T
 

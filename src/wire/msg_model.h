@@ -3,6 +3,7 @@
 #ifndef WIRE_MSG_MODEL_H
 #define WIRE_MSG_MODEL_H
 
+#include "wire/msg_train.h"
 #include "wire/schema.h"
 
 /* Answer of every submit call: `{"request_id", "model_id"?}`. */
@@ -34,6 +35,7 @@ typedef struct tk_create_model_request {
     tk_f_str base_model;
     tk_f_raw user_metadata; /* object */
     tk_f_lora_config lora_config;
+    tk_f_optimizer_config optimizer_config; /* 0.36: always sent */
 } tk_create_model_request;
 
 /* Result of create_model and of unload_model. */
@@ -56,6 +58,7 @@ typedef struct tk_get_info_response {
     tk_f_bool is_lora;
     tk_f_i64 lora_rank;
     tk_f_str model_name;
+    tk_f_optimizer_config optimizer_config; /* unset: AdamW */
 } tk_get_info_response;
 
 extern const tk_schema tk_msg_future_response, tk_msg_sample_future_response,

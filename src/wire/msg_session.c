@@ -36,6 +36,7 @@ static const tk_field client_config_rows[] = {
     {TK_ROW(T, create_model_via_load_weights, BOOL, TK_DEFAULT), .def.b = false},
     {TK_ROW(T, sample_use_retrieve_futures, BOOL, TK_DEFAULT), .def.b = false},
     {TK_ROW(T, sample_join_sampling_session, BOOL, TK_DEFAULT), .def.b = false},
+    {TK_ROW(T, custom_loss_server_side, BOOL, 0)},
 };
 #undef T
 

@@ -31,6 +31,7 @@ typedef struct tk_client_config {
     tk_f_bool create_model_via_load_weights;
     tk_f_bool sample_use_retrieve_futures;
     tk_f_bool sample_join_sampling_session;
+    tk_f_bool custom_loss_server_side; /* create_custom_loss is served */
 } tk_client_config;
 
 typedef struct tk_dynamic_config {

@@ -48,6 +48,7 @@ static const tk_field load_weights_request_rows[] = {
     {TK_ROW(T, user_metadata, RAW, TK_NULLABLE | TK_OBJECT)},
     {TK_ROW(T, path, STR, TK_REQUIRED)},
     {TK_ROW(T, optimizer, BOOL, TK_REQUIRED)},
+    {TK_ROW(T, optimizer_config, MSG, 0), .sub = &tk_msg_optimizer_config},
     {TK_ROW(T, weights_access_token, STR, 0)},
     {TK_LITERAL("type", "load_weights")},
 };
@@ -73,6 +74,7 @@ static const tk_field weights_info_response_rows[] = {
     {TK_ROW(T, train_unembed, BOOL, TK_NULLABLE)},
     {TK_ROW(T, train_mlp, BOOL, TK_NULLABLE)},
     {TK_ROW(T, train_attn, BOOL, TK_NULLABLE)},
+    {TK_ROW(T, optimizer_config, MSG, 0), .sub = &tk_msg_optimizer_config},
 };
 #undef T
 

@@ -2,6 +2,7 @@
 #ifndef WIRE_MSG_WEIGHTS_H
 #define WIRE_MSG_WEIGHTS_H
 
+#include "wire/msg_train.h"
 #include "wire/schema.h"
 
 typedef struct tk_save_weights_request {
@@ -42,6 +43,7 @@ typedef struct tk_load_weights_request {
     tk_f_raw user_metadata; /* object */
     tk_f_str path;
     tk_f_bool optimizer;
+    tk_f_optimizer_config optimizer_config; /* of a new model without optimizer state */
     tk_f_str weights_access_token;
 } tk_load_weights_request;
 
@@ -59,6 +61,7 @@ typedef struct tk_weights_info_response {
     tk_f_bool is_lora;
     tk_f_i64 lora_rank;
     tk_f_bool train_unembed, train_mlp, train_attn; /* null counts as true */
+    tk_f_optimizer_config optimizer_config;         /* unset: AdamW */
 } tk_weights_info_response;
 
 extern const tk_schema tk_msg_save_weights_request, tk_msg_save_weights_result,

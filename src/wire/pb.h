@@ -70,6 +70,7 @@ static inline size_t tk_pb_bytes_size(uint32_t number, size_t n)
 
 size_t tk_pb_packed_size(uint32_t number, tk_i64s values);
 size_t tk_pb_double_entry_size(tk_str key); /* body of a map<string,double> entry */
+size_t tk_pb_double_size(uint32_t number);
 
 /* ---- writing ----
  *
@@ -90,6 +91,7 @@ void tk_pb_put_head(tk_pb_writer *w, uint32_t number, size_t n);     /* n bytes 
 void tk_pb_put_str(tk_pb_writer *w, uint32_t number, tk_str text);
 void tk_pb_put_bytes(tk_pb_writer *w, uint32_t number, const void *data, size_t n);
 void tk_pb_put_packed(tk_pb_writer *w, uint32_t number, tk_i64s values);
+void tk_pb_put_double(tk_pb_writer *w, uint32_t number, double value);
 void tk_pb_put_double_entry(tk_pb_writer *w, uint32_t number, tk_str key, double value);
 
 /* Numbers as little-endian bytes: `count` items of 4 or 8 bytes. put_items writes no

@@ -166,6 +166,71 @@ static tinkc_code add_chunk(const tk_pb_input *in, const tk_pb_field *field,
     return code;
 }
 
+/* ---- spans ---- */
+
+static tinkc_code read_span_body(const tk_pb_input *in, tk_bytes body, tk_origin *span)
+{
+    tk_pb_reader rd = tk_pb_reader_of(in, body);
+    tk_pb_field field;
+    while (tk_pb_next(&rd, &field)) {
+        switch (field.tag) {
+        case TK_PB_TAG(1, TK_PB_BYTES):
+            rd.code = tk_pb_to_str(in, &field, &span->sequence_id);
+            break;
+        case TK_PB_TAG(2, TK_PB_VARINT):
+            span->offset = (int64_t)field.value;
+            break;
+        case TK_PB_TAG(3, TK_PB_VARINT):
+            span->length = (int64_t)field.value;
+            break;
+        default:
+            break;
+        }
+    }
+    return rd.code;
+}
+
+/* The same member of the oneof again merges, the other one starts afresh. */
+static tinkc_code read_span(const tk_pb_input *in, const tk_pb_field *entry,
+                            tk_origin *out)
+{
+    tk_pb_reader rd = tk_pb_reader_of(in, entry->bytes);
+    tk_pb_field field;
+    tk_origin span = {.is_sampled = false};
+    bool is_known = false;
+    while (tk_pb_next(&rd, &field)) {
+        bool is_sampled = field.tag == TK_PB_TAG(2, TK_PB_BYTES);
+        if (!is_sampled && field.tag != TK_PB_TAG(1, TK_PB_BYTES)) {
+            continue;
+        }
+        if (!is_known || span.is_sampled != is_sampled) {
+            span = (tk_origin){.is_sampled = is_sampled};
+        }
+        is_known = true;
+        rd.code = read_span_body(in, field.bytes, &span);
+    }
+    if (rd.code == TINKC_OK && !is_known) {
+        return tk_pb_fail(in, entry->at, TINKC_E_DECODE, "span of no known type");
+    }
+    *out = span;
+    return rd.code;
+}
+
+static tinkc_code add_span(const tk_pb_input *in, const tk_pb_field *field,
+                           tk_pb_list *list, const char *name)
+{
+    tinkc_code code = TINKC_OK;
+    tk_origin *span = tk_pb_list_add(in, list, sizeof(*span), SIZE_MAX, &code);
+    if (span != NULL) {
+        code = read_span(in, field, span);
+    }
+    if (code != TINKC_OK) {
+        tk_err_under_index(in->err, list->n > 0 ? list->n - 1 : 0);
+        tk_err_under(in->err, name);
+    }
+    return code;
+}
+
 /* ---- datums ---- */
 
 static tinkc_code read_datum(const tk_pb_input *in, tk_bytes body, tk_datum *out)
@@ -174,9 +239,15 @@ static tinkc_code read_datum(const tk_pb_input *in, tk_bytes body, tk_datum *out
     tk_pb_field field;
     tk_pb_list chunks = {NULL, 0, 0};
     tk_pb_list inputs = {NULL, 0, 0};
+    tk_pb_list spans = {NULL, 0, 0};
+    tk_pb_list target_spans = {NULL, 0, 0};
     while (tk_pb_next(&rd, &field)) {
         if (field.tag == TK_PB_TAG(1, TK_PB_BYTES)) {
             rd.code = add_chunk(in, &field, &chunks);
+        } else if (field.tag == TK_PB_TAG(3, TK_PB_BYTES)) {
+            rd.code = add_span(in, &field, &spans, "model_input_spans");
+        } else if (field.tag == TK_PB_TAG(4, TK_PB_BYTES)) {
+            rd.code = add_span(in, &field, &target_spans, "loss_fn_input_spans");
         } else if (field.tag == TK_PB_TAG(2, TK_PB_BYTES)) {
             rd.code = add_tensor(in, field.bytes, &inputs);
             if (rd.code != TINKC_OK) {
@@ -186,6 +257,8 @@ static tinkc_code read_datum(const tk_pb_input *in, tk_bytes body, tk_datum *out
     }
     out->model_input = (tk_model_input){chunks.items, chunks.n};
     out->loss_fn_inputs = (tk_tensor_map){inputs.items, inputs.n};
+    out->model_input_spans = (tk_origins){spans.items, spans.n};
+    out->loss_fn_input_spans = (tk_origins){target_spans.items, target_spans.n};
     return rd.code;
 }
 
@@ -213,6 +286,64 @@ static tinkc_code add_config(const tk_pb_input *in, const tk_pb_field *field,
     return code;
 }
 
+/* A value without a member reads as the number 0, as protobuf has it for a map. */
+static tinkc_code read_value(const tk_pb_input *in, tk_bytes body, tk_loss_value *out)
+{
+    tk_pb_reader rd = tk_pb_reader_of(in, body);
+    tk_pb_field field;
+    while (tk_pb_next(&rd, &field)) {
+        if (field.tag == TK_PB_TAG(1, TK_PB_FIXED64)) {
+            out->is_text = false;
+            out->number = tk_pb_to_double(&field);
+        } else if (field.tag == TK_PB_TAG(2, TK_PB_BYTES)) {
+            out->is_text = true;
+            rd.code = tk_pb_to_str(in, &field, &out->text);
+        }
+    }
+    return rd.code;
+}
+
+static tinkc_code read_value_entry(const tk_pb_input *in, tk_bytes body,
+                                   tk_loss_value *out)
+{
+    tk_pb_reader rd = tk_pb_reader_of(in, body);
+    tk_pb_field field;
+    tk_loss_value value = {.is_text = false};
+    while (tk_pb_next(&rd, &field)) {
+        if (field.tag == TK_PB_TAG(1, TK_PB_BYTES)) {
+            rd.code = tk_pb_to_str(in, &field, &value.name);
+        } else if (field.tag == TK_PB_TAG(2, TK_PB_BYTES)) {
+            rd.code = read_value(in, field.bytes, &value);
+        }
+    }
+    *out = value;
+    return rd.code;
+}
+
+/* The last of equal keys counts. */
+static tinkc_code add_value(const tk_pb_input *in, tk_bytes body, tk_pb_list *list)
+{
+    tk_loss_value value;
+    tinkc_code code = read_value_entry(in, body, &value);
+    tk_loss_value *items = list->items;
+    for (size_t i = 0; code == TINKC_OK && i < list->n; i++) {
+        if (tk_str_eq(items[i].name, value.name)) {
+            items[i] = value;
+            return TINKC_OK;
+        }
+    }
+    if (code == TINKC_OK) {
+        items = tk_pb_list_add(in, list, sizeof(*items), TK_NUM_MAP_MAX, &code);
+        if (items != NULL) {
+            *items = value;
+        }
+    }
+    if (code != TINKC_OK) {
+        tk_err_under(in->err, "loss_fn_config_v2");
+    }
+    return code;
+}
+
 static tinkc_code read_request(const tk_pb_input *in, tk_bytes body,
                                tk_fwdbwd_request *out)
 {
@@ -220,6 +351,7 @@ static tinkc_code read_request(const tk_pb_input *in, tk_bytes body,
     tk_pb_field field;
     tk_pb_list data = {NULL, 0, 0};
     tk_pb_list config = {NULL, 0, 0};
+    tk_pb_list values = {NULL, 0, 0};
     while (tk_pb_next(&rd, &field)) {
         switch (field.tag) {
         case TK_PB_TAG(1, TK_PB_BYTES):
@@ -240,6 +372,9 @@ static tinkc_code read_request(const tk_pb_input *in, tk_bytes body,
         case TK_PB_TAG(6, TK_PB_VARINT):
             out->forward_only = field.value != 0;
             break;
+        case TK_PB_TAG(7, TK_PB_BYTES):
+            rd.code = add_value(in, field.bytes, &values);
+            break;
         default:
             break;
         }
@@ -247,6 +382,7 @@ static tinkc_code read_request(const tk_pb_input *in, tk_bytes body,
     out->data = data.items;
     out->data_n = data.n;
     out->loss_fn_config = (tk_num_map){config.items, config.n};
+    out->loss_fn_config_v2 = (tk_loss_values){values.items, values.n};
     return rd.code;
 }
 

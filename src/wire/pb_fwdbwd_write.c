@@ -101,6 +101,23 @@ static tinkc_code check_inputs(check *c, const tk_tensor_map *map)
     return TINKC_OK;
 }
 
+static tinkc_code check_spans(check *c, const tk_origins *spans, const char *name)
+{
+    for (size_t i = 0; i < spans->n; i++) {
+        const tk_origin *span = &spans->p[i];
+        tinkc_code code = span->offset < 0 || span->length < 0
+                              ? tk_err_set(c->err, TINKC_E_INVALID,
+                                           "offset and length must not be negative")
+                              : check_text(c, span->sequence_id);
+        if (code != TINKC_OK) {
+            tk_err_under_index(c->err, i);
+            tk_err_under(c->err, name);
+            return code;
+        }
+    }
+    return check_bytes(c, spans->n, sizeof(tk_origin));
+}
+
 static tinkc_code check_datum(check *c, const tk_datum *datum)
 {
     for (size_t i = 0; i < datum->model_input.n; i++) {
@@ -114,18 +131,30 @@ static tinkc_code check_datum(check *c, const tk_datum *datum)
     tinkc_code code = check_inputs(c, &datum->loss_fn_inputs);
     if (code != TINKC_OK) {
         tk_err_under(c->err, "loss_fn_inputs");
+        return code;
     }
-    return code;
+    code = check_spans(c, &datum->model_input_spans, "model_input_spans");
+    return code != TINKC_OK
+               ? code
+               : check_spans(c, &datum->loss_fn_input_spans, "loss_fn_input_spans");
 }
 
-static tinkc_code check_config(check *c, const tk_num_map *config)
+static tinkc_code check_config(check *c, const tk_fwdbwd_request *r)
 {
+    const tk_num_map *config = &r->loss_fn_config;
+    const tk_loss_values *values = &r->loss_fn_config_v2;
     tinkc_code code = TINKC_OK;
-    if (config->n > TK_NUM_MAP_MAX) {
+    if (config->n > TK_NUM_MAP_MAX || values->n > TK_NUM_MAP_MAX) {
         code = tk_err_set(c->err, TINKC_E_LIMIT, "more than %d entries", TK_NUM_MAP_MAX);
     }
     for (size_t i = 0; i < config->n && code == TINKC_OK; i++) {
         code = check_text(c, config->items[i].name);
+    }
+    for (size_t i = 0; i < values->n && code == TINKC_OK; i++) {
+        code = check_text(c, values->items[i].name);
+        if (code == TINKC_OK && values->items[i].is_text) {
+            code = check_text(c, values->items[i].text);
+        }
     }
     if (code != TINKC_OK) {
         tk_err_under(c->err, "loss_fn_config");
@@ -162,7 +191,7 @@ static tinkc_code check_request(const tk_fwdbwd_request *r, size_t max, tk_err *
     check c = {0, max, err};
     tinkc_code code = check_head(&c, r);
     if (code == TINKC_OK) {
-        code = check_config(&c, &r->loss_fn_config);
+        code = check_config(&c, r);
     }
     for (size_t i = 0; i < r->data_n && code == TINKC_OK; i++) {
         code = check_datum(&c, &r->data[i]);
@@ -203,6 +232,24 @@ static size_t chunk_body_size(const tk_chunk *chunk)
     return n;
 }
 
+/* Body of the message inside the ProvenanceSpan. */
+static size_t span_body_size(const tk_origin *span)
+{
+    return plain_size(1, span->sequence_id.n) +
+           (span->offset != 0 ? tk_pb_uint_size(2, (uint64_t)span->offset) : 0) +
+           (span->length != 0 ? tk_pb_uint_size(3, (uint64_t)span->length) : 0);
+}
+
+static size_t spans_size(uint32_t number, const tk_origins *spans)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < spans->n; i++) {
+        size_t body = tk_pb_bytes_size(1, span_body_size(&spans->p[i]));
+        n += tk_pb_bytes_size(number, body);
+    }
+    return n;
+}
+
 static size_t datum_size(const tk_datum *datum)
 {
     size_t n = 0;
@@ -216,7 +263,19 @@ static size_t datum_size(const tk_datum *datum)
                        tk_pb_bytes_size(2, tk_pb_tensor_size(&item->tensor));
         n += tk_pb_bytes_size(2, entry);
     }
-    return n;
+    return n + spans_size(3, &datum->model_input_spans) +
+           spans_size(4, &datum->loss_fn_input_spans);
+}
+
+/* Body of a LossConfigValue. */
+static size_t value_size(const tk_loss_value *value)
+{
+    return value->is_text ? tk_pb_bytes_size(2, value->text.n) : tk_pb_double_size(1);
+}
+
+static size_t value_entry_size(const tk_loss_value *value)
+{
+    return tk_pb_bytes_size(1, value->name.n) + tk_pb_bytes_size(2, value_size(value));
 }
 
 static size_t request_size(const tk_fwdbwd_request *r)
@@ -230,6 +289,9 @@ static size_t request_size(const tk_fwdbwd_request *r)
     for (size_t i = 0; i < r->loss_fn_config.n; i++) {
         n +=
             tk_pb_bytes_size(5, tk_pb_double_entry_size(r->loss_fn_config.items[i].name));
+    }
+    for (size_t i = 0; i < r->loss_fn_config_v2.n; i++) {
+        n += tk_pb_bytes_size(7, value_entry_size(&r->loss_fn_config_v2.items[i]));
     }
     return n;
 }
@@ -274,6 +336,23 @@ static void put_chunk(tk_pb_writer *w, const tk_chunk *chunk)
     }
 }
 
+static void put_spans(tk_pb_writer *w, uint32_t number, const tk_origins *spans)
+{
+    for (size_t i = 0; i < spans->n; i++) {
+        const tk_origin *span = &spans->p[i];
+        size_t body = span_body_size(span);
+        tk_pb_put_head(w, number, tk_pb_bytes_size(1, body));
+        tk_pb_put_head(w, span->is_sampled ? 2 : 1, body);
+        put_plain_bytes(w, 1, span->sequence_id.p, span->sequence_id.n);
+        if (span->offset != 0) {
+            tk_pb_put_int(w, 2, span->offset);
+        }
+        if (span->length != 0) {
+            tk_pb_put_int(w, 3, span->length);
+        }
+    }
+}
+
 static void put_datum(tk_pb_writer *w, const tk_datum *datum)
 {
     for (size_t i = 0; i < datum->model_input.n; i++) {
@@ -287,6 +366,20 @@ static void put_datum(tk_pb_writer *w, const tk_datum *datum)
         tk_pb_put_str(w, 1, item->name);
         tk_pb_put_head(w, 2, body);
         tk_pb_tensor_put(w, &item->tensor);
+    }
+    put_spans(w, 3, &datum->model_input_spans);
+    put_spans(w, 4, &datum->loss_fn_input_spans);
+}
+
+static void put_value(tk_pb_writer *w, const tk_loss_value *value)
+{
+    tk_pb_put_head(w, 7, value_entry_size(value));
+    tk_pb_put_str(w, 1, value->name);
+    tk_pb_put_head(w, 2, value_size(value));
+    if (value->is_text) {
+        tk_pb_put_str(w, 2, value->text);
+    } else {
+        tk_pb_put_double(w, 1, value->number);
     }
 }
 
@@ -307,6 +400,9 @@ static void put_request(tk_pb_writer *w, const tk_fwdbwd_request *r)
     }
     if (r->forward_only) {
         tk_pb_put_uint(w, 6, 1);
+    }
+    for (size_t i = 0; i < r->loss_fn_config_v2.n; i++) {
+        put_value(w, &r->loss_fn_config_v2.items[i]);
     }
 }
 

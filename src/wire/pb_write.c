@@ -20,9 +20,14 @@ size_t tk_pb_packed_size(uint32_t number, tk_i64s values)
     return values.n > 0 ? tk_pb_bytes_size(number, packed_body(values)) : 0;
 }
 
+size_t tk_pb_double_size(uint32_t number)
+{
+    return tk_pb_varint_size(TK_PB_TAG(number, TK_PB_FIXED64)) + sizeof(double);
+}
+
 size_t tk_pb_double_entry_size(tk_str key)
 {
-    return tk_pb_bytes_size(1, key.n) + 1 + sizeof(double);
+    return tk_pb_bytes_size(1, key.n) + tk_pb_double_size(2);
 }
 
 void tk_pb_writer_init(tk_pb_writer *w, void *room, size_t n)
@@ -120,7 +125,12 @@ void tk_pb_put_double_entry(tk_pb_writer *w, uint32_t number, tk_str key, double
 {
     tk_pb_put_head(w, number, tk_pb_double_entry_size(key));
     tk_pb_put_str(w, 1, key);
-    put_varint(w, TK_PB_TAG(2, TK_PB_FIXED64));
+    tk_pb_put_double(w, 2, value);
+}
+
+void tk_pb_put_double(tk_pb_writer *w, uint32_t number, double value)
+{
+    put_varint(w, TK_PB_TAG(number, TK_PB_FIXED64));
     tk_pb_put_items(w, &value, 1, sizeof(value));
 }
 

@@ -79,9 +79,10 @@ tinkc_code tk_tensor_field_dtype(tk_dtype *out, tk_str name, tk_err *err)
         const char *name;
         tk_dtype dtype;
     } map[] = {
-        {"target_tokens", TK_DTYPE_I64},      {"weights", TK_DTYPE_F32},
-        {"advantages", TK_DTYPE_F32},         {"logprobs", TK_DTYPE_F32},
-        {"clip_low_threshold", TK_DTYPE_F32}, {"clip_high_threshold", TK_DTYPE_F32},
+        {"target_tokens", TK_DTYPE_I64},       {"weights", TK_DTYPE_F32},
+        {"advantages", TK_DTYPE_F32},          {"logprobs", TK_DTYPE_F32},
+        {"clip_low_threshold", TK_DTYPE_F32},  {"clip_high_threshold", TK_DTYPE_F32},
+        {"sequence_ratio_mask", TK_DTYPE_F32},
     };
     for (size_t i = 0; i < TK_ARRAY_LEN(map); i++) {
         if (tk_str_is(name, map[i].name)) {

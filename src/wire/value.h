@@ -68,12 +68,40 @@ typedef struct tk_tensor_map {
     size_t n;
 } tk_tensor_map;
 
+/* Where a run of a datum's positions was sampled: [offset, offset + length) of the prompt
+ * or of the sampled tokens of a sequence. */
+typedef struct tk_origin {
+    bool is_sampled; /* false: of the prompt */
+    tk_str sequence_id;
+    int64_t offset, length;
+} tk_origin;
+
+typedef struct tk_origins {
+    const tk_origin *p; /* in order; together they cover every position once */
+    size_t n;
+} tk_origins;
+
 typedef struct tk_datum {
     tk_model_input model_input;
     tk_tensor_map loss_fn_inputs;
+    tk_origins model_input_spans;   /* both or neither; protobuf only */
+    tk_origins loss_fn_input_spans; /* of target_tokens */
 } tk_datum;
 
 /* ---- the three messages that have a protobuf form ---- */
+
+/* A setting of a loss function: a number or a text. */
+typedef struct tk_loss_value {
+    tk_str name;
+    bool is_text;
+    double number;
+    tk_str text;
+} tk_loss_value;
+
+typedef struct tk_loss_values {
+    const tk_loss_value *items; /* in insertion order; names are unique */
+    size_t n;
+} tk_loss_values;
 
 typedef struct tk_fwdbwd_request {
     tk_str model_id;
@@ -82,6 +110,7 @@ typedef struct tk_fwdbwd_request {
     size_t data_n;
     tk_str loss_fn;
     tk_num_map loss_fn_config;
+    tk_loss_values loss_fn_config_v2; /* if any: everything; protobuf only */
     bool forward_only;
 } tk_fwdbwd_request;
 

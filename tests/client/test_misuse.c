@@ -65,6 +65,8 @@ static const char *const fine_with_null[] = {
     "tinkc_sample_retry_check",
     "tinkc_adam_params_check",
     "tinkc_lora_config_check",
+    "tinkc_optimizer_config_check",
+    "tinkc_optim_params_check",
     "tinkc_future_wait_all", /* none to wait for */
     "tinkc_future_ref",      /* gives its argument back */
     "tinkc_trace_close",     /* nothing to close */

@@ -113,6 +113,7 @@ static fakeanswer good_answer(const pacefix *p, size_t id)
                                         ? "{\"pjwt_auth_enabled\":true,"
                                           "\"sample_use_retrieve_futures\":true}"
                                         : "{\"pjwt_auth_enabled\":true,"
+                                          "\"custom_loss_server_side\":true,"
                                           "\"sample_join_sampling_session\":true}"};
     case TK_EP_AUTH_TOKEN: /* {"exp":4102444800,"iat":4102444700} */
         return (fakeanswer){
@@ -220,6 +221,17 @@ static tinkc_future *copy(tinkc_service *service)
     return tinkc_rest_copy_weights(service, CKPT, &options);
 }
 
+static tinkc_future *create_loss(tinkc_service *service)
+{
+    static const tinkc_loss_input input = {"logprobs", 1};
+    tinkc_custom_loss loss = TINKC_CUSTOM_LOSS_INIT;
+    loss.name = "l";
+    loss.inputs = &input;
+    loss.inputs_n = 1;
+    loss.graph = "{\"format\":1,\"nodes\":[{}]}";
+    return tinkc_service_create_custom_loss(service, &loss);
+}
+
 static tinkc_future *launch(pacefix *p, tk_endpoint_id id)
 {
     tinkc_service *s = p->f.service;
@@ -250,6 +262,8 @@ static tinkc_future *launch(pacefix *p, tk_endpoint_id id)
         return tinkc_training_save_weights_for_sampler(p->training, "one", NULL);
     case TK_EP_LOAD_WEIGHTS:
         return tinkc_training_load_state(p->training, CKPT, false, NULL);
+    case TK_EP_CREATE_CUSTOM_LOSS:
+        return create_loss(s);
     case TK_EP_CREATE_SAMPLING:
         return tinkc_service_create_sampling(s, "m", NULL);
     case TK_EP_ASAMPLE:

@@ -74,7 +74,9 @@ static void encode(tk_buf *out, int64_t seq_id, bool forward_only)
                                      .is_sparse = true,
                                      .crow = {crow, 3},
                                      .col = {col, 2}}};
-    const tk_datum data[] = {{{&chunk, 1}, {&dense, 1}}, {{&chunk, 1}, {&sparse, 1}}};
+    const tk_datum data[] = {
+        {.model_input = {&chunk, 1}, .loss_fn_inputs = {&dense, 1}},
+        {.model_input = {&chunk, 1}, .loss_fn_inputs = {&sparse, 1}}};
     tk_fwdbwd_request msg = {.model_id = TK_STR(MODEL),
                              .seq_id = seq_id,
                              .data = data,

@@ -123,7 +123,7 @@ static void encode_request(tk_buf *out, const char *model)
                                      .n = 2,
                                      .has_shape = true,
                                      .shape = {shape, 1}}};
-    const tk_datum datum = {{&chunk, 1}, {&tensor, 1}};
+    const tk_datum datum = {.model_input = {&chunk, 1}, .loss_fn_inputs = {&tensor, 1}};
     const tk_fwdbwd_request msg = {.model_id = tk_str_of(model),
                                    .seq_id = 1,
                                    .data = &datum,

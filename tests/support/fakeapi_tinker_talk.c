@@ -335,7 +335,7 @@ static tinkc_code forward_backward(talk *t)
         {.dtype = TK_DTYPE_I64, .data = targets, .n = TK_ARRAY_LEN(targets)}};
     tk_datum data[FAKEAPI_TINKER_TALK_DATUMS];
     for (size_t i = 0; i < TK_ARRAY_LEN(data); i++) {
-        data[i] = (tk_datum){{&chunk, 1}, {&input, 1}};
+        data[i] = (tk_datum){.model_input = {&chunk, 1}, .loss_fn_inputs = {&input, 1}};
     }
     tk_fwdbwd_request msg = {.model_id = t->model_id,
                              .seq_id = t->next_seq++,
@@ -362,9 +362,10 @@ static tinkc_code forward_backward(talk *t)
 
 static tinkc_code optim_step(talk *t)
 {
-    tk_optim_step_request msg = {.adam_params = {.learning_rate = TK_F_VAL(0.001)},
-                                 .model_id = str(t->model_id),
-                                 .seq_id = TK_F_VAL(t->next_seq++)};
+    tk_optim_step_request msg = {
+        .adam_params = {TK_SET, {.learning_rate = TK_F_VAL(0.001)}},
+        .model_id = str(t->model_id),
+        .seq_id = TK_F_VAL(t->next_seq++)};
     tk_optim_step_result result;
     return run(t, "/api/v1/optim_step", &tk_msg_optim_step_request, &msg,
                TK_FUTURE_OPTIM_STEP, &result);

@@ -33,6 +33,7 @@ static const hostile_answer honest[HOSTILE_KEYS + 1] = {
     [TK_EP_SAVE_WEIGHTS] = FUTURE,
     [TK_EP_SAVE_FOR_SAMPLER] = FUTURE,
     [TK_EP_LOAD_WEIGHTS] = FUTURE,
+    [TK_EP_CREATE_CUSTOM_LOSS] = FUTURE,
     [TK_EP_CREATE_SAMPLING] = HONEST("{\"sampling_session_id\":\"S:sample:0\"}"),
     [TK_EP_ASAMPLE] = FUTURE,
     /* It forgets to report the sample, which then asks itself. */
@@ -83,6 +84,7 @@ static const hostile_answer honest[HOSTILE_KEYS + 1] = {
         HONEST("{\"path\":\"tinker://S:train:0/external_weights/a\",\"size_bytes\":1}"),
     [HOSTILE_POLL(TK_FUTURE_LOAD_WEIGHTS)] =
         HONEST("{\"path\":\"tinker://S:train:0/weights/a\"}"),
+    [HOSTILE_POLL(TK_FUTURE_CREATE_CUSTOM_LOSS)] = HONEST("{\"loss_id\":\"S:loss:0\"}"),
     [HOSTILE_POLL(TK_FUTURE_UNLOAD_MODEL)] = HONEST("{\"model_id\":\"S:train:0\"}"),
     [HOSTILE_NO_KEY] = {.status = 404, .type = "text/plain", RAW("no such thing")},
 };

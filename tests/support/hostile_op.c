@@ -283,6 +283,17 @@ static tinkc_code read_fwdbwd(hostile_world *w, tinkc_future *future, tinkc_erro
     return code;
 }
 
+static tinkc_future *create_loss(hostile_world *w)
+{
+    static const tinkc_loss_input input = {"logprobs", 1};
+    tinkc_custom_loss loss = TINKC_CUSTOM_LOSS_INIT;
+    loss.name = "l";
+    loss.inputs = &input;
+    loss.inputs_n = 1;
+    loss.graph = "{\"format\":1,\"nodes\":[{}]}";
+    return tinkc_service_create_custom_loss(w->service, &loss);
+}
+
 static tinkc_future *optim_step(hostile_world *w)
 {
     return tinkc_training_optim_step(w->training, NULL);
@@ -373,6 +384,7 @@ static tinkc_future *unload(hostile_world *w)
 #define TOKENS "{\"pjwt_auth_enabled\":true}"
 #define SHARED "{\"sample_use_retrieve_futures\":true}"
 #define JOINED "{\"sample_join_sampling_session\":true}"
+#define LOSSES "{\"custom_loss_server_side\":true}"
 
 static const hostile_op ops[] = {
     {"health", HOSTILE_SERVICE, NULL, health, NULL, NULL, false},
@@ -398,6 +410,8 @@ static const hostile_op ops[] = {
     {"forward_backward", HOSTILE_TRAINING, NULL, forward_backward, NULL, read_fwdbwd,
      false},
     {"custom_loss", HOSTILE_TRAINING, NULL, custom, NULL, read_fwdbwd, true},
+    {"create_custom_loss", HOSTILE_SERVICE, LOSSES, create_loss, NULL, hostile_read_text,
+     false},
     {"optim_step", HOSTILE_TRAINING, NULL, optim_step, NULL, read_metrics, false},
     {"step", HOSTILE_TRAINING, NULL, train_step, NULL, read_step, true},
     {"save_state", HOSTILE_TRAINING, NULL, save_state, NULL, hostile_read_text, false},

@@ -18,6 +18,15 @@ static inline int msgfix_teardown(void **unused)
     return 0;
 }
 
+/* The text as a tree, in the arena. */
+static inline const tk_json *msgfix_parse(const char *text)
+{
+    const tk_json *out = NULL;
+    assert_int_equal(tk_json_parse(&out, &msgfix_arena, text, strlen(text), NULL, NULL),
+                     TINKC_OK);
+    return out;
+}
+
 /* The message encodes to exactly this text. */
 static inline void expect_json(const tk_schema *schema, const void *msg, const char *want)
 {

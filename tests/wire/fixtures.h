@@ -28,14 +28,16 @@ enum {
 
 /* Keys that 0.36.0 has and 0.25.0 has not (docs/sdk-versions.md). */
 static const char *const fixture_later[] = {
-    "optimizer_config",  "sample_sequence_ids", "custom_loss_server_side",
-    "loss_fn_config_v2", "model_input_spans",   "loss_fn_input_spans",
+    "optimizer_config",
+    "sample_sequence_ids",
+    "custom_loss_server_side",
 };
 
 /* Keys of answers that only 0.36.0 reads, as we do. */
 static const char *const fixture_more[] = {
     "event_details", "user_metadata",      "display_name",      "trainable",
     "sampleable",    "estimated_cost_usd", "cost_data_through",
+    "optimizer_config", "sample_sequence_ids", "custom_loss_server_side",
 };
 
 static inline bool fixture_is_one_of(tk_str key, const char *const *keys, size_t n)

@@ -148,6 +148,36 @@ static inline tk_num_map pb_random_nums(pb_random *r)
     return (tk_num_map){items, n};
 }
 
+static inline tk_loss_values pb_random_values(pb_random *r)
+{
+    size_t n = pb_random_below(r, 4);
+    tk_loss_value *items = pb_random_alloc(r, n, sizeof(*items));
+    for (size_t i = 0; i < n; i++) {
+        items[i] =
+            (tk_loss_value){.name = pb_random_name(r, i), .is_text = pb_random_coin(r)};
+        if (items[i].is_text) {
+            items[i].text = pb_random_coin(r) ? pb_random_name(r, 2) : TK_STR("");
+        } else {
+            items[i].number = pb_random_coin(r) ? (double)pb_random_i32(r) / 64 : 0;
+        }
+    }
+    return (tk_loss_values){items, n};
+}
+
+static inline tk_origins pb_random_origins(pb_random *r)
+{
+    size_t n = pb_random_below(r, 3);
+    tk_origin *items = pb_random_alloc(r, n, sizeof(*items));
+    for (size_t i = 0; i < n; i++) {
+        items[i] =
+            (tk_origin){.is_sampled = pb_random_coin(r),
+                        .sequence_id = pb_random_name(r, i),
+                        .offset = (int64_t)pb_random_below(r, 2) * INT64_C(5000000000),
+                        .length = (int64_t)pb_random_below(r, 300)};
+    }
+    return (tk_origins){items, n};
+}
+
 static inline tk_datum pb_random_datum(pb_random *r)
 {
     size_t n_chunks = pb_random_below(r, 4);
@@ -162,7 +192,10 @@ static inline tk_datum pb_random_datum(pb_random *r)
         inputs[i].tensor =
             pb_random_below(r, 3) == 0 ? pb_random_csr(r) : pb_random_dense(r);
     }
-    return (tk_datum){{chunks, n_chunks}, {inputs, n_inputs}};
+    return (tk_datum){.model_input = {chunks, n_chunks},
+                      .loss_fn_inputs = {inputs, n_inputs},
+                      .model_input_spans = pb_random_origins(r),
+                      .loss_fn_input_spans = pb_random_origins(r)};
 }
 
 static inline tk_fwdbwd_request pb_random_request(pb_random *r)
@@ -179,6 +212,7 @@ static inline tk_fwdbwd_request pb_random_request(pb_random *r)
         .data_n = n,
         .loss_fn = pb_random_coin(r) ? pb_random_name(r, 1) : (tk_str){NULL, 0},
         .loss_fn_config = pb_random_nums(r),
+        .loss_fn_config_v2 = pb_random_values(r),
         .forward_only = pb_random_coin(r),
     };
 }

@@ -147,14 +147,16 @@ static void test_fixture_build_models(void **unused)
 /* Tinker's Adam defaults. */
 static void test_fixture_build_optim_step(void **unused)
 {
-    tk_optim_step_request plain = {.model_id = S(RUN), .seq_id = V(1)};
+    tk_optim_step_request plain = {
+        .adam_params = {.is = TK_SET}, .model_id = S(RUN), .seq_id = V(1)};
     expect(&tk_msg_optim_step_request, &plain, "training/optim_step_default");
-    tk_optim_step_request full = {.adam_params = {.learning_rate = V(5e-5),
-                                                  .beta1 = V(0.8),
-                                                  .beta2 = V(0.999),
-                                                  .eps = V(1e-8),
-                                                  .weight_decay = V(0.01),
-                                                  .grad_clip_norm = V(1.0)},
+    tk_optim_step_request full = {.adam_params = {TK_SET,
+                                                  {.learning_rate = V(5e-5),
+                                                   .beta1 = V(0.8),
+                                                   .beta2 = V(0.999),
+                                                   .eps = V(1e-8),
+                                                   .weight_decay = V(0.01),
+                                                   .grad_clip_norm = V(1.0)}},
                                   .model_id = S(RUN),
                                   .seq_id = V(1)};
     expect(&tk_msg_optim_step_request, &full, "training/optim_step_full");

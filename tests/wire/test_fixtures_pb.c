@@ -157,6 +157,36 @@ static void expect_chunk(const tk_chunk *got, const tk_json *want)
     }
 }
 
+static void expect_values(const tk_loss_values *got, const tk_json *want)
+{
+    assert_int_equal(got->n, want == NULL ? 0 : want->as.object.n);
+    for (size_t i = 0; i < got->n; i++) {
+        const tk_json *value = member(want, got->items[i].name);
+        const tk_json *text = tk_json_get(value, "text");
+        assert_int_equal(got->items[i].is_text, text != NULL);
+        assert_true(text != NULL ? tk_str_eq(got->items[i].text, text->as.string)
+                                 : fixture_same_number(
+                                       got->items[i].number,
+                                       fixture_number(fixture_need(value, "number"))));
+    }
+}
+
+static void expect_origins(const tk_origins *got, const tk_json *want)
+{
+    assert_int_equal(got->n, want == NULL ? 0 : tk_json_len(want));
+    for (size_t i = 0; i < got->n; i++) {
+        const tk_json *span = fixture_at(&arena, want, i);
+        const tk_json *sampled = tk_json_get(span, "sampled_tokens");
+        const tk_json *in =
+            sampled != NULL ? sampled : fixture_need(span, "prompt_tokens");
+        assert_int_equal(got->p[i].is_sampled, sampled != NULL);
+        assert_true(tk_str_is(got->p[i].sequence_id, fixture_text(in, "sequence_id")));
+        bool moved = tk_json_get(in, "offset") != NULL;
+        assert_int_equal(got->p[i].offset, moved ? fixture_int(in, "offset") : 0);
+        assert_int_equal(got->p[i].length, fixture_int(in, "length"));
+    }
+}
+
 static void expect_datum(const tk_datum *got, const tk_json *want)
 {
     const tk_json *input = tk_json_get(want, "model_input");
@@ -170,6 +200,8 @@ static void expect_datum(const tk_datum *got, const tk_json *want)
         const tk_named_tensor *item = &got->loss_fn_inputs.items[i];
         expect_tensor(&item->tensor, member(inputs, item->name));
     }
+    expect_origins(&got->model_input_spans, tk_json_get(want, "model_input_spans"));
+    expect_origins(&got->loss_fn_input_spans, tk_json_get(want, "loss_fn_input_spans"));
 }
 
 static void expect_request(const tk_fwdbwd_request *got, const tk_json *want)
@@ -180,6 +212,7 @@ static void expect_request(const tk_fwdbwd_request *got, const tk_json *want)
     const tk_json *forward_only = tk_json_get(want, "forward_only");
     assert_int_equal(got->forward_only, forward_only != NULL && forward_only->as.boolean);
     expect_nums(got->loss_fn_config, tk_json_get(want, "loss_fn_config"));
+    expect_values(&got->loss_fn_config_v2, tk_json_get(want, "loss_fn_config_v2"));
     const tk_json *data = fixture_need(want, "data");
     assert_int_equal(got->data_n, tk_json_len(data));
     for (size_t i = 0; i < got->data_n; i++) {

@@ -111,7 +111,8 @@ static void test_input_estimates(void **unused)
           .crow = {NULL, 4},
           .col = {NULL, 2}}},
     };
-    const tk_datum datum = {input, {tensors, TK_ARRAY_LEN(tensors)}};
+    const tk_datum datum = {.model_input = input,
+                            .loss_fn_inputs = {tensors, TK_ARRAY_LEN(tensors)}};
     assert_int_equal(tk_datum_bytes(&datum), 137 + 28 + 56 + (8 + 32 + 16));
     const tk_tensor huge = {.dtype = TK_DTYPE_I64, .n = SIZE_MAX / 2};
     assert_int_equal(tk_tensor_bytes(&huge), SIZE_MAX);

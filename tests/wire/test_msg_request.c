@@ -2,6 +2,7 @@
  * (A-049..A-051, A-055, A-059, A-060, A-069, A-071, M-104), and the rules over several
  * fields. The recordings of the official SDK are compared in test_fixtures*.c. */
 #include <math.h>
+#include <stdio.h>
 
 #include "base/limits.h"
 #include "support/msgfix.h"
@@ -99,13 +100,13 @@ static void test_request_model(void **unused)
  * left out. */
 static void test_request_optim_step(void **unused)
 {
-    tk_optim_step_request msg = {.model_id = S("m")};
+    tk_optim_step_request msg = {.adam_params = {.is = TK_SET}, .model_id = S("m")};
     expect_json(&tk_msg_optim_step_request, &msg,
                 "{\"adam_params\":{\"learning_rate\":0.0001,\"beta1\":0.9,\"beta2\":0.95,"
                 "\"eps\":1e-12,\"weight_decay\":0.0,\"grad_clip_norm\":0.0},"
                 "\"model_id\":\"m\",\"type\":\"optim_step\"}");
     msg.seq_id = (tk_f_i64)TK_F_VAL(3);
-    msg.adam_params = (tk_adam_params){
+    msg.adam_params.v = (tk_adam_params){
         TK_F_VAL(0.5),  TK_F_VAL(0.0), TK_F_VAL(0.999),
         TK_F_VAL(1e-8), TK_F_VAL(0.1), TK_F_VAL(1.0),
     };
@@ -113,6 +114,101 @@ static void test_request_optim_step(void **unused)
                 "{\"adam_params\":{\"learning_rate\":0.5,\"beta1\":0.0,\"beta2\":0.999,"
                 "\"eps\":1e-08,\"weight_decay\":0.1,\"grad_clip_norm\":1.0},"
                 "\"model_id\":\"m\",\"seq_id\":3,\"type\":\"optim_step\"}");
+}
+
+/* Another optimizer's parameters stand in their own key; one that is not known is passed on
+ * as it is. */
+static void test_request_optim_params(void **unused)
+{
+    tk_optim_step_request msg = {
+        .model_id = S("m"),
+        .optimizer_params = {
+            TK_SET, {.kind = TK_OPTIMIZER_DIMUON, .learning_rate = TK_F_VAL(0.02)}}};
+    expect_json(&tk_msg_optim_step_request, &msg,
+                "{\"model_id\":\"m\",\"type\":\"optim_step\",\"optimizer_params\":{"
+                "\"type\":\"dimuon\",\"learning_rate\":0.02,\"grad_clip_norm\":0.0,"
+                "\"beta1\":0.9}}");
+    assert_int_equal(tk_optim_params_check(&msg.optimizer_params.v, NULL), TINKC_OK);
+    static const tk_json_member members[] = {
+        {{"type", 4}, {.type = TK_JSON_STRING, .as.string = {"new", 3}}}};
+    static const tk_json other = {.type = TK_JSON_OBJECT, .as.object = {members, 1}};
+    msg.optimizer_params.v = (tk_optim_params){.kind = TK_OPTIMIZER_OTHER, .raw = &other};
+    expect_json(&tk_msg_optim_step_request, &msg,
+                "{\"model_id\":\"m\",\"type\":\"optim_step\",\"optimizer_params\":{"
+                "\"type\":\"new\"}}");
+    assert_int_equal(tk_optim_params_check(&msg.optimizer_params.v, NULL), TINKC_OK);
+    msg.optimizer_params.v.raw = &note;
+    assert_int_equal(tk_optim_params_check(&msg.optimizer_params.v, NULL),
+                     TINKC_E_INVALID);
+}
+
+static void test_request_dimuon_ranges(void **unused)
+{
+    const struct {
+        tk_f_num rate, clip, beta1;
+        const char *path;
+    } rows[] = {
+        {TK_F_VAL(0.0), TK_F_VAL(-1.0), TK_F_VAL(0.0), NULL},
+        {{.is = TK_UNSET}, {.is = TK_UNSET}, {.is = TK_UNSET}, "learning_rate"},
+        {TK_F_VAL(-0.1), TK_F_VAL(0.0), TK_F_VAL(0.9), "learning_rate"},
+        {TK_F_VAL((double)NAN), TK_F_VAL(0.0), TK_F_VAL(0.9), "learning_rate"},
+        {TK_F_VAL((double)INFINITY), TK_F_VAL(0.0), TK_F_VAL(0.9), "learning_rate"},
+        {TK_F_VAL(0.1), TK_F_VAL((double)INFINITY), TK_F_VAL(0.9), "grad_clip_norm"},
+        {TK_F_VAL(0.1), TK_F_VAL(0.0), TK_F_VAL(1.0), "beta1"},
+        {TK_F_VAL(0.1), TK_F_VAL(0.0), TK_F_VAL((double)NAN), "beta1"},
+    };
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        tk_err err = TK_ERR_INIT;
+        const tk_optim_params params = {.kind = TK_OPTIMIZER_DIMUON,
+                                        .learning_rate = rows[i].rate,
+                                        .grad_clip_norm = rows[i].clip,
+                                        .beta1 = rows[i].beta1};
+        tinkc_code code = tk_optim_params_check(&params, &err);
+        assert_int_equal(code, rows[i].path != NULL ? TINKC_E_INVALID : TINKC_OK);
+        assert_string_equal(err.path, rows[i].path != NULL ? rows[i].path : "");
+    }
+}
+
+/* What a loss that runs at the server may be made of. */
+static void test_request_custom_loss(void **unused)
+{
+    tk_custom_loss_input inputs[17];
+    for (size_t i = 0; i < TK_ARRAY_LEN(inputs); i++) {
+        static char names[17][4];
+        (void)snprintf(names[i], sizeof(names[i]), "x%zu", i);
+        inputs[i] = (tk_custom_loss_input){{TK_SET, tk_str_of(names[i])}, TK_F_VAL(1)};
+    }
+    inputs[0].name.v = TK_STR("logprobs");
+    const tk_json *graph = msgfix_parse("{\"format\":1,\"nodes\":[{}]}");
+    tk_create_custom_loss_request msg = {.inputs = {inputs, 16},
+                                         .graph = TK_F_VAL(graph)};
+    assert_int_equal(tk_create_custom_loss_check(&msg, NULL), TINKC_OK);
+    msg.inputs.n = 17;
+    assert_int_equal(tk_create_custom_loss_check(&msg, NULL), TINKC_E_INVALID);
+    msg.inputs.n = 0;
+    assert_int_equal(tk_create_custom_loss_check(&msg, NULL), TINKC_E_INVALID);
+    msg.inputs.n = 2;
+    static const char *const bad[] = {"X", "1a", "a-b", "", "logprobs"};
+    for (size_t i = 0; i < TK_ARRAY_LEN(bad); i++) {
+        inputs[1].name.v = tk_str_of(bad[i]);
+        assert_int_equal(tk_create_custom_loss_check(&msg, NULL), TINKC_E_INVALID);
+    }
+    inputs[1].name.v = TK_STR("_a1");
+    assert_int_equal(tk_create_custom_loss_check(&msg, NULL), TINKC_OK);
+    inputs[0].rank.v = 0;
+    assert_int_equal(tk_create_custom_loss_check(&msg, NULL), TINKC_E_INVALID);
+    inputs[0].rank.v = 2;
+    inputs[1].rank.v = 3;
+    assert_int_equal(tk_create_custom_loss_check(&msg, NULL), TINKC_E_INVALID);
+    inputs[1].rank.v = 0;
+    assert_int_equal(tk_create_custom_loss_check(&msg, NULL), TINKC_OK);
+    static const char *const graphs[] = {"{}", "{\"format\":2,\"nodes\":[{}]}",
+                                         "{\"format\":1,\"nodes\":[]}",
+                                         "{\"format\":1,\"nodes\":{}}", "[]"};
+    for (size_t i = 0; i < TK_ARRAY_LEN(graphs); i++) {
+        msg.graph.v = msgfix_parse(graphs[i]);
+        assert_int_equal(tk_create_custom_loss_check(&msg, NULL), TINKC_E_INVALID);
+    }
 }
 
 static void test_request_adam_ranges(void **unused)
@@ -425,7 +521,8 @@ static void test_request_client_config_defaults(void **unused)
     assert_false(config.create_model_via_load_weights.v);
     assert_false(config.sample_use_retrieve_futures.v);
     assert_false(config.sample_join_sampling_session.v);
-    assert_int_equal(tk_msg_client_config.n, 17);
+    assert_false(config.custom_loss_server_side.v);
+    assert_int_equal(tk_msg_client_config.n, 18);
     assert_int_equal(
         tk_schema_decode_text(&config, &tk_msg_client_config, &msgfix_arena,
                               TK_STR("{\"sample_max_concurrent_requests\":0}"), 0, &err),
@@ -447,6 +544,9 @@ int main(void)
         cmocka_unit_test(test_request_model),
         cmocka_unit_test(test_request_optim_step),
         cmocka_unit_test(test_request_adam_ranges),
+        cmocka_unit_test(test_request_optim_params),
+        cmocka_unit_test(test_request_dimuon_ranges),
+        cmocka_unit_test_teardown(test_request_custom_loss, msgfix_teardown),
         cmocka_unit_test(test_request_sample_modes),
         cmocka_unit_test(test_request_sample_full),
         cmocka_unit_test(test_request_sample_no_null),

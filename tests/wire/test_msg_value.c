@@ -228,7 +228,7 @@ static void test_value_legacy_requests(void **unused)
                                     .n = 2,
                                     .has_shape = true,
                                     .shape = {shape, 1}}};
-    const tk_datum datum = {{&chunk, 1}, {&named, 1}};
+    const tk_datum datum = {.model_input = {&chunk, 1}, .loss_fn_inputs = {&named, 1}};
     const tk_named_num clip = {TK_STR("clip_low_threshold"), 0.8};
     tk_fwdbwd_request msg = {
         .model_id = TK_STR("m"), .data = &datum, .data_n = 1, .loss_fn = TK_STR("ppo")};

@@ -60,7 +60,7 @@ static void test_pb_fwdbwd_empty(void **unused)
 static void test_pb_fwdbwd_scalars(void **unused)
 {
     reading d;
-    read_hex(&d, "0a0161 0a0162 1005 10ffffffffffffffffff01 0801 3a0178 f80601 3001 3000 "
+    read_hex(&d, "0a0161 0a0162 1005 10ffffffffffffffffff01 0801 420178 f80601 3001 3000 "
                  "12027171 32020000");
     assert_int_equal(d.code, TINKC_OK);
     assert_true(tk_str_is(d.r.model_id, "b"));
@@ -219,7 +219,7 @@ static void test_pb_fwdbwd_csr_refusals(void **unused)
                              .is_sparse = true,
                              .crow = {good_crow, 3},
                              .col = {good_col, 2}}};
-    const tk_datum datum = {{NULL, 0}, {&item, 1}};
+    const tk_datum datum = {.model_input = {NULL, 0}, .loss_fn_inputs = {&item, 1}};
     const tk_fwdbwd_request request = {.data = &datum, .data_n = 1};
     for (size_t i = 0; i <= TK_ARRAY_LEN(bad); i++) {
         tk_buf out;
@@ -257,7 +257,8 @@ static void assert_not_encoded(const tk_fwdbwd_request *request, tinkc_code code
 static void test_pb_fwdbwd_encode_chunk_refusals(void **unused)
 {
     tk_chunk chunks[] = {{.kind = TK_CHUNK_TEXT}, {.kind = TK_CHUNK_IMAGE_POINTER}};
-    const tk_datum data[] = {{{NULL, 0}, {NULL, 0}}, {{chunks, 2}, {NULL, 0}}};
+    const tk_datum data[] = {{.model_input = {NULL, 0}, .loss_fn_inputs = {NULL, 0}},
+                             {.model_input = {chunks, 2}, .loss_fn_inputs = {NULL, 0}}};
     const tk_fwdbwd_request request = {.data = data, .data_n = 2};
     assert_not_encoded(&request, TINKC_E_INVALID, "data[1].model_input[1]");
     chunks[1].kind = TK_CHUNK_UNKNOWN;
@@ -272,7 +273,7 @@ static void test_pb_fwdbwd_encode_tensor_refusals(void **unused)
     static const int64_t numbers[] = {3, 1};
     tk_named_tensor item = {TK_STR("w"),
                             {.dtype = TK_DTYPE_I64, .data = numbers, .n = 2}};
-    const tk_datum datum = {{NULL, 0}, {&item, 1}};
+    const tk_datum datum = {.model_input = {NULL, 0}, .loss_fn_inputs = {&item, 1}};
     const tk_fwdbwd_request request = {.data = &datum, .data_n = 1};
     item.tensor.has_shape = true;
     item.tensor.shape = (tk_i64s){numbers, 1};
@@ -311,7 +312,8 @@ static void test_pb_fwdbwd_encode_limit(void **unused)
 {
     static const int32_t tokens[16];
     const tk_chunk chunk = {.kind = TK_CHUNK_TEXT, .tokens = {tokens, 16}};
-    const tk_datum data[] = {{{&chunk, 1}, {NULL, 0}}, {{&chunk, 1}, {NULL, 0}}};
+    const tk_datum data[] = {{.model_input = {&chunk, 1}, .loss_fn_inputs = {NULL, 0}},
+                             {.model_input = {&chunk, 1}, .loss_fn_inputs = {NULL, 0}}};
     tk_fwdbwd_request request = {.data = data, .data_n = 1};
     for (size_t max = 60; max < 150; max++) {
         tk_buf out;
@@ -337,7 +339,7 @@ static void test_pb_fwdbwd_encode_memory(void **unused)
     assert_non_null(values);
     const tk_named_tensor item = {TK_STR("weights"),
                                   {.dtype = TK_DTYPE_F32, .data = values, .n = n}};
-    const tk_datum datum = {{NULL, 0}, {&item, 1}};
+    const tk_datum datum = {.model_input = {NULL, 0}, .loss_fn_inputs = {&item, 1}};
     const tk_fwdbwd_request request = {.data = &datum, .data_n = 1};
     tk_buf out;
     tk_buf_init(&out, TK_BODY_MAX_BYTES);
@@ -453,7 +455,7 @@ static void test_pb_fwdbwd_sweep_large(void **unused)
     const tk_named_tensor item = {
         TK_STR("weights"),
         {.dtype = TK_DTYPE_F32, .data = values, .n = TK_ARRAY_LEN(values)}};
-    const tk_datum datum = {{NULL, 0}, {&item, 1}};
+    const tk_datum datum = {.model_input = {NULL, 0}, .loss_fn_inputs = {&item, 1}};
     tk_fwdbwd_request request = {.data = &datum, .data_n = 1};
     pb_codec_sweep(&(pb_codec){&request, encode, decode});
 }

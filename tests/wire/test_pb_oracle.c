@@ -64,6 +64,41 @@ static Oracle__Tensor *make_tensor(pb_random *r, const tk_tensor *t)
     return m;
 }
 
+static Oracle__ProvenanceSpan **make_spans(pb_random *r, const tk_origins *o)
+{
+    Oracle__ProvenanceSpan **spans = pb_random_alloc(r, o->n, sizeof(*spans));
+    for (size_t i = 0; i < o->n; i++) {
+        Oracle__ProvenanceSpan *m = pb_random_alloc(r, 1, sizeof(*m));
+        Oracle__Provenance *p = pb_random_alloc(r, 1, sizeof(*p));
+        oracle__provenance_span__init(m);
+        oracle__provenance__init(p);
+        p->sequence_id = pb_oracle_text_of(r, o->p[i].sequence_id);
+        p->has_offset = o->p[i].offset != 0;
+        p->offset = o->p[i].offset;
+        p->has_length = o->p[i].length != 0;
+        p->length = o->p[i].length;
+        m->span_case = o->p[i].is_sampled ? ORACLE__PROVENANCE_SPAN__SPAN_SAMPLED_TOKENS
+                                          : ORACLE__PROVENANCE_SPAN__SPAN_PROMPT_TOKENS;
+        m->prompt_tokens = p; /* the members share their place */
+        spans[i] = m;
+    }
+    return spans;
+}
+
+static Oracle__LossConfigValue *make_value(pb_random *r, const tk_loss_value *v)
+{
+    Oracle__LossConfigValue *m = pb_random_alloc(r, 1, sizeof(*m));
+    oracle__loss_config_value__init(m);
+    if (v->is_text) {
+        m->value_case = ORACLE__LOSS_CONFIG_VALUE__VALUE_TEXT;
+        m->text = pb_oracle_text_of(r, v->text);
+    } else {
+        m->value_case = ORACLE__LOSS_CONFIG_VALUE__VALUE_NUMBER;
+        m->number = v->number;
+    }
+    return m;
+}
+
 static Oracle__Datum *make_datum(pb_random *r, const tk_datum *d)
 {
     Oracle__Datum *m = pb_random_alloc(r, 1, sizeof(*m));
@@ -82,6 +117,10 @@ static Oracle__Datum *make_datum(pb_random *r, const tk_datum *d)
         e->value = make_tensor(r, &d->loss_fn_inputs.items[i].tensor);
         m->loss_fn_inputs[i] = e;
     }
+    m->n_model_input_spans = d->model_input_spans.n;
+    m->model_input_spans = make_spans(r, &d->model_input_spans);
+    m->n_loss_fn_input_spans = d->loss_fn_input_spans.n;
+    m->loss_fn_input_spans = make_spans(r, &d->loss_fn_input_spans);
     return m;
 }
 
@@ -109,6 +148,16 @@ static Oracle__ForwardBackwardRequest *make_request(pb_random *r,
         e->has_value = 1;
         e->value = q->loss_fn_config.items[i].v;
         m->loss_fn_config[i] = e;
+    }
+    m->n_loss_fn_config_v2 = q->loss_fn_config_v2.n;
+    m->loss_fn_config_v2 = pb_random_alloc(r, q->loss_fn_config_v2.n, sizeof(void *));
+    for (size_t i = 0; i < q->loss_fn_config_v2.n; i++) {
+        Oracle__ForwardBackwardRequest__LossFnConfigV2Entry *e =
+            pb_random_alloc(r, 1, sizeof(*e));
+        oracle__forward_backward_request__loss_fn_config_v2_entry__init(e);
+        e->key = pb_oracle_text_of(r, q->loss_fn_config_v2.items[i].name);
+        e->value = make_value(r, &q->loss_fn_config_v2.items[i]);
+        m->loss_fn_config_v2[i] = e;
     }
     m->has_forward_only = q->forward_only;
     m->forward_only = q->forward_only;
@@ -160,6 +209,35 @@ static void assert_tensor(const Oracle__Tensor *m, const tk_tensor *t)
     pb_oracle_assert_data(m->sparse_csr->col_indices, t->col.p, t->col.n * 8);
 }
 
+static void assert_spans(Oracle__ProvenanceSpan *const *m, size_t n, const tk_origins *o)
+{
+    assert_int_equal(n, o->n);
+    for (size_t i = 0; i < n; i++) {
+        const Oracle__Provenance *p = m[i]->prompt_tokens;
+        assert_int_equal(m[i]->span_case == ORACLE__PROVENANCE_SPAN__SPAN_SAMPLED_TOKENS,
+                         o->p[i].is_sampled);
+        pb_oracle_assert_text(p->sequence_id, o->p[i].sequence_id);
+        assert_true(p->offset == o->p[i].offset && p->length == o->p[i].length);
+    }
+}
+
+static void assert_values(const Oracle__ForwardBackwardRequest *m,
+                          const tk_loss_values *values)
+{
+    assert_int_equal(m->n_loss_fn_config_v2, values->n);
+    for (size_t i = 0; i < values->n; i++) {
+        const Oracle__LossConfigValue *v = m->loss_fn_config_v2[i]->value;
+        pb_oracle_assert_text(m->loss_fn_config_v2[i]->key, values->items[i].name);
+        assert_int_equal(v->value_case == ORACLE__LOSS_CONFIG_VALUE__VALUE_TEXT,
+                         values->items[i].is_text);
+        if (values->items[i].is_text) {
+            pb_oracle_assert_text(v->text, values->items[i].text);
+        } else {
+            assert_true(v->number == values->items[i].number);
+        }
+    }
+}
+
 static void assert_request(const Oracle__ForwardBackwardRequest *m,
                            const tk_fwdbwd_request *q)
 {
@@ -172,9 +250,14 @@ static void assert_request(const Oracle__ForwardBackwardRequest *m,
         pb_oracle_assert_text(m->loss_fn_config[i]->key, q->loss_fn_config.items[i].name);
         assert_true(m->loss_fn_config[i]->value == q->loss_fn_config.items[i].v);
     }
+    assert_values(m, &q->loss_fn_config_v2);
     assert_int_equal(m->n_data, q->data_n);
     for (size_t i = 0; i < q->data_n; i++) {
         const tk_datum *d = &q->data[i];
+        assert_spans(m->data[i]->model_input_spans, m->data[i]->n_model_input_spans,
+                     &d->model_input_spans);
+        assert_spans(m->data[i]->loss_fn_input_spans, m->data[i]->n_loss_fn_input_spans,
+                     &d->loss_fn_input_spans);
         assert_int_equal(m->data[i]->n_model_input, d->model_input.n);
         for (size_t j = 0; j < d->model_input.n; j++) {
             assert_chunk(m->data[i]->model_input[j], &d->model_input.chunks[j]);

@@ -32,7 +32,7 @@ static void test_pb_vectors_write_request(void **unused)
          .has_shape = true,
          .shape = {shape, 1}},
     };
-    const tk_datum datum = {{&chunk, 1}, {&input, 1}};
+    const tk_datum datum = {.model_input = {&chunk, 1}, .loss_fn_inputs = {&input, 1}};
     const tk_fwdbwd_request request = {
         .model_id = TK_STR("m"),
         .seq_id = 1,

@@ -317,7 +317,7 @@ static void test_schema_not_finite(void **unused)
     const double bad[] = {(double)INFINITY, -(double)INFINITY, (double)NAN};
     for (size_t i = 0; i < TK_ARRAY_LEN(bad); i++) {
         tk_optim_step_request msg = {.model_id = S("m"),
-                                     .adam_params.eps = TK_F_VAL(bad[i])};
+                                     .adam_params = {TK_SET, {.eps = TK_F_VAL(bad[i])}}};
         expect_refused(&tk_msg_optim_step_request, &msg, "adam_params.eps");
         const tk_named_num metric = {TK_STR("loss"), bad[i]};
         tk_optim_step_result result = {.metrics = {TK_SET, {&metric, 1}}};

@@ -508,6 +508,11 @@ int64_t tk_core_next_model_seq(tk_core *core)
     return atomic_fetch_add(&core->model_seq, 1);
 }
 
+int64_t tk_core_next_loss_seq(tk_core *core)
+{
+    return atomic_fetch_add(&core->loss_seq, 1);
+}
+
 int64_t tk_core_next_sampling_seq(tk_core *core)
 {
     return atomic_fetch_add(&core->sampling_seq, 1);

@@ -91,6 +91,7 @@ const char *tk_core_session_id(const tk_core *core);
  * failed); NULL while it can. Loop thread. */
 const tk_err *tk_core_session_over(const tk_core *core);
 int64_t tk_core_next_model_seq(tk_core *core);    /* any thread */
+int64_t tk_core_next_loss_seq(tk_core *core);     /* any thread */
 int64_t tk_core_next_sampling_seq(tk_core *core); /* any thread */
 
 tk_list *tk_core_running(tk_core *core);     /* of tk_op */

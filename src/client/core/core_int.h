@@ -40,7 +40,7 @@ struct tk_core {
     tk_limiter *limiter; /* shared with other services; one of its owners */
     tk_limiter_port port;
     _Atomic(char *) session_id; /* owned; written once */
-    atomic_int_least64_t model_seq, sampling_seq;
+    atomic_int_least64_t model_seq, loss_seq, sampling_seq;
     int64_t most_pause_ms; /* a seam; 0 = none */
     /* loop thread */
     tk_rand rand;

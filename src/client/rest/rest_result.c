@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "client/call/outcome.h"
+#include "client/values/params.h"
 #include "wire/msg_rest.h"
 #include "wire/msg_session.h"
 #include "wire/msg_weights.h"
@@ -292,12 +293,16 @@ void *tk_rest_result_weights_info(tk_str body, tk_err *err)
     tinkc_weights_info *result = tk_rest_result_decode(
         sizeof(*result), &said, &tk_msg_weights_info_response, body, err);
     if (result != NULL) {
-        *result = (tinkc_weights_info){tk_rest_result_text(said.base_model),
-                                       said.is_lora.v,
-                                       tk_rest_result_number(said.lora_rank),
-                                       choice_of(said.train_unembed),
-                                       choice_of(said.train_mlp),
-                                       choice_of(said.train_attn)};
+        *result = (tinkc_weights_info){
+            .base_model = tk_rest_result_text(said.base_model),
+            .is_lora = said.is_lora.v,
+            .lora_rank = tk_rest_result_number(said.lora_rank),
+            .train_unembed = choice_of(said.train_unembed),
+            .train_mlp = choice_of(said.train_mlp),
+            .train_attn = choice_of(said.train_attn),
+        };
+        result->optimizer =
+            tk_params_optimizer_of(&result->optimizer_name, &said.optimizer_config);
     }
     return result;
 }

@@ -66,7 +66,13 @@ static tinkc_code check_length(const tk_named_tensor *input, int64_t length, tk_
                       TK_STR_ARG(input->name), (long long)entries, (long long)length);
 }
 
-static tinkc_code read_one(tk_datum *out, const tinkc_datum *datum, tk_err *err)
+static bool is_per_token(tk_str name, bool any_shape)
+{
+    return !any_shape || tk_str_is(name, "target_tokens") || tk_str_is(name, "weights");
+}
+
+static tinkc_code read_one(tk_datum *out, const tinkc_datum *datum, bool any_shape,
+                           tk_err *err)
 {
     if (datum == NULL) {
         return tk_err_set(err, TINKC_E_INVALID, "is NULL");
@@ -76,7 +82,7 @@ static tinkc_code read_one(tk_datum *out, const tinkc_datum *datum, tk_err *err)
     for (size_t i = 0; i < out->loss_fn_inputs.n; i++) {
         const tk_named_tensor *input = &out->loss_fn_inputs.items[i];
         tinkc_code code = check_tensor(input, err);
-        if (code == TINKC_OK) {
+        if (code == TINKC_OK && is_per_token(input->name, any_shape)) {
             code = check_length(input, length, err);
         }
         if (code != TINKC_OK) {
@@ -100,7 +106,7 @@ tinkc_code tk_batch_read_data(tk_fwdbwd_request *request, tk_arena *arena,
         return tk_err_nomem(err);
     }
     for (size_t i = 0; i < data->n; i++) {
-        tinkc_code code = read_one(&flat[i], data->items[i], err);
+        tinkc_code code = read_one(&flat[i], data->items[i], data->any_shape, err);
         if (code != TINKC_OK) {
             tk_err_under_index(err, i);
             tk_err_under(err, "data");

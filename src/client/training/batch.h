@@ -63,6 +63,8 @@ struct tk_batch {
 typedef struct tk_batch_data {
     tinkc_datum *const *items;
     size_t n;
+    bool any_shape; /* inputs of a loss of the caller's: only targets and weights have one
+                       entry per token */
 } tk_batch_data;
 
 /* Fills data and data_n of the request; the array lives in the arena, and what it points

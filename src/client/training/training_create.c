@@ -15,9 +15,9 @@
 #include "wire/msg_session.h"
 #include "wire/msg_weights.h"
 
-#define BODY_MAX_BYTES TK_MIB
-#define MODEL_ID_BYTES 256
-#define INFO_MAX_BYTES TK_MIB
+#define BODY_MAX_BYTES  TK_MIB
+#define MODEL_ID_BYTES  256
+#define ARENA_MAX_BYTES (2 * TK_MIB)
 
 typedef struct create {
     tk_op op;
@@ -27,11 +27,12 @@ typedef struct create {
     tk_buf body;
     int64_t model_seq;
     tk_lora_config lora;
-    tk_arena arena; /* of the metadata */
+    tk_arena arena; /* of the metadata and of JSON that names an optimizer */
     tk_f_raw metadata;
-    char *base_model; /* owned; NULL: as the checkpoint says */
-    char *path;       /* owned; NULL: a new model */
-    char *token;      /* owned or NULL */
+    tk_f_optimizer_config optimizer; /* the caller's or the checkpoint's */
+    char *base_model;                /* owned; NULL: as the checkpoint says */
+    char *path;                      /* owned; NULL: a new model */
+    char *token;                     /* owned or NULL */
     bool with_optimizer;
     tinkc_training *made;
 } create;
@@ -106,6 +107,7 @@ static void load(create *self, int64_t seq_id)
         request.model_seq_id = (tk_f_i64){TK_SET, self->model_seq};
         request.base_model = tk_f_str_of(self->base_model);
         request.user_metadata = self->metadata;
+        request.optimizer_config = self->optimizer;
     }
     tk_buf_clear(&self->body);
     if (tk_schema_encode(&self->body, &tk_msg_load_weights_request, &request, &err) !=
@@ -179,7 +181,11 @@ static void create_model(create *self)
         .base_model = tk_f_str_of(self->base_model),
         .user_metadata = self->metadata,
         .lora_config = {TK_SET, self->lora},
+        .optimizer_config = self->optimizer,
     };
+    if (tk_config_sdk_at_least(tk_core_config(self->op.core), 36)) {
+        request.optimizer_config.is = TK_SET; /* zero is AdamW */
+    }
     tk_buf_clear(&self->body);
     if (tk_schema_encode(&self->body, &tk_msg_create_model_request, &request, &err) !=
         TINKC_OK) {
@@ -213,6 +219,9 @@ static tinkc_code take_info(create *self, const tk_weights_info_response *said,
                                   .train_unembed = part(&said->train_unembed),
                                   .train_mlp = part(&said->train_mlp),
                                   .train_attn = part(&said->train_attn)};
+    if (self->with_optimizer && said->optimizer_config.v.kind != TK_OPTIMIZER_ADAMW) {
+        self->optimizer = said->optimizer_config; /* its state is loaded next */
+    }
     if (self->base_model == NULL && said->base_model.is == TK_SET) {
         self->base_model = tk_strndup(said->base_model.v.p, said->base_model.v.n);
         return self->base_model != NULL ? TINKC_OK : tk_err_nomem(err);
@@ -226,19 +235,17 @@ static void on_info(tk_call *call, const tk_call_answer *answer)
 {
     create *self = call->user;
     tk_err err = TK_ERR_INIT;
-    tk_arena arena;
     tk_weights_info_response said = {.is_lora = {.is = TK_UNSET}};
     if (answer->code != TINKC_OK) {
         tk_op_fail(&self->op, answer->err);
         return;
     }
-    tk_arena_init(&arena, INFO_MAX_BYTES);
-    tinkc_code code = tk_schema_decode_text(&said, &tk_msg_weights_info_response, &arena,
-                                            answer->response->body, 0, &err);
+    tinkc_code code =
+        tk_schema_decode_text(&said, &tk_msg_weights_info_response, &self->arena,
+                              answer->response->body, 0, &err);
     if (code == TINKC_OK) {
         code = take_info(self, &said, &err);
     }
-    tk_arena_dispose(&arena);
     if (code != TINKC_OK) {
         tk_op_fail(&self->op, &err);
         return;
@@ -376,7 +383,7 @@ static create *new_create(tk_handle *handle, const char *operation)
     if (self != NULL) {
         self->submit.started_ns = tk_clock_mono_ns(tk_core_clock(handle->core));
         tk_buf_init(&self->body, BODY_MAX_BYTES);
-        tk_arena_init(&self->arena, BODY_MAX_BYTES);
+        tk_arena_init(&self->arena, ARENA_MAX_BYTES);
         tk_op_init(&self->op, &create_type, handle, operation, TK_RESULT_TRAINING);
     }
     return self;
@@ -424,6 +431,9 @@ tinkc_future *tinkc_service_create_training(tinkc_service *service,
                                   &err);
     }
     if (code == TINKC_OK) {
+        code = tk_params_optimizer(&self->optimizer, &self->arena, c.optimizer, &err);
+    }
+    if (code == TINKC_OK) {
         code = tk_text_copy(&self->base_model, base_model, "base_model", &err);
     }
     return run(self, code, &err);
@@ -434,6 +444,13 @@ static tinkc_code fill_from_state(create *self, const char *path,
 {
     self->with_optimizer = o->with_optimizer;
     tinkc_code code = tk_training_check_path(path, err);
+    if (code == TINKC_OK && o->with_optimizer && o->optimizer != NULL) {
+        code = tk_err_set(err, TINKC_E_INVALID,
+                          "with_optimizer takes the optimizer of the checkpoint");
+    }
+    if (code == TINKC_OK) {
+        code = tk_params_optimizer(&self->optimizer, &self->arena, o->optimizer, err);
+    }
     if (code != TINKC_OK) {
         return code;
     }

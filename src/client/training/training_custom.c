@@ -15,6 +15,7 @@
 #include "client/training/batch.h"
 #include "client/training/training.h"
 #include "client/values/types.h"
+#include "wire/metrics.h"
 #include "wire/pb_fwdbwd.h"
 #include "wire/tensor.h"
 
@@ -35,10 +36,16 @@ typedef struct custom {
     void *user;
     double loss;
     tinkc_metrics *metrics; /* the callback's */
-    tk_arena arena;         /* items and gradients */
+    tk_arena arena;         /* items, gradients and the inputs that are not sent */
     tinkc_custom_item *items;
     size_t items_n;
+    bool is_recent; /* as SDK 0.36: any inputs, loss:sum */
 } custom;
+
+/* What the public pointer of an item points to: the inputs of its datum. */
+struct tinkc_custom_inputs {
+    tk_tensor_map map;
+};
 
 static custom *of(tk_op *op)
 {
@@ -68,11 +75,27 @@ static void fail_cancelled(custom *self)
     fail(self, &err);
 }
 
-/* The callback's metrics win; its loss is one of them. */
+/* 0.36: the loss is loss:sum, and what the server computed is the surrogate's. Before: the
+ * loss is `loss`, unless the callback has set it. */
+static tinkc_code put_loss(custom *self, tinkc_fwdbwd *result)
+{
+    double loss = 0;
+    if (!self->is_recent) {
+        return tinkc_metrics_get(&loss, self->metrics, "loss", NULL) == TINKC_OK
+                   ? TINKC_OK
+                   : tinkc_metrics_put(result->more, "loss", self->loss, NULL);
+    }
+    tinkc_code code = tinkc_metrics_put(result->more, "loss:sum", self->loss, NULL);
+    const double *surrogate = tk_metrics_find(&result->out.metrics, TK_STR("loss:sum"));
+    return code == TINKC_OK && surrogate != NULL
+               ? tinkc_metrics_put(result->more, "surrogate_loss:sum", *surrogate, NULL)
+               : code;
+}
+
+/* The callback's metrics win. */
 static tinkc_code merge(custom *self, tinkc_fwdbwd *result, tk_err *err)
 {
     const tk_num_map *own = tk_training_metrics_map(self->metrics);
-    double loss = 0;
     result->more = tk_training_metrics(&result->out.metrics, err);
     if (result->more == NULL) {
         return err->code;
@@ -84,10 +107,7 @@ static tinkc_code merge(custom *self, tinkc_fwdbwd *result, tk_err *err)
             return tk_err_set(err, code, "the metrics of the custom loss do not fit");
         }
     }
-    if (tinkc_metrics_get(&loss, self->metrics, "loss", NULL) == TINKC_OK) {
-        return TINKC_OK;
-    }
-    tinkc_code code = tinkc_metrics_put(result->more, "loss", self->loss, NULL);
+    tinkc_code code = put_loss(self, result);
     return code == TINKC_OK ? code : tk_err_set(err, code, "no room for the loss");
 }
 
@@ -105,6 +125,15 @@ static void succeed(custom *self)
 
 /* ---- second half ---- */
 
+static tk_tensor weights_like(const tk_tensor *targets, const float *values, size_t n)
+{
+    return (tk_tensor){.dtype = TK_DTYPE_F32,
+                       .data = values,
+                       .n = n,
+                       .has_shape = targets->has_shape,
+                       .shape = targets->shape};
+}
+
 /* Weights of a part's datums out of the gradients of its items. */
 static tinkc_code put_weights(custom *self, const tk_batch_part *part,
                               tk_fwdbwd_request *request, tk_arena *arena, tk_err *err)
@@ -119,7 +148,9 @@ static tinkc_code put_weights(custom *self, const tk_batch_part *part,
         const tk_datum *old = &request->data[i];
         tk_named_tensor *pair = &tensors[2 * i];
         memcpy(pair, old->loss_fn_inputs.items, 2 * sizeof(*pair));
-        pair[1].tensor.data = self->items[part->first + i].gradient;
+        pair[1].tensor =
+            weights_like(&pair[0].tensor, self->items[part->first + i].gradient,
+                         self->items[part->first + i].n);
         data[i] = *old;
         data[i].loss_fn_inputs = (tk_tensor_map){pair, 2};
     }
@@ -356,36 +387,80 @@ static const tk_op_type custom_type = {start, cancel, destroy};
 
 /* ---- the caller's thread ---- */
 
-/* Only targets and weights may be there; returns the targets or NULL. */
-static const tk_tensor *find_targets(const tk_datum *datum, tk_err *err)
+/* Finds the targets, which must be there, and the weights, which may. */
+static tinkc_code find_inputs(const custom *self, const tk_datum *datum,
+                              const tk_tensor **targets, const tk_tensor **weights,
+                              tk_err *err)
 {
-    const tk_tensor *targets = NULL;
     for (size_t i = 0; i < datum->loss_fn_inputs.n; i++) {
         const tk_named_tensor *input = &datum->loss_fn_inputs.items[i];
         if (tk_str_is(input->name, TARGETS)) {
-            targets = &input->tensor;
-        } else if (!tk_str_is(input->name, WEIGHTS)) {
-            tk_err_set(err, TINKC_E_INVALID,
-                       "a custom loss takes " TARGETS " and " WEIGHTS ", not " TK_STR_FMT,
-                       TK_STR_ARG(input->name));
-            return NULL;
+            *targets = &input->tensor;
+        } else if (tk_str_is(input->name, WEIGHTS)) {
+            *weights = &input->tensor;
+        } else if (!self->is_recent) {
+            return tk_err_set(err, TINKC_E_INVALID,
+                              "a custom loss takes " TARGETS " and " WEIGHTS
+                              ", not " TK_STR_FMT,
+                              TK_STR_ARG(input->name));
         }
     }
-    if (targets == NULL) {
-        tk_err_set(err, TINKC_E_INVALID, "a custom loss needs " TARGETS);
-    }
-    return targets;
+    return *targets != NULL
+               ? TINKC_OK
+               : tk_err_set(err, TINKC_E_INVALID, "a custom loss needs " TARGETS);
 }
 
-/* Datum i with zeros for weights; its item gets room for the gradient, which those zeros
- * are until the callback fills it. */
+/* The inputs of a datum are the caller's; the callback reads copies. */
+static tinkc_code keep_inputs(custom *self, tinkc_custom_item *item,
+                              const tk_tensor_map *map, tk_err *err)
+{
+    struct tinkc_custom_inputs *inputs = tk_arena_zalloc(&self->arena, sizeof(*inputs));
+    tk_named_tensor *copies = tk_arena_array(&self->arena, map->n, sizeof(*copies));
+    if (inputs == NULL || copies == NULL) {
+        return tk_err_nomem(err);
+    }
+    for (size_t i = 0; i < map->n; i++) {
+        tk_str name = map->items[i].name;
+        tinkc_code code = tk_types_copy_tensor(&copies[i].tensor, &self->arena,
+                                               &map->items[i].tensor, err);
+        if (code != TINKC_OK) {
+            return code;
+        }
+        if (!tk_arena_dup(&self->arena, &copies[i].name, name.p, name.n)) {
+            return tk_err_nomem(err);
+        }
+    }
+    inputs->map = (tk_tensor_map){copies, map->n};
+    item->inputs = inputs;
+    return TINKC_OK;
+}
+
+const tinkc_tensor *tinkc_custom_item_tensor(const tinkc_custom_item *item,
+                                             const char *name)
+{
+    if (item == NULL || item->inputs == NULL || name == NULL) {
+        return NULL;
+    }
+    const tk_tensor_map *map = &item->inputs->map;
+    for (size_t i = 0; i < map->n; i++) {
+        if (tk_str_is(map->items[i].name, name)) {
+            return tk_types_tensor(&map->items[i].tensor);
+        }
+    }
+    return NULL;
+}
+
+/* Datum i with its weights, or zeros; its item gets room for the gradient, which those
+ * zeros are until the callback fills it. */
 static tinkc_code read_datum(custom *self, tk_datum *datum, size_t i,
                              tk_named_tensor *pair, tk_err *err)
 {
-    const tk_tensor *targets = find_targets(datum, err);
+    const tk_tensor *targets = NULL, *weights = NULL;
+    tinkc_custom_item *item = &self->items[i];
     size_t n = 0;
-    if (targets == NULL) {
-        return err->code;
+    tinkc_code code = find_inputs(self, datum, &targets, &weights, err);
+    if (code != TINKC_OK) {
+        return code;
     }
     if (!tk_tensor_count(targets, &n)) {
         return tk_err_set(err, TINKC_E_LIMIT, "the targets are too large");
@@ -395,16 +470,15 @@ static tinkc_code read_datum(custom *self, tk_datum *datum, size_t i,
         return tk_err_nomem(err);
     }
     memset(zeros, 0, n * sizeof(*zeros));
-    self->items[i] = (tinkc_custom_item){.gradient = zeros, .n = n};
+    *item = (tinkc_custom_item){.gradient = zeros, .n = n};
+    code = keep_inputs(self, item, &datum->loss_fn_inputs, err);
     pair[0] = (tk_named_tensor){TK_STR(TARGETS), *targets};
-    pair[1] = (tk_named_tensor){TK_STR(WEIGHTS),
-                                {.dtype = TK_DTYPE_F32,
-                                 .data = zeros,
-                                 .n = n,
-                                 .has_shape = targets->has_shape,
-                                 .shape = targets->shape}};
+    pair[1] = (tk_named_tensor){TK_STR(WEIGHTS), weights_like(targets, zeros, n)};
+    if (self->is_recent && weights != NULL) {
+        pair[1].tensor = *weights;
+    }
     datum->loss_fn_inputs = (tk_tensor_map){pair, 2};
-    return TINKC_OK;
+    return code;
 }
 
 static tinkc_code read_data(custom *self, tk_fwdbwd_request *request, tk_arena *arena,
@@ -478,6 +552,7 @@ static custom *new_custom(tinkc_training *training, const char *operation)
     tk_err_clear(&self->loss_err);
     self->model = tk_model_ref(training->model);
     tk_op_init(&self->op, &custom_type, training->handle, operation, TK_RESULT_FWDBWD);
+    self->is_recent = tk_config_sdk_at_least(tk_core_config(training->handle->core), 36);
     self->batch =
         (tk_batch){.model = training->model,
                    .type = TK_FUTURE_FORWARD,
@@ -507,7 +582,7 @@ tinkc_future *tinkc_training_forward_backward_custom(tinkc_training *training,
     self->fn = fn;
     self->user = user;
     tinkc_code code = fn != NULL
-                          ? prepare(self, &(tk_batch_data){data, n}, &err)
+                          ? prepare(self, &(tk_batch_data){data, n, true}, &err)
                           : tk_err_set(&err, TINKC_E_INVALID, "no custom loss function");
     return code == TINKC_OK ? tk_op_submit(&self->op) : tk_op_refuse(&self->op, &err);
 }

@@ -2,6 +2,7 @@
  * caller's thread, straight from the caller's arrays. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "client/core/service.h"
@@ -180,10 +181,18 @@ static tinkc_future *submit(tinkc_training *training, const variant *what,
     tk_arena_init(&arena, 0);
     tinkc_code code = tk_types_options(&o, sizeof(o), options, &err);
     if (code == TINKC_OK) {
-        code = tk_batch_read_data(&request, &arena, data, &err);
+        tk_batch_data all = *data;
+        all.any_shape = loss != NULL && strcmp(loss, "custom") == 0;
+        code = tk_batch_read_data(&request, &arena, &all, &err);
     }
     if (code == TINKC_OK) {
-        code = tk_params_loss(&request, &arena, loss, o.config, o.config_n, &err);
+        const tinkc_config *config = tk_core_config(training->handle->core);
+        const tk_loss_settings settings = {.numbers = o.config,
+                                           .numbers_n = o.config_n,
+                                           .texts = o.texts,
+                                           .texts_n = o.texts_n,
+                                           .twice = tk_config_sdk_at_least(config, 36)};
+        code = tk_params_loss(&request, &arena, loss, &settings, &err);
     }
     future = code == TINKC_OK ? run(training, what, &request, &o, step)
                               : tk_handle_refuse(training->handle, what->operation,
@@ -197,7 +206,8 @@ tinkc_future *tinkc_training_forward(tinkc_training *training, tinkc_datum *cons
                                      const tinkc_fwdbwd_options *options)
 {
     static const variant what = {"forward", TK_FUTURE_FORWARD, true};
-    return submit(training, &what, &(tk_batch_data){data, n}, loss, options, NULL);
+    return submit(training, &what, &(tk_batch_data){.items = data, .n = n}, loss, options,
+                  NULL);
 }
 
 tinkc_future *tk_training_step_batch(tinkc_training *training, const tk_batch_data *data,
@@ -214,6 +224,6 @@ tinkc_future *tinkc_training_forward_backward(tinkc_training *training,
                                               const char *loss,
                                               const tinkc_fwdbwd_options *options)
 {
-    return tk_training_step_batch(training, &(tk_batch_data){data, n}, loss, options,
-                                  NULL);
+    return tk_training_step_batch(training, &(tk_batch_data){.items = data, .n = n}, loss,
+                                  options, NULL);
 }

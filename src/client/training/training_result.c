@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "client/values/error.h"
+#include "client/values/params.h"
 #include "client/values/types.h"
 #include "wire/metrics.h"
 #include "wire/msg_model.h"
@@ -447,4 +448,20 @@ int64_t tinkc_model_info_lora_rank(const tinkc_model_info *info)
 {
     return info != NULL && info->said.lora_rank.is == TK_SET ? info->said.lora_rank.v
                                                              : -1;
+}
+
+tinkc_optimizer tinkc_model_info_optimizer(const tinkc_model_info *info)
+{
+    const char *unused;
+    return info != NULL ? tk_params_optimizer_of(&unused, &info->said.optimizer_config)
+                        : TINKC_OPTIMIZER_ADAMW;
+}
+
+const char *tinkc_model_info_optimizer_name(const tinkc_model_info *info)
+{
+    const char *name = NULL;
+    if (info != NULL) {
+        (void)tk_params_optimizer_of(&name, &info->said.optimizer_config);
+    }
+    return name;
 }

@@ -58,17 +58,16 @@ void tk_training_step_break(tk_training_step *step)
 /* ---- the optimizer ---- */
 
 typedef struct message {
-    tk_adam_params adam;
-    tk_training_step *step; /* a reference; NULL: the optimizer alone */
+    tk_optim_step_request request; /* without model and number */
+    tk_arena arena;                /* of its JSON */
+    tk_training_step *step;        /* a reference; NULL: the optimizer alone */
 } message;
 
 static tinkc_code encode_step(tk_training_request *op, int64_t seq_id, tk_err *err)
 {
-    tk_optim_step_request request = {
-        .adam_params = ((const message *)op->message)->adam,
-        .model_id = {TK_SET, tk_str_of(op->model->id)},
-        .seq_id = {TK_SET, seq_id},
-    };
+    tk_optim_step_request request = ((const message *)op->message)->request;
+    request.model_id = (tk_f_str){TK_SET, tk_str_of(op->model->id)};
+    request.seq_id = (tk_f_i64){TK_SET, seq_id};
     return tk_schema_encode(&op->body, &tk_msg_optim_step_request, &request, err);
 }
 
@@ -103,7 +102,11 @@ static bool refuse_broken(tk_training_request *op)
 static void free_message(void *taken)
 {
     message *m = taken;
+    if (m == NULL) {
+        return;
+    }
     tk_training_step_unref(&m->step);
+    tk_arena_dispose(&m->arena);
     tk_free(m);
 }
 
@@ -121,31 +124,42 @@ static const tk_training_request_spec step_spec = {
     .free_result = tk_training_free_metrics,
 };
 
-static tinkc_future *run_optim(tinkc_training *training, const tk_adam_params *adam,
-                               tk_training_step *step)
+static tinkc_code new_message(message **out, const tinkc_optim_params *params,
+                              tk_err *err)
 {
-    tk_err err = TK_ERR_INIT;
     message *m = tk_zalloc(sizeof(*m));
     if (m == NULL) {
-        tk_err_nomem(&err);
-        return tk_training_request_refuse(training, &step_spec, &err);
+        return tk_err_nomem(err);
     }
-    *m = (message){.adam = *adam, .step = tk_training_step_ref(step)};
-    return tk_training_request_run(training, &step_spec, m);
+    tk_arena_init(&m->arena, TK_MIB);
+    tinkc_code code = tk_params_optim(&m->request, &m->arena, params, err);
+    if (code != TINKC_OK) {
+        free_message(m);
+        return code;
+    }
+    *out = m;
+    return TINKC_OK;
+}
+
+tinkc_future *tinkc_training_optim_step_with(tinkc_training *training,
+                                             const tinkc_optim_params *params)
+{
+    tk_err err = TK_ERR_INIT;
+    message *m = NULL;
+    if (training == NULL) {
+        return tk_service_none(step_spec.operation, step_spec.kind);
+    }
+    return new_message(&m, params, &err) == TINKC_OK
+               ? tk_training_request_run(training, &step_spec, m)
+               : tk_training_request_refuse(training, &step_spec, &err);
 }
 
 tinkc_future *tinkc_training_optim_step(tinkc_training *training,
                                         const tinkc_adam_params *adam)
 {
-    tk_err err = TK_ERR_INIT;
-    tk_adam_params params;
-    if (training == NULL) {
-        return tk_service_none(step_spec.operation, step_spec.kind);
-    }
-    if (tk_params_adam(&params, adam, &err) != TINKC_OK) {
-        return tk_training_request_refuse(training, &step_spec, &err);
-    }
-    return run_optim(training, &params, NULL);
+    tinkc_optim_params params = TINKC_OPTIM_PARAMS_INIT;
+    params.adam = adam;
+    return tinkc_training_optim_step_with(training, &params);
 }
 
 /* ---- both ---- */
@@ -253,23 +267,30 @@ tinkc_future *tinkc_training_step(tinkc_training *training, tinkc_datum *const *
         return tk_service_none(operation, TK_RESULT_STEP);
     }
     tk_err err = TK_ERR_INIT;
-    tk_adam_params adam;
+    message *m = NULL;
+    tinkc_optim_params adam = TINKC_OPTIM_PARAMS_INIT;
     tinkc_step_options o = TINKC_STEP_OPTIONS_INIT;
     tk_training_step *step = NULL;
     tinkc_code code = tk_types_options(&o, sizeof(o), options, &err);
     if (code == TINKC_OK) {
-        code = tk_params_adam(&adam, o.adam, &err);
+        adam.adam = o.adam;
+        code = new_message(&m, o.optim != NULL ? o.optim : &adam, &err);
     }
     if (code == TINKC_OK) {
         code = make(&step, training->handle, operation, &err);
     }
     if (code != TINKC_OK) {
+        free_message(m);
         return tk_handle_refuse(training->handle, operation, TK_RESULT_STEP, &err);
     }
-    step->batch =
-        tk_training_step_batch(training, &(tk_batch_data){data, n}, loss, o.fwdbwd, step);
-    /* A batch that was refused here has no gradients to step on. */
-    step->optim = has_failed(step->batch) ? NULL : run_optim(training, &adam, step);
+    const tk_batch_data batch = {.items = data, .n = n};
+    step->batch = tk_training_step_batch(training, &batch, loss, o.fwdbwd, step);
+    if (has_failed(step->batch)) { /* refused here: no gradients to step on */
+        free_message(m);
+    } else {
+        m->step = tk_training_step_ref(step);
+        step->optim = tk_training_request_run(training, &step_spec, m);
+    }
     return join(step);
 }
 

@@ -39,6 +39,15 @@ tinkc_code tinkc_training_forward_backward_custom_wait(tinkc_fwdbwd **out,
         TK_RESULT_FWDBWD, err);
 }
 
+tinkc_code tinkc_training_optim_step_with_wait(tinkc_metrics **out,
+                                               tinkc_training *training,
+                                               const tinkc_optim_params *params,
+                                               tinkc_error **err)
+{
+    return tk_future_wait_take(out, tinkc_training_optim_step_with(training, params),
+                               TK_RESULT_METRICS, err);
+}
+
 tinkc_code tinkc_training_optim_step_wait(tinkc_metrics **out, tinkc_training *training,
                                           const tinkc_adam_params *adam,
                                           tinkc_error **err)

@@ -310,6 +310,208 @@ tinkc_code tinkc_adam_params_check(const tinkc_adam_params *params, tinkc_error 
     return code == TINKC_OK ? TINKC_OK : tk_error_give(err, &e);
 }
 
+/* ---- optimizers ---- */
+
+static const char *const optimizer_names[] = {
+    [TINKC_OPTIMIZER_ADAMW] = "adamw",
+    [TINKC_OPTIMIZER_DIMUON] = "dimuon",
+};
+
+const char *tinkc_optimizer_name(tinkc_optimizer optimizer)
+{
+    return (unsigned)optimizer < TK_ARRAY_LEN(optimizer_names)
+               ? optimizer_names[optimizer]
+               : NULL;
+}
+
+tinkc_optimizer tk_params_optimizer_of(const char **name,
+                                       const tk_f_optimizer_config *said)
+{
+    if (said->is == TK_SET && said->v.kind == TK_OPTIMIZER_OTHER) {
+        *name = tk_optimizer_word(said->v.raw).p; /* JSON strings end in a NUL */
+        return TINKC_OPTIMIZER_OTHER;
+    }
+    tinkc_optimizer type = said->is == TK_SET && said->v.kind == TK_OPTIMIZER_DIMUON
+                               ? TINKC_OPTIMIZER_DIMUON
+                               : TINKC_OPTIMIZER_ADAMW;
+    *name = optimizer_names[type];
+    return type;
+}
+
+/* An object with a type that is not one of ours. */
+static tinkc_code read_other(const tk_json **out, tk_arena *arena, const char *text,
+                             tk_err *err)
+{
+    const tk_json *value = NULL;
+    tinkc_code code = text != NULL
+                          ? tk_json_parse(&value, arena, text, strlen(text), NULL, NULL)
+                          : TINKC_E_INVALID;
+    if (code == TINKC_E_NOMEM) {
+        return tk_err_nomem(err);
+    }
+    if (code != TINKC_OK || value->type != TK_JSON_OBJECT ||
+        tk_optimizer_word(value).n == 0) {
+        return bad(err, "json", "must be a JSON object with a type");
+    }
+    for (size_t i = 0; i < TK_ARRAY_LEN(optimizer_names); i++) {
+        if (tk_str_is(tk_optimizer_word(value), optimizer_names[i])) {
+            return bad(err, "json",
+                       "is for other optimizers than those of tinkc_optimizer");
+        }
+    }
+    *out = value;
+    return TINKC_OK;
+}
+
+tinkc_code tk_params_optimizer(tk_f_optimizer_config *out, tk_arena *arena,
+                               const tinkc_optimizer_config *config, tk_err *err)
+{
+    tinkc_optimizer_config c = TINKC_OPTIMIZER_CONFIG_INIT;
+    tk_f_optimizer_config wire = {.is = TK_SET};
+    tinkc_code code = tk_types_options(&c, sizeof(c), config, err);
+    if (config == NULL || code != TINKC_OK) {
+        return code;
+    }
+    if (c.type != TINKC_OPTIMIZER_OTHER && c.json != NULL) {
+        return bad(err, "json", "needs TINKC_OPTIMIZER_OTHER");
+    }
+    switch (c.type) {
+    case TINKC_OPTIMIZER_ADAMW:
+        break;
+    case TINKC_OPTIMIZER_DIMUON:
+        wire.v.kind = TK_OPTIMIZER_DIMUON;
+        wire.v.version = (tk_f_i64)TK_F_VAL(c.version);
+        code = c.version < 1 ? bad(err, "version", "must be at least 1") : TINKC_OK;
+        break;
+    case TINKC_OPTIMIZER_OTHER:
+        wire.v.kind = TK_OPTIMIZER_OTHER;
+        code = read_other(&wire.v.raw, arena, c.json, err);
+        break;
+    default:
+        code = bad(err, "type", "is none of the optimizers");
+        break;
+    }
+    if (code == TINKC_OK) {
+        *out = wire;
+    }
+    return code;
+}
+
+tinkc_code tinkc_optimizer_config_check(const tinkc_optimizer_config *config,
+                                        tinkc_error **err)
+{
+    tk_err e = TK_ERR_INIT;
+    tk_arena arena;
+    tk_f_optimizer_config unused = {.is = TK_UNSET};
+    tk_arena_init(&arena, 0);
+    tinkc_code code = tk_params_optimizer(&unused, &arena, config, &e);
+    tk_arena_dispose(&arena);
+    return code == TINKC_OK ? TINKC_OK : tk_error_give(err, &e);
+}
+
+static tinkc_code read_dimuon(tk_optim_params *out, const tinkc_dimuon_params *params,
+                              tk_err *err)
+{
+    tinkc_dimuon_params p = TINKC_DIMUON_PARAMS_INIT;
+    tinkc_code code = tk_types_options(&p, sizeof(p), params, err);
+    const tk_optim_params wire = {.kind = TK_OPTIMIZER_DIMUON,
+                                  .learning_rate = TK_F_VAL(p.learning_rate),
+                                  .grad_clip_norm = TK_F_VAL(p.grad_clip_norm),
+                                  .beta1 = TK_F_VAL(p.beta1)};
+    if (code == TINKC_OK) {
+        code = tk_optim_params_check(&wire, err);
+    }
+    if (code == TINKC_OK) {
+        *out = wire;
+    }
+    return code;
+}
+
+tinkc_code tk_params_optim(tk_optim_step_request *out, tk_arena *arena,
+                           const tinkc_optim_params *params, tk_err *err)
+{
+    tinkc_optim_params p = TINKC_OPTIM_PARAMS_INIT;
+    tk_optim_step_request wire = {.adam_params = {.is = TK_UNSET}};
+    tinkc_code code = tk_types_options(&p, sizeof(p), params, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    switch (p.type) {
+    case TINKC_OPTIMIZER_ADAMW:
+        wire.adam_params.is = TK_SET;
+        code = tk_params_adam(&wire.adam_params.v, p.adam, err);
+        break;
+    case TINKC_OPTIMIZER_DIMUON:
+        wire.optimizer_params.is = TK_SET;
+        code = read_dimuon(&wire.optimizer_params.v, p.dimuon, err);
+        break;
+    case TINKC_OPTIMIZER_OTHER:
+        wire.optimizer_params = (tk_f_optim_params){TK_SET, {.kind = TK_OPTIMIZER_OTHER}};
+        code = read_other(&wire.optimizer_params.v.raw, arena, p.json, err);
+        break;
+    default:
+        code = bad(err, "type", "is none of the optimizers");
+        break;
+    }
+    if (code == TINKC_OK) {
+        *out = wire;
+    }
+    return code;
+}
+
+tinkc_code tinkc_optim_params_check(const tinkc_optim_params *params, tinkc_error **err)
+{
+    tk_err e = TK_ERR_INIT;
+    tk_arena arena;
+    tk_optim_step_request unused;
+    tk_arena_init(&arena, 0);
+    tinkc_code code = tk_params_optim(&unused, &arena, params, &e);
+    tk_arena_dispose(&arena);
+    return code == TINKC_OK ? TINKC_OK : tk_error_give(err, &e);
+}
+
+/* ---- losses at the server ---- */
+
+tinkc_code tk_params_custom_loss(tk_create_custom_loss_request *out, tk_arena *arena,
+                                 const tinkc_custom_loss *loss, tk_err *err)
+{
+    tinkc_custom_loss l = TINKC_CUSTOM_LOSS_INIT;
+    tinkc_code code = tk_types_options(&l, sizeof(l), loss, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    if (l.name == NULL || l.name[0] == '\0') {
+        return bad(err, "name", "must not be empty");
+    }
+    if (l.inputs == NULL || l.graph == NULL) {
+        return bad(err, l.inputs == NULL ? "inputs" : "graph", "must not be NULL");
+    }
+    tk_custom_loss_input *inputs = tk_arena_array(arena, l.inputs_n, sizeof(*inputs));
+    if (inputs == NULL) {
+        return tk_err_nomem(err);
+    }
+    for (size_t i = 0; i < l.inputs_n; i++) {
+        if (l.inputs[i].name == NULL || l.inputs[i].rank < 0 || l.inputs[i].rank > 2) {
+            return bad(err, "inputs",
+                       "has one without name, or of another rank than 0..2");
+        }
+        inputs[i] = (tk_custom_loss_input){{TK_SET, tk_str_of(l.inputs[i].name)},
+                                           {TK_SET, l.inputs[i].rank}};
+    }
+    const tk_json *graph = NULL;
+    code = tk_json_parse(&graph, arena, l.graph, strlen(l.graph), NULL, NULL);
+    if (code != TINKC_OK) {
+        return code == TINKC_E_NOMEM ? tk_err_nomem(err)
+                                     : bad(err, "graph", "is not JSON");
+    }
+    *out = (tk_create_custom_loss_request){.name = {TK_SET, tk_str_of(l.name)},
+                                           .inputs = {inputs, l.inputs_n},
+                                           .graph = {TK_SET, graph}};
+    return tk_create_custom_loss_check(out, err);
+}
+
+/* ---- LoRA ---- */
+
 tinkc_code tk_params_lora(tk_lora_config *out, const tinkc_lora_config *config,
                           tk_err *err)
 {
@@ -404,6 +606,9 @@ static const char *const loss_names[] = {
     [TINKC_LOSS_PPO] = "ppo",
     [TINKC_LOSS_CISPO] = "cispo",
     [TINKC_LOSS_DRO] = "dro",
+    [TINKC_LOSS_GSPO] = "gspo",
+    [TINKC_LOSS_STABLE_REINFORCE] = "stable_reinforce",
+    [TINKC_LOSS_CUSTOM] = "custom",
 };
 
 const char *tinkc_loss_name(tinkc_loss loss)
@@ -425,43 +630,70 @@ tinkc_code tinkc_loss_parse(tinkc_loss *out, const char *name, tinkc_error **err
     return tk_error_tell(err, TINKC_E_MISSING, "no loss function has this name");
 }
 
-static tinkc_code check_loss(const char *loss, const tinkc_number *config, size_t n,
+static tinkc_code check_name(const tk_loss_settings *s, const char *name, size_t at,
                              tk_err *err)
 {
+    bool is_new = name != NULL && name[0] != '\0';
+    for (size_t i = 0; is_new && i < at; i++) {
+        is_new = strcmp(name, i < s->numbers_n ? s->numbers[i].name
+                                               : s->texts[i - s->numbers_n].name) != 0;
+    }
+    return is_new ? TINKC_OK : bad(err, "config", "has a value without name, or twice");
+}
+
+static tinkc_code check_loss(const char *loss, const tk_loss_settings *s, tk_err *err)
+{
+    tinkc_code code = TINKC_OK;
     if (loss == NULL || loss[0] == '\0') {
         return bad(err, "loss", "must be named");
     }
-    if (config == NULL && n > 0) {
+    if ((s->numbers == NULL && s->numbers_n > 0) ||
+        (s->texts == NULL && s->texts_n > 0)) {
         return bad(err, "config", "must not be NULL");
     }
-    for (size_t i = 0; i < n; i++) {
-        bool good = config[i].name != NULL && isfinite(config[i].value);
-        for (size_t j = 0; good && j < i; j++) {
-            good = strcmp(config[i].name, config[j].name) != 0;
-        }
-        if (!good) {
-            return bad(err, "config",
-                       "has a value without name, or twice, or not finite");
+    for (size_t i = 0; code == TINKC_OK && i < s->numbers_n; i++) {
+        code = check_name(s, s->numbers[i].name, i, err);
+        if (code == TINKC_OK && !isfinite(s->numbers[i].value)) {
+            code = bad(err, "config", "has a value that is not finite");
         }
     }
-    return TINKC_OK;
+    for (size_t i = 0; code == TINKC_OK && i < s->texts_n; i++) {
+        code = check_name(s, s->texts[i].name, s->numbers_n + i, err);
+        if (code == TINKC_OK && s->texts[i].value == NULL) {
+            code = bad(err, "texts", "has a NULL");
+        }
+    }
+    return code;
 }
 
 tinkc_code tk_params_loss(tk_fwdbwd_request *out, tk_arena *arena, const char *loss,
-                          const tinkc_number *config, size_t n, tk_err *err)
+                          const tk_loss_settings *s, tk_err *err)
 {
-    tinkc_code code = check_loss(loss, config, n, err);
+    tinkc_code code = check_loss(loss, s, err);
     if (code != TINKC_OK) {
         return code;
     }
-    tk_named_num *items = tk_arena_array(arena, n, sizeof(*items));
-    if (items == NULL) {
+    /* A server that sees the second form reads nothing else. */
+    size_t n = s->twice || s->texts_n > 0 ? s->numbers_n + s->texts_n : 0;
+    tk_named_num *numbers = tk_arena_array(arena, s->numbers_n, sizeof(*numbers));
+    tk_loss_value *values = tk_arena_array(arena, n, sizeof(*values));
+    if (numbers == NULL || values == NULL) {
         return tk_err_nomem(err);
     }
-    for (size_t i = 0; i < n; i++) {
-        items[i] = (tk_named_num){tk_str_of(config[i].name), config[i].value};
+    for (size_t i = 0; i < s->numbers_n; i++) {
+        tk_str name = tk_str_of(s->numbers[i].name);
+        numbers[i] = (tk_named_num){name, s->numbers[i].value};
+        if (n > 0) {
+            values[i] = (tk_loss_value){.name = name, .number = s->numbers[i].value};
+        }
+    }
+    for (size_t i = 0; i < s->texts_n; i++) {
+        values[s->numbers_n + i] = (tk_loss_value){.name = tk_str_of(s->texts[i].name),
+                                                   .is_text = true,
+                                                   .text = tk_str_of(s->texts[i].value)};
     }
     out->loss_fn = tk_str_of(loss);
-    out->loss_fn_config = (tk_num_map){items, n};
+    out->loss_fn_config = (tk_num_map){numbers, s->numbers_n};
+    out->loss_fn_config_v2 = (tk_loss_values){values, n};
     return TINKC_OK;
 }

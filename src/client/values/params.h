@@ -5,6 +5,7 @@
 #define CLIENT_PARAMS_H
 
 #include <tinkc/params.h>
+#include <tinkc/service.h>
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -38,6 +39,27 @@ TK_NODISCARD tinkc_code tk_params_sample_target(tk_sample_request *out,
 TK_NODISCARD tinkc_code tk_params_adam(tk_adam_params *out,
                                        const tinkc_adam_params *params, tk_err *err);
 
+/* The parameters of one step: adam_params or optimizer_params of the request. The JSON of
+ * another optimizer lives in the arena. */
+TK_NODISCARD tinkc_code tk_params_optim(tk_optim_step_request *out, tk_arena *arena,
+                                        const tinkc_optim_params *params, tk_err *err);
+
+/* The optimizer of a new model; left unset for NULL. The JSON of another optimizer lives in
+ * the arena. */
+TK_NODISCARD tinkc_code tk_params_optimizer(tk_f_optimizer_config *out, tk_arena *arena,
+                                            const tinkc_optimizer_config *config,
+                                            tk_err *err);
+
+/* What an answer says about the optimizer, for the caller; *name is never NULL. */
+tinkc_optimizer tk_params_optimizer_of(const char **name,
+                                       const tk_f_optimizer_config *said);
+
+/* The request that creates a loss at the server, without session and number. Lists and the
+ * graph live in the arena. */
+TK_NODISCARD tinkc_code tk_params_custom_loss(tk_create_custom_loss_request *out,
+                                              tk_arena *arena,
+                                              const tinkc_custom_loss *loss, tk_err *err);
+
 TK_NODISCARD tinkc_code tk_params_lora(tk_lora_config *out,
                                        const tinkc_lora_config *config, tk_err *err);
 
@@ -48,9 +70,18 @@ TK_NODISCARD tinkc_code tk_params_metadata(tk_f_raw *out, tk_arena *arena,
                                            const tinkc_pair *pairs, size_t n,
                                            tk_err *err);
 
-/* Fills loss_fn and loss_fn_config of the request. */
+/* The settings of a loss as the caller has them. */
+typedef struct tk_loss_settings {
+    const tinkc_number *numbers;
+    size_t numbers_n;
+    const tinkc_pair *texts;
+    size_t texts_n;
+    bool twice; /* numbers also go into loss_fn_config_v2, as 0.36 sends them */
+} tk_loss_settings;
+
+/* Fills loss_fn and the settings of the request. */
 TK_NODISCARD tinkc_code tk_params_loss(tk_fwdbwd_request *out, tk_arena *arena,
-                                       const char *loss, const tinkc_number *config,
-                                       size_t n, tk_err *err);
+                                       const char *loss, const tk_loss_settings *settings,
+                                       tk_err *err);
 
 #endif

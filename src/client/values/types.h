@@ -6,6 +6,7 @@
 #include <tinkc/metrics.h>
 #include <tinkc/types.h>
 
+#include "base/arena.h"
 #include "base/err.h"
 #include "wire/value.h"
 
@@ -18,6 +19,11 @@ TK_NODISCARD tinkc_code tk_types_copy_tokens(int32_t **out, size_t *n,
                                              const tinkc_model_input *input, size_t extra,
                                              tk_err *err);
 const tk_datum *tk_types_datum(const tinkc_datum *datum);
+
+/* Copies a tensor with everything it points to into the arena. TINKC_E_INVALID when it is
+ * not sound, TINKC_E_NOMEM. */
+TK_NODISCARD tinkc_code tk_types_copy_tensor(tk_tensor *out, tk_arena *arena,
+                                             const tk_tensor *from, tk_err *err);
 
 /* The public face of a tensor or of metrics inside a result; it lives as long as those.
  * The names of the metrics must have a NUL after them, as JSON strings and the result of

@@ -4,6 +4,7 @@
 #include "client/values/error.h"
 #include "client/values/types.h"
 #include "client/values/types_int.h"
+#include "wire/input.h"
 #include "wire/tensor.h"
 
 struct tinkc_datum {
@@ -120,7 +121,7 @@ tinkc_code tk_types_convert(tk_tensor *out, tk_arena *arena, const tinkc_array *
 
 const tk_datum *tk_types_datum(const tinkc_datum *datum)
 {
-    static const tk_datum empty = {{NULL, 0}, {NULL, 0}};
+    static const tk_datum empty = {.model_input = {NULL, 0}};
     return datum != NULL ? &datum->wire : &empty;
 }
 
@@ -337,6 +338,113 @@ tinkc_code tinkc_datum_set_tensor(tinkc_datum *datum, const char *name,
         return tk_error_give(err, &e);
     }
     return TINKC_OK;
+}
+
+/* ---- provenance ---- */
+
+static tinkc_code copy_spans(tk_origins *out, tk_arena *arena, const tinkc_origin *from,
+                             size_t n, tk_err *err)
+{
+    tk_origin *spans = tk_arena_array(arena, n, sizeof(*spans));
+    if (spans == NULL) {
+        return tk_err_nomem(err);
+    }
+    for (size_t i = 0; i < n; i++) {
+        const tinkc_origin *span = &from[i];
+        tk_str id = tk_str_of(span->sequence_id);
+        bool known =
+            span->kind == TINKC_ORIGIN_PROMPT || span->kind == TINKC_ORIGIN_SAMPLED;
+        if (!known || id.n == 0 || span->offset < 0 || span->length < 0) {
+            tinkc_code code = tk_err_set(
+                err, TINKC_E_INVALID,
+                "needs a kind, a sequence_id, and an offset and a length of 0 or more");
+            tk_err_under_index(err, i);
+            return code;
+        }
+        spans[i] = (tk_origin){.is_sampled = span->kind == TINKC_ORIGIN_SAMPLED,
+                               .offset = span->offset,
+                               .length = span->length};
+        if (!tk_arena_dup(arena, &spans[i].sequence_id, id.p, id.n)) {
+            return tk_err_nomem(err);
+        }
+    }
+    *out = (tk_origins){spans, n};
+    return TINKC_OK;
+}
+
+/* The spans cover `length` positions; a negative one is not known. */
+static tinkc_code check_cover(const tk_origins *spans, int64_t length, tk_err *err)
+{
+    int64_t covered = 0;
+    for (size_t i = 0; i < spans->n; i++) {
+        covered = spans->p[i].length > INT64_MAX - covered ? INT64_MAX
+                                                           : covered + spans->p[i].length;
+    }
+    return length < 0 || covered == length
+               ? TINKC_OK
+               : tk_err_set(err, TINKC_E_INVALID,
+                            "the spans cover %lld positions, there are %lld",
+                            (long long)covered, (long long)length);
+}
+
+static int64_t count_targets(const tinkc_datum *datum)
+{
+    const tk_named_tensor *targets = find(datum, TK_STR("target_tokens"));
+    if (targets == NULL || !targets->tensor.has_shape || targets->tensor.shape.n != 1) {
+        return -1;
+    }
+    return targets->tensor.shape.p[0];
+}
+
+static tinkc_code set_provenance(tinkc_datum *datum, const tk_origins *input,
+                                 const tk_origins *targets, tk_err *err)
+{
+    int64_t length = 0; /* not known when an image does not tell */
+    bool known =
+        tk_model_input_length(&length, &datum->wire.model_input, NULL) == TINKC_OK;
+    tinkc_code code = check_cover(input, known ? length : -1, err);
+    if (code != TINKC_OK) {
+        tk_err_under(err, "input");
+        return code;
+    }
+    code = check_cover(targets, count_targets(datum), err);
+    if (code != TINKC_OK) {
+        tk_err_under(err, "targets");
+        return code;
+    }
+    datum->wire.model_input_spans = *input;
+    datum->wire.loss_fn_input_spans = *targets;
+    return TINKC_OK;
+}
+
+tinkc_code tinkc_datum_set_provenance(tinkc_datum *datum, const tinkc_origin *input,
+                                      size_t input_n, const tinkc_origin *targets,
+                                      size_t targets_n, tinkc_error **err)
+{
+    tk_err e = TK_ERR_INIT;
+    tk_origins a = {NULL, 0}, b = {NULL, 0};
+    if (datum == NULL || (input == NULL && input_n > 0) ||
+        (targets == NULL && targets_n > 0) || (input_n > 0) != (targets_n > 0)) {
+        (void)tk_err_set(&e, TINKC_E_INVALID,
+                         "datum must not be NULL, and both lists are given or neither");
+        return tk_error_give(err, &e);
+    }
+    if (input_n == 0) {
+        datum->wire.model_input_spans = datum->wire.loss_fn_input_spans = a;
+        return TINKC_OK;
+    }
+    tinkc_code code = copy_spans(&a, &datum->arena, input, input_n, &e);
+    if (code != TINKC_OK) {
+        tk_err_under(&e, "input");
+        return tk_error_give(err, &e);
+    }
+    code = copy_spans(&b, &datum->arena, targets, targets_n, &e);
+    if (code != TINKC_OK) {
+        tk_err_under(&e, "targets");
+        return tk_error_give(err, &e);
+    }
+    code = set_provenance(datum, &a, &b, &e);
+    return code == TINKC_OK ? TINKC_OK : tk_error_give(err, &e);
 }
 
 const tinkc_tensor *tinkc_datum_tensor(const tinkc_datum *datum, const char *name)

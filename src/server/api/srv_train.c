@@ -386,7 +386,10 @@ srv_verdict srv_train_optim_step(srv_request *request)
         return SRV_ANSWERED;
     }
     tk_err err = TK_ERR_INIT;
-    const tk_adam_params *adam = &msg.adam_params;
+    const tk_adam_params *adam = &msg.adam_params.v;
+    if (msg.adam_params.is != TK_SET) {
+        return srv_reply_field(request, "adam_params", "is missing");
+    }
     if (tk_adam_params_check(adam, &err) != TINKC_OK) {
         err.code = TINKC_E_DECODE; /* 422, as other values out of range */
         tk_err_under(&err, "adam_params");

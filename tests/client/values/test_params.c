@@ -198,25 +198,27 @@ static void test_params_training_refusals(void **unused)
     assert_int_equal(tinkc_lora_config_check(&lora, NULL), TINKC_E_INVALID);
 }
 
-/* A-042, M-053: the five losses by name; any other string is passed on as it is. */
+/* A-042, M-053: the losses by name; any other string is passed on as it is. */
 static void test_params_losses(void **unused)
 {
-    static const char *const names[] = {"cross_entropy", "importance_sampling", "ppo",
-                                        "cispo", "dro"};
+    static const char *const names[] = {
+        "cross_entropy", "importance_sampling", "ppo",   "cispo", "dro",
+        "gspo",          "stable_reinforce",    "custom"};
+    const tk_loss_settings none = {.numbers = NULL};
     for (size_t i = 0; i < TK_ARRAY_LEN(names); i++) {
         tinkc_loss loss = (tinkc_loss)-1;
         assert_string_equal(tinkc_loss_name((tinkc_loss)i), names[i]);
         assert_int_equal(tinkc_loss_parse(&loss, names[i], NULL), TINKC_OK);
         assert_int_equal(loss, i);
         tk_fwdbwd_request request = {.seq_id = 1};
-        assert_int_equal(tk_params_loss(&request, &msgfix_arena, names[i], NULL, 0, NULL),
+        assert_int_equal(tk_params_loss(&request, &msgfix_arena, names[i], &none, NULL),
                          TINKC_OK);
         assert_true(tk_str_is(request.loss_fn, names[i]));
         assert_int_equal(request.loss_fn_config.n, 0);
     }
     tinkc_loss loss = TINKC_LOSS_PPO;
     tinkc_error *error = NULL;
-    assert_int_equal(tinkc_loss_parse(&loss, "gspo", &error), TINKC_E_MISSING);
+    assert_int_equal(tinkc_loss_parse(&loss, "newer", &error), TINKC_E_MISSING);
     assert_non_null(strstr(tinkc_error_message(error), "no loss function"));
     tinkc_error_free(&error);
     assert_int_equal(tinkc_loss_parse(&loss, "PPO", NULL), TINKC_E_MISSING);
@@ -226,11 +228,107 @@ static void test_params_losses(void **unused)
     assert_null(tinkc_loss_name((tinkc_loss)-1));
     const tinkc_number config[] = {{"clip_low_threshold", 0.8}, {"x", 0.0}};
     tk_fwdbwd_request request = {.seq_id = 1};
-    assert_int_equal(tk_params_loss(&request, &msgfix_arena, "gspo", config, 2, NULL),
+    const tk_loss_settings settings = {.numbers = config, .numbers_n = 2};
+    assert_int_equal(tk_params_loss(&request, &msgfix_arena, "newer", &settings, NULL),
                      TINKC_OK);
-    assert_true(tk_str_is(request.loss_fn, "gspo"));
+    assert_true(tk_str_is(request.loss_fn, "newer"));
     assert_int_equal(request.loss_fn_config.n, 2);
     assert_true(request.loss_fn_config.items[0].v == 0.8);
+    assert_int_equal(request.loss_fn_config_v2.n, 0);
+}
+
+/* Numbers also go into the second form where the SDK sends them twice; with a text they
+ * always do, because a server that sees the second form reads nothing else. */
+static void test_params_loss_texts(void **unused)
+{
+    const tinkc_number number = {"kl_coeff", 0.01};
+    const tinkc_pair text = {"mode", "sequence"};
+    const tinkc_pair same = {"kl_coeff", "x"}, empty = {"mode", NULL};
+    tk_loss_settings s = {.numbers = &number, .numbers_n = 1, .twice = true};
+    tk_fwdbwd_request request = {.seq_id = 1};
+    assert_int_equal(tk_params_loss(&request, &msgfix_arena, "x", &s, NULL), TINKC_OK);
+    assert_int_equal(request.loss_fn_config_v2.n, 1);
+    assert_false(request.loss_fn_config_v2.items[0].is_text);
+    assert_true(request.loss_fn_config_v2.items[0].number == 0.01);
+    s.twice = false;
+    s.texts = &text;
+    s.texts_n = 1;
+    assert_int_equal(tk_params_loss(&request, &msgfix_arena, "x", &s, NULL), TINKC_OK);
+    assert_int_equal(request.loss_fn_config.n, 1);
+    assert_int_equal(request.loss_fn_config_v2.n, 2);
+    assert_true(tk_str_is(request.loss_fn_config_v2.items[0].name, "kl_coeff"));
+    assert_true(request.loss_fn_config_v2.items[1].is_text);
+    assert_true(tk_str_is(request.loss_fn_config_v2.items[1].text, "sequence"));
+    s.texts = &same;
+    assert_int_equal(tk_params_loss(&request, &msgfix_arena, "x", &s, NULL),
+                     TINKC_E_INVALID);
+    s.texts = &empty;
+    assert_int_equal(tk_params_loss(&request, &msgfix_arena, "x", &s, NULL),
+                     TINKC_E_INVALID);
+    s.texts = NULL;
+    assert_int_equal(tk_params_loss(&request, &msgfix_arena, "x", &s, NULL),
+                     TINKC_E_INVALID);
+}
+
+static void expect_config(tinkc_optimizer type, int64_t version, const char *json,
+                          tinkc_code code)
+{
+    tinkc_optimizer_config c = TINKC_OPTIMIZER_CONFIG_INIT;
+    c.type = type;
+    c.version = version;
+    c.json = json;
+    assert_int_equal(tinkc_optimizer_config_check(&c, NULL), code);
+}
+
+static void test_params_optimizer(void **unused)
+{
+    expect_config(TINKC_OPTIMIZER_ADAMW, 1, NULL, TINKC_OK);
+    expect_config(TINKC_OPTIMIZER_ADAMW, 1, "{}", TINKC_E_INVALID);
+    expect_config(TINKC_OPTIMIZER_DIMUON, 1, NULL, TINKC_OK);
+    expect_config(TINKC_OPTIMIZER_DIMUON, 2, NULL, TINKC_OK); /* the server's to refuse */
+    expect_config(TINKC_OPTIMIZER_DIMUON, 0, NULL, TINKC_E_INVALID);
+    expect_config(TINKC_OPTIMIZER_OTHER, 1, "{\"type\":\"new\",\"x\":[1]}", TINKC_OK);
+    static const char *const bad[] = {NULL,
+                                      "",
+                                      "{",
+                                      "[]",
+                                      "{}",
+                                      "{\"type\":1}",
+                                      "{\"type\":\"adamw\"}",
+                                      "{\"type\":\"dimuon\"}"};
+    for (size_t i = 0; i < TK_ARRAY_LEN(bad); i++) {
+        expect_config(TINKC_OPTIMIZER_OTHER, 1, bad[i], TINKC_E_INVALID);
+    }
+    expect_config((tinkc_optimizer)9, 1, NULL, TINKC_E_INVALID);
+    assert_string_equal(tinkc_optimizer_name(TINKC_OPTIMIZER_DIMUON), "dimuon");
+    assert_null(tinkc_optimizer_name(TINKC_OPTIMIZER_OTHER));
+}
+
+static void test_params_optim(void **unused)
+{
+    tinkc_optim_params p = TINKC_OPTIM_PARAMS_INIT;
+    tinkc_dimuon_params dimuon = TINKC_DIMUON_PARAMS_INIT;
+    tk_optim_step_request out;
+    assert_int_equal(tk_params_optim(&out, &msgfix_arena, NULL, NULL), TINKC_OK);
+    assert_int_equal(out.adam_params.is, TK_SET);
+    p.type = TINKC_OPTIMIZER_DIMUON;
+    assert_int_equal(tinkc_optim_params_check(&p, NULL), TINKC_E_INVALID); /* no rate */
+    p.dimuon = &dimuon;
+    assert_int_equal(tinkc_optim_params_check(&p, NULL), TINKC_E_INVALID);
+    dimuon.learning_rate = 0.02;
+    assert_int_equal(tk_params_optim(&out, &msgfix_arena, &p, NULL), TINKC_OK);
+    assert_int_equal(out.adam_params.is, TK_UNSET);
+    assert_int_equal(out.optimizer_params.is, TK_SET);
+    expect_json(&tk_msg_optim_params, &out.optimizer_params.v,
+                "{\"type\":\"dimuon\",\"learning_rate\":0.02,\"grad_clip_norm\":0.0,"
+                "\"beta1\":0.9}");
+    p.type = TINKC_OPTIMIZER_OTHER;
+    assert_int_equal(tinkc_optim_params_check(&p, NULL), TINKC_E_INVALID);
+    p.json = "{\"type\":\"new\",\"lr\":1}";
+    assert_int_equal(tk_params_optim(&out, &msgfix_arena, &p, NULL), TINKC_OK);
+    expect_json(&tk_msg_optim_params, &out.optimizer_params.v, p.json);
+    p.type = (tinkc_optimizer)7;
+    assert_int_equal(tinkc_optim_params_check(&p, NULL), TINKC_E_INVALID);
 }
 
 static void test_params_loss_refusals(void **unused)
@@ -246,8 +344,8 @@ static void test_params_loss_refusals(void **unused)
                 {"ppo", twice, 2}, {"ppo", nameless, 1}, {"ppo", odd, 1}};
     for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
         tk_fwdbwd_request request = {.seq_id = 1};
-        assert_int_equal(tk_params_loss(&request, &msgfix_arena, rows[i].loss,
-                                        rows[i].config, rows[i].n, NULL),
+        const tk_loss_settings s = {.numbers = rows[i].config, .numbers_n = rows[i].n};
+        assert_int_equal(tk_params_loss(&request, &msgfix_arena, rows[i].loss, &s, NULL),
                          TINKC_E_INVALID);
     }
 }
@@ -261,11 +359,26 @@ static bool params_scenario(void *user)
     p.stop_texts = texts;
     p.stop_texts_n = 1;
     const tinkc_number number = {"a", 1.0};
+    const tinkc_pair pair = {"b", "x"};
+    const tk_loss_settings settings = {&number, 1, &pair, 1, true};
+    const tinkc_loss_input input = {"logprobs", 1};
+    tinkc_custom_loss loss = TINKC_CUSTOM_LOSS_INIT;
+    loss.name = "l";
+    loss.inputs = &input;
+    loss.inputs_n = 1;
+    loss.graph = "{\"format\":1,\"nodes\":[{}]}";
+    tinkc_optim_params other = TINKC_OPTIM_PARAMS_INIT;
+    other.type = TINKC_OPTIMIZER_OTHER;
+    other.json = "{\"type\":\"new\"}";
     tk_sampling_params wire;
     tk_fwdbwd_request request = {.seq_id = 1};
+    tk_optim_step_request step;
+    tk_create_custom_loss_request creation;
     tk_err err = TK_ERR_INIT;
     bool ok = tk_params_sampling(&wire, &own, &p, &err) == TINKC_OK &&
-              tk_params_loss(&request, &own, "ppo", &number, 1, &err) == TINKC_OK;
+              tk_params_loss(&request, &own, "ppo", &settings, &err) == TINKC_OK &&
+              tk_params_optim(&step, &own, &other, &err) == TINKC_OK &&
+              tk_params_custom_loss(&creation, &own, &loss, &err) == TINKC_OK;
     assert_true(ok || err.code == TINKC_E_NOMEM);
     tk_arena_dispose(&own);
     return ok;
@@ -286,7 +399,10 @@ int main(void)
         cmocka_unit_test(test_params_sample_options),
         cmocka_unit_test(test_params_training_refusals),
         cmocka_unit_test_teardown(test_params_losses, msgfix_teardown),
-        cmocka_unit_test(test_params_loss_refusals),
+        cmocka_unit_test_teardown(test_params_loss_refusals, msgfix_teardown),
+        cmocka_unit_test_teardown(test_params_loss_texts, msgfix_teardown),
+        cmocka_unit_test(test_params_optimizer),
+        cmocka_unit_test_teardown(test_params_optim, msgfix_teardown),
         cmocka_unit_test(test_params_sweep),
     };
     return cmocka_run_group_tests_name("params", tests, NULL, NULL);
