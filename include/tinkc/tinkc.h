@@ -36,6 +36,7 @@
 #include <tinkc/params.h>
 #include <tinkc/push.h>
 #include <tinkc/raw.h>
+#include <tinkc/regularizer.h>
 #include <tinkc/rest.h>
 #include <tinkc/sampling.h>
 #include <tinkc/search.h>

@@ -85,11 +85,20 @@ void eng_model_trim(eng_model *model, size_t bytes);
 
 /* ---- adapters ---- */
 
+typedef enum eng_optimizer { ENG_ADAMW, ENG_DIMUON } eng_optimizer;
+
+/* "adamw", "dimuon"; static. */
+const char *eng_optimizer_name(eng_optimizer optimizer);
+
+/* The steps of Dimuon multiply matrices of rank x rank numbers. */
+#define ENG_DIMUON_RANK_MAX 512
+
 typedef struct eng_lora_config {
-    size_t rank;                               /* 1..4096 */
+    size_t rank;                               /* 1..4096; Dimuon: ENG_DIMUON_RANK_MAX */
     double alpha;                              /* the scale is alpha / rank */
     bool train_attn, train_mlp, train_unembed; /* at least one */
     uint64_t seed;
+    eng_optimizer optimizer; /* of an adapter that is trained */
 } eng_lora_config;
 
 #define ENG_LORA_CONFIG_INIT                                                             \
@@ -144,10 +153,11 @@ typedef struct eng_datum {
 typedef struct eng_setting { /* one entry of loss_fn_config */
     tk_str name;
     double value;
+    bool is_text; /* instead of a number; no loss has such a setting */
 } eng_setting;
 
 typedef struct eng_train_request {
-    tk_str loss_fn; /* cross_entropy, importance_sampling, ppo, cispo, dro */
+    tk_str loss_fn; /* cross_entropy, importance_sampling, ppo, cispo, dro, gspo */
     const eng_setting *settings;
     size_t n_settings;
     const eng_datum *data;
@@ -220,6 +230,17 @@ typedef struct eng_adam {
  * range or the weights would get too large to compute with. */
 TK_NODISCARD tinkc_code eng_adapter_optim_step(eng_adapter *adapter, const eng_adam *adam,
                                                double *grad_norm_out, tk_err *err);
+
+typedef struct eng_dimuon {
+    double learning_rate, beta1;
+    double grad_clip_norm; /* 0 or less = off */
+} eng_dimuon;
+
+/* One step of Dimuon, as eng_adapter_optim_step does one of AdamW. Either is
+ * TINKC_E_INVALID for an adapter with the other optimizer. */
+TK_NODISCARD tinkc_code eng_adapter_dimuon_step(eng_adapter *adapter,
+                                                const eng_dimuon *dimuon,
+                                                double *grad_norm_out, tk_err *err);
 
 /* ---- checkpoints ---- */
 

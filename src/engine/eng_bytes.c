@@ -3,6 +3,7 @@
 #include "engine/eng_bytes.h"
 
 #include "base/mem.h"
+#include "engine/eng_dimuon.h"
 #include "engine/eng_forward.h"
 #include "engine/eng_head.h"
 #include "engine/eng_inputs.h"
@@ -13,7 +14,7 @@
 #define BLOCK_BYTES (256 * TK_KIB) /* the smallest block of an eng_work */
 #define GROUP_ROWS  512            /* as eng_train.c */
 #define DATUM_BYTES 1024 /* of an item, its output, and its record in the answer */
-#define CELL_BYTES  36 /* a target, four inputs, two outputs twice: as floats and sent */
+#define CELL_BYTES  40 /* a target, five inputs, two outputs twice: as floats and sent */
 
 static size_t add(size_t a, size_t b)
 {
@@ -70,8 +71,13 @@ size_t eng_bytes_adapter(const eng_model *model, const eng_lora_config *config,
 {
     size_t packed;
     size_t n = count_weights(model, config, &packed);
-    /* Trained: weights, gradients, their copy while a request runs, two moments. */
-    size_t values = reals(n, frozen ? 1 : 5);
+    /* Trained: weights, gradients, their copy while a request runs, one or two moments. */
+    bool dimuon = config->optimizer == ENG_DIMUON;
+    size_t values = reals(n, frozen ? 1 : dimuon ? 4 : 5);
+    if (dimuon && !frozen) { /* of one step, counted as long as the model exists */
+        size_t temp = ENG_DIMUON_TEMP(TK_MIN(config->rank, (size_t)ENG_DIMUON_RANK_MAX));
+        values = add(values, mul(temp, sizeof(double)));
+    }
     size_t modules = mul(model->config.layers * ENG_N_LINEAR + 1, sizeof(eng_lora));
     packed = add(add(packed, packed / 4), (frozen ? 1 : 2) * BLOCK_BYTES);
     return add(add(values, packed), modules);
@@ -85,7 +91,8 @@ size_t eng_bytes_frozen(const eng_adapter *adapter)
 size_t eng_bytes_adapter_load(const eng_model *model, const eng_lora_config *config)
 {
     size_t packed;
-    return reals(count_weights(model, config, &packed), 3);
+    return reals(count_weights(model, config, &packed),
+                 config->optimizer == ENG_DIMUON ? 2 : 3);
 }
 
 /* ---- training ---- */

@@ -185,6 +185,14 @@ static tinkc_code read_steps(source *s)
         return TINKC_OK;
     }
     tk_str steps = eng_st_metadata(s->optimizer, "steps");
+    tk_str name = eng_st_metadata(s->optimizer, "optimizer");
+    s->info.lora.optimizer = tk_str_is(name, "dimuon") ? ENG_DIMUON : ENG_ADAMW;
+    if (name.n > 0 && !tk_str_is(name, eng_optimizer_name(s->info.lora.optimizer))) {
+        return tk_err_set(s->err, TINKC_E_UNSUPPORTED,
+                          "%s/" ENG_CKPT_OPTIMIZER ": the optimizer " TK_STR_FMT
+                          " is not supported",
+                          s->directory, TK_STR_ARG(name));
+    }
     return tk_str_to_u64(steps, &s->info.steps) &&
                    s->info.steps < INT64_MAX /* the next step has a number, too */
                ? TINKC_OK
@@ -435,7 +443,7 @@ static tinkc_code read_values(const source *s, const eng_adapter *adapter, bool 
     m2.at_least_0 = true;
     m2.out = v->moment2;
     code = read_set(&m1, true);
-    return code == TINKC_OK ? read_set(&m2, true) : code;
+    return code == TINKC_OK && v->moment2 != NULL ? read_set(&m2, true) : code;
 }
 
 static tinkc_code check_shape(const source *s, const eng_lora_config *have)
@@ -493,6 +501,14 @@ static tinkc_code load(eng_adapter *adapter, source *s, bool optimizer)
         return tk_err_set(s->err, TINKC_E_INVALID, "%s has no optimizer state",
                           s->directory);
     }
+    eng_optimizer own = adapter->config.optimizer;
+    if (optimizer && s->info.lora.optimizer != own) {
+        return tk_err_set(s->err, TINKC_E_INVALID,
+                          "the checkpoint has the state of %s, the model's optimizer is "
+                          "%s",
+                          eng_optimizer_name(s->info.lora.optimizer),
+                          eng_optimizer_name(own));
+    }
     tinkc_code code = check_same(s, &adapter->config);
     if (code == TINKC_OK) {
         code = verify_all(s, optimizer);
@@ -500,10 +516,11 @@ static tinkc_code load(eng_adapter *adapter, source *s, bool optimizer)
     if (code != TINKC_OK) {
         return code;
     }
+    bool two = own == ENG_ADAMW;
     values v = {tk_zarray(adapter->n, sizeof(eng_real)),
                 tk_zarray(adapter->n, sizeof(eng_real)),
-                tk_zarray(adapter->n, sizeof(eng_real))};
-    if (v.weights == NULL || v.moment1 == NULL || v.moment2 == NULL) {
+                two ? tk_zarray(adapter->n, sizeof(eng_real)) : NULL};
+    if (v.weights == NULL || v.moment1 == NULL || (two && v.moment2 == NULL)) {
         code = tk_err_nomem(s->err);
     } else {
         code = read_values(s, adapter, optimizer, &v);

@@ -198,13 +198,16 @@ static tinkc_code write_optimizer(save *s)
 {
     char steps[32];
     (void)snprintf(steps, sizeof(steps), "%llu", (unsigned long long)s->adapter->steps);
-    const char *const metadata[] = {"format", "pt",  "optimizer", "adamw",
-                                    "steps",  steps, NULL};
+    eng_optimizer optimizer = s->adapter->config.optimizer;
+    const char *const metadata[] = {
+        "format", "pt", "optimizer", eng_optimizer_name(optimizer), "steps", steps, NULL};
     tensors t = {.n = 0};
     tinkc_code code = tensors_init(&t, s, 2);
     if (code == TINKC_OK) {
         add_set(&t, s, s->adapter->moment1, ENG_CKPT_MOMENT1);
-        add_set(&t, s, s->adapter->moment2, ENG_CKPT_MOMENT2);
+        if (optimizer == ENG_ADAMW) {
+            add_set(&t, s, s->adapter->moment2, ENG_CKPT_MOMENT2);
+        }
         eng_st_file file = {t.entries, t.n, metadata};
         code = write_tensors(s, ENG_CKPT_OPTIMIZER, &file);
     }
@@ -405,7 +408,8 @@ static tinkc_code check_finite(const save *s, bool optimizer)
     const eng_adapter *a = s->adapter;
     const eng_real *sets[] = {a->weights, a->moment1, a->moment2};
     tinkc_code code = TINKC_OK;
-    for (size_t i = 0; i < (optimizer ? 3 : 1) && code == TINKC_OK; i++) {
+    size_t n = !optimizer ? 1 : a->moment2 != NULL ? 3 : 2;
+    for (size_t i = 0; i < n && code == TINKC_OK; i++) {
         const char *what = i == 0 ? "weights" : "moments of the optimizer";
         code = eng_adapter_check_finite(a, sets[i], what, s->err);
     }

@@ -287,8 +287,9 @@ static tinkc_code read_policy(eng_inputs_reader *r, const eng_datum *datum,
         {"advantages", &item->advantage, true},
         {"clip_low_threshold", &item->low, false},
         {"clip_high_threshold", &item->high, false},
+        {"sequence_ratio_mask", &item->mask, true},
     };
-    size_t n = r->loss->clipped ? 4 : 2;
+    size_t n = r->loss->sequence ? 5 : r->loss->clipped ? 4 : 2;
     for (size_t i = 0; i < n; i++) {
         const eng_array *array = input(datum, fields[i].name);
         tinkc_code code = TINKC_OK;
@@ -308,21 +309,25 @@ static tinkc_code read_policy(eng_inputs_reader *r, const eng_datum *datum,
 /* Every input that some loss takes, and which ones take it. */
 static const struct known_input {
     const char *name;
-    bool weighted, policy,
-        clipped; /* losses: by weights, by advantages, of them clipped */
+    bool weighted, policy, clipped,
+        sequence; /* losses: by weights, by advantages, of them clipped, of those whole */
 } known_inputs[] = {
-    {"target_tokens", true, true, true},
-    {"weights", true, false, false},
-    {"logprobs", false, true, true},
-    {"advantages", false, true, true},
-    {"clip_low_threshold", false, false, true},
-    {"clip_high_threshold", false, false, true},
+    {"target_tokens", true, true, true, true},
+    {"weights", true, false, false, false},
+    {"logprobs", false, true, true, true},
+    {"advantages", false, true, true, true},
+    {"clip_low_threshold", false, false, true, true},
+    {"clip_high_threshold", false, false, true, true},
+    {"sequence_ratio_mask", false, false, false, true},
 };
 
 static bool takes(const eng_loss *loss, const struct known_input *known)
 {
     if (loss->weighted) {
         return known->weighted;
+    }
+    if (loss->sequence) {
+        return known->sequence;
     }
     return loss->clipped ? known->clipped : known->policy;
 }

@@ -13,6 +13,8 @@ typedef struct eng_item { /* one datum; arrays are [n][columns] */
     float *weights;               /* cross_entropy */
     float *reference, *advantage; /* the others */
     float *low, *high;            /* per-token clip bounds; NULL = from the settings */
+    float *mask;                  /* of a sequence loss: which tokens make the ratio */
+    double log_ratio; /* its logarithm, when the log-probabilities are known */
 } eng_item;
 
 typedef struct eng_inputs_reader {

@@ -7,6 +7,11 @@
 #include "base/mem.h"
 #include "engine/eng_rng.h"
 
+const char *eng_optimizer_name(eng_optimizer optimizer)
+{
+    return optimizer == ENG_DIMUON ? "dimuon" : "adamw";
+}
+
 const eng_lora *eng_adapter_module(const eng_adapter *adapter, size_t layer,
                                    eng_linear which)
 {
@@ -53,9 +58,10 @@ static bool allocate_values(eng_adapter *adapter)
     }
     adapter->grads = tk_zarray(n, sizeof(eng_real));
     adapter->moment1 = tk_zarray(n, sizeof(eng_real));
-    adapter->moment2 = tk_zarray(n, sizeof(eng_real));
+    bool two = adapter->config.optimizer == ENG_ADAMW;
+    adapter->moment2 = two ? tk_zarray(n, sizeof(eng_real)) : NULL;
     return adapter->weights != NULL && adapter->grads != NULL &&
-           adapter->moment1 != NULL && adapter->moment2 != NULL;
+           adapter->moment1 != NULL && (!two || adapter->moment2 != NULL);
 }
 
 static bool allocate_panels(eng_adapter *adapter)
@@ -106,6 +112,11 @@ static tinkc_code check_config(const eng_lora_config *config, tk_err *err)
     if (config->rank > ENG_LORA_RANK_MAX) {
         return tk_err_set(err, TINKC_E_INVALID, "lora_config.rank must be at most %d",
                           ENG_LORA_RANK_MAX);
+    }
+    if (config->optimizer == ENG_DIMUON && config->rank > ENG_DIMUON_RANK_MAX) {
+        return tk_err_set(err, TINKC_E_INVALID,
+                          "lora_config.rank must be at most %d with dimuon",
+                          ENG_DIMUON_RANK_MAX);
     }
     if (!(config->alpha > 0) || !isfinite(config->alpha)) {
         return tk_err_set(err, TINKC_E_INVALID, "lora alpha must be a number above 0");

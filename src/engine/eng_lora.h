@@ -25,7 +25,7 @@ struct eng_adapter {
     size_t n_modules;
     size_t n;                                      /* parameters */
     eng_real *weights, *grads, *moment1, *moment2; /* n each */
-    bool frozen;                                   /* grads and moments are NULL */
+    bool frozen; /* grads and moments are NULL; moment2 also with Dimuon */
     eng_work packed;
     uint64_t steps;
     uint64_t identity; /* of these weights: changes with them, never used twice, not 0 */

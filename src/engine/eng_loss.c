@@ -1,4 +1,4 @@
-/* The five losses; see eng_loss.h. A token whose advantage is 0 is skipped by the ratio
+/* The losses; see eng_loss.h. A token whose advantage is 0 is skipped by the ratio
  * losses, because its reference may be a sentinel whose ratio overflows. */
 #include "engine/eng_loss.h"
 
@@ -75,6 +75,15 @@ static const eng_loss table[] = {
      .value = ppo},
     {.name = "cispo", .clipped = true, .low = 0.0, .high = 4.0, .value = cispo},
     {.name = "dro", .has_beta = true, .beta = 0.05, .value = dro},
+    /* GSPO-token: each token has the ratio of its sequence and the gradient of its own
+     * log-probability. eng_train.c sets the reference so that the ratio comes out; the
+     * service's default bounds are not published. */
+    {.name = "gspo",
+     .clipped = true,
+     .sequence = true,
+     .low = (double)NAN,
+     .high = (double)NAN,
+     .value = ppo},
 };
 
 const eng_loss *eng_loss_find(tk_str name)
@@ -87,9 +96,23 @@ const eng_loss *eng_loss_find(tk_str name)
     return NULL;
 }
 
-const char *eng_loss_names(void)
+tinkc_code eng_loss_refuse(tk_str name, tk_err *err)
 {
-    return "cross_entropy, importance_sampling, ppo, cispo, dro";
+    if (tk_str_is(name, "stable_reinforce")) {
+        return tk_err_set(err, TINKC_E_INVALID,
+                          "loss_fn stable_reinforce is not here: its definition is not "
+                          "published");
+    }
+    if (tk_str_is(name, "custom")) {
+        return tk_err_set(
+            err, TINKC_E_INVALID,
+            "loss_fn custom is not here: this server does not run losses of "
+            "its clients");
+    }
+    return tk_err_set(err, TINKC_E_INVALID,
+                      "loss_fn " TK_STR_FMT " is not one of cross_entropy, "
+                      "importance_sampling, ppo, cispo, dro, gspo",
+                      TK_STR_ARG(name));
 }
 
 /* Earlier ones are known settings, each there once: at most three. */
@@ -116,6 +139,12 @@ tinkc_code eng_loss_configure(const eng_loss *loss, const eng_setting *settings,
             return tk_err_set(err, TINKC_E_INVALID,
                               "loss_fn_config." TK_STR_FMT " is there twice",
                               TK_STR_ARG(name));
+        }
+        if (settings[i].is_text) {
+            return tk_err_set(err, TINKC_E_INVALID,
+                              "loss_fn_config: %s has no setting " TK_STR_FMT
+                              " that is a text",
+                              loss->name, TK_STR_ARG(name));
         }
         if (!isfinite(value)) {
             return tk_err_set(err, TINKC_E_INVALID,

@@ -26,6 +26,8 @@ typedef struct eng_loss {
     bool clipped;           /* clip_low_threshold, clip_high_threshold */
     bool has_beta;          /* beta */
     bool ratio_metrics;     /* ppo_* */
+    bool sequence;          /* the ratio is that of the whole sequence: needs
+                               sequence_ratio_mask, and both clip bounds */
     double low, high, beta; /* defaults */
     eng_loss_value (*value)(const eng_loss_token *token);
 } eng_loss;
@@ -33,8 +35,9 @@ typedef struct eng_loss {
 /* NULL when there is no such loss. */
 const eng_loss *eng_loss_find(tk_str name);
 
-/* "cross_entropy, importance_sampling, ..." for messages. Static. */
-const char *eng_loss_names(void);
+/* Reports that there is no such loss, and why one that the service has is not here.
+ * TINKC_E_INVALID. */
+tinkc_code eng_loss_refuse(tk_str name, tk_err *err);
 
 /* Applies loss_fn_config to the defaults in *token. TINKC_E_INVALID names the key. */
 TK_NODISCARD tinkc_code eng_loss_configure(const eng_loss *loss,

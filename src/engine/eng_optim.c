@@ -189,6 +189,11 @@ tinkc_code eng_adapter_optim_step(eng_adapter *adapter, const eng_adam *adam,
     eng_pool *pool = adapter->model->pool;
     double norm2 = 0;
     tinkc_code code = eng_adapter_check_trainable(adapter, err);
+    if (code == TINKC_OK && adapter->config.optimizer != ENG_ADAMW) {
+        code = tk_err_set(err, TINKC_E_INVALID,
+                          "the model's optimizer is %s: adam_params do not fit",
+                          eng_optimizer_name(adapter->config.optimizer));
+    }
     if (code != TINKC_OK) {
         goto out;
     }

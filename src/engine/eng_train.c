@@ -103,6 +103,9 @@ static bool loss_row(void *user, size_t row, double *coef)
             report_bad(t, index, pos, "log-probability");
             return false;
         }
+        if (t->loss->sequence) {
+            token.reference = token.logprob - item->log_ratio;
+        }
         eng_loss_value value = t->loss->value(&token);
         if (!is_finite(value.loss) || !is_finite(value.grad)) {
             report_bad(t, index, pos, "loss");
@@ -163,6 +166,36 @@ static tinkc_code group_rows(eng_train *t, group *g, eng_work *work)
     return TINKC_OK;
 }
 
+/* The mean of the masked tokens' log-ratios, of each datum of the group. */
+static void find_ratios(eng_train *t, const group *g)
+{
+    for (size_t i = g->first; i < g->first + g->n; i++) {
+        eng_item *item = &t->items[i];
+        const float *logprobs = t->out->public.outputs[i].logprobs;
+        double sum = 0, n = 0;
+        for (size_t k = 0; k < item->n; k++) {
+            if (item->mask[k] < 0 || item->mask[k] > 0) {
+                sum += (double)logprobs[k] - (double)item->reference[k];
+                n++;
+            }
+        }
+        item->log_ratio = sum / n;
+    }
+}
+
+/* The ratio of a sequence needs all of its log-probabilities before the first loss. */
+static tinkc_code run_ratios(eng_train *t, const group *g, const eng_head_args *args)
+{
+    bool unused;
+    eng_head_args head = *args;
+    head.loss = NULL;
+    tinkc_code code = eng_head_run(&head, &unused, t->err);
+    if (code == TINKC_OK) {
+        find_ratios(t, g);
+    }
+    return code;
+}
+
 static tinkc_code run_head(eng_train *t, const group *g, const eng_acts *acts,
                            eng_real *d_hidden, bool *active)
 {
@@ -178,7 +211,13 @@ static tinkc_code run_head(eng_train *t, const group *g, const eng_acts *acts,
                           .user = t,
                           .max_k = g->max_k,
                           .d_hidden = d_hidden};
-    tinkc_code code = eng_head_run(&head, active, t->err);
+    tinkc_code code = TINKC_OK;
+    if (t->loss->sequence) {
+        code = run_ratios(t, g, &head);
+    }
+    if (code == TINKC_OK) {
+        code = eng_head_run(&head, active, t->err);
+    }
     if (code == TINKC_OK && forward_only) {
         double *coef = eng_work_array(work, g->max_k, sizeof(*coef));
         if (coef == NULL) {
@@ -288,10 +327,41 @@ static void fill_metrics(const eng_train *t)
     add_metric(out, "ppo_active_kl_div:mean", t->active.kl / active);
 }
 
+static tinkc_code bad_input(const eng_train *t, const char *name, const char *why)
+{
+    tinkc_code code = tk_err_set(t->err, TINKC_E_INVALID, "%s: %s", name, why);
+    tk_err_under(t->err, "loss_fn_inputs");
+    return code;
+}
+
+/* A sequence loss needs a token in its ratio, and bounds. */
+static tinkc_code check_sequence(const eng_train *t, const eng_item *item)
+{
+    bool marks = false;
+    for (size_t i = 0; i < item->n; i++) {
+        marks = marks || item->mask[i] < 0 || item->mask[i] > 0;
+    }
+    if (!marks) {
+        return bad_input(t, "sequence_ratio_mask", "marks no token");
+    }
+    bool low = item->low != NULL || !isnan(t->settings.low);
+    bool high = item->high != NULL || !isnan(t->settings.high);
+    return low && high ? TINKC_OK
+                       : bad_input(t, low ? "clip_high_threshold" : "clip_low_threshold",
+                                   "is missing, in loss_fn_config too; this loss has no "
+                                   "default for it");
+}
+
 /* Bounds per token, against each other or against the settings; where the advantage is 0
  * they may be padding. */
 static tinkc_code check_clips(const eng_train *t, const eng_item *item)
 {
+    if (t->loss->sequence) {
+        tinkc_code code = check_sequence(t, item);
+        if (code != TINKC_OK) {
+            return code;
+        }
+    }
     bool any = item->low != NULL || item->high != NULL;
     for (size_t i = 0; any && i < item->n * item->columns; i++) {
         eng_loss_token token = token_at(t, item, i);
@@ -408,9 +478,7 @@ static tinkc_code prepare(eng_train *t)
     }
     t->loss = eng_loss_find(request->loss_fn);
     if (t->loss == NULL) {
-        return tk_err_set(t->err, TINKC_E_INVALID,
-                          "loss_fn " TK_STR_FMT " is not one of %s",
-                          TK_STR_ARG(request->loss_fn), eng_loss_names());
+        return eng_loss_refuse(request->loss_fn, t->err);
     }
     code = eng_loss_configure(t->loss, request->settings, request->n_settings,
                               &t->settings, t->err);

@@ -48,6 +48,15 @@ static void test_examples_dpo(void **unused)
     assert_true(after >= 4);
 }
 
+/* Dimuon learns a sentence with regularizers in its loss. */
+static void test_examples_optimizer(void **unused)
+{
+    double before = 0, after = 0;
+    const char *line = examples_line(&examples_one, "08_optimizer", NULL, "loss ");
+    assert_int_equal(sscanf(line, "loss %lf before, %lf after", &before, &after), 2);
+    assert_true(before > 5 && after < before / 4);
+}
+
 /* All come back; the most frequent answer is as frequent as its probability says (five
  * standard deviations). */
 static void test_examples_many(void **unused)
@@ -112,11 +121,12 @@ static void test_examples_refused(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_examples_hello),   cmocka_unit_test(test_examples_epoll),
+        cmocka_unit_test(test_examples_hello),     cmocka_unit_test(test_examples_epoll),
         cmocka_unit_test(test_examples_refused),
 #ifndef TINKC_SANITIZED
-        cmocka_unit_test(test_examples_sft),     cmocka_unit_test(test_examples_dpo),
-        cmocka_unit_test(test_examples_many),    cmocka_unit_test(test_examples_manage),
+        cmocka_unit_test(test_examples_sft),       cmocka_unit_test(test_examples_dpo),
+        cmocka_unit_test(test_examples_optimizer), cmocka_unit_test(test_examples_many),
+        cmocka_unit_test(test_examples_manage),
 #endif
     };
     return cmocka_run_group_tests_name("examples", tests, examples_open, examples_close);

@@ -67,6 +67,7 @@ static const char *const fine_with_null[] = {
     "tinkc_lora_config_check",
     "tinkc_optimizer_config_check",
     "tinkc_optim_params_check",
+    "tinkc_regularizer_check",
     "tinkc_future_wait_all", /* none to wait for */
     "tinkc_future_ref",      /* gives its argument back */
     "tinkc_trace_close",     /* nothing to close */

@@ -27,6 +27,7 @@ static void test_eng_bytes_of_adapters(void **unused)
         eng_adapter *adapter = NULL, *copy = NULL;
         config.rank = ranks[i];
         config.train_mlp = i % 2 == 0;
+        config.optimizer = i % 2 == 0 ? ENG_ADAMW : ENG_DIMUON;
         size_t before = failmem_begin_peak();
         assert_int_equal(eng_adapter_new(&adapter, s.model, &config, &err), TINKC_OK);
         size_t after = failmem_begin_peak();

@@ -32,11 +32,12 @@ static void test_mismatch(void **unused)
         eng_lora_config config;
         const char *part;
     } cases[] = {
-        {{4, 32, true, true, true, 0}, "rank 3, the model has rank 4"},
-        {{3, 16, true, true, true, 0}, "lora_alpha"},
-        {{3, 32, false, true, true, 0}, "train_attn is true in the checkpoint and false"},
-        {{3, 32, true, false, true, 0}, "train_mlp is true"},
-        {{3, 32, true, true, false, 0}, "train_unembed is true"},
+        {{4, 32, true, true, true, 0, ENG_ADAMW}, "rank 3, the model has rank 4"},
+        {{3, 16, true, true, true, 0, ENG_ADAMW}, "lora_alpha"},
+        {{3, 32, false, true, true, 0, ENG_ADAMW},
+         "train_attn is true in the checkpoint and false"},
+        {{3, 32, true, false, true, 0, ENG_ADAMW}, "train_mlp is true"},
+        {{3, 32, true, true, false, 0, ENG_ADAMW}, "train_unembed is true"},
     };
     scene s;
     scene_init(&s, &tiny_llama, 1);
@@ -226,7 +227,7 @@ static void test_foreign(void **unused)
     const eng_lora *k = eng_adapter_module(opened, 0, ENG_K);
     assert_true(opened->weights[eng_adapter_module(opened, 0, ENG_Q)->b_at] > 1);
     assert_true(opened->weights[k->a_at] <= 0 && opened->weights[k->b_at] <= 0);
-    eng_lora_config attn = {3, 32, true, false, false, 1};
+    eng_lora_config attn = {3, 32, true, false, false, 1, ENG_ADAMW};
     eng_adapter *other = NULL;
     assert_int_equal(eng_adapter_new(&other, s.model, &attn, NULL), TINKC_OK);
     expect_load(&s, other, false,

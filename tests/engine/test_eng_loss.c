@@ -20,37 +20,38 @@ typedef struct golden {
 
 static const golden goldens[] = {
     {"cross_entropy",
-     {{{0}, 0}},
+     {{{0}, 0, false}},
      0,
      {0, 1, 1, 0.1, -0.75},
      1.35,
      {0, -1, -0.5, -1, 0.25}},
     {"importance_sampling",
-     {{{0}, 0}},
+     {{{0}, 0, false}},
      0,
      {-1.22140276, 0.5, -0.73575888, -10.02884166, 0},
      -11.48600330,
      {-1.22140276, 0.5, -0.73575888, -10.02884166, 0}},
     {"ppo",
-     {{{0}, 0}},
+     {{{0}, 0, false}},
      0,
      {-1.2, 0.5, -0.73575888, -1.8, 0},
      -3.23575888,
      {0, 0.5, -0.73575888, 0, 0}},
     {"cispo",
-     {{{0}, 0}},
+     {{{0}, 0, false}},
      0,
      {0.61070138, -0.5, 1.47151776, 0.6, 0},
      2.18221914,
      {-1.22140276, 0.5, -0.73575888, -6, 0}},
     {"cispo",
-     {{{"clip_low_threshold", 18}, 0.8}, {{"clip_high_threshold", 19}, 1.2}},
+     {{{"clip_low_threshold", 18}, 0.8, false},
+      {{"clip_high_threshold", 19}, 1.2, false}},
      2,
      {0.6, -0.5, 3.2, 0.18, 0},
      3.48,
      {-1.2, 0.5, -1.6, -1.8, 0}},
     {"dro",
-     {{{"beta", 4}, 0.05}},
+     {{{"beta", 4}, 0.05, false}},
      1,
      {0.501, -0.5, 4.025, 0.24025, 0.225},
      4.49125,
@@ -115,7 +116,7 @@ static void test_zero_advantage_is_skipped(void **unused)
 
 static void refused(const char *name, const char *key, double value)
 {
-    eng_setting setting = {tk_str_of(key), value};
+    eng_setting setting = {tk_str_of(key), value, false};
     eng_loss_token token = {0};
     tk_err err = TK_ERR_INIT;
     const eng_loss *loss = eng_loss_find(tk_str_of(name));
@@ -133,11 +134,16 @@ static void test_settings_refused_by_name(void **unused)
     refused("ppo", "clip_low_threshold", 2); /* above the default high */
     refused("dro", "clip_high_threshold", 1);
     assert_null(eng_loss_find(TK_STR("CROSS_ENTROPY")));
-    const eng_setting twice[] = {{TK_STR("beta"), 1}, {TK_STR("beta"), 2}};
+    const eng_setting twice[] = {{TK_STR("beta"), 1, false}, {TK_STR("beta"), 2, false}};
     eng_loss_token token = {0};
     tk_err err = TK_ERR_INIT;
     const eng_loss *loss = eng_loss_find(TK_STR("dro"));
     assert_int_equal(eng_loss_configure(loss, twice, 2, &token, &err), TINKC_E_INVALID);
+    const eng_setting text = {TK_STR("beta"), 0, true}; /* not the number 0 */
+    tk_err second = TK_ERR_INIT;
+    assert_int_equal(eng_loss_configure(loss, &text, 1, &token, &second),
+                     TINKC_E_INVALID);
+    assert_non_null(strstr(second.message, "beta"));
     assert_string_equal(err.message, "loss_fn_config.beta is there twice");
 }
 

@@ -83,6 +83,45 @@ static tk_str metadata_of(srv_request *request, const tk_f_raw *raw)
     return out;
 }
 
+bool srv_train_read_optimizer(eng_optimizer *out, srv_request *request,
+                              const tk_f_optimizer_config *config)
+{
+    tk_optimizer_config strict;
+    *out = ENG_ADAMW;
+    if (config->is != TK_SET) {
+        return true;
+    }
+    if (config->v.kind == TK_OPTIMIZER_OTHER) {
+        (void)srv_reply_fail(request, 400,
+                             "optimizer_config.type: " TK_STR_FMT
+                             " is not one of adamw, dimuon",
+                             TK_STR_ARG(tk_optimizer_word(config->v.raw)));
+        return false;
+    }
+    if (!srv_msg_decode_member(request, &tk_msg_optimizer_config, "optimizer_config",
+                               &strict)) {
+        return false;
+    }
+    if (config->v.kind == TK_OPTIMIZER_DIMUON && config->v.version.v != 1) {
+        (void)srv_reply_fail(request, 400,
+                             "optimizer_config.version: this server has version 1 of "
+                             "dimuon");
+        return false;
+    }
+    *out = config->v.kind == TK_OPTIMIZER_DIMUON ? ENG_DIMUON : ENG_ADAMW;
+    return true;
+}
+
+tk_f_optimizer_config srv_train_optimizer_of(eng_optimizer optimizer)
+{
+    tk_f_optimizer_config out = {.is = TK_SET};
+    if (optimizer == ENG_DIMUON) {
+        out.v.kind = TK_OPTIMIZER_DIMUON;
+        out.v.version = (tk_f_i64){TK_SET, 1};
+    }
+    return out;
+}
+
 srv_verdict srv_train_create_model(srv_request *request)
 {
     srv *server = request->app;
@@ -97,15 +136,22 @@ srv_verdict srv_train_create_model(srv_request *request)
         }
     }
     const srv_base *base = NULL;
-    if (!srv_lookup_base(&base, request, msg.base_model.v)) {
+    eng_lora_config lora = lora_of(server, &msg.lora_config);
+    if (!srv_train_read_optimizer(&lora.optimizer, request, &msg.optimizer_config) ||
+        !srv_lookup_base(&base, request, msg.base_model.v)) {
         return SRV_ANSWERED;
+    }
+    if (lora.optimizer == ENG_DIMUON && lora.rank > ENG_DIMUON_RANK_MAX) {
+        return srv_reply_fail(request, 400,
+                              "lora_config.rank must be at most %d with dimuon",
+                              ENG_DIMUON_RANK_MAX);
     }
     const srv_model_spec spec = {
         .session_id = msg.session_id.v,
         .seq = msg.model_seq_id.v,
         .base_name = msg.base_model.v,
         .base = base,
-        .lora = lora_of(server, &msg.lora_config),
+        .lora = lora,
         .user_metadata = metadata_of(request, &msg.user_metadata),
     };
     const srv_submit submit = {.type = TK_FUTURE_CREATE_MODEL,
@@ -130,12 +176,14 @@ srv_verdict srv_train_get_info(srv_request *request)
     tk_str name = {NULL, 0};
     const srv_base *base = NULL;
     size_t rank = 0;
+    eng_optimizer optimizer = ENG_ADAMW;
     bool copied = false;
     tk_mutex_lock(&server->lock);
     srv_model *model = srv_model_find(server, msg.model_id.v);
     if (model != NULL) {
         base = model->base;
         rank = model->lora.rank;
+        optimizer = model->lora.optimizer;
         copied = tk_arena_dup(&request->arena, &name, model->base_name,
                               strlen(model->base_name));
     }
@@ -154,6 +202,7 @@ srv_verdict srv_train_get_info(srv_request *request)
         .is_lora = {TK_SET, true},
         .lora_rank = {TK_SET, (int64_t)rank},
         .model_name = {TK_SET, name},
+        .optimizer_config = srv_train_optimizer_of(optimizer),
     };
     return srv_msg_reply(request, &tk_msg_get_info_response, &reply);
 }
@@ -281,17 +330,96 @@ static tinkc_code convert_datum(eng_datum *out, tk_arena *arena, const tk_datum 
                             err);
 }
 
+/* The second form of the settings, where it is there, has all of them. */
+static tinkc_code convert_settings(eng_train_request *out, tk_arena *arena,
+                                   const tk_fwdbwd_request *msg, tk_err *err)
+{
+    const tk_loss_values *values = &msg->loss_fn_config_v2;
+    size_t n = values->n > 0 ? values->n : msg->loss_fn_config.n;
+    eng_setting *settings = tk_arena_array(arena, n, sizeof(*settings));
+    if (settings == NULL) {
+        return tk_err_nomem(err);
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (values->n > 0) {
+            const tk_loss_value *at = &values->items[i];
+            settings[i] = (eng_setting){at->name, at->number, at->is_text};
+        } else {
+            const tk_named_num *at = &msg->loss_fn_config.items[i];
+            settings[i] = (eng_setting){at->name, at->v, false};
+        }
+    }
+    out->settings = settings;
+    out->n_settings = n;
+    return TINKC_OK;
+}
+
+/* Nothing is recorded at sampling that they could refer to; they must make sense. */
+static tinkc_code check_origins(const tk_origins *spans, size_t positions,
+                                const char *name, tk_err *err)
+{
+    uint64_t covered = 0;
+    tinkc_code code = TINKC_OK;
+    for (size_t i = 0; i < spans->n && code == TINKC_OK; i++) {
+        const tk_origin *span = &spans->p[i];
+        if (span->sequence_id.n == 0 || span->offset < 0 || span->length < 0 ||
+            (uint64_t)span->length > positions - covered) {
+            code = tk_err_set(err, TINKC_E_INVALID,
+                              "%s[%zu] has no sequence_id, a negative number, or reaches "
+                              "beyond the %zu positions",
+                              name, i, positions);
+        } else {
+            covered += (uint64_t)span->length;
+        }
+    }
+    if (code == TINKC_OK && covered != positions) {
+        code = tk_err_set(err, TINKC_E_INVALID, "%s cover %llu of %zu positions", name,
+                          (unsigned long long)covered, positions);
+    }
+    if (code != TINKC_OK) {
+        tk_err_under(err, name);
+    }
+    return code;
+}
+
+static size_t count_targets(const tk_datum *datum, size_t otherwise)
+{
+    for (size_t i = 0; i < datum->loss_fn_inputs.n; i++) {
+        const tk_named_tensor *input = &datum->loss_fn_inputs.items[i];
+        const tk_tensor *tensor = &input->tensor;
+        if (tk_str_is(input->name, "target_tokens")) {
+            return tensor->has_shape && tensor->shape.n > 0 ? (size_t)tensor->shape.p[0]
+                                                            : tensor->n;
+        }
+    }
+    return otherwise;
+}
+
+static tinkc_code check_provenance(const tk_datum *datum, size_t n_tokens, tk_err *err)
+{
+    const tk_origins *input = &datum->model_input_spans;
+    const tk_origins *targets = &datum->loss_fn_input_spans;
+    if (input->n == 0 && targets->n == 0) {
+        return TINKC_OK;
+    }
+    tinkc_code code = check_origins(input, n_tokens, "model_input_spans", err);
+    return code == TINKC_OK ? check_origins(targets, count_targets(datum, n_tokens),
+                                            "loss_fn_input_spans", err)
+                            : code;
+}
+
 static tinkc_code convert(srv_job *job, tk_arena *arena, const tk_fwdbwd_request *msg,
                           tk_err *err)
 {
     eng_datum *data = tk_arena_array(arena, msg->data_n, sizeof(*data));
-    eng_setting *settings =
-        tk_arena_array(arena, msg->loss_fn_config.n, sizeof(*settings));
-    if (data == NULL || settings == NULL) {
+    if (data == NULL) {
         return tk_err_nomem(err);
     }
     for (size_t i = 0; i < msg->data_n; i++) {
         tinkc_code code = convert_datum(&data[i], arena, &msg->data[i], err);
+        if (code == TINKC_OK) {
+            code = check_provenance(&msg->data[i], data[i].n_tokens, err);
+        }
         if (code != TINKC_OK) {
             tk_err_under_index(err, i);
             tk_err_under(err, "data");
@@ -299,14 +427,8 @@ static tinkc_code convert(srv_job *job, tk_arena *arena, const tk_fwdbwd_request
         }
         job->n_tokens += data[i].n_tokens;
     }
-    for (size_t i = 0; i < msg->loss_fn_config.n; i++) {
-        const tk_named_num *at = &msg->loss_fn_config.items[i];
-        settings[i] = (eng_setting){at->name, at->v};
-    }
     job->train = (eng_train_request){
         .loss_fn = msg->loss_fn,
-        .settings = settings,
-        .n_settings = msg->loss_fn_config.n,
         .data = data,
         .n_data = msg->data_n,
         .forward_only = msg->forward_only,
@@ -314,7 +436,7 @@ static tinkc_code convert(srv_job *job, tk_arena *arena, const tk_fwdbwd_request
         .strict = job->server->strict,
     };
     job->size = eng_bytes_measure(&job->train);
-    return TINKC_OK;
+    return convert_settings(&job->train, arena, msg, err);
 }
 
 /* ---- routes ---- */
@@ -379,29 +501,68 @@ srv_verdict srv_train_forward(srv_request *request)
     return submit(request, true);
 }
 
-srv_verdict srv_train_optim_step(srv_request *request)
+/* ---- optim_step ---- */
+
+/* Answers and returns false when the parameters are not those of the model's optimizer. A
+ * model that is not there is found missing later. */
+static bool fits_model(srv_request *request, tk_str model_id, eng_optimizer step)
 {
-    tk_optim_step_request msg;
-    if (!srv_msg_decode(request, &tk_msg_optim_step_request, &msg)) {
-        return SRV_ANSWERED;
+    srv *server = request->app;
+    eng_optimizer own = step;
+    tk_mutex_lock(&server->lock);
+    const srv_model *model = srv_model_find(server, model_id);
+    if (model != NULL) {
+        own = model->lora.optimizer;
     }
+    tk_mutex_unlock(&server->lock);
+    if (own == step) {
+        return true;
+    }
+    (void)srv_reply_fail(
+        request, 400,
+        own == ENG_DIMUON ? "adam_params: the model's optimizer is dimuon, which takes "
+                            "optimizer_params of type dimuon"
+                          : "optimizer_params: the model's optimizer is adamw, which "
+                            "takes adam_params");
+    return false;
+}
+
+static bool read_dimuon(srv_job *job, srv_request *request, const tk_optim_params *params)
+{
     tk_err err = TK_ERR_INIT;
-    const tk_adam_params *adam = &msg.adam_params.v;
-    if (msg.adam_params.is != TK_SET) {
-        return srv_reply_field(request, "adam_params", "is missing");
+    tk_optim_params strict;
+    if (params->kind != TK_OPTIMIZER_DIMUON) {
+        (void)srv_reply_fail(request, 400,
+                             "optimizer_params: the optimizer " TK_STR_FMT
+                             " is not one of dimuon (and adamw, which takes adam_params)",
+                             TK_STR_ARG(tk_optimizer_word(params->raw)));
+        return false;
     }
+    if (!srv_msg_decode_member(request, &tk_msg_optim_params, "optimizer_params",
+                               &strict)) {
+        return false;
+    }
+    if (tk_optim_params_check(params, &err) != TINKC_OK) {
+        err.code = TINKC_E_DECODE; /* 422, as other values out of range */
+        tk_err_under(&err, "optimizer_params");
+        (void)srv_reply_error(request, &err);
+        return false;
+    }
+    job->optim = ENG_DIMUON;
+    job->dimuon = (eng_dimuon){.learning_rate = params->learning_rate.v,
+                               .beta1 = params->beta1.v,
+                               .grad_clip_norm = params->grad_clip_norm.v};
+    return true;
+}
+
+static bool read_adam(srv_job *job, srv_request *request, const tk_adam_params *adam)
+{
+    tk_err err = TK_ERR_INIT;
     if (tk_adam_params_check(adam, &err) != TINKC_OK) {
         err.code = TINKC_E_DECODE; /* 422, as other values out of range */
         tk_err_under(&err, "adam_params");
-        return srv_reply_error(request, &err);
-    }
-    int64_t seq = 0;
-    if (!srv_job_read_seq(&seq, request, &msg.seq_id)) {
-        return SRV_ANSWERED;
-    }
-    srv_job *job = srv_job_new(request->app, SRV_JOB_OPTIM);
-    if (job == NULL) {
-        return srv_reply_fail(request, 500, "out of memory");
+        (void)srv_reply_error(request, &err);
+        return false;
     }
     job->adam = (eng_adam){
         .learning_rate = adam->learning_rate.v,
@@ -411,6 +572,41 @@ srv_verdict srv_train_optim_step(srv_request *request)
         .weight_decay = adam->weight_decay.v,
         .grad_clip_norm = adam->grad_clip_norm.v,
     };
+    return true;
+}
+
+/* Fills the job; answers and returns false when that cannot be done. */
+static bool read_step(srv_job *job, srv_request *request,
+                      const tk_optim_step_request *msg)
+{
+    bool adam = msg->adam_params.is == TK_SET, other = msg->optimizer_params.is == TK_SET;
+    if (adam == other) {
+        (void)srv_reply_field(request, "adam_params",
+                              adam ? "give adam_params or optimizer_params, not both"
+                                   : "is missing");
+        return false;
+    }
+    return (adam ? read_adam(job, request, &msg->adam_params.v)
+                 : read_dimuon(job, request, &msg->optimizer_params.v)) &&
+           fits_model(request, msg->model_id.v, job->optim);
+}
+
+srv_verdict srv_train_optim_step(srv_request *request)
+{
+    tk_optim_step_request msg;
+    int64_t seq = 0;
+    if (!srv_msg_decode(request, &tk_msg_optim_step_request, &msg) ||
+        !srv_job_read_seq(&seq, request, &msg.seq_id)) {
+        return SRV_ANSWERED;
+    }
+    srv_job *job = srv_job_new(request->app, SRV_JOB_OPTIM);
+    if (job == NULL) {
+        return srv_reply_fail(request, 500, "out of memory");
+    }
+    if (!read_step(job, request, &msg)) {
+        srv_job_free(job);
+        return SRV_ANSWERED;
+    }
     const srv_submit out = {.type = TK_FUTURE_OPTIM_STEP,
                             .model_id = msg.model_id.v,
                             .seq = seq,

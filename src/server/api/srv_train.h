@@ -5,8 +5,10 @@
 #define SERVER_SRV_TRAIN_H
 
 #include "base/err.h"
+#include "engine/eng.h"
 #include "server/http/srv_request.h"
 #include "wire/msg_model.h"
+#include "wire/msg_train.h"
 #include "wire/msg_value.h"
 
 struct srv;
@@ -17,6 +19,13 @@ srv_verdict srv_train_unload_model(srv_request *request);
 srv_verdict srv_train_forward_backward(srv_request *request);
 srv_verdict srv_train_forward(srv_request *request); /* legacy, JSON */
 srv_verdict srv_train_optim_step(srv_request *request);
+
+/* Reads the optimizer that a request asks for; AdamW when it names none. Returns false when
+ * the server does not have it: then the request is answered (400, 422). */
+TK_NODISCARD bool srv_train_read_optimizer(eng_optimizer *out, srv_request *request,
+                                           const tk_f_optimizer_config *config);
+/* The optimizer as an answer names it. */
+tk_f_optimizer_config srv_train_optimizer_of(eng_optimizer optimizer);
 
 /* Gives the tokens of an input as one array: a view of a single chunk, else a copy in the
  * arena. TINKC_E_INVALID for chunks that are not text. */

@@ -2,6 +2,7 @@
 #include "server/api/srv_weights.h"
 
 #include "server/api/srv_lookup.h"
+#include "server/api/srv_train.h"
 #include "server/run/srv_job.h"
 #include "server/run/srv_model.h"
 #include "server/run/srv_msg.h"
@@ -172,6 +173,44 @@ srv_verdict srv_weights_save_external(srv_request *request)
 
 /* ---- load ---- */
 
+/* The optimizer whose state a checkpoint has; false when it has none that is known. */
+static bool saved_optimizer(eng_optimizer *out, srv_request *request,
+                            const srv_store_checkpoint *checkpoint)
+{
+    srv *server = request->app;
+    const char *full = NULL;
+    eng_checkpoint_info info;
+    tk_err err = TK_ERR_INIT;
+    if (!checkpoint->has_optimizer ||
+        srv_store_dir(&full, server->store, &request->arena, checkpoint->dir, &err) !=
+            TINKC_OK ||
+        eng_checkpoint_read_info(&info, full, &err) != TINKC_OK || !info.has_optimizer) {
+        return false;
+    }
+    *out = info.lora.optimizer;
+    return true;
+}
+
+/* With its state the optimizer is the checkpoint's; what is wrong with that is found when
+ * it is loaded. */
+static bool read_optimizer(eng_optimizer *out, srv_request *request,
+                           const tk_load_weights_request *msg,
+                           const srv_store_checkpoint *checkpoint)
+{
+    if (!msg->optimizer.v) {
+        return srv_train_read_optimizer(out, request, &msg->optimizer_config);
+    }
+    if (msg->optimizer_config.is == TK_SET) {
+        (void)srv_reply_fail(request, 400,
+                             "optimizer_config: with optimizer true the optimizer is the "
+                             "checkpoint's");
+        return false;
+    }
+    *out = ENG_ADAMW;
+    (void)saved_optimizer(out, request, checkpoint);
+    return true;
+}
+
 static srv_verdict load_into_new(srv_request *request, srv_job *job,
                                  const tk_load_weights_request *msg, const tk_path *path)
 {
@@ -189,6 +228,10 @@ static srv_verdict load_into_new(srv_request *request, srv_job *job,
     }
     job->kind = SRV_JOB_CREATE;
     eng_lora_config lora = ENG_LORA_CONFIG_INIT;
+    if (!read_optimizer(&lora.optimizer, request, msg, &checkpoint)) {
+        srv_job_free(job);
+        return SRV_ANSWERED;
+    }
     lora.rank = (size_t)run.rank;
     lora.train_attn = run.train_attn;
     lora.train_mlp = run.train_mlp;
@@ -212,6 +255,11 @@ static srv_verdict load_into(srv_request *request, srv_job *job,
     if (!srv_job_read_seq(&seq, request, &msg->seq_id)) {
         srv_job_free(job);
         return SRV_ANSWERED;
+    }
+    if (msg->optimizer_config.is == TK_SET) {
+        srv_job_free(job);
+        return srv_reply_fail(request, 400,
+                              "optimizer_config: an existing model keeps its optimizer");
     }
     if (job->server->strict && seq != 1) {
         srv_job_free(job);
@@ -265,7 +313,7 @@ srv_verdict srv_weights_info(srv_request *request)
         !srv_lookup_checkpoint(&checkpoint, &run, request, &path)) {
         return SRV_ANSWERED;
     }
-    const tk_weights_info_response reply = {
+    tk_weights_info_response reply = {
         .base_model = {TK_SET, run.base_model},
         .is_lora = {TK_SET, true},
         .lora_rank = {TK_SET, run.rank},
@@ -273,5 +321,9 @@ srv_verdict srv_weights_info(srv_request *request)
         .train_mlp = {TK_SET, run.train_mlp},
         .train_attn = {TK_SET, run.train_attn},
     };
+    eng_optimizer optimizer;
+    if (saved_optimizer(&optimizer, request, &checkpoint)) {
+        reply.optimizer_config = srv_train_optimizer_of(optimizer);
+    }
     return srv_msg_reply(request, &tk_msg_weights_info_response, &reply);
 }

@@ -41,7 +41,9 @@ typedef struct srv_job {
     eng_train *steps;        /* TRAIN: what was computed so far; the engine thread's */
     eng_train_size size;     /* TRAIN: what its memory depends on */
     size_t n_tokens;         /* of it, for the counters */
-    eng_adam adam;           /* OPTIM */
+    eng_optimizer optim;     /* OPTIM: which of the two */
+    eng_adam adam;
+    eng_dimuon dimuon;
     tk_path_kind kind_of_path;
     tk_str name;         /* SAVE: of the checkpoint */
     int64_t ttl_seconds; /* SAVE; 0 = none */

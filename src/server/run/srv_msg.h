@@ -16,6 +16,11 @@ TK_NODISCARD bool srv_msg_decode(srv_request *request, const tk_schema *schema,
 TK_NODISCARD bool srv_msg_decode_strict(srv_request *request, const tk_schema *schema,
                                         void *msg);
 
+/* Decodes one member of the JSON body, in which no key may be unknown. Returns false as
+ * srv_msg_decode does. */
+TK_NODISCARD bool srv_msg_decode_member(srv_request *request, const tk_schema *schema,
+                                        const char *key, void *msg);
+
 /* Answers 200 with the JSON form of a message. */
 srv_verdict srv_msg_reply(srv_request *request, const tk_schema *schema, const void *msg);
 /* Answers any status with the JSON form of a message. */

@@ -185,7 +185,10 @@ static tinkc_code run_train(srv_job *job, bool *more, tk_err *err)
 static tinkc_code run_optim(srv_job *job, tk_err *err)
 {
     double norm = 0.0;
-    tinkc_code code = eng_adapter_optim_step(job->model->adapter, &job->adam, &norm, err);
+    eng_adapter *adapter = job->model->adapter;
+    tinkc_code code = job->optim == ENG_DIMUON
+                          ? eng_adapter_dimuon_step(adapter, &job->dimuon, &norm, err)
+                          : eng_adapter_optim_step(adapter, &job->adam, &norm, err);
     if (code != TINKC_OK) {
         return code;
     }

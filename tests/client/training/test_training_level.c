@@ -44,8 +44,8 @@ static void expect_body(const fakeapi_request *seen, const char *version,
 {
     const tk_json *got = NULL;
     assert_non_null(seen);
-    assert_int_equal(
-        tk_json_parse(&got, &arena, seen->body, seen->body_n, NULL, NULL), TINKC_OK);
+    assert_int_equal(tk_json_parse(&got, &arena, seen->body, seen->body_n, NULL, NULL),
+                     TINKC_OK);
     const tk_json *want = fixture_need(recorded(version, name, 0), "body");
     assert_int_equal(got->as.object.n, want->as.object.n);
     for (size_t i = 0; i < want->as.object.n; i++) {
@@ -151,9 +151,8 @@ static void test_level_step(void **unused)
     assert_int_equal(tinkc_training_step_wait(NULL, f.training, &datum, 1,
                                               "cross_entropy", &options, NULL),
                      TINKC_OK);
-    assert_non_null(
-        strstr(fakeapi_nth(f.api, "POST", POST_STEP, 0)->body,
-               "\"optimizer_params\":{\"type\":\"newer\",\"rate\":[1,2]}"));
+    assert_non_null(strstr(fakeapi_nth(f.api, "POST", POST_STEP, 0)->body,
+                           "\"optimizer_params\":{\"type\":\"newer\",\"rate\":[1,2]}"));
     params.json = "{";
     assert_int_equal(tinkc_training_step_wait(NULL, f.training, &datum, 1,
                                               "cross_entropy", &options, NULL),
@@ -194,8 +193,7 @@ static void test_level_from_state(void **unused)
     for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
         o.with_optimizer = rows[i].with_optimizer;
         o.optimizer = rows[i].optimizer;
-        fakeapi_reply(f.api, "POST", "/api/v1/weights_info",
-                      &fakeapi_json(rows[i].info));
+        fakeapi_reply(f.api, "POST", "/api/v1/weights_info", &fakeapi_json(rows[i].info));
         (void)tinkc_service_create_training_from_state_wait(&made, f.service, path, &o,
                                                             NULL);
         assert_non_null(
@@ -203,9 +201,9 @@ static void test_level_from_state(void **unused)
         tinkc_training_close(&made);
     }
     o.with_optimizer = true;
-    assert_int_equal(tinkc_service_create_training_from_state_wait(&made, f.service, path,
-                                                                   &o, NULL),
-                     TINKC_E_INVALID);
+    assert_int_equal(
+        tinkc_service_create_training_from_state_wait(&made, f.service, path, &o, NULL),
+        TINKC_E_INVALID);
     trainfix_close(&f);
     f = open_at("0.36.0", "{\"create_model_via_load_weights\":true}");
     o.with_optimizer = false;

@@ -26,15 +26,21 @@ typedef struct scene {
     eng_adapter *adapter;
 } scene;
 
-static inline eng_adapter *fresh(scene *s, uint64_t seed)
+static inline eng_adapter *fresh_with(scene *s, uint64_t seed, eng_optimizer optimizer)
 {
     tk_err err = TK_ERR_INIT;
     eng_adapter *adapter = NULL;
     eng_lora_config config = ENG_LORA_CONFIG_INIT;
     config.rank = 3;
     config.seed = seed;
+    config.optimizer = optimizer;
     assert_int_equal(eng_adapter_new(&adapter, s->model, &config, &err), TINKC_OK);
     return adapter;
+}
+
+static inline eng_adapter *fresh(scene *s, uint64_t seed)
+{
+    return fresh_with(s, seed, ENG_ADAMW);
 }
 
 static inline void scene_init(scene *s, const tiny_spec *spec, unsigned threads)
@@ -108,10 +114,14 @@ static inline void train(eng_adapter *adapter, int first, int steps)
         eng_adam adam = ENG_ADAM_INIT;
         double norm;
         adam.learning_rate = 0.01;
+        eng_dimuon dimuon = {.learning_rate = 0.02, .beta1 = 0.9};
         assert_int_equal(eng_adapter_forward_backward(&result, adapter, &request, NULL),
                          TINKC_OK);
         eng_result_free(result);
-        assert_int_equal(eng_adapter_optim_step(adapter, &adam, &norm, NULL), TINKC_OK);
+        assert_int_equal(adapter->config.optimizer == ENG_DIMUON
+                             ? eng_adapter_dimuon_step(adapter, &dimuon, &norm, NULL)
+                             : eng_adapter_optim_step(adapter, &adam, &norm, NULL),
+                         TINKC_OK);
     }
 }
 
