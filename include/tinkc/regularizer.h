@@ -16,12 +16,12 @@ TINKC_BEGIN_DECLS
 /* x: a log-probability; p = exp(x); q: the same entry of the reference. Sums are over all
  * entries of all items. */
 typedef enum tinkc_regularizer_kind {
-    TINKC_REGULARIZER_L1 = 0,          /* sum |v| of v = x or p */
-    TINKC_REGULARIZER_L2 = 1,          /* sum (v - center)^2 */
-    TINKC_REGULARIZER_ELASTIC_NET = 2, /* ratio * L1 + (1 - ratio) * L2 */
-    TINKC_REGULARIZER_ENTROPY = 3,     /* -sum p x */
-    TINKC_REGULARIZER_KL = 4,          /* sum p (x - q); see `direction` */
-    TINKC_REGULARIZER_CONSISTENCY = 5, /* sum (x - q)^2 */
+    TINKC_REGULARIZER_L1 = 0,           /* sum |v| of v = x or p */
+    TINKC_REGULARIZER_L2 = 1,           /* sum (v - center)^2 */
+    TINKC_REGULARIZER_ELASTIC_NET = 2,  /* ratio * L1 + (1 - ratio) * L2 */
+    TINKC_REGULARIZER_ENTROPY = 3,      /* -sum p x */
+    TINKC_REGULARIZER_KL = 4,           /* sum p (x - q); see `direction` */
+    TINKC_REGULARIZER_CONSISTENCY = 5,  /* sum (x - q)^2 */
     TINKC_REGULARIZER_ORTHOGONALITY = 6 /* sum of the squared cosines of each two items,
                                            over the entries that both have */
 } tinkc_regularizer_kind;

@@ -39,10 +39,9 @@ static void check(double low, double high)
     tk_err err = TK_ERR_INIT;
     eng_result *result = NULL, *plain = NULL;
     scene_init(&s);
-    const eng_array inputs[] = {ints("target_tokens", targets, N),
-                                floats("logprobs", near_logprobs, N),
-                                floats("advantages", advantages, N),
-                                floats("sequence_ratio_mask", mask, N)};
+    const eng_array inputs[] = {
+        ints("target_tokens", targets, N), floats("logprobs", near_logprobs, N),
+        floats("advantages", advantages, N), floats("sequence_ratio_mask", mask, N)};
     const eng_setting settings[] = {{TK_STR("clip_low_threshold"), low, false},
                                     {TK_STR("clip_high_threshold"), high, false}};
     assert_int_equal(run_gspo(&s, inputs, 4, settings, 2, false, &result, &err),
@@ -62,7 +61,8 @@ static void check(double low, double high)
     assert_true(about(metric(result, "loss:sum"), sum, 1e-4));
     eng_real *grads = tk_memdup(s.adapter->grads, s.adapter->n * sizeof(eng_real));
     memset(s.adapter->grads, 0, s.adapter->n * sizeof(eng_real));
-    const eng_array ce[] = {ints("target_tokens", targets, N), floats("weights", slope, N)};
+    const eng_array ce[] = {ints("target_tokens", targets, N),
+                            floats("weights", slope, N)};
     plain = must_run(&s, "cross_entropy", ce, 2);
     double size = 0;
     for (size_t i = 0; i < s.adapter->n; i++) {
@@ -106,10 +106,9 @@ static void refused(const eng_array *inputs, size_t n, const eng_setting *settin
 static void test_gspo_refusals(void **unused)
 {
     (void)unused;
-    eng_array inputs[] = {ints("target_tokens", targets, N),
-                          floats("logprobs", near_logprobs, N),
-                          floats("advantages", advantages, N),
-                          floats("sequence_ratio_mask", mask, N)};
+    eng_array inputs[] = {
+        ints("target_tokens", targets, N), floats("logprobs", near_logprobs, N),
+        floats("advantages", advantages, N), floats("sequence_ratio_mask", mask, N)};
     const eng_setting both[] = {{TK_STR("clip_low_threshold"), 0.8, false},
                                 {TK_STR("clip_high_threshold"), 1.2, false}};
     refused(inputs, 3, both, 2, "sequence_ratio_mask: is missing");
@@ -129,10 +128,9 @@ static void test_gspo_and_others(void **unused)
     tk_err err = TK_ERR_INIT;
     eng_result *result = NULL;
     (void)unused;
-    const eng_array inputs[] = {ints("target_tokens", targets, N),
-                                floats("logprobs", near_logprobs, N),
-                                floats("advantages", advantages, N),
-                                floats("sequence_ratio_mask", mask, N)};
+    const eng_array inputs[] = {
+        ints("target_tokens", targets, N), floats("logprobs", near_logprobs, N),
+        floats("advantages", advantages, N), floats("sequence_ratio_mask", mask, N)};
     scene_init(&s);
     assert_int_equal(run(&s, "ppo", inputs, 4, &result, &err), TINKC_E_INVALID);
     assert_non_null(strstr(err.message, "sequence_ratio_mask"));

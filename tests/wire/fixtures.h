@@ -35,9 +35,11 @@ static const char *const fixture_later[] = {
 
 /* Keys of answers that only 0.36.0 reads, as we do. */
 static const char *const fixture_more[] = {
-    "event_details", "user_metadata",      "display_name",      "trainable",
-    "sampleable",    "estimated_cost_usd", "cost_data_through",
-    "optimizer_config", "sample_sequence_ids", "custom_loss_server_side",
+    "event_details",       "user_metadata",
+    "display_name",        "trainable",
+    "sampleable",          "estimated_cost_usd",
+    "cost_data_through",   "optimizer_config",
+    "sample_sequence_ids", "custom_loss_server_side",
 };
 
 static inline bool fixture_is_one_of(tk_str key, const char *const *keys, size_t n)

@@ -299,7 +299,7 @@ static bool is_repeated(const tinkc_regularized *r, size_t at)
 /* Adds one term to the sums, and reports it. */
 static tinkc_code add_term(const tinkc_regularized *r, size_t index, work *w)
 {
-    tinkc_regularizer term;
+    tinkc_regularizer term = TINKC_REGULARIZER_INIT;
     double value = 0;
     tinkc_code code = check(&term, &r->terms[index], NULL);
     if (code != TINKC_OK) {
