@@ -69,9 +69,10 @@ static const level_case cases[] = {
     {LEVEL("service/healthz", healthz)},
     {LEVEL("service/session_heartbeat", heartbeat)},
     {LEVEL_NOT("service/heartbeat_ended", "test_session.c counts the beats after a 410")},
-    {LEVEL_NOT("service/copy_weights", "not in the API yet")},
-    {LEVEL_NOT("service/cancel_future", "not in the API yet")},
-    {LEVEL_NOT("service/finish_session", "not in the API yet")},
+    {LEVEL_NOT("service/copy_weights",
+               "the caller names the project: rest/copy_weights")},
+    {LEVEL_NOT("service/cancel_future", "test_cancel.c has its body")},
+    {LEVEL_NOT("service/finish_session", "the client does not end sessions yet")},
 };
 
 #define POLLS "ids and pauses of the server decide: test_poll.c, test_poll_answers.c"

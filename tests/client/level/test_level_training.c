@@ -79,7 +79,7 @@ static const level_case model_cases[] = {
     {LEVEL("models/create_model_default", create_model_default), .older = LATER},
     {LEVEL("models/create_model_full", create_model_full), .older = LATER},
     {LEVEL("models/create_model_second", create_model_second), .older = LATER},
-    {LEVEL_NOT("models/create_model_dimuon", "not in the API yet")},
+    {LEVEL_NOT("models/create_model_dimuon", "test_training_level.c compares it")},
     {LEVEL("models/get_info", get_info)},
     {LEVEL("models/unload_model", unload_model)},
 };
@@ -370,8 +370,8 @@ static const level_case cases[] = {
     {LEVEL("training/from_state_with_optimizer", from_state_with_optimizer),
      .older = LATER},
     {LEVEL("training/create_via_load", from_state), .config = VIA_LOAD},
-    {LEVEL_NOT("training/create_via_load_optimizer", "not in the API yet")},
-    {LEVEL_NOT("training/from_state_optimizer", "not in the API yet")},
+    {LEVEL_NOT("training/create_via_load_optimizer", "test_training_level.c has it")},
+    {LEVEL_NOT("training/from_state_optimizer", "test_training_level.c has it")},
     {LEVEL_NOT("training/create_via_load_full", "test_training_create.c has both")},
     {LEVEL_NOT("training/custom_loss", "test_training_custom.c has both requests")},
     {LEVEL_NOT("training/chunk_kinds", "test_fixtures_pb.c has each kind of chunk")},
@@ -379,12 +379,12 @@ static const level_case cases[] = {
     {LEVEL_NOT("training/tensor_lists", TENSORS)},
     {LEVEL_NOT("training/tensor_sparse", TENSORS)},
     {LEVEL_NOT("training/tensor_torch", TENSORS)},
-    {LEVEL_NOT("training/custom_loss_server_side", "not in the API yet")},
-    {LEVEL_NOT("training/loss_gspo", "not in the API yet")},
-    {LEVEL_NOT("training/loss_stable_reinforce", "not in the API yet")},
-    {LEVEL_NOT("training/optim_step_dimuon", "not in the API yet")},
-    {LEVEL_NOT("training/provenance", "not in the API yet")},
-    {LEVEL_NOT("training/save_weights_external", "not in the API yet")},
+    {LEVEL_NOT("training/custom_loss_server_side", "test_training_level.c compares it")},
+    {LEVEL_NOT("training/loss_gspo", "test_training_level.c compares it")},
+    {LEVEL_NOT("training/loss_stable_reinforce", "test_training_level.c compares it")},
+    {LEVEL_NOT("training/optim_step_dimuon", "test_training_level.c compares it")},
+    {LEVEL_NOT("training/provenance", "test_training_level.c compares it")},
+    {LEVEL_NOT("training/save_weights_external", "test_training.c has its body")},
 };
 
 static void test_level_training(void **unused)
