@@ -1,6 +1,6 @@
-/* Regularizers of a custom loss (M-068): each gradient against finite differences of its
- * value, the sums and metrics of a pipeline, what is refused, and one through the scripted
- * peer.
+/* Regularizers of a custom loss (M-068, M-069): each gradient against finite differences
+ * of its value, the sums and metrics of a pipeline, what is refused, and one through the
+ * scripted peer.
  * Links: peer */
 #include <tinkc/regularizer.h>
 
@@ -135,6 +135,7 @@ static trainfix open_recent(void)
     return trainfix_open(NULL, settings);
 }
 
+/* M-068: each term's gradient is that of its value. */
 static void test_regularizer_gradients(void **unused)
 {
     trainfix f = open_recent();
@@ -185,7 +186,8 @@ static void near_to(double have, double want)
     }
 }
 
-/* loss = base + sum of weight * value; so are the gradients; the parts are metrics. */
+/* M-069: loss = base + sum of weight * value; so are the gradients; the parts are
+ * metrics. */
 static void test_regularizer_pipeline(void **unused)
 {
     static const tinkc_custom_item none[ITEMS];
@@ -228,6 +230,7 @@ static void test_regularizer_pipeline(void **unused)
     tinkc_metrics_free(&metrics);
 }
 
+/* M-068 */
 static void test_regularizer_refusals(void **unused)
 {
     static const tinkc_custom_item none[ITEMS];
@@ -276,7 +279,7 @@ static void test_regularizer_refusals(void **unused)
     assert_null(tinkc_regularizer_kind_name((tinkc_regularizer_kind)7));
 }
 
-/* As the callback of an operation: the loss that is reported has the terms in it. */
+/* M-068: as the callback of an operation: the loss that is reported has the terms in it. */
 static void test_regularizer_in_an_operation(void **unused)
 {
     trainfix f = open_recent();
