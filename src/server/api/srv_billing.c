@@ -32,7 +32,7 @@ static tk_billing_event event_of(const srv_store_usage *row)
         .base_model = {TK_SET, row->base_model},
         .session_id = {row->session_id.n > 0 ? TK_SET : TK_NULL, row->session_id},
     };
-    event.event_info.kind = (tk_billing_kind)(row->kind % SRV_USAGE_CACHED);
+    event.event_info.kind = (int)(row->kind % SRV_USAGE_CACHED);
     if (event.event_info.kind == TK_BILLING_CHECKPOINT) {
         event.event_info.count = (tk_f_i64){TK_SET, row->amount};
     } else {

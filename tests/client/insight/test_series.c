@@ -139,8 +139,8 @@ static void test_series_texts(void **unused)
     static const char *const lines[] = {
         "# TYPE rollouts counter\nrollouts 2.5\n", "# TYPE reward gauge\nreward -0.125\n",
         "# TYPE grade_seconds histogram\ngrade_seconds_bucket{le=\"0.000256\"} 0\n",
-        "grade_seconds_bucket{le=\"+Inf\"} 1\ngrade_seconds_sum 0.5\n"
-        "grade_seconds_count 1\n"};
+        ("grade_seconds_bucket{le=\"+Inf\"} 1\ngrade_seconds_sum 0.5\n"
+         "grade_seconds_count 1\n")};
     for (size_t i = 0; i < TK_ARRAY_LEN(lines); i++) {
         assert_non_null(strstr(text, lines[i]));
     }
