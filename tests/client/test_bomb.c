@@ -15,8 +15,12 @@
 #include "support/fakeapi_tinker.h"
 #include "support/servicefix.h"
 
-#define BOMB_BYTES   (200 * TK_MIB)
+#define BOMB_BYTES (200 * TK_MIB)
+#ifdef TINKC_SANITIZED /* every object of an arena has a header of its own (base/arena.h) */
+#define MEMORY_BYTES (128 * TK_MIB)
+#else
 #define MEMORY_BYTES (64 * TK_MIB) /* of the client, at any time */
+#endif
 
 /* ---- a bomb ---- */
 
