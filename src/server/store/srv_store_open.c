@@ -169,6 +169,22 @@ static bool is_alien(int fd, int64_t size)
                         memcmp(begin, magic, sizeof(magic)) != 0);
 }
 
+/* Whether the file ends inside a page. SQLite takes zeros for the rest, which it need not
+ * notice. A log beside it may hold the page: then an interrupted copy is continued. */
+static bool is_cut(int fd, int64_t size, const char *path)
+{
+    struct stat log;
+    char name[4096];
+    uint8_t at[2];
+    (void)snprintf(name, sizeof(name), "%s-wal", path);
+    if (size == 0 || pread(fd, at, sizeof(at), 16) != (ssize_t)sizeof(at) ||
+        (stat(name, &log) == 0 && log.st_size > 0)) {
+        return false;
+    }
+    int64_t page = at[0] * 256 + at[1];
+    return page != 0 && size % (page == 1 ? 65536 : page) != 0;
+}
+
 /* Makes the file, if it is missing, and closes it to other users. SQLite gives the files
  * beside it the same mode. */
 static tinkc_code make_file(const char *path, bool *damaged, tk_err *err)
@@ -187,6 +203,9 @@ static tinkc_code make_file(const char *path, bool *damaged, tk_err *err)
     if (code == TINKC_OK && is_alien(fd, st.st_size)) {
         *damaged = true;
         code = tk_err_set(err, TINKC_E_IO, "database: the file is not a database");
+    } else if (code == TINKC_OK && is_cut(fd, st.st_size, path)) {
+        *damaged = true;
+        code = tk_err_set(err, TINKC_E_IO, "database: the file was cut off");
     }
     (void)close(fd);
     for (size_t i = 0; i < TK_ARRAY_LEN(more); i++) {

@@ -190,6 +190,22 @@ static void test_srv_earlier_versions_are_upgraded(void **state)
     storefix_close(&f);
 }
 
+/* A server that was killed while its log was copied leaves a page half written; the log
+ * still has the page. */
+static void test_srv_half_copied_logs_are_used(void **state)
+{
+    storefix f;
+    storefix_open(&f);
+    assert_int_equal(storefix_save(&f, "one", "1", false), TINKC_OK);
+    storefix_shell(&f, "mkdir kept && cp tinkc.db tinkc.db-wal kept");
+    srv_store_close(f.store);
+    storefix_shell(&f, "mv kept/* . && rmdir kept && truncate -s -1 tinkc.db");
+    storefix_start(&f);
+    storefix_expect(&f, "one", "1");
+    storefix_shell(&f, "test ! -e aside");
+    storefix_close(&f);
+}
+
 #define BREAK_ONE "echo '{' > \"$(ls -d one.*)/tinkc.json\""
 
 /* Labels that are damaged, missing or of another place. */
@@ -290,6 +306,7 @@ int main(void)
         cmocka_unit_test(test_srv_new_database_removes_nothing),
         cmocka_unit_test(test_srv_newer_of_two_counts),
         cmocka_unit_test(test_srv_earlier_versions_are_upgraded),
+        cmocka_unit_test(test_srv_half_copied_logs_are_used),
         cmocka_unit_test(test_srv_bad_labels),
         cmocka_unit_test(test_srv_files_are_private),
         cmocka_unit_test(test_srv_numbers_collide),
