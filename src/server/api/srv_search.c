@@ -1,5 +1,5 @@
-/* There are no projects here: a search for one finds nothing. A session that ended has no
- * status, as its client may only have stopped sending. */
+/* There are no projects here: a search for one finds nothing. A session that ended without
+ * being finished by its client has no status, as the client may only have stopped sending. */
 #include "server/api/srv_search.h"
 
 #include <stdio.h>
@@ -22,8 +22,8 @@ typedef struct search {
     srv *server;
     srv_request *request;
     const tk_json *body;
-    bool nothing; /* asks for what no session here has */
-    bool active_only;
+    bool nothing;            /* asks for what no session here has */
+    const tk_json *statuses; /* NULL = any */
     srv_store_search page;
     tk_str id, name; /* what is searched for; {NULL, 0} = any */
     int64_t left;    /* sessions that the answer may still have */
@@ -104,9 +104,13 @@ static bool read_statuses(search *s)
         if (type == NULL || type->type != TK_JSON_STRING) {
             return refuse(s, "a status needs a type");
         }
-        s->active_only = s->active_only || tk_str_is(type->as.string, "active");
+        const tk_json *reasons = tk_json_get(&at, "reasons");
+        if (reasons != NULL && reasons->type != TK_JSON_NULL &&
+            !tk_json_is_array(reasons)) {
+            return refuse(s, "reasons of a status must be a list");
+        }
     }
-    s->nothing = s->nothing || !s->active_only;
+    s->statuses = statuses;
     return true;
 }
 
@@ -158,6 +162,35 @@ static bool is_active(const search *s, tk_str id)
     bool active = srv_session_find(s->server, id) != NULL;
     tk_mutex_unlock(&s->server->lock);
     return active;
+}
+
+static bool is_one_of(tk_str word, const tk_json *words)
+{
+    if (words == NULL || words->type == TK_JSON_NULL) {
+        return true;
+    }
+    for (size_t i = 0; i < tk_json_len(words); i++) {
+        tk_json at = tk_json_at(words, i);
+        if (at.type == TK_JSON_STRING && tk_str_eq(at.as.string, word)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has_status(const search *s, const srv_store_found *found, bool active)
+{
+    for (size_t i = 0; s->statuses != NULL && i < tk_json_len(s->statuses); i++) {
+        tk_json at = tk_json_at(s->statuses, i);
+        tk_str type = tk_json_get(&at, "type")->as.string;
+        if ((active && tk_str_is(type, "active")) ||
+            (!active && found->finish_reason.n > 0 &&
+             tk_str_is(type, "client_finished") &&
+             is_one_of(found->finish_reason, tk_json_get(&at, "reasons")))) {
+            return true;
+        }
+    }
+    return s->statuses == NULL;
 }
 
 static bool has_word(tk_str name, tk_str word)
@@ -257,6 +290,26 @@ static void put_metadata(tk_json_writer *w, const tk_json *metadata)
     tk_json_end_object(w);
 }
 
+static void put_status(tk_json_writer *w, const srv_store_found *at, bool active)
+{
+    if (!active && at->finish_reason.n == 0) {
+        return;
+    }
+    tk_json_key(w, TK_STR("status"));
+    tk_json_begin_object(w);
+    put_key_str(w, "type", active ? TK_STR("active") : TK_STR("client_finished"));
+    if (!active) {
+        tk_json_key(w, TK_STR("reason"));
+        tk_json_begin_object(w);
+        put_key_str(w, "type", at->finish_reason);
+        tk_json_end_object(w);
+        if (at->finish_detail.n > 0) {
+            put_key_str(w, "detail", at->finish_detail);
+        }
+    }
+    tk_json_end_object(w);
+}
+
 static void put_session(tk_json_writer *w, const srv_store_found *at,
                         const tk_json *metadata, bool active)
 {
@@ -267,12 +320,7 @@ static void put_session(tk_json_writer *w, const srv_store_found *at,
     put_key_str(w, "created_at", tk_str_of(date));
     put_key_str(w, "owner", TK_STR(OWNER));
     put_key_str(w, "project_id", at->project_id);
-    if (active) {
-        tk_json_key(w, TK_STR("status"));
-        tk_json_begin_object(w);
-        put_key_str(w, "type", TK_STR("active"));
-        tk_json_end_object(w);
-    }
+    put_status(w, at, active);
     tk_json_key(w, TK_STR("checkpoints_count"));
     tk_json_put_i64(w, at->n_checkpoints);
     tk_json_key(w, TK_STR("checkpoint_storage_bytes"));
@@ -303,7 +351,7 @@ static bool put_match(search *s, tk_json_writer *w, const srv_store_found *at)
     const tk_json *metadata = NULL;
     tk_err ignored = TK_ERR_INIT;
     bool active = is_active(s, at->id);
-    if ((s->active_only && !active) || !is_wanted(s, at) ||
+    if (!has_status(s, at, active) || !is_wanted(s, at) ||
         !may_match(s, at->user_metadata)) {
         return false;
     }

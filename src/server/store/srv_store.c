@@ -77,6 +77,20 @@ tinkc_code srv_store_find_session(srv_store *store, tk_str id, tk_err *err)
                : code;
 }
 
+tinkc_code srv_store_finish_session(srv_store *store, tk_str id, tk_str reason,
+                                    tk_str detail, tk_err *err)
+{
+    srv_sql sql;
+    tk_mutex_lock(&store->lock);
+    srv_sql_begin(&sql, store->db, "INSERT OR IGNORE INTO finished VALUES(?,?,?)");
+    srv_sql_text(&sql, id);
+    srv_sql_text(&sql, reason);
+    srv_sql_text(&sql, detail);
+    tinkc_code code = srv_sql_done(&sql, err);
+    tk_mutex_unlock(&store->lock);
+    return code;
+}
+
 /* ---- runs and samplers ---- */
 
 void srv_store_bind_run(srv_sql *sql, const srv_store_run *run)

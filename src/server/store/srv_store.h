@@ -39,6 +39,11 @@ TK_NODISCARD tinkc_code srv_store_add_session(srv_store *store, const char *id,
  * long ago (srv_store_forget_session); TINKC_E_IO when the database cannot be asked. */
 TK_NODISCARD tinkc_code srv_store_find_session(srv_store *store, tk_str id, tk_err *err);
 
+/* Keeps why its client finished a session; the first time counts. */
+TK_NODISCARD tinkc_code srv_store_finish_session(srv_store *store, tk_str id,
+                                                 tk_str reason, tk_str detail,
+                                                 tk_err *err);
+
 /* ---- sessions of long ago ---- */
 
 typedef struct srv_store_stale {
@@ -305,6 +310,7 @@ typedef struct srv_store_search {
 
 typedef struct srv_store_found {
     tk_str id, user_metadata, project_id, display_name;
+    tk_str finish_reason, finish_detail; /* empty: not finished by its client */
     int64_t created_us, n_checkpoints, checkpoint_bytes;
 } srv_store_found;
 

@@ -60,6 +60,8 @@ static const char *const migrations[] = {
      "INSERT INTO clock VALUES(0);"),
     ("ALTER TABLE checkpoints ADD COLUMN user_metadata TEXT;"
      "ALTER TABLE sessions ADD COLUMN display_name TEXT;"),
+    "CREATE TABLE finished(session_id TEXT PRIMARY KEY, reason TEXT NOT NULL,"
+    " detail TEXT) WITHOUT ROWID;",
 };
 
 /* ---- another process that holds the database ---- */

@@ -17,8 +17,10 @@ tinkc_code srv_store_search_sessions(srv_store_founds *out, srv_store *store,
                   " (SELECT count(*) FROM checkpoints WHERE run_id IN"
                   "  (SELECT id FROM runs WHERE session_id = s.id)),"
                   " (SELECT coalesce(sum(size_bytes), 0) FROM checkpoints WHERE run_id IN"
-                  "  (SELECT id FROM runs WHERE session_id = s.id)), display_name"
-                  " FROM sessions s WHERE (created_us, id) < (?1, ?2)"
+                  "  (SELECT id FROM runs WHERE session_id = s.id)), display_name,"
+                  " f.reason, f.detail"
+                  " FROM sessions s LEFT JOIN finished f ON f.session_id = s.id"
+                  " WHERE (created_us, id) < (?1, ?2)"
                   " AND (?3 IS NULL OR id = ?3)"
                   " ORDER BY created_us DESC, id DESC LIMIT ?4");
     srv_sql_i64(&sql, search->before_us);
@@ -35,8 +37,11 @@ tinkc_code srv_store_search_sessions(srv_store_founds *out, srv_store *store,
             .n_checkpoints = srv_sql_get_i64(&sql, 4),
             .checkpoint_bytes = srv_sql_get_i64(&sql, 5),
             .display_name = srv_sql_get_text(&sql, arena, 6),
+            .finish_reason = srv_sql_get_text(&sql, arena, 7),
+            .finish_detail = srv_sql_get_text(&sql, arena, 8),
         };
-        bytes += rows[n - 1].user_metadata.n + rows[n - 1].display_name.n;
+        bytes += rows[n - 1].user_metadata.n + rows[n - 1].display_name.n +
+                 rows[n - 1].finish_detail.n;
     }
     bool more = !sql.ended;
     srv_sql_stop(&sql);

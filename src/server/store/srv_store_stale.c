@@ -121,6 +121,12 @@ static tinkc_code forget(srv_store *store, tk_str id, tk_err *err)
                "DELETE FROM sessions WHERE id = ?1 AND NOT EXISTS"
                " (SELECT 1 FROM runs WHERE session_id = ?1)",
                id, err);
+    if (code == TINKC_OK) {
+        code = run(store,
+                   "DELETE FROM finished WHERE session_id = ?1 AND NOT EXISTS"
+                   " (SELECT 1 FROM sessions WHERE id = ?1)",
+                   id, err);
+    }
     return code == TINKC_OK
                ? run(store, "DELETE FROM samplers WHERE session_id = ?", id, err)
                : code;

@@ -215,7 +215,8 @@ static void test_srv_session_pages_use_an_index(void **state)
     storefix_open(&f);
     add_sessions(&f);
     expect_short_pages(&f);
-    run_sql(&f, "DROP INDEX sessions_by_time; DROP TABLE clock; PRAGMA user_version = 2;"
+    run_sql(&f, "DROP INDEX sessions_by_time; DROP TABLE clock; DROP TABLE finished;"
+                "PRAGMA user_version = 2;"
                 "ALTER TABLE checkpoints DROP COLUMN user_metadata;"
                 "ALTER TABLE sessions DROP COLUMN display_name");
     storefix_restart(&f);

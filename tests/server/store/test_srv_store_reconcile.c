@@ -168,7 +168,8 @@ static void test_srv_earlier_versions_are_upgraded(void **state)
     assert_int_equal(storefix_save(&f, "one", "1", false), TINKC_OK);
     assert_int_equal(storefix_save(&f, "two", "2", false), TINKC_OK);
     assert_int_equal(srv_sql_exec(f.store->db,
-                                  "DROP TABLE clock; PRAGMA user_version = 3;"
+                                  "DROP TABLE clock; DROP TABLE finished;"
+                                  "PRAGMA user_version = 3;"
                                   "ALTER TABLE checkpoints DROP COLUMN user_metadata;"
                                   "ALTER TABLE sessions DROP COLUMN display_name",
                                   &err),
