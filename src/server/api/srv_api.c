@@ -93,6 +93,8 @@ static const srv_route rows[] = {
     {"GET", API "billing/usage/checkpoints/current", srv_billing_storage, SRV_ROUTE_SLOW,
      0},
     {"GET", API "audit", srv_rest_no_audit, 0, 0},
+    {"GET", API "auth/apikey/me", srv_rest_no_keys, 0, 0},
+    {"DELETE", API "auth/apikey/me", srv_rest_no_keys, 0, 0},
     /* ours; /v1 is kept free for an OpenAI-compatible API */
     {"GET", "/", srv_info_root, SRV_ROUTE_OPEN | SRV_ROUTE_PROMPT, 0},
     {"GET", "/metrics", srv_info_metrics, SRV_ROUTE_PROMPT, 0},

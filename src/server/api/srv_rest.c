@@ -174,6 +174,12 @@ srv_verdict srv_rest_no_audit(srv_request *request)
     return reply_not_here(request, "a local server keeps no audit log");
 }
 
+srv_verdict srv_rest_no_keys(srv_request *request)
+{
+    return reply_not_here(request, "a local server has no accounts, and no keys of them "
+                                   "to show or delete: set TINKER_API_KEY instead");
+}
+
 srv_verdict srv_rest_no_traces(srv_request *request)
 {
     return reply_not_here(request, "a local server exports no traces");

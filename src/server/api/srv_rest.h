@@ -17,6 +17,7 @@ srv_verdict srv_rest_get_session(srv_request *request);
 
 /* Answer 404; each says what is missing. */
 srv_verdict srv_rest_no_audit(srv_request *request);
+srv_verdict srv_rest_no_keys(srv_request *request);
 srv_verdict srv_rest_no_traces(srv_request *request);
 srv_verdict srv_rest_no_projects(srv_request *request);
 srv_verdict srv_rest_no_custom_losses(srv_request *request);

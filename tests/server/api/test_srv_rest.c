@@ -339,11 +339,14 @@ static void test_srv_later_routes_say_so(void **state)
         {"GET", "/api/v1/audit"},
         {"GET", "/api/v1/sessions/s/trace_export"},
         {"PUT", "/api/v1/sessions/s/project"},
+        {"GET", "/api/v1/auth/apikey/me"},
+        {"DELETE", "/api/v1/auth/apikey/me"},
     };
     for (size_t i = 0; i < TK_ARRAY_LEN(routes); i++) {
         const tk_json *json = srvfix_ask(&t.srv, routes[i][0], routes[i][1], NULL);
         assert_int_equal(t.srv.status, 404);
-        assert_non_null(srvfix_text(json, "detail"));
+        /* what a path without a route gets */
+        assert_string_not_equal(srvfix_text(json, "detail"), "Not Found");
     }
     srvfix_close(&t.srv);
 }
