@@ -62,7 +62,7 @@ def tinker(m, *words, home=None, stdin="", key=KEY, env=None):
     if child.exitcode == 0 or child.exitcode == -6 and "Error" not in out + said:
         return out
     said = said.strip() or out.strip()
-    if "Traceback" not in said and "Error" in said:
+    if "Traceback" not in said and "Usage:" not in said and "Error" in said:
         raise Refused(" ".join(said.split()))
     raise Ended(said[-2000:])
 

@@ -29,6 +29,8 @@ def group(row):
 def sentence(text):
     found = DETAIL.search(text)
     text = next(g for g in found.groups() if g) if found else text
+    text = text.split("Error: ", 1)[-1].removeprefix("Request failed: ")
+    text = text.split(" for self.request_id=")[0]  # what the SDK adds
     return ID.sub("...", text.split("\n")[0]).replace("|", "\\|").strip()
 
 
