@@ -37,7 +37,8 @@ int64_t tk_retry_pace_left_ms(const tk_retry_pace *pace, int64_t now_ms)
 
 void tk_retry_pace_note(tk_retry_pace *pace, int64_t every_ms, int64_t now_ms)
 {
-    pace->next_ms = TK_MAX(pace->next_ms, now_ms) + every_ms;
+    pace->next_ms =
+        TK_MIN(TK_MAX(pace->next_ms, now_ms) + every_ms, now_ms + 2 * every_ms);
 }
 
 /* For the layers without a limit on the number of requests: a hint only makes the delay

@@ -49,7 +49,8 @@ typedef struct tk_retry_pace {
 int64_t tk_retry_pace_left_ms(const tk_retry_pace *pace, int64_t now_ms);
 
 /* A request starts. One that did not wait, because the answer before it was useful, still
- * counts: the one after it waits for both. */
+ * counts: the one after it waits for both. It never waits for more than two, however many
+ * useful answers came before it. */
 void tk_retry_pace_note(tk_retry_pace *pace, int64_t every_ms, int64_t now_ms);
 
 typedef struct tk_retry_decision {

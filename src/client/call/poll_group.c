@@ -49,7 +49,8 @@ struct tk_poll_group {
     tk_retry_pace pace;
     tk_timer timer, tick;
     int64_t sent_ms, answered_ms;
-    bool is_wanted;  /* the last answer was useful */
+    bool is_wanted;  /* the last answer was useful, or a sample was accepted since */
+    bool is_paused;  /* after a failure: the timer sends the next request */
     bool is_off;     /* the server does not offer it, or refuses it */
     bool is_stopped; /* the core stops */
 };
@@ -137,6 +138,7 @@ bool tk_poll_group_join(tk_poll_group *group, tk_poll *poll)
     poll->state.joined_ms = tk_loop_now_ms(loop_of(group));
     tk_list_push_back(&group->waiting, &poll->state.in_group);
     group->waiting_n++;
+    group->is_wanted = true;
     if (!group->tick.node.linked) {
         tk_loop_timer_set(loop_of(group), &group->tick, poll->state.joined_ms + TICK_MS);
     }
@@ -271,11 +273,14 @@ static bool take_answer(tk_poll_group *group, tk_str body)
 
 static void fire(tk_timer *timer)
 {
-    proceed(TK_CONTAINER_OF(timer, tk_poll_group, timer));
+    tk_poll_group *group = TK_CONTAINER_OF(timer, tk_poll_group, timer);
+    group->is_paused = false;
+    proceed(group);
 }
 
 static void pause_for(tk_poll_group *group, int64_t delay_ms)
 {
+    group->is_paused = true;
     tk_loop_timer_set(loop_of(group), &group->timer,
                       tk_core_pause_end_ms(group->core, delay_ms));
 }
@@ -366,19 +371,22 @@ static void send(tk_poll_group *group)
     tk_call_start(&group->call);
 }
 
-/* Sends the next request when there is something to wait for or to acknowledge. */
+/* Sends the next request when there is something to wait for or to acknowledge. A request
+ * that only acknowledges is delayed until a sample waits, but not for long. */
 static void proceed(tk_poll_group *group)
 {
     bool waits = group->waiting_n > 0;
-    if (group->is_off || group->is_stopped || tk_call_is_running(&group->call) ||
-        group->timer.node.linked || (!waits && group->retrieved_n == 0)) {
+    if (group->is_off || group->is_stopped || group->is_paused ||
+        tk_call_is_running(&group->call) || (!waits && group->retrieved_n == 0)) {
         return;
     }
-    int64_t now = tk_loop_now_ms(loop_of(group));
-    if (!waits && now - group->sent_ms < FAILED_MS) {
-        pause_for(group, FAILED_MS - (now - group->sent_ms));
+    int64_t left = group->sent_ms + FAILED_MS - tk_loop_now_ms(loop_of(group));
+    if (!waits && left > 0) {
+        tk_loop_timer_set(loop_of(group), &group->timer,
+                          tk_core_pause_end_ms(group->core, left));
         return;
     }
+    tk_loop_timer_clear(loop_of(group), &group->timer);
     send(group);
 }
 

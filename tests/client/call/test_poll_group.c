@@ -64,6 +64,32 @@ static void test_poll_group_conversation(void **unused)
     groupfix_close(&g);
 }
 
+/* Samples that are awaited one after the other: none waits for the acknowledgement of the
+ * one before it, nor for the requests of many before it. */
+static void test_poll_group_one_by_one(void **unused)
+{
+    groupfix g;
+    groupfix_open(&g);
+    for (size_t i = 0; i < 50; i++) {
+        char done[128];
+        tinkc_future *future = groupfix_sample(&g);
+        assert_int_equal(faketransport_count(&g.f.net, GROUP), i + 1); /* at once */
+        snprintf(done, sizeof(done), SAYS(DONE("r%zu"), 1), i);
+        groupfix_say(&g, done);
+        assert_true(samplefix_finish(&g.f));
+        groupfix_ended(&future, 1, TINKC_OK);
+    }
+    tinkc_future *last = groupfix_sample(&g);
+    assert_int_equal(faketransport_count(&g.f.net, GROUP), 51);
+    groupfix_say(&g, NOTHING); /* a long poll without news */
+    clientfix_advance(&g.f, 200);
+    assert_int_equal(faketransport_count(&g.f.net, GROUP), 52);
+    groupfix_say(&g, SAYS(DONE("r50"), 2));
+    assert_true(samplefix_finish(&g.f));
+    groupfix_ended(&last, 1, TINKC_OK);
+    groupfix_close(&g);
+}
+
 /* Without the flag, or as an older client, each sample polls itself. */
 static void test_poll_group_not_offered(void **unused)
 {
@@ -526,6 +552,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_poll_group_conversation),
+        cmocka_unit_test(test_poll_group_one_by_one),
         cmocka_unit_test(test_poll_group_not_offered),
         cmocka_unit_test(test_poll_group_failed),
         cmocka_unit_test(test_poll_group_unknown_rows),
