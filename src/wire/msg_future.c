@@ -112,19 +112,27 @@ const tk_schema tk_msg_cancel_future_request = {
 const tk_future_info *tk_future_info_of(tk_future_type type)
 {
     static const tk_future_info infos[TK_FUTURE_TYPES] = {
-        [TK_FUTURE_CREATE_MODEL] = {"CreateModel", &tk_msg_create_model_result, false},
-        [TK_FUTURE_FORWARD_BACKWARD] = {"ForwardBackward", &tk_msg_fwdbwd_output, true},
-        [TK_FUTURE_FORWARD] = {"Forward", &tk_msg_fwdbwd_output, true},
-        [TK_FUTURE_OPTIM_STEP] = {"OptimStep", &tk_msg_optim_step_result, false},
-        [TK_FUTURE_SAVE_WEIGHTS] = {"SaveWeights", &tk_msg_save_weights_result, false},
+        [TK_FUTURE_CREATE_MODEL] = {"CreateModel", "create_model",
+                                    &tk_msg_create_model_result, false},
+        [TK_FUTURE_FORWARD_BACKWARD] = {"ForwardBackward", "forward_backward",
+                                        &tk_msg_fwdbwd_output, true},
+        [TK_FUTURE_FORWARD] = {"Forward", "forward", &tk_msg_fwdbwd_output, true},
+        [TK_FUTURE_OPTIM_STEP] = {"OptimStep", "optim_step", &tk_msg_optim_step_result,
+                                  false},
+        [TK_FUTURE_SAVE_WEIGHTS] = {"SaveWeights", "save_weights",
+                                    &tk_msg_save_weights_result, false},
         [TK_FUTURE_SAVE_WEIGHTS_FOR_SAMPLER] = {"SaveWeightsForSampler",
+                                                "save_weights_for_sampler",
                                                 &tk_msg_save_for_sampler_result, false},
-        [TK_FUTURE_LOAD_WEIGHTS] = {"LoadWeights", &tk_msg_load_weights_result, false},
-        [TK_FUTURE_UNLOAD_MODEL] = {"UnloadModel", &tk_msg_unload_model_result, false},
-        [TK_FUTURE_SAMPLE] = {"Sample", &tk_msg_sample_response, true},
+        [TK_FUTURE_LOAD_WEIGHTS] = {"LoadWeights", "load_weights",
+                                    &tk_msg_load_weights_result, false},
+        [TK_FUTURE_UNLOAD_MODEL] = {"UnloadModel", "unload_model",
+                                    &tk_msg_unload_model_result, false},
+        [TK_FUTURE_SAMPLE] = {"Sample", "sample", &tk_msg_sample_response, true},
         [TK_FUTURE_SAVE_WEIGHTS_EXTERNAL] = {"SaveWeightsExternal",
+                                             "save_weights_external",
                                              &tk_msg_save_external_result, false},
-        [TK_FUTURE_CREATE_CUSTOM_LOSS] = {"CreateCustomLoss",
+        [TK_FUTURE_CREATE_CUSTOM_LOSS] = {"CreateCustomLoss", "create_custom_loss",
                                           &tk_msg_create_custom_loss_result, false},
     };
     return &infos[type];
@@ -190,6 +198,27 @@ static tinkc_code read_metadata(tk_future_answer *out, tk_arena *arena, tk_err *
     return code;
 }
 
+/* What the answer is decides `type`, as in try_again: an answer with a word that is not
+ * this result's must not pass for it. Most results may also lack the key. */
+static bool is_other(tk_future_answer *out, const tk_future_info *info)
+{
+    const tk_json *label = tk_json_get(out->json, "type");
+    if (label == NULL || label->type != TK_JSON_STRING ||
+        tk_str_is(label->as.string, info->label)) {
+        return false;
+    }
+    out->error = label->as.string;
+    return true;
+}
+
+static tk_answer_kind kind_of_result(tk_future_answer *out, const tk_future_info *info)
+{
+    if (info->is_proto) {
+        return TK_ANSWER_LEGACY;
+    }
+    return is_other(out, info) ? TK_ANSWER_OTHER : TK_ANSWER_RESULT;
+}
+
 tinkc_code tk_future_classify(tk_future_answer *out, const tk_future_poll *poll,
                               tk_arena *arena, tk_str body, tk_err *err)
 {
@@ -229,8 +258,7 @@ tinkc_code tk_future_classify(tk_future_answer *out, const tk_future_poll *poll,
         out->kind = code == TINKC_OK ? TK_ANSWER_FAILED : TK_ANSWER_MALFORMED;
         return code;
     }
-    out->kind =
-        tk_future_info_of(poll->type)->is_proto ? TK_ANSWER_LEGACY : TK_ANSWER_RESULT;
+    out->kind = kind_of_result(out, tk_future_info_of(poll->type));
     return TINKC_OK;
 }
 

@@ -11,7 +11,8 @@
  *   decoding, null     reads as TK_NULL when the row is optional or nullable, else is an
  *                      error
  *   decoding, unknown  keys are ignored unless TK_DECODE_STRICT; words of an enumeration
- *                      and kinds of a union are kept (TK_OTHER) unless TK_DECODE_CLOSED
+ *                      and kinds of a union are kept (TK_OTHER), and entries of a map
+ *                      that are of another kind are left out, unless TK_DECODE_CLOSED
  *
  * So an answer of a newer server stays readable, and a request that a server of this
  * tree cannot carry out is refused by name.
@@ -141,8 +142,9 @@ struct tk_schema {
 
 enum {
     TK_DECODE_STRICT = 1u << 0, /* unknown keys are errors, everywhere */
-    TK_DECODE_CLOSED = 1u << 1  /* unknown words, kinds and literals are errors: for
-                                   requests, and for files of this program */
+    TK_DECODE_CLOSED = 1u << 1  /* unknown words, kinds and literals, and foreign entries
+                                   of a map, are errors: for requests, and for files of
+                                   this program */
 };
 
 /* Zeroes the struct and puts every row's default where a reader looks for the value;

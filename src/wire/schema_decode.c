@@ -145,6 +145,39 @@ static tinkc_code get_map_item(const tk_field *field, void *item, const ctx *c,
                : tk_schema_mismatch("number", value, c->err);
 }
 
+/* Whether the object has a key that each message of the table has. */
+static bool has_needed(const tk_schema *schema, const tk_json *value)
+{
+    bool needs = false;
+    if (schema->codec != NULL && schema->codec->like != NULL) {
+        schema = schema->codec->like;
+    }
+    for (size_t i = 0; i < schema->n; i++) {
+        const tk_field *field = &schema->fields[i];
+        bool needed = field->name != NULL && (field->flags & TK_REQUIRED) != 0;
+        if (needed && tk_json_get(value, field->name) != NULL) {
+            return true;
+        }
+        needs |= needed;
+    }
+    return !needs;
+}
+
+/* Whether an entry is of its map's kind. The keys of a map are names that a server
+ * chooses: a newer one may put entries of another kind there, and an answer is read
+ * without them. */
+static bool is_of_map(const tk_field *field, const tk_json *value)
+{
+    double number;
+    if (field->kind == TK_KIND_STR_MAP) {
+        return value->type == TK_JSON_STRING;
+    }
+    if (field->kind == TK_KIND_NUM_MAP) {
+        return tk_json_to_double(value, &number);
+    }
+    return value->type == TK_JSON_OBJECT && has_needed(field->sub, value);
+}
+
 static size_t map_item_size(const tk_field *field)
 {
     if (field->kind == TK_KIND_MSG_MAP) {
@@ -159,7 +192,7 @@ static tinkc_code get_map(const tk_field *field, void *msg, const ctx *c,
     if (value->type != TK_JSON_OBJECT) {
         return tk_schema_mismatch("object", value, c->err);
     }
-    size_t n = 0;
+    size_t n = 0, kept = 0;
     size_t size = map_item_size(field);
     tinkc_code code = TINKC_OK;
     const tk_json_member **members = tk_schema_members(value, &n);
@@ -169,13 +202,17 @@ static tinkc_code get_map(const tk_field *field, void *msg, const ctx *c,
         goto out;
     }
     for (size_t i = 0; i < n; i++) {
-        code = get_map_item(field, items + i * size, c, members[i]);
+        if ((c->flags & TK_DECODE_CLOSED) == 0 && !is_of_map(field, &members[i]->value)) {
+            continue;
+        }
+        code = get_map_item(field, items + kept * size, c, members[i]);
         if (code != TINKC_OK) {
             tk_schema_under_key(c->err, members[i]->key);
             goto out;
         }
+        kept++;
     }
-    tk_schema_list_set(field, msg, items, n);
+    tk_schema_list_set(field, msg, items, kept);
 out:
     tk_free(members);
     return code;
@@ -375,13 +412,29 @@ static const tk_variant *find_variant(const tk_union *u, const tk_json *value,
 {
     for (size_t i = 0; i < u->n; i++) {
         const tk_variant *v = &u->variants[i];
-        bool hit = tag != NULL ? tk_str_is(tag->as.string, v->tag)
-                               : v->hint != NULL && tk_json_get(value, v->hint) != NULL;
+        bool hit = tag != NULL
+                       ? tag->type == TK_JSON_STRING && tk_str_is(tag->as.string, v->tag)
+                       : v->hint != NULL && tk_json_get(value, v->hint) != NULL;
         if (hit) {
             return v;
         }
     }
     return NULL;
+}
+
+static tinkc_code refuse_kind(const tk_union *u, const ctx *c, const tk_json *tag)
+{
+    tinkc_code code = TINKC_OK;
+    if (tag == NULL) {
+        code = tk_err_set(c->err, TINKC_E_DECODE, "missing");
+    } else if (tag->type != TK_JSON_STRING) {
+        code = tk_schema_mismatch("string", tag, c->err);
+    } else {
+        code = tk_err_set(c->err, TINKC_E_DECODE, "\"%.40s\" is not known",
+                          tag->as.string.p);
+    }
+    tk_err_under(c->err, u->key);
+    return code;
 }
 
 static tinkc_code read_union(void *msg, const tk_union *u, const ctx *c,
@@ -390,13 +443,7 @@ static tinkc_code read_union(void *msg, const tk_union *u, const ctx *c,
     if (value->type != TK_JSON_OBJECT) {
         return tk_schema_mismatch("object", value, c->err);
     }
-    tinkc_code code = TINKC_OK;
     const tk_json *tag = tk_json_get(value, u->key);
-    if (tag != NULL && tag->type != TK_JSON_STRING) {
-        code = tk_schema_mismatch("string", tag, c->err);
-        tk_err_under(c->err, u->key);
-        return code;
-    }
     void *kind = (char *)msg + u->kind_at;
     const tk_variant *v = find_variant(u, value, tag);
     if (v != NULL) {
@@ -404,17 +451,14 @@ static tinkc_code read_union(void *msg, const tk_union *u, const ctx *c,
         *(int *)kind = v->kind;
         return read_fields(msg, v->schema, c, value);
     }
-    bool keeps = u->unknown != TK_OTHER || (c->flags & TK_DECODE_CLOSED) == 0;
-    if (tag != NULL && keeps) {
+    bool is_word = tag != NULL && tag->type == TK_JSON_STRING;
+    bool is_open = (c->flags & TK_DECODE_CLOSED) == 0;
+    if (is_open || (is_word && u->unknown != TK_OTHER)) {
         *(int *)kind = u->unknown;
         *(const tk_json **)(void *)((char *)msg + u->raw_at) = value;
         return TINKC_OK;
     }
-    code = tag == NULL ? tk_err_set(c->err, TINKC_E_DECODE, "missing")
-                       : tk_err_set(c->err, TINKC_E_DECODE, "\"%.40s\" is not known",
-                                    tag->as.string.p);
-    tk_err_under(c->err, u->key);
-    return code;
+    return refuse_kind(u, c, tag);
 }
 
 tinkc_code tk_schema_read(void *msg, const tk_schema *schema, tk_arena *arena,

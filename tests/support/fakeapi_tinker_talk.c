@@ -209,6 +209,7 @@ static tinkc_code poll_once(talk *t, const tk_future_poll *poll, const question 
     case TK_ANSWER_METADATA:
     case TK_ANSWER_METADATA_TWICE:
     case TK_ANSWER_LEGACY:
+    case TK_ANSWER_OTHER:
     case TK_ANSWER_MALFORMED:
         break;
     }

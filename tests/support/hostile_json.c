@@ -95,17 +95,7 @@ typedef struct emitter {
     size_t at;     /* number of the next node */
     size_t target; /* SIZE_MAX: none */
     const json_change *change;
-    tk_str parent; /* key of the object that is written */
-    bool is_map;   /* the target is in an object whose keys are data */
 } emitter;
-
-/* Their keys are names that the server chooses: a new one is not a new field. The details
- * of a billed event are closed (docs/protocol.md §1.6). */
-static bool is_map(tk_str key)
-{
-    return tk_str_is(key, "metrics") || tk_str_is(key, "user_metadata") ||
-           tk_str_is(key, "sessions") || tk_str_is(key, "event_info");
-}
 
 static void put_value(tk_buf *out, const tk_json *value)
 {
@@ -197,17 +187,13 @@ static void emit_member(emitter *e, const tk_json_member *member)
 {
     bool is_target = e->at == e->target;
     json_kind kind = is_target ? e->change->kind : TEXT;
-    tk_str parent = e->parent;
-    e->is_map |= is_target && is_map(parent);
     if (is_target && kind == MISSING) {
         e->at++;
         tk_buf_puts(e->out, "\"\":0"); /* keeps the commas right */
         return;
     }
     put_key(e->out, member->key, is_target && kind == RENAMED);
-    e->parent = member->key;
     emit(e, &member->value);
-    e->parent = parent;
     if (is_target && kind == TWICE) {
         tk_buf_putc(e->out, ',');
         put_key(e->out, member->key, false);
@@ -286,6 +272,6 @@ void hostile_json_mutate(hostile_answer *out, const tk_json *json, size_t k)
         .out = &out->body, .target = k / TK_ARRAY_LEN(changes), .change = change};
     tk_buf_clear(&out->body);
     emit(&e, json);
-    out->is_readable = change->kind == EXTRA && !e.is_map;
+    out->is_readable = change->kind == EXTRA;
     (void)snprintf(out->what, sizeof(out->what), "node %zu: %s", e.target, change->what);
 }

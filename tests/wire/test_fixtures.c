@@ -149,6 +149,7 @@ static const deviation deviations[] = {
     {NULL, "Checkpoint", 8, WE_ACCEPT, "a type of a newer server is kept"},
     {NULL, "CreateModelResponse", 2, WE_ACCEPT, "labels are not compared"},
     {NULL, "CreateSessionResponse", 5, WE_ACCEPT, "labels are not compared"},
+    {NULL, "OptimStepResponse", 4, WE_ACCEPT, "a metric of another kind is left out"},
     {NULL, "SessionHeartbeatResponse", 2, WE_ACCEPT, "labels are not compared"},
     {NULL, "TelemetryResponse", 1, WE_ACCEPT, "telemetry_send.c decodes it closed"},
     {FIXTURE_NEW, "FuturesRetrieveResponse", 2, WE_ACCEPT, "an unknown state is kept"},
@@ -273,7 +274,8 @@ static void check_last(const tk_json *seen, const tk_future_answer *last, tinkc_
         static const char *const words[] = {"unknown", "server", "user"};
         assert_int_equal(last->kind, TK_ANSWER_FAILED);
         assert_true(tk_str_is(category->as.string, words[last->category]));
-    } else if (category == NULL && code == TINKC_OK && last->kind == TK_ANSWER_RESULT) {
+    } else if (category == NULL && code == TINKC_OK && last->kind == TK_ANSWER_RESULT &&
+               strcmp(what, "result_mismatch") != 0) {
         const tk_schema *schema = tk_future_info_of(TK_FUTURE_OPTIM_STEP)->result;
         tk_err err = TK_ERR_INIT; /* the SDK failed on it, so must the decoder */
         assert_int_not_equal(

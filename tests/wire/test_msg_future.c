@@ -2,6 +2,8 @@
  * A-046, M-092.. M-097). */
 #include "wire/msg_future.h"
 
+#include <stdio.h>
+
 #include "base/limits.h"
 #include "support/failmem.h"
 #include "support/test.h"
@@ -125,6 +127,31 @@ static void test_future_results(void **unused)
                         "SaveWeightsForSampler");
 }
 
+/* Row 18: `type` may be missing or null; a word that is not the result's is not a result
+ * that we understand. */
+static void test_future_other(void **unused)
+{
+    for (int i = 0; i < TK_FUTURE_TYPES; i++) {
+        tk_future_type type = (tk_future_type)i;
+        const tk_future_info *info = tk_future_info_of(type);
+        if (info->is_proto) {
+            continue;
+        }
+        char own[64];
+        (void)snprintf(own, sizeof(own), "{\"type\":\"%s\"}", info->label);
+        assert_int_equal(answer(type, true, own).kind, TK_ANSWER_RESULT);
+        assert_int_equal(answer(type, true, "{\"type\":null}").kind, TK_ANSWER_RESULT);
+        tk_future_answer out = answer(type, true, "{\"type\":\"half_done\"}");
+        assert_int_equal(out.kind, TK_ANSWER_OTHER);
+        assert_true(tk_str_is(out.error, "half_done"));
+        for (size_t j = 0; j < info->result->n; j++) {
+            const tk_field *field = &info->result->fields[j];
+            assert_true(field->kind != TK_KIND_LITERAL ||
+                        strcmp(field->text, info->label) == 0);
+        }
+    }
+}
+
 /* Row 19. */
 static void test_future_malformed(void **unused)
 {
@@ -185,6 +212,7 @@ int main(void)
         cmocka_unit_test_teardown(test_future_metadata, teardown),
         cmocka_unit_test_teardown(test_future_failed, teardown),
         cmocka_unit_test_teardown(test_future_results, teardown),
+        cmocka_unit_test_teardown(test_future_other, teardown),
         cmocka_unit_test_teardown(test_future_malformed, teardown),
         cmocka_unit_test_teardown(test_future_408, teardown),
         cmocka_unit_test(test_future_sweep),

@@ -74,7 +74,7 @@ static void test_value_chunk_without_tag(void **unused)
         decode_ok(&chunk, &tk_msg_chunk, rows[i].text);
         assert_int_equal(chunk.kind, rows[i].kind);
     }
-    decode_fails(&tk_msg_chunk, "{\"pixels\":1}", 0, "type", "missing");
+    decode_fails(&tk_msg_chunk, "{\"pixels\":1}", TK_DECODE_CLOSED, "type", "missing");
     decode_fails(&tk_msg_model_input, "{\"chunks\":[{\"tokens\":[1]},7]}", 0, "chunks[1]",
                  "expected object, found integer");
     decode_fails(&tk_msg_model_input,

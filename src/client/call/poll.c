@@ -266,10 +266,26 @@ static const char *confusion(tk_answer_kind kind)
     case TK_ANSWER_METADATA:
     case TK_ANSWER_FAILED:
     case TK_ANSWER_RESULT:
+    case TK_ANSWER_OTHER:
     case TK_ANSWER_MALFORMED:
         break;
     }
     return "the server's answer is not a JSON object";
+}
+
+static void confused(tk_poll *poll, const tk_future_answer *said)
+{
+    tk_err err = TK_ERR_INIT;
+    if (said->kind == TK_ANSWER_OTHER) {
+        tk_err_set(&err, TINKC_E_DECODE,
+                   "the server sent an answer of the type \"%.64s\", where \"%s\" was "
+                   "expected",
+                   said->error.p, tk_future_info_of(poll->type)->label);
+    } else {
+        tk_err_set(&err, TINKC_E_DECODE, "%s", confusion(said->kind));
+    }
+    (void)snprintf(err.request_id, sizeof(err.request_id), "%s", poll->request_id);
+    fail(poll, &err);
 }
 
 /* The result is here: the server may forget it. */
@@ -337,7 +353,7 @@ static void act(tk_poll *poll, tk_poll_decision decision, const tk_call_answer *
         refused(poll, said);
         return;
     case TK_POLL_CONFUSED:
-        fail_with(poll, TINKC_E_DECODE, confusion(said->kind));
+        confused(poll, said);
         return;
     case TK_POLL_GONE:
     case TK_POLL_FAIL:

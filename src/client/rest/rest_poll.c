@@ -15,6 +15,7 @@
 
 #define ARG_MAX_BYTES    (64 * TK_KIB)
 #define TRACE_POLL_MS    5000
+#define TRACE_OTHER_MS   600000 /* a status that we do not know may be a last one */
 #define LEAST_PAUSE_MS   1000
 #define URL_LIFE_US      (INT64_C(15) * 60 * 1000000) /* when the server names no end */
 #define NOTE_AFTER_MS    180000 /* a wait this long is worth a line in the log */
@@ -164,21 +165,44 @@ static void on_ready_trace(asking *self, const tk_trace_export_response *said)
     }
 }
 
-static void on_status(asking *self, const tk_trace_export_response *said)
+static void on_failed_trace(asking *self, const tk_trace_export_response *said)
 {
     tk_err err = TK_ERR_INIT;
+    tk_str why = said->error.is == TK_SET ? said->error.v : TK_STR("no reason given");
+    tk_err_set(&err, TINKC_E_REQUEST, "the trace could not be written: " TK_STR_FMT,
+               TK_STR_ARG(why));
+    fail(self, &err);
+}
+
+/* Whether it took longer than a server may; `err` gets the status. */
+static bool is_late(const asking *self, const tk_trace_export_response *said, tk_err *err)
+{
     tk_core *core = self->base.op.core;
     int64_t most = tk_core_config(core)->stuck_total_ms;
     int64_t age = tk_loop_now_ms(tk_core_loop(core)) - self->started_ms;
-    if (said->status.v == TK_EXPORT_READY) {
+    if (said->status.v == TK_OTHER && (most < 0 || most > TRACE_OTHER_MS)) {
+        most = TRACE_OTHER_MS;
+    }
+    if (most < 0 || age < most) {
+        return false;
+    }
+    tk_err_set(err, TINKC_E_STUCK,
+               "the trace was not ready in time; its status is \"%.64s\"",
+               said->status_word.p != NULL ? said->status_word.p : "");
+    return true;
+}
+
+/* A status of a newer server is waited out, unless the answer says how it ended. */
+static void on_status(asking *self, const tk_trace_export_response *said)
+{
+    tk_err err = TK_ERR_INIT;
+    bool is_other = said->status.v == TK_OTHER;
+    if (said->status.v == TK_EXPORT_READY || (is_other && said->url.is == TK_SET)) {
         on_ready_trace(self, said);
-    } else if (said->status.v == TK_EXPORT_FAILED) {
-        tk_str why = said->error.is == TK_SET ? said->error.v : TK_STR("no reason given");
-        tk_err_set(&err, TINKC_E_REQUEST, "the trace could not be written: " TK_STR_FMT,
-                   TK_STR_ARG(why));
-        fail(self, &err);
-    } else if (most >= 0 && age >= most) {
-        tk_err_set(&err, TINKC_E_STUCK, "the trace was not ready in time");
+    } else if (said->status.v == TK_EXPORT_FAILED ||
+               (is_other && said->error.is == TK_SET)) {
+        on_failed_trace(self, said);
+    } else if (is_late(self, said, &err)) {
         fail(self, &err);
     } else {
         ask_later(self, TRACE_POLL_MS);

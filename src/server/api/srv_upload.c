@@ -212,7 +212,8 @@ static tinkc_code read_start(finish *f, tk_err *err)
     tk_free(path);
     if (code == TINKC_OK) {
         code = tk_schema_decode_text(&f->start, &tk_msg_upload_start_request,
-                                     &f->request->arena, (tk_str){text, n}, 0, err);
+                                     &f->request->arena, (tk_str){text, n},
+                                     TK_DECODE_CLOSED, err);
     }
     tk_free(text);
     if (code != TINKC_OK) {

@@ -183,6 +183,18 @@ static void test_poll_row_18_result(void **unused)
     pollfix_close(&p);
 }
 
+/* row 18: what a newer server calls otherwise is not this result. */
+static void test_poll_row_18_other(void **unused)
+{
+    pollfix p;
+    pollfix_open(&p);
+    pollfix_answer(&p, (fakeanswer){.body = "{\"type\":\"half_done\",\"metrics\":{}}"});
+    pollfix_failed(&p, TINKC_E_DECODE);
+    assert_non_null(strstr(p.err.message, "\"half_done\""));
+    assert_non_null(strstr(p.err.message, "\"optim_step\""));
+    pollfix_close(&p);
+}
+
 /* row 19. */
 static void test_poll_row_19_malformed(void **unused)
 {
@@ -209,6 +221,7 @@ int main(void)
         cmocka_unit_test(test_poll_failed_without_text),
         cmocka_unit_test(test_poll_row_17_legacy),
         cmocka_unit_test(test_poll_row_18_result),
+        cmocka_unit_test(test_poll_row_18_other),
         cmocka_unit_test(test_poll_row_19_malformed),
     };
     return cmocka_run_group_tests_name("poll_answers", tests, NULL, NULL);

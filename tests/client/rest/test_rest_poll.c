@@ -112,12 +112,46 @@ static void test_rest_export_trace(void **unused)
     clientfix_close(&f);
 }
 
+static tinkc_code trace_ends(clientfix *f, const char *body, int64_t after_ms)
+{
+    fakeanswer answer = {.body = body};
+    faketransport_default(&f->net, TRACE, answer);
+    tinkc_future *future = tinkc_rest_export_trace(f->service, "a");
+    clientfix_advance(f, after_ms);
+    tinkc_code code = tinkc_future_wait(future, 0);
+    if (code == TINKC_E_STUCK) {
+        assert_non_null(
+            strstr(tinkc_error_message(tinkc_future_error(future)), "packing"));
+    }
+    tinkc_future_cancel(future);
+    clientfix_turn(f);
+    tinkc_future_free(&future);
+    return code;
+}
+
+/* A status of a newer server is waited out for ten minutes; the error names it. A URL or
+ * an error beside it is an end. */
+static void test_rest_export_trace_other(void **unused)
+{
+    clientfix f;
+    clientfix_open(&f, NULL);
+    const char *other = "{\"status\":\"packing\"}";
+    assert_int_equal(trace_ends(&f, other, 599999), TINKC_E_TIMEOUT);
+    assert_int_equal(trace_ends(&f, other, 600000), TINKC_E_STUCK);
+    assert_int_equal(trace_ends(&f, "{\"status\":\"packing\",\"url\":\"https://t\"}", 0),
+                     TINKC_OK);
+    assert_int_equal(trace_ends(&f, "{\"status\":\"packing\",\"error\":\"x\"}", 0),
+                     TINKC_E_REQUEST);
+    clientfix_close(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rest_archive_503),
         cmocka_unit_test(test_rest_archive_short_hints),
         cmocka_unit_test(test_rest_export_trace),
+        cmocka_unit_test(test_rest_export_trace_other),
     };
     return cmocka_run_group_tests_name("rest_poll", tests, NULL, NULL);
 }
