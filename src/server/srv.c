@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "server/api/srv_api.h"
 #include "server/api/srv_fault_file.h"
+#include "server/api/srv_link.h"
 #include "server/http/srv_http.h"
 #include "server/http/srv_listen.h"
 #include "server/run/srv_catalog.h"
@@ -257,6 +258,7 @@ static tinkc_code start_threads(srv *server, const srv_options *options, tk_err 
         .routes = &srv_api_routes,
         .budget = &server->memory,
         .app = server,
+        .admit = srv_link_admit,
     };
     tinkc_code code = srv_engine_new(&server->engine, server, err);
     if (code != TINKC_OK) {

@@ -47,8 +47,8 @@ static const srv_route rows[] = {
     {"POST", API "copy_weights", srv_copy_weights, SRV_ROUTE_SLOW, 0},
     {"POST", API "save_weights_external", srv_weights_save_external, SRV_ROUTE_LIGHT, 0},
     {"POST", API "external_weights_upload_start", srv_upload_start, 0, 0},
-    {"PUT", "/tinkc/v1/uploads/*/*", srv_upload_put, SRV_ROUTE_OPEN | SRV_ROUTE_SLOW,
-     TK_SRV_BODY_UPLOAD_BYTES},
+    {"PUT", "/tinkc/v1/uploads/*/*", srv_upload_put,
+     SRV_ROUTE_OPEN | SRV_ROUTE_SIGNED | SRV_ROUTE_SLOW, TK_SRV_BODY_UPLOAD_BYTES},
     {"POST", API "external_weights_upload_finish", srv_upload_finish, SRV_ROUTE_SLOW, 0},
     {"POST", API "create_custom_loss", srv_rest_no_custom_losses, 0, 0},
     /* sampling */

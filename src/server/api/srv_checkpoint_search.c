@@ -1,5 +1,5 @@
-/* Pages of the store are read until there is enough. There are no projects here: a search
- * for one finds nothing. The cursor holds the number of the last row that was looked at. */
+/* Pages of the store are read until there is enough. The cursor holds the number of the
+ * last row that was looked at. */
 #include "server/api/srv_checkpoint_search.h"
 
 #include <stdio.h>
@@ -99,7 +99,7 @@ static bool read_request(search *s)
     }
     s->limit = (size_t)s->msg.limit.v;
     s->filter.page.limit = PAGE_ROWS;
-    s->nothing = s->msg.project_ids.is == TK_SET ||
+    s->nothing = (s->msg.project_ids.is == TK_SET && s->msg.project_ids.v.n == 0) ||
                  (s->msg.base_models.is == TK_SET && s->msg.base_models.v.n == 0);
     return read_type(s) && read_owner(s) && read_cursor(s);
 }
@@ -117,9 +117,12 @@ static bool has_pair(const tk_str_map *have, const tk_named_str *want)
     return false;
 }
 
-static bool matches(const search *s, const tk_checkpoint *at)
+static bool matches(const search *s, const tk_checkpoint *at, const tk_str *project_id)
 {
     const tk_str_map *want = &s->msg.user_metadata.v;
+    if (s->msg.project_ids.is == TK_SET && !has_text(&s->msg.project_ids.v, project_id)) {
+        return false;
+    }
     if (s->msg.base_models.is == TK_SET &&
         !has_text(&s->msg.base_models.v, &at->base_model.v)) {
         return false;
@@ -141,7 +144,7 @@ static tinkc_code take(search *s, tk_checkpoint *items, size_t *n,
         if (!srv_checkpoint_fill(&items[*n], &s->request->arena, row)) {
             return tk_err_nomem(err);
         }
-        *n += matches(s, &items[*n]);
+        *n += matches(s, &items[*n], &row->project_id);
         s->last_row = row->row;
         s->last_us = row->created_us;
         s->scanned++;

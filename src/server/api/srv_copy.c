@@ -1,6 +1,6 @@
 /* Files of checkpoints never change once they are written, so a copy is a directory of
  * hard links: it stays when the source is deleted. The copy's run has no model and cannot
- * be trained; projects do not exist here and are ignored. */
+ * be trained. */
 #include "server/api/srv_copy.h"
 
 #include <stdio.h>
@@ -13,9 +13,11 @@
 #include "server/api/srv_lookup.h"
 #include "server/http/srv_reply.h"
 #include "server/run/srv_model.h"
+#include "server/run/srv_msg.h"
 #include "server/run/srv_state.h"
 #include "server/store/srv_files.h"
 #include "server/store/srv_store.h"
+#include "wire/msg_external.h"
 
 #define TTL_MIN_S 3600
 #define TTL_MAX_S (INT64_C(10) * 366 * 24 * 3600)
@@ -23,50 +25,39 @@
 typedef struct copying {
     srv *server;
     srv_request *request;
+    tk_copy_weights_request msg;
     tk_path source;
     int64_t ttl_seconds; /* 0 = none */
+    tk_str project_id;   /* empty: that of the session, if any */
     char run_id[SRV_MODEL_ID_BYTES];
     srv_store_checkpoint from;
     srv_store_run run;
     char path[SRV_MODEL_ID_BYTES + TK_SRV_NAME_BYTES + 64];
 } copying;
 
-static bool text_of(const tk_json *body, const char *key, tk_str *out)
-{
-    const tk_json *value = tk_json_get(body, key);
-    if (value == NULL || value->type != TK_JSON_STRING) {
-        return false;
-    }
-    *out = value->as.string;
-    return true;
-}
-
 /* Returns false with an answer. */
-static bool read_ttl(copying *c, const tk_json *body)
+static bool read_ttl(copying *c)
 {
-    const tk_json *ttl = tk_json_get(body, "ttl_seconds");
-    if (ttl == NULL || ttl->type == TK_JSON_NULL) {
-        return true;
-    }
-    if (!tk_json_to_i64(ttl, &c->ttl_seconds) || c->ttl_seconds < TTL_MIN_S ||
-        c->ttl_seconds > TTL_MAX_S) {
-        (void)srv_reply_fail(c->request, 422,
-                             "ttl_seconds must be 3600 (an hour) to ten years");
+    const tk_f_i64 *ttl = &c->msg.ttl_seconds;
+    if (ttl->is == TK_SET && (ttl->v < TTL_MIN_S || ttl->v > TTL_MAX_S)) {
+        (void)srv_reply_field(c->request, "ttl_seconds",
+                              "must be 3600 (an hour) to ten years");
         return false;
     }
+    c->ttl_seconds = ttl->is == TK_SET ? ttl->v : 0;
     return true;
 }
 
 /* Makes up a run. A request that is sent again, with its key, gets the same one, and so
  * finds the copy that it made the first time. */
-static bool invent_run(copying *c, tk_str source)
+static bool invent_run(copying *c)
 {
     char uuid[TK_UUID_TEXT_BYTES];
     tk_str key = c->request->idempotency_key;
     if (key.n > 0) {
         char hex[TK_SHA256_HEX_BYTES];
         tk_err err = TK_ERR_INIT;
-        if (tk_sha256_hmac_hex(hex, key, source, &err) != TINKC_OK) {
+        if (tk_sha256_hmac_hex(hex, key, c->msg.source_path.v, &err) != TINKC_OK) {
             (void)srv_reply_error(c->request, &err);
             return false;
         }
@@ -81,20 +72,20 @@ static bool invent_run(copying *c, tk_str source)
     return true;
 }
 
-/* Chooses the run of the copy: in the session that was named, or a new one. */
-static bool choose_run(copying *c, const tk_json *body, tk_str source)
+/* Chooses the run of the copy: in the session that was named, whose project it has, or a
+ * new one. */
+static bool choose_run(copying *c)
 {
-    tk_str session;
-    int64_t seq = 0;
-    if (!text_of(body, "session_id", &session)) {
-        return invent_run(c, source);
+    tk_str session = c->msg.session_id.v;
+    tk_err err = TK_ERR_INIT;
+    if (c->msg.session_id.is != TK_SET) {
+        c->project_id = c->msg.destination_project_id.v;
+        return invent_run(c);
     }
-    const tk_json *number = tk_json_get(body, "model_seq_id");
-    if (number == NULL || !tk_json_to_i64(number, &seq) || seq < 0) {
-        (void)srv_reply_fail(c->request, 422, "session_id needs a model_seq_id");
+    if (c->msg.model_seq_id.is != TK_SET) {
+        (void)srv_reply_field(c->request, "model_seq_id", "session_id needs it");
         return false;
     }
-    tk_err err = TK_ERR_INIT;
     if (session.n >= TK_UUID_TEXT_BYTES) {
         (void)srv_reply_fail(c->request, 404, "Session not found");
         return false;
@@ -104,27 +95,17 @@ static bool choose_run(copying *c, const tk_json *body, tk_str source)
         return false;
     }
     (void)snprintf(c->run_id, sizeof(c->run_id), TK_STR_FMT ":train:%lld",
-                   TK_STR_ARG(session), (long long)seq);
+                   TK_STR_ARG(session), (long long)c->msg.model_seq_id.v);
     return true;
 }
 
 static bool read_body(copying *c)
 {
-    srv_request *request = c->request;
-    tk_err err = TK_ERR_INIT;
-    const tk_json *body = NULL;
-    tk_str source;
-    if (tk_json_parse(&body, &request->arena, request->body.p, request->body.n, NULL,
-                      &err) != TINKC_OK) {
-        (void)srv_reply_error(request, &err);
-        return false;
-    }
-    if (!text_of(body, "source_path", &source)) {
-        (void)srv_reply_fail(request, 422, "source_path is missing");
-        return false;
-    }
-    return srv_lookup_path(&c->source, request, source) && read_ttl(c, body) &&
-           choose_run(c, body, source);
+    return srv_msg_decode_strict(c->request, &tk_msg_copy_weights_request, &c->msg) &&
+           srv_lookup_path(&c->source, c->request, c->msg.source_path.v) &&
+           srv_lookup_token(c->request, &c->msg.weights_access_token) &&
+           srv_lookup_project(c->request, &c->msg.destination_project_id) &&
+           read_ttl(c) && choose_run(c);
 }
 
 /* Whether weights of `a` can be those of `b`. */
@@ -151,6 +132,7 @@ static tinkc_code add_run(copying *c, tk_err *err)
     tk_str session = tk_str_of(c->run_id);
     c->run.id = tk_str_of(c->run_id);
     c->run.session_id = tk_str_cut(&session, ':');
+    c->run.project_id = c->project_id;
     if (c->run.user_metadata.n == 0) {
         c->run.user_metadata = (tk_str){NULL, 0};
     }
@@ -255,13 +237,6 @@ srv_verdict srv_copy_weights(srv_request *request)
     }
     (void)snprintf(c.path, sizeof(c.path), "tinker://%s/%s/" TK_STR_FMT, c.run_id,
                    tk_path_kind_name(c.source.kind), TK_STR_ARG(c.source.name));
-    tk_buf buf;
-    tk_json_writer w;
-    tk_buf_init(&buf, TK_MIB);
-    tk_json_writer_init(&w, &buf);
-    tk_json_begin_object(&w);
-    tk_json_key(&w, TK_STR("tinker_path"));
-    tk_json_put_str(&w, tk_str_of(c.path));
-    tk_json_end_object(&w);
-    return srv_reply_buf(request, 200, SRV_TYPE_JSON, &buf);
+    const tk_copy_weights_response reply = {.tinker_path = {TK_SET, tk_str_of(c.path)}};
+    return srv_msg_reply(request, &tk_msg_copy_weights_response, &reply);
 }

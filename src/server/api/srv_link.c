@@ -2,11 +2,15 @@
 #include "server/api/srv_link.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/sha256.h"
 #include "server/http/srv_reply.h"
+#include "server/http/srv_route.h"
 #include "server/run/srv_state.h"
+
+#define PREFIX "/tinkc/v1/"
 
 /* ---- signatures ---- */
 
@@ -54,7 +58,7 @@ tinkc_code srv_link_put(tk_buf *url, srv_request *request, const srv_link *link,
     } else {
         tk_buf_puts(url, server->url);
     }
-    tk_buf_printf(url, "/tinkc/v1/%s/" TK_STR_FMT "?row=%lld&expires=%lld&signature=%s",
+    tk_buf_printf(url, PREFIX "%s/" TK_STR_FMT "?row=%lld&expires=%lld&signature=%s",
                   link->place, TK_STR_ARG(link->thing), (long long)link->row,
                   (long long)link->end_us, signature);
     return tk_buf_status(url, err);
@@ -76,6 +80,21 @@ bool srv_link_check(srv_link *link, srv_request *request)
         return false;
     }
     return true;
+}
+
+bool srv_link_admit(srv_request *request)
+{
+    char place[32], thing[256];
+    size_t n = 0;
+    const char *from = request->route->pattern + sizeof(PREFIX) - 1;
+    (void)snprintf(place, sizeof(place), "%.*s", (int)strcspn(from, "/"), from);
+    for (size_t i = 0; i < SRV_PARAMS_MAX && request->params[i].n > 0; i++) {
+        int written = snprintf(thing + n, sizeof(thing) - n, "%s" TK_STR_FMT,
+                               i > 0 ? "/" : "", TK_STR_ARG(request->params[i]));
+        n = TK_MIN(n + (size_t)TK_MAX(written, 0), sizeof(thing) - 1);
+    }
+    srv_link link = {.place = place, .thing = {thing, n}};
+    return srv_link_check(&link, request);
 }
 
 /* ---- parts ---- */

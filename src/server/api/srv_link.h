@@ -1,6 +1,6 @@
 /* Links that need no key: they are signed with a key that lives as long as the server, and
  * are good for a limited time. Also what answers with a part of a file share (Range).
- * Thread: a worker. */
+ * Thread: any. */
 #ifndef SERVER_SRV_LINK_H
 #define SERVER_SRV_LINK_H
 
@@ -24,6 +24,10 @@ TK_NODISCARD tinkc_code srv_link_put(tk_buf *url, srv_request *request,
  * and fills in row and end. Answers 403 and returns false when the link is not one of this
  * server's or is over. */
 bool srv_link_check(srv_link *link, srv_request *request);
+
+/* Checks the link of a request to "/tinkc/v1/<place>/<thing>", whatever its place: for
+ * srv_http_config.admit. Answers and returns false as srv_link_check does. */
+bool srv_link_admit(srv_request *request);
 
 /* What a Range header asks for of `size` bytes. */
 typedef enum srv_range_kind {

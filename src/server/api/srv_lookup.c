@@ -1,6 +1,7 @@
 /* One place for the texts that clients read when a name or a path leads to nothing. */
 #include "server/api/srv_lookup.h"
 
+#include "server/http/srv_guard.h"
 #include "server/http/srv_reply.h"
 #include "server/run/srv_state.h"
 
@@ -45,4 +46,24 @@ bool srv_lookup_checkpoint(srv_store_checkpoint *out, srv_store_run *run,
         (void)srv_reply_error(request, &err);
     }
     return code == TINKC_OK;
+}
+
+bool srv_lookup_project(srv_request *request, const tk_f_str *id)
+{
+    if (id->is != TK_SET || id->v.n <= TK_SRV_ID_BYTES) {
+        return true;
+    }
+    (void)srv_reply_field(request, "destination_project_id", "is too long");
+    return false;
+}
+
+bool srv_lookup_token(srv_request *request, const tk_f_str *token)
+{
+    const srv *server = request->app;
+    const srv_guard guard = {.api_key = server->api_key};
+    if (token->is != TK_SET || srv_guard_takes(&guard, token->v)) {
+        return true;
+    }
+    (void)srv_reply_fail(request, 403, "weights_access_token: not a key of this server");
+    return false;
 }

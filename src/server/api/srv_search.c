@@ -1,5 +1,5 @@
-/* There are no projects here: a search for one finds nothing. A session that ended without
- * being finished by its client has no status, as the client may only have stopped sending. */
+/* A session that ended without being finished by its client has no status, as the client
+ * may only have stopped sending. */
 #include "server/api/srv_search.h"
 
 #include <stdio.h>
@@ -150,7 +150,9 @@ static bool read_body(search *s)
         return refuse(s, "user_metadata must be an object");
     }
     value = member(s, "project_ids");
-    s->nothing = value != NULL && tk_json_len(value) > 0;
+    if (value != NULL && value->type != TK_JSON_ARRAY) {
+        return refuse(s, "project_ids must be an array");
+    }
     return read_owner(s) && read_cursor(s) && read_statuses(s);
 }
 
@@ -216,9 +218,26 @@ static bool has_name(const search *s, tk_str name)
     return true;
 }
 
+static bool has_project(const search *s, tk_str project_id)
+{
+    const tk_json *want = member(s, "project_ids");
+    size_t n = want != NULL ? tk_json_len(want) : 0;
+    for (size_t i = 0; i < n; i++) {
+        const tk_json item = tk_json_at(want, i);
+        if (item.type == TK_JSON_STRING && item.as.string.n > 0 &&
+            tk_str_eq(item.as.string, project_id)) {
+            return true;
+        }
+    }
+    return n == 0;
+}
+
 /* Whether it is the session, or one with the name, that is searched for. */
 static bool is_wanted(const search *s, const srv_store_found *at)
 {
+    if (!has_project(s, at->project_id)) {
+        return false;
+    }
     if (s->name.p == NULL) {
         return true; /* the database has looked for the id */
     }

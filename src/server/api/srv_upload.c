@@ -107,7 +107,8 @@ srv_verdict srv_upload_start(srv_request *request)
     int64_t now = tk_clock_wall_us(NULL), end = now + LIFE_US;
     if (!srv_msg_decode(request, &tk_msg_upload_start_request, &msg) ||
         !srv_lookup_base(&base, request, msg.base_model.v) ||
-        !check_config(request, &msg.lora_config)) {
+        !check_config(request, &msg.lora_config) ||
+        !srv_lookup_project(request, &msg.destination_project_id)) {
         return SRV_ANSWERED;
     }
     if (srv_store_sweep_uploads(server->store, now - LIFE_US) >= TK_SRV_UPLOADS_MAX) {
@@ -156,17 +157,9 @@ static const char *find_dir(srv_request *request, tk_str id)
 
 srv_verdict srv_upload_put(srv_request *request)
 {
-    char thing[256];
     tk_err err = TK_ERR_INIT;
-    srv_link link = {.place = PLACE};
     tk_str file = request->params[1];
     bool is_config = tk_str_is(file, files[0]);
-    (void)snprintf(thing, sizeof(thing), TK_STR_FMT "/" TK_STR_FMT,
-                   TK_STR_ARG(request->params[0]), TK_STR_ARG(file));
-    link.thing = tk_str_of(thing);
-    if (!srv_link_check(&link, request)) {
-        return SRV_ANSWERED;
-    }
     if (!is_config && !tk_str_is(file, files[1])) {
         return srv_reply_fail(request, 404, "no such file");
     }
@@ -258,7 +251,8 @@ static tinkc_code add_run(const finish *f, tk_err *err)
                                .train_unembed = f->lora.train_unembed,
                                .train_mlp = f->lora.train_mlp,
                                .train_attn = f->lora.train_attn,
-                               .user_metadata = {NULL, 0}};
+                               .user_metadata = {NULL, 0},
+                               .project_id = f->start.destination_project_id.v};
     return srv_store_add_run(f->server->store, &run, err);
 }
 

@@ -286,7 +286,8 @@ srv_verdict srv_weights_load(srv_request *request)
     if (tk_load_weights_check(&msg, &err) != TINKC_OK) {
         return srv_reply_field(request, "model_id", err.message);
     }
-    if (!srv_lookup_path(&path, request, msg.path.v)) {
+    if (!srv_lookup_path(&path, request, msg.path.v) ||
+        !srv_lookup_token(request, &msg.weights_access_token)) {
         return SRV_ANSWERED;
     }
     if (path.kind == TK_PATH_SAMPLER_WEIGHTS) {

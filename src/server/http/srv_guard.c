@@ -79,7 +79,12 @@ static bool is_form(tk_str type)
 
 bool srv_guard_knows(const srv_guard *guard, const srv_guard_caller *caller)
 {
-    return guard->api_key == NULL || same_secret(caller->key, guard->api_key);
+    return srv_guard_takes(guard, caller->key);
+}
+
+bool srv_guard_takes(const srv_guard *guard, tk_str token)
+{
+    return guard->api_key == NULL || same_secret(token, guard->api_key);
 }
 
 int srv_guard_check(const srv_guard *guard, const srv_guard_caller *caller, tk_err *err)
@@ -102,6 +107,11 @@ int srv_guard_check(const srv_guard *guard, const srv_guard_caller *caller, tk_e
     if (!caller->open && !srv_guard_knows(guard, caller)) {
         (void)tk_err_set(err, TINKC_E_AUTH, "Invalid API key");
         return 401;
+    }
+    if (caller->token.n > 0 && !srv_guard_takes(guard, caller->token)) {
+        (void)tk_err_set(err, TINKC_E_PERMISSION,
+                         "X-Tinker-Weights-Access-Token: not a key of this server");
+        return 403;
     }
     return 0;
 }

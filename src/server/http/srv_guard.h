@@ -14,6 +14,7 @@ typedef struct srv_guard {
 typedef struct srv_guard_caller {
     tk_str host, origin, key; /* headers; empty = absent */
     tk_str site, type;        /* Sec-Fetch-Site, Content-Type */
+    tk_str token;             /* X-Tinker-Weights-Access-Token: a key, too */
     bool open;                /* the route needs no key */
 } srv_guard_caller;
 
@@ -23,5 +24,9 @@ int srv_guard_check(const srv_guard *guard, const srv_guard_caller *caller, tk_e
 
 /* Returns whether the caller sent the key, or there is none. */
 bool srv_guard_knows(const srv_guard *guard, const srv_guard_caller *caller);
+
+/* Returns whether a token is a key of an account that may read the weights here: of the
+ * only one, or of any when there is no key. */
+bool srv_guard_takes(const srv_guard *guard, tk_str token);
 
 #endif

@@ -21,6 +21,9 @@ typedef struct srv_http_config {
     srv_budget *budget;             /* of memory */
     void *app;                      /* srv_request.app of every request */
     const srv_conns_limits *limits; /* NULL = by the number of descriptors */
+    /* Checks the head of a request to a route that is SIGNED, on the thread of HTTP:
+     * without waiting for anything. Answers and returns false to refuse it. */
+    bool (*admit)(srv_request *request);
 } srv_http_config;
 
 /* Listens, without answering; TINKC_E_IO when that is not possible. Connections wait in

@@ -240,6 +240,7 @@ static bool check_caller(exchange *x)
         .site = header(x->connection, "Sec-Fetch-Site"),
         .type = header(x->connection, MHD_HTTP_HEADER_CONTENT_TYPE),
         .key = header(x->connection, "X-API-Key"),
+        .token = header(x->connection, "X-Tinker-Weights-Access-Token"),
         .open =
             x->request->route != NULL && (x->request->route->flags & SRV_ROUTE_OPEN) != 0,
     };
@@ -314,6 +315,14 @@ uint64_t srv_http_body_bytes(const exchange *x)
     return length;
 }
 
+/* Whether the link of the request is good, where one is needed; answers it if not. */
+static bool is_admitted(const exchange *x)
+{
+    const srv_route *route = x->request->route;
+    return route == NULL || (route->flags & SRV_ROUTE_SIGNED) == 0 ||
+           x->http->config.admit(x->request);
+}
+
 bool srv_http_read_head(exchange *x, const srv_http_line *line)
 {
     const char *blame = blame_head(x->connection, line->method);
@@ -332,6 +341,10 @@ bool srv_http_read_head(exchange *x, const srv_http_line *line)
     if (is_too_large(x)) {
         srv_http_refuse(x, 413, "the body is too large");
         x->broken = true;
+    }
+    if (!x->refused && !is_admitted(x)) {
+        x->refused = true;
+        x->broken = srv_http_body_bytes(x) > TK_SRV_BODY_LIGHT_BYTES; /* not read */
     }
     x->request->body.max = body_cap(x);
     return welcome;

@@ -17,7 +17,9 @@ enum {
     SRV_ROUTE_OPEN = 1u << 1,   /* needs no key */
     SRV_ROUTE_LIGHT = 1u << 2,  /* answers from memory */
     SRV_ROUTE_PROMPT = 1u << 3, /* answers from memory within microseconds */
-    SRV_ROUTE_SLOW = 1u << 4    /* reads so much that it takes seconds */
+    SRV_ROUTE_SLOW = 1u << 4,   /* reads so much that it takes seconds */
+    SRV_ROUTE_SIGNED = 1u << 5  /* the link is checked before the body is read
+                                 * (srv_http_config.admit) */
 };
 
 struct srv_route {

@@ -28,6 +28,7 @@ static const tk_field run_rows[] = {
     {ROW(T, "train_attn", train_attn, BOOL, TK_REQUIRED)},
     {ROW(T, "user_metadata", user_metadata, STR, TK_OMIT_ZERO)}, /* JSON as a string */
     {ROW(T, "created_at", created_us, TIME, TK_REQUIRED)},
+    {ROW(T, "project_id", project_id, STR, TK_OMIT_ZERO)},
 };
 #undef T
 

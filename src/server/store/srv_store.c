@@ -111,10 +111,13 @@ tinkc_code srv_store_add_run(srv_store *store, const srv_store_run *run, tk_err 
     int64_t now = tk_clock_wall_us(NULL);
     tk_mutex_lock(&store->lock);
     srv_sql_begin(&sql, store->db,
-                  "INSERT OR REPLACE INTO runs VALUES(?,?,?,?,?,?,?,?,?,?)");
+                  "INSERT OR REPLACE INTO runs VALUES(?,?2,?,?,?,?,?,?,?,?,"
+                  " coalesce(nullif(?, ''),"
+                  "  (SELECT project_id FROM sessions WHERE id = ?2)))");
     srv_store_bind_run(&sql, run);
     srv_sql_i64(&sql, now);
     srv_sql_i64(&sql, now);
+    srv_sql_text(&sql, run->project_id);
     tinkc_code code = srv_sql_done(&sql, err);
     tk_mutex_unlock(&store->lock);
     return code;
@@ -132,6 +135,7 @@ void srv_store_read_run(srv_store_run *out, srv_sql *sql, tk_arena *arena)
     out->user_metadata = srv_sql_get_text(sql, arena, 7);
     out->created_us = srv_sql_get_i64(sql, 8);
     out->last_request_us = srv_sql_get_i64(sql, 9);
+    out->project_id = srv_sql_get_text(sql, arena, 10);
 }
 
 tinkc_code srv_store_find_run(srv_store_run *out, srv_store *store, tk_arena *arena,

@@ -82,6 +82,7 @@ typedef struct srv_store_run {
     bool train_unembed, train_mlp, train_attn;
     tk_str user_metadata; /* JSON object, or empty */
     int64_t created_us, last_request_us;
+    tk_str project_id; /* or empty; added with none it gets that of its session */
 } srv_store_run;
 
 TK_NODISCARD tinkc_code srv_store_add_run(srv_store *store, const srv_store_run *run,
@@ -114,8 +115,8 @@ typedef struct srv_store_checkpoint {
     int64_t size_bytes;
     bool is_public;
     bool has_optimizer;
-    tk_str user_metadata; /* JSON object of strings, or empty */
-    tk_str base_model;    /* of its run; only where the database is read */
+    tk_str user_metadata;          /* JSON object of strings, or empty */
+    tk_str base_model, project_id; /* of its run; only where the database is read */
 } srv_store_checkpoint;
 
 /* Adds a checkpoint whose directory is complete at the path that srv_store_new_dir gave,
@@ -233,7 +234,7 @@ typedef struct srv_store_session {
 TK_NODISCARD tinkc_code srv_store_get_session(srv_store_session *out, srv_store *store,
                                               tk_arena *arena, tk_str id, tk_err *err);
 
-/* What the checkpoints of one project take; those of sessions without a project are
+/* What the checkpoints of one project take; those of runs without a project are
  * together, with an empty id. */
 typedef struct srv_store_space {
     tk_str project_id;
@@ -263,7 +264,7 @@ typedef struct srv_store_runs {
     int64_t total; /* of all pages */
 } srv_store_runs;
 
-/* project_id: that of the session; {NULL, 0} = any. */
+/* project_id: {NULL, 0} = any. */
 TK_NODISCARD tinkc_code srv_store_list_runs(srv_store_runs *out, srv_store *store,
                                             tk_arena *arena, const srv_store_page *page,
                                             tk_str project_id, tk_err *err);

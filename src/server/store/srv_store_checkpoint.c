@@ -32,6 +32,7 @@ void srv_store_read_checkpoint(srv_store_checkpoint *out, srv_sql *sql, tk_arena
     out->has_optimizer = srv_sql_get_i64(sql, 9) != 0;
     out->user_metadata = srv_sql_get_text(sql, arena, 10);
     out->base_model = srv_sql_get_text(sql, arena, 11);
+    out->project_id = srv_sql_get_text(sql, arena, 12);
 }
 
 /* The only row of a statement. */

@@ -31,10 +31,11 @@ struct srv_store {
 #define SRV_STORE_CHECKPOINT_COLUMNS                                                     \
     "row, run_id, kind, name, dir, created_us, expires_us, size_bytes, is_public,"       \
     " has_optimizer, user_metadata,"                                                     \
-    " (SELECT base_model FROM runs WHERE id = run_id)"
+    " (SELECT base_model FROM runs WHERE id = run_id),"                                  \
+    " (SELECT project_id FROM runs WHERE id = run_id)"
 #define SRV_STORE_RUN_COLUMNS                                                            \
     "id, session_id, base_model, lora_rank, train_unembed, train_mlp, train_attn,"       \
-    " user_metadata, created_us, last_request_us"
+    " user_metadata, created_us, last_request_us, project_id"
 
 /* Read the current row of a SELECT of those columns; strings in the arena. Under the
  * lock. */

@@ -21,9 +21,7 @@ static tinkc_code read_count(int64_t *out, srv_sql *sql, tk_err *err)
 
 /* ---- runs ---- */
 
-#define OF_PROJECT                                                                       \
-    " FROM runs WHERE (?1 IS NULL OR session_id IN"                                      \
-    " (SELECT id FROM sessions WHERE project_id = ?1))"
+#define OF_PROJECT " FROM runs WHERE (?1 IS NULL OR project_id = ?1)"
 
 static tinkc_code read_runs(srv_store_runs *out, srv_store *store, tk_arena *arena,
                             const srv_store_page *page, tk_str project_id, tk_err *err)

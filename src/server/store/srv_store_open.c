@@ -62,6 +62,9 @@ static const char *const migrations[] = {
      "ALTER TABLE sessions ADD COLUMN display_name TEXT;"),
     "CREATE TABLE finished(session_id TEXT PRIMARY KEY, reason TEXT NOT NULL,"
     " detail TEXT) WITHOUT ROWID;",
+    ("ALTER TABLE runs ADD COLUMN project_id TEXT;"
+     "UPDATE runs SET project_id ="
+     " (SELECT project_id FROM sessions WHERE id = session_id);"),
 };
 
 /* ---- another process that holds the database ---- */

@@ -329,9 +329,11 @@ static tinkc_code insert_run(walk *w, const srv_label *label, tk_err *err)
     srv_sql sql;
     const srv_store_run *run = &label->run;
     srv_sql_begin(&sql, w->store->db,
-                  "INSERT OR IGNORE INTO runs VALUES(?,?,?,?,?,?,?,nullif(?, ''),?9,?9)");
+                  "INSERT OR IGNORE INTO runs VALUES(?,?,?,?,?,?,?,nullif(?, ''),?9,?9,"
+                  " nullif(?10, ''))");
     srv_store_bind_run(&sql, run);
     srv_sql_i64(&sql, run->created_us);
+    srv_sql_text(&sql, run->project_id);
     tinkc_code code = srv_sql_done(&sql, err);
     if (code != TINKC_OK) {
         return code;
@@ -346,9 +348,11 @@ static tinkc_code insert_run(walk *w, const srv_label *label, tk_err *err)
         return code;
     }
     srv_sql_begin(&sql, w->store->db,
-                  "INSERT OR IGNORE INTO sessions VALUES(?,?,'[]',NULL,NULL,NULL,NULL)");
+                  "INSERT OR IGNORE INTO sessions(id, created_us, tags, project_id)"
+                  " VALUES(?,?,'[]',nullif(?, ''))");
     srv_sql_text(&sql, run->session_id);
     srv_sql_i64(&sql, run->created_us);
+    srv_sql_text(&sql, run->project_id);
     return srv_sql_done(&sql, err);
 }
 

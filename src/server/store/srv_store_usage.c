@@ -120,9 +120,8 @@ tinkc_code srv_store_get_session(srv_store_session *out, srv_store *store,
 
 #define SPACE_FROM                                                                       \
     " FROM checkpoints c LEFT JOIN runs r ON r.id = c.run_id"                            \
-    " LEFT JOIN sessions s ON s.id = r.session_id"                                       \
     " WHERE (c.expires_us = 0 OR c.expires_us > ?1)"                                     \
-    " AND (?2 IS NULL OR s.project_id = ?2)"
+    " AND (?2 IS NULL OR r.project_id = ?2)"
 
 static tinkc_code read_space(srv_store_spaces *out, srv_store *store, tk_arena *arena,
                              tk_str project_id, tk_err *err)
@@ -131,7 +130,7 @@ static tinkc_code read_space(srv_store_spaces *out, srv_store *store, tk_arena *
     int64_t now = tk_clock_wall_us(NULL), total = 0;
     size_t n = 0;
     srv_sql_begin(&sql, store->db,
-                  "SELECT count(DISTINCT coalesce(s.project_id, ''))" SPACE_FROM);
+                  "SELECT count(DISTINCT coalesce(r.project_id, ''))" SPACE_FROM);
     srv_sql_i64(&sql, now);
     srv_sql_text(&sql, project_id);
     if (srv_sql_row(&sql)) {
@@ -146,7 +145,7 @@ static tinkc_code read_space(srv_store_spaces *out, srv_store *store, tk_arena *
         return tk_err_nomem(err);
     }
     srv_sql_begin(&sql, store->db,
-                  "SELECT coalesce(s.project_id, ''), count(*),"
+                  "SELECT coalesce(r.project_id, ''), count(*),"
                   " coalesce(sum(c.size_bytes), 0)" SPACE_FROM " GROUP BY 1 ORDER BY 1");
     srv_sql_i64(&sql, now);
     srv_sql_text(&sql, project_id);

@@ -141,6 +141,37 @@ static const tk_json *finish(restfix *t, const char *id)
     return srvfix_post(&t->srv, API "external_weights_upload_finish", body);
 }
 
+/* A link that is not good is refused before the body comes: only its head is sent. */
+static void test_srv_uploads_check_the_link_first(void **state)
+{
+    restfix t;
+    char target[1024], head[1400];
+    httpget_response r;
+    restfix_open(&t);
+    const tk_json *started = start(&t, RESTFIX_MODEL, "{\"rank\":4}");
+    const char *url = srvfix_text(tk_json_get(started, "urls"), WEIGHTS);
+    (void)snprintf(target, sizeof(target), "%s", target_of(url));
+    for (int i = 0; i < 2; i++) {
+        target[strlen(target) - 1] ^= 1; /* wrong, and right again */
+        httpget *connection = httpget_connect(srvfix_port(&t.srv));
+        (void)snprintf(head, sizeof(head),
+                       "PUT %s HTTP/1.1\r\nHost: localhost\r\n"
+                       "Content-Length: 100000000\r\nExpect: 100-continue\r\n\r\n",
+                       target);
+        assert_true(httpget_send(connection, head, strlen(head)));
+        if (i == 0) {
+            assert_int_equal(httpget_read(connection, &r), HTTPGET_OK);
+            assert_int_equal(r.status, 403);
+            assert_int_equal(r.interim, 0); /* was not asked to go on */
+            httpget_response_dispose(&r);
+        } else {
+            assert_int_equal(httpget_status(connection), 100);
+        }
+        httpget_close(&connection);
+    }
+    srvfix_close(&t.srv);
+}
+
 /* The files of an export, as an adapter that comes from elsewhere. */
 static void take_files(restfix *t, tk_str out[2])
 {
@@ -293,6 +324,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_srv_external_is_exported),
         cmocka_unit_test(test_srv_external_is_checked),
+        cmocka_unit_test(test_srv_uploads_check_the_link_first),
         cmocka_unit_test(test_srv_uploads_are_used),
         cmocka_unit_test(test_srv_uploads_are_checked),
         cmocka_unit_test(test_srv_uploads_of_another_alpha),

@@ -218,7 +218,8 @@ static void test_srv_session_pages_use_an_index(void **state)
     run_sql(&f, "DROP INDEX sessions_by_time; DROP TABLE clock; DROP TABLE finished;"
                 "PRAGMA user_version = 2;"
                 "ALTER TABLE checkpoints DROP COLUMN user_metadata;"
-                "ALTER TABLE sessions DROP COLUMN display_name");
+                "ALTER TABLE sessions DROP COLUMN display_name;"
+                "ALTER TABLE runs DROP COLUMN project_id");
     storefix_restart(&f);
     expect_short_pages(&f);
     storefix_close(&f);

@@ -171,7 +171,8 @@ static void test_srv_earlier_versions_are_upgraded(void **state)
                                   "DROP TABLE clock; DROP TABLE finished;"
                                   "PRAGMA user_version = 3;"
                                   "ALTER TABLE checkpoints DROP COLUMN user_metadata;"
-                                  "ALTER TABLE sessions DROP COLUMN display_name",
+                                  "ALTER TABLE sessions DROP COLUMN display_name;"
+                                  "ALTER TABLE runs DROP COLUMN project_id",
                                   &err),
                      TINKC_OK);
     srv_store_close(f.store);
