@@ -1,9 +1,16 @@
 /* A-032: the programs of examples/ are built as a user would build them, and each prints
- * a number that shows that it worked, with the model of the real server. */
+ * a number that shows that it worked, with the model of the real server.
+ * Links: peer */
 #include <math.h>
 #include <sys/stat.h>
 
 #include "cli/examples.h"
+#include "support/fakeapi_tinker.h"
+#include "support/httpget.h"
+#include "support/proc.h"
+
+#define SILENT_TRIPS 1000
+#define WAKEUPS_MAX  500
 
 /* The answer to a question that the model knows is nearly certain. */
 static void test_examples_hello(void **unused)
@@ -103,6 +110,41 @@ static void test_examples_epoll(void **unused)
     assert_true(tokens >= samples && tokens <= 8 * samples);
 }
 
+/* Waiting costs nothing: while the server is silent after the last tick, the loop wakes
+ * up for what happens, not all the time. A round trip to the server lasts longer than a
+ * wakeup, so that a loop that spins counts more of them than the round trips. */
+static void test_examples_epoll_waits(void **unused)
+{
+    char url[96];
+    const char *const env[] = {url, "NO_PROXY=127.0.0.1", NULL};
+    const char *const argv[] = {EXAMPLES_DIR "/06_epoll", NULL};
+    const proc_options options = {.env = env};
+    const httpget_request other = {.target = "/other"};
+    int samples = 0, wakeups = -1;
+    fakeapi *api = fakeapi_start();
+    fakeapi_tinker(api, NULL);
+    fakeapi_tinker_hold(api, true);
+    (void)snprintf(url, sizeof(url), "TINKER_BASE_URL=%s", fakeapi_url(api));
+    proc *p = proc_start(&options, argv);
+    assert_true(fakeapi_wait_for(api, "POST", "/api/v1/asample", 20));
+    for (int i = 0; i < SILENT_TRIPS; i++) {
+        httpget_response answer = {0};
+        assert_int_equal(httpget_once(fakeapi_port(api), &other, &answer), HTTPGET_OK);
+        httpget_response_dispose(&answer);
+    }
+    while (fakeapi_tinker_finish(api, 20) > 0) {
+    }
+    fakeapi_tinker_hold(api, false);
+    assert_int_equal(proc_wait(p), 0);
+    assert_int_equal(sscanf(proc_out(p), "20 ticks, %d samples, %*d tokens, %d wakeups",
+                            &samples, &wakeups),
+                     2);
+    assert_int_equal(samples, 20);
+    assert_in_range(wakeups, 20, WAKEUPS_MAX);
+    proc_free(&p);
+    fakeapi_stop(&api);
+}
+
 /* What a user sees when the server refuses. */
 static void test_examples_refused(void **unused)
 {
@@ -121,11 +163,15 @@ static void test_examples_refused(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_examples_hello),     cmocka_unit_test(test_examples_epoll),
+        cmocka_unit_test(test_examples_hello),
+        cmocka_unit_test(test_examples_epoll),
+        cmocka_unit_test(test_examples_epoll_waits),
         cmocka_unit_test(test_examples_refused),
 #ifndef TINKC_SANITIZED
-        cmocka_unit_test(test_examples_sft),       cmocka_unit_test(test_examples_dpo),
-        cmocka_unit_test(test_examples_optimizer), cmocka_unit_test(test_examples_many),
+        cmocka_unit_test(test_examples_sft),
+        cmocka_unit_test(test_examples_dpo),
+        cmocka_unit_test(test_examples_optimizer),
+        cmocka_unit_test(test_examples_many),
         cmocka_unit_test(test_examples_manage),
 #endif
     };
