@@ -25,8 +25,10 @@ int fuzz_record(const uint8_t *data, size_t size)
     tk_buf_puts(&again, "tinker://");
     tk_buf_put(&again, path.run.p, path.run.n);
     tk_buf_putc(&again, '/');
-    tk_buf_puts(&again, tk_path_kind_name(path.kind));
-    tk_buf_putc(&again, '/');
+    if (!path.is_bare) {
+        tk_buf_puts(&again, tk_path_kind_name(path.kind));
+        tk_buf_putc(&again, '/');
+    }
     tk_buf_put(&again, path.name.p, path.name.n);
     if (!tk_str_eq(tk_buf_str(&again), text)) {
         fuzz_fail("the parts are not the whole");

@@ -686,8 +686,9 @@ TINKC_API TINKC_NODISCARD tinkc_code tinkc_pager_runs(tinkc_pager **out,
                                                       const tinkc_pager_options *options,
                                                       tinkc_error **err);
 
-/* Makes a pager over all checkpoints of the user. Ownership and errors as
- * tinkc_pager_runs. */
+/* Makes a pager over all checkpoints of the user. On a server that has no such list the
+ * runs are walked, with a request for each, which gives the same. Ownership and errors
+ * as tinkc_pager_runs. */
 TINKC_API TINKC_NODISCARD tinkc_code
 tinkc_pager_checkpoints(tinkc_pager **out, tinkc_service *service,
                         const tinkc_pager_options *options, tinkc_error **err);

@@ -50,6 +50,9 @@
 #define TK_REDACT_SECRET_MIN_BYTES 4
 #define TK_REDACT_SECRET_MAX_BYTES (4 * TK_KIB) /* a JWT with many claims */
 
+#define TK_WALK_MAX_RUNS        10000 /* where checkpoints are listed run by run */
+#define TK_WALK_MAX_CHECKPOINTS 1000000
+
 #define TK_UNPACK_MAX_BYTES   (1024 * TK_GIB) /* files of one archive */
 #define TK_UNPACK_MAX_FILES   100000
 #define TK_UNPACK_MAX_DEPTH   32

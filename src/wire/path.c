@@ -1,4 +1,4 @@
-/* tinker://<run>/<kind>/<name>; exactly three parts, as the official SDK's parser. */
+/* tinker://<run>/<kind>/<name>, as the official SDK's parser has it, or tinker://<run>/<name>. */
 #include "wire/path.h"
 #include "base/tk.h"
 #include "base/utf8.h"
@@ -54,11 +54,17 @@ tinkc_code tk_path_parse(tk_path *out, tk_str text, tk_err *err)
     path.checkpoint_id = rest;
     tk_str kind = tk_str_cut(&rest, '/');
     path.name = tk_str_cut(&rest, '/');
+    bool is_kind = tk_path_find_kind(&path.kind, kind);
+    if (path.name.p == NULL && kind.n > 0 && !is_kind) {
+        path.kind = TK_PATH_SAMPLER_WEIGHTS;
+        path.name = kind;
+        path.is_bare = true;
+    }
     if (path.run.n == 0 || path.name.p == NULL || rest.p != NULL) {
         return tk_err_set(err, TINKC_E_INVALID,
                           "checkpoint path must be tinker://<run>/<kind>/<name>");
     }
-    if (!tk_path_find_kind(&path.kind, kind)) {
+    if (!is_kind && !path.is_bare) {
         return tk_err_set(err, TINKC_E_INVALID,
                           "\"" TK_STR_FMT "\" is not weights, sampler_weights or "
                           "external_weights",

@@ -15,10 +15,12 @@ typedef struct tk_path {
     tk_str run; /* "<uuid>:train:0" */
     tk_path_kind kind;
     tk_str name;
-    tk_str checkpoint_id; /* "weights/<name>", as REST paths want it */
+    tk_str checkpoint_id; /* "weights/<name>", as REST paths want it; if bare, "<name>" */
+    bool is_bare; /* tinker://<run>/<name>: weights for sampling, without a kind */
 } tk_path;
 
-/* Views into `text`. TINKC_E_INVALID with the reason when it is not a checkpoint path. */
+/* Views into `text`. A bare path is one that some servers give to weights for sampling.
+ * TINKC_E_INVALID with the reason when it is not a checkpoint path. */
 TK_NODISCARD tinkc_code tk_path_parse(tk_path *out, tk_str text, tk_err *err);
 
 /* "weights", "sampler_weights" or "external_weights"; "training", "sampler" or

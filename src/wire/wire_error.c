@@ -100,6 +100,23 @@ bool tk_wire_error_is_absent(int status)
     return status == 404 || status == 405 || status == 501;
 }
 
+bool tk_wire_error_is_of_route(const tk_err *err)
+{
+    static const char *const words[] = {"Not Found", "404: Not Found", "404 Not Found",
+                                        "404 page not found"};
+    static const char start[] = "HTTP 404: ";
+    if (err->http_status != 404 || !tk_str_has_prefix(tk_str_of(err->message), start)) {
+        return tk_wire_error_is_absent(err->http_status);
+    }
+    tk_str rest = tk_str_of(err->message + sizeof(start) - 1);
+    rest = tk_str_trim(tk_str_cut(&rest, '(')); /* without what we added */
+    bool found = false;
+    for (size_t i = 0; i < TK_ARRAY_LEN(words) && !found; i++) {
+        found = tk_str_is_nocase(rest, words[i]);
+    }
+    return found;
+}
+
 tinkc_category tk_wire_error_category(tk_str word)
 {
     if (tk_str_is_nocase(word, "user")) {

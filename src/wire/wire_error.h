@@ -61,6 +61,10 @@ bool tk_wire_error_is_user(int status, tinkc_category category);
 /* Whether a status says that the server has no such endpoint: 404, 405, 501. */
 bool tk_wire_error_is_absent(int status);
 
+/* Whether an error of such a status has the words of a web framework that found no route
+ * (or none at all), instead of the words of a program that found nothing to an id. */
+bool tk_wire_error_is_of_route(const tk_err *err);
+
 /* "user", "server", "unknown" in any case; anything else, NULL included, is unknown. */
 tinkc_category tk_wire_error_category(tk_str word);
 

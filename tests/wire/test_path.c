@@ -24,6 +24,23 @@ static void test_path_parts(void **unused)
     assert_string_equal(tk_path_checkpoint_type(path.kind), "external");
 }
 
+/* M-113: some servers (SkyRL) name weights for sampling without their kind. */
+static void test_path_bare(void **unused)
+{
+    tk_path path;
+    tk_err err = TK_ERR_INIT;
+    assert_int_equal(tk_path_parse(&path, TK_STR("tinker://model_1/ss0_seq1"), &err),
+                     TINKC_OK);
+    assert_true(path.is_bare);
+    assert_true(tk_str_is(path.run, "model_1"));
+    assert_true(tk_str_is(path.name, "ss0_seq1"));
+    assert_true(tk_str_is(path.checkpoint_id, "ss0_seq1"));
+    assert_int_equal(path.kind, TK_PATH_SAMPLER_WEIGHTS);
+    assert_int_equal(tk_path_parse(&path, TK_STR("tinker://r/weights/x"), &err),
+                     TINKC_OK);
+    assert_false(path.is_bare);
+}
+
 /* M-113: what is not a path is refused. */
 static void test_path_refusals(void **unused)
 {
@@ -33,7 +50,11 @@ static void test_path_refusals(void **unused)
         "TINKER://r/weights/x",
         "tinker://",
         "tinker://r",
-        "tinker://r/x",
+        "tinker://r/",
+        "tinker://r/x/",
+        "tinker://r/weights",
+        "tinker://r/sampler_weights",
+        "tinker:///x",
         "tinker:///weights/x",
         "tinker://r/weights/x/y",
         "tinker://r/weights/x/",
@@ -54,6 +75,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_path_parts),
+        cmocka_unit_test(test_path_bare),
         cmocka_unit_test(test_path_refusals),
     };
     return cmocka_run_group_tests_name("path", tests, NULL, NULL);

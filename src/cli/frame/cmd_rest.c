@@ -7,6 +7,13 @@
 
 #include "base/str.h"
 
+static bool is_kind(tk_str word)
+{
+    return tk_str_is(word, "weights") || tk_str_is(word, "sampler_weights") ||
+           tk_str_is(word, "external_weights");
+}
+
+/* Also "tinker://RUN/NAME", as some servers name weights for sampling. */
 static bool is_path(const char *path)
 {
     static const char scheme[] = "tinker://";
@@ -16,10 +23,11 @@ static bool is_path(const char *path)
     tk_str rest = tk_str_of(path + strlen(scheme));
     tk_str run = tk_str_cut(&rest, '/');
     tk_str kind = tk_str_cut(&rest, '/');
-    return run.n > 0 &&
-           (tk_str_is(kind, "weights") || tk_str_is(kind, "sampler_weights") ||
-            tk_str_is(kind, "external_weights")) &&
-           rest.n > 0 && memchr(rest.p, '/', rest.n) == NULL;
+    if (rest.p == NULL) {
+        return run.n > 0 && kind.n > 0 && !is_kind(kind);
+    }
+    return run.n > 0 && is_kind(kind) && rest.n > 0 &&
+           memchr(rest.p, '/', rest.n) == NULL;
 }
 
 int cmd_rest_check_paths(const cmd_args *args)

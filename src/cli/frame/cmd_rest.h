@@ -11,7 +11,8 @@
 /* ---- arguments ---- */
 
 /* Checks that every operand is the path of a checkpoint,
- * "tinker://RUN/weights/NAME" or ".../sampler_weights/NAME". For cmd_spec.check. */
+ * "tinker://RUN/weights/NAME", ".../sampler_weights/NAME" or "tinker://RUN/NAME". For
+ * cmd_spec.check. */
 int cmd_rest_check_paths(const cmd_args *args);
 
 /* The option --access-scope, and its value. */

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/limits.h"
 #include "base/uuid.h"
 #include "client/call/outcome.h"
 #include "client/call/wirelog.h"
@@ -12,6 +13,7 @@
 #include "client/insight/hooks.h"
 #include "client/insight/telemetry_layer.h"
 #include "http/url.h"
+#include "wire/wire_error.h"
 
 #define KEY_PREFIX "tinkc-retry-"
 
@@ -47,6 +49,36 @@ static void finish_error(tk_call *call, const tk_err *err)
     finish(call, &answer);
 }
 
+/* A list names nothing that could be missing: then it is the server that lacks it. */
+static bool is_list(const tk_endpoint *endpoint)
+{
+    return endpoint->method == TK_HTTP_GET && strchr(endpoint->path, '{') == NULL &&
+           endpoint->answer_bytes >= TK_ANSWER_LIST_BYTES;
+}
+
+/* Says that the server lacks the endpoint: for certain, or, when an id was sent that may
+ * be what is missing, as a possibility. The status stays. */
+static void note_absent(const tk_call *call, tk_err *err)
+{
+    const tk_endpoint *endpoint = call->endpoint;
+    const char *method = tk_http_method_name(endpoint->method);
+    char why[TK_ERR_MESSAGE_BYTES];
+    if (call->url != NULL || !tk_wire_error_is_of_route(err) || err->http_status == 501) {
+        return;
+    }
+    memcpy(why, err->message, sizeof(why));
+    if (err->http_status == 405 || is_list(endpoint)) {
+        err->code = TINKC_OK;
+        (void)tk_err_set(err, TINKC_E_UNSUPPORTED, "the server does not offer %s %s (%s)",
+                         method, endpoint->path, why);
+    } else if (strstr(why, "Not Found") != NULL) {
+        tinkc_code code = err->code;
+        err->code = TINKC_OK;
+        (void)tk_err_set(err, code, "%s (no such id, or the server does not offer %s %s)",
+                         why, method, endpoint->path);
+    }
+}
+
 static void finish_response(tk_call *call, const tk_http_response *response,
                             const tk_retry_outcome *outcome, bool backpressure)
 {
@@ -62,6 +94,7 @@ static void finish_response(tk_call *call, const tk_http_response *response,
             tk_err_set(&err, TINKC_E_CONNECTION, "the server answered with an empty 400");
         } else {
             tk_outcome_error(&err, response, wall_us);
+            note_absent(call, &err);
         }
         answer.code = err.code;
     }

@@ -92,6 +92,10 @@ tinkc_code tk_push_source_read(tk_push_source *out, const char *path, tk_err *er
         out->run = tk_str_cut(&rest, '/');
         out->kind = tk_str_cut(&rest, '/');
         out->name = rest;
+        if (rest.p == NULL && !tk_path_find_kind(&kind, out->kind)) { /* a bare path */
+            out->name = out->kind;
+            out->kind = TK_STR("sampler_weights");
+        }
         ok = out->run.n > 0 && out->name.n > 0 && tk_path_find_kind(&kind, out->kind);
     }
     return ok ? TINKC_OK

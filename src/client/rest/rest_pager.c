@@ -7,6 +7,7 @@
 #include "client/rest/pager.h"
 #include "client/rest/rest.h"
 #include "client/rest/rest_result.h"
+#include "client/rest/rest_walk.h"
 #include "client/values/error.h"
 #include "client/values/types.h"
 
@@ -29,6 +30,10 @@ struct tinkc_pager {
         tinkc_checkpoints *checkpoints;
         tinkc_sessions *sessions;
     } page; /* owned */
+    /* Of a server that has no list of all checkpoints: everything, asked for once. */
+    bool is_walked;
+    tk_rest_walk walked;
+    size_t walked_at; /* where the page begins in it */
 };
 
 /* ---- sources ---- */
@@ -73,6 +78,27 @@ static bool was_sent(tinkc_future *future)
     return tinkc_future_status(&wait, future, NULL) == TINKC_OK && wait.attempts > 0;
 }
 
+static tk_page walked_page(tinkc_pager *pager, int64_t offset, int64_t limit)
+{
+    size_t all = pager->walked.n;
+    size_t at = TK_MIN((uint64_t)offset, (uint64_t)all);
+    pager->walked_at = at;
+    return (tk_page){TK_MIN((size_t)limit, all - at), (int64_t)all, false};
+}
+
+static tinkc_code walk(tinkc_pager *pager, tk_err *err)
+{
+    tk_rest_walk walked = {0};
+    tinkc_code code = tk_rest_walk_ask(&walked, pager->service, err);
+    if (code != TINKC_OK) {
+        tk_rest_walk_dispose(&walked);
+        return code;
+    }
+    pager->walked = walked;
+    pager->is_walked = true;
+    return TINKC_OK;
+}
+
 static tinkc_code fetch(void *user, int64_t offset, int64_t limit, tk_page *out,
                         tk_err *err)
 {
@@ -85,9 +111,21 @@ static tinkc_code fetch(void *user, int64_t offset, int64_t limit, tk_page *out,
     options.offset = offset;
     options.scope = pager->scope;
     options.project_id = pager->project_id;
+    if (pager->is_walked) {
+        *out = walked_page(pager, offset, limit);
+        return TINKC_OK;
+    }
     tinkc_future *future = ask(pager, &options, &kind);
     out->is_too_large = was_sent(future);
     tinkc_code code = tk_future_wait_take(&page, future, kind, &error);
+    if (code == TINKC_E_UNSUPPORTED && pager->what == CHECKPOINTS) {
+        tinkc_error_free(&error);
+        code = walk(pager, err);
+        if (code == TINKC_OK) {
+            *out = walked_page(pager, offset, limit);
+        }
+        return code;
+    }
     if (code != TINKC_OK) {
         tk_error_read(err, error);
         tinkc_error_free(&error);
@@ -99,6 +137,12 @@ static tinkc_code fetch(void *user, int64_t offset, int64_t limit, tk_page *out,
     return TINKC_OK;
 }
 
+static const tinkc_checkpoint *checkpoint_at(const tinkc_pager *pager, size_t index)
+{
+    return pager->is_walked ? pager->walked.items[pager->walked_at + index]
+                            : &pager->page.checkpoints->items[index];
+}
+
 static tk_str id_at(void *user, size_t index)
 {
     const tinkc_pager *pager = user;
@@ -106,7 +150,7 @@ static tk_str id_at(void *user, size_t index)
     case RUNS:
         return tk_str_of(pager->page.runs->items[index].id);
     case CHECKPOINTS:
-        return tk_str_of(pager->page.checkpoints->items[index].path);
+        return tk_str_of(checkpoint_at(pager, index)->path);
     case SESSIONS:
         break;
     }
@@ -184,6 +228,7 @@ void tinkc_pager_close(tinkc_pager **pager_ref)
     *pager_ref = NULL;
     tk_pager_dispose(&pager->walk);
     tk_rest_result_free(pager->page.any);
+    tk_rest_walk_dispose(&pager->walked);
     tk_free(pager->project_id);
     tk_free(pager);
 }
@@ -221,7 +266,7 @@ tinkc_code tinkc_pager_next_checkpoint(const tinkc_checkpoint **out, tinkc_pager
     size_t index = 0;
     tinkc_code code = next(&index, pager, CHECKPOINTS, out, err);
     if (code == TINKC_OK) {
-        *out = &pager->page.checkpoints->items[index];
+        *out = checkpoint_at(pager, index);
     }
     return code;
 }

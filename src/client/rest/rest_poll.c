@@ -12,6 +12,8 @@
 #include "client/rest/rest_result.h"
 #include "http/url.h"
 #include "wire/msg_rest.h"
+#include "wire/path.h"
+#include "wire/wire_error.h"
 
 #define ARG_MAX_BYTES    (64 * TK_KIB)
 #define TRACE_POLL_MS    5000
@@ -38,6 +40,9 @@ struct asking {
     tk_timer timer;
     bool waiting; /* the timer is set */
     tk_buf path_arg;
+    size_t
+        kind_at; /* in path_arg: where "sampler_weights/" may be left out; 0: nowhere */
+    tk_err refusal; /* of the request with it */
     int64_t tries, started_ms;
     int64_t paused_ms; /* in all, between the requests */
     tk_retry_pace pace;
@@ -124,10 +129,24 @@ static int64_t archive_pause_ms(const asking *self, int64_t hint_ms)
     return TK_MAX(tk_retry_after(plain, hint_ms), TK_MIN(plain, LEAST_PAUSE_MS));
 }
 
+/* Some servers know weights for sampling by their name alone. Those for training are not
+ * asked for like that: the name may be that of both. */
+static void ask_bare(asking *self, const tk_err *refusal)
+{
+    static const char word[] = "sampler_weights/";
+    size_t at = self->kind_at, end = at + sizeof(word) - 1;
+    memmove(self->path_arg.p + at, self->path_arg.p + end, self->path_arg.n - end + 1);
+    self->path_arg.n -= sizeof(word) - 1;
+    self->kind_at = 0;
+    self->refusal = *refusal;
+    ask(self);
+}
+
 static void on_archive(asking *self, const tk_call_answer *answer)
 {
     int status = answer->outcome.status;
     tk_err err = TK_ERR_INIT;
+    bool is_absent = tk_wire_error_is_absent(status);
     if (answer->code == TINKC_OK) {
         void *result = tk_rest_result_archive(answer->response->body, &err);
         if (result != NULL) {
@@ -139,8 +158,12 @@ static void on_archive(asking *self, const tk_call_answer *answer)
         redirected(self, answer->response);
     } else if (status == 503 && may_ask_again(self)) {
         ask_later(self, archive_pause_ms(self, answer->outcome.hint_ms));
+    } else if (is_absent && self->kind_at != 0) {
+        ask_bare(self, answer->err);
     } else {
-        fail(self, answer->err);
+        bool was_better = is_absent && self->refusal.code != TINKC_OK &&
+                          !tk_wire_error_is_of_route(&self->refusal);
+        fail(self, was_better ? &self->refusal : answer->err);
     }
 }
 
@@ -318,8 +341,11 @@ tinkc_future *tinkc_rest_archive_url(tinkc_service *service, const char *path)
     tk_err err = TK_ERR_INIT;
     tk_handle *handle = tk_service_handle(service);
     asking *self = make(handle, &archive_kind);
-    if (self != NULL) {
-        (void)tk_rest_put_checkpoint(&self->path_arg, path, &err);
+    tk_path parsed;
+    if (self != NULL && tk_rest_put_checkpoint(&self->path_arg, path, &err) == TINKC_OK &&
+        tk_path_parse(&parsed, tk_str_of(path), &err) == TINKC_OK &&
+        parsed.kind == TK_PATH_SAMPLER_WEIGHTS && !parsed.is_bare) {
+        self->kind_at = self->path_arg.n - parsed.checkpoint_id.n;
     }
     return submit(self, handle, &archive_kind, &err);
 }

@@ -25,7 +25,7 @@ srv_verdict srv_lookup_refuse_path(srv_request *request, tk_str text)
 bool srv_lookup_path(tk_path *out, srv_request *request, tk_str text)
 {
     tk_err ignored = TK_ERR_INIT;
-    if (tk_path_parse(out, text, &ignored) == TINKC_OK) {
+    if (tk_path_parse(out, text, &ignored) == TINKC_OK && !out->is_bare) {
         return true;
     }
     (void)srv_lookup_refuse_path(request, text);

@@ -29,6 +29,69 @@ static void test_cli_checkpoint_list(void **unused)
     clifix_end(&f);
 }
 
+#define SKYRL_RUN(id)                                                                    \
+    "{\"training_run_id\":\"" id "\",\"base_model\":\"m\",\"model_owner\":\"default\","  \
+    "\"is_lora\":true,\"corrupted\":false,\"lora_rank\":8,\"last_request_time\":"        \
+    "\"2024-07-15T08:00:00.5\",\"last_checkpoint\":null}"
+#define SKYRL_CHECKPOINT(run, name, day)                                                 \
+    "{\"checkpoint_id\":\"" name "\",\"checkpoint_type\":\"training\",\"time\":"         \
+    "\"2024-07-" day "T08:00:00Z\",\"tinker_path\":\"tinker://" run "/weights/" name     \
+    "\"}"
+
+/* A server without a list of all checkpoints or of sessions (SkyRL): the checkpoints of
+ * the runs are shown instead, the newest first; what it cannot list, it does not offer. */
+static void test_cli_checkpoint_list_walks(void **unused)
+{
+    clifix f;
+    clifix_begin(&f);
+    fakeapi_default(f.api, "GET", CLI_API "checkpoints",
+                    &fakeapi_detail(404, "Not Found"));
+    fakeapi_default(f.api, "GET", CLI_API "sessions", &fakeapi_detail(404, "Not Found"));
+    fakeapi_default(
+        f.api, "GET", CLI_RUNS,
+        &fakeapi_json("{\"training_runs\":[" SKYRL_RUN("a") "," SKYRL_RUN(
+            "b") "],"
+                 "\"cursor\":{\"offset\":0,\"limit\":20,\"total_count\":2}}"));
+    fakeapi_default(f.api, "GET", CLI_RUNS "/a/checkpoints",
+                    &fakeapi_json("{\"checkpoints\":[" SKYRL_CHECKPOINT(
+                        "a", "one", "13") "," SKYRL_CHECKPOINT("a", "three", "15") "]}"));
+    fakeapi_default(
+        f.api, "GET", CLI_RUNS "/b/checkpoints",
+        &fakeapi_json("{\"checkpoints\":[" SKYRL_CHECKPOINT("b", "two", "14") "]}"));
+    clifix_expect(&f, "checkpoint list",
+                  "3 checkpoints\n"
+                  "Checkpoint ID  Type      Size  Public  Created     Expires  Path\n"
+                  "─────────────  ────────  ────  ──────  ──────────  ───────  "
+                  "────────────────────────\n"
+                  "three          training  N/A   No      2024-07-15  Never    "
+                  "tinker://a/weights/three\n"
+                  "two            training  N/A   No      2024-07-14  Never    "
+                  "tinker://b/weights/two\n"
+                  "one            training  N/A   No      2024-07-13  Never    "
+                  "tinker://a/weights/one\n");
+    proc *p = clifix_run(&f, "checkpoint list --limit 1 --offset 1");
+    assert_non_null(strstr(proc_out(p), "1 checkpoint (1 more not shown, use --limit"));
+    assert_non_null(strstr(proc_out(p), "tinker://b/weights/two"));
+    proc_free(&p);
+    clifix_refused(&f, "session list", 1,
+                   "Error: the server does not offer GET /api/v1/sessions (HTTP 404: Not "
+                   "Found)\n");
+    assert_true(fakeapi_count(f.api, "GET", CLI_API "sessions") == 1);
+    fakeapi_default(f.api, "DELETE", "*", &fakeapi_detail(404, "Not Found"));
+    p = clifix_run(&f, "checkpoint delete -y tinker://a/weights/one");
+    assert_non_null(strstr(proc_out(p),
+                           "HTTP 404: Not Found (no such id, or the server "
+                           "does not offer DELETE /api/v1/training_runs/{})"));
+    proc_free(&p);
+    fakeapi_default(f.api, "DELETE", "*", &fakeapi_detail(405, "Method Not Allowed"));
+    p = clifix_run(&f, "checkpoint delete -y tinker://a/one");
+    assert_non_null(strstr(proc_out(p), "the server does not offer DELETE "
+                                        "/api/v1/training_runs/{} (HTTP 405: "));
+    proc_free(&p);
+    assert_true(fakeapi_count(f.api, "DELETE", CLI_RUNS "/a/checkpoints/one") == 1);
+    clifix_end(&f);
+}
+
 /* C-047: the run's id is in the document, not in the lines. */
 static void test_cli_checkpoint_list_json(void **unused)
 {
@@ -176,6 +239,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cli_checkpoint_list),
+        cmocka_unit_test(test_cli_checkpoint_list_walks),
         cmocka_unit_test(test_cli_checkpoint_list_json),
         cmocka_unit_test(test_cli_limit_zero),
         cmocka_unit_test(test_cli_checkpoint_info),

@@ -54,6 +54,63 @@ static void test_rest_archive_503(void **unused)
     clientfix_close(&f);
 }
 
+#define SAMPLER      "tinker://S:train:0/sampler_weights/s1"
+#define SAMPLER_REST "training_runs/S:train:0/checkpoints/sampler_weights/s1/archive"
+#define BARE         "tinker://S:train:0/s1"
+#define BARE_REST    "training_runs/S:train:0/checkpoints/s1/archive"
+
+/* A server that knows weights for sampling by their name alone (SkyRL) is asked with it
+ * after 404 or 405, and at once for a path that it gave. Of two refusals the one that
+ * says more is shown. Weights for training are not asked for by their name. */
+static void test_rest_archive_bare(void **unused)
+{
+    static const fakeanswer none = {.status = 404, .body = "{\"detail\":\"Not Found\"}"};
+    static const fakeanswer wrong = {.status = 405, .body = "{}"};
+    static const fakeanswer missing = {.status = 404,
+                                       .body = "{\"detail\":\"no checkpoint s1\"}"};
+    fakeanswer there = {.status = 302, .headers = {"location", "http://h/a"}};
+    clientfix f;
+    clientfix_open(&f, NULL);
+    for (size_t i = 0; i < 5; i++) {
+        tinkc_future *future = tinkc_rest_archive_url(f.service, i == 2 ? BARE : SAMPLER);
+        tinkc_error *error = NULL;
+        tinkc_archive *archive = NULL;
+        clientfix_turn(&f);
+        if (i != 2) {
+            assert_true(faketransport_answer(&f.net, SAMPLER_REST,
+                                             i == 1   ? wrong
+                                             : i == 4 ? missing
+                                                      : none));
+            clientfix_turn(&f);
+        }
+        clientfix_advance(&f, 1000);
+        assert_true(faketransport_answer(&f.net, BARE_REST,
+                                         i == 3   ? missing
+                                         : i == 4 ? none
+                                                  : there));
+        clientfix_turn(&f);
+        if (i < 3) {
+            assert_int_equal(tinkc_future_take_archive(&archive, future, &error),
+                             TINKC_OK);
+            assert_string_equal(archive->url, "http://h/a");
+        } else {
+            assert_int_equal(tinkc_future_take_archive(&archive, future, &error),
+                             TINKC_E_NOT_FOUND);
+            assert_string_equal(tinkc_error_message(error), "HTTP 404: no checkpoint s1");
+        }
+        tinkc_error_free(&error);
+        tinkc_archive_free(&archive);
+        tinkc_future_free(&future);
+    }
+    tinkc_future *future = tinkc_rest_archive_url(f.service, PATH);
+    clientfix_turn(&f);
+    assert_true(faketransport_answer(&f.net, ARCHIVE_REST, none));
+    clientfix_turn(&f);
+    assert_int_equal(tinkc_future_wait(future, 0), TINKC_E_NOT_FOUND);
+    tinkc_future_free(&future);
+    clientfix_close(&f);
+}
+
 /* Short pauses, if the server wants them, are a second at least and do not use up the
  * tries: it has as much time as without them. */
 static void test_rest_archive_short_hints(void **unused)
@@ -149,6 +206,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rest_archive_503),
+        cmocka_unit_test(test_rest_archive_bare),
         cmocka_unit_test(test_rest_archive_short_hints),
         cmocka_unit_test(test_rest_export_trace),
         cmocka_unit_test(test_rest_export_trace_other),
