@@ -1,15 +1,18 @@
 """Our engine against transformers and PEFT, on models that transformers makes and saves.
 
-    engine_compare.py PROGRAM WORK [--base-only] [--pebble DIR]
+    engine_compare.py PROGRAM WORK [--base-only] [--pebble DIR] [--only WORDS]
 
 For each model: logits and log-probabilities of the base model, and 50 greedy tokens.
 With PEFT (not --base-only): an adapter that PEFT saves gives the same logits, gradients
-and, after ten AdamW steps, weights; the adapter that we export gives PEFT our logits. All
-in float32 with eager attention. Ends with 1 when a bar is missed.
+and, after ten AdamW steps, weights; the adapter that we export gives PEFT our logits. Then
+ten steps of AdamW on GSPO, and ten of Dimuon, against engine_reference.py. All in float32
+with eager attention. Ends with 1 when a bar is missed.
 
 A request to PROGRAM (build/tests/interop_engine) is a JSON file: model, threads, tokens,
-targets, weights (one list per datum), adapter (PEFT directory or null), steps, adam, greedy
-(tokens), export (directory to write), out (safetensors file to write).
+target_tokens, weights (one list per datum), adapter (PEFT directory or null), steps, adam,
+greedy (tokens; without it only training is done), export (directory to write), out
+(safetensors file to write). gspo, instead of weights: both bounds, logprobs, advantages and
+sequence_ratio_mask. dimuon instead of adam: its parameters.
 """
 import argparse
 import json
@@ -20,14 +23,19 @@ import torch
 import transformers
 from safetensors.torch import load_file
 
+import engine_reference
+
 LOGITS, GRADIENTS, WEIGHTS = 1e-4, 1e-3, 1e-5
+BFLOAT16 = 15 / 256  # five steps of three products, each rounded to eight bits
 GREEDY, STEPS = 50, 10
 # The step is small because the first one is lr * sign(gradient): where a gradient is nothing but
 # rounding (1e-7 beside others of 1), its sign and with it the step are arbitrary.
 ADAM = {"learning_rate": 1e-4, "beta1": 0.9, "beta2": 0.95, "eps": 1e-8, "weight_decay": 0.01}
 # A trained model has weights whose gradient is 1e-6 beside others of 2, less than float32 keeps of
-# them: divided by its own size alone its sign would decide.
+# them: divided by its own size alone its sign would decide. Likewise where GSPO clips a sequence.
 ADAM_TRAINED = {**ADAM, "eps": 1e-3}
+DIMUON = {"learning_rate": 1e-3, "beta1": 0.9, "grad_clip_norm": 1.0}
+RANK = 4
 LEAVES = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj", "lm_head"]
 LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
           "high_freq_factor": 4.0, "original_max_position_embeddings": 32}
@@ -78,7 +86,7 @@ def make_data(vocabulary, generator, lengths=(70, 1, 33)):
     def ids(n):
         return torch.randint(vocabulary, (n,), generator=generator).tolist()
     weights = [torch.randn(n, generator=generator).tolist() for n in lengths]
-    return {"tokens": [ids(n) for n in lengths], "targets": [ids(n) for n in lengths], "weights": weights}
+    return {"tokens": [ids(n) for n in lengths], "target_tokens": [ids(n) for n in lengths], "weights": weights}
 
 
 def logits_of(model, tokens):
@@ -87,7 +95,7 @@ def logits_of(model, tokens):
 
 def logprobs_of(model, data, i):
     rows = torch.log_softmax(logits_of(model, data["tokens"][i]), -1)
-    return rows.gather(1, torch.tensor(data["targets"][i])[:, None])[:, 0]
+    return rows.gather(1, torch.tensor(data["target_tokens"][i])[:, None])[:, 0]
 
 
 def loss_of(model, data):
@@ -109,7 +117,7 @@ class Report:
 
     def line(self, case, what, value, bar, good):
         self.failed += not good
-        print(f'{"ok    " if good else "WRONG "} {case:28} {what:34} {value:<12} bar {bar}', flush=True)
+        print(f'{"ok    " if good else "WRONG "} {case:34} {what:34} {value:<12} bar {bar}', flush=True)
 
     def near(self, case, what, have, want, bar, relative=False):
         gap = (have.reshape(want.shape).double() - want.double()).abs().max().item()
@@ -151,7 +159,7 @@ def compare_scores(report, case, model, data, ours):
 
     report.near(case, "prompt logprobs", ours["prompt"][0], pick(plain[:n - 1], torch.tensor(prompt[1:]))[:, 0], LOGITS)
     report.near(case, "logprobs of named tokens", ours["targets"][0],
-                pick(plain[:n - 1], torch.tensor(data["targets"][0][:n - 1]))[:, 0], LOGITS)
+                pick(plain[:n - 1], torch.tensor(data["target_tokens"][0][:n - 1]))[:, 0], LOGITS)
     report.near(case, "logprobs of draws", ours["alt_logprobs"], pick(plain[:n - 1], ours["alt_tokens"].long()), LOGITS)
     report.near(case, "logprobs of sampled tokens", ours["logprobs"][0], pick(warm[n - 1:-1], sampled)[:, 0], LOGITS)
     best = warm[n - 1:-1].topk(ours["top"].shape[1])
@@ -161,7 +169,7 @@ def compare_scores(report, case, model, data, ours):
 
 def make_adapter(model, where, generator):
     import peft
-    config = peft.LoraConfig(r=4, lora_alpha=32, target_modules=LEAVES, lora_dropout=0.0, bias="none",
+    config = peft.LoraConfig(r=RANK, lora_alpha=32, target_modules=LEAVES, lora_dropout=0.0, bias="none",
                              task_type="CAUSAL_LM")
     lora = peft.get_peft_model(model, config)
     with torch.no_grad():
@@ -187,17 +195,19 @@ def compare_gradients(report, case, lora, data, tensors):
     report.line(case, "gradients, worst of a tensor", f"{worst:.1e}", GRADIENTS, worst <= GRADIENTS)
 
 
-def train_theirs(report, case, lora, data, adam, answer, tensors):
+def adamw(parameters, adam):
+    return torch.optim.AdamW(parameters, lr=adam["learning_rate"], betas=(adam["beta1"], adam["beta2"]),
+                             eps=adam["eps"], weight_decay=adam["weight_decay"])
+
+
+def train_theirs(report, case, lora, data, loss_of_data, optimizer, answer, tensors):
     with torch.no_grad():
         report.near(case, "logits with PEFT's adapter", tensors["lora_logits"],
                     logits_of(lora, data["tokens"][0]), LOGITS)
-    parameters = list(trained(lora).values())
-    optimizer = torch.optim.AdamW(parameters, lr=adam["learning_rate"], betas=(adam["beta1"], adam["beta2"]),
-                                  eps=adam["eps"], weight_decay=adam["weight_decay"])
     losses = []
     for step in range(STEPS):
         optimizer.zero_grad()
-        loss = loss_of(lora, data)
+        loss = loss_of_data(lora, data)
         loss.backward()
         losses.append(loss.item())
         if step == 0:
@@ -209,12 +219,63 @@ def train_theirs(report, case, lora, data, adam, answer, tensors):
     report.near(case, "loss of ten steps", torch.tensor(answer["losses"]), torch.tensor(losses), 1e-3)
 
 
-def compare_export(report, case, lora, load, data, tensors, export):
-    import peft
+def compare_weights(report, case, lora, export):
     ours = load_file(str(export / "adapter_model.safetensors"))
     gap = max((ours[f"base_model.model.{key}.weight"] - p.detach()).abs().max().item()
               for key, p in trained(lora).items())
-    report.line(case, "weights after ten AdamW steps", f"{gap:.1e}", WEIGHTS, gap <= WEIGHTS)
+    report.line(case, "weights after ten steps", f"{gap:.1e}", WEIGHTS, gap <= WEIGHTS)
+
+
+@torch.no_grad()
+def make_gspo(lora, data, generator):
+    """Ratios of the sequences of about 1.6, 1 and 0.6, beside bounds of 0.8 and 1.2, so that
+    each side is clipped for one sign of the advantages. Not every token is in the ratio."""
+    n = len(data["tokens"])
+    sampled, advantages, masks = [], [], []
+    for i in range(n):
+        own = logprobs_of(lora, data, i)
+        sampled.append((own - (0.5, 0.0, -0.5)[i % 3] + 0.1 * torch.randn(own.shape, generator=generator)).tolist())
+        advantages.append(torch.randn(own.shape, generator=generator).tolist())
+        masks.append([1.0, *(torch.rand(len(own) - 1, generator=generator) < 0.7).float().tolist()])
+        advantages[-1][len(own) // 2] = 0.0
+    return {"clip_low_threshold": 0.8, "clip_high_threshold": 1.2, "logprobs": sampled,
+            "advantages": advantages, "sequence_ratio_mask": masks}
+
+
+def gspo_of(gspo):
+    def loss(model, data):
+        return sum(engine_reference.gspo_loss(
+            logprobs_of(model, data, i), torch.tensor(gspo["logprobs"][i]), torch.tensor(gspo["advantages"][i]),
+            torch.tensor(gspo["sequence_ratio_mask"][i]), gspo["clip_low_threshold"], gspo["clip_high_threshold"])
+            for i in range(len(data["tokens"])))
+    return loss
+
+
+def compare_training(report, options, work, case, load, request, kind):
+    """Ten steps from PEFT's adapter, with `kind`: AdamW on GSPO, or Dimuon."""
+    import peft
+    lora = peft.PeftModel.from_pretrained(load(), request["adapter"], is_trainable=True).eval()
+    request = {key: value for key, value in request.items() if key not in ("greedy", "adam")}
+    parameters = list(trained(lora).values())
+    if kind == "gspo":
+        request.update(adam=ADAM_TRAINED, gspo=make_gspo(lora, request, torch.Generator().manual_seed(11)))
+        optimizer, loss = adamw(parameters, ADAM_TRAINED), gspo_of(request["gspo"])
+    else:
+        request.update(dimuon=DIMUON)
+        optimizer, loss = engine_reference.Dimuon(parameters, RANK, **DIMUON), loss_of
+    request["export"] = str(work / kind)
+    answer, tensors = ask(options.program, work, request)
+    case = f"{case}, {kind}"
+    train_theirs(report, case, lora, request, loss, optimizer, answer, tensors)
+    compare_weights(report, case, lora, work / kind)
+    if kind == "dimuon":
+        gap = max(engine_reference.muon_gap(tensors[f"grad.{key}"]) for key in trained(lora))
+        report.line(case, "reference against torch's Muon", f"{gap:.1e}", round(BFLOAT16, 3), gap <= BFLOAT16)
+
+
+def compare_export(report, case, lora, load, data, tensors, export):
+    import peft
+    compare_weights(report, case, lora, export)
     mine = peft.PeftModel.from_pretrained(load(), str(export)).eval()
     with torch.no_grad():
         report.near(case, "logits of our adapter in PEFT", tensors["trained_logits"],
@@ -246,10 +307,12 @@ def run_case(report, options, case, directory, cls, adam):
     request.update(adapter=str(work / "peft"), steps=STEPS, adam=adam, export=str(work / "ours"))
     answer, tensors = ask(options.program, work, request)
     compare_base(report, case, model, data, answer, tensors)
-    train_theirs(report, case, lora, data, adam, answer, tensors)
+    train_theirs(report, case, lora, data, loss_of, adamw(trained(lora).values(), adam), answer, tensors)
     mine = compare_export(report, case, lora, load, data, tensors, work / "ours")
     report.same(case, "greedy tokens with the adapter", answer["greedy_lora"],
                 greedy_of(mine, data["tokens"][0][:8]))
+    for what in ("gspo", "dimuon"):
+        compare_training(report, options, work, case, load, request, what)
 
 
 def main():
@@ -258,12 +321,15 @@ def main():
     arguments.add_argument("work", type=pathlib.Path)
     arguments.add_argument("--base-only", action="store_true")
     arguments.add_argument("--pebble")
+    arguments.add_argument("--only", default="", help="part of the name of a model")
     options = arguments.parse_args()
     torch.set_num_threads(2)
     transformers.utils.logging.disable_progress_bar()
     report = Report()
     print(f"transformers {transformers.__version__}, torch {torch.__version__}", flush=True)
     for seed, (case, cls, config, members, kind) in enumerate(cases()):
+        if options.only not in case:
+            continue
         torch.manual_seed(seed)
         model = cls(config(max_position_embeddings=256, **members))
         randomise(model, torch.Generator().manual_seed(seed))

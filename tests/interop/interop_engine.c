@@ -15,6 +15,7 @@
 
 #define TENSORS_MAX 2048
 #define DATA_MAX    64
+#define INPUTS_MAX  4 /* of a datum */
 
 typedef struct tensor {
     char name[128];
@@ -29,7 +30,7 @@ typedef struct tool {
     eng_model *model;
     eng_adapter *adapter; /* NULL without "lora" */
     int32_t *tokens[DATA_MAX];
-    eng_array inputs[DATA_MAX][2];
+    eng_array inputs[DATA_MAX][INPUTS_MAX];
     eng_datum data[DATA_MAX];
     size_t n_data;
     tensor *tensors;
@@ -143,10 +144,22 @@ static eng_result *run(const tool *t, eng_adapter *adapter, bool forward_only)
 {
     tk_err err = TK_ERR_INIT;
     eng_result *result = NULL;
+    eng_setting settings[2];
     eng_train_request request = {.loss_fn = TK_STR("cross_entropy"),
+                                 .settings = settings,
                                  .data = t->data,
                                  .n_data = t->n_data,
                                  .forward_only = forward_only};
+    const tk_json *gspo = tk_json_get(t->request, "gspo");
+    if (gspo != NULL) {
+        static const char *const names[] = {"clip_low_threshold", "clip_high_threshold"};
+        request.loss_fn = TK_STR("gspo");
+        for (; request.n_settings < TK_ARRAY_LEN(names); request.n_settings++) {
+            const char *name = names[request.n_settings];
+            settings[request.n_settings] =
+                (eng_setting){tk_str_of(name), number(gspo, name), false};
+        }
+    }
     must(eng_adapter_forward_backward(&result, adapter, &request, &err), "train", &err);
     return result;
 }
@@ -188,20 +201,33 @@ static void put_grads(tool *t)
     }
 }
 
-static void train(tool *t)
+static void step(tool *t)
 {
-    const tk_json *options = member(t->request, "adam");
+    tk_err err = TK_ERR_INIT;
+    double norm;
+    const tk_json *options = tk_json_get(t->request, "dimuon");
+    if (options != NULL) {
+        eng_dimuon dimuon = {.learning_rate = number(options, "learning_rate"),
+                             .beta1 = number(options, "beta1"),
+                             .grad_clip_norm = number(options, "grad_clip_norm")};
+        must(eng_adapter_dimuon_step(t->adapter, &dimuon, &norm, &err), "step", &err);
+        return;
+    }
+    options = member(t->request, "adam");
     eng_adam adam = {.learning_rate = number(options, "learning_rate"),
                      .beta1 = number(options, "beta1"),
                      .beta2 = number(options, "beta2"),
                      .eps = number(options, "eps"),
                      .weight_decay = number(options, "weight_decay")};
+    must(eng_adapter_optim_step(t->adapter, &adam, &norm, &err), "step", &err);
+}
+
+static void train(tool *t)
+{
     int steps = (int)number(t->request, "steps");
     tk_json_key(&t->w, TK_STR("losses"));
     tk_json_begin_array(&t->w);
     for (int i = 0; i < steps; i++) {
-        tk_err err = TK_ERR_INIT;
-        double norm;
         eng_result *result = run(t, t->adapter, false);
         tk_json_put_double(&t->w, result->metrics[0].value);
         if (i == 0) {
@@ -209,7 +235,7 @@ static void train(tool *t)
             put_grads(t);
         }
         eng_result_free(result);
-        must(eng_adapter_optim_step(t->adapter, &adam, &norm, &err), "step", &err);
+        step(t);
     }
     tk_json_end_array(&t->w);
 }
@@ -320,36 +346,49 @@ static void score(tool *t)
 
 /* ---- input ---- */
 
+/* List i of `name`, as numbers of the type that the engine takes. */
+static eng_array read_array(const tk_json *object, const char *name, size_t i, bool ids)
+{
+    tk_json list = tk_json_at(member(object, name), i);
+    size_t n = tk_json_len(&list);
+    int64_t *integers = ids ? room(n, sizeof(*integers)) : NULL;
+    float *reals = ids ? NULL : room(n, sizeof(*reals));
+    for (size_t j = 0; j < n; j++) {
+        tk_json item = tk_json_at(&list, j);
+        double value = 0;
+        if (ids ? !tk_json_to_i64(&item, &integers[j])
+                : !tk_json_to_double(&item, &value)) {
+            die(name, NULL);
+        }
+        if (!ids) {
+            reals[j] = (float)value;
+        }
+    }
+    return (eng_array){.name = tk_str_of(name),
+                       .type = ids ? ENG_ARRAY_I64 : ENG_ARRAY_F32,
+                       .values = ids ? (void *)integers : (void *)reals,
+                       .n_values = n};
+}
+
 static void read_datum(tool *t, size_t i)
 {
-    tk_json tokens = tk_json_at(member(t->request, "tokens"), i);
-    tk_json targets = tk_json_at(member(t->request, "targets"), i);
-    tk_json weights = tk_json_at(member(t->request, "weights"), i);
-    size_t n = tk_json_len(&tokens);
-    int64_t *target = room(n, sizeof(*target));
-    float *weight = room(n, sizeof(*weight));
-    t->tokens[i] = room(n, sizeof(int32_t));
-    for (size_t j = 0; j < n; j++) {
-        tk_json token = tk_json_at(&tokens, j), value = tk_json_at(&targets, j);
-        tk_json real = tk_json_at(&weights, j);
-        double w = 0;
-        int64_t id = 0;
-        if (!tk_json_to_i64(&token, &id) || !tk_json_to_i64(&value, &target[j]) ||
-            !tk_json_to_double(&real, &w)) {
-            die("data", NULL);
-        }
-        t->tokens[i][j] = (int32_t)id;
-        weight[j] = (float)w;
+    static const char *const plain[] = {"weights"};
+    static const char *const policy[] = {"logprobs", "advantages", "sequence_ratio_mask"};
+    const tk_json *gspo = tk_json_get(t->request, "gspo");
+    const char *const *names = gspo != NULL ? policy : plain;
+    size_t n = gspo != NULL ? TK_ARRAY_LEN(policy) : TK_ARRAY_LEN(plain);
+    eng_array tokens = read_array(t->request, "tokens", i, true);
+    t->tokens[i] = room(tokens.n_values, sizeof(int32_t));
+    for (size_t j = 0; j < tokens.n_values; j++) {
+        t->tokens[i][j] = (int32_t)((const int64_t *)tokens.values)[j];
     }
-    t->inputs[i][0] = (eng_array){.name = TK_STR("target_tokens"),
-                                  .type = ENG_ARRAY_I64,
-                                  .values = target,
-                                  .n_values = n};
-    t->inputs[i][1] = (eng_array){.name = TK_STR("weights"),
-                                  .type = ENG_ARRAY_F32,
-                                  .values = weight,
-                                  .n_values = n};
-    t->data[i] = (eng_datum){t->tokens[i], n, t->inputs[i], 2};
+    tk_free((void *)(uintptr_t)tokens.values);
+    t->inputs[i][0] = read_array(t->request, "target_tokens", i, true);
+    for (size_t j = 0; j < n; j++) {
+        t->inputs[i][1 + j] =
+            read_array(gspo != NULL ? gspo : t->request, names[j], i, false);
+    }
+    t->data[i] = (eng_datum){t->tokens[i], tokens.n_values, t->inputs[i], 1 + n};
 }
 
 static void read_request(tool *t, const char *path)
@@ -377,6 +416,8 @@ static void open_adapter(tool *t)
     }
     const char *path = directory->as.string.p;
     must(eng_checkpoint_read_info(&info, path, &err), "adapter", &err);
+    info.lora.optimizer =
+        tk_json_get(t->request, "dimuon") != NULL ? ENG_DIMUON : ENG_ADAMW;
     must(eng_adapter_new(&t->adapter, t->model, &info.lora, &err), "adapter", &err);
     must(eng_adapter_load(t->adapter, path, false, &err), "adapter", &err);
 }
@@ -388,7 +429,9 @@ static void with_adapter(tool *t)
     put_logits(t, "lora_logits", t->adapter);
     train(t);
     put_logits(t, "trained_logits", t->adapter);
-    greedy(t, "greedy_lora", t->adapter);
+    if (tk_json_get(t->request, "greedy") != NULL) {
+        greedy(t, "greedy_lora", t->adapter);
+    }
     must(eng_adapter_export_peft(t->adapter, text(t->request, "export"), &options, &err),
          "export", &err);
 }
@@ -415,8 +458,9 @@ static void finish(tool *t, tk_buf *out)
         tk_free(t->tensors[i].data);
     }
     for (size_t i = 0; i < t->n_data; i++) {
-        tk_free((void *)(uintptr_t)t->inputs[i][0].values);
-        tk_free((void *)(uintptr_t)t->inputs[i][1].values);
+        for (size_t j = 0; j < t->data[i].n_inputs; j++) {
+            tk_free((void *)(uintptr_t)t->inputs[i][j].values);
+        }
         tk_free(t->tokens[i]);
     }
     tk_free(t->tensors);
@@ -444,9 +488,11 @@ int main(int argc, char **argv)
     must(eng_model_open(&t.model, t.pool, text(t.request, "model"), &err), "model", &err);
     open_adapter(&t);
     tk_json_begin_object(&t.w);
-    put_logits(&t, "logits", NULL);
-    greedy(&t, "greedy", NULL);
-    score(&t);
+    if (tk_json_get(t.request, "greedy") != NULL) {
+        put_logits(&t, "logits", NULL);
+        greedy(&t, "greedy", NULL);
+        score(&t);
+    }
     if (t.adapter != NULL) {
         with_adapter(&t);
     } else {

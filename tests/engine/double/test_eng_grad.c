@@ -1,6 +1,6 @@
 /* The whole model against finite differences, in double precision: every A and B of an
  * adapter with random values, on three families, and the base parameters through the
- * hook. */
+ * hook. Also GSPO, whose ratio belongs to a sequence. */
 #include <math.h>
 #include <stdio.h>
 
@@ -22,7 +22,8 @@ typedef struct scene {
     eng_model *model;
     eng_adapter *adapter;
     int32_t tokens[2][TOKENS];
-    int64_t targets[2][TOKENS * 2]; /* one target per token; two in the second datum */
+    int64_t targets[2][TOKENS * 2]; /* `columns` per token */
+    size_t columns[2];
     float weights[2][TOKENS * 2];
     int64_t shape[2];
     eng_array inputs[2][2];
@@ -53,7 +54,7 @@ static void scene_init(scene *s, const tiny_spec *spec)
             s->weights[d][i] = i == 4 ? 0.0f : (float)eng_rng_unit(&rng) - 0.2f;
         }
         size_t n = TOKENS - 2 * d; /* two lengths */
-        size_t columns = 1 + d;
+        size_t columns = s->columns[d] = 1 + d;
         s->inputs[d][0] = (eng_array){.name = TK_STR("target_tokens"),
                                       .type = ENG_ARRAY_I64,
                                       .values = s->targets[d],
@@ -83,9 +84,9 @@ static void scene_dispose(scene *s)
     tiny_files_dispose(&s->files);
 }
 
-/* The loss in double: sums over the float log-probabilities of the outputs would lose the
- * digits that differences need. */
-static double loss(scene *s)
+/* In double: sums over the float log-probabilities of the outputs would lose the digits
+ * that differences need. */
+static void find_logprobs(scene *s, double out[2][2 * TOKENS])
 {
     eng_model *model = s->model;
     eng_work *work = &model->work;
@@ -111,19 +112,29 @@ static double loss(scene *s)
                     .logits = logits,
                     .u = u};
     assert_int_equal(eng_head_logits(&l, &err), TINKC_OK);
-    double sum = 0;
     size_t row = 0;
     for (size_t d = 0; d < 2; d++) {
         for (size_t i = 0; i < s->data[d].n_tokens; i++, row++) {
             eng_real *at = logits + row * c->vocabulary, wanted[2];
-            for (size_t k = 0; k <= d; k++) {
-                wanted[k] = at[s->targets[d][i * (1 + d) + k]];
+            size_t first = i * s->columns[d];
+            for (size_t k = 0; k < s->columns[d]; k++) {
+                wanted[k] = at[s->targets[d][first + k]];
             }
             eng_softmax soft = eng_head_softmax(at, c->vocabulary);
-            for (size_t k = 0; k <= d; k++) {
-                sum -= (double)s->weights[d][i * (1 + d) + k] *
-                       (wanted[k] - soft.max - soft.log_sum);
+            for (size_t k = 0; k < s->columns[d]; k++) {
+                out[d][first + k] = wanted[k] - soft.max - soft.log_sum;
             }
+        }
+    }
+}
+
+static double loss(scene *s)
+{
+    double logprobs[2][2 * TOKENS], sum = 0;
+    find_logprobs(s, logprobs);
+    for (size_t d = 0; d < 2; d++) {
+        for (size_t i = 0; i < s->data[d].n_tokens * s->columns[d]; i++) {
+            sum -= (double)s->weights[d][i] * logprobs[d][i];
         }
     }
     return sum;
@@ -137,26 +148,40 @@ static void compare(const char *what, size_t i, double want, double have)
     }
 }
 
+/* Some entries of the gradient of s->request against differences of `value`. */
+static void check_grads(scene *s, double (*value)(scene *s, const void *user),
+                        const void *user)
+{
+    tk_err err = TK_ERR_INIT;
+    eng_result *result = NULL;
+    assert_int_equal(eng_adapter_forward_backward(&result, s->adapter, &s->request, &err),
+                     TINKC_OK);
+    eng_result_free(result);
+    for (size_t i = 0; i < s->adapter->n; i += 7 * TEST_TSAN_STRIDE(5)) {
+        eng_real *p = &s->adapter->weights[i], kept = *p;
+        *p = kept + STEP;
+        eng_adapter_repack(s->adapter);
+        double plus = value(s, user);
+        *p = kept - STEP;
+        eng_adapter_repack(s->adapter);
+        double minus = value(s, user);
+        *p = kept;
+        compare("adapter", i, (plus - minus) / (2 * STEP), s->adapter->grads[i]);
+    }
+    eng_adapter_repack(s->adapter);
+}
+
+static double plain_loss(scene *s, const void *unused)
+{
+    (void)unused;
+    return loss(s);
+}
+
 static void check_adapter(const tiny_spec *spec)
 {
     scene s;
     scene_init(&s, spec);
-    tk_err err = TK_ERR_INIT;
-    eng_result *result = NULL;
-    assert_int_equal(eng_adapter_forward_backward(&result, s.adapter, &s.request, &err),
-                     TINKC_OK);
-    eng_result_free(result);
-    for (size_t i = 0; i < s.adapter->n; i += 7 * TEST_TSAN_STRIDE(5)) {
-        eng_real *p = &s.adapter->weights[i], kept = *p;
-        *p = kept + STEP;
-        eng_adapter_repack(s.adapter);
-        double plus = loss(&s);
-        *p = kept - STEP;
-        eng_adapter_repack(s.adapter);
-        double minus = loss(&s);
-        *p = kept;
-        compare("adapter", i, (plus - minus) / (2 * STEP), s.adapter->grads[i]);
-    }
+    check_grads(&s, plain_loss, NULL);
     scene_dispose(&s);
 }
 
@@ -173,6 +198,137 @@ static void test_grad_qwen2_tied_with_bias(void **unused)
 static void test_grad_qwen3(void **unused)
 {
     check_adapter(&tiny_qwen3);
+}
+
+/* ---- GSPO ---- */
+
+typedef struct policy {
+    double low, high;
+    float mask[2][TOKENS], advantages[2][TOKENS], sampled[2][TOKENS];
+    double logprobs[2][2 * TOKENS], ratio[2]; /* where the gradient is taken */
+    eng_array inputs[2][4];
+    eng_setting settings[2];
+} policy;
+
+static double sequence_ratio(const scene *s, const policy *p,
+                             double logprobs[2][2 * TOKENS], size_t d)
+{
+    double sum = 0, n = 0;
+    for (size_t i = 0; i < s->data[d].n_tokens; i++) {
+        if (p->mask[d][i] > 0) {
+            sum += logprobs[d][i] - (double)p->sampled[d][i];
+            n++;
+        }
+    }
+    return exp(sum / n);
+}
+
+/* The engine's ratio is that of its outputs, which are floats in this build too. */
+static double output_ratio(const scene *s, policy *p, size_t d)
+{
+    double rounded[2][2 * TOKENS] = {{0}};
+    for (size_t i = 0; i < s->data[d].n_tokens; i++) {
+        rounded[d][i] = (double)(float)p->logprobs[d][i];
+    }
+    return sequence_ratio(s, p, rounded, d);
+}
+
+static eng_array reals(const char *name, const float *values, size_t n)
+{
+    return (eng_array){
+        .name = tk_str_of(name), .type = ENG_ARRAY_F32, .values = values, .n_values = n};
+}
+
+/* Ratios of about 1.6 and 0.6; p's mask and advantages are set. */
+static void policy_init(policy *p, scene *s, double low, double high)
+{
+    static const double shift[2] = {0.5, -0.5};
+    p->low = low;
+    p->high = high;
+    p->settings[0] = (eng_setting){TK_STR("clip_low_threshold"), low, false};
+    p->settings[1] = (eng_setting){TK_STR("clip_high_threshold"), high, false};
+    s->columns[1] = 1;
+    find_logprobs(s, p->logprobs);
+    for (size_t d = 0; d < 2; d++) {
+        size_t n = s->data[d].n_tokens;
+        for (size_t i = 0; i < n; i++) {
+            double noise = 0.1 * sin((double)(i + 5 * d));
+            p->sampled[d][i] = (float)(p->logprobs[d][i] - shift[d] + noise);
+        }
+        p->ratio[d] = output_ratio(s, p, d);
+        p->inputs[d][0] = s->inputs[d][0];
+        p->inputs[d][0].n_values = n;
+        p->inputs[d][0].n_dims = 0;
+        p->inputs[d][1] = reals("logprobs", p->sampled[d], n);
+        p->inputs[d][2] = reals("advantages", p->advantages[d], n);
+        p->inputs[d][3] = reals("sequence_ratio_mask", p->mask[d], n);
+        s->data[d].inputs = p->inputs[d];
+        s->data[d].n_inputs = 4;
+    }
+    s->request.loss_fn = TK_STR("gspo");
+    s->request.settings = p->settings;
+    s->request.n_settings = 2;
+}
+
+/* GSPO-token with what its definition does not differentiate held fixed. */
+static double token_loss(scene *s, const void *user)
+{
+    const policy *p = user;
+    double logprobs[2][2 * TOKENS], sum = 0;
+    find_logprobs(s, logprobs);
+    for (size_t d = 0; d < 2; d++) {
+        for (size_t i = 0; i < s->data[d].n_tokens; i++) {
+            double ratio = p->ratio[d] * exp(logprobs[d][i] - p->logprobs[d][i]);
+            double a = (double)p->advantages[d][i];
+            sum -= fmin(ratio * a, fmin(fmax(ratio, p->low), p->high) * a);
+        }
+    }
+    return sum;
+}
+
+/* GSPO itself, each sequence times its length. With one advantage for all tokens and all
+ * of them in the ratio, GSPO-token has the same gradient. */
+static double sequence_loss(scene *s, const void *user)
+{
+    const policy *p = user;
+    double logprobs[2][2 * TOKENS], sum = 0;
+    find_logprobs(s, logprobs);
+    for (size_t d = 0; d < 2; d++) {
+        double ratio = sequence_ratio(s, p, logprobs, d), a = (double)p->advantages[d][0];
+        sum -= (double)s->data[d].n_tokens *
+               fmin(ratio * a, fmin(fmax(ratio, p->low), p->high) * a);
+    }
+    return sum;
+}
+
+static void check_gspo(double low, double high, bool whole)
+{
+    scene s;
+    policy p = {0};
+    scene_init(&s, &tiny_llama);
+    for (size_t d = 0; d < 2; d++) {
+        for (size_t i = 0; i < TOKENS; i++) {
+            p.mask[d][i] = whole || i % 3 != 1 ? 1 : 0;
+            p.advantages[d][i] = whole ? 0.7f - (float)d : (float)cos((double)i + 1);
+        }
+    }
+    policy_init(&p, &s, low, high);
+    check_grads(&s, whole ? sequence_loss : token_loss, &p);
+    scene_dispose(&s);
+}
+
+static void test_grad_gspo(void **unused)
+{
+    (void)unused;
+    check_gspo(0.1, 10, false);
+    check_gspo(0.8, 1.2, false); /* one sign of the advantages is clipped in each datum */
+}
+
+static void test_grad_gspo_of_sequences(void **unused)
+{
+    (void)unused;
+    check_gspo(0.1, 10, true);
+    check_gspo(0.8, 10, true); /* the negative advantage of a ratio of 0.6 is clipped */
 }
 
 /* ---- base parameters through the hook ---- */
@@ -362,6 +518,8 @@ int main(void)
         cmocka_unit_test(test_grad_llama),
         cmocka_unit_test(test_grad_qwen2_tied_with_bias),
         cmocka_unit_test(test_grad_qwen3),
+        cmocka_unit_test(test_grad_gspo),
+        cmocka_unit_test(test_grad_gspo_of_sequences),
         cmocka_unit_test(test_hook_llama),
         cmocka_unit_test(test_hook_qwen3),
     };
