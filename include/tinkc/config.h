@@ -1,6 +1,9 @@
 /* Configuration of a service handle: a value, copied when the service is opened.
  *
- * Precedence: values set here, then the environment, then the default.
+ * Precedence: values set here, then those of the profile, then the environment, then the
+ * default. A profile is a named set of options in a file of the user (option "profile",
+ * TINKC_PROFILE; `tinkc profile add` writes one). Keys of the environment are not sent to
+ * the server of a profile.
  * tinkc_config_new reads the environment once, so later changes of it have no effect;
  * only the proxy variables are read when a connection is made. Configurations with
  * different servers and keys can be used in one process. Thread: one at a time per
@@ -28,7 +31,7 @@ typedef enum tinkc_loop {
 
 /* Creates a configuration with the defaults and the values of the environment
  * (TINKER_API_KEY, TINKER_BASE_URL, TINKER_CREDENTIAL_CMD, TINKER_PROJECT_ID,
- * TINKER_TAGS, TINKER_TELEMETRY, TINKER_LOG, TINKC_WIRE_DUMP,
+ * TINKER_TAGS, TINKER_TELEMETRY, TINKER_LOG, TINKC_PROFILE, TINKC_WIRE_DUMP,
  * CLOUDFLARE_ACCESS_CLIENT_ID, CLOUDFLARE_ACCESS_CLIENT_SECRET, SSL_CERT_FILE,
  * SSL_CERT_DIR). An empty variable counts as not set, except TINKER_TELEMETRY and
  * TINKC_WIRE_DUMP, where it means off. The caller owns *out (tinkc_config_free).
@@ -50,8 +53,9 @@ TINKC_API void tinkc_config_free(tinkc_config **config);
 
 /* Sets one option by name. The text is parsed according to the option's type and
  * checked; NULL restores the built-in default, not the value of the environment.
- * docs/config.md lists names, types, ranges and defaults. TINKC_E_CONFIG for an
- * unknown name or an unusable value; the message names the option and the reason.
+ * docs/config.md lists names, types, ranges and defaults. "profile" reads the file of the
+ * profiles and sets every option of that profile. TINKC_E_CONFIG for an unknown name, an
+ * unusable value or an unknown profile; the message names the option and the reason.
  * TINKC_E_INVALID when `config` or `name` is NULL, TINKC_E_NOMEM. */
 TINKC_API tinkc_code tinkc_config_set(tinkc_config *config, const char *name,
                                       const char *value, tinkc_error **err);

@@ -11,6 +11,10 @@ const cmd_spec *const cmd_list[] = {
     &cmd_auth_login,
     &cmd_auth_logout,
     &cmd_auth_status,
+    &cmd_profile_add,
+    &cmd_profile_list,
+    &cmd_profile_use,
+    &cmd_profile_remove,
     &cmd_doctor,
     &cmd_config,
     &cmd_run_list,
@@ -56,6 +60,7 @@ const cmd_spec *const cmd_list[] = {
 
 const cmd_group cmd_groups[] = {
     {"auth", "Store, remove and show the API key."},
+    {"profile", "Store servers under names."},
     {"run", "List and show training runs."},
     {"checkpoint",
      "List, search, save, share, copy, delete, download, push and upload checkpoints."},

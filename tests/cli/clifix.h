@@ -130,6 +130,7 @@ static inline proc *clifix_start(clifix *f, const char *line)
     for (char *word; (word = strsep(&rest, " ")) != NULL && n + 1 < TK_ARRAY_LEN(argv);) {
         argv[n++] = word;
     }
+    argv[n] = NULL;
     return proc_start(&f->options, argv);
 }
 

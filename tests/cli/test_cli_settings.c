@@ -41,7 +41,7 @@ static void test_cli_connection_options(void **unused)
     clifix_refused(&f, "health --timeout 604801", 2,
                    "--timeout must be 0.001 to 604800 ");
     clifix_refused(&f, "health --set nosuch=1", 1, "nosuch");
-    clifix_refused(&f, "health --local --base-url http://127.0.0.1:1", 2, "not both");
+    clifix_refused(&f, "health --local --base-url http://127.0.0.1:1", 2, "Give one of");
     clifix_end(&f);
 }
 

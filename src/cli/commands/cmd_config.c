@@ -9,6 +9,7 @@
 #include "base/tk.h"
 #include "cli/cmd_list.h"
 #include "cli/frame/cmd_listing.h"
+#include "cli/frame/cmd_profiles.h"
 #include "cli/frame/cmd_service.h"
 
 #define VALUE_BYTES 4096
@@ -45,6 +46,20 @@ static bool is_set(const cmd_args *args, const char *name)
     return false;
 }
 
+/* Returns whether the profile that is used sets the option. */
+static bool is_in_profile(const cmd_args *args, const char *name)
+{
+    cmd_profiles profiles;
+    char used[CMD_WORD_BYTES];
+    if (cmd_profiles_used(used, sizeof(used), args) != CMD_OK || used[0] == '\0') {
+        return false;
+    }
+    bool found = cmd_profiles_open(&profiles) == CMD_OK &&
+                 cmd_profiles_text(cmd_profiles_find(&profiles, used), name) != NULL;
+    cmd_profiles_close(&profiles);
+    return found;
+}
+
 /* Returns where the value comes from; static, or in `out`. */
 static const char *source_of(char out[CMD_WORD_BYTES], const cmd_args *args,
                              const char *name)
@@ -63,13 +78,16 @@ static const char *source_of(char out[CMD_WORD_BYTES], const cmd_args *args,
             (void)snprintf(out, CMD_WORD_BYTES, "--%s", sources[i].option);
             return out;
         }
+        if (is_in_profile(args, name)) {
+            break;
+        }
         const char *variable = sources[i].variable;
         const char *text = variable != NULL ? tk_env_get(NULL, variable) : NULL;
         if (text != NULL && (sources[i].empty_counts || text[0] != '\0')) {
             return variable;
         }
     }
-    return "default";
+    return is_in_profile(args, name) ? "profile" : "default";
 }
 
 static void put_row(cmd_listing *list, const tinkc_config *config,
@@ -78,7 +96,9 @@ static void put_row(cmd_listing *list, const tinkc_config *config,
     char raw[VALUE_BYTES], value[VALUE_BYTES], word[CMD_WORD_BYTES];
     bool has_value = tinkc_config_get(raw, sizeof(raw), config, option->name) > 0;
     (void)tk_redact_apply(NULL, value, sizeof(value), tk_str_of(raw), false);
-    const char *source = source_of(word, list->args, option->name);
+    const char *source = has_value || is_set(list->args, option->name)
+                             ? source_of(word, list->args, option->name)
+                             : "default"; /* or a profile has removed it */
     if (list->format == CMD_TABLE) {
         cmd_table_put(list->table, option->name);
         cmd_table_put(list->table, has_value ? value : "-");
@@ -123,7 +143,8 @@ const cmd_spec cmd_config = {
     .operands = "",
     .help = "Show the configuration and where each value comes from.",
     .more =
-        "Options of the program win over the environment, which wins over the defaults.\n"
+        "Options of the program win over the profile, which wins over the environment, which "
+        "wins over the defaults.\n"
         "Secrets are shown as ***. docs/config.md describes each option.",
     .examples = "tinkc config --base-url http://127.0.0.1:8000",
     .run = run,

@@ -15,6 +15,8 @@ const cmd_option cmd_globals[] = {
      false},
     {"api-key", 0, CMD_SECRET, "KEY", "API key (default: $TINKER_API_KEY).", false},
     {"base-url", 0, CMD_TEXT, "URL", "Server to use (default: $TINKER_BASE_URL).", false},
+    {"profile", 0, CMD_TEXT, "NAME", "Stored server to use (default: $TINKC_PROFILE).",
+     false},
     {"local", 0, CMD_FLAG, NULL, "Start and use a private server on this machine.",
      false},
     {"timeout", 0, CMD_NUMBER, "SECONDS", "Time limit for one request (60).", false},

@@ -1,5 +1,5 @@
-/* From the global options to a configuration and a service. The order matters: --set
- * comes last and wins, and --local replaces the base URL once its server runs. */
+/* From the global options to a configuration and a service. The order matters: the
+ * profile comes first, --set comes last and wins, and --local replaces the base URL once its server runs. */
 #include "cli/frame/cmd_service.h"
 
 #include <stdio.h>
@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "cli/frame/cmd_local.h"
 #include "cli/frame/cmd_print.h"
+#include "cli/frame/cmd_profiles.h"
 #include "cli/frame/cmd_stats.h"
 #include "cli/frame/cmd_waits.h"
 
@@ -57,13 +58,14 @@ static tinkc_code set_timeout(tinkc_config *config, const cmd_args *args,
     return tinkc_config_set(config, "timeout", text, error);
 }
 
-static tinkc_code apply(tinkc_config *config, const cmd_args *args, cmd_patience patience,
-                        tinkc_error **error)
+static tinkc_code apply(tinkc_config *config, const cmd_args *args, const char *profile,
+                        cmd_patience patience, tinkc_error **error)
 {
     bool is_brief = patience == CMD_BRIEF;
     const struct {
         const char *name, *value; /* value NULL: leave it */
     } rows[] = {
+        {"profile", profile[0] != '\0' ? profile : NULL},
         {"max_retries", is_brief ? "2" : NULL},
         {"retry_total", is_brief ? "0" : NULL},
         {"api_key", cmd_text(args, "api-key", NULL)},
@@ -113,8 +115,9 @@ static int set_local(tinkc_config *config, const cmd_args *args)
 
 int cmd_service_config(tinkc_config **out, const cmd_args *args, cmd_patience patience)
 {
-    if (cmd_has(args, "local") && cmd_has(args, "base-url")) {
-        return cmd_bad_usage(args, "Give --local or --base-url, not both.");
+    if (cmd_has(args, "local") + cmd_has(args, "base-url") + cmd_has(args, "profile") >
+        1) {
+        return cmd_bad_usage(args, "Give one of --local, --base-url and --profile.");
     }
     double seconds = cmd_number(args, "timeout", 1);
     if (!(seconds >= 0.001 && seconds <= TIMEOUT_MAX_SECONDS)) {
@@ -123,9 +126,13 @@ int cmd_service_config(tinkc_config **out, const cmd_args *args, cmd_patience pa
     }
     tinkc_config *config = NULL;
     tinkc_error *error = NULL;
-    int result = CMD_OK;
+    char profile[NAME_BYTES];
+    int result = cmd_profiles_used(profile, sizeof(profile), args);
+    if (result != CMD_OK) {
+        return result;
+    }
     if (tinkc_config_new(&config, &error) != TINKC_OK ||
-        apply(config, args, patience, &error) != TINKC_OK) {
+        apply(config, args, profile, patience, &error) != TINKC_OK) {
         result = cmd_fail_error(&error, NULL);
     } else if (wants_local(config, args)) {
         result = set_local(config, args);

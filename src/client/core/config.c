@@ -9,6 +9,7 @@
 #include "client/core/config_table.h"
 #include "client/core/credentials.h"
 #include "client/core/headers.h"
+#include "client/core/profile.h"
 #include "client/values/error.h"
 
 static void *member(const tinkc_config *config, const tk_option *option)
@@ -90,6 +91,20 @@ static void replace_trust(tinkc_config *config, const tk_option *option)
     }
 }
 
+/* The options of the profile that was just named. */
+static tinkc_code use_profile(tinkc_config *config, tk_err *err)
+{
+    if (config->profile == NULL || config->profile[0] == '\0') {
+        return TINKC_OK;
+    }
+    if (config->profiles_file == NULL || config->profiles_file[0] == '\0') {
+        return tk_err_set(err, TINKC_E_CONFIG,
+                          "there is no home directory for profile \"%.60s\"",
+                          config->profile);
+    }
+    return tk_profile_apply(config, config->profiles_file, config->profile, err);
+}
+
 tinkc_code tk_config_set(tinkc_config *config, const char *name, const char *value,
                          tk_err *err)
 {
@@ -100,6 +115,9 @@ tinkc_code tk_config_set(tinkc_config *config, const char *name, const char *val
     tinkc_code code = set_option(config, option, value, err);
     if (code == TINKC_OK && value != NULL) {
         replace_trust(config, option);
+    }
+    if (code == TINKC_OK && member(config, option) == (void *)&config->profile) {
+        code = use_profile(config, err);
     }
     return code;
 }
@@ -223,29 +241,40 @@ static const char *read_env(const tk_option *option, const tk_env *env)
     return value != NULL ? option->from_env(value) : NULL;
 }
 
-static tinkc_code find_credentials(tinkc_config *config, const tk_env *env, tk_err *err)
+/* The two files of the user; none without a home directory. */
+static tinkc_code find_files(tinkc_config *config, const tk_env *env, tk_err *err)
 {
     const char *home = tk_env_get_nonempty(env, "HOME");
-    if (home == NULL) {
-        return TINKC_OK;
+    const char *settings = tk_env_get_nonempty(env, "XDG_CONFIG_HOME");
+    if (home != NULL) {
+        config->credentials_file = tk_file_join(home, TK_CREDENTIALS_NAME);
     }
-    config->credentials_file = tk_file_join(home, TK_CREDENTIALS_NAME);
-    return config->credentials_file != NULL ? TINKC_OK : tk_err_nomem(err);
+    if (settings != NULL) {
+        config->profiles_file = tk_file_join(settings, "tinkc/profiles.json");
+    } else if (home != NULL) {
+        config->profiles_file = tk_file_join(home, ".config/tinkc/profiles.json");
+    }
+    bool failed = (home != NULL && config->credentials_file == NULL) ||
+                  ((home != NULL || settings != NULL) && config->profiles_file == NULL);
+    return failed ? tk_err_nomem(err) : TINKC_OK;
 }
 
 static tinkc_code fill(tinkc_config *config, const tk_env *env, tk_err *err)
 {
     const tk_option *option;
-    for (size_t i = 0; (option = tk_option_at(i)) != NULL; i++) {
-        const char *value = read_env(option, env);
-        tinkc_code code = set_option(config, option, value, err);
-        if (code != TINKC_OK) {
-            return code;
-        }
+    tinkc_code code = TINKC_OK;
+    for (size_t i = 0; code == TINKC_OK && (option = tk_option_at(i)) != NULL; i++) {
+        code = set_option(config, option, read_env(option, env), err);
+    }
+    if (code != TINKC_OK) {
+        return code;
     }
     config->trust_is_env = true;
-    tinkc_code code = find_credentials(config, env, err);
-    return code == TINKC_OK ? read_tags(config, env, err) : code;
+    code = find_files(config, env, err);
+    if (code == TINKC_OK) {
+        code = read_tags(config, env, err);
+    }
+    return code == TINKC_OK ? use_profile(config, err) : code;
 }
 
 tinkc_code tk_config_new(tinkc_config **out, const tk_env *env, tk_err *err)

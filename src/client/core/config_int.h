@@ -25,6 +25,8 @@ struct tinkc_config {
     char *api_key;
     char *credential_cmd;
     char *credentials_file;
+    char *profile;
+    char *profiles_file;
     char *project_id;
     char *display_name;
     char *sdk_version;

@@ -52,6 +52,12 @@ static const tk_option options[] = {
      NULL,
      "file with the key that is used without the two above, unless the URL is a loopback "
      "one; not set: ~/.tinker/credentials.json; empty: none"},
+    {"profile", TK_OPTION_STRING, AT(profile), NULL, "TINKC_PROFILE", NULL, 0, 0, NULL,
+     "profile whose options are set; they win over the environment, and what is set "
+     "later wins over them"},
+    {"profiles_file", TK_OPTION_STRING, AT(profiles_file), NULL, NULL, NULL, 0, 0, NULL,
+     "file of the profiles; not set: tinkc/profiles.json in $XDG_CONFIG_HOME or "
+     "~/.config"},
     {"credential_timeout", TK_OPTION_MS, AT(credential_timeout_ms), "60000", NULL, NULL,
      1, DAY_MS, NULL, "time limit of that command; it is killed then"},
     {"project_id", TK_OPTION_STRING, AT(project_id), NULL, "TINKER_PROJECT_ID", NULL, 0,
