@@ -437,6 +437,18 @@ static tinkc_code refuse_kind(const tk_union *u, const ctx *c, const tk_json *ta
     return code;
 }
 
+/* Whether an object without a tag has the keys of several kinds: which one is meant cannot
+ * be known. */
+static bool is_ambiguous(const tk_union *u, const tk_json *value)
+{
+    size_t hints = 0;
+    for (size_t i = 0; i < u->n; i++) {
+        const char *hint = u->variants[i].hint;
+        hints += hint != NULL && tk_json_get(value, hint) != NULL;
+    }
+    return hints > 1;
+}
+
 static tinkc_code read_union(void *msg, const tk_union *u, const ctx *c,
                              const tk_json *value)
 {
@@ -444,6 +456,13 @@ static tinkc_code read_union(void *msg, const tk_union *u, const ctx *c,
         return tk_schema_mismatch("object", value, c->err);
     }
     const tk_json *tag = tk_json_get(value, u->key);
+    if (tag == NULL && (c->flags & TK_DECODE_CLOSED) != 0 && is_ambiguous(u, value)) {
+        tinkc_code code =
+            tk_err_set(c->err, TINKC_E_DECODE,
+                       "missing, and there are keys of more than one kind");
+        tk_err_under(c->err, u->key);
+        return code;
+    }
     void *kind = (char *)msg + u->kind_at;
     const tk_variant *v = find_variant(u, value, tag);
     if (v != NULL) {

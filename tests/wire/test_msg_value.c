@@ -89,6 +89,35 @@ static void test_value_chunk_without_tag(void **unused)
                  "format", "\"gif\"");
 }
 
+/* Keys of several kinds without a tag are refused in a request. */
+static void test_value_chunk_ambiguous(void **unused)
+{
+    static const struct {
+        const char *text;
+        tinkc_code code;
+    } cases[] = {
+        {"{\"tokens\":[5]}", TINKC_OK},
+        {"{\"tokens\":[5],\"data\":\"AAAA\",\"format\":\"png\"}", TINKC_E_DECODE},
+        {"{\"location\":\"x\",\"format\":\"png\",\"data\":\"AAAA\"}", TINKC_E_DECODE},
+        {"{\"dmel\":\"AAAA\",\"tokens\":[5]}", TINKC_E_DECODE},
+        {"{\"type\":\"encoded_text\",\"tokens\":[5],\"data\":\"AAAA\"}", TINKC_OK},
+    };
+    for (size_t i = 0; i < TK_ARRAY_LEN(cases); i++) {
+        tk_arena own;
+        tk_chunk chunk;
+        tk_err err = TK_ERR_INIT;
+        tk_arena_init(&own, 0);
+        assert_int_equal(tk_schema_decode_text(&chunk, &tk_msg_chunk, &own,
+                                               tk_str_of(cases[i].text), TK_DECODE_CLOSED,
+                                               &err),
+                         cases[i].code);
+        if (cases[i].code != TINKC_OK) {
+            assert_string_equal(err.path, "type");
+        }
+        tk_arena_dispose(&own);
+    }
+}
+
 /* A-064, M-109: images travel as base64; sizes 0 to 5 and 10 MB come back unchanged. */
 static void test_value_image_sizes(void **unused)
 {
@@ -415,6 +444,7 @@ int main(void)
         cmocka_unit_test(test_value_chunk_tags),
         cmocka_unit_test_teardown(test_value_chunk_dispatch, msgfix_teardown),
         cmocka_unit_test_teardown(test_value_chunk_without_tag, msgfix_teardown),
+        cmocka_unit_test(test_value_chunk_ambiguous),
         cmocka_unit_test(test_value_image_sizes),
         cmocka_unit_test_teardown(test_value_tensor_forms, msgfix_teardown),
         cmocka_unit_test_teardown(test_value_tensor_refusals, msgfix_teardown),
