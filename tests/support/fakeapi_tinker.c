@@ -172,12 +172,28 @@ static bool check_body(tinker_call *call, const tk_schema *schema)
     return code == TINKC_OK || !tinker_reject_field(call, err.path, err.message);
 }
 
+/* False after having answered as a server that cannot read protobuf does. */
+static bool takes_proto(tinker_call *call)
+{
+    const fakeapi_step *refusal = call->t->options.refuses_proto;
+    if (refusal == NULL) {
+        return true;
+    }
+    call->out->status = refusal->status;
+    call->out->content_type = refusal->content_type;
+    fakeapi_bytes_puts(&call->out->body, refusal->body);
+    return false;
+}
+
 /* The JSON body; false after having answered. */
 static bool read_body(tinker_call *call, const tk_schema *schema)
 {
     const fakeapi_request *request = call->request;
-    if (strcmp(request->method, "POST") != 0 || is_proto(request)) {
+    if (strcmp(request->method, "POST") != 0) {
         return true;
+    }
+    if (is_proto(request)) {
+        return takes_proto(call);
     }
     tk_err err = TK_ERR_INIT;
     tinkc_code code = tk_json_parse(&call->body, &call->arena, request->body,

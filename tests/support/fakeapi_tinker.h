@@ -16,6 +16,7 @@
 #define SUPPORT_FAKEAPI_TINKER_H
 
 #include "support/fakeapi.h"
+#include "wire/value.h"
 
 typedef struct fakeapi_tinker_options {
     const char *config;  /* answer of client/config; NULL = {} */
@@ -25,6 +26,12 @@ typedef struct fakeapi_tinker_options {
     unsigned poll_ms;    /* how long a poll is held, by the peer's clock; 0 = 20000 */
     size_t
         metadata_above; /* larger results are announced by complete_metadata; 0 = none */
+    /* Manners of other servers. All borrowed. */
+    const fakeapi_step
+        *refuses_proto;        /* the answer to a body in protobuf; NULL = taken */
+    bool json_results;         /* also where protobuf is asked for */
+    const tk_num_map *metrics; /* of training results; NULL = loss:sum */
+    bool short_logprobs;       /* of prompts: none for the first token */
 } fakeapi_tinker_options;
 
 /* The numbers that it makes up. A target's logprob is this divided by 1 + optimizer steps

@@ -267,7 +267,8 @@ static void put_result(const tinker *t, const tinker_future *future, unsigned fl
         fakeapi_bytes_puts(&out->body, "{\"detail\":\"The result is gone\"}");
         return;
     }
-    bool is_proto = future->has_proto && (flags & POLL_TAKES_PROTO) != 0;
+    bool is_proto =
+        future->has_proto && !t->options.json_results && (flags & POLL_TAKES_PROTO) != 0;
     const fakeapi_bytes *result = is_proto ? &future->proto : &future->json;
     size_t above = t->options.metadata_above;
     if (above > 0 && result->n > above && (flags & POLL_ALLOWS_METADATA) != 0) {

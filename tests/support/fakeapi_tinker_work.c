@@ -149,7 +149,8 @@ static bool read_batch(tinker_call *call, batch *b)
     return ok;
 }
 
-static void put_json_output(fakeapi_bytes *out, const batch *b, double logprob)
+static void put_json_output(fakeapi_bytes *out, const batch *b, double logprob,
+                            const tk_num_map *metrics)
 {
     fakeapi_bytes_puts(out, "{\"loss_fn_output_type\":\"CrossEntropyLossReturn\","
                             "\"loss_fn_outputs\":[");
@@ -162,11 +163,16 @@ static void put_json_output(fakeapi_bytes *out, const batch *b, double logprob)
         fakeapi_bytes_printf(out, "],\"dtype\":\"float32\",\"shape\":[%zu]}}",
                              b->targets[i]);
     }
-    fakeapi_bytes_printf(out, "],\"metrics\":{\"loss:sum\":%.9g}}",
-                         -logprob * (double)b->total);
+    fakeapi_bytes_puts(out, "],\"metrics\":{");
+    for (size_t i = 0; i < metrics->n; i++) {
+        fakeapi_bytes_printf(out, "%s\"%s\":%.9g", i > 0 ? "," : "",
+                             metrics->items[i].name.p, metrics->items[i].v);
+    }
+    fakeapi_bytes_puts(out, "}}");
 }
 
-static fakeapi_bytes make_proto_output(tinker_call *call, const batch *b, float logprob)
+static fakeapi_bytes make_proto_output(tinker_call *call, const batch *b, float logprob,
+                                       const tk_num_map *metrics)
 {
     size_t longest = 0;
     for (size_t i = 0; i < b->n; i++) {
@@ -187,11 +193,10 @@ static fakeapi_bytes make_proto_output(tinker_call *call, const batch *b, float 
             .tensor = {.dtype = TK_DTYPE_F32, .data = values, .n = b->targets[i]}};
         maps[i] = (tk_tensor_map){&fields[i], 1};
     }
-    tk_named_num loss = {TK_STR("loss:sum"), -(double)logprob * (double)b->total};
     tk_fwdbwd_output output = {.loss_fn_output_type = TK_STR("CrossEntropyLossReturn"),
                                .loss_fn_outputs = maps,
                                .loss_fn_outputs_n = b->n,
-                               .metrics = {&loss, 1}};
+                               .metrics = *metrics};
     tk_buf buf;
     tk_buf_init(&buf, TK_BODY_MAX_BYTES);
     tk_err err = TK_ERR_INIT;
@@ -216,8 +221,11 @@ static bool run_batch(tinker_call *call, batch *b)
         b->total += b->targets[i];
     }
     float logprob = FAKEAPI_TINKER_LOGPROB / (float)(1 + model->steps);
-    put_json_output(&work.json, b, (double)logprob);
-    work.proto = make_proto_output(call, b, logprob);
+    tk_named_num loss = {TK_STR("loss:sum"), -(double)logprob * (double)b->total};
+    const tk_num_map usual = {&loss, 1};
+    const tk_num_map *own = call->t->options.metrics;
+    put_json_output(&work.json, b, (double)logprob, own != NULL ? own : &usual);
+    work.proto = make_proto_output(call, b, logprob, own != NULL ? own : &usual);
     model->requests++;
     return tinker_submit(call, &work);
 }
@@ -438,6 +446,7 @@ typedef struct draw {
     size_t sequences, length, prompt;
     int32_t last; /* token of the prompt */
     bool wants_prompt_logprobs;
+    size_t scored; /* tokens of the prompt with a logprob: the last ones */
 } draw;
 
 static void read_draw(tinker_call *call, draw *d)
@@ -459,6 +468,7 @@ static void read_draw(tinker_call *call, draw *d)
     d->sequences = (size_t)TK_MIN(TK_MAX(sequences, 0), 1024);
     d->wants_prompt_logprobs = tinker_get_bool(call->body, "prompt_logprobs", false) ||
                                tinker_get_int(call->body, "topk_prompt_logprobs", 0) > 0;
+    d->scored = d->prompt - (call->t->options.short_logprobs && d->prompt > 0);
 }
 
 static void put_json_sample(fakeapi_bytes *out, const draw *d, const int32_t *tokens)
@@ -475,7 +485,14 @@ static void put_json_sample(fakeapi_bytes *out, const draw *d, const int32_t *to
         }
         fakeapi_bytes_puts(out, "],\"stop_reason\":\"length\"}");
     }
-    fakeapi_bytes_puts(out, "]}");
+    fakeapi_bytes_puts(out, "],\"prompt_logprobs\":");
+    fakeapi_bytes_puts(out, d->wants_prompt_logprobs ? "[" : "null");
+    for (size_t k = 0; d->wants_prompt_logprobs && k < d->scored; k++) {
+        bool is_first = k == 0 && d->scored == d->prompt;
+        fakeapi_bytes_puts(out, k > 0 ? ",-0.5" : (is_first ? "null" : "-0.5"));
+    }
+    fakeapi_bytes_puts(out, d->wants_prompt_logprobs ? "]" : "");
+    fakeapi_bytes_puts(out, ",\"topk_prompt_logprobs\":null}");
 }
 
 static void make_sample(tinker_call *call, const draw *d, tinker_work *work)
@@ -503,7 +520,7 @@ static void make_sample(tinker_call *call, const draw *d, tinker_work *work)
     tk_sample_response response = {.sequences = sequences,
                                    .sequences_n = d->sequences,
                                    .has_prompt_logprobs = d->wants_prompt_logprobs,
-                                   .prompt_logprobs = {logprobs, d->prompt}};
+                                   .prompt_logprobs = {logprobs, d->scored}};
     tk_buf buf;
     tk_buf_init(&buf, TK_BODY_MAX_BYTES);
     tk_err err = TK_ERR_INIT;

@@ -73,6 +73,20 @@ static void set_defaults(tk_sample_request *request, const tk_sampler *sampler)
     }
 }
 
+/* Tokens of a prompt that is text alone; 0 otherwise: what an image counts is the server's
+ * to say. */
+static size_t text_length(const tk_model_input *prompt)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < prompt->n; i++) {
+        if (prompt->chunks[i].kind != TK_CHUNK_TEXT) {
+            return 0;
+        }
+        n += prompt->chunks[i].tokens.n;
+    }
+    return n;
+}
+
 tinkc_code tk_sample_body_encode(tk_sample_body *body, tk_sampler *sampler,
                                  tk_sample_request *request,
                                  const tinkc_model_input *prompt, tk_err *err)
@@ -80,9 +94,11 @@ tinkc_code tk_sample_body_encode(tk_sample_body *body, tk_sampler *sampler,
     request->prompt = *tk_types_input(prompt);
     set_target(request, sampler);
     set_defaults(request, sampler);
-    body->wanted =
-        (tk_sampling_result_wanted){.alt_tokens = request->prompt_alt_tokens_k.v > 0,
-                                    .last_n = request->prompt_logprobs_last_n.v};
+    bool is_scored = request->prompt_logprobs.v || request->topk_prompt_logprobs.v > 0;
+    body->wanted = (tk_sampling_result_wanted){
+        .alt_tokens = request->prompt_alt_tokens_k.v > 0,
+        .last_n = request->prompt_logprobs_last_n.v,
+        .prompt_n = is_scored ? text_length(&request->prompt) : 0};
     if (request->prompt.n == 0) {
         return tk_err_set(err, TINKC_E_INVALID, "the prompt is empty");
     }

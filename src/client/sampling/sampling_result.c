@@ -55,6 +55,77 @@ static tinkc_code check_wanted(const tk_sample_response *said,
     return TINKC_OK;
 }
 
+/* Checks that there are as many entries as tokens, or one less: *is_short then. */
+static tinkc_code check_entries(bool *is_short, size_t have, size_t prompt_n,
+                                const char *what, tk_err *err)
+{
+    *is_short = have + 1 == prompt_n;
+    if (*is_short || have == prompt_n) {
+        return TINKC_OK;
+    }
+    return tk_err_set(err, TINKC_E_DECODE,
+                      "the server sent %s for %zu tokens of a prompt of %zu", what, have,
+                      prompt_n);
+}
+
+static tinkc_code align_logprobs(tk_f32s *list, tk_arena *arena, tk_err *err)
+{
+    float *values = tk_arena_array(arena, list->n + 1, sizeof(*values));
+    if (values == NULL) {
+        return tk_err_nomem(err);
+    }
+    values[0] = NAN;
+    if (list->n > 0) {
+        memcpy(values + 1, list->p, list->n * sizeof(*values));
+    }
+    *list = (tk_f32s){values, list->n + 1};
+    return TINKC_OK;
+}
+
+static tinkc_code align_topk(tk_topk_logprobs *table, tk_arena *arena, tk_err *err)
+{
+    size_t old = table->length * table->k;
+    int32_t *ids = tk_arena_array(arena, old + table->k, sizeof(*ids));
+    float *values = tk_arena_array(arena, old + table->k, sizeof(*values));
+    if (ids == NULL || values == NULL) {
+        return tk_err_nomem(err);
+    }
+    for (size_t i = 0; i < table->k; i++) {
+        ids[i] = MASK_TOKEN;
+        values[i] = MASK_LOGPROB;
+    }
+    if (old > 0) {
+        memcpy(ids + table->k, table->token_ids, old * sizeof(*ids));
+        memcpy(values + table->k, table->logprobs, old * sizeof(*values));
+    }
+    *table = (tk_topk_logprobs){table->length + 1, table->k, ids, values};
+    return TINKC_OK;
+}
+
+/* Some servers count the predictions of a prompt, of which there are one less than
+ * tokens. */
+static tinkc_code align(tk_sample_response *said, tk_arena *arena, size_t prompt_n,
+                        tk_err *err)
+{
+    bool is_short = false;
+    tinkc_code code = TINKC_OK;
+    if (prompt_n > 0 && said->has_prompt_logprobs) {
+        code =
+            check_entries(&is_short, said->prompt_logprobs.n, prompt_n, "logprobs", err);
+        if (code == TINKC_OK && is_short) {
+            code = align_logprobs(&said->prompt_logprobs, arena, err);
+        }
+    }
+    if (code == TINKC_OK && prompt_n > 0 && said->has_topk) {
+        code =
+            check_entries(&is_short, said->topk.length, prompt_n, "top-k logprobs", err);
+        if (code == TINKC_OK && is_short) {
+            code = align_topk(&said->topk, arena, err);
+        }
+    }
+    return code;
+}
+
 static tinkc_code copy_ids(tinkc_samples *samples, tk_strs ids, tk_err *err)
 {
     if (ids.n == 0 || ids.n != samples->said.sequences_n) {
@@ -96,6 +167,7 @@ tinkc_samples *tk_sampling_result_read(tk_str body, tk_strs ids,
     }
     tk_arena_init(&samples->arena, 0);
     if (decode(samples, body, err) != TINKC_OK ||
+        align(&samples->said, &samples->arena, wanted->prompt_n, err) != TINKC_OK ||
         check_wanted(&samples->said, wanted, err) != TINKC_OK ||
         copy_ids(samples, ids, err) != TINKC_OK) {
         tk_sampling_result_free(samples);
@@ -157,6 +229,7 @@ tinkc_logprobs *tk_sampling_result_read_logprobs(tk_sampling_result_usage *usage
     tk_arena_init(&arena, 0);
     tk_bytes bytes = {(const unsigned char *)body.p, body.n};
     if (tk_pb_sample_decode(&said, &arena, bytes, err) == TINKC_OK &&
+        align(&said, &arena, wanted->prompt_n, err) == TINKC_OK &&
         check_wanted(&said, wanted, err) == TINKC_OK) {
         *usage = usage_of(&said);
         logprobs = copy_logprobs(&said, err);

@@ -1,6 +1,8 @@
 /* The sampling handle on the scripted peer: creating, asking, many prompts, closing
  * (A-013, A-026, A-028).
  * Links: peer */
+#include <math.h>
+
 #include <tinkc/sampling.h>
 
 #include "support/failmem.h"
@@ -370,6 +372,54 @@ static tinkc_future *sample_one(tinkc_sampling *sampling)
     return future;
 }
 
+/* Scores a prompt of four tokens; the options ask for the same with a sample. */
+static void expect_aligned(fixture *f, bool is_short)
+{
+    static const int32_t tokens[] = {5, 6, 7, 8};
+    tinkc_model_input *prompt = NULL;
+    tinkc_logprobs *logprobs = NULL;
+    tinkc_samples *samples = NULL;
+    tinkc_sample_options options = TINKC_SAMPLE_OPTIONS_INIT;
+    size_t n = 0;
+    options.prompt_logprobs = TINKC_CHOICE_YES;
+    assert_int_equal(tinkc_model_input_from_tokens(&prompt, tokens, 4, NULL), TINKC_OK);
+    assert_int_equal(
+        tinkc_sampling_compute_logprobs_wait(&logprobs, f->sampling, prompt, NULL),
+        TINKC_OK);
+    const float *values = tinkc_logprobs_values(&n, logprobs);
+    assert_int_equal(n, 4);
+    assert_int_equal(isnan(values[0]) != 0, is_short);
+    assert_float_equal(values[1], -0.5, 0);
+    assert_float_equal(values[3], -0.5, 0);
+    assert_int_equal(
+        tinkc_sampling_sample_wait(&samples, f->sampling, prompt, NULL, &options, NULL),
+        TINKC_OK);
+    values = tinkc_samples_prompt_logprobs(&n, samples);
+    assert_int_equal(n, 4);
+    assert_int_equal(isnan(values[0]) != 0, is_short);
+    assert_float_equal(values[3], -0.5, 0);
+    tinkc_samples_free(&samples);
+    tinkc_logprobs_free(&logprobs);
+    tinkc_model_input_free(&prompt);
+}
+
+/* A server that sends no entry for the first token of a prompt: the others stay with
+ * theirs. */
+static void test_sampling_short_logprobs(void **unused)
+{
+    for (int is_short = 0; is_short <= 1; is_short++) {
+        const fakeapi_tinker_options options = {.short_logprobs = is_short != 0};
+        fixture f = {.api = fakeapi_start()};
+        fakeapi_tinker(f.api, &options);
+        f.service = servicefix_open(f.api, SERVICEFIX_QUIET);
+        assert_int_equal(
+            tinkc_service_create_sampling_wait(&f.sampling, f.service, "m", NULL, NULL),
+            TINKC_OK);
+        expect_aligned(&f, is_short != 0);
+        close_all(&f);
+    }
+}
+
 /* Closing the handle lets its samples end; closing the service ends them. */
 static void test_sampling_close_while_sampling(void **unused)
 {
@@ -454,6 +504,7 @@ int main(void)
         cmocka_unit_test(test_sampling_batch),
         cmocka_unit_test(test_sampling_batch_stops),
         cmocka_unit_test(test_sampling_batch_refused),
+        cmocka_unit_test(test_sampling_short_logprobs),
         cmocka_unit_test(test_sampling_close_while_sampling),
         cmocka_unit_test(test_sampling_allocation_sweep),
     };
