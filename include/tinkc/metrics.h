@@ -35,11 +35,17 @@ TINKC_API bool tinkc_metrics_at(const char **name_out, double *value_out,
 TINKC_API tinkc_code tinkc_metrics_get(double *out, const tinkc_metrics *metrics,
                                        const char *name, tinkc_error **err);
 
-/* Gives the loss of a training step: the metric "loss", or else the first
- * "loss:<reduction>". TINKC_E_MISSING when the server sent neither, TINKC_E_INVALID
- * without `out`. */
+/* Gives the loss of a training step as the server sent it: the metric "loss", or else
+ * "loss:sum", the first "loss:<reduction>", "total_loss", "total_loss:<reduction>". A sum
+ * is one over all tokens; what a mean is taken over is the server's choice.
+ * TINKC_E_MISSING when the server sent none of them (tinkc_fwdbwd_computed_loss in
+ * <tinkc/training.h> needs none), TINKC_E_INVALID without `out`. */
 TINKC_API tinkc_code tinkc_metrics_loss(double *out, const tinkc_metrics *metrics,
                                         tinkc_error **err);
+
+/* Returns the name of the metric that tinkc_metrics_loss reads, e.g. "loss:mean",
+ * borrowed until the metrics are changed or freed; NULL when there is none. */
+TINKC_API const char *tinkc_metrics_loss_name(const tinkc_metrics *metrics);
 
 /* Sets or replaces a metric, inside the callback of a custom loss or in metrics that the
  * caller owns. The name is copied. TINKC_E_INVALID without metrics or name, TINKC_E_LIMIT

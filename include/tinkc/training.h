@@ -183,10 +183,20 @@ TINKC_API size_t tinkc_fwdbwd_count(const tinkc_fwdbwd *result);
  * borrowed until the result is freed; NULL for NULL. */
 TINKC_API const char *tinkc_fwdbwd_output_type(const tinkc_fwdbwd *result);
 
-/* Gives the loss from the metrics ("loss" or "loss:<reduction>"). TINKC_E_MISSING when
- * the server sent none, TINKC_E_INVALID without `out`. */
+/* Gives the loss from the metrics, as tinkc_metrics_loss does. TINKC_E_MISSING when the
+ * server sent none, TINKC_E_INVALID without `out`. */
 TINKC_API tinkc_code tinkc_fwdbwd_loss(double *out, const tinkc_fwdbwd *result,
                                        tinkc_error **err);
+
+/* Computes the loss of a batch from the log-probabilities of its result, which every server
+ * sends; what the metrics say does not matter. `data` are the datums of the batch, `loss`
+ * its loss function: "cross_entropy" gives the sum of -logprob * weight (1 without weights)
+ * over all tokens, "importance_sampling" that of -exp(logprob - sampled logprob) *
+ * advantage. TINKC_E_UNSUPPORTED for another loss, TINKC_E_MISSING when the result or a
+ * datum lacks a value for a token, TINKC_E_INVALID without `out`, `result` or `data`. */
+TINKC_API tinkc_code tinkc_fwdbwd_computed_loss(double *out, const tinkc_fwdbwd *result,
+                                                tinkc_datum *const *data, size_t n,
+                                                const char *loss, tinkc_error **err);
 
 /* Returns the metrics of the batch, borrowed until the result is freed; NULL for
  * NULL. */

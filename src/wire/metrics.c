@@ -34,14 +34,11 @@ static reduction reduction_of(tk_str name)
         const char *suffix;
         reduction reduce;
     } table[] = {
-        {"mean", REDUCE_MEAN},
-        {"slack", REDUCE_SLACK},
-        {"sum", REDUCE_SUM},
-        {"min", REDUCE_MIN},
-        {"max", REDUCE_MAX},
-        {"unique", REDUCE_UNIQUE},
-        {"hash_unordered", REDUCE_HASH}, /* up to 0.25 */
-        {"hash2", REDUCE_HASH2},         /* from 0.36 on */
+        {"mean", REDUCE_MEAN},     {"avg", REDUCE_MEAN}, /* twinkle's word for it */
+        {"slack", REDUCE_SLACK},   {"sum", REDUCE_SUM},
+        {"min", REDUCE_MIN},       {"max", REDUCE_MAX},
+        {"unique", REDUCE_UNIQUE}, {"hash_unordered", REDUCE_HASH}, /* up to 0.25 */
+        {"hash2", REDUCE_HASH2},                                    /* from 0.36 on */
     };
     tk_str suffix = name;
     (void)tk_str_cut(&suffix, ':');
@@ -63,19 +60,33 @@ const double *tk_metrics_find(const tk_num_map *metrics, tk_str name)
     return NULL;
 }
 
-bool tk_metrics_loss(const tk_num_map *metrics, double *out)
+/* How well a name fits the loss of a batch, 0 best; -1: it is another metric. Sums come
+ * before means: a mean may be one over tokens or one over datums. */
+static int loss_rank(tk_str name)
 {
-    const double *found = tk_metrics_find(metrics, TK_STR("loss"));
-    for (size_t i = 0; i < metrics->n && found == NULL; i++) {
-        if (tk_str_has_prefix(metrics->items[i].name, "loss:")) {
-            found = &metrics->items[i].v;
+    static const char *const ranks[] = {
+        "loss", "loss:sum", "loss:", "total_loss", "total_loss:sum", "total_loss:"};
+    for (size_t i = 0; i < TK_ARRAY_LEN(ranks); i++) {
+        bool is_open = ranks[i][strlen(ranks[i]) - 1] == ':';
+        if (is_open ? tk_str_has_prefix(name, ranks[i]) : tk_str_is(name, ranks[i])) {
+            return (int)i;
         }
     }
-    if (found == NULL) {
-        return false;
+    return -1;
+}
+
+const tk_named_num *tk_metrics_loss(const tk_num_map *metrics)
+{
+    const tk_named_num *best = NULL;
+    int best_rank = -1;
+    for (size_t i = 0; i < metrics->n; i++) {
+        int rank = loss_rank(metrics->items[i].name);
+        if (rank >= 0 && (best == NULL || rank < best_rank)) {
+            best = &metrics->items[i];
+            best_rank = rank;
+        }
     }
-    *out = *found;
-    return true;
+    return best;
 }
 
 static double weighted_mean(const column *c)

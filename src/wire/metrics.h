@@ -22,9 +22,9 @@ TK_NODISCARD tinkc_code tk_metrics_combine(tk_fwdbwd_output *out, tk_arena *aren
 /* A metric by its whole name, or NULL. */
 const double *tk_metrics_find(const tk_num_map *metrics, tk_str name);
 
-/* The loss: metric `loss`, else the first `loss:<reduction>`. False when there is
- * none. */
-TK_NODISCARD bool tk_metrics_loss(const tk_num_map *metrics, double *out);
+/* Returns the metric that is the loss of the batch, borrowed: `loss`, else `loss:sum`,
+ * else the first `loss:<reduction>`, else the same of `total_loss`. NULL: none. */
+const tk_named_num *tk_metrics_loss(const tk_num_map *metrics);
 
 /* CPython's hash of the tuple of values, truncated to integers and sorted ascending
  * (docs/protocol.md Appendix C). Sorts `values` in place. */

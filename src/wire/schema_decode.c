@@ -457,9 +457,8 @@ static tinkc_code read_union(void *msg, const tk_union *u, const ctx *c,
     }
     const tk_json *tag = tk_json_get(value, u->key);
     if (tag == NULL && (c->flags & TK_DECODE_CLOSED) != 0 && is_ambiguous(u, value)) {
-        tinkc_code code =
-            tk_err_set(c->err, TINKC_E_DECODE,
-                       "missing, and there are keys of more than one kind");
+        tinkc_code code = tk_err_set(c->err, TINKC_E_DECODE,
+                                     "missing, and there are keys of more than one kind");
         tk_err_under(c->err, u->key);
         return code;
     }

@@ -438,7 +438,8 @@ static void test_sample_results(void **state)
     expect_result(api, "future-1",
                   "{\"type\":\"sample\",\"sequences\":[{\"tokens\":[8,9,10],\"logprobs\":"
                   "[-0.5,-0.5,-0.5],\"stop_reason\":\"length\"},{\"tokens\":[8,9,10],"
-                  "\"logprobs\":[-0.5,-0.5,-0.5],\"stop_reason\":\"length\"}]}");
+                  "\"logprobs\":[-0.5,-0.5,-0.5],\"stop_reason\":\"length\"}],"
+                  "\"prompt_logprobs\":null,\"topk_prompt_logprobs\":null}");
     httpget *c = poll(api, "future-1", PROTO);
     httpget_response r;
     assert_int_equal(httpget_read(c, &r), HTTPGET_OK);

@@ -134,24 +134,57 @@ static void test_metrics_no_datums(void **unused)
     assert_int_equal(tk_metrics_combine(&sum, &arena, empty, 0, &err), TINKC_E_INVALID);
 }
 
+/* The loss among the metrics, or -1. */
+static double loss_of(const tk_named_num *items, size_t n)
+{
+    const tk_named_num *found = tk_metrics_loss(&(tk_num_map){items, n});
+    return found != NULL ? found->v : -1.0;
+}
+
 /* there is no loss member; the helper finds it among the metrics. */
 static void test_metrics_loss(void **unused)
 {
-    double loss = -1.0;
-    const tk_num_map suffixed = METRICS(first_metrics);
-    assert_true(tk_metrics_loss(&suffixed, &loss));
-    assert_float_equal(loss, 3.5, 0);
+    assert_float_equal(loss_of(first_metrics, TK_ARRAY_LEN(first_metrics)), 3.5, 0);
     static const tk_named_num both[] = {{TK_STR("loss:mean"), 1.0},
                                         {TK_STR("loss"), 2.0}};
-    const tk_num_map plain = METRICS(both);
-    assert_true(tk_metrics_loss(&plain, &loss));
-    assert_float_equal(loss, 2.0, 0);
+    assert_float_equal(loss_of(both, 2), 2.0, 0);
     static const tk_named_num none[] = {{TK_STR("losses:sum"), 1.0},
                                         {TK_STR("my_loss"), 2.0}};
-    const tk_num_map without = METRICS(none);
-    assert_false(tk_metrics_loss(&without, &loss));
-    assert_float_equal(loss, 2.0, 0);
-    assert_null(tk_metrics_find(&without, TK_STR("loss")));
+    assert_float_equal(loss_of(none, 2), -1.0, 0);
+    assert_null(tk_metrics_find(&(tk_num_map){none, 2}, TK_STR("loss")));
+    assert_null(tk_metrics_loss(&(tk_num_map){NULL, 0}));
+}
+
+/* names that other servers use; a sum is taken before a mean, wherever it is. */
+static void test_metrics_loss_names(void **unused)
+{
+    static const tk_named_num open_rl[] = {{TK_STR("loss:mean"), 1.0},
+                                           {TK_STR("loss:sum"), 5.0}};
+    assert_float_equal(loss_of(open_rl, 2), 5.0, 0);
+    assert_float_equal(loss_of(open_rl, 1), 1.0, 0);
+    static const tk_named_num skyrl[] = {
+        {TK_STR("lr"), 0.1}, {TK_STR("total_loss:sum"), 7.0}, {TK_STR("loss:avg"), 2.0}};
+    assert_float_equal(loss_of(skyrl, 2), 7.0, 0);
+    assert_float_equal(loss_of(skyrl, 3), 2.0, 0);
+    static const tk_named_num plain[] = {{TK_STR("total_loss:max"), 4.0},
+                                         {TK_STR("total_loss"), 3.0}};
+    assert_float_equal(loss_of(plain, 1), 4.0, 0);
+    assert_float_equal(loss_of(plain, 2), 3.0, 0);
+}
+
+/* "avg" is reduced as "mean" is. */
+static void test_metrics_average(void **unused)
+{
+    static const tk_tensor_map maps[3] = {{NULL, 0}};
+    static const tk_named_num one = {TK_STR("loss:avg"), 1.0};
+    static const tk_named_num two = {TK_STR("loss:avg"), 4.0};
+    const tk_fwdbwd_output two_parts[] = {
+        {.loss_fn_outputs = maps, .loss_fn_outputs_n = 2, .metrics = {&one, 1}},
+        {.loss_fn_outputs = maps, .loss_fn_outputs_n = 1, .metrics = {&two, 1}}};
+    tk_fwdbwd_output sum;
+    tk_err err = TK_ERR_INIT;
+    assert_int_equal(tk_metrics_combine(&sum, &arena, two_parts, 2, &err), TINKC_OK);
+    assert_float_equal(value_of(&sum, "loss:avg"), 2.0, 0);
 }
 
 /* A-035, M-059: appendix C: values of CPython 3.11's hash(tuple(sorted(int(v) for v in
@@ -210,6 +243,8 @@ int main(void)
         cmocka_unit_test_teardown(test_metrics_one_part_is_lenient, teardown),
         cmocka_unit_test_teardown(test_metrics_no_datums, teardown),
         cmocka_unit_test(test_metrics_loss),
+        cmocka_unit_test(test_metrics_loss_names),
+        cmocka_unit_test(test_metrics_average),
         cmocka_unit_test(test_metrics_hash_unordered),
         cmocka_unit_test(test_metrics_sweep),
     };

@@ -377,6 +377,7 @@ static int run_training(train *t)
                          .on_wait = cmd_train_waiting,
                          .user = &t->run,
                          .state = &t->state,
+                         .loss = {.warn = cmd_train_warn},
                          .err = TK_ERR_INIT};
     int result = CMD_FAILED;
     if (train_metrics_open(&t->run.metrics, cmd_text(t->args, "metrics", NULL),

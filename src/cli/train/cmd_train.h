@@ -38,6 +38,9 @@ void cmd_train_report(void *report, size_t line, bool is_problem, const char *te
 /* Shows how many were not shown. */
 void cmd_train_report_end(const train_report *report);
 
+/* Shows a warning of the run. */
+void cmd_train_warn(const char *text);
+
 /* Shows a step: on a terminal in one line that changes in place, elsewhere in about
  * twenty lines for the whole run. `user` is the train_run. */
 void cmd_train_progress(void *user, const train_record *record);

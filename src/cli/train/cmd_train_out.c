@@ -42,6 +42,11 @@ void cmd_train_report_end(const train_report *report)
     }
 }
 
+void cmd_train_warn(const char *text)
+{
+    cmd_print(stderr, "Warning: %s\n", text);
+}
+
 /* ---- progress ---- */
 
 static size_t columns_of_errors(void)

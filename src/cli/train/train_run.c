@@ -17,12 +17,14 @@
 #define AHEAD      2 /* steps in flight */
 #define POLL_MS    200
 #define NAME_BYTES 320
+#define LOSS       TRAIN_LOSS
 
 typedef struct ticket {
     train_record record;
-    size_t n;          /* rows of the batch */
-    double weight;     /* sum of their weights */
-    bool is_evaluated; /* held-out data is evaluated after this step */
+    size_t n;           /* rows of the batch */
+    tinkc_datum **data; /* their datums: the ticket's part of the pipeline's array */
+    double weight;      /* sum of their weights */
+    bool is_evaluated;  /* held-out data is evaluated after this step */
     tinkc_future *batch, *optim;
     tinkc_future *save;    /* or NULL: weights and optimizer */
     tinkc_future *weights; /* or NULL: for sampling, after the last step */
@@ -32,7 +34,7 @@ typedef struct ticket {
 typedef struct pipeline {
     train_run *run;
     size_t *rows;       /* of the next batch, owned */
-    tinkc_datum **data; /* their datums, owned array */
+    tinkc_datum **data; /* of all tickets, owned array */
     tinkc_datum **eval; /* all held-out datums, owned array */
     ticket tickets[AHEAD];
     size_t first, n; /* a ring */
@@ -47,19 +49,21 @@ static bool is_due(size_t done, size_t every, size_t steps)
     return done == steps || (every > 0 && done % every == 0);
 }
 
-/* Fills the batch of the next step: its datums into p->data, its numbers into the ticket
- * after the last one, which is returned. */
+/* Fills the batch of the next step into the ticket after the last one, which is
+ * returned. */
 static ticket *fill(pipeline *p)
 {
     const train_run *run = p->run;
     train_plan *plan = run->plan;
     size_t done = p->next + 1;
-    ticket *t = &p->tickets[(p->first + p->n) % AHEAD];
+    size_t slot = (p->first + p->n) % AHEAD;
+    ticket *t = &p->tickets[slot];
     memset(t, 0, sizeof(*t));
+    t->data = p->data + slot * plan->batch;
     t->n = train_plan_batch(plan, p->next, p->rows);
     for (size_t i = 0; i < t->n; i++) {
         const train_row *row = &run->data->rows[p->rows[i]];
-        p->data[i] = row->datum;
+        t->data[i] = row->datum;
         t->record.tokens += row->tokens;
         t->weight += row->weight;
     }
@@ -81,7 +85,7 @@ static bool fits(const pipeline *p, const ticket *t)
         tinkc_service_read_ledger(&ledger, run->service, NULL) != TINKC_OK) {
         return true; /* if it does not fit, the call fails */
     }
-    (void)tinkc_estimate_batch(&step, p->data, t->n, NULL);
+    (void)tinkc_estimate_batch(&step, t->data, t->n, NULL);
     if (t->is_evaluated) {
         (void)tinkc_estimate_batch(&eval, p->eval, run->eval->n, NULL);
     }
@@ -92,8 +96,7 @@ static bool fits(const pipeline *p, const ticket *t)
 
 static tinkc_future *submit_eval(pipeline *p)
 {
-    return tinkc_training_forward(p->run->training, p->eval, p->run->eval->n,
-                                  "cross_entropy", NULL);
+    return tinkc_training_forward(p->run->training, p->eval, p->run->eval->n, LOSS, NULL);
 }
 
 /* Writes the name of the checkpoint after `done` steps, which at the end is that of the
@@ -123,8 +126,7 @@ static void submit(pipeline *p, ticket *t)
     size_t done = t->record.step;
     tinkc_adam_params adam = run->adam;
     adam.learning_rate = t->record.rate;
-    t->batch = tinkc_training_forward_backward(run->training, p->data, t->n,
-                                               "cross_entropy", NULL);
+    t->batch = tinkc_training_forward_backward(run->training, t->data, t->n, LOSS, NULL);
     t->optim = tinkc_training_optim_step(run->training, &adam);
     if (is_due(done, run->save_every, run->plan->steps)) {
         t->save = submit_save(run, done);
@@ -160,12 +162,11 @@ static tinkc_code wait_for(train_run *run, tinkc_future *future)
     return code;
 }
 
-/* Gives the loss per token; TINKC_E_DECODE when the server sent none. */
-static tinkc_code take_loss(train_run *run, tinkc_future *future, double weight,
-                            double *out)
+/* Gives the loss per token. */
+static tinkc_code take_loss(train_run *run, tinkc_future *future,
+                            const train_loss_batch *batch, double *out)
 {
     tinkc_fwdbwd *result = NULL;
-    double loss = NAN;
     tinkc_code code = wait_for(run, future);
     if (code != TINKC_OK) {
         goto out;
@@ -174,11 +175,7 @@ static tinkc_code take_loss(train_run *run, tinkc_future *future, double weight,
     if (code != TINKC_OK) {
         goto out;
     }
-    if (tinkc_fwdbwd_loss(&loss, result, NULL) != TINKC_OK) {
-        code = tk_err_set(&run->err, TINKC_E_DECODE, "the server sent no loss");
-        goto out;
-    }
-    *out = loss / weight;
+    code = train_loss_read(&run->loss, result, batch, out, &run->err);
 out:
     tinkc_fwdbwd_free(&result);
     return code;
@@ -244,9 +241,11 @@ static tinkc_code end_save(train_run *run, size_t done, tinkc_future *save,
 
 /* ---- ending a step ---- */
 
-static tinkc_code end_eval(train_run *run, size_t done, tinkc_future *future)
+static tinkc_code end_eval(const pipeline *p, size_t done, tinkc_future *future)
 {
-    tinkc_code code = take_loss(run, future, run->eval->weight, &run->eval_last);
+    train_run *run = p->run;
+    const train_loss_batch batch = {p->eval, run->eval->n, run->eval->weight};
+    tinkc_code code = take_loss(run, future, &batch, &run->eval_last);
     if (code != TINKC_OK) {
         return code;
     }
@@ -259,7 +258,8 @@ static tinkc_code end_eval(train_run *run, size_t done, tinkc_future *future)
 static tinkc_code end_batch(pipeline *p, ticket *t)
 {
     train_run *run = p->run;
-    tinkc_code code = take_loss(run, t->batch, t->weight, &t->record.loss);
+    const train_loss_batch batch = {t->data, t->n, t->weight};
+    tinkc_code code = take_loss(run, t->batch, &batch, &t->record.loss);
     if (code != TINKC_OK) {
         return code;
     }
@@ -311,7 +311,7 @@ static tinkc_code end_ticket(pipeline *p)
     ticket *t = &p->tickets[p->first];
     tinkc_code code = end_batch(p, t);
     if (code == TINKC_OK && t->eval != NULL) {
-        code = end_eval(p->run, t->record.step, t->eval);
+        code = end_eval(p, t->record.step, t->eval);
     }
     if (code == TINKC_OK && t->save != NULL) {
         code = end_save(p->run, t->record.step, t->save, t->weights);
@@ -330,7 +330,7 @@ static tinkc_code begin_eval(pipeline *p)
         return TINKC_OK;
     }
     tinkc_future *future = submit_eval(p);
-    tinkc_code code = end_eval(run, 0, future);
+    tinkc_code code = end_eval(p, 0, future);
     tinkc_future_free(&future);
     run->state->eval_first = run->eval_last;
     return code;
@@ -387,7 +387,7 @@ tinkc_code train_run_all(train_run *run)
     run->eval_last = NAN;
     run->first = run->state->step;
     p.rows = tk_array(run->plan->batch, sizeof(*p.rows));
-    p.data = tk_array(run->plan->batch, sizeof(*p.data));
+    p.data = tk_array(AHEAD * run->plan->batch, sizeof(*p.data));
     p.eval = tk_array(run->eval->n + 1, sizeof(*p.eval));
     tinkc_code code = TINKC_OK;
     if (p.rows == NULL || p.data == NULL || p.eval == NULL) {

@@ -7,6 +7,7 @@
 #include <tinkc/training.h>
 
 #include "cli/train/train_data.h"
+#include "cli/train/train_loss.h"
 #include "cli/train/train_metrics.h"
 #include "cli/train/train_plan.h"
 #include "cli/train/train_state.h"
@@ -32,6 +33,7 @@ typedef struct train_run {
     train_state *state; /* its arena owns the paths of checkpoints */
     train_curve curve;
     train_metrics metrics;
+    train_loss loss;
     /* results */
     size_t first;     /* steps done before this run */
     size_t tokens;    /* input tokens of the steps of this run */

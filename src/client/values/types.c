@@ -263,13 +263,22 @@ tinkc_code tinkc_metrics_get(double *out, const tinkc_metrics *metrics, const ch
     return TINKC_OK;
 }
 
+const char *tinkc_metrics_loss_name(const tinkc_metrics *metrics)
+{
+    const tk_named_num *loss = tk_metrics_loss(wire_metrics(metrics));
+    return loss != NULL ? loss->name.p : NULL;
+}
+
 tinkc_code tinkc_metrics_loss(double *out, const tinkc_metrics *metrics,
                               tinkc_error **err)
 {
     if (out == NULL) {
         return tk_error_tell(err, TINKC_E_INVALID, "no place for the loss");
     }
-    return tk_metrics_loss(wire_metrics(metrics), out)
-               ? TINKC_OK
-               : tk_error_tell(err, TINKC_E_MISSING, "the metrics hold no loss");
+    const tk_named_num *loss = tk_metrics_loss(wire_metrics(metrics));
+    if (loss == NULL) {
+        return tk_error_tell(err, TINKC_E_MISSING, "the metrics hold no loss");
+    }
+    *out = loss->v;
+    return TINKC_OK;
 }
