@@ -35,7 +35,8 @@ typedef struct tinkc_download_options {
     int max_retries;    /* in a row without a byte received; -1: option max_retries */
     int64_t retry_ms;   /* delay before the first retry; doubles up to 10 s */
     const char
-        *sha256; /* of the archive or file, 64 hex digits; NULL: the server's, if any */
+        *sha256; /* of the archive or file, 64 hex digits; NULL: the server's, if any.
+                    With it a checkpoint is not exported */
     tinkc_progress_fn fn;
     void *user;
 } tinkc_download_options;
@@ -50,9 +51,12 @@ TINKC_API void tinkc_download_options_init(tinkc_download_options *options);
 
 /* Downloads the files of the checkpoint "tinker://..." into the new directory
  * `target`; missing parent directories are created. Waits while the server builds the
- * archive, as tinkc_rest_archive_url does. `options` NULL:
+ * archive, as tinkc_rest_archive_url does. External weights are fetched file by file; a
+ * training checkpoint of which the server has no archive is loaded into a new model,
+ * exported as external weights, and these are deleted at the end. `options` NULL:
  * TINKC_DOWNLOAD_OPTIONS_INIT; *result (unless NULL) is the final progress, with `file`
- * NULL. TINKC_E_INVALID without a path or target, or for options that are out of range;
+ * NULL. TINKC_E_INVALID without a path or target, for options that are out of range, or
+ * for a sha256 together with external weights;
  * TINKC_E_STATE for a NULL service, on the loop's thread, or when the target exists and
  * `overwrite` is not set; TINKC_E_PARSE for an archive that is damaged or truncated;
  * TINKC_E_DECODE for one with excess bytes or a wrong checksum, or that contains links,

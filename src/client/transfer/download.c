@@ -1,5 +1,6 @@
 /* Downloads that leave all or nothing: everything is made in a private directory beside
- * the target and renamed at the end. On the calling thread. */
+ * the target and renamed at the end. Archives and single files are here, the files of
+ * external weights in download_external.c. On the calling thread. */
 #include <tinkc/download.h>
 
 #include <errno.h>
@@ -10,49 +11,27 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <tinkc/weights.h>
-
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "base/utf8.h"
 #include "client/core/service.h"
-#include "client/transfer/export.h"
+#include "client/transfer/download_int.h"
 #include "client/transfer/fetch.h"
 #include "client/transfer/staging.h"
 #include "client/transfer/unpack.h"
 #include "client/values/error.h"
 #include "client/values/types.h"
 #include "http/url.h"
-#include "wire/path.h"
-#include "wire/wire_error.h"
 
-#define DIR_MODE        0777 /* as the umask allows */
-#define FILE_MODE       0666
-#define STARTS_MAX      3 /* when the file at the server changes under us */
-#define PIECE_BYTES     (64 * TK_KIB)
-#define RENEW_US        (INT64_C(300) * 1000000) /* before their end links are renewed */
-#define FILE_NAME_BYTES 1024
-
-typedef struct download {
-    tinkc_service *service;
-    tinkc_download_options options;
-    const char *from; /* checkpoint path or URL */
-    tk_fetch *fetch;
-    tinkc_progress progress;
-    int connections;       /* of earlier starts */
-    uint64_t before;       /* bytes of the files before this one */
-    const char *external;  /* path of external weights; NULL: an archive */
-    tinkc_file_urls *urls; /* of their files, as they were answered last */
-    const char *file;      /* of them, that is fetched */
-} download;
+#define FILE_MODE   0666
+#define STARTS_MAX  3 /* when the file at the server changes under us */
+#define PIECE_BYTES (64 * TK_KIB)
 
 /* ---- progress ---- */
 
-static bool tell(void *user)
+bool tk_download_tell(void *user)
 {
-    download *d = user;
+    tk_download *d = user;
     tinkc_progress *progress = &d->progress;
     if (d->fetch != NULL) {
         progress->received = d->before + tk_fetch_received(d->fetch);
@@ -64,27 +43,27 @@ static bool tell(void *user)
 
 static bool note(void *user, const tk_unpack_progress *unpacked)
 {
-    download *d = user;
+    tk_download *d = user;
     d->progress.written = unpacked->written;
     d->progress.files = unpacked->files;
     d->progress.file = unpacked->file;
-    return tell(d);
+    return tk_download_tell(d);
 }
 
 /* ---- where it is ---- */
 
-static void wait_for(download *d, tinkc_future *future)
+void tk_download_wait(tk_download *d, tinkc_future *future)
 {
     while (tinkc_future_wait(future, 200) == TINKC_E_TIMEOUT &&
            !tinkc_future_is_done(future)) {
-        if (!tell(d)) {
+        if (!tk_download_tell(d)) {
             tinkc_future_cancel(future);
         }
     }
 }
 
 /* A server of https does not send its clients to http. */
-static tinkc_code check_scheme(const download *d, const char *url, tk_err *err)
+tinkc_code tk_download_check_scheme(const tk_download *d, const char *url, tk_err *err)
 {
     tk_core *core = tk_service_core(d->service);
     return tk_url_is_https(tk_str_of(tk_core_base_url(core))) &&
@@ -97,16 +76,16 @@ static tinkc_code check_scheme(const download *d, const char *url, tk_err *err)
 static tinkc_code locate_archive(void *user, tk_buf *url, int64_t *expires_us,
                                  tk_err *err)
 {
-    download *d = user;
+    tk_download *d = user;
     tinkc_archive *archive = NULL;
     tinkc_error *error = NULL;
     tinkc_future *future = tinkc_rest_archive_url(d->service, d->from);
-    wait_for(d, future);
+    tk_download_wait(d, future);
     tinkc_code code = tinkc_future_take_archive(&archive, future, &error);
     if (code != TINKC_OK) {
         tk_error_read(err, error);
     } else {
-        code = check_scheme(d, archive->url, err);
+        code = tk_download_check_scheme(d, archive->url, err);
     }
     if (code == TINKC_OK) {
         tk_buf_puts(url, archive->url);
@@ -120,57 +99,22 @@ static tinkc_code locate_archive(void *user, tk_buf *url, int64_t *expires_us,
 
 static tinkc_code locate_url(void *user, tk_buf *url, int64_t *expires_us, tk_err *err)
 {
-    download *d = user;
+    tk_download *d = user;
     (void)err;
     tk_buf_puts(url, d->from);
     *expires_us = INT64_MAX;
     return TINKC_OK;
 }
 
-static tinkc_code ask_urls(download *d, tk_err *err)
-{
-    tinkc_error *error = NULL;
-    tinkc_future *future = tinkc_rest_external_urls(d->service, d->external);
-    wait_for(d, future);
-    tinkc_file_urls_free(&d->urls);
-    tinkc_code code = tinkc_future_take_file_urls(&d->urls, future, &error);
-    if (code != TINKC_OK) {
-        tk_error_read(err, error);
-    }
-    tinkc_error_free(&error);
-    tinkc_future_free(&future);
-    return code;
-}
-
-/* The links of all files end together: those of a file that is fetched later are asked for
- * again shortly before that. */
-static tinkc_code locate_file(void *user, tk_buf *url, int64_t *expires_us, tk_err *err)
-{
-    download *d = user;
-    tinkc_code code = TINKC_OK;
-    if (d->urls == NULL || d->urls->expires_us - RENEW_US <= tk_clock_wall_us(NULL)) {
-        code = ask_urls(d, err);
-    }
-    for (size_t i = 0; code == TINKC_OK && i < d->urls->n; i++) {
-        if (strcmp(d->urls->items[i].name, d->file) == 0) {
-            tk_buf_puts(url, d->urls->items[i].value);
-            *expires_us = d->urls->expires_us;
-            return check_scheme(d, d->urls->items[i].value, err);
-        }
-    }
-    return code == TINKC_OK ? tk_err_set(err, TINKC_E_MISSING, "%s is gone", d->file)
-                            : code;
-}
-
 typedef enum origin { FROM_URL, FROM_ARCHIVE, FROM_FILES } origin;
 
-static tinkc_code begin_fetch(download *d, origin from, tk_err *err)
+static tinkc_code begin_fetch(tk_download *d, origin from, tk_err *err)
 {
     static tinkc_code (*const locate[])(void *user, tk_buf *url, int64_t *expires_us,
                                         tk_err *err) = {
         [FROM_URL] = locate_url,
         [FROM_ARCHIVE] = locate_archive,
-        [FROM_FILES] = locate_file,
+        [FROM_FILES] = tk_download_locate_file,
     };
     tk_handle *handle = tk_service_handle(d->service);
     int retries = d->options.max_retries;
@@ -178,7 +122,7 @@ static tinkc_code begin_fetch(download *d, origin from, tk_err *err)
         .handle = handle,
         .locate = locate[from],
         .can_relocate = from != FROM_URL,
-        .tick = tell,
+        .tick = tk_download_tell,
         .user = d,
         .retry_ms = d->options.retry_ms,
         .max_failures =
@@ -189,7 +133,7 @@ static tinkc_code begin_fetch(download *d, origin from, tk_err *err)
 
 static tinkc_code read_fetch(void *user, size_t *n, char *p, size_t size, tk_err *err)
 {
-    download *d = user;
+    tk_download *d = user;
     return tk_fetch_read(n, d->fetch, p, size, err);
 }
 
@@ -251,7 +195,7 @@ static tinkc_code make_stage(place *at, tk_err *err)
 {
     const char *slash = strrchr(at->target, '/');
     const char *name = slash != NULL ? slash + 1 : at->target;
-    tinkc_code code = tk_file_mkdirs(at->parent, DIR_MODE, err);
+    tinkc_code code = tk_file_mkdirs(at->parent, TK_DOWNLOAD_DIR_MODE, err);
     if (code != TINKC_OK) {
         return code;
     }
@@ -278,9 +222,9 @@ static tinkc_code make_names(place *at, const char *target, tk_err *err)
 
 /* ---- an archive ---- */
 
-static tinkc_code fill_once(download *d, const char *folder, tk_err *err)
+static tinkc_code fill_once(tk_download *d, const char *folder, tk_err *err)
 {
-    if (mkdir(folder, DIR_MODE) != 0) {
+    if (mkdir(folder, TK_DOWNLOAD_DIR_MODE) != 0) {
         return tk_err_sys(err, errno, "%s", folder);
     }
     tinkc_code code = begin_fetch(d, FROM_ARCHIVE, err);
@@ -298,7 +242,7 @@ static tinkc_code fill_once(download *d, const char *folder, tk_err *err)
     return code;
 }
 
-static tinkc_code fill(download *d, const char *folder, tk_err *err)
+tinkc_code tk_download_unpack(tk_download *d, const char *folder, tk_err *err)
 {
     for (int starts = 1;; starts++) {
         tk_err why = TK_ERR_INIT;
@@ -321,7 +265,7 @@ static tinkc_code fill(download *d, const char *folder, tk_err *err)
 
 /* ---- one file ---- */
 
-static tinkc_code copy_file(download *d, tk_file_writer *writer, tk_err *err)
+static tinkc_code copy_file(tk_download *d, tk_file_writer *writer, tk_err *err)
 {
     char *piece = tk_malloc(PIECE_BYTES);
     uint64_t most =
@@ -345,15 +289,16 @@ static tinkc_code copy_file(download *d, tk_file_writer *writer, tk_err *err)
     return code;
 }
 
-static tinkc_code get_file(download *d, const char *file, tk_err *err)
+tinkc_code tk_download_get_file(tk_download *d, const char *file, tk_err *err)
 {
     tk_file_writer *writer = NULL;
+    d->located = false;
     if (exists(file) && !d->options.overwrite) {
         return tk_err_set(err, TINKC_E_STATE, "%s already exists", file);
     }
     char *parent = tk_file_parent(file);
-    tinkc_code code =
-        parent != NULL ? tk_file_mkdirs(parent, DIR_MODE, err) : tk_err_nomem(err);
+    tinkc_code code = parent != NULL ? tk_file_mkdirs(parent, TK_DOWNLOAD_DIR_MODE, err)
+                                     : tk_err_nomem(err);
     tk_free(parent);
     if (code != TINKC_OK) {
         goto out;
@@ -374,146 +319,15 @@ static tinkc_code get_file(download *d, const char *file, tk_err *err)
     }
     code = tk_file_writer_commit(writer, err);
     writer = NULL;
-    d->progress.files = 1;
+    d->progress.files++;
 out:
     tk_file_writer_abort(writer); /* of one that was not committed */
+    d->connections += d->fetch != NULL ? tk_fetch_connections(d->fetch) : 0;
     tk_fetch_free(&d->fetch);
     return code;
 }
 
-/* ---- the files of external weights ---- */
-
-/* A name is a path below the target. */
-static tinkc_code check_file_name(const char *name, tk_err *err)
-{
-    tk_str rest = tk_str_of(name);
-    size_t depth = 0;
-    bool ok = rest.n > 0 && rest.n < FILE_NAME_BYTES && tk_utf8_is_valid(rest);
-    for (size_t i = 0; ok && i < rest.n; i++) {
-        ok = (unsigned char)name[i] >= ' ' && name[i] != 0x7f && name[i] != '\\';
-    }
-    while (ok && rest.n > 0) {
-        tk_str part = tk_str_cut(&rest, '/');
-        ok = part.n > 0 && !tk_str_is(part, ".") && !tk_str_is(part, "..") &&
-             ++depth <= TK_UNPACK_MAX_DEPTH && (rest.p == NULL || rest.n > 0);
-    }
-    return ok ? TINKC_OK
-              : tk_err_set(err, TINKC_E_DECODE, "unsafe name of a file: %.200s", name);
-}
-
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(((const tinkc_pair *)a)->name, ((const tinkc_pair *)b)->name);
-}
-
-/* Copies the names, sorted, to *out: the list of the answer is replaced when it is asked
- * for again. */
-static tinkc_code list_files(tinkc_pair **out, tk_arena *arena, const download *d,
-                             tk_err *err)
-{
-    const tinkc_file_urls *urls = d->urls;
-    uint64_t most =
-        d->options.max_files != 0 ? d->options.max_files : (uint64_t)TK_UNPACK_MAX_FILES;
-    if (urls->n == 0) {
-        return tk_err_set(err, TINKC_E_DECODE, "the checkpoint has no files");
-    }
-    if (urls->n > most) {
-        return tk_err_set(err, TINKC_E_LIMIT, "the checkpoint has too many files");
-    }
-    tinkc_pair *names = tk_arena_array(arena, urls->n, sizeof(*names));
-    tinkc_code code = names != NULL ? TINKC_OK : tk_err_nomem(err);
-    for (size_t i = 0; code == TINKC_OK && i < urls->n; i++) {
-        tk_str copy, name = tk_str_of(urls->items[i].name);
-        code = check_file_name(name.p, err);
-        if (code == TINKC_OK && !tk_arena_dup(arena, &copy, name.p, name.n)) {
-            code = tk_err_nomem(err);
-        }
-        names[i] = (tinkc_pair){code == TINKC_OK ? copy.p : "", NULL};
-    }
-    if (code == TINKC_OK) {
-        qsort(names, urls->n, sizeof(*names), by_name);
-        *out = names;
-    }
-    return code;
-}
-
-static tinkc_code fill_files(download *d, const char *folder, tk_err *err)
-{
-    tk_arena arena;
-    tinkc_pair *names = NULL;
-    size_t n = 0;
-    tk_arena_init(&arena, 0);
-    tinkc_code code = ask_urls(d, err);
-    if (code == TINKC_OK) {
-        code = list_files(&names, &arena, d, err);
-        n = d->urls->n;
-    }
-    if (code == TINKC_OK && mkdir(folder, DIR_MODE) != 0) {
-        code = tk_err_sys(err, errno, "%s", folder);
-    }
-    for (size_t i = 0; code == TINKC_OK && i < n; i++) {
-        char *path = tk_file_join(folder, names[i].name);
-        d->file = names[i].name;
-        code = path != NULL ? get_file(d, path, err) : tk_err_nomem(err);
-        tk_free(path);
-        d->before = d->progress.received;
-        d->progress.files = i + (code == TINKC_OK);
-    }
-    tinkc_file_urls_free(&d->urls);
-    tk_arena_dispose(&arena);
-    return code;
-}
-
-/* ---- a checkpoint ---- */
-
-/* Whether the server has no archives (any more): then the checkpoint is exported. One that
- * does not exist is found missing there, too. */
-static bool has_no_archives(const tk_err *why)
-{
-    return tk_wire_error_is_absent(why->http_status) || why->http_status == 410;
-}
-
-static tinkc_code fill_exported(download *d, const char *folder, tk_err *err)
-{
-    tk_export e = {.service = d->service, .tick = tell, .user = d};
-    tinkc_code code = tk_export_make(&e, d->from, err);
-    if (code == TINKC_OK) {
-        d->external = e.path;
-        code = fill_files(d, folder, err);
-        d->external = NULL;
-    }
-    tk_export_end(&e);
-    return code;
-}
-
-static tinkc_code fill_any(download *d, const char *folder, tk_err *err)
-{
-    tk_path path;
-    tk_err why = TK_ERR_INIT, other = TK_ERR_INIT;
-    tinkc_code code = tk_path_parse(&path, tk_str_of(d->from), err);
-    if (code != TINKC_OK) {
-        return code;
-    }
-    if (path.kind == TK_PATH_EXTERNAL_WEIGHTS) {
-        d->external = d->from;
-        return fill_files(d, folder, err);
-    }
-    code = fill(d, folder, &why);
-    if (code != TINKC_OK && path.kind == TK_PATH_WEIGHTS && has_no_archives(&why)) {
-        tk_staging_remove_tree(folder);
-        code = fill_exported(d, folder, &other);
-        if (code != TINKC_OK && !has_no_archives(&other)) {
-            why = other;
-        }
-    }
-    *err = why;
-    if (code == TINKC_OK) {
-        *err = (tk_err)TK_ERR_INIT;
-    }
-    return code == TINKC_OK ? TINKC_OK : err->code;
-}
-
-static tinkc_code get_checkpoint(download *d, const char *target, tk_err *err)
+static tinkc_code get_checkpoint(tk_download *d, const char *target, tk_err *err)
 {
     place at = {0};
     if (exists(target) && !d->options.overwrite) {
@@ -523,7 +337,7 @@ static tinkc_code get_checkpoint(download *d, const char *target, tk_err *err)
     if (code != TINKC_OK) {
         goto out;
     }
-    code = fill_any(d, at.files, err);
+    code = tk_download_fill(d, at.files, err);
     if (code != TINKC_OK) {
         goto out;
     }
@@ -539,14 +353,14 @@ out:
 
 /* ---- the calls ---- */
 
-static tinkc_code prepare(download *d, tinkc_service *service, const char *from,
+static tinkc_code prepare(tk_download *d, tinkc_service *service, const char *from,
                           const char *to, const tinkc_download_options *options,
                           tk_err *err)
 {
-    *d = (download){.service = service,
-                    .options = TINKC_DOWNLOAD_OPTIONS_INIT,
-                    .from = from,
-                    .progress = {.total = -1}};
+    *d = (tk_download){.service = service,
+                       .options = TINKC_DOWNLOAD_OPTIONS_INIT,
+                       .from = from,
+                       .progress = {.total = -1}};
     if (service == NULL) {
         return tk_err_set(err, TINKC_E_STATE, "download: the handle is NULL or closed");
     }
@@ -562,7 +376,7 @@ static tinkc_code prepare(download *d, tinkc_service *service, const char *from,
     return tk_core_check_blocking(tk_service_core(service), err);
 }
 
-static tinkc_code finish(tinkc_progress *result, const download *d, tk_err *err,
+static tinkc_code finish(tinkc_progress *result, const tk_download *d, tk_err *err,
                          tinkc_error **error)
 {
     if (err->code != TINKC_OK) {
@@ -580,7 +394,7 @@ tinkc_code tinkc_download_checkpoint(tinkc_progress *result, tinkc_service *serv
                                      const tinkc_download_options *options,
                                      tinkc_error **error)
 {
-    download d;
+    tk_download d;
     tk_err err = TK_ERR_INIT;
     tinkc_code code = prepare(&d, service, path, target, options, &err);
     if (code == TINKC_OK) {
@@ -593,11 +407,11 @@ tinkc_code tinkc_download_url(tinkc_progress *result, tinkc_service *service,
                               const char *url, const char *file,
                               const tinkc_download_options *options, tinkc_error **error)
 {
-    download d;
+    tk_download d;
     tk_err err = TK_ERR_INIT;
     tinkc_code code = prepare(&d, service, url, file, options, &err);
     if (code == TINKC_OK) {
-        err.code = get_file(&d, file, &err);
+        err.code = tk_download_get_file(&d, file, &err);
     }
     return finish(result, &d, &err, error);
 }

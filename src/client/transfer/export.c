@@ -8,8 +8,8 @@
 #include "client/values/error.h"
 
 #define NAME     "download"
-#define TTL_S    3600 /* as the official program's */
 #define WAIT_MS  200
+#define END_MS   10000 /* for each request of the end */
 #define METADATA "created_by"
 #define CREATED  "tinkc checkpoint download"
 
@@ -46,7 +46,7 @@ tinkc_code tk_export_make(tk_export *e, const char *path, tk_err *err)
         return fail(&error, err);
     }
     tinkc_save_options save = TINKC_SAVE_OPTIONS_INIT;
-    save.ttl_seconds = TTL_S;
+    save.ttl_seconds = TK_EXPORT_TTL_S;
     future = tinkc_training_save_weights_external(e->training, NAME, &save);
     wait_for(e, future);
     code = tinkc_future_take_text(&e->path, future, &error);
@@ -54,13 +54,24 @@ tinkc_code tk_export_make(tk_export *e, const char *path, tk_err *err)
     return code == TINKC_OK ? TINKC_OK : fail(&error, err);
 }
 
+/* Waits for a request whose result does not matter, and not for long: the caller may have
+ * given up because the server does not answer. */
+static void finish(tinkc_future *future)
+{
+    if (tinkc_future_wait(future, END_MS) == TINKC_E_TIMEOUT &&
+        !tinkc_future_is_done(future)) {
+        tinkc_future_cancel(future);
+    }
+    tinkc_future_free(&future);
+}
+
 void tk_export_end(tk_export *e)
 {
     if (e->path != NULL) {
-        (void)tinkc_rest_delete_checkpoint_wait(e->service, e->path, NULL);
+        finish(tinkc_rest_delete_checkpoint(e->service, e->path));
     }
     if (e->training != NULL) {
-        (void)tinkc_training_unload_wait(e->training, NULL);
+        finish(tinkc_training_unload(e->training));
     }
     tinkc_text_free(&e->path);
     tinkc_training_close(&e->training);

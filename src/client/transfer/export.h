@@ -8,6 +8,8 @@
 
 #include "base/err.h"
 
+#define TK_EXPORT_TTL_S 3600 /* as the official program's */
+
 typedef struct tk_export {
     tinkc_service *service;
     bool (*tick)(void *user); /* while waiting; false: give up */
