@@ -53,6 +53,7 @@ ROOMS = {
         "frame": set(),
         "": {"frame"},  # main() and the table of commands
         "train": {"", "frame"},
+        "doctor": {"", "frame"},
         "commands": {"", "frame"},
     },
 }

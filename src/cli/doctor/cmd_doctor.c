@@ -1,6 +1,6 @@
 /* `tinkc doctor`: checks each part of the path from this program to a sampled token, in
  * order, and reports the first that fails and what to do about it. The parts after it are
- * not tried. */
+ * not tried. With --deep a conversation about training and sampling follows (deep.h). */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,8 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 #include "cli/cmd_list.h"
-#include "cli/commands/cmd_doctor_net.h"
+#include "cli/doctor/cmd_doctor_net.h"
+#include "cli/doctor/deep.h"
 #include "cli/frame/cmd_listing.h"
 #include "cli/frame/cmd_service.h"
 
@@ -317,6 +318,34 @@ static int run_checks(doctor *d)
                         : cmd_fail("%s: %s", failed, failure);
 }
 
+/* Has the long conversation. What comes before it is checked, and shown only when it
+ * fails. */
+static int run_deep(doctor *d)
+{
+    for (size_t i = 0; i < TK_ARRAY_LEN(checks); i++) {
+        d->hint = NULL;
+        if (checks[i].run == check_sampling) {
+            break; /* the conversation samples itself */
+        }
+        if (checks[i].run(d) == FAILED) {
+            return cmd_fail_hint(d->hint != NULL ? d->hint : "'tinkc doctor' says more.",
+                                 "%s: %s", checks[i].name, d->text);
+        }
+    }
+    return deep_run(d->args, d->config, d->service, d->model);
+}
+
+static int check(const cmd_args *args)
+{
+    if (!cmd_has(args, "deep") && (cmd_has(args, "wait") || cmd_has(args, "tokenizer"))) {
+        return cmd_bad_usage(args, "--wait and --tokenizer need --deep.");
+    }
+    int64_t wait = cmd_int(args, "wait", DEEP_ALL_S);
+    return wait >= 1 && wait <= DEEP_ALL_MAX_S
+               ? CMD_OK
+               : cmd_bad_usage(args, "--wait must be 1 to %d seconds.", DEEP_ALL_MAX_S);
+}
+
 static int run(const cmd_args *args)
 {
     doctor d = {.args = args};
@@ -324,7 +353,7 @@ static int run(const cmd_args *args)
     if (result != CMD_OK) {
         return result;
     }
-    result = run_checks(&d);
+    result = cmd_has(args, "deep") ? run_deep(&d) : run_checks(&d);
     tinkc_sampling_close(&d.sampling);
     tinkc_config_free(&d.config);
     cmd_service_end(&d.service);
@@ -334,6 +363,13 @@ static int run(const cmd_args *args)
 static const cmd_option own_options[] = {
     {"model", 'm', CMD_TEXT, "NAME",
      "Model to sample from (default: the first of the server).", false},
+    {"deep", 0, CMD_FLAG, NULL, "Train and sample, and check what the server gives.",
+     false},
+    {"wait", 0, CMD_INT, "SECONDS", "With --deep: longest time for everything (600).",
+     false},
+    {"tokenizer", 0, CMD_TEXT, "DIR|NAME",
+     "With --deep: tokenizer of the model, for stop strings and the end of a text.",
+     false},
     {0},
 };
 
@@ -343,8 +379,20 @@ const cmd_spec cmd_doctor = {
     .help = "Find out why the service does not work.",
     .more =
         "Checks the configuration, the network, the credential and the server, up to one\n"
-        "sampled token, and says what to do about the first part that fails.",
-    .examples = "tinkc doctor\ntinkc doctor --local",
+        "sampled token, and says what to do about the first part that fails.\n"
+        "\n"
+        "With --deep it trains a small model for four steps, samples from it, and says in a\n"
+        "table what the server can do and where its numbers are off: every verb, losses,\n"
+        "stops, seeds, log-probabilities, resuming, split batches, repeated requests. It\n"
+        "costs about 1,000 tokens, and deletes and unloads what it made, also after\n"
+        "Ctrl-C. A check is ok, off, failed, not offered (which is not wrong) or not tried.\n"
+        "The exit code is 1 when one is off or failed. --format json gives an object with\n"
+        "server, model, counts (by verdict), trained_tokens, sampled_tokens, seconds and\n"
+        "checks; each of these has check, verdict, asked, expected, seen, sentence and\n"
+        "milliseconds.",
+    .examples = "tinkc doctor\ntinkc doctor --local\n"
+                "tinkc doctor --deep --base-url http://127.0.0.1:8000 --format json",
     .options = own_options,
+    .check = check,
     .run = run,
 };

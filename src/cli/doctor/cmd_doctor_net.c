@@ -1,5 +1,5 @@
 /* URLs, proxies, names and connections for `tinkc doctor`, by system calls alone. */
-#include "cli/commands/cmd_doctor_net.h"
+#include "cli/doctor/cmd_doctor_net.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,0 +1,209 @@
+/* Checks of `tinkc doctor --deep`: where a sample ends. Temperature 0 repeats the sample of
+ * deep_sample.c, so that it is known where a stop must take effect. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/doctor/deep.h"
+
+#define MAX_TOKENS   16
+#define PROMPT       8
+#define TEXT         9
+#define LESSONS_MAX  8     /* steps that teach the model to end */
+#define LEARNED      -0.1F /* log-probability from which on it ends */
+#define LESSONS_RATE 1e-2
+
+/* Returns the first position after 0 whose token did not occur before; 0 when there is
+ * none. */
+static size_t find_new(const int32_t *tokens, size_t n)
+{
+    for (size_t at = 1; at + 1 < n; at++) {
+        bool is_new = true;
+        for (size_t i = 0; i < at; i++) {
+            is_new = is_new && tokens[i] != tokens[at];
+        }
+        if (is_new) {
+            return at;
+        }
+    }
+    return 0;
+}
+
+/* Samples at temperature 0 with a stop that must end the sample after `wanted` tokens. */
+static deep_verdict check_end(deep *d, tinkc_sampling_params *params, size_t wanted)
+{
+    tinkc_samples *samples = NULL;
+    size_t n = 0;
+    params->max_tokens = MAX_TOKENS;
+    params->temperature = 0;
+    if (!deep_sample(d, d->sampler, params, &samples)) {
+        return deep_refused(d);
+    }
+    (void)tinkc_samples_tokens(&n, samples, 0);
+    bool is_stop = tinkc_samples_stop_reason(samples, 0) == TINKC_STOP_STOP;
+    deep_verdict verdict = deep_note(d, n == wanted && is_stop ? DEEP_OK : DEEP_OFF,
+                                     "%zu tokens instead of %zu, reason %s", n,
+                                     d->greedy_n, tinkc_samples_stop_text(samples, 0));
+    if (n + 1 == wanted) {
+        (void)snprintf(d->why, sizeof(d->why),
+                       "The sample ends before the stop, which should be part of it.");
+    }
+    tinkc_samples_free(&samples);
+    return verdict;
+}
+
+static deep_verdict check_stop_token(deep *d)
+{
+    tinkc_sampling_params params = TINKC_SAMPLING_PARAMS_INIT;
+    if (d->greedy_n < 3) {
+        return deep_skip(d, "there is no sample that is long enough");
+    }
+    size_t at = find_new(d->greedy, d->greedy_n);
+    params.stop_tokens = &d->greedy[at];
+    params.stop_tokens_n = 1;
+    return check_end(d, &params, at + 1);
+}
+
+/* ---- strings ---- */
+
+/* Finds a token of the sample whose text occurs nowhere before it. The caller frees *out,
+ * its text; *wanted is the number of tokens up to and with it. */
+static bool find_text(deep *d, char **out, size_t *wanted)
+{
+    for (size_t at = 1; at + 1 < d->greedy_n; at++) {
+        char *before = NULL, *all = NULL, *text = NULL;
+        bool is_found = tinkc_tokenizer_text(&before, d->tokenizer, d->greedy, at, false,
+                                             NULL) == TINKC_OK &&
+                        tinkc_tokenizer_text(&all, d->tokenizer, d->greedy, at + 1, false,
+                                             NULL) == TINKC_OK &&
+                        tinkc_tokenizer_text(&text, d->tokenizer, d->greedy + at, 1,
+                                             false, NULL) == TINKC_OK &&
+                        text[0] != '\0' && strstr(text, "\xef\xbf\xbd") == NULL &&
+                        strstr(before, text) == NULL && strstr(all, text) != NULL;
+        /* the text may begin in the tokens before, but must not be complete there */
+        tinkc_text_free(&before);
+        tinkc_text_free(&all);
+        if (is_found) {
+            *out = text;
+            *wanted = at + 1;
+            return true;
+        }
+        tinkc_text_free(&text);
+    }
+    return false;
+}
+
+static deep_verdict check_stop_text(deep *d)
+{
+    tinkc_sampling_params params = TINKC_SAMPLING_PARAMS_INIT;
+    char *text = NULL;
+    size_t wanted = 0;
+    if (d->tokenizer == NULL) {
+        return deep_skip(d, "there is no tokenizer of the model here (see --tokenizer)");
+    }
+    if (d->greedy_n < 3 || !find_text(d, &text, &wanted)) {
+        return deep_skip(d, "the sample has no text that could stop it");
+    }
+    const char *const list[] = {text};
+    params.stop_texts = list;
+    params.stop_texts_n = 1;
+    deep_verdict verdict = check_end(d, &params, wanted);
+    tinkc_text_free(&text);
+    return verdict;
+}
+
+/* ---- the end of a text ---- */
+
+/* Teaches a model to end after the prompt. Returns false after a failure; *is_learned tells
+ * whether it does so now. */
+static bool teach(deep *d, tinkc_training *model, int32_t end, bool *is_learned)
+{
+    int32_t prompt[PROMPT];
+    deep_batch lesson;
+    deep_pass pass;
+    tinkc_adam_params adam = deep_adam;
+    adam.learning_rate = LESSONS_RATE;
+    deep_batch_tokens(prompt, PROMPT, TEXT);
+    tinkc_error_free(&d->error);
+    *is_learned = false;
+    bool ok = deep_batch_teach(&lesson, prompt, PROMPT, end, &d->error) == TINKC_OK;
+    for (size_t i = 0; ok && i < LESSONS_MAX && !*is_learned; i++) {
+        const deep_call call = {.model = model, .batch = &lesson, .n = 1};
+        ok = deep_backward(d, &call, &pass) &&
+             deep_done(d, tinkc_training_optim_step(model, &adam));
+        *is_learned = ok && pass.lp.v[PROMPT - 1] >= LEARNED;
+    }
+    deep_batch_close(&lesson);
+    return ok;
+}
+
+/* Samples from the model that was taught to end. */
+static deep_verdict sample_end(deep *d, tinkc_training *model, int32_t end)
+{
+    tinkc_sampling_params params = TINKC_SAMPLING_PARAMS_INIT;
+    tinkc_sampling *sampler = NULL;
+    tinkc_samples *samples = NULL;
+    const char *path = NULL;
+    size_t n = 0;
+    params.max_tokens = MAX_TOKENS;
+    params.temperature = 0;
+    if (!deep_save(d, model, true, &path)) {
+        return deep_failed(d);
+    }
+    tinkc_future *future = tinkc_service_create_sampling(d->service, NULL, path);
+    bool ok = deep_wait(d, &future, true) &&
+              tinkc_future_take_sampling(&sampler, future, &d->error) == TINKC_OK &&
+              deep_sample(d, sampler, &params, &samples);
+    tinkc_future_free(&future);
+    tinkc_sampling_close(&sampler);
+    if (!ok) {
+        return deep_failed(d);
+    }
+    const int32_t *tokens = tinkc_samples_tokens(&n, samples, 0);
+    bool has_end = n > 0 && tokens[0] == end;
+    bool is_stop = tinkc_samples_stop_reason(samples, 0) == TINKC_STOP_STOP;
+    deep_verdict verdict =
+        has_end || n == 0
+            ? deep_note(d, n <= 1 && is_stop ? DEEP_OK : DEEP_OFF,
+                        "%zu tokens, reason %s", n, tinkc_samples_stop_text(samples, 0))
+            : deep_skip(d, "the model did not sample the end that it was taught");
+    tinkc_samples_free(&samples);
+    return verdict;
+}
+
+static deep_verdict check_eos(deep *d)
+{
+    tinkc_training *model = NULL;
+    bool is_learned = false;
+    deep_verdict verdict;
+    const char *name = tinkc_tokenizer_special(d->tokenizer, "eos_token");
+    int32_t end = name != NULL ? tinkc_tokenizer_id(d->tokenizer, name) : -1;
+    if (d->state == NULL || end < 0) {
+        return deep_skip(d, d->state == NULL
+                                ? "no state was saved"
+                                : "the end token is not known here (see --tokenizer)");
+    }
+    if (!deep_create(d, d->service, d->state, &model) ||
+        !teach(d, model, end, &is_learned)) {
+        verdict = deep_failed(d);
+    } else if (!is_learned) {
+        verdict = deep_skip(d, "the model did not learn to end in eight steps");
+    } else {
+        verdict = sample_end(d, model, end);
+    }
+    (void)deep_drop(d, &model);
+    return verdict;
+}
+
+const deep_check deep_stop_checks[] = {
+    {"stop token", "a sample with a stop token id", "ends with that token",
+     "Stop tokens end a sample.", "The sample goes on after the stop token.",
+     check_stop_token},
+    {"stop string", "a sample with a stop string", "ends with that string",
+     "Stop strings end a sample.", "The sample goes on after the stop string.",
+     check_stop_text},
+    {"end of text", "a model that was taught to end", "ends with the end token",
+     "The model's end token ends a sample.",
+     "The sample goes on after the model's end token: send it as a stop token.",
+     check_eos},
+    {0},
+};
