@@ -19,6 +19,7 @@ cmake --preset asan >/dev/null &&
     exit 1
 }
 build/asan/tests/soak_hostile --answers 100000 || failed=1
+build/asan/tests/soak_hostile --newer || failed=1
 cmake --preset tsan >/dev/null &&
     cmake --build --preset tsan --target soak_mix >/dev/null || {
     echo "soak: soak_mix does not build for TSan"

@@ -198,25 +198,38 @@ static tinkc_code read_metadata(tk_future_answer *out, tk_arena *arena, tk_err *
     return code;
 }
 
-/* What the answer is decides `type`, as in try_again: an answer with a word that is not
- * this result's must not pass for it. Most results may also lack the key. */
-static bool is_other(tk_future_answer *out, const tk_future_info *info)
+static bool has_known_key(const tk_json *json, const tk_schema *schema)
 {
-    const tk_json *label = tk_json_get(out->json, "type");
-    if (label == NULL || label->type != TK_JSON_STRING ||
-        tk_str_is(label->as.string, info->label)) {
-        return false;
+    for (size_t i = 0; i < schema->n; i++) {
+        if (tk_json_get(json, schema->fields[i].name) != NULL) {
+            return true;
+        }
     }
-    out->error = label->as.string;
-    return true;
+    return false;
+}
+
+/* The word that says what the answer is, when that is not this result: a `type` of another
+ * one, or a `status` and nothing of the result. An answer with such a word must not pass
+ * for success. Most results may lack `type`. */
+static const tk_json *other_word(const tk_json *json, const tk_future_info *info)
+{
+    const tk_json *type = tk_json_get(json, "type");
+    const tk_json *status = tk_json_get(json, "status");
+    if (type != NULL && type->type == TK_JSON_STRING) {
+        return tk_str_is(type->as.string, info->label) ? NULL : type;
+    }
+    bool is_word = status != NULL && status->type == TK_JSON_STRING;
+    return is_word && !has_known_key(json, info->result) ? status : NULL;
 }
 
 static tk_answer_kind kind_of_result(tk_future_answer *out, const tk_future_info *info)
 {
-    if (info->is_proto) {
-        return TK_ANSWER_LEGACY;
+    const tk_json *other = other_word(out->json, info);
+    if (other != NULL) {
+        out->error = other->as.string;
+        return TK_ANSWER_OTHER;
     }
-    return is_other(out, info) ? TK_ANSWER_OTHER : TK_ANSWER_RESULT;
+    return info->is_proto ? TK_ANSWER_LEGACY : TK_ANSWER_RESULT;
 }
 
 tinkc_code tk_future_classify(tk_future_answer *out, const tk_future_poll *poll,

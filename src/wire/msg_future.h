@@ -123,8 +123,8 @@ typedef enum tk_answer_kind {
     TK_ANSWER_METADATA,       /* poll again with allow_metadata_only false */
     TK_ANSWER_METADATA_TWICE, /* protocol error: it was not allowed any more */
     TK_ANSWER_FAILED,         /* the work failed at the server */
+    TK_ANSWER_OTHER,          /* its `type` or `status` is not this result's */
     TK_ANSWER_LEGACY,         /* JSON result where protobuf is the rule */
-    TK_ANSWER_OTHER,          /* its `type` is neither this result's nor known */
     TK_ANSWER_RESULT,         /* JSON result */
     TK_ANSWER_MALFORMED       /* not JSON, not an object, or protobuf for a JSON result */
 } tk_answer_kind;
@@ -141,7 +141,7 @@ typedef struct tk_future_answer {
     tk_try_again try_again;  /* TRY_AGAIN */
     int64_t payload_size;    /* METADATA */
     tinkc_category category; /* FAILED */
-    tk_str error; /* FAILED: text, or the JSON text of another value; OTHER: the type */
+    tk_str error; /* FAILED: text, or the JSON text of another value; OTHER: the word */
 } tk_future_answer;
 
 /* Sorts a 2xx answer. Everything in *out lives in the arena. TINKC_OK for every kind but

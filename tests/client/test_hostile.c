@@ -10,8 +10,10 @@
 #define ANSWERS 100
 #elif defined(TINKC_SANITIZED)
 #define ANSWERS 1000
+#define STRIDE  997
 #else
 #define ANSWERS 3000
+#define STRIDE  211
 #endif
 #define LIVE 16 /* cases that are also sent through libcurl, in each way */
 
@@ -38,6 +40,15 @@ static void test_hostile_answers(void **unused)
     hostile_walk walk = {.answers = ANSWERS, .seed = 20, .fn = check, .user = &n};
     hostile_plan_walk(&plan, &walk);
     assert_int_equal(n, ANSWERS);
+}
+
+/* M-115: an unknown key, word or kind in an answer: what the program gets is what
+ * it was without that. `soak_hostile --newer` runs all of them. */
+static void test_hostile_newer(void **unused)
+{
+    size_t n = 0;
+    hostile_plan_walk_newer(&plan, STRIDE, check, &n);
+    assert_true(n * STRIDE > 35000);
 }
 
 /* One of them in each way through libcurl. */
@@ -224,6 +235,7 @@ int main(void)
         cmocka_unit_test(test_hostile_counts_pace), cmocka_unit_test(test_hostile_flows),
         cmocka_unit_test(test_hostile_covers),      cmocka_unit_test(test_hostile_names),
         cmocka_unit_test(test_hostile_answers),     cmocka_unit_test(test_hostile_live),
+        cmocka_unit_test(test_hostile_newer),
     };
     return cmocka_run_group_tests(tests, open_plan, close_plan);
 }

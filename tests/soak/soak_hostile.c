@@ -3,8 +3,10 @@
  * ASan and UBSan.
  *
  *   soak_hostile [--answers N] [--seed N] [--verbose]
+ *   soak_hostile --newer [--stride N]
  *   soak_hostile --only CASE [--way N]
  *
+ * --newer: all answers that a newer server could send (support/newer.h), or each N-th.
  * Prints a line per endpoint; exits with 1 on a finding, of which it prints the case.
  *
  * Links: hostile */
@@ -33,6 +35,7 @@ typedef struct soak {
     tally all;
     tally live; /* through libcurl */
     size_t way; /* of the next one */
+    size_t newer[NEWER_CHANGES];
     bool is_verbose;
 } soak;
 
@@ -126,6 +129,9 @@ static void run_one(void *user, const hostile_case *it)
     hostile_run(&verdict, it);
     count(&state.rows[it->key], &verdict);
     count(&state.all, &verdict);
+    if (verdict.newer < NEWER_CHANGES) {
+        state.newer[verdict.newer]++;
+    }
     show(&verdict, "");
     if (state.all.answers % LIVE_EACH == 0) {
         run_live(it, state.way++ % hostile_live_ways(), &verdict);
@@ -177,6 +183,11 @@ static void print_all(double seconds)
     }
     print_row("all", &state.all);
     print_row("through libcurl", &state.live);
+    for (size_t i = 0; i < NEWER_CHANGES; i++) {
+        if (state.newer[i] > 0) {
+            printf("%-12s %7zu\n", newer_change_name((newer_change)i), state.newer[i]);
+        }
+    }
     printf("not asked for by the client:%s\n", state.plan.seeds.unused);
     size_t findings = state.all.findings + state.live.findings;
     printf("%-28s %-6s %zu answers, %zu also through libcurl, from %zu recorded, %zu "
@@ -187,7 +198,8 @@ static void print_all(double seconds)
 
 int main(int argc, char **argv)
 {
-    size_t answers = ANSWERS;
+    size_t answers = ANSWERS, stride = 1;
+    bool is_newer = false;
     uint64_t seed = 1;
     const char *only = NULL, *way = NULL;
     for (int i = 1; i < argc; i++) {
@@ -196,6 +208,10 @@ int main(int argc, char **argv)
             answers = strtoul(argv[++i], NULL, 10);
         } else if (strcmp(argv[i], "--seed") == 0 && has_value) {
             seed = strtoull(argv[++i], NULL, 10);
+        } else if (strcmp(argv[i], "--newer") == 0) {
+            is_newer = true;
+        } else if (strcmp(argv[i], "--stride") == 0 && has_value) {
+            stride = strtoul(argv[++i], NULL, 10);
         } else if (strcmp(argv[i], "--only") == 0 && has_value) {
             only = argv[++i];
         } else if (strcmp(argv[i], "--way") == 0 && has_value) {
@@ -204,7 +220,7 @@ int main(int argc, char **argv)
             state.is_verbose = true;
         } else {
             fprintf(stderr, "soak_hostile [--answers N] [--seed N] [--verbose] | "
-                            "--only CASE [--way N]\n");
+                            "--newer [--stride N] | --only CASE [--way N]\n");
             return 2;
         }
     }
@@ -219,6 +235,8 @@ int main(int argc, char **argv)
     state.is_verbose |= only != NULL;
     if (only != NULL) {
         run_only(&it, way);
+    } else if (is_newer) {
+        hostile_plan_walk_newer(&state.plan, TK_MAX(stride, (size_t)1), run_one, NULL);
     } else {
         hostile_walk walk = {.answers = answers, .seed = seed, .fn = run_one};
         hostile_plan_walk(&state.plan, &walk);

@@ -292,33 +292,59 @@ static size_t count_fields(const hostile_seed *seed)
                                             : 0;
 }
 
+/* Must be read like the seed, but for what was changed. */
+static void make_newer(hostile_answer *out, const hostile_seed *seed, size_t k)
+{
+    tk_buf_clear(&out->body);
+    if (seed->form == HOSTILE_JSON) {
+        newer_json(&out->body, &out->newer, seed->schema, seed->json, k);
+    } else {
+        newer_pb_put(&out->body, &out->newer, seed->proto, seed->body, k);
+    }
+    (void)snprintf(out->what, sizeof(out->what), "%s", out->newer.what);
+}
+
+static size_t count_newer(const hostile_seed *seed)
+{
+    return seed->form == HOSTILE_JSON       ? newer_json_count(seed->schema, seed->json)
+           : seed->form == HOSTILE_PROTOBUF ? newer_pb_count(seed->proto, seed->body)
+                                            : 0;
+}
+
 /* ---- the numbering ---- */
 
 static const struct {
     segment_fn change;
-    size_t n; /* 0: fields of the body */
+    size_t n;
+    size_t (*count)(const hostile_seed *seed); /* NULL: n */
     bool also_once;
 } segments[] = {
-    {change_status, TK_ARRAY_LEN(statuses), true},
-    {change_type, TK_ARRAY_LEN(types), false},
-    {change_header, TK_ARRAY_LEN(headers), true},
-    {change_body, TK_ARRAY_LEN(bodies), true},
-    {change_flow, TK_ARRAY_LEN(flows), true},
-    {cut_body, CUTS, false},
-    {scramble, SCRAMBLES, false},
-    {change_field, 0, false},
+    {change_status, TK_ARRAY_LEN(statuses), NULL, true},
+    {change_type, TK_ARRAY_LEN(types), NULL, false},
+    {change_header, TK_ARRAY_LEN(headers), NULL, true},
+    {change_body, TK_ARRAY_LEN(bodies), NULL, true},
+    {change_flow, TK_ARRAY_LEN(flows), NULL, true},
+    {cut_body, CUTS, NULL, false},
+    {scramble, SCRAMBLES, NULL, false},
+    {change_field, 0, count_fields, false},
+    {make_newer, 0, count_newer, false}, /* the last one: hostile_mutate_newer */
 };
 
 static size_t segment_size(size_t i, const hostile_seed *seed)
 {
-    size_t n = segments[i].n != 0 ? segments[i].n : count_fields(seed);
+    size_t n = segments[i].count != NULL ? segments[i].count(seed) : segments[i].n;
     return segments[i].also_once ? 2 * n : n;
 }
 
 size_t hostile_mutate_count(const hostile_seed *seed)
 {
+    return hostile_mutate_newer(seed) + count_newer(seed);
+}
+
+size_t hostile_mutate_newer(const hostile_seed *seed)
+{
     size_t n = 1;
-    for (size_t i = 0; i < TK_ARRAY_LEN(segments); i++) {
+    for (size_t i = 0; i + 1 < TK_ARRAY_LEN(segments); i++) {
         n += segment_size(i, seed);
     }
     return n;
@@ -367,8 +393,10 @@ static void change(hostile_answer *out, const hostile_seed *seed, size_t k)
 
 void hostile_mutate(hostile_answer *out, const hostile_seed *seed, size_t k)
 {
-    *out = (hostile_answer){
-        .status = seed->status, .type = seed->type, .what = "as recorded"};
+    *out = (hostile_answer){.status = seed->status,
+                            .type = seed->type,
+                            .newer = {.change = NEWER_CHANGES},
+                            .what = "as recorded"};
     tk_buf_init(&out->body, BODY_MAX_BYTES);
     tk_buf_put(&out->body, seed->body.p, seed->body.n);
     change(out, seed, k);

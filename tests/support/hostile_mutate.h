@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "http/http.h"
+#include "support/newer.h"
 
 #define HOSTILE_FIELDS 3
 
@@ -40,7 +41,9 @@ typedef struct hostile_seed {
     hostile_form form;
     hostile_wrap wrap;
     tk_str body;
-    const tk_json *json; /* the body as a tree, HOSTILE_JSON only */
+    const tk_json *json;     /* the body as a tree, HOSTILE_JSON only */
+    const tk_schema *schema; /* of that, or NULL */
+    const newer_pb *proto;   /* HOSTILE_PROTOBUF */
 } hostile_seed;
 
 typedef struct hostile_answer {
@@ -56,12 +59,17 @@ typedef struct hostile_answer {
     tk_http_failure failure;
     size_t drip_bytes;
     int64_t drip_ms;
-    bool is_once;     /* the requests after the first one are answered honestly */
-    bool is_readable; /* as a newer server could send it: must be read like the seed */
-    char what[96];    /* the change in words */
+    bool is_once;      /* the requests after the first one are answered honestly */
+    bool is_readable;  /* as a newer server could send it: must be read like the seed */
+    newer_place newer; /* what was put in; NEWER_CHANGES: it is not of that class */
+    char what[96];     /* the change in words */
 } hostile_answer;
 
 size_t hostile_mutate_count(const hostile_seed *seed);
+
+/* The first of the changes that a newer server could make; the others of them follow, up
+ * to hostile_mutate_count. */
+size_t hostile_mutate_newer(const hostile_seed *seed);
 
 /* Makes answer `k` of the seed. Texts are static or borrowed from the seed. */
 void hostile_mutate(hostile_answer *out, const hostile_seed *seed, size_t k);

@@ -9,16 +9,54 @@
 
 #define PATH "tinker://S:train:0/weights/0001"
 
+static void add(hostile_seen *seen, uint64_t value)
+{
+    if (seen->n < HOSTILE_VALUES) {
+        seen->values[seen->n++] = value;
+    } else {
+        seen->values[HOSTILE_VALUES - 1] =
+            seen->values[HOSTILE_VALUES - 1] * UINT64_C(1099511628211) ^ value;
+    }
+}
+
+void hostile_see_int(hostile_world *world, int64_t value)
+{
+    add(&world->seen, (uint64_t)value);
+}
+
+void hostile_see_num(hostile_world *world, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof(bits));
+    add(&world->seen, bits);
+}
+
+void hostile_see_array(hostile_world *world, const void *p, size_t bytes)
+{
+    uint64_t sum = UINT64_C(14695981039346656037) + (p != NULL);
+    for (size_t i = 0; p != NULL && i < bytes; i++) {
+        sum = (sum ^ ((const unsigned char *)p)[i]) * UINT64_C(1099511628211);
+    }
+    add(&world->seen, sum);
+}
+
 void hostile_see(hostile_world *world, const char *text)
 {
-    world->read += text != NULL ? strlen(text) : 0;
+    hostile_see_array(world, text, text != NULL ? strlen(text) : 0);
+}
+
+void hostile_see_error(hostile_world *world, const tinkc_error *err)
+{
+    hostile_see(world, tinkc_error_message(err));
+    hostile_see_int(world, tinkc_error_category(err));
+    hostile_see_int(world, tinkc_error_http_status(err));
+    hostile_see(world, tinkc_error_request_id(err));
+    hostile_see_int(world, tinkc_error_retry_after_ms(err));
 }
 
 static void see_floats(hostile_world *world, const float *values, size_t n)
 {
-    for (size_t i = 0; values != NULL && i < n; i++) {
-        world->read += values[i] > 0;
-    }
+    hostile_see_array(world, values, n * sizeof(*values));
 }
 
 /* ---- service ---- */
@@ -40,7 +78,9 @@ static tinkc_code read_capabilities(hostile_world *w, tinkc_future *future,
     tinkc_code code = tinkc_future_take_capabilities(&result, future, err);
     for (size_t i = 0; i < tinkc_capabilities_count(result); i++) {
         hostile_see(w, tinkc_capabilities_name(result, i));
-        w->read += (size_t)tinkc_capabilities_context(result, i);
+        hostile_see_int(w, tinkc_capabilities_context(result, i));
+        hostile_see_int(w, tinkc_capabilities_trainable(result, i));
+        hostile_see_int(w, tinkc_capabilities_sampleable(result, i));
     }
     tinkc_capabilities_free(&result);
     return code;
@@ -110,12 +150,34 @@ static void see_sequence(hostile_world *w, const tinkc_samples *samples, size_t 
 {
     size_t n = 0;
     const int32_t *tokens = tinkc_samples_tokens(&n, samples, index);
-    for (size_t i = 0; i < n; i++) {
-        w->read += tokens[i] == 7;
-    }
+    hostile_see_array(w, tokens, n * sizeof(*tokens));
     const float *logprobs = tinkc_samples_logprobs(&n, samples, index);
     see_floats(w, logprobs, n);
-    w->read += (size_t)tinkc_samples_stop_reason(samples, index);
+    hostile_see_int(w, tinkc_samples_stop_reason(samples, index));
+    hostile_see(w, tinkc_samples_stop_text(samples, index));
+    hostile_see(w, tinkc_samples_sequence_id(samples, index));
+    for (size_t i = 0; i < tinkc_samples_sampled_topk_rows(samples, index); i++) {
+        tinkc_topk row;
+        if (tinkc_samples_sampled_topk(&row, samples, index, i, NULL) == TINKC_OK) {
+            hostile_see_array(w, row.token_ids, row.k * sizeof(*row.token_ids));
+            see_floats(w, row.logprobs, row.k);
+        }
+    }
+}
+
+static void see_tensor(hostile_world *w, const tinkc_tensor *tensor)
+{
+    int64_t dims[8] = {0};
+    size_t n = tensor != NULL ? tinkc_tensor_count(tensor) : 0;
+    bool is_sparse = tensor != NULL && tinkc_tensor_is_sparse(tensor);
+    for (size_t i = 0; tensor != NULL && i < tinkc_tensor_rank(tensor) && i < 8; i++) {
+        dims[i] = tinkc_tensor_dim(tensor, i);
+    }
+    see_floats(w, n > 0 ? tinkc_tensor_f32(tensor) : NULL, n);
+    hostile_see_array(w, n > 0 ? tinkc_tensor_i64(tensor) : NULL, n * sizeof(int64_t));
+    hostile_see_array(w, dims, sizeof(dims));
+    hostile_see_array(w, is_sparse ? tinkc_tensor_columns(tensor) : NULL,
+                      n * sizeof(int64_t));
 }
 
 static tinkc_code read_samples(hostile_world *w, tinkc_future *future, tinkc_error **err)
@@ -133,10 +195,13 @@ static tinkc_code read_samples(hostile_world *w, tinkc_future *future, tinkc_err
         size_t k = 0;
         if (tinkc_samples_topk(&ids, &logprobs, &k, samples, i, NULL) == TINKC_OK) {
             see_floats(w, logprobs, k);
-            w->read += k > 0 && ids[k - 1] == 7;
+            hostile_see_array(w, ids, k * sizeof(*ids));
         }
     }
-    w->read += samples != NULL && tinkc_samples_cache_hits(samples) > 0;
+    see_tensor(w, tinkc_samples_target_logprobs(samples));
+    see_tensor(w, tinkc_samples_alt_tokens(samples));
+    see_tensor(w, tinkc_samples_alt_logprobs(samples));
+    hostile_see_int(w, tinkc_samples_cache_hits(samples));
     tinkc_samples_free(&samples);
     return code;
 }
@@ -168,7 +233,11 @@ static bool on_event(const tinkc_stream_event *event, void *user)
     hostile_world *w = user;
     hostile_see(w, event->token);
     hostile_see(w, event->finish_reason);
-    w->read += event->token_id > 0 && event->logprob > 0;
+    hostile_see_int(w, event->kind);
+    hostile_see_int(w, event->token_id);
+    hostile_see_int(w, event->index);
+    hostile_see_num(w, event->logprob);
+    hostile_see_int(w, event->total_tokens);
     return true;
 }
 
@@ -235,10 +304,11 @@ static void see_metrics(hostile_world *w, const tinkc_metrics *metrics)
     for (size_t i = 0; i < tinkc_metrics_count(metrics); i++) {
         if (tinkc_metrics_at(&name, &value, metrics, i)) {
             hostile_see(w, name);
-            w->read += value > 0;
+            hostile_see_num(w, value);
         }
     }
-    w->read += tinkc_metrics_loss(&value, metrics, NULL) == TINKC_OK;
+    hostile_see_int(w, tinkc_metrics_loss(&value, metrics, NULL));
+    hostile_see_num(w, value);
 }
 
 static void see_output(hostile_world *w, const tinkc_fwdbwd *result, size_t datum)
@@ -249,15 +319,12 @@ static void see_output(hostile_world *w, const tinkc_fwdbwd *result, size_t datu
         const int64_t *ints = NULL;
         size_t n = 0;
         hostile_see(w, name);
-        if (tinkc_fwdbwd_f32(&floats, &n, result, datum, name, NULL) == TINKC_OK) {
-            see_floats(w, floats, n);
-        }
-        if (tinkc_fwdbwd_i64(&ints, &n, result, datum, name, NULL) == TINKC_OK) {
-            w->read += n > 0 && ints[n - 1] > 0 && ints[0] > 0;
-        }
-        if (tinkc_fwdbwd_shape(&ints, &n, result, datum, name, NULL) == TINKC_OK) {
-            w->read += n > 0 && ints[n - 1] > 0;
-        }
+        bool ok = tinkc_fwdbwd_f32(&floats, &n, result, datum, name, NULL) == TINKC_OK;
+        see_floats(w, ok ? floats : NULL, n);
+        ok = tinkc_fwdbwd_i64(&ints, &n, result, datum, name, NULL) == TINKC_OK;
+        hostile_see_array(w, ok ? ints : NULL, n * sizeof(*ints));
+        ok = tinkc_fwdbwd_shape(&ints, &n, result, datum, name, NULL) == TINKC_OK;
+        hostile_see_array(w, ok ? ints : NULL, n * sizeof(*ints));
     }
 }
 
@@ -269,7 +336,8 @@ static void see_fwdbwd(hostile_world *w, const tinkc_fwdbwd *result)
     }
     hostile_see(w, tinkc_fwdbwd_output_type(result));
     see_metrics(w, tinkc_fwdbwd_metrics(result));
-    w->read += tinkc_fwdbwd_loss(&loss, result, NULL) == TINKC_OK;
+    hostile_see_int(w, tinkc_fwdbwd_loss(&loss, result, NULL));
+    hostile_see_num(w, loss);
 }
 
 static tinkc_code read_fwdbwd(hostile_world *w, tinkc_future *future, tinkc_error **err)
@@ -323,7 +391,8 @@ static tinkc_code read_step(hostile_world *w, tinkc_future *future, tinkc_error 
     if (code == TINKC_OK) {
         see_fwdbwd(w, tinkc_step_fwdbwd(result));
         see_metrics(w, tinkc_step_metrics(result));
-        w->read += tinkc_step_loss(&loss, result, NULL) == TINKC_OK;
+        hostile_see_int(w, tinkc_step_loss(&loss, result, NULL));
+        hostile_see_num(w, loss);
     }
     tinkc_step_free(&result);
     return code;
@@ -368,7 +437,10 @@ static tinkc_code read_info(hostile_world *w, tinkc_future *future, tinkc_error 
         hostile_see(w, tinkc_model_info_model_name(info));
         hostile_see(w, tinkc_model_info_arch(info));
         hostile_see(w, tinkc_model_info_tokenizer_id(info));
-        w->read += tinkc_model_info_is_lora(info) && tinkc_model_info_lora_rank(info) > 0;
+        hostile_see_int(w, tinkc_model_info_is_lora(info));
+        hostile_see_int(w, tinkc_model_info_lora_rank(info));
+        hostile_see_int(w, tinkc_model_info_optimizer(info));
+        hostile_see(w, tinkc_model_info_optimizer_name(info));
     }
     tinkc_model_info_free(&info);
     return code;

@@ -6,6 +6,14 @@
 #include <tinkc/sampling.h>
 #include <tinkc/training.h>
 
+#define HOSTILE_VALUES 1024
+
+/* What a program saw, one number for each value: two runs can be compared. */
+typedef struct hostile_seen {
+    uint64_t values[HOSTILE_VALUES]; /* the last one also stands for all after it */
+    size_t n;
+} hostile_seen;
+
 /* What the operations work with. */
 typedef struct hostile_world {
     tinkc_service *service;
@@ -14,7 +22,7 @@ typedef struct hostile_world {
     tinkc_model_input *prompt;
     tinkc_datum *datum;
     size_t calls; /* that the program made inside one operation */
-    size_t read;  /* bytes and values that readers saw: keeps the reads alive */
+    hostile_seen seen;
 } hostile_world;
 
 typedef enum hostile_need {
@@ -44,6 +52,10 @@ extern const hostile_op hostile_rest_ops[];
 extern const size_t hostile_rest_ops_n;
 
 void hostile_see(hostile_world *world, const char *text); /* accepts NULL */
+void hostile_see_int(hostile_world *world, int64_t value);
+void hostile_see_num(hostile_world *world, double value);
+void hostile_see_array(hostile_world *world, const void *p, size_t bytes);
+void hostile_see_error(hostile_world *world, const tinkc_error *err); /* accepts NULL */
 tinkc_code hostile_read_text(hostile_world *world, tinkc_future *future,
                              tinkc_error **err);
 

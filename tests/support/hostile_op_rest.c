@@ -18,6 +18,13 @@ static void see_pairs(hostile_world *world, const tinkc_pair *pairs, size_t n)
     }
 }
 
+static void see_time(hostile_world *w, int64_t time_us)
+{
+    char text[64];
+    hostile_see_int(w, time_us);
+    hostile_see_int(w, (int64_t)tinkc_time_format(text, sizeof(text), time_us));
+}
+
 static tinkc_future *get_run(hostile_world *w)
 {
     return tinkc_rest_get_run(w->service, RUN, TINKC_SCOPE_OWNED);
@@ -25,31 +32,35 @@ static tinkc_future *get_run(hostile_world *w)
 
 static void see_checkpoint(hostile_world *w, const tinkc_checkpoint *checkpoint)
 {
-    char text[64];
     if (checkpoint == NULL) {
         return;
     }
     hostile_see(w, checkpoint->id);
     hostile_see(w, checkpoint->path);
     hostile_see(w, tinkc_checkpoint_type_name(checkpoint->type));
-    w->read += tinkc_time_format(text, sizeof(text), checkpoint->time_us);
-    w->read += tinkc_time_format(text, sizeof(text), checkpoint->expires_us);
-    w->read += checkpoint->is_public && checkpoint->size_bytes > 0;
+    hostile_see(w, checkpoint->type_text);
+    see_time(w, checkpoint->time_us);
+    see_time(w, checkpoint->expires_us);
+    hostile_see_int(w, checkpoint->is_public);
+    hostile_see_int(w, checkpoint->size_bytes);
     hostile_see(w, checkpoint->base_model);
+    hostile_see_int(w, checkpoint->has_metadata);
     see_pairs(w, checkpoint->metadata, checkpoint->metadata_n);
 }
 
 static void see_run(hostile_world *w, const tinkc_run *run)
 {
-    char text[64];
     hostile_see(w, run->id);
     hostile_see(w, run->base_model);
     hostile_see(w, run->owner);
     see_checkpoint(w, run->last_checkpoint);
     see_checkpoint(w, run->last_sampler_checkpoint);
     see_pairs(w, run->metadata, run->metadata_n);
-    w->read += tinkc_time_format(text, sizeof(text), run->last_request_us);
-    w->read += run->is_lora && run->is_corrupted && run->lora_rank > 0;
+    hostile_see_int(w, run->has_metadata);
+    see_time(w, run->last_request_us);
+    hostile_see_int(w, run->is_lora);
+    hostile_see_int(w, run->is_corrupted);
+    hostile_see_int(w, run->lora_rank);
 }
 
 static tinkc_code read_run(hostile_world *w, tinkc_future *future, tinkc_error **err)
@@ -75,6 +86,7 @@ static tinkc_code read_runs(hostile_world *w, tinkc_future *future, tinkc_error 
     for (size_t i = 0; runs != NULL && i < runs->n; i++) {
         see_run(w, &runs->items[i]);
     }
+    hostile_see_int(w, runs != NULL ? runs->total : 0);
     tinkc_runs_free(&runs);
     return code;
 }
@@ -97,6 +109,8 @@ static tinkc_code read_checkpoints(hostile_world *w, tinkc_future *future,
     for (size_t i = 0; checkpoints != NULL && i < checkpoints->n; i++) {
         see_checkpoint(w, &checkpoints->items[i]);
     }
+    hostile_see_int(w, checkpoints != NULL ? checkpoints->total : 0);
+    hostile_see(w, checkpoints != NULL ? checkpoints->next : NULL);
     tinkc_checkpoints_free(&checkpoints);
     return code;
 }
@@ -131,6 +145,7 @@ static tinkc_code read_archive(hostile_world *w, tinkc_future *future, tinkc_err
     tinkc_archive *archive = NULL;
     tinkc_code code = tinkc_future_take_archive(&archive, future, err);
     hostile_see(w, archive != NULL ? archive->url : NULL);
+    see_time(w, archive != NULL ? archive->expires_us : 0);
     tinkc_archive_free(&archive);
     return code;
 }
@@ -145,7 +160,16 @@ static tinkc_code read_checkpoint_info(hostile_world *w, tinkc_future *future,
 {
     tinkc_weights_info *info = NULL;
     tinkc_code code = tinkc_future_take_weights_info(&info, future, err);
-    hostile_see(w, info != NULL ? info->base_model : NULL);
+    if (info != NULL) {
+        hostile_see(w, info->base_model);
+        hostile_see_int(w, info->is_lora);
+        hostile_see_int(w, info->lora_rank);
+        hostile_see_int(w, info->train_unembed);
+        hostile_see_int(w, info->train_mlp);
+        hostile_see_int(w, info->train_attn);
+        hostile_see_int(w, info->optimizer);
+        hostile_see(w, info->optimizer_name);
+    }
     tinkc_weights_info_free(&info);
     return code;
 }
@@ -182,6 +206,11 @@ static tinkc_code read_session(hostile_world *w, tinkc_future *future, tinkc_err
     }
     for (size_t i = 0; info != NULL && i < info->sampler_ids_n; i++) {
         hostile_see(w, info->sampler_ids[i]);
+    }
+    if (info != NULL) {
+        hostile_see_int(w, info->has_metadata);
+        see_pairs(w, info->metadata, info->metadata_n);
+        hostile_see(w, info->display_name);
     }
     tinkc_session_info_free(&info);
     return code;
@@ -224,6 +253,7 @@ static tinkc_code read_whoami(hostile_world *w, tinkc_future *future, tinkc_erro
     tinkc_code code = tinkc_future_take_whoami(&result, future, err);
     hostile_see(w, result != NULL ? result->user_urn : NULL);
     hostile_see(w, result != NULL ? result->email : NULL);
+    hostile_see(w, result != NULL ? result->org_urn : NULL);
     tinkc_whoami_free(&result);
     return code;
 }
@@ -242,6 +272,8 @@ static tinkc_code read_audit(hostile_world *w, tinkc_future *future, tinkc_error
         hostile_see(w, result->items[i].model_id);
         hostile_see(w, result->items[i].path);
         hostile_see(w, result->items[i].purpose);
+        hostile_see(w, result->items[i].details);
+        see_time(w, result->items[i].time_us);
     }
     tinkc_audit_free(&result);
     return code;
@@ -260,7 +292,16 @@ static void see_billed(hostile_world *w, const tinkc_billing_event *event)
     hostile_see(w, event->session_id);
     hostile_see(w, event->project_id);
     hostile_see(w, tinkc_billing_kind_name(event->kind));
-    w->read += event->gigabyte_hours > 0 && event->count > 0 && event->token_count > 0;
+    hostile_see(w, event->kind_text);
+    hostile_see_num(w, event->gigabyte_hours);
+    hostile_see_int(w, event->count);
+    hostile_see_int(w, event->token_count);
+    hostile_see_int(w, event->is_cached);
+    hostile_see_num(w, event->cost_usd);
+    hostile_see_num(w, event->usd_per_million_tokens);
+    hostile_see_num(w, event->usd_per_gigabyte_month);
+    see_time(w, event->start_us);
+    see_time(w, event->end_us);
 }
 
 static tinkc_code read_billing(hostile_world *w, tinkc_future *future, tinkc_error **err)
@@ -272,8 +313,10 @@ static tinkc_code read_billing(hostile_world *w, tinkc_future *future, tinkc_err
     }
     for (size_t i = 0; result != NULL && i < result->sessions_n; i++) {
         hostile_see(w, result->sessions[i].session_id);
+        hostile_see_int(w, result->sessions[i].has_metadata);
         see_pairs(w, result->sessions[i].metadata, result->sessions[i].metadata_n);
     }
+    see_time(w, result != NULL ? result->cost_data_through_us : 0);
     tinkc_billing_free(&result);
     return code;
 }
@@ -345,9 +388,12 @@ static tinkc_code read_storage(hostile_world *w, tinkc_future *future, tinkc_err
         hostile_see(w, item->user_urn);
         hostile_see(w, item->user_email);
         hostile_see(w, item->user_name);
-        w->read += item->checkpoints > 0 && item->bytes > 0 && item->gigabytes > 0 &&
-                   item->monthly_cost_usd > 0;
+        hostile_see_int(w, item->checkpoints);
+        hostile_see_int(w, item->bytes);
+        hostile_see_num(w, item->gigabytes);
+        hostile_see_num(w, item->monthly_cost_usd);
     }
+    hostile_see_num(w, code == TINKC_OK ? result->usd_per_gigabyte_month : 0);
     tinkc_storage_free(&result);
     return code;
 }
@@ -369,7 +415,11 @@ static tinkc_code read_found(hostile_world *w, tinkc_future *future, tinkc_error
         hostile_see(w, item->status);
         hostile_see(w, item->status_json);
         hostile_see(w, item->display_name);
+        hostile_see_int(w, item->has_metadata);
         see_pairs(w, item->metadata, item->metadata_n);
+        see_time(w, item->created_us);
+        hostile_see_int(w, item->checkpoints);
+        hostile_see_int(w, item->checkpoint_bytes);
     }
     if (code == TINKC_OK) {
         hostile_see(w, result->next);
@@ -401,6 +451,7 @@ static tinkc_code read_urls(hostile_world *w, tinkc_future *future, tinkc_error 
     tinkc_code code = tinkc_future_take_file_urls(&result, future, err);
     if (code == TINKC_OK) {
         see_pairs(w, result->items, result->n);
+        see_time(w, result->expires_us);
     }
     tinkc_file_urls_free(&result);
     return code;

@@ -5,17 +5,10 @@
 #include <string.h>
 
 #include "support/hostile_mutate.h"
+#include "support/pbtree.h"
 
 #define NUMBER_MAX 64 /* of a field, when bytes are taken for a message */
 #define DEPTH_MAX  8
-
-typedef struct pb_field {
-    uint64_t number;
-    unsigned wire;  /* 0 varint, 1 eight bytes, 2 length, 5 four bytes */
-    uint64_t value; /* varint */
-    tk_str payload; /* all but varints */
-    const char *end;
-} pb_field;
 
 typedef enum pb_kind {
     MISSING,
@@ -85,123 +78,54 @@ static const pb_change changes[] = {
     {"an end without a group", RAW, BYTES("\x0c")},
 };
 
-static bool read_varint(uint64_t *out, const char **at, const char *end)
-{
-    *out = 0;
-    for (unsigned shift = 0; *at < end && shift < 64; shift += 7) {
-        unsigned char byte = (unsigned char)*(*at)++;
-        *out |= (uint64_t)(byte & 0x7F) << shift;
-        if (byte < 0x80) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool read_field(pb_field *out, const char *at, const char *end)
-{
-    uint64_t tag = 0, n = 0;
-    *out = (pb_field){0};
-    if (!read_varint(&tag, &at, end)) {
-        return false;
-    }
-    out->number = tag >> 3;
-    out->wire = (unsigned)(tag & 7);
-    if (out->wire == 0) {
-        out->end = at;
-        bool ok = read_varint(&out->value, &out->end, end);
-        return ok && out->number > 0;
-    }
-    n = out->wire == 1 ? 8 : out->wire == 5 ? 4 : 0;
-    if ((out->wire != 2 && n == 0) || (out->wire == 2 && !read_varint(&n, &at, end)) ||
-        n > (uint64_t)(end - at)) {
-        return false;
-    }
-    out->payload = (tk_str){at, (size_t)n};
-    out->end = at + n;
-    return out->number > 0;
-}
-
 static bool is_message(tk_str bytes)
 {
-    pb_field field;
+    pbtree_field field;
     const char *end = bytes.p + bytes.n;
     for (const char *at = bytes.p; at < end; at = field.end) {
-        if (!read_field(&field, at, end) || field.number > NUMBER_MAX) {
+        if (!pbtree_read(&field, at, end) || field.number > NUMBER_MAX) {
             return false;
         }
     }
     return bytes.n > 0;
 }
 
-static void put_varint(tk_buf *out, uint64_t value)
-{
-    while (value >= 0x80) {
-        tk_buf_putc(out, (char)(value | 0x80));
-        value >>= 7;
-    }
-    tk_buf_putc(out, (char)value);
-}
-
-static void put_tag(tk_buf *out, uint64_t number, unsigned wire)
-{
-    put_varint(out, number << 3 | wire);
-}
-
-static void put_content(tk_buf *out, const pb_field *field)
-{
-    if (field->wire == 0) {
-        put_varint(out, field->value);
-        return;
-    }
-    if (field->wire == 2) {
-        put_varint(out, field->payload.n);
-    }
-    tk_buf_put(out, field->payload.p, field->payload.n);
-}
-
-static void put_field(tk_buf *out, const pb_field *field)
-{
-    put_tag(out, field->number, field->wire);
-    put_content(out, field);
-}
-
-static void put_changed(tk_buf *out, const pb_change *change, const pb_field *field)
+static void put_changed(tk_buf *out, const pb_change *change, const pbtree_field *field)
 {
     switch (change->kind) {
     case MISSING:
         break;
     case TWICE:
-        put_field(out, field);
-        put_field(out, field);
+        pbtree_put(out, field);
+        pbtree_put(out, field);
         break;
     case WIRE:
-        put_tag(out, field->number, (unsigned)change->n);
-        put_content(out, field);
+        pbtree_put_tag(out, field->number, (unsigned)change->n);
+        pbtree_put_content(out, field);
         break;
     case NUMBER:
-        put_tag(out, change->n, field->wire);
-        put_content(out, field);
+        pbtree_put_tag(out, change->n, field->wire);
+        pbtree_put_content(out, field);
         break;
     case VARINT:
-        put_tag(out, field->number, 0);
-        put_varint(out, change->n);
+        pbtree_put_tag(out, field->number, 0);
+        pbtree_put_varint(out, change->n);
         break;
     case LENGTH:
-        put_tag(out, field->number, 2);
-        put_varint(out, change->n);
+        pbtree_put_tag(out, field->number, 2);
+        pbtree_put_varint(out, change->n);
         tk_buf_put(out, field->payload.p, field->payload.n);
         break;
     case PAYLOAD:
-        put_tag(out, field->number, 2);
-        put_varint(out, change->n);
+        pbtree_put_tag(out, field->number, 2);
+        pbtree_put_varint(out, change->n);
         for (uint64_t i = 0; i < change->n; i++) {
             tk_buf_putc(out, (char)change->byte);
         }
         break;
     case RAW:
     case EXTRA:
-        put_field(out, field);
+        pbtree_put(out, field);
         tk_buf_put(out, change->raw, change->raw_n);
         break;
     }
@@ -215,9 +139,9 @@ typedef struct emitter {
 
 static void emit(emitter *e, tk_buf *out, tk_str bytes, int depth)
 {
-    pb_field field;
+    pbtree_field field;
     const char *end = bytes.p + bytes.n;
-    for (const char *at = bytes.p; at < end && read_field(&field, at, end);
+    for (const char *at = bytes.p; at < end && pbtree_read(&field, at, end);
          at = field.end) {
         if (e->at++ == e->target) {
             e->depth = depth;
@@ -226,12 +150,12 @@ static void emit(emitter *e, tk_buf *out, tk_str bytes, int depth)
             tk_buf inner;
             tk_buf_init(&inner, out->max);
             emit(e, &inner, field.payload, depth + 1);
-            put_tag(out, field.number, 2);
-            put_varint(out, inner.n);
+            pbtree_put_tag(out, field.number, 2);
+            pbtree_put_varint(out, inner.n);
             tk_buf_put(out, inner.p, inner.n);
             tk_buf_dispose(&inner);
         } else {
-            put_field(out, &field);
+            pbtree_put(out, &field);
         }
     }
 }

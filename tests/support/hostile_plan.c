@@ -112,6 +112,46 @@ void hostile_plan_walk(const hostile_plan *plan, const hostile_walk *walk)
     }
 }
 
+/* ---- all that a newer server could send ---- */
+
+typedef struct newer_walk {
+    size_t stride, n;
+    void (*fn)(void *user, const hostile_case *it);
+    void *user;
+} newer_walk;
+
+static void walk_source(newer_walk *walk, hostile_case *it)
+{
+    size_t first = hostile_mutate_newer(&it->source->seed);
+    for (it->change = first; it->change < it->source->changes; it->change++) {
+        if (walk->n++ % walk->stride == 0) {
+            walk->fn(walk->user, it);
+        }
+    }
+}
+
+void hostile_plan_walk_newer(const hostile_plan *plan, size_t stride,
+                             void (*fn)(void *user, const hostile_case *it), void *user)
+{
+    newer_walk walk = {.stride = stride, .fn = fn, .user = user};
+    for (size_t key = 0; key < HOSTILE_KEYS; key++) {
+        for (size_t i = 0; i < plan->seeds.n && askers(plan, key) > 0; i++) {
+            const hostile_source *source = &plan->seeds.items[i];
+            size_t nth = 0, only = i % askers(plan, key);
+            for (size_t op = 0; source->keys[key] && op < hostile_ops_n(); op++) {
+                if (!plan->asks[op][key]) {
+                    continue;
+                }
+                if (!source->is_general || nth == only) {
+                    hostile_case it = {hostile_op_at(op), key, source, 0};
+                    walk_source(&walk, &it);
+                }
+                nth++;
+            }
+        }
+    }
+}
+
 /* ---- names ---- */
 
 void hostile_case_name(char *out, size_t size, const hostile_case *it)

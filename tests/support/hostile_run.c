@@ -317,24 +317,43 @@ static void run(hostile_verdict *out, runner *r, bool is_dumped, bool *asked)
     out->code = operate(r, total_ms, &err);
     out->elapsed_ms = now_ms(r) - began_ms;
     hostile_judge_error(out, err);
+    hostile_see_error(&r->world, err);
+    (void)snprintf(out->error, sizeof(out->error), "%s",
+                   err != NULL ? tinkc_error_message(err) : "");
     tinkc_error_free(&err);
     if (r->trouble == NULL) {
         bool watch = is_background(r->key) || asked != NULL;
         (void)drive(r, NULL, now_ms(r) + (watch ? WATCH_MS : IDLE_MS));
     }
-    for (size_t key = 0; asked != NULL && key < HOSTILE_KEYS; key++) {
-        asked[key] = r->net.counts[key].sent > before[key].sent;
+    for (size_t key = 0; key < HOSTILE_KEYS; key++) {
+        size_t sent = r->net.counts[key].sent - before[key].sent;
+        hostile_see_int(&r->world, (int64_t)sent);
+        if (asked != NULL) {
+            asked[key] = sent > 0;
+        }
     }
     hostile_clean_up(&r->world);
     judge(out, r, total_ms, failmem_stop());
 }
 
-void hostile_run(hostile_verdict *out, const hostile_case *it)
+/* A recording with a key more, put in without its table. */
+static void judge_readable(hostile_verdict *out, const hostile_case *it)
+{
+    hostile_verdict plain;
+    hostile_case recorded = *it;
+    recorded.change = 0;
+    hostile_run(&plain, &recorded);
+    if (plain.code == TINKC_OK) {
+        hostile_find(out, "a newer server cannot be read: code %d", (int)out->code);
+    }
+}
+
+void hostile_run_seen(hostile_verdict *out, hostile_seen *seen, const hostile_case *it)
 {
     hostile_answer hostile;
     runner r = {.op = it->op, .key = it->key, .hostile = &hostile};
     hostile_mutate(&hostile, &it->source->seed, it->change);
-    *out = (hostile_verdict){0};
+    *out = (hostile_verdict){.newer = hostile.newer.change};
     (void)snprintf(out->what, sizeof(out->what), "%s%s", hostile.what,
                    hostile.is_once ? ", once" : "");
     init_config(&r);
@@ -342,13 +361,17 @@ void hostile_run(hostile_verdict *out, const hostile_case *it)
     bool is_readable = hostile.is_readable && it->change != 0;
     hostile_answer_dispose(&hostile);
     if (is_readable && out->code != TINKC_OK) {
-        hostile_verdict plain;
-        hostile_case recorded = *it;
-        recorded.change = 0;
-        hostile_run(&plain, &recorded);
-        if (plain.code == TINKC_OK) {
-            hostile_find(out, "a newer server cannot be read: code %d", (int)out->code);
-        }
+        judge_readable(out, it);
+    }
+    *seen = r.world.seen;
+}
+
+void hostile_run(hostile_verdict *out, const hostile_case *it)
+{
+    hostile_seen seen;
+    hostile_run_seen(out, &seen, it);
+    if (out->newer < NEWER_CHANGES) {
+        hostile_judge_newer(out, it, &seen);
     }
 }
 

@@ -32,7 +32,9 @@ typedef struct hostile_verdict {
     tinkc_code code;
     int64_t elapsed_ms;
     size_t sent, most_per_s, peak_bytes;
-    char finding[256]; /* "": none */
+    newer_change newer; /* NEWER_CHANGES: not of that class */
+    char error[192];    /* its text */
+    char finding[256];  /* "": none */
 } hostile_verdict;
 
 typedef struct hostile_plan {
@@ -60,6 +62,11 @@ typedef struct hostile_walk {
 
 void hostile_plan_walk(const hostile_plan *plan, const hostile_walk *walk);
 
+/* Every answer that a newer server could send, to each operation that gets it (errors that
+ * may answer anything: to one of them); of these each `stride`-th. */
+void hostile_plan_walk_newer(const hostile_plan *plan, size_t stride,
+                             void (*fn)(void *user, const hostile_case *it), void *user);
+
 /* "key:operation:recording:change" and back; false when there is no such case. */
 void hostile_case_name(char *out, size_t size, const hostile_case *it);
 bool hostile_case_parse(hostile_case *out, const hostile_plan *plan, const char *text);
@@ -71,6 +78,15 @@ void hostile_ask(bool *asked, const hostile_op *op);
 const hostile_answer *hostile_honest(size_t key);
 
 void hostile_run(hostile_verdict *out, const hostile_case *it);
+
+/* Does what hostile_run does and tells what the program saw: the result or the error, and
+ * how often each request was sent. */
+void hostile_run_seen(hostile_verdict *out, hostile_seen *seen, const hostile_case *it);
+
+/* Compares what a program saw of a newer server's answer with what it sees of the recorded
+ * one. */
+void hostile_judge_newer(hostile_verdict *out, const hostile_case *it,
+                         const hostile_seen *seen);
 
 /* ---- for hostile_live.c ---- */
 

@@ -8,6 +8,11 @@
 
 #include "base/base64.h"
 #include "base/mem.h"
+#include "wire/msg_external.h"
+#include "wire/msg_rest.h"
+#include "wire/msg_sample.h"
+#include "wire/msg_train.h"
+#include "wire/msg_value.h"
 #include "wire/schemas.h"
 
 #define FILE_MAX_BYTES (4 * TK_MIB)
@@ -81,6 +86,7 @@ static bool mark(hostile_source *source, const tk_schemas_row *row)
             source->keys[HOSTILE_POLL(t)] = found = true;
         }
     }
+    source->seed.schema = row->schema;
     size_t key = found ? HOSTILE_NO_KEY : key_of_call(row->call);
     if (row->schema->name != NULL && strcmp(row->schema->name, "UntypedAPIFuture") == 0) {
         mark_all(source, is_submit);
@@ -155,6 +161,16 @@ static bool is_same(const hostile_source *a, const hostile_source *b)
            memcmp(a->keys, b->keys, sizeof(a->keys)) == 0;
 }
 
+/* The table of an answer of a poll, by what tk_future_classify looks at. */
+static const tk_schema *schema_of_poll(const tk_json *json)
+{
+    const tk_json *type = tk_json_get(json, "type");
+    return type != NULL && tk_str_is(type->as.string, "try_again") ? &tk_msg_try_again
+           : tk_json_get(json, "status") != NULL ? &tk_msg_complete_metadata
+           : tk_json_get(json, "error") != NULL  ? &tk_msg_request_failed
+                                                 : &tk_msg_optim_step_result;
+}
+
 /* Reads the body as a tree, if it is one; forgets what the list has already. */
 static void settle(hostile_seeds *seeds, hostile_source *source, tk_str body)
 {
@@ -163,6 +179,11 @@ static void settle(hostile_seeds *seeds, hostile_source *source, tk_str body)
         bool is_json = tk_json_parse(&source->seed.json, &seeds->arena, body.p, body.n,
                                      NULL, NULL) == TINKC_OK;
         source->seed.form = is_json ? HOSTILE_JSON : HOSTILE_TEXT;
+        bool is_outcome = source->is_general && !source->keys[TK_EP_CLIENT_CONFIG];
+        if (is_json && is_outcome && source->seed.json->type == TK_JSON_OBJECT &&
+            (source->seed.status == 200 || source->seed.status == 408)) {
+            source->seed.schema = schema_of_poll(source->seed.json);
+        }
     }
     source->changes = hostile_mutate_count(&source->seed);
     for (size_t i = 0; i + 1 < seeds->n; i++) {
@@ -216,6 +237,7 @@ static void add_typed(hostile_seeds *seeds, const tk_json *file, const char *ver
         bool is_part = strcmp(type, "Checkpoint") == 0;
         bool is_known = is_part || mark_type(source, type);
         if (is_part) {
+            source->seed.schema = &tk_msg_checkpoints_response;
             source->keys[TK_EP_RUN_CHECKPOINTS] = true;
             source->keys[TK_EP_USER_CHECKPOINTS] = true;
         }
@@ -260,6 +282,7 @@ static void add_protobuf(hostile_seeds *seeds, const tk_json *file, const char *
         hostile_source *source = add(seeds, name);
         source->seed.type = PROTOBUF;
         source->seed.form = HOSTILE_PROTOBUF;
+        source->seed.proto = is_sample ? &newer_pb_sample : &newer_pb_output;
         source->keys[HOSTILE_POLL(TK_FUTURE_SAMPLE)] = is_sample;
         source->keys[HOSTILE_POLL(TK_FUTURE_FORWARD)] = !is_sample;
         source->keys[HOSTILE_POLL(TK_FUTURE_FORWARD_BACKWARD)] = !is_sample;
@@ -323,72 +346,92 @@ static void add_unrecorded(hostile_seeds *seeds)
         const char *name, *type, *body;
         hostile_wrap wrap;
         size_t keys[6]; /* up to the first 0 */
+        const tk_schema *schema;
     } rows[] = {
         {"trace_pending",
          JSON,
          "{\"status\":\"pending\"}",
          HOSTILE_BARE,
-         {TK_EP_TRACE_EXPORT}},
+         {TK_EP_TRACE_EXPORT},
+         &tk_msg_trace_export_response},
         {"trace_ready",
          JSON,
          "{\"status\":\"ready\",\"url\":\"https://x.invalid/t\"}",
          HOSTILE_BARE,
-         {TK_EP_TRACE_EXPORT}},
+         {TK_EP_TRACE_EXPORT},
+         &tk_msg_trace_export_response},
         {"trace_failed",
          JSON,
          "{\"status\":\"failed\",\"error\":\"no\"}",
          HOSTILE_BARE,
-         {TK_EP_TRACE_EXPORT}},
+         {TK_EP_TRACE_EXPORT},
+         &tk_msg_trace_export_response},
         {"archive",
          JSON,
          "{\"url\":\"https://x.invalid\",\"expires\":\"2026-01-02T03:04:05Z\"}",
          HOSTILE_BARE,
-         {TK_EP_ARCHIVE}},
+         {TK_EP_ARCHIVE},
+         &tk_msg_archive_response},
         {"no_result",
          JSON,
          "{\"message\":\"ok\"}",
          HOSTILE_BARE,
          {TK_EP_CHECKPOINT, TK_EP_PUBLISH, TK_EP_UNPUBLISH, TK_EP_TTL, TK_EP_PROJECT,
-          TK_EP_CANCEL_FUTURE}},
+          TK_EP_CANCEL_FUTURE},
+         NULL},
         {"event",
          "text/event-stream",
          "{\"token\":\"a\",\"token_id\":7,\"index\":0,\"logprob\":-0.5}",
          HOSTILE_EVENT,
-         {TK_EP_STREAM_SAMPLE}},
+         {TK_EP_STREAM_SAMPLE},
+         &tk_msg_stream_event},
         {"event_error",
          "text/event-stream",
          "{\"error\":\"no\"}",
          HOSTILE_EVENT,
-         {TK_EP_STREAM_SAMPLE}},
+         {TK_EP_STREAM_SAMPLE},
+         &tk_msg_stream_event},
         {"claims",
          JSON,
          "{\"sub\":\"urn:u\",\"email\":\"a@b\",\"iss\":\"passport-x\",\"exp\":1767229200}",
          HOSTILE_TOKEN,
-         {TK_EP_AUTH_TOKEN}},
+         {TK_EP_AUTH_TOKEN},
+         NULL},
         {"sample_in_json",
          JSON,
          "{\"sequences\":[{\"stop_reason\":\"stop\",\"tokens\":[7],\"logprobs\":[-0.5]}],"
          "\"type\":\"sample\",\"prompt_logprobs\":[null,-1.0],"
          "\"topk_prompt_logprobs\":[null,[[1,-0.5]]]}",
          HOSTILE_BARE,
-         {HOSTILE_POLL(TK_FUTURE_SAMPLE)}},
+         {HOSTILE_POLL(TK_FUTURE_SAMPLE)},
+         &tk_msg_sample_response},
         {"output_in_json",
          JSON,
          "{\"loss_fn_output_type\":\"TorchLossReturn\",\"loss_fn_outputs\":[{\"logprobs\":"
          "{\"data\":[-0.5,-1.0,-2.0],\"shape\":[3],\"dtype\":\"float32\"}}],"
          "\"metrics\":{\"loss:sum\":1.5}}",
          HOSTILE_BARE,
-         {HOSTILE_POLL(TK_FUTURE_FORWARD), HOSTILE_POLL(TK_FUTURE_FORWARD_BACKWARD)}},
+         {HOSTILE_POLL(TK_FUTURE_FORWARD), HOSTILE_POLL(TK_FUTURE_FORWARD_BACKWARD)},
+         &tk_msg_fwdbwd_output},
+        {"completion",
+         JSON,
+         "{\"completions\":[{\"request_id\":\"r\",\"state\":\"finished\","
+         "\"response_payload_uncompressed_size\":64}],\"cursor\":1}",
+         HOSTILE_BARE,
+         {TK_EP_RETRIEVE_FUTURES},
+         &tk_msg_retrieve_futures_response},
         {"claims_past",
          JSON,
          "{\"sub\":\"u\",\"exp\":1}",
          HOSTILE_TOKEN,
-         {TK_EP_AUTH_TOKEN}},
+         {TK_EP_AUTH_TOKEN},
+         NULL},
     };
     for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
         hostile_source *source = add(seeds, rows[i].name);
         source->seed.type = rows[i].type;
         source->seed.wrap = rows[i].wrap;
+        source->seed.schema = rows[i].schema;
         for (size_t j = 0; j < TK_ARRAY_LEN(rows[i].keys) && rows[i].keys[j] != 0; j++) {
             source->keys[rows[i].keys[j]] = true;
         }

@@ -128,22 +128,27 @@ static void test_future_results(void **unused)
 }
 
 /* Row 18: `type` may be missing or null; a word that is not the result's is not a result
- * that we understand. */
+ * that we understand, and neither is a status alone. */
 static void test_future_other(void **unused)
 {
     for (int i = 0; i < TK_FUTURE_TYPES; i++) {
         tk_future_type type = (tk_future_type)i;
         const tk_future_info *info = tk_future_info_of(type);
-        if (info->is_proto) {
-            continue;
-        }
-        char own[64];
-        (void)snprintf(own, sizeof(own), "{\"type\":\"%s\"}", info->label);
-        assert_int_equal(answer(type, true, own).kind, TK_ANSWER_RESULT);
-        assert_int_equal(answer(type, true, "{\"type\":null}").kind, TK_ANSWER_RESULT);
+        tk_answer_kind result = info->is_proto ? TK_ANSWER_LEGACY : TK_ANSWER_RESULT;
+        char own[96];
+        (void)snprintf(own, sizeof(own), "{\"type\":\"%s\",\"status\":\"x\"}",
+                       info->label);
+        assert_int_equal(answer(type, true, own).kind, result);
+        assert_int_equal(answer(type, true, "{\"type\":null}").kind, result);
         tk_future_answer out = answer(type, true, "{\"type\":\"half_done\"}");
         assert_int_equal(out.kind, TK_ANSWER_OTHER);
         assert_true(tk_str_is(out.error, "half_done"));
+        out = answer(type, true, "{\"status\":\"queued\",\"x\":1}");
+        assert_int_equal(out.kind, TK_ANSWER_OTHER);
+        assert_true(tk_str_is(out.error, "queued"));
+        (void)snprintf(own, sizeof(own), "{\"status\":\"queued\",\"%s\":null}",
+                       info->result->fields[0].name);
+        assert_int_equal(answer(type, true, own).kind, result);
         for (size_t j = 0; j < info->result->n; j++) {
             const tk_field *field = &info->result->fields[j];
             assert_true(field->kind != TK_KIND_LITERAL ||

@@ -278,8 +278,7 @@ static void confused(tk_poll *poll, const tk_future_answer *said)
     tk_err err = TK_ERR_INIT;
     if (said->kind == TK_ANSWER_OTHER) {
         tk_err_set(&err, TINKC_E_DECODE,
-                   "the server sent an answer of the type \"%.64s\", where \"%s\" was "
-                   "expected",
+                   "the server sent \"%.64s\", where the result of \"%s\" was expected",
                    said->error.p, tk_future_info_of(poll->type)->label);
     } else {
         tk_err_set(&err, TINKC_E_DECODE, "%s", confusion(said->kind));
