@@ -1,22 +1,32 @@
 /* `tinkc billing usage`: usage per hour as a table, as JSON or as CSV, in the forms of
  * the official program: tables and CSV have one column for each field that occurs, JSON
  * keeps the shape of the API. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/str.h"
 #include "cli/cmd_list.h"
-#include "cli/frame/cmd_print.h"
+#include "cli/frame/cmd_csv.h"
 #include "cli/frame/cmd_rest.h"
 
-#define ENVELOPE 8 /* columns that every event has */
-
-static const char *const names[] = {"bucket_start", "bucket_end", "base_model",
-                                    "user_id",      "user_name",  "session_id",
-                                    "project_id",   "type",       "cached",
-                                    "token_count",  "count",      "gigabyte_hours"};
-enum { CACHED = ENVELOPE, TOKENS, COUNT, HOURS, ALL };
+static const char *const names[] = {"bucket_start",
+                                    "bucket_end",
+                                    "base_model",
+                                    "user_id",
+                                    "user_name",
+                                    "session_id",
+                                    "project_id",
+                                    "estimated_cost_usd",
+                                    "effective_rate_usd_per_million_tokens",
+                                    "effective_rate_usd_per_gigabyte_month",
+                                    "type",
+                                    "cached",
+                                    "token_count",
+                                    "count",
+                                    "gigabyte_hours"};
+/* Every event has those up to TYPE; where the server gives no costs, without them. */
+enum { COST = 7, TOKEN_RATE, STORAGE_RATE, TYPE, CACHED, TOKENS, COUNT, HOURS, ALL };
 
 /* Columns in order of their first appearance. */
 typedef struct columns {
@@ -36,11 +46,26 @@ static void add_column(columns *c, size_t which)
     c->titles[c->n++] = names[which];
 }
 
+/* Whether the server gives costs. */
+static bool has_costs(const tinkc_billing *billing)
+{
+    bool any = billing->cost_data_through_us != TINKC_NO_TIME;
+    for (size_t i = 0; i < billing->n && !any; i++) {
+        const tinkc_billing_event *e = &billing->items[i];
+        any = !isnan(e->cost_usd) || !isnan(e->usd_per_million_tokens) ||
+              !isnan(e->usd_per_gigabyte_month);
+    }
+    return any;
+}
+
 static void find_columns(columns *c, const tinkc_billing *billing)
 {
+    bool costs = has_costs(billing);
     c->n = 0;
-    for (size_t i = 0; i < ENVELOPE; i++) {
-        add_column(c, i);
+    for (size_t i = 0; i <= TYPE; i++) {
+        if (costs || i < COST || i > STORAGE_RATE) {
+            add_column(c, i);
+        }
     }
     for (size_t i = 0; i < billing->n; i++) {
         switch (billing->items[i].kind) {
@@ -70,27 +95,30 @@ static const char *number(char out[CMD_WORD_BYTES], int64_t value)
     return value >= 0 ? out : "";
 }
 
-static const char *hours(char out[CMD_WORD_BYTES], double value)
-{
-    tk_buf buf;
-    tk_json_writer w;
-    tk_buf_init(&buf, CMD_WORD_BYTES - 1);
-    tk_json_writer_init(&w, &buf);
-    tk_json_put_double(&w, value);
-    (void)snprintf(out, CMD_WORD_BYTES, TK_STR_FMT, TK_STR_ARG(tk_buf_str(&buf)));
-    tk_buf_dispose(&buf);
-    return out;
-}
-
 static const char *or_empty(const char *text)
 {
     return text != NULL ? text : "";
 }
 
+static bool has_tokens(const tinkc_billing_event *e)
+{
+    return e->kind == TINKC_BILLING_TRAINING ||
+           e->kind == TINKC_BILLING_SAMPLING_SAMPLE ||
+           e->kind == TINKC_BILLING_SAMPLING_PREFILL;
+}
+
+/* A cost or rate; one that the event should have and has not is `none`. */
+static const char *price(char out[CMD_WORD_BYTES], double value, bool applies,
+                         const char *none)
+{
+    return !isnan(value) ? cmd_out_real(out, value) : applies ? none : "";
+}
+
 /* Returns the text of a cell, which may be in `out`. */
 static const char *cell(char out[CMD_WORD_BYTES], const tinkc_billing_event *e,
-                        size_t which)
+                        size_t which, const char *none)
 {
+    bool tokens = has_tokens(e), storage = e->kind == TINKC_BILLING_STORAGE;
     switch (which) {
     case 0:
     case 1:
@@ -107,7 +135,13 @@ static const char *cell(char out[CMD_WORD_BYTES], const tinkc_billing_event *e,
         return or_empty(e->session_id);
     case 6:
         return or_empty(e->project_id);
-    case 7:
+    case COST:
+        return price(out, e->cost_usd, tokens || storage, none);
+    case TOKEN_RATE:
+        return price(out, e->usd_per_million_tokens, tokens, none);
+    case STORAGE_RATE:
+        return price(out, e->usd_per_gigabyte_month, storage, none);
+    case TYPE:
         return e->kind_text;
     case CACHED:
         return e->kind != TINKC_BILLING_SAMPLING_PREFILL ? ""
@@ -118,7 +152,7 @@ static const char *cell(char out[CMD_WORD_BYTES], const tinkc_billing_event *e,
     case COUNT:
         return number(out, e->count);
     default:
-        return e->kind == TINKC_BILLING_STORAGE ? hours(out, e->gigabyte_hours) : "";
+        return storage ? cmd_out_real(out, e->gigabyte_hours) : "";
     }
 }
 
@@ -136,7 +170,7 @@ static int show_table(const cmd_args *args, const tinkc_billing *billing)
                     billing->n);
     for (size_t i = 0; i < billing->n; i++) {
         for (size_t k = 0; k < c.n; k++) {
-            cmd_table_put(table, cell(word, &billing->items[i], c.which[k]));
+            cmd_table_put(table, cell(word, &billing->items[i], c.which[k], "null"));
         }
     }
     return cmd_table_print(&table, args);
@@ -163,7 +197,7 @@ static void put_info(cmd_json *json, const tinkc_billing_event *e)
     tk_json_end_object(&json->w);
 }
 
-static void put_event(cmd_json *json, const tinkc_billing_event *e)
+static void put_event(cmd_json *json, const tinkc_billing_event *e, bool costs)
 {
     tk_json_begin_object(&json->w);
     cmd_json_key(json, "bucket_start");
@@ -175,6 +209,14 @@ static void put_event(cmd_json *json, const tinkc_billing_event *e)
     cmd_json_pair(json, "user_name", e->user_name);
     cmd_json_pair(json, "session_id", e->session_id);
     cmd_json_pair(json, "project_id", e->project_id);
+    if (costs) {
+        const double values[] = {e->cost_usd, e->usd_per_million_tokens,
+                                 e->usd_per_gigabyte_month};
+        for (size_t i = 0; i < TK_ARRAY_LEN(values); i++) {
+            cmd_json_key(json, names[COST + i]);
+            cmd_json_real(json, values[i]);
+        }
+    }
     cmd_json_key(json, "event_info");
     put_info(json, e);
     tk_json_end_object(&json->w);
@@ -183,12 +225,13 @@ static void put_event(cmd_json *json, const tinkc_billing_event *e)
 static int show_json(const cmd_args *args, const tinkc_billing *billing)
 {
     cmd_json json;
+    bool costs = has_costs(billing);
     cmd_json_init(&json);
     tk_json_begin_object(&json.w);
     cmd_json_key(&json, "data");
     tk_json_begin_array(&json.w);
     for (size_t i = 0; i < billing->n; i++) {
-        put_event(&json, &billing->items[i]);
+        put_event(&json, &billing->items[i], costs);
     }
     tk_json_end_array(&json.w);
     cmd_json_key(&json, "sessions");
@@ -202,6 +245,10 @@ static int show_json(const cmd_args *args, const tinkc_billing *billing)
         tk_json_end_object(&json.w);
     }
     tk_json_end_object(&json.w);
+    if (costs) {
+        cmd_json_key(&json, "cost_data_through");
+        cmd_json_time(&json, billing->cost_data_through_us);
+    }
     tk_json_end_object(&json.w);
     return cmd_json_print(&json, args);
 }
@@ -209,9 +256,10 @@ static int show_json(const cmd_args *args, const tinkc_billing *billing)
 static int show_lines(const tinkc_billing *billing)
 {
     cmd_json json;
+    bool costs = has_costs(billing);
     cmd_json_init(&json);
     for (size_t i = 0; i < billing->n; i++) {
-        put_event(&json, &billing->items[i]);
+        put_event(&json, &billing->items[i], costs);
         if (!cmd_json_line(&json)) {
             break;
         }
@@ -222,38 +270,25 @@ static int show_lines(const tinkc_billing *billing)
 
 /* ---- CSV ---- */
 
-/* Follows RFC 4180, with quotes only where they are needed. */
-static void put_csv(tk_buf *to, const char *text, bool is_last)
-{
-    bool quoted = strpbrk(text, ",\"\r\n") != NULL;
-    tk_buf_puts(to, quoted ? "\"" : "");
-    for (; *text != '\0'; text++) {
-        tk_buf_puts(to, *text == '"' ? "\"" : "");
-        tk_buf_putc(to, *text);
-    }
-    tk_buf_puts(to, quoted ? "\"" : "");
-    tk_buf_puts(to, is_last ? "\r\n" : ",");
-}
-
 static void write_usage(tk_buf *to, const tinkc_billing *billing)
 {
     columns c;
     char word[CMD_WORD_BYTES];
     find_columns(&c, billing);
     for (size_t k = 0; k < c.n; k++) {
-        put_csv(to, c.titles[k], k + 1 == c.n);
+        cmd_csv_put(to, c.titles[k], k + 1 == c.n);
     }
     for (size_t i = 0; i < billing->n; i++) {
         for (size_t k = 0; k < c.n; k++) {
-            put_csv(to, cell(word, &billing->items[i], c.which[k]), k + 1 == c.n);
+            cmd_csv_put(to, cell(word, &billing->items[i], c.which[k], ""), k + 1 == c.n);
         }
     }
 }
 
 static void write_sessions(tk_buf *to, const tinkc_billing *billing)
 {
-    put_csv(to, "session_id", false);
-    put_csv(to, "user_metadata", true);
+    cmd_csv_put(to, "session_id", false);
+    cmd_csv_put(to, "user_metadata", true);
     for (size_t i = 0; i < billing->sessions_n; i++) {
         const tinkc_billing_session *s = &billing->sessions[i];
         cmd_json json;
@@ -264,8 +299,8 @@ static void write_sessions(tk_buf *to, const tinkc_billing *billing)
             cmd_rest_put_metadata(&json, s->metadata, s->metadata_n, true);
         }
         cmd_json_layout(&text, tk_buf_str(&json.buf), false);
-        put_csv(to, s->session_id, false);
-        put_csv(to, or_empty(tk_buf_cstr(&text)), true);
+        cmd_csv_put(to, s->session_id, false);
+        cmd_csv_put(to, or_empty(tk_buf_cstr(&text)), true);
         tk_buf_dispose(&text);
         cmd_json_dispose(&json);
     }
@@ -275,21 +310,9 @@ static int write_csv(const char *path, const tinkc_billing *billing,
                      void (*write)(tk_buf *, const tinkc_billing *), size_t rows)
 {
     tk_buf csv;
-    tk_err err = TK_ERR_INIT;
-    int result = CMD_OK;
     tk_buf_init(&csv, TK_GIB);
     write(&csv, billing);
-    if (tk_buf_status(&csv, &err) != TINKC_OK) {
-        result = cmd_fail("%s", err.message);
-    } else if (strcmp(path, "-") == 0) {
-        cmd_print_bytes(csv.p, csv.n);
-    } else if (tk_file_replace(path, csv.p, csv.n, 0666, &err) != TINKC_OK) {
-        result = cmd_fail("%s", err.message);
-    } else {
-        cmd_print(stderr, "Wrote %zu row(s) to %s\n", rows, path);
-    }
-    tk_buf_dispose(&csv);
-    return result;
+    return cmd_csv_write(path, &csv, rows);
 }
 
 static int show(const cmd_args *args, const tinkc_billing *billing)
@@ -367,7 +390,8 @@ const cmd_spec cmd_billing_usage = {
     .more =
         "Both times are RFC 3339, on the hour in UTC and at most 14 days apart. There is\n"
         "one row per hour, kind of usage, base model, session and user, in tokens or\n"
-        "gigabyte-hours. The data may lag by a few hours. Access to billing is required.",
+        "gigabyte-hours. Costs, where the server gives them, are estimates in USD before\n"
+        "credits. The data may lag by a few hours. Access to billing is required.",
     .examples =
         "tinkc billing usage 2026-07-13T00:00:00Z 2026-07-14T00:00:00Z --csv usage.csv",
     .options = options,

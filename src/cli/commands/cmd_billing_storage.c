@@ -1,34 +1,54 @@
 /* `tinkc billing checkpoint-storage`, with the columns and JSON keys of the official
- * program; it writes no CSV. */
-#include <math.h>
+ * program. */
+#include <stdio.h>
+
 #include <tinkc/search.h>
 
 #include "base/tk.h"
 #include "cli/cmd_list.h"
+#include "cli/frame/cmd_csv.h"
 #include "cli/frame/cmd_listing.h"
 
-static void put_real(cmd_table *table, double value)
+static const char *const columns[] = {"effective_rate_usd_per_gigabyte_month",
+                                      "project_id",
+                                      "org_user_urn",
+                                      "user_email",
+                                      "user_name",
+                                      "checkpoint_count",
+                                      "size_bytes",
+                                      "size_gigabytes",
+                                      "estimated_monthly_cost_usd"};
+
+static const char *or_empty(const char *text)
 {
-    if (isnan(value)) {
-        cmd_table_put(table, "null");
-    } else {
-        cmd_table_printf(table, "%.9g", value);
-    }
+    return text != NULL ? text : "";
 }
 
-static void put_row(cmd_table *table, const tinkc_storage *all,
-                    const tinkc_storage_item *item)
+/* Returns the text of a cell, which may be in `out`. */
+static const char *cell(char out[CMD_WORD_BYTES], const tinkc_storage *all,
+                        const tinkc_storage_item *item, size_t column)
 {
-    const char *const texts[] = {item->project_id, item->user_urn, item->user_email,
-                                 item->user_name};
-    put_real(table, all->usd_per_gigabyte_month);
-    for (size_t i = 0; i < TK_ARRAY_LEN(texts); i++) {
-        cmd_table_put(table, texts[i] != NULL ? texts[i] : "");
+    switch (column) {
+    case 0:
+        return cmd_out_real(out, all->usd_per_gigabyte_month);
+    case 1:
+        return or_empty(item->project_id);
+    case 2:
+        return or_empty(item->user_urn);
+    case 3:
+        return or_empty(item->user_email);
+    case 4:
+        return or_empty(item->user_name);
+    case 5:
+    case 6:
+        (void)snprintf(out, CMD_WORD_BYTES, "%lld",
+                       (long long)(column == 5 ? item->checkpoints : item->bytes));
+        return out;
+    case 7:
+        return cmd_out_real(out, item->gigabytes);
+    default:
+        return cmd_out_real(out, item->monthly_cost_usd);
     }
-    cmd_table_printf(table, "%lld", (long long)item->checkpoints);
-    cmd_table_printf(table, "%lld", (long long)item->bytes);
-    put_real(table, item->gigabytes);
-    put_real(table, item->monthly_cost_usd);
 }
 
 static void put_item(cmd_json *json, const tinkc_storage_item *item)
@@ -68,22 +88,64 @@ static int show_json(const cmd_args *args, const tinkc_storage *all)
 
 static int show_table(const cmd_args *args, const tinkc_storage *all)
 {
-    static const char *const columns[] = {"effective_rate_usd_per_gigabyte_month",
-                                          "project_id",
-                                          "org_user_urn",
-                                          "user_email",
-                                          "user_name",
-                                          "checkpoint_count",
-                                          "size_bytes",
-                                          "size_gigabytes",
-                                          "estimated_monthly_cost_usd"};
+    char word[CMD_WORD_BYTES];
     cmd_table *table = cmd_table_new(columns, TK_ARRAY_LEN(columns));
     cmd_table_title(table, all->n == 0 ? "No active checkpoint storage"
                                        : "Current checkpoint storage");
     for (size_t i = 0; i < all->n; i++) {
-        put_row(table, all, &all->items[i]);
+        for (size_t k = 0; k < TK_ARRAY_LEN(columns); k++) {
+            cmd_table_put(table, cell(word, all, &all->items[i], k));
+        }
     }
     return cmd_table_print(&table, args);
+}
+
+static int show_csv(const char *path, const tinkc_storage *all)
+{
+    char word[CMD_WORD_BYTES];
+    tk_buf csv;
+    tk_buf_init(&csv, TK_GIB);
+    for (size_t k = 0; k < TK_ARRAY_LEN(columns); k++) {
+        cmd_csv_put(&csv, columns[k], k + 1 == TK_ARRAY_LEN(columns));
+    }
+    for (size_t i = 0; i < all->n; i++) {
+        for (size_t k = 0; k < TK_ARRAY_LEN(columns); k++) {
+            cmd_csv_put(&csv, cell(word, all, &all->items[i], k),
+                        k + 1 == TK_ARRAY_LEN(columns));
+        }
+    }
+    return cmd_csv_write(path, &csv, all->n);
+}
+
+static int show_lines(const tinkc_storage *all)
+{
+    cmd_json json;
+    cmd_json_init(&json);
+    for (size_t i = 0; i < all->n; i++) {
+        put_item(&json, &all->items[i]);
+        if (!cmd_json_line(&json)) {
+            break;
+        }
+    }
+    cmd_json_dispose(&json);
+    return CMD_OK;
+}
+
+static int show(const cmd_args *args, const tinkc_storage *all)
+{
+    const char *csv = cmd_text(args, "csv", NULL);
+    if (csv != NULL) {
+        return show_csv(csv, all);
+    }
+    switch (cmd_format_of(args)) {
+    case CMD_JSON:
+        return show_json(args, all);
+    case CMD_JSONL:
+        return show_lines(all);
+    case CMD_TABLE:
+        break;
+    }
+    return show_table(args, all);
 }
 
 static int storage(const cmd_args *args, tinkc_service *service)
@@ -94,13 +156,15 @@ static int storage(const cmd_args *args, tinkc_service *service)
                                 &error) != TINKC_OK) {
         return cmd_fail_error(&error, NULL);
     }
-    int result = cmd_wants_json(args) ? show_json(args, all) : show_table(args, all);
+    int result = show(args, all);
     tinkc_storage_free(&all);
     return result;
 }
 
 static const cmd_option options[] = {
     {"project-id", 0, CMD_TEXT, "ID", "Only storage in this project.", false},
+    {"csv", 0, CMD_TEXT, "FILE", "Write the rows as CSV to FILE ('-': standard output).",
+     false},
     {0},
 };
 

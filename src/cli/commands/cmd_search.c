@@ -1,6 +1,8 @@
 /* `tinkc session search` and `tinkc checkpoint search`. The official program has neither;
  * JSON has the keys of the API. */
+#include <poll.h>
 #include <string.h>
+
 #include <tinkc/search.h>
 
 #include "base/tk.h"
@@ -12,6 +14,7 @@
 
 #define PAIRS_MAX 32
 #define PAGE_MAX  200
+#define EMPTY_MS  100
 
 /* ---- KEY=VALUE ---- */
 
@@ -41,10 +44,26 @@ static bool read_pairs(pairs *out, const cmd_args *args)
 static int check(const cmd_args *args)
 {
     static pairs p;
+    if (cmd_int(args, "limit", 0) < 0) {
+        return cmd_bad_usage(args, "--limit must be 0 or more.");
+    }
     return read_pairs(&p, args)
                ? CMD_OK
                : cmd_bad_usage(args, "--metadata is KEY=VALUE, at most %d times.",
                                PAIRS_MAX);
+}
+
+/* Whether there is a page after one of `n` items: not when the server gives the same
+ * cursor again. A server whose pages are empty is not hurried. */
+static bool goes_on(const char *cursor, const char *next, size_t n)
+{
+    if (next == NULL || (cursor != NULL && strcmp(cursor, next) == 0)) {
+        return false;
+    }
+    if (n == 0) {
+        (void)poll(NULL, 0, EMPTY_MS);
+    }
+    return true;
 }
 
 /* Items of the next page, or 0 for its usual size. */
@@ -122,10 +141,12 @@ static int search_sessions(const cmd_args *args, tinkc_service *service)
             put_session(&list, &page->items[i]);
             go_on = cmd_listing_next(&list);
         }
+        go_on = go_on && !is_enough(args, list.n) &&
+                goes_on(query.cursor, page->next, page->n);
         tinkc_found_sessions_free(&last);
         last = page;
         query.cursor = page->next;
-    } while (go_on && query.cursor != NULL && !is_enough(args, list.n));
+    } while (go_on);
     tinkc_found_sessions_free(&last);
     cmd_table_title(list.table, list.n == 0 ? "No sessions found" : "%zu session%s",
                     list.n, list.n == 1 ? "" : "s");
@@ -202,10 +223,12 @@ static int search_checkpoints(const cmd_args *args, tinkc_service *service)
             put_checkpoint(&list, &page->items[i]);
             go_on = cmd_listing_next(&list);
         }
+        go_on = go_on && !is_enough(args, list.n) &&
+                goes_on(query.cursor, page->next, page->n);
         tinkc_checkpoints_free(&last);
         last = page;
         query.cursor = page->next;
-    } while (go_on && query.cursor != NULL && !is_enough(args, list.n));
+    } while (go_on);
     tinkc_checkpoints_free(&last);
     cmd_table_title(list.table, list.n == 0 ? "No checkpoints found" : "%zu checkpoint%s",
                     list.n, list.n == 1 ? "" : "s");

@@ -5,6 +5,7 @@
 
 #include <langinfo.h>
 #include <locale.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/env.h"
+#include "base/json.h"
 #include "base/utf8.h"
 
 static bool is_utf8;
@@ -145,5 +147,20 @@ const char *cmd_out_time(char out[CMD_WORD_BYTES], int64_t time_us)
     }
     (void)snprintf(out, CMD_WORD_BYTES, "%s",
                    ahead ? "in less than a minute" : "just now");
+    return out;
+}
+
+const char *cmd_out_real(char out[CMD_WORD_BYTES], double value)
+{
+    tk_buf buf;
+    tk_json_writer w;
+    out[0] = '\0';
+    if (isfinite(value)) {
+        tk_buf_init(&buf, CMD_WORD_BYTES - 1);
+        tk_json_writer_init(&w, &buf);
+        tk_json_put_double(&w, value);
+        (void)snprintf(out, CMD_WORD_BYTES, TK_STR_FMT, TK_STR_ARG(tk_buf_str(&buf)));
+        tk_buf_dispose(&buf);
+    }
     return out;
 }

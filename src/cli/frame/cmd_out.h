@@ -40,4 +40,8 @@ const char *cmd_out_size(char out[CMD_WORD_BYTES], int64_t bytes);
  * TINKC_NO_TIME. */
 const char *cmd_out_time(char out[CMD_WORD_BYTES], int64_t time_us);
 
+/* Writes a number as JSON has it into `out` and returns it; "" for one that is not
+ * finite. */
+const char *cmd_out_real(char out[CMD_WORD_BYTES], double value);
+
 #endif
