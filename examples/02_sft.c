@@ -118,6 +118,8 @@ int main(void)
     tinkc_text_free(&path);
     tinkc_chat_template_free(&tpl);
     tinkc_tokenizer_free(&tokenizer);
+    /* Servers hold only a few models. */
+    check(tinkc_training_unload_wait(training, &err));
     tinkc_training_close(&training);
     tinkc_service_close(&service);
     return 0;

@@ -124,6 +124,8 @@ int main(int argc, char **argv)
     printf("reward: %.3f at the start, %.3f at the end\n", rewards[0],
            rewards[STEPS - 1]);
     tinkc_tokenizer_free(&tokenizer);
+    /* Servers hold only a few models. */
+    check(tinkc_training_unload_wait(training, &err));
     tinkc_training_close(&training);
     tinkc_service_close(&service);
     return 0;

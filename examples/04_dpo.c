@@ -172,6 +172,8 @@ int main(void)
     }
     tinkc_chat_template_free(&chat_template);
     tinkc_tokenizer_free(&tokenizer);
+    /* Servers hold only a few models. */
+    check(tinkc_training_unload_wait(training, &err));
     tinkc_training_close(&training);
     tinkc_service_close(&service);
     return 0;

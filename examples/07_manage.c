@@ -52,6 +52,7 @@ static tinkc_code resume(tinkc_service *service, const char *path, tinkc_error *
         printf("goes on with rank %" PRId64 "\n", tinkc_model_info_lora_rank(info));
     }
     tinkc_model_info_free(&info);
+    (void)tinkc_training_unload_wait(training, NULL); /* servers hold only a few models */
     tinkc_training_close(&training);
     return code;
 }

@@ -22,6 +22,7 @@
 #include "cli/frame/cmd_text.h"
 
 #define NAME_BYTES 256
+#define UNLOAD_MS  5000 /* the user waits for that at the end */
 
 typedef struct train {
     const cmd_args *args;
@@ -38,6 +39,7 @@ typedef struct train {
     train_set data, eval;
     train_plan plan;
     train_run run;
+    bool is_lost; /* the server does not answer any more */
 } train;
 
 /* ---- names and files ---- */
@@ -312,9 +314,16 @@ static int write_svg(train *t)
     return code == TINKC_OK ? CMD_OK : cmd_fail("%s", err.message);
 }
 
+static bool is_lost(const tinkc_error *error)
+{
+    tinkc_code code = tinkc_error_code(error);
+    return code == TINKC_E_CONNECTION || code == TINKC_E_TIMEOUT || code == TINKC_E_AUTH;
+}
+
 static int fail_run(train *t)
 {
     train_run *run = &t->run;
+    t->is_lost = run->error != NULL && is_lost(run->error);
     cmd_signal_release(); /* after Ctrl-C, too, the user must see that nothing was saved
                            */
     if (run->error == NULL) {
@@ -484,6 +493,20 @@ static int train_on(train *t, tk_buf *data, tk_buf *eval)
     return prepare_and_run(t, data, eval);
 }
 
+/* Frees the place of the model on the server, which has room for a few. Nothing is lost
+ * if that fails: a server unloads the models of a session that has ended. */
+static void unload(train *t)
+{
+    if (t->training != NULL && !t->is_lost) {
+        tinkc_future *future = tinkc_training_unload(t->training);
+        if (tinkc_future_wait(future, UNLOAD_MS) == TINKC_E_TIMEOUT) {
+            tinkc_future_cancel(future);
+        }
+        tinkc_future_free(&future);
+    }
+    tinkc_training_close(&t->training);
+}
+
 static int run(const cmd_args *args)
 {
     static train t; /* too large for the stack */
@@ -502,7 +525,7 @@ static int run(const cmd_args *args)
     train_state_dispose(&t.state);
     tinkc_chat_template_free(&t.tpl);
     tinkc_tokenizer_free(&t.tokenizer);
-    tinkc_training_close(&t.training);
+    unload(&t);
     if (t.service != NULL) {
         cmd_service_end(&t.service);
     }

@@ -27,6 +27,17 @@ static void fix_open(modelfix *f, const char *faults)
     program_write_file(&f->p, "d.jsonl", two_lines);
 }
 
+/* The model is unloaded when the command ends, however that was: servers hold only a few
+ * (SkyRL refuses another one after eight). */
+static void expect_unloaded(modelfix *f)
+{
+    httpget_response response;
+    const httpget_request request = {.target = "/metrics"};
+    assert_int_equal(httpget_once(srvfix_port(&f->srv), &request, &response), HTTPGET_OK);
+    assert_non_null(strstr(response.body.p, "\ntinkc_models 0\n"));
+    httpget_response_dispose(&response);
+}
+
 /* ---- learning ---- */
 
 static double number_of(const tk_json *json, const char *key)
@@ -117,6 +128,7 @@ static void test_train_shows(void **state)
                                    "--batch", "1", "--rank", "2"));
     assert_int_equal(f.p.code, 0);
     assert_true(program_said(&f.p.out, "\r\033[K")); /* in place, on a terminal */
+    expect_unloaded(&f);
     modelfix_close(&f);
 }
 
@@ -376,6 +388,7 @@ static void test_train_interrupted(void **state)
     assert_true(program_said(&f.p.err, "of 100000; continue with --resume."));
     assert_true(has_step(&f, "i.train.json", "\"finished\":false"));
     assert_true(has_step(&f, "i.train.json", "/weights/i-0"));
+    expect_unloaded(&f);
     modelfix_close(&f);
 }
 
@@ -394,6 +407,7 @@ static void test_train_stop_unsaved(void **state)
     assert_int_equal(f.p.code, 1);
     assert_true(program_said(&f.p.err, "Error: Training stopped: "));
     assert_true(program_said(&f.p.err, "disk full"));
+    expect_unloaded(&f);
     modelfix_close(&f);
 }
 
@@ -409,6 +423,7 @@ static void test_train_server_fails(void **state)
     assert_true(program_said(&f.p.err, "Error: Training stopped"));
     assert_true(program_said(&f.p.err, "no more"));
     assert_true(program_said(&f.p.err, "The last checkpoint is that of step 2"));
+    expect_unloaded(&f);
     modelfix_close(&f);
 }
 
