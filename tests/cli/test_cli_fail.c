@@ -101,6 +101,11 @@ static void test_cli_fail_status(void **unused)
         }
         clifix_end(&f);
     }
+    begin_failing(&f, &(fakeapi_step){.status = 403,
+                                      .body = "{\"detail\":\"this server listens on "
+                                              "loopback and answers to ...\"}"});
+    clifix_refused(&f, "run list", 1, "Hint: Use 127.0.0.1 in the base URL, or start");
+    clifix_end(&f);
     for (size_t i = 0; i < TK_ARRAY_LEN(others); i++) {
         begin_failing(&f, &(fakeapi_step){.status = others[i].status,
                                           .body = "{\"detail\":\"why not\"}"});

@@ -96,6 +96,14 @@ static const char *hint_of_setting(const char *message)
     return NULL;
 }
 
+/* A refusal of `tinkc serve` that is about the URL, not about the key. */
+static const char *hint_of_refusal(const char *message)
+{
+    return strstr(message, "this server listens on loopback") != NULL
+               ? "Use 127.0.0.1 in the base URL, or start the server with --host."
+               : NULL;
+}
+
 const char *cmd_hint(tinkc_code code)
 {
     return words_of(code)->hint;
@@ -104,8 +112,10 @@ const char *cmd_hint(tinkc_code code)
 const char *cmd_hint_of(const tinkc_error *error)
 {
     tinkc_code code = tinkc_error_code(error);
-    const char *hint =
-        code == TINKC_E_CONFIG ? hint_of_setting(tinkc_error_message(error)) : NULL;
+    const char *message = tinkc_error_message(error);
+    const char *hint = code == TINKC_E_CONFIG       ? hint_of_setting(message)
+                       : code == TINKC_E_PERMISSION ? hint_of_refusal(message)
+                                                    : NULL;
     return hint != NULL ? hint : cmd_hint(code);
 }
 

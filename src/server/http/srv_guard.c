@@ -39,11 +39,17 @@ static bool is_loopback_number(tk_str name)
     return tk_str_has_prefix(name, "127.");
 }
 
+/* No DNS of a stranger can give a number another meaning, and these mean this machine:
+ * loopback, and the address of "any", which connects to it. */
 static bool is_local_name(tk_str host)
 {
+    static const char *const numbers[] = {"[::1]", "[::]", "0.0.0.0", "0"};
     tk_str name = without_port(host);
-    return tk_str_is_nocase(name, "localhost") || tk_str_is(name, "[::1]") ||
-           is_loopback_number(name);
+    bool found = tk_str_is_nocase(name, "localhost") || is_loopback_number(name);
+    for (size_t i = 0; i < TK_ARRAY_LEN(numbers) && !found; i++) {
+        found = tk_str_is(name, numbers[i]);
+    }
+    return found;
 }
 
 static bool is_same_origin(tk_str origin, tk_str host)
@@ -91,7 +97,9 @@ int srv_guard_check(const srv_guard *guard, const srv_guard_caller *caller, tk_e
 {
     if (guard->loopback && caller->host.n > 0 && !is_local_name(caller->host)) {
         (void)tk_err_set(err, TINKC_E_PERMISSION,
-                         "this server answers to names of this machine only");
+                         "this server listens on loopback and answers to localhost and "
+                         "127.0.0.1 only, not to \"" TK_STR_FMT "\"",
+                         TK_STR_ARG(caller->host));
         return 403;
     }
     if (is_cross_site(caller)) {
