@@ -48,6 +48,7 @@ int main(void)
     tinkc_sampling_params params = TINKC_SAMPLING_PARAMS_INIT;
     params.temperature = 0; /* always the most likely token */
     params.max_tokens = 32;
+    int32_t end = -1;
 
     tinkc_code code = tinkc_service_open(&service, NULL, &err);
     if (code == TINKC_OK) {
@@ -57,6 +58,9 @@ int main(void)
         code = tinkc_sampling_get_tokenizer(&tokenizer, sampling, NULL, &err);
     }
     if (code == TINKC_OK) {
+        end = tinkc_tokenizer_end(tokenizer); /* not every server stops there by itself */
+        params.stop_tokens = &end;
+        params.stop_tokens_n = end >= 0 ? 1 : 0;
         code = tinkc_tokenizer_input(&prompt, tokenizer, question, &err);
     }
     if (code == TINKC_OK) {

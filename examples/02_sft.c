@@ -73,8 +73,11 @@ static int test(tinkc_training *training)
     int right = 0;
     tinkc_sampling *sampling = NULL;
     tinkc_sampling_params params = TINKC_SAMPLING_PARAMS_INIT;
+    const int32_t end = tinkc_tokenizer_end(tokenizer); /* a server may need to know it */
     params.temperature = 0;
     params.max_tokens = 32;
+    params.stop_tokens = &end;
+    params.stop_tokens_n = 1;
     check(tinkc_training_save_and_sample_wait(&sampling, training, &err));
     for (size_t i = TRAIN; i < PAIRS; i++) {
         char answer[96], *text = NULL;

@@ -36,8 +36,11 @@ static void ask(group *g, tinkc_sampling *sampling)
         "<|endoftext|><|user|>What is the sum of %d and %d?<|end|><|assistant|>", a, b);
     (void)snprintf(g->answer, sizeof(g->answer), "%d<|end|>", a + b);
     check(tinkc_tokenizer_input(&g->prompt, tokenizer, text, &err));
+    const int32_t end = tinkc_tokenizer_end(tokenizer); /* a server may need to know it */
     tinkc_sampling_params params = TINKC_SAMPLING_PARAMS_INIT;
     params.max_tokens = 6;
+    params.stop_tokens = &end;
+    params.stop_tokens_n = 1;
     params.has_seed = true;
     params.seed = (uint64_t)random_below(INT32_MAX);
     tinkc_sample_options options = TINKC_SAMPLE_OPTIONS_INIT;

@@ -29,8 +29,11 @@ static void submit(tinkc_queue *queue, tinkc_sampling *sampling)
 {
     tinkc_model_input *prompt = NULL;
     check(tinkc_tokenizer_input(&prompt, tokenizer, question, &err));
+    const int32_t end = tinkc_tokenizer_end(tokenizer); /* a server may need to know it */
     tinkc_sampling_params params = TINKC_SAMPLING_PARAMS_INIT;
     params.max_tokens = 5;
+    params.stop_tokens = &end;
+    params.stop_tokens_n = 1;
     params.has_seed = true;
     for (uintptr_t i = 0; i < SAMPLES; i++) {
         params.seed = i;

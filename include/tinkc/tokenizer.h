@@ -163,6 +163,11 @@ TINKC_API bool tinkc_tokenizer_is_special(const tinkc_tokenizer *tokenizer, int3
 TINKC_API const char *tinkc_tokenizer_special(const tinkc_tokenizer *tokenizer,
                                               const char *role);
 
+/* Returns the id of the token that ends a text or an answer (eos_token of
+ * tokenizer_config.json); -1 when there is none. Not every server stops there by itself:
+ * put it into stop_tokens of tinkc_sampling_params. */
+TINKC_API int32_t tinkc_tokenizer_end(const tinkc_tokenizer *tokenizer);
+
 /* Returns the source of the chat template called `name` (NULL: the default one); NULL
  * when there is none. Borrowed until the tokenizer is freed. */
 TINKC_API const char *tinkc_tokenizer_chat_template(const tinkc_tokenizer *tokenizer,

@@ -44,18 +44,38 @@ static int read_params(cmd_model *model, const cmd_args *args)
 
 /* ---- opening ---- */
 
-static int open_tokenizer(cmd_model *model, bool needs_text)
+/* --tokenizer, or a --model that is a directory here, names it; otherwise the server says
+ * which model it is. */
+static tinkc_code find_tokenizer(cmd_model *model, const cmd_args *args,
+                                 tinkc_error **error)
+{
+    tinkc_tokenizer_options options = TINKC_TOKENIZER_OPTIONS_INIT;
+    const char *name = cmd_text(args, "model", "");
+    options.tokenizer_id = cmd_text(args, "tokenizer", NULL);
+    if (options.tokenizer_id == NULL &&
+        tinkc_tokenizer_load(&model->tokenizer, name, NULL) == TINKC_OK) {
+        return TINKC_OK;
+    }
+    return tinkc_sampling_get_tokenizer(&model->tokenizer, model->sampling, &options,
+                                        error);
+}
+
+static int open_tokenizer(cmd_model *model, const cmd_args *args, bool needs_text)
 {
     tinkc_error *error = NULL;
-    tinkc_code code =
-        tinkc_sampling_get_tokenizer(&model->tokenizer, model->sampling, NULL, &error);
+    bool is_named = cmd_has(args, "tokenizer");
+    tinkc_code code = find_tokenizer(model, args, &error);
     if (code != TINKC_OK) {
-        int result = needs_text ? cmd_fail_error(&error, NULL) : CMD_OK;
+        int result = needs_text || is_named ? cmd_fail_error(&error, NULL) : CMD_OK;
         tinkc_error_free(&error);
         return result;
     }
-    const char *end = tinkc_tokenizer_special(model->tokenizer, "eos_token");
-    model->end = end != NULL ? tinkc_tokenizer_id(model->tokenizer, end) : -1;
+    model->end = tinkc_tokenizer_end(model->tokenizer);
+    if (model->params.stop_texts_n == 0 && model->end >= 0 &&
+        !cmd_has(args, "ignore-end")) {
+        model->params.stop_tokens = &model->end;
+        model->params.stop_tokens_n = 1;
+    }
     code = tinkc_chat_template_of(&model->tpl, model->tokenizer, NULL, &error);
     int result = CMD_OK;
     if (code != TINKC_OK && code != TINKC_E_MISSING) {
@@ -87,7 +107,7 @@ int cmd_model_open(cmd_model *model, const cmd_args *args, bool needs_text)
                                            &error) != TINKC_OK) {
         return cmd_fail_error(&error, "Cannot open %s", name);
     }
-    return open_tokenizer(model, needs_text);
+    return open_tokenizer(model, args, needs_text);
 }
 
 void cmd_model_close(cmd_model *model)
@@ -128,10 +148,6 @@ tinkc_code cmd_model_render(tinkc_model_input **out, cmd_model *model,
     }
     const int32_t *tokens = tinkc_encoding_ids(&n, ids);
     code = tinkc_model_input_from_tokens(out, tokens, n, error);
-    if (model->params.stop_texts_n == 0 && model->end >= 0) {
-        model->params.stop_tokens = &model->end;
-        model->params.stop_tokens_n = 1;
-    }
 out:
     tinkc_encoding_free(&ids);
     tinkc_text_free(&text);

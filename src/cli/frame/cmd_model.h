@@ -22,8 +22,9 @@ typedef struct cmd_model {
     tinkc_sampling_params params; /* from the options */
 } cmd_model;
 
-/* Opens what --model names: "tinker://..." or a base model. With `needs_text` a missing
- * tokenizer is a failure. Returns CMD_OK, or another exit code after an error line; the
+/* Opens what --model names: "tinker://..." or a base model. With `needs_text` or
+ * --tokenizer a missing tokenizer is a failure. The params stop at the end token of the
+ * tokenizer, unless --stop or --ignore-end was given: not every server does so itself. Returns CMD_OK, or another exit code after an error line; the
  * caller closes the model in either case. */
 int cmd_model_open(cmd_model *model, const cmd_args *args, bool needs_text);
 void cmd_model_close(cmd_model *model);
@@ -33,8 +34,7 @@ void cmd_model_close(cmd_model *model);
 int cmd_model_need_template(const cmd_model *model);
 
 /* Renders a conversation as a prompt that ends with the start of the answer. The caller
- * frees *out. Unless --stop was given, the model's params then stop at the end of an
- * answer. */
+ * frees *out. */
 tinkc_code cmd_model_render(tinkc_model_input **out, cmd_model *model,
                             const tinkc_chat *chat, tinkc_error **error);
 
@@ -51,14 +51,22 @@ bool cmd_model_put(const char *text, size_t n);
 /* Rows for a table of options. */
 #define CMD_MODEL_OPTIONS                                                                  \
     {"model", 'm', CMD_TEXT, "NAME", "Base model, or weights (tinker://...).", false},     \
+        {"tokenizer",                                                                      \
+         0,                                                                                \
+         CMD_TEXT,                                                                         \
+         "DIR|NAME",                                                                       \
+         "Tokenizer: a directory, or a name at the hub (default: the model's).",           \
+         false},                                                                           \
         {"max-tokens", 0, CMD_INT, "N", "Most tokens to sample (256).", false},            \
         {"temperature", 0, CMD_NUMBER, "T", "Randomness; 0 takes the likeliest (1).",      \
          false},                                                                           \
         {"top-p", 0, CMD_NUMBER, "P", "Sample from the top P of probability (1).", false}, \
         {"top-k", 0, CMD_INT, "K", "Sample from the K likeliest (-1: all).", false},       \
         {"seed", 0, CMD_INT, "N", "Seed; the same seed gives the same text.", false},      \
+        {"stop", 0, CMD_TEXT, "TEXT", "Stop at this text.", true},                         \
     {                                                                                      \
-        "stop", 0, CMD_TEXT, "TEXT", "Stop at this text.", true                            \
+        "ignore-end", 0, CMD_FLAG, NULL,                                                   \
+            "Do not stop at the end token of the tokenizer.", false                        \
     }
 
 #endif

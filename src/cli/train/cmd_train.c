@@ -191,8 +191,10 @@ static int open_model(train *t)
 static int open_tokenizer(train *t)
 {
     tinkc_error *error = NULL;
+    tinkc_tokenizer_options options = TINKC_TOKENIZER_OPTIONS_INIT;
+    options.tokenizer_id = t->settings[TRAIN_TOKENIZER];
     if (tinkc_service_get_tokenizer(&t->tokenizer, t->service, t->settings[TRAIN_MODEL],
-                                    NULL, &error) != TINKC_OK) {
+                                    &options, &error) != TINKC_OK) {
         return cmd_fail_error(&error, NULL);
     }
     tinkc_code code = tinkc_chat_template_of(&t->tpl, t->tokenizer, NULL, &error);

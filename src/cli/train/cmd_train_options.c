@@ -30,6 +30,8 @@ const cmd_option cmd_train_options[] = {
      "Part of a conversation to train on (assistant).", false},
     {"max-length", 0, CMD_INT, "N",
      "Longest line, in tokens (default: the model's context).", false},
+    {"tokenizer", 0, CMD_TEXT, "DIR|NAME",
+     "Tokenizer: a directory, or a name at the hub (default: the model's).", false},
     {"load", 0, CMD_TEXT, "PATH", "Start from these weights (tinker://RUN/weights/NAME).",
      false},
     {"save-every", 0, CMD_INT, "N", "Steps between checkpoints (50; 0: only at the end).",

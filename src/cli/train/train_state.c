@@ -15,13 +15,21 @@
 #define FORMAT         1
 
 static const char *const names[TRAIN_SETTINGS] = {
-    [TRAIN_MODEL] = "model",       [TRAIN_LOAD] = "load",
-    [TRAIN_RANK] = "rank",         [TRAIN_LR] = "lr",
-    [TRAIN_SCHEDULE] = "schedule", [TRAIN_WARMUP] = "warmup",
-    [TRAIN_CLIP] = "clip",         [TRAIN_DECAY] = "weight-decay",
-    [TRAIN_BATCH] = "batch",       [TRAIN_EPOCHS] = "epochs",
-    [TRAIN_STEPS] = "steps",       [TRAIN_SEED] = "seed",
-    [TRAIN_LOSS_ON] = "loss-on",   [TRAIN_MAX_LENGTH] = "max-length",
+    [TRAIN_MODEL] = "model",
+    [TRAIN_LOAD] = "load",
+    [TRAIN_TOKENIZER] = "tokenizer",
+    [TRAIN_RANK] = "rank",
+    [TRAIN_LR] = "lr",
+    [TRAIN_SCHEDULE] = "schedule",
+    [TRAIN_WARMUP] = "warmup",
+    [TRAIN_CLIP] = "clip",
+    [TRAIN_DECAY] = "weight-decay",
+    [TRAIN_BATCH] = "batch",
+    [TRAIN_EPOCHS] = "epochs",
+    [TRAIN_STEPS] = "steps",
+    [TRAIN_SEED] = "seed",
+    [TRAIN_LOSS_ON] = "loss-on",
+    [TRAIN_MAX_LENGTH] = "max-length",
 };
 
 const char *train_setting_name(train_setting setting)

@@ -12,6 +12,7 @@
 typedef enum train_setting {
     TRAIN_MODEL = 0,
     TRAIN_LOAD,
+    TRAIN_TOKENIZER,
     TRAIN_RANK,
     TRAIN_LR,
     TRAIN_SCHEDULE,

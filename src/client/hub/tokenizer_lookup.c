@@ -11,6 +11,7 @@
 #include "client/hub/tokenizer_hub.h"
 #include "client/hub/tokenizer_place.h"
 #include "client/values/error.h"
+#include "text/tok/tok_embed.h"
 
 #define SUMMARY_MAX_BYTES TK_KIB
 
@@ -58,8 +59,12 @@ static tinkc_code note_absent(lookup *self, const char *place, const char *where
 
 /* Whether an error ends the search: memory, the caller's will, and files that are there
  * but not good. */
-static bool is_final(tinkc_code code)
+static bool is_final(const tk_err *why)
 {
+    tinkc_code code = why->code;
+    if (why->http_status >= 400) {
+        return code == TINKC_E_NOMEM; /* a refusal: there are no files */
+    }
     return code == TINKC_E_NOMEM || code == TINKC_E_CANCELLED || code == TINKC_E_PARSE ||
            code == TINKC_E_DECODE || code == TINKC_E_UNSUPPORTED || code == TINKC_E_LIMIT;
 }
@@ -177,10 +182,25 @@ static tinkc_code try_server(lookup *self, tk_err *err)
     tk_err why = TK_ERR_INIT;
     tinkc_code code =
         tk_tokenizer_hub_serve(&self->tok, s->handle, text, s->options, &why);
-    if (code != TINKC_OK && is_final(code)) {
+    if (code != TINKC_OK && is_final(&why)) {
         return end(err, "the server's files", &why);
     }
     return code == TINKC_OK ? code : note(self, "the server", &why, err);
+}
+
+/* The model that is built into `tinkc serve` may be served by any other program, which
+ * has no files of its tokenizer. */
+static tinkc_code try_embedded(lookup *self, tk_err *err)
+{
+    const tk_tokenizer_search *s = self->search;
+    tk_str json, config,
+        rest = tk_str_of(s->options->tokenizer_id != NULL ? s->options->tokenizer_id
+                                                          : s->model);
+    if (s->options->revision != NULL ||
+        !tk_tok_embed_find(&json, &config, tk_str_cut(&rest, ':'))) {
+        return TINKC_OK;
+    }
+    return tk_tok_open_memory(&self->tok, json, config, (tk_str){NULL, 0}, err);
 }
 
 /* Without a service there is still a way to the hub: one whose server is never asked. */
@@ -239,7 +259,7 @@ static tinkc_code try_hub(lookup *self, tk_err *err)
     } else {
         code = ask_hub(self, &why);
     }
-    if (code != TINKC_OK && is_final(code)) {
+    if (code != TINKC_OK && is_final(&why)) {
         return end(err, "the hub's files", &why);
     }
     const char *place = self->places.hub_is_off ? "the hub (offline)" : "the hub";
@@ -269,7 +289,8 @@ static tinkc_code prepare(lookup *self, tk_err *err)
 static tinkc_code search_all(lookup *self, tk_err *err)
 {
     static tinkc_code (*const places[])(lookup *, tk_err *) = {
-        try_named, prepare, try_hf_cache, try_own_cache, try_server, try_hub};
+        try_named,  prepare,      try_hf_cache, try_own_cache,
+        try_server, try_embedded, try_hub};
     for (size_t i = 0; i < TK_ARRAY_LEN(places) && self->tok == NULL; i++) {
         tinkc_code code = places[i](self, err);
         if (code != TINKC_OK) {

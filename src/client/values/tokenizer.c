@@ -110,6 +110,12 @@ const char *tinkc_tokenizer_special(const tinkc_tokenizer *tokenizer, const char
     return tk_tok_config_special(tk_tok_get_config(tk_tokenizer_tok(tokenizer)), role).p;
 }
 
+int32_t tinkc_tokenizer_end(const tinkc_tokenizer *tokenizer)
+{
+    const char *end = tinkc_tokenizer_special(tokenizer, "eos_token");
+    return end != NULL ? tinkc_tokenizer_id(tokenizer, end) : -1;
+}
+
 const char *tinkc_tokenizer_chat_template(const tinkc_tokenizer *tokenizer,
                                           const char *name)
 {

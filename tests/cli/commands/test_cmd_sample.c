@@ -1,6 +1,9 @@
 /* `tinkc sample` as a user runs it: prompts of every kind, every format, and what can go
  * wrong. M-157, C-087: text, file, tokens, conversations, JSON, streams.
  * Links: peer client text server */
+#include <sys/stat.h>
+
+#include "base/file.h"
 #include "base/mem.h"
 #include "cli/modelfix.h"
 
@@ -331,13 +334,79 @@ static void test_sample_closed_pipe(void **state)
     modelfix_close(&f);
 }
 
+/* The stop tokens of the only sample that the peer was asked for since. */
+static void expect_stop(fakeapi *api, const char *expected)
+{
+    size_t n = fakeapi_count(api, "POST", "/api/v1/asample");
+    assert_true(n > 0);
+    const fakeapi_request *last = fakeapi_nth(api, "POST", "/api/v1/asample", n - 1);
+    const char *stop = strstr((const char *)last->body, "\"stop\":");
+    if (expected == NULL
+            ? stop != NULL
+            : stop == NULL || strncmp(stop, expected, strlen(expected)) != 0) {
+        fail_msg("%s", (const char *)last->body);
+    }
+}
+
+/* Another server: the tokenizer of the embedded model is known, that of another is named
+ * by --tokenizer or lies where --model points to; its end token is sent as the stop, so
+ * that servers that do not know it (SkyRL) stop there, unless something else is said. */
+static void test_sample_other_server(void **state)
+{
+    static const char dir[] = TEST_DATA_DIR "/../../models/pebble-llama-2m";
+    program p;
+    char url[MODELFIX_URL_BYTES];
+    char *text = NULL;
+    fakeapi *api = modelfix_peer(url, NULL);
+    program_open(&p, TINKC_PROGRAM);
+    program_env(&p, url);
+    program_env(&p, "HF_HUB_OFFLINE=1");
+    program_run(&p, PROGRAM_ARGS(BASE, "Once"));
+    assert_int_equal(p.code, 0);
+    expect_stop(api, "\"stop\":[4]");
+    program_run(&p, PROGRAM_ARGS(BASE, "--ignore-end", "Once"));
+    assert_int_equal(p.code, 0);
+    expect_stop(api, NULL);
+    program_run(&p, PROGRAM_ARGS(BASE, "--stop", "x", "Once"));
+    assert_int_equal(p.code, 0);
+    expect_stop(api, "\"stop\":[\"x\"]");
+    program_run(&p, PROGRAM_ARGS("sample", "-m", "org/m", "Once"));
+    assert_int_equal(p.code, 1);
+    assert_true(program_said(&p.err, "no tokenizer of org/m"));
+    program_run(&p, PROGRAM_ARGS("sample", "-m", "org/m", "--tokenizer", dir, "Once"));
+    assert_int_equal(p.code, 0);
+    expect_stop(api, "\"stop\":[4]");
+    program_run(&p, PROGRAM_ARGS("sample", "-m", "org/m", "--tokenizer", "./no", "Once"));
+    assert_int_equal(p.code, 1);
+    assert_int_equal(mkdir(program_path(&p, "org"), 0700), 0);
+    assert_int_equal(mkdir(program_path(&p, "org/m"), 0700), 0);
+    assert_int_equal(tk_file_read(&text, NULL,
+                                  TEST_DATA_DIR
+                                  "/../../models/pebble-llama-2m/tokenizer.json",
+                                  TK_MIB, NULL),
+                     TINKC_OK);
+    program_write_file(&p, "org/m/tokenizer.json", text);
+    tk_free(text);
+    program_run(&p, PROGRAM_ARGS("sample", "-m", "org/m", "Once"));
+    assert_int_equal(p.code, 0);
+    program_run(&p, PROGRAM_ARGS("sample", "-m", "./org/m", "Once"));
+    assert_int_equal(p.code, 0);
+    program_close(&p);
+    fakeapi_stop(&api);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sample_prompts),  cmocka_unit_test(test_sample_chat),
-        cmocka_unit_test(test_sample_json),     cmocka_unit_test(test_sample_text),
-        cmocka_unit_test(test_sample_scores),   cmocka_unit_test(test_sample_usage),
-        cmocka_unit_test(test_sample_faults),   cmocka_unit_test(test_sample_closed_pipe),
+        cmocka_unit_test(test_sample_other_server),
+        cmocka_unit_test(test_sample_prompts),
+        cmocka_unit_test(test_sample_chat),
+        cmocka_unit_test(test_sample_json),
+        cmocka_unit_test(test_sample_text),
+        cmocka_unit_test(test_sample_scores),
+        cmocka_unit_test(test_sample_usage),
+        cmocka_unit_test(test_sample_faults),
+        cmocka_unit_test(test_sample_closed_pipe),
         cmocka_unit_test(test_checkpoint_save),
     };
     return cmocka_run_group_tests_name("cmd_sample", tests, NULL, NULL);

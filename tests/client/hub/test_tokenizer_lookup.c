@@ -271,6 +271,30 @@ static void test_lookup_relative(void **unused)
     hubfix_end(&f);
 }
 
+/* The model that is built into `tinkc serve`, on a server that has no files of it (404 or
+ * 405): its tokenizer is part of the library, and the hub is not asked. */
+static void test_lookup_embedded(void **unused)
+{
+    static const int statuses[] = {404, 405};
+    for (size_t i = 0; i < TK_ARRAY_LEN(statuses); i++) {
+        hubfix f;
+        tinkc_tokenizer *tokenizer = NULL;
+        tinkc_error *error = NULL;
+        hubfix_begin(&f);
+        fakeapi_default(f.api, "GET", "*tokenizer*",
+                        &(fakeapi_step){.status = statuses[i]});
+        if (tinkc_service_get_tokenizer(&tokenizer, f.service, "tinkc/pebble-llama-2m:x",
+                                        &f.options, &error) != TINKC_OK) {
+            fail_msg("%s", tinkc_error_message(error));
+        }
+        assert_int_equal(tinkc_tokenizer_size(tokenizer), 2048);
+        assert_int_equal(tinkc_tokenizer_end(tokenizer), 4);
+        assert_int_equal(fakeapi_total(f.hub), 0);
+        tinkc_tokenizer_free(&tokenizer);
+        hubfix_end(&f);
+    }
+}
+
 /* ---- nowhere ---- */
 
 /* M-132: the message names every place, the causes each in full. */
@@ -368,6 +392,7 @@ int main(void)
         cmocka_unit_test(test_lookup_hostile_ref),
         cmocka_unit_test(test_lookup_directory),
         cmocka_unit_test(test_lookup_relative),
+        cmocka_unit_test(test_lookup_embedded),
         cmocka_unit_test(test_lookup_nowhere),
         cmocka_unit_test(test_lookup_bad_arguments),
         cmocka_unit_test(test_lookup_allocation_sweep),
