@@ -214,8 +214,9 @@ static void fetch_payload(tk_poll *poll, int64_t bytes)
 
 /* ---- with a group ---- */
 
-/* Returns false when the poll has to ask itself; else it waits, or has ended. */
-static bool wait_in_group(tk_poll *poll)
+/* Returns false when the poll has to ask itself; else it waits, or has ended. After
+ * `delay_ms`, which the server asks for, it may ask itself. */
+static bool wait_in_group(tk_poll *poll, int64_t delay_ms)
 {
     if (poll->group == NULL || poll->state.is_ready) {
         return false;
@@ -224,6 +225,7 @@ static bool wait_in_group(tk_poll *poll)
         return true;
     }
     poll->state.waiting = true;
+    poll->state.joined_ms = tk_loop_now_ms(tk_core_loop(poll->core)) + delay_ms;
     if (poll->future != NULL) {
         tk_future_stage(poll->future, stage_of(poll));
     }
@@ -341,7 +343,7 @@ static void act(tk_poll *poll, tk_poll_decision decision, const tk_call_answer *
         return;
     case TK_POLL_AGAIN:
         tell_retry(poll, &answer->outcome, decision.delay_ms);
-        if (!is_not_yet(answer, said) || !wait_in_group(poll)) {
+        if (!is_not_yet(answer, said) || !wait_in_group(poll, decision.delay_ms)) {
             again(poll, decision.delay_ms);
         }
         return;
@@ -526,7 +528,7 @@ void tk_poll_start(tk_poll *poll)
     if (poll->future != NULL) {
         tk_future_request_id(poll->future, tk_str_of(poll->request_id));
     }
-    if (!wait_in_group(poll)) {
+    if (!wait_in_group(poll, 0)) {
         send_poll(poll);
     }
 }

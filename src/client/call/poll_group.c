@@ -4,6 +4,7 @@
 #include "client/call/poll_group.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -11,6 +12,7 @@
 #include "client/call/poll.h"
 #include "client/core/core.h"
 #include "wire/msg_session.h"
+#include "wire/wire_error.h"
 
 #define BODY_MAX_BYTES (2 * TK_MIB)
 #define NOTES_MAX      4096 /* of each kind; beyond, the oldest are dropped */
@@ -35,7 +37,7 @@ struct tk_poll_group {
     tk_task close_task;
     char *session_id;
     int64_t clone;
-    tk_list waiting; /* tk_poll.state.in_group, those that joined first in front */
+    tk_list waiting; /* tk_poll.state.in_group */
     size_t waiting_n;
     tk_map by_id;            /* request id -> tk_poll */
     tk_list early;           /* notes: reported, and no poll waits for it yet */
@@ -135,32 +137,37 @@ bool tk_poll_group_join(tk_poll_group *group, tk_poll *poll)
     if (tk_map_put(&group->by_id, id, poll, NULL) != TINKC_OK) {
         return false;
     }
-    poll->state.joined_ms = tk_loop_now_ms(loop_of(group));
     tk_list_push_back(&group->waiting, &poll->state.in_group);
     group->waiting_n++;
     group->is_wanted = true;
     if (!group->tick.node.linked) {
-        tk_loop_timer_set(loop_of(group), &group->tick, poll->state.joined_ms + TICK_MS);
+        tk_loop_timer_set(loop_of(group), &group->tick,
+                          tk_loop_now_ms(loop_of(group)) + TICK_MS);
     }
     proceed(group);
     return true;
 }
 
-static tk_poll *take_first(tk_poll_group *group)
+/* Moves the first one to the end of the list, so that a round visits all, whatever the
+ * callbacks do. */
+static tk_poll *visit_first(tk_poll_group *group)
 {
-    tk_poll *poll = TK_CONTAINER_OF(group->waiting.next, tk_poll, state.in_group);
-    tk_poll_group_leave(group, poll);
-    return poll;
+    tk_list *node = tk_list_pop_front(&group->waiting);
+    tk_list_push_back(&group->waiting, node);
+    return TK_CONTAINER_OF(node, tk_poll, state.in_group);
 }
 
-/* Ends polls that are stuck. Each visited one goes to the end of the list, so that one
- * round visits all, whatever the callbacks do. */
+static void ask_alone(tk_poll_group *group, tk_poll *poll)
+{
+    tk_poll_group_leave(group, poll);
+    tk_poll_alone(poll);
+}
+
+/* Ends polls that are stuck. */
 static void end_stuck(tk_poll_group *group)
 {
     for (size_t n = group->waiting_n; n > 0 && group->waiting_n > 0; n--) {
-        tk_list *node = tk_list_pop_front(&group->waiting);
-        tk_list_push_back(&group->waiting, node);
-        (void)tk_poll_give_up(TK_CONTAINER_OF(node, tk_poll, state.in_group));
+        (void)tk_poll_give_up(visit_first(group));
     }
 }
 
@@ -170,14 +177,13 @@ static void end_stuck(tk_poll_group *group)
 static void check_some(tk_poll_group *group)
 {
     int64_t now = tk_loop_now_ms(loop_of(group));
-    size_t n = TK_MAX(group->waiting_n / CHECK_SHARE, 1);
-    for (; n > 0 && !tk_list_is_empty(&group->waiting); n--) {
-        const tk_poll *poll =
-            TK_CONTAINER_OF(group->waiting.next, tk_poll, state.in_group);
-        if (now - poll->state.joined_ms < CHECK_MS) {
-            return;
+    size_t most = TK_MAX(group->waiting_n / CHECK_SHARE, 1);
+    for (size_t n = group->waiting_n; n > 0 && most > 0 && group->waiting_n > 0; n--) {
+        tk_poll *poll = visit_first(group);
+        if (now - poll->state.joined_ms >= CHECK_MS) {
+            ask_alone(group, poll);
+            most--;
         }
-        tk_poll_alone(take_first(group));
     }
 }
 
@@ -201,7 +207,7 @@ static void give_up_group(tk_poll_group *group, const char *why)
     group->is_off = true;
     tk_loop_timer_clear(loop_of(group), &group->tick);
     while (!tk_list_is_empty(&group->waiting)) {
-        tk_poll_alone(take_first(group));
+        ask_alone(group, visit_first(group));
     }
 }
 
@@ -285,8 +291,8 @@ static void pause_for(tk_poll_group *group, int64_t delay_ms)
                       tk_core_pause_end_ms(group->core, delay_ms));
 }
 
-/* The rules of one poll, with a longer least delay. A body that cannot be read counts as a
- * 400: it may be a proxy's. */
+/* The rules of one poll, with a longer least delay; but a server without the route is not
+ * asked again. A body that cannot be read counts as a 400: it may be a proxy's. */
 static void failed(tk_poll_group *group, const tk_call_answer *answer)
 {
     tk_poll_event event = {.outcome = answer->outcome, .floor_ms = FAILED_MS};
@@ -296,7 +302,8 @@ static void failed(tk_poll_group *group, const tk_call_answer *answer)
     event.billing_paused =
         event.outcome.status == 402 && tk_core_billing_pause(group->core);
     tk_poll_decision decision = tk_poll_rule(&group->counts, &event);
-    bool again = decision.action == TK_POLL_AGAIN || event.outcome.status == 409;
+    bool again = !tk_wire_error_is_absent(event.outcome.status) &&
+                 (decision.action == TK_POLL_AGAIN || event.outcome.status == 409);
     unsend(group);
     if (!again) {
         give_up_group(group, answer->code != TINKC_OK ? answer->err->message
@@ -331,6 +338,11 @@ static void on_answer(tk_call *call, const tk_call_answer *answer)
 
 /* ---- one request ---- */
 
+static int by_text(const void *a, const void *b)
+{
+    return tk_str_cmp(*(const tk_str *)a, *(const tk_str *)b);
+}
+
 static tinkc_code encode(tk_poll_group *group)
 {
     tk_str ids[SENT_MAX];
@@ -341,6 +353,7 @@ static tinkc_code encode(tk_poll_group *group)
         ids[n++] = tk_str_of(TK_CONTAINER_OF(node, note, link)->id);
         group->retrieved_n--;
     }
+    qsort(ids, n, sizeof(*ids), by_text);
     tk_retrieve_futures_request request = {
         .target = {.sampling_session_id = {TK_SET, tk_str_of(group->session_id)},
                    .cloned_sampler_id = {TK_SET, group->clone}},
@@ -388,6 +401,11 @@ static void proceed(tk_poll_group *group)
     }
     tk_loop_timer_clear(loop_of(group), &group->timer);
     send(group);
+}
+
+bool tk_poll_group_is_off(const tk_poll_group *group)
+{
+    return group->is_off;
 }
 
 int64_t tk_poll_group_answered_ms(const tk_poll_group *group)

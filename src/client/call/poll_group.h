@@ -25,7 +25,7 @@ tk_poll_group *tk_poll_group_new(tk_core *core, const char *sampling_session_id,
 /* Ends it, soon. No poll may be in it. Thread: any. Accepts NULL. */
 void tk_poll_group_close(tk_poll_group *group);
 
-/* Takes the poll in: tk_poll_ready or tk_poll_alone is called when its turn comes,
+/* Takes the poll in, which has set state.joined_ms: tk_poll_ready or tk_poll_alone is called when its turn comes,
  * perhaps at once. Returns false when the poll has to ask itself. */
 TK_NODISCARD bool tk_poll_group_join(tk_poll_group *group, tk_poll *poll);
 
@@ -34,6 +34,9 @@ void tk_poll_group_leave(tk_poll_group *group, tk_poll *poll);
 
 /* The result of the request was received: the server may delete it. */
 void tk_poll_group_retrieved(tk_poll_group *group, const char *request_id);
+
+/* The server has refused it: every poll has to ask itself. */
+bool tk_poll_group_is_off(const tk_poll_group *group);
 
 /* When the server last answered it (monotonic milliseconds); 0: never. */
 int64_t tk_poll_group_answered_ms(const tk_poll_group *group);

@@ -60,7 +60,9 @@ tk_poll_group *tk_sampler_polls(tk_sampler *sampler)
         tk_sampler_is_grouped(core)) {
         sampler->polls = tk_poll_group_new(core, sampler->id, sampler->clone);
     }
-    return sampler->polls;
+    return sampler->polls != NULL && !tk_poll_group_is_off(sampler->polls)
+               ? sampler->polls
+               : NULL;
 }
 
 int64_t tk_sampler_next_seq(tk_sampler *sampler)

@@ -54,7 +54,7 @@ void tk_sampler_set_clone(tk_sampler *sampler, int64_t clone);
 bool tk_sampler_is_grouped(const tk_core *core);
 
 /* Returns the group that polls for its samples, or NULL when each has to poll itself: the
- * server does not offer it. Loop thread. */
+ * server does not offer it, or has refused it. Loop thread. */
 tk_poll_group *tk_sampler_polls(tk_sampler *sampler);
 
 /* Returns the sequence id of the next attempt. Thread: any. */

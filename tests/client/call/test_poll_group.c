@@ -64,6 +64,26 @@ static void test_poll_group_conversation(void **unused)
     groupfix_close(&g);
 }
 
+/* Acknowledgements are sorted, as those of the official SDK are. */
+static void test_poll_group_sorted(void **unused)
+{
+    groupfix g;
+    groupfix_open(&g);
+    tinkc_future *futures[12];
+    for (size_t i = 0; i < TK_ARRAY_LEN(futures); i++) {
+        futures[i] = groupfix_sample(&g);
+    }
+    groupfix_say(&g, SAYS(DONE("r3") "," DONE("r11") "," DONE("r1"), 1));
+    finish_all(&g);
+    groupfix_say(&g, SAYS("", 2));
+    assert_non_null(strstr(groupfix_asked(&g, 2), "[\"r1\",\"r11\",\"r3\"]"));
+    for (size_t i = 0; i < TK_ARRAY_LEN(futures); i++) {
+        tinkc_future_cancel(futures[i]);
+        tinkc_future_free(&futures[i]);
+    }
+    groupfix_close(&g);
+}
+
 /* Samples that are awaited one after the other: none waits for the acknowledgement of the
  * one before it, nor for the requests of many before it. */
 static void test_poll_group_one_by_one(void **unused)
@@ -273,26 +293,81 @@ static void test_poll_group_retries(void **unused)
 /* A server that refuses the route: every sample polls itself, now and later. */
 static void test_poll_group_fallback(void **unused)
 {
-    static const fakeanswer refusals[] = {{.status = 404, .body = "{}"},
-                                          {.status = 405, .body = "{}"},
-                                          {.status = 410, .body = "{}"},
-                                          {.status = 422, .body = "{}"},
-                                          {.status = 403, .body = "{}"}};
+    static const fakeanswer refusals[] = {
+        {.status = 404, .body = "{}"}, {.status = 405, .body = "{}"},
+        {.status = 410, .body = "{}"}, {.status = 501, .body = "{}"},
+        {.status = 422, .body = "{}"}, {.status = 403, .body = "{}"}};
     for (size_t i = 0; i < TK_ARRAY_LEN(refusals); i++) {
         groupfix g;
         groupfix_open(&g);
-        tinkc_future *futures[] = {groupfix_sample(&g), groupfix_sample(&g), NULL};
+        tinkc_future *futures[] = {groupfix_sample(&g), groupfix_sample(&g),
+                                   samplefix_sample(&g.f, g.sampling, 2), NULL};
         groupfix_answer(&g, refusals[i]);
         assert_int_equal(faketransport_open(&g.f.net, POLL), 2);
         assert_non_null(strstr(g.f.log, "retrieve_futures failed"));
-        futures[2] = groupfix_sample(&g);
+        groupfix_accept(&g); /* sent before, accepted after */
         assert_int_equal(faketransport_open(&g.f.net, POLL), 3);
+        futures[3] = groupfix_sample(&g);
+        assert_int_equal(faketransport_open(&g.f.net, POLL), 4);
         finish_all(&g);
-        groupfix_ended(futures, 3, TINKC_OK);
+        groupfix_ended(futures, 4, TINKC_OK);
         clientfix_advance(&g.f, 60000);
         assert_int_equal(faketransport_count(&g.f.net, GROUP), 1);
         groupfix_close(&g);
     }
+}
+
+/* Samples of a group need no place among those that are running, because they hold no
+ * connection; those that poll themselves do. */
+static void test_poll_group_fallback_places(void **unused)
+{
+    static const char *const level[] = {"sdk_version", "0.36.0", NULL};
+    groupfix g;
+    groupfix_open_as(&g, level,
+                     "{\"sample_use_retrieve_futures\":true,"
+                     "\"sample_max_concurrent_requests\":1}",
+                     "{}");
+    tinkc_future *futures[] = {groupfix_sample(&g), groupfix_sample(&g), NULL, NULL};
+    groupfix_answer(&g, (fakeanswer){.status = 404, .body = "{}"});
+    assert_int_equal(faketransport_open(&g.f.net, POLL), 2);
+    futures[2] = groupfix_sample(&g);
+    futures[3] = samplefix_sample(&g.f, g.sampling, 2);
+    assert_int_equal(faketransport_count(&g.f.net, SAMPLE), 3);
+    finish_all(&g);
+    clientfix_turn(&g.f);
+    groupfix_accept(&g);
+    finish_all(&g);
+    groupfix_ended(futures, 4, TINKC_OK);
+    groupfix_close(&g);
+}
+
+/* A sample that asks itself obeys the server's "not before": it waits in the group, whose
+ * answers may bring its result earlier, and does not hold up those that joined later. */
+static void test_poll_group_check_hint(void **unused)
+{
+    groupfix g;
+    groupfix_open(&g);
+    faketransport_default(&g.f.net, GROUP, (fakeanswer){.status = -1});
+    tinkc_future *futures[] = {groupfix_sample(&g), NULL};
+    clientfix_advance(&g.f, 30000);
+    assert_int_equal(faketransport_open(&g.f.net, POLL), 1);
+    assert_true(faketransport_answer(
+        &g.f.net, POLL,
+        (fakeanswer){.status = 408, .body = "{}", .headers = {"retry-after", "600"}}));
+    clientfix_turn(&g.f);
+    futures[1] = groupfix_sample(&g);
+    clientfix_advance(&g.f, 40000);
+    assert_int_equal(faketransport_count(&g.f.net, POLL), 2);
+    assert_non_null(strstr(faketransport_nth(&g.f.net, POLL, 1)->body, "\"r1\""));
+    assert_true(samplefix_finish(&g.f));
+    groupfix_ended(futures + 1, 1, TINKC_OK);
+    clientfix_advance(&g.f, 550000);
+    assert_int_equal(faketransport_count(&g.f.net, POLL), 2);
+    clientfix_advance(&g.f, 60000);
+    assert_int_equal(faketransport_count(&g.f.net, POLL), 3);
+    assert_true(samplefix_finish(&g.f));
+    groupfix_ended(futures, 1, TINKC_OK);
+    groupfix_close(&g);
 }
 
 /* A 400 may be a proxy's: three are forgiven, and again after an answer. */
@@ -552,6 +627,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_poll_group_conversation),
+        cmocka_unit_test(test_poll_group_sorted),
         cmocka_unit_test(test_poll_group_one_by_one),
         cmocka_unit_test(test_poll_group_not_offered),
         cmocka_unit_test(test_poll_group_failed),
@@ -561,6 +637,8 @@ int main(void)
         cmocka_unit_test(test_poll_group_early_bound),
         cmocka_unit_test(test_poll_group_retries),
         cmocka_unit_test(test_poll_group_fallback),
+        cmocka_unit_test(test_poll_group_fallback_places),
+        cmocka_unit_test(test_poll_group_check_hint),
         cmocka_unit_test(test_poll_group_bad_requests),
         cmocka_unit_test(test_poll_group_gone),
         cmocka_unit_test(test_poll_group_fetch_fails),
