@@ -118,6 +118,8 @@ static deep_verdict check_recomputed(deep *d)
     if (d->sampler == NULL) {
         return deep_skip(d, "there is no sampler");
     }
+    params.has_seed = true; /* the same verdict in each run */
+    params.seed = SEED;
     if (!deep_sample(d, d->sampler, &params, &samples)) {
         return deep_failed(d);
     }
