@@ -3,7 +3,9 @@
  * the same time against the same server, each in its own process, so that requests and CPU
  * of each can be told apart. The server is ours; its engine is held for HOLD_S while it
  * answers polls after POLL_MS: a sample of five minutes and polls of 40 s, eight times
- * faster. Also prints the longest time between two heartbeats, which are due every 10 s.
+ * faster. Also prints the longest time between two heartbeats, which are due every 10 s, and
+ * how long a sample takes that is awaited alone: it needs one request more than a poll of its
+ * own.
  *
  * Links: peer client server */
 #include "bench.h"
@@ -25,6 +27,7 @@
 #define HOLD_S  38
 #define POLL_MS 5000
 #define FILES   (3 * SAMPLES)
+#define ALONE   101 /* samples that are awaited one after the other */
 
 static void die(const char *what)
 {
@@ -112,6 +115,7 @@ typedef struct outcome {
     uint64_t shared;  /* retrieve_futures */
     double longest_s; /* between two heartbeats */
     uint64_t beats;
+    double alone_ms; /* median */
 } outcome;
 
 typedef struct watch {
@@ -169,6 +173,30 @@ static void wait_accepted(tinkc_future *future)
     } while (wait.request_id[0] == '\0');
 }
 
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double alone_ms(tinkc_sampling *sampling, const tinkc_model_input *prompt,
+                       const tinkc_sampling_params *params)
+{
+    double ms[ALONE];
+    for (size_t i = 0; i < ALONE; i++) {
+        tinkc_samples *samples = NULL;
+        double start = wall_s();
+        if (tinkc_sampling_sample_wait(&samples, sampling, prompt, params, NULL, NULL) !=
+            TINKC_OK) {
+            die("a sample failed");
+        }
+        ms[i] = (wall_s() - start) * 1e3;
+        tinkc_samples_free(&samples);
+    }
+    qsort(ms, ALONE, sizeof(*ms), by_value);
+    return ms[ALONE / 2];
+}
+
 static void sample(const char *url, const char *level, int output)
 {
     static watch w = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -206,6 +234,7 @@ static void sample(const char *url, const char *level, int output)
     outcome out = w.out;
     pthread_mutex_unlock(&w.lock);
     out.cpu_us = cpu_ns / SAMPLES / 1e3;
+    out.alone_ms = alone_ms(sampling, prompt, &params);
     if (write(output, &out, sizeof(out)) != (ssize_t)sizeof(out)) {
         die("no parent");
     }
@@ -280,6 +309,11 @@ static void report(const outcome *one, const outcome *each)
                    one->longest_s, (unsigned long long)one->beats, each->longest_s,
                    (unsigned long long)each->beats);
     bench_note("futures.longest_heartbeat_gap", detail);
+    (void)snprintf(detail, sizeof(detail),
+                   "%.2f ms for a sample that is awaited alone, with one poll each %.2f "
+                   "ms (medians of %d)",
+                   one->alone_ms, each->alone_ms, ALONE);
+    bench_note("futures.alone", detail);
 }
 
 int main(void)
