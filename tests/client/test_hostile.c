@@ -8,6 +8,7 @@
 
 #if defined(__SANITIZE_THREAD__) /* nearly all of it is on one thread */
 #define ANSWERS 100
+#define STRIDE  2003
 #elif defined(TINKC_SANITIZED)
 #define ANSWERS 1000
 #define STRIDE  997
