@@ -266,6 +266,82 @@ static bool copy(fz_honest *h, const fz_saved *source)
     return true;
 }
 
+/* ---- uploads ---- */
+
+/* Something that looks like the weights of an adapter, and is none. */
+static size_t write_weights(fz_client *client, char *out, size_t size)
+{
+    static const char header[] =
+        "{\"base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight\":{\"dtype\":"
+        "\"F32\",\"shape\":[4,64],\"data_offsets\":[0,1024]}}";
+    size_t n = sizeof(header) - 1, end = 8 + n + 1024;
+    end = end <= size ? end : size;
+    memset(out, 0, end);
+    out[0] = (char)(fz_chance(client, 800) ? n : fz_below(client, 256));
+    memcpy(out + 8, header, n);
+    for (uint64_t i = fz_below(client, 4); i > 0; i--) {
+        out[fz_below(client, end)] = (char)fz_below(client, 256);
+    }
+    return fz_chance(client, 800) ? end : (size_t)fz_below(client, end);
+}
+
+static bool put_file(fz_honest *h, const tk_json *urls, const char *name, tk_str body)
+{
+    fz_answer answer;
+    const tk_json *url = tk_json_get(urls, name);
+    const char *host = url != NULL && url->type == TK_JSON_STRING
+                           ? strstr(url->as.string.p, "://")
+                           : NULL;
+    const char *target = host != NULL ? strchr(host + 3, '/') : NULL;
+    if (target == NULL) {
+        FIND(h, "client %d: no link for %s", h->client.number, name);
+        return true;
+    }
+    const httpget_request request = {.method = "PUT",
+                                     .target = target,
+                                     .body = body.p,
+                                     .body_n = body.n,
+                                     .content_type = "application/octet-stream"};
+    return fz_ask(&h->client, &request, FZ_PLAIN, &answer);
+}
+
+/* An upload of files that are not an adapter is taken and not finished. */
+static bool upload(fz_honest *h)
+{
+    char body[256], weights[2048], id[64];
+    fz_answer answer;
+    httpget_request request = {.method = "POST",
+                               .target = FZ_API "external_weights_upload_start",
+                               .headers = KEY,
+                               .body = "{\"base_model\":\"" FZ_MODEL
+                                       "\",\"lora_config\":{\"rank\":4}}"};
+    if (!fz_ask(&h->client, &request, FZ_PLAIN, &answer) || answer.status == 503) {
+        return false;
+    }
+    if (answer.status != 200) {
+        return true; /* others are not finished */
+    }
+    const tk_json *urls = tk_json_get(answer.json, "urls");
+    (void)snprintf(id, sizeof(id), "%s", fz_text(&answer, "upload_id"));
+    tk_str bytes = {weights, write_weights(&h->client, weights, sizeof(weights))};
+    if (!put_file(h, urls, "adapter_config.json",
+                  TK_STR("{\"r\":4,\"lora_alpha\":32}")) ||
+        !put_file(h, urls, "adapter_model.safetensors", bytes)) {
+        return false;
+    }
+    (void)snprintf(body, sizeof(body), "{\"upload_id\":\"%s\"}", id);
+    request.target = FZ_API "external_weights_upload_finish";
+    request.body = body;
+    if (!fz_ask(&h->client, &request, FZ_PLAIN, &answer)) {
+        return false;
+    }
+    if (answer.status == 200) {
+        FIND(h, "client %d: an upload of nothing is a checkpoint: %s", h->client.number,
+             answer.body.p);
+    }
+    return true;
+}
+
 bool fz_saves_change(fz_honest *h)
 {
     fz_answer answer;
@@ -273,7 +349,7 @@ bool fz_saves_change(fz_honest *h)
     if (saved == NULL || saved->is_unsure) {
         return true;
     }
-    switch (fz_below(&h->client, 6)) {
+    switch (fz_below(&h->client, 7)) {
     case 0:
         return delete_one(h, saved);
     case 1:
@@ -281,6 +357,8 @@ bool fz_saves_change(fz_honest *h)
         return publish(h, saved);
     case 3:
         return copy(h, saved);
+    case 5:
+        return upload(h);
     case 4:
         return change(h, saved, "PUT", "/ttl", "{\"ttl_seconds\":100000}", &answer);
     default:

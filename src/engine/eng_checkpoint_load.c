@@ -603,16 +603,20 @@ tinkc_code eng_checkpoint_read_info(eng_checkpoint_info *out, const char *direct
 
 /* ---- import ---- */
 
-static void scale_b(eng_adapter *adapter, double factor)
+/* Returns whether all of B are still numbers. */
+static bool scale_b(eng_adapter *adapter, double factor)
 {
+    bool ok = true;
     for (size_t i = 0; i < adapter->n_modules; i++) {
         const eng_lora *m = &adapter->modules[i];
         size_t n = m->on ? m->out * adapter->config.rank : 0;
         for (size_t k = 0; k < n; k++) {
             eng_real *b = &adapter->weights[m->b_at + k];
             *b = (eng_real)((double)*b * factor);
+            ok = ok && isfinite(*b);
         }
     }
+    return ok;
 }
 
 static tinkc_code import(eng_adapter *adapter, source *s)
@@ -632,8 +636,8 @@ static tinkc_code import(eng_adapter *adapter, source *s)
              .out = adapter->weights};
     code = read_set(&w, true);
     double from = s->info.lora.alpha, to = adapter->config.alpha;
-    if (code == TINKC_OK && (from < to || from > to)) {
-        scale_b(adapter, from / to);
+    if (code == TINKC_OK && (from < to || from > to) && !scale_b(adapter, from / to)) {
+        return damaged(s, ENG_CKPT_CONFIG, "has a lora_alpha that is too large");
     }
     return code;
 }

@@ -54,20 +54,25 @@ PYTHON
 
 # ---- in ----
 
-"$torch" -W ignore tests/interop/external_peft.py make models/pebble-llama-2m "$work/adapter" || exit 1
-uploaded=$("$build/tinkc" checkpoint upload "$work/adapter" -m tinkc/pebble-llama-2m) ||
-    { echo "upload"; exit 1; }
-"$build/tinkc" checkpoint download "$uploaded" -o "$work/back" >/dev/null ||
-    { echo "download of the upload"; failed=1; }
-"$home/bin/python" -W ignore - "$uploaded" >"$work/sampled" <<'PYTHON' || ended || { echo "use of the upload"; failed=1; }
+# Of the server's alpha, and of another one, which the server evens out with a factor of B.
+for alpha in 32 12; do
+    rm -rf "$work/adapter" "$work/back"
+    "$torch" -W ignore tests/interop/external_peft.py make models/pebble-llama-2m "$work/adapter" $alpha ||
+        exit 1
+    uploaded=$("$build/tinkc" checkpoint upload "$work/adapter" -m tinkc/pebble-llama-2m) ||
+        { echo "upload with alpha $alpha"; exit 1; }
+    "$build/tinkc" checkpoint download "$uploaded" -o "$work/back" >/dev/null ||
+        { echo "download of the upload with alpha $alpha"; failed=1; }
+    "$home/bin/python" -W ignore - "$uploaded" >"$work/sampled" <<'PYTHON' || ended || { echo "use of the upload with alpha $alpha"; failed=1; }
 import sys, tinker
 from tinker import types
 service = tinker.ServiceClient()
 path = sys.argv[1]
+prompt = types.ModelInput.from_ints([5, 6, 7, 8])
 sampling = service.create_sampling_client(model_path=path)
-answer = sampling.sample(types.ModelInput.from_ints([5, 6, 7, 8]), 1,
-                         types.SamplingParams(max_tokens=16, temperature=0.0)).result()
+answer = sampling.sample(prompt, 1, types.SamplingParams(max_tokens=16, temperature=0.0)).result()
 print(" ".join(str(t) for t in answer.sequences[0].tokens))
+print(" ".join(str(p) for p in sampling.compute_logprobs(prompt).result()[1:]))
 training = service.create_training_client_from_state(path)
 datum = types.Datum(
     model_input=types.ModelInput.from_ints([5, 6, 7]),
@@ -77,8 +82,9 @@ training.optim_step(types.AdamParams(learning_rate=1e-2)).result()
 second = training.forward_backward([datum], "cross_entropy").result()
 assert second.metrics["loss:sum"] < first.metrics["loss:sum"], (first.metrics, second.metrics)
 PYTHON
-"$torch" -W ignore tests/interop/external_peft.py compare models/pebble-llama-2m "$work/adapter" \
-    "$work"/back/* "$work/sampled" || failed=1
+    "$torch" -W ignore tests/interop/external_peft.py compare models/pebble-llama-2m "$work/adapter" \
+        "$work"/back/* "$work/sampled" || { echo "alpha $alpha"; failed=1; }
+done
 
 serve_end || failed=1
 [ $failed -eq 0 ] && echo "external weights: the official CLI $version and PEFT agree"

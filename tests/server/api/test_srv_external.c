@@ -1,5 +1,7 @@
 /* External weights: exports with links that need no key, and uploads of adapters that were
  * trained elsewhere. Uploaded files are hostile. */
+#include <math.h>
+
 #include "base/file.h"
 #include "base/mem.h"
 #include "server/restfix.h"
@@ -300,22 +302,136 @@ static void test_srv_uploads_are_checked(void **state)
     srvfix_close(&t.srv);
 }
 
-/* An adapter with another alpha means the same: B is scaled. */
+/* ---- another alpha ---- */
+
+/* Where the values of the tensors with `part` in their names are; calls `fn` with each.
+ * The file is read as the format is described, without the engine. */
+static void each_value(tk_str file, const char *part,
+                       void (*fn)(float *value, void *user), void *user)
+{
+    tk_arena arena;
+    const tk_json *header = NULL;
+    uint64_t n = 0;
+    tk_err err = TK_ERR_INIT;
+    memcpy(&n, file.p, sizeof(n)); /* little-endian, as every machine that this runs on */
+    tk_arena_init(&arena, 0);
+    assert_int_equal(tk_json_parse(&header, &arena, file.p + 8, (size_t)n, NULL, &err),
+                     TINKC_OK);
+    for (size_t i = 0; i < header->as.object.n; i++) {
+        const tk_json_member *tensor = &header->as.object.members[i];
+        if (memmem(tensor->key.p, tensor->key.n, part, strlen(part)) == NULL) {
+            continue;
+        }
+        assert_string_equal(srvfix_text(&tensor->value, "dtype"), "F32");
+        const tk_json *span = tk_json_get(&tensor->value, "data_offsets");
+        char *p = (char *)(uintptr_t)file.p + 8 + n;
+        for (int64_t at = tk_json_at(span, 0).as.integer;
+             at < tk_json_at(span, 1).as.integer; at += 4) {
+            float value;
+            memcpy(&value, p + at, sizeof(value));
+            fn(&value, user);
+            memcpy(p + at, &value, sizeof(value));
+        }
+    }
+    tk_arena_dispose(&arena);
+}
+
+/* Numbers between -1/64 and 1/64 with few bits, so that a factor of 3/8 is exact. */
+static void fill(float *value, void *user)
+{
+    unsigned *seed = user;
+    *seed = *seed * 1103515245u + 12345u;
+    *value = (float)((int)(*seed >> 16 & 1023) - 512) / 32768.0f;
+}
+
+static void shrink(float *value, void *user)
+{
+    *value *= 0.375f;
+    *(size_t *)user += 1;
+}
+
+static void upload(restfix *t, tk_str config, tk_str weights, char path[256])
+{
+    char id[64];
+    const tk_json *started = start(t, RESTFIX_MODEL, "{\"rank\":4}");
+    (void)snprintf(id, sizeof(id), "%s", srvfix_text(started, "upload_id"));
+    assert_int_equal(put(t, started, CONFIG, config), 200);
+    assert_int_equal(put(t, started, WEIGHTS, weights), 200);
+    (void)snprintf(path, 256, "%s", srvfix_text(finish(t, id), "tinker_path"));
+    assert_int_equal(t->srv.status, 200);
+}
+
+/* Log-probabilities of a prompt. */
+static void score(restfix *t, const char *path, double out[5])
+{
+    char body[1024];
+    (void)snprintf(body, sizeof(body),
+                   "{\"prompt\":{\"chunks\":[{\"type\":\"encoded_text\",\"tokens\":"
+                   "[5,6,7,8,9,10]}]},\"sampling_params\":{\"max_tokens\":1},"
+                   "\"prompt_logprobs\":true,\"model_path\":\"%s\"}",
+                   path);
+    const tk_json *json =
+        restfix_result(&t->srv, srvfix_post(&t->srv, API "asample", body));
+    const tk_json *list = tk_json_get(json, "prompt_logprobs");
+    for (size_t i = 0; i < 5; i++) {
+        const tk_json item = tk_json_at(list, i + 1);
+        assert_true(tk_json_to_double(&item, &out[i]));
+    }
+}
+
+static tk_str downloaded(restfix *t, const char *path, const char *file)
+{
+    char target[300];
+    httpget_response r;
+    tk_str bytes, rest = tk_str_of(path + strlen("tinker://"));
+    tk_str run = tk_str_cut(&rest, '/');
+    (void)snprintf(target, sizeof(target),
+                   API "training_runs/" TK_STR_FMT
+                       "/checkpoints/%s/external_weights_urls",
+                   TK_STR_ARG(run), rest.p);
+    const tk_json *list = tk_json_get(srvfix_ask(&t->srv, "GET", target, NULL), "urls");
+    assert_int_equal(get(t, target_of(srvfix_text(list, file)), NULL, &r), 200);
+    assert_true(tk_arena_dup(&t->srv.arena, &bytes, r.body.p, r.body.n));
+    httpget_response_dispose(&r);
+    return bytes;
+}
+
+/* An adapter with another alpha computes the same after the upload: one with alpha 12 is
+ * one with alpha 32 whose B is 3/8 of it, in what the server computes with it and in what
+ * it gives back. */
 static void test_srv_uploads_of_another_alpha(void **state)
 {
     restfix t;
-    tk_str files[2];
-    char id[64];
+    tk_str files[2], scaled;
+    unsigned seed = 1;
+    size_t n = 0;
+    char path[3][256];
+    double score_of[3][5];
     restfix_open(&t);
     take_files(&t, files);
-    const tk_json *started = start(&t, RESTFIX_MODEL, "{\"rank\":4}");
-    (void)snprintf(id, sizeof(id), "%s", srvfix_text(started, "upload_id"));
-    assert_int_equal(put(&t, started, CONFIG,
-                         changed(&t, files[0], "\"lora_alpha\":32", "\"lora_alpha\":64")),
-                     200);
-    assert_int_equal(put(&t, started, WEIGHTS, files[1]), 200);
-    (void)finish(&t, id);
-    assert_int_equal(t.srv.status, 200);
+    each_value(files[1], "lora_", fill, &seed);
+    assert_true(tk_arena_dup(&t.srv.arena, &scaled, files[1].p, files[1].n));
+    each_value(scaled, "lora_B", shrink, &n);
+    assert_true(n > 1000);
+    tk_str twelve = changed(&t, files[0], "\"lora_alpha\":32", "\"lora_alpha\":12");
+    upload(&t, twelve, files[1], path[0]);
+    upload(&t, files[0], scaled, path[1]);
+    upload(&t, files[0], files[1], path[2]);
+    for (size_t i = 0; i < 3; i++) {
+        score(&t, path[i], score_of[i]);
+    }
+    for (size_t i = 0; i < 5; i++) {
+        assert_true(fabs(score_of[0][i] - score_of[1][i]) <= 0.0);
+    }
+    assert_true(fabs(score_of[0][4] - score_of[2][4]) > 1e-4); /* alpha matters */
+    tk_str back = downloaded(&t, path[0], WEIGHTS);
+    assert_int_equal(back.n, scaled.n);
+    assert_memory_equal(back.p, scaled.p, scaled.n);
+    tk_str config = downloaded(&t, path[0], CONFIG);
+    assert_non_null(memmem(config.p, config.n, "\"lora_alpha\":32", 15));
+    /* Weights that would not be numbers any more are refused. */
+    refuse(&t, "{\"rank\":4}", tk_str_of("{\"r\":4,\"lora_alpha\":1e300}"), files[1],
+           "lora_alpha");
     srvfix_close(&t.srv);
 }
 
