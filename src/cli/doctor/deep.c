@@ -84,7 +84,7 @@ deep_verdict deep_refused(deep *d)
 
 bool deep_wait(deep *d, tinkc_future **future, bool makes)
 {
-    int64_t limit = d->is_cleaning ? REMOVE_MS : DEEP_WAIT_MS;
+    int64_t limit = d->is_cleaning ? REMOVE_MS : d->wait_ms;
     int64_t now = tk_clock_mono_ms(NULL);
     int64_t end = d->is_cleaning ? now + limit : TK_MIN(now + limit, d->end_ms);
     tinkc_code code = TINKC_E_TIMEOUT;
@@ -260,7 +260,8 @@ int deep_run(const cmd_args *args, const tinkc_config *config, tinkc_service *se
     d->config = config;
     d->service = service;
     d->base_model = base_model;
-    d->end_ms = began + cmd_int(args, "wait", DEEP_ALL_S) * 1000;
+    d->wait_ms = cmd_int(args, "wait", DEEP_ALL_S) * 1000 / 2;
+    d->end_ms = began + 2 * d->wait_ms;
     cmd_signal_catch();
     find_tokenizer(d);
     for (size_t t = 0; t < TK_ARRAY_LEN(tables); t++) {

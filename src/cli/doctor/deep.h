@@ -5,8 +5,8 @@
  * deep_rest.c); deep_work.c has the operations that they share, deep.c runs them in order and removes what they made, deep_out.c shows the
  * rows.
  *
- * Every wait has an end: DEEP_WAIT_MS for an operation and the option --wait for all of
- * them. After Ctrl-C no check begins. Thread: the main one. */
+ * Every wait has an end: the option --wait for all operations together, and half of it for
+ * one. After Ctrl-C no check begins. Thread: the main one. */
 #ifndef CLI_DEEP_H
 #define CLI_DEEP_H
 
@@ -20,8 +20,7 @@
 #include "cli/doctor/deep_batch.h"
 #include "cli/frame/cmd.h"
 
-#define DEEP_WAIT_MS    120000 /* for one operation */
-#define DEEP_ALL_S      600    /* for the whole conversation, unless --wait says else */
+#define DEEP_ALL_S      600 /* for the whole conversation, unless --wait says else */
 #define DEEP_ALL_MAX_S  86400
 #define DEEP_ROWS_MAX   64
 #define DEEP_MODELS_MAX 8
@@ -67,8 +66,8 @@ struct deep {
     tinkc_service *service;     /* borrowed */
     const char *base_model;
     tinkc_tokenizer *tokenizer; /* or NULL: not found */
-    int64_t end_ms;             /* of the conversation */
-    bool is_cleaning;           /* Ctrl-C no longer counts */
+    int64_t end_ms, wait_ms; /* of the conversation; the longest wait for one operation */
+    bool is_cleaning;        /* Ctrl-C no longer counts */
 
     /* of the check that runs */
     char seen[DEEP_TEXT_BYTES], why[DEEP_TEXT_BYTES];

@@ -131,7 +131,7 @@ static deep_verdict check_reconnect(deep *d)
     tinkc_session_info *info = NULL;
     tinkc_error_free(&d->error);
     if (d->model == NULL) {
-        return deep_skip(d, "there is no model");
+        return deep_skip(d, "there is no model that can be trained");
     }
     if (tinkc_service_open(&d->again, d->config, &d->error) != TINKC_OK ||
         !deep_done(d, tinkc_rest_get_run(d->again, tinkc_training_model_id(d->model),

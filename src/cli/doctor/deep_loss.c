@@ -45,7 +45,7 @@ static deep_verdict check_cross_entropy(deep *d)
     deep_pass pass;
     double n = 0;
     if (d->model == NULL) {
-        return deep_skip(d, "there is no model");
+        return deep_skip(d, "there is no model that can be trained");
     }
     const deep_call call = {.model = d->model, .batch = &d->batch, .n = d->batch.n};
     if (!deep_backward(d, &call, &pass)) {
@@ -124,7 +124,7 @@ static deep_verdict check_rl(deep *d, const char *name, double (*formula)(const 
     deep_pass pass;
     double sum = 0;
     if (d->model == NULL) {
-        return deep_skip(d, "there is no model");
+        return deep_skip(d, "there is no model that can be trained");
     }
     options.config = is_clipped ? bounds : NULL;
     options.config_n = is_clipped ? TK_ARRAY_LEN(bounds) : 0;

@@ -22,7 +22,7 @@ static deep_verdict check_info(deep *d)
 {
     tinkc_model_info *info = NULL;
     if (d->model == NULL) {
-        return deep_skip(d, "there is no model");
+        return deep_skip(d, "there is no model that can be trained");
     }
     tinkc_future *future = tinkc_training_get_info(d->model);
     bool ok = deep_wait(d, &future, false) &&
@@ -54,7 +54,7 @@ static deep_verdict check_forward(deep *d)
 {
     deep_pass pass;
     if (d->model == NULL) {
-        return deep_skip(d, "there is no model");
+        return deep_skip(d, "there is no model that can be trained");
     }
     if (!deep_forward(d, d->model, &d->first, &pass)) {
         return deep_failed(d);
@@ -68,7 +68,7 @@ static deep_verdict check_backward(deep *d)
 {
     deep_pass before, after;
     if (d->model == NULL) {
-        return deep_skip(d, "there is no model");
+        return deep_skip(d, "there is no model that can be trained");
     }
     const deep_call call = {.model = d->model, .batch = &d->first, .n = d->first.n};
     if (!deep_backward(d, &call, &before) || !deep_step(d, d->model) ||
@@ -85,7 +85,7 @@ static deep_verdict check_backward(deep *d)
 static deep_verdict check_save(deep *d)
 {
     if (d->model == NULL) {
-        return deep_skip(d, "there is no model");
+        return deep_skip(d, "there is no model that can be trained");
     }
     return deep_save(d, d->model, false, &d->state)
                ? deep_note(d, DEEP_OK, "%s", d->state)
@@ -97,7 +97,7 @@ static deep_verdict check_step(deep *d)
 {
     deep_pass at, one, two;
     if (d->model == NULL) {
-        return deep_skip(d, "there is no model");
+        return deep_skip(d, "there is no model that can be trained");
     }
     const deep_call call = {.model = d->model, .batch = &d->batch, .n = d->batch.n};
     if (!deep_backward(d, &call, &at) || !deep_step(d, d->model) ||

@@ -1,6 +1,7 @@
 /* Shows what `tinkc doctor --deep` found: a table with a sentence for every row that is not
  * ok, or JSON. */
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/doctor/deep.h"
 #include "cli/frame/cmd_listing.h"
@@ -72,15 +73,26 @@ static void put_summary(cmd_json *json, const deep *d)
     cmd_json_real(json, d->seconds);
 }
 
+/* Prints a sentence for every row that is not ok; rows that follow each other and have the
+ * same share it. */
 static void print_sentences(const deep *d)
 {
     for (size_t i = 0; i < d->rows_n; i++) {
         const deep_row *row = &d->rows[i];
-        if (row->verdict != DEEP_OK) {
-            cmd_print(stdout, "%s: %s. %s\n", row->check->name, words[row->verdict],
-                      row->why);
+        if (row->verdict == DEEP_OK) {
+            continue;
         }
+        cmd_print(stdout, "%s", row->check->name);
+        while (i + 1 < d->rows_n && d->rows[i + 1].verdict == row->verdict &&
+               strcmp(d->rows[i + 1].why, row->why) == 0) {
+            cmd_print(stdout, ", %s", d->rows[++i].check->name);
+        }
+        cmd_print(stdout, ": %s. %s\n", words[row->verdict], row->why);
     }
+}
+
+static void print_summary(const deep *d)
+{
     cmd_print(stdout,
               "%zu ok, %zu off, %zu failed, %zu not offered, %zu not tried. Cost: %zu "
               "tokens trained on, %zu sampled or scored, %.1f s.\n",
@@ -113,6 +125,7 @@ int deep_show(const deep *d)
     int result = cmd_listing_end(&list);
     if (result == CMD_OK && is_table) {
         print_sentences(d);
+        print_summary(d);
     }
     return result;
 }

@@ -106,7 +106,7 @@ static progress read_result(deep *d, const tinkc_raw_response *response,
 bool deep_raw_finish(deep *d, const char *id, char path[DEEP_TEXT_BYTES])
 {
     char body[DEEP_ID_BYTES + 64];
-    int64_t end = TK_MIN(tk_clock_mono_ms(NULL) + DEEP_WAIT_MS, d->end_ms);
+    int64_t end = TK_MIN(tk_clock_mono_ms(NULL) + d->wait_ms, d->end_ms);
     progress result = AGAIN;
     (void)snprintf(body, sizeof(body),
                    "{\"request_id\":\"%s\",\"allow_metadata_only\":false}", id);

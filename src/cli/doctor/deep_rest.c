@@ -13,7 +13,7 @@ static deep_verdict check_runs(deep *d)
     tinkc_runs *runs = NULL;
     bool is_there = false;
     if (d->model == NULL) {
-        return deep_skip(d, "there is no model");
+        return deep_skip(d, "there is no model that can be trained");
     }
     tinkc_future *future = tinkc_rest_list_runs(d->service, NULL);
     bool ok = deep_wait(d, &future, false) &&
@@ -171,7 +171,7 @@ static deep_verdict check_delete(deep *d)
 static deep_verdict check_unload(deep *d)
 {
     if (d->model == NULL) {
-        return deep_skip(d, "there is no model");
+        return deep_skip(d, "there is no model that can be trained");
     }
     return deep_drop(d, &d->model) ? deep_note(d, DEEP_OK, "done") : deep_failed(d);
 }

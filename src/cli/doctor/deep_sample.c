@@ -20,20 +20,33 @@ static tinkc_sampling_params params_of(double temperature)
     return params;
 }
 
-static deep_verdict check_save(deep *d)
+/* Opens a sampler of the saved weights, or of the base model without any. */
+static bool open_sampler(deep *d)
 {
-    if (d->model == NULL) {
-        return deep_skip(d, "there is no model");
-    }
-    if (!deep_save(d, d->model, true, &d->sampler_path)) {
-        return deep_failed(d);
-    }
-    tinkc_future *future =
-        tinkc_service_create_sampling(d->service, NULL, d->sampler_path);
+    tinkc_future *future = tinkc_service_create_sampling(
+        d->service, d->sampler_path == NULL ? d->base_model : NULL, d->sampler_path);
     bool ok = deep_wait(d, &future, true) &&
               tinkc_future_take_sampling(&d->sampler, future, &d->error) == TINKC_OK;
     tinkc_future_free(&future);
-    return ok ? deep_note(d, DEEP_OK, "%s", d->sampler_path) : deep_failed(d);
+    return ok;
+}
+
+/* Where nothing can be trained or saved, the checks that follow sample from the base
+ * model. */
+static deep_verdict check_save(deep *d)
+{
+    deep_verdict verdict = DEEP_OK;
+    if (d->model == NULL) {
+        verdict = deep_skip(d, "there is no model that can be trained");
+    } else if (!deep_save(d, d->model, true, &d->sampler_path) || !open_sampler(d)) {
+        verdict = deep_failed(d);
+        d->sampler_path = NULL;
+    }
+    if (verdict != DEEP_OK) {
+        (void)open_sampler(d);
+        return verdict;
+    }
+    return deep_note(d, DEEP_OK, "%s", d->sampler_path);
 }
 
 /* The likeliest tokens, which later checks must find again. */
@@ -75,21 +88,22 @@ static double mean_gap(const float *values, size_t n, const float *wanted, size_
 }
 
 /* The log-probabilities of the first datum's text: one for each token, the first unknown,
- * the others those that the trainer gave. */
+ * the others those that the trainer gave, if it did. */
 static deep_verdict check_alignment(deep *d)
 {
     int32_t tokens[DEEP_VALUES_MAX];
     tinkc_logprobs *result = NULL;
     size_t length = d->batch.n > 0 ? d->batch.lengths[0] : 0, n = 0;
-    if (d->sampler == NULL || d->after_two.n == 0) {
-        return deep_skip(d, "there is no sampler of the four steps");
+    if (d->sampler == NULL || length == 0) {
+        return deep_skip(d, "there is no sampler");
     }
+    bool has_trained = d->sampler_path != NULL && d->after_two.n > 0;
     deep_batch_tokens(tokens, length + 1, 4);
     if (!deep_logprobs(d, tokens, length + 1, &result)) {
         return deep_failed(d);
     }
     const float *values = tinkc_logprobs_values(&n, result);
-    double gap = mean_gap(values, n, d->after_two.v, length, 1);
+    double gap = has_trained ? mean_gap(values, n, d->after_two.v, length, 1) : 0;
     double early = mean_gap(values, n, d->after_two.v, length, 0);
     double late = mean_gap(values, n, d->after_two.v, length - 1, 2);
     bool first_unknown = n > 0 && !isfinite(values[0]);

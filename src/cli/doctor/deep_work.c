@@ -13,7 +13,7 @@
 #define PROMPT      8    /* tokens */
 
 const tinkc_adam_params deep_adam = {
-    sizeof(tinkc_adam_params), 5e-3, 0.9, 0.95, 1e-8, 0.0, 0.0};
+    sizeof(tinkc_adam_params), 1e-3, 0.9, 0.95, 1e-8, 0.0, 0.0};
 
 /* ---- models and checkpoints ---- */
 

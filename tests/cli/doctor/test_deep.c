@@ -107,7 +107,8 @@ static int ignore_stop_text(rig *r, const fakeapi_request *request, fakeapi_byte
 static int ignore_eos(rig *r, const fakeapi_request *request, fakeapi_bytes *target,
                       fakeapi_bytes *body)
 {
-    if (is_for(request, "asample") && memmem(body->p, body->n, "\"stop\":", 7) == NULL) {
+    bool is_sample = is_for(request, "asample") || is_for(request, "stream_sample");
+    if (is_sample && memmem(body->p, body->n, "\"stop\":", 7) == NULL) {
         (void)edit(body, "\"sampling_params\":{", "\"sampling_params\":{\"stop\":[],");
     }
     return 0;
