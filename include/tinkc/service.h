@@ -26,17 +26,39 @@ TINKC_API TINKC_NODISCARD tinkc_code tinkc_service_open(tinkc_service **out,
                                                         const tinkc_config *config,
                                                         tinkc_error **err);
 
-/* Cancels unfinished operations, stops heartbeats and the loop, frees the handle and
- * sets *service to NULL. Futures that the caller still holds complete with
+/* How a session ended, in the words of the protocol. */
+typedef enum tinkc_finish {
+    TINKC_FINISH_SUCCESS,
+    TINKC_FINISH_ERRORED,    /* the program failed */
+    TINKC_FINISH_INTERRUPTED /* it was stopped before it was done */
+} tinkc_finish;
+
+/* Sets how the session ended and why (at most 16 KiB of UTF-8 for people, or NULL), which
+ * tinkc_service_close reports to the server. The last call counts; without one the session
+ * ends with TINKC_FINISH_SUCCESS. Sends nothing. TINKC_E_INVALID for another value or
+ * detail, TINKC_E_STATE, TINKC_E_CANCELLED, TINKC_E_NOMEM. */
+TINKC_API tinkc_code tinkc_service_set_finish(tinkc_service *service, tinkc_finish finish,
+                                              const char *detail, tinkc_error **err);
+
+/* Ends the session, cancels unfinished operations, stops heartbeats and the loop, frees
+ * the handle and sets *service to NULL. Futures that the caller still holds complete with
  * TINKC_E_CANCELLED. A handle from tinkc_service_with_context is only freed: the
  * service stays open. Accepts NULL and a pointer to NULL.
  *
- * The call does not wait for a hanging send or name look-up. It waits for two things
- * only: a running custom loss callback (see tinkc_custom_loss_fn), and, with
- * telemetry, the delivery of the last events, for at most option telemetry_drain (30
- * s). That wait is at most 100 ms when there was work to cancel, at most one request
- * (5 s) when the server stops accepting events, and is omitted when the last telemetry
- * request got no response.
+ * The session is finished at the server, which then refuses everything that uses its
+ * ids: models, samplers, exported sampler handles. Set option finish_session to false
+ * when other processes go on using them. Nothing is sent when there is no session, when
+ * the server has ended it, when the last request got no response, in a forked child, and
+ * with option sdk_version before 0.36.0. A failure is only logged: the server ends the
+ * session itself some time after the last heartbeat.
+ *
+ * The call does not wait for a hanging send or name look-up of an operation. It waits for
+ * three things only: a running custom loss callback (see tinkc_custom_loss_fn); the
+ * server's answer to the end of the session, for at most option finish_drain (5 s), and
+ * not at all when it cannot be reached; and, with telemetry, the delivery of the last
+ * events, for at most option telemetry_drain (30 s). That last wait is at most 100 ms when
+ * there was work to cancel, at most one request (5 s) when the server stops accepting
+ * events, and is omitted when the last request got no response.
  *
  * In a callback of the same service it does nothing: the handle stays open, *service
  * is not changed, and an error is logged. */

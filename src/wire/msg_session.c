@@ -102,6 +102,20 @@ static const tk_field heartbeat_response_rows[] = {
     {TK_LITERAL("type", "session_heartbeat")},
 };
 
+static const char *const finish_words[] = {"success", "errored", "interrupted"};
+static const tk_names finish_names = {finish_words, TK_ARRAY_LEN(finish_words), TK_OTHER};
+
+static const tk_field finish_reason_rows[] = {
+    {TK_ROW(tk_finish_reason, type, ENUM, TK_REQUIRED), .names = &finish_names},
+};
+
+#define T tk_finish_session_request
+static const tk_field finish_session_request_rows[] = {
+    {TK_ROW(T, reason, MSG, 0), .sub = &tk_msg_finish_reason},
+    {TK_ROW(T, detail, STR, TK_NULLABLE)},
+};
+#undef T
+
 #define T tk_create_sampling_session_request
 static const tk_field create_sampling_session_request_rows[] = {
     {TK_ROW(T, session_id, STR, TK_REQUIRED)},
@@ -163,6 +177,10 @@ const tk_schema tk_msg_heartbeat_request = {
     TK_SCHEMA(tk_heartbeat_request, "SessionHeartbeatRequest", heartbeat_request_rows)};
 const tk_schema tk_msg_heartbeat_response = {TK_SCHEMA(
     tk_heartbeat_response, "SessionHeartbeatResponse", heartbeat_response_rows)};
+const tk_schema tk_msg_finish_reason = {
+    TK_SCHEMA(tk_finish_reason, "ClientSessionFinishReason", finish_reason_rows)};
+const tk_schema tk_msg_finish_session_request = {TK_SCHEMA(
+    tk_finish_session_request, "SessionFinishRequest", finish_session_request_rows)};
 const tk_schema tk_msg_create_sampling_session_request = {
     TK_SCHEMA(tk_create_sampling_session_request, "CreateSamplingSessionRequest",
               create_sampling_session_request_rows)};
@@ -177,6 +195,11 @@ const tk_schema tk_msg_join_sampling_session_response = {
               join_sampling_session_response_rows)};
 const tk_schema tk_msg_sampler_response = {
     TK_SCHEMA(tk_sampler_response, "GetSamplerResponse", sampler_rows)};
+
+const char *tk_finish_word(int type)
+{
+    return tk_names_word(&finish_names, type);
+}
 
 tinkc_code tk_sampling_session_check(const tk_create_sampling_session_request *msg,
                                      tk_err *err)

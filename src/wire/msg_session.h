@@ -85,6 +85,27 @@ typedef struct tk_heartbeat_response {
     char nothing;
 } tk_heartbeat_response;
 
+/* POST sessions/{id}/finish: why the client ended its session. */
+typedef enum tk_finish_type {
+    TK_FINISH_SUCCESS,
+    TK_FINISH_ERRORED,
+    TK_FINISH_INTERRUPTED
+} tk_finish_type;
+
+typedef struct tk_finish_reason {
+    tk_f_enum type; /* tk_finish_type */
+} tk_finish_reason;
+
+typedef struct tk_f_finish_reason {
+    tk_presence is;
+    tk_finish_reason v;
+} tk_f_finish_reason;
+
+typedef struct tk_finish_session_request {
+    tk_f_finish_reason reason;
+    tk_f_str detail; /* for people */
+} tk_finish_session_request;
+
 typedef struct tk_create_sampling_session_request {
     tk_f_str session_id;
     tk_f_i64 sampling_session_seq_id;
@@ -116,10 +137,13 @@ extern const tk_schema tk_msg_client_config_request, tk_msg_client_config,
     tk_msg_dynamic_config, tk_msg_auth_token_request, tk_msg_auth_token_response,
     tk_msg_health_response, tk_msg_supported_model, tk_msg_capabilities_response,
     tk_msg_create_session_request, tk_msg_create_session_response,
-    tk_msg_heartbeat_request, tk_msg_heartbeat_response,
-    tk_msg_create_sampling_session_request, tk_msg_create_sampling_session_response,
-    tk_msg_join_sampling_session_request, tk_msg_join_sampling_session_response,
-    tk_msg_sampler_response;
+    tk_msg_heartbeat_request, tk_msg_heartbeat_response, tk_msg_finish_reason,
+    tk_msg_finish_session_request, tk_msg_create_sampling_session_request,
+    tk_msg_create_sampling_session_response, tk_msg_join_sampling_session_request,
+    tk_msg_join_sampling_session_response, tk_msg_sampler_response;
+
+/* The word of a tk_finish_type; NULL for another number. */
+const char *tk_finish_word(int type);
 
 /* The client's rule: base_model or model_path (or both), and a model_path starts with
  * "tinker://". TINKC_E_INVALID otherwise. */

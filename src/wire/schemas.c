@@ -34,6 +34,8 @@ const tk_schemas_row tk_schemas[] = {
     {&tk_msg_create_session_response, RESP, "POST " API "create_session"},
     {&tk_msg_heartbeat_request, REQ, "POST " API "session_heartbeat"},
     {&tk_msg_heartbeat_response, RESP, "POST " API "session_heartbeat"},
+    {&tk_msg_finish_reason, PART, ""},
+    {&tk_msg_finish_session_request, REQ, "POST " API "sessions/{id}/finish"},
     {&tk_msg_create_sampling_session_request, REQ, "POST " API "create_sampling_session"},
     {&tk_msg_create_sampling_session_response, RESP,
      "POST " API "create_sampling_session"},

@@ -37,6 +37,18 @@ static inline void modelfix_close(modelfix *f)
     srvfix_close(&f->srv);
 }
 
+/* Sessions that the program ended with this reason. */
+static inline size_t modelfix_finished(modelfix *f, const char *reason)
+{
+    char body[128];
+    (void)snprintf(body, sizeof(body),
+                   "{\"statuses\":[{\"type\":\"client_finished\",\"reasons\":[\"%s\"]}]}",
+                   reason);
+    const tk_json *json = srvfix_post(&f->srv, "/api/v1/sessions/search", body);
+    assert_int_equal(f->srv.status, 200);
+    return tk_json_len(tk_json_get(json, "sessions"));
+}
+
 /* A peer that takes only this key (NULL: any), and the variable that names it. */
 static inline fakeapi *modelfix_peer(char url[MODELFIX_URL_BYTES], const char *key)
 {

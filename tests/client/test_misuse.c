@@ -120,8 +120,9 @@ static void open_handles(handles *g, fakeapi *api)
 {
     static const int32_t tokens[] = {1, 2, 3};
     static const int64_t shape[] = {3};
-    static const char *const options[] = {"heartbeat",   "none", "telemetry", "false",
-                                          "max_retries", "0",    NULL};
+    static const char *const options[] = {
+        "heartbeat", "none",        "telemetry", "false", "finish_drain",
+        "0",         "max_retries", "0",         NULL};
     tinkc_model_input *input = NULL;
     memset(g, 0, sizeof(*g));
     g->service = servicefix_open(api, options);

@@ -12,6 +12,7 @@
 #include <tinkc/weights.h>
 
 #include "client/call/endpoint.h"
+#include "client/core/finish.h"
 #include "support/datumfix.h"
 #include "support/samplefix.h"
 
@@ -232,6 +233,14 @@ static tinkc_future *create_loss(tinkc_service *service)
     return tinkc_service_create_custom_loss(service, &loss);
 }
 
+/* What a close does, whose wait is one of real time. */
+static tinkc_future *end_session(tinkc_service *service)
+{
+    tk_core *core = tk_service_core(service);
+    assert_true(tk_loop_post(tk_core_loop(core), &tk_core_finish(core)->task));
+    return tinkc_service_health(service);
+}
+
 static tinkc_future *launch(pacefix *p, tk_endpoint_id id)
 {
     tinkc_service *s = p->f.service;
@@ -248,6 +257,8 @@ static tinkc_future *launch(pacefix *p, tk_endpoint_id id)
         return tinkc_service_create_training(s, "m", NULL);
     case TK_EP_HEARTBEAT:
         return tinkc_service_health(s); /* beats by itself */
+    case TK_EP_FINISH_SESSION:
+        return end_session(s);
     case TK_EP_GET_INFO:
         return tinkc_training_get_info(p->training);
     case TK_EP_UNLOAD_MODEL:
@@ -370,6 +381,8 @@ static const char *const eager[] = {"telemetry",
                                     "1000",
                                     "telemetry_drain",
                                     "0",
+                                    "finish_session",
+                                    "false", /* but see end_session */
                                     NULL};
 
 static void watch(pacefix *p, tk_endpoint_id id, const useless *answer)

@@ -25,7 +25,7 @@ EOF
 )
 # What they do is in this process: they make, read, change or close handles, or hand over bytes.
 local="tinkc_(service|training|sampling)_with_context tinkc_sampling_with_retry tinkc_service_add_hook
-    tinkc_service_set_budget tinkc_service_read_ledger tinkc_(meter|trace)_attach
+    tinkc_service_set_(budget|finish) tinkc_service_read_ledger tinkc_(meter|trace)_attach
     tinkc_raw_stream_(head|close) tinkc_pager_(runs|checkpoints|sessions|close|total)
     tinkc_(service|training|sampling|stream)_close tinkc_(sampling|service)_session_id
     tinkc_sampling_export

@@ -102,6 +102,7 @@ static inline void clientfix_answer_setup(clientfix *f)
     faketransport_default(&f->net, "create_session",
                           (fakeanswer){.body = "{\"session_id\":\"S\"}"});
     faketransport_default(&f->net, "session_heartbeat", (fakeanswer){.body = "{}"});
+    faketransport_default(&f->net, "sessions/S/finish", (fakeanswer){.body = "{}"});
     faketransport_default(&f->net, "telemetry",
                           (fakeanswer){.body = "{\"status\":\"accepted\"}"});
     faketransport_default(

@@ -29,6 +29,7 @@ static const endpoint_row endpoints[] = {
     {"POST", "telemetry", tinker_telemetry, &tk_msg_telemetry_request},
     {"POST", "create_session", tinker_create_session, &tk_msg_create_session_request},
     {"POST", "session_heartbeat", tinker_heartbeat, &tk_msg_heartbeat_request},
+    {"POST", "sessions/", tinker_finish_session, &tk_msg_finish_session_request},
     {"POST", "create_model", tinker_create_model, &tk_msg_create_model_request},
     {"POST", "get_info", tinker_get_info, &tk_msg_get_info_request},
     {"POST", "unload_model", tinker_unload_model, &tk_msg_unload_model_request},

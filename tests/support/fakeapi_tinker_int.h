@@ -146,6 +146,7 @@ bool tinker_capabilities(tinker_call *call);
 bool tinker_telemetry(tinker_call *call);
 bool tinker_create_session(tinker_call *call);
 bool tinker_heartbeat(tinker_call *call);
+bool tinker_finish_session(tinker_call *call);
 bool tinker_create_model(tinker_call *call);
 bool tinker_get_info(tinker_call *call);
 bool tinker_unload_model(tinker_call *call);

@@ -94,6 +94,11 @@ bool tinker_heartbeat(tinker_call *call)
     return is_known ? answer_text(call, "{\"type\":\"session_heartbeat\"}") : true;
 }
 
+bool tinker_finish_session(tinker_call *call)
+{
+    return answer_text(call, "{}");
+}
+
 /* "<session>:<kind>:<number>" */
 static char *derived_id(const char *session, const char *kind, int64_t number)
 {

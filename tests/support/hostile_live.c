@@ -209,6 +209,8 @@ static tinkc_service *open_service(server *s)
                                    "none",
                                    "telemetry",
                                    "false",
+                                   "finish_session",
+                                   "false",
                                    "proxy",
                                    "",
                                    "archive_poll",
@@ -306,7 +308,8 @@ static bool is_fit(const hostile_case *it, const hostile_answer *hostile,
     return hostile->flow == HOSTILE_WHOLE && !hostile->is_once &&
            hostile->fields_n == 0 && emulated->elapsed_ms == 0 && has_body &&
            hostile->status < 600 && it->key != TK_EP_HEARTBEAT &&
-           it->key != TK_EP_TELEMETRY && !(way->packing == BOMB && polls_large(it)) &&
+           it->key != TK_EP_TELEMETRY && it->key != TK_EP_FINISH_SESSION &&
+           !(way->packing == BOMB && polls_large(it)) &&
            (hostile->type == NULL || hostile->type[0] != '\xff');
 }
 

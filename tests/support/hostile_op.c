@@ -6,6 +6,8 @@
 #include <tinkc/stream.h>
 
 #include "base/tk.h"
+#include "client/core/finish.h"
+#include "client/core/service.h"
 
 #define PATH "tinker://S:train:0/weights/0001"
 
@@ -451,6 +453,14 @@ static tinkc_future *unload(hostile_world *w)
     return tinkc_training_unload(w->training);
 }
 
+/* What a close does, without its wait, which is one of real time. */
+static tinkc_code end_session(hostile_world *w, tinkc_error **err)
+{
+    tk_core *core = tk_service_core(w->service);
+    return tk_loop_post(tk_core_loop(core), &tk_core_finish(core)->task) ? TINKC_OK
+                                                                         : TINKC_E_STATE;
+}
+
 /* ---- the list ---- */
 
 #define TOKENS "{\"pjwt_auth_enabled\":true}"
@@ -496,6 +506,7 @@ static const hostile_op ops[] = {
     {"load_state", HOSTILE_TRAINING, NULL, load_state, NULL, NULL, false},
     {"get_info", HOSTILE_TRAINING, NULL, get_info, NULL, read_info, false},
     {"unload", HOSTILE_TRAINING, NULL, unload, NULL, NULL, false},
+    {"end_session", HOSTILE_SAMPLING, NULL, NULL, end_session, NULL, false},
 };
 
 size_t hostile_ops_n(void)

@@ -96,6 +96,8 @@ static void open_service(runner *r, bool is_dumped)
                                    is_told ? "true" : "false",
                                    "telemetry_drain",
                                    "0",
+                                   "finish_session",
+                                   "false", /* an operation here */
                                    NULL};
     bool ok = tinkc_config_new(&config, NULL) == TINKC_OK;
     for (size_t i = 0; ok && options[i] != NULL; i += 2) {
@@ -322,7 +324,8 @@ static void run(hostile_verdict *out, runner *r, bool is_dumped, bool *asked)
                    err != NULL ? tinkc_error_message(err) : "");
     tinkc_error_free(&err);
     if (r->trouble == NULL) {
-        bool watch = is_background(r->key) || asked != NULL;
+        bool watch =
+            is_background(r->key) || r->key == TK_EP_FINISH_SESSION || asked != NULL;
         (void)drive(r, NULL, now_ms(r) + (watch ? WATCH_MS : IDLE_MS));
     }
     for (size_t key = 0; key < HOSTILE_KEYS; key++) {

@@ -345,7 +345,7 @@ static void add_unrecorded(hostile_seeds *seeds)
     static const struct {
         const char *name, *type, *body;
         hostile_wrap wrap;
-        size_t keys[6]; /* up to the first 0 */
+        size_t keys[8]; /* up to the first 0 */
         const tk_schema *schema;
     } rows[] = {
         {"trace_pending",
@@ -377,7 +377,7 @@ static void add_unrecorded(hostile_seeds *seeds)
          "{\"message\":\"ok\"}",
          HOSTILE_BARE,
          {TK_EP_CHECKPOINT, TK_EP_PUBLISH, TK_EP_UNPUBLISH, TK_EP_TTL, TK_EP_PROJECT,
-          TK_EP_CANCEL_FUTURE},
+          TK_EP_CANCEL_FUTURE, TK_EP_FINISH_SESSION},
          NULL},
         {"event",
          "text/event-stream",

@@ -43,6 +43,14 @@ static void test_request_service(void **unused)
     const tk_heartbeat_request heartbeat = {S("s")};
     expect_json(&tk_msg_heartbeat_request, &heartbeat,
                 "{\"session_id\":\"s\",\"type\":\"session_heartbeat\"}");
+    tk_finish_session_request finish = {
+        .reason = {TK_SET, {.type = TK_F_VAL(TK_FINISH_ERRORED)}},
+        .detail = {.is = TK_NULL}};
+    expect_json(&tk_msg_finish_session_request, &finish,
+                "{\"reason\":{\"type\":\"errored\"},\"detail\":null}");
+    finish.detail = (tk_f_str)S("d");
+    expect_json(&tk_msg_finish_session_request, &finish,
+                "{\"reason\":{\"type\":\"errored\"},\"detail\":\"d\"}");
 }
 
 static void test_request_sampling_session(void **unused)

@@ -387,7 +387,7 @@ static int run(const cmd_args *args)
         drop_last(&c);
     }
     tk_free(c.messages);
-    cmd_model_close(&c.model);
+    cmd_model_close(&c.model, result);
     return result;
 }
 

@@ -134,7 +134,7 @@ static int run(const cmd_args *args)
     }
     result = cmd_listing_end(&list);
     tinkc_config_free(&config);
-    cmd_service_end(NULL);
+    cmd_service_end(NULL, result);
     return result;
 }
 

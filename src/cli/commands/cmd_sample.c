@@ -86,7 +86,7 @@ static int run(const cmd_args *args)
 out:
     tinkc_model_input_free(&input);
     cmd_prompt_dispose(&prompt);
-    cmd_model_close(&model);
+    cmd_model_close(&model, result);
     return result;
 }
 

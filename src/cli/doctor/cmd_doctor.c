@@ -356,7 +356,7 @@ static int run(const cmd_args *args)
     result = cmd_has(args, "deep") ? run_deep(&d) : run_checks(&d);
     tinkc_sampling_close(&d.sampling);
     tinkc_config_free(&d.config);
-    cmd_service_end(&d.service);
+    cmd_service_end(&d.service, result);
     return result;
 }
 

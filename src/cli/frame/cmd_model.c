@@ -110,13 +110,13 @@ int cmd_model_open(cmd_model *model, const cmd_args *args, bool needs_text)
     return open_tokenizer(model, args, needs_text);
 }
 
-void cmd_model_close(cmd_model *model)
+void cmd_model_close(cmd_model *model, int result)
 {
     tinkc_chat_template_free(&model->tpl);
     tinkc_tokenizer_free(&model->tokenizer);
     tinkc_sampling_close(&model->sampling);
     if (model->service != NULL) {
-        cmd_service_end(&model->service);
+        cmd_service_end(&model->service, result);
     }
 }
 

@@ -27,7 +27,7 @@ typedef struct cmd_model {
  * tokenizer, unless --stop or --ignore-end was given: not every server does so itself. Returns CMD_OK, or another exit code after an error line; the
  * caller closes the model in either case. */
 int cmd_model_open(cmd_model *model, const cmd_args *args, bool needs_text);
-void cmd_model_close(cmd_model *model);
+void cmd_model_close(cmd_model *model, int result); /* the command's exit code */
 
 /* Checks that the model has a chat template, which conversations need. Returns CMD_FAILED
  * after an error line. */

@@ -177,15 +177,21 @@ int cmd_service_open(tinkc_service **out, const cmd_args *args, cmd_patience pat
         cmd_waits_begin(*out);
     } else {
         result = cmd_fail_error(&error, NULL);
-        cmd_service_end(NULL);
+        cmd_service_end(NULL, result);
     }
     tinkc_config_free(&config);
     return result;
 }
 
-void cmd_service_end(tinkc_service **service)
+void cmd_service_end(tinkc_service **service, int result)
 {
+    tinkc_finish finish = result == CMD_OK            ? TINKC_FINISH_SUCCESS
+                          : result == CMD_INTERRUPTED ? TINKC_FINISH_INTERRUPTED
+                                                      : TINKC_FINISH_ERRORED;
     cmd_waits_end();
+    if (service != NULL) {
+        (void)tinkc_service_set_finish(*service, finish, NULL, NULL);
+    }
     tinkc_service_close(service);
     cmd_stats_end();
     cmd_local_end();
@@ -197,7 +203,7 @@ int cmd_service_ask(const cmd_args *args, int (*ask)(const cmd_args *, tinkc_ser
     int result = cmd_service_open(&service, args, CMD_BRIEF);
     if (result == CMD_OK) {
         result = ask(args, service);
-        cmd_service_end(&service);
+        cmd_service_end(&service, result);
     }
     return result;
 }

@@ -20,9 +20,10 @@ int cmd_service_config(tinkc_config **out, const cmd_args *args, cmd_patience pa
 /* Opens a service with that configuration. Returns the same codes. */
 int cmd_service_open(tinkc_service **out, const cmd_args *args, cmd_patience patience);
 
-/* Closes the service (NULL is allowed), prints --stats and ends the server of --local.
- * Call it after every cmd_service_open and cmd_service_config that returned CMD_OK. */
-void cmd_service_end(tinkc_service **service);
+/* Closes the service (NULL is allowed), prints --stats and ends the server of --local. The
+ * exit code of the command is how its session ended. Call it after every cmd_service_open
+ * and cmd_service_config that returned CMD_OK. */
+void cmd_service_end(tinkc_service **service, int result);
 
 /* Opens a brief service, calls `ask` with it and closes it. Returns the exit code of
  * `ask`, or that of the failure to open. */

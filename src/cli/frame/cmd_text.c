@@ -59,7 +59,7 @@ static int open_service(tinkc_service **service, const cmd_args *args)
     bool is_named = cmd_has(args, "base-url") || cmd_has(args, "api-key");
     if (code != TINKC_OK && (code != TINKC_E_CONFIG || is_named)) {
         result = cmd_fail_error(&error, NULL);
-        cmd_service_end(NULL);
+        cmd_service_end(NULL, result);
         return result;
     }
     tinkc_error_free(&error);
@@ -77,7 +77,7 @@ static int find_model(tinkc_tokenizer **out, const cmd_args *args, const char *m
     if (tinkc_service_get_tokenizer(out, service, model, NULL, &error) != TINKC_OK) {
         result = cmd_fail_error(&error, NULL);
     }
-    cmd_service_end(&service);
+    cmd_service_end(&service, result);
     return result;
 }
 

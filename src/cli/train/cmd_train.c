@@ -529,7 +529,7 @@ static int run(const cmd_args *args)
     tinkc_tokenizer_free(&t.tokenizer);
     unload(&t);
     if (t.service != NULL) {
-        cmd_service_end(&t.service);
+        cmd_service_end(&t.service, result);
     }
     return result;
 }

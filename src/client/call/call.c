@@ -309,8 +309,7 @@ static void on_response(tk_http_request *request, const tk_http_response *respon
     tk_wirelog_answered(call, response);
     end_span(call, response);
     if (response->failure != TK_HTTP_CANCELLED && !call->anonymous) {
-        tk_telemetry_heard(tk_core_telemetry(call->core),
-                           response->failure == TK_HTTP_OK);
+        tk_core_heard(call->core, response->failure == TK_HTTP_OK);
     }
     if (response->failure == TK_HTTP_OK && !call->anonymous && !call->state.moved_away) {
         tk_deprecation_note(tk_core_deprecation(call->core), tk_core_log(call->core),
@@ -327,7 +326,8 @@ static void on_response(tk_http_request *request, const tk_http_response *respon
         finish_response(call, response, &outcome, false);
         return;
     }
-    if (call->pass_status != 0 && outcome.status == call->pass_status) {
+    if ((call->pass_status != 0 && outcome.status == call->pass_status) ||
+        (call->pass_failure && response->failure != TK_HTTP_OK)) {
         finish_response(call, response, &outcome, false);
         return;
     }

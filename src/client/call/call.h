@@ -58,6 +58,7 @@ struct tk_call {
     bool no_l2;                /* for this call, although the endpoint has it */
     bool pass_backpressure;    /* 429, and 402 inside the pause, end the call: asample */
     int pass_status; /* a status that ends the call at once, whatever the layers say; 0 */
+    bool pass_failure; /* so does a request that got no response */
     /* Of the work that the call belongs to, when several calls in a row serve it; NULL:
      * this call is all of it. */
     tk_retry_pace *pace;

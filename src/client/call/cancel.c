@@ -13,7 +13,7 @@
 #define WAITING_MAX    8192
 #define PARALLEL_MAX   1024 /* whatever the server allows */
 #define BODY_MAX_BYTES (4 * TK_KIB)
-#define DRIVE_MS       10
+#define LOOK_MS        10
 
 typedef struct cancellation {
     tk_list link;
@@ -49,26 +49,12 @@ static bool is_drained(const tk_cancels *cancels)
 static void run_close(tk_task *task)
 {
     tk_cancels *cancels = TK_CONTAINER_OF(task, tk_cancels, task);
-    tk_op_cancel_all(tk_core_running(cancels->core));
+    (void)!tk_core_end_work(cancels->core);
     tk_mutex_lock(&cancels->lock);
     cancels->is_posted = false;
     cancels->is_drained = is_drained(cancels);
     tk_cond_broadcast(&cancels->changed);
     tk_mutex_unlock(&cancels->lock);
-}
-
-/* Under the lock, which it gives up meanwhile. */
-static void wait_a_little(tk_cancels *cancels, int64_t deadline_ns)
-{
-    if (tk_core_is_manual(cancels->core)) {
-        tk_mutex_unlock(&cancels->lock);
-        bool driven = tk_loop_drive(tk_core_loop(cancels->core), DRIVE_MS);
-        tk_mutex_lock(&cancels->lock);
-        deadline_ns = driven ? 0 : deadline_ns;
-    }
-    if (deadline_ns > 0 && !cancels->is_drained) {
-        (void)tk_cond_wait_until(&cancels->changed, &cancels->lock, deadline_ns);
-    }
 }
 
 /* Under the lock. Returns false when the loop takes no more tasks. */
@@ -93,7 +79,8 @@ void tk_cancel_close(tk_cancels *cancels)
     }
     tk_mutex_lock(&cancels->lock);
     while (!cancels->is_drained && now_ns < deadline_ns && look(cancels)) {
-        wait_a_little(cancels, TK_MIN(now_ns + DRIVE_MS * TK_NS_PER_MS, deadline_ns));
+        tk_core_wait(cancels->core, &cancels->changed, &cancels->lock,
+                     TK_MIN(now_ns + LOOK_MS * TK_NS_PER_MS, deadline_ns));
         now_ns = tk_clock_mono_ns(&tk_clock_real);
     }
     tk_mutex_unlock(&cancels->lock);

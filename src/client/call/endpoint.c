@@ -31,6 +31,8 @@ static const tk_endpoint endpoints[TK_EP_COUNT] = {
                               TK_HTTP_SESSION, 0, -1, false, true, SMALL, USUAL},
     [TK_EP_HEARTBEAT] = {"heartbeat", TK_HTTP_POST, API "session_heartbeat",
                          TK_HTTP_SESSION, 10000, 0, false, true, SMALL, SECOND},
+    [TK_EP_FINISH_SESSION] = {"finish_session", TK_HTTP_POST, API "sessions/{}/finish",
+                              TK_HTTP_SESSION, 0, -1, true, true, SMALL, USUAL},
     [TK_EP_CREATE_MODEL] = {"create_model", TK_HTTP_POST, API "create_model",
                             TK_HTTP_TRAIN, 0, -1, false, true, SMALL, USUAL},
     [TK_EP_GET_INFO] = {"get_info", TK_HTTP_POST, API "get_info", TK_HTTP_TRAIN, 0, -1,

@@ -13,6 +13,7 @@ typedef enum tk_endpoint_id {
     TK_EP_CAPABILITIES,
     TK_EP_CREATE_SESSION,
     TK_EP_HEARTBEAT,
+    TK_EP_FINISH_SESSION, /* sessions/{id}/finish */
     TK_EP_CREATE_MODEL,
     TK_EP_GET_INFO,
     TK_EP_UNLOAD_MODEL,

@@ -51,6 +51,8 @@ struct tinkc_config {
     int64_t retry_total_ms;
     int64_t heartbeat_ms;
     int64_t heartbeat_failures; /* 0: no limit */
+    int64_t finish_session;
+    int64_t finish_drain_ms;
     int64_t http1_only;
     int64_t train_single_connection;
     int64_t http1[TK_HTTP_GROUPS];

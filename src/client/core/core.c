@@ -16,6 +16,7 @@
 #define SERVER_MAX_BYTES  (64 * TK_KIB)
 #define SOURCE_MAX_BYTES  (64 * TK_KIB)
 #define HEADERS_MAX_BYTES (256 * TK_KIB)
+#define DRIVE_MS          20
 
 /* ---- life ---- */
 
@@ -32,6 +33,7 @@ static void destroy(tk_core *core)
     }
     tk_poll_group_free_all(&core->poll_groups);
     tk_cancel_dispose(&core->cancels);
+    tk_finish_dispose(&core->finish);
     tk_telemetry_free(&core->telemetry);
     tk_limiter_close(&core->limiter);
     tk_auth_free(&core->auth);
@@ -154,6 +156,7 @@ static void on_stop(void *user)
     tk_op_cancel_all(&core->running);
     tk_poll_group_shutdown(&core->poll_groups);
     tk_cancel_shutdown(&core->cancels);
+    tk_finish_shutdown(&core->finish);
     tk_session_shutdown(core);
     tk_auth_shutdown(core->auth);
     tk_telemetry_shutdown(core->telemetry);
@@ -250,6 +253,10 @@ static tinkc_code fill_services(tk_core *core, const tk_url *url,
     if (code != TINKC_OK) {
         return code;
     }
+    code = tk_finish_init(&core->finish, core, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
     code = tk_waits_init(&core->waits, core, err);
     if (code != TINKC_OK) {
         return code;
@@ -322,12 +329,44 @@ tinkc_code tk_core_new(tk_core **out, const tinkc_config *config,
     return TINKC_OK;
 }
 
+bool tk_core_end_work(tk_core *core)
+{
+    core->had_work = core->had_work || !tk_list_is_empty(&core->running);
+    tk_op_cancel_all(&core->running);
+    return core->had_work;
+}
+
+void tk_core_wait(tk_core *core, tk_cond *changed, tk_mutex *lock, int64_t deadline_ns)
+{
+    if (core->is_manual) {
+        tk_mutex_unlock(lock);
+        bool driven = tk_loop_drive(core->loop, DRIVE_MS);
+        tk_mutex_lock(lock);
+        int64_t slice = tk_clock_mono_ns(&tk_clock_real) + DRIVE_MS * TK_NS_PER_MS;
+        deadline_ns = driven ? 0 : TK_MIN(slice, deadline_ns);
+    }
+    if (deadline_ns > 0) {
+        (void)tk_cond_wait_until(changed, lock, deadline_ns);
+    }
+}
+
+void tk_core_heard(tk_core *core, bool answered)
+{
+    atomic_store(&core->heard, answered);
+}
+
+bool tk_core_is_heard(const tk_core *core)
+{
+    return atomic_load(&core->heard);
+}
+
 /* The loop stops first: a callback on the worker may wait for a future, and every future
  * is done then. */
 void tk_core_shutdown(tk_core *core)
 {
     atomic_store(&core->closed, true);
     tk_cancel_close(&core->cancels);
+    tk_finish_close(&core->finish);
     tk_telemetry_close(core->telemetry);
     tk_loop_stop(core->loop);
     tk_worker_stop(&core->worker);
@@ -531,6 +570,11 @@ tk_list *tk_core_poll_groups(tk_core *core)
 tk_cancels *tk_core_cancels(tk_core *core)
 {
     return &core->cancels;
+}
+
+tk_finish *tk_core_finish(tk_core *core)
+{
+    return &core->finish;
 }
 
 tk_auth *tk_core_auth(tk_core *core)

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/rand.h"
+#include "base/thread.h"
 #include "client/call/budget.h"
 #include "client/call/call.h"
 #include "client/call/limiter.h"
@@ -25,6 +26,7 @@
 #include "wire/msg_session.h"
 
 typedef struct tk_cancels tk_cancels; /* client/call/cancel.h */
+typedef struct tk_finish tk_finish;   /* client/core/finish.h */
 typedef struct tk_waits tk_waits;     /* client/call/waits.h */
 typedef struct tk_worker tk_worker;   /* client/core/worker.h */
 
@@ -74,6 +76,19 @@ TK_NODISCARD tinkc_code tk_core_check_blocking(tk_core *core, tk_err *err);
  * Once. Thread: any on which tk_core_is_inside is false. */
 void tk_core_shutdown(tk_core *core);
 
+/* Cancels all operations because the service closes. Returns whether the close has
+ * cancelled any, now or before. */
+bool tk_core_end_work(tk_core *core);
+
+/* Waits, under the lock and not on the loop's thread, until `changed` or `deadline_ns` (of
+ * the real clock), or returns early. Drives a manual loop meanwhile, without the lock. */
+void tk_core_wait(tk_core *core, tk_cond *changed, tk_mutex *lock, int64_t deadline_ns);
+
+/* Notes whether the last request got a response, and returns it (thread: any): what a close
+ * sends, it sends only to a server that responds. */
+void tk_core_heard(tk_core *core, bool answered);
+bool tk_core_is_heard(const tk_core *core);
+
 /* Whether the caller is a callback of this service. Thread: any. */
 bool tk_core_is_inside(tk_core *core);
 
@@ -90,6 +105,8 @@ const char *tk_core_session_id(const tk_core *core);
 /* Why the session cannot be used any more (the server ended it, or its heartbeats
  * failed); NULL while it can. Loop thread. */
 const tk_err *tk_core_session_over(const tk_core *core);
+/* No more heartbeats and refreshes: the session is about to end. */
+void tk_core_rest(tk_core *core);
 int64_t tk_core_next_model_seq(tk_core *core);    /* any thread */
 int64_t tk_core_next_loss_seq(tk_core *core);     /* any thread */
 int64_t tk_core_next_sampling_seq(tk_core *core); /* any thread */
@@ -97,6 +114,7 @@ int64_t tk_core_next_sampling_seq(tk_core *core); /* any thread */
 tk_list *tk_core_running(tk_core *core);     /* of tk_op */
 tk_list *tk_core_poll_groups(tk_core *core); /* of tk_poll_group */
 tk_cancels *tk_core_cancels(tk_core *core);
+tk_finish *tk_core_finish(tk_core *core);
 tk_auth *tk_core_auth(tk_core *core);
 tk_rand *tk_core_rand(tk_core *core);
 tk_deprecation *tk_core_deprecation(tk_core *core);

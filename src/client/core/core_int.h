@@ -11,6 +11,7 @@
 #include "client/call/waits.h"
 #include "client/core/core.h"
 #include "client/core/deprecation.h"
+#include "client/core/finish.h"
 #include "client/core/worker.h"
 
 /* How far the service has got. */
@@ -27,6 +28,7 @@ struct tk_core {
     tk_hooks hooks;
     tk_ledger ledger;
     atomic_bool closed;
+    atomic_bool heard; /* the last request got a response */
     pid_t pid;
     tinkc_config *config; /* immutable */
     char *base_url;
@@ -37,6 +39,7 @@ struct tk_core {
     tk_waits waits;
     tk_worker worker; /* for callbacks of the user that may take long */
     tk_cancels cancels;
+    tk_finish finish;
     tk_limiter *limiter; /* shared with other services; one of its owners */
     tk_limiter_port port;
     _Atomic(char *) session_id; /* owned; written once */
@@ -55,6 +58,7 @@ struct tk_core {
     tinkc_queue_state_fn observer;
     void *observer_user;
     tk_deprecation deprecation;
+    bool had_work; /* when the close began */
     bool paused_logged;
     int64_t paused_log_ms;
     /* becoming ready (session.c) */

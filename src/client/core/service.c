@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "client/call/op_call.h"
 #include "client/call/outcome.h"
+#include "client/core/finish.h"
 #include "client/core/service.h"
 #include "client/values/error.h"
 #include "wire/msg_session.h"
@@ -109,6 +110,21 @@ tinkc_code tinkc_service_with_context(tinkc_service **out, tinkc_service *servic
         tk_err_nomem(&err);
     }
     return tk_error_give(error, &err);
+}
+
+tinkc_code tinkc_service_set_finish(tinkc_service *service, tinkc_finish finish,
+                                    const char *detail, tinkc_error **error)
+{
+    if (service == NULL) {
+        return tk_error_tell(error, TINKC_E_STATE, "no service");
+    }
+    tk_core *core = service->handle->core;
+    tk_err err = TK_ERR_INIT;
+    tinkc_code code = tk_core_check(core, &err);
+    if (code == TINKC_OK) {
+        code = tk_finish_set(tk_core_finish(core), (int)finish, detail, &err);
+    }
+    return code == TINKC_OK ? TINKC_OK : tk_error_give(error, &err);
 }
 
 /* ---- driving ---- */

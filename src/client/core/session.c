@@ -460,14 +460,19 @@ void tk_session_init(tk_core *core)
     tk_schema_init(&core->dynamic, &tk_msg_dynamic_config);
 }
 
-void tk_session_shutdown(tk_core *core)
+void tk_core_rest(tk_core *core)
 {
-    tk_err err = TK_ERR_INIT;
-    tk_err_set(&err, TINKC_E_CANCELLED, "the service was closed");
     tk_loop_timer_clear(core->loop, &core->beat_timer);
     tk_loop_timer_clear(core->loop, &core->refresh_timer);
     tk_call_cancel(&core->beat_call);
     tk_call_cancel(&core->refresh_call);
+}
+
+void tk_session_shutdown(tk_core *core)
+{
+    tk_err err = TK_ERR_INIT;
+    tk_err_set(&err, TINKC_E_CANCELLED, "the service was closed");
+    tk_core_rest(core);
     tk_call_cancel(&core->setup_call);
     give_up(core, &err);
     tk_buf_dispose(&core->config_body);

@@ -9,7 +9,6 @@
 #include "base/mem.h"
 
 #define NONE_PREFIX "sessionless-"
-#define DRIVE_MS    20
 
 /* ---- the process ---- */
 
@@ -180,30 +179,7 @@ static void end_session(tk_telemetry *t)
     }
 }
 
-void tk_telemetry_heard(tk_telemetry *t, bool answered)
-{
-    if (t != NULL) {
-        atomic_store(&t->answered, answered);
-    }
-}
-
 /* ---- waiting: not on the loop's thread ---- */
-
-/* Under the lock, which it gives up meanwhile. */
-static void wait_a_little(tk_telemetry *t, int64_t deadline_ns)
-{
-    tk_loop *loop = tk_core_loop(t->core);
-    if (tk_core_is_manual(t->core)) {
-        tk_mutex_unlock(&t->lock);
-        bool driven = tk_loop_drive(loop, DRIVE_MS);
-        tk_mutex_lock(&t->lock);
-        int64_t slice = tk_clock_mono_ns(&tk_clock_real) + DRIVE_MS * TK_NS_PER_MS;
-        deadline_ns = driven ? 0 : TK_MIN(slice, deadline_ns);
-    }
-    if (deadline_ns > 0) {
-        (void)tk_cond_wait_until(&t->changed, &t->lock, deadline_ns);
-    }
-}
 
 bool tk_telemetry_flush(tk_telemetry *t, int64_t timeout_ms)
 {
@@ -225,7 +201,7 @@ bool tk_telemetry_flush(tk_telemetry *t, int64_t timeout_ms)
     }
     tk_mutex_lock(&t->lock);
     while (t->settled < goal && tk_clock_mono_ns(&tk_clock_real) < deadline_ns) {
-        wait_a_little(t, deadline_ns);
+        tk_core_wait(t->core, &t->changed, &t->lock, deadline_ns);
     }
     bool all = t->settled >= goal && t->dropped == dropped;
     tk_mutex_unlock(&t->lock);
@@ -241,7 +217,7 @@ void tk_telemetry_close(tk_telemetry *t)
     tk_mutex_lock(&t->lock);
     bool worth = t->pushed > t->settled && t->failures == 0;
     tk_mutex_unlock(&t->lock);
-    if (worth && atomic_load(&t->answered)) {
+    if (worth && tk_core_is_heard(t->core)) {
         atomic_store(&t->closing, true);
         (void)tk_telemetry_flush(t, tk_core_config(t->core)->telemetry_drain_ms);
     }

@@ -63,10 +63,6 @@ void tk_telemetry_begin(tk_telemetry *telemetry, const char *session_id);
  * wait for others. */
 bool tk_telemetry_add(tk_telemetry *telemetry, const tk_event *event, bool urgent);
 
-/* Notes whether the last request got an answer: a close waits for events only while the
- * server answers. */
-void tk_telemetry_heard(tk_telemetry *telemetry, bool answered);
-
 /* Not on the loop's thread: sends all that is queued; true when it is all taken, false
  * when the timeout (real time) came first or it was given up. */
 bool tk_telemetry_flush(tk_telemetry *telemetry, int64_t timeout_ms);

@@ -29,7 +29,7 @@ typedef struct tk_telemetry_lane {
 struct tk_telemetry {
     tk_core *core; /* owns us */
     char process_uuid[TK_UUID_TEXT_BYTES];
-    atomic_bool off, answered, closing;
+    atomic_bool off, closing;
     /* under the lock */
     tk_mutex lock;
     tk_cond changed; /* something was settled */

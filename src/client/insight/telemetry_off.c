@@ -35,12 +35,6 @@ bool tk_telemetry_add(tk_telemetry *telemetry, const tk_event *event, bool urgen
     return false;
 }
 
-void tk_telemetry_heard(tk_telemetry *telemetry, bool answered)
-{
-    (void)telemetry;
-    (void)answered;
-}
-
 bool tk_telemetry_flush(tk_telemetry *telemetry, int64_t timeout_ms)
 {
     (void)telemetry;

@@ -5,7 +5,6 @@
 #include "client/insight/telemetry_int.h"
 
 #include "base/mem.h"
-#include "client/call/op.h"
 #include "wire/wire_error.h"
 
 #define BODY_MAX_BYTES (TK_TELEMETRY_BATCH * TK_TELEMETRY_EVENT_BYTES + 64 * TK_KIB)
@@ -245,11 +244,10 @@ static void run_wake(tk_task *task)
     tk_mutex_unlock(&t->lock);
     if (atomic_load(&t->closing)) {
         /* With work still under way a close gives the events only a short time. */
-        if (!tk_list_is_empty(tk_core_running(t->core))) {
+        if (tk_core_end_work(t->core)) {
             tk_loop_timer_set(tk_core_loop(t->core), &t->hurry_timer,
                               now + TK_TELEMETRY_HURRY_MS);
         }
-        tk_op_cancel_all(tk_core_running(t->core));
     }
     if (!tk_telemetry_is_on(t)) {
         return;

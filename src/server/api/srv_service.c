@@ -94,50 +94,22 @@ srv_verdict srv_service_heartbeat(srv_request *request)
     return srv_msg_reply(request, &tk_msg_heartbeat_response, &reply);
 }
 
-/* Reads {"reason":{"type"},"detail"}; both may be missing. False when it was refused. */
-static bool read_finish(srv_request *request, tk_str *reason, tk_str *detail)
-{
-    static const char *const reasons[] = {"success", "errored", "interrupted"};
-    const tk_json *body = NULL;
-    tk_err err = TK_ERR_INIT;
-    tk_str text = request->body.n > 0 ? tk_buf_str(&request->body) : TK_STR("{}");
-    if (tk_json_parse(&body, &request->arena, text.p, text.n, NULL, &err) != TINKC_OK) {
-        (void)srv_reply_error(request, &err);
-        return false;
-    }
-    const tk_json *given = tk_json_get(body, "reason");
-    const tk_json *type = given != NULL ? tk_json_get(given, "type") : NULL;
-    const tk_json *why = tk_json_get(body, "detail");
-    *detail =
-        why != NULL && why->type == TK_JSON_STRING ? why->as.string : (tk_str){NULL, 0};
-    *reason = (tk_str){NULL, 0};
-    if (given == NULL || given->type == TK_JSON_NULL) {
-        return true;
-    }
-    for (size_t i = 0; type != NULL && i < TK_ARRAY_LEN(reasons); i++) {
-        if (type->type == TK_JSON_STRING && tk_str_is(type->as.string, reasons[i])) {
-            *reason = type->as.string;
-            return true;
-        }
-    }
-    (void)srv_reply_field(request, "reason.type",
-                          "must be success, errored or interrupted");
-    return false;
-}
-
 srv_verdict srv_service_finish_session(srv_request *request)
 {
     srv *server = request->app;
     tk_str id = request->params[0];
-    tk_str reason, detail;
+    tk_finish_session_request msg;
     tk_err err = TK_ERR_INIT;
-    if (!read_finish(request, &reason, &detail)) {
+    if (!srv_msg_decode(request, &tk_msg_finish_session_request, &msg)) {
         return SRV_ANSWERED;
     }
     (void)!srv_session_end(server, id);
     tinkc_code code = srv_store_find_session(server->store, id, &err);
-    if (code == TINKC_OK && reason.p != NULL) {
-        code = srv_store_finish_session(server->store, id, reason, detail, &err);
+    if (code == TINKC_OK && msg.reason.is == TK_SET) {
+        tk_str detail = msg.detail.is == TK_SET ? msg.detail.v : (tk_str){NULL, 0};
+        code = srv_store_finish_session(server->store, id,
+                                        tk_str_of(tk_finish_word(msg.reason.v.type.v)),
+                                        detail, &err);
     }
     if (code != TINKC_OK) {
         return srv_reply_error(request, &err);

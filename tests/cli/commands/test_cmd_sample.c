@@ -88,6 +88,7 @@ static void test_sample_chat(void **state)
     assert_string_equal(run(&f, PROGRAM_ARGS("sample", "-m", MODEL, "--temperature", "0",
                                              "--chat", "What is 2 + 3?")),
                         "5\n");
+    assert_int_equal(modelfix_finished(&f, "success"), 1);
     program_write_file(&f.p, "m.json",
                        "[{\"role\":\"user\",\"content\":\"What is 2 + 3?\"}]");
     assert_string_equal(run(&f, PROGRAM_ARGS("sample", "-m", MODEL, "--temperature", "0",

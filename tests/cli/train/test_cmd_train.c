@@ -389,6 +389,7 @@ static void test_train_interrupted(void **state)
     assert_true(has_step(&f, "i.train.json", "\"finished\":false"));
     assert_true(has_step(&f, "i.train.json", "/weights/i-0"));
     expect_unloaded(&f);
+    assert_int_equal(modelfix_finished(&f, "interrupted"), 1);
     modelfix_close(&f);
 }
 
@@ -408,6 +409,7 @@ static void test_train_stop_unsaved(void **state)
     assert_true(program_said(&f.p.err, "Error: Training stopped: "));
     assert_true(program_said(&f.p.err, "disk full"));
     expect_unloaded(&f);
+    assert_int_equal(modelfix_finished(&f, "errored"), 1);
     modelfix_close(&f);
 }
 

@@ -204,6 +204,7 @@ static tinkc_service *open_plain(fakeapi *api)
               tinkc_config_set(config, "base_url", fakeapi_url(api), NULL) == TINKC_OK &&
               tinkc_config_set(config, "api_key", "tml-k", NULL) == TINKC_OK &&
               tinkc_config_set(config, "proxy", "", NULL) == TINKC_OK &&
+              tinkc_config_set(config, "finish_session", "false", NULL) == TINKC_OK &&
               tinkc_config_set(config, "loop", "manual", NULL) == TINKC_OK;
     if (ok && tinkc_service_open(&service, config, NULL) != TINKC_OK) {
         assert_null(service);

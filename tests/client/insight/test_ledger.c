@@ -356,6 +356,7 @@ static bool batch_once(void *unused)
               tinkc_config_set(config, "base_url", fakeapi_url(api), NULL) == TINKC_OK &&
               tinkc_config_set(config, "api_key", "tml-k", NULL) == TINKC_OK &&
               tinkc_config_set(config, "proxy", "", NULL) == TINKC_OK &&
+              tinkc_config_set(config, "finish_session", "false", NULL) == TINKC_OK &&
               tinkc_config_set(config, "loop", "manual", NULL) == TINKC_OK &&
               tinkc_service_open(&service, config, NULL) == TINKC_OK &&
               tinkc_service_set_budget(service, 3, NULL) == TINKC_OK &&

@@ -195,12 +195,14 @@ static void test_telemetry_ten_services(void **unused)
 {
     static clientfix f[SERVICES];
     tinkc_sampling *sampling[SERVICES];
-    char answers[SERVICES][64], name[32], process[64] = "";
+    char answers[SERVICES][64], finish[SERVICES][32], name[32], process[64] = "";
     for (size_t i = 0; i < SERVICES; i++) {
         clientfix_open(&f[i], telefix_on);
         (void)snprintf(answers[i], sizeof(answers[i]), "{\"session_id\":\"S%zu\"}", i);
         faketransport_default(&f[i].net, "create_session",
                               (fakeanswer){.body = answers[i]});
+        (void)snprintf(finish[i], sizeof(finish[i]), "sessions/S%zu/finish", i);
+        faketransport_default(&f[i].net, finish[i], (fakeanswer){.body = "{}"});
         sampling[i] = samplefix_create(&f[i]);
     }
     for (size_t i = 0; i < SERVICES; i++) {

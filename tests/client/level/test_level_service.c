@@ -49,6 +49,20 @@ static void credential_cmd(levelfix *f)
     begin_session(f);
 }
 
+static void finish(levelfix *f)
+{
+    level_open(f, NULL);
+    begin_session(f);
+    tinkc_service_close(&f->service);
+    fakeapi_default(f->api, "POST", "/api/v1/create_session", /* the same again */
+                    &(fakeapi_step){.body = "{\"session_id\":\"00000001-0000-4000-8000-"
+                                            "000000000000\"}"});
+    level_open(f, NULL);
+    begin_session(f);
+    OK(tinkc_service_set_finish(f->service, TINKC_FINISH_ERRORED, "out of memory", NULL));
+    tinkc_service_close(&f->service);
+}
+
 #define JWT_CONFIG "{\"pjwt_auth_enabled\":true}"
 #define CMD_CONFIG                                                                       \
     "{\"pjwt_auth_enabled\":true,\"credential_default_source\":\"credential_cmd\"}"
@@ -72,7 +86,7 @@ static const level_case cases[] = {
     {LEVEL_NOT("service/copy_weights",
                "the caller names the project: rest/copy_weights")},
     {LEVEL_NOT("service/cancel_future", "test_cancel.c has its body")},
-    {LEVEL_NOT("service/finish_session", "the client does not end sessions yet")},
+    {LEVEL("service/finish_session", finish)},
 };
 
 #define POLLS "ids and pauses of the server decide: test_poll.c, test_poll_answers.c"

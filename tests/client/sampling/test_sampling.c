@@ -460,6 +460,7 @@ static bool sweep_once(void *user)
     bool ok = tinkc_config_new(&config, NULL) == TINKC_OK &&
               tinkc_config_set(config, "base_url", fakeapi_url(api), NULL) == TINKC_OK &&
               tinkc_config_set(config, "api_key", "tml-k", NULL) == TINKC_OK &&
+              tinkc_config_set(config, "finish_session", "false", NULL) == TINKC_OK &&
               tinkc_config_set(config, "loop", "manual", NULL) == TINKC_OK &&
               tinkc_service_open(&service, config, NULL) == TINKC_OK &&
               tinkc_service_create_sampling_wait(&sampling, service, "m", NULL, NULL) ==

@@ -540,6 +540,7 @@ static bool sweep_once(void *user)
     tinkc_model_input *prompt = NULL;
     bool ok = tinkc_config_new(&config, NULL) == TINKC_OK &&
               tinkc_config_set(config, "base_url", fakeapi_url(api), NULL) == TINKC_OK &&
+              tinkc_config_set(config, "finish_session", "false", NULL) == TINKC_OK &&
               tinkc_config_set(config, "loop", "manual", NULL) == TINKC_OK &&
               tinkc_config_set(config, "sample_retry_base", "1", NULL) == TINKC_OK &&
               tinkc_service_open(&service, config, NULL) == TINKC_OK &&

@@ -486,6 +486,7 @@ static tinkc_service *open_plain(faketransport *net)
     if (tinkc_config_new(&config, NULL) == TINKC_OK &&
         tinkc_config_set(config, "base_url", "http://127.0.0.1:1", NULL) == TINKC_OK &&
         tinkc_config_set(config, "api_key", "tml-test", NULL) == TINKC_OK &&
+        tinkc_config_set(config, "finish_session", "false", NULL) == TINKC_OK &&
         tk_service_open(&service, config, &seams, NULL) != TINKC_OK) {
         service = NULL;
     }

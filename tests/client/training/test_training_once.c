@@ -27,8 +27,9 @@ static bool open_service(worldfix *w)
 {
     tinkc_config *config = NULL;
     static const char *const options[] = {
-        "api_key",   "tml-k",    "loop",         "manual",   "proxy", "",
-        "heartbeat", "86400000", "stuck_silent", "86400000", NULL};
+        "api_key",   "tml-k",    "loop",         "manual",   "proxy",          "",
+        "heartbeat", "86400000", "stuck_silent", "86400000", "finish_session", "false",
+        NULL};
     bool ok = tinkc_config_new(&config, NULL) == TINKC_OK &&
               tinkc_config_set(config, "base_url", fakeapi_url(w->api), NULL) == TINKC_OK;
     for (const char *const *o = options; ok && o[0] != NULL; o += 2) {
