@@ -78,7 +78,7 @@ datum = types.Datum(
     model_input=types.ModelInput.from_ints([5, 6, 7]),
     loss_fn_inputs={"target_tokens": [6, 7, 8], "weights": [1.0, 1.0, 1.0]})
 first = training.forward_backward([datum], "cross_entropy").result()
-training.optim_step(types.AdamParams(learning_rate=1e-2)).result()
+training.optim_step(types.AdamParams(learning_rate=1e-3)).result()
 second = training.forward_backward([datum], "cross_entropy").result()
 assert second.metrics["loss:sum"] < first.metrics["loss:sum"], (first.metrics, second.metrics)
 PYTHON
