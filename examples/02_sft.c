@@ -57,7 +57,9 @@ static void train(tinkc_training *training)
         tinkc_step *step = NULL;
         check(tinkc_training_step_wait(&step, training, data, TRAIN, "cross_entropy",
                                        &options, &err));
-        check(tinkc_step_loss(&loss, step, &err));
+        /* some servers send no loss, all send log-probabilities */
+        check(tinkc_fwdbwd_computed_loss(&loss, tinkc_step_fwdbwd(step), data, TRAIN,
+                                         "cross_entropy", &err));
         printf("step %2d  loss %.3f per example\n", i, loss / TRAIN);
         tinkc_step_free(&step);
     }

@@ -1,8 +1,8 @@
-/* Many at a time: 2,000 samples of one question, taken from a queue as they are done. The
- * answers show that the model says what its probabilities promise. docs/guide/queues.md
- * explains it.
+/* Many at a time: 2,000 samples of one question (or as many as the argument says), taken
+ * from a queue as they are done. The answers show that the model says what its
+ * probabilities promise. docs/guide/queues.md explains it.
  *
- *     TINKER_BASE_URL=http://127.0.0.1:8000 ./05_many */
+ *     TINKER_BASE_URL=http://127.0.0.1:8000 ./05_many [SAMPLES] */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -25,7 +25,7 @@ typedef struct answer {
 
 /* Hands all of them to the library, which sends as many at a time as the server takes.
  * The queue holds the futures: ours can go at once. */
-static void submit(tinkc_queue *queue, tinkc_sampling *sampling)
+static void submit(tinkc_queue *queue, tinkc_sampling *sampling, uintptr_t samples)
 {
     tinkc_model_input *prompt = NULL;
     check(tinkc_tokenizer_input(&prompt, tokenizer, question, &err));
@@ -35,7 +35,7 @@ static void submit(tinkc_queue *queue, tinkc_sampling *sampling)
     params.stop_tokens = &end;
     params.stop_tokens_n = 1;
     params.has_seed = true;
-    for (uintptr_t i = 0; i < SAMPLES; i++) {
+    for (uintptr_t i = 0; i < samples; i++) {
         params.seed = i;
         tinkc_future *future = tinkc_sampling_sample(sampling, prompt, &params, NULL);
         check(tinkc_queue_add(queue, future, (void *)i, &err));
@@ -84,8 +84,9 @@ static int collect(tinkc_queue *queue, answer answers[ANSWERS])
     return done;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    uintptr_t samples = argc > 1 ? strtoul(argv[1], NULL, 10) : SAMPLES;
     static answer answers[ANSWERS];
     tinkc_service *service = NULL;
     tinkc_sampling *sampling = NULL;
@@ -95,7 +96,7 @@ int main(void)
     check(tinkc_sampling_get_tokenizer(&tokenizer, sampling, NULL, &err));
     check(tinkc_queue_open(&queue, &err));
 
-    submit(queue, sampling);
+    submit(queue, sampling, samples);
     int done = collect(queue, answers);
     int best = 0;
     for (int i = 0; i < ANSWERS; i++) {
