@@ -27,6 +27,7 @@ static tinkc_code read_tensor_entry(const tk_pb_input *in, tk_bytes body,
             rd.code = tk_pb_tensor_add(in, field.bytes, &raw);
             break;
         default:
+            rd.code = tk_pb_skip(in, &field, "an entry of loss_fn_inputs");
             break;
         }
     }
@@ -86,6 +87,8 @@ static tinkc_code read_chunk_body(const tk_pb_input *in, tk_bytes body, raw_chun
             rd.code = tk_pb_to_str(in, &field, &raw->format);
         } else if (is_image && field.tag == TK_PB_TAG(3, TK_PB_VARINT)) {
             raw->expected_tokens = (tk_f_i64){TK_SET, tk_pb_to_i32(&field)};
+        } else {
+            rd.code = tk_pb_skip(in, &field, "a chunk");
         }
     }
     return rd.code;
@@ -144,6 +147,7 @@ static tinkc_code read_chunk(const tk_pb_input *in, const tk_pb_field *entry,
             rd.code = read_chunk_member(in, field.bytes, TK_CHUNK_DMEL, &raw);
             break;
         default:
+            rd.code = tk_pb_skip(in, &field, "ModelInputChunk");
             break;
         }
     }
@@ -184,6 +188,7 @@ static tinkc_code read_span_body(const tk_pb_input *in, tk_bytes body, tk_origin
             span->length = (int64_t)field.value;
             break;
         default:
+            rd.code = tk_pb_skip(in, &field, "ProvenanceSpan");
             break;
         }
     }
@@ -201,6 +206,7 @@ static tinkc_code read_span(const tk_pb_input *in, const tk_pb_field *entry,
     while (tk_pb_next(&rd, &field)) {
         bool is_sampled = field.tag == TK_PB_TAG(2, TK_PB_BYTES);
         if (!is_sampled && field.tag != TK_PB_TAG(1, TK_PB_BYTES)) {
+            rd.code = tk_pb_skip(in, &field, "ProvenanceSpan");
             continue;
         }
         if (!is_known || span.is_sampled != is_sampled) {
@@ -253,6 +259,8 @@ static tinkc_code read_datum(const tk_pb_input *in, tk_bytes body, tk_datum *out
             if (rd.code != TINKC_OK) {
                 tk_err_under(in->err, "loss_fn_inputs");
             }
+        } else {
+            rd.code = tk_pb_skip(in, &field, "Datum");
         }
     }
     out->model_input = (tk_model_input){chunks.items, chunks.n};
@@ -298,6 +306,8 @@ static tinkc_code read_value(const tk_pb_input *in, tk_bytes body, tk_loss_value
         } else if (field.tag == TK_PB_TAG(2, TK_PB_BYTES)) {
             out->is_text = true;
             rd.code = tk_pb_to_str(in, &field, &out->text);
+        } else {
+            rd.code = tk_pb_skip(in, &field, "a value of loss_fn_config_v2");
         }
     }
     return rd.code;
@@ -314,6 +324,8 @@ static tinkc_code read_value_entry(const tk_pb_input *in, tk_bytes body,
             rd.code = tk_pb_to_str(in, &field, &value.name);
         } else if (field.tag == TK_PB_TAG(2, TK_PB_BYTES)) {
             rd.code = read_value(in, field.bytes, &value);
+        } else {
+            rd.code = tk_pb_skip(in, &field, "an entry of loss_fn_config_v2");
         }
     }
     *out = value;
@@ -376,6 +388,7 @@ static tinkc_code read_request(const tk_pb_input *in, tk_bytes body,
             rd.code = add_value(in, field.bytes, &values);
             break;
         default:
+            rd.code = tk_pb_skip(in, &field, "ForwardBackwardRequest");
             break;
         }
     }
@@ -392,6 +405,7 @@ tinkc_code tk_pb_fwdbwd_decode(tk_fwdbwd_request *out, tk_arena *arena, tk_bytes
     tk_pb_input in;
     tk_fwdbwd_request request = {.seq_id = 0};
     tinkc_code code = tk_pb_input_open(&in, arena, input, err);
+    in.is_closed = true;
     if (code == TINKC_OK) {
         code = read_request(&in, input, &request);
     }

@@ -48,7 +48,7 @@ void *tk_pb_alloc(const tk_pb_input *in, size_t count, size_t size, tinkc_code *
 
 tinkc_code tk_pb_input_open(tk_pb_input *in, tk_arena *arena, tk_bytes body, tk_err *err)
 {
-    *in = (tk_pb_input){body.p, arena, err};
+    *in = (tk_pb_input){body.p, arena, err, false};
     size_t guess = body.n + body.n / 4; /* arrays that lie unaligned, and structs */
     bool is_large = guess > TK_ARENA_BLOCK_BYTES;
     if (is_large && guess <= arena->max_bytes && !tk_arena_reserve(arena, guess)) {
@@ -220,11 +220,24 @@ bool tk_pb_next(tk_pb_reader *rd, tk_pb_field *field)
         if ((field->tag & 7) != TK_PB_GROUP) {
             return read_value(rd, field);
         }
+        if (rd->in->is_closed) {
+            rd->code = tk_pb_skip(rd->in, field, "a group");
+            return false;
+        }
         if (!skip_group(rd, field->tag)) {
             return false;
         }
     }
     return false;
+}
+
+tinkc_code tk_pb_skip(const tk_pb_input *in, const tk_pb_field *field,
+                      const char *message)
+{
+    return !in->is_closed ? TINKC_OK
+                          : tk_pb_fail(in, field->at, TINKC_E_DECODE,
+                                       "unknown field %u of wire type %u in %s",
+                                       field->tag >> 3, field->tag & 7, message);
 }
 
 int32_t tk_pb_to_i32(const tk_pb_field *field)
@@ -295,6 +308,7 @@ static tinkc_code read_num_entry(const tk_pb_input *in, const tk_pb_field *entry
             num.v = tk_pb_to_double(&field);
             break;
         default:
+            rd.code = tk_pb_skip(in, &field, "an entry of a map");
             break;
         }
     }

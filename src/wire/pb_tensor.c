@@ -37,6 +37,7 @@ static tinkc_code read_csr(const tk_pb_input *in, tk_bytes body, tk_pb_tensor *r
             raw->col = field.bytes;
             break;
         default:
+            rd.code = tk_pb_skip(in, &field, "SparseCsr");
             break;
         }
     }
@@ -64,6 +65,7 @@ tinkc_code tk_pb_tensor_add(const tk_pb_input *in, tk_bytes body, tk_pb_tensor *
             rd.code = tk_pb_add_dims(in, &field, &raw->shape);
             break;
         default:
+            rd.code = tk_pb_skip(in, &field, "Tensor");
             break;
         }
     }

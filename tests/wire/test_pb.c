@@ -18,7 +18,7 @@ static void open_hex(fixture *f, const char *hex)
     tk_bytes bytes = pb_hex_bytes(&f->hex, hex);
     f->err = none;
     tk_arena_init(&f->arena, 0);
-    f->in = (tk_pb_input){bytes.p, &f->arena, &f->err};
+    f->in = (tk_pb_input){bytes.p, &f->arena, &f->err, false};
     f->rd = tk_pb_reader_of(&f->in, bytes);
 }
 
