@@ -101,6 +101,8 @@
 #define TK_SRV_USAGE_DAYS        400         /* usage is kept */
 #define TK_SRV_SEARCH_PAGE_BYTES TK_MIB      /* metadata that a search reads at once */
 #define TK_SRV_SEARCH_SCAN_BYTES (64 * TK_MIB) /* and in a request; then a cursor */
+#define TK_SRV_SEARCH_TERMS_MAX  64            /* pairs of metadata, models, statuses */
+#define TK_SRV_SEARCH_NAME_BYTES 256           /* the words for a display name */
 #define TK_SRV_SEARCH_TEXT_BYTES (4 * TK_MIB)  /* of its answer; then a cursor */
 #define TK_SRV_SESSIONS_MAX      4096          /* that are alive */
 #define TK_SRV_MODELS_MAX        256           /* loaded for training */

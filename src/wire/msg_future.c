@@ -60,6 +60,7 @@ static const tk_field futures_target_rows[] = {
 static const tk_field retrieve_futures_rows[] = {
     {TK_BARE(T, target, MSG, TK_REQUIRED), .sub = &tk_msg_futures_target},
     {TK_ROW(T, prev_cursor, I64, TK_DEFAULT), .def.i = 0},
+    {TK_ROW(T, timeout, NUM, 0)},
     {TK_BARE_LIST(T, retrieved_request_ids, STRS, 0)},
 };
 #undef T

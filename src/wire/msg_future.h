@@ -50,6 +50,7 @@ typedef struct tk_futures_target {
 typedef struct tk_retrieve_futures_request {
     tk_futures_target target;
     tk_f_i64 prev_cursor;          /* of the answer before; 0: from the beginning */
+    tk_f_num timeout;              /* seconds that the server may hold it */
     tk_strs retrieved_request_ids; /* whose results the client has */
 } tk_retrieve_futures_request;
 

@@ -25,7 +25,8 @@ static const tk_field session_search_rows[] = {
     {TK_ROW_MAP(T, user_metadata, STR_MAP, 0)},
     {TK_ROW(T, display_name, STR, 0)},
     {TK_BARE(T, owner, MSG, 0), .sub = &tk_msg_search_owner},
-    {TK_BARE_PAIR(T, statuses, LIST, TK_OMIT_ZERO), .sub = &tk_msg_session_status_query},
+    {TK_BARE_PAIR(T, statuses, LIST, 0), .form = TK_FORM_BOOL,
+     .is_at = offsetof(T, has_statuses), .sub = &tk_msg_session_status_query},
     {TK_ROW(T, limit, I64, TK_DEFAULT), TK_RANGE(1, LIMIT_MAX), .def.i = LIMIT_DEFAULT},
     {TK_ROW(T, cursor, RAW, TK_OBJECT)},
 };

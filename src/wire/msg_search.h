@@ -28,7 +28,8 @@ typedef struct tk_session_search_request {
     tk_f_str_map user_metadata; /* {} when unset */
     tk_f_str display_name;
     tk_search_owner owner;
-    const tk_session_status_query *statuses; /* none: every status */
+    bool has_statuses; /* else every status */
+    const tk_session_status_query *statuses;
     size_t statuses_n;
     tk_f_i64 limit;
     tk_f_raw cursor; /* as the server sent it */

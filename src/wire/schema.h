@@ -10,7 +10,8 @@
  *                      the row is required
  *   decoding, null     reads as TK_NULL when the row is optional or nullable, else is an
  *                      error
- *   decoding, unknown  keys are ignored unless TK_DECODE_STRICT; words of an enumeration
+ *   decoding, unknown  keys are ignored unless TK_DECODE_STRICT, and with it where the
+ *                      value is null, which asks for nothing; words of an enumeration
  *                      and kinds of a union are kept (TK_OTHER), and entries of a map
  *                      that are of another kind are left out, unless TK_DECODE_CLOSED
  *
@@ -141,7 +142,7 @@ struct tk_schema {
 };
 
 enum {
-    TK_DECODE_STRICT = 1u << 0, /* unknown keys are errors, everywhere */
+    TK_DECODE_STRICT = 1u << 0, /* unknown keys with a value are errors, everywhere */
     TK_DECODE_CLOSED = 1u << 1  /* unknown words, kinds and literals, and foreign entries
                                    of a map, are errors: for requests, and for files of
                                    this program */

@@ -376,9 +376,11 @@ static tinkc_code refuse_unknown(const tk_schema *schema, const ctx *c,
                                  const tk_json *value)
 {
     for (size_t i = 0; i < value->as.object.n; i++) {
-        tk_str key = value->as.object.members[i].key;
-        if (!knows(schema, key)) {
-            tinkc_code code = tk_err_set(c->err, TINKC_E_DECODE, "unknown key");
+        const tk_json_member *member = &value->as.object.members[i];
+        tk_str key = member->key;
+        if (member->value.type != TK_JSON_NULL && !knows(schema, key)) {
+            tinkc_code code =
+                tk_err_set(c->err, TINKC_E_DECODE, "unknown key \"%.40s\"", key.p);
             tk_schema_under_key(c->err, key);
             return code;
         }

@@ -229,7 +229,7 @@ static void test_srv_mistakes_are_the_users(void **state)
     tinkc_datum *data[] = {d};
     tinkc_error *error = NULL;
     tinkc_code code = tinkc_training_forward_backward_wait(NULL, t.training, data, 1,
-                                                           "no_such_loss", NULL, &error);
+                                                           "ppo", NULL, &error);
     assert_int_equal(code, TINKC_E_REQUEST);
     assert_int_equal(tinkc_error_category(error), TINKC_CATEGORY_USER);
     tinkc_error_free(&error);

@@ -220,11 +220,12 @@ static void test_srv_optim_refusals(void **unused)
     srvfix_open(&f, (srv_options){0});
     for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
         (void)snprintf(path, sizeof(path), "/api/v1/%s", rows[i].path);
-        (void)snprintf(
-            body, sizeof(body),
-            "{\"session_id\":\"s\",\"model_id\":\"s:train:0\",\"model_seq_id\":0,"
-            "\"base_model\":\"" MODEL "\"%s",
-            rows[i].body);
+        bool creates = strcmp(rows[i].path, "create_model") == 0;
+        (void)snprintf(body, sizeof(body), "{%s%s",
+                       creates ? "\"session_id\":\"s\",\"model_seq_id\":0,"
+                                 "\"base_model\":\"" MODEL "\""
+                               : "\"model_id\":\"s:train:0\"",
+                       rows[i].body);
         httpget_response response;
         const httpget_request request = {.method = "POST", .target = path, .body = body};
         assert_int_equal(httpget_once(srvfix_port(&f), &request, &response), HTTPGET_OK);
@@ -268,7 +269,7 @@ static void test_srv_optim_losses(void **unused)
     options.texts = &mode;
     options.texts_n = 1;
     assert_int_equal(try_loss(training, plain, "cross_entropy", &options, "mode"),
-                     TINKC_E_REQUEST);
+                     TINKC_E_BAD_REQUEST);
     tinkc_model_input *input = NULL;
     OK(tinkc_model_input_from_tokens(&input, text, N, &err));
     OK(tinkc_datum_new(&policy, &input, &err));
@@ -277,7 +278,7 @@ static void test_srv_optim_losses(void **unused)
     OK(tinkc_datum_set_f32(policy, "advantages", ones, N, &err));
     assert_int_equal(
         try_loss(training, policy, "stable_reinforce", NULL, "not published"),
-        TINKC_E_REQUEST);
+        TINKC_E_BAD_REQUEST);
     OK(tinkc_datum_set_f32(policy, "sequence_ratio_mask", ones, N, &err));
     const tinkc_number clips[] = {{"clip_low_threshold", 0.8},
                                   {"clip_high_threshold", 1.2}};

@@ -102,7 +102,7 @@ static void test_srv_failures_are_results(void **state)
 {
     fix t;
     join(&t);
-    const char *id = submit(&t, API "forward_backward", train_body(&t, 1, "no_such"));
+    const char *id = submit(&t, API "forward_backward", train_body(&t, 1, "ppo"));
     const tk_json *json = result_of(&t, id);
     assert_int_equal(t.f.status, 200);
     assert_string_equal(srvfix_text(json, "category"), "user");

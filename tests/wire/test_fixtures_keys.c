@@ -47,6 +47,7 @@ static const char *const never_sent_as_json[] = {
     "POST /api/v1/copy_weights model_seq_id",
     "POST /api/v1/copy_weights weights_access_token",
     "POST /api/v1/sessions/search owner.owner_urns",
+    "POST /api/v1/retrieve_futures timeout",
 };
 
 /* Messages of 0.39, of which there are no recordings: written down from its

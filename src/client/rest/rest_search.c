@@ -144,6 +144,7 @@ static tinkc_code read_statuses(tk_session_search_request *out, tk_arena *arena,
             items[i].reasons = (tk_f_strs){TK_SET, {&reasons[i], 1}};
         }
     }
+    out->has_statuses = q->statuses_n > 0;
     out->statuses = items;
     out->statuses_n = q->statuses_n;
     return TINKC_OK;

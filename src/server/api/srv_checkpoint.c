@@ -216,7 +216,10 @@ static srv_verdict set_public(srv_request *request, bool is_public)
 
 srv_verdict srv_checkpoint_publish(srv_request *request)
 {
-    return set_public(request, true);
+    static const tk_schema nothing = {.name = "PublishRequest", .size = sizeof(char)};
+    char msg;
+    return srv_msg_decode(request, &nothing, &msg) ? set_public(request, true)
+                                                   : SRV_ANSWERED;
 }
 
 srv_verdict srv_checkpoint_unpublish(srv_request *request)

@@ -34,16 +34,6 @@ static bool refuse(const search *s, const char *field, const char *text)
     return false;
 }
 
-static bool has_text(const tk_strs *list, const tk_str *text)
-{
-    for (size_t i = 0; i < list->n; i++) {
-        if (tk_str_eq(list->p[i], *text)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool read_type(search *s)
 {
     static const tk_path_kind kinds[] = {TK_PATH_WEIGHTS, TK_PATH_SAMPLER_WEIGHTS,
@@ -64,7 +54,6 @@ static bool read_type(search *s)
 static bool read_owner(search *s)
 {
     const tk_search_owner *owner = &s->msg.owner;
-    const tk_str me = TK_STR(OWNER);
     if (owner->type.is != TK_SET || tk_str_is(owner->type.v, "own") ||
         tk_str_is(owner->type.v, "accessible")) {
         return true;
@@ -72,7 +61,7 @@ static bool read_owner(search *s)
     if (!tk_str_is(owner->type.v, "user")) {
         return refuse(s, "owner.type", "must be own, accessible or user");
     }
-    s->nothing = s->nothing || !has_text(&owner->owner_urns.v, &me);
+    s->nothing = s->nothing || !srv_msg_has(&owner->owner_urns.v, TK_STR(OWNER));
     return true;
 }
 
@@ -92,9 +81,23 @@ static bool read_cursor(search *s)
     return true;
 }
 
+/* Each checkpoint is compared with each of them. */
+static bool is_short(const search *s)
+{
+    if (s->msg.user_metadata.v.n > TK_SRV_SEARCH_TERMS_MAX) {
+        return refuse(s, "user_metadata", "has too many pairs to be searched for");
+    }
+    if (s->msg.project_ids.v.n > TK_SRV_SEARCH_TERMS_MAX) {
+        return refuse(s, "project_ids", "are too many");
+    }
+    return s->msg.base_models.v.n <= TK_SRV_SEARCH_TERMS_MAX ||
+           refuse(s, "base_models", "are too many");
+}
+
 static bool read_request(search *s)
 {
-    if (!srv_msg_decode(s->request, &tk_msg_checkpoint_search_request, &s->msg)) {
+    if (!srv_msg_decode(s->request, &tk_msg_checkpoint_search_request, &s->msg) ||
+        !is_short(s)) {
         return false;
     }
     s->limit = (size_t)s->msg.limit.v;
@@ -120,11 +123,12 @@ static bool has_pair(const tk_str_map *have, const tk_named_str *want)
 static bool matches(const search *s, const tk_checkpoint *at, const tk_str *project_id)
 {
     const tk_str_map *want = &s->msg.user_metadata.v;
-    if (s->msg.project_ids.is == TK_SET && !has_text(&s->msg.project_ids.v, project_id)) {
+    if (s->msg.project_ids.is == TK_SET &&
+        !srv_msg_has(&s->msg.project_ids.v, *project_id)) {
         return false;
     }
     if (s->msg.base_models.is == TK_SET &&
-        !has_text(&s->msg.base_models.v, &at->base_model.v)) {
+        !srv_msg_has(&s->msg.base_models.v, at->base_model.v)) {
         return false;
     }
     for (size_t i = 0; i < want->n; i++) {

@@ -11,7 +11,6 @@
 #include "base/sha256.h"
 #include "base/uuid.h"
 #include "server/api/srv_lookup.h"
-#include "server/http/srv_reply.h"
 #include "server/run/srv_model.h"
 #include "server/run/srv_msg.h"
 #include "server/run/srv_state.h"
@@ -78,12 +77,17 @@ static bool choose_run(copying *c)
 {
     tk_str session = c->msg.session_id.v;
     tk_err err = TK_ERR_INIT;
+    if ((c->msg.session_id.is == TK_SET) != (c->msg.model_seq_id.is == TK_SET)) {
+        (void)srv_reply_field(c->request, "model_seq_id", "goes with session_id");
+        return false;
+    }
     if (c->msg.session_id.is != TK_SET) {
         c->project_id = c->msg.destination_project_id.v;
         return invent_run(c);
     }
-    if (c->msg.model_seq_id.is != TK_SET) {
-        (void)srv_reply_field(c->request, "model_seq_id", "session_id needs it");
+    if (c->msg.destination_project_id.is == TK_SET) {
+        (void)srv_reply_field(c->request, "destination_project_id",
+                              "with session_id the project is that of the session");
         return false;
     }
     if (session.n >= TK_UUID_TEXT_BYTES) {
@@ -99,9 +103,9 @@ static bool choose_run(copying *c)
     return true;
 }
 
-static bool read_body(copying *c)
+static bool read_request(copying *c)
 {
-    return srv_msg_decode_strict(c->request, &tk_msg_copy_weights_request, &c->msg) &&
+    return srv_msg_decode(c->request, &tk_msg_copy_weights_request, &c->msg) &&
            srv_lookup_path(&c->source, c->request, c->msg.source_path.v) &&
            srv_lookup_token(c->request, &c->msg.weights_access_token) &&
            srv_lookup_project(c->request, &c->msg.destination_project_id) &&
@@ -227,7 +231,7 @@ srv_verdict srv_copy_weights(srv_request *request)
     srv *server = request->app;
     copying c = {.server = server, .request = request};
     tk_err err = TK_ERR_INIT;
-    if (!read_body(&c)) {
+    if (!read_request(&c)) {
         return SRV_ANSWERED;
     }
     tinkc_code code = copy(&c, &err);

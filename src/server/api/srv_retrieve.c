@@ -66,10 +66,9 @@ static srv_verdict answer_lost(srv *server, srv_request *request, tk_str id)
 }
 
 /* Parks a poll: for one future, or for the completions of a session. Under the lock. */
-static void park(srv *server, srv_poll *poll, srv_future *future, srv_events *events)
+static void park(srv *server, srv_poll *poll, srv_future *future, srv_events *events,
+                 int64_t hold_ms)
 {
-    int64_t hold_ms =
-        events != NULL ? TK_MIN(server->poll_ms, MANY_POLL_MS) : server->poll_ms;
     int64_t deadline = tk_clock_mono_ns(NULL) + hold_ms * TK_NS_PER_MS;
     bool first = deadline < srv_future_next_deadline(&server->futures);
     srv_request_shrink(poll->request);
@@ -100,7 +99,7 @@ srv_verdict srv_retrieve_future(srv_request *request)
     srv_future *future = srv_future_find(&server->futures, msg.request_id.v);
     bool known = future != NULL;
     if (known && !future->done && !atomic_load(&server->stopping)) {
-        park(server, poll, future, NULL);
+        park(server, poll, future, NULL, server->poll_ms);
         parked = true;
     } else if (known) {
         srv_future_look(&server->futures, poll, future);
@@ -127,6 +126,16 @@ static void acknowledge(srv *server, tk_str session, const tk_strs *ids)
     }
 }
 
+/* How long a poll may be held: the client may want its answer sooner. */
+static int64_t many_hold_ms(const srv *server, const tk_f_num *timeout)
+{
+    int64_t hold_ms = TK_MIN(server->poll_ms, MANY_POLL_MS);
+    if (timeout->is != TK_SET || timeout->v * 1000 >= (double)hold_ms) {
+        return hold_ms;
+    }
+    return timeout->v > 0 ? (int64_t)(timeout->v * 1000) : 0;
+}
+
 srv_verdict srv_retrieve_futures(srv_request *request)
 {
     srv *server = request->app;
@@ -135,6 +144,7 @@ srv_verdict srv_retrieve_futures(srv_request *request)
         return SRV_ANSWERED;
     }
     tk_str session = msg.target.sampling_session_id.v;
+    int64_t hold_ms = many_hold_ms(server, &msg.timeout);
     srv_poll *poll = srv_poll_new(request, session);
     if (poll == NULL) {
         return srv_reply_fail(request, 500, "out of memory");
@@ -149,11 +159,11 @@ srv_verdict srv_retrieve_futures(srv_request *request)
     bool known = sampler != NULL;
     if (known) {
         srv_session_hear(server, session);
-        parked = !atomic_load(&server->stopping) &&
+        parked = hold_ms > 0 && !atomic_load(&server->stopping) &&
                  !srv_events_any(&sampler->events, poll->clone, poll->cursor);
     }
     if (parked) {
-        park(server, poll, NULL, &sampler->events);
+        park(server, poll, NULL, &sampler->events, hold_ms);
     }
     tk_mutex_unlock(&server->lock);
     if (parked) {

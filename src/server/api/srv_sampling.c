@@ -269,7 +269,7 @@ static srv_verdict submit(srv_request *request, bool streamed)
     if (msg == NULL) {
         return srv_reply_fail(request, 500, "out of memory");
     }
-    if (!srv_msg_decode_strict(request, &tk_msg_sample_request, msg)) {
+    if (!srv_msg_decode(request, &tk_msg_sample_request, msg)) {
         return SRV_ANSWERED;
     }
     if (streamed && msg->sampling_session_id.is == TK_SET && msg->seq_id.is != TK_SET) {

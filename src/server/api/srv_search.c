@@ -7,56 +7,49 @@
 #include <strings.h>
 
 #include "base/date.h"
-#include "server/http/srv_reply.h"
+#include "wire/msg_session.h"
+#include "server/run/srv_msg.h"
 #include "server/run/srv_session.h"
 #include "server/run/srv_state.h"
 #include "server/store/srv_store.h"
+#include "wire/msg_search.h"
 
-#define OWNER         "local"
-#define LIMIT_MAX     200
-#define LIMIT_DEFAULT 50
-
+#define OWNER               "local"
 #define METADATA_TREE_BYTES (64 * TK_MIB) /* parsed, of one session */
 
 typedef struct search {
     srv *server;
     srv_request *request;
-    const tk_json *body;
-    bool nothing;            /* asks for what no session here has */
-    const tk_json *statuses; /* NULL = any */
+    tk_session_search_request msg;
+    bool nothing; /* asks for what no session here has */
     srv_store_search page;
     tk_str id, name; /* what is searched for; {NULL, 0} = any */
     int64_t left;    /* sessions that the answer may still have */
     size_t scanned;  /* bytes of metadata */
 } search;
 
-static const tk_json *member(const search *s, const char *key)
-{
-    const tk_json *value = tk_json_get(s->body, key);
-    return value != NULL && value->type != TK_JSON_NULL ? value : NULL;
-}
+/* ---- from the request ---- */
 
-static bool refuse(const search *s, const char *text)
+static bool refuse(const search *s, const char *field, const char *text)
 {
-    (void)srv_reply_fail(s->request, 422, "%s", text);
+    (void)srv_reply_field(s->request, field, text);
     return false;
 }
 
 static bool read_cursor(search *s)
 {
     tk_err err = TK_ERR_INIT;
-    const tk_json *cursor = member(s, "cursor");
     s->page.before_us = INT64_MAX;
     s->page.before_id = TK_STR("");
-    if (cursor == NULL) {
+    if (s->msg.cursor.is != TK_SET) {
         return true;
     }
-    const tk_json *at = tk_json_get(cursor, "last_created_at");
-    const tk_json *id = tk_json_get(cursor, "last_session_id");
+    const tk_json *at = tk_json_get(s->msg.cursor.v, "last_created_at");
+    const tk_json *id = tk_json_get(s->msg.cursor.v, "last_session_id");
     if (at == NULL || at->type != TK_JSON_STRING || id == NULL ||
         id->type != TK_JSON_STRING ||
         tk_date_parse(&s->page.before_us, at->as.string, &err) != TINKC_OK) {
-        return refuse(s, "cursor is not one of this server's");
+        return refuse(s, "cursor", "is not one of this server's");
     }
     s->page.before_id = id->as.string;
     return true;
@@ -65,94 +58,96 @@ static bool read_cursor(search *s)
 /* Everything here belongs to one owner. */
 static bool read_owner(search *s)
 {
-    const tk_json *owner = member(s, "owner");
-    const tk_json *type = owner != NULL ? tk_json_get(owner, "type") : NULL;
-    if (owner == NULL) {
+    const tk_search_owner *owner = &s->msg.owner;
+    tk_str type = owner->type.v;
+    if (tk_str_is(type, "user")) {
+        s->nothing = s->nothing || !srv_msg_has(&owner->owner_urns.v, TK_STR(OWNER));
         return true;
     }
-    if (type == NULL || type->type != TK_JSON_STRING) {
-        return refuse(s, "owner needs a type");
-    }
-    if (tk_str_is(type->as.string, "user")) {
-        const tk_json *urns = tk_json_get(owner, "owner_urns");
-        bool mine = false;
-        for (size_t i = 0; urns != NULL && i < tk_json_len(urns); i++) {
-            tk_json urn = tk_json_at(urns, i);
-            mine =
-                mine || (urn.type == TK_JSON_STRING && tk_str_is(urn.as.string, OWNER));
-        }
-        s->nothing = s->nothing || !mine;
-        return true;
-    }
-    return tk_str_is(type->as.string, "own") ||
-           tk_str_is(type->as.string, "accessible") ||
-           refuse(s, "owner.type must be own, accessible or user");
+    return tk_str_is(type, "own") || tk_str_is(type, "accessible") ||
+           refuse(s, "owner.type", "must be own, accessible or user");
 }
 
-static bool read_statuses(search *s)
+/* Returns whether it is a word for why a client finished its session. */
+static bool is_reason(tk_str word)
 {
-    const tk_json *statuses = member(s, "statuses");
-    if (statuses == NULL) {
-        return true;
+    return tk_str_is(word, tk_finish_word(TK_FINISH_SUCCESS)) ||
+           tk_str_is(word, tk_finish_word(TK_FINISH_ERRORED)) ||
+           tk_str_is(word, tk_finish_word(TK_FINISH_INTERRUPTED));
+}
+
+static bool read_reasons(const search *s, const tk_session_status_query *status)
+{
+    const tk_strs *reasons = &status->reasons.v;
+    if (!tk_str_is(status->type.v, "client_finished") || reasons->n == 0) {
+        return refuse(s, "statuses.reasons",
+                      "must be a list that is not empty, of client_finished");
     }
-    if (!tk_json_is_array(statuses) || tk_json_len(statuses) == 0) {
-        return refuse(s, "statuses must be a list that is not empty");
-    }
-    for (size_t i = 0; i < tk_json_len(statuses); i++) {
-        tk_json at = tk_json_at(statuses, i);
-        const tk_json *type = tk_json_get(&at, "type");
-        if (type == NULL || type->type != TK_JSON_STRING) {
-            return refuse(s, "a status needs a type");
+    for (size_t i = 0; i < reasons->n; i++) {
+        if (!is_reason(reasons->p[i])) {
+            return refuse(s, "statuses.reasons",
+                          "must be success, errored or interrupted");
         }
-        const tk_json *reasons = tk_json_get(&at, "reasons");
-        if (reasons != NULL && reasons->type != TK_JSON_NULL &&
-            !tk_json_is_array(reasons)) {
-            return refuse(s, "reasons of a status must be a list");
-        }
     }
-    s->statuses = statuses;
     return true;
 }
 
-static bool read_body(search *s)
+static bool read_statuses(const search *s)
 {
-    srv_request *request = s->request;
-    tk_err err = TK_ERR_INIT;
-    int64_t limit = LIMIT_DEFAULT;
-    tk_str text = request->body.n > 0 ? tk_buf_str(&request->body) : TK_STR("{}");
-    if (tk_json_parse(&s->body, &request->arena, text.p, text.n, NULL, &err) !=
-        TINKC_OK) {
-        (void)srv_reply_error(request, &err);
+    static const char *const types[] = {"active", "cancelled", "failed",
+                                        "client_finished"};
+    if (s->msg.has_statuses && s->msg.statuses_n == 0) {
+        return refuse(s, "statuses", "must be a list that is not empty");
+    }
+    for (size_t i = 0; i < s->msg.statuses_n; i++) {
+        const tk_session_status_query *at = &s->msg.statuses[i];
+        bool known = false;
+        for (size_t k = 0; k < TK_ARRAY_LEN(types); k++) {
+            known = known || tk_str_is(at->type.v, types[k]);
+        }
+        if (!known) {
+            return refuse(s, "statuses.type",
+                          "must be active, cancelled, failed or client_finished");
+        }
+        if (at->reasons.is == TK_SET && !read_reasons(s, at)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Each session is compared with each of them. */
+static bool is_short(const search *s)
+{
+    const tk_session_search_request *msg = &s->msg;
+    if (msg->display_name.v.n > TK_SRV_SEARCH_NAME_BYTES) {
+        return refuse(s, "display_name", "is too long to be searched for");
+    }
+    if (msg->user_metadata.v.n > TK_SRV_SEARCH_TERMS_MAX) {
+        return refuse(s, "user_metadata", "has too many pairs to be searched for");
+    }
+    if (msg->project_ids.v.n > TK_SRV_SEARCH_TERMS_MAX) {
+        return refuse(s, "project_ids", "are too many");
+    }
+    return msg->statuses_n <= TK_SRV_SEARCH_TERMS_MAX ||
+           refuse(s, "statuses", "are too many");
+}
+
+static bool read_request(search *s)
+{
+    const tk_session_search_request *msg = &s->msg;
+    const tk_str none = {NULL, 0};
+    if (!srv_msg_decode(s->request, &tk_msg_session_search_request, &s->msg) ||
+        !is_short(s)) {
         return false;
     }
-    if (s->body->type != TK_JSON_OBJECT) {
-        return refuse(s, "the body must be an object");
+    s->page.limit = msg->limit.v;
+    s->id = msg->session_id.is == TK_SET ? msg->session_id.v : none;
+    s->name = msg->display_name.is == TK_SET ? msg->display_name.v : none;
+    if (msg->display_name.is == TK_SET && s->name.n == 0) {
+        return refuse(s, "display_name", "must not be empty");
     }
-    const tk_json *value = member(s, "limit");
-    if (value != NULL &&
-        (!tk_json_to_i64(value, &limit) || limit < 1 || limit > LIMIT_MAX)) {
-        return refuse(s, "limit must be 1 to 200");
-    }
-    s->page.limit = limit;
-    value = member(s, "session_id");
-    if (value != NULL && value->type != TK_JSON_STRING) {
-        return refuse(s, "session_id must be a string");
-    }
-    s->id = value != NULL ? value->as.string : (tk_str){NULL, 0};
-    value = member(s, "display_name");
-    if (value != NULL && (value->type != TK_JSON_STRING || value->as.string.n == 0)) {
-        return refuse(s, "display_name must be a string that is not empty");
-    }
-    s->name = value != NULL ? value->as.string : (tk_str){NULL, 0};
-    s->page.id = value == NULL ? s->id : (tk_str){NULL, 0}; /* either one matches */
-    value = member(s, "user_metadata");
-    if (value != NULL && value->type != TK_JSON_OBJECT) {
-        return refuse(s, "user_metadata must be an object");
-    }
-    value = member(s, "project_ids");
-    if (value != NULL && value->type != TK_JSON_ARRAY) {
-        return refuse(s, "project_ids must be an array");
-    }
+    s->page.id = s->name.p == NULL ? s->id : none; /* either one matches */
     return read_owner(s) && read_cursor(s) && read_statuses(s);
 }
 
@@ -166,33 +161,19 @@ static bool is_active(const search *s, tk_str id)
     return active;
 }
 
-static bool is_one_of(tk_str word, const tk_json *words)
-{
-    if (words == NULL || words->type == TK_JSON_NULL) {
-        return true;
-    }
-    for (size_t i = 0; i < tk_json_len(words); i++) {
-        tk_json at = tk_json_at(words, i);
-        if (at.type == TK_JSON_STRING && tk_str_eq(at.as.string, word)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool has_status(const search *s, const srv_store_found *found, bool active)
 {
-    for (size_t i = 0; s->statuses != NULL && i < tk_json_len(s->statuses); i++) {
-        tk_json at = tk_json_at(s->statuses, i);
-        tk_str type = tk_json_get(&at, "type")->as.string;
-        if ((active && tk_str_is(type, "active")) ||
+    for (size_t i = 0; i < s->msg.statuses_n; i++) {
+        const tk_session_status_query *at = &s->msg.statuses[i];
+        bool any_reason = at->reasons.is != TK_SET;
+        if ((active && tk_str_is(at->type.v, "active")) ||
             (!active && found->finish_reason.n > 0 &&
-             tk_str_is(type, "client_finished") &&
-             is_one_of(found->finish_reason, tk_json_get(&at, "reasons")))) {
+             tk_str_is(at->type.v, "client_finished") &&
+             (any_reason || srv_msg_has(&at->reasons.v, found->finish_reason)))) {
             return true;
         }
     }
-    return s->statuses == NULL;
+    return !s->msg.has_statuses;
 }
 
 static bool has_word(tk_str name, tk_str word)
@@ -218,24 +199,12 @@ static bool has_name(const search *s, tk_str name)
     return true;
 }
 
-static bool has_project(const search *s, tk_str project_id)
-{
-    const tk_json *want = member(s, "project_ids");
-    size_t n = want != NULL ? tk_json_len(want) : 0;
-    for (size_t i = 0; i < n; i++) {
-        const tk_json item = tk_json_at(want, i);
-        if (item.type == TK_JSON_STRING && item.as.string.n > 0 &&
-            tk_str_eq(item.as.string, project_id)) {
-            return true;
-        }
-    }
-    return n == 0;
-}
-
 /* Whether it is the session, or one with the name, that is searched for. */
 static bool is_wanted(const search *s, const srv_store_found *at)
 {
-    if (!has_project(s, at->project_id)) {
+    const tk_strs *projects = &s->msg.project_ids.v;
+    if (projects->n > 0 &&
+        (at->project_id.n == 0 || !srv_msg_has(projects, at->project_id))) {
         return false;
     }
     if (s->name.p == NULL) {
@@ -258,28 +227,35 @@ static bool is_plain(tk_str text)
 /* Whether metadata may have what is asked for; most of it need not be parsed then. */
 static bool may_match(const search *s, tk_str metadata)
 {
-    const tk_json *want = member(s, "user_metadata");
-    for (size_t i = 0; want != NULL && i < want->as.object.n; i++) {
-        const tk_json *value = &want->as.object.members[i].value;
-        if (value->type != TK_JSON_STRING ||
-            (is_plain(value->as.string) &&
-             memmem(metadata.p, metadata.n, value->as.string.p, value->as.string.n) ==
-                 NULL)) {
+    const tk_str_map *want = &s->msg.user_metadata.v;
+    for (size_t i = 0; i < want->n; i++) {
+        tk_str value = want->items[i].v;
+        if (is_plain(value) && memmem(metadata.p, metadata.n, value.p, value.n) == NULL) {
             return false;
         }
     }
     return true;
 }
 
+/* The last of equal keys counts. */
+static bool has_pair(const tk_json *have, const tk_named_str *pair)
+{
+    for (size_t i = have->as.object.n; i > 0; i--) {
+        const tk_json_member *member = &have->as.object.members[i - 1];
+        if (tk_str_eq(member->key, pair->name)) {
+            return member->value.type == TK_JSON_STRING &&
+                   tk_str_eq(member->value.as.string, pair->v);
+        }
+    }
+    return false;
+}
+
 static bool has_metadata(const search *s, const tk_json *have)
 {
-    const tk_json *want = member(s, "user_metadata");
-    for (size_t i = 0; want != NULL && i < want->as.object.n; i++) {
-        const tk_json_member *pair = &want->as.object.members[i];
-        const tk_json *value = tk_json_get(have, pair->key.p);
-        if (value == NULL || value->type != TK_JSON_STRING ||
-            pair->value.type != TK_JSON_STRING ||
-            !tk_str_eq(value->as.string, pair->value.as.string)) {
+    const tk_str_map *want = &s->msg.user_metadata.v;
+    bool is_object = have != NULL && have->type == TK_JSON_OBJECT;
+    for (size_t i = 0; i < want->n; i++) {
+        if (!is_object || !has_pair(have, &want->items[i])) {
             return false;
         }
     }
@@ -442,7 +418,7 @@ srv_verdict srv_search_sessions(srv_request *request)
     srv *server = request->app;
     search s = {.server = server, .request = request};
     tk_err err = TK_ERR_INIT;
-    if (!read_body(&s)) {
+    if (!read_request(&s)) {
         return SRV_ANSWERED;
     }
     tk_buf buf;

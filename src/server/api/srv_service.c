@@ -55,7 +55,7 @@ srv_verdict srv_service_capabilities(srv_request *request)
 srv_verdict srv_service_create_session(srv_request *request)
 {
     tk_create_session_request msg;
-    if (!srv_msg_decode(request, &tk_msg_create_session_request, &msg)) {
+    if (!srv_msg_decode_open(request, &tk_msg_create_session_request, &msg)) {
         return SRV_ANSWERED;
     }
     tk_err err = TK_ERR_INIT;
@@ -76,7 +76,7 @@ srv_verdict srv_service_heartbeat(srv_request *request)
 {
     srv *server = request->app;
     tk_heartbeat_request msg;
-    if (!srv_msg_decode(request, &tk_msg_heartbeat_request, &msg)) {
+    if (!srv_msg_decode_open(request, &tk_msg_heartbeat_request, &msg)) {
         return SRV_ANSWERED;
     }
     /* A session that was ended, or made before a restart, is still answered: its client

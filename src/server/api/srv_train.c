@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "engine/eng_loss.h"
 #include "server/api/srv_lookup.h"
 #include "server/run/srv_job.h"
 #include "server/run/srv_model.h"
@@ -86,7 +87,6 @@ static tk_str metadata_of(srv_request *request, const tk_f_raw *raw)
 bool srv_train_read_optimizer(eng_optimizer *out, srv_request *request,
                               const tk_f_optimizer_config *config)
 {
-    tk_optimizer_config strict;
     *out = ENG_ADAMW;
     if (config->is != TK_SET) {
         return true;
@@ -96,10 +96,6 @@ bool srv_train_read_optimizer(eng_optimizer *out, srv_request *request,
                              "optimizer_config.type: " TK_STR_FMT
                              " is not one of adamw, dimuon",
                              TK_STR_ARG(tk_optimizer_word(config->v.raw)));
-        return false;
-    }
-    if (!srv_msg_decode_member(request, &tk_msg_optimizer_config, "optimizer_config",
-                               &strict)) {
         return false;
     }
     if (config->v.kind == TK_OPTIMIZER_DIMUON && config->v.version.v != 1) {
@@ -255,12 +251,26 @@ static tinkc_code decode(tk_fwdbwd_request *out, srv_request *request, tk_str by
     }
     tinkc_code code = tk_schema_decode_text(
         out, forward ? &tk_msg_forward_request : &tk_msg_forward_backward_request,
-        &request->arena, bytes, TK_DECODE_CLOSED, err);
+        &request->arena, bytes, SRV_MSG_REQUEST, err);
     out->forward_only = forward;
     return code;
 }
 
 /* ---- to the engine's structs ---- */
+
+static tinkc_code refuse_chunk(const tk_chunk *chunk, size_t at, tk_err *err)
+{
+    static const char *const types[] = {[TK_CHUNK_IMAGE] = "image",
+                                        [TK_CHUNK_IMAGE_POINTER] = "image_asset_pointer",
+                                        [TK_CHUNK_DMEL] = "dmel"};
+    const char *type = types[TK_MIN(chunk->kind, TK_CHUNK_DMEL)];
+    if (chunk->kind == TK_CHUNK_UNKNOWN) {
+        type = tk_json_get(chunk->raw, "type")->as.string.p; /* the tag of the union */
+    }
+    return tk_err_set(err, TINKC_E_INVALID,
+                      "chunks[%zu] is of type %.40s: this server takes encoded_text only",
+                      at, type);
+}
 
 tinkc_code srv_train_tokens(const int32_t **out, size_t *n_out, tk_arena *arena,
                             const tk_model_input *input, tk_err *err)
@@ -268,7 +278,7 @@ tinkc_code srv_train_tokens(const int32_t **out, size_t *n_out, tk_arena *arena,
     size_t n = 0;
     for (size_t i = 0; i < input->n; i++) {
         if (input->chunks[i].kind != TK_CHUNK_TEXT) {
-            return tk_err_set(err, TINKC_E_INVALID, "this server takes text only");
+            return refuse_chunk(&input->chunks[i], i, err);
         }
         n += input->chunks[i].tokens.n;
     }
@@ -330,12 +340,44 @@ static tinkc_code convert_datum(eng_datum *out, tk_arena *arena, const tk_datum 
                             err);
 }
 
+/* Whether the second form of the settings has one of the first. */
+static bool has_setting(const tk_loss_values *values, const tk_named_num *setting)
+{
+    for (size_t i = 0; i < values->n; i++) {
+        const tk_loss_value *at = &values->items[i];
+        if (tk_str_eq(at->name, setting->name)) {
+            return !at->is_text && at->number == setting->v;
+        }
+    }
+    return false;
+}
+
+/* Finds the loss and its settings here: the work would only fail with what is wrong with
+ * them. */
+static tinkc_code check_loss(const eng_train_request *request, tk_err *err)
+{
+    eng_loss_token token;
+    const eng_loss *loss = eng_loss_find(request->loss_fn);
+    return loss != NULL ? eng_loss_configure(loss, request->settings, request->n_settings,
+                                             &token, err)
+                        : eng_loss_refuse(request->loss_fn, err);
+}
+
 /* The second form of the settings, where it is there, has all of them. */
 static tinkc_code convert_settings(eng_train_request *out, tk_arena *arena,
                                    const tk_fwdbwd_request *msg, tk_err *err)
 {
     const tk_loss_values *values = &msg->loss_fn_config_v2;
     size_t n = values->n > 0 ? values->n : msg->loss_fn_config.n;
+    for (size_t i = 0; values->n > 0 && i < msg->loss_fn_config.n; i++) {
+        const tk_named_num *at = &msg->loss_fn_config.items[i];
+        if (!has_setting(values, at)) {
+            return tk_err_set(err, TINKC_E_INVALID,
+                              "loss_fn_config." TK_STR_FMT
+                              " is not the same in loss_fn_config_v2",
+                              TK_STR_ARG(at->name));
+        }
+    }
     eng_setting *settings = tk_arena_array(arena, n, sizeof(*settings));
     if (settings == NULL) {
         return tk_err_nomem(err);
@@ -351,7 +393,7 @@ static tinkc_code convert_settings(eng_train_request *out, tk_arena *arena,
     }
     out->settings = settings;
     out->n_settings = n;
-    return TINKC_OK;
+    return check_loss(out, err);
 }
 
 /* Nothing is recorded at sampling that they could refer to; they must make sense. */
@@ -530,16 +572,11 @@ static bool fits_model(srv_request *request, tk_str model_id, eng_optimizer step
 static bool read_dimuon(srv_job *job, srv_request *request, const tk_optim_params *params)
 {
     tk_err err = TK_ERR_INIT;
-    tk_optim_params strict;
     if (params->kind != TK_OPTIMIZER_DIMUON) {
         (void)srv_reply_fail(request, 400,
                              "optimizer_params: the optimizer " TK_STR_FMT
                              " is not one of dimuon (and adamw, which takes adam_params)",
                              TK_STR_ARG(tk_optimizer_word(params->raw)));
-        return false;
-    }
-    if (!srv_msg_decode_member(request, &tk_msg_optim_params, "optimizer_params",
-                               &strict)) {
         return false;
     }
     if (tk_optim_params_check(params, &err) != TINKC_OK) {

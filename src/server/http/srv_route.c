@@ -1,7 +1,10 @@
 /* Matching of paths, segment by segment, and the innermost dispatcher. */
 #include "server/http/srv_route.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include "server/http/srv_reply.h"
 
 /* "**" takes two segments as one parameter, with the slash between them. */
 static bool take_two(tk_str *path, tk_str *out)
@@ -57,10 +60,51 @@ const srv_route *srv_route_find(const srv_routes *routes, const char *method, tk
     return NULL;
 }
 
+/* ---- queries ---- */
+
+/* Whether one of "a|b" is the value; without any, each is. */
+static bool is_value(tk_str values, tk_str value)
+{
+    bool any = values.n == 0;
+    while (!any && values.n > 0) {
+        any = tk_str_eq(tk_str_cut(&values, '|'), value);
+    }
+    return any;
+}
+
+/* Answers and returns false when the route does not have the parameter. */
+static bool check_parameter(srv_request *request, const srv_query *parameter)
+{
+    const char *list = request->route->query;
+    char name[TK_ERR_PATH_BYTES / 2];
+    tk_str rest = tk_str_of(list != NULL ? list : "");
+    const char *blame = "unknown parameter of the query";
+    while (rest.n > 0) {
+        tk_str values = tk_str_cut(&rest, ' ');
+        if (tk_str_eq(tk_str_cut(&values, '='), parameter->name)) {
+            if (is_value(values, parameter->value)) {
+                return true;
+            }
+            blame = "has a value that this parameter of the query does not know";
+        }
+    }
+    (void)snprintf(name, sizeof(name), TK_STR_FMT, TK_STR_ARG(parameter->name));
+    (void)srv_reply_field(request, name, blame);
+    return false;
+}
+
 static srv_verdict handle(void *user, srv_request *request)
 {
+    const srv_route *route = request->route;
     (void)user;
-    return request->route->handler(request);
+    if (route->query == NULL || strcmp(route->query, SRV_ROUTE_ANY) != 0) {
+        for (size_t i = 0; i < request->n_query; i++) {
+            if (!check_parameter(request, &request->query[i])) {
+                return SRV_ANSWERED;
+            }
+        }
+    }
+    return route->handler(request);
 }
 
 const srv_dispatch srv_route_dispatch = {handle, NULL};

@@ -22,12 +22,17 @@ enum {
                                  * (srv_http_config.admit) */
 };
 
+#define SRV_ROUTE_ANY "*"
+
 struct srv_route {
     const char *method;
     const char *pattern;
     srv_handler handler;
     unsigned flags;
     size_t max_body_bytes; /* 0 = TK_SRV_BODY_LIGHT_BYTES */
+    /* Parameters of the query, with a space between them; "scope=a|b" has one of these
+     * values. Any other is refused, unless it is SRV_ROUTE_ANY. NULL = none. */
+    const char *query;
 };
 
 typedef struct srv_routes {
@@ -46,7 +51,8 @@ typedef struct srv_dispatch {
     void *user;
 } srv_dispatch;
 
-/* Runs the handler of the request's route. */
+/* Runs the handler of the request's route; a parameter of the query that the route does
+ * not have is answered with 422. */
 extern const srv_dispatch srv_route_dispatch;
 
 #endif

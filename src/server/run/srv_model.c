@@ -213,7 +213,7 @@ static srv_verdict answer_missing(srv_request *request)
     return verdict;
 }
 
-static const srv_route missing = {"*", "*", answer_missing, 0, 0};
+static const srv_route missing = {"*", "*", answer_missing, 0, 0, SRV_ROUTE_ANY};
 
 srv_verdict srv_model_answer_missing(srv_request *request, tk_str id)
 {

@@ -16,30 +16,22 @@ static bool decode(srv_request *request, const tk_schema *schema, void *msg,
 
 bool srv_msg_decode(srv_request *request, const tk_schema *schema, void *msg)
 {
+    return decode(request, schema, msg, SRV_MSG_REQUEST);
+}
+
+bool srv_msg_decode_open(srv_request *request, const tk_schema *schema, void *msg)
+{
     return decode(request, schema, msg, TK_DECODE_CLOSED);
 }
 
-bool srv_msg_decode_strict(srv_request *request, const tk_schema *schema, void *msg)
+bool srv_msg_has(const tk_strs *list, tk_str text)
 {
-    return decode(request, schema, msg, TK_DECODE_CLOSED | TK_DECODE_STRICT);
-}
-
-bool srv_msg_decode_member(srv_request *request, const tk_schema *schema, const char *key,
-                           void *msg)
-{
-    tk_err err = TK_ERR_INIT;
-    const tk_json *body = NULL;
-    tinkc_code code = tk_json_parse(&body, &request->arena, request->body.p,
-                                    request->body.n, NULL, &err);
-    if (code == TINKC_OK) {
-        code = tk_schema_decode(msg, schema, &request->arena, tk_json_get(body, key),
-                                TK_DECODE_CLOSED | TK_DECODE_STRICT, &err);
+    for (size_t i = 0; i < list->n; i++) {
+        if (tk_str_eq(list->p[i], text)) {
+            return true;
+        }
     }
-    if (code != TINKC_OK) {
-        tk_err_under(&err, key);
-        (void)srv_reply_error(request, &err);
-    }
-    return code == TINKC_OK;
+    return false;
 }
 
 srv_verdict srv_msg_reply_status(srv_request *request, int status,

@@ -6,20 +6,23 @@
 #include "server/http/srv_reply.h"
 #include "wire/schema.h"
 
+/* How requests are decoded: what the server does not know would change the result, so it
+ * is an error that names it. */
+#define SRV_MSG_REQUEST ((unsigned)TK_DECODE_CLOSED | (unsigned)TK_DECODE_STRICT)
+
 /* Decodes the JSON body; an empty body reads as {}. Returns false when the body is not
- * the message: then the request is answered (422). */
+ * the message, or has a key that the message does not have: then the request is answered
+ * (422). */
 TK_NODISCARD bool srv_msg_decode(srv_request *request, const tk_schema *schema,
                                  void *msg);
 
-/* The same; a key that the message does not have is an error too, which names it. For
- * requests in which every key changes the result. */
-TK_NODISCARD bool srv_msg_decode_strict(srv_request *request, const tk_schema *schema,
-                                        void *msg);
+/* The same, without regard to unknown keys: for what describes a session, which a newer
+ * client may describe in more ways. */
+TK_NODISCARD bool srv_msg_decode_open(srv_request *request, const tk_schema *schema,
+                                      void *msg);
 
-/* Decodes one member of the JSON body, in which no key may be unknown. Returns false as
- * srv_msg_decode does. */
-TK_NODISCARD bool srv_msg_decode_member(srv_request *request, const tk_schema *schema,
-                                        const char *key, void *msg);
+/* Returns whether a list of a message has the text. */
+bool srv_msg_has(const tk_strs *list, tk_str text);
 
 /* Answers 200 with the JSON form of a message. */
 srv_verdict srv_msg_reply(srv_request *request, const tk_schema *schema, const void *msg);

@@ -47,10 +47,10 @@ static srv_verdict big(srv_request *request)
 }
 
 static const srv_route rows[] = {
-    {"POST", "/take", take, 0, 0},
-    {"GET", "/later", later, 0, 0},
-    {"GET", "/big", big, 0, 0},
-    {"GET", "/open", take, SRV_ROUTE_OPEN, 0},
+    {"POST", "/take", take, 0, 0, NULL},
+    {"GET", "/later", later, 0, 0, NULL},
+    {"GET", "/big", big, 0, 0, NULL},
+    {"GET", "/open", take, SRV_ROUTE_OPEN, 0, NULL},
 };
 static const srv_routes routes = {rows, TK_ARRAY_LEN(rows)};
 

@@ -50,10 +50,10 @@ static srv_verdict later(srv_request *request)
 }
 
 static const srv_route rows[] = {
-    {"GET", "/hello/*", hello, 0, 0},
-    {"POST", "/keep", keep, SRV_ROUTE_HEAVY, 16},
-    {"GET", "/later", later, 0, 0},
-    {"GET", "/a/**/b", hello, SRV_ROUTE_OPEN, 0},
+    {"GET", "/hello/*", hello, 0, 0, NULL},
+    {"POST", "/keep", keep, SRV_ROUTE_HEAVY, 16, NULL},
+    {"GET", "/later", later, 0, 0, NULL},
+    {"GET", "/a/**/b", hello, SRV_ROUTE_OPEN, 0, NULL},
 };
 static const srv_routes routes = {rows, TK_ARRAY_LEN(rows)};
 

@@ -26,8 +26,8 @@ static srv_verdict echo(srv_request *request)
 }
 
 static const srv_route rows[] = {
-    {"POST", "/echo/*", echo, 0, 64},
-    {"GET", "/echo/*", echo, 0, 64},
+    {"POST", "/echo/*", echo, 0, 64, SRV_ROUTE_ANY},
+    {"GET", "/echo/*", echo, 0, 64, SRV_ROUTE_ANY},
 };
 static const srv_routes routes = {rows, TK_ARRAY_LEN(rows)};
 

@@ -45,14 +45,14 @@ static srv_verdict moves(srv_request *request)
     return request->may_wait ? block(request) : srv_request_wait(request);
 }
 
-static const srv_route waiting = {"GET", "/", block, 0, 0};
-static const srv_route heavy = {"GET", "/", block, SRV_ROUTE_HEAVY, 0};
-static const srv_route light = {"GET", "/", block, SRV_ROUTE_LIGHT, 0};
-static const srv_route quick = {"GET", "/", prompt, SRV_ROUTE_PROMPT, 0};
-static const srv_route quick_light = {"GET", "/", prompt, SRV_ROUTE_LIGHT, 0};
-static const srv_route slow_route = {"GET", "/", block, SRV_ROUTE_SLOW, 0};
-static const srv_route quick_waiting = {"GET", "/", prompt, 0, 0};
-static const srv_route quick_waits = {"GET", "/", moves, SRV_ROUTE_PROMPT, 0};
+static const srv_route waiting = {"GET", "/", block, 0, 0, NULL};
+static const srv_route heavy = {"GET", "/", block, SRV_ROUTE_HEAVY, 0, NULL};
+static const srv_route light = {"GET", "/", block, SRV_ROUTE_LIGHT, 0, NULL};
+static const srv_route quick = {"GET", "/", prompt, SRV_ROUTE_PROMPT, 0, NULL};
+static const srv_route quick_light = {"GET", "/", prompt, SRV_ROUTE_LIGHT, 0, NULL};
+static const srv_route slow_route = {"GET", "/", block, SRV_ROUTE_SLOW, 0, NULL};
+static const srv_route quick_waiting = {"GET", "/", prompt, 0, 0, NULL};
+static const srv_route quick_waits = {"GET", "/", moves, SRV_ROUTE_PROMPT, 0, NULL};
 
 static void on_resume(srv_request *request)
 {
