@@ -78,7 +78,10 @@ static void check_case(const tk_schema *schema, const tk_json *body, size_t k,
         fail_msg("%s: another key changes what is read", what);
     }
     sum->changes[place.change]++;
-    sum->unseen += is_same && !is_closed_to(schema, &arena, tk_buf_str(&plain)) &&
+    tk_buf_putc(&changed, '\0');
+    bool asks = strstr(changed.p, "\"x_newer_key\":null") == NULL; /* null: for nothing */
+    changed.n--;
+    sum->unseen += asks && is_same && !is_closed_to(schema, &arena, tk_buf_str(&plain)) &&
                    !is_closed_to(schema, &arena, tk_buf_str(&changed));
     tk_buf_dispose(&plain);
     tk_buf_dispose(&changed);

@@ -7,12 +7,12 @@
 #include <strings.h>
 
 #include "base/date.h"
-#include "wire/msg_session.h"
 #include "server/run/srv_msg.h"
 #include "server/run/srv_session.h"
 #include "server/run/srv_state.h"
 #include "server/store/srv_store.h"
 #include "wire/msg_search.h"
+#include "wire/msg_session.h"
 
 #define OWNER               "local"
 #define METADATA_TREE_BYTES (64 * TK_MIB) /* parsed, of one session */

@@ -100,7 +100,7 @@ srv_verdict srv_service_finish_session(srv_request *request)
     tk_str id = request->params[0];
     tk_finish_session_request msg;
     tk_err err = TK_ERR_INIT;
-    if (!srv_msg_decode(request, &tk_msg_finish_session_request, &msg)) {
+    if (!srv_msg_decode_open(request, &tk_msg_finish_session_request, &msg)) {
         return SRV_ANSWERED;
     }
     (void)!srv_session_end(server, id);
