@@ -364,6 +364,9 @@ static tinkc_code encode(tk_poll_group *group)
                             NULL);
 }
 
+/* The timeout of the endpoint, which the official SDK writes as a fraction here. */
+static const char *const timeout_line = "x-stainless-read-timeout: 45.0";
+
 static void send(tk_poll_group *group)
 {
     if (encode(group) != TINKC_OK) { /* out of memory: perhaps not for long */
@@ -376,6 +379,8 @@ static void send(tk_poll_group *group)
                             .endpoint = tk_endpoint_at(TK_EP_RETRIEVE_FUTURES),
                             .body = group->body.p,
                             .body_n = group->body.n,
+                            .lines = &timeout_line,
+                            .lines_n = 1,
                             .pace = &group->pace,
                             .is_wanted = group->is_wanted,
                             .done = on_answer,

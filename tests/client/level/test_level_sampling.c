@@ -6,9 +6,9 @@
 
 #include "support/levelfix.h"
 #include "support/test.h"
+#include "wire/pb_sample.h"
 
 #define PATH     "tinker://" LEVEL_RUN "/sampler_weights/a"
-#define LATER    "what 0.36 adds to this request is not built yet"
 #define OK(call) assert_int_equal((call), TINKC_OK)
 
 static void create(levelfix *f, const char *base_model, const char *path)
@@ -198,26 +198,79 @@ static void get_sampler(levelfix *f)
     tinkc_sampling_close(&sampling);
 }
 
+#define ID "00000001-0000-4000-8000-000000000000:sample:0"
+
+/* One poll names the sample that is done, its result is fetched, and the next poll, which
+ * is not answered, says so. */
+static void retrieve_futures(levelfix *f)
+{
+    static const char polls[] = "/api/v1/retrieve_futures";
+    fakeapi_step last = {.body = "{}", .gate = fakeapi_gate_new(f->api)};
+    fakeapi_default(f->api, "POST", "/api/v1/asample",
+                    &(fakeapi_step){.body = "{\"request_id\":\"" ID ":0\"}"});
+    const tk_sequence sequence = {.stop_reason = TK_STOP_LENGTH,
+                                  .tokens = {one_two_three, 1}};
+    const tk_sample_response result = {.sequences = &sequence, .sequences_n = 1};
+    tk_buf bytes;
+    tk_buf_init(&bytes, 4096);
+    OK(tk_pb_sample_encode(&bytes, &result, NULL));
+    fakeapi_default(f->api, "POST", "/api/v1/retrieve_future",
+                    &fakeapi_proto(bytes.p, bytes.n));
+    fakeapi_reply(f->api, "POST", polls,
+                  &(fakeapi_step){.body = "{\"completions\":[{\"state\":\"finished\","
+                                          "\"request_id\":\"" ID ":0\","
+                                          "\"response_payload_uncompressed_size\":10}],"
+                                          "\"cursor\":7}"});
+    fakeapi_default(f->api, "POST", polls, &last);
+    tinkc_sampling *sampling = open_sampling(f);
+    tinkc_model_input *prompt = text(one_two_three, 1);
+    tinkc_sampling_params params = one_token();
+    OK(tinkc_sampling_sample_wait(NULL, sampling, prompt, &params, NULL, NULL));
+    assert_true(fakeapi_wait_for(f->api, "POST", polls, 2));
+    tk_buf_dispose(&bytes);
+    tinkc_model_input_free(&prompt);
+    tinkc_sampling_close(&sampling);
+}
+
+static void join_sampling_session(levelfix *f)
+{
+    char *handle = NULL;
+    fakeapi_default(f->api, "POST", "/api/v1/join_sampling_session",
+                    &(fakeapi_step){.body = "{\"client_counter\":3}"});
+    tinkc_sampling *sampling = open_sampling(f), *clone = NULL;
+    tinkc_model_input *prompt = text(one_two_three, 1);
+    tinkc_sampling_params params = one_token();
+    OK(tinkc_sampling_export(&handle, sampling, NULL));
+    OK(tinkc_service_import_sampling_wait(&clone, f->service, handle, NULL));
+    OK(tinkc_sampling_sample_wait(NULL, clone, prompt, &params, NULL, NULL));
+    tinkc_text_free(&handle);
+    tinkc_model_input_free(&prompt);
+    tinkc_sampling_close(&clone);
+    tinkc_sampling_close(&sampling);
+}
+
 static const level_case cases[] = {
     {LEVEL("sampling/create_session_base_model", create_session_base_model)},
     {LEVEL("sampling/create_session_path", create_session_path)},
     {LEVEL("sampling/create_session_both", create_session_both)},
-    {LEVEL("sampling/sample_default", sample_default), .older = LATER},
-    {LEVEL("sampling/sample_full", sample_full), .older = LATER},
+    {LEVEL("sampling/sample_default", sample_default)},
+    {LEVEL("sampling/sample_full", sample_full)},
     {LEVEL_NOT("sampling/sample_zeros", "max_tokens of 0 is refused here")},
-    {LEVEL("sampling/stop_string", stop_string), .older = LATER},
-    {LEVEL("sampling/stop_empty_string", stop_empty_string), .older = LATER},
-    {LEVEL("sampling/stop_strings", stop_strings), .older = LATER},
-    {LEVEL("sampling/stop_empty", stop_empty), .older = LATER},
-    {LEVEL("sampling/stop_tokens", stop_tokens), .older = LATER},
-    {LEVEL("sampling/chunk_kinds", chunk_kinds), .older = LATER},
+    {LEVEL("sampling/stop_string", stop_string)},
+    {LEVEL("sampling/stop_empty_string", stop_empty_string)},
+    {LEVEL("sampling/stop_strings", stop_strings)},
+    {LEVEL("sampling/stop_empty", stop_empty)},
+    {LEVEL("sampling/stop_tokens", stop_tokens)},
+    {LEVEL("sampling/chunk_kinds", chunk_kinds)},
     {LEVEL_NOT("sampling/prompt_empty", "an empty prompt is refused here")},
-    {LEVEL("sampling/sequence_ids", sequence_ids), .older = LATER},
-    {LEVEL("sampling/compute_logprobs", compute_logprobs), .older = LATER},
+    {LEVEL("sampling/sequence_ids", sequence_ids)},
+    {LEVEL("sampling/compute_logprobs", compute_logprobs)},
     {LEVEL("sampling/get_sampler", get_sampler)},
     {LEVEL_NOT("sampling/sample_new_options", "test_sample_options.c compares it")},
-    {LEVEL_NOT("sampling/retrieve_futures", "test_poll_group.c has its bodies")},
-    {LEVEL_NOT("sampling/join_sampling_session", "test_sampling_handle.c has its body")},
+    {LEVEL("sampling/retrieve_futures", retrieve_futures),
+     .config = "{\"sample_use_retrieve_futures\":true}"},
+    {LEVEL("sampling/join_sampling_session", join_sampling_session),
+     .config = "{\"sample_join_sampling_session\":true}"},
 };
 
 static void test_level_sampling(void **unused)

@@ -3,6 +3,7 @@
  * Links: level peer */
 #include <tinkc/sampling.h>
 #include <tinkc/service.h>
+#include <tinkc/types.h>
 
 #include "support/levelfix.h"
 #include "support/test.h"
@@ -49,6 +50,31 @@ static void credential_cmd(levelfix *f)
     begin_session(f);
 }
 
+static void cancel_future(levelfix *f)
+{
+    static const int32_t token = 1;
+    tinkc_sampling *sampling = NULL;
+    tinkc_model_input *prompt = NULL;
+    fakeapi_step never = {.body = "{}", .gate = fakeapi_gate_new(f->api)};
+    fakeapi_default(f->api, "POST", "/api/v1/client/dynamic_config",
+                    &(fakeapi_step){.body = "{\"sample_cancel_enabled\":true}"});
+    fakeapi_default(f->api, "POST", "/api/v1/asample",
+                    &(fakeapi_step){.body = "{\"request_id\":\"00000001-0000-4000-8000-"
+                                            "000000000000:sample:0:0\"}"});
+    fakeapi_default(f->api, "POST", "/api/v1/retrieve_future", &never);
+    level_open(f, NULL);
+    OK(tinkc_service_create_sampling_wait(&sampling, f->service, LEVEL_MODEL, NULL,
+                                          NULL));
+    OK(tinkc_model_input_from_tokens(&prompt, &token, 1, NULL));
+    tinkc_future *future = tinkc_sampling_sample(sampling, prompt, NULL, NULL);
+    assert_true(fakeapi_wait_for(f->api, "POST", "/api/v1/retrieve_future", 1));
+    tinkc_future_cancel(future);
+    assert_true(fakeapi_wait_for(f->api, "POST", "/api/v1/cancel_future", 1));
+    tinkc_future_free(&future);
+    tinkc_model_input_free(&prompt);
+    tinkc_sampling_close(&sampling);
+}
+
 static void finish(levelfix *f)
 {
     level_open(f, NULL);
@@ -85,7 +111,7 @@ static const level_case cases[] = {
     {LEVEL_NOT("service/heartbeat_ended", "test_session.c counts the beats after a 410")},
     {LEVEL_NOT("service/copy_weights",
                "the caller names the project: rest/copy_weights")},
-    {LEVEL_NOT("service/cancel_future", "test_cancel.c has its body")},
+    {LEVEL("service/cancel_future", cancel_future)},
     {LEVEL("service/finish_session", finish)},
 };
 
