@@ -92,6 +92,56 @@ static void test_srv_copies_are_checked(void **state)
     srvfix_close(&t.srv);
 }
 
+/* A model does not take the run of a copy that has weights of another shape: the copy
+ * would be read with the model's rank. */
+static void test_srv_runs_of_copies_keep_their_shape(void **state)
+{
+    restfix t;
+    char more[256], body[512], path[256];
+    restfix_open(&t); /* rank 4 */
+    restfix_save(&t, 1, "save_weights", "\"path\":\"one\"");
+    (void)snprintf(more, sizeof(more), ",\"session_id\":\"%s\",\"model_seq_id\":5",
+                   t.session);
+    (void)snprintf(path, sizeof(path), "%s", srvfix_text(copy(&t, more), "tinker_path"));
+    (void)snprintf(body, sizeof(body),
+                   "{\"session_id\":\"%s\",\"model_seq_id\":5,\"base_model\":"
+                   "\"" RESTFIX_MODEL "\",\"lora_config\":{\"rank\":8}}",
+                   t.session);
+    (void)srvfix_post(&t.srv, API "create_model", body);
+    assert_int_equal(t.srv.status, 409);
+    (void)snprintf(body, sizeof(body), "{\"tinker_path\":\"%s\"}", path);
+    const tk_json *info = srvfix_post(&t.srv, API "weights_info", body);
+    assert_int_equal(tk_json_get(info, "lora_rank")->as.integer, 4);
+    srvfix_close(&t.srv);
+}
+
+/* The metadata of a model that is made of a checkpoint is what the request says. */
+static void test_srv_loaded_models_have_their_metadata(void **state)
+{
+    restfix t;
+    char body[512], path[256];
+    restfix_open(&t); /* its metadata: green */
+    restfix_save(&t, 1, "save_weights", "\"path\":\"one\"");
+    (void)snprintf(body, sizeof(body),
+                   "{\"session_id\":\"%s\",\"model_seq_id\":5,\"optimizer\":false,"
+                   "\"user_metadata\":{\"colour\":\"red\"},"
+                   "\"path\":\"tinker://%s/weights/one\"}",
+                   t.session, t.run);
+    (void)restfix_result(&t.srv, srvfix_post(&t.srv, API "load_weights", body));
+    (void)snprintf(path, sizeof(path), API "training_runs/%s:train:5", t.session);
+    const tk_json *run = srvfix_ask(&t.srv, "GET", path, NULL);
+    assert_string_equal(srvfix_text(tk_json_get(run, "user_metadata"), "colour"), "red");
+    /* What describes a new model has no meaning for one that is there. */
+    (void)snprintf(body, sizeof(body),
+                   "{\"model_id\":\"%s\",\"seq_id\":2,\"optimizer\":false,"
+                   "\"user_metadata\":{\"colour\":\"red\"},"
+                   "\"path\":\"tinker://%s/weights/one\"}",
+                   t.run, t.run);
+    (void)srvfix_post(&t.srv, API "load_weights", body);
+    assert_int_equal(t.srv.status, 422);
+    srvfix_close(&t.srv);
+}
+
 /* S-016: a name that the run has already is the copy that was asked for, sent again,
  * only when it was made of the same source. */
 static void test_srv_copies_of_others_conflict(void **state)
@@ -533,6 +583,8 @@ int main(void)
         cmocka_unit_test(test_srv_checkpoints_are_copied),
         cmocka_unit_test(test_srv_copies_are_checked),
         cmocka_unit_test(test_srv_copies_of_others_conflict),
+        cmocka_unit_test(test_srv_runs_of_copies_keep_their_shape),
+        cmocka_unit_test(test_srv_loaded_models_have_their_metadata),
         cmocka_unit_test(test_srv_copies_are_made_once),
         cmocka_unit_test(test_srv_sessions_are_searched),
         cmocka_unit_test(test_srv_sessions_are_searched_by_value),

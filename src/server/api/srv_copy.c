@@ -143,6 +143,17 @@ static tinkc_code add_run(copying *c, tk_err *err)
     return srv_store_add_run(c->server->store, &c->run, err);
 }
 
+/* A deletion takes the row first: while it is there the files are, too. */
+static tinkc_code find_again(copying *c, tk_err *err)
+{
+    srv_store_checkpoint now;
+    tinkc_code code = srv_store_get_checkpoint(&now, c->server->store, &c->request->arena,
+                                               &c->source, err);
+    return code == TINKC_OK && now.row != c->from.row
+               ? tk_err_set(err, TINKC_E_MISSING, "Checkpoint not found")
+               : code;
+}
+
 static tinkc_code link_files(copying *c, tk_str *dir, const char **full, tk_err *err)
 {
     srv *server = c->server;
@@ -154,7 +165,15 @@ static tinkc_code link_files(copying *c, tk_str *dir, const char **full, tk_err 
     if (code == TINKC_OK) {
         code = srv_store_new_dir(dir, full, server->store, arena, &path, err);
     }
-    return code == TINKC_OK ? srv_files_link_dir(from, *full, err) : code;
+    if (code != TINKC_OK) {
+        return code;
+    }
+    code = srv_files_link_dir(from, *full, err);
+    if (code == TINKC_OK && find_again(c, err) != TINKC_OK) {
+        srv_files_remove_dir(*full);
+        code = err->code;
+    }
+    return code;
 }
 
 /* The run has a checkpoint of that name. It is the copy that is asked for when the answer

@@ -66,7 +66,7 @@ static eng_lora_config lora_of(srv *server, const tk_f_lora_config *config)
     return lora;
 }
 
-static tk_str metadata_of(srv_request *request, const tk_f_raw *raw)
+tk_str srv_train_metadata_of(srv_request *request, const tk_f_raw *raw)
 {
     tk_str out = {"", 0};
     if (raw->is == TK_SET && raw->v != NULL) {
@@ -148,7 +148,7 @@ srv_verdict srv_train_create_model(srv_request *request)
         .base_name = msg.base_model.v,
         .base = base,
         .lora = lora,
-        .user_metadata = metadata_of(request, &msg.user_metadata),
+        .user_metadata = srv_train_metadata_of(request, &msg.user_metadata),
     };
     const srv_submit submit = {.type = TK_FUTURE_CREATE_MODEL,
                                .schema = &tk_msg_create_model_request,

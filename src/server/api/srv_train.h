@@ -36,4 +36,7 @@ TK_NODISCARD tinkc_code srv_train_tokens(const int32_t **out, size_t *n_out,
 /* Returns why models here cannot have this configuration, or NULL. */
 const char *srv_train_blame_lora(const struct srv *server, const tk_lora_config *config);
 
+/* Returns user_metadata as JSON, in the arena; empty when there is none. */
+tk_str srv_train_metadata_of(srv_request *request, const tk_f_raw *raw);
+
 #endif

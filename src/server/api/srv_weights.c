@@ -232,6 +232,7 @@ static srv_verdict load_into_new(srv_request *request, srv_job *job,
         srv_job_free(job);
         return SRV_ANSWERED;
     }
+    tk_str metadata = srv_train_metadata_of(request, &msg->user_metadata);
     lora.rank = (size_t)run.rank;
     lora.train_attn = run.train_attn;
     lora.train_mlp = run.train_mlp;
@@ -241,7 +242,8 @@ static srv_verdict load_into_new(srv_request *request, srv_job *job,
                                  .base_name = name,
                                  .base = base,
                                  .lora = lora,
-                                 .user_metadata = run.user_metadata};
+                                 .user_metadata =
+                                     metadata.n > 0 ? metadata : run.user_metadata};
     const srv_submit submit = {.type = TK_FUTURE_LOAD_WEIGHTS,
                                .schema = &tk_msg_load_weights_request,
                                .msg = msg};
@@ -260,6 +262,12 @@ static srv_verdict load_into(srv_request *request, srv_job *job,
         srv_job_free(job);
         return srv_reply_fail(request, 400,
                               "optimizer_config: an existing model keeps its optimizer");
+    }
+    if (msg->user_metadata.is == TK_SET || msg->base_model.is == TK_SET) {
+        srv_job_free(job);
+        return srv_reply_field(
+            request, msg->base_model.is == TK_SET ? "base_model" : "user_metadata",
+            "is for a new model: leave it out with model_id");
     }
     if (job->server->strict && seq != 1) {
         srv_job_free(job);

@@ -10,6 +10,7 @@
 
 #define SWEEP_NS    (INT64_C(10000) * TK_NS_PER_MS)
 #define FORGET_NS   (INT64_C(3600000) * TK_NS_PER_MS) /* sessions of long ago */
+#define RUN_US      (INT64_C(86400) * 1000000)        /* runs without a session */
 #define FORGET_ROWS 64                                /* listed at once */
 
 void srv_keeper_expire(srv *server)
@@ -62,6 +63,9 @@ static tinkc_code forget(srv *server, tk_arena *arena, tk_err *err)
     }
     if (code == TINKC_OK) {
         code = srv_store_stale_time(&stale.before_us, server->store, now, err);
+    }
+    if (code == TINKC_OK) {
+        code = srv_store_forget_runs(server->store, now - RUN_US, err);
     }
     do {
         if (code == TINKC_OK) {

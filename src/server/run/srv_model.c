@@ -172,7 +172,10 @@ srv_verdict srv_model_submit_new(srv_request *request, srv_job *job,
                  srv_future_find(&server->futures, future.id) == NULL;
     tk_mutex_unlock(&server->lock);
     created out = refuse(500, "the run cannot be stored");
-    if (!fresh || store_run(server, spec, model_id, &err) == TINKC_OK) {
+    tinkc_code code = fresh ? store_run(server, spec, model_id, &err) : TINKC_OK;
+    if (code == TINKC_E_CONFLICT) {
+        out = refuse(409, err.message);
+    } else if (code == TINKC_OK) {
         tk_mutex_lock(&server->lock);
         out = enter(server, model, job, spec, &future);
         tk_mutex_unlock(&server->lock);

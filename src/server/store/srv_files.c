@@ -141,16 +141,23 @@ void srv_files_remove_dir(const char *directory)
     (void)rmdir(directory);
 }
 
+/* Files that are not there any more are those of a directory that is being removed. */
 static tinkc_code link_files(DIR *from, int to, tk_err *err)
 {
     const struct dirent *entry;
-    while ((entry = readdir(from)) != NULL) {
-        if (is_member(entry) &&
-            linkat(dirfd(from), entry->d_name, to, entry->d_name, 0) != 0) {
-            return tk_err_sys(err, errno, "%s", entry->d_name);
+    size_t n = 0;
+    int errnum = 0;
+    while (errnum == 0 && (entry = readdir(from)) != NULL) {
+        if (is_member(entry)) {
+            bool linked = linkat(dirfd(from), entry->d_name, to, entry->d_name, 0) == 0;
+            errnum = linked ? 0 : errno;
+            n++;
         }
     }
-    return TINKC_OK;
+    if (errnum == ENOENT || n == 0) {
+        return tk_err_set(err, TINKC_E_MISSING, "Checkpoint not found");
+    }
+    return errnum == 0 ? TINKC_OK : tk_err_sys(err, errnum, "cannot link a file");
 }
 
 tinkc_code srv_files_link_dir(const char *from, const char *to, tk_err *err)

@@ -105,11 +105,34 @@ void srv_store_bind_run(srv_sql *sql, const srv_store_run *run)
     srv_sql_text(sql, run->user_metadata);
 }
 
-tinkc_code srv_store_add_run(srv_store *store, const srv_store_run *run, tk_err *err)
+/* Whether there are checkpoints of the run that have another shape. Under the lock. */
+static tinkc_code check_shape(srv_store *store, const srv_store_run *run, tk_err *err)
+{
+    srv_sql sql;
+    srv_sql_begin(&sql, store->db,
+                  "SELECT 1 FROM runs WHERE id = ?1 AND (base_model <> ?2"
+                  " OR lora_rank <> ?3 OR train_unembed <> ?4 OR train_mlp <> ?5"
+                  " OR train_attn <> ?6)"
+                  " AND EXISTS (SELECT 1 FROM checkpoints WHERE run_id = ?1)");
+    srv_sql_text(&sql, run->id);
+    srv_sql_text(&sql, run->base_model);
+    srv_sql_i64(&sql, run->rank);
+    srv_sql_i64(&sql, run->train_unembed);
+    srv_sql_i64(&sql, run->train_mlp);
+    srv_sql_i64(&sql, run->train_attn);
+    bool differs = srv_sql_row(&sql);
+    tinkc_code code = srv_sql_done(&sql, err);
+    return code == TINKC_OK && differs
+               ? tk_err_set(err, TINKC_E_CONFLICT,
+                            "model_seq_id is in use: its run has checkpoints of another "
+                            "kind of model")
+               : code;
+}
+
+static tinkc_code put_run(srv_store *store, const srv_store_run *run, tk_err *err)
 {
     srv_sql sql;
     int64_t now = tk_clock_wall_us(NULL);
-    tk_mutex_lock(&store->lock);
     srv_sql_begin(&sql, store->db,
                   "INSERT OR REPLACE INTO runs VALUES(?,?2,?,?,?,?,?,?,?,?,"
                   " coalesce(nullif(?, ''),"
@@ -118,7 +141,16 @@ tinkc_code srv_store_add_run(srv_store *store, const srv_store_run *run, tk_err 
     srv_sql_i64(&sql, now);
     srv_sql_i64(&sql, now);
     srv_sql_text(&sql, run->project_id);
-    tinkc_code code = srv_sql_done(&sql, err);
+    return srv_sql_done(&sql, err);
+}
+
+tinkc_code srv_store_add_run(srv_store *store, const srv_store_run *run, tk_err *err)
+{
+    tk_mutex_lock(&store->lock);
+    tinkc_code code = check_shape(store, run, err);
+    if (code == TINKC_OK) {
+        code = put_run(store, run, err);
+    }
     tk_mutex_unlock(&store->lock);
     return code;
 }

@@ -70,6 +70,11 @@ TK_NODISCARD tinkc_code srv_store_stale_time(int64_t *out, srv_store *store,
 TK_NODISCARD tinkc_code srv_store_forget_session(srv_store *store, tk_str id,
                                                  tk_err *err);
 
+/* Deletes runs without a session and without a checkpoint, which copies and uploads leave,
+ * unless something was asked of them since. */
+TK_NODISCARD tinkc_code srv_store_forget_runs(srv_store *store, int64_t before_us,
+                                              tk_err *err);
+
 /* Deletes counters of usage of hours before TK_SRV_USAGE_DAYS ago. */
 TK_NODISCARD tinkc_code srv_store_forget_usage(srv_store *store, int64_t now_us,
                                                tk_err *err);
@@ -85,6 +90,8 @@ typedef struct srv_store_run {
     tk_str project_id; /* or empty; added with none it gets that of its session */
 } srv_store_run;
 
+/* Adds or replaces a run. TINKC_E_CONFLICT when it has checkpoints and is of another base
+ * model, rank or kind of layers. */
 TK_NODISCARD tinkc_code srv_store_add_run(srv_store *store, const srv_store_run *run,
                                           tk_err *err);
 /* Reads a run; TINKC_E_MISSING when there is none. Strings live in the arena. */

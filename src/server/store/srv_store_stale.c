@@ -143,6 +143,20 @@ tinkc_code srv_store_forget_session(srv_store *store, tk_str id, tk_err *err)
     return code;
 }
 
+tinkc_code srv_store_forget_runs(srv_store *store, int64_t before_us, tk_err *err)
+{
+    srv_sql sql;
+    tk_mutex_lock(&store->lock);
+    srv_sql_begin(&sql, store->db,
+                  "DELETE FROM runs WHERE last_request_us < ?"
+                  " AND NOT EXISTS (SELECT 1 FROM sessions WHERE id = runs.session_id)"
+                  " AND NOT EXISTS (SELECT 1 FROM checkpoints WHERE run_id = runs.id)");
+    srv_sql_i64(&sql, before_us);
+    tinkc_code code = srv_sql_done(&sql, err);
+    tk_mutex_unlock(&store->lock);
+    return code;
+}
+
 /* ---- usage ---- */
 
 tinkc_code srv_store_forget_usage(srv_store *store, int64_t now_us, tk_err *err)

@@ -77,6 +77,18 @@ static void test_srv_linked_directories_last(void **state)
     close_fix(&f);
 }
 
+/* A directory whose files are being deleted is not copied as an empty one. */
+static void test_srv_nothing_is_not_linked(void **state)
+{
+    fix f;
+    tk_err err = TK_ERR_INIT;
+    open_fix(&f);
+    assert_int_equal(unlink(f.file), 0);
+    assert_int_equal(srv_files_link_dir(f.from, f.to, &err), TINKC_E_MISSING);
+    assert_int_equal(access(f.to, F_OK), -1);
+    close_fix(&f);
+}
+
 /* Labels stay with their directory, also one that is being written: it is renamed at any
  * moment. */
 static void test_srv_labels_are_not_linked(void **state)
@@ -137,6 +149,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_srv_linked_directories_last),
+        cmocka_unit_test(test_srv_nothing_is_not_linked),
         cmocka_unit_test(test_srv_labels_are_not_linked),
         cmocka_unit_test(test_srv_made_parents_last),
         cmocka_unit_test(test_srv_parents_are_directories),

@@ -74,6 +74,29 @@ static void test_srv_old_sessions_are_listed(void **state)
     storefix_close(&f);
 }
 
+/* Runs of copies and uploads belong to no session: they go when their checkpoint has. */
+static void test_srv_runs_of_no_session_are_forgotten(void **state)
+{
+    storefix f;
+    tk_err err = TK_ERR_INIT;
+    const srv_store_run more = {.id = TK_STR("copy:train:0"),
+                                .session_id = TK_STR("copy"),
+                                .base_model = TK_STR("base")};
+    storefix_open(&f); /* with a run of "session", which has no row */
+    assert_int_equal(storefix_save(&f, "one", "1", false), TINKC_OK);
+    assert_int_equal(srv_store_add_run(f.store, &more, &err), TINKC_OK);
+    int64_t now = tk_clock_wall_us(NULL);
+    assert_int_equal(srv_store_forget_runs(f.store, now - DAY_US, &err), TINKC_OK);
+    assert_int_equal(count(&f, "runs"), 2); /* both are young */
+    assert_int_equal(srv_store_forget_runs(f.store, now + DAY_US, &err), TINKC_OK);
+    assert_int_equal(count(&f, "runs"), 1); /* that with a checkpoint */
+    add_session(&f, "copy", DAY_US);
+    assert_int_equal(srv_store_add_run(f.store, &more, &err), TINKC_OK);
+    assert_int_equal(srv_store_forget_runs(f.store, now + DAY_US, &err), TINKC_OK);
+    assert_int_equal(count(&f, "runs"), 2); /* that with a session */
+    storefix_close(&f);
+}
+
 static void test_srv_old_sessions_are_forgotten(void **state)
 {
     storefix f;
@@ -174,6 +197,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_srv_old_sessions_are_listed),
         cmocka_unit_test(test_srv_old_sessions_are_forgotten),
+        cmocka_unit_test(test_srv_runs_of_no_session_are_forgotten),
         cmocka_unit_test(test_srv_too_many_sessions_are_old),
         cmocka_unit_test(test_srv_old_usage_is_forgotten),
         cmocka_unit_test(test_srv_clock_ahead_removes_nothing),
