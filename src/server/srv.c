@@ -168,6 +168,7 @@ static tinkc_code init(srv *server, const srv_options *options, tk_err *err)
     tk_map_init(&server->session_keys, TK_MAP_BORROW_KEYS);
     tk_map_init(&server->models, TK_MAP_BORROW_KEYS);
     tk_map_init(&server->samplers, TK_MAP_BORROW_KEYS);
+    tk_list_init(&server->finishing);
     srv_futures_init(&server->futures, &server->memory);
     tinkc_code code = tk_mutex_init(&server->lock, err);
     if (code != TINKC_OK) {

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
@@ -25,6 +26,7 @@
 #include "wire/msg_external.h"
 
 #define LIFE_US      (INT64_C(3600) * 1000000)
+#define AGAIN_NS     (INT64_C(100) * TK_NS_PER_MS)
 #define PLACE        "uploads"
 #define REQUEST_FILE "request.json"
 #define NAME         "uploaded"    /* of the checkpoint */
@@ -191,6 +193,7 @@ typedef struct finish {
     eng_lora_config lora;
     char run_id[SRV_MODEL_ID_BYTES];
     tk_path path;
+    tk_list link; /* in srv.finishing */
 } finish;
 
 static tinkc_code read_start(finish *f, tk_err *err)
@@ -306,13 +309,72 @@ static srv_verdict refuse(srv_request *request, tk_err *err)
     return srv_reply_error(request, err);
 }
 
-srv_verdict srv_upload_finish(srv_request *request)
+static srv_verdict finish_claimed(finish *f, tk_str id)
 {
-    srv *server = request->app;
-    finish f = {.server = server, .request = request};
-    tk_upload_finish_request msg;
+    srv_request *request = f->request;
     srv_store_checkpoint there;
     tk_err err = TK_ERR_INIT;
+    if (id.n == TK_UUID_TEXT_BYTES - 1 &&
+        srv_store_get_checkpoint(&there, f->server->store, &request->arena, &f->path,
+                                 &err) == TINKC_OK) {
+        return reply_path(f); /* sent again */
+    }
+    f->dir = find_dir(request, id);
+    if (f->dir == NULL) {
+        return SRV_ANSWERED;
+    }
+    err = (tk_err)TK_ERR_INIT;
+    if (read_start(f, &err) != TINKC_OK) {
+        return srv_reply_error(request, &err);
+    }
+    if (!srv_lookup_base(&f->base, request, f->start.base_model.v)) {
+        return SRV_ANSWERED;
+    }
+    if (make_checkpoint(f, &err) != TINKC_OK) {
+        return refuse(request, &err);
+    }
+    srv_files_remove_dir(f->dir);
+    return reply_path(f);
+}
+
+/* Whether no other request is finishing the upload; then this one is, until release. */
+static bool claim(finish *f)
+{
+    bool taken = false;
+    tk_list *all = &f->server->finishing;
+    tk_mutex_lock(&f->server->lock);
+    for (tk_list *at = all->next; at != all; at = at->next) {
+        taken |= strcmp(TK_CONTAINER_OF(at, finish, link)->run_id, f->run_id) == 0;
+    }
+    if (!taken) {
+        tk_list_push_back(all, &f->link);
+    }
+    tk_mutex_unlock(&f->server->lock);
+    return !taken;
+}
+
+static void release(finish *f)
+{
+    tk_mutex_lock(&f->server->lock);
+    tk_list_remove(&f->link);
+    tk_mutex_unlock(&f->server->lock);
+}
+
+/* A request that was sent again waits for the first one, whose answer it gets. */
+static srv_verdict finish_later(srv_request *request)
+{
+    const srv *server = request->app;
+    if (atomic_load(&server->stopping)) {
+        return srv_reply_fail(request, 503, "the server is stopping");
+    }
+    request->due_ns = tk_clock_mono_ns(NULL) + AGAIN_NS;
+    return SRV_LATER;
+}
+
+srv_verdict srv_upload_finish(srv_request *request)
+{
+    finish f = {.server = request->app, .request = request};
+    tk_upload_finish_request msg;
     if (!srv_msg_decode(request, &tk_msg_upload_finish_request, &msg)) {
         return SRV_ANSWERED;
     }
@@ -322,25 +384,10 @@ srv_verdict srv_upload_finish(srv_request *request)
     f.path = (tk_path){.run = tk_str_of(f.run_id),
                        .kind = TK_PATH_EXTERNAL_WEIGHTS,
                        .name = TK_STR(NAME)};
-    if (msg.upload_id.v.n == TK_UUID_TEXT_BYTES - 1 &&
-        srv_store_get_checkpoint(&there, server->store, &request->arena, &f.path, &err) ==
-            TINKC_OK) {
-        return reply_path(&f); /* sent again */
+    if (!claim(&f)) {
+        return finish_later(request);
     }
-    f.dir = find_dir(request, msg.upload_id.v);
-    if (f.dir == NULL) {
-        return SRV_ANSWERED;
-    }
-    err = (tk_err)TK_ERR_INIT;
-    if (read_start(&f, &err) != TINKC_OK) {
-        return srv_reply_error(request, &err);
-    }
-    if (!srv_lookup_base(&f.base, request, f.start.base_model.v)) {
-        return SRV_ANSWERED;
-    }
-    if (make_checkpoint(&f, &err) != TINKC_OK) {
-        return refuse(request, &err);
-    }
-    srv_files_remove_dir(f.dir);
-    return reply_path(&f);
+    srv_verdict verdict = finish_claimed(&f, msg.upload_id.v);
+    release(&f);
+    return verdict;
 }

@@ -65,6 +65,7 @@ struct srv {
     tk_map session_keys; /* X-Idempotency-Key -> srv_session */
     tk_map models;       /* id -> srv_model */
     tk_map samplers;     /* id -> srv_sampler */
+    tk_list finishing;   /* of srv_upload.c: uploads that are being finished */
     srv_futures futures;
 };
 

@@ -228,6 +228,40 @@ static void test_srv_uploads_are_used(void **state)
     srvfix_close(&t.srv);
 }
 
+/* A finish that is sent again while the first one is at work gets the same answer. */
+static void test_srv_uploads_are_finished_once(void **state)
+{
+    restfix t;
+    tk_str files[2];
+    char body[128], paths[4][256];
+    httpget *connections[4];
+    restfix_open(&t);
+    take_files(&t, files);
+    const tk_json *started = start(&t, RESTFIX_MODEL, "{\"rank\":4}");
+    (void)snprintf(body, sizeof(body), "{\"upload_id\":\"%s\"}",
+                   srvfix_text(started, "upload_id"));
+    assert_int_equal(put(&t, started, CONFIG, files[0]), 200);
+    assert_int_equal(put(&t, started, WEIGHTS, files[1]), 200);
+    const httpget_request request = {
+        .method = "POST", .target = API "external_weights_upload_finish", .body = body};
+    for (size_t i = 0; i < 4; i++) {
+        connections[i] = httpget_connect(srvfix_port(&t.srv));
+        assert_true(httpget_ask(connections[i], &request));
+    }
+    for (size_t i = 0; i < 4; i++) {
+        httpget_response r;
+        assert_int_equal(httpget_read(connections[i], &r), HTTPGET_OK);
+        if (r.status != 200) {
+            fail_msg("%d %s", r.status, (const char *)r.body.p);
+        }
+        (void)snprintf(paths[i], sizeof(paths[i]), "%s", (const char *)r.body.p);
+        assert_string_equal(paths[i], paths[0]);
+        httpget_response_dispose(&r);
+        httpget_close(&connections[i]);
+    }
+    srvfix_close(&t.srv);
+}
+
 /* The first place of a text in the header of a safetensors file, changed. */
 static tk_str changed(restfix *t, tk_str file, const char *from, const char *to)
 {
@@ -442,6 +476,7 @@ int main(void)
         cmocka_unit_test(test_srv_external_is_checked),
         cmocka_unit_test(test_srv_uploads_check_the_link_first),
         cmocka_unit_test(test_srv_uploads_are_used),
+        cmocka_unit_test(test_srv_uploads_are_finished_once),
         cmocka_unit_test(test_srv_uploads_are_checked),
         cmocka_unit_test(test_srv_uploads_of_another_alpha),
     };
