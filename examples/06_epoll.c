@@ -36,7 +36,7 @@ static void take_sample(tinkc_future *future, void *user)
 
 static void tick(app *a)
 {
-    static const struct itimerspec never;
+    const struct itimerspec never = {{0, 0}, {0, 0}};
     uint64_t expired = 0;
     if (read(a->timer, &expired, sizeof(expired)) != (ssize_t)sizeof(expired)) {
         return;

@@ -5,7 +5,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -210,27 +209,11 @@ static void run_check(deep *d, const deep_check *check)
     tk_utf8_scrub(row->why, strlen(row->why));
 }
 
-/* Finds the tokenizer that --tokenizer names, or that of the model; without one some checks
- * are not tried. */
-static void find_tokenizer(deep *d)
-{
-    const char *name = cmd_text(d->args, "tokenizer", NULL);
-    tinkc_tokenizer_options options = TINKC_TOKENIZER_OPTIONS_INIT;
-    struct stat info;
-    if (name != NULL && stat(name, &info) == 0) {
-        options.directory = name;
-    } else {
-        options.tokenizer_id = name;
-    }
-    (void)!tinkc_service_get_tokenizer(&d->tokenizer, d->service, d->base_model, &options,
-                                       NULL);
-}
-
 static void close_all(deep *d)
 {
     deep_batch_close(&d->first);
     deep_batch_close(&d->batch);
-    tinkc_tokenizer_free(&d->tokenizer);
+    deep_text_close(d);
     tinkc_error_free(&d->error);
 }
 
@@ -263,7 +246,7 @@ int deep_run(const cmd_args *args, const tinkc_config *config, tinkc_service *se
     d->wait_ms = cmd_int(args, "wait", DEEP_ALL_S) * 1000 / 2;
     d->end_ms = began + 2 * d->wait_ms;
     cmd_signal_catch();
-    find_tokenizer(d);
+    deep_text_open(d);
     for (size_t t = 0; t < TK_ARRAY_LEN(tables); t++) {
         for (const deep_check *check = tables[t]; check->name != NULL; check++) {
             run_check(d, check);

@@ -185,4 +185,18 @@ bool deep_sample(deep *d, tinkc_sampling *sampler, const tinkc_sampling_params *
                  tinkc_samples **out);
 bool deep_logprobs(deep *d, const int32_t *tokens, size_t n, tinkc_logprobs **out);
 
+/* ---- texts (deep_text.c); a build without tokenizers finds none of it ---- */
+
+/* Finds the tokenizer that --tokenizer names, or that of the model; without one some checks
+ * are not tried. */
+void deep_text_open(deep *d);
+void deep_text_close(deep *d);
+
+/* Finds a token of the sample whose text occurs nowhere before it. The caller frees *out,
+ * its text; *wanted is the number of tokens up to and with it. */
+bool deep_text_find(deep *d, char **out, size_t *wanted);
+
+/* Returns the token that ends a text; -1 when it is not known. */
+int32_t deep_text_end(const deep *d);
+
 #endif

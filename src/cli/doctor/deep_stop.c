@@ -65,33 +65,6 @@ static deep_verdict check_stop_token(deep *d)
 
 /* ---- strings ---- */
 
-/* Finds a token of the sample whose text occurs nowhere before it. The caller frees *out,
- * its text; *wanted is the number of tokens up to and with it. */
-static bool find_text(deep *d, char **out, size_t *wanted)
-{
-    for (size_t at = 1; at + 1 < d->greedy_n; at++) {
-        char *before = NULL, *all = NULL, *text = NULL;
-        bool is_found = tinkc_tokenizer_text(&before, d->tokenizer, d->greedy, at, false,
-                                             NULL) == TINKC_OK &&
-                        tinkc_tokenizer_text(&all, d->tokenizer, d->greedy, at + 1, false,
-                                             NULL) == TINKC_OK &&
-                        tinkc_tokenizer_text(&text, d->tokenizer, d->greedy + at, 1,
-                                             false, NULL) == TINKC_OK &&
-                        text[0] != '\0' && strstr(text, "\xef\xbf\xbd") == NULL &&
-                        strstr(before, text) == NULL && strstr(all, text) != NULL;
-        /* the text may begin in the tokens before, but must not be complete there */
-        tinkc_text_free(&before);
-        tinkc_text_free(&all);
-        if (is_found) {
-            *out = text;
-            *wanted = at + 1;
-            return true;
-        }
-        tinkc_text_free(&text);
-    }
-    return false;
-}
-
 static deep_verdict check_stop_text(deep *d)
 {
     tinkc_sampling_params params = TINKC_SAMPLING_PARAMS_INIT;
@@ -100,7 +73,7 @@ static deep_verdict check_stop_text(deep *d)
     if (d->tokenizer == NULL) {
         return deep_skip(d, "there is no tokenizer of the model here (see --tokenizer)");
     }
-    if (d->greedy_n < 3 || !find_text(d, &text, &wanted)) {
+    if (d->greedy_n < 3 || !deep_text_find(d, &text, &wanted)) {
         return deep_skip(d, "the sample has no text that could stop it");
     }
     const char *const list[] = {text};
@@ -175,8 +148,7 @@ static deep_verdict check_eos(deep *d)
     tinkc_training *model = NULL;
     bool is_learned = false;
     deep_verdict verdict;
-    const char *name = tinkc_tokenizer_special(d->tokenizer, "eos_token");
-    int32_t end = name != NULL ? tinkc_tokenizer_id(d->tokenizer, name) : -1;
+    int32_t end = deep_text_end(d);
     if (d->state == NULL || end < 0) {
         return deep_skip(d, d->state == NULL
                                 ? "no state was saved"
