@@ -125,14 +125,14 @@ bool deep_text(deep *d, tinkc_future *future, char **out)
 
 typedef struct removal {
     size_t done, left;
-    bool lacks; /* the server cannot remove such things */
+    size_t lacks; /* of those left: the server cannot remove such things */
 } removal;
 
 static void count_removal(deep *d, removal *r, bool ok, const char *what)
 {
     *(ok ? &r->done : &r->left) += 1;
     if (!ok) {
-        r->lacks = r->lacks || lacks_route(d->error);
+        r->lacks += lacks_route(d->error);
         (void)snprintf(d->why, sizeof(d->why), "Left at the server: %s (%s).", what,
                        d->is_late ? "no answer" : tinkc_error_message(d->error));
     }
@@ -160,9 +160,9 @@ static deep_verdict clean(deep *d)
     }
     tinkc_service_close(&d->again);
     size_t left = paths.left + models.left;
-    deep_verdict verdict = left == 0                     ? DEEP_OK
-                           : paths.lacks || models.lacks ? DEEP_NOT_OFFERED
-                                                         : DEEP_OFF;
+    deep_verdict verdict = left == 0                            ? DEEP_OK
+                           : left == paths.lacks + models.lacks ? DEEP_NOT_OFFERED
+                                                                : DEEP_OFF;
     return deep_note(d, verdict, "%zu checkpoints deleted, %zu models unloaded, %zu left",
                      paths.done, models.done, left);
 }
