@@ -230,7 +230,7 @@ static tk_answer_kind kind_of_result(tk_future_answer *out, const tk_future_info
         out->error = other->as.string;
         return TK_ANSWER_OTHER;
     }
-    return info->is_proto ? TK_ANSWER_LEGACY : TK_ANSWER_RESULT;
+    return TK_ANSWER_RESULT;
 }
 
 tinkc_code tk_future_classify(tk_future_answer *out, const tk_future_poll *poll,

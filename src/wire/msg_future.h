@@ -111,7 +111,7 @@ typedef struct tk_future_info {
     const char *header;      /* X-Tinker-Request-Type */
     const char *label;       /* `type` of the JSON form, which may lack it */
     const tk_schema *result; /* of the JSON form */
-    bool is_proto;           /* the official form is protobuf, asked for with Accept */
+    bool is_proto;           /* asked for as protobuf; some servers send JSON */
 } tk_future_info;
 
 const tk_future_info *tk_future_info_of(tk_future_type type);
@@ -125,7 +125,6 @@ typedef enum tk_answer_kind {
     TK_ANSWER_METADATA_TWICE, /* protocol error: it was not allowed any more */
     TK_ANSWER_FAILED,         /* the work failed at the server */
     TK_ANSWER_OTHER,          /* its `type` or `status` is not this result's */
-    TK_ANSWER_LEGACY,         /* JSON result where protobuf is the rule */
     TK_ANSWER_RESULT,         /* JSON result */
     TK_ANSWER_MALFORMED       /* not JSON, not an object, or protobuf for a JSON result */
 } tk_answer_kind;

@@ -131,6 +131,7 @@ static fakeanswer good_answer(const pacefix *p, size_t id)
         return (fakeanswer){.body = "{\"model_id\":\"m\"}"};
     case TK_EP_CREATE_MODEL:
     case TK_EP_FORWARD_BACKWARD:
+    case TK_EP_FORWARD:
     case TK_EP_OPTIM_STEP:
     case TK_EP_ASAMPLE:
         return (fakeanswer){.body = "{\"request_id\":\"r\"}"};
@@ -179,6 +180,19 @@ static tinkc_future *fwdbwd(pacefix *p)
     tinkc_datum *data[] = {datum};
     tinkc_future *future =
         tinkc_training_forward_backward(p->training, data, 1, "cross_entropy", NULL);
+    tinkc_datum_free(&datum);
+    return future;
+}
+
+/* On a server that reads JSON only. */
+static tinkc_future *forward_json(pacefix *p)
+{
+    tk_core *core = tk_service_core(p->f.service);
+    tinkc_datum *datum = datumfix_new();
+    tk_manners_learn(tk_core_manners(core), tk_core_log(core), TK_MANNER_JSON_REQUESTS,
+                     true);
+    tinkc_future *future =
+        tinkc_training_forward(p->training, &datum, 1, "cross_entropy", NULL);
     tinkc_datum_free(&datum);
     return future;
 }
@@ -241,6 +255,29 @@ static tinkc_future *end_session(tinkc_service *service)
     return tinkc_service_health(service);
 }
 
+/* What a training client does. */
+static tinkc_future *train(pacefix *p, tk_endpoint_id id)
+{
+    switch ((int)id) {
+    case TK_EP_GET_INFO:
+        return tinkc_training_get_info(p->training);
+    case TK_EP_UNLOAD_MODEL:
+        return tinkc_training_unload(p->training);
+    case TK_EP_FORWARD_BACKWARD:
+        return fwdbwd(p);
+    case TK_EP_FORWARD:
+        return forward_json(p);
+    case TK_EP_OPTIM_STEP:
+        return tinkc_training_optim_step(p->training, NULL);
+    case TK_EP_SAVE_WEIGHTS:
+        return tinkc_training_save_state(p->training, "one", NULL);
+    case TK_EP_SAVE_FOR_SAMPLER:
+        return tinkc_training_save_weights_for_sampler(p->training, "one", NULL);
+    default:
+        return tinkc_training_load_state(p->training, CKPT, false, NULL);
+    }
+}
+
 static tinkc_future *launch(pacefix *p, tk_endpoint_id id)
 {
     tinkc_service *s = p->f.service;
@@ -260,19 +297,14 @@ static tinkc_future *launch(pacefix *p, tk_endpoint_id id)
     case TK_EP_FINISH_SESSION:
         return end_session(s);
     case TK_EP_GET_INFO:
-        return tinkc_training_get_info(p->training);
     case TK_EP_UNLOAD_MODEL:
-        return tinkc_training_unload(p->training);
     case TK_EP_FORWARD_BACKWARD:
-        return fwdbwd(p);
+    case TK_EP_FORWARD:
     case TK_EP_OPTIM_STEP:
-        return tinkc_training_optim_step(p->training, NULL);
     case TK_EP_SAVE_WEIGHTS:
-        return tinkc_training_save_state(p->training, "one", NULL);
     case TK_EP_SAVE_FOR_SAMPLER:
-        return tinkc_training_save_weights_for_sampler(p->training, "one", NULL);
     case TK_EP_LOAD_WEIGHTS:
-        return tinkc_training_load_state(p->training, CKPT, false, NULL);
+        return train(p, id);
     case TK_EP_CREATE_CUSTOM_LOSS:
         return create_loss(s);
     case TK_EP_CREATE_SAMPLING:

@@ -208,7 +208,6 @@ static tinkc_code poll_once(talk *t, const tk_future_poll *poll, const question 
                           TK_STR_ARG(answer.error));
     case TK_ANSWER_METADATA:
     case TK_ANSWER_METADATA_TWICE:
-    case TK_ANSWER_LEGACY:
     case TK_ANSWER_OTHER:
     case TK_ANSWER_MALFORMED:
         break;

@@ -29,6 +29,7 @@ static const hostile_answer honest[HOSTILE_KEYS + 1] = {
     [TK_EP_GET_INFO] = HONEST("{\"model_id\":\"S:train:0\",\"model_data\":{}}"),
     [TK_EP_UNLOAD_MODEL] = FUTURE,
     [TK_EP_FORWARD_BACKWARD] = FUTURE,
+    [TK_EP_FORWARD] = FUTURE,
     [TK_EP_OPTIM_STEP] = FUTURE,
     [TK_EP_SAVE_WEIGHTS] = FUTURE,
     [TK_EP_SAVE_FOR_SAMPLER] = FUTURE,

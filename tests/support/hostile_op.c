@@ -274,6 +274,15 @@ static tinkc_future *forward(hostile_world *w)
     return tinkc_training_forward(w->training, &w->datum, 1, "cross_entropy", NULL);
 }
 
+/* On a server that reads JSON only. */
+static tinkc_future *forward_json(hostile_world *w)
+{
+    tk_core *core = tk_service_core(w->service);
+    tk_manners_learn(tk_core_manners(core), tk_core_log(core), TK_MANNER_JSON_REQUESTS,
+                     true);
+    return forward(w);
+}
+
 static tinkc_future *forward_backward(hostile_world *w)
 {
     return tinkc_training_forward_backward(w->training, &w->datum, 1, "cross_entropy",
@@ -489,6 +498,7 @@ static const hostile_op ops[] = {
     {"create_from_state", HOSTILE_SERVICE, NULL, create_from_state, NULL, read_training,
      true},
     {"forward", HOSTILE_TRAINING, NULL, forward, NULL, read_fwdbwd, false},
+    {"forward_json", HOSTILE_TRAINING, NULL, forward_json, NULL, read_fwdbwd, false},
     {"forward_backward", HOSTILE_TRAINING, NULL, forward_backward, NULL, read_fwdbwd,
      false},
     {"custom_loss", HOSTILE_TRAINING, NULL, custom, NULL, read_fwdbwd, true},

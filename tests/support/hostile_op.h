@@ -6,6 +6,8 @@
 #include <tinkc/sampling.h>
 #include <tinkc/training.h>
 
+#include "client/core/service.h"
+
 #define HOSTILE_VALUES 1024
 
 /* What a program saw, one number for each value: two runs can be compared. */

@@ -48,10 +48,10 @@ static size_t key_of_call(const char *call)
 static bool is_submit(size_t key)
 {
     static const tk_endpoint_id ids[] = {
-        TK_EP_CREATE_MODEL,      TK_EP_UNLOAD_MODEL, TK_EP_FORWARD_BACKWARD,
-        TK_EP_OPTIM_STEP,        TK_EP_SAVE_WEIGHTS, TK_EP_SAVE_FOR_SAMPLER,
-        TK_EP_LOAD_WEIGHTS,      TK_EP_ASAMPLE,      TK_EP_SAVE_EXTERNAL,
-        TK_EP_CREATE_CUSTOM_LOSS};
+        TK_EP_CREATE_MODEL,       TK_EP_UNLOAD_MODEL, TK_EP_FORWARD_BACKWARD,
+        TK_EP_OPTIM_STEP,         TK_EP_SAVE_WEIGHTS, TK_EP_SAVE_FOR_SAMPLER,
+        TK_EP_LOAD_WEIGHTS,       TK_EP_ASAMPLE,      TK_EP_SAVE_EXTERNAL,
+        TK_EP_CREATE_CUSTOM_LOSS, TK_EP_FORWARD};
     for (size_t i = 0; i < TK_ARRAY_LEN(ids); i++) {
         if (key == ids[i]) {
             return true;

@@ -109,13 +109,13 @@ static void test_future_failed(void **unused)
     }
 }
 
-/* Rows 17 and 18: a result, by the form that its type should have. */
+/* Rows 17 and 18: a result in JSON, also where protobuf is asked for. */
 static void test_future_results(void **unused)
 {
     for (int type = 0; type < TK_FUTURE_TYPES; type++) {
         const tk_future_info *info = tk_future_info_of((tk_future_type)type);
         tk_future_answer out = answer((tk_future_type)type, true, "{\"x\":1}");
-        assert_int_equal(out.kind, info->is_proto ? TK_ANSWER_LEGACY : TK_ANSWER_RESULT);
+        assert_int_equal(out.kind, TK_ANSWER_RESULT);
         assert_non_null(out.json);
         assert_true(strlen(info->header) > 0);
         assert_non_null(info->result);
@@ -134,7 +134,7 @@ static void test_future_other(void **unused)
     for (int i = 0; i < TK_FUTURE_TYPES; i++) {
         tk_future_type type = (tk_future_type)i;
         const tk_future_info *info = tk_future_info_of(type);
-        tk_answer_kind result = info->is_proto ? TK_ANSWER_LEGACY : TK_ANSWER_RESULT;
+        tk_answer_kind result = TK_ANSWER_RESULT;
         char own[96];
         (void)snprintf(own, sizeof(own), "{\"type\":\"%s\",\"status\":\"x\"}",
                        info->label);

@@ -322,7 +322,9 @@ static void on_response(tk_http_request *request, const tk_http_response *respon
     }
     tk_retry_outcome outcome =
         tk_outcome_of(response, tk_clock_wall_us(tk_core_clock(call->core)));
-    if (call->state.handed_over) {
+    bool is_final =
+        call->is_final != NULL && call->is_final(call, response, call->state.sent);
+    if (call->state.handed_over || is_final) {
         finish_response(call, response, &outcome, false);
         return;
     }

@@ -68,6 +68,9 @@ struct tk_call {
     /* Called before each L2 attempt: the owner may change the body. May be NULL. An
      * error ends the call. */
     tinkc_code (*before_attempt)(tk_call *call, tk_err *err);
+    /* Returns whether a response ends the call at once, whatever the layers say, after
+     * `sent` requests. May be NULL. */
+    bool (*is_final)(const tk_call *call, const tk_http_response *response, int sent);
     void (*done)(tk_call *call, const tk_call_answer *answer);
     void *user;
     /* Private to call.c. */

@@ -41,6 +41,8 @@ static const tk_endpoint endpoints[TK_EP_COUNT] = {
                             TK_HTTP_TRAIN, 0, -1, false, true, SMALL, USUAL},
     [TK_EP_FORWARD_BACKWARD] = {"forward_backward", TK_HTTP_POST, API "forward_backward",
                                 TK_HTTP_TRAIN, 0, -1, true, true, SMALL, USUAL},
+    [TK_EP_FORWARD] = {"forward", TK_HTTP_POST, API "forward", TK_HTTP_TRAIN, 0, -1, true,
+                       true, SMALL, USUAL},
     [TK_EP_OPTIM_STEP] = {"optim_step", TK_HTTP_POST, API "optim_step", TK_HTTP_TRAIN, 0,
                           -1, true, true, SMALL, USUAL},
     [TK_EP_SAVE_WEIGHTS] = {"save_weights", TK_HTTP_POST, API "save_weights",

@@ -18,6 +18,7 @@ typedef enum tk_endpoint_id {
     TK_EP_GET_INFO,
     TK_EP_UNLOAD_MODEL,
     TK_EP_FORWARD_BACKWARD,
+    TK_EP_FORWARD, /* of servers that read JSON only */
     TK_EP_OPTIM_STEP,
     TK_EP_SAVE_WEIGHTS,
     TK_EP_SAVE_FOR_SAMPLER,

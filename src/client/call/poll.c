@@ -261,8 +261,6 @@ static const char *confusion(tk_answer_kind kind)
     switch (kind) {
     case TK_ANSWER_METADATA_TWICE:
         return "the server sent metadata again instead of the result";
-    case TK_ANSWER_LEGACY:
-        return "the server sent this result as JSON; it is too old for this client";
     case TK_ANSWER_PROTO:
     case TK_ANSWER_TRY_AGAIN:
     case TK_ANSWER_METADATA:
@@ -315,6 +313,10 @@ static void succeed(tk_poll *poll, const tk_http_response *response,
                              .is_protobuf = said->kind == TK_ANSWER_PROTO,
                              .json = said->json};
     acknowledge(poll);
+    if (tk_future_info_of(poll->type)->is_proto) {
+        tk_manners_learn(tk_core_manners(poll->core), tk_core_log(poll->core),
+                         TK_MANNER_JSON_RESULTS, !result.is_protobuf);
+    }
     finish(poll, &result);
 }
 

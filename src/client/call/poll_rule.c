@@ -77,7 +77,6 @@ static tk_poll_decision by_kind(tk_poll_counts *counts, tk_answer_kind kind)
     case TK_ANSWER_FAILED:
         return decide(TK_POLL_REFUSED, 0);
     case TK_ANSWER_METADATA_TWICE:
-    case TK_ANSWER_LEGACY:
     case TK_ANSWER_OTHER:
     case TK_ANSWER_MALFORMED:
         break;

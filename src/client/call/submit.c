@@ -91,40 +91,43 @@ static void accepted(tk_submit *submit)
     submit->done(submit, &result);
 }
 
-static void on_answer(tk_call *call, const tk_call_answer *answer)
+/* ---- the form of the body ---- */
+
+static tk_known json_is_known(const tk_submit *submit)
 {
-    tk_submit *submit = call->user;
-    tk_err err = TK_ERR_INIT;
-    submit->is_doubtful = answer->code == TINKC_OK || answer->is_doubtful;
-    if (answer->outcome.status != 0) {
-        submit->answered_ms = tk_loop_now_ms(tk_core_loop(submit->core));
-    }
-    if (answer->backpressure) {
-        submit->state.phase = TK_SUBMIT_IDLE;
-        submit->pushed_back(submit, &answer->outcome);
-    } else if (answer->code != TINKC_OK) {
-        fail_settled(submit, answer->err);
-    } else if (read_request_id(submit, answer->response->body, &err) != TINKC_OK ||
-               (submit->accepted != NULL &&
-                submit->accepted(submit, answer->response->body, &err) != TINKC_OK)) {
-        fail_settled(submit, &err);
-    } else {
-        accepted(submit);
-    }
+    return tk_manners_get(tk_core_manners(submit->core), TK_MANNER_JSON_REQUESTS);
 }
 
-void tk_submit_start(tk_submit *submit)
+/* Returns whether a response ends the call, so that the format is not fought over by
+ * repeating the request. A 500 without a reason counts the second time: the first may be
+ * an accident. While JSON is tried, any 500 and a conflict with the first form are the
+ * end of the try. */
+static bool is_final(const tk_call *call, const tk_http_response *response, int sent)
 {
-    memset(&submit->state, 0, sizeof(submit->state));
+    const tk_submit *submit = call->user;
+    tk_refusal refusal = tk_refusal_of(response);
+    if (submit->state.using == TK_FORM_TRIED) {
+        return refusal != TK_REFUSAL_OTHER || response->status == 500 ||
+               response->status == 409;
+    }
+    return submit->state.using == TK_FORM_FIRST && json_is_known(submit) != TK_KNOWN_NO &&
+           (refusal == TK_REFUSAL_FORMAT || (refusal == TK_REFUSAL_MUTE && sent > 1));
+}
+
+static void on_answer(tk_call *call, const tk_call_answer *answer);
+
+static void send_form(tk_submit *submit, const tk_submit_form *form)
+{
     tk_call *call = &submit->state.call;
     *call = (tk_call){.core = submit->core,
-                      .endpoint = tk_endpoint_at(submit->endpoint),
-                      .body = submit->body,
-                      .body_n = submit->body_n,
-                      .content_type = submit->content_type,
-                      .content_encoding = submit->content_encoding,
+                      .endpoint = tk_endpoint_at(form->endpoint),
+                      .body = form->body,
+                      .body_n = form->body_n,
+                      .content_type = form->content_type,
+                      .content_encoding = form->content_encoding,
                       .extra = {submit->extra_header},
                       .pass_backpressure = submit->pushed_back != NULL,
+                      .is_final = submit->in_json != NULL ? is_final : NULL,
                       .pace = pace_of(submit),
                       .future = submit->future,
                       .before_attempt = submit->before_attempt,
@@ -132,6 +135,108 @@ void tk_submit_start(tk_submit *submit)
                       .user = submit};
     submit->state.phase = TK_SUBMIT_CALL;
     tk_call_start(call);
+}
+
+/* A guess that cannot be tried was none. */
+static void send_json(tk_submit *submit)
+{
+    tk_err err = TK_ERR_INIT;
+    tk_submit_form form = {0};
+    if (submit->in_json(submit, &form, &err) == TINKC_OK) {
+        send_form(submit, &form);
+    } else if (submit->state.refusal == TK_REFUSAL_MUTE) {
+        submit->state.using = TK_FORM_AGAIN;
+        send_form(submit, &submit->form);
+    } else {
+        fail_settled(submit, &err);
+    }
+}
+
+/* Goes on with the other form after a refusal. False when the failure stands. */
+static bool change_form(tk_submit *submit, const tk_call_answer *answer)
+{
+    if (submit->in_json == NULL || answer->response == NULL) {
+        return false;
+    }
+    tk_refusal refusal = tk_refusal_of(answer->response);
+    int status = answer->outcome.status;
+    if (submit->state.using == TK_FORM_FIRST && json_is_known(submit) != TK_KNOWN_NO &&
+        refusal != TK_REFUSAL_OTHER) {
+        submit->state.using = TK_FORM_TRIED;
+        submit->state.refusal = refusal;
+        submit->state.refused = *answer->err;
+        send_json(submit);
+        return true;
+    }
+    /* A server that reads JSON as badly: the 500 was about something else, and is repeated
+     * as any other. */
+    if (submit->state.using == TK_FORM_TRIED &&
+        submit->state.refusal == TK_REFUSAL_MUTE &&
+        (refusal != TK_REFUSAL_OTHER || status == 500 || status == 409)) {
+        submit->state.using = TK_FORM_AGAIN;
+        send_form(submit, &submit->form);
+        return true;
+    }
+    return false;
+}
+
+/* An accepted request tells which form the server reads. */
+static void learn_form(const tk_submit *submit)
+{
+    if (submit->in_json != NULL) {
+        bool is_json =
+            submit->state.using == TK_FORM_JSON || submit->state.using == TK_FORM_TRIED;
+        tk_manners_learn(tk_core_manners(submit->core), tk_core_log(submit->core),
+                         TK_MANNER_JSON_REQUESTS, is_json);
+    }
+}
+
+/* ---- the answer ---- */
+
+/* When both forms were refused for their format, the first refusal is the one to know. */
+static void fail_with_answer(tk_submit *submit, const tk_call_answer *answer)
+{
+    bool is_both = submit->state.using == TK_FORM_TRIED && answer->response != NULL &&
+                   tk_refusal_of(answer->response) != TK_REFUSAL_OTHER;
+    tk_err err = is_both ? submit->state.refused : *answer->err;
+    fail_settled(submit, &err);
+}
+
+static void on_answer(tk_call *call, const tk_call_answer *answer)
+{
+    tk_submit *submit = call->user;
+    tk_err err = TK_ERR_INIT;
+    submit->is_doubtful |= answer->code == TINKC_OK || answer->is_doubtful;
+    if (answer->outcome.status != 0) {
+        submit->answered_ms = tk_loop_now_ms(tk_core_loop(submit->core));
+    }
+    if (answer->backpressure) {
+        submit->state.phase = TK_SUBMIT_IDLE;
+        submit->pushed_back(submit, &answer->outcome);
+    } else if (answer->code != TINKC_OK) {
+        if (!change_form(submit, answer)) {
+            fail_with_answer(submit, answer);
+        }
+    } else if (read_request_id(submit, answer->response->body, &err) != TINKC_OK ||
+               (submit->accepted != NULL &&
+                submit->accepted(submit, answer->response->body, &err) != TINKC_OK)) {
+        fail_settled(submit, &err);
+    } else {
+        learn_form(submit);
+        accepted(submit);
+    }
+}
+
+void tk_submit_start(tk_submit *submit)
+{
+    memset(&submit->state, 0, sizeof(submit->state));
+    submit->is_doubtful = false;
+    if (submit->in_json != NULL && json_is_known(submit) == TK_KNOWN_YES) {
+        submit->state.using = TK_FORM_JSON;
+        send_json(submit);
+    } else {
+        send_form(submit, &submit->form);
+    }
 }
 
 bool tk_submit_is_running(const tk_submit *submit)

@@ -542,6 +542,11 @@ tk_deprecation *tk_core_deprecation(tk_core *core)
     return &core->deprecation;
 }
 
+tk_manners *tk_core_manners(tk_core *core)
+{
+    return &core->manners;
+}
+
 int64_t tk_core_next_model_seq(tk_core *core)
 {
     return atomic_fetch_add(&core->model_seq, 1);

@@ -17,6 +17,7 @@
 #include "client/core/config_int.h"
 #include "client/core/deprecation.h"
 #include "client/core/handle.h"
+#include "client/core/manners.h"
 #include "client/future/tk_future.h"
 #include "client/insight/hooks.h"
 #include "client/insight/ledger.h"
@@ -118,6 +119,7 @@ tk_finish *tk_core_finish(tk_core *core);
 tk_auth *tk_core_auth(tk_core *core);
 tk_rand *tk_core_rand(tk_core *core);
 tk_deprecation *tk_core_deprecation(tk_core *core);
+tk_manners *tk_core_manners(tk_core *core); /* any thread may read them */
 tk_retry_pool *tk_core_pool(tk_core *core, tk_http_group group);
 tk_budget *tk_core_response_budget(tk_core *core);    /* after complete_metadata */
 tk_budget *tk_core_fwdbwd_budget(tk_core *core);      /* chunk submissions */

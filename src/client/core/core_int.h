@@ -45,6 +45,7 @@ struct tk_core {
     _Atomic(char *) session_id; /* owned; written once */
     atomic_int_least64_t model_seq, loss_seq, sampling_seq;
     int64_t most_pause_ms; /* a seam; 0 = none */
+    tk_manners manners;
     /* loop thread */
     tk_rand rand;
     tk_auth *auth;

@@ -75,7 +75,7 @@ static void fail_with(sample *self, tinkc_code code, const char *text)
     fail(self, &err);
 }
 
-static void succeed(sample *self, tk_str body)
+static void succeed(sample *self, const tk_poll_result *said)
 {
     tk_err err = TK_ERR_INIT;
     bool is_logprobs = self->is_logprobs;
@@ -83,9 +83,9 @@ static void succeed(sample *self, tk_str body)
     tk_strs ids = {self->ids, self->ids_n};
     void *result =
         is_logprobs
-            ? (void *)tk_sampling_result_read_logprobs(&usage, body, &self->body.wanted,
+            ? (void *)tk_sampling_result_read_logprobs(&usage, said, &self->body.wanted,
                                                        &err)
-            : (void *)tk_sampling_result_read(body, ids, &self->body.wanted, &err);
+            : (void *)tk_sampling_result_read(said, ids, &self->body.wanted, &err);
     if (result == NULL) {
         fail(self, &err);
         return;
@@ -200,7 +200,7 @@ static void on_done(tk_submit *submission, const tk_poll_result *result)
 {
     sample *self = submission->user;
     if (result->code == TINKC_OK) {
-        succeed(self, result->body);
+        succeed(self, result);
         return;
     }
     if (result->code == TINKC_E_CANCELLED || result->code == TINKC_E_STUCK) {
@@ -290,10 +290,10 @@ static void submit(sample *self)
         return;
     }
     self->submit = (tk_submit){.core = self->op.core,
-                               .endpoint = TK_EP_ASAMPLE,
+                               .form.endpoint = TK_EP_ASAMPLE,
                                .type = TK_FUTURE_SAMPLE,
-                               .body = self->body.text.p,
-                               .body_n = self->body.text.n,
+                               .form.body = self->body.text.p,
+                               .form.body_n = self->body.text.n,
                                .extra_header = TK_SAMPLER_BACKPRESSURE,
                                .what = self->sampler->id,
                                .future = self->op.future,

@@ -9,6 +9,7 @@
 #include "client/future/tk_future.h"
 #include "client/values/error.h"
 #include "client/values/types.h"
+#include "wire/msg_value.h"
 #include "wire/pb_sample.h"
 
 /* What the official server puts into cells of the top-k table that hold nothing. */
@@ -143,33 +144,76 @@ static tinkc_code copy_ids(tinkc_samples *samples, tk_strs ids, tk_err *err)
     return copies != NULL ? TINKC_OK : tk_err_nomem(err);
 }
 
-static tinkc_code decode(tinkc_samples *samples, tk_str body, tk_err *err)
+static bool is_tensor(bool is_there, const tk_tensor *tensor, tk_dtype dtype)
 {
-    unsigned char *copy = tk_arena_alloc(&samples->arena, body.n);
-    if (copy == NULL) {
-        return tk_err_nomem(err);
-    }
-    if (body.n > 0) {
-        memcpy(copy, body.p, body.n);
-    }
-    return tk_pb_sample_decode(&samples->said, &samples->arena, (tk_bytes){copy, body.n},
-                               err);
+    return !is_there || (tensor->dtype == dtype && tensor->has_shape);
 }
 
-tinkc_samples *tk_sampling_result_read(tk_str body, tk_strs ids,
+/* The form of servers without protobuf, with what protobuf's reader makes sure of: an empty
+ * list is none, and logprobs fit their tokens. */
+static tinkc_code decode_json(tk_sample_response *said, tk_arena *arena, tk_str text,
+                              tk_err *err)
+{
+    tinkc_code code =
+        tk_schema_decode_text(said, &tk_msg_sample_response, arena, text, 0, err);
+    for (size_t i = 0; code == TINKC_OK && i < said->sequences_n; i++) {
+        /* the array is in our arena */
+        tk_sequence *sequence = (tk_sequence *)(uintptr_t)&said->sequences[i];
+        sequence->has_logprobs = sequence->has_logprobs && sequence->logprobs.n > 0;
+        if (sequence->has_logprobs && sequence->logprobs.n != sequence->tokens.n) {
+            code = tk_err_set(err, TINKC_E_DECODE, "%zu logprobs for %zu tokens",
+                              sequence->logprobs.n, sequence->tokens.n);
+        }
+    }
+    said->has_prompt_logprobs = said->has_prompt_logprobs && said->prompt_logprobs.n > 0;
+    said->has_topk = said->has_topk && said->topk.length > 0;
+    if (code == TINKC_OK &&
+        (!is_tensor(said->has_target, &said->target_prompt_logprobs, TK_DTYPE_F32) ||
+         !is_tensor(said->has_alt, &said->alt.tokens, TK_DTYPE_I64) ||
+         !is_tensor(said->has_alt, &said->alt.logprobs, TK_DTYPE_F32))) {
+        code = tk_err_set(err, TINKC_E_DECODE,
+                          "a tensor of the result has no shape, or "
+                          "another type");
+    }
+    return code;
+}
+
+/* Reads the result, aligned, with what was asked for; `said` borrows from its bytes. */
+static tinkc_code decode(tk_sample_response *said, tk_arena *arena,
+                         const tk_poll_result *result,
+                         const tk_sampling_result_wanted *wanted, tk_err *err)
+{
+    tk_bytes bytes = {(const unsigned char *)result->body.p, result->body.n};
+    tinkc_code code = result->is_protobuf ? tk_pb_sample_decode(said, arena, bytes, err)
+                                          : decode_json(said, arena, result->body, err);
+    if (code == TINKC_OK) {
+        code = align(said, arena, wanted->prompt_n, err);
+    }
+    return code == TINKC_OK ? check_wanted(said, wanted, err) : code;
+}
+
+tinkc_samples *tk_sampling_result_read(const tk_poll_result *result, tk_strs ids,
                                        const tk_sampling_result_wanted *wanted,
                                        tk_err *err)
 {
+    tk_poll_result copy = *result;
     tinkc_samples *samples = tk_zalloc(sizeof(*samples));
     if (samples == NULL) {
         tk_err_nomem(err);
         return NULL;
     }
     tk_arena_init(&samples->arena, 0);
-    if (decode(samples, body, err) != TINKC_OK ||
-        align(&samples->said, &samples->arena, wanted->prompt_n, err) != TINKC_OK ||
-        check_wanted(&samples->said, wanted, err) != TINKC_OK ||
-        copy_ids(samples, ids, err) != TINKC_OK) {
+    tinkc_code code =
+        tk_arena_dup(&samples->arena, &copy.body, result->body.p, result->body.n)
+            ? TINKC_OK
+            : tk_err_nomem(err);
+    if (code == TINKC_OK) {
+        code = decode(&samples->said, &samples->arena, &copy, wanted, err);
+    }
+    if (code == TINKC_OK) {
+        code = copy_ids(samples, ids, err);
+    }
+    if (code != TINKC_OK) {
         tk_sampling_result_free(samples);
         return NULL;
     }
@@ -219,7 +263,7 @@ static tinkc_logprobs *copy_logprobs(const tk_sample_response *said, tk_err *err
 }
 
 tinkc_logprobs *tk_sampling_result_read_logprobs(tk_sampling_result_usage *usage,
-                                                 tk_str body,
+                                                 const tk_poll_result *result,
                                                  const tk_sampling_result_wanted *wanted,
                                                  tk_err *err)
 {
@@ -227,10 +271,7 @@ tinkc_logprobs *tk_sampling_result_read_logprobs(tk_sampling_result_usage *usage
     tinkc_logprobs *logprobs = NULL;
     tk_arena arena;
     tk_arena_init(&arena, 0);
-    tk_bytes bytes = {(const unsigned char *)body.p, body.n};
-    if (tk_pb_sample_decode(&said, &arena, bytes, err) == TINKC_OK &&
-        align(&said, &arena, wanted->prompt_n, err) == TINKC_OK &&
-        check_wanted(&said, wanted, err) == TINKC_OK) {
+    if (decode(&said, &arena, result, wanted, err) == TINKC_OK) {
         *usage = usage_of(&said);
         logprobs = copy_logprobs(&said, err);
     }

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "client/call/poll.h"
 #include "wire/field.h"
 
 /* What the server says about tokens. */
@@ -23,12 +24,12 @@ typedef struct tk_sampling_result_wanted {
     size_t prompt_n; /* tokens of a prompt that is scored; 0: none is, or not known */
 } tk_sampling_result_wanted;
 
-/* Copies `body` and the ids of its sequences, which are left out unless there is one for
+/* Copies the result, protobuf or JSON, and the ids of its sequences, which are left out unless there is one for
  * each. Values of a prompt are aligned with its tokens: a server that sends none for the
  * first token leaves out one entry, which becomes NaN, or an empty row of a top-k table.
  * Returns NULL with *err set: TINKC_E_DECODE when it is not a SampleResponse or has another
  * number of entries, TINKC_E_UNSUPPORTED when something wanted is missing. */
-tinkc_samples *tk_sampling_result_read(tk_str body, tk_strs ids,
+tinkc_samples *tk_sampling_result_read(const tk_poll_result *result, tk_strs ids,
                                        const tk_sampling_result_wanted *wanted,
                                        tk_err *err);
 void tk_sampling_result_free(void *samples);
@@ -37,7 +38,7 @@ tk_sampling_result_usage tk_sampling_result_usage_of(const tinkc_samples *sample
 /* The log-probabilities of the prompt only; TINKC_E_DECODE when the server sent none,
  * TINKC_E_UNSUPPORTED as above. */
 tinkc_logprobs *tk_sampling_result_read_logprobs(tk_sampling_result_usage *usage,
-                                                 tk_str body,
+                                                 const tk_poll_result *result,
                                                  const tk_sampling_result_wanted *wanted,
                                                  tk_err *err);
 void tk_sampling_result_free_logprobs(void *logprobs);

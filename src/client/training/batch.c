@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "client/training/batch_json.h"
 #include "client/values/types.h"
 #include "wire/pb_fwdbwd.h"
 #include "wire/tensor.h"
@@ -159,6 +160,7 @@ static tinkc_code make_parts(tk_batch *batch, const tk_split *split, tk_err *err
         tk_list_init(&part->claim.node);
         tk_buf_init(&part->plain, TK_BODY_MAX_BYTES);
         tk_buf_init(&part->packed, TK_BODY_MAX_BYTES);
+        tk_buf_init(&part->json, TK_BODY_MAX_BYTES);
     }
     return TINKC_OK;
 }
@@ -191,14 +193,46 @@ tinkc_code tk_batch_reserve(tk_batch *batch, int64_t times, tk_err *err)
                                   atomic_load(&model->steps), times * batch->tokens, err);
 }
 
+/* The bytes before they were compressed, which the part may have dropped. */
+static tinkc_code unpack(tk_batch_part *part, tk_err *err)
+{
+    tk_zstd z;
+    tk_bytes packed = {(const unsigned char *)part->packed.p, part->packed.n};
+    tk_zstd_init(&z);
+    tinkc_code code = tk_zstd_decompress(&z, &part->plain, packed, err);
+    tk_zstd_dispose(&z);
+    return code;
+}
+
+static tinkc_code make_json(tk_batch_part *part, tk_err *err)
+{
+    tinkc_code code = TINKC_OK;
+    if (part->json.n > 0) {
+        return TINKC_OK;
+    }
+    if (part->plain.n == 0) {
+        code = unpack(part, err);
+    }
+    if (code == TINKC_OK) {
+        tk_bytes plain = {(const unsigned char *)part->plain.p, part->plain.n};
+        code = tk_batch_json(&part->json, &part->is_forward, plain, err);
+    }
+    return code;
+}
+
 void tk_batch_number(tk_batch *batch, int64_t first_id)
 {
+    bool is_json = tk_manners_get(tk_core_manners(batch->model->core),
+                                  TK_MANNER_JSON_REQUESTS) == TK_KNOWN_YES;
+    tk_err unused = TK_ERR_INIT;
     tk_zstd z;
     tk_zstd_init(&z);
     for (size_t i = 0; i < batch->n; i++) {
         tk_batch_part *part = &batch->parts[i];
         tk_pb_fwdbwd_put_seq(&part->plain, first_id + (int64_t)i + 1);
-        if (batch->model->compress) {
+        if (is_json) {
+            (void)make_json(part, &unused); /* on the loop again, with its error */
+        } else if (batch->model->compress) {
             tk_bytes plain = {(const unsigned char *)part->plain.p, part->plain.n};
             if (tk_zstd_compress(&z, &part->packed, plain, 0, NULL) != TINKC_OK) {
                 tk_buf_clear(&part->packed);
@@ -217,6 +251,7 @@ void tk_batch_dispose(tk_batch *batch)
     for (size_t i = 0; i < batch->n; i++) {
         tk_buf_dispose(&batch->parts[i].plain);
         tk_buf_dispose(&batch->parts[i].packed);
+        tk_buf_dispose(&batch->parts[i].json);
         tk_fwdbwd_free(batch->parts[i].result);
     }
     tk_free(batch->parts);
@@ -394,7 +429,7 @@ static void on_done(tk_submit *submit, const tk_poll_result *said)
         batch->refused++;
         fail(batch, part, said->err);
     } else if (batch->code == TINKC_OK) {
-        part->result = tk_fwdbwd_read(said->body, &err);
+        part->result = tk_fwdbwd_read(said, &err);
         if (part->result == NULL) {
             fail(batch, part, &err);
         } else {
@@ -426,6 +461,7 @@ static void on_settled(tk_submit *submit, tinkc_code code, const tk_err *err)
     batch->accepted++;
     batch->polling++;
     tk_buf_dispose(&part->packed);
+    tk_buf_dispose(&part->json);
     if (!batch->keep_bodies) {
         tk_buf_dispose(&part->plain);
     }
@@ -433,6 +469,17 @@ static void on_settled(tk_submit *submit, tinkc_code code, const tk_err *err)
         tk_submit_cancel(submit);
     }
     let_go(batch); /* `polling` keeps it from ending here */
+}
+
+static tinkc_code in_json(tk_submit *submit, tk_submit_form *out, tk_err *err)
+{
+    tk_batch_part *part = submit->user;
+    tinkc_code code = make_json(part, err);
+    *out = (tk_submit_form){.endpoint =
+                                part->is_forward ? TK_EP_FORWARD : TK_EP_FORWARD_BACKWARD,
+                            .body = part->json.p,
+                            .body_n = part->json.n};
+    return code;
 }
 
 static void post(tk_batch_part *part)
@@ -443,12 +490,13 @@ static void post(tk_batch_part *part)
     hold(batch);
     part->phase = TK_PART_POST;
     part->submit = (tk_submit){.core = batch->model->core,
-                               .endpoint = TK_EP_FORWARD_BACKWARD,
+                               .form = {.endpoint = TK_EP_FORWARD_BACKWARD,
+                                        .body = body->p,
+                                        .body_n = body->n,
+                                        .content_type = "application/x-protobuf",
+                                        .content_encoding = is_packed ? "zstd" : NULL},
                                .type = batch->type,
-                               .body = body->p,
-                               .body_n = body->n,
-                               .content_type = "application/x-protobuf",
-                               .content_encoding = is_packed ? "zstd" : NULL,
+                               .in_json = in_json,
                                .what = batch->model->id,
                                .future = batch->future,
                                .started_ns = batch->started_ns,
@@ -471,6 +519,7 @@ void tk_batch_rewind(tk_batch *batch)
 {
     for (size_t i = 0; i < batch->n; i++) {
         tk_buf_dispose(&batch->parts[i].packed);
+        tk_buf_dispose(&batch->parts[i].json);
         tk_fwdbwd_free(batch->parts[i].result);
         batch->parts[i].result = NULL;
         batch->parts[i].phase = TK_PART_IDLE;

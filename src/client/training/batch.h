@@ -19,8 +19,10 @@ struct tk_batch_part {
     tk_batch *batch;
     tk_submit submit;
     tk_budget_claim claim;
-    tk_buf plain;  /* the protobuf request */
-    tk_buf packed; /* compressed; empty: sent plain */
+    tk_buf plain;    /* the protobuf request */
+    tk_buf packed;   /* compressed; empty: sent plain */
+    tk_buf json;     /* the request for servers that read JSON only; empty: not made */
+    bool is_forward; /* of `json`: it has a path of its own */
     size_t first, n, bytes;
     int64_t tokens;
     enum { TK_PART_IDLE, TK_PART_BUDGET, TK_PART_POST, TK_PART_POLL, TK_PART_DONE } phase;
@@ -83,8 +85,10 @@ TK_NODISCARD tinkc_code tk_batch_prepare(tk_batch *batch,
  * caller's. */
 TK_NODISCARD tinkc_code tk_batch_reserve(tk_batch *batch, int64_t times, tk_err *err);
 
-/* Numbers the parts from `first_id` on and compresses them where the server asks for it.
- * Cannot fail: what cannot be compressed is sent plain. Thread: the caller's. */
+/* Numbers the parts from `first_id` on and compresses them where the server asks for it, or
+ * makes their JSON form where it is known to need that. Cannot fail: what cannot be
+ * compressed is sent plain, what is not in JSON yet is made so when it is sent. Thread: the
+ * caller's. */
 void tk_batch_number(tk_batch *batch, int64_t first_id);
 
 /* Frees everything inside. Accepts a zeroed one. */

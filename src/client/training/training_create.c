@@ -67,10 +67,10 @@ static void submit(create *self, tk_endpoint_id endpoint, tk_future_type type,
     int64_t started_ns = self->submit.started_ns;
     self->submit =
         (tk_submit){.core = self->op.core,
-                    .endpoint = endpoint,
+                    .form.endpoint = endpoint,
                     .type = type,
-                    .body = self->body.p,
-                    .body_n = self->body.n,
+                    .form.body = self->body.p,
+                    .form.body_n = self->body.n,
                     .what = self->made != NULL ? self->made->model->id : "model creation",
                     .future = self->op.future,
                     .started_ns = started_ns,

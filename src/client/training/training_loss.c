@@ -95,10 +95,10 @@ static void on_ready(tk_ready *ready, tinkc_code code, const tk_err *failure)
         return;
     }
     self->submit = (tk_submit){.core = self->op.core,
-                               .endpoint = TK_EP_CREATE_CUSTOM_LOSS,
+                               .form.endpoint = TK_EP_CREATE_CUSTOM_LOSS,
                                .type = TK_FUTURE_CREATE_CUSTOM_LOSS,
-                               .body = self->body.p,
-                               .body_n = self->body.n,
+                               .form.body = self->body.p,
+                               .form.body_n = self->body.n,
                                .what = "loss creation",
                                .future = self->op.future,
                                .started_ns = self->submit.started_ns,

@@ -97,10 +97,10 @@ void tk_training_request_go_on(tk_training_request *self)
 {
     const tk_training_request_spec *spec = self->spec;
     self->submit.core = self->op.core;
-    self->submit.endpoint = spec->endpoint;
+    self->submit.form.endpoint = spec->endpoint;
     self->submit.type = spec->type;
-    self->submit.body = self->body.p;
-    self->submit.body_n = self->body.n;
+    self->submit.form.body = self->body.p;
+    self->submit.form.body_n = self->body.n;
     self->submit.what = self->model->id;
     self->submit.future = self->op.future;
     self->submit.before_attempt = spec->draws_again ? encode_again : NULL;

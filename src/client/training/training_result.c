@@ -9,6 +9,7 @@
 #include "client/values/types.h"
 #include "wire/metrics.h"
 #include "wire/msg_model.h"
+#include "wire/msg_value.h"
 #include "wire/pb_output.h"
 
 /* ---- owned metrics ---- */
@@ -195,8 +196,45 @@ static tinkc_fwdbwd *new_result(tk_err *err)
     return r;
 }
 
-tinkc_fwdbwd *tk_fwdbwd_read(tk_str body, tk_err *err)
+/* Gives a tensor of a JSON result what those of protobuf have: a shape. */
+static tinkc_code complete_tensor(tk_tensor *tensor, tk_arena *arena, tk_err *err)
 {
+    if (tensor->is_sparse) {
+        return tk_err_set(err, TINKC_E_DECODE, "a result has a sparse tensor");
+    }
+    if (tensor->has_shape) {
+        return TINKC_OK;
+    }
+    int64_t *dims = tk_arena_array(arena, 1, sizeof(*dims));
+    if (dims == NULL) {
+        return tk_err_nomem(err);
+    }
+    *dims = (int64_t)tensor->n;
+    tensor->has_shape = true;
+    tensor->shape = (tk_i64s){dims, 1};
+    return TINKC_OK;
+}
+
+/* The form of servers without protobuf. */
+static tinkc_code read_json(tk_fwdbwd_output *out, tk_arena *arena, tk_str text,
+                            tk_err *err)
+{
+    tinkc_code code =
+        tk_schema_decode_text(out, &tk_msg_fwdbwd_output, arena, text, 0, err);
+    for (size_t i = 0; code == TINKC_OK && i < out->loss_fn_outputs_n; i++) {
+        const tk_tensor_map *map = &out->loss_fn_outputs[i];
+        for (size_t k = 0; code == TINKC_OK && k < map->n; k++) {
+            /* the array is in our arena */
+            tk_named_tensor *item = (tk_named_tensor *)(uintptr_t)&map->items[k];
+            code = complete_tensor(&item->tensor, arena, err);
+        }
+    }
+    return code;
+}
+
+tinkc_fwdbwd *tk_fwdbwd_read(const tk_poll_result *result, tk_err *err)
+{
+    tk_str body = result->body;
     tinkc_fwdbwd *r = new_result(err);
     if (r == NULL) {
         return NULL;
@@ -205,9 +243,11 @@ tinkc_fwdbwd *tk_fwdbwd_read(tk_str body, tk_err *err)
     tk_fwdbwd_output said;
     tinkc_code code =
         tk_arena_dup(&r->arena, &copy, body.p, body.n) ? TINKC_OK : tk_err_nomem(err);
-    if (code == TINKC_OK) {
+    if (code == TINKC_OK && result->is_protobuf) {
         tk_bytes bytes = {(const unsigned char *)copy.p, copy.n};
         code = tk_pb_output_decode(&said, &r->arena, bytes, err);
+    } else if (code == TINKC_OK) {
+        code = read_json(&said, &r->arena, copy, err);
     }
     if (code == TINKC_OK) {
         r->out = said;

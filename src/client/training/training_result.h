@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "client/call/poll.h"
 #include "wire/value.h"
 
 /* Result of one request, or of a whole batch, which then owns its parts. */
@@ -20,8 +21,8 @@ struct tinkc_fwdbwd {
     tinkc_metrics *more; /* owned; what is shown instead of the metrics of `out` */
 };
 
-/* From the protobuf bytes of a result, which are copied. NULL with *err set. */
-TK_NODISCARD tinkc_fwdbwd *tk_fwdbwd_read(tk_str body, tk_err *err);
+/* From the bytes of a result, protobuf or JSON, which are copied. NULL with *err set. */
+TK_NODISCARD tinkc_fwdbwd *tk_fwdbwd_read(const tk_poll_result *said, tk_err *err);
 
 /* The whole from its parts, which it takes (and the array) on success only. */
 TK_NODISCARD tinkc_fwdbwd *tk_fwdbwd_combine(tinkc_fwdbwd **parts, size_t n, tk_err *err);

@@ -61,10 +61,10 @@ static void submitfix_open(submitfix *s, bool is_sample)
     assert_int_equal(tinkc_future_wait(ready, 0), TINKC_OK);
     tinkc_future_free(&ready);
     s->submit = (tk_submit){.core = tk_service_core(s->f.service),
-                            .endpoint = is_sample ? TK_EP_ASAMPLE : TK_EP_OPTIM_STEP,
+                            .form.endpoint = is_sample ? TK_EP_ASAMPLE : TK_EP_OPTIM_STEP,
                             .type = TK_FUTURE_OPTIM_STEP,
-                            .body = "{}",
-                            .body_n = 2,
+                            .form.body = "{}",
+                            .form.body_n = 2,
                             .what = "w",
                             .started_ns = -1,
                             .settled = on_settled,
@@ -182,6 +182,193 @@ static void test_submit_roundtrip(void **unused)
     }
 }
 
+/* ---- two forms of a body ---- */
+
+#define FORWARD_BACKWARD "forward_backward"
+#define FORWARD          "forward"
+#define ACCEPTED         "{\"request_id\":\"r\"}"
+#define MUTE             "Internal Server Error"
+#define PYDANTIC                                                                         \
+    "{\"detail\":[{\"type\":\"model_attributes_type\",\"loc\":[\"body\"],\"msg\":"       \
+    "\"Input should be a valid dictionary or object to extract fields from\"}]}"
+
+static tinkc_code in_json(tk_submit *submit, tk_submit_form *out, tk_err *err)
+{
+    *out = (tk_submit_form){.endpoint = TK_EP_FORWARD, .body = "{}", .body_n = 2};
+    return TINKC_OK;
+}
+
+static tinkc_code not_in_json(tk_submit *submit, tk_submit_form *out, tk_err *err)
+{
+    return tk_err_set(err, TINKC_E_UNSUPPORTED, "cannot be sent as JSON");
+}
+
+static void forms_open(submitfix *s)
+{
+    submitfix_open(s, false);
+    s->submit.type = TK_FUTURE_FORWARD;
+    s->submit.form = (tk_submit_form){.endpoint = TK_EP_FORWARD_BACKWARD,
+                                      .body = "\1\2",
+                                      .body_n = 2,
+                                      .content_type = "application/x-protobuf"};
+    s->submit.in_json = in_json;
+    submitfix_start(s);
+}
+
+/* Requests in each form so far. */
+static void expect_sent(submitfix *s, size_t protobuf, size_t json)
+{
+    assert_int_equal(faketransport_count(&s->f.net, FORWARD_BACKWARD), protobuf);
+    assert_int_equal(faketransport_count(&s->f.net, FORWARD), json);
+}
+
+static void answer(submitfix *s, const char *path, int status, const char *body)
+{
+    submitfix_answer(s, path, (fakeanswer){.status = status, .body = body});
+    clientfix_advance(&s->f, 1000);
+}
+
+/* Starts it again as the next request of the service. */
+static void start_next(submitfix *s)
+{
+    tk_submit_cancel(&s->submit);
+    clientfix_turn(&s->f);
+    submitfix_start(s);
+}
+
+/* A refusal of the format is not repeated: JSON is tried at once, learned, logged once, and
+ * used from the start by the next submission. */
+static void test_submit_json_learned(void **unused)
+{
+    static const struct {
+        int status;
+        const char *body;
+    } refusals[] = {
+        {415, "no"},
+        {422, PYDANTIC},
+        {422, "{\"detail\":[{\"type\": \"json_invalid\", \"loc\": [\"body\", 1]}]}"},
+        {400, "{\"detail\":\"There was an error parsing the body\"}"},
+        {500, "UnicodeDecodeError: 'utf-8' codec can't decode byte 0xff"},
+    };
+    for (size_t i = 0; i < TK_ARRAY_LEN(refusals); i++) {
+        submitfix s;
+        forms_open(&s);
+        answer(&s, FORWARD_BACKWARD, refusals[i].status, refusals[i].body);
+        expect_sent(&s, 1, 1);
+        answer(&s, FORWARD, 200, ACCEPTED);
+        assert_int_equal(s.settled, 1);
+        assert_int_equal(s.code, TINKC_OK);
+        start_next(&s);
+        expect_sent(&s, 1, 2);
+        answer(&s, FORWARD, 200, ACCEPTED);
+        assert_int_equal(s.settled, 2);
+        const char *line = strstr(s.f.log, "info server: the server reads forward");
+        assert_non_null(line);
+        assert_null(strstr(line + 1, "info server: "));
+        submitfix_close(&s);
+    }
+}
+
+/* A 500 without a reason is repeated once before JSON is tried. */
+static void test_submit_json_mute(void **unused)
+{
+    submitfix s;
+    forms_open(&s);
+    answer(&s, FORWARD_BACKWARD, 500, MUTE);
+    expect_sent(&s, 2, 0);
+    answer(&s, FORWARD_BACKWARD, 500, MUTE);
+    expect_sent(&s, 2, 1);
+    answer(&s, FORWARD, 200, ACCEPTED);
+    assert_int_equal(s.settled, 1);
+    assert_int_equal(s.code, TINKC_OK);
+    submitfix_close(&s);
+}
+
+/* If JSON fares no better, or the server remembers the first form of the same request, the
+ * 500s were about something else: the first form is repeated, and JSON is not tried
+ * again. */
+static void test_submit_json_no_better(void **unused)
+{
+    static const int statuses[] = {500, 409, 415};
+    for (size_t i = 0; i < TK_ARRAY_LEN(statuses); i++) {
+        submitfix s;
+        forms_open(&s);
+        answer(&s, FORWARD_BACKWARD, 500, MUTE);
+        answer(&s, FORWARD_BACKWARD, 500, MUTE);
+        answer(&s, FORWARD, statuses[i], "{\"detail\":\"x\"}");
+        expect_sent(&s, 3, 1);
+        answer(&s, FORWARD_BACKWARD, 500, MUTE);
+        clientfix_advance(&s.f, 4000);
+        expect_sent(&s, 4, 1);
+        answer(&s, FORWARD_BACKWARD, 200, ACCEPTED);
+        assert_int_equal(s.settled, 1);
+        assert_int_equal(s.code, TINKC_OK);
+        assert_null(strstr(s.f.log, "info server: "));
+        submitfix_close(&s);
+    }
+}
+
+/* A server that has accepted protobuf is never asked in JSON; a lost answer to JSON is
+ * repeated in JSON, which the server knows again by its number. */
+static void test_submit_json_not_mixed(void **unused)
+{
+    submitfix s;
+    forms_open(&s);
+    answer(&s, FORWARD_BACKWARD, 200, ACCEPTED);
+    start_next(&s);
+    answer(&s, FORWARD_BACKWARD, 422, PYDANTIC);
+    expect_sent(&s, 2, 0);
+    assert_int_equal(s.settled, 2);
+    assert_int_not_equal(s.code, TINKC_OK);
+    submitfix_close(&s);
+
+    forms_open(&s);
+    answer(&s, FORWARD_BACKWARD, 415, "");
+    submitfix_answer(&s, FORWARD, (fakeanswer){.failure = TK_HTTP_RESET});
+    clientfix_advance(&s.f, 1000);
+    expect_sent(&s, 1, 2);
+    answer(&s, FORWARD, 200, ACCEPTED);
+    assert_int_equal(s.code, TINKC_OK);
+    assert_true(s.is_doubtful);
+    submitfix_close(&s);
+}
+
+/* What ends it: both forms refused, a refusal of the work itself, no JSON form. */
+static void test_submit_json_refused(void **unused)
+{
+    submitfix s;
+    forms_open(&s);
+    answer(&s, FORWARD_BACKWARD, 415, "");
+    answer(&s, FORWARD, 415, "");
+    expect_sent(&s, 1, 1);
+    assert_int_equal(s.settled, 1);
+    assert_int_not_equal(s.code, TINKC_OK);
+    submitfix_close(&s);
+
+    forms_open(&s);
+    answer(&s, FORWARD_BACKWARD, 422,
+           "{\"detail\":[{\"loc\":[\"body\",\"loss_fn\"],\"msg\":\"no\"}]}");
+    expect_sent(&s, 1, 0);
+    assert_int_equal(s.settled, 1);
+    submitfix_close(&s);
+
+    forms_open(&s);
+    s.submit.in_json = not_in_json;
+    answer(&s, FORWARD_BACKWARD, 415, "");
+    expect_sent(&s, 1, 0);
+    assert_int_equal(s.code, TINKC_E_UNSUPPORTED);
+    submitfix_close(&s);
+
+    forms_open(&s);
+    s.submit.in_json = not_in_json;
+    answer(&s, FORWARD_BACKWARD, 500, MUTE);
+    answer(&s, FORWARD_BACKWARD, 500, MUTE);
+    expect_sent(&s, 3, 0);
+    answer(&s, FORWARD_BACKWARD, 200, ACCEPTED);
+    assert_int_equal(s.code, TINKC_OK);
+    submitfix_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -189,6 +376,11 @@ int main(void)
         cmocka_unit_test(test_submit_pushed_back),
         cmocka_unit_test(test_submit_cancelled),
         cmocka_unit_test(test_submit_roundtrip),
+        cmocka_unit_test(test_submit_json_learned),
+        cmocka_unit_test(test_submit_json_mute),
+        cmocka_unit_test(test_submit_json_no_better),
+        cmocka_unit_test(test_submit_json_not_mixed),
+        cmocka_unit_test(test_submit_json_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
