@@ -41,6 +41,9 @@ static void end(home *h)
 
 /* Runs the program; neither key may show. `want` is in what it prints, or NULL. */
 static void run(home *h, int status, const char *want, const char *format, ...)
+    TK_PRINTF(4, 5);
+
+static void run(home *h, int status, const char *want, const char *format, ...)
 {
     char line[512];
     va_list list;
