@@ -215,7 +215,8 @@ def loss(name):
         inputs = {"weights": [1.0] * N} if name == "cross_entropy" else policy(0.2, base)
         if name == "gspo":
             inputs["sequence_ratio_mask"] = [1.0] * N
-        config = {"loss_id": "no such loss"} if name == "custom" else None
+        config = {"custom": {"loss_id": "no such loss"},
+                  "gspo": {"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}}.get(name)
         result = m.training.forward_backward([datum(**inputs)], name, config).result()
         m.training.optim_step(types.AdamParams(learning_rate=0.0)).result()
         assert logprobs(result) == base and result.metrics["loss:sum"] != 0.0, result.metrics
