@@ -411,7 +411,8 @@ static size_t run_version(const char *version, const char *group, const level_ca
         if (c == NULL || (c->run == NULL || c->without != 0) != (c->why != NULL)) {
             fail_msg("%s (%s) has neither a case nor a reason", name, version);
         }
-        if (c->run != NULL && (c->older == NULL || strcmp(version, LEVEL_OLD) == 0)) {
+        bool is_old = strcmp(version, LEVEL_OLD) == 0;
+        if (c->run != NULL && (is_old ? c->newer : c->older) == NULL) {
             run_case(c, version, file);
         }
         seen++;

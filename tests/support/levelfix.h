@@ -40,6 +40,7 @@ typedef struct level_case {
     unsigned without;   /* bit i: the client does not make request i of the recording */
     const char *why;    /* why not; without `run`: why it makes none of them */
     const char *older;  /* why it is compared at 0.25.0 only */
+    const char *newer;  /* why it is compared at 0.36.0 only */
     bool any_order;     /* protobuf requests that are sent at the same time */
 } level_case;
 

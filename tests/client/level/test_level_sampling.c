@@ -95,6 +95,52 @@ static void sample_full(levelfix *f)
     sample(f, NULL, &params, &options);
 }
 
+static tinkc_sampling_params one_token(void)
+{
+    tinkc_sampling_params params = TINKC_SAMPLING_PARAMS_INIT;
+    params.max_tokens = 1;
+    return params;
+}
+
+/* The peer samples without the options: only the requests count. */
+static void sample_new_options(levelfix *f)
+{
+    static const int64_t cells[] = {5, -1}, shape[] = {2, 1}, starts[] = {0, 1, 1},
+                         column = 0;
+    tinkc_array array = TINKC_ARRAY_INIT;
+    tinkc_sparse sparse = TINKC_SPARSE_INIT;
+    tinkc_tensor *targets[3] = {NULL};
+    array.elem = TINKC_ELEM_I64;
+    array.dtype = TINKC_DTYPE_INT64;
+    array.data = cells;
+    array.shape = shape;
+    array.ndim = 2;
+    OK(tinkc_tensor_new(&targets[0], &array, NULL));
+    sparse.rows = 2;
+    sparse.columns = 1;
+    sparse.values = cells;
+    sparse.n = 1;
+    sparse.row_starts = starts;
+    sparse.value_columns = &column;
+    OK(tinkc_tensor_new_sparse(&targets[1], &sparse, NULL));
+    tinkc_sampling *sampling = open_sampling(f);
+    tinkc_model_input *prompt = text(one_two_three, 3);
+    tinkc_sampling_params params = one_token();
+    for (size_t i = 0; i < 3; i++) {
+        tinkc_sample_options options = TINKC_SAMPLE_OPTIONS_INIT;
+        options.prompt_logprobs = TINKC_CHOICE_YES;
+        options.record_stability_info = true;
+        options.topk_sample_logprobs = i < 2 ? 3 : 0;
+        options.prompt_alt_tokens_k = i < 2 ? 2 : 0;
+        options.prompt_logprobs_last_n = i < 2 ? 1 : 2;
+        options.target_prompt_logprobs = targets[i];
+        (void)tinkc_sampling_sample_wait(NULL, sampling, prompt, &params, &options, NULL);
+        tinkc_tensor_free(&targets[i]);
+    }
+    tinkc_model_input_free(&prompt);
+    tinkc_sampling_close(&sampling);
+}
+
 static tinkc_sampling_params four_tokens(void)
 {
     tinkc_sampling_params params = TINKC_SAMPLING_PARAMS_INIT;
@@ -140,13 +186,6 @@ static void stop_tokens(levelfix *f)
     params.stop_tokens = stop;
     params.stop_tokens_n = 2;
     sample(f, NULL, &params, NULL);
-}
-
-static tinkc_sampling_params one_token(void)
-{
-    tinkc_sampling_params params = TINKC_SAMPLING_PARAMS_INIT;
-    params.max_tokens = 1;
-    return params;
 }
 
 static void chunk_kinds(levelfix *f)
@@ -266,7 +305,7 @@ static const level_case cases[] = {
     {LEVEL("sampling/sequence_ids", sequence_ids)},
     {LEVEL("sampling/compute_logprobs", compute_logprobs)},
     {LEVEL("sampling/get_sampler", get_sampler)},
-    {LEVEL_NOT("sampling/sample_new_options", "test_sample_options.c compares it")},
+    {LEVEL("sampling/sample_new_options", sample_new_options)},
     {LEVEL("sampling/retrieve_futures", retrieve_futures),
      .config = "{\"sample_use_retrieve_futures\":true}"},
     {LEVEL("sampling/join_sampling_session", join_sampling_session),
