@@ -20,8 +20,8 @@ expect "CI fails with the gates" bash -c "! PATH=$work/bin:\$PATH BREAK='check B
 : >"$work/asked"
 expect "CI fails with the tests" bash -c "! PATH=$work/bin:\$PATH BREAK=test '$work/tree/.ci/run' >/dev/null 2>&1"
 expect "and stops there" test "$(paste -sd, "$work/asked")" = test
-expect "make check is scripts/check.sh" bash -c "make -n check | grep -q 'scripts/check.sh *$'"
-expect "and leaves out what BUT names" bash -c "make -n check BUT=tests | grep -q 'scripts/check.sh --but tests$'"
+expect "make check is scripts/check.sh" bash -c "env -u MAKEFLAGS -u BUT make -n check | grep -q 'scripts/check.sh *$'"
+expect "and leaves out what BUT names" bash -c "env -u MAKEFLAGS -u BUT make -n check BUT=tests | grep -q 'scripts/check.sh --but tests$'"
 
 # check.sh and the gate on a small tree: a row whose test did not run, then one that passed.
 mkdir -p "$work/t"/{docs,tests,build,scripts}
