@@ -46,16 +46,18 @@ bool deep_create(deep *d, tinkc_service *service, const char *state, tinkc_train
 
 bool deep_drop(deep *d, tinkc_training **model)
 {
-    bool ok = *model == NULL || deep_done(d, tinkc_training_unload(*model));
+    tinkc_training *one = *model; /* `model` may be &d->model */
+    bool ok = one == NULL || deep_done(d, tinkc_training_unload(one));
     for (size_t i = 0; i < DEEP_MODELS_MAX; i++) {
-        if (d->models[i] == *model) {
+        if (d->models[i] == one) {
             d->models[i] = NULL;
         }
     }
-    if (d->model == *model) {
+    if (d->model == one) {
         d->model = NULL;
     }
-    tinkc_training_close(model);
+    *model = NULL;
+    tinkc_training_close(&one);
     return ok;
 }
 
