@@ -516,6 +516,7 @@ static bool sweep_once(void *path)
         tinkc_config_new(&config, NULL) == TINKC_OK &&
         tinkc_config_set(config, "base_url", fakeapi_url(f.api), NULL) == TINKC_OK &&
         tinkc_config_set(config, "heartbeat", "none", NULL) == TINKC_OK &&
+        tinkc_config_set(config, "finish_session", "false", NULL) == TINKC_OK &&
         tinkc_service_open(&f.service, config, NULL) == TINKC_OK &&
         get(&f, path, NULL) == TINKC_OK;
     tinkc_config_free(&config);
