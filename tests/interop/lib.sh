@@ -4,8 +4,8 @@ set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 build=$(realpath "${TINKC_BUILD_DIR:-build}")
 work=$(mktemp -d) || exit 1
-server='' url=''
-trap '[ -z "$server" ] || kill "$server"; rm -rf "$work"' EXIT
+server='' url='' peer='' # peer: a server of another kind
+trap '[ -z "$server$peer" ] || kill $server $peer; rm -rf "$work"' EXIT
 export HF_HUB_OFFLINE=1 TRANSFORMERS_VERBOSITY=error PYTHONDONTWRITEBYTECODE=1 NO_PROXY=127.0.0.1
 unset TINKER_API_KEY TINKER_BASE_URL TINKER_TAGS TINKER_PROJECT_ID TINKER_CREDENTIAL_CMD
 
@@ -24,10 +24,11 @@ make_venv() {
 # library (pyqwest) sometimes does while the interpreter ends, after all work.
 ended() { [ $? -eq 134 ]; }
 
-# Starts a server with its data in $work/data; sets $server and $url when it listens.
+# serve OPTION...: starts a server with its data in $work/data; sets $server and $url when it
+# listens.
 serve() {
     : >"$work/out"
-    "$build/tinkc" serve --port 0 --data "$work/data" >"$work/out" 2>"$work/err" &
+    "$build/tinkc" serve --port 0 --data "$work/data" "$@" >"$work/out" 2>"$work/err" &
     server=$!
     until url=$(sed -n 's/^listening on //p' "$work/out") && [ -n "$url" ]; do
         kill -0 "$server" 2>/dev/null || {
