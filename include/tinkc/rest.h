@@ -544,9 +544,9 @@ TINKC_API tinkc_code tinkc_rest_assign_project_wait(tinkc_service *service,
                                                     const char *project_id,
                                                     tinkc_error **err);
 
-/* Asks the server to write a trace of the session, polls every 5 s until it is ready,
- * and gets its URL, which is valid for about an hour. TINKC_E_INVALID when
- * `session_id` cannot be an id, TINKC_E_REQUEST when the server failed to write the
+/* Asks the server to write a trace of the session, polls until it is ready (option
+ * trace_poll, 5 s), and gets its URL, which is valid for about an hour. TINKC_E_INVALID
+ * when `session_id` cannot be an id, TINKC_E_REQUEST when the server failed to write the
  * trace, TINKC_E_STUCK after option stuck_total. Result: tinkc_future_take_text. */
 TINKC_API TINKC_NODISCARD tinkc_future *tinkc_rest_export_trace(tinkc_service *service,
                                                                 const char *session_id);

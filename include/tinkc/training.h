@@ -145,8 +145,9 @@ typedef int (*tinkc_custom_loss_fn)(double *loss, tinkc_metrics *metrics,
  * cross_entropy. Each datum must have target_tokens (1-D or 2-D). It may have any other
  * inputs, which the callback can read (tinkc_custom_item_tensor); only its weights are
  * sent, with the forward half, where they have no effect. With an sdk_version below 0.36
- * inputs other than weights are TINKC_E_INVALID. Both halves have their place in the order when this
- * returns: an optim_step called next uses these gradients. TINKC_E_INVALID for a NULL `fn`, a value other than 0 from `fn` or a gradient that is
+ * inputs other than weights are TINKC_E_INVALID. Both halves have their place in the
+ * order when this returns: an optim_step called next uses these gradients.
+ * TINKC_E_INVALID for a NULL `fn`, a value other than 0 from `fn` or a gradient that is
  * not finite; other errors are those of tinkc_training_forward_backward. Result:
  * tinkc_future_take_fwdbwd; its metrics include those of the callback, which take
  * precedence. */
@@ -183,20 +184,37 @@ TINKC_API size_t tinkc_fwdbwd_count(const tinkc_fwdbwd *result);
  * borrowed until the result is freed; NULL for NULL. */
 TINKC_API const char *tinkc_fwdbwd_output_type(const tinkc_fwdbwd *result);
 
-/* Gives the loss from the metrics, as tinkc_metrics_loss does. TINKC_E_MISSING when the
- * server sent none, TINKC_E_INVALID without `out`. */
+/* Gives the loss from the metrics, as tinkc_metrics_loss does; when the server sent none,
+ * the sum over all tokens that tinkc_fwdbwd_computed_loss_with gives for the datums and
+ * settings of the batch. TINKC_E_MISSING when there is neither, TINKC_E_INVALID without
+ * `out`. */
 TINKC_API tinkc_code tinkc_fwdbwd_loss(double *out, const tinkc_fwdbwd *result,
                                        tinkc_error **err);
 
-/* Computes the loss of a batch from the log-probabilities of its result, which every server
- * sends; what the metrics say does not matter. `data` are the datums of the batch, `loss`
- * its loss function: "cross_entropy" gives the sum of -logprob * weight (1 without weights)
- * over all tokens, "importance_sampling" that of -exp(logprob - sampled logprob) *
- * advantage. TINKC_E_UNSUPPORTED for another loss, TINKC_E_MISSING when the result or a
- * datum lacks a value for a token, TINKC_E_INVALID without `out`, `result` or `data`. */
+/* Computes the loss of a batch from the log-probabilities of its result, which every
+ * server sends; what the metrics say does not matter. `data` are the datums of the batch,
+ * `loss` its loss function. The result is a sum over all tokens, with r = exp(logprob -
+ * sampled logprob) and c = r within the bounds clip_low_threshold and clip_high_threshold:
+ *
+ *     cross_entropy         -logprob * weight (1 without weights)
+ *     importance_sampling   -r * advantage
+ *     ppo                   -min(r * advantage, c * advantage)
+ *     cispo                 -c * logprob * advantage
+ *     dro                   -(logprob * advantage - beta/2 * (logprob - sampled logprob)^2)
+ *
+ * The bounds of ppo are 0.8 and 1.2 when they are not given; cispo and dro need their
+ * settings, because servers differ in what they take without them. TINKC_E_UNSUPPORTED for
+ * another loss, TINKC_E_MISSING when a setting, or a value for a token, is missing,
+ * TINKC_E_INVALID without `out`, `result` or `data`. */
 TINKC_API tinkc_code tinkc_fwdbwd_computed_loss(double *out, const tinkc_fwdbwd *result,
                                                 tinkc_datum *const *data, size_t n,
                                                 const char *loss, tinkc_error **err);
+
+/* Computes the same with the settings (`config`) that the batch was sent with. Same errors
+ * as tinkc_fwdbwd_computed_loss, and TINKC_E_INVALID for options without their size. */
+TINKC_API tinkc_code tinkc_fwdbwd_computed_loss_with(
+    double *out, const tinkc_fwdbwd *result, tinkc_datum *const *data, size_t n,
+    const char *loss, const tinkc_fwdbwd_options *options, tinkc_error **err);
 
 /* Returns the metrics of the batch, borrowed until the result is freed; NULL for
  * NULL. */
@@ -231,8 +249,9 @@ TINKC_API const char *tinkc_fwdbwd_name(const tinkc_fwdbwd *result, size_t datum
 /* ---- optimizer ---- */
 
 /* Performs one AdamW step with the accumulated gradients; for a model with another
- * optimizer see tinkc_training_optim_step_with. `adam` NULL: TINKC_ADAM_PARAMS_INIT. TINKC_E_INVALID for parameters out of range; TINKC_E_STATE,
- * without sending it, when it was called before a preceding batch failed in part (see
+ * optimizer see tinkc_training_optim_step_with. `adam` NULL: TINKC_ADAM_PARAMS_INIT.
+ * TINKC_E_INVALID for parameters out of range; TINKC_E_STATE, without sending it, when it
+ * was called before a preceding batch failed in part (see
  * tinkc_training_forward_backward). Result: tinkc_future_take_metrics. */
 TINKC_API TINKC_NODISCARD tinkc_future *
 tinkc_training_optim_step(tinkc_training *training, const tinkc_adam_params *adam);
@@ -385,8 +404,8 @@ TINKC_API tinkc_code tinkc_training_save_weights_for_sampler_wait(
     const tinkc_save_options *options, tinkc_error **err);
 
 /* Exports the weights under `name` as files for other programs, which
- * tinkc_rest_external_urls and tinkc_download_checkpoint fetch. Name, `options` and errors
- * as for tinkc_training_save_state, and TINKC_E_INVALID when options->overwrite or
+ * tinkc_rest_external_urls and tinkc_download_checkpoint fetch. Name, `options` and
+ * errors as for tinkc_training_save_state, and TINKC_E_INVALID when options->overwrite or
  * options->metadata is set. With options->recipients the files are encrypted and end in
  * ".age"; a server that cannot do that refuses. Servers of the level of the official SDK
  * 0.36. Result: tinkc_future_take_text ("tinker://<run>/external_weights/<name>"). */
@@ -477,7 +496,7 @@ TINKC_API int64_t tinkc_model_info_lora_rank(const tinkc_model_info *info);
  * does not know, TINKC_OPTIMIZER_ADAMW when the server gave none. */
 TINKC_API tinkc_optimizer tinkc_model_info_optimizer(const tinkc_model_info *info);
 
-/* Returns the server's name of the optimizer, "adamw" when it gave none; NULL for NULL. */
+/* Returns the server's name of the optimizer, "adamw" if it gave none. Accepts NULL. */
 TINKC_API const char *tinkc_model_info_optimizer_name(const tinkc_model_info *info);
 
 /* Unloads the model on the server, after all operations called before. Result: none. */

@@ -146,6 +146,11 @@ void tk_thread_join(tk_thread *thread)
     (void)pthread_join(thread->os, NULL);
 }
 
+void tk_thread_detach(tk_thread *thread)
+{
+    (void)pthread_detach(thread->os);
+}
+
 bool tk_thread_is_current(const tk_thread *thread)
 {
     return pthread_equal(thread->os, pthread_self()) != 0;

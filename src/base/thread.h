@@ -49,11 +49,12 @@ typedef struct tk_thread {
 } tk_thread;
 
 /* Runs run(user) on a new thread called `name` (cut at 15 bytes), with all signals
- * blocked that another thread could handle. On success it must be joined. On failure
- * `run` is never called. */
+ * blocked that another thread could handle. On success it must be joined or detached. On
+ * failure `run` is never called. */
 TK_NODISCARD tinkc_code tk_thread_start(tk_thread *out, const char *name,
                                         void (*run)(void *user), void *user, tk_err *err);
 void tk_thread_join(tk_thread *thread);
+void tk_thread_detach(tk_thread *thread); /* it ends by itself, perhaps never */
 bool tk_thread_is_current(const tk_thread *thread);
 
 typedef struct tk_once {

@@ -53,6 +53,7 @@ const cmd_spec *const cmd_list[] = {
     &cmd_tokenize,
     &cmd_detokenize,
 #endif
+    &cmd_help_topic,
     &cmd_completion_bash,
     &cmd_version,
     NULL,

@@ -437,6 +437,20 @@ tk_http_failure tk_curl_easy_failure(const tk_curl_transfer *transfer, CURLcode 
     return cut ? TK_HTTP_RESET : failure_of(code);
 }
 
+bool tk_curl_easy_is_absent(tk_curl_transfer *transfer, CURLcode code)
+{
+    long error = 0;
+    tk_str text = tk_str_of(transfer->request->url);
+    tk_url url;
+    if (code == CURLE_COULDNT_CONNECT) {
+        (void)curl_easy_getinfo(transfer->easy, CURLINFO_OS_ERRNO, &error);
+        return error == ECONNREFUSED;
+    }
+    return code == CURLE_COULDNT_RESOLVE_HOST &&
+           tk_url_parse(&url, tk_str_cut(&text, '?'), NULL) == TINKC_OK &&
+           tk_lookup_is_unknown(&transfer->owner->lookup, url.host);
+}
+
 /* Cuts the collected header text into fields. */
 static size_t cut_fields(const tk_curl_transfer *transfer, tk_http_field *out, size_t max)
 {

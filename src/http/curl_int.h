@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/list.h"
 #include "http/curl_transport.h"
+#include "http/lookup.h"
 
 #define TK_CURL_SHARD_TRANSFERS 100
 #define TK_CURL_FIELDS          128
@@ -28,6 +29,7 @@ struct tk_curl_transfer {
     tk_buf header_text; /* of the last response */
     tk_buf body;
     tk_http_failure why; /* set by a callback that stops the transfer */
+    bool is_absent;      /* nothing is at the address */
     bool head_is_whole;
     bool head_was_told;
     uint64_t sent;       /* of a body that is read from its owner */
@@ -62,6 +64,7 @@ struct tk_curl {
     int64_t waiting_until_ms;
     tk_list idle; /* of transfers, the warmest first */
     size_t idle_n;
+    tk_lookup *lookup; /* of the host that was not found; or NULL */
 };
 
 /* ---- curl_easy.c ---- */
@@ -82,5 +85,9 @@ void tk_curl_easy_head(const tk_curl_transfer *transfer, tk_http_response *out,
 
 /* Why the transfer ended, in the transport's terms. */
 tk_http_failure tk_curl_easy_failure(const tk_curl_transfer *transfer, CURLcode code);
+
+/* Whether it failed because nothing is at the address (tk_http_response.is_absent). A
+ * name counts from the second failure on: the first one starts the question. */
+bool tk_curl_easy_is_absent(tk_curl_transfer *transfer, CURLcode code);
 
 #endif

@@ -162,6 +162,7 @@ static void put_away(tk_curl_transfer *transfer)
     tk_buf_clear(&transfer->header_text);
     transfer->request = NULL;
     transfer->why = TK_HTTP_OK;
+    transfer->is_absent = false;
     transfer->head_is_whole = false;
     transfer->head_was_told = false;
     transfer->sent = 0;
@@ -265,6 +266,7 @@ static void finish(tk_curl_transfer *transfer, tk_http_failure failure)
         response.body = tk_buf_str(&transfer->body);
     } else {
         const char *detail = transfer->error_text[0] != '\0' ? transfer->error_text : "";
+        response.is_absent = transfer->is_absent;
         tk_err_set(&response.err, tk_http_failure_code(failure), "%s%s%s",
                    tk_http_failure_name(failure), detail[0] != '\0' ? ": " : "", detail);
     }
@@ -379,6 +381,7 @@ static void collect(tk_curl *curl, tk_curl_shard *shard)
             continue;
         }
         judge_http2(curl, transfer, code);
+        transfer->is_absent = tk_curl_easy_is_absent(transfer, code);
         finish(transfer, tk_curl_easy_failure(transfer, code));
     }
 }
@@ -487,6 +490,7 @@ static void curl_close(tk_transport *transport)
         free_shard(curl->shards[i]);
     }
     tk_free(curl->shards);
+    tk_lookup_free(&curl->lookup);
     close(curl->epoll_fd);
     free_options(&curl->options);
     tk_free(curl);

@@ -55,6 +55,9 @@ typedef struct tk_http_field {
 typedef struct tk_http_response {
     tk_http_failure failure;
     tk_err err; /* text of the failure */
+    /* DNS, CONNECT: nothing is at the address. The host does not exist (EAI_NONAME), or
+     * refuses the connection (ECONNREFUSED). */
+    bool is_absent;
     int status; /* 0 when there was no response */
     const tk_http_field *headers;
     size_t headers_n;

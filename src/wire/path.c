@@ -1,4 +1,5 @@
-/* tinker://<run>/<kind>/<name>, as the official SDK's parser has it, or tinker://<run>/<name>. */
+/* tinker://<run>/<kind>/<name>, as the official SDK's parser has it, or
+ * tinker://<run>/<name>. */
 #include "wire/path.h"
 #include "base/tk.h"
 #include "base/utf8.h"

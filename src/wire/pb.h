@@ -4,10 +4,10 @@
  * Ours because it measures (docs/decisions.md): the messages that travel are a few
  * headers around large byte fields, which are copied once when written and not at all
  * when read. Reading follows what protobuf itself does: unknown fields, groups and known
- * numbers with another wire type are skipped (and refused in requests), the last of several scalars counts,
- * repeated fields concatenate, embedded messages merge. Input is hostile: every length is
- * checked, nesting is bounded, errors carry the byte offset. Thread: any; one reader or
- * writer is used by one thread at a time. */
+ * numbers with another wire type are skipped (and refused in requests), the last of
+ * several scalars counts, repeated fields concatenate, embedded messages merge. Input is
+ * hostile: every length is checked, nesting is bounded, errors carry the byte offset.
+ * Thread: any; one reader or writer is used by one thread at a time. */
 #ifndef WIRE_PB_H
 #define WIRE_PB_H
 
@@ -132,12 +132,12 @@ typedef struct tk_pb_field {
 /* Returns a reader at the first field of `body`. */
 tk_pb_reader tk_pb_reader_of(const tk_pb_input *in, tk_bytes body);
 
-/* The next field; groups are passed over, but not in a closed input. False at the end and on malformed input;
- * rd->code distinguishes the two. */
+/* The next field; groups are passed over, but not in a closed input. False at the end and
+ * on malformed input; rd->code distinguishes the two. */
 TK_NODISCARD bool tk_pb_next(tk_pb_reader *rd, tk_pb_field *field);
 
-/* Passes over a field that the message does not have, or of another wire type; in a closed
- * input that is TINKC_E_DECODE with its number and the message's name. */
+/* Passes over a field that the message does not have, or of another wire type; in a
+ * closed input that is TINKC_E_DECODE with its number and the message's name. */
 TK_NODISCARD tinkc_code tk_pb_skip(const tk_pb_input *in, const tk_pb_field *field,
                                    const char *message);
 

@@ -168,7 +168,10 @@ static void test_cli_fail_configuration(void **unused)
         clifix_refused(&f, commands[i], 1, "Error: Configuration error: ");
     }
     f.env[1] = "TINKER_API_KEY=no-key";
-    clifix_refused(&f, "run list", 1, "\nHint: Set TINKER_API_KEY or --api-key.\n");
+    clifix_refused(&f, "run list", 1,
+                   "\nHint: Add --local to work on this machine without a key, store "
+                   "one with 'tinkc auth login' (or 'tinker auth login'), or set "
+                   "TINKER_API_KEY.\n");
     f.env[1] = "TINKER_API_KEY=" CLI_KEY;
     f.env[0] = "TINKER_BASE_URL=ftp://x";
     clifix_refused(&f, "run list", 1, "Error: Configuration error: base URL");

@@ -153,6 +153,7 @@ static void test_curl_refused_and_unknown_host(void **unused)
     curlfix_run(&p);
     close(fd);
     assert_int_equal(p.failure, TK_HTTP_CONNECT);
+    assert_true(p.is_absent);
     curlfix_probe_init(&p, &f, TK_HTTP_GET, "/x");
     /* no name has a part of 64 characters: no name server is asked */
     (void)snprintf(p.url, sizeof(p.url), "http://%064d.invalid/x", 0);

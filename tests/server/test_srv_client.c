@@ -297,9 +297,57 @@ static void test_srv_client_metadata(void **state)
     close_e2e(&t);
 }
 
+/* What the client computes from log-probabilities is what the server's engine computes. */
+static void test_srv_client_computed_losses(void **unused)
+{
+    static const float sampled[N] = {-5, -9, -7.5F, -8, -2, -8.5F, -40};
+    static const float advantages[N] = {1, -1, 0.5F, -2, 0.25F, 3, 0};
+    static const tinkc_number bounds[] = {{"clip_high_threshold", 1.3},
+                                          {"clip_low_threshold", 0.6}};
+    static const tinkc_number beta = {"beta", 0.07};
+    static const struct {
+        const char *loss;
+        const tinkc_number *settings;
+        size_t n;
+    } rows[] = {{"cross_entropy", NULL, 0}, {"importance_sampling", NULL, 0},
+                {"ppo", NULL, 0},           {"ppo", bounds, 2},
+                {"cispo", bounds, 2},       {"dro", &beta, 1}};
+    e2e t;
+    open_e2e(&t);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        tinkc_datum *d = NULL;
+        tinkc_fwdbwd *result = NULL;
+        tinkc_fwdbwd_options settings = TINKC_FWDBWD_OPTIONS_INIT;
+        tinkc_model_input *input = input_of(text, N);
+        double said = 0, own = 0;
+        settings.config = rows[i].settings;
+        settings.config_n = rows[i].n;
+        OK(tinkc_datum_new(&d, &input, &err));
+        OK(tinkc_datum_set_i32(d, "target_tokens", text + 1, N, &err));
+        if (i == 0) {
+            OK(tinkc_datum_set_f32(d, "weights", advantages, N, &err));
+        } else {
+            OK(tinkc_datum_set_f32(d, "logprobs", sampled, N, &err));
+            OK(tinkc_datum_set_f32(d, "advantages", advantages, N, &err));
+        }
+        OK(tinkc_training_forward_backward_wait(&result, t.training, &d, 1, rows[i].loss,
+                                                &settings, &err));
+        OK(tinkc_metrics_loss(&said, tinkc_fwdbwd_metrics(result), &err));
+        OK(tinkc_fwdbwd_computed_loss_with(&own, result, &d, 1, rows[i].loss, &settings,
+                                           &err));
+        if (fabs(own - said) > 1e-4 * (1 + fabs(said))) {
+            fail_msg("%s: computed %.9g, the server has %.9g", rows[i].loss, own, said);
+        }
+        tinkc_fwdbwd_free(&result);
+        tinkc_datum_free(&d);
+    }
+    close_e2e(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_srv_client_computed_losses),
         cmocka_unit_test(test_srv_client_stateless),
         cmocka_unit_test(test_srv_client_metadata),
         cmocka_unit_test(test_srv_training_learns),

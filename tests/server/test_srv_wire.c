@@ -283,6 +283,38 @@ static void test_srv_server_tells_about_itself(void **state)
     close_fix(&t);
 }
 
+/* Returns how many answers of a class the server counted, -1 when it does not say. */
+static long long answers(fix *t, const char *of_class)
+{
+    char name[64];
+    httpget_response response;
+    const httpget_request request = {.method = "GET", .target = "/metrics"};
+    (void)snprintf(name, sizeof(name), "\ntinkc_answers_total{class=\"%s\"} ", of_class);
+    assert_int_equal(httpget_once(srvfix_port(&t->f), &request, &response), HTTPGET_OK);
+    const char *at = strstr(response.body.p, name);
+    long long n = at != NULL ? strtoll(at + strlen(name), NULL, 10) : -1;
+    httpget_response_dispose(&response);
+    return n;
+}
+
+static void test_srv_answers_are_counted(void **state)
+{
+    fix t;
+    open_fix(&t, (srv_options){0});
+    long long good = answers(&t, "2xx");
+    long long bad = answers(&t, "4xx");
+    (void)srvfix_ask(&t.f, "GET", "/api/v1/healthz", NULL);
+    assert_int_equal(t.f.status, 200);
+    (void)srvfix_ask(&t.f, "GET", "/nothing", NULL);
+    assert_int_equal(t.f.status, 404);
+    /* and the two questions before */
+    assert_true(good >= 0 && answers(&t, "2xx") == good + 3);
+    assert_true(bad >= 0 && answers(&t, "4xx") == bad + 1);
+    assert_int_equal(answers(&t, "3xx"), 0);
+    assert_int_equal(answers(&t, "5xx"), 0);
+    close_fix(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -294,6 +326,7 @@ int main(void)
         cmocka_unit_test(test_srv_outputs_of_two_shapes),
         cmocka_unit_test(test_srv_strict_refuses_more),
         cmocka_unit_test(test_srv_server_tells_about_itself),
+        cmocka_unit_test(test_srv_answers_are_counted),
     };
     return cmocka_run_group_tests_name("srv_wire", tests, start_shared, stop_shared);
 }

@@ -24,6 +24,7 @@ typedef struct curlfix_probe {
     char url[256];
     int calls;
     tk_http_failure failure;
+    bool is_absent;
     int status;
     char body[256];
     size_t body_n;
@@ -39,6 +40,7 @@ static inline void curlfix_done(tk_http_request *request,
     p->calls++;
     p->owner->done++;
     p->failure = response->failure;
+    p->is_absent = response->is_absent;
     p->status = response->status;
     p->body_n = response->body.n;
     (void)snprintf(p->body, sizeof(p->body), TK_STR_FMT, TK_STR_ARG(response->body));

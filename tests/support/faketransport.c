@@ -99,9 +99,10 @@ static void finish(fakeseen *seen, const tk_http_response *response)
     request->done(request, response);
 }
 
-static void fail(fakeseen *seen, tk_http_failure failure)
+static void fail(fakeseen *seen, tk_http_failure failure, bool is_absent)
 {
-    tk_http_response response = {.failure = failure, .err = TK_ERR_INIT};
+    tk_http_response response = {
+        .failure = failure, .err = TK_ERR_INIT, .is_absent = is_absent};
     tk_err_set(&response.err, tk_http_failure_code(failure), "scripted: %s",
                failure == TK_HTTP_CANCELLED ? "cancelled" : "failure");
     finish(seen, &response);
@@ -110,7 +111,7 @@ static void fail(fakeseen *seen, tk_http_failure failure)
 static void cancel(tk_transport *transport, tk_http_request *request)
 {
     if (request->impl != NULL) {
-        fail(request->impl, TK_HTTP_CANCELLED);
+        fail(request->impl, TK_HTTP_CANCELLED, false);
     }
 }
 
@@ -118,7 +119,7 @@ static void deliver(fakeseen *seen)
 {
     const fakeanswer *answer = &seen->answer;
     if (answer->failure != TK_HTTP_OK) {
-        fail(seen, answer->failure);
+        fail(seen, answer->failure, answer->is_absent);
         return;
     }
     tk_http_field fields[FAKETRANSPORT_FIELDS];
@@ -171,7 +172,7 @@ static void close_all(tk_transport *transport)
     faketransport *net = net_of(transport);
     for (size_t i = 0; i < net->seen_n; i++) {
         if (net->seen[i].request != NULL) {
-            fail(&net->seen[i], TK_HTTP_CANCELLED);
+            fail(&net->seen[i], TK_HTTP_CANCELLED, false);
         }
     }
     net->closed = true;

@@ -19,6 +19,7 @@ typedef struct fakeanswer {
     size_t body_n;                             /* 0: strlen */
     const char *headers[FAKETRANSPORT_FIELDS]; /* name, value, ... */
     tk_http_failure failure;                   /* no response at all */
+    bool is_absent;                            /* the failure: nothing is there */
     bool no_length;                            /* without content-length */
 } fakeanswer;
 

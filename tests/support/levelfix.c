@@ -6,11 +6,14 @@
 #include <strings.h>
 
 #include "support/fakeapi_tinker.h"
+#include "support/levelfix_body.h"
 #include "support/servicefix.h"
 #include "wire/fixtures.h"
 
 #define PEER_SESSION "00000001-0000-4000-8000-000000000000"
 _Static_assert(sizeof(PEER_SESSION) == sizeof(LEVEL_SESSION), "rewritten in place");
+
+#define EVENTS_MAX 64
 
 static tk_arena arena;
 
@@ -179,87 +182,35 @@ static void compare_headers(const fakeapi_request *got, const tk_json *want,
     }
 }
 
-static void compare_json(const char *body, size_t n, const tk_json *want,
-                         const char *what)
+static const tk_json *parsed(const char *body, size_t n, const char *what)
 {
-    const tk_json *got;
+    const tk_json *out;
     tk_err err = TK_ERR_INIT;
-    if (tk_json_parse(&got, &arena, body, n, NULL, &err) != TINKC_OK) {
+    if (tk_json_parse(&out, &arena, body, n, NULL, &err) != TINKC_OK) {
         fail_msg("%s: %s", what, err.message);
     }
-    fixture_assert_same(got, want, 0, what);
-}
-
-/* ---- protobuf ---- */
-
-static uint64_t varint(const unsigned char **at, const unsigned char *end)
-{
-    uint64_t value = 0;
-    for (unsigned shift = 0; *at < end && shift < 64; shift += 7) {
-        unsigned char byte = *(*at)++;
-        value |= (uint64_t)(byte & 0x7F) << shift;
-        if (byte < 0x80) {
-            break;
-        }
-    }
-    return value;
-}
-
-typedef struct field {
-    uint64_t number;
-    const unsigned char *p;
-    size_t n;
-} field;
-
-static field next_field(const unsigned char **at, const unsigned char *end)
-{
-    field out = {.p = *at};
-    uint64_t tag = varint(at, end);
-    out.number = tag >> 3;
-    if ((tag & 7) == 0) {
-        (void)varint(at, end);
-    } else {
-        assert_int_equal(tag & 7, 2);
-        uint64_t n = varint(at, end);
-        assert_true(n <= (uint64_t)(end - *at));
-        *at += n;
-    }
-    out.n = (size_t)(*at - out.p);
     return out;
 }
 
-/* The fields of a message by number: we write the sequence number last. */
-static tk_bytes in_order(const void *p, size_t n)
-{
-    const unsigned char *at = p, *end = at + n;
-    field *fields = tk_arena_array(&arena, n + 1, sizeof(*fields));
-    unsigned char *out = tk_arena_alloc(&arena, n + 1);
-    size_t count = 0, used = 0;
-    assert_true(fields != NULL && out != NULL);
-    while (at < end) {
-        size_t k = count++;
-        field next = next_field(&at, end);
-        for (; k > 0 && fields[k - 1].number > next.number; k--) {
-            fields[k] = fields[k - 1];
-        }
-        fields[k] = next;
-    }
-    for (size_t i = 0; i < count; used += fields[i++].n) {
-        memcpy(out + used, fields[i].p, fields[i].n);
-    }
-    return (tk_bytes){out, n};
-}
-
-static bool has_bytes(const fakeapi_request *got, const tk_json *want)
-{
-    tk_bytes bytes = fixture_bytes(&arena, want, "protobuf_base64");
-    return got->body_n == bytes.n &&
-           memcmp(in_order(rewritten(got->body, bytes.n), bytes.n).p, bytes.p, bytes.n) ==
-               0;
-}
-
-static void compare_body(const fakeapi_request *got, const tk_json *want,
+static void compare_json(const level_case *c, const tk_json *got, const tk_json *want,
                          const char *what)
+{
+    fixture_assert_same(levelfix_body_json(&arena, got, c->apart_from),
+                        levelfix_body_json(&arena, want, c->apart_from), 0, what);
+}
+
+static bool has_bytes(const level_case *c, const fakeapi_request *got,
+                      const tk_json *want)
+{
+    tk_bytes theirs = fixture_bytes(&arena, want, "protobuf_base64");
+    tk_bytes ours = levelfix_body_pb(&arena, rewritten(got->body, got->body_n),
+                                     got->body_n, c->apart_from);
+    theirs = levelfix_body_pb(&arena, theirs.p, theirs.n, c->apart_from);
+    return ours.n == theirs.n && memcmp(ours.p, theirs.p, ours.n) == 0;
+}
+
+static void compare_body(const level_case *c, const fakeapi_request *got,
+                         const tk_json *want, const char *what)
 {
     const tk_json *body = tk_json_get(want, "body");
     const char *mine = rewritten(got->body, got->body_n);
@@ -268,7 +219,7 @@ static void compare_body(const fakeapi_request *got, const tk_json *want,
         return;
     }
     if (tk_json_get(want, "protobuf_base64") != NULL) {
-        if (!has_bytes(got, want)) {
+        if (!has_bytes(c, got, want)) {
             fail_msg("%s: another protobuf message", what);
         }
         return;
@@ -277,7 +228,7 @@ static void compare_body(const fakeapi_request *got, const tk_json *want,
         assert_int_equal(got->body_n, 0);
         return;
     }
-    compare_json(mine, got->body_n, body, what);
+    compare_json(c, parsed(mine, got->body_n, what), body, what);
 }
 
 static bool has_same_line(const fakeapi_request *got, const tk_json *want)
@@ -287,13 +238,14 @@ static bool has_same_line(const fakeapi_request *got, const tk_json *want)
                0;
 }
 
-static void compare(const fakeapi_request *got, const tk_json *want, const char *what)
+static void compare(const level_case *c, const fakeapi_request *got, const tk_json *want,
+                    const char *what)
 {
     const tk_json *query = tk_json_get(want, "query");
     assert_string_equal(rewritten(got->query, strlen(got->query)),
                         query != NULL ? query->as.string.p : "");
     compare_headers(got, want, what);
-    compare_body(got, want, what);
+    compare_body(c, got, want, what);
 }
 
 /* ---- a case ---- */
@@ -309,11 +261,12 @@ static bool is_recorded(const fakeapi_request *got, const tk_json *requests)
 }
 
 /* The request with these bytes, whenever it came. */
-static const fakeapi_request *same_bytes(levelfix *f, const tk_json *want)
+static const fakeapi_request *same_bytes(levelfix *f, const level_case *c,
+                                         const tk_json *want)
 {
     for (size_t i = f->from; i < fakeapi_total(f->api); i++) {
         const fakeapi_request *got = fakeapi_request_at(f->api, i);
-        if (strstr(got->path, "forward_backward") != NULL && has_bytes(got, want)) {
+        if (strstr(got->path, "forward_backward") != NULL && has_bytes(c, got, want)) {
             return got;
         }
     }
@@ -354,12 +307,50 @@ static void compare_all(levelfix *f, const level_case *c, const tk_json *request
         const tk_json *want = fixture_at(&arena, requests, i);
         (void)snprintf(what, sizeof(what), "%s[%zu] at %s", c->name, i, f->version);
         const fakeapi_request *got =
-            c->any_order ? same_bytes(f, want) : next_of(f, &at, want);
+            c->any_order ? same_bytes(f, c, want) : next_of(f, &at, want);
         if (got == NULL) {
             fail_msg("%s: not sent, or in another order", what);
         }
-        compare(got, want, what);
+        compare(c, got, want, what);
     }
+}
+
+/* ---- telemetry ---- */
+
+/* Our events of all requests in one list. */
+static const tk_json *all_events(levelfix *f, const level_case *c, const tk_json *want)
+{
+    tk_json *out = tk_arena_zalloc(&arena, sizeof(*out));
+    tk_json *items = tk_arena_array(&arena, EVENTS_MAX, sizeof(*items));
+    assert_true(out != NULL && items != NULL);
+    *out = (tk_json){.type = TK_JSON_ARRAY, .as.array.items = items};
+    for (size_t i = f->from; i < fakeapi_total(f->api); i++) {
+        const fakeapi_request *got = fakeapi_request_at(f->api, i);
+        if (!has_same_line(got, want)) {
+            continue;
+        }
+        compare_headers(got, want, c->name);
+        const tk_json *body =
+            parsed(rewritten(got->body, got->body_n), got->body_n, c->name);
+        const tk_json *events = fixture_need(body, "events");
+        compare_json(&(level_case){.apart_from = "events"}, body,
+                     fixture_need(want, "body"), c->name);
+        for (size_t k = 0; k < tk_json_len(events); k++) {
+            assert_true(out->as.array.n < EVENTS_MAX);
+            items[out->as.array.n++] = tk_json_at(events, k);
+        }
+    }
+    return out;
+}
+
+static void compare_events(levelfix *f, const level_case *c, const tk_json *requests)
+{
+    char what[160];
+    const tk_json *want = fixture_at(&arena, requests, 0);
+    assert_int_equal(tk_json_len(requests), 1);
+    (void)snprintf(what, sizeof(what), "%s at %s", c->name, f->version);
+    compare_json(c, all_events(f, c, want),
+                 fixture_need(fixture_need(want, "body"), "events"), what);
 }
 
 static void run_case(const level_case *c, const char *version, const char *file)
@@ -373,7 +364,8 @@ static void run_case(const level_case *c, const char *version, const char *file)
     }
     fakeapi_tinker(f.api, &options);
     c->run(&f);
-    compare_all(&f, c, fixture_need(fixture_load(&arena, version, file), "requests"));
+    (c->events ? compare_events : compare_all)(
+        &f, c, fixture_need(fixture_load(&arena, version, file), "requests"));
     tinkc_service_close(&f.service);
     fakeapi_stop(&f.api);
     tk_arena_dispose(&arena);
@@ -408,7 +400,8 @@ static size_t run_version(const char *version, const char *group, const level_ca
             continue;
         }
         const level_case *c = find(cases, n, name);
-        if (c == NULL || (c->run == NULL || c->without != 0) != (c->why != NULL)) {
+        if (c == NULL || (c->run == NULL || c->without != 0 || c->apart_from != NULL) !=
+                             (c->why != NULL)) {
             fail_msg("%s (%s) has neither a case nor a reason", name, version);
         }
         bool is_old = strcmp(version, LEVEL_OLD) == 0;

@@ -38,10 +38,12 @@ typedef struct level_case {
     void (*run)(levelfix *f);
     const char *config; /* what client/config answers; NULL: {} */
     unsigned without;   /* bit i: the client does not make request i of the recording */
-    const char *why;    /* why not; without `run`: why it makes none of them */
-    const char *older;  /* why it is compared at 0.25.0 only */
-    const char *newer;  /* why it is compared at 0.36.0 only */
-    bool any_order;     /* protobuf requests that are sent at the same time */
+    const char *apart_from; /* words: parts of bodies that differ (levelfix_body.h) */
+    const char *why;   /* why not, or why they differ; without `run`: why it makes none */
+    const char *older; /* why it is compared at 0.25.0 only */
+    const char *newer; /* why it is compared at 0.36.0 only */
+    bool any_order;    /* protobuf requests that are sent at the same time */
+    bool events; /* telemetry: all events count, in however many requests they come */
 } level_case;
 
 /* Rows: {LEVEL("rest/ttl", ttl)}, with more designators; {LEVEL_NOT(name, reason)}. */

@@ -117,6 +117,7 @@ static void fill_env(char **env, const proc_options *o)
     }
     n += inherit(env + n);
     env[n++] = fakeapi_dup_text("HOME=/nonexistent");
+    env[n++] = fakeapi_dup_text("TINKC_SHOW_WAITS=off"); /* a slow machine has many */
 }
 
 proc *proc_start(const proc_options *options, const char *const *argv)

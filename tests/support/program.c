@@ -61,8 +61,12 @@ static void exec_child(const program *p, const char *const *args)
 {
     char home[96], xdg[96];
     const char *words[PROGRAM_WORDS_MAX + 1] = {"tinkc"};
-    const char *own[] = {home, xdg, "PATH=/usr/bin:/bin", "TINKER_TELEMETRY=0",
-                         "HF_HUB_OFFLINE=1"};
+    const char *own[] = {home,
+                         xdg,
+                         "PATH=/usr/bin:/bin",
+                         "TINKER_TELEMETRY=0",
+                         "HF_HUB_OFFLINE=1",
+                         "TINKC_SHOW_WAITS=off"};
     const char *env[PROGRAM_WORDS_MAX + 8] = {NULL};
     size_t n = 0;
     (void)snprintf(home, sizeof(home), "HOME=%s", p->dir);

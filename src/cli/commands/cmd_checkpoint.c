@@ -152,10 +152,22 @@ static int show(const cmd_args *args, const tinkc_checkpoint *checkpoint,
     return cmd_json_print(&json, args);
 }
 
+/* Returns whether a path of the list is the one that was asked for, which may be
+ * tinker://RUN/NAME for weights for sampling. */
+static bool is_same_path(const char *listed, const char *asked)
+{
+    static const char kind[] = "sampler_weights/";
+    size_t run = strcspn(asked + strlen("tinker://"), "/") + strlen("tinker:///");
+    return strcmp(listed, asked) == 0 ||
+           (strncmp(listed, asked, run) == 0 &&
+            strncmp(listed + run, kind, strlen(kind)) == 0 &&
+            strcmp(listed + run + strlen(kind), asked + run) == 0);
+}
+
 static const tinkc_checkpoint *find(const tinkc_checkpoints *all, const char *path)
 {
     for (size_t i = 0; i < all->n; i++) {
-        if (all->items[i].path != NULL && strcmp(all->items[i].path, path) == 0) {
+        if (all->items[i].path != NULL && is_same_path(all->items[i].path, path)) {
             return &all->items[i];
         }
     }

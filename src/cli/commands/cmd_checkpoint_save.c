@@ -8,6 +8,7 @@
 #include "cli/cmd_list.h"
 #include "cli/frame/cmd_json.h"
 #include "cli/frame/cmd_print.h"
+#include "cli/frame/cmd_served.h"
 
 typedef struct saved {
     const char *model;
@@ -68,7 +69,7 @@ static int save(const cmd_args *args, tinkc_service *service)
     options.ttl_seconds = cmd_int(args, "ttl", -1);
     if (tinkc_service_create_training_wait(&training, service, s.model, &lora, &error) !=
         TINKC_OK) {
-        return cmd_fail_error(&error, "Cannot open %s", s.model);
+        return cmd_served_fail(service, s.model, &error);
     }
     int result = CMD_FAILED;
     s.model_id = tinkc_training_model_id(training);

@@ -46,24 +46,12 @@ static bool is_set(const cmd_args *args, const char *name)
     return false;
 }
 
-/* Returns whether the profile that is used sets the option. */
-static bool is_in_profile(const cmd_args *args, const char *name)
-{
-    cmd_profiles profiles;
-    char used[CMD_WORD_BYTES];
-    if (cmd_profiles_used(used, sizeof(used), args) != CMD_OK || used[0] == '\0') {
-        return false;
-    }
-    bool found = cmd_profiles_open(&profiles) == CMD_OK &&
-                 cmd_profiles_text(cmd_profiles_find(&profiles, used), name) != NULL;
-    cmd_profiles_close(&profiles);
-    return found;
-}
-
-/* Returns where the value comes from; static, or in `out`. */
+/* Returns where the value comes from; static, or in `out`. `profile` is the one that is
+ * used, or NULL. */
 static const char *source_of(char out[CMD_WORD_BYTES], const cmd_args *args,
-                             const char *name)
+                             const tk_json *profile, const char *name)
 {
+    bool is_in_profile = cmd_profiles_text(profile, name) != NULL;
     if (is_set(args, name)) {
         return "--set";
     }
@@ -78,7 +66,7 @@ static const char *source_of(char out[CMD_WORD_BYTES], const cmd_args *args,
             (void)snprintf(out, CMD_WORD_BYTES, "--%s", sources[i].option);
             return out;
         }
-        if (is_in_profile(args, name)) {
+        if (is_in_profile) {
             break;
         }
         const char *variable = sources[i].variable;
@@ -87,17 +75,17 @@ static const char *source_of(char out[CMD_WORD_BYTES], const cmd_args *args,
             return variable;
         }
     }
-    return is_in_profile(args, name) ? "profile" : "default";
+    return is_in_profile ? "profile" : "default";
 }
 
-static void put_row(cmd_listing *list, const tinkc_config *config,
+static void put_row(cmd_listing *list, const tinkc_config *config, const tk_json *profile,
                     const tinkc_config_option *option)
 {
     char raw[VALUE_BYTES], value[VALUE_BYTES], word[CMD_WORD_BYTES];
     bool has_value = tinkc_config_get(raw, sizeof(raw), config, option->name) > 0;
     (void)tk_redact_apply(NULL, value, sizeof(value), tk_str_of(raw), false);
     const char *source = has_value || is_set(list->args, option->name)
-                             ? source_of(word, list->args, option->name)
+                             ? source_of(word, list->args, profile, option->name)
                              : "default"; /* or a profile has removed it */
     if (list->format == CMD_TABLE) {
         cmd_table_put(list->table, option->name);
@@ -120,19 +108,25 @@ static int run(const cmd_args *args)
     tinkc_config *config = NULL;
     tinkc_config_option option;
     cmd_listing list;
+    cmd_profiles profiles;
+    char used[CMD_PROFILE_BYTES];
     int result = cmd_service_config(&config, args, CMD_PATIENT);
     if (result != CMD_OK) {
         return result;
     }
+    bool is_read = cmd_profiles_used(used, sizeof(used), args) == CMD_OK;
+    is_read = cmd_profiles_open(&profiles) == CMD_OK && is_read;
+    const tk_json *profile = is_read ? cmd_profiles_find(&profiles, used) : NULL;
     cmd_listing_begin(&list, args, columns, TK_ARRAY_LEN(columns));
     cmd_listing_key(&list, "options");
     for (size_t i = 0; tinkc_config_option_at(&option, i); i++) {
-        put_row(&list, config, &option);
+        put_row(&list, config, profile, &option);
         if (!cmd_listing_next(&list)) {
             break;
         }
     }
     result = cmd_listing_end(&list);
+    cmd_profiles_close(&profiles);
     tinkc_config_free(&config);
     cmd_service_end(NULL, result);
     return result;

@@ -190,42 +190,35 @@ static int list(const cmd_args *args)
 
 /* ---- use, remove ---- */
 
-static int unknown(const cmd_profiles *profiles, const char *name)
+/* Writes the file with the named profile as the default, or without the profile. */
+static int change(const cmd_args *args, bool removes)
 {
-    return cmd_fail_hint("'tinkc profile list' shows those that there are.",
-                         "there is no profile \"%s\" in %s", name, profiles->path);
+    cmd_profiles profiles;
+    const char *name = cmd_operand(args, 0);
+    int result = cmd_profiles_open(&profiles);
+    if (result == CMD_OK && cmd_profiles_find(&profiles, name) == NULL) {
+        result = cmd_fail_hint("'tinkc profile list' shows those that there are.",
+                               "there is no profile \"%s\" in %s", name, profiles.path);
+    }
+    if (result == CMD_OK) {
+        bool is_default = tk_str_is(profiles.preferred, name);
+        tk_str preferred = !removes     ? tk_str_of(name)
+                           : is_default ? (tk_str){NULL, 0}
+                                        : profiles.preferred;
+        result = cmd_profiles_save(&profiles, removes ? name : "", NULL, 0, preferred);
+    }
+    cmd_profiles_close(&profiles);
+    return result;
 }
 
 static int use(const cmd_args *args)
 {
-    cmd_profiles profiles;
-    const char *name = cmd_operand(args, 0);
-    int result = cmd_profiles_open(&profiles);
-    if (result == CMD_OK && cmd_profiles_find(&profiles, name) == NULL) {
-        result = unknown(&profiles, name);
-    }
-    if (result == CMD_OK) {
-        result = cmd_profiles_save(&profiles, "", NULL, 0, tk_str_of(name));
-    }
-    cmd_profiles_close(&profiles);
-    return result;
+    return change(args, false);
 }
 
 static int drop(const cmd_args *args)
 {
-    cmd_profiles profiles;
-    const char *name = cmd_operand(args, 0);
-    int result = cmd_profiles_open(&profiles);
-    if (result == CMD_OK && cmd_profiles_find(&profiles, name) == NULL) {
-        result = unknown(&profiles, name);
-    }
-    if (result == CMD_OK) {
-        tk_str preferred =
-            tk_str_is(profiles.preferred, name) ? (tk_str){NULL, 0} : profiles.preferred;
-        result = cmd_profiles_save(&profiles, name, NULL, 0, preferred);
-    }
-    cmd_profiles_close(&profiles);
-    return result;
+    return change(args, true);
 }
 
 static const cmd_option add_options[] = {

@@ -1,12 +1,12 @@
-/* `tinkc doctor --deep`: a conversation with a server about a small model that exists only
- * for it. Each check asks for one thing, compares what came back with what should have
- * come back, and leaves a row. The checks are functions over the public API, in tables by
- * subject (deep_model.c, deep_loss.c, deep_exact.c, deep_sample.c, deep_stop.c,
- * deep_rest.c); deep_work.c has the operations that they share, deep.c runs them in order and removes what they made, deep_out.c shows the
- * rows.
+/* `tinkc doctor --deep`: a conversation with a server about a small model that exists
+ * only for it. Each check asks for one thing, compares what came back with what should
+ * have come back, and leaves a row. The checks are functions over the public API, in
+ * tables by subject (deep_model.c, deep_loss.c, deep_exact.c, deep_sample.c, deep_stop.c,
+ * deep_rest.c); deep_work.c has the operations that they share, deep.c runs them in order
+ * and removes what they made, deep_out.c shows the rows.
  *
- * Every wait has an end: the option --wait for all operations together, and half of it for
- * one. After Ctrl-C no check begins. Thread: the main one. */
+ * Every wait has an end: the option --wait for all operations together, and half of it
+ * for one. After Ctrl-C no check begins. Thread: the main one. */
 #ifndef CLI_DEEP_H
 #define CLI_DEEP_H
 
@@ -83,6 +83,7 @@ struct deep {
     /* what later checks need */
     tinkc_training *model; /* one of `models`, after four steps; NULL: there is none */
     deep_batch first, batch;
+    deep_values first_after; /* of `first`, after one step of a new model */
     deep_values at_state, after_one,
         after_two;            /* of `batch`, in steps after `state`; once
                                                    it was loaded, after_one is of that */
@@ -91,6 +92,7 @@ struct deep {
     tinkc_sampling *sampler;  /* of the four steps */
     int32_t greedy[DEEP_VALUES_MAX];
     size_t greedy_n; /* 0: there was no such sample */
+    bool can_stop;   /* at a token */
 
     deep_row rows[DEEP_ROWS_MAX];
     size_t rows_n;
@@ -126,13 +128,13 @@ deep_verdict deep_failed(deep *d);
 deep_verdict deep_refused(deep *d);
 
 /* Waits for an operation. Returns false when it failed, did not end in time (it is
- * cancelled then) or was interrupted, with the reason in *d and *future freed. An operation
- * that makes something at the server (`makes`) is not interrupted: what it made could not
- * be removed. */
+ * cancelled then) or was interrupted, with the reason in *d and *future freed. An
+ * operation that makes something at the server (`makes`) is not interrupted: what it made
+ * could not be removed. */
 bool deep_wait(deep *d, tinkc_future **future, bool makes);
 
-/* Wait for an operation without a result that matters, and for one whose result is a text,
- * which the caller frees. The future is freed in any case. */
+/* Wait for an operation without a result that matters, and for one whose result is a
+ * text, which the caller frees. The future is freed in any case. */
 bool deep_done(deep *d, tinkc_future *future);
 bool deep_text(deep *d, tinkc_future *future, char **out);
 
@@ -141,6 +143,9 @@ bool deep_text(deep *d, tinkc_future *future, char **out);
  * deep_drop unloads it, and so does the end of the conversation. */
 bool deep_create(deep *d, tinkc_service *service, const char *state,
                  tinkc_training **out);
+bool deep_create_lora(deep *d, tinkc_service *service, const tinkc_lora_config *lora,
+                      tinkc_training **out);
+tinkc_lora_config deep_lora(void); /* the conversation's */
 bool deep_drop(deep *d, tinkc_training **model);
 
 /* Saves a state, or weights for sampling. The caller does not own *out: the end of the
@@ -176,19 +181,22 @@ bool deep_backward(deep *d, const deep_call *call, deep_pass *out);
 bool deep_read_pass(deep *d, const tinkc_fwdbwd *result, const deep_call *call,
                     deep_pass *out);
 
-/* One step of Adam with the accumulated gradients, at the conversation's learning rate. */
+/* One step of Adam with the accumulated gradients, with the values of deep_adam. */
 bool deep_step(deep *d, tinkc_training *model);
 extern const tinkc_adam_params deep_adam;
 
-/* Samples, and computes log-probabilities of a prompt; the caller frees *out. */
+/* Samples, and computes log-probabilities of a prompt; the caller frees *out. `options`
+ * may be NULL. */
 bool deep_sample(deep *d, tinkc_sampling *sampler, const tinkc_sampling_params *params,
                  tinkc_samples **out);
+bool deep_sample_with(deep *d, const tinkc_sampling_params *params,
+                      const tinkc_sample_options *options, tinkc_samples **out);
 bool deep_logprobs(deep *d, const int32_t *tokens, size_t n, tinkc_logprobs **out);
 
 /* ---- texts (deep_text.c); a build without tokenizers finds none of it ---- */
 
-/* Finds the tokenizer that --tokenizer names, or that of the model; without one some checks
- * are not tried. */
+/* Finds the tokenizer that --tokenizer names, or that of the model; without one some
+ * checks are not tried. */
 void deep_text_open(deep *d);
 void deep_text_close(deep *d);
 

@@ -32,9 +32,13 @@ static deep_verdict check_info(deep *d)
         return deep_failed(d);
     }
     const char *name = tinkc_model_info_model_name(info);
-    deep_verdict verdict = deep_note(d, name != NULL ? DEEP_OK : DEEP_OFF,
-                                     "%s, rank %lld", name != NULL ? name : "no name",
-                                     (long long)tinkc_model_info_lora_rank(info));
+    int64_t rank = tinkc_model_info_lora_rank(info);
+    char text[32] = "no rank";
+    if (rank > 0) {
+        (void)snprintf(text, sizeof(text), "rank %lld", (long long)rank);
+    }
+    deep_verdict verdict = deep_note(d, name != NULL ? DEEP_OK : DEEP_OFF, "%s, %s",
+                                     name != NULL ? name : "no name", text);
     tinkc_model_info_free(&info);
     return verdict;
 }
@@ -77,6 +81,7 @@ static deep_verdict check_backward(deep *d)
         (void)deep_drop(d, &d->model); /* nothing that follows would mean anything */
         return verdict;
     }
+    d->first_after = after.lp;
     return deep_note(
         d, are_logprobs(&before.lp) && are_logprobs(&after.lp) ? DEEP_OK : DEEP_OFF,
         "%zu values for each of 2 passes", after.lp.n);
@@ -114,6 +119,32 @@ static deep_verdict check_step(deep *d)
                      "loss %.3f before, %.3f after", before, loss);
 }
 
+/* The first step of a model without an adapter on the unembedding, which must not be that of
+ * a model with one. */
+static deep_verdict check_layers(deep *d)
+{
+    tinkc_training *model = NULL;
+    tinkc_lora_config lora = deep_lora();
+    deep_pass before, after;
+    deep_verdict verdict;
+    if (d->first_after.n == 0) {
+        return deep_skip(d, "there is no model that can be trained");
+    }
+    lora.train_unembed = false;
+    if (!deep_create_lora(d, d->service, &lora, &model)) {
+        return deep_refused(d);
+    }
+    const deep_call call = {.model = model, .batch = &d->first, .n = d->first.n};
+    bool ok = deep_backward(d, &call, &before) && deep_step(d, model) &&
+              deep_forward(d, model, &d->first, &after);
+    double gap = ok ? deep_values_gap(&after.lp, &d->first_after) : 0;
+    verdict = ok ? deep_note(d, gap > DEEP_SAME ? DEEP_OK : DEEP_OFF,
+                             gap > DEEP_SAME ? "another step" : "the same step")
+                 : deep_failed(d);
+    (void)deep_drop(d, &model);
+    return verdict;
+}
+
 const deep_check deep_model_checks[] = {
     {"create_model", "a LoRA model of rank 8", "a model id", "The server creates models.",
      "The server does not create models.", check_create},
@@ -132,5 +163,10 @@ const deep_check deep_model_checks[] = {
     {"optim_step", "two more steps on one batch", "its loss falls",
      "Steps lower the loss of the batch.",
      "The loss of the batch does not fall, although it was trained on.", check_step},
+    {"train_unembed", "a step without the unembedding", "another step than with it",
+     "The layers to train can be chosen.",
+     "The server ignores train_unembed: a model with and one without an adapter on the "
+     "unembedding take the same step.",
+     check_layers},
     {0},
 };

@@ -201,6 +201,35 @@ static deep_verdict check_seed(deep *d)
                      are_equal(one, n, other, k) ? "the same" : "others");
 }
 
+/* ---- options ---- */
+
+static deep_verdict check_topk(deep *d)
+{
+    tinkc_sampling_params params = params_of(0);
+    tinkc_sample_options options = TINKC_SAMPLE_OPTIONS_INIT;
+    tinkc_samples *samples = NULL;
+    if (d->sampler == NULL) {
+        return deep_skip(d, "there is no sampler");
+    }
+    options.prompt_logprobs = TINKC_CHOICE_YES;
+    options.topk_prompt_logprobs = 2;
+    if (!deep_sample_with(d, &params, &options, &samples)) {
+        return deep_refused(d);
+    }
+    size_t rows = tinkc_samples_topk_rows(samples);
+    tinkc_samples_free(&samples);
+    if (rows == 0) {
+        (void)snprintf(d->why, sizeof(d->why),
+                       "The server does not offer this: it leaves the request for the "
+                       "likeliest tokens out of its answer.");
+    }
+    return deep_note(d,
+                     rows == PROMPT ? DEEP_OK
+                     : rows == 0    ? DEEP_NOT_OFFERED
+                                    : DEEP_OFF,
+                     "%zu rows for %d tokens", rows, PROMPT);
+}
+
 /* ---- streams ---- */
 
 typedef struct heard {
@@ -273,6 +302,10 @@ const deep_check deep_sample_checks[] = {
     {"seed", "two samples with the same seed", "the same tokens",
      "A seed makes a sample repeatable.",
      "The same seed gives other tokens: samples cannot be repeated.", check_seed},
+    {"top-k logprobs", "the 2 likeliest tokens of a prompt", "as many rows as tokens",
+     "The server names the likeliest tokens of a prompt.",
+     "The rows of the likeliest tokens do not belong to the tokens of the prompt.",
+     check_topk},
     {"stream", "the same sample as a stream", "the same tokens",
      "The server streams tokens.", "The stream has other tokens than the sample.",
      check_stream},

@@ -33,7 +33,6 @@ static deep_verdict check_end(deep *d, tinkc_sampling_params *params, size_t wan
 {
     tinkc_samples *samples = NULL;
     size_t n = 0;
-    params->max_tokens = MAX_TOKENS;
     params->temperature = 0;
     if (!deep_sample(d, d->sampler, params, &samples)) {
         return deep_refused(d);
@@ -51,16 +50,31 @@ static deep_verdict check_end(deep *d, tinkc_sampling_params *params, size_t wan
     return verdict;
 }
 
-static deep_verdict check_stop_token(deep *d)
+static deep_verdict end_with_token(deep *d, int64_t max_tokens)
 {
     tinkc_sampling_params params = TINKC_SAMPLING_PARAMS_INIT;
-    if (d->greedy_n < 3) {
-        return deep_skip(d, "there is no sample that is long enough");
-    }
     size_t at = find_new(d->greedy, d->greedy_n);
+    params.max_tokens = max_tokens;
     params.stop_tokens = &d->greedy[at];
     params.stop_tokens_n = 1;
     return check_end(d, &params, at + 1);
+}
+
+static deep_verdict check_stop_token(deep *d)
+{
+    if (d->greedy_n < 3) {
+        return deep_skip(d, "there is no sample that is long enough");
+    }
+    deep_verdict verdict = end_with_token(d, MAX_TOKENS);
+    d->can_stop = verdict == DEEP_OK;
+    return verdict;
+}
+
+/* Only where a stop token works: else the sample would be as long as the context. */
+static deep_verdict check_no_limit(deep *d)
+{
+    return d->can_stop ? end_with_token(d, TINKC_NO_MAX_TOKENS)
+                       : deep_skip(d, "a stop token does not end a sample");
 }
 
 /* ---- strings ---- */
@@ -77,6 +91,7 @@ static deep_verdict check_stop_text(deep *d)
         return deep_skip(d, "the sample has no text that could stop it");
     }
     const char *const list[] = {text};
+    params.max_tokens = MAX_TOKENS;
     params.stop_texts = list;
     params.stop_texts_n = 1;
     deep_verdict verdict = check_end(d, &params, wanted);
@@ -170,6 +185,9 @@ const deep_check deep_stop_checks[] = {
     {"stop token", "a sample with a stop token id", "ends with that token",
      "Stop tokens end a sample.", "The sample goes on after the stop token.",
      check_stop_token},
+    {"no max_tokens", "the same without max_tokens", "ends with that token",
+     "A sample needs no limit.", "The sample does not end at the stop token.",
+     check_no_limit},
     {"stop string", "a sample with a stop string", "ends with that string",
      "Stop strings end a sample.", "The sample goes on after the stop string.",
      check_stop_text},

@@ -17,13 +17,19 @@ const tinkc_adam_params deep_adam = {
 
 /* ---- models and checkpoints ---- */
 
-bool deep_create(deep *d, tinkc_service *service, const char *state, tinkc_training **out)
+tinkc_lora_config deep_lora(void)
 {
     tinkc_lora_config lora = TINKC_LORA_CONFIG_INIT;
-    size_t place = 0;
     lora.rank = RANK;
     lora.has_seed = true;
     lora.seed = SEED;
+    return lora;
+}
+
+bool deep_create_lora(deep *d, tinkc_service *service, const tinkc_lora_config *lora,
+                      tinkc_training **out)
+{
+    size_t place = 0;
     while (place < DEEP_MODELS_MAX && d->models[place] != NULL) {
         place++;
     }
@@ -31,17 +37,23 @@ bool deep_create(deep *d, tinkc_service *service, const char *state, tinkc_train
         (void)snprintf(d->why, sizeof(d->why), "The conversation has too many models.");
         return false;
     }
-    tinkc_future *future = tinkc_service_create_training(service, d->base_model, &lora);
+    tinkc_future *future = tinkc_service_create_training(service, d->base_model, lora);
     bool ok =
         deep_wait(d, &future, true) &&
         tinkc_future_take_training(&d->models[place], future, &d->error) == TINKC_OK;
     tinkc_future_free(&future);
-    if (!ok) {
-        return false;
+    if (ok) {
+        *out = d->models[place];
     }
-    *out = d->models[place];
-    return state == NULL ||
-           deep_done(d, tinkc_training_load_state(*out, state, true, NULL));
+    return ok;
+}
+
+bool deep_create(deep *d, tinkc_service *service, const char *state, tinkc_training **out)
+{
+    const tinkc_lora_config lora = deep_lora();
+    return deep_create_lora(d, service, &lora, out) &&
+           (state == NULL ||
+            deep_done(d, tinkc_training_load_state(*out, state, true, NULL)));
 }
 
 bool deep_drop(deep *d, tinkc_training **model)
@@ -167,8 +179,8 @@ bool deep_step(deep *d, tinkc_training *model)
 
 /* ---- sampling ---- */
 
-bool deep_sample(deep *d, tinkc_sampling *sampler, const tinkc_sampling_params *params,
-                 tinkc_samples **out)
+static bool sample(deep *d, tinkc_sampling *sampler, const tinkc_sampling_params *params,
+                   const tinkc_sample_options *options, tinkc_samples **out)
 {
     int32_t prompt[PROMPT];
     tinkc_model_input *input = NULL;
@@ -177,7 +189,7 @@ bool deep_sample(deep *d, tinkc_sampling *sampler, const tinkc_sampling_params *
     if (tinkc_model_input_from_tokens(&input, prompt, PROMPT, &d->error) != TINKC_OK) {
         return false;
     }
-    tinkc_future *future = tinkc_sampling_sample(sampler, input, params, NULL);
+    tinkc_future *future = tinkc_sampling_sample(sampler, input, params, options);
     bool ok = deep_wait(d, &future, false) &&
               tinkc_future_take_samples(out, future, &d->error) == TINKC_OK;
     tinkc_future_free(&future);
@@ -188,6 +200,18 @@ bool deep_sample(deep *d, tinkc_sampling *sampler, const tinkc_sampling_params *
         d->sampled += n;
     }
     return ok;
+}
+
+bool deep_sample(deep *d, tinkc_sampling *sampler, const tinkc_sampling_params *params,
+                 tinkc_samples **out)
+{
+    return sample(d, sampler, params, NULL, out);
+}
+
+bool deep_sample_with(deep *d, const tinkc_sampling_params *params,
+                      const tinkc_sample_options *options, tinkc_samples **out)
+{
+    return sample(d, d->sampler, params, options, out);
 }
 
 bool deep_logprobs(deep *d, const int32_t *tokens, size_t n, tinkc_logprobs **out)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/similar.h"
 #include "cli/frame/cmd_int.h"
 #include "cli/frame/cmd_print.h"
 #include "cli/frame/cmd_service.h"
@@ -24,13 +25,12 @@ static bool is_in_group(const char *name, const char *first, const char **second
     return true;
 }
 
-static bool is_group(const cmd_args *args, const char *word)
+bool cmd_is_group(const cmd_args *args, const char *word)
 {
     return cmd_group_help(args->groups, word, strlen(word))[0] != '\0';
 }
 
-/* Returns the command `word` of the group (NULL: without one), or NULL. */
-static const cmd_spec *find(const cmd_args *args, const char *group, const char *word)
+const cmd_spec *cmd_find(const cmd_args *args, const char *group, const char *word)
 {
     for (const cmd_spec *const *at = args->commands; *at != NULL; at++) {
         const char *name = (*at)->name;
@@ -55,6 +55,26 @@ static int bad_usage(const cmd_spec *command, const char *format, ...)
     return code;
 }
 
+int cmd_no_such(const cmd_args *args, const char *group, const char *word)
+{
+    tk_similar search = {.typed = tk_str_of(word)};
+    for (const cmd_group *at = args->groups; group == NULL && at->name != NULL; at++) {
+        tk_similar_try(&search, at->name);
+    }
+    for (const cmd_spec *const *at = args->commands; *at != NULL; at++) {
+        const char *name = (*at)->name;
+        if (group == NULL || is_in_group(name, group, &name)) {
+            tk_similar_try(&search, name);
+        }
+    }
+    const char *blank = group != NULL ? " " : "";
+    group = group != NULL ? group : "";
+    return search.best == NULL
+               ? bad_usage(NULL, "No such command '%s%s%s'.", group, blank, word)
+               : bad_usage(NULL, "No such command '%s%s%s'. Did you mean '%s%s%s'?",
+                           group, blank, word, group, blank, search.best);
+}
+
 /* Finds the command and moves *at past its name. Returns false, with the exit code in
  * *code, when there is nothing to run: the help of a group was asked for, or there is no
  * such command. */
@@ -62,11 +82,11 @@ static bool choose(cmd_args *args, int *at, int argc, char *const *argv, int *co
 {
     const char *word = argv[*at];
     *code = CMD_OK;
-    if (!is_group(args, word)) {
-        args->command = find(args, NULL, word);
+    if (!cmd_is_group(args, word)) {
+        args->command = cmd_find(args, NULL, word);
         *at += 1;
         if (args->command == NULL) {
-            *code = bad_usage(NULL, "No such command '%s'.", word);
+            *code = cmd_no_such(args, NULL, word);
         }
         return args->command != NULL;
     }
@@ -76,10 +96,10 @@ static bool choose(cmd_args *args, int *at, int argc, char *const *argv, int *co
         *code = second == NULL ? CMD_USAGE : CMD_OK;
         return false;
     }
-    args->command = find(args, word, second);
+    args->command = cmd_find(args, word, second);
     *at += 2;
     if (args->command == NULL) {
-        *code = bad_usage(NULL, "No such command '%s %s'.", word, second);
+        *code = cmd_no_such(args, word, second);
     }
     return args->command != NULL;
 }

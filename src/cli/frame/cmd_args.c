@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/similar.h"
 #include "base/str.h"
 #include "cli/frame/cmd_int.h"
 
@@ -117,6 +118,21 @@ static bool add(cmd_args *args, const cmd_option *option, char *text)
     return true;
 }
 
+static bool refuse_name(const cmd_args *args, tk_str name)
+{
+    const cmd_option *lists[] = {own_options(args), cmd_globals};
+    tk_similar search = {.typed = name};
+    for (size_t i = 0; i < TK_ARRAY_LEN(lists); i++) {
+        for (const cmd_option *option = lists[i]; option->name != NULL; option++) {
+            tk_similar_try(&search, option->name);
+        }
+    }
+    return search.best == NULL
+               ? refuse(args, "No such option: --" TK_STR_FMT, TK_STR_ARG(name))
+               : refuse(args, "No such option: --" TK_STR_FMT ". Did you mean --%s?",
+                        TK_STR_ARG(name), search.best);
+}
+
 static bool long_option(cmd_args *args, int *at, int argc, char *const *argv)
 {
     tk_str rest = tk_str_of(argv[*at] + 2);
@@ -127,7 +143,7 @@ static bool long_option(cmd_args *args, int *at, int argc, char *const *argv)
     }
     const cmd_option *option = find_long(args, name);
     if (option == NULL) {
-        return refuse(args, "No such option: --" TK_STR_FMT, TK_STR_ARG(name));
+        return refuse_name(args, name);
     }
     if (option->kind == CMD_FLAG) {
         return rest.p == NULL

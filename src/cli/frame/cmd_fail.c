@@ -80,28 +80,30 @@ static const words *words_of(tinkc_code code)
     return &none;
 }
 
-/* Hints for the two settings that every user needs, by the start of the message. */
-static const char *hint_of_setting(const char *message)
+/* What to do about some failures, by a part of the message. */
+static const char *hint_of_message(tinkc_code code, const char *message)
 {
-    static const char *const rows[][2] = {
-        {"no API key", "Set TINKER_API_KEY or --api-key."},
-        {"an API key", "Set TINKER_API_KEY or --api-key."},
-        {"base URL", "Set TINKER_BASE_URL or --base-url."},
+#define KEY_HINT                                                                         \
+    "Add --local to work on this machine without a key, store one with 'tinkc auth "     \
+    "login' (or 'tinker auth login'), or set TINKER_API_KEY."
+    static const struct {
+        tinkc_code code;
+        const char *part, *hint;
+    } rows[] = {
+        {TINKC_E_CONFIG, "no API key", KEY_HINT},
+        {TINKC_E_CONFIG, "an API key", KEY_HINT},
+        {TINKC_E_CONFIG, "base URL", "Set TINKER_BASE_URL or --base-url."},
+        {TINKC_E_CONNECTION, "there is no server at",
+         "Is 'tinkc serve' running? Start it, add --local, or set TINKER_BASE_URL."},
+        {TINKC_E_PERMISSION, "this server listens on loopback",
+         "Use 127.0.0.1 in the base URL, or start the server with --host."},
     };
     for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
-        if (strncmp(message, rows[i][0], strlen(rows[i][0])) == 0) {
-            return rows[i][1];
+        if (rows[i].code == code && strstr(message, rows[i].part) != NULL) {
+            return rows[i].hint;
         }
     }
     return NULL;
-}
-
-/* A refusal of `tinkc serve` that is about the URL, not about the key. */
-static const char *hint_of_refusal(const char *message)
-{
-    return strstr(message, "this server listens on loopback") != NULL
-               ? "Use 127.0.0.1 in the base URL, or start the server with --host."
-               : NULL;
 }
 
 const char *cmd_hint(tinkc_code code)
@@ -112,10 +114,7 @@ const char *cmd_hint(tinkc_code code)
 const char *cmd_hint_of(const tinkc_error *error)
 {
     tinkc_code code = tinkc_error_code(error);
-    const char *message = tinkc_error_message(error);
-    const char *hint = code == TINKC_E_CONFIG       ? hint_of_setting(message)
-                       : code == TINKC_E_PERMISSION ? hint_of_refusal(message)
-                                                    : NULL;
+    const char *hint = hint_of_message(code, tinkc_error_message(error));
     return hint != NULL ? hint : cmd_hint(code);
 }
 

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "cli/frame/cmd_int.h"
-
 #include "cli/frame/cmd_print.h"
 
 /* Width of the left column of a list. After a longer entry the text starts on the next
@@ -84,7 +83,7 @@ void cmd_help_program(const cmd_args *args)
             group = name;
         }
     }
-    cmd_print(stdout, "\nRun 'tinkc COMMAND --help' for the options of a command.\n");
+    cmd_print(stdout, "\nRun 'tinkc help COMMAND' for the options of a command.\n");
 }
 
 void cmd_help_group(const cmd_args *args, const char *group)

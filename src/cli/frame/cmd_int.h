@@ -33,6 +33,15 @@ extern const cmd_option cmd_globals[];
 /* Returns the help of the group whose name is the first n bytes of `name`, or "". */
 const char *cmd_group_help(const cmd_group *groups, const char *name, size_t n);
 
+/* Returns the command `word` of the group (NULL: without one), or NULL. */
+const cmd_spec *cmd_find(const cmd_args *args, const char *group, const char *word);
+
+/* Refuses a word that is not a command, with the one that was probably meant. Returns
+ * CMD_USAGE. */
+int cmd_no_such(const cmd_args *args, const char *group, const char *word);
+
+bool cmd_is_group(const cmd_args *args, const char *word);
+
 /* Sets whether error lines show details (-v). */
 void cmd_fail_set_verbose(bool verbose);
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/frame/cmd_print.h"
+#include "cli/frame/cmd_served.h"
 #include "cli/frame/cmd_service.h"
 
 #define DEFAULT_MAX_TOKENS 256
@@ -105,7 +106,7 @@ int cmd_model_open(cmd_model *model, const cmd_args *args, bool needs_text)
     if (tinkc_service_create_sampling_wait(&model->sampling, model->service,
                                            is_path ? NULL : name, is_path ? name : NULL,
                                            &error) != TINKC_OK) {
-        return cmd_fail_error(&error, "Cannot open %s", name);
+        return cmd_served_fail(model->service, name, &error);
     }
     return open_tokenizer(model, args, needs_text);
 }

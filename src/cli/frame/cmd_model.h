@@ -24,8 +24,9 @@ typedef struct cmd_model {
 
 /* Opens what --model names: "tinker://..." or a base model. With `needs_text` or
  * --tokenizer a missing tokenizer is a failure. The params stop at the end token of the
- * tokenizer, unless --stop or --ignore-end was given: not every server does so itself. Returns CMD_OK, or another exit code after an error line; the
- * caller closes the model in either case. */
+ * tokenizer, unless --stop or --ignore-end was given: not every server does so itself.
+ * Returns CMD_OK, or another exit code after an error line; the caller closes the model
+ * in either case. */
 int cmd_model_open(cmd_model *model, const cmd_args *args, bool needs_text);
 void cmd_model_close(cmd_model *model, int result); /* the command's exit code */
 

@@ -41,14 +41,14 @@ bool cmd_out_has_color(const cmd_args *args)
            term != NULL && strcmp(term, "dumb") != 0 && isatty(STDOUT_FILENO) == 1;
 }
 
-size_t cmd_out_width(void)
+size_t cmd_out_width(int fd)
 {
     struct winsize size = {0};
     int64_t columns = 0;
-    if (isatty(STDOUT_FILENO) != 1) {
+    if (isatty(fd) != 1) {
         return 0;
     }
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+    if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
         return size.ws_col;
     }
     const char *text = tk_env_get_nonempty(NULL, "COLUMNS");

@@ -17,9 +17,9 @@ bool cmd_out_is_utf8(void);
 /* Returns whether standard output may be coloured. */
 bool cmd_out_has_color(const cmd_args *args);
 
-/* Returns the columns of the terminal that standard output is; 0 when it is not one, and
+/* Returns the columns of the terminal that the descriptor is; 0 when it is not one, and
  * lines may have any length. */
-size_t cmd_out_width(void);
+size_t cmd_out_width(int fd);
 
 /* Returns the columns that text takes. Control characters and bytes that are not UTF-8
  * count as one. */

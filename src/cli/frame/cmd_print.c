@@ -1,14 +1,93 @@
-/* Output that cannot steer a terminal; see cmd_print.h. Owns no memory. */
+/* Output that cannot steer a terminal; see cmd_print.h. Owns what is known about the
+ * terminal: whether the line that changes is shown, and whether the cursor is inside a
+ * line. */
 #include "cli/frame/cmd_print.h"
 
 #include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/thread.h"
 #include "cli/frame/cmd_out.h"
 
 #define SHORT_BYTES 512
 #define LONG_BYTES  (64 * TK_MIB)
+
+static tk_mutex gate = TK_MUTEX_INIT;
+static bool has_line;    /* the line that changes is shown */
+static bool is_mid_line; /* the last output to a terminal did not end its line */
+
+/* ---- the terminal ---- */
+
+static bool is_terminal(FILE *to)
+{
+    static int known[2]; /* 0: not asked yet; 1: no; 2: yes */
+    if (to != stdout && to != stderr) {
+        return false;
+    }
+    int *answer = &known[to == stderr];
+    if (*answer == 0) {
+        *answer = isatty(fileno(to)) == 1 ? 2 : 1;
+    }
+    return *answer == 2;
+}
+
+static void hide_line(void)
+{
+    if (has_line) {
+        (void)fputs("\r\033[K", stderr);
+        (void)fflush(stderr);
+        has_line = false;
+    }
+}
+
+static void emit(FILE *to, const char *p, size_t n)
+{
+    if (n == 0) {
+        return;
+    }
+    tk_mutex_lock(&gate);
+    hide_line();
+    (void)fwrite(p, 1, n, to);
+    if (is_terminal(to)) {
+        is_mid_line = p[n - 1] != '\n';
+    }
+    tk_mutex_unlock(&gate);
+}
+
+/* Returns the part of the text that fits into the columns. */
+static tk_str cut(const char *text, size_t columns)
+{
+    tk_str all = tk_str_of(text);
+    while (cmd_out_columns(all) > columns) {
+        do {
+            all.n--;
+        } while (all.n > 0 && ((unsigned char)all.p[all.n] & 0xc0) == 0x80);
+    }
+    return all;
+}
+
+void cmd_print_line(const char *text)
+{
+    tk_buf line;
+    tk_buf_init(&line, TK_MIB);
+    tk_mutex_lock(&gate);
+    if (text == NULL) {
+        hide_line();
+    } else if (is_terminal(stderr) && !is_mid_line) {
+        tk_buf_puts(&line, "\r\033[K");
+        cmd_out_put_safe(&line, cut(text, cmd_out_width(STDERR_FILENO) - 1));
+        if (line.failure == TINKC_OK) {
+            (void)fwrite(line.p, 1, line.n, stderr);
+            (void)fflush(stderr);
+            has_line = true;
+        }
+    }
+    tk_mutex_unlock(&gate);
+    tk_buf_dispose(&line);
+}
+
+/* ---- texts ---- */
 
 /* Not called by its name: the compiler wants a literal format, and one of the two formats
  * is a copy. Both are checked where cmd_print is called. */
@@ -79,9 +158,9 @@ static void put_mixed(tk_buf *out, tk_str text, const char *blank)
 static void write_all(FILE *to, const tk_buf *buf)
 {
     if (buf->failure != TINKC_OK) {
-        (void)fputs("out of memory\n", stderr);
-    } else if (buf->n > 0) {
-        (void)fwrite(buf->p, 1, buf->n, to);
+        emit(stderr, "out of memory\n", 14);
+    } else {
+        emit(to, buf->p, buf->n);
     }
 }
 
@@ -93,7 +172,7 @@ void cmd_print_va(FILE *to, const char *format, va_list list)
     va_copy(third, list);
     int n = vsnprintf(small, sizeof(small), format, list);
     if (n >= 0 && (size_t)n < sizeof(small) && is_plain(small, (size_t)n, format)) {
-        (void)fwrite(small, 1, (size_t)n, to);
+        emit(to, small, (size_t)n);
     } else {
         tk_buf text, blank, out;
         tk_buf_init(&text, LONG_BYTES);
@@ -144,7 +223,7 @@ void cmd_print_bytes(const char *bytes, size_t n)
 {
     if (isatty(STDOUT_FILENO) == 1) {
         cmd_print_lines(stdout, (tk_str){bytes, n});
-    } else if (n > 0) {
-        (void)fwrite(bytes, 1, n, stdout);
+    } else {
+        emit(stdout, bytes, n);
     }
 }

@@ -6,6 +6,8 @@
 #include "base/json.h"
 #include "cli/frame/cmd.h"
 
+#define CMD_PROFILE_BYTES 64 /* for a name; `tinkc profile add` takes 60 */
+
 typedef struct cmd_profiles {
     char path[4096];
     char *text;

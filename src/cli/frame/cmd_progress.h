@@ -1,16 +1,24 @@
 /* What a person sees on standard error while a command works: one line of progress that
- * changes in place, and questions. Progress appears on a terminal only. Thread: the main
- * one. */
+ * changes in place, what it waits for, and questions. Progress appears on a terminal
+ * only. Thread: the main one, unless a function says otherwise. */
 #ifndef CLI_CMD_PROGRESS_H
 #define CLI_CMD_PROGRESS_H
+
+#include <tinkc/future.h>
 
 #include "cli/frame/cmd.h"
 
 /* Shows the line, unless another was shown within the last tenth of a second. */
 void cmd_progress(const char *format, ...) TINKC_PRINTF(1, 2);
 
-/* Removes the line; call it before anything else is written to standard error. */
+/* Removes the line, when the work that it was about has ended. */
 void cmd_progress_end(void);
+
+/* Shows what the program waits for, once `after_ms` have passed since the operation began
+ * and since the last progress: on a terminal beside the progress, which stays; elsewhere
+ * in lines, each after twice the time of the one before. NULL: for nothing. Call it a few
+ * times a second. Thread: any. */
+void cmd_progress_wait(const tinkc_wait *wait, int64_t after_ms);
 
 typedef enum cmd_answer { CMD_NO, CMD_YES, CMD_NO_ANSWER } cmd_answer;
 

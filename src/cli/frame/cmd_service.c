@@ -1,5 +1,6 @@
 /* From the global options to a configuration and a service. The order matters: the
- * profile comes first, --set comes last and wins, and --local replaces the base URL once its server runs. */
+ * profile comes first, --set comes last and wins, and --local replaces the base URL once
+ * its server runs. */
 #include "cli/frame/cmd_service.h"
 
 #include <stdio.h>
@@ -126,7 +127,7 @@ int cmd_service_config(tinkc_config **out, const cmd_args *args, cmd_patience pa
     }
     tinkc_config *config = NULL;
     tinkc_error *error = NULL;
-    char profile[NAME_BYTES];
+    char profile[CMD_PROFILE_BYTES];
     int result = cmd_profiles_used(profile, sizeof(profile), args);
     if (result != CMD_OK) {
         return result;

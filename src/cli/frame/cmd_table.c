@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/mem.h"
@@ -299,7 +300,7 @@ int cmd_table_print(cmd_table **table, const cmd_args *args)
         return cmd_fail("out of memory");
     }
     size_t widths[MAX_COLUMNS];
-    size_t width = cmd_out_width();
+    size_t width = cmd_out_width(STDOUT_FILENO);
     t->is_colored = cmd_out_has_color(args);
     natural_widths(t, widths);
     if (t->title.n > 0) {

@@ -1,16 +1,22 @@
-/* A thread takes SIGUSR1 with sigwait, because nothing of this may run in a signal
- * handler; the signal is blocked in all threads. Owns that thread. */
+/* A thread looks at the waits a few times a second, and takes SIGUSR1 with sigtimedwait,
+ * because nothing of this may run in a signal handler; the signal is blocked in all
+ * threads. Owns that thread. */
 #include "cli/frame/cmd_waits.h"
 
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "base/env.h"
+#include "base/str.h"
 #include "base/thread.h"
 #include "cli/frame/cmd_print.h"
+#include "cli/frame/cmd_progress.h"
 
 #define SHOWN_MAX  64
 #define TEXT_BYTES 640
+#define AFTER_MS   2000 /* a wait is shown; TINKC_SHOW_WAITS */
+#define LOOK_MS    200
 
 static tk_thread thread;
 static bool is_running; /* main thread */
@@ -49,13 +55,45 @@ static void show(tinkc_service *service)
     }
 }
 
+/* Returns after how long a wait is shown; -1: never. */
+static int64_t after_ms(void)
+{
+    int64_t ms = AFTER_MS;
+    const char *text = tk_env_get_nonempty(NULL, "TINKC_SHOW_WAITS");
+    if (text != NULL && (!tk_str_to_i64(tk_str_of(text), &ms) || ms < 0)) {
+        ms = -1;
+    }
+    return ms;
+}
+
+/* Shows the operation that has waited longest. */
+static void look(tinkc_service *service, int64_t after)
+{
+    tinkc_wait waits[SHOWN_MAX] = {TINKC_WAIT_INIT};
+    size_t n = TK_MIN(tinkc_service_waits(waits, SHOWN_MAX, service), SHOWN_MAX);
+    const tinkc_wait *oldest = NULL;
+    for (size_t i = 0; i < n; i++) {
+        if (oldest == NULL || waits[i].age_ms > oldest->age_ms) {
+            oldest = &waits[i];
+        }
+    }
+    cmd_progress_wait(oldest, after);
+}
+
 static void run(void *user)
 {
     sigset_t set;
-    int number;
+    int64_t after = after_ms();
+    const struct timespec pause = {after >= 0 ? 0 : 3600, LOOK_MS * 1000000};
     choose(&set);
-    while (sigwait(&set, &number) == 0 && !atomic_load(&is_over)) {
-        show(user);
+    while (!atomic_load(&is_over)) {
+        if (sigtimedwait(&set, NULL, &pause) < 0) {
+            if (after >= 0) {
+                look(user, after);
+            }
+        } else if (!atomic_load(&is_over)) {
+            show(user);
+        }
     }
 }
 
@@ -73,5 +111,6 @@ void cmd_waits_end(void)
         (void)pthread_kill(thread.os, SIGUSR1);
         tk_thread_join(&thread);
         is_running = false;
+        cmd_progress_wait(NULL, 0);
     }
 }

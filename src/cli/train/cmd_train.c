@@ -18,6 +18,7 @@
 #include "cli/frame/cmd_json.h"
 #include "cli/frame/cmd_print.h"
 #include "cli/frame/cmd_progress.h"
+#include "cli/frame/cmd_served.h"
 #include "cli/frame/cmd_service.h"
 #include "cli/frame/cmd_text.h"
 
@@ -182,8 +183,8 @@ static int open_model(train *t)
             &t->training, t->service, t->settings[TRAIN_MODEL], &lora, &error);
     }
     if (code != TINKC_OK) {
-        return cmd_fail_error(&error, "Cannot open %s",
-                              from != NULL ? from : t->settings[TRAIN_MODEL]);
+        return cmd_served_fail(t->service, from != NULL ? from : t->settings[TRAIN_MODEL],
+                               &error);
     }
     return CMD_OK;
 }
@@ -195,7 +196,7 @@ static int open_tokenizer(train *t)
     options.tokenizer_id = t->settings[TRAIN_TOKENIZER];
     if (tinkc_service_get_tokenizer(&t->tokenizer, t->service, t->settings[TRAIN_MODEL],
                                     &options, &error) != TINKC_OK) {
-        return cmd_fail_error(&error, NULL);
+        return cmd_served_fail(t->service, t->settings[TRAIN_MODEL], &error);
     }
     tinkc_code code = tinkc_chat_template_of(&t->tpl, t->tokenizer, NULL, &error);
     if (code != TINKC_OK && code != TINKC_E_MISSING) {
@@ -385,7 +386,6 @@ static int run_training(train *t)
                          .budget = cmd_int(t->args, "budget-tokens", -1),
                          .is_stopped = cmd_interrupted,
                          .on_step = cmd_train_progress,
-                         .on_wait = cmd_train_waiting,
                          .user = &t->run,
                          .state = &t->state,
                          .loss = {.warn = cmd_train_warn},

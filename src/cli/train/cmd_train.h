@@ -45,9 +45,6 @@ void cmd_train_warn(const char *text);
  * twenty lines for the whole run. `user` is the train_run. */
 void cmd_train_progress(void *user, const train_record *record);
 
-/* Shows on a terminal what a slow step waits for. */
-void cmd_train_waiting(void *user, const tinkc_future *future);
-
 /* ---- standard output ---- */
 
 /* Shows the losses, the curve and the checkpoints of a finished run. */

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cli/frame/cmd_json.h"
@@ -15,9 +14,9 @@
 #define PROBLEMS_SHOWN 20
 #define WARNINGS_SHOWN 5
 #define LINES          20 /* of progress without a terminal */
-#define LONG_MS        5000
-#define BAR            24
-#define BAR_COLUMNS    88 /* a narrower terminal shows no bar */
+#define BAR_MIN        4
+#define BAR_MAX        24
+#define WAIT_COLUMNS   24 /* "  forward_backward 12 s" */
 
 /* ---- problems ---- */
 
@@ -49,13 +48,6 @@ void cmd_train_warn(const char *text)
 
 /* ---- progress ---- */
 
-static size_t columns_of_errors(void)
-{
-    struct winsize size;
-    bool ok = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-    return ok ? size.ws_col : 80;
-}
-
 /* Writes "1:02:03" or "2:03" into `out` and returns it. */
 static const char *clock_text(char out[32], double seconds)
 {
@@ -69,40 +61,35 @@ static const char *clock_text(char out[32], double seconds)
     return out;
 }
 
+/* Writes the bar that fits beside the other text of a line, with room for what a slow
+ * step waits for. */
+static void put_bar(char out[BAR_MAX + 1], const train_record *record, size_t steps,
+                    size_t others)
+{
+    size_t columns = cmd_out_width(STDERR_FILENO);
+    size_t room = columns > others + WAIT_COLUMNS ? columns - others - WAIT_COLUMNS : 0;
+    size_t n = TK_MIN(TK_MAX(room, BAR_MIN), BAR_MAX);
+    memset(out, '.', n);
+    memset(out, '#', n * record->step / steps);
+    out[n] = '\0';
+}
+
 void cmd_train_progress(void *user, const train_record *record)
 {
     const train_run *run = user;
     size_t steps = run->plan->steps, done = record->step - run->first;
     size_t every = TK_MAX(steps / LINES, 1);
     double rate = run->seconds > 0 ? (double)run->tokens / run->seconds : 0;
-    char left[32], bar[BAR + 1];
+    char left[32], head[64], tail[96], bar[BAR_MAX + 1];
     (void)clock_text(left, run->seconds / (double)done * (double)(steps - record->step));
-    if (isatty(STDERR_FILENO) != 1) {
-        if (record->step % every == 0 || done == 1 || record->step == steps) {
-            cmd_print(stderr, "step %zu/%zu  loss %.4f  %.0f tokens/s  ETA %s\n",
-                      record->step, steps, record->loss, rate, left);
-        }
-        return;
-    }
-    if (columns_of_errors() < BAR_COLUMNS) {
-        cmd_progress("%zu/%zu loss %.3f ETA %s", record->step, steps, record->loss, left);
-        return;
-    }
-    memset(bar, '.', BAR);
-    memset(bar, '#', BAR * record->step / steps);
-    bar[BAR] = '\0';
-    cmd_progress("step %zu/%zu [%s] loss %.4f  %.0f tokens/s  ETA %s", record->step,
-                 steps, bar, record->loss, rate, left);
-}
-
-void cmd_train_waiting(void *user, const tinkc_future *future)
-{
-    char text[256];
-    tinkc_wait wait = TINKC_WAIT_INIT;
-    (void)user;
-    if (tinkc_future_status(&wait, future, NULL) == TINKC_OK && wait.age_ms > LONG_MS) {
-        (void)tinkc_future_explain(text, sizeof(text), future);
-        cmd_progress("%.*s", (int)TK_MIN(columns_of_errors() - 1, sizeof(text)), text);
+    (void)snprintf(head, sizeof(head), "step %zu/%zu", record->step, steps);
+    (void)snprintf(tail, sizeof(tail), "loss %.4f  %.0f tokens/s  ETA %s", record->loss,
+                   rate, left);
+    put_bar(bar, record, steps, strlen(head) + strlen(tail) + 4);
+    cmd_progress("%s [%s] %s", head, bar, tail);
+    bool is_due = record->step % every == 0 || done == 1 || record->step == steps;
+    if (is_due && cmd_out_width(STDERR_FILENO) == 0) {
+        cmd_print(stderr, "%s  %s\n", head, tail);
     }
 }
 
@@ -164,7 +151,7 @@ static int summary_text(const train_run *run, const char *model)
 {
     tk_buf curve;
     tk_buf_init(&curve, TK_MIB);
-    size_t columns = cmd_out_width();
+    size_t columns = cmd_out_width(STDOUT_FILENO);
     train_curve_text(&run->curve, columns > 0 ? columns : 80, &curve);
     cmd_print(stdout, "Trained %s on %zu lines: %zu steps, %zu tokens in %.1f s\n\n",
               model, run->data->n, run->state->step, run->tokens, run->seconds);

@@ -152,9 +152,6 @@ static tinkc_code wait_for(train_run *run, tinkc_future *future)
     do {
         code = tinkc_future_wait(future, POLL_MS);
         run->was_stopped = run->was_stopped || run->is_stopped();
-        if (code == TINKC_E_TIMEOUT) {
-            run->on_wait(run->user, future);
-        }
     } while (code == TINKC_E_TIMEOUT && !tinkc_future_is_done(future));
     if (code != TINKC_OK) {
         run->error = tinkc_future_take_error(future);

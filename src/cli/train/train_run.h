@@ -26,8 +26,6 @@ typedef struct train_run {
     int64_t budget;           /* tokens of the service; negative: no limit */
     bool (*is_stopped)(void); /* called a few times a second */
     void (*on_step)(void *user, const train_record *record);
-    /* called as often while an operation waits */
-    void (*on_wait)(void *user, const tinkc_future *future);
     void *user;
     /* owned by the caller, updated here */
     train_state *state; /* its arena owns the paths of checkpoints */

@@ -58,7 +58,7 @@ static bool is_list(const tk_endpoint *endpoint)
 
 /* Says that the server lacks the endpoint: for certain, or, when an id was sent that may
  * be what is missing, as a possibility. The status stays. */
-static void note_absent(const tk_call *call, tk_err *err)
+static void note_unoffered(const tk_call *call, tk_err *err)
 {
     const tk_endpoint *endpoint = call->endpoint;
     const char *method = tk_http_method_name(endpoint->method);
@@ -79,6 +79,22 @@ static void note_absent(const tk_call *call, tk_err *err)
     }
 }
 
+/* Says what to do about an address where nothing is. */
+static void note_absent(const tk_call *call, const tk_http_response *response,
+                        tk_err *err)
+{
+    char why[TK_ERR_MESSAGE_BYTES];
+    if (response->is_absent && !call->anonymous && !tk_core_was_heard(call->core)) {
+        tinkc_code code = err->code;
+        memcpy(why, err->message, sizeof(why));
+        err->code = TINKC_OK;
+        (void)tk_err_set(err, code,
+                         "there is no server at %s (%s): start one (tinkc serve), or "
+                         "set another base URL (TINKER_BASE_URL)",
+                         tk_core_base_url(call->core), why);
+    }
+}
+
 static void finish_response(tk_call *call, const tk_http_response *response,
                             const tk_retry_outcome *outcome, bool backpressure)
 {
@@ -94,7 +110,8 @@ static void finish_response(tk_call *call, const tk_http_response *response,
             tk_err_set(&err, TINKC_E_CONNECTION, "the server answered with an empty 400");
         } else {
             tk_outcome_error(&err, response, wall_us);
-            note_absent(call, &err);
+            note_unoffered(call, &err);
+            note_absent(call, response, &err);
         }
         answer.code = err.code;
     }
@@ -160,7 +177,7 @@ static void set_timer(tk_call *call, int64_t delay_ms, void (*fire)(tk_timer *ti
 static void wait_then(tk_call *call, const tk_retry_outcome *outcome, int64_t delay_ms,
                       void (*fire)(tk_timer *timer))
 {
-    delay_ms = TK_MAX(delay_ms, pace_left_ms(call));
+    delay_ms = TK_MAX(TK_MIN(delay_ms, call->state.patience_ms), pace_left_ms(call));
     if (call->future != NULL) {
         tk_span_retry(tk_future_span(call->future), TINKC_OK, outcome->status, delay_ms);
     }
@@ -196,6 +213,19 @@ static void fire_attempt(tk_timer *timer)
 }
 
 /* ---- one try ---- */
+
+/* How long a request may still be repeated at an address where nothing is: a server that
+ * was never there is a mistake of the user, who should learn of it soon. */
+static int64_t patience_ms(const tk_call *call, const tk_http_response *response)
+{
+    int64_t wait_ms = tk_core_config(call->core)->connect_wait_ms;
+    if (!response->is_absent || call->anonymous || wait_ms < 0 ||
+        tk_core_was_heard(call->core)) {
+        return INT64_MAX;
+    }
+    return wait_ms -
+           (tk_loop_now_ms(tk_core_loop(call->core)) - call->state.l2.started_ms);
+}
 
 /* L2 decides about what L1 has given up. */
 static void after_l1(tk_call *call, const tk_http_response *response,
@@ -328,8 +358,10 @@ static void on_response(tk_http_request *request, const tk_http_response *respon
         finish_response(call, response, &outcome, false);
         return;
     }
+    call->state.patience_ms = patience_ms(call, response);
     if ((call->pass_status != 0 && outcome.status == call->pass_status) ||
-        (call->pass_failure && response->failure != TK_HTTP_OK)) {
+        (call->pass_failure && response->failure != TK_HTTP_OK) ||
+        call->state.patience_ms <= 0) {
         finish_response(call, response, &outcome, false);
         return;
     }

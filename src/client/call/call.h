@@ -56,6 +56,7 @@ struct tk_call {
     size_t max_response_bytes; /* 0: the configuration's */
     const char *credential;    /* NULL: the service's; set for the exchange itself */
     bool no_l2;                /* for this call, although the endpoint has it */
+    bool fraction_timeout;     /* the header has "45.0", as the official SDK writes it */
     bool pass_backpressure;    /* 429, and 402 inside the pause, end the call: asample */
     int pass_status; /* a status that ends the call at once, whatever the layers say; 0 */
     bool pass_failure; /* so does a request that got no response */
@@ -82,7 +83,8 @@ struct tk_call {
         int retries;
         tk_retry_pace pace;
         bool running, on_wire;
-        int64_t sent_ms; /* the last request, for the log */
+        int64_t patience_ms; /* what is left of connect_wait_ms; INT64_MAX: no limit */
+        int64_t sent_ms;     /* the last request, for the log */
         bool handed_over;
         int hops;     /* redirects followed in this try */
         tk_buf moved; /* where the last one led; empty: none */

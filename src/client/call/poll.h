@@ -53,6 +53,7 @@ struct tk_poll {
         bool running, waiting;
         tk_list in_group;  /* of poll_group.c, while it waits there */
         int64_t joined_ms; /* since when, or when the server will first want it to ask */
+        bool has_joined;   /* once; a poll that joins again is no reason to hurry */
         bool is_ready;     /* the group has reported the result */
         char iteration_line[64];
         char roundtrip_line[128];

@@ -139,7 +139,8 @@ bool tk_poll_group_join(tk_poll_group *group, tk_poll *poll)
     }
     tk_list_push_back(&group->waiting, &poll->state.in_group);
     group->waiting_n++;
-    group->is_wanted = true;
+    group->is_wanted = group->is_wanted || !poll->state.has_joined;
+    poll->state.has_joined = true;
     if (!group->tick.node.linked) {
         tk_loop_timer_set(loop_of(group), &group->tick,
                           tk_loop_now_ms(loop_of(group)) + TICK_MS);
@@ -364,9 +365,6 @@ static tinkc_code encode(tk_poll_group *group)
                             NULL);
 }
 
-/* The timeout of the endpoint, which the official SDK writes as a fraction here. */
-static const char *const timeout_line = "x-stainless-read-timeout: 45.0";
-
 static void send(tk_poll_group *group)
 {
     if (encode(group) != TINKC_OK) { /* out of memory: perhaps not for long */
@@ -379,8 +377,7 @@ static void send(tk_poll_group *group)
                             .endpoint = tk_endpoint_at(TK_EP_RETRIEVE_FUTURES),
                             .body = group->body.p,
                             .body_n = group->body.n,
-                            .lines = &timeout_line,
-                            .lines_n = 1,
+                            .fraction_timeout = true,
                             .pace = &group->pace,
                             .is_wanted = group->is_wanted,
                             .done = on_answer,

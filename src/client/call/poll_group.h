@@ -1,8 +1,8 @@
-/* One long poll for all samples of a sampling session (docs/protocol.md §4.1), for servers
- * that offer retrieve_futures. Samples that the server has accepted join the group of
- * their sampler; the group tells each when its result can be fetched. A sample fetches the
- * result itself (poll.h), and polls itself when the group cannot help: the server refuses
- * retrieve_futures, or has not mentioned the sample for a long time.
+/* One long poll for all samples of a sampling session (docs/protocol.md §4.1), for
+ * servers that offer retrieve_futures. Samples that the server has accepted join the
+ * group of their sampler; the group tells each when its result can be fetched. A sample
+ * fetches the result itself (poll.h), and polls itself when the group cannot help: the
+ * server refuses retrieve_futures, or has not mentioned the sample for a long time.
  *
  * Made on the loop's thread and owned by the core: it ends when its sampler does, or with
  * the core. Loop thread only, except tk_poll_group_close. */
@@ -25,8 +25,9 @@ tk_poll_group *tk_poll_group_new(tk_core *core, const char *sampling_session_id,
 /* Ends it, soon. No poll may be in it. Thread: any. Accepts NULL. */
 void tk_poll_group_close(tk_poll_group *group);
 
-/* Takes the poll in, which has set state.joined_ms: tk_poll_ready or tk_poll_alone is called when its turn comes,
- * perhaps at once. Returns false when the poll has to ask itself. */
+/* Takes the poll in, which has set state.joined_ms: tk_poll_ready or tk_poll_alone is
+ * called when its turn comes, perhaps at once. Returns false when the poll has to ask
+ * itself. */
 TK_NODISCARD bool tk_poll_group_join(tk_poll_group *group, tk_poll *poll);
 
 /* No effect when it is not in the group. */

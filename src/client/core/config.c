@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/similar.h"
 #include "client/core/config_table.h"
 #include "client/core/credentials.h"
 #include "client/core/headers.h"
@@ -105,12 +106,25 @@ static tinkc_code use_profile(tinkc_config *config, tk_err *err)
     return tk_profile_apply(config, config->profiles_file, config->profile, err);
 }
 
+static tinkc_code refuse_name(const char *name, tk_err *err)
+{
+    tk_similar search = {.typed = tk_str_of(name)};
+    const tk_option *option;
+    for (size_t i = 0; (option = tk_option_at(i)) != NULL; i++) {
+        tk_similar_try(&search, option->name);
+    }
+    bool has_best = search.best != NULL;
+    return tk_err_set(err, TINKC_E_CONFIG, "there is no option \"%.60s\"%s%s%s", name,
+                      has_best ? "; did you mean \"" : "", has_best ? search.best : "",
+                      has_best ? "\"?" : "");
+}
+
 tinkc_code tk_config_set(tinkc_config *config, const char *name, const char *value,
                          tk_err *err)
 {
     const tk_option *option = tk_option_find(name);
     if (option == NULL) {
-        return tk_err_set(err, TINKC_E_CONFIG, "there is no option \"%.60s\"", name);
+        return refuse_name(name, err);
     }
     tinkc_code code = set_option(config, option, value, err);
     if (code == TINKC_OK && value != NULL) {

@@ -46,6 +46,7 @@ struct tinkc_config {
     int64_t telemetry_drain_ms;
     int64_t timeout_ms;
     int64_t connect_timeout_ms;
+    int64_t connect_wait_ms;
     int64_t credential_timeout_ms;
     int64_t max_retries;
     int64_t retry_total_ms;
@@ -69,6 +70,7 @@ struct tinkc_config {
     int64_t max_response_bytes;
     int64_t max_report_bytes;
     int64_t archive_poll_ms;
+    int64_t trace_poll_ms;
     int64_t archive_tries;
     tk_pairs headers;
     tk_pairs query;

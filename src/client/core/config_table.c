@@ -97,6 +97,10 @@ static const tk_option options[] = {
      "time limit of a request"},
     {"connect_timeout", TK_OPTION_MS, AT(connect_timeout_ms), "5000", NULL, NULL, 1,
      DAY_MS, NULL, "time limit of connecting"},
+    {"connect_wait_ms", TK_OPTION_MS, AT(connect_wait_ms), "2000", NULL, NULL, 0, DAY_MS,
+     NULL,
+     "how long a request is retried while the host does not exist or refuses the "
+     "connection and the service has had no response yet; none: as long as any other"},
     {"max_retries", TK_OPTION_INT, AT(max_retries), "10", NULL, NULL, 0, 1000, NULL,
      "retries of a request that may be repeated"},
     {"retry_total", TK_OPTION_MS, AT(retry_total_ms), "300000", NULL, NULL, 0, DAY_MS,
@@ -157,6 +161,8 @@ static const tk_option options[] = {
      NULL, "pause between requests for an archive that is being built"},
     {"archive_tries", TK_OPTION_INT, AT(archive_tries), "6", NULL, NULL, 1, 100000, NULL,
      "number of requests for such an archive"},
+    {"trace_poll", TK_OPTION_MS, AT(trace_poll_ms), "5000", NULL, NULL, 1, DAY_MS, NULL,
+     "pause between requests for the trace of a session that is being written"},
 };
 
 const tk_option *tk_option_at(size_t index)

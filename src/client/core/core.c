@@ -353,6 +353,14 @@ void tk_core_wait(tk_core *core, tk_cond *changed, tk_mutex *lock, int64_t deadl
 void tk_core_heard(tk_core *core, bool answered)
 {
     atomic_store(&core->heard, answered);
+    if (answered) {
+        atomic_store(&core->was_heard, true);
+    }
+}
+
+bool tk_core_was_heard(const tk_core *core)
+{
+    return atomic_load(&core->was_heard);
 }
 
 bool tk_core_is_heard(const tk_core *core)

@@ -90,6 +90,10 @@ void tk_core_wait(tk_core *core, tk_cond *changed, tk_mutex *lock, int64_t deadl
 void tk_core_heard(tk_core *core, bool answered);
 bool tk_core_is_heard(const tk_core *core);
 
+/* Whether any request has got a response: then a server that refuses connections is one
+ * that restarts. */
+bool tk_core_was_heard(const tk_core *core);
+
 /* Whether the caller is a callback of this service. Thread: any. */
 bool tk_core_is_inside(tk_core *core);
 

@@ -28,7 +28,8 @@ struct tk_core {
     tk_hooks hooks;
     tk_ledger ledger;
     atomic_bool closed;
-    atomic_bool heard; /* the last request got a response */
+    atomic_bool heard;     /* the last request got a response */
+    atomic_bool was_heard; /* one of them did */
     pid_t pid;
     tinkc_config *config; /* immutable */
     char *base_url;

@@ -103,19 +103,19 @@ static const char *os_name(void)
 #endif
 }
 
-/* Seconds without trailing zeros: "60", "0.25". */
-static void put_read_timeout(tk_buf *text, int64_t timeout_ms)
+/* Seconds without trailing zeros, "60" and "0.25", or always with a fraction: "60.0". */
+static void put_read_timeout(tk_buf *text, int64_t timeout_ms, bool is_fraction)
 {
     if (timeout_ms < 0) {
         return;
     }
-    if (timeout_ms % 1000 == 0) {
+    if (timeout_ms % 1000 == 0 && !is_fraction) {
         put_number(text, "x-stainless-read-timeout", timeout_ms / 1000);
         return;
     }
     int digits = 3;
     int64_t fraction = timeout_ms % 1000;
-    for (; fraction % 10 == 0; fraction /= 10) {
+    for (; fraction % 10 == 0 && digits > 1; fraction /= 10) {
         digits--;
     }
     tk_buf_printf(text, "x-stainless-read-timeout: %lld.%0*lld",
@@ -324,8 +324,10 @@ tinkc_code tk_headers_build(tk_call *call, const char *credential, tk_err *err)
     } else {
         put_line(text, config, "X-API-Key", credential);
         put_number(text, "x-stainless-retry-count", call->state.retries);
-        put_read_timeout(text, call->on_data != NULL ? call->state.request.idle_timeout_ms
-                                                     : call->state.request.timeout_ms);
+        put_read_timeout(text,
+                         call->on_data != NULL ? call->state.request.idle_timeout_ms
+                                               : call->state.request.timeout_ms,
+                         call->fraction_timeout);
         put_trace(text, call);
         put_method(text, call);
     }

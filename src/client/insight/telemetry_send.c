@@ -207,6 +207,7 @@ static void pump(tk_telemetry *t)
                         .endpoint = tk_endpoint_at(TK_EP_TELEMETRY),
                         .body = t->body.p,
                         .body_n = t->body.n,
+                        .fraction_timeout = true,
                         .done = on_answer,
                         .user = t};
     tk_call_start(&t->call);

@@ -16,7 +16,6 @@
 #include "wire/wire_error.h"
 
 #define ARG_MAX_BYTES    (64 * TK_KIB)
-#define TRACE_POLL_MS    5000
 #define TRACE_OTHER_MS   600000 /* a status that we do not know may be a last one */
 #define LEAST_PAUSE_MS   1000
 #define URL_LIFE_US      (INT64_C(15) * 60 * 1000000) /* when the server names no end */
@@ -228,7 +227,7 @@ static void on_status(asking *self, const tk_trace_export_response *said)
     } else if (is_late(self, said, &err)) {
         fail(self, &err);
     } else {
-        ask_later(self, TRACE_POLL_MS);
+        ask_later(self, tk_core_config(self->base.op.core)->trace_poll_ms);
     }
 }
 

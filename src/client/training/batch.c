@@ -412,6 +412,53 @@ static void settle_tokens(tk_batch_part *part, tinkc_code code)
     }
 }
 
+/* ---- the loss of a server that sends none ---- */
+
+/* What was sent is kept until a result of the model has shown that it is not needed. */
+static bool may_need_inputs(const tk_batch *batch)
+{
+    return !batch->keep_bodies && !batch->model->sends_loss;
+}
+
+static void drop_bodies(tk_batch_part *part)
+{
+    tk_buf_dispose(&part->packed);
+    tk_buf_dispose(&part->plain);
+}
+
+static tinkc_code compute_loss(tk_batch_part *part, tk_err *err)
+{
+    tk_arena arena;
+    tk_fwdbwd_request request;
+    tk_arena_init(&arena, 0);
+    tinkc_code code = part->plain.n > 0 ? TINKC_OK : unpack(part, err);
+    if (code == TINKC_OK) {
+        tk_bytes plain = {(const unsigned char *)part->plain.p, part->plain.n};
+        code = tk_pb_fwdbwd_decode(&request, &arena, plain, err);
+    }
+    if (code == TINKC_OK) {
+        code = tk_fwdbwd_compute(&part->result->loss, part->result, &request, err);
+    }
+    tk_arena_dispose(&arena);
+    return code;
+}
+
+/* A loss that cannot be computed is only missing, unless it is for want of memory. */
+static tinkc_code complete_loss(tk_batch_part *part, tk_err *err)
+{
+    tk_batch *batch = part->batch;
+    tinkc_code code = TINKC_OK;
+    if (tinkc_metrics_loss_name(tinkc_fwdbwd_metrics(part->result)) != NULL) {
+        batch->model->sends_loss = true;
+    } else if (!batch->keep_bodies && (part->plain.n > 0 || part->packed.n > 0)) {
+        code = compute_loss(part, err);
+    }
+    if (!batch->keep_bodies) {
+        drop_bodies(part);
+    }
+    return code == TINKC_E_NOMEM ? code : TINKC_OK;
+}
+
 static void on_done(tk_submit *submit, const tk_poll_result *said)
 {
     tk_batch_part *part = submit->user;
@@ -430,7 +477,7 @@ static void on_done(tk_submit *submit, const tk_poll_result *said)
         fail(batch, part, said->err);
     } else if (batch->code == TINKC_OK) {
         part->result = tk_fwdbwd_read(said, &err);
-        if (part->result == NULL) {
+        if (part->result == NULL || complete_loss(part, &err) != TINKC_OK) {
             fail(batch, part, &err);
         } else {
             deliver(batch, part);
@@ -460,10 +507,11 @@ static void on_settled(tk_submit *submit, tinkc_code code, const tk_err *err)
     part->phase = TK_PART_POLL;
     batch->accepted++;
     batch->polling++;
-    tk_buf_dispose(&part->packed);
     tk_buf_dispose(&part->json);
-    if (!batch->keep_bodies) {
-        tk_buf_dispose(&part->plain);
+    if (batch->keep_bodies) {
+        tk_buf_dispose(&part->packed);
+    } else if (!may_need_inputs(batch)) {
+        drop_bodies(part);
     }
     if (batch->code != TINKC_OK) {
         tk_submit_cancel(submit);

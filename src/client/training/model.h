@@ -24,6 +24,7 @@ typedef struct tk_model {
     /* Loop thread: optim_steps whose id is below were called while a batch was partly
      * applied; they are refused. */
     int64_t refuse_steps_below;
+    bool sends_loss; /* loop thread: a result had a loss among its metrics */
 } tk_model;
 
 /* Makes one, with the first id of its turnstile. TINKC_E_NOMEM. Loop thread (it reads the

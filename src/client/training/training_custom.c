@@ -474,7 +474,7 @@ static tinkc_code read_datum(custom *self, tk_datum *datum, size_t i,
     code = keep_inputs(self, item, &datum->loss_fn_inputs, err);
     pair[0] = (tk_named_tensor){TK_STR(TARGETS), *targets};
     pair[1] = (tk_named_tensor){TK_STR(WEIGHTS), weights_like(targets, zeros, n)};
-    if (self->is_recent && weights != NULL) {
+    if (weights != NULL) {
         pair[1].tensor = *weights;
     }
     datum->loss_fn_inputs = (tk_tensor_map){pair, 2};

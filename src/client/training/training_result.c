@@ -1,6 +1,7 @@
 /* Reading, combining, accessors. Taking results out of futures is training_wait.c's. */
 #include "client/training/training_result.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -193,6 +194,7 @@ static tinkc_fwdbwd *new_result(tk_err *err)
         return NULL;
     }
     tk_arena_init(&r->arena, 0);
+    r->loss = (double)NAN;
     return r;
 }
 
@@ -271,8 +273,10 @@ tinkc_fwdbwd *tk_fwdbwd_combine(tinkc_fwdbwd **parts, size_t n, tk_err *err)
         tk_fwdbwd_free(r);
         return NULL;
     }
+    r->loss = 0;
     for (size_t i = 0; i < n; i++) {
         outs[i] = parts[i]->out;
+        r->loss += parts[i]->loss; /* NAN when one has none */
     }
     if (tk_metrics_combine(&r->out, &r->arena, outs, n, err) != TINKC_OK ||
         make_texts(r, err) != TINKC_OK) {
@@ -304,7 +308,13 @@ const tinkc_metrics *tinkc_fwdbwd_metrics(const tinkc_fwdbwd *result)
 
 tinkc_code tinkc_fwdbwd_loss(double *out, const tinkc_fwdbwd *result, tinkc_error **err)
 {
-    return tinkc_metrics_loss(out, tinkc_fwdbwd_metrics(result), err);
+    const tinkc_metrics *metrics = tinkc_fwdbwd_metrics(result);
+    if (out != NULL && result != NULL && tinkc_metrics_loss_name(metrics) == NULL &&
+        !isnan(result->loss)) {
+        *out = result->loss;
+        return TINKC_OK;
+    }
+    return tinkc_metrics_loss(out, metrics, err);
 }
 
 const char *tinkc_fwdbwd_name(const tinkc_fwdbwd *result, size_t datum, size_t index)

@@ -19,6 +19,7 @@ struct tinkc_fwdbwd {
     tinkc_fwdbwd **parts;
     size_t parts_n;
     tinkc_metrics *more; /* owned; what is shown instead of the metrics of `out` */
+    double loss; /* computed from what was sent, where the metrics have none; else NAN */
 };
 
 /* From the bytes of a result, protobuf or JSON, which are copied. NULL with *err set. */
@@ -28,6 +29,11 @@ TK_NODISCARD tinkc_fwdbwd *tk_fwdbwd_read(const tk_poll_result *said, tk_err *er
 TK_NODISCARD tinkc_fwdbwd *tk_fwdbwd_combine(tinkc_fwdbwd **parts, size_t n, tk_err *err);
 
 void tk_fwdbwd_free(void *result);
+
+/* Computes the loss from the log-probabilities of the result and what was asked for.
+ * TINKC_E_UNSUPPORTED: a loss that is not known here; TINKC_E_MISSING: a value is. */
+TK_NODISCARD tinkc_code tk_fwdbwd_compute(double *out, const tinkc_fwdbwd *result,
+                                          const tk_fwdbwd_request *request, tk_err *err);
 
 /* A copy that the caller owns; `metrics` may be NULL: none. NULL with *err set. */
 TK_NODISCARD tinkc_metrics *tk_training_metrics(const tk_num_map *metrics, tk_err *err);

@@ -97,14 +97,20 @@ static tinkc_code refuse(tk_err *err, const char *path, const char *why)
     return tk_err_set(err, TINKC_E_DECODE, "the archive holds \"%.120s\": %s", path, why);
 }
 
-static tinkc_code check_path(const char *path, tk_err *err)
+/* Returns whether the name is that of the target itself: "/", as SkyRL writes it. */
+static bool is_root(const char *path)
+{
+    return path[0] == '/' && strspn(path, "/") == strlen(path);
+}
+
+static tinkc_code check_path(const char *path, bool is_directory, tk_err *err)
 {
     tk_str rest = tk_str_of(path);
     int depth = 0;
     if (rest.n == 0 || rest.n >= TK_UNPACK_PATH_BYTES) {
         return refuse(err, path, "a name that is empty or too long");
     }
-    if (path[0] == '/') {
+    if (path[0] == '/' && !(is_directory && is_root(path))) {
         return refuse(err, path, "an absolute name");
     }
     while (rest.p != NULL) {
@@ -248,7 +254,7 @@ static tinkc_code unpack_member(job *j, struct archive_entry *entry, tk_err *err
     }
     bool is_directory = archive_entry_filetype(entry) == AE_IFDIR;
     int fd = j->root_fd;
-    tinkc_code code = check_path(path, err);
+    tinkc_code code = check_path(path, is_directory, err);
     if (code != TINKC_OK) {
         goto out;
     }

@@ -119,7 +119,7 @@ tinkc_error *tk_error_new(const tk_err *err, tinkc_error *cause)
 
 tinkc_code tk_error_give(tinkc_error **out, const tk_err *err)
 {
-    if (out != NULL) {
+    if (out != NULL && err->code != TINKC_OK) {
         *out = tk_error_new(err, NULL);
     }
     return err->code;

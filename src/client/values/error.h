@@ -13,7 +13,7 @@
 tinkc_error *tk_error_new(const tk_err *err, tinkc_error *cause);
 
 /* As tk_error_new for a function with the usual `tinkc_error **` output, which may be
- * NULL. Returns err->code. */
+ * NULL; *out is left as it is when err->code is TINKC_OK. Returns err->code. */
 tinkc_code tk_error_give(tinkc_error **out, const tk_err *err);
 
 /* As tk_error_give for a failure that is found in a public function itself: a code and a

@@ -44,6 +44,16 @@ static void put_memory(tk_buf *out, const srv_budget *memory)
     }
 }
 
+static void put_answers(tk_buf *out, const srv_http_stats *http)
+{
+    tk_buf_printf(out, "# HELP tinkc_answers_total Answers, by class of their status.\n"
+                       "# TYPE tinkc_answers_total counter\n");
+    for (size_t i = 2; i < SRV_HTTP_CLASSES; i++) {
+        tk_buf_printf(out, "tinkc_answers_total{class=\"%zuxx\"} %zu\n", i,
+                      http->answers[i]);
+    }
+}
+
 static void put(tk_buf *out, const metric *m)
 {
     tk_buf_printf(out, "# HELP tinkc_%s %s\n# TYPE tinkc_%s %s\ntinkc_%s %llu\n", m->name,
@@ -99,6 +109,7 @@ srv_verdict srv_info_metrics(srv_request *request)
     for (size_t i = 0; i < TK_ARRAY_LEN(metrics); i++) {
         put(&buf, &metrics[i]);
     }
+    put_answers(&buf, &http);
     put_memory(&buf, &server->memory);
     return srv_reply_buf(request, 200, "text/plain; version=0.0.4; charset=utf-8", &buf);
 }

@@ -337,6 +337,7 @@ void srv_http_get_stats(srv_http *http, srv_http_stats *out)
     tk_mutex_lock(&http->lock);
     *out = (srv_http_stats){
         .total = http->total, .active = http->active, .suspended = http->suspended};
+    memcpy(out->answers, http->answers, sizeof(out->answers));
     tk_mutex_unlock(&http->lock);
     srv_conns_get_stats(http->conns, &out->conns);
 }

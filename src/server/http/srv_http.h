@@ -49,8 +49,12 @@ void srv_http_stop(srv_http *http);
 /* Called after the threads that resume requests have ended, too. Accepts NULL. */
 void srv_http_free(srv_http *http);
 
+/* Classes of status codes: 1xx to 5xx, at index 1 to 5. */
+#define SRV_HTTP_CLASSES 6
+
 typedef struct srv_http_stats {
-    size_t total;     /* requests since the start */
+    size_t total;                     /* requests since the start */
+    size_t answers[SRV_HTTP_CLASSES]; /* answers since the start, by class */
     size_t active;    /* requests between their first byte and the last of the answer */
     size_t suspended; /* of those, with workers or parked */
     srv_conns_stats conns;

@@ -110,6 +110,16 @@ static struct MHD_Response *make_response(srv_request *request)
                                            MHD_RESPMEM_PERSISTENT);
 }
 
+static void count_answer(srv_http *http, int status)
+{
+    size_t of_class = (size_t)status / 100;
+    if (of_class < SRV_HTTP_CLASSES) {
+        tk_mutex_lock(&http->lock);
+        http->answers[of_class]++;
+        tk_mutex_unlock(&http->lock);
+    }
+}
+
 /* A stream is as slow as its producer. */
 static void limit_time(const exchange *x)
 {
@@ -151,5 +161,8 @@ enum MHD_Result srv_http_send_answer(exchange *x)
         ok ? MHD_queue_response(x->connection, (unsigned)request->status, response)
            : MHD_NO;
     MHD_destroy_response(response);
+    if (result == MHD_YES) {
+        count_answer(x->http, request->status);
+    }
     return result;
 }

@@ -21,7 +21,8 @@ struct srv_http {
     bool loopback;
     tk_mutex lock;
     tk_cond idle;
-    size_t total;        /* under lock: requests so far */
+    size_t total;                     /* under lock: requests so far */
+    size_t answers[SRV_HTTP_CLASSES]; /* under lock: answers so far, by class */
     size_t suspended;    /* under lock: requests that are with workers or parked */
     size_t active;       /* under lock: requests between first byte and last */
     size_t answering;    /* under lock: of those, complete: an answer is due */

@@ -18,10 +18,10 @@
 
 typedef struct srv_store srv_store;
 
-/* Opens or makes the database in a directory that srv_data_claim has accepted, migrates it
- * to this version's schema and brings it together with the checkpoints on disk. A damaged
- * database is moved aside and rebuilt. TINKC_E_UNSUPPORTED when a newer version wrote it.
- * What was found goes to `log` (may be NULL), which must outlive the store. */
+/* Opens or makes the database in a directory that srv_data_claim has accepted, migrates
+ * it to this version's schema and brings it together with the checkpoints on disk. A
+ * damaged database is moved aside and rebuilt. TINKC_E_UNSUPPORTED when a newer version
+ * wrote it. What was found goes to `log` (may be NULL), which must outlive the store. */
 TK_NODISCARD tinkc_code srv_store_open(srv_store **out, const char *data, tk_log *log,
                                        tk_err *err);
 void srv_store_close(srv_store *store); /* accepts NULL */
@@ -35,8 +35,8 @@ const char *srv_store_instance(const srv_store *store);
 TK_NODISCARD tinkc_code srv_store_add_session(srv_store *store, const char *id,
                                               const tk_create_session_request *msg,
                                               tk_err *err);
-/* Whether a session was ever made: TINKC_E_MISSING "Session not found" when it was not, or
- * long ago (srv_store_forget_session); TINKC_E_IO when the database cannot be asked. */
+/* Whether a session was ever made: TINKC_E_MISSING "Session not found" when it was not,
+ * or long ago (srv_store_forget_session); TINKC_E_IO when the database cannot be read. */
 TK_NODISCARD tinkc_code srv_store_find_session(srv_store *store, tk_str id, tk_err *err);
 
 /* Keeps why its client finished a session; the first time counts. */
@@ -70,8 +70,8 @@ TK_NODISCARD tinkc_code srv_store_stale_time(int64_t *out, srv_store *store,
 TK_NODISCARD tinkc_code srv_store_forget_session(srv_store *store, tk_str id,
                                                  tk_err *err);
 
-/* Deletes runs without a session and without a checkpoint, which copies and uploads leave,
- * unless something was asked of them since. */
+/* Deletes runs without a session and without a checkpoint, which copies and uploads
+ * leave, unless something was asked of them since. */
 TK_NODISCARD tinkc_code srv_store_forget_runs(srv_store *store, int64_t before_us,
                                               tk_err *err);
 
@@ -145,12 +145,13 @@ TK_NODISCARD tinkc_code srv_store_last_checkpoint(srv_store_checkpoint *out,
                                                   srv_store *store, tk_arena *arena,
                                                   tk_str run_id, tk_err *err);
 
-/* Deletes one; its directory, whose name goes to *dir (arena), is marked as deleted and is
- * the caller's to remove. TINKC_E_MISSING. */
+/* Deletes one; its directory, whose name goes to *dir (arena), is marked as deleted and
+ * is the caller's to remove. TINKC_E_MISSING. */
 TK_NODISCARD tinkc_code srv_store_delete_checkpoint(tk_str *dir, srv_store *store,
                                                     tk_arena *arena, const tk_path *path,
                                                     tk_err *err);
-/* Makes it public or private, in its label too; no error when it is so already. TINKC_E_MISSING. */
+/* Makes it public or private, in its label too; no error when it is so already.
+ * TINKC_E_MISSING. */
 TK_NODISCARD tinkc_code srv_store_publish_checkpoint(srv_store *store, tk_arena *arena,
                                                      const tk_path *path, bool is_public,
                                                      tk_err *err);
@@ -177,8 +178,8 @@ typedef struct srv_store_expiry {
 } srv_store_expiry;
 
 /* Deletes one checkpoint that is past its time at `now_us`. When its directory cannot be
- * changed it stays, at->dir is its name, and the next call with the same `at` goes on with
- * the checkpoint after it. After every other failure at->dir is empty. */
+ * changed it stays, at->dir is its name, and the next call with the same `at` goes on
+ * with the checkpoint after it. After every other failure at->dir is empty. */
 TK_NODISCARD tinkc_code srv_store_take_expired(srv_store_expiry *at, srv_store *store,
                                                tk_arena *arena, int64_t now_us,
                                                tk_err *err);
@@ -330,8 +331,8 @@ typedef struct srv_store_founds {
 } srv_store_founds;
 
 /* Reads at most search->limit sessions, and fewer when their metadata is long: it ends
- * after TK_SRV_SEARCH_PAGE_BYTES of it, so that the lock is not held for long. Strings live
- * in the arena. */
+ * after TK_SRV_SEARCH_PAGE_BYTES of it, so that the lock is not held for long. Strings
+ * live in the arena. */
 TK_NODISCARD tinkc_code srv_store_search_sessions(srv_store_founds *out, srv_store *store,
                                                   tk_arena *arena,
                                                   const srv_store_search *search,

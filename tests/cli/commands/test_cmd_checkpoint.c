@@ -190,6 +190,13 @@ static void test_cli_checkpoint_info(void **unused)
                   "\"" CLI_ONE "\", \"size_bytes\": 1536, \"public\": true, "
                   "\"expires_at\": \"2124-08-01T00:00:00Z\", \"is_lora\": true, "
                   "\"lora_rank\": 8}\n");
+    /* a server may name weights for sampling by run and name only, as SkyRL does */
+    proc *p = clifix_run(&f, "checkpoint info tinker://" CLI_RUN "/two");
+    assert_int_equal(p->status, 0);
+    assert_non_null(strstr(proc_out(p), "Tinker Path      " CLI_TWO "\n"));
+    proc_free(&p);
+    clifix_refused(&f, "checkpoint info tinker://" CLI_RUN "/0001", 1,
+                   "Error: Checkpoint not found: ");
     clifix_refused(&f, "checkpoint info tinker://S:train:0/weights/none", 1,
                    "Error: Checkpoint not found: tinker://S:train:0/weights/none\n");
     static const char *const bad[] = {"x",

@@ -9,7 +9,7 @@
 #include "support/fakeapi_int.h"
 #include "support/program.h"
 
-#define CHECKS 35
+#define CHECKS 38
 #define GROUPS 3
 
 typedef struct rig rig;
@@ -83,7 +83,7 @@ static void set_null(fakeapi_bytes *body, const char *key)
     }
 }
 
-/* ---- ten defects ---- */
+/* ---- eleven defects ---- */
 
 static int ignore_seed(rig *r, const fakeapi_request *request, fakeapi_bytes *target,
                        fakeapi_bytes *body)
@@ -175,6 +175,15 @@ static int step_again(rig *r, const fakeapi_request *request, fakeapi_bytes *tar
     return 0;
 }
 
+static int ignore_layers(rig *r, const fakeapi_request *request, fakeapi_bytes *target,
+                         fakeapi_bytes *body)
+{
+    if (is_for(request, "create_model")) {
+        (void)edit(body, "\"train_unembed\":false", "\"train_unembed\":true");
+    }
+    return 0;
+}
+
 static int delete_nothing(rig *r, const fakeapi_request *request, fakeapi_bytes *target,
                           fakeapi_bytes *body)
 {
@@ -234,6 +243,7 @@ static const defect defects[] = {
     {"another temperature", 3, {"sampled logprobs"}, other_temperature, NULL},
     {"the end of a text is ignored", 1, {"end of text"}, ignore_eos, NULL},
     {"nothing is deleted", 2, {"delete"}, delete_nothing, NULL},
+    {"all layers are trained", 3, {"train_unembed"}, ignore_layers, NULL},
 };
 
 /* ---- the front ---- */
@@ -415,7 +425,7 @@ static void test_deep_all_green(void **state)
     rig_close(&r);
 }
 
-static void test_deep_ten_defects(void **state)
+static void test_deep_defects(void **state)
 {
     for (unsigned group = 1; group <= GROUPS; group++) {
         rig r;
@@ -439,6 +449,13 @@ static int lack(rig *r, const fakeapi_request *request, fakeapi_bytes *target,
                                                                 "\x03"
                                                                 "dro",
                                                                 4) != NULL;
+    bool is_sample = is_for(request, "asample");
+    if (is_sample) { /* asked for in vain */
+        (void)edit(body, "\"topk_prompt_logprobs\":2", "\"topk_prompt_logprobs\":0");
+    }
+    if (is_sample && memmem(body->p, body->n, "\"max_tokens\":", 13) == NULL) {
+        return 422;
+    }
     return is_for(request, "stream_sample") || (is_get && is_for(request, "sessions"))
                ? 404
            : is_dro ? 422
@@ -450,7 +467,8 @@ static const defect lacking[] = {{"a small server", 0, {NULL}, lack, NULL}};
 /* What a server does not offer is said, and is not wrong. */
 static void test_deep_not_offered(void **state)
 {
-    static const char *const names[] = {"dro", "stream", "session list"};
+    static const char *const names[] = {"dro", "stream", "session list", "top-k logprobs",
+                                        "no max_tokens"};
     rig r;
     size_t n = 0;
     rig_open(&r);
@@ -516,7 +534,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_deep_all_green),
-        cmocka_unit_test(test_deep_ten_defects),
+        cmocka_unit_test(test_deep_defects),
         cmocka_unit_test(test_deep_not_offered),
         cmocka_unit_test(test_deep_cleans_up),
     };

@@ -84,6 +84,35 @@ static void test_poll_group_sorted(void **unused)
     groupfix_close(&g);
 }
 
+/* A sample that asks itself after 30 s, and joins again, does not hurry the shared poll:
+ * requests that are answered at once and uselessly keep their distance. */
+static void test_poll_group_again_keeps_pace(void **unused)
+{
+    groupfix g;
+    groupfix_open(&g);
+    tinkc_future *future = groupfix_sample(&g);
+    size_t seen = faketransport_count(&g.f.net, GROUP);
+    int64_t last_ms = 0;
+    for (int64_t now_ms = 0; now_ms < 60000; now_ms += 10) {
+        if (now_ms % 70 == 0) { /* between two requests of the group */
+            (void)faketransport_answer(&g.f.net, POLL, (fakeanswer){.status = 408});
+        }
+        (void)faketransport_answer(&g.f.net, GROUP, (fakeanswer){.body = NOTHING});
+        clientfix_advance(&g.f, 10);
+        size_t n = faketransport_count(&g.f.net, GROUP);
+        assert_true(n <= seen + 1);
+        if (n > seen) {
+            assert_true(seen < 3 || now_ms - last_ms >= 90);
+            seen = n;
+            last_ms = now_ms;
+        }
+    }
+    assert_int_equal(faketransport_count(&g.f.net, POLL), 1); /* it did ask itself */
+    tinkc_future_cancel(future);
+    tinkc_future_free(&future);
+    groupfix_close(&g);
+}
+
 /* Samples that are awaited one after the other: none waits for the acknowledgement of the
  * one before it, nor for the requests of many before it. */
 static void test_poll_group_one_by_one(void **unused)
@@ -629,6 +658,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_poll_group_conversation),
         cmocka_unit_test(test_poll_group_sorted),
+        cmocka_unit_test(test_poll_group_again_keeps_pace),
         cmocka_unit_test(test_poll_group_one_by_one),
         cmocka_unit_test(test_poll_group_not_offered),
         cmocka_unit_test(test_poll_group_failed),

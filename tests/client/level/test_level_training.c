@@ -304,6 +304,149 @@ static void custom_loss_server_side(levelfix *f)
     tinkc_training_close(&training);
 }
 
+/* ---- kinds of chunks and tensors ---- */
+
+#define PNG  "\x89PNG\r\n\x1a\nnot a real image"
+#define JPEG "\xff\xd8\xff\xe0nor this"
+
+static void chunk_kinds(levelfix *f)
+{
+    static const int32_t tokens[] = {1, 2, INT32_MAX, -1}, three = 3;
+    static const unsigned char dmel[4 + 3 * 80] = {4, 2, 3, 80};
+    tinkc_model_input *all = NULL, *none = NULL;
+    tinkc_datum *data[2] = {NULL, NULL};
+    OK(tinkc_model_input_from_tokens(&all, tokens, 4, NULL));
+    OK(tinkc_model_input_add_image(all, PNG, sizeof(PNG) - 1, TINKC_IMAGE_PNG,
+                                   TINKC_UNKNOWN_TOKENS, NULL));
+    OK(tinkc_model_input_add_image(all, JPEG, sizeof(JPEG) - 1, TINKC_IMAGE_JPEG, 16,
+                                   NULL));
+    OK(tinkc_model_input_add_image(all, "", 0, TINKC_IMAGE_PNG, 0, NULL));
+    OK(tinkc_model_input_add_dmel(all, dmel, sizeof(dmel), NULL));
+    OK(tinkc_model_input_add_tokens(all, NULL, 0, NULL));
+    OK(tinkc_model_input_add_tokens(all, &three, 1, NULL));
+    OK(tinkc_model_input_new(&none, NULL));
+    OK(tinkc_datum_new(&data[0], &all, NULL));
+    OK(tinkc_datum_new(&data[1], &none, NULL));
+    run(f, data, 2, "cross_entropy", NULL);
+}
+
+/* A datum whose number of tokens is not known, so that any length is taken. */
+static tinkc_datum *image_datum(void)
+{
+    tinkc_model_input *input = NULL;
+    tinkc_datum *out = NULL;
+    OK(tinkc_model_input_new(&input, NULL));
+    OK(tinkc_model_input_add_image(input, PNG, sizeof(PNG) - 1, TINKC_IMAGE_PNG,
+                                   TINKC_UNKNOWN_TOKENS, NULL));
+    OK(tinkc_datum_new(&out, &input, NULL));
+    return out;
+}
+
+/* An array of the shape `rows`, or [rows, columns]; -1: one dimension less. */
+static void set(tinkc_datum *datum, const char *name, tinkc_array array, int64_t rows,
+                int64_t columns)
+{
+    const int64_t shape[] = {rows, columns};
+    array.size = sizeof(array);
+    array.shape = shape;
+    array.ndim = columns >= 0 ? 2 : rows >= 0 ? 1 : 0;
+    OK(tinkc_datum_set(datum, name, &array, NULL));
+}
+
+#define I64(...)                                                                         \
+    (tinkc_array)                                                                        \
+    {                                                                                    \
+        .elem = TINKC_ELEM_I64, .data = (const int64_t[]){__VA_ARGS__},                  \
+        .dtype = TINKC_DTYPE_INT64                                                       \
+    }
+#define F32(...)                                                                         \
+    (tinkc_array)                                                                        \
+    {                                                                                    \
+        .elem = TINKC_ELEM_F32, .data = (const float[]){__VA_ARGS__},                    \
+        .dtype = TINKC_DTYPE_FLOAT32                                                     \
+    }
+
+static void tensor_kinds(levelfix *f)
+{
+    tinkc_datum *one = bare_datum(3);
+    set(one, "empty", F32(0), 0, -1); /* by name */
+    set(one, "floats", F32(-0.0F, 1e-45F, 3.4e38F, 0.1F), 4, -1);
+    set(one, "ints", I64(INT64_MIN, -1, 0, INT64_MAX), 4, -1);
+    set(one, "matrix", I64(1, 2, 3, 4, 5, 6), 2, 3);
+    set(one, "no_columns", F32(0), 2, 0);
+    set(one, "scalar", F32(2.5F), -1, -1);
+    run(f, &one, 1, "cross_entropy", NULL);
+}
+
+static void tensor_lists(levelfix *f)
+{
+    tinkc_datum *data[] = {image_datum(), image_datum(), image_datum(), image_datum(),
+                           image_datum()};
+    set(data[0], "target_tokens", I64(1, 2), 2, -1);
+    set(data[0], "weights", F32(1, 0), 2, -1);
+    set(data[1], "target_tokens", I64(0), 0, -1);
+    set(data[1], "weights", F32(0), 0, -1);
+    set(data[2], "target_tokens", I64(1, 2, 3, 4), 2, 2);
+    set(data[2], "weights", F32(0.5F, 0.25F, 0, 1), 2, 2);
+    set(data[3], "target_tokens", I64(5, 6), 2, -1);
+    OK(tinkc_datum_set_f64(data[3], "weights", (const double[]){0.1, 0.2}, 2, NULL));
+    set(data[4], "advantages", F32(2), 1, -1);
+    set(data[4], "clip_high_threshold", F32(1.5F), 1, -1);
+    set(data[4], "clip_low_threshold", F32(0.5F), 1, -1);
+    set(data[4], "logprobs", F32(-1), 1, -1);
+    set(data[4], "target_tokens", I64(1), 1, -1);
+    run(f, data, 5, "cross_entropy", NULL);
+}
+
+static void set_sparse(tinkc_datum *datum, const char *name, const tinkc_sparse *sparse)
+{
+    tinkc_tensor *tensor = NULL;
+    OK(tinkc_tensor_new_sparse(&tensor, sparse, NULL));
+    OK(tinkc_datum_set_tensor(datum, name, tensor, NULL));
+    tinkc_tensor_free(&tensor);
+}
+
+static void tensor_sparse(levelfix *f)
+{
+    static const int64_t values[] = {7, 9}, starts[] = {0, 1, 1, 2}, columns[] = {2, 3};
+    static const int64_t float_starts[] = {0, 0, 1}, seven = 7, no_starts[3];
+    static const float half = 0.5F;
+    tinkc_datum *data[] = {image_datum(), image_datum()};
+    tinkc_sparse sparse = {sizeof(sparse), TINKC_DTYPE_INT64, 3, 4, values, 2, starts,
+                           columns};
+    set_sparse(data[0], "target_tokens", &sparse);
+    sparse = (tinkc_sparse){
+        sizeof(sparse), TINKC_DTYPE_FLOAT32, 2, 8, &half, 1, float_starts, &seven};
+    set_sparse(data[0], "weights", &sparse);
+    sparse = (tinkc_sparse){
+        sizeof(sparse), TINKC_DTYPE_FLOAT32, 2, 8, &half, 0, no_starts, &seven};
+    set_sparse(data[1], "weights", &sparse);
+    run(f, data, 2, "cross_entropy", NULL);
+}
+
+/* Two dimensions are sent as sparse rows where that is smaller, but not for every name. */
+static void tensor_torch(levelfix *f)
+{
+    static const int64_t diagonal[36] = {
+        [0] = 1, [7] = 1, [14] = 1, [21] = 1, [28] = 1, [35] = 1};
+    static const float lone[30] = {[14] = 0.5F};
+    tinkc_array eye = {
+        .elem = TINKC_ELEM_I64, .data = diagonal, .flags = TINKC_ARRAY_COMPACT};
+    tinkc_array one = {
+        .elem = TINKC_ELEM_F32, .data = lone, .flags = TINKC_ARRAY_COMPACT};
+    tinkc_array dense = I64(1, 1, 1, 1);
+    tinkc_datum *data[] = {image_datum(), image_datum(), image_datum()};
+    set(data[0], "target_tokens", eye, 6, 6);
+    set(data[0], "weights", one, 3, 10);
+    one.flags = 0;
+    set(data[1], "advantages", one, 3, 10);
+    dense.flags = TINKC_ARRAY_COMPACT;
+    set(data[1], "target_tokens", dense, 2, 2);
+    set(data[2], "target_tokens", I64(1, 2), 2, -1);
+    set(data[2], "weights", F32(0.5F, 1), 2, -1);
+    run(f, data, 3, "cross_entropy", NULL);
+}
+
 static void compressed(levelfix *f)
 {
     run(f, (tinkc_datum *[]){datum(64)}, 1, "cross_entropy", NULL);
@@ -512,7 +655,10 @@ static void via_load_full(levelfix *f)
 }
 
 #define VIA_LOAD "{\"create_model_via_load_weights\":true}"
-#define TENSORS  "lengths other than the input's are refused here: test_fixtures_pb.c"
+#define ANY_INPUT                                                                        \
+    .apart_from = "model_input",                                                         \
+    .why =                                                                               \
+        "lengths other than that of a text are refused here: an image is sent instead"
 
 static const level_case cases[] = {
     {LEVEL("training/forward_backward_cross_entropy", cross_entropy)},
@@ -546,14 +692,14 @@ static const level_case cases[] = {
     {LEVEL("training/create_via_load_optimizer", from_state_dimuon), .config = VIA_LOAD},
     {LEVEL("training/from_state_optimizer", from_state_dimuon)},
     {LEVEL("training/create_via_load_full", via_load_full), .config = VIA_LOAD},
-    {LEVEL("training/custom_loss", custom_loss),
-     .newer = "at 0.25 the forward half has weights of 0 where the caller gave others"},
-    {LEVEL_NOT("training/chunk_kinds", "test_fixtures_pb.c has each kind of chunk")},
-    {LEVEL_NOT("training/tensor_kinds",
-               "several values without a shape cannot be given: test_fixtures_pb.c")},
-    {LEVEL_NOT("training/tensor_lists", TENSORS)},
-    {LEVEL_NOT("training/tensor_sparse", TENSORS)},
-    {LEVEL_NOT("training/tensor_torch", TENSORS)},
+    {LEVEL("training/custom_loss", custom_loss)},
+    {LEVEL("training/chunk_kinds", chunk_kinds)},
+    {LEVEL("training/tensor_kinds", tensor_kinds),
+     .apart_from = "no_shape empty_no_shape not_finite",
+     .why = "a list always has its length as shape here; NaN is refused"},
+    {LEVEL("training/tensor_lists", tensor_lists), ANY_INPUT},
+    {LEVEL("training/tensor_sparse", tensor_sparse), ANY_INPUT},
+    {LEVEL("training/tensor_torch", tensor_torch), ANY_INPUT},
     {LEVEL("training/custom_loss_server_side", custom_loss_server_side),
      .config = "{\"custom_loss_server_side\":true}"},
     {LEVEL("training/loss_gspo", gspo)},

@@ -141,6 +141,7 @@ static void test_download_hostile_members(void **unused)
         {{"device", AE_IFCHR, NULL, 0, NULL}, TINKC_E_DECODE, "neither"},
         {{"disk", AE_IFBLK, NULL, 0, NULL}, TINKC_E_DECODE, "neither"},
         {{"/nonexistent/evil", 0, NULL, 3, "bad"}, TINKC_E_DECODE, "absolute"},
+        {{"/nonexistent", AE_IFDIR, NULL, 0, NULL}, TINKC_E_DECODE, "absolute"},
         {{"../evil", 0, NULL, 3, "bad"}, TINKC_E_DECODE, "out of"},
         {{"a/../../evil", 0, NULL, 3, "bad"}, TINKC_E_DECODE, "out of"},
         {{"a/..", AE_IFDIR, NULL, 0, NULL}, TINKC_E_DECODE, "out of"},
@@ -162,6 +163,26 @@ static void test_download_hostile_members(void **unused)
     }
     free(wide);
     assert_int_equal(access("/nonexistent/evil", F_OK), -1);
+}
+
+/* Archives of a whole directory may begin with that directory, under one of these names:
+ * it is the target. SkyRL writes "/". */
+static void test_download_root_member(void **unused)
+{
+    static const char *const names[] = {"/", "./", ".", "//"};
+    for (size_t i = 0; i < TK_ARRAY_LEN(names); i++) {
+        downloadfix f;
+        downloadfix_blob b;
+        struct archive *archive = downloadfix_tar(&b, ARCHIVE_FILTER_GZIP);
+        downloadfix_add(archive,
+                        &(downloadfix_member){names[i], AE_IFDIR, NULL, 0, NULL});
+        downloadfix_add(archive, &(downloadfix_member){"good", 0, NULL, 4, "good"});
+        downloadfix_tar_end(archive);
+        downloadfix_open(&f, b, NULL);
+        assert_int_equal(downloadfix_get(&f, NULL, NULL), TINKC_OK);
+        assert_int_equal(downloadfix_entries(f.target), 1);
+        downloadfix_close(&f);
+    }
 }
 
 /* M-131: bombs: by ratio, by size, by number. */
@@ -204,6 +225,7 @@ int main(void)
         cmocka_unit_test(test_download_cut_between_members),
         cmocka_unit_test(test_download_not_an_archive),
         cmocka_unit_test(test_download_hostile_members),
+        cmocka_unit_test(test_download_root_member),
         cmocka_unit_test(test_download_bombs),
     };
     return cmocka_run_group_tests_name("download_checks", tests, NULL, NULL);

@@ -1,0 +1,78 @@
+/* The list is that of the server's capabilities, asked for after the failure: a server
+ * may serve models that it does not list. */
+#include "cli/frame/cmd_served.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/similar.h"
+
+#define SHOWN_MAX  8
+#define LIST_BYTES 4096
+
+/* Whether the name may be the reason: the server refused it, or no tokenizer is known for
+ * it, which may be looked for before the server is asked. */
+static bool may_be_name(const tinkc_error *error)
+{
+    tinkc_code code = tinkc_error_code(error);
+    return code == TINKC_E_BAD_REQUEST || code == TINKC_E_NOT_FOUND ||
+           code == TINKC_E_UNPROCESSABLE ||
+           strncmp(tinkc_error_message(error), "no tokenizer", 12) == 0;
+}
+
+static bool has(const tinkc_capabilities *all, const char *model)
+{
+    for (size_t i = 0; i < tinkc_capabilities_count(all); i++) {
+        const char *name = tinkc_capabilities_name(all, i);
+        if (name != NULL && strcmp(name, model) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int refuse(const tinkc_capabilities *all, const char *model)
+{
+    char hint[256] = "'tinkc models' lists them.";
+    size_t n = tinkc_capabilities_count(all);
+    tk_similar search = {.typed = tk_str_of(model)};
+    tk_buf list;
+    tk_buf_init(&list, LIST_BYTES);
+    for (size_t i = 0; i < n; i++) {
+        const char *name = tinkc_capabilities_name(all, i);
+        name = name != NULL ? name : "?";
+        tk_similar_try(&search, name);
+        if (i < SHOWN_MAX) {
+            tk_buf_printf(&list, "%s%.256s", i > 0 ? ", " : "", name);
+        }
+    }
+    if (n > SHOWN_MAX) {
+        tk_buf_printf(&list, " and %zu more", n - SHOWN_MAX);
+    }
+    if (search.best != NULL) {
+        (void)snprintf(hint, sizeof(hint), "Did you mean '%.200s'?", search.best);
+    }
+    const char *text = tk_buf_cstr(&list);
+    int result = cmd_fail_hint(hint, "%s is not served here; served: %s", model,
+                               text != NULL ? text : "");
+    tk_buf_dispose(&list);
+    return result;
+}
+
+int cmd_served_fail(tinkc_service *service, const char *model, tinkc_error **error)
+{
+    tinkc_capabilities *all = NULL;
+    bool is_path = strncmp(model, "tinker://", 9) == 0;
+    int result;
+    if (!is_path && may_be_name(*error) && !cmd_interrupted() &&
+        tinkc_service_capabilities_wait(&all, service, NULL) == TINKC_OK &&
+        tinkc_capabilities_count(all) > 0 && !has(all, model)) {
+        tinkc_error_free(error);
+        result = refuse(all, model);
+    } else {
+        result = cmd_fail_error(error, "Cannot open %s", model);
+    }
+    tinkc_capabilities_free(&all);
+    return result;
+}
