@@ -56,9 +56,10 @@ TINKC_API tinkc_code tinkc_service_set_finish(tinkc_service *service, tinkc_fini
  * three things only: a running custom loss callback (see tinkc_custom_loss_fn); the
  * server's answer to the end of the session, for at most option finish_drain (5 s), and
  * not at all when it cannot be reached; and, with telemetry, the delivery of the last
- * events, for at most option telemetry_drain (30 s). That last wait is at most 100 ms when
- * there was work to cancel, at most one request (5 s) when the server stops accepting
- * events, and is omitted when the last request got no response.
+ * events, for at most option telemetry_drain (30 s). Each of the last two waits is at most
+ * 100 ms when there was work to cancel (not with finish_drain none). That for events is at
+ * most one request (5 s) when the server stops accepting them, and is omitted when the
+ * last request got no response.
  *
  * In a callback of the same service it does nothing: the handle stays open, *service
  * is not changed, and an error is logged. */

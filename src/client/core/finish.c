@@ -10,12 +10,24 @@
 #include "client/core/core.h"
 #include "wire/msg_session.h"
 
+/* Longest wait when the close cancelled operations, unless the option is "none". */
+#define HURRY_MS 100
+
 #define BODY_MAX_BYTES (8 * TK_FINISH_DETAIL_MAX) /* JSON may write 6 bytes for one */
 
 static void end(tk_finish *finish)
 {
     tk_mutex_lock(&finish->lock);
     finish->is_done = true;
+    tk_cond_broadcast(&finish->changed);
+    tk_mutex_unlock(&finish->lock);
+}
+
+/* A send of the work that was cancelled may hang because the server does. */
+static void hurry(tk_finish *finish)
+{
+    tk_mutex_lock(&finish->lock);
+    finish->is_hurried = true;
     tk_cond_broadcast(&finish->changed);
     tk_mutex_unlock(&finish->lock);
 }
@@ -61,7 +73,9 @@ static void run_close(tk_task *task)
         end(finish);
         return;
     }
-    (void)!tk_core_end_work(core); /* the server would refuse it */
+    if (tk_core_end_work(core)) { /* the server would refuse it */
+        hurry(finish);
+    }
     tk_core_rest(core);
     if (!encode(finish)) {
         end(finish);
@@ -93,14 +107,22 @@ void tk_finish_close(tk_finish *finish)
     int64_t drain_ms = tk_core_config(finish->core)->finish_drain_ms;
     int64_t deadline_ns =
         drain_ms < 0 ? TK_FOREVER : tk_clock_after(now_ns, drain_ms * TK_NS_PER_MS);
+    int64_t hurried_ns =
+        drain_ms < 0 ? TK_FOREVER : tk_clock_after(now_ns, HURRY_MS * TK_NS_PER_MS);
     if (!is_wanted(finish) || !tk_loop_post(tk_core_loop(finish->core), &finish->task)) {
         return;
     }
     tk_mutex_lock(&finish->lock);
-    while (!finish->is_done && tk_clock_mono_ns(&tk_clock_real) < deadline_ns) {
+    while (!finish->is_done && now_ns < deadline_ns) {
         tk_core_wait(finish->core, &finish->changed, &finish->lock, deadline_ns);
+        deadline_ns = finish->is_hurried ? TK_MIN(deadline_ns, hurried_ns) : deadline_ns;
+        now_ns = tk_clock_mono_ns(&tk_clock_real);
     }
+    bool is_done = finish->is_done;
     tk_mutex_unlock(&finish->lock);
+    if (!is_done) {
+        tk_core_heard(finish->core, false); /* telemetry does not wait as well */
+    }
 }
 
 /* ---- what is said ---- */

@@ -19,6 +19,7 @@ typedef struct tk_finish {
     int type;     /* tk_finish_type; this and the rest under the lock */
     char *detail; /* owned; NULL: none */
     bool is_done;
+    bool is_hurried; /* operations were cancelled: the wait is short */
     /* loop thread */
     bool is_stopped;
     tk_task task;

@@ -293,6 +293,27 @@ static void test_finish_server_gone(void **unused)
     assert_null(service);
 }
 
+/* a server that hangs while operations run does not hold the close. */
+static void test_finish_hung_server(void **unused)
+{
+    fakeapi *api = fakeapi_start();
+    fakeapi_tinker(api, NULL);
+    fakeapi_gate *gate = fakeapi_gate_new(api);
+    fakeapi_default(api, "GET", "/api/v1/healthz",
+                    &(fakeapi_step){.body = "{}", .gate = gate});
+    fakeapi_default(api, "POST", FINISHP, &(fakeapi_step){.body = "{}", .gate = gate});
+    tinkc_service *service =
+        open_with_session(api, (const char *const[]){"finish_drain", "86400000", NULL});
+    tinkc_future *future = tinkc_service_health(service);
+    while (fakeapi_gate_waiting(gate) == 0) {
+        (void)tinkc_future_wait(future, 5);
+    }
+    tinkc_service_close(&service);
+    assert_int_equal(tinkc_future_wait(future, 0), TINKC_E_CANCELLED);
+    tinkc_future_free(&future);
+    fakeapi_stop(&api);
+}
+
 /* Not from a forked child, whose parent goes on. */
 static void test_finish_after_fork(void **unused)
 {
@@ -357,6 +378,7 @@ int main(void)
         cmocka_unit_test(test_finish_arrives),
         cmocka_unit_test(test_finish_retries),
         cmocka_unit_test(test_finish_server_gone),
+        cmocka_unit_test(test_finish_hung_server),
         cmocka_unit_test(test_finish_after_fork),
         cmocka_unit_test(test_finish_allocation_sweep),
     };
