@@ -56,6 +56,34 @@ static void test_srv_ids_have_hosted_shapes(void **state)
     leave(&t);
 }
 
+/* A base model that is not that of the weights is refused, not ignored. */
+static void test_srv_foreign_base_is_refused(void **state)
+{
+    fix t;
+    join(&t);
+    const char *path = srvfix_text(
+        result_of(&t, submit(&t, API "save_weights_for_sampler",
+                             format_body(&t,
+                                         "{\"model_id\":\"%s\",\"path\":\"foreign\","
+                                         "\"seq_id\":1}",
+                                         t.model))),
+        "path");
+    static const struct {
+        const char *base;
+        int status;
+    } rows[] = {{MODEL, 200}, {"another/model", 400}};
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        (void)srvfix_post(&t.f, API "create_sampling_session",
+                          format_body(&t,
+                                      "{\"session_id\":\"%s\",\"model_path\":\"%s\","
+                                      "\"sampling_session_seq_id\":%zu,"
+                                      "\"base_model\":\"%s\"}",
+                                      t.session, path, 70 + i, rows[i].base));
+        assert_int_equal(t.f.status, rows[i].status);
+    }
+    leave(&t);
+}
+
 /* S-016: the same request again is the same work; another one under its id is not. */
 static void test_srv_work_is_done_once(void **state)
 {
@@ -319,6 +347,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_srv_ids_have_hosted_shapes),
+        cmocka_unit_test(test_srv_foreign_base_is_refused),
         cmocka_unit_test(test_srv_work_is_done_once),
         cmocka_unit_test(test_srv_gaps_do_not_hang),
         cmocka_unit_test(test_srv_failures_are_results),

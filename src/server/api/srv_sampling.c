@@ -45,9 +45,20 @@ static bool resolve_path(srv_sampler_spec *out, srv_request *request, tk_str tex
 static bool resolve(srv_sampler_spec *out, srv_request *request, tk_str base_model,
                     tk_str model_path)
 {
+    const srv_base *named = NULL;
     *out = (srv_sampler_spec){.base_name = base_model};
-    return (model_path.n == 0 || resolve_path(out, request, model_path)) &&
-           srv_lookup_base(&out->base, request, out->base_name);
+    if ((model_path.n > 0 && !resolve_path(out, request, model_path)) ||
+        !srv_lookup_base(&out->base, request, out->base_name)) {
+        return false;
+    }
+    if (base_model.n > 0 && !srv_lookup_base(&named, request, base_model)) {
+        return false;
+    }
+    if (named != NULL && named != out->base) {
+        (void)srv_reply_field(request, "base_model", "is not the model of model_path");
+        return false;
+    }
+    return true;
 }
 
 /* ---- create_sampling_session ---- */
