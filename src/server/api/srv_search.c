@@ -423,7 +423,7 @@ srv_verdict srv_search_sessions(srv_request *request)
     }
     tk_buf buf;
     tk_json_writer w;
-    tk_buf_init(&buf, TK_SRV_BODY_SAMPLE_BYTES);
+    tk_buf_init_quota(&buf, TK_SRV_BODY_SAMPLE_BYTES, srv_request_quota(request));
     tk_json_writer_init(&w, &buf);
     tk_json_begin_object(&w);
     tk_json_key(&w, TK_STR("sessions"));
