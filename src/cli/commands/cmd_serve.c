@@ -1,10 +1,13 @@
 /* `tinkc serve`: runs the server of server/srv.h until a signal stops it. The only
  * command that uses more than the public headers and base/.
  * Needs: server */
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -18,7 +21,7 @@
 #include "cli/frame/cmd_print.h"
 #include "server/srv.h"
 
-#define PAIRS_MAX     64
+#define PAIRS_MAX     64 /* also the most operands */
 #define KEY_MAX_BYTES 4096
 
 typedef struct serve {
@@ -50,6 +53,36 @@ static bool read_pairs(const cmd_args *args, const char *option, srv_pair *out, 
         }
     }
     return true;
+}
+
+/* Adds the directories that are operands, after those of --model; the name of each is its
+ * last part, also of "." and of a link. */
+static int read_directories(serve *s, const cmd_args *args)
+{
+    srv_options *o = &s->options;
+    for (size_t i = 0; i < cmd_operands(args); i++) {
+        const char *dir = cmd_operand(args, i);
+        char full[PATH_MAX];
+        struct stat st;
+        if (o->n_models == PAIRS_MAX) {
+            return cmd_bad_usage(args, "At most %d models.", PAIRS_MAX);
+        }
+        if (realpath(dir, full) == NULL || stat(full, &st) != 0) {
+            return cmd_fail("there is no directory %s", dir);
+        }
+        if (!S_ISDIR(st.st_mode)) {
+            return cmd_fail_hint("Give the directory that holds config.json.",
+                                 "%s is not a directory", dir);
+        }
+        srv_pair *pair = &s->models[o->n_models];
+        pair->name = tk_strdup(strrchr(full, '/') + 1);
+        pair->value = dir;
+        if (pair->name == NULL) {
+            return cmd_fail("out of memory");
+        }
+        o->n_models++;
+    }
+    return CMD_OK;
 }
 
 /* Reads the key from a file, so that it does not appear in the list of processes. */
@@ -124,7 +157,8 @@ static int read_options(serve *s, const cmd_args *args)
         return cmd_fail("HOME is not set: use --data DIR");
     }
     const char *file = cmd_text(args, "api-key-file", NULL);
-    return file != NULL ? read_key(s, file) : CMD_OK;
+    int result = file != NULL ? read_key(s, file) : CMD_OK;
+    return result == CMD_OK ? read_directories(s, args) : result;
 }
 
 static void log_line(tinkc_log_level level, const char *component, const char *line,
@@ -213,7 +247,7 @@ static const cmd_option options[] = {
      "Address to listen on (127.0.0.1); others need a key.", false},
     {"port", 0, CMD_INT, "PORT", "Port to listen on (8000; 0: a free one).", false},
     {"data", 0, CMD_TEXT, "DIR", "Data directory (~/.local/share/tinkc).", false},
-    {"model", 0, CMD_TEXT, "NAME=DIR", "Serve the model in DIR, in Hugging Face layout.",
+    {"model", 0, CMD_TEXT, "NAME=DIR", "Serve the model in DIR under another name.",
      true},
     {"alias", 0, CMD_TEXT, "NAME=NAME", "Serve a model under a second name.", true},
     {"threads", 0, CMD_INT, "N", "Compute threads (0: one per CPU).", false},
@@ -229,12 +263,14 @@ static const cmd_option options[] = {
 
 const cmd_spec cmd_serve = {
     .name = "serve",
-    .operands = "",
+    .operands = "[DIR...]",
+    .max_operands = PAIRS_MAX,
     .help = "Run a local server with the Tinker API.",
     .more =
         "Prints \"listening on URL\" when it is ready and runs until SIGTERM or Ctrl-C.\n"
-        "Without --model it serves the small model that is part of this program,\n"
-        "tinkc/pebble-llama-2m.",
+        "It serves the small model that is part of this program, tinkc/pebble-llama-2m,\n"
+        "and the model in each DIR (Hugging Face layout) under the name of the directory.",
+    .examples = "tinkc serve models/Qwen3-0.6B",
     .options = options,
     .run = run,
 };

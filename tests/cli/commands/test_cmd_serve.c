@@ -1,5 +1,8 @@
-/* `tinkc serve`: options that the server does not start with.
+/* `tinkc serve`: options that the server does not start with, and directories as models.
  * Links: server */
+#include <signal.h>
+
+#include "cli/dirfix.h"
 #include "support/program.h"
 #include "support/test.h"
 
@@ -27,8 +30,73 @@ static void test_serve_memory(void **state)
     program_close(&p);
 }
 
+/* The URL that a server has printed. */
+static void read_url(char out[96], const program *p)
+{
+    const char *at = strstr(p->out.p, "http://");
+    assert_non_null(at);
+    (void)snprintf(out, 96, "TINKER_BASE_URL=%.*s", (int)strcspn(at, "\n"), at);
+}
+
+/* Operands are models; each has the name of its directory, also behind a slash, a dot or
+ * a link, and beside --model. */
+static void test_serve_directories(void **state)
+{
+    program p, q;
+    char url[96];
+    program_open(&p, TINKC_PROGRAM);
+    program_open(&q, TINKC_PROGRAM);
+    dirfix_make(&p, "small");
+    dirfix_make(&p, "real");
+    assert_int_equal(symlink("real", program_path(&p, "link")), 0);
+    program_start(&p, PROGRAM_ARGS("serve", "--port", "0", "small/.", "./link", "--model",
+                                   "own/name=small"));
+    assert_true(program_wait_text(&p, false, "listening on "));
+    assert_true(program_wait_text(&p, false, "\n"));
+    read_url(url, &p);
+    program_env(&q, url);
+    program_run(&q, PROGRAM_ARGS("models", "--format", "json"));
+    assert_int_equal(q.code, 0);
+    assert_true(program_said(&q.out, "\"small\""));
+    assert_true(program_said(&q.out, "\"real\""));
+    assert_true(program_said(&q.out, "\"own/name\""));
+    assert_false(program_said(&q.out, "\"link\""));
+    program_run(&q, PROGRAM_ARGS("sample", "-m", "small", "--max-tokens", "2", "One,"));
+    assert_int_equal(q.code, 0);
+    assert_int_equal(kill(p.pid, SIGTERM), 0);
+    program_end(&p);
+    assert_int_equal(p.code, 0);
+    program_close(&q);
+    program_close(&p);
+}
+
+static void test_serve_bad_directories(void **state)
+{
+    program p;
+    program_open(&p, TINKC_PROGRAM);
+    program_run(&p, PROGRAM_ARGS("serve", "--port", "0", "nowhere"));
+    assert_int_equal(p.code, 1);
+    assert_true(program_said(&p.err, "there is no directory nowhere"));
+    program_write_file(&p, "file", "");
+    program_run(&p, PROGRAM_ARGS("serve", "--port", "0", "file"));
+    assert_int_equal(p.code, 1);
+    assert_true(program_said(&p.err, "file is not a directory"));
+    program_run(&p, PROGRAM_ARGS("serve", "--port", "0", "."));
+    assert_int_equal(p.code, 1);
+    assert_true(program_said(&p.err, "config.json: No such file"));
+    dirfix_make(&p, "twice");
+    program_run(&p, PROGRAM_ARGS("serve", "--port", "0", "twice", "twice/"));
+    assert_int_equal(p.code, 1);
+    assert_true(program_said(&p.err, "the model name \"twice\" is used twice"));
+    program_close(&p);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_serve_memory)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_serve_memory),
+        cmocka_unit_test(test_serve_directories),
+        cmocka_unit_test(test_serve_bad_directories),
+    };
     return cmocka_run_group_tests_name("cmd_serve", tests, NULL, NULL);
 }
