@@ -106,6 +106,7 @@
 #define TK_SRV_SEARCH_TEXT_BYTES (4 * TK_MIB)  /* of its answer; then a cursor */
 #define TK_SRV_SESSIONS_MAX      4096          /* that are alive */
 #define TK_SRV_MODELS_MAX        256           /* loaded for training */
+#define TK_SRV_LOADS_MAX         64            /* base models loaded while it runs */
 #define TK_SRV_SAMPLERS_MAX      (16 * 1024)   /* sampling sessions */
 #define TK_SRV_JOBS_MAX          1024          /* training requests waiting, per model */
 #define TK_SRV_SAMPLES_MAX       8192          /* samples waiting or running */

@@ -64,12 +64,24 @@ TK_NODISCARD tinkc_code eng_model_open_memory(eng_model **out, eng_pool *pool,
 
 void eng_model_free(eng_model *model); /* accepts NULL; its adapters first */
 
+/* Reads the headers of the weights in a directory: how many bytes the open model will take,
+ * without what opening takes meanwhile (ENG_MODEL_OPEN_BYTES). The errors of
+ * eng_model_open. */
+TK_NODISCARD tinkc_code eng_model_measure(size_t *out, const char *directory,
+                                          tk_err *err);
+#define ENG_MODEL_OPEN_BYTES ((size_t)32 * 1024 * 1024)
+
+/* Computes on another pool from now on: a model can be opened on a pool of its own while
+ * others compute on theirs. Nothing may compute on the model meanwhile. */
+void eng_model_set_pool(eng_model *model, eng_pool *pool);
+
 typedef struct eng_model_info {
     const char *architecture; /* "LlamaForCausalLM", ... static */
     size_t layers, hidden, vocabulary;
-    size_t context;      /* max_position_embeddings */
-    uint64_t parameters; /* of the base model */
-    const int64_t *eos;  /* config.json and generation_config.json, no duplicates */
+    size_t context;        /* max_position_embeddings */
+    uint64_t parameters;   /* of the base model */
+    const char *precision; /* of its files: "F32", "BF16", "F16", or "mixed"; static */
+    const int64_t *eos;    /* config.json and generation_config.json, no duplicates */
     size_t n_eos;
 } eng_model_info;
 

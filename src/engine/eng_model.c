@@ -11,8 +11,8 @@
 
 #define CONFIG_MAX  (4 * TK_MIB)
 #define SCAN_PIECE  ((size_t)1 << 16)
-#define PIECE_BYTES (32 * TK_MIB) /* of a tensor that is read */
-#define KEEP_MAX    2147483648.0  /* bytes of activations in a training step */
+#define PIECE_BYTES ENG_MODEL_OPEN_BYTES /* of a tensor that is read */
+#define KEEP_MAX    2147483648.0         /* bytes of activations in a training step */
 
 size_t eng_model_inputs(const eng_config *config, eng_linear which)
 {
@@ -230,12 +230,23 @@ static tinkc_code read_panels(loader *l, const eng_st_tensor *t, const eng_mat *
     return code;
 }
 
+static void note_precision(eng_model *model, eng_dtype dtype)
+{
+    const char *name = eng_dtype_name(dtype);
+    if (model->precision == NULL) {
+        model->precision = name;
+    } else if (strcmp(model->precision, name) != 0) {
+        model->precision = "mixed";
+    }
+}
+
 static tinkc_code pack(loader *l, const eng_st_tensor *t, eng_mat *out)
 {
     eng_mat mat = {.n = t->shape[0], .k = t->shape[1], .bf16 = t->dtype == ENG_BF16};
 #ifdef ENG_DOUBLE
     mat.bf16 = false;
 #endif
+    note_precision(l->model, t->dtype);
     size_t bytes;
     mat.panels = eng_mat_bytes(&bytes, mat.n, mat.k, mat.bf16)
                      ? eng_work_array(&l->model->store, bytes, 1)
@@ -335,23 +346,24 @@ static tinkc_code load_head(loader *l)
                             : code;
 }
 
-/* All weights in one block, so that large pages fit; what it is short of by rounding
- * comes from a second one. */
-static void plan_store(const loader *l)
+/* At most twice the files. */
+static size_t store_bytes(const eng_st *st)
 {
     size_t bytes = 0;
-    for (size_t i = 0; i < eng_st_count(l->st); i++) {
-        const eng_st_tensor *t = eng_st_at(l->st, i);
+    for (size_t i = 0; i < eng_st_count(st); i++) {
+        const eng_st_tensor *t = eng_st_at(st, i);
         size_t each = t->dtype == ENG_BF16 ? sizeof(uint16_t) : sizeof(eng_real);
-        bytes += t->known ? t->count * each : 0; /* at most twice the files */
+        bytes += t->known ? t->count * each : 0;
     }
-    l->model->store.want = bytes;
+    return bytes;
 }
 
 static tinkc_code load(eng_model *model, const eng_st *st, tk_err *err)
 {
     loader l = {.model = model, .st = st, .err = err};
-    plan_store(&l);
+    /* all weights in one block, so that large pages fit; what it is short of by rounding
+     * comes from a second one */
+    model->store.want = store_bytes(st);
     model->layers = tk_zarray(model->config.layers, sizeof(*model->layers));
     if (model->layers == NULL) {
         return tk_err_nomem(err);
@@ -440,6 +452,22 @@ tinkc_code eng_model_open(eng_model **out, eng_pool *pool, const char *directory
     return code == TINKC_OK ? build(out, pool, &config, st, err) : code;
 }
 
+tinkc_code eng_model_measure(size_t *out, const char *directory, tk_err *err)
+{
+    eng_st *st = NULL;
+    tinkc_code code = eng_st_open_directory(&st, directory, err);
+    if (code == TINKC_OK) {
+        *out = store_bytes(st);
+        eng_st_close(st);
+    }
+    return code;
+}
+
+void eng_model_set_pool(eng_model *model, eng_pool *pool)
+{
+    model->pool = pool;
+}
+
 void eng_model_free(eng_model *model)
 {
     if (model == NULL) {
@@ -475,6 +503,7 @@ void eng_model_get_info(const eng_model *model, eng_model_info *out)
                             .vocabulary = c->vocabulary,
                             .context = c->context,
                             .parameters = model->parameters,
+                            .precision = model->precision,
                             .eos = c->eos,
                             .n_eos = c->n_eos};
 }

@@ -42,6 +42,7 @@ struct eng_model {
     eng_real *rope_cos, *rope_sin; /* [rope_positions][head_dim / 2] */
     size_t rope_positions;
     uint64_t parameters;
+    const char *precision; /* of the matrices in its files; static */
     double keep_max_bytes; /* activations above this are computed again, not kept */
 };
 

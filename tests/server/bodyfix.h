@@ -94,6 +94,7 @@ static const struct {
     {"retrieve_future", "{\"request_id\":\"$M:0\",\"allow_metadata_only\":true}"},
     {"/publish", "{}"},
     {"/ttl", "{\"ttl_seconds\":60}"},
+    {"v1/models", "{\"directory\":\"/nowhere\",\"name\":\"n\"}"},
     {"/project", "{\"project_id\":\"p\"}"},
 };
 

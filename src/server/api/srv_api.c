@@ -8,6 +8,7 @@
 #include "server/api/srv_copy.h"
 #include "server/api/srv_external.h"
 #include "server/api/srv_info.h"
+#include "server/api/srv_models.h"
 #include "server/api/srv_rest.h"
 #include "server/api/srv_retrieve.h"
 #include "server/api/srv_sampling.h"
@@ -112,6 +113,8 @@ static const srv_route rows[] = {
     /* ours; /v1 is kept free for an OpenAI-compatible API */
     {"GET", "/", srv_info_root, SRV_ROUTE_OPEN | SRV_ROUTE_PROMPT, 0, SRV_ROUTE_ANY},
     {"GET", "/metrics", srv_info_metrics, SRV_ROUTE_PROMPT, 0, SRV_ROUTE_ANY},
+    {"GET", "/tinkc/v1/models", srv_models_list, SRV_ROUTE_LIGHT, 0, NULL},
+    {"POST", "/tinkc/v1/models", srv_models_load, SRV_ROUTE_SLOW, 0, NULL},
     {"GET", "/tinkc/v1/models/*/*", srv_info_tokenizer, 0, 0, NULL},
     {"GET", "/tinkc/v1/models/*/*/*", srv_info_tokenizer, 0, 0, NULL},
 };

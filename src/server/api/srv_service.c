@@ -32,12 +32,12 @@ srv_verdict srv_service_capabilities(srv_request *request)
 {
     const srv *server = request->app;
     const srv_catalog *catalog = server->catalog;
-    tk_supported_model *models =
-        tk_arena_array(&request->arena, catalog->n_names, sizeof(*models));
+    size_t n = atomic_load(&catalog->n_names);
+    tk_supported_model *models = tk_arena_array(&request->arena, n, sizeof(*models));
     if (models == NULL) {
         return srv_reply_fail(request, 500, "out of memory");
     }
-    for (size_t i = 0; i < catalog->n_names; i++) {
+    for (size_t i = 0; i < n; i++) {
         const srv_name *at = &catalog->names[i];
         models[i] = (tk_supported_model){
             .model_name = {TK_SET, tk_str_of(at->name)},
@@ -46,7 +46,7 @@ srv_verdict srv_service_capabilities(srv_request *request)
             .sampleable = {TK_SET, true},
         };
     }
-    const tk_capabilities_response msg = {models, catalog->n_names};
+    const tk_capabilities_response msg = {models, n};
     return srv_msg_reply(request, &tk_msg_capabilities_response, &msg);
 }
 

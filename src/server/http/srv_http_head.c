@@ -252,10 +252,32 @@ static bool check_caller(exchange *x)
     return status == 0 && srv_guard_knows(&guard, &caller);
 }
 
+static bool is_forwarded(struct MHD_Connection *connection)
+{
+    static const char *const names[] = {"Forwarded",         "Via",
+                                        "X-Forwarded-For",   "X-Forwarded-Host",
+                                        "X-Forwarded-Proto", "X-Real-IP"};
+    for (size_t i = 0; i < TK_ARRAY_LEN(names); i++) {
+        if (header(connection, names[i]).p != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_local(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *from =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    return from != NULL && srv_listen_is_loopback_peer(from->client_addr) &&
+           !is_forwarded(connection);
+}
+
 static void read_headers(exchange *x)
 {
     srv_request *request = x->request;
     struct MHD_Connection *c = x->connection;
+    request->is_local = is_local(c);
     request->came_by_https = tk_str_is_nocase(header(c, "X-Forwarded-Proto"), "https");
     request->sends_proto =
         contains(header(c, MHD_HTTP_HEADER_CONTENT_TYPE), SRV_TYPE_PROTO);

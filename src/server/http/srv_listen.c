@@ -89,6 +89,23 @@ bool srv_listen_is_loopback(const char *host)
     return strcmp(host, "::1") == 0 || strcmp(host, "localhost") == 0;
 }
 
+bool srv_listen_is_loopback_peer(const struct sockaddr *from)
+{
+    struct in_addr v4;
+    struct sockaddr_in6 v6;
+    if (from->sa_family == AF_INET) {
+        memcpy(&v4, (const char *)from + offsetof(struct sockaddr_in, sin_addr),
+               sizeof(v4));
+        return (ntohl(v4.s_addr) >> 24) == 127;
+    }
+    if (from->sa_family != AF_INET6) {
+        return false;
+    }
+    memcpy(&v6, from, sizeof(v6));
+    return IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr) ||
+           (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr) && v6.sin6_addr.s6_addr[12] == 127);
+}
+
 /* Returns how many descriptors this process may have. */
 static size_t raise_limit(void)
 {

@@ -23,6 +23,9 @@ void srv_listen_close(srv_listen *listen); /* accepts a closed one */
 
 /* Whether only this machine can reach `host`. */
 bool srv_listen_is_loopback(const char *host);
+/* Whether a connection from this address comes from this machine's loopback. */
+struct sockaddr;
+bool srv_listen_is_loopback_peer(const struct sockaddr *from);
 
 /* Both raise the soft limit of descriptors to the hard one.
  *

@@ -60,6 +60,7 @@ typedef struct srv_request {
     tk_str host;            /* header Host, for absolute URLs */
     tk_str range, if_range; /* headers of those names, or empty */
     bool came_by_https;     /* to a proxy, which says so */
+    bool is_local;          /* from this machine, and not through a proxy */
     bool sends_proto;       /* Content-Type is protobuf */
     bool sends_zstd;        /* Content-Encoding is zstd */
     bool wants_proto;       /* Accept names protobuf */

@@ -9,7 +9,9 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "base/limits.h"
 #include "base/mem.h"
+#include "engine/eng_pool.h"
 #include "server/run/srv_embed.h"
 
 /* A start writes only the files that differ, so that it does not wait for the disk. */
@@ -87,6 +89,7 @@ static tinkc_code open_embedded(srv_catalog *catalog, const char *data, tk_err *
     srv_embed embed;
     srv_embed_get(&embed);
     srv_base *base = &catalog->bases[catalog->n_bases++];
+    base->is_embedded = true;
     const eng_model_memory memory = {embed.config, embed.generation_config,
                                      embed.weights};
     base->name = tk_strdup(SRV_EMBED_NAME);
@@ -128,6 +131,24 @@ static size_t weight_bytes(const char *dir)
     return total;
 }
 
+/* Reads the model and its tokenizer from its directory. */
+static tinkc_code open_files(srv_base *base, eng_pool *pool, tk_err *err)
+{
+    tinkc_code code = eng_model_open(&base->model, pool, base->tokenizer_dir, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    eng_model_get_info(base->model, &base->info);
+    char *path = tk_file_join(base->tokenizer_dir, "tokenizer.json");
+    if (path == NULL) {
+        return tk_err_nomem(err);
+    }
+    /* Without it only stop strings are refused. */
+    code = srv_text_load(&base->tok, path, err);
+    tk_free(path);
+    return code;
+}
+
 static tinkc_code open_directory(srv_catalog *catalog, const srv_pair *pair,
                                  size_t memory, tk_err *err)
 {
@@ -144,26 +165,80 @@ static tinkc_code open_directory(srv_catalog *catalog, const srv_pair *pair,
                           "is %zu MiB (--memory)",
                           pair->name, bytes / TK_MIB, memory / TK_MIB);
     }
-    if (code == TINKC_OK) {
-        code = eng_model_open(&base->model, catalog->pool, base->tokenizer_dir, err);
-    }
+    return code == TINKC_OK ? open_files(base, catalog->pool, err) : code;
+}
+
+/* ---- later ---- */
+
+static bool is_stopped(void *user)
+{
+    return eng_pool_is_stopped(user);
+}
+
+/* One thread of its own reads and packs: the engine's pool computes meanwhile. */
+static tinkc_code open_beside(srv_base *base, srv_catalog *catalog, tk_err *err)
+{
+    eng_pool *pool = NULL;
+    tinkc_code code = eng_pool_new(&pool, 1, err);
     if (code != TINKC_OK) {
         return code;
     }
-    eng_model_get_info(base->model, &base->info);
-    char *path = tk_file_join(base->tokenizer_dir, "tokenizer.json");
-    if (path == NULL) {
-        return tk_err_nomem(err);
+    eng_pool_set_stop(pool, is_stopped, catalog->pool);
+    code = open_files(base, pool, err);
+    if (code == TINKC_OK) {
+        eng_model_set_pool(base->model, catalog->pool);
     }
-    /* Without it only stop strings are refused. */
-    code = srv_text_load(&base->tok, path, err);
-    tk_free(path);
+    eng_pool_free(pool);
     return code;
 }
 
-static tinkc_code add_name(srv_catalog *catalog, const char *name, srv_base *base,
+static void dispose(srv_base *base)
+{
+    srv_text_free(base->tok);
+    eng_model_free(base->model);
+    tk_free(base->tokenizer_dir);
+    tk_free(base->name);
+    *base = (srv_base){0};
+}
+
+tinkc_code srv_catalog_load(srv_base **out, srv_catalog *catalog, const srv_pair *pair,
+                            tk_err *err)
+{
+    if (catalog->n_bases == catalog->max_bases ||
+        atomic_load(&catalog->n_names) == catalog->max_names) {
+        return tk_err_set(err, TINKC_E_LIMIT, "the server has %zu models already",
+                          catalog->n_bases);
+    }
+    srv_base *base = &catalog->bases[catalog->n_bases];
+    base->name = tk_strdup(pair->name);
+    base->tokenizer_dir = tk_strdup(pair->value);
+    tinkc_code code = base->name != NULL && base->tokenizer_dir != NULL
+                          ? open_beside(base, catalog, err)
+                          : tk_err_nomem(err);
+    if (code != TINKC_OK) {
+        dispose(base);
+        return code;
+    }
+    catalog->n_bases++;
+    *out = base;
+    return TINKC_OK;
+}
+
+void srv_catalog_unload(srv_catalog *catalog)
+{
+    dispose(&catalog->bases[--catalog->n_bases]);
+}
+
+/* ---- names ---- */
+
+tinkc_code srv_catalog_add(srv_catalog *catalog, const char *name, srv_base *base,
                            tk_err *err)
 {
+    size_t n = atomic_load(&catalog->n_names);
+    if (n == catalog->max_names) {
+        return tk_err_set(err, TINKC_E_LIMIT,
+                          "the server has %zu names of models already", n);
+    }
     if (name[0] == '\0' || srv_catalog_find(catalog, tk_str_of(name)) != NULL) {
         return tk_err_set(err, TINKC_E_CONFIG, "the model name \"%s\" is %s", name,
                           name[0] == '\0' ? "empty" : "used twice");
@@ -172,7 +247,8 @@ static tinkc_code add_name(srv_catalog *catalog, const char *name, srv_base *bas
     if (copy == NULL) {
         return tk_err_nomem(err);
     }
-    catalog->names[catalog->n_names++] = (srv_name){copy, base};
+    catalog->names[n] = (srv_name){copy, base};
+    atomic_store(&catalog->n_names, n + 1);
     return TINKC_OK;
 }
 
@@ -187,7 +263,7 @@ static tinkc_code fill(srv_catalog *catalog, const srv_options *options, size_t 
         code = open_directory(catalog, &options->models[i], memory, err);
     }
     for (size_t i = 0; code == TINKC_OK && i < catalog->n_bases; i++) {
-        code = add_name(catalog, catalog->bases[i].name, &catalog->bases[i], err);
+        code = srv_catalog_add(catalog, catalog->bases[i].name, &catalog->bases[i], err);
     }
     for (size_t i = 0; code == TINKC_OK && i < options->n_aliases; i++) {
         const srv_pair *alias = &options->aliases[i];
@@ -196,7 +272,7 @@ static tinkc_code fill(srv_catalog *catalog, const srv_options *options, size_t 
             return tk_err_set(err, TINKC_E_CONFIG, "alias %s: there is no model %s",
                               alias->name, alias->value);
         }
-        code = add_name(catalog, alias->name, base, err);
+        code = srv_catalog_add(catalog, alias->name, base, err);
     }
     return code;
 }
@@ -208,9 +284,10 @@ tinkc_code srv_catalog_new(srv_catalog **out, const srv_options *options, size_t
     if (catalog == NULL) {
         return tk_err_nomem(err);
     }
-    size_t n = options->n_models + 1;
-    catalog->bases = tk_zarray(n, sizeof(*catalog->bases));
-    catalog->names = tk_zarray(n + options->n_aliases, sizeof(*catalog->names));
+    catalog->max_bases = options->n_models + 1 + TK_SRV_LOADS_MAX;
+    catalog->max_names = catalog->max_bases + options->n_aliases;
+    catalog->bases = tk_zarray(catalog->max_bases, sizeof(*catalog->bases));
+    catalog->names = tk_zarray(catalog->max_names, sizeof(*catalog->names));
     tinkc_code code = catalog->bases != NULL && catalog->names != NULL
                           ? fill(catalog, options, memory, err)
                           : tk_err_nomem(err);
@@ -231,11 +308,7 @@ void srv_catalog_free(srv_catalog *catalog)
         tk_free(catalog->names[i].name);
     }
     for (size_t i = 0; i < catalog->n_bases; i++) {
-        srv_base *base = &catalog->bases[i];
-        srv_text_free(base->tok);
-        eng_model_free(base->model);
-        tk_free(base->tokenizer_dir);
-        tk_free(base->name);
+        dispose(&catalog->bases[i]);
     }
     eng_pool_free(catalog->pool);
     tk_free(catalog->names);
@@ -245,9 +318,21 @@ void srv_catalog_free(srv_catalog *catalog)
 
 srv_base *srv_catalog_find(const srv_catalog *catalog, tk_str name)
 {
-    for (size_t i = 0; i < catalog->n_names; i++) {
+    size_t n = atomic_load(&catalog->n_names);
+    for (size_t i = 0; i < n; i++) {
         if (tk_str_is(name, catalog->names[i].name)) {
             return catalog->names[i].base;
+        }
+    }
+    return NULL;
+}
+
+srv_base *srv_catalog_find_directory(const srv_catalog *catalog, const char *dir)
+{
+    for (size_t i = 0; i < catalog->n_bases; i++) {
+        srv_base *base = &catalog->bases[i];
+        if (!base->is_embedded && strcmp(base->tokenizer_dir, dir) == 0) {
+            return base;
         }
     }
     return NULL;

@@ -1,6 +1,8 @@
 /* The loop of the engine thread: which job or which samplers run next. */
 #include "server/run/srv_engine.h"
 
+#include <stdatomic.h>
+
 #include "base/mem.h"
 #include "engine/eng_bytes.h"
 #include "server/run/srv_model.h"
@@ -23,6 +25,7 @@ typedef struct decoder {
     size_t work_bytes;   /* counted for working memory. Under the server's lock */
     size_t floor_bytes;  /* of those, for samples. Under the server's lock */
     size_t kept_bytes;   /* of those, in use or kept by the model. Under the lock */
+    size_t cache_bytes;  /* counted for keys and values */
     tk_heap claims;      /* of requests, the largest first (-bytes). Under the lock */
 } decoder;
 
@@ -39,10 +42,10 @@ struct srv_engine {
     size_t n_samples;
     size_t turn; /* cursor into the map of models */
     srv_engine_stats stats;
+    atomic_size_t n_decoders; /* grows under the lock; read anywhere */
     /* the thread's own */
-    decoder *decoders;
-    size_t n_decoders;
-    int64_t owed_ns; /* time that samplers get before the next job */
+    decoder *decoders; /* room for all that the catalog may have: they do not move */
+    int64_t owed_ns;   /* time that samplers get before the next job */
 };
 
 /* ---- called by other threads ---- */
@@ -79,7 +82,7 @@ bool srv_engine_has_samples(const srv_engine *engine)
 srv_wait srv_engine_why(const srv_engine *engine, const srv_sample *sample)
 {
     uint64_t from = 0;
-    for (size_t i = 0; i < engine->n_decoders; i++) {
+    for (size_t i = 0; i < atomic_load(&engine->n_decoders); i++) {
         if (engine->decoders[i].base == sample->sampler->base) {
             from = engine->decoders[i].waits_from;
         }
@@ -95,8 +98,8 @@ srv_wait srv_engine_why(const srv_engine *engine, const srv_sample *sample)
 
 static decoder *decoder_of(srv_engine *engine, const srv_base *base)
 {
-    size_t i = 0;
-    while (i + 1 < engine->n_decoders && engine->decoders[i].base != base) {
+    size_t i = 0, n = atomic_load(&engine->n_decoders);
+    while (i + 1 < n && engine->decoders[i].base != base) {
         i++;
     }
     return &engine->decoders[i];
@@ -243,7 +246,7 @@ static bool token_bytes(void *user, int32_t token, tk_str *out)
 }
 
 /* Keys and values: room for one whole context at least, for a few hundred sequences of a
- * small model, and never more than a quarter of the server's memory for all models. */
+ * small model, and of a quarter of the server's memory one share: `n_bases` are there. */
 static size_t kv_bytes(const srv_base *base, size_t n_bases, size_t memory)
 {
     size_t most = memory / 4 / n_bases;
@@ -255,33 +258,59 @@ static size_t kv_bytes(const srv_base *base, size_t n_bases, size_t memory)
     return TK_MIN(TK_MAX(context, KV_FLOOR_BYTES), most);
 }
 
-/* Counts what a base model needs before the first request. */
-static tinkc_code reserve_base(srv *server, decoder *d, size_t cache, tk_err *err)
+tinkc_code srv_engine_refuse_base(const srv *server, const char *name, size_t bytes,
+                                  tk_err *err)
 {
-    srv_budget *memory = &server->memory;
-    size_t model = eng_bytes_model(d->base->model);
-    size_t work = srv_engine_sample_work(server, d->base, 0);
-    if (!srv_budget_take(memory, SRV_PART_MODELS, model) ||
-        !srv_budget_take(memory, SRV_PART_CACHE, cache) ||
-        !srv_budget_take(memory, SRV_PART_WORK, work)) {
-        return tk_err_set(
-            err, TINKC_E_CONFIG,
-            "the model %s needs %zu MiB of memory; of the server's %zu MiB "
-            "%zu are left for it (--memory)",
-            d->base->name, (model + cache + work) / TK_MIB + 1, memory->max / TK_MIB,
-            (memory->max - TK_MIN(memory->max, atomic_load(&memory->used))) / TK_MIB);
-    }
-    d->work_bytes = d->kept_bytes = d->floor_bytes = work;
-    eng_model_limit_kept(d->base->model, memory->max / KEPT_SHARE);
-    return TINKC_OK;
+    size_t max = server->memory.max;
+    size_t used = TK_MIN(max, atomic_load(&server->memory.used));
+    return tk_err_set(err, TINKC_E_CONFIG,
+                      "the model %s needs %zu MiB of memory; of the server's %zu MiB "
+                      "%zu are left for it (--memory)",
+                      name, bytes / TK_MIB + 1, max / TK_MIB, (max - used) / TK_MIB);
 }
 
-static tinkc_code open_decoder(decoder *d, size_t bytes, size_t sequences, tk_err *err)
+/* Counts what a base model needs before the first request: all of it or nothing. */
+static tinkc_code reserve_base(srv *server, decoder *d, tk_err *err)
+{
+    const struct {
+        srv_part_name part;
+        size_t bytes;
+    } needs[] = {
+        {SRV_PART_MODELS, eng_bytes_model(d->base->model)},
+        {SRV_PART_CACHE, d->cache_bytes},
+        {SRV_PART_WORK, d->work_bytes},
+    };
+    size_t n = 0, all = 0;
+    while (n < TK_ARRAY_LEN(needs) &&
+           srv_budget_take(&server->memory, needs[n].part, needs[n].bytes)) {
+        n++;
+    }
+    if (n == TK_ARRAY_LEN(needs)) {
+        return TINKC_OK;
+    }
+    while (n > 0) {
+        n--;
+        srv_budget_give(&server->memory, needs[n].part, needs[n].bytes);
+    }
+    for (size_t i = 0; i < TK_ARRAY_LEN(needs); i++) {
+        all += needs[i].bytes;
+    }
+    return srv_engine_refuse_base(server, d->base->name, all, err);
+}
+
+static void release_base(srv *server, const decoder *d)
+{
+    srv_budget_give(&server->memory, SRV_PART_MODELS, eng_bytes_model(d->base->model));
+    srv_budget_give(&server->memory, SRV_PART_CACHE, d->cache_bytes);
+    srv_budget_give(&server->memory, SRV_PART_WORK, d->work_bytes);
+}
+
+static tinkc_code open_sampler(decoder *d, size_t sequences, tk_err *err)
 {
     tk_buf_init(&d->text, 64 * TK_KIB);
     const eng_sampler_config config = {
         .max_sequences = sequences,
-        .max_kv_bytes = bytes,
+        .max_kv_bytes = d->cache_bytes,
         .prefill_chunk = PREFILL_CHUNK,
         .token_bytes = d->base->tok != NULL ? token_bytes : NULL,
         .user = d,
@@ -289,9 +318,45 @@ static tinkc_code open_decoder(decoder *d, size_t bytes, size_t sequences, tk_er
     return eng_sampler_new(&d->sampler, d->base->model, &config, err);
 }
 
+/* Fills a decoder that no other thread sees yet; `n_bases` share the cache. */
+static tinkc_code open_decoder(srv *server, decoder *d, const srv_base *base,
+                               size_t n_bases, tk_err *err)
+{
+    size_t work = srv_engine_sample_work(server, base, 0);
+    *d = (decoder){.base = base,
+                   .work_bytes = work,
+                   .floor_bytes = work,
+                   .kept_bytes = work,
+                   .cache_bytes = kv_bytes(base, n_bases, server->memory.max)};
+    tinkc_code code = reserve_base(server, d, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    eng_model_limit_kept(base->model, server->memory.max / KEPT_SHARE);
+    code = open_sampler(d, server->sequences, err);
+    if (code != TINKC_OK) {
+        tk_buf_dispose(&d->text);
+        release_base(server, d);
+    }
+    return code;
+}
+
+tinkc_code srv_engine_add_base(srv_engine *engine, const srv_base *base, tk_err *err)
+{
+    srv *server = engine->server;
+    size_t n = atomic_load(&engine->n_decoders);
+    tinkc_code code = open_decoder(server, &engine->decoders[n], base, n + 1, err);
+    if (code == TINKC_OK) {
+        tk_mutex_lock(&server->lock);
+        atomic_store(&engine->n_decoders, n + 1);
+        tk_mutex_unlock(&server->lock);
+    }
+    return code;
+}
+
 static bool any_busy(const srv_engine *engine)
 {
-    for (size_t i = 0; i < engine->n_decoders; i++) {
+    for (size_t i = 0; i < atomic_load(&engine->n_decoders); i++) {
         if (eng_sampler_busy(engine->decoders[i].sampler)) {
             return true;
         }
@@ -305,7 +370,7 @@ static void step_samplers(srv_engine *engine)
     if (server->on_step != NULL) {
         server->on_step(server->hook_user, SRV_STEP_SAMPLE);
     }
-    for (size_t i = 0; i < engine->n_decoders; i++) {
+    for (size_t i = 0; i < atomic_load(&engine->n_decoders); i++) {
         tk_err err = TK_ERR_INIT;
         if (eng_sampler_busy(engine->decoders[i].sampler) &&
             eng_sampler_step(engine->decoders[i].sampler, &err) != TINKC_OK &&
@@ -326,7 +391,7 @@ static void start_samples(srv_engine *engine, tk_list *samples)
     while ((node = tk_list_pop_front(samples)) != NULL) {
         srv_sample *sample = TK_CONTAINER_OF(node, srv_sample, link);
         eng_sampler *sampler = NULL;
-        for (size_t i = 0; i < engine->n_decoders; i++) {
+        for (size_t i = 0; i < atomic_load(&engine->n_decoders); i++) {
             if (engine->decoders[i].base == sample->sampler->base) {
                 sampler = engine->decoders[i].sampler;
             }
@@ -481,23 +546,17 @@ static void run(void *user)
 static tinkc_code open_decoders(srv_engine *engine, tk_err *err)
 {
     const srv_catalog *catalog = engine->server->catalog;
-    engine->decoders = tk_zarray(catalog->n_bases, sizeof(*engine->decoders));
+    engine->decoders = tk_zarray(catalog->max_bases, sizeof(*engine->decoders));
     if (engine->decoders == NULL) {
         return tk_err_nomem(err);
     }
     for (size_t i = 0; i < catalog->n_bases; i++) {
-        engine->n_decoders++;
-        srv *server = engine->server;
-        decoder *d = &engine->decoders[i];
-        d->base = &catalog->bases[i];
-        size_t bytes = kv_bytes(d->base, catalog->n_bases, server->memory.max);
-        tinkc_code code = reserve_base(server, d, bytes, err);
-        if (code == TINKC_OK) {
-            code = open_decoder(d, bytes, server->sequences, err);
-        }
+        tinkc_code code = open_decoder(engine->server, &engine->decoders[i],
+                                       &catalog->bases[i], catalog->n_bases, err);
         if (code != TINKC_OK) {
             return code;
         }
+        atomic_store(&engine->n_decoders, i + 1);
     }
     return TINKC_OK;
 }
@@ -573,7 +632,7 @@ void srv_engine_free(srv_engine *engine)
     if (engine == NULL) {
         return;
     }
-    for (size_t i = 0; i < engine->n_decoders; i++) {
+    for (size_t i = 0; i < atomic_load(&engine->n_decoders); i++) {
         eng_sampler_free(engine->decoders[i].sampler);
         tk_buf_dispose(&engine->decoders[i].text);
     }

@@ -15,6 +15,14 @@ typedef struct srv_engine srv_engine;
 /* TINKC_E_CONFIG when a base model does not fit into the server's memory. */
 TK_NODISCARD tinkc_code srv_engine_new(srv_engine **out, srv *server, tk_err *err);
 
+/* Makes a base model that was opened later ready for requests; its memory is counted.
+ * TINKC_E_CONFIG when it does not fit. Thread: one at a time. */
+TK_NODISCARD tinkc_code srv_engine_add_base(srv_engine *engine, const srv_base *base,
+                                            tk_err *err);
+/* Fills *err: the model needs `bytes`, and how much there is. Returns TINKC_E_CONFIG. */
+tinkc_code srv_engine_refuse_base(const srv *server, const char *name, size_t bytes,
+                                  tk_err *err);
+
 /* Ends what is being computed, after its current piece, and the thread; `stopping` must be
  * set. A save or load that has begun is finished. What a training request has computed is
  * given up: its model ends with the server. Accepts NULL. */

@@ -60,6 +60,7 @@ struct srv {
     atomic_bool stopping; /* set once, under the lock, before anything is torn down */
 
     tk_mutex lock;
+    bool loading; /* a base model is being loaded (srv_load.h) */
     tk_rand rand;
     tk_map sessions;     /* id -> srv_session */
     tk_map session_keys; /* X-Idempotency-Key -> srv_session */

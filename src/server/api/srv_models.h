@@ -1,0 +1,13 @@
+/* Routes about base models that the Tinker API does not have: what each one is, and
+ * loading a further one. Thread: a worker. */
+#ifndef SERVER_SRV_MODELS_H
+#define SERVER_SRV_MODELS_H
+
+#include "server/http/srv_request.h"
+
+/* GET /tinkc/v1/models */
+srv_verdict srv_models_list(srv_request *request);
+/* POST /tinkc/v1/models: for programs of this machine that know the server's key. */
+srv_verdict srv_models_load(srv_request *request);
+
+#endif
