@@ -52,7 +52,8 @@ ROOMS = {
     "cli": {
         "frame": set(),
         "": {"frame"},  # main() and the table of commands
-        "train": {"", "frame"},
+        "data": {"", "frame"},
+        "train": {"", "frame", "data"},
         "doctor": {"", "frame"},
         "commands": {"", "frame"},
     },
@@ -70,7 +71,7 @@ THIRD_PARTY = [  # (header pattern, modules or rooms)
     (r"microhttpd\.h$", {"server/http"}),
     (r"pcre2\.h$", {"text"}),
     (r"utf8proc\.h$", {"text"}),
-    (r"archive(_entry)?\.h$", {"client"}),
+    (r"archive(_entry)?\.h$", {"client", "cli/data"}),
     (r"openssl/", {"base", "client"}),
     (r"(imm|emm|xmm|tmm|smm|nmm|avx512f|avx2)intrin\.h$|arm_neon\.h$|cpuid\.h$",
      {"base", "wire", "text", "engine"}),
@@ -82,7 +83,7 @@ C_STANDARD = set("""
     stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath
     threads time uchar wchar wctype""".split())
 SYSTEM = C_STANDARD | set("""
-    arpa/inet dirent dlfcn endian fcntl getopt ifaddrs langinfo libgen link malloc net/if netdb
+    arpa/inet dirent dlfcn endian fcntl getopt glob ifaddrs langinfo libgen link malloc net/if netdb
     netinet/in netinet/tcp poll pthread pwd sched semaphore spawn strings sys/auxv sys/epoll
     sys/eventfd sys/file sys/ioctl sys/mman sys/prctl sys/random sys/resource sys/sendfile
     sys/signalfd sys/socket sys/stat sys/statvfs sys/syscall sys/time sys/timerfd sys/types sys/uio sys/un

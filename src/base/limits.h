@@ -60,6 +60,17 @@
 #define TK_UNPACK_RATIO       100 /* files to archive, beyond the slack: more is a bomb */
 #define TK_UNPACK_SLACK_BYTES (64 * TK_MIB)
 
+#define TK_DATA_RECORD_BYTES (16 * TK_MIB) /* one line, item or row of training data */
+#define TK_DATA_PLAIN_BYTES  TK_MIB        /* most of a plain text that is read at once */
+#define TK_DATA_INPUT_BYTES  (64 * TK_GIB) /* one file, unpacked */
+#define TK_DATA_RATIO        200 /* unpacked to packed, beyond the slack: more is a bomb */
+#define TK_DATA_SLACK_BYTES  (64 * TK_MIB)
+#define TK_DATA_FILES_MAX    (64 * TK_KIB) /* named or matched on one command line */
+#define TK_DATA_COLUMNS_MAX  1024          /* of a CSV file */
+#define TK_DATA_TURNS_MAX    (64 * TK_KIB) /* messages of one conversation */
+#define TK_DATA_ROWS_MAX     (16 * TK_MIB) /* examples to train on */
+#define TK_DATA_TOKEN_BYTES  (64 * TK_GIB) /* their tokens, packed */
+
 #define TK_MAP_MAX_ENTRIES (64 * 1024 * 1024)
 
 #define TK_TOK_FILE_MAX_BYTES    (256 * TK_MIB) /* one tokenizer.json */

@@ -7,6 +7,8 @@ const cmd_spec *const cmd_list[] = {
     &cmd_train,
     &cmd_sample,
     &cmd_chat,
+    &cmd_data_check,
+    &cmd_data_show,
 #endif
     &cmd_auth_login,
     &cmd_auth_logout,
@@ -60,6 +62,7 @@ const cmd_spec *const cmd_list[] = {
 };
 
 const cmd_group cmd_groups[] = {
+    {"data", "Check and show training data."},
     {"auth", "Store, remove and show the API key."},
     {"profile", "Store servers under names."},
     {"run", "List and show training runs."},

@@ -1,4 +1,4 @@
-/* `tinkc train`: fine-tunes a model on lines of JSON. Reads and checks everything before
+/* `tinkc train`: fine-tunes a model on training data (cli/data). Reads and checks everything before
  * the first step, with --resume also the state file of the earlier run (read_state), then
  * trains (train_run.h) and shows the result (cmd_train_out.c). Owns everything of the run
  * for as long as the command takes.
@@ -15,12 +15,12 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli/cmd_list.h"
+#include "cli/data/data_read.h"
 #include "cli/frame/cmd_json.h"
 #include "cli/frame/cmd_print.h"
 #include "cli/frame/cmd_progress.h"
 #include "cli/frame/cmd_served.h"
 #include "cli/frame/cmd_service.h"
-#include "cli/frame/cmd_text.h"
 
 #define NAME_BYTES 256
 #define UNLOAD_MS  5000 /* the user waits for that at the end */
@@ -37,7 +37,8 @@ typedef struct train {
     tinkc_training *training;
     tinkc_tokenizer *tokenizer;
     tinkc_chat_template *tpl;
-    train_set data, eval;
+    data_files data_paths, eval_paths;
+    data_set data, eval;
     train_plan plan;
     train_run run;
     bool is_lost; /* the server does not answer any more */
@@ -62,6 +63,13 @@ static bool is_name(const char *name)
     return n > 0 && n <= 200 && name[n] == '\0' && name[0] != '.';
 }
 
+/* Returns whether a file with this ending is usually called like another one before it. */
+static bool is_packed_ending(const char *ending)
+{
+    return strcmp(ending, ".gz") == 0 || strcmp(ending, ".zst") == 0 ||
+           strcmp(ending, ".bz2") == 0 || strcmp(ending, ".xz") == 0;
+}
+
 /* Sets the name of the checkpoints, which is --save or the data file without its folder
  * and ending, and the path of the state file. */
 static int set_name(train *t)
@@ -83,6 +91,10 @@ static int set_name(train *t)
                                    : data);
     if (name == NULL) {
         char *dot = strrchr(t->name, '.');
+        if (dot != NULL && is_packed_ending(dot)) {
+            *dot = '\0';
+            dot = strrchr(t->name, '.');
+        }
         if (dot != NULL && dot != t->name) {
             *dot = '\0';
         }
@@ -120,7 +132,7 @@ static bool can_write(const char *path)
 
 /* Reads the state file that an earlier run left. With --resume its settings and its step
  * become those of this run; without, an unfinished run must not be overwritten. */
-static int read_state(train *t, const char *digest)
+static int read_state(train *t)
 {
     tk_err err = TK_ERR_INIT;
     bool resume = cmd_has(t->args, "resume");
@@ -142,12 +154,7 @@ static int read_state(train *t, const char *digest)
         memset(&t->state, 0, sizeof(t->state));
         tk_arena_init(&t->state.arena, 0);
         t->state.eval_first = NAN;
-        memcpy(t->state.data, digest, sizeof(t->state.data));
         return CMD_OK;
-    }
-    if (strcmp(t->state.data, digest) != 0) {
-        return cmd_fail("%s is not the data of the run in %s", cmd_operand(t->args, 0),
-                        t->state_path);
     }
     train_setting other = train_state_adopt(t->settings, &t->state);
     if (other != TRAIN_SETTINGS) {
@@ -229,32 +236,65 @@ static int ask_context(train *t, size_t *out)
 
 /* ---- data ---- */
 
-static int check_data(train *t, train_set *set, const char *path, const tk_buf *text,
-                      size_t context)
+/* Reads the files into the set and gives the digest of what was in them. */
+static int read_data(train *t, data_set *set, data_files *files, size_t context,
+                     char digest[TK_SHA256_HEX_BYTES])
 {
     tk_err err = TK_ERR_INIT;
-    train_report report = {path, 0, 0};
     size_t most = (size_t)t->numbers.max_length;
-    train_source source = {.tokenizer = t->tokenizer,
-                           .tpl = t->tpl,
-                           .max_tokens = most > 0 ? most : context,
-                           .loss_on = t->numbers.loss_on,
-                           .report = cmd_train_report,
-                           .user = &report};
-    if (train_data_read(set, &source, text->p != NULL ? text->p : "", text->n, &err) !=
-        TINKC_OK) {
-        return cmd_fail("%s: %s", path, err.message);
+    data_source source = {.tokenizer = t->tokenizer,
+                          .tpl = t->tpl,
+                          .max_tokens = most > 0 ? most : context,
+                          .loss_on = t->numbers.loss_on};
+    data_read_format(&source, t->settings[TRAIN_INPUT_FORMAT]);
+    data_set_init(set, tinkc_tokenizer_size(t->tokenizer));
+    if (tk_sha256_new(&source.digest, &err) != TINKC_OK) {
+        return cmd_fail("%s", err.message);
     }
-    cmd_train_report_end(&report);
+    int result = data_read(set, files, &source);
+    if (result == CMD_OK && tk_sha256_finish(digest, source.digest, &err) != TINKC_OK) {
+        result = cmd_fail("%s", err.message);
+    }
+    tk_sha256_free(source.digest);
+    if (result != CMD_OK) {
+        return result;
+    }
+    data_read_show(stderr, files);
     if (set->problems > 0 && !cmd_has(t->args, "skip-bad")) {
         return cmd_fail_hint("Fix them, or leave them out with --skip-bad.",
                              "%zu of %zu lines of %s cannot be used for training",
-                             set->problems, set->problems + set->n, path);
+                             set->problems, set->problems + set->n,
+                             data_read_name(files));
     }
-    if (set->n == 0) {
-        return cmd_fail("%s has no line to train on", path);
+    return set->n > 0 ? CMD_OK
+                      : cmd_fail("%s has no line to train on", data_read_name(files));
+}
+
+static int compare_digest(const train *t, const char *digest)
+{
+    return strcmp(t->state.data, digest) == 0
+               ? CMD_OK
+               : cmd_fail("%s is not the data of the run in %s",
+                          data_read_name(&t->data_paths), t->state_path);
+}
+
+/* Reads training data and held-out data; a run that is resumed must have the same. */
+static int read_all(train *t, size_t context)
+{
+    char digest[TK_SHA256_HEX_BYTES], other[TK_SHA256_HEX_BYTES];
+    int result = read_data(t, &t->data, &t->data_paths, context, digest);
+    if (result != CMD_OK) {
+        return result;
     }
-    return CMD_OK;
+    if (t->from_step > 0) {
+        result = compare_digest(t, digest); /* standard input was not looked at before */
+    }
+    if (result != CMD_OK) {
+        return result;
+    }
+    memcpy(t->state.data, digest, sizeof(t->state.data));
+    return t->eval_paths.n == 0 ? CMD_OK
+                                : read_data(t, &t->eval, &t->eval_paths, context, other);
 }
 
 /* Shows the result of --check. */
@@ -405,11 +445,10 @@ static int run_training(train *t)
 
 /* ---- the command ---- */
 
-/* Trains on the texts of both files. */
-static int prepare_and_run(train *t, const tk_buf *data, const tk_buf *eval)
+/* Reads the data with the tokenizer of the model, then trains. */
+static int prepare_and_run(train *t)
 {
     size_t context = 0;
-    const char *eval_path = cmd_text(t->args, "eval", NULL);
     int result = cmd_service_open(&t->service, t->args, CMD_PATIENT);
     if (result != CMD_OK) {
         return result;
@@ -424,10 +463,7 @@ static int prepare_and_run(train *t, const tk_buf *data, const tk_buf *eval)
     if (result != CMD_OK) {
         return result;
     }
-    result = check_data(t, &t->data, cmd_operand(t->args, 0), data, context);
-    if (result == CMD_OK && eval_path != NULL) {
-        result = check_data(t, &t->eval, eval_path, eval, context);
-    }
+    result = read_all(t, context);
     if (result != CMD_OK || cmd_has(t->args, "check")) {
         return result != CMD_OK ? result : show_data(t);
     }
@@ -439,24 +475,38 @@ static int prepare_and_run(train *t, const tk_buf *data, const tk_buf *eval)
     return result == CMD_OK ? run_training(t) : result;
 }
 
-static int read_files(train *t, tk_buf *data, tk_buf *eval)
+/* Compares the data with that of the run that is resumed. */
+static int check_digest(const train *t)
 {
-    tk_err err = TK_ERR_INIT;
     char digest[TK_SHA256_HEX_BYTES];
-    const char *eval_path = cmd_text(t->args, "eval", NULL);
-    if (!cmd_text_read(data, cmd_operand(t->args, 0)) ||
-        (eval_path != NULL && !cmd_text_read(eval, eval_path))) {
-        return CMD_FAILED;
-    }
-    if (tk_sha256_hex(digest, data->p != NULL ? data->p : "", data->n, &err) !=
-        TINKC_OK) {
-        return cmd_fail("%s", err.message);
-    }
-    int result = read_state(t, digest);
+    bool has = false;
+    int result = data_read_digest(digest, &has, &t->data_paths);
+    return result == CMD_OK && has ? compare_digest(t, digest) : result;
+}
+
+/* Looks at the files before anything is asked of a server. */
+static int open_files(train *t)
+{
+    const char *eval = cmd_text(t->args, "eval", NULL);
+    data_source source = {.tokenizer = NULL};
+    int result = read_state(t);
     if (result == CMD_OK && t->settings[TRAIN_MODEL] == NULL) {
         result = cmd_bad_usage(t->args, "Missing option '--model'.");
     }
-    return result == CMD_OK ? cmd_train_parse(&t->numbers, t->settings, t->args) : result;
+    if (result == CMD_OK) {
+        result = cmd_train_parse(&t->numbers, t->settings, t->args);
+    }
+    data_read_format(&source, t->settings[TRAIN_INPUT_FORMAT]);
+    for (size_t i = 0; result == CMD_OK && i < cmd_operands(t->args); i++) {
+        const char *word = cmd_operand(t->args, i);
+        result = data_read_open(&t->data_paths, &word, 1, &source);
+    }
+    if (result == CMD_OK && t->from_step > 0) {
+        result = check_digest(t);
+    }
+    return result == CMD_OK && eval != NULL
+               ? data_read_open(&t->eval_paths, &eval, 1, &source)
+               : result;
 }
 
 static int check(const cmd_args *args)
@@ -474,7 +524,7 @@ static int check(const cmd_args *args)
 }
 
 /* Everything up to the first request, then the run. */
-static int train_on(train *t, tk_buf *data, tk_buf *eval)
+static int train_on(train *t)
 {
     int result = set_name(t);
     if (result != CMD_OK) {
@@ -484,7 +534,7 @@ static int train_on(train *t, tk_buf *data, tk_buf *eval)
         (!can_write(t->state_path) || !can_write(cmd_text(t->args, "svg", NULL)))) {
         return CMD_FAILED;
     }
-    result = read_files(t, data, eval);
+    result = open_files(t);
     if (result != CMD_OK) {
         return result;
     }
@@ -492,7 +542,7 @@ static int train_on(train *t, tk_buf *data, tk_buf *eval)
         cmd_print(stderr, "This run is already finished: %s\n", t->state.weights);
         return CMD_OK;
     }
-    return prepare_and_run(t, data, eval);
+    return prepare_and_run(t);
 }
 
 /* Frees the place of the model on the server, which has room for a few. Nothing is lost
@@ -512,17 +562,14 @@ static void unload(train *t)
 static int run(const cmd_args *args)
 {
     static train t; /* too large for the stack */
-    tk_buf data, eval;
     memset(&t, 0, sizeof(t));
     t.args = args;
     cmd_train_given(t.settings, args);
-    tk_buf_init(&data, CMD_TEXT_MAX_BYTES);
-    tk_buf_init(&eval, CMD_TEXT_MAX_BYTES);
-    int result = train_on(&t, &data, &eval);
-    tk_buf_dispose(&data);
-    tk_buf_dispose(&eval);
-    train_data_dispose(&t.data);
-    train_data_dispose(&t.eval);
+    int result = train_on(&t);
+    data_set_dispose(&t.data);
+    data_set_dispose(&t.eval);
+    data_files_dispose(&t.data_paths);
+    data_files_dispose(&t.eval_paths);
     train_plan_dispose(&t.plan);
     train_state_dispose(&t.state);
     tinkc_chat_template_free(&t.tpl);
@@ -536,14 +583,17 @@ static int run(const cmd_args *args)
 
 const cmd_spec cmd_train = {
     .name = "train",
-    .operands = "FILE",
+    .operands = "FILE...",
     .min_operands = 1,
-    .max_operands = 1,
+    .max_operands = SIZE_MAX,
     .help = "Fine-tune a model on conversations or text.",
     .more =
-        "FILE has one JSON object per line: {\"messages\": [...]}, rendered by the model's\n"
-        "chat template (a message may have a \"weight\"), or {\"prompt\": TEXT,\n"
-        "\"completion\": TEXT}. Every line is checked before the first step. Ctrl-C saves a\n"
+        "FILE is JSONL, a JSON array, CSV or plain text, also packed with gzip or zstd; - is\n"
+        "standard input. Records are recognised by their keys: messages (OpenAI chat),\n"
+        "prompt and completion, instruction and output (Alpaca), conversations (ShareGPT),\n"
+        "question and answer, or text; see docs/guide/data.md. Conversations are rendered by\n"
+        "the model's chat template; a message may have a \"weight\". Every record is checked\n"
+        "before the first step ('tinkc data show' shows what is trained). Ctrl-C saves a\n"
         "checkpoint and stops; --resume continues from the last checkpoint with the same\n"
         "result as an uninterrupted run.",
     .examples = "tinkc train data.jsonl --model tinkc/pebble-llama-2m --local --lr 3e-3\n"

@@ -26,18 +26,6 @@ int cmd_train_parse(train_numbers *out, const char *const *settings,
 
 /* ---- standard error ---- */
 
-/* Counts the lines of a file that cannot be used, and warnings. */
-typedef struct train_report {
-    const char *path;
-    size_t problems, warnings;
-} train_report;
-
-/* Shows "FILE:LINE: TEXT", for the first few of each kind. A train_report_fn. */
-void cmd_train_report(void *report, size_t line, bool is_problem, const char *text);
-
-/* Shows how many were not shown. */
-void cmd_train_report_end(const train_report *report);
-
 /* Shows a warning of the run. */
 void cmd_train_warn(const char *text);
 

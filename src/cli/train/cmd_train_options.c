@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "cli/data/data_read.h"
 #include "cli/train/cmd_train.h"
 
 const cmd_option cmd_train_options[] = {
@@ -30,6 +31,7 @@ const cmd_option cmd_train_options[] = {
      "Part of a conversation to train on (assistant).", false},
     {"max-length", 0, CMD_INT, "N",
      "Longest line, in tokens (default: the model's context).", false},
+    DATA_READ_FORMAT,
     {"tokenizer", 0, CMD_TEXT, "DIR|NAME",
      "Tokenizer: a directory, or a name at the hub (default: the model's).", false},
     {"load", 0, CMD_TEXT, "PATH", "Start from these weights (tinker://RUN/weights/NAME).",

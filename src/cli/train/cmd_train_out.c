@@ -1,5 +1,5 @@
-/* The output of `tinkc train`: problems of the data and progress on standard error, the
- * summary on standard output.
+/* The output of `tinkc train`: progress on standard error, the summary on standard
+ * output.
  * Needs: text */
 #include <math.h>
 #include <stdio.h>
@@ -11,35 +11,10 @@
 #include "cli/frame/cmd_progress.h"
 #include "cli/train/cmd_train.h"
 
-#define PROBLEMS_SHOWN 20
-#define WARNINGS_SHOWN 5
-#define LINES          20 /* of progress without a terminal */
-#define BAR_MIN        4
-#define BAR_MAX        24
-#define WAIT_COLUMNS   24 /* "  forward_backward 12 s" */
-
-/* ---- problems ---- */
-
-void cmd_train_report(void *user, size_t line, bool is_problem, const char *text)
-{
-    train_report *report = user;
-    size_t n = is_problem ? ++report->problems : ++report->warnings;
-    if (n <= (is_problem ? PROBLEMS_SHOWN : WARNINGS_SHOWN)) {
-        cmd_print(stderr, "%s%s:%zu: %s\n", is_problem ? "" : "Warning: ", report->path,
-                  line, text);
-    }
-}
-
-void cmd_train_report_end(const train_report *report)
-{
-    if (report->problems > PROBLEMS_SHOWN) {
-        cmd_print(stderr, "... and %zu more lines\n", report->problems - PROBLEMS_SHOWN);
-    }
-    if (report->warnings > WARNINGS_SHOWN) {
-        cmd_print(stderr, "... and %zu more warnings\n",
-                  report->warnings - WARNINGS_SHOWN);
-    }
-}
+#define LINES        20 /* of progress without a terminal */
+#define BAR_MIN      4
+#define BAR_MAX      24
+#define WAIT_COLUMNS 24 /* "  forward_backward 12 s" */
 
 void cmd_train_warn(const char *text)
 {

@@ -21,10 +21,11 @@
 
 typedef struct ticket {
     train_record record;
-    size_t n;           /* rows of the batch */
-    tinkc_datum **data; /* their datums: the ticket's part of the pipeline's array */
-    double weight;      /* sum of their weights */
-    bool is_evaluated;  /* held-out data is evaluated after this step */
+    size_t n; /* rows of the batch */
+    tinkc_datum *
+        *data;     /* their datums, owned: the ticket's part of the pipeline's array */
+    double weight; /* sum of their weights */
+    bool is_evaluated; /* held-out data is evaluated after this step */
     tinkc_future *batch, *optim;
     tinkc_future *save;    /* or NULL: weights and optimizer */
     tinkc_future *weights; /* or NULL: for sampling, after the last step */
@@ -49,11 +50,35 @@ static bool is_due(size_t done, size_t every, size_t steps)
     return done == steps || (every > 0 && done % every == 0);
 }
 
-/* Fills the batch of the next step into the ticket after the last one, which is
- * returned. */
-static ticket *fill(pipeline *p)
+static void free_data(tinkc_datum **data, size_t n)
 {
-    const train_run *run = p->run;
+    for (size_t i = 0; i < n; i++) {
+        tinkc_datum_free(&data[i]);
+    }
+}
+
+/* Makes the datums of the rows whose numbers `rows` has (NULL: the first n). On failure
+ * there are none. */
+static tinkc_code make_data(tinkc_datum **out, const data_set *set, const size_t *rows,
+                            size_t n, tk_err *err)
+{
+    tinkc_code code = TINKC_OK;
+    size_t made = 0;
+    while (code == TINKC_OK && made < n) {
+        code = data_set_datum(&out[made], set, rows != NULL ? rows[made] : made, err);
+        made += code == TINKC_OK ? 1 : 0;
+    }
+    if (code != TINKC_OK) {
+        free_data(out, made);
+    }
+    return code;
+}
+
+/* Fills the batch of the next step into the ticket after the last one, which *out is. The
+ * caller submits it or frees its data. */
+static tinkc_code fill(pipeline *p, ticket **out)
+{
+    train_run *run = p->run;
     train_plan *plan = run->plan;
     size_t done = p->next + 1;
     size_t slot = (p->first + p->n) % AHEAD;
@@ -61,9 +86,12 @@ static ticket *fill(pipeline *p)
     memset(t, 0, sizeof(*t));
     t->data = p->data + slot * plan->batch;
     t->n = train_plan_batch(plan, p->next, p->rows);
+    tinkc_code code = make_data(t->data, run->data, p->rows, t->n, &run->err);
+    if (code != TINKC_OK) {
+        return code;
+    }
     for (size_t i = 0; i < t->n; i++) {
-        const train_row *row = &run->data->rows[p->rows[i]];
-        t->data[i] = row->datum;
+        const data_row *row = &run->data->rows[p->rows[i]];
         t->record.tokens += row->tokens;
         t->weight += row->weight;
     }
@@ -72,7 +100,8 @@ static ticket *fill(pipeline *p)
                       (double)plan->rows;
     t->record.rate = train_plan_rate(plan, p->next);
     t->is_evaluated = run->eval->n > 0 && is_due(done, run->eval_every, plan->steps);
-    return t;
+    *out = t;
+    return TINKC_OK;
 }
 
 /* Returns whether the budget covers the step and the evaluation after it. */
@@ -287,6 +316,7 @@ static tinkc_code end_batch(pipeline *p, ticket *t)
 
 static void free_ticket(ticket *t)
 {
+    free_data(t->data, t->n);
     tinkc_future_free(&t->batch);
     tinkc_future_free(&t->optim);
     tinkc_future_free(&t->save);
@@ -346,6 +376,26 @@ static tinkc_code save_stopped(pipeline *p)
     return code;
 }
 
+/* Submits steps until enough are in flight, unless the run is stopped. */
+static tinkc_code submit_ahead(pipeline *p)
+{
+    train_run *run = p->run;
+    while (!run->was_stopped && p->n < AHEAD && p->next < run->plan->steps) {
+        ticket *t = NULL;
+        tinkc_code code = fill(p, &t);
+        if (code != TINKC_OK) {
+            return code;
+        }
+        if (fits(p, t)) {
+            submit(p, t);
+        } else {
+            run->was_stopped = run->is_used_up = true;
+            free_data(t->data, t->n);
+        }
+    }
+    return TINKC_OK;
+}
+
 static tinkc_code run_steps(pipeline *p)
 {
     train_run *run = p->run;
@@ -354,15 +404,8 @@ static tinkc_code run_steps(pipeline *p)
     p->last_ns = p->began_ns;
     while (code == TINKC_OK) {
         run->was_stopped = run->was_stopped || run->is_stopped();
-        while (!run->was_stopped && p->n < AHEAD && p->next < run->plan->steps) {
-            ticket *t = fill(p);
-            if (fits(p, t)) {
-                submit(p, t);
-            } else {
-                run->was_stopped = run->is_used_up = true;
-            }
-        }
-        if (p->n == 0) {
+        code = submit_ahead(p);
+        if (code != TINKC_OK || p->n == 0) {
             break;
         }
         code = end_ticket(p);
@@ -391,10 +434,12 @@ tinkc_code train_run_all(train_run *run)
         code = tk_err_nomem(&run->err);
         goto out;
     }
-    for (size_t i = 0; i < run->eval->n; i++) {
-        p.eval[i] = run->eval->rows[i].datum;
+    code = make_data(p.eval, run->eval, NULL, run->eval->n, &run->err);
+    if (code != TINKC_OK) {
+        goto out;
     }
     code = run_steps(&p);
+    free_data(p.eval, run->eval->n);
 out:
     tk_free(p.rows);
     tk_free(p.data);

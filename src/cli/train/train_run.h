@@ -6,7 +6,7 @@
 
 #include <tinkc/training.h>
 
-#include "cli/train/train_data.h"
+#include "cli/data/data_set.h"
 #include "cli/train/train_loss.h"
 #include "cli/train/train_metrics.h"
 #include "cli/train/train_plan.h"
@@ -16,7 +16,7 @@ typedef struct train_run {
     /* input, borrowed */
     tinkc_service *service;
     tinkc_training *training;
-    const train_set *data, *eval; /* eval may have no rows */
+    const data_set *data, *eval; /* eval may have no rows */
     train_plan *plan;
     tinkc_adam_params adam; /* its learning rate comes from the plan */
     const char *name;       /* of the checkpoints */

@@ -30,6 +30,7 @@ static const char *const names[TRAIN_SETTINGS] = {
     [TRAIN_SEED] = "seed",
     [TRAIN_LOSS_ON] = "loss-on",
     [TRAIN_MAX_LENGTH] = "max-length",
+    [TRAIN_INPUT_FORMAT] = "input-format",
 };
 
 const char *train_setting_name(train_setting setting)

@@ -25,6 +25,7 @@ typedef enum train_setting {
     TRAIN_SEED,
     TRAIN_LOSS_ON,
     TRAIN_MAX_LENGTH,
+    TRAIN_INPUT_FORMAT,
     TRAIN_SETTINGS
 } train_setting;
 

@@ -139,11 +139,11 @@ static void test_train_bad_data(void **state)
     modelfix f;
     fix_open(&f, NULL);
     program_write_file(&f.p, "bad.jsonl",
-                       "{\"prompt\":\"a\",\"completion\":\"b\"}\n\n{\"text\":1}\n"
+                       "{\"prompt\":\"a\",\"completion\":\"b\"}\n\n{\"txt\":1}\n"
                        "{\"prompt\":\"a\",\"completion\":\"\"}\n");
     program_run(&f.p, PROGRAM_ARGS("train", "bad.jsonl", "--model", MODEL));
     assert_int_equal(f.p.code, 1);
-    assert_true(program_said(&f.p.err, "bad.jsonl:3: has neither"));
+    assert_true(program_said(&f.p.err, "bad.jsonl:3: is not in a known format"));
     assert_true(program_said(&f.p.err, "bad.jsonl:4: nothing to train"));
     assert_true(program_said(
         &f.p.err, "Error: 2 of 3 lines of bad.jsonl cannot be used for training\n"));
@@ -167,7 +167,7 @@ static void test_train_usage(void **state)
         const char *words;
         int code;
     } cases[] = {
-        {{"train", NULL}, "Missing argument: FILE.", 2},
+        {{"train", NULL}, "Missing argument: FILE", 2},
         {{"train", "d.jsonl", NULL}, "Missing option '--model'.", 2},
         {{"train", "d.jsonl", "-m", MODEL, "--rank", "0", NULL}, "'--rank': '0'", 2},
         {{"train", "d.jsonl", "-m", MODEL, "--lr", "-1", NULL}, "'--lr': '-1'", 2},

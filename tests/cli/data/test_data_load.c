@@ -1,9 +1,12 @@
-/* Training data of `tinkc train`: lines of JSON to datums, problems by line.
+/* Training data: files to rows of tokens, problems by line.
  * Links: client text */
 #include <stdio.h>
 #include <tinkc/service.h>
 
-#include "cli/train/train_data.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "cli/data/data_load.h"
+#include "cli/train/trainfix.h"
 #include "support/test.h"
 
 #define MODEL_DIR TEST_DATA_DIR "/../../models/pebble-llama-2m"
@@ -24,7 +27,8 @@ static tinkc_chat_template *tpl;
 static int open_model(void **state)
 {
     tinkc_error *error = NULL;
-    bool ok = tinkc_tokenizer_load(&tokenizer, MODEL_DIR, &error) == TINKC_OK &&
+    bool ok = trainfix_open(state) == 0 &&
+              tinkc_tokenizer_load(&tokenizer, MODEL_DIR, &error) == TINKC_OK &&
               tinkc_chat_template_of(&tpl, tokenizer, NULL, &error) == TINKC_OK;
     tinkc_error_free(&error);
     return ok ? 0 : 1;
@@ -34,36 +38,56 @@ static int close_model(void **state)
 {
     tinkc_tokenizer_free(&tokenizer);
     tinkc_chat_template_free(&tpl);
-    return 0;
+    return trainfix_close(state);
 }
 
-static void note(void *user, size_t line, bool is_problem, const char *text)
+static void note(void *user, const char *path, size_t line, bool is_problem,
+                 const char *text)
 {
     notes *all = user;
     assert_true(all->n < NOTES_MAX);
+    assert_non_null(strstr(path, "/d."));
     all->at[all->n].line = line;
     all->at[all->n].is_problem = is_problem;
     (void)snprintf(all->at[all->n].text, sizeof(all->at[0].text), "%s", text);
     all->n++;
 }
 
-static void read_text(train_set *set, notes *told, size_t max_tokens, const char *text)
+static void write_file(const char *path, const char *text, size_t n)
+{
+    assert_int_equal(tk_file_replace(path, text, n, 0600, NULL), TINKC_OK);
+}
+
+static tinkc_code load(data_set *set, data_file *file, notes *told, size_t max_tokens,
+                       const char *path, tk_err *err)
+{
+    memset(told, 0, sizeof(*told));
+    const data_source source = {.tokenizer = tokenizer,
+                                .tpl = tpl,
+                                .max_tokens = max_tokens,
+                                .kind = DATA_ANY,
+                                .report = note,
+                                .user = told};
+    data_set_init(set, tinkc_tokenizer_size(tokenizer));
+    return data_load(set, file, &source, path, 0, err);
+}
+
+static void read_text(data_set *set, notes *told, size_t max_tokens, const char *text)
 {
     tk_err err = TK_ERR_INIT;
-    memset(told, 0, sizeof(*told));
-    const train_source source = {.tokenizer = tokenizer,
-                                 .tpl = tpl,
-                                 .max_tokens = max_tokens,
-                                 .report = note,
-                                 .user = told};
-    assert_int_equal(train_data_read(set, &source, text, strlen(text), &err), TINKC_OK);
+    data_file file;
+    write_file(trainfix_path("d.jsonl"), text, strlen(text));
+    assert_int_equal(load(set, &file, told, max_tokens, trainfix_path("d.jsonl"), &err),
+                     TINKC_OK);
 }
 
 /* The text of the tokens with a weight. */
-static void trained_text(const train_row *row, char *out, size_t size)
+static void trained_text(const data_set *set, size_t row, char *out, size_t size)
 {
-    const tinkc_tensor *targets = tinkc_datum_tensor(row->datum, "target_tokens");
-    const tinkc_tensor *weights = tinkc_datum_tensor(row->datum, "weights");
+    tinkc_datum *datum = NULL;
+    assert_int_equal(data_set_datum(&datum, set, row, NULL), TINKC_OK);
+    const tinkc_tensor *targets = tinkc_datum_tensor(datum, "target_tokens");
+    const tinkc_tensor *weights = tinkc_datum_tensor(datum, "weights");
     int32_t ids[256];
     tinkc_decode what = TINKC_DECODE_INIT;
     what.ids = ids;
@@ -77,11 +101,12 @@ static void trained_text(const train_row *row, char *out, size_t size)
                      TINKC_OK);
     (void)snprintf(out, size, "%s", text);
     tinkc_text_free(&text);
+    tinkc_datum_free(&datum);
 }
 
-static void test_train_data_rows(void **state)
+static void test_data_load_rows(void **state)
 {
-    train_set set;
+    data_set set;
     notes told;
     char text[256];
     read_text(&set, &told, 0,
@@ -97,18 +122,18 @@ static void test_train_data_rows(void **state)
     assert_int_equal(set.problems, 0);
     assert_int_equal(set.n, 3);
     assert_int_equal(set.rows[1].line, 3);
-    trained_text(&set.rows[0], text, sizeof(text));
+    trained_text(&set, 0, text, sizeof(text));
     assert_string_equal(text, "Hello.<|end|>");
-    trained_text(&set.rows[1], text, sizeof(text));
+    trained_text(&set, 1, text, sizeof(text));
     assert_string_equal(text, " three.<|end|>");
-    trained_text(&set.rows[2], text, sizeof(text));
+    trained_text(&set, 2, text, sizeof(text));
     assert_string_equal(text, "D<|end|>"); /* the turn without weight is left out */
     assert_true(set.weight ==
                 set.rows[0].weight + set.rows[1].weight + set.rows[2].weight);
-    train_data_dispose(&set);
+    data_set_dispose(&set);
 }
 
-static void test_train_data_problems(void **state)
+static void test_data_load_problems(void **state)
 {
     static const struct {
         const char *line, *words;
@@ -116,15 +141,15 @@ static void test_train_data_problems(void **state)
         {"{\"messages\":", "not JSON"},
         {"{\"prompt\":\"a\",\"completion\":\"b\",\"weight\": NaN}",
          "NaN is not a JSON number"},
-        {"{\"text\":\"x\"}", "neither \"messages\" nor \"prompt\""},
-        {"3", "neither \"messages\" nor \"prompt\""},
+        {"{\"txt\":\"x\"}", "is not in a known format (it has: txt)"},
+        {"3", "is not an object, but a JSON integer"},
         {"{\"messages\":[]}", "no messages"},
         {"{\"messages\":[{\"role\":\"user\",\"content\":\"Hi.\"}]}", "nothing to train"},
         {"{\"messages\":[{\"role\":\"assistant\",\"content\":\"a\",\"weight\":-1}]}",
          "\"weight\" is not a number"},
         {"{\"messages\":[{\"role\":\"assistant\",\"content\":\"a\",\"weight\":\"x\"}]}",
          "\"weight\" is not a number"},
-        {"{\"messages\":[\"a\"]}", ""},
+        {"{\"messages\":[\"a\"]}", "message 0 is not an object"},
         {"{\"prompt\":\"a\",\"completion\":\"\"}", "nothing to train"},
         {"{\"prompt\":3,\"completion\":\"a\"}", "\"prompt\" is not a string"},
         {"{\"prompt\":\"a\",\"completion\":[]}", "\"completion\" is not a string"},
@@ -133,7 +158,7 @@ static void test_train_data_problems(void **state)
     };
     for (size_t i = 0; i < TK_ARRAY_LEN(bad); i++) {
         char text[512];
-        train_set set;
+        data_set set;
         notes told;
         (void)snprintf(text, sizeof(text),
                        "{\"prompt\":\"a\",\"completion\":\"b\"}\n%s\n", bad[i].line);
@@ -149,27 +174,27 @@ static void test_train_data_problems(void **state)
             }
         }
         assert_int_equal(found, 1);
-        train_data_dispose(&set);
+        data_set_dispose(&set);
     }
 }
 
-static void test_train_data_empty(void **state)
+static void test_data_load_empty(void **state)
 {
-    train_set set;
+    data_set set;
     notes told;
     read_text(&set, &told, 0, "");
     assert_int_equal(set.n, 0);
-    train_data_dispose(&set);
+    data_set_dispose(&set);
     read_text(&set, &told, 0, "\n \n\t\n");
     assert_int_equal(set.n, 0);
     assert_int_equal(set.problems, 0);
-    train_data_dispose(&set);
+    data_set_dispose(&set);
 }
 
 /* A byte order mark before the first line is not part of it; elsewhere it is not JSON. */
-static void test_train_data_mark(void **state)
+static void test_data_load_mark(void **state)
 {
-    train_set set;
+    data_set set;
     notes told;
     read_text(&set, &told, 0,
               "\xef\xbb\xbf{\"prompt\":\"a\",\"completion\":\"b\"}\n"
@@ -178,34 +203,38 @@ static void test_train_data_mark(void **state)
     assert_int_equal(set.rows[0].line, 1);
     assert_int_equal(set.problems, 1);
     assert_int_equal(told.at[0].line, 2);
-    train_data_dispose(&set);
+    data_set_dispose(&set);
     read_text(&set, &told, 0, "\xef\xbb\xbf");
     assert_int_equal(set.n, 0);
     assert_int_equal(set.problems, 0);
-    train_data_dispose(&set);
+    data_set_dispose(&set);
 }
 
-static void test_train_data_no_template(void **state)
+static void test_data_load_no_template(void **state)
 {
-    train_set set;
+    data_set set;
     notes told = {.n = 0};
-    tk_err err = TK_ERR_INIT;
+    data_file file;
     const char *text = "{\"messages\":[{\"role\":\"assistant\",\"content\":\"a\"}]}";
-    const train_source source = {.tokenizer = tokenizer, .report = note, .user = &told};
-    assert_int_equal(train_data_read(&set, &source, text, strlen(text), &err), TINKC_OK);
+    const data_source source = {
+        .tokenizer = tokenizer, .kind = DATA_ANY, .report = note, .user = &told};
+    write_file(trainfix_path("d.jsonl"), text, strlen(text));
+    data_set_init(&set, tinkc_tokenizer_size(tokenizer));
+    assert_int_equal(data_load(&set, &file, &source, trainfix_path("d.jsonl"), 0, NULL),
+                     TINKC_OK);
     assert_int_equal(set.problems, 1);
     assert_non_null(strstr(told.at[0].text, "no chat template"));
-    train_data_dispose(&set);
+    data_set_dispose(&set);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_train_data_rows),
-        cmocka_unit_test(test_train_data_problems),
-        cmocka_unit_test(test_train_data_empty),
-        cmocka_unit_test(test_train_data_mark),
-        cmocka_unit_test(test_train_data_no_template),
+        cmocka_unit_test(test_data_load_rows),
+        cmocka_unit_test(test_data_load_problems),
+        cmocka_unit_test(test_data_load_empty),
+        cmocka_unit_test(test_data_load_mark),
+        cmocka_unit_test(test_data_load_no_template),
     };
-    return cmocka_run_group_tests_name("train_data", tests, open_model, close_model);
+    return cmocka_run_group_tests_name("data_load", tests, open_model, close_model);
 }
