@@ -40,6 +40,13 @@ void tk_arena_dispose(tk_arena *arena)
     arena->refused = false;
 }
 
+void tk_arena_wipe(tk_arena *arena)
+{
+    for (tk_arena_block *block = arena->head; block != NULL; block = block->next) {
+        tk_mem_wipe(block->data, block->capacity);
+    }
+}
+
 static size_t block_capacity(const tk_arena *arena, size_t need)
 {
 #ifdef TINKC_SANITIZED

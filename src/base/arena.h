@@ -30,6 +30,10 @@ void tk_arena_init_quota(tk_arena *arena, size_t max_bytes, tk_quota *quota);
  * that was only zeroed. */
 void tk_arena_dispose(tk_arena *arena);
 
+/* Overwrites all that was allocated: for arenas with secrets, before they are disposed
+ * of. */
+void tk_arena_wipe(tk_arena *arena);
+
 /* Aligned for any object; NULL when out of memory, over the cap, or on overflow. */
 TK_NODISCARD void *tk_arena_alloc(tk_arena *arena, size_t size);
 TK_NODISCARD void *tk_arena_zalloc(tk_arena *arena, size_t size);

@@ -140,6 +140,24 @@ static void test_arena_reserve(void **unused)
     assert_int_equal(failmem_stop(), 0);
 }
 
+/* What was allocated is overwritten, and the arena can be used on. */
+static void test_arena_wipe(void **unused)
+{
+    tk_arena arena;
+    tk_str small, large;
+    char secret[5000];
+    memset(secret, 's', sizeof(secret));
+    tk_arena_init(&arena, 0);
+    assert_true(tk_arena_dup(&arena, &small, secret, 10));
+    assert_true(tk_arena_dup(&arena, &large, secret, sizeof(secret)));
+    tk_arena_wipe(&arena);
+    assert_null(memchr(small.p, 's', 10));
+    assert_null(memchr(large.p, 's', sizeof(secret)));
+    assert_true(tk_arena_dup(&arena, &small, secret, 10));
+    tk_arena_dispose(&arena);
+    tk_arena_wipe(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -150,6 +168,7 @@ int main(void)
         cmocka_unit_test(test_arena_zeroed_is_usable),
         cmocka_unit_test(test_arena_shrink_last),
         cmocka_unit_test(test_arena_sweep),
+        cmocka_unit_test(test_arena_wipe),
     };
     return cmocka_run_group_tests_name("arena", tests, NULL, NULL);
 }

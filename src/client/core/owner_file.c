@@ -1,4 +1,4 @@
-/* The mode is looked at before the content; the text is wiped, the parsed JSON is not. */
+/* The mode is looked at before the content; text and parsed JSON are wiped. */
 #include "client/core/owner_file.h"
 
 #include <errno.h>
@@ -54,6 +54,7 @@ tinkc_code tk_owner_file_read(tk_owner_file *out, const char *path, tk_err *err)
 
 void tk_owner_file_dispose(tk_owner_file *file)
 {
+    tk_arena_wipe(&file->arena);
     tk_arena_dispose(&file->arena);
     if (file->text != NULL) {
         tk_mem_wipe(file->text, file->n);
