@@ -2,6 +2,8 @@
  * §2.1. */
 #include "wire/msg_session.h"
 
+#include "wire/path.h"
+
 #define T tk_client_config_request
 static const tk_field client_config_request_rows[] = {
     {TK_ROW(T, sdk_version, STR, TK_REQUIRED)},
@@ -208,7 +210,7 @@ tinkc_code tk_sampling_session_check(const tk_create_sampling_session_request *m
     if (!has_path && msg->base_model.is != TK_SET) {
         return tk_err_set(err, TINKC_E_INVALID, "base_model or model_path is required");
     }
-    if (has_path && !tk_str_has_prefix(msg->model_path.v, "tinker://")) {
+    if (has_path && tk_path_scheme(msg->model_path.v) == 0) {
         return tk_err_set(err, TINKC_E_INVALID,
                           "model_path must start with \"tinker://\"");
     }

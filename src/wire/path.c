@@ -40,16 +40,26 @@ bool tk_path_find_kind(tk_path_kind *out, tk_str text)
     return false;
 }
 
+size_t tk_path_scheme(tk_str text)
+{
+    static const char other[] = "twinkle://";
+    if (tk_str_has_prefix(text, PREFIX)) {
+        return sizeof(PREFIX) - 1;
+    }
+    return tk_str_has_prefix(text, other) ? sizeof(other) - 1 : 0;
+}
+
 tinkc_code tk_path_parse(tk_path *out, tk_str text, tk_err *err)
 {
-    if (!tk_str_has_prefix(text, PREFIX)) {
+    size_t scheme = tk_path_scheme(text);
+    if (scheme == 0) {
         return tk_err_set(err, TINKC_E_INVALID,
                           "checkpoint path must start with \"" PREFIX "\"");
     }
     if (!tk_utf8_is_valid(text)) {
         return tk_err_set(err, TINKC_E_INVALID, "checkpoint path is not UTF-8");
     }
-    tk_str rest = {text.p + sizeof(PREFIX) - 1, text.n - (sizeof(PREFIX) - 1)};
+    tk_str rest = {text.p + scheme, text.n - scheme};
     tk_path path = {0};
     path.run = tk_str_cut(&rest, '/');
     path.checkpoint_id = rest;

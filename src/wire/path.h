@@ -19,6 +19,10 @@ typedef struct tk_path {
     bool is_bare; /* tinker://<run>/<name>: weights for sampling, without a kind */
 } tk_path;
 
+/* Returns how long the scheme is that the text starts with: that of "tinker://", or of
+ * "twinkle://", which one server gives to its checkpoints; 0: it is neither. */
+size_t tk_path_scheme(tk_str text);
+
 /* Views into `text`. A bare path is one that some servers give to weights for sampling.
  * TINKC_E_INVALID with the reason when it is not a checkpoint path. */
 TK_NODISCARD tinkc_code tk_path_parse(tk_path *out, tk_str text, tk_err *err);

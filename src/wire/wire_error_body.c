@@ -105,10 +105,11 @@ static void add_issues(line *out, const tk_json *list)
     }
 }
 
-/* The text of `detail`, `error` or `message`, whichever says something. */
+/* The text of `detail`, `error`, `message` or `error_message`, whichever says
+ * something. */
 static void add_json(line *out, const tk_json *body)
 {
-    static const char *const keys[] = {"detail", "error", "message"};
+    static const char *const keys[] = {"detail", "error", "message", "error_message"};
     for (size_t i = 0; i < TK_ARRAY_LEN(keys) && out->n == 0; i++) {
         const tk_json *value = tk_json_get(body, keys[i]);
         if (value != NULL && value->type == TK_JSON_OBJECT) {

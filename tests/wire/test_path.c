@@ -41,6 +41,20 @@ static void test_path_bare(void **unused)
     assert_false(path.is_bare);
 }
 
+/* One server (twinkle) has a scheme of its own. */
+static void test_path_other_scheme(void **unused)
+{
+    tk_path path;
+    tk_err err = TK_ERR_INIT;
+    assert_int_equal(tk_path_parse(&path, TK_STR("twinkle://r-1/weights/x"), &err),
+                     TINKC_OK);
+    assert_true(tk_str_is(path.run, "r-1"));
+    assert_true(tk_str_is(path.checkpoint_id, "weights/x"));
+    assert_int_equal(tk_path_scheme(TK_STR("tinker://")), 9);
+    assert_int_equal(tk_path_scheme(TK_STR("twinkle://r")), 10);
+    assert_int_equal(tk_path_scheme(TK_STR("twinkler://r")), 0);
+}
+
 /* M-113: what is not a path is refused. */
 static void test_path_refusals(void **unused)
 {
@@ -76,6 +90,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_path_parts),
         cmocka_unit_test(test_path_bare),
+        cmocka_unit_test(test_path_other_scheme),
         cmocka_unit_test(test_path_refusals),
     };
     return cmocka_run_group_tests_name("path", tests, NULL, NULL);

@@ -157,7 +157,8 @@ static int show(const cmd_args *args, const tinkc_checkpoint *checkpoint,
 static bool is_same_path(const char *listed, const char *asked)
 {
     static const char kind[] = "sampler_weights/";
-    size_t run = strcspn(asked + strlen("tinker://"), "/") + strlen("tinker:///");
+    size_t run = cmd_rest_scheme(asked);
+    run += strcspn(asked + run, "/") + 1;
     return strcmp(listed, asked) == 0 ||
            (strncmp(listed, asked, run) == 0 &&
             strncmp(listed + run, kind, strlen(kind)) == 0 &&
@@ -177,7 +178,7 @@ static const tinkc_checkpoint *find(const tinkc_checkpoints *all, const char *pa
 static int show_checkpoint(const cmd_args *args, tinkc_service *service)
 {
     const char *path = cmd_operand(args, 0);
-    const char *from = path + strlen("tinker://");
+    const char *from = path + cmd_rest_scheme(path);
     char run_id[512];
     tinkc_checkpoints *all = NULL;
     tinkc_run *run = NULL;

@@ -20,7 +20,7 @@ static char *target_of(const cmd_args *args)
 {
     char here[DIR_BYTES];
     const char *dir = cmd_text(args, "output", NULL);
-    char *name = tk_strdup(cmd_operand(args, 0) + strlen("tinker://"));
+    char *name = tk_strdup(cmd_operand(args, 0) + cmd_rest_scheme(cmd_operand(args, 0)));
     if (dir == NULL) {
         dir = getcwd(here, sizeof(here)) != NULL ? here : ".";
     }

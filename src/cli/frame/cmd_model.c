@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/frame/cmd_print.h"
+#include "cli/frame/cmd_rest.h"
 #include "cli/frame/cmd_served.h"
 #include "cli/frame/cmd_service.h"
 
@@ -102,7 +103,7 @@ int cmd_model_open(cmd_model *model, const cmd_args *args, bool needs_text)
     if (result != CMD_OK) {
         return result;
     }
-    bool is_path = strncmp(name, "tinker://", 9) == 0;
+    bool is_path = cmd_rest_scheme(name) > 0;
     if (tinkc_service_create_sampling_wait(&model->sampling, model->service,
                                            is_path ? NULL : name, is_path ? name : NULL,
                                            &error) != TINKC_OK) {

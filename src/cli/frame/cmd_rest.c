@@ -13,14 +13,25 @@ static bool is_kind(tk_str word)
            tk_str_is(word, "external_weights");
 }
 
+size_t cmd_rest_scheme(const char *path)
+{
+    static const char *const schemes[] = {"tinker://", "twinkle://"};
+    for (size_t i = 0; i < TK_ARRAY_LEN(schemes); i++) {
+        if (tk_str_has_prefix(tk_str_of(path), schemes[i])) {
+            return strlen(schemes[i]);
+        }
+    }
+    return 0;
+}
+
 /* Also "tinker://RUN/NAME", as some servers name weights for sampling. */
 static bool is_path(const char *path)
 {
-    static const char scheme[] = "tinker://";
-    if (!tk_str_has_prefix(tk_str_of(path), scheme)) {
+    size_t scheme = cmd_rest_scheme(path);
+    if (scheme == 0) {
         return false;
     }
-    tk_str rest = tk_str_of(path + strlen(scheme));
+    tk_str rest = tk_str_of(path + scheme);
     tk_str run = tk_str_cut(&rest, '/');
     tk_str kind = tk_str_cut(&rest, '/');
     if (rest.p == NULL) {

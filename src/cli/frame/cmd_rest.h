@@ -10,6 +10,10 @@
 
 /* ---- arguments ---- */
 
+/* Returns how long "tinker://", or "twinkle://", is at the start of a path; 0 when it is
+ * the name of a model. */
+size_t cmd_rest_scheme(const char *path);
+
 /* Checks that every operand is the path of a checkpoint,
  * "tinker://RUN/weights/NAME", ".../sampler_weights/NAME" or "tinker://RUN/NAME". For
  * cmd_spec.check. */

@@ -1,6 +1,7 @@
 /* The list is that of the server's capabilities, asked for after the failure: a server
  * may serve models that it does not list. */
 #include "cli/frame/cmd_served.h"
+#include "cli/frame/cmd_rest.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -63,7 +64,7 @@ static int refuse(const tinkc_capabilities *all, const char *model)
 int cmd_served_fail(tinkc_service *service, const char *model, tinkc_error **error)
 {
     tinkc_capabilities *all = NULL;
-    bool is_path = strncmp(model, "tinker://", 9) == 0;
+    bool is_path = cmd_rest_scheme(model) > 0;
     int result;
     if (!is_path && may_be_name(*error) && !cmd_interrupted() &&
         tinkc_service_capabilities_wait(&all, service, NULL) == TINKC_OK &&

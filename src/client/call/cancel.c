@@ -9,6 +9,7 @@
 #include "client/call/op.h"
 #include "client/core/core.h"
 #include "wire/msg_future.h"
+#include "wire/wire_error.h"
 
 #define WAITING_MAX    8192
 #define PARALLEL_MAX   1024 /* whatever the server allows */
@@ -30,6 +31,21 @@ static void destroy(cancellation *one)
     tk_list_remove(&one->link);
     tk_buf_dispose(&one->body);
     tk_free(one);
+}
+
+static void drop_waiting(tk_cancels *cancels)
+{
+    while (!tk_list_is_empty(&cancels->waiting)) {
+        destroy(TK_CONTAINER_OF(cancels->waiting.next, cancellation, link));
+    }
+    cancels->waiting_n = 0;
+}
+
+/* Whether the server has shown that it has no such request. */
+static bool is_refused(const tk_cancels *cancels)
+{
+    return tk_manners_get(tk_core_manners(cancels->core), TK_MANNER_NO_CANCELS) ==
+           TK_KNOWN_YES;
 }
 
 /* ---- the close ---- */
@@ -97,9 +113,15 @@ static void on_answer(tk_call *call, const tk_call_answer *answer)
                      "the server was not told that %s is cancelled: %s", one->id,
                      answer->err->message);
     }
+    if (answer->code != TINKC_OK && tk_wire_error_is_of_route(answer->err)) {
+        tk_manners_learn(tk_core_manners(cancels->core), tk_core_log(cancels->core),
+                         TK_MANNER_NO_CANCELS, true);
+    }
     cancels->running_n--;
     destroy(one);
-    if (!cancels->is_stopped) {
+    if (is_refused(cancels)) {
+        drop_waiting(cancels);
+    } else if (!cancels->is_stopped) {
         send_next(cancels);
     }
 }
@@ -160,7 +182,8 @@ bool tk_cancel_is_on(const tk_cancels *cancels)
 void tk_cancel_send(tk_cancels *cancels, const char *request_id)
 {
     size_t n = strlen(request_id);
-    if (!atomic_load(&cancels->is_on) || cancels->is_stopped || n == 0) {
+    if (!atomic_load(&cancels->is_on) || cancels->is_stopped || is_refused(cancels) ||
+        n == 0) {
         return;
     }
     cancellation *one = tk_zalloc(sizeof(*one) + n + 1);
@@ -205,9 +228,7 @@ void tk_cancel_dispose(tk_cancels *cancels)
 void tk_cancel_shutdown(tk_cancels *cancels)
 {
     cancels->is_stopped = true;
-    while (!tk_list_is_empty(&cancels->waiting)) {
-        destroy(TK_CONTAINER_OF(cancels->waiting.next, cancellation, link));
-    }
+    drop_waiting(cancels);
     while (!tk_list_is_empty(&cancels->running)) {
         tk_call_cancel(&TK_CONTAINER_OF(cancels->running.next, cancellation, link)->call);
     }

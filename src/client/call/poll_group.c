@@ -121,10 +121,17 @@ void tk_poll_group_leave(tk_poll_group *group, tk_poll *poll)
     }
 }
 
+/* Given up, or the server showed another group that it lacks the route. */
+static bool is_off(const tk_poll_group *group)
+{
+    return group->is_off || tk_manners_get(tk_core_manners(group->core),
+                                           TK_MANNER_NO_GROUP_POLLS) == TK_KNOWN_YES;
+}
+
 bool tk_poll_group_join(tk_poll_group *group, tk_poll *poll)
 {
     tk_str id = tk_str_of(poll->request_id);
-    if (group->is_off || group->is_stopped || tk_map_has(&group->by_id, id)) {
+    if (is_off(group) || group->is_stopped || tk_map_has(&group->by_id, id)) {
         return false;
     }
     note *one = tk_map_get(&group->early_ids, id);
@@ -217,7 +224,7 @@ static void give_up_group(tk_poll_group *group, const char *why)
 void tk_poll_group_retrieved(tk_poll_group *group, const char *request_id)
 {
     note *one =
-        group->is_off || group->is_stopped ? NULL : note_new(tk_str_of(request_id), 0);
+        is_off(group) || group->is_stopped ? NULL : note_new(tk_str_of(request_id), 0);
     if (one == NULL) {
         return; /* the server forgets the result by itself */
     }
@@ -306,6 +313,10 @@ static void failed(tk_poll_group *group, const tk_call_answer *answer)
     bool again = !tk_wire_error_is_absent(event.outcome.status) &&
                  (decision.action == TK_POLL_AGAIN || event.outcome.status == 409);
     unsend(group);
+    if (answer->code != TINKC_OK && tk_wire_error_is_of_route(answer->err)) {
+        tk_manners_learn(tk_core_manners(group->core), tk_core_log(group->core),
+                         TK_MANNER_NO_GROUP_POLLS, true);
+    }
     if (!again) {
         give_up_group(group, answer->code != TINKC_OK ? answer->err->message
                                                       : "its answer cannot be read");

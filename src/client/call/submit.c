@@ -17,6 +17,30 @@ static void on_result(tk_poll *poll, const tk_poll_result *result)
     submit->done(submit, result);
 }
 
+static tk_str text_of(const tk_json *json, const char *key)
+{
+    const tk_json *value = tk_json_get(json, key);
+    bool is_text = value != NULL && value->type == TK_JSON_STRING;
+    return is_text ? value->as.string : (tk_str){0};
+}
+
+/* Some servers refuse a request with 200 and an `error` in place of an id. *err is then
+ * what they say. */
+static tinkc_code read_refusal(tk_arena *arena, tk_str body, tk_err *err)
+{
+    const tk_json *json = NULL;
+    if (tk_json_parse(&json, arena, body.p, body.n, NULL, NULL) != TINKC_OK) {
+        return err->code;
+    }
+    tk_str error = text_of(json, "error"), reason = text_of(json, "reason");
+    if (error.n > 0) {
+        err->code = TINKC_OK;
+        (void)tk_err_set(err, TINKC_E_REQUEST, TK_STR_FMT "%s" TK_STR_FMT,
+                         TK_STR_ARG(error), reason.n > 0 ? ": " : "", TK_STR_ARG(reason));
+    }
+    return err->code;
+}
+
 static tinkc_code read_request_id(tk_submit *submit, tk_str body, tk_err *err)
 {
     tk_arena arena;
@@ -24,6 +48,9 @@ static tinkc_code read_request_id(tk_submit *submit, tk_str body, tk_err *err)
     tk_arena_init(&arena, ANSWER_MAX_BYTES);
     tinkc_code code =
         tk_schema_decode_text(&said, &tk_msg_future_response, &arena, body, 0, err);
+    if (code == TINKC_E_DECODE) {
+        code = read_refusal(&arena, body, err);
+    }
     if (code == TINKC_OK && said.request_id.v.n >= sizeof(submit->state.request_id)) {
         code = tk_err_set(err, TINKC_E_DECODE,
                           "the server's request_id is longer than %zu bytes",

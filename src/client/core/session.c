@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "client/core/core_int.h"
+#include "wire/wire_error.h"
 
 #define BODY_MAX_BYTES TK_MIB
 #define BEAT_WARN_MS   120000
@@ -337,7 +338,8 @@ static void on_dynamic(tk_call *call, const tk_call_answer *answer)
 {
     tk_core *core = call->user;
     tk_err err = TK_ERR_INIT;
-    if (answer->outcome.status != 404 && read_dynamic(core, answer, &err) != TINKC_OK) {
+    bool is_absent = tk_wire_error_is_absent(answer->outcome.status);
+    if (!is_absent && read_dynamic(core, answer, &err) != TINKC_OK) {
         give_up(core, &err);
         return;
     }
@@ -368,14 +370,29 @@ static void apply_flags(tk_core *core)
     tk_budget_init(&core->fwdbwd_budget, flags->fwdbwd_dispatch_bytes_semaphore_size.v);
 }
 
+/* A server without the route has the defaults. */
+static tinkc_code read_config(tk_core *core, const tk_call_answer *answer, tk_err *err)
+{
+    bool is_absent = answer->code != TINKC_OK && tk_wire_error_is_of_route(answer->err);
+    tk_arena_dispose(&core->flags_arena);
+    tk_schema_init(&core->flags, &tk_msg_client_config);
+    if (is_absent) {
+        tk_manners_learn(&core->manners, core->log, TK_MANNER_NO_CONFIG, true);
+        return TINKC_OK;
+    }
+    tinkc_code code =
+        decode(&core->flags, &tk_msg_client_config, &core->flags_arena, answer, err);
+    if (code != TINKC_OK) {
+        tk_schema_init(&core->flags, &tk_msg_client_config);
+    }
+    return code;
+}
+
 static void on_config(tk_call *call, const tk_call_answer *answer)
 {
     tk_core *core = call->user;
     tk_err err = TK_ERR_INIT;
-    tk_arena_dispose(&core->flags_arena);
-    if (decode(&core->flags, &tk_msg_client_config, &core->flags_arena, answer, &err) !=
-        TINKC_OK) {
-        tk_schema_init(&core->flags, &tk_msg_client_config);
+    if (read_config(core, answer, &err) != TINKC_OK) {
         give_up(core, &err);
         return;
     }

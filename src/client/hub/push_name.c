@@ -79,16 +79,16 @@ tinkc_code tk_push_check_revision(const char *revision, tk_err *err)
 
 tinkc_code tk_push_source_read(tk_push_source *out, const char *path, tk_err *err)
 {
-    static const char scheme[] = "tinker://";
     tk_path_kind kind;
     tk_str rest = tk_str_of(path);
-    bool ok = tk_str_has_prefix(rest, scheme);
+    size_t scheme = tk_path_scheme(rest);
+    bool ok = scheme > 0;
     for (size_t i = 0; i < rest.n && ok; i++) {
         ok = (unsigned char)path[i] > ' ' && path[i] != 0x7f && path[i] != '`';
     }
     if (ok) {
-        rest.p += sizeof(scheme) - 1;
-        rest.n -= sizeof(scheme) - 1;
+        rest.p += scheme;
+        rest.n -= scheme;
         out->run = tk_str_cut(&rest, '/');
         out->kind = tk_str_cut(&rest, '/');
         out->name = rest;

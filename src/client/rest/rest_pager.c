@@ -99,6 +99,24 @@ static tinkc_code walk(tinkc_pager *pager, tk_err *err)
     return TINKC_OK;
 }
 
+static tinkc_code walked(tinkc_pager *pager, int64_t offset, int64_t limit, tk_page *out,
+                         tk_err *err)
+{
+    tinkc_code code = pager->is_walked ? TINKC_OK : walk(pager, err);
+    if (code == TINKC_OK) {
+        *out = walked_page(pager, offset, limit);
+    }
+    return code;
+}
+
+/* Whether the server has shown that it lacks the list. */
+static bool has_no_list(const tinkc_pager *pager)
+{
+    const tk_manners *manners = tk_core_manners(tk_service_handle(pager->service)->core);
+    return pager->what == CHECKPOINTS &&
+           tk_manners_get(manners, TK_MANNER_NO_CHECKPOINT_LIST) == TK_KNOWN_YES;
+}
+
 static tinkc_code fetch(void *user, int64_t offset, int64_t limit, tk_page *out,
                         tk_err *err)
 {
@@ -111,20 +129,18 @@ static tinkc_code fetch(void *user, int64_t offset, int64_t limit, tk_page *out,
     options.offset = offset;
     options.scope = pager->scope;
     options.project_id = pager->project_id;
-    if (pager->is_walked) {
-        *out = walked_page(pager, offset, limit);
-        return TINKC_OK;
+    if (pager->is_walked || has_no_list(pager)) {
+        return walked(pager, offset, limit, out, err);
     }
     tinkc_future *future = ask(pager, &options, &kind);
     out->is_too_large = was_sent(future);
     tinkc_code code = tk_future_wait_take(&page, future, kind, &error);
     if (code == TINKC_E_UNSUPPORTED && pager->what == CHECKPOINTS) {
+        tk_core *core = tk_service_handle(pager->service)->core;
+        tk_manners_learn(tk_core_manners(core), tk_core_log(core),
+                         TK_MANNER_NO_CHECKPOINT_LIST, true);
         tinkc_error_free(&error);
-        code = walk(pager, err);
-        if (code == TINKC_OK) {
-            *out = walked_page(pager, offset, limit);
-        }
-        return code;
+        return walked(pager, offset, limit, out, err);
     }
     if (code != TINKC_OK) {
         tk_error_read(err, error);

@@ -130,15 +130,37 @@ static int64_t archive_pause_ms(const asking *self, int64_t hint_ms)
 
 /* Some servers know weights for sampling by their name alone. Those for training are not
  * asked for like that: the name may be that of both. */
-static void ask_bare(asking *self, const tk_err *refusal)
+static void leave_out_kind(asking *self)
 {
     static const char word[] = "sampler_weights/";
     size_t at = self->kind_at, end = at + sizeof(word) - 1;
     memmove(self->path_arg.p + at, self->path_arg.p + end, self->path_arg.n - end + 1);
     self->path_arg.n -= sizeof(word) - 1;
     self->kind_at = 0;
+}
+
+static void ask_bare(asking *self, const tk_err *refusal)
+{
+    leave_out_kind(self);
     self->refusal = *refusal;
     ask(self);
+}
+
+/* Remembers by which of its names the server knows an archive, once it has given one. */
+static void learn_name(asking *self)
+{
+    tk_core *core = self->base.op.core;
+    bool is_bare = self->refusal.code != TINKC_OK;
+    if (self->kind_at != 0 || is_bare) {
+        tk_manners_learn(tk_core_manners(core), tk_core_log(core),
+                         TK_MANNER_BARE_ARCHIVES, is_bare);
+    }
+}
+
+static bool is_bare_known(const asking *self)
+{
+    return tk_manners_get(tk_core_manners(self->base.op.core), TK_MANNER_BARE_ARCHIVES) ==
+           TK_KNOWN_YES;
 }
 
 static void on_archive(asking *self, const tk_call_answer *answer)
@@ -148,12 +170,14 @@ static void on_archive(asking *self, const tk_call_answer *answer)
     bool is_absent = tk_wire_error_is_absent(status);
     if (answer->code == TINKC_OK) {
         void *result = tk_rest_result_archive(answer->response->body, &err);
+        learn_name(self);
         if (result != NULL) {
             tk_op_complete(&self->base.op, result, tk_rest_result_free);
         } else {
             fail(self, &err);
         }
     } else if (tk_http_is_redirect(status)) {
+        learn_name(self);
         redirected(self, answer->response);
     } else if (status == 503 && may_ask_again(self)) {
         ask_later(self, archive_pause_ms(self, answer->outcome.hint_ms));
@@ -263,6 +287,14 @@ static void on_answer(tk_call *call, const tk_call_answer *answer)
     self->kind->on_answer(self, answer);
 }
 
+/* A server without the route is not asked again, as one that failed is. */
+static bool is_final(const tk_call *call, const tk_http_response *response, int sent)
+{
+    (void)call;
+    (void)sent;
+    return tk_wire_error_is_absent(response->status);
+}
+
 static void ask(asking *self)
 {
     self->tries++;
@@ -270,6 +302,7 @@ static void ask(asking *self)
                                 .endpoint = tk_endpoint_at(self->kind->endpoint),
                                 .path_arg = self->path_arg.p,
                                 .pass_status = self->kind->pass_status,
+                                .is_final = is_final,
                                 .pace = &self->pace,
                                 .future = self->base.op.future,
                                 .done = on_answer,
@@ -281,6 +314,9 @@ static void send(tk_op_call *call)
 {
     asking *self = TK_CONTAINER_OF(call, asking, base);
     self->started_ms = tk_loop_now_ms(tk_core_loop(self->base.op.core));
+    if (self->kind_at != 0 && is_bare_known(self)) {
+        leave_out_kind(self);
+    }
     ask(self);
 }
 

@@ -33,7 +33,6 @@ typedef struct tk_sampler {
     tk_poll_group *polls; /* of its samples; NULL: each polls itself, or none was sent */
     tk_budget slots;      /* samples that are running, with their results */
     int64_t progress_ms;  /* when one last succeeded; 0: never */
-    bool no_stream;       /* the server has no stream_sample */
 } tk_sampler;
 
 /* Makes one for a sampling session that the server has made. TINKC_E_DECODE for an empty

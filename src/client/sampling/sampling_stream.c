@@ -269,7 +269,10 @@ static void on_answer(tk_call *call, const tk_call_answer *answer)
     } else if (answer->backpressure && !self->op.cancelled) {
         pushed_back(self, &answer->outcome);
     } else if (tk_wire_error_is_absent(answer->outcome.status)) {
-        self->sampler->no_stream = true;
+        if (tk_wire_error_is_of_route(answer->err)) {
+            tk_manners_learn(tk_core_manners(self->op.core), tk_core_log(self->op.core),
+                             TK_MANNER_NO_STREAMS, true);
+        }
         sample_instead(self);
     } else if (answer->code != TINKC_OK) {
         fail(self, answer->err);
@@ -333,7 +336,7 @@ static void start(tk_op *op)
     if (self->sink.begin != NULL) {
         self->sink.begin(self->sink.user, self);
     }
-    if (self->sampler->no_stream) {
+    if (tk_manners_get(tk_core_manners(core), TK_MANNER_NO_STREAMS) == TK_KNOWN_YES) {
         sample_instead(self);
         return;
     }

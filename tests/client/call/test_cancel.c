@@ -41,6 +41,28 @@ static void test_cancel_by_caller(void **unused)
     }
 }
 
+/* A server that lacks the request is asked once; those that wait for their turn are
+ * dropped. */
+static void test_cancel_not_offered(void **unused)
+{
+    groupfix g;
+    open_fix(&g, "{}",
+             "{\"sample_cancel_enabled\":true,\"sample_cancel_max_batch_size\":1}");
+    tinkc_future *futures[] = {groupfix_sample(&g), groupfix_sample(&g),
+                               groupfix_sample(&g)};
+    abandon(&g, &futures[0]);
+    abandon(&g, &futures[1]);
+    assert_true(faketransport_answer(
+        &g.f.net, CANCEL,
+        (fakeanswer){.status = 404, .body = "{\"detail\":\"Not Found\"}"}));
+    clientfix_turn(&g.f);
+    assert_non_null(strstr(g.f.log, "has no cancel_future"));
+    abandon(&g, &futures[2]);
+    clientfix_advance(&g.f, 600000);
+    assert_int_equal(faketransport_count(&g.f.net, CANCEL), 1);
+    groupfix_close(&g);
+}
+
 /* By its deadline, and by the rule for work that is stuck. */
 static void test_cancel_by_time(void **unused)
 {
@@ -256,6 +278,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cancel_by_caller),
+        cmocka_unit_test(test_cancel_not_offered),
         cmocka_unit_test(test_cancel_by_time),
         cmocka_unit_test(test_cancel_logprobs),
         cmocka_unit_test(test_cancel_not_sent),

@@ -1,5 +1,6 @@
 /* One accepted request (client/call/submit.h) on the scripted transport: what both users,
  * training and sampling, get from it. */
+#include <stdio.h>
 #include <string.h>
 
 #include "client/call/submit.h"
@@ -15,6 +16,7 @@ typedef struct submitfix {
     int settled, done, pushed_back;
     tinkc_code code; /* of the last callback */
     bool is_doubtful;
+    char message[TK_ERR_MESSAGE_BYTES];
 } submitfix;
 
 static void on_settled(tk_submit *submit, tinkc_code code, const tk_err *err)
@@ -24,6 +26,7 @@ static void on_settled(tk_submit *submit, tinkc_code code, const tk_err *err)
     s->code = code;
     s->is_doubtful = submit->is_doubtful;
     assert_int_equal(code, err != NULL ? err->code : TINKC_OK);
+    (void)snprintf(s->message, sizeof(s->message), "%s", err != NULL ? err->message : "");
     if (s->cancel_when_settled) {
         tk_submit_cancel(submit);
     }
@@ -113,6 +116,30 @@ static void test_submit_long_id(void **unused)
         }
         submitfix_close(&s);
         assert_int_equal(s.settled, 1);
+    }
+}
+
+/* An answer without an id that says why is refused with what it says. */
+static void test_submit_no_request_id(void **unused)
+{
+    static const struct {
+        const char *body;
+        tinkc_code code;
+        const char *says;
+    } rows[] = {{"{\"error\":\"Endpoint deprecated\",\"reason\":\"use another\"}",
+                 TINKC_E_REQUEST, "Endpoint deprecated: use another"},
+                {"{\"error\":\"not here\"}", TINKC_E_REQUEST, "not here"},
+                {"{\"error\":5}", TINKC_E_DECODE, ""},
+                {"[", TINKC_E_DECODE, ""}};
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        submitfix s;
+        submitfix_open(&s, false);
+        submitfix_start(&s);
+        submitfix_answer(&s, s.path, (fakeanswer){.body = rows[i].body});
+        assert_int_equal(s.settled, 1);
+        assert_int_equal(s.code, rows[i].code);
+        assert_non_null(strstr(s.message, rows[i].says));
+        submitfix_close(&s);
     }
 }
 
@@ -373,6 +400,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_submit_long_id),
+        cmocka_unit_test(test_submit_no_request_id),
         cmocka_unit_test(test_submit_pushed_back),
         cmocka_unit_test(test_submit_cancelled),
         cmocka_unit_test(test_submit_roundtrip),

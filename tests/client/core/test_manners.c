@@ -19,9 +19,10 @@ static void test_manners_facts(void **unused)
     for (int i = 0; i < TK_MANNER_COUNT; i++) {
         const tk_manner_fact *fact = tk_manner_fact_of((tk_manner)i);
         assert_true(strlen(fact->name) > 0 && strlen(fact->name) < 24);
-        assert_true(strlen(fact->meaning) > 0);
-        assert_true(strlen(fact->learned) > 0);
+        assert_true(strlen(fact->does) > 0);
+        assert_true(strlen(fact->shows) > 0);
         assert_true(strlen(fact->then) > 0);
+        assert_non_null(strstr(fact->test, ": test_"));
     }
 }
 

@@ -206,6 +206,27 @@ static void test_session_dynamic_config(void **unused)
     }
 }
 
+/* A server without configurations has the defaults; one that forbids them is refused
+ * (above). */
+static void test_session_no_config(void **unused)
+{
+    static const fakeanswer answers[] = {
+        {.status = 404, .body = "{\"detail\":\"Not Found\"}"},
+        {.status = 404, .body = "{\"error\":\"Not Found\"}"},
+        {.status = 405, .body = "{\"detail\":\"Method Not Allowed\"}"}};
+    for (size_t i = 0; i < TK_ARRAY_LEN(answers); i++) {
+        clientfix f;
+        clientfix_open(&f, NULL);
+        faketransport_default(&f.net, CONFIG, answers[i]);
+        faketransport_default(&f.net, DYNAMIC, answers[i]);
+        tinkc_sampling *sampling = samplefix_create(&f);
+        assert_int_equal(faketransport_count(&f.net, CONFIG), 1);
+        assert_non_null(strstr(f.log, "has no configuration for its clients"));
+        tinkc_sampling_close(&sampling);
+        clientfix_close(&f);
+    }
+}
+
 /* A huge number does not overflow. */
 static void test_session_huge_numbers(void **unused)
 {
@@ -353,6 +374,7 @@ int main(void)
         cmocka_unit_test(test_session_heartbeat_limit),
         cmocka_unit_test(test_session_deprecation_notes),
         cmocka_unit_test(test_session_dynamic_config),
+        cmocka_unit_test(test_session_no_config),
         cmocka_unit_test(test_session_huge_numbers),
         cmocka_unit_test(test_session_failure_is_not_sticky),
         cmocka_unit_test(test_session_bad_flags),

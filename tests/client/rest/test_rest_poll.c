@@ -70,8 +70,8 @@ static void test_rest_archive_bare(void **unused)
                                        .body = "{\"detail\":\"no checkpoint s1\"}"};
     fakeanswer there = {.status = 302, .headers = {"location", "http://h/a"}};
     clientfix f;
-    clientfix_open(&f, NULL);
     for (size_t i = 0; i < 5; i++) {
+        clientfix_open(&f, NULL);
         tinkc_future *future = tinkc_rest_archive_url(f.service, i == 2 ? BARE : SAMPLER);
         tinkc_error *error = NULL;
         tinkc_archive *archive = NULL;
@@ -101,12 +101,53 @@ static void test_rest_archive_bare(void **unused)
         tinkc_error_free(&error);
         tinkc_archive_free(&archive);
         tinkc_future_free(&future);
+        clientfix_close(&f);
     }
+    clientfix_open(&f, NULL);
     tinkc_future *future = tinkc_rest_archive_url(f.service, PATH);
     clientfix_turn(&f);
     assert_true(faketransport_answer(&f.net, ARCHIVE_REST, none));
     clientfix_turn(&f);
     assert_int_equal(tinkc_future_wait(future, 0), TINKC_E_NOT_FOUND);
+    tinkc_future_free(&future);
+    clientfix_close(&f);
+}
+
+/* Which name the server knows is learned from the first archive that it gives. */
+static void test_rest_archive_learned(void **unused)
+{
+    static const fakeanswer none = {.status = 404, .body = "{\"detail\":\"Not Found\"}"};
+    const fakeanswer there = {.status = 302, .headers = {"location", "http://h/a"}};
+    for (int is_bare = 0; is_bare < 2; is_bare++) {
+        clientfix f;
+        clientfix_open(&f, NULL);
+        faketransport_default(&f.net, SAMPLER_REST, is_bare ? none : there);
+        faketransport_default(&f.net, BARE_REST, is_bare ? there : none);
+        for (size_t i = 1; i <= 3; i++) {
+            tinkc_future *future = tinkc_rest_archive_url(f.service, SAMPLER);
+            clientfix_advance(&f, 2000);
+            assert_int_equal(tinkc_future_wait(future, 0), TINKC_OK);
+            tinkc_future_free(&future);
+            assert_int_equal(faketransport_count(&f.net, SAMPLER_REST), is_bare ? 1 : i);
+            assert_int_equal(faketransport_count(&f.net, BARE_REST), is_bare ? i : 0);
+        }
+        clientfix_close(&f);
+    }
+}
+
+/* A server that has no archives is asked once for one, not as one that failed. */
+static void test_rest_archive_501(void **unused)
+{
+    clientfix f;
+    clientfix_open(&f, NULL);
+    tinkc_future *future = tinkc_rest_archive_url(f.service, PATH);
+    clientfix_turn(&f);
+    assert_true(faketransport_answer(&f.net, ARCHIVE_REST,
+                                     (fakeanswer){.status = 501, .body = "{}"}));
+    clientfix_turn(&f);
+    assert_int_not_equal(tinkc_future_wait(future, 0), TINKC_OK);
+    assert_int_equal(tinkc_error_http_status(tinkc_future_error(future)), 501);
+    assert_int_equal(faketransport_count(&f.net, ARCHIVE_REST), 1);
     tinkc_future_free(&future);
     clientfix_close(&f);
 }
@@ -207,6 +248,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rest_archive_503),
         cmocka_unit_test(test_rest_archive_bare),
+        cmocka_unit_test(test_rest_archive_learned),
+        cmocka_unit_test(test_rest_archive_501),
         cmocka_unit_test(test_rest_archive_short_hints),
         cmocka_unit_test(test_rest_export_trace),
         cmocka_unit_test(test_rest_export_trace_other),
