@@ -194,7 +194,8 @@ tinkc_code tk_url_resolve(tk_buf *out, tk_str base, tk_str location, tk_err *err
     tk_str whole = {out->p + start, out->n - start};
     if (tk_url_parse(&url, authority_part(whole), NULL) != TINKC_OK) {
         return tk_err_set(err, TINKC_E_DECODE,
-                          "the server redirects to something that is not a URL");
+                          "the server redirects to something that is not an http or "
+                          "https URL");
     }
     return TINKC_OK;
 }

@@ -49,6 +49,10 @@ static const endpoint_row endpoints[] = {
     {"POST", "load_weights", tinker_load_weights, &tk_msg_load_weights_request},
     {"POST", "asample", tinker_sample, &tk_msg_sample_request},
     {"POST", "retrieve_future", tinker_retrieve, &tk_msg_retrieve_future_request},
+    {"GET", "training_runs", tinker_list_runs, NULL},
+    {"GET", "training_runs/", tinker_get_run, NULL},
+    {"GET", "checkpoints", tinker_list_checkpoints, NULL},
+    {"GET", "sessions", tinker_list_sessions, NULL},
 };
 
 void *tinker_table_add(tinker_table *table, void *item)
@@ -218,12 +222,25 @@ static bool is_allowed(tinker_call *call)
     return !tinker_reject(call, 401, "Invalid API key");
 }
 
+static bool is_lacking(const tinker *t, const fakeapi_request *request)
+{
+    fakeapi_bytes line = {0};
+    bool found = false;
+    fakeapi_bytes_printf(&line, "%s %s", request->method, request->path);
+    (void)fakeapi_bytes_cstr(&line);
+    for (size_t i = 0; t->options.lacks != NULL && t->options.lacks[i] != NULL; i++) {
+        found |= fakeapi_matches(t->options.lacks[i], line.p);
+    }
+    fakeapi_bytes_dispose(&line);
+    return found;
+}
+
 static bool answer(void *user, fakeapi_conn *conn, const fakeapi_request *request,
                    fakeapi_answer *out)
 {
     tinker_call call = {.t = user, .conn = conn, .request = request, .out = out};
     const endpoint_row *row = find_endpoint(request, &call.tail);
-    if (row == NULL) {
+    if (row == NULL || is_lacking(call.t, request)) {
         return tinker_reject(&call, 404, "Not Found");
     }
     call.kind = row->path;

@@ -32,6 +32,19 @@ typedef struct fakeapi_tinker_options {
     bool json_results;         /* also where protobuf is asked for */
     const tk_num_map *metrics; /* of training results; NULL = loss:sum */
     bool short_logprobs;       /* of prompts: none for the first token */
+    bool no_prompt_logprobs;   /* also where they are asked for */
+    const char *const
+        *lacks;         /* "METHOD path" with `*`, ends with NULL: answered 404, as a
+                                  web framework without the route does */
+    bool other_success; /* 201 to what is made, 202 to accepted work */
+    const char *loss;   /* its name among the metrics, a sum unless that ends with
+                                  :mean or :avg; "" = no metrics; NULL = loss:sum */
+    const char *scheme; /* of the paths of checkpoints; NULL = "tinker://" */
+    const char *sampler_kind; /* in them, of weights for sampling; "" = none; NULL =
+                                  "sampler_weights" */
+    bool no_sequence_ids;     /* of samples */
+    int failure_status;       /* of polls of failed work; 0 = 200 */
+    const char *load_answer;  /* to load_weights, in place of the work; NULL = it loads */
 } fakeapi_tinker_options;
 
 /* The numbers that it makes up. A target's logprob is this divided by 1 + optimizer steps

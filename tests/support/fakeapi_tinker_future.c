@@ -142,7 +142,9 @@ static bool answer_future(tinker_call *call, const tinker_future *future,
         fakeapi_bytes_puts(body, ",\"model_id\":");
         tinker_put_str(body, scope);
     }
-    if (call->kind != NULL && strcmp(call->kind, "sample") == 0) {
+    bool is_sample = call->kind != NULL && strcmp(call->kind, "sample") == 0;
+    call->out->status = call->t->options.other_success ? 202 : 200;
+    if (is_sample && !call->t->options.no_sequence_ids) {
         int64_t n = tinker_get_int(call->body, "num_samples", 1);
         fakeapi_bytes_puts(body, ",\"sample_sequence_ids\":[");
         for (int64_t i = 0; i < n; i++) {
@@ -211,6 +213,7 @@ bool tinker_begin(tinker_call *call, const tinker_work *work)
         return false;
     }
     tinker_future *future = future_add(t, json, (fakeapi_bytes){0});
+    future->is_failed = true;
     fill_slot(call, work->scope, work->number,
               (tinker_memory){.value = t->futures.n - 1, .op = SIZE_MAX});
     return answer_future(call, future, work->scope);
@@ -266,6 +269,9 @@ static void put_result(const tinker *t, const tinker_future *future, unsigned fl
         out->status = 410;
         fakeapi_bytes_puts(&out->body, "{\"detail\":\"The result is gone\"}");
         return;
+    }
+    if (future->is_failed && t->options.failure_status != 0) {
+        out->status = t->options.failure_status;
     }
     bool is_proto =
         future->has_proto && !t->options.json_results && (flags & POLL_TAKES_PROTO) != 0;

@@ -5,7 +5,8 @@
  *     fakeapi_tinker.c          on and off, dispatch, what tests steer
  *     fakeapi_tinker_future.c   idempotency, futures, polls, the log of work
  *     fakeapi_tinker_session.c  configuration, sessions, models, samplers
- *     fakeapi_tinker_work.c     forward_backward, optim_step, save, load, sample */
+ *     fakeapi_tinker_work.c     forward_backward, optim_step, save, load, sample
+ *     fakeapi_tinker_rest.c     lists of runs, checkpoints, sessions */
 #ifndef SUPPORT_FAKEAPI_TINKER_INT_H
 #define SUPPORT_FAKEAPI_TINKER_INT_H
 
@@ -40,6 +41,7 @@ typedef enum tinker_state { TINKER_PENDING, TINKER_DONE, TINKER_LOST } tinker_st
 typedef struct tinker_future {
     char *id; /* "future-<index>" */
     tinker_state state;
+    bool is_failed;
     bool has_proto;
     fakeapi_bytes json, proto; /* the result, ready from the start, sent when DONE */
     fakeapi_waiters polls;
@@ -173,5 +175,11 @@ bool tinker_save_for_sampler(tinker_call *call);
 bool tinker_save_external(tinker_call *call);
 bool tinker_load_weights(tinker_call *call);
 bool tinker_sample(tinker_call *call);
+
+/* fakeapi_tinker_rest.c */
+bool tinker_list_runs(tinker_call *call);
+bool tinker_get_run(tinker_call *call); /* or the checkpoints of one */
+bool tinker_list_checkpoints(tinker_call *call);
+bool tinker_list_sessions(tinker_call *call);
 
 #endif

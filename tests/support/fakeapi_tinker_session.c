@@ -82,6 +82,7 @@ bool tinker_create_session(tinker_call *call)
         (void)fakeapi_bytes_cstr(&id);
         tinker_table_add(&t->sessions, id.p);
     }
+    call->out->status = t->options.other_success ? 201 : 200;
     fakeapi_bytes_printf(&call->out->body,
                          "{\"type\":\"create_session\",\"session_id\":\"%s\"}",
                          (const char *)t->sessions.items[index]);
@@ -281,6 +282,7 @@ bool tinker_create_sampling_session(tinker_call *call)
         (void)tinker_sampler_add(call->t, session, number, base, path);
     }
     if (recall != TINKER_CONFLICT) {
+        call->out->status = call->t->options.other_success ? 201 : 200;
         fakeapi_bytes *body = &call->out->body;
         fakeapi_bytes_puts(body, "{\"type\":\"create_sampling_session\","
                                  "\"sampling_session_id\":");

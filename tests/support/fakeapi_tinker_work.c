@@ -206,6 +206,13 @@ static fakeapi_bytes make_proto_output(tinker_call *call, const batch *b, float 
     return keep(&buf);
 }
 
+static tk_named_num named_loss(const char *name, double mean, size_t tokens)
+{
+    const char *text = name != NULL ? name : "loss:sum";
+    bool is_mean = strstr(text, ":mean") != NULL || strstr(text, ":avg") != NULL;
+    return (tk_named_num){tk_str_of(text), is_mean ? mean : mean * (double)tokens};
+}
+
 static bool run_batch(tinker_call *call, batch *b)
 {
     tinker_model *model = need_model(call, b->model_id);
@@ -221,8 +228,8 @@ static bool run_batch(tinker_call *call, batch *b)
         b->total += b->targets[i];
     }
     float logprob = FAKEAPI_TINKER_LOGPROB / (float)(1 + model->steps);
-    tk_named_num loss = {TK_STR("loss:sum"), -(double)logprob * (double)b->total};
-    const tk_num_map usual = {&loss, 1};
+    tk_named_num loss = named_loss(call->t->options.loss, -(double)logprob, b->total);
+    const tk_num_map usual = {&loss, loss.name.n > 0 ? 1 : 0};
     const tk_num_map *own = call->t->options.metrics;
     put_json_output(&work.json, b, (double)logprob, own != NULL ? own : &usual);
     work.proto = make_proto_output(call, b, logprob, own != NULL ? own : &usual);
@@ -289,7 +296,9 @@ static const char *save(tinker_call *call, const tinker_model *model, const char
         return NULL;
     }
     fakeapi_bytes path = {0};
-    fakeapi_bytes_printf(&path, "tinker://%s/%s/%s", model->id, folder, name);
+    const char *scheme = call->t->options.scheme;
+    fakeapi_bytes_printf(&path, "%s%s/%s%s%s", scheme != NULL ? scheme : "tinker://",
+                         model->id, folder, folder[0] != '\0' ? "/" : "", name);
     (void)fakeapi_bytes_cstr(&path);
     const tinker_checkpoint *old = tinker_checkpoint_find(call->t, path.p);
     if (old != NULL) {
@@ -356,7 +365,8 @@ bool tinker_save_for_sampler(tinker_call *call)
         return true;
     }
     if (tinker_get_str(call->body, "path") != NULL) {
-        return save_named(call, model, &work, "sampler_weights");
+        const char *kind = call->t->options.sampler_kind;
+        return save_named(call, model, &work, kind != NULL ? kind : "sampler_weights");
     }
     int64_t number = tinker_get_int(call->body, "sampling_session_seq_id", -1);
     if (number < 0) {
@@ -418,6 +428,10 @@ bool tinker_load_weights(tinker_call *call)
     if (text == NULL) {
         return true;
     }
+    if (call->t->options.load_answer != NULL) {
+        fakeapi_bytes_puts(&call->out->body, call->t->options.load_answer);
+        return true;
+    }
     if (tk_path_parse(&path, tk_str_of(text), NULL) != TINKC_OK ||
         path.kind != TK_PATH_WEIGHTS) {
         return tinker_reject(call, 400, "not a path of training weights");
@@ -468,6 +482,7 @@ static void read_draw(tinker_call *call, draw *d)
     d->sequences = (size_t)TK_MIN(TK_MAX(sequences, 0), 1024);
     d->wants_prompt_logprobs = tinker_get_bool(call->body, "prompt_logprobs", false) ||
                                tinker_get_int(call->body, "topk_prompt_logprobs", 0) > 0;
+    d->wants_prompt_logprobs &= !call->t->options.no_prompt_logprobs;
     d->scored = d->prompt - (call->t->options.short_logprobs && d->prompt > 0);
 }
 

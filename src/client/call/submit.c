@@ -34,7 +34,7 @@ static tinkc_code read_refusal(tk_arena *arena, tk_str body, tk_err *err)
     }
     tk_str error = text_of(json, "error"), reason = text_of(json, "reason");
     if (error.n > 0) {
-        err->code = TINKC_OK;
+        *err = (tk_err)TK_ERR_INIT;
         (void)tk_err_set(err, TINKC_E_REQUEST, TK_STR_FMT "%s" TK_STR_FMT,
                          TK_STR_ARG(error), reason.n > 0 ? ": " : "", TK_STR_ARG(reason));
     }

@@ -27,16 +27,17 @@ static const tk_manner_fact facts[TK_MANNER_COUNT] = {
         {"no streams", "has no stream_sample, which is an extension of tinkc serve",
          "stream_sample is not found", "streams deliver the whole sample at its end",
          "test_sampling_stream: test_stream_fallback"},
-    [TK_MANNER_NO_GROUP_POLLS] = {"no retrieve_futures",
-                                  "has no retrieve_futures, although its flag is set",
-                                  "retrieve_futures is not found",
-                                  "each sample polls for itself",
-                                  "test_poll_group: test_poll_group_fallback"},
-    [TK_MANNER_NO_CANCELS] = {"no cancel_future",
-                              "has no cancel_future, although its flag is set",
-                              "cancel_future is not found",
-                              "abandoned samples are left to the server",
-                              "test_cancel: test_cancel_not_offered"},
+    [TK_MANNER_NO_GROUP_POLLS] =
+        {"no retrieve_futures", "has no retrieve_futures",
+         "client/config does not set sample_use_retrieve_futures; or it does, and the "
+         "request is not found",
+         "each sample polls for itself", "test_poll_group: test_poll_group_fallback"},
+    [TK_MANNER_NO_CANCELS] =
+        {"no cancel_future", "has no cancel_future",
+         "dynamic_config does not set sample_cancel_enabled; or it does, and the request "
+         "is not found",
+         "abandoned samples are left to the server",
+         "test_cancel: test_cancel_not_offered"},
     [TK_MANNER_NO_CHECKPOINT_LIST] =
         {"no checkpoint list", "has no list of all checkpoints", "it is not found",
          "the checkpoints of all runs are asked for and put in order",
@@ -75,7 +76,7 @@ static const tk_manner_fact facts[TK_MANNER_COUNT] = {
     [TK_MANNER_NO_SEQUENCE_IDS] = {"no sample_sequence_ids",
                                    "names the sequences of a sample by no id",
                                    "the answer to asample has no sample_sequence_ids",
-                                   "samples have no ids", "test_sample: test_sample_ids"},
+                                   "samples have no ids", "test_peers: test_peers"},
     [TK_MANNER_CREATES_BY_LOAD] =
         {"create by load", "creates a model by loading a checkpoint",
          "client/config sets create_model_via_load_weights",
@@ -95,13 +96,18 @@ static const tk_manner_fact facts[TK_MANNER_COUNT] = {
          "408 or try_again without a pause",
          "polls are repeated with growing pauses, at least 100 ms after a 408 that came "
          "at once",
-         "test_poll: test_poll_408_floor"},
+         "test_poll: test_poll_instant_answers"},
     [TK_MANNER_NO_ARCHIVES] =
         {"no archives", "has no archives of checkpoints",
          "404, 405 or 501 to the request for one",
          "weights of training are exported instead, where the server can; else the "
          "download fails at once and says so",
-         "test_download_external: test_download_archive_501"},
+         "test_download_external: test_external_exports"},
+    [TK_MANNER_FILE_ARCHIVES] = {"archives as file://",
+                                 "names the archive as a file of its own machine",
+                                 "the request for one is redirected to file://",
+                                 "the download fails and says so",
+                                 "test_peers: test_peers"},
     [TK_MANNER_NO_LOAD] = {"no load_weights", "cannot load a checkpoint into a model",
                            "load_weights answers without a request_id",
                            "the load fails with the text of the answer",
