@@ -74,11 +74,15 @@ static void close_peer(peerfix *p)
 
 /* ---- training ---- */
 
-/* Whatever the server calls its loss: it is the sum over the targets, or their mean. */
-static void check_loss(const tinkc_fwdbwd *result, double mean)
+/* The loss has the server's name, and is the sum over the targets, or their mean. */
+static void check_loss(const peerfix *p, const tinkc_fwdbwd *result, double mean)
 {
     double loss = NAN;
+    const char *theirs = fakeapi_tinker_server_at(p->index)->loss;
     const char *name = tinkc_metrics_loss_name(tinkc_fwdbwd_metrics(result));
+    if (theirs != NULL && theirs[0] != '\0') {
+        assert_string_equal(name, theirs);
+    }
     assert_int_equal(tinkc_fwdbwd_loss(&loss, result, NULL), TINKC_OK);
     bool is_mean = name != NULL && strstr(name, ":sum") == NULL;
     assert_true(fabs(loss - (is_mean ? mean : mean * TARGETS)) < 1e-5);
@@ -92,11 +96,11 @@ static void train(peerfix *p)
     for (int i = 0; i < STEPS; i++) {
         tinkc_fwdbwd *result = NULL;
         double computed = NAN;
-        assert_int_equal(
-            tinkc_training_forward_backward_wait(&result, p->training, p->data, 2,
-                                                 "cross_entropy", NULL, NULL),
-            TINKC_OK);
-        check_loss(result, 2.0 / (1 + i));
+        assert_int_equal(tinkc_training_forward_backward_wait(&result, p->training,
+                                                              p->data, 2, "cross_entropy",
+                                                              NULL, NULL),
+                         TINKC_OK);
+        check_loss(p, result, 2.0 / (1 + i));
         assert_int_equal(tinkc_fwdbwd_computed_loss(&computed, result, p->data, 2,
                                                     "cross_entropy", NULL),
                          TINKC_OK);
@@ -114,7 +118,7 @@ static void evaluate(peerfix *p)
                                                  "cross_entropy", NULL, NULL),
                      TINKC_OK);
     assert_int_equal(tinkc_fwdbwd_count(result), 2);
-    check_loss(result, 2.0 / (1 + STEPS));
+    check_loss(p, result, 2.0 / (1 + STEPS));
     tinkc_fwdbwd_free(&result);
 }
 
@@ -242,7 +246,8 @@ static void list_checkpoints(peerfix *p)
                          TINKC_OK);
         tinkc_code code;
         while ((code = tinkc_pager_next_checkpoint(&one, pager, &error)) == TINKC_OK) {
-            found += strcmp(one->path, p->state) == 0 || strcmp(one->path, p->weights) == 0;
+            found +=
+                strcmp(one->path, p->state) == 0 || strcmp(one->path, p->weights) == 0;
         }
         assert_int_equal(code, has_none ? TINKC_E_UNSUPPORTED : TINKC_E_MISSING);
         expect(code, &error, true, has_none ? "does not offer GET" : "");
@@ -278,8 +283,9 @@ static void serve_archive(peerfix *p, const char *location)
     const char *kind = fakeapi_tinker_server_at(p->index)->kind;
     kind = kind != NULL && kind[0] != '\0' ? kind : "sampler_weights";
     bool is_bare = is_so(p, TK_MANNER_BARE_ARCHIVES);
-    (void)snprintf(path, sizeof(path), "/api/v1/training_runs/%s/checkpoints/%s%stwo/archive",
-                   run, is_bare ? "" : kind, is_bare ? "" : "/");
+    (void)snprintf(path, sizeof(path),
+                   "/api/v1/training_runs/%s/checkpoints/%s%stwo/archive", run,
+                   is_bare ? "" : kind, is_bare ? "" : "/");
     (void)snprintf(header, sizeof(header), "Location: %s\r\n", location);
     fakeapi_default(p->api, "GET", path,
                     &(fakeapi_step){.status = 302, .headers = header});
@@ -304,8 +310,8 @@ static void download(peerfix *p)
         serve_archive(p, location);
     }
     tinkc_download_options options = TINKC_DOWNLOAD_OPTIONS_INIT;
-    tinkc_code code = tinkc_download_checkpoint(NULL, p->service, p->weights, target,
-                                                &options, &error);
+    tinkc_code code =
+        tinkc_download_checkpoint(NULL, p->service, p->weights, target, &options, &error);
     /* Weights whose path is one of training are tried to be exported, by loading them. */
     const char *says = is_file                       ? "not an http"
                        : is_so(p, TK_MANNER_NO_LOAD) ? "no longer supported"
@@ -348,10 +354,14 @@ static void end(peerfix *p)
     close_peer(p);
 }
 
-static void test_peers(void **state)
+static void play(const char *name)
 {
     peerfix p;
-    open_peer(&p, (size_t)(uintptr_t)*state);
+    size_t i = 0;
+    while (strcmp(fakeapi_tinker_server_at(i)->name, name) != 0) {
+        assert_true(++i < fakeapi_tinker_servers());
+    }
+    open_peer(&p, i);
     assert_int_equal(tinkc_service_health_wait(p.service, NULL), TINKC_OK);
     train(&p);
     evaluate(&p);
@@ -364,6 +374,51 @@ static void test_peers(void **state)
     download(&p);
     load(&p);
     end(&p);
+}
+
+static void test_peers_hosted(void **unused)
+{
+    play("hosted Tinker");
+}
+
+static void test_peers_skyrl_0_3_0(void **unused)
+{
+    play("SkyRL 0.3.0");
+}
+
+static void test_peers_skyrl_newer(void **unused)
+{
+    play("SkyRL, newer");
+}
+
+static void test_peers_tuft(void **unused)
+{
+    play("TuFT");
+}
+
+static void test_peers_open_rl(void **unused)
+{
+    play("open-rl");
+}
+
+static void test_peers_twinkle(void **unused)
+{
+    play("twinkle");
+}
+
+static void test_peers_tinker_cloud(void **unused)
+{
+    play("tinker-cloud");
+}
+
+static void test_peers_hosted_tinker(void **unused)
+{
+    play("hosted_tinker");
+}
+
+static void test_peers_spindle(void **unused)
+{
+    play("Spindle");
 }
 
 /* ---- the table ---- */
@@ -387,11 +442,17 @@ static void test_peers_table(void **unused)
 
 int main(void)
 {
-    struct CMUnitTest tests[16] = {cmocka_unit_test(test_peers_table)};
-    size_t n = fakeapi_tinker_servers();
-    for (size_t i = 0; i < n; i++) {
-        tests[i + 1] = (struct CMUnitTest){fakeapi_tinker_server_at(i)->name, test_peers,
-                                           NULL, NULL, (void *)(uintptr_t)i};
-    }
-    return _cmocka_run_group_tests("peers", tests, n + 1, NULL, NULL);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_peers_table),
+        cmocka_unit_test(test_peers_hosted),
+        cmocka_unit_test(test_peers_skyrl_0_3_0),
+        cmocka_unit_test(test_peers_skyrl_newer),
+        cmocka_unit_test(test_peers_tuft),
+        cmocka_unit_test(test_peers_open_rl),
+        cmocka_unit_test(test_peers_twinkle),
+        cmocka_unit_test(test_peers_tinker_cloud),
+        cmocka_unit_test(test_peers_hosted_tinker),
+        cmocka_unit_test(test_peers_spindle),
+    };
+    return cmocka_run_group_tests_name("peers", tests, NULL, NULL);
 }

@@ -15,12 +15,14 @@ static const fakeapi_step refused_mutely = {
 
 static const fakeapi_tinker_server servers[] = {
     {.name = "hosted Tinker",
-     .source = "the official SDK, as [protocol.md](protocol.md) describes it; the service "
-               "itself was not asked",
+     .source =
+         "the official SDK, as [protocol.md](protocol.md) describes it; the service "
+         "itself was not asked",
      .note = "SDK 0.36 has no call for archives any more: it exports weights"},
     {.name = "SkyRL 0.3.0",
-     .source = "NovaSky-AI/SkyRL, tag skyrl-v0.3.0 (16 July 2026), and the program of PyPI "
-               "on a CPU",
+     .source =
+         "NovaSky-AI/SkyRL, tag skyrl-v0.3.0 (16 July 2026), and the program of PyPI "
+         "on a CPU",
      .note = "the loss is that of the JAX backend; it cannot delete a checkpoint",
      .loss = "",
      .kind = "",
@@ -33,14 +35,16 @@ static const fakeapi_tinker_server servers[] = {
      .kind = ""},
     {.name = "TuFT",
      .source = "agentscope-ai/TuFT 102eefd (20 August 2026)",
-     .note = "reads and sends training in protobuf only; one backend sends loss:mean, the "
-             "others loss:sum",
+     .note =
+         "reads and sends training in protobuf only; one backend sends loss:mean, the "
+         "others loss:sum",
      .loss = "loss:mean"},
     {.name = "open-rl",
      .source = "gke-labs/open-rl 01b643b (src/server/api_server.py)",
-     .note = "before it read protobuf (bfc0f09, 29 April 2026) it had neither forward nor "
-             "weights_info; compressed requests get 415; models are deleted by "
-             "delete_model"},
+     .note =
+         "before it read protobuf (bfc0f09, 29 April 2026) it had neither forward nor "
+         "weights_info; compressed requests get 415; models are deleted by "
+         "delete_model"},
     {.name = "twinkle",
      .source = "modelscope/twinkle 1a1d884 (22 July 2026)",
      .note = "every sampled logprob may be missing",
@@ -49,9 +53,10 @@ static const fakeapi_tinker_server servers[] = {
      .refusal = &refused},
     {.name = "tinker-cloud",
      .source = "GMISWE/tinker-cloud fec60bc (6 August 2026)",
-     .note = "Miles and Megatron-Bridge send loss:mean, the other backends no loss; health "
-             "is at /api/v1/health; a later version reads protobuf, its source was not "
-             "found",
+     .note =
+         "Miles and Megatron-Bridge send loss:mean, the other backends no loss; health "
+         "is at /api/v1/health; a later version reads protobuf, its source was not "
+         "found",
      .loss = "loss:mean",
      .kind = "weights",
      .refusal = &refused},
@@ -65,8 +70,9 @@ static const fakeapi_tinker_server servers[] = {
     {.name = "Spindle",
      .source = "modal-projects/spindle 0db843f (control_plane/http.py), 59659ce "
                "(engine/ingress.py)",
-     .note = "answers 405 to the request for an archive and names the command that copies "
-             "it",
+     .note =
+         "answers 405 to the request for an archive and names the command that copies "
+         "it",
      .config = "{\"parallel_fwdbwd_chunks\":true,\"proto_write_fwdbwd\":true,"
                "\"proto_compress_fwdbwd\":true,\"create_model_via_load_weights\":true}"},
 };
@@ -164,8 +170,9 @@ void fakeapi_tinker_server_play(fakeapi_tinker_options *out, size_t index,
         .sampler_kind = server->kind,
         .no_sequence_ids = is_so(index, TK_MANNER_NO_SEQUENCE_IDS),
         .failure_status = is_so(index, TK_MANNER_FAILS_BY_STATUS) ? 400 : 0,
-        .load_answer = is_so(index, TK_MANNER_NO_LOAD)
-                           ? "{\"error\":\"Endpoint deprecated\",\"reason\":\"load_weights "
-                             "is no longer supported as a separate operation\"}"
-                           : NULL};
+        .load_answer =
+            is_so(index, TK_MANNER_NO_LOAD)
+                ? "{\"error\":\"Endpoint deprecated\",\"reason\":\"load_weights "
+                  "is no longer supported as a separate operation\"}"
+                : NULL};
 }

@@ -12,10 +12,10 @@ typedef struct fakeapi_tinker_server {
     const char *source; /* what was read */
     const char *note;   /* what the facts do not say; NULL: nothing */
     /* how the peer plays facts that can be true in several ways */
-    const char *config;      /* as in fakeapi_tinker_options */
-    const char *loss;        /* the name of the loss; "": none */
-    const char *scheme;      /* of paths */
-    const char *kind;        /* of weights for sampling, in paths; "": none */
+    const char *config;          /* as in fakeapi_tinker_options */
+    const char *loss;            /* the name of the loss; "": none */
+    const char *scheme;          /* of paths */
+    const char *kind;            /* of weights for sampling, in paths; "": none */
     const fakeapi_step *refusal; /* of protobuf; NULL: it is read */
 } fakeapi_tinker_server;
 

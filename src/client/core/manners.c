@@ -66,7 +66,7 @@ static const tk_manner_fact facts[TK_MANNER_COUNT] = {
         {"no prompt logprobs", "sends no prompt logprobs, although they are asked for",
          "the answer has none",
          "samples are delivered; compute_logprobs fails and says so",
-         "test_peers: test_peers"},
+         "test_peers: test_peers_twinkle"},
     [TK_MANNER_OWN_PATHS] =
         {"other paths",
          "gives paths of another form: tinker://RUN/NAME, twinkle://RUN/KIND/NAME, or one "
@@ -76,7 +76,8 @@ static const tk_manner_fact facts[TK_MANNER_COUNT] = {
     [TK_MANNER_NO_SEQUENCE_IDS] = {"no sample_sequence_ids",
                                    "names the sequences of a sample by no id",
                                    "the answer to asample has no sample_sequence_ids",
-                                   "samples have no ids", "test_peers: test_peers"},
+                                   "samples have no ids",
+                                   "test_peers: test_peers_skyrl_newer"},
     [TK_MANNER_CREATES_BY_LOAD] =
         {"create by load", "creates a model by loading a checkpoint",
          "client/config sets create_model_via_load_weights",
@@ -85,12 +86,12 @@ static const tk_manner_fact facts[TK_MANNER_COUNT] = {
          "test_training_create: test_training_from_state_by_load"},
     [TK_MANNER_OTHER_SUCCESS] =
         {"201 and 202", "answers 201 or 202 where the official server answers 200",
-         "the status", "every 2xx is a success", "test_peers: test_peers"},
+         "the status", "every 2xx is a success", "test_peers: test_peers_tuft"},
     [TK_MANNER_FAILS_BY_STATUS] =
         {"failure by status",
          "answers 400 or 422 to the poll of work that failed, instead of 200 with an error",
          "the status of the poll", "the work has failed, with the text of the answer",
-         "test_peers: test_peers"},
+         "test_peers: test_peers_tinker_cloud"},
     [TK_MANNER_SHORT_POLLS] =
         {"short polls", "answers a poll at once, also when the work is not done",
          "408 or try_again without a pause",
@@ -107,7 +108,7 @@ static const tk_manner_fact facts[TK_MANNER_COUNT] = {
                                  "names the archive as a file of its own machine",
                                  "the request for one is redirected to file://",
                                  "the download fails and says so",
-                                 "test_peers: test_peers"},
+                                 "test_peers: test_peers_tuft"},
     [TK_MANNER_NO_LOAD] = {"no load_weights", "cannot load a checkpoint into a model",
                            "load_weights answers without a request_id",
                            "the load fails with the text of the answer",
@@ -115,7 +116,7 @@ static const tk_manner_fact facts[TK_MANNER_COUNT] = {
     [TK_MANNER_NO_UNLOAD] = {"no unload_model", "cannot unload a model",
                              "unload_model is not found",
                              "the unload fails; a training run ends as if it had not",
-                             "test_peers: test_peers"},
+                             "test_peers: test_peers_open_rl"},
     [TK_MANNER_NO_FINISH] = {"no finish", "has no finish of sessions",
                              "sessions/ID/finish is not found",
                              "a line in the log; the session ends by itself",
@@ -125,13 +126,13 @@ static const tk_manner_fact facts[TK_MANNER_COUNT] = {
                                    "samplers/ID is not found",
                                    "the lookup fails and says so; the name or path that "
                                    "made the sampler finds the tokenizer",
-                                   "test_peers: test_peers"},
+                                   "test_peers: test_peers_twinkle"},
     [TK_MANNER_NO_RUN_LIST] = {"no run list", "has no list of runs", "it is not found",
                                "the list fails and says so; nothing is walked",
-                               "test_peers: test_peers"},
+                               "test_peers: test_peers_tinker_cloud"},
     [TK_MANNER_NO_SESSION_LIST] = {"no session list", "has no list of sessions",
                                    "it is not found", "the list fails and says so",
-                                   "test_peers: test_peers"},
+                                   "test_peers: test_peers_spindle"},
     [TK_MANNER_NO_END_STOP] =
         {"no stop at the end", "samples on after the end token of the model",
          "the sample goes on to max_tokens",

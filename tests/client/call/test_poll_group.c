@@ -347,6 +347,24 @@ static void test_poll_group_fallback(void **unused)
     }
 }
 
+/* What one group learned of the server holds for the next. */
+static void test_poll_group_learned(void **unused)
+{
+    groupfix g;
+    groupfix_open(&g);
+    tinkc_future *futures[] = {groupfix_sample(&g), NULL};
+    groupfix_answer(&g, (fakeanswer){.status = 404, .body = "{}"});
+    tinkc_sampling *other = samplefix_create(&g.f);
+    futures[1] = samplefix_sample(&g.f, other, 2);
+    groupfix_accept(&g);
+    assert_int_equal(faketransport_count(&g.f.net, GROUP), 1);
+    assert_int_equal(faketransport_open(&g.f.net, POLL), 2);
+    finish_all(&g);
+    groupfix_ended(futures, 2, TINKC_OK);
+    tinkc_sampling_close(&other);
+    groupfix_close(&g);
+}
+
 /* Samples of a group need no place among those that are running, because they hold no
  * connection; those that poll themselves do. */
 static void test_poll_group_fallback_places(void **unused)
@@ -668,6 +686,7 @@ int main(void)
         cmocka_unit_test(test_poll_group_early_bound),
         cmocka_unit_test(test_poll_group_retries),
         cmocka_unit_test(test_poll_group_fallback),
+        cmocka_unit_test(test_poll_group_learned),
         cmocka_unit_test(test_poll_group_fallback_places),
         cmocka_unit_test(test_poll_group_check_hint),
         cmocka_unit_test(test_poll_group_bad_requests),
