@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes the reference pages that come from the code: docs/errors.md, docs/limits.md,
-docs/config.md, docs/schema.json, docs/messages.md and docs/cli.md.
+docs/config.md, docs/schema.json, docs/messages.md, docs/cli.md and docs/servers.md.
 
     scripts/gen-docs.py            rewrite them
     scripts/gen-docs.py --check    fail when they differ from the code (A-146)
@@ -211,9 +211,49 @@ def cli_page(root):
     return NOTE.format("the table of src/cli/cmd_list.c") + "\n" + run_tool(root, "dump_cli")
 
 
+def named_test(root, text):
+    """The test of a fact, which must be there, as Markdown."""
+    program, _, name = text.partition(": ")
+    files = list((root / "tests").rglob(f"{program}.c"))
+    if len(files) != 1 or f"static void {name}(" not in files[0].read_text():
+        sys.exit(f"src/client/core/manners.c: there is no test {text}")
+    return f"`{name}`"
+
+
+def servers_page(root):
+    lines = [line.split("\t") for line in run_tool(root, "dump_servers").splitlines()]
+    facts = [line[1:] for line in lines if line[0] == "fact"]
+    servers = [line[1:] for line in lines if line[0] == "server"]
+    marks = {"yes": "yes", "no": "", "unknown": "?"}
+    out = [NOTE.format("src/client/core/manners.c and tests/support/fakeapi_tinker_servers.c"),
+           "# Servers of the API, and what is different\n",
+           "Several servers speak Tinker's API, and each leaves something out or does it otherwise. The\n"
+           "client never asks which one it talks to: each difference shows in an answer, and the answer\n"
+           "chooses the behaviour. What is *learned* is remembered for the life of the service and logged\n"
+           "once; the rest is a rule about one answer. [From a laptop to a cluster](guide/scale.md) tells\n"
+           "how to move a run; `tinkc doctor --deep` asks a server what it does.\n",
+           "## The facts\n",
+           "| fact | such a server | the answer that shows it | the client | | test |\n|---|---|---|---|---|---|"]
+    for name, does, shows, then, test, how, *_ in facts:
+        cells = [name, does, shows, then, "learned" if how == "learned" else "", named_test(root, test)]
+        out.append("| " + " | ".join(cell(c) for c in cells) + " |")
+    out += ["\n## Which server does what\n",
+            "From the public sources below: \"yes\", nothing for no, \"?\" where the source does not say.\n"
+            "`tests/client/test_peers.c` plays each column and passes the same training scenario against\n"
+            "it.\n",
+            "| fact | " + " | ".join(s[0] for s in servers) + " |\n" + "|---" * (len(servers) + 1) + "|"]
+    for fact in facts:
+        out.append("| " + " | ".join([cell(fact[0])] + [marks[c] for c in fact[6:]]) + " |")
+    out += ["\n## What was read\n", "| server | source | also |\n|---|---|---|"]
+    for name, source, note in servers:
+        out.append(f"| {cell(name)} | {cell(source)} | {cell(note)} |")
+    return "\n".join(out) + "\n"
+
+
 PAGES = {"docs/errors.md": errors_page, "docs/limits.md": limits_page,
          "docs/config.md": config_page, "docs/schema.json": schema_page,
-         "docs/messages.md": messages_page, "docs/cli.md": cli_page}
+         "docs/messages.md": messages_page, "docs/cli.md": cli_page,
+         "docs/servers.md": servers_page}
 
 
 def main():

@@ -92,12 +92,11 @@ static const tk_manner_fact facts[TK_MANNER_COUNT] = {
          "answers 400 or 422 to the poll of work that failed, instead of 200 with an error",
          "the status of the poll", "the work has failed, with the text of the answer",
          "test_peers: test_peers_tinker_cloud"},
-    [TK_MANNER_SHORT_POLLS] =
-        {"short polls", "answers a poll at once, also when the work is not done",
-         "408 or try_again without a pause",
-         "polls are repeated with growing pauses, at least 100 ms after a 408 that came "
-         "at once",
-         "test_poll: test_poll_instant_answers"},
+    [TK_MANNER_SHORT_POLLS] = {"short polls",
+                               "answers a poll at once, also when the work is not done",
+                               "408 or try_again without a pause",
+                               "it is asked ten times a second at most",
+                               "test_poll: test_poll_instant_answers"},
     [TK_MANNER_NO_ARCHIVES] =
         {"no archives", "has no archives of checkpoints",
          "404, 405 or 501 to the request for one",
@@ -121,12 +120,11 @@ static const tk_manner_fact facts[TK_MANNER_COUNT] = {
                              "sessions/ID/finish is not found",
                              "a line in the log; the session ends by itself",
                              "test_finish: test_finish_refused"},
-    [TK_MANNER_NO_SAMPLER_INFO] = {"no samplers",
-                                   "does not say what a sampler samples from",
-                                   "samplers/ID is not found",
-                                   "the lookup fails and says so; the name or path that "
-                                   "made the sampler finds the tokenizer",
-                                   "test_peers: test_peers_twinkle"},
+    [TK_MANNER_NO_SAMPLER_INFO] =
+        {"no samplers", "does not say what a sampler samples from",
+         "samplers/ID is not found",
+         "the lookup fails and says so; a program names the tokenizer itself",
+         "test_peers: test_peers_twinkle"},
     [TK_MANNER_NO_RUN_LIST] = {"no run list", "has no list of runs", "it is not found",
                                "the list fails and says so; nothing is walked",
                                "test_peers: test_peers_tinker_cloud"},
