@@ -21,8 +21,8 @@ static const char *word_of(tk_known known)
 static void print_fact(tk_manner manner)
 {
     const tk_manner_fact *fact = tk_manner_fact_of(manner);
-    printf("fact\t%s\t%s\t%s\t%s\t%s\t%s", fact->name, fact->does, fact->shows, fact->then,
-           fact->test, manner < TK_MANNER_LEARNED_COUNT ? "learned" : "rule");
+    printf("fact\t%s\t%s\t%s\t%s\t%s\t%s", fact->name, fact->does, fact->shows,
+           fact->then, fact->test, manner < TK_MANNER_LEARNED_COUNT ? "learned" : "rule");
     for (size_t i = 0; i < fakeapi_tinker_servers(); i++) {
         printf("\t%s", word_of(fakeapi_tinker_server_fact(i, manner)));
     }

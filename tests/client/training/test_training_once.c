@@ -485,6 +485,29 @@ static void test_once_allocation_sweep_whole(void **unused)
     fakeapi_stop(&api);
 }
 
+/* A failure may also go unnoticed: the text of the first refusal is read as far as there
+ * is memory, and a body that could not be made early is made again when it is sent. */
+static bool json_scenario(void *user)
+{
+    return whole_scenario(user) && !failmem_fired();
+}
+
+/* the same at a server that reads and sends JSON only, and sends no loss. */
+static void test_once_allocation_sweep_json(void **unused)
+{
+    static const fakeapi_step refusal = {.status = 415, .body = "{}"};
+    fakeapi *api = fakeapi_start();
+    fakeapi_tinker(api,
+                   &(fakeapi_tinker_options){.config = "{\"fwdbwd_max_chunk_len\":1}",
+                                             .refuses_proto = &refusal,
+                                             .json_results = true,
+                                             .loss = ""});
+    assert_true(failmem_sweep(json_scenario, api, 1) > 100);
+    assert_int_equal(fakeapi_tinker_conflicts(api), 0);
+    assert_true(fakeapi_count(api, "POST", "/api/v1/forward_backward") > 0);
+    fakeapi_stop(&api);
+}
+
 /* the same with a custom loss. */
 static void test_once_allocation_sweep_custom(void **unused)
 {
@@ -504,6 +527,7 @@ int main(void)
         cmocka_unit_test(test_once_roundtrip_header),
         cmocka_unit_test(test_once_close_anywhere),
         cmocka_unit_test(test_once_allocation_sweep),
+        cmocka_unit_test(test_once_allocation_sweep_json),
         cmocka_unit_test(test_once_allocation_sweep_custom),
         cmocka_unit_test(test_once_allocation_sweep_whole),
     };
