@@ -59,12 +59,12 @@ static int read_and_show(data_command *d)
                             .tokenizer = d->tokenizer,
                             .from = d->from,
                             .rows = d->rows};
-    result = cmd_wants_json(d->args) ? data_show_json(&view, d->args)
-                                     : data_show_text(&view);
+    result =
+        cmd_wants_json(d->args) ? data_show_json(&view, d->args) : data_show_text(&view);
     if (result == CMD_OK && d->set.problems > 0) {
-        result = cmd_fail("%zu %s of %s cannot be used for training", d->set.problems,
-                          d->set.problems == 1 ? "line" : "lines",
-                          data_read_name(&d->files));
+        result =
+            cmd_fail("%zu %s of %s cannot be used for training", d->set.problems,
+                     d->set.problems == 1 ? "line" : "lines", data_read_name(&d->files));
     }
     return result;
 }
@@ -123,8 +123,12 @@ static int check_show(const cmd_args *args)
 
 #define OPTIONS                                                                          \
     CMD_TEXT_TOKENIZER, CMD_TEXT_MODEL, DATA_READ_FORMAT,                                \
-        {"loss-on", 0, CMD_CHOICE, "assistant|last|all",                                 \
-         "Part of a conversation to train on (assistant).", false},                      \
+        {"loss-on",                                                                      \
+         0,                                                                              \
+         CMD_CHOICE,                                                                     \
+         "assistant|last|all",                                                           \
+         "Part of a conversation to train on (assistant).",                              \
+         false},                                                                         \
     {                                                                                    \
         "max-length", 0, CMD_INT, "N", "Longest example, in tokens (no limit).", false   \
     }
@@ -161,9 +165,10 @@ const cmd_spec cmd_data_show = {
     .min_operands = 1,
     .max_operands = SIZE_MAX,
     .help = "Show training data as the model would see it.",
-    .more = "Shows the text of the first examples, with what is trained on between {+ and "
-            "+},\n"
-            "then what 'tinkc data check' shows.",
+    .more =
+        "Shows the text of the first examples, with what is trained on between {+ and "
+        "+},\n"
+        "then what 'tinkc data check' shows.",
     .examples = "tinkc data show orders.jsonl --model tinkc/pebble-llama-2m",
     .options = show_options,
     .check = check_show,

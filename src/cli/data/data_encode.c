@@ -43,8 +43,7 @@ static float weigh(const tinkc_chat_part *part, void *user)
     const encoding *e = user;
     double weight = 1;
     if (part->message >= 0) {
-        const tk_json message =
-            tk_json_at(e->example->messages, (size_t)part->message);
+        const tk_json message = tk_json_at(e->example->messages, (size_t)part->message);
         const tk_json *own = tk_json_get(&message, "weight");
         (void)(own != NULL && tk_json_to_double(own, &weight));
         weight = (size_t)part->message < e->example->given ? 0 : weight;
@@ -119,7 +118,8 @@ out:
 static tinkc_code refuse_template(encoding *e, const data_features *has,
                                   tinkc_error **error)
 {
-    if (tinkc_error_code(*error) != TINKC_E_INVALID || !(has->has_tools || has->has_parts)) {
+    if (tinkc_error_code(*error) != TINKC_E_INVALID ||
+        !(has->has_tools || has->has_parts)) {
         return refuse_error(e, error);
     }
     REFUSE(e, "the chat template of this model cannot take %s",
@@ -128,17 +128,54 @@ static tinkc_code refuse_template(encoding *e, const data_features *has,
     return TINKC_OK;
 }
 
-/* Notices tools and calls that the template left out without an error. */
-static tinkc_code take_complete(encoding *e, const tinkc_rendered *rendered)
+/* Returns what the template left out without an error; NULL: nothing. */
+static const char *missing(const encoding *e, const tinkc_rendered *rendered)
 {
     size_t n = 0;
     const char *text = tinkc_rendered_text(&n, rendered);
-    const char *missing = data_form_missing(e->example, (tk_str){text, n});
-    if (missing != NULL) {
-        REFUSE(e, "the chat template of this model leaves out %s", missing);
+    const char *tools = data_form_missing(e->example, (tk_str){text, n});
+    bool has_parts = data_form_has_parts(e->example, (tk_str){text, n});
+    return tools != NULL ? tools : has_parts ? NULL : "";
+}
+
+static tinkc_code take_complete(encoding *e, const tinkc_rendered *rendered)
+{
+    const char *what = missing(e, rendered);
+    if (what != NULL && what[0] != '\0') {
+        REFUSE(e, "the chat template of this model leaves out %s", what);
         return TINKC_OK;
     }
-    return take_rendered(e, rendered);
+    return take_rendered(e, rendered); /* it may leave out content on purpose */
+}
+
+/* Renders the conversation in the first form that the template takes completely, or else
+ * in the first one that it takes. The error is that of the usual form. */
+static tinkc_code render_any(encoding *e, const data_features *has, tinkc_rendered **out,
+                             tinkc_error **error)
+{
+    tinkc_code code = render(e, DATA_FORM_USUAL, out, error);
+    for (int form = 1; form < DATA_FORMS; form++) {
+        tinkc_rendered *other = NULL;
+        bool is_open =
+            code == TINKC_E_INVALID || (code == TINKC_OK && missing(e, *out) != NULL);
+        if (!is_open || ((form & DATA_FORM_PARTS) != 0 && !has->has_parts) ||
+            ((form & DATA_FORM_TEXT_ARGS) != 0 && !has->has_tools)) {
+            continue;
+        }
+        tinkc_code again = render(e, (data_form)form, &other, NULL);
+        if (again == TINKC_E_NOMEM) {
+            return again;
+        }
+        if (again == TINKC_OK && (code != TINKC_OK || missing(e, other) == NULL)) {
+            tinkc_rendered_free(out);
+            tinkc_error_free(error);
+            *out = other;
+            code = TINKC_OK;
+        } else {
+            tinkc_rendered_free(&other);
+        }
+    }
+    return code;
 }
 
 static tinkc_code encode_chat(encoding *e)
@@ -154,26 +191,15 @@ static tinkc_code encode_chat(encoding *e)
         return TINKC_OK;
     }
     data_form_features(&has, e->example);
-    tinkc_code code = render(e, DATA_FORM_USUAL, &rendered, &error);
-    for (int form = 1; code == TINKC_E_INVALID && form < DATA_FORMS; form++) {
-        if (((form & DATA_FORM_PARTS) != 0 && !has.has_parts) ||
-            ((form & DATA_FORM_TEXT_ARGS) != 0 && !has.has_tools)) {
-            continue;
-        }
-        tinkc_error *other = NULL;
-        tinkc_code again = render(e, (data_form)form, &rendered, &other);
-        code = again == TINKC_OK || again == TINKC_E_NOMEM ? again : code;
-        if (again == TINKC_OK) {
-            tinkc_error_free(&error);
-        }
-        tinkc_error_free(&other);
-    }
+    tinkc_code code = render_any(e, &has, &rendered, &error);
     if (code == TINKC_E_NOMEM) {
         tinkc_error_free(&error);
-        return tk_err_nomem(e->err);
+        code = tk_err_nomem(e->err);
+    } else if (code == TINKC_OK) {
+        code = take_complete(e, rendered);
+    } else {
+        code = refuse_template(e, &has, &error);
     }
-    code = code == TINKC_OK ? take_complete(e, rendered)
-                            : refuse_template(e, &has, &error);
     tinkc_rendered_free(&rendered);
     return code;
 }

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#define LOOKED_FOR 32 /* tools, messages, and calls of a message: more would take long */
+
 /* ---- content ---- */
 
 /* Writes the texts of the parts as one text. */
@@ -130,30 +132,70 @@ void data_form_features(data_features *out, const data_example *example)
         const tk_json *content = tk_json_get(&message, "content");
         const tk_json *role = tk_json_get(&message, "role");
         out->has_parts = out->has_parts || tk_json_is_array(content);
-        out->has_tools = out->has_tools ||
-                         tk_json_get(&message, "tool_calls") != NULL ||
+        out->has_tools = out->has_tools || tk_json_get(&message, "tool_calls") != NULL ||
                          (role != NULL && role->type == TK_JSON_STRING &&
                           tk_str_is(role->as.string, "tool"));
     }
 }
 
-/* Returns whether the text has the name of the function of this tool or call. */
-static bool mentions(tk_str text, const tk_json *call)
+/* Returns the name of the function of a tool or a call; {NULL, 0}: it has none. */
+static tk_str name_of(const tk_json *call)
 {
     const tk_json *function = tk_json_get(call, "function");
     const tk_json *name = tk_json_get(function != NULL ? function : call, "name");
-    if (name == NULL || name->type != TK_JSON_STRING || name->as.string.n == 0) {
-        return true; /* nothing to look for */
-    }
-    return memmem(text.p, text.n, name->as.string.p, name->as.string.n) != NULL;
+    bool is_text = name != NULL && name->type == TK_JSON_STRING;
+    return is_text ? name->as.string : (tk_str){NULL, 0};
 }
 
-static bool mentions_all(tk_str text, const tk_json *calls)
+/* Returns whether the text has the word `times` times. */
+static bool mentions(tk_str text, tk_str word, size_t times)
 {
-    for (size_t i = 0; i < tk_json_len(calls); i++) {
-        const tk_json call = tk_json_at(calls, i);
-        if (!mentions(text, &call)) {
+    while (times > 0 && word.n > 0) {
+        const char *found = memmem(text.p, text.n, word.p, word.n);
+        if (found == NULL) {
             return false;
+        }
+        text.n -= (size_t)(found - text.p) + word.n;
+        text.p = found + word.n;
+        times--;
+    }
+    return true;
+}
+
+/* Returns whether the text names all tools or calls; a call is named in addition to its
+ * tool. */
+static bool mentions_all(tk_str text, const tk_json *calls, const tk_json *tools)
+{
+    for (size_t i = 0; i < TK_MIN(tk_json_len(calls), (size_t)LOOKED_FOR); i++) {
+        const tk_json call = tk_json_at(calls, i);
+        tk_str name = name_of(&call);
+        size_t times = 1;
+        for (size_t k = 0; k < TK_MIN(tk_json_len(tools), (size_t)LOOKED_FOR); k++) {
+            const tk_json tool = tk_json_at(tools, k);
+            times = tk_str_eq(name_of(&tool), name) ? 2 : times;
+        }
+        if (!mentions(text, name, times)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool data_form_has_parts(const data_example *example, tk_str text)
+{
+    size_t n = TK_MIN(tk_json_len(example->messages), (size_t)LOOKED_FOR);
+    for (size_t i = 0; i < n; i++) {
+        const tk_json message = tk_json_at(example->messages, i);
+        const tk_json *content = tk_json_get(&message, "content");
+        for (size_t k = 0; k < TK_MIN(tk_json_len(content), (size_t)LOOKED_FOR); k++) {
+            const tk_json part = tk_json_at(content, k);
+            const tk_json *own = tk_json_get(&part, "text");
+            tk_str word = own != NULL && own->type == TK_JSON_STRING
+                              ? tk_str_trim(own->as.string)
+                              : (tk_str){NULL, 0};
+            if (word.n > 0 && memmem(text.p, text.n, word.p, word.n) == NULL) {
+                return false;
+            }
         }
     }
     return true;
@@ -161,11 +203,16 @@ static bool mentions_all(tk_str text, const tk_json *calls)
 
 const char *data_form_missing(const data_example *example, tk_str text)
 {
-    for (size_t i = 0; i < tk_json_len(example->messages); i++) {
+    const tk_json *tools = tk_json_get(example->vars, "tools");
+    size_t n = TK_MIN(tk_json_len(example->messages), (size_t)LOOKED_FOR);
+    if (!mentions_all(text, tools, NULL)) {
+        return "the tools";
+    }
+    for (size_t i = 0; i < n; i++) {
         const tk_json message = tk_json_at(example->messages, i);
-        if (!mentions_all(text, tk_json_get(&message, "tool_calls"))) {
+        if (!mentions_all(text, tk_json_get(&message, "tool_calls"), tools)) {
             return "the tool calls";
         }
     }
-    return mentions_all(text, tk_json_get(example->vars, "tools")) ? NULL : "the tools";
+    return NULL;
 }

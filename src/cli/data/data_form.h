@@ -25,6 +25,10 @@ void data_form_features(data_features *out, const data_example *example);
 TK_NODISCARD tinkc_code data_form_write(tk_buf *out, const data_example *example,
                                         data_form form);
 
+/* Returns whether the rendered text has the text of every content part. A template that
+ * expects parts and gets a text may leave it out without an error. */
+bool data_form_has_parts(const data_example *example, tk_str text);
+
 /* Returns what the rendered text does not mention: "the tools" or "the tool calls"
  * (static), or NULL. Tools and calls are looked for by the names of their functions. */
 const char *data_form_missing(const data_example *example, tk_str text);

@@ -19,13 +19,13 @@
 struct data_input {
     const char *path; /* "standard input" for "-" */
     int fd;
-    int64_t size;     /* of the file; 0: not known */
-    uint64_t taken;   /* bytes of the file */
-    uint64_t given;   /* unpacked bytes */
+    int64_t size;            /* of the file; 0: not known */
+    uint64_t taken;          /* bytes of the file */
+    uint64_t given;          /* unpacked bytes */
     struct archive *archive; /* or NULL: not packed */
     tk_sha256 *digest;
-    tk_err source_err;  /* of a read below libarchive */
-    size_t head_n;      /* bytes in `packed` that were read to recognise the file */
+    tk_err source_err; /* of a read below libarchive */
+    size_t head_n;     /* bytes in `packed` that were read to recognise the file */
     char packed[PIECE_BYTES];
     char plain[PIECE_BYTES];
 };
@@ -56,8 +56,12 @@ static bool is_packed(const char *p, size_t n)
     static const struct {
         const char *magic;
         size_t n;
-    } kinds[] = {
-        {"\x1f\x8b", 2}, {"\x28\xb5\x2f\xfd", 4}, {"BZh", 3}, {"\xfd""7zXZ\0", 6}};
+    } kinds[] = {{"\x1f\x8b", 2},
+                 {"\x28\xb5\x2f\xfd", 4},
+                 {"BZh", 3},
+                 {"\xfd"
+                  "7zXZ\0",
+                  6}};
     for (size_t i = 0; i < TK_ARRAY_LEN(kinds); i++) {
         if (n >= kinds[i].n && memcmp(p, kinds[i].magic, kinds[i].n) == 0) {
             return true;
@@ -73,7 +77,8 @@ static la_ssize_t on_read(struct archive *archive, void *user, const void **p)
     data_input *in = user;
     size_t n = in->head_n;
     in->head_n = 0;
-    if (n == 0 && read_full(in, in->packed, PIECE_BYTES, &n, &in->source_err) != TINKC_OK) {
+    if (n == 0 &&
+        read_full(in, in->packed, PIECE_BYTES, &n, &in->source_err) != TINKC_OK) {
         archive_set_error(archive, EIO, "the source failed");
         return -1;
     }
@@ -111,6 +116,10 @@ static tinkc_code open_archive(data_input *in, tk_err *err)
               archive_read_support_filter_zstd(archive) == ARCHIVE_OK &&
               archive_read_open(archive, in, NULL, on_read, NULL) == ARCHIVE_OK &&
               archive_read_next_header(archive, &entry) == ARCHIVE_OK;
+    if (ok && archive_filter_code(archive, 0) == ARCHIVE_FILTER_NONE) {
+        return tk_err_set(err, TINKC_E_PARSE, "%s cannot be unpacked: broken header",
+                          in->path);
+    }
     return ok ? TINKC_OK : unpack_failed(in, err);
 }
 
@@ -118,8 +127,7 @@ static tinkc_code unpack(data_input *in, size_t *n, tk_err *err)
 {
     *n = 0;
     while (*n < PIECE_BYTES) {
-        la_ssize_t got =
-            archive_read_data(in->archive, in->plain + *n, PIECE_BYTES - *n);
+        la_ssize_t got = archive_read_data(in->archive, in->plain + *n, PIECE_BYTES - *n);
         if (got < 0) {
             return unpack_failed(in, err);
         }

@@ -324,12 +324,12 @@ static tinkc_code read_pieces(loading *l, data_input *input, tk_str piece)
             code = data_input_read(input, &piece, l->err);
         }
     }
-    while (code == TINKC_OK && data_split_end(&l->split, &record)) {
+    if (code == TINKC_OK && data_split_end(&l->split, &record)) {
         code = read_record(l, &record);
     }
     if (code == TINKC_OK && source->tokenizer != NULL) {
-        code = data_plain_end(&l->plain, l->set, data_encode_end(source->tokenizer),
-                              l->err);
+        code =
+            data_plain_end(&l->plain, l->set, data_encode_end(source->tokenizer), l->err);
     }
     return code == TINKC_OK && l->split.is_starved ? tk_err_nomem(l->err) : code;
 }

@@ -45,8 +45,9 @@ typedef struct data_file {
  * number of the file, for the rows. Problems are reported and counted; they are not a
  * failure. TINKC_E_IO, TINKC_E_PARSE, TINKC_E_UNSUPPORTED: not a file of training data;
  * TINKC_E_LIMIT, TINKC_E_NOMEM; the text names the file. */
-TK_NODISCARD tinkc_code data_load(data_set *set, data_file *out, const data_source *source,
-                                  const char *path, size_t index, tk_err *err);
+TK_NODISCARD tinkc_code data_load(data_set *set, data_file *out,
+                                  const data_source *source, const char *path,
+                                  size_t index, tk_err *err);
 
 /* Opens a file, recognises it and closes it: what can be said before anything else is
  * done. Standard input is left alone. Errors as data_load. */

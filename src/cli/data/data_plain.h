@@ -7,12 +7,12 @@
 #include "cli/data/data_set.h"
 
 typedef struct data_plain {
-    size_t length;   /* input tokens of a row */
-    int32_t *ids;    /* owned: tokens of the next row, and their weights */
-    float *weights;  /* owned */
+    size_t length;  /* input tokens of a row */
+    int32_t *ids;   /* owned: tokens of the next row, and their weights */
+    float *weights; /* owned */
     size_t n;
-    size_t line;     /* where the next row begins; 0: nothing was added */
-    data_row about;  /* of the piece */
+    size_t line;    /* where the next row begins; 0: nothing was added */
+    data_row about; /* of the piece */
 } data_plain;
 
 /* `most` is the longest row; 0: not known. The caller disposes of it. */

@@ -58,8 +58,9 @@ static void note(void *user, const char *path, size_t line, bool is_problem,
     report *told = user;
     size_t n = is_problem ? ++told->problems : ++told->warnings;
     if (n <= (is_problem ? PROBLEMS_SHOWN : WARNINGS_SHOWN)) {
-        cmd_print(stderr, "%s%s:%zu: %s\n", is_problem ? "" : "Warning: ",
-                  strcmp(path, "-") == 0 ? "stdin" : path, line, text);
+        cmd_print(stderr, "%s%s:%zu: %s\n",
+                  is_problem ? "" : "Warning: ", strcmp(path, "-") == 0 ? "stdin" : path,
+                  line, text);
     }
 }
 

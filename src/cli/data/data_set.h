@@ -12,9 +12,9 @@
 
 typedef struct data_row {
     const unsigned char *packed; /* in the arena of the set */
-    double weight; /* sum of the weights: usually the number of trained tokens */
-    size_t line;   /* in its file, from 1 */
-    uint32_t file; /* the how manieth file */
+    double weight;   /* sum of the weights: usually the number of trained tokens */
+    size_t line;     /* in its file, from 1 */
+    uint32_t file;   /* the how manieth file */
     uint32_t tokens; /* input tokens: one less than the text has */
     uint32_t runs;   /* of equal weights */
     uint8_t kind;    /* data_kind */
@@ -23,12 +23,12 @@ typedef struct data_row {
 typedef struct data_set {
     data_row *rows; /* owned */
     size_t n, capacity;
-    size_t tokens;    /* input tokens of all rows */
-    double weight;    /* of all rows */
-    size_t problems;  /* records that cannot be used */
-    size_t too_long;  /* of these, the ones with too many tokens */
-    size_t cut;       /* texts that were cut into several rows */
-    size_t width;     /* bytes of a packed token */
+    size_t tokens;   /* input tokens of all rows */
+    double weight;   /* of all rows */
+    size_t problems; /* records that cannot be used */
+    size_t too_long; /* of these, the ones with too many tokens */
+    size_t cut;      /* texts that were cut into several rows */
+    size_t width;    /* bytes of a packed token */
     tk_arena arena;
 } data_set;
 

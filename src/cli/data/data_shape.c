@@ -166,8 +166,9 @@ static void check_parts(shaping *s, size_t at, const tk_json *parts)
         const tk_json *text = tk_json_get(&part, "text");
         if (type != NULL && type->type == TK_JSON_STRING &&
             !tk_str_is(type->as.string, "text")) {
-            refuse(s, "message %zu has a part of type \"" TK_STR_FMT
-                      "\", but only text can be trained on",
+            refuse(s,
+                   "message %zu has a part of type \"" TK_STR_FMT
+                   "\", but only text can be trained on",
                    at, TK_STR_ARG(type->as.string));
         } else if (text == NULL || text->type != TK_JSON_STRING) {
             refuse(s, "message %zu has a content part without text", at);
@@ -184,7 +185,8 @@ static void check_message(shaping *s, size_t at, const tk_json *message)
     } else if (role == NULL || role->type != TK_JSON_STRING || role->as.string.n == 0) {
         refuse(s, "message %zu has no \"role\"", at);
     } else if (value_of(message, "function_call") != NULL) {
-        refuse(s, "message %zu has a \"function_call\", which \"tool_calls\" replaced", at);
+        refuse(s, "message %zu has a \"function_call\", which \"tool_calls\" replaced",
+               at);
     } else if (content == NULL || content->type == TK_JSON_NULL) {
         if (tk_json_len(tk_json_get(message, "tool_calls")) == 0) {
             refuse(s, "message %zu has no \"content\"", at);
@@ -192,7 +194,8 @@ static void check_message(shaping *s, size_t at, const tk_json *message)
     } else if (tk_json_is_array(content)) {
         check_parts(s, at, content);
     } else if (content->type != TK_JSON_STRING) {
-        refuse(s, "\"content\" of message %zu is neither a string nor a list of parts", at);
+        refuse(s, "\"content\" of message %zu is neither a string nor a list of parts",
+               at);
     }
 }
 
@@ -254,7 +257,8 @@ static bool is_turns(const tk_json *value)
 static void shape_pair(shaping *s)
 {
     const tk_json *prompt = unfold(s, s->first), *completion = unfold(s, s->second);
-    if (prompt != NULL && completion != NULL && is_turns(prompt) && is_turns(completion)) {
+    if (prompt != NULL && completion != NULL && is_turns(prompt) &&
+        is_turns(completion)) {
         shape_turns(s, prompt, completion);
         return;
     }
@@ -287,8 +291,8 @@ static void make_exchange(shaping *s, tk_str system, tk_str question, tk_str ans
 {
     size_t n = 0;
     if (answer.n == 0 || question.n == 0) {
-        refuse(s, answer.n == 0 ? "nothing to train on: \"%s\" is empty"
-                                : "\"%s\" is empty",
+        refuse(s,
+               answer.n == 0 ? "nothing to train on: \"%s\" is empty" : "\"%s\" is empty",
                answer.n == 0 ? s->second : s->first);
         return;
     }
@@ -330,10 +334,10 @@ static void shape_exchange(shaping *s)
 static const struct {
     const char *from, *role;
 } speakers[] = {
-    {"human", "user"},        {"user", "user"},      {"gpt", "assistant"},
+    {"human", "user"},          {"user", "user"},         {"gpt", "assistant"},
     {"assistant", "assistant"}, {"chatgpt", "assistant"}, {"model", "assistant"},
-    {"bing", "assistant"},    {"bard", "assistant"}, {"system", "system"},
-    {"tool", "tool"},         {"observation", "tool"}, {"function_response", "tool"},
+    {"bing", "assistant"},      {"bard", "assistant"},    {"system", "system"},
+    {"tool", "tool"},           {"observation", "tool"},  {"function_response", "tool"},
 };
 
 static const char *role_of(tk_str from)
@@ -482,10 +486,10 @@ static const struct row *find_row(const tk_json *record, data_kind wanted)
         if (wanted != DATA_ANY && row->kind != wanted) {
             continue;
         }
-        if (is_list ? row->kind == listed
-                    : tk_json_get(record, row->first) != NULL &&
-                          (row->second == NULL ||
-                           tk_json_get(record, row->second) != NULL)) {
+        if (is_list
+                ? row->kind == listed
+                : tk_json_get(record, row->first) != NULL &&
+                      (row->second == NULL || tk_json_get(record, row->second) != NULL)) {
             return row;
         }
     }
@@ -509,7 +513,9 @@ static void refuse_record(shaping *s, data_kind wanted)
         n += put > 0 ? (size_t)put : 0;
     }
     if (tk_json_get(record, "chosen") != NULL) {
-        refuse(s, "is a preference (\"chosen\" and \"rejected\"); training needs one answer");
+        refuse(
+            s,
+            "is a preference (\"chosen\" and \"rejected\"); training needs one answer");
     } else if (tk_json_get(record, "role") != NULL) {
         refuse(s, "is one message; a conversation is {\"messages\": [...]}");
     } else {

@@ -72,7 +72,8 @@ static verdict scan_array(data_split *split, char c)
     if (split->begin == 0 && is_space(c)) {
         return BETWEEN;
     }
-    bool is_outside = split->state == ARRAY_OPEN && split->depth == 0 && !split->in_string;
+    bool is_outside =
+        split->state == ARRAY_OPEN && split->depth == 0 && !split->in_string;
     if (is_outside && (c == ',' || c == ']')) {
         split->state = c == ']' ? ARRAY_ENDED : ARRAY_OPEN;
         return AFTER;
@@ -228,8 +229,11 @@ bool data_split_end(data_split *split, data_piece *out)
 {
     bool is_open = split->layout == DATA_ARRAY && split->state == ARRAY_OPEN;
     bool is_quoted = split->layout == DATA_CSV && split->state == CELL_QUOTED;
+    if (split->is_ended) {
+        return false;
+    }
     size_t line = split->begin != 0 ? split->begin : split->line;
-    split->state = ARRAY_ENDED; /* the problem is given once */
+    split->is_ended = true;
     if (is_open || is_quoted) {
         split->begin = 0;
         *out = (data_piece){.line = line,
@@ -242,7 +246,8 @@ bool data_split_end(data_split *split, data_piece *out)
     }
     if (split->layout == DATA_ARRAY) {
         split->begin = 0;
-        *out = (data_piece){.line = line, .problem = "text after the end of the JSON array"};
+        *out =
+            (data_piece){.line = line, .problem = "text after the end of the JSON array"};
         return true;
     }
     return end_record(split, out);

@@ -18,23 +18,24 @@ typedef enum data_layout {
 
 typedef struct data_split {
     data_layout layout;
-    char separator; /* of CSV cells */
-    size_t line;    /* of the next byte, from 1 */
-    size_t begin;   /* line on which the record begins; 0: it has not begun */
-    tk_buf record;  /* owned: bytes of the record so far */
+    char separator;   /* of CSV cells */
+    size_t line;      /* of the next byte, from 1 */
+    size_t begin;     /* line on which the record begins; 0: it has not begun */
+    tk_buf record;    /* owned: bytes of the record so far */
     bool is_too_long; /* the rest of the record is discarded */
     bool is_starved;  /* memory ran out; what follows is not to be trusted */
+    bool is_ended;    /* the end was given */
     size_t bytes;     /* of the record, before the next byte */
     int state;        /* of the layout's scanner */
     size_t depth;     /* of brackets inside an item */
     bool in_string, is_escaped;
-    char last;        /* byte before the next one */
+    char last; /* byte before the next one */
 } data_split;
 
 /* A record. `problem` is NULL, or what is wrong with it; then it has no text. */
 typedef struct data_piece {
-    size_t line; /* on which it begins */
-    tk_str text; /* borrowed until the next call */
+    size_t line;         /* on which it begins */
+    tk_str text;         /* borrowed until the next call */
     const char *problem; /* static */
 } data_piece;
 
@@ -48,7 +49,7 @@ void data_split_dispose(data_split *split);
 bool data_split_next(data_split *split, tk_str *rest, data_piece *out);
 
 /* Gives the record that the end of the file completes, or a problem, such as an array
- * without an end. Returns false when there is neither. Call it until then. */
+ * without an end; once. Returns false when there is neither. */
 bool data_split_end(data_split *split, data_piece *out);
 
 #endif

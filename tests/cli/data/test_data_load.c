@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "cli/data/data_load.h"
 #include "cli/train/trainfix.h"
+#include "support/failmem.h"
 #include "support/test.h"
 
 #define MODEL_DIR TEST_DATA_DIR "/../../models/pebble-llama-2m"
@@ -227,6 +228,127 @@ static void test_data_load_no_template(void **state)
     data_set_dispose(&set);
 }
 
+static void ignore(void *user, const char *path, size_t line, bool is_problem,
+                   const char *text)
+{
+}
+
+/* Reads a file with tokens and makes the datum of its last row. */
+static bool load_once(void *user)
+{
+    const data_source source = {.tokenizer = tokenizer,
+                                .tpl = tpl,
+                                .max_tokens = 40,
+                                .kind = DATA_ANY,
+                                .report = ignore};
+    tk_err err = TK_ERR_INIT;
+    tinkc_datum *datum = NULL;
+    data_set set;
+    data_file file;
+    data_set_init(&set, tinkc_tokenizer_size(tokenizer));
+    tinkc_code code = data_load(&set, &file, &source, user, 0, &err);
+    if (code == TINKC_OK) {
+        assert_true(set.n > 0);
+        code = data_set_datum(&datum, &set, set.n - 1, &err);
+    }
+    assert_int_equal(err.code, code);
+    tinkc_datum_free(&datum);
+    data_set_dispose(&set);
+    return code == TINKC_OK;
+}
+
+/* Every allocation of every format fails once. */
+static void test_data_load_no_memory(void **state)
+{
+    static char files[][160] = {
+        TEST_DATA_DIR "/train/chat.jsonl",  TEST_DATA_DIR "/train/turns.jsonl",
+        TEST_DATA_DIR "/train/alpaca.json", TEST_DATA_DIR "/train/sharegpt.json",
+        TEST_DATA_DIR "/train/qa.csv.gz",   TEST_DATA_DIR "/train/messages.csv",
+        TEST_DATA_DIR "/train/text.jsonl",  TEST_DATA_DIR "/train/story.txt",
+        TEST_DATA_DIR "/train/values.json", "",
+    };
+    const char *tools =
+        "{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\","
+        "\"text\":\"Hi\"}]},{\"role\":\"assistant\",\"content\":\"a\",\"tool_calls\":["
+        "{\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}]}],\"tools\":\"[{}]\"}\n"
+        "{\"prompt\":\"a\",\"completion\":\"b\"}\n";
+    write_file(trainfix_path("d.jsonl"), tools, strlen(tools));
+    size_t n = TK_ARRAY_LEN(files);
+    (void)snprintf(files[n - 1], sizeof(files[0]), "%s", trainfix_path("d.jsonl"));
+    for (size_t i = 0; i < n; i++) {
+        assert_true(failmem_sweep(load_once, files[i], 1) > 3);
+    }
+}
+
+/* Rows come back as they were put in, at each width of tokens. */
+static void test_data_set_packs(void **state)
+{
+    static const size_t vocabularies[] = {300, 0x10000, 0x10001, 0x1000000, 0x1000001};
+    for (size_t v = 0; v < TK_ARRAY_LEN(vocabularies); v++) {
+        int32_t ids[] = {0, (int32_t)vocabularies[v] - 1, 7, 255, 256};
+        float weights[] = {0, 0.5F, 0.5F, 1, 0};
+        const data_tokens tokens = {ids, weights, 5};
+        const data_row about = {.line = 3, .file = 1, .kind = DATA_QA};
+        data_set set;
+        data_tokens out;
+        data_set_init(&set, vocabularies[v]);
+        assert_int_equal(data_set_add(&set, &about, &tokens, NULL), TINKC_OK);
+        assert_int_equal(data_set_add(&set, &about, &tokens, NULL), TINKC_OK);
+        assert_int_equal(set.rows[1].tokens, 4);
+        assert_int_equal(set.rows[1].line, 3);
+        assert_true(set.rows[1].weight == 2.0 && set.weight == 4.0);
+        assert_int_equal(data_set_tokens(&out, &set, 1, NULL), TINKC_OK);
+        assert_int_equal(out.n, 5);
+        assert_memory_equal(out.ids, ids, sizeof(ids));
+        assert_memory_equal(out.weights, weights, sizeof(weights));
+        data_tokens_dispose(&out);
+        data_set_dispose(&set);
+    }
+}
+
+/* A plain text becomes rows of the given length; each token but the first is predicted
+ * exactly once, and the rows together are the text. */
+static void test_data_load_plain(void **state)
+{
+    static const char line[] = "It was a cold day, and nobody was outside.\n";
+    tk_buf text, joined;
+    tk_err err = TK_ERR_INIT;
+    data_set set;
+    data_file file;
+    notes told;
+    tk_buf_init(&text, TK_MIB);
+    tk_buf_init(&joined, TK_MIB);
+    for (size_t i = 0; i < 2000; i++) {
+        tk_buf_puts(&text, line);
+    }
+    write_file(trainfix_path("d.txt"), text.p, text.n);
+    assert_int_equal(load(&set, &file, &told, 50, trainfix_path("d.txt"), &err),
+                     TINKC_OK);
+    assert_int_equal(file.kinds[DATA_TEXT], 1);
+    assert_true(set.n > 300 && told.n == 0);
+    for (size_t i = 0; i < set.n; i++) {
+        data_tokens row;
+        tinkc_decode what = TINKC_DECODE_INIT;
+        char *part = NULL;
+        size_t n = 0;
+        assert_int_equal(data_set_tokens(&row, &set, i, NULL), TINKC_OK);
+        assert_true(row.n == 51 || i + 1 == set.n);
+        assert_true(set.rows[i].weight == (double)(row.n - 1));
+        what.ids = row.ids + (i > 0 ? 1 : 0);
+        what.ids_n = row.n - (i > 0 ? 1 : 0);
+        assert_int_equal(tinkc_tokenizer_decode(&part, &n, tokenizer, &what, NULL),
+                         TINKC_OK);
+        tk_buf_put(&joined, part, n);
+        tinkc_text_free(&part);
+        data_tokens_dispose(&row);
+    }
+    tk_buf_puts(&text, "<|end|>");
+    assert_true(tk_str_eq(tk_buf_str(&text), tk_buf_str(&joined)));
+    data_set_dispose(&set);
+    tk_buf_dispose(&text);
+    tk_buf_dispose(&joined);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -235,6 +357,9 @@ int main(void)
         cmocka_unit_test(test_data_load_empty),
         cmocka_unit_test(test_data_load_mark),
         cmocka_unit_test(test_data_load_no_template),
+        cmocka_unit_test(test_data_load_no_memory),
+        cmocka_unit_test(test_data_set_packs),
+        cmocka_unit_test(test_data_load_plain),
     };
     return cmocka_run_group_tests_name("data_load", tests, open_model, close_model);
 }
