@@ -62,7 +62,9 @@ const cmd_spec *const cmd_list[] = {
 };
 
 const cmd_group cmd_groups[] = {
+#if TINKC_HAVE_TEXT
     {"data", "Check and show training data."},
+#endif
     {"auth", "Store, remove and show the API key."},
     {"profile", "Store servers under names."},
     {"run", "List and show training runs."},

@@ -191,8 +191,8 @@ static void test_data_override(void **state)
     EXPECT_SAID(&p.out, "d.jsonl: 1 text (plain text)\n");
     program_run(&p, PROGRAM_ARGS("data", "check", "d.txt", "--input-format", "csv"));
     EXPECT_SAID(&p.out, "d.txt: 1 conversation (question/answer, CSV)\n");
-    program_run(&p, PROGRAM_ARGS("data", "show", "e.txt", "--input-format", "plain",
-                                 "-t", MODEL));
+    program_run(&p, PROGRAM_ARGS("data", "show", "e.txt", "--input-format", "plain", "-t",
+                                 MODEL));
     EXPECT_SAID(&p.out, "JSON in a text file\"}");
     program_run(&p, PROGRAM_ARGS("data", "check", "d.jsonl", "--input-format", "alpaca"));
     assert_int_equal(p.code, 1);
@@ -276,8 +276,9 @@ static const char parts_line[] =
 static void write_model(const program *p, const char *name, const char *tpl)
 {
     char command[1024], config[2048], path[96];
-    (void)snprintf(command, sizeof(command), "mkdir -p %s/%s && cp %s/tokenizer.json %s/%s",
-                   p->dir, name, MODEL, p->dir, name);
+    (void)snprintf(command, sizeof(command),
+                   "mkdir -p %s/%s && cp %s/tokenizer.json %s/%s", p->dir, name, MODEL,
+                   p->dir, name);
     assert_int_equal(system(command), 0);
     (void)snprintf(config, sizeof(config),
                    "{\"bos_token\":\"<|endoftext|>\",\"eos_token\":\"<|end|>\","
@@ -302,9 +303,10 @@ static void test_data_templates(void **state)
     } cases[] = {
         {TEMPLATE("{{ m.content or '' }}", "{{ c.function.name }}({{ "
                                            "c.function.arguments.at }})"),
-         "tools.jsonl", "{+look(1)<|end|>+}<|tool|>7<|end|><|assistant|>{+Seven.<|end|>+}",
-         NULL},
-        {TEMPLATE("{{ m.content or '' }}", "{{ c.function.name + c.function.arguments }}"),
+         "tools.jsonl",
+         "{+look(1)<|end|>+}<|tool|>7<|end|><|assistant|>{+Seven.<|end|>+}", NULL},
+        {TEMPLATE("{{ m.content or '' }}",
+                  "{{ c.function.name + c.function.arguments }}"),
          "tools.jsonl", "{+look{\"at\":1}<|end|>+}", NULL},
         {TEMPLATE("{{ m.content or '' }}", ""), "tools.jsonl", NULL,
          "tools.jsonl:1: the chat template of this model leaves out the tool calls\n"},
@@ -354,12 +356,14 @@ static void test_data_hostile(void **state)
 #define CASE(name, bytes, err, out) {name, bytes, sizeof(bytes) - 1, err, out}
         CASE("a.jsonl", GOOD "{\"text\":\"\xff\"}\n" GOOD, "a.jsonl:2: not JSON",
              "2 texts"),
-        CASE("b.jsonl", GOOD "{\"text\":\"\0\"}\n" GOOD, "b.jsonl:2: not JSON", "2 texts"),
+        CASE("b.jsonl", GOOD "{\"text\":\"\0\"}\n" GOOD, "b.jsonl:2: not JSON",
+             "2 texts"),
         CASE("c.csv", "text\ncaf\xe9\nok\n", "c.csv:2: not UTF-8 (byte 0xe9)", "1 text "),
         CASE("d.csv", "text\na\0b\nok\n", "d.csv:2: not text: it has a NUL byte",
              "1 text "),
-        CASE("e.csv", "text,id\na\nok,1\na,b,c\n", "e.csv:2: has 1 cells, but the header "
-                                                   "has 2",
+        CASE("e.csv", "text,id\na\nok,1\na,b,c\n",
+             "e.csv:2: has 1 cells, but the header "
+             "has 2",
              "1 text "),
         CASE("f.csv", "text\n\"a\"b\nok\n", "f.csv:2: not CSV: a quoted cell", "1 text "),
         CASE("g.csv", "text\nok\n\"a\nb\n", "g.csv:3: the file ends inside quotes",
@@ -368,8 +372,9 @@ static void test_data_hostile(void **state)
              "1 text "),
         CASE("i.json", "[" GOOD "] x", "i.json:2: text after the end of the JSON array",
              "1 text "),
-        CASE("j.json", "[" GOOD ", ,3, {]},\"\\\"],[\"]", "is not an object, but a JSON "
-                                                          "integer",
+        CASE("j.json", "[" GOOD ", ,3, {]},\"\\\"],[\"]",
+             "is not an object, but a JSON "
+             "integer",
              "1 text "),
         CASE("k.txt", "one\ntwo \x80\n", "k.txt:1: not UTF-8 (byte 0x80)",
              "nothing to train on"),

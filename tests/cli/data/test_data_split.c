@@ -52,8 +52,9 @@ static void test_data_split_records(void **state)
         {DATA_ARRAY, "[1]\nx", "1[1] 2!text after the end of the JSON array "},
         {DATA_VALUES, "{\n}\n{\"}\": [\n]}  3\n\"}\"\n",
          "1[{\n}] 3[{\"}\": [\n]}] 4[3] 5[\"}\"] "},
-        {DATA_CSV, "a,b\r\n\r\n1,\"2\r\n\"\"3\"\r4,5\"6\n7", "1[a,b] 3[1,\"2\r\n\"\"3\"] "
-                                                            "5[4,5\"6] 6[7] "},
+        {DATA_CSV, "a,b\r\n\r\n1,\"2\r\n\"\"3\"\r4,5\"6\n7",
+         "1[a,b] 3[1,\"2\r\n\"\"3\"] "
+         "5[4,5\"6] 6[7] "},
         {DATA_CSV, "a\n\"b\nc", "1[a] 2!the file ends inside quotes "},
         {DATA_PLAIN, "a\n\nb", "1[a\n\nb] "},
     };

@@ -134,6 +134,8 @@ static void test_train_shows(void **state)
 
 /* ---- data ---- */
 
+static bool has_step(const modelfix *f, const char *name, const char *step);
+
 static void test_train_bad_data(void **state)
 {
     modelfix f;
@@ -157,6 +159,65 @@ static void test_train_bad_data(void **state)
     program_run(&f.p, PROGRAM_ARGS("train", "empty.jsonl", "--model", MODEL));
     assert_int_equal(f.p.code, 1);
     assert_true(program_said(&f.p.err, "empty.jsonl has no line to train on"));
+    modelfix_close(&f);
+}
+
+/* Several files of several formats, packed and by pattern, are one run, which says what
+ * each of them is. */
+static void test_train_formats(void **state)
+{
+    modelfix f;
+    fix_open(&f, NULL);
+    program_run(&f.p, PROGRAM_ARGS("train", TEST_DATA_DIR "/train/qa-m*.csv*",
+                                   TEST_DATA_DIR "/train/chat.jsonl.zst", "d.jsonl", "-m",
+                                   MODEL, "--steps", "2", "--batch", "2", "--rank", "2",
+                                   "--save", "all", "--format", "json"));
+    if (f.p.code != 0) {
+        fail_msg("%s", f.p.err.p);
+    }
+    assert_true(program_said(&f.p.err, "/qa-mark.csv: 6 conversations (question/answer, "
+                                       "CSV)\n"));
+    assert_true(program_said(&f.p.err, "/qa-members.csv.gz: 6 conversations "));
+    assert_true(program_said(&f.p.err, "/chat.jsonl.zst: 4 conversations (OpenAI chat)\n"
+                                       "d.jsonl: 2 conversations (OpenAI chat), 1 pair "
+                                       "(prompt/completion)\n"));
+    assert_true(number_of(parse(&f, f.p.out.p, f.p.out.n), "rows") == 19);
+    program_run(&f.p, PROGRAM_ARGS("train", TEST_DATA_DIR "/train/qa.csv.gz", "-m", MODEL,
+                                   "--steps", "1", "--batch", "1", "--rank", "2"));
+    assert_int_equal(f.p.code, 0);
+    assert_true(program_said(&f.p.out, "/sampler_weights/qa\n"));
+    program_write_file(&f.p, "d.parquet", "PAR1");
+    program_run(&f.p, PROGRAM_ARGS("train", "d.parquet", "-m", MODEL, "--base-url",
+                                   "http://127.0.0.1:1"));
+    assert_int_equal(f.p.code, 1); /* before a server is asked */
+    assert_true(program_said(&f.p.err, "d.parquet is a Parquet file, which is not read"));
+    program_run(&f.p, PROGRAM_ARGS("train", "d.jsonl", "-m", MODEL, "--input-format",
+                                   "chat", "--check"));
+    assert_int_equal(f.p.code, 1);
+    assert_true(program_said(&f.p.err, "d.jsonl:2: is not OpenAI chat data"));
+    modelfix_close(&f);
+}
+
+/* A run on standard input is resumed with the same input only. */
+static void test_train_stdin_resumed(void **state)
+{
+    modelfix f;
+    fix_open(&f, NULL);
+    f.p.input = two_lines;
+    program_run(&f.p, PROGRAM_ARGS("train", "-", "-m", MODEL, "--steps", "4", "--batch",
+                                   "1", "--rank", "2", "--save-every", "1",
+                                   "--budget-tokens", "24"));
+    assert_int_equal(f.p.code, 1);
+    assert_true(program_said(&f.p.err, "budget"));
+    assert_true(has_step(&f, "stdin.train.json", "\"finished\":false"));
+    f.p.input = "{\"prompt\":\"a\",\"completion\":\"b\"}\n";
+    program_run(&f.p, PROGRAM_ARGS("train", "-", "--resume"));
+    assert_int_equal(f.p.code, 1);
+    assert_true(program_said(&f.p.err,
+                             "standard input is not the data of the run in stdin.train"));
+    f.p.input = two_lines;
+    program_run(&f.p, PROGRAM_ARGS("train", "-", "--resume"));
+    assert_int_equal(f.p.code, 0);
     modelfix_close(&f);
 }
 
@@ -480,6 +541,8 @@ int main(void)
         cmocka_unit_test(test_train_learns),
         cmocka_unit_test(test_train_shows),
         cmocka_unit_test(test_train_bad_data),
+        cmocka_unit_test(test_train_formats),
+        cmocka_unit_test(test_train_stdin_resumed),
         cmocka_unit_test(test_train_usage),
         cmocka_unit_test(test_train_names),
         cmocka_unit_test(test_train_killed_and_resumed),
