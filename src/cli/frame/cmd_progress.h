@@ -11,6 +11,16 @@
 /* Shows the line, unless another was shown within the last tenth of a second. */
 void cmd_progress(const char *format, ...) TINKC_PRINTF(1, 2);
 
+/* Shows "HEAD [####....] TAIL" in the same way. The bar takes the columns that the texts
+ * and a wait leave, and is left out where there are none. `share`: 0 to 1. */
+void cmd_progress_bar(double share, const char *head, const char *tail);
+
+/* Adds what is being done to the line, until the next progress ("saving"). */
+void cmd_progress_note(const char *text);
+
+/* Adds the memory that the server uses to all lines that follow. Thread: any. */
+void cmd_progress_memory(int64_t bytes);
+
 /* Removes the line, when the work that it was about has ended. */
 void cmd_progress_end(void);
 

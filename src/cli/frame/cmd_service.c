@@ -14,6 +14,7 @@
 #include "cli/frame/cmd_local.h"
 #include "cli/frame/cmd_print.h"
 #include "cli/frame/cmd_profiles.h"
+#include "cli/frame/cmd_progress.h"
 #include "cli/frame/cmd_stats.h"
 #include "cli/frame/cmd_waits.h"
 
@@ -98,7 +99,9 @@ static bool wants_local(const tinkc_config *config, const cmd_args *args)
 static int set_local(tinkc_config *config, const cmd_args *args)
 {
     cmd_local local;
+    cmd_progress("Starting a private server");
     int result = cmd_local_start(&local, args);
+    cmd_progress_end();
     if (result != CMD_OK) {
         return result;
     }
@@ -190,7 +193,9 @@ void cmd_service_end(tinkc_service **service, int result)
                           : result == CMD_INTERRUPTED ? TINKC_FINISH_INTERRUPTED
                                                       : TINKC_FINISH_ERRORED;
     cmd_waits_end();
+    cmd_progress_end();
     if (service != NULL) {
+        cmd_stats_last_look(*service);
         (void)tinkc_service_set_finish(*service, finish, NULL, NULL);
     }
     tinkc_service_close(service);

@@ -12,6 +12,7 @@
 #include "base/thread.h"
 #include "cli/frame/cmd_print.h"
 #include "cli/frame/cmd_progress.h"
+#include "cli/frame/cmd_stats.h"
 
 #define SHOWN_MAX  64
 #define TEXT_BYTES 640
@@ -90,6 +91,7 @@ static void run(void *user)
         if (sigtimedwait(&set, NULL, &pause) < 0) {
             if (after >= 0) {
                 look(user, after);
+                cmd_stats_look(user);
             }
         } else if (!atomic_load(&is_over)) {
             show(user);

@@ -21,6 +21,7 @@
 #include "cli/frame/cmd_progress.h"
 #include "cli/frame/cmd_served.h"
 #include "cli/frame/cmd_service.h"
+#include "cli/train/train_rate.h"
 
 #define NAME_BYTES 256
 #define UNLOAD_MS  5000 /* the user waits for that at the end */
@@ -28,7 +29,9 @@
 typedef struct train {
     const cmd_args *args;
     const char *settings[TRAIN_SETTINGS];
+    const char *habits[TRAIN_HABITS];
     train_numbers numbers;
+    char rate[32]; /* text of --lr auto */
     char name[NAME_BYTES];
     char state_path[NAME_BYTES + 16];
     train_state state;
@@ -153,7 +156,7 @@ static int read_state(train *t)
     if (code == TINKC_E_MISSING) {
         memset(&t->state, 0, sizeof(t->state));
         tk_arena_init(&t->state.arena, 0);
-        t->state.eval_first = NAN;
+        t->state.eval_first = t->state.loss_first = NAN;
         return CMD_OK;
     }
     train_setting other = train_state_adopt(t->settings, &t->state);
@@ -164,6 +167,7 @@ static int read_state(train *t)
             "--%s was %s when the run started", train_setting_name(other),
             was != NULL ? was : "not set");
     }
+    train_state_keep(t->habits, &t->state);
     t->from_step = t->state.step;
     return CMD_OK;
 }
@@ -260,7 +264,7 @@ static int read_data(train *t, data_set *set, data_files *files, size_t context,
         return result;
     }
     data_read_show(stderr, files);
-    if (set->problems > 0 && !cmd_has(t->args, "skip-bad")) {
+    if (set->problems > 0 && t->habits[TRAIN_SKIP_BAD] == NULL) {
         return cmd_fail_hint("Fix them, or leave them out with --skip-bad.",
                              "%zu of %zu lines of %s cannot be used for training",
                              set->problems, set->problems + set->n,
@@ -323,9 +327,34 @@ static int show_data(const train *t)
 
 /* ---- the run ---- */
 
+/* Returns how many steps lie between two of something; the parser has checked the text of
+ * the command line, and that of a state file may be anything. */
+static size_t steps_of(const train *t, train_habit habit, size_t fallback)
+{
+    uint64_t value = fallback;
+    const char *text = t->habits[habit];
+    return text != NULL && tk_str_to_u64(tk_str_of(text), &value) && value <= SIZE_MAX
+               ? (size_t)value
+               : fallback;
+}
+
+/* Sets the rate of --lr auto. The state file gets the number, so that --resume does not
+ * depend on the rule. Returns the rate that suits the model. */
+static double choose_rate(train *t)
+{
+    double suited = train_rate_auto(train_rate_parameters(t->settings[TRAIN_MODEL]));
+    if (t->settings[TRAIN_LR] == NULL) {
+        (void)snprintf(t->rate, sizeof(t->rate), "%g", suited);
+        t->settings[TRAIN_LR] = t->rate;
+        t->numbers.rate = suited;
+    }
+    return suited;
+}
+
 static int make_plan(train *t)
 {
     tk_err err = TK_ERR_INIT;
+    t->run.suited_rate = choose_rate(t);
     t->plan = (train_plan){.rows = t->data.n,
                            .batch = (size_t)t->numbers.batch,
                            .seed = t->numbers.seed,
@@ -336,12 +365,13 @@ static int make_plan(train *t)
                                       (size_t)t->numbers.steps, &err);
     t->state.steps = t->plan.steps;
     memcpy(t->state.settings, t->settings, sizeof(t->settings));
+    memcpy(t->state.habits, t->habits, sizeof(t->habits));
     return code == TINKC_OK ? CMD_OK : cmd_fail("%s", err.message);
 }
 
 static int write_svg(train *t)
 {
-    const char *path = cmd_text(t->args, "svg", NULL);
+    const char *path = t->habits[TRAIN_SVG];
     tk_err err = TK_ERR_INIT;
     tk_buf svg;
     if (path == NULL) {
@@ -375,10 +405,8 @@ static int fail_run(train *t)
         (void)cmd_fail_error(&run->error, "Training stopped");
     }
     if (run->state->step > 0) {
-        cmd_print(
-            stderr,
-            "The last checkpoint is that of step %zu; continue from it with --resume.\n",
-            run->state->step);
+        cmd_print(stderr, "The last checkpoint is that of step %zu.\n", run->state->step);
+        cmd_train_continue(t->args);
     }
     return CMD_FAILED;
 }
@@ -390,27 +418,35 @@ static int end_run(train *t, tinkc_code code)
         return fail_run(t);
     }
     int result = write_svg(t);
-    /* before the first step nothing was saved */
-    const char *advice = t->state.step > 0 ? "; continue with --resume" : "";
     if (t->run.is_used_up) {
-        return cmd_fail(
+        result = cmd_fail(
             "the budget of %lld tokens is too small for another step; stopped after "
-            "step %zu of %zu%s",
-            (long long)t->run.budget, t->state.step, t->plan.steps, advice);
+            "step %zu of %zu",
+            (long long)t->run.budget, t->state.step, t->plan.steps);
+    } else if (t->run.was_stopped) {
+        cmd_print(stderr, "Stopped after step %zu of %zu.\n", t->state.step,
+                  t->plan.steps);
+        result = CMD_INTERRUPTED;
     }
-    if (t->run.was_stopped) {
-        cmd_print(stderr, "Stopped after step %zu of %zu%s.\n", t->state.step,
-                  t->plan.steps, advice);
-        return CMD_INTERRUPTED;
+    if (t->run.is_used_up || t->run.was_stopped) {
+        if (t->state.step > 0) { /* before that nothing was saved */
+            cmd_train_continue(t->args);
+        }
+        return result;
     }
     int shown =
         cmd_train_summary(&t->run, t->settings[TRAIN_MODEL], t->from_step, t->args);
+    if (!cmd_wants_json(t->args)) {
+        (void)fflush(stdout);
+        cmd_train_next(&t->run, t->settings[TRAIN_MODEL], t->args);
+    }
     return result != CMD_OK ? result : shown;
 }
 
 static int run_training(train *t)
 {
     tinkc_adam_params adam = TINKC_ADAM_PARAMS_INIT;
+    double suited = t->run.suited_rate;
     adam.grad_clip_norm = t->numbers.clip;
     adam.weight_decay = t->numbers.decay;
     t->run = (train_run){.service = t->service,
@@ -420,21 +456,25 @@ static int run_training(train *t)
                          .plan = &t->plan,
                          .adam = adam,
                          .name = t->name,
-                         .save_every = (size_t)cmd_int(t->args, "save-every", 50),
-                         .eval_every = (size_t)cmd_int(t->args, "eval-every", 0),
+                         .save_every = steps_of(t, TRAIN_SAVE_EVERY, 50),
+                         .eval_every = steps_of(t, TRAIN_EVAL_EVERY, 0),
                          .state_path = t->state_path,
                          .budget = cmd_int(t->args, "budget-tokens", -1),
                          .is_stopped = cmd_interrupted,
-                         .on_step = cmd_train_progress,
-                         .user = &t->run,
+                         .suited_rate = suited,
+                         .events = cmd_train_events(&t->run),
                          .state = &t->state,
                          .loss = {.warn = cmd_train_warn},
                          .err = TK_ERR_INIT};
     int result = CMD_FAILED;
-    if (train_metrics_open(&t->run.metrics, cmd_text(t->args, "metrics", NULL),
-                           t->from_step, &t->run.curve, &t->run.err) != TINKC_OK) {
+    if (train_metrics_open(&t->run.metrics, t->habits[TRAIN_METRICS], t->from_step,
+                           &t->run.curve, &t->run.err) != TINKC_OK) {
         (void)cmd_fail("%s", t->run.err.message);
     } else {
+        cmd_train_intro(&t->run, t->settings[TRAIN_MODEL], &t->numbers,
+                        t->settings[TRAIN_LR] == t->rate
+                            ? train_rate_parameters(t->settings[TRAIN_MODEL])
+                            : -1);
         cmd_signal_catch();
         result = end_run(t, train_run_all(&t->run));
     }
@@ -455,6 +495,7 @@ static int prepare_and_run(train *t)
     }
     (void)tinkc_service_set_budget(t->service, cmd_int(t->args, "budget-tokens", -1),
                                    NULL);
+    cmd_progress("Loading the tokenizer of %s", t->settings[TRAIN_MODEL]);
     result = ask_context(t, &context);
     if (result != CMD_OK) {
         return result;
@@ -471,6 +512,7 @@ static int prepare_and_run(train *t)
     if (result != CMD_OK) {
         return result;
     }
+    cmd_progress("Loading %s", t->settings[TRAIN_MODEL]);
     result = open_model(t);
     return result == CMD_OK ? run_training(t) : result;
 }
@@ -487,9 +529,9 @@ static int check_digest(const train *t)
 /* Looks at the files before anything is asked of a server. */
 static int open_files(train *t)
 {
-    const char *eval = cmd_text(t->args, "eval", NULL);
     data_source source = {.tokenizer = NULL};
     int result = read_state(t);
+    const char *eval = t->habits[TRAIN_EVAL]; /* given, or that of the run */
     if (result == CMD_OK && t->settings[TRAIN_MODEL] == NULL) {
         result = cmd_bad_usage(t->args, "Missing option '--model'.");
     }
@@ -565,6 +607,7 @@ static int run(const cmd_args *args)
     memset(&t, 0, sizeof(t));
     t.args = args;
     cmd_train_given(t.settings, args);
+    cmd_train_habits(t.habits, args);
     int result = train_on(&t);
     data_set_dispose(&t.data);
     data_set_dispose(&t.eval);
@@ -596,7 +639,7 @@ const cmd_spec cmd_train = {
         "before the first step ('tinkc data show' shows what is trained). Ctrl-C saves a\n"
         "checkpoint and stops; --resume continues from the last checkpoint with the same\n"
         "result as an uninterrupted run.",
-    .examples = "tinkc train data.jsonl --model tinkc/pebble-llama-2m --local --lr 3e-3\n"
+    .examples = "tinkc train data.jsonl --model tinkc/pebble-llama-2m --local\n"
                 "tinkc train data.jsonl --resume --eval held-out.jsonl --svg loss.svg",
     .options = cmd_train_options,
     .check = check,

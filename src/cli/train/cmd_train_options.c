@@ -18,7 +18,8 @@ const cmd_option cmd_train_options[] = {
     {"epochs", 0, CMD_INT, "N", "Passes over the data (3).", false},
     {"steps", 'n', CMD_INT, "N", "Number of steps, instead of --epochs.", false},
     {"batch", 'b', CMD_INT, "N", "Lines per step (16).", false},
-    {"lr", 0, CMD_NUMBER, "RATE", "Learning rate (1e-4).", false},
+    {"lr", 0, CMD_TEXT, "RATE|auto",
+     "Learning rate (auto: 1e-3 * (1e9 / parameters)^(1/4)).", false},
     {"schedule", 0, CMD_CHOICE, "constant|linear|cosine",
      "How the learning rate falls (linear).", false},
     {"warmup", 0, CMD_INT, "N", "Steps during which the learning rate rises (0).", false},
@@ -56,6 +57,17 @@ void cmd_train_given(const char **out, const cmd_args *args)
     for (size_t i = 0; i < TRAIN_SETTINGS; i++) {
         out[i] = cmd_text(args, train_setting_name((train_setting)i), NULL);
     }
+    if (out[TRAIN_LR] != NULL && strcmp(out[TRAIN_LR], TRAIN_LR_AUTO) == 0) {
+        out[TRAIN_LR] = NULL;
+    }
+}
+
+void cmd_train_habits(const char **out, const cmd_args *args)
+{
+    for (size_t i = 0; i < TRAIN_HABITS; i++) {
+        out[i] = cmd_text(args, train_habit_name((train_habit)i), NULL);
+    }
+    out[TRAIN_SKIP_BAD] = cmd_has(args, "skip-bad") ? "yes" : NULL;
 }
 
 typedef struct whole {
@@ -80,7 +92,7 @@ static const whole wholes[] = {
 };
 
 static const real reals[] = {
-    {TRAIN_LR, offsetof(train_numbers, rate), 1e-4, 1e3},
+    {TRAIN_LR, offsetof(train_numbers, rate), 0, 1e3},
     {TRAIN_CLIP, offsetof(train_numbers, clip), 0, 1e9},
     {TRAIN_DECAY, offsetof(train_numbers, decay), 0, 1e3},
 };

@@ -10,11 +10,10 @@
 #include "cli/frame/cmd_print.h"
 #include "cli/frame/cmd_progress.h"
 #include "cli/train/cmd_train.h"
+#include "cli/train/train_rate.h"
 
-#define LINES        20 /* of progress without a terminal */
-#define BAR_MIN      4
-#define BAR_MAX      24
-#define WAIT_COLUMNS 24 /* "  forward_backward 12 s" */
+#define LINES     20 /* of progress without a terminal */
+#define HIGH_RATE 3  /* times that of --lr auto */
 
 void cmd_train_warn(const char *text)
 {
@@ -36,36 +35,115 @@ static const char *clock_text(char out[32], double seconds)
     return out;
 }
 
-/* Writes the bar that fits beside the other text of a line, with room for what a slow
- * step waits for. */
-static void put_bar(char out[BAR_MAX + 1], const train_record *record, size_t steps,
-                    size_t others)
+void cmd_train_intro(const train_run *run, const char *model,
+                     const train_numbers *numbers, double parameters)
 {
-    size_t columns = cmd_out_width(STDERR_FILENO);
-    size_t room = columns > others + WAIT_COLUMNS ? columns - others - WAIT_COLUMNS : 0;
-    size_t n = TK_MIN(TK_MAX(room, BAR_MIN), BAR_MAX);
-    memset(out, '.', n);
-    memset(out, '#', n * record->step / steps);
-    out[n] = '\0';
+    char from[96] = "";
+    const train_plan *plan = run->plan;
+    if (parameters > 0) {
+        (void)snprintf(from, sizeof(from), " (--lr auto for %.3g%s parameters)",
+                       parameters >= 1e9 ? parameters / 1e9 : parameters / 1e6,
+                       parameters >= 1e9 ? "B" : "M");
+    } else if (parameters == 0) {
+        (void)snprintf(from, sizeof(from), " (--lr auto for a model of unknown size)");
+    }
+    cmd_print(stderr, "Training %s: %zu lines, %zu steps of %zu, rank %lld\n", model,
+              run->data->n, plan->steps, plan->batch, (long long)numbers->rank);
+    cmd_print(stderr, "Learning rate %g%s\n", plan->rate, from);
 }
 
-void cmd_train_progress(void *user, const train_record *record)
+static void on_step(void *user, const train_record *record)
 {
     const train_run *run = user;
     size_t steps = run->plan->steps, done = record->step - run->first;
     size_t every = TK_MAX(steps / LINES, 1);
     double rate = run->seconds > 0 ? (double)run->tokens / run->seconds : 0;
-    char left[32], head[64], tail[96], bar[BAR_MAX + 1];
+    char left[32], head[64], tail[96];
     (void)clock_text(left, run->seconds / (double)done * (double)(steps - record->step));
     (void)snprintf(head, sizeof(head), "step %zu/%zu", record->step, steps);
     (void)snprintf(tail, sizeof(tail), "loss %.4f  %.0f tokens/s  ETA %s", record->loss,
                    rate, left);
-    put_bar(bar, record, steps, strlen(head) + strlen(tail) + 4);
-    cmd_progress("%s [%s] %s", head, bar, tail);
+    cmd_progress_bar((double)record->step / (double)steps, head, tail);
     bool is_due = record->step % every == 0 || done == 1 || record->step == steps;
     if (is_due && cmd_out_width(STDERR_FILENO) == 0) {
         cmd_print(stderr, "%s  %s\n", head, tail);
     }
+}
+
+static void on_eval_begin(void *user, size_t step)
+{
+    const train_run *run = user;
+    if (step == run->first) { /* there is no step to show yet */
+        cmd_progress("Evaluating %zu held-out lines", run->eval->n);
+    } else {
+        cmd_progress_note("evaluating");
+    }
+}
+
+static void on_eval(void *user, size_t step, double loss)
+{
+    const train_run *run = user;
+    cmd_print(stderr, "step %zu/%zu  held-out loss %.4f\n", step, run->plan->steps, loss);
+}
+
+static void on_save(void *user, size_t step)
+{
+    (void)user;
+    (void)step;
+    cmd_progress_note("saving");
+}
+
+static void on_stop(void *user, size_t step)
+{
+    const train_run *run = user;
+    if (step == run->state->step) {
+        cmd_print(stderr, "Stopping; Ctrl-C again to quit now.\n");
+    } else {
+        cmd_print(stderr, "Finishing step %zu, saving; Ctrl-C again to quit now.\n",
+                  step);
+    }
+}
+
+const char *cmd_train_cause(char out[256], const train_run *run)
+{
+    double rate = run->plan->rate, suited = run->suited_rate;
+    if (rate > HIGH_RATE * suited) {
+        (void)snprintf(out, 256,
+                       "The learning rate is probably too high: it is %g, and --lr auto "
+                       "would take %g.",
+                       rate, suited);
+    } else {
+        (void)snprintf(out, 256,
+                       "The learning rate may be too high for this data: try --lr %g%s, "
+                       "and look for lines that are very different.",
+                       rate / 4, run->adam.grad_clip_norm > 0 ? "" : " or --clip 1");
+    }
+    return out;
+}
+
+static void on_alarm(void *user, const train_record *record)
+{
+    const train_run *run = user;
+    char cause[256];
+    (void)cmd_train_cause(cause, run);
+    if (isfinite(record->loss)) {
+        cmd_print(stderr, "Warning: the loss rose from %.2f to %.2f (step %zu). %s\n",
+                  run->watch.lowest, run->watch.mean, record->step, cause);
+    } else {
+        cmd_print(stderr, "Warning: the loss of step %zu is not a number. %s\n",
+                  record->step, cause);
+    }
+}
+
+train_events cmd_train_events(train_run *run)
+{
+    return (train_events){.on_step = on_step,
+                          .on_eval_begin = on_eval_begin,
+                          .on_eval = on_eval,
+                          .on_save = on_save,
+                          .on_stop = on_stop,
+                          .on_alarm = on_alarm,
+                          .user = run};
 }
 
 /* ---- summary ---- */
@@ -82,10 +160,10 @@ static void put_count(cmd_json *json, const char *key, size_t value)
     cmd_json_count(json, (int64_t)value);
 }
 
-/* Returns the first or the last loss of the curve; NaN without one. */
-static double loss_at(const train_line *line, bool is_last)
+/* Returns the last loss of the curve; NaN without one. */
+static double last_loss(const train_line *line)
 {
-    return line->n > 0 ? line->points[is_last ? line->n - 1 : 0].loss : NAN;
+    return line->n > 0 ? line->points[line->n - 1].loss : NAN;
 }
 
 static int summary_json(const train_run *run, const char *model, size_t from_step,
@@ -100,10 +178,11 @@ static int summary_json(const train_run *run, const char *model, size_t from_ste
     cmd_json_key(&json, "resumed_from");
     cmd_json_count(&json, from_step > 0 ? (int64_t)from_step : -1);
     put_count(&json, "rows", run->data->n);
-    put_count(&json, "tokens", run->tokens);
-    put_number(&json, "seconds", run->seconds);
-    put_number(&json, "loss_first", loss_at(&run->curve.train, false));
-    put_number(&json, "loss_last", loss_at(&run->curve.train, true));
+    put_count(&json, "tokens", run->state->totals.tokens);
+    put_number(&json, "seconds", run->state->totals.seconds);
+    put_number(&json, "learning_rate", run->plan->rate);
+    put_number(&json, "loss_first", run->state->loss_first);
+    put_number(&json, "loss_last", last_loss(&run->curve.train));
     put_number(&json, "eval_loss_first", run->state->eval_first);
     put_number(&json, "eval_loss_last", run->eval_last);
     cmd_json_pair(&json, "checkpoint", run->state->checkpoint);
@@ -122,20 +201,30 @@ static void put_row(const char *name, double first, double last)
     }
 }
 
-static int summary_text(const train_run *run, const char *model)
+static int summary_text(const train_run *run, const char *model, size_t from_step)
 {
     tk_buf curve;
     tk_buf_init(&curve, TK_MIB);
     size_t columns = cmd_out_width(STDOUT_FILENO);
     train_curve_text(&run->curve, columns > 0 ? columns : 80, &curve);
-    cmd_print(stdout, "Trained %s on %zu lines: %zu steps, %zu tokens in %.1f s\n\n",
-              model, run->data->n, run->state->step, run->tokens, run->seconds);
+    const train_totals *all = &run->state->totals;
+    cmd_print(
+        stdout,
+        "Trained %s on %zu lines: %zu steps, %zu tokens in %.1f s (%.0f tokens/s)\n",
+        model, run->data->n, run->state->step, all->tokens, all->seconds,
+        all->seconds > 0 ? (double)all->tokens / all->seconds : 0);
+    if (from_step > 0) {
+        cmd_print(stdout,
+                  "Resumed after step %zu: %zu tokens in %.1f s were of this run\n",
+                  from_step, run->tokens, run->seconds);
+    }
+    cmd_print(stdout, "\n");
     if (curve.n > 0) {
         cmd_print_lines(stdout, tk_buf_str(&curve));
         cmd_print(stdout, "\n");
     }
     tk_buf_dispose(&curve);
-    put_row("loss", loss_at(&run->curve.train, false), loss_at(&run->curve.train, true));
+    put_row("loss", run->state->loss_first, last_loss(&run->curve.train));
     put_row("held-out loss", run->state->eval_first, run->eval_last);
     cmd_print(stdout, "%-14s %s\n", "checkpoint", run->state->checkpoint);
     if (run->state->weights != NULL) {
@@ -148,5 +237,5 @@ int cmd_train_summary(const train_run *run, const char *model, size_t from_step,
                       const cmd_args *args)
 {
     return cmd_wants_json(args) ? summary_json(run, model, from_step, args)
-                                : summary_text(run, model);
+                                : summary_text(run, model, from_step);
 }

@@ -14,8 +14,8 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-#define AHEAD      2 /* steps in flight */
-#define POLL_MS    200
+#define AHEAD      2  /* steps in flight */
+#define POLL_MS    50 /* so that Ctrl-C is answered at once */
 #define NAME_BYTES 320
 #define LOSS       TRAIN_LOSS
 
@@ -169,9 +169,22 @@ static void submit(pipeline *p, ticket *t)
     }
     p->n++;
     p->next++;
+    run->submitted = p->next;
 }
 
 /* ---- waiting ---- */
+
+static bool is_stopped(train_run *run)
+{
+    const train_events *events = &run->events;
+    if (!run->was_stopped && run->is_stopped()) {
+        run->was_stopped = true;
+        if (events->on_stop != NULL) {
+            events->on_stop(events->user, run->submitted);
+        }
+    }
+    return run->was_stopped;
+}
 
 /* Waits for the end of an operation. A stop is only noted, because results in flight are
  * still taken. */
@@ -180,7 +193,7 @@ static tinkc_code wait_for(train_run *run, tinkc_future *future)
     tinkc_code code;
     do {
         code = tinkc_future_wait(future, POLL_MS);
-        run->was_stopped = run->was_stopped || run->is_stopped();
+        (void)is_stopped(run);
     } while (code == TINKC_E_TIMEOUT && !tinkc_future_is_done(future));
     if (code != TINKC_OK) {
         run->error = tinkc_future_take_error(future);
@@ -246,6 +259,9 @@ static tinkc_code end_save(train_run *run, size_t done, tinkc_future *save,
 {
     train_state next = *run->state;
     const char *old = run->state->checkpoint;
+    if (run->events.on_save != NULL) {
+        run->events.on_save(run->events.user, done);
+    }
     tinkc_code code = take_path(run, save, &next.checkpoint);
     next.arena = run->state->arena;
     if (code == TINKC_OK && weights != NULL) {
@@ -257,6 +273,8 @@ static tinkc_code end_save(train_run *run, size_t done, tinkc_future *save,
     }
     next.step = done;
     next.is_finished = weights != NULL;
+    next.totals.tokens = run->before.tokens + run->tokens;
+    next.totals.seconds = run->before.seconds + run->seconds;
     code = train_state_write(&next, run->state_path, &run->err);
     if (code == TINKC_OK) {
         *run->state = next;
@@ -270,7 +288,11 @@ static tinkc_code end_save(train_run *run, size_t done, tinkc_future *save,
 static tinkc_code end_eval(const pipeline *p, size_t done, tinkc_future *future)
 {
     train_run *run = p->run;
+    const train_events *events = &run->events;
     const train_loss_batch batch = {p->eval, run->eval->n, run->eval->weight};
+    if (events->on_eval_begin != NULL) {
+        events->on_eval_begin(events->user, done);
+    }
     tinkc_code code = take_loss(run, future, &batch, &run->eval_last);
     if (code != TINKC_OK) {
         return code;
@@ -278,7 +300,17 @@ static tinkc_code end_eval(const pipeline *p, size_t done, tinkc_future *future)
     if (!train_curve_add(&run->curve.eval, done, run->eval_last)) {
         return tk_err_nomem(&run->err);
     }
+    if (events->on_eval != NULL) {
+        events->on_eval(events->user, done, run->eval_last);
+    }
     return train_metrics_eval(&run->metrics, done, run->eval_last, &run->err);
+}
+
+static void alarm_about(const train_run *run, const train_record *record)
+{
+    if (run->events.on_alarm != NULL) {
+        run->events.on_alarm(run->events.user, record);
+    }
 }
 
 static tinkc_code end_batch(pipeline *p, ticket *t)
@@ -294,9 +326,12 @@ static tinkc_code end_batch(pipeline *p, ticket *t)
         return code;
     }
     if (!isfinite(t->record.loss)) {
+        alarm_about(run, &t->record);
         return tk_err_set(&run->err, TINKC_E_INVALID,
-                          "the loss of step %zu is not a number (try a lower --lr)",
-                          t->record.step);
+                          "the loss of step %zu is not a number", t->record.step);
+    }
+    if (!isfinite(run->state->loss_first)) {
+        run->state->loss_first = t->record.loss;
     }
     int64_t now = tk_clock_mono_ns(NULL);
     t->record.seconds = (double)(now - p->last_ns) / 1e9;
@@ -310,7 +345,12 @@ static tinkc_code end_batch(pipeline *p, ticket *t)
     }
     run->tokens += t->record.tokens;
     run->seconds = (double)(now - p->began_ns) / 1e9;
-    run->on_step(run->user, &t->record);
+    if (run->events.on_step != NULL) {
+        run->events.on_step(run->events.user, &t->record);
+    }
+    if (train_watch_add(&run->watch, t->record.loss)) {
+        alarm_about(run, &t->record);
+    }
     return TINKC_OK;
 }
 
@@ -403,7 +443,7 @@ static tinkc_code run_steps(pipeline *p)
     p->began_ns = tk_clock_mono_ns(NULL);
     p->last_ns = p->began_ns;
     while (code == TINKC_OK) {
-        run->was_stopped = run->was_stopped || run->is_stopped();
+        (void)is_stopped(run);
         code = submit_ahead(p);
         if (code != TINKC_OK || p->n == 0) {
             break;
@@ -425,7 +465,8 @@ tinkc_code train_run_all(train_run *run)
 {
     pipeline p = {.run = run, .next = run->state->step};
     run->eval_last = NAN;
-    run->first = run->state->step;
+    run->first = run->submitted = run->state->step;
+    run->before = run->state->totals;
     p.rows = tk_array(run->plan->batch, sizeof(*p.rows));
     p.data = tk_array(AHEAD * run->plan->batch, sizeof(*p.data));
     p.eval = tk_array(run->eval->n + 1, sizeof(*p.eval));

@@ -11,6 +11,21 @@
 #include "cli/train/train_metrics.h"
 #include "cli/train/train_plan.h"
 #include "cli/train/train_state.h"
+#include "cli/train/train_watch.h"
+
+/* What a run tells while it goes on. Any may be NULL. */
+typedef struct train_events {
+    void (*on_step)(void *user, const train_record *record);
+    /* It now waits for an evaluation or a checkpoint after `step` steps. */
+    void (*on_eval_begin)(void *user, size_t step);
+    void (*on_eval)(void *user, size_t step, double loss);
+    void (*on_save)(void *user, size_t step);
+    /* A stop was noticed: steps up to `step` are finished, then a checkpoint is saved. */
+    void (*on_stop)(void *user, size_t step);
+    /* The loss explodes (run->watch), or is not a number. Called once. */
+    void (*on_alarm)(void *user, const train_record *record);
+    void *user;
+} train_events;
 
 typedef struct train_run {
     /* input, borrowed */
@@ -23,20 +38,23 @@ typedef struct train_run {
     size_t save_every;      /* steps; 0: only at the end */
     size_t eval_every;      /* steps; 0: only at the start and at the end */
     const char *state_path;
+    double suited_rate;       /* that of --lr auto */
     int64_t budget;           /* tokens of the service; negative: no limit */
     bool (*is_stopped)(void); /* called a few times a second */
-    void (*on_step)(void *user, const train_record *record);
-    void *user;
+    train_events events;
     /* owned by the caller, updated here */
     train_state *state; /* its arena owns the paths of checkpoints */
     train_curve curve;
     train_metrics metrics;
     train_loss loss;
+    train_watch watch;
     /* results */
-    size_t first;     /* steps done before this run */
-    size_t tokens;    /* input tokens of the steps of this run */
-    double seconds;   /* duration of these steps */
-    double eval_last; /* NaN: not measured */
+    size_t first;        /* steps done before this run */
+    size_t submitted;    /* steps */
+    size_t tokens;       /* input tokens of the steps of this run */
+    double seconds;      /* duration of these steps */
+    train_totals before; /* of earlier runs, when this one was resumed */
+    double eval_last;    /* NaN: not measured */
     bool was_stopped;
     bool is_used_up;    /* stopped because the budget is too small for the next step */
     tinkc_error *error; /* owned: of a failed call; or: */

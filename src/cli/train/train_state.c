@@ -33,6 +33,20 @@ static const char *const names[TRAIN_SETTINGS] = {
     [TRAIN_INPUT_FORMAT] = "input-format",
 };
 
+static const char *const habits[TRAIN_HABITS] = {
+    [TRAIN_EVAL] = "eval",
+    [TRAIN_EVAL_EVERY] = "eval-every",
+    [TRAIN_SAVE_EVERY] = "save-every",
+    [TRAIN_METRICS] = "metrics",
+    [TRAIN_SVG] = "svg",
+    [TRAIN_SKIP_BAD] = "skip-bad",
+};
+
+const char *train_habit_name(train_habit habit)
+{
+    return habits[habit];
+}
+
 const char *train_setting_name(train_setting setting)
 {
     return names[setting];
@@ -57,13 +71,32 @@ static bool count_of(size_t *out, const tk_json *json, const char *key)
     return true;
 }
 
+static double number_of(const tk_json *json, const char *key, double fallback)
+{
+    const tk_json *value = tk_json_get(json, key);
+    double number = fallback;
+    return value != NULL && tk_json_to_double(value, &number) ? number : fallback;
+}
+
+/* Reads what a run can do without: older state files do not have all of it. */
+static void decode_rest(train_state *out, const tk_json *json)
+{
+    const tk_json *list = tk_json_get(json, "habits");
+    for (size_t i = 0; list != NULL && i < TRAIN_HABITS; i++) {
+        out->habits[i] = text_of(list, habits[i]);
+    }
+    out->eval_first = number_of(json, "eval_first", NAN);
+    out->loss_first = number_of(json, "loss_first", NAN);
+    out->totals = (train_totals){.seconds = number_of(json, "seconds", 0)};
+    (void)count_of(&out->totals.tokens, json, "tokens");
+}
+
 static tinkc_code decode(train_state *out, const tk_json *json, const char *path,
                          tk_err *err)
 {
     size_t format = 0;
     const tk_json *settings = tk_json_get(json, "settings");
     const tk_json *finished = tk_json_get(json, "finished");
-    const tk_json *first = tk_json_get(json, "eval_first");
     const char *data = text_of(json, "data_sha256");
     if (!count_of(&format, json, "tinkc_train") || format != FORMAT || data == NULL ||
         strlen(data) + 1 != sizeof(out->data) || settings == NULL ||
@@ -79,8 +112,7 @@ static tinkc_code decode(train_state *out, const tk_json *json, const char *path
     out->checkpoint = text_of(json, "checkpoint");
     out->weights = text_of(json, "weights");
     out->is_finished = finished->as.boolean;
-    out->eval_first = NAN;
-    (void)(first != NULL && tk_json_to_double(first, &out->eval_first));
+    decode_rest(out, json);
     if (out->checkpoint == NULL) {
         return tk_err_set(err, TINKC_E_DECODE, "%s names no checkpoint", path);
     }
@@ -133,6 +165,28 @@ static void put_text(tk_json_writer *w, const char *key, const char *text)
     }
 }
 
+static void put_number(tk_json_writer *w, const char *key, double value)
+{
+    if (isfinite(value)) {
+        tk_json_key(w, tk_str_of(key));
+        tk_json_put_double(w, value);
+    }
+}
+
+/* Writes those that were given. */
+static void put_texts(tk_json_writer *w, const char *key, const char *const *keys,
+                      const char *const *texts, size_t n)
+{
+    tk_json_key(w, tk_str_of(key));
+    tk_json_begin_object(w);
+    for (size_t i = 0; i < n; i++) {
+        if (texts[i] != NULL) {
+            put_text(w, keys[i], texts[i]);
+        }
+    }
+    tk_json_end_object(w);
+}
+
 static void encode(tk_json_writer *w, const train_state *state)
 {
     tk_json_begin_object(w);
@@ -146,19 +200,14 @@ static void encode(tk_json_writer *w, const train_state *state)
     tk_json_put_bool(w, state->is_finished);
     put_text(w, "checkpoint", state->checkpoint);
     put_text(w, "weights", state->weights);
-    if (isfinite(state->eval_first)) {
-        tk_json_key(w, TK_STR("eval_first"));
-        tk_json_put_double(w, state->eval_first);
-    }
+    put_number(w, "eval_first", state->eval_first);
+    put_number(w, "loss_first", state->loss_first);
+    tk_json_key(w, TK_STR("tokens"));
+    tk_json_put_u64(w, state->totals.tokens);
+    put_number(w, "seconds", state->totals.seconds);
     put_text(w, "data_sha256", state->data);
-    tk_json_key(w, TK_STR("settings"));
-    tk_json_begin_object(w);
-    for (size_t i = 0; i < TRAIN_SETTINGS; i++) {
-        if (state->settings[i] != NULL) {
-            put_text(w, names[i], state->settings[i]);
-        }
-    }
-    tk_json_end_object(w);
+    put_texts(w, "settings", names, state->settings, TRAIN_SETTINGS);
+    put_texts(w, "habits", habits, state->habits, TRAIN_HABITS);
     tk_json_end_object(w);
 }
 
@@ -196,4 +245,11 @@ train_setting train_state_adopt(const char **given, const train_state *state)
         given[i] = state->settings[i];
     }
     return TRAIN_SETTINGS;
+}
+
+void train_state_keep(const char **given, const train_state *state)
+{
+    for (size_t i = 0; i < TRAIN_HABITS; i++) {
+        given[i] = given[i] != NULL ? given[i] : state->habits[i];
+    }
 }

@@ -32,16 +32,40 @@ typedef enum train_setting {
 /* Returns the option of a setting, such as "rank"; static. */
 const char *train_setting_name(train_setting setting);
 
+/* Options that the weights do not depend on. A resumed run keeps them unless they are
+ * given again. */
+typedef enum train_habit {
+    TRAIN_EVAL = 0,
+    TRAIN_EVAL_EVERY,
+    TRAIN_SAVE_EVERY,
+    TRAIN_METRICS,
+    TRAIN_SVG,
+    TRAIN_SKIP_BAD, /* "yes" */
+    TRAIN_HABITS
+} train_habit;
+
+/* Returns the option of a habit, such as "eval"; static. */
+const char *train_habit_name(train_habit habit);
+
+/* What steps took. */
+typedef struct train_totals {
+    size_t tokens; /* input tokens */
+    double seconds;
+} train_totals;
+
 typedef struct train_state {
     const char *settings[TRAIN_SETTINGS]; /* NULL: not given, the default */
+    const char *habits[TRAIN_HABITS];     /* NULL: not given */
     char data[TK_SHA256_HEX_BYTES];       /* SHA-256 of the training data */
     size_t step;                          /* steps done */
     size_t steps;                         /* of the whole run */
     const char *checkpoint;               /* path of weights and optimizer after `step` */
     const char *weights; /* path for sampling, of a finished run; or NULL */
     bool is_finished;
-    double eval_first; /* held-out loss before the first step; NaN: not measured */
-    tk_arena arena;    /* owns the texts */
+    double eval_first;   /* held-out loss before the first step; NaN: not measured */
+    double loss_first;   /* of the first step; NaN: it did not end yet */
+    train_totals totals; /* of the first `step` steps */
+    tk_arena arena;      /* owns the texts */
 } train_state;
 
 /* Reads a state file; the caller disposes of *out after success. TINKC_E_MISSING: no such
@@ -56,5 +80,8 @@ void train_state_dispose(train_state *state);
 /* Returns the first setting of `given` that differs from the state, or TRAIN_SETTINGS
  * when none does and all settings that were not given are taken from the state. */
 train_setting train_state_adopt(const char **given, const train_state *state);
+
+/* Takes all habits that were not given from the state. */
+void train_state_keep(const char **given, const train_state *state);
 
 #endif

@@ -98,7 +98,8 @@ tinkc_code srv_load_model(const srv_base **out, const char **served, srv *server
         !S_ISDIR(st.st_mode)) {
         return tk_err_set(err, TINKC_E_MISSING, "there is no such directory");
     }
-    const srv_pair pair = {what->name != NULL ? what->name : strrchr(full, '/') + 1, full};
+    const srv_pair pair = {what->name != NULL ? what->name : strrchr(full, '/') + 1,
+                           full};
     tinkc_code code = load(&base, server, &pair, err);
     if (code != TINKC_OK) {
         return code;

@@ -289,7 +289,7 @@ static void test_train_names(void **state)
 #define RUN_ARGS(name)                                                                   \
     "train", "d.jsonl", "--model", MODEL, "--steps", "8", "--batch", "2", "--rank", "2", \
         "--lr", "3e-3", "--save-every", "3", "--save", name, "--metrics", name ".m",     \
-        "--schedule", "cosine"
+        "--schedule", "cosine", "--eval", "d.jsonl"
 
 /* The files of the checkpoint that a state file names, all in one. */
 static void read_weights(modelfix *f, const char *state_name, tk_buf *out)
@@ -411,15 +411,22 @@ static void test_train_killed_and_resumed(void **state)
     assert_int_equal(f.p.code, 1);
     assert_true(program_said(&f.p.err, "--lr was 3e-3 when the run started"));
 
+    /* the other options are remembered, and the sums are those of all steps */
     program_run(&f.p, PROGRAM_ARGS("train", "d.jsonl", "--save", "killed", "--resume",
-                                   "--save-every", "3", "--metrics", "killed.m",
-                                   "--format", "json"));
+                                   "--lr", "auto", "--format", "json"));
     if (f.p.code != 0) {
         fail_msg("%s", f.p.err.p);
     }
-    assert_true(number_of(parse(&f, f.p.out.p, f.p.out.n), "resumed_from") == 3);
-    program_run(&f.p, PROGRAM_ARGS(RUN_ARGS("whole")));
+    const tk_json *resumed = parse(&f, f.p.out.p, f.p.out.n);
+    assert_true(number_of(resumed, "resumed_from") == 3);
+    program_run(&f.p, PROGRAM_ARGS(RUN_ARGS("whole"), "--format", "json"));
     assert_int_equal(f.p.code, 0);
+    const tk_json *whole = parse(&f, f.p.out.p, f.p.out.n);
+    static const char *const same[] = {"step",      "tokens",        "loss_first",
+                                       "loss_last", "learning_rate", "eval_loss_first"};
+    for (size_t i = 0; i < TK_ARRAY_LEN(same); i++) {
+        assert_true(number_of(resumed, same[i]) == number_of(whole, same[i]));
+    }
     compare_runs(&f, "killed", "whole");
     expect_kept(&f, "whole-0", 0); /* those in between are not needed any more */
     expect_kept(&f, "whole.", 2);  /* for going on, and for sampling */
@@ -446,7 +453,9 @@ static void test_train_interrupted(void **state)
     assert_int_equal(kill(f.p.pid, SIGINT), 0);
     program_end(&f.p);
     assert_int_equal(f.p.code, 130);
-    assert_true(program_said(&f.p.err, "of 100000; continue with --resume."));
+    assert_true(program_said(&f.p.err, "saving; Ctrl-C again to quit now.\n"));
+    assert_true(program_said(
+        &f.p.err, "of 100000.\nContinue:\n  tinkc train --save i --resume d.jsonl\n"));
     assert_true(has_step(&f, "i.train.json", "\"finished\":false"));
     assert_true(has_step(&f, "i.train.json", "/weights/i-0"));
     expect_unloaded(&f);

@@ -112,8 +112,8 @@ static void test_models_load(void **state)
     assert_true(said(&f, "\"source\":\"embedded\""));
     assert_true(said(&f, "\"model_name\":\"own/name\""));
     assert_true(said(&f, "\"parameters\":"));
-    assert_int_equal(
-        ask(&f, "GET", "/api/v1/get_server_capabilities", NULL, WITH_KEY), 200);
+    assert_int_equal(ask(&f, "GET", "/api/v1/get_server_capabilities", NULL, WITH_KEY),
+                     200);
     assert_true(said(&f, "\"small\""));
     /* requests find it */
     assert_int_equal(ask(&f, "POST", "/api/v1/asample",
@@ -281,8 +281,7 @@ static void test_models_load_is_swept(void **state)
         size_t before = failmem_count();
         const srv_pair pair = {NULL, path};
         failmem_fail_at(n);
-        bool ok =
-            srv_load_model(&base, &served, f.srv.server, &pair, &err) == TINKC_OK;
+        bool ok = srv_load_model(&base, &served, f.srv.server, &pair, &err) == TINKC_OK;
         failmem_fail_at(0);
         points = n == 0 ? failmem_count() - before : points;
         points = TK_MIN(points, (size_t)400);
