@@ -1,7 +1,7 @@
 /* The layout of tables. Cells are kept until all are known; then each column gets the
- * width it needs. On a terminal that is too narrow, texts wrap, except in the first
- * column, because ids are there to be copied. Where even that does not fit, each row
- * becomes a block of "Name: value" lines. Owns its texts. */
+ * width it needs. On a terminal that is too narrow, texts wrap between words, except in
+ * the first column: ids and paths are there to be copied. Where even that does not fit,
+ * each row becomes a block of "Name: value" lines. Owns its texts. */
 #include "cli/frame/cmd_table.h"
 
 #include <stdarg.h>
@@ -140,16 +140,40 @@ static size_t sum(const size_t *widths, size_t n)
     return all;
 }
 
-/* Narrows the widest column, but never the first, until all fits. Returns false when it
- * cannot. */
-static bool fit(size_t *widths, size_t n, size_t width)
+static size_t longest_word(tk_str text)
+{
+    size_t most = 0;
+    while (text.p != NULL) {
+        size_t columns = cmd_out_columns(tk_str_cut(&text, ' '));
+        most = TK_MAX(most, columns);
+    }
+    return most;
+}
+
+/* Gives how narrow each column can be: no word is cut. */
+static void least_widths(const cmd_table *table, size_t *least)
+{
+    for (size_t c = 0; c < table->n_columns; c++) {
+        least[c] = TK_MAX(longest_word(tk_str_of(table->columns[c])), LEAST);
+    }
+    for (size_t i = 0; i < table->n; i++) {
+        size_t *width = &least[i % table->n_columns];
+        *width = TK_MAX(*width, longest_word(table->cells[i]));
+    }
+}
+
+/* Narrows the widest column that can be narrower, but never the first, until all fits.
+ * Returns false when it cannot. */
+static bool fit(size_t *widths, const size_t *least, size_t n, size_t width)
 {
     while (sum(widths, n) > width) {
-        size_t widest = n > 1 ? 1 : 0;
+        size_t widest = 0;
         for (size_t i = 1; i < n; i++) {
-            widest = widths[i] > widths[widest] ? i : widest;
+            if (widths[i] > least[i] && (widest == 0 || widths[i] > widths[widest])) {
+                widest = i;
+            }
         }
-        if (n == 1 || widths[widest] <= LEAST) {
+        if (widest == 0) {
             return false;
         }
         widths[widest]--;
@@ -299,14 +323,15 @@ int cmd_table_print(cmd_table **table, const cmd_args *args)
         cmd_table_free(table);
         return cmd_fail("out of memory");
     }
-    size_t widths[MAX_COLUMNS];
+    size_t widths[MAX_COLUMNS], least[MAX_COLUMNS];
     size_t width = cmd_out_width(STDOUT_FILENO);
     t->is_colored = cmd_out_has_color(args);
     natural_widths(t, widths);
+    least_widths(t, least);
     if (t->title.n > 0) {
         show_wrapped(t, t->title, width > 0 ? width : SIZE_MAX, "1");
     }
-    if (width > 0 && t->n > 0 && !fit(widths, t->n_columns, width)) {
+    if (width > 0 && t->n > 0 && !fit(widths, least, t->n_columns, width)) {
         show_blocks(t, width);
     } else if (t->n > 0) {
         show_lines(t, widths);
