@@ -247,6 +247,15 @@ out:
     return code;
 }
 
+static void log_answer(void *app, const srv_http_answered *a)
+{
+    const srv *server = app;
+    tk_log_write(server->log, TINKC_LOG_DEBUG, "request",
+                 "%s %s %d, %lld ms, %llu bytes in, %llu out%s", a->method, a->path,
+                 a->status, (long long)a->ms, (unsigned long long)a->n_in,
+                 (unsigned long long)a->n_out, a->is_streamed ? " (a stream)" : "");
+}
+
 /* The threads, the one of HTTP last: its requests come at once and use everything. */
 static tinkc_code start_threads(srv *server, const srv_options *options, tk_err *err)
 {
@@ -260,6 +269,7 @@ static tinkc_code start_threads(srv *server, const srv_options *options, tk_err 
         .budget = &server->memory,
         .app = server,
         .admit = srv_link_admit,
+        .on_answer = tk_log_wants(server->log, TINKC_LOG_DEBUG) ? log_answer : NULL,
     };
     tinkc_code code = srv_engine_new(&server->engine, server, err);
     if (code != TINKC_OK) {

@@ -145,6 +145,7 @@ static int read_options(serve *s, const cmd_args *args)
     o->api_key = cmd_text(args, "api-key", NULL);
     o->faults = cmd_text(args, "faults", NULL);
     o->strict = cmd_has(args, "strict");
+    o->log_level = cmd_has(args, "verbose") ? TINKC_LOG_DEBUG : TINKC_LOG_INFO;
     s->is_private = cmd_has(args, "private");
     o->own_key =
         s->is_private && !cmd_has(args, "api-key") && !cmd_has(args, "api-key-file");
@@ -227,7 +228,7 @@ static void free_pairs(const srv_pair *pairs, size_t n)
 
 static int run(const cmd_args *args)
 {
-    serve s = {.options = {.log_level = TINKC_LOG_INFO, .log = log_line}};
+    serve s = {.options = {.log = log_line}};
     int result = read_options(&s, args);
     if (result == CMD_OK) {
         result = serve_until_signal(&s);
@@ -269,7 +270,8 @@ const cmd_spec cmd_serve = {
     .more =
         "Prints \"listening on URL\" when it is ready and runs until SIGTERM or Ctrl-C.\n"
         "It serves the small model that is part of this program, tinkc/pebble-llama-2m,\n"
-        "and the model in each DIR (Hugging Face layout) under the name of the directory.",
+        "and the model in each DIR (Hugging Face layout) under the name of the directory.\n"
+        "-v logs every request: method, path, status, milliseconds, sizes.",
     .examples = "tinkc serve models/Qwen3-0.6B",
     .options = options,
     .run = run,

@@ -11,6 +11,17 @@
 
 typedef struct srv_http srv_http;
 
+/* An answer that is about to be sent, for a log. The path comes without its query; it is
+ * the client's text, which may have any byte but NUL. */
+typedef struct srv_http_answered {
+    const char *method, *path;
+    int status;
+    int64_t ms;     /* since the head of the request */
+    uint64_t n_in;  /* bytes of the body */
+    uint64_t n_out; /* of the answer; 0 for a stream */
+    bool is_streamed;
+} srv_http_answered;
+
 /* All of it is borrowed and outlives the srv_http. */
 typedef struct srv_http_config {
     const char *host;               /* a numeric address, or "localhost" */
@@ -24,6 +35,8 @@ typedef struct srv_http_config {
     /* Checks the head of a request to a route that is SIGNED, on the thread of HTTP:
      * without waiting for anything. Answers and returns false to refuse it. */
     bool (*admit)(srv_request *request);
+    /* Is called for each answer, on the thread of HTTP; NULL = not wanted. */
+    void (*on_answer)(void *app, const srv_http_answered *answered);
 } srv_http_config;
 
 /* Listens, without answering; TINKC_E_IO when that is not possible. Connections wait in

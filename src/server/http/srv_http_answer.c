@@ -2,6 +2,7 @@
  * file, or a stream, whose connection sleeps while there is nothing to send. */
 #include <string.h>
 
+#include "base/clock.h"
 #include "server/http/srv_http_int.h"
 #include "server/http/srv_stream.h"
 
@@ -120,18 +121,39 @@ static void count_answer(srv_http *http, int status)
     }
 }
 
-/* A stream is as slow as its producer. */
-static void limit_time(const exchange *x)
+/* Returns the size of the body; 0 for a stream. */
+static uint64_t answer_bytes(const srv_request *request)
 {
-    const srv_request *request = x->request;
     uint64_t n = request->answer != NULL ? request->answer->n : request->fixed.n;
     if (request->file.fd >= 0) {
         n = (uint64_t)request->file.size;
     } else if (request->source.read != NULL) {
         n = (uint64_t)request->source.size;
     }
-    if (request->stream == NULL) {
+    return request->stream == NULL ? n : 0;
+}
+
+/* A stream is as slow as its producer. */
+static void limit_time(const exchange *x, uint64_t n)
+{
+    if (x->request->stream == NULL) {
         srv_conns_sending(x->conn, n);
+    }
+}
+
+static void report(const exchange *x, uint64_t n)
+{
+    const srv_http_config *config = &x->http->config;
+    if (config->on_answer != NULL) {
+        const srv_http_answered answered = {
+            .method = x->method.p != NULL ? x->method.p : "?",
+            .path = x->path.p != NULL ? x->path.p : "?",
+            .status = x->request->status,
+            .ms = x->began_ms > 0 ? tk_clock_mono_ms(NULL) - x->began_ms : 0,
+            .n_in = x->request->body.n,
+            .n_out = n,
+            .is_streamed = x->request->stream != NULL};
+        config->on_answer(config->app, &answered);
     }
 }
 
@@ -141,7 +163,8 @@ enum MHD_Result srv_http_send_answer(exchange *x)
     if (request->loss == SRV_LOSS_ALL) {
         return MHD_NO; /* closes the connection */
     }
-    limit_time(x);
+    uint64_t n = answer_bytes(request); /* the response takes the body */
+    limit_time(x, n);
     struct MHD_Response *response = make_response(request);
     if (response == NULL) {
         return MHD_NO;
@@ -163,6 +186,7 @@ enum MHD_Result srv_http_send_answer(exchange *x)
     MHD_destroy_response(response);
     if (result == MHD_YES) {
         count_answer(x->http, request->status);
+        report(x, n);
     }
     return result;
 }

@@ -3,6 +3,7 @@
  * handlers need. */
 #include <string.h>
 
+#include "base/clock.h"
 #include "server/http/srv_guard.h"
 #include "server/http/srv_http_int.h"
 #include "server/http/srv_reply.h"
@@ -345,6 +346,17 @@ static bool is_admitted(const exchange *x)
            x->http->config.admit(x->request);
 }
 
+/* Keeps what a log of answers shows, if there is one. */
+static void keep_line(exchange *x, const srv_http_line *line)
+{
+    tk_arena *arena = &x->request->arena;
+    if (x->http->config.on_answer != NULL) {
+        x->began_ms = tk_clock_mono_ms(NULL);
+        (void)!tk_arena_dup(arena, &x->method, line->method, strlen(line->method));
+        (void)!tk_arena_dup(arena, &x->path, line->url, strlen(line->url));
+    }
+}
+
 bool srv_http_read_head(exchange *x, const srv_http_line *line)
 {
     const char *blame = blame_head(x->connection, line->method);
@@ -354,6 +366,7 @@ bool srv_http_read_head(exchange *x, const srv_http_line *line)
     if (x->broken) {
         return false;
     }
+    keep_line(x, line);
     find_route(x, line->method, line->url);
     read_headers(x);
     bool welcome = check_caller(x);

@@ -37,6 +37,8 @@ typedef struct exchange {
     bool refused; /* the answer is set, the rest of the body is dropped */
     bool broken;  /* and the connection is closed after the answer */
     bool posted;
+    tk_str method, path; /* in the request's arena, for on_answer; or empty */
+    int64_t began_ms;
 } exchange;
 
 /* The first line of a head, as the library has cut it. */

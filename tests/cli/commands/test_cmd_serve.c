@@ -1,8 +1,11 @@
-/* `tinkc serve`: options that the server does not start with, and directories as models.
+/* `tinkc serve`: options that the server does not start with, directories as models, and
+ * its log of requests.
  * Links: server */
 #include <signal.h>
+#include <stdlib.h>
 
 #include "cli/dirfix.h"
+#include "support/httpget.h"
 #include "support/program.h"
 #include "support/test.h"
 
@@ -91,12 +94,61 @@ static void test_serve_bad_directories(void **state)
     program_close(&p);
 }
 
+#define KEY "tml-secret-0123456789"
+
+static void ask(program *p, const char *target)
+{
+    httpget_response response;
+    const char *port = strrchr(p->out.p, ':');
+    const httpget_request request = {.target = target,
+                                     .headers = "X-API-Key: " KEY "\r\n"};
+    assert_non_null(port);
+    assert_int_equal(httpget_once((int)strtoul(port + 1, NULL, 10), &request, &response),
+                     HTTPGET_OK);
+    httpget_response_dispose(&response);
+}
+
+static void serve_and_ask(program *p, const char *const *args, const char *awaited)
+{
+    program_start(p, args);
+    assert_true(program_wait_text(p, false, "\n"));
+    ask(p, "/api/v1/healthz");
+    ask(p, "/api/v1/no%1b%5b31msuch%0ax" KEY "?signature=hidden");
+    if (awaited != NULL) {
+        assert_true(program_wait_text(p, true, awaited));
+    }
+    assert_int_equal(kill(p->pid, SIGTERM), 0);
+    program_end(p);
+    assert_int_equal(p->code, 0);
+}
+
+/* -v logs requests, without secrets and without what steers a terminal. */
+static void test_serve_verbose(void **state)
+{
+    program p;
+    program_open(&p, TINKC_PROGRAM);
+    serve_and_ask(&p, PROGRAM_ARGS("serve", "--port", "0", "-v", "--api-key", KEY),
+                  "such");
+    assert_true(program_said(&p.err, "request: GET /api/v1/healthz 200, "));
+    assert_true(program_said(&p.err, " ms, 0 bytes in, "));
+    const char *bad = strstr(p.err.p, "GET /api/v1/no");
+    assert_non_null(bad);
+    assert_null(strchr(bad, '\033'));
+    assert_memory_not_equal(strstr(bad, "such"), "such\n", 5);
+    assert_null(strstr(p.err.p, "secret"));
+    assert_null(strstr(p.err.p, "hidden"));
+    serve_and_ask(&p, PROGRAM_ARGS("serve", "--port", "0", "--api-key", KEY), NULL);
+    assert_false(program_said(&p.err, "healthz"));
+    program_close(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_serve_memory),
         cmocka_unit_test(test_serve_directories),
         cmocka_unit_test(test_serve_bad_directories),
+        cmocka_unit_test(test_serve_verbose),
     };
     return cmocka_run_group_tests_name("cmd_serve", tests, NULL, NULL);
 }
