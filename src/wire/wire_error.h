@@ -85,9 +85,9 @@ typedef struct tk_error_response {
 } tk_error_response;
 
 /* Fills *err from the response, unless it already holds an error: code by status, the
- * server's own words as message (`detail`, `error`, `message`, plain text, the title of
- * an HTML page, or the name of the status), category and request id where the body has
- * them. Returns the code. Cannot fail: without memory the message is just shorter. */
+ * server's own words as message (`detail`, `error`, `message`, `error_message`, plain
+ * text, the title of an HTML page, or the name of the status), category and request id
+ * where the body has them. Returns the code. Cannot fail: without memory the message is just shorter. */
 tinkc_code tk_wire_error_fill(tk_err *err, const tk_error_response *response);
 
 #endif

@@ -309,9 +309,14 @@ static void download(peerfix *p)
     if (!has_none) {
         serve_archive(p, location);
     }
+    /* Lists of servers that know archives by name have paths with a kind. */
+    char path[256];
+    (void)snprintf(path, sizeof(path), "tinker://%s/sampler_weights/two",
+                   tinkc_training_model_id(p->training));
+    const char *asked = is_so(p, TK_MANNER_BARE_ARCHIVES) ? path : p->weights;
     tinkc_download_options options = TINKC_DOWNLOAD_OPTIONS_INIT;
     tinkc_code code =
-        tinkc_download_checkpoint(NULL, p->service, p->weights, target, &options, &error);
+        tinkc_download_checkpoint(NULL, p->service, asked, target, &options, &error);
     /* Weights whose path is one of training are tried to be exported, by loading them. */
     const char *says = is_file                       ? "not an http"
                        : is_so(p, TK_MANNER_NO_LOAD) ? "no longer supported"

@@ -252,6 +252,8 @@ static void test_wire_error_bodies(void **unused)
         {400, "{\"error\":\"bad rank\"}", "HTTP 400: bad rank"},
         {400, "{\"error\":{\"message\":\"nested\",\"code\":1}}", "HTTP 400: nested"},
         {400, "{\"message\":\"said\"}", "HTTP 400: said"},
+        {400, "{\"type\":\"RequestFailedResponse\",\"error_message\":\"no such loss\"}",
+         "HTTP 400: no such loss"},
         {400, "{\"detail\":null,\"error\":\"second\"}", "HTTP 400: second"},
         {500, "\"just a string\"", "HTTP 500: just a string"},
         {500, "null", "HTTP 500: internal server error"},
