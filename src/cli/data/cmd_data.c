@@ -50,7 +50,7 @@ static int read_and_show(data_command *d)
     d->source.max_tokens = (size_t)cmd_int(d->args, "max-length", 0);
     d->source.loss_on = loss_on(d->args);
     data_set_init(&d->set, d->tokenizer != NULL ? tinkc_tokenizer_size(d->tokenizer) : 1);
-    int result = data_read(&d->set, &d->files, &d->source);
+    int result = data_read(&d->set, &d->files, &d->source, NULL);
     if (result != CMD_OK) {
         return result;
     }

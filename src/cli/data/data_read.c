@@ -74,7 +74,18 @@ static void show_progress(void *user, const char *path, double done, size_t reco
     }
 }
 
-int data_read(data_set *set, data_files *files, data_source *source)
+static void show_rest(const report *told)
+{
+    if (told->problems > PROBLEMS_SHOWN) {
+        cmd_print(stderr, "... and %zu more lines\n", told->problems - PROBLEMS_SHOWN);
+    }
+    if (told->warnings > WARNINGS_SHOWN) {
+        cmd_print(stderr, "... and %zu more warnings\n", told->warnings - WARNINGS_SHOWN);
+    }
+}
+
+int data_read(data_set *set, data_files *files, data_source *source,
+              char digest[TK_SHA256_HEX_BYTES])
 {
     tk_err err = TK_ERR_INIT;
     report told = {0, 0};
@@ -82,16 +93,20 @@ int data_read(data_set *set, data_files *files, data_source *source)
     source->report = note;
     source->progress = show_progress;
     source->user = &told;
+    source->digest = NULL;
+    if (digest != NULL) {
+        code = tk_sha256_new(&source->digest, &err);
+    }
     for (size_t i = 0; code == TINKC_OK && i < files->n; i++) {
         code = data_load(set, &files->found[i], source, files->paths[i], i, &err);
     }
     cmd_progress_end();
-    if (told.problems > PROBLEMS_SHOWN) {
-        cmd_print(stderr, "... and %zu more lines\n", told.problems - PROBLEMS_SHOWN);
+    show_rest(&told);
+    if (code == TINKC_OK && digest != NULL) {
+        code = tk_sha256_finish(digest, source->digest, &err);
     }
-    if (told.warnings > WARNINGS_SHOWN) {
-        cmd_print(stderr, "... and %zu more warnings\n", told.warnings - WARNINGS_SHOWN);
-    }
+    tk_sha256_free(source->digest);
+    source->digest = NULL;
     return code == TINKC_OK ? CMD_OK : cmd_fail("%s", err.message);
 }
 
@@ -135,6 +150,17 @@ const char *data_read_name(const data_files *files)
 {
     const char *path = files->n == 1 ? files->paths[0] : "the data";
     return strcmp(path, "-") == 0 ? "standard input" : path;
+}
+
+size_t data_read_records(const data_files *files)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < files->n; i++) {
+        for (size_t k = 0; k < DATA_KINDS; k++) {
+            n += files->found[i].kinds[k];
+        }
+    }
+    return n;
 }
 
 const char *data_read_words(char out[DATA_READ_WORDS], const data_file *file,

@@ -28,9 +28,11 @@ int data_read_open(data_files *files, const char *const *words, size_t n,
 
 /* Reads all files into the set, which the caller has initialised and disposes of, with
  * progress on a terminal. Shows the first bad lines as "FILE:LINE: REASON", and how many
- * more there are. Fills report, progress and user of the source. Returns CMD_OK, also with
- * bad lines, or CMD_FAILED after an error line. */
-int data_read(data_set *set, data_files *files, data_source *source);
+ * more there are. Fills report, progress, user and digest of the source. `digest`, unless
+ * NULL, becomes that of all unpacked bytes. Returns CMD_OK, also with bad lines, or
+ * CMD_FAILED after an error line. */
+int data_read(data_set *set, data_files *files, data_source *source,
+              char digest[TK_SHA256_HEX_BYTES]);
 
 /* Gives the digest of all unpacked bytes of the files, as data_read makes it. With standard
  * input among them, which can be read only once, *has is false. Returns CMD_OK, or
@@ -39,6 +41,9 @@ int data_read_digest(char out[TK_SHA256_HEX_BYTES], bool *has, const data_files 
 
 /* Shows "orders.jsonl: 104 conversations (OpenAI chat)" for each file. */
 void data_read_show(FILE *to, const data_files *files);
+
+/* Returns the number of records that can be used, in all files. */
+size_t data_read_records(const data_files *files);
 
 /* Returns the name of what was read, for a message: the file, or "the data". */
 const char *data_read_name(const data_files *files);

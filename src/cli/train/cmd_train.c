@@ -244,7 +244,6 @@ static int ask_context(train *t, size_t *out)
 static int read_data(train *t, data_set *set, data_files *files, size_t context,
                      char digest[TK_SHA256_HEX_BYTES])
 {
-    tk_err err = TK_ERR_INIT;
     size_t most = (size_t)t->numbers.max_length;
     data_source source = {.tokenizer = t->tokenizer,
                           .tpl = t->tpl,
@@ -252,14 +251,7 @@ static int read_data(train *t, data_set *set, data_files *files, size_t context,
                           .loss_on = t->numbers.loss_on};
     data_read_format(&source, t->settings[TRAIN_INPUT_FORMAT]);
     data_set_init(set, tinkc_tokenizer_size(t->tokenizer));
-    if (tk_sha256_new(&source.digest, &err) != TINKC_OK) {
-        return cmd_fail("%s", err.message);
-    }
-    int result = data_read(set, files, &source);
-    if (result == CMD_OK && tk_sha256_finish(digest, source.digest, &err) != TINKC_OK) {
-        result = cmd_fail("%s", err.message);
-    }
-    tk_sha256_free(source.digest);
+    int result = data_read(set, files, &source, digest);
     if (result != CMD_OK) {
         return result;
     }
@@ -267,7 +259,7 @@ static int read_data(train *t, data_set *set, data_files *files, size_t context,
     if (set->problems > 0 && t->habits[TRAIN_SKIP_BAD] == NULL) {
         return cmd_fail_hint("Fix them, or leave them out with --skip-bad.",
                              "%zu of %zu lines of %s cannot be used for training",
-                             set->problems, set->problems + set->n,
+                             set->problems, set->problems + data_read_records(files),
                              data_read_name(files));
     }
     return set->n > 0 ? CMD_OK

@@ -272,6 +272,14 @@ static const char parts_line[] =
     "{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"Hi\"}]},"
     "{\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"Yes.\"}]}]}\n";
 
+static const char share_line[] =
+    "{\"conversations\":[{\"from\":\"human\",\"value\":\"Hi\"},"
+    "{\"from\":\"function_call\",\"value\":\"{\\\"name\\\":\\\"look\\\","
+    "\\\"arguments\\\":{\\\"at\\\":1}}\"},"
+    "{\"from\":\"observation\",\"value\":\"7\"},"
+    "{\"from\":\"gpt\",\"value\":\"Seven.\"}],"
+    "\"tools\":\"[{\\\"name\\\":\\\"look\\\"}]\"}\n";
+
 /* A folder with the embedded tokenizer and another template. */
 static void write_model(const program *p, const char *name, const char *tpl)
 {
@@ -324,6 +332,7 @@ static void test_data_templates(void **state)
     program_open(&p, TINKC_PROGRAM);
     program_write_file(&p, "tools.jsonl", tool_line);
     program_write_file(&p, "parts.jsonl", parts_line);
+    program_write_file(&p, "share.jsonl", share_line);
     for (size_t i = 0; i < TK_ARRAY_LEN(cases); i++) {
         write_model(&p, "m", cases[i].tpl);
         program_run(&p, PROGRAM_ARGS("data", "show", cases[i].file, "-t", "m"));
