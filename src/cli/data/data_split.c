@@ -65,12 +65,12 @@ enum { ARRAY_NONE = 0, ARRAY_OPEN, ARRAY_ENDED };
 
 static verdict scan_array(data_split *split, char c)
 {
-    if (split->state == ARRAY_NONE && c == '[') {
-        split->state = ARRAY_OPEN;
-        return BETWEEN;
-    }
     if (split->begin == 0 && is_space(c)) {
         return BETWEEN;
+    }
+    if (split->state == ARRAY_NONE) {
+        split->state = c == '[' ? ARRAY_OPEN : ARRAY_ENDED;
+        return c == '[' ? BETWEEN : INSIDE;
     }
     bool is_outside =
         split->state == ARRAY_OPEN && split->depth == 0 && !split->in_string;
@@ -247,7 +247,7 @@ bool data_split_end(data_split *split, data_piece *out)
     if (split->layout == DATA_ARRAY) {
         split->begin = 0;
         *out =
-            (data_piece){.line = line, .problem = "text after the end of the JSON array"};
+            (data_piece){.line = line, .problem = "text outside the JSON array"};
         return true;
     }
     return end_record(split, out);

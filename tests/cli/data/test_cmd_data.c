@@ -379,7 +379,7 @@ static void test_data_hostile(void **state)
              "1 text "),
         CASE("h.json", "[" GOOD "," GOOD, "the file ends inside its JSON array",
              "1 text "),
-        CASE("i.json", "[" GOOD "] x", "i.json:2: text after the end of the JSON array",
+        CASE("i.json", "[" GOOD "] x", "i.json:2: text outside the JSON array",
              "1 text "),
         CASE("j.json", "[" GOOD ", ,3, {]},\"\\\"],[\"]",
              "is not an object, but a JSON "
