@@ -246,8 +246,7 @@ bool data_split_end(data_split *split, data_piece *out)
     }
     if (split->layout == DATA_ARRAY) {
         split->begin = 0;
-        *out =
-            (data_piece){.line = line, .problem = "text outside the JSON array"};
+        *out = (data_piece){.line = line, .problem = "text outside the JSON array"};
         return true;
     }
     return end_record(split, out);
