@@ -55,7 +55,7 @@ static void test_cli_single_answers(void **unused)
         &f, "weights-info -f jsonl " CLI_ONE,
         "{\"base_model\": \"m\", \"is_lora\": true, \"lora_rank\": 16, "
         "\"train_unembed\": null, \"train_mlp\": false, \"train_attn\": null}\n");
-    clifix_refused(&f, "weights-info x", 2, "Invalid checkpoint path");
+    clifix_refused(&f, "weights-info tinker:x", 2, "Invalid checkpoint path");
     clifix_expect(&f, "sampler-info x",
                   "Property    Value\n──────────  ─────\nSampler ID  x\nBase Model  m\n"
                   "Model Path  N/A\n");

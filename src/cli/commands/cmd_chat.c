@@ -377,7 +377,7 @@ static int run(const cmd_args *args)
     if (result == CMD_OK) {
         if (c.is_terminal) {
             cmd_print(stderr, "%s: /help lists the commands, Ctrl-D quits.\n",
-                      cmd_text(args, "model", ""));
+                      c.model.name);
         }
         result = converse(&c);
         int shown = show_all(&c);

@@ -248,7 +248,9 @@ static int check_ttl(const cmd_args *args)
     return cmd_rest_check_paths(args);
 }
 
-#define ONE_PATH .operands = "CHECKPOINT_PATH", .min_operands = 1, .max_operands = 1
+#define ONE_PATH                                                                         \
+    .operands = "CHECKPOINT", .min_operands = 1, .max_operands = 1,                      \
+    .wants = CMD_CHECKPOINT
 #define OF_OWNER ONE_PATH, .more = "Only the owner of the training run may do this."
 
 static const cmd_option list_options[] = {

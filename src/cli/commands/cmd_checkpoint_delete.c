@@ -323,8 +323,9 @@ static const cmd_option options[] = {
 
 const cmd_spec cmd_checkpoint_delete = {
     .name = "checkpoint delete",
-    .operands = "[CHECKPOINT_PATH]...",
+    .operands = "[CHECKPOINT]...",
     .max_operands = SIZE_MAX,
+    .wants = CMD_EXACT,
     .help = "Delete checkpoints permanently.",
     .more =
         "Asks first. If a checkpoint cannot be deleted, the others still are, and the\n"

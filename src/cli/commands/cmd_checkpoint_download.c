@@ -14,13 +14,16 @@
 
 #define DIR_BYTES 4096
 
-/* Returns "DIR/run_weights_name" for "tinker://run/weights/name"; the caller frees it
- * with tk_free. */
+/* Returns "DIR/run_weights_name" for "tinker://run/weights/name", and "DIR/name" for a
+ * checkpoint that was found by its name; the caller frees it with tk_free. */
 static char *target_of(const cmd_args *args)
 {
     char here[DIR_BYTES];
     const char *dir = cmd_text(args, "output", NULL);
-    char *name = tk_strdup(cmd_operand(args, 0) + cmd_rest_scheme(cmd_operand(args, 0)));
+    const char *path = cmd_operand(args, 0);
+    bool is_typed = strcmp(path, cmd_typed(args, 0)) == 0;
+    const char *from = is_typed ? path + cmd_rest_scheme(path) : strrchr(path, '/') + 1;
+    char *name = tk_strdup(from);
     if (dir == NULL) {
         dir = getcwd(here, sizeof(here)) != NULL ? here : ".";
     }
@@ -92,9 +95,10 @@ static const cmd_option options[] = {
 
 const cmd_spec cmd_checkpoint_download = {
     .name = "checkpoint download",
-    .operands = "CHECKPOINT_PATH",
+    .operands = "CHECKPOINT",
     .min_operands = 1,
     .max_operands = 1,
+    .wants = CMD_CHECKPOINT,
     .help = "Download a checkpoint and unpack it.",
     .more =
         "The files go to a new directory named after the checkpoint. An interrupted\n"

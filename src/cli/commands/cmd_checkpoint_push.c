@@ -216,9 +216,10 @@ static const cmd_option options[] = {
 
 const cmd_spec cmd_checkpoint_push_hf = {
     .name = "checkpoint push-hf",
-    .operands = "CHECKPOINT_PATH",
+    .operands = "CHECKPOINT",
     .min_operands = 1,
     .max_operands = 1,
+    .wants = CMD_CHECKPOINT,
     .help = "Upload a checkpoint to the Hugging Face Hub as a PEFT adapter.",
     .more =
         "The token comes from HF_TOKEN, HUGGING_FACE_HUB_TOKEN or 'hf auth login'.\n"

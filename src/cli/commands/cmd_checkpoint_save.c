@@ -5,9 +5,11 @@
 #include <tinkc/training.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "cli/cmd_list.h"
 #include "cli/frame/cmd_json.h"
 #include "cli/frame/cmd_print.h"
+#include "cli/frame/cmd_resolve.h"
 #include "cli/frame/cmd_served.h"
 
 typedef struct saved {
@@ -59,10 +61,10 @@ static tinkc_lora_config lora_of(const cmd_args *args)
     return lora;
 }
 
-static int save(const cmd_args *args, tinkc_service *service)
+static int save_on(const cmd_args *args, tinkc_service *service, const char *model)
 {
     const tinkc_lora_config lora = lora_of(args);
-    saved s = {.model = cmd_text(args, "model", "")};
+    saved s = {.model = model};
     tinkc_training *training = NULL;
     tinkc_save_options options = TINKC_SAVE_OPTIONS_INIT;
     tinkc_error *error = NULL;
@@ -87,13 +89,20 @@ static int save(const cmd_args *args, tinkc_service *service)
     return result;
 }
 
+static int save(const cmd_args *args, tinkc_service *service)
+{
+    char *model = NULL;
+    int result =
+        cmd_resolve(&model, service, args, cmd_text(args, "model", NULL), CMD_BASE);
+    result = result == CMD_OK ? save_on(args, service, model) : result;
+    tk_free(model);
+    return result;
+}
+
 static int check(const cmd_args *args)
 {
     const tinkc_lora_config lora = lora_of(args);
     tinkc_error *error = NULL;
-    if (!cmd_has(args, "model")) {
-        return cmd_bad_usage(args, "Missing option '--model'.");
-    }
     if (cmd_int(args, "seed", 0) < 0 || cmd_int(args, "ttl", 1) < 1) {
         return cmd_bad_usage(args, "--seed must be 0 or more, --ttl 1 or more.");
     }
@@ -103,7 +112,7 @@ static int check(const cmd_args *args)
 }
 
 static const cmd_option options[] = {
-    {"model", 'm', CMD_TEXT, "NAME", "Base model.", false},
+    {"model", 'm', CMD_TEXT, "NAME", "Base model (default: the only one).", false},
     {"name", 'n', CMD_TEXT, "NAME", "Name of the checkpoint (initial).", false},
     {"rank", 0, CMD_INT, "N", "Rank of the LoRA (32).", false},
     {"seed", 0, CMD_INT, "N",

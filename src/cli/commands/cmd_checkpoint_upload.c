@@ -4,9 +4,11 @@
 #include <tinkc/upload.h>
 #include <tinkc/weights.h>
 
+#include "base/mem.h"
 #include "cli/cmd_list.h"
 #include "cli/frame/cmd_json.h"
 #include "cli/frame/cmd_print.h"
+#include "cli/frame/cmd_resolve.h"
 
 /* Shows the path of the new checkpoint and frees it. */
 static int show(const cmd_args *args, const char *source, char **path)
@@ -29,18 +31,29 @@ static int show(const cmd_args *args, const char *source, char **path)
 
 /* ---- upload ---- */
 
-static int upload(const cmd_args *args, tinkc_service *service)
+static int upload_for(const cmd_args *args, tinkc_service *service, const char *model)
 {
     const char *directory = cmd_operand(args, 0);
     tinkc_upload_options options = TINKC_UPLOAD_OPTIONS_INIT;
     tinkc_error *error = NULL;
     char *path = NULL;
-    options.base_model = cmd_text(args, "model", NULL);
+    options.base_model = model;
     options.project_id = cmd_text(args, "project-id", NULL);
     if (tinkc_upload_adapter(&path, service, directory, &options, &error) != TINKC_OK) {
         return cmd_fail_error(&error, "Cannot upload %s", directory);
     }
     return show(args, directory, &path);
+}
+
+static int upload(const cmd_args *args, tinkc_service *service)
+{
+    const char *typed = cmd_text(args, "model", NULL);
+    char *model = NULL;
+    int result =
+        typed != NULL ? cmd_resolve(&model, service, args, typed, CMD_BASE) : CMD_OK;
+    result = result == CMD_OK ? upload_for(args, service, model) : result;
+    tk_free(model);
+    return result;
 }
 
 static const cmd_option upload_options[] = {
@@ -100,9 +113,10 @@ static const cmd_option copy_options[] = {
 
 const cmd_spec cmd_checkpoint_copy = {
     .name = "checkpoint copy",
-    .operands = "CHECKPOINT_PATH",
+    .operands = "CHECKPOINT",
     .min_operands = 1,
     .max_operands = 1,
+    .wants = CMD_CHECKPOINT,
     .help = "Copy a checkpoint into a project.",
     .more = "The copy belongs to a new run that cannot be trained. Prints its path.",
     .examples = "tinkc checkpoint copy tinker://RUN/weights/0001 --project-id archive",

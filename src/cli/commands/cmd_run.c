@@ -262,6 +262,7 @@ const cmd_spec cmd_run_info = {
     .operands = "RUN_ID",
     .min_operands = 1,
     .max_operands = 1,
+    .wants = CMD_RUN,
     .help = "Show one training run.",
     .options = info_options,
     .ask = show_run,

@@ -67,9 +67,10 @@ static int weights(const cmd_args *args, tinkc_service *service)
 
 const cmd_spec cmd_weights_info = {
     .name = "weights-info",
-    .operands = "CHECKPOINT_PATH",
+    .operands = "CHECKPOINT",
     .min_operands = 1,
     .max_operands = 1,
+    .wants = CMD_CHECKPOINT,
     .help = "Show the base model and the LoRA of a checkpoint.",
     .check = cmd_rest_check_paths,
     .ask = weights,

@@ -190,8 +190,9 @@ int cmd_main(const cmd_spec *const *commands, const cmd_group *groups, int argc,
     cmd_args args = {.commands = commands, .groups = groups};
     args.values = tk_zarray(room, sizeof(*args.values));
     args.operands = tk_zarray(room, sizeof(*args.operands));
+    args.meant = tk_zarray(room, sizeof(*args.meant));
     int code;
-    if (args.values == NULL || args.operands == NULL) {
+    if (args.values == NULL || args.operands == NULL || args.meant == NULL) {
         code = cmd_fail("out of memory");
     } else {
         code = run(&args, argc, argv);
@@ -199,5 +200,6 @@ int cmd_main(const cmd_spec *const *commands, const cmd_group *groups, int argc,
     cmd_args_dispose(&args);
     tk_free(args.values);
     tk_free(args.operands);
+    tk_free(args.meant);
     return flush(code);
 }

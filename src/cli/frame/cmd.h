@@ -45,10 +45,23 @@ typedef struct cmd_option {
 
 typedef struct cmd_args cmd_args;
 
+/* What a text of the user names (cmd_resolve.h). */
+typedef enum cmd_want {
+    CMD_ANYTHING,   /* nothing of the server */
+    CMD_BASE,       /* a base model */
+    CMD_MODEL,      /* a base model, or a checkpoint to sample from */
+    CMD_SAMPLER,    /* a checkpoint to sample from */
+    CMD_TRAINING,   /* a checkpoint to train on */
+    CMD_CHECKPOINT, /* a checkpoint */
+    CMD_EXACT,      /* a checkpoint that no other one can be taken for */
+    CMD_RUN         /* a training run */
+} cmd_want;
+
 typedef struct cmd_spec {
     const char *name;     /* "version", "checkpoint list" */
     const char *operands; /* as the usage line shows them: "[FILE]"; "" = none */
     size_t min_operands, max_operands;
+    cmd_want wants;            /* `ask`: what each operand names */
     const char *help;          /* one line, for the list of commands */
     const char *more;          /* more text for its own --help, or NULL */
     const char *examples;      /* command lines, one per line, or NULL */
@@ -85,9 +98,11 @@ double cmd_number(const cmd_args *args, const char *option, double fallback);
 size_t cmd_count(const cmd_args *args, const char *option);
 const char *cmd_at(const cmd_args *args, const char *option, size_t index);
 
-/* Returns the number of operands, and the one at `index`; NULL after the last. */
+/* Returns the number of operands, and the one at `index`; NULL after the last. In `ask`
+ * an operand is what it names (cmd_spec.wants): cmd_typed returns what the user wrote. */
 size_t cmd_operands(const cmd_args *args);
 const char *cmd_operand(const cmd_args *args, size_t index);
+const char *cmd_typed(const cmd_args *args, size_t index);
 
 typedef enum cmd_format { CMD_TABLE, CMD_JSON, CMD_JSONL } cmd_format;
 

@@ -227,6 +227,9 @@ void cmd_args_dispose(cmd_args *args)
             tk_free(copy);
         }
     }
+    for (size_t i = 0; args->meant != NULL && i < args->n_operands; i++) {
+        tk_free(args->meant[i]);
+    }
 }
 
 static const cmd_value *find_value(const cmd_args *args, const char *name, size_t index)
@@ -286,9 +289,16 @@ size_t cmd_operands(const cmd_args *args)
     return args->n_operands;
 }
 
-const char *cmd_operand(const cmd_args *args, size_t index)
+const char *cmd_typed(const cmd_args *args, size_t index)
 {
     return index < args->n_operands ? args->operands[index] : NULL;
+}
+
+const char *cmd_operand(const cmd_args *args, size_t index)
+{
+    return index < args->n_operands && args->meant[index] != NULL
+               ? args->meant[index]
+               : cmd_typed(args, index);
 }
 
 cmd_format cmd_format_of(const cmd_args *args)

@@ -22,6 +22,7 @@ struct cmd_args {
     cmd_value *values;       /* owned, room for argc */
     size_t n_values;
     const char **operands; /* owned, room for argc */
+    char **meant;          /* owned, as are its texts; NULL: the operand as it is */
     size_t n_operands;
     bool wants_help;
 };

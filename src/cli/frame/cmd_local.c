@@ -335,6 +335,11 @@ int cmd_local_start(cmd_local *out, const cmd_args *args)
     return code;
 }
 
+bool cmd_local_is_used(void)
+{
+    return local.url[0] != '\0';
+}
+
 void cmd_local_end(void)
 {
     local.url[0] = '\0';

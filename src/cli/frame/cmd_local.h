@@ -28,6 +28,9 @@ char *cmd_local_data(void);
  * second call gives the same server. */
 int cmd_local_start(cmd_local *out, const cmd_args *args);
 
+/* Returns whether this process uses a server of --local now. */
+bool cmd_local_is_used(void);
+
 /* Releases the server. If this process started it and no other command uses it, waits
  * until it has stopped. */
 void cmd_local_end(void);

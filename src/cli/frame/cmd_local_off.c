@@ -8,6 +8,16 @@ int cmd_local_start(cmd_local *out, const cmd_args *args)
     return cmd_fail("this build of tinkc has no server: --local is not available");
 }
 
+bool cmd_local_is_used(void)
+{
+    return false;
+}
+
+char *cmd_local_data(void)
+{
+    return NULL;
+}
+
 void cmd_local_end(void)
 {
 }

@@ -7,7 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "cli/frame/cmd_print.h"
+#include "cli/frame/cmd_resolve.h"
 #include "cli/frame/cmd_rest.h"
 #include "cli/frame/cmd_served.h"
 #include "cli/frame/cmd_service.h"
@@ -52,9 +54,9 @@ static tinkc_code find_tokenizer(cmd_model *model, const cmd_args *args,
                                  tinkc_error **error)
 {
     tinkc_tokenizer_options options = TINKC_TOKENIZER_OPTIONS_INIT;
-    const char *name = cmd_text(args, "model", "");
+    const char *name = cmd_text(args, "model", NULL);
     options.tokenizer_id = cmd_text(args, "tokenizer", NULL);
-    if (options.tokenizer_id == NULL &&
+    if (options.tokenizer_id == NULL && cmd_resolve_is_directory(name) &&
         tinkc_tokenizer_load(&model->tokenizer, name, NULL) == TINKC_OK) {
         return TINKC_OK;
     }
@@ -89,20 +91,21 @@ static int open_tokenizer(cmd_model *model, const cmd_args *args, bool needs_tex
 
 int cmd_model_open(cmd_model *model, const cmd_args *args, bool needs_text)
 {
-    const char *name = cmd_text(args, "model", NULL);
     tinkc_error *error = NULL;
     memset(model, 0, sizeof(*model));
     model->end = -1;
-    if (name == NULL) {
-        return cmd_bad_usage(args, "Missing option '--model'.");
-    }
     int result = read_params(model, args);
     if (result == CMD_OK) {
         result = cmd_service_open(&model->service, args, CMD_BRIEF);
     }
+    if (result == CMD_OK) {
+        result = cmd_resolve(&model->name, model->service, args,
+                             cmd_text(args, "model", NULL), CMD_MODEL);
+    }
     if (result != CMD_OK) {
         return result;
     }
+    const char *name = model->name;
     bool is_path = cmd_rest_scheme(name) > 0;
     if (tinkc_service_create_sampling_wait(&model->sampling, model->service,
                                            is_path ? NULL : name, is_path ? name : NULL,
@@ -117,6 +120,8 @@ void cmd_model_close(cmd_model *model, int result)
     tinkc_chat_template_free(&model->tpl);
     tinkc_tokenizer_free(&model->tokenizer);
     tinkc_sampling_close(&model->sampling);
+    tk_free(model->name);
+    model->name = NULL;
     if (model->service != NULL) {
         cmd_service_end(&model->service, result);
     }

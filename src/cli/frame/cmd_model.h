@@ -14,6 +14,7 @@
 
 typedef struct cmd_model {
     tinkc_service *service;
+    char *name; /* owned: what --model means, a base model or a path */
     tinkc_sampling *sampling;
     tinkc_tokenizer *tokenizer; /* NULL: not needed and not found */
     tinkc_chat_template *tpl;   /* NULL: there is none */
@@ -22,7 +23,7 @@ typedef struct cmd_model {
     tinkc_sampling_params params; /* from the options */
 } cmd_model;
 
-/* Opens what --model names: "tinker://..." or a base model. With `needs_text` or
+/* Opens what --model means (cmd_resolve.h); without it, the only model that is served. With `needs_text` or
  * --tokenizer a missing tokenizer is a failure. The params stop at the end token of the
  * tokenizer, unless --stop or --ignore-end was given: not every server does so itself.
  * Returns CMD_OK, or another exit code after an error line; the caller closes the model
@@ -51,7 +52,12 @@ bool cmd_model_put(const char *text, size_t n);
 
 /* Rows for a table of options. */
 #define CMD_MODEL_OPTIONS                                                                  \
-    {"model", 'm', CMD_TEXT, "NAME", "Base model, or weights (tinker://...).", false},     \
+    {"model",                                                                              \
+     'm',                                                                                  \
+     CMD_TEXT,                                                                             \
+     "NAME",                                                                               \
+     "Model, checkpoint (NAME, NAME@STEP, tinker://...), or DIR with --local.",            \
+     false},                                                                               \
         {"tokenizer",                                                                      \
          0,                                                                                \
          CMD_TEXT,                                                                         \

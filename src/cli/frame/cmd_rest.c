@@ -41,15 +41,25 @@ static bool is_path(const char *path)
            memchr(rest.p, '/', rest.n) == NULL;
 }
 
+/* A word, or a run and a name: cmd_resolve.h looks for them. */
+static bool is_name(const char *text)
+{
+    return text[0] != '\0' && text[0] != '/' && strstr(text, "//") == NULL &&
+           text[strlen(text) - 1] != '/';
+}
+
 int cmd_rest_check_paths(const cmd_args *args)
 {
     for (size_t i = 0; i < cmd_operands(args); i++) {
-        if (!is_path(cmd_operand(args, i))) {
+        const char *text = cmd_typed(args, i);
+        bool has_scheme = cmd_rest_scheme(text) > 0 ||
+                          tk_str_has_prefix(tk_str_of(text), "tinker:");
+        if (has_scheme ? !is_path(text) : !is_name(text)) {
             return cmd_bad_usage(args,
                                  "Invalid checkpoint path: %s (expected "
                                  "tinker://RUN/weights/NAME or "
                                  "tinker://RUN/sampler_weights/NAME).",
-                                 cmd_operand(args, i));
+                                 text);
         }
     }
     return CMD_OK;

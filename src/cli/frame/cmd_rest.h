@@ -15,8 +15,8 @@
 size_t cmd_rest_scheme(const char *path);
 
 /* Checks that every operand is the path of a checkpoint,
- * "tinker://RUN/weights/NAME", ".../sampler_weights/NAME" or "tinker://RUN/NAME". For
- * cmd_spec.check. */
+ * "tinker://RUN/weights/NAME", ".../sampler_weights/NAME" or "tinker://RUN/NAME", or may
+ * be a name of one. For cmd_spec.check. */
 int cmd_rest_check_paths(const cmd_args *args);
 
 /* The option --access-scope, and its value. */

@@ -15,6 +15,7 @@
 #include "cli/frame/cmd_print.h"
 #include "cli/frame/cmd_profiles.h"
 #include "cli/frame/cmd_progress.h"
+#include "cli/frame/cmd_resolve.h"
 #include "cli/frame/cmd_stats.h"
 #include "cli/frame/cmd_waits.h"
 
@@ -208,7 +209,8 @@ int cmd_service_ask(const cmd_args *args, int (*ask)(const cmd_args *, tinkc_ser
     tinkc_service *service = NULL;
     int result = cmd_service_open(&service, args, CMD_BRIEF);
     if (result == CMD_OK) {
-        result = ask(args, service);
+        result = cmd_resolve_operands(args, service);
+        result = result == CMD_OK ? ask(args, service) : result;
         cmd_service_end(&service, result);
     }
     return result;

@@ -25,7 +25,7 @@ int cmd_service_open(tinkc_service **out, const cmd_args *args, cmd_patience pat
  * and cmd_service_config that returned CMD_OK. */
 void cmd_service_end(tinkc_service **service, int result);
 
-/* Opens a brief service, calls `ask` with it and closes it. Returns the exit code of
+/* Opens a brief service, finds what the operands name, calls `ask` and closes it. Returns the exit code of
  * `ask`, or that of the failure to open. */
 int cmd_service_ask(const cmd_args *args, int (*ask)(const cmd_args *, tinkc_service *));
 

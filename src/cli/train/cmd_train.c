@@ -19,6 +19,7 @@
 #include "cli/frame/cmd_json.h"
 #include "cli/frame/cmd_print.h"
 #include "cli/frame/cmd_progress.h"
+#include "cli/frame/cmd_resolve.h"
 #include "cli/frame/cmd_served.h"
 #include "cli/frame/cmd_service.h"
 #include "cli/train/train_rate.h"
@@ -36,6 +37,7 @@ typedef struct train {
     char state_path[NAME_BYTES + 16];
     train_state state;
     size_t from_step;
+    char *model, *load; /* owned: what --model and --load mean */
     tinkc_service *service;
     tinkc_training *training;
     tinkc_tokenizer *tokenizer;
@@ -174,15 +176,27 @@ static int read_state(train *t)
 
 /* ---- the model ---- */
 
+/* Finds the base model and the weights to start from. */
+static int resolve_names(train *t)
+{
+    const char *load = t->from_step > 0 ? NULL : t->settings[TRAIN_LOAD];
+    int result =
+        cmd_resolve(&t->model, t->service, t->args, t->settings[TRAIN_MODEL], CMD_BASE);
+    if (result == CMD_OK && load != NULL) {
+        result = cmd_resolve(&t->load, t->service, t->args, load, CMD_TRAINING);
+    }
+    return result;
+}
+
 static int open_model(train *t)
 {
     tinkc_error *error = NULL;
-    const char *from = t->from_step > 0 ? t->state.checkpoint : t->settings[TRAIN_LOAD];
+    const char *from = t->from_step > 0 ? t->state.checkpoint : t->load;
     tinkc_code code;
     if (from != NULL) {
         tinkc_from_state_options options = TINKC_FROM_STATE_OPTIONS_INIT;
         options.with_optimizer = t->from_step > 0;
-        options.base_model = t->settings[TRAIN_MODEL];
+        options.base_model = t->model;
         code = tinkc_service_create_training_from_state_wait(&t->training, t->service,
                                                              from, &options, &error);
     } else {
@@ -190,12 +204,11 @@ static int open_model(train *t)
         lora.rank = t->numbers.rank;
         lora.has_seed = true;
         lora.seed = t->numbers.seed;
-        code = tinkc_service_create_training_wait(
-            &t->training, t->service, t->settings[TRAIN_MODEL], &lora, &error);
+        code = tinkc_service_create_training_wait(&t->training, t->service, t->model,
+                                                  &lora, &error);
     }
     if (code != TINKC_OK) {
-        return cmd_served_fail(t->service, from != NULL ? from : t->settings[TRAIN_MODEL],
-                               &error);
+        return cmd_served_fail(t->service, from != NULL ? from : t->model, &error);
     }
     return CMD_OK;
 }
@@ -205,14 +218,13 @@ static int open_tokenizer(train *t)
     tinkc_error *error = NULL;
     tinkc_tokenizer_options options = TINKC_TOKENIZER_OPTIONS_INIT;
     options.tokenizer_id = t->settings[TRAIN_TOKENIZER];
-    if (tinkc_service_get_tokenizer(&t->tokenizer, t->service, t->settings[TRAIN_MODEL],
-                                    &options, &error) != TINKC_OK) {
-        return cmd_served_fail(t->service, t->settings[TRAIN_MODEL], &error);
+    if (tinkc_service_get_tokenizer(&t->tokenizer, t->service, t->model, &options,
+                                    &error) != TINKC_OK) {
+        return cmd_served_fail(t->service, t->model, &error);
     }
     tinkc_code code = tinkc_chat_template_of(&t->tpl, t->tokenizer, NULL, &error);
     if (code != TINKC_OK && code != TINKC_E_MISSING) {
-        return cmd_fail_error(&error, "Cannot use the chat template of %s",
-                              t->settings[TRAIN_MODEL]);
+        return cmd_fail_error(&error, "Cannot use the chat template of %s", t->model);
     }
     tinkc_error_free(&error);
     return CMD_OK;
@@ -229,7 +241,7 @@ static int ask_context(train *t, size_t *out)
     *out = 0;
     for (size_t i = 0; i < tinkc_capabilities_count(all); i++) {
         const char *name = tinkc_capabilities_name(all, i);
-        if (name != NULL && strcmp(name, t->settings[TRAIN_MODEL]) == 0 &&
+        if (name != NULL && strcmp(name, t->model) == 0 &&
             tinkc_capabilities_context(all, i) > 0) {
             *out = (size_t)tinkc_capabilities_context(all, i);
         }
@@ -334,7 +346,7 @@ static size_t steps_of(const train *t, train_habit habit, size_t fallback)
  * depend on the rule. Returns the rate that suits the model. */
 static double choose_rate(train *t)
 {
-    double suited = train_rate_auto(train_rate_parameters(t->settings[TRAIN_MODEL]));
+    double suited = train_rate_auto(train_rate_parameters(t->model));
     if (t->settings[TRAIN_LR] == NULL) {
         (void)snprintf(t->rate, sizeof(t->rate), "%g", suited);
         t->settings[TRAIN_LR] = t->rate;
@@ -370,7 +382,7 @@ static int write_svg(train *t)
         return CMD_OK;
     }
     tk_buf_init(&svg, 16 * TK_MIB);
-    train_curve_svg(&t->run.curve, t->settings[TRAIN_MODEL], &svg);
+    train_curve_svg(&t->run.curve, t->model, &svg);
     tinkc_code code = tk_buf_status(&svg, &err);
     if (code == TINKC_OK) {
         code = tk_file_replace(path, svg.p, svg.n, 0666, &err);
@@ -427,10 +439,10 @@ static int end_run(train *t, tinkc_code code)
         return result;
     }
     int shown =
-        cmd_train_summary(&t->run, t->settings[TRAIN_MODEL], t->from_step, t->args);
+        cmd_train_summary(&t->run, t->model, t->from_step, t->args);
     if (!cmd_wants_json(t->args)) {
         (void)fflush(stdout);
-        cmd_train_next(&t->run, t->settings[TRAIN_MODEL], t->args);
+        cmd_train_next(&t->run, t->model, t->args);
     }
     return result != CMD_OK ? result : shown;
 }
@@ -463,9 +475,9 @@ static int run_training(train *t)
                            &t->run.curve, &t->run.err) != TINKC_OK) {
         (void)cmd_fail("%s", t->run.err.message);
     } else {
-        cmd_train_intro(&t->run, t->settings[TRAIN_MODEL], &t->numbers,
+        cmd_train_intro(&t->run, t->model, &t->numbers,
                         t->settings[TRAIN_LR] == t->rate
-                            ? train_rate_parameters(t->settings[TRAIN_MODEL])
+                            ? train_rate_parameters(t->model)
                             : -1);
         cmd_signal_catch();
         result = end_run(t, train_run_all(&t->run));
@@ -487,7 +499,11 @@ static int prepare_and_run(train *t)
     }
     (void)tinkc_service_set_budget(t->service, cmd_int(t->args, "budget-tokens", -1),
                                    NULL);
-    cmd_progress("Loading the tokenizer of %s", t->settings[TRAIN_MODEL]);
+    result = resolve_names(t);
+    if (result != CMD_OK) {
+        return result;
+    }
+    cmd_progress("Loading the tokenizer of %s", t->model);
     result = ask_context(t, &context);
     if (result != CMD_OK) {
         return result;
@@ -504,7 +520,7 @@ static int prepare_and_run(train *t)
     if (result != CMD_OK) {
         return result;
     }
-    cmd_progress("Loading %s", t->settings[TRAIN_MODEL]);
+    cmd_progress("Loading %s", t->model);
     result = open_model(t);
     return result == CMD_OK ? run_training(t) : result;
 }
@@ -524,9 +540,6 @@ static int open_files(train *t)
     data_source source = {.tokenizer = NULL};
     int result = read_state(t);
     const char *eval = t->habits[TRAIN_EVAL]; /* given, or that of the run */
-    if (result == CMD_OK && t->settings[TRAIN_MODEL] == NULL) {
-        result = cmd_bad_usage(t->args, "Missing option '--model'.");
-    }
     if (result == CMD_OK) {
         result = cmd_train_parse(&t->numbers, t->settings, t->args);
     }
@@ -613,6 +626,8 @@ static int run(const cmd_args *args)
     if (t.service != NULL) {
         cmd_service_end(&t.service, result);
     }
+    tk_free(t.model);
+    tk_free(t.load);
     return result;
 }
 

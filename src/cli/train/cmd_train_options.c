@@ -9,7 +9,8 @@
 #include "cli/train/cmd_train.h"
 
 const cmd_option cmd_train_options[] = {
-    {"model", 'm', CMD_TEXT, "NAME", "Base model ('tinkc models' lists them).", false},
+    {"model", 'm', CMD_TEXT, "NAME",
+     "Base model, or DIR with --local (default: the only one).", false},
     {"save", 's', CMD_TEXT, "NAME", "Name of the checkpoints (default: the data file's).",
      false},
     {"resume", 'r', CMD_FLAG, NULL, "Continue the last run where it stopped.", false},
@@ -35,8 +36,8 @@ const cmd_option cmd_train_options[] = {
     DATA_READ_FORMAT,
     {"tokenizer", 0, CMD_TEXT, "DIR|NAME",
      "Tokenizer: a directory, or a name at the hub (default: the model's).", false},
-    {"load", 0, CMD_TEXT, "PATH", "Start from these weights (tinker://RUN/weights/NAME).",
-     false},
+    {"load", 0, CMD_TEXT, "NAME",
+     "Start from these weights (or tinker://RUN/weights/NAME).", false},
     {"save-every", 0, CMD_INT, "N", "Steps between checkpoints (50; 0: only at the end).",
      false},
     {"eval-every", 0, CMD_INT, "N",

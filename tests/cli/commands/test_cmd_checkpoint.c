@@ -199,7 +199,10 @@ static void test_cli_checkpoint_info(void **unused)
                    "Error: Checkpoint not found: ");
     clifix_refused(&f, "checkpoint info tinker://S:train:0/weights/none", 1,
                    "Error: Checkpoint not found: tinker://S:train:0/weights/none\n");
-    static const char *const bad[] = {"x",
+    static const char *const bad[] = {"/x",
+                                      "x/",
+                                      "http://x",
+                                      "tinker:x",
                                       "tinker://r",
                                       "tinker://r/other/x",
                                       "tinker://r/weights/",
@@ -237,8 +240,8 @@ static void test_cli_checkpoint_changes(void **unused)
     clifix_refused(&f, "checkpoint set-ttl --ttl 0 " CLI_ONE, 2,
                    "must be 1 second or more");
     clifix_refused(&f, "checkpoint set-ttl --ttl x " CLI_ONE, 2, "not a valid integer");
-    clifix_refused(&f, "checkpoint publish no-path", 2, "Invalid checkpoint path");
-    clifix_refused(&f, "checkpoint unpublish no-path", 2, "Invalid checkpoint path");
+    clifix_refused(&f, "checkpoint publish no-name", 1, "Checkpoint not found");
+    clifix_refused(&f, "checkpoint unpublish tinker:x", 2, "Invalid checkpoint path");
     clifix_end(&f);
 }
 

@@ -31,8 +31,8 @@ static void test_cli_delete_refuses(void **unused)
                    "is not one of weights|");
     clifix_refused(&f, "checkpoint delete --run-id r --before soon", 2,
                    "Invalid date: soon");
-    clifix_refused(&f, "checkpoint delete -y " CLI_ONE " nothing", 2,
-                   "Invalid checkpoint path: nothing");
+    clifix_refused(&f, "checkpoint delete -y " CLI_ONE " tinker:nothing", 2,
+                   "Invalid checkpoint path: tinker:nothing");
     assert_int_equal(fakeapi_total(f.api), 0);
     clifix_end(&f);
 }

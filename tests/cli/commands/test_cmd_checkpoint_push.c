@@ -192,8 +192,8 @@ static void test_cli_push_usage(void **unused)
 {
     fix f;
     begin(&f);
-    refused(&f, "no-path", 2,
-            "Invalid checkpoint path: no-path (expected tinker://RUN/weights/NAME or "
+    refused(&f, "tinker:x", 2,
+            "Invalid checkpoint path: tinker:x (expected tinker://RUN/weights/NAME or "
             "tinker://RUN/sampler_weights/NAME)");
     refused(&f, "--repo a--b " PATH, 2, "a--b");
     refused(&f, "--revision a..b " PATH, 2, "a..b");

@@ -213,8 +213,6 @@ static void test_checkpoint_save(void **state)
     program_run(&f.p, PROGRAM_ARGS("checkpoint", "save", "-m", "no/such"));
     assert_int_equal(f.p.code, 1);
     assert_true(program_said(&f.p.err, "no/such is not served here; served: " MODEL));
-    program_run(&f.p, PROGRAM_ARGS("checkpoint", "save"));
-    assert_int_equal(f.p.code, 2);
     modelfix_close(&f);
 }
 
@@ -252,7 +250,6 @@ static void test_sample_usage(void **state)
         const char *words;
         int code;
     } cases[] = {
-        {{"sample", "a", NULL}, "Missing option '--model'.", 2},
         {{"sample", "-m", MODEL, "a", "--topk-sample-logprobs", "-1", NULL},
          "--topk-sample-logprobs must be 0 or more.",
          2},

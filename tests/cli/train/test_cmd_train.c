@@ -229,7 +229,6 @@ static void test_train_usage(void **state)
         int code;
     } cases[] = {
         {{"train", NULL}, "Missing argument: FILE", 2},
-        {{"train", "d.jsonl", NULL}, "Missing option '--model'.", 2},
         {{"train", "d.jsonl", "-m", MODEL, "--rank", "0", NULL}, "'--rank': '0'", 2},
         {{"train", "d.jsonl", "-m", MODEL, "--lr", "-1", NULL}, "'--lr': '-1'", 2},
         {{"train", "d.jsonl", "-m", MODEL, "--save", "a/b", NULL}, "is not a name", 2},
