@@ -81,10 +81,9 @@ static int directory(char **out, tinkc_service *service, const char *typed)
     if (!cmd_local_is_used()) {
         return copy(out, typed); /* the server may call a model so */
     }
-    bool is_served =
-        !is_plainly_directory(typed) &&
-        tinkc_service_capabilities_wait(&all, service, NULL) == TINKC_OK &&
-        serves(all, typed);
+    bool is_served = !is_plainly_directory(typed) &&
+                     tinkc_service_capabilities_wait(&all, service, NULL) == TINKC_OK &&
+                     serves(all, typed);
     tinkc_capabilities_free(&all);
     if (is_served) {
         return cmd_fail_hint("Write ./ before the directory, or rename it.",

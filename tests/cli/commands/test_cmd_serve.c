@@ -64,6 +64,9 @@ static void test_serve_directories(void **state)
     assert_true(program_said(&q.out, "\"real\""));
     assert_true(program_said(&q.out, "\"own/name\""));
     assert_false(program_said(&q.out, "\"link\""));
+    assert_true(program_said(&q.out, "\"source\": \"embedded\""));
+    assert_true(program_said(&q.out, "/small\""));
+    assert_true(program_said(&q.out, "\"precision\": \""));
     program_run(&q, PROGRAM_ARGS("sample", "-m", "small", "--max-tokens", "2", "One,"));
     assert_int_equal(q.code, 0);
     assert_int_equal(kill(p.pid, SIGTERM), 0);

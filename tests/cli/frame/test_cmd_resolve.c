@@ -14,7 +14,8 @@
 
 static void expect(program *p, int code, const char *text)
 {
-    if (p->code != code || (strstr(p->err.p, text) == NULL && !program_said(&p->out, text))) {
+    if (p->code != code ||
+        (strstr(p->err.p, text) == NULL && !program_said(&p->out, text))) {
         fail_msg("%d instead of %d, without '%s': %s %s", p->code, code, text, p->out.p,
                  p->err.p);
     }
@@ -27,7 +28,8 @@ static void test_resolve_directory(void **state)
     program p;
     program_open(&p, TINKC_PROGRAM);
     dirfix_make(&p, "small");
-    program_write_file(&p, "orders.jsonl", "{\"prompt\":\"One,\",\"completion\":\" two\"}\n");
+    program_write_file(&p, "orders.jsonl",
+                       "{\"prompt\":\"One,\",\"completion\":\" two\"}\n");
     program_run(&p, PROGRAM_ARGS("--local", "sample", "-m", "./small", SAMPLE));
     expect(&p, 0, "");
     program_run(&p, PROGRAM_ARGS("--local", "train", "orders.jsonl", "-m", "small/",
@@ -61,8 +63,7 @@ static void test_resolve_bad_directory(void **state)
     assert_int_equal(mkdir(program_path(&p, "tinkc"), 0755), 0);
     dirfix_make(&p, "tinkc/pebble-llama-2m");
     program_run(&p, PROGRAM_ARGS("--local", "sample", "-m", MODELFIX_NAME, SAMPLE));
-    expect(&p, 1,
-           "'" MODELFIX_NAME "' is a directory here and a model that is served");
+    expect(&p, 1, "'" MODELFIX_NAME "' is a directory here and a model that is served");
     program_run(&p, PROGRAM_ARGS("--local", "sample", "-m", "./" MODELFIX_NAME, SAMPLE));
     expect(&p, 0, "");
     /* another directory of the same name: both cannot be served */
@@ -77,9 +78,11 @@ static void test_resolve_bad_directory(void **state)
     while (access(program_path(&p, "data/tinkc/tinkc.key"), F_OK) != 0) {
         (void)usleep(2000);
     }
-    program_run(&q, PROGRAM_ARGS("--local", "sample", "-m", program_path(&p, "tinkc/pebble-llama-2m"), SAMPLE));
+    program_run(&q, PROGRAM_ARGS("--local", "sample", "-m",
+                                 program_path(&p, "tinkc/pebble-llama-2m"), SAMPLE));
     expect(&q, 0, ""); /* the same files */
-    program_run(&q, PROGRAM_ARGS("--local", "sample", "-m", program_path(&p, "other/pebble-llama-2m"), SAMPLE));
+    program_run(&q, PROGRAM_ARGS("--local", "sample", "-m",
+                                 program_path(&p, "other/pebble-llama-2m"), SAMPLE));
     expect(&q, 1, "\"pebble-llama-2m\" is used for another model");
     program_end(&p);
     program_close(&q);
@@ -131,8 +134,8 @@ static void test_resolve_only_model(void **state)
 #define SINGLE ROW(LIKE, "weights/single", "2024-03-01T00:00:00Z")
 #define CURSOR "\"cursor\":{\"offset\":0,\"limit\":100,\"total_count\":7}"
 
-static const char rows[] = "{\"checkpoints\":[" ORDERS_OLD "," ORDERS_NEW "," STEPS
-                           "," SINGLE "]," CURSOR "}";
+static const char rows[] =
+    "{\"checkpoints\":[" ORDERS_OLD "," ORDERS_NEW "," STEPS "," SINGLE "]," CURSOR "}";
 
 static void test_resolve_checkpoints(void **state)
 {
