@@ -34,6 +34,7 @@
 #include <tinkc/meter.h>
 #include <tinkc/metrics.h>
 #include <tinkc/params.h>
+#include <tinkc/pull.h>
 #include <tinkc/push.h>
 #include <tinkc/raw.h>
 #include <tinkc/regularizer.h>

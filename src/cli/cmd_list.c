@@ -42,6 +42,7 @@ const cmd_spec *const cmd_list[] = {
     &cmd_billing_storage,
     &cmd_model_list,
     &cmd_models,
+    &cmd_pull,
     &cmd_weights_info,
     &cmd_sampler_info,
     &cmd_whoami,

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <tinkc/pull.h>
 #include <unistd.h>
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -28,6 +29,8 @@ typedef struct serve {
     srv_options options;
     srv_pair models[PAIRS_MAX];
     srv_pair aliases[PAIRS_MAX];
+    char *found[PAIRS_MAX]; /* owned: directories of models in the cache of the hub */
+    size_t n_found;
     char *data; /* owned */
     char *key;  /* owned */
     bool is_private;
@@ -55,34 +58,53 @@ static bool read_pairs(const cmd_args *args, const char *option, srv_pair *out, 
     return true;
 }
 
-/* Adds the directories that are operands, after those of --model; the name of each is its
- * last part, also of "." and of a link. */
-static int read_directories(serve *s, const cmd_args *args)
+/* Finds a model in the cache of Hugging Face's programs; its name is that at the hub. */
+static int read_cached(serve *s, srv_pair *pair, const char *name)
+{
+    char **dir = &s->found[s->n_found];
+    if (tinkc_pull_find(dir, name, NULL, NULL) != TINKC_OK) {
+        return cmd_fail_hint("Give a directory, or fetch a model with 'tinkc pull'.",
+                             "there is no directory %s, and no model of that name in the "
+                             "cache of the hub",
+                             name);
+    }
+    s->n_found++;
+    pair->name = tk_strdup(name);
+    pair->value = *dir;
+    return pair->name != NULL ? CMD_OK : cmd_fail("out of memory");
+}
+
+/* Reads an operand: a directory, whose last part is the name, also of "." and of a link; or
+ * the name of a model at the hub. */
+static int read_model(serve *s, srv_pair *pair, const char *text)
+{
+    char full[PATH_MAX];
+    struct stat st;
+    if (realpath(text, full) == NULL || stat(full, &st) != 0) {
+        return read_cached(s, pair, text);
+    }
+    if (!S_ISDIR(st.st_mode)) {
+        return cmd_fail_hint("Give the directory that holds config.json.",
+                             "%s is not a directory", text);
+    }
+    pair->name = tk_strdup(strrchr(full, '/') + 1);
+    pair->value = text;
+    return pair->name != NULL ? CMD_OK : cmd_fail("out of memory");
+}
+
+/* Adds the models that are operands, after those of --model. */
+static int read_models(serve *s, const cmd_args *args)
 {
     srv_options *o = &s->options;
-    for (size_t i = 0; i < cmd_operands(args); i++) {
-        const char *dir = cmd_operand(args, i);
-        char full[PATH_MAX];
-        struct stat st;
+    int result = CMD_OK;
+    for (size_t i = 0; result == CMD_OK && i < cmd_operands(args); i++) {
         if (o->n_models == PAIRS_MAX) {
             return cmd_bad_usage(args, "At most %d models.", PAIRS_MAX);
         }
-        if (realpath(dir, full) == NULL || stat(full, &st) != 0) {
-            return cmd_fail("there is no directory %s", dir);
-        }
-        if (!S_ISDIR(st.st_mode)) {
-            return cmd_fail_hint("Give the directory that holds config.json.",
-                                 "%s is not a directory", dir);
-        }
-        srv_pair *pair = &s->models[o->n_models];
-        pair->name = tk_strdup(strrchr(full, '/') + 1);
-        pair->value = dir;
-        if (pair->name == NULL) {
-            return cmd_fail("out of memory");
-        }
-        o->n_models++;
+        result = read_model(s, &s->models[o->n_models], cmd_operand(args, i));
+        o->n_models += result == CMD_OK;
     }
-    return CMD_OK;
+    return result;
 }
 
 /* Reads the key from a file, so that it does not appear in the list of processes. */
@@ -159,7 +181,7 @@ static int read_options(serve *s, const cmd_args *args)
     }
     const char *file = cmd_text(args, "api-key-file", NULL);
     int result = file != NULL ? read_key(s, file) : CMD_OK;
-    return result == CMD_OK ? read_directories(s, args) : result;
+    return result == CMD_OK ? read_models(s, args) : result;
 }
 
 static void log_line(tinkc_log_level level, const char *component, const char *line,
@@ -235,6 +257,9 @@ static int run(const cmd_args *args)
     }
     free_pairs(s.models, s.options.n_models);
     free_pairs(s.aliases, s.options.n_aliases);
+    for (size_t i = 0; i < s.n_found; i++) {
+        tinkc_text_free(&s.found[i]);
+    }
     tk_free(s.data);
     if (s.key != NULL) {
         tk_mem_wipe(s.key, strlen(s.key));
@@ -264,15 +289,17 @@ static const cmd_option options[] = {
 
 const cmd_spec cmd_serve = {
     .name = "serve",
-    .operands = "[DIR...]",
+    .operands = "[DIR|NAME...]",
     .max_operands = PAIRS_MAX,
     .help = "Run a local server with the Tinker API.",
     .more =
         "Prints \"listening on URL\" when it is ready and runs until SIGTERM or Ctrl-C.\n"
         "It serves the small model that is part of this program, tinkc/pebble-llama-2m,\n"
-        "and the model in each DIR (Hugging Face layout) under the name of the directory.\n"
+        "the model in each DIR (Hugging Face layout) under the name of the directory, and\n"
+        "each model NAME that 'tinkc pull' or Hugging Face's programs have fetched.\n"
         "-v logs every request: method, path, status, milliseconds, sizes.",
-    .examples = "tinkc serve models/Qwen3-0.6B",
+    .examples = "tinkc serve models/Qwen3-0.6B\n"
+                "tinkc serve Qwen/Qwen3-0.6B",
     .options = options,
     .run = run,
 };

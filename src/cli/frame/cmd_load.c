@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <tinkc/pull.h>
 #include <tinkc/raw.h>
 #include <tinkc/rest.h>
 #include <unistd.h>
@@ -156,7 +157,6 @@ static int load(char **out, tinkc_service *service, const char *dir, const char 
     if (*out == NULL) {
         return cmd_fail("Cannot load %s: the server gave it no name", dir);
     }
-    remember(*out, dir);
     return CMD_OK;
 }
 
@@ -170,7 +170,11 @@ int cmd_load_directory(char **name, tinkc_service *service, const char *dir)
         return cmd_fail_hint("Give a directory in Hugging Face layout.",
                              "%s is not a model: it has no config.json", dir);
     }
-    return load(name, service, full, NULL);
+    int result = load(name, service, full, NULL);
+    if (result == CMD_OK) {
+        remember(*name, full);
+    }
+    return result;
 }
 
 static bool is_served(tinkc_service *service, const char *name)
@@ -187,17 +191,34 @@ static bool is_served(tinkc_service *service, const char *name)
     return found;
 }
 
-int cmd_load_remembered(bool *out, tinkc_service *service, const char *name)
+/* Returns the directory of a model that was loaded before, or that `tinkc pull` or Hugging
+ * Face's programs have fetched; NULL: none. The caller frees it with tk_free. */
+static char *find_directory(const char *name)
 {
     struct stat st;
+    char *dir = recall(name), *found = NULL;
+    if (dir != NULL && stat(dir, &st) == 0) {
+        return dir;
+    }
+    tk_free(dir);
+    if (tinkc_pull_find(&found, name, NULL, NULL) != TINKC_OK) {
+        return NULL;
+    }
+    dir = tk_strdup(found);
+    tinkc_text_free(&found);
+    return dir;
+}
+
+int cmd_load_named(bool *out, tinkc_service *service, const char *name)
+{
     char *served = NULL;
     int result = CMD_OK;
     *out = false;
     if (!cmd_local_is_used()) {
         return CMD_OK;
     }
-    char *dir = recall(name);
-    if (dir != NULL && stat(dir, &st) == 0 && !is_served(service, name)) {
+    char *dir = find_directory(name);
+    if (dir != NULL && !is_served(service, name)) {
         result = load(&served, service, dir, name);
         *out = result == CMD_OK;
     }
@@ -216,7 +237,7 @@ int cmd_load_base_of(tinkc_service *service, const char *path)
     }
     if (tinkc_rest_weights_info_wait(&info, service, path, NULL) == TINKC_OK &&
         info->base_model != NULL) {
-        result = cmd_load_remembered(&served, service, info->base_model);
+        result = cmd_load_named(&served, service, info->base_model);
     }
     tinkc_weights_info_free(&info);
     return result;

@@ -10,9 +10,10 @@
  * line. */
 int cmd_load_directory(char **name, tinkc_service *service, const char *dir);
 
-/* Has the server load the model of that name, if one is remembered (*is_served is true
- * then); otherwise, and without --local, does nothing. */
-int cmd_load_remembered(bool *is_served, tinkc_service *service, const char *name);
+/* Has the server load the model of that name, if it was loaded before or is in the cache of
+ * Hugging Face's programs (*is_served is true then); otherwise, and without --local, does
+ * nothing. */
+int cmd_load_named(bool *is_served, tinkc_service *service, const char *name);
 
 /* The same for the base model of a checkpoint. Whatever goes wrong is left to the request
  * that uses the checkpoint. */

@@ -103,7 +103,7 @@ static int word(char **out, tinkc_service *service, const char *typed, cmd_want 
     tinkc_capabilities_free(&all);
     int result = CMD_OK;
     if (!is_served) {
-        result = cmd_load_remembered(&is_served, service, typed);
+        result = cmd_load_named(&is_served, service, typed);
     }
     if (result == CMD_OK && want == CMD_MODEL) {
         result = cmd_lookup_checkpoint(&found, service, typed, CMD_SAMPLER);
@@ -147,7 +147,7 @@ static int resolve_model(char **out, tinkc_service *service, const char *typed,
         }
         return result;
     }
-    result = cmd_load_remembered(&is_served, service, typed);
+    result = cmd_load_named(&is_served, service, typed);
     return result == CMD_OK ? copy(out, typed) : result;
 }
 

@@ -3,7 +3,8 @@
  *
  *   tinker://...          the path of a checkpoint
  *   a path with a slash   a model directory of this machine, with --local
- *   NAME                  a model that the server serves
+ *   NAME                  a model that the server serves, or that --local finds in the
+ *                         cache of Hugging Face's programs
  *   NAME, NAME@STEP       the newest checkpoint of that name, the one of a step of `tinkc
  *   NAME@latest           train`, the newest of both kinds
  *   RUN, RUN/NAME         the start of the id of a run: its newest checkpoint, or the one

@@ -6,6 +6,8 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "client/core/service.h"
+#include "client/values/error.h"
 #include "http/url.h"
 
 #define TOKEN_MAX_BYTES (4 * TK_KIB)
@@ -177,4 +179,27 @@ void tk_hub_pass_end(tk_hub_pass *pass)
     }
     tk_hub_token_free(pass->authorization);
     *pass = (tk_hub_pass){.core = NULL};
+}
+
+/* ---- without a service ---- */
+
+tinkc_code tk_hub_open_way(tinkc_service **out, tk_err *err)
+{
+    tinkc_config *config = NULL;
+    tinkc_error *error = NULL;
+    tinkc_code code = tinkc_config_new(&config, &error);
+    if (code == TINKC_OK) {
+        code = tinkc_config_set(config, "base_url", "http://127.0.0.1:1", &error);
+    }
+    if (code == TINKC_OK) {
+        code = tinkc_config_set(config, "api_key", NULL, &error);
+    }
+    if (code == TINKC_OK) {
+        code = tk_service_open(out, config, NULL, err);
+    } else {
+        tk_error_read(err, error);
+    }
+    tinkc_error_free(&error);
+    tinkc_config_free(&config);
+    return code;
 }

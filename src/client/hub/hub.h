@@ -44,6 +44,10 @@ TK_NODISCARD tinkc_code tk_hub_pass_begin(tk_hub_pass *out, tk_core *core,
                                           const char *token, tk_err *err);
 void tk_hub_pass_end(tk_hub_pass *pass); /* wipes; also one that was only zeroed */
 
+/* Opens a service whose own server is never asked: without another one there is still a
+ * way to the hub. The caller closes it. */
+TK_NODISCARD tinkc_code tk_hub_open_way(tinkc_service **out, tk_err *err);
+
 /* Wipes and frees a token; accepts NULL. */
 void tk_hub_token_free(char *token);
 

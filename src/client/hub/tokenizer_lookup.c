@@ -8,6 +8,8 @@
 
 #include "base/mem.h"
 #include "client/core/service.h"
+#include "client/hub/hub.h"
+#include "client/hub/hub_cache.h"
 #include "client/hub/tokenizer_hub.h"
 #include "client/hub/tokenizer_place.h"
 #include "client/values/error.h"
@@ -173,7 +175,7 @@ static tinkc_code try_server(lookup *self, tk_err *err)
     char text[TK_TOKENIZER_ID_BYTES];
     bool may_ask = s->has_server && !s->options->offline &&
                    s->options->tokenizer_id == NULL && s->options->revision == NULL &&
-                   name.n < sizeof(text) && tk_tokenizer_rule_is_path(name, 3);
+                   name.n < sizeof(text) && tk_hub_cache_is_path(name, 3);
     if (!may_ask) {
         return TINKC_OK;
     }
@@ -203,28 +205,6 @@ static tinkc_code try_embedded(lookup *self, tk_err *err)
     return tk_tok_open_memory(&self->tok, json, config, (tk_str){NULL, 0}, err);
 }
 
-/* Without a service there is still a way to the hub: one whose server is never asked. */
-static tinkc_code open_way(tinkc_service **out, tk_err *err)
-{
-    tinkc_config *config = NULL;
-    tinkc_error *error = NULL;
-    tinkc_code code = tinkc_config_new(&config, &error);
-    if (code == TINKC_OK) {
-        code = tinkc_config_set(config, "base_url", "http://127.0.0.1:1", &error);
-    }
-    if (code == TINKC_OK) {
-        code = tinkc_config_set(config, "api_key", NULL, &error);
-    }
-    if (code == TINKC_OK) {
-        code = tk_service_open(out, config, NULL, err);
-    } else {
-        tk_error_read(err, error);
-    }
-    tinkc_error_free(&error);
-    tinkc_config_free(&config);
-    return code;
-}
-
 static tinkc_code ask_hub(lookup *self, tk_err *err)
 {
     const tk_tokenizer_search *s = self->search;
@@ -233,7 +213,7 @@ static tinkc_code ask_hub(lookup *self, tk_err *err)
     tinkc_code code =
         tk_tokenizer_places_find_token(&self->places, s->options, s->env, err);
     if (code == TINKC_OK && handle == NULL) {
-        code = open_way(&own, err);
+        code = tk_hub_open_way(&own, err);
         handle = code == TINKC_OK ? tk_service_handle(own) : NULL;
     }
     if (code == TINKC_OK) {

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/hub/hub_cache.h"
+
 /* The files at meta-llama need a licence that the ones here do not; the name is as in
  * the official SDK 0.25 (it was another one before). */
 #define LLAMA3_PREFIX "meta-llama/Llama-3"
@@ -27,48 +29,9 @@ static tk_str of_another(tk_str id)
                : id;
 }
 
-static bool is_word(tk_str word)
-{
-    static const char others[] = "-_.";
-    for (size_t i = 0; i < word.n; i++) {
-        char c = word.p[i];
-        bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                        (c >= '0' && c <= '9') || memchr(others, c, 3) != NULL;
-        bool is_double = i > 0 && c == '.' && word.p[i - 1] == '.';
-        if (!is_plain || is_double) {
-            return false;
-        }
-    }
-    return word.n > 0 && word.p[0] != '.' && word.p[0] != '-';
-}
-
-bool tk_tokenizer_rule_is_path(tk_str text, size_t most)
-{
-    tk_str rest = text;
-    size_t n = 0;
-    while (rest.p != NULL) {
-        if (++n > most || !is_word(tk_str_cut(&rest, '/'))) {
-            return false;
-        }
-    }
-    return n > 0;
-}
-
-/* "--" replaces "/" in the names of cache directories, as at Hugging Face. */
-static bool is_hub_id(tk_str id)
-{
-    for (size_t i = 1; i < id.n; i++) {
-        if (id.p[i] == '-' && id.p[i - 1] == '-') {
-            return false;
-        }
-    }
-    return id.n < TK_TOKENIZER_ID_BYTES && tk_tokenizer_rule_is_path(id, 2);
-}
-
 static bool is_revision(tk_str revision)
 {
-    return revision.n < TK_TOKENIZER_REVISION_BYTES &&
-           tk_tokenizer_rule_is_path(revision, 8);
+    return revision.n < TK_TOKENIZER_REVISION_BYTES && tk_hub_cache_is_path(revision, 8);
 }
 
 /* "org/name/variant" is "org/name". */
@@ -123,7 +86,7 @@ tinkc_code tk_tokenizer_rule(tk_tokenizer_id *out, const char *model, const char
     if (at.n == 0) {
         at = pinned(id);
     }
-    if (!is_hub_id(id)) {
+    if (id.n >= TK_TOKENIZER_ID_BYTES || !tk_hub_cache_is_id(id)) {
         return tk_err_set(err, TINKC_E_INVALID,
                           "\"" TK_STR_FMT "\" is not the name of a tokenizer at the hub",
                           TK_STR_ARG(id));

@@ -23,8 +23,4 @@ TK_NODISCARD tinkc_code tk_tokenizer_rule(tk_tokenizer_id *out, const char *mode
                                           const char *said, const char *revision,
                                           tk_err *err);
 
-/* Up to `most` parts between slashes, each of letters, digits, "-", "_" and ".", none
- * that leads out of a directory. */
-bool tk_tokenizer_rule_is_path(tk_str text, size_t most);
-
 #endif

@@ -397,6 +397,12 @@ static tinkc_code step(size_t *n, tk_fetch *fetch, char *p, size_t size, tk_err 
     return finish(fetch, err);
 }
 
+tinkc_code tk_fetch_feed(tk_fetch *fetch, const char *p, size_t n, tk_err *err)
+{
+    fetch->received += n;
+    return tk_sha256_update(fetch->sha, p, n, err);
+}
+
 tinkc_code tk_fetch_read(size_t *n, tk_fetch *fetch, char *p, size_t size, tk_err *err)
 {
     *n = 0;

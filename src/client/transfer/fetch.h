@@ -30,6 +30,12 @@ TK_NODISCARD tinkc_code tk_fetch_new(tk_fetch **out, const tk_fetch_options *opt
                                      tk_err *err);
 void tk_fetch_free(tk_fetch **fetch); /* accepts NULL */
 
+/* Counts bytes that the caller has of an earlier transfer, in order and before the first
+ * read: the server is asked for what follows them, and the checksum is that of both. Only
+ * for a file whose checksum is known. */
+TK_NODISCARD tinkc_code tk_fetch_feed(tk_fetch *fetch, const char *p, size_t n,
+                                      tk_err *err);
+
 /* The next bytes; *n = 0 at the end, when length and checksum were right
  * (TINKC_E_DECODE otherwise). */
 TK_NODISCARD tinkc_code tk_fetch_read(size_t *n, tk_fetch *fetch, char *p, size_t size,

@@ -3,12 +3,14 @@
  * Links: client text server */
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "cli/clifix.h"
 #include "cli/dirfix.h"
 #include "cli/modelfix.h"
 
-#define SAMPLE "--max-tokens", "1", "One,"
+#define WAIT_MS 60000
+#define SAMPLE  "--max-tokens", "1", "One,"
 
 /* ---- a real server: models and directories ---- */
 
@@ -75,7 +77,9 @@ static void test_resolve_bad_directory(void **state)
     program_open(&q, TINKC_PROGRAM);
     (void)snprintf(xdg, sizeof(xdg), "XDG_DATA_HOME=%s/data", p.dir);
     program_env(&q, xdg);
+    int64_t end_ms = tk_clock_mono_ms(NULL) + WAIT_MS;
     while (access(program_path(&p, "data/tinkc/tinkc.key"), F_OK) != 0) {
+        assert_true(tk_clock_mono_ms(NULL) < end_ms);
         (void)usleep(2000);
     }
     program_run(&q, PROGRAM_ARGS("--local", "sample", "-m",
