@@ -48,30 +48,24 @@ static void ask(group *g, tinkc_sampling *sampling)
     g->future = tinkc_sampling_sample(sampling, g->prompt, &params, &options);
 }
 
-/* The data of one question; none when all answers were equally good. A rollout is an
- * answer with its advantage: how much better than the group it was. Returns the mean. */
+/* The data of one question; none when all answers were equally good. Each answer is trained
+ * with its advantage: how much better than the group it was. Returns the mean. */
 static double judge(group *g, tinkc_datum **data, size_t *data_n)
 {
     tinkc_samples *samples = NULL;
     double rewards[ANSWERS], mean = 0;
-    tinkc_rollout rollout = TINKC_ROLLOUT_INIT;
-    rollout.prompt = g->prompt;
     check(tinkc_future_await_samples(&samples, &g->future, &err));
     for (size_t k = 0; k < ANSWERS; k++) {
         char *text = NULL;
-        size_t n = 0;
-        const int32_t *tokens = tinkc_samples_tokens(&n, samples, k);
-        check(tinkc_tokenizer_text(&text, tokenizer, tokens, n, false, &err));
+        check(tinkc_samples_text(&text, samples, k, tokenizer, false, &err));
         rewards[k] = strcmp(text, g->answer) == 0 ? 1 : 0;
         mean += rewards[k] / ANSWERS;
         tinkc_text_free(&text);
     }
     double deviation = sqrt(mean * (1 - mean)); /* of numbers that are 0 or 1 */
     for (size_t k = 0; k < ANSWERS && deviation > 0; k++) {
-        rollout.tokens = tinkc_samples_tokens(&rollout.n, samples, k);
-        rollout.logprobs = tinkc_samples_logprobs(NULL, samples, k);
-        rollout.advantage = (rewards[k] - mean) / deviation;
-        check(tinkc_datum_from_rollout(&data[(*data_n)++], &rollout, &err));
+        check(tinkc_samples_datum(&data[(*data_n)++], samples, k, g->prompt,
+                                  (rewards[k] - mean) / deviation, &err));
     }
     tinkc_samples_free(&samples);
     tinkc_model_input_free(&g->prompt);

@@ -89,6 +89,10 @@ TINKC_API const char *tinkc_category_name(tinkc_category category);
 /* Frees the error and sets *error to NULL. Accepts NULL and a pointer to NULL. */
 TINKC_API void tinkc_error_free(tinkc_error **error);
 
+/* Returns the same error as an object that the caller owns (tinkc_error_free), for an error
+ * that is borrowed, such as one that a callback gets. NULL for NULL. */
+TINKC_API TINKC_NODISCARD tinkc_error *tinkc_error_ref(const tinkc_error *error);
+
 /* Returns the code of the error; TINKC_OK for NULL. */
 TINKC_API tinkc_code tinkc_error_code(const tinkc_error *error);
 

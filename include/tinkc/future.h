@@ -144,6 +144,18 @@ typedef void (*tinkc_future_fn)(tinkc_future *future, void *user);
 TINKC_API tinkc_code tinkc_future_on_done(tinkc_future *future, tinkc_future_fn fn,
                                           void *user, tinkc_error **err);
 
+/* Sets a function that releases what the callbacks of the operation use (a custom loss, a
+ * stream, a chunk): it is called once with `user`, when the last reference to the future is
+ * gone, the operation's own included, so that no callback runs then or later. A future can
+ * have one; for tinkc_training_step it says nothing about the chunks. It runs on the thread
+ * that releases the last reference, which may be the loop's, and must not block. It is not
+ * called when this function fails: TINKC_E_STATE when `future` or `release` is NULL or the
+ * future already has one, TINKC_E_NOMEM when the operation failed for lack of memory (it
+ * has ended then, and calls nothing). */
+TINKC_API tinkc_code tinkc_future_on_free(tinkc_future *future,
+                                          void (*release)(void *user), void *user,
+                                          tinkc_error **err);
+
 /* Stores what the operation is waiting for in *out, whose `size` must be set.
  * TINKC_E_STATE when `out` or `future` is NULL or `size` is not set. */
 TINKC_API tinkc_code tinkc_future_status(tinkc_wait *out, const tinkc_future *future,

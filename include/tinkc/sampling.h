@@ -183,6 +183,13 @@ TINKC_API const tinkc_tensor *tinkc_samples_alt_tokens(const tinkc_samples *samp
  * shape. Borrowed until the result is freed; NULL when it was not asked for. */
 TINKC_API const tinkc_tensor *tinkc_samples_alt_logprobs(const tinkc_samples *samples);
 
+/* Creates the datum of one continuation, as tinkc_datum_from_rollout does: `prompt` is what
+ * it was sampled after, `advantage` how much better than expected it was. The caller frees
+ * *out. Errors as tinkc_datum_from_rollout; TINKC_E_MISSING when `index` is past the end. */
+TINKC_API TINKC_NODISCARD tinkc_code
+tinkc_samples_datum(tinkc_datum **out, const tinkc_samples *samples, size_t index,
+                    const tinkc_model_input *prompt, double advantage, tinkc_error **err);
+
 /* Returns the number of prompt tokens that the server found in its prefix cache; 0 for
  * NULL. */
 TINKC_API int64_t tinkc_samples_cache_hits(const tinkc_samples *samples);

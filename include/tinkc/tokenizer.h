@@ -20,6 +20,7 @@
 #include <tinkc/download.h>
 #include <tinkc/error.h>
 #include <tinkc/export.h>
+#include <tinkc/sampling.h>
 #include <tinkc/service.h>
 #include <tinkc/types.h>
 
@@ -283,6 +284,13 @@ tinkc_tokenizer_decode(char **out, size_t *n, const tinkc_tokenizer *tokenizer,
 TINKC_API TINKC_NODISCARD tinkc_code
 tinkc_tokenizer_text(char **out, const tinkc_tokenizer *tokenizer, const int32_t *ids,
                      size_t n, bool skip_special, tinkc_error **err);
+
+/* Decodes one continuation of a sample, as tinkc_tokenizer_text does. The caller frees *out
+ * with tinkc_text_free. Errors as that function; TINKC_E_MISSING when `index` is past the
+ * end. */
+TINKC_API TINKC_NODISCARD tinkc_code tinkc_samples_text(
+    char **out, const tinkc_samples *samples, size_t index,
+    const tinkc_tokenizer *tokenizer, bool skip_special, tinkc_error **err);
 
 /* Makes a decoder for a stream of ids, such as a sample in progress. Its pieces, joined,
  * are exactly what tinkc_tokenizer_decode returns for all ids; a character is held back

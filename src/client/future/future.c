@@ -104,9 +104,14 @@ static void destroy(tinkc_future *future)
     tk_cond_dispose(&future->changed);
     tk_mutex_dispose(&future->lock);
     tk_driver *driver = future->driver;
+    void (*on_free)(void *user) = future->on_free;
+    void *user = future->on_free_user;
     tk_free(future);
     if (driver != NULL) {
         driver->ops->unref(driver);
+    }
+    if (on_free != NULL) {
+        on_free(user);
     }
 }
 
@@ -316,6 +321,27 @@ tinkc_code tinkc_future_on_done(tinkc_future *future, tinkc_future_fn fn, void *
     return TINKC_OK;
 }
 
+tinkc_code tinkc_future_on_free(tinkc_future *future, void (*release)(void *user),
+                                void *user, tinkc_error **err)
+{
+    if (future == NULL || release == NULL) {
+        return tk_error_tell(err, TINKC_E_STATE, "no future, or no function");
+    }
+    if (future->is_static) {
+        return tk_error_tell(err, TINKC_E_NOMEM, "the operation had no memory");
+    }
+    tk_mutex_lock(&future->lock);
+    bool taken = future->on_free != NULL;
+    if (!taken) {
+        future->on_free = release;
+        future->on_free_user = user;
+    }
+    tk_mutex_unlock(&future->lock);
+    return taken ? tk_error_tell(err, TINKC_E_STATE,
+                                 "the future has a function that releases already")
+                 : TINKC_OK;
+}
+
 /* ---- waiting ---- */
 
 bool tinkc_future_is_done(const tinkc_future *future)
@@ -444,7 +470,7 @@ tinkc_error *tinkc_future_take_error(tinkc_future *future)
     if (!tinkc_future_is_done(future)) {
         return NULL;
     }
-    return future->is_static ? tk_error_oom() : tk_error_ref(future->error);
+    return future->is_static ? tk_error_oom() : tinkc_error_ref(future->error);
 }
 
 static tinkc_code refuse_take(tinkc_error **err, const char *why)

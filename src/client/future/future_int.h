@@ -30,6 +30,8 @@ struct tinkc_future {
     tk_task wake_task; /* wakes them when the loop's turn ends */
     tinkc_future_fn on_done;
     void *on_done_user;
+    void (*on_free)(void *user);
+    void *on_free_user;
     void (*on_cancel)(void *user);
     void *on_cancel_user;
     bool cancelling;    /* on_cancel is being called */

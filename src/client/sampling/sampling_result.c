@@ -451,6 +451,26 @@ tinkc_code tinkc_samples_sampled_topk(tinkc_topk *out, const tinkc_samples *samp
     return TINKC_OK;
 }
 
+tinkc_code tinkc_samples_datum(tinkc_datum **out, const tinkc_samples *samples,
+                               size_t index, const tinkc_model_input *prompt,
+                               double advantage, tinkc_error **err)
+{
+    size_t logprobs_n = 0;
+    tinkc_rollout rollout = TINKC_ROLLOUT_INIT;
+    if (index >= tinkc_samples_count(samples)) {
+        return tk_error_tell(err, TINKC_E_MISSING, "there is no such continuation");
+    }
+    rollout.prompt = prompt;
+    rollout.tokens = tinkc_samples_tokens(&rollout.n, samples, index);
+    rollout.logprobs = tinkc_samples_logprobs(&logprobs_n, samples, index);
+    rollout.advantage = advantage;
+    if (logprobs_n != rollout.n) {
+        return tk_error_tell(err, TINKC_E_INVALID,
+                             "the server did not send a log-probability for each token");
+    }
+    return tinkc_datum_from_rollout(out, &rollout, err);
+}
+
 int64_t tinkc_samples_cache_hits(const tinkc_samples *samples)
 {
     return samples != NULL ? samples->said.prompt_cache_hit_tokens : 0;

@@ -1,4 +1,5 @@
-/* tinkc_sampling_get_tokenizer: get_base_model says which model it is.
+/* tinkc_sampling_get_tokenizer: get_base_model says which model it is. And the text of a
+ * continuation.
  * Needs: text */
 #include "base/mem.h"
 #include "client/hub/tokenizer_get.h"
@@ -35,4 +36,16 @@ tinkc_code tinkc_sampling_get_tokenizer(tinkc_tokenizer **out, tinkc_sampling *s
 {
     return tk_tokenizer_get_of_client(out, sampling != NULL ? sampling->handle : NULL,
                                       options, ask, sampling, error);
+}
+
+tinkc_code tinkc_samples_text(char **out, const tinkc_samples *samples, size_t index,
+                              const tinkc_tokenizer *tokenizer, bool skip_special,
+                              tinkc_error **error)
+{
+    size_t n = 0;
+    const int32_t *tokens = tinkc_samples_tokens(&n, samples, index);
+    if (index >= tinkc_samples_count(samples)) {
+        return tk_error_tell(error, TINKC_E_MISSING, "there is no such continuation");
+    }
+    return tinkc_tokenizer_text(out, tokenizer, tokens, n, skip_special, error);
 }

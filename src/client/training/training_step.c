@@ -183,7 +183,7 @@ static void fail_whole(tk_training_step *step, tinkc_error *error)
 {
     tk_err err = TK_ERR_INIT;
     tk_error_read(&err, error);
-    tinkc_error *cause = tk_error_ref((tinkc_error *)(uintptr_t)tinkc_error_cause(error));
+    tinkc_error *cause = tinkc_error_ref(tinkc_error_cause(error));
     (void)tk_future_fail(step->whole, &err, cause);
 }
 

@@ -27,7 +27,7 @@ struct tinkc_error {
     char message[TEXT_BYTES];
 };
 
-/* Never written to: tinkc_error_free and tk_error_ref leave it alone. */
+/* Never written to: tinkc_error_free and tinkc_error_ref leave it alone. */
 static tinkc_error out_of_memory = {
     .owners = 1,
     .code = TINKC_E_NOMEM,
@@ -132,12 +132,13 @@ tinkc_code tk_error_tell(tinkc_error **out, tinkc_code code, const char *text)
     return tk_error_give(out, &err);
 }
 
-tinkc_error *tk_error_ref(tinkc_error *error)
+tinkc_error *tinkc_error_ref(const tinkc_error *error)
 {
-    if (error != NULL && error != &out_of_memory) {
-        (void)atomic_fetch_add_explicit(&error->owners, 1, memory_order_relaxed);
+    tinkc_error *same = (tinkc_error *)(uintptr_t)error; /* only the count is written */
+    if (same != NULL && same != &out_of_memory) {
+        (void)atomic_fetch_add_explicit(&same->owners, 1, memory_order_relaxed);
     }
-    return error;
+    return same;
 }
 
 /* Whether the caller was the last owner. */

@@ -23,10 +23,6 @@ tinkc_code tk_error_tell(tinkc_error **out, tinkc_code code, const char *text);
 /* The static out-of-memory error. tinkc_error_free accepts it. */
 tinkc_error *tk_error_oom(void);
 
-/* One more owner; cannot fail. Each owner calls tinkc_error_free once. NULL gives
- * NULL. */
-tinkc_error *tk_error_ref(tinkc_error *error);
-
 /* Copies a public error into *err. No effect for NULL. */
 void tk_error_read(tk_err *err, const tinkc_error *error);
 

@@ -162,6 +162,7 @@ static void test_future_without_memory(void **unused)
     tinkc_error *error = NULL;
     assert_int_equal(tk_future_take(&out, future, TK_RESULT_TEXT, &error), TINKC_E_NOMEM);
     tinkc_error_free(&error);
+    assert_int_equal(tinkc_future_on_free(future, tk_free, NULL, NULL), TINKC_E_NOMEM);
     tinkc_future_cancel(future);
     tinkc_future_free(&future);
     assert_null(future);
@@ -191,6 +192,34 @@ static void test_future_callback(void **unused)
     assert_int_equal(tinkc_future_on_done(future, count_call, &late, NULL), TINKC_OK);
     assert_int_equal(late, 1);
     tinkc_future_free(&future);
+}
+
+static void count_release(void *user)
+{
+    ++*(int *)user;
+}
+
+/* What callbacks use is released once, after the last reference, not at the end of the
+ * operation; a refused call releases nothing. */
+static void test_future_releases(void **unused)
+{
+    int released = 0, refused = 0;
+    tinkc_future *future = new_future();
+    tinkc_future *operation = tinkc_future_ref(future);
+    assert_int_equal(tinkc_future_on_free(future, NULL, &refused, NULL), TINKC_E_STATE);
+    assert_int_equal(tinkc_future_on_free(NULL, count_release, &refused, NULL),
+                     TINKC_E_STATE);
+    assert_int_equal(tinkc_future_on_free(future, count_release, &released, NULL),
+                     TINKC_OK);
+    assert_int_equal(tinkc_future_on_free(future, count_release, &refused, NULL),
+                     TINKC_E_STATE);
+    tinkc_future_cancel(future);
+    tinkc_future_free(&future);
+    assert_int_equal(released, 0);
+    assert_true(tinkc_future_is_done(operation));
+    tinkc_future_free(&operation);
+    assert_int_equal(released, 1);
+    assert_int_equal(refused, 0);
 }
 
 static void note_cancel(void *user)
@@ -466,6 +495,7 @@ int main(void)
         cmocka_unit_test(test_future_null),
         cmocka_unit_test(test_future_without_memory),
         cmocka_unit_test(test_future_callback),
+        cmocka_unit_test(test_future_releases),
         cmocka_unit_test(test_future_cancel),
         cmocka_unit_test(test_future_forgotten_cancel),
         cmocka_unit_test(test_future_wait_across_threads),

@@ -49,6 +49,27 @@ static void test_sample_request(void **unused)
     clientfix_close(&f);
 }
 
+/* A continuation as training data, and one that does not exist. */
+static void check_datum(const tinkc_samples *samples)
+{
+    static const int32_t asked[] = {11, 12};
+    tinkc_model_input *prompt = NULL;
+    tinkc_datum *datum = NULL;
+    assert_int_equal(tinkc_model_input_from_tokens(&prompt, asked, 2, NULL), TINKC_OK);
+    assert_int_equal(tinkc_samples_datum(&datum, samples, 1, prompt, 1.5, NULL),
+                     TINKC_E_MISSING);
+    assert_int_equal(tinkc_samples_datum(&datum, samples, 0, NULL, 1.5, NULL),
+                     TINKC_E_INVALID);
+    assert_null(datum);
+    assert_int_equal(tinkc_samples_datum(&datum, samples, 0, prompt, 1.5, NULL),
+                     TINKC_OK);
+    assert_int_equal(tinkc_tensor_i64(tinkc_datum_tensor(datum, "target_tokens"))[2], 8);
+    assert_true(tinkc_tensor_f32(tinkc_datum_tensor(datum, "logprobs"))[2] == -0.25F);
+    assert_true(tinkc_tensor_f32(tinkc_datum_tensor(datum, "advantages"))[2] == 1.5F);
+    tinkc_datum_free(&datum);
+    tinkc_model_input_free(&prompt);
+}
+
 /* M-075: every member of a result. */
 static void test_sample_result(void **unused)
 {
@@ -71,6 +92,7 @@ static void test_sample_result(void **unused)
     assert_int_equal(n, 0);
     assert_int_equal(tinkc_samples_topk_rows(samples), 0);
     assert_int_equal(tinkc_samples_cache_hits(samples), 0);
+    check_datum(samples);
     tinkc_samples_free(&samples);
     assert_null(samples);
     assert_int_equal(tinkc_future_take_samples(&samples, future, NULL), TINKC_E_STATE);

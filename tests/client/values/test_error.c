@@ -37,7 +37,7 @@ static void test_error_null_reads_as_ok(void **unused)
     assert_false(tinkc_error_is_fatal(NULL));
     assert_false(tinkc_error_is_user_error(NULL));
     assert_null(tinkc_error_cause(NULL));
-    assert_null(tk_error_ref(NULL));
+    assert_null(tinkc_error_ref(NULL));
 }
 
 /* A-089, M-098: the error exposes the parsed Retry-After hint. */
@@ -92,7 +92,7 @@ static void test_error_owners(void **unused)
     failmem_start();
     tk_err err = code_err(TINKC_E_IO);
     tinkc_error *first = tk_error_new(&err, NULL);
-    tinkc_error *second = tk_error_ref(first);
+    tinkc_error *second = tinkc_error_ref(first);
     tinkc_error_free(&first);
     assert_int_equal(tinkc_error_code(second), TINKC_E_IO);
     tinkc_error_free(&second);
@@ -113,7 +113,7 @@ static void test_error_without_memory(void **unused)
     assert_int_equal(tinkc_error_retry_after_ms(error), -1);
     assert_null(tinkc_error_request_id(error));
     assert_null(tinkc_error_cause(error));
-    tinkc_error *other = tk_error_ref(error);
+    tinkc_error *other = tinkc_error_ref(error);
     tinkc_error_free(&error);
     tinkc_error_free(&other);
     failmem_fail_at(1);
@@ -204,7 +204,7 @@ static void test_error_long_chain(void **unused)
     for (int i = 0; i < 20000; i++) {
         error = tk_error_new(&err, error);
     }
-    tinkc_error *kept = tk_error_ref(error);
+    tinkc_error *kept = tinkc_error_ref(error);
     tinkc_error_free(&error);
     assert_int_equal(tinkc_error_code(tinkc_error_cause(kept)), TINKC_E_IO);
     tinkc_error_free(&kept);
