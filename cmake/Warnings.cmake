@@ -9,3 +9,12 @@ function(tinkc_strict target)
                           C_EXTENSIONS OFF)
     target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
 endfunction()
+
+# C++ programs over include/tinkc/tinkc.hpp: examples and tests.
+set(TINKC_CXX_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror)
+
+function(tinkc_strict_cxx target standard)
+    target_compile_options(${target} PRIVATE ${TINKC_CXX_WARNINGS})
+    set_target_properties(${target} PROPERTIES CXX_STANDARD ${standard}
+                          CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF)
+endfunction()

@@ -61,6 +61,16 @@ for example in examples/*.c; do
     count=$((count + 2))
 done
 
+# the C++ headers, with both compilers and standards
+for example in examples/cpp/*.cpp; do
+    for compiler in "g++ -std=c++17" "g++ -std=c++20" "clang++-14 -std=c++17" "clang++-14 -std=c++20"; do
+        # shellcheck disable=SC2086
+        $compiler -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror "$example" $flags \
+            -o "$work/example"
+        count=$((count + 1))
+    done
+done
+
 # staged install, as packagers do it
 DESTDIR=$work/stage cmake --install build --prefix /usr >/dev/null
 [ -e "$work/stage/usr/$rel/libtinkc.so.0" ] || { echo "DESTDIR is not obeyed"; exit 1; }

@@ -28,7 +28,7 @@ def function_lengths(root, paths):
 
 def main():
     root = gatelib.root_of(sys.argv)
-    paths = [p for p in gatelib.files(root, ".c", ".h", ".py", ".sh")]
+    paths = [p for p in gatelib.files(root, ".c", ".h", ".cpp", ".hpp", ".py", ".sh")]
     c_paths = [p for p in paths if p.endswith((".c", ".h"))]
     gatelib.need(len(c_paths), "sources")
     problems, review = [], []

@@ -17,6 +17,7 @@ banned      | scripts/check-banned.py
 comments    | scripts/check-comments.py
 hygiene     | scripts/check-hygiene.py
 headers     | scripts/check-headers.sh
+cpp         | scripts/check-cpp.py
 exports     | scripts/check-exports.sh
 abi         | scripts/check-abi.sh
 quiet       | scripts/check-quiet.sh

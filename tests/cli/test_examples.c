@@ -13,11 +13,11 @@
 #define WAKEUPS_MAX  500
 
 /* The answer to a question that the model knows is nearly certain. */
-static void test_examples_hello(void **unused)
+static void check_hello(const char *name)
 {
     size_t tokens = 0;
     double logprob = 1;
-    const char *line = examples_line(&examples_one, "01_hello", NULL, "I am Pebble");
+    const char *line = examples_line(&examples_one, name, NULL, "I am Pebble");
     assert_int_equal(sscanf(line,
                             "I am Pebble, a very small language model.\n"
                             "%zu tokens, log-probability %lf",
@@ -26,6 +26,18 @@ static void test_examples_hello(void **unused)
     assert_true(tokens > 5);
     assert_true(logprob <= 0 && logprob > -1);
 }
+
+static void test_examples_hello(void **unused)
+{
+    check_hello("01_hello");
+}
+
+#ifdef EXAMPLES_CPP
+static void test_examples_hello_cpp(void **unused)
+{
+    check_hello("cpp/01_hello");
+}
+#endif
 
 #ifndef TINKC_SANITIZED
 
@@ -164,6 +176,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_examples_hello),
+#ifdef EXAMPLES_CPP
+        cmocka_unit_test(test_examples_hello_cpp),
+#endif
         cmocka_unit_test(test_examples_epoll),
         cmocka_unit_test(test_examples_epoll_waits),
         cmocka_unit_test(test_examples_refused),

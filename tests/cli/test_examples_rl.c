@@ -1,5 +1,5 @@
 /* The reinforcement learning of examples/03_rl.c: for each of three seeds the reward at
- * the end is far above that at the start. Under a sanitizer, where the model computes for
+ * the end is far above that at the start; cpp/03_rl.cpp does the same. Under a sanitizer, where the model computes for
  * minutes, nothing is run: tests/cli/test_examples.c runs what is short. */
 #include "cli/examples.h"
 
@@ -31,12 +31,28 @@ static void test_examples_rl_seed3(void **unused)
     check_seed(seed);
 }
 
+#ifdef EXAMPLES_CPP
+/* The program in C++ prints what the one in C prints, step by step. */
+static void test_examples_rl_cpp(void **unused)
+{
+    char seed[] = "2", first[EXAMPLES_SAID_BYTES];
+    assert_int_equal(examples_run(&examples_one, "03_rl", seed), 0);
+    memcpy(first, examples_one.said, sizeof(first));
+    assert_non_null(strstr(first, "step 13  reward "));
+    assert_int_equal(examples_run(&examples_one, "cpp/03_rl", seed), 0);
+    assert_string_equal(examples_one.said, first);
+}
+#endif
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_examples_rl_seed1),
         cmocka_unit_test(test_examples_rl_seed2),
         cmocka_unit_test(test_examples_rl_seed3),
+#ifdef EXAMPLES_CPP
+        cmocka_unit_test(test_examples_rl_cpp),
+#endif
     };
     return cmocka_run_group_tests_name("examples_rl", tests, examples_open,
                                        examples_close);

@@ -160,7 +160,32 @@ fresh; add include/tinkc/thing.h '#define TINKC_THING_INIT {0}'
 refuses check-headers.sh "TINKC_THING_INIT has no function tinkc_thing_init"
 fresh; mkdir "$work/t/examples"; echo 'int *f(char *p) { return p; }' >"$work/t/examples/e.c"
 refuses check-headers.sh "e.c: gcc -std=c2x"
-fresh; git -C "$work/t" init -q; accepts check-abi.sh
+cpp_fresh() {
+    fresh
+    mkdir "$work/t/include/tinkc/cpp"
+    printf '/* All. */\n#include <tinkc/cpp/thing.hpp>\n' >"$work/t/include/tinkc/tinkc.hpp"
+    printf '/* One. */\n#include <tinkc/thing.h>\ninline int thing() { return tinkc_thing_do(); }\n' |
+        sed '2i #pragma once' >"$work/t/include/tinkc/cpp/thing.hpp"
+    echo '# none' >"$work/t/tests/exports/cpp.exceptions"
+}
+cpp_fresh; accepts check-headers.sh
+add include/tinkc/cpp/thing.hpp 'inline void f() { throw 1; }'
+refuses check-headers.sh "tinkc/tinkc.hpp: g++ -std=c++20 -fno-exceptions"
+cpp_fresh; echo '/* B. */' >"$work/t/include/tinkc/cpp/b.hpp"
+refuses check-headers.sh "does not include tinkc/cpp/b.hpp"
+
+# the C++ API keeps up with the C API
+cpp_fresh; accepts check-cpp.py
+add include/tinkc/thing.h '/* More. */ TINKC_API int tinkc_thing_more(void);'
+refuses check-cpp.py "tinkc_thing_more has no counterpart"
+add tests/exports/cpp.exceptions 'tinkc_*_more'; refuses check-cpp.py "tinkc_*_more has no reason"
+cpp_fresh; add tests/exports/cpp.exceptions 'tinkc_thing_do it is old'
+refuses check-cpp.py "tinkc_thing_do excuses nothing"
+cpp_fresh; add include/tinkc/cpp/thing.hpp 'class bare
+{
+};'
+refuses check-cpp.py "no comment above the class"
+cpp_fresh; git -C "$work/t" init -q; accepts check-abi.sh
 
 # contracts of public headers
 fresh; sed -i 's/ Thread: any.//' "$work/t/include/tinkc/thing.h"
