@@ -1,0 +1,3 @@
+module tinkc.example/hello
+
+go 1.21
