@@ -23,8 +23,20 @@ PY
 read -r blocks found <<<"$shown"
 expect "there are blocks of C" test "$blocks" -gt 3
 expect "each is in an example, unchanged" test "$blocks" -eq "$found"
-for example in examples/*.c; do
-    name=$(basename "$example" .c)
+read -r blocks found < <(python3 - <<'PY'
+import glob, re
+text = " ".join(" ".join(open(p).read().split()) for p in sorted(
+    glob.glob("examples/cpp/*.cpp") + glob.glob("tests/cpp/*.cpp")))
+blocks = [b for p in glob.glob("docs/guide/*.md")
+          for b in re.findall(r"```cpp\n(.*?)```", open(p).read(), re.S)]
+print(len(blocks), sum(" ".join(b.split()) in text for b in blocks))
+PY
+)
+expect "there are blocks of C++" test "$blocks" -gt 3
+expect "each is in an example or a test of C++, unchanged" test "$blocks" -eq "$found"
+for example in examples/*.c examples/cpp/*.cpp; do
+    name=${example#examples/}
+    name=${name%.c*}
     expect "$name is run by a test" grep -q "\"$name\"" tests/cli/test_examples*.c
 done
 for page in docs/guide/*.md; do
@@ -40,7 +52,7 @@ done
 for example in $(grep -oh '`0[0-9]_[a-z]*\.c`' docs/guide/*.md README.md | tr -d '`'); do
     expect "$example exists" test -e "examples/$example"
 done
-for example in examples/*.c; do
+for example in examples/*.c examples/cpp/*.cpp; do
     expect "README.md names $example" grep -q "($example)" README.md
     expect "$example has less than 200 lines" test "$(wc -l <"$example")" -lt 200
 done
