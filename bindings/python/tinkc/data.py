@@ -1,0 +1,175 @@
+"""What goes into requests: prompts, training examples, optimizer settings."""
+
+from __future__ import annotations
+
+from ctypes import byref, c_int32, c_int64, c_size_t, c_void_p
+from typing import Any, Sequence, Union
+
+from . import _c
+from ._convert import address, c_array, encoded, floats, tokens, view
+from ._handle import Owned
+from .errors import call
+
+Numbers = Any  # a list, an array, a numpy array, a memoryview: whatever has numbers
+Prompt = Union["ModelInput", Sequence[int], Any]
+
+
+class ModelInput(Owned):
+    """What a model reads. Tokens in a buffer of int32 (numpy, array, memoryview) are not copied:
+    the buffer must not change while the object is in use."""
+
+    __slots__ = ("_kept",)
+    _free = _c.tinkc_model_input_free
+
+    def __init__(self, tokens: Numbers = ()) -> None:
+        super().__init__(c_void_p())
+        self._kept: list[Any] = []
+        call(_c.tinkc_model_input_new, byref(self.p))
+        if len(tokens):
+            self.add_tokens(tokens)
+
+    @classmethod
+    def _of(cls, p: Any) -> ModelInput:
+        made = cls.__new__(cls)
+        made.p, made._kept = p, []
+        return made
+
+    def add_tokens(self, values: Numbers) -> None:
+        """Appends tokens."""
+        buffer = tokens(values)
+        call(_c.tinkc_model_input_borrow_tokens, self.p, address(buffer), len(buffer))
+        self._kept.append(buffer)
+
+    def add_image(
+        self, file: bytes, format: str = "png", expected_tokens: int | None = None
+    ) -> None:
+        """Appends an image file, "png" or "jpeg", which is copied."""
+        kind = _c.ImageFormat[format.upper()]
+        n = _c.TINKC_UNKNOWN_TOKENS if expected_tokens is None else expected_tokens
+        call(_c.tinkc_model_input_add_image, self.p, file, len(file), kind, n)
+
+    def copy(self) -> ModelInput:
+        p = c_void_p()
+        call(_c.tinkc_model_input_copy, byref(p), self.p)
+        return ModelInput._of(p)
+
+    def tokens(self) -> list[int]:
+        """The tokens, when all of the input is text."""
+        n = c_size_t()
+        buffer = (c_int32 * len(self))()
+        call(_c.tinkc_model_input_tokens, buffer, len(buffer), byref(n), self.p)
+        return list(buffer)
+
+    def __len__(self) -> int:
+        n = c_int64()
+        call(_c.tinkc_model_input_length, byref(n), self.p)
+        return n.value
+
+
+def prompt_of(prompt: Prompt) -> ModelInput:
+    return prompt if isinstance(prompt, ModelInput) else ModelInput(prompt)
+
+
+class Datum(Owned):
+    """One training example: a model input and the inputs of the loss function, by name.
+
+        Datum(tokens[:-1], target_tokens=tokens[1:], weights=weights)
+
+    Buffers are not copied where they have the type that is sent (int32 tokens; float32, int64):
+    they must not change before the datum was sent."""
+
+    __slots__ = ("_kept",)
+    _free = _c.tinkc_datum_free
+
+    def __init__(self, model_input: Prompt, **inputs: Numbers) -> None:
+        super().__init__(c_void_p())
+        if isinstance(model_input, ModelInput):
+            source = model_input.copy()
+        else:
+            source = ModelInput(model_input)
+        call(_c.tinkc_datum_new, byref(self.p), byref(source.p))  # takes it over
+        self._kept: dict[str, Any] = {"": source._kept}
+        for name, values in inputs.items():
+            self.set(name, values)
+
+    @classmethod
+    def _of(cls, p: Any) -> Datum:
+        made = cls.__new__(cls)
+        made.p, made._kept = p, {}
+        return made
+
+    @classmethod
+    def from_rollout(
+        cls, prompt: Prompt, tokens_: Numbers, logprobs: Numbers, advantage: float
+    ) -> Datum:
+        """The datum of a sampled answer, for "importance_sampling", "ppo" and similar losses."""
+        source, ids, values = prompt_of(prompt), tokens(tokens_), floats(logprobs)
+        if len(ids) != len(values):
+            raise ValueError(f"{len(ids)} tokens with {len(values)} log-probabilities")
+        rollout = _c.tinkc_rollout()
+        _c.tinkc_rollout_init(byref(rollout))
+        rollout.prompt, rollout.n, rollout.advantage = source.p, len(ids), advantage
+        rollout.tokens, rollout.logprobs = address(ids), address(values)
+        p = c_void_p()
+        call(_c.tinkc_datum_from_rollout, byref(p), byref(rollout))
+        return cls._of(p)
+
+    def set(self, name: str, values: Numbers) -> None:
+        """Sets an input of the loss function. Lists of lists and arrays may have two
+        dimensions."""
+        array, kept = c_array(values)
+        if name not in _NAMED:
+            array.dtype = _c.Dtype.INFER
+        call(_c.tinkc_datum_set, self.p, encoded(name), byref(array))
+        self._kept[name] = kept
+
+    def __getitem__(self, name: str) -> memoryview:
+        """An input of the loss function as it is sent; flat."""
+        return tensor_view(self, _c.tinkc_datum_tensor(self.p, encoded(name)), name)
+
+
+# Inputs whose type follows from the name; others have the type of their numbers.
+_NAMED = frozenset(
+    "target_tokens weights advantages logprobs clip_low_threshold clip_high_threshold "
+    "sequence_ratio_mask".split()
+)
+
+
+def tensor_view(owner: Any, tensor: int | None, name: str) -> memoryview:
+    """The elements of a borrowed tinkc_tensor."""
+    if not tensor:
+        raise KeyError(name)
+    n = _c.tinkc_tensor_count(tensor)
+    if _c.tinkc_tensor_dtype(tensor) == _c.Dtype.INT64:
+        return view(owner, _c.tinkc_tensor_i64(tensor), n, "q")
+    return view(owner, _c.tinkc_tensor_f32(tensor), n, "f")
+
+
+def datums(data: Sequence[Datum]) -> Any:
+    return (c_void_p * len(data))(*[datum.p for datum in data])
+
+
+class Adam:
+    """Settings of a step of AdamW; what is None has the library's default."""
+
+    def __init__(
+        self,
+        learning_rate: float | None = None,
+        *,
+        beta1: float | None = None,
+        beta2: float | None = None,
+        eps: float | None = None,
+        weight_decay: float | None = None,
+        grad_clip_norm: float | None = None,
+    ) -> None:
+        self._c = _c.tinkc_adam_params()
+        _c.tinkc_adam_params_init(byref(self._c))
+        given = dict(learning_rate=learning_rate, beta1=beta1, beta2=beta2, eps=eps)
+        given.update(weight_decay=weight_decay, grad_clip_norm=grad_clip_norm)
+        for name, value in given.items():
+            if value is not None:
+                setattr(self._c, name, value)
+
+    def __repr__(self) -> str:
+        names = [field[0] for field in self._c._fields_[1:]]
+        return f"Adam({', '.join(f'{n}={getattr(self._c, n)!r}' for n in names)})"
