@@ -4,7 +4,7 @@
 MAKEFLAGS += --no-print-directory
 PREFIX ?= /usr/local
 
-.PHONY: all build deps ready test check bench interop drift soak mutate demo fuzz fuzz-server install clean
+.PHONY: all build deps ready test check bench interop drift soak mutate demo fuzz fuzz-server install wheel clean
 all: build
 
 build:
@@ -55,6 +55,10 @@ demo: ready
 
 install: build
 	@cmake --install build --prefix "$(PREFIX)"
+
+# the Python package with the library inside
+wheel: build
+	@scripts/wheel.py build
 
 clean:
 	rm -rf build

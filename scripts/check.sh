@@ -22,6 +22,7 @@ exports     | scripts/check-exports.sh
 abi         | scripts/check-abi.sh
 quiet       | scripts/check-quiet.sh
 docs        | scripts/gen-docs.py --check
+python      | scripts/gen-python.py --check
 gates       | tests/docs/test_gates.sh
 tests       | scripts/test.sh
 secrets     | scripts/check-secrets.sh

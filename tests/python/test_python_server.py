@@ -1,0 +1,602 @@
+#!/usr/bin/env python3
+"""The Python package against a real server: samples, training, lists, await, closing, fork."""
+
+import asyncio
+import gc
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import warnings
+
+import support
+import tinkc
+from tinkc import service as service_module
+from tinkc import training as training_module
+
+
+class Sampling(support.ServerCase):
+    def test_sample(self):
+        samples = self.sampling.sample(self.prompt, 3, max_tokens=5, seed=7).result()
+        self.assertEqual(len(samples), 3)
+        for sequence in samples:
+            self.assertEqual(len(sequence.tokens), len(sequence.logprobs))
+            self.assertIn(sequence.stop_reason, ("stop", "length"))
+            self.assertTrue(all(value <= 0 for value in sequence.logprobs))
+        again = self.sampling.sample(list(self.prompt), 3, max_tokens=5, seed=7).result()
+        self.assertEqual([s.tokens.tolist() for s in again], [s.tokens.tolist() for s in samples])
+        self.assertEqual(samples[-1].tokens, samples[2].tokens)
+        with self.assertRaises(IndexError):
+            samples[3]
+
+    def test_views_outlive_the_result(self):
+        tokens = self.sampling.sample(self.prompt, max_tokens=4).result()[0].tokens
+        gc.collect()
+        self.assertEqual(len(tokens.tolist()), len(tokens))
+
+    def test_options(self):
+        samples = self.sampling.sample(
+            self.prompt,
+            max_tokens=2,
+            prompt_logprobs=True,
+            topk_prompt_logprobs=3,
+            topk_sample_logprobs=2,
+            temperature=0.0,
+        ).result()
+        self.assertEqual(len(samples.prompt_logprobs), len(self.prompt))
+        self.assertNotEqual(samples.prompt_logprobs[0], samples.prompt_logprobs[0])  # NaN
+        self.assertEqual([len(row) for row in samples.prompt_topk()[1:]], [3] * (len(self.prompt) - 1))
+        likeliest = [row[0][0] for row in samples[0].topk()]
+        self.assertEqual(likeliest, samples[0].tokens.tolist())
+        values = self.sampling.compute_logprobs(self.prompt).result()
+        self.assertEqual(values.tolist()[1:], samples.prompt_logprobs.tolist()[1:])
+
+    def test_stop(self):
+        greedy = dict(max_tokens=12, temperature=0.0)
+        whole = self.sampling.sample(self.prompt, **greedy).result()[0].tokens.tolist()
+        at = next(i for i, token in enumerate(whole) if i and token not in whole[:i])
+        for stop in ([whole[at]], self.tokenizer.decode([whole[at]]), [self.tokenizer.decode([whole[at]])]):
+            cut = self.sampling.sample(self.prompt, stop=stop, **greedy).result()[0]
+            self.assertEqual(cut.tokens.tolist(), whole[: at + 1])
+            self.assertEqual(cut.stop_reason, "stop")
+
+    def test_invalid(self):
+        for given in (dict(max_tokens=0), dict(temperature=-1.0), dict(top_p=2.0)):
+            error = self.sampling.sample(self.prompt, **given).exception()
+            self.assertEqual(error.code, tinkc.Code.E_INVALID)
+            self.assertIn(next(iter(given)), error.message)
+        with self.assertRaises(ValueError):
+            self.sampling.sample(self.prompt, seed=-1)
+        with self.assertRaises(TypeError):
+            self.sampling.sample(self.prompt, max_tokens="many")
+
+    def test_stream(self):
+        with self.sampling.stream(self.prompt, max_tokens=4, seed=1) as stream:
+            events = list(stream)
+        self.assertEqual(events[-1].kind, tinkc.StreamKind.DONE)
+        self.assertEqual(events[-1].total_tokens, len(events) - 1)
+        with self.assertRaises(tinkc.Error):
+            next(stream)
+        whole = self.sampling.sample(self.prompt, max_tokens=4, seed=1).result()[0]
+        self.assertEqual([e.token_id for e in events[:-1]], whole.tokens.tolist())
+
+        async def pull():
+            return [e.token_id async for e in self.sampling.stream(self.prompt, max_tokens=4, seed=1)]
+
+        self.assertEqual(asyncio.run(pull())[:-1], whole.tokens.tolist())
+
+    def test_error_of_the_server(self):
+        with self.assertRaises(tinkc.Error) as caught:
+            self.service.rest.run("no-such-run").result()
+        error = caught.exception
+        self.assertEqual((error.code, error.status), (tinkc.Code.E_NOT_FOUND, 404))
+        self.assertFalse(error.retryable)
+        failed = self.sampling.sample([999999], max_tokens=1).exception()
+        self.assertEqual((failed.code, failed.category), (tinkc.Code.E_REQUEST, tinkc.Category.USER))
+        self.assertIn(self.sampling.session_id, failed.request_id)
+        self.assertIn(failed.request_id, str(failed))
+
+
+class Await(support.ServerCase):
+    def test_await_many(self):
+        async def main():
+            futures = [self.sampling.sample(self.prompt, max_tokens=2, seed=i) for i in range(100)]
+            return await asyncio.gather(*futures)
+
+        for _ in range(2):  # each run has its own event loop
+            self.assertEqual([len(samples) for samples in asyncio.run(main())], [1] * 100)
+
+    def test_await_error(self):
+        async def main():
+            await self.service.rest.run("no-such-run")
+
+        with self.assertRaises(tinkc.Error) as caught:
+            asyncio.run(main())
+        self.assertEqual(caught.exception.status, 404)
+
+    def test_await_twice(self):
+        async def main():
+            future = self.sampling.sample(self.prompt, max_tokens=2)
+
+            async def wait():
+                return await future
+
+            first, second = await asyncio.gather(wait(), wait())
+            return first is second and (await future) is first and future.result() is first
+
+        self.assertTrue(asyncio.run(main()))
+
+    def test_cancel(self):
+        """A task that is cancelled cancels its operation; another waiter keeps it."""
+        training, started, go = self.training(), threading.Event(), threading.Event()
+        datum = tinkc.Datum([1, 2], target_tokens=[2, 3])
+
+        def loss(items):
+            started.set()
+            go.wait()
+            return 0.0
+
+        async def main(waiters):
+            future = training.forward_backward_custom([datum], loss)
+
+            async def wait():
+                return await future
+
+            tasks = [asyncio.create_task(wait()) for _ in range(waiters)]
+            await asyncio.get_running_loop().run_in_executor(None, started.wait)
+            tasks[0].cancel()
+            results = [await asyncio.gather(task, return_exceptions=True) for task in tasks[:1]]
+            is_done = future.done()
+            go.set()
+            results += [await asyncio.gather(task, return_exceptions=True) for task in tasks[1:]]
+            return future, is_done, [result[0] for result in results]
+
+        future, is_done, results = asyncio.run(main(1))
+        self.assertTrue(is_done)
+        self.assertIsInstance(results[0], asyncio.CancelledError)
+        self.assertIsInstance(future.exception(), tinkc.Cancelled)
+        started.clear(), go.clear()
+        future, is_done, results = asyncio.run(main(2))
+        self.assertFalse(is_done)
+        self.assertIsInstance(results[1], tinkc.FwdBwd)
+
+    def test_one_loop_only(self):
+        training, go = self.training(), threading.Event()
+        datum = tinkc.Datum([1, 2], target_tokens=[2, 3])
+
+        def loss(items):
+            go.wait()
+            return 0.0
+
+        future = training.forward_backward_custom([datum], loss)
+
+        async def begin():
+            async def wait():
+                await future
+
+            task = asyncio.create_task(wait())
+            await asyncio.sleep(0)
+            return task
+
+        loop = asyncio.new_event_loop()
+        task = loop.run_until_complete(begin())
+
+        async def second():
+            await future
+
+        with self.assertRaises(RuntimeError):
+            asyncio.run(second())
+        go.set()
+        loop.run_until_complete(task)
+        loop.close()
+
+    def test_lists(self):
+        training = self.training()
+        paths = [training.save_state(f"list-{i}").result() for i in range(3)]
+
+        async def main():
+            return [c.path async for c in self.service.rest.checkpoints()]
+
+        self.assertLessEqual(set(paths), set(asyncio.run(main())))
+
+
+class Training(support.ServerCase):
+    DATUM = dict(target_tokens=[2, 3, 4], weights=[1.0, 0.0, 1.0])
+
+    def test_step(self):
+        training, datum = self.training(), tinkc.Datum([1, 2, 3], **self.DATUM)
+        first = training.step([datum], adam=tinkc.Adam(1e-2)).result()
+        for _ in range(5):
+            last = training.step([datum], adam=tinkc.Adam(1e-2)).result()
+        self.assertLess(last.loss, first.loss)
+        self.assertEqual(len(first.result), 1)
+        self.assertEqual(first.result.shape(0), (3,))
+        self.assertIn("logprobs", first.result.names(0))
+        logprobs = first.result.output(0)
+        del first
+        gc.collect()
+        self.assertEqual(len(logprobs.tolist()), 3)
+        forward = training.forward([datum]).result()
+        passed = training.forward_backward([datum]).result()
+        self.assertEqual(passed.output(0).tolist(), forward.output(0).tolist())
+        self.assertIsInstance(training.optim_step().result(), dict)
+        with self.assertRaises(tinkc.Error) as caught:
+            forward.output(1)
+        self.assertEqual(caught.exception.code, tinkc.Code.E_MISSING)
+
+    def test_config(self):
+        """Settings of a loss arrive: a bound that clips everything changes the loss."""
+        training = self.training()
+        datum = tinkc.Datum.from_rollout([1, 2], [3, 4], [-20.0, -20.0], 1.0)
+        plain = training.forward([datum], "ppo").result().loss
+        narrow = dict(clip_low_threshold=0.0, clip_high_threshold=0.5)
+        self.assertGreater(training.forward([datum], "ppo", narrow).result().loss, plain)
+
+    def test_checkpoints(self):
+        training = self.training()
+        path = training.save_state("one", metadata={"k": "v"}, ttl_seconds=3600).result()
+        rest = self.service.rest
+        found = [c for c in rest.checkpoints() if c.path == path][0]
+        self.assertEqual(found.type, tinkc.CheckpointType.TRAINING)
+        self.assertEqual(found.metadata, {"k": "v"})
+        self.assertGreater(found.expires, found.time)
+        self.assertEqual(found.time.utcoffset().total_seconds(), 0)
+        run = rest.run(training.model_id).result()
+        self.assertEqual((run.id, run.lora_rank), (training.model_id, 2))
+        self.assertIn(path, [c.path for c in rest.run_checkpoints(run.id).result().items])
+        self.assertIn(run.id, [each.id for each in rest.runs()])
+        self.assertEqual(len(list(rest.runs(limit=1))), 1)
+        self.assertIn(self.service.session_id, list(rest.sessions()))
+        self.assertEqual(rest.weights_info(path).result().lora_rank, 2)
+        training.load_state(path, with_optimizer=True).result()
+        with self.service.create_training_from_state(path).result() as other:
+            self.assertEqual(other.info().result().lora_rank, 2)
+            other.unload().result()
+        rest.set_checkpoint_ttl(path, None).result()
+        rest.delete_checkpoint(path).result()
+        self.assertNotIn(path, [c.path for c in rest.checkpoints()])
+
+    def test_download(self):
+        training, seen = self.training(), []
+        path = training.save_weights_for_sampler("down").result()
+        with tempfile.TemporaryDirectory() as home:
+            target = os.path.join(home, "files")
+            done = self.service.rest.download(path, target, progress=seen.append)
+            self.assertEqual(done.files, len(os.listdir(target)))
+            self.assertTrue(seen)
+
+            def refuse(progress):
+                raise LookupError("enough")
+
+            with self.assertRaises(LookupError):
+                self.service.rest.download(path, os.path.join(home, "again"), progress=refuse)
+            self.assertEqual(os.listdir(home), ["files"])
+
+    def test_save_and_sample(self):
+        training = self.training()
+        with training.save_and_sample().result() as sampling:
+            self.assertEqual(sampling.base_model().result(), support.MODEL)
+            self.assertEqual(len(sampling.sample(self.prompt, max_tokens=2).result()), 1)
+
+
+class CustomLoss(support.ServerCase):
+    def setUp(self):
+        self.model = self.training()
+        self.data = [tinkc.Datum([1, 2, 3], target_tokens=[2, 3, 4], weights=[1.0, 1.0, 0.0])]
+
+    def test_result(self):
+        threads, inputs = [], []
+
+        def loss(items):
+            threads.append(threading.current_thread())
+            inputs.append(items[0].input("weights").tolist())
+            for item in items:
+                for i in range(len(item.gradient)):
+                    item.gradient[i] = -1.0
+            return -sum(items[0].logprobs), {"mine": 2.5}
+
+        result = self.model.forward_backward_custom(self.data, loss).result()
+        self.assertAlmostEqual(result.metrics["loss:sum"], -sum(result.output(0)), places=4)
+        self.assertEqual(result.metrics["mine"], 2.5)
+        self.assertEqual(inputs, [[1.0, 1.0, 0.0]])
+        self.assertIsNot(threads[0], threading.main_thread())
+
+    def test_exceptions(self):
+        """What the function raises ends the operation, is raised by result(), and the model
+        can be used afterwards."""
+
+        def short(items):
+            items[0].gradient.pop()
+            return 0.0
+
+        def raises(error):
+            def loss(items):
+                raise error
+
+            return loss
+
+        for function, kind in (
+            (raises(ZeroDivisionError("x")), ZeroDivisionError),
+            (raises(SystemExit(3)), tinkc.Error),
+            (lambda items: "text", TypeError),
+            (lambda items: None, TypeError),
+            (lambda items: (0.0, {"a\0": 1.0}), ValueError),
+            (short, ValueError),
+            (lambda: 0.0, TypeError),
+        ):
+            with self.assertRaises(kind):
+                self.model.forward_backward_custom(self.data, function).result()
+        with self.assertRaises(tinkc.Error) as caught:  # a gradient that is not finite
+
+            def infinite(items):
+                items[0].gradient[0] = float("inf")
+                return 0.0
+
+            self.model.forward_backward_custom(self.data, infinite).result()
+        self.assertEqual(caught.exception.code, tinkc.Code.E_INVALID)
+        self.assertEqual(len(self.model.forward(self.data).result()), 1)
+
+    def test_references(self):
+        """Nothing refers to the function, its items or its exception in the end."""
+
+        def good(items):
+            kept.append(items[0])
+            return 0.0
+
+        def bad(items):
+            raise KeyError(items)
+
+        kept = []
+        before = [sys.getrefcount(good), sys.getrefcount(bad)]
+        for _ in range(20):
+            self.model.forward_backward_custom(self.data, good).result()
+            self.assertRaises(KeyError, self.model.forward_backward_custom(self.data, bad).result)
+            self.model.optim_step().result()  # the server waits for the missing half no longer
+        item = kept[-1]
+        with self.assertRaises(tinkc.Error):
+            item.input("weights")  # that was for the callback only
+        self.assertEqual(len(item.logprobs), 3)
+        del kept[:], item
+        gc.collect()
+        self.assertEqual([sys.getrefcount(good), sys.getrefcount(bad)], before)
+        self.assertEqual(self.service._losses, {})
+        self.assertEqual(len(training_module._Loss.waiting), 0)
+
+    def test_not_called(self):
+        """A function whose operation fails before it is called is forgotten, too."""
+        before = sys.getrefcount(self.test_not_called.__func__)
+        error = self.model.forward_backward_custom([], self.test_not_called.__func__).exception()
+        self.assertEqual(error.code, tinkc.Code.E_INVALID)
+        del error
+        gc.collect()
+        self.assertEqual(sys.getrefcount(self.test_not_called.__func__), before)
+
+    def test_waiting_releases_the_lock(self):
+        """The main thread waits in C; the callback waits for a third thread, which sets the event
+        only when the callback runs. Were the interpreter lock held anywhere, nobody could go on,
+        and the time limit of the test would end it."""
+        running, go, seen = threading.Event(), threading.Event(), []
+
+        def loss(items):
+            running.set()
+            go.wait()
+            return 1.0
+
+        def third():
+            running.wait()
+            seen.append("third")
+            go.set()
+
+        thread = threading.Thread(target=third)
+        thread.start()
+        result = self.model.forward_backward_custom(self.data, loss).result()
+        thread.join()
+        self.assertEqual(result.metrics["loss:sum"], 1.0)
+        self.assertEqual(seen, ["third"])
+
+    def test_signal_ends_a_wait(self):
+        """A signal handler runs while the main thread waits, as for Ctrl-C."""
+        running, go = threading.Event(), threading.Event()
+
+        class Stop(Exception):
+            pass
+
+        def handler(*_):
+            raise Stop
+
+        def loss(items):
+            running.set()
+            go.wait()
+            return 1.0
+
+        def send():
+            running.wait()
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGUSR1)
+
+        before = signal.signal(signal.SIGUSR1, handler)
+        thread = threading.Thread(target=send)
+        thread.start()
+        future = self.model.forward_backward_custom(self.data, loss)
+        try:
+            with self.assertRaises(Stop):
+                future.result()
+        finally:
+            go.set()
+            thread.join()
+            signal.signal(signal.SIGUSR1, before)
+        self.assertEqual(future.result().metrics["loss:sum"], 1.0)
+
+    def test_timeout(self):
+        go = threading.Event()
+
+        def loss(items):
+            go.wait()
+            return 1.0
+
+        future = self.model.forward_backward_custom(self.data, loss)
+        with self.assertRaises(tinkc.Timeout) as caught:
+            future.result(timeout=0)
+        self.assertIsInstance(caught.exception, TimeoutError)
+        self.assertFalse(future.done())
+        self.assertIn("forward_backward_custom", future.explain())
+        self.assertRaises(TimeoutError, future.exception, 0.01)
+        go.set()
+        self.assertIsNone(future.exception())
+
+
+class Closing(support.ServerCase):
+    def open(self):
+        return tinkc.Service(self.server.url, "tml-test")
+
+    def test_use_after_close(self):
+        with self.open() as service:
+            sampling = service.create_sampling(support.MODEL).result()
+            training = service.create_training(support.MODEL, rank=2).result()
+        self.assertTrue(service.closed)
+        with self.assertRaises(tinkc.Error) as caught:
+            service.models()
+        self.assertEqual(caught.exception.code, tinkc.Code.E_STATE)
+        self.assertIsInstance(sampling.sample(self.prompt).exception(), tinkc.Cancelled)
+        self.assertIsInstance(training.unload().exception(), tinkc.Cancelled)
+        for each in (training, sampling, service, training, sampling, service):
+            each.close()
+        with self.assertRaises(tinkc.Error):
+            sampling.sample(self.prompt)
+
+    def test_any_order(self):
+        service = self.open()
+        sampling = service.create_sampling(support.MODEL).result()
+        future = sampling.sample(self.prompt, max_tokens=2)
+        sampling.close()
+        self.assertEqual(len(future.result()), 1)
+        pages, begun = service.rest.runs(), service.rest.sessions()
+        next(begun)
+        sampling = service.create_sampling(support.MODEL).result()
+        stream = sampling.stream(self.prompt)
+        service.close()
+        for each in (pages, begun, stream):
+            with self.assertRaises(tinkc.Error):
+                list(each)
+            each.close()
+
+    def test_forgotten(self):
+        """Clients keep their service open; what nobody refers to is closed, with a warning."""
+        sampling = self.open().create_sampling(support.MODEL).result()
+        gc.collect()
+        self.assertEqual(len(sampling.sample(self.prompt, max_tokens=2).result()), 1)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            del sampling
+            gc.collect()
+        self.assertEqual([w.category for w in caught], [ResourceWarning])
+
+    def test_forgotten_future(self):
+        """A future that nobody waits for, and one that is kept without its client."""
+        with self.open() as service:
+            sampling = service.create_sampling(support.MODEL).result()
+            sampling.sample(self.prompt, max_tokens=2)
+            last = sampling.sample(self.prompt, max_tokens=2)
+            del sampling
+            gc.collect()
+            self.assertEqual(len(last.result()), 1)
+
+    def test_closed_by_another_thread(self):
+        """Threads sample while another closes: each call works, or fails with an error."""
+        service = self.open()
+        sampling, outcomes = service.create_sampling(support.MODEL).result(), []
+        some = threading.Event()
+
+        def work():
+            while True:
+                try:
+                    sampling.sample(self.prompt, max_tokens=1).result()
+                    some.set()
+                except tinkc.Error as error:
+                    outcomes.append(error.code)
+                    return
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        some.wait()
+        sampling.close()
+        service.close()
+        for thread in threads:
+            thread.join()
+        self.assertLessEqual(set(outcomes), {tinkc.Code.E_STATE, tinkc.Code.E_CANCELLED})
+        self.assertEqual(len(outcomes), 4)
+
+    def test_last_reference_in_a_callback(self):
+        """A service cannot be closed in its own callback: it is closed later."""
+        holder = {"training": self.open().create_training(support.MODEL, rank=2).result()}
+        datum, done, dropped = tinkc.Datum([1, 2], target_tokens=[2, 3]), threading.Event(), threading.Event()
+
+        def loss(items):
+            dropped.wait()
+            holder.clear()
+            gc.collect()
+            done.set()
+            return 0.0
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)
+            holder["future"] = holder["training"].forward_backward_custom([datum], loss)
+            dropped.set()
+            done.wait()
+            self.assertEqual(len(service_module._orphans), 1)
+            with self.open() as service:  # closes it
+                service.health().result()
+        self.assertEqual(service_module._orphans, [])
+
+    def test_error_is_told(self):
+        """The server learns that an exception ended the session."""
+        with self.assertRaises(LookupError):
+            with self.open() as service:
+                service.create_sampling(support.MODEL).result()
+                session = service.session_id
+                raise LookupError("what went wrong")
+        self.assertTrue(session)
+
+    def test_fork(self):
+        """In a forked child every operation of an inherited handle fails; the child ends, and
+        the parent goes on."""
+        future = self.sampling.sample(self.prompt, max_tokens=2)
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                error = self.sampling.sample(self.prompt).exception()
+                again = self.service.rest.run("x").exception()
+                if (error.code, again.code) == (tinkc.Code.E_STATE, tinkc.Code.E_STATE):
+                    gc.collect()
+                    self.service.close()
+                    with tinkc.Service(self.server.url, "tml-test") as own:
+                        own.health().result()
+                    status = 0
+            except BaseException as error:
+                print("child:", repr(error), flush=True)
+            os._exit(status)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        self.assertEqual(len(future.result()), 1)
+        self.assertEqual(len(self.sampling.sample(self.prompt, max_tokens=1).result()), 1)
+
+    def test_exit_without_closing(self):
+        """A program that ends with work under way ends at once, and well."""
+        code = (
+            "import tinkc, sys\n"
+            f"s = tinkc.Service({self.server.url!r}, 'tml-test', log=print, log_level='debug')\n"
+            f"sampling = s.create_sampling({support.MODEL!r}).result()\n"
+            "futures = [sampling.sample([1, 2], max_tokens=50) for _ in range(50)]\n"
+            "print('submitted')\n"
+        )
+        environment = dict(os.environ, PYTHONPATH=str(support.ROOT / "bindings/python"))
+        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("submitted", done.stdout)
+        self.assertIn("create_session: 200", done.stdout)  # of the log
+
+
+if __name__ == "__main__":
+    support.main()
