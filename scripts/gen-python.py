@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the declarations of the Python package from the public headers:
-bindings/python/tinkc/_c.py (enumerations, structs, functions for ctypes) and
-bindings/python/tinkc/_records.py (what the server's lists hold, as data classes).
+_enums.py, _structs.py and _c.py (functions) of bindings/python/tinkc for ctypes, and _records.py
+(what the server's lists hold, as data classes).
 
     scripts/gen-python.py             rewrite them
     scripts/gen-python.py --check     fail when they differ from the headers
@@ -10,6 +10,7 @@ bindings/python/tinkc/_records.py (what the server's lists hold, as data classes
 import difflib
 import re
 import sys
+import textwrap
 from collections import namedtuple
 
 import gatelib
@@ -19,6 +20,9 @@ NOTE = '"""{}\n\nWritten by scripts/gen-python.py from include/tinkc/*.h. Do not
 SCALARS = {"bool": "c_bool", "int": "c_int", "unsigned": "c_uint", "float": "c_float",
            "double": "c_double", "size_t": "c_size_t", "int32_t": "c_int32",
            "int64_t": "c_int64", "uint64_t": "c_uint64"}
+IMPORTS = ("from ctypes import (CFUNCTYPE, POINTER, Structure, c_bool, c_char, c_char_p, c_double, c_float,\n"
+           "                    c_int, c_int32, c_int64, c_size_t, c_uint, c_uint64, c_void_p)")
+PAGES = ("_enums.py", "_structs.py", "_c.py", "_records.py")
 # Headers whose structs without a size are results that a program keeps.
 RECORDS = ("rest.h", "search.h", "weights.h", "stream.h", "download.h")
 # Constants that no enumeration has.
@@ -159,11 +163,10 @@ def enum_lines(name, members):
 
 
 def struct_lines(api, name, members):
-    yield f"\n\nclass {name}(Structure):\n    __slots__ = ()\n    _fields_ = ["
-    for member in members:
-        kind = api.ctype(member.type)
-        yield f'        ("{member.name}", {kind}{" * " + member.array if member.array else ""}),'
-    yield "    ]"
+    fields = [f'("{m.name}", {api.ctype(m.type)}{" * " + m.array if m.array else ""})' for m in members]
+    yield f"\n\nclass {name}(Structure):\n    __slots__ = ()"
+    yield textwrap.fill("_fields_ = [" + ", ".join(fields) + "]", 110, initial_indent="    ",
+                        subsequent_indent=" " * 16, break_long_words=False)
 
 
 def keeps_gil(function):
@@ -183,14 +186,16 @@ def returned_type(api, function):
     return api.ctype(function.returned)
 
 
-def c_page(api):
-    out = [NOTE.format("The C library as ctypes sees it: enumerations, structs and functions."),
-           "import enum\nfrom ctypes import (CFUNCTYPE, POINTER, Structure, c_bool, c_char, c_char_p, c_double,"
-           " c_float,\n                    c_int, c_int32, c_int64, c_size_t, c_uint, c_uint64, c_void_p)\n\n"
-           "from ._load import function as _f, getter as _g\n"]
+def enums_page(api):
+    out = [NOTE.format("Enumerations and constants of the C library."), "import enum\n"]
     out += [f"{name} = {value}" for name, value in api.constants.items()]
     for name, members in api.enums.items():
         out += enum_lines(name, members)
+    return "\n".join(out) + "\n"
+
+
+def structs_page(api):
+    out = [NOTE.format("Structs and callbacks of the C library, as ctypes sees them."), IMPORTS + "\n"]
     placed = set()
     for name, members in api.structs.items():
         for member in members:
@@ -201,7 +206,13 @@ def c_page(api):
         out += struct_lines(api, name, members)
     out.append("\n")
     out += [callback_line(api, name) for name in api.callbacks if name not in placed]
-    out.append("")
+    return "\n".join(out) + "\n"
+
+
+def c_page(api):
+    out = [NOTE.format("The C library as ctypes sees it: its functions, and everything of _enums and _structs."),
+           IMPORTS + "\n\nfrom ._enums import *\nfrom ._load import function as _f, getter as _g\n"
+           "from ._structs import *\n"]
     for function in api.functions:
         kinds = [returned_type(api, function)] + [api.ctype(a.type) for a in function.arguments]
         how = "_g" if keeps_gil(function) else "_f"
@@ -282,7 +293,8 @@ def main():
         print(layout_program(api), end="")
         return 0
     problems = []
-    for name, new in (("_c.py", c_page(api)), ("_records.py", records_page(api))):
+    for name, page in zip(PAGES, (enums_page, structs_page, c_page, records_page)):
+        new = page(api)
         file = root / HOME / name
         if "--check" not in argv:
             file.write_text(new)

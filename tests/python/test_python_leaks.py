@@ -14,6 +14,8 @@ from collections import Counter
 import support
 from tinkc import _c
 
+SAMPLES = 2000
+KEPT = ("tinkc._c", "tinkc._enums", "tinkc._load", "tinkc._structs")  # not loaded again
 live, lock = Counter(), threading.Lock()
 
 
@@ -63,15 +65,11 @@ def _instrument():
             setattr(_c, function.name, _Counted(getattr(_c, function.name), function))
 
 
-for module in [
-    name for name in sys.modules if name.startswith("tinkc.") and name not in ("tinkc._c", "tinkc._load")
-]:
+for module in [name for name in sys.modules if name.startswith("tinkc.") and name not in KEPT]:
     del sys.modules[module]
 del sys.modules["tinkc"]
 _instrument()
 import tinkc  # noqa: E402  with the functions that count
-
-SAMPLES = 2000
 
 
 class Leaks(support.ServerCase):

@@ -70,7 +70,9 @@ class Pages(Closable, Generic[T]):
 
     def _next(self) -> tuple[T] | None:
         handle, more = self._open(), c_bool()
-        _service = self._service._open()  # the pager uses its handle: it stays until the return
+        _service = (
+            self._service._open()
+        )  # the pager uses its handle: it stays until the return
         call(_c.tinkc_pager_has_next, byref(more), handle.p)
         return (self._next_item(handle.p),) if more.value else None
 

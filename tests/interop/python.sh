@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# The Python package as a user has it: the wheel installed with pip into a fresh environment, numpy
+# arrays, annotations (mypy --strict), layout (black), and the CPU time of a sample beside that of
+# the official SDK, with the same server: at least 8 times less, with result() and with await.
+. "$(dirname "$0")/lib.sh"
+version=0.36.0 model=tinkc/pebble-llama-2m failed=0 rounds=3
+wrong() { echo "  $1: $2"; failed=1; }
+
+make_venv build/python-venv numpy==2.4.6 mypy==2.4.1 black==26.10.1 || exit 1
+tools=$PWD/build/python-venv/bin
+"$tools/mypy" --strict --no-error-summary --cache-dir "$work/mypy" bindings/python/tinkc || wrong mypy "see above"
+"$tools/black" -q --check bindings/python || wrong black "run black bindings/python"
+"$tools/black" -q --check -l 110 tests/python || wrong black "run black -l 110 tests/python"
+
+export TINKC=$build/tinkc TINKC_NUMPY=1
+for test in unit server loss; do
+    TINKC_LIBRARY=$build/libtinkc.so "$tools/python" -W error "tests/python/test_python_$test.py" \
+        >"$work/said" 2>&1 || { wrong "test_python_$test with numpy" "failed"; tail -n 40 "$work/said"; }
+done
+
+scripts/wheel.py "$build" "$work/dist" || exit 1
+python3 -m venv "$work/venv" &&
+    "$work/venv/bin/python" -m pip --disable-pip-version-check -q install --no-index "$work"/dist/tinkc-*.whl &&
+    "$work/venv/bin/python" -m pip --disable-pip-version-check check >/dev/null || exit 1
+sdk=$(scripts/sdkenv.py $version) || exit 1
+
+cost() { # KIND PYTHON SAMPLES
+    timeout 300 "$2" -W ignore tests/interop/python_cost.py "$1" "$url" "$model" "$3" \
+        >>"$work/cost.$1" 2>"$work/said" || ended || { cat "$work/said"; return 1; }
+}
+serve || exit 1
+for ((i = 0; i < rounds; i++)); do
+    cost sdk "$sdk" 200 && cost tinkc "$work/venv/bin/python" 1000 &&
+        cost await "$work/venv/bin/python" 1000 || exit 1
+done
+serve_end || failed=1
+
+median() { sort -n "$1" | sed -n "$((rounds / 2 + 1))p"; }
+theirs=$(median "$work/cost.sdk")
+for kind in tinkc await; do
+    ours=$(median "$work/cost.$kind")
+    ratio=$(awk -v a="$theirs" -v b="$ours" 'BEGIN { printf "%.1f", a / b }')
+    echo "  CPU of a sample: $ours us ($kind), official SDK $version $theirs us, ratio $ratio"
+    awk -v r="$ratio" 'BEGIN { exit !(r >= 8) }' || wrong "CPU of a sample ($kind)" "less than 8 times less"
+done
+exit $failed
