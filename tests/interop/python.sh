@@ -24,23 +24,23 @@ python3 -m venv "$work/venv" &&
     "$work/venv/bin/python" -m pip --disable-pip-version-check check >/dev/null || exit 1
 sdk=$(scripts/sdkenv.py $version) || exit 1
 
-cost() { # KIND PYTHON SAMPLES
-    timeout 300 "$2" -W ignore tests/interop/python_cost.py "$1" "$url" "$model" "$3" \
-        >>"$work/cost.$1" 2>"$work/said" || ended || { cat "$work/said"; return 1; }
+cost() { # sdk|tinkc PYTHON result|await SAMPLES
+    timeout 300 "$2" -W ignore tests/interop/python_cost.py "$1" "$3" "$url" "$model" "$4" \
+        >>"$work/cost.$1.$3" 2>"$work/said" || ended || { cat "$work/said"; return 1; }
 }
 serve || exit 1
 for ((i = 0; i < rounds; i++)); do
-    cost sdk "$sdk" 200 && cost tinkc "$work/venv/bin/python" 1000 &&
-        cost await "$work/venv/bin/python" 1000 || exit 1
+    for how in result await; do
+        cost sdk "$sdk" $how 200 && cost tinkc "$work/venv/bin/python" $how 1000 || exit 1
+    done
 done
 serve_end || failed=1
 
 median() { sort -n "$1" | sed -n "$((rounds / 2 + 1))p"; }
-theirs=$(median "$work/cost.sdk")
-for kind in tinkc await; do
-    ours=$(median "$work/cost.$kind")
+for how in result await; do
+    ours=$(median "$work/cost.tinkc.$how") theirs=$(median "$work/cost.sdk.$how")
     ratio=$(awk -v a="$theirs" -v b="$ours" 'BEGIN { printf "%.1f", a / b }')
-    echo "  CPU of a sample: $ours us ($kind), official SDK $version $theirs us, ratio $ratio"
-    awk -v r="$ratio" 'BEGIN { exit !(r >= 8) }' || wrong "CPU of a sample ($kind)" "less than 8 times less"
+    echo "  CPU of a sample with $how: $ours us, official SDK $version $theirs us, ratio $ratio"
+    awk -v r="$ratio" 'BEGIN { exit !(r >= 8) }' || wrong "CPU of a sample with $how" "less than 8 times less"
 done
 exit $failed
