@@ -151,6 +151,15 @@ fresh; add docs/x.md "https:/""/mirror.internal.corp/simple"; refuses check-hygi
 fresh; add docs/x.md "key tml-0123456789abc""defghijklmnop"; refuses check-hygiene.py "API key"
 fresh; add docs/x.md "-----BEGIN RSA PRI""VATE KEY-----"; refuses check-hygiene.py "private key"
 
+# declarations of the Python package
+fresh; mkdir -p "$work/t/bindings/python/tinkc"; refuses "gen-python.py --check" "_c.py differs from the headers"
+accepts gen-python.py # writes them
+accepts "gen-python.py --check"
+sed -i 's/int tinkc_thing_do(void)/int tinkc_thing_do(int64_t n)/' "$work/t/include/tinkc/thing.h"
+refuses "gen-python.py --check" "_c.py differs from the headers"
+sed -i 's/int64_t n/off_t n/' "$work/t/include/tinkc/thing.h"
+refuses "gen-python.py --check" "what is the type off_t"
+
 # headers
 fresh; add include/tinkc/thing.h 'size_t tinkc_thing_size(void);'; refuses check-headers.sh "tinkc/thing.h"
 fresh; add include/tinkc/thing.h 'int tinkc_thing_new(int new, int class);'
