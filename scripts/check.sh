@@ -23,6 +23,7 @@ abi         | scripts/check-abi.sh
 quiet       | scripts/check-quiet.sh
 docs        | scripts/gen-docs.py --check
 python      | scripts/gen-python.py --check
+api         | scripts/check-api.py
 gates       | tests/docs/test_gates.sh
 tests       | scripts/test.sh
 secrets     | scripts/check-secrets.sh

@@ -12,13 +12,13 @@ _TAG = re.compile(r"\b(?:struct|enum|union)\s+(\w+)\s*$")
 _LAST = re.compile(r"(\w+)\s*(?:\[[^\]]*\]\s*)*$")
 
 
-def _end_of_macro(lines, i):
+def end_of_macro(lines, i):
     while lines[i].rstrip().endswith("\\") and i + 1 < len(lines):
         i += 1
     return i
 
 
-def _end_of_item(lines, i):
+def end_of_item(lines, i):
     """The line with the brace in column 0, or with the semicolon outside all brackets."""
     depth = 0
     for k in range(i, len(lines)):
@@ -60,9 +60,9 @@ def definitions(text):
     while i < len(lines):
         macro = _DEFINE.match(lines[i])
         if macro:
-            last, names = _end_of_macro(lines, i), [macro.group(1)]
+            last, names = end_of_macro(lines, i), [macro.group(1)]
         elif _HEAD.match(lines[i]):
-            last = _end_of_item(lines, i)
+            last = end_of_item(lines, i)
             names = _names_of(code[starts[i]:starts[last + 1]])
         else:
             i += 1

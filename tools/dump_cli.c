@@ -213,7 +213,7 @@ static void man_options(FILE *to, const cmd_option *options)
 
 static void man_synopsis(FILE *to, const cmd_spec *command)
 {
-    fputs(".PP\n\\fBtinkc ", to);
+    fputs("\\fBtinkc ", to);
     put(to, command->name);
     fputs("\\fR [\\fIOPTIONS\\fR]", to);
     if (command->operands[0] != '\0') {
@@ -270,6 +270,7 @@ static void man_page(FILE *to, const char *page, const cmd_spec *const *first)
     fputs(".SH SYNOPSIS\n", to);
     for (const cmd_spec *const *at = cmd_list; *at != NULL; at++) {
         if (is_of_page(*at, (*first)->name, n)) {
+            fputs(at == first ? "" : ".PP\n", to);
             man_synopsis(to, *at);
         }
     }

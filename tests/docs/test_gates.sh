@@ -253,6 +253,20 @@ C
     done
 done
 
+# manual pages and reference of the library
+documented() {
+    fresh
+    add include/tinkc/version.h '/* The version. Thread: any. */'
+    add include/tinkc/version.h $'#ifndef V\n#define V\n#define TINKC_VERSION "1.2.3"\n#endif'
+    printf '/* All. */\n#ifndef T\n#define T\n#include <tinkc/thing.h>\n#endif\n' >"$work/t/include/tinkc/tinkc.h"
+    add tests/exports/tinkc.sym tinkc_thing_do
+}
+documented; accepts check-api.py
+documented; add tests/exports/tinkc.sym tinkc_thing_hide; refuses check-api.py "tinkc_thing_hide has no manual page"
+documented; : >"$work/t/tests/exports/tinkc.sym"; refuses check-api.py "no exported functions"
+documented; sed -i 's/ Does it/ Bites \x10 it/' "$work/t/include/tinkc/thing.h"
+refuses check-api.py "invalid input character"
+
 # conformance
 fresh; add docs/conformance.md '| A-001 | again | test_mem_one |'; refuses check-conformance.py "two rows"
 fresh; sed -i 's/| test_mem_one |$/| test_absent |/' "$work/t/docs/conformance.md"
