@@ -4,7 +4,8 @@
 MAKEFLAGS += --no-print-directory
 PREFIX ?= /usr/local
 
-.PHONY: all build deps ready test check bench interop drift soak mutate demo fuzz fuzz-server install wheel clean
+.PHONY: all build deps ready test check bench interop drift soak mutate demo fuzz fuzz-server docs dist dist-test deb \
+	deb-test install wheel clean
 all: build
 
 build:
@@ -52,6 +53,28 @@ fuzz-server:
 
 demo: ready
 	@scripts/demo.sh
+
+# manual pages of section 3 and the reference in HTML, from the headers
+docs:
+	@scripts/gen-man3.py build/api/man3
+	@scripts/gen-html.py build/api/html
+	@echo "build/api/html/index.html"
+
+# a tarball of the last commit
+dist:
+	@scripts/dist.sh
+
+dist-test: deps
+	@scripts/dist-test.sh
+
+# Debian packages of the last commit; deb-test (as root) uses them in a fresh system
+deb:
+	@scripts/deps.sh deb
+	@scripts/deb.sh
+
+deb-test:
+	@scripts/deps.sh deb
+	@scripts/deb-test.sh
 
 install: build
 	@cmake --install build --prefix "$(PREFIX)"

@@ -15,7 +15,7 @@ HOSTS = re.compile(
     r"|([\w-]+\.)*(example|invalid|test)|([\w-]+\.)*example\.(com|org|net)"
     r"|(www\.)?apache\.org|www\.rfc-editor\.org|json-schema\.org|www\.w3\.org|protobuf\.dev"
     r"|tinker\.thinkingmachines\.dev|tinker-docs\.thinkingmachines\.ai|huggingface\.co"
-    r"|([\w-]+\.)*thinkingmachines\.(dev|ai)|github\.com|ui\.perfetto\.dev|keepachangelog\.com|semver\.org)$")
+    r"|([\w-]+\.)*thinkingmachines\.(dev|ai)|github\.com|www\.debian\.org|ui\.perfetto\.dev|keepachangelog\.com|semver\.org)$")
 PATTERNS = [
     (re.compile(r"(?<![\w./-])/(work|root|home/\w+|Users/\w+|mnt|workspace)/"), "machine path"),
     (re.compile(r"(?<![\w./-])/tmp/(?![\w.-]*XXXXXX)[\w.]+"), "fixed name under /tmp"),

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that building and testing need, where they are missing.
 # Touches the network only when something is missing.
-#   scripts/deps.sh [check|bench|interop]    also what gates and fuzzing, benchmarks, or comparisons
-#                                            with others need
+#   scripts/deps.sh [check|bench|interop|deb]   also what gates and fuzzing, benchmarks, comparisons
+#                                               with others, or Debian packages and their test need
+# Elsewhere than on Debian it installs nothing and says so: the build names what it misses.
 set -eu
 
 packages="
@@ -16,6 +17,7 @@ case ${1:-} in
 check) packages="$packages clang-14 libclang-rt-14-dev llvm-14 clang-format-14 universal-ctags abigail-tools" ;;
 bench) packages="$packages libopenblas0-pthread python3-venv valgrind" ;;
 interop) packages="$packages python3-venv" ;;
+deb) packages="$packages debhelper dpkg-dev fakeroot lintian mandoc debootstrap" ;;
 esac
 case ${1:-} in
 bench | interop) # from Debian only where no other is installed
@@ -24,6 +26,10 @@ bench | interop) # from Debian only where no other is installed
     ;;
 esac
 
+command -v dpkg-query >/dev/null || {
+    echo "deps: not a Debian, installing nothing; README.md lists the packages of other systems" >&2
+    exit 0
+}
 missing=""
 for package in $packages; do
     # one line per architecture that the package is known for
