@@ -5,7 +5,7 @@ find_package(Python3 COMPONENTS Interpreter)
 if(Python3_FOUND)
     set(api ${CMAKE_BINARY_DIR}/api)
     set(scripts ${CMAKE_SOURCE_DIR}/scripts)
-    file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/include/tinkc/*.h)
+    file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/include/tinkc/*.h*)
     add_custom_command(OUTPUT ${api}/stamp
         COMMAND ${CMAKE_COMMAND} -E rm -rf ${api}
         COMMAND ${Python3_EXECUTABLE} -B ${scripts}/gen-man3.py ${api}/man3

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes the reference of the library in HTML from the public headers: index.html, a page for each
-header, and one stylesheet. Every name of the library in code and text is a link to where it is
+header (those of C++ as they are), and one stylesheet. Every name of the library in code and text is a link to where it is
 declared; nothing is loaded from elsewhere.
 
     scripts/gen-html.py OUT [--root DIR]
@@ -39,7 +39,12 @@ class Reference:
                     self.where[name] = f"{header.name}.html#{name}"
                 for name in item.members:
                     self.where[name] = f"{header.name}.html#{item.name}"
-        self.files = {h.path for h in self.headers}
+        self.files = {h.path: f"{h.name}.html" for h in self.headers}
+        self.cxx = {}  # "tinkc/cpp/base.hpp": its text
+        for path in sorted((root / "include/tinkc").rglob("*.hpp")):
+            name = path.relative_to(root / "include").as_posix()
+            self.cxx[name] = path.read_text()
+            self.files[name] = name.replace("/", ".") + ".html"
 
     def linked(self, text, own=""):
         """The text in HTML, with links from the names of the library and its headers."""
@@ -48,9 +53,9 @@ class Reference:
             if word in self.where and word != own:
                 return f'<a href="{self.where[word]}">{word}</a>'
             if word in self.files:
-                return f'<a href="{Path(word).stem}.html">{word}</a>'
+                return f'<a href="{self.files[word]}">{word}</a>'
             return match.group(0)
-        return re.sub(r"\b(?:tinkc/\w+\.h|(?:tinkc_|TINKC_)\w+)", link, html.escape(text, quote=False))
+        return re.sub(r"\b(?:tinkc/[\w/]+\.h(?:pp)?|(?:tinkc_|TINKC_)\w+)", link, html.escape(text, quote=False))
 
     def prose(self, text):
         parts = re.split(r"`([^`]+)`", text)
@@ -90,10 +95,18 @@ class Reference:
         parts += [f'<ul class="names">\n{contents}</ul>'] if names else []
         return self.page(f"&lt;{header.path}&gt;", "\n".join(parts + [self.item(i) for i in header.items]))
 
+    def cxx_header(self, name):
+        """The opening comment of a C++ header as text, then its code with links."""
+        opening, code = headertext.split_opening(self.cxx[name])
+        return self.page(f"&lt;{name}&gt;", f"<h1>&lt;{name}&gt;</h1>\n"
+                         f"{self.body(opening)}\n<pre>{self.linked(code)}</pre>")
+
     def index(self):
         rows = "".join(f'<tr><td><a href="{h.name}.html">&lt;{h.path}&gt;</a></td>'
                        f"<td>{self.prose(headertext.sentence(h.opening, '.'))}</td></tr>\n"
                        for h in self.headers)
+        rows += "".join(f'<tr><td>&lt;{self.linked(name)}&gt;</td><td>C++</td></tr>\n'
+                        for name in self.cxx)
         names = "".join(f'<li><a href="{self.where[n]}">{n}</a></li>\n' for n in sorted(self.where))
         return self.page(f"libtinkc {self.version}",
                          "<h1>libtinkc</h1>\n<p>The reference of the C library, made from its headers."
@@ -113,6 +126,8 @@ def main():
     (out / "index.html").write_text(reference.index())
     for header in reference.headers:
         (out / f"{header.name}.html").write_text(reference.header(header))
+    for name in reference.cxx:
+        (out / reference.files[name]).write_text(reference.cxx_header(name))
     return 0
 
 

@@ -90,15 +90,19 @@ def _conditional(lines, i):
             return i
 
 
+def split_opening(text):
+    """The text of the opening comment, and what follows it."""
+    opening = re.match(r"/\*.*?\*/", text, re.S).group(0)
+    return _uncomment(opening), text[len(opening):].strip("\n")
+
+
 def parse(path):
     """The Header at `path`. Declarations inside #if are left out: attributes, C++."""
     text = path.read_text()
-    opening = re.match(r"/\*.*?\*/", text, re.S).group(0)
+    opening, _ = split_opening(text)
     lines, items, comment = text.split("\n"), [], ""
     code_lines = gatelib.code_only(text).split("\n")
-    i = opening.count("\n") + 1
-    guard = next(k for k in range(i, len(lines)) if lines[k].startswith("#ifndef"))
-    i = guard + 2
+    i = next(k for k, line in enumerate(lines) if line.startswith("#ifndef")) + 2
     while i < len(lines):
         line = lines[i]
         if line.startswith("/*"):
@@ -126,7 +130,7 @@ def parse(path):
             i = last
         comment = ""
         i += 1
-    return Header(path.stem, _uncomment(opening), items)
+    return Header(path.stem, opening, items)
 
 
 def headers(root):
