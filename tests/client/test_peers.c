@@ -81,6 +81,7 @@ static void check_loss(const peerfix *p, const tinkc_fwdbwd *result, double mean
     const char *theirs = fakeapi_tinker_server_at(p->index)->loss;
     const char *name = tinkc_metrics_loss_name(tinkc_fwdbwd_metrics(result));
     if (theirs != NULL && theirs[0] != '\0') {
+        assert_non_null(name);
         assert_string_equal(name, theirs);
     }
     assert_int_equal(tinkc_fwdbwd_loss(&loss, result, NULL), TINKC_OK);
