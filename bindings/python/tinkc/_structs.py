@@ -149,6 +149,21 @@ class tinkc_number(Structure):
     _fields_ = [("name", c_char_p), ("value", c_double)]
 
 
+class tinkc_pull_progress(Structure):
+    __slots__ = ()
+    _fields_ = [("done", c_uint64), ("total", c_int64), ("file", c_char_p), ("files", c_size_t), ("files_n",
+                c_size_t)]
+
+tinkc_pull_fn = CFUNCTYPE(c_bool, POINTER(tinkc_pull_progress), c_void_p)
+
+
+class tinkc_pull_options(Structure):
+    __slots__ = ()
+    _fields_ = [("size", c_size_t), ("revision", c_char_p), ("directory", c_char_p), ("cache_dir", c_char_p),
+                ("hub_url", c_char_p), ("hub_token", c_char_p), ("max_retries", c_int), ("retry_ms", c_int64),
+                ("fn", tinkc_pull_fn), ("user", c_void_p)]
+
+
 class tinkc_push_progress(Structure):
     __slots__ = ()
     _fields_ = [("stage", c_int), ("done", c_uint64), ("total", c_int64), ("file", c_char_p)]
