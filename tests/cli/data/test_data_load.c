@@ -316,6 +316,7 @@ static void test_data_load_plain(void **state)
     data_set set;
     data_file file;
     notes told;
+    int32_t last = -1;
     tk_buf_init(&text, TK_MIB);
     tk_buf_init(&joined, TK_MIB);
     for (size_t i = 0; i < 2000; i++) {
@@ -333,6 +334,8 @@ static void test_data_load_plain(void **state)
         size_t n = 0;
         assert_int_equal(data_set_tokens(&row, &set, i, NULL), TINKC_OK);
         assert_true(row.n == 51 || i + 1 == set.n);
+        assert_true(i == 0 || row.ids[0] == last);
+        last = row.ids[row.n - 1];
         assert_true(set.rows[i].weight == (double)(row.n - 1));
         what.ids = row.ids + (i > 0 ? 1 : 0);
         what.ids_n = row.n - (i > 0 ? 1 : 0);
