@@ -40,10 +40,15 @@ static void test_cli_single_answers(void **unused)
     fakeapi_default(f.api, "GET", CLI_API "samplers/x",
                     &fakeapi_json("{\"sampler_id\":\"x\",\"base_model\":\"m\"}"));
     clifix_expect(&f, "models",
-                  "2 models\nModel  Context\n─────  ───────\nm      1024\nN/A    N/A\n");
+                  "2 models\nModel  Context  Parameters  Precision  Source\n"
+                  "─────  ───────  ──────────  ─────────  ──────\n"
+                  "m      1024     -           -          -\n"
+                  "N/A    N/A      -           -          -\n");
     clifix_expect(&f, "models -f jsonl",
-                  "{\"model_name\": \"m\", \"max_context_length\": 1024}\n"
-                  "{\"model_name\": null, \"max_context_length\": null}\n");
+                  "{\"model_name\": \"m\", \"max_context_length\": 1024, "
+                  "\"parameters\": null, \"precision\": null, \"source\": null}\n"
+                  "{\"model_name\": null, \"max_context_length\": null, "
+                  "\"parameters\": null, \"precision\": null, \"source\": null}\n");
     clifix_expect(&f, "health", "ok\n");
     clifix_expect(&f, "health -f json", "{\n  \"status\": \"ok\"\n}\n");
     clifix_expect(&f, "weights-info " CLI_ONE,

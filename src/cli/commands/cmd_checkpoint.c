@@ -4,10 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/str.h"
 #include "cli/cmd_list.h"
 #include "cli/frame/cmd_listing.h"
 #include "cli/frame/cmd_progress.h"
+#include "cli/frame/cmd_resolve.h"
 #include "cli/frame/cmd_rest.h"
 
 /* ---- list ---- */
@@ -86,11 +88,10 @@ static tinkc_code list_of_user(cmd_listing *list, tinkc_service *service, int64_
     return code;
 }
 
-static int list_checkpoints(const cmd_args *args, tinkc_service *service)
+static int list_of(const cmd_args *args, tinkc_service *service, const char *run_id)
 {
     static const char *const columns[] = {"Checkpoint ID", "Type",    "Size", "Public",
                                           "Created",       "Expires", "Path"};
-    const char *run_id = cmd_text(args, "run-id", NULL);
     cmd_listing list;
     tinkc_error *error = NULL;
     int64_t left = 0;
@@ -107,6 +108,17 @@ static int list_checkpoints(const cmd_args *args, tinkc_service *service)
     }
     put_title(&list, run_id, left);
     return cmd_listing_end(&list);
+}
+
+static int list_checkpoints(const cmd_args *args, tinkc_service *service)
+{
+    const char *typed = cmd_text(args, "run-id", NULL);
+    char *run_id = NULL;
+    int result =
+        typed != NULL ? cmd_resolve(&run_id, service, args, typed, CMD_RUN) : CMD_OK;
+    result = result == CMD_OK ? list_of(args, service, run_id) : result;
+    tk_free(run_id);
+    return result;
 }
 
 /* ---- info ---- */

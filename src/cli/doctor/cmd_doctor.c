@@ -9,11 +9,13 @@
 #include <tinkc/version.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "base/utf8.h"
 #include "cli/cmd_list.h"
 #include "cli/doctor/cmd_doctor_net.h"
 #include "cli/doctor/deep.h"
 #include "cli/frame/cmd_listing.h"
+#include "cli/frame/cmd_resolve.h"
 #include "cli/frame/cmd_service.h"
 
 #define CONNECT_MS  10000
@@ -172,17 +174,35 @@ static state check_credential(doctor *d)
     return GOOD;
 }
 
+/* Sets the model to what --model means. Returns false after an error line. */
+static bool read_model(doctor *d)
+{
+    const char *typed = cmd_text(d->args, "model", NULL);
+    char *meant = NULL;
+    bool ok = typed == NULL ||
+              cmd_resolve(&meant, d->service, d->args, typed, CMD_BASE) == CMD_OK;
+    if (meant != NULL) {
+        (void)snprintf(d->model, sizeof(d->model), "%s", meant);
+    }
+    tk_free(meant);
+    return ok;
+}
+
 static state check_version(doctor *d)
 {
     tinkc_capabilities *all = NULL;
     tinkc_error *error = NULL;
+    if (!read_model(d)) {
+        return note(d, FAILED, "--model %s: see above", cmd_text(d->args, "model", ""));
+    }
     if (tinkc_service_capabilities_wait(&all, d->service, &error) != TINKC_OK) {
         return note_error(d, &error, NULL);
     }
     size_t n = tinkc_capabilities_count(all);
     const char *first = n > 0 ? tinkc_capabilities_name(all, 0) : NULL;
-    (void)snprintf(d->model, sizeof(d->model), "%s",
-                   cmd_text(d->args, "model", first != NULL ? first : ""));
+    if (d->model[0] == '\0') {
+        (void)snprintf(d->model, sizeof(d->model), "%s", first != NULL ? first : "");
+    }
     tinkc_capabilities_free(&all);
     if (d->model[0] == '\0') {
         d->hint = "Start the server with a model: see 'tinkc serve --help'.";

@@ -52,8 +52,8 @@ int cmd_rest_check_paths(const cmd_args *args)
 {
     for (size_t i = 0; i < cmd_operands(args); i++) {
         const char *text = cmd_typed(args, i);
-        bool has_scheme = cmd_rest_scheme(text) > 0 ||
-                          tk_str_has_prefix(tk_str_of(text), "tinker:");
+        bool has_scheme =
+            cmd_rest_scheme(text) > 0 || tk_str_has_prefix(tk_str_of(text), "tinker:");
         if (has_scheme ? !is_path(text) : !is_name(text)) {
             return cmd_bad_usage(args,
                                  "Invalid checkpoint path: %s (expected "

@@ -438,8 +438,7 @@ static int end_run(train *t, tinkc_code code)
         }
         return result;
     }
-    int shown =
-        cmd_train_summary(&t->run, t->model, t->from_step, t->args);
+    int shown = cmd_train_summary(&t->run, t->model, t->from_step, t->args);
     if (!cmd_wants_json(t->args)) {
         (void)fflush(stdout);
         cmd_train_next(&t->run, t->model, t->args);
@@ -476,9 +475,8 @@ static int run_training(train *t)
         (void)cmd_fail("%s", t->run.err.message);
     } else {
         cmd_train_intro(&t->run, t->model, &t->numbers,
-                        t->settings[TRAIN_LR] == t->rate
-                            ? train_rate_parameters(t->model)
-                            : -1);
+                        t->settings[TRAIN_LR] == t->rate ? train_rate_parameters(t->model)
+                                                         : -1);
         cmd_signal_catch();
         result = end_run(t, train_run_all(&t->run));
     }

@@ -197,6 +197,10 @@ static void test_resolve_runs(void **state)
     assert_int_equal(p->status, 0);
     assert_non_null(strstr(proc_out(p), "Training Run: " CLI_RUN));
     proc_free(&p);
+    p = clifix_run(&f, "checkpoint list --run-id S:tr");
+    assert_int_equal(p->status, 0);
+    assert_non_null(strstr(proc_out(p), "2 checkpoints for run " CLI_RUN));
+    proc_free(&p);
     clifix_end(&f);
 }
 
