@@ -5,7 +5,7 @@
 if(TARGET tk_cli)
     add_executable(tinkc_program $<TARGET_OBJECTS:tk_cli>)
     set_target_properties(tinkc_program PROPERTIES OUTPUT_NAME tinkc LINKER_LANGUAGE C)
-    target_link_libraries(tinkc_program PRIVATE tkm_client)
+    target_link_libraries(tinkc_program PRIVATE tkm_client ${CMAKE_DL_LIBS})
     if(TARGET tkm_server)
         target_link_libraries(tinkc_program PRIVATE tkm_server)
     endif()

@@ -10,6 +10,7 @@ packages="
     build-essential pkg-config cmake ninja-build git python3
     libcurl4-openssl-dev libssl-dev libzstd-dev libpcre2-dev libutf8proc-dev
     libmicrohttpd-dev libsqlite3-dev libarchive-dev libnghttp2-dev
+    libedit2 zsh fish
     man-db libcmocka-dev libjansson-dev libprotobuf-c-dev protobuf-c-compiler
 "
 

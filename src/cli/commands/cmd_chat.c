@@ -1,7 +1,7 @@
-/* `tinkc chat`: a conversation with a model, whose answers are shown while they are
- * sampled. Owns the messages; each turn renders all of them again. Ctrl-C stops an
- * answer; at the prompt it ends the program. Without a terminal every line of standard
- * input is a turn.
+/* `tinkc chat`: a conversation with a model (cmd_chat_talk.c), whose answers are shown while
+ * they are sampled. Ctrl-C stops an answer; at the prompt it drops what was typed, and ends
+ * the program when that is nothing. Without a terminal every line of standard input is a
+ * turn. Owns the conversation and the input.
  * Needs: text */
 #include <stdio.h>
 #include <string.h>
@@ -9,385 +9,261 @@
 
 #include "base/mem.h"
 #include "cli/cmd_list.h"
-#include "cli/frame/cmd_json.h"
-#include "cli/frame/cmd_model.h"
+#include "cli/commands/cmd_chat_talk.h"
+#include "cli/frame/cmd_line.h"
 #include "cli/frame/cmd_print.h"
 
 #define LINE_MAX_BYTES TK_MIB
-#define MESSAGES_MAX   10000
-#define ANSWER_MAX     (64 * TK_MIB)
-#define POLL_MS        100
+#define FENCE          "\"\"\""
 
-typedef struct message {
-    const char *role; /* static */
-    char *text;       /* owned */
-} message;
-
-typedef struct conversation {
-    const cmd_args *args;
-    cmd_model model;
-    message *messages; /* owned */
-    size_t n, capacity;
+typedef struct chat {
+    talk talk;
+    tk_buf input, line;
     bool is_terminal; /* standard input and output */
-    bool was_stopped; /* Ctrl-C stopped the last answer */
-    char reason[32];  /* why the last answer ended */
-} conversation;
-
-/* ---- messages ---- */
-
-static bool add(conversation *c, const char *role, const char *text, size_t n)
-{
-    if (c->n == c->capacity) {
-        size_t room = c->capacity * 2 + 16;
-        message *list = room <= MESSAGES_MAX
-                            ? tk_realloc_array(c->messages, room, sizeof(*list))
-                            : NULL;
-        if (list == NULL) {
-            return false;
-        }
-        c->messages = list;
-        c->capacity = room;
-    }
-    char *copy = tk_strndup(text, n);
-    if (copy == NULL) {
-        return false;
-    }
-    c->messages[c->n++] = (message){role, copy};
-    return true;
-}
-
-static void drop_last(conversation *c)
-{
-    tk_free(c->messages[--c->n].text);
-}
-
-static bool has_system(const conversation *c)
-{
-    return c->n > 0 && strcmp(c->messages[0].role, "system") == 0;
-}
-
-/* Drops all turns, but not the system message. */
-static void reset(conversation *c)
-{
-    size_t keep = has_system(c) ? 1 : 0;
-    while (c->n > keep) {
-        drop_last(c);
-    }
-}
-
-/* Sets the system message ("" for none) and drops all turns. */
-static bool set_system(conversation *c, const char *text)
-{
-    while (c->n > 0) {
-        drop_last(c);
-    }
-    return text[0] == '\0' || add(c, "system", text, strlen(text));
-}
-
-static void put_messages(cmd_json *json, const conversation *c)
-{
-    tk_json_begin_object(&json->w);
-    cmd_json_key(json, "messages");
-    tk_json_begin_array(&json->w);
-    for (size_t i = 0; i < c->n; i++) {
-        tk_json_begin_object(&json->w);
-        cmd_json_pair(json, "role", c->messages[i].role);
-        cmd_json_pair(json, "content", c->messages[i].text);
-        tk_json_end_object(&json->w);
-    }
-    tk_json_end_array(&json->w);
-    tk_json_end_object(&json->w);
-}
-
-/* ---- one answer ---- */
-
-static tinkc_code make_prompt(conversation *c, tinkc_model_input **out,
-                              tinkc_error **error)
-{
-    tinkc_chat *chat = NULL;
-    tinkc_code code = tinkc_chat_new(&chat, error);
-    for (size_t i = 0; code == TINKC_OK && i < c->n; i++) {
-        code = tinkc_chat_add(chat, c->messages[i].role, c->messages[i].text, error);
-    }
-    if (code == TINKC_OK) {
-        code = cmd_model_render(out, &c->model, chat, error);
-    }
-    tinkc_chat_free(&chat);
-    return code;
-}
-
-/* Shows and collects the text that is complete so far. */
-static bool take_text(conversation *c, const tinkc_decoder *decoder, tk_buf *answer)
-{
-    size_t n = 0;
-    const char *text = tinkc_decoder_text(&n, decoder);
-    tk_buf_put(answer, text, n);
-    return n == 0 || cmd_wants_json(c->args) || cmd_model_put(text, n);
-}
-
-/* Takes events until the end, Ctrl-C, or until standard output is closed. */
-static tinkc_code take_events(conversation *c, tinkc_stream *stream,
-                              tinkc_decoder *decoder, tk_buf *answer, tinkc_error **error)
-{
-    const tinkc_stream_event *event = NULL;
-    bool is_read = true;
-    tinkc_code code = TINKC_OK;
-    while (is_read && !cmd_interrupted()) {
-        code = tinkc_stream_next(&event, stream, POLL_MS, error);
-        if (code == TINKC_E_TIMEOUT) {
-            tinkc_error_free(error);
-            continue;
-        }
-        if (code != TINKC_OK) {
-            break;
-        }
-        if (event->kind == TINKC_STREAM_DONE) {
-            (void)snprintf(c->reason, sizeof(c->reason), "%s",
-                           event->finish_reason != NULL ? event->finish_reason : "stop");
-            continue;
-        }
-        int32_t id = (int32_t)event->token_id;
-        if (event->token_id >= 0) {
-            code = tinkc_decoder_push(decoder, &id, 1, error);
-            is_read = code != TINKC_OK || take_text(c, decoder, answer);
-        } else if (event->token != NULL) {
-            tk_buf_puts(answer, event->token);
-            is_read = cmd_wants_json(c->args) ||
-                      cmd_model_put(event->token, strlen(event->token));
-        }
-    }
-    if (code == TINKC_E_MISSING || code == TINKC_E_TIMEOUT) { /* the end, or Ctrl-C */
-        tinkc_error_free(error);
-        return TINKC_OK;
-    }
-    return code;
-}
-
-static tinkc_code answer_to(conversation *c, tk_buf *answer, tinkc_error **error)
-{
-    tinkc_model_input *input = NULL;
-    tinkc_decoder *decoder = NULL;
-    tinkc_stream *stream = NULL;
-    (void)snprintf(c->reason, sizeof(c->reason), "interrupted");
-    tinkc_code code = make_prompt(c, &input, error);
-    if (code != TINKC_OK) {
-        goto out;
-    }
-    code = tinkc_decoder_new(&decoder, c->model.tokenizer, true, error);
-    if (code != TINKC_OK) {
-        goto out;
-    }
-    code = tinkc_stream_open(&stream, c->model.sampling, input, &c->model.params, error);
-    if (code != TINKC_OK) {
-        goto out;
-    }
-    code = take_events(c, stream, decoder, answer, error);
-    if (code != TINKC_OK) {
-        goto out;
-    }
-    code = tinkc_decoder_finish(decoder, error);
-    if (code == TINKC_OK) {
-        (void)take_text(c, decoder, answer);
-    }
-out:
-    tinkc_stream_close(&stream);
-    tinkc_decoder_free(&decoder);
-    tinkc_model_input_free(&input);
-    return code;
-}
-
-/* ---- a turn ---- */
-
-static void show_line(conversation *c, const tk_buf *answer)
-{
-    cmd_json json;
-    if (cmd_format_of(c->args) != CMD_JSONL) {
-        return;
-    }
-    cmd_json_init(&json);
-    tk_json_begin_object(&json.w);
-    cmd_json_pair(&json, "role", "assistant");
-    cmd_json_key(&json, "content");
-    tk_json_put_str(&json.w, tk_buf_str(answer));
-    cmd_json_pair(&json, "stop_reason", c->reason);
-    tk_json_end_object(&json.w);
-    (void)cmd_json_line(&json);
-    (void)fflush(stdout);
-    cmd_json_dispose(&json);
-}
-
-/* Adds what the user wrote and the answer to it. A turn that fails leaves the
- * conversation as it was. */
-static int say(conversation *c, const char *text)
-{
-    tk_buf answer;
-    tinkc_error *error = NULL;
-    tk_buf_init(&answer, ANSWER_MAX);
-    if (!add(c, "user", text, strlen(text))) {
-        return cmd_fail("the conversation is too long: /reset starts a new one");
-    }
-    cmd_signal_catch();
-    tinkc_code code = answer_to(c, &answer, &error);
-    c->was_stopped = cmd_interrupted();
-    cmd_signal_release();
-    if (!cmd_wants_json(c->args)) {
-        cmd_print(stdout, "%s\n", c->was_stopped ? " [stopped]" : "");
-        (void)fflush(stdout);
-    }
-    int result = CMD_OK;
-    if (code != TINKC_OK) {
-        drop_last(c);
-        result = cmd_fail_error(&error, NULL);
-    } else if (!add(c, "assistant", answer.p != NULL ? answer.p : "", answer.n)) {
-        drop_last(c);
-        result = cmd_fail("the conversation is too long: /reset starts a new one");
-    } else {
-        show_line(c, &answer);
-    }
-    tk_buf_dispose(&answer);
-    return result;
-}
+    bool is_over;
+} chat;
 
 /* ---- commands ---- */
 
-static int save(const conversation *c, const char *path)
+static int do_save(chat *c, const char *path)
 {
     cmd_json json;
     if (path[0] == '\0') {
         return cmd_fail("/save needs the name of a file");
     }
     cmd_json_init(&json);
-    put_messages(&json, c);
+    cmd_chat_talk_put(&json, &c->talk);
     return cmd_json_save(&json, path);
 }
 
-static void help(void)
+static int do_model(chat *c, const char *name)
 {
-    cmd_print(stderr, "/reset         start a new conversation\n"
-                      "/system TEXT   start a new conversation with this system message\n"
-                      "/save FILE     save the conversation as a line for 'tinkc train'\n"
-                      "/quit          quit (also Ctrl-D)\n"
-                      "Ctrl-C stops an answer; at the prompt it quits.\n");
+    if (name[0] == '\0') {
+        cmd_print(stderr, "%s\n", c->talk.model.name);
+        return CMD_OK;
+    }
+    return cmd_model_switch(&c->talk.model, c->talk.args, name, cmd_model_need_template);
 }
 
-/* Runs a line that starts with a slash; /quit sets *is_over. */
-static int command(conversation *c, const char *line, bool *is_over)
+static int do_retry(chat *c, const char *rest)
 {
-    size_t n = strcspn(line, " \t");
-    const char *rest = line + n + strspn(line + n, " \t");
-    const tk_str word = {line, n};
-    if (tk_str_is(word, "/quit") || tk_str_is(word, "/exit")) {
-        *is_over = true;
-    } else if (tk_str_is(word, "/reset")) {
-        reset(c);
-    } else if (tk_str_is(word, "/system")) {
-        return set_system(c, rest) ? CMD_OK : cmd_fail("out of memory");
-    } else if (tk_str_is(word, "/save")) {
-        return save(c, rest);
-    } else if (tk_str_is(word, "/help")) {
-        help();
-    } else {
-        return cmd_fail("no such command: %.*s (see /help)", (int)TK_MIN(n, 40), line);
-    }
+    (void)rest;
+    return cmd_chat_talk_retry(&c->talk);
+}
+
+static int do_reset(chat *c, const char *rest)
+{
+    (void)rest;
+    cmd_chat_talk_reset(&c->talk);
     return CMD_OK;
 }
 
-/* ---- lines ---- */
-
-/* Reads the next line, without its line end; false at the end of input. A line that is
- * too long is read to its end, and line->failure is set. */
-static bool next_line(conversation *c, tk_buf *line)
+static int do_system(chat *c, const char *text)
 {
-    int byte;
-    if (c->is_terminal) {
-        cmd_print(stdout, "> ");
-        (void)fflush(stdout);
-    }
-    tk_buf_clear(line);
-    while ((byte = getc(stdin)) != EOF && byte != '\n') {
-        tk_buf_putc(line, (char)byte);
-    }
-    if (line->n > 0 && line->failure == TINKC_OK && line->p[line->n - 1] == '\r') {
-        line->n--;
-    }
-    bool is_whole = tk_buf_cstr(line) != NULL;
-    return byte != EOF || line->n > 0 || !is_whole;
+    return cmd_chat_talk_system(&c->talk, text) ? CMD_OK : cmd_fail("out of memory");
 }
 
-static int take_line(conversation *c, const tk_buf *line, bool *is_over)
+static int do_quit(chat *c, const char *rest)
 {
+    (void)rest;
+    c->is_over = true;
+    return CMD_OK;
+}
+
+static int do_help(chat *c, const char *rest);
+
+static const struct {
+    const char *name, *operand, *help;
+    int (*run)(chat *c, const char *rest);
+} commands[] = {
+    {"/retry", "", "sample another answer to the last message", do_retry},
+    {"/reset", "", "start a new conversation", do_reset},
+    {"/system", "TEXT", "start a new conversation with this system message", do_system},
+    {"/model", "NAME", "continue with another model; alone: show which it is", do_model},
+    {"/save", "FILE", "save the conversation as a line for 'tinkc train'", do_save},
+    {"/help", "", "show this list", do_help},
+    {"/quit", "", "quit (also Ctrl-D)", do_quit},
+    {"/exit", "", NULL, do_quit},
+};
+
+static int do_help(chat *c, const char *rest)
+{
+    (void)c;
+    (void)rest;
+    for (size_t i = 0; i < TK_ARRAY_LEN(commands); i++) {
+        if (commands[i].help != NULL) {
+            cmd_print(stderr, "%-8s %-5s  %s\n", commands[i].name, commands[i].operand,
+                      commands[i].help);
+        }
+    }
+    cmd_print(stderr,
+              "A line that ends in \\ continues on the next one; lines between " FENCE
+              " and " FENCE "\nare one message. Ctrl-C stops an answer.\n");
+    return CMD_OK;
+}
+
+/* Runs a line that starts with a slash. */
+static int command(chat *c, const char *line)
+{
+    size_t n = strcspn(line, " \t\n");
+    const char *rest = line + n + strspn(line + n, " \t\n");
+    const tk_str word = {line, n};
+    for (size_t i = 0; i < TK_ARRAY_LEN(commands); i++) {
+        if (tk_str_is(word, commands[i].name)) {
+            return commands[i].run(c, rest);
+        }
+    }
+    return cmd_fail("no such command: %.*s (see /help)", (int)TK_MIN(n, 40), line);
+}
+
+/* ---- input ---- */
+
+static bool ends_with(const tk_buf *buf, const char *end)
+{
+    size_t n = strlen(end);
+    return buf->n >= n && memcmp(buf->p + buf->n - n, end, n) == 0;
+}
+
+/* Adds the line to the input. Returns whether more lines belong to it. */
+static bool join_line(tk_buf *input, const tk_buf *line, bool *is_fenced)
+{
+    bool is_first = input->n == 0;
     if (line->failure != TINKC_OK) {
-        return cmd_fail("the line is too long: at most %zu bytes",
-                        (size_t)LINE_MAX_BYTES - 1);
+        tk_buf_fail(input, line->failure);
+        return false;
     }
-    if (memchr(line->p, '\0', line->n) != NULL) {
-        return cmd_fail("the line is not text: it has a NUL byte");
+    if (is_first && line->n >= 3 && memcmp(line->p, FENCE, 3) == 0) {
+        *is_fenced = true;
+        bool is_closed = line->n >= 6 && ends_with(line, FENCE);
+        tk_buf_put(input, line->p + 3, line->n - (is_closed ? 6 : 3));
+        if (!is_closed && input->n > 0) {
+            tk_buf_putc(input, '\n');
+        }
+        return !is_closed;
     }
-    return line->p[0] == '/' ? command(c, line->p, is_over) : say(c, line->p);
+    if (*is_fenced) {
+        bool is_closed = ends_with(line, FENCE);
+        tk_buf_put(input, line->p, line->n - (is_closed ? 3 : 0));
+        if (!is_closed) {
+            tk_buf_putc(input, '\n');
+        }
+        return !is_closed;
+    }
+    bool goes_on = ends_with(line, "\\");
+    tk_buf_put(input, line->p, line->n - (goes_on ? 1 : 0));
+    if (goes_on) {
+        tk_buf_putc(input, '\n');
+    }
+    return goes_on;
 }
 
-static int converse(conversation *c)
+/* Reads one input, which may have several lines. */
+static cmd_line_result next_input(chat *c)
 {
-    tk_buf line;
-    int result = CMD_OK;
-    bool is_over = false;
-    tk_buf_init(&line, LINE_MAX_BYTES);
-    while (!is_over && next_line(c, &line)) {
-        if (line.n == 0 && line.failure == TINKC_OK) {
-            continue;
+    bool is_fenced = false, goes_on = true;
+    cmd_line_result result = CMD_LINE_READ;
+    tk_buf_clear(&c->input);
+    for (bool is_first = true; goes_on; is_first = false) {
+        result = cmd_line_next(&c->line, is_first ? "> " : "... ");
+        if (result == CMD_LINE_OVER && !is_first) {
+            result = CMD_LINE_READ; /* the end of input ends an open message */
+            break;
         }
-        int code = take_line(c, &line, &is_over);
-        /* a person can try again; a script must not continue half a conversation */
-        if (code != CMD_OK && !c->is_terminal) {
-            result = code;
-            is_over = true;
+        if (result != CMD_LINE_READ) {
+            return result == CMD_LINE_STOPPED && !is_first ? CMD_LINE_DROPPED : result;
         }
-        is_over = is_over || ferror(stdout) != 0;
+        goes_on = join_line(&c->input, &c->line, &is_fenced);
     }
-    if (c->is_terminal && !is_over) {
-        cmd_print(stdout, "\n");
+    while (is_fenced && c->input.n > 0 && c->input.p[c->input.n - 1] == '\n') {
+        c->input.n--;
     }
-    tk_buf_dispose(&line);
+    (void)!tk_buf_cstr(&c->input);
     return result;
 }
 
-static int show_all(const conversation *c)
+static int take_input(chat *c)
+{
+    const tk_buf *input = &c->input;
+    if (input->failure != TINKC_OK) {
+        return cmd_fail("the line is too long: at most %zu bytes",
+                        (size_t)LINE_MAX_BYTES - 1);
+    }
+    if (memchr(input->p, '\0', input->n) != NULL) {
+        return cmd_fail("the line is not text: it has a NUL byte");
+    }
+    return input->p[0] == '/' ? command(c, input->p)
+                              : cmd_chat_talk_say(&c->talk, input->p);
+}
+
+static int converse(chat *c)
+{
+    int result = CMD_OK;
+    cmd_line_result read = CMD_LINE_READ;
+    while (!c->is_over) {
+        read = next_input(c);
+        if (read == CMD_LINE_OVER || read == CMD_LINE_STOPPED) {
+            break;
+        }
+        if (read == CMD_LINE_DROPPED ||
+            (c->input.n == 0 && c->input.failure == TINKC_OK)) {
+            continue;
+        }
+        int code = take_input(c);
+        /* a person can try again; a script must not continue half a conversation */
+        if (code != CMD_OK && !c->is_terminal) {
+            result = code;
+            c->is_over = true;
+        }
+        c->is_over = c->is_over || ferror(stdout) != 0;
+    }
+    if (c->is_terminal && read == CMD_LINE_OVER) {
+        cmd_print(stdout, "\n");
+    }
+    return read == CMD_LINE_STOPPED ? CMD_INTERRUPTED : result;
+}
+
+/* ---- the command ---- */
+
+static int show_all(const chat *c)
 {
     cmd_json json;
-    if (cmd_format_of(c->args) != CMD_JSON) {
+    if (cmd_format_of(c->talk.args) != CMD_JSON) {
         return CMD_OK;
     }
     cmd_json_init(&json);
-    put_messages(&json, c);
-    return cmd_json_print(&json, c->args);
+    cmd_chat_talk_put(&json, &c->talk);
+    return cmd_json_print(&json, c->talk.args);
 }
 
 static int run(const cmd_args *args)
 {
-    conversation c = {.args = args};
+    chat c = {.talk = {.args = args}};
     const char *system = cmd_text(args, "system", "");
     c.is_terminal = isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;
-    int result = cmd_model_open(&c.model, args, true);
+    tk_buf_init(&c.input, LINE_MAX_BYTES);
+    tk_buf_init(&c.line, LINE_MAX_BYTES);
+    int result = cmd_model_open(&c.talk.model, args, true);
     if (result == CMD_OK) {
-        result = cmd_model_need_template(&c.model);
+        result = cmd_model_need_template(&c.talk.model);
     }
-    if (result == CMD_OK && !set_system(&c, system)) {
+    if (result == CMD_OK && !cmd_chat_talk_system(&c.talk, system)) {
         result = cmd_fail("out of memory");
     }
     if (result == CMD_OK) {
         if (c.is_terminal) {
             cmd_print(stderr, "%s: /help lists the commands, Ctrl-D quits.\n",
-                      c.model.name);
+                      c.talk.model.name);
         }
+        cmd_line_begin("chat_history");
         result = converse(&c);
+        cmd_line_end();
         int shown = show_all(&c);
         result = result != CMD_OK ? result : shown;
     }
-    while (c.n > 0) {
-        drop_last(&c);
-    }
-    tk_free(c.messages);
-    cmd_model_close(&c.model, result);
+    cmd_chat_talk_dispose(&c.talk);
+    tk_buf_dispose(&c.input);
+    tk_buf_dispose(&c.line);
+    cmd_model_close(&c.talk.model, result);
     return result;
 }
 
@@ -403,8 +279,11 @@ const cmd_spec cmd_chat = {
     .help = "Chat with a model.",
     .more =
         "Each line is a turn, and the answer is shown while it is sampled. Ctrl-C stops\n"
-        "an answer. /help lists commands such as /reset, /system and /save. Without a\n"
-        "terminal each line of standard input is a turn.",
+        "an answer. A line that ends in \\ continues on the next one, and lines between\n" FENCE
+        " and " FENCE " are one message. /help lists commands: /retry, /model, /system,\n"
+        "/save and others. On a terminal lines can be edited, and the history is kept\n"
+        "(TINKC_CHAT_HISTORY: another file, or off). Without a terminal each line of\n"
+        "standard input is a turn.",
     .examples = "tinkc chat --local -m tinkc/pebble-llama-2m\n"
                 "tinkc chat -m tinker://RUN/sampler_weights/NAME --temperature 0.7",
     .options = options,

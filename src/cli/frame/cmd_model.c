@@ -51,24 +51,24 @@ static int read_params(cmd_model *model, const cmd_args *args)
 /* --tokenizer, or a --model that is a directory here, names it; otherwise the server says
  * which model it is. */
 static tinkc_code find_tokenizer(cmd_model *model, const cmd_args *args,
-                                 tinkc_error **error)
+                                 const char *typed, tinkc_error **error)
 {
     tinkc_tokenizer_options options = TINKC_TOKENIZER_OPTIONS_INIT;
-    const char *name = cmd_text(args, "model", NULL);
     options.tokenizer_id = cmd_text(args, "tokenizer", NULL);
-    if (options.tokenizer_id == NULL && cmd_resolve_is_directory(name) &&
-        tinkc_tokenizer_load(&model->tokenizer, name, NULL) == TINKC_OK) {
+    if (options.tokenizer_id == NULL && cmd_resolve_is_directory(typed) &&
+        tinkc_tokenizer_load(&model->tokenizer, typed, NULL) == TINKC_OK) {
         return TINKC_OK;
     }
     return tinkc_sampling_get_tokenizer(&model->tokenizer, model->sampling, &options,
                                         error);
 }
 
-static int open_tokenizer(cmd_model *model, const cmd_args *args, bool needs_text)
+static int open_tokenizer(cmd_model *model, const cmd_args *args, const char *typed,
+                          bool needs_text)
 {
     tinkc_error *error = NULL;
     bool is_named = cmd_has(args, "tokenizer");
-    tinkc_code code = find_tokenizer(model, args, &error);
+    tinkc_code code = find_tokenizer(model, args, typed, &error);
     if (code != TINKC_OK) {
         int result = needs_text || is_named ? cmd_fail_error(&error, NULL) : CMD_OK;
         tinkc_error_free(&error);
@@ -89,19 +89,12 @@ static int open_tokenizer(cmd_model *model, const cmd_args *args, bool needs_tex
     return result;
 }
 
-int cmd_model_open(cmd_model *model, const cmd_args *args, bool needs_text)
+/* Opens what `typed` means (NULL: the only model) with a service that is open. */
+static int open_typed(cmd_model *model, const cmd_args *args, const char *typed,
+                      bool needs_text)
 {
     tinkc_error *error = NULL;
-    memset(model, 0, sizeof(*model));
-    model->end = -1;
-    int result = read_params(model, args);
-    if (result == CMD_OK) {
-        result = cmd_service_open(&model->service, args, CMD_BRIEF);
-    }
-    if (result == CMD_OK) {
-        result = cmd_resolve(&model->name, model->service, args,
-                             cmd_text(args, "model", NULL), CMD_MODEL);
-    }
+    int result = cmd_resolve(&model->name, model->service, args, typed, CMD_MODEL);
     if (result != CMD_OK) {
         return result;
     }
@@ -112,16 +105,59 @@ int cmd_model_open(cmd_model *model, const cmd_args *args, bool needs_text)
                                            &error) != TINKC_OK) {
         return cmd_served_fail(model->service, name, &error);
     }
-    return open_tokenizer(model, args, needs_text);
+    return open_tokenizer(model, args, typed, needs_text);
 }
 
-void cmd_model_close(cmd_model *model, int result)
+/* Frees everything but the service. */
+static void dispose(cmd_model *model)
 {
     tinkc_chat_template_free(&model->tpl);
     tinkc_tokenizer_free(&model->tokenizer);
     tinkc_sampling_close(&model->sampling);
     tk_free(model->name);
     model->name = NULL;
+}
+
+int cmd_model_open(cmd_model *model, const cmd_args *args, bool needs_text)
+{
+    memset(model, 0, sizeof(*model));
+    model->end = -1;
+    int result = read_params(model, args);
+    if (result == CMD_OK) {
+        result = cmd_service_open(&model->service, args, CMD_BRIEF);
+    }
+    return result == CMD_OK
+               ? open_typed(model, args, cmd_text(args, "model", NULL), needs_text)
+               : result;
+}
+
+int cmd_model_switch(cmd_model *model, const cmd_args *args, const char *typed,
+                     int (*check)(const cmd_model *model))
+{
+    cmd_model next = {.service = model->service, .end = -1};
+    int result = read_params(&next, args);
+    if (result == CMD_OK) {
+        result = open_typed(&next, args, typed, true);
+    }
+    if (result == CMD_OK) {
+        result = check(&next);
+    }
+    if (result != CMD_OK) {
+        dispose(&next);
+        return result;
+    }
+    bool stops_at_end = next.params.stop_tokens == &next.end;
+    bool stops_at_texts = next.params.stop_texts == next.stops;
+    dispose(model);
+    *model = next;
+    model->params.stop_tokens = stops_at_end ? &model->end : NULL;
+    model->params.stop_texts = stops_at_texts ? model->stops : NULL;
+    return CMD_OK;
+}
+
+void cmd_model_close(cmd_model *model, int result)
+{
+    dispose(model);
     if (model->service != NULL) {
         cmd_service_end(&model->service, result);
     }

@@ -31,6 +31,12 @@ typedef struct cmd_model {
 int cmd_model_open(cmd_model *model, const cmd_args *args, bool needs_text);
 void cmd_model_close(cmd_model *model, int result); /* the command's exit code */
 
+/* Opens what `typed` means in place of this model, which stays when that fails or when `check`
+ * does not return CMD_OK for it. Returns CMD_OK, or another exit code after an error
+ * line. */
+int cmd_model_switch(cmd_model *model, const cmd_args *args, const char *typed,
+                     int (*check)(const cmd_model *model));
+
 /* Checks that the model has a chat template, which conversations need. Returns CMD_FAILED
  * after an error line. */
 int cmd_model_need_template(const cmd_model *model);

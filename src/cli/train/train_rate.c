@@ -6,10 +6,11 @@
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define NUMBER_BYTES 16
+#include "base/str.h"
+
+#define DIGITS_MAX 15
 
 static bool is_word(char c)
 {
@@ -19,15 +20,11 @@ static bool is_word(char c)
 /* Reads a number at *at and moves it past that; 0 when there is none. */
 static double take_number(const char **at)
 {
-    char text[NUMBER_BYTES];
+    double number = 0;
     size_t n = strspn(*at, "0123456789.");
-    if (n == 0 || n >= sizeof(text)) {
-        return 0;
-    }
-    memcpy(text, *at, n);
-    text[n] = '\0';
+    bool ok = n <= DIGITS_MAX && tk_str_to_double((tk_str){*at, n}, &number);
     *at += n;
-    return strtod(text, NULL);
+    return ok ? number : 0;
 }
 
 /* Returns the size that the word at `at` is; 0 when it is something else. */
@@ -64,9 +61,10 @@ double train_rate_parameters(const char *model)
 double train_rate_auto(double parameters)
 {
     char text[32];
+    double rate = TRAIN_RATE_UNKNOWN;
     if (!(parameters > 0)) {
-        return TRAIN_RATE_UNKNOWN;
+        return rate;
     }
     (void)snprintf(text, sizeof(text), "%.1e", 1e-3 * pow(1e9 / parameters, 0.25));
-    return strtod(text, NULL);
+    return tk_str_to_double(tk_str_of(text), &rate) ? rate : TRAIN_RATE_UNKNOWN;
 }

@@ -130,6 +130,81 @@ static void test_chat_terminal(void **state)
     modelfix_close(&f);
 }
 
+/* Messages of several lines, and what /retry and /model do, in a script. */
+static void test_chat_commands(void **state)
+{
+    modelfix f;
+    char *saved = NULL;
+    size_t n = 0;
+    modelfix_open(&f, NULL);
+    f.p.input = "\"\"\"\nWhat is 2 + 3?\n\"\"\"\n"
+                "/retry\n/model " MODEL "\n/retry\n"
+                "One\\\ntwo\\\nthree\n/save all.json\n/reset\n"
+                "\"\"\"What is 4 + 4?\"\"\"\n\"\"\"a\nb"; /* the end closes it */
+    program_run(&f.p, PROGRAM_ARGS(CHAT, "--max-tokens", "4"));
+    assert_int_equal(f.p.code, 0);
+    assert_memory_equal(f.p.out.p, "5\n5\n5\n", 6);
+    assert_true(program_said(&f.p.out, "\n8\n"));
+    assert_true(program_read_file(&f.p, "all.json", &saved, &n));
+    assert_non_null(strstr(saved, "\"content\":\"One\\ntwo\\nthree\""));
+    assert_null(strstr(strstr(saved, "assistant") + 1, "2 + 3")); /* asked once */
+    tk_free(saved);
+    f.p.input = "/retry\n";
+    program_run(&f.p, PROGRAM_ARGS(CHAT));
+    assert_int_equal(f.p.code, 1);
+    assert_true(program_said(&f.p.err, "there is no answer to try again"));
+    f.p.input = "/model no/model\n";
+    program_run(&f.p, PROGRAM_ARGS(CHAT));
+    assert_int_equal(f.p.code, 1);
+    assert_true(program_said(&f.p.err, "no/model"));
+    modelfix_close(&f);
+}
+
+static void type(program *p, const char *text, const char *awaited)
+{
+    tk_buf_clear(&p->out);
+    program_send(p, text);
+    if (!program_wait_text(p, false, awaited)) {
+        fail_msg("%s: %s", awaited, p->out.n > 0 ? p->out.p : "");
+    }
+}
+
+/* With an editor: lines are edited, the history is kept between runs, a failure of /model
+ * leaves the model, and Ctrl-C drops what was typed before it quits. */
+static void test_chat_editor(void **state)
+{
+    modelfix f;
+    modelfix_open(&f, NULL);
+    f.p.columns = 80;
+    program_env(&f.p, "TERM=xterm");
+    program_env(&f.p, "LC_ALL=C.UTF-8");
+    program_start(&f.p, PROGRAM_ARGS(CHAT));
+    assert_true(program_wait_text(&f.p, false, "> "));
+    type(&f.p, "What is 2 + 9?\033[D\1773\r", "\r\n5\r\n> "); /* left, backspace */
+    type(&f.p, "/model no/model\r", "lists them.\r\n> ");
+    type(&f.p, "\033[A\033[A\r", "\r\n5\r\n> "); /* twice up */
+    type(&f.p, "/retry\r", "\r\n5\r\n> ");
+    type(&f.p, "One\\\r", "... ");
+    type(&f.p, "caf\303\251", "caf\303\251");
+    type(&f.p, "\x03", "^C\r\n> ");
+    program_send(&f.p, "\x03");
+    program_end(&f.p);
+    assert_int_equal(f.p.code, 130);
+    program_start(&f.p, PROGRAM_ARGS(CHAT));
+    assert_true(program_wait_text(&f.p, false, "> "));
+    type(&f.p, "\022is 2\r", "\r\n5\r\n> "); /* found in the history of the first run */
+    program_send(&f.p, "\x04");
+    program_end(&f.p);
+    assert_int_equal(f.p.code, 0);
+    program_env(&f.p, "TINKC_CHAT_HISTORY=off");
+    program_start(&f.p, PROGRAM_ARGS(CHAT));
+    assert_true(program_wait_text(&f.p, false, "> "));
+    type(&f.p, "\033[A/nosuch\r", "no such command: /nosuch (see /help)\r\n> ");
+    program_send(&f.p, "\x04");
+    program_end(&f.p);
+    modelfix_close(&f);
+}
+
 /* Opens the program with a peer that answers with one token and then falls silent. */
 static fakeapi *one_token_peer(program *p, char url[MODELFIX_URL_BYTES])
 {
@@ -147,12 +222,13 @@ static fakeapi *one_token_peer(program *p, char url[MODELFIX_URL_BYTES])
 }
 
 /* Ctrl-C stops the answer, whose beginning stays; the next one ends the program. */
-static void test_chat_interrupt(void **state)
+static void interrupt(const char *term)
 {
     program p;
     char url[MODELFIX_URL_BYTES];
     fakeapi *api = one_token_peer(&p, url);
     p.columns = 60;
+    program_env(&p, term);
     program_start(&p, PROGRAM_ARGS("chat", "-m", MODEL_DIR));
     assert_true(program_wait_text(&p, false, "> "));
     program_send(&p, "Count.\n");
@@ -174,6 +250,12 @@ static void test_chat_interrupt(void **state)
     fakeapi_stop(&api);
 }
 
+static void test_chat_interrupt(void **state)
+{
+    interrupt("TERM=dumb"); /* without an editor */
+    interrupt("TERM=xterm");
+}
+
 /* A server that falls silent: the request's own timeout ends the answer. */
 static void test_chat_silent_server(void **state)
 {
@@ -193,7 +275,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_chat_turns),     cmocka_unit_test(test_chat_formats),
         cmocka_unit_test(test_chat_failures),  cmocka_unit_test(test_chat_terminal),
-        cmocka_unit_test(test_chat_interrupt), cmocka_unit_test(test_chat_silent_server),
+        cmocka_unit_test(test_chat_interrupt), cmocka_unit_test(test_chat_commands),
+        cmocka_unit_test(test_chat_editor),    cmocka_unit_test(test_chat_silent_server),
     };
     return cmocka_run_group_tests_name("cmd_chat", tests, NULL, NULL);
 }
