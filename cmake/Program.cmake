@@ -12,7 +12,7 @@ if(TARGET tk_cli)
     target_link_libraries(tinkc_program PRIVATE tkm_base)
     install(TARGETS tinkc_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
-    # Manual pages and the completion of bash, from the same table of commands as --help.
+    # Manual pages and completion scripts, from the same table of commands as --help.
     add_executable(dump_cli ${CMAKE_SOURCE_DIR}/tools/dump_cli.c)
     tinkc_strict(dump_cli)
     set_target_properties(dump_cli PROPERTIES
@@ -24,6 +24,8 @@ if(TARGET tk_cli)
         COMMAND ${CMAKE_COMMAND} -E make_directory ${man}
         COMMAND dump_cli ${man}
         COMMAND tinkc_program completion bash > ${man}/completion.bash
+        COMMAND tinkc_program completion zsh > ${man}/completion.zsh
+        COMMAND tinkc_program completion fish > ${man}/completion.fish
         COMMAND ${CMAKE_COMMAND} -E touch ${man}/stamp
         DEPENDS dump_cli tinkc_program VERBATIM)
     add_custom_target(man ALL DEPENDS ${man}/stamp)
@@ -31,4 +33,8 @@ if(TARGET tk_cli)
             FILES_MATCHING PATTERN "*.1")
     install(FILES ${man}/completion.bash RENAME tinkc
             DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+    install(FILES ${man}/completion.zsh RENAME _tinkc
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+    install(FILES ${man}/completion.fish RENAME tinkc.fish
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 endif()

@@ -58,6 +58,9 @@ const cmd_spec *const cmd_list[] = {
 #endif
     &cmd_help_topic,
     &cmd_completion_bash,
+    &cmd_completion_zsh,
+    &cmd_completion_fish,
+    &cmd_completion_query,
     &cmd_version,
     NULL,
 };

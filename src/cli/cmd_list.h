@@ -22,7 +22,8 @@ extern const cmd_spec cmd_session_list, cmd_session_info, cmd_session_assign,
 extern const cmd_spec cmd_billing_usage, cmd_billing_storage, cmd_model_list;
 extern const cmd_spec cmd_whoami, cmd_models, cmd_pull, cmd_audit, cmd_health,
     cmd_weights_info, cmd_sampler_info;
-extern const cmd_spec cmd_completion_bash, cmd_help_topic;
+extern const cmd_spec cmd_completion_bash, cmd_completion_zsh, cmd_completion_fish,
+    cmd_completion_query, cmd_help_topic;
 
 /* In the order in which the help shows them; they end in NULL and in a NULL name. */
 extern const cmd_spec *const cmd_list[];

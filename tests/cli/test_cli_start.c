@@ -161,7 +161,8 @@ static proc *start_bash(void)
     proc *p = proc_start(&options, argv);
     assert_true(proc_wait_for(p, "READY>"));
     proc_write(p, "bind 'set show-all-if-ambiguous on'; bind 'set page-completions off'; "
-                  "source '" TINKC_MAN "/completion.bash'; echo LOA''DED\n");
+                  "PATH=$(dirname '" TINKC_PROGRAM "'):$PATH; source '" TINKC_MAN
+                  "/completion.bash'; echo LOA''DED\n");
     assert_true(proc_wait_for(p, "LOADED"));
     return p;
 }
