@@ -24,6 +24,8 @@ static const struct {
     {"HTTPS_PROXY", "Proxy; HTTP_PROXY, ALL_PROXY and NO_PROXY work, too."},
     {"SSL_CERT_FILE", "Certificates to trust; SSL_CERT_DIR works, too."},
     {"NO_COLOR", "Turns off colour."},
+    {"TINKC_CHAT_HISTORY",
+     "File of the lines typed in tinkc chat, or off (~/.local/state/tinkc/chat_history)."},
     {"TINKC_SHOW_WAITS",
      "Milliseconds after which a wait is shown on standard error (2000), or off."},
 };

@@ -24,12 +24,12 @@ static const cmd_option none[] = {{0}};
 
 /* The words before the cursor, read. */
 typedef struct query {
-    const char *current;       /* the word at the cursor */
-    const char *group;         /* the first word of a command that has two, or NULL */
-    const cmd_spec *command;   /* NULL: it is not known yet */
-    const cmd_option *option;  /* whose value the current word is, or NULL */
-    bool only_operands;        /* after "--" */
-    size_t operands;           /* of the command, before the current word */
+    const char *current;          /* the word at the cursor */
+    const char *group;            /* the first word of a command that has two, or NULL */
+    const cmd_spec *command;      /* NULL: it is not known yet */
+    const cmd_option *option;     /* whose value the current word is, or NULL */
+    bool only_operands;           /* after "--" */
+    size_t operands;              /* of the command, before the current word */
     cmd_value values[VALUES_MAX]; /* options that name the server */
     size_t n_values;
     const cmd_args *args; /* of this command: the table of commands */

@@ -38,7 +38,8 @@ static void test_completion_words(void **unused)
     clifix_expect(&f, QUERY "checkp",
                   "words\ncheckpoint\tList, search, save, share, copy, delete, download, "
                   "push and upload checkpoints.\n");
-    clifix_expect(&f, QUERY "--format jsonl run in", "words\ninfo\tShow one training run.\n");
+    clifix_expect(&f, QUERY "--format jsonl run in",
+                  "words\ninfo\tShow one training run.\n");
     clifix_expect(&f, QUERY "-f tab", "words\ntable\t\n");
     clifix_expect(&f, QUERY "run list --no-c",
                   "words\n--no-color\tDo not use colour (also: NO_COLOR).\n");
@@ -58,8 +59,8 @@ static void test_completion_bad_servers(void **unused)
     clifix f;
     char line[256];
     world(&f);
-    (void)snprintf(line, sizeof(line), "--base-url http://127.0.0.1:1 " QUERY
-                                       "--base-url %s run info S",
+    (void)snprintf(line, sizeof(line),
+                   "--base-url http://127.0.0.1:1 " QUERY "--base-url %s run info S",
                    fakeapi_url(f.api));
     clifix_expect(&f, line, "words\n" CLI_RUN "\tm/b\n");
     static const char *const bad[] = {QUERY "--base-url http://127.0.0.1:1 run info S",
@@ -90,8 +91,8 @@ static void test_completion_bad_servers(void **unused)
 
 static bool has_shell(const char *name)
 {
-    proc *p = proc_run(NULL, (const char *const[]){"sh", "-c", "command -v \"$0\"", name,
-                                                   NULL});
+    proc *p = proc_run(
+        NULL, (const char *const[]){"sh", "-c", "command -v \"$0\"", name, NULL});
     bool found = p->status == 0;
     proc_free(&p);
     return found;
@@ -150,7 +151,8 @@ static void complete_lines(proc *p)
     completes(p, " tinkc checkpoint info tinker://S:train:0/w",
               "tinkc checkpoint info " CLI_ONE);
     completes(p, " tinkc run info S:t", "tinkc run info " CLI_RUN);
-    completes(p, " tinkc checkpoint download -o /us", "tinkc checkpoint download -o /usr/");
+    completes(p, " tinkc checkpoint download -o /us",
+              "tinkc checkpoint download -o /usr/");
 }
 
 static void test_completion_bash(void **unused)
@@ -174,10 +176,11 @@ static void test_completion_zsh(void **unused)
     clifix f;
     world(&f);
     shell_env(&f);
-    proc *p = start_shell(&f, (const char *const[]){"zsh", "-f", "-i", NULL},
-                          SET_PATH "bindkey -e; unsetopt auto_remove_slash list_ambiguous; autoload "
-                          "-Uz compinit; compinit -u -D; source '" TINKC_MAN
-                          "/completion.zsh'; echo LOA''DED\n");
+    proc *p = start_shell(
+        &f, (const char *const[]){"zsh", "-f", "-i", NULL},
+        SET_PATH "bindkey -e; unsetopt auto_remove_slash list_ambiguous; autoload "
+                 "-Uz compinit; compinit -u -D; source '" TINKC_MAN
+                 "/completion.zsh'; echo LOA''DED\n");
     complete_lines(p);
     proc_free(&p);
     clifix_end(&f);
@@ -189,7 +192,8 @@ static void fish_completes(clifix *f, const char *typed, const char *word)
     char script[512], expected[256];
     (void)snprintf(script, sizeof(script),
                    "set PATH (dirname '" TINKC_PROGRAM "') $PATH; source '" TINKC_MAN
-                   "/completion.fish'; complete -C '%s'", typed);
+                   "/completion.fish'; complete -C '%s'",
+                   typed);
     (void)snprintf(expected, sizeof(expected), "%s", word);
     proc *p = proc_run(&f->options,
                        (const char *const[]){"fish", "--no-config", "-c", script, NULL});
@@ -224,9 +228,11 @@ static void test_completion_fish(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_completion_names), cmocka_unit_test(test_completion_words),
+        cmocka_unit_test(test_completion_names),
+        cmocka_unit_test(test_completion_words),
         cmocka_unit_test(test_completion_bad_servers),
-        cmocka_unit_test(test_completion_bash),  cmocka_unit_test(test_completion_zsh),
+        cmocka_unit_test(test_completion_bash),
+        cmocka_unit_test(test_completion_zsh),
         cmocka_unit_test(test_completion_fish),
     };
     return cmocka_run_group_tests_name("cmd_completion", tests, NULL, NULL);
