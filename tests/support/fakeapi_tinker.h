@@ -44,6 +44,8 @@ typedef struct fakeapi_tinker_options {
                                   "sampler_weights" */
     bool no_sequence_ids;     /* of samples */
     int failure_status;       /* of polls of failed work; 0 = 200 */
+    size_t nan_after;         /* optimizer steps, after which log-probabilities are NaN;
+                                  0 = never. Only in protobuf */
     const char *load_answer;  /* to load_weights, in place of the work; NULL = it loads */
 } fakeapi_tinker_options;
 

@@ -1,6 +1,7 @@
 /* Tinker mode: the work of a training loop (docs/protocol.md §2.3, §2.4). Requests are
  * decoded and results encoded with the library's own codecs; the numbers in them follow
  * simple rules (fakeapi_tinker.h), because what tests check is the traffic. */
+#include <math.h>
 #include <string.h>
 
 #include "support/fakeapi_tinker_int.h"
@@ -232,6 +233,9 @@ static bool run_batch(tinker_call *call, batch *b)
     const tk_num_map usual = {&loss, loss.name.n > 0 ? 1 : 0};
     const tk_num_map *own = call->t->options.metrics;
     put_json_output(&work.json, b, (double)logprob, own != NULL ? own : &usual);
+    if (call->t->options.nan_after > 0 && model->steps >= call->t->options.nan_after) {
+        logprob = NAN;
+    }
     work.proto = make_proto_output(call, b, logprob, own != NULL ? own : &usual);
     model->requests++;
     return tinker_submit(call, &work);

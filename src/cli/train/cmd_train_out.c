@@ -113,10 +113,11 @@ const char *cmd_train_cause(char out[256], const train_run *run)
                        "would take %g.",
                        rate, suited);
     } else {
-        (void)snprintf(out, 256,
-                       "The learning rate may be too high for this data: try --lr %g%s, "
-                       "and look for lines that are very different.",
-                       rate / 4, run->adam.grad_clip_norm > 0 ? "" : " or --clip 1");
+        (void)snprintf(
+            out, 256,
+            "The learning rate may be too high for this data: try --lr %.2g%s, "
+            "and look for lines that are very different.",
+            rate / 4, run->adam.grad_clip_norm > 0 ? "" : " or --clip 1");
     }
     return out;
 }

@@ -179,6 +179,34 @@ static void test_train_out_alarm(void **state)
     modelfix_close(&f);
 }
 
+/* A loss that is not a number: a warning with the likely cause; the run ends, and its last
+ * checkpoint is one from before. */
+static void test_train_out_nan(void **state)
+{
+    program p;
+    char url[MODELFIX_URL_BYTES];
+    const fakeapi_tinker_options options = {.nan_after = 3};
+    fakeapi *api = fakeapi_start();
+    fakeapi_tinker(api, &options);
+    (void)snprintf(url, sizeof(url), "TINKER_BASE_URL=%s", fakeapi_url(api));
+    program_open(&p, TINKC_PROGRAM);
+    program_env(&p, url);
+    program_write_file(&p, "d.jsonl", lines);
+    program_run(&p,
+                PROGRAM_ARGS(TRAIN, "--steps", "8", "--save-every", "2", "--tokenizer",
+                             TEST_DATA_DIR "/../../models/pebble-llama-2m"));
+    assert_int_equal(p.code, 1);
+    assert_true(program_said(
+        &p.err,
+        "Warning: the loss of step 4 is not a number. The learning rate may be too "
+        "high for this data: try --lr 0.0012 or --clip 1"));
+    assert_true(program_said(&p.err,
+                             "Error: the loss of step 4 is not a number\n"
+                             "The last checkpoint is that of step 2.\nContinue:\n"));
+    program_close(&p);
+    fakeapi_stop(&api);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -187,6 +215,7 @@ int main(void)
         cmocka_unit_test(test_train_out_next),
         cmocka_unit_test(test_train_out_quotes),
         cmocka_unit_test(test_train_out_alarm),
+        cmocka_unit_test(test_train_out_nan),
     };
     return cmocka_run_group_tests_name("cmd_train_out", tests, NULL, NULL);
 }
