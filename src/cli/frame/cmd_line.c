@@ -201,10 +201,8 @@ void cmd_line_begin(const char *history)
 void cmd_line_end(void)
 {
     edit_event event;
-    if (edit.history != NULL) {
-        if (edit.path != NULL) {
-            (void)edit.history_do(edit.history, &event, H_SAVE, edit.path);
-        }
+    if (edit.history != NULL && edit.path != NULL) {
+        (void)edit.history_do(edit.history, &event, H_SAVE, edit.path);
     }
     if (edit.editor != NULL) {
         edit.el_end(edit.editor);
@@ -213,9 +211,7 @@ void cmd_line_end(void)
         edit.history_end(edit.history);
     }
     tk_free(edit.path);
-    if (edit.library != NULL) {
-        (void)dlclose(edit.library);
-    }
+    /* not dlclose: the terminal database keeps memory until the process ends */
     memset(&edit, 0, sizeof(edit));
 }
 

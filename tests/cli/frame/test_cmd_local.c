@@ -85,7 +85,7 @@ static void test_local_killed(void **state)
         assert_int_not_equal(p.code, 0);
         if (signals[i] != SIGKILL) { /* it could still save: Ctrl-C is not the server's */
             assert_int_equal(p.code, 130);
-            assert_true(program_said(&p.err, "continue with --resume"));
+            assert_true(program_said(&p.err, "Continue:\n  tinkc train "));
         }
         wait_served(&p, false);
     }
@@ -203,7 +203,7 @@ static void test_local_outlives_its_starter(void **state)
         assert_int_equal(kill(q.pid, SIGINT), 0); /* saves: its server is there */
         program_end(&q);
         assert_int_equal(q.code, 130);
-        assert_true(program_said(&q.err, "continue with --resume"));
+        assert_true(program_said(&q.err, "Continue:\n  tinkc train "));
         wait_served(&p, false);
         program_close(&q);
         program_close(&p);
