@@ -36,8 +36,11 @@ mkdir pages
 for package in libtinkc-dev tinkc; do
     dpkg-deb -x "${package}_$version"-*.deb pages
 done
-find pages -name '*.[13].gz' -type f -print0 | xargs -0 mandoc -Tlint -W warning >mandoc.log 2>&1 || true
-! grep -v 'missing date' mandoc.log
-echo "deb: lintian and mandoc are content with $(find pages -name '*.[13].gz' -type f | wc -l) manual pages and:"
+find pages -name '*.gz' -path '*/man/*' -type f -exec gunzip {} +
+find pages -name '*.[13]' -type f -exec mandoc -Tlint -W warning {} + >mandoc.log 2>&1 || true
+if grep -v 'missing date' mandoc.log | head -n 20 | grep .; then
+    exit 1
+fi
+echo "deb: lintian and mandoc are content with $(find pages -name '*.[13]' -type f | wc -l) manual pages and:"
 rm -rf pages
 ls -- *.deb
