@@ -279,6 +279,9 @@ static void test_cpp_empty_rest()
                                       [](const tinkc_progress &) { return true; }));
     FAILS(
         rest.push<expected>(path, {}, [](const tinkc_push_progress &) { return true; }));
+    FAILS(rest.pull<expected>("not a name", {},
+                              [](const tinkc_pull_progress &) { return true; }));
+    FAILS(tinkc::find_pulled<expected>("not a name"));
     FAILS(rest.upload<expected>("/nowhere/at/all"));
     tinkc::run_pager pager;
     FAILS(pager.next<expected>());

@@ -1,7 +1,8 @@
 /* What the server stores: runs, checkpoints, sessions, audit and billing, with pagers,
  * searches, downloads and uploads: <tinkc/rest.h>, <tinkc/search.h>, <tinkc/weights.h>,
- * <tinkc/download.h>, <tinkc/push.h>, <tinkc/upload.h>. Results are the structs of the C
- * API, read with ->; lists are ranges of them. Thread: any; a pager one at a time. */
+ * <tinkc/download.h>, <tinkc/push.h>, <tinkc/pull.h>, <tinkc/upload.h>. Results are the
+ * structs of the C API, read with ->; lists are ranges of them. Thread: any; a pager one at
+ * a time. */
 #ifndef TINKC_CPP_REST_HPP
 #define TINKC_CPP_REST_HPP
 
@@ -158,6 +159,7 @@ using session_pager = pager<char>;
  * thrown at the end. */
 using progress_function = std::function<bool(const tinkc_progress &progress)>;
 using push_function = std::function<bool(const tinkc_push_progress &progress)>;
+using pull_function = std::function<bool(const tinkc_pull_progress &progress)>;
 
 /* What can be asked about stored things, for a service that must stay open. A path is that
  * of a checkpoint, "tinker://<run>/weights/<name>". */
@@ -325,6 +327,22 @@ class rest
         detail::rethrow<R>(code, &err, self.caught.get());
         return detail::finish<R>(code, err, [&] { return pushed(out); });
     }
+    /* Fetches a model from the Hugging Face Hub; returns its directory; blocks. */
+    template <template <class> class R = throwing>
+    R<std::string> pull(cstring model, pull_options options = {},
+                        pull_function fn = nullptr) const
+    {
+        detail::callback<pull_function> self(std::move(fn));
+        if (self.fn) {
+            options.user = &self;
+            options.fn = call_back<pull_function, tinkc_pull_progress>;
+        }
+        return detail::text<R>([&](char **out, std::size_t *, tinkc_error **err) {
+            tinkc_code code = tinkc_pull_model(out, c_, model.c_str(), &options, err);
+            detail::rethrow<R>(code, err, self.caught.get());
+            return code;
+        });
+    }
     /* Uploads an adapter in PEFT's format; returns the path of the checkpoint; blocks. */
     template <template <class> class R = throwing>
     R<std::string> upload(cstring directory, const upload_options &options = {}) const
@@ -370,6 +388,16 @@ class rest
 
     tinkc_service *c_;
 };
+
+/* Returns the directory of a model in the cache of Hugging Face's programs; sends nothing:
+ * tinkc_pull_find. */
+template <template <class> class R = throwing>
+R<std::string> find_pulled(cstring model, const pull_options &options = {})
+{
+    return detail::text<R>([&](char **out, std::size_t *, tinkc_error **err) {
+        return tinkc_pull_find(out, model.c_str(), &options, err);
+    });
+}
 
 /* ---- times ---- */
 
