@@ -204,14 +204,15 @@ static const struct {
     const char *files; /* "files", "dirs" */
 } meanings[] = {
     {"model", "NAME", ask_models_and_weights, NULL},
-    {"load", "PATH", ask_checkpoints, NULL},
+    {"load", NULL, ask_checkpoints, NULL},
     {"run-id", NULL, ask_runs, NULL},
-    {NULL, "CHECKPOINT_PATH", ask_checkpoints, NULL},
+    {NULL, "CHECKPOINT", ask_checkpoints, NULL},
     {NULL, "RUN_ID", ask_runs, NULL},
     {NULL, "SESSION_ID", ask_sessions, NULL},
     {NULL, "FILE", NULL, "files"},
     {NULL, "PATH", NULL, "files"},
     {NULL, "DIR", NULL, "dirs"},
+    {NULL, "DIR|NAME", NULL, "dirs"},
 };
 
 static bool is_meant(size_t i, const char *option, tk_str value)
@@ -225,7 +226,10 @@ static void put_value(query *q, const char *option, tk_str value)
 {
     for (size_t i = 0; i < TK_ARRAY_LEN(meanings); i++) {
         if (is_meant(i, option, value)) {
-            if (meanings[i].names != NULL) {
+            if (meanings[i].names == ask_models_and_weights && q->current[0] != '\0' &&
+                strchr("./~", q->current[0]) != NULL) {
+                cmd_print(stdout, "dirs\n"); /* a model directory of this machine */
+            } else if (meanings[i].names != NULL) {
                 ask(q, meanings[i].names);
             } else {
                 cmd_print(stdout, "%s\n", meanings[i].files);
@@ -247,7 +251,7 @@ static void put_option_value(query *q)
 }
 
 /* Gives the name of the operand at the current word: the last one counts for all that
- * follow ("[CHECKPOINT_PATH]..."). */
+ * follow ("[CHECKPOINT]..."). */
 static void put_operand(query *q)
 {
     tk_str rest = tk_str_of(q->command->operands), name = {NULL, 0};

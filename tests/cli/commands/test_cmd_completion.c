@@ -45,6 +45,8 @@ static void test_completion_words(void **unused)
                   "words\n--no-color\tDo not use colour (also: NO_COLOR).\n");
     clifix_expect(&f, QUERY "checkpoint download -o x", "dirs\n");
     clifix_expect(&f, QUERY "train x", "files\n");
+    clifix_expect(&f, QUERY "serve x", "dirs\n");
+    clifix_expect(&f, QUERY "chat -m ./x", "dirs\n");
     clifix_expect(&f, QUERY "run list --limit x", "nothing\n");
     clifix_expect(&f, QUERY "run info -- -x", "words\n");
     clifix_expect(&f, QUERY "nosuch x", "words\n");
