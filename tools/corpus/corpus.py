@@ -2,15 +2,17 @@
 """Writes the training text of the embedded model: simple English that is generated, not
 collected. The same seed and size give the same bytes, on every machine and Python.
 
-  corpus.py --seed 1 --bytes 1000000 [--held-out] [--only KIND] > text
+  corpus.py --seed 1 --bytes 1000000 [--reading] [--held-out] [--only KIND] > text
 
-Documents end in <|endoftext|>. With --held-out, two-digit sums are those that training
+Documents end in <|endoftext|>. With --reading, half of them are texts whose answers have to be
+copied from the question (reading.py). With --held-out, two-digit sums are those that training
 text never contains; use another seed too, so that stories differ."""
 import argparse
 import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import reading  # noqa: E402
 import stories  # noqa: E402
 import words  # noqa: E402
 
@@ -178,25 +180,34 @@ def make_story_request(rng, _):
     return chat(*turns)
 
 
+def make_reading(turns):
+    return lambda rng, _: chat(*turns(rng))
+
+
 # Kinds with their shares of documents, in percent.
 KINDS = {"story": (make_story, 28), "story_questions": (make_story_questions, 16), "story_request": (make_story_request, 6),
          "sum": (make_sum, 24), "count": (make_count, 6), "reverse": (make_reverse, 8), "fact": (make_fact, 12)}
+
+READING = {"story": (make_story, 4), "story_questions": (make_story_questions, 6), "story_request": (make_story_request, 2),
+           "sum": (make_sum, 7), "count": (make_count, 2), "reverse": (make_reverse, 3), "fact": (make_fact, 4),
+           "people": (make_reading(reading.people), 16), "repeat": (make_reading(reading.repeat), 40),
+           "introduce": (make_reading(reading.introduce), 6), "form": (make_reading(reading.form), 10)}
 
 
 SYSTEM = ["You are a helpful assistant.", "You are Pebble, a small and friendly assistant.", "Give short answers."]
 
 
-def choose_kind(rng):
-    ticket = rng.below(sum(share for _, share in KINDS.values()))
-    for make, share in KINDS.values():
+def choose_kind(rng, kinds):
+    ticket = rng.below(sum(share for _, share in kinds.values()))
+    for make, share in kinds.values():
         if ticket < share:
             return make
         ticket -= share
     raise AssertionError("unreachable")
 
 
-def document(rng, held_out, only=None):
-    make = KINDS[only][0] if only is not None else choose_kind(rng)
+def document(rng, kinds, held_out, only=None):
+    make = kinds[only][0] if only is not None else choose_kind(rng, kinds)
     text = make(rng, held_out)
     if text.startswith("<|user|>") and rng.below(10) == 0:
         text = "<|system|>" + rng.pick(SYSTEM) + "<|end|>" + text
@@ -208,12 +219,14 @@ def main():
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--bytes", type=int, required=True, help="stop after the document that reaches this size")
     parser.add_argument("--held-out", action="store_true")
-    parser.add_argument("--only", choices=list(KINDS))
+    parser.add_argument("--reading", action="store_true")
+    parser.add_argument("--only", choices=list(READING))
     args = parser.parse_args()
     rng = Rng(args.seed)
+    kinds = READING if args.reading or args.only not in (None, *KINDS) else KINDS
     written = 0
     while written < args.bytes:
-        text = document(rng, args.held_out, args.only) + END + "\n"
+        text = document(rng, kinds, args.held_out, args.only) + END + "\n"
         sys.stdout.write(text)
         written += len(text)
 

@@ -79,6 +79,46 @@ tinkc_code pre_files_load(pre_net *net, size_t *next, const char *path, tk_err *
     return code;
 }
 
+/* Copies the bf16 tensors of a model over the weights; `bits` has room for each. */
+static tinkc_code copy_tensors(pre_net *net, const eng_st *st, uint16_t *bits,
+                               tk_err *err)
+{
+    for (size_t i = 0; i < net->n_tensors; i++) {
+        const pre_tensor *to = &net->tensors[i];
+        const eng_st_tensor *from = eng_st_find(st, tk_str_of(to->name));
+        if (from == NULL || !from->known || from->dtype != ENG_BF16 ||
+            from->count != to->n) {
+            return tk_err_set(err, TINKC_E_DECODE, "the model has another %s", to->name);
+        }
+        const eng_st_part whole = {0, to->n, bits};
+        tinkc_code code = eng_st_read(st, from, &whole, err);
+        if (code != TINKC_OK) {
+            return code;
+        }
+        for (size_t k = 0; k < to->n; k++) {
+            net->weights[to->at + k] = eng_bf16_to_f32(bits[k]);
+        }
+    }
+    pre_net_sync(net);
+    return TINKC_OK;
+}
+
+tinkc_code pre_files_import(pre_net *net, const char *directory, tk_err *err)
+{
+    eng_st *st = NULL;
+    char *path = tk_file_join(directory, "model.safetensors");
+    uint16_t *bits = tk_array(net->n, sizeof(*bits));
+    tinkc_code code = path != NULL && bits != NULL ? eng_st_open_file(&st, path, err)
+                                                   : tk_err_nomem(err);
+    if (code == TINKC_OK) {
+        code = copy_tensors(net, st, bits, err);
+    }
+    eng_st_close(st);
+    tk_free(bits);
+    tk_free(path);
+    return code;
+}
+
 static tinkc_code write_text(const char *directory, const char *name, tk_str text,
                              tk_err *err)
 {

@@ -15,6 +15,10 @@ TK_NODISCARD tinkc_code pre_files_save(const pre_net *net, size_t next, const ch
 TK_NODISCARD tinkc_code pre_files_load(pre_net *net, size_t *next, const char *path,
                                        tk_err *err);
 
+/* Loads the weights of an exported model of the same shape; the moments stay as they are. */
+TK_NODISCARD tinkc_code pre_files_import(pre_net *net, const char *directory,
+                                         tk_err *err);
+
 /* Writes config.json, generation_config.json and model.safetensors (bf16) to a
  * directory. */
 TK_NODISCARD tinkc_code pre_files_export(const pre_net *net, const char *directory,

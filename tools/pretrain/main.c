@@ -1,11 +1,12 @@
 /* Trains the embedded model from scratch, on text of tools/corpus.
  *
  *   pretrain train --tokenizer FILE --text FILE --held-out FILE --run DIR
- *                  [--steps N] [--decay N] [--stop N]
+ *                  [--from DIR] [--steps N] [--decay N] [--stop N]
  *   pretrain export --tokenizer FILE --run DIR --out DIR
  *
  * A run's directory holds checkpoint.safetensors and log.txt; `train` continues from the
- * checkpoint if there is one, bit for bit. The learning rate warms up, stays, and falls
+ * checkpoint if there is one, bit for bit. A new run starts from random weights, or with
+ * --from from those of an exported model. The learning rate warms up, stays, and falls
  * as a cosine over the last --decay of --steps. --stop ends the run after that step, as
  * an interruption would, so that another schedule can take over. A checkpoint is written
  * every 5 minutes, at the end, and on SIGTERM or SIGINT. */
@@ -50,7 +51,7 @@ static void on_signal(int number)
 }
 
 typedef struct options {
-    const char *tokenizer, *text, *held_out, *run, *out;
+    const char *tokenizer, *text, *held_out, *run, *out, *from;
     uint64_t steps, decay, stop;
 } options;
 
@@ -188,7 +189,7 @@ static tinkc_code open_run(trainer *t, tk_err *err)
     code = pre_files_load(&t->net, &t->data.next, t->checkpoint, err);
     if (code == TINKC_E_MISSING) {
         tk_err_clear(err);
-        return TINKC_OK;
+        return t->o->from != NULL ? pre_files_import(&t->net, t->o->from, err) : TINKC_OK;
     }
     return code;
 }
@@ -236,6 +237,7 @@ static bool read_options(options *o, int argc, char **argv)
                  {"--held-out", &o->held_out, NULL},
                  {"--run", &o->run, NULL},
                  {"--out", &o->out, NULL},
+                 {"--from", &o->from, NULL},
                  {"--steps", NULL, &o->steps},
                  {"--decay", NULL, &o->decay},
                  {"--stop", NULL, &o->stop}};
