@@ -129,6 +129,29 @@ static void test_pretrain_resumes(void **unused)
     assert_int_equal(rmdir(directory), 0);
 }
 
+/* Another run can start from what was exported, if that has its shape. */
+static void check_import(const scene *s, const char *directory)
+{
+    tk_err err = TK_ERR_INIT;
+    scene t;
+    scene_init(&t);
+    assert_int_equal(pre_files_import(&t.net, directory, &err), TINKC_OK);
+    assert_memory_equal(t.net.weights, s->net.weights, s->net.n * sizeof(eng_real));
+    assert_int_equal(t.net.step, 0);
+    eng_real a[50], b[50];
+    assert_int_equal(pre_logits(t.net.shards[1].model, s->tokens[0], LENGTH, a, &err),
+                     TINKC_OK);
+    assert_int_equal(pre_logits(s->net.shards[1].model, s->tokens[0], LENGTH, b, &err),
+                     TINKC_OK);
+    assert_memory_equal(a, b, sizeof(a));
+    pre_net_dispose(&t.net);
+    pre_shape other = tiny;
+    other.layers = 3;
+    assert_int_equal(pre_net_init(&t.net, &other, 3, &err), TINKC_OK);
+    assert_int_equal(pre_files_import(&t.net, directory, &err), TINKC_E_DECODE);
+    pre_net_dispose(&t.net);
+}
+
 /* The exported file holds the weights rounded to bf16, nothing else changed. */
 static void test_pretrain_exports(void **unused)
 {
@@ -151,6 +174,7 @@ static void test_pretrain_exports(void **unused)
     assert_int_equal(pre_logits(s.net.shards[1].model, s.tokens[0], LENGTH, b, &err),
                      TINKC_OK);
     assert_memory_equal(a, b, sizeof(a));
+    check_import(&s, directory);
     eng_model_free(model);
     pre_net_dispose(&s.net);
     remove_file(directory, "model.safetensors");
