@@ -99,7 +99,7 @@ static void test_pebble_greedy_is_stable(void **state)
 {
     check_greedy(
         *state, "<|endoftext|>Once upon a time",
-        ", there was a happy boy named Leo. Leo wanted to learn how to play the piano. He tried and tried,");
+        ", there was a strong boy named Finn. One afternoon, Finn and Grace wanted to make a muffin. They needed milk");
     check_greedy(*state, "<|endoftext|><|user|>Hello!<|end|><|assistant|>",
                  "Hello! How can I help you?<|end|>");
 }

@@ -2,10 +2,10 @@
 """Writes the training text of the embedded model: simple English that is generated, not
 collected. The same seed and size give the same bytes, on every machine and Python.
 
-  corpus.py --seed 1 --bytes 1000000 [--reading] [--held-out] [--only KIND] > text
+  corpus.py --seed 1 --bytes 1000000 [--mix NAME] [--held-out] [--only KIND] > text
 
-Documents end in <|endoftext|>. With --reading, half of them are texts whose answers have to be
-copied from the question (reading.py). With --held-out, two-digit sums are those that training
+Documents end in <|endoftext|>. The mix is one of MIXES: plain is what the tokenizer is
+made of; in reading most answers have to be copied from the question; mixed has both. With --held-out, two-digit sums are those that training
 text never contains; use another seed too, so that stories differ."""
 import argparse
 import os
@@ -193,6 +193,14 @@ READING = {"story": (make_story, 4), "story_questions": (make_story_questions, 6
            "people": (make_reading(reading.people), 16), "repeat": (make_reading(reading.repeat), 40),
            "introduce": (make_reading(reading.introduce), 6), "form": (make_reading(reading.form), 10)}
 
+MIXED = {"story": (make_story, 6), "story_questions": (make_story_questions, 10), "story_request": (make_story_request, 4),
+         "sum": (make_sum, 18), "count": (make_count, 4), "reverse": (make_reverse, 5), "fact": (make_fact, 9),
+         "people": (make_reading(reading.people), 18), "repeat": (make_reading(reading.repeat), 8),
+         "letters": (make_reading(reading.repeat_letters), 8), "introduce": (make_reading(reading.introduce), 4),
+         "form": (make_reading(reading.form), 6)}
+
+MIXES = {"plain": KINDS, "reading": READING, "mixed": MIXED}
+
 
 SYSTEM = ["You are a helpful assistant.", "You are Pebble, a small and friendly assistant.", "Give short answers."]
 
@@ -219,11 +227,13 @@ def main():
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--bytes", type=int, required=True, help="stop after the document that reaches this size")
     parser.add_argument("--held-out", action="store_true")
-    parser.add_argument("--reading", action="store_true")
-    parser.add_argument("--only", choices=list(READING))
+    parser.add_argument("--mix", choices=list(MIXES), default="plain")
+    parser.add_argument("--only", choices=list(MIXED))
     args = parser.parse_args()
     rng = Rng(args.seed)
-    kinds = READING if args.reading or args.only not in (None, *KINDS) else KINDS
+    kinds = MIXES[args.mix]
+    if args.only is not None and args.only not in kinds:
+        parser.error(f"the mix {args.mix} has no {args.only}")
     written = 0
     while written < args.bytes:
         text = document(rng, kinds, args.held_out, args.only) + END + "\n"

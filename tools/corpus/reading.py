@@ -16,6 +16,13 @@ def made_up(rng):
     return text + rng.pick(CODAS)
 
 
+def letters(rng):
+    """A name of any letters, of which more than the first are seldom in one token."""
+    vowels, others = "aeiou", "bcdfghjklmnprstvwxyz"
+    text = "".join(rng.pick(vowels if rng.below(5) < 2 else others) for _ in range(3 + rng.below(6)))
+    return text.capitalize()
+
+
 def name(rng):
     return made_up(rng).capitalize() if rng.below(2) else rng.pick(GIRLS + BOYS)
 
@@ -114,10 +121,10 @@ def people(rng):
     return turns
 
 
-def repeat(rng):
+def repeat(rng, draws=(name, word, any_word)):
     """Turns: words to say again, all or some of them."""
     turns = []
-    draw = rng.pick([name, word, any_word])
+    draw = rng.pick(draws)
     for _ in range(1 + rng.below(3)):
         items = several(rng, 1 + rng.below(8), draw)
         line = ", ".join(items)
@@ -127,6 +134,10 @@ def repeat(rng):
             ("Write one on each line: {}.", "\n".join(items))])
         turns += [ask.format(line), answer]
     return turns
+
+
+def repeat_letters(rng):
+    return repeat(rng, (letters,))
 
 
 def introduce(rng):
