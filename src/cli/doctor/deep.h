@@ -26,6 +26,7 @@
 #define DEEP_MODELS_MAX 8
 #define DEEP_PATHS_MAX  16
 #define DEEP_TEXT_BYTES 512
+#define DEEP_BEGIN      14 /* number of the text that samples begin with */
 #define DEEP_NAME_BYTES 256
 
 /* Differences of log-probabilities that are not defects. */

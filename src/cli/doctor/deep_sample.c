@@ -7,7 +7,6 @@
 
 #include "cli/doctor/deep.h"
 
-#define TEXT       9 /* number of the text that deep_sample begins with */
 #define PROMPT     8
 #define MAX_TOKENS 16
 #define SEED       77
@@ -145,7 +144,7 @@ static deep_verdict check_recomputed(deep *d)
         tinkc_samples_free(&samples);
         return DEEP_OFF;
     }
-    deep_batch_tokens(tokens, PROMPT, TEXT);
+    deep_batch_tokens(tokens, PROMPT, DEEP_BEGIN);
     memcpy(tokens + PROMPT, sampled, n * sizeof(*sampled));
     bool ok = deep_logprobs(d, tokens, PROMPT + n, &result);
     const float *values = tinkc_logprobs_values(&all, result);
@@ -261,7 +260,7 @@ static deep_verdict check_stream(deep *d)
     }
     memset(&h, 0, sizeof(h));
     tinkc_error_free(&d->error);
-    deep_batch_tokens(prompt, PROMPT, TEXT);
+    deep_batch_tokens(prompt, PROMPT, DEEP_BEGIN);
     if (tinkc_model_input_from_tokens(&input, prompt, PROMPT, &d->error) != TINKC_OK) {
         return deep_failed(d);
     }

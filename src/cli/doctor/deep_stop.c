@@ -7,7 +7,6 @@
 
 #define MAX_TOKENS   16
 #define PROMPT       8
-#define TEXT         9
 #define LESSONS_MAX  8     /* steps that teach the model to end */
 #define LEARNED      -0.1F /* log-probability from which on it ends */
 #define LESSONS_RATE 1e-2
@@ -110,7 +109,7 @@ static bool teach(deep *d, tinkc_training *model, int32_t end, bool *is_learned)
     deep_pass pass;
     tinkc_adam_params adam = deep_adam;
     adam.learning_rate = LESSONS_RATE;
-    deep_batch_tokens(prompt, PROMPT, TEXT);
+    deep_batch_tokens(prompt, PROMPT, DEEP_BEGIN);
     tinkc_error_free(&d->error);
     *is_learned = false;
     bool ok = deep_batch_teach(&lesson, prompt, PROMPT, end, &d->error) == TINKC_OK;

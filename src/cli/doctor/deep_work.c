@@ -185,7 +185,7 @@ static bool sample(deep *d, tinkc_sampling *sampler, const tinkc_sampling_params
     int32_t prompt[PROMPT];
     tinkc_model_input *input = NULL;
     tinkc_error_free(&d->error);
-    deep_batch_tokens(prompt, PROMPT, 9);
+    deep_batch_tokens(prompt, PROMPT, DEEP_BEGIN);
     if (tinkc_model_input_from_tokens(&input, prompt, PROMPT, &d->error) != TINKC_OK) {
         return false;
     }
