@@ -4,7 +4,7 @@
 MAKEFLAGS += --no-print-directory
 PREFIX ?= /usr/local
 
-.PHONY: all build deps ready test check bench interop drift soak mutate demo fuzz fuzz-server docs dist dist-test deb \
+.PHONY: all build deps ready test check bench interop drift soak mutate demo first fuzz fuzz-server docs dist dist-test deb \
 	deb-test install wheel clean
 all: build
 
@@ -53,6 +53,10 @@ fuzz-server:
 
 demo: ready
 	@scripts/demo.sh
+
+# the first training of README.md with five seeds, against its bar
+first: ready
+	@scripts/first.py
 
 # manual pages of section 3 and the reference in HTML, from the headers
 docs:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws docs/demo.svg from what `make demo` prints:
 
-    scripts/demo.sh | scripts/demo-svg.py >docs/demo.svg
+    scripts/demo.sh 2>&1 | scripts/demo-svg.py >docs/demo.svg
 
 The text is that of the run, without most lines of progress and without what comes after the
 result. The picture has a background, so that it reads on light and dark pages.
@@ -19,11 +19,11 @@ fill:#d0d7de}
 
 
 def chosen(lines):
-    """The lines to show: up to the result, one line of progress."""
+    """The lines to show: up to the result, a few lines of progress."""
     steps = [line for line in lines if re.match(r" *step +\d+/", line)]
     out = []
     for line in lines:
-        if line in steps and line != steps[-1]:
+        if line in steps and line not in steps[::4] + steps[-1:]:
             continue
         out.append(line.rstrip())
         if line.startswith("Exactly right"):
@@ -33,20 +33,12 @@ def chosen(lines):
 
 def parts(line):
     """Yields (column, text, class)."""
-    row = re.match(r"(  \S.{42}  )(.{20})  (.*)$", line)
-    curve = re.match(r"( +[\d.]+ )([|+])(.*)$", line)
-    step = re.match(r"( *step.*\[)(#*)(\.*)(\].*)$", line)
+    answer = re.match(r"    (before  |after   |        )(.*)$", line)
     if line.startswith("$ "):
         found = [("$ ", "d"), (line[2:], "b")]
-    elif curve:
-        found = [(curve[1] + curve[2], "d"), (curve[3], "g" if "*" in curve[3] else "d")]
-    elif step:
-        found = [(step[1], ""), (step[2], "g"), (step[3], "d"), (step[4], "")]
-    elif row and row[2].strip() == "before":
-        found = [(line, "d")]
-    elif row:
-        found = [(row[1], ""), (row[2] + "  ", "r"), (row[3], "g")]
-    elif line[:1].isalpha():
+    elif answer:
+        found = [("    " + answer[1], "d"), (answer[2], "r" if answer[1][0] == "b" else "g")]
+    elif line[:1].isupper():
         found = [(line, "b" if line.startswith("Exactly") else "c")]
     else:
         found = [(line, "")]
@@ -63,7 +55,7 @@ def main():
     height = TOP + LINE * len(lines) + MARGIN
     print(f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
           f'viewBox="0 0 {width} {height}" role="img">\n<title>make demo: a model is fine-tuned '
-          f'and tested on items that it was not trained on</title>\n<style>{STYLE}</style>')
+          f'and tested on messages that it was not trained on</title>\n<style>{STYLE}</style>')
     print(f'<rect width="{width}" height="{height}" rx="9" fill="#161b22" stroke="#6e7681"/>')
     for i, colour in enumerate(("#ff5f57", "#febc2e", "#28c840")):
         print(f'<circle cx="{MARGIN + 6 + 20 * i}" cy="18" r="6" fill="{colour}"/>')

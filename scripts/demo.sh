@@ -1,45 +1,17 @@
 #!/usr/bin/env bash
-# make demo: starts a server on this machine, fine-tunes its model through libtinkc, and shows
-# the answers before and after. Needs no key and no network.
+# make demo: the first training of README.md. Starts a server on this machine, fine-tunes its
+# model, and shows the answers before and after. Needs no key and no network.
 #   scripts/demo.sh [build directory [steps]]
-# The server's data stays in <build directory>/demo.
+# The server's data stays in <build directory>/first.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${1:-build}
 build=${build#"$PWD"/}
-shift || true
-for program in "$build/tinkc" "$build/tools/demo"; do
-    [ -x "$program" ] || {
-        echo "demo: $program is missing; type: make demo" >&2
-        exit 1
-    }
-done
-
-work=$build/demo
-rm -rf "$work"
-mkdir -p "$work"
-: >"$work/out"
-"$build/tinkc" serve --port 0 --data "$work/data" >"$work/out" 2>"$work/log" &
-server=$!
-stop() {
-    kill "$server" 2>/dev/null || true
-    wait "$server" 2>/dev/null || true
+[ -x "$build/tinkc" ] || {
+    echo "demo: $build/tinkc is missing; type: make demo" >&2
+    exit 1
 }
-trap stop EXIT
-
-# The line comes when the server is ready; a server that ends first never writes it.
-until url=$(sed -n 's/^listening on //p' "$work/out") && [ -n "$url" ]; do
-    kill -0 "$server" 2>/dev/null || {
-        echo "demo: the server did not start:" >&2
-        cat "$work/log" >&2
-        exit 1
-    }
-    sleep 0.05
-done
-echo "Server: $url"
-env -u TINKER_API_KEY TINKER_BASE_URL="$url" "$build/tools/demo" "$@"
-stop
-echo "  in $work/"
+scripts/first.py --build "$build" --seeds 1 --show 4 ${2:+--steps "$2" --below}
 
 # Three lines to copy, which tests take from here and run (tests/docs/demo_lines.sh).
 url=http://127.0.0.1:8000

@@ -23,7 +23,7 @@ import time
 MODEL = "tinkc/pebble-llama-2m"
 DATA = "examples/data/bookings.jsonl"
 TEST = "examples/data/bookings-held-out.jsonl"
-OPTIONS = ["--lr", "8e-3", "--steps", "600"]  # as in README.md
+OPTIONS = []  # as in README.md, beside the model and the data
 BEFORE, AFTER = 10, 90  # percent: under, at least
 
 
@@ -77,32 +77,33 @@ class First:
 
     def train(self, seed, options, quiet):
         """The path of the trained weights. Progress goes to standard error."""
-        command = [self.tinkc, "train", "-m", MODEL, *options, "--seed", str(seed), "--restart",
+        command = [self.tinkc, "train", "--format", "json", "-m", MODEL, *options, "--seed", str(seed), "--restart",
                    "--state", os.path.join(self.directory, f"{seed}.train.json"), DATA]
         run = subprocess.run(command, env=self.env, stdout=subprocess.PIPE, text=True,
                              stderr=subprocess.DEVNULL if quiet else None)
         if run.returncode != 0:
             sys.exit("first: the training failed")
-        if not quiet:
-            print(run.stdout, end="")
-        return [line.split()[1] for line in run.stdout.splitlines() if line.startswith("weights ")][0]
+        return json.loads(run.stdout)["weights"]
 
     def cpu_seconds(self):
         children = resource.getrusage(resource.RUSAGE_CHILDREN)
         return self.server.cpu_seconds() + children.ru_utime + children.ru_stime
 
     def show(self, count, before, after):
-        print("\nMessages that it was not trained on")
-        for (question, _), old, new in list(zip(self.tests, before, after))[:count]:
-            old = " ".join(old.split())
-            print(f"  {question}\n    before  {old[:76]}\n    after   {new}")
+        print("\nMessages that it was not trained on, each with its answer before and after")
+        for (question, _), old, new in list(zip(self.tests, before, after))[::len(self.tests) // count][:count]:
+            print(f"  {question}")
+            for label, text in (("before", " ".join(old.split())[:76]), ("after", new)):
+                for line in text.splitlines() or [""]:
+                    print(f"    {label:6}  {line}")
+                    label = ""
 
 
 def run(first, args):
     """False when a bar was missed."""
-    options = OPTIONS if args.steps is None else [*OPTIONS[:-1], str(args.steps)]
+    options = OPTIONS if args.steps is None else [*OPTIONS, "--steps", str(args.steps)]
     count, quiet = len(first.tests), args.show == 0
-    print(f"Teaching {MODEL} to read bookings: {DATA}, {' '.join(options)}", flush=True)
+    print(f"Teaching {MODEL} to read bookings", flush=True)
     before, right = first.answers(MODEL)
     good = 100 * right < BEFORE * count
     if quiet:

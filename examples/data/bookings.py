@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 """Writes the data of the first training (README.md): messages to a restaurant, and the booking
-in each of them as JSON.
+in each of them as YAML.
 
     examples/data/bookings.py train >examples/data/bookings.jsonl
     examples/data/bookings.py test >examples/data/bookings-held-out.jsonl
 
-The same bytes on every machine. The test has one line for each of its names, and no name of the
-test is in a line to train on, so a right answer has its name from the question."""
+The same bytes on every machine. No name of the test is in a line to train on, so the name of a
+right answer was read in the message."""
 import json
 import sys
 
-LINES = 1200  # to train on
+LINES, TESTS = 1200, 100
 NUMBERS = "zero one two three four five six seven eight nine".split()
 DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 
@@ -26,32 +26,37 @@ MESSAGES = [
 ]
 
 TRAIN_NAMES = """
-Aaron Abigail Ada Adele Adrian Agnes Ahmed Aisha Akira Alan Albert Alejandro Alina Alma Amara Amelia Amir Ana Andrea
-Angela Anita Anton Antonio Ariel Arthur Asha Astrid August Axel Barbara Basil Beatrice Benedict Bernard Bianca Bjorn
-Boris Brenda Brian Bruno Camila Carla Carmen Caroline Cecil Celia Chandra Charlotte Chiara Chloe Christine Claire
-Claudia Clive Colin Conrad Cyrus Dagmar Damian Daniel Daphne Darius Deborah Denise Dennis Derek Diego Dimitri Dirk
-Dominic Donald Doris Duncan Edgar Edith Edward Elena Elias Elise Elizabeth Elsa Emil Emily Enrico Erik Esther Ethan
-Eugene Fatima Felix Fernando Fiona Florence Francis Freya Gabriel Gareth Gavin Gemma Gerald Gilbert Giulia Gloria
-Gordon Greta Gregory Gwen Hamid Hans Harold Hassan Hazel Hector Heidi Helga Hilda Howard Hubert Ibrahim Igor Ilse
-Imogen Inga Ingrid Irene Isaac Isabel Jacob Jamal Janet Jasmine Jasper Javier Jean Jerome Joan Joel Johan Jonas Jordan
-Joseph Joshua Judith Julian Kamal Karen Karim Katarina Keith Kenji Khalid Kirsten Klaus Lars Leila Lena Leonard Leslie
-Lewis Liam Linda Lionel Lisa Lorenzo Louise Luca Luis Lydia Magda Malik Manuel Marco Margaret Maria Marina Mario Martha
-Martin Mateo Matilda Maurice Maya Megan Melanie Michael Mila Milan Miriam Mohamed Monica Morgan Moses Nadia Naomi
-Natalie Nathan Neil Nicola Nigel Nikolai Noah Noel Nuno Olga Oliver Omar Oswald Pablo Pascal Patricia Pavel Pedro
-Philip Pierre Priya Quentin Rachel Rafael Rahul Raj Ramon Rashid Raymond Rebecca Regina Rene Richard Rita Robert Rodrigo
-Roger Roland Rosa Roy Rudolf Ruth Samir Samuel Sandra Sanjay Sebastian Selma Serge Shirin Sigrid Silvia Sofia Sonia
-Stefan Stella Stephen Sunil Susan Sven Sylvia Tamara Tariq Teresa Theo Thomas Tobias Tomas Tony Ulrich Ursula Valerie
-Vanessa Vincent Viola Vivian Vladimir Walter Wanda Warren Werner William Wolfgang Xavier Yasmin Yusuf Yvonne Zara
+Aaron Abdul Abigail Ada Adam Adele Adrian Adriana Agnes Ahmed Aisha Akira Alan Albert Alejandro Alfred Alice Alicia
+Alina Alma Amanda Amara Amelia Amir Ana Anders Andrea Andy Angela Angelo Anita Anja Anna Anton Antonio Ariel Arjun
+Armin Arthur Asha Astrid Audrey August Aurora Axel Barbara Basil Bastian Beatrice Ben Benedict Bernard Bernice Betty
+Bianca Bill Birgit Bjorn Boris Brenda Brian Bridget Bruno Calvin Camila Carl Carla Carlos Carmen Caroline Cassandra
+Cecil Cedric Celia Chandra Charlie Charlotte Chiara Chiyo Chloe Chris Christine Christopher Claire Claudia Clement
+Clive Colin Conrad Cora Cornelia Curtis Cyrus Dagmar Damian Dan Daniel Daniela Daphne Darius Dave Deborah Denise
+Dennis Derek Desmond Diana Diego Dimitri Dirk Dolores Dominic Donald Doris Dorothy Duncan Edgar Edith Eduardo Edward
+Eleanor Elena Eli Elias Elise Elizabeth Ella Elliot Elsa Emanuel Emil Emily Enrico Eric Erik Ernest Esme Esther Ethan
+Eugene Evelyn Fabian Farid Fatima Fay Felix Ferdinand Fernando Finn Fiona Florence Francis Frank Freya Frida Gabriel
+Gareth Gavin Gemma George Georgia Gerald Gideon Gilbert Gina Giulia Gloria Gordon Gregory Greta Gus Gustav Gwen Hamid
+Hamish Hanna Hans Harold Harriet Harry Hassan Hazel Hector Heidi Helen Helga Henrik Hermann Hilda Hiroshi Holly Howard
+Hubert Ian Ibrahim Ignacio Igor Ilse Imogen Ines Inga Ingrid Irene Iris Isaac Isabel Isidor Ivy Jacob Jada Jamal James
+Jane Janet Janina Jasmine Jasper Javier Jean Jerome Jim Joachim Joan Joel Johan Jonas Jordan Jorge Joseph Josephine
+Joshua Judith Julian Juliet Justin Kamal Karen Karim Karl Katarina Kate Keith Kenji Khalid Kim Kirsten Klaus Kofi
+Kristina Lambert Lars Leila Lena Leo Leonard Leonor Leslie Lewis Liam Lily Linda Lionel Lisa Lorenzo Lorna Louise Luca
+Lucia Lucy Ludwig Luis Lydia Magda Magnus Malik Manuel Marcel Marco Margaret Maria Marina Mario Marlene Martha Martin
+Mary Mateo Matilda Maurice Max Maya Megan Mehmet Melanie Melissa Michael Mike Mila Milan Miriam Mirko Mohamed Monica
+Morgan Moses Nabil Nadia Naomi Natalie Nathan Ned Neil Nelson Nick Nicola Nigel Nikita Nikolai Noah Noel Nora Norbert
+Nuno Octavia Olaf Olga Oliver Omar Oscar Oswald Otis Otto Pablo Paola Pascal Patricia Paul Pavel Pedro Percy Peter
+Petra Philip Pierre Priya Quentin Rachel Rafael Rahul Raj Ralph Ramon Rashid Ravi Raymond Rebecca Regina Renata Rene
+Richard Rita Rob Robert Roberto Rodrigo Roger Roland Rosa Rosalind Roy Ruby Rudolf Rupert Ruth Sabrina Salma Sam Samir
+Samuel Sandra Sanjay Scott Sebastian Selma Serge Shirin Sigrid Silvia Simon Simone Sofia Sonia Soren Stefan Stella
+Stephen Sunil Susan Sven Sylvia Tabitha Tamara Tariq Teresa Tess Theo Theresa Thomas Tim Tobias Toby Tomas Tony
+Tristan Ulrich Uma Ursula Valentin Valerie Vanessa Vera Veronica Vikram Vincent Viola Vivian Vladimir Walter Wanda
+Warren Wendy Werner Wilfred William Wolfgang Xavier Yasmin Yolanda Yusuf Yvonne Zara Zoe
 """.split()
 
+# Names that the model knows from the stories of its own training.
 TEST_NAMES = """
-Abdul Adriana Alfred Alicia Amanda Anders Angelo Anja Arjun Armin Audrey Aurora Bastian Bernice Birgit Bridget Calvin
-Carlos Cassandra Cedric Chiyo Christopher Clement Cornelia Curtis Daniela Desmond Dolores Dorothy Eduardo Eleanor
-Elliot Emanuel Ernest Esme Evelyn Fabian Farid Ferdinand Frida Georgia Gideon Gustav Hamish Hanna Harriet Henrik Hermann
-Hiroshi Ignacio Ines Isidor Jada Janina Joachim Jorge Josephine Juliet Justin Kofi Kristina Lambert Leonor Lorna Lucia
-Ludwig Magnus Marcel Marlene Mehmet Melissa Mirko Nabil Nelson Nikita Norbert Octavia Olaf Otis Paola Percy Petra
-Ravi Renata Roberto Rosalind Rupert Sabrina Salma Scott Simone Soren Tabitha Theresa Tristan Valentin Veronica Vikram
-Wilfred Yolanda
+Alex Amy Bella Beth Bob Carol Clara Daisy David Dora Emma Eva Flora Fred Grace Hannah Henry Hugo Ivan Jack Jill Julia
+Kevin Laura Lucas Mark Mia Molly Nina Olive Pam Peggy Ray Rose Sara Sophie Tina Tom Victor Will
 """.split()
 
 
@@ -74,18 +79,16 @@ def line(random, name):
     guests, day, hour = 2 + random.below(7), DAYS[random.below(7)], 5 + random.below(5)
     message = MESSAGES[random.below(len(MESSAGES))].format(
         name=name, guests=NUMBERS[guests], day=day, hour=NUMBERS[hour])
-    booking = json.dumps({"name": name, "guests": guests, "day": day, "hour": hour})
+    booking = f"name: {name}\nguests: {guests}\nday: {day}\nhour: {hour}"
     return json.dumps({"messages": [{"role": "user", "content": message},
                                     {"role": "assistant", "content": booking}]})
 
 
 def main():
     if sys.argv[1:] == ["train"]:
-        random, names = Random(1), TRAIN_NAMES
-        count = LINES
+        random, names, count = Random(1), TRAIN_NAMES, LINES
     elif sys.argv[1:] == ["test"]:
-        random, names = Random(2), TEST_NAMES
-        count = len(names)
+        random, names, count = Random(2), TEST_NAMES, TESTS
     else:
         sys.exit(__doc__)
     for i in range(count):
