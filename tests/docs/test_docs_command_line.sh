@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The commands of docs/guide/command-line.md work as they are written, one after the other.
+# The first commands of docs/guide/command-line.md work as they are written, one after the other.
 . "$(dirname "$0")/lib.sh"
 root=$PWD
 tinkc=$(realpath "${TINKC_BUILD_DIR:-build}")/tinkc
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-awk '/^```sh$/ { on = 1; next } /^```/ { on = 0 } on' docs/guide/command-line.md >"$work/commands"
+awk '/^```sh$/ { on = 1; next } /^```/ && on { exit } on' docs/guide/command-line.md >"$work/commands"
 ln -s "$root/examples" "$work/examples"
 cd "$work"
 export HOME=$work NO_PROXY=127.0.0.1
