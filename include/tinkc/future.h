@@ -8,9 +8,9 @@
  * same name, which also waits and frees the future.
  *
  * These functions block and have no asynchronous form: tinkc_download_*,
- * tinkc_push_checkpoint, tinkc_upload_adapter, tinkc_raw_open, tinkc_raw_stream_read,
- * tinkc_raw_save, tinkc_*_get_tokenizer, tinkc_pager_next_*, tinkc_pager_has_next,
- * tinkc_sampling_batch, tinkc_stream_next, tinkc_telemetry_flush.
+ * tinkc_push_checkpoint, tinkc_pull_model, tinkc_upload_adapter, tinkc_raw_open,
+ * tinkc_raw_stream_read, tinkc_raw_save, tinkc_*_get_tokenizer, tinkc_pager_next_*,
+ * tinkc_pager_has_next, tinkc_sampling_batch, tinkc_stream_next, tinkc_telemetry_flush.
  *
  * Reference counting: the caller owns one reference and releases it with
  * tinkc_future_free. Freeing does not cancel: a submitted operation continues, and its
