@@ -63,13 +63,14 @@ static void test_cli_models(void **unused)
                   "───────────  ───────  ──────────  ─────────  ────────\n"
                   "Qwen/Big     32768    -           -          -\n"
                   "tinkc/small  N/A      1.7M        BF16       embedded\n");
-    static const char *const nonsense[] = {"[]",
-                                           "{\"models\":7}",
-                                           "{\"models\":[1,2]}",
-                                           "{\"models\":{\"a\":{}}}",
-                                           "<html>",
-                                           "{\"models\":[{\"model_name\":\"tinkc/small\","
-                                           "\"parameters\":-7,\"precision\":1}]}"};
+    static const char *const nonsense[] = {
+        "[]",
+        "{\"models\":7}",
+        "{\"models\":[1,2]}",
+        "{\"models\":{\"a\":{}}}",
+        "<html>",
+        ("{\"models\":[{\"model_name\":\"tinkc/small\","
+         "\"parameters\":-7,\"precision\":1}]}")};
     for (size_t i = 0; i < TK_ARRAY_LEN(nonsense); i++) {
         fakeapi_default(f.api, "GET", "/tinkc/v1/models", &fakeapi_json(nonsense[i]));
         clifix_expect(
