@@ -30,7 +30,7 @@ secrets     | scripts/check-secrets.sh
 conformance | scripts/check-conformance.py
 switches    | scripts/check-switches.sh
 consumers   | scripts/check-consumers.sh
-clang       | scripts/check-preset.sh clang
+clang       | scripts/check-preset.sh clang -LE docs|python
 asan        | scripts/check-preset.sh asan
 sweep       | scripts/check-sweep.sh
 corpora     | scripts/check-corpora.sh
