@@ -17,6 +17,8 @@ USES = {  # module: the modules whose headers it may include, besides its own
     "text": {"base"},
     "client": {"http", "wire", "text", "base"},
     "engine": {"base"},
+    "chatapi": {"text", "base"},
+    "gateway": {"chatapi", "text", "base"},
     "server": {"engine", "wire", "text", "base"},
     "cli": {"base"},
 }
