@@ -13,6 +13,8 @@
 #include "base/json.h"
 #include "fuzz.h"
 #include "server/api/srv_api.h"
+#include "server/run/srv_head.h"
+#include "server/run/srv_refuse.h"
 #include "server/run/srv_state.h"
 #include "wire/zstd.h"
 
@@ -27,7 +29,8 @@ static struct {
     unsigned uses;
     tk_mutex lock;
     tk_cond wake;
-    bool resumed; /* under lock */
+    bool resumed;        /* under lock */
+    const char *letters; /* of the request */
 } it;
 
 /* ---- one request ---- */
@@ -39,7 +42,7 @@ typedef struct call {
     tk_str body;
 } call;
 
-static void on_resume(srv_request *request)
+static void on_resume(hd_request *request)
 {
     (void)request;
     tk_mutex_lock(&it.lock);
@@ -48,20 +51,38 @@ static void on_resume(srv_request *request)
     tk_mutex_unlock(&it.lock);
 }
 
-static void fill_query(srv_request *request, tk_str text)
+/* The headers that the letters stand for. */
+static tk_str header_of(const hd_request *request, const char *name)
 {
-    while (text.n > 0 && request->n_query < TK_SRV_QUERY_MAX) {
+    static const struct {
+        char letter;
+        const char *name, *value;
+    } all[] = {{'p', "Content-Type", SRV_TYPE_PROTO},
+               {'a', "Accept", SRV_TYPE_PROTO},
+               {'k', "X-Idempotency-Key", "k"}};
+    (void)request;
+    for (size_t i = 0; i < TK_ARRAY_LEN(all); i++) {
+        if (strcmp(name, all[i].name) == 0 && strchr(it.letters, all[i].letter) != NULL) {
+            return tk_str_of(all[i].value);
+        }
+    }
+    return (tk_str){NULL, 0};
+}
+
+static void fill_query(hd_request *request, tk_str text)
+{
+    while (text.n > 0 && request->n_query < TK_HD_QUERY_MAX) {
         tk_str value = tk_str_cut(&text, '&');
         tk_str name = tk_str_cut(&value, '=');
         request->query[request->n_query++] =
-            (srv_query){name, value.p != NULL ? value : TK_STR("")};
+            (hd_query){name, value.p != NULL ? value : TK_STR("")};
     }
 }
 
-static bool fill_body(srv_request *request, const call *c)
+static bool fill_body(hd_request *request, const call *c)
 {
     size_t cap = request->route->max_body_bytes;
-    request->body.max = cap > 0 ? cap : TK_SRV_BODY_LIGHT_BYTES;
+    request->body.max = cap > 0 ? cap : TK_HD_BODY_LIGHT_BYTES;
     if (strchr(c->letters, 'Z') != NULL) {
         tk_zstd zstd;
         tk_zstd_init(&zstd);
@@ -74,7 +95,7 @@ static bool fill_body(srv_request *request, const call *c)
     return request->body.failure == TINKC_OK;
 }
 
-static bool fill(srv_request *request, const call *c)
+static bool fill(hd_request *request, const call *c)
 {
     tk_str target, path;
     int status = 0;
@@ -83,23 +104,23 @@ static bool fill(srv_request *request, const call *c)
     }
     path = tk_str_cut(&target, '?');
     request->route =
-        srv_route_find(&srv_api_routes, c->method, path, request->params, &status);
+        hd_route_find(&srv_api_routes, c->method, path, request->params, &status);
     if (request->route == NULL) {
         return false;
     }
     fill_query(request, target);
     request->resume = on_resume;
-    request->sends_proto = strchr(c->letters, 'p') != NULL;
-    request->wants_proto = strchr(c->letters, 'a') != NULL;
-    request->sends_zstd = strpbrk(c->letters, "zZ") != NULL;
-    request->idempotency_key = strchr(c->letters, 'k') != NULL ? TK_STR("k") : TK_STR("");
+    request->header = header_of;
+    request->refuse = srv_refuse;
+    request->is_encoded = strpbrk(c->letters, "zZ") != NULL;
+    it.letters = c->letters;
     request->host = TK_STR("localhost");
     return fill_body(request, c);
 }
 
-static void check(const srv_request *request, tk_arena *arena)
+static void check(const hd_request *request, tk_arena *arena)
 {
-    const srv_blob *blob = request->answer;
+    const hd_blob *blob = request->answer;
     tk_str body = blob != NULL ? (tk_str){blob->p, blob->n} : request->fixed;
     const tk_json *json = NULL;
     if (request->status < 200 || request->status >= 500) {
@@ -123,17 +144,17 @@ static int ask(const call *c, const char *key, char out[128])
     int status = 0;
     tk_arena arena;
     tk_arena_init(&arena, 0);
-    srv_request *request = srv_request_new(it.server, &it.server->memory);
+    hd_request *request = hd_request_new(it.server, &it.server->memory);
     if (request == NULL) {
         fuzz_fail("no memory");
     }
     it.resumed = false;
     if (fill(request, c)) {
-        srv_verdict verdict = request->route->handler(request);
-        while (verdict == SRV_LATER) { /* it needs the store: a worker that may wait */
+        hd_verdict verdict = request->route->handler(request);
+        while (verdict == HD_LATER) { /* it needs the store: a worker that may wait */
             verdict = request->route->handler(request);
         }
-        if (verdict == SRV_PARKED) {
+        if (verdict == HD_PARKED) {
             tk_mutex_lock(&it.lock);
             while (!it.resumed) {
                 tk_cond_wait(&it.wake, &it.lock);
@@ -150,7 +171,7 @@ static int ask(const call *c, const char *key, char out[128])
         tk_json_get(json, key) != NULL) {
         (void)snprintf(out, 128, "%s", tk_json_get(json, key)->as.string.p);
     }
-    srv_request_free(request);
+    hd_request_free(request);
     tk_arena_dispose(&arena);
     return status;
 }

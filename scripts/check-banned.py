@@ -33,7 +33,7 @@ RULES = [  # (folders, excepted prefixes, names, why)
     (("src/cli/",), ("src/cli/frame/cmd_print.c", "src/cli/train/train_metrics.c"),
      "fwrite fwrite_unlocked", "print through cli/frame/cmd_print.h, write files with "
      "base/file.h"),
-    (("src/server/",), (), "printf fprintf vprintf vfprintf dprintf vdprintf puts fputs putchar "
+    (("src/server/", "src/httpd/"), (), "printf fprintf vprintf vfprintf dprintf vdprintf puts fputs putchar "
      "putc fputc perror psignal", "the server writes to its log"),
     (NO_PRINT, (), "exit _exit _Exit quick_exit abort atexit raise",
      "the library never ends its host"),

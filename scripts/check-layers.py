@@ -17,9 +17,10 @@ USES = {  # module: the modules whose headers it may include, besides its own
     "text": {"base"},
     "client": {"http", "wire", "text", "base"},
     "engine": {"base"},
+    "httpd": {"base"},
     "chatapi": {"text", "base"},
-    "gateway": {"chatapi", "text", "base"},
-    "server": {"engine", "wire", "text", "base"},
+    "gateway": {"chatapi", "httpd", "text", "base"},
+    "server": {"engine", "gateway", "httpd", "wire", "text", "base"},
     "cli": {"base"},
 }
 ONE_FILE = {("src/cli/commands/cmd_serve.c", "server/srv.h")}
@@ -45,11 +46,10 @@ ROOMS = {
         "chat": {"tok", "jinja"},
     },
     "server": {
-        "http": set(),
         "store": set(),
-        "run": {"http", "store", ""},  # "" for its options: server/srv.h
-        "api": {"run", "http", "store"},
-        "": {"http", "store", "run", "api"},
+        "run": {"store", ""},  # "" for its options: server/srv.h
+        "api": {"run", "store"},
+        "": {"store", "run", "api"},
     },
     "cli": {
         "frame": set(),
@@ -62,7 +62,6 @@ ROOMS = {
 }
 
 ROOM_USES = {  # rooms that may use fewer modules than theirs
-    "server/http": {"base"},
     "server/store": {"wire", "base"},
 }
 
@@ -70,7 +69,7 @@ THIRD_PARTY = [  # (header pattern, modules or rooms)
     (r"curl/", {"http"}),
     (r"zstd(_errors)?\.h$", {"wire"}),
     (r"sqlite3\.h$", {"server/store"}),
-    (r"microhttpd\.h$", {"server/http"}),
+    (r"microhttpd\.h$", {"httpd"}),
     (r"pcre2\.h$", {"text"}),
     (r"utf8proc\.h$", {"text"}),
     (r"archive(_entry)?\.h$", {"client", "cli/data"}),

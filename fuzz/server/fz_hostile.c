@@ -5,8 +5,8 @@
 
 #include "base/mem.h"
 #include "fz.h"
+#include "httpd/hd_route.h"
 #include "server/api/srv_api.h"
-#include "server/http/srv_route.h"
 #include "wire/zstd.h"
 
 #define KEY "X-API-Key: " FZ_KEY "\r\n"
@@ -237,7 +237,7 @@ typedef struct parts {
     tk_buf target, headers, body;
 } parts;
 
-static bool send_parts(fz_client *c, fz_ids *ids, const srv_route *route, parts *p,
+static bool send_parts(fz_client *c, fz_ids *ids, const hd_route *route, parts *p,
                        bool has_body)
 {
     static const char *const methods[] = {"GET",   "POST",    "PUT", "DELETE",
@@ -267,7 +267,7 @@ static bool send_parts(fz_client *c, fz_ids *ids, const srv_route *route, parts 
 static bool ask_route(fz_client *c, fz_ids *own)
 {
     fz_ids ids = borrow(c, own);
-    const srv_route *route = &srv_api_routes.p[fz_below(c, srv_api_routes.n)];
+    const hd_route *route = &srv_api_routes.p[fz_below(c, srv_api_routes.n)];
     bool has_body = strcmp(route->method, "POST") == 0 ||
                     strcmp(route->method, "PUT") == 0 || fz_chance(c, 50);
     if (strstr(route->pattern, "/finish") != NULL && fz_chance(c, 800)) {

@@ -8,8 +8,8 @@
 
 #include "base/clock.h"
 #include "fz.h"
+#include "httpd/hd_route.h"
 #include "server/api/srv_api.h"
-#include "server/http/srv_route.h"
 
 /* ---- clients ---- */
 
@@ -294,13 +294,13 @@ static bool has_detail(const tk_json *json)
     return tk_json_len(detail) > 0;
 }
 
-static const srv_route *route_of(const httpget_request *request)
+static const hd_route *route_of(const httpget_request *request)
 {
-    tk_str params[SRV_PARAMS_MAX];
+    tk_str params[HD_PARAMS_MAX];
     tk_str rest = tk_str_of(request->target);
     int status = 0;
-    return srv_route_find(&srv_api_routes, request->method, tk_str_cut(&rest, '?'),
-                          params, &status);
+    return hd_route_find(&srv_api_routes, request->method, tk_str_cut(&rest, '?'), params,
+                         &status);
 }
 
 static bool decodes(fz_client *client, const tk_schema *schema, const tk_json *json,
@@ -314,7 +314,7 @@ static bool decodes(fz_client *client, const tk_schema *schema, const tk_json *j
 static const char *blame(fz_client *client, const httpget_request *request,
                          const fz_answer *a, tk_err *err)
 {
-    const srv_route *route = route_of(request);
+    const hd_route *route = route_of(request);
     bool stopping = a->status == 503 && is_gone(client);
     if (a->status >= 500 && !stopping) {
         return "a failure of the server";

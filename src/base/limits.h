@@ -95,17 +95,18 @@
 #define TK_CHAT_MAX_VARS          4096   /* of one conversation, beside its messages */
 #define TK_CHAT_SEARCH_MAX_BYTES  (4 * TK_GIB) /* for the texts of a conversation */
 
-#define TK_SRV_HEADER_BYTES      (16 * TK_KIB) /* request line and headers, and buffers */
-#define TK_SRV_BODY_LIGHT_BYTES  TK_MIB        /* request body of most routes */
-#define TK_SRV_BODY_SAMPLE_BYTES (32 * TK_MIB) /* of asample */
+#define TK_HD_HEADER_BYTES     (16 * TK_KIB) /* request line and headers, and buffers */
+#define TK_HD_BODY_LIGHT_BYTES TK_MIB        /* request body of most routes */
+#define TK_HD_STREAM_BYTES     (4 * TK_MIB)  /* of a stream whose reader is slow */
+#define TK_HD_QUERY_MAX        16            /* parameters of a URL */
+
+#define TK_SRV_BODY_SAMPLE_BYTES (32 * TK_MIB)  /* of asample */
 #define TK_SRV_BODY_TRAIN_BYTES  (256 * TK_MIB) /* of forward_backward, as it comes */
-#define TK_SRV_STREAM_BYTES      (4 * TK_MIB)   /* of a stream whose reader is slow */
 #define TK_SRV_ID_BYTES          256            /* an id or key that a client sends */
 #define TK_SRV_BODY_UPLOAD_BYTES (256 * TK_MIB) /* one file of an upload */
 #define TK_SRV_UPLOADS_MAX       16             /* that are not finished */
 #define TK_SRV_NAME_BYTES        255            /* name of a checkpoint */
 #define TK_SRV_METADATA_BYTES    (16 * TK_KIB)  /* user_metadata of a checkpoint */
-#define TK_SRV_QUERY_MAX         16             /* parameters of a URL */
 #define TK_SRV_LABEL_BYTES       (8 * TK_MIB)   /* tinkc.json of a checkpoint */
 #define TK_SRV_SESSION_DAYS      90          /* a session without checkpoint is listed */
 #define TK_SRV_SESSION_ROWS_MAX  (64 * 1024) /* sessions; beyond, old ones go first */

@@ -12,15 +12,17 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "httpd/hd_http.h"
+#include "httpd/hd_listen.h"
 #include "server/api/srv_api.h"
 #include "server/api/srv_fault_file.h"
 #include "server/api/srv_link.h"
-#include "server/http/srv_http.h"
-#include "server/http/srv_listen.h"
 #include "server/run/srv_catalog.h"
 #include "server/run/srv_engine.h"
+#include "server/run/srv_head.h"
 #include "server/run/srv_keeper.h"
 #include "server/run/srv_model.h"
+#include "server/run/srv_refuse.h"
 #include "server/run/srv_sampler.h"
 #include "server/run/srv_session.h"
 #include "server/run/srv_state.h"
@@ -62,7 +64,7 @@ static void write_url(srv *server, const char *host)
 {
     bool v6 = strchr(host, ':') != NULL;
     (void)snprintf(server->url, sizeof(server->url), "http://%s%s%s:%u", v6 ? "[" : "",
-                   host, v6 ? "]" : "", srv_http_port(server->http));
+                   host, v6 ? "]" : "", hd_http_port(server->http));
     size_t n = strlen(server->url);
     if (ftruncate(server->data_lock, 0) != 0 ||
         pwrite(server->data_lock, server->url, n, 0) != (ssize_t)n) {
@@ -141,7 +143,7 @@ static tinkc_code check(const srv_options *options, tk_err *err)
         return tk_err_set(err, TINKC_E_CONFIG,
                           "an API key must start with \"tml-\": clients send no other");
     }
-    if (options->api_key == NULL && !options->own_key && !srv_listen_is_loopback(host)) {
+    if (options->api_key == NULL && !options->own_key && !hd_listen_is_loopback(host)) {
         return tk_err_set(err, TINKC_E_CONFIG,
                           "listening on %s, which others can reach, needs an API key",
                           host);
@@ -153,8 +155,8 @@ static tinkc_code init(srv *server, const srv_options *options, tk_err *err)
 {
     server->data_lock = -1;
     server->strict = options->strict;
-    srv_budget_init(&server->memory, options->memory_bytes);
-    server->memory.max_files = srv_listen_max_files();
+    hd_budget_init(&server->memory, options->memory_bytes, &srv_part_rows);
+    server->memory.max_files = hd_listen_max_files();
     if (options->adapter_bytes > 0) {
         server->memory.parts[SRV_PART_SAMPLERS].max = options->adapter_bytes;
     }
@@ -247,7 +249,7 @@ out:
     return code;
 }
 
-static void log_answer(void *app, const srv_http_answered *a)
+static void log_answer(void *app, const hd_http_answered *a)
 {
     const srv *server = app;
     tk_log_write(server->log, TINKC_LOG_DEBUG, "request",
@@ -259,15 +261,19 @@ static void log_answer(void *app, const srv_http_answered *a)
 /* The threads, the one of HTTP last: its requests come at once and use everything. */
 static tinkc_code start_threads(srv *server, const srv_options *options, tk_err *err)
 {
-    const srv_dispatch dispatch =
-        server->faults != NULL ? srv_faults_dispatch(server->faults) : srv_route_dispatch;
-    srv_http_config http = {
+    const hd_dispatch dispatch =
+        server->faults != NULL ? hd_faults_dispatch(server->faults) : hd_route_dispatch;
+    hd_http_config http = {
         .host = host_of(options),
         .port = options->port,
         .api_key = server->api_key,
         .routes = &srv_api_routes,
         .budget = &server->memory,
         .app = server,
+        .encoding = "zstd",
+        .single = srv_head_single,
+        .refuse = srv_refuse,
+        .on_head = srv_head_check,
         .admit = srv_link_admit,
         .on_answer = tk_log_wants(server->log, TINKC_LOG_DEBUG) ? log_answer : NULL,
     };
@@ -279,17 +285,17 @@ static tinkc_code start_threads(srv *server, const srv_options *options, tk_err 
     if (code != TINKC_OK) {
         goto out;
     }
-    code = srv_work_new(&server->work, &dispatch, err);
+    code = hd_work_new(&server->work, &dispatch, err);
     if (code != TINKC_OK) {
         goto out;
     }
     http.work = server->work;
-    code = srv_http_new(&server->http, &http, err);
+    code = hd_http_new(&server->http, &http, err);
     if (code != TINKC_OK) {
         goto out;
     }
     write_url(server, http.host);
-    code = srv_http_start(server->http, err);
+    code = hd_http_start(server->http, err);
 out:
     return code;
 }
@@ -332,7 +338,7 @@ static void free_parts(srv *server)
     srv_session_free_all(server);
     srv_futures_dispose(&server->futures);
     srv_catalog_free(server->catalog);
-    srv_faults_free(server->faults);
+    hd_faults_free(server->faults);
     if (server->usage != NULL) {
         srv_usage_flush(server->usage, server->store, server->log);
     }
@@ -369,19 +375,19 @@ void srv_stop(srv **server_at)
     atomic_store(&server->stopping, true);
     tk_mutex_unlock(&server->lock);
     if (server->http != NULL) {
-        srv_http_quiesce(server->http);
+        hd_http_quiesce(server->http);
     }
     srv_engine_stop(server->engine); /* finishes the piece or save that has begun */
     srv_keeper_stop(server);
-    srv_http_stop(server->http); /* waits for what workers have */
-    srv_work_free(server->work);
-    srv_http_free(server->http);
+    hd_http_stop(server->http); /* waits for what workers have */
+    hd_work_free(server->work);
+    hd_http_free(server->http);
     free_parts(server);
 }
 
 unsigned srv_port(const srv *server)
 {
-    return srv_http_port(server->http);
+    return hd_http_port(server->http);
 }
 
 const char *srv_url(const srv *server)

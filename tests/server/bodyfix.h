@@ -98,7 +98,7 @@ static const struct {
     {"/project", "{\"project_id\":\"p\"}"},
 };
 
-static inline const char *bodyfix_of(const srv_route *route)
+static inline const char *bodyfix_of(const hd_route *route)
 {
     size_t n = strlen(route->pattern);
     for (size_t i = 0; i < TK_ARRAY_LEN(bodyfix_bodies); i++) {
@@ -113,7 +113,7 @@ static inline const char *bodyfix_of(const srv_route *route)
     return NULL;
 }
 
-static inline bool bodyfix_is_taken(const srv_route *route)
+static inline bool bodyfix_is_taken(const hd_route *route)
 {
     return strcmp(route->method, "POST") == 0 || strcmp(route->method, "PUT") == 0;
 }

@@ -86,7 +86,7 @@ static void test_srv_busy_health_is_prompt(void **state)
     close_fix(&t);
 }
 
-/* These handlers use memory only; test_srv_work shows what the class does for them. */
+/* These handlers use memory only; test_hd_work shows what the class does for them. */
 static void test_srv_busy_classes(void **state)
 {
     static const char *const prompt[] = {
@@ -101,12 +101,12 @@ static void test_srv_busy_classes(void **state)
     };
     size_t n = 0;
     for (size_t r = 0; r < srv_api_routes.n; r++) {
-        const srv_route *route = &srv_api_routes.p[r];
+        const hd_route *route = &srv_api_routes.p[r];
         bool listed = false;
         for (size_t i = 0; i < TK_ARRAY_LEN(prompt); i++) {
             listed = listed || strcmp(route->pattern, prompt[i]) == 0;
         }
-        assert_int_equal((route->flags & SRV_ROUTE_PROMPT) != 0, listed);
+        assert_int_equal((route->flags & HD_ROUTE_PROMPT) != 0, listed);
         n += listed;
     }
     assert_int_equal(n, TK_ARRAY_LEN(prompt));

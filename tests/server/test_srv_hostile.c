@@ -90,7 +90,7 @@ static void test_srv_bodies_and_paths(void **state)
     memset(deep, '[', sizeof(deep));
     srvfix_open(&f, (srv_options){.poll_ms = 1});
     for (size_t r = 0; r < srv_api_routes.n; r++) {
-        const srv_route *route = &srv_api_routes.p[r];
+        const hd_route *route = &srv_api_routes.p[r];
         fill(target, sizeof(target), route->pattern, "x");
         for (size_t i = 0; i < TK_ARRAY_LEN(bodies); i++) {
             try_body(&f, target, route->method, tk_str_of(bodies[i]), NULL);
@@ -140,7 +140,7 @@ static void test_srv_compressed_bombs(void **state)
                                          .headers = "Content-Encoding: zstd\r\n"};
         int status = send_one(&f, &request);
         assert_true(status < 500);
-        if ((srv_api_routes.p[r].flags & SRV_ROUTE_HEAVY) != 0 &&
+        if ((srv_api_routes.p[r].flags & HD_ROUTE_HEAVY) != 0 &&
             strcmp(srv_api_routes.p[r].method, "POST") == 0) {
             assert_true(status == 422 || status == 429);
         }

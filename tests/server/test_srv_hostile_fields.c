@@ -62,7 +62,7 @@ static int ask(fix *t, const httpget_request *request)
     return status;
 }
 
-static int send_body(fix *t, const srv_route *route, tk_str body, const char *headers)
+static int send_body(fix *t, const hd_route *route, tk_str body, const char *headers)
 {
     tk_buf path;
     tk_buf_init(&path, TK_KIB);
@@ -136,7 +136,7 @@ static const tk_json *parse(fix *t, const char *text)
 }
 
 /* How many values the body has. */
-static size_t spoil(fix *t, const srv_route *route, const tk_json *body, size_t at,
+static size_t spoil(fix *t, const hd_route *route, const tk_json *body, size_t at,
                     const tk_json *with)
 {
     tk_buf out;
@@ -150,7 +150,7 @@ static size_t spoil(fix *t, const srv_route *route, const tk_json *body, size_t 
     return s.seen;
 }
 
-static void spoil_route(fix *t, const srv_route *route)
+static void spoil_route(fix *t, const hd_route *route)
 {
     tk_buf text;
     tk_buf_init(&text, 64 * TK_KIB);
@@ -360,7 +360,7 @@ static void test_srv_urls_are_no_paths(void **state)
     memset(longest, 'a', sizeof(longest) - 1);
     open_fix(&t);
     for (size_t r = 0; r < srv_api_routes.n; r++) {
-        const srv_route *route = &srv_api_routes.p[r];
+        const hd_route *route = &srv_api_routes.p[r];
         tk_buf path;
         tk_buf_init(&path, 64 * TK_KIB);
         for (size_t i = 0; i < TK_ARRAY_LEN(fillers) + TK_ARRAY_LEN(queries); i++) {

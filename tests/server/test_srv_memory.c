@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "httpd/hd_http.h"
 #include "server/api/srv_api.h"
-#include "server/http/srv_http.h"
 #include "server/run/srv_state.h"
 #include "server/wirefix.h"
 #include "support/failmem.h"
@@ -28,12 +28,12 @@ typedef struct attack {
     const char *type;
 } attack;
 
-static srv_budget *memory_of(fix *t)
+static hd_budget *memory_of(fix *t)
 {
     return &t->f.server->memory;
 }
 
-static size_t used(fix *t, srv_part_name part)
+static size_t used(fix *t, unsigned part)
 {
     return atomic_load(&memory_of(t)->parts[part].used);
 }
@@ -146,17 +146,17 @@ static int run(fix *t, const attack *a)
 /* Waits until the memory of the requests before is given back. */
 static void settle(fix *t)
 {
-    srv_http_stats stats;
+    hd_http_stats stats;
     do {
         (void)sched_yield();
-        srv_http_get_stats(t->f.server->http, &stats);
+        hd_http_get_stats(t->f.server->http, &stats);
     } while (stats.active > 0 || stats.conns.open > 0);
 }
 
 /* Prints one line of the table; false when more was allocated than counted. */
 static bool measure(fix *t, const attack *a)
 {
-    srv_budget *memory = memory_of(t);
+    hd_budget *memory = memory_of(t);
     settle(t);
     size_t counted = atomic_load(&memory->used);
     atomic_store(&memory->peak, counted);
@@ -232,14 +232,14 @@ static void test_srv_memory_of_every_route(void **state)
                   "sent", "counted", "allocated");
     for (size_t i = 0; i < srv_api_routes.n; i++) {
         char target[256];
-        const srv_route *route = &srv_api_routes.p[i];
+        const hd_route *route = &srv_api_routes.p[i];
         fill(target, sizeof(target), route->pattern);
         attack a = {"json", route->method, target, tk_buf_str(&brackets), NULL, NULL};
         bad += !measure(&t, &a);
         a.name = "zstd";
         a.body = tk_buf_str(&packed);
         a.headers = "Content-Encoding: zstd\r\n";
-        bad += (route->flags & SRV_ROUTE_HEAVY) != 0 && !measure(&t, &a);
+        bad += (route->flags & HD_ROUTE_HEAVY) != 0 && !measure(&t, &a);
     }
     const attack others[] = {
         {"scores", "POST", API "asample", tk_buf_str(&scores), NULL, NULL},
@@ -293,12 +293,12 @@ static void test_srv_memory_refuses_bombs(void **state)
         "bomb", "POST", API "forward", tk_buf_str(&bomb), "Content-Encoding: zstd\r\n",
         NULL};
     settle(&t);
-    size_t before = used(&t, SRV_PART_REQUESTS);
+    size_t before = used(&t, HD_PART_REQUESTS);
     size_t allocated = failmem_begin_peak();
     assert_int_equal(run(&t, &a), 429);
     assert_true(failmem_peak_bytes() - allocated < MEMORY / 2 + 2 * TK_MIB);
     settle(&t);
-    assert_int_equal(used(&t, SRV_PART_REQUESTS), before);
+    assert_int_equal(used(&t, HD_PART_REQUESTS), before);
     tk_buf_dispose(&bomb);
     tk_buf_dispose(&frames);
     stop(&t);
@@ -370,11 +370,11 @@ static void test_srv_memory_is_waited_for(void **state)
 {
     fix t;
     start(&t);
-    srv_budget *memory = memory_of(&t);
+    hd_budget *memory = memory_of(&t);
     (void)result_of(&t, submit(&t, API "save_weights", save_body(&t, 1, "false")));
     /* everything but the reserve for small blocks */
     size_t rest = memory->max - memory->max / 8 - atomic_load(&memory->used);
-    srv_budget_add(memory, SRV_PART_JOBS, rest);
+    hd_budget_add(memory, SRV_PART_JOBS, rest);
     const char *ids[] = {
         submit(&t, API "load_weights",
                format_body(&t,
@@ -394,7 +394,7 @@ static void test_srv_memory_is_waited_for(void **state)
         assert_int_equal(t.f.status, 408);
         assert_string_equal(srvfix_text(json, "queue_state"), "paused_capacity");
     }
-    srv_budget_give(memory, SRV_PART_JOBS, rest);
+    hd_budget_give(memory, SRV_PART_JOBS, rest);
     assert_non_null(tk_json_get(result_of(&t, ids[0]), "path"));
     assert_non_null(tk_json_get(result_of(&t, ids[1]), "sampling_session_id"));
     stop(&t);
@@ -515,7 +515,7 @@ static void test_srv_memory_serves_small_requests(void **state)
     put_brackets(&large, 512 * TK_KIB);
     settle(&t);
     size_t rest = MEMORY - MEMORY / 8 - atomic_load(&memory_of(&t)->used);
-    srv_budget_add(memory_of(&t), SRV_PART_REQUESTS, rest);
+    hd_budget_add(memory_of(&t), HD_PART_REQUESTS, rest);
     const char *id = submit(&t, API "optim_step", step_body(&t, 1, "0.1"));
     assert_non_null(tk_json_get(result_of(&t, id), "metrics"));
     (void)srvfix_post(&t.f, API "session_heartbeat",
@@ -529,7 +529,7 @@ static void test_srv_memory_serves_small_requests(void **state)
     assert_string_equal(httpget_header(&response, "Retry-After"), "1");
     assert_non_null(strstr(response.body.p, "memory is full"));
     httpget_response_dispose(&response);
-    srv_budget_give(memory_of(&t), SRV_PART_REQUESTS, rest);
+    hd_budget_give(memory_of(&t), HD_PART_REQUESTS, rest);
     tk_buf_dispose(&large);
     stop(&t);
 }

@@ -216,7 +216,7 @@ static void test_srv_unknown_keys_are_refused(void **state)
     fix t;
     open_fix(&t);
     for (size_t i = 0; i < srv_api_routes.n; i++) {
-        const srv_route *route = &srv_api_routes.p[i];
+        const hd_route *route = &srv_api_routes.p[i];
         tk_buf path, body;
         if (!bodyfix_is_taken(route)) {
             continue;
@@ -290,7 +290,7 @@ static const char *const any_query[] = {
     "/apikey/me",    "uploads/*/*", /* the link is looked at first */
 };
 
-static bool takes_any(const srv_route *route)
+static bool takes_any(const hd_route *route)
 {
     for (size_t i = 0; i < TK_ARRAY_LEN(any_query); i++) {
         bool root = strcmp(any_query[i], "/") == 0;
@@ -307,7 +307,7 @@ static void test_srv_unknown_parameters_are_refused(void **state)
     fix t;
     open_fix(&t);
     for (size_t i = 0; i < srv_api_routes.n; i++) {
-        const srv_route *route = &srv_api_routes.p[i];
+        const hd_route *route = &srv_api_routes.p[i];
         tk_buf path;
         int status = 0;
         tk_buf_init(&path, TK_KIB);

@@ -3,8 +3,8 @@
 #ifndef SERVER_SRV_API_H
 #define SERVER_SRV_API_H
 
-#include "server/http/srv_route.h"
+#include "httpd/hd_route.h"
 
-extern const srv_routes srv_api_routes;
+extern const hd_routes srv_api_routes;
 
 #endif

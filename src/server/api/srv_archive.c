@@ -5,10 +5,10 @@
 
 #include "base/clock.h"
 #include "base/date.h"
+#include "httpd/hd_reply.h"
 #include "server/api/srv_checkpoint.h"
 #include "server/api/srv_link.h"
 #include "server/api/srv_tar.h"
-#include "server/http/srv_reply.h"
 #include "server/run/srv_state.h"
 
 #define LIFE_US    (INT64_C(900) * 1000000)
@@ -16,7 +16,7 @@
 #define PLACE      "archives"
 
 /* "<run>/<checkpoint>". */
-static bool name_thing(tk_str *out, srv_request *request, const tk_path *path)
+static bool name_thing(tk_str *out, hd_request *request, const tk_path *path)
 {
     tk_buf text;
     tk_buf_init(&text, 4 * TK_KIB);
@@ -30,7 +30,7 @@ static bool name_thing(tk_str *out, srv_request *request, const tk_path *path)
 
 /* ---- the redirect ---- */
 
-static srv_verdict reply_link(srv_request *request, const tk_path *path, int64_t row)
+static hd_verdict reply_link(hd_request *request, const tk_path *path, int64_t row)
 {
     char date[TK_DATE_HTTP_BYTES];
     tk_err err = TK_ERR_INIT;
@@ -42,25 +42,25 @@ static srv_verdict reply_link(srv_request *request, const tk_path *path, int64_t
               srv_link_put(&url, request, &link, &err) == TINKC_OK &&
               tk_date_format_http(date, link.end_us);
     tk_buf_putc(&url, '\0');
-    ok = ok && url.failure == TINKC_OK && srv_reply_header(request, "Location", url.p) &&
-         srv_reply_header(request, "Expires", date);
+    ok = ok && url.failure == TINKC_OK && hd_reply_header(request, "Location", url.p) &&
+         hd_reply_header(request, "Expires", date);
     tk_buf_dispose(&url);
-    return ok ? srv_reply_empty(request, 302)
-              : srv_reply_fail(request, 500, "out of memory");
+    return ok ? hd_reply_empty(request, 302)
+              : hd_reply_fail(request, 500, "out of memory");
 }
 
-srv_verdict srv_archive_redirect(srv_request *request)
+hd_verdict srv_archive_redirect(hd_request *request)
 {
     srv *server = request->app;
     tk_path path;
     srv_store_checkpoint row;
     tk_err err = TK_ERR_INIT;
     if (!srv_checkpoint_path(&path, request)) {
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     if (srv_store_get_checkpoint(&row, server->store, &request->arena, &path, &err) !=
         TINKC_OK) {
-        return srv_reply_error(request, &err);
+        return hd_reply_error(request, &err);
     }
     return reply_link(request, &path, row.row);
 }
@@ -68,25 +68,25 @@ srv_verdict srv_archive_redirect(srv_request *request)
 /* ---- the tar ---- */
 
 /* Takes the tar. The entity tag has the number of the format, too: 2. */
-static srv_verdict reply_tar(srv_request *request, srv_tar *tar, tk_str name)
+static hd_verdict reply_tar(hd_request *request, srv_tar *tar, tk_str name)
 {
     char etag[64], file[TK_SRV_NAME_BYTES + 8];
     srv_range range;
     request->state = tar;
     request->free_state = srv_tar_free;
     (void)snprintf(etag, sizeof(etag), "\"" TK_STR_FMT "-2\"",
-                   TK_STR_ARG(srv_request_query(request, "row")));
+                   TK_STR_ARG(hd_request_query(request, "row")));
     (void)snprintf(file, sizeof(file), TK_STR_FMT ".tar", TK_STR_ARG(name));
     int status = srv_link_begin(&range, request, etag, file, srv_tar_size(tar));
     if (status == 0) {
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     request->source =
-        (srv_source){srv_tar_read, range.first, range.last - range.first + 1};
-    return srv_reply_fixed(request, status, TYPE_BYTES, TK_STR(""));
+        (hd_source){srv_tar_read, range.first, range.last - range.first + 1};
+    return hd_reply_fixed(request, status, TYPE_BYTES, TK_STR(""));
 }
 
-srv_verdict srv_archive_get(srv_request *request)
+hd_verdict srv_archive_get(hd_request *request)
 {
     srv *server = request->app;
     tk_path path;
@@ -96,13 +96,13 @@ srv_verdict srv_archive_get(srv_request *request)
     tk_err err = TK_ERR_INIT;
     srv_tar *tar = NULL;
     if (!srv_checkpoint_path(&path, request)) {
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     if (!name_thing(&link.thing, request, &path)) {
-        return srv_reply_fail(request, 500, "out of memory");
+        return hd_reply_fail(request, 500, "out of memory");
     }
-    if (!srv_link_check(&link, request) || !srv_reply_hold_file(request)) {
-        return SRV_ANSWERED;
+    if (!srv_link_check(&link, request) || !hd_reply_hold_file(request)) {
+        return HD_ANSWERED;
     }
     tinkc_code code =
         srv_store_get_checkpoint(&row, server->store, &request->arena, &path, &err);
@@ -120,5 +120,5 @@ srv_verdict srv_archive_get(srv_request *request)
     code = srv_tar_open(&tar, &request->arena, dir, row.created_us, &err);
 out:
     return code == TINKC_OK ? reply_tar(request, tar, path.name)
-                            : srv_reply_error(request, &err);
+                            : hd_reply_error(request, &err);
 }

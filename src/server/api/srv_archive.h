@@ -4,9 +4,9 @@
 #ifndef SERVER_SRV_ARCHIVE_H
 #define SERVER_SRV_ARCHIVE_H
 
-#include "server/http/srv_request.h"
+#include "httpd/hd_request.h"
 
-srv_verdict srv_archive_redirect(srv_request *request);
-srv_verdict srv_archive_get(srv_request *request);
+hd_verdict srv_archive_redirect(hd_request *request);
+hd_verdict srv_archive_get(hd_request *request);
 
 #endif

@@ -12,13 +12,13 @@
 #define SPAN_MAX_H (14 * 24)
 
 /* Reads an hour of the query; returns false with an answer. */
-static bool read_hour(int64_t *out, srv_request *request, const char *name)
+static bool read_hour(int64_t *out, hd_request *request, const char *name)
 {
     tk_err ignored = TK_ERR_INIT;
-    tk_str text = srv_request_query(request, name);
+    tk_str text = hd_request_query(request, name);
     if (text.p == NULL || tk_date_parse(out, text, &ignored) != TINKC_OK ||
         *out % SRV_USAGE_HOUR_US != 0) {
-        (void)srv_reply_fail(request, 400, "%s must be a time at a full hour, UTC", name);
+        (void)hd_reply_fail(request, 400, "%s must be a time at a full hour, UTC", name);
         return false;
     }
     return true;
@@ -44,7 +44,7 @@ static tk_billing_event event_of(const srv_store_usage *row)
     return event;
 }
 
-static tinkc_code fill_events(tk_billing_response *reply, srv_request *request,
+static tinkc_code fill_events(tk_billing_response *reply, hd_request *request,
                               const srv_store_usages *list, tk_err *err)
 {
     tk_billing_event *events = tk_arena_array(&request->arena, list->n, sizeof(*events));
@@ -72,7 +72,7 @@ static tinkc_code collect_ids(tk_map *out, const srv_store_usages *list, tk_err 
     return code;
 }
 
-static tinkc_code read_sessions(tk_billing_response *reply, srv_request *request,
+static tinkc_code read_sessions(tk_billing_response *reply, hd_request *request,
                                 const tk_map *ids, tk_err *err)
 {
     srv *server = request->app;
@@ -104,7 +104,7 @@ static tinkc_code read_sessions(tk_billing_response *reply, srv_request *request
 }
 
 /* Lists each session once, with its metadata. */
-static tinkc_code fill_sessions(tk_billing_response *reply, srv_request *request,
+static tinkc_code fill_sessions(tk_billing_response *reply, hd_request *request,
                                 const srv_store_usages *list, tk_err *err)
 {
     tk_map ids;
@@ -121,19 +121,18 @@ static tinkc_code fill_sessions(tk_billing_response *reply, srv_request *request
 
 #define GIGABYTE 1e9
 
-srv_verdict srv_billing_storage(srv_request *request)
+hd_verdict srv_billing_storage(hd_request *request)
 {
     srv *server = request->app;
     srv_store_spaces list = {0};
     tk_err err = TK_ERR_INIT;
     if (srv_store_list_space(&list, server->store, &request->arena,
-                             srv_request_query(request, "project_id"),
-                             &err) != TINKC_OK) {
-        return srv_reply_error(request, &err);
+                             hd_request_query(request, "project_id"), &err) != TINKC_OK) {
+        return hd_reply_error(request, &err);
     }
     tk_storage_item *items = tk_arena_array(&request->arena, list.n, sizeof(*items));
     if (list.n > 0 && items == NULL) {
-        return srv_reply_fail(request, 500, "out of memory");
+        return hd_reply_fail(request, 500, "out of memory");
     }
     for (size_t i = 0; i < list.n; i++) {
         const srv_store_space *row = &list.p[i];
@@ -151,7 +150,7 @@ srv_verdict srv_billing_storage(srv_request *request)
 
 /* ---- events ---- */
 
-srv_verdict srv_billing_events(srv_request *request)
+hd_verdict srv_billing_events(hd_request *request)
 {
     srv *server = request->app;
     int64_t start = 0, end = 0;
@@ -159,11 +158,11 @@ srv_verdict srv_billing_events(srv_request *request)
     tk_err err = TK_ERR_INIT;
     if (!read_hour(&start, request, "starting_on") ||
         !read_hour(&end, request, "ending_before")) {
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     if (end <= start || (end - start) / SRV_USAGE_HOUR_US > SPAN_MAX_H) {
-        return srv_reply_fail(request, 400,
-                              "ending_before must be up to 14 days after starting_on");
+        return hd_reply_fail(request, 400,
+                             "ending_before must be up to 14 days after starting_on");
     }
     tk_billing_response reply = {0};
     const int64_t span[2] = {start, end};
@@ -182,5 +181,5 @@ srv_verdict srv_billing_events(srv_request *request)
     code = fill_sessions(&reply, request, &list, &err);
 out:
     return code == TINKC_OK ? srv_msg_reply(request, &tk_msg_billing_response, &reply)
-                            : srv_reply_error(request, &err);
+                            : hd_reply_error(request, &err);
 }

@@ -2,9 +2,9 @@
 #ifndef SERVER_SRV_BILLING_H
 #define SERVER_SRV_BILLING_H
 
-#include "server/http/srv_request.h"
+#include "httpd/hd_request.h"
 
-srv_verdict srv_billing_events(srv_request *request);
-srv_verdict srv_billing_storage(srv_request *request); /* of checkpoints, now */
+hd_verdict srv_billing_events(hd_request *request);
+hd_verdict srv_billing_storage(hd_request *request); /* of checkpoints, now */
 
 #endif

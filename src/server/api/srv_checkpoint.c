@@ -11,22 +11,22 @@
 
 /* ---- from the request ---- */
 
-static bool read_count(int64_t *out, srv_request *request, const char *name,
+static bool read_count(int64_t *out, hd_request *request, const char *name,
                        int64_t by_default)
 {
-    tk_str text = srv_request_query(request, name);
+    tk_str text = hd_request_query(request, name);
     if (text.p == NULL) {
         *out = by_default;
         return true;
     }
     if (!tk_str_to_i64(text, out) || *out < 0) {
-        (void)srv_reply_field(request, name, "must be an integer, not negative");
+        (void)hd_reply_field(request, name, "must be an integer, not negative");
         return false;
     }
     return true;
 }
 
-bool srv_checkpoint_page(srv_store_page *out, srv_request *request, int64_t default_limit)
+bool srv_checkpoint_page(srv_store_page *out, hd_request *request, int64_t default_limit)
 {
     srv_store_page page;
     if (!read_count(&page.limit, request, "limit", default_limit) ||
@@ -38,7 +38,7 @@ bool srv_checkpoint_page(srv_store_page *out, srv_request *request, int64_t defa
     return true;
 }
 
-bool srv_checkpoint_path(tk_path *out, srv_request *request)
+bool srv_checkpoint_path(tk_path *out, hd_request *request)
 {
     tk_str rest = request->params[1];
     tk_path path = {.run = request->params[0], .checkpoint_id = rest};
@@ -49,19 +49,18 @@ bool srv_checkpoint_path(tk_path *out, srv_request *request)
         return false;
     }
     if (!srv_weights_is_name(path.name)) {
-        (void)srv_reply_field(request, "checkpoint_id", "is not a name of a checkpoint");
+        (void)hd_reply_field(request, "checkpoint_id", "is not a name of a checkpoint");
         return false;
     }
     *out = path;
     return true;
 }
 
-srv_verdict srv_checkpoint_refuse_bare(srv_request *request)
+hd_verdict srv_checkpoint_refuse_bare(hd_request *request)
 {
-    return srv_reply_fail(
-        request, 400,
-        "a checkpoint's id is weights/<name>, sampler_weights/<name> or "
-        "external_weights/<name>");
+    return hd_reply_fail(request, 400,
+                         "a checkpoint's id is weights/<name>, sampler_weights/<name> or "
+                         "external_weights/<name>");
 }
 
 /* ---- lists ---- */
@@ -118,8 +117,8 @@ bool srv_checkpoint_fill(tk_checkpoint *out, tk_arena *arena,
     return true;
 }
 
-static srv_verdict reply_list(srv_request *request, const srv_store_checkpoints *list,
-                              const srv_store_page *page)
+static hd_verdict reply_list(hd_request *request, const srv_store_checkpoints *list,
+                             const srv_store_page *page)
 {
     tk_checkpoint *items = tk_arena_array(&request->arena, list->n, sizeof(*items));
     bool ok = items != NULL || list->n == 0;
@@ -127,7 +126,7 @@ static srv_verdict reply_list(srv_request *request, const srv_store_checkpoints 
         ok = srv_checkpoint_fill(&items[i], &request->arena, &list->p[i]);
     }
     if (!ok) {
-        return srv_reply_fail(request, 500, "out of memory");
+        return hd_reply_fail(request, 500, "out of memory");
     }
     tk_checkpoints_response reply = {.checkpoints = items, .checkpoints_n = list->n};
     reply.cursor.is = page != NULL ? TK_SET : TK_NULL;
@@ -138,23 +137,23 @@ static srv_verdict reply_list(srv_request *request, const srv_store_checkpoints 
     return srv_msg_reply(request, &tk_msg_checkpoints_response, &reply);
 }
 
-srv_verdict srv_checkpoint_list_all(srv_request *request)
+hd_verdict srv_checkpoint_list_all(hd_request *request)
 {
     srv *server = request->app;
     srv_store_filter filter = {.run_id = {"", 0}};
     srv_store_checkpoints list;
     tk_err err = TK_ERR_INIT;
     if (!srv_checkpoint_page(&filter.page, request, 100)) {
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     if (srv_store_list_checkpoints(&list, server->store, &request->arena, &filter,
                                    &err) != TINKC_OK) {
-        return srv_reply_error(request, &err);
+        return hd_reply_error(request, &err);
     }
     return reply_list(request, &list, &filter.page);
 }
 
-srv_verdict srv_checkpoint_list_run(srv_request *request)
+hd_verdict srv_checkpoint_list_run(hd_request *request)
 {
     srv *server = request->app;
     const srv_store_filter filter = {.run_id = request->params[0],
@@ -169,7 +168,7 @@ srv_verdict srv_checkpoint_list_run(srv_request *request)
                                           &err);
     }
     return code == TINKC_OK ? reply_list(request, &list, NULL)
-                            : srv_reply_error(request, &err);
+                            : hd_reply_error(request, &err);
 }
 
 /* ---- changes ---- */
@@ -177,57 +176,57 @@ srv_verdict srv_checkpoint_list_run(srv_request *request)
 /* Answers a change; its body is not read by clients. A state that is there already is not
  * a conflict: the official client retries a 409 for minutes, and a repeated request may
  * only be one whose answer was lost (docs/protocol.md §12 row 10). */
-static srv_verdict reply_changed(srv_request *request, tinkc_code code, const tk_err *err)
+static hd_verdict reply_changed(hd_request *request, tinkc_code code, const tk_err *err)
 {
-    return code == TINKC_OK ? srv_reply_fixed(request, 200, SRV_TYPE_JSON, TK_STR("{}"))
-                            : srv_reply_error(request, err);
+    return code == TINKC_OK ? hd_reply_fixed(request, 200, HD_TYPE_JSON, TK_STR("{}"))
+                            : hd_reply_error(request, err);
 }
 
-srv_verdict srv_checkpoint_delete(srv_request *request)
+hd_verdict srv_checkpoint_delete(hd_request *request)
 {
     srv *server = request->app;
     tk_path path;
     tk_str dir;
     tk_err err = TK_ERR_INIT;
     if (!srv_checkpoint_path(&path, request)) {
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     tinkc_code code =
         srv_store_delete_checkpoint(&dir, server->store, &request->arena, &path, &err);
     if (code != TINKC_OK) {
-        return srv_reply_error(request, &err);
+        return hd_reply_error(request, &err);
     }
     srv_store_remove_dir(server->store, dir);
-    return srv_reply_empty(request, 204);
+    return hd_reply_empty(request, 204);
 }
 
-static srv_verdict set_public(srv_request *request, bool is_public)
+static hd_verdict set_public(hd_request *request, bool is_public)
 {
     srv *server = request->app;
     tk_path path;
     tk_err err = TK_ERR_INIT;
     if (!srv_checkpoint_path(&path, request)) {
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     tinkc_code code = srv_store_publish_checkpoint(server->store, &request->arena, &path,
                                                    is_public, &err);
     return reply_changed(request, code, &err);
 }
 
-srv_verdict srv_checkpoint_publish(srv_request *request)
+hd_verdict srv_checkpoint_publish(hd_request *request)
 {
     static const tk_schema nothing = {.name = "PublishRequest", .size = sizeof(char)};
     char msg;
     return srv_msg_decode(request, &nothing, &msg) ? set_public(request, true)
-                                                   : SRV_ANSWERED;
+                                                   : HD_ANSWERED;
 }
 
-srv_verdict srv_checkpoint_unpublish(srv_request *request)
+hd_verdict srv_checkpoint_unpublish(hd_request *request)
 {
     return set_public(request, false);
 }
 
-srv_verdict srv_checkpoint_set_ttl(srv_request *request)
+hd_verdict srv_checkpoint_set_ttl(hd_request *request)
 {
     srv *server = request->app;
     tk_path path;
@@ -235,12 +234,12 @@ srv_verdict srv_checkpoint_set_ttl(srv_request *request)
     tk_err err = TK_ERR_INIT;
     if (!srv_checkpoint_path(&path, request) ||
         !srv_msg_decode(request, &tk_msg_ttl_request, &msg)) {
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     bool has_end = msg.ttl_seconds.is == TK_SET;
     if (has_end &&
         (msg.ttl_seconds.v <= 0 || msg.ttl_seconds.v > SRV_WEIGHTS_TTL_MAX_S)) {
-        return srv_reply_fail(request, 400, "ttl_seconds must be positive");
+        return hd_reply_fail(request, 400, "ttl_seconds must be positive");
     }
     int64_t expires = srv_store_end_us(server->store, has_end ? msg.ttl_seconds.v : 0);
     tinkc_code code =

@@ -17,7 +17,7 @@
 
 typedef struct search {
     srv *server;
-    srv_request *request;
+    hd_request *request;
     tk_checkpoint_search_request msg;
     srv_store_filter filter;
     bool nothing; /* asks for what no checkpoint here has */
@@ -30,7 +30,7 @@ typedef struct search {
 
 static bool refuse(const search *s, const char *field, const char *text)
 {
-    (void)srv_reply_field(s->request, field, text);
+    (void)hd_reply_field(s->request, field, text);
     return false;
 }
 
@@ -190,7 +190,7 @@ static bool fill_cursor(tk_f_raw *out, search *s)
            TINKC_OK;
 }
 
-srv_verdict srv_checkpoint_search(srv_request *request)
+hd_verdict srv_checkpoint_search(hd_request *request)
 {
     search s = {.server = request->app, .request = request};
     tk_checkpoint_search_response reply = {.next_cursor = {TK_NULL, NULL}};
@@ -198,17 +198,17 @@ srv_verdict srv_checkpoint_search(srv_request *request)
     bool more = false;
     size_t n = 0;
     if (!read_request(&s)) {
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     tk_checkpoint *items = tk_arena_array(&request->arena, s.limit, sizeof(*items));
     if (items == NULL) {
-        return srv_reply_fail(request, 500, "out of memory");
+        return hd_reply_fail(request, 500, "out of memory");
     }
     if (!s.nothing && find(&s, items, &n, &more, &err) != TINKC_OK) {
-        return srv_reply_error(request, &err);
+        return hd_reply_error(request, &err);
     }
     if (more && !fill_cursor(&reply.next_cursor, &s)) {
-        return srv_reply_fail(request, 500, "out of memory");
+        return hd_reply_fail(request, 500, "out of memory");
     }
     reply.checkpoints = items;
     reply.checkpoints_n = n;

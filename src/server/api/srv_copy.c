@@ -11,6 +11,7 @@
 #include "base/sha256.h"
 #include "base/uuid.h"
 #include "server/api/srv_lookup.h"
+#include "server/run/srv_head.h"
 #include "server/run/srv_model.h"
 #include "server/run/srv_msg.h"
 #include "server/run/srv_state.h"
@@ -23,7 +24,7 @@
 
 typedef struct copying {
     srv *server;
-    srv_request *request;
+    hd_request *request;
     tk_copy_weights_request msg;
     tk_path source;
     int64_t ttl_seconds; /* 0 = none */
@@ -39,8 +40,8 @@ static bool read_ttl(copying *c)
 {
     const tk_f_i64 *ttl = &c->msg.ttl_seconds;
     if (ttl->is == TK_SET && (ttl->v < TTL_MIN_S || ttl->v > TTL_MAX_S)) {
-        (void)srv_reply_field(c->request, "ttl_seconds",
-                              "must be 3600 (an hour) to ten years");
+        (void)hd_reply_field(c->request, "ttl_seconds",
+                             "must be 3600 (an hour) to ten years");
         return false;
     }
     c->ttl_seconds = ttl->is == TK_SET ? ttl->v : 0;
@@ -52,12 +53,12 @@ static bool read_ttl(copying *c)
 static bool invent_run(copying *c)
 {
     char uuid[TK_UUID_TEXT_BYTES];
-    tk_str key = c->request->idempotency_key;
+    tk_str key = srv_head_key(c->request);
     if (key.n > 0) {
         char hex[TK_SHA256_HEX_BYTES];
         tk_err err = TK_ERR_INIT;
         if (tk_sha256_hmac_hex(hex, key, c->msg.source_path.v, &err) != TINKC_OK) {
-            (void)srv_reply_error(c->request, &err);
+            (void)hd_reply_error(c->request, &err);
             return false;
         }
         (void)snprintf(uuid, sizeof(uuid), "%.8s-%.4s-4%.3s-8%.3s-%.12s", hex, hex + 8,
@@ -78,7 +79,7 @@ static bool choose_run(copying *c)
     tk_str session = c->msg.session_id.v;
     tk_err err = TK_ERR_INIT;
     if ((c->msg.session_id.is == TK_SET) != (c->msg.model_seq_id.is == TK_SET)) {
-        (void)srv_reply_field(c->request, "model_seq_id", "goes with session_id");
+        (void)hd_reply_field(c->request, "model_seq_id", "goes with session_id");
         return false;
     }
     if (c->msg.session_id.is != TK_SET) {
@@ -86,16 +87,16 @@ static bool choose_run(copying *c)
         return invent_run(c);
     }
     if (c->msg.destination_project_id.is == TK_SET) {
-        (void)srv_reply_field(c->request, "destination_project_id",
-                              "with session_id the project is that of the session");
+        (void)hd_reply_field(c->request, "destination_project_id",
+                             "with session_id the project is that of the session");
         return false;
     }
     if (session.n >= TK_UUID_TEXT_BYTES) {
-        (void)srv_reply_fail(c->request, 404, "Session not found");
+        (void)hd_reply_fail(c->request, 404, "Session not found");
         return false;
     }
     if (srv_store_find_session(c->server->store, session, &err) != TINKC_OK) {
-        (void)srv_reply_error(c->request, &err);
+        (void)hd_reply_error(c->request, &err);
         return false;
     }
     (void)snprintf(c->run_id, sizeof(c->run_id), TK_STR_FMT ":train:%lld",
@@ -245,18 +246,18 @@ out:
     return code;
 }
 
-srv_verdict srv_copy_weights(srv_request *request)
+hd_verdict srv_copy_weights(hd_request *request)
 {
     srv *server = request->app;
     copying c = {.server = server, .request = request};
     tk_err err = TK_ERR_INIT;
     if (!read_request(&c)) {
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     tinkc_code code = copy(&c, &err);
     if (code != TINKC_OK) {
-        return code == TINKC_E_CONFLICT ? srv_reply_fail(request, 409, "%s", err.message)
-                                        : srv_reply_error(request, &err);
+        return code == TINKC_E_CONFLICT ? hd_reply_fail(request, 409, "%s", err.message)
+                                        : hd_reply_error(request, &err);
     }
     (void)snprintf(c.path, sizeof(c.path), "tinker://%s/%s/" TK_STR_FMT, c.run_id,
                    tk_path_kind_name(c.source.kind), TK_STR_ARG(c.source.name));

@@ -3,8 +3,8 @@
 #ifndef SERVER_SRV_COPY_H
 #define SERVER_SRV_COPY_H
 
-#include "server/http/srv_request.h"
+#include "httpd/hd_request.h"
 
-srv_verdict srv_copy_weights(srv_request *request);
+hd_verdict srv_copy_weights(hd_request *request);
 
 #endif

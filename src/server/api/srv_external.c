@@ -42,7 +42,7 @@ static tinkc_code name_thing(tk_str *out, tk_arena *arena, const tk_path *path,
 
 /* ---- links ---- */
 
-static tinkc_code put_url(tk_named_str *out, srv_request *request, const tk_path *path,
+static tinkc_code put_url(tk_named_str *out, hd_request *request, const tk_path *path,
                           const srv_link *like, const char *file, tk_err *err)
 {
     srv_link link = *like;
@@ -61,7 +61,7 @@ static tinkc_code put_url(tk_named_str *out, srv_request *request, const tk_path
     return code;
 }
 
-srv_verdict srv_external_urls(srv_request *request)
+hd_verdict srv_external_urls(hd_request *request)
 {
     srv *server = request->app;
     tk_path path;
@@ -69,12 +69,12 @@ srv_verdict srv_external_urls(srv_request *request)
     tk_err err = TK_ERR_INIT;
     tk_named_str urls[TK_ARRAY_LEN(files)];
     if (!srv_checkpoint_path(&path, request)) {
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     if (path.kind != TK_PATH_EXTERNAL_WEIGHTS) {
-        return srv_reply_fail(request, 400,
-                              "only external_weights/<name> has files to fetch: "
-                              "save_weights_external makes them");
+        return hd_reply_fail(request, 400,
+                             "only external_weights/<name> has files to fetch: "
+                             "save_weights_external makes them");
     }
     tinkc_code code =
         srv_store_get_checkpoint(&row, server->store, &request->arena, &path, &err);
@@ -84,7 +84,7 @@ srv_verdict srv_external_urls(srv_request *request)
         code = put_url(&urls[i], request, &path, &link, files[i], &err);
     }
     if (code != TINKC_OK) {
-        return srv_reply_error(request, &err);
+        return hd_reply_error(request, &err);
     }
     const tk_external_urls_response reply = {.urls = {urls, TK_ARRAY_LEN(files)},
                                              .expires = {TK_SET, link.end_us}};
@@ -116,8 +116,8 @@ static tinkc_code open_file(int *fd, int64_t *size, const char *dir, const char 
     return TINKC_OK;
 }
 
-static srv_verdict reply_file(srv_request *request, const srv_link *link, int fd,
-                              const char *name, int64_t size)
+static hd_verdict reply_file(hd_request *request, const srv_link *link, int fd,
+                             const char *name, int64_t size)
 {
     char etag[64];
     srv_range range;
@@ -125,10 +125,10 @@ static srv_verdict reply_file(srv_request *request, const srv_link *link, int fd
     int status = srv_link_begin(&range, request, etag, name, size);
     if (status == 0) {
         (void)close(fd);
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
-    request->file = (srv_file){fd, range.first, range.last - range.first + 1};
-    return srv_reply_fixed(request, status, TYPE_BYTES, TK_STR(""));
+    request->file = (hd_file){fd, range.first, range.last - range.first + 1};
+    return hd_reply_fixed(request, status, TYPE_BYTES, TK_STR(""));
 }
 
 static const char *file_name(tk_str text)
@@ -141,7 +141,7 @@ static const char *file_name(tk_str text)
     return NULL;
 }
 
-srv_verdict srv_external_get(srv_request *request)
+hd_verdict srv_external_get(hd_request *request)
 {
     srv *server = request->app;
     tk_path path;
@@ -153,15 +153,15 @@ srv_verdict srv_external_get(srv_request *request)
     int64_t size = 0;
     const char *name = file_name(request->params[2]);
     if (!srv_checkpoint_path(&path, request)) {
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     tinkc_code code =
         name_thing(&link.thing, &request->arena, &path, request->params[2], &err);
     if (code != TINKC_OK) {
-        return srv_reply_error(request, &err);
+        return hd_reply_error(request, &err);
     }
-    if (!srv_link_check(&link, request) || !srv_reply_hold_file(request)) {
-        return SRV_ANSWERED;
+    if (!srv_link_check(&link, request) || !hd_reply_hold_file(request)) {
+        return HD_ANSWERED;
     }
     code = srv_store_get_checkpoint(&row, server->store, &request->arena, &path, &err);
     if (code != TINKC_OK) {
@@ -178,5 +178,5 @@ srv_verdict srv_external_get(srv_request *request)
     code = open_file(&fd, &size, dir, name, &err);
 out:
     return code == TINKC_OK ? reply_file(request, &link, fd, name, size)
-                            : srv_reply_error(request, &err);
+                            : hd_reply_error(request, &err);
 }

@@ -4,9 +4,9 @@
 #ifndef SERVER_SRV_EXTERNAL_H
 #define SERVER_SRV_EXTERNAL_H
 
-#include "server/http/srv_request.h"
+#include "httpd/hd_request.h"
 
-srv_verdict srv_external_urls(srv_request *request);
-srv_verdict srv_external_get(srv_request *request);
+hd_verdict srv_external_urls(hd_request *request);
+hd_verdict srv_external_get(hd_request *request);
 
 #endif

@@ -1,5 +1,5 @@
 /* Strict, because a rule that is not understood would let a test pass that shows nothing.
- * Adds one action to those of srv_fault.h: "try_again", a poll that is answered as one
+ * Adds one action to those of hd_fault.h: "try_again", a poll that is answered as one
  * whose time is over. */
 #include "server/api/srv_fault_file.h"
 
@@ -13,11 +13,11 @@
 #define DELAY_MAX_MS (INT64_C(3600) * 1000)
 #define API          "/api/v1/"
 
-static srv_verdict reply_try_again(const srv_fault *rule, srv_request *request)
+static hd_verdict reply_try_again(const hd_fault *rule, hd_request *request)
 {
     tk_retrieve_future_request msg;
     if (!srv_msg_decode(request, &tk_msg_retrieve_future_request, &msg)) {
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     const tk_try_again reply = {
         .request_id = msg.request_id,
@@ -29,11 +29,10 @@ static srv_verdict reply_try_again(const srv_fault *rule, srv_request *request)
 
 static const struct {
     const char *name;
-    srv_fault_action action;
+    hd_fault_action action;
 } actions[] = {
-    {"drop", SRV_FAULT_DROP},       {"cut", SRV_FAULT_CUT},
-    {"status", SRV_FAULT_STATUS},   {"delay", SRV_FAULT_DELAY},
-    {"try_again", SRV_FAULT_REPLY},
+    {"drop", HD_FAULT_DROP},   {"cut", HD_FAULT_CUT},         {"status", HD_FAULT_STATUS},
+    {"delay", HD_FAULT_DELAY}, {"try_again", HD_FAULT_REPLY},
 };
 
 /* As tk_queue_state counts them. */
@@ -61,7 +60,7 @@ static bool take_int(int64_t *out, const tk_json *value, int64_t min, int64_t ma
     return true;
 }
 
-static bool take_action(srv_fault *rule, const tk_json *value)
+static bool take_action(hd_fault *rule, const tk_json *value)
 {
     tk_str text = {"", 0};
     for (size_t i = 0; take_text(&text, value) && i < TK_ARRAY_LEN(actions); i++) {
@@ -75,7 +74,7 @@ static bool take_action(srv_fault *rule, const tk_json *value)
     return false;
 }
 
-static bool take_state(srv_fault *rule, const tk_json *value)
+static bool take_state(hd_fault *rule, const tk_json *value)
 {
     tk_str text = {"", 0};
     for (size_t i = 0; take_text(&text, value) && i < TK_ARRAY_LEN(states); i++) {
@@ -87,7 +86,7 @@ static bool take_state(srv_fault *rule, const tk_json *value)
     return false;
 }
 
-static bool take_member(srv_fault *rule, const tk_json_member *member)
+static bool take_member(hd_fault *rule, const tk_json_member *member)
 {
     const tk_json *value = &member->value;
     if (tk_str_is(member->key, "route")) {
@@ -126,16 +125,16 @@ static bool take_member(srv_fault *rule, const tk_json_member *member)
 
 /* ---- rules ---- */
 
-static tinkc_code check(const srv_fault *rule, size_t i, tk_err *err)
+static tinkc_code check(const hd_fault *rule, size_t i, tk_err *err)
 {
     const char *missing = NULL;
     if (rule->route.n == 0) {
         missing = "route";
-    } else if (rule->action == SRV_FAULT_STATUS && rule->status == 0) {
+    } else if (rule->action == HD_FAULT_STATUS && rule->status == 0) {
         missing = "status";
-    } else if (rule->action == SRV_FAULT_DELAY && rule->delay_ms == 0) {
+    } else if (rule->action == HD_FAULT_DELAY && rule->delay_ms == 0) {
         missing = "delay_ms";
-    } else if (rule->action == SRV_FAULT_REPLY &&
+    } else if (rule->action == HD_FAULT_REPLY &&
                !tk_str_is(rule->route, "retrieve_future")) {
         return tk_err_set(err, TINKC_E_CONFIG,
                           "faults: rule %zu: try_again is for retrieve_future", i);
@@ -146,7 +145,7 @@ static tinkc_code check(const srv_fault *rule, size_t i, tk_err *err)
 }
 
 /* "optim_step" is short for "/api/v1/optim_step". */
-static tinkc_code complete_route(srv_fault *rule, tk_arena *arena, tk_err *err)
+static tinkc_code complete_route(hd_fault *rule, tk_arena *arena, tk_err *err)
 {
     if (tk_str_is(rule->route, "*") || rule->route.p[0] == '/') {
         return TINKC_OK;
@@ -163,7 +162,7 @@ static tinkc_code complete_route(srv_fault *rule, tk_arena *arena, tk_err *err)
     return code;
 }
 
-static tinkc_code read_rule(srv_fault *rule, tk_arena *arena, const tk_json *json,
+static tinkc_code read_rule(hd_fault *rule, tk_arena *arena, const tk_json *json,
                             size_t i, tk_err *err)
 {
     if (json->type != TK_JSON_OBJECT || tk_json_get(json, "action") == NULL) {
@@ -186,11 +185,11 @@ static tinkc_code read_rule(srv_fault *rule, tk_arena *arena, const tk_json *jso
 }
 
 /* Takes the arena over, also on failure. */
-static tinkc_code read_rules(srv_faults **out, tk_arena *arena, tk_str text, tk_log *log,
+static tinkc_code read_rules(hd_faults **out, tk_arena *arena, tk_str text, tk_log *log,
                              tk_err *err)
 {
     const tk_json *json = NULL;
-    srv_faults *faults = NULL;
+    hd_faults *faults = NULL;
     tinkc_code code = tk_json_parse(&json, arena, text.p, text.n, NULL, err);
     if (code != TINKC_OK) {
         goto out;
@@ -201,7 +200,7 @@ static tinkc_code read_rules(srv_faults **out, tk_arena *arena, tk_str text, tk_
         code = tk_err_set(err, TINKC_E_CONFIG, "faults: there are no \"rules\"");
         goto out;
     }
-    code = srv_faults_new(&faults, n, &srv_route_dispatch, log, err);
+    code = hd_faults_new(&faults, n, &hd_route_dispatch, log, err);
     if (code != TINKC_OK) {
         goto out;
     }
@@ -212,7 +211,7 @@ static tinkc_code read_rules(srv_faults **out, tk_arena *arena, tk_str text, tk_
         code = read_rule(&faults->rules[i], &faults->arena, &rule, i, err);
     }
     if (code != TINKC_OK) {
-        srv_faults_free(faults);
+        hd_faults_free(faults);
         goto out;
     }
     *out = faults;
@@ -221,7 +220,7 @@ out:
     return code;
 }
 
-tinkc_code srv_fault_file_open(srv_faults **out, const char *path, tk_log *log,
+tinkc_code srv_fault_file_open(hd_faults **out, const char *path, tk_log *log,
                                tk_err *err)
 {
     char *text = NULL;

@@ -10,17 +10,17 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "server/http/srv_http.h"
-#include "server/http/srv_reply.h"
+#include "httpd/hd_http.h"
+#include "httpd/hd_reply.h"
 #include "server/run/srv_catalog.h"
 #include "server/run/srv_engine.h"
 #include "server/run/srv_state.h"
 
-srv_verdict srv_info_root(srv_request *request)
+hd_verdict srv_info_root(hd_request *request)
 {
-    return srv_reply_fixed(request, 200, SRV_TYPE_JSON,
-                           TK_STR("{\"name\":\"tinkc\",\"version\":\"" TINKC_VERSION
-                                  "\",\"api\":\"/api/v1\"}"));
+    return hd_reply_fixed(request, 200, HD_TYPE_JSON,
+                          TK_STR("{\"name\":\"tinkc\",\"version\":\"" TINKC_VERSION
+                                 "\",\"api\":\"/api/v1\"}"));
 }
 
 /* ---- metrics ---- */
@@ -32,23 +32,23 @@ typedef struct metric {
     uint64_t value;
 } metric;
 
-static void put_memory(tk_buf *out, const srv_budget *memory)
+static void put_memory(tk_buf *out, const hd_budget *memory)
 {
     tk_buf_puts(out,
                 "# HELP tinkc_memory_bytes Memory that is counted, by what uses it.\n"
                 "# TYPE tinkc_memory_bytes gauge\n");
-    for (size_t i = 0; i < SRV_PARTS; i++) {
+    for (unsigned i = 0; i < memory->n_parts; i++) {
         tk_buf_printf(out, "tinkc_memory_bytes{part=\"%s\"} %zu\n",
-                      srv_budget_part_name((srv_part_name)i),
+                      hd_budget_part_name(memory, i),
                       atomic_load(&memory->parts[i].used));
     }
 }
 
-static void put_answers(tk_buf *out, const srv_http_stats *http)
+static void put_answers(tk_buf *out, const hd_http_stats *http)
 {
     tk_buf_printf(out, "# HELP tinkc_answers_total Answers, by class of their status.\n"
                        "# TYPE tinkc_answers_total counter\n");
-    for (size_t i = 2; i < SRV_HTTP_CLASSES; i++) {
+    for (size_t i = 2; i < HD_HTTP_CLASSES; i++) {
         tk_buf_printf(out, "tinkc_answers_total{class=\"%zuxx\"} %zu\n", i,
                       http->answers[i]);
     }
@@ -60,13 +60,13 @@ static void put(tk_buf *out, const metric *m)
                   m->help, m->name, m->type, m->name, (unsigned long long)m->value);
 }
 
-srv_verdict srv_info_metrics(srv_request *request)
+hd_verdict srv_info_metrics(hd_request *request)
 {
     srv *server = request->app;
     srv_engine_stats engine;
-    srv_http_stats http;
+    hd_http_stats http;
     srv_engine_get_stats(server->engine, &engine);
-    srv_http_get_stats(server->http, &http);
+    hd_http_get_stats(server->http, &http);
     tk_mutex_lock(&server->lock);
     size_t sessions = server->sessions.count;
     size_t models = server->models.count;
@@ -111,7 +111,7 @@ srv_verdict srv_info_metrics(srv_request *request)
     }
     put_answers(&buf, &http);
     put_memory(&buf, &server->memory);
-    return srv_reply_buf(request, 200, "text/plain; version=0.0.4; charset=utf-8", &buf);
+    return hd_reply_buf(request, 200, "text/plain; version=0.0.4; charset=utf-8", &buf);
 }
 
 /* ---- tokenizer files ---- */
@@ -121,12 +121,12 @@ typedef struct served {
 } served;
 
 /* The file is the body: it is read while it is sent, however many ask for it. */
-static srv_verdict reply_file(srv_request *request, const srv_base *base,
-                              const served *file)
+static hd_verdict reply_file(hd_request *request, const srv_base *base,
+                             const served *file)
 {
     struct stat info;
-    if (!srv_reply_hold_file(request)) {
-        return SRV_ANSWERED;
+    if (!hd_reply_hold_file(request)) {
+        return HD_ANSWERED;
     }
     char *path = tk_file_join(base->tokenizer_dir, file->name);
     int fd = path != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
@@ -136,19 +136,19 @@ static srv_verdict reply_file(srv_request *request, const srv_base *base,
         if (fd >= 0) {
             (void)close(fd);
         }
-        return srv_reply_fail(request, missing ? 404 : 500, "%s cannot be read",
-                              file->name);
+        return hd_reply_fail(request, missing ? 404 : 500, "%s cannot be read",
+                             file->name);
     }
-    request->file = (srv_file){fd, 0, info.st_size};
-    return srv_reply_fixed(request, 200, file->type, TK_STR(""));
+    request->file = (hd_file){fd, 0, info.st_size};
+    return hd_reply_fixed(request, 200, file->type, TK_STR(""));
 }
 
-srv_verdict srv_info_tokenizer(srv_request *request)
+hd_verdict srv_info_tokenizer(hd_request *request)
 {
     srv *server = request->app;
     static const served files[] = {
-        {"tokenizer.json", SRV_TYPE_JSON},
-        {"tokenizer_config.json", SRV_TYPE_JSON},
+        {"tokenizer.json", HD_TYPE_JSON},
+        {"tokenizer_config.json", HD_TYPE_JSON},
         {"chat_template.jinja", "text/plain; charset=utf-8"},
     };
     tk_str name = request->params[0];
@@ -163,5 +163,5 @@ srv_verdict srv_info_tokenizer(srv_request *request)
             return reply_file(request, base, &files[i]);
         }
     }
-    return srv_reply_fail(request, 404, "no such model or file");
+    return hd_reply_fail(request, 404, "no such model or file");
 }

@@ -3,11 +3,11 @@
 #ifndef SERVER_SRV_INFO_H
 #define SERVER_SRV_INFO_H
 
-#include "server/http/srv_request.h"
+#include "httpd/hd_request.h"
 
-srv_verdict srv_info_root(srv_request *request);
-srv_verdict srv_info_metrics(srv_request *request);
+hd_verdict srv_info_root(hd_request *request);
+hd_verdict srv_info_metrics(hd_request *request);
 /* /tinkc/v1/models/NAME/FILE; a name may hold one slash ("org/model"). */
-srv_verdict srv_info_tokenizer(srv_request *request);
+hd_verdict srv_info_tokenizer(hd_request *request);
 
 #endif

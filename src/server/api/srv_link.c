@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 #include "base/sha256.h"
-#include "server/http/srv_reply.h"
-#include "server/http/srv_route.h"
+#include "httpd/hd_reply.h"
+#include "httpd/hd_route.h"
 #include "server/run/srv_state.h"
 
 #define PREFIX "/tinkc/v1/"
@@ -43,7 +43,7 @@ static bool same(tk_str a, const char b[TK_SHA256_HEX_BYTES])
     return differ == 0;
 }
 
-tinkc_code srv_link_put(tk_buf *url, srv_request *request, const srv_link *link,
+tinkc_code srv_link_put(tk_buf *url, hd_request *request, const srv_link *link,
                         tk_err *err)
 {
     srv *server = request->app;
@@ -64,31 +64,31 @@ tinkc_code srv_link_put(tk_buf *url, srv_request *request, const srv_link *link,
     return tk_buf_status(url, err);
 }
 
-bool srv_link_check(srv_link *link, srv_request *request)
+bool srv_link_check(srv_link *link, hd_request *request)
 {
     char signature[TK_SHA256_HEX_BYTES];
     tk_err err = TK_ERR_INIT;
-    if (!tk_str_to_i64(srv_request_query(request, "row"), &link->row) ||
-        !tk_str_to_i64(srv_request_query(request, "expires"), &link->end_us) ||
+    if (!tk_str_to_i64(hd_request_query(request, "row"), &link->row) ||
+        !tk_str_to_i64(hd_request_query(request, "expires"), &link->end_us) ||
         sign(signature, request->app, link, &err) != TINKC_OK ||
-        !same(srv_request_query(request, "signature"), signature)) {
-        (void)srv_reply_fail(request, 403, "the link is not one of this server's");
+        !same(hd_request_query(request, "signature"), signature)) {
+        (void)hd_reply_fail(request, 403, "the link is not one of this server's");
         return false;
     }
     if (link->end_us <= tk_clock_wall_us(NULL)) {
-        (void)srv_reply_fail(request, 403, "the link has expired; ask for another one");
+        (void)hd_reply_fail(request, 403, "the link has expired; ask for another one");
         return false;
     }
     return true;
 }
 
-bool srv_link_admit(srv_request *request)
+bool srv_link_admit(hd_request *request)
 {
     char place[32], thing[256];
     size_t n = 0;
     const char *from = request->route->pattern + sizeof(PREFIX) - 1;
     (void)snprintf(place, sizeof(place), "%.*s", (int)strcspn(from, "/"), from);
-    for (size_t i = 0; i < SRV_PARAMS_MAX && request->params[i].n > 0; i++) {
+    for (size_t i = 0; i < HD_PARAMS_MAX && request->params[i].n > 0; i++) {
         int written = snprintf(thing + n, sizeof(thing) - n, "%s" TK_STR_FMT,
                                i > 0 ? "/" : "", TK_STR_ARG(request->params[i]));
         n = TK_MIN(n + (size_t)TK_MAX(written, 0), sizeof(thing) - 1);
@@ -127,7 +127,7 @@ srv_range_kind srv_link_range(srv_range *out, tk_str header, int64_t size)
     return SRV_RANGE_PART;
 }
 
-int srv_link_begin(srv_range *out, srv_request *request, const char *etag,
+int srv_link_begin(srv_range *out, hd_request *request, const char *etag,
                    const char *name, int64_t size)
 {
     char line[96 + TK_SRV_NAME_BYTES];
@@ -137,18 +137,18 @@ int srv_link_begin(srv_range *out, srv_request *request, const char *etag,
         current ? srv_link_range(out, request->range, size) : SRV_RANGE_ALL;
     if (kind == SRV_RANGE_OUTSIDE) {
         (void)snprintf(line, sizeof(line), "bytes */%lld", (long long)size);
-        (void)srv_reply_header(request, "Content-Range", line);
-        (void)srv_reply_fail(request, 416, "the range begins after the end");
+        (void)hd_reply_header(request, "Content-Range", line);
+        (void)hd_reply_fail(request, 416, "the range begins after the end");
         return 0;
     }
     if (kind == SRV_RANGE_PART) {
         (void)snprintf(line, sizeof(line), "bytes %lld-%lld/%lld", (long long)out->first,
                        (long long)out->last, (long long)size);
-        (void)srv_reply_header(request, "Content-Range", line);
+        (void)hd_reply_header(request, "Content-Range", line);
     }
     (void)snprintf(line, sizeof(line), "attachment; filename=\"%s\"", name);
-    (void)srv_reply_header(request, "Content-Disposition", line);
-    (void)srv_reply_header(request, "ETag", etag);
-    (void)srv_reply_header(request, "Accept-Ranges", "bytes");
+    (void)hd_reply_header(request, "Content-Disposition", line);
+    (void)hd_reply_header(request, "ETag", etag);
+    (void)hd_reply_header(request, "Accept-Ranges", "bytes");
     return kind == SRV_RANGE_PART ? 206 : 200;
 }

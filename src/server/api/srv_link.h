@@ -5,7 +5,7 @@
 #define SERVER_SRV_LINK_H
 
 #include "base/buf.h"
-#include "server/http/srv_request.h"
+#include "httpd/hd_request.h"
 
 /* What a link leads to: "/tinkc/v1/<place>/<thing>". */
 typedef struct srv_link {
@@ -17,17 +17,17 @@ typedef struct srv_link {
 } srv_link;
 
 /* Appends the URL, absolute. */
-TK_NODISCARD tinkc_code srv_link_put(tk_buf *url, srv_request *request,
+TK_NODISCARD tinkc_code srv_link_put(tk_buf *url, hd_request *request,
                                      const srv_link *link, tk_err *err);
 
 /* Checks the row, end and signature of the request's query for place and thing of *link,
  * and fills in row and end. Answers 403 and returns false when the link is not one of this
  * server's or is over. */
-bool srv_link_check(srv_link *link, srv_request *request);
+bool srv_link_check(srv_link *link, hd_request *request);
 
 /* Checks the link of a request to "/tinkc/v1/<place>/<thing>", whatever its place: for
- * srv_http_config.admit. Answers and returns false as srv_link_check does. */
-bool srv_link_admit(srv_request *request);
+ * hd_http_config.admit. Answers and returns false as srv_link_check does. */
+bool srv_link_admit(hd_request *request);
 
 /* What a Range header asks for of `size` bytes. */
 typedef enum srv_range_kind {
@@ -45,7 +45,7 @@ srv_range_kind srv_link_range(srv_range *out, tk_str header, int64_t size);
 /* Sets the headers of an answer of `size` bytes that is to be saved as `name`, and finds
  * the part that is asked for. Returns the status, 200 or 206; 0 after it has answered 416.
  * `etag` changes with the bytes. */
-int srv_link_begin(srv_range *out, srv_request *request, const char *etag,
+int srv_link_begin(srv_range *out, hd_request *request, const char *etag,
                    const char *name, int64_t size);
 
 #endif

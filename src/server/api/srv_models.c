@@ -59,14 +59,14 @@ static served_model describe(const srv_base *base, const char *name)
     };
 }
 
-srv_verdict srv_models_list(srv_request *request)
+hd_verdict srv_models_list(hd_request *request)
 {
     const srv *server = request->app;
     const srv_catalog *catalog = server->catalog;
     size_t n = atomic_load(&catalog->n_names);
     served_model *models = tk_arena_array(&request->arena, n, sizeof(*models));
     if (models == NULL) {
-        return srv_reply_fail(request, 500, "out of memory");
+        return hd_reply_fail(request, 500, "out of memory");
     }
     for (size_t i = 0; i < n; i++) {
         models[i] = describe(catalog->names[i].base, catalog->names[i].name);
@@ -104,27 +104,27 @@ static bool is_name(tk_str name)
            !tk_str_has_prefix(name, "tinker:");
 }
 
-static const char *copy_text(srv_request *request, tk_str text)
+static const char *copy_text(hd_request *request, tk_str text)
 {
     tk_str copy = {NULL, 0};
     return tk_arena_dup(&request->arena, &copy, text.p, text.n) ? copy.p : NULL;
 }
 
-static srv_verdict refuse(srv_request *request, const tk_err *err)
+static hd_verdict refuse(hd_request *request, const tk_err *err)
 {
     if (err->code == TINKC_E_NOMEM) {
-        return srv_reply_error(request, err);
+        return hd_reply_error(request, err);
     }
     if (err->code == TINKC_E_CANCELLED) {
-        return srv_reply_fail(request, 503, "the server is stopping");
+        return hd_reply_fail(request, 503, "the server is stopping");
     }
     int status = err->code == TINKC_E_MISSING    ? 404
                  : err->code == TINKC_E_CONFLICT ? 409
                                                  : 400; /* the files are the caller's */
-    return srv_reply_fail(request, status, "%s", err->message);
+    return hd_reply_fail(request, status, "%s", err->message);
 }
 
-static srv_verdict load(srv_request *request)
+static hd_verdict load(hd_request *request)
 {
     srv *server = request->app;
     load_request msg;
@@ -132,26 +132,26 @@ static srv_verdict load(srv_request *request)
     const srv_base *base = NULL;
     const char *name = NULL;
     if (!srv_msg_decode(request, &load_request_schema, &msg)) {
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     tk_str dir = msg.directory.v;
     if (!tk_str_has_prefix(dir, "/") || memchr(dir.p, '\0', dir.n) != NULL) {
-        return srv_reply_field(request, "directory", "must be an absolute path");
+        return hd_reply_field(request, "directory", "must be an absolute path");
     }
     if (msg.name.is == TK_SET && !is_name(msg.name.v)) {
-        return srv_reply_field(request, "name", "is not a name for a model");
+        return hd_reply_field(request, "name", "is not a name for a model");
     }
     if (server->api_key == NULL) {
-        return srv_reply_fail(request, 403,
-                              "a server without a key loads no models while it runs: "
-                              "start it with this one, or with a key");
+        return hd_reply_fail(request, 403,
+                             "a server without a key loads no models while it runs: "
+                             "start it with this one, or with a key");
     }
     const srv_pair pair = {
         msg.name.is == TK_SET ? copy_text(request, msg.name.v) : NULL,
         copy_text(request, dir),
     };
     if (pair.value == NULL || (msg.name.is == TK_SET && pair.name == NULL)) {
-        return srv_reply_fail(request, 500, "out of memory");
+        return hd_reply_fail(request, 500, "out of memory");
     }
     if (srv_load_model(&base, &name, server, &pair, &err) != TINKC_OK) {
         return refuse(request, &err);
@@ -160,18 +160,18 @@ static srv_verdict load(srv_request *request)
     return srv_msg_reply(request, &served_model_schema, &reply);
 }
 
-srv_verdict srv_models_load(srv_request *request)
+hd_verdict srv_models_load(hd_request *request)
 {
     srv *server = request->app;
     if (!request->is_local) {
-        return srv_reply_fail(request, 403,
-                              "models are loaded by programs of this machine only");
+        return hd_reply_fail(request, 403,
+                             "models are loaded by programs of this machine only");
     }
     if (!srv_load_begin(server)) { /* without holding a worker */
         request->due_ns = tk_clock_mono_ns(NULL) + AGAIN_NS;
-        return SRV_LATER;
+        return HD_LATER;
     }
-    srv_verdict verdict = load(request);
+    hd_verdict verdict = load(request);
     srv_load_end(server);
     return verdict;
 }

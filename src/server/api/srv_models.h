@@ -3,11 +3,11 @@
 #ifndef SERVER_SRV_MODELS_H
 #define SERVER_SRV_MODELS_H
 
-#include "server/http/srv_request.h"
+#include "httpd/hd_request.h"
 
 /* GET /tinkc/v1/models */
-srv_verdict srv_models_list(srv_request *request);
+hd_verdict srv_models_list(hd_request *request);
 /* POST /tinkc/v1/models: for programs of this machine that know the server's key. */
-srv_verdict srv_models_load(srv_request *request);
+hd_verdict srv_models_load(hd_request *request);
 
 #endif

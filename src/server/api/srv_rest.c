@@ -10,7 +10,7 @@
 /* ---- runs ---- */
 
 /* Fills in the newest checkpoint of a kind, or null. */
-static tinkc_code fill_last(tk_f_checkpoint *out, srv_request *request, tk_str run_id,
+static tinkc_code fill_last(tk_f_checkpoint *out, hd_request *request, tk_str run_id,
                             tk_path_kind kind, tk_err *err)
 {
     const srv_store_filter filter = {
@@ -51,7 +51,7 @@ void srv_rest_fill_metadata(tk_f_str_map *out, tk_arena *arena, tk_str text)
     *out = (tk_f_str_map){TK_SET, {items, n}};
 }
 
-static tinkc_code fill_run(tk_training_run *out, srv_request *request,
+static tinkc_code fill_run(tk_training_run *out, hd_request *request,
                            const srv_store_run *row, tk_err *err)
 {
     *out = (tk_training_run){
@@ -71,27 +71,27 @@ static tinkc_code fill_run(tk_training_run *out, srv_request *request,
                             : code;
 }
 
-srv_verdict srv_rest_list_runs(srv_request *request)
+hd_verdict srv_rest_list_runs(hd_request *request)
 {
     srv *server = request->app;
     srv_store_page page;
     srv_store_runs list;
     tk_err err = TK_ERR_INIT;
     if (!srv_checkpoint_page(&page, request, 20)) {
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     tinkc_code code = srv_store_list_runs(&list, server->store, &request->arena, &page,
-                                          srv_request_query(request, "project_id"), &err);
+                                          hd_request_query(request, "project_id"), &err);
     if (code != TINKC_OK) {
-        return srv_reply_error(request, &err);
+        return hd_reply_error(request, &err);
     }
     tk_training_run *runs = tk_arena_array(&request->arena, list.n, sizeof(*runs));
     if (list.n > 0 && runs == NULL) {
-        return srv_reply_fail(request, 500, "out of memory");
+        return hd_reply_fail(request, 500, "out of memory");
     }
     for (size_t i = 0; i < list.n; i++) {
         if (fill_run(&runs[i], request, &list.p[i], &err) != TINKC_OK) {
-            return srv_reply_error(request, &err);
+            return hd_reply_error(request, &err);
         }
     }
     const tk_training_runs_response reply = {
@@ -102,7 +102,7 @@ srv_verdict srv_rest_list_runs(srv_request *request)
     return srv_msg_reply(request, &tk_msg_training_runs_response, &reply);
 }
 
-srv_verdict srv_rest_get_run(srv_request *request)
+hd_verdict srv_rest_get_run(hd_request *request)
 {
     srv *server = request->app;
     srv_store_run row;
@@ -114,27 +114,27 @@ srv_verdict srv_rest_get_run(srv_request *request)
         code = fill_run(&run, request, &row, &err);
     }
     return code == TINKC_OK ? srv_msg_reply(request, &tk_msg_training_run, &run)
-                            : srv_reply_error(request, &err);
+                            : hd_reply_error(request, &err);
 }
 
 /* ---- sessions ---- */
 
-srv_verdict srv_rest_list_sessions(srv_request *request)
+hd_verdict srv_rest_list_sessions(hd_request *request)
 {
     srv *server = request->app;
     srv_store_page page;
     tk_sessions_response reply;
     tk_err err = TK_ERR_INIT;
     if (!srv_checkpoint_page(&page, request, 20)) {
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     tinkc_code code = srv_store_list_sessions(&reply.sessions, server->store,
                                               &request->arena, &page, &err);
     return code == TINKC_OK ? srv_msg_reply(request, &tk_msg_sessions_response, &reply)
-                            : srv_reply_error(request, &err);
+                            : hd_reply_error(request, &err);
 }
 
-srv_verdict srv_rest_get_session(srv_request *request)
+hd_verdict srv_rest_get_session(hd_request *request)
 {
     srv *server = request->app;
     tk_session_response reply = {0};
@@ -158,39 +158,39 @@ srv_verdict srv_rest_get_session(srv_request *request)
                                            &request->arena, id, &err);
 out:
     return code == TINKC_OK ? srv_msg_reply(request, &tk_msg_session_response, &reply)
-                            : srv_reply_error(request, &err);
+                            : hd_reply_error(request, &err);
 }
 
 /* ---- what a local server does not have ---- */
 
 /* The official client retries every status of 500 and above for five minutes. */
-static srv_verdict reply_not_here(srv_request *request, const char *text)
+static hd_verdict reply_not_here(hd_request *request, const char *text)
 {
-    return srv_reply_fail(request, 404, "%s", text);
+    return hd_reply_fail(request, 404, "%s", text);
 }
 
-srv_verdict srv_rest_no_audit(srv_request *request)
+hd_verdict srv_rest_no_audit(hd_request *request)
 {
     return reply_not_here(request, "a local server keeps no audit log");
 }
 
-srv_verdict srv_rest_no_keys(srv_request *request)
+hd_verdict srv_rest_no_keys(hd_request *request)
 {
     return reply_not_here(request, "a local server has no accounts, and no keys of them "
                                    "to show or delete: set TINKER_API_KEY instead");
 }
 
-srv_verdict srv_rest_no_traces(srv_request *request)
+hd_verdict srv_rest_no_traces(hd_request *request)
 {
     return reply_not_here(request, "a local server exports no traces");
 }
 
-srv_verdict srv_rest_no_projects(srv_request *request)
+hd_verdict srv_rest_no_projects(hd_request *request)
 {
     return reply_not_here(request, "a local server has no projects");
 }
 
-srv_verdict srv_rest_no_custom_losses(srv_request *request)
+hd_verdict srv_rest_no_custom_losses(hd_request *request)
 {
     return reply_not_here(request, "a local server runs no custom losses: the client "
                                    "differentiates them itself");

@@ -34,7 +34,7 @@ static bool was_used(srv *server, tk_str owner, int64_t seq, bool *known)
 }
 
 /* Answers 410 for a request id that was given out and is forgotten, 404 for any other. */
-static srv_verdict answer_lost(srv *server, srv_request *request, tk_str id)
+static hd_verdict answer_lost(srv *server, hd_request *request, tk_str id)
 {
     size_t colon = id.n;
     while (colon > 0 && id.p[colon - 1] != ':') {
@@ -48,7 +48,7 @@ static srv_verdict answer_lost(srv *server, srv_request *request, tk_str id)
         lost = was_used(server, (tk_str){id.p, colon - 1}, seq, &known);
         if (!known) { /* from before a restart, or of a session that has ended */
             if (!request->may_wait) {
-                return srv_request_wait(request);
+                return hd_request_wait(request);
             }
             tk_str first = tk_str_cut(&rest, ':');
             tk_err err = TK_ERR_INIT;
@@ -56,13 +56,13 @@ static srv_verdict answer_lost(srv *server, srv_request *request, tk_str id)
             tinkc_code code =
                 lost ? TINKC_OK : srv_store_find_session(server->store, first, &err);
             if (code != TINKC_OK && code != TINKC_E_MISSING) {
-                return srv_reply_error(request, &err);
+                return hd_reply_error(request, &err);
             }
             lost = code == TINKC_OK;
         }
     }
-    return lost ? srv_reply_fail(request, 410, "the result is not kept any more")
-                : srv_reply_fail(request, 404, "Future not found");
+    return lost ? hd_reply_fail(request, 410, "the result is not kept any more")
+                : hd_reply_fail(request, 404, "Future not found");
 }
 
 /* Parks a poll: for one future, or for the completions of a session. Under the lock. */
@@ -71,7 +71,7 @@ static void park(srv *server, srv_poll *poll, srv_future *future, srv_events *ev
 {
     int64_t deadline = tk_clock_mono_ns(NULL) + hold_ms * TK_NS_PER_MS;
     bool first = deadline < srv_future_next_deadline(&server->futures);
-    srv_request_shrink(poll->request);
+    hd_request_shrink(poll->request);
     if (events != NULL) {
         srv_future_park_many(&server->futures, events, poll, deadline);
     } else {
@@ -82,16 +82,16 @@ static void park(srv *server, srv_poll *poll, srv_future *future, srv_events *ev
     }
 }
 
-srv_verdict srv_retrieve_future(srv_request *request)
+hd_verdict srv_retrieve_future(hd_request *request)
 {
     srv *server = request->app;
     tk_retrieve_future_request msg;
     if (!srv_msg_decode(request, &tk_msg_retrieve_future_request, &msg)) {
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     srv_poll *poll = srv_poll_new(request, msg.request_id.v);
     if (poll == NULL) {
-        return srv_reply_fail(request, 500, "out of memory");
+        return hd_reply_fail(request, 500, "out of memory");
     }
     poll->allow_metadata = msg.allow_metadata_only.v;
     bool parked = false;
@@ -106,7 +106,7 @@ srv_verdict srv_retrieve_future(srv_request *request)
     }
     tk_mutex_unlock(&server->lock);
     if (parked) {
-        return SRV_PARKED;
+        return HD_PARKED;
     }
     return known ? srv_poll_answer(poll) : answer_lost(server, request, msg.request_id.v);
 }
@@ -136,18 +136,18 @@ static int64_t many_hold_ms(const srv *server, const tk_f_num *timeout)
     return timeout->v > 0 ? (int64_t)(timeout->v * 1000) : 0;
 }
 
-srv_verdict srv_retrieve_futures(srv_request *request)
+hd_verdict srv_retrieve_futures(hd_request *request)
 {
     srv *server = request->app;
     tk_retrieve_futures_request msg;
     if (!srv_msg_decode(request, &tk_msg_retrieve_futures_request, &msg)) {
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     tk_str session = msg.target.sampling_session_id.v;
     int64_t hold_ms = many_hold_ms(server, &msg.timeout);
     srv_poll *poll = srv_poll_new(request, session);
     if (poll == NULL) {
-        return srv_reply_fail(request, 500, "out of memory");
+        return hd_reply_fail(request, 500, "out of memory");
     }
     poll->is_many = true;
     poll->clone = msg.target.cloned_sampler_id.v;
@@ -167,21 +167,21 @@ srv_verdict srv_retrieve_futures(srv_request *request)
     }
     tk_mutex_unlock(&server->lock);
     if (parked) {
-        return SRV_PARKED;
+        return HD_PARKED;
     }
     return known ? srv_poll_answer(poll)
-                 : srv_reply_fail(request, 404, "Sampling session not found");
+                 : hd_reply_fail(request, 404, "Sampling session not found");
 }
 
 /* ---- the end of one ---- */
 
 /* A result that is there already stays. */
-srv_verdict srv_retrieve_cancel(srv_request *request)
+hd_verdict srv_retrieve_cancel(hd_request *request)
 {
     srv *server = request->app;
     tk_cancel_future_request msg;
     if (!srv_msg_decode(request, &tk_msg_cancel_future_request, &msg)) {
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     tk_mutex_lock(&server->lock);
     const srv_future *future = srv_future_find(&server->futures, msg.request_id.v);
@@ -192,9 +192,9 @@ srv_verdict srv_retrieve_cancel(srv_request *request)
     }
     tk_mutex_unlock(&server->lock);
     if (!known) {
-        return srv_reply_fail(request, 404, "Future not found");
+        return hd_reply_fail(request, 404, "Future not found");
     }
-    return fits ? srv_reply_fixed(request, 200, SRV_TYPE_JSON, TK_STR("{}"))
-                : srv_reply_fail(request, 400,
-                                 "request_id: only samples can be cancelled");
+    return fits
+               ? hd_reply_fixed(request, 200, HD_TYPE_JSON, TK_STR("{}"))
+               : hd_reply_fail(request, 400, "request_id: only samples can be cancelled");
 }

@@ -4,10 +4,10 @@
 #ifndef SERVER_SRV_RETRIEVE_H
 #define SERVER_SRV_RETRIEVE_H
 
-#include "server/http/srv_request.h"
+#include "httpd/hd_request.h"
 
-srv_verdict srv_retrieve_future(srv_request *request);
-srv_verdict srv_retrieve_futures(srv_request *request);
-srv_verdict srv_retrieve_cancel(srv_request *request);
+hd_verdict srv_retrieve_future(hd_request *request);
+hd_verdict srv_retrieve_futures(hd_request *request);
+hd_verdict srv_retrieve_cancel(hd_request *request);
 
 #endif

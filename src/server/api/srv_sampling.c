@@ -16,7 +16,7 @@
 
 /* ---- which weights ---- */
 
-static bool resolve_path(srv_sampler_spec *out, srv_request *request, tk_str text)
+static bool resolve_path(srv_sampler_spec *out, hd_request *request, tk_str text)
 {
     const srv *server = request->app;
     tk_path path;
@@ -30,7 +30,7 @@ static bool resolve_path(srv_sampler_spec *out, srv_request *request, tk_str tex
     }
     if (srv_store_dir(&dir, server->store, &request->arena, checkpoint.dir, &err) !=
         TINKC_OK) {
-        (void)srv_reply_error(request, &err);
+        (void)hd_reply_error(request, &err);
         return false;
     }
     out->base_name = run.base_model;
@@ -42,7 +42,7 @@ static bool resolve_path(srv_sampler_spec *out, srv_request *request, tk_str tex
 
 /* Finds what base_model and model_path mean; fills the spec (strings in the arena), or
  * answers and returns false. */
-static bool resolve(srv_sampler_spec *out, srv_request *request, tk_str base_model,
+static bool resolve(srv_sampler_spec *out, hd_request *request, tk_str base_model,
                     tk_str model_path)
 {
     const srv_base *named = NULL;
@@ -55,7 +55,7 @@ static bool resolve(srv_sampler_spec *out, srv_request *request, tk_str base_mod
         return false;
     }
     if (named != NULL && named != out->base) {
-        (void)srv_reply_field(request, "base_model", "is not the model of model_path");
+        (void)hd_reply_field(request, "base_model", "is not the model of model_path");
         return false;
     }
     return true;
@@ -63,7 +63,7 @@ static bool resolve(srv_sampler_spec *out, srv_request *request, tk_str base_mod
 
 /* ---- create_sampling_session ---- */
 
-static srv_verdict reply_created(srv_request *request, const char *id)
+static hd_verdict reply_created(hd_request *request, const char *id)
 {
     const tk_create_sampling_session_response msg = {
         .sampling_session_id = {TK_SET, tk_str_of(id)}};
@@ -107,25 +107,25 @@ static void store_sampler(srv *server, const srv_sampler_spec *spec, tk_str sess
     (void)!srv_store_add_sampler(server->store, &row, &ignored);
 }
 
-srv_verdict srv_sampling_create_session(srv_request *request)
+hd_verdict srv_sampling_create_session(hd_request *request)
 {
     srv *server = request->app;
     tk_create_sampling_session_request msg;
     srv_sampler_spec spec;
     tk_err err = TK_ERR_INIT;
     if (!srv_msg_decode(request, &tk_msg_create_sampling_session_request, &msg)) {
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     if (tk_sampling_session_check(&msg, &err) != TINKC_OK) {
-        return srv_reply_error(request, &err);
+        return hd_reply_error(request, &err);
     }
     if (msg.session_id.v.n >= TK_UUID_TEXT_BYTES) {
-        return srv_reply_fail(request, 404, "Session not found");
+        return hd_reply_fail(request, 404, "Session not found");
     }
     tk_str none = {NULL, 0};
     if (!resolve(&spec, request, msg.base_model.is == TK_SET ? msg.base_model.v : none,
                  msg.model_path.is == TK_SET ? msg.model_path.v : none)) {
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     char id[SRV_SAMPLER_ID_BYTES];
     (void)snprintf(id, sizeof(id), TK_STR_FMT ":sample:%lld",
@@ -134,7 +134,7 @@ srv_verdict srv_sampling_create_session(srv_request *request)
     spec.id = tk_str_of(id);
     srv_sampler *sampler = srv_sampler_new(&spec);
     if (sampler == NULL) {
-        return srv_reply_fail(request, 500, "out of memory");
+        return hd_reply_fail(request, 500, "out of memory");
     }
     bool entered = false;
     tk_mutex_lock(&server->lock);
@@ -146,19 +146,19 @@ srv_verdict srv_sampling_create_session(srv_request *request)
         srv_sampler_free(sampler);
     }
     return status == 200 ? reply_created(request, id)
-                         : srv_reply_fail(request, status, "%s", err.message);
+                         : hd_reply_fail(request, status, "%s", err.message);
 }
 
 /* ---- join_sampling_session ---- */
 
 /* Gives each client that joins a range of sequence ids; the one that made the session has
  * the range 0. */
-srv_verdict srv_sampling_join_session(srv_request *request)
+hd_verdict srv_sampling_join_session(hd_request *request)
 {
     srv *server = request->app;
     tk_join_sampling_session_request msg;
     if (!srv_msg_decode(request, &tk_msg_join_sampling_session_request, &msg)) {
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     int64_t n = 0;
     tk_mutex_lock(&server->lock);
@@ -169,7 +169,7 @@ srv_verdict srv_sampling_join_session(srv_request *request)
     }
     tk_mutex_unlock(&server->lock);
     if (n == 0) {
-        return srv_reply_fail(request, 404, "Sampling session not found");
+        return hd_reply_fail(request, 404, "Sampling session not found");
     }
     const tk_join_sampling_session_response reply = {.client_counter = {TK_SET, n}};
     return srv_msg_reply(request, &tk_msg_join_sampling_session_response, &reply);
@@ -177,7 +177,7 @@ srv_verdict srv_sampling_join_session(srv_request *request)
 
 /* ---- samplers/<id> ---- */
 
-srv_verdict srv_sampling_get_sampler(srv_request *request)
+hd_verdict srv_sampling_get_sampler(hd_request *request)
 {
     srv *server = request->app;
     tk_str base = {NULL, 0};
@@ -195,10 +195,10 @@ srv_verdict srv_sampling_get_sampler(srv_request *request)
     }
     tk_mutex_unlock(&server->lock);
     if (!found) {
-        return srv_reply_fail(request, 404, "Sampler not found");
+        return hd_reply_fail(request, 404, "Sampler not found");
     }
     if (!copied) {
-        return srv_reply_fail(request, 500, "out of memory");
+        return hd_reply_fail(request, 500, "out of memory");
     }
     const tk_sampler_response msg = {
         .sampler_id = {TK_SET, request->params[0]},
@@ -270,7 +270,7 @@ static tinkc_code convert(eng_sample_request *out, tk_arena *arena,
 }
 
 /* Decodes and submits; with `streamed` the tokens are the answer. */
-static srv_verdict submit(srv_request *request, bool streamed)
+static hd_verdict submit(hd_request *request, bool streamed)
 {
     tk_err err = TK_ERR_INIT;
     tk_sample_mode mode;
@@ -278,44 +278,44 @@ static srv_verdict submit(srv_request *request, bool streamed)
     /* In the arena, because the stop string is a member of it. */
     tk_sample_request *msg = tk_arena_zalloc(&request->arena, sizeof(*msg));
     if (msg == NULL) {
-        return srv_reply_fail(request, 500, "out of memory");
+        return hd_reply_fail(request, 500, "out of memory");
     }
     if (!srv_msg_decode(request, &tk_msg_sample_request, msg)) {
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     if (streamed && msg->sampling_session_id.is == TK_SET && msg->seq_id.is != TK_SET) {
         msg->seq_id = (tk_f_i64){TK_SET, 0}; /* a stream is never resent */
     }
     if (tk_sample_request_check(msg, &mode, &err) != TINKC_OK ||
         convert(&spec.request, &request->arena, msg, &err) != TINKC_OK) {
-        return srv_reply_error(request, &err);
+        return hd_reply_error(request, &err);
     }
     if (streamed && srv_sampling_check_stream(&spec.request, &err) != TINKC_OK) {
-        return srv_reply_error(request, &err);
+        return hd_reply_error(request, &err);
     }
     if (mode == TK_SAMPLE_BY_PATH && !request->may_wait) {
-        return srv_request_wait(request);
+        return hd_request_wait(request);
     }
     if (mode != TK_SAMPLE_BY_SESSION) {
         srv_sampler_spec weights;
         if (!resolve(&weights, request, msg->base_model.v, msg->model_path.v)) {
-            return SRV_ANSWERED;
+            return HD_ANSWERED;
         }
         spec.own = srv_sampler_new(&weights);
         if (spec.own == NULL) {
-            return srv_reply_fail(request, 500, "out of memory");
+            return hd_reply_fail(request, 500, "out of memory");
         }
     }
     spec.msg = msg;
     return srv_sample_submit(request, &spec);
 }
 
-srv_verdict srv_sampling_sample(srv_request *request)
+hd_verdict srv_sampling_sample(hd_request *request)
 {
     return submit(request, false);
 }
 
-srv_verdict srv_sampling_stream(srv_request *request)
+hd_verdict srv_sampling_stream(hd_request *request)
 {
     return submit(request, true);
 }

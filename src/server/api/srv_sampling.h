@@ -4,12 +4,12 @@
 #ifndef SERVER_SRV_SAMPLING_H
 #define SERVER_SRV_SAMPLING_H
 
-#include "server/http/srv_request.h"
+#include "httpd/hd_request.h"
 
-srv_verdict srv_sampling_create_session(srv_request *request);
-srv_verdict srv_sampling_join_session(srv_request *request);
-srv_verdict srv_sampling_get_sampler(srv_request *request);
-srv_verdict srv_sampling_sample(srv_request *request);
-srv_verdict srv_sampling_stream(srv_request *request);
+hd_verdict srv_sampling_create_session(hd_request *request);
+hd_verdict srv_sampling_join_session(hd_request *request);
+hd_verdict srv_sampling_get_sampler(hd_request *request);
+hd_verdict srv_sampling_sample(hd_request *request);
+hd_verdict srv_sampling_stream(hd_request *request);
 
 #endif

@@ -19,7 +19,7 @@
 
 typedef struct search {
     srv *server;
-    srv_request *request;
+    hd_request *request;
     tk_session_search_request msg;
     bool nothing; /* asks for what no session here has */
     srv_store_search page;
@@ -32,7 +32,7 @@ typedef struct search {
 
 static bool refuse(const search *s, const char *field, const char *text)
 {
-    (void)srv_reply_field(s->request, field, text);
+    (void)hd_reply_field(s->request, field, text);
     return false;
 }
 
@@ -350,7 +350,7 @@ static bool put_match(search *s, tk_json_writer *w, const srv_store_found *at)
         !may_match(s, at->user_metadata)) {
         return false;
     }
-    tk_arena_init_quota(&arena, METADATA_TREE_BYTES, srv_request_quota(s->request));
+    tk_arena_init_quota(&arena, METADATA_TREE_BYTES, hd_request_quota(s->request));
     if (at->user_metadata.n > 0) {
         (void)!tk_json_parse(&metadata, &arena, at->user_metadata.p, at->user_metadata.n,
                              NULL, &ignored);
@@ -389,7 +389,7 @@ static tinkc_code find(search *s, tk_json_writer *w, tk_err *err)
     bool enough = false;
     s->left = s->page.limit;
     do {
-        tk_arena_init_quota(&arena, 0, srv_request_quota(s->request));
+        tk_arena_init_quota(&arena, 0, hd_request_quota(s->request));
         tinkc_code code =
             srv_store_search_sessions(&page, s->server->store, &arena, &s->page, err);
         if (code != TINKC_OK) {
@@ -413,17 +413,17 @@ static tinkc_code find(search *s, tk_json_writer *w, tk_err *err)
     return TINKC_OK;
 }
 
-srv_verdict srv_search_sessions(srv_request *request)
+hd_verdict srv_search_sessions(hd_request *request)
 {
     srv *server = request->app;
     search s = {.server = server, .request = request};
     tk_err err = TK_ERR_INIT;
     if (!read_request(&s)) {
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     tk_buf buf;
     tk_json_writer w;
-    tk_buf_init_quota(&buf, TK_SRV_BODY_SAMPLE_BYTES, srv_request_quota(request));
+    tk_buf_init_quota(&buf, TK_SRV_BODY_SAMPLE_BYTES, hd_request_quota(request));
     tk_json_writer_init(&w, &buf);
     tk_json_begin_object(&w);
     tk_json_key(&w, TK_STR("sessions"));
@@ -432,8 +432,8 @@ srv_verdict srv_search_sessions(srv_request *request)
         tk_json_end_array(&w);
     } else if (find(&s, &w, &err) != TINKC_OK) {
         tk_buf_dispose(&buf);
-        return srv_reply_error(request, &err);
+        return hd_reply_error(request, &err);
     }
     tk_json_end_object(&w);
-    return srv_reply_buf(request, 200, SRV_TYPE_JSON, &buf);
+    return hd_reply_buf(request, 200, HD_TYPE_JSON, &buf);
 }

@@ -3,8 +3,8 @@
 #ifndef SERVER_SRV_SEARCH_H
 #define SERVER_SRV_SEARCH_H
 
-#include "server/http/srv_request.h"
+#include "httpd/hd_request.h"
 
-srv_verdict srv_search_sessions(srv_request *request);
+hd_verdict srv_search_sessions(hd_request *request);
 
 #endif

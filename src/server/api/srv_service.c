@@ -2,6 +2,7 @@
 #include "server/api/srv_service.h"
 
 #include "server/run/srv_catalog.h"
+#include "server/run/srv_head.h"
 #include "server/run/srv_msg.h"
 #include "server/run/srv_session.h"
 #include "server/run/srv_state.h"
@@ -9,7 +10,7 @@
 #include "wire/msg_session.h"
 #include "wire/msg_telemetry.h"
 
-srv_verdict srv_service_config(srv_request *request)
+hd_verdict srv_service_config(hd_request *request)
 {
     /* The table's defaults are the official ones; and what this server offers. */
     const tk_client_config msg = {.sample_use_retrieve_futures = {TK_SET, true},
@@ -17,25 +18,25 @@ srv_verdict srv_service_config(srv_request *request)
     return srv_msg_reply(request, &tk_msg_client_config, &msg);
 }
 
-srv_verdict srv_service_dynamic_config(srv_request *request)
+hd_verdict srv_service_dynamic_config(hd_request *request)
 {
     const tk_dynamic_config msg = {.sample_cancel_enabled = {TK_SET, true}};
     return srv_msg_reply(request, &tk_msg_dynamic_config, &msg);
 }
 
-srv_verdict srv_service_health(srv_request *request)
+hd_verdict srv_service_health(hd_request *request)
 {
-    return srv_reply_fixed(request, 200, SRV_TYPE_JSON, TK_STR("{\"status\":\"ok\"}"));
+    return hd_reply_fixed(request, 200, HD_TYPE_JSON, TK_STR("{\"status\":\"ok\"}"));
 }
 
-srv_verdict srv_service_capabilities(srv_request *request)
+hd_verdict srv_service_capabilities(hd_request *request)
 {
     const srv *server = request->app;
     const srv_catalog *catalog = server->catalog;
     size_t n = atomic_load(&catalog->n_names);
     tk_supported_model *models = tk_arena_array(&request->arena, n, sizeof(*models));
     if (models == NULL) {
-        return srv_reply_fail(request, 500, "out of memory");
+        return hd_reply_fail(request, 500, "out of memory");
     }
     for (size_t i = 0; i < n; i++) {
         const srv_name *at = &catalog->names[i];
@@ -52,56 +53,56 @@ srv_verdict srv_service_capabilities(srv_request *request)
 
 /* ---- sessions ---- */
 
-srv_verdict srv_service_create_session(srv_request *request)
+hd_verdict srv_service_create_session(hd_request *request)
 {
     tk_create_session_request msg;
     if (!srv_msg_decode_open(request, &tk_msg_create_session_request, &msg)) {
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     tk_err err = TK_ERR_INIT;
     char id[TK_UUID_TEXT_BYTES];
     tinkc_code code =
-        srv_session_open(id, request->app, request->idempotency_key, &msg, &err);
+        srv_session_open(id, request->app, srv_head_key(request), &msg, &err);
     if (code == TINKC_E_RATE_LIMIT) {
-        return srv_reply_fail(request, 429, "%s", err.message);
+        return hd_reply_fail(request, 429, "%s", err.message);
     }
     if (code != TINKC_OK) {
-        return srv_reply_error(request, &err);
+        return hd_reply_error(request, &err);
     }
     const tk_create_session_response reply = {.session_id = {TK_SET, tk_str_of(id)}};
     return srv_msg_reply(request, &tk_msg_create_session_response, &reply);
 }
 
-srv_verdict srv_service_heartbeat(srv_request *request)
+hd_verdict srv_service_heartbeat(hd_request *request)
 {
     srv *server = request->app;
     tk_heartbeat_request msg;
     if (!srv_msg_decode_open(request, &tk_msg_heartbeat_request, &msg)) {
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     /* A session that was ended, or made before a restart, is still answered: its client
      * would only warn without end (docs/protocol.md §10). */
     if (!srv_session_beat(server, msg.session_id.v)) {
         tk_err err = TK_ERR_INIT;
         if (!request->may_wait) {
-            return srv_request_wait(request);
+            return hd_request_wait(request);
         }
         if (srv_store_find_session(server->store, msg.session_id.v, &err) != TINKC_OK) {
-            return srv_reply_error(request, &err);
+            return hd_reply_error(request, &err);
         }
     }
     const tk_heartbeat_response reply = {0};
     return srv_msg_reply(request, &tk_msg_heartbeat_response, &reply);
 }
 
-srv_verdict srv_service_finish_session(srv_request *request)
+hd_verdict srv_service_finish_session(hd_request *request)
 {
     srv *server = request->app;
     tk_str id = request->params[0];
     tk_finish_session_request msg;
     tk_err err = TK_ERR_INIT;
     if (!srv_msg_decode_open(request, &tk_msg_finish_session_request, &msg)) {
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     (void)!srv_session_end(server, id);
     tinkc_code code = srv_store_find_session(server->store, id, &err);
@@ -112,15 +113,15 @@ srv_verdict srv_service_finish_session(srv_request *request)
                                         detail, &err);
     }
     if (code != TINKC_OK) {
-        return srv_reply_error(request, &err);
+        return hd_reply_error(request, &err);
     }
-    return srv_reply_fixed(request, 200, SRV_TYPE_JSON, TK_STR("{}"));
+    return hd_reply_fixed(request, 200, HD_TYPE_JSON, TK_STR("{}"));
 }
 
 /* Accepts anything: any other answer makes clients send it again without end
  * (docs/protocol.md §11 row 4). Nothing of it is kept. */
-srv_verdict srv_service_telemetry(srv_request *request)
+hd_verdict srv_service_telemetry(hd_request *request)
 {
-    return srv_reply_fixed(request, 200, SRV_TYPE_JSON,
-                           TK_STR("{\"status\":\"accepted\"}"));
+    return hd_reply_fixed(request, 200, HD_TYPE_JSON,
+                          TK_STR("{\"status\":\"accepted\"}"));
 }

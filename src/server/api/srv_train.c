@@ -6,6 +6,7 @@
 
 #include "engine/eng_loss.h"
 #include "server/api/srv_lookup.h"
+#include "server/run/srv_head.h"
 #include "server/run/srv_job.h"
 #include "server/run/srv_model.h"
 #include "server/run/srv_msg.h"
@@ -66,13 +67,13 @@ static eng_lora_config lora_of(srv *server, const tk_f_lora_config *config)
     return lora;
 }
 
-tk_str srv_train_metadata_of(srv_request *request, const tk_f_raw *raw)
+tk_str srv_train_metadata_of(hd_request *request, const tk_f_raw *raw)
 {
     tk_str out = {"", 0};
     if (raw->is == TK_SET && raw->v != NULL) {
         tk_buf buf;
         tk_json_writer w;
-        tk_buf_init(&buf, 2 * TK_SRV_BODY_LIGHT_BYTES);
+        tk_buf_init(&buf, 2 * TK_HD_BODY_LIGHT_BYTES);
         tk_json_writer_init(&w, &buf);
         tk_json_put_value(&w, raw->v);
         if (buf.failure != TINKC_OK ||
@@ -84,7 +85,7 @@ tk_str srv_train_metadata_of(srv_request *request, const tk_f_raw *raw)
     return out;
 }
 
-bool srv_train_read_optimizer(eng_optimizer *out, srv_request *request,
+bool srv_train_read_optimizer(eng_optimizer *out, hd_request *request,
                               const tk_f_optimizer_config *config)
 {
     *out = ENG_ADAMW;
@@ -92,16 +93,16 @@ bool srv_train_read_optimizer(eng_optimizer *out, srv_request *request,
         return true;
     }
     if (config->v.kind == TK_OPTIMIZER_OTHER) {
-        (void)srv_reply_fail(request, 400,
-                             "optimizer_config.type: " TK_STR_FMT
-                             " is not one of adamw, dimuon",
-                             TK_STR_ARG(tk_optimizer_word(config->v.raw)));
+        (void)hd_reply_fail(request, 400,
+                            "optimizer_config.type: " TK_STR_FMT
+                            " is not one of adamw, dimuon",
+                            TK_STR_ARG(tk_optimizer_word(config->v.raw)));
         return false;
     }
     if (config->v.kind == TK_OPTIMIZER_DIMUON && config->v.version.v != 1) {
-        (void)srv_reply_fail(request, 400,
-                             "optimizer_config.version: this server has version 1 of "
-                             "dimuon");
+        (void)hd_reply_fail(request, 400,
+                            "optimizer_config.version: this server has version 1 of "
+                            "dimuon");
         return false;
     }
     *out = config->v.kind == TK_OPTIMIZER_DIMUON ? ENG_DIMUON : ENG_ADAMW;
@@ -118,29 +119,29 @@ tk_f_optimizer_config srv_train_optimizer_of(eng_optimizer optimizer)
     return out;
 }
 
-srv_verdict srv_train_create_model(srv_request *request)
+hd_verdict srv_train_create_model(hd_request *request)
 {
     srv *server = request->app;
     tk_create_model_request msg;
     if (!srv_msg_decode(request, &tk_msg_create_model_request, &msg)) {
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     if (msg.lora_config.is == TK_SET) {
         const char *blame = srv_train_blame_lora(server, &msg.lora_config.v);
         if (blame != NULL) {
-            return srv_reply_fail(request, 400, "%s", blame);
+            return hd_reply_fail(request, 400, "%s", blame);
         }
     }
     const srv_base *base = NULL;
     eng_lora_config lora = lora_of(server, &msg.lora_config);
     if (!srv_train_read_optimizer(&lora.optimizer, request, &msg.optimizer_config) ||
         !srv_lookup_base(&base, request, msg.base_model.v)) {
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     if (lora.optimizer == ENG_DIMUON && lora.rank > ENG_DIMUON_RANK_MAX) {
-        return srv_reply_fail(request, 400,
-                              "lora_config.rank must be at most %d with dimuon",
-                              ENG_DIMUON_RANK_MAX);
+        return hd_reply_fail(request, 400,
+                             "lora_config.rank must be at most %d with dimuon",
+                             ENG_DIMUON_RANK_MAX);
     }
     const srv_model_spec spec = {
         .session_id = msg.session_id.v,
@@ -155,19 +156,19 @@ srv_verdict srv_train_create_model(srv_request *request)
                                .msg = &msg};
     srv_job *job = srv_job_new(server, SRV_JOB_CREATE);
     if (job == NULL) {
-        return srv_reply_fail(request, 500, "out of memory");
+        return hd_reply_fail(request, 500, "out of memory");
     }
     return srv_model_submit_new(request, job, &spec, &submit);
 }
 
 /* ---- get_info, unload_model ---- */
 
-srv_verdict srv_train_get_info(srv_request *request)
+hd_verdict srv_train_get_info(hd_request *request)
 {
     srv *server = request->app;
     tk_model_request msg;
     if (!srv_msg_decode(request, &tk_msg_get_info_request, &msg)) {
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     tk_str name = {NULL, 0};
     const srv_base *base = NULL;
@@ -188,7 +189,7 @@ srv_verdict srv_train_get_info(srv_request *request)
         return srv_model_answer_missing(request, msg.model_id.v);
     }
     if (!copied) {
-        return srv_reply_fail(request, 500, "out of memory");
+        return hd_reply_fail(request, 500, "out of memory");
     }
     const tk_get_info_response reply = {
         .model_id = {TK_SET, msg.model_id.v},
@@ -203,15 +204,15 @@ srv_verdict srv_train_get_info(srv_request *request)
     return srv_msg_reply(request, &tk_msg_get_info_response, &reply);
 }
 
-srv_verdict srv_train_unload_model(srv_request *request)
+hd_verdict srv_train_unload_model(hd_request *request)
 {
     tk_model_request msg;
     if (!srv_msg_decode(request, &tk_msg_unload_model_request, &msg)) {
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     srv_job *job = srv_job_new(request->app, SRV_JOB_UNLOAD);
     if (job == NULL) {
-        return srv_reply_fail(request, 500, "out of memory");
+        return hd_reply_fail(request, 500, "out of memory");
     }
     const srv_submit submit = {.type = TK_FUTURE_UNLOAD_MODEL,
                                .model_id = msg.model_id.v,
@@ -222,30 +223,29 @@ srv_verdict srv_train_unload_model(srv_request *request)
 
 /* ---- bytes ---- */
 
-static tinkc_code plain_bytes(tk_str *out, srv_request *request, srv_job *job,
-                              tk_err *err)
+static tinkc_code plain_bytes(tk_str *out, hd_request *request, srv_job *job, tk_err *err)
 {
-    if (!request->sends_zstd) {
+    if (!request->is_encoded) {
         *out = tk_buf_str(&request->body);
         return TINKC_OK;
     }
     tk_zstd zstd;
     tk_zstd_init(&zstd);
     const tk_bytes bytes = {(const unsigned char *)request->body.p, request->body.n};
-    if (!tk_quota_take(srv_request_quota(request), TK_ZSTD_WORK_BYTES)) {
+    if (!tk_quota_take(hd_request_quota(request), TK_ZSTD_WORK_BYTES)) {
         return tk_err_set(err, TINKC_E_RATE_LIMIT, "the server's memory is full");
     }
     tinkc_code code = tk_zstd_decompress(&zstd, &job->plain, bytes, err);
     tk_zstd_dispose(&zstd);
-    tk_quota_give(srv_request_quota(request), TK_ZSTD_WORK_BYTES);
+    tk_quota_give(hd_request_quota(request), TK_ZSTD_WORK_BYTES);
     *out = tk_buf_str(&job->plain);
     return code;
 }
 
-static tinkc_code decode(tk_fwdbwd_request *out, srv_request *request, tk_str bytes,
+static tinkc_code decode(tk_fwdbwd_request *out, hd_request *request, tk_str bytes,
                          bool forward, tk_err *err)
 {
-    if (request->sends_proto) {
+    if (srv_head_sends_proto(request)) {
         const tk_bytes input = {(const unsigned char *)bytes.p, bytes.n};
         return tk_pb_fwdbwd_decode(out, &request->arena, input, err);
     }
@@ -483,7 +483,7 @@ static tinkc_code convert(srv_job *job, tk_arena *arena, const tk_fwdbwd_request
 
 /* ---- routes ---- */
 
-static tinkc_code prepare(srv_submit *out, srv_request *request, srv_job *job,
+static tinkc_code prepare(srv_submit *out, hd_request *request, srv_job *job,
                           bool forward, tk_err *err)
 {
     tk_fwdbwd_request msg;
@@ -517,28 +517,28 @@ out:
     return code;
 }
 
-static srv_verdict submit(srv_request *request, bool forward)
+static hd_verdict submit(hd_request *request, bool forward)
 {
     srv_job *job = srv_job_new(request->app, SRV_JOB_TRAIN);
     if (job == NULL) {
-        return srv_reply_fail(request, 500, "out of memory");
+        return hd_reply_fail(request, 500, "out of memory");
     }
     srv_submit out;
     tk_err err = TK_ERR_INIT;
     tinkc_code code = prepare(&out, request, job, forward, &err);
     if (code != TINKC_OK) {
         srv_job_free(job);
-        return srv_reply_error(request, &err);
+        return hd_reply_error(request, &err);
     }
     return srv_job_submit(request, job, &out);
 }
 
-srv_verdict srv_train_forward_backward(srv_request *request)
+hd_verdict srv_train_forward_backward(hd_request *request)
 {
     return submit(request, false);
 }
 
-srv_verdict srv_train_forward(srv_request *request)
+hd_verdict srv_train_forward(hd_request *request)
 {
     return submit(request, true);
 }
@@ -547,7 +547,7 @@ srv_verdict srv_train_forward(srv_request *request)
 
 /* Answers and returns false when the parameters are not those of the model's optimizer. A
  * model that is not there is found missing later. */
-static bool fits_model(srv_request *request, tk_str model_id, eng_optimizer step)
+static bool fits_model(hd_request *request, tk_str model_id, eng_optimizer step)
 {
     srv *server = request->app;
     eng_optimizer own = step;
@@ -560,29 +560,29 @@ static bool fits_model(srv_request *request, tk_str model_id, eng_optimizer step
     if (own == step) {
         return true;
     }
-    (void)srv_reply_fail(
-        request, 400,
-        own == ENG_DIMUON ? "adam_params: the model's optimizer is dimuon, which takes "
-                            "optimizer_params of type dimuon"
-                          : "optimizer_params: the model's optimizer is adamw, which "
-                            "takes adam_params");
+    (void)hd_reply_fail(request, 400,
+                        own == ENG_DIMUON
+                            ? "adam_params: the model's optimizer is dimuon, which takes "
+                              "optimizer_params of type dimuon"
+                            : "optimizer_params: the model's optimizer is adamw, which "
+                              "takes adam_params");
     return false;
 }
 
-static bool read_dimuon(srv_job *job, srv_request *request, const tk_optim_params *params)
+static bool read_dimuon(srv_job *job, hd_request *request, const tk_optim_params *params)
 {
     tk_err err = TK_ERR_INIT;
     if (params->kind != TK_OPTIMIZER_DIMUON) {
-        (void)srv_reply_fail(request, 400,
-                             "optimizer_params: the optimizer " TK_STR_FMT
-                             " is not one of dimuon (and adamw, which takes adam_params)",
-                             TK_STR_ARG(tk_optimizer_word(params->raw)));
+        (void)hd_reply_fail(request, 400,
+                            "optimizer_params: the optimizer " TK_STR_FMT
+                            " is not one of dimuon (and adamw, which takes adam_params)",
+                            TK_STR_ARG(tk_optimizer_word(params->raw)));
         return false;
     }
     if (tk_optim_params_check(params, &err) != TINKC_OK) {
         err.code = TINKC_E_DECODE; /* 422, as other values out of range */
         tk_err_under(&err, "optimizer_params");
-        (void)srv_reply_error(request, &err);
+        (void)hd_reply_error(request, &err);
         return false;
     }
     job->optim = ENG_DIMUON;
@@ -592,13 +592,13 @@ static bool read_dimuon(srv_job *job, srv_request *request, const tk_optim_param
     return true;
 }
 
-static bool read_adam(srv_job *job, srv_request *request, const tk_adam_params *adam)
+static bool read_adam(srv_job *job, hd_request *request, const tk_adam_params *adam)
 {
     tk_err err = TK_ERR_INIT;
     if (tk_adam_params_check(adam, &err) != TINKC_OK) {
         err.code = TINKC_E_DECODE; /* 422, as other values out of range */
         tk_err_under(&err, "adam_params");
-        (void)srv_reply_error(request, &err);
+        (void)hd_reply_error(request, &err);
         return false;
     }
     job->adam = (eng_adam){
@@ -613,14 +613,13 @@ static bool read_adam(srv_job *job, srv_request *request, const tk_adam_params *
 }
 
 /* Fills the job; answers and returns false when that cannot be done. */
-static bool read_step(srv_job *job, srv_request *request,
-                      const tk_optim_step_request *msg)
+static bool read_step(srv_job *job, hd_request *request, const tk_optim_step_request *msg)
 {
     bool adam = msg->adam_params.is == TK_SET, other = msg->optimizer_params.is == TK_SET;
     if (adam == other) {
-        (void)srv_reply_field(request, "adam_params",
-                              adam ? "give adam_params or optimizer_params, not both"
-                                   : "is missing");
+        (void)hd_reply_field(request, "adam_params",
+                             adam ? "give adam_params or optimizer_params, not both"
+                                  : "is missing");
         return false;
     }
     return (adam ? read_adam(job, request, &msg->adam_params.v)
@@ -628,21 +627,21 @@ static bool read_step(srv_job *job, srv_request *request,
            fits_model(request, msg->model_id.v, job->optim);
 }
 
-srv_verdict srv_train_optim_step(srv_request *request)
+hd_verdict srv_train_optim_step(hd_request *request)
 {
     tk_optim_step_request msg;
     int64_t seq = 0;
     if (!srv_msg_decode(request, &tk_msg_optim_step_request, &msg) ||
         !srv_job_read_seq(&seq, request, &msg.seq_id)) {
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     srv_job *job = srv_job_new(request->app, SRV_JOB_OPTIM);
     if (job == NULL) {
-        return srv_reply_fail(request, 500, "out of memory");
+        return hd_reply_fail(request, 500, "out of memory");
     }
     if (!read_step(job, request, &msg)) {
         srv_job_free(job);
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     const srv_submit out = {.type = TK_FUTURE_OPTIM_STEP,
                             .model_id = msg.model_id.v,

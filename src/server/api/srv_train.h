@@ -6,23 +6,23 @@
 
 #include "base/err.h"
 #include "engine/eng.h"
-#include "server/http/srv_request.h"
+#include "httpd/hd_request.h"
 #include "wire/msg_model.h"
 #include "wire/msg_train.h"
 #include "wire/msg_value.h"
 
 struct srv;
 
-srv_verdict srv_train_create_model(srv_request *request);
-srv_verdict srv_train_get_info(srv_request *request);
-srv_verdict srv_train_unload_model(srv_request *request);
-srv_verdict srv_train_forward_backward(srv_request *request);
-srv_verdict srv_train_forward(srv_request *request); /* legacy, JSON */
-srv_verdict srv_train_optim_step(srv_request *request);
+hd_verdict srv_train_create_model(hd_request *request);
+hd_verdict srv_train_get_info(hd_request *request);
+hd_verdict srv_train_unload_model(hd_request *request);
+hd_verdict srv_train_forward_backward(hd_request *request);
+hd_verdict srv_train_forward(hd_request *request); /* legacy, JSON */
+hd_verdict srv_train_optim_step(hd_request *request);
 
 /* Reads the optimizer that a request asks for; AdamW when it names none. Returns false when
  * the server does not have it: then the request is answered (400, 422). */
-TK_NODISCARD bool srv_train_read_optimizer(eng_optimizer *out, srv_request *request,
+TK_NODISCARD bool srv_train_read_optimizer(eng_optimizer *out, hd_request *request,
                                            const tk_f_optimizer_config *config);
 /* The optimizer as an answer names it. */
 tk_f_optimizer_config srv_train_optimizer_of(eng_optimizer optimizer);
@@ -37,6 +37,6 @@ TK_NODISCARD tinkc_code srv_train_tokens(const int32_t **out, size_t *n_out,
 const char *srv_train_blame_lora(const struct srv *server, const tk_lora_config *config);
 
 /* Returns user_metadata as JSON, in the arena; empty when there is none. */
-tk_str srv_train_metadata_of(srv_request *request, const tk_f_raw *raw);
+tk_str srv_train_metadata_of(hd_request *request, const tk_f_raw *raw);
 
 #endif

@@ -38,16 +38,16 @@ static const char *const files[] = {"adapter_config.json", "adapter_model.safete
 
 /* ---- start ---- */
 
-static bool check_config(srv_request *request, const tk_lora_config *lora)
+static bool check_config(hd_request *request, const tk_lora_config *lora)
 {
     const char *blame = srv_train_blame_lora(request->app, lora);
     if (blame != NULL) {
-        (void)srv_reply_fail(request, 400, "lora_config: %s", blame);
+        (void)hd_reply_fail(request, 400, "lora_config: %s", blame);
     }
     return blame == NULL;
 }
 
-static tinkc_code put_url(tk_named_str *out, srv_request *request, const char *id,
+static tinkc_code put_url(tk_named_str *out, hd_request *request, const char *id,
                           const char *file, int64_t end_us, tk_err *err)
 {
     char thing[TK_UUID_TEXT_BYTES + 64];
@@ -65,7 +65,7 @@ static tinkc_code put_url(tk_named_str *out, srv_request *request, const char *i
 }
 
 /* Makes the directory with the request in it. */
-static tinkc_code make_dir(srv_request *request, const tk_upload_start_request *msg,
+static tinkc_code make_dir(hd_request *request, const tk_upload_start_request *msg,
                            const char *id, tk_err *err)
 {
     srv *server = request->app;
@@ -98,7 +98,7 @@ out:
     return code;
 }
 
-srv_verdict srv_upload_start(srv_request *request)
+hd_verdict srv_upload_start(hd_request *request)
 {
     srv *server = request->app;
     tk_upload_start_request msg;
@@ -111,11 +111,11 @@ srv_verdict srv_upload_start(srv_request *request)
         !srv_lookup_base(&base, request, msg.base_model.v) ||
         !check_config(request, &msg.lora_config) ||
         !srv_lookup_project(request, &msg.destination_project_id)) {
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     if (srv_store_sweep_uploads(server->store, now - LIFE_US) >= TK_SRV_UPLOADS_MAX) {
-        return srv_reply_fail(request, 429, "%d uploads are not finished",
-                              TK_SRV_UPLOADS_MAX);
+        return hd_reply_fail(request, 429, "%d uploads are not finished",
+                             TK_SRV_UPLOADS_MAX);
     }
     tk_mutex_lock(&server->lock);
     tk_uuid_make(id, &server->rand);
@@ -125,7 +125,7 @@ srv_verdict srv_upload_start(srv_request *request)
         code = put_url(&urls[i], request, id, files[i], end, &err);
     }
     if (code != TINKC_OK) {
-        return srv_reply_error(request, &err);
+        return hd_reply_error(request, &err);
     }
     const tk_upload_start_response reply = {.upload_id = {TK_SET, tk_str_of(id)},
                                             .urls = {urls, TK_ARRAY_LEN(files)},
@@ -136,7 +136,7 @@ srv_verdict srv_upload_start(srv_request *request)
 /* ---- files ---- */
 
 /* Finds the directory of an upload; answers 404 and returns NULL when there is none. */
-static const char *find_dir(srv_request *request, tk_str id)
+static const char *find_dir(hd_request *request, tk_str id)
 {
     srv *server = request->app;
     const char *dir = NULL;
@@ -151,26 +151,26 @@ static const char *find_dir(srv_request *request, tk_str id)
         srv_store_upload_dir(&dir, server->store, &request->arena, id, &err) !=
             TINKC_OK ||
         stat(dir, &st) != 0) {
-        (void)srv_reply_fail(request, 404, "there is no such upload, or no more");
+        (void)hd_reply_fail(request, 404, "there is no such upload, or no more");
         return NULL;
     }
     return dir;
 }
 
-srv_verdict srv_upload_put(srv_request *request)
+hd_verdict srv_upload_put(hd_request *request)
 {
     tk_err err = TK_ERR_INIT;
     tk_str file = request->params[1];
     bool is_config = tk_str_is(file, files[0]);
     if (!is_config && !tk_str_is(file, files[1])) {
-        return srv_reply_fail(request, 404, "no such file");
+        return hd_reply_fail(request, 404, "no such file");
     }
     if (is_config && request->body.n > CONFIG_BYTES) {
-        return srv_reply_fail(request, 422, "%s is larger than 64 KiB", files[0]);
+        return hd_reply_fail(request, 422, "%s is larger than 64 KiB", files[0]);
     }
     const char *dir = find_dir(request, request->params[0]);
     if (dir == NULL) {
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     char *path = tk_file_join(dir, is_config ? files[0] : files[1]);
     tinkc_code code =
@@ -178,15 +178,15 @@ srv_verdict srv_upload_put(srv_request *request)
                                        request->body.n, 0600, &err)
                      : tk_err_nomem(&err);
     tk_free(path);
-    return code == TINKC_OK ? srv_reply_fixed(request, 200, SRV_TYPE_JSON, TK_STR("{}"))
-                            : srv_reply_error(request, &err);
+    return code == TINKC_OK ? hd_reply_fixed(request, 200, HD_TYPE_JSON, TK_STR("{}"))
+                            : hd_reply_error(request, &err);
 }
 
 /* ---- finish ---- */
 
 typedef struct finish {
     srv *server;
-    srv_request *request;
+    hd_request *request;
     const char *dir; /* of the upload */
     tk_upload_start_request start;
     const srv_base *base;
@@ -229,18 +229,18 @@ static tinkc_code read_start(finish *f, tk_err *err)
 static tinkc_code import(finish *f, const char *to, tk_err *err)
 {
     char name[512];
-    srv_budget *memory = &f->server->memory;
+    hd_budget *memory = &f->server->memory;
     size_t bytes = eng_bytes_adapter(f->base->model, &f->lora, true);
     (void)snprintf(name, sizeof(name), TK_STR_FMT, TK_STR_ARG(f->start.base_model.v));
     const eng_save_options options = {.base_model = name};
-    if (!srv_budget_take(memory, SRV_PART_JOBS, bytes)) {
-        (void)srv_budget_refuse(memory, SRV_PART_JOBS, bytes, "checking these weights",
-                                err);
+    if (!hd_budget_take(memory, SRV_PART_JOBS, bytes)) {
+        (void)hd_budget_refuse(memory, SRV_PART_JOBS, bytes, "checking these weights",
+                               err);
         return err->code;
     }
     tinkc_code code =
         eng_checkpoint_import(f->base->model, &f->lora, f->dir, to, &options, err);
-    srv_budget_give(memory, SRV_PART_JOBS, bytes);
+    hd_budget_give(memory, SRV_PART_JOBS, bytes);
     return code;
 }
 
@@ -290,7 +290,7 @@ out:
     return code;
 }
 
-static srv_verdict reply_path(const finish *f)
+static hd_verdict reply_path(const finish *f)
 {
     char text[SRV_MODEL_ID_BYTES + 64];
     (void)snprintf(text, sizeof(text), "tinker://%s/%s/" NAME, f->run_id,
@@ -300,18 +300,18 @@ static srv_verdict reply_path(const finish *f)
 }
 
 /* Files of an upload that are missing are the client's mistake, not a missing thing. */
-static srv_verdict refuse(srv_request *request, tk_err *err)
+static hd_verdict refuse(hd_request *request, tk_err *err)
 {
     if (err->code == TINKC_E_MISSING || err->code == TINKC_E_DECODE ||
         err->code == TINKC_E_PARSE) {
-        return srv_reply_fail(request, 400, "%s", err->message);
+        return hd_reply_fail(request, 400, "%s", err->message);
     }
-    return srv_reply_error(request, err);
+    return hd_reply_error(request, err);
 }
 
-static srv_verdict finish_claimed(finish *f, tk_str id)
+static hd_verdict finish_claimed(finish *f, tk_str id)
 {
-    srv_request *request = f->request;
+    hd_request *request = f->request;
     srv_store_checkpoint there;
     tk_err err = TK_ERR_INIT;
     if (id.n == TK_UUID_TEXT_BYTES - 1 &&
@@ -321,14 +321,14 @@ static srv_verdict finish_claimed(finish *f, tk_str id)
     }
     f->dir = find_dir(request, id);
     if (f->dir == NULL) {
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     err = (tk_err)TK_ERR_INIT;
     if (read_start(f, &err) != TINKC_OK) {
-        return srv_reply_error(request, &err);
+        return hd_reply_error(request, &err);
     }
     if (!srv_lookup_base(&f->base, request, f->start.base_model.v)) {
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     if (make_checkpoint(f, &err) != TINKC_OK) {
         return refuse(request, &err);
@@ -361,22 +361,22 @@ static void release(finish *f)
 }
 
 /* A request that was sent again waits for the first one, whose answer it gets. */
-static srv_verdict finish_later(srv_request *request)
+static hd_verdict finish_later(hd_request *request)
 {
     const srv *server = request->app;
     if (atomic_load(&server->stopping)) {
-        return srv_reply_fail(request, 503, "the server is stopping");
+        return hd_reply_fail(request, 503, "the server is stopping");
     }
     request->due_ns = tk_clock_mono_ns(NULL) + AGAIN_NS;
-    return SRV_LATER;
+    return HD_LATER;
 }
 
-srv_verdict srv_upload_finish(srv_request *request)
+hd_verdict srv_upload_finish(hd_request *request)
 {
     finish f = {.server = request->app, .request = request};
     tk_upload_finish_request msg;
     if (!srv_msg_decode(request, &tk_msg_upload_finish_request, &msg)) {
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     (void)snprintf(f.run_id, sizeof(f.run_id), "%.*s:train:0",
                    (int)TK_MIN(msg.upload_id.v.n, TK_UUID_TEXT_BYTES - 1),
@@ -387,7 +387,7 @@ srv_verdict srv_upload_finish(srv_request *request)
     if (!claim(&f)) {
         return finish_later(request);
     }
-    srv_verdict verdict = finish_claimed(&f, msg.upload_id.v);
+    hd_verdict verdict = finish_claimed(&f, msg.upload_id.v);
     release(&f);
     return verdict;
 }

@@ -5,10 +5,10 @@
 #ifndef SERVER_SRV_UPLOAD_H
 #define SERVER_SRV_UPLOAD_H
 
-#include "server/http/srv_request.h"
+#include "httpd/hd_request.h"
 
-srv_verdict srv_upload_start(srv_request *request);
-srv_verdict srv_upload_put(srv_request *request);
-srv_verdict srv_upload_finish(srv_request *request);
+hd_verdict srv_upload_start(hd_request *request);
+hd_verdict srv_upload_put(hd_request *request);
+hd_verdict srv_upload_finish(hd_request *request);
 
 #endif

@@ -30,7 +30,7 @@ bool srv_weights_is_name(tk_str name)
 
 /* Keeps the metadata of a checkpoint as JSON; answers and returns false when that is not
  * possible. */
-static bool fill_metadata(srv_job *job, srv_request *request, const tk_f_str_map *map)
+static bool fill_metadata(srv_job *job, hd_request *request, const tk_f_str_map *map)
 {
     tk_buf text;
     tk_json_writer w;
@@ -50,25 +50,25 @@ static bool fill_metadata(srv_job *job, srv_request *request, const tk_f_str_map
               tk_arena_dup(&request->arena, &job->metadata, text.p, text.n);
     tk_buf_dispose(&text);
     if (!fits) {
-        (void)srv_reply_field(request, "user_metadata", "is larger than 16 KiB");
+        (void)hd_reply_field(request, "user_metadata", "is larger than 16 KiB");
     } else if (!ok) {
-        (void)srv_reply_fail(request, 500, "out of memory");
+        (void)hd_reply_fail(request, 500, "out of memory");
     }
     return ok;
 }
 
 /* Sets name and time to live; answers and returns false when they are not allowed. */
-static bool fill_save(srv_job *job, srv_request *request, const tk_f_str *name,
+static bool fill_save(srv_job *job, hd_request *request, const tk_f_str *name,
                       const tk_f_i64 *ttl)
 {
     if (!srv_weights_is_name(name->v)) {
-        (void)srv_reply_field(
+        (void)hd_reply_field(
             request, "path",
             "a checkpoint's name is made of letters, digits, _, - and .");
         return false;
     }
     if (ttl->is == TK_SET && (ttl->v <= 0 || ttl->v > SRV_WEIGHTS_TTL_MAX_S)) {
-        (void)srv_reply_field(request, "ttl_seconds", "must be positive");
+        (void)hd_reply_field(request, "ttl_seconds", "must be positive");
         return false;
     }
     job->name = name->v;
@@ -76,22 +76,22 @@ static bool fill_save(srv_job *job, srv_request *request, const tk_f_str *name,
     return true;
 }
 
-srv_verdict srv_weights_save(srv_request *request)
+hd_verdict srv_weights_save(hd_request *request)
 {
     tk_save_weights_request msg;
     int64_t seq = 0;
     if (!srv_msg_decode(request, &tk_msg_save_weights_request, &msg) ||
         !srv_job_read_seq(&seq, request, &msg.seq_id)) {
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     srv_job *job = srv_job_new(request->app, SRV_JOB_SAVE);
     if (job == NULL) {
-        return srv_reply_fail(request, 500, "out of memory");
+        return hd_reply_fail(request, 500, "out of memory");
     }
     if (!fill_save(job, request, &msg.path, &msg.ttl_seconds) ||
         !fill_metadata(job, request, &msg.user_metadata)) {
         srv_job_free(job);
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     job->kind_of_path = TK_PATH_WEIGHTS;
     job->overwrite = msg.overwrite.v;
@@ -103,31 +103,30 @@ srv_verdict srv_weights_save(srv_request *request)
     return srv_job_submit(request, job, &submit);
 }
 
-srv_verdict srv_weights_save_for_sampler(srv_request *request)
+hd_verdict srv_weights_save_for_sampler(hd_request *request)
 {
     tk_save_for_sampler_request msg;
     tk_err err = TK_ERR_INIT;
     int64_t seq = 0;
     if (!srv_msg_decode(request, &tk_msg_save_for_sampler_request, &msg) ||
         !srv_job_read_seq(&seq, request, &msg.seq_id)) {
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     if (tk_save_for_sampler_check(&msg, &err) != TINKC_OK) {
-        return srv_reply_field(request, "path", err.message);
+        return hd_reply_field(request, "path", err.message);
     }
     bool named = msg.path.is == TK_SET;
     if (!named && msg.sampling_session_seq_id.v < 0) {
-        return srv_reply_field(request, "sampling_session_seq_id",
-                               "must not be negative");
+        return hd_reply_field(request, "sampling_session_seq_id", "must not be negative");
     }
     srv_job *job = srv_job_new(request->app, named ? SRV_JOB_SAVE : SRV_JOB_SNAPSHOT);
     if (job == NULL) {
-        return srv_reply_fail(request, 500, "out of memory");
+        return hd_reply_fail(request, 500, "out of memory");
     }
     if (named && (!fill_save(job, request, &msg.path, &msg.ttl_seconds) ||
                   !fill_metadata(job, request, &msg.user_metadata))) {
         srv_job_free(job);
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     job->kind_of_path = TK_PATH_SAMPLER_WEIGHTS;
     job->sampler_seq = msg.sampling_session_seq_id.v;
@@ -142,25 +141,25 @@ srv_verdict srv_weights_save_for_sampler(srv_request *request)
     return srv_job_submit(request, job, &submit);
 }
 
-srv_verdict srv_weights_save_external(srv_request *request)
+hd_verdict srv_weights_save_external(hd_request *request)
 {
     tk_save_external_request msg;
     int64_t seq = 0;
     if (!srv_msg_decode(request, &tk_msg_save_external_request, &msg) ||
         !srv_job_read_seq(&seq, request, &msg.seq_id)) {
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     if (msg.age_encryption_recipients.v.n > 0) {
-        return srv_reply_field(request, "age_encryption_recipients",
-                               "this server does not encrypt: leave it out");
+        return hd_reply_field(request, "age_encryption_recipients",
+                              "this server does not encrypt: leave it out");
     }
     srv_job *job = srv_job_new(request->app, SRV_JOB_SAVE);
     if (job == NULL) {
-        return srv_reply_fail(request, 500, "out of memory");
+        return hd_reply_fail(request, 500, "out of memory");
     }
     if (!fill_save(job, request, &msg.path, &msg.ttl_seconds)) {
         srv_job_free(job);
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     job->kind_of_path = TK_PATH_EXTERNAL_WEIGHTS;
     const srv_submit submit = {.type = TK_FUTURE_SAVE_WEIGHTS_EXTERNAL,
@@ -174,7 +173,7 @@ srv_verdict srv_weights_save_external(srv_request *request)
 /* ---- load ---- */
 
 /* The optimizer whose state a checkpoint has; false when it has none that is known. */
-static bool saved_optimizer(eng_optimizer *out, srv_request *request,
+static bool saved_optimizer(eng_optimizer *out, hd_request *request,
                             const srv_store_checkpoint *checkpoint)
 {
     srv *server = request->app;
@@ -193,7 +192,7 @@ static bool saved_optimizer(eng_optimizer *out, srv_request *request,
 
 /* With its state the optimizer is the checkpoint's; what is wrong with that is found when
  * it is loaded. */
-static bool read_optimizer(eng_optimizer *out, srv_request *request,
+static bool read_optimizer(eng_optimizer *out, hd_request *request,
                            const tk_load_weights_request *msg,
                            const srv_store_checkpoint *checkpoint)
 {
@@ -201,9 +200,9 @@ static bool read_optimizer(eng_optimizer *out, srv_request *request,
         return srv_train_read_optimizer(out, request, &msg->optimizer_config);
     }
     if (msg->optimizer_config.is == TK_SET) {
-        (void)srv_reply_fail(request, 400,
-                             "optimizer_config: with optimizer true the optimizer is the "
-                             "checkpoint's");
+        (void)hd_reply_fail(request, 400,
+                            "optimizer_config: with optimizer true the optimizer is the "
+                            "checkpoint's");
         return false;
     }
     *out = ENG_ADAMW;
@@ -211,26 +210,26 @@ static bool read_optimizer(eng_optimizer *out, srv_request *request,
     return true;
 }
 
-static srv_verdict load_into_new(srv_request *request, srv_job *job,
-                                 const tk_load_weights_request *msg, const tk_path *path)
+static hd_verdict load_into_new(hd_request *request, srv_job *job,
+                                const tk_load_weights_request *msg, const tk_path *path)
 {
     srv_store_checkpoint checkpoint;
     srv_store_run run;
     const srv_base *base = NULL;
     if (!srv_lookup_checkpoint(&checkpoint, &run, request, path)) {
         srv_job_free(job);
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     tk_str name = msg->base_model.is == TK_SET ? msg->base_model.v : run.base_model;
     if (!srv_lookup_base(&base, request, name)) {
         srv_job_free(job);
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     job->kind = SRV_JOB_CREATE;
     eng_lora_config lora = ENG_LORA_CONFIG_INIT;
     if (!read_optimizer(&lora.optimizer, request, msg, &checkpoint)) {
         srv_job_free(job);
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     tk_str metadata = srv_train_metadata_of(request, &msg->user_metadata);
     lora.rank = (size_t)run.rank;
@@ -250,30 +249,30 @@ static srv_verdict load_into_new(srv_request *request, srv_job *job,
     return srv_model_submit_new(request, job, &spec, &submit);
 }
 
-static srv_verdict load_into(srv_request *request, srv_job *job,
-                             const tk_load_weights_request *msg)
+static hd_verdict load_into(hd_request *request, srv_job *job,
+                            const tk_load_weights_request *msg)
 {
     int64_t seq = 0;
     if (!srv_job_read_seq(&seq, request, &msg->seq_id)) {
         srv_job_free(job);
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     if (msg->optimizer_config.is == TK_SET) {
         srv_job_free(job);
-        return srv_reply_fail(request, 400,
-                              "optimizer_config: an existing model keeps its optimizer");
+        return hd_reply_fail(request, 400,
+                             "optimizer_config: an existing model keeps its optimizer");
     }
     if (msg->user_metadata.is == TK_SET || msg->base_model.is == TK_SET) {
         srv_job_free(job);
-        return srv_reply_field(
+        return hd_reply_field(
             request, msg->base_model.is == TK_SET ? "base_model" : "user_metadata",
             "is for a new model: leave it out with model_id");
     }
     if (job->server->strict && seq != 1) {
         srv_job_free(job);
-        return srv_reply_fail(request, 400,
-                              "LoadWeights is not permitted with seq_id %lld",
-                              (long long)seq);
+        return hd_reply_fail(request, 400,
+                             "LoadWeights is not permitted with seq_id %lld",
+                             (long long)seq);
     }
     const srv_submit submit = {.type = TK_FUTURE_LOAD_WEIGHTS,
                                .model_id = msg->model_id.v,
@@ -283,27 +282,27 @@ static srv_verdict load_into(srv_request *request, srv_job *job,
     return srv_job_submit(request, job, &submit);
 }
 
-srv_verdict srv_weights_load(srv_request *request)
+hd_verdict srv_weights_load(hd_request *request)
 {
     tk_load_weights_request msg;
     tk_path path;
     tk_err err = TK_ERR_INIT;
     if (!srv_msg_decode(request, &tk_msg_load_weights_request, &msg)) {
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     if (tk_load_weights_check(&msg, &err) != TINKC_OK) {
-        return srv_reply_field(request, "model_id", err.message);
+        return hd_reply_field(request, "model_id", err.message);
     }
     if (!srv_lookup_path(&path, request, msg.path.v) ||
         !srv_lookup_token(request, &msg.weights_access_token)) {
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     if (path.kind == TK_PATH_SAMPLER_WEIGHTS) {
         return srv_lookup_refuse_path(request, msg.path.v);
     }
     srv_job *job = srv_job_new(request->app, SRV_JOB_LOAD);
     if (job == NULL) {
-        return srv_reply_fail(request, 500, "out of memory");
+        return hd_reply_fail(request, 500, "out of memory");
     }
     job->path = msg.path.v;
     job->optimizer = msg.optimizer.v;
@@ -311,7 +310,7 @@ srv_verdict srv_weights_load(srv_request *request)
                                      : load_into_new(request, job, &msg, &path);
 }
 
-srv_verdict srv_weights_info(srv_request *request)
+hd_verdict srv_weights_info(hd_request *request)
 {
     tk_weights_info_request msg;
     tk_path path;
@@ -320,7 +319,7 @@ srv_verdict srv_weights_info(srv_request *request)
     if (!srv_msg_decode(request, &tk_msg_weights_info_request, &msg) ||
         !srv_lookup_path(&path, request, msg.tinker_path.v) ||
         !srv_lookup_checkpoint(&checkpoint, &run, request, &path)) {
-        return SRV_ANSWERED;
+        return HD_ANSWERED;
     }
     tk_weights_info_response reply = {
         .base_model = {TK_SET, run.base_model},

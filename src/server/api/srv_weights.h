@@ -3,15 +3,15 @@
 #ifndef SERVER_SRV_WEIGHTS_H
 #define SERVER_SRV_WEIGHTS_H
 
-#include "server/http/srv_request.h"
+#include "httpd/hd_request.h"
 
 #define SRV_WEIGHTS_TTL_MAX_S INT64_C(3153600000) /* a century */
 
-srv_verdict srv_weights_save(srv_request *request);
-srv_verdict srv_weights_save_for_sampler(srv_request *request);
-srv_verdict srv_weights_save_external(srv_request *request);
-srv_verdict srv_weights_load(srv_request *request);
-srv_verdict srv_weights_info(srv_request *request);
+hd_verdict srv_weights_save(hd_request *request);
+hd_verdict srv_weights_save_for_sampler(hd_request *request);
+hd_verdict srv_weights_save_external(hd_request *request);
+hd_verdict srv_weights_load(hd_request *request);
+hd_verdict srv_weights_info(hd_request *request);
 
 /* Whether a checkpoint may have this name: letters, digits, "_", "-" and ".", without a
  * "." at the start, 1 to TK_SRV_NAME_BYTES bytes. */

@@ -49,7 +49,7 @@ out:
 static void give_back(srv_sampler *sampler)
 {
     if (sampler->counted > 0) {
-        srv_budget_give(sampler->budget, SRV_PART_SAMPLERS, sampler->counted);
+        hd_budget_give(sampler->budget, SRV_PART_SAMPLERS, sampler->counted);
         sampler->counted = 0;
     }
 }
@@ -89,14 +89,14 @@ static tinkc_code claim(srv *server, srv_sampler *sampler, size_t bytes, tk_err 
 {
     tk_list *used = &server->adapters;
     tk_list *at = used->next;
-    while (!srv_budget_take(&server->memory, SRV_PART_SAMPLERS, bytes)) {
+    while (!hd_budget_take(&server->memory, SRV_PART_SAMPLERS, bytes)) {
         if (at == used) {
-            if (!srv_budget_has_room(&server->memory, bytes)) {
-                (void)srv_budget_refuse(&server->memory, SRV_PART_ADAPTERS, bytes,
-                                        "a sampler with these weights", err);
+            if (!hd_budget_has_room(&server->memory, bytes)) {
+                (void)hd_budget_refuse(&server->memory, SRV_PART_ADAPTERS, bytes,
+                                       "a sampler with these weights", err);
                 return err->code;
             }
-            srv_budget_add(&server->memory, SRV_PART_SAMPLERS, bytes);
+            hd_budget_add(&server->memory, SRV_PART_SAMPLERS, bytes);
             break;
         }
         srv_sampler *oldest = TK_CONTAINER_OF(at, srv_sampler, resident);
@@ -112,7 +112,7 @@ static tinkc_code claim(srv *server, srv_sampler *sampler, size_t bytes, tk_err 
 static void settle(srv *server, srv_sampler *sampler)
 {
     size_t bytes = eng_bytes_frozen(sampler->adapter);
-    srv_budget_add(&server->memory, SRV_PART_SAMPLERS, bytes);
+    hd_budget_add(&server->memory, SRV_PART_SAMPLERS, bytes);
     give_back(sampler);
     sampler->counted = bytes;
 }
@@ -125,8 +125,8 @@ static tinkc_code reserve_work(srv *server, const srv_sampler *sampler, tk_err *
     bool ok = srv_engine_reserve(server->engine, sampler->base, work);
     tk_mutex_unlock(&server->lock);
     if (!ok) {
-        (void)srv_budget_refuse(&server->memory, SRV_PART_WORK, work,
-                                "computing with this rank", err);
+        (void)hd_budget_refuse(&server->memory, SRV_PART_WORK, work,
+                               "computing with this rank", err);
         return err->code;
     }
     return TINKC_OK;

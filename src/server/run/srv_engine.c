@@ -111,13 +111,13 @@ static bool count_work(srv_engine *engine, decoder *d, size_t more)
     const tk_heap_node *first = tk_heap_min(&d->claims);
     size_t claimed = first != NULL ? (size_t)-first->deadline : 0;
     size_t bytes = TK_MAX(TK_MAX(d->kept_bytes, claimed), more);
-    srv_budget *memory = &engine->server->memory;
+    hd_budget *memory = &engine->server->memory;
     if (bytes > d->work_bytes &&
-        !srv_budget_take(memory, SRV_PART_WORK, bytes - d->work_bytes)) {
+        !hd_budget_take(memory, SRV_PART_WORK, bytes - d->work_bytes)) {
         return false;
     }
     if (bytes < d->work_bytes) {
-        srv_budget_give(memory, SRV_PART_WORK, d->work_bytes - bytes);
+        hd_budget_give(memory, SRV_PART_WORK, d->work_bytes - bytes);
     }
     d->work_bytes = bytes;
     return true;
@@ -273,7 +273,7 @@ tinkc_code srv_engine_refuse_base(const srv *server, const char *name, size_t by
 static tinkc_code reserve_base(srv *server, decoder *d, tk_err *err)
 {
     const struct {
-        srv_part_name part;
+        unsigned part;
         size_t bytes;
     } needs[] = {
         {SRV_PART_MODELS, eng_bytes_model(d->base->model)},
@@ -282,7 +282,7 @@ static tinkc_code reserve_base(srv *server, decoder *d, tk_err *err)
     };
     size_t n = 0, all = 0;
     while (n < TK_ARRAY_LEN(needs) &&
-           srv_budget_take(&server->memory, needs[n].part, needs[n].bytes)) {
+           hd_budget_take(&server->memory, needs[n].part, needs[n].bytes)) {
         n++;
     }
     if (n == TK_ARRAY_LEN(needs)) {
@@ -290,7 +290,7 @@ static tinkc_code reserve_base(srv *server, decoder *d, tk_err *err)
     }
     while (n > 0) {
         n--;
-        srv_budget_give(&server->memory, needs[n].part, needs[n].bytes);
+        hd_budget_give(&server->memory, needs[n].part, needs[n].bytes);
     }
     for (size_t i = 0; i < TK_ARRAY_LEN(needs); i++) {
         all += needs[i].bytes;
@@ -300,9 +300,9 @@ static tinkc_code reserve_base(srv *server, decoder *d, tk_err *err)
 
 static void release_base(srv *server, const decoder *d)
 {
-    srv_budget_give(&server->memory, SRV_PART_MODELS, eng_bytes_model(d->base->model));
-    srv_budget_give(&server->memory, SRV_PART_CACHE, d->cache_bytes);
-    srv_budget_give(&server->memory, SRV_PART_WORK, d->work_bytes);
+    hd_budget_give(&server->memory, SRV_PART_MODELS, eng_bytes_model(d->base->model));
+    hd_budget_give(&server->memory, SRV_PART_CACHE, d->cache_bytes);
+    hd_budget_give(&server->memory, SRV_PART_WORK, d->work_bytes);
 }
 
 static tinkc_code open_sampler(decoder *d, size_t sequences, tk_err *err)
@@ -608,7 +608,7 @@ static void end_streams(tk_list *samples)
     for (tk_list *at = samples->next; at != samples; at = at->next) {
         srv_sample *sample = TK_CONTAINER_OF(at, srv_sample, link);
         if (sample->stream != NULL) {
-            srv_stream_end(sample->stream);
+            hd_stream_end(sample->stream);
         }
     }
 }

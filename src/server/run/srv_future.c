@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "server/http/srv_reply.h"
+#include "httpd/hd_reply.h"
 #include "server/run/srv_poll.h"
 #include "server/run/srv_state.h"
 
@@ -16,7 +16,7 @@
 
 #define KEPT_SHARE 8 /* of the part: an eighth is kept when memory is short elsewhere */
 
-void srv_futures_init(srv_futures *futures, srv_budget *budget)
+void srv_futures_init(srv_futures *futures, hd_budget *budget)
 {
     tk_map_init(&futures->by_id, TK_MAP_BORROW_KEYS);
     tk_map_init(&futures->by_idem, TK_MAP_BORROW_KEYS);
@@ -37,10 +37,10 @@ static size_t record_bytes(const char *id, const char *idem)
 
 void srv_future_drop(srv_futures *futures, srv_future *future)
 {
-    srv_blob_release(future->result);
+    hd_blob_release(future->result);
     tk_list_remove(&future->age);
     tk_list_remove(&future->event);
-    srv_budget_give(futures->budget, SRV_PART_RESULTS, future->counted);
+    hd_budget_give(futures->budget, SRV_PART_RESULTS, future->counted);
     if (future->id != NULL) {
         (void)tk_map_remove(&futures->by_id, tk_str_of(future->id));
     }
@@ -88,7 +88,7 @@ static tinkc_code enter(srv_futures *futures, srv_future *future,
         return tk_err_nomem(err);
     }
     size_t bytes = record_bytes(future->id, future->idem);
-    if (!srv_budget_take(futures->budget, SRV_PART_RESULTS, bytes)) {
+    if (!hd_budget_take(futures->budget, SRV_PART_RESULTS, bytes)) {
         return tk_err_set(err, TINKC_E_RATE_LIMIT, "the server's memory is full");
     }
     future->counted = bytes;
@@ -109,9 +109,9 @@ static srv_future *oldest(const tk_list *list)
  * when the results themselves are too large. `keep` stays. */
 static void make_room(srv_futures *futures, const srv_future *keep)
 {
-    const srv_part *part = &futures->budget->parts[SRV_PART_RESULTS];
+    const hd_part *part = &futures->budget->parts[SRV_PART_RESULTS];
     srv_future *at;
-    while (srv_budget_is_over(futures->budget, SRV_PART_RESULTS) &&
+    while (hd_budget_is_over(futures->budget, SRV_PART_RESULTS) &&
            atomic_load(&part->used) > part->max / KEPT_SHARE &&
            (at = oldest(&futures->fetched)) != NULL && at != keep) {
         srv_future_drop(futures, at);
@@ -170,7 +170,7 @@ static void note_fetched(srv_futures *futures, srv_future *future)
 void srv_future_forget_result(srv_futures *futures, srv_future *future)
 {
     note_fetched(futures, future);
-    srv_blob_release(future->result);
+    hd_blob_release(future->result);
     future->result = NULL;
     future->starved = false;
     future->events = NULL;
@@ -180,12 +180,12 @@ void srv_future_forget_result(srv_futures *futures, srv_future *future)
 void srv_future_look(srv_futures *futures, srv_poll *poll, srv_future *future)
 {
     note_fetched(futures, future);
-    srv_blob_release(poll->result);
+    hd_blob_release(poll->result);
     poll->done = future->done;
     poll->starved = future->starved;
     poll->is_proto = future->is_proto;
     poll->type = future->type;
-    poll->result = future->result != NULL ? srv_blob_retain(future->result) : NULL;
+    poll->result = future->result != NULL ? hd_blob_retain(future->result) : NULL;
     poll->wait = future->why != NULL ? future->why(future->owner)
                                      : (srv_wait){TK_QUEUE_ACTIVE, NULL};
 }
@@ -235,7 +235,7 @@ int64_t srv_future_next_deadline(const srv_futures *futures)
 
 /* ---- completion and expiry ---- */
 
-void srv_future_complete(srv_futures *futures, srv_future *future, srv_blob *result,
+void srv_future_complete(srv_futures *futures, srv_future *future, hd_blob *result,
                          bool is_proto, int64_t now_ns, tk_list *released)
 {
     future->done = true;
@@ -246,7 +246,7 @@ void srv_future_complete(srv_futures *futures, srv_future *future, srv_blob *res
     future->starved = result == NULL;
     future->result = result;
     if (result != NULL) {
-        srv_blob_charge(result, futures->budget, SRV_PART_RESULTS);
+        hd_blob_charge(result, futures->budget, SRV_PART_RESULTS);
     }
     tk_list_remove(&future->age);
     tk_list_push_back(&futures->done, &future->age);
@@ -277,7 +277,7 @@ void srv_future_expire(srv_futures *futures, int64_t now_ns)
 
 /* ---- ends of the work ---- */
 
-void srv_future_finish(srv *server, srv_future *future, srv_blob *result, bool is_proto)
+void srv_future_finish(srv *server, srv_future *future, hd_blob *result, bool is_proto)
 {
     tk_list released;
     tk_list_init(&released);
@@ -299,7 +299,7 @@ void srv_future_finish_msg(srv *server, srv_future *future, const tk_schema *sch
         srv_future_fail_err(server, future, &err);
         return;
     }
-    srv_future_finish(server, future, srv_blob_take(&buf), false);
+    srv_future_finish(server, future, hd_blob_take(&buf), false);
 }
 
 void srv_future_fail(srv *server, srv_future *future, const char *text,
@@ -315,7 +315,7 @@ void srv_future_fail(srv *server, srv_future *future, const char *text,
     if (tk_schema_encode(&buf, &tk_msg_request_failed, &msg, &err) != TINKC_OK) {
         tk_buf_fail(&buf, err.code); /* then the future is starved */
     }
-    srv_future_finish(server, future, srv_blob_take(&buf), false);
+    srv_future_finish(server, future, hd_blob_take(&buf), false);
 }
 
 void srv_future_fail_err(srv *server, srv_future *future, const tk_err *err)
@@ -329,7 +329,7 @@ void srv_future_fail_err(srv *server, srv_future *future, const tk_err *err)
     if (!user) {
         tk_log_write(server->log, TINKC_LOG_WARN, "request", "%s: %s", future->id, text);
     }
-    srv_reply_hide_paths(text);
+    hd_reply_hide_paths(text);
     srv_future_fail(server, future, text,
                     user ? TINKC_CATEGORY_USER : TINKC_CATEGORY_SERVER);
 }

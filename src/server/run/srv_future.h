@@ -20,8 +20,8 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "base/sha256.h"
-#include "server/http/srv_blob.h"
-#include "server/http/srv_budget.h"
+#include "httpd/hd_blob.h"
+#include "httpd/hd_budget.h"
 #include "server/run/srv_events.h"
 #include "wire/msg_future.h"
 
@@ -43,10 +43,10 @@ struct srv_future {
     tk_future_type type;
     char digest[TK_SHA256_HEX_BYTES]; /* of the request */
     bool done;
-    bool is_proto;    /* the result is protobuf; a failure is always JSON */
-    bool starved;     /* there was no memory for a result: the server's failure */
-    srv_blob *result; /* NULL when pending or starved */
-    bool fetched;     /* a poll was given the result */
+    bool is_proto;   /* the result is protobuf; a failure is always JSON */
+    bool starved;    /* there was no memory for a result: the server's failure */
+    hd_blob *result; /* NULL when pending or starved */
+    bool fetched;    /* a poll was given the result */
     int64_t done_ns;
     size_t counted;  /* bytes of this record in the budget */
     tk_list waiters; /* srv_poll.waiting */
@@ -70,11 +70,11 @@ typedef struct srv_futures {
     tk_list fetched; /* in the order in which polls took them first */
     tk_heap deadlines;
     size_t n_waiting;
-    size_t max;         /* futures; tests make it small */
-    srv_budget *budget; /* counts records and results as SRV_PART_RESULTS */
+    size_t max;        /* futures; tests make it small */
+    hd_budget *budget; /* counts records and results as SRV_PART_RESULTS */
 } srv_futures;
 
-void srv_futures_init(srv_futures *futures, srv_budget *budget);
+void srv_futures_init(srv_futures *futures, hd_budget *budget);
 /* Frees every future. No poll may be parked. */
 void srv_futures_dispose(srv_futures *futures);
 
@@ -100,7 +100,7 @@ void srv_future_drop(srv_futures *futures, srv_future *future);
 /* Completes it; takes over `result` (NULL: out of memory, which makes it a failure of
  * category server). Its polls move to `released`: answer them after unlocking
  * (srv_poll_release). */
-void srv_future_complete(srv_futures *futures, srv_future *future, srv_blob *result,
+void srv_future_complete(srv_futures *futures, srv_future *future, hd_blob *result,
                          bool is_proto, int64_t now_ns, tk_list *released);
 
 /* Parks a poll until `deadline_ns`. */
@@ -131,7 +131,7 @@ void srv_future_look(srv_futures *futures, srv_poll *poll, srv_future *future);
 
 /* Completes the future of the server and answers its polls. Takes over `result` (NULL:
  * out of memory). */
-void srv_future_finish(srv *server, srv_future *future, srv_blob *result, bool is_proto);
+void srv_future_finish(srv *server, srv_future *future, hd_blob *result, bool is_proto);
 
 /* Finishes it with the JSON form of a message. */
 void srv_future_finish_msg(srv *server, srv_future *future, const tk_schema *schema,

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "server/run/srv_engine.h"
+#include "server/run/srv_head.h"
 #include "server/run/srv_model.h"
 #include "server/run/srv_msg.h"
 #include "server/run/srv_session.h"
@@ -23,9 +24,9 @@ srv_job *srv_job_new(srv *server, srv_job_kind kind)
     job->kind = kind;
     job->order.kind = SRV_ORDER_BARRIER;
     tk_list_init(&job->order.link);
-    srv_request_init_memory(&job->memory, &server->memory);
+    hd_request_init_memory(&job->memory, &server->memory);
     tk_buf_init_quota(&job->plain, TK_BODY_MAX_BYTES,
-                      srv_budget_quota(&server->memory, SRV_PART_REQUESTS));
+                      hd_budget_quota(&server->memory, HD_PART_REQUESTS));
     return job;
 }
 
@@ -50,18 +51,18 @@ void srv_job_free(srv_job *job)
     release_work(job);
     eng_train_free(job->steps);
     tk_buf_dispose(&job->plain);
-    srv_budget_give(&job->server->memory, SRV_PART_JOBS, job->counted);
-    srv_request_free_memory(&job->memory);
+    hd_budget_give(&job->server->memory, SRV_PART_JOBS, job->counted);
+    hd_request_free_memory(&job->memory);
     tk_free(job);
 }
 
 /* ---- submission ---- */
 
-tinkc_code srv_job_digest(char out[TK_SHA256_HEX_BYTES], const srv_request *request,
+tinkc_code srv_job_digest(char out[TK_SHA256_HEX_BYTES], const hd_request *request,
                           const srv_submit *submit, tk_err *err)
 {
     tk_buf buf;
-    tk_buf_init_quota(&buf, TK_JSON_MAX_BYTES, srv_request_quota(request));
+    tk_buf_init_quota(&buf, TK_JSON_MAX_BYTES, hd_request_quota(request));
     tk_str bytes = submit->bytes;
     tinkc_code code = TINKC_OK;
     if (submit->schema != NULL) {
@@ -83,8 +84,8 @@ tinkc_code srv_job_digest(char out[TK_SHA256_HEX_BYTES], const srv_request *requ
     return code;
 }
 
-srv_verdict srv_job_reply(srv_request *request, const char *request_id,
-                          const char *model_id)
+hd_verdict srv_job_reply(hd_request *request, const char *request_id,
+                         const char *model_id)
 {
     const tk_future_response msg = {
         .request_id = {TK_SET, tk_str_of(request_id)},
@@ -169,18 +170,18 @@ static void refuse(entry *out, int status, const char *text)
  * none. Under the lock. */
 static bool reserve(entry *out, srv_job *job, const srv_model *model)
 {
-    srv_budget *memory = &job->server->memory;
+    hd_budget *memory = &job->server->memory;
     size_t bytes = eng_bytes_train(&job->size);
     size_t work = eng_bytes_train_work(model->base->model, model->lora.rank, &job->size);
     job->work_base = model->base;
     if (!srv_engine_claim(job->server->engine, model->base, &job->work, work)) {
         out->status =
-            srv_budget_refuse(memory, SRV_PART_WORK, work, "this request", &out->err);
+            hd_budget_refuse(memory, SRV_PART_WORK, work, "this request", &out->err);
         return false;
     }
-    if (!srv_budget_take(memory, SRV_PART_JOBS, bytes)) {
+    if (!hd_budget_take(memory, SRV_PART_JOBS, bytes)) {
         out->status =
-            srv_budget_refuse(memory, SRV_PART_JOBS, bytes, "this request", &out->err);
+            hd_budget_refuse(memory, SRV_PART_JOBS, bytes, "this request", &out->err);
         return false;
     }
     job->counted = bytes;
@@ -252,17 +253,17 @@ static void enter(entry *out, srv_job *job, const srv_submit *submit, tk_str key
     out->entered = true;
 }
 
-bool srv_job_read_seq(int64_t *out, srv_request *request, const tk_f_i64 *seq)
+bool srv_job_read_seq(int64_t *out, hd_request *request, const tk_f_i64 *seq)
 {
     if (seq->is == TK_SET && seq->v <= 0) {
-        (void)srv_reply_fail(request, 400, "seq_id must be positive");
+        (void)hd_reply_fail(request, 400, "seq_id must be positive");
         return false;
     }
     *out = seq->is == TK_SET ? seq->v : 0;
     return true;
 }
 
-srv_verdict srv_job_submit(srv_request *request, srv_job *job, const srv_submit *submit)
+hd_verdict srv_job_submit(hd_request *request, srv_job *job, const srv_submit *submit)
 {
     srv *server = job->server;
     char digest[TK_SHA256_HEX_BYTES];
@@ -270,19 +271,19 @@ srv_verdict srv_job_submit(srv_request *request, srv_job *job, const srv_submit 
     tk_err err = TK_ERR_INIT;
     if (srv_job_digest(digest, request, submit, &err) != TINKC_OK) {
         srv_job_free(job);
-        return srv_reply_error(request, &err);
+        return hd_reply_error(request, &err);
     }
-    tk_str key = request->idempotency_key;
+    tk_str key = srv_head_key(request);
     tk_str model_id = submit->model_id;
-    srv_request_move_memory(&job->memory, request);
+    hd_request_move_memory(&job->memory, request);
     tk_mutex_lock(&server->lock);
     enter(&out, job, submit, key, digest);
     tk_mutex_unlock(&server->lock);
-    srv_verdict verdict;
+    hd_verdict verdict;
     if (out.status == 404) {
         verdict = srv_model_answer_missing(request, model_id);
     } else if (out.status != 200) {
-        verdict = srv_reply_fail(request, out.status, "%s", out.err.message);
+        verdict = hd_reply_fail(request, out.status, "%s", out.err.message);
     } else {
         verdict = srv_job_reply(request, out.id, out.model_id);
     }

@@ -4,7 +4,7 @@
 #define SERVER_SRV_JOB_H
 
 #include "engine/eng_bytes.h"
-#include "server/http/srv_request.h"
+#include "httpd/hd_request.h"
 #include "server/run/srv_future.h"
 #include "server/run/srv_order.h"
 #include "wire/path.h"
@@ -28,7 +28,7 @@ typedef struct srv_job {
     srv *server;
     srv_model *model;   /* outlives its jobs */
     srv_future *future; /* pending until the job has run; NULL = no client waits */
-    srv_memory memory;  /* of the request */
+    hd_memory memory;   /* of the request */
     tk_buf plain;       /* its body, decompressed */
     size_t counted;     /* bytes in the budget for inputs and outputs */
     tk_heap_node work;  /* TRAIN: its claim on the engine's working memory */
@@ -71,17 +71,17 @@ typedef struct srv_submit {
 
 /* Reads the seq_id of a request: 0 when it has none. One that is not positive could not be
  * recognised when it is sent again: it is answered 400, and false is returned. */
-bool srv_job_read_seq(int64_t *out, srv_request *request, const tk_f_i64 *seq);
+bool srv_job_read_seq(int64_t *out, hd_request *request, const tk_f_i64 *seq);
 
 /* Enters the job in its model's order and answers with the request id. An id that the
  * same request has used is answered again; one that another request has used is refused
  * (409). Takes the job over, also on failure. Thread: a worker. */
-srv_verdict srv_job_submit(srv_request *request, srv_job *job, const srv_submit *submit);
+hd_verdict srv_job_submit(hd_request *request, srv_job *job, const srv_submit *submit);
 
 /* Computes the SHA-256 of what makes two requests the same; `request` still has its
  * body. */
 TK_NODISCARD tinkc_code srv_job_digest(char out[TK_SHA256_HEX_BYTES],
-                                       const srv_request *request,
+                                       const hd_request *request,
                                        const srv_submit *submit, tk_err *err);
 
 /* Puts the job into the order of `model` as its request `seq`; its future, if there is
@@ -89,7 +89,7 @@ TK_NODISCARD tinkc_code srv_job_digest(char out[TK_SHA256_HEX_BYTES],
 void srv_job_enter(srv_job *job, srv_model *model, int64_t seq);
 
 /* Answers 200 {"request_id", "model_id"}. */
-srv_verdict srv_job_reply(srv_request *request, const char *request_id,
-                          const char *model_id);
+hd_verdict srv_job_reply(hd_request *request, const char *request_id,
+                         const char *model_id);
 
 #endif

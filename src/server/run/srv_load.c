@@ -52,11 +52,11 @@ static tinkc_code open_base(srv_base **out, srv *server, const srv_pair *pair,
         return code;
     }
     if (!tk_size_add(&bytes, bytes, ENG_MODEL_OPEN_BYTES) ||
-        !srv_budget_take(&server->memory, SRV_PART_MODELS, bytes)) {
+        !hd_budget_take(&server->memory, SRV_PART_MODELS, bytes)) {
         return srv_engine_refuse_base(server, pair->name, bytes, err);
     }
     code = srv_catalog_load(&base, server->catalog, pair, err);
-    srv_budget_give(&server->memory, SRV_PART_MODELS, bytes);
+    hd_budget_give(&server->memory, SRV_PART_MODELS, bytes);
     if (code != TINKC_OK) {
         return code;
     }

@@ -6,8 +6,8 @@
 
 #include "base/mem.h"
 #include "engine/eng_bytes.h"
-#include "server/http/srv_reply.h"
-#include "server/http/srv_route.h"
+#include "httpd/hd_reply.h"
+#include "httpd/hd_route.h"
 #include "server/run/srv_engine.h"
 #include "server/run/srv_state.h"
 #include "server/store/srv_store.h"
@@ -20,7 +20,7 @@ srv_model *srv_model_find(srv *server, tk_str id)
 static void free_model(srv *server, srv_model *model)
 {
     eng_adapter_free(model->adapter);
-    srv_budget_give(&server->memory, SRV_PART_ADAPTERS, model->counted);
+    hd_budget_give(&server->memory, SRV_PART_ADAPTERS, model->counted);
     tk_list_remove(&model->of_session);
     srv_job_free(model->last_job);
     tk_free(model->id);
@@ -65,15 +65,15 @@ static bool reserve(created *out, srv *server, srv_model *model)
     size_t bytes = eng_bytes_adapter(model->base->model, &model->lora, false);
     size_t work = srv_engine_sample_work(server, model->base, model->lora.rank);
     *out = (created){.err = TK_ERR_INIT};
-    if (!srv_budget_take(&server->memory, SRV_PART_ADAPTERS, bytes)) {
-        out->status = srv_budget_refuse(&server->memory, SRV_PART_ADAPTERS, bytes,
-                                        "a model of this rank", &out->err);
+    if (!hd_budget_take(&server->memory, SRV_PART_ADAPTERS, bytes)) {
+        out->status = hd_budget_refuse(&server->memory, SRV_PART_ADAPTERS, bytes,
+                                       "a model of this rank", &out->err);
         return false;
     }
     model->counted = bytes;
     if (!srv_engine_reserve(server->engine, model->base, work)) {
-        out->status = srv_budget_refuse(&server->memory, SRV_PART_WORK, work,
-                                        "computing with this rank", &out->err);
+        out->status = hd_budget_refuse(&server->memory, SRV_PART_WORK, work,
+                                       "computing with this rank", &out->err);
         return false;
     }
     return true;
@@ -141,8 +141,8 @@ static tinkc_code store_run(srv *server, const srv_model_spec *spec, const char 
     return srv_store_add_run(server->store, &run, err);
 }
 
-srv_verdict srv_model_submit_new(srv_request *request, srv_job *job,
-                                 const srv_model_spec *spec, const srv_submit *submit)
+hd_verdict srv_model_submit_new(hd_request *request, srv_job *job,
+                                const srv_model_spec *spec, const srv_submit *submit)
 {
     srv *server = job->server;
     tk_err err = TK_ERR_INIT;
@@ -157,13 +157,13 @@ srv_verdict srv_model_submit_new(srv_request *request, srv_job *job,
             free_model(server, model);
         }
         srv_job_free(job);
-        return unknown ? srv_reply_fail(request, 404, "Session not found")
-                       : srv_reply_fail(request, 500, "out of memory");
+        return unknown ? hd_reply_fail(request, 404, "Session not found")
+                       : hd_reply_fail(request, 500, "out of memory");
     }
     (void)snprintf(model_id, sizeof(model_id), "%s", model->id);
     (void)snprintf(id, sizeof(id), "%s:0", model->id);
     const srv_future_spec future = {tk_str_of(id), TK_STR(""), submit->type, digest};
-    srv_request_move_memory(&job->memory, request);
+    hd_request_move_memory(&job->memory, request);
     /* The row comes first: a model that trains has one. A row without a model is a run
      * that made no progress. */
     tk_mutex_lock(&server->lock);
@@ -186,15 +186,15 @@ srv_verdict srv_model_submit_new(srv_request *request, srv_job *job,
     }
     return out.status == 200
                ? srv_job_reply(request, id, model_id)
-               : srv_reply_fail(request, out.status, "%s",
-                                out.text != NULL ? out.text : out.err.message);
+               : hd_reply_fail(request, out.status, "%s",
+                               out.text != NULL ? out.text : out.err.message);
 }
 
 /* ---- models that are not loaded ---- */
 
 /* The route of a request that is answered with what the store knows of a model; its state
  * is the id. */
-static srv_verdict answer_missing(srv_request *request)
+static hd_verdict answer_missing(hd_request *request)
 {
     const srv *server = request->app;
     tk_str id = tk_str_of(request->state);
@@ -202,29 +202,29 @@ static srv_verdict answer_missing(srv_request *request)
     tk_err err = TK_ERR_INIT;
     tk_arena arena;
     tk_arena_init(&arena, TK_MIB);
-    srv_verdict verdict;
+    hd_verdict verdict;
     if (srv_store_last_checkpoint(&last, server->store, &arena, id, &err) == TINKC_OK) {
-        verdict = srv_reply_fail(
+        verdict = hd_reply_fail(
             request, 404,
             "Model not found: it is not loaded any more. Its last checkpoint is "
             "tinker://" TK_STR_FMT "/%s/" TK_STR_FMT,
             TK_STR_ARG(id), tk_path_kind_name(last.kind), TK_STR_ARG(last.name));
     } else {
-        verdict = srv_reply_fail(request, 404, "Model not found");
+        verdict = hd_reply_fail(request, 404, "Model not found");
     }
     tk_arena_dispose(&arena);
     return verdict;
 }
 
-static const srv_route missing = {"*", "*", answer_missing, 0, 0, SRV_ROUTE_ANY};
+static const hd_route missing = {"*", "*", answer_missing, 0, 0, HD_ROUTE_ANY};
 
-srv_verdict srv_model_answer_missing(srv_request *request, tk_str id)
+hd_verdict srv_model_answer_missing(hd_request *request, tk_str id)
 {
     char *copy = tk_strndup(id.p, id.n); /* the request's memory may move to a job */
     if (copy == NULL) {
-        return srv_reply_fail(request, 500, "out of memory");
+        return hd_reply_fail(request, 500, "out of memory");
     }
-    srv_verdict verdict = srv_request_wait(request);
+    hd_verdict verdict = hd_request_wait(request);
     request->route = &missing;
     request->state = copy;
     request->free_state = tk_free;

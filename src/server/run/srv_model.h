@@ -39,15 +39,15 @@ typedef struct srv_model_spec {
 
 /* Makes the record, submits `job` (CREATE) as its request 0, and answers. Takes the job
  * over. Repeated requests as in srv_job_submit. Thread: a worker. */
-srv_verdict srv_model_submit_new(srv_request *request, srv_job *job,
-                                 const srv_model_spec *spec, const srv_submit *submit);
+hd_verdict srv_model_submit_new(hd_request *request, srv_job *job,
+                                const srv_model_spec *spec, const srv_submit *submit);
 
 /* Returns the record or NULL. Under the lock. */
 srv_model *srv_model_find(srv *server, tk_str id);
 
 /* Answers 404 for a model that is not loaded; names the last checkpoint of one that
  * was. */
-srv_verdict srv_model_answer_missing(srv_request *request, tk_str id);
+hd_verdict srv_model_answer_missing(hd_request *request, tk_str id);
 
 /* Unloads the models of a session that ends. Under the lock. */
 void srv_model_end_session(srv_session *session);

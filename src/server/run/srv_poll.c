@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "server/run/srv_head.h"
 #include "server/run/srv_msg.h"
 #include "server/run/srv_sampler.h"
 #include "server/run/srv_state.h"
@@ -15,11 +16,11 @@
 static void free_poll(void *state)
 {
     srv_poll *poll = state;
-    srv_blob_release(poll->result);
+    hd_blob_release(poll->result);
     tk_free(poll);
 }
 
-srv_poll *srv_poll_new(srv_request *request, tk_str id)
+srv_poll *srv_poll_new(hd_request *request, tk_str id)
 {
     srv_poll *poll = tk_zalloc(sizeof(*poll) + id.n + 1);
     if (poll == NULL) {
@@ -38,14 +39,14 @@ srv_poll *srv_poll_new(srv_request *request, tk_str id)
 static const char starved[] =
     "{\"error\":\"the server is out of memory\",\"category\":\"server\"}";
 
-static srv_verdict answer_many(const srv_poll *poll)
+static hd_verdict answer_many(const srv_poll *poll)
 {
-    srv_request *request = poll->request;
+    hd_request *request = poll->request;
     srv *server = request->app;
     tk_retrieve_futures_response msg = {.cursor = {TK_SET, poll->cursor}};
     bool ok = true;
     if (atomic_load(&server->stopping)) {
-        return srv_reply_fail(request, 503, "the server is stopping");
+        return hd_reply_fail(request, 503, "the server is stopping");
     }
     tk_mutex_lock(&server->lock);
     const srv_sampler *sampler = srv_sampler_find(server, tk_str_of(poll->id));
@@ -55,15 +56,15 @@ static srv_verdict answer_many(const srv_poll *poll)
     }
     tk_mutex_unlock(&server->lock);
     return ok ? srv_msg_reply(request, &tk_msg_retrieve_futures_response, &msg)
-              : srv_reply_busy(request);
+              : hd_reply_busy(request);
 }
 
-static srv_verdict answer_pending(const srv_poll *poll)
+static hd_verdict answer_pending(const srv_poll *poll)
 {
-    srv_request *request = poll->request;
+    hd_request *request = poll->request;
     const srv *server = request->app;
     if (atomic_load(&server->stopping)) {
-        return srv_reply_fail(request, 503, "the server is stopping");
+        return hd_reply_fail(request, 503, "the server is stopping");
     }
     tk_try_again msg = {
         .request_id = {TK_SET, tk_str_of(poll->id)},
@@ -74,7 +75,7 @@ static srv_verdict answer_pending(const srv_poll *poll)
     return srv_msg_reply_status(request, 408, &tk_msg_try_again, &msg);
 }
 
-static srv_verdict answer_metadata(srv_request *request, size_t n)
+static hd_verdict answer_metadata(hd_request *request, size_t n)
 {
     tk_complete_metadata msg = {.response_payload_size = {TK_SET, (int64_t)n}};
     return srv_msg_reply(request, &tk_msg_complete_metadata, &msg);
@@ -103,35 +104,35 @@ static tinkc_code render(tk_buf *buf, const srv_poll *poll, tk_arena *arena, tk_
 
 /* Old clients read JSON where protobuf is the rule (docs/protocol.md Appendix A). It is
  * written once and kept with the result: all polls send the same bytes. */
-static srv_verdict answer_as_json(const srv_poll *poll)
+static hd_verdict answer_as_json(const srv_poll *poll)
 {
-    srv_request *request = poll->request;
-    srv_blob *json = atomic_load(&poll->result->form);
+    hd_request *request = poll->request;
+    hd_blob *json = atomic_load(&poll->result->form);
     tinkc_code code = TINKC_OK;
     tk_err err = TK_ERR_INIT;
     if (json == NULL) {
         tk_arena arena;
         tk_buf buf;
-        tk_arena_init_quota(&arena, 0, srv_request_quota(request));
-        tk_buf_init_quota(&buf, TK_JSON_MAX_BYTES, srv_request_quota(request));
+        tk_arena_init_quota(&arena, 0, hd_request_quota(request));
+        tk_buf_init_quota(&buf, TK_JSON_MAX_BYTES, hd_request_quota(request));
         code = render(&buf, poll, &arena, &err);
         bool full = arena.refused || buf.failure == TINKC_E_RATE_LIMIT;
         tk_arena_dispose(&arena);
-        json = code == TINKC_OK ? srv_blob_take(&buf) : NULL;
+        json = code == TINKC_OK ? hd_blob_take(&buf) : NULL;
         tk_buf_dispose(&buf);
         if (json == NULL) {
-            return full ? srv_reply_busy(request)
-                        : srv_reply_fail(request, 500, "%s", err.message);
+            return full ? hd_reply_busy(request)
+                        : hd_reply_fail(request, 500, "%s", err.message);
         }
-        srv_blob_charge(json, request->budget, SRV_PART_RESULTS);
-        json = srv_blob_add_form(poll->result, json);
+        hd_blob_charge(json, request->budget, SRV_PART_RESULTS);
+        json = hd_blob_add_form(poll->result, json);
     }
-    return srv_reply_blob(request, 200, SRV_TYPE_JSON, srv_blob_retain(json));
+    return hd_reply_blob(request, 200, HD_TYPE_JSON, hd_blob_retain(json));
 }
 
-srv_verdict srv_poll_answer(srv_poll *poll)
+hd_verdict srv_poll_answer(srv_poll *poll)
 {
-    srv_request *request = poll->request;
+    hd_request *request = poll->request;
     if (poll->is_many) {
         return answer_many(poll);
     }
@@ -139,21 +140,21 @@ srv_verdict srv_poll_answer(srv_poll *poll)
         return answer_pending(poll);
     }
     if (poll->starved) {
-        return srv_reply_fixed(request, 200, SRV_TYPE_JSON, TK_STR(starved));
+        return hd_reply_fixed(request, 200, HD_TYPE_JSON, TK_STR(starved));
     }
     if (poll->result == NULL) {
-        return srv_reply_fail(request, 410, "the result is not kept any more");
+        return hd_reply_fail(request, 410, "the result is not kept any more");
     }
     if (poll->allow_metadata && poll->result->n > SRV_METADATA_BYTES) {
         return answer_metadata(request, poll->result->n);
     }
-    if (poll->is_proto && !request->wants_proto) {
+    if (poll->is_proto && !srv_head_wants_proto(request)) {
         return answer_as_json(poll);
     }
-    srv_blob *result = poll->result;
+    hd_blob *result = poll->result;
     poll->result = NULL;
-    return srv_reply_blob(request, 200, poll->is_proto ? SRV_TYPE_PROTO : SRV_TYPE_JSON,
-                          result);
+    return hd_reply_blob(request, 200, poll->is_proto ? SRV_TYPE_PROTO : HD_TYPE_JSON,
+                         result);
 }
 
 void srv_poll_release(tk_list *released)
@@ -161,8 +162,8 @@ void srv_poll_release(tk_list *released)
     tk_list *node;
     while ((node = tk_list_pop_front(released)) != NULL) {
         srv_poll *poll = TK_CONTAINER_OF(node, srv_poll, waiting);
-        srv_request *request = poll->request;
+        hd_request *request = poll->request;
         (void)srv_poll_answer(poll);
-        srv_request_resume(request); /* the poll may be gone after this */
+        hd_request_resume(request); /* the poll may be gone after this */
     }
 }

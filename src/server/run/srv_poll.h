@@ -4,7 +4,7 @@
 #ifndef SERVER_SRV_POLL_H
 #define SERVER_SRV_POLL_H
 
-#include "server/http/srv_request.h"
+#include "httpd/hd_request.h"
 #include "server/run/srv_future.h"
 
 /* A result above this size is announced first (complete_metadata) when the poll allows
@@ -12,7 +12,7 @@
 #define SRV_METADATA_BYTES (4 * TK_MIB)
 
 struct srv_poll {
-    srv_request *request;
+    hd_request *request;
     bool allow_metadata;
     /* while it is parked; under the server's lock */
     tk_list waiting;       /* in its future's list, or in a list on its way out */
@@ -23,8 +23,8 @@ struct srv_poll {
     bool starved;
     bool is_proto;
     tk_future_type type;
-    srv_blob *result; /* owned; NULL = none, or not kept any more */
-    srv_wait wait;    /* why it is still pending */
+    hd_blob *result; /* owned; NULL = none, or not kept any more */
+    srv_wait wait;   /* why it is still pending */
     /* Of a poll for all completions of a client of a sampling session. */
     bool is_many;
     int64_t clone, cursor;
@@ -33,11 +33,11 @@ struct srv_poll {
 
 /* Makes the record of a poll for the future (or the session) `id`, owned by the request. Returns NULL when
  * out of memory. */
-srv_poll *srv_poll_new(srv_request *request, tk_str id);
+srv_poll *srv_poll_new(hd_request *request, tk_str id);
 
 /* Answers the poll with what srv_future_look copied: the result, or "not yet"; one for
  * many with the completions after its cursor. Takes the server's lock for those. */
-srv_verdict srv_poll_answer(srv_poll *poll);
+hd_verdict srv_poll_answer(srv_poll *poll);
 
 /* Answers and resumes polls that their futures released, linked through `waiting`. */
 void srv_poll_release(tk_list *released);

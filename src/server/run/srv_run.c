@@ -178,7 +178,7 @@ static tinkc_code run_train(srv_job *job, bool *more, tk_err *err)
     srv_usage_add(job->server->usage, TK_BILLING_TRAINING,
                   tk_str_of(job->model->base_name), tk_str_of(job->model->id),
                   job->n_tokens);
-    srv_future_finish(job->server, job->future, srv_blob_take(&buf), true);
+    srv_future_finish(job->server, job->future, hd_blob_take(&buf), true);
     return TINKC_OK;
 }
 

@@ -165,16 +165,16 @@ tinkc_code srv_run_snapshot(srv_job *job, tk_err *err)
 
 static tinkc_code load(srv_job *job, const char *dir, tk_err *err)
 {
-    srv_budget *memory = &job->server->memory;
+    hd_budget *memory = &job->server->memory;
     const srv_model *model = job->model;
     size_t bytes = eng_bytes_adapter_load(model->base->model, &model->lora);
-    if (!srv_budget_take(memory, SRV_PART_JOBS, bytes)) {
-        (void)srv_budget_refuse(memory, SRV_PART_JOBS, bytes, "loading these weights",
-                                err);
+    if (!hd_budget_take(memory, SRV_PART_JOBS, bytes)) {
+        (void)hd_budget_refuse(memory, SRV_PART_JOBS, bytes, "loading these weights",
+                               err);
         return err->code;
     }
     tinkc_code code = eng_adapter_load(model->adapter, dir, job->optimizer, err);
-    srv_budget_give(memory, SRV_PART_JOBS, bytes);
+    hd_budget_give(memory, SRV_PART_JOBS, bytes);
     return code;
 }
 

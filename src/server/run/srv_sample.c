@@ -9,6 +9,7 @@
 #include "engine/eng_bytes.h"
 #include "server/run/srv_adapters.h"
 #include "server/run/srv_engine.h"
+#include "server/run/srv_head.h"
 #include "server/run/srv_job.h"
 #include "server/run/srv_msg.h"
 #include "server/run/srv_state.h"
@@ -24,10 +25,10 @@ void srv_sample_free(srv_sample *sample)
     if (sample == NULL) {
         return;
     }
-    srv_stream_release(sample->stream);
+    hd_stream_release(sample->stream);
     tk_buf_dispose(&sample->held);
-    srv_budget_give(&sample->server->memory, SRV_PART_JOBS, sample->counted);
-    srv_request_free_memory(&sample->memory);
+    hd_budget_give(&sample->server->memory, SRV_PART_JOBS, sample->counted);
+    hd_request_free_memory(&sample->memory);
     tk_free(sample);
 }
 
@@ -96,9 +97,9 @@ static bool reserve(srv *server, attempt *a, const srv_sampler *sampler)
 {
     srv_sample *sample = a->sample;
     size_t bytes = eng_bytes_sample(sampler->base->model, &sample->request);
-    if (!srv_budget_take(&server->memory, SRV_PART_JOBS, bytes)) {
-        a->status = srv_budget_refuse(&server->memory, SRV_PART_JOBS, bytes,
-                                      "this sample", &a->err);
+    if (!hd_budget_take(&server->memory, SRV_PART_JOBS, bytes)) {
+        a->status = hd_budget_refuse(&server->memory, SRV_PART_JOBS, bytes, "this sample",
+                                     &a->err);
         return false;
     }
     sample->counted = bytes;
@@ -165,14 +166,14 @@ static srv_sample *make_sample(srv *server)
         sample->server = server;
         tk_list_init(&sample->link);
         tk_list_init(&sample->cancelled);
-        srv_request_init_memory(&sample->memory, &server->memory);
+        hd_request_init_memory(&sample->memory, &server->memory);
         tk_buf_init(&sample->held, 64 * TK_KIB);
     }
     return sample;
 }
 
 /* The answer of asample: with an id per sample. */
-static srv_verdict reply(srv_request *request, const char *id, size_t n)
+static hd_verdict reply(hd_request *request, const char *id, size_t n)
 {
     tk_str *ids = tk_arena_array(&request->arena, n, sizeof(*ids));
     for (size_t i = 0; ids != NULL && i < n; i++) {
@@ -183,21 +184,21 @@ static srv_verdict reply(srv_request *request, const char *id, size_t n)
         }
     }
     if (ids == NULL) {
-        return srv_reply_fail(request, 500, "out of memory");
+        return hd_reply_fail(request, 500, "out of memory");
     }
     const tk_sample_future_response msg = {.request_id = {TK_SET, tk_str_of(id)},
                                            .sample_sequence_ids = {ids, n}};
     return srv_msg_reply(request, &tk_msg_sample_future_response, &msg);
 }
 
-static srv_verdict reply_stream(srv_request *request, srv_stream *stream)
+static hd_verdict reply_stream(hd_request *request, hd_stream *stream)
 {
     request->stream = stream;
-    (void)srv_reply_header(request, "Cache-Control", "no-cache");
-    return srv_reply_fixed(request, 200, "text/event-stream", TK_STR(""));
+    (void)hd_reply_header(request, "Cache-Control", "no-cache");
+    return hd_reply_fixed(request, 200, "text/event-stream", TK_STR(""));
 }
 
-srv_verdict srv_sample_submit(srv_request *request, const srv_sample_spec *spec)
+hd_verdict srv_sample_submit(hd_request *request, const srv_sample_spec *spec)
 {
     srv *server = request->app;
     char digest[TK_SHA256_HEX_BYTES];
@@ -205,24 +206,24 @@ srv_verdict srv_sample_submit(srv_request *request, const srv_sample_spec *spec)
     const srv_submit same = {.schema = &tk_msg_sample_request, .msg = spec->msg};
     srv_sample *sample = make_sample(server);
     bool ok = sample != NULL && srv_job_digest(digest, request, &same, &err) == TINKC_OK;
-    srv_stream *stream = ok && spec->streamed ? srv_stream_new(&server->memory) : NULL;
+    hd_stream *stream = ok && spec->streamed ? hd_stream_new(&server->memory) : NULL;
     if (!ok || (spec->streamed && stream == NULL)) {
         srv_sample_free(sample);
         srv_sampler_free(spec->own);
-        return srv_reply_fail(request, 500, "out of memory");
+        return hd_reply_fail(request, 500, "out of memory");
     }
     attempt a = {.sample = sample,
                  .own = spec->own,
                  .msg = spec->msg,
                  .digest = digest,
-                 .key = request->idempotency_key,
+                 .key = srv_head_key(request),
                  .err = TK_ERR_INIT};
     sample->request = spec->request;
     if (spec->request.target_starts != NULL) {
         sample->target = &spec->msg->target_prompt_logprobs.v;
     }
     sample->stream = stream;
-    srv_request_move_memory(&sample->memory, request);
+    hd_request_move_memory(&sample->memory, request);
     tk_mutex_lock(&server->lock);
     enter(server, &a);
     tk_mutex_unlock(&server->lock);
@@ -233,9 +234,9 @@ srv_verdict srv_sample_submit(srv_request *request, const srv_sample_spec *spec)
     if (a.status == 200 && stream != NULL) {
         return reply_stream(request, stream);
     }
-    srv_stream_release(stream);
+    hd_stream_release(stream);
     return a.status == 200 ? reply(request, a.id, spec->request.num_samples)
-                           : srv_reply_fail(request, a.status, "%s", a.err.message);
+                           : hd_reply_fail(request, a.status, "%s", a.err.message);
 }
 
 /* ---- on the engine thread ---- */
@@ -371,7 +372,7 @@ static void deliver(srv_sample *sample, const eng_sample_result *result)
         fail(sample, &err);
         return;
     }
-    srv_future_finish(sample->server, sample->future, srv_blob_take(&buf), true);
+    srv_future_finish(sample->server, sample->future, hd_blob_take(&buf), true);
 }
 
 static void count_tokens(const srv_sample *sample, uint64_t n_cached, uint64_t n_sampled)

@@ -3,8 +3,8 @@
 #define SERVER_SRV_SAMPLE_H
 
 #include "engine/eng_sampler.h"
-#include "server/http/srv_request.h"
-#include "server/http/srv_stream.h"
+#include "httpd/hd_request.h"
+#include "httpd/hd_stream.h"
 #include "server/run/srv_future.h"
 #include "server/run/srv_sampler.h"
 #include "wire/msg_sample.h"
@@ -14,7 +14,7 @@ typedef struct srv_sample {
     srv *server;
     srv_sampler *sampler; /* one ownership */
     srv_future *future;   /* pending until done; NULL for a stream */
-    srv_memory memory;    /* of the request; prompt and stops are views into it */
+    hd_memory memory;     /* of the request; prompt and stops are views into it */
     eng_sample_request request;
     const tk_tensor
         *target;       /* what request.targets were made from, in `memory`; or NULL */
@@ -27,8 +27,8 @@ typedef struct srv_sample {
     uint64_t run_id; /* 0 = it has not begun */
 
     /* of a stream, the engine thread's */
-    srv_stream *stream; /* one ownership; NULL = the result goes to the future */
-    tk_buf held;        /* bytes of tokens that are not a whole character yet */
+    hd_stream *stream; /* one ownership; NULL = the result goes to the future */
+    tk_buf held;       /* bytes of tokens that are not a whole character yet */
     size_t n_streamed;
     bool abandoned; /* the client has left */
 } srv_sample;
@@ -43,7 +43,7 @@ typedef struct srv_sample_spec {
 /* Queues the sample and answers: with the request id, or with the stream of its tokens. A
  * repeated request is answered as the first was, another one with its number refused
  * (409). Thread: a worker. */
-srv_verdict srv_sample_submit(srv_request *request, const srv_sample_spec *spec);
+hd_verdict srv_sample_submit(hd_request *request, const srv_sample_spec *spec);
 
 void srv_sample_free(srv_sample *sample); /* without its sampler; accepts NULL */
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "server/http/srv_reply.h"
+#include "httpd/hd_reply.h"
 #include "server/run/srv_sample.h"
 #include "wire/msg_sample.h"
 
@@ -19,7 +19,7 @@ static bool put_event(srv_sample *sample, const tk_stream_event *event)
     bool more = tk_schema_encode(&buf, &tk_msg_stream_event, event, &err) == TINKC_OK;
     tk_buf_puts(&buf, "\n\n");
     more = more && buf.failure == TINKC_OK &&
-           srv_stream_put(sample->stream, tk_buf_str(&buf));
+           hd_stream_put(sample->stream, tk_buf_str(&buf));
     tk_buf_dispose(&buf);
     return more;
 }
@@ -67,7 +67,7 @@ void srv_sample_stream_token(srv_sample *sample, int32_t token, float logprob)
     };
     sample->n_streamed++;
     if (!put_event(sample, &event)) {
-        srv_stream_end(sample->stream); /* a client that still reads gets the end */
+        hd_stream_end(sample->stream); /* a client that still reads gets the end */
         sample->abandoned = true;
     }
     tk_buf_dispose(&text);
@@ -87,10 +87,10 @@ void srv_sample_stream_done(srv_sample *sample, const eng_sample_result *result,
             (tk_f_i64){TK_SET, (int64_t)result->prompt_cache_hit_tokens};
     } else {
         (void)snprintf(message, sizeof(message), "%s", err->message);
-        srv_reply_hide_paths(message);
+        hd_reply_hide_paths(message);
         text.as.string = tk_str_of(message);
         event.error = (tk_f_raw){TK_SET, &text};
     }
     (void)put_event(sample, &event);
-    srv_stream_end(sample->stream);
+    hd_stream_end(sample->stream);
 }

@@ -6,7 +6,7 @@
 #define SERVER_SRV_SAMPLER_H
 
 #include "engine/eng.h"
-#include "server/http/srv_budget.h"
+#include "httpd/hd_budget.h"
 #include "server/run/srv_catalog.h"
 #include "server/run/srv_events.h"
 #include "server/run/srv_session.h"
@@ -31,7 +31,7 @@ typedef struct srv_sampler {
     bool owns_dir;        /* the directory belongs to this sampler alone */
     eng_adapter *adapter; /* NULL = the base model, or not loaded */
     size_t counted;       /* bytes of it in the budget */
-    srv_budget *budget;   /* once something was counted */
+    hd_budget *budget;    /* once something was counted */
 } srv_sampler;
 
 typedef struct srv_sampler_spec {

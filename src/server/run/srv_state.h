@@ -1,10 +1,10 @@
-/* The server's state, and which lock guards what. Handlers find it in srv_request.app.
+/* The server's state, and which lock guards what. Handlers find it in hd_request.app.
  *
  * One lock, `lock`, guards sessions, models, samplers, futures and queues: every
  * operation on them is short, and one lock cannot deadlock with itself. It is never held
  * while something computes, waits, touches a file or the store, or resumes a request. The
- * store (srv_store.h), the workers' queue (srv_work.h), the counters of usage
- * (srv_usage.h) and the faults (srv_fault.h) have locks of their own, which are
+ * store (srv_store.h), the workers' queue (hd_work.h), the counters of usage
+ * (srv_usage.h) and the faults (hd_fault.h) have locks of their own, which are
  * leaves. */
 #ifndef SERVER_SRV_STATE_H
 #define SERVER_SRV_STATE_H
@@ -15,17 +15,17 @@
 #include "base/map.h"
 #include "base/rand.h"
 #include "base/thread.h"
-#include "server/http/srv_budget.h"
 #include "server/run/srv_future.h"
+#include "server/run/srv_part.h"
 #include "server/srv.h"
 
 typedef struct srv_catalog srv_catalog;
 typedef struct srv_engine srv_engine;
-typedef struct srv_faults srv_faults;
-typedef struct srv_http srv_http;
+typedef struct hd_faults hd_faults;
+typedef struct hd_http hd_http;
 typedef struct srv_store srv_store;
 typedef struct srv_usage srv_usage;
-typedef struct srv_work srv_work;
+typedef struct hd_work hd_work;
 
 struct srv {
     /* constant between start and stop */
@@ -47,16 +47,16 @@ struct srv {
     srv_engine *engine;
     tk_list adapters; /* srv_sampler.resident, least recently used first; the engine
                        * thread's */
-    srv_work *work;
-    srv_faults *faults; /* or NULL */
-    srv_http *http;
+    hd_work *work;
+    hd_faults *faults; /* or NULL */
+    hd_http *http;
     tk_thread keeper; /* srv_keeper.c */
     bool keeper_runs;
     int64_t forget_ns; /* of the keeper: when it next looks for old rows */
     tk_cond keeper_wake;
     _Atomic int64_t stuck; /* checkpoints past their time that could not be deleted */
 
-    srv_budget memory;    /* everything that requests make grow */
+    hd_budget memory;     /* everything that requests make grow */
     atomic_bool stopping; /* set once, under the lock, before anything is torn down */
 
     tk_mutex lock;

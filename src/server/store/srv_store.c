@@ -41,8 +41,8 @@ tinkc_code srv_store_add_session(srv_store *store, const char *id,
                                  const tk_create_session_request *msg, tk_err *err)
 {
     tk_buf tags, metadata;
-    tk_buf_init(&tags, 2 * TK_SRV_BODY_LIGHT_BYTES);
-    tk_buf_init(&metadata, 2 * TK_SRV_BODY_LIGHT_BYTES);
+    tk_buf_init(&tags, 2 * TK_HD_BODY_LIGHT_BYTES);
+    tk_buf_init(&metadata, 2 * TK_HD_BODY_LIGHT_BYTES);
     tinkc_code code = json_of(&tags, msg, err);
     if (code == TINKC_OK) {
         srv_sql sql;

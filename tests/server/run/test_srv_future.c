@@ -12,14 +12,14 @@ static srv server; /* all that a request needs of one */
 
 static size_t resumed;
 
-static void count_resume(srv_request *request)
+static void count_resume(hd_request *request)
 {
     resumed++;
 }
 
 static srv_poll *poll_of(const char *id)
 {
-    srv_request *request = srv_request_new(&server, &server.memory);
+    hd_request *request = hd_request_new(&server, &server.memory);
     assert_non_null(request);
     request->resume = count_resume;
     srv_poll *poll = srv_poll_new(request, tk_str_of(id));
@@ -38,12 +38,12 @@ static srv_future *add(srv_futures *futures, const char *id, const char *idem)
     return future;
 }
 
-static srv_blob *blob_of(const char *text)
+static hd_blob *blob_of(const char *text)
 {
     tk_buf buf;
     tk_buf_init(&buf, TK_MIB);
     tk_buf_puts(&buf, text);
-    srv_blob *blob = srv_blob_take(&buf);
+    hd_blob *blob = hd_blob_take(&buf);
     assert_non_null(blob);
     return blob;
 }
@@ -51,7 +51,7 @@ static srv_blob *blob_of(const char *text)
 /* An answer has a length and no NUL. */
 static bool says(const srv_poll *poll, const char *wanted)
 {
-    const srv_request *request = poll->request;
+    const hd_request *request = poll->request;
     char text[1024];
     assert_in_range(request->answer->n, 1, sizeof(text) - 1);
     memcpy(text, request->answer->p, request->answer->n);
@@ -63,7 +63,7 @@ static int setup(void **state)
 {
     srv_futures *futures = tk_zalloc(sizeof(*futures));
     assert_non_null(futures);
-    srv_budget_init(&server.memory, MEMORY);
+    hd_budget_init(&server.memory, MEMORY, &srv_part_rows);
     srv_futures_init(futures, &server.memory);
     resumed = 0;
     *state = futures;
@@ -97,8 +97,8 @@ static void test_srv_result_releases_all(void **state)
     assert_int_equal(a->request->status, 200);
     assert_int_equal(b->request->status, 200);
     assert_ptr_equal(a->request->answer, b->request->answer); /* one copy of the bytes */
-    srv_request_free(a->request);
-    srv_request_free(b->request);
+    hd_request_free(a->request);
+    hd_request_free(b->request);
 }
 
 static srv_wait why_busy(const void *owner)
@@ -127,8 +127,8 @@ static void test_srv_deadline_releases_one(void **state)
     srv_future_release_due(futures, TK_FOREVER, &released);
     srv_poll_release(&released);
     assert_int_equal(b->request->status, 408);
-    srv_request_free(a->request);
-    srv_request_free(b->request);
+    hd_request_free(a->request);
+    hd_request_free(b->request);
 }
 
 /* A result is kept for an hour, and results together have a limit. */
@@ -159,7 +159,7 @@ static srv_future *finish(srv_futures *futures, const char *id, size_t bytes)
     tk_list released;
     tk_list_init(&released);
     srv_future *future = add(futures, id, "");
-    srv_blob *blob = blob_of("x");
+    hd_blob *blob = blob_of("x");
     blob->counted += bytes; /* pretended: only the budget looks at it */
     srv_future_complete(futures, future, blob, false, 0, &released);
     return future;
@@ -170,9 +170,9 @@ static void fetch(srv_futures *futures, srv_future *future)
 {
     srv_poll *poll = poll_of(future->id);
     srv_future_look(futures, poll, future);
-    assert_int_equal(srv_poll_answer(poll), SRV_ANSWERED);
+    assert_int_equal(srv_poll_answer(poll), HD_ANSWERED);
     assert_int_equal(poll->request->status, 200);
-    srv_request_free(poll->request);
+    hd_request_free(poll->request);
 }
 
 /* S-007: results have a quarter of the memory. Beyond it those that were taken go
@@ -202,12 +202,12 @@ static void test_srv_results_outlive_a_flood(void **state)
     (void)finish(futures, "m:1", 0);
     fetch(futures, finish(futures, "m:2", 3 * TK_MIB));
     fetch(futures, finish(futures, "m:4", 0));
-    srv_budget_add(&server.memory, SRV_PART_REQUESTS, MEMORY - MEMORY / 8);
+    hd_budget_add(&server.memory, HD_PART_REQUESTS, MEMORY - MEMORY / 8);
     (void)finish(futures, "m:3", 0);
     assert_true(is_kept(futures, "m:1") && is_kept(futures, "m:3"));
     assert_true(is_kept(futures, "m:4"));
     assert_false(is_kept(futures, "m:2"));
-    srv_budget_give(&server.memory, SRV_PART_REQUESTS, MEMORY - MEMORY / 8);
+    hd_budget_give(&server.memory, HD_PART_REQUESTS, MEMORY - MEMORY / 8);
 }
 
 /* S-007: a hundred polls that read JSON where the result is protobuf send the same bytes, which
@@ -229,7 +229,7 @@ static void test_srv_polls_share_json(void **state)
     tk_buf buf;
     tk_buf_init(&buf, TK_KIB);
     tk_buf_put(&buf, message, sizeof(message) - 1);
-    srv_future_complete(futures, future, srv_blob_take(&buf), true, 0, &released);
+    srv_future_complete(futures, future, hd_blob_take(&buf), true, 0, &released);
     size_t before = atomic_load(&server.memory.used);
     srv_poll_release(&released);
     assert_int_equal(polls[0]->request->status, 200);
@@ -240,7 +240,7 @@ static void test_srv_polls_share_json(void **state)
         assert_ptr_equal(polls[i]->request->answer, polls[0]->request->answer);
     }
     for (int i = 0; i < POLLS; i++) {
-        srv_request_free(polls[i]->request);
+        hd_request_free(polls[i]->request);
     }
 }
 
@@ -251,7 +251,7 @@ static void test_srv_large_results_are_announced(void **state)
     tk_list released;
     tk_list_init(&released);
     srv_future *future = add(futures, "m:1", "");
-    srv_blob *large = blob_of("x");
+    hd_blob *large = blob_of("x");
     large->n = SRV_METADATA_BYTES + 1;
     srv_poll *asks = poll_of("m:1"), *takes = poll_of("m:1");
     asks->allow_metadata = true;
@@ -261,8 +261,8 @@ static void test_srv_large_results_are_announced(void **state)
     srv_poll_release(&released);
     assert_true(says(asks, "complete_metadata"));
     assert_ptr_equal(takes->request->answer, large);
-    srv_request_free(asks->request);
-    srv_request_free(takes->request);
+    hd_request_free(asks->request);
+    hd_request_free(takes->request);
 }
 
 static void test_srv_failures_have_a_category(void **state)
@@ -271,7 +271,7 @@ static void test_srv_failures_have_a_category(void **state)
     static const char expected[] =
         "{\"error\":\"no \\\"such\\\" loss\",\"category\":\"user\"}";
     assert_int_equal(tk_mutex_init(&server.lock, &err), TINKC_OK);
-    srv_budget_init(&server.memory, MEMORY);
+    hd_budget_init(&server.memory, MEMORY, &srv_part_rows);
     srv_futures_init(&server.futures, &server.memory);
     srv_future *future = add(&server.futures, "m:1", "");
     srv_future_fail(&server, future, "no \"such\" loss", TINKC_CATEGORY_USER);
